@@ -2,6 +2,7 @@
  * int, char **). */
 #ifndef TARN_CLI_H
 #define TARN_CLI_H
+#include "base/json.h"
 #include "extract/extract.h"
 #include "hw/host/host.h"
 #include "lower/lower.h"
@@ -42,17 +43,9 @@ bool cli_parse(tarn_ctx *cx, const char *usage, const cli_opt *opts, int argc, c
                cli_list *words);
 
 /* ---- JSON on stdout ---- */
-typedef struct cli_json cli_json;
-cli_json *cli_json_new(tarn_ctx *cx); /* opens the object with "schema": 1 */
-void cli_json_open(cli_json *j, const char *key,
-                   char kind); /* '{' or '[' ; key NULL inside an array */
-void cli_json_close(cli_json *j, char kind);
-void cli_json_str(cli_json *j, const char *key, const char *v);
-void cli_json_num(cli_json *j, const char *key, double v); /* infinite and NaN: null */
-void cli_json_int(cli_json *j, const char *key, int64_t v);
-void cli_json_bool(cli_json *j, const char *key, bool v);
-const char *cli_json_text(cli_json *j, size_t *n); /* closes the object */
-void cli_json_print(cli_json *j);
+#define CLI_SCHEMA 1
+tarn_json *cli_json_new(tarn_ctx *cx); /* opens the object with "schema": 1 */
+void cli_json_print(tarn_json *j);     /* closes it */
 
 /* ---- files ---- */
 /* Opens path for writing; closed, with its errors raised, by cli_close. A device is written in
@@ -78,7 +71,6 @@ void cli_page_bar(FILE *f, double share); /* a cell */
 void cli_page_close(tarn_ctx *cx, FILE *f, const char *path);
 
 /* ---- time ---- */
-double cli_now(void);                   /* seconds, monotonic */
 double cli_median(double *v, size_t n); /* sorts v; n > 0 */
 
 /* ---- the pipeline ---- */

@@ -24,66 +24,66 @@ static void show_text(const cli_timing *t) {
            100 * share(x->bound.seconds, x->seconds));
   }
 }
-static void kernel_json(cli_json *j, const cli_timed *x) {
+static void kernel_json(tarn_json *j, const cli_timed *x) {
   double g = x->work.flop / 1e9 / x->seconds;
-  cli_json_open(j, NULL, '{');
-  cli_json_str(j, "name", x->name);
-  cli_json_num(j, "seconds", x->seconds);
-  cli_json_num(j, "gflops", g);
-  cli_json_num(j, "peak_fraction", x->peak_fraction);
-  cli_json_num(j, "slots", x->work.slots);
-  cli_json_num(j, "products", x->work.products);
-  cli_json_num(j, "read_bytes", x->work.read);
-  cli_json_num(j, "write_bytes", x->work.write);
-  cli_json_str(j, "binds", x->bound.binds);
-  cli_json_num(j, "bound_seconds", x->bound.seconds);
-  cli_json_num(j, "bound_fraction", share(x->bound.seconds, x->seconds));
-  cli_json_close(j, '}');
+  tarn_json_open(j, NULL, '{');
+  tarn_json_str(j, "name", x->name);
+  tarn_json_num(j, "seconds", x->seconds);
+  tarn_json_num(j, "gflops", g);
+  tarn_json_num(j, "peak_fraction", x->peak_fraction);
+  tarn_json_num(j, "slots", x->work.slots);
+  tarn_json_num(j, "products", x->work.products);
+  tarn_json_num(j, "read_bytes", x->work.read);
+  tarn_json_num(j, "write_bytes", x->work.write);
+  tarn_json_str(j, "binds", x->bound.binds);
+  tarn_json_num(j, "bound_seconds", x->bound.seconds);
+  tarn_json_num(j, "bound_fraction", share(x->bound.seconds, x->seconds));
+  tarn_json_close(j, '}');
 }
 static void show_json(tarn_ctx *cx, const cli_timing *t) {
-  cli_json *j = cli_json_new(cx);
-  cli_json_open(j, "seconds", '{');
-  cli_json_num(j, "median", t->median);
-  cli_json_num(j, "min", t->least);
-  cli_json_close(j, '}');
-  cli_json_int(j, "threads", t->peaks.host.threads);
-  cli_json_num(j, "gflop", t->gflop);
-  cli_json_num(j, "gflops", t->gflop / t->median);
-  cli_json_num(j, "peak_gflops", t->peaks.host.flops / 1e9);
-  cli_json_num(j, "peak_fraction", t->peak_fraction);
-  cli_json_num(j, "bound_seconds", t->bound);
-  cli_json_num(j, "bound_fraction", share(t->bound, t->median));
-  cli_json_open(j, "peaks", '{');
+  tarn_json *j = cli_json_new(cx);
+  tarn_json_open(j, "seconds", '{');
+  tarn_json_num(j, "median", t->median);
+  tarn_json_num(j, "min", t->least);
+  tarn_json_close(j, '}');
+  tarn_json_int(j, "threads", t->peaks.host.threads);
+  tarn_json_num(j, "gflop", t->gflop);
+  tarn_json_num(j, "gflops", t->gflop / t->median);
+  tarn_json_num(j, "peak_gflops", t->peaks.host.flops / 1e9);
+  tarn_json_num(j, "peak_fraction", t->peak_fraction);
+  tarn_json_num(j, "bound_seconds", t->bound);
+  tarn_json_num(j, "bound_fraction", share(t->bound, t->median));
+  tarn_json_open(j, "peaks", '{');
   cli_peaks_json(j, &t->peaks);
-  cli_json_close(j, '}');
-  cli_json_open(j, "kernels", '[');
+  tarn_json_close(j, '}');
+  tarn_json_open(j, "kernels", '[');
   for (uint32_t k = 0; k < t->n; k++) kernel_json(j, &t->kernel[k]);
-  cli_json_close(j, ']');
+  tarn_json_close(j, ']');
   cli_json_print(j);
 }
 /* The kernels one after another, in the form that browsers' trace viewers read; microseconds. */
 static void write_trace(tarn_ctx *cx, const cli_timing *t, const char *path) {
-  cli_json *j = cli_json_new(cx);
+  tarn_json *j = cli_json_new(cx);
   double at = 0;
   size_t n;
-  cli_json_str(j, "displayTimeUnit", "ms");
-  cli_json_open(j, "traceEvents", '[');
+  tarn_json_str(j, "displayTimeUnit", "ms");
+  tarn_json_open(j, "traceEvents", '[');
   for (uint32_t k = 0; k < t->n; k++) {
     const cli_timed *x = &t->kernel[k];
-    cli_json_open(j, NULL, '{');
-    cli_json_str(j, "name", x->name);
-    cli_json_str(j, "cat", x->bound.binds);
-    cli_json_str(j, "ph", "X");
-    cli_json_int(j, "pid", 1);
-    cli_json_int(j, "tid", 1);
-    cli_json_num(j, "ts", 1e6 * at);
-    cli_json_num(j, "dur", 1e6 * x->seconds);
-    cli_json_close(j, '}');
+    tarn_json_open(j, NULL, '{');
+    tarn_json_str(j, "name", x->name);
+    tarn_json_str(j, "cat", x->bound.binds);
+    tarn_json_str(j, "ph", "X");
+    tarn_json_int(j, "pid", 1);
+    tarn_json_int(j, "tid", 1);
+    tarn_json_num(j, "ts", 1e6 * at);
+    tarn_json_num(j, "dur", 1e6 * x->seconds);
+    tarn_json_close(j, '}');
     at += x->seconds;
   }
-  cli_json_close(j, ']');
+  tarn_json_close(j, ']');
   FILE *f = cli_open(cx, path);
-  const char *text = cli_json_text(j, &n);
+  const char *text = tarn_json_text(j, &n);
   fwrite(text, 1, n, f);
   cli_close(cx, f, path);
 }
@@ -97,9 +97,9 @@ static void time_program(tarn_ctx *cx, tarn_loaded *m, const tarn_tensor *const 
   double *sum = TARN_ARRAY(cx, double, (nk + 1) * repeat);
   tarn_loaded_run(m, in, result, threads);
   for (uint64_t r = 0; r < repeat; r++) {
-    t[r] = cli_now();
+    t[r] = tarn_now();
     tarn_loaded_run(m, in, result, threads);
-    t[r] = cli_now() - t[r];
+    t[r] = tarn_now() - t[r];
   }
   for (uint64_t r = 0; r < repeat; r++) {
     tarn_loaded_profile(m, in, result, threads, each);

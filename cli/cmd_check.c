@@ -19,24 +19,24 @@ static void judge(const char *name, const tarn_rounding *want, tarn_verdict v, u
 }
 
 static void show_json(tarn_ctx *cx, const worst *w) {
-  cli_json *j = cli_json_new(cx);
-  cli_json_num(j, "max_abs", w->max_abs);
-  cli_json_num(j, "max_rel", w->max_rel);
-  cli_json_bool(j, "ok", w->v.ok);
-  if (w->v.wrong) cli_json_str(j, "wrong", tarn_verdict_text(cx, &w->v, w->name, w->of));
+  tarn_json *j = cli_json_new(cx);
+  tarn_json_num(j, "max_abs", w->max_abs);
+  tarn_json_num(j, "max_rel", w->max_rel);
+  tarn_json_bool(j, "ok", w->v.ok);
+  if (w->v.wrong) tarn_json_str(j, "wrong", tarn_verdict_text(cx, &w->v, w->name, w->of));
   if (w->v.at >= 0) {
     int64_t index[TARN_MAX_DIMS];
     tarn_tensor_index(w->of, w->v.at, index);
-    cli_json_open(j, "worst", '{');
-    cli_json_str(j, "output", w->name);
-    cli_json_open(j, "index", '[');
-    for (uint32_t d = 0; d < w->of->n; d++) cli_json_int(j, NULL, index[d]);
-    cli_json_close(j, ']');
-    cli_json_num(j, "got", w->v.got);
-    cli_json_num(j, "wanted", w->v.wanted);
-    cli_json_num(j, "allowed", w->v.allowed);
-    cli_json_int(j, "seed", (int64_t)w->seed);
-    cli_json_close(j, '}');
+    tarn_json_open(j, "worst", '{');
+    tarn_json_str(j, "output", w->name);
+    tarn_json_open(j, "index", '[');
+    for (uint32_t d = 0; d < w->of->n; d++) tarn_json_int(j, NULL, index[d]);
+    tarn_json_close(j, ']');
+    tarn_json_num(j, "got", w->v.got);
+    tarn_json_num(j, "wanted", w->v.wanted);
+    tarn_json_num(j, "allowed", w->v.allowed);
+    tarn_json_int(j, "seed", (int64_t)w->seed);
+    tarn_json_close(j, '}');
   }
   cli_json_print(j);
 }

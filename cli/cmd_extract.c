@@ -53,16 +53,16 @@ tarn_sel_result *extract_run(tarn_ctx *cx, const extract_job *k, tarn_sel_graph 
   return r;
 }
 
-void extract_result_json(cli_json *j, const char *method, const tarn_sel_result *r) {
-  cli_json_str(j, "method", method);
-  cli_json_num(j, "tree_cost", r->tree_cost);
-  cli_json_num(j, "dag_cost", r->dag_cost);
-  cli_json_num(j, "lower_bound", r->lower_bound);
-  cli_json_bool(j, "optimal", r->optimal);
-  cli_json_int(j, "reduced_nodes", r->n_reduced);
-  cli_json_str(j, "stop", r->stop);
-  cli_json_num(j, "seconds", r->seconds);
-  cli_json_num(j, "first_seconds", r->first_seconds);
+void extract_result_json(tarn_json *j, const char *method, const tarn_sel_result *r) {
+  tarn_json_str(j, "method", method);
+  tarn_json_num(j, "tree_cost", r->tree_cost);
+  tarn_json_num(j, "dag_cost", r->dag_cost);
+  tarn_json_num(j, "lower_bound", r->lower_bound);
+  tarn_json_bool(j, "optimal", r->optimal);
+  tarn_json_int(j, "reduced_nodes", r->n_reduced);
+  tarn_json_str(j, "stop", r->stop);
+  tarn_json_num(j, "seconds", r->seconds);
+  tarn_json_num(j, "first_seconds", r->first_seconds);
 }
 
 void extract_result_text(const char *method, const tarn_sel_result *r) {
@@ -74,9 +74,9 @@ void extract_result_text(const char *method, const tarn_sel_result *r) {
 static int one(tarn_ctx *cx, const extract_job *k) {
   const char *method = k->plugin ? k->plugin : k->method;
   if (!k->plugin) extract_method(cx, method);
-  double start = cli_now();
+  double start = tarn_now();
   tarn_sel_graph *g = extract_load(cx, k, k->words.p[0]);
-  double read = cli_now() - start;
+  double read = tarn_now() - start;
   const tarn_sel_result *r = extract_run(cx, k, g, method, NULL);
   if (k->out) {
     tarn_status st = tarn_sel_write_result(g, r, method, k->out);
@@ -84,9 +84,9 @@ static int one(tarn_ctx *cx, const extract_job *k) {
   }
   if (!k->json) extract_result_text(method, r);
   if (!k->json) return 0;
-  cli_json *j = cli_json_new(cx);
+  tarn_json *j = cli_json_new(cx);
   extract_result_json(j, method, r);
-  cli_json_num(j, "read_seconds", read);
+  tarn_json_num(j, "read_seconds", read);
   cli_json_print(j);
   return 0;
 }

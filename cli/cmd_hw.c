@@ -3,48 +3,48 @@
 #include <string.h>
 
 /* ---- show ---- */
-static void memories_json(cli_json *j, const tarn_hw *h) {
-  cli_json_open(j, "memories", '[');
+static void memories_json(tarn_json *j, const tarn_hw *h) {
+  tarn_json_open(j, "memories", '[');
   for (uint32_t i = 0; i < h->nmem; i++) {
     const tarn_hw_memory *m = &h->mem[i];
-    cli_json_open(j, NULL, '{');
-    cli_json_str(j, "name", m->name);
-    cli_json_int(j, "capacity", m->capacity), cli_json_int(j, "instances", m->instances),
-        cli_json_int(j, "serves", m->serves);
-    cli_json_int(j, "line", m->line), cli_json_int(j, "align", m->align),
-        cli_json_int(j, "banks", m->banks);
-    cli_json_int(j, "ways", m->ways);
-    cli_json_num(j, "read", m->read), cli_json_num(j, "write", m->write),
-        cli_json_num(j, "latency", m->latency);
-    cli_json_bool(j, "managed", m->managed);
-    cli_json_close(j, '}');
+    tarn_json_open(j, NULL, '{');
+    tarn_json_str(j, "name", m->name);
+    tarn_json_int(j, "capacity", m->capacity), tarn_json_int(j, "instances", m->instances),
+        tarn_json_int(j, "serves", m->serves);
+    tarn_json_int(j, "line", m->line), tarn_json_int(j, "align", m->align),
+        tarn_json_int(j, "banks", m->banks);
+    tarn_json_int(j, "ways", m->ways);
+    tarn_json_num(j, "read", m->read), tarn_json_num(j, "write", m->write),
+        tarn_json_num(j, "latency", m->latency);
+    tarn_json_bool(j, "managed", m->managed);
+    tarn_json_close(j, '}');
   }
-  cli_json_close(j, ']');
+  tarn_json_close(j, ']');
 }
-static void intrinsics_json(cli_json *j, const tarn_hw *h) {
-  cli_json_open(j, "intrinsics", '[');
+static void intrinsics_json(tarn_json *j, const tarn_hw *h) {
+  tarn_json_open(j, "intrinsics", '[');
   for (uint32_t i = 0; i < h->nintrin; i++) {
     const tarn_hw_intrinsic *in = &h->intrin[i];
-    cli_json_open(j, NULL, '{');
-    cli_json_str(j, "name", in->name);
-    cli_json_str(j, "type", tarn_dtype_name(in->op[0].dtype));
-    cli_json_num(j, "latency", in->latency), cli_json_num(j, "throughput", in->throughput),
-        cli_json_num(j, "ops", in->ops);
-    cli_json_close(j, '}');
+    tarn_json_open(j, NULL, '{');
+    tarn_json_str(j, "name", in->name);
+    tarn_json_str(j, "type", tarn_dtype_name(in->op[0].dtype));
+    tarn_json_num(j, "latency", in->latency), tarn_json_num(j, "throughput", in->throughput),
+        tarn_json_num(j, "ops", in->ops);
+    tarn_json_close(j, '}');
   }
-  cli_json_close(j, ']');
+  tarn_json_close(j, ']');
 }
 /* What most want to know, and the whole description as text. */
 static void show_json(tarn_ctx *cx, const tarn_hw *h, const char *text) {
   static const char *const kind[] = {"cpu", "gpu", "dsa"};
-  cli_json *j = cli_json_new(cx);
-  cli_json_str(j, "name", h->name), cli_json_str(j, "kind", kind[h->kind]);
-  cli_json_str(j, "triple", h->triple), cli_json_str(j, "cpu", h->cpu),
-      cli_json_str(j, "features", h->features);
-  cli_json_num(j, "clock", h->clock), cli_json_int(j, "units", h->units);
-  cli_json_int(j, "vector_bits", h->vector_bits), cli_json_int(j, "vector_regs", h->vector_regs);
+  tarn_json *j = cli_json_new(cx);
+  tarn_json_str(j, "name", h->name), tarn_json_str(j, "kind", kind[h->kind]);
+  tarn_json_str(j, "triple", h->triple), tarn_json_str(j, "cpu", h->cpu),
+      tarn_json_str(j, "features", h->features);
+  tarn_json_num(j, "clock", h->clock), tarn_json_int(j, "units", h->units);
+  tarn_json_int(j, "vector_bits", h->vector_bits), tarn_json_int(j, "vector_regs", h->vector_regs);
   memories_json(j, h), intrinsics_json(j, h);
-  cli_json_str(j, "text", text);
+  tarn_json_str(j, "text", text);
   cli_json_print(j);
 }
 static void show(tarn_ctx *cx, tarn_lang *L, const char *name, bool measure, bool json) {
@@ -76,30 +76,30 @@ static void check(tarn_ctx *cx, tarn_lang *L, const char *name, bool json) {
            tarn_dtype_name(t));
     return;
   }
-  cli_json *j = cli_json_new(cx);
-  cli_json_str(j, "name", h->name), cli_json_bool(j, "ok", true);
-  cli_json_int(j, "memories", h->nmem), cli_json_int(j, "intrinsics", h->nintrin),
-      cli_json_int(j, "rules", n);
-  cli_json_num(j, "peak_gflops", peak), cli_json_str(j, "peak_type", tarn_dtype_name(t));
+  tarn_json *j = cli_json_new(cx);
+  tarn_json_str(j, "name", h->name), tarn_json_bool(j, "ok", true);
+  tarn_json_int(j, "memories", h->nmem), tarn_json_int(j, "intrinsics", h->nintrin),
+      tarn_json_int(j, "rules", n);
+  tarn_json_num(j, "peak_gflops", peak), tarn_json_str(j, "peak_type", tarn_dtype_name(t));
   cli_json_print(j);
 }
 static const char *level_name(tarn_rule_info r) {
   return r.level == TARN_RULE_KERNEL ? "kernel" : "surface";
 }
 static void derive_json(tarn_ctx *cx, const tarn_ruleset *rs, uint32_t n) {
-  cli_json *j = cli_json_new(cx);
-  cli_json_open(j, "rules", '[');
+  tarn_json *j = cli_json_new(cx);
+  tarn_json_open(j, "rules", '[');
   for (uint32_t i = 0; i < n; i++) {
     tarn_rule_info r = tarn_ruleset_at(rs, i);
     tarn_buf b = {.cx = cx};
     tarn_rule_print(rs, i, &b);
-    cli_json_open(j, NULL, '{');
-    cli_json_str(j, "name", r.name), cli_json_str(j, "family", r.family),
-        cli_json_str(j, "level", level_name(r));
-    cli_json_str(j, "text", b.p);
-    cli_json_close(j, '}');
+    tarn_json_open(j, NULL, '{');
+    tarn_json_str(j, "name", r.name), tarn_json_str(j, "family", r.family),
+        tarn_json_str(j, "level", level_name(r));
+    tarn_json_str(j, "text", b.p);
+    tarn_json_close(j, '}');
   }
-  cli_json_close(j, ']');
+  tarn_json_close(j, ']');
   cli_json_print(j);
 }
 static void derive(tarn_ctx *cx, tarn_lang *L, const char *name, bool json) {
@@ -119,7 +119,7 @@ static void peaks(tarn_ctx *cx, uint32_t threads, bool json) {
   cli_peaks p;
   cli_peaks_measure(cx, threads, SIZE_MAX, &p);
   if (!json) return cli_peaks_text(&p);
-  cli_json *j = cli_json_new(cx);
+  tarn_json *j = cli_json_new(cx);
   cli_peaks_json(j, &p);
   cli_json_print(j);
 }

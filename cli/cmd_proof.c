@@ -4,20 +4,20 @@
 #include <string.h>
 
 static void report(tarn_ctx *cx, const tarn_proof_result *r, bool replay) {
-  cli_json *j = cli_json_new(cx);
-  cli_json_bool(j, "ok", r->ok);
-  cli_json_int(j, "steps", r->steps);
-  if (r->bad == TARN_NONE) cli_json_str(j, "bad", NULL);
-  else cli_json_int(j, "bad", r->bad);
-  cli_json_str(j, "why", r->ok ? NULL : r->why);
-  if (replay) cli_json_int(j, "replayed", r->replayed);
-  if (replay || r->skipped) cli_json_int(j, "skipped", r->skipped);
-  if (r->nassumed) cli_json_open(j, "assumed", '[');
-  for (uint32_t i = 0; i < r->nassumed; i++) cli_json_str(j, NULL, r->assumed[i]);
-  if (r->nassumed) cli_json_close(j, ']');
-  cli_json_open(j, "rules", '{');
-  for (uint32_t i = 0; i < r->nuse; i++) cli_json_int(j, r->use[i].rule, r->use[i].count);
-  cli_json_close(j, '}');
+  tarn_json *j = cli_json_new(cx);
+  tarn_json_bool(j, "ok", r->ok);
+  tarn_json_int(j, "steps", r->steps);
+  if (r->bad == TARN_NONE) tarn_json_str(j, "bad", NULL);
+  else tarn_json_int(j, "bad", r->bad);
+  tarn_json_str(j, "why", r->ok ? NULL : r->why);
+  if (replay) tarn_json_int(j, "replayed", r->replayed);
+  if (replay || r->skipped) tarn_json_int(j, "skipped", r->skipped);
+  if (r->nassumed) tarn_json_open(j, "assumed", '[');
+  for (uint32_t i = 0; i < r->nassumed; i++) tarn_json_str(j, NULL, r->assumed[i]);
+  if (r->nassumed) tarn_json_close(j, ']');
+  tarn_json_open(j, "rules", '{');
+  for (uint32_t i = 0; i < r->nuse; i++) tarn_json_int(j, r->use[i].rule, r->use[i].count);
+  tarn_json_close(j, '}');
   cli_json_print(j);
 }
 static void tell(tarn_ctx *cx, const tarn_proof_result *r, bool replay) {

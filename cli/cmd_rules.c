@@ -34,17 +34,17 @@ static bool wanted(const rules_job *k, const tarn_rule_info *r) {
 /* ---- list ---- */
 static const char *const levels[] = {"surface", "kernel", "free"};
 
-static void list_json(cli_json *j, const tarn_rule_info *r) {
-  cli_json_open(j, NULL, '{');
-  cli_json_str(j, "name", r->name);
-  cli_json_str(j, "family", r->family);
-  cli_json_str(j, "level", levels[r->level]);
-  cli_json_str(j, "class", tarn_rule_class_name(r->numeric));
-  if (r->numeric == TARN_RULE_APPROX) cli_json_num(j, "bound", r->bound);
-  cli_json_int(j, "conditions", r->conditions);
-  cli_json_str(j, "file", r->file);
-  cli_json_int(j, "line", r->line);
-  cli_json_close(j, '}');
+static void list_json(tarn_json *j, const tarn_rule_info *r) {
+  tarn_json_open(j, NULL, '{');
+  tarn_json_str(j, "name", r->name);
+  tarn_json_str(j, "family", r->family);
+  tarn_json_str(j, "level", levels[r->level]);
+  tarn_json_str(j, "class", tarn_rule_class_name(r->numeric));
+  if (r->numeric == TARN_RULE_APPROX) tarn_json_num(j, "bound", r->bound);
+  tarn_json_int(j, "conditions", r->conditions);
+  tarn_json_str(j, "file", r->file);
+  tarn_json_int(j, "line", r->line);
+  tarn_json_close(j, '}');
 }
 /* A row of the table in docs/rule-list.md: the numbers that a doc names, then what else it says. */
 static void list_row(const tarn_rule_info *r) {
@@ -66,8 +66,8 @@ static void list_row(const tarn_rule_info *r) {
 }
 static int list(tarn_ctx *cx, const rules_job *k) {
   const tarn_ruleset *rs = load(cx, k);
-  cli_json *j = cli_json_new(cx);
-  cli_json_open(j, "rules", '[');
+  tarn_json *j = cli_json_new(cx);
+  tarn_json_open(j, "rules", '[');
   for (uint32_t i = 0; i < tarn_ruleset_count(rs); i++) {
     tarn_rule_info r = tarn_ruleset_at(rs, i);
     tarn_buf b = {.cx = cx};
@@ -83,28 +83,28 @@ static int list(tarn_ctx *cx, const rules_job *k) {
       printf("%-28s %-12s %-8s %s\n", r.name, r.family, levels[r.level],
              tarn_rule_class_name(r.numeric));
   }
-  cli_json_close(j, ']');
+  tarn_json_close(j, ']');
   if (k->json) cli_json_print(j);
   return 0;
 }
 
 /* ---- check ---- */
-static void check_json(cli_json *j, const tarn_rule_result *r) {
-  cli_json_open(j, NULL, '{');
-  cli_json_str(j, "name", r->name);
-  cli_json_str(j, "family", r->family);
-  cli_json_str(j, "class", tarn_rule_class_name(r->stated));
-  cli_json_str(j, "class_found", tarn_rule_class_name(r->found));
-  if (r->deleted) cli_json_str(j, "deleted", r->deleted);
-  cli_json_int(j, "samples", r->samples);
-  cli_json_int(j, "tried", r->tried);
-  cli_json_num(j, "worst", r->worst);
-  cli_json_bool(j, "ok", r->ok);
-  if (r->all) cli_json_bool(j, "all", true);
-  if (r->identity) cli_json_bool(j, "identity", true);
-  if (r->unchecked) cli_json_str(j, "unchecked", r->unchecked);
-  cli_json_str(j, "counterexample", r->counterexample);
-  cli_json_close(j, '}');
+static void check_json(tarn_json *j, const tarn_rule_result *r) {
+  tarn_json_open(j, NULL, '{');
+  tarn_json_str(j, "name", r->name);
+  tarn_json_str(j, "family", r->family);
+  tarn_json_str(j, "class", tarn_rule_class_name(r->stated));
+  tarn_json_str(j, "class_found", tarn_rule_class_name(r->found));
+  if (r->deleted) tarn_json_str(j, "deleted", r->deleted);
+  tarn_json_int(j, "samples", r->samples);
+  tarn_json_int(j, "tried", r->tried);
+  tarn_json_num(j, "worst", r->worst);
+  tarn_json_bool(j, "ok", r->ok);
+  if (r->all) tarn_json_bool(j, "all", true);
+  if (r->identity) tarn_json_bool(j, "identity", true);
+  if (r->unchecked) tarn_json_str(j, "unchecked", r->unchecked);
+  tarn_json_str(j, "counterexample", r->counterexample);
+  tarn_json_close(j, '}');
 }
 /* A mutation is well when it has a counterexample, a rule when it has none: each shows what is
  * there. */
@@ -132,16 +132,16 @@ static int check(tarn_ctx *cx, const rules_job *k) {
       .samples = (uint32_t)k->samples, .seed = k->seed, .only = k->only, .mutate = k->mutate};
   const tarn_rule_result *r;
   uint32_t n = tarn_rules_check(load(cx, k), &o, &r), bad = 0, left = 0;
-  cli_json *j = cli_json_new(cx);
-  cli_json_open(j, "rules", '[');
+  tarn_json *j = cli_json_new(cx);
+  tarn_json_open(j, "rules", '[');
   for (uint32_t i = 0; i < n; i++) {
     bad += !r[i].ok, left += r[i].unchecked != NULL;
     check_json(j, &r[i]);
     if (!k->json) check_text(&r[i], k->free);
   }
-  cli_json_close(j, ']');
-  cli_json_bool(j, "ok", bad == 0);
-  if (left) cli_json_int(j, "unchecked", left);
+  tarn_json_close(j, ']');
+  tarn_json_bool(j, "ok", bad == 0);
+  if (left) tarn_json_int(j, "unchecked", left);
   if (k->json) cli_json_print(j);
   else
     printf("%u of %u %s", n - bad - left, n - left,

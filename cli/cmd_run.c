@@ -12,10 +12,10 @@ static tarn_tensor **reference(tarn_ctx *cx, const tarn_program *p, tarn_tensor 
   return out;
 }
 
-static void print_shape(cli_json *j, const tarn_tensor *t) {
-  cli_json_open(j, "shape", '[');
-  for (uint32_t d = 0; d < t->n; d++) cli_json_int(j, NULL, t->dim[d]);
-  cli_json_close(j, ']');
+static void print_shape(tarn_json *j, const tarn_tensor *t) {
+  tarn_json_open(j, "shape", '[');
+  for (uint32_t d = 0; d < t->n; d++) tarn_json_int(j, NULL, t->dim[d]);
+  tarn_json_close(j, ']');
 }
 static void show_tensor(tarn_ctx *cx, const char *name, const tarn_tensor *t) {
   int64_t n = tarn_tensor_count(t);
@@ -107,18 +107,18 @@ int tarn_cmd_run(tarn_ctx *cx, int argc, char **argv) {
   if (out_dir && mkdir(out_dir, 0777) && errno != EEXIST)
     tarn_raise(cx, TARN_IO, "%s: %s", out_dir, strerror(errno));
   const char **stem = file_stems(cx, op, nout);
-  cli_json *j = cli_json_new(cx);
-  cli_json_open(j, "outputs", '{');
+  tarn_json *j = cli_json_new(cx);
+  tarn_json_open(j, "outputs", '{');
   for (uint32_t i = 0; i < nout; i++) {
     const char *file = out_dir ? tarn_format(cx, "%s/%s.npy", out_dir, stem[i]) : NULL;
     if (file) tarn_tensor_write(cx, file, out[i]);
-    cli_json_open(j, op[i].name, '{');
+    tarn_json_open(j, op[i].name, '{');
     print_shape(j, out[i]);
-    cli_json_str(j, "file", file);
-    cli_json_close(j, '}');
+    tarn_json_str(j, "file", file);
+    tarn_json_close(j, '}');
     if (!c.json) show_tensor(cx, op[i].name, out[i]);
   }
-  cli_json_close(j, '}');
+  tarn_json_close(j, '}');
   if (c.json) cli_json_print(j);
   return 0;
 }

@@ -38,39 +38,39 @@ typedef struct watch {
 } watch;
 static void show_progress(void *user, uint32_t done, uint32_t of, uint32_t fresh, double seconds) {
   watch *w = user;
-  double spent = cli_now() - w->begin;
+  double spent = tarn_now() - w->begin;
   fprintf(stderr, "\r%u of %u trials, kernels %.4g ms, %.0f s left   ", done, of, 1e3 * seconds,
           fresh ? spent / fresh * (of - done) : 0);
   if (done == of) fputc('\n', stderr);
 }
 
-static void fit_json(cli_json *j, const tarn_tune_report *r) {
-  cli_json_open(j, "model", '{');
-  cli_json_num(j, "pairwise", r->fit.learned.pairwise);
-  cli_json_num(j, "recall30", r->fit.learned.recall30);
-  cli_json_num(j, "r2", r->fit.learned.r2);
-  cli_json_num(j, "analytic_pairwise", r->fit.analytic.pairwise);
-  cli_json_num(j, "analytic_recall30", r->fit.analytic.recall30);
-  cli_json_num(j, "analytic_r2", r->fit.analytic.r2);
-  cli_json_int(j, "held_out", r->fit.rows);
-  cli_json_int(j, "held_out_kernels", r->fit.kernels);
-  cli_json_close(j, '}');
+static void fit_json(tarn_json *j, const tarn_tune_report *r) {
+  tarn_json_open(j, "model", '{');
+  tarn_json_num(j, "pairwise", r->fit.learned.pairwise);
+  tarn_json_num(j, "recall30", r->fit.learned.recall30);
+  tarn_json_num(j, "r2", r->fit.learned.r2);
+  tarn_json_num(j, "analytic_pairwise", r->fit.analytic.pairwise);
+  tarn_json_num(j, "analytic_recall30", r->fit.analytic.recall30);
+  tarn_json_num(j, "analytic_r2", r->fit.analytic.r2);
+  tarn_json_int(j, "held_out", r->fit.rows);
+  tarn_json_int(j, "held_out_kernels", r->fit.kernels);
+  tarn_json_close(j, '}');
 }
 static void report(tarn_ctx *cx, const cli_compile *c, const tarn_tune_report *r,
                    const char *model) {
   const tarn_importance *imp = NULL;
   uint32_t n = r->trained ? tarn_learned_importance(cx, model, &imp) : 0;
-  cli_json *j = cli_json_new(cx);
-  cli_json_int(j, "trials", r->trials);
-  cli_json_int(j, "measured", r->fresh);
-  cli_json_int(j, "failed", r->failed);
-  cli_json_num(j, "best", r->best);
-  cli_json_int(j, "kernels", r->kernels);
-  cli_json_num(j, "untuned", r->untuned);
+  tarn_json *j = cli_json_new(cx);
+  tarn_json_int(j, "trials", r->trials);
+  tarn_json_int(j, "measured", r->fresh);
+  tarn_json_int(j, "failed", r->failed);
+  tarn_json_num(j, "best", r->best);
+  tarn_json_int(j, "kernels", r->kernels);
+  tarn_json_num(j, "untuned", r->untuned);
   fit_json(j, r);
-  cli_json_open(j, "importance", '{');
-  for (uint32_t i = 0; i < n; i++) cli_json_num(j, imp[i].feature, imp[i].share);
-  cli_json_close(j, '}');
+  tarn_json_open(j, "importance", '{');
+  for (uint32_t i = 0; i < n; i++) tarn_json_num(j, imp[i].feature, imp[i].share);
+  tarn_json_close(j, '}');
   if (c->json) {
     cli_json_print(j);
     return;
@@ -117,7 +117,7 @@ static tarn_tune_report tune_program(tarn_ctx *cx, cli_compile *c, const char *d
   const uint32_t until[PASSES] = {trials - trials / 3, trials - trials / 6, trials};
   const double part[PASSES] = {0.67, 0.5, 1}; /* of the seconds left */
   const char *model = o->model;
-  double end = o->seconds > 0 ? cli_now() + o->seconds : 0;
+  double end = o->seconds > 0 ? tarn_now() + o->seconds : 0;
   tarn_tune_report r = {0};
   texts before = {0};
   c->explores = true;
@@ -128,7 +128,7 @@ static tarn_tune_report tune_program(tarn_ctx *cx, cli_compile *c, const char *d
     uint32_t own = w.sig.n;
     no_longer(cx, &before, p->L, &w);
     o->trials = until[pass], o->model = pass + 1 < PASSES ? NULL : model, o->price = p->price;
-    if (end > 0) o->seconds = fmax(pass ? 0.001 : 0, end - cli_now()) * part[pass];
+    if (end > 0) o->seconds = fmax(pass ? 0.001 : 0, end - tarn_now()) * part[pass];
     /* the store is opened when the model is read: nothing is left behind when it cannot be */
     r = tarn_tune(p->L, p->hw, w.sig.p, w.uses.p, w.sig.n, tarn_store_open(cx, db), o);
     fresh += r.fresh, failed += r.failed;
@@ -189,8 +189,8 @@ static void report_moved(tarn_ctx *cx, const cli_compile *c, uint32_t n) {
     printf("%u measurements\n", n);
     return;
   }
-  cli_json *j = cli_json_new(cx);
-  cli_json_int(j, "measurements", n);
+  tarn_json *j = cli_json_new(cx);
+  tarn_json_int(j, "measurements", n);
   cli_json_print(j);
 }
 
@@ -258,7 +258,7 @@ int tarn_cmd_tune(tarn_ctx *cx, int argc, char **argv) {
   c.threads = threads, o.threads = (uint32_t)threads, o.trials = (uint32_t)trials,
   o.per_kernel = (uint32_t)each, o.model = model;
   c.model = words.n ? words.p[0] : NULL;
-  watch w = {.begin = cli_now()};
+  watch w = {.begin = tarn_now()};
   if (!c.json && isatty(2)) o.progress = show_progress, o.user = &w;
   tarn_tune_report r = again                      ? tune_again(cx, &c, again, db, &o)
                        : o.train_only && !words.n ? only_learn(cx, &c, db, &o)

@@ -53,7 +53,7 @@ bool compare_is_best(const comparison *c, uint32_t file, double cost) {
 typedef struct cell {
   const extract_job *k;
   comparison *c;
-  cli_json *j;
+  tarn_json *j;
   tarn_sel_graph *g;
   uint32_t file, method;
   tarn_status worst; /* of its methods */
@@ -71,12 +71,12 @@ static void run_cell(tarn_ctx *cx, void *arg) {
   run->done = true, run->optimal = r->optimal;
   run->cost = r->dag_cost, run->bound = r->lower_bound, run->seconds = r->seconds;
   if (run->cost < c->best[e->file]) c->best[e->file] = run->cost;
-  cli_json_open(e->j, NULL, '{');
-  cli_json_str(e->j, "file", c->file[e->file]);
-  cli_json_int(e->j, "nodes", v.n_nodes);
-  cli_json_int(e->j, "classes", v.n_classes);
+  tarn_json_open(e->j, NULL, '{');
+  tarn_json_str(e->j, "file", c->file[e->file]);
+  tarn_json_int(e->j, "nodes", v.n_nodes);
+  tarn_json_int(e->j, "classes", v.n_classes);
   extract_result_json(e->j, c->method[e->method], r);
-  cli_json_close(e->j, '}');
+  tarn_json_close(e->j, '}');
   if (e->k->json) return;
   printf("  "), extract_result_text(c->method[e->method], r);
 }
@@ -137,22 +137,22 @@ static void print_summary(const comparison *c) {
          "geometric means\n");
 }
 
-static void summary_json(cli_json *j, const comparison *c) {
-  cli_json_open(j, "summary", '[');
+static void summary_json(tarn_json *j, const comparison *c) {
+  tarn_json_open(j, "summary", '[');
   for (uint32_t m = 0; m < c->n_methods; m++) {
     summary s = summarise(c, m);
-    cli_json_open(j, NULL, '{');
-    cli_json_str(j, "method", c->method[m]);
-    cli_json_int(j, "files", c->n_files);
-    cli_json_int(j, "done", s.done);
-    cli_json_int(j, "best", s.best);
-    cli_json_int(j, "proven", s.proven);
-    cli_json_num(j, "ratio", s.ratio);
-    cli_json_num(j, "seconds", s.seconds);
-    cli_json_num(j, "mean_seconds", s.mean_seconds);
-    cli_json_close(j, '}');
+    tarn_json_open(j, NULL, '{');
+    tarn_json_str(j, "method", c->method[m]);
+    tarn_json_int(j, "files", c->n_files);
+    tarn_json_int(j, "done", s.done);
+    tarn_json_int(j, "best", s.best);
+    tarn_json_int(j, "proven", s.proven);
+    tarn_json_num(j, "ratio", s.ratio);
+    tarn_json_num(j, "seconds", s.seconds);
+    tarn_json_num(j, "mean_seconds", s.mean_seconds);
+    tarn_json_close(j, '}');
   }
-  cli_json_close(j, ']');
+  tarn_json_close(j, ']');
 }
 
 static comparison *open_comparison(tarn_ctx *cx, const extract_job *k) {
@@ -168,16 +168,16 @@ static comparison *open_comparison(tarn_ctx *cx, const extract_job *k) {
 
 int extract_compare(tarn_ctx *cx, const extract_job *k) {
   comparison *c = open_comparison(cx, k);
-  cli_json *j = cli_json_new(cx);
+  tarn_json *j = cli_json_new(cx);
   tarn_status worst = TARN_OK;
-  cli_json_open(j, "results", '[');
+  tarn_json_open(j, "results", '[');
   for (uint32_t i = 0; i < c->n_files; i++) {
     cell e = {.k = k, .c = c, .j = j, .file = i};
     tarn_status st = tarn_protect(cx, row, &e);
     if (st) fprintf(stderr, "tarn: %s: %s\n", c->file[i], tarn_message(cx));
     if (st || e.worst) worst = st ? st : e.worst;
   }
-  cli_json_close(j, ']');
+  tarn_json_close(j, ']');
   if (k->plot) compare_plot(cx, c, k->plot);
   if (!k->json) print_summary(c);
   summary_json(j, c);

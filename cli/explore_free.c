@@ -178,14 +178,14 @@ tarn_eg_stop lab_run_phases(lab *l, uint32_t iterations, double seconds) {
   uint32_t phases = tarn_ruleset_phases(l->rs),
            *active = TARN_ARRAY(l->cx, uint32_t, tarn_ruleset_count(l->rs) + 1);
   uint32_t first = tarn_eg_iteration_count(l->runner);
-  double start = cli_now();
+  double start = tarn_now();
   tarn_eg_stop stop = TARN_EG_STOP_SATURATED;
   if (!phases) return lab_run(l, NULL, 0, iterations, seconds);
   for (uint32_t i = 0; i <= phases; i++) {
     uint32_t phase = i ? i - 1 : phases, n = rules_of(l, phase, active),
              done = tarn_eg_iteration_count(l->runner) - first;
     uint32_t most = phase < phases ? tarn_ruleset_phase(l->rs, phase).iterations : 0;
-    double left = seconds > 0 ? seconds - (cli_now() - start) : 0;
+    double left = seconds > 0 ? seconds - (tarn_now() - start) : 0;
     if (!n) continue;
     if ((iterations && done >= iterations) || (seconds > 0 && left <= 0))
       return seconds > 0 && left <= 0 ? TARN_EG_STOP_SECONDS : TARN_EG_STOP_ITERATIONS;
@@ -272,9 +272,9 @@ static void explore_once(tarn_ctx *cx, void *arg) {
   lab_open(l);
   roots(l);
   lab_compile(l);
-  double t = cli_now();
+  double t = tarn_now();
   tarn_eg_stop stop = lab_run_phases(l, (uint32_t)x->iters, x->seconds);
-  x->took = cli_now() - t;
+  x->took = tarn_now() - t;
   x->stop = tarn_eg_stop_name(stop);
   lab_reached(l);
   lab_report(l);

@@ -140,29 +140,29 @@ static const char *reason(page *p, uint32_t first, uint32_t node) {
   if (l.n > 12) tarn_buf_fmt(&b, " and %u more", l.n - 12);
   return b.n ? b.p : NULL;
 }
-static void node_json(page *p, cli_json *j, uint32_t first, uint32_t node) {
+static void node_json(page *p, tarn_json *j, uint32_t first, uint32_t node) {
   char name[256];
   tarn_eg_node e = tarn_eg_node_at(p->v->g, node);
   p->v->name(p->v->user, e.op, e.payload, name, sizeof name);
-  cli_json_open(j, NULL, '{');
-  cli_json_str(j, "op", name);
-  cli_json_open(j, "kids", '[');
+  tarn_json_open(j, NULL, '{');
+  tarn_json_str(j, "op", name);
+  tarn_json_open(j, "kids", '[');
   for (uint32_t i = 0; i < e.n; i++)
-    cli_json_int(j, NULL, tarn_eg_find(p->v->g, tarn_eg_node_at(p->v->g, node).kids[i]));
-  cli_json_close(j, ']');
+    tarn_json_int(j, NULL, tarn_eg_find(p->v->g, tarn_eg_node_at(p->v->g, node).kids[i]));
+  tarn_json_close(j, ']');
   const char *why = node == first ? NULL : reason(p, first, node);
-  if (why) cli_json_str(j, "why", why);
-  cli_json_close(j, '}');
+  if (why) tarn_json_str(j, "why", why);
+  tarn_json_close(j, '}');
 }
-static void class_json(page *p, cli_json *j, uint32_t c) {
+static void class_json(page *p, tarn_json *j, uint32_t c) {
   tarn_buf b = {.cx = p->cx};
   uint32_t k = 0, left = 0, chosen = TARN_NONE, first = tarn_eg_next_node(p->v->g, c, TARN_NONE),
            pick = pick_of(p, c);
   p->v->facts(p->v->user, c, &b);
-  cli_json_open(j, NULL, '{');
-  cli_json_int(j, "id", c);
-  if (b.n) cli_json_str(j, "facts", b.p);
-  cli_json_open(j, "nodes", '[');
+  tarn_json_open(j, NULL, '{');
+  tarn_json_int(j, "id", c);
+  if (b.n) tarn_json_str(j, "facts", b.p);
+  tarn_json_open(j, "nodes", '[');
   if (pick != TARN_NONE)
     chosen = 0, k = 1, node_json(p, j, first, pick); /* the chosen one stands first */
   for (uint32_t n = first; n != TARN_NONE; n = tarn_eg_next_node(p->v->g, c, n)) {
@@ -170,10 +170,10 @@ static void class_json(page *p, cli_json *j, uint32_t c) {
     if (k++ < NODES_OF_CLASS) node_json(p, j, first, n);
     else left++;
   }
-  cli_json_close(j, ']');
-  if (chosen != TARN_NONE) cli_json_int(j, "chosen", chosen);
-  if (left) cli_json_int(j, "left", left);
-  cli_json_close(j, '}');
+  tarn_json_close(j, ']');
+  if (chosen != TARN_NONE) tarn_json_int(j, "chosen", chosen);
+  if (left) tarn_json_int(j, "left", left);
+  tarn_json_close(j, '}');
 }
 /* What ends a script may not stand in it. */
 static void put_script(FILE *f, const char *s, size_t n) {
@@ -183,18 +183,18 @@ static void put_script(FILE *f, const char *s, size_t n) {
 }
 static void graph(FILE *f, page *p) {
   uint64_t most = p->x->html_classes ? p->x->html_classes : UINT64_MAX;
-  cli_json *j = cli_json_new(p->cx);
+  tarn_json *j = cli_json_new(p->cx);
   sort_out(p);
-  cli_json_int(j, "total", p->order.n);
-  cli_json_open(j, "roots", '[');
+  tarn_json_int(j, "total", p->order.n);
+  tarn_json_open(j, "roots", '[');
   for (uint32_t i = 0; i < p->v->n; i++)
-    cli_json_int(j, NULL, tarn_eg_find(p->v->g, p->v->root[i]));
-  cli_json_close(j, ']');
-  cli_json_open(j, "classes", '[');
+    tarn_json_int(j, NULL, tarn_eg_find(p->v->g, p->v->root[i]));
+  tarn_json_close(j, ']');
+  tarn_json_open(j, "classes", '[');
   for (uint32_t i = 0; i < p->order.n && i < most; i++) class_json(p, j, p->order.p[i]);
-  cli_json_close(j, ']');
+  tarn_json_close(j, ']');
   size_t n;
-  const char *text = cli_json_text(j, &n);
+  const char *text = tarn_json_text(j, &n);
   fputs("<p id=\"count\">The e-graph is drawn by a script.</p>\n"
         "<p><button id=\"more\">40 more</button> <button id=\"all\">all</button> <button "
         "id=\"in\">+</button> <button "

@@ -3,84 +3,84 @@
 #include <string.h>
 
 /* ---- JSON ---- */
-static void iteration_json(cli_json *j, const tarn_eg_iteration *it) {
-  cli_json_open(j, NULL, '{');
-  cli_json_int(j, "nodes", it->nodes);
-  cli_json_int(j, "classes", it->classes);
-  cli_json_int(j, "matches", (int64_t)it->matches);
-  cli_json_int(j, "applied", (int64_t)it->applied);
-  cli_json_int(j, "unions", (int64_t)it->unions);
-  cli_json_int(j, "banned", it->banned);
-  cli_json_num(j, "search", it->search);
-  cli_json_num(j, "apply", it->apply);
-  cli_json_num(j, "rebuild", it->rebuild);
-  cli_json_close(j, '}');
+static void iteration_json(tarn_json *j, const tarn_eg_iteration *it) {
+  tarn_json_open(j, NULL, '{');
+  tarn_json_int(j, "nodes", it->nodes);
+  tarn_json_int(j, "classes", it->classes);
+  tarn_json_int(j, "matches", (int64_t)it->matches);
+  tarn_json_int(j, "applied", (int64_t)it->applied);
+  tarn_json_int(j, "unions", (int64_t)it->unions);
+  tarn_json_int(j, "banned", it->banned);
+  tarn_json_num(j, "search", it->search);
+  tarn_json_num(j, "apply", it->apply);
+  tarn_json_num(j, "rebuild", it->rebuild);
+  tarn_json_close(j, '}');
 }
-static void rule_json(cli_json *j, const tarn_sat_rule *r) {
-  cli_json_open(j, NULL, '{');
-  cli_json_str(j, "name", r->name);
-  cli_json_str(j, "family", r->family);
-  cli_json_int(j, "matches", (int64_t)r->count.matches);
-  cli_json_int(j, "applied", (int64_t)r->count.applied);
-  cli_json_int(j, "unions", (int64_t)r->count.unions);
-  cli_json_int(j, "held", (int64_t)r->count.held);
-  cli_json_int(j, "refused", (int64_t)r->count.refused);
-  cli_json_int(j, "bans", r->count.bans);
-  cli_json_num(j, "search", r->count.search);
-  cli_json_num(j, "apply", r->count.apply);
-  cli_json_close(j, '}');
+static void rule_json(tarn_json *j, const tarn_sat_rule *r) {
+  tarn_json_open(j, NULL, '{');
+  tarn_json_str(j, "name", r->name);
+  tarn_json_str(j, "family", r->family);
+  tarn_json_int(j, "matches", (int64_t)r->count.matches);
+  tarn_json_int(j, "applied", (int64_t)r->count.applied);
+  tarn_json_int(j, "unions", (int64_t)r->count.unions);
+  tarn_json_int(j, "held", (int64_t)r->count.held);
+  tarn_json_int(j, "refused", (int64_t)r->count.refused);
+  tarn_json_int(j, "bans", r->count.bans);
+  tarn_json_num(j, "search", r->count.search);
+  tarn_json_num(j, "apply", r->count.apply);
+  tarn_json_close(j, '}');
 }
-static void chain_json(cli_json *j, const explore_chain *c) {
-  cli_json_str(j, "from", c->from);
-  cli_json_open(j, "steps", '[');
+static void chain_json(tarn_json *j, const explore_chain *c) {
+  tarn_json_str(j, "from", c->from);
+  tarn_json_open(j, "steps", '[');
   for (uint32_t i = 0; i < c->step.n; i++) {
-    cli_json_open(j, NULL, '{');
-    cli_json_str(j, "rule", c->step.p[i].rule);
-    cli_json_bool(j, "forward", c->step.p[i].forward);
-    cli_json_str(j, "term", c->step.p[i].term);
-    cli_json_close(j, '}');
+    tarn_json_open(j, NULL, '{');
+    tarn_json_str(j, "rule", c->step.p[i].rule);
+    tarn_json_bool(j, "forward", c->step.p[i].forward);
+    tarn_json_str(j, "term", c->step.p[i].term);
+    tarn_json_close(j, '}');
   }
-  cli_json_close(j, ']');
+  tarn_json_close(j, ']');
 }
-static void proof_json(cli_json *j, const cli_explore *x) {
-  if (!x->prove[0] || x->conflict) cli_json_str(j, "proof", NULL);
+static void proof_json(tarn_json *j, const cli_explore *x) {
+  if (!x->prove[0] || x->conflict) tarn_json_str(j, "proof", NULL);
   if (!x->prove[0] && !x->conflict) return;
-  cli_json_open(j, x->conflict ? "conflict" : "proof", '{');
-  if (x->conflict) cli_json_str(j, "why", x->conflict);
-  else cli_json_bool(j, "found", x->proved);
-  if (x->proof_text) cli_json_str(j, "text", x->proof_text);
-  if (x->lemma.n) cli_json_open(j, "lemmas", '[');
+  tarn_json_open(j, x->conflict ? "conflict" : "proof", '{');
+  if (x->conflict) tarn_json_str(j, "why", x->conflict);
+  else tarn_json_bool(j, "found", x->proved);
+  if (x->proof_text) tarn_json_str(j, "text", x->proof_text);
+  if (x->lemma.n) tarn_json_open(j, "lemmas", '[');
   for (uint32_t i = 0; i < x->lemma.n; i++) {
-    cli_json_open(j, NULL, '{');
+    tarn_json_open(j, NULL, '{');
     chain_json(j, &x->lemma.p[i]);
-    cli_json_close(j, '}');
+    tarn_json_close(j, '}');
   }
-  if (x->lemma.n) cli_json_close(j, ']');
+  if (x->lemma.n) tarn_json_close(j, ']');
   if (x->chain.from) chain_json(j, &x->chain);
-  cli_json_close(j, '}');
+  tarn_json_close(j, '}');
 }
 void explore_show_json(tarn_ctx *cx, const cli_explore *x) {
-  cli_json *j = cli_json_new(cx);
-  cli_json_str(j, "stop", x->stop);
-  cli_json_num(j, "seconds", x->took);
-  cli_json_int(j, "nodes", x->n_nodes);
-  cli_json_int(j, "classes", x->n_classes);
-  cli_json_int(j, "peak_bytes", (int64_t)x->peak_bytes);
-  cli_json_open(j, "iterations", '[');
+  tarn_json *j = cli_json_new(cx);
+  tarn_json_str(j, "stop", x->stop);
+  tarn_json_num(j, "seconds", x->took);
+  tarn_json_int(j, "nodes", x->n_nodes);
+  tarn_json_int(j, "classes", x->n_classes);
+  tarn_json_int(j, "peak_bytes", (int64_t)x->peak_bytes);
+  tarn_json_open(j, "iterations", '[');
   for (uint32_t i = 0; i < x->iteration.n; i++) iteration_json(j, &x->iteration.p[i]);
-  cli_json_close(j, ']');
-  cli_json_open(j, "rules", '[');
+  tarn_json_close(j, ']');
+  tarn_json_open(j, "rules", '[');
   for (uint32_t i = 0; i < x->rule.n; i++) rule_json(j, &x->rule.p[i]);
-  cli_json_close(j, ']');
-  cli_json_open(j, "best", '[');
+  tarn_json_close(j, ']');
+  tarn_json_open(j, "best", '[');
   for (uint32_t i = 0; i < x->best.n; i++) {
-    cli_json_open(j, NULL, '{');
-    cli_json_num(j, "cost", x->best.p[i].cost);
-    cli_json_str(j, "term", x->best.p[i].term);
-    cli_json_close(j, '}');
+    tarn_json_open(j, NULL, '{');
+    tarn_json_num(j, "cost", x->best.p[i].cost);
+    tarn_json_str(j, "term", x->best.p[i].term);
+    tarn_json_close(j, '}');
   }
-  cli_json_close(j, ']');
-  if (x->goal) cli_json_bool(j, "goal", x->goal_reached);
+  tarn_json_close(j, ']');
+  if (x->goal) tarn_json_bool(j, "goal", x->goal_reached);
   proof_json(j, x);
   cli_json_print(j);
 }

@@ -27,7 +27,7 @@ tarn_sel_method extract_method(tarn_ctx *cx, const char *name);
 tarn_sel_result *extract_run(tarn_ctx *cx, const extract_job *k, tarn_sel_graph *g,
                              const char *method, extract_trace *trace);
 bool extract_is_plugin(const char *method);
-void extract_result_json(cli_json *j, const char *method, const tarn_sel_result *r);
+void extract_result_json(tarn_json *j, const char *method, const tarn_sel_result *r);
 void extract_result_text(const char *method, const tarn_sel_result *r);
 
 /* compare.c: a folder. Every method on every graph. */

@@ -1,16 +1,9 @@
-/* Options by table, and JSON. */
+/* Options by table, files, JSON on standard output. */
 #include "cli/cli.h"
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-double cli_now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 static int by_value(const void *a, const void *b) {
   double x = *(const double *)a, y = *(const double *)b;
   return (x > y) - (x < y);
@@ -110,71 +103,9 @@ void cli_close(tarn_ctx *cx, FILE *f, const char *path) {
 }
 
 /* ---- JSON ---- */
-struct cli_json {
-  tarn_buf b;
-  int depth;
-  bool first; /* in the innermost object or list */
-};
-static void new_line(cli_json *j) { tarn_buf_fmt(&j->b, "\n%*s", 2 * j->depth, ""); }
-static void quoted(cli_json *j, const char *s) {
-  tarn_buf_str(&j->b, "\"");
-  tarn_buf_as(&j->b, TARN_AS_JSON, s, strlen(s));
-  tarn_buf_str(&j->b, "\"");
-}
-/* What stands before a value. */
-static void begin(cli_json *j, const char *key) {
-  if (!j->first) tarn_buf_str(&j->b, ",");
-  j->first = false;
-  new_line(j);
-  if (!key) return;
-  quoted(j, key);
-  tarn_buf_str(&j->b, ": ");
-}
-cli_json *cli_json_new(tarn_ctx *cx) {
-  cli_json *j = TARN_NEW(cx, cli_json);
-  *j = (cli_json){.b = {.cx = cx}, .depth = 1, .first = true};
-  tarn_buf_str(&j->b, "{");
-  cli_json_int(j, "schema", 1);
-  return j;
-}
-void cli_json_open(cli_json *j, const char *key, char kind) {
-  begin(j, key);
-  tarn_buf_add(&j->b, &kind, 1);
-  j->depth++;
-  j->first = true;
-}
-void cli_json_close(cli_json *j, char kind) {
-  j->depth--;
-  if (!j->first) new_line(j);
-  tarn_buf_add(&j->b, &kind, 1);
-  j->first = false;
-}
-void cli_json_str(cli_json *j, const char *key, const char *v) {
-  begin(j, key);
-  if (v) quoted(j, v);
-  else tarn_buf_str(&j->b, "null");
-}
-void cli_json_num(cli_json *j, const char *key, double v) {
-  begin(j, key);
-  if (isfinite(v)) tarn_buf_double(&j->b, v);
-  else tarn_buf_str(&j->b, "null");
-}
-void cli_json_int(cli_json *j, const char *key, int64_t v) {
-  begin(j, key);
-  tarn_buf_fmt(&j->b, "%lld", (long long)v);
-}
-void cli_json_bool(cli_json *j, const char *key, bool v) {
-  begin(j, key);
-  tarn_buf_str(&j->b, v ? "true" : "false");
-}
-const char *cli_json_text(cli_json *j, size_t *n) {
-  cli_json_close(j, '}');
-  tarn_buf_str(&j->b, "\n");
-  *n = j->b.n;
-  return j->b.p;
-}
-void cli_json_print(cli_json *j) {
+tarn_json *cli_json_new(tarn_ctx *cx) { return tarn_json_new(cx, CLI_SCHEMA); }
+void cli_json_print(tarn_json *j) {
   size_t n;
-  const char *p = cli_json_text(j, &n);
+  const char *p = tarn_json_text(j, &n);
   fwrite(p, 1, n, stdout);
 }

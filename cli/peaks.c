@@ -17,9 +17,9 @@ static double start_seconds(tarn_ctx *cx, uint32_t threads) {
   if (!pool) tarn_raise(cx, TARN_MEMORY, "measuring: no %u threads to be had", threads);
   double *t = TARN_ARRAY(cx, double, TIMES);
   for (int i = 0; i < TIMES; i++) {
-    t[i] = cli_now();
+    t[i] = tarn_now();
     pool->run(pool, nothing, NULL, threads);
-    t[i] = cli_now() - t[i];
+    t[i] = tarn_now() - t[i];
   }
   tarn_rt_pool_free(pool);
   return cli_median(t, TIMES);
@@ -30,43 +30,43 @@ void cli_peaks_measure(tarn_ctx *cx, uint32_t threads, size_t reach, cli_peaks *
   out->start = start_seconds(cx, out->host.threads);
 }
 
-static void functions(cli_json *j, const char *name, bool products) {
-  cli_json_open(j, name, '{');
+static void functions(tarn_json *j, const char *name, bool products) {
+  tarn_json_open(j, name, '{');
   for (uint32_t op = 0; op < TARN_FX_COUNT; op++) {
     const tarn_fxinfo *f = tarn_fx_info(op);
-    if (f->slots > 1) cli_json_num(j, f->text, products ? f->products : f->slots);
+    if (f->slots > 1) tarn_json_num(j, f->text, products ? f->products : f->slots);
   }
-  cli_json_close(j, '}');
+  tarn_json_close(j, '}');
 }
-void cli_peaks_json(cli_json *j, const cli_peaks *p) {
-  cli_json_int(j, "threads", p->host.threads);
-  cli_json_num(j, "flops", p->host.flops);
-  cli_json_num(j, "slots", p->host.slots);
-  cli_json_num(j, "start", p->start);
-  cli_json_open(j, "levels", '[');
+void cli_peaks_json(tarn_json *j, const cli_peaks *p) {
+  tarn_json_int(j, "threads", p->host.threads);
+  tarn_json_num(j, "flops", p->host.flops);
+  tarn_json_num(j, "slots", p->host.slots);
+  tarn_json_num(j, "start", p->start);
+  tarn_json_open(j, "levels", '[');
   for (uint32_t i = 0; i < p->host.nlevel; i++) {
     const tarn_host_level *l = &p->host.level[i];
-    cli_json_open(j, NULL, '{');
-    cli_json_str(j, "name", l->name);
-    if (l->capacity == SIZE_MAX) cli_json_num(j, "capacity", (double)INFINITY);
-    else cli_json_int(j, "capacity", (int64_t)l->capacity);
-    cli_json_num(j, "read", l->read);
-    cli_json_num(j, "write", l->write);
-    cli_json_num(j, "copy", l->copy);
-    cli_json_close(j, '}');
+    tarn_json_open(j, NULL, '{');
+    tarn_json_str(j, "name", l->name);
+    if (l->capacity == SIZE_MAX) tarn_json_num(j, "capacity", (double)INFINITY);
+    else tarn_json_int(j, "capacity", (int64_t)l->capacity);
+    tarn_json_num(j, "read", l->read);
+    tarn_json_num(j, "write", l->write);
+    tarn_json_num(j, "copy", l->copy);
+    tarn_json_close(j, '}');
   }
-  cli_json_close(j, ']');
-  cli_json_open(j, "rates", '[');
+  tarn_json_close(j, ']');
+  tarn_json_open(j, "rates", '[');
   for (uint32_t i = 0; i < p->host.nrate; i++) {
     const tarn_host_rate *r = &p->host.rate[i];
-    cli_json_open(j, NULL, '{');
-    cli_json_num(j, "bytes", r->bytes);
-    cli_json_num(j, "read", r->read);
-    cli_json_num(j, "write", r->write);
-    cli_json_num(j, "copy", r->copy);
-    cli_json_close(j, '}');
+    tarn_json_open(j, NULL, '{');
+    tarn_json_num(j, "bytes", r->bytes);
+    tarn_json_num(j, "read", r->read);
+    tarn_json_num(j, "write", r->write);
+    tarn_json_num(j, "copy", r->copy);
+    tarn_json_close(j, '}');
   }
-  cli_json_close(j, ']');
+  tarn_json_close(j, ']');
   functions(j, "functions", false); /* what each counts among the slots */
   functions(j, "products", true);   /* what of that multiplies */
 }

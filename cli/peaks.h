@@ -9,7 +9,7 @@ typedef struct cli_peaks {
 } cli_peaks;
 /* As tarn_host_measure; threads 0: all. Raises. */
 void cli_peaks_measure(tarn_ctx *cx, uint32_t threads, size_t reach, cli_peaks *out);
-void cli_peaks_json(cli_json *j, const cli_peaks *p); /* members of the open object */
+void cli_peaks_json(tarn_json *j, const cli_peaks *p); /* members of the open object */
 void cli_peaks_text(const cli_peaks *p);
 
 /* The least seconds that this work takes. Its vector instructions at the rate at which they are

@@ -103,7 +103,7 @@ static const tarn_price *price_of(cli_compiled *r, const cli_compile *c) {
 
 cli_compiled *cli_optimise(tarn_ctx *cx, const cli_compile *c) {
   cli_compiled *r = TARN_NEW(cx, cli_compiled);
-  double t = cli_now();
+  double t = tarn_now();
   r->numerics = numerics_of(cx, c->numerics);
   r->L = tarn_lang_new(cx);
   r->hw = cli_hardware(r->L, c->hw);
@@ -113,7 +113,7 @@ cli_compiled *cli_optimise(tarn_ctx *cx, const cli_compile *c) {
   unsigned dump = cli_dump_parse(cx, c->dump);
   tarn_buf graph = {.cx = cx};
   cli_dump_program(r->program, dump);
-  r->import_s = cli_now() - t, t = cli_now();
+  r->import_s = tarn_now() - t, t = tarn_now();
 
   tarn_sat_options so = tarn_sat_defaults();
   so.numerics = r->numerics, so.rtol = c->rtol, so.hw = r->hw, so.max_seconds = c->seconds;
@@ -127,7 +127,7 @@ cli_compiled *cli_optimise(tarn_ctx *cx, const cli_compile *c) {
   }
   r->sat = tarn_saturate(r->program, rules_of(r, c), &so);
   if (phases) cli_dump_rules(tarn_sat_result(r->sat));
-  r->saturate_s = cli_now() - t, t = cli_now();
+  r->saturate_s = tarn_now() - t, t = tarn_now();
 
   uint32_t n = tarn_sat_roots(r->sat), *root = TARN_ARRAY(cx, uint32_t, n + 1);
   for (uint32_t i = 0; i < n; i++) root[i] = tarn_sat_root(r->sat, i);
@@ -149,7 +149,7 @@ cli_compiled *cli_optimise(tarn_ctx *cx, const cli_compile *c) {
                             .seconds = c->seconds,
                             .graph = dump >> CLI_DUMP_GRAPH & 1 ? &graph : NULL};
   r->kprog = tarn_extract(&in, &ko, &r->graph, &r->picks);
-  r->extract_s = cli_now() - t;
+  r->extract_s = tarn_now() - t;
   if (graph.n) printf(";; graph\n%s", graph.p);
   cli_dump_kernels(r->kprog, r->numerics != TARN_RULE_EXACT, dump);
   return r;
@@ -163,113 +163,113 @@ static const char *full_path(tarn_ctx *cx, const char *path) {
   return kept;
 }
 /* As it was given, files by their full paths: who checks the program stands elsewhere. */
-static void put_sets(tarn_ctx *cx, cli_json *j, const cli_list *sets) {
-  cli_json_open(j, "set", '[');
+static void put_sets(tarn_ctx *cx, tarn_json *j, const cli_list *sets) {
+  tarn_json_open(j, "set", '[');
   for (uint32_t i = 0; i < sets->n; i++) {
     tarn_value_binding b = tarn_value_binding_parse(cx, sets->p[i]);
     const char *text = tarn_value_binding_file(&b) ? full_path(cx, b.text) : b.text;
-    cli_json_str(j, NULL, tarn_format(cx, "%s=%s", b.name, text));
+    tarn_json_str(j, NULL, tarn_format(cx, "%s=%s", b.name, text));
   }
-  cli_json_close(j, ']');
+  tarn_json_close(j, ']');
 }
 /* What the inputs are drawn from when a program is tried. */
-static void write_inputs(cli_json *j, const tarn_program *p) {
+static void write_inputs(tarn_json *j, const tarn_program *p) {
   cli_compile c = {0};
   cli_domains(p, &c);
-  cli_json_open(j, "inputs", '[');
+  tarn_json_open(j, "inputs", '[');
   for (uint32_t i = 0; i < p->nin; i++) {
     bool real = tarn_dtype_is_float(tarn_type_get(p->L, p->in[i].type)->dtype);
-    cli_json_open(j, NULL, '{');
-    cli_json_str(j, "name", p->in[i].name);
-    cli_json_int(j, "low", real ? -1 : c.in.p[i].lo);
-    cli_json_int(j, "high", real ? 1 : c.in.p[i].hi);
-    cli_json_close(j, '}');
+    tarn_json_open(j, NULL, '{');
+    tarn_json_str(j, "name", p->in[i].name);
+    tarn_json_int(j, "low", real ? -1 : c.in.p[i].lo);
+    tarn_json_int(j, "high", real ? 1 : c.in.p[i].hi);
+    tarn_json_close(j, '}');
   }
-  cli_json_close(j, ']');
+  tarn_json_close(j, ']');
 }
 static const char *report_of(tarn_ctx *cx, const cli_compile *c, const cli_compiled *r,
                              const char *name, size_t *n) {
   const tarn_sat_report *s = tarn_sat_result(r->sat);
-  cli_json *j = cli_json_new(cx);
-  cli_json_str(j, "model", full_path(cx, c->model));
-  cli_json_str(j, "name", name);
-  cli_json_open(j, "shapes", '[');
-  for (uint32_t i = 0; i < c->shapes.n; i++) cli_json_str(j, NULL, c->shapes.p[i]);
-  cli_json_close(j, ']');
+  tarn_json *j = cli_json_new(cx);
+  tarn_json_str(j, "model", full_path(cx, c->model));
+  tarn_json_str(j, "name", name);
+  tarn_json_open(j, "shapes", '[');
+  for (uint32_t i = 0; i < c->shapes.n; i++) tarn_json_str(j, NULL, c->shapes.p[i]);
+  tarn_json_close(j, ']');
   put_sets(cx, j, &c->sets);
-  cli_json_str(j, "hw", r->hw->name);
-  cli_json_str(j, "triple", r->hw->triple);
-  cli_json_str(j, "numerics", tarn_rule_class_name(r->numerics));
-  cli_json_str(j, "numerics_used", tarn_rule_class_name(s->used));
-  cli_json_num(j, "bound", s->bound);
-  cli_json_str(j, "stop", s->stop);
-  cli_json_int(j, "nodes", s->nodes);
-  cli_json_int(j, "classes", s->classes);
-  cli_json_int(j, "iterations", s->iterations);
-  cli_json_int(j, "kernels", r->graph.kernels);
-  cli_json_int(j, "copies", r->graph.copies);
-  cli_json_num(j, "price", r->graph.price);
-  cli_json_num(j, "price_bound", r->graph.price_bound);
-  cli_json_num(j, "price_tree", r->graph.tree_price);
-  cli_json_str(j, "price_model", r->graph.price_name);
-  cli_json_open(j, "kernel_graph", '{');
-  cli_json_int(j, "buffers", r->graph.buffers);
-  cli_json_int(j, "orders", r->graph.orders);
-  cli_json_int(j, "candidates", r->graph.candidates);
-  cli_json_int(j, "signatures", (int64_t)r->graph.signatures);
-  cli_json_int(j, "price_uses", (int64_t)r->graph.price_uses);
-  cli_json_int(j, "evaluations", (int64_t)r->graph.evaluations);
-  cli_json_int(j, "cut_views", r->graph.cut_views);
-  cli_json_int(j, "cut_orders", r->graph.cut_orders);
-  cli_json_close(j, '}');
+  tarn_json_str(j, "hw", r->hw->name);
+  tarn_json_str(j, "triple", r->hw->triple);
+  tarn_json_str(j, "numerics", tarn_rule_class_name(r->numerics));
+  tarn_json_str(j, "numerics_used", tarn_rule_class_name(s->used));
+  tarn_json_num(j, "bound", s->bound);
+  tarn_json_str(j, "stop", s->stop);
+  tarn_json_int(j, "nodes", s->nodes);
+  tarn_json_int(j, "classes", s->classes);
+  tarn_json_int(j, "iterations", s->iterations);
+  tarn_json_int(j, "kernels", r->graph.kernels);
+  tarn_json_int(j, "copies", r->graph.copies);
+  tarn_json_num(j, "price", r->graph.price);
+  tarn_json_num(j, "price_bound", r->graph.price_bound);
+  tarn_json_num(j, "price_tree", r->graph.tree_price);
+  tarn_json_str(j, "price_model", r->graph.price_name);
+  tarn_json_open(j, "kernel_graph", '{');
+  tarn_json_int(j, "buffers", r->graph.buffers);
+  tarn_json_int(j, "orders", r->graph.orders);
+  tarn_json_int(j, "candidates", r->graph.candidates);
+  tarn_json_int(j, "signatures", (int64_t)r->graph.signatures);
+  tarn_json_int(j, "price_uses", (int64_t)r->graph.price_uses);
+  tarn_json_int(j, "evaluations", (int64_t)r->graph.evaluations);
+  tarn_json_int(j, "cut_views", r->graph.cut_views);
+  tarn_json_int(j, "cut_orders", r->graph.cut_orders);
+  tarn_json_close(j, '}');
   if (r->plan) {
-    cli_json_open(j, "memory", '{');
-    cli_json_int(j, "workspace", r->plan->bytes);
-    cli_json_int(j, "live_bound", r->plan->live_bound);
-    cli_json_int(j, "constants", r->plan->const_bytes);
-    cli_json_close(j, '}');
+    tarn_json_open(j, "memory", '{');
+    tarn_json_int(j, "workspace", r->plan->bytes);
+    tarn_json_int(j, "live_bound", r->plan->live_bound);
+    tarn_json_int(j, "constants", r->plan->const_bytes);
+    tarn_json_close(j, '}');
   }
-  cli_json_open(j, "seconds", '{');
-  cli_json_num(j, "import", r->import_s);
-  cli_json_num(j, "saturate", r->saturate_s);
-  cli_json_num(j, "extract", r->extract_s);
-  cli_json_num(j, "lower", r->lower_s);
-  cli_json_close(j, '}');
-  cli_json_open(j, "rules", '{');
+  tarn_json_open(j, "seconds", '{');
+  tarn_json_num(j, "import", r->import_s);
+  tarn_json_num(j, "saturate", r->saturate_s);
+  tarn_json_num(j, "extract", r->extract_s);
+  tarn_json_num(j, "lower", r->lower_s);
+  tarn_json_close(j, '}');
+  tarn_json_open(j, "rules", '{');
   for (uint32_t i = 0; i < s->nrule; i++)
     if (s->rule[i].count.applied)
-      cli_json_int(j, s->rule[i].name, (int64_t)s->rule[i].count.applied);
-  cli_json_close(j, '}');
+      tarn_json_int(j, s->rule[i].name, (int64_t)s->rule[i].count.applied);
+  tarn_json_close(j, '}');
   write_inputs(j, r->program);
-  cli_json_open(j, "opaque", '[');
+  tarn_json_open(j, "opaque", '[');
   for (uint32_t i = 0; i < r->import.nopaque; i++)
-    cli_json_str(j, NULL,
-                 tarn_format(cx, "%s (%s)", r->import.opaque[i].node, r->import.opaque[i].op));
-  cli_json_close(j, ']');
-  cli_json_open(j, "im2col", '[');
+    tarn_json_str(j, NULL,
+                  tarn_format(cx, "%s (%s)", r->import.opaque[i].node, r->import.opaque[i].op));
+  tarn_json_close(j, ']');
+  tarn_json_open(j, "im2col", '[');
   for (uint32_t i = 0; i < r->graph.nways; i++) {
-    cli_json_open(j, NULL, '{');
-    cli_json_str(j, "kernel", r->graph.ways[i].kernel);
-    cli_json_num(j, "implicit_us", r->graph.ways[i].implicit * 1e6);
-    cli_json_num(j, "materialised_us", r->graph.ways[i].materialised * 1e6);
-    cli_json_close(j, '}');
+    tarn_json_open(j, NULL, '{');
+    tarn_json_str(j, "kernel", r->graph.ways[i].kernel);
+    tarn_json_num(j, "implicit_us", r->graph.ways[i].implicit * 1e6);
+    tarn_json_num(j, "materialised_us", r->graph.ways[i].materialised * 1e6);
+    tarn_json_close(j, '}');
   }
-  cli_json_close(j, ']');
-  cli_json_open(j, "program", '[');
+  tarn_json_close(j, ']');
+  tarn_json_open(j, "program", '[');
   for (uint32_t i = 0; i < r->kprog->nker; i++) {
-    cli_json_open(j, NULL, '{');
-    cli_json_str(j, "name", r->kprog->ker[i].name);
-    cli_json_num(j, "price", r->kprog->ker[i].price);
-    cli_json_num(j, "flop", r->kprog->ker[i].flops);
-    cli_json_num(j, "slots", r->kprog->ker[i].slots);
-    cli_json_num(j, "products", r->kprog->ker[i].products);
-    cli_json_num(j, "read_bytes", r->kprog->ker[i].reads);
-    cli_json_num(j, "write_bytes", r->kprog->ker[i].writes);
-    cli_json_bool(j, "copy", r->kprog->ker[i].copy);
-    cli_json_close(j, '}');
+    tarn_json_open(j, NULL, '{');
+    tarn_json_str(j, "name", r->kprog->ker[i].name);
+    tarn_json_num(j, "price", r->kprog->ker[i].price);
+    tarn_json_num(j, "flop", r->kprog->ker[i].flops);
+    tarn_json_num(j, "slots", r->kprog->ker[i].slots);
+    tarn_json_num(j, "products", r->kprog->ker[i].products);
+    tarn_json_num(j, "read_bytes", r->kprog->ker[i].reads);
+    tarn_json_num(j, "write_bytes", r->kprog->ker[i].writes);
+    tarn_json_bool(j, "copy", r->kprog->ker[i].copy);
+    tarn_json_close(j, '}');
   }
-  cli_json_close(j, ']');
-  return cli_json_text(j, n);
+  tarn_json_close(j, ']');
+  return tarn_json_text(j, n);
 }
 
 static uint32_t chosen(void *picks, uint32_t cls) { return tarn_extract_pick(picks, cls); }
@@ -331,7 +331,7 @@ cli_compiled *cli_build(tarn_ctx *cx, const cli_compile *c) {
   unsigned emit = emit_kinds(cx, c->emit);
   const char *name = prefix_of(cx, c), *dir = workshop(cx, c->dir);
   cli_compiled *r = cli_optimise(cx, c);
-  double t = cli_now();
+  double t = tarn_now();
   r->plan = tarn_memory_plan_make(r->kprog, 64);
   tarn_buf b = {.cx = cx};
   tarn_kprog_print(r->kprog, &b);
@@ -339,7 +339,7 @@ cli_compiled *cli_build(tarn_ctx *cx, const cli_compile *c) {
   tarn_lower_options lo = {
       .emit = emit, .dir = dir, .name = name, .contract = r->numerics != TARN_RULE_EXACT, .opt = 3};
   tarn_lower_cpu(r->kprog, r->plan, &lo);
-  r->lower_s = cli_now() - t;
+  r->lower_s = tarn_now() - t;
   finished f = {dir, c->dir, c->explain, {.cx = cx}};
   for (uint32_t i = 0; c->explain && i < r->kprog->nout; i++)
     tarn_sat_explain(r->sat, i, tarn_sat_term(r->sat, tarn_sat_root(r->sat, i), chosen, r->picks),

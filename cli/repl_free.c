@@ -152,14 +152,14 @@ static void go(session *s, uint32_t iterations, uint32_t n, const char *const *n
   lab *l = lab_of(s);
   uint32_t rules_n = tarn_ruleset_count(l->rs),
            *active = TARN_ARRAY(s->cx, uint32_t, (n + 1) * (rules_n + 1));
-  double t = cli_now();
+  double t = tarn_now();
   tarn_eg_stop stop;
   uint32_t k = named(s, n, names, active);
   if (n)
     stop = lab_run(l, active, k, iterations ? iterations : (uint32_t)s->x->iters, s->x->seconds);
   else if (iterations) stop = lab_run(l, NULL, 0, iterations, s->x->seconds);
   else stop = lab_run_phases(l, (uint32_t)s->x->iters, s->x->seconds);
-  s->x->took += cli_now() - t;
+  s->x->took += tarn_now() - t;
   s->x->stop = tarn_eg_stop_name(stop);
   lab_reached(l);
 }

@@ -31,7 +31,7 @@ static void write_rules(tarn_ctx *cx, FILE *f, const rules_job *k, const tarn_ru
 }
 static void learn_json(tarn_ctx *cx, const tarn_ruleset *rs, const tarn_learn_report *r,
                        double took) {
-  cli_json *j = cli_json_new(cx);
+  tarn_json *j = cli_json_new(cx);
   const struct {
     const char *name;
     uint32_t n;
@@ -39,18 +39,18 @@ static void learn_json(tarn_ctx *cx, const tarn_ruleset *rs, const tarn_learn_re
       {"conditional", r->conditional}, {"terms", r->terms},         {"values", r->values},
       {"candidates", r->candidates},   {"followed", r->followed},   {"refuted", r->refuted},
       {"redundant", r->redundant},     {"too_large", r->too_large}, {"runs", r->runs}};
-  cli_json_open(j, "rules", '[');
+  tarn_json_open(j, "rules", '[');
   for (uint32_t i = 0; i < tarn_ruleset_count(rs); i++) {
     tarn_buf b = {.cx = cx};
     if (strchr(tarn_ruleset_at(rs, i).name, ':')) continue;
     tarn_rule_print(rs, i, &b);
-    cli_json_str(j, NULL, b.p);
+    tarn_json_str(j, NULL, b.p);
   }
-  cli_json_close(j, ']');
+  tarn_json_close(j, ']');
   for (size_t i = 0; i < sizeof count / sizeof *count; i++)
-    cli_json_int(j, count[i].name, count[i].n);
-  cli_json_str(j, "stop", r->late ? "seconds" : "done");
-  cli_json_num(j, "seconds", took);
+    tarn_json_int(j, count[i].name, count[i].n);
+  tarn_json_str(j, "stop", r->late ? "seconds" : "done");
+  tarn_json_num(j, "seconds", took);
   cli_json_print(j);
 }
 static int learn_free(tarn_ctx *cx, const rules_job *k) {
@@ -61,9 +61,9 @@ static int learn_free(tarn_ctx *cx, const rules_job *k) {
                           .operators = k->ops,
                           .seed = k->seed,
                           .seconds = k->seconds};
-  double t = cli_now();
+  double t = tarn_now();
   tarn_learn_report r = tarn_rules_learn(rs, &o);
-  t = cli_now() - t;
+  t = tarn_now() - t;
   if (k->json) learn_json(cx, rs, &r, t);
   if (k->out) {
     FILE *f = cli_open(cx, k->out);
@@ -89,35 +89,35 @@ static void numbers(const char *doc, bool *number) {
 }
 static void typed_json(tarn_ctx *cx, const tarn_ruleset *rs, const tarn_terms_report *r,
                        uint32_t shipped, double took) {
-  cli_json *j = cli_json_new(cx);
+  tarn_json *j = cli_json_new(cx);
   const struct {
     const char *name;
     uint32_t n;
   } count[] = {{"terms", r->terms}, {"values", r->values}, {"equations", r->equations},
                {"forms", r->forms}, {"asked", r->asked},   {"followed", r->followed},
                {"local", r->local}};
-  cli_json_open(j, "rules", '[');
+  tarn_json_open(j, "rules", '[');
   for (uint32_t i = shipped; i < tarn_ruleset_count(rs); i++) {
     tarn_buf b = {.cx = cx};
     tarn_rule_print(rs, i, &b);
-    cli_json_str(j, NULL, b.p);
+    tarn_json_str(j, NULL, b.p);
   }
-  cli_json_close(j, ']');
+  tarn_json_close(j, ']');
   for (size_t i = 0; i < sizeof count / sizeof *count; i++)
-    cli_json_int(j, count[i].name, count[i].n);
-  cli_json_open(j, "found", '[');
+    tarn_json_int(j, count[i].name, count[i].n);
+  tarn_json_open(j, "found", '[');
   for (uint32_t i = 0; i < r->nfound; i++) {
     tarn_rule_info info = tarn_ruleset_at(rs, r->found[i].rule);
-    cli_json_open(j, NULL, '{');
-    cli_json_str(j, "rule", info.name);
-    cli_json_str(j, "doc", info.doc);
-    cli_json_str(j, "left", r->found[i].left);
-    cli_json_str(j, "right", r->found[i].right);
-    cli_json_close(j, '}');
+    tarn_json_open(j, NULL, '{');
+    tarn_json_str(j, "rule", info.name);
+    tarn_json_str(j, "doc", info.doc);
+    tarn_json_str(j, "left", r->found[i].left);
+    tarn_json_str(j, "right", r->found[i].right);
+    tarn_json_close(j, '}');
   }
-  cli_json_close(j, ']');
-  cli_json_str(j, "stop", r->late ? "seconds" : "done");
-  cli_json_num(j, "seconds", took);
+  tarn_json_close(j, ']');
+  tarn_json_str(j, "stop", r->late ? "seconds" : "done");
+  tarn_json_num(j, "seconds", took);
   cli_json_print(j);
 }
 static void typed_text(tarn_ctx *cx, FILE *f, const tarn_ruleset *rs, const tarn_terms_report *r,
@@ -149,9 +149,9 @@ static int learn_typed(tarn_ctx *cx, const rules_job *k, const tarn_sx *terms) {
   for (uint32_t i = 1; i < k->files.n; i++) tarn_ruleset_load(rs, k->files.p[i]);
   uint32_t shipped = tarn_ruleset_count(rs);
   tarn_learn_options o = {.size = (uint32_t)k->size, .seed = k->seed, .seconds = k->seconds};
-  double t = cli_now();
+  double t = tarn_now();
   tarn_terms_report r = tarn_rules_learn_terms(rs, terms, &o);
-  t = cli_now() - t;
+  t = tarn_now() - t;
   if (k->json) typed_json(cx, rs, &r, shipped, t);
   FILE *f = k->out ? cli_open(cx, k->out) : stdout;
   if (k->out || !k->json) typed_text(cx, f, rs, &r, shipped);
@@ -193,41 +193,41 @@ static void count(side *s) {
     s->count++, s->n += s->follows[i];
   }
 }
-static void derive_side(tarn_ctx *cx, const rules_job *k, side *s, side *from, cli_json *j) {
+static void derive_side(tarn_ctx *cx, const rules_job *k, side *s, side *from, tarn_json *j) {
   tarn_derive_options o = {(uint32_t)k->iters, (uint32_t)k->nodes, k->lax, k->seed};
   s->follows = TARN_ARRAY(cx, bool, tarn_ruleset_count(s->rs) + 1);
   tarn_rules_derive(from->rs, s->rs, &o, s->follows);
   count(s);
-  cli_json_open(j, NULL, '{');
-  cli_json_str(j, "rules", s->file);
-  cli_json_str(j, "from", from->file);
-  cli_json_int(j, "follow", s->n);
-  cli_json_int(j, "of", s->count);
-  cli_json_open(j, "not", '[');
+  tarn_json_open(j, NULL, '{');
+  tarn_json_str(j, "rules", s->file);
+  tarn_json_str(j, "from", from->file);
+  tarn_json_int(j, "follow", s->n);
+  tarn_json_int(j, "of", s->count);
+  tarn_json_open(j, "not", '[');
   if (!k->json)
     printf("%u of the %u rules of %s follow from %s\n", s->n, s->count, s->file, from->file);
   for (uint32_t i = 0; i < tarn_ruleset_count(s->rs); i++) {
     tarn_buf b = {.cx = cx};
     if (s->follows[i] || strchr(tarn_ruleset_at(s->rs, i).name, ':')) continue;
     tarn_rule_print(s->rs, i, &b);
-    cli_json_str(j, NULL, b.p);
+    tarn_json_str(j, NULL, b.p);
     if (!k->json) printf("  not: %s\n", b.p);
   }
-  cli_json_close(j, ']');
-  cli_json_close(j, '}');
+  tarn_json_close(j, ']');
+  tarn_json_close(j, '}');
 }
 int rules_derive(tarn_ctx *cx, const rules_job *k) {
   side s[2] = {{0}};
-  cli_json *j = cli_json_new(cx);
+  tarn_json *j = cli_json_new(cx);
   if (k->files.n != 2) tarn_raise(cx, TARN_USAGE, "rules derive: two FILEs of rules are expected");
   for (uint32_t i = 0; i < 2; i++) {
     s[i] = (side){.file = k->files.p[i], .rs = tarn_free_ruleset_new(tarn_lang_new(cx))};
     tarn_ruleset_load(s[i].rs, s[i].file);
   }
-  cli_json_open(j, "derive", '[');
+  tarn_json_open(j, "derive", '[');
   derive_side(cx, k, &s[1], &s[0], j);
   derive_side(cx, k, &s[0], &s[1], j);
-  cli_json_close(j, ']');
+  tarn_json_close(j, ']');
   if (k->json) cli_json_print(j);
   return 0;
 }

@@ -95,29 +95,29 @@ static int by_use(const void *a, const void *b) {
   return strcmp(x->name, y->name);
 }
 static void show_json(tarn_ctx *cx, const corpus *c, const cli_list *models) {
-  cli_json *j = cli_json_new(cx);
-  cli_json_open(j, "models", '[');
-  for (uint32_t i = 0; i < models->n; i++) cli_json_str(j, NULL, models->p[i]);
-  cli_json_close(j, ']');
-  cli_json_int(j, "nodes", (int64_t)c->nodes);
-  cli_json_int(j, "steps", (int64_t)c->steps);
-  cli_json_open(j, "rules", '[');
+  tarn_json *j = cli_json_new(cx);
+  tarn_json_open(j, "models", '[');
+  for (uint32_t i = 0; i < models->n; i++) tarn_json_str(j, NULL, models->p[i]);
+  tarn_json_close(j, ']');
+  tarn_json_int(j, "nodes", (int64_t)c->nodes);
+  tarn_json_int(j, "steps", (int64_t)c->steps);
+  tarn_json_open(j, "rules", '[');
   for (uint32_t i = 0; i < c->use.n; i++) {
     const use *u = &c->use.p[i];
-    cli_json_open(j, NULL, '{');
-    cli_json_str(j, "name", u->name);
-    cli_json_str(j, "family", u->family);
-    cli_json_int(j, "models", u->models);
-    cli_json_int(j, "matches", (int64_t)u->matches);
-    cli_json_int(j, "applied", (int64_t)u->applied);
-    cli_json_int(j, "unions", (int64_t)u->unions);
-    cli_json_int(j, "steps", (int64_t)u->steps);
-    cli_json_num(j, "search", u->search);
-    cli_json_num(j, "apply", u->apply);
-    cli_json_str(j, "verdict", verdict(c, u));
-    cli_json_close(j, '}');
+    tarn_json_open(j, NULL, '{');
+    tarn_json_str(j, "name", u->name);
+    tarn_json_str(j, "family", u->family);
+    tarn_json_int(j, "models", u->models);
+    tarn_json_int(j, "matches", (int64_t)u->matches);
+    tarn_json_int(j, "applied", (int64_t)u->applied);
+    tarn_json_int(j, "unions", (int64_t)u->unions);
+    tarn_json_int(j, "steps", (int64_t)u->steps);
+    tarn_json_num(j, "search", u->search);
+    tarn_json_num(j, "apply", u->apply);
+    tarn_json_str(j, "verdict", verdict(c, u));
+    tarn_json_close(j, '}');
   }
-  cli_json_close(j, ']');
+  tarn_json_close(j, ']');
   cli_json_print(j);
 }
 static void show(const corpus *c, uint32_t models) {
