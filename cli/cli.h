@@ -3,11 +3,8 @@
 #ifndef TARN_CLI_H
 #define TARN_CLI_H
 #include "base/json.h"
-#include "extract/extract.h"
+#include "compile/compile.h"
 #include "hw/host/host.h"
-#include "lower/lower.h"
-#include "model/model.h"
-#include "rules/rules.h"
 #include <stdio.h>
 
 /* ---- options ---- */
@@ -56,11 +53,7 @@ void cli_close(tarn_ctx *cx, FILE *f, const char *path);
 /* A new folder of this pattern (…XXXXXX) for files, which goes with them when the command ends,
  * fails or is interrupted. */
 char *cli_folder_for_now(tarn_ctx *cx, const char *pattern);
-/* The one made last stays, under another name, as mkdir() makes one. false, and errno: it could not
- * be renamed. */
-bool cli_folder_stays(const char *path, const char *as);
-/* A protected call that no signal interrupts. */
-void cli_undisturbed(tarn_ctx *cx, tarn_fn *fn, void *arg);
+extern const tarn_folders cli_folders; /* of these, for the library */
 
 /* ---- pages for a browser (--html) ---- */
 FILE *cli_page_open(tarn_ctx *cx, const char *path, const char *title);
@@ -73,7 +66,7 @@ void cli_page_close(tarn_ctx *cx, FILE *f, const char *path);
 /* ---- time ---- */
 double cli_median(double *v, size_t n); /* sorts v; n > 0 */
 
-/* ---- the pipeline ---- */
+/* ---- compiling ---- */
 /* What a kernel has to do, whatever its schedule. */
 typedef struct cli_work {
   double flop, slots, products, read, write;
@@ -89,48 +82,22 @@ typedef struct cli_compile {
   const char *price_file; /* --price: "analytic", a model file; NULL: the shipped one, if it fits */
   const char *db;         /* --db: a store of measurements */
   bool explores;          /* with it: for kernels to measure next */
-  const tarn_price *price;  /* of this program, instead */
-  const char *triple;       /* of a compiled folder */
-  TARN_VEC(tarn_domain) in; /* of a compiled folder: of its inputs */
-  TARN_VEC(cli_work) work;  /* of a compiled folder: what each kernel has to do */
+  const tarn_price *price;   /* of this program, instead */
+  const tarn_price *learned; /* by cli_options(): beside the store; NULL: the analytic one */
+  const char *triple;        /* of a compiled folder */
+  TARN_VEC(tarn_domain) in;  /* of a compiled folder: of its inputs */
+  TARN_VEC(cli_work) work;   /* of a compiled folder: what each kernel has to do */
 } cli_compile;
 extern const cli_opt *cli_compile_options(tarn_ctx *cx,
                                           cli_compile *c); /* a table that ends with a NULL name */
-typedef struct cli_compiled {
-  tarn_lang *L;
-  const tarn_hw *hw;
-  tarn_program *program;
-  tarn_model_report import;
-  tarn_saturation *sat;
-  tarn_kprog *kprog;
-  tarn_picks *picks;
-  const tarn_price *price; /* learned; NULL: analytic */
-  tarn_kgraph_report graph;
-  tarn_memory_plan *plan;
-  tarn_rule_class numerics;
-  double import_s, saturate_s, extract_s, lower_s;
-} cli_compiled;
-/* ---- --dump (dump.c): a set of bits ---- */
-enum {
-  CLI_DUMP_TERMS,
-  CLI_DUMP_FORM,
-  CLI_DUMP_PHASES,
-  CLI_DUMP_GRAPH,
-  CLI_DUMP_SCHEDULES,
-  CLI_DUMP_PLAN,
-  CLI_DUMPS
-};
-unsigned cli_dump_parse(tarn_ctx *cx, const char *list); /* NULL: none */
-void cli_dump_program(const tarn_program *p, unsigned set);
-void cli_dump_iteration(void *user, tarn_egraph *g, const tarn_eg_iteration *it);
-void cli_dump_rules(const tarn_sat_report *s);
-void cli_dump_kernels(const tarn_kprog *p, bool contract, unsigned set);
-/* Import, saturate, extract. */
-cli_compiled *cli_optimise(tarn_ctx *cx, const cli_compile *c);
-/* … and emit into c->dir (made when missing), with program.tarn and report.json. */
-cli_compiled *cli_build(tarn_ctx *cx, const cli_compile *c);
-const tarn_hw *cli_hardware(tarn_lang *L, const char *name); /* host, a shipped name, a file */
-const char *cli_scratch_folder(tarn_ctx *cx);                /* removed when the command ends */
+tarn_rule_class cli_numerics(tarn_ctx *cx, const char *word); /* NULL: the default */
+const tarn_hw *cli_hardware(tarn_lang *L, const char *name);  /* host, a shipped name, a file */
+/* --price: of a file, or the shipped one that fits; NULL, said on stderr if a file was given: the
+ * analytic one. */
+const tarn_price *cli_learned(tarn_ctx *cx, const char *file, const tarn_hw *hw);
+/* All that the library needs, in the arena; sets c->learned. */
+const tarn_compile_options *cli_options(tarn_lang *L, cli_compile *c);
+const char *cli_scratch_folder(tarn_ctx *cx); /* removed when the command ends */
 /* A compiled folder for DIR|MODEL: DIR itself when it holds a report.json, else MODEL compiled to a
  * folder that is removed at exit. *c is filled with what it was compiled from. */
 const char *cli_folder(tarn_ctx *cx, const char *dir_or_model, cli_compile *c);
@@ -138,7 +105,7 @@ const char *cli_folder(tarn_ctx *cx, const char *dir_or_model, cli_compile *c);
  */
 tarn_loaded *cli_load(tarn_ctx *cx, const char *dir_or_model, cli_compile *c);
 /* The model of a compiled folder, as a program. */
-tarn_program *cli_reload(tarn_lang *L, const cli_compile *c, tarn_model_report *r);
+tarn_program *cli_reload(tarn_lang *L, const cli_compile *c);
 /* Input tensors by -i NAME=FILE, the rest random from the seed within c->in; in the program's
  * order. */
 tarn_tensor **cli_inputs(tarn_ctx *cx, const cli_compile *c, uint32_t n, const tarn_port *ports,

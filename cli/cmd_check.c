@@ -82,7 +82,7 @@ int tarn_cmd_check(tarn_ctx *cx, int argc, char **argv) {
   if (words.n != 1 || !samples)
     tarn_raise(cx, TARN_USAGE, "usage: tarn %s; N is at least 1", usage);
   tarn_loaded *m = cli_load(cx, words.p[0], &c);
-  tarn_program *p = cli_reload(tarn_lang_new(cx), &c, NULL);
+  tarn_program *p = cli_reload(tarn_lang_new(cx), &c);
   same_ports(cx, m, p, &c);
   tarn_rounding *want = TARN_ARRAY(cx, tarn_rounding, p->nout + 1);
   const tarn_port *ip;

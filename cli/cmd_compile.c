@@ -9,6 +9,15 @@ static const char *folder_of(tarn_ctx *cx, const char *model) {
   return tarn_format(cx, "%.*s", (int)(dot && dot != base ? (size_t)(dot - base) : strlen(base)),
                      base);
 }
+static void show(tarn_ctx *cx, const tarn_compiled *r) {
+  const tarn_sat_report *s = r->rewriting;
+  double took = r->seconds.import + r->seconds.saturate + r->seconds.extract + r->seconds.lower;
+  fprintf(
+      stderr,
+      "%s: %u kernels, %u copies, predicted %.4g ms; %u e-nodes in %u iterations (%s); %.2f s\n",
+      tarn_shown(cx, r->o->dir), r->choice.kernels, r->choice.copies, 1e3 * r->choice.price,
+      s->nodes, s->iterations, s->stop, took);
+}
 int tarn_cmd_compile(tarn_ctx *cx, int argc, char **argv) {
   cli_compile c = {0};
   cli_list words = {0};
@@ -20,13 +29,9 @@ int tarn_cmd_compile(tarn_ctx *cx, int argc, char **argv) {
     c.dir = folder_of(cx, c.model);
     if (!strcmp(c.dir, c.model)) c.dir = tarn_format(cx, "%s.out", c.dir);
   }
-  const cli_compiled *r = cli_build(cx, &c);
-  const tarn_sat_report *s = tarn_sat_result(r->sat);
-  if (!c.json)
-    fprintf(
-        stderr,
-        "%s: %u kernels, %u copies, predicted %.4g ms; %u e-nodes in %u iterations (%s); %.2f s\n",
-        tarn_shown(cx, c.dir), r->graph.kernels, r->graph.copies, 1e3 * r->graph.price, s->nodes,
-        s->iterations, s->stop, r->import_s + r->saturate_s + r->extract_s + r->lower_s);
+  tarn_lang *L = tarn_lang_new(cx);
+  const tarn_compiled *r = tarn_compile(L, cli_options(L, &c));
+  if (c.json) fwrite(r->report, 1, r->report_n, stdout);
+  else show(cx, r);
   return 0;
 }

@@ -14,6 +14,7 @@ typedef struct listing {
   tarn_ctx *cx;
   tarn_lang *L;
   const tarn_hw *hw;
+  const tarn_target *target;
   const tarn_ksig *k;
   const tarn_price *price;
   uint32_t threads;
@@ -28,7 +29,7 @@ static tarn_schedule *copy_of(tarn_ctx *cx, const tarn_schedule *s) {
 }
 static double price_of(const listing *l, const tarn_schedule *s) {
   tarn_cost c;
-  tarn_cost_of(l->L, l->hw, l->k, s, l->threads, &c);
+  l->target->price(l->L, l->hw, l->k, s, l->threads, &c);
   if (!l->price) return c.seconds;
   return l->price->seconds(l->price->user, l->L, l->hw, l->k, s, l->threads, &c);
 }
@@ -45,10 +46,10 @@ static int by_seconds(const void *a, const void *b) {
 /* The solver's own choice first, then all that it tries of a kernel of one stage, the cheapest
  * first. */
 static const tarn_schedule *list_schedules(listing *l, uint32_t top) {
-  tarn_solver *solver = tarn_solver_new(l->L, l->hw, l->threads);
+  tarn_solver *solver = l->target->solver(l->L, l->hw, l->threads);
   if (l->price) tarn_solver_rank(solver, l->price, TARN_RANKED);
   const tarn_schedule *best = tarn_solve(solver, l->k, NULL);
-  tarn_schedules(solver, l->k, add, l);
+  l->target->schedules(solver, l->k, add, l);
   if (l->all.n) qsort(l->all.p, l->all.n, sizeof *l->all.p, by_seconds);
   const tarn_nest *n = tarn_nest_get(l->L, l->k->nest);
   printf("; %u schedules, prices by %s\n", l->all.n ? l->all.n : 1,
@@ -62,17 +63,11 @@ static const tarn_schedule *list_schedules(listing *l, uint32_t top) {
 }
 
 /* ---- plan and code ---- */
-static void show_code(tarn_ctx *cx, const tarn_kprog *p, bool contract, const char *kind) {
-  unsigned emit = !strcmp(kind, "ll") ? TARN_EMIT_LL : TARN_EMIT_ASM;
-  if (strcmp(kind, "ll") && strcmp(kind, "asm"))
-    tarn_raise(cx, TARN_USAGE, "--emit %s: ll or asm is expected", kind);
-  const char *dir = cli_scratch_folder(cx);
-  tarn_lower_options o = {
-      .emit = emit, .dir = dir, .name = "kernel", .contract = contract, .opt = 3};
-  tarn_lower_cpu(p, tarn_memory_plan_make(p, 64), &o);
+static void show_code(const listing *l, const tarn_plan_choice *c, const tarn_emission *as) {
+  const char *dir = cli_scratch_folder(l->cx);
+  tarn_compile_kernels(l->L, l->hw, c, 1, l->k->strict, as->emit, dir);
   size_t n;
-  const char *text = tarn_read_file(
-      cx, tarn_format(cx, "%s/model.%s", dir, emit == TARN_EMIT_LL ? "ll" : "s"), &n);
+  const char *text = tarn_read_file(l->cx, tarn_format(l->cx, "%s/%s", dir, as->file), &n);
   fwrite(text, 1, n, stdout);
 }
 /* SIGNATURE is the text itself, or a file that holds it. */
@@ -109,8 +104,8 @@ int tarn_cmd_kernel(tarn_ctx *cx, int argc, char **argv) {
   const char *text = text_of(cx, words.p[0], &n);
   tarn_ksig_parse(l.L, text, n, &k);
   l.hw = cli_hardware(l.L, hw);
-  if (l.hw->kind != TARN_HW_CPU)
-    tarn_raise(cx, TARN_BAD_INPUT, "--hw %s: only CPUs can be emitted for", l.hw->name);
+  l.target = tarn_target_of(cx, l.hw);
+  const tarn_emission *as = tarn_target_emission(cx, l.target, l.target->listing, emit);
   if (!price || strcmp(price, "analytic") != 0) l.price = tarn_learned(cx, l.hw, price, &why);
   if (price && strcmp(price, "analytic") != 0 && !l.price)
     tarn_raise(cx, TARN_BAD_INPUT, "--price %s: %s", price, why);
@@ -119,12 +114,13 @@ int tarn_cmd_kernel(tarn_ctx *cx, int argc, char **argv) {
   if (schedule) {
     text = tarn_read_file(cx, schedule, &n);
     c.sched = tarn_schedule_parse(l.L, tarn_nest_get(l.L, k.nest), text, n);
+    l.target->check(l.L, tarn_nest_get(l.L, k.nest), c.sched);
     printf("; handed in: %.4g us\n", 1e6 * price_of(&l, c.sched));
   }
   tarn_kprog *p = tarn_plan_program(l.L, l.hw, &c, 1);
   tarn_buf b = {.cx = cx};
   tarn_plan_print(tarn_plan_of_kernel(p, &p->ker[0], !k.strict), &b);
   fwrite(b.p, 1, b.n, stdout);
-  if (emit) show_code(cx, p, !k.strict, emit);
+  if (emit) show_code(&l, &c, as);
   return 0;
 }

@@ -92,7 +92,7 @@ int tarn_cmd_run(tarn_ctx *cx, int argc, char **argv) {
   if (ref) {
     if (!stat(words.p[0], &st) && S_ISDIR(st.st_mode)) cli_folder(cx, words.p[0], &c);
     else c.model = words.p[0];
-    tarn_program *p = cli_reload(tarn_lang_new(cx), &c, NULL);
+    tarn_program *p = cli_reload(tarn_lang_new(cx), &c);
     cli_domains(p, &c);
     nin = cli_ports(p, false, &ip), nout = cli_ports(p, true, &op);
     in = cli_inputs(cx, &c, nin, ip, &given, c.seed);

@@ -94,6 +94,13 @@ static void report(tarn_ctx *cx, const cli_compile *c, const tarn_tune_report *r
     printf("  %5.1f %%  %s\n", 100 * imp[i].share, imp[i].feature);
 }
 
+/* A model as far as its kernels. */
+static const tarn_compiled *optimised(tarn_ctx *cx, cli_compile *c) {
+  tarn_lang *L = tarn_lang_new(cx);
+  tarn_compiled *r = tarn_compile_load(L, cli_options(L, c));
+  tarn_compile_optimise(r);
+  return r;
+}
 /* Kernels of former compiles, as text. */
 typedef struct texts {
   TARN_VEC(const char *) of;
@@ -122,15 +129,15 @@ static tarn_tune_report tune_program(tarn_ctx *cx, cli_compile *c, const char *d
   texts before = {0};
   c->explores = true;
   for (int pass = 0; pass < PASSES; pass++) {
-    const cli_compiled *p = cli_optimise(cx, c);
+    const tarn_compiled *p = optimised(cx, c);
     wanted w = {0};
-    of_program(cx, p->kprog, &w);
+    of_program(cx, p->kernels, &w);
     uint32_t own = w.sig.n;
     no_longer(cx, &before, p->L, &w);
-    o->trials = until[pass], o->model = pass + 1 < PASSES ? NULL : model, o->price = p->price;
+    o->trials = until[pass], o->model = pass + 1 < PASSES ? NULL : model, o->price = c->learned;
     if (end > 0) o->seconds = fmax(pass ? 0.001 : 0, end - tarn_now()) * part[pass];
     /* the store is opened when the model is read: nothing is left behind when it cannot be */
-    r = tarn_tune(p->L, p->hw, w.sig.p, w.uses.p, w.sig.n, tarn_store_open(cx, db), o);
+    r = tarn_tune(p->L, p->o->hw, w.sig.p, w.uses.p, w.sig.n, tarn_store_open(cx, db), o);
     fresh += r.fresh, failed += r.failed;
     for (uint32_t i = 0; i < own; i++)
       tarn_push(cx, &before.of, tarn_ksig_text(p->L, cx, w.sig.p[i]));
@@ -147,10 +154,11 @@ static tarn_tune_report tune_spread(tarn_ctx *cx, cli_compile *c, const char *db
   tarn_price recorder = {.name = "recording", .user = &v, .seconds = note_kernel};
   wanted w = {0};
   if (every) c->price = &recorder;
-  const cli_compiled *r = cli_optimise(cx, c);
-  of_program(cx, r->kprog, &w);
-  if (every) return tarn_tune(r->L, r->hw, v.sig.p, NULL, v.sig.n, tarn_store_open(cx, db), o);
-  return tarn_tune(r->L, r->hw, w.sig.p, NULL, w.sig.n, tarn_store_open(cx, db), o);
+  const tarn_compiled *r = optimised(cx, c);
+  const tarn_hw *hw = r->o->hw;
+  of_program(cx, r->kernels, &w);
+  if (every) return tarn_tune(r->L, hw, v.sig.p, NULL, v.sig.n, tarn_store_open(cx, db), o);
+  return tarn_tune(r->L, hw, w.sig.p, NULL, w.sig.n, tarn_store_open(cx, db), o);
 }
 /* What another store holds, measured here, and a price from all that is then known of this
  * hardware. */

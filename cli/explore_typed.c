@@ -14,7 +14,7 @@ static tarn_program *program(typed *k) {
   cli_explore *x = k->x;
   if (!x->prove[0]) {
     cli_compile c = {.model = x->file, .shapes = x->shapes, .sets = x->sets};
-    return cli_reload(k->L, &c, NULL);
+    return cli_reload(k->L, &c);
   }
   if (x->file) tarn_raise(k->cx, TARN_USAGE, "--prove A B takes no file but with --free");
   tarn_program *p = TARN_NEW(k->cx, tarn_program);
@@ -32,7 +32,8 @@ tarn_ruleset *typed_rules(typed *k, const tarn_hw *hw) {
   for (uint32_t i = 0; i < x->only_rules.n; i++) tarn_ruleset_load(rs, x->only_rules.p[i]);
   for (uint32_t i = 0; i < x->rules.n; i++) tarn_ruleset_load(rs, x->rules.p[i]);
   for (uint32_t i = 0; i < x->no_rules.n; i++) tarn_ruleset_drop(rs, x->no_rules.p[i]);
-  if (hw && hw->kind != TARN_HW_CPU) tarn_ruleset_derive(rs, hw);
+  const tarn_target *t = hw ? tarn_target_find(hw->kind) : NULL;
+  if (hw && !(t && t->units_by_schedule)) tarn_ruleset_derive(rs, hw);
   return rs;
 }
 

@@ -54,7 +54,8 @@ static void attend(void) {
       sigaction(signals[i], &now, NULL);
 }
 
-void cli_undisturbed(tarn_ctx *cx, tarn_fn *fn, void *arg) {
+static void undisturbed(void *user, tarn_ctx *cx, tarn_fn *fn, void *arg) {
+  (void)user;
   sigset_t set, was;
   sigemptyset(&set);
   for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) sigaddset(&set, signals[i]);
@@ -84,17 +85,19 @@ static void make(tarn_ctx *cx, void *path) {
 }
 char *cli_folder_for_now(tarn_ctx *cx, const char *pattern) {
   char *path = tarn_strdup(cx, pattern);
-  cli_undisturbed(cx, make, path);
+  undisturbed(NULL, cx, make, path);
   tarn_defer(cx, go, path);
   return path;
 }
-bool cli_folder_stays(const char *path, const char *as) {
-  struct stat st;
-  mode_t mask = umask(0);
-  umask(mask);
-  if (stat(path, &st) || chmod(path, (st.st_mode & 07000u) | (0777u & ~mask)) || rename(path, as))
-    return false;
-  closedir(going[--ngoing]
-               .dir); /* the innermost: nothing is made while files are put into their place */
-  return true;
+static char *make_folder(void *user, tarn_ctx *cx, const char *pattern) {
+  (void)user;
+  return cli_folder_for_now(cx, pattern);
 }
+/* The innermost: nothing is made while files are put into their place. */
+static void stays(void *user, tarn_ctx *cx, const char *path) {
+  (void)user;
+  (void)cx;
+  (void)path;
+  closedir(going[--ngoing].dir);
+}
+const tarn_folders cli_folders = {NULL, make_folder, stays, undisturbed};

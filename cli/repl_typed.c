@@ -114,7 +114,7 @@ static void add(session *s, const tarn_sx *term) {
 }
 static void load(session *s, const char *file) {
   cli_compile c = {.model = file, .shapes = s->x->shapes, .sets = s->x->sets};
-  tarn_program *p = cli_reload(((state *)s->state)->k.L, &c, NULL);
+  tarn_program *p = cli_reload(((state *)s->state)->k.L, &c);
   for (uint32_t i = 0; i < p->nout; i++) push(s, p->out[i].name, p->out[i].term);
   changed(s, 0);
 }

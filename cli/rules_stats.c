@@ -35,7 +35,6 @@ static void count_steps(corpus *c, const char *text) {
     c->steps++, use_of(c, name, "")->steps++;
   }
 }
-static uint32_t chosen(void *picks, uint32_t cls) { return tarn_extract_pick(picks, cls); }
 
 static void one_model(tarn_ctx *cx, void *arg) {
   corpus *c = arg;
@@ -44,12 +43,15 @@ static void one_model(tarn_ctx *cx, void *arg) {
                    .numerics = c->k->numerics,
                    .shapes = c->k->shapes,
                    .sets = c->k->sets,
-                   .explain = "",
                    .nodes = c->k->nodes,
                    .iters = c->k->iters,
                    .seconds = c->k->seconds};
-  cli_compiled *r = cli_optimise(cx, &o);
-  const tarn_sat_report *s = tarn_sat_result(r->sat);
+  tarn_lang *L = tarn_lang_new(cx);
+  tarn_compile_options with = *cli_options(L, &o);
+  with.reasons = true;
+  tarn_compiled *r = tarn_compile_load(L, &with);
+  tarn_compile_optimise(r);
+  const tarn_sat_report *s = r->rewriting;
   c->nodes += s->nodes;
   for (uint32_t i = 0; i < s->nrule; i++) {
     const tarn_eg_rule_stats *n = &s->rule[i].count;
@@ -58,12 +60,9 @@ static void one_model(tarn_ctx *cx, void *arg) {
         u->unions += n->unions;
     u->search += n->search, u->apply += n->apply;
   }
-  for (uint32_t i = 0; i < r->kprog->nout; i++) {
-    tarn_buf b = {.cx = cx};
-    tarn_sat_explain(r->sat, i, tarn_sat_term(r->sat, tarn_sat_root(r->sat, i), chosen, r->picks),
-                     &b);
-    count_steps(c, b.p);
-  }
+  tarn_buf b = {.cx = cx};
+  tarn_compile_explain(r, &b);
+  count_steps(c, b.p);
 }
 /* In a context of its own, so that a corpus takes no more memory than its largest model. */
 static void run_model(corpus *c, const char *model) {

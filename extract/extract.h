@@ -33,13 +33,15 @@ typedef struct tarn_kgraph_input {
 typedef struct tarn_kgraph_options {
   const tarn_hw *hw;
   const tarn_price *price; /* NULL: analytic */
-  uint32_t threads;        /* 0: hw->units */
-  bool strict;             /* numerics exact: reductions keep their order */
-  uint32_t max_views;      /* (buffer, map) pairs kept per operand, at most 4; 0 = 4 */
-  uint32_t max_orders;     /* storage orders per buffer; 0 = 3 */
-  tarn_sel_method method;  /* TARN_SEL_TREE counts shared buffers every time; default EXACT */
-  double seconds;          /* for the selection; 0 = none: limited in steps, deterministic */
-  tarn_buf *graph;         /* NULL, or where the kernel graph is printed */
+  /* The search for schedules, by kind of hardware; NULL: tarn_solver_new. */
+  tarn_solver *(*solver)(tarn_lang *L, const tarn_hw *hw, uint32_t threads);
+  uint32_t threads;       /* 0: hw->units */
+  bool strict;            /* numerics exact: reductions keep their order */
+  uint32_t max_views;     /* (buffer, map) pairs kept per operand, at most 4; 0 = 4 */
+  uint32_t max_orders;    /* storage orders per buffer; 0 = 3 */
+  tarn_sel_method method; /* TARN_SEL_TREE counts shared buffers every time; default EXACT */
+  double seconds;         /* for the selection; 0 = none: limited in steps, deterministic */
+  tarn_buf *graph;        /* NULL, or where the kernel graph is printed */
 } tarn_kgraph_options;
 /* A chosen kernel that reads windows, in seconds predicted: reading them in place, or from a copy
  * of them, written out first (which is counted in). */

@@ -440,7 +440,7 @@ tarn_kprog *tarn_extract(const tarn_kgraph_input *in, const tarn_kgraph_options 
               .pick = tarn_map_new(cx)};
   *r = (tarn_kgraph_report){0};
   k.threads = o->threads ? o->threads : o->hw->units;
-  k.solver = tarn_solver_new(in->L, o->hw, k.threads);
+  k.solver = (o->solver ? o->solver : tarn_solver_new)(in->L, o->hw, k.threads);
   if (o->price) tarn_solver_rank(k.solver, o->price, TARN_RANKED);
   if (is_small(&k)) tarn_solver_near(k.solver);
   kg_groups(&k);

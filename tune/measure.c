@@ -1,7 +1,6 @@
 /* Measuring scheduled kernels: a program that is nothing but them, compiled and run in a child
  * process. */
-#include "lower/lower.h"
-#include "plan/plan.h"
+#include "compile/compile.h"
 #include "tune/pace.h"
 #include "tune/tune.h"
 #include <errno.h>
@@ -14,14 +13,6 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-/* ---- the program ---- */
-static tarn_kprog *program_of(tarn_lang *L, const tarn_hw *hw, const tarn_trial *t, uint32_t n) {
-  tarn_ctx *cx = tarn_lang_ctx(L);
-  tarn_plan_choice *c = TARN_ARRAY(cx, tarn_plan_choice, n);
-  for (uint32_t i = 0; i < n; i++) c[i] = (tarn_plan_choice){t[i].sig, t[i].sched};
-  return tarn_plan_program(L, hw, c, n);
-}
 
 /* ---- timing ----
  * Each trial runs once a round, in another order each round, so that what comes comes to all alike:
@@ -96,15 +87,27 @@ static void read_through(const tarn_tensor *t) {
   for (size_t i = 0; i < n; i += 64) (void)p[i];
 }
 
+typedef struct task {
+  tarn_lang *L;
+  const tarn_hw *hw;
+  const tarn_trial *t;
+  uint32_t n, threads;
+  char dir[32];
+  double *seconds;
+} task;
 #define RESULT TARN_MAX_OPERANDS /* region of the first result */
 typedef struct program {
+  const tarn_target *target;
   tarn_loaded *m;
   tarn_tensor **in, **out;
   const tarn_trial *t;
   uint32_t *first_in, *first_out; /* of each kernel */
 } program;
-static program open_program(shared *s, const char *dir, const tarn_trial *t, uint32_t n) {
-  program p = {.m = tarn_load(s->cx, dir), .t = t};
+static program open_program(shared *s, const task *of) {
+  const tarn_target *target = tarn_target_of(s->cx, of->hw);
+  program p = {.target = target, .m = target->load(s->cx, of->dir), .t = of->t};
+  const tarn_trial *t = of->t;
+  uint32_t n = of->n;
   const tarn_port *ip, *op;
   uint32_t nin = tarn_loaded_ports(p.m, false, &ip), nout = tarn_loaded_ports(p.m, true, &op),
            i = 0, o = 0;
@@ -127,24 +130,13 @@ static double run_once(shared *s, const program *p, uint32_t k, uint32_t threads
   for (uint32_t j = 0; j < sig->nout; j++) place(s, p->out[p->first_out[k] + j], RESULT + j, false);
   for (uint32_t j = 0; j < sig->nin; j++)
     if (!sig->in_const[j]) read_through(p->in[p->first_in[k] + j]);
-  return tarn_loaded_kernel(p->m, (const tarn_tensor *const *)p->in, p->out, threads, k);
+  return p->target->time(p->m, (const tarn_tensor *const *)p->in, p->out, threads, k);
 }
 /* ---- the children ---- */
-typedef struct task {
-  tarn_lang *L;
-  const tarn_hw *hw;
-  const tarn_trial *t;
-  uint32_t n, threads;
-  char dir[32];
-  double *seconds;
-} task;
 static void build_here(tarn_ctx *cx, void *arg) {
-  (void)cx;
   task *k = arg;
-  tarn_kprog *p = program_of(k->L, k->hw, k->t, k->n);
-  tarn_lower_options lo = {
-      .emit = TARN_EMIT_SO, .dir = k->dir, .name = "model", .contract = true, .opt = 3};
-  tarn_lower_cpu(p, tarn_memory_plan_make(p, 64), &lo);
+  const tarn_target *t = tarn_target_of(cx, k->hw);
+  tarn_compile_kernels(k->L, k->hw, k->t, k->n, false, t->program->emit, k->dir);
   k->seconds[0] = 0;
 }
 typedef struct one_run {
@@ -172,8 +164,7 @@ static void time_here(tarn_ctx *cx, void *arg) {
   double begin = tarn_now();
   uint32_t n = 0, nrun = 0, seed = 1;
   program *p = TARN_ARRAY(cx, program, g->n);
-  for (uint32_t i = 0; i < g->n; n += g->k[i++].n)
-    p[i] = open_program(&s, g->k[i].dir, g->k[i].t, g->k[i].n);
+  for (uint32_t i = 0; i < g->n; n += g->k[i++].n) p[i] = open_program(&s, &g->k[i]);
   one_run *order = TARN_ARRAY(cx, one_run, n + 1);
   double *last = TARN_ARRAY(cx, double, n + 1), *spent = TARN_ARRAY(cx, double, n + 1);
   pace_run *run = TARN_ARRAY(cx, pace_run, (size_t)n * MOST_ROUNDS + 1);
@@ -321,6 +312,7 @@ static void measure_job(tarn_ctx *cx, void *arg) {
 void tarn_measure(tarn_lang *L, const tarn_hw *hw, const tarn_trial *t, uint32_t n,
                   uint32_t threads, double limit, double *seconds) {
   tarn_ctx *cx = tarn_lang_ctx(L);
+  tarn_target_of(cx, hw);
   job j = {.side = hw->units < 1               ? 1
                    : hw->units < MOST_BUILDERS ? hw->units
                                                : MOST_BUILDERS,

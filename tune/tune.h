@@ -10,6 +10,7 @@
  * lives in the arena. */
 #ifndef TARN_TUNE_H
 #define TARN_TUNE_H
+#include "plan/plan.h"
 #include "price/price.h"
 #ifdef __cplusplus
 extern "C" {
@@ -65,10 +66,7 @@ TARN_API uint32_t tarn_samples(tarn_lang *L, const tarn_hw *hw, const tarn_recor
                                const tarn_sample **out);
 
 /* ---- measuring ---- */
-typedef struct tarn_trial {
-  const tarn_ksig *sig; /* canonical */
-  const tarn_schedule *sched;
-} tarn_trial;
+typedef tarn_plan_choice tarn_trial; /* a kernel with a schedule */
 /* The least seconds of each trial, its buffers warm: all are compiled into one program and take
  * turns for a while. Done in a child process with a time limit: a crash or a hang costs only its
  * batch, whose seconds become INFINITY. */

@@ -45,5 +45,5 @@ bad "walks dim 3" '(schedule (stage (acc 0) (serial 3 1)))'
 bad "acc beyond its levels" '(schedule (stage (acc 9) (serial 0 1) (serial 1 1) (serial 2 1)))'
 bad "no level" '(schedule (stage (acc 0) (warp 0 1)))'
 refused 3 kernel -- kernel "(kernel)"
-refused 3 "only CPUs" -- kernel "$work/product" --hw vta-pynq
+refused 3 "an accelerator" "a CPU only" -- kernel "$work/product" --hw vta-pynq
 finish

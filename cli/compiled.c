@@ -1,0 +1,182 @@
+/* Compiled folders and models, loaded to be run, and the tensors of their inputs and outputs. */
+#include "cli/cli.h"
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <yajl/yajl_tree.h>
+
+/* ---- compiled folders ---- */
+static double number_of(yajl_val object, const char *key) {
+  const char *path[] = {key, NULL};
+  yajl_val v = yajl_tree_get(object, path, yajl_t_number);
+  return v ? YAJL_GET_DOUBLE(v) : 0;
+}
+static void take_texts(tarn_ctx *cx, yajl_val object, const char *key, cli_list *to) {
+  const char *path[] = {key, NULL};
+  yajl_val s = yajl_tree_get(object, path, yajl_t_array);
+  for (size_t i = 0; s && i < YAJL_GET_ARRAY(s)->len; i++) {
+    const char *text = YAJL_GET_STRING(YAJL_GET_ARRAY(s)->values[i]);
+    if (text) tarn_push(cx, to, tarn_strdup(cx, text));
+  }
+}
+static void from_report(tarn_ctx *cx, const char *path, cli_compile *c) {
+  size_t n;
+  char error[256];
+  yajl_val v = yajl_tree_parse(tarn_read_file(cx, path, &n), error, sizeof error);
+  if (!v) tarn_raise(cx, TARN_BAD_INPUT, "%s: %s", path, error);
+  static const char *const model[] = {"model", NULL}, *const hw[] = {"hw", NULL},
+                           *const triple[] = {"triple", NULL},
+                           *const used[] = {"numerics_used", NULL};
+  yajl_val m = yajl_tree_get(v, (const char **)(uintptr_t)model, yajl_t_string);
+  yajl_val h = yajl_tree_get(v, (const char **)(uintptr_t)hw, yajl_t_string);
+  if (m) c->model = tarn_strdup(cx, YAJL_GET_STRING(m));
+  yajl_val t = yajl_tree_get(v, (const char **)(uintptr_t)triple, yajl_t_string);
+  if (h) c->hw = tarn_strdup(cx, YAJL_GET_STRING(h));
+  if (t) c->triple = tarn_strdup(cx, YAJL_GET_STRING(t));
+  take_texts(cx, v, "shapes", &c->shapes);
+  take_texts(cx, v, "set", &c->sets);
+  yajl_val u = yajl_tree_get(v, (const char **)(uintptr_t)used, yajl_t_string);
+  c->used = TARN_RULE_REASSOC;
+  if (u) tarn_rule_class_parse(YAJL_GET_STRING(u), &c->used);
+  c->bound = number_of(v, "bound");
+  static const char *const inputs[] = {"inputs", NULL}, *const program[] = {"program", NULL};
+  yajl_val in = yajl_tree_get(v, (const char **)(uintptr_t)inputs, yajl_t_array);
+  for (size_t i = 0; in && i < YAJL_GET_ARRAY(in)->len; i++) {
+    yajl_val x = YAJL_GET_ARRAY(in)->values[i];
+    tarn_domain range = {(int64_t)number_of(x, "low"), (int64_t)number_of(x, "high")};
+    tarn_push(cx, &c->in, range);
+  }
+  yajl_val k = yajl_tree_get(v, (const char **)(uintptr_t)program, yajl_t_array);
+  for (size_t i = 0; k && i < YAJL_GET_ARRAY(k)->len; i++) {
+    yajl_val x = YAJL_GET_ARRAY(k)->values[i];
+    cli_work w = {number_of(x, "flop"), number_of(x, "slots"), number_of(x, "products"),
+                  number_of(x, "read_bytes"), number_of(x, "write_bytes")};
+    if (!w.slots) w.slots = w.flop / 2; /* of an older report */
+    tarn_push(cx, &c->work, w);
+  }
+  yajl_tree_free(v);
+  if (!c->model) tarn_raise(cx, TARN_BAD_INPUT, "%s: no \"model\" in it", path);
+}
+const char *cli_scratch_folder(tarn_ctx *cx) { return cli_folder_for_now(cx, "/tmp/tarn-XXXXXX"); }
+const char *cli_folder(tarn_ctx *cx, const char *what, cli_compile *c) {
+  struct stat st;
+  if (stat(what, &st)) tarn_raise(cx, TARN_IO, "%s: %s", what, strerror(errno));
+  if (S_ISDIR(st.st_mode)) {
+    if (c->sets.n)
+      tarn_raise(cx, TARN_USAGE, "--set %s: %s is compiled already", c->sets.p[0], what);
+    from_report(cx, tarn_format(cx, "%s/report.json", what), c);
+    return c->dir = what;
+  }
+  c->model = what;
+  c->dir = cli_scratch_folder(cx);
+  tarn_lang *L = tarn_lang_new(cx);
+  const tarn_compiled *r = tarn_compile(L, cli_options(L, c));
+  for (uint32_t i = 0; i < r->kernels->nker; i++) {
+    const tarn_kernel *x = &r->kernels->ker[i];
+    cli_work w = {x->flops, x->slots, x->products, x->reads, x->writes};
+    tarn_push(cx, &c->work, w);
+  }
+  c->used = r->rewriting->used;
+  c->bound = r->rewriting->bound;
+  cli_domains(r->program, c);
+  return c->dir;
+}
+
+/* By the first word of the triple. */
+static bool is_foreign(tarn_ctx *cx, const char *triple) {
+  const char *ours = tarn_hw_host(tarn_lang_new(cx), false)->triple;
+  size_t n = strcspn(ours, "-");
+  return n != strcspn(triple, "-") || strncmp(ours, triple, n);
+}
+tarn_loaded *cli_load(tarn_ctx *cx, const char *what, cli_compile *c) {
+  const char *dir = cli_folder(cx, what, c);
+  if (c->triple && is_foreign(cx, c->triple))
+    tarn_raise(cx, TARN_BAD_INPUT, "%s: compiled for %s, which this machine is not", dir,
+               c->triple);
+  return tarn_load(cx, dir);
+}
+
+/* ---- tensors ---- */
+void cli_domains(const tarn_program *p, cli_compile *c) {
+  tarn_ctx *cx = tarn_lang_ctx(p->L);
+  tarn_domain *r = TARN_ARRAY(cx, tarn_domain, p->nin + 1);
+  tarn_input_domains(p, tarn_opaque_index, r);
+  c->in.n = 0;
+  for (uint32_t i = 0; i < p->nin; i++) tarn_push(cx, &c->in, r[i]);
+}
+/* Which input NAME=FILE is for, and the file; n: none. Both NAME and FILE may have = in them. */
+static uint32_t input_of(tarn_ctx *cx, uint32_t n, const tarn_port *ports, const char *given,
+                         const char **file) {
+  *file = given;
+  if (!strchr(given, '=')) return n == 1 ? 0 : n;
+  for (size_t k = strlen(given); k-- > 0;) {
+    if (given[k] != '=') continue;
+    const char *name = tarn_strndup(cx, given, k);
+    *file = given + k + 1;
+    for (uint32_t i = 0; i < n; i++)
+      if (tarn_is_called(cx, name, ports[i].name)) return i;
+  }
+  return n;
+}
+static tarn_tensor *given_tensor(tarn_ctx *cx, const tarn_port *p, const char *file) {
+  tarn_tensor *t = tarn_tensor_read(cx, file);
+  bool same = t->n == p->n && t->dtype == p->dtype;
+  for (uint32_t d = 0; same && d < t->n; d++) same = t->dim[d] == p->dim[d];
+  if (!same)
+    tarn_raise(cx, TARN_BAD_INPUT, "%s: input %s expects shape and type %s, given %s", file,
+               p->name, tarn_dims_text(cx, p->dtype, p->n, p->dim),
+               tarn_dims_text(cx, t->dtype, t->n, t->dim));
+  return t;
+}
+static tarn_domain domain_of(const cli_compile *c, uint32_t i) {
+  return i < c->in.n ? c->in.p[i] : (tarn_domain){0, 1};
+}
+tarn_tensor **cli_inputs(tarn_ctx *cx, const cli_compile *c, uint32_t n, const tarn_port *ports,
+                         const cli_list *given, uint64_t seed) {
+  tarn_tensor **t = TARN_ARRAY(cx, tarn_tensor *, n + 1);
+  const char **from = TARN_ARRAY(cx, const char *, n + 1), *file;
+  for (uint32_t g = 0; g < given->n; g++) {
+    uint32_t i = input_of(cx, n, ports, given->p[g], &file);
+    if (i == n)
+      tarn_raise(cx, TARN_USAGE, "-i %s: no such input; NAME=FILE is expected", given->p[g]);
+    if (from[i])
+      tarn_raise(cx, TARN_USAGE, "-i %s: input %s is given twice", given->p[g], ports[i].name);
+    from[i] = file;
+  }
+  uint64_t s = seed;
+  for (uint32_t i = 0; i < n; i++) {
+    const tarn_port *p = &ports[i];
+    if (from[i]) t[i] = given_tensor(cx, p, from[i]);
+    else t[i] = tarn_random_tensor(cx, p->dtype, p->n, p->dim, domain_of(c, i), &s);
+  }
+  return t;
+}
+tarn_tensor **cli_outputs(tarn_ctx *cx, const tarn_loaded *m) {
+  const tarn_port *p;
+  uint32_t n = tarn_loaded_ports(m, true, &p);
+  tarn_tensor **t = TARN_ARRAY(cx, tarn_tensor *, n + 1);
+  for (uint32_t i = 0; i < n; i++) t[i] = tarn_tensor_new(cx, p[i].dtype, p[i].n, p[i].dim);
+  return t;
+}
+uint32_t cli_ports(const tarn_program *p, bool outputs, const tarn_port **ports) {
+  uint32_t n = outputs ? p->nout : p->nin;
+  tarn_port *q = TARN_ARRAY(tarn_lang_ctx(p->L), tarn_port, n + 1);
+  for (uint32_t i = 0; i < n; i++) {
+    const tarn_io *io = outputs ? &p->out[i] : &p->in[i];
+    const tarn_type *t = tarn_type_get(p->L, io->type);
+    q[i] = (tarn_port){io->name, t->dtype, t->n, t->dim};
+  }
+  *ports = q;
+  return n;
+}
+
+tarn_term *cli_roots(const tarn_program *p) {
+  tarn_term *root = TARN_ARRAY(tarn_lang_ctx(p->L), tarn_term, p->nout + 1);
+  for (uint32_t i = 0; i < p->nout; i++) root[i] = p->out[i].term;
+  return root;
+}
+tarn_binding *cli_bindings(const tarn_program *p, tarn_tensor *const *in) {
+  tarn_binding *b = TARN_ARRAY(tarn_lang_ctx(p->L), tarn_binding, p->nin + 1);
+  for (uint32_t i = 0; i < p->nin; i++) b[i] = (tarn_binding){p->in[i].name, in[i]};
+  return b;
+}

@@ -1,0 +1,114 @@
+/* Options of a compile, as words on a command line and as the library takes them. */
+#include "cli/cli.h"
+#include "tune/tune.h"
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+const cli_opt *cli_compile_options(tarn_ctx *cx, cli_compile *c) {
+  const cli_opt t[] = {
+      {"--output", "-o", CLI_STR, &c->dir, "DIR",
+       "folder to write (default: MODEL's name without its ending)"},
+      {"--name", NULL, CLI_STR, &c->name, "PREFIX",
+       "of the symbols in C: PREFIX_run … (default: from MODEL's name)"},
+      {"--hw", NULL, CLI_STR, &c->hw, "NAME|FILE",
+       "hardware: host (default), a shipped description, a file"},
+      {"--numerics", NULL, CLI_STR, &c->numerics, "CLASS", "exact, reassoc (default) or approx"},
+      {"--rules", NULL, CLI_LIST, &c->rules, "FILE", "add the rules of a file"},
+      {"--no-rules", NULL, CLI_LIST, &c->no_rules, "FAMILY", "leave out a family or a rule"},
+      {"--only-rules", NULL, CLI_LIST, &c->only_rules, "FILE",
+       "these rules instead of the shipped ones"},
+      {"--rtol", NULL, CLI_REAL, &c->rtol, "X",
+       "approx: the largest error bound of a rule (default 1e-3)"},
+      {"--nodes", NULL, CLI_UINT, &c->nodes, "N", "limit of e-nodes"},
+      {"--iters", NULL, CLI_U32, &c->iters, "N", "limit of iterations"},
+      {"--seconds", NULL, CLI_REAL, &c->seconds, "S",
+       "limit of time for saturation and for selection"},
+      {"--threads", NULL, CLI_THREADS, &c->threads, "T",
+       "threads the program will have (default: all)"},
+      {"--seed", NULL, CLI_UINT, &c->seed, "K", "seed of everything random"},
+      {"--emit", NULL, CLI_STR, &c->emit, "KIND", "so (default), o, ll"},
+      {"--shape", NULL, CLI_LIST, &c->shapes, "NAME=DIMS", "bind a dynamic shape"},
+      CLI_SET(c->sets),
+      {"--price", NULL, CLI_STR, &c->price_file, "FILE",
+       "a learned price, or analytic (default: the shipped one, if it fits)"},
+      {"--db", NULL, CLI_STR, &c->db, "FILE",
+       "use the schedules and times that tarn tune --db FILE measured"},
+      {"--explain", NULL, CLI_STR, &c->explain, "FILE", "write the chain of rewrites"},
+      {"--dump", NULL, CLI_STR, &c->dump, "LIST",
+       "print terms,form,phases,graph,schedules,plan, or some of them"},
+      {"--json", NULL, CLI_FLAG, &c->json, NULL, "print the report as JSON"},
+      {0}};
+  c->rtol = TARN_RTOL;
+  return tarn_copy(cx, t, sizeof t);
+}
+
+const tarn_hw *cli_hardware(tarn_lang *L, const char *name) {
+  if (!name || !strcmp(name, "host")) return tarn_hw_host(L, false);
+  return tarn_hw_load(L, name);
+}
+
+/* ---- as the library takes them ---- */
+tarn_rule_class cli_numerics(tarn_ctx *cx, const char *word) {
+  tarn_rule_class c = TARN_RULE_REASSOC;
+  if (word && !tarn_rule_class_parse(word, &c))
+    tarn_raise(cx, TARN_USAGE, "--numerics %s: exact, reassoc or approx is expected", word);
+  return c;
+}
+const tarn_price *cli_learned(tarn_ctx *cx, const char *file, const tarn_hw *hw) {
+  const char *why;
+  if (file && !strcmp(file, "analytic")) return NULL;
+  const tarn_price *p = tarn_learned(cx, hw, file, &why);
+  if (!p && file) fprintf(stderr, "tarn: %s; the analytic price is used\n", why);
+  return p;
+}
+static const tarn_price *price_of(tarn_lang *L, cli_compile *c, const tarn_hw *hw) {
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  if (c->price) return c->price;
+  c->learned = cli_learned(cx, c->price_file, hw);
+  if (!c->db) return c->learned;
+  if (access(c->db, R_OK)) tarn_raise(cx, TARN_IO, "%s: %s", c->db, strerror(errno));
+  uint32_t threads = c->threads ? (uint32_t)c->threads : hw->units;
+  return tarn_measured(L, hw, c->db, threads, c->learned, c->explores);
+}
+static void print_dump(void *user, const char *name, const char *text, size_t n) {
+  (void)user;
+  printf(";; %s\n", name);
+  fwrite(text, 1, n, stdout);
+}
+static tarn_texts texts_of(const cli_list *l) { return (tarn_texts){l->n, l->p}; }
+
+const tarn_compile_options *cli_options(tarn_lang *L, cli_compile *c) {
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  tarn_compile_options *o = TARN_NEW(cx, tarn_compile_options);
+  *o = tarn_compile_defaults();
+  o->numerics = cli_numerics(cx, c->numerics);
+  o->dump = tarn_dump_parse(cx, c->dump);
+  o->hw = cli_hardware(L, c->hw);
+  o->model = c->model;
+  o->shapes = texts_of(&c->shapes);
+  o->sets = texts_of(&c->sets);
+  o->threads = (uint32_t)c->threads;
+  if (tarn_target_find(o->hw->kind)) o->price = price_of(L, c, o->hw);
+  o->rtol = c->rtol;
+  o->rules = texts_of(&c->rules);
+  o->no_rules = texts_of(&c->no_rules);
+  o->only_rules = texts_of(&c->only_rules);
+  o->nodes = c->nodes;
+  o->iters = (uint32_t)c->iters;
+  o->seconds = c->seconds;
+  o->emit = c->emit;
+  o->name = c->name;
+  o->dir = c->dir;
+  o->explain = c->explain;
+  o->sink = print_dump;
+  o->folders = &cli_folders;
+  return o;
+}
+tarn_program *cli_reload(tarn_lang *L, const cli_compile *c) {
+  tarn_compile_options o = tarn_compile_defaults();
+  o.model = c->model;
+  o.shapes = texts_of(&c->shapes);
+  o.sets = texts_of(&c->sets);
+  return tarn_compile_import(L, &o, NULL);
+}

@@ -1,0 +1,196 @@
+/* The pipeline: import, saturate, select, lower, report. */
+#include "compile/internal.h"
+
+tarn_compile_options tarn_compile_defaults(void) {
+  return (tarn_compile_options){.numerics = TARN_RULE_REASSOC, .rtol = TARN_RTOL};
+}
+
+/* ---- load ---- */
+tarn_program *tarn_compile_import(tarn_lang *L, const tarn_compile_options *o,
+                                  tarn_model_report *r) {
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  tarn_shape_binding *shape = TARN_ARRAY(cx, tarn_shape_binding, o->shapes.n + 1);
+  tarn_value_binding *set = TARN_ARRAY(cx, tarn_value_binding, o->sets.n + 1);
+  for (uint32_t i = 0; i < o->shapes.n; i++)
+    shape[i] = tarn_shape_binding_parse(cx, o->shapes.text[i]);
+  for (uint32_t i = 0; i < o->sets.n; i++) set[i] = tarn_value_binding_parse(cx, o->sets.text[i]);
+  tarn_model_options m = {.nshape = o->shapes.n, .shape = shape, .nset = o->sets.n, .set = set};
+  return tarn_model_load(L, o->model, &m, r);
+}
+
+static const char *prefix_of(tarn_ctx *cx, const tarn_compile_options *o) {
+  if (!o->name) return tarn_lower_name(cx, o->model);
+  if (!tarn_lower_name_ok(o->name))
+    tarn_raise(cx, TARN_USAGE,
+               "--name %s: a letter, then letters, digits and _ are expected; not tarn or tarn_…",
+               o->name);
+  return o->name;
+}
+/* Options, before anything is made. */
+static tarn_compiled *begin(tarn_lang *L, const tarn_compile_options *o) {
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  tarn_compiled *c = TARN_NEW(cx, tarn_compiled);
+  if (!o->model) tarn_raise(cx, TARN_USAGE, "compile: no model is given");
+  if (!o->hw) tarn_raise(cx, TARN_USAGE, "compile: no description of hardware is given");
+  *c = (tarn_compiled){.L = L, .o = o, .target = tarn_target_of(cx, o->hw)};
+  c->emission = tarn_target_emission(cx, c->target, c->target->program, o->emit);
+  c->name = prefix_of(cx, o);
+  return c;
+}
+static void import(tarn_compiled *c) {
+  double t = tarn_now();
+  c->program = tarn_compile_import(c->L, c->o, &c->import);
+  comp_dump_program(c);
+  c->seconds.import = tarn_now() - t;
+}
+tarn_compiled *tarn_compile_load(tarn_lang *L, const tarn_compile_options *o) {
+  tarn_compiled *c = begin(L, o);
+  import(c);
+  return c;
+}
+
+/* ---- saturate ---- */
+static tarn_ruleset *rules_of(const tarn_compiled *c) {
+  const tarn_compile_options *o = c->o;
+  tarn_ruleset *rs = tarn_ruleset_new(c->L);
+  if (!o->only_rules.n) tarn_ruleset_ship(rs, NULL, TARN_RULE_KERNEL);
+  for (uint32_t i = 0; i < o->only_rules.n; i++) tarn_ruleset_load(rs, o->only_rules.text[i]);
+  for (uint32_t i = 0; i < o->rules.n; i++) tarn_ruleset_load(rs, o->rules.text[i]);
+  for (uint32_t i = 0; i < o->no_rules.n; i++) tarn_ruleset_drop(rs, o->no_rules.text[i]);
+  return rs;
+}
+static void after_iteration(void *user, tarn_egraph *g, const tarn_eg_iteration *it) {
+  (void)g;
+  comp_dump_iteration(user, it);
+}
+static void saturate(tarn_compiled *c) {
+  const tarn_compile_options *o = c->o;
+  double t = tarn_now();
+  tarn_buf phases = {.cx = tarn_lang_ctx(c->L)};
+  tarn_sat_options so = tarn_sat_defaults();
+  so.numerics = o->numerics;
+  so.rtol = o->rtol;
+  so.hw = o->hw;
+  so.max_seconds = o->seconds;
+  if (o->nodes) so.max_nodes = o->nodes;
+  if (o->iters) so.max_iterations = o->iters;
+  so.reasons = o->explain || o->reasons ? TARN_EG_REASONS_ALL : TARN_EG_REASONS_NONE;
+  so.after = comp_dumps(c, TARN_DUMP_PHASES) ? after_iteration : NULL;
+  so.user = &phases;
+  c->saturation = tarn_saturate(c->program, rules_of(c), &so);
+  c->rewriting = tarn_sat_result(c->saturation);
+  if (so.after) comp_dump_rules(&phases, c->rewriting);
+  comp_dump(c, TARN_DUMP_PHASES, &phases);
+  c->seconds.saturate = tarn_now() - t;
+}
+
+/* ---- select ---- */
+static bool constant_class(void *user, const tarn_egraph *g, uint32_t cls) {
+  (void)g;
+  return tarn_sat_is_const(user, cls);
+}
+static bool left_out(void *user, uint32_t node) { return tarn_sat_left_out(user, node); }
+static uint32_t class_of(void *user, tarn_term t) { return tarn_sat_class(user, t); }
+static uint32_t type_class(void *user, uint32_t cls) { return tarn_sat_type(user, cls); }
+
+static void choose(tarn_compiled *c) {
+  const tarn_compile_options *o = c->o;
+  tarn_ctx *cx = tarn_lang_ctx(c->L);
+  double t = tarn_now();
+  tarn_buf graph = {.cx = cx};
+  uint32_t n = tarn_sat_roots(c->saturation);
+  uint32_t *root = TARN_ARRAY(cx, uint32_t, n + 1);
+  for (uint32_t i = 0; i < n; i++) root[i] = tarn_sat_root(c->saturation, i);
+  tarn_kgraph_input in = {.L = c->L,
+                          .g = tarn_sat_egraph(c->saturation),
+                          .type_of = type_class,
+                          .is_constant = constant_class,
+                          .left_out = left_out,
+                          .class_of = class_of,
+                          .user = c->saturation,
+                          .nroot = n,
+                          .root = root,
+                          .program = c->program};
+  tarn_kgraph_options ko = {.hw = o->hw,
+                            .price = o->price,
+                            .solver = c->target->solver,
+                            .threads = o->threads,
+                            .strict = o->numerics == TARN_RULE_EXACT,
+                            .method = TARN_SEL_EXACT,
+                            .seconds = o->seconds,
+                            .graph = comp_dumps(c, TARN_DUMP_GRAPH) ? &graph : NULL};
+  c->kernels = tarn_extract(&in, &ko, &c->choice, &c->picks);
+  c->seconds.extract = tarn_now() - t;
+  comp_dump(c, TARN_DUMP_GRAPH, &graph);
+  comp_dump_kernels(c);
+}
+void tarn_compile_optimise(tarn_compiled *c) {
+  saturate(c);
+  choose(c);
+}
+
+static uint32_t chosen(void *picks, uint32_t cls) { return tarn_extract_pick(picks, cls); }
+void tarn_compile_explain(tarn_compiled *c, tarn_buf *out) {
+  for (uint32_t i = 0; i < c->kernels->nout; i++) {
+    uint32_t root = tarn_sat_root(c->saturation, i);
+    tarn_sat_explain(c->saturation, i, tarn_sat_term(c->saturation, root, chosen, c->picks), out);
+  }
+}
+
+/* ---- emit ---- */
+static void emit_into(tarn_compiled *c, const char *dir) {
+  const tarn_compile_options *o = c->o;
+  tarn_ctx *cx = tarn_lang_ctx(c->L);
+  double t = tarn_now();
+  tarn_buf program = {.cx = cx};
+  tarn_buf chain = {.cx = cx};
+  c->memory = c->target->memory(c->kernels, c->target->align);
+  tarn_kprog_print(c->kernels, &program);
+  tarn_write_file(cx, tarn_format(cx, "%s/program.tarn", dir), program.p, program.n);
+  tarn_lower_options lo = {.emit = c->emission->emit,
+                           .dir = dir,
+                           .name = c->name,
+                           .contract = o->numerics != TARN_RULE_EXACT,
+                           .opt = 3};
+  c->target->emit(c->kernels, c->memory, &lo);
+  c->seconds.lower = tarn_now() - t;
+  if (o->explain) tarn_compile_explain(c, &chain);
+  comp_report(c);
+  tarn_write_file(cx, tarn_format(cx, "%s/report.json", dir), c->report, c->report_n);
+  comp_finish(c, dir, &chain);
+}
+static void emit(tarn_ctx *cx, void *arg) {
+  tarn_compiled *c = arg;
+  emit_into(c, comp_workshop(cx, c->o));
+}
+void tarn_compile_emit(tarn_compiled *c) {
+  tarn_ctx *cx = tarn_lang_ctx(c->L);
+  tarn_status st = tarn_protect(cx, emit, c);
+  if (st != TARN_OK) tarn_reraise(cx, st);
+}
+
+/* The workshop first: whether files can be written there is known before the work is done. */
+static void all(tarn_ctx *cx, void *arg) {
+  tarn_compiled *c = arg;
+  const char *dir = comp_workshop(cx, c->o);
+  import(c);
+  tarn_compile_optimise(c);
+  emit_into(c, dir);
+}
+const tarn_compiled *tarn_compile(tarn_lang *L, const tarn_compile_options *o) {
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  tarn_compiled *c = begin(L, o);
+  tarn_status st = tarn_protect(cx, all, c);
+  if (st != TARN_OK) tarn_reraise(cx, st);
+  return c;
+}
+
+const tarn_kprog *tarn_compile_kernels(tarn_lang *L, const tarn_hw *hw, const tarn_plan_choice *k,
+                                       uint32_t n, bool exact, unsigned emits, const char *dir) {
+  const tarn_target *t = tarn_target_of(tarn_lang_ctx(L), hw);
+  const tarn_kprog *p = tarn_plan_program(L, hw, k, n);
+  tarn_lower_options o = {
+      .emit = emits, .dir = dir, .name = "kernels", .contract = !exact, .opt = 3};
+  t->emit(p, t->memory(p, t->align), &o);
+  return p;
+}

@@ -1,0 +1,183 @@
+/* tarn compile: a model in, a program out; what `tarn compile` does, as a library
+ * (libtarn-codegen).
+ *
+ *   tarn_lang *L = tarn_lang_new(cx);
+ *   tarn_compile_options o = tarn_compile_defaults();
+ *   o.model = "digits.onnx";
+ *   o.hw = tarn_hw_load(L, "x86-64-v3");
+ *   o.dir = "digits";
+ *   const tarn_compiled *c = tarn_compile(L, &o);       digits/model.so, model.h, report.json …
+ *   tarn_loaded *m = tarn_load(cx, o.dir);              runs in this process: lower/lower.h
+ *
+ * docs/library.md has it as a whole program.  The language L holds all terms of one compile, in its
+ * context cx.
+ *
+ * Errors.  Functions here raise, so they are called inside tarn_protect() (base/base.h), whose
+ * status and tarn_message() say what was wrong: TARN_USAGE an option, TARN_BAD_INPUT a model, rule,
+ * description or schedule, TARN_NO_RESULT no program within the limits, TARN_IO the system.  An
+ * option is named as the program's: --emit.
+ * Warnings are collected in the context.  Nothing is printed.
+ *
+ * Ownership.  Results lie in the arena of the context.  Options are read where they are: what they
+ * point to must live as long as the result is used.
+ *
+ * What is not known here enters as a value: a description of this machine (tarn_hw_host() of
+ * libtarn-tune makes one), a learned price (tarn_price of price/price.h; tarn_learned() and
+ * tarn_measured() of libtarn-tune make one). */
+#ifndef TARN_COMPILE_H
+#define TARN_COMPILE_H
+#include "compile/target.h"
+#include "extract/extract.h"
+#include "model/model.h"
+#include "plan/plan.h"
+#include "rules/rules.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---------------------------------------------------------------- options */
+
+typedef struct tarn_texts {
+  uint32_t n;
+  const char *const *text;
+} tarn_texts;
+
+/* ---- what can be looked at between two steps ---- */
+typedef enum tarn_dump {
+  TARN_DUMP_TERMS = 1,      /* what the importer made */
+  TARN_DUMP_FORM = 2,       /* every computation as a nest */
+  TARN_DUMP_PHASES = 4,     /* iterations and rules of the saturation */
+  TARN_DUMP_GRAPH = 8,      /* kernels between buffers, with prices */
+  TARN_DUMP_SCHEDULES = 16, /* signatures, each with the schedule of its kernel */
+  TARN_DUMP_PLAN = 32       /* the loops as they are emitted */
+} tarn_dump;
+/* "terms,plan" as a set; NULL: none. Raises TARN_USAGE with the names there are. */
+TARN_API unsigned tarn_dump_parse(tarn_ctx *cx, const char *list);
+
+/* ---- where files are made ---- */
+/* The files of a compile are made in a new folder and moved into their place when all of them are
+ * there: a compile that fails leaves everything as it was. A program that ends on a signal gives
+ * functions of its own, to remove such folders then. */
+typedef struct tarn_folders {
+  void *user;
+  /* Makes a folder of this pattern (…XXXXXX, as mkdtemp) that goes, with the files in it, when the
+   * enclosing protected call ends. Raises. */
+  char *(*make)(void *user, tarn_ctx *cx, const char *pattern);
+  /* The folder, made last, has been moved away: it stays. */
+  void (*stays)(void *user, tarn_ctx *cx, const char *path);
+  /* Calls fn(cx, arg), protected; no signal ends the process meanwhile. Raises what that raises. */
+  void (*undisturbed)(void *user, tarn_ctx *cx, tarn_fn *fn, void *arg);
+} tarn_folders;
+
+typedef struct tarn_compile_options {
+  /* ---- the model ---- */
+  const char *model; /* a file: .onnx, .term or .tarn (model/model.h) */
+  tarn_texts shapes; /* "NAME=1,3,224,224" binds a dynamic shape, "NAME=1" a symbolic dim */
+  tarn_texts sets;   /* "NAME=VALUE" makes an input a constant */
+
+  /* ---- the machine ---- */
+  const tarn_hw *hw;       /* needed. One of a kind without an emitter is refused at once */
+  uint32_t threads;        /* that the program will have; 0: all units of the description */
+  const tarn_price *price; /* of kernels; NULL: the analytic one */
+
+  /* ---- rules ---- */
+  tarn_rule_class numerics; /* the strongest class of rules used; default TARN_RULE_REASSOC */
+  double rtol;              /* approx: the largest error bound of a rule; default TARN_RTOL */
+  tarn_texts rules;         /* files of rules beside the shipped ones */
+  tarn_texts no_rules;      /* families or single rules that are left out */
+  tarn_texts only_rules;    /* files instead of the shipped ones; n = 0: the shipped ones */
+
+  /* ---- limits: what is reached in them is used, and the report names the one that struck ---- */
+  uint64_t nodes; /* e-nodes; 0: those of tarn_sat_defaults() */
+  uint32_t iters; /* iterations; 0: the same */
+  double seconds; /* of saturation and of selection, each; 0: none, and then equal input gives an
+                     equal program */
+
+  /* ---- what is emitted ---- */
+  const char *emit; /* a word of the target's row: "so", "o", "ll" for a CPU; NULL: its default */
+  const char *name; /* prefix of the symbols in C; NULL: from the model's file name */
+  const char *dir;  /* folder for the files, made when missing; NULL: they stay in memory */
+  const char
+      *explain; /* a file for the chain of rewrites from the model to the program; NULL: no */
+  bool reasons; /* keep reasons for tarn_compile_explain(); `explain` does so by itself */
+
+  /* ---- watching ---- */
+  unsigned dump; /* set of tarn_dump */
+  /* Gets each text that `dump` asks for, as soon as it is there; name: "terms". */
+  void (*sink)(void *user, const char *name, const char *text, size_t n);
+  void *user;
+  const tarn_folders *folders; /* NULL: they go when the call ends, not when the process does */
+} tarn_compile_options;
+/* Where a default is not 0. */
+TARN_API tarn_compile_options tarn_compile_defaults(void);
+
+/* ---------------------------------------------------------------- result */
+
+typedef struct tarn_artefact {
+  const char *name; /* "model.so", "model.h", "program.tarn", "report.json" … */
+  const char *path; /* of the file; NULL: no folder was given */
+  const char *data; /* its bytes, when no folder was given; else NULL */
+  size_t n;         /* bytes */
+} tarn_artefact;
+
+typedef struct tarn_compiled {
+  tarn_lang *L;
+  const tarn_compile_options *o;
+  const tarn_target *target;
+  const tarn_emission *emission;
+  const char *name; /* prefix of the symbols in C */
+  struct {
+    double import, saturate, extract, lower;
+  } seconds; /* that the steps took */
+
+  /* of tarn_compile_load() */
+  tarn_program *program; /* terms, inputs, outputs */
+  tarn_model_report import;
+
+  /* of tarn_compile_optimise() */
+  tarn_saturation *saturation; /* its graph is there until the enclosing protected call ends, and
+                                  no longer after tarn_compile(); the report stays */
+  const tarn_sat_report *rewriting;
+  tarn_kprog *kernels; /* the kernel program: kernels with schedules, buffers (plan/schedule.h) */
+  tarn_picks *picks;
+  tarn_kgraph_report choice;
+
+  /* of tarn_compile_emit() */
+  tarn_memory_plan *memory;
+  const char *report; /* report.json: an object with the number TARN_REPORT_SCHEMA as "schema" */
+  size_t report_n;
+  uint32_t nartefact;
+  const tarn_artefact *artefact;
+} tarn_compiled;
+/* Grows only when a key changes its meaning; keys may be added without. */
+#define TARN_REPORT_SCHEMA 1
+
+/* ---------------------------------------------------------------- the call */
+
+/* All of it. When it raises, nothing is left of it, in o->dir or elsewhere. */
+TARN_API const tarn_compiled *tarn_compile(tarn_lang *L, const tarn_compile_options *o);
+
+/* The same step by step. The e-graph lies outside of the arena until the enclosing protected call
+ * ends. */
+TARN_API tarn_compiled *tarn_compile_load(tarn_lang *L, const tarn_compile_options *o);
+TARN_API void tarn_compile_optimise(tarn_compiled *c); /* saturates, selects */
+TARN_API void tarn_compile_emit(tarn_compiled *c);
+/* After tarn_compile_optimise(), with o->reasons: the chain of rewrites from each output of the
+ * model to what was chosen (rules/rules.h checks it). */
+TARN_API void tarn_compile_explain(tarn_compiled *c, tarn_buf *out);
+
+/* ---------------------------------------------------------------- parts of it */
+
+/* The model alone, as o->model, shapes and sets say. r: NULL, or filled. */
+TARN_API tarn_program *tarn_compile_import(tarn_lang *L, const tarn_compile_options *o,
+                                           tarn_model_report *r);
+/* Kernels by themselves as one program, emitted into an existing folder: to be measured, or to look
+ * at their code. exact: in the order that their reductions are written in. */
+TARN_API const tarn_kprog *tarn_compile_kernels(tarn_lang *L, const tarn_hw *hw,
+                                                const tarn_plan_choice *c, uint32_t n, bool exact,
+                                                unsigned emit, const char *dir);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,24 @@
+/* What the files of compile/ share. */
+#ifndef TARN_COMPILE_INTERNAL_H
+#define TARN_COMPILE_INTERNAL_H
+#include "compile/compile.h"
+
+/* ---- dumps (dump.c) ---- */
+bool comp_dumps(const tarn_compiled *c, tarn_dump d);
+void comp_dump(const tarn_compiled *c, tarn_dump d, const tarn_buf *text);
+void comp_dump_program(const tarn_compiled *c);
+void comp_dump_iteration(tarn_buf *b, const tarn_eg_iteration *it);
+void comp_dump_rules(tarn_buf *b, const tarn_sat_report *s);
+void comp_dump_kernels(const tarn_compiled *c);
+
+/* ---- the report (report.c) ---- */
+void comp_report(tarn_compiled *c);
+
+/* ---- folders (folder.c) ---- */
+/* A folder for files that will stand in `dir` (NULL: in none). */
+const char *comp_workshop(tarn_ctx *cx, const tarn_compile_options *o);
+/* Everything in the workshop to o->dir, after the chain of rewrites has been written; or read into
+ * memory. Fills the artefacts. */
+void comp_finish(tarn_compiled *c, const char *workshop, const tarn_buf *chain);
+
+#endif

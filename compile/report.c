@@ -1,0 +1,146 @@
+/* report.json: what was compiled, how, and what came of it. */
+#include "base/json.h"
+#include "compile/internal.h"
+#include <stdlib.h>
+
+static const char *full_path(tarn_ctx *cx, const char *path) {
+  char *full = realpath(path, NULL);
+  const char *kept = full ? tarn_strdup(cx, full) : path;
+  free(full);
+  return kept;
+}
+/* As it was given, files by their full paths: who checks the program stands elsewhere. */
+static void put_sets(tarn_ctx *cx, tarn_json *j, const tarn_texts *sets) {
+  tarn_json_open(j, "set", '[');
+  for (uint32_t i = 0; i < sets->n; i++) {
+    tarn_value_binding b = tarn_value_binding_parse(cx, sets->text[i]);
+    const char *text = tarn_value_binding_file(&b) ? full_path(cx, b.text) : b.text;
+    tarn_json_str(j, NULL, tarn_format(cx, "%s=%s", b.name, text));
+  }
+  tarn_json_close(j, ']');
+}
+/* What the inputs are drawn from when a program is tried. */
+static void put_inputs(tarn_ctx *cx, tarn_json *j, const tarn_program *p) {
+  tarn_domain *range = TARN_ARRAY(cx, tarn_domain, p->nin + 1);
+  tarn_input_domains(p, tarn_opaque_index, range);
+  tarn_json_open(j, "inputs", '[');
+  for (uint32_t i = 0; i < p->nin; i++) {
+    bool real = tarn_dtype_is_float(tarn_type_get(p->L, p->in[i].type)->dtype);
+    tarn_json_open(j, NULL, '{');
+    tarn_json_str(j, "name", p->in[i].name);
+    tarn_json_int(j, "low", real ? -1 : range[i].lo);
+    tarn_json_int(j, "high", real ? 1 : range[i].hi);
+    tarn_json_close(j, '}');
+  }
+  tarn_json_close(j, ']');
+}
+static void put_texts(tarn_json *j, const char *key, const tarn_texts *t) {
+  tarn_json_open(j, key, '[');
+  for (uint32_t i = 0; i < t->n; i++) tarn_json_str(j, NULL, t->text[i]);
+  tarn_json_close(j, ']');
+}
+static void put_saturation(tarn_json *j, const tarn_compiled *c) {
+  const tarn_sat_report *s = c->rewriting;
+  tarn_json_str(j, "numerics", tarn_rule_class_name(c->o->numerics));
+  tarn_json_str(j, "numerics_used", tarn_rule_class_name(s->used));
+  tarn_json_num(j, "bound", s->bound);
+  tarn_json_str(j, "stop", s->stop);
+  tarn_json_int(j, "nodes", s->nodes);
+  tarn_json_int(j, "classes", s->classes);
+  tarn_json_int(j, "iterations", s->iterations);
+}
+static void put_choice(tarn_json *j, const tarn_kgraph_report *g) {
+  tarn_json_int(j, "kernels", g->kernels);
+  tarn_json_int(j, "copies", g->copies);
+  tarn_json_num(j, "price", g->price);
+  tarn_json_num(j, "price_bound", g->price_bound);
+  tarn_json_num(j, "price_tree", g->tree_price);
+  tarn_json_str(j, "price_model", g->price_name);
+  tarn_json_open(j, "kernel_graph", '{');
+  tarn_json_int(j, "buffers", g->buffers);
+  tarn_json_int(j, "orders", g->orders);
+  tarn_json_int(j, "candidates", g->candidates);
+  tarn_json_int(j, "signatures", (int64_t)g->signatures);
+  tarn_json_int(j, "price_uses", (int64_t)g->price_uses);
+  tarn_json_int(j, "evaluations", (int64_t)g->evaluations);
+  tarn_json_int(j, "cut_views", g->cut_views);
+  tarn_json_int(j, "cut_orders", g->cut_orders);
+  tarn_json_close(j, '}');
+}
+static void put_memory(tarn_json *j, const tarn_memory_plan *m) {
+  tarn_json_open(j, "memory", '{');
+  tarn_json_int(j, "workspace", m->bytes);
+  tarn_json_int(j, "live_bound", m->live_bound);
+  tarn_json_int(j, "constants", m->const_bytes);
+  tarn_json_close(j, '}');
+}
+static void put_seconds(tarn_json *j, const tarn_compiled *c) {
+  tarn_json_open(j, "seconds", '{');
+  tarn_json_num(j, "import", c->seconds.import);
+  tarn_json_num(j, "saturate", c->seconds.saturate);
+  tarn_json_num(j, "extract", c->seconds.extract);
+  tarn_json_num(j, "lower", c->seconds.lower);
+  tarn_json_close(j, '}');
+}
+static void put_rules(tarn_json *j, const tarn_sat_report *s) {
+  tarn_json_open(j, "rules", '{');
+  for (uint32_t i = 0; i < s->nrule; i++)
+    if (s->rule[i].count.applied)
+      tarn_json_int(j, s->rule[i].name, (int64_t)s->rule[i].count.applied);
+  tarn_json_close(j, '}');
+}
+static void put_opaque(tarn_ctx *cx, tarn_json *j, const tarn_model_report *m) {
+  tarn_json_open(j, "opaque", '[');
+  for (uint32_t i = 0; i < m->nopaque; i++)
+    tarn_json_str(j, NULL, tarn_format(cx, "%s (%s)", m->opaque[i].node, m->opaque[i].op));
+  tarn_json_close(j, ']');
+}
+static void put_ways(tarn_json *j, const tarn_kgraph_report *g) {
+  tarn_json_open(j, "im2col", '[');
+  for (uint32_t i = 0; i < g->nways; i++) {
+    tarn_json_open(j, NULL, '{');
+    tarn_json_str(j, "kernel", g->ways[i].kernel);
+    tarn_json_num(j, "implicit_us", g->ways[i].implicit * 1e6);
+    tarn_json_num(j, "materialised_us", g->ways[i].materialised * 1e6);
+    tarn_json_close(j, '}');
+  }
+  tarn_json_close(j, ']');
+}
+static void put_kernels(tarn_json *j, const tarn_kprog *p) {
+  tarn_json_open(j, "program", '[');
+  for (uint32_t i = 0; i < p->nker; i++) {
+    const tarn_kernel *k = &p->ker[i];
+    tarn_json_open(j, NULL, '{');
+    tarn_json_str(j, "name", k->name);
+    tarn_json_num(j, "price", k->price);
+    tarn_json_num(j, "flop", k->flops);
+    tarn_json_num(j, "slots", k->slots);
+    tarn_json_num(j, "products", k->products);
+    tarn_json_num(j, "read_bytes", k->reads);
+    tarn_json_num(j, "write_bytes", k->writes);
+    tarn_json_bool(j, "copy", k->copy);
+    tarn_json_close(j, '}');
+  }
+  tarn_json_close(j, ']');
+}
+void comp_report(tarn_compiled *c) {
+  const tarn_compile_options *o = c->o;
+  tarn_ctx *cx = tarn_lang_ctx(c->L);
+  tarn_json *j = tarn_json_new(cx, TARN_REPORT_SCHEMA);
+  tarn_json_str(j, "model", full_path(cx, o->model));
+  tarn_json_str(j, "name", c->name);
+  put_texts(j, "shapes", &o->shapes);
+  put_sets(cx, j, &o->sets);
+  tarn_json_str(j, "hw", o->hw->name);
+  tarn_json_str(j, "triple", o->hw->triple);
+  put_saturation(j, c);
+  put_choice(j, &c->choice);
+  put_memory(j, c->memory);
+  put_seconds(j, c);
+  put_rules(j, c->rewriting);
+  put_inputs(cx, j, c->program);
+  put_opaque(cx, j, &c->import);
+  put_ways(j, &c->choice);
+  put_kernels(j, c->kernels);
+  c->report = tarn_json_text(j, &c->report_n);
+}

@@ -1,0 +1,62 @@
+/* The table by kind of hardware. */
+#include "compile/target.h"
+#include <string.h>
+
+static const tarn_emission cpu_program[] = {{"so", TARN_EMIT_SO | TARN_EMIT_O, "model.so"},
+                                            {"o", TARN_EMIT_O, "model.o"},
+                                            {"ll", TARN_EMIT_LL, "model.ll"},
+                                            {NULL, 0, NULL}};
+static const tarn_emission cpu_listing[] = {
+    {"ll", TARN_EMIT_LL, "model.ll"}, {"asm", TARN_EMIT_ASM, "model.s"}, {NULL, 0, NULL}};
+static const char *const cpu_files[] = {"model.o", "model.so", "model.ll", "model.h", NULL};
+
+static const tarn_target rows[] = {
+    {.kind = TARN_HW_CPU,
+     .name = "CPU",
+     .units_by_schedule = true,
+     .solver = tarn_solver_new,
+     .schedules = tarn_schedules,
+     .check = tarn_schedule_check,
+     .price = tarn_cost_of,
+     .memory = tarn_memory_plan_make,
+     .align = 64,
+     .emit = tarn_lower_cpu,
+     .program = cpu_program,
+     .listing = cpu_listing,
+     .file = cpu_files,
+     .load = tarn_load,
+     .time = tarn_loaded_kernel},
+};
+#define ROWS (sizeof rows / sizeof *rows)
+
+const tarn_target *tarn_target_at(uint32_t i) { return i < ROWS ? &rows[i] : NULL; }
+const tarn_target *tarn_target_find(tarn_hw_kind kind) {
+  for (uint32_t i = 0; i < ROWS; i++)
+    if (rows[i].kind == kind) return &rows[i];
+  return NULL;
+}
+
+/* "so, o or ll" */
+static void one_of(tarn_buf *b, uint32_t i, uint32_t n, const char *word) {
+  tarn_buf_fmt(b, "%s%s", i == 0 ? "" : i + 1 < n ? ", " : " or ", word);
+}
+const tarn_target *tarn_target_of(tarn_ctx *cx, const tarn_hw *hw) {
+  static const char *const kind[] = {
+      [TARN_HW_CPU] = "a CPU", [TARN_HW_GPU] = "a GPU", [TARN_HW_DSA] = "an accelerator"};
+  const tarn_target *t = tarn_target_find(hw->kind);
+  if (t) return t;
+  tarn_buf b = {.cx = cx};
+  for (uint32_t i = 0; i < ROWS; i++) one_of(&b, i, ROWS, rows[i].name);
+  tarn_raise(cx, TARN_BAD_INPUT, "%s is %s: code can be emitted for a %s only", hw->name,
+             kind[hw->kind], b.p);
+}
+
+const tarn_emission *tarn_target_emission(tarn_ctx *cx, const tarn_target *t,
+                                          const tarn_emission *list, const char *word) {
+  uint32_t n = 0;
+  for (; list[n].name; n++)
+    if (!word || !strcmp(word, list[n].name)) return &list[n];
+  tarn_buf b = {.cx = cx};
+  for (uint32_t i = 0; i < n; i++) one_of(&b, i, n, list[i].name);
+  tarn_raise(cx, TARN_USAGE, "--emit %s: %s is expected for a %s", word, b.p, t->name);
+}

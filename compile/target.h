@@ -1,0 +1,61 @@
+/* tarn targets: the table by kind of hardware. What tarn does for a kind of hardware is in its row
+ * of target.c: adding a kind is adding a row. Who emits, searches or measures asks the row, never
+ * the kind. A kind without a row can be described, explored and have mapping rules derived; nothing
+ * can be emitted for it. */
+#ifndef TARN_TARGET_H
+#define TARN_TARGET_H
+#include "lower/lower.h"
+#include "price/price.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What one word of --emit makes. Lists of them end with a NULL name. */
+typedef struct tarn_emission {
+  const char *name; /* "so" */
+  unsigned emit;    /* set of tarn_emit */
+  const char *file; /* the one that the word names: "model.so" */
+} tarn_emission;
+
+typedef struct tarn_target {
+  tarn_hw_kind kind;
+  const char *name; /* as messages say it: "CPU" */
+  /* Units (described instructions) are chosen by schedules, so that rules need not map to them. */
+  bool units_by_schedule;
+  /* The space of schedules: the search for a kernel's best one, and a visit to each of them. */
+  tarn_solver *(*solver)(tarn_lang *L, const tarn_hw *hw, uint32_t threads);
+  bool (*schedules)(tarn_solver *s, const tarn_ksig *k, tarn_schedule_visit *visit, void *user);
+  /* The check of a schedule against its nest; raises TARN_BAD_INPUT with the reason. */
+  void (*check)(tarn_lang *L, const tarn_nest *n, const tarn_schedule *s);
+  /* The analytic price of a kernel with a schedule. */
+  void (*price)(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
+                uint32_t threads, tarn_cost *out);
+  /* The memory plan, its buffers aligned to so many bytes, and the emitter. */
+  tarn_memory_plan *(*memory)(const tarn_kprog *p, int64_t align);
+  int64_t align;
+  void (*emit)(const tarn_kprog *p, const tarn_memory_plan *m, const tarn_lower_options *o);
+  const tarn_emission *program; /* what a model may become, the default first */
+  const tarn_emission *listing; /* what one kernel may be read as */
+  const char *const *file;      /* what a model may leave; ends with NULL */
+  /* How to measure: an emitted folder opened, and the seconds of one run of one of its kernels. */
+  tarn_loaded *(*load)(tarn_ctx *cx, const char *dir);
+  double (*time)(tarn_loaded *m, const tarn_tensor *const *in, tarn_tensor *const *out,
+                 uint32_t threads, uint32_t kernel);
+} tarn_target;
+
+/* The rows, i = 0, 1, …; NULL beyond the last. */
+TARN_API const tarn_target *tarn_target_at(uint32_t i);
+/* The row of a kind; NULL: there is none. */
+TARN_API const tarn_target *tarn_target_find(tarn_hw_kind kind);
+/* The same for a description. Raises TARN_BAD_INPUT, with the kinds that have a row, when there is
+ * none. */
+TARN_API const tarn_target *tarn_target_of(tarn_ctx *cx, const tarn_hw *hw);
+/* The one of this name (NULL: the first) in a list of the row. Raises TARN_USAGE with the words
+ * there are. */
+TARN_API const tarn_emission *tarn_target_emission(tarn_ctx *cx, const tarn_target *t,
+                                                   const tarn_emission *list, const char *word);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
