@@ -378,19 +378,35 @@ TARN_API uint32_t tarn_payload_of(tarn_lang *L, tarn_payload_kind k,
 
 /* ---------------------------------------------------------------- operators and terms */
 typedef enum tarn_op {
-#define OP(ID, text, lo, hi, payload) TARN_OP_##ID,
+#define OP(ID, ...) TARN_OP_##ID,
 #include "access/ops.def"
 #undef OP
   TARN_OP_COUNT
 } tarn_op;
-typedef struct tarn_opinfo {
+typedef enum tarn_opkernel {
+  TARN_OPK_NONE,
+  TARN_OPK_VIEW,
+  TARN_OPK_INPUT,
+  TARN_OPK_NEST,
+  TARN_OPK_COPY,
+  TARN_OPK_CONCAT,
+  TARN_OPK_OWN,
+  TARN_OPK_PART
+} tarn_opkernel;
+typedef enum tarn_opvalues { TARN_OPV_NEW, TARN_OPV_FIRST, TARN_OPV_ALL } tarn_opvalues;
+typedef struct tarn_opinfo { /* a row of access/ops.def, which explains it */
   const char *text;
   int min_kids, max_kids;
   tarn_payload_kind payload;
+  uint8_t min_ints, max_ints, kept_ints;
+  const char *attrs;
+  uint8_t min_attrs;
+  tarn_opkernel kernel;
+  tarn_opvalues values;
 } tarn_opinfo;
 TARN_API const tarn_opinfo *tarn_op_info(uint32_t op);
 TARN_API uint32_t tarn_op_find(const char *text); /* TARN_NONE when unknown */
-/* ACCESS … VIEW: moves no data. */
+/* Moves no data. */
 TARN_API bool tarn_op_is_view(uint32_t op);
 
 typedef uint32_t tarn_term;

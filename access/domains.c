@@ -161,24 +161,14 @@ static span of_term(domains *r, tarn_term term) {
   const tarn_type *t = tarn_type_get(r->L, x->type);
   if (t->tuple) return whole(TARN_F64);
   if (r->at[term].body) return of_compute(r, x, &r->at[term]);
-  switch (x->op) {
-  case TARN_OP_INPUT: return of_input(r, x, t->dtype);
-  case TARN_OP_CONST: return r->at[term].is;
-  case TARN_OP_MATERIALISE:
-  case TARN_OP_PLACE:
-  case TARN_OP_GATHER: return r->at[x->kid[0]].is;
-  case TARN_OP_VIEW: {
-    span s = r->at[x->kid[0]].is;
-    const tarn_imap *m = tarn_imap_get(r->L, p->id);
-    return m->nguard ? hull(s, of_fill(r, m->fill)) : s;
-  }
-  case TARN_OP_CONCAT: {
-    span s = r->at[x->kid[0]].is;
-    for (uint32_t i = 1; i < x->n; i++) s = hull(s, r->at[x->kid[i]].is);
-    return s;
-  }
-  default: return whole(t->dtype);
-  }
+  if (x->op == TARN_OP_INPUT) return of_input(r, x, t->dtype);
+  if (x->op == TARN_OP_CONST) return r->at[term].is;
+  tarn_opvalues from = tarn_op_info(x->op)->values;
+  if (from == TARN_OPV_NEW) return whole(t->dtype);
+  span s = r->at[x->kid[0]].is;
+  for (uint32_t i = 1; from == TARN_OPV_ALL && i < x->n; i++) s = hull(s, r->at[x->kid[i]].is);
+  const tarn_imap *m = x->op == TARN_OP_VIEW ? tarn_imap_get(r->L, p->id) : NULL;
+  return m && m->nguard ? hull(s, of_fill(r, m->fill)) : s;
 }
 
 /* ---------------------------------------------------------------- what is known before */

@@ -323,7 +323,7 @@ static value eval_gone(run *r, const tarn_node *x, value *const *kid) {
 
 typedef value eval_fn(run *r, const tarn_node *x, value *const *kid);
 static eval_fn *const rules[] = {
-#define OP(ID, text, lo, hi, payload) [TARN_OP_##ID] = eval_##ID,
+#define OP(ID, ...) [TARN_OP_##ID] = eval_##ID,
 #include "access/ops.def"
 #undef OP
 };

@@ -127,14 +127,6 @@ uint32_t
 tarn_const_find(const tarn_lang *L,
                 const char *label); /* CONST payload of that label, or TARN_NONE (payload.c) */
 
-/* ---- integers of payloads (lang.c) ----
- * How many are written as bare numbers, and how many a payload keeps (0: as many as written). NULL:
- * in lists, or none. */
-typedef struct tarn_intsform {
-  uint8_t op, min, max, kept;
-} tarn_intsform;
-const tarn_intsform *tarn_intsform_of(uint32_t op);
-
 /* ---- types (type.c) ---- */
 bool tarn_type_same_dims(const tarn_type *a,
                          const tarn_type *b); /* all dims equal, the split may differ */

@@ -66,7 +66,18 @@ const char *tarn_name_get(const tarn_lang *L, uint32_t id) { return tarn_table_g
 
 /* ---------------------------------------------------------------- operators */
 static const tarn_opinfo ops[] = {
-#define OP(ID, text, lo, hi, payload) [TARN_OP_##ID] = {text, lo, hi, TARN_P_##payload},
+#define OP(ID, text, lo, hi, payload, least, most, kept, attrs, min, kernel, values)               \
+  [TARN_OP_##ID] = {text,                                                                          \
+                    lo,                                                                            \
+                    hi,                                                                            \
+                    TARN_P_##payload,                                                              \
+                    least,                                                                         \
+                    most,                                                                          \
+                    kept,                                                                          \
+                    attrs,                                                                         \
+                    min,                                                                           \
+                    TARN_OPK_##kernel,                                                             \
+                    TARN_OPV_##values},
 #include "access/ops.def"
 #undef OP
 };
@@ -79,17 +90,4 @@ uint32_t tarn_op_find(const char *text) {
   return TARN_NONE;
 }
 
-static const tarn_intsform intsforms[] = {
-    {TARN_OP_ACCESS, 1, 1, 1},    {TARN_OP_SLICE, 3, 4, 4},    {TARN_OP_PAD, 3, 3, 3},
-    {TARN_OP_SQUEEZE, 1, 1, 1},   {TARN_OP_CONCAT, 1, 1, 1},   {TARN_OP_INSERT_AXIS, 1, 2, 0},
-    {TARN_OP_CART_PROD, 0, 1, 1}, {TARN_OP_FOLD, 1, 1, 1},     {TARN_OP_GATHER, 1, 1, 1},
-    {TARN_OP_NTH, 1, 1, 1},       {TARN_OP_SYSTOLIC, 2, 2, 2}, {TARN_OP_SYSTOLIC_ACC, 2, 2, 2}};
-
-const tarn_intsform *tarn_intsform_of(uint32_t op) {
-  for (size_t i = 0; i < sizeof intsforms / sizeof *intsforms; i++)
-    if (intsforms[i].op == op) return &intsforms[i];
-  return NULL;
-}
-
-/* The table keeps the views together. */
-bool tarn_op_is_view(uint32_t op) { return op >= TARN_OP_ACCESS && op <= TARN_OP_VIEW; }
+bool tarn_op_is_view(uint32_t op) { return op < TARN_OP_COUNT && ops[op].kernel == TARN_OPK_VIEW; }

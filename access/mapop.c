@@ -13,11 +13,11 @@ typedef struct op_ctx {
 
 static uint32_t var(op_ctx *c, uint32_t i) { return tarn_ix_var(c->L, i, c->out->dim); }
 
-static void map_same(op_ctx *c) {
+static void map_ACCESS(op_ctx *c) {
   for (uint32_t i = 0; i < c->in->n; i++) c->m->e[i] = var(c, i);
 }
 
-static void map_transpose(op_ctx *c) {
+static void map_TRANSPOSE(op_ctx *c) {
   for (uint32_t i = 0; i < c->in->n; i++) c->m->e[c->p->ints[i]] = var(c, i);
 }
 
@@ -28,7 +28,7 @@ static uint32_t plus(op_ctx *c, uint32_t a, int64_t k, uint32_t dim) {
 }
 
 /* ints: window extents, strides, and dilations when there are three of each. */
-static void map_windows(op_ctx *c) {
+static void map_WINDOWS(op_ctx *c) {
   uint32_t ns = c->in->ns, nc = c->in->n - ns;
   const int64_t *s = c->p->ints + nc, *d = c->p->n == 3 * nc ? s + nc : NULL;
   for (uint32_t i = 0; i < ns; i++) c->m->e[i] = var(c, i);
@@ -38,35 +38,35 @@ static void map_windows(op_ctx *c) {
   }
 }
 
-static void map_slice(op_ctx *c) {
+static void map_SLICE(op_ctx *c) {
   uint32_t axis = (uint32_t)c->p->ints[0];
-  map_same(c);
+  map_ACCESS(c);
   c->m->e[axis] =
       plus(c, tarn_ix_const(c->L, c->p->ints[1]), c->p->n > 3 ? c->p->ints[3] : 1, axis);
 }
 
-static void map_pad(op_ctx *c) {
+static void map_PAD(op_ctx *c) {
   uint32_t axis = (uint32_t)c->p->ints[0];
   int64_t before = c->p->ints[1];
-  map_same(c);
+  map_ACCESS(c);
   c->m->e[axis] = plus(c, tarn_ix_const(c->L, -before), 1, axis);
   c->guard = (tarn_guard){var(c, axis), before, before + c->in->dim[axis]};
   c->guarded = true;
   c->m->fill = c->p->value;
 }
 
-static void map_squeeze(op_ctx *c) {
+static void map_SQUEEZE(op_ctx *c) {
   uint32_t axis = (uint32_t)c->p->ints[0];
   for (uint32_t i = 0; i < c->in->n; i++)
     c->m->e[i] = i == axis ? tarn_ix_const(c->L, 0) : var(c, i - (i > axis));
 }
 
-static void map_insert(op_ctx *c) {
+static void map_INSERT_AXIS(op_ctx *c) {
   uint32_t axis = (uint32_t)c->p->ints[0];
   for (uint32_t i = 0; i < c->in->n; i++) c->m->e[i] = var(c, i + (i >= axis));
 }
 
-static void map_broadcast(op_ctx *c) {
+static void map_BROADCAST(op_ctx *c) {
   for (uint32_t i = 0; i < c->in->n; i++)
     c->m->e[i] = c->in->dim[i] == 1 ? tarn_ix_const(c->L, 0) : var(c, i);
 }
@@ -83,22 +83,18 @@ static void regroup(op_ctx *c, uint32_t i0, uint32_t i1, uint32_t o0, uint32_t o
   }
 }
 
-static void map_reshape(op_ctx *c) {
+static void map_RESHAPE(op_ctx *c) {
   regroup(c, 0, c->in->ns, 0, c->out->ns);
   regroup(c, c->in->ns, c->in->n, c->out->ns, c->out->n);
 }
 
+#define map_FLATTEN map_RESHAPE
+#define map_VIEW    NULL /* its payload */
 static void (*const map_rule[TARN_OP_COUNT])(op_ctx *) = {
-    [TARN_OP_ACCESS] = map_same,
-    [TARN_OP_TRANSPOSE] = map_transpose,
-    [TARN_OP_WINDOWS] = map_windows,
-    [TARN_OP_SLICE] = map_slice,
-    [TARN_OP_PAD] = map_pad,
-    [TARN_OP_SQUEEZE] = map_squeeze,
-    [TARN_OP_INSERT_AXIS] = map_insert,
-    [TARN_OP_BROADCAST] = map_broadcast,
-    [TARN_OP_FLATTEN] = map_reshape,
-    [TARN_OP_RESHAPE] = map_reshape,
+#define OP(ID, ...)
+#define OPV(ID, ...) [TARN_OP_##ID] = map_##ID,
+#include "access/ops.def"
+#undef OP
 };
 
 static bool empty(const tarn_type *t) {

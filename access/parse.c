@@ -209,11 +209,11 @@ static bool more_ints(const cursor *c) {
 
 static uint32_t bare_ints(cursor *c, uint32_t op) {
   int64_t v[4] = {0, 0, 0, 1}; /* a slice's step is 1, a cartProd shares no dims */
-  const tarn_intsform *f = tarn_intsform_of(op);
+  const tarn_opinfo *f = tarn_op_info(op);
   uint32_t n = 0;
-  while (n < f->min) v[n++] = tarn_int_parse(c->L, next(c, "an integer"));
-  while (n < f->max && more_ints(c)) v[n++] = tarn_int_parse(c->L, next(c, "an integer"));
-  return tarn_payload_ints(c->L, f->kept ? f->kept : n, v);
+  while (n < f->min_ints) v[n++] = tarn_int_parse(c->L, next(c, "an integer"));
+  while (n < f->max_ints && more_ints(c)) v[n++] = tarn_int_parse(c->L, next(c, "an integer"));
+  return tarn_payload_ints(c->L, f->kept_ints ? f->kept_ints : n, v);
 }
 
 /* Is the next form a list of integers? */

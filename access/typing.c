@@ -393,7 +393,7 @@ static uint32_t type_SYSTOLIC_ACC(const node *x) {
 /* ---------------------------------------------------------------- the table */
 typedef uint32_t typing_fn(const node *x);
 static typing_fn *const rules[] = {
-#define OP(ID, text, lo, hi, payload) [TARN_OP_##ID] = type_##ID,
+#define OP(ID, ...) [TARN_OP_##ID] = type_##ID,
 #include "access/ops.def"
 #undef OP
 };
@@ -416,8 +416,7 @@ uint32_t tarn_type_of(tarn_lang *L, uint32_t op, uint32_t payload, const uint32_
     return no(&x, "%u operands", n);
   for (uint32_t i = 0; i < n && !tuples_allowed(op); i++)
     if (kid(&x, i)->tuple) return no(&x, "operand %u is a tuple", i);
-  const tarn_intsform *form = tarn_intsform_of(op);
-  if (form && form->kept && x.p->n != form->kept)
-    return no(&x, "%u integers where %u belong", x.p->n, form->kept);
+  if (info->kept_ints && x.p->n != info->kept_ints)
+    return no(&x, "%u integers where %u belong", x.p->n, info->kept_ints);
   return rules[op](&x);
 }

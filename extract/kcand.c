@@ -740,7 +740,7 @@ static void of_node(kgraph *k, uint32_t kc, uint32_t node) {
   if (!kg_produces(e.op) || e.op == TARN_OP_NTH || (nest && !emittable(k, &e))) return;
   operand *op = TARN_ARRAY(k->cx, operand, e.n + 1);
   if (!read_operands(k, kc, &e, op)) return;
-  bool other = e.op == TARN_OP_OPAQUE || e.op == TARN_OP_GATHER || e.op == TARN_OP_CALL;
+  bool other = tarn_op_info(e.op)->kernel == TARN_OPK_OWN;
   if (tarn_type_get(k->L, k->cls.p[kc].type)->tuple) {
     if (e.op == TARN_OP_NEST || other) tuple_node(k, kc, node, &e, op);
   } else if (e.op == TARN_OP_CONCAT) {

@@ -7,21 +7,8 @@ uint32_t kg_class(const kgraph *k, uint32_t eclass) {
   return at ? (uint32_t)*at - 1 : TARN_NONE;
 }
 bool kg_produces(uint32_t op) {
-  switch (op) {
-  case TARN_OP_INPUT:
-  case TARN_OP_COMPUTE:
-  case TARN_OP_NEST:
-  case TARN_OP_MATERIALISE:
-  case TARN_OP_CONCAT:
-  case TARN_OP_GATHER:
-  case TARN_OP_FOLD:
-  case TARN_OP_OPAQUE:
-  case TARN_OP_CALL:
-  case TARN_OP_SYSTOLIC:
-  case TARN_OP_SYSTOLIC_ACC:
-  case TARN_OP_NTH: return true;
-  default: return false;
-  }
+  tarn_opkernel by = tarn_op_info(op)->kernel;
+  return by != TARN_OPK_NONE && by != TARN_OPK_VIEW;
 }
 
 #define EACH_NODE(k, c, n)                                                                         \
@@ -123,8 +110,8 @@ static uint32_t finest(kgraph *k, const edges *e, uint32_t from, uint8_t *seen) 
 
 /* Its result lies in row-major order over its own dims, and nothing can be done about it. */
 static bool fixed_order(uint32_t op) {
-  return op == TARN_OP_INPUT || op == TARN_OP_GATHER || op == TARN_OP_OPAQUE ||
-         op == TARN_OP_CALL || op == TARN_OP_NTH;
+  tarn_opkernel by = tarn_op_info(op)->kernel;
+  return by == TARN_OPK_INPUT || by == TARN_OPK_OWN || by == TARN_OPK_PART;
 }
 static bool holds_fixed(const kgraph *k, uint32_t c) {
   EACH_NODE(k, k->cls.p[c].cls, n)

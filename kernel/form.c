@@ -82,11 +82,6 @@ static tarn_term kernel_of(const kern_host *host, const tarn_node *x, const tarn
   return t == TARN_NONE ? tarn_mk(L, x->op, x->payload, kid, x->n) : t;
 }
 
-static bool is_nest(uint32_t op) {
-  return op == TARN_OP_COMPUTE || op == TARN_OP_FOLD || op == TARN_OP_NEST ||
-         op == TARN_OP_SYSTOLIC || op == TARN_OP_SYSTOLIC_ACC;
-}
-
 /* What has no elements is known: kernels meet an extent of 0 only in constants. */
 static tarn_term nothing(tarn_lang *L, const tarn_type *t) {
   const tarn_tensor *x = tarn_tensor_new(tarn_lang_ctx(L), t->dtype, t->n, t->dim);
@@ -99,7 +94,7 @@ static tarn_term rebuilt(const kern_host *host, tarn_term t, const tarn_term *ki
   tarn_node x = *tarn_term_get(host->L, t);
   const tarn_type *type = tarn_type_get(host->L, x.type);
   if (!type->tuple && tarn_type_count(type) == 0) return nothing(host->L, type);
-  if (is_nest(x.op)) return kernel_of(host, &x, kid);
+  if (tarn_op_info(x.op)->kernel == TARN_OPK_NEST) return kernel_of(host, &x, kid);
   if (x.op == TARN_OP_PLACE) return kid[0];
   tarn_term v = kern_view(host->L, &x, kid);
   if (v == TARN_NONE) v = tarn_mk(host->L, x.op, x.payload, kid, x.n);

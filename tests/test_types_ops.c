@@ -138,11 +138,11 @@ static uint32_t some_fn(job *j) {
 /* Axes and the like, or extents of an operand that follow one another. */
 static uint32_t some_ints(job *j, uint32_t op, const tarn_term *kid, uint32_t nkid) {
   const tarn_type *t = type_of(j, kid[0]), *of = type_of(j, kid[draw(j, nkid)]);
-  const tarn_intsform *f = tarn_intsform_of(op);
-  uint32_t nc = (uint32_t)(t->n - t->ns), n = f && f->kept ? f->kept
-                                              : f          ? f->min
-                                              : draw(j, 2) ? 3 * nc
-                                                           : t->n;
+  const tarn_opinfo *f = tarn_op_info(op);
+  uint32_t nc = (uint32_t)(t->n - t->ns), n = f->kept_ints  ? f->kept_ints
+                                              : f->max_ints ? f->min_ints
+                                              : draw(j, 2)  ? 3 * nc
+                                                            : t->n;
   uint32_t extents = of->n ? draw(j, 3) : 0, first = draw(j, 2);
   int64_t v[3 * TARN_MAX_DIMS];
   for (uint32_t i = 0; i < n; i++) {

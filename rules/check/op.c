@@ -76,7 +76,7 @@ static void drop(want *w, uint32_t i) {
 
 /* ---------------------------------------------------------------- views */
 
-static bool make_access(node *x) {
+static bool make_ACCESS(node *x) {
   if (forward(x)) {
     if (!kid(x, 0, &want_any)) return false;
     set_int(x, 0, x->w->ns >= 0 ? x->w->ns : (int64_t)draw(x->g, kid_type(x, 0)->n + 1u));
@@ -106,7 +106,7 @@ static bool some_permutation(node *x, uint32_t ns, uint32_t n) {
   if (how == 3 || how == 4) shuffle(x->g, p, ns, n);
   return set_list(x, 0, p, n) && x->v[0].n == n;
 }
-static bool make_transpose(node *x) {
+static bool make_TRANSPOSE(node *x) {
   if (forward(x)) {
     if (!kid(x, 0, &want_any)) return false;
     return some_permutation(x, kid_type(x, 0)->ns, kid_type(x, 0)->n);
@@ -150,7 +150,7 @@ static bool slice_of(node *x, const tarn_type *t) {
   set_int(x, 2, e >= 0 ? l + (e - 1) * step + 1 : l + 1 + draw(g, (uint32_t)(d - l)));
   return int_of(x, 2) <= d;
 }
-static bool make_slice(node *x) {
+static bool make_SLICE(node *x) {
   if (forward(x)) return kid(x, 0, &want_any) && slice_of(x, kid_type(x, 0));
   want w = pinned(x, 0, 0);
   if (!axis(x, 0, want_rank(&w))) return false;
@@ -170,7 +170,7 @@ static void pad_amounts(node *x) {
   set_int(x, 2, draw(x->g, 3));
   set_int(x, 3, draw(x->g, 3));
 }
-static bool make_pad(node *x) {
+static bool make_PAD(node *x) {
   pad_amounts(x);
   if (forward(x)) return kid(x, 0, &want_any) && axis(x, 0, kid_type(x, 0)->n);
   want w = pinned(x, 0, 0);
@@ -180,7 +180,7 @@ static bool make_pad(node *x) {
   return *e >= -1 && kid(x, 0, &w);
 }
 
-static bool make_squeeze(node *x) {
+static bool make_SQUEEZE(node *x) {
   if (gen_ready(x->g, x->p->kid[0]) || (is_any(x->w) && x->has[0] && draw(x->g, 2))) {
     uint32_t ones[TARN_MAX_DIMS], n = 0;
     if (!kid(x, 0, &want_any)) return false;
@@ -199,7 +199,7 @@ static bool make_squeeze(node *x) {
   return kid(x, 0, &w);
 }
 
-static bool make_insert(node *x) {
+static bool make_INSERT_AXIS(node *x) {
   gen *g = x->g;
   if (forward(x)) {
     if (!kid(x, 0, &want_any)) return false;
@@ -230,7 +230,7 @@ static uint32_t shape_of(gen *g, const want *w) {
 }
 static want shape_want(const gen *g, uint32_t shape) { return want_of(tarn_type_get(g->L, shape)); }
 
-static bool make_broadcast(node *x) {
+static bool make_BROADCAST(node *x) {
   gen *g = x->g;
   want w, k;
   if (gen_ready(g, x->p->kid[0])) {
@@ -283,7 +283,7 @@ static want regrouped(gen *g, const want *w) {
   return k;
 }
 
-static bool make_flatten(node *x) {
+static bool make_FLATTEN(node *x) {
   if (forward(x)) return kid(x, 0, &want_any);
   want w = pinned(x, 0, 0);
   if (w.ns > 1 || w.nc > 1) return false;
@@ -293,7 +293,7 @@ static bool make_flatten(node *x) {
   if ((w.nc == 0) != (k.nc == 0)) k.nc = w.nc, k.c[0] = w.c[0];
   return kid(x, 0, &k);
 }
-static bool make_reshape(node *x) {
+static bool make_RESHAPE(node *x) {
   if (forward(x) && !(x->has[0] && !gen_ready(x->g, x->p->kid[0]))) {
     if (!kid(x, 0, &want_any)) return false;
     want t = want_of(kid_type(x, 0)), w = regrouped(x->g, &t);
@@ -311,7 +311,7 @@ static bool make_reshape(node *x) {
 }
 
 /* A view: one transform's map, or the identity. */
-static bool make_view(node *x) {
+static bool make_VIEW(node *x) {
   gen *g = x->g;
   if (!kid(x, 0, &want_any)) return false;
   uint32_t type = tarn_term_get(g->L, x->m->kid[0])->type, n = kid_type(x, 0)->n, map;
@@ -351,7 +351,7 @@ static bool windows_of(node *x, const tarn_type *t) {
     if (!set_list(x, i, v[i], m)) return false;
   return true;
 }
-static bool make_windows(node *x) {
+static bool make_WINDOWS(node *x) {
   gen *g = x->g;
   if (forward(x)) {
     want k = want_any;
@@ -377,11 +377,11 @@ static bool make_windows(node *x) {
   return kid(x, 0, &k);
 }
 
-static bool make_same(node *x) { return kid(x, 0, is_any(x->w) ? &want_any : x->w); }
-static bool make_place(node *x) {
+static bool make_MATERIALISE(node *x) { return kid(x, 0, is_any(x->w) ? &want_any : x->w); }
+static bool make_PLACE(node *x) {
   tarn_payload p = {.kind = TARN_P_PLACE, .name = draw(x->g, 2) ? "smem" : "reg"};
   set_id(x, 0, 'p', tarn_payload_intern(x->g->L, &p));
-  return make_same(x);
+  return make_MATERIALISE(x);
 }
 
 /* ---------------------------------------------------------------- several operands */
@@ -431,7 +431,7 @@ static bool concat_parts(node *x, want w) {
   }
   return left == 0;
 }
-static bool make_concat(node *x) {
+static bool make_CONCAT(node *x) {
   if (!is_any(x->w)) return concat_parts(x, pinned(x, 0, 0));
   uint32_t first = lead(x, x->p->n);
   if (x->p->kid[first]->kind == RP_SEG) {
@@ -454,7 +454,7 @@ static bool make_concat(node *x) {
   return gen_kids(x, many, first, &w, &w, R_KIDS);
 }
 
-static bool make_pair(node *x) {
+static bool make_PAIR(node *x) {
   want w = want_any;
   if (!is_any(x->w)) {
     w = pinned(x, 0, 1);
@@ -488,7 +488,7 @@ static bool cart_free(node *x) {
   x->m->n = 2;
   return gen_pattern(g, x->p->kid[1 - first], &k, &x->m->kid[1 - first]);
 }
-static bool make_cart(node *x) {
+static bool make_CART_PROD(node *x) {
   if (is_any(x->w)) return cart_free(x);
   gen *g = x->g;
   want w = pinned(x, 1, 1), a, b;
@@ -509,7 +509,7 @@ static bool make_cart(node *x) {
   return gen_pattern(g, x->p->kid[1], &b, &x->m->kid[1]);
 }
 
-static bool make_gather(node *x) {
+static bool make_GATHER(node *x) {
   gen *g = x->g;
   if (!is_any(x->w) || !kid(x, 0, &want_any)) return false;
   const tarn_type *t = kid_type(x, 0);
@@ -522,12 +522,12 @@ static bool make_gather(node *x) {
   return w.below > 0 && kid(x, 1, &w);
 }
 
-static bool make_tuple(node *x) {
+static bool make_TUPLE(node *x) {
   for (uint32_t i = 0; i < x->p->n; i++)
     if (x->p->kid[i]->kind == RP_SEG || !kid(x, i, &want_any)) return false;
   return true;
 }
-static bool make_nth(node *x) {
+static bool make_NTH(node *x) {
   if (!kid(x, 0, &want_any) || !kid_type(x, 0)->tuple) return false;
   return axis(x, 0, kid_type(x, 0)->nelem);
 }
@@ -650,7 +650,7 @@ static bool operands(node *x, const tarn_func *f, const uint32_t *many, want bod
   return gen_kids(x, many, row ? TARN_NONE : first, &body, &epi, f->nops);
 }
 
-static bool make_compute(node *x) {
+static bool make_COMPUTE(node *x) {
   gen *g = x->g;
   uint32_t many[R_KIDS], nkid, total = TARN_NONE;
   if (x->has[0]) {
@@ -674,7 +674,7 @@ static bool make_compute(node *x) {
   return operands(x, &f, many, w);
 }
 
-static bool make_fold(node *x) {
+static bool make_FOLD(node *x) {
   gen *g = x->g;
   set_id(x, 0, 'r', some_reducer(g));
   if (forward(x)) {
@@ -688,7 +688,7 @@ static bool make_fold(node *x) {
   return kid(x, 0, &w);
 }
 
-static bool make_systolic(node *x) {
+static bool make_SYSTOLIC(node *x) {
   want w = pinned(x, 1, 0), a = {.nc = 1}, p;
   if (w.nc > 0 || w.ns < 1) {
     if (!is_any(x->w)) return false;
@@ -711,7 +711,7 @@ static bool make_systolic(node *x) {
   return kid(x, 2, &p);
 }
 
-static bool make_const(node *x) {
+static bool make_CONST(node *x) {
   want w = *x->w;
   leaf f = {.kind = F_CONST};
   if (x->has[0]) return true;
@@ -725,7 +725,7 @@ static bool make_const(node *x) {
   return true;
 }
 
-static bool make_nest(node *x) {
+static bool make_NEST(node *x) {
   uint32_t nest;
   if (x->has[0] || !gen_nest(x->g, x->p, x->m, &nest)) return false;
   set_id(x, 0, 'n', nest);
@@ -733,20 +733,14 @@ static bool make_nest(node *x) {
 }
 
 typedef bool make_fn(node *x);
+#define make_INPUT        NULL /* rules do not match these */
+#define make_OPAQUE       NULL
+#define make_CALL         NULL
+#define make_SYSTOLIC_ACC make_SYSTOLIC
 static make_fn *const makers[TARN_OP_COUNT] = {
-    [TARN_OP_CONST] = make_const,         [TARN_OP_ACCESS] = make_access,
-    [TARN_OP_TRANSPOSE] = make_transpose, [TARN_OP_WINDOWS] = make_windows,
-    [TARN_OP_SLICE] = make_slice,         [TARN_OP_PAD] = make_pad,
-    [TARN_OP_SQUEEZE] = make_squeeze,     [TARN_OP_INSERT_AXIS] = make_insert,
-    [TARN_OP_BROADCAST] = make_broadcast, [TARN_OP_FLATTEN] = make_flatten,
-    [TARN_OP_RESHAPE] = make_reshape,     [TARN_OP_VIEW] = make_view,
-    [TARN_OP_CONCAT] = make_concat,       [TARN_OP_PAIR] = make_pair,
-    [TARN_OP_CART_PROD] = make_cart,      [TARN_OP_COMPUTE] = make_compute,
-    [TARN_OP_FOLD] = make_fold,           [TARN_OP_MATERIALISE] = make_same,
-    [TARN_OP_PLACE] = make_place,         [TARN_OP_GATHER] = make_gather,
-    [TARN_OP_TUPLE] = make_tuple,         [TARN_OP_NTH] = make_nth,
-    [TARN_OP_SYSTOLIC] = make_systolic,   [TARN_OP_SYSTOLIC_ACC] = make_systolic,
-    [TARN_OP_NEST] = make_nest,
+#define OP(ID, ...) [TARN_OP_##ID] = make_##ID,
+#include "access/ops.def"
+#undef OP
 };
 
 bool op_make(gen *g, const rpat *p, const want *w, made *m) {

@@ -2,29 +2,9 @@
 #include "rules/lang/lang.h"
 #include <string.h>
 
-static const struct spec {
-  const char *kinds;
-  uint32_t least;
-} specs[TARN_OP_COUNT] = {
-    [TARN_OP_INPUT] = {"p", 1},         [TARN_OP_CONST] = {"p", 1},
-    [TARN_OP_ACCESS] = {"i", 1},        [TARN_OP_TRANSPOSE] = {"l", 1},
-    [TARN_OP_WINDOWS] = {"lll", 2},     [TARN_OP_SLICE] = {"iiii", 3},
-    [TARN_OP_PAD] = {"ixii", 4},        [TARN_OP_SQUEEZE] = {"i", 1},
-    [TARN_OP_INSERT_AXIS] = {"ii", 1},  [TARN_OP_BROADCAST] = {"s", 1},
-    [TARN_OP_FLATTEN] = {"", 0},        [TARN_OP_RESHAPE] = {"s", 1},
-    [TARN_OP_VIEW] = {"m", 1},          [TARN_OP_CONCAT] = {"i", 1},
-    [TARN_OP_PAIR] = {"", 0},           [TARN_OP_CART_PROD] = {"i", 0},
-    [TARN_OP_COMPUTE] = {"f", 1},       [TARN_OP_NEST] = {"n", 1},
-    [TARN_OP_FOLD] = {"ri", 2},         [TARN_OP_MATERIALISE] = {"", 0},
-    [TARN_OP_PLACE] = {"p", 1},         [TARN_OP_GATHER] = {"i", 1},
-    [TARN_OP_TUPLE] = {"", 0},          [TARN_OP_NTH] = {"i", 1},
-    [TARN_OP_OPAQUE] = {"p", 1},        [TARN_OP_SYSTOLIC] = {"ii", 2},
-    [TARN_OP_SYSTOLIC_ACC] = {"ii", 2}, [TARN_OP_CALL] = {"ylt", 3},
-};
-
 const char *r_payload_spec(uint32_t op, uint32_t *least) {
-  *least = specs[op].least;
-  return specs[op].kinds;
+  *least = tarn_op_info(op)->min_attrs;
+  return tarn_op_info(op)->attrs;
 }
 
 int64_t *r_ints(renv *e, uint32_t n) {
@@ -49,7 +29,7 @@ static uint32_t split_lists(const tarn_payload *p, uint32_t lists, rv *out) {
 }
 
 static uint32_t split_ints(renv *e, const tarn_payload *p, uint32_t op, rv *out) {
-  uint32_t n = (uint32_t)strlen(specs[op].kinds);
+  uint32_t n = (uint32_t)strlen(tarn_op_info(op)->attrs);
   if (op == TARN_OP_TRANSPOSE) return split_lists(p, 1, out);
   if (op == TARN_OP_WINDOWS) return split_lists(p, 3, out);
   for (uint32_t i = 0; i < n; i++)
@@ -65,7 +45,7 @@ uint32_t r_payload_split(renv *e, uint32_t op, uint32_t payload, rv *out) {
   case TARN_P_SHAPE:
   case TARN_P_MAP:
   case TARN_P_FN:
-  case TARN_P_NEST: out[0] = (rv){.kind = specs[op].kinds[0], .id = p->id}; return 1;
+  case TARN_P_NEST: out[0] = (rv){.kind = tarn_op_info(op)->attrs[0], .id = p->id}; return 1;
   case TARN_P_PADV:
     out[0] = (rv){.kind = 'i', .i = p->ints[0]};
     out[1] = (rv){.kind = 'x', .id = p->value};
@@ -102,10 +82,10 @@ static uint32_t join_ints(renv *e, uint32_t op, const rv *v, uint32_t n) {
 
 uint32_t r_payload_join(renv *e, uint32_t op, const rv *given, uint32_t n) {
   rv v[4];
-  uint32_t all = (uint32_t)strlen(specs[op].kinds);
+  uint32_t all = (uint32_t)strlen(tarn_op_info(op)->attrs);
   for (uint32_t i = 0; i < all; i++) v[i] = i < n ? given[i] : missing(e, op, n ? given[0].n : 0);
   for (uint32_t i = 0; i < all; i++)
-    if (v[i].kind != specs[op].kinds[i]) return TARN_NONE;
+    if (v[i].kind != tarn_op_info(op)->attrs[i]) return TARN_NONE;
   switch (tarn_op_info(op)->payload) {
   case TARN_P_NONE: return 0;
   case TARN_P_INTS: return join_ints(e, op, v, all);

@@ -369,10 +369,6 @@ uint32_t vrange_holes(const rhost *h, const kern *k, const kstage *st, bool body
 
 /* ---------------------------------------------------------------- nodes */
 
-static bool moves(uint32_t op) {
-  return tarn_op_is_view(op) || op == TARN_OP_MATERIALISE || op == TARN_OP_PLACE ||
-         op == TARN_OP_GATHER;
-}
 vrange vrange_node(tarn_lang *L, uint32_t op, uint32_t payload, uint32_t type, const vrange *kid,
                    uint32_t n) {
   const tarn_type *t = tarn_type_get(L, type);
@@ -385,8 +381,9 @@ vrange vrange_node(tarn_lang *L, uint32_t op, uint32_t payload, uint32_t type, c
     of = vrange_nest(L, p->id, kid);
     return of.typed ? of : k;
   }
-  if (op == TARN_OP_CONCAT || moves(op)) k = kid[0];
-  for (uint32_t i = 1; op == TARN_OP_CONCAT && i < n; i++) vrange_widen(&k.r, kid[i].r);
+  tarn_opvalues from = tarn_op_info(op)->values;
+  if (from != TARN_OPV_NEW) k = kid[0];
+  for (uint32_t i = 1; from == TARN_OPV_ALL && i < n; i++) vrange_widen(&k.r, kid[i].r);
   if (op == TARN_OP_PAD) fill = p->value;
   if (op == TARN_OP_VIEW && tarn_imap_get(L, p->id)->nguard) fill = tarn_imap_get(L, p->id)->fill;
   if (fill != TARN_NONE) {

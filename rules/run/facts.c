@@ -84,16 +84,12 @@ static void range_of(tarn_saturation *s, const tarn_eg_node *n, facts *f) {
   if (k.typed) set_range(f, &k.r);
 }
 
-static bool moves(uint32_t op) {
-  return tarn_op_is_view(op) || op == TARN_OP_MATERIALISE || op == TARN_OP_PLACE;
-}
-
 /* Of what only moves: the one value that all its elements have. */
 static uint32_t uniform_of(tarn_saturation *s, const tarn_eg_node *n) {
-  uint32_t u =
-      moves(n->op) || n->op == TARN_OP_CONCAT ? sat_facts(s, n->kids[0])->uniform : TARN_NONE;
+  tarn_opvalues from = tarn_op_info(n->op)->values;
+  uint32_t u = from == TARN_OPV_NEW ? TARN_NONE : sat_facts(s, n->kids[0])->uniform;
   const tarn_payload *p = tarn_payload_get(s->L, n->payload);
-  for (uint32_t i = 1; n->op == TARN_OP_CONCAT && i < n->n; i++)
+  for (uint32_t i = 1; from == TARN_OPV_ALL && i < n->n; i++)
     if (sat_facts(s, n->kids[i])->uniform != u) u = TARN_NONE;
   if (n->op == TARN_OP_PAD && p->value != u) u = TARN_NONE;
   bool guarded = n->op == TARN_OP_VIEW && tarn_imap_get(s->L, p->id)->nguard;
