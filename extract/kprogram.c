@@ -83,107 +83,17 @@ static const char *kernel_name(const build *b, uint32_t ag, const kcand *c) {
     if (!isalnum((unsigned char)*p)) *p = '_';
   return s;
 }
-/* The dim of a layout that dim d of the iteration space walks; its number of dims when there is
- * none. */
-static uint32_t axis_of(tarn_lang *L, const tarn_layout *l, const tarn_imap *m, uint32_t d) {
-  int64_t step = tarn_ix_coef(L, m->e[0], d);
-  for (uint32_t a = 0; a < l->n; a++)
-    if (l->dim[a] == m->dim[d] && l->stride[a] == step && step) return a;
-  return l->n;
-}
-/* The dims of a layout that these dims of the iteration space walk, one or several each; both as
- * bits. */
-static uint32_t walked(tarn_lang *L, const tarn_layout *l, const tarn_imap *m, uint32_t dims) {
-  uint32_t axes = 0;
-  for (uint32_t d = 0; d < m->n; d++) {
-    int64_t step = tarn_ix_coef(L, m->e[0], d);
-    for (uint32_t a = 0; a < l->n && step && dims >> d & 1; a++)
-      if (l->stride[a] >= step && l->stride[a] < step * m->dim[d]) axes |= 1u << a;
+/* A constant in another order of the same elements: its own are numbered in row-major order. */
+static tarn_term reordered(tarn_lang *L, tarn_term constant, uint32_t view) {
+  const tarn_type *t = tarn_term_type(L, constant);
+  tarn_imap m = {.ns = 1, .n = 1, .dim = {1}, .nin = t->n, .fill = TARN_NONE};
+  int64_t step = 1;
+  for (uint32_t a = 0; a < t->n; a++) m.in[a] = t->dim[a], m.dim[0] *= t->dim[a];
+  for (uint32_t a = t->n; a-- > 0; step *= t->dim[a]) {
+    uint32_t at = tarn_ix_div(L, tarn_ix_var(L, 0, m.dim), step, m.dim);
+    m.e[a] = tarn_ix_mod(L, at, t->dim[a], m.dim);
   }
-  return axes;
-}
-/* The constant with k elements of axis `red` side by side for each element of its last axis, in
- * blocks of `tile` of these: another order of the same elements, read through as much. */
-static bool group_constant(build *b, kcand *c, uint32_t src, uint32_t red, int64_t tile,
-                           int64_t k) {
-  tarn_lang *L = b->k->L;
-  const tarn_layout l = c->in[src];
-  uint32_t last = l.n - 1u;
-  tarn_imap to = {.ns = l.n, .n = l.n, .nin = l.n, .fill = TARN_NONE}, from = to;
-  memcpy(to.dim, l.dim, sizeof to.dim), memcpy(from.in, l.dim, sizeof from.in);
-  memcpy(from.dim, l.dim, sizeof from.dim), from.dim[red] /= k, from.dim[last] *= k;
-  memcpy(to.in, from.dim, sizeof to.in);
-  for (uint32_t a = 0; a < l.n; a++)
-    to.e[a] = tarn_ix_var(L, a, to.dim), from.e[a] = tarn_ix_var(L, a, from.dim);
-  uint32_t place = tarn_ix_mod(L, to.e[red], k, to.dim),
-           group = tarn_ix_scale(L, from.e[red], k, from.dim);
-  to.e[last] = tarn_ix_add(L, tarn_ix_scale(L, to.e[last], k, to.dim), place, to.dim);
-  to.e[red] = tarn_ix_div(L, to.e[red], k, to.dim);
-  from.e[red] = tarn_ix_add(L, group, tarn_ix_mod(L, from.e[last], k, from.dim), from.dim);
-  from.e[last] = tarn_ix_div(L, from.e[last], k, from.dim);
-  tarn_nest n = *tarn_nest_get(L, c->nest);
-  tarn_stage st = n.stage[0];
-  const tarn_func *f = tarn_fn_get(L, st.fn);
-  tarn_read *r = tarn_copy(b->k->cx, st.read, ((size_t)f->nops + f->nepi) * sizeof *r);
-  uint32_t view = tarn_map_intern(L, &to);
-  for (uint32_t j = 0; j < (uint32_t)f->nops + f->nepi; j++) {
-    if (r[j].stage || r[j].src != src) continue;
-    r[j].map = tarn_map_compose(L, r[j].map, view);
-    if (r[j].map == TARN_NONE) return false;
-  }
-  st.read = r, n.stage = &st;
-  c->nest = tarn_nest_intern(L, &n);
-  c->cterm[src] = tarn_view(L, tarn_map_intern(L, &from), c->cterm[src]);
-  uint8_t order[TARN_MAX_DIMS] = {(uint8_t)last};
-  for (uint32_t d = 0; d < last; d++) order[d + 1] = (uint8_t)d;
-  c->in[src] = tile ? tarn_layout_ordered(l.n, from.dim, order, (uint8_t)last, tile * k)
-                    : tarn_layout_row_major(l.n, from.dim);
-  return true;
-}
-/* Constant operands blocked by the register tile of their stage: the loop over the tile then walks
- * them in order. */
-static void block_stage(build *b, kcand *c, const tarn_nest *n, const tarn_stage *st,
-                        const tarn_stage_sched *s) {
-  int64_t own[TARN_MAX_DIMS * 2];
-  memcpy(own, n->shared, n->depth * sizeof *own);
-  memcpy(own + n->depth, st->own, st->nown * sizeof *own);
-  const tarn_func *f = tarn_fn_get(b->k->L, st->fn);
-  tarn_blocks cut = tarn_schedule_blocks(s, (uint32_t)n->depth + st->nown, own);
-  int64_t k = 0;
-  uint32_t dot = n->nstage == 1 && !n->depth ? tarn_schedule_dot(s, &k) : TARN_NONE;
-  if (dot != TARN_NONE && (dot < st->nown || k < 2 || st->red[dot - st->nown] % k)) dot = TARN_NONE;
-  bool product = n->nstage == 1 || st->nred; /* as tarn_ksig_block() */
-  for (uint32_t j = 0; j < f->nops && product && cut.lane != TARN_NONE; j++) {
-    uint32_t src = st->read[j].src;
-    if (st->read[j].stage || c->child[src] != TARN_NONE) continue;
-    const tarn_imap *m = tarn_imap_get(b->k->L, st->read[j].map);
-    bool lane = tarn_ix_dims(b->k->L, m->e[0]) >> cut.lane & 1;
-    int64_t tile = lane ? cut.lane_tile : cut.row_tile;
-    tarn_layout *l = &c->in[src];
-    if (lane && dot != TARN_NONE && l->n > 1 && !l->block) {
-      uint32_t red = axis_of(b->k->L, l, m, dot);
-      if (red < l->n - 1u && axis_of(b->k->L, l, m, cut.lane) == l->n - 1u &&
-          group_constant(b, c, src, red, tile, k))
-        continue;
-    }
-    uint32_t axis = tile ? axis_of(b->k->L, l, m, lane ? cut.lane : cut.row) : l->n;
-    if (axis == l->n || l->n < 2) continue;
-    uint8_t order[TARN_MAX_DIMS];
-    uint32_t at = 0,
-             outside = walked(b->k->L, l, m, tarn_schedule_outside(s, lane ? cut.lane : cut.row)) &
-                       ~(1u << axis);
-    for (uint32_t d = 0; d < l->n; d++)
-      if (outside >> d & 1) order[at++] = (uint8_t)d;
-    order[at++] = (uint8_t)axis;
-    for (uint32_t d = 0; d < l->n; d++)
-      if (d != axis && !(outside >> d & 1)) order[at++] = (uint8_t)d;
-    *l = tarn_layout_ordered(l->n, l->dim, order, (uint8_t)axis, tile);
-  }
-}
-static void block_constants(build *b, kcand *c, const tarn_ksig *sig, const tarn_schedule *s) {
-  const tarn_nest *n = tarn_nest_get(b->k->L, sig->nest);
-  if ((n->nstage == 1 ? n->depth > 0 : !n->depth) || sig->nin != c->nchild) return;
-  for (uint32_t i = 0; i < n->nstage; i++) block_stage(b, c, n, &n->stage[i], &s->stage[i]);
+  return tarn_view(L, tarn_map_compose(L, view, tarn_map_intern(L, &m)), constant);
 }
 
 /* Buffers of a kernel's results: its own, or for a kernel with several those of the classes that
@@ -209,25 +119,27 @@ static uint32_t *result_buffers(build *b, uint32_t ag, const kcand *c) {
   }
   return out;
 }
-static const uint32_t *operand_buffers(build *b, const kcand *c) {
+/* packed: how constants are; or NULL. */
+static const uint32_t *operand_buffers(build *b, const kcand *c, const tarn_packed *packed) {
   uint32_t *in = TARN_ARRAY(b->k->cx, uint32_t, c->nchild + 1);
-  for (uint32_t j = 0; j < c->nchild; j++)
-    in[j] = c->child[j] == TARN_NONE ? const_buffer(b, c->cterm[j], &c->in[j])
+  for (uint32_t j = 0; j < c->nchild; j++) {
+    const tarn_packed *p = packed && packed[j].layout.n ? &packed[j] : NULL;
+    tarn_term t = c->cterm[j];
+    if (p && p->view != TARN_NONE) t = reordered(b->k->L, t, p->view);
+    in[j] = c->child[j] == TARN_NONE ? const_buffer(b, t, p ? &p->layout : &c->in[j])
                                      : buffer_of(b, c->child[j]);
+  }
   return in;
 }
-static void emit_nest(build *b, uint32_t ag, kcand *c) {
+static void emit_nest(build *b, uint32_t ag, const kcand *c) {
   kgraph *k = b->k;
   tarn_ksig sig;
   tarn_cost cost;
+  tarn_packed packed[TARN_MAX_OPERANDS];
   kg_signature(k, c, &sig);
   const tarn_ksig *priced = tarn_copy(k->cx, &sig, sizeof sig);
   const tarn_schedule *s = tarn_solve(k->solver, &sig, &cost);
-  block_constants(b, c, &sig, s);
-  tarn_ksig blocked = sig;
-  bool carried = tarn_ksig_block(k->L, &blocked, &s);
-  kg_signature(k, c, &sig);
-  if (!carried || !tarn_ksig_equal(&sig, &blocked)) s = tarn_solve(k->solver, &sig, &cost);
+  tarn_ksig_block(k->L, &sig, &s, packed);
   tarn_kernel x = {.name = kernel_name(b, ag, c),
                    .kind = TARN_K_NEST,
                    .nest = sig.nest,
@@ -239,7 +151,7 @@ static void emit_nest(build *b, uint32_t ag, kcand *c) {
                    .price = c->price,
                    .flops = tarn_ksig_flops(k->L, k->o->hw, priced),
                    .term = TARN_NONE};
-  x.in = operand_buffers(b, c), x.out = result_buffers(b, ag, c);
+  x.in = operand_buffers(b, c, packed), x.out = result_buffers(b, ag, c);
   x.in_layout = tarn_copy(k->cx, sig.in, (sig.nin + 1) * sizeof *sig.in);
   x.out_layout = tarn_copy(k->cx, sig.out, sizeof sig.out);
   /* as it was priced: blocks of a constant, of which the last is ragged, hide how much of it is
@@ -262,7 +174,7 @@ static void emit_other(build *b, uint32_t ag, const kcand *c) {
                    .nin = c->nchild,
                    .nout = c->nout,
                    .price = c->price};
-  x.in = operand_buffers(b, c), x.out = result_buffers(b, ag, c);
+  x.in = operand_buffers(b, c, NULL), x.out = result_buffers(b, ag, c);
   tarn_term *kid = TARN_ARRAY(k->cx, tarn_term, c->nchild + 1);
   tarn_eg_node e = tarn_eg_node_at(k->g, c->node);
   for (uint32_t j = 0; j < c->nchild; j++)

@@ -31,7 +31,7 @@ static void add_kernel(tarn_kprog *p, uint32_t i, const tarn_plan_choice *c) {
   tarn_ctx *cx = tarn_lang_ctx(p->L);
   tarn_ksig *k = tarn_copy(cx, c->sig, sizeof *k);
   const tarn_schedule *s = c->sched;
-  tarn_ksig_block(p->L, k, &s);
+  tarn_ksig_block(p->L, k, &s, NULL);
   uint32_t *in = TARN_ARRAY(cx, uint32_t, k->nin + 1);
   uint32_t *out = TARN_ARRAY(cx, uint32_t, k->nout);
   for (uint32_t j = 0; j < k->nin; j++) in[j] = add_input(p, k->in_type[j], &k->in[j]);

@@ -133,11 +133,7 @@ TARN_API const char *tarn_schedule_text(const tarn_lang *L, tarn_ctx *cx, const 
 TARN_API const tarn_schedule *tarn_schedule_parse(tarn_lang *L, const tarn_nest *n,
                                                   const char *text, size_t size);
 
-/* ---- tiles and packed constants (block.c) ---- */
-/* The dims that walk a flat address of `elems` elements by whole spans of dim d, by rising step; 0:
- * not each place once. */
-uint32_t tarn_coarse_dims(uint32_t n, const int64_t *dim, const int64_t *coef, uint32_t d,
-                          int64_t span, int64_t elems, uint8_t *by);
+/* ---- tiles and packed constants (pack.c) ---- */
 /* The dim that fills the lanes and how many of its elements one register tile holds; 0, and
  * TARN_NONE, when none does. */
 TARN_API int64_t tarn_schedule_tile(const tarn_stage_sched *s, uint32_t *lane_dim);
@@ -158,10 +154,39 @@ TARN_API uint32_t tarn_schedule_outside(const tarn_stage_sched *s, uint32_t d);
 /* The dim of a schedule's dot level and how many of its elements one instruction takes (0: the
  * whole dim); TARN_NONE when it has none. */
 TARN_API uint32_t tarn_schedule_dot(const tarn_stage_sched *s, int64_t *k);
+/* Are constants packed in a stage that reduces nred dims? Of several stages, in those that walk a
+ * constant again and again. */
+bool tarn_packs(uint32_t nstage, uint32_t depth, uint32_t nred);
+/* The address of a flat constant of `elems` elements: start + Σ coef[d]·i[d]. */
+typedef struct tarn_address {
+  uint32_t n;
+  const int64_t *dim, *coef;
+  int64_t start, elems;
+} tarn_address;
+/* How a constant lies: in tiles of `dim`, whose steps are `step` elements, all of them a span
+ * (TARN_NONE: as it is). Its address becomes what walks whole spans, dim, and what lies within a
+ * step (none where that is 1): these are the dims of the layout. What walks whole spans are nby
+ * dims, a layout's dim for each; 0: one for all of them. */
+typedef struct tarn_packing {
+  uint32_t dim, nby;
+  uint8_t by[TARN_MAX_DIMS];
+  int64_t tile, step, span;
+  tarn_layout layout;
+} tarn_packing;
+tarn_packing tarn_packing_of(const tarn_address *a, const tarn_blocks *b,
+                             const tarn_stage_sched *s);
+/* What is to be written where an operand of a kernel was a flat constant: its elements in this
+ * layout (without dims: as they are), in row-major order of the layout's dims, or where `view` is
+ * no TARN_NONE through that view of them. */
+typedef struct tarn_packed {
+  uint32_t view;
+  tarn_layout layout;
+} tarn_packed;
 /* Packs constant operands so, and for a dot level whose dim is a multiple of what one instruction
  * takes that many of its elements side by side: rewrites the canonical kernel, and its schedule to
- * match. False, and both as they were, when nothing is blocked. */
-TARN_API bool tarn_ksig_block(tarn_lang *L, tarn_ksig *canonical, const tarn_schedule **s);
+ * match. how: of each operand; or NULL. False, and both as they were, when nothing is packed. */
+TARN_API bool tarn_ksig_block(tarn_lang *L, tarn_ksig *canonical, const tarn_schedule **s,
+                              tarn_packed *how);
 /* ---- prefetches and non-temporal stores (ahead.c) ---- */
 #define TARN_WALK_LEVELS 64
 #define TARN_WHOLE_LINE  64      /* bytes that are stored past the caches at once, and aligned to */

@@ -1,70 +1,50 @@
-/* How the levels of a schedule walk what a kernel reads and writes, with constants packed as
- * tarn_ksig_block() packs them, but without making that kernel: for features.c. lower/ says the
- * same of the kernel that it emits. */
+/* How the levels of a schedule walk what a kernel reads and writes, with constants packed
+ * (tarn_packing_of), but without making that kernel: for features.c. lower/ says the same of the
+ * kernel that it emits. */
 #include "price/internal.h"
 #include <stdlib.h>
 #include <string.h>
 
-/* How a constant is packed: in tiles of dim d, 0: it lies as it is; the steps of all dims then, and
- * from one tile to the next.
- */
-typedef struct pack {
-  uint32_t d;
-  int64_t tile, coef[TARN_MAX_DIMS], tiles;
-} pack;
-static pack pack_of(const stage_model *m, const acc_model *a, const tarn_blocks *b,
-                    const tarn_stage_sched *s) {
-  pack p = {.d = TARN_NONE};
-  int64_t reach = 0;
-  memcpy(p.coef, a->coef, sizeof p.coef);
-  if (!a->constant || a->irregular || b->lane == TARN_NONE) return p;
-  bool lane = a->touched >> b->lane & 1;
-  int64_t tile = lane ? b->lane_tile : b->row_tile;
-  if (!tile || (!lane && b->row == TARN_NONE)) return p;
-  uint32_t d = lane ? b->lane : b->row;
-  int64_t step = a->coef[d], span = step * m->dim[d];
-  if (step < 1 || a->elems % span || a->start % span) return p;
+/* The steps of all dims of an access once it is packed, and from one tile to the next. */
+typedef struct steps {
+  int64_t coef[TARN_MAX_DIMS], tiles;
+} steps;
+static tarn_packing packing_of(const stage_model *m, const acc_model *a, const tarn_blocks *b,
+                               const tarn_stage_sched *s) {
+  tarn_address at = {m->n, m->dim, a->coef, a->start, a->elems};
+  if (!a->constant || a->irregular) return (tarn_packing){.dim = TARN_NONE};
+  return tarn_packing_of(&at, b, s);
+}
+static steps steps_of(const stage_model *m, const acc_model *a, const tarn_packing *p) {
+  steps t = {.tiles = 0};
+  memcpy(t.coef, a->coef, sizeof t.coef);
+  if (p->dim == TARN_NONE) return t;
+  t.tiles = p->layout.stride[p->layout.baxis];
   for (uint32_t e = 0; e < m->n; e++)
-    if (e != d && a->coef[e] && a->coef[e] % span)
-      reach += a->coef[e] > 0 ? a->coef[e] * (m->dim[e] - 1) : step;
-  if (reach >= step) return p;
-  uint8_t by[TARN_MAX_DIMS];
-  uint32_t n = a->start ? 0 : tarn_coarse_dims(m->n, m->dim, a->coef, d, span, a->elems, by);
-  uint32_t outside = tarn_schedule_outside(s, d);
-  p.d = d, p.tile = tile, p.tiles = a->elems / m->dim[d] * tile;
-  for (uint32_t e = 0; e < m->n; e++)
-    if (e != d) p.coef[e] = a->coef[e] % span ? a->coef[e] * tile : a->coef[e] / span * step * tile;
-  if (!n) return p;
-  p.tiles = step * tile;
-  for (uint32_t i = 0; i < n;
-       i++) /* those inside of the tiles' loops, then the tiles, then those outside */
-    if (!(outside >> by[i] & 1)) p.coef[by[i]] = p.tiles, p.tiles *= m->dim[by[i]];
-  int64_t next = p.tiles * tarn_ceildiv(m->dim[d], tile);
-  for (uint32_t i = 0; i < n; i++)
-    if (outside >> by[i] & 1) p.coef[by[i]] = next, next *= m->dim[by[i]];
-  return p;
+    t.coef[e] =
+        a->coef[e] % p->span ? a->coef[e] * p->tile : a->coef[e] / p->span * p->layout.stride[0];
+  for (uint32_t i = 0; i < p->nby; i++) t.coef[p->by[i]] = p->layout.stride[i];
+  return t;
 }
 
 static tarn_walk walk_of(const stage_model *m, const tarn_level *const *level, uint32_t n,
                          const acc_model *a, const tarn_blocks *b, const tarn_stage_sched *s) {
-  pack p = pack_of(m, a, b, s);
+  tarn_packing p = packing_of(m, a, b, s);
+  steps t = steps_of(m, a, &p);
   tarn_walk w = {.linear = !a->irregular,
                  .local = a->local,
                  .constant = a->constant,
                  .operand = a->src,
                  .size = (uint32_t)a->bytes};
-  w.bytes = a->elems * (int64_t)a->bytes;
-  if (p.tile)
-    w.bytes = w.bytes / m->dim[p.d] * tarn_ceildiv(m->dim[p.d], p.tile) *
-              p.tile; /* the last tile is filled up */
+  w.bytes = (p.dim == TARN_NONE ? a->elems : tarn_layout_elems(&p.layout)) * (int64_t)a->bytes;
   for (uint32_t i = 0; i < n; i++) {
     uint32_t d = level[i]->dim;
     int64_t step = level[i]->step;
     if (!(a->touched >> d & 1)) continue;
     w.moved |= 1ull << i;
-    if (a->irregular || (d == p.d && step > p.tile && step % p.tile))
+    if (a->irregular || (d == p.dim && step > p.tile && step % p.tile))
       w.uneven |= 1ull << i, w.linear = false;
-    w.by[i] = d != p.d ? p.coef[d] * step : step < p.tile ? step : step / p.tile * p.tiles;
+    w.by[i] = d != p.dim ? t.coef[d] * step : step < p.tile ? step : step / p.tile * t.tiles;
   }
   return w;
 }
@@ -115,7 +95,7 @@ tarn_walks *loop_walks(tarn_ctx *cx, const tarn_hw *hw, const kernel_model *km,
     tarn_stage_walk *st = &w->stage[i];
     tarn_blocks b = {.lane = TARN_NONE};
     if (!settle(s, i, m, apart, level, st)) return NULL;
-    if (km->nstage == 1 ? !m->nshared : m->nshared && m->n > m->nacc)
+    if (tarn_packs(km->nstage, m->nshared, m->n - m->nacc))
       b = tarn_schedule_blocks(&s->stage[i], m->nacc, m->dim);
     st->work = st->body = 1 + m->body_cycles, st->points = 1;
     for (uint32_t d = m->nshared; d < m->n; d++) {

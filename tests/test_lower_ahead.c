@@ -437,7 +437,7 @@ static bool same_asks(const told *t, const tarn_schedule *s) {
   tarn_walks *w = loop_walks(cx, t->on, loop_model(L, t->on, &k), s);
   tarn_plan_operand in[4] = {0}, out[2] = {0};
   tarn_read_ahead(w);
-  tarn_ksig_block(L, &k, &s);
+  tarn_ksig_block(L, &k, &s, NULL);
   for (uint32_t i = 0; i < k.nin; i++) in[i].dtype = k.in_type[i], in[i].layout = k.in[i];
   for (uint32_t i = 0; i < k.nout; i++) out[i].dtype = k.out_type[i], out[i].layout = k.out[i];
   tarn_plan_nest *N = tarn_plan_make(L, t->on, false, tarn_nest_get(L, k.nest), s, in, out);
@@ -470,7 +470,7 @@ static void one_schedule(void *arg, const tarn_schedule *s, double seconds) {
   tarn_cost_of(L, t->on, &k, s, 1, &c);
   tarn_features(L, t->on, &k, s, 1, &c, f);
   bool reads = how("constant", f) > 0 || how("input", f) > 0, writes = how("result", f) > 0;
-  tarn_ksig_block(L, &k, &s);
+  tarn_ksig_block(L, &k, &s, NULL);
   kit_case e = kit_case_of(cx, &k, s);
   uint32_t to_write = kit_lines(L, t->on, &e, TO_WRITE), any = kit_lines(L, t->on, &e, ANY);
   if ((to_write > 0) != writes || (any > to_write) != reads)

@@ -321,7 +321,7 @@ static void block_one(tarn_ctx *c, const packing *q) {
                                    {1, TARN_UNROLL, 16},
                                    {1, TARN_VECTOR, 1}}};
   const tarn_schedule whole = {.nstage = 1, .stage = &st}, *s = &whole;
-  ck_assert(tarn_ksig_block(L, &b, &s));
+  ck_assert(tarn_ksig_block(L, &b, &s, NULL));
   tarn_schedule_check(L, tarn_nest_get(L, b.nest), s);
   ck_assert_uint_eq(tarn_nest_get(L, b.nest)->stage->nown, q->dims);
   check_blocked(c, &k, &b, value_of_packing, q, R * C);
@@ -341,21 +341,21 @@ static void block(tarn_ctx *c, void *arg) {
                                    {1, TARN_VECTOR, 1}}};
   const tarn_schedule whole = {.nstage = 1, .stage = &st}, *s = &whole;
   uint32_t lanes;
-  ck_assert(tarn_ksig_block(L, &same, &s)); /* by 24: tiles of 16 do not divide it */
+  ck_assert(tarn_ksig_block(L, &same, &s, NULL)); /* by 24: tiles of 16 do not divide it */
   ck_assert_int_eq(tarn_schedule_tile(&st, &lanes), 24);
   st.level[0].step = 32, s = &whole, same = k;
   ck_assert_int_eq(tarn_schedule_tile(&st, &lanes),
                    16); /* a tile, not the block of two that a loop outside walks */
-  ck_assert(tarn_ksig_block(L, &same, &s));
+  ck_assert(tarn_ksig_block(L, &same, &s, NULL));
   tarn_schedule_check(L, tarn_nest_get(L, same.nest), s);
   ck_assert_int_eq(tarn_nest_get(L, same.nest)->stage->own[2], 16);
   st.level[0].step = 48, st.level[1].step = 48, s = &whole, same = k;
-  ck_assert(!tarn_ksig_block(L, &same, &s) && s == &whole &&
+  ck_assert(!tarn_ksig_block(L, &same, &s, NULL) && s == &whole &&
             tarn_ksig_equal(&same, &k)); /* nothing to cut */
   k.in_const[0] = true, k.in_const[1] = false, same = k;
   st.level[1].step = 16,
   s = &whole; /* the constant does not lie along the lanes, and no row is unrolled */
-  ck_assert(!tarn_ksig_block(L, &same, &s) && tarn_ksig_equal(&same, &k));
+  ck_assert(!tarn_ksig_block(L, &same, &s, NULL) && tarn_ksig_equal(&same, &k));
   k = product(6, 48, 7), k.in_const[0] = true, k.in_const[1] = false, same = k;
   tarn_stage_sched two = {
       .nlevel =
@@ -369,10 +369,10 @@ static void block(tarn_ctx *c, void *arg) {
                 {1, TARN_VECTOR, 1}}};
   const tarn_schedule rows = {.nstage = 1, .stage = &two};
   s = &rows;
-  ck_assert(tarn_ksig_block(L, &same, &s));
+  ck_assert(tarn_ksig_block(L, &same, &s, NULL));
   tarn_schedule_check(L, tarn_nest_get(L, same.nest), s);
   two.level[1].step = 3, s = &rows, same = k;
-  ck_assert(!tarn_ksig_block(L, &same, &s) && tarn_ksig_equal(&same, &k));
+  ck_assert(!tarn_ksig_block(L, &same, &s, NULL) && tarn_ksig_equal(&same, &k));
 }
 START_TEST(blocked) { must(block, NULL); }
 END_TEST
@@ -429,7 +429,7 @@ static void block_among_matrices(tarn_ctx *c, void *arg) {
       st.level[1] = (tarn_level){0, TARN_SERIAL, 1};
     const tarn_schedule whole = {.nstage = 1, .stage = &st}, *s = &whole;
     tarn_ksig k = products(), b = k;
-    ck_assert(tarn_ksig_block(L, &b, &s));
+    ck_assert(tarn_ksig_block(L, &b, &s, NULL));
     tarn_schedule_check(L, tarn_nest_get(L, b.nest), s);
     check_blocked(c, &k, &b, value_of_matrices, &outside, MATRICES * SIDE * COLUMNS);
   }
