@@ -68,9 +68,42 @@ typedef struct tarn_level {
  * unless the accumulators do not fit; the accumulators are initialised before level acc (or loaded
  * from the result when a reduce level lies outside of it and it is not its first iteration) and the
  * epilogue runs after it when the reduction is complete. Maps have acc = nlevel. */
+/* What lies in a memory that the program manages, see hold.h. As text:
+ * (hold OPERAND|accumulators|result MEMORY (at LEVEL|all) [(slots N)] [(fresh)] [(slides)]
+ *       [(order PART…)]), a PART being dN, dN/K or dN%K. */
+typedef enum tarn_hold_what {
+  TARN_HOLD_OPERAND,
+  TARN_HOLD_ACCUMULATORS,
+  TARN_HOLD_RESULT
+} tarn_hold_what;
+#define TARN_HOLD_PARTS 8
+typedef struct tarn_hold_part { /* floor(d / div) mod `mod`; mod 0: all of it */
+  uint8_t dim;
+  int64_t div, mod;
+} tarn_hold_part;
+typedef struct tarn_hold {
+  uint8_t what;       /* tarn_hold_what */
+  uint8_t operand;    /* its number in the body */
+  uint8_t slots;      /* at least 1 */
+  bool fresh;         /* filled in every trip of its level, whether it has changed or not */
+  bool slides;        /* of overlapping windows, what is new is filled in only */
+  int32_t at;         /* number of a level of the stage; -1: around all of them */
+  const char *memory; /* its name in the description */
+  uint32_t npart;     /* the order in which it lies there, outermost first; 0: as in memory */
+  tarn_hold_part part[TARN_HOLD_PARTS];
+} tarn_hold;
+/* An instruction computes the innermost part of a stage: its rows, columns and sum are these dims,
+ * or none (TARN_NONE). As text: (unit NAME [(rows dN)] [(columns dN)] [(sum dN)]). */
+typedef struct tarn_unit {
+  const char *name; /* of an intrinsic of the description */
+  uint32_t rows, columns, sum;
+} tarn_unit;
 typedef struct tarn_stage_sched {
   uint32_t nlevel, acc;
   tarn_level level[TARN_MAX_LEVELS];
+  uint32_t nhold;
+  const tarn_hold *hold;
+  const tarn_unit *unit; /* NULL: none */
 } tarn_stage_sched;
 /* nshared levels over the shared dims (depth > 0), then each stage's own. */
 typedef struct tarn_schedule {

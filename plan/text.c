@@ -1,5 +1,6 @@
 /* Programs and schedules as text, and the check of a schedule. */
 #include "plan/internal.h"
+#include <stdio.h>
 #include <string.h>
 
 const char *const tarn_plan_level_names[PLAN_LEVEL_KINDS] = {
@@ -9,6 +10,34 @@ static void print_levels(tarn_buf *b, const tarn_level *l, uint32_t n) {
   for (uint32_t i = 0; i < n; i++)
     tarn_buf_fmt(b, " (%s %u %lld)", tarn_plan_level_names[l[i].kind], l[i].dim,
                  (long long)l[i].step);
+}
+static const char *const held[] = {
+    [TARN_HOLD_ACCUMULATORS] = "accumulators", [TARN_HOLD_RESULT] = "result"};
+static void print_hold(tarn_buf *b, const tarn_hold *h) {
+  if (h->what == TARN_HOLD_OPERAND) tarn_buf_fmt(b, " (hold %u ", h->operand);
+  else tarn_buf_fmt(b, " (hold %s ", held[h->what]);
+  tarn_sx_name(b, h->memory, strlen(h->memory));
+  if (h->at < 0) tarn_buf_str(b, " (at all)");
+  else tarn_buf_fmt(b, " (at %d)", h->at);
+  if (h->slots > 1) tarn_buf_fmt(b, " (slots %u)", h->slots);
+  if (h->fresh) tarn_buf_str(b, " (fresh)");
+  if (h->slides) tarn_buf_str(b, " (slides)");
+  if (h->npart) tarn_buf_str(b, " (order");
+  for (uint32_t i = 0; i < h->npart; i++) {
+    const tarn_hold_part *p = &h->part[i];
+    tarn_buf_fmt(b, " d%u", p->dim);
+    if (p->div > 1) tarn_buf_fmt(b, "/%lld", (long long)p->div);
+    if (p->mod) tarn_buf_fmt(b, "%%%lld", (long long)p->mod);
+  }
+  tarn_buf_str(b, h->npart ? "))" : ")");
+}
+static void print_unit(tarn_buf *b, const tarn_unit *u) {
+  tarn_buf_str(b, " (unit ");
+  tarn_sx_name(b, u->name, strlen(u->name));
+  if (u->rows != TARN_NONE) tarn_buf_fmt(b, " (rows d%u)", u->rows);
+  if (u->columns != TARN_NONE) tarn_buf_fmt(b, " (columns d%u)", u->columns);
+  if (u->sum != TARN_NONE) tarn_buf_fmt(b, " (sum d%u)", u->sum);
+  tarn_buf_str(b, ")");
 }
 void tarn_schedule_print(const tarn_lang *L, tarn_buf *b, const tarn_nest *n,
                          const tarn_schedule *s) {
@@ -22,6 +51,8 @@ void tarn_schedule_print(const tarn_lang *L, tarn_buf *b, const tarn_nest *n,
   for (uint32_t i = 0; i < s->nstage; i++) {
     tarn_buf_fmt(b, " (stage (acc %u)", s->stage[i].acc);
     print_levels(b, s->stage[i].level, s->stage[i].nlevel);
+    for (uint32_t h = 0; h < s->stage[i].nhold; h++) print_hold(b, &s->stage[i].hold[h]);
+    if (s->stage[i].unit) print_unit(b, s->stage[i].unit);
     tarn_buf_str(b, ")");
   }
   tarn_buf_str(b, ")");
@@ -46,6 +77,20 @@ static void check_levels(tarn_ctx *cx, const tarn_level *l, uint32_t n, uint32_t
     if (last[d] != 1)
       tarn_raise(cx, TARN_BAD_INPUT, "schedule: stage %u: dim %u is not covered", stage, d);
 }
+static void check_holds(tarn_ctx *cx, const tarn_nest *n, const tarn_stage_sched *s, uint32_t nops,
+                        uint32_t stage) {
+  if (s->nhold && n->depth)
+    tarn_raise(cx, TARN_BAD_INPUT, "schedule: stage %u: holds inside of shared loops", stage);
+  for (uint32_t i = 0; i < s->nhold; i++) {
+    const tarn_hold *h = &s->hold[i];
+    if (h->what == TARN_HOLD_OPERAND && h->operand >= nops)
+      tarn_raise(cx, TARN_BAD_INPUT, "schedule: stage %u: a hold of operand %u of %u", stage,
+                 h->operand, nops);
+    if (h->at >= (int32_t)s->nlevel)
+      tarn_raise(cx, TARN_BAD_INPUT, "schedule: stage %u: a hold at level %d of %u", stage, h->at,
+                 s->nlevel);
+  }
+}
 void tarn_schedule_check(tarn_lang *L, const tarn_nest *n, const tarn_schedule *s) {
   tarn_ctx *cx = tarn_lang_ctx(L);
   if (s->nstage != n->nstage)
@@ -57,6 +102,7 @@ void tarn_schedule_check(tarn_lang *L, const tarn_nest *n, const tarn_schedule *
     check_levels(cx, s->stage[i].level, s->stage[i].nlevel, n->depth, acc + st->nred, i);
     if (s->stage[i].acc > s->stage[i].nlevel)
       tarn_raise(cx, TARN_BAD_INPUT, "schedule: stage %u: acc beyond its levels", i);
+    check_holds(cx, n, &s->stage[i], tarn_fn_get(L, st->fn)->nops, i);
   }
 }
 
@@ -84,9 +130,10 @@ static int64_t whole(reader *r, const tarn_sx *s, uint32_t i, int64_t lo, int64_
   if (v < lo || v > hi) tarn_sx_error(r->cx, s->kid[i], "%lld is out of range", (long long)v);
   return v;
 }
-static uint32_t get_levels(reader *r, const tarn_sx *s, uint32_t from, tarn_level *level) {
-  if (s->n - from > TARN_MAX_LEVELS) tarn_sx_error(r->cx, s, "too many levels");
-  for (uint32_t i = from; i < s->n; i++) {
+static uint32_t get_levels(reader *r, const tarn_sx *s, uint32_t from, uint32_t to,
+                           tarn_level *level) {
+  if (to - from > TARN_MAX_LEVELS) tarn_sx_error(r->cx, s, "too many levels");
+  for (uint32_t i = from; i < to; i++) {
     const tarn_sx *l = kid(r, s, i, TARN_SX_LIST, "a level");
     uint32_t kind = 0;
     while (kind < PLAN_LEVEL_KINDS && !tarn_sx_is(l, tarn_plan_level_names[kind])) kind++;
@@ -94,7 +141,78 @@ static uint32_t get_levels(reader *r, const tarn_sx *s, uint32_t from, tarn_leve
     level[i - from] = (tarn_level){(uint8_t)whole(r, l, 1, 0, TARN_MAX_DIMS - 1), (uint8_t)kind,
                                    whole(r, l, 2, 1, INT64_C(1) << 40)};
   }
-  return s->n - from;
+  return to - from;
+}
+/* dN, with /K and %K behind it, or not. */
+static tarn_hold_part get_part(reader *r, const tarn_sx *s) {
+  unsigned dim = 0;
+  long long by = 0;
+  int n = 0;
+  if (s->kind == TARN_SX_ATOM && sscanf(s->text, "d%u%n", &dim, &n) == 1 && dim < TARN_MAX_DIMS) {
+    tarn_hold_part p = {.dim = (uint8_t)dim, .div = 1};
+    const char *rest = s->text + n;
+    if (sscanf(rest, "/%lld%n", &by, &n) == 1 && by > 0) {
+      p.div = by;
+      rest += n;
+    }
+    if (sscanf(rest, "%%%lld%n", &by, &n) == 1 && by > 0) {
+      p.mod = by;
+      rest += n;
+    }
+    if (!*rest) return p;
+  }
+  tarn_sx_error(r->cx, s, "dN, dN/K or dN%%K is expected");
+}
+static void get_hold_word(reader *r, const tarn_sx *s, tarn_hold *h) {
+  if (tarn_sx_is(s, "at") && s->n == 2 && s->kid[1]->kind == TARN_SX_INT)
+    h->at = (int32_t)whole(r, s, 1, 0, TARN_MAX_LEVELS - 1);
+  else if (tarn_sx_is(s, "at") && s->n == 2 && tarn_sx_atom_is(s->kid[1], "all")) h->at = -1;
+  else if (tarn_sx_is(s, "slots")) h->slots = (uint8_t)whole(r, s, 1, 1, 64);
+  else if (tarn_sx_is(s, "fresh")) h->fresh = true;
+  else if (tarn_sx_is(s, "slides")) h->slides = true;
+  else if (tarn_sx_is(s, "order") && s->n - 1 <= TARN_HOLD_PARTS)
+    for (uint32_t i = 1; i < s->n; i++) h->part[h->npart++] = get_part(r, s->kid[i]);
+  else tarn_sx_error(r->cx, s, "at, slots, fresh, slides or order is expected");
+}
+static tarn_hold get_hold(reader *r, const tarn_sx *s) {
+  tarn_hold h = {.slots = 1, .at = -1};
+  if (s->n < 3) tarn_sx_error(r->cx, s, "what is held, and where, is expected");
+  if (s->kid[1]->kind == TARN_SX_INT) h.operand = (uint8_t)whole(r, s, 1, 0, 255);
+  else if (tarn_sx_atom_is(s->kid[1], held[TARN_HOLD_RESULT])) h.what = TARN_HOLD_RESULT;
+  else if (tarn_sx_atom_is(s->kid[1], held[TARN_HOLD_ACCUMULATORS]))
+    h.what = TARN_HOLD_ACCUMULATORS;
+  else tarn_sx_error(r->cx, s->kid[1], "an operand, accumulators or result is expected");
+  h.memory = kid(r, s, 2, TARN_SX_ATOM, "a memory")->text;
+  for (uint32_t i = 3; i < s->n; i++) get_hold_word(r, kid(r, s, i, TARN_SX_LIST, "(at …)"), &h);
+  return h;
+}
+static const tarn_unit *get_unit(reader *r, const tarn_sx *s) {
+  tarn_unit *u = TARN_NEW(r->cx, tarn_unit);
+  *u = (tarn_unit){kid(r, s, 1, TARN_SX_ATOM, "an intrinsic")->text, TARN_NONE, TARN_NONE,
+                   TARN_NONE};
+  for (uint32_t i = 2; i < s->n; i++) {
+    const tarn_sx *w = kid(r, s, i, TARN_SX_LIST, "(rows dN)");
+    uint32_t *to = tarn_sx_is(w, "rows")      ? &u->rows
+                   : tarn_sx_is(w, "columns") ? &u->columns
+                   : tarn_sx_is(w, "sum")     ? &u->sum
+                                              : NULL;
+    if (!to || w->n != 2) tarn_sx_error(r->cx, w, "rows, columns or sum of a dim is expected");
+    *to = get_part(r, w->kid[1]).dim;
+  }
+  return u;
+}
+/* Levels, then holds, then a unit. */
+static void get_stage(reader *r, const tarn_sx *s, tarn_stage_sched *q) {
+  uint32_t end = s->n;
+  TARN_VEC(tarn_hold) hold = {0};
+  q->acc = (uint32_t)whole(r, kid(r, s, 1, TARN_SX_LIST, "acc"), 1, 0, TARN_MAX_LEVELS);
+  if (end > 2 && tarn_sx_is(s->kid[end - 1], "unit")) q->unit = get_unit(r, s->kid[--end]);
+  uint32_t from = end;
+  while (from > 2 && tarn_sx_is(s->kid[from - 1], "hold")) from--;
+  for (uint32_t i = from; i < end; i++) tarn_push(r->cx, &hold, get_hold(r, s->kid[i]));
+  q->hold = hold.p;
+  q->nhold = hold.n;
+  q->nlevel = get_levels(r, s, 2, from, q->level);
 }
 const tarn_schedule *tarn_schedule_parse(tarn_lang *L, const tarn_nest *nest, const char *text,
                                          size_t n) {
@@ -104,16 +222,13 @@ const tarn_schedule *tarn_schedule_parse(tarn_lang *L, const tarn_nest *nest, co
   tarn_schedule *out = TARN_NEW(r.cx, tarn_schedule);
   if (!tarn_sx_is(s, "schedule")) tarn_sx_error(r.cx, s, "no schedule");
   uint32_t at = s->n > 1 && tarn_sx_is(s->kid[1], "shared") ? 2 : 1;
-  if (at == 2) out->nshared = get_levels(&r, s->kid[1], 1, out->shared);
+  if (at == 2) out->nshared = get_levels(&r, s->kid[1], 1, s->kid[1]->n, out->shared);
   if (s->n - at != nest->nstage)
     tarn_sx_error(r.cx, s, "%u stages for a nest of %u", s->n - at, nest->nstage);
   out->stage = TARN_ARRAY(r.cx, tarn_stage_sched, nest->nstage + 1);
   for (; at < s->n; at++) {
-    const tarn_sx *st = kid(&r, s, at, TARN_SX_LIST, "a stage"),
-                  *acc = kid(&r, st, 1, TARN_SX_LIST, "acc");
-    tarn_stage_sched *q = &out->stage[out->nstage++];
-    q->acc = (uint32_t)whole(&r, acc, 1, 0, TARN_MAX_LEVELS),
-    q->nlevel = get_levels(&r, st, 2, q->level);
+    get_stage(&r, kid(&r, s, at, TARN_SX_LIST, "a stage"), &out->stage[out->nstage]);
+    out->nstage++;
   }
   tarn_schedule_check(L, nest, out);
   return out;

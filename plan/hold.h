@@ -1,0 +1,33 @@
+/* plan: holds, and what follows from them. Elements are counted, not bytes.
+ *
+ * A hold says that an operand of a stage, its accumulators or its result lie in a memory that the
+ * program manages while the loops inside of level `at` run, in so many slots (2: the next is filled
+ * while this one is used). It is filled again whenever a loop outside changes what it holds. */
+#ifndef TARN_HOLD_H
+#define TARN_HOLD_H
+#include "plan/schedule.h"
+
+/* A stage's dims: shared, own up to nacc, then reduce. */
+typedef struct tarn_stage_dims {
+  const tarn_stage *stage;
+  uint32_t n, nacc;
+  int64_t dim[TARN_MAX_DIMS];
+} tarn_stage_dims;
+TARN_API tarn_stage_dims tarn_stage_dims_of(const tarn_nest *n, uint32_t stage);
+
+typedef struct tarn_traffic {
+  int64_t footprint; /* elements of one slot, at most */
+  int64_t fills;     /* how often a slot is filled, or emptied */
+  int64_t elements;  /* that all of them move */
+  int64_t first;     /* of them, those that one walk over all tiles moves: where accumulators are
+                        moved more often, the others are partial sums that leave and come back */
+} tarn_traffic;
+TARN_API tarn_traffic tarn_hold_traffic(const tarn_lang *L, const tarn_stage_dims *d,
+                                        const tarn_stage_sched *s, const tarn_hold *h);
+/* What has to be moved in any case: each element once. */
+TARN_API int64_t tarn_hold_compulsory(const tarn_lang *L, const tarn_stage_dims *d,
+                                      const tarn_hold *h);
+/* Raises TARN_BAD_INPUT, with numbers, where the machine has no such memory or too little of it. */
+TARN_API void tarn_holds_check(const tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
+                               uint32_t stage, const tarn_stage_sched *s);
+#endif
