@@ -95,7 +95,9 @@ static uint32_t longest(const stage_model *m) {
 /* Outer loops over the access dims in the asked order, reduce loops, then the register tile. */
 static void make_levels(const stage_model *m, const pick *p, tarn_stage_sched *s) {
   uint32_t order[TARN_MAX_DIMS], n = 0;
-  s->nlevel = 0;
+  s->nlevel = s->nhold = 0;
+  s->hold = NULL;
+  s->unit = NULL;
   bool vacc = p->vdim < m->nacc;
   uint32_t first = p->order >= 2 ? p->order - 2 : m->n,
            last = p->order == 1 && vacc ? p->vdim : m->n;
