@@ -46,23 +46,20 @@ static void list_json(tarn_json *j, const tarn_rule_info *r) {
   tarn_json_int(j, "line", r->line);
   tarn_json_close(j, '}');
 }
-/* A row of the table in docs/rule-list.md: the numbers that a doc names, then what else it says. */
+/* A row of the table in docs/rule-list.md: a doc is a sentence and, in brackets, its numbers. */
 static void list_row(const tarn_rule_info *r) {
-  const char *text = r->doc, *sep = "";
-  printf("| `%s` | %s%s | ", r->name, r->family, r->level == TARN_RULE_KERNEL ? ", kernel" : "");
-  for (const char *p = r->doc; *p; p++)
-    if (*p == 'R' && p[1] > '0' && p[1] <= '9') {
-      size_t n = 1 + strspn(p + 1, "0123456789");
-      printf("%s%.*s", sep, (int)n, p);
-      sep = ", ";
-      if (p == text) text += n + strspn(text + n, ",:; ");
-    }
-  printf(" | %s", tarn_rule_class_name(r->numeric));
+  size_t n = strlen(r->doc), label = n;
+  for (size_t i = 0; i + 3 < n; i++)
+    if (r->doc[n - 1] == ')' && !strncmp(r->doc + i, " (R", 3)) label = i;
+  printf("| `%s` | %s%s | %.*s | ", r->name, r->family,
+         r->level == TARN_RULE_KERNEL ? ", kernel" : "", label < n ? (int)(n - label - 3) : 0,
+         label < n ? r->doc + label + 2 : "");
+  printf("%s", tarn_rule_class_name(r->numeric));
   if (r->numeric == TARN_RULE_APPROX) printf(" %g", r->bound);
   printf(" | %s%s%s | ", r->both ? "both ways" : "", r->both && r->demand ? ", " : "",
          r->demand ? "on demand" : "");
   if (r->conditions) printf("%u ", r->conditions);
-  printf("| %s |\n", text);
+  printf("| %.*s |\n", (int)label, r->doc);
 }
 static int list(tarn_ctx *cx, const rules_job *k) {
   const tarn_ruleset *rs = load(cx, k);

@@ -51,6 +51,36 @@ END_TEST
 START_TEST(test_needed) { must(shipped, &all); }
 END_TEST
 
+/* A doc is an equation or a sentence, not a number in the list of rules alone; also of derived
+ * rules. */
+static bool says_something(const char *doc) {
+  uint32_t words = 0;
+  for (const char *p = doc; *p; p += *p == ' ') {
+    size_t n = strcspn(p, " ");
+    words += strspn(p, "R0123456789(),;:.") < n;
+    p += n;
+  }
+  return words >= 3 && !(doc[0] == 'R' && doc[1] >= '0' && doc[1] <= '9');
+}
+static void sentences(tarn_ctx *cx, void *arg) {
+  tarn_lang *L = tarn_lang_new(cx);
+  tarn_ruleset *rs = tarn_ruleset_new(L);
+  const char *names[32];
+  uint32_t n = tarn_hw_shipped(names, 32);
+  (void)arg;
+  ship(cx, rs);
+  for (uint32_t i = 0; i < n && i < 32; i++) tarn_ruleset_derive(rs, tarn_hw_load(L, names[i]));
+  for (uint32_t i = 0; i < tarn_ruleset_count(rs); i++) {
+    tarn_rule_info r = tarn_ruleset_at(rs, i);
+    ck_assert_msg(says_something(r.doc), "%s:%u: :doc of %s says nothing: \"%s\"", r.file, r.line,
+                  r.name, r.doc);
+  }
+  ck_assert(!says_something("") && !says_something("R22") && !says_something("R25, R54") &&
+            !says_something("R12 (R3) 4"));
+}
+START_TEST(test_sentences) { must(sentences, NULL); }
+END_TEST
+
 /* Every rule stands in the table of docs/rule-list.md with its class, and every number of the list
  * has a rule, but for those that follow from descriptions. */
 static void documented(tarn_ctx *cx, void *arg) {
@@ -317,6 +347,7 @@ int main(int argc, char **argv) {
   tcase_add_test(t, test_shipped);
   tcase_add_test(t, test_needed);
   tcase_add_test(t, test_documented);
+  tcase_add_test(t, test_sentences);
   tcase_add_loop_test(t, test_traps, 0, sizeof traps / sizeof *traps);
   tcase_add_loop_test(t, test_reordered, 0, sizeof reordered / sizeof *reordered);
   tcase_add_test(t, test_shrunk);

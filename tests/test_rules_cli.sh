@@ -43,6 +43,10 @@ assert {"access-own", "slice-whole", "pad-nothing", "transpose-identity"} <= nam
 assert j["equations"] == j["terms"] - j["values"] > 0
 END
 
+# The table in docs/rule-list.md is what the program prints.
+tarn rules list --table > "$tmp/out"
+grep '^| `' docs/rule-list.md | diff - "$tmp/out" > "$tmp/err" || say "docs/rule-list.md is not what rules list --table prints: $(head -4 "$tmp/err")"
+
 # Statistics of use: over a program of its own, so that what is dead and what is used is known.
 cat > "$tmp/m.tarn" << 'END'
 (program (inputs (x ((4 8) ()) f32)) (outputs (y

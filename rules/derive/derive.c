@@ -55,9 +55,13 @@ static const char *list_text(const deriving *d, uint32_t n, const int64_t *v) {
 
 /* ---------------------------------------------------------------- adding */
 /* The text of one rule, with the description's constraints; they keep their places for messages. */
-static void add(deriving *d, const char *text, bool constrained) {
+/* doc: what it does, %s being the intrinsic. */
+static void finish(deriving *d, const char *class, const char *doc, bool constrained) {
+  const char *at = strstr(doc, "%s");
+  tarn_buf_fmt(d->b, " :class %s :doc \"%.*s%s%s\"))", class, (int)(at - doc), doc, d->m.call,
+               at + 2);
   tarn_sx *all =
-      tarn_sx_read(d->cx, text, strlen(text), tarn_format(d->cx, "%s (derived)", d->m.call));
+      tarn_sx_read(d->cx, d->b->p, d->b->n, tarn_format(d->cx, "%s (derived)", d->m.call));
   tarn_sx *family = all->kid[0], *r = family->kid[family->n - 1], *word;
   tarn_sx **kid = TARN_ARRAY(d->cx, tarn_sx *, r->n + 2 * d->n->source->n);
   memcpy(kid, r->kid, r->n * sizeof *kid);
@@ -144,8 +148,7 @@ static void derive_meaning(deriving *d) {
     tarn_buf_fmt(d->b, " :when (= (dims ?%s) %s)", d->n->op[i].name, list_text(d, t->n, t->dim));
     if (split_is_free(d, i)) tarn_buf_fmt(d->b, " :if (= (ns ?%s) %u)", d->n->op[i].name, t->n);
   }
-  tarn_buf_str(d->b, " :class exact))");
-  add(d, d->b->p, false);
+  finish(d, "exact", "%s computes its meaning", false);
 }
 
 /* ---------------------------------------------------------------- maps */
@@ -182,12 +185,11 @@ static void derive_map(deriving *d) {
   tarn_buf_fmt(
       d->b,
       ")))))) :where (?tile %s) :where (?piece (product ?tile)) :where (?e (product (dims ?x0)))"
-      " :where (?et (/ (+ ?e (- ?piece 1)) ?piece)) :class exact",
+      " :where (?et (/ (+ ?e (- ?piece 1)) ?piece))",
       list_text(d, y->n, y->dim));
   for (uint32_t i = 0; i < d->m.nin; i++)
     put_element(d, tarn_format(d->cx, "x%u", i), operand_type(d, i)->dtype);
-  tarn_buf_str(d->b, "))");
-  add(d, d->b->p, true);
+  finish(d, "exact", "A map is %s on pieces of its operands", true);
 }
 
 /* ---------------------------------------------------------------- products */
@@ -339,8 +341,10 @@ static void derive_product(deriving *d, bool start) {
   put_element(d, "a", operand_type(d, d->f.operand[0])->dtype);
   put_element(d, "b", operand_type(d, d->f.operand[1])->dtype);
   if (start) put_element(d, "p", result_type(d)->dtype);
-  tarn_buf_fmt(d->b, " :class %s))", product_class(d));
-  add(d, d->b->p, true);
+  finish(d, product_class(d),
+         start ? "A sum of products and a tensor is %s on tiles that begin with the tensor"
+               : "A product is %s on its tiles",
+         true);
 }
 
 /* Can the rule language say it? Both operands of one type, nothing but a chain after the reduction,
@@ -378,6 +382,10 @@ static void put_nest_call(deriving *d, ending how) {
 static void derive_nest(deriving *d, ending how) {
   static const char *const suffix[] = {"", "-onto", "-then"}, *const more[] = {"", " ?p",
                                                                                " ?*more"};
+  static const char *const docs[] = {
+      "A nest that is a product runs %s on its tiles",
+      "A nest that adds a product to a tensor runs %s on tiles that begin with the tensor",
+      "A nest of a product and an epilogue runs %s on its tiles, then a nest of the epilogue"};
   const char *call = d->m.call;
   *d->b = (tarn_buf){.cx = d->cx};
   tarn_buf_fmt(d->b, "(family mapping :level kernel (rule %s-nest%s (nest ?nest ?a ?b%s) => ", call,
@@ -393,8 +401,7 @@ static void derive_nest(deriving *d, ending how) {
     tarn_buf_fmt(d->b, " :where (?%ct (/ (+ ?%c %lld) %lld))", sizes[i], sizes[i],
                  (long long)tile[i] - 1, (long long)tile[i]);
   if (how == ALONE) tarn_buf_str(d->b, " :if (no-epilogue ?nest)");
-  tarn_buf_fmt(d->b, " :class %s))", product_class(d));
-  add(d, d->b->p, true);
+  finish(d, product_class(d), docs[how], true);
 }
 
 /* ---------------------------------------------------------------- all */
