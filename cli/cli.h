@@ -72,7 +72,7 @@ typedef struct cli_work {
   double flop, slots, products, read, write;
 } cli_work; /* operations, lanes of vector instructions, of those that multiply, bytes, bytes */
 typedef struct cli_compile {
-  const char *model, *dir, *name, *hw, *numerics, *emit, *explain, *dump;
+  const char *model, *dir, *name, *hw, *numerics, *emit, *explain, *dump, *schedule;
   cli_list rules, no_rules, only_rules, shapes, sets;
   uint64_t nodes, iters, threads, seed;
   double seconds, rtol;

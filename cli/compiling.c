@@ -34,6 +34,8 @@ const cli_opt *cli_compile_options(tarn_ctx *cx, cli_compile *c) {
        "a learned price, or analytic (default: the shipped one, if it fits)"},
       {"--db", NULL, CLI_STR, &c->db, "FILE",
        "use the schedules and times that tarn tune --db FILE measured"},
+      {"--schedule", NULL, CLI_STR, &c->schedule, "FILE",
+       "give kernels the schedules in FILE, as --dump schedules prints them"},
       {"--explain", NULL, CLI_STR, &c->explain, "FILE", "write the chain of rewrites"},
       {"--dump", NULL, CLI_STR, &c->dump, "LIST",
        "print terms,form,phases,graph,schedules,plan, or some of them"},
@@ -90,6 +92,11 @@ const tarn_compile_options *cli_options(tarn_lang *L, cli_compile *c) {
   o->sets = texts_of(&c->sets);
   o->threads = (uint32_t)c->threads;
   if (tarn_target_find(o->hw->kind)) o->price = price_of(L, c, o->hw);
+  if (c->schedule) {
+    size_t n;
+    const char *text = tarn_read_file(cx, c->schedule, &n);
+    o->ngiven = tarn_given_read(L, o->hw, text, n, c->schedule, &o->given);
+  }
   o->rtol = c->rtol;
   o->rules = texts_of(&c->rules);
   o->no_rules = texts_of(&c->no_rules);

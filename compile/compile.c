@@ -118,9 +118,12 @@ static void choose(tarn_compiled *c) {
                             .strict = o->numerics == TARN_RULE_EXACT,
                             .method = TARN_SEL_EXACT,
                             .seconds = o->seconds,
+                            .ngiven = o->ngiven,
+                            .given = comp_given(c),
                             .graph = comp_dumps(c, TARN_DUMP_GRAPH) ? &graph : NULL};
   c->kernels = tarn_extract(&in, &ko, &c->choice, &c->picks);
   c->seconds.extract = tarn_now() - t;
+  comp_given_used(c);
   comp_dump(c, TARN_DUMP_GRAPH, &graph);
   comp_dump_kernels(c);
 }

@@ -69,6 +69,18 @@ typedef struct tarn_folders {
   void (*undisturbed)(void *user, tarn_ctx *cx, tarn_fn *fn, void *arg);
 } tarn_folders;
 
+/* ---- schedules handed in ---- */
+/* A canonical kernel and the schedule that it shall have; where: for messages, "FILE:LINE:COL". */
+typedef struct tarn_given {
+  tarn_plan_choice k;
+  const char *where;
+} tarn_given;
+/* Reads what the dump of schedules prints: signatures, each followed by its schedule. Raises
+ * TARN_BAD_INPUT "FILE:LINE:COL: reason", for one that is not legal too. hw: whose row checks them.
+ */
+TARN_API uint32_t tarn_given_read(tarn_lang *L, const tarn_hw *hw, const char *text, size_t n,
+                                  const char *file, const tarn_given **out);
+
 typedef struct tarn_compile_options {
   /* ---- the model ---- */
   const char *model; /* a file: .onnx, .term or .tarn (model/model.h) */
@@ -79,6 +91,12 @@ typedef struct tarn_compile_options {
   const tarn_hw *hw;       /* needed. One of a kind without an emitter is refused at once */
   uint32_t threads;        /* that the program will have; 0: all units of the description */
   const tarn_price *price; /* of kernels; NULL: the analytic one */
+
+  /* ---- schedules ---- */
+  /* Which kernels there are is chosen without them. A kernel of the program with one of these
+   * signatures gets that schedule; one whose signature no kernel has is TARN_BAD_INPUT. */
+  uint32_t ngiven;
+  const tarn_given *given;
 
   /* ---- rules ---- */
   tarn_rule_class numerics; /* the strongest class of rules used; default TARN_RULE_REASSOC */

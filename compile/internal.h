@@ -11,6 +11,10 @@ void comp_dump_iteration(tarn_buf *b, const tarn_eg_iteration *it);
 void comp_dump_rules(tarn_buf *b, const tarn_sat_report *s);
 void comp_dump_kernels(const tarn_compiled *c);
 
+/* ---- schedules handed in (given.c) ---- */
+const tarn_plan_choice *comp_given(const tarn_compiled *c);
+void comp_given_used(const tarn_compiled *c); /* raises, when one is of no kernel */
+
 /* ---- the report (report.c) ---- */
 void comp_report(tarn_compiled *c);
 

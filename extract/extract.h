@@ -7,6 +7,7 @@
 #define TARN_EXTRACT_H
 #include "egraph/egraph.h"
 #include "extract/select.h"
+#include "plan/plan.h"
 #include "price/price.h"
 #ifdef __cplusplus
 extern "C" {
@@ -42,6 +43,9 @@ typedef struct tarn_kgraph_options {
   tarn_sel_method method; /* TARN_SEL_TREE counts shared buffers every time; default EXACT */
   double seconds;         /* for the selection; 0 = none: limited in steps, deterministic */
   tarn_buf *graph;        /* NULL, or where the kernel graph is printed */
+  /* Schedules that the chosen kernels with these signatures get; they change no choice. */
+  uint32_t ngiven;
+  const tarn_plan_choice *given;
 } tarn_kgraph_options;
 /* A chosen kernel that reads windows, in seconds predicted: reading them in place, or from a copy
  * of them, written out first (which is counted in). */

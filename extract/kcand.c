@@ -273,14 +273,17 @@ void kg_signature(kgraph *k, const kcand *c, tarn_ksig *sig) {
       sig->in_numbers[j] = numbers_of(k, c->cterm[j], &c->in[j]);
   }
 }
+double kg_price(const kgraph *k, const tarn_ksig *sig, const tarn_schedule *s,
+                const tarn_cost *cost) {
+  const tarn_price *p = k->o->price ? k->o->price : tarn_price_analytic();
+  return (p->kernel ? p->kernel : p->seconds)(p->user, k->L, k->o->hw, sig, s, k->threads, cost);
+}
 static void price(kgraph *k, kcand *c) {
   tarn_ksig sig;
   tarn_cost cost;
   kg_signature(k, c, &sig);
   const tarn_schedule *s = tarn_solve(k->solver, &sig, &cost);
-  const tarn_price *p = k->o->price ? k->o->price : tarn_price_analytic();
-  c->price =
-      (p->kernel ? p->kernel : p->seconds)(p->user, k->L, k->o->hw, &sig, s, k->threads, &cost);
+  c->price = kg_price(k, &sig, s, &cost);
 }
 
 /* ---- candidates of one e-node ---- */

@@ -128,6 +128,9 @@ uint32_t kg_packs(kgraph *k, const tarn_ksig *sig, kcut out[KG_MAX_CUTS]);
 void kg_print(const kgraph *k, const uint32_t *choice, tarn_buf *b);
 /* k->label: what the chosen kernels compute, in the words of the model (knames.c). */
 void kg_names(kgraph *k, const uint32_t *choice);
+/* What a selection is told of a kernel with this schedule; cost: tarn_solve()'s. */
+double kg_price(const kgraph *k, const tarn_ksig *sig, const tarn_schedule *s,
+                const tarn_cost *cost);
 /* Canonical signature of a nest candidate. */
 void kg_signature(kgraph *k, const kcand *c, tarn_ksig *sig);
 #endif

@@ -139,6 +139,9 @@ static void emit_nest(build *b, uint32_t ag, const kcand *c) {
   kg_signature(k, c, &sig);
   const tarn_ksig *priced = tarn_copy(k->cx, &sig, sizeof sig);
   const tarn_schedule *s = tarn_solve(k->solver, &sig, &cost);
+  const tarn_schedule *chosen = s;
+  double predicted = kg_price(k, priced, chosen, &cost);
+  k->r->price += predicted - c->price; /* 0 but for a schedule that was given */
   tarn_ksig_block(k->L, &sig, &s, packed);
   tarn_kernel x = {.name = kernel_name(b, ag, c),
                    .kind = TARN_K_NEST,
@@ -147,8 +150,9 @@ static void emit_nest(build *b, uint32_t ag, const kcand *c) {
                    .nout = c->nout,
                    .sched = s,
                    .sig = priced,
+                   .chosen = chosen,
                    .copy = c->copy,
-                   .price = c->price,
+                   .price = predicted,
                    .flops = tarn_ksig_flops(k->L, k->o->hw, priced),
                    .term = TARN_NONE};
   x.in = operand_buffers(b, c, packed), x.out = result_buffers(b, ag, c);
@@ -362,6 +366,8 @@ tarn_kprog *tarn_extract(const tarn_kgraph_input *in, const tarn_kgraph_options 
   kg_candidates(&k);
   const uint32_t *choice = choose(&k);
   if (o->graph) kg_print(&k, choice, o->graph);
+  for (uint32_t i = 0; i < o->ngiven; i++)
+    tarn_solver_give(k.solver, o->given[i].sig, o->given[i].sched);
   tarn_solver_stats st = tarn_solver_count(k.solver);
   r->signatures = (uint32_t)st.signatures, r->price_uses = st.uses, r->evaluations = st.evaluations;
   r->price_name = (o->price ? o->price : tarn_price_analytic())->name;

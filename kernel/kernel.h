@@ -81,6 +81,7 @@ tarn_ksig_hash(tarn_lang *L, const tarn_ksig *k); /* within this program: nests 
  * raises TARN_BAD_INPUT, so does a schedule that does not fit its nest. Texts lie in cx. */
 TARN_API const char *tarn_ksig_text(const tarn_lang *L, tarn_ctx *cx, const tarn_ksig *k);
 TARN_API void tarn_ksig_parse(tarn_lang *L, const char *text, size_t n, tarn_ksig *k);
+TARN_API void tarn_ksig_read(tarn_lang *L, const tarn_sx *s, tarn_ksig *k); /* of a larger text */
 
 #ifdef __cplusplus
 }

@@ -106,6 +106,10 @@ static void get_kernel(reader *r, const tarn_sx *s, tarn_ksig *k) {
   if (k->nin != nest->nchild)
     tarn_sx_error(r->cx, s, "a nest of %u operands with %u", nest->nchild, k->nin);
 }
+void tarn_ksig_read(tarn_lang *L, const tarn_sx *s, tarn_ksig *k) {
+  reader r = {L, tarn_lang_ctx(L)};
+  get_kernel(&r, s, k);
+}
 void tarn_ksig_parse(tarn_lang *L, const char *text, size_t n, tarn_ksig *k) {
   reader r = {L, tarn_lang_ctx(L)};
   const tarn_sx *all = tarn_sx_read(r.cx, text, n, "kernel");

@@ -138,8 +138,10 @@ typedef struct tarn_kernel {
   double slots;         /* lanes of vector instructions of one run: tarn_ksig_slots; K_NEST */
   double products;      /* of those that multiply: tarn_ksig_products; K_NEST */
   double reads, writes; /* bytes that one run has to read and write: tarn_ksig_traffic */
-  const tarn_ksig *sig; /* K_NEST: the canonical kernel that was priced, before constants were
-                           blocked; or NULL */
+  /* K_NEST: the canonical kernel that was priced, before constants were packed, and its schedule
+   * (`sched` is what packing made of it); or NULL. */
+  const tarn_ksig *sig;
+  const tarn_schedule *chosen;
   tarn_term
       term; /* K_OPAQUE: the operator over inputs that stand for the buffers; else TARN_NONE */
 } tarn_kernel;
@@ -165,6 +167,9 @@ TARN_API const char *tarn_schedule_text(const tarn_lang *L, tarn_ctx *cx, const 
                                         const tarn_schedule *s);
 TARN_API const tarn_schedule *tarn_schedule_parse(tarn_lang *L, const tarn_nest *n,
                                                   const char *text, size_t size);
+/* Of a larger text, and not checked. */
+TARN_API const tarn_schedule *tarn_schedule_read(tarn_lang *L, const tarn_nest *n,
+                                                 const tarn_sx *s);
 
 /* ---- tiles and packed constants (pack.c) ---- */
 /* The dim that fills the lanes and how many of its elements one register tile holds; 0, and

@@ -214,11 +214,8 @@ static void get_stage(reader *r, const tarn_sx *s, tarn_stage_sched *q) {
   q->nhold = hold.n;
   q->nlevel = get_levels(r, s, 2, from, q->level);
 }
-const tarn_schedule *tarn_schedule_parse(tarn_lang *L, const tarn_nest *nest, const char *text,
-                                         size_t n) {
+const tarn_schedule *tarn_schedule_read(tarn_lang *L, const tarn_nest *nest, const tarn_sx *s) {
   reader r = {L, tarn_lang_ctx(L)};
-  const tarn_sx *all = tarn_sx_read(r.cx, text, n, "schedule"),
-                *s = kid(&r, all, 0, TARN_SX_LIST, "a schedule");
   tarn_schedule *out = TARN_NEW(r.cx, tarn_schedule);
   if (!tarn_sx_is(s, "schedule")) tarn_sx_error(r.cx, s, "no schedule");
   uint32_t at = s->n > 1 && tarn_sx_is(s->kid[1], "shared") ? 2 : 1;
@@ -230,8 +227,15 @@ const tarn_schedule *tarn_schedule_parse(tarn_lang *L, const tarn_nest *nest, co
     get_stage(&r, kid(&r, s, at, TARN_SX_LIST, "a stage"), &out->stage[out->nstage]);
     out->nstage++;
   }
-  tarn_schedule_check(L, nest, out);
   return out;
+}
+const tarn_schedule *tarn_schedule_parse(tarn_lang *L, const tarn_nest *nest, const char *text,
+                                         size_t n) {
+  reader r = {L, tarn_lang_ctx(L)};
+  const tarn_sx *all = tarn_sx_read(r.cx, text, n, "schedule");
+  const tarn_schedule *s = tarn_schedule_read(L, nest, kid(&r, all, 0, TARN_SX_LIST, "a schedule"));
+  tarn_schedule_check(L, nest, s);
+  return s;
 }
 
 static const char *const kinds[] = {"input", "output", "const", "temp"};

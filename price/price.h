@@ -84,6 +84,9 @@ TARN_API tarn_solver *tarn_solver_new(tarn_lang *L, const tarn_hw *hw,
                                       uint32_t threads); /* arena */
 TARN_API const tarn_schedule *tarn_solve(tarn_solver *s, const tarn_ksig *canonical,
                                          tarn_cost *cost);
+/* From now on this kernel has this schedule, whatever another one costs. */
+TARN_API void tarn_solver_give(tarn_solver *s, const tarn_ksig *canonical,
+                               const tarn_schedule *sched);
 /* From now on single-stage kernels get, of their `top` best schedules by the analytic price (at
  * most TARN_RANKED), the best by p and the analytic price together. */
 #define TARN_RANKED 96

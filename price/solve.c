@@ -601,19 +601,36 @@ bool tarn_schedules(tarn_solver *s, const tarn_ksig *k, tarn_schedule_visit *vis
   return true;
 }
 
-const tarn_schedule *tarn_solve(tarn_solver *s, const tarn_ksig *k, tarn_cost *cost) {
-  bool fresh;
-  uint64_t *head = tarn_map_at(s->by_hash, tarn_ksig_hash(s->L, k), &fresh);
-  s->stats.uses++;
-  uint32_t at = (uint32_t)*head;
+static solved *find(const tarn_solver *s, const tarn_ksig *k) { /* NULL: it is new */
+  const uint64_t *head = tarn_map_get(s->by_hash, tarn_ksig_hash(s->L, k));
+  uint32_t at = head ? (uint32_t)*head : 0;
   while (at && !tarn_ksig_equal(s->all.p[at - 1].sig, k)) at = s->all.p[at - 1].next;
-  if (!at) {
-    solved e = {.sig = tarn_copy(s->cx, k, sizeof *k), .next = (uint32_t)*head};
-    solve(s, &e);
-    tarn_push(s->cx, &s->all, e);
-    *tarn_map_get(s->by_hash, tarn_ksig_hash(s->L, k)) = at = s->all.n;
-    s->stats.signatures++;
-  }
-  if (cost) *cost = s->all.p[at - 1].cost;
-  return s->all.p[at - 1].sched;
+  return at ? &s->all.p[at - 1] : NULL;
+}
+static solved *entry_of(tarn_solver *s, const tarn_ksig *k) {
+  solved *known = find(s, k);
+  if (known) return known;
+  bool fresh;
+  solved e = {.sig = tarn_copy(s->cx, k, sizeof *k)};
+  solve(s, &e);
+  uint64_t *head = tarn_map_at(s->by_hash, tarn_ksig_hash(s->L, k), &fresh);
+  e.next = (uint32_t)*head;
+  *head = s->all.n + 1;
+  tarn_push(s->cx, &s->all, e);
+  s->stats.signatures++;
+  return &s->all.p[s->all.n - 1];
+}
+const tarn_schedule *tarn_solve(tarn_solver *s, const tarn_ksig *k, tarn_cost *cost) {
+  s->stats.uses++;
+  const solved *e = entry_of(s, k);
+  if (cost) *cost = e->cost;
+  return e->sched;
+}
+/* The cost of the best is kept: a learned price wants it beside that of another. */
+void tarn_solver_give(tarn_solver *s, const tarn_ksig *k, const tarn_schedule *sched) {
+  solved *e = entry_of(s, k);
+  double least = e->cost.least;
+  loop_cost(s->L, s->hw, e->sig, sched, s->threads, s->near, &e->cost);
+  e->cost.least = least;
+  e->sched = sched;
 }
