@@ -136,10 +136,6 @@ TARN_API uint32_t tarn_eg_class_count(const tarn_egraph *g); /* live classes */
 TARN_API uint32_t tarn_eg_id_count(const tarn_egraph *g);    /* every id is below this */
 TARN_API uint64_t tarn_eg_bytes(const tarn_egraph *g);       /* held from the allocator now */
 TARN_API uint64_t tarn_eg_peak_bytes(const tarn_egraph *g);
-/* Changes whenever nodes, classes or analysis values do. */
-TARN_API uint64_t tarn_eg_version(const tarn_egraph *g);
-/* Live e-nodes with this op, any payload. */
-TARN_API uint32_t tarn_eg_op_count(const tarn_egraph *g, uint32_t op);
 
 /* Live classes in ascending order: for (c = tarn_eg_next_class(g, TARN_NONE); c != TARN_NONE; c =
  * …(g, c)). */
@@ -304,7 +300,6 @@ TARN_API tarn_status
 tarn_eg_rules_status(const tarn_eg_rules *rs); /* TARN_OK, or what the message is about */
 TARN_API uint32_t tarn_eg_rules_count(const tarn_eg_rules *rs);
 TARN_API const char *tarn_eg_rule_name(const tarn_eg_rules *rs, uint32_t rule);
-TARN_API uint32_t tarn_eg_rule_id(const tarn_eg_rules *rs, uint32_t rule);
 
 /* All matches of one rule's left side on a rebuilt graph, conditions ignored; fn NULL just counts;
  * fn returns false to stop. The number found, or UINT64_MAX when out of memory. */

@@ -481,15 +481,7 @@ uint32_t tarn_eg_class_count(const tarn_egraph *g) { return g->classes; }
 uint32_t tarn_eg_id_count(const tarn_egraph *g) { return g->n_ids; }
 uint64_t tarn_eg_bytes(const tarn_egraph *g) { return g->mem.bytes; }
 uint64_t tarn_eg_peak_bytes(const tarn_egraph *g) { return g->mem.peak; }
-uint64_t tarn_eg_version(const tarn_egraph *g) { return g->version; }
 bool tarn_eg_is_rebuilt(const tarn_egraph *g) { return !g->dirty; }
-
-uint32_t tarn_eg_op_count(const tarn_egraph *g, uint32_t op) {
-  uint32_t n = 0;
-  for (uint32_t h = 0; h < g->n_heads; h++)
-    if (g->heads[h].op == op) n += g->heads[h].live;
-  return n;
-}
 
 uint32_t tarn_eg_next_class(const tarn_egraph *g, uint32_t cls) {
   for (uint32_t c = cls == NONE ? 0 : cls + 1; c < g->n_ids; c++)

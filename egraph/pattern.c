@@ -63,7 +63,6 @@ uint32_t tarn_eg_rules_count(const tarn_eg_rules *rs) { return rs->n; }
 const char *tarn_eg_rule_name(const tarn_eg_rules *rs, uint32_t rule) {
   return rs->rule[rule].name;
 }
-uint32_t tarn_eg_rule_id(const tarn_eg_rules *rs, uint32_t rule) { return rs->rule[rule].id; }
 
 /* ---- checking and counting ---- */
 

@@ -464,7 +464,7 @@ static bool read_constant(kgraph *k, operand *op) {
     op->v[0].map = m, op->term = n.kid[0];
   }
 }
-static bool read_operands(kgraph *k, uint32_t kc, const tarn_eg_node *e, operand *op) {
+static bool read_operands(kgraph *k, const tarn_eg_node *e, operand *op) {
   for (uint32_t j = 0; j < e->n; j++) {
     op[j] = (operand){.kcls = kg_class(k, e->kids[j])};
     op[j].constant = k->cls.p[op[j].kcls].constant;
@@ -475,7 +475,6 @@ static bool read_operands(kgraph *k, uint32_t kc, const tarn_eg_node *e, operand
       if (k->group.p[op[j].v[i].group].nlayout) op[j].v[op[j].nv++] = op[j].v[i];
     if (!op[j].nv) return false;
   }
-  (void)kc;
   return true;
 }
 static uint32_t identity_nest(kgraph *k, uint32_t type) {
@@ -742,7 +741,7 @@ static void of_node(kgraph *k, uint32_t kc, uint32_t node) {
   bool nest = e.op == TARN_OP_COMPUTE || e.op == TARN_OP_NEST;
   if (!kg_produces(e.op) || e.op == TARN_OP_NTH || (nest && !emittable(k, &e))) return;
   operand *op = TARN_ARRAY(k->cx, operand, e.n + 1);
-  if (!read_operands(k, kc, &e, op)) return;
+  if (!read_operands(k, &e, op)) return;
   bool other = tarn_op_info(e.op)->kernel == TARN_OPK_OWN;
   if (tarn_type_get(k->L, k->cls.p[kc].type)->tuple) {
     if (e.op == TARN_OP_NEST || other) tuple_node(k, kc, node, &e, op);

@@ -51,7 +51,6 @@ TARN_API tarn_status tarn_sel_add_node(tarn_sel_graph *g, uint32_t cls, double c
                                        const uint32_t *kids, uint32_t n_kids, uint32_t *node);
 TARN_API tarn_status tarn_sel_add_root(tarn_sel_graph *g,
                                        uint32_t cls); /* twice the same root counts once */
-TARN_API tarn_status tarn_sel_set_cost(tarn_sel_graph *g, uint32_t node, double cost);
 /* Names for results and messages; copied. Unnamed things are called by their number. */
 TARN_API tarn_status tarn_sel_name_class(tarn_sel_graph *g, uint32_t cls, const char *name,
                                          size_t n);

@@ -36,9 +36,6 @@ tarn_sx *free_leaf(const tarn_ruleset *rs, uint32_t op) {
                     .len = n};
   return leaf;
 }
-uint32_t tarn_free_symbols(const tarn_ruleset *rs) {
-  return tarn_intern_count(free_of(rs)->symbol);
-}
 
 /* ---- terms in ---- */
 static uint32_t add(const tarn_ruleset *rs, tarn_egraph *g, const tarn_sx *s) {

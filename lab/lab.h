@@ -33,7 +33,6 @@ TARN_API void tarn_free_name(const tarn_ruleset *rs, uint32_t op, uint32_t paylo
 TARN_API void tarn_free_print(const tarn_ruleset *rs, tarn_buf *b, uint32_t op);
 /* The operator of this name. Raises for memory. */
 TARN_API uint32_t tarn_free_symbol(const tarn_ruleset *rs, const char *name, size_t n);
-TARN_API uint32_t tarn_free_symbols(const tarn_ruleset *rs);
 /* What the analyses know of a class, in words; nothing when there is nothing. Raises. */
 TARN_API void tarn_free_facts(const tarn_ruleset *rs, const tarn_egraph *g, uint32_t cls,
                               tarn_buf *b);

@@ -34,7 +34,6 @@ static void free_graph(void *arg) {
   tarn_eg_free(g->g);
   g->g = NULL;
 }
-void lgraph_free(lgraph *g) { free_graph(g); }
 
 /* ---------------------------------------------------------------- values of classes */
 

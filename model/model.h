@@ -117,9 +117,6 @@ TARN_API tarn_opaque_fn tarn_opaque_eval;
  * an operator that it does not know are 0 or 1. */
 TARN_API tarn_opaque_index_fn tarn_opaque_index;
 
-/* True when runtime/ref.h has a kernel of this ONNX operator name. */
-TARN_API bool tarn_opaque_known(const char *op);
-
 #ifdef __cplusplus
 }
 #endif

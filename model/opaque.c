@@ -348,8 +348,6 @@ void im_do_data_dependent(im_node *n) {
 
 /* ---------------------------------------------------------------- evaluation */
 
-bool tarn_opaque_known(const char *op) { return tarn_ref_find(op) != NULL; }
-
 static tarn_ref_tensor ref_tensor(const tarn_tensor *t) {
   return (tarn_ref_tensor){(int32_t)t->dtype, (int32_t)t->n, t->dim, t->data};
 }

@@ -164,14 +164,13 @@ static field field_of(const Onnx__TensorProto *t, tarn_dtype dt) {
   }
 }
 
-static void *narrow(tarn_ctx *cx, field f, size_t size, const char *what) {
+static void *narrow(tarn_ctx *cx, field f, size_t size) {
   uint8_t *out = tarn_new_aligned(cx, f.n * size + 1, 64);
   for (size_t i = 0; i < f.n; i++) {
     uint64_t v = 0;
     memcpy(&v, (const char *)f.p + i * f.each, f.each);
     memcpy(out + i * size, &v, size); /* little-endian: the low bytes */
   }
-  (void)what;
   return out;
 }
 
@@ -193,7 +192,7 @@ static void *bytes_of(tarn_ctx *cx, const Onnx__TensorProto *t, tarn_dtype dt, c
   }
   field f = field_of(t, dt);
   *n = f.n * size;
-  return f.each == size ? align(cx, f.p, *n) : narrow(cx, f, size, what);
+  return f.each == size ? align(cx, f.p, *n) : narrow(cx, f, size);
 }
 
 /* A bool is one byte that is 0 or 1; files may hold others. */

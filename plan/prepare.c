@@ -18,7 +18,6 @@ static void read_levels(tarn_plan_nest *N, tarn_plan_list *list, const tarn_leve
     tarn_plan_level *l = &list->level[i];
     *l = (tarn_plan_level){
         .dim = level[i].dim, .kind = level[i].kind, .step = level[i].step, .var = first_var + i};
-    if (l->kind == TARN_BLOCK || l->kind == TARN_THREAD) l->kind = TARN_PARALLEL;
     l->trips = tarn_ceildiv(left[l->dim], l->step);
     left[l->dim] = l->step;
   }

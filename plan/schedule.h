@@ -32,8 +32,6 @@ typedef enum tarn_level_kind {
   TARN_PARALLEL,
   TARN_UNROLL,
   TARN_VECTOR,
-  TARN_BLOCK,
-  TARN_THREAD,
   TARN_DOT
 } tarn_level_kind;
 /* One loop over `dim` of the stage's iteration space (shared dims, own dims, reduce dims, in this

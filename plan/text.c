@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *const tarn_plan_level_names[PLAN_LEVEL_KINDS] = {
-    "serial", "parallel", "unroll", "vector", "block", "thread", "dot"};
+const char *const tarn_plan_level_names[PLAN_LEVEL_KINDS] = {"serial", "parallel", "unroll",
+                                                             "vector", "dot"};
 
 static void print_levels(tarn_buf *b, const tarn_level *l, uint32_t n) {
   for (uint32_t i = 0; i < n; i++)

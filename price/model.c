@@ -15,7 +15,7 @@ static void note_ix(tarn_lang *L, uint32_t e, uint32_t *dims, bool *irregular) {
 }
 
 static acc_model read_model(tarn_lang *L, const tarn_ksig *k, const tarn_nest *nest,
-                            const tarn_stage *s, const tarn_read *r, bool epi) {
+                            const tarn_read *r, bool epi) {
   acc_model a = {.epi = epi, .local = r->stage};
   const tarn_imap *m = tarn_imap_get(L, r->map);
   bool ignore = false;
@@ -38,7 +38,6 @@ static acc_model read_model(tarn_lang *L, const tarn_ksig *k, const tarn_nest *n
     for (uint32_t i = src->nown; i-- > 0; stride *= src->own[i])
       a.coef[d] += stride * tarn_ix_coef(L, m->e[i], d);
   }
-  (void)s;
   return a;
 }
 
@@ -122,7 +121,7 @@ static uint64_t matrices_of(tarn_lang *L, const tarn_ksig *k, const tarn_nest *n
   if (f.red == TARN_NONE || tarn_reducer_get(L, f.red)->kind != TARN_RED_SUM) return 0;
   for (uint32_t r = 0; r < f.nops; r++) {
     if (s->read[r].stage) continue;
-    acc_model a = read_model(L, k, n, s, &s->read[r], false);
+    acc_model a = read_model(L, k, n, &s->read[r], false);
     uint32_t own = a.touched & ((1u << (n->depth + s->nown)) - 1);
     bool weighs = __builtin_popcount(own) == 1 && __builtin_popcount(a.touched & ~own) == 1;
     if (a.few && !a.irregular && weighs && a.elems <= TARN_MOST_WEIGHED * TARN_MOST_WEIGHED)
@@ -245,7 +244,7 @@ kernel_model *loop_model(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k) {
       if (m->dim[d] == 0) m->dim[d] = 1; /* a loop without trips is priced as one with one */
     m->nread = (uint32_t)(f->nops + f->nepi), m->read = TARN_ARRAY(cx, acc_model, m->nread);
     for (uint32_t r = 0; r < m->nread; r++)
-      m->read[r] = read_model(L, k, nest, s, &s->read[r], r >= f->nops);
+      m->read[r] = read_model(L, k, nest, &s->read[r], r >= f->nops);
     stage_functions(L, hw, s, m);
     if (!k->strict) weigh_model(m, tarn_hw_fx_cycles(hw, TARN_FX_MUL));
     if (!k->strict) pads_model(L, s, m);

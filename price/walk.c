@@ -69,7 +69,6 @@ static bool settle(const tarn_schedule *s, uint32_t stage, const stage_model *m,
                            .red = mine && l->dim >= m->nacc};
     t->inside = mine && m->reduces && i - s->nshared >= acc;
     left[l->dim] = l->step;
-    if (l->kind == TARN_BLOCK || l->kind == TARN_THREAD) t->kind = TARN_PARALLEL;
     if (l->kind == TARN_DOT) t->kind = TARN_VECTOR;
     if (t->kind != TARN_PARALLEL || t->red || t->inside) leading[mine] = false;
     if (t->kind == TARN_PARALLEL && !leading[mine]) t->kind = TARN_SERIAL;

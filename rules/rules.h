@@ -181,8 +181,6 @@ tarn_sat_is_const(const tarn_saturation *s,
 /* A node that selection need not look at: one of its class is at least as good for every use, or
  * only such nodes need it. What remains can compute every output. */
 TARN_API bool tarn_sat_left_out(const tarn_saturation *s, uint32_t node);
-/* Every element is this value (an fx constant id), or TARN_NONE. */
-TARN_API uint32_t tarn_sat_uniform(const tarn_saturation *s, uint32_t cls);
 typedef struct tarn_range {
   double lo, hi;
   bool finite, nan;

@@ -193,18 +193,6 @@ tarn_status tarn_sel_add_root(tarn_sel_graph *g, uint32_t cls) {
   return tarn_protect(g->cx, add_root, &a);
 }
 
-static void set_cost(tarn_ctx *cx, void *arg) {
-  add_args *a = arg;
-  if (a->at >= a->g->n_nodes) tarn_raise(cx, TARN_USAGE, "selection: no node %" PRIu32, a->at);
-  need_cost(cx, a->at, a->cost);
-  a->g->cost[a->at] = a->cost;
-}
-
-tarn_status tarn_sel_set_cost(tarn_sel_graph *g, uint32_t node, double cost) {
-  add_args a = {.g = g, .at = node, .cost = cost};
-  return tarn_protect(g->cx, set_cost, &a);
-}
-
 static void put_name(tarn_ctx *cx, add_args *a, uint32_t **names, uint32_t *cap, uint32_t count) {
   if (a->at >= count)
     tarn_raise(cx, TARN_USAGE, "selection: a name for %" PRIu32 ", of %" PRIu32, a->at, count);

@@ -2,7 +2,6 @@
 #include "rules/algorithms/build.h"
 #include <string.h>
 
-#define FACTS R_READS_FACTS
 #define GRAPH TARN_EG_READS_GRAPH
 
 static const rbuild builders[] = {

@@ -745,14 +745,11 @@ static make_fn *const makers[TARN_OP_COUNT] = {
 
 bool op_make(gen *g, const rpat *p, const want *w, made *m) {
   node x = {.g = g, .p = p, .w = w, .m = m};
-  uint32_t least, all = (uint32_t)strlen(r_payload_spec(p->op, &least));
   if (!makers[p->op]) return false;
   for (uint32_t i = 0; i < p->npay; i++) x.has[i] = pay_get(g, p, i, &x.v[i]);
   if (!makers[p->op](&x)) return false;
   for (uint32_t i = 0; i < p->npay; i++)
     if (!pay_set(g, p, i, &x.v[i])) return false;
-  (void)all;
-  m->payload = p->npay || all == 0 ? r_payload_join(&g->e, p->op, x.v, p->npay)
-                                   : r_payload_join(&g->e, p->op, x.v, 0);
+  m->payload = r_payload_join(&g->e, p->op, x.v, p->npay);
   return m->payload != TARN_NONE;
 }

@@ -404,5 +404,4 @@ uint32_t tarn_sat_type(const tarn_saturation *s, uint32_t c) {
   return (uint32_t)tarn_eg_data(s->g, RA_TYPE, c);
 }
 bool tarn_sat_is_const(const tarn_saturation *s, uint32_t c) { return sat_facts(s, c)->constant; }
-uint32_t tarn_sat_uniform(const tarn_saturation *s, uint32_t c) { return sat_facts(s, c)->uniform; }
 tarn_range tarn_sat_range(const tarn_saturation *s, uint32_t c) { return sat_facts(s, c)->range; }
