@@ -49,6 +49,7 @@ awk '/^```$/ { on = 0 } on; /^\$ tarn explore --free --rules bench\/egraph\/lamb
 try 0 explore --free --rules bench/egraph/lambda.rules --scheduler backoff --cost none \
   --prove "(if (= (var a) (var b)) (+ (var a) (var a)) (+ (var a) (var b)))" "(+ (var a) (var b))"
 diff "$work/shown" <(sed -n '/^proved/,$p' "$work/out") || fail "docs/proofs.md shows another proof"
+block docs/library.md "c compile" | diff - examples/compile/compile.c || fail "docs/library.md shows another compile than there is"
 block docs/library.md c | diff - examples/egraph/shifts.c || fail "docs/library.md shows another example than there is"
 
 for page in docs/*.md; do

@@ -45,6 +45,27 @@ consume tarn base.c
 consume tarn ../../../examples/egraph/shifts.c >"$work/said"
 grep -qx '(<< x 2)  cost 4, saturated' "$work/said" || fail "the e-graph's example says $(cat "$work/said")"
 consume tarn-rt rt.c
+
+# And of libtarn-codegen: a model compiled and run in process, while there is no program to call.
+if [ -e "$libdir/libtarn-codegen.so" ]; then
+  examples=$here/../../examples
+  hw=$(uname -m)
+  [ "$hw" != x86_64 ] || hw=x86-64-v3
+  if [ -x "$root/bin/tarn" ]; then "$root/bin/tarn" hw show host >"$work/host.hw" && hw=$work/host.hw; fi
+  [ ! -e "$root/bin" ] || mv "$root/bin" "$work/away"
+  "$cc" -std=c17 -Wall -Wextra -Werror $(pkg-config --cflags tarn-codegen) "$examples/compile/compile.c" \
+    $(pkg-config --libs tarn-codegen) -o "$work/compile" || fail "compile.c does not link with tarn-codegen"
+  compile() { LD_LIBRARY_PATH=$libdir "$work/compile" "$examples/digits/digits.onnx" "$@" >"$work/said" 2>"$work/err"; }
+  compile "$hw" "$work/digits" || fail "compile.c: $(cat "$work/err")"
+  [ -s "$work/digits/model.so" ] || fail "compile.c writes no model.so"
+  grep -q "^$work/digits/report.json, " "$work/said" || fail "compile.c names no report.json"
+  awk '$1 == "probability:" { for (i = 2; i <= NF; i++) sum += $i; n = NF - 1 } END { exit !(n == 10 && sum > 0.99 && sum < 1.01) }' \
+    "$work/said" || fail "compile.c says $(cat "$work/said")"
+  code=0
+  compile vta-pynq "$work/none" || code=$?
+  [ $code = 3 ] && [ ! -e "$work/none" ] && grep -q 'vta-pynq is an accelerator' "$work/err" || fail "compile.c takes vta-pynq"
+  [ ! -e "$work/away" ] || mv "$work/away" "$root/bin"
+fi
 cmake -G Ninja -S "$here/consumer" -B "$work/cmake" -DCMAKE_PREFIX_PATH="$root" -DCMAKE_C_COMPILER="$cc" \
   >"$work/log" 2>&1 || { cat "$work/log"; fail "find_package(tarn)"; }
 cmake --build "$work/cmake" >"$work/log" 2>&1 || { cat "$work/log"; fail "building with CMake"; }
