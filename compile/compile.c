@@ -32,7 +32,7 @@ static tarn_compiled *begin(tarn_lang *L, const tarn_compile_options *o) {
   tarn_compiled *c = TARN_NEW(cx, tarn_compiled);
   if (!o->model) tarn_raise(cx, TARN_USAGE, "compile: no model is given");
   if (!o->hw) tarn_raise(cx, TARN_USAGE, "compile: no description of hardware is given");
-  *c = (tarn_compiled){.L = L, .o = o, .target = tarn_target_of(cx, o->hw)};
+  *c = (tarn_compiled){.L = L, .o = o, .target = tarn_target_of_program(cx, o->hw)};
   c->emission = tarn_target_emission(cx, c->target, c->target->program, o->emit);
   c->name = prefix_of(cx, o);
   return c;

@@ -51,6 +51,15 @@ const tarn_target *tarn_target_of(tarn_ctx *cx, const tarn_hw *hw) {
              kind[hw->kind], b.p);
 }
 
+const tarn_target *tarn_target_of_program(tarn_ctx *cx, const tarn_hw *hw) {
+  const tarn_target *t = tarn_target_of(cx, hw);
+  if (hw->host && !t->hosted)
+    tarn_raise(cx, TARN_BAD_INPUT,
+               "%s hangs on the host %s: programs of several machines are not emitted for a %s",
+               hw->name, hw->host->name, t->name);
+  return t;
+}
+
 const tarn_emission *tarn_target_emission(tarn_ctx *cx, const tarn_target *t,
                                           const tarn_emission *list, const char *word) {
   uint32_t n = 0;

@@ -20,6 +20,8 @@ typedef struct tarn_emission {
 typedef struct tarn_target {
   tarn_hw_kind kind;
   const char *name; /* as messages say it: "CPU" */
+  /* A program may have kernels on the host that the hardware hangs on. */
+  bool hosted;
   /* Units (described instructions) are chosen by schedules, so that rules need not map to them. */
   bool units_by_schedule;
   /* The space of schedules: the search for a kernel's best one, and a visit to each of them. */
@@ -50,6 +52,9 @@ TARN_API const tarn_target *tarn_target_find(tarn_hw_kind kind);
 /* The same for a description. Raises TARN_BAD_INPUT, with the kinds that have a row, when there is
  * none. */
 TARN_API const tarn_target *tarn_target_of(tarn_ctx *cx, const tarn_hw *hw);
+/* The same for a whole program: raises too when the hardware hangs on a host and the row's programs
+ * may not. */
+TARN_API const tarn_target *tarn_target_of_program(tarn_ctx *cx, const tarn_hw *hw);
 /* The one of this name (NULL: the first) in a list of the row. Raises TARN_USAGE with the words
  * there are. */
 TARN_API const tarn_emission *tarn_target_emission(tarn_ctx *cx, const tarn_target *t,

@@ -18,6 +18,7 @@ typedef struct operand {
 } operand;
 
 static kcand *add_cand(kgraph *k, uint32_t ag, kcand c) {
+  c.machine = k->machine, c.place = k->place;
   tarn_push(k->cx, &k->cand, c);
   tarn_push(k->cx, &k->cand_class, ag);
   k->r->candidates++;
@@ -230,8 +231,7 @@ static bool pack_constants(kgraph *k, knest *w, kcand *c, bool across) {
 static tarn_dtype child_type(kgraph *k, const kcand *c, uint32_t j) {
   if (c->child[j] == TARN_NONE) return tarn_term_type(k->L, c->cterm[j])->dtype;
   for (uint32_t g = 0; g < k->group.n; g++)
-    if (c->child[j] >= k->group.p[g].first &&
-        c->child[j] < k->group.p[g].first + k->group.p[g].nlayout)
+    if (kg_of_group(k, &k->group.p[g], c->child[j]))
       return tarn_type_get(k->L, k->group.p[g].type)->dtype;
   return TARN_F32;
 }
@@ -275,14 +275,15 @@ void kg_signature(kgraph *k, const kcand *c, tarn_ksig *sig) {
 }
 double kg_price(const kgraph *k, const tarn_ksig *sig, const tarn_schedule *s,
                 const tarn_cost *cost) {
-  const tarn_price *p = k->o->price ? k->o->price : tarn_price_analytic();
-  return (p->kernel ? p->kernel : p->seconds)(p->user, k->L, k->o->hw, sig, s, k->threads, cost);
+  const kmachine *m = &k->now;
+  const tarn_price *p = m->price;
+  return (p->kernel ? p->kernel : p->seconds)(p->user, k->L, m->hw, sig, s, m->threads, cost);
 }
 static void price(kgraph *k, kcand *c) {
   tarn_ksig sig;
   tarn_cost cost;
   kg_signature(k, c, &sig);
-  const tarn_schedule *s = tarn_solve(k->solver, &sig, &cost);
+  const tarn_schedule *s = tarn_solve(k->now.solver, &sig, &cost);
   c->price = kg_price(k, &sig, s, &cost);
 }
 
@@ -305,7 +306,7 @@ typedef struct reading {
 
 /* The AND/OR class that operand j is read from. */
 static uint32_t from_group(kgraph *k, const reading *r, uint32_t j) {
-  return k->group.p[r->v[j]->group].first + r->pick[j];
+  return kg_ag(k, &k->group.p[r->v[j]->group], r->pick[j]);
 }
 /* A candidate that may not be kept: room for its children; its nest and layouts, as they are
  * changed. */
@@ -447,7 +448,7 @@ static void all_orders(kgraph *k, uint32_t kc, uint32_t node, uint32_t nest, uin
                        const operand *op, bool copy) {
   kgroup *g = &k->group.p[k->cls.p[kc].group];
   for (uint32_t lo = 0; lo < g->nlayout; lo++) {
-    target to = {.ag = g->first + lo, .kcls = kc, .nout = 1};
+    target to = {.ag = kg_ag(k, g, lo), .kcls = kc, .nout = 1};
     bool direct = kg_layout_over(k, &g->layout[lo], k->cls.p[kc].to_rep, &to.out[0]);
     combos(k, &to, node, nest, nk, op, direct ? NULL : &g->layout[lo], copy);
   }
@@ -496,7 +497,7 @@ static bool plain_operand(kgraph *k, const operand *op, kcand *c, uint32_t j) {
     for (uint32_t l = 0; l < plain_layouts(from); l++)
       if (kg_layout_over(k, &from->layout[l], op->v[i].map, &over) &&
           tarn_layout_equal(&over, &row)) {
-        c->child[j] = from->first + l;
+        c->child[j] = kg_ag(k, from, l);
         return true;
       }
   }
@@ -517,7 +518,7 @@ static void other_cand(kgraph *k, const target *to, uint32_t node, const tarn_eg
     if (e->op != TARN_OP_GATHER || j) elements += (double)tarn_layout_elems(&c.in[j]);
   }
   c.price = elements * 1e-9 +
-            k->o->hw->launch; /* about an element a nanosecond; there is no alternative to weigh */
+            k->now.hw->launch; /* about an element a nanosecond; there is no alternative to weigh */
   add_cand(k, to->ag, c);
 }
 static void other_node(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_node *e,
@@ -528,7 +529,7 @@ static void other_node(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_node
   for (uint32_t l = 0; l < g->nlayout; l++)
     if (kg_layout_over(k, &g->layout[l], k->cls.p[kc].to_rep, &over) &&
         tarn_layout_equal(&over, &row)) {
-      target to = {.ag = g->first + l, .kcls = kc, .nout = 1, .out = {over}};
+      target to = {.ag = kg_ag(k, g, l), .kcls = kc, .nout = 1, .out = {over}};
       other_cand(k, &to, node, e, op);
     }
 }
@@ -570,7 +571,7 @@ static void within_larger(kgraph *k, uint32_t ag, const operand *op, const tarn_
     if (!kg_part_with_more(k, op->kcls, &op->v[i], whole, axis, at, &over)) continue;
     for (uint32_t l = 0; l < g->nlayout; l++) {
       if (g->part_of[l] != part_of || !tarn_layout_equal(&over, &g->layout[l])) continue;
-      add_alias(k, ag, op->kcls, g->first + l, part);
+      add_alias(k, ag, op->kcls, kg_ag(k, g, l), part);
     }
   }
 }
@@ -596,7 +597,7 @@ static void concat_cand(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_nod
       for (uint32_t l = 0; l < in->nlayout && back != TARN_NONE && !kid->constant; l++)
         if (in->part_of[l] == gi * KG_MAX_LAYOUTS + lo &&
             kg_layout_over(k, &c.in[j], back, &over) && tarn_layout_equal(&over, &in->layout[l]))
-          c.child[j] = in->first + l;
+          c.child[j] = kg_ag(k, in, l);
       if (c.child[j] == TARN_NONE) c.child[j] = copied(k, &op[j], &c.in[j]);
       else
         copy_into(k, c.child[j], &op[j], &c.in[j],
@@ -604,7 +605,7 @@ static void concat_cand(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_nod
       within_larger(k, c.child[j], &op[j], &whole, gi * KG_MAX_LAYOUTS + lo, axis, at, &c.in[j]);
       at += t->dim[axis];
     }
-    add_cand(k, g->first + lo, c);
+    add_cand(k, kg_ag(k, g, lo), c);
   }
 }
 static void copies(kgraph *k) {
@@ -618,7 +619,7 @@ static void copies(kgraph *k) {
         kview self = {gi, tarn_map_identity(k->L, g->type)};
         const kview *v = &self;
         operand op = {.kcls = g->rep};
-        target to = {.ag = g->first + b, .kcls = g->rep, .nout = 1, .out = {g->layout[b]}};
+        target to = {.ag = kg_ag(k, g, b), .kcls = g->rep, .nout = 1, .out = {g->layout[b]}};
         nest_cand(k, &to, TARN_NONE, nest, &(reading){1, &op, &v, &a}, NULL, true);
       }
   }
@@ -650,7 +651,7 @@ static void roots(kgraph *k) {
           !kg_layout_over(k, &g->layout[l], k->cls.p[kc].to_rep, &over) ||
           !tarn_layout_equal(&over, &row))
         continue;
-      add_alias(k, ag, kc, g->first + l, &row);
+      add_alias(k, ag, kc, kg_ag(k, g, l), &row);
     }
   }
 }
@@ -714,7 +715,7 @@ static void tuple_node(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_node
         if (cls[i] == TARN_NONE) continue;
         kcand n = new_cand(k, KC_NTH, nth[i], cls[i], 1);
         n.nth = i, n.child[0] = to.ag, n.in[0] = n.out[0] = to.out[i];
-        add_cand(k, k->group.p[k->cls.p[cls[i]].group].first + li[i], n);
+        add_cand(k, kg_ag(k, &k->group.p[k->cls.p[cls[i]].group], li[i]), n);
       }
     }
     for (i = 0; i < t->nelem; i++) {
@@ -733,16 +734,17 @@ static void of_node(kgraph *k, uint32_t kc, uint32_t node) {
   tarn_eg_node e = tarn_eg_node_at(k->g, node);
   kgroup *g = &k->group.p[k->cls.p[kc].group];
   if (e.op == TARN_OP_INPUT) {
-    if (g->nlayout)
-      add_cand(k, g->first,
+    if (g->nlayout && !k->machine)
+      add_cand(k, kg_ag(k, g, 0),
                (kcand){.kind = KC_INPUT, .node = node, .kcls = kc, .payload = e.payload});
     return;
   }
   bool nest = e.op == TARN_OP_COMPUTE || e.op == TARN_OP_NEST;
+  bool other = tarn_op_info(e.op)->kernel == TARN_OPK_OWN;
   if (!kg_produces(e.op) || e.op == TARN_OP_NTH || (nest && !emittable(k, &e))) return;
+  if (other && k->now.hw->kind != TARN_HW_CPU) return; /* functions of the runtime */
   operand *op = TARN_ARRAY(k->cx, operand, e.n + 1);
   if (!read_operands(k, &e, op)) return;
-  bool other = tarn_op_info(e.op)->kernel == TARN_OPK_OWN;
   if (tarn_type_get(k->L, k->cls.p[kc].type)->tuple) {
     if (e.op == TARN_OP_NEST || other) tuple_node(k, kc, node, &e, op);
   } else if (e.op == TARN_OP_CONCAT) {
@@ -756,13 +758,22 @@ static void of_node(kgraph *k, uint32_t kc, uint32_t node) {
   }
 }
 
-void kg_candidates(kgraph *k) {
-  uint32_t n = k->cls.n; /* kg_constant may add classes: they have no candidates */
+/* n: kg_constant may add classes, which have no candidates. */
+static void of_machine(kgraph *k, uint32_t n) {
   for (uint32_t c = 0; c < n; c++) {
     const tarn_type *t = tarn_type_get(k->L, k->cls.p[c].type);
     if (k->cls.p[c].constant || (!t->tuple && !k->group.p[k->cls.p[c].group].nlayout)) continue;
     EACH_NODE(k, k->cls.p[c].cls, node) of_node(k, c, node);
   }
   copies(k);
+}
+void kg_candidates(kgraph *k) {
+  uint32_t n = k->cls.n;
+  for (uint32_t m = 0; m < k->machines.n; m++) {
+    kg_machine(k, m);
+    of_machine(k, n);
+  }
+  kg_moves(k);
+  kg_machine(k, 0); /* outputs lie where inputs do */
   roots(k);
 }

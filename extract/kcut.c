@@ -59,7 +59,7 @@ static int64_t local_bytes(const tarn_nest *n) {
  */
 #define LOOKAHEAD 256 /* operations on vectors */
 static bool waits(const kgraph *k, const tarn_nest *n) {
-  double lanes = tarn_hw_lanes(k->o->hw, TARN_F32), ops = 0;
+  double lanes = tarn_hw_lanes(k->now.hw, TARN_F32), ops = 0;
   bool any = false;
   for (uint32_t i = 0; i < n->nstage; i++) {
     const tarn_stage *s = &n->stage[i];
@@ -68,7 +68,7 @@ static bool waits(const kgraph *k, const tarn_nest *n) {
     for (uint32_t d = 0; d < s->nred; d++) steps *= (double)s->red[d];
     for (uint32_t d = 0; d < s->nown; d++) own *= (double)s->own[d];
     any |= own == 1 && !s->out && steps >= 2 * lanes;
-    ops += own * steps / lanes * (1 + tarn_fx_cycles(k->L, k->o->hw, f->body));
+    ops += own * steps / lanes * (1 + tarn_fx_cycles(k->L, k->now.hw, f->body));
     for (uint32_t r = 0; r < f->nops; r++)
       if (s->read[r].stage && windows(k->L, tarn_imap_get(k->L, s->read[r].map))) return false;
   }
@@ -80,7 +80,7 @@ static bool waits(const kgraph *k, const tarn_nest *n) {
 static uint32_t rows_at_once(const kgraph *k, const tarn_nest *n, kcut *c) {
   enum { FEW = 2, MANY = 8 };
   uint32_t d = n->depth;
-  int64_t each = local_bytes(n), room = (int64_t)tarn_hw_mem(k->o->hw, TARN_HW_L1)->capacity / 4;
+  int64_t each = local_bytes(n), room = (int64_t)tarn_hw_mem(k->now.hw, TARN_HW_L1)->capacity / 4;
   while (d > 0 && n->shared[d - 1] == 1) d--;
   if (!d || k->o->strict || !waits(k, n)) return 0;
   for (int64_t b = MANY; b >= FEW; b /= 2) {
@@ -95,13 +95,13 @@ static uint32_t rows_at_once(const kgraph *k, const tarn_nest *n, kcut *c) {
 /* Are blocks so few that threads wait for one another noticeably? Single rows may then be faster.
  */
 static bool leaves_idle(const kgraph *k, int64_t blocks) {
-  int64_t threads = k->threads;
+  int64_t threads = k->now.threads;
   return blocks % threads && blocks < 8 * threads;
 }
 
 uint32_t kg_cuts(kgraph *k, uint32_t nest, kcut out[KG_MAX_CUTS]) {
   const tarn_nest *n = tarn_nest_get(k->L, nest);
-  const tarn_hw *hw = k->o->hw;
+  const tarn_hw *hw = k->now.hw;
   uint32_t some = n->depth ? reused(k->L, n) : 0, got = 0;
   int64_t each = local_bytes(n), points = 1, near, far;
   if (n->nstage > 1 && !some && hw->nmem) return rows_at_once(k, n, out);
@@ -176,7 +176,7 @@ uint32_t kg_packs(kgraph *k, const tarn_ksig *sig, kcut out[KG_MAX_CUTS]) {
   const tarn_nest *n = tarn_nest_get(k->L, sig->nest);
   const tarn_stage *s = n->stage;
   const tarn_func *f = tarn_fn_get(k->L, s->fn);
-  const tarn_hw *hw = k->o->hw;
+  const tarn_hw *hw = k->now.hw;
   uint32_t got = 0, lane = 0;
   if (n->nstage != 1 || n->depth || sig->nout != 1 || !s->nred || f->nops != 2 || sig->out[0].block)
     return 0;
@@ -191,8 +191,8 @@ uint32_t kg_packs(kgraph *k, const tarn_ksig *sig, kcut out[KG_MAX_CUTS]) {
     if (!deep) continue;
     for (; v <= WIDEST && got < KG_MAX_CUTS; v++) {
       int64_t most = tarn_hw_mem(hw, TARN_HW_L2)->capacity / 2 / 4 / deep,
-              each = s->own[lane] / (TURNS * (int64_t)k->threads);
-      if (k->threads > 1 && each < most) most = each;
+              each = s->own[lane] / (TURNS * (int64_t)k->now.threads);
+      if (k->now.threads > 1 && each < most) most = each;
       int64_t b = block_of(s->own[lane], v * lanes, most);
       if (b) out[got++] = (kcut){.pack = true, .read = j, .dim = lane, .block = {b, v * lanes}};
     }

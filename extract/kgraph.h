@@ -2,8 +2,8 @@
  *
  * A group is a buffer: the e-classes that are bijective views of one another. Its logical dims are
  * those of its representative class; to_rep maps each member's dims to them. A group has storage
- * orders (layouts over the representative's dims); an AND/OR class of the selection problem is a
- * (group, layout), its nodes are kernels. */
+ * orders (layouts over the representative's dims) in each of the places; an AND/OR class of the
+ * selection problem is a (group, place, layout), its nodes are kernels. */
 #ifndef TARN_KGRAPH_H
 #define TARN_KGRAPH_H
 #include "extract/extract.h"
@@ -37,8 +37,9 @@ typedef struct kgroup {
 
 /* NEST, OTHER (gather, opaque, called) are kernels; CONCAT lays its parts side by side; ALIAS is a
  * program output, or a part of a concatenation, that is another buffer as it stands; NTH is one
- * result of a kernel with several, whose AND/OR class is its only child. */
-typedef enum { KC_INPUT, KC_NEST, KC_CONCAT, KC_OTHER, KC_ALIAS, KC_NTH } kcand_kind;
+ * result of a kernel with several, whose AND/OR class is its only child; MOVE is a copy to another
+ * place. */
+typedef enum { KC_INPUT, KC_NEST, KC_CONCAT, KC_OTHER, KC_ALIAS, KC_NTH, KC_MOVE } kcand_kind;
 typedef struct kcand {
   kcand_kind kind;
   uint32_t node;   /* e-node it comes from, TARN_NONE for copies */
@@ -53,8 +54,18 @@ typedef struct kcand {
   uint32_t op, payload; /* OTHER, INPUT */
   uint32_t nth;         /* NTH: which result */
   bool copy;
+  uint32_t machine; /* that runs it */
+  uint32_t place;   /* where its result lies */
   double price;
 } kcand;
+
+/* What prices the kernels of a machine. */
+typedef struct kmachine {
+  const tarn_hw *hw;
+  const tarn_price *price;
+  tarn_solver *solver;
+  uint32_t threads;
+} kmachine;
 
 typedef struct kgraph {
   const tarn_kgraph_input *in;
@@ -62,9 +73,10 @@ typedef struct kgraph {
   tarn_lang *L;
   tarn_ctx *cx;
   tarn_egraph *g;
-  tarn_solver *solver;
-  uint32_t threads;
-  tarn_map *by_class; /* e-class -> 1 + kclass number */
+  tarn_machines machines;
+  kmachine of[TARN_HW_MACHINES], now; /* now: of the machine whose kernels are looked at */
+  uint32_t machine, place;            /* that machine's number, and its place */
+  tarn_map *by_class;                 /* e-class -> 1 + kclass number */
   TARN_VEC(kclass) cls;
   TARN_VEC(kgroup) group;
   uint32_t nag; /* AND/OR classes: group layouts, then roots */
@@ -83,6 +95,17 @@ struct tarn_picks {
   tarn_map *pick;
 };
 
+/* The AND/OR class of a group's layout in the place that is looked at. */
+static inline uint32_t kg_ag(const kgraph *k, const kgroup *g, uint32_t layout) {
+  return g->first + k->place * g->nlayout + layout;
+}
+/* Is it an AND/OR class of the group, in whatever place? */
+static inline bool kg_of_group(const kgraph *k, const kgroup *g, uint32_t ag) {
+  return ag >= g->first && ag - g->first < g->nlayout * k->machines.n;
+}
+void kg_machines(kgraph *k);                 /* kplace.c: the machines of the description */
+void kg_machine(kgraph *k, uint32_t number); /* looks at one of them from now on */
+void kg_moves(kgraph *k);                    /* copies between places as candidates */
 uint32_t kg_next_node(const kgraph *k, uint32_t eclass,
                       uint32_t node);                /* those left out are passed over */
 uint32_t kg_class(const kgraph *k, uint32_t eclass); /* kclass number of an e-class */

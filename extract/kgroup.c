@@ -391,7 +391,7 @@ void kg_layouts(kgraph *k) {
   concat_parts(k);
   for (uint32_t i = 0; i < k->group.n; i++) {
     k->group.p[i].first = k->nag;
-    k->nag += k->group.p[i].nlayout;
+    k->nag += k->group.p[i].nlayout * k->machines.n;
     k->r->orders += k->group.p[i].nlayout;
     k->r->buffers += k->group.p[i].nlayout > 0;
   }

@@ -34,12 +34,14 @@ static uint32_t new_buffer(build *b, tarn_buf_kind kind, tarn_dtype t, const tar
   tarn_push(b->k->cx, &b->buf, x);
   return b->buf.n - 1;
 }
-static uint32_t const_buffer(build *b, tarn_term term, const tarn_layout *l) {
+/* A constant lies where its readers want it: in each of their places. */
+static uint32_t const_buffer(build *b, tarn_term term, const tarn_layout *l, uint32_t place) {
   bool fresh;
   uint64_t key =
       tarn_hash_bytes(l->stride, sizeof l->stride, tarn_hash_mix(term, (uint64_t)l->block));
-  uint64_t *at = tarn_map_at(b->consts, key, &fresh);
+  uint64_t *at = tarn_map_at(b->consts, place ? tarn_hash_mix(key, place) : key, &fresh);
   if (fresh) *at = 1 + new_buffer(b, TARN_BUF_CONST, tarn_term_type(b->k->L, term)->dtype, l, term);
+  b->buf.p[*at - 1].place = place;
   return (uint32_t)*at - 1;
 }
 static tarn_dtype type_of_class(const build *b, uint32_t kc) {
@@ -57,12 +59,14 @@ static uint32_t buffer_of(build *b, uint32_t ag) {
   }
   b->buffer[ag] = new_buffer(b, c->kind == KC_INPUT ? TARN_BUF_INPUT : TARN_BUF_TEMP,
                              type_of_class(b, c->kcls), &l, TARN_NONE);
+  b->buf.p[b->buffer[ag]].place = c->place;
   if (c->kind == KC_INPUT)
     b->buf.p[b->buffer[ag]].name = tarn_payload_get(b->k->L, c->payload)->name;
   return b->buffer[ag];
 }
 
 static const char *kind_word(const build *b, const kcand *c) {
+  if (c->kind == KC_MOVE) return tarn_format(b->k->cx, "to_%s", b->k->machines.hw[c->place]->name);
   if (c->copy) return "copy";
   if (c->kind == KC_OTHER)
     return c->op == TARN_OP_GATHER ? "gather" : tarn_payload_get(b->k->L, c->payload)->name;
@@ -76,7 +80,7 @@ static const char *kind_word(const build *b, const kcand *c) {
 }
 static const char *kernel_name(const build *b, uint32_t ag, const kcand *c) {
   tarn_ctx *cx = b->k->cx;
-  const char *label = b->k->label[ag];
+  const char *label = c->kind == KC_MOVE ? NULL : b->k->label[ag];
   if (label) return tarn_format(cx, "k%u_%s%s", b->ker.n, c->copy ? "copy_" : "", label);
   char *s = tarn_format(cx, "k%u_%s", b->ker.n, kind_word(b, c));
   for (char *p = s; *p; p++)
@@ -113,9 +117,10 @@ static uint32_t *result_buffers(build *b, uint32_t ag, const kcand *c) {
       const kcand *n = &k->cand.p[b->choice[x]];
       if (n->kind == KC_NTH && n->child[0] == ag && n->nth == i) out[i] = buffer_of(b, x);
     }
-    if (out[i] == TARN_NONE)
-      out[i] = new_buffer(b, TARN_BUF_TEMP, tarn_type_get(k->L, t->elem[i])->dtype, &c->out[i],
-                          TARN_NONE);
+    if (out[i] != TARN_NONE) continue;
+    out[i] =
+        new_buffer(b, TARN_BUF_TEMP, tarn_type_get(k->L, t->elem[i])->dtype, &c->out[i], TARN_NONE);
+    b->buf.p[out[i]].place = c->place;
   }
   return out;
 }
@@ -126,25 +131,27 @@ static const uint32_t *operand_buffers(build *b, const kcand *c, const tarn_pack
     const tarn_packed *p = packed && packed[j].layout.n ? &packed[j] : NULL;
     tarn_term t = c->cterm[j];
     if (p && p->view != TARN_NONE) t = reordered(b->k->L, t, p->view);
-    in[j] = c->child[j] == TARN_NONE ? const_buffer(b, t, p ? &p->layout : &c->in[j])
+    in[j] = c->child[j] == TARN_NONE ? const_buffer(b, t, p ? &p->layout : &c->in[j], c->place)
                                      : buffer_of(b, c->child[j]);
   }
   return in;
 }
 static void emit_nest(build *b, uint32_t ag, const kcand *c) {
   kgraph *k = b->k;
+  kg_machine(k, c->machine);
   tarn_ksig sig;
   tarn_cost cost;
   tarn_packed packed[TARN_MAX_OPERANDS];
   kg_signature(k, c, &sig);
   const tarn_ksig *priced = tarn_copy(k->cx, &sig, sizeof sig);
-  const tarn_schedule *s = tarn_solve(k->solver, &sig, &cost);
+  const tarn_schedule *s = tarn_solve(k->now.solver, &sig, &cost);
   const tarn_schedule *chosen = s;
   double predicted = kg_price(k, priced, chosen, &cost);
   k->r->price += predicted - c->price; /* 0 but for a schedule that was given */
   tarn_ksig_block(k->L, &sig, &s, packed);
   tarn_kernel x = {.name = kernel_name(b, ag, c),
                    .kind = TARN_K_NEST,
+                   .machine = c->machine,
                    .nest = sig.nest,
                    .nin = sig.nin,
                    .nout = c->nout,
@@ -153,27 +160,42 @@ static void emit_nest(build *b, uint32_t ag, const kcand *c) {
                    .chosen = chosen,
                    .copy = c->copy,
                    .price = predicted,
-                   .flops = tarn_ksig_flops(k->L, k->o->hw, priced),
+                   .flops = tarn_ksig_flops(k->L, k->now.hw, priced),
                    .term = TARN_NONE};
   x.in = operand_buffers(b, c, packed), x.out = result_buffers(b, ag, c);
   x.in_layout = tarn_copy(k->cx, sig.in, (sig.nin + 1) * sizeof *sig.in);
   x.out_layout = tarn_copy(k->cx, sig.out, sizeof sig.out);
   /* as it was priced: blocks of a constant, of which the last is ragged, hide how much of it is
    * read */
-  tarn_ksig_traffic(k->L, k->o->hw, priced, &x.reads, &x.writes);
-  x.slots = tarn_ksig_slots(k->L, k->o->hw, priced),
-  x.products = tarn_ksig_products(k->L, k->o->hw, priced);
+  tarn_ksig_traffic(k->L, k->now.hw, priced, &x.reads, &x.writes);
+  x.slots = tarn_ksig_slots(k->L, k->now.hw, priced),
+  x.products = tarn_ksig_products(k->L, k->now.hw, priced);
   tarn_push(k->cx, &b->ker, x);
   if (!c->copy) kg_ways(k, ag, c, x.name);
 }
 static double layout_bytes(const build *b, uint32_t buf, const tarn_layout *l) {
   return (double)tarn_layout_elems(l) * (double)tarn_dtype_size(b->buf.p[buf].dtype);
 }
+static void emit_move(build *b, uint32_t ag, const kcand *c) {
+  tarn_kernel x = {.name = kernel_name(b, ag, c),
+                   .kind = TARN_K_MOVE,
+                   .machine = c->machine,
+                   .nin = 1,
+                   .nout = 1,
+                   .copy = true,
+                   .price = c->price,
+                   .term = TARN_NONE};
+  x.in = operand_buffers(b, c, NULL), x.out = result_buffers(b, ag, c);
+  x.in_layout = c->in, x.out_layout = tarn_copy(b->k->cx, c->out, sizeof c->out);
+  x.reads = layout_bytes(b, x.in[0], c->in), x.writes = x.reads;
+  tarn_push(b->k->cx, &b->ker, x);
+}
 /* The kernel's term is its operator over inputs that stand for its buffers. */
 static void emit_other(build *b, uint32_t ag, const kcand *c) {
   kgraph *k = b->k;
   tarn_kernel x = {.name = kernel_name(b, ag, c),
                    .kind = TARN_K_OPAQUE,
+                   .machine = c->machine,
                    .payload = c->payload,
                    .nin = c->nchild,
                    .nout = c->nout,
@@ -216,6 +238,7 @@ static void emit(build *b, uint32_t ag) {
     if (c->child[j] != TARN_NONE) emit(b, c->child[j]);
   if (c->kind == KC_NEST) emit_nest(b, ag, c);
   if (c->kind == KC_OTHER) emit_other(b, ag, c);
+  if (c->kind == KC_MOVE) emit_move(b, ag, c);
 }
 
 /* A buffer's dims are its group's; an input or output has the model's own, over the same row-major
@@ -230,7 +253,7 @@ tarn_kprog *kg_program(kgraph *k, const uint32_t *choice) {
   b.done = TARN_ARRAY(k->cx, uint8_t, k->nag);
   memset(b.buffer, 0xff, k->nag * sizeof *b.buffer);
   tarn_kprog *p = b.p = TARN_NEW(k->cx, tarn_kprog);
-  p->L = k->L, p->hw = k->o->hw;
+  p->L = k->L, p->hw = k->o->hw, p->machines = k->machines;
   kg_names(k, choice);
   p->nout = k->in->nroot, p->out = TARN_ARRAY(k->cx, uint32_t, p->nout);
   for (uint32_t i = 0; i < p->nout; i++) {
@@ -317,31 +340,6 @@ uint32_t tarn_extract_pick(const tarn_picks *p, uint32_t cls) {
   return n;
 }
 
-/* Others use the last cache too, and all of a large network's weights pass between two uses of one.
- */
-#define SMALL                                                                                      \
-  0.4 /* of the last cache: 14 MB of 64 stay there, 45 do not (bench/notes/performance.md) */
-
-/* Are the weights of the network, as it was imported, few?  Terms have larger numbers than what
- * they are made of. */
-static bool is_small(const kgraph *k) {
-  const tarn_program *p = k->in->program;
-  if (!p || k->o->hw->nmem <= 2) return false;
-  uint32_t n = 0;
-  for (uint32_t i = 0; i < p->nout; i++) n = p->out[i].term >= n ? p->out[i].term + 1 : n;
-  bool *used = TARN_ARRAY(k->cx, bool, n + 1);
-  for (uint32_t i = 0; i < p->nout; i++) used[p->out[i].term] = true;
-  double bytes = 0;
-  for (tarn_term t = n; t-- > 0;) {
-    if (!used[t]) continue;
-    const tarn_node *e = tarn_term_get(k->L, t);
-    const tarn_type *type = e->op == TARN_OP_CONST ? tarn_term_type(k->L, t) : NULL;
-    if (type) bytes += (double)(tarn_type_count(type) * (int64_t)tarn_dtype_size(type->dtype));
-    for (uint32_t i = 0; i < e->n; i++) used[e->kid[i]] = true;
-  }
-  return bytes <= SMALL * (double)tarn_hw_mem(k->o->hw, TARN_HW_LLC)->capacity;
-}
-
 tarn_kprog *tarn_extract(const tarn_kgraph_input *in, const tarn_kgraph_options *o,
                          tarn_kgraph_report *r, tarn_picks **picks) {
   tarn_ctx *cx = tarn_lang_ctx(in->L);
@@ -355,10 +353,7 @@ tarn_kprog *tarn_extract(const tarn_kgraph_input *in, const tarn_kgraph_options 
               .numbers = tarn_map_new(cx),
               .pick = tarn_map_new(cx)};
   *r = (tarn_kgraph_report){0};
-  k.threads = o->threads ? o->threads : o->hw->units;
-  k.solver = (o->solver ? o->solver : tarn_solver_new)(in->L, o->hw, k.threads);
-  if (o->price) tarn_solver_rank(k.solver, o->price, TARN_RANKED);
-  if (is_small(&k)) tarn_solver_near(k.solver);
+  kg_machines(&k);
   kg_groups(&k);
   k.const_term = TARN_ARRAY(cx, tarn_term, k.cls.cap);
   memset(k.const_term, 0xff, k.cls.cap * sizeof *k.const_term);
@@ -367,9 +362,12 @@ tarn_kprog *tarn_extract(const tarn_kgraph_input *in, const tarn_kgraph_options 
   const uint32_t *choice = choose(&k);
   if (o->graph) kg_print(&k, choice, o->graph);
   for (uint32_t i = 0; i < o->ngiven; i++)
-    tarn_solver_give(k.solver, o->given[i].sig, o->given[i].sched);
-  tarn_solver_stats st = tarn_solver_count(k.solver);
-  r->signatures = (uint32_t)st.signatures, r->price_uses = st.uses, r->evaluations = st.evaluations;
+    tarn_solver_give(k.of[k.machines.n - 1].solver, o->given[i].sig, o->given[i].sched);
+  for (uint32_t i = 0; i < k.machines.n; i++) {
+    tarn_solver_stats st = tarn_solver_count(k.of[i].solver);
+    r->signatures += (uint32_t)st.signatures, r->price_uses += st.uses;
+    r->evaluations += st.evaluations;
+  }
   r->price_name = (o->price ? o->price : tarn_price_analytic())->name;
   if (picks) {
     *picks = TARN_NEW(cx, tarn_picks);

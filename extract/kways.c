@@ -6,7 +6,7 @@
 
 static uint32_t group_of(const kgraph *k, uint32_t ag) {
   for (uint32_t g = 0; g < k->group.n; g++)
-    if (ag >= k->group.p[g].first && ag < k->group.p[g].first + k->group.p[g].nlayout) return g;
+    if (kg_of_group(k, &k->group.p[g], ag)) return g;
   return TARN_NONE;
 }
 /* Does the candidate write out a view that the graph asks for, not just another order of a buffer?
@@ -56,7 +56,7 @@ void kg_ways(kgraph *k, uint32_t ag, const kcand *chosen, const char *name) {
   double way[2] = {INFINITY, INFINITY};
   for (uint32_t i = 0; i < k->cand.n; i++) {
     const kcand *c = &k->cand.p[i];
-    if (k->cand_class.p[i] < gr->first || k->cand_class.p[i] >= gr->first + gr->nlayout ||
+    if (!kg_of_group(k, gr, k->cand_class.p[i]) || c->machine != chosen->machine ||
         c->kind != KC_NEST || c->copy)
       continue;
     reading r = read_by(k, c);

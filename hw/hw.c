@@ -3,11 +3,12 @@
 #include "hw/internal.h"
 #include <string.h>
 
-const tarn_hw *tarn_hw_load(tarn_lang *L, const char *name) {
+const tarn_hw *tarn_hw_load(tarn_lang *L, const char *name) { return hw_load(L, name, 0); }
+const tarn_hw *hw_load(tarn_lang *L, const char *name, uint32_t guests) {
   tarn_ctx *cx = tarn_lang_ctx(L);
   for (const tarn_embedded *e = tarn_hw_embedded; e->name; e++)
     if (!strcmp(e->name, name))
-      return tarn_hw_parse(L, tarn_sx_read(cx, e->text, e->n, tarn_format(cx, "%s.hw", name)));
+      return hw_parse(L, tarn_sx_read(cx, e->text, e->n, tarn_format(cx, "%s.hw", name)), guests);
   if (!strpbrk(name, "./")) {
     tarn_buf b = {.cx = cx};
     tarn_buf_str(&b, "");
@@ -15,7 +16,7 @@ const tarn_hw *tarn_hw_load(tarn_lang *L, const char *name) {
     tarn_raise(cx, TARN_BAD_INPUT,
                "--hw %s: no such description; shipped are host cuda%s, or give a file", name, b.p);
   }
-  return tarn_hw_parse(L, tarn_sx_read_file(cx, name));
+  return hw_parse(L, tarn_sx_read_file(cx, name), guests);
 }
 
 uint32_t tarn_hw_shipped(const char **names, uint32_t max) {

@@ -60,6 +60,12 @@ typedef struct tarn_hw_latency {
   double cycles;
 } tarn_hw_latency;
 
+/* Between a host's memory and that of a machine that hangs on it. */
+typedef struct tarn_hw_link {
+  double send, receive;  /* bytes a second: from the host's memory, and back to it; 0: no link */
+  double latency, start; /* seconds until the first byte is there; to begin a transfer */
+} tarn_hw_link;
+
 typedef struct tarn_hw {
   const char *name;
   tarn_hw_kind kind;
@@ -77,7 +83,10 @@ typedef struct tarn_hw {
   const tarn_hw_memory *mem;
   uint32_t nintrin;
   const tarn_hw_intrinsic *intrin;
-  double launch, barrier; /* seconds to start a kernel on one unit, to join all units */
+  const struct tarn_hw *host; /* the machine that it hangs on, in whose memory a model's inputs and
+                                 outputs lie; NULL: it is its own */
+  tarn_hw_link link;          /* to the host's memory; none: it works in that */
+  double launch, barrier;     /* seconds to start a kernel on one unit, to join all units */
   uint32_t nlatency;
   const tarn_hw_latency *latency; /* 1 cycle where absent */
   uint32_t nattr;
@@ -119,6 +128,22 @@ TARN_API const tarn_hw_memory *tarn_hw_mem(const tarn_hw *hw,
 TARN_API bool tarn_hw_x86_64(const tarn_hw *hw);                /* by its triple */
 TARN_API uint32_t tarn_hw_lanes(const tarn_hw *hw, tarn_dtype t);   /* >= 1 */
 TARN_API double tarn_hw_fx_cycles(const tarn_hw *hw, tarn_fxop op); /* per vector */
+
+/* ---------------------------------------------------------------- places */
+
+/* The machines of a description: the outermost host first, the described machine last. A place is
+ * the memory that a machine's kernels read and write, and bears the number of the machine that it
+ * belongs to. */
+#define TARN_HW_MACHINES 4
+typedef struct tarn_machines {
+  uint32_t n;
+  const tarn_hw *hw[TARN_HW_MACHINES];
+  uint32_t place[TARN_HW_MACHINES]; /* of each machine: its own, or without a link its host's */
+} tarn_machines;
+TARN_API tarn_machines tarn_hw_machines(const tarn_hw *hw);
+/* Seconds to copy so many bytes from one place to another; INFINITY: no link joins them. */
+TARN_API double tarn_hw_copy_seconds(const tarn_machines *m, uint32_t from, uint32_t to,
+                                     double bytes);
 
 /* ---------------------------------------------------------------- what intrinsics mean */
 

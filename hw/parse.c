@@ -8,6 +8,7 @@
 typedef struct reader {
   tarn_lang *L;
   tarn_ctx *cx;
+  uint32_t guests; /* machines that hang on the one that is read */
 } reader;
 
 static const tarn_sx *arg(reader *r, const tarn_sx *s, uint32_t i) {
@@ -258,6 +259,30 @@ static const form hw_forms[] = {{"triple", F_WORD, offsetof(tarn_hw, triple)},
                                 {"trip", F_NUM, offsetof(tarn_hw, trip)},
                                 {0}};
 
+static const form link_forms[] = {{"send", F_POS, offsetof(tarn_hw_link, send)},
+                                  {"receive", F_POS, offsetof(tarn_hw_link, receive)},
+                                  {"latency", F_NUM, offsetof(tarn_hw_link, latency)},
+                                  {"start", F_NUM, offsetof(tarn_hw_link, start)},
+                                  {0}};
+static void read_link(reader *r, const tarn_sx *s, tarn_hw *h) {
+  for (uint32_t i = 1; i < s->n; i++)
+    if (!store_form(r, link_forms, s, s->kid[i], &h->link))
+      tarn_sx_error(r->cx, s->kid[i], "link: unknown form %s", s->kid[i]->kid[0]->text);
+  if (h->link.send <= 0 || h->link.receive <= 0)
+    tarn_sx_error(r->cx, s, "link: (send B) and (receive B), bytes a second, are needed");
+}
+/* A shipped description, or a file whose name is relative to the one that names it. */
+static void read_host(reader *r, const tarn_sx *s, tarn_hw *h) {
+  const char *name = name_of(r, s), *end = strrchr(s->file, '/');
+  value(r, s);
+  if (r->guests + 2 > TARN_HW_MACHINES)
+    tarn_sx_error(r->cx, s, "host %s: more than %d machines hang on one another", name,
+                  TARN_HW_MACHINES);
+  if (strpbrk(name, "./") && *name != '/' && end)
+    name = tarn_format(r->cx, "%.*s/%s", (int)(end - s->file), s->file, name);
+  h->host = hw_load(r->L, name, r->guests + 1);
+}
+
 static void check_memories(reader *r, const tarn_sx *s, const tarn_hw *h) {
   for (uint32_t i = 0; i < h->nmem; i++) {
     const tarn_hw_memory *m = &h->mem[i];
@@ -271,12 +296,22 @@ static void check_memories(reader *r, const tarn_sx *s, const tarn_hw *h) {
       tarn_sx_error(r->cx, s, "%s: memory %s shadows unknown %s", h->name, m->name, m->shadow_of);
   }
 }
+static void check_host(reader *r, const tarn_sx *s, const tarn_hw *h) {
+  if (h->link.send > 0 && !h->host)
+    tarn_sx_error(r->cx, s, "%s: a (link …) leads to a (host NAME), which is not given", h->name);
+  if (h->host && h->host->kind != TARN_HW_CPU && !h->host->host)
+    tarn_sx_error(r->cx, s, "%s: the host %s is no cpu, and has no host", h->name, h->host->name);
+  for (const tarn_hw *o = h->host; o; o = o->host)
+    if (!strcmp(o->name, h->name))
+      tarn_sx_error(r->cx, s, "%s: its host has the same name", h->name);
+}
 static void check_whole(reader *r, const tarn_sx *s, const tarn_hw *h) {
   if (h->clock <= 0) tarn_sx_error(r->cx, s, "%s: (clock HZ) is needed", h->name);
   if (!h->nmem) tarn_sx_error(r->cx, s, "%s: at least one (memory …) is needed", h->name);
   if (h->kind == TARN_HW_CPU && !*h->triple)
     tarn_sx_error(r->cx, s, "%s: a cpu needs its (triple …)", h->name);
   check_memories(r, s, h);
+  check_host(r, s, h);
   for (uint32_t i = 0; i < h->nintrin; i++)
     for (uint32_t k = 0; k < i; k++)
       if (!strcmp(h->intrin[i].name, h->intrin[k].name))
@@ -291,8 +326,9 @@ static void check_whole(reader *r, const tarn_sx *s, const tarn_hw *h) {
     }
 }
 
-const tarn_hw *tarn_hw_parse(tarn_lang *L, const tarn_sx *s) {
-  reader r = {L, tarn_lang_ctx(L)};
+const tarn_hw *tarn_hw_parse(tarn_lang *L, const tarn_sx *s) { return hw_parse(L, s, 0); }
+const tarn_hw *hw_parse(tarn_lang *L, const tarn_sx *s, uint32_t guests) {
+  reader r = {L, tarn_lang_ctx(L), guests};
   if (s->kind == TARN_SX_LIST && s->n == 1 && s->kid[0]->kind == TARN_SX_LIST) s = s->kid[0];
   if (!tarn_sx_is(s, "hw")) tarn_sx_error(r.cx, s, "a description (hw NAME …) is expected");
   tarn_hw *h = TARN_NEW(r.cx, tarn_hw);
@@ -314,6 +350,8 @@ const tarn_hw *tarn_hw_parse(tarn_lang *L, const tarn_sx *s) {
     else if (tarn_sx_is(f, "vector")) once(&r, s, f), read_vector(&r, f, h);
     else if (tarn_sx_is(f, "memory")) tarn_push(r.cx, &mem, read_memory(&r, f));
     else if (tarn_sx_is(f, "intrinsic")) tarn_push(r.cx, &in, read_intrinsic(&r, f));
+    else if (tarn_sx_is(f, "host")) once(&r, s, f), read_host(&r, f, h);
+    else if (tarn_sx_is(f, "link")) once(&r, s, f), read_link(&r, f, h);
     else if (tarn_sx_is(f, "cycles")) once(&r, s, f), read_cycles(&r, f, h);
     else tarn_push(r.cx, &at, read_attr(&r, f));
   }

@@ -51,6 +51,10 @@ static tarn_tensor *view_of(machine *m, uint32_t b, const tarn_layout *l) {
 }
 
 static void run_kernel(machine *m, const tarn_kernel *k, tarn_opaque_fn *opaque) {
+  if (k->kind == TARN_K_MOVE) {
+    place(m, k->out[0], &k->out_layout[0], view_of(m, k->in[0], &k->in_layout[0]), true);
+    return;
+  }
   tarn_lang *L = m->p->L;
   tarn_binding *in = TARN_ARRAY(m->cx, tarn_binding, k->nin + 1);
   tarn_term *kid = TARN_ARRAY(m->cx, tarn_term, k->nin + 1);
@@ -79,6 +83,7 @@ void tarn_kprog_eval(const tarn_kprog *p, const tarn_binding *in, uint32_t nin, 
                      tarn_opaque_fn *opaque, tarn_tensor **out) {
   tarn_ctx *cx = tarn_lang_ctx(p->L);
   machine m = {.p = p, .cx = cx, .mode = mode, .mem = TARN_ARRAY(cx, tarn_tensor *, p->nbuf)};
+  tarn_kprog_check(p);
   for (uint32_t i = 0; i < p->nbuf; i++) {
     const tarn_buffer *b = &p->buf[i];
     if (b->kind == TARN_BUF_CONST) {

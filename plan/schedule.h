@@ -24,6 +24,7 @@ typedef struct tarn_buffer {
                       is relative to it */
   tarn_term term;  /* what it holds, over the program's terms: for explanations and for CONST, whose
                       value is computed from it at  compile time */
+  uint32_t place;  /* the machine in whose memory it lies: a number of p->machines */
   const tarn_tensor *value; /* CONST once computed, logical row-major; NULL before */
 } tarn_buffer;
 
@@ -119,7 +120,9 @@ TARN_API void tarn_schedule_print(const tarn_lang *L, tarn_buf *b, const tarn_ne
 typedef struct tarn_kernel {
   const char *name; /* unique; letters, digits and _ . + -: k12_layer1.0.conv1+bn1+relu, after the
                        model's nodes that it computes */
-  enum { TARN_K_NEST, TARN_K_OPAQUE, TARN_K_CALL } kind;
+  enum { TARN_K_NEST, TARN_K_OPAQUE, TARN_K_CALL, TARN_K_MOVE } kind;
+  uint32_t machine; /* that runs it: a number of p->machines; MOVE copies a buffer as it stands from
+                       one place to another, as the machine does whose link it passes */
   uint32_t nest;    /* K_NEST: tarn_nest id, canonical (see tarn_nest_canonical) */
   uint32_t payload; /* K_OPAQUE (any operator that is no nest: gather, opaque), K_CALL */
   uint32_t nin, nout;
@@ -146,6 +149,7 @@ typedef struct tarn_kernel {
 typedef struct tarn_kprog {
   tarn_lang *L;
   const tarn_hw *hw;
+  tarn_machines machines; /* the hosts of hw, and hw itself; n below 2: there is one place */
   uint32_t nbuf;
   tarn_buffer *buf;
   uint32_t nker;
@@ -155,6 +159,11 @@ typedef struct tarn_kprog {
 } tarn_kprog;
 /* program.tarn: text that holds everything but the constants' values. */
 TARN_API void tarn_kprog_print(const tarn_kprog *p, tarn_buf *b);
+/* Reads it; hw: the description that it was made for. Constants have no values. Raises. */
+TARN_API tarn_kprog *tarn_kprog_parse(tarn_lang *L, const tarn_hw *hw, const tarn_sx *s);
+/* Kernels touch buffers in the place where they run, copies go along a link, inputs and outputs lie
+ * in the host's memory: raises TARN_BAD_INPUT where that is not so. */
+TARN_API void tarn_kprog_check(const tarn_kprog *p);
 /* Runs it in the interpreter, kernel by kernel with its buffers, layouts and maps (not its
  * schedules): the check that extraction lost nothing. Row-major inputs and outputs. Raises. */
 TARN_API void tarn_kprog_eval(const tarn_kprog *p, const tarn_binding *in, uint32_t nin,

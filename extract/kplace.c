@@ -1,0 +1,77 @@
+/* Places: the machines that kernels run on, each with its price, and copies between the memories
+ * that they work in. */
+#include "extract/kgraph.h"
+#include <math.h>
+
+/* ---------------------------------------------------------------- machines */
+/* Others use the last cache too, and all of a large network's weights pass between two uses of one.
+ */
+#define SMALL                                                                                      \
+  0.4 /* of the last cache: 14 MB of 64 stay there, 45 do not (bench/notes/performance.md) */
+
+/* Are the weights of the network, as it was imported, few?  Terms have larger numbers than what
+ * they are made of. */
+static bool is_small(const kgraph *k, const tarn_hw *hw) {
+  const tarn_program *p = k->in->program;
+  if (!p || hw->nmem <= 2) return false;
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < p->nout; i++) n = p->out[i].term >= n ? p->out[i].term + 1 : n;
+  bool *used = TARN_ARRAY(k->cx, bool, n + 1);
+  for (uint32_t i = 0; i < p->nout; i++) used[p->out[i].term] = true;
+  double bytes = 0;
+  for (tarn_term t = n; t-- > 0;) {
+    if (!used[t]) continue;
+    const tarn_node *e = tarn_term_get(k->L, t);
+    const tarn_type *type = e->op == TARN_OP_CONST ? tarn_term_type(k->L, t) : NULL;
+    if (type) bytes += (double)(tarn_type_count(type) * (int64_t)tarn_dtype_size(type->dtype));
+    for (uint32_t i = 0; i < e->n; i++) used[e->kid[i]] = true;
+  }
+  return bytes <= SMALL * (double)tarn_hw_mem(hw, TARN_HW_LLC)->capacity;
+}
+
+void kg_machines(kgraph *k) {
+  const tarn_kgraph_options *o = k->o;
+  k->machines = tarn_hw_machines(o->hw);
+  for (uint32_t i = 0; i < k->machines.n; i++) {
+    kmachine *m = &k->of[i];
+    bool last = i + 1 == k->machines.n; /* the described one: a learned price is its */
+    m->hw = k->machines.hw[i];
+    m->threads = o->threads && !i ? o->threads : m->hw->units;
+    m->price = last && o->price ? o->price : tarn_price_analytic();
+    m->solver = (m->hw->kind == o->hw->kind && o->solver ? o->solver : tarn_solver_new)(k->L, m->hw,
+                                                                                        m->threads);
+    if (last && o->price) tarn_solver_rank(m->solver, o->price, TARN_RANKED);
+    if (is_small(k, m->hw)) tarn_solver_near(m->solver);
+  }
+  kg_machine(k, 0);
+}
+void kg_machine(kgraph *k, uint32_t number) {
+  k->machine = number, k->place = k->machines.place[number];
+  k->now = k->of[number];
+}
+
+/* ---------------------------------------------------------------- copies between places */
+/* A buffer as it stands, from one place to another. */
+static void move(kgraph *k, uint32_t group, uint32_t layout, uint32_t from, uint32_t to) {
+  const kgroup *g = &k->group.p[group];
+  const tarn_layout *l = &g->layout[layout];
+  double each = (double)tarn_dtype_size(tarn_type_get(k->L, g->type)->dtype);
+  kcand c = {.kind = KC_MOVE, .node = TARN_NONE, .kcls = g->rep, .nchild = 1, .nout = 1};
+  c.child = TARN_ARRAY(k->cx, uint32_t, 1), c.cterm = TARN_ARRAY(k->cx, uint32_t, 1);
+  c.in = TARN_ARRAY(k->cx, tarn_layout, 1);
+  c.child[0] = g->first + from * g->nlayout + layout, c.cterm[0] = TARN_NONE;
+  c.in[0] = c.out[0] = *l;
+  c.copy = true, c.machine = from > to ? from : to, c.place = to;
+  c.price = tarn_hw_copy_seconds(&k->machines, from, to, (double)tarn_layout_elems(l) * each);
+  if (c.price == INFINITY) return;
+  tarn_push(k->cx, &k->cand, c);
+  tarn_push(k->cx, &k->cand_class, g->first + to * g->nlayout + layout);
+  k->r->candidates++;
+}
+void kg_moves(kgraph *k) {
+  for (uint32_t g = 0; g < k->group.n && k->machines.n > 1; g++)
+    for (uint32_t l = 0; l < k->group.p[g].nlayout; l++)
+      for (uint32_t a = 0; a < k->machines.n; a++)
+        for (uint32_t b = 0; b < k->machines.n; b++)
+          if (a != b && k->group.p[g].part_of[l] == TARN_NONE) move(k, g, l, a, b);
+}
