@@ -55,11 +55,15 @@ const char *comp_workshop(tarn_ctx *cx, const tarn_compile_options *o) {
 }
 
 /* ---- into place ---- */
+typedef struct move {
+  const char *from, *to;
+} move;
 typedef struct finish {
   tarn_compiled *c;
   const char *from;
   const tarn_buf *chain;
   TARN_VEC(tarn_artefact) made;
+  TARN_VEC(move) move; /* known before the first is done: no memory is asked for between them */
 } finish;
 typedef void each_file(tarn_ctx *cx, finish *f, const char *name);
 /* What any compile may write, the report last. */
@@ -80,12 +84,17 @@ static void add_artefact(tarn_ctx *cx, finish *f, const char *name) {
   else a.data = tarn_read_file(cx, path, &a.n);
   tarn_push(cx, &f->made, a);
 }
+static void add_move(tarn_ctx *cx, finish *f, const char *name) {
+  move m = {tarn_format(cx, "%s/%s", f->from, name), tarn_format(cx, "%s/%s", f->c->o->dir, name)};
+  tarn_push(cx, &f->move, m);
+}
 /* What this compile does not write goes. */
-static void move_file(tarn_ctx *cx, finish *f, const char *name) {
-  const char *old = tarn_format(cx, "%s/%s", f->from, name);
-  const char *new = tarn_format(cx, "%s/%s", f->c->o->dir, name);
-  int failed = access(old, F_OK) ? unlink(new) && errno != ENOENT : rename(old, new);
-  if (failed) tarn_raise(cx, TARN_IO, "%s: %s", new, strerror(errno));
+static void move_files(tarn_ctx *cx, const finish *f) {
+  for (uint32_t i = 0; i < f->move.n; i++) {
+    const move *m = &f->move.p[i];
+    int failed = access(m->from, F_OK) ? unlink(m->to) && errno != ENOENT : rename(m->from, m->to);
+    if (failed) tarn_raise(cx, TARN_IO, "%s: %s", m->to, strerror(errno));
+  }
 }
 /* The whole folder at once, with the permissions that mkdir() gives: those of one made inside. */
 static bool move_folder(tarn_ctx *cx, const char *from, const char *to) {
@@ -96,7 +105,7 @@ static bool move_folder(tarn_ctx *cx, const char *from, const char *to) {
   return !rmdir(probe) && known && !chmod(from, st.st_mode & 07777u) && !rename(from, to);
 }
 static void put_in_place(tarn_ctx *cx, void *arg) {
-  finish *f = arg;
+  const finish *f = arg;
   const tarn_compile_options *o = f->c->o;
   if (o->explain) tarn_write_file(cx, o->explain, f->chain->p ? f->chain->p : "", f->chain->n);
   if (!o->dir) return;
@@ -106,12 +115,13 @@ static void put_in_place(tarn_ctx *cx, void *arg) {
   }
   if (mkdir(o->dir, 0777) && errno != EEXIST)
     tarn_raise(cx, TARN_IO, "%s: %s", o->dir, strerror(errno));
-  visit_files(f, move_file);
+  move_files(cx, f);
 }
 
 void comp_finish(tarn_compiled *c, const char *from, const tarn_buf *chain) {
   finish f = {.c = c, .from = from, .chain = chain};
   visit_files(&f, add_artefact);
+  if (c->o->dir) visit_files(&f, add_move);
   folders(c->o)->undisturbed(folders(c->o)->user, tarn_lang_ctx(c->L), put_in_place, &f);
   c->artefact = f.made.p;
   c->nartefact = f.made.n;

@@ -3,93 +3,63 @@
  * no file in the folder. --all: every allocation of every model; otherwise samples. */
 #include <check.h>
 #include <dirent.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "extract/extract.h"
-#include "hw/hw.h"
-#include "lower/lower.h"
-#include "model/model.h"
-#include "rules/rules.h"
+#include "compile/compile.h"
 #include "tests/alloc.h"
 
 static bool all;
 static char folder[] = "/tmp/tarn-memory-XXXXXX";
 
-static bool constant(void *user, const tarn_egraph *g, uint32_t cls) {
-  (void)g;
-  return tarn_sat_is_const(user, cls);
+static void ignore(void *user, const char *name, const char *text, size_t n) {
+  (void)user;
+  (void)name;
+  (void)text;
+  (void)n;
 }
-static uint32_t type_of(void *user, uint32_t cls) { return tarn_sat_type(user, cls); }
-static uint32_t chosen(void *picks, uint32_t cls) { return tarn_extract_pick(picks, cls); }
-
-static tarn_saturation *saturated(const tarn_program *p, const tarn_hw *hw, uint32_t *root) {
-  tarn_ruleset *rs = tarn_ruleset_new(p->L);
-  tarn_sat_options o = tarn_sat_defaults();
-  tarn_ruleset_ship(rs, NULL, TARN_RULE_KERNEL);
-  o.hw = hw, o.reasons = TARN_EG_REASONS_ALL;
-  tarn_saturation *s = tarn_saturate(p, rs, &o);
-  for (uint32_t i = 0; i < tarn_sat_roots(s); i++) root[i] = tarn_sat_root(s, i);
-  return s;
-}
-static tarn_kprog *selected(const tarn_program *p, const tarn_hw *hw, tarn_saturation *s,
-                            const uint32_t *root, tarn_picks **picks) {
-  tarn_kgraph_input in = {.L = p->L,
-                          .g = tarn_sat_egraph(s),
-                          .type_of = type_of,
-                          .is_constant = constant,
-                          .user = s,
-                          .nroot = tarn_sat_roots(s),
-                          .root = root,
-                          .program = p};
-  tarn_kgraph_options o = {.hw = hw, .method = TARN_SEL_EXACT};
-  tarn_kgraph_report r;
-  return tarn_extract(&in, &o, &r, picks);
-}
-static void prove(tarn_saturation *s, tarn_picks *picks) {
-  tarn_lang *L = tarn_sat_lang(s);
-  tarn_buf proof = {.cx = tarn_lang_ctx(L)};
-  tarn_ruleset *rs = tarn_ruleset_new(L);
-  for (uint32_t i = 0; i < tarn_sat_roots(s); i++)
-    tarn_sat_explain(s, i, tarn_sat_term(s, tarn_sat_root(s, i), chosen, picks), &proof);
+static void prove(tarn_compiled *c) {
+  tarn_buf proof = {.cx = tarn_lang_ctx(c->L)};
+  tarn_ruleset *rs = tarn_ruleset_new(c->L);
+  tarn_compile_explain(c, &proof);
   tarn_ruleset_ship(rs, NULL, TARN_RULE_KERNEL);
   tarn_proof_result r = tarn_proof_check(rs, tarn_sx_read(proof.cx, proof.p, proof.n, "proof"),
                                          &(tarn_proof_options){0});
   ck_assert_msg(r.ok, "step %u: %s", r.bad, r.why);
 }
-/* Import, saturation, selection, an explanation and its check, lowering to an object. */
+/* Import, saturation, selection, an explanation and its check, an object in a new folder. */
 static void compile(tarn_ctx *cx, void *arg) {
   tarn_lang *L = tarn_lang_new(cx);
-  tarn_model_report report;
-  tarn_picks *picks;
-  uint32_t root[16];
-  const tarn_hw *hw = tarn_hw_load(L, "x86-64-v3");
-  tarn_program *p = tarn_model_load(L, arg, NULL, &report);
-  tarn_saturation *s = saturated(p, hw, root);
-  tarn_kprog *k = selected(p, hw, s, root, &picks);
-  prove(s, picks);
-  tarn_lower_options lo = {
-      .emit = TARN_EMIT_O, .dir = folder, .name = "model", .contract = true, .opt = 0};
-  tarn_lower_cpu(k, tarn_memory_plan_make(k, 64), &lo);
+  tarn_compile_options o = tarn_compile_defaults();
+  o.model = arg;
+  o.hw = tarn_hw_load(L, "x86-64-v3");
+  o.emit = "o";
+  o.dir = tarn_format(cx, "%s/new", folder);
+  o.reasons = true;
+  o.dump = TARN_DUMP_TERMS | TARN_DUMP_SCHEDULES;
+  o.sink = ignore;
+  tarn_compiled *c = tarn_compile_load(L, &o);
+  tarn_compile_optimise(c);
+  prove(c);
+  tarn_compile_emit(c);
 }
 
 static int files(void) {
-  int n = 0;
+  int n = -2; /* . and .. */
   DIR *d = opendir(folder);
   ck_assert_ptr_nonnull(d);
-  for (struct dirent *e; (e = readdir(d));) n += e->d_name[0] != '.';
+  while (readdir(d)) n++;
   closedir(d);
   return n;
 }
-static void clear(void) {
-  static const char *const names[] = {"model.o", "model.h"};
-  char path[100];
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-    snprintf(path, sizeof path, "%s/%s", folder, names[i]);
-    unlink(path);
-  }
+static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *f) {
+  (void)st;
+  (void)flag;
+  return f->level ? remove(path) : 0;
 }
+static void clear(void) { nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS); }
 
 /* The k-th allocation fails; with down, all after it too. Returns whether there was a k-th. */
 static bool try(const char *model, uint64_t k, bool down) {
@@ -105,7 +75,7 @@ static bool try(const char *model, uint64_t k, bool down) {
   ck_assert_msg(t.held == 0 && !t.wrong_size, "%s, allocation %llu: %zu bytes left", model,
                 (unsigned long long)k, t.held);
   if (st)
-    ck_assert_msg(files() == 0, "%s, allocation %llu: a file is left", model,
+    ck_assert_msg(files() == 0, "%s, allocation %llu: something is left", model,
                   (unsigned long long)k);
   clear();
   return t.failed > 0;
