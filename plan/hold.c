@@ -17,11 +17,12 @@ typedef struct coordinate {
   bool clipped;           /* only lo <= c + Σ by·dim < hi is inside */
   int64_t c, lo, hi;
 } coordinate;
-typedef struct reach {
+struct tarn_reach {
   uint32_t n;
   coordinate at[TARN_MAX_DIMS];
   int64_t unit[TARN_MAX_DIMS];
-} reach;
+};
+typedef struct tarn_reach reach;
 
 static int64_t length(const coordinate *c, const int64_t *span) {
   int64_t n = 1;
@@ -146,6 +147,7 @@ static int64_t count_tiles(tarn_ctx *cx, const coordinate *c, const int64_t *dim
   int64_t start[TARN_MAX_DIMS] = {0};
   int64_t span[TARN_MAX_DIMS];
   int64_t sum = 0;
+  if (c->n == 1) return count_of(cx, c, start, dim); /* tiles of one dim do not overlap */
   for (bool more = true; more;) {
     for (uint32_t i = 0; i < c->n; i++) {
       uint32_t d = c->dim[i];
@@ -161,6 +163,32 @@ static int64_t count_tiles(tarn_ctx *cx, const coordinate *c, const int64_t *dim
     }
   }
   return sum;
+}
+
+uint32_t tarn_reach_dims(const tarn_reach *r) {
+  uint32_t m = 0;
+  for (uint32_t i = 0; i < r->n; i++)
+    for (uint32_t k = 0; k < r->at[i].n; k++) m |= 1u << r->at[i].dim[k];
+  return m;
+}
+tarn_reach *tarn_reach_of(const tarn_lang *L, const tarn_stage_dims *d, const tarn_hold *h) {
+  tarn_reach *r = TARN_NEW(tarn_lang_ctx(L), tarn_reach);
+  reach_of(L, d, h, r);
+  return r;
+}
+void tarn_reach_tiles(tarn_ctx *cx, const tarn_reach *r, const int64_t *dim, const int64_t *tile,
+                      bool slides, int64_t *footprint, int64_t *elements) {
+  const int64_t zero[TARN_MAX_DIMS] = {0};
+  *footprint = *elements = 1;
+  for (uint32_t i = 0; i < r->n; i++) {
+    coordinate whole = r->at[i];
+    whole.clipped = false;
+    int64_t most = count_of(cx, &whole, zero, tile);
+    if (r->at[i].clipped) most = tarn_min(most, r->at[i].hi - r->at[i].lo);
+    *footprint *= most;
+    *elements *=
+        slides ? count_of(cx, &r->at[i], zero, dim) : count_tiles(cx, &r->at[i], dim, tile);
+  }
 }
 
 /* ---------------------------------------------------------------- holds */
@@ -180,12 +208,6 @@ static void tile_at(const tarn_stage_dims *d, const tarn_stage_sched *s, int32_t
   for (int32_t i = 0; i <= at; i++)
     tile[s->level[i].dim] = tarn_min(tile[s->level[i].dim], s->level[i].step);
 }
-static uint32_t dims_of(const reach *r) {
-  uint32_t m = 0;
-  for (uint32_t i = 0; i < r->n; i++)
-    for (uint32_t k = 0; k < r->at[i].n; k++) m |= 1u << r->at[i].dim[k];
-  return m;
-}
 /* The innermost level, up to the hold's, that changes what is held; -1: none. */
 static int32_t changes_at(const tarn_stage_dims *d, const tarn_stage_sched *s, const tarn_hold *h,
                           uint32_t moved) {
@@ -202,33 +224,22 @@ static int32_t changes_at(const tarn_stage_dims *d, const tarn_stage_sched *s, c
 }
 tarn_traffic tarn_hold_traffic(const tarn_lang *L, const tarn_stage_dims *d,
                                const tarn_stage_sched *s, const tarn_hold *h) {
-  tarn_ctx *cx = tarn_lang_ctx(L);
-  tarn_traffic t = {.fills = 1, .footprint = 1};
-  const int64_t zero[TARN_MAX_DIMS] = {0};
+  tarn_traffic t = {.fills = 1};
   int64_t tile[TARN_MAX_DIMS];
   int64_t outside[TARN_MAX_DIMS];
+  int64_t repeats = 1;
   reach r;
   reach_of(L, d, h, &r);
-  uint32_t moved = dims_of(&r);
+  uint32_t moved = tarn_reach_dims(&r);
   tile_at(d, s, h->at, tile);
   tile_at(d, s, changes_at(d, s, h, moved), outside);
-  int64_t repeats = 1;
   for (uint32_t i = 0; i < d->n; i++) {
     if (moved >> i & 1) t.fills *= tarn_ceildiv(d->dim[i], tile[i]);
     else repeats *= tarn_ceildiv(d->dim[i], outside[i]);
   }
   t.fills *= repeats;
-  t.elements = repeats;
-  for (uint32_t i = 0; i < r.n; i++) {
-    coordinate whole = r.at[i];
-    whole.clipped = false;
-    int64_t most = count_of(cx, &whole, zero, tile);
-    if (r.at[i].clipped) most = tarn_min(most, r.at[i].hi - r.at[i].lo);
-    t.footprint *= most;
-    t.elements *=
-        h->slides ? count_of(cx, &r.at[i], zero, d->dim) : count_tiles(cx, &r.at[i], d->dim, tile);
-  }
-  t.first = t.elements / repeats;
+  tarn_reach_tiles(tarn_lang_ctx(L), &r, d->dim, tile, h->slides, &t.footprint, &t.first);
+  t.elements = t.first * repeats;
   return t;
 }
 

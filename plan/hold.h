@@ -24,6 +24,15 @@ typedef struct tarn_traffic {
 } tarn_traffic;
 TARN_API tarn_traffic tarn_hold_traffic(const tarn_lang *L, const tarn_stage_dims *d,
                                         const tarn_stage_sched *s, const tarn_hold *h);
+/* What a hold reaches: the dims (as bits) that change it; for tiles of these sizes the elements of
+ * one tile at most, and those of one walk over all tiles. */
+typedef struct tarn_reach tarn_reach;
+TARN_API tarn_reach *tarn_reach_of(const tarn_lang *L, const tarn_stage_dims *d,
+                                   const tarn_hold *h);
+TARN_API uint32_t tarn_reach_dims(const tarn_reach *r);
+TARN_API void tarn_reach_tiles(tarn_ctx *cx, const tarn_reach *r, const int64_t *dim,
+                               const int64_t *tile, bool slides, int64_t *footprint,
+                               int64_t *elements);
 /* What has to be moved in any case: each element once. */
 TARN_API int64_t tarn_hold_compulsory(const tarn_lang *L, const tarn_stage_dims *d,
                                       const tarn_hold *h);

@@ -2,7 +2,7 @@
  * by brute force. */
 #include "tests/lower_cases.h"
 
-#include "plan/hold.h"
+#include "plan/tiles.h"
 
 static const tarn_schedule *schedule_of(const tarn_ksig *k, const char *text) {
   return tarn_schedule_parse(L, tarn_nest_get(L, k->nest), text, strlen(text));
@@ -157,6 +157,76 @@ START_TEST(as_counted) {
 }
 END_TEST
 
+/* ---- the search: least traffic over the bound, by the size of one memory, in elements ---- */
+enum { SINGLE, INPUTS_TWICE, RESIDENT_ONCE, ALL_TWICE, RULES };
+static const struct {
+  int64_t kib;
+  double bound, over[RULES];
+} least[] = {
+    {16, 52985856, {1.010, 1.030, 1.430, 1.430}},  {32, 37936936, {1.020, 1.020, 1.411, 1.411}},
+    {64, 27295744, {1.029, 1.029, 1.418, 1.418}},  {128, 19771284, {1.096, 1.096, 1.420, 1.420}},
+    {256, 14450688, {1.063, 1.063, 1.499, 1.499}}, {512, 10688458, {1.144, 1.144, 1.438, 1.438}},
+    {768, 9076736, {1.231, 1.231, 1.462, 1.462}},  {1024, 9076736, {1.116, 1.116, 1.347, 1.347}},
+    {1536, 9076736, {1.000, 1.000, 1.000, 1.231}}};
+static tarn_tiles search_by(const tarn_ksig *k, int64_t elements, uint32_t rule) {
+  tarn_tile_space s = {.kernel = k, .nmem = 1, .capacity = {elements}};
+  tarn_tile_place p = {.memory = "sram", .bytes = 1, .moved = 1};
+  p.slots = rule == SINGLE ? 1 : 2;
+  p.once = rule == RESIDENT_ONCE || rule == INPUTS_TWICE;
+  s.operand[0] = s.operand[1] = s.accumulators = p;
+  if (rule == INPUTS_TWICE) s.accumulators.slots = 1;
+  for (uint32_t d = 0; d < 3; d++) s.unit[d] = 1;
+  tarn_tiles t;
+  ck_assert(tarn_tiles_search(L, &s, &t));
+  return t;
+}
+/* What the holds of the schedule that was found move, and take. */
+static void agrees(const tarn_ksig *k, const tarn_tiles *t) {
+  const tarn_nest *n = tarn_nest_get(L, k->nest);
+  tarn_stage_dims d = tarn_stage_dims_of(n, 0);
+  tarn_schedule all = {.nstage = 1, .stage = t->schedule};
+  int64_t moved = 0, fill = 0;
+  tarn_schedule_check(L, n, &all);
+  for (uint32_t i = 0; i < t->schedule->nhold; i++) {
+    tarn_traffic x = tarn_hold_traffic(L, &d, t->schedule, &t->schedule->hold[i]);
+    moved += x.elements;
+    fill += x.footprint * t->schedule->hold[i].slots;
+  }
+  ck_assert_int_eq(moved, t->bytes);
+  ck_assert_int_eq(fill, t->fill[0]);
+}
+START_TEST(least_traffic) {
+  tarn_ksig k = kernel(POINTWISE);
+  for (uint32_t rule = 0; rule < RULES; rule++) {
+    tarn_tiles t = search_by(&k, least[_i].kib * 1024, rule);
+    double elements = (double)least[_i].kib * 1024, bound;
+    bound = tarn_tiles_bound((double)t.compulsory, 3288334336, elements, 1, 1605632);
+    ck_assert_double_eq_tol(bound, least[_i].bound, 1);
+    double over = (double)t.bytes / bound;
+    ck_assert_msg(over < 1.05 * least[_i].over[rule], "%d KiB, rule %u: %.3f, known %.3f",
+                  (int)least[_i].kib, rule, over, least[_i].over[rule]);
+    agrees(&k, &t);
+  }
+}
+END_TEST
+START_TEST(one_more_size) {
+  tarn_ksig k = kernel(POINTWISE);
+  tarn_tiles t = search_by(&k, 393216, SINGLE);
+  double bound = tarn_tiles_bound((double)t.compulsory, 3288334336, 393216, 1, 1605632);
+  ck_assert_double_eq_tol(bound, 12093576, 1);
+  ck_assert_int_le(t.bytes, 13271040);
+  ck_assert(!tarn_tiles_search(
+      L,
+      &(tarn_tile_space){.kernel = &k,
+                         .nmem = 1,
+                         .capacity = {2},
+                         .operand = {{"sram", 0, 1, 1, 1, false}, {"sram", 0, 1, 1, 1, false}},
+                         .accumulators = {"sram", 0, 1, 1, 1, false},
+                         .unit = {1, 1, 1}},
+      &t));
+}
+END_TEST
+
 /* ---- text, and what is refused ---- */
 #define HELD                                                                                       \
   "(schedule (stage (acc 2) (serial 0 4) (serial 1 8) (serial 0 1) (serial 1 1) (serial 2 1) "     \
@@ -206,8 +276,11 @@ int main(void) {
   Suite *s = suite_create("hold");
   TCase *t = tcase_create("holds");
   tcase_add_checked_fixture(t, setup, teardown);
+  tcase_set_timeout(t, 120);
   tcase_add_loop_test(t, worked_numbers, 0, sizeof worked / sizeof *worked);
   tcase_add_loop_test(t, as_counted, 0, sizeof counted / sizeof *counted);
+  tcase_add_loop_test(t, least_traffic, 0, sizeof least / sizeof *least);
+  tcase_add_test(t, one_more_size);
   tcase_add_test(t, text_reads_back);
   tcase_add_loop_test(t, says_what_is_wrong, 0, sizeof refused / sizeof *refused);
   suite_add_tcase(s, t);
