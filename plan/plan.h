@@ -6,7 +6,8 @@
  * non-temporal stores, and the loop program (code.h) that lower/ prints. Which unrolled copies
  * share a load, lower/ works out itself.
  *
- *   prepare.c   levels, accesses, tile          lin.c        index expressions over levels
+ *   levels.c    levels, the register tile       lin.c        index expressions over levels
+ *   prepare.c   accesses, functions
  *   dot.c       dot-product instructions        transpose.c  results that lie across the lanes
  *   bilinear.c  small constant matrices         order.c      order of unrolled copies
  *   lanes.c     lanes in another order          softmax.c    what is known of exp's arguments
@@ -123,6 +124,30 @@ typedef struct tarn_plan_list {
   tarn_plan_level level[TARN_MAX_LEVELS];
   uint32_t parallel; /* so many levels from the outermost on are parallel */
 } tarn_plan_list;
+
+/* ---- levels of a schedule, with the kinds they have in code (levels.c) ---- */
+typedef struct tarn_plan_rules {
+  const int64_t *dim; /* shared, own and reduce dims */
+  uint32_t nacc;      /* dims from here on are reduced */
+  bool reduces;
+  bool splits;        /* lanes may hold partial results of the reduction */
+  bool lanes_outside; /* shared levels are lanes */
+} tarn_plan_rules;
+TARN_API void tarn_plan_list_shared(tarn_ctx *cx, const tarn_schedule *s, const int64_t *dim,
+                                    tarn_plan_list *out);
+TARN_API void tarn_plan_list_own(tarn_ctx *cx, const tarn_plan_rules *r, const tarn_schedule *s,
+                                 uint32_t stage, tarn_plan_list *out);
+TARN_API uint32_t tarn_plan_acc(const tarn_stage_sched *s, bool reduces); /* its first level */
+TARN_API void tarn_plan_list_parallel(tarn_plan_list *list, bool allowed);
+/* The accumulators of a list's levels. */
+typedef struct tarn_plan_tile {
+  int64_t slots;
+  int64_t chains;     /* unrolled steps of the reduction, for each slot */
+  uint32_t lanes;     /* of all vector levels */
+  uint32_t red_lanes; /* > 1: the lanes are partial results along a reduce dim */
+  bool in_memory;     /* loops walk the accumulators */
+} tarn_plan_tile;
+TARN_API tarn_plan_tile tarn_plan_tile_of(const tarn_plan_list *list);
 
 /* ---- stages ---- */
 /* A prefetch: k->of and k->walk name the access (walk: its number among the reads, or nops for the

@@ -1,72 +1,14 @@
-/* A nest and its schedule as the walk needs them: levels with their trips, accesses over levels,
- * functions composed. */
+/* A nest and its schedule as the walk needs them: accesses over levels, functions composed. */
 #include "plan/walk.h"
 #include <string.h>
 
-#define MAX_LANES  128
-#define MAX_UNROLL 1536 /* copies of a body */
-
 /* ---------------------------------------------------------------- levels */
-static void read_levels(tarn_plan_nest *N, tarn_plan_list *list, const tarn_level *level,
-                        uint32_t n, const int64_t *dim, uint32_t first_var) {
-  int64_t left[TARN_MAX_DIMS];
-  memcpy(left, dim, sizeof left);
-  list->n = n;
-  if (n > TARN_MAX_LEVELS || first_var + n > PLAN_MAX_VARS)
-    tarn_raise(N->cx, TARN_INTERNAL, "plan: a schedule of more than %d levels", PLAN_MAX_VARS);
-  for (uint32_t i = 0; i < n; i++) {
-    tarn_plan_level *l = &list->level[i];
-    *l = (tarn_plan_level){
-        .dim = level[i].dim, .kind = level[i].kind, .step = level[i].step, .var = first_var + i};
-    l->trips = tarn_ceildiv(left[l->dim], l->step);
-    left[l->dim] = l->step;
-  }
-}
-
-/* Parallel are the leading levels only. */
-static void settle_parallel(tarn_plan_list *list, bool allowed) {
-  while (allowed && list->parallel < list->n && list->level[list->parallel].kind == TARN_PARALLEL)
-    list->parallel++;
-  for (uint32_t i = list->parallel; i < list->n; i++)
-    if (list->level[i].kind == TARN_PARALLEL) list->level[i].kind = TARN_SERIAL;
-}
-
 /* May lanes hold partial results of the reduction? Not when its order counts. */
 static bool may_split_reduction(const tarn_plan_nest *N, const tarn_plan_stage *st) {
   const tarn_reducer *r = st->red;
   if (!r || r->merge[0] == TARN_NONE || !r->commutative) return false;
   if (N->contract || r->kind == TARN_RED_MAX || r->kind == TARN_RED_MIN) return true;
   return r->kind != TARN_RED_CUSTOM && !tarn_dtype_is_float(r->dtype);
-}
-
-bool tarn_plan_lanes_are_rows(const tarn_plan_list *list) {
-  const tarn_plan_level *l = list->n < 2 ? NULL : &list->level[list->n - 2];
-  return l && l[0].kind == TARN_VECTOR && l[1].kind == TARN_VECTOR && l[0].dim != l[1].dim &&
-         !l[0].red && !l[1].red && l[0].step == 1 && l[1].step == 1 &&
-         l[0].trips * l[1].trips <= MAX_LANES;
-}
-static void settle_vector(const tarn_plan_nest *N, const tarn_plan_stage *st, tarn_plan_list *list,
-                          bool taken) {
-  bool rows = st && !taken && tarn_plan_lanes_are_rows(list);
-  for (uint32_t i = 0; i < list->n; i++) {
-    tarn_plan_level *l = &list->level[i];
-    if (l->kind != TARN_VECTOR) continue;
-    bool fits = l->trips <= MAX_LANES && l->step == 1;
-    if (l->red && !(l->inside && may_split_reduction(N, st))) fits = false;
-    if (fits && (rows ? i + 2 >= list->n : !taken)) taken = true;
-    else l->kind = l->trips <= 16 ? TARN_UNROLL : TARN_SERIAL;
-  }
-}
-
-/* Code may not grow without bound: what is unrolled too often becomes a loop. */
-static void settle_unroll(tarn_plan_list *list) {
-  int64_t copies = 1;
-  for (uint32_t i = list->n; i-- > 0;) {
-    tarn_plan_level *l = &list->level[i];
-    if (l->kind != TARN_UNROLL) continue;
-    if (l->trips > MAX_UNROLL || copies * l->trips > MAX_UNROLL) l->kind = TARN_SERIAL;
-    else copies *= l->trips;
-  }
 }
 
 static uint64_t serial_vars(const tarn_plan_list *list) {
@@ -191,21 +133,14 @@ static void prepare_types(tarn_plan_nest *N, tarn_plan_stage *st) {
 
 /* Accumulators: how many, of how many lanes, and whether loops walk them. */
 static void prepare_tile(const tarn_plan_nest *N, tarn_plan_stage *st, const tarn_plan_list *list) {
-  int64_t chains = 1;
-  st->slots = 1, st->red_lanes = 1;
-  st->max_lanes = shared_lanes(N) ? (uint32_t)shared_lanes(N)->trips : 1;
-  for (uint32_t i = 0; i < list->n; i++) {
-    const tarn_plan_level *l = &list->level[i];
-    if (l->kind == TARN_VECTOR) st->max_lanes *= (uint32_t)l->trips;
-    if (l->kind == TARN_VECTOR && l->red) st->red_lanes = (uint32_t)l->trips;
-    if (!l->inside || l->kind == TARN_VECTOR) continue;
-    if (!l->red) st->slots *= l->trips;
-    else if (l->kind == TARN_UNROLL) chains *= l->trips;
-    if (!l->red && l->kind == TARN_SERIAL && l->trips > 1) st->in_memory = true;
-  }
+  tarn_plan_tile t = tarn_plan_tile_of(list);
+  st->slots = t.slots;
+  st->red_lanes = t.red_lanes;
+  st->in_memory = t.in_memory;
+  st->max_lanes = t.lanes * (shared_lanes(N) ? (uint32_t)shared_lanes(N)->trips : 1);
   bool own = st->red && st->red_lanes > 1 && !st->in_memory &&
-             st->slots * chains * st->red->ns <= PLAN_MOST_CHAINS;
-  st->chains = own ? chains : 1;
+             st->slots * t.chains * st->red->ns <= PLAN_MOST_CHAINS;
+  st->chains = own ? t.chains : 1;
 }
 
 /* Is there one operator in f that takes this hole? `looks`: so many nodes are looked at, shared
@@ -254,19 +189,13 @@ static void settle_start(const tarn_plan_nest *N, tarn_plan_stage *st, const tar
   if (plain && shared_by_copies(list, a)) st->start = b->hole - 1u;
 }
 
-static void prepare_levels(tarn_plan_nest *N, uint32_t i, const tarn_stage_sched *ss) {
+static void prepare_levels(tarn_plan_nest *N, uint32_t i, const tarn_schedule *s) {
   tarn_plan_stage *st = &N->stage[i];
-  tarn_plan_list *list = &N->list[1 + i];
-  read_levels(N, list, ss->level, ss->nlevel, st->dim, N->nshared);
-  st->acc = st->red && ss->acc < ss->nlevel ? ss->acc : ss->nlevel;
-  for (uint32_t k = 0; k < list->n; k++) {
-    list->level[k].red = list->level[k].dim >= st->nacc;
-    list->level[k].inside = st->red && k >= st->acc;
-    if (list->level[k].kind == TARN_PARALLEL && (list->level[k].red || list->level[k].inside))
-      list->level[k].kind = TARN_SERIAL;
-  }
-  settle_vector(N, st, list, shared_lanes(N) != NULL);
-  settle_unroll(list);
+  tarn_plan_rules r = {.dim = st->dim, .nacc = st->nacc, .reduces = st->red};
+  r.splits = may_split_reduction(N, st);
+  r.lanes_outside = shared_lanes(N) != NULL;
+  st->acc = tarn_plan_acc(&s->stage[i], st->red);
+  tarn_plan_list_own(N->cx, &r, s, i, &N->list[1 + i]);
 }
 
 /* Of a window's sums: the copies of each tap go along the lanes. Where other copies use what is
@@ -306,7 +235,7 @@ static void check_outer_reduction(const tarn_plan_nest *N, uint32_t stage,
           stage);
 }
 
-static void prepare_stage(tarn_plan_nest *N, uint32_t i, const tarn_stage_sched *ss,
+static void prepare_stage(tarn_plan_nest *N, uint32_t i, const tarn_schedule *s,
                           const tarn_plan_operand *in, const tarn_plan_operand *out,
                           uint32_t *out_no) {
   tarn_plan_stage *st = &N->stage[i];
@@ -316,7 +245,7 @@ static void prepare_stage(tarn_plan_nest *N, uint32_t i, const tarn_stage_sched 
   if (st->f->ntuple) tarn_raise(N->cx, TARN_INTERNAL, "plan: a stage in tuple form");
   st->red = st->f->red == TARN_NONE ? NULL : tarn_reducer_get(N->L, st->f->red);
   stage_dims(N, st);
-  prepare_levels(N, i, ss);
+  prepare_levels(N, i, s);
   index_of_dims(N, st, list);
   st->nread = (uint32_t)st->f->nops + st->f->nepi;
   st->read = TARN_ARRAY(N->cx, tarn_plan_access, st->nread);
@@ -373,15 +302,14 @@ tarn_plan_nest *tarn_plan_make(tarn_lang *L, const tarn_hw *hw, bool contract, c
     tarn_raise(cx, TARN_INTERNAL, "plan: the schedule is of another nest");
   N->list = TARN_ARRAY(cx, tarn_plan_list, 1 + n->nstage);
   N->stage = TARN_ARRAY(cx, tarn_plan_stage, n->nstage);
-  read_levels(N, &N->list[0], s->shared, s->nshared, n->shared, 0);
-  settle_vector(N, NULL, &N->list[0], false);
-  settle_unroll(&N->list[0]);
+  tarn_plan_list_shared(cx, s, n->shared, &N->list[0]);
   uint32_t out_no = 0;
   N->split = s->nshared == 0;
   for (uint32_t i = 0; i < n->nstage; i++)
     N->split = N->split && (n->stage[i].out || n->nstage == 1);
-  for (uint32_t i = 0; i < n->nstage; i++) prepare_stage(N, i, &s->stage[i], in, out, &out_no);
-  for (uint32_t i = 0; i <= n->nstage; i++) settle_parallel(&N->list[i], i == 0 || N->split);
+  for (uint32_t i = 0; i < n->nstage; i++) prepare_stage(N, i, s, in, out, &out_no);
+  for (uint32_t i = 0; i <= n->nstage; i++)
+    tarn_plan_list_parallel(&N->list[i], i == 0 || N->split);
   tarn_plan_prefetch_settle(N, in, out);
   for (uint32_t i = 0; i < n->nstage; i++)
     settle_accesses(N, &N->stage[i], serial_vars(&N->list[0]) | serial_vars(&N->list[1 + i]));

@@ -5,8 +5,9 @@
 #include <math.h>
 #include <string.h>
 
-#define RESULT TARN_MAX_OPERANDS /* its number among operands: accumulators, and what leaves them  \
-                                  */
+#define RESULT                                                                                     \
+  TARN_MAX_OPERANDS /* its number among operands: accumulators, and what leaves them               \
+                     */
 typedef struct operand {
   uint32_t moved; /* bit d: dim d changes what it reads */
   const tarn_reach *reach;

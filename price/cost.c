@@ -6,6 +6,7 @@
  * access is fetched from beyond (cf. Wolf and Lam, PLDI 1991; the working set model of Ansor's
  * features is the same idea). A kernel's inputs are assumed to lie in the smallest level that holds
  * its whole working set. */
+#include "plan/plan.h"
 #include "price/internal.h"
 #include <math.h>
 #include <stdlib.h>
@@ -16,9 +17,8 @@
   1.15 /* accumulators' latency is hidden when there are so many times as many as it asks for */
 #define PORTS                                                                                      \
   0.1 /* share of the lesser of arithmetic and loads that does not overlap the greater */
-#define SPILLED     0.8 /* of the multiply-adds' time, where registers do not do */
-#define MOST_CHAINS 16  /* as lower/ keeps apart */
-#define WAYS        14 /* lines asked of one set of 12 before an access drives out its own for good */
+#define SPILLED 0.8 /* of the multiply-adds' time, where registers do not do */
+#define WAYS    14  /* lines asked of one set of 12 before an access drives out its own for good */
 #define UNFORESEEN                                                                                 \
   2.5 /* cycles that a tile waits for such a row, even if it is near and was asked for */
 #define FOUND_AGAIN 32  /* fewer rows stay near until the next tap */
@@ -306,7 +306,7 @@ static double tile_cycles(const tarn_hw *hw, const stage_model *m, const tile *t
   bool whole = few || steps; /* the reduction is unrolled: tiles overlap */
   for (uint32_t d = m->nacc; d < m->n; d++) whole &= t->size[d] == m->dim[d];
   bool across = t->vdim >= m->nacc && t->vdim < m->n; /* lanes along the reduction */
-  double chains = across && ops <= MOST_CHAINS
+  double chains = across && ops <= PLAN_MOST_CHAINS
                       ? ops
                       : tarn_fmax(accs, 1); /* of additions, each waiting for the one before */
   if (m->reduces && !whole) cycles = tarn_fmax(cycles, CHAIN * latency * ops / chains);

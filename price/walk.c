@@ -1,6 +1,6 @@
 /* How the levels of a schedule walk what a kernel reads and writes, with constants packed
- * (tarn_packing_of), but without making that kernel: for features.c. lower/ says the same of the
- * kernel that it emits. */
+ * (tarn_packing_of), but without making that kernel: for features.c. */
+#include "plan/plan.h"
 #include "price/internal.h"
 #include <stdlib.h>
 #include <string.h>
@@ -49,34 +49,37 @@ static tarn_walk walk_of(const stage_model *m, const tarn_level *const *level, u
   return w;
 }
 
-/* Levels as lower/prepare.c settles them, but for those that one instruction takes as a group
- * (TARN_DOT); false: too many. */
-static bool settle(const tarn_schedule *s, uint32_t stage, const stage_model *m, bool apart,
-                   const tarn_level **level, tarn_stage_walk *w) {
-  const tarn_stage_sched *own = &s->stage[stage];
-  uint32_t acc = m->reduces && own->acc < own->nlevel ? own->acc : own->nlevel;
-  bool leading[2] = {true, apart};
-  int64_t left[TARN_MAX_DIMS];
-  memcpy(left, m->dim, sizeof left);
-  if (s->nshared + own->nlevel > TARN_WALK_LEVELS) return false;
-  w->slots = 1, w->red_lanes = 1, w->reduces = m->reduces;
-  for (uint32_t i = 0; i < s->nshared + own->nlevel; i++) {
-    bool mine = i >= s->nshared;
-    const tarn_level *l = level[i] = mine ? &own->level[i - s->nshared] : &s->shared[i];
-    tarn_walk_level *t = &w->level[w->nlevel++];
-    *t = (tarn_walk_level){.kind = l->kind,
-                           .trips = tarn_ceildiv(left[l->dim], l->step),
-                           .red = mine && l->dim >= m->nacc};
-    t->inside = mine && m->reduces && i - s->nshared >= acc;
-    left[l->dim] = l->step;
-    if (l->kind == TARN_DOT) t->kind = TARN_VECTOR;
-    if (t->kind != TARN_PARALLEL || t->red || t->inside) leading[mine] = false;
-    if (t->kind == TARN_PARALLEL && !leading[mine]) t->kind = TARN_SERIAL;
-    if (t->kind == TARN_VECTOR && t->red) w->red_lanes = (uint32_t)t->trips;
-    if (!t->inside || t->red || t->kind == TARN_VECTOR) continue;
-    w->slots *= t->trips;
-    w->in_memory |= t->kind == TARN_SERIAL && t->trips > 1;
+static void add_levels(const tarn_plan_list *list, const tarn_level *of, const tarn_level **level,
+                       tarn_stage_walk *w) {
+  for (uint32_t i = 0; i < list->n; i++) {
+    const tarn_plan_level *l = &list->level[i];
+    level[w->nlevel] = &of[i];
+    w->level[w->nlevel++] = (tarn_walk_level){l->kind, l->red, l->inside, l->trips};
   }
+}
+/* The levels of a stage with the kinds that plan/ gives them; what one instruction takes as a group
+ * (TARN_DOT) counts as lanes. False: too many. */
+static bool levels_of(tarn_ctx *cx, const tarn_schedule *s, uint32_t stage, const stage_model *m,
+                      bool apart, const tarn_level **level, tarn_stage_walk *w) {
+  const tarn_stage_sched *own = &s->stage[stage];
+  tarn_plan_rules r = {.dim = m->dim, .nacc = m->nacc, .reduces = m->reduces, .splits = true};
+  tarn_plan_list shared;
+  tarn_plan_list mine;
+  if (s->nshared + own->nlevel > TARN_WALK_LEVELS) return false;
+  tarn_plan_list_shared(cx, s, m->dim, &shared);
+  for (uint32_t i = 0; i < shared.n; i++) r.lanes_outside |= shared.level[i].kind == TARN_VECTOR;
+  tarn_plan_list_own(cx, &r, s, stage, &mine);
+  tarn_plan_list_parallel(&shared, true);
+  tarn_plan_list_parallel(&mine, apart);
+  for (uint32_t i = 0; i < mine.n; i++)
+    if (mine.level[i].kind == TARN_DOT) mine.level[i].kind = TARN_VECTOR;
+  tarn_plan_tile t = tarn_plan_tile_of(&mine);
+  w->slots = t.slots;
+  w->red_lanes = t.red_lanes;
+  w->in_memory = t.in_memory;
+  w->reduces = m->reduces;
+  add_levels(&shared, s->shared, level, w);
+  add_levels(&mine, own->level, level, w);
   return true;
 }
 
@@ -93,7 +96,7 @@ tarn_walks *loop_walks(tarn_ctx *cx, const tarn_hw *hw, const kernel_model *km,
     const tarn_level *level[TARN_WALK_LEVELS];
     tarn_stage_walk *st = &w->stage[i];
     tarn_blocks b = {.lane = TARN_NONE};
-    if (!settle(s, i, m, apart, level, st)) return NULL;
+    if (!levels_of(cx, s, i, m, apart, level, st)) return NULL;
     if (tarn_packs(km->nstage, m->nshared, m->n - m->nacc))
       b = tarn_schedule_blocks(&s->stage[i], m->nacc, m->dim);
     st->work = st->body = 1 + m->body_cycles, st->points = 1;
