@@ -1,4 +1,4 @@
-/* Elementwise operators: a table of formulas, and the few that need more than a formula. */
+/* Elementwise operators: those that are a formula in ops.def, and the few that need more. */
 #include "model/import.h"
 #include <math.h>
 #include <string.h>
@@ -7,8 +7,6 @@ im_handler im_do_formula, im_do_bit_shift, im_do_cast, im_do_cast_like, im_do_cl
     im_do_clip, im_do_gelu, im_do_is_inf, im_do_variadic, im_do_mean_of, im_do_mod, im_do_pow,
     im_do_where;
 
-/* Formulas over $0 (and $1); up to three real attributes with their defaults. Source: ONNX's
- * operator pages. Written so that no intermediate overflows where the result does not. */
 static const struct row {
   const char *name, *text;
   struct {
@@ -16,72 +14,18 @@ static const struct row {
     double otherwise;
   } a[3];
 } rows[] = {
-    {"Abs", "(abs $0)", {{0}}},
-    {"Acos", "(acos $0)", {{0}}},
-    {"Acosh", "(acosh $0)", {{0}}},
-    {"Add", "(add $0 $1)", {{0}}},
-    {"And", "(and $0 $1)", {{0}}},
-    {"Asin", "(asin $0)", {{0}}},
-    {"Asinh", "(asinh $0)", {{0}}},
-    {"Atan", "(atan $0)", {{0}}},
-    {"Atanh", "(atanh $0)", {{0}}},
-    {"BitwiseAnd", "(and $0 $1)", {{0}}},
-    {"BitwiseNot", "(not $0)", {{0}}},
-    {"BitwiseOr", "(or $0 $1)", {{0}}},
-    {"BitwiseXor", "(xor $0 $1)", {{0}}},
-    {"Ceil", "(ceil $0)", {{0}}},
-    {"Celu", "(add (max $0 0) (min 0 (mul alpha (sub (exp (div $0 alpha)) 1))))", {{"alpha", 1}}},
-    {"Cos", "(cos $0)", {{0}}},
-    {"Cosh", "(cosh $0)", {{0}}},
-    {"Div", "(div $0 $1)", {{0}}},
-    {"Elu", "(select (lt $0 0) (mul alpha (sub (exp $0) 1)) $0)", {{"alpha", 1}}},
-    {"Equal", "(eq $0 $1)", {{0}}},
-    {"Erf", "(erf $0)", {{0}}},
-    {"Exp", "(exp $0)", {{0}}},
-    {"Floor", "(floor $0)", {{0}}},
-    {"Greater", "(gt $0 $1)", {{0}}},
-    {"GreaterOrEqual", "(ge $0 $1)", {{0}}},
-    {"HardSigmoid", "(max 0 (min 1 (add (mul alpha $0) beta)))", {{"alpha", 0.2f}, {"beta", 0.5}}},
-    {"HardSwish", "(mul $0 (max 0 (min 1 (add (mul sixth $0) 0.5))))", {{"sixth", 1.0f / 6}}},
-    {"IsNaN", "(isnan $0)", {{0}}},
-    {"LeakyRelu", "(select (lt $0 0) (mul alpha $0) $0)", {{"alpha", 0.01f}}},
-    {"Less", "(lt $0 $1)", {{0}}},
-    {"LessOrEqual", "(le $0 $1)", {{0}}},
-    {"Log", "(log $0)", {{0}}},
-    {"Mish", "(mul $0 (tanh (add (max $0 0) (log1p (exp (neg (abs $0)))))))", {{0}}},
-    {"Mul", "(mul $0 $1)", {{0}}},
-    {"Neg", "(neg $0)", {{0}}},
-    {"Not", "(not $0)", {{0}}},
-    {"Or", "(or $0 $1)", {{0}}},
-    {"PRelu", "(select (lt $0 0) (mul $1 $0) $0)", {{0}}},
-    {"Reciprocal", "(div 1 $0)", {{0}}},
-    {"Relu", "(max $0 0)", {{0}}},
-    {"Round", "(round $0)", {{0}}},
-    {"Selu",
-     "(mul gamma (select (lt 0 $0) $0 (sub (mul alpha (exp $0)) alpha)))",
-     {{"alpha", 1.67326319217681884765625}, {"gamma", 1.05070102214813232421875}}},
-    {"Shrink",
-     "(select (lt $0 (neg lambd)) (add $0 bias) (select (lt lambd $0) (sub $0 bias) 0))",
-     {{"bias", 0}, {"lambd", 0.5}}},
-    {"Sigmoid", "(div 1 (add 1 (exp (neg $0))))", {{0}}},
-    {"Sign", "(sign $0)", {{0}}},
-    {"Sin", "(sin $0)", {{0}}},
-    {"Sinh", "(sinh $0)", {{0}}},
-    {"Softplus", "(add (max $0 0) (log1p (exp (neg (abs $0)))))", {{0}}},
-    {"Softsign", "(div $0 (add 1 (abs $0)))", {{0}}},
-    {"Sqrt", "(sqrt $0)", {{0}}},
-    {"Sub", "(sub $0 $1)", {{0}}},
-    {"Swish", "(div $0 (add 1 (exp (neg (mul alpha $0)))))", {{"alpha", 1}}},
-    {"Tan", "(tan $0)", {{0}}},
-    {"Tanh", "(tanh $0)", {{0}}},
-    {"ThresholdedRelu", "(select (lt alpha $0) $0 0)", {{"alpha", 1}}},
-    {"Xor", "(xor $0 $1)", {{0}}},
+#define ONNX(...)
+#define ATTRIBUTES(...)                                                                            \
+  { __VA_ARGS__ }
+#define FORMULA(name, from, to, inputs, floats, text, attributes)                                  \
+  {#name, text, ATTRIBUTES attributes},
+#include "model/ops.def"
+#undef ONNX
 };
 
 void im_do_formula(im_node *n) {
   const struct row *r = rows;
-  while (r < rows + sizeof rows / sizeof *rows && strcmp(r->name, n->op) != 0) r++;
-  if (r == rows + sizeof rows / sizeof *rows) im_bad(n, "no formula");
+  while (strcmp(r->name, n->op) != 0) r++;
   im_param p[3];
   uint32_t np = 0;
   for (; np < 3 && r->a[np].attr; np++) {

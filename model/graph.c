@@ -309,8 +309,8 @@ static void check_outputs(im_node *n) {
 
 /* The inputs of an operator that is not plain, in the type that their 16-bit floats accumulate in.
  */
-static void widen(im_node *n) {
-  bool first = true, plain = im_op_plain(n->op);
+static void widen(im_node *n, bool plain) {
+  bool first = true;
   for (uint32_t i = 0; i < n->nin; i++) {
     if (!n->in[i]) continue;
     tarn_dtype t = n->given[i] = im_type(n, n->in[i]->t), wide = tarn_dtype_accumulator(t);
@@ -340,7 +340,7 @@ static void run_node(tarn_ctx *cx, void *arg) {
     return;
   }
   const im_op *op = operator_of(n);
-  widen(n);
+  widen(n, op->plain);
   op->run(n);
   narrow(n);
   im_attr_finish(n);

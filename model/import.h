@@ -82,13 +82,12 @@ typedef struct im_op {
   int lo, hi;
   im_handler *run;
   int min_in, max_in;
+  bool plain; /* 16-bit floats go through it as they are */
 } im_op;
 /* The row of that name whose range of operator sets holds version; NULL when none. */
 const im_op *im_op_find(const char *name, int64_t version);
 /* The sets that some row of that name holds for, in words; NULL when none has it. */
 const char *im_op_sets(tarn_ctx *cx, const char *name);
-/* Do 16-bit floats go through it as they are? */
-bool im_op_plain(const char *name);
 
 _Noreturn void im_bad(const im_node *n, const char *fmt, ...) TARN_PRINTF(2, 3);
 

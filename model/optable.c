@@ -2,26 +2,18 @@
 #include "model/import.h"
 #include <string.h>
 
-#define ONNX(name, lo, hi, handler, min, max) im_handler im_do_##handler;
+#define ONNX(name, lo, hi, handler, ...) im_handler im_do_##handler;
 #include "model/ops.def"
 #undef ONNX
 
 static const im_op table[] = {
-#define ONNX(name, lo, hi, handler, min, max) {#name, lo, hi, im_do_##handler, min, max},
+#define PLAIN true
+#define WIDE  false
+#define ONNX(name, lo, hi, handler, min, max, floats)                                              \
+  {#name, lo, hi, im_do_##handler, min, max, floats},
 #include "model/ops.def"
 #undef ONNX
 };
-
-bool im_op_plain(const char *name) {
-  static const char *const plain[] = {
-#define PLAIN(name) #name,
-#include "model/ops.def"
-#undef PLAIN
-  };
-  for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
-    if (strcmp(plain[i], name) == 0) return true;
-  return false;
-}
 
 const im_op *im_op_find(const char *name, int64_t version) {
   for (size_t i = 0; i < sizeof table / sizeof *table; i++)

@@ -296,8 +296,8 @@ static const struct {
   const char *name;
   int from, to, inputs;
 } table[] = {
-#define ONNX(name, from, to, handler, min_inputs, max_inputs) {#name, from, to, min_inputs},
-#define ANY                                                   999
+#define ONNX(name, from, to, handler, min_inputs, ...) {#name, from, to, min_inputs},
+#define ANY                                            999
 #include "model/ops.def"
 #undef ONNX
 };
