@@ -143,12 +143,13 @@ static const struct {
   const char *name;
   void (*run)(sel_run *r);
   double seconds;
-} method[TARN_SEL_METHODS] = {[TARN_SEL_TREE] = {"tree", sel_run_tree, INFINITY},
-                              [TARN_SEL_GREEDY] = {"greedy", sel_run_greedy, 1},
-                              [TARN_SEL_EXACT] = {"exact", sel_run_exact, 10},
-                              [TARN_SEL_ILP] = {"ilp", sel_run_ilp, 10},
-                              [TARN_SEL_WORST] = {"worst", sel_run_worst, INFINITY},
-                              [TARN_SEL_RANDOM] = {"random", sel_run_random, INFINITY}};
+} method[] = {[TARN_SEL_TREE] = {"tree", sel_run_tree, INFINITY},
+              [TARN_SEL_GREEDY] = {"greedy", sel_run_greedy, 1},
+              [TARN_SEL_EXACT] = {"exact", sel_run_exact, 10},
+              [TARN_SEL_ILP] = {"ilp", sel_run_ilp, 10},
+              [TARN_SEL_WORST] = {"worst", sel_run_worst, INFINITY},
+              [TARN_SEL_RANDOM] = {"random", sel_run_random, INFINITY}};
+_Static_assert(sizeof method / sizeof *method == TARN_SEL_METHODS, "a row for each method");
 
 const char *tarn_sel_method_name(tarn_sel_method m) {
   return (unsigned)m < TARN_SEL_METHODS ? method[m].name : "?";
