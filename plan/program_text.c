@@ -1,5 +1,6 @@
 /* A program of kernels as text, and back: program.tarn. The values of constants are not in it. */
 #include "plan/plan.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -165,6 +166,8 @@ static void read_buffer(reader *r, const tarn_sx *s, tarn_buffer *b) {
     else if (tarn_sx_is(f, "place")) b->place = read_machine(r, f);
     else tarn_sx_error(r->cx, f, "buffer: unknown form");
   }
+  if ((b->kind == TARN_BUF_INPUT || b->kind == TARN_BUF_OUTPUT) && !b->name)
+    tarn_sx_error(r->cx, s, "an input or output needs its (name …)");
 }
 static uint32_t read_nest(reader *r, const tarn_sx *s) {
   tarn_sx list = *s;
@@ -180,7 +183,7 @@ static const tarn_schedule *read_schedule(const reader *r, const tarn_sx *s, uin
   return out;
 }
 static void read_walked(reader *r, const tarn_sx *s, tarn_layout *l, uint32_t *n, uint32_t most) {
-  if (*n == most) tarn_sx_error(r->cx, s, "more layouts than buffers");
+  if (*n >= most) tarn_sx_error(r->cx, s, "more layouts than buffers");
   for (uint32_t i = 1; i < s->n; i++)
     if (!read_layout(r, s->kid[i], &l[*n])) tarn_sx_error(r->cx, s->kid[i], "no layout");
   ++*n;
@@ -219,8 +222,43 @@ static void read_kernel(reader *r, const tarn_sx *s, tarn_kernel *k) {
                   k->name);
   if (k->kind == TARN_K_NEST && tarn_nest_get(r->L, k->nest)->nchild != k->nin)
     tarn_sx_error(r->cx, s, "kernel %s: %u operands", k->name, k->nin);
+  if (k->nout > TARN_MAX_RESULTS || (k->kind == TARN_K_MOVE && (k->nin != 1 || k->nout != 1)))
+    tarn_sx_error(r->cx, s, "kernel %s: too many buffers", k->name);
   if (k->kind == TARN_K_NEST && !k->sched)
     tarn_sx_error(r->cx, s, "kernel %s: a schedule is needed", k->name);
+}
+/* A text may say what no program has: buffers inside one another, kernels that reach beyond them.
+ */
+static uint32_t home(const reader *r, const tarn_sx *s, uint32_t b) {
+  uint32_t steps = 0;
+  for (; r->p->buf[b].parent != TARN_NONE; b = r->p->buf[b].parent)
+    if (++steps > r->p->nbuf) tarn_sx_error(r->cx, s, "b%u lies in itself", b);
+  return b;
+}
+/* One past the last element. */
+static int64_t end_of(const reader *r, const tarn_sx *s, const tarn_layout *l) {
+  double reach = (double)l->offset + (double)l->block;
+  for (uint32_t d = 0; d < l->n; d++) reach += fabs((double)l->dim[d] * (double)l->stride[d]);
+  if (reach > 0x1p48) tarn_sx_error(r->cx, s, "a layout of too many elements");
+  if (tarn_layout_before(l) > l->offset) tarn_sx_error(r->cx, s, "a layout that begins below 0");
+  return tarn_layout_elems(l) + l->offset;
+}
+static void check_extents(const reader *r, const tarn_sx *s) {
+  const tarn_kprog *p = r->p;
+  int64_t *room = TARN_ARRAY(r->cx, int64_t, p->nbuf + 1);
+  for (uint32_t b = 0; b < p->nbuf; b++) { /* a part may go on behind the whole */
+    uint32_t h = home(r, s, b);
+    room[h] = tarn_max(room[h], end_of(r, s, &p->buf[b].layout));
+  }
+  for (uint32_t i = 0; i < p->nker; i++) {
+    const tarn_kernel *k = &p->ker[i];
+    for (uint32_t j = 0; j < k->nin + k->nout; j++) {
+      uint32_t b = j < k->nin ? k->in[j] : k->out[j - k->nin];
+      const tarn_layout *l = j < k->nin ? &k->in_layout[j] : &k->out_layout[j - k->nin];
+      if (end_of(r, s, l) > room[home(r, s, b)])
+        tarn_sx_error(r->cx, s, "kernel %s goes beyond b%u", k->name, b);
+    }
+  }
 }
 tarn_kprog *tarn_kprog_parse(tarn_lang *L, const tarn_hw *hw, const tarn_sx *s) {
   tarn_ctx *cx = tarn_lang_ctx(L);
@@ -243,6 +281,7 @@ tarn_kprog *tarn_kprog_parse(tarn_lang *L, const tarn_hw *hw, const tarn_sx *s) 
     else if (strcmp(item(&r, f, 1, "a name")->text, hw->name) != 0)
       tarn_sx_error(cx, f, "a program for %s, not for %s", f->kid[1]->text, hw->name);
   }
+  check_extents(&r, s);
   tarn_kprog_check(p);
   return p;
 }

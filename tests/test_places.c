@@ -223,6 +223,59 @@ static void run_wrong(tarn_ctx *cx, void *arg) {
 START_TEST(wrong_programs) { in_context(run_wrong, NULL); }
 END_TEST
 
+/* ---------------------------------------------------------------- program.tarn */
+static const char written[] =
+    "(kernels (hw far) (inputs b0) (outputs b1)\n"
+    " (buffer b0 input f32 (name \"x\") (place x86-64-v3) (dims 4) (strides 1))\n"
+    " (buffer b1 output f32 (name \"y\") (place x86-64-v3) (dims 4) (strides 1))\n"
+    " (buffer b2 temp f32 (place far) (dims 4) (strides 1))\n"
+    " (kernel k0_to_far (on far) (in b0) (out b2) (price 1e-6) (copy) (move)\n"
+    "  (operand (dims 4) (strides 1)) (result (dims 4) (strides 1)))\n"
+    " (kernel k1_to_x86-64-v3 (on far) (in b2) (out b1) (price 1e-6) (copy) (move)\n"
+    "  (operand (dims 4) (strides 1)) (result (dims 4) (strides 1))))\n";
+typedef struct edit {
+  const char *from, *to, *why; /* NULL: as it is written */
+} edit;
+static const edit edits[] = {
+    {NULL, NULL, NULL},
+    {"(hw far)", "(hw near)", "a program for near"},
+    {"(place far)", "(place near)", "no machine of far"},
+    {"(place far)", "(place x86-64-v3)", "no link"},
+    {"(name \"y\") (place x86-64-v3)", "(name \"y\") (place far)", "not in the host's"},
+    {"(name \"x\")", "", "needs its (name"},
+    {"(out b2)", "(out b3)", "b0 to b2"},
+    {"(out b2)", "(out b2 b2)", "buffers and their layouts"},
+    {"(copy) (move)", "(copy)", "what it does"},
+    {"(operand (dims 4)", "(operand (dims 5)", "beyond b0"},
+    {"(operand (dims 4) (strides 1))", "(operand (dims 4) (strides -1))", "below 0"},
+    {"temp f32 (place far)", "temp f32 (in b2) (place far)", "lies in itself"},
+    {"temp f32 (place far)", "temp f32 (in b0) (place far)", "in another place"},
+    {"(dims 4) (strides 1))\n (kernel k0",
+     "(dims 1099511627776 9999999) (strides 9999999 1))\n "
+     "(kernel k0",
+     "too many elements"},
+};
+static void run_edit(tarn_ctx *cx, void *arg) {
+  const edit *e = arg;
+  tarn_buf b = {.cx = cx}, again = {.cx = cx};
+  const char *at = e->from ? strstr(written, e->from) : written;
+  tarn_buf_fmt(&b, "%.*s%s%s", (int)(at - written), written, e->from ? e->to : "",
+               at + (e->from ? strlen(e->from) : 0));
+  tarn_lang *L = tarn_lang_new(cx);
+  const tarn_sx *s = tarn_sx_read(cx, b.p, b.n, "program.tarn");
+  tarn_kprog_print(tarn_kprog_parse(L, tarn_hw_load(L, FAR), s->kid[0]), &again);
+  ck_assert(!e->why && strstr(again.p, "(place far)") && strstr(again.p, "(on far)"));
+}
+START_TEST(read_programs) {
+  tarn_ctx *cx = tarn_ctx_new(NULL);
+  const edit *e = &edits[_i];
+  tarn_status st = tarn_protect(cx, run_edit, (void *)(uintptr_t)e);
+  ck_assert_int_eq(st, e->why ? TARN_BAD_INPUT : TARN_OK);
+  ck_assert_msg(!e->why || strstr(tarn_message(cx), e->why), "%s", tarn_message(cx));
+  tarn_ctx_free(cx);
+}
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("places");
   TCase *t = tcase_create("places");
@@ -233,6 +286,7 @@ int main(void) {
   tcase_add_loop_test(t, any_choice, 0, sizeof small / sizeof *small);
   tcase_add_loop_test(t, refused, 0, sizeof bad / sizeof *bad);
   tcase_add_test(t, wrong_programs);
+  tcase_add_loop_test(t, read_programs, 0, sizeof edits / sizeof *edits);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
   srunner_run_all(r, CK_ENV);
