@@ -13,17 +13,16 @@ typedef struct reader {
 
 typedef struct checking {
   const reader *r;
-  const tarn_nest *n;
+  const tarn_ksig *k;
   const tarn_schedule *s;
 } checking;
 static void check(tarn_ctx *cx, void *arg) {
   (void)cx;
   const checking *c = arg;
-  c->r->target->check(c->r->L, c->n, c->s);
+  c->r->target->check(c->r->L, c->k, c->s);
 }
 static const tarn_schedule *read_schedule(reader *r, const tarn_sx *s, const tarn_ksig *k) {
-  const tarn_nest *n = tarn_nest_get(r->L, k->nest);
-  checking c = {r, n, tarn_schedule_read(r->L, n, s)};
+  checking c = {r, k, tarn_schedule_read(r->L, tarn_nest_get(r->L, k->nest), s)};
   tarn_status st = tarn_protect(r->cx, check, &c);
   if (st == TARN_BAD_INPUT) tarn_sx_error(r->cx, s, "%s", tarn_strdup(r->cx, tarn_message(r->cx)));
   if (st != TARN_OK) tarn_reraise(r->cx, st);

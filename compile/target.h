@@ -27,8 +27,8 @@ typedef struct tarn_target {
   /* The space of schedules: the search for a kernel's best one, and a visit to each of them. */
   tarn_solver *(*solver)(tarn_lang *L, const tarn_hw *hw, uint32_t threads);
   bool (*schedules)(tarn_solver *s, const tarn_ksig *k, tarn_schedule_visit *visit, void *user);
-  /* The check of a schedule against its nest; raises TARN_BAD_INPUT with the reason. */
-  void (*check)(tarn_lang *L, const tarn_nest *n, const tarn_schedule *s);
+  /* The check of a schedule against its kernel; raises TARN_BAD_INPUT with the reason. */
+  void (*check)(tarn_lang *L, const tarn_ksig *k, const tarn_schedule *s);
   /* The analytic price of a kernel with a schedule. */
   void (*price)(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
                 uint32_t threads, tarn_cost *out);

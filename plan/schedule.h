@@ -114,6 +114,8 @@ typedef struct tarn_schedule {
 /* Checks a schedule against a nest: every dim covered once, steps divide … Raises TARN_BAD_INPUT.
  */
 TARN_API void tarn_schedule_check(tarn_lang *L, const tarn_nest *n, const tarn_schedule *s);
+/* And against its kernel: a strict one keeps the order of its sums. */
+TARN_API void tarn_schedule_fits(tarn_lang *L, const tarn_ksig *k, const tarn_schedule *s);
 TARN_API void tarn_schedule_print(const tarn_lang *L, tarn_buf *b, const tarn_nest *n,
                                   const tarn_schedule *s);
 

@@ -106,6 +106,29 @@ void tarn_schedule_check(tarn_lang *L, const tarn_nest *n, const tarn_schedule *
   }
 }
 
+/* The order in which a strict kernel adds floats: as the nest lists its reduce dims, one by one. */
+static void check_order(tarn_ctx *cx, const tarn_nest *n, const tarn_stage_sched *s, uint32_t i) {
+  uint32_t first = (uint32_t)n->depth + n->stage[i].nown;
+  uint32_t last = first;
+  for (uint32_t l = 0; l < s->nlevel; l++) {
+    const tarn_level *x = &s->level[l];
+    if (x->dim < first) continue;
+    if (x->kind == TARN_VECTOR || x->kind == TARN_DOT || x->dim < last || l < s->acc)
+      tarn_raise(cx, TARN_BAD_INPUT,
+                 "schedule: stage %u: level %u changes the order of a strict sum", i, l);
+    last = x->dim;
+  }
+}
+void tarn_schedule_fits(tarn_lang *L, const tarn_ksig *k, const tarn_schedule *s) {
+  const tarn_nest *n = tarn_nest_get(L, k->nest);
+  tarn_schedule_check(L, n, s);
+  for (uint32_t i = 0; i < n->nstage && k->strict; i++) {
+    const tarn_func *f = tarn_fn_get(L, n->stage[i].fn);
+    bool floats = f->red != TARN_NONE && tarn_dtype_is_float(tarn_reducer_get(L, f->red)->dtype);
+    if (floats) check_order(tarn_lang_ctx(L), n, &s->stage[i], i);
+  }
+}
+
 const char *tarn_schedule_text(const tarn_lang *L, tarn_ctx *cx, const tarn_nest *n,
                                const tarn_schedule *s) {
   tarn_buf b = {.cx = cx};

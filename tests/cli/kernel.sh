@@ -44,6 +44,11 @@ bad "do not divide one another" '(schedule (stage (acc 0) (serial 0 4) (serial 0
 bad "walks dim 3" '(schedule (stage (acc 0) (serial 3 1)))'
 bad "acc beyond its levels" '(schedule (stage (acc 9) (serial 0 1) (serial 1 1) (serial 2 1)))'
 bad "no level" '(schedule (stage (acc 0) (warp 0 1)))'
+# A strict sum keeps its order: no lanes along it, no loop over it outside of the accumulators.
+sed -i 's/^(kernel /(strict /' "$work/product"
+bad "order of a strict sum" '(schedule (stage (acc 2) (serial 0 1) (serial 1 1) (serial 2 8) (vector 2 1)))'
+bad "order of a strict sum" '(schedule (stage (acc 3) (serial 0 1) (serial 2 8) (serial 1 1) (serial 2 1)))'
+sed -i 's/^(strict /(kernel /' "$work/product"
 refused 3 kernel -- kernel "(kernel)"
 refused 3 "an accelerator" "a CPU only" -- kernel "$work/product" --hw vta-pynq
 finish
