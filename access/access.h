@@ -288,6 +288,9 @@ typedef struct tarn_nest {
   uint32_t nstage, nchild;
   const tarn_stage *stage;
 } tarn_nest;
+/* Dims of a stage's iteration space, in its order; their number, at most TARN_MAX_DIMS of a nest
+ * that is interned. */
+TARN_API uint32_t tarn_nest_dims(const tarn_nest *n, const tarn_stage *s, int64_t *dim);
 /* What a kernel that is priced and emitted may have: children, and reads in each stage. A larger
  * nest is a nest for rules and the interpreter all the same. */
 #define TARN_MAX_OPERANDS 64

@@ -24,15 +24,18 @@ _Noreturn static void bad(tarn_lang *L, uint32_t stage, const char *what) {
   tarn_raise(L->cx, TARN_BAD_INPUT, "nest: stage %u: %s", stage, what);
 }
 
+uint32_t tarn_nest_dims(const tarn_nest *n, const tarn_stage *s, int64_t *dim) {
+  memcpy(dim, n->shared, n->depth * sizeof *dim);
+  memcpy(dim + n->depth, s->own, s->nown * sizeof *dim);
+  memcpy(dim + n->depth + s->nown, s->red, s->nred * sizeof *dim);
+  return (uint32_t)n->depth + s->nown + s->nred;
+}
+
 /* Are the first n dims of the map the shared dims, then own, then (body) the reduce dims? */
 static bool over_loops(const tarn_nest *n, const tarn_stage *s, bool body, const tarn_imap *m) {
-  uint32_t own = n->depth + s->nown, all = own + (body ? s->nred : 0);
-  if (m->n != all) return false;
-  for (uint32_t i = 0; i < all; i++) {
-    int64_t d = i < n->depth ? n->shared[i] : i < own ? s->own[i - n->depth] : s->red[i - own];
-    if (m->dim[i] != d) return false;
-  }
-  return true;
+  int64_t dim[3 * TARN_MAX_DIMS];
+  uint32_t all = tarn_nest_dims(n, s, dim) - (body ? 0 : s->nred);
+  return m->n == all && !memcmp(m->dim, dim, all * sizeof *dim);
 }
 
 static void check_read(tarn_lang *L, const tarn_nest *n, uint32_t at, uint32_t k) {
@@ -55,11 +58,8 @@ static void check_read(tarn_lang *L, const tarn_nest *n, uint32_t at, uint32_t k
 
 static void check_dims(tarn_lang *L, const tarn_nest *n, const tarn_stage *s, uint32_t at) {
   int64_t all[3 * TARN_MAX_DIMS], count;
-  uint32_t r = 0;
-  if (n->depth + s->nown + s->nred > TARN_MAX_DIMS) bad(L, at, "too many loops");
-  for (uint32_t i = 0; i < n->depth; i++) all[r++] = n->shared[i];
-  for (uint32_t i = 0; i < s->nown; i++) all[r++] = s->own[i];
-  for (uint32_t i = 0; i < s->nred; i++) all[r++] = s->red[i];
+  uint32_t r = tarn_nest_dims(n, s, all);
+  if (r > TARN_MAX_DIMS) bad(L, at, "too many loops");
   for (uint32_t i = 0; i < r; i++)
     if (all[i] < 0) bad(L, at, "a negative extent");
   if (!tarn_count_dims(r, all, &count)) bad(L, at, "the iteration count overflows");
@@ -152,9 +152,8 @@ static bool child_fits(const tarn_imap *m, const tarn_type *t) {
 }
 
 static uint32_t output_type(tarn_lang *L, const tarn_nest *n, const tarn_stage *s, tarn_dtype dt) {
-  int64_t dim[TARN_MAX_DIMS];
-  for (uint32_t i = 0; i < n->depth; i++) dim[i] = n->shared[i];
-  for (uint32_t i = 0; i < s->nown; i++) dim[n->depth + i] = s->own[i];
+  int64_t dim[3 * TARN_MAX_DIMS];
+  tarn_nest_dims(n, s, dim);
   return tarn_type_tensor(L, dt, n->out_ns, n->depth + (uint32_t)s->nown, dim);
 }
 

@@ -3,6 +3,7 @@
  * schedule. */
 #include "extract/kgraph.h"
 #include "kernel/loops.h"
+#include "plan/plan.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -244,12 +245,8 @@ static const float *numbers_of(kgraph *k, tarn_term t, const tarn_layout *l) {
   if (!fresh) return (const float *)(uintptr_t)*at;
   tarn_tensor *v;
   tarn_eval(k->L, &t, 1, NULL, 0, TARN_STRICT, NULL, &v);
-  int64_t idx[TARN_MAX_DIMS] = {0}, n = tarn_tensor_count(v);
   float *out = TARN_ARRAY(k->cx, float, tarn_layout_elems(l));
-  for (int64_t i = 0; i < n; i++) {
-    out[tarn_layout_at(l, idx)] = ((const float *)v->data)[i];
-    for (uint32_t d = l->n; d-- > 0 && ++idx[d] == l->dim[d];) idx[d] = 0;
-  }
+  tarn_plan_const_lay_out(l, v, (char *)out);
   *at = (uint64_t)(uintptr_t)out;
   return out;
 }

@@ -1,5 +1,6 @@
 /* Classes, buffers modulo bijective views, and their storage orders. */
 #include "extract/kgraph.h"
+#include "kernel/maps.h"
 #include <string.h>
 
 uint32_t kg_class(const kgraph *k, uint32_t eclass) {
@@ -195,12 +196,11 @@ uint32_t kg_views(kgraph *k, uint32_t c, kview out[KG_MAX_VIEWS]) {
 /* ---- layouts ---- */
 bool kg_layout_over(kgraph *k, const tarn_layout *l, uint32_t to_rep, tarn_layout *out) {
   const tarn_imap m = *tarn_imap_get(k->L, to_rep);
-  uint32_t at = tarn_ix_const(k->L, 0);
-  if (l->block) return false;
-  for (uint32_t a = 0; a < m.nin; a++)
-    at = tarn_ix_add(k->L, at, tarn_ix_scale(k->L, m.e[a], l->stride[a], m.dim), m.dim);
-  if (!tarn_ix_affine(k->L, at) || m.nguard) return false;
-  *out = (tarn_layout){.n = m.n, .offset = l->offset + tarn_ix_get(k->L, at)->c};
+  if (l->block || m.nguard) return false;
+  uint32_t at = imap_address(k->L, &m, l);
+  if (!tarn_ix_affine(k->L, at)) return false;
+  int64_t first = tarn_ix_get(k->L, at)->c - tarn_layout_before(l);
+  *out = (tarn_layout){.n = m.n, .offset = l->offset + first};
   for (uint32_t d = 0; d < m.n; d++)
     out->dim[d] = m.dim[d], out->stride[d] = tarn_ix_coef(k->L, at, d);
   return true;
@@ -250,9 +250,7 @@ static uint32_t image(kgraph *k, uint32_t map, uint32_t dims) {
   const tarn_imap *m = tarn_imap_get(k->L, map);
   uint32_t out = 0;
   for (uint32_t a = 0; a < m->nin; a++) {
-    uint32_t v = 0;
-    v |= tarn_ix_dims(k->L, m->e[a]);
-    if ((v & dims) && m->in[a] > 1) out |= 1u << a;
+    if ((tarn_ix_dims(k->L, m->e[a]) & dims) && m->in[a] > 1) out |= 1u << a;
   }
   return out;
 }
@@ -289,7 +287,7 @@ static void wish(kgraph *k, uint32_t c, const tarn_eg_node *e, bool seed) {
     const tarn_imap *m = tarn_imap_get(k->L, s->read[i].map);
     memcpy(dim, m->dim, m->n * sizeof *dim);
     if (!s->read[i].stage && k->cls.p[kg_class(k, e->kids[s->read[i].src])].constant && s->nred)
-      for (uint32_t a = 0; a < m->nin; a++) weights |= tarn_ix_dims(k->L, m->e[a]);
+      weights |= imap_dims(k->L, m);
   }
   bool product = s->nred && n->nstage == 1 && tarn_fx_get(k->L, f->body)->op == TARN_FX_MUL;
   uint32_t last_own = 0, sum = 0;

@@ -67,11 +67,10 @@ void knest_close(knest *w, tarn_ksig *k) {
 uint32_t knest_acc(const knest *w, const knest_stage *s) { return (uint32_t)w->depth + s->s.nown; }
 
 uint32_t knest_dims(const knest *w, const knest_stage *s, int64_t *dim) {
-  uint32_t acc = knest_acc(w, s);
   memcpy(dim, w->shared, w->depth * sizeof *dim);
   memcpy(dim + w->depth, s->s.own, s->s.nown * sizeof *dim);
-  memcpy(dim + acc, s->s.red, s->s.nred * sizeof *dim);
-  return acc + s->s.nred;
+  memcpy(dim + knest_acc(w, s), s->s.red, s->s.nred * sizeof *dim);
+  return knest_acc(w, s) + s->s.nred;
 }
 
 knest_list knest_where(const knest *w, const knest_stage *s, uint32_t d) {

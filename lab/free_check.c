@@ -87,8 +87,8 @@ static bool choose(const freecheck *c, uint64_t k, uint64_t *state, mval *out) {
   }
   bool corner = of_corners <= CORNERS && k < of_corners;
   for (uint32_t i = 0; i < c->nfree; i++, k /= base)
-    if (corner || m_draw(state) % 4 == 0)
-      m_corner(c->m, (uint32_t)((corner ? k : m_draw(state)) % corners), &out[i]);
+    if (corner || tarn_random(state) % 4 == 0)
+      m_corner(c->m, (uint32_t)((corner ? k : tarn_random(state)) % corners), &out[i]);
     else out[i] = m_random(c->m, state);
   return true;
 }

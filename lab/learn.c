@@ -114,7 +114,7 @@ static void samples(learn *l) {
     for (uint32_t j = 0; j < l->nvar; j++, k /= values ? values : 1)
       if (all <= L_ALL) s->var[i][j] = (mval){(int64_t)(k % values), 1};
       else if (i < L_CORNERS)
-        m_corner(l->m, (uint32_t)(m_draw(&seed) % (corners < 4 ? corners : 4)), &s->var[i][j]);
+        m_corner(l->m, (uint32_t)(tarn_random(&seed) % (corners < 4 ? corners : 4)), &s->var[i][j]);
       else s->var[i][j] = m_random(l->m, &seed);
   }
 }

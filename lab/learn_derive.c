@@ -28,7 +28,7 @@ static lsamples *samples(deriving *d, bool *keep) {
   if (why) tarn_sx_error(cx, d->r->at, "%s", why);
   for (uint32_t i = 0; i < s->n; i++) {
     for (uint32_t v = 0; v < s->nvar; v++)
-      if (i % 3 || !m_corner(m, (uint32_t)(m_draw(&seed) % 4), &s->var[i][v]))
+      if (i % 3 || !m_corner(m, (uint32_t)(tarn_random(&seed) % 4), &s->var[i][v]))
         s->var[i][v] = m_random(m, &seed);
     keep[i] = true;
     for (uint32_t k = 0; k < d->r->ncond; k++)

@@ -21,7 +21,7 @@ static void read_leaf(lt *l, const tarn_sx *s, uint64_t *seed) {
   const tarn_type *ty = tarn_type_get(l->L, type);
   tarn_tensor *v = tarn_tensor_new(l->cx, dt, ty->n, ty->dim);
   for (int64_t i = 0; i < tarn_tensor_count(v); i++) {
-    int64_t x = (int64_t)(m_draw(seed) % 401) - 200;
+    int64_t x = (int64_t)(tarn_random(seed) % 401) - 200;
     tarn_tensor_set(v, i,
                     tarn_dtype_is_float(dt) ? (tarn_value){.d = (double)x} : (tarn_value){.i = x});
   }

@@ -73,7 +73,6 @@ bool m_equal(const meaning *m, mval a, mval b);
 /* Values from the simplest on: 0, 1, … false when there are no more. */
 bool m_corner(const meaning *m, uint32_t i, mval *out);
 mval m_random(const meaning *m, uint64_t *state);
-uint64_t m_draw(uint64_t *state);
 /* The i-th value simpler than v; false: no more. */
 bool m_simpler(const meaning *m, mval v, uint32_t i, mval *out);
 /* How many values the domain has; 0: too many to try. */

@@ -250,13 +250,6 @@ bool m_equal(const meaning *m, mval a, mval b) {
 
 /* ---------------------------------------------------------------- choosing values */
 
-uint64_t m_draw(uint64_t *s) {
-  *s += UINT64_C(0x9E3779B97F4A7C15);
-  uint64_t z = (*s ^ (*s >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-  z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
-  return z ^ (z >> 31);
-}
-
 /* Numerator and denominator of the simplest rationals. */
 static const int8_t small[][2] = {{0, 1}, {1, 1},  {-1, 1}, {2, 1}, {-2, 1}, {3, 1},
                                   {1, 2}, {-1, 2}, {-3, 1}, {1, 3}, {5, 2}};
@@ -283,7 +276,7 @@ bool m_corner(const meaning *m, uint32_t i, mval *out) {
   return true;
 }
 mval m_random(const meaning *m, uint64_t *s) {
-  uint64_t r = m_draw(s);
+  uint64_t r = tarn_random(s);
   if (m->prime) return mod_p(r);
   if (m->domain <= M_BITS) return bits(m, r);
   int64_t n = (int64_t)(r % 61) - 30, d = (int64_t)((r >> 16) % 11) + 1;

@@ -195,10 +195,8 @@ void tarn_reach_tiles(tarn_ctx *cx, const tarn_reach *r, const int64_t *dim, con
 tarn_stage_dims tarn_stage_dims_of(const tarn_nest *n, uint32_t stage) {
   const tarn_stage *s = &n->stage[stage];
   tarn_stage_dims d = {.stage = s};
-  for (uint32_t i = 0; i < n->depth; i++) d.dim[d.n++] = n->shared[i];
-  for (uint32_t i = 0; i < s->nown; i++) d.dim[d.n++] = s->own[i];
-  d.nacc = d.n;
-  for (uint32_t i = 0; i < s->nred; i++) d.dim[d.n++] = s->red[i];
+  d.n = tarn_nest_dims(n, s, d.dim);
+  d.nacc = d.n - s->nred;
   return d;
 }
 /* What one trip of level `at` leaves of each dim. */

@@ -16,7 +16,7 @@
  *   walk.c      the loop program (code.h)       peel.c       borders of padding
  *   check.c     what a loop program computes    interpret.c  and in the interpreter
  *   print.c     a plan as text                  text.c       schedules as text, and their check
- *   block.c     packed constants                eval.c       programs in the interpreter
+ *   pack.c      packed constants                eval.c       programs in the interpreter
  *   hold.c      what lies in managed memories   tiles.c      the search for least traffic
  *
  * Level lists: list 0 holds the shared levels, list 1+i those of stage i. Variables

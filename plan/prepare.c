@@ -21,10 +21,8 @@ static uint64_t serial_vars(const tarn_plan_list *list) {
 
 /* ---------------------------------------------------------------- stages */
 static void stage_dims(tarn_plan_nest *N, tarn_plan_stage *st) {
-  for (uint32_t i = 0; i < N->n->depth; i++) st->dim[st->n++] = N->n->shared[i];
-  for (uint32_t i = 0; i < st->s->nown; i++) st->dim[st->n++] = st->s->own[i];
-  st->nacc = st->n;
-  for (uint32_t i = 0; i < st->s->nred; i++) st->dim[st->n++] = st->s->red[i];
+  st->n = tarn_nest_dims(N->n, st->s, st->dim);
+  st->nacc = st->n - st->s->nred;
 }
 
 static void index_of_dims(tarn_plan_nest *N, tarn_plan_stage *st, const tarn_plan_list *own) {

@@ -1,44 +1,42 @@
 /* From a canonical kernel to the numbers that pricing and scheduling work on. */
+#include "kernel/maps.h"
 #include "price/internal.h"
 #include <stdlib.h>
 #include <string.h>
 
-static void note_ix(tarn_lang *L, uint32_t e, uint32_t *dims, bool *irregular) {
-  const tarn_ix *x = tarn_ix_get(L, e);
-  for (uint32_t i = 0; i < x->n; i++)
-    if (x->t[i].kind == TARN_IX_VAR) {
-      *dims |= 1u << x->t[i].arg;
-    } else {
-      *irregular = true;
-      note_ix(L, x->t[i].arg, dims, irregular);
-    }
-}
-
+/* A local buffer lies in row-major order over the stage's own dims. */
 static acc_model read_model(tarn_lang *L, const tarn_ksig *k, const tarn_nest *nest,
                             const tarn_read *r, bool epi) {
-  acc_model a = {.epi = epi, .local = r->stage};
+  acc_model a = {.epi = epi, .local = r->stage, .bytes = 4};
   const tarn_imap *m = tarn_imap_get(L, r->map);
-  bool ignore = false;
-  for (uint32_t g = 0; g < m->nguard; g++) note_ix(L, m->guard[g].e, &a.guarded, &ignore);
-  for (uint32_t i = 0; i < m->nin; i++) note_ix(L, m->e[i], &a.touched, &a.irregular);
-  if (!r->stage) {
-    a.bytes = (double)tarn_dtype_size(k->in_type[r->src]);
-    a.src = r->src, a.elems = tarn_layout_elems(&k->in[r->src]);
-    a.constant = k->in_const[r->src];
-    a.few = a.constant && !m->nguard && k->in_type[r->src] == TARN_F32 &&
-            tarn_layout_elems(&k->in[r->src]) <= LOOP_FEW;
-    for (uint32_t d = 0; d < m->n; d++) a.coef[d] = tarn_ix_coef(L, m->e[0], d);
-    a.start = tarn_ix_get(L, m->e[0])->c;
+  a.guarded = imap_guarded(L, m), a.touched = imap_dims(L, m);
+  for (uint32_t i = 0; i < m->nin; i++) a.irregular |= !tarn_ix_affine(L, m->e[i]);
+  if (r->stage) {
+    tarn_layout row = tarn_layout_row_major(nest->stage[r->src].nown, nest->stage[r->src].own);
+    imap_steps(L, m, &row, a.coef);
     return a;
   }
-  const tarn_stage *src = &nest->stage[r->src];
-  a.bytes = 4;
-  for (uint32_t d = 0; d < m->n; d++) {
-    int64_t stride = 1;
-    for (uint32_t i = src->nown; i-- > 0; stride *= src->own[i])
-      a.coef[d] += stride * tarn_ix_coef(L, m->e[i], d);
-  }
+  const tarn_layout *l = &k->in[r->src];
+  imap_steps(L, m, l, a.coef);
+  a.src = r->src, a.elems = tarn_layout_elems(l), a.start = tarn_ix_get(L, m->e[0])->c;
+  a.bytes = (double)tarn_dtype_size(k->in_type[r->src]);
+  a.constant = k->in_const[r->src];
+  a.few = a.constant && !m->nguard && k->in_type[r->src] == TARN_F32 && a.elems <= LOOP_FEW;
   return a;
+}
+static void result_model(const tarn_ksig *k, const tarn_stage *s, uint32_t out, stage_model *m) {
+  acc_model *a = &m->result;
+  const tarn_layout row = tarn_layout_row_major(s->nown, s->own), *l = s->out ? &k->out[out] : &row;
+  uint32_t first = s->out ? 0 : m->nshared;
+  *a = (acc_model){.bytes = 4, .local = !s->out, .epi = true};
+  for (uint32_t d = first; d < m->nacc; d++) {
+    bool blocked = l->block && l->baxis == d - first;
+    a->coef[d] = blocked ? 1 : l->stride[d - first];
+    if (a->coef[d]) a->touched |= 1u << d;
+  }
+  if (!s->out) return;
+  a->elems = tarn_layout_elems(l), a->start = l->offset;
+  a->bytes = (double)tarn_dtype_size(k->out_type[out]);
 }
 
 static bool is_product(tarn_lang *L, uint32_t body) {
@@ -175,9 +173,7 @@ static void pads_model(tarn_lang *L, const tarn_stage *s, stage_model *m) {
     const tarn_imap *map = tarn_imap_get(L, s->read[r].map);
     if (!map->nguard || map->fill != tarn_reducer_get(L, f->red)->init[0]) continue;
     for (uint32_t g = 0; g < map->nguard && m->npad < LOOP_PADS; g++) {
-      pad_model pad = {.inside = inside(L, &map->guard[g], m)};
-      bool ignore;
-      note_ix(L, map->guard[g].e, &pad.dims, &ignore);
+      pad_model pad = {tarn_ix_dims(L, map->guard[g].e), inside(L, &map->guard[g], m)};
       if (pad.inside < 1) m->pad[m->npad++] = pad;
     }
   }
@@ -226,45 +222,33 @@ static void note_again(kernel_model *km, double line) {
       }
     }
 }
+static void stage_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_nest *nest,
+                     const tarn_stage *s, uint32_t out, stage_model *m) {
+  const tarn_func *f = tarn_fn_get(L, s->fn);
+  m->n = tarn_nest_dims(nest, s, m->dim);
+  m->nshared = nest->depth, m->nacc = m->n - s->nred;
+  for (uint32_t d = 0; d < m->n; d++)
+    if (m->dim[d] == 0) m->dim[d] = 1; /* a loop without trips is priced as one with one */
+  m->nread = (uint32_t)f->nops + f->nepi;
+  m->read = TARN_ARRAY(tarn_lang_ctx(L), acc_model, m->nread);
+  for (uint32_t r = 0; r < m->nread; r++)
+    m->read[r] = read_model(L, k, nest, &s->read[r], r >= f->nops);
+  stage_functions(L, hw, s, m);
+  if (!k->strict) weigh_model(m, tarn_hw_fx_cycles(hw, TARN_FX_MUL));
+  if (!k->strict) pads_model(L, s, m);
+  dot_model(L, hw, k, s, m);
+  if (m->dot.k) m->flops_each = 2; /* widening is part of it */
+  m->resumes = tarn_stage_resumes(L, k, s, out);
+  result_model(k, s, out, m);
+}
 kernel_model *loop_model(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k) {
   tarn_ctx *cx = tarn_lang_ctx(L);
   const tarn_nest *nest = tarn_nest_get(L, k->nest);
   kernel_model *km = TARN_NEW(cx, kernel_model);
   km->nstage = nest->nstage, km->stage = TARN_ARRAY(cx, stage_model, nest->nstage);
-  uint32_t out = 0;
-  for (uint32_t i = 0; i < nest->nstage; i++) {
-    const tarn_stage *s = &nest->stage[i];
-    const tarn_func *f = tarn_fn_get(L, s->fn);
-    stage_model *m = &km->stage[i];
-    m->nshared = nest->depth, m->nacc = (uint32_t)(nest->depth + s->nown), m->n = m->nacc + s->nred;
-    for (uint32_t d = 0; d < nest->depth; d++) m->dim[d] = nest->shared[d];
-    for (uint32_t d = 0; d < s->nown; d++) m->dim[m->nshared + d] = s->own[d];
-    for (uint32_t d = 0; d < s->nred; d++) m->dim[m->nacc + d] = s->red[d];
-    for (uint32_t d = 0; d < m->n; d++)
-      if (m->dim[d] == 0) m->dim[d] = 1; /* a loop without trips is priced as one with one */
-    m->nread = (uint32_t)(f->nops + f->nepi), m->read = TARN_ARRAY(cx, acc_model, m->nread);
-    for (uint32_t r = 0; r < m->nread; r++)
-      m->read[r] = read_model(L, k, nest, &s->read[r], r >= f->nops);
-    stage_functions(L, hw, s, m);
-    if (!k->strict) weigh_model(m, tarn_hw_fx_cycles(hw, TARN_FX_MUL));
-    if (!k->strict) pads_model(L, s, m);
-    dot_model(L, hw, k, s, m);
-    if (m->dot.k) m->flops_each = 2; /* widening is part of it */
-    m->resumes = tarn_stage_resumes(L, k, s, out);
-    m->result = (acc_model){.bytes = 4, .local = !s->out, .epi = true};
-    int64_t stride = 1;
-    for (uint32_t d = m->nacc; d-- > 0;) {
-      bool own = d >= m->nshared;
-      m->result.coef[d] = s->out ? k->out[out].stride[d] : own ? stride : 0;
-      if (s->out && k->out[out].block && k->out[out].baxis == d) m->result.coef[d] = 1;
-      if (m->result.coef[d]) m->result.touched |= 1u << d;
-      if (own) stride *= m->dim[d];
-    }
-    if (s->out) m->result.elems = tarn_layout_elems(&k->out[out]);
-    if (s->out)
-      m->result.start = k->out[out].offset,
-      m->result.bytes = (double)tarn_dtype_size(k->out_type[out++]);
-    km->blocks |= nest->nstage > 1 && reuses(m);
+  for (uint32_t i = 0, out = 0; i < nest->nstage; out += nest->stage[i++].out) {
+    stage_of(L, hw, k, nest, &nest->stage[i], out, &km->stage[i]);
+    km->blocks |= nest->nstage > 1 && reuses(&km->stage[i]);
   }
   double line = hw->nmem ? tarn_hw_mem(hw, TARN_HW_L1)->line : 1;
   note_again(km, line);

@@ -4,14 +4,8 @@
 
 #define MOST_COPIES 512 /* of a body in unrolled code */
 
-uint64_t evolve_random(uint64_t *s) {
-  uint64_t z = (*s += 0x9E3779B97F4A7C15u);
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return z ^ (z >> 31);
-}
 uint32_t evolve_below(uint64_t *s, uint32_t n) {
-  return n < 2 ? 0 : (uint32_t)(evolve_random(s) % n);
+  return n < 2 ? 0 : (uint32_t)(tarn_random(s) % n);
 }
 
 /* ---- the space ---- */
@@ -30,10 +24,8 @@ evolve_space *evolve_space_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *
     const tarn_stage *s = &n->stage[i];
     evolve_stage *t = &e->stage[i];
     uint32_t red = tarn_fn_get(L, s->fn)->red;
-    t->nshared = n->depth, t->nacc = (uint32_t)n->depth + s->nown, t->n = t->nacc + s->nred;
-    for (uint32_t d = 0; d < n->depth; d++) t->dim[d] = n->shared[d];
-    for (uint32_t d = 0; d < s->nown; d++) t->dim[n->depth + d] = s->own[d];
-    for (uint32_t d = 0; d < s->nred; d++) t->dim[t->nacc + d] = s->red[d];
+    t->n = tarn_nest_dims(n, s, t->dim);
+    t->nshared = n->depth, t->nacc = t->n - s->nred;
     t->reduces = red != TARN_NONE;
     t->free = t->reduces && !k->strict && tarn_reducer_get(L, red)->kind != TARN_RED_CUSTOM;
     t->resumes = tarn_stage_resumes(L, k, s, out);

@@ -24,7 +24,6 @@ typedef struct evolve_space {
 evolve_space *evolve_space_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
                               uint32_t threads);
 
-uint64_t evolve_random(uint64_t *state);            /* splitmix64 (Steele, Lea and Flood 2014) */
 uint32_t evolve_below(uint64_t *state, uint32_t n); /* 0 for n < 2 */
 
 /* One random move; false, and the schedule as it was, when the one drawn is not possible. */

@@ -39,7 +39,7 @@ static void visit(void *user, const tarn_schedule *s, double seconds) {
   }
   if (d->nany < d->want) d->any[d->nany++] = x;
   else {
-    uint64_t r = evolve_random(&d->random) % d->count;
+    uint64_t r = tarn_random(&d->random) % d->count;
     if (r < d->want) d->any[r] = x;
   }
 }

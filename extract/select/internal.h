@@ -135,13 +135,6 @@ void sel_run_worst(sel_run *r);
 void sel_run_random(sel_run *r);
 void sel_run_custom(sel_run *r, tarn_sel_result *out); /* pareto.c: combined costs */
 
-/* splitmix64: the one source of chance. */
-static inline uint64_t sel_random(uint64_t *s) {
-  uint64_t z = (*s += 0x9E3779B97F4A7C15u);
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return z ^ (z >> 31);
-}
-static inline double sel_unit(uint64_t *s) { return (double)(sel_random(s) >> 11) * 0x1p-53; }
+static inline double sel_unit(uint64_t *s) { return (double)(tarn_random(s) >> 11) * 0x1p-53; }
 
 #endif

@@ -360,14 +360,14 @@ static bool push_in(search *s, uint32_t c, uint32_t v, uint64_t limit) {
 static uint32_t near(const search *s, uint32_t c, uint64_t *seed) {
   uint32_t v = s->choice[c], n = v == NONE ? 0 : s->g->kid_first[v + 1] - s->g->kid_first[v];
   if (!n) return c;
-  uint32_t k = s->g->kid[s->g->kid_first[v] + sel_random(seed) % n],
+  uint32_t k = s->g->kid[s->g->kid_first[v] + tarn_random(seed) % n],
            m = s->pfirst[k + 1] - s->pfirst[k];
-  return m ? s->g->node_class[s->pnode[s->pfirst[k] + sel_random(seed) % m]] : c;
+  return m ? s->g->node_class[s->pnode[s->pfirst[k] + tarn_random(seed) % m]] : c;
 }
 
 static uint32_t some_node(const search *s, uint32_t c, uint64_t *seed) {
   uint32_t n = s->g->class_first[c + 1] - s->g->class_first[c];
-  return s->g->class_node[s->g->class_first[c] + sel_random(seed) % n];
+  return s->g->class_node[s->g->class_first[c] + tarn_random(seed) % n];
 }
 
 /* An exchange that need not pay, with descent around it, and up to `more` near by as long as all
@@ -421,7 +421,7 @@ static bool kick_all(search *s, uint64_t limit, uint32_t *at, uint64_t *tried) {
 static bool kick_some(search *s, uint64_t *seed, uint64_t limit, uint64_t tries) {
   bool better = false;
   for (uint64_t i = 0; i < tries && s->active.n && !better && !out_of_steps(s, limit); i++) {
-    uint32_t c = s->active.p[sel_random(seed) % s->active.n];
+    uint32_t c = s->active.p[tarn_random(seed) % s->active.n];
     if (s->g->class_first[c + 1] - s->g->class_first[c] > 1)
       better = kick(s, c, some_node(s, c, seed), limit, 1 + (uint32_t)(i % 6), seed);
     if (better) s->better = s->spent + s->steps;

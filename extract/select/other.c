@@ -67,7 +67,7 @@ void sel_run_random(sel_run *r) {
   for (uint32_t i = 0; i < n; i++) {
     uint32_t c = order[i], seen = 0;
     for (uint32_t j = r->g.class_first[c]; j < r->g.class_first[c + 1]; j++)
-      if (allowed(r, place, r->g.class_node[j]) && sel_random(&s) % ++seen == 0)
+      if (allowed(r, place, r->g.class_node[j]) && tarn_random(&s) % ++seen == 0)
         choice[c] = r->g.class_node[j];
   }
   offer(r, choice);

@@ -169,16 +169,10 @@ static void everywhere(replaying *r) {
 
 /* ---------------------------------------------------------------- at some points */
 
-static uint64_t next(uint64_t *s) {
-  *s += 0x9E3779B97F4A7C15u;
-  uint64_t z = (*s ^ (*s >> 30)) * 0xBF58476D1CE4E5B9u;
-  return z ^ (z >> 31);
-}
-
 /* The first, the last, those with one dim at an end, others anywhere. */
 static void point(const tarn_type *t, int which, uint64_t *s, int64_t *index) {
   for (uint32_t d = 0; d < t->n; d++) {
-    uint64_t z = next(s);
+    uint64_t z = tarn_random(s);
     bool end = which > 1 && which < 8 && z % 3 == 0;
     index[d] = which == 0 ? 0 : which == 1 ? t->dim[d] - 1 : (int64_t)(z / 8 % (uint64_t)t->dim[d]);
     if (end) index[d] = z & 4 ? 0 : t->dim[d] - 1;
