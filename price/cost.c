@@ -467,12 +467,8 @@ static uint64_t dense_reads(const stage_model *m, const tarn_stage_sched *s) {
   uint64_t dense = 0;
   if (m->nshared && !m->block) return 0;
   tarn_blocks b = tarn_schedule_blocks(s, m->nacc, m->dim);
-  for (uint32_t r = 0; r < m->nread; r++) {
-    const acc_model *a = &m->read[r];
-    if (!a->constant || a->irregular || b.lane == TARN_NONE) continue;
-    bool lane = a->touched >> b.lane & 1;
-    if (lane ? b.lane_tile : b.row_tile && (a->touched >> b.row & 1)) dense |= 1ull << r;
-  }
+  for (uint32_t r = 0; r < m->nread; r++)
+    if (loop_packing(m, &m->read[r], &b, s).dim != TARN_NONE) dense |= 1ull << r;
   return dense;
 }
 

@@ -9,8 +9,8 @@
 typedef struct steps {
   int64_t coef[TARN_MAX_DIMS], tiles;
 } steps;
-static tarn_packing packing_of(const stage_model *m, const acc_model *a, const tarn_blocks *b,
-                               const tarn_stage_sched *s) {
+tarn_packing loop_packing(const stage_model *m, const acc_model *a, const tarn_blocks *b,
+                          const tarn_stage_sched *s) {
   tarn_address at = {m->n, m->dim, a->coef, a->start, a->elems};
   if (!a->constant || a->irregular) return (tarn_packing){.dim = TARN_NONE};
   return tarn_packing_of(&at, b, s);
@@ -29,7 +29,7 @@ static steps steps_of(const stage_model *m, const acc_model *a, const tarn_packi
 
 static tarn_walk walk_of(const stage_model *m, const tarn_level *const *level, uint32_t n,
                          const acc_model *a, const tarn_blocks *b, const tarn_stage_sched *s) {
-  tarn_packing p = packing_of(m, a, b, s);
+  tarn_packing p = loop_packing(m, a, b, s);
   steps t = steps_of(m, a, &p);
   tarn_walk w = {.linear = !a->irregular,
                  .local = a->local,
