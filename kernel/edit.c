@@ -323,31 +323,33 @@ uint32_t kern_free_loops(const kern *k) {
   return k->nstage == 1 ? k->depth + k->stage[0].nown : k->depth;
 }
 
-/* From the loops as they will be to the loops as they are; the loops beyond the free ones stay. */
-static uint32_t permuted(tarn_lang *L, const int64_t *dim, uint32_t n, const uint32_t *to,
-                         uint32_t nfree) {
+/* From the loops as they will be to the loops as they are. */
+static tarn_imap permutation(tarn_lang *L, const int64_t *dim, const uint32_t *to, uint32_t n) {
   tarn_imap m = {.ns = (uint8_t)n, .n = (uint8_t)n, .nin = (uint8_t)n, .fill = TARN_NONE};
-  for (uint32_t i = 0; i < n; i++) m.in[i] = dim[i];
-  for (uint32_t i = 0; i < n; i++) m.dim[i] = dim[i < nfree ? to[i] : i];
-  for (uint32_t i = 0; i < n; i++) m.e[i < nfree ? to[i] : i] = tarn_ix_var(L, i, m.dim);
-  return tarn_map_intern(L, &m);
+  for (uint32_t i = 0; i < n; i++) m.in[i] = dim[i], m.dim[i] = dim[to[i]];
+  for (uint32_t i = 0; i < n; i++) m.e[to[i]] = tarn_ix_var(L, i, m.dim);
+  return m;
 }
 
-/* A read of a stage whose buffer has got the loops d … nfree-1 in front. */
-static uint32_t deeper(tarn_lang *L, uint32_t map, uint32_t d, uint32_t nfree) {
-  tarn_imap m = *tarn_imap_get(L, map);
-  return imap_deepen(L, &m, d, nfree - d) ? tarn_map_intern(L, &m) : TARN_NONE;
-}
-
-static bool reorder_stage(kern *k, kstage *s, const uint32_t *to, uint32_t nfree, uint32_t d) {
-  int64_t dim[3 * TARN_MAX_DIMS];
+/* The first loops become what `to` says of them; buffers of stages have got its loops from d on in
+ * front. */
+static bool lead_reads(kern *k, kstage *s, const tarn_imap *to, uint32_t d) {
   for (uint32_t r = 0; r < s->nb + s->ne; r++) {
-    uint32_t n = kern_dims(k, s, r < s->nb, dim);
-    uint32_t m = tarn_map_compose(k->L, permuted(k->L, dim, n, to, nfree), s->read[r].map);
-    if (m != TARN_NONE && s->read[r].stage) m = deeper(k->L, m, d, nfree);
-    if (m == TARN_NONE) return false;
-    s->read[r].map = m;
+    tarn_imap m = *tarn_imap_get(k->L, s->read[r].map);
+    if (!imap_lead(k->L, &m, to)) return false;
+    if (s->read[r].stage && !imap_deepen(k->L, &m, d, to->n - d)) return false;
+    s->read[r].map = tarn_map_intern_derived(k->L, &m);
+    if (s->read[r].map == TARN_NONE) return false;
   }
+  return true;
+}
+
+bool kern_own_as(kern *k, uint32_t map) {
+  tarn_imap to = *tarn_imap_get(k->L, map);
+  kstage *s = &k->stage[0];
+  if (!kern_single(k) || k->depth || !lead_reads(k, s, &to, to.n)) return false;
+  s->nown = to.n;
+  memcpy(s->own, to.dim, to.n * sizeof *s->own);
   return true;
 }
 
@@ -357,8 +359,9 @@ bool kern_reorder(kern *k, const uint32_t *to, uint32_t d) {
   int64_t was[TARN_MAX_DIMS];
   bool one = k->nstage == 1;
   memcpy(was, one ? k->stage[0].own : k->shared, nfree * sizeof *was);
+  tarn_imap order = permutation(k->L, was, to, nfree);
   for (uint32_t i = 0; i < k->nstage; i++)
-    if (!reorder_stage(k, &k->stage[i], to, nfree, d)) return false;
+    if (!lead_reads(k, &k->stage[i], &order, d)) return false;
   for (uint32_t i = 0; i < k->nstage; i++) {
     kstage *s = &k->stage[i];
     uint32_t keep = one ? 0 : s->nown;

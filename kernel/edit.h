@@ -91,6 +91,9 @@ uint32_t kern_add_read(kstage *s, bool body, tarn_read r);
  * single stage's own (and shared), else the shared. */
 bool kern_reorder(kern *k, const uint32_t *to, uint32_t d);
 uint32_t kern_free_loops(const kern *k);
+/* The own loops of a single stage become what `map` says of them, over its dims; it has no guards.
+ * False: more stages, shared loops, or too many. */
+bool kern_own_as(kern *k, uint32_t map);
 
 /* Expressions: the distinct nodes in the order in which a walk from the left first leaves them;
  * false: more than K_FX. */

@@ -244,15 +244,9 @@ void knest_share(knest *w, uint32_t n) {
 
 bool knest_own_as(knest *w, const tarn_imap *inv) {
   knest_stage *s = w->stage;
-  int64_t dim[TARN_MAX_DIMS * 2] = {0};
-  uint32_t sub[TARN_MAX_DIMS * 2], n = inv->n, all = n + s->s.nred;
-  if (all > TARN_MAX_DIMS) return false;
-  memcpy(dim, inv->dim, n * sizeof *dim);
-  memcpy(dim + n, s->s.red, s->s.nred * sizeof *dim);
-  for (uint32_t i = 0; i < s->s.nown; i++) sub[i] = inv->e[i];
-  for (uint32_t i = n; i < all; i++) sub[s->s.nown + i - n] = tarn_ix_var(w->L, i, dim);
-  subst(w, s, sub, n, all, dim);
-  list_replace(s->s.own, &s->s.nown, 0, s->s.nown, n, inv->dim);
+  for (uint32_t r = 0; r < s->nread; r++)
+    if (!imap_lead(w->L, &s->read[r].m, inv)) return false;
+  list_replace(s->s.own, &s->s.nown, 0, s->s.nown, inv->n, inv->dim);
   return true;
 }
 

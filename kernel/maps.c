@@ -65,6 +65,18 @@ bool imap_deepen(tarn_lang *L, tarn_imap *m, uint32_t d, uint32_t n) {
   return true;
 }
 
+bool imap_lead(tarn_lang *L, tarn_imap *m, const tarn_imap *to) {
+  int64_t dim[2 * TARN_MAX_DIMS] = {0};
+  uint32_t sub[2 * TARN_MAX_DIMS], n = to->n, rest = m->n - to->nin;
+  if (n + rest > TARN_MAX_DIMS) return false;
+  memcpy(dim, to->dim, n * sizeof *dim);
+  memcpy(dim + n, m->dim + to->nin, rest * sizeof *dim);
+  memcpy(sub, to->e, to->nin * sizeof *sub);
+  for (uint32_t i = 0; i < rest; i++) sub[to->nin + i] = tarn_ix_var(L, n + i, dim);
+  imap_subst(L, m, sub, n + rest, dim);
+  return true;
+}
+
 uint32_t map_with_fill(tarn_lang *L, uint32_t map, uint32_t fill) {
   tarn_imap m = *tarn_imap_get(L, map);
   if (m.nguard == 0 || m.fill == fill) return map;

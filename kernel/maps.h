@@ -11,6 +11,9 @@ uint32_t imap_guarded(const tarn_lang *L, const tarn_imap *m);
 uint32_t map_uses(const tarn_lang *L, uint32_t map); /* both */
 /* Old dim i becomes sub[i], over n new dims. */
 void imap_subst(tarn_lang *L, tarn_imap *m, const uint32_t *sub, uint32_t n, const int64_t *dim);
+/* The first dims of a map become what `to`, which has no guards, says of them, over its dims; the
+ * others follow as they are. False: too many. */
+bool imap_lead(tarn_lang *L, tarn_imap *m, const tarn_imap *to);
 /* How far the element moves per step of each dim of the map; blocks are not looked at. */
 void imap_steps(const tarn_lang *L, const tarn_imap *m, const tarn_layout *l, int64_t *step);
 /* Where the element lies, from the first one on, over the map's dims. */

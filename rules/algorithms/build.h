@@ -18,7 +18,6 @@ bool site_inlinable(const rsite *s, uint32_t id);
 uint32_t
 kern_only_map(const kern *k,
               uint32_t slot); /* the one map through which all reads of slot go, or TARN_NONE */
-bool kern_align(kern *k, uint32_t slot, uint32_t map);
 uint32_t seen_through(rsite *s, uint32_t id, uint32_t map, uint32_t ns);
 
 /* inline.c */

@@ -91,23 +91,6 @@ static bool reads_slot(uint32_t slot, const tarn_read *r) { return !r->stage && 
 
 /* ---------------------------------------------------------------- epilogue */
 
-/* A map kernel k that reads slot through the bijection `map`, with its loops replaced by the dims
- * of slot. */
-bool kern_align(kern *k, uint32_t slot, uint32_t map) {
-  kstage *s = &k->stage[0];
-  uint32_t inv = tarn_map_invert(k->L, map, tarn_imap_get(k->L, map)->nin);
-  if (inv == TARN_NONE) return false;
-  const tarn_imap *v = tarn_imap_get(k->L, inv);
-  for (uint32_t r = 0; r < s->nb; r++) {
-    tarn_read *x = &s->read[r];
-    (void)slot;
-    if ((x->map = tarn_map_compose(k->L, inv, x->map)) == TARN_NONE) return false;
-  }
-  s->nown = v->n;
-  memcpy(s->own, v->dim, v->n * sizeof *v->dim);
-  return true;
-}
-
 /* The result as the consumer has it: through map, split at ns. */
 uint32_t seen_through(rsite *s, uint32_t id, uint32_t map, uint32_t ns) {
   const rhost *h = s->e->host;
@@ -185,30 +168,14 @@ bool when_epilogue(rsite *s) {
  */
 static bool kern_reloop(kern *p, uint32_t map) {
   const tarn_imap *m = tarn_imap_get(p->L, map);
-  kstage *st = &p->stage[0];
-  if (!kern_single(p) || m->n + st->nred > TARN_MAX_DIMS || p->depth) return false;
-  if (tarn_map_is_identity(p->L, map) && m->n == st->nown) return true;
-  if (tarn_map_invert(p->L, map, 0) == TARN_NONE) return false;
-  for (uint32_t r = 0; r < st->nb + st->ne; r++) {
-    uint32_t red = r < st->nb ? st->nred : 0;
-    tarn_imap o = *m;
-    for (uint32_t i = 0; i < red; i++) {
-      o.dim[m->n + i] = o.in[m->nin + i] = st->red[i];
-      o.n++, o.nin++;
-    }
-    for (uint32_t i = 0; i < red; i++) o.e[m->nin + i] = tarn_ix_var(p->L, m->n + i, o.dim);
-    uint32_t c = tarn_map_compose(p->L, tarn_map_intern(p->L, &o), st->read[r].map);
-    if (c == TARN_NONE) return false;
-    st->read[r].map = c;
-  }
-  st->nown = m->n;
-  memcpy(st->own, m->dim, m->n * sizeof *m->dim);
-  return true;
+  if (kern_single(p) && !p->depth && tarn_map_is_identity(p->L, map) && m->n == p->stage[0].nown)
+    return true;
+  return tarn_map_invert(p->L, map, 0) != TARN_NONE && kern_own_as(p, map);
 }
 
 /* p in the loops of k, where it is read through map; or k in the loops of p. *seen: the map through
  * which k's result is then seen, TARN_NONE for directly. */
-static bool same_loops(kern *k, kern *p, uint32_t slot, uint32_t map, uint32_t *seen) {
+static bool same_loops(kern *k, kern *p, uint32_t map, uint32_t *seen) {
   *seen = TARN_NONE;
   if (kern_reloop(p, map)) {
     p->out_ns = k->out_ns;
@@ -216,7 +183,8 @@ static bool same_loops(kern *k, kern *p, uint32_t slot, uint32_t map, uint32_t *
   }
   if (tarn_map_is_identity(k->L, map)) return p->out_ns = k->out_ns, true;
   *seen = map;
-  return kern_align(k, slot, map);
+  uint32_t inv = tarn_map_invert(k->L, map, tarn_imap_get(k->L, map)->nin);
+  return inv != TARN_NONE && kern_own_as(k, inv);
 }
 
 uint32_t build_epilogue(rsite *s) {
@@ -225,7 +193,7 @@ uint32_t build_epilogue(rsite *s) {
       kern_outputs(&p) != 1)
     return TARN_NONE;
   uint32_t slot = slot_leaf(&k, s), map = kern_only_map(&k, slot), ns = k.out_ns, seen;
-  if (map == TARN_NONE || !same_loops(&k, &p, slot, map, &seen) || !append_epilogue(&p, &k, slot))
+  if (map == TARN_NONE || !same_loops(&k, &p, map, &seen) || !append_epilogue(&p, &k, slot))
     return TARN_NONE;
   uint32_t id = kern_store(&p);
   s->worse =
@@ -528,7 +496,7 @@ static uint32_t both_outputs(rsite *s, uint32_t *map, uint32_t *ns) {
   uint32_t slot = slot_leaf(&k, s);
   *ns = p.out_ns;
   *map = kern_only_map(&k, slot);
-  if (*map == TARN_NONE || !same_loops(&k, &p, slot, *map, &seen) || seen != TARN_NONE)
+  if (*map == TARN_NONE || !same_loops(&k, &p, *map, &seen) || seen != TARN_NONE)
     return TARN_NONE;
   if (!tarn_map_is_identity(k.L, *map)) kern_identity_read(&k, slot);
   return join(s, &p, &k, slot, true, order) ? kern_store(&p) : TARN_NONE;
