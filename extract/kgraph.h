@@ -147,6 +147,13 @@ uint32_t kg_cuts(kgraph *k, uint32_t nest, kcut out[KG_MAX_CUTS]);
 /* Blocks of an operand that is no constant, to be copied together before all rows of a product go
  * over them. Loops that all operands walk as one are merged (tarn_ksig_merge). */
 uint32_t kg_packs(kgraph *k, const tarn_ksig *sig, kcut out[KG_MAX_CUTS]);
+struct knest;
+/* Constants that a candidate reads, its nest opened, put into the order in which the loops walk
+ * them: one dim for each loop. across: along a dim of their own where the result does not go along
+ * any of theirs; false: there is none. (kconst.c) */
+bool kg_pack_constants(kgraph *k, struct knest *w, kcand *c, bool across);
+/* What lies there of a small constant, from offset 0 on. */
+const float *kg_numbers(kgraph *k, tarn_term t, const tarn_layout *l);
 /* As text, with what was chosen for each AND/OR class (kprint.c). */
 void kg_print(const kgraph *k, const uint32_t *choice, tarn_buf *b);
 /* k->label: what the chosen kernels compute, in the words of the model (knames.c). */
