@@ -260,41 +260,48 @@ static bool read_constant(kgraph *k, operand *op) {
     op->v[0].map = m, op->term = n.kid[0];
   }
 }
+/* False: a constant without a term. */
+static bool read_operand(kgraph *k, uint32_t kcls, operand *op) {
+  *op = (operand){.kcls = kcls, .constant = k->cls.p[kcls].constant};
+  if (op->constant) return read_constant(k, op);
+  uint32_t n = kg_views(k, kcls, op->v);
+  for (uint32_t i = 0; i < n; i++) /* only buffers that have a storage order */
+    if (k->group.p[op->v[i].group].nlayout) op->v[op->nv++] = op->v[i];
+  return true;
+}
 static bool read_operands(kgraph *k, const tarn_eg_node *e, operand *op) {
-  for (uint32_t j = 0; j < e->n; j++) {
-    op[j] = (operand){.kcls = kg_class(k, e->kids[j])};
-    op[j].constant = k->cls.p[op[j].kcls].constant;
-    if (op[j].constant && !read_constant(k, &op[j])) return false;
-    if (op[j].constant) continue;
-    uint32_t n = kg_views(k, op[j].kcls, op[j].v);
-    for (uint32_t i = 0; i < n; i++) /* only buffers that have a storage order */
-      if (k->group.p[op[j].v[i].group].nlayout) op[j].v[op[j].nv++] = op[j].v[i];
-    if (!op[j].nv) return false;
-  }
+  for (uint32_t j = 0; j < e->n; j++)
+    if (!read_operand(k, kg_class(k, e->kids[j]), &op[j]) || !op[j].nv) return false;
   return true;
 }
 static uint32_t identity_nest(kgraph *k, uint32_t type) {
   uint32_t fn = tarn_fn_map(k->L, tarn_fx_hole(k->L, 0), 1);
   return tarn_nest_of(k->L, TARN_OP_COMPUTE, tarn_payload_of(k->L, TARN_P_FN, fn), &type, 1);
 }
+static tarn_layout row_major(kgraph *k, uint32_t kcls) {
+  const tarn_type *t = tarn_type_get(k->L, k->cls.p[kcls].type);
+  return tarn_layout_row_major(t->n, t->dim);
+}
+/* Is storage order l of the group, seen through map, this layout? */
+static bool lies_so(kgraph *k, const kgroup *g, uint32_t l, uint32_t map, const tarn_layout *want) {
+  tarn_layout over;
+  return kg_layout_over(k, &g->layout[l], map, &over) && tarn_layout_equal(&over, want);
+}
 /* A buffer that holds the operand as a plain row-major tensor, or a constant; false when there is
  * none. */
 static bool plain_operand(kgraph *k, const operand *op, kcand *c, uint32_t j) {
-  const tarn_type *t = tarn_type_get(k->L, k->cls.p[op->kcls].type);
-  tarn_layout row = tarn_layout_row_major(t->n, t->dim), over;
-  c->child[j] = c->cterm[j] = TARN_NONE, c->in[j] = row;
+  c->in[j] = row_major(k, op->kcls);
   if (op->constant) {
     c->cterm[j] = kg_constant(k, op->kcls);
     return true;
   }
   for (uint32_t i = 0; i < op->nv; i++) {
     kgroup *from = &k->group.p[op->v[i].group];
-    for (uint32_t l = 0; l < plain_layouts(from); l++)
-      if (kg_layout_over(k, &from->layout[l], op->v[i].map, &over) &&
-          tarn_layout_equal(&over, &row)) {
-        c->child[j] = kg_ag(k, from, l);
-        return true;
-      }
+    for (uint32_t l = 0; l < plain_layouts(from); l++) {
+      if (!lies_so(k, from, l, op->v[i].map, &c->in[j])) continue;
+      c->child[j] = kg_ag(k, from, l);
+      return true;
+    }
   }
   return false;
 }
@@ -319,14 +326,11 @@ static void other_cand(kgraph *k, const target *to, uint32_t node, const tarn_eg
 static void other_node(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_node *e,
                        const operand *op) {
   kgroup *g = &k->group.p[k->cls.p[kc].group];
-  const tarn_type *t = tarn_type_get(k->L, k->cls.p[kc].type);
-  tarn_layout row = tarn_layout_row_major(t->n, t->dim), over;
-  for (uint32_t l = 0; l < g->nlayout; l++)
-    if (kg_layout_over(k, &g->layout[l], k->cls.p[kc].to_rep, &over) &&
-        tarn_layout_equal(&over, &row)) {
-      target to = {.ag = kg_ag(k, g, l), .kcls = kc, .nout = 1, .out = {over}};
-      other_cand(k, &to, node, e, op);
-    }
+  tarn_layout row = row_major(k, kc);
+  for (uint32_t l = 0; l < g->nlayout; l++) {
+    target to = {.ag = kg_ag(k, g, l), .kcls = kc, .nout = 1, .out = {row}};
+    if (lies_so(k, g, l, k->cls.p[kc].to_rep, &row)) other_cand(k, &to, node, e, op);
+  }
 }
 
 /* ---- concatenations, copies, roots ---- */
@@ -370,12 +374,29 @@ static void within_larger(kgraph *k, uint32_t ag, const operand *op, const tarn_
     }
   }
 }
+/* The AND/OR class of a part that lies so within a whole. */
+static uint32_t concat_part(kgraph *k, const operand *op, const tarn_layout *part,
+                            uint32_t part_of) {
+  const kclass *kid = &k->cls.p[op->kcls];
+  const kgroup *in = &k->group.p[kid->group];
+  uint32_t back = tarn_map_invert(k->L, kid->to_rep, tarn_type_get(k->L, kid->type)->ns),
+           at = TARN_NONE;
+  tarn_layout over;
+  if (back != TARN_NONE && !kid->constant && kg_layout_over(k, part, back, &over))
+    for (uint32_t l = 0; l < in->nlayout; l++)
+      if (in->part_of[l] == part_of && tarn_layout_equal(&over, &in->layout[l]))
+        at = kg_ag(k, in, l);
+  if (at == TARN_NONE) return copied(k, op, part);
+  copy_into(k, at, op, part, kid->group); /* a part that is a view of something larger */
+  return at;
+}
 static void concat_cand(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_node *e,
                         const operand *op) {
   kgroup *g = &k->group.p[k->cls.p[kc].group];
-  uint32_t gi = k->cls.p[kc].group, axis = (uint32_t)tarn_payload_get(k->L, e->payload)->ints[0];
+  uint32_t axis = (uint32_t)tarn_payload_get(k->L, e->payload)->ints[0];
   for (uint32_t lo = 0; lo < g->nlayout; lo++) {
     tarn_layout whole;
+    uint32_t part_of = k->cls.p[kc].group * KG_MAX_LAYOUTS + lo;
     if (g->part_of[lo] != TARN_NONE ||
         !kg_layout_over(k, &g->layout[lo], k->cls.p[kc].to_rep, &whole))
       continue;
@@ -383,21 +404,10 @@ static void concat_cand(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_nod
     c.out[0] = whole;
     int64_t at = 0;
     for (uint32_t j = 0; j < e->n; j++) {
-      const kclass *kid = &k->cls.p[op[j].kcls];
-      const tarn_type *t = tarn_type_get(k->L, kid->type);
+      const tarn_type *t = tarn_type_get(k->L, k->cls.p[op[j].kcls].type);
       c.in[j] = kg_part(&whole, t, axis, at);
-      const kgroup *in = &k->group.p[kid->group];
-      uint32_t back = tarn_map_invert(k->L, kid->to_rep, t->ns);
-      tarn_layout over;
-      for (uint32_t l = 0; l < in->nlayout && back != TARN_NONE && !kid->constant; l++)
-        if (in->part_of[l] == gi * KG_MAX_LAYOUTS + lo &&
-            kg_layout_over(k, &c.in[j], back, &over) && tarn_layout_equal(&over, &in->layout[l]))
-          c.child[j] = kg_ag(k, in, l);
-      if (c.child[j] == TARN_NONE) c.child[j] = copied(k, &op[j], &c.in[j]);
-      else
-        copy_into(k, c.child[j], &op[j], &c.in[j],
-                  kid->group); /* a part that is a view of something larger */
-      within_larger(k, c.child[j], &op[j], &whole, gi * KG_MAX_LAYOUTS + lo, axis, at, &c.in[j]);
+      c.child[j] = concat_part(k, &op[j], &c.in[j], part_of);
+      within_larger(k, c.child[j], &op[j], &whole, part_of, axis, at, &c.in[j]);
       at += t->dim[axis];
     }
     add_cand(k, kg_ag(k, g, lo), c);
@@ -419,43 +429,26 @@ static void copies(kgraph *k) {
       }
   }
 }
-static void roots(kgraph *k) {
-  k->root_class = TARN_ARRAY(k->cx, uint32_t, k->in->nroot);
-  tarn_map *taken = tarn_map_new(k->cx);
-  for (uint32_t i = 0; i < k->in->nroot; i++) {
-    uint32_t kc = kg_class(k, k->in->root[i]);
-    const tarn_type *t = tarn_type_get(k->L, k->cls.p[kc].type);
-    kgroup *g = &k->group.p[k->cls.p[kc].group];
-    tarn_layout row = tarn_layout_row_major(t->n, t->dim), over;
-    operand op = {.kcls = kc, .constant = k->cls.p[kc].constant};
-    if (op.constant) {
-      if (!read_constant(k, &op))
-        tarn_raise(k->cx, TARN_INTERNAL, "output %u: a constant without a term", i);
-    } else {
-      kview all[KG_MAX_VIEWS];
-      uint32_t n = kg_views(k, kc, all);
-      for (uint32_t j = 0; j < n; j++)
-        if (k->group.p[all[j].group].nlayout) op.v[op.nv++] = all[j];
-    }
-    uint32_t ag = copied(k, &op, &row);
-    k->root_class[i] = ag;
-    bool fresh;
-    tarn_map_at(taken, k->cls.p[kc].group, &fresh);
-    for (uint32_t l = 0; l < g->nlayout && fresh && !g->input && !op.constant; l++) {
-      if (g->part_of[l] != TARN_NONE ||
-          !kg_layout_over(k, &g->layout[l], k->cls.p[kc].to_rep, &over) ||
-          !tarn_layout_equal(&over, &row))
-        continue;
+/* Root i: a copy in row-major order, or the buffer itself where it lies so and is no other root. */
+static uint32_t root(kgraph *k, uint32_t i, tarn_map *taken) {
+  uint32_t kc = kg_class(k, k->in->root[i]);
+  kgroup *g = &k->group.p[k->cls.p[kc].group];
+  tarn_layout row = row_major(k, kc);
+  operand op;
+  bool fresh;
+  if (!read_operand(k, kc, &op))
+    tarn_raise(k->cx, TARN_INTERNAL, "output %u: a constant without a term", i);
+  uint32_t ag = copied(k, &op, &row);
+  tarn_map_at(taken, k->cls.p[kc].group, &fresh);
+  for (uint32_t l = 0; l < g->nlayout && fresh && !g->input && !op.constant; l++)
+    if (g->part_of[l] == TARN_NONE && lies_so(k, g, l, k->cls.p[kc].to_rep, &row))
       add_alias(k, ag, kc, kg_ag(k, g, l), &row);
-    }
-  }
+  return ag;
 }
-
-/* The nest that a compute or a nest of at most KG_MAX_KIDS children is. */
-static uint32_t nest_of(kgraph *k, const tarn_eg_node *e) {
-  uint32_t type[KG_MAX_KIDS];
-  for (uint32_t j = 0; j < e->n; j++) type[j] = k->cls.p[kg_class(k, e->kids[j])].type;
-  return tarn_nest_of(k->L, e->op, e->payload, type, e->n);
+static void roots(kgraph *k) {
+  tarn_map *taken = tarn_map_new(k->cx);
+  k->root_class = TARN_ARRAY(k->cx, uint32_t, k->in->nroot);
+  for (uint32_t i = 0; i < k->in->nroot; i++) k->root_class[i] = root(k, i, taken);
 }
 
 /* ---- kernels with several results ---- */
@@ -487,42 +480,51 @@ static bool result_layout(kgraph *k, uint32_t cls, uint32_t type, uint32_t li, b
   return kg_layout_over(k, &g->layout[li], k->cls.p[cls].to_rep, out) &&
          (!row_major || tarn_layout_equal(&row, out));
 }
-/* Each choice of a storage order per result is an AND/OR class of its own, from which the results
- * are taken for nothing. */
+/* A tuple class's results: the classes that take them, their e-nodes, a storage order of each. */
+typedef struct results {
+  uint32_t n, cls[KG_MAX_OUT], nth[KG_MAX_OUT], li[KG_MAX_OUT];
+} results;
+/* The next choice of storage orders; false: there is none. */
+static bool next_orders(const kgraph *k, results *r) {
+  for (uint32_t i = 0; i < r->n; r->li[i++] = 0)
+    if (++r->li[i] < result_orders(k, r->cls[i])) return true;
+  return false;
+}
+/* The results are taken for nothing from the AND/OR class that computes them all. */
+static void take_results(kgraph *k, const results *r, const target *from) {
+  for (uint32_t i = 0; i < r->n; i++) {
+    if (r->cls[i] == TARN_NONE) continue;
+    kcand n = new_cand(k, KC_NTH, r->nth[i], r->cls[i], 1);
+    n.nth = i, n.child[0] = from->ag, n.in[0] = n.out[0] = from->out[i];
+    add_cand(k, kg_ag(k, &k->group.p[k->cls.p[r->cls[i]].group], r->li[i]), n);
+  }
+}
+/* Each choice of a storage order per result is an AND/OR class of its own. */
 static void tuple_node(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_node *e,
                        const operand *op) {
   const tarn_type *t = tarn_type_get(k->L, k->cls.p[kc].type);
-  uint32_t cls[KG_MAX_OUT], nth[KG_MAX_OUT], li[KG_MAX_OUT] = {0};
+  results r = {.n = t->nelem};
+  bool more = true;
   if (t->nelem > KG_MAX_OUT) return;
-  for (uint32_t i = 0; i < t->nelem; i++)
-    if (!result_orders(k, cls[i] = nth_class(k, kc, i, &nth[i]))) return;
-  uint32_t nest = e->op == TARN_OP_NEST ? nest_of(k, e) : TARN_NONE;
-  for (uint32_t tries = 0, i = 0; tries < 8 && i < t->nelem; tries++) {
-    target to = {.ag = k->nag, .kcls = kc, .nout = t->nelem};
+  for (uint32_t i = 0; i < r.n; i++)
+    if (!result_orders(k, r.cls[i] = nth_class(k, kc, i, &r.nth[i]))) return;
+  uint32_t nest = e->op == TARN_OP_NEST ? kg_nest_of(k, e) : TARN_NONE;
+  for (uint32_t tries = 0; tries < 8 && more; tries++, more = next_orders(k, &r)) {
+    target to = {.ag = k->nag, .kcls = kc, .nout = r.n};
     bool ok = true;
-    for (i = 0; i < t->nelem && ok; i++)
-      ok = result_layout(k, cls[i], t->elem[i], li[i], nest == TARN_NONE, &to.out[i]);
-    if (ok) {
-      k->nag++;
-      if (nest != TARN_NONE) combos(k, &to, node, nest, e->n, op, NULL, false);
-      else other_cand(k, &to, node, e, op);
-      for (i = 0; i < t->nelem; i++) {
-        if (cls[i] == TARN_NONE) continue;
-        kcand n = new_cand(k, KC_NTH, nth[i], cls[i], 1);
-        n.nth = i, n.child[0] = to.ag, n.in[0] = n.out[0] = to.out[i];
-        add_cand(k, kg_ag(k, &k->group.p[k->cls.p[cls[i]].group], li[i]), n);
-      }
-    }
-    for (i = 0; i < t->nelem; i++) {
-      if (++li[i] < result_orders(k, cls[i])) break;
-      li[i] = 0;
-    }
+    for (uint32_t i = 0; i < r.n && ok; i++)
+      ok = result_layout(k, r.cls[i], t->elem[i], r.li[i], nest == TARN_NONE, &to.out[i]);
+    if (!ok) continue;
+    k->nag++;
+    if (nest != TARN_NONE) combos(k, &to, node, nest, e->n, op, NULL, false);
+    else other_cand(k, &to, node, e, op);
+    take_results(k, &r, &to);
   }
 }
 
 /* A nest, or a compute, with as many operands as a kernel may have. */
 static bool emittable(kgraph *k, const tarn_eg_node *e) {
-  return e->n <= KG_MAX_KIDS && tarn_nest_emittable(k->L, nest_of(k, e));
+  return e->n <= KG_MAX_KIDS && tarn_nest_emittable(k->L, kg_nest_of(k, e));
 }
 
 static void of_node(kgraph *k, uint32_t kc, uint32_t node) {
@@ -547,7 +549,7 @@ static void of_node(kgraph *k, uint32_t kc, uint32_t node) {
   } else if (other) {
     other_node(k, kc, node, &e, op);
   } else if (nest) {
-    all_orders(k, kc, node, nest_of(k, &e), e.n, op, false);
+    all_orders(k, kc, node, kg_nest_of(k, &e), e.n, op, false);
   } else if (e.op == TARN_OP_MATERIALISE) {
     all_orders(k, kc, node, identity_nest(k, k->cls.p[op[0].kcls].type), 1, op, true);
   }

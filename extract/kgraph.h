@@ -110,6 +110,8 @@ uint32_t kg_next_node(const kgraph *k, uint32_t eclass,
                       uint32_t node);                /* those left out are passed over */
 uint32_t kg_class(const kgraph *k, uint32_t eclass); /* kclass number of an e-class */
 bool kg_produces(uint32_t op);
+/* The nest that a compute or a nest of at most KG_MAX_KIDS children is. */
+uint32_t kg_nest_of(kgraph *k, const tarn_eg_node *e);
 void kg_groups(kgraph *k);  /* classes, groups, maps to representatives */
 void kg_layouts(kgraph *k); /* storage orders */
 /* Where operand class c (kclass number) can be read from. */

@@ -273,11 +273,14 @@ static uint32_t largest(uint32_t mask, const int64_t *dim) {
     if ((mask >> d & 1) && dim[d] > 1 && (best == TARN_NONE || dim[d] >= dim[best])) best = d;
   return best == TARN_NONE ? 0 : 1u << best;
 }
+uint32_t kg_nest_of(kgraph *k, const tarn_eg_node *e) {
+  uint32_t type[KG_MAX_KIDS];
+  for (uint32_t j = 0; j < e->n; j++) type[j] = k->cls.p[kg_class(k, e->kids[j])].type;
+  return tarn_nest_of(k->L, e->op, e->payload, type, e->n);
+}
 static void wish(kgraph *k, uint32_t c, const tarn_eg_node *e, bool seed) {
-  uint32_t kid_type[KG_MAX_KIDS];
   if (e->n > KG_MAX_KIDS) return; /* none that is emitted */
-  for (uint32_t i = 0; i < e->n; i++) kid_type[i] = k->cls.p[kg_class(k, e->kids[i])].type;
-  const tarn_nest *n = tarn_nest_get(k->L, tarn_nest_of(k->L, e->op, e->payload, kid_type, e->n));
+  const tarn_nest *n = tarn_nest_get(k->L, kg_nest_of(k, e));
   const tarn_stage *s = &n->stage[n->nstage - 1];
   const tarn_func *f = tarn_fn_get(k->L, s->fn);
   uint32_t nacc = (uint32_t)n->depth + s->nown, own = nacc < 32 ? (1u << nacc) - 1 : UINT32_MAX;
