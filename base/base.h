@@ -270,6 +270,10 @@ TARN_API bool tarn_sx_atom_is(const tarn_sx *s, const char *atom);
 /* Raises TARN_BAD_INPUT "FILE:LINE:COL: …". */
 TARN_NORETURN TARN_API void tarn_sx_error(tarn_ctx *cx, const tarn_sx *at, const char *fmt, ...)
     TARN_PRINTF(3, 4);
+/* Kid i of a list, of that kind; a whole number from lo to hi. Both raise: what is expected. */
+TARN_API const tarn_sx *tarn_sx_kid(tarn_ctx *cx, const tarn_sx *s, uint32_t i, tarn_sx_kind kind,
+                                    const char *what);
+TARN_API int64_t tarn_sx_whole(tarn_ctx *cx, const tarn_sx *s, uint32_t i, int64_t lo, int64_t hi);
 /* "…"; and an atom where that reads back as the same text (a number counts as one), else a string.
  */
 TARN_API void tarn_sx_string(tarn_buf *b, const char *s, size_t n);

@@ -244,3 +244,16 @@ _Noreturn void tarn_sx_error(tarn_ctx *cx, const tarn_sx *at, const char *fmt, .
   const char *file = at->file ? at->file : "?";
   tarn_raise(cx, TARN_BAD_INPUT, "%s:%u:%u: %s", file, at->line, at->col, what);
 }
+
+const tarn_sx *tarn_sx_kid(tarn_ctx *cx, const tarn_sx *s, uint32_t i, tarn_sx_kind kind,
+                           const char *what) {
+  if (i >= s->n || s->kid[i]->kind != kind)
+    tarn_sx_error(cx, i < s->n ? s->kid[i] : s, "%s is expected", what);
+  return s->kid[i];
+}
+
+int64_t tarn_sx_whole(tarn_ctx *cx, const tarn_sx *s, uint32_t i, int64_t lo, int64_t hi) {
+  int64_t v = tarn_sx_kid(cx, s, i, TARN_SX_INT, "a number")->i;
+  if (v < lo || v > hi) tarn_sx_error(cx, s->kid[i], "%lld is out of range", (long long)v);
+  return v;
+}

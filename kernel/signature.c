@@ -38,20 +38,9 @@ typedef struct reader {
   tarn_ctx *cx;
 } reader;
 
-static const tarn_sx *kid(reader *r, const tarn_sx *s, uint32_t i, tarn_sx_kind kind,
-                          const char *what) {
-  if (i >= s->n || s->kid[i]->kind != kind)
-    tarn_sx_error(r->cx, i < s->n ? s->kid[i] : s, "%s is expected", what);
-  return s->kid[i];
-}
-static int64_t whole(reader *r, const tarn_sx *s, uint32_t i, int64_t lo, int64_t hi) {
-  int64_t v = kid(r, s, i, TARN_SX_INT, "a number")->i;
-  if (v < lo || v > hi) tarn_sx_error(r->cx, s->kid[i], "%lld is out of range", (long long)v);
-  return v;
-}
 static uint32_t get_ints(reader *r, const tarn_sx *s, int64_t *v, int64_t lo) {
   if (s->n > TARN_MAX_DIMS) tarn_sx_error(r->cx, s, "too many dims");
-  for (uint32_t i = 0; i < s->n; i++) v[i] = whole(r, s, i, lo, INT64_C(1) << 40);
+  for (uint32_t i = 0; i < s->n; i++) v[i] = tarn_sx_whole(r->cx, s, i, lo, INT64_C(1) << 40);
   return s->n;
 }
 static const float *get_numbers(reader *r, const tarn_sx *s, int64_t n) {
@@ -68,16 +57,17 @@ static const float *get_numbers(reader *r, const tarn_sx *s, int64_t n) {
 }
 static const float *get_operand(reader *r, const tarn_sx *s, tarn_dtype *t, tarn_layout *l) {
   *l = (tarn_layout){0};
-  if (!tarn_dtype_parse(kid(r, s, 1, TARN_SX_ATOM, "a type")->text, t))
+  if (!tarn_dtype_parse(tarn_sx_kid(r->cx, s, 1, TARN_SX_ATOM, "a type")->text, t))
     tarn_sx_error(r->cx, s->kid[1], "no type");
-  l->n = (uint8_t)get_ints(r, kid(r, s, 2, TARN_SX_LIST, "the dims"), l->dim, 0);
-  if (get_ints(r, kid(r, s, 3, TARN_SX_LIST, "the strides"), l->stride, -(INT64_C(1) << 40)) !=
-      l->n)
+  l->n = (uint8_t)get_ints(r, tarn_sx_kid(r->cx, s, 2, TARN_SX_LIST, "the dims"), l->dim, 0);
+  if (get_ints(r, tarn_sx_kid(r->cx, s, 3, TARN_SX_LIST, "the strides"), l->stride,
+               -(INT64_C(1) << 40)) != l->n)
     tarn_sx_error(r->cx, s, "dims and strides differ in number");
   bool numbers = s->n > 4 && tarn_sx_is(s->kid[s->n - 1], "numbers");
   if (s->n > 4u + numbers) {
     if (!l->n) tarn_sx_error(r->cx, s, "nothing to block");
-    l->baxis = (uint8_t)whole(r, s, 4, 0, l->n - 1), l->block = whole(r, s, 5, 1, INT64_C(1) << 30);
+    l->baxis = (uint8_t)tarn_sx_whole(r->cx, s, 4, 0, l->n - 1),
+    l->block = tarn_sx_whole(r->cx, s, 5, 1, INT64_C(1) << 30);
   }
   l->offset = tarn_layout_before(l);
   return numbers ? get_numbers(r, s->kid[s->n - 1], tarn_layout_elems(l)) : NULL;
@@ -85,12 +75,12 @@ static const float *get_operand(reader *r, const tarn_sx *s, tarn_dtype *t, tarn
 static void get_kernel(reader *r, const tarn_sx *s, tarn_ksig *k) {
   *k = (tarn_ksig){.strict = tarn_sx_is(s, "strict")};
   if (!k->strict && !tarn_sx_is(s, "kernel")) tarn_sx_error(r->cx, s, "no kernel");
-  const tarn_sx *n = kid(r, s, 1, TARN_SX_LIST, "a nest");
+  const tarn_sx *n = tarn_sx_kid(r->cx, s, 1, TARN_SX_LIST, "a nest");
   uint32_t used;
   k->nest = tarn_payload_get(r->L, tarn_payload_parse(r->L, TARN_OP_NEST, n, &used))->id;
   const tarn_nest *nest = tarn_nest_get(r->L, k->nest);
   for (uint32_t i = 2; i < s->n; i++) {
-    const tarn_sx *o = kid(r, s, i, TARN_SX_LIST, "an operand");
+    const tarn_sx *o = tarn_sx_kid(r->cx, s, i, TARN_SX_LIST, "an operand");
     bool out = tarn_sx_is(o, "out");
     if (out ? k->nout >= TARN_MAX_RESULTS : k->nin >= TARN_MAX_OPERANDS || k->nout)
       tarn_sx_error(r->cx, o, "one too many");
@@ -113,5 +103,5 @@ void tarn_ksig_read(tarn_lang *L, const tarn_sx *s, tarn_ksig *k) {
 void tarn_ksig_parse(tarn_lang *L, const char *text, size_t n, tarn_ksig *k) {
   reader r = {L, tarn_lang_ctx(L)};
   const tarn_sx *all = tarn_sx_read(r.cx, text, n, "kernel");
-  get_kernel(&r, kid(&r, all, 0, TARN_SX_LIST, "a kernel"), k);
+  get_kernel(&r, tarn_sx_kid(r.cx, all, 0, TARN_SX_LIST, "a kernel"), k);
 }

@@ -111,6 +111,16 @@ typedef struct tarn_schedule {
   uint32_t nstage;
   tarn_stage_sched *stage;
 } tarn_schedule;
+/* Do these levels cover each dim in [from, to) by steps that divide one another, down to 1? *at: of
+ * which level, or dim, they do not. */
+typedef enum {
+  TARN_LEVELS_FINE,
+  TARN_LEVEL_FOREIGN, /* it walks another dim */
+  TARN_LEVEL_UNEVEN,
+  TARN_DIM_UNCOVERED
+} tarn_level_fault;
+TARN_API tarn_level_fault tarn_levels_check(const tarn_level *l, uint32_t n, uint32_t from,
+                                            uint32_t to, uint32_t *at);
 /* Checks a schedule against a nest: every dim covered once, steps divide … Raises TARN_BAD_INPUT.
  */
 TARN_API void tarn_schedule_check(tarn_lang *L, const tarn_nest *n, const tarn_schedule *s);

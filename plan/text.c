@@ -58,24 +58,33 @@ void tarn_schedule_print(const tarn_lang *L, tarn_buf *b, const tarn_nest *n,
   tarn_buf_str(b, ")");
 }
 
-/* Each dim in [from, to) covered by levels of falling steps that divide one another, down to 1. */
+tarn_level_fault tarn_levels_check(const tarn_level *l, uint32_t n, uint32_t from, uint32_t to,
+                                   uint32_t *at) {
+  int64_t last[TARN_MAX_DIMS * 2] = {0};
+  for (*at = 0; *at < n; ++*at) {
+    const tarn_level *x = &l[*at];
+    if (x->dim < from || x->dim >= to) return TARN_LEVEL_FOREIGN;
+    if (x->step < 1 || (last[x->dim] && last[x->dim] % x->step)) return TARN_LEVEL_UNEVEN;
+    last[x->dim] = x->step;
+  }
+  for (*at = from; *at < to; ++*at)
+    if (last[*at] != 1) return TARN_DIM_UNCOVERED;
+  return TARN_LEVELS_FINE;
+}
 static void check_levels(tarn_ctx *cx, const tarn_level *l, uint32_t n, uint32_t from, uint32_t to,
                          uint32_t stage) {
-  int64_t last[TARN_MAX_DIMS * 2] = {0};
-  for (uint32_t i = 0; i < n; i++) {
-    if (l[i].dim < from || l[i].dim >= to)
-      tarn_raise(cx, TARN_BAD_INPUT,
-                 "schedule: stage %u: level %u walks dim %u, which is not its own", stage, i,
-                 l[i].dim);
-    if (l[i].step < 1 || (last[l[i].dim] && last[l[i].dim] % l[i].step))
-      tarn_raise(cx, TARN_BAD_INPUT,
-                 "schedule: stage %u: the steps of dim %u do not divide one another", stage,
-                 l[i].dim);
-    last[l[i].dim] = l[i].step;
-  }
-  for (uint32_t d = from; d < to; d++)
-    if (last[d] != 1)
-      tarn_raise(cx, TARN_BAD_INPUT, "schedule: stage %u: dim %u is not covered", stage, d);
+  uint32_t at;
+  tarn_level_fault f = tarn_levels_check(l, n, from, to, &at);
+  if (f == TARN_LEVEL_FOREIGN)
+    tarn_raise(cx, TARN_BAD_INPUT,
+               "schedule: stage %u: level %u walks dim %u, which is not its own", stage, at,
+               l[at].dim);
+  if (f == TARN_LEVEL_UNEVEN)
+    tarn_raise(cx, TARN_BAD_INPUT,
+               "schedule: stage %u: the steps of dim %u do not divide one another", stage,
+               l[at].dim);
+  if (f == TARN_DIM_UNCOVERED)
+    tarn_raise(cx, TARN_BAD_INPUT, "schedule: stage %u: dim %u is not covered", stage, at);
 }
 static void check_holds(tarn_ctx *cx, const tarn_nest *n, const tarn_stage_sched *s, uint32_t nops,
                         uint32_t stage) {
@@ -142,27 +151,16 @@ typedef struct reader {
   tarn_ctx *cx;
 } reader;
 
-static const tarn_sx *kid(reader *r, const tarn_sx *s, uint32_t i, tarn_sx_kind kind,
-                          const char *what) {
-  if (i >= s->n || s->kid[i]->kind != kind)
-    tarn_sx_error(r->cx, i < s->n ? s->kid[i] : s, "%s is expected", what);
-  return s->kid[i];
-}
-static int64_t whole(reader *r, const tarn_sx *s, uint32_t i, int64_t lo, int64_t hi) {
-  int64_t v = kid(r, s, i, TARN_SX_INT, "a number")->i;
-  if (v < lo || v > hi) tarn_sx_error(r->cx, s->kid[i], "%lld is out of range", (long long)v);
-  return v;
-}
 static uint32_t get_levels(reader *r, const tarn_sx *s, uint32_t from, uint32_t to,
                            tarn_level *level) {
   if (to - from > TARN_MAX_LEVELS) tarn_sx_error(r->cx, s, "too many levels");
   for (uint32_t i = from; i < to; i++) {
-    const tarn_sx *l = kid(r, s, i, TARN_SX_LIST, "a level");
+    const tarn_sx *l = tarn_sx_kid(r->cx, s, i, TARN_SX_LIST, "a level");
     uint32_t kind = 0;
     while (kind < PLAN_LEVEL_KINDS && !tarn_sx_is(l, tarn_plan_level_names[kind])) kind++;
     if (kind == PLAN_LEVEL_KINDS) tarn_sx_error(r->cx, l, "no level");
-    level[i - from] = (tarn_level){(uint8_t)whole(r, l, 1, 0, TARN_MAX_DIMS - 1), (uint8_t)kind,
-                                   whole(r, l, 2, 1, INT64_C(1) << 40)};
+    level[i - from] = (tarn_level){(uint8_t)tarn_sx_whole(r->cx, l, 1, 0, TARN_MAX_DIMS - 1),
+                                   (uint8_t)kind, tarn_sx_whole(r->cx, l, 2, 1, INT64_C(1) << 40)};
   }
   return to - from;
 }
@@ -188,9 +186,9 @@ static tarn_hold_part get_part(reader *r, const tarn_sx *s) {
 }
 static void get_hold_word(reader *r, const tarn_sx *s, tarn_hold *h) {
   if (tarn_sx_is(s, "at") && s->n == 2 && s->kid[1]->kind == TARN_SX_INT)
-    h->at = (int32_t)whole(r, s, 1, 0, TARN_MAX_LEVELS - 1);
+    h->at = (int32_t)tarn_sx_whole(r->cx, s, 1, 0, TARN_MAX_LEVELS - 1);
   else if (tarn_sx_is(s, "at") && s->n == 2 && tarn_sx_atom_is(s->kid[1], "all")) h->at = -1;
-  else if (tarn_sx_is(s, "slots")) h->slots = (uint8_t)whole(r, s, 1, 1, 64);
+  else if (tarn_sx_is(s, "slots")) h->slots = (uint8_t)tarn_sx_whole(r->cx, s, 1, 1, 64);
   else if (tarn_sx_is(s, "fresh")) h->fresh = true;
   else if (tarn_sx_is(s, "slides")) h->slides = true;
   else if (tarn_sx_is(s, "order") && s->n - 1 <= TARN_HOLD_PARTS)
@@ -200,21 +198,22 @@ static void get_hold_word(reader *r, const tarn_sx *s, tarn_hold *h) {
 static tarn_hold get_hold(reader *r, const tarn_sx *s) {
   tarn_hold h = {.slots = 1, .at = -1};
   if (s->n < 3) tarn_sx_error(r->cx, s, "what is held, and where, is expected");
-  if (s->kid[1]->kind == TARN_SX_INT) h.operand = (uint8_t)whole(r, s, 1, 0, 255);
+  if (s->kid[1]->kind == TARN_SX_INT) h.operand = (uint8_t)tarn_sx_whole(r->cx, s, 1, 0, 255);
   else if (tarn_sx_atom_is(s->kid[1], held[TARN_HOLD_RESULT])) h.what = TARN_HOLD_RESULT;
   else if (tarn_sx_atom_is(s->kid[1], held[TARN_HOLD_ACCUMULATORS]))
     h.what = TARN_HOLD_ACCUMULATORS;
   else tarn_sx_error(r->cx, s->kid[1], "an operand, accumulators or result is expected");
-  h.memory = kid(r, s, 2, TARN_SX_ATOM, "a memory")->text;
-  for (uint32_t i = 3; i < s->n; i++) get_hold_word(r, kid(r, s, i, TARN_SX_LIST, "(at …)"), &h);
+  h.memory = tarn_sx_kid(r->cx, s, 2, TARN_SX_ATOM, "a memory")->text;
+  for (uint32_t i = 3; i < s->n; i++)
+    get_hold_word(r, tarn_sx_kid(r->cx, s, i, TARN_SX_LIST, "(at …)"), &h);
   return h;
 }
 static const tarn_unit *get_unit(reader *r, const tarn_sx *s) {
   tarn_unit *u = TARN_NEW(r->cx, tarn_unit);
-  *u = (tarn_unit){kid(r, s, 1, TARN_SX_ATOM, "an intrinsic")->text, TARN_NONE, TARN_NONE,
-                   TARN_NONE};
+  *u = (tarn_unit){tarn_sx_kid(r->cx, s, 1, TARN_SX_ATOM, "an intrinsic")->text, TARN_NONE,
+                   TARN_NONE, TARN_NONE};
   for (uint32_t i = 2; i < s->n; i++) {
-    const tarn_sx *w = kid(r, s, i, TARN_SX_LIST, "(rows dN)");
+    const tarn_sx *w = tarn_sx_kid(r->cx, s, i, TARN_SX_LIST, "(rows dN)");
     uint32_t *to = tarn_sx_is(w, "rows")      ? &u->rows
                    : tarn_sx_is(w, "columns") ? &u->columns
                    : tarn_sx_is(w, "sum")     ? &u->sum
@@ -228,7 +227,8 @@ static const tarn_unit *get_unit(reader *r, const tarn_sx *s) {
 static void get_stage(reader *r, const tarn_sx *s, tarn_stage_sched *q) {
   uint32_t end = s->n;
   TARN_VEC(tarn_hold) hold = {0};
-  q->acc = (uint32_t)whole(r, kid(r, s, 1, TARN_SX_LIST, "acc"), 1, 0, TARN_MAX_LEVELS);
+  q->acc = (uint32_t)tarn_sx_whole(r->cx, tarn_sx_kid(r->cx, s, 1, TARN_SX_LIST, "acc"), 1, 0,
+                                   TARN_MAX_LEVELS);
   if (end > 2 && tarn_sx_is(s->kid[end - 1], "unit")) q->unit = get_unit(r, s->kid[--end]);
   uint32_t from = end;
   while (from > 2 && tarn_sx_is(s->kid[from - 1], "hold")) from--;
@@ -247,7 +247,7 @@ const tarn_schedule *tarn_schedule_read(tarn_lang *L, const tarn_nest *nest, con
     tarn_sx_error(r.cx, s, "%u stages for a nest of %u", s->n - at, nest->nstage);
   out->stage = TARN_ARRAY(r.cx, tarn_stage_sched, nest->nstage + 1);
   for (; at < s->n; at++) {
-    get_stage(&r, kid(&r, s, at, TARN_SX_LIST, "a stage"), &out->stage[out->nstage]);
+    get_stage(&r, tarn_sx_kid(r.cx, s, at, TARN_SX_LIST, "a stage"), &out->stage[out->nstage]);
     out->nstage++;
   }
   return out;
@@ -256,7 +256,8 @@ const tarn_schedule *tarn_schedule_parse(tarn_lang *L, const tarn_nest *nest, co
                                          size_t n) {
   reader r = {L, tarn_lang_ctx(L)};
   const tarn_sx *all = tarn_sx_read(r.cx, text, n, "schedule");
-  const tarn_schedule *s = tarn_schedule_read(L, nest, kid(&r, all, 0, TARN_SX_LIST, "a schedule"));
+  const tarn_schedule *s =
+      tarn_schedule_read(L, nest, tarn_sx_kid(r.cx, all, 0, TARN_SX_LIST, "a schedule"));
   tarn_schedule_check(L, nest, s);
   return s;
 }

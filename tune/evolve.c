@@ -48,17 +48,16 @@ static int64_t outer_step(const evolve_stage *t, const tarn_stage_sched *s, uint
     if (s->level[j].dim == s->level[i].dim) return s->level[j].step;
   return t->dim[s->level[i].dim];
 }
-static bool steps_divide(const evolve_stage *t, const tarn_stage_sched *s) {
-  int64_t last[TARN_MAX_DIMS] = {0};
-  for (uint32_t i = 0; i < s->nlevel; i++) {
-    const tarn_level *l = &s->level[i];
-    if (l->dim < t->nshared || l->dim >= t->n || l->step < 1) return false;
-    if (last[l->dim] && (last[l->dim] % l->step || last[l->dim] == l->step)) return false;
-    last[l->dim] = l->step;
-  }
-  for (uint32_t d = t->nshared; d < t->n; d++)
-    if (last[d] != 1) return false;
-  return true;
+/* Loops of one trip are legal, and not made. */
+static bool steps_fall(const evolve_stage *t, const tarn_stage_sched *s) {
+  for (uint32_t i = 1; i < s->nlevel; i++)
+    for (uint32_t j = i; j-- > 0;) {
+      if (s->level[j].dim != s->level[i].dim) continue;
+      if (s->level[j].step == s->level[i].step) return false;
+      break;
+    }
+  uint32_t at;
+  return tarn_levels_check(s->level, s->nlevel, t->nshared, t->n, &at) == TARN_LEVELS_FINE;
 }
 static bool zones_hold(const evolve_stage *t, const tarn_stage_sched *s) {
   bool leading = true;
@@ -90,7 +89,7 @@ static bool tile_bearable(const evolve_space *e, const evolve_stage *t, const ta
   return !t->reduces || accs <= e->regs;
 }
 static bool stage_legal(const evolve_space *e, const evolve_stage *t, const tarn_stage_sched *s) {
-  return s->nlevel <= TARN_MAX_LEVELS / 2 && steps_divide(t, s) && zones_hold(t, s) &&
+  return s->nlevel <= TARN_MAX_LEVELS / 2 && steps_fall(t, s) && zones_hold(t, s) &&
          tile_bearable(e, t, s);
 }
 bool evolve_legal(const evolve_space *e, const tarn_schedule *s) {
