@@ -404,13 +404,12 @@ static double total_footprint(const stage_model *m, uint64_t dense, const int64_
     sum += footprint(&m->read[r], dense >> r & 1, m->n, span, line, &piece);
   return sum;
 }
-double loop_whole(const stage_model *m) {
-  int64_t span[TARN_MAX_DIMS];
-  for (uint32_t d = 0; d < m->n; d++) span[d] = m->dim[d];
-  double sum = loop_footprint(&m->result, m->nacc, span, 1);
-  for (uint32_t r = 0; r < m->nread; r++) sum += loop_footprint(&m->read[r], m->n, span, 1);
+double loop_footprints(const stage_model *m, const int64_t *span, double line) {
+  double sum = loop_footprint(&m->result, m->nacc, span, line);
+  for (uint32_t r = 0; r < m->nread; r++) sum += loop_footprint(&m->read[r], m->n, span, line);
   return sum;
 }
+double loop_whole(const stage_model *m) { return loop_footprints(m, m->dim, 1); }
 /* Bytes of one access that cross into a level whose best-fitting subnest begins at level p, or
  * later where the access drives out its own lines. What one round of the subnest leaves behind is
  * still there in the next, so that along loop p - 1 no line is fetched twice. */

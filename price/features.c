@@ -226,10 +226,7 @@ static void inside(const shape *t, uint32_t i, int64_t *span) {
   }
 }
 static double footprint(const shape *t, const int64_t *span) {
-  const stage_model *m = t->m;
-  double sum = loop_footprint(&m->result, m->nacc, span, t->line);
-  for (uint32_t r = 0; r < m->nread; r++) sum += loop_footprint(&m->read[r], m->n, span, t->line);
-  return sum;
+  return loop_footprints(t->m, span, t->line);
 }
 /* Inside of the k-th loop from the innermost on, that loop included. */
 static void around(const shape *t, uint32_t k, int64_t *span) {
@@ -441,12 +438,6 @@ static void of_constant(const shape *t, double seconds, float *f) {
 /* ---- the whole ---- */
 #define TLB                                                                                        \
   64.0 /* pages that the first table holds: about what processors have had for twenty years */
-static double pages(const shape *t, const int64_t *span) {
-  const stage_model *m = t->m;
-  double sum = loop_footprint(&m->result, m->nacc, span, PAGE);
-  for (uint32_t r = 0; r < m->nread; r++) sum += loop_footprint(&m->read[r], m->n, span, PAGE);
-  return sum / PAGE;
-}
 /* Pages and lines: what loops touch, and how often a page comes that the table has lost. */
 static void of_pages(const shape *t, float *f) {
   int64_t span[TARN_MAX_DIMS];
@@ -454,7 +445,7 @@ static void of_pages(const shape *t, float *f) {
   for (uint32_t k = 0; k < t->nloop; k++) {
     ops *= t->trips[t->nloop - k - 1];
     around(t, k, span);
-    double n = pages(t, span);
+    double n = loop_footprints(t->m, span, PAGE) / PAGE;
     if (k < DEEP) f[F_PAGES0 + k] = lg(n);
     if (k == 0) first = footprint(t, span) / t->line / ops;
     turns = n / ops;

@@ -92,6 +92,8 @@ double loop_points(const stage_model *m, uint32_t dims);
 /* Trips of a stage's body, over all its results, whose operands lie inside what they are read from:
  * the others add nothing to the reduction (taps.c). */
 double loop_inside(tarn_lang *L, const tarn_stage *s, const stage_model *m);
+/* By all that a stage reads and writes. */
+double loop_footprints(const stage_model *m, const int64_t *span, double line);
 /* How a constant is packed; no other access is. */
 tarn_packing loop_packing(const stage_model *m, const acc_model *a, const tarn_blocks *b,
                           const tarn_stage_sched *s);
