@@ -3,6 +3,7 @@
 #include "tests/terms.h"
 
 #include "hw/hw.h"
+#include "plan/plan.h"
 #include "tune/evolve.h"
 #include "tune/trees.h"
 #include "tune/tune.h"
@@ -308,6 +309,23 @@ static double value_of_packing(const void *how, bool packed, uint32_t operand, i
   const packing *q = how;
   return packed && operand == q->constant ? blocked_value(q, x, elems) : (double)(x * 7 % 23);
 }
+/* What is written of a constant is what the kernel reads. */
+static void check_written(tarn_ctx *c, const packing *q, const tarn_packed *how, const tarn_ksig *k,
+                          const tarn_ksig *b) {
+  int64_t size = tarn_layout_elems(&b->in[q->constant]);
+  tarn_tensor *t = tarn_tensor_new(c, TARN_F32, 1, k->in[q->constant].dim);
+  float *to = TARN_ARRAY(c, float, size);
+  ck_assert_int_eq(tarn_layout_elems(&how[q->constant].layout), size);
+  ck_assert_uint_eq(how[q->constant].view, TARN_NONE);
+  ck_assert_uint_eq(how[!q->constant].layout.n, 0);
+  for (int64_t x = 0; x < t->dim[0]; x++)
+    tarn_tensor_set(t, x, (tarn_value){.d = (double)(x * 7 % 23)});
+  tarn_plan_const_lay_out(&how[q->constant].layout, t, (char *)to);
+  for (int64_t x = 0; x < size; x++) {
+    double want = blocked_value(q, x, size);
+    ck_assert(to[x] == (want < 1e9 ? (float)want : 0));
+  }
+}
 static void block_one(tarn_ctx *c, const packing *q) {
   enum { R = 5, C = 48, T = 7 };
   tarn_ksig k = product(R, C, T), b;
@@ -321,9 +339,11 @@ static void block_one(tarn_ctx *c, const packing *q) {
                                    {1, TARN_UNROLL, 16},
                                    {1, TARN_VECTOR, 1}}};
   const tarn_schedule whole = {.nstage = 1, .stage = &st}, *s = &whole;
-  ck_assert(tarn_ksig_block(L, &b, &s, NULL));
+  tarn_packed how[2];
+  ck_assert(tarn_ksig_block(L, &b, &s, how));
   tarn_schedule_check(L, tarn_nest_get(L, b.nest), s);
   ck_assert_uint_eq(tarn_nest_get(L, b.nest)->stage->nown, q->dims);
+  check_written(c, q, how, &k, &b);
   check_blocked(c, &k, &b, value_of_packing, q, R * C);
 }
 static void block(tarn_ctx *c, void *arg) {
@@ -374,6 +394,18 @@ static void block(tarn_ctx *c, void *arg) {
   two.level[1].step = 3, s = &rows, same = k;
   ck_assert(!tarn_ksig_block(L, &same, &s, NULL) && tarn_ksig_equal(&same, &k));
 }
+/* A vector's tiles follow one another as it is: it is not packed, nor made longer. */
+static void block_vector(tarn_ctx *c, void *arg) {
+  (void)c, (void)arg;
+  tarn_ksig k = product(5, 40, 1), same = k;
+  tarn_stage_sched st = {.nlevel = 3,
+                         .acc = 3,
+                         .level = {{1, TARN_SERIAL, 16}, {0, TARN_SERIAL, 1}, {1, TARN_VECTOR, 1}}};
+  const tarn_schedule whole = {.nstage = 1, .stage = &st}, *s = &whole;
+  ck_assert(!tarn_ksig_block(L, &same, &s, NULL) && s == &whole && tarn_ksig_equal(&same, &k));
+}
+START_TEST(blocked_vector) { must(block_vector, NULL); }
+END_TEST
 START_TEST(blocked) { must(block, NULL); }
 END_TEST
 
@@ -821,6 +853,7 @@ int main(void) {
   tcase_add_test(t, features);
   tcase_add_test(t, blocked);
   tcase_add_test(t, blocked_matrices);
+  tcase_add_test(t, blocked_vector);
   tcase_add_test(t, schedules);
   tcase_add_test(t, measures);
   tcase_add_test(t, texts);
