@@ -248,9 +248,9 @@ static void order_of(uint32_t *to, const uint32_t *first, uint32_t n, uint32_t n
 
 /* A read of the producer's result (k already reordered): of its local buffer, the shared dims left
  * out. */
-static bool local_read(const kern *k, const kern *p, const uint32_t *to, uint32_t nfree, uint32_t d,
-                       uint32_t *map) {
-  const tarn_imap *m = tarn_imap_get(k->L, *map);
+static uint32_t local_read(const kern *k, const uint32_t *to, uint32_t nfree, uint32_t d,
+                           uint32_t map) {
+  const tarn_imap *m = tarn_imap_get(k->L, map);
   tarn_imap r = *m;
   uint32_t n = 0;
   for (uint32_t i = d; i < m->nin; i++) {
@@ -258,10 +258,8 @@ static bool local_read(const kern *k, const kern *p, const uint32_t *to, uint32_
     r.in[n] = m->in[j];
     r.e[n++] = m->e[j];
   }
-  (void)p;
   r.nin = (uint8_t)n;
-  *map = tarn_map_intern(k->L, &r);
-  return true;
+  return tarn_map_intern(k->L, &r);
 }
 
 static bool append_stages(kern *p, const kern *k, uint32_t slot, const uint32_t *to,
@@ -275,8 +273,7 @@ static bool append_stages(kern *p, const kern *k, uint32_t slot, const uint32_t 
       tarn_read *x = &s->read[r];
       if (x->stage) x->src += base;
       else if (x->src == slot) {
-        if (!local_read(k, p, to, nfree, p->depth, &x->map)) return false;
-        *x = (tarn_read){true, base - 1, x->map};
+        *x = (tarn_read){true, base - 1, local_read(k, to, nfree, p->depth, x->map)};
       } else if ((x->src = kern_leaf(p, k->leaf[x->src])) == TARN_NONE) return false;
     }
   }
@@ -496,8 +493,7 @@ static uint32_t both_outputs(rsite *s, uint32_t *map, uint32_t *ns) {
   uint32_t slot = slot_leaf(&k, s);
   *ns = p.out_ns;
   *map = kern_only_map(&k, slot);
-  if (*map == TARN_NONE || !same_loops(&k, &p, *map, &seen) || seen != TARN_NONE)
-    return TARN_NONE;
+  if (*map == TARN_NONE || !same_loops(&k, &p, *map, &seen) || seen != TARN_NONE) return TARN_NONE;
   if (!tarn_map_is_identity(k.L, *map)) kern_identity_read(&k, slot);
   return join(s, &p, &k, slot, true, order) ? kern_store(&p) : TARN_NONE;
 }

@@ -23,18 +23,13 @@ uint32_t space_map(const space *s, uint32_t n, const int64_t *in, const uint32_t
 uint32_t space_move(const space *s, const moved *v, uint32_t map, tarn_dtype t) {
   tarn_imap m = *tarn_imap_get(s->L, map);
   uint32_t uses = map_uses(s->L, map);
-  for (uint32_t i = 0; i < m.nin; i++) m.e[i] = tarn_ix_subst(s->L, m.e[i], v->sub, s->dim);
-  for (uint32_t i = 0; i < m.nguard; i++)
-    m.guard[i].e = tarn_ix_subst(s->L, m.guard[i].e, v->sub, s->dim);
+  imap_subst(s->L, &m, v->sub, s->n, s->dim);
   for (uint32_t i = 0; i < v->nend; i++) {
     if (!(uses >> v->which[i] & 1)) continue;
     if (m.nguard == TARN_MAX_DIMS) return TARN_NONE;
     if (m.nguard == 0) m.fill = tarn_fx_const(s->L, t, 0);
     m.guard[m.nguard++] = (tarn_guard){v->sub[v->which[i]], 0, v->end[i]};
   }
-  m.n = m.ns = (uint8_t)s->n;
-  memset(m.dim, 0, sizeof m.dim);
-  memcpy(m.dim, s->dim, s->n * sizeof *s->dim);
   return tarn_map_intern_derived(s->L, &m);
 }
 
