@@ -406,10 +406,11 @@ static void run_named(im *m, im_node *n) {
   tarn_raise(m->cx, st, "%s: %s: %s", m->file, where(n), text);
 }
 
-/* A node of a function's body is the model's node that calls the function. */
+/* A node of a function's body is the model's node that calls the function; what a subgraph makes is
+ * its own nodes'. */
 static void note_origin(const im_node *n, uint32_t k) {
   tarn_origin o = {n->out[k].t, text_of(n->p->name), n->op};
-  if (im_function_scope(n->scope) || o.term == TARN_NONE || o.term == IM_ABSENT) return;
+  if (im_function_scope(n->scope) || n->inner || o.term == TARN_NONE || o.term == IM_ABSENT) return;
   for (uint32_t i = 0; i < n->nin; i++)
     if (n->in[i] && n->in[i]->t == o.term) return; /* handed through */
   if (!*o.node) o.node = text_of(n->p->output[k]);

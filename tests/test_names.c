@@ -67,6 +67,20 @@ static void in_context(tarn_fn *f, void *arg) {
 START_TEST(names_of_nodes) { in_context(run_names, (void *)(uintptr_t)&cases[_i]); }
 END_TEST
 
+/* A function's nodes bear the name of the call, those of a branch their own (bodies.onnx: a
+ * function Gate of two nodes, If with a known condition, a sum; and a kernel that is no nest). */
+static void run_bodies(tarn_ctx *cx, void *arg) {
+  (void)arg;
+  tarn_lang *L = tarn_lang_new(cx);
+  tarn_program *p = tarn_model_load(L, TARN_TOP "/tests/data/names/bodies.onnx", NULL, NULL);
+  const tarn_kprog *k = pipeline_optimise(p, tarn_hw_load(L, "x86-64-v3"))->kprog;
+  ck_assert_uint_eq(k->nker, 2);
+  ck_assert_str_eq(k->ker[0].name, "k0_gate1+inner_exp+z");
+  ck_assert_str_eq(k->ker[1].name, "k1_lstm");
+}
+START_TEST(names_of_bodies) { in_context(run_bodies, NULL); }
+END_TEST
+
 /* Every kernel of a network has a name that says something, all differ, and none is long. */
 static void run_bounds(tarn_ctx *cx, void *arg) {
   (void)arg;
@@ -92,6 +106,7 @@ int main(void) {
   TCase *t = tcase_create("names");
   tcase_set_timeout(t, 120);
   tcase_add_loop_test(t, names_of_nodes, 0, sizeof cases / sizeof *cases);
+  tcase_add_test(t, names_of_bodies);
   tcase_add_test(t, names_are_bounded);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
