@@ -241,6 +241,38 @@ static inline void kit_run(tarn_lang *L, const tarn_hw *hw, kit_case *c, uint32_
   kit_remove(cx, dir);
 }
 
+/* ---- what a plan says ---- */
+static inline tarn_plan_nest *kit_plan(tarn_lang *L, const tarn_hw *on, kit_case *c) {
+  tarn_kprog *p = kit_program(L, on, c, 1);
+  return tarn_plan_of_kernel(p, &p->ker[0], true);
+}
+/* Statements of one kind, in the whole loop program. */
+static inline uint32_t kit_statements(tarn_lang *L, const tarn_hw *on, kit_case *c,
+                                      tarn_plan_op op) {
+  const tarn_plan_nest *N = kit_plan(L, on, c);
+  uint32_t n = 0;
+  for (uint32_t r = 0; r < tarn_plan_regions(N); r++)
+    for (uint32_t i = 0; i < N->code[r]->n; i++) n += N->code[r]->p[i].op == op;
+  return n;
+}
+/* Does a loop prefetch lines of a result, to be written? */
+static inline bool kit_prefetches_result(tarn_lang *L, const tarn_hw *on, kit_case *c) {
+  const tarn_plan_nest *N = kit_plan(L, on, c);
+  for (uint32_t i = 0; i < N->nstage; i++)
+    for (uint32_t k = 0; k < N->stage[i].prefetch.n; k++) {
+      const tarn_ask *ask = &N->stage[i].prefetch.p[k].k;
+      if (ask->walk == N->stage[ask->of].f->nops) return true;
+    }
+  return false;
+}
+static inline bool kit_streams(tarn_lang *L, const tarn_hw *on, kit_case *c) {
+  const tarn_plan_nest *N = kit_plan(L, on, c);
+  bool out[8] = {false};
+  bool any = false;
+  for (uint32_t r = 0; r < tarn_plan_regions(N); r++) any |= tarn_plan_past(N, r, out);
+  return any;
+}
+
 /* Fills c->got by the plan's interpreter. */
 static inline void kit_interpret(tarn_lang *L, const tarn_hw *hw, kit_case *c, bool contract) {
   tarn_ctx *cx = tarn_lang_ctx(L);

@@ -43,7 +43,6 @@ static const tarn_hw *with_caches(caches *c, uint64_t first, uint64_t second, ui
 /* Places of the code that ask for a line to write, and for any. */
 #define TO_WRITE ", i32 1, i32 3, i32 1)"
 #define ANY      "call void @llvm.prefetch"
-#define PAST     "!nontemporal"
 /* Rows of a power by one stage, written squared by another. */
 static void light_writer_case(kit_case *k, int64_t wide) {
   const int64_t dim[] = {9, wide};
@@ -89,24 +88,24 @@ static void light_writer_job(tarn_ctx *c, void *arg) {
   kit_case k;
   light_writer_case(&k, 248);
   host.on.vector_bits = 512;
-  if (kit_lines(L, on, &k, TO_WRITE))
+  if (kit_prefetches_result(L, on, &k))
     tarn_raise(c, TARN_NO, "lines in the last cache are asked for");
   host.on.vector_bits = 256,
   host.mem[1].capacity = 20000; /* stores of half a line wait for it: beyond the second cache */
-  if (kit_lines(L, on, &k, TO_WRITE))
+  if (kit_prefetches_result(L, on, &k))
     tarn_raise(c, TARN_NO, "lines in the second cache are asked for");
   host.mem[1].capacity = 9000;
-  if (!kit_lines(L, on, &k, TO_WRITE))
+  if (!kit_prefetches_result(L, on, &k))
     tarn_raise(c, TARN_NO, "lines of which stores are halves are not asked for");
   host.on.vector_bits = 512, host.mem[1].capacity = 16384,
   host.mem[3].write = 6; /* no line is read before it is written */
-  if (kit_lines(L, on, &k, TO_WRITE))
+  if (kit_prefetches_result(L, on, &k))
     tarn_raise(c, TARN_NO, "lines for which the last cache has room are asked for");
   host.mem[2].capacity = 50000;
-  if (!kit_lines(L, on, &k, TO_WRITE))
+  if (!kit_prefetches_result(L, on, &k))
     tarn_raise(c, TARN_NO, "lines that crowd the last cache are not asked for");
   host.mem[2].capacity = 9000, host.mem[3].write = 0;
-  if (!kit_lines(L, on, &k, TO_WRITE))
+  if (!kit_prefetches_result(L, on, &k))
     tarn_raise(c, TARN_NO, "the next row to write is not asked for");
   kit_reference(L, &k, TARN_STRICT);
   kit_run(L, on, &k, 1, true, 1);
@@ -123,11 +122,10 @@ static void past_job(tarn_ctx *c, void *arg) {
   kit_case k;
   light_writer_case(&k, 256);
   k.sched->stage[1].level[1].step = *lanes;
-  if (kit_lines(L, on, &k, PAST)) tarn_raise(c, TARN_NO, "what the last cache holds goes past it");
+  if (kit_streams(L, on, &k)) tarn_raise(c, TARN_NO, "what the last cache holds goes past it");
   host.mem[2].capacity = 9000;
-  if (!kit_lines(L, on, &k, PAST))
-    tarn_raise(c, TARN_NO, "what no cache holds does not go past them");
-  if (kit_lines(L, on, &k, TO_WRITE))
+  if (!kit_streams(L, on, &k)) tarn_raise(c, TARN_NO, "what no cache holds does not go past them");
+  if (kit_prefetches_result(L, on, &k))
     tarn_raise(c, TARN_NO, "what goes past the caches is asked for");
   kit_reference(L, &k, TARN_STRICT);
   for (int64_t at = 0; at < 16; at++) {
@@ -141,13 +139,13 @@ static void past_job(tarn_ctx *c, void *arg) {
   k.out[0].offset = 0,
   k.sched->stage[1] = (tarn_stage_sched){
       .nlevel = 2, .acc = 2, .level = {{1, TARN_SERIAL, *lanes}, {1, TARN_VECTOR, 1}}};
-  if (!kit_lines(L, on, &k, PAST))
+  if (!kit_streams(L, on, &k))
     tarn_raise(c, TARN_NO, "vectors that make lines trip by trip do not go past the caches");
   kit_run(L, on, &k, 1, true, 1);
   if (!(kit_error(k.want[0], k.got[0]) < 1e-5))
     tarn_raise(c, TARN_NO, "past the caches trip by trip: wrong");
   light_writer_case(&k, 248);
-  if (kit_lines(L, on, &k, PAST))
+  if (kit_streams(L, on, &k))
     tarn_raise(c, TARN_NO, "rows that are not whole lines go past the caches");
 }
 

@@ -48,9 +48,9 @@ static void way(tarn_ctx *c, void *arg) {
       cx, &k, tarn_schedule_parse(L, tarn_nest_get(L, k.nest), t->schedule, strlen(t->schedule)));
   on.vector_regs =
       1000; /* more than are counted: pieces of loops at the border are kept apart, nothing else */
-  uint32_t border = kit_lines(L, &on, &e, "asm sideeffect");
+  uint32_t border = kit_statements(L, &on, &e, TARN_PLAN_APART);
   on.vector_regs = t->regs;
-  uint32_t apart = kit_lines(L, &on, &e, "asm sideeffect");
+  uint32_t apart = kit_statements(L, &on, &e, TARN_PLAN_APART);
   if ((apart > border) != t->grouped)
     tarn_raise(c, TARN_NO, "%u registers: %u places apart", t->regs, apart);
   kit_reference(L, &e, TARN_STRICT);
