@@ -63,7 +63,7 @@ typedef struct tarn_lang tarn_lang;
 /* Lives in cx's arena. Raises. */
 TARN_API tarn_lang *tarn_lang_new(tarn_ctx *cx);
 TARN_API tarn_ctx *tarn_lang_ctx(const tarn_lang *L);
-/* Names of memory spaces (tarn_stage.space), interned. */
+/* Names of memory spaces, interned. */
 TARN_API uint32_t tarn_name_intern(tarn_lang *L, const char *s);
 TARN_API const char *tarn_name_get(const tarn_lang *L, uint32_t id);
 
@@ -279,8 +279,6 @@ typedef struct tarn_stage {
   uint32_t fn;           /* n-ary form */
   const tarn_read *read; /* fn.nops + fn.nepi of them */
   bool out;
-  uint32_t space; /* memory space of the local buffer: interned name id or TARN_NONE = lowering's
-                     choice */
 } tarn_stage;
 typedef struct tarn_nest {
   uint8_t depth, out_ns;         /* out_ns: split of the result's type */

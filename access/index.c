@@ -147,11 +147,6 @@ static void print_stage(const tarn_lang *L, tarn_buf *b, const tarn_stage *s) {
     tarn_buf_str(b, ")");
   }
   if (s->out) tarn_buf_str(b, " out");
-  if (s->space != TARN_NONE) {
-    tarn_buf_str(b, " (in ");
-    tarn_name_print(b, tarn_name_get(L, s->space));
-    tarn_buf_str(b, ")");
-  }
   tarn_buf_str(b, ")");
 }
 
@@ -194,7 +189,7 @@ static tarn_read parse_read(tarn_lang *L, const tarn_sx *s) {
 }
 
 static tarn_stage parse_stage(tarn_lang *L, const tarn_sx *s) {
-  tarn_stage st = {.space = TARN_NONE};
+  tarn_stage st = {0};
   if (!tarn_sx_is(s, "stage")) tarn_sx_error(L->cx, s, "(stage …) is expected");
   st.nown = parse_extents(L, s, 1, "own", st.own);
   st.nred = parse_extents(L, s, 2, "reduce", st.red);
@@ -206,10 +201,6 @@ static tarn_stage parse_stage(tarn_lang *L, const tarn_sx *s) {
   st.read = read;
   st.out = i < s->n && tarn_sx_atom_is(s->kid[i], "out");
   i += st.out;
-  if (i < s->n && tarn_sx_is(s->kid[i], "in")) {
-    const tarn_sx *space = tarn_sx_at(L, s->kid[i++], 1, "a memory space");
-    st.space = tarn_name_intern(L, tarn_name_parse(L, space));
-  }
   if (i < s->n) tarn_sx_error(L->cx, s->kid[i], "nothing more belongs here");
   return st;
 }

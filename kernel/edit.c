@@ -123,7 +123,6 @@ static bool load_stage(kern *k, kstage *to, const tarn_stage *from) {
   to->ne = f->nepi;
   memcpy(to->read, from->read, ((uint32_t)f->nops + f->nepi) * sizeof *to->read);
   to->out = from->out;
-  to->space = from->space;
   return true;
 }
 
@@ -246,8 +245,7 @@ static bool store_stage(kern *k, const kstage *from, tarn_stage *to) {
   *to = (tarn_stage){.nown = (uint8_t)from->nown,
                      .nred = (uint8_t)from->nred,
                      .read = from->read,
-                     .out = from->out,
-                     .space = from->space};
+                     .out = from->out};
   memcpy(to->own, from->own, sizeof to->own);
   memcpy(to->red, from->red, sizeof to->red);
   to->fn = tarn_fn_intern(k->L, &(tarn_func){.nops = (uint8_t)from->nb,
@@ -300,13 +298,14 @@ uint32_t kern_part(const kern *k, const int64_t *dim, uint32_t ndim, const uint3
                    uint32_t naxis, uint32_t f, const tarn_read *read, uint32_t n) {
   kern c = {.host = k->host, .L = k->L, .nstage = 1, .out_ns = naxis};
   kstage *st = &c.stage[0];
-  *st = (kstage){.nown = naxis,
-                 .body = f,
-                 .reducer = TARN_NONE,
-                 .epi = TARN_NONE,
-                 .nb = n,
-                 .out = true,
-                 .space = TARN_NONE};
+  *st = (kstage){
+      .nown = naxis,
+      .body = f,
+      .reducer = TARN_NONE,
+      .epi = TARN_NONE,
+      .nb = n,
+      .out = true,
+  };
   for (uint32_t i = 0; i < naxis; i++) st->own[i] = dim[axis[i]];
   uint32_t in = map_embed(k->L, dim, ndim, axis, naxis);
   for (uint32_t i = 0; i < n; i++) {

@@ -337,7 +337,7 @@ void knest_copy(knest *w, uint32_t at, uint32_t r, uint32_t first) {
   n = dims_in(w, s, KNEST_RED, used, by, n);
   n = dims_in(w, s, KNEST_OWN, used & ~first, by, n);
   uint32_t all = w->depth + n;
-  c->s = (tarn_stage){.nown = (uint8_t)n, .space = TARN_NONE};
+  c->s = (tarn_stage){.nown = (uint8_t)n};
   c->s.fn = tarn_fn_map(w->L, tarn_fx_hole(w->L, 0), 1);
   memcpy(dim, w->shared, w->depth * sizeof *dim);
   for (uint32_t i = 0; i < n; i++) dim[w->depth + i] = c->s.own[i] = m.dim[by[i]];

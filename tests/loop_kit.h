@@ -182,11 +182,12 @@ static inline void random_single(loop_case *c, bool affine, bool ordered) {
   for (; nops < want; nops++) read[nops] = random_read(c, &s, s.n, affine);
   if (reduces) nepi = (uint32_t)below(3);
   for (uint32_t i = 0; i < nepi; i++) read[nops + i] = random_read(c, &s, s.nacc, affine);
-  tarn_stage st = {.nown = (uint8_t)s.nacc,
-                   .nred = (uint8_t)(s.n - s.nacc),
-                   .read = read,
-                   .out = true,
-                   .space = TARN_NONE};
+  tarn_stage st = {
+      .nown = (uint8_t)s.nacc,
+      .nred = (uint8_t)(s.n - s.nacc),
+      .read = read,
+      .out = true,
+  };
   memcpy(st.own, s.dim, s.nacc * sizeof *st.own);
   memcpy(st.red, s.dim + s.nacc, (s.n - s.nacc) * sizeof *st.red);
   st.fn = random_fn(nops, nepi, reduces, ordered);
@@ -217,11 +218,12 @@ static inline void random_staged(loop_case *c) {
                               random_map(&s, over, st[from].nown, st[from].own, true, below(2))};
       else read[r] = random_read(c, &s, over, below(2));
     }
-    st[i] = (tarn_stage){.nown = (uint8_t)(s.nacc - depth),
-                         .nred = (uint8_t)(s.n - s.nacc),
-                         .read = read,
-                         .out = i + 1 == nstage || below(3) == 0,
-                         .space = TARN_NONE};
+    st[i] = (tarn_stage){
+        .nown = (uint8_t)(s.nacc - depth),
+        .nred = (uint8_t)(s.n - s.nacc),
+        .read = read,
+        .out = i + 1 == nstage || below(3) == 0,
+    };
     memcpy(st[i].own, s.dim + depth, st[i].nown * sizeof *s.dim);
     memcpy(st[i].red, s.dim + s.nacc, st[i].nred * sizeof *s.dim);
     st[i].fn = random_fn(nops, nepi, reduces, below(4) == 0);

@@ -69,13 +69,14 @@ static inline tarn_ksig sum_over(int64_t m, int64_t n, int64_t k, bool strict, u
                  .fill = TARN_NONE};
   tarn_read read[] = {{.src = 0, .map = tarn_map_intern(L, &a)},
                       {.src = 1, .map = tarn_map_intern(L, &b)}};
-  tarn_stage s = {.nown = 2,
-                  .nred = 1,
-                  .own = {m, n},
-                  .red = {k},
-                  .read = read,
-                  .out = true,
-                  .space = TARN_NONE};
+  tarn_stage s = {
+      .nown = 2,
+      .nred = 1,
+      .own = {m, n},
+      .red = {k},
+      .read = read,
+      .out = true,
+  };
   s.fn = tarn_fn_reduce(L, body, 2, tarn_reducer_of(L, TARN_RED_SUM, TARN_F32));
   tarn_nest nest = {.out_ns = 2, .nstage = 1, .nchild = 2, .stage = &s};
   tarn_ksig sig = {.nest = tarn_nest_intern(L, &nest), .strict = strict, .nin = 2, .nout = 1};

@@ -262,13 +262,14 @@ static tarn_ksig windows_of(int64_t step) {
   tarn_read read[] = {{.src = 0, .map = tarn_map_intern(L, &m)},
                       {.src = 1, .map = tarn_map_intern(L, &w)}};
   uint32_t body = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0);
-  tarn_stage s = {.nown = 3,
-                  .nred = 2,
-                  .own = {14, 28, 32},
-                  .red = {3, 3},
-                  .read = read,
-                  .out = true,
-                  .space = TARN_NONE};
+  tarn_stage s = {
+      .nown = 3,
+      .nred = 2,
+      .own = {14, 28, 32},
+      .red = {3, 3},
+      .read = read,
+      .out = true,
+  };
   s.fn = tarn_fn_reduce(L, body, 2, tarn_reducer_of(L, TARN_RED_SUM, TARN_F32));
   tarn_nest nest = {.out_ns = 3, .nstage = 1, .nchild = 2, .stage = &s};
   tarn_ksig sig = {.nest = tarn_nest_intern(L, &nest), .nin = 2, .nout = 1};
@@ -410,13 +411,14 @@ TEST(taps_are_written_out) {
     memcpy(b.in, w, sizeof w), b.e[0] = v[0], b.e[1] = v[3], b.e[2] = v[4];
     tarn_read read[] = {{.src = 0, .map = tarn_map_intern(L, &a)},
                         {.src = 1, .map = tarn_map_intern(L, &b)}};
-    tarn_stage st = {.nown = 3,
-                     .nred = 2,
-                     .own = {3, 8, 64},
-                     .red = {2, 64},
-                     .read = read,
-                     .out = true,
-                     .space = TARN_NONE};
+    tarn_stage st = {
+        .nown = 3,
+        .nred = 2,
+        .own = {3, 8, 64},
+        .red = {2, 64},
+        .read = read,
+        .out = true,
+    };
     uint32_t body = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0);
     st.fn = tarn_fn_reduce(L, body, 2, tarn_reducer_of(L, TARN_RED_SUM, TARN_F32));
     tarn_nest nest = {.out_ns = 3, .nstage = 1, .nchild = 2, .stage = &st};
@@ -455,13 +457,14 @@ static tarn_ksig images_of(int64_t n, int64_t outs, int64_t places, int64_t chan
   memcpy(a.dim, dim, sizeof dim), memcpy(b.dim, dim, sizeof dim), memcpy(each.dim, dim, sizeof dim);
   tarn_read read[] = {{.src = 0, .map = tarn_map_intern(L, &a)},
                       {.src = 1, .map = tarn_map_intern(L, products ? &each : &b)}};
-  tarn_stage s = {.nown = 3,
-                  .nred = 1,
-                  .own = {n, outs, places},
-                  .red = {channels},
-                  .read = read,
-                  .out = true,
-                  .space = TARN_NONE};
+  tarn_stage s = {
+      .nown = 3,
+      .nred = 1,
+      .own = {n, outs, places},
+      .red = {channels},
+      .read = read,
+      .out = true,
+  };
   uint32_t body = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0);
   s.fn = tarn_fn_reduce(L, body, 2, tarn_reducer_of(L, TARN_RED_SUM, TARN_F32));
   tarn_nest nest = {.out_ns = 3, .nstage = 1, .nchild = 2, .stage = &s};
@@ -514,13 +517,14 @@ static tarn_ksig sums_of(int64_t rows, int64_t n) {
   tarn_imap m = {.ns = 1, .n = 2, .dim = {rows, n}, .nin = 2, .in = {rows, n}, .fill = TARN_NONE};
   for (uint32_t i = 0; i < 2; i++) m.e[i] = tarn_ix_var(L, i, dim);
   tarn_read read = {.src = 0, .map = tarn_map_intern(L, &m)};
-  tarn_stage s = {.nown = 1,
-                  .nred = 1,
-                  .own = {rows},
-                  .red = {n},
-                  .read = &read,
-                  .out = true,
-                  .space = TARN_NONE};
+  tarn_stage s = {
+      .nown = 1,
+      .nred = 1,
+      .own = {rows},
+      .red = {n},
+      .read = &read,
+      .out = true,
+  };
   s.fn = tarn_fn_reduce(L, tarn_fx_hole(L, 0), 1, tarn_reducer_of(L, TARN_RED_SUM, TARN_F32));
   tarn_nest nest = {.out_ns = 1, .nstage = 1, .nchild = 1, .stage = &s};
   tarn_ksig sig = {.nest = tarn_nest_intern(L, &nest), .nin = 1, .nout = 1};

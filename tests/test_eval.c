@@ -462,11 +462,11 @@ static uint32_t softmax_nest(int64_t rows, int64_t cols, bool both) {
   b.r[1][0] = (tarn_read){false, 0, whole};
   b.r[1][1] = (tarn_read){true, 0, row};
   b.r[2][0] = (tarn_read){true, 1, own};
-  b.s[0] = (tarn_stage){.nred = 1, .red = {cols}, .read = b.r[0], .space = TARN_NONE};
+  b.s[0] = (tarn_stage){.nred = 1, .red = {cols}, .read = b.r[0]};
   b.s[0].fn = tarn_fn_reduce(L, h0, 1, tarn_reducer_of(L, TARN_RED_MAX, TARN_F32));
-  b.s[1] = (tarn_stage){.nown = 1, .own = {cols}, .read = b.r[1], .out = both, .space = TARN_NONE};
+  b.s[1] = (tarn_stage){.nown = 1, .own = {cols}, .read = b.r[1], .out = both};
   b.s[1].fn = tarn_fn_map(L, e, 2);
-  b.s[2] = (tarn_stage){.nred = 1, .red = {cols}, .read = b.r[2], .out = true, .space = TARN_NONE};
+  b.s[2] = (tarn_stage){.nred = 1, .red = {cols}, .read = b.r[2], .out = true};
   b.s[2].fn = tarn_fn_reduce(L, h0, 1, tarn_reducer_of(L, TARN_RED_SUM, TARN_F32));
   b.n.stage = b.s;
   return tarn_nest_intern(L, &b.n);
@@ -529,7 +529,7 @@ TEST(two_fills) {
   m.e[0] = tarn_ix_add(L, v, tarn_ix_const(L, -2), wide);
   m.guard[0] = (tarn_guard){v, 2, 10};
   tarn_read r = {false, 0, tarn_map_intern(L, &m)};
-  tarn_stage s = {.nown = 1, .own = {12}, .read = &r, .out = true, .space = TARN_NONE};
+  tarn_stage s = {.nown = 1, .own = {12}, .read = &r, .out = true};
   s.fn = tarn_fn_map(L, tarn_fx_hole(L, 0), 1);
   tarn_nest n = {.out_ns = 1, .nstage = 1, .nchild = 1, .stage = &s};
   tarn_term nest =

@@ -250,11 +250,12 @@ static void random_stage(nest_maker *q, bool last, tarn_stage_sched *sched) {
   tarn_func f = {
       .nops = (uint8_t)nops, .body = random_body(q->t, nops), .red = TARN_NONE, .epi = TARN_NONE};
   tarn_stage *st = &q->stage[no];
-  *st = (tarn_stage){.nown = (uint8_t)own,
-                     .nred = (uint8_t)red,
-                     .read = read,
-                     .out = last || kit_below(4) == 0,
-                     .space = TARN_NONE};
+  *st = (tarn_stage){
+      .nown = (uint8_t)own,
+      .nred = (uint8_t)red,
+      .read = read,
+      .out = last || kit_below(4) == 0,
+  };
   memcpy(st->own, s.dim + q->depth, own * sizeof *st->own),
       memcpy(st->red, s.dim + s.nacc, red * sizeof *st->red);
   for (uint32_t i = 0; i < nops; i++) read[i] = random_read(q, &s, s.n);
@@ -396,7 +397,7 @@ static void share_rows(nest_maker *q, const space *s) {
                      .nred = 1,
                      .read = read,
                      .out = true,
-                     .space = TARN_NONE,
+
                      .fn = tarn_fn_intern(L, &f)};
   st->own[0] = s->dim[1], st->own[1] = wide, st->red[0] = s->dim[2];
   q->depth = 1, q->shared[0] = s->dim[0], q->nstage = 2, q->type[1] = TARN_F32;
@@ -454,7 +455,7 @@ static void window_case(kit_case *c, bool product, uint32_t form) {
                      .nred = 3,
                      .read = read,
                      .out = true,
-                     .space = TARN_NONE,
+
                      .fn = tarn_fn_intern(L, &f)};
   memcpy(st->own, s.dim, 3 * sizeof *st->own), memcpy(st->red, s.dim + 3, 3 * sizeof *st->red);
   c->sched = TARN_NEW(cx, tarn_schedule);

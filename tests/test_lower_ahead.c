@@ -57,9 +57,8 @@ static void light_writer_case(kit_case *k, int64_t wide) {
   for (int i = 0; i < 8; i++)
     fn[0].body = tarn_fx_op(L, TARN_FX_MUL, fn[0].body, tarn_fx_hole(L, 0), 0);
   fn[1].body = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 0), 0);
-  tarn_stage st[2] = {
-      {.nown = 1, .own = {wide}, .read = read, .space = TARN_NONE},
-      {.nown = 1, .own = {wide}, .read = read + 1, .out = true, .space = TARN_NONE}};
+  tarn_stage st[2] = {{.nown = 1, .own = {wide}, .read = read},
+                      {.nown = 1, .own = {wide}, .read = read + 1, .out = true}};
   for (uint32_t i = 0; i < 2; i++) st[i].fn = tarn_fn_intern(L, &fn[i]);
   tarn_nest n = {.depth = 1, .shared = {9}, .out_ns = 1, .nstage = 2, .nchild = 1, .stage = st};
   *k = (kit_case){.nest = tarn_nest_intern(L, &n),
@@ -161,7 +160,7 @@ static void product_case(kit_case *k, const tarn_imap *a, const tarn_imap *b, ta
                    .red = {a->dim[2]},
                    .read = read,
                    .out = true};
-  st.space = TARN_NONE, st.fn = tarn_fn_intern(L, &fn);
+  st.fn = tarn_fn_intern(L, &fn);
   tarn_nest n = {.out_ns = 2, .nstage = 1, .nchild = 2, .stage = &st};
   *k = (kit_case){.nest = tarn_nest_intern(L, &n),
                   .nin = 2,

@@ -45,12 +45,13 @@ static void unary_case(kit_case *c, tarn_fxop op, int64_t n) {
   tarn_read *read = TARN_ARRAY(cx, tarn_read, 1);
   read[0] = (tarn_read){false, 0, tarn_map_identity(L, tarn_type_tensor(L, TARN_F32, 1, 1, &n))};
   uint32_t body = tarn_fx_op(L, op, tarn_fx_hole(L, 0), 0, 0);
-  tarn_stage st = {.nown = 1,
-                   .own = {n},
-                   .read = read,
-                   .out = true,
-                   .fn = tarn_fn_map(L, body, 1),
-                   .space = TARN_NONE};
+  tarn_stage st = {
+      .nown = 1,
+      .own = {n},
+      .read = read,
+      .out = true,
+      .fn = tarn_fn_map(L, body, 1),
+  };
   tarn_nest nest = {.out_ns = 1, .nstage = 1, .nchild = 1, .stage = &st};
   *c = (kit_case){.nest = tarn_nest_intern(L, &nest),
                   .nin = 1,

@@ -19,7 +19,7 @@ static void short_rows_job(tarn_ctx *c, void *arg) {
   tarn_imap a = {.ns = 2, .n = 2, .nin = 2, .fill = TARN_NONE, .dim = {9, 7}, .in = {9, 7}};
   for (uint32_t i = 0; i < 2; i++) a.e[i] = tarn_ix_var(L, i, dim);
   tarn_read read[1] = {{false, 0, tarn_map_intern(L, &a)}};
-  tarn_stage st = {.nown = 2, .own = {9, 7}, .read = read, .out = true, .space = TARN_NONE};
+  tarn_stage st = {.nown = 2, .own = {9, 7}, .read = read, .out = true};
   st.fn = tarn_fn_map(L, tarn_fx_op(L, TARN_FX_NEG, tarn_fx_hole(L, 0), 0, 0), 1);
   tarn_nest n = {.out_ns = 2, .nstage = 1, .nchild = 1, .stage = &st};
   kit_case k = {.nest = tarn_nest_intern(L, &n),
@@ -60,13 +60,14 @@ static void greatest_job(tarn_ctx *c, void *arg) {
                   .red = tarn_reducer_of(L, TARN_RED_MAX, TARN_F32),
                   .epi = TARN_NONE,
                   .body = tarn_fx_hole(L, 0)};
-  tarn_stage st = {.nown = 1,
-                   .nred = 1,
-                   .own = {65},
-                   .red = {64},
-                   .read = read,
-                   .out = true,
-                   .space = TARN_NONE};
+  tarn_stage st = {
+      .nown = 1,
+      .nred = 1,
+      .own = {65},
+      .red = {64},
+      .read = read,
+      .out = true,
+  };
   st.fn = tarn_fn_intern(L, &fn);
   tarn_nest n = {.out_ns = 1, .nstage = 1, .nchild = 1, .stage = &st};
   kit_case k = {.nest = tarn_nest_intern(L, &n),
@@ -133,7 +134,7 @@ static void few_registers_job(tarn_ctx *c, void *arg) {
     fn.body = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0);
     tarn_stage st = {
         .nown = 2, .nred = 1, .own = {dim[0], dim[1]}, .red = {dim[2]}, .read = read, .out = true};
-    st.fn = tarn_fn_intern(L, &fn), st.space = TARN_NONE;
+    st.fn = tarn_fn_intern(L, &fn);
     tarn_nest n = {.out_ns = 2, .nstage = 1, .nchild = 2, .stage = &st};
     kit_case k = {.nest = tarn_nest_intern(L, &n),
                   .nin = 2,

@@ -20,13 +20,14 @@ static void product_of(kit_case *c, const tarn_imap *a, const tarn_imap *b) {
   tarn_read read[2] = {{false, 0, tarn_map_intern(L, a)}, {false, 1, tarn_map_intern(L, b)}};
   tarn_func fn = {.nops = 2, .red = tarn_reducer_of(L, TARN_RED_SUM, TARN_F32), .epi = TARN_NONE};
   fn.body = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0);
-  tarn_stage st = {.nown = 2,
-                   .nred = 1,
-                   .own = {a->dim[0], 16},
-                   .red = {a->dim[2]},
-                   .read = read,
-                   .out = true,
-                   .space = TARN_NONE};
+  tarn_stage st = {
+      .nown = 2,
+      .nred = 1,
+      .own = {a->dim[0], 16},
+      .red = {a->dim[2]},
+      .read = read,
+      .out = true,
+  };
   st.fn = tarn_fn_intern(L, &fn);
   tarn_nest n = {.out_ns = 2, .nstage = 1, .nchild = 2, .stage = &st};
   *c = (kit_case){.nin = 2, .nout = 1, .in_type = {TARN_F32, TARN_F32}, .out_type = {TARN_F32}};
@@ -51,7 +52,7 @@ static void greatest_case(kit_case *c, tarn_red_kind kind, int64_t n, int64_t la
   m.e[0] = tarn_ix_var(L, 0, m.dim);
   read[0] = (tarn_read){false, 0, tarn_map_intern(L, &m)};
   uint32_t fn = tarn_fn_reduce(L, tarn_fx_hole(L, 0), 1, tarn_reducer_of(L, kind, TARN_F32));
-  tarn_stage st = {.nred = 1, .red = {n}, .read = read, .out = true, .space = TARN_NONE, .fn = fn};
+  tarn_stage st = {.nred = 1, .red = {n}, .read = read, .out = true, .fn = fn};
   tarn_nest nest = {.nstage = 1, .nchild = 1, .stage = &st};
   *c = (kit_case){.nest = tarn_nest_intern(L, &nest),
                   .nin = 1,
@@ -186,13 +187,14 @@ static void panel_case(kit_case *c, int64_t rows, int64_t panels, int64_t k) {
   tarn_read read[2] = {{false, 0, tarn_map_intern(L, &a)}, {false, 1, tarn_map_intern(L, &b)}};
   tarn_func fn = {.nops = 2, .red = tarn_reducer_of(L, TARN_RED_SUM, TARN_F32), .epi = TARN_NONE};
   fn.body = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0);
-  tarn_stage st = {.nown = 3,
-                   .nred = 1,
-                   .own = {rows, panels, 16},
-                   .red = {k},
-                   .read = read,
-                   .out = true,
-                   .space = TARN_NONE};
+  tarn_stage st = {
+      .nown = 3,
+      .nred = 1,
+      .own = {rows, panels, 16},
+      .red = {k},
+      .read = read,
+      .out = true,
+  };
   st.fn = tarn_fn_intern(L, &fn);
   tarn_nest n = {.out_ns = 3, .nstage = 1, .nchild = 2, .stage = &st};
   *c = (kit_case){.nin = 2, .nout = 1, .in_type = {TARN_F32, TARN_F32}, .out_type = {TARN_F32}};
@@ -261,13 +263,14 @@ static uint32_t window_lines(int64_t step, int64_t places, int64_t pad, const ch
                   .red = tarn_reducer_of(L, TARN_RED_SUM, TARN_F32),
                   .epi = TARN_NONE,
                   .body = tarn_fx_hole(L, 0)};
-  tarn_stage st = {.nown = 1,
-                   .nred = 1,
-                   .own = {64},
-                   .red = {places},
-                   .read = read,
-                   .out = true,
-                   .space = TARN_NONE};
+  tarn_stage st = {
+      .nown = 1,
+      .nred = 1,
+      .own = {64},
+      .red = {places},
+      .read = read,
+      .out = true,
+  };
   st.fn = tarn_fn_intern(L, &fn);
   tarn_nest n = {.out_ns = 1, .nstage = 1, .nchild = 1, .stage = &st};
   c.nest = tarn_nest_intern(L, &n);
@@ -329,15 +332,15 @@ static void shared_rows_case(kit_case *k) {
                        {false, 2, tarn_map_intern(L, &v)}};
   tarn_func fn = {.nops = 2, .red = tarn_reducer_of(L, TARN_RED_SUM, TARN_F32), .epi = TARN_NONE};
   fn.body = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0);
-  tarn_stage st[2] = {
-      {.nown = 2, .nred = 2, .own = {cols, lanes}, .red = {3, 3}, .read = read, .space = TARN_NONE},
-      {.nown = 2,
-       .nred = 1,
-       .own = {cols, 32},
-       .red = {lanes},
-       .read = read + 2,
-       .out = true,
-       .space = TARN_NONE}};
+  tarn_stage st[2] = {{.nown = 2, .nred = 2, .own = {cols, lanes}, .red = {3, 3}, .read = read},
+                      {
+                          .nown = 2,
+                          .nred = 1,
+                          .own = {cols, 32},
+                          .red = {lanes},
+                          .read = read + 2,
+                          .out = true,
+                      }};
   st[0].fn = st[1].fn = tarn_fn_intern(L, &fn);
   tarn_nest n = {.depth = 1, .shared = {rows}, .out_ns = 1, .nstage = 2, .nchild = 3, .stage = st};
   k->nest = tarn_nest_intern(L, &n);
@@ -414,7 +417,7 @@ static void turned_case(kit_case *c, const turned *t) {
                    .red = {t->k},
                    .read = read,
                    .out = true};
-  st.space = TARN_NONE, st.fn = tarn_fn_intern(L, &fn);
+  st.fn = tarn_fn_intern(L, &fn);
   tarn_nest nest = {.out_ns = 2, .nstage = 1, .nchild = fn.nops, .stage = &st};
   *c = (kit_case){.nin = fn.nops, .nout = 1, .in_type = {t->t, t->t}, .out_type = {t->t}};
   c->nest = tarn_nest_intern(L, &nest);

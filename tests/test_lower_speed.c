@@ -86,14 +86,15 @@ static uint32_t conv_nest(int64_t h, int64_t w, int64_t ci, int64_t co, int64_t 
   tarn_func fn = {
       .nops = 2, .body = body, .red = tarn_reducer_of(L, TARN_RED_SUM, TARN_F32), .epi = TARN_NONE};
   fn.epi = tarn_fx_op(L, TARN_FX_MAX, tarn_fx_hole(L, 0), tarn_fx_const(L, TARN_F32, 0), 0);
-  tarn_stage st = {.nown = 3,
-                   .nred = 3,
-                   .own = {h, w, co},
-                   .red = {k, k, ci},
-                   .fn = tarn_fn_intern(L, &fn),
-                   .read = read,
-                   .out = true,
-                   .space = TARN_NONE};
+  tarn_stage st = {
+      .nown = 3,
+      .nred = 3,
+      .own = {h, w, co},
+      .red = {k, k, ci},
+      .fn = tarn_fn_intern(L, &fn),
+      .read = read,
+      .out = true,
+  };
   tarn_nest n = {.out_ns = 3, .nstage = 1, .nchild = 2, .stage = &st};
   *c = (kit_case){.nin = 2,
                   .nout = 1,

@@ -91,7 +91,7 @@ static void make(kit_case *c, const weighed *w) {
                    .nred = DIMS - I,
                    .read = read,
                    .out = true,
-                   .space = TARN_NONE,
+
                    .fn = tarn_fn_intern(L, &f)};
   memcpy(st.own, w->dim, I * sizeof *st.own),
       memcpy(st.red, w->dim + I, (DIMS - I) * sizeof *st.red);

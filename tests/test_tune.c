@@ -239,7 +239,7 @@ static tarn_ksig product(int64_t rows, int64_t cols, int64_t terms) {
                    .red = {terms},
                    .read = read,
                    .out = true,
-                   .space = TARN_NONE,
+
                    .fn = tarn_fn_intern(L, &f)};
   tarn_nest n = {.out_ns = 2, .nstage = 1, .nchild = 2, .stage = &st};
   tarn_ksig k = {.nest = tarn_nest_intern(L, &n), .nin = 2, .nout = 1};

@@ -163,12 +163,13 @@ static uint32_t moved(const kern *k, factor *f, uint32_t leaf) {
   uint32_t axis[TARN_MAX_DIMS];
   if (!t) return TARN_NONE;
   f->type = up ? TARN_U8 : TARN_I8;
-  *st = (kstage){.nown = t->n,
-                 .reducer = TARN_NONE,
-                 .epi = TARN_NONE,
-                 .nb = 1,
-                 .out = true,
-                 .space = TARN_NONE};
+  *st = (kstage){
+      .nown = t->n,
+      .reducer = TARN_NONE,
+      .epi = TARN_NONE,
+      .nb = 1,
+      .out = true,
+  };
   st->body = tarn_fx_cast(L, f->type, tarn_fx_op(L, TARN_FX_ADD, h, by, 0));
   for (uint32_t i = 0; i < t->n; i++) st->own[i] = t->dim[i], axis[i] = i;
   c.out_ns = t->ns;
@@ -189,12 +190,13 @@ static bool summed(product *p, const tarn_read *of, uint32_t *hole) {
     if (used >> d & 1) axis[n++] = d;
   kern c = {.host = k->host, .L = L, .nstage = 1, .out_ns = n};
   kstage *st = &c.stage[0];
-  *st = (kstage){.nown = n,
-                 .nred = p->ndim - p->nacc,
-                 .epi = TARN_NONE,
-                 .nb = 1,
-                 .out = true,
-                 .space = TARN_NONE};
+  *st = (kstage){
+      .nown = n,
+      .nred = p->ndim - p->nacc,
+      .epi = TARN_NONE,
+      .nb = 1,
+      .out = true,
+  };
   st->body = tarn_fx_cast(L, TARN_I32, tarn_fx_hole(L, 0)),
   st->reducer = tarn_reducer_of(L, TARN_RED_SUM, TARN_I32);
   for (uint32_t d = 0; d < n; d++) st->own[d] = p->dim[axis[d]];

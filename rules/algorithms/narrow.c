@@ -45,8 +45,7 @@ static kern *new_kern(const kern *like, uint32_t nred, tarn_red_kind reducer) {
   kern *k = TARN_NEW(tarn_lang_ctx(like->L), kern);
   kstage *st = &k->stage[0];
   k->host = like->host, k->L = like->L, k->nstage = 1;
-  *st = (kstage){
-      .nred = nred, .reducer = TARN_NONE, .epi = TARN_NONE, .out = true, .space = TARN_NONE};
+  *st = (kstage){.nred = nred, .reducer = TARN_NONE, .epi = TARN_NONE, .out = true};
   if (reducer != TARN_RED_NONE) st->reducer = tarn_reducer_of(k->L, reducer, TARN_F32);
   return k;
 }

@@ -216,11 +216,12 @@ static bool f_after(renv *e, const rv *a, rv *out) {
     if (r[i + 1].src < 2) return false; /* the product reads it too */
     r[i + 1].src--;
   }
-  tarn_stage s = {.nown = t.s->nown,
-                  .fn = tarn_fn_map(e->L, f->epi, f->nepi + 1u),
-                  .read = r,
-                  .out = true,
-                  .space = TARN_NONE};
+  tarn_stage s = {
+      .nown = t.s->nown,
+      .fn = tarn_fn_map(e->L, f->epi, f->nepi + 1u),
+      .read = r,
+      .out = true,
+  };
   memcpy(s.own, own, t.s->nown * sizeof *own);
   tarn_nest n = {.out_ns = t.nest->out_ns, .nstage = 1, .nchild = t.nest->nchild - 1, .stage = &s};
   *out = (rv){.kind = 'n', .id = tarn_nest_intern(e->L, &n)};
