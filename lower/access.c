@@ -128,7 +128,9 @@ static void reach(low_access *a, uint32_t level) {
   }
 }
 void low_access_enter(low_fn *E, low_access *a, uint32_t level) {
-  reach(a, level + 1);
+  reach(a, level);
+  a->out[level + 1] = a->out[level];
+  a->in[level + 1] = a->in[level];
   for (uint32_t i = 0; i < a->p->off->n; i++) {
     const tarn_plan_term *t = &a->p->off->t[i];
     if (t->last != level) continue;
