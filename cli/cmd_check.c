@@ -70,7 +70,7 @@ int tarn_cmd_check(tarn_ctx *cx, int argc, char **argv) {
   const cli_opt opts[] = {
       {"--samples", NULL, CLI_U32, &samples, "N", "random inputs to compare on (default 1)"},
       {"--rtol", NULL, CLI_REAL, &rtol, "X",
-       "tolerance beside rounding, times the element's value (default 1e-5)"},
+       "tolerance besides rounding, relative to the element (default 1e-5)"},
       {"--input", "-i", CLI_LIST, &given, "NAME=FILE", "compare on this input"},
       {"--threads", NULL, CLI_THREADS, &threads, "T", "threads (default: all)"},
       {"--seed", NULL, CLI_UINT, &c.seed, "K", "seed of random inputs"},

@@ -131,8 +131,8 @@ int tarn_cmd_hw(tarn_ctx *cx, int argc, char **argv) {
   const char *usage = "hw show|check|derive NAME|FILE, or hw peaks";
   const cli_opt opts[] = {
       {"--measure", NULL, CLI_FLAG, &measure, NULL,
-       "show host: measure rates instead of the usual figures"},
-      {"--threads", NULL, CLI_THREADS, &threads, "T", "peaks: of so many threads (default: all)"},
+       "show host: measure rates instead of using typical ones"},
+      {"--threads", NULL, CLI_THREADS, &threads, "T", "peaks: number of threads (default: all)"},
       {"--json", NULL, CLI_FLAG, &json, NULL, "print JSON"},
       {0}};
   if (cli_parse(cx, usage, opts, argc, argv, &words)) return 0;

@@ -88,11 +88,12 @@ int tarn_cmd_kernel(tarn_ctx *cx, int argc, char **argv) {
   const cli_opt opts[] = {
       {"--hw", NULL, CLI_STR, &hw, "NAME|FILE",
        "hardware: host (default), a shipped description, a file"},
-      {"--schedule", NULL, CLI_STR, &schedule, "FILE", "this schedule instead of the chosen one"},
+      {"--schedule", NULL, CLI_STR, &schedule, "FILE",
+       "use this schedule instead of the chosen one"},
       {"--emit", NULL, CLI_STR, &emit, "KIND", "print the code too: ll or asm"},
       {"--price", NULL, CLI_STR, &price, "FILE",
        "a learned price, or analytic (default: the shipped one, if it fits)"},
-      {"--threads", NULL, CLI_THREADS, &threads, "T", "threads the kernel has (default 1)"},
+      {"--threads", NULL, CLI_THREADS, &threads, "T", "threads of the kernel (default 1)"},
       {"--top", NULL, CLI_U32, &top, "N", "list the N cheapest schedules (default 4)"},
       {0}};
   if (cli_parse(cx, usage, opts, argc, argv, &words)) return 0;

@@ -183,7 +183,7 @@ int tarn_cmd_rules(tarn_ctx *cx, int argc, char **argv) {
       {"--seconds", NULL, CLI_REAL, &k.seconds, "S",
        "learn: limit of time; stats: of each stage (default: none)"},
       {"--output", "-o", CLI_STR, &k.out, "FILE", "learn: write the rules there"},
-      {"--lax", NULL, CLI_FLAG, &k.lax, NULL, "derive: conditions are ignored"},
+      {"--lax", NULL, CLI_FLAG, &k.lax, NULL, "derive: ignore conditions"},
       {"--iters", NULL, CLI_U32, &k.iters, "N",
        "derive: iterations for each rule (default 8); stats: as in compile"},
       {"--nodes", NULL, CLI_U32, &k.nodes, "N",

@@ -9,15 +9,14 @@ typedef struct command {
   const char *what;
 } command;
 static const command commands[] = {
-    {"compile", tarn_cmd_compile, "turn a model into a program for a CPU"},
+    {"compile", tarn_cmd_compile, "compile a model for a CPU"},
     {"run", tarn_cmd_run, "run a compiled folder or a model on tensors"},
-    {"check", tarn_cmd_check, "compare with the reference interpreter"},
-    {"bench", tarn_cmd_bench, "time it, kernel by kernel"},
-    {"kernel", tarn_cmd_kernel, "one kernel by itself: schedules, plan, code"},
-    {"explore", tarn_cmd_explore,
-     "saturate terms, typed or of any operators; growth, rules, proofs"},
-    {"extract", tarn_cmd_extract, "select from a serialized e-graph, compare methods"},
-    {"rules", tarn_cmd_rules, "list or check rewrite rules"},
+    {"check", tarn_cmd_check, "compare a compiled model with the reference interpreter"},
+    {"bench", tarn_cmd_bench, "time each kernel"},
+    {"kernel", tarn_cmd_kernel, "show one kernel: schedules, plan, code"},
+    {"explore", tarn_cmd_explore, "saturate terms and show growth, rules and proofs"},
+    {"extract", tarn_cmd_extract, "extract from a serialized e-graph, compare methods"},
+    {"rules", tarn_cmd_rules, "list, check or learn rewrite rules"},
     {"proof", tarn_cmd_proof, "check a chain of rewrites"},
     {"tune", tarn_cmd_tune, "measure kernels, learn the price"},
     {"hw", tarn_cmd_hw, "show or check a description of hardware"},
@@ -36,7 +35,7 @@ static void run(tarn_ctx *cx, void *arg) {
   k->result = k->c->run(cx, k->argc, k->argv);
 }
 static void overview(FILE *f) {
-  fprintf(f, "usage: tarn COMMAND …   (tarn COMMAND --help tells more)\n\n");
+  fprintf(f, "usage: tarn COMMAND …   (tarn COMMAND --help shows its options)\n\n");
   for (size_t i = 0; i < COMMANDS; i++)
     fprintf(f, "  %-9s %s\n", commands[i].name, commands[i].what);
 }
