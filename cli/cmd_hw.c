@@ -1,4 +1,5 @@
-/* tarn hw show|check|derive NAME|FILE, tarn hw peaks */
+/* tarn hw show|check|derive NAME|FILE, tarn hw import vta|gemmini FILE, tarn hw export timeloop
+ * NAME|FILE, tarn hw peaks */
 #include "cli/peaks.h"
 #include <string.h>
 
@@ -124,11 +125,31 @@ static void peaks(tarn_ctx *cx, uint32_t threads, bool json) {
   cli_json_print(j);
 }
 
+/* ---- import, export ---- */
+static void import(tarn_ctx *cx, tarn_lang *L, const char *from, const char *path) {
+  size_t n;
+  const char *text = tarn_read_file(cx, path, &n), *out = NULL;
+  if (!strcmp(from, "vta")) out = tarn_hw_import_vta(cx, text, n, path);
+  else if (!strcmp(from, "gemmini")) out = tarn_hw_import_gemmini(cx, text, n, path);
+  else tarn_raise(cx, TARN_USAGE, "hw import %s: vta or gemmini is expected", from);
+  tarn_hw_parse(L, tarn_sx_read(cx, out, strlen(out), path)); /* it is possible */
+  printf("%s", out);
+}
+static void export(tarn_ctx *cx, tarn_lang *L, const char *to, const char *name) {
+  if (strcmp(to, "timeloop"))
+    tarn_raise(cx, TARN_USAGE, "hw export %s: timeloop is expected", to);
+  tarn_buf b = {.cx = cx};
+  tarn_hw_timeloop(L, cli_hardware(L, name), &b);
+  printf("%s", b.p);
+}
+
 int tarn_cmd_hw(tarn_ctx *cx, int argc, char **argv) {
   cli_list words = {0};
   bool measure = false, json = false;
   uint64_t threads = 0;
-  const char *usage = "hw show|check|derive NAME|FILE, or hw peaks";
+  const char *usage = 
+      "hw show|check|derive NAME|FILE, hw import vta|gemmini FILE, hw export timeloop NAME|FILE, "
+      "or hw peaks";
   const cli_opt opts[] = {
       {"--measure", NULL, CLI_FLAG, &measure, NULL,
        "show host: measure rates instead of using typical ones"},
@@ -137,6 +158,11 @@ int tarn_cmd_hw(tarn_ctx *cx, int argc, char **argv) {
       {0}};
   if (cli_parse(cx, usage, opts, argc, argv, &words)) return 0;
   if (words.n == 1 && !strcmp(words.p[0], "peaks")) return peaks(cx, (uint32_t)threads, json), 0;
+  bool third = words.n == 3 && !json && !measure;
+  if (third && !strcmp(words.p[0], "import"))
+    return import(cx, tarn_lang_new(cx), words.p[1], words.p[2]), 0;
+  if (third && !strcmp(words.p[0], "export"))
+    return export(cx, tarn_lang_new(cx), words.p[1], words.p[2]), 0;
   if (words.n != 2) tarn_raise(cx, TARN_USAGE, "usage: tarn %s", usage);
   tarn_lang *L = tarn_lang_new(cx);
   if (!strcmp(words.p[0], "show")) show(cx, L, words.p[1], measure, json);

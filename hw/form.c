@@ -75,7 +75,7 @@ static bool whole(const walk *w, uint32_t read) {
 static bool map_form(walk *w, uint32_t body, tarn_hw_form *out) {
   uint32_t with[READS];
   for (uint32_t i = 0; i < w->n; i++) {
-    if (!whole(w, i)) return false;
+    if (!whole(w, i) && !(w->m->immediate >> w->operand[i] & 1)) return false;
     with[i] = tarn_fx_hole(w->L, w->operand[i]);
   }
   *out = (tarn_hw_form){.body = tarn_fx_subst(w->L, body, with, w->n),

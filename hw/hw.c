@@ -41,6 +41,14 @@ const tarn_hw_memory *tarn_hw_memory_find(const tarn_hw *hw, const char *name) {
   return NULL;
 }
 
+int64_t tarn_hw_depth(const tarn_hw_memory *m) { return m->capacity / m->entry; }
+int64_t tarn_hw_operand_bytes(const tarn_hw_operand *o) {
+  int64_t n = (int64_t)tarn_dtype_size(o->dtype);
+  for (uint32_t i = 0; i < o->n; i++)
+    n = o->dim[i] && n > INT64_MAX / o->dim[i] ? INT64_MAX : n * o->dim[i];
+  return n;
+}
+
 uint32_t tarn_hw_lanes(const tarn_hw *hw, tarn_dtype t) {
   uint32_t bits = (uint32_t)tarn_dtype_size(t) * 8;
   return hw->vector_bits > bits ? hw->vector_bits / bits : 1;

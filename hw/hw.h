@@ -40,6 +40,8 @@ typedef struct tarn_hw_operand {
   tarn_dtype dtype;
   uint32_t n;
   int64_t dim[TARN_MAX_DIMS];
+  bool immediate;  /* one number of the instruction itself, from lo to hi */
+  int64_t lo, hi;
 } tarn_hw_operand;
 typedef struct tarn_hw_intrinsic {
   const char *name;       /* fma  vnni  mma  gemm … */
@@ -49,9 +51,10 @@ typedef struct tarn_hw_intrinsic {
   const tarn_hw_operand *op;  /* the last one is the result */
   double latency, throughput; /* cycles until the result; issues a cycle (per unit of execution) */
   double ops;                 /* scalar multiply-adds (or operations) of one issue */
-  const char *encoding;       /* LLVM intrinsic, PTX, or instruction family; NULL: plain IR */
-  uint32_t nattr;
-  const tarn_attr *attr; /* further integers/strings: reuse distance, index widths, … */
+  double startup;             /* cycles before the first issue of an instruction */
+  uint32_t reuse;       /* an instruction may touch an entry of the result again so many issues later;
+                           0: at once */
+  const char *encoding; /* LLVM intrinsic, PTX, or instruction family; NULL: plain IR */
 } tarn_hw_intrinsic;
 
 /* Cost of a scalar operator, in cycles per vector, by its name in access/fx.def. */
@@ -65,6 +68,88 @@ typedef struct tarn_hw_link {
   double send, receive;  /* bytes a second: from the host's memory, and back to it; 0: no link */
   double latency, start; /* seconds until the first byte is there; to begin a transfer */
 } tarn_hw_link;
+
+/* ---- accelerators: docs/accelerators.md. Parts are named by their number in these arrays; an
+ * absent one is TARN_NONE. ---- */
+
+/* Instructions of a queue start in their order, one after another. */
+typedef struct tarn_hw_queue {
+  const char *name;
+  uint32_t depth; /* instructions that may wait in it; 0: any number */
+} tarn_hw_queue;
+/* A counter between two queues: an instruction of one waits for what one of the other has pushed. */
+typedef struct tarn_hw_token {
+  const char *name;
+  uint32_t from, to; /* queues: who pushes, who pops */
+  uint32_t capacity; /* 0: any number */
+} tarn_hw_token;
+/* Rows of entries between main memory and another. Cycles: startup + rows × row + entries × entry,
+ * and the latency of main memory, once or for each row. */
+typedef struct tarn_hw_transfer {
+  const char *name;
+  uint32_t from, to;   /* memories, one of them main memory */
+  uint32_t intrinsic;  /* what becomes of an entry on the way, or TARN_NONE */
+  uint32_t rank;       /* 1: one row; 2: rows at a stride */
+  int64_t stride, pad; /* the largest: entries between rows, rows or entries of zeros on a side */
+  int64_t row_bytes;   /* of the longest row; 0: any */
+  double startup, row, entry;
+  bool row_latency; /* each row waits for main memory, not the first alone */
+} tarn_hw_transfer;
+typedef struct tarn_hw_field {
+  const char *name;
+  uint32_t at, width; /* bits; bit 0 is the lowest of the first byte */
+  bool is_signed;
+} tarn_hw_field;
+/* A word of bits: an instruction, or a micro-op. */
+typedef struct tarn_hw_format {
+  const char *name;
+  uint32_t bits, nfield;
+  const tarn_hw_field *field;
+} tarn_hw_format;
+typedef struct tarn_hw_flag { /* a field of one bit: pops or pushes the token */
+  uint32_t field, token;
+} tarn_hw_flag;
+typedef struct tarn_hw_is { /* of an instruction: the field has this value */
+  uint32_t field;
+  int64_t value;
+} tarn_hw_is;
+#define TARN_HW_LOOPS 4
+/* Entry of an operand: field of the micro-op + sum over the loops of trip × factor. */
+typedef struct tarn_hw_index {
+  uint32_t operand, field;       /* of the intrinsic; of the micro-op's format */
+  uint32_t factor[TARN_HW_LOOPS]; /* fields of the instruction, a loop each */
+} tarn_hw_index;
+typedef enum tarn_hw_does {
+  TARN_HW_MOVES, /* a transfer */
+  TARN_HW_RUNS,  /* an intrinsic, for each trip of the loops, outermost first, and each micro-op */
+  TARN_HW_ENDS   /* the program */
+} tarn_hw_does;
+typedef enum tarn_hw_pads { TARN_HW_TOP, TARN_HW_BOTTOM, TARN_HW_LEFT, TARN_HW_RIGHT } tarn_hw_pads;
+/* One row of the decoder's table; the numbers are fields of its format. */
+typedef struct tarn_hw_instruction {
+  const char *name;
+  uint32_t format, queue;
+  uint32_t nis, npop, npush;
+  const tarn_hw_is *is;
+  const tarn_hw_flag *pop, *push;
+  tarn_hw_does does;
+  uint32_t transfer; /* MOVES */
+  uint32_t local, main, rows, entries, stride, pad[4];
+  bool bytes; /* main is an address in bytes, not in entries of the other memory */
+  uint32_t intrinsic; /* RUNS */
+  uint32_t steps, begin, end, step; /* memory of the micro-ops, first one, behind the last, format */
+  uint32_t nloop, loop[TARN_HW_LOOPS];
+  uint32_t nindex;
+  const tarn_hw_index *index;
+  uint32_t immediate; /* field of the intrinsic's immediate operand */
+  uint32_t clear;     /* a flag: the result becomes 0 instead */
+  const tarn_sx *source;
+} tarn_hw_instruction;
+/* What programs must keep besides; the simulator refuses those that do not. */
+typedef enum tarn_hw_quirk {
+  TARN_HW_STORE_NEEDS_COMPUTE = 1,     /* an entry is only stored after an intrinsic has written it */
+  TARN_HW_CLEAR_BEFORE_ACCUMULATE = 2  /* a cleared entry is accumulated into before it is stored */
+} tarn_hw_quirk;
 
 typedef struct tarn_hw {
   const char *name;
@@ -89,8 +174,16 @@ typedef struct tarn_hw {
   double launch, barrier;     /* seconds to start a kernel on one unit, to join all units */
   uint32_t nlatency;
   const tarn_hw_latency *latency; /* 1 cycle where absent */
-  uint32_t nattr;
-  const tarn_attr *attr; /* everything else: queues, tokens, layout, limits, quirks as read */
+  uint32_t nqueue, ntoken, ntransfer, nformat, ninstruction;
+  const tarn_hw_queue *queue;
+  const tarn_hw_token *token;
+  const tarn_hw_transfer *transfer;
+  const tarn_hw_format *format;
+  const tarn_hw_instruction *instruction; /* all of as many bits */
+  uint32_t quirks;                        /* set of tarn_hw_quirk */
+  bool hazards;         /* the hardware orders conflicting instructions by itself: no tokens */
+  int64_t instructions, buffer; /* limits: instructions of a program, bytes of one buffer; 0: none */
+  uint32_t address_bits;        /* of main memory; 0: not limited */
   const tarn_sx *source;
 } tarn_hw;
 
@@ -110,6 +203,9 @@ TARN_API int64_t tarn_hw_way(const tarn_hw_memory *m);
 /* Lines that one set holds, TARN_HW_WAYS at most. */
 TARN_API uint32_t tarn_hw_ways(const tarn_hw_memory *m);
 TARN_API const tarn_hw_memory *tarn_hw_memory_find(const tarn_hw *hw, const char *name); /* NULL */
+/* Entries of a memory; 0 when it is unbounded. Bytes of an operand. */
+TARN_API int64_t tarn_hw_depth(const tarn_hw_memory *m);
+TARN_API int64_t tarn_hw_operand_bytes(const tarn_hw_operand *o);
 TARN_API double tarn_hw_peak(const tarn_hw *hw, tarn_dtype t,
                              uint32_t units); /* multiply-adds a second on that many units */
 /* Cycles of an expression per vector, shared subexpressions once. Pure. */
@@ -145,6 +241,17 @@ TARN_API tarn_machines tarn_hw_machines(const tarn_hw *hw);
 TARN_API double tarn_hw_copy_seconds(const tarn_machines *m, uint32_t from, uint32_t to,
                                      double bytes);
 
+/* ---------------------------------------------------------------- other formats */
+
+/* The text of a description, from VTA's configuration (JSON) and from the header of parameters that
+ * Gemmini's generator writes. file: for messages. Raise TARN_BAD_INPUT. */
+TARN_API const char *tarn_hw_import_vta(tarn_ctx *cx, const char *text, size_t n, const char *file);
+TARN_API const char *tarn_hw_import_gemmini(tarn_ctx *cx, const char *text, size_t n,
+                                            const char *file);
+/* The architecture as Timeloop reads it (YAML, version 0.4): the memories as storage, the first
+ * product as compute. Raises when there is no product. */
+TARN_API void tarn_hw_timeloop(tarn_lang *L, const tarn_hw *hw, tarn_buf *b);
+
 /* ---------------------------------------------------------------- what intrinsics mean */
 
 /* A meaning, read. The call of an intrinsic is named HW.INTRINSIC; reading defines it
@@ -155,6 +262,7 @@ typedef struct tarn_hw_meaning {
   uint32_t nin; /* operands that it reads: all but the result, and that too when it accumulates */
   const tarn_term *in; /* INPUT terms, in the order of the operands */
   bool acc;
+  uint32_t immediate; /* set of operands that are immediates: any of the result's dims reads them */
 } tarn_hw_meaning;
 /* Raises "FILE:LINE:COL: …" when the meaning does not parse or type, has a variable that is no
  * operand, leaves an operand out, or is not of the result's shape and type. */

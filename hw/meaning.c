@@ -120,6 +120,7 @@ tarn_hw_meaning tarn_hw_meaning_of(tarn_lang *L, const tarn_hw *hw, uint32_t int
     in[i] = tarn_input(L, n->op[i].name,
                        tarn_type_tensor(L, n->op[i].dtype, n->op[i].n, n->op[i].n, n->op[i].dim));
   m.in = in;
+  for (uint32_t i = 0; i < m.nin; i++) m.immediate |= (uint32_t)n->op[i].immediate << i;
   tarn_hw_form f;
   tarn_call_def d = {
       .name = m.call, .nin = m.nin, .in = in, .meaning = m.term, .acc = m.acc, .start = TARN_NONE};

@@ -5,63 +5,50 @@
 #include <math.h>
 #include <string.h>
 
-typedef struct reader {
-  tarn_lang *L;
-  tarn_ctx *cx;
-  uint32_t guests; /* machines that hang on the one that is read */
-} reader;
-
-static const tarn_sx *arg(reader *r, const tarn_sx *s, uint32_t i) {
+const tarn_sx *hw_arg(hw_reader *r, const tarn_sx *s, uint32_t i) {
   if (s->n <= i) tarn_sx_error(r->cx, s, "(%s …) needs a value", s->kid[0]->text);
   return s->kid[i];
 }
 /* The one value of (NAME VALUE). */
-static const tarn_sx *value(reader *r, const tarn_sx *s) {
+const tarn_sx *hw_value(hw_reader *r, const tarn_sx *s) {
   if (s->n > 2) tarn_sx_error(r->cx, s->kid[2], "(%s …) takes one value", s->kid[0]->text);
-  return arg(r, s, 1);
+  return hw_arg(r, s, 1);
 }
-static double number(reader *r, const tarn_sx *s, double lo) {
-  const tarn_sx *v = value(r, s);
+double hw_number(hw_reader *r, const tarn_sx *s, double lo) {
+  const tarn_sx *v = hw_value(r, s);
   if (v->kind != TARN_SX_INT && v->kind != TARN_SX_REAL)
     tarn_sx_error(r->cx, v, "%s: a number is expected", s->kid[0]->text);
   if (!(v->r >= lo) || v->r > 1e18)
     tarn_sx_error(r->cx, v, "%s: %s is out of range (at least %g)", s->kid[0]->text, v->text, lo);
   return v->r;
 }
-static int64_t integer(reader *r, const tarn_sx *s, int64_t lo, int64_t hi) {
-  const tarn_sx *v = value(r, s);
+int64_t hw_integer(hw_reader *r, const tarn_sx *s, int64_t lo, int64_t hi) {
+  const tarn_sx *v = hw_value(r, s);
   if (v->kind != TARN_SX_INT || v->i < lo || v->i > hi)
     tarn_sx_error(r->cx, v, "%s: an integer from %lld to %lld is expected", s->kid[0]->text,
                   (long long)lo, (long long)hi);
   return v->i;
 }
-static const char *word(reader *r, const tarn_sx *s) {
-  const tarn_sx *v = arg(r, s, 1);
+const char *hw_word(hw_reader *r, const tarn_sx *s) {
+  const tarn_sx *v = hw_arg(r, s, 1);
   if (v->kind == TARN_SX_LIST) tarn_sx_error(r->cx, v, "%s: a word is expected", s->kid[0]->text);
   return tarn_strdup(r->cx, v->text);
 }
-static const char *name_of(reader *r, const tarn_sx *s) {
-  const char *n = word(r, s);
+const char *hw_name_of(hw_reader *r, const tarn_sx *s) {
+  const char *n = hw_word(r, s);
   if (!*n) tarn_sx_error(r->cx, s, "%s: a name is expected", s->kid[0]->text);
   return n;
 }
 
-/* ---- forms: how a value is stored at an offset ---- */
-typedef enum { F_WORD, F_NUM, F_POS, F_U32, F_I64, F_FLAG } form_kind;
-typedef struct form {
-  const char *name;
-  form_kind kind;
-  size_t at;
-} form;
-
-static void store(reader *r, const form *f, const tarn_sx *s, void *base) {
+/* ---- forms ---- */
+static void store(hw_reader *r, const hw_form *f, const tarn_sx *s, void *base) {
   char *p = (char *)base + f->at;
   switch (f->kind) {
-  case F_WORD: value(r, s), *(const char **)p = word(r, s); break;
-  case F_NUM: *(double *)p = number(r, s, 0); break;
-  case F_POS: *(double *)p = number(r, s, 1e-30); break;
-  case F_U32: *(uint32_t *)p = (uint32_t)integer(r, s, 1, UINT32_MAX); break;
-  case F_I64: *(int64_t *)p = integer(r, s, 0, (int64_t)1 << 60); break;
+  case F_WORD: hw_value(r, s), *(const char **)p = hw_word(r, s); break;
+  case F_NUM: *(double *)p = hw_number(r, s, 0); break;
+  case F_POS: *(double *)p = hw_number(r, s, 1e-30); break;
+  case F_U32: *(uint32_t *)p = (uint32_t)hw_integer(r, s, 1, UINT32_MAX); break;
+  case F_I64: *(int64_t *)p = hw_integer(r, s, 0, (int64_t)1 << 60); break;
   case F_FLAG:
     if (s->n > 1) tarn_sx_error(r->cx, s->kid[1], "(%s) takes no value", s->kid[0]->text);
     *(bool *)p = true;
@@ -69,25 +56,25 @@ static void store(reader *r, const form *f, const tarn_sx *s, void *base) {
   }
 }
 /* A form may not stand twice among those of its list. */
-static void once(reader *r, const tarn_sx *list, const tarn_sx *s) {
+void hw_once(hw_reader *r, const tarn_sx *list, const tarn_sx *s) {
   for (uint32_t i = 1; list->kid[i] != s; i++)
     if (tarn_sx_is(list->kid[i], s->kid[0]->text))
       tarn_sx_error(r->cx, s, "(%s …) is given twice", s->kid[0]->text);
 }
-static bool store_form(reader *r, const form *table, const tarn_sx *list, const tarn_sx *s,
+bool hw_store_form(hw_reader *r, const hw_form *table, const tarn_sx *list, const tarn_sx *s,
                        void *base) {
   if (s->kind != TARN_SX_LIST || s->n == 0 || s->kid[0]->kind != TARN_SX_ATOM)
     tarn_sx_error(r->cx, s, "a form (name value…) is expected");
-  for (const form *f = table; f->name; f++)
+  for (const hw_form *f = table; f->name; f++)
     if (tarn_sx_is(s, f->name)) {
-      once(r, list, s);
+      hw_once(r, list, s);
       store(r, f, s, base);
       return true;
     }
   return false;
 }
 
-static const form memory_forms[] = {{"capacity", F_I64, offsetof(tarn_hw_memory, capacity)},
+static const hw_form memory_forms[] = {{"capacity", F_I64, offsetof(tarn_hw_memory, capacity)},
                                     {"instances", F_U32, offsetof(tarn_hw_memory, instances)},
                                     {"serves", F_U32, offsetof(tarn_hw_memory, serves)},
                                     {"line", F_U32, offsetof(tarn_hw_memory, line)},
@@ -103,8 +90,8 @@ static const form memory_forms[] = {{"capacity", F_I64, offsetof(tarn_hw_memory,
                                     {"shadow-of", F_WORD, offsetof(tarn_hw_memory, shadow_of)},
                                     {0}};
 
-static tarn_hw_memory read_memory(reader *r, const tarn_sx *s) {
-  tarn_hw_memory m = {.name = name_of(r, s),
+static tarn_hw_memory read_memory(hw_reader *r, const tarn_sx *s) {
+  tarn_hw_memory m = {.name = hw_name_of(r, s),
                       .instances = 1,
                       .line = 1,
                       .align = 1,
@@ -113,7 +100,7 @@ static tarn_hw_memory read_memory(reader *r, const tarn_sx *s) {
                       .hidden = TARN_HW_HIDDEN};
   for (uint32_t i = 2; i < s->n; i++) {
     const tarn_sx *f = s->kid[i];
-    if (store_form(r, memory_forms, s, f, &m)) continue;
+    if (hw_store_form(r, memory_forms, s, f, &m)) continue;
     if (!tarn_sx_is(f, "keep"))
       tarn_sx_error(r->cx, f, "memory %s: unknown form %s", m.name, f->kid[0]->text);
     const char **keep = TARN_ARRAY(r->cx, const char *, f->n);
@@ -127,15 +114,15 @@ static tarn_hw_memory read_memory(reader *r, const tarn_sx *s) {
   return m;
 }
 
-static tarn_hw_operand read_operand(reader *r, const tarn_sx *s) {
-  tarn_hw_operand o = {.name = name_of(r, s), .memory = "", .dtype = TARN_DTYPES};
+static tarn_hw_operand read_operand(hw_reader *r, const tarn_sx *s) {
+  tarn_hw_operand o = {.name = hw_name_of(r, s), .memory = "", .dtype = TARN_DTYPES};
   for (uint32_t i = 2; i < s->n; i++) {
     const tarn_sx *f = s->kid[i];
     if (tarn_sx_is(f, "memory")) {
-      o.memory = word(r, f);
+      o.memory = hw_word(r, f);
     } else if (tarn_sx_is(f, "type")) {
-      if (!tarn_dtype_parse(word(r, f), &o.dtype))
-        tarn_sx_error(r->cx, f, "operand %s: unknown type %s", o.name, word(r, f));
+      if (!tarn_dtype_parse(hw_word(r, f), &o.dtype))
+        tarn_sx_error(r->cx, f, "operand %s: unknown type %s", o.name, hw_word(r, f));
     } else if (tarn_sx_is(f, "dims")) {
       for (uint32_t k = 1; k < f->n; k++) {
         if (f->kid[k]->kind != TARN_SX_INT || f->kid[k]->i < 1 || o.n == TARN_MAX_DIMS)
@@ -143,6 +130,10 @@ static tarn_hw_operand read_operand(reader *r, const tarn_sx *s) {
                         TARN_MAX_DIMS);
         o.dim[o.n++] = f->kid[k]->i;
       }
+    } else if (tarn_sx_is(f, "immediate")) {
+      o.lo = tarn_sx_whole(r->cx, f, 1, INT32_MIN, INT32_MAX);
+      o.hi = tarn_sx_whole(r->cx, f, 2, o.lo, INT32_MAX);
+      o.immediate = true;
     } else {
       tarn_sx_error(r->cx, f, "operand %s: unknown form", o.name);
     }
@@ -151,68 +142,37 @@ static tarn_hw_operand read_operand(reader *r, const tarn_sx *s) {
   return o;
 }
 
-/* Anything without a field of its own is kept as an attribute: one integer, real or word, or a list
- * of numbers. */
-static tarn_attr read_attr(reader *r, const tarn_sx *s) {
-  tarn_attr a = {.name = tarn_strdup(r->cx, s->kid[0]->text)};
-  bool ints = s->n > 1, reals = s->n > 1;
-  for (uint32_t i = 1; i < s->n; i++) {
-    ints = ints && s->kid[i]->kind == TARN_SX_INT;
-    reals = reals && (s->kid[i]->kind == TARN_SX_INT || s->kid[i]->kind == TARN_SX_REAL);
-  }
-  if (ints && s->n == 2) {
-    a.kind = TARN_A_INT, a.i = s->kid[1]->i;
-  } else if (reals && s->n == 2) {
-    a.kind = TARN_A_REAL, a.r = s->kid[1]->r;
-  } else if (ints) {
-    int64_t *v = TARN_ARRAY(r->cx, int64_t, s->n);
-    for (uint32_t i = 1; i < s->n; i++) v[i - 1] = s->kid[i]->i;
-    a.kind = TARN_A_INTS, a.n = s->n - 1, a.is = v;
-  } else if (reals) {
-    double *v = TARN_ARRAY(r->cx, double, s->n);
-    for (uint32_t i = 1; i < s->n; i++) v[i - 1] = s->kid[i]->r;
-    a.kind = TARN_A_REALS, a.n = s->n - 1, a.rs = v;
-  } else { /* words or nested forms: as written */
-    tarn_buf b = {.cx = r->cx};
-    tarn_buf_str(&b, "");
-    for (uint32_t i = 1; i < s->n; i++) {
-      if (i > 1) tarn_buf_str(&b, " ");
-      tarn_sx_print(&b, s->kid[i], 0);
-    }
-    a.kind = TARN_A_STR, a.s = b.p;
-  }
-  return a;
-}
-
-static const form intrinsic_forms[] = {
+static const hw_form intrinsic_forms[] = {
     {"latency", F_NUM, offsetof(tarn_hw_intrinsic, latency)},
     {"throughput", F_POS, offsetof(tarn_hw_intrinsic, throughput)},
     {"ops", F_NUM, offsetof(tarn_hw_intrinsic, ops)},
+    {"startup", F_NUM, offsetof(tarn_hw_intrinsic, startup)},
+    {"reuse-distance", F_U32, offsetof(tarn_hw_intrinsic, reuse)},
     {"encoding", F_WORD, offsetof(tarn_hw_intrinsic, encoding)},
     {0}};
 
-static tarn_hw_intrinsic read_intrinsic(reader *r, const tarn_sx *s) {
+static tarn_hw_intrinsic read_intrinsic(hw_reader *r, const tarn_sx *s) {
   tarn_hw_intrinsic n = {
-      .name = name_of(r, s), .throughput = 1, .latency = 1, .ops = 1, .source = s};
+      .name = hw_name_of(r, s), .throughput = 1, .latency = 1, .ops = 1, .source = s};
   TARN_VEC(tarn_hw_operand) op = {0};
-  TARN_VEC(tarn_attr) at = {0};
   for (uint32_t i = 2; i < s->n; i++) {
     const tarn_sx *f = s->kid[i];
-    if (store_form(r, intrinsic_forms, s, f, &n)) continue;
-    if (tarn_sx_is(f, "meaning")) n.meaning = arg(r, f, 1);
+    if (hw_store_form(r, intrinsic_forms, s, f, &n)) continue;
+    if (tarn_sx_is(f, "meaning")) n.meaning = hw_arg(r, f, 1);
     else if (tarn_sx_is(f, "operand")) tarn_push(r->cx, &op, read_operand(r, f));
-    else tarn_push(r->cx, &at, read_attr(r, f));
+    else if (!tarn_sx_is(f, "constraint")) /* rules/derive reads those */
+      tarn_sx_error(r->cx, f, "intrinsic %s: unknown form %s", n.name, f->kid[0]->text);
   }
   if (!n.meaning) tarn_sx_error(r->cx, s, "intrinsic %s: (meaning TERM) is needed", n.name);
   if (op.n < 2)
     tarn_sx_error(r->cx, s, "intrinsic %s: at least one operand and the result are needed", n.name);
-  n.op = op.p, n.nop = op.n, n.attr = at.p, n.nattr = at.n;
+  n.op = op.p, n.nop = op.n;
   return n;
 }
 
-static void read_kind(reader *r, const tarn_sx *s, tarn_hw *h) {
+static void read_kind(hw_reader *r, const tarn_sx *s, tarn_hw *h) {
   static const char *const kinds[] = {"cpu", "gpu", "dsa"};
-  const char *w = word(r, s);
+  const char *w = hw_word(r, s);
   for (uint32_t i = 0; i < 3; i++)
     if (!strcmp(w, kinds[i])) {
       h->kind = (tarn_hw_kind)i;
@@ -220,11 +180,11 @@ static void read_kind(reader *r, const tarn_sx *s, tarn_hw *h) {
     }
   tarn_sx_error(r->cx, s, "kind %s: cpu, gpu or dsa is expected", w);
 }
-static void read_vector(reader *r, const tarn_sx *s, tarn_hw *h) {
+static void read_vector(hw_reader *r, const tarn_sx *s, tarn_hw *h) {
   for (uint32_t i = 1; i < s->n; i++) {
-    if (tarn_sx_is(s->kid[i], "bits")) h->vector_bits = (uint32_t)integer(r, s->kid[i], 8, 65536);
+    if (tarn_sx_is(s->kid[i], "bits")) h->vector_bits = (uint32_t)hw_integer(r, s->kid[i], 8, 65536);
     else if (tarn_sx_is(s->kid[i], "registers"))
-      h->vector_regs = (uint32_t)integer(r, s->kid[i], 1, 65536);
+      h->vector_regs = (uint32_t)hw_integer(r, s->kid[i], 1, 65536);
     else if (tarn_sx_is(s->kid[i], "spreads")) h->spreads = true;
     else if (tarn_sx_is(s->kid[i], "moves")) h->moves = true;
     else
@@ -234,7 +194,7 @@ static void read_vector(reader *r, const tarn_sx *s, tarn_hw *h) {
   if (h->vector_bits & (h->vector_bits - 1))
     tarn_sx_error(r->cx, s, "vector: %u bits: a power of two is expected", h->vector_bits);
 }
-static void read_cycles(reader *r, const tarn_sx *s, tarn_hw *h) {
+static void read_cycles(hw_reader *r, const tarn_sx *s, tarn_hw *h) {
   tarn_hw_latency *v = TARN_ARRAY(r->cx, tarn_hw_latency, s->n);
   uint32_t n = 0;
   for (uint32_t i = 1; i < s->n; i++) {
@@ -244,12 +204,12 @@ static void read_cycles(reader *r, const tarn_sx *s, tarn_hw *h) {
     if (tarn_fx_find(f->kid[0]->text) == TARN_NONE)
       tarn_sx_error(r->cx, f, "cycles: there is no scalar operator %s", f->kid[0]->text);
     v[n].fx = tarn_strdup(r->cx, f->kid[0]->text);
-    v[n++].cycles = number(r, f, 0);
+    v[n++].cycles = hw_number(r, f, 0);
   }
   h->latency = v, h->nlatency = n;
 }
 
-static const form hw_forms[] = {{"triple", F_WORD, offsetof(tarn_hw, triple)},
+static const hw_form hw_forms[] = {{"triple", F_WORD, offsetof(tarn_hw, triple)},
                                 {"cpu", F_WORD, offsetof(tarn_hw, cpu)},
                                 {"features", F_WORD, offsetof(tarn_hw, features)},
                                 {"clock", F_POS, offsetof(tarn_hw, clock)},
@@ -259,22 +219,22 @@ static const form hw_forms[] = {{"triple", F_WORD, offsetof(tarn_hw, triple)},
                                 {"trip", F_NUM, offsetof(tarn_hw, trip)},
                                 {0}};
 
-static const form link_forms[] = {{"send", F_POS, offsetof(tarn_hw_link, send)},
+static const hw_form link_forms[] = {{"send", F_POS, offsetof(tarn_hw_link, send)},
                                   {"receive", F_POS, offsetof(tarn_hw_link, receive)},
                                   {"latency", F_NUM, offsetof(tarn_hw_link, latency)},
                                   {"start", F_NUM, offsetof(tarn_hw_link, start)},
                                   {0}};
-static void read_link(reader *r, const tarn_sx *s, tarn_hw *h) {
+static void read_link(hw_reader *r, const tarn_sx *s, tarn_hw *h) {
   for (uint32_t i = 1; i < s->n; i++)
-    if (!store_form(r, link_forms, s, s->kid[i], &h->link))
+    if (!hw_store_form(r, link_forms, s, s->kid[i], &h->link))
       tarn_sx_error(r->cx, s->kid[i], "link: unknown form %s", s->kid[i]->kid[0]->text);
   if (h->link.send <= 0 || h->link.receive <= 0)
     tarn_sx_error(r->cx, s, "link: (send B) and (receive B), bytes a second, are needed");
 }
 /* A shipped description, or a file whose name is relative to the one that names it. */
-static void read_host(reader *r, const tarn_sx *s, tarn_hw *h) {
-  const char *name = name_of(r, s), *end = strrchr(s->file, '/');
-  value(r, s);
+static void read_host(hw_reader *r, const tarn_sx *s, tarn_hw *h) {
+  const char *name = hw_name_of(r, s), *end = strrchr(s->file, '/');
+  hw_value(r, s);
   if (r->guests + 2 > TARN_HW_MACHINES)
     tarn_sx_error(r->cx, s, "host %s: more than %d machines hang on one another", name,
                   TARN_HW_MACHINES);
@@ -283,7 +243,7 @@ static void read_host(reader *r, const tarn_sx *s, tarn_hw *h) {
   h->host = hw_load(r->L, name, r->guests + 1);
 }
 
-static void check_memories(reader *r, const tarn_sx *s, const tarn_hw *h) {
+static void check_memories(hw_reader *r, const tarn_sx *s, const tarn_hw *h) {
   for (uint32_t i = 0; i < h->nmem; i++) {
     const tarn_hw_memory *m = &h->mem[i];
     for (uint32_t k = 0; k < i; k++)
@@ -296,7 +256,7 @@ static void check_memories(reader *r, const tarn_sx *s, const tarn_hw *h) {
       tarn_sx_error(r->cx, s, "%s: memory %s shadows unknown %s", h->name, m->name, m->shadow_of);
   }
 }
-static void check_host(reader *r, const tarn_sx *s, const tarn_hw *h) {
+static void check_host(hw_reader *r, const tarn_sx *s, const tarn_hw *h) {
   if (h->link.send > 0 && !h->host)
     tarn_sx_error(r->cx, s, "%s: a (link …) leads to a (host NAME), which is not given", h->name);
   if (h->host && h->host->kind != TARN_HW_CPU && !h->host->host)
@@ -305,7 +265,7 @@ static void check_host(reader *r, const tarn_sx *s, const tarn_hw *h) {
     if (!strcmp(o->name, h->name))
       tarn_sx_error(r->cx, s, "%s: its host has the same name", h->name);
 }
-static void check_whole(reader *r, const tarn_sx *s, const tarn_hw *h) {
+static void check_whole(hw_reader *r, const tarn_sx *s, const tarn_hw *h) {
   if (h->clock <= 0) tarn_sx_error(r->cx, s, "%s: (clock HZ) is needed", h->name);
   if (!h->nmem) tarn_sx_error(r->cx, s, "%s: at least one (memory …) is needed", h->name);
   if (h->kind == TARN_HW_CPU && !*h->triple)
@@ -328,11 +288,11 @@ static void check_whole(reader *r, const tarn_sx *s, const tarn_hw *h) {
 
 const tarn_hw *tarn_hw_parse(tarn_lang *L, const tarn_sx *s) { return hw_parse(L, s, 0); }
 const tarn_hw *hw_parse(tarn_lang *L, const tarn_sx *s, uint32_t guests) {
-  reader r = {L, tarn_lang_ctx(L), guests};
+  hw_reader r = {L, tarn_lang_ctx(L), guests};
   if (s->kind == TARN_SX_LIST && s->n == 1 && s->kid[0]->kind == TARN_SX_LIST) s = s->kid[0];
   if (!tarn_sx_is(s, "hw")) tarn_sx_error(r.cx, s, "a description (hw NAME …) is expected");
   tarn_hw *h = TARN_NEW(r.cx, tarn_hw);
-  *h = (tarn_hw){.name = name_of(&r, s),
+  *h = (tarn_hw){.name = hw_name_of(&r, s),
                  .triple = "",
                  .cpu = "",
                  .features = "",
@@ -341,24 +301,26 @@ const tarn_hw *hw_parse(tarn_lang *L, const tarn_sx *s, uint32_t guests) {
                  .source = s};
   TARN_VEC(tarn_hw_memory) mem = {0};
   TARN_VEC(tarn_hw_intrinsic) in = {0};
-  TARN_VEC(tarn_attr) at = {0};
+  hw_parts parts = {0};
   bool kind = false;
   for (uint32_t i = 2; i < s->n; i++) {
     const tarn_sx *f = s->kid[i];
-    if (store_form(&r, hw_forms, s, f, h)) continue;
-    if (tarn_sx_is(f, "kind")) once(&r, s, f), read_kind(&r, f, h), kind = true;
-    else if (tarn_sx_is(f, "vector")) once(&r, s, f), read_vector(&r, f, h);
+    if (hw_store_form(&r, hw_forms, s, f, h)) continue;
+    if (tarn_sx_is(f, "kind")) hw_once(&r, s, f), read_kind(&r, f, h), kind = true;
+    else if (tarn_sx_is(f, "vector")) hw_once(&r, s, f), read_vector(&r, f, h);
     else if (tarn_sx_is(f, "memory")) tarn_push(r.cx, &mem, read_memory(&r, f));
     else if (tarn_sx_is(f, "intrinsic")) tarn_push(r.cx, &in, read_intrinsic(&r, f));
-    else if (tarn_sx_is(f, "host")) once(&r, s, f), read_host(&r, f, h);
-    else if (tarn_sx_is(f, "link")) once(&r, s, f), read_link(&r, f, h);
-    else if (tarn_sx_is(f, "cycles")) once(&r, s, f), read_cycles(&r, f, h);
-    else tarn_push(r.cx, &at, read_attr(&r, f));
+    else if (tarn_sx_is(f, "host")) hw_once(&r, s, f), read_host(&r, f, h);
+    else if (tarn_sx_is(f, "link")) hw_once(&r, s, f), read_link(&r, f, h);
+    else if (tarn_sx_is(f, "cycles")) hw_once(&r, s, f), read_cycles(&r, f, h);
+    else if (!hw_part(&r, s, f, h, &parts))
+      tarn_sx_error(r.cx, f, "%s: unknown form %s", h->name, f->kid[0]->text);
   }
-  h->mem = mem.p, h->nmem = mem.n, h->intrin = in.p, h->nintrin = in.n, h->attr = at.p,
-  h->nattr = at.n;
+  h->mem = mem.p, h->nmem = mem.n, h->intrin = in.p, h->nintrin = in.n;
   if (!kind) tarn_sx_error(r.cx, s, "%s: (kind cpu|gpu|dsa) is needed", h->name);
   check_whole(&r, s, h);
+  hw_read_parts(&r, h, &parts);
+  hw_check_machine(&r, s, h);
   return h;
 }
 

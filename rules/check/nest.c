@@ -50,7 +50,8 @@ static const tarn_call_def *call_of(gen *g, tarn_hw_form *f) {
       end ? tarn_call_find(g->L, tarn_strndup(g->cx, g->r->name, (size_t)(end - g->r->name)))
           : NULL;
   if (!d) return NULL;
-  tarn_hw_meaning m = {d->name, d->meaning, d->nin, d->in, d->acc};
+  tarn_hw_meaning m = {
+      .call = d->name, .term = d->meaning, .nin = d->nin, .in = d->in, .acc = d->acc};
   return tarn_hw_form_of(g->L, &m, f) && f->product ? d : NULL;
 }
 

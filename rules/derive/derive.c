@@ -408,6 +408,7 @@ static void derive_nest(deriving *d, ending how) {
 static void derive_one(deriving *d, const tarn_hw *hw, uint32_t i) {
   d->n = &hw->intrin[i];
   d->m = tarn_hw_meaning_of(d->L, hw, i);
+  if (d->m.immediate) return; /* a rule has no way to ask for a constant of a range */
   bool form = tarn_hw_form_of(d->L, &d->m, &d->f);
   if (form && !d->f.product) {
     derive_map(d);

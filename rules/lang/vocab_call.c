@@ -40,7 +40,11 @@ static bool fits(renv *e, const rv *a, fit *t) {
   const tarn_nest *n = tarn_nest_get(L, a[0].id);
   *t = (fit){.L = L, .d = tarn_call_find(L, a[1].name), .nest = n, .s = n->stage};
   if (!t->d || n->nstage != 1 || n->depth || n->nchild < 2) return false;
-  tarn_hw_meaning m = {t->d->name, t->d->meaning, t->d->nin, t->d->in, t->d->acc};
+  tarn_hw_meaning m = {.call = t->d->name,
+                       .term = t->d->meaning,
+                       .nin = t->d->nin,
+                       .in = t->d->in,
+                       .acc = t->d->acc};
   const tarn_func *f = tarn_fn_get(L, t->s->fn);
   if (!tarn_hw_form_of(L, &m, &t->f) || !t->f.product || f->nops != 2 || f->body != t->f.body ||
       f->red != t->f.red)

@@ -294,8 +294,8 @@ static void compile_rule(tarn_saturation *s, const rule *r, uint32_t number) {
   s->nactive++;
 }
 
-/* Does the description ask for what an exploratory rule makes? By the name of an intrinsic or
- * another form of it, or `product`: an intrinsic that multiplies and adds. */
+/* Does the description ask for what an exploratory rule makes? By the name of an intrinsic, or
+ * `product`: an intrinsic that multiplies and adds. */
 static bool demanded(const tarn_saturation *s, const rule *r) {
   const tarn_hw *hw = s->o.hw;
   if (!r->demand) return true;
@@ -304,8 +304,6 @@ static bool demanded(const tarn_saturation *s, const rule *r) {
   if (strcmp(r->demand, "product") == 0 && tarn_hw_wants_products(s->L, hw)) return true;
   for (uint32_t i = 0; i < hw->nintrin; i++)
     if (strcmp(hw->intrin[i].name, r->demand) == 0) return true;
-  for (uint32_t i = 0; i < hw->nattr; i++)
-    if (strcmp(hw->attr[i].name, r->demand) == 0) return true;
   return false;
 }
 
