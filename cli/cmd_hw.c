@@ -136,8 +136,7 @@ static void import(tarn_ctx *cx, tarn_lang *L, const char *from, const char *pat
   printf("%s", out);
 }
 static void export(tarn_ctx *cx, tarn_lang *L, const char *to, const char *name) {
-  if (strcmp(to, "timeloop"))
-    tarn_raise(cx, TARN_USAGE, "hw export %s: timeloop is expected", to);
+  if (strcmp(to, "timeloop")) tarn_raise(cx, TARN_USAGE, "hw export %s: timeloop is expected", to);
   tarn_buf b = {.cx = cx};
   tarn_hw_timeloop(L, cli_hardware(L, name), &b);
   printf("%s", b.p);
@@ -147,7 +146,7 @@ int tarn_cmd_hw(tarn_ctx *cx, int argc, char **argv) {
   cli_list words = {0};
   bool measure = false, json = false;
   uint64_t threads = 0;
-  const char *usage = 
+  const char *usage =
       "hw show|check|derive NAME|FILE, hw import vta|gemmini FILE, hw export timeloop NAME|FILE, "
       "or hw peaks";
   const cli_opt opts[] = {

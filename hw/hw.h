@@ -40,7 +40,7 @@ typedef struct tarn_hw_operand {
   tarn_dtype dtype;
   uint32_t n;
   int64_t dim[TARN_MAX_DIMS];
-  bool immediate;  /* one number of the instruction itself, from lo to hi */
+  bool immediate; /* one number of the instruction itself, from lo to hi */
   int64_t lo, hi;
 } tarn_hw_operand;
 typedef struct tarn_hw_intrinsic {
@@ -52,8 +52,8 @@ typedef struct tarn_hw_intrinsic {
   double latency, throughput; /* cycles until the result; issues a cycle (per unit of execution) */
   double ops;                 /* scalar multiply-adds (or operations) of one issue */
   double startup;             /* cycles before the first issue of an instruction */
-  uint32_t reuse;       /* an instruction may touch an entry of the result again so many issues later;
-                           0: at once */
+  uint32_t reuse; /* an instruction may touch an entry of the result again so many issues later;
+                     0: at once */
   const char *encoding; /* LLVM intrinsic, PTX, or instruction family; NULL: plain IR */
 } tarn_hw_intrinsic;
 
@@ -77,7 +77,8 @@ typedef struct tarn_hw_queue {
   const char *name;
   uint32_t depth; /* instructions that may wait in it; 0: any number */
 } tarn_hw_queue;
-/* A counter between two queues: an instruction of one waits for what one of the other has pushed. */
+/* A counter between two queues: an instruction of one waits for what one of the other has pushed.
+ */
 typedef struct tarn_hw_token {
   const char *name;
   uint32_t from, to; /* queues: who pushes, who pops */
@@ -116,7 +117,7 @@ typedef struct tarn_hw_is { /* of an instruction: the field has this value */
 #define TARN_HW_LOOPS 4
 /* Entry of an operand: field of the micro-op + sum over the loops of trip × factor. */
 typedef struct tarn_hw_index {
-  uint32_t operand, field;       /* of the intrinsic; of the micro-op's format */
+  uint32_t operand, field;        /* of the intrinsic; of the micro-op's format */
   uint32_t factor[TARN_HW_LOOPS]; /* fields of the instruction, a loop each */
 } tarn_hw_index;
 typedef enum tarn_hw_does {
@@ -135,9 +136,10 @@ typedef struct tarn_hw_instruction {
   tarn_hw_does does;
   uint32_t transfer; /* MOVES */
   uint32_t local, main, rows, entries, stride, pad[4];
-  bool bytes; /* main is an address in bytes, not in entries of the other memory */
+  bool bytes;         /* main is an address in bytes, not in entries of the other memory */
   uint32_t intrinsic; /* RUNS */
-  uint32_t steps, begin, end, step; /* memory of the micro-ops, first one, behind the last, format */
+  uint32_t steps, begin, end,
+      step; /* memory of the micro-ops, first one, behind the last, format */
   uint32_t nloop, loop[TARN_HW_LOOPS];
   uint32_t nindex;
   const tarn_hw_index *index;
@@ -147,8 +149,8 @@ typedef struct tarn_hw_instruction {
 } tarn_hw_instruction;
 /* What programs must keep besides; the simulator refuses those that do not. */
 typedef enum tarn_hw_quirk {
-  TARN_HW_STORE_NEEDS_COMPUTE = 1,     /* an entry is only stored after an intrinsic has written it */
-  TARN_HW_CLEAR_BEFORE_ACCUMULATE = 2  /* a cleared entry is accumulated into before it is stored */
+  TARN_HW_STORE_NEEDS_COMPUTE = 1, /* an entry is only stored after an intrinsic has written it */
+  TARN_HW_CLEAR_BEFORE_ACCUMULATE = 2 /* a cleared entry is accumulated into before it is stored */
 } tarn_hw_quirk;
 
 typedef struct tarn_hw {
@@ -181,9 +183,10 @@ typedef struct tarn_hw {
   const tarn_hw_format *format;
   const tarn_hw_instruction *instruction; /* all of as many bits */
   uint32_t quirks;                        /* set of tarn_hw_quirk */
-  bool hazards;         /* the hardware orders conflicting instructions by itself: no tokens */
-  int64_t instructions, buffer; /* limits: instructions of a program, bytes of one buffer; 0: none */
-  uint32_t address_bits;        /* of main memory; 0: not limited */
+  bool hazards; /* the hardware orders conflicting instructions by itself: no tokens */
+  int64_t instructions,
+      buffer;            /* limits: instructions of a program, bytes of one buffer; 0: none */
+  uint32_t address_bits; /* of main memory; 0: not limited */
   const tarn_sx *source;
 } tarn_hw;
 

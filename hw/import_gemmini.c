@@ -51,8 +51,7 @@ static void put_intrinsics(tarn_buf *b, long long dim) {
                "\n    (operand b (type i8) (memory spad) (dims %lld %lld))"
                "\n    (operand c (type i32) (memory acc) (dims %lld %lld))"
                "\n    (latency %lld) (throughput %.17g) (ops %lld))",
-               dim, dim, dim, dim, dim, dim, dim, dim, 3 * dim, 1.0 / (double)dim,
-               dim * dim * dim);
+               dim, dim, dim, dim, dim, dim, dim, dim, 3 * dim, 1.0 / (double)dim, dim * dim * dim);
   tarn_buf_fmt(b,
                "\n  (intrinsic mvout"
                "\n    (meaning (compute (map (cast i8 (round (mul (cast f32 $0) $1)))) ?c "

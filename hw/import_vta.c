@@ -109,8 +109,7 @@ static void put_product(importing *m) {
   put_row(m, "a", "i8", "inp");
   tarn_buf_fmt(&m->b, "\n    (operand b (type i8) (memory wgt) (dims %lld %lld))", block, block);
   put_row(m, "c", "i32", "acc");
-  tarn_buf_fmt(&m->b,
-               "\n    (latency 3) (throughput 1) (ops %lld) (startup 6) (reuse-distance 3))",
+  tarn_buf_fmt(&m->b, "\n    (latency 3) (throughput 1) (ops %lld) (startup 6) (reuse-distance 3))",
                (1ll << m->batch) * block * block);
 }
 static void put_vector(importing *m, const char *op, bool immediate, int lo, int hi) {
@@ -161,11 +160,10 @@ static void put_queues(importing *m) {
                                          {"c2l", "compute", "load"},
                                          {"c2s", "compute", "store"},
                                          {"s2c", "store", "compute"}};
-  for (uint32_t i = 0; i < 3; i++)
-    tarn_buf_fmt(&m->b, "\n  (queue %s (depth 512))", queue[i]);
+  for (uint32_t i = 0; i < 3; i++) tarn_buf_fmt(&m->b, "\n  (queue %s (depth 512))", queue[i]);
   for (uint32_t i = 0; i < 4; i++)
-    tarn_buf_fmt(&m->b, "\n  (token %s (from %s) (to %s) (capacity 512))", token[i][0],
-                 token[i][1], token[i][2]);
+    tarn_buf_fmt(&m->b, "\n  (token %s (from %s) (to %s) (capacity 512))", token[i][0], token[i][1],
+                 token[i][2]);
 }
 
 typedef struct row {
@@ -185,8 +183,7 @@ static void open_format(importing *m, const char *name) {
 }
 /* Word 0 of what computes, and in word 1 the factors of destination and source. */
 static void open_compute(importing *m, const char *name, int64_t src) {
-  const row low[] = {
-      {"reset", 1}, {"begin", m->uop}, {"end", m->uop + 1}, {"out", 14}, {"in", 14}};
+  const row low[] = {{"reset", 1}, {"begin", m->uop}, {"end", m->uop + 1}, {"out", 14}, {"in", 14}};
   const row high[] = {
       {"dst-out", m->bits[ACC]}, {"dst-in", m->bits[ACC]}, {"src-out", src}, {"src-in", src}};
   open_format(m, name);
@@ -219,15 +216,14 @@ static void put_moves(importing *m) {
   static const struct {
     const char *name, *queue, *tokens, *is, *more;
     int opcode, memory;
-  } move[] = {{"load-uop", "compute", to_compute, " (is y-size 1)", "", 0, 0},
-              {"load-wgt", "load", to_load, "", " (rows y-size) (stride x-stride)", 0, 1},
-              {"load-inp", "load", to_load, "",
-               " (rows y-size) (stride x-stride) (pad pad-top pad-bottom pad-left pad-right)", 0,
-               2},
-              {"load-acc", "compute", to_compute, "",
-               " (rows y-size) (stride x-stride) (pad pad-top pad-bottom pad-left pad-right)", 0,
-               3},
-              {"store", "store", to_store, "", " (rows y-size) (stride x-stride)", 1, 4}};
+  } move[] = {
+      {"load-uop", "compute", to_compute, " (is y-size 1)", "", 0, 0},
+      {"load-wgt", "load", to_load, "", " (rows y-size) (stride x-stride)", 0, 1},
+      {"load-inp", "load", to_load, "",
+       " (rows y-size) (stride x-stride) (pad pad-top pad-bottom pad-left pad-right)", 0, 2},
+      {"load-acc", "compute", to_compute, "",
+       " (rows y-size) (stride x-stride) (pad pad-top pad-bottom pad-left pad-right)", 0, 3},
+      {"store", "store", to_store, "", " (rows y-size) (stride x-stride)", 1, 4}};
   for (uint32_t i = 0; i < 5; i++)
     tarn_buf_fmt(&m->b,
                  "\n  (instruction %s (format memory) (queue %s) (is opcode %d) (is memory %d)%s%s"

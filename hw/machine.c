@@ -86,8 +86,8 @@ static tarn_hw_transfer read_transfer(hw_reader *r, const tarn_sx *s, const tarn
     else unknown(r, s, f);
   }
   if (t.from == TARN_NONE || t.to == TARN_NONE || t.entry <= 0)
-    tarn_sx_error(r->cx, s,
-                  "transfer %s: (from MEMORY), (to MEMORY) and (entry CYCLES) are needed", t.name);
+    tarn_sx_error(r->cx, s, "transfer %s: (from MEMORY), (to MEMORY) and (entry CYCLES) are needed",
+                  t.name);
   return t;
 }
 
@@ -160,9 +160,9 @@ static tarn_hw_flag flag(reading *g, const tarn_sx *s, bool pops) {
   tarn_hw_flag f = {flag_field(g, s->kid[1]), FIND(g->r, s->kid[2], h->token, h->ntoken, "token")};
   uint32_t queue = pops ? h->token[f.token].to : h->token[f.token].from;
   if (g->x->queue != queue)
-    tarn_sx_error(g->r->cx, s, "instruction %s: queue %s does not %s token %s, %s does",
-                  g->x->name, h->queue[g->x->queue].name, pops ? "pop" : "push",
-                  h->token[f.token].name, h->queue[queue].name);
+    tarn_sx_error(g->r->cx, s, "instruction %s: queue %s does not %s token %s, %s does", g->x->name,
+                  h->queue[g->x->queue].name, pops ? "pop" : "push", h->token[f.token].name,
+                  h->queue[queue].name);
   return f;
 }
 static tarn_hw_is fixed(reading *g, const tarn_sx *s) {
@@ -374,7 +374,7 @@ bool hw_part(hw_reader *r, const tarn_sx *list, const tarn_sx *s, tarn_hw *h, hw
 }
 
 /* Reads the parts of one kind into an array of the description, each by READ. */
-#define READ_ALL(kind, list_, array, count, READ)                                                 \
+#define READ_ALL(kind, list_, array, count, READ)                                                  \
   do {                                                                                             \
     kind *all = TARN_ARRAY(r->cx, kind, (list_).n);                                                \
     h->array = all;                                                                                \

@@ -33,8 +33,7 @@ static void check_memory(const checking *c, const tarn_hw_memory *m) {
     tarn_sx_error(c->r->cx, at, "memory %s has %lld entries, %s, which it shadows, has %lld",
                   m->name, (long long)tarn_hw_depth(m), of->name, (long long)tarn_hw_depth(of));
 }
-static void check_operand(const checking *c, const tarn_hw_intrinsic *n,
-                          const tarn_hw_operand *o) {
+static void check_operand(const checking *c, const tarn_hw_intrinsic *n, const tarn_hw_operand *o) {
   uint32_t k = memory_of(c->h, o);
   if (k == TARN_NONE) return;
   const tarn_hw_memory *m = &c->h->mem[k];

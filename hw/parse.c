@@ -62,7 +62,7 @@ void hw_once(hw_reader *r, const tarn_sx *list, const tarn_sx *s) {
       tarn_sx_error(r->cx, s, "(%s …) is given twice", s->kid[0]->text);
 }
 bool hw_store_form(hw_reader *r, const hw_form *table, const tarn_sx *list, const tarn_sx *s,
-                       void *base) {
+                   void *base) {
   if (s->kind != TARN_SX_LIST || s->n == 0 || s->kid[0]->kind != TARN_SX_ATOM)
     tarn_sx_error(r->cx, s, "a form (name value…) is expected");
   for (const hw_form *f = table; f->name; f++)
@@ -75,20 +75,20 @@ bool hw_store_form(hw_reader *r, const hw_form *table, const tarn_sx *list, cons
 }
 
 static const hw_form memory_forms[] = {{"capacity", F_I64, offsetof(tarn_hw_memory, capacity)},
-                                    {"instances", F_U32, offsetof(tarn_hw_memory, instances)},
-                                    {"serves", F_U32, offsetof(tarn_hw_memory, serves)},
-                                    {"line", F_U32, offsetof(tarn_hw_memory, line)},
-                                    {"align", F_U32, offsetof(tarn_hw_memory, align)},
-                                    {"banks", F_U32, offsetof(tarn_hw_memory, banks)},
-                                    {"ways", F_U32, offsetof(tarn_hw_memory, ways)},
-                                    {"read", F_POS, offsetof(tarn_hw_memory, read)},
-                                    {"write", F_POS, offsetof(tarn_hw_memory, write)},
-                                    {"latency", F_NUM, offsetof(tarn_hw_memory, latency)},
-                                    {"hidden", F_NUM, offsetof(tarn_hw_memory, hidden)},
-                                    {"managed", F_FLAG, offsetof(tarn_hw_memory, managed)},
-                                    {"entry", F_U32, offsetof(tarn_hw_memory, entry)},
-                                    {"shadow-of", F_WORD, offsetof(tarn_hw_memory, shadow_of)},
-                                    {0}};
+                                       {"instances", F_U32, offsetof(tarn_hw_memory, instances)},
+                                       {"serves", F_U32, offsetof(tarn_hw_memory, serves)},
+                                       {"line", F_U32, offsetof(tarn_hw_memory, line)},
+                                       {"align", F_U32, offsetof(tarn_hw_memory, align)},
+                                       {"banks", F_U32, offsetof(tarn_hw_memory, banks)},
+                                       {"ways", F_U32, offsetof(tarn_hw_memory, ways)},
+                                       {"read", F_POS, offsetof(tarn_hw_memory, read)},
+                                       {"write", F_POS, offsetof(tarn_hw_memory, write)},
+                                       {"latency", F_NUM, offsetof(tarn_hw_memory, latency)},
+                                       {"hidden", F_NUM, offsetof(tarn_hw_memory, hidden)},
+                                       {"managed", F_FLAG, offsetof(tarn_hw_memory, managed)},
+                                       {"entry", F_U32, offsetof(tarn_hw_memory, entry)},
+                                       {"shadow-of", F_WORD, offsetof(tarn_hw_memory, shadow_of)},
+                                       {0}};
 
 static tarn_hw_memory read_memory(hw_reader *r, const tarn_sx *s) {
   tarn_hw_memory m = {.name = hw_name_of(r, s),
@@ -182,7 +182,8 @@ static void read_kind(hw_reader *r, const tarn_sx *s, tarn_hw *h) {
 }
 static void read_vector(hw_reader *r, const tarn_sx *s, tarn_hw *h) {
   for (uint32_t i = 1; i < s->n; i++) {
-    if (tarn_sx_is(s->kid[i], "bits")) h->vector_bits = (uint32_t)hw_integer(r, s->kid[i], 8, 65536);
+    if (tarn_sx_is(s->kid[i], "bits"))
+      h->vector_bits = (uint32_t)hw_integer(r, s->kid[i], 8, 65536);
     else if (tarn_sx_is(s->kid[i], "registers"))
       h->vector_regs = (uint32_t)hw_integer(r, s->kid[i], 1, 65536);
     else if (tarn_sx_is(s->kid[i], "spreads")) h->spreads = true;
@@ -210,20 +211,20 @@ static void read_cycles(hw_reader *r, const tarn_sx *s, tarn_hw *h) {
 }
 
 static const hw_form hw_forms[] = {{"triple", F_WORD, offsetof(tarn_hw, triple)},
-                                {"cpu", F_WORD, offsetof(tarn_hw, cpu)},
-                                {"features", F_WORD, offsetof(tarn_hw, features)},
-                                {"clock", F_POS, offsetof(tarn_hw, clock)},
-                                {"units", F_U32, offsetof(tarn_hw, units)},
-                                {"launch", F_NUM, offsetof(tarn_hw, launch)},
-                                {"barrier", F_NUM, offsetof(tarn_hw, barrier)},
-                                {"trip", F_NUM, offsetof(tarn_hw, trip)},
-                                {0}};
+                                   {"cpu", F_WORD, offsetof(tarn_hw, cpu)},
+                                   {"features", F_WORD, offsetof(tarn_hw, features)},
+                                   {"clock", F_POS, offsetof(tarn_hw, clock)},
+                                   {"units", F_U32, offsetof(tarn_hw, units)},
+                                   {"launch", F_NUM, offsetof(tarn_hw, launch)},
+                                   {"barrier", F_NUM, offsetof(tarn_hw, barrier)},
+                                   {"trip", F_NUM, offsetof(tarn_hw, trip)},
+                                   {0}};
 
 static const hw_form link_forms[] = {{"send", F_POS, offsetof(tarn_hw_link, send)},
-                                  {"receive", F_POS, offsetof(tarn_hw_link, receive)},
-                                  {"latency", F_NUM, offsetof(tarn_hw_link, latency)},
-                                  {"start", F_NUM, offsetof(tarn_hw_link, start)},
-                                  {0}};
+                                     {"receive", F_POS, offsetof(tarn_hw_link, receive)},
+                                     {"latency", F_NUM, offsetof(tarn_hw_link, latency)},
+                                     {"start", F_NUM, offsetof(tarn_hw_link, start)},
+                                     {0}};
 static void read_link(hw_reader *r, const tarn_sx *s, tarn_hw *h) {
   for (uint32_t i = 1; i < s->n; i++)
     if (!hw_store_form(r, link_forms, s, s->kid[i], &h->link))

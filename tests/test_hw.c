@@ -34,11 +34,11 @@ static const char whole[] =
     "  (intrinsic gemm (meaning (compute (reduceSum (mul $0 $1)) ?a ?b))\n"
     "    (operand a (type i8) (memory acc) (dims 1 16)) (operand b (type i8) (dims 16 16))\n"
     "    (operand y (type i32) (memory acc) (dims 1 16))\n"
-    "    (latency 5) (throughput 0.5) (ops 256) (encoding \"gemm\") (reuse-distance 4) (widths 1 2 "
-    "3))\n"
+    "    (latency 5) (throughput 0.5) (ops 256) (encoding \"gemm\") (reuse-distance 4) "
+    "(startup 2))\n"
     "  (intrinsic add (meaning ?a) (operand a (type f32)) (operand y (type f32)))\n"
-    "  (cycles (exp 12) (div 7.5)) (launch 1e-6) (barrier 2e-6)\n"
-    "  (queues load compute store) (limit 7) (ratio 0.25) (sizes 1 2) (mix 1 2.5))";
+    "  (cycles (exp 12) (div 7.5)) (launch 1e-6) (barrier 2e-6) (hazards hardware)\n"
+    "  (limits (instructions 7) (buffer 64) (address-bits 32)) (quirks store-needs-compute-write))";
 
 static void check_fields(const tarn_hw *h) {
   ck_assert_str_eq(h->name, "all");
@@ -70,13 +70,9 @@ static void check_fields(const tarn_hw *h) {
             n->op[2].dtype == TARN_I32);
   ck_assert(n->op[1].n == 2 && n->op[1].dim[0] == 16 && !strcmp(n->op[1].memory, "") &&
             !strcmp(n->op[2].memory, "acc"));
-  ck_assert(n->nattr == 2 && n->attr[0].kind == TARN_A_INT && n->attr[0].i == 4 &&
-            n->attr[1].kind == TARN_A_INTS);
-  ck_assert(h->nattr == 5 && h->attr[0].kind == TARN_A_STR &&
-            !strcmp(h->attr[0].s, "load compute store"));
-  ck_assert(h->attr[1].i == 7 && h->attr[2].kind == TARN_A_REAL && h->attr[2].r == 0.25);
-  ck_assert(h->attr[3].n == 2 && h->attr[3].is[1] == 2 && h->attr[4].kind == TARN_A_REALS &&
-            h->attr[4].rs[1] == 2.5);
+  ck_assert(n->reuse == 4 && n->startup == 2 && h->hazards);
+  ck_assert(h->instructions == 7 && h->buffer == 64 && h->address_bits == 32);
+  ck_assert_uint_eq(h->quirks, TARN_HW_STORE_NEEDS_COMPUTE);
 }
 START_TEST(every_form) { check_fields(machine(whole)); }
 END_TEST
@@ -89,6 +85,62 @@ START_TEST(round_trip) {
   check_fields(again);
   tarn_hw_print(again, &b);
   ck_assert_str_eq(a.p, b.p);
+}
+END_TEST
+
+/* ---------------------------------------------------------------- accelerators */
+#define VECTOR                                                                                     \
+  "(memory acc (capacity 64) (entry 16) (read 1) (write 1))\n"                                     \
+  "(memory uop (capacity 16) (entry 4) (read 1) (write 1)) (memory dram (read 1) (write 1))\n"
+#define DOUBLED                                                                                    \
+  "(intrinsic add (meaning (compute (map (add $0 $1)) ?a (broadcast ((4) ()) ?b)))\n"              \
+  "(operand a (type i32) (memory acc) (dims 4)) (operand b (type i32) (dims 1) (immediate -8 "     \
+  "7))\n"                                                                                          \
+  "(operand c (type i32) (memory acc) (dims 4)))\n"
+#define PATHS                                                                                      \
+  "(transfer in (from dram) (to acc) (rank 2) (stride 15) (pad 3) (row-bytes 32) (startup 1)\n"    \
+  "(row 2) (entry 3) (row-latency)) (transfer ops (from dram) (to uop) (entry 1))\n"               \
+  "(transfer out (from acc) (to dram) (entry 1))\n"
+#define QUEUES                                                                                     \
+  "(queue io (depth 4)) (queue alu) (token go (from io) (to alu) (capacity 2))\n"                  \
+  "(token back (from alu) (to io))\n"
+#define FORMATS                                                                                    \
+  "(format word (bits 32) (field op 0 2) (field pop 2 1) (field push 3 1) (field at 4 2)\n"        \
+  "(field main 8 8) (field n 16 2) (field rows 18 2) (field stride 20 4) (field top 24 2)\n"       \
+  "(field bottom 26 2) (field left 28 2) (field right 30 2))\n"                                    \
+  "(format sum (bits 32) (field op 0 2) (field pop 2 1) (field push 3 1) (field clear 4 1)\n"      \
+  "(field begin 8 2) (field end 10 3) (field times 13 3) (field step 16 2)\n"                      \
+  "(field imm 24 4 signed)) (format micro (bits 32) (field dst 0 2))\n"
+#define IN                                                                                         \
+  "(instruction in (format word) (queue io) (is op 0) (pop pop back) (push push go) (move in\n"    \
+  "(local at) (main main bytes) (entries n) (rows rows) (stride stride)\n"                         \
+  "(pad top bottom left right)))\n"
+#define ADD                                                                                        \
+  "(instruction add (format sum) (queue alu) (is op 1) (pop pop go) (push push back) (run add\n"   \
+  "(steps uop begin end micro) (loops times) (clear clear) (index a dst step) (index c dst "       \
+  "step)\n"                                                                                        \
+  "(immediate b imm)))\n"
+#define STOP      "(instruction stop (format word) (queue alu) (is op 3) (end))"
+#define HEAD      "(hw m (kind dsa) (clock 1e9)\n"
+#define MACHINE_A HEAD VECTOR DOUBLED PATHS QUEUES FORMATS IN ADD STOP
+
+START_TEST(accelerator) {
+  const tarn_hw *h = machine(MACHINE_A ")");
+  ck_assert(h->nqueue == 2 && h->queue[0].depth == 4 && h->queue[1].depth == 0);
+  ck_assert(h->ntoken == 2 && h->token[0].from == 0 && h->token[0].to == 1 &&
+            h->token[0].capacity == 2);
+  const tarn_hw_transfer *t = &h->transfer[0];
+  ck_assert(h->ntransfer == 3 && t->from == 2 && t->to == 0 && t->rank == 2 && t->stride == 15);
+  ck_assert(t->pad == 3 && t->row_bytes == 32 && t->startup == 1 && t->row == 2 && t->entry == 3 &&
+            t->row_latency && t->intrinsic == TARN_NONE);
+  ck_assert(h->nformat == 3 && h->format[1].nfield == 9 && h->format[1].field[8].is_signed);
+  const tarn_hw_instruction *in = &h->instruction[0], *add = &h->instruction[1];
+  ck_assert(h->ninstruction == 3 && in->does == TARN_HW_MOVES && in->bytes && in->pad[3] == 11);
+  ck_assert(add->does == TARN_HW_RUNS && add->nloop == 1 && add->nindex == 2 && add->steps == 1);
+  ck_assert(add->npop == 1 && add->pop[0].token == 0 && add->push[0].token == 1 &&
+            add->is[0].value == 1);
+  ck_assert(h->instruction[2].does == TARN_HW_ENDS && h->intrin[0].op[1].immediate);
+  ck_assert(h->intrin[0].op[1].lo == -8 && h->intrin[0].op[1].hi == 7);
 }
 END_TEST
 
@@ -204,6 +256,59 @@ static const struct refusal {
     {"(hw m " CPU MEMORY
      "(intrinsic f (meaning ?a) (operand a (type f32) (memory l9)) (operand y (type f32))))",
      "m.hw:1:1", "operand a lives in unknown memory l9"},
+    {"(hw m (queues a b))", "m.hw:1:7", "unknown form queues"},
+    {"(hw m (intrinsic f (widths 1 2)))", "m.hw:1:20", "unknown form widths"},
+    {"(hw m (intrinsic f (operand a (immediate 3 1))))", "m.hw:1:44", "out of range"},
+    {"(hw m (quirks store-needs-compute-write lazy))", "m.hw:1:41", "there is no quirk lazy"},
+    {"(hw m (limits (instructions 4) (depth 3)))", "m.hw:1:32", "unknown form depth"},
+    {"(hw m (hazards software))", "m.hw:1:7", "hardware is expected"},
+    {HEAD "(memory a (capacity 64) (entry 24) (read 1) (write 1)) (memory d (read 1) (write 1)))",
+     "m.hw:2:1", "capacity 64 is no multiple of its entry, 24 bytes"},
+    {HEAD
+     "(memory a (capacity 64) (entry 16) (read 1) (write 1))\n(memory b (capacity 64) (entry 8) "
+     "(read 1) (write 1) (shadow-of a)) (memory d (read 1) (write 1)))",
+     "m.hw:3:1", "b has 8 entries, a, which it shadows, has 4"},
+    {HEAD "(memory acc (capacity 8) (read 1) (write 1)) (memory dram (read 1) (write 1))\n" DOUBLED
+          ")",
+     "m.hw:3:1", "operand a has 16 bytes, its memory acc has 8"},
+    {HEAD VECTOR DOUBLED "(transfer out (from acc) (to dram) (entry 1)))", "m.hw:4:1",
+     "operand a: no path to its memory acc from dram"},
+    {HEAD VECTOR DOUBLED "(transfer in (from dram) (to acc) (entry 1)))", "m.hw:4:1",
+     "operand c: no path from its memory acc to dram"},
+    {HEAD VECTOR "(transfer t (from acc) (to uop) (entry 1)))", "m.hw:4:1", "one side"},
+    {HEAD VECTOR "(transfer t (from acc) (to dram)))", "m.hw:4:1", "(entry CYCLES)"},
+    {HEAD VECTOR "(transfer t (from acc) (to disk) (entry 1)))", "m.hw:4:28", "no memory disk"},
+    {HEAD VECTOR "(transfer t (from acc) (to dram) (entry 1) (rank 3)))", "m.hw:4:1", "rank 3"},
+    {HEAD VECTOR "(transfer t (from acc) (to dram) (entry 1) (width 3)))", "m.hw:4:44",
+     "unknown form width"},
+    {HEAD VECTOR "(queue a) (token t (from a) (to b)))", "m.hw:4:33", "there is no queue b"},
+    {HEAD VECTOR "(queue a) (token t (from a) (to a)))", "m.hw:4:11", "to itself"},
+    {HEAD VECTOR "(queue a) (queue a))", "m.hw:4:11", "queue a is described twice"},
+    {HEAD VECTOR "(format f (bits 12)))", "m.hw:4:1", "a multiple of 8"},
+    {HEAD VECTOR "(format f (bits 16) (field a 0 8) (field b 7 2)))", "m.hw:4:35",
+     "fields a (bits 0 to 7) and b (bits 7 to 8) overlap"},
+    {HEAD VECTOR "(format f (bits 16) (field a 12 8)))", "m.hw:4:21", "bits 12 to 19 of 16"},
+    {HEAD VECTOR DOUBLED PATHS QUEUES "(format word (bits 32) (field op 0 2) (field at 4 1) (field "
+                                      "main 8 8) (field n 16 2))\n(instruction out (format word) "
+                                      "(queue io) (move out (local at) (main main) (entries n))))",
+     "m.hw:13:1", "field at has 1 bits, too narrow for 3, of acc"},
+    {HEAD VECTOR DOUBLED PATHS QUEUES FORMATS
+     "(instruction a (format word) (queue io) (end)) (instruction b (format sum) (queue alu) "
+     "(is op 1) (end)))",
+     "m.hw:18:48", "tells instruction b from a"},
+    {HEAD VECTOR DOUBLED PATHS QUEUES FORMATS IN STOP ")", "m.hw:10:34",
+     "token go: no instruction pops"},
+    {HEAD VECTOR DOUBLED PATHS QUEUES FORMATS
+     "(instruction a (format word) (queue io) (pop pop go) (end)))",
+     "m.hw:18:41", "queue io does not pop token go, alu does"},
+    {HEAD VECTOR DOUBLED PATHS QUEUES FORMATS
+     "(instruction a (format sum) (queue alu) (run add (steps uop begin end micro))))",
+     "m.hw:18:1", "nothing tells where it has operand a"},
+    {HEAD VECTOR DOUBLED PATHS QUEUES FORMATS "(instruction a (format sum) (queue alu)))",
+     "m.hw:18:1", "one of move, run, end"},
+    {HEAD VECTOR DOUBLED PATHS QUEUES FORMATS
+     "(instruction a (format sum) (queue alu) (is op 4) (end)))",
+     "m.hw:18:48", "out of range"},
 };
 START_TEST(refused) {
   const struct refusal *r = &refusals[_i];
@@ -246,11 +351,12 @@ START_TEST(shipped) {
     if (l.hw->kind == TARN_HW_CPU)
       ck_assert(tarn_hw_lanes(l.hw, TARN_F32) > 1 && l.hw->nintrin > 0);
     ck_assert_msg(tarn_hw_wants_products(L, l.hw), "%s", names[i]);
-    static const char *const expected[] = {"aarch64",  "riscv64",         "x86-64-v3",
-                                           "vta-pynq", "gemmini-default", "systolic-f32"};
-    for (uint32_t e = 0; e < 6; e++) found += !strcmp(names[i], expected[e]);
+    static const char *const expected[] = {"aarch64",       "riscv64",         "x86-64-v3",
+                                           "vta-pynq",      "gemmini-default", "systolic-f32",
+                                           "vta-hls-timing"};
+    for (uint32_t e = 0; e < 7; e++) found += !strcmp(names[i], expected[e]);
   }
-  ck_assert_uint_eq(found, 6);
+  ck_assert_uint_eq(found, 7);
 }
 END_TEST
 
@@ -265,8 +371,12 @@ START_TEST(not_shipped) {
 END_TEST
 
 int main(void) {
-  const looped tests[] = {{every_form, 1}, {round_trip, 1},
-                          {questions, 1},  {refused, COUNT(refusals)},
-                          {shipped, 1},    {not_shipped, 1}};
+  const looped tests[] = {{every_form, 1},
+                          {round_trip, 1},
+                          {accelerator, 1},
+                          {questions, 1},
+                          {refused, COUNT(refusals)},
+                          {shipped, 1},
+                          {not_shipped, 1}};
   return run_suite("hw", tests, sizeof tests / sizeof *tests);
 }

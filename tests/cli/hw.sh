@@ -18,7 +18,7 @@ for rule in vta-pynq.gemm-tiles vta-pynq.gemm-tiles-onto gemmini-default.matmul-
   grep -q "^(rule $rule\$" "$work/${rule%%.*}.rules" || fail "there is no rule $rule"
 done
 try 0 hw derive host
-for name in vta-pynq gemmini-default systolic-f32; do # all hold, and need all of their conditions
+for name in vta-pynq vta-hls-timing gemmini-default systolic-f32; do # all hold, and need all of their conditions
   for how in '' --mutate; do
     try 0 rules check --hw $name --samples 20 $how --json
     is ok true
@@ -54,6 +54,24 @@ is ok true
 is name x86-64-v3
 try 0 hw derive gemmini-default --json
 is rules.0.level surface
+# Other formats: VTA's configuration gives the shipped description, what does not fit the encoding is refused.
+import=tests/corpus/import
+try 0 hw show vta-pynq && cp "$work/out" "$work/vta"
+try 0 hw import vta $import/vta.json && cp "$work/out" "$work/vta.hw"
+try 0 hw show "$work/vta.hw" && cmp "$work/out" "$work/vta" || fail "vta.json gives another machine than vta-pynq"
+try 0 hw show gemmini-default && sed 's/gemmini-default/gemmini/' "$work/out" >"$work/gemmini"
+try 0 hw import gemmini $import/gemmini.h && cp "$work/out" "$work/gemmini.hw"
+try 0 hw show "$work/gemmini.hw" && cmp "$work/out" "$work/gemmini" || fail "gemmini.h gives another machine"
+refused 3 'wide.json' 'micro-op has 32' 'these are 35' -- hw import vta $import/wide.json
+refused 3 'gemmini.h' 'no JSON' -- hw import vta $import/gemmini.h
+refused 3 '#define DIM' -- hw import gemmini $import/vta.json
+refused 2 'vta or gemmini' -- hw import tpu $import/vta.json
+refused 2 'timeloop' -- hw export yaml vta-pynq
+try 0 hw export timeloop vta-pynq
+for line in 'version: 0.4' 'depth: 1024' 'width: 2048' 'spatial: {meshX: 256}' 'keep: \[Weights\]'; do
+  grep -q "$line" "$work/out" || fail "hw export timeloop: no $line"
+done
+refused 3 'no such description' -- hw export timeloop vta
 try 0 hw peaks --threads 1 --json
 is threads 1
 for key in flops start levels.0.name levels.0.read levels.0.write levels.0.copy levels.1.capacity \
