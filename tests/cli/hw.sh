@@ -60,10 +60,10 @@ try 0 hw show vta-pynq && cp "$work/out" "$work/vta"
 try 0 hw import vta $import/vta.json && cp "$work/out" "$work/vta.hw"
 try 0 hw show "$work/vta.hw" && cmp "$work/out" "$work/vta" || fail "vta.json gives another machine than vta-pynq"
 try 0 hw show gemmini-default && sed 's/gemmini-default/gemmini/' "$work/out" >"$work/gemmini"
-try 0 hw import gemmini $import/gemmini.h && cp "$work/out" "$work/gemmini.hw"
-try 0 hw show "$work/gemmini.hw" && cmp "$work/out" "$work/gemmini" || fail "gemmini.h gives another machine"
+try 0 hw import gemmini $import/gemmini_params && cp "$work/out" "$work/gemmini_paramsw"
+try 0 hw show "$work/gemmini_paramsw" && cmp "$work/out" "$work/gemmini" || fail "gemmini_params gives another machine"
 refused 3 'wide.json' 'micro-op has 32' 'these are 35' -- hw import vta $import/wide.json
-refused 3 'gemmini.h' 'no JSON' -- hw import vta $import/gemmini.h
+refused 3 'gemmini_params' 'no JSON' -- hw import vta $import/gemmini_params
 refused 3 '#define DIM' -- hw import gemmini $import/vta.json
 refused 2 'vta or gemmini' -- hw import tpu $import/vta.json
 refused 2 'timeloop' -- hw export yaml vta-pynq
