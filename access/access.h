@@ -252,7 +252,7 @@ TARN_API uint32_t tarn_fn_reduce(tarn_lang *L, uint32_t body, uint32_t nops, uin
 TARN_API tarn_func tarn_fn_product(tarn_lang *L,
                                    tarn_dtype t);          /* of two operands, to be interned */
 TARN_API uint32_t tarn_fn_dot(tarn_lang *L, tarn_dtype t); /* in tuple form */
-/* The same function where the accumulator of a sum or product of f16 or bf16 is written out: the
+/* The same function where the accumulator of a sum or product of f16 or bf16 is explicit: the
  * body cast to f32, reduced in f32, the result cast back. Functions of nests are in this form. */
 TARN_API uint32_t tarn_fn_widened(tarn_lang *L, uint32_t id);
 /* Body is $0*$1 (either form), the factors perhaps cast to the type of the sum; whatever the

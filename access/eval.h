@@ -165,13 +165,13 @@ static inline double tarn_ev_factor(tarn_ev *e) {
 }
 /* A noisy run draws a direction in which the processor rounds until tarn_ev_nearest. Nothing may
  * raise in between. */
-bool tarn_ev_turn(tarn_ev *e); /* up? */
-void tarn_ev_turn_back(void);
+bool tarn_ev_draw_rounding(tarn_ev *e); /* up? */
+void tarn_ev_restore_rounding(void);
 static inline void tarn_ev_direct(tarn_ev *e) {
-  if (e->noisy) tarn_ev_turn(e);
+  if (e->noisy) tarn_ev_draw_rounding(e);
 }
 static inline void tarn_ev_nearest(const tarn_ev *e) {
-  if (e->noisy) tarn_ev_turn_back();
+  if (e->noisy) tarn_ev_restore_rounding();
 }
 
 /* ---- eval_dot.c ---- */

@@ -12,27 +12,27 @@
 #include <math.h>
 #include <string.h>
 
-#define TURN 16 /* values that are rounded in the same direction */
-#define OFF  4  /* elementary functions: units in the last place */
+#define DIRECTED 16 /* values that are rounded in the same direction */
+#define OFF      4  /* elementary functions: units in the last place */
 
-bool tarn_ev_turn(tarn_ev *e) {
+bool tarn_ev_draw_rounding(tarn_ev *e) {
   bool up = tarn_random(&e->random) >> 63;
   fesetround(up ? FE_UPWARD : FE_DOWNWARD);
   return up;
 }
 
-void tarn_ev_turn_back(void) { fesetround(FE_TONEAREST); }
+void tarn_ev_restore_rounding(void) { fesetround(FE_TONEAREST); }
 
 static tarn_value wide_step(const tarn_fxstep *s, const tarn_value *const *kid, uint32_t v) {
   const tarn_value in[3] = {kid[0][v], kid[1][v], kid[2][v]};
   return tarn_fx_step(s->op, (tarn_dtype)s->dtype, (tarn_dtype)s->out, in, TARN_WIDE);
 }
 
-static void turn_general(tarn_ev *e, const tarn_fxstep *s, const tarn_value *const *kid,
-                         uint32_t at, uint32_t end, tarn_value *out) {
-  bool up = tarn_ev_turn(e);
+static void directed_general(tarn_ev *e, const tarn_fxstep *s, const tarn_value *const *kid,
+                             uint32_t at, uint32_t end, tarn_value *out) {
+  bool up = tarn_ev_draw_rounding(e);
   for (uint32_t v = at; v < end; v++) out[v] = wide_step(s, kid, v);
-  tarn_ev_turn_back();
+  tarn_ev_restore_rounding();
   for (uint32_t v = at; v < end; v++)
     out[v].d = tarn_round_toward((tarn_dtype)s->out, out[v].d, up);
 }
@@ -42,20 +42,20 @@ static void turn_general(tarn_ev *e, const tarn_fxstep *s, const tarn_value *con
 static void turn_lanes(tarn_ev *e, const tarn_fxstep *s, tarn_lane_fn *lanes,
                        const tarn_value *const *kid, uint32_t at, uint32_t end, tarn_value *out) {
   bool large = false;
-  tarn_ev_turn(e);
+  tarn_ev_draw_rounding(e);
   lanes(out + at, kid[0] + at, kid[1] + at, end - at);
-  tarn_ev_turn_back();
+  tarn_ev_restore_rounding();
   for (uint32_t v = at; s->out == TARN_F32 && v < end; v++)
     large |= !(fabs(out[v].d) < (double)FLT_MAX);
-  if (large) turn_general(e, s, kid, at, end, out);
+  if (large) directed_general(e, s, kid, at, end, out);
 }
 
 static void round_once(tarn_ev *e, const tarn_fxstep *s, tarn_lane_fn *lanes,
                        const tarn_value *const *kid, uint32_t n, tarn_value *out) {
-  for (uint32_t at = 0; at < n; at += TURN) {
-    uint32_t end = at + TURN < n ? at + TURN : n;
+  for (uint32_t at = 0; at < n; at += DIRECTED) {
+    uint32_t end = at + DIRECTED < n ? at + DIRECTED : n;
     if (lanes) turn_lanes(e, s, lanes, kid, at, end, out);
-    else turn_general(e, s, kid, at, end, out);
+    else directed_general(e, s, kid, at, end, out);
   }
 }
 

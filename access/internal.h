@@ -167,7 +167,7 @@ uint32_t tarn_ints_parse(tarn_lang *L, const tarn_sx *list, uint32_t max,
                          int64_t *out);                          /* (1 2 3) */
 void tarn_ints_print(tarn_buf *b, uint32_t n, const int64_t *v); /* (1 2 3) */
 void tarn_shape_print(tarn_buf *b, const tarn_type *t);          /* ((2 3) (4)) */
-#define TARN_INLINE_MAX 64 /* constants of at most so many elements are written out */
+#define TARN_INLINE_MAX 64 /* constants of at most so many elements are printed inline */
 extern const char *const tarn_red_names[TARN_RED_CUSTOM], *const tarn_reduce_names[TARN_RED_CUSTOM];
 void tarn_fn_print(const tarn_lang *L, tarn_buf *b,
                    uint32_t fn); /* print.c, and what it prints: parse.c */

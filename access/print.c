@@ -101,7 +101,7 @@ static bool is_operand(const tarn_lang *L, uint32_t f, uint32_t i, bool cast, ta
   return x->op == TARN_FX_HOLE && x->hole == i;
 }
 
-/* Is it the dotProd of some type? Of a 16-bit float it has its accumulator written out. */
+/* Is it the dotProd of some type? Of a 16-bit float its accumulator is explicit. */
 static bool is_dot_of(const tarn_lang *L, const tarn_func *f, tarn_dtype *t) {
   const tarn_reducer *r = tarn_reducer_get(L, f->red);
   const tarn_fx *x = tarn_fx_get(L, f->body),

@@ -48,7 +48,7 @@ typedef struct tarn_kgraph_options {
   const tarn_plan_choice *given;
 } tarn_kgraph_options;
 /* A chosen kernel that reads windows, in seconds predicted: reading them in place, or from a copy
- * of them, written out first (which is counted in). */
+ * of them, made first (which is counted in). */
 typedef struct tarn_ways {
   const char *kernel;
   double implicit, materialised;

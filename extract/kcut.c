@@ -1,26 +1,23 @@
 /* Blocks for kernels with several stages.
  *
- * The loops that the stages of a nest share may go over blocks of a few rows instead of single
- * ones: a local buffer then holds a block, and every stage computes it with a register tile of its
- * own, reusing what does not depend on the rows (weights; keys and values) as a kernel of its own
- * would. Sizes come from the description: what the local buffers hold has to stay in the first or
- * in the second memory.
+ * The loops that the stages of a nest share may run over blocks of a few rows instead of single
+ * rows. A local buffer then holds a block, and every stage computes it with its own register tile
+ * and reuses what does not depend on the rows (weights; keys and values), as a separate kernel
+ * would. Sizes come from the description: the local buffers must fit into L1 or L2.
  *
- * Where nothing is reused but a row's maximum or sum is waited for (softmax, layer normalisation of
- * short rows), a few rows at once have their waits at the same time.
+ * Where nothing is reused but a row waits for its maximum or sum (softmax, layer normalisation of
+ * short rows), a few rows at a time overlap their waits.
  *
- * And for a product of one stage, whose columns are no constant and lie far apart: blocks of
- * columns, copied together by a stage of its own before all rows go over them (Goto and van de
- * Geijn, as in loop/solve.c). */
+ * For a product of one stage with variable columns that lie far apart: blocks of columns, copied by
+ * an extra stage before all rows use them (Goto and van de Geijn, as in price/solve.c). */
 #include "extract/kgraph.h"
 #include "kernel/maps.h"
 #include <stdlib.h>
 #include <string.h>
 
-#define ROWS                                                                                       \
-  32 /* rows after which what each block reads anew weighs little beside the work on it */
+#define ROWS 32 /* rows from which on the work on a block outweighs what it reads again */
 
-/* Windows over a local buffer: measured not to pay, on two threads least of all. */
+/* Blocks of stages with windows over a local buffer were measured not to pay. */
 static bool windows(tarn_lang *L, const tarn_imap *m) {
   for (uint32_t a = 0; a < m->nin; a++)
     if (tarn_ix_get(L, m->e[a])->n > 1) return true;
@@ -54,9 +51,8 @@ static int64_t local_bytes(const tarn_nest *n) {
   return sum;
 }
 
-/* Is a row reduced by lanes of vectors before another stage can go on with it, and is there more to
- * do for it than the processor looks ahead, so that it does not find the next row's work by itself?
- */
+/* Does another stage wait for the vector reduction of a row, and does a row have more work than the
+ * processor's reorder window, so that it does not overlap with the next row by itself? */
 #define LOOKAHEAD 256 /* operations on vectors */
 static bool waits(const kgraph *k, const tarn_nest *n) {
   double lanes = tarn_hw_lanes(k->now.hw, TARN_F32), ops = 0;
@@ -74,9 +70,7 @@ static bool waits(const kgraph *k, const tarn_nest *n) {
   }
   return any && ops > LOOKAHEAD;
 }
-/* Rows that wait together: as many as keep their buffers within a quarter of the first memory.
- * Measured: rows of 256 gain a quarter, of 512 a tenth, of 1024, two at once, 0.03 to 0.13; more of
- * these take 0.93 from the last cache, but 1.13 from memory. */
+/* Rows whose waits overlap: as many as keep their buffers within a quarter of L1. */
 static uint32_t rows_at_once(const kgraph *k, const tarn_nest *n, kcut *c) {
   enum { FEW = 2, MANY = 8 };
   uint32_t d = n->depth;
@@ -103,11 +97,11 @@ uint32_t kg_cuts(kgraph *k, uint32_t nest, kcut out[KG_MAX_CUTS]) {
   const tarn_nest *n = tarn_nest_get(k->L, nest);
   const tarn_hw *hw = k->now.hw;
   uint32_t some = n->depth ? reused(k->L, n) : 0, got = 0;
-  int64_t each = local_bytes(n), points = 1, near, far;
+  int64_t each = local_bytes(n), points = 1, l1, l2;
   if (n->nstage > 1 && !some && hw->nmem) return rows_at_once(k, n, out);
   if (n->nstage < 2 || !some || !each || hw->nmem < 2) return 0;
-  near = tarn_hw_mem(hw, TARN_HW_L1)->capacity / 2,
-  far = tarn_hw_mem(hw, TARN_HW_L2)->capacity / 4; /* larger ones were measured not to pay */
+  l1 = tarn_hw_mem(hw, TARN_HW_L1)->capacity / 2,
+  l2 = tarn_hw_mem(hw, TARN_HW_L2)->capacity / 4; /* larger ones were measured not to pay */
   for (uint32_t d = 0; d < n->depth; d++) points *= n->shared[d];
   kcut c = {0}, best[2];
   int64_t rows = 1, most[2] = {1, 1};
@@ -120,10 +114,9 @@ uint32_t kg_cuts(kgraph *k, uint32_t nest, kcut out[KG_MAX_CUTS]) {
       c.block[d] = b;
       int64_t bytes = rows * b * each;
       for (uint32_t m = 0; m < 2; m++)
-        if (bytes <= (m ? far : near) && (m == 0 || most[1] < ROWS))
-          most[m] = rows * b, best[m] = c;
+        if (bytes <= (m ? l2 : l1) && (m == 0 || most[1] < ROWS)) most[m] = rows * b, best[m] = c;
     }
-    if (rows * extent * each > far || rows * extent == points) break;
+    if (rows * extent * each > l2 || rows * extent == points) break;
     c.block[d] = extent, rows *= extent;
   }
   for (uint32_t m = 0; m < 2; m++) {
@@ -167,7 +160,7 @@ static int64_t block_of(int64_t extent, int64_t panel, int64_t most) {
   while (b > 0 && (extent % b || b == extent)) b -= panel;
   return b;
 }
-/* A block fills half of the second memory (four bytes for an element), a panel is as wide as a
+/* A block fills half of L2 (four bytes for an element), a panel is as wide as a
  * register tile. */
 #define NARROWEST 2 /* vectors in a panel */
 #define WIDEST    4

@@ -278,7 +278,7 @@ uint32_t kg_nest_of(kgraph *k, const tarn_eg_node *e) {
   for (uint32_t j = 0; j < e->n; j++) type[j] = k->cls.p[kg_class(k, e->kids[j])].type;
   return tarn_nest_of(k->L, e->op, e->payload, type, e->n);
 }
-static void wish(kgraph *k, uint32_t c, const tarn_eg_node *e, bool seed) {
+static void prefer(kgraph *k, uint32_t c, const tarn_eg_node *e, bool seed) {
   if (e->n > KG_MAX_KIDS) return; /* none that is emitted */
   const tarn_nest *n = tarn_nest_get(k->L, kg_nest_of(k, e));
   const tarn_stage *s = &n->stage[n->nstage - 1];
@@ -324,35 +324,35 @@ static void wish(kgraph *k, uint32_t c, const tarn_eg_node *e, bool seed) {
     }
   }
 }
-static void wishes(kgraph *k, bool seed) {
+static void preferences(kgraph *k, bool seed) {
   for (uint32_t i = 0; i < k->cls.n; i++) {
     if (k->cls.p[i].constant || tarn_type_get(k->L, k->cls.p[i].type)->tuple) continue;
     EACH_NODE(k, k->cls.p[i].cls, n) {
       tarn_eg_node e = tarn_eg_node_at(k->g, n);
       if (e.op == TARN_OP_COMPUTE || e.op == TARN_OP_NEST || e.op == TARN_OP_MATERIALISE)
-        wish(k, i, &e, seed);
+        prefer(k, i, &e, seed);
     }
   }
 }
 
-static void concat_wishes(kgraph *k);
+static void concat_preferences(kgraph *k);
 static void concat_room(kgraph *k);
 static void concat_parts(kgraph *k);
 
-/* Rows whose step is a multiple of one way's sets all want the same few sets of the first memory,
- * and a product of two variables walks many of them at a time: they are put a line further apart.
- * Not in the order in which a tensor stands by itself, in which others may want it. */
+/* Rows whose step is a multiple of one way's size compete for the same few sets of L1, and a
+ * product of two variables walks many such rows at a time. They are padded by a line. Not in the
+ * order in which a tensor lies by default, because others may want it. */
 static void keep_apart(const kgraph *k, const tarn_type *t, const uint8_t *order, tarn_layout *l) {
-  const tarn_hw_memory *near = tarn_hw_mem(k->o->hw, TARN_HW_L1);
+  const tarn_hw_memory *l1 = tarn_hw_mem(k->o->hw, TARN_HW_L1);
   int64_t way, step = 1, bytes = (int64_t)tarn_dtype_size(t->dtype);
   bool moved = false, rows = false;
   for (uint32_t i = 0; i < t->n; i++) moved |= order[i] != i;
-  if (!near || near->managed) return;
-  way = tarn_hw_way(near);
+  if (!l1 || l1->managed) return;
+  way = tarn_hw_way(l1);
   for (uint32_t i = t->n; moved && i-- > 0;) {
     int64_t extent = l->dim[order[i]];
     bool next = !rows && step > 1 && extent > 1;
-    if (next && step * bytes % way == 0 && near->line % bytes == 0) step += near->line / bytes;
+    if (next && step * bytes % way == 0 && l1->line % bytes == 0) step += l1->line / bytes;
     l->stride[order[i]] = step;
     step *= extent;
     rows |= next;
@@ -368,8 +368,8 @@ void kg_layouts(kgraph *k) {
     k->group.p[k->cls.p[c].group].root = true;
     demand(k, c);
   }
-  wishes(k, true);
-  for (int pass = 0; pass < 4; pass++) wishes(k, false), concat_wishes(k);
+  preferences(k, true);
+  for (int pass = 0; pass < 4; pass++) preferences(k, false), concat_preferences(k);
   for (uint32_t i = 0; i < k->group.n; i++) {
     kgroup *g = &k->group.p[i];
     const tarn_type *t = tarn_type_get(k->L, g->type);
@@ -399,7 +399,7 @@ void kg_layouts(kgraph *k) {
 }
 
 /* The parts of a concatenation like what the whole likes, and the other way round. */
-static void concat_wishes(kgraph *k) {
+static void concat_preferences(kgraph *k) {
   for (uint32_t i = 0; i < k->cls.n; i++) {
     if (k->cls.p[i].constant) continue;
     EACH_NODE(k, k->cls.p[i].cls, n) {

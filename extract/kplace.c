@@ -4,10 +4,12 @@
 #include <math.h>
 
 /* ---------------------------------------------------------------- machines */
-/* Others use the last cache too, and all of a large network's weights pass between two uses of one.
+/* Other programs use the last-level cache too, and all of a large network's weights pass between
+ * two uses of one.
  */
 #define SMALL                                                                                      \
-  0.4 /* of the last cache: 14 MB of 64 stay there, 45 do not (bench/notes/performance.md) */
+  0.4 /* of the last-level cache: 14 MB of 64 stay there, 45 do not (bench/notes/performance.md)   \
+       */
 
 /* Are the weights of the network, as it was imported, few?  Terms have larger numbers than what
  * they are made of. */
@@ -41,7 +43,7 @@ void kg_machines(kgraph *k) {
     m->solver = (m->hw->kind == o->hw->kind && o->solver ? o->solver : tarn_solver_new)(k->L, m->hw,
                                                                                         m->threads);
     if (last && o->price) tarn_solver_rank(m->solver, o->price, TARN_RANKED);
-    if (is_small(k, m->hw)) tarn_solver_near(m->solver);
+    if (is_small(k, m->hw)) tarn_solver_cache_weights(m->solver);
   }
   kg_machine(k, 0);
 }

@@ -1,4 +1,4 @@
-/* Both ways to feed a product from windows: read in place (implicit im2col), or written out first
+/* Both ways to feed a product from windows: read in place (implicit im2col), or copied first
  * (materialised). */
 #include "extract/kgraph.h"
 #include <math.h>
@@ -9,7 +9,7 @@ static uint32_t group_of(const kgraph *k, uint32_t ag) {
     if (kg_of_group(k, &k->group.p[g], ag)) return g;
   return TARN_NONE;
 }
-/* Does the candidate write out a view that the graph asks for, not just another order of a buffer?
+/* Does the candidate copy a view that the graph asks for, not just another order of a buffer?
  */
 static bool writes_out(const kgraph *k, const kcand *c) {
   return c->kind == KC_NEST && c->node != TARN_NONE &&

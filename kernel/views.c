@@ -1,5 +1,5 @@
 /* Kernel form: data movements that are views after all. A view of a view; a concatenation of
- * shifted views of one tensor (windows written out by hand); a gather whose constant indices
+ * shifted views of one tensor (windows made by hand); a gather whose constant indices
  * advance evenly. */
 #include "kernel/edit.h"
 #include <string.h>

@@ -57,7 +57,7 @@ static void need_constants(const freader *rd, const tarn_sx *s) {
                   "asks for a constant, but there is no (analysis NAME constant …) before it");
 }
 
-/* ---- predicates are written out where they are used ---- */
+/* ---- predicates are expanded where they are used ---- */
 static tarn_sx *substitute(tarn_ctx *cx, const tarn_sx *body, const tarn_sx *head,
                            const tarn_sx *call) {
   tarn_sx *s = tarn_copy(cx, body, sizeof *body);

@@ -461,9 +461,9 @@ static int64_t room_of(const low_fn *E, const low_access *a, int64_t stride) {
   return a->p->elems - hi + (stride > 0 ? stride * ((int64_t)E->lanes - 1) : 0);
 }
 
-/* Copies whose first lanes lie less than a line apart (taps of a window) ask once. */
-static void ask_ahead(low_fn *E, low_access *a, const low_off *out, const low_off *in,
-                      LLVMValueRef p) {
+/* Copies whose first lanes lie less than a line apart (taps of a window) prefetch once. */
+static void prefetch_ahead(low_fn *E, low_access *a, const low_off *out, const low_off *in,
+                           LLVMValueRef p) {
   int64_t size = (int64_t)tarn_dtype_size(a->p->dtype),
           line = (int64_t)tarn_hw_mem(E->M->hw, TARN_HW_L1)->line, c = out->c + in->c;
   if (a->asked_gen != E->gen) a->nasked = 0, a->asked_gen = E->gen;
@@ -472,7 +472,7 @@ static void ask_ahead(low_fn *E, low_access *a, const low_off *out, const low_of
         llabs(a->asked[i].c - c) * size < line)
       return;
   if (a->nasked < LOW_CACHE) a->asked[a->nasked++] = (low_asked){{out->v, in->v}, c};
-  low_prefetch(E->M, p, low_i64(E->M, a->p->ahead * size), false, a->p->second ? 2 : 3);
+  low_prefetch(E->M, p, low_i64(E->M, a->p->prefetch_by * size), false, a->p->into_l2 ? 2 : 3);
 }
 
 LLVMValueRef low_load_guarded(low_fn *E, low_access *a, const low_off *out, const low_off *in,
@@ -481,14 +481,14 @@ LLVMValueRef low_load_guarded(low_fn *E, low_access *a, const low_off *out, cons
   low_off o = *out;
   off_add(E, &o, 1, in);
   LLVMValueRef number = known(E, a, &o);
-  if (number) return low_reordered(E, E->crossed, number);
+  if (number) return low_reordered(E, E->halves, number);
   int64_t stride = o.stride;
   bool simple = !o.vec && simple_stride(stride, E->lanes);
   if (c.never) return low_fill_value(E, a);
   if (!c.all && !c.lane) {
-    if (!simple) return low_reordered(E, E->crossed, gather(E, a, &o, NULL));
+    if (!simple) return low_reordered(E, E->halves, gather(E, a, &o, NULL));
     LLVMValueRef p = step(E, a, a->base, &o);
-    if (a->p->ahead && stride == 1 && E->lanes > 1) ask_ahead(E, a, out, in, p);
+    if (a->p->prefetch_by && stride == 1 && E->lanes > 1) prefetch_ahead(E, a, out, in, p);
     return load_simple(E, a, p, stride, room_of(E, a, stride), pair);
   }
   if (simple && !c.lane) return load_chosen(E, a, *out, *in, c.all);
@@ -496,7 +496,7 @@ LLVMValueRef low_load_guarded(low_fn *E, low_access *a, const low_off *out, cons
   if (c.lane) mask = both(E, mask, c.lane);
   if (!o.vec && stride == 2) return masked_second(E, a, &o, mask);
   return low_reordered(
-      E, E->crossed, !o.vec && stride == 1 ? masked_load(E, a, &o, mask) : gather(E, a, &o, mask));
+      E, E->halves, !o.vec && stride == 1 ? masked_load(E, a, &o, mask) : gather(E, a, &o, mask));
 }
 
 /* The offset at a level whose lanes are even: the two parts of it each, or all of it in the first.
@@ -597,7 +597,7 @@ LLVMValueRef low_load_group(low_fn *E, low_access *a, uint32_t level, uint32_t k
 }
 
 /* ---------------------------------------------------------------- stores */
-#define LEAST_PAST 16 /* bytes of one store that goes past the caches */
+#define LEAST_STREAMED 16 /* bytes of a non-temporal store */
 /* Without masks in registers of their own a masked store may take twelve cycles (AMD), three of 4 +
  * 2 + 1 lanes three. */
 void low_store_at(low_fn *E, const low_access *a, LLVMValueRef p, LLVMValueRef v) {
@@ -613,10 +613,10 @@ void low_store_at(low_fn *E, const low_access *a, LLVMValueRef p, LLVMValueRef v
   unsigned size = (unsigned)tarn_dtype_size(a->p->dtype), line = TARN_WHOLE_LINE,
            wide = n * size < line ? n * size : line;
   LLVMValueRef s = LLVMBuildStore(E->M->b, v, p);
-  bool past = a->p->past && line % wide == 0 && n * size % wide == 0 &&
-              wide >= LEAST_PAST; /* a part of a line where others follow */
-  LLVMSetAlignment(s, past ? wide : size);
-  if (!past) return;
+  bool streaming = a->p->streaming && line % wide == 0 && n * size % wide == 0 &&
+                   wide >= LEAST_STREAMED; /* a part of a line where others follow */
+  LLVMSetAlignment(s, streaming ? wide : size);
+  if (!streaming) return;
   LLVMMetadataRef one = LLVMValueAsMetadata(LLVMConstInt(E->M->i32, 1, 0));
   LLVMSetMetadata(s, LLVMGetMDKindIDInContext(E->M->lc, "nontemporal", 11),
                   LLVMMetadataAsValue(E->M->lc, LLVMMDNodeInContext2(E->M->lc, &one, 1)));

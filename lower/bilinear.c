@@ -40,7 +40,7 @@ void low_take(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
 }
 void low_times(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   (void)E;
-  LLVMValueRef column[TARN_MOST_WEIGHED];
+  LLVMValueRef column[TARN_MOST_MATRIX];
   for (uint32_t i = 0; i < s->n; i++)
     column[i] = s->from[i] == TARN_NONE ? NULL : N->value[s->from[i]];
   product(N->M, &N->now->p->factor[s->factor], column, &N->value[s->value]);

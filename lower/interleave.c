@@ -99,7 +99,7 @@ static void place(LLVMBuilderRef b, instr *in, const uint32_t *stop, uint32_t fi
 }
 
 void low_copies_end(low_nest *N) {
-  low_copies *c = &N->turns;
+  low_copies *c = &N->interleaved;
   tarn_ctx *cx = N->M->cx;
   tarn_mark mark = tarn_arena_mark(cx);
   uint32_t ncopy = c->n, stop[LOW_COPIES], n,
@@ -122,14 +122,14 @@ void low_copies_end(low_nest *N) {
 }
 
 void low_copy_begin(low_nest *N, const low_fn *E) {
-  low_copies *c = &N->turns;
+  low_copies *c = &N->interleaved;
   LLVMBasicBlockRef block = LLVMGetInsertBlock(N->M->b);
   if (c->n && (c->block != block || c->gen != E->gen)) low_copies_end(N);
   if (!c->n) c->block = block, c->gen = E->gen, c->from = LLVMGetLastInstruction(block);
 }
 
 void low_copy_end(low_nest *N, const low_fn *E) {
-  low_copies *c = &N->turns;
+  low_copies *c = &N->interleaved;
   LLVMValueRef last = LLVMGetLastInstruction(c->block);
   if (c->block != LLVMGetInsertBlock(N->M->b) || c->gen != E->gen ||
       last == (c->n ? c->end[c->n - 1] : c->from)) {

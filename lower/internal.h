@@ -97,7 +97,7 @@ typedef struct low_loaded {
   LLVMValueRef pair[2]; /* of lanes at a step of two: the registers that hold the elements between
                            them too, or NULL */
 } low_loaded;
-typedef struct low_asked { /* an element that was asked for in this block: v[0] + v[1] + c */
+typedef struct low_asked { /* an element that was prefetched in this block: v[0] + v[1] + c */
   LLVMValueRef v[2];
   int64_t c;
 } low_asked;
@@ -126,7 +126,7 @@ typedef struct low_fn {
   uint32_t lanes;                      /* of values computed now */
   uint32_t row; /* so many of them make a row, where they are rows of one dim, steps of another; 0:
                    they are of one dim */
-  bool crossed; /* what is loaded now keeps its lanes as lanes.c says */
+  bool halves;  /* loads keep the lane order of lanes.c now */
   uint32_t gen; /* changes with the basic block: what is cached holds for one */
 } low_fn;
 LLVMValueRef low_alloca(low_fn *E, LLVMTypeRef t,

@@ -60,9 +60,9 @@ static LLVMValueRef begin_body(const make *m, low_fn *E, const char *name) {
   low_fn_begin(E, M, f, NULL);
   return f;
 }
-/* past: there are non-temporal stores, which a fence makes visible to others. */
+/* streaming: there are non-temporal stores, which a fence makes visible to others. */
 static LLVMValueRef emit_loops(const make *m, tarn_plan_nest *plan, uint32_t region,
-                               const char *name, bool past) {
+                               const char *name, bool streaming) {
   low_module *M = m->M;
   low_fn E;
   LLVMValueRef f = begin_body(m, &E, name), in[TARN_MAX_OPERANDS], out[8];
@@ -70,25 +70,25 @@ static LLVMValueRef emit_loops(const make *m, tarn_plan_nest *plan, uint32_t reg
     *(i < m->nin ? &in[i] : &out[i - m->nin]) = LLVMGetParam(f, 3 + i);
   E.scratch = LLVMGetParam(f, 0), E.scratch_bytes = &m->k->scratch;
   low_nest_emit(low_nest_new(M, plan), region, &E, in, out, LLVMGetParam(f, 1), LLVMGetParam(f, 2));
-  if (past) LLVMBuildFence(M->b, LLVMAtomicOrderingSequentiallyConsistent, false, "");
+  if (streaming) LLVMBuildFence(M->b, LLVMAtomicOrderingSequentiallyConsistent, false, "");
   LLVMBuildRetVoid(M->b);
   return f;
 }
 /* Non-temporal stores need aligned results, which the caller's need not be. */
 static LLVMValueRef emit_either(const make *m, uint32_t region, const char *name,
-                                const bool *past) {
+                                const bool *streaming) {
   low_module *M = m->M;
   low_fn E;
   uint64_t scratch = m->k->scratch, most;
   LLVMValueRef way[2], arg[TARN_MAX_OPERANDS + 8], low = low_i64(M, 0);
-  way[0] = emit_loops(m, m->plan, region, tarn_format(M->cx, "%s.past", name), true);
+  way[0] = emit_loops(m, m->plan, region, tarn_format(M->cx, "%s.streaming", name), true);
   most = m->k->scratch, m->k->scratch = scratch;
   way[1] = emit_loops(m, m->through, region, tarn_format(M->cx, "%s.through", name), false);
   if (most > m->k->scratch) m->k->scratch = most;
   LLVMValueRef f = begin_body(m, &E, name);
   for (uint32_t i = 0; i < 3 + m->nin + m->nout; i++) arg[i] = LLVMGetParam(f, i);
   for (uint32_t i = 0; i < m->nout; i++)
-    if (past[i])
+    if (streaming[i])
       low = LLVMBuildOr(M->b, low, LLVMBuildPtrToInt(M->b, arg[3 + m->nin + i], M->i64, ""), "");
   low = LLVMBuildAnd(M->b, low, low_i64(M, TARN_WHOLE_LINE - 1), "");
   LLVMBasicBlockRef to[2] = {low_block(&E, "aligned"), low_block(&E, "else")};
@@ -102,8 +102,9 @@ static LLVMValueRef emit_either(const make *m, uint32_t region, const char *name
 }
 static LLVMValueRef emit_body(const make *m, uint32_t region) {
   const char *name = tarn_format(m->M->cx, "%s.%u", m->name, region);
-  bool past[8] = {false};
-  if (tarn_plan_past(m->plan, region, past)) return emit_either(m, region, name, past);
+  bool streaming[8] = {false};
+  if (tarn_plan_streams_out(m->plan, region, streaming))
+    return emit_either(m, region, name, streaming);
   return emit_loops(m, m->plan, region, name, false);
 }
 
@@ -228,8 +229,9 @@ low_kernel *low_kernel_nest(low_module *M, uint32_t nest, const tarn_schedule *s
             .nin = nin,
             .nout = nout};
   m.plan = tarn_plan_make(M->L, M->hw, M->contract, n, s, in, out);
-  bool past[8] = {false}, any = false;
-  for (uint32_t r = 0; r < tarn_plan_regions(m.plan); r++) any |= tarn_plan_past(m.plan, r, past);
+  bool streaming[8] = {false}, any = false;
+  for (uint32_t r = 0; r < tarn_plan_regions(m.plan); r++)
+    any |= tarn_plan_streams_out(m.plan, r, streaming);
   if (any) {
     m.through = tarn_plan_make(M->L, M->hw, M->contract, n, s, in, out);
     tarn_plan_through(m.through);

@@ -11,7 +11,7 @@
 static const uint32_t natural[LOW_HALVES] = {0, 1, 4, 5, 2, 3, 6, 7};
 
 uint32_t low_lane(const low_fn *E, uint32_t i) {
-  return E->crossed && E->lanes == LOW_HALVES ? natural[i] : i;
+  return E->halves && E->lanes == LOW_HALVES ? natural[i] : i;
 }
 
 LLVMValueRef low_reordered(const low_fn *E, bool is, LLVMValueRef v) {

@@ -7,7 +7,7 @@ typedef struct low_block_of_rows {
   uint64_t key;
   uint32_t n;
   low_off at; /* of the first copy */
-  LLVMValueRef v[TARN_TURN_ROWS];
+  LLVMValueRef v[TARN_TRANSPOSE_ROWS];
 } low_block_of_rows;
 
 typedef struct low_stage {
@@ -26,7 +26,7 @@ typedef struct low_copies {
       end[LOW_COPIES]; /* the instructions that stand before the first, and last in each */
 } low_copies;
 
-/* A line that is to be asked for while a tile is computed: so far behind a base. */
+/* A line to prefetch while a tile is computed: so far behind a base. */
 typedef struct low_due {
   const low_access *a;
   LLVMValueRef at;
@@ -43,7 +43,7 @@ struct low_nest {
   TARN_VEC(low_due) due;
   uint32_t asked;              /* of them, already prefetched */
   int64_t last[PLAN_MAX_VARS]; /* the last trip of each variable that is set */
-  low_copies turns;            /* noted so far */
+  low_copies interleaved;      /* noted so far */
 };
 /* The levels of the stage that is being printed, and how many there are around its leaves. */
 const tarn_plan_list *low_list(const low_nest *N);
@@ -72,5 +72,5 @@ void low_store_transposed(low_nest *N, low_fn *E, low_stage *st, uint32_t level,
 /* Around what emits one copy of a result, its operands' loads and its store. */
 void low_copy_begin(low_nest *N, const low_fn *E);
 void low_copy_end(low_nest *N, const low_fn *E);
-void low_copies_end(low_nest *N); /* no more copies: those noted are put in turns */
+void low_copies_end(low_nest *N); /* no more copies: those noted are interleaved */
 #endif

@@ -11,9 +11,9 @@ static LLVMValueRef plus(const low_fn *E, LLVMValueRef sum, int64_t k, uint32_t 
   return LLVMBuildAdd(M->b, sum, LLVMBuildMul(M->b, v, low_i64(M, k), ""), "");
 }
 
-/* Byte offset, from the operand's base, of what this trip of variable k->at asks for. */
+/* Byte offset, from the operand's base, of what this trip of variable k->at prefetches. */
 static LLVMValueRef fetch_offset(const low_nest *N, const low_fn *E, const low_access *a,
-                                 const tarn_ask *k) {
+                                 const tarn_prefetch *k) {
   low_module *M = N->M;
   const tarn_plan_level *l[2 * TARN_MAX_LEVELS];
   const tarn_plan_lin *off = a->p->off;
@@ -23,7 +23,7 @@ static LLVMValueRef fetch_offset(const low_nest *N, const low_fn *E, const low_a
     const tarn_plan_term *t = &off->t[i];
     if (t->last <= k->level) at = plus(E, at, t->coef * size, t->var);
   }
-  bool even = k->units && k->units < k->trips; /* asked for evenly, some twice */
+  bool even = k->units && k->units < k->trips; /* prefetched evenly, some twice */
   int64_t piece = k->row ? k->rows * k->row * size : k->step;
   LLVMValueRef unit = low_i64(M, 0);
   for (uint32_t i = tarn_plan_levels(N->p, 1 + (uint32_t)(N->now - N->stage), l);
@@ -55,7 +55,7 @@ void low_prefetches(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   }
   if (N->asked == N->due.n) N->asked = N->due.n = 0;
 }
-static void address(low_nest *N, low_fn *E, const tarn_ask *k) {
+static void address(low_nest *N, low_fn *E, const tarn_prefetch *k) {
   low_module *M = N->M;
   const low_stage *of = &N->stage[k->of];
   const low_access *a = k->walk < of->p->f->nops ? &of->read[k->walk] : &of->result;
@@ -64,7 +64,7 @@ static void address(low_nest *N, low_fn *E, const tarn_ask *k) {
   LLVMValueRef at = fetch_offset(N, E, a, k);
   for (int64_t r = 0; r < k->rows; r++)
     for (int64_t by = 0; by < k->step; by += line) {
-      low_due d = {.a = a, .locality = a->p->store || k->near ? 3 : 2};
+      low_due d = {.a = a, .locality = a->p->store || k->into_l1 ? 3 : 2};
       d.at = LLVMBuildAdd(M->b, at, low_i64(M, r * row + by), "");
       tarn_push(M->cx, &N->due, d);
     }

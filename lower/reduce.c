@@ -150,11 +150,11 @@ static void init_leaf(low_nest *N, low_fn *E, bool resume) {
   for (uint32_t k = 0; k < st->p->red->ns; k++) {
     LLVMValueRef v = low_fx(N->M, st->p->red->init[k], NULL, NULL, 0, n, NULL);
     if (st->p->start != TARN_NONE && !resume)
-      v = low_reordered(E, st->p->crossed,
+      v = low_reordered(E, st->p->halves,
                         low_load(E, &st->read[st->p->f->nops + st->p->start], low_depth(N)));
     for (int64_t c = 1; c < st->p->chains; c++) acc_store(N, E, k, c, v);
     if (resume) {
-      LLVMValueRef old = low_reordered(E, st->p->crossed, low_load(E, &st->result, low_depth(N)));
+      LLVMValueRef old = low_reordered(E, st->p->halves, low_load(E, &st->result, low_depth(N)));
       v = st->p->red_lanes > 1 ? replace_lanes(N->M, v, old, 1, n) : old;
     }
     acc_store(N, E, k, 0, v);
@@ -183,10 +183,10 @@ static void body_leaf(low_nest *N, low_fn *E) {
     v[k] = n > E->lanes ? part(N->M, old[k], 0, E->lanes) : old[k], t[k] = st->p->state[k];
   }
   v[ns] = st->p->step_index ? flat_index(N, E, st) : NULL, t[ns] = TARN_I64;
-  E->crossed = st->p->crossed;
+  E->halves = st->p->halves;
   for (uint32_t r = 0; r < nops; r++)
     v[ns + 1 + r] = low_load(E, &st->read[r], low_depth(N)), t[ns + 1 + r] = st->read[r].p->dtype;
-  E->crossed = false;
+  E->halves = false;
   for (uint32_t k = 0; k < ns; k++)
     now[k] = low_fx(N->M, st->p->step[k], v, t, ns + 1 + nops, E->lanes, NULL);
   for (uint32_t k = 0; k < ns; k++)
@@ -245,7 +245,7 @@ static void final_leaf(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   if (!st->p->nfactor) merge_chains(N, E, state);
   else state[0] = given ? given : LLVMConstNull(state_type(N, st, 0, E->lanes));
   if (st->p->red_lanes > 1) merge_lanes(N, st, state);
-  for (uint32_t k = 0; k < red->ns; k++) state[k] = low_reordered(E, st->p->crossed, state[k]);
+  for (uint32_t k = 0; k < red->ns; k++) state[k] = low_reordered(E, st->p->halves, state[k]);
   LLVMValueRef x = state[0];
   if (s->phase == TARN_PLAN_FINISH)
     x = low_fx(N->M, red->result, state, st->p->state, red->ns, E->lanes, &type);

@@ -104,7 +104,7 @@ static LLVMValueRef load_from_behind(low_fn *E, low_access *a, const low_off *ou
         !tarn_plan_moves_by(a->p->off, v, &step) || step != 1)
       continue;
     if (e->c + 2 > E->space->hi[v] || !moves_as_lanes(a, v, 2, lane)) continue;
-    if (unguarded(E, a) && (E->crossed || !at_odd(E, a, out, in))) return NULL;
+    if (unguarded(E, a) && (E->halves || !at_odd(E, a, out, in))) return NULL;
     LLVMValueRef r = NULL;
     low_off o = *out;
     e->c++, o.c++;
@@ -242,7 +242,7 @@ static LLVMValueRef load_shared(low_fn *E, low_access *a, const low_off *out, co
   while (lane < PLAN_MAX_VARS && E->env[lane].kind != TARN_PLAN_VECTOR) lane++;
   if (lane == PLAN_MAX_VARS) return NULL;
   if (stride == 1) return a->p->along ? load_along(E, a, out, in, lane) : NULL;
-  if ((c = before(E, a, stride, lane, true)) && (!E->crossed || !unguarded(E, a)))
+  if ((c = before(E, a, stride, lane, true)) && (!E->halves || !unguarded(E, a)))
     return moved_lanes(E, a, out, in, lane, c->v, false);
   if (stride != 2) return NULL;
   if ((c = before(E, a, 1, lane, false)) && c->pair[0] && unguarded(E, a))

@@ -1,7 +1,7 @@
 /* Results that lie across the lanes: a vector's elements belong to rows far apart, while the
  * unrolled copies of the body make neighbours of each row. The copies are kept until a block is
- * whole, turned in registers (Eklundh, "A fast computer method for matrix transposing", IEEE Trans.
- * Comput. 1972) and stored row by row. */
+ * whole, transposed in registers (Eklundh, "A fast computer method for matrix transposing", IEEE
+ * Trans. Comput. 1972) and stored row by row. */
 #include "lower/nest.h"
 
 /* Which block this copy belongs to: all that is known but its place in the row. */
@@ -16,7 +16,7 @@ static uint64_t block_key(const low_fn *E, const low_stage *st) {
 
 /* w: size vectors of as many elements, NULL where nothing is; w[i][j] becomes w[j][i]. */
 static void turn(low_module *M, LLVMValueRef *w, uint32_t size) {
-  int lo[TARN_TURN_LANES], hi[TARN_TURN_LANES];
+  int lo[TARN_TRANSPOSE_LANES], hi[TARN_TRANSPOSE_LANES];
   for (uint32_t d = 1; d < size; d *= 2) {
     for (uint32_t p = 0; p < size; p++) {
       lo[p] = (int)(p & d ? size + (p ^ d) : p);
@@ -42,7 +42,7 @@ static void store_rows(low_fn *E, const low_access *a, const low_off *at, LLVMVa
                        uint32_t first, uint32_t n) {
   low_module *M = E->M;
   uint32_t size = power_of_two(E->lanes > n ? E->lanes : n);
-  LLVMValueRef w[TARN_TURN_LANES] = {0};
+  LLVMValueRef w[TARN_TRANSPOSE_LANES] = {0};
   LLVMTypeRef t = low_memory_type(M, a->p->dtype);
   for (uint32_t i = 0; i < n; i++) w[i] = low_resized(M, v[first + i], E->lanes, size);
   turn(M, w, size);

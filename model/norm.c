@@ -1,4 +1,4 @@
-/* Normalisations and softmax, written out as the elementwise maps and reductions they are: fusing
+/* Normalisations and softmax, as the elementwise maps and reductions they are: fusing
  * and folding them is the rules' work. */
 #include "model/import.h"
 #include <string.h>

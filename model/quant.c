@@ -1,5 +1,5 @@
-/* Quantised operators, written out: round, shift and clamp as elementwise maps, products on the
- * integers. */
+/* Quantised operators in elementary terms: round, shift and clamp as elementwise maps, products on
+ * the integers. */
 #include "model/import.h"
 #include <string.h>
 

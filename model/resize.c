@@ -187,7 +187,7 @@ static tarn_term few_taps(const resize *r, const taps *t, tarn_term x) {
   return y;
 }
 
-/* (…,in,…) -> (…,k·out,…) -> (…,k,out,…), weighed and summed over k. */
+/* (…,in,…) -> (…,k·out,…) -> (…,k,out,…), multiplied by weights and summed over k. */
 static tarn_term many_taps(const resize *r, const taps *t, tarn_term x) {
   im_node *n = r->n;
   int64_t out = r->out[t->axis], count = t->k * out;

@@ -1,52 +1,44 @@
-/* Reading ahead: what of a kernel's operands and results is asked for before it is wanted. Decided
- * here, from how the loops walk them, for the code (lower/prefetch.c) and for the price
- * (features.c).
+/* Chooses prefetches and non-temporal stores, from how the loops walk the operands and results. The
+ * code (lower/prefetch.c) and the price (features.c) both use the choice.
  *
- * By latency: a large operand walked line by line, used up as it comes, is asked for so many trips
- * ahead as fit into the latency of the slowest memory (Little's law). Where its sums are too short
- * for that, but all loops together walk it from end to end, the part of later sums is asked for,
- * into the second cache. By rows: an operand of which all lanes take the same element, and whose
- * next row the innermost loop finds on another page: no processor foresees that. It is near, for
- * other lanes have used it, but the products of a whole tile wait for it. By blocks: where loops
- * inside use a block of an operand again and again (a panel of weights, for every tile of rows),
- * the first use would wait for memory at its rate and the others find the block in a cache and
- * leave memory idle. So during all uses of one block the next one is asked for, evenly. By streams:
- * what the next trip of an outer loop newly reads (rows of an image or of a matrix) is asked for
- * during this one, evenly, before it is asked for by latency where it is used again: such reads
- * turn to another page too often for the processor to foresee them. What is asked for and what is
- * in use meanwhile have to fit into the second cache. Of stages that share the loop the one asks
- * that computes most, whoever reads it; a result is asked for where a line's computing outlasts its
- * transfer. */
+ * By latency: a large operand that is walked line by line is prefetched as many trips ahead as fit
+ * into the latency of the slowest memory (Little's law). If its sums are too short for that, but
+ * all loops together walk it from end to end, the part of later sums is prefetched into L2. By
+ * rows: an operand of which all lanes take the same element, and whose next row lies on another
+ * page, which the hardware prefetcher does not follow. The row is in a cache, because other lanes
+ * have used it, but the products of a whole tile wait for it.
+ * By blocks: inner loops reuse a block of an operand (a panel of weights, for every tile of rows).
+ * The first use would wait for memory while the later uses leave memory idle, so the next block is
+ * prefetched evenly during all uses of this one.
+ * By streams: what the next trip of an outer loop newly reads (rows of an image or of a matrix) is
+ * prefetched evenly during this trip. It takes precedence over latency if the data is reused: such
+ * reads change pages too often for the hardware prefetcher. The prefetched data and the data in use
+ * must fit into L2 together.
+ * Of the stages that share the loop, the one that computes most issues the prefetches, whoever
+ * reads the data. A result is prefetched if computing a line takes longer than transferring it. */
 #include "plan/internal.h"
 #include <math.h>
 #include <stdlib.h>
 
-#define LEAST_BLOCKED                                                                              \
-  4                      /* blocks are fetched of operands larger than the second cache over this  \
-                          */
-#define LEAST_STREAMED 2 /* streams of such, */
-#define LEAST_SHARED   4 /* of rows that the stages of a kernel share such, */
-#define NEAR_SHARED                                                                                \
-  6 /* where a row is no more than this of the first cache, into which it comes then */
-#define NEAR_PASSING                                                                               \
-  2 /* what is written or used once, no more than such at once where it can be so little */
-#define ROW_AHEAD 1024 /* bytes of each row that is walked along */
-#define MOST_OPEN                                                                                  \
-  6 /* lines that wait at once for their other half, on their way past the caches                  \
-     */
-#define LEAST_RUN    8  /* times what is asked for ahead: what follows a run is not wanted next */
-#define MOST_LINES   4  /* asked for in one trip, whatever it does */
-#define MOST_AT_ONCE 32 /* of a stream: as many as are under way; */
-#define MOST_IN_TILE                                                                               \
-  64 /* while a tile is computed, for they are asked for between its copies (lower/order.c) */
-#define MOST_TRIPS 1e9 /* ahead, whatever a description says */
-#define LEAST_WORK 4   /* operations of the tile for each line of a row that is asked for */
+#define LEAST_BLOCKED  4 /* by blocks: operands larger than L2 over this */
+#define LEAST_STREAMED 2 /* by streams: likewise */
+#define LEAST_SHARED   4 /* rows that the stages of a kernel share: likewise */
+#define L1_SHARED      6 /* such a row goes into L1 if it takes at most this share of it */
+#define L1_PASSING                                                                                 \
+  2 /* data written or used once: at most this share of L1 at a time, if possible */
+#define ROW_AHEAD    1024 /* bytes prefetched ahead along a row */
+#define MOST_OPEN    6    /* half-written lines at a time in the write-combining buffers */
+#define LEAST_RUN    8   /* least run over prefetch distance: data after the run is not used next */
+#define MOST_LINES   4   /* lines prefetched in one trip, whatever it computes */
+#define MOST_AT_ONCE 32  /* lines of a stream: as many as can be in flight */
+#define MOST_IN_TILE 64  /* lines during a tile, as its copies issue them (lower/order.c) */
+#define MOST_TRIPS   1e9 /* prefetch distance, whatever a description says */
+#define LEAST_WORK   4   /* operations of the tile for each prefetched line of a row */
 #define CROWDED                                                                                    \
-  6 /* times what is written, more than the last cache: what it holds is crowded out */
+  6 /* a result this many times over is larger than the last-level cache and evicts its data */
 #define LEAST_BETWEEN                                                                              \
-  16 /* cycles of computing from one asking to the next, which takes a dozen instructions itself,  \
-      */
-#define FEW_AT_ONCE 8 /* while so many at once are enough */
+  16 /* cycles of computing between prefetches, which take a dozen instructions each */
+#define FEW_AT_ONCE 8 /* unless so many lines at a time are enough */
 
 static int64_t line_of(const tarn_hw_memory *m) { return (int64_t)m->line; }
 static bool is_loop(const tarn_walk_level *l) {
@@ -114,11 +106,11 @@ static int64_t tile_bytes(const tarn_walks *w, const tarn_stage_walk *st, const 
     if (st->level[i].inside && !st->level[i].red && moved(a, i)) n *= st->level[i].trips;
   return n;
 }
-/* Bytes that the second cache holds, where there is one beyond it. */
-static int64_t second_of(const tarn_hw *hw) {
+/* Bytes of L2, if there is a memory behind it. */
+static int64_t l2_capacity(const tarn_hw *hw) {
   return hw->nmem > 2 ? (int64_t)tarn_hw_mem(hw, TARN_HW_L2)->capacity : INT64_MAX;
 }
-/* Loads of neighbours are what asks by latency. */
+/* Only unit-stride loads prefetch by latency. */
 static bool along_lanes(const tarn_stage_walk *st, const tarn_walk *a) {
   int64_t by;
   for (uint32_t i = 0; i < st->nlevel; i++)
@@ -127,10 +119,9 @@ static bool along_lanes(const tarn_stage_walk *st, const tarn_walk *a) {
   return false;
 }
 /* A trip lasts as long as its operations or the transfer of its bytes. Lanes along the reduction
- * walk a row line by line: the processor foresees that, and what is asked for again only takes up
- * the first cache (measured: 11.5 us instead of 6.4 for the sum of 1 MB). But it foresees too
- * little of what comes from beyond all second caches (the sum of 256 MB: 15.5 ms, asked for 1 KB
- * ahead 13.8). */
+ * walk a row line by line: the hardware prefetcher follows that, and a software prefetch only costs
+ * L1 accesses. It fetches too little of data from behind all L2s, though, so there rows are
+ * prefetched ROW_AHEAD bytes ahead. */
 static void by_latency(const tarn_walks *w, const tarn_stage_walk *st, tarn_walk *a) {
   const tarn_hw *hw = w->hw;
   const tarn_hw_memory *slow = tarn_hw_mem(hw, TARN_HW_MAIN);
@@ -141,15 +132,15 @@ static void by_latency(const tarn_walks *w, const tarn_stage_walk *st, tarn_walk
           run = stream(w, st, a, &step);
   int64_t bytes = llabs(step) * a->size;
   if (!along_lanes(st, a) || bytes < line_of(tarn_hw_mem(hw, TARN_HW_L1))) return;
-  if (st->red_lanes <= 1 && run >= LEAST_RUN * trips) a->ahead = step * trips;
-  else if (st->red_lanes <= 1 && run && a->bytes > second_of(hw) / LEAST_BLOCKED &&
+  if (st->red_lanes <= 1 && run >= LEAST_RUN * trips) a->prefetch_by = step * trips;
+  else if (st->red_lanes <= 1 && run && a->bytes > l2_capacity(hw) / LEAST_BLOCKED &&
            whole_stream(w, st, a, step) >= LEAST_RUN * trips)
-    a->ahead = step * trips, a->second = true;
+    a->prefetch_by = step * trips, a->into_l2 = true;
   bool far = hw->nmem > 2 && (double)a->bytes > (double)tarn_hw_mem(hw, TARN_HW_L2)->capacity *
                                                     (double)tarn_hw_mem(hw, TARN_HW_L2)->instances;
   if (st->red_lanes > 1 && far && w->nstage == 1 && bytes < ROW_AHEAD &&
       run * bytes >= 4 * ROW_AHEAD)
-    a->ahead = (step < 0 ? -ROW_AHEAD : ROW_AHEAD) / (int64_t)a->size, a->second = true;
+    a->prefetch_by = (step < 0 ? -ROW_AHEAD : ROW_AHEAD) / (int64_t)a->size, a->into_l2 = true;
 }
 
 /* ---------------------------------------------------------------- by blocks */
@@ -178,10 +169,10 @@ static bool by_blocks(tarn_walks *w, uint32_t stage, uint32_t walk) {
       int64_t bytes = (block * a->size + trips - 1) / trips;
       if (block * a->size > (int64_t)cache->capacity / 2 || bytes > MOST_LINES * line_of(cache))
         return false;
-      tarn_ask k = {
+      tarn_prefetch k = {
           .of = stage, .walk = walk, .by = stage, .first = block, .step = bytes, .rows = 1};
       k.level = i, k.at = innermost;
-      tarn_push(w->cx, &w->ask, k);
+      tarn_push(w->cx, &w->prefetch, k);
       return true;
     }
     trips *= l->trips;
@@ -231,9 +222,9 @@ static int64_t footprint(const tarn_stage_walk *st, const tarn_walk *a, uint32_t
   return (int64_t)(a->local ? n : fmin(n, whole));
 }
 /* How often each element is read in one trip of level `i`, which has so many trips of its innermost
- * loop: loops read it again that do not move it, and those whose trips overlap (rows of a window).
- * Overlaps count where a line is computed on for longer than it takes to ask for it: not in a
- * pooling (1.2 to 1.4 of the time with asking). */
+ * loop. Loops that do not move the operand read it again, and so do loops whose trips overlap (rows
+ * of a window). Overlaps count only if computing on a line takes longer than prefetching it, which
+ * is not so in a pooling. */
 static int64_t readings(const tarn_walks *w, const tarn_stage_walk *st, const tarn_walk *a,
                         uint32_t i, int64_t trips) {
   uint32_t inner = inner_loop(w, st);
@@ -269,12 +260,12 @@ static patch next_of(patch p, int64_t by, int64_t *first) {
   return p;
 }
 
-/* Loop `from` goes round while q is to be asked for by a stage: in each trip of the innermost loop
- * inside that has at most twice as many trips as there are lines, and whose trip computes for
- * longer than it takes to ask, or of the one around it if few are asked for at once then. False:
- * too much at once beside the work between. */
+/* Loop `from` runs while a stage prefetches q: in each trip of the innermost inner loop that has at
+ * most twice as many trips as there are lines and whose trip computes for longer than a prefetch
+ * takes, or of the loop around it if that prefetches few lines at a time. False: too much at a time
+ * for the work in between. */
 static bool paced(const tarn_walks *w, uint32_t stage, uint32_t from, patch q, int64_t size,
-                  tarn_ask *k) {
+                  tarn_prefetch *k) {
   const tarn_stage_walk *st = &w->stage[stage];
   int64_t line = line_of(tarn_hw_mem(w->hw, TARN_HW_L2)), wide = (q.wide * size + line - 1) / line,
           lines = wide * q.rows; /* of a row; of all */
@@ -314,10 +305,10 @@ static uint32_t busiest(const tarn_walks *w) {
   return most;
 }
 
-/* A stream only of what is used again inside of the loop; few at once. */
-typedef struct wish {
+/* Which streams: again, only data that the loop reuses; few, little at a time. */
+typedef struct stream_limits {
   bool again, few;
-} wish;
+} stream_limits;
 /* Bytes that a stage touches in one trip of level `i` and newly in the next. */
 static int64_t touched_by(const tarn_walks *w, const tarn_stage_walk *st, uint32_t i) {
   int64_t sum = 0, by, first;
@@ -332,18 +323,19 @@ static int64_t touched_by(const tarn_walks *w, const tarn_stage_walk *st, uint32
   }
   return sum;
 }
-/* The outermost loop of which what the next trip newly touches fits into a share of the second
- * cache, beside what the stage touches in this one, and can be asked for at a bearable rate; not
- * where it has come to the cache in an earlier round of a loop outside. What is written or used
- * once goes from cache to cache: the less of it is on its way the better. who: the stage that asks
- * where the loop is shared. */
-static bool by_streams(tarn_walks *w, uint32_t stage, uint32_t walk, uint32_t who, wish want) {
+/* The outermost loop whose next trip newly touches data that fits into a share of L2, beside what
+ * the stage touches in this trip, and that can be prefetched at a bearable rate. Not data that an
+ * earlier trip of an outer loop has brought into the cache. Data that is written or used once
+ * passes from cache to cache, so the less of it is in flight the better. who: the stage that issues
+ * the prefetches, if the loop is shared. */
+static bool by_streams(tarn_walks *w, uint32_t stage, uint32_t walk, uint32_t who,
+                       stream_limits want) {
   const tarn_stage_walk *st = &w->stage[stage];
   const tarn_walk *a = &st->walk[walk];
   const tarn_hw *hw = w->hw;
   int64_t size = a->size, line = line_of(tarn_hw_mem(hw, TARN_HW_L2)) / size,
           room = (int64_t)tarn_hw_mem(hw, TARN_HW_L2)->capacity,
-          first_room = (int64_t)tarn_hw_mem(hw, TARN_HW_L1)->capacity, by, first;
+          l1_room = (int64_t)tarn_hw_mem(hw, TARN_HW_L1)->capacity, by, first;
   patch p;
   if (!a->linear) return false;
   for (uint32_t i = 0; i < st->nlevel; i++) {
@@ -363,16 +355,16 @@ static bool by_streams(tarn_walks *w, uint32_t stage, uint32_t walk, uint32_t wh
     patch q = next_of(p, by, &first);
     int64_t bytes = q.rows * q.wide * size;
     if (want.again && again == 1) return false;
-    bool near = others && !a->result && again == 1 && bytes <= first_room / NEAR_SHARED;
-    if (!near && a->bytes <= room / LEAST_STREAMED) return false;
-    if (want.few && (a->result || again == 1) && bytes > first_room / NEAR_PASSING) continue;
+    bool into_l1 = others && !a->result && again == 1 && bytes <= l1_room / L1_SHARED;
+    if (!into_l1 && a->bytes <= room / LEAST_STREAMED) return false;
+    if (want.few && (a->result || again == 1) && bytes > l1_room / L1_PASSING) continue;
     if (bytes > room / (again > 1 ? 2 : 8) || touched_by(w, st, i) > room) continue;
-    tarn_ask k = {.of = stage, .walk = walk, .first = first, .level = i, .near = near};
+    tarn_prefetch k = {.of = stage, .walk = walk, .first = first, .level = i, .into_l1 = into_l1};
     uint32_t by_stage = others ? who : stage;
     if (!paced(w, by_stage, i, q, size, &k) &&
         (by_stage == stage || !paced(w, stage, i, q, size, &k)))
       continue;
-    tarn_push(w->cx, &w->ask, k);
+    tarn_push(w->cx, &w->prefetch, k);
     return true;
   }
   return false;
@@ -404,21 +396,22 @@ static bool by_rows(tarn_walks *w, uint32_t stage, uint32_t walk) {
   if (llabs(next) * size < TARN_PAGE) return false;
   int64_t bytes = p.wide * size + line - 1; /* wherever in a line it begins */
   if (p.rows * ((bytes + line - 1) / line) * LEAST_WORK > work) return false;
-  tarn_ask k = {.of = stage,
-                .walk = walk,
-                .by = stage,
-                .first = by * trips,
-                .step = bytes,
-                .rows = p.rows,
-                .row = p.row};
-  k.level = k.at = innermost, k.near = true, a->ahead = 0;
-  tarn_push(w->cx, &w->ask, k);
+  tarn_prefetch k = {.of = stage,
+                     .walk = walk,
+                     .by = stage,
+                     .first = by * trips,
+                     .step = bytes,
+                     .rows = p.rows,
+                     .row = p.row};
+  k.level = k.at = innermost, k.into_l1 = true, a->prefetch_by = 0;
+  tarn_push(w->cx, &w->prefetch, k);
   return true;
 }
 
 /* ---------------------------------------------------------------- which way */
-/* Does another stage that reads the same operand do more meanwhile, or as much and comes first? */
-static bool another_asks(const tarn_walks *w, uint32_t stage, uint32_t operand) {
+/* Does another stage read the same operand and do more work meanwhile, or as much and come first?
+ */
+static bool another_prefetches(const tarn_walks *w, uint32_t stage, uint32_t operand) {
   for (uint32_t i = 0; i < w->nstage; i++) {
     const tarn_stage_walk *by = &w->stage[i];
     bool reads = false;
@@ -430,15 +423,13 @@ static bool another_asks(const tarn_walks *w, uint32_t stage, uint32_t operand) 
   }
   return false;
 }
-/* The stage that asks for the lines of a result: its own where there is time for a line to come
- * while another one is computed; the busiest, where that has, if the last cache does not hold the
- * result and as much that is read (a softmax of 64 MB: 0.72 of the time, of 256 MB 0.78; of 16 MB
- * and less 1.03 to 1.10) and a line is read before it is written (where it is not, 64 MB 1.05
- * to 1.5, 256 MB 1.1 to 1.2; but what just does not go past the caches there, of 6 MB 0.96, of 9,
- * 13 and 17 MB 0.94, 0.82 and 0.70 in a loop in C on a Zen 5 with a last cache of 32 MB), or if the
- * second caches do not hold them and a vector is less than a line, so that stores wait for it (a
- * Zen 4 of 256 bits: 16 MB 0.81 to 0.94, 8 MB 0.96 to 0.99, 4 MB 0.99 to 1.00). TARN_NONE: none. */
-static uint32_t asks_to_write(const tarn_walks *w, uint32_t stage, int64_t bytes) {
+/* The stage that prefetches the lines of a result, or TARN_NONE. It is the result's own stage if a
+ * line can arrive while another one is computed. Otherwise it is the busiest stage, if that has the
+ * time, in two cases. First, the last-level cache does not hold the result and as much input, and a
+ * line is read before it is written; where it is not, only a result that just misses a non-temporal
+ * store is prefetched. Second, all L2s together do not hold them, and a vector is shorter than a
+ * line, so that stores wait for the line. */
+static uint32_t prefetches_result(const tarn_walks *w, uint32_t stage, int64_t bytes) {
   const tarn_hw *hw = w->hw;
   const tarn_hw_memory *from = tarn_hw_mem(hw, TARN_HW_BEHIND_L2);
   double points = (double)from->line / from->read * w->stage[stage].points;
@@ -456,9 +447,10 @@ static uint32_t asks_to_write(const tarn_walks *w, uint32_t stage, int64_t bytes
              ? stage
              : TARN_NONE;
 }
-/* A result that the last cache would not hold together with what is made of it next, written a line
- * at once and once: such lines need not be read before, nor push others out. */
-static bool goes_past(const tarn_walks *w, uint32_t stage, const tarn_walk *a) {
+/* Is the result stored by non-temporal stores? The last-level cache would not hold it together with
+ * what is made of it next, and each line is written once and as a whole: such lines need not be
+ * read first and should not evict others. */
+static bool streams_out(const tarn_walks *w, uint32_t stage, const tarn_walk *a) {
   const tarn_hw *hw = w->hw;
   const tarn_stage_walk *st = &w->stage[stage];
   int64_t run = 0, rows = 1; /* bytes that copies store one after the other; such pieces at once */
@@ -485,34 +477,34 @@ static bool goes_past(const tarn_walks *w, uint32_t stage, const tarn_walk *a) {
 }
 static bool streamed(tarn_walks *w, uint32_t stage, uint32_t walk, bool again) {
   const tarn_walk *a = &w->stage[stage].walk[walk];
-  uint32_t by = a->result                            ? asks_to_write(w, stage, a->bytes)
-                : another_asks(w, stage, a->operand) ? TARN_NONE
-                                                     : busiest(w);
+  uint32_t by = a->result                                  ? prefetches_result(w, stage, a->bytes)
+                : another_prefetches(w, stage, a->operand) ? TARN_NONE
+                                                           : busiest(w);
   if (by == TARN_NONE) return false;
-  return by_streams(w, stage, walk, by, (wish){again, true}) ||
-         by_streams(w, stage, walk, by, (wish){again, false});
+  return by_streams(w, stage, walk, by, (stream_limits){again, true}) ||
+         by_streams(w, stage, walk, by, (stream_limits){again, false});
 }
-static void ask_for(tarn_walks *w, uint32_t stage, uint32_t walk) {
+static void choose_prefetch(tarn_walks *w, uint32_t stage, uint32_t walk) {
   const tarn_hw *hw = w->hw;
   tarn_stage_walk *st = &w->stage[stage];
   tarn_walk *a = &st->walk[walk];
-  int64_t second = second_of(hw);
-  if (a->result && (a->past = goes_past(w, stage, a))) return;
-  bool reduces = !a->result && st->reduces, asked = false;
+  int64_t l2 = l2_capacity(hw);
+  if (a->result && (a->streaming = streams_out(w, stage, a))) return;
+  bool reduces = !a->result && st->reduces, done = false;
   bool far = hw->nmem > 2 && a->bytes > (int64_t)tarn_hw_mem(hw, TARN_HW_LLC)->capacity;
-  if (reduces && a->bytes > second / LEAST_BLOCKED) asked = by_blocks(w, stage, walk);
-  if (reduces && a->bytes > second / LEAST_STREAMED && !asked)
-    asked = streamed(w, stage, walk,
-                     !far); /* memory is not to idle while what has come is in use again */
-  if (reduces && a->bytes > (int64_t)tarn_hw_mem(hw, TARN_HW_L1)->capacity && !asked) {
+  if (reduces && a->bytes > l2 / LEAST_BLOCKED) done = by_blocks(w, stage, walk);
+  if (reduces && a->bytes > l2 / LEAST_STREAMED && !done)
+    done =
+        streamed(w, stage, walk, !far); /* memory must not idle while prefetched data is reused */
+  if (reduces && a->bytes > (int64_t)tarn_hw_mem(hw, TARN_HW_L1)->capacity && !done) {
     by_latency(w, st, a);
-    asked = by_rows(w, stage, walk);
+    done = by_rows(w, stage, walk);
   }
-  if (a->bytes > second / LEAST_SHARED && !asked && !a->ahead) streamed(w, stage, walk, false);
+  if (a->bytes > l2 / LEAST_SHARED && !done && !a->prefetch_by) streamed(w, stage, walk, false);
 }
-void tarn_read_ahead(tarn_walks *w) {
+void tarn_choose_prefetches(tarn_walks *w) {
   if (w->hw->nmem < 2) return;
   for (uint32_t i = 0; i < w->nstage; i++)
     for (uint32_t k = 0; k < w->stage[i].nwalk && !w->stage[i].in_memory; k++)
-      if (!w->stage[i].walk[k].local) ask_for(w, i, k);
+      if (!w->stage[i].walk[k].local) choose_prefetch(w, i, k);
 }

@@ -1,10 +1,11 @@
-/* Sums that small matrices of numbers weigh, one for each of several dims: y[p q …] = Σ A[p i] B[q
- * j] … x[i j …], whole in the register tile.  Nothing of A·B is multiplied out: the sums over i
- * come first, for every j, then those over j of these ("sum factorization", Orszag, "Spectral
- * methods for problems in complex geometries", 1980), all in registers.
+/* Tensors multiplied by small constant matrices, one for each of several dims (Winograd
+ * transforms): y[p q …] = Σ A[p i] B[q j] … x[i j …], whole in the register tile. The product A·B
+ * is never formed: the sums over i come first, for every j, then those over j of these ("sum
+ * factorization", Orszag, "Spectral methods for problems in complex geometries", 1980), all in
+ * registers.
  *
- * Each is a small matrix times a vector.  What several of its rows have in common, x[a] + k·x[b],
- * is computed once: the pair that most rows contain first, until none is in two (Hartley,
+ * Each sum is a small matrix times a vector. A term that several rows share, x[a] + k·x[b], is
+ * computed once: first the pair that most rows contain, until no pair is in two rows (Hartley,
  * "Subexpression sharing in filters using canonic signed digit multipliers", IEEE TCAS II, 1996;
  * Paar's greedy search). */
 #include "plan/walk.h"
@@ -22,7 +23,7 @@ static uint32_t sharing(const tarn_plan_factor *f, uint32_t a, uint32_t b, doubl
     n += f->weight[r][a] != 0 && f->weight[r][b] == k * f->weight[r][a];
   return n;
 }
-/* So many of them would weigh the pair by 1 or -1. */
+/* So many of them would multiply the pair by 1 or -1. */
 static uint32_t plain(const tarn_plan_factor *f, uint32_t a, uint32_t b, double k) {
   uint32_t n = 0;
   for (uint32_t r = 0; r < f->rows; r++)
@@ -63,7 +64,7 @@ static bool is_product(const tarn_lang *L, uint32_t body, uint32_t *seen) {
   *seen |= 1u << x->hole;
   return true;
 }
-static bool is_weighed_sum(const tarn_plan_nest *N, const tarn_plan_stage *st) {
+static bool is_matrix_sum(const tarn_plan_nest *N, const tarn_plan_stage *st) {
   uint32_t seen = 0;
   if (!N->contract || !st->red || st->red->kind != TARN_RED_SUM || st->red->ns != 1 ||
       st->red->dtype != TARN_F32)
@@ -73,8 +74,8 @@ static bool is_weighed_sum(const tarn_plan_nest *N, const tarn_plan_stage *st) {
   return st->f->nops < 32 && is_product(N->L, st->f->body, &seen) &&
          seen == (1u << st->f->nops) - 1;
 }
-/* Levels of the tile are all written out, each dim by one of them; reduce dims lie within it. */
-static bool is_written_out(const tarn_plan_stage *st, const tarn_plan_list *list) {
+/* The levels of the tile are all unrolled, one for each dim; reduce dims lie within it. */
+static bool is_unrolled(const tarn_plan_stage *st, const tarn_plan_list *list) {
   uint32_t dims = 0;
   if (st->in_memory || st->rows || st->red_lanes > 1 || st->ndot) return false;
   for (uint32_t i = 0; i < list->n; i++) {
@@ -95,7 +96,7 @@ static uint32_t moved_by(const tarn_plan_stage *st, const tarn_plan_list *list,
     const tarn_plan_level *l = &list->level[i];
     if (l->trips < 2 || l->red != red || !(tarn_plan_lin_deps(off) >> l->var & 1)) continue;
     bool whole = l->inside && l->kind == TARN_UNROLL && l->step == 1 && l->trips == st->dim[l->dim];
-    if (found != TARN_NONE || !whole || l->trips > TARN_MOST_WEIGHED) return TARN_NONE;
+    if (found != TARN_NONE || !whole || l->trips > TARN_MOST_MATRIX) return TARN_NONE;
     found = i;
   }
   return found;
@@ -127,7 +128,7 @@ void tarn_plan_bilinear_settle(const tarn_plan_nest *N, tarn_plan_stage *st,
   tarn_plan_factor f[MOST];
   uint32_t n = 0, data = TARN_NONE;
   uint64_t own = 0, red = 0, all = 0;
-  if (!is_weighed_sum(N, st) || !is_written_out(st, list)) return;
+  if (!is_matrix_sum(N, st) || !is_unrolled(st, list)) return;
   for (uint32_t r = 0; r < st->f->nops; r++) {
     if (n < MOST && read_factor(st, list, r, &f[n])) {
       uint64_t o = 1ull << list->level[f[n].own].var, e = 1ull << list->level[f[n].red].var;
@@ -149,7 +150,7 @@ void tarn_plan_bilinear_settle(const tarn_plan_nest *N, tarn_plan_stage *st,
 }
 
 /* ---------------------------------------------------------------- statements */
-#define MOST_PARTS (TARN_MOST_WEIGHED * TARN_MOST_WEIGHED) /* rows of all but one */
+#define MOST_PARTS (TARN_MOST_MATRIX * TARN_MOST_MATRIX) /* rows of all but one */
 typedef struct product {
   plan_walk *w;
   uint32_t list, l;
@@ -195,9 +196,9 @@ static void finish(const product *p, uint32_t outer, const uint32_t *row) {
 /* Sums over the columns of the first n factors, for all of their rows, the last's innermost; the
  * columns of the others are set. y: where they are put; NULL: each is finished at once. */
 static void sums(const product *p, uint32_t n, uint32_t *y) {
-  uint32_t part[TARN_MOST_WEIGHED * MOST_PARTS];
-  uint32_t column[TARN_MOST_WEIGHED];
-  uint32_t row[TARN_MOST_WEIGHED];
+  uint32_t part[TARN_MOST_MATRIX * MOST_PARTS];
+  uint32_t column[TARN_MOST_MATRIX];
+  uint32_t row[TARN_MOST_MATRIX];
   uint32_t outer = 1;
   if (n == 0) {
     y[0] = datum(p);

@@ -1,5 +1,5 @@
-/* Lanes that a reduction of every second element keeps in the order in which a register's halves
- * give them: lower/lanes.c. */
+/* Lane order: a reduction over every second element keeps its lanes in the order in which a
+ * register's halves give them (lower/lanes.c). */
 #include "plan/internal.h"
 
 /* Of a read: does it step by two along the lanes? false in *fits: neither that nor the same for all
@@ -18,7 +18,7 @@ void tarn_plan_lanes_settle(const tarn_plan_nest *N, tarn_plan_stage *st,
   const tarn_hw *hw = N->hw;
   const tarn_plan_level *lanes = NULL;
   bool any = false, fits = true;
-  st->crossed = false;
+  st->halves = false;
   for (uint32_t i = 0; i < list->n; i++)
     if (list->level[i].kind == TARN_VECTOR) lanes = &list->level[i];
   if (!lanes || tarn_plan_lanes_are_rows(list) || !st->red || st->red_lanes > 1 || st->step_index ||
@@ -29,5 +29,5 @@ void tarn_plan_lanes_settle(const tarn_plan_nest *N, tarn_plan_stage *st,
     if (tarn_dtype_size(st->state[k]) != 4) return;
   for (uint32_t r = 0; r < st->f->nops && fits; r++)
     any |= steps_by_two(&st->read[r], lanes->var, &fits);
-  st->crossed = any && fits;
+  st->halves = any && fits;
 }

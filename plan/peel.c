@@ -1,12 +1,11 @@
-/* Padding decided outside of the loops that pay for it.
+/* Loop peeling for padding.
  *
- * Most trips of a loop over a padded tensor never leave it.  Where a register tile lies across the
- * border, every one of its elements would need a test of its own in the innermost loop; so the few
- * first and last trips whose tiles do are emitted apart, each with its own number, and there the
- * tests are decided at compile time once the small loops of the reduction are fully unrolled as
- * well. (Index set splitting; cf. Pugh and Wonnacott, "Going beyond integer programming", 1992.) An
- * element that adds nothing (0 times a weight) is then left out, and a whole trip is skipped when
- * one of its tests fails. */
+ * Most trips of a loop over a padded tensor stay inside it. If a register tile crosses the border,
+ * each of its elements needs a test in the innermost loop. So the few first and last trips whose
+ * tiles cross are peeled, each with a constant index, and their tests are decided at compile time
+ * once the small reduce loops are fully unrolled too. (Index set splitting; cf. Pugh and Wonnacott,
+ * "Going beyond integer programming", 1992.) An element that adds nothing (0 times a weight) is
+ * left out, and a trip is skipped if one of its tests fails. */
 #include "plan/walk.h"
 
 #define MOST_PEELED  2    /* first trips, and last ones, of one loop */
@@ -115,11 +114,11 @@ bool plan_peel_begin(plan_walk *w, int64_t pieces) {
 bool plan_unrolls(plan_walk *w, uint32_t list, uint32_t l, int64_t full) {
   const tarn_plan_list *ll = &w->N->list[list];
   const tarn_plan_level *lev = &ll->level[l];
-  if (list == 0 || !lev->red || full < 2 || full > TARN_MOST_WRITTEN) return false;
+  if (list == 0 || !lev->red || full < 2 || full > TARN_MOST_UNROLLED) return false;
   int64_t copies = full;
   for (uint32_t i = l + 1; i < ll->n; i++)
     if (ll->level[i].kind == TARN_UNROLL ||
-        (ll->level[i].red && ll->level[i].trips <= TARN_MOST_WRITTEN))
+        (ll->level[i].red && ll->level[i].trips <= TARN_MOST_UNROLLED))
       copies *= ll->level[i].trips;
   if (copies > MOST_LEAVES) return false;
   question q = {w, list, lev->var};

@@ -8,10 +8,10 @@
  *
  *   levels.c    levels, the register tile       lin.c        index expressions over levels
  *   prepare.c   accesses, functions
- *   dot.c       dot-product instructions        transpose.c  results that lie across the lanes
+ *   dot.c       dot-product instructions        transpose.c  register transposes
  *   bilinear.c  small constant matrices         order.c      order of unrolled copies
  *   lanes.c     lanes in another order          softmax.c    what is known of exp's arguments
- *   ahead.c     what is worth a prefetch        prefetch.c   for the levels of a plan
+ *   ahead.c     choice of prefetches            prefetch.c   prefetches of a plan's levels
  *   constant.c  constants as kernels read them  program.c    kernels by themselves
  *   walk.c      the loop program (code.h)       peel.c       borders of padding
  *   check.c     what a loop program computes    interpret.c  and in the interpreter
@@ -104,11 +104,10 @@ typedef struct tarn_plan_access {
       *few; /* of a small constant: an element whose place is known is a number in the code */
   uint32_t nfew;
   bool store;
-  int64_t
-      ahead;   /* elements: a load of neighbours prefetches what lies so far beyond it too; 0: no */
-  bool second; /* into L2 */
-  uint64_t along; /* levels whose copies share what lanes along them hold */
-  bool past;      /* whole lines are stored by non-temporal stores; the base is aligned to them */
+  int64_t prefetch_by; /* elements: a unit-stride load also prefetches so far ahead; 0: no */
+  bool into_l2;        /* not into L1 */
+  uint64_t along;      /* levels whose copies share what lanes along them hold */
+  bool streaming; /* whole lines are stored by non-temporal stores; the base is aligned to them */
 } tarn_plan_access;
 
 /* ---- levels ---- */
@@ -153,7 +152,7 @@ TARN_API tarn_plan_tile tarn_plan_tile_of(const tarn_plan_list *list);
 /* A prefetch: k->of and k->walk name the access (walk: its number among the reads, or nops for the
  * result). */
 typedef struct tarn_plan_prefetch {
-  tarn_ask k;
+  tarn_prefetch k;
 } tarn_plan_prefetch;
 
 #define PLAN_MOST_CHAINS 16 /* accumulators in registers, beside what is loaded */
@@ -167,8 +166,8 @@ typedef struct tarn_plan_pair {
 typedef struct tarn_plan_factor {
   uint32_t read, own, red; /* the operand; levels of its rows and columns */
   uint32_t rows, cols, npair;
-  tarn_plan_pair pair[PLAN_MOST_TERMS];              /* values after the columns */
-  double weight[TARN_MOST_WEIGHED][PLAN_MOST_TERMS]; /* of each value in each row */
+  tarn_plan_pair pair[PLAN_MOST_TERMS];             /* values after the columns */
+  double weight[TARN_MOST_MATRIX][PLAN_MOST_TERMS]; /* of each value in each row */
 } tarn_plan_factor;
 typedef struct tarn_plan_stage {
   const tarn_stage *s;
@@ -198,9 +197,9 @@ typedef struct tarn_plan_stage {
   tarn_hw_dot dot[TARN_HW_DOTS];
   uint64_t serial; /* variables that are loops */
   uint32_t order,
-      order_end; /* levels whose copies go in the order of what they read; order past all: none */
+      order_end; /* levels whose copies go in the order of what they read; order beyond all: none */
   uint32_t order_read; /* which operand that is; TARN_NONE: that of a tile with fewer vectors */
-  bool crossed;        /* the lanes of what it reduces lie in another order, see lanes.c */
+  bool halves;         /* the lanes of what it reduces are in the order of lanes.c */
   const tarn_plan_level
       *rows; /* its copies make neighbours of rows that lie across the lanes; NULL: there is none */
   int64_t local_bytes;    /* result of a stage that is no output */
@@ -232,8 +231,8 @@ TARN_API tarn_plan_nest *tarn_plan_make(tarn_lang *L, const tarn_hw *hw, bool co
 /* Parallel regions, one after the other: stages that share no loops have each their own. */
 TARN_API uint32_t tarn_plan_regions(const tarn_plan_nest *N);
 TARN_API int64_t tarn_plan_items(const tarn_plan_nest *N, uint32_t region); /* 1: not parallel */
-TARN_API bool tarn_plan_past(const tarn_plan_nest *N, uint32_t region,
-                             bool *out);            /* results of non-temporal stores, if aligned */
+TARN_API bool tarn_plan_streams_out(const tarn_plan_nest *N, uint32_t region,
+                                    bool *out);     /* results of non-temporal stores, if aligned */
 TARN_API void tarn_plan_through(tarn_plan_nest *N); /* no such stores */
 TARN_API bool tarn_plan_lanes_are_rows(
     const tarn_plan_list *list); /* of the last level, as many as the level outside of it steps */

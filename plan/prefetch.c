@@ -1,4 +1,4 @@
-/* Prefetches and non-temporal stores, as loop/ahead.c chooses them, for the levels of a plan. */
+/* Puts the prefetches and non-temporal stores that ahead.c chooses into the levels of a plan. */
 #include "plan/internal.h"
 /* l: NULL for a local buffer. */
 static tarn_walk walk_of(const tarn_plan_access *a, uint32_t nlevel, uint32_t operand,
@@ -56,16 +56,16 @@ void tarn_plan_prefetch_settle(tarn_plan_nest *N, const tarn_plan_operand *in,
     of[i] = TARN_ARRAY(cx, tarn_plan_access *, N->stage[i].f->nops + 1u);
     w.stage[i] = stage_walk(N, i, in, out, of[i]);
   }
-  tarn_read_ahead(&w);
+  tarn_choose_prefetches(&w);
   for (uint32_t i = 0; i < N->nstage; i++)
     for (uint32_t k = 0; k < w.stage[i].nwalk; k++) {
       const tarn_walk *walk = &w.stage[i].walk[k];
       tarn_plan_access *a = of[i][k];
-      a->ahead = walk->ahead, a->second = walk->second;
-      a->past = walk->past && a->off->c * walk->size % TARN_WHOLE_LINE == 0;
+      a->prefetch_by = walk->prefetch_by, a->into_l2 = walk->into_l2;
+      a->streaming = walk->streaming && a->off->c * walk->size % TARN_WHOLE_LINE == 0;
     }
-  for (uint32_t i = 0; i < w.ask.n; i++) {
-    const tarn_ask *k = &w.ask.p[i];
+  for (uint32_t i = 0; i < w.prefetch.n; i++) {
+    const tarn_prefetch *k = &w.prefetch.p[i];
     tarn_push(cx, &N->stage[k->by].prefetch, (tarn_plan_prefetch){*k});
   }
 }

@@ -326,18 +326,18 @@ int64_t tarn_plan_items(const tarn_plan_nest *N, uint32_t region) {
   return items;
 }
 
-bool tarn_plan_past(const tarn_plan_nest *N, uint32_t region, bool *out) {
+bool tarn_plan_streams_out(const tarn_plan_nest *N, uint32_t region, bool *out) {
   bool any = false;
   for (uint32_t i = 0; i < N->nstage; i++) {
     const tarn_plan_stage *st = &N->stage[i];
     if (!st->s->out) continue;
-    out[st->out_no] = st->result.past && (!N->split || i == region);
+    out[st->out_no] = st->result.streaming && (!N->split || i == region);
     any |= out[st->out_no];
   }
   return any;
 }
 void tarn_plan_through(tarn_plan_nest *N) {
-  for (uint32_t i = 0; i < N->nstage; i++) N->stage[i].result.past = false;
+  for (uint32_t i = 0; i < N->nstage; i++) N->stage[i].result.streaming = false;
 }
 
 uint32_t tarn_plan_levels(const tarn_plan_nest *N, uint32_t list, const tarn_plan_level **out) {

@@ -69,9 +69,9 @@ static void print_access(printer *p, const tarn_plan_list *list, const tarn_plan
   }
   if (a->few) tarn_buf_str(p->b, " (numbers)");
   if (a->along) tarn_buf_str(p->b, " (moved along the lanes)");
-  if (a->ahead)
-    tarn_buf_fmt(p->b, " (prefetch %lld %s)", (long long)a->ahead, a->second ? "L2" : "L1");
-  if (a->past) tarn_buf_str(p->b, " (non-temporal)");
+  if (a->prefetch_by)
+    tarn_buf_fmt(p->b, " (prefetch %lld %s)", (long long)a->prefetch_by, a->into_l2 ? "L2" : "L1");
+  if (a->streaming) tarn_buf_str(p->b, " (non-temporal)");
   tarn_buf_str(p->b, ")");
 }
 static void print_operands(printer *p, const tarn_plan_list *list, const tarn_plan_stage *st) {
@@ -98,12 +98,12 @@ static void print_fx(printer *p, const char *head, uint32_t f) {
 }
 static void print_prefetches(printer *p, const tarn_plan_stage *st) {
   for (uint32_t i = 0; i < st->prefetch.n; i++) {
-    const tarn_ask *k = &st->prefetch.p[i].k;
+    const tarn_prefetch *k = &st->prefetch.p[i].k;
     line(p);
     tarn_buf_fmt(
         p->b, "(prefetch (in l%u) (stage %u) (operand %u) first %lld rows %lld of %lld bytes %s)",
         k->at, k->of, k->walk, (long long)k->first, (long long)k->rows, (long long)k->step,
-        k->near ? "L1" : "L2");
+        k->into_l1 ? "L1" : "L2");
   }
 }
 static void print_accumulators(printer *p, const tarn_plan_stage *st) {
@@ -116,7 +116,7 @@ static void print_accumulators(printer *p, const tarn_plan_stage *st) {
   else tarn_buf_fmt(p->b, " (begin (epilogue-operand %u))", st->start + 1);
   if (st->order < TARN_MAX_LEVELS && st->order_read != TARN_NONE)
     tarn_buf_fmt(p->b, " (copies-in-order-of (operand %u))", st->order_read);
-  if (st->crossed) tarn_buf_str(p->b, " (lane-order halves)");
+  if (st->halves) tarn_buf_str(p->b, " (lane-order halves)");
   tarn_buf_str(p->b, ")");
 }
 static void print_units(printer *p, const tarn_plan_stage *st) {

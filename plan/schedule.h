@@ -49,16 +49,18 @@ typedef struct tarn_level {
   int64_t step;
 } tarn_level;
 #define TARN_MAX_LEVELS 48
-/* Results across the lanes are turned in registers: so many lanes at most, so many unrolled
- * neighbours of a row. */
-#define TARN_TURN_LANES 16
-#define TARN_TURN_ROWS  32
-/* A small matrix that weighs a sum, and is numbers in the code: so many rows and columns at most.
+/* Register transpose of results across the lanes: most lanes, and most unrolled neighbours of a
+ * row.
  */
-#define TARN_MOST_WEIGHED 8
-/* A reduction's loop of so many trips at most is written out where padding leaves some of them out.
+#define TARN_TRANSPOSE_LANES 16
+#define TARN_TRANSPOSE_ROWS  32
+/* Most rows and columns of a constant matrix that is multiplied by in registers (Winograd
+ * transform).
  */
-#define TARN_MOST_WRITTEN 8
+#define TARN_MOST_MATRIX 8
+/* Most trips of a reduction's loop that is fully unrolled because padding leaves some of them out.
+ */
+#define TARN_MOST_UNROLLED 8
 /* Bytes of a page of memory: what the next access finds on another one is not foreseen by the
  * processor. */
 #define TARN_PAGE 4096
@@ -246,7 +248,7 @@ TARN_API bool tarn_ksig_block(tarn_lang *L, tarn_ksig *canonical, const tarn_sch
                               tarn_packed *how);
 /* ---- prefetches and non-temporal stores (ahead.c) ---- */
 #define TARN_WALK_LEVELS 64
-#define TARN_WHOLE_LINE  64      /* bytes that are stored past the caches at once, and aligned to */
+#define TARN_WHOLE_LINE  64      /* bytes and alignment of non-temporal stores */
 typedef struct tarn_walk_level { /* one level as it is emitted: SERIAL, PARALLEL, UNROLL or VECTOR
                                   */
   uint8_t kind;
@@ -258,14 +260,14 @@ typedef struct tarn_walk {
   int64_t by[TARN_WALK_LEVELS]; /* elements from one trip of a level to the next */
   uint64_t moved, uneven;       /* bit i: level i moves it; by no constant step */
   bool linear, local, constant,
-      result;             /* linear: no level does so unevenly; local: of a stage's buffer */
+      result;             /* linear: all steps are constant; local: of a stage's buffer */
   uint32_t operand, size; /* number of the kernel's operand; bytes of an element */
   int64_t bytes;          /* of all of it */
-  /* decided by tarn_read_ahead(): */
-  int64_t ahead; /* elements: a load of neighbours asks for what lies so far beyond it too; 0: no */
-  bool second;   /* into the second cache */
-  bool past; /* a result whose lines, each written at once, may go past the caches: what holds them
-                is aligned to lines */
+  /* chosen by tarn_choose_prefetches(): */
+  int64_t prefetch_by; /* elements: a unit-stride load also prefetches so far ahead; 0: no */
+  bool into_l2;        /* not into L1 */
+  bool streaming; /* a result stored by non-temporal stores, whole lines; its buffer is aligned to
+                     lines */
 } tarn_walk;
 typedef struct tarn_stage_walk {
   uint32_t nlevel; /* the shared levels, then its own, from the outermost on */
@@ -280,25 +282,25 @@ typedef struct tarn_stage_walk {
   uint32_t nwalk;
   tarn_walk *walk;
 } tarn_stage_walk;
-/* During one trip of level `level` what a walk touches from element `first` of the next one on is
- * asked for: in each trip of level `at`, a loop of the stage that asks, `step` bytes of each of
- * `rows` rows, `row` elements apart; its next trip goes on behind them: along a row that has
- * several `parts`, then with the next rows. `trips` trips ask for `units` such pieces, where they
- * are more. */
-typedef struct tarn_ask {
-  uint32_t of, walk, by; /* stage and number of what is asked for; the stage that asks */
+/* A prefetch during one trip of level `level`, of what a walk touches from element `first` of the
+ * next trip on. Each trip of level `at`, a loop of the stage that prefetches, fetches `step` bytes
+ * of each of `rows` rows, `row` elements apart. Its next trip continues behind them: along a row
+ * that has several `parts`, then with the next rows. If there are more than `trips` trips, `trips`
+ * of them fetch `units` such pieces. */
+typedef struct tarn_prefetch {
+  uint32_t of, walk, by; /* stage and number of the walk; the stage that prefetches it */
   int64_t first, step, rows, row, parts, units, trips;
   uint32_t level, at;
-  bool near; /* into the first cache, else the second */
-} tarn_ask;
+  bool into_l1; /* else into L2 */
+} tarn_prefetch;
 typedef struct tarn_walks {
   tarn_ctx *cx;
   const tarn_hw *hw;
   uint32_t nshared, nstage; /* levels; stages */
   tarn_stage_walk *stage;
-  TARN_VEC(tarn_ask) ask; /* decided */
+  TARN_VEC(tarn_prefetch) prefetch; /* chosen */
 } tarn_walks;
-TARN_API void tarn_read_ahead(tarn_walks *w);
+TARN_API void tarn_choose_prefetches(tarn_walks *w);
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,5 @@
-/* Results that lie across the lanes: a vector's elements belong to rows far apart, while the
- * unrolled copies of the body make neighbours of each row. Such a block is transposed in registers
+/* Register transposes: a vector's elements belong to rows far apart in memory, while the unrolled
+ * copies of the body compute neighbours of each row. Such a block is transposed in registers
  * (lower/transpose.c). */
 #include "plan/internal.h"
 
@@ -10,7 +10,7 @@ void tarn_plan_transpose_settle(tarn_plan_stage *st, const tarn_plan_list *list)
   for (uint32_t i = 0; i < list->n; i++)
     if (list->level[i].kind == TARN_VECTOR) lanes = &list->level[i];
   if (!lanes || tarn_plan_lanes_are_rows(list) || lanes->red || lanes->trips < 2 ||
-      lanes->trips > TARN_TURN_LANES || tarn_dtype_size(st->out_type) < 4)
+      lanes->trips > TARN_TRANSPOSE_LANES || tarn_dtype_size(st->out_type) < 4)
     return;
   if (!tarn_plan_moves_by(st->result.off, lanes->var, &by) || by == 1) return;
   for (uint32_t i = list->n; i-- > 0;) {
@@ -18,7 +18,7 @@ void tarn_plan_transpose_settle(tarn_plan_stage *st, const tarn_plan_list *list)
     if (l->red || l->kind == TARN_VECTOR) continue;
     if (l->kind != TARN_UNROLL || (st->red && !l->inside))
       return; /* inside of a loop a block would never be whole */
-    if (l->step == 1 && l->trips > 1 && l->trips <= TARN_TURN_ROWS &&
+    if (l->step == 1 && l->trips > 1 && l->trips <= TARN_TRANSPOSE_ROWS &&
         tarn_plan_moves_by(st->result.off, l->var, &by) && by == 1) {
       st->rows = l;
       return;

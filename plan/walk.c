@@ -91,7 +91,7 @@ static uint8_t op_of(const tarn_plan_at *at) {
 }
 
 /* ---------------------------------------------------------------- prefetches */
-static uint32_t lines_of(const plan_walk *w, const tarn_ask *k) {
+static uint32_t lines_of(const plan_walk *w, const tarn_prefetch *k) {
   int64_t line = (int64_t)tarn_hw_mem(w->N->hw, TARN_HW_L2)->line;
   return (uint32_t)(k->rows * ((k->step + line - 1) / line));
 }

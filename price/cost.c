@@ -13,19 +13,18 @@
 #include <string.h>
 
 /* Fitted to measured schedules (bench/notes/tuning.md). */
-#define CHAIN                                                                                      \
-  1.15 /* accumulators' latency is hidden when there are so many times as many as it asks for */
+#define CHAIN 1.15 /* latency is hidden by so many times the accumulators that it takes */
 #define PORTS                                                                                      \
   0.1 /* share of the lesser of arithmetic and loads that does not overlap the greater */
-#define SPILLED 0.8 /* of the multiply-adds' time, where registers do not do */
-#define WAYS    14  /* lines asked of one set of 12 before an access drives out its own for good */
+#define SPILLED 0.8 /* of the multiply-adds' time, if registers spill */
+#define WAYS    14 /* lines in one set of 12 ways at which an access evicts its own lines for good */
 #define UNFORESEEN                                                                                 \
-  2.5 /* cycles that a tile waits for such a row, even if it is near and was asked for */
-#define FOUND_AGAIN 32  /* fewer rows stay near until the next tap */
-#define OVERLAP     10  /* transfers on their way at once, each of one piece of memory */
-#define STREAMS     32  /* pieces side by side, more are not foreseen */
-#define TRANSLATED  512 /* pages of an operand that the second table of translations finds */
-#define FAR_OVERLAP 3   /* transfers at once of such pieces from afar, each on a page of its own */
+  2.5 /* cycles that a tile waits for such a row, even if it is cached and prefetched */
+#define FOUND_AGAIN 32  /* fewer rows stay cached until the next tap */
+#define OVERLAP     10  /* transfers in flight, each of one piece of memory */
+#define STREAMS     32  /* concurrent streams of the hardware prefetcher */
+#define TRANSLATED  512 /* pages of an operand in the second-level TLB */
+#define FAR_OVERLAP 3   /* transfers in flight from main memory, each on its own page */
 #define FOREIGN                                                                                    \
   0.5 /* of the latency of the memory that units share, for a line from another unit's caches */
 
@@ -107,8 +106,8 @@ bool loop_overlaps(const acc_model *a, uint32_t d, int64_t size, uint32_t e) {
   int64_t steps = a->coef[e] / a->coef[d];
   return a->coef[e] % a->coef[d] == 0 && steps >= 1 && steps < size;
 }
-/* What dim d of a reduction that is written out multiplies the loads of a tile by: neighbours share
- * them. */
+/* The factor of a fully unrolled reduction's dim d on the loads of a tile: neighbours share them.
+ */
 static double fresh(const acc_model *a, const stage_model *m, const tile *t, uint32_t d) {
   double size = (double)t->size[d];
   for (uint32_t e = m->nshared; e < m->nacc; e++) {
@@ -134,7 +133,7 @@ static double deep(const acc_model *a, uint32_t n, const int64_t *span, double b
   return bytes / tarn_fmin((double)way, sets * run) * TARN_HW_WAYS / tarn_hw_ways(mem);
 }
 
-/* Accesses of the cache that a vector takes: two where it lies across two lines. */
+/* Cache accesses of a vector: two if it crosses a line. */
 static double split(const acc_model *a, const stage_model *m, const tile *t, double line) {
   double wide = (double)(t->lanes * t->rows) * a->bytes;
   int64_t off = a->start;
@@ -182,20 +181,20 @@ static double shuffles(const acc_model *a, const stage_model *m, const tile *t) 
       n *= d >= m->nacc && d != t->vdim ? fresh(a, m, t, d) : vectors(t, d, t->size[d]);
   return n;
 }
-/* The dim of the tile along which rows of the result lie that the lanes go across; UINT32_MAX:
- * none. As lower/transpose.c. */
+/* The dim of the tile along which the rows of a register transpose lie; UINT32_MAX: none. */
 static uint32_t rows_across(const stage_model *m, const tile *t) {
   const acc_model *a = &m->result;
-  if (t->vdim >= m->nacc || a->irregular || t->lanes < 2 || t->lanes > TARN_TURN_LANES ||
+  if (t->vdim >= m->nacc || a->irregular || t->lanes < 2 || t->lanes > TARN_TRANSPOSE_LANES ||
       a->bytes < 4 || llabs(a->coef[t->vdim]) <= 1)
     return UINT32_MAX;
   for (uint32_t d = m->nshared; d < m->nacc; d++)
-    if (d != t->vdim && a->coef[d] == 1 && t->size[d] > 1 && t->size[d] <= TARN_TURN_ROWS) return d;
+    if (d != t->vdim && a->coef[d] == 1 && t->size[d] > 1 && t->size[d] <= TARN_TRANSPOSE_ROWS)
+      return d;
   return UINT32_MAX;
 }
-/* Blocks of a tile turned in registers, and their rows stored: two shuffles for each pair of
- * vectors and doubling. */
-static double turns(const stage_model *m, const tile *t, uint32_t rows, double line) {
+/* Register transposes of a tile's blocks and the stores of their rows: two shuffles for each pair
+ * of vectors and each doubling. */
+static double transposes(const stage_model *m, const tile *t, uint32_t rows, double line) {
   double lanes = (double)tarn_min(t->lanes, t->size[t->vdim]), blocks = 1, cycles = 0;
   for (uint32_t d = 0; d < m->nacc; d++)
     if (d != rows) blocks *= vectors(t, d, t->size[d]);
@@ -250,11 +249,10 @@ static double unforeseen(const stage_model *m, const tile *t, const tarn_hw_memo
   }
   return sum;
 }
-/* What is spread takes a register of its own. A tile keeps the vectors of the operand that has
- * fewer (plan/order.c) and takes the other's one by one; one register less and LLVM keeps a sum in
- * memory (two columns by seven rows: twice as long as the multiply-adds). Rows of one vector spill
- * with less, when steps are written out: both operands of a multiply-add end there, and sums are
- * written into either (ten to fourteen rows: 1.1 to 3 times as long). */
+/* A broadcast element takes a register. A tile keeps the vectors of the operand with fewer of them
+ * (plan/order.c) and loads the other's one by one. With one register less, LLVM keeps a sum in
+ * memory. Rows of one vector spill sooner if steps are unrolled: both operands of a multiply-add
+ * end there, and sums are written into either. */
 #define ROWS_OF_ONE 9
 static bool crowded(const stage_model *m, const tile *t, bool across, double accs, double room) {
   double written = 1, held = INFINITY;
@@ -271,22 +269,22 @@ static bool crowded(const stage_model *m, const tile *t, bool across, double acc
   }
   return accs + held + 1 > room || (one && written > 1 && accs >= ROWS_OF_ONE);
 }
-/* *epilogue: what a tile takes beside its trips; *resumed: to take up its partial results once more
- * and leave them again. */
+/* *epilogue: cycles of a tile outside its trips; *resumed: to load its partial results once more
+ * and store them again. */
 static double tile_cycles(const tarn_hw *hw, const stage_model *m, const tile *t, double *epilogue,
                           double *resumed) {
-  double ops = 1, accs = 1, load = 0, epi_load = 0, turned = 0;
-  bool weighs = loop_weighs(m, t->size);
+  double ops = 1, accs = 1, load = 0, epi_load = 0, shuffled = 0;
+  bool by_matrices = loop_holds_matrices(m, t->size);
   for (uint32_t d = 0; d < m->n; d++) {
     double v = vectors(t, d, t->size[d]);
-    if (!weighs || !(m->weighed >> d & 1)) ops *= v;
+    if (!by_matrices || !(m->matrices >> d & 1)) ops *= v;
     if (d < m->nacc) accs *= v;
   }
-  if (weighs) ops *= m->weighing;
+  if (by_matrices) ops *= m->matrix_ops;
   const tarn_hw_memory *l1 = tarn_hw_mem(hw, TARN_HW_L1);
   for (uint32_t r = 0; r < m->nread; r++) {
     *(m->read[r].epi ? &epi_load : &load) += loads(&m->read[r], m, t, l1->line);
-    if (!m->read[r].epi) turned += shuffles(&m->read[r], m, t);
+    if (!m->read[r].epi) shuffled += shuffles(&m->read[r], m, t);
   }
   double vector_bytes = tarn_fmax(4, hw->vector_bits / 8.0);
   double ports = tarn_fmax(0.5, l1->read / vector_bytes),
@@ -297,10 +295,15 @@ static double tile_cycles(const tarn_hw *hw, const stage_model *m, const tile *t
       rate = hw->intrin[i].throughput, latency = hw->intrin[i].latency;
   double body_ops = t->dot < m->n ? 0 : m->body_ops;
   if (t->dot < m->n) rate = m->dot.intrinsic->throughput, latency = m->dot.intrinsic->latency;
-  double issue = ops * (m->fma ? 1 : m->reduces ? 1 : 0) / rate + (ops * body_ops + turned) / rate;
+  double issue = ops *
+                     (m->fma       ? 1
+                      : m->reduces ? 1
+                                   : 0) /
+                     rate +
+                 (ops * body_ops + shuffled) / rate;
   double cycles = tarn_fmax(issue, load / ports) + PORTS * tarn_fmin(issue, load / ports);
   cycles = tarn_fmax(cycles, (load + ops * (body_ops + 1)) / (rate * 2 + 1));
-  bool few = false; /* weighed by numbers in the code */
+  bool few = false; /* multiplied by numbers in the code */
   for (uint32_t r = 0; r < m->nread; r++) few |= m->read[r].few && !m->read[r].epi;
   int64_t steps = m->reduces ? loop_window(m, t->vdim, t->size) : 0;
   bool whole = few || steps; /* the reduction is unrolled: tiles overlap */
@@ -319,7 +322,7 @@ static double tile_cycles(const tarn_hw *hw, const stage_model *m, const tile *t
     cycles += (accs + vop + 1 - room) * 1.0;
   if (steps && !few) cycles += 4 * tarn_fmax(0, accs + weights(m, t, steps) + 3 - room);
   uint32_t rows = rows_across(m, t);
-  double put = rows < m->nacc ? turns(m, t, rows, tarn_fmax(1, l1->line))
+  double put = rows < m->nacc ? transposes(m, t, rows, tarn_fmax(1, l1->line))
                               : loads(&m->result, m, t, l1->line) / stores;
   *epilogue = accs * (m->epi_ops / rate + 1) + epi_load / ports + put + 8;
   *resumed = loads(&m->result, m, t, l1->line) / ports + put + 0.5 * accs;
@@ -329,9 +332,9 @@ static double tile_cycles(const tarn_hw *hw, const stage_model *m, const tile *t
   return cycles + hw->trip;
 }
 
-/* The part of a tile's trips that padding does not leave out: lanes are computed whole, and where
- * several places of the result are in the tile each has its own trips only if those of a short
- * reduction are written out. */
+/* The part of a tile's trips that padding does not leave out. Lanes are computed whole. If several
+ * places of the result are in the tile, each has its own trips only if those of a short reduction
+ * are fully unrolled. */
 static double left_in(const stage_model *m, const tile *t) {
   double part = 1;
   for (uint32_t i = 0; i < m->npad && t->dot >= m->n; i++) {
@@ -342,7 +345,7 @@ static double left_in(const stage_model *m, const tile *t) {
     for (uint32_t d = 0; d < m->n; d++) {
       if (!(p->dims >> d & 1)) continue;
       if (d < m->nacc) several |= t->size[d] > 1;
-      else full &= m->dim[d] <= TARN_MOST_WRITTEN;
+      else full &= m->dim[d] <= TARN_MOST_UNROLLED;
     }
     if (apart && (full || !several)) part *= p->inside;
   }
@@ -350,7 +353,7 @@ static double left_in(const stage_model *m, const tile *t) {
 }
 
 /* The innermost loop is entered, set up and left so many times. */
-#define LOOP_ENTRY 12 /* cycles: a branch foreseen wrongly, addresses */
+#define LOOP_ENTRY 12 /* cycles: a mispredicted branch, addresses */
 static double entries(const stage_model *m, const tile *t) {
   double n = 1;
   int64_t inner = 1;
@@ -382,7 +385,7 @@ static double walk_tiles(const tarn_hw *hw, const stage_model *m, tile *t, doubl
     sum += walk_tiles(hw, m, t, passes, d + 1, count, reductions);
     t->size[d] = size;
   } else if (rest) { /* a ragged piece of a reduction: part of a step */
-    if (d == t->dot) sum *= 1 + 2 * (double)rest / (double)full; /* written out */
+    if (d == t->dot) sum *= 1 + 2 * (double)rest / (double)full; /* unrolled */
     else sum *= full ? 1 + (double)rest / (double)(size * full) : 1;
     if (!full) sum = walk_tiles(hw, m, t, passes, d + 1, count, reductions);
   }
@@ -445,9 +448,9 @@ static double crossing(const stage_model *m, const tarn_stage_sched *s, const ac
   }
   return bytes * times;
 }
-/* Waits for what crosses where more pieces than the processor foresees are walked side by side
- * before the walk goes on along them; twice as long where there are more than it finds translations
- * for. 0: it foresees them. */
+/* Waiting time if more pieces are walked concurrently than the hardware prefetcher follows, before
+ * the walk continues along them; twice as long if the TLB does not hold their pages. 0: it follows
+ * them. */
 static double scattered(const stage_model *m, const tarn_stage_sched *s, const acc_model *a,
                         double line, double bytes) {
   double apart = 0, side = 0;
@@ -471,9 +474,9 @@ static uint64_t dense_reads(const stage_model *m, const tarn_stage_sched *s) {
   return dense;
 }
 
-/* Each thread finds near what it wrote itself. Who reads or writes a tensor beside this kernel is
- * taken to have cut it in parts that lie together, one a thread; what a thread here touches of the
- * others' parts comes from their caches, line by line. */
+/* Each thread finds in its own caches what it wrote itself. Kernels that read or write a tensor
+ * beside this one are assumed to split it into contiguous parts, one for each thread. What a thread
+ * here touches of other parts comes from other caches, line by line. */
 static double foreign(const tarn_hw *hw, const stage_model *m, const acc_model *a, uint32_t split,
                       double par, uint32_t threads, uint32_t level) {
   uint32_t top = UINT32_MAX; /* the dim whose steps go furthest */
@@ -505,8 +508,7 @@ static double foreign_seconds(const tarn_hw *hw, const stage_model *m, const tar
   return lines * FOREIGN * hw->mem[*own + 1].latency / hw->clock;
 }
 
-/* Of a stage over blocks, what its own loops walk in pieces side by side and the second cache does
- * not hold. */
+/* Of a stage over blocks: what its own loops walk in concurrent pieces and L2 does not hold. */
 static void block_waits(const tarn_hw *hw, const stage_model *m, const tarn_stage_sched *s,
                         double repeat, double par, tarn_cost *c) {
   for (uint32_t r = 0; r <= m->nread; r++) {
@@ -585,7 +587,7 @@ void loop_stage_cost(const tarn_hw *hw, const stage_model *m, const tarn_level *
     bool far = i + 2 == hw->nmem;
     double piece, bytes = crossing(m, s, &m->result, false, p, &hw->mem[i], &piece);
     double waits = tarn_fmax(bytes / piece, far ? scattered(m, s, &m->result, line, bytes) : 0);
-    bool stays = !m->block || (p == 0 && m->near); /* local buffers do */
+    bool stays = !m->block || (p == 0 && m->in_l1); /* local buffers do */
     if (m->block && stays && m->result.local) bytes = waits = 0;
     for (uint32_t r = 0; r < m->nread; r++) {
       if (m->read[r].local ? stays : m->read[r].again && m->held <= room) continue;
@@ -616,7 +618,7 @@ double loop_overlapped(const tarn_hw *hw, const tarn_cost *c, uint32_t *binds) {
   return worst + sum;
 }
 
-/* Bytes of a constant that the first memory does not hold. */
+/* Bytes of a constant that L1 does not hold. */
 static double weighty(const tarn_hw *hw, const stage_model *m, const acc_model *a) {
   int64_t whole[TARN_MAX_DIMS];
   for (uint32_t d = 0; d < m->n; d++) whole[d] = d < m->nshared ? 1 : m->dim[d];
@@ -625,8 +627,8 @@ static double weighty(const tarn_hw *hw, const stage_model *m, const acc_model *
                   : 0;
   return bytes > (double)tarn_hw_mem(hw, TARN_HW_L1)->capacity ? bytes : 0;
 }
-/* Weights come from memory, whatever the caches could keep: between two runs of a network its other
- * weights pass. */
+/* Weights come from memory, whatever the caches could keep: between two runs of a network, its
+ * other weights pass through them. */
 static void weights_from_memory(const tarn_hw *hw, const stage_model *m, tarn_cost *c) {
   for (uint32_t r = 0; r < m->nread; r++) {
     double bytes = weighty(hw, m, &m->read[r]);
@@ -634,8 +636,8 @@ static void weights_from_memory(const tarn_hw *hw, const stage_model *m, tarn_co
     c->memory_seconds[hw->nmem - 2] += bytes / rate_of(hw, hw->nmem - 1, c->parallel);
   }
 }
-/* Or from the last cache (tarn_solver_near), from which each unit takes what it needs.  What the
- * cache before cannot hold is counted already. */
+/* Or from the last-level cache (tarn_solver_cache_weights), from which each unit takes what it
+ * needs. What L2 cannot hold is counted already. */
 static void weights_from_last(const tarn_hw *hw, const kernel_model *km, const tarn_schedule *s,
                               tarn_cost *c) {
   uint32_t last = hw->nmem - 2;
@@ -672,8 +674,8 @@ static double refetched(const stage_model *m, const acc_model *a, uint32_t from,
   }
   return times * footprint(a, false, m->n, span, line, piece);
 }
-/* Transfers beyond the first memory; there, where a stage's own tiles count, each stage has its
- * own. */
+/* Transfers beyond L1. Between L1 and L2, where a stage's own tiles count, each stage has its own.
+ */
 static void blocks_memory(const tarn_hw *hw, const kernel_model *km, double par, tarn_cost *c) {
   uint32_t nshared = km->stage[0].nshared;
   for (uint32_t i = 1; i + 1 < hw->nmem && i < 8; i++) {
@@ -683,13 +685,13 @@ static void blocks_memory(const tarn_hw *hw, const kernel_model *km, double par,
     uint32_t from = 0;
     if (total <= room) break;
     while (from < nshared && loop_held(km, from, line) > room) from++;
-    bool near = loop_held(km, from, line) <= room; /* local buffers stay */
+    bool held = loop_held(km, from, line) <= room; /* local buffers stay */
     for (uint32_t k = 0; k < km->nstage; k++) {
       const stage_model *m = &km->stage[k];
       for (uint32_t r = 0; r <= m->nread; r++) {
         const acc_model *a = r < m->nread ? &m->read[r] : &m->result;
-        if (near && (a->local || a->again)) continue;
-        double b = refetched(m, a, from, near, line, &piece) * missing;
+        if (held && (a->local || a->again)) continue;
+        double b = refetched(m, a, from, held, line, &piece) * missing;
         bytes += b, waits += b / piece;
       }
     }
@@ -701,7 +703,7 @@ static void blocks_memory(const tarn_hw *hw, const kernel_model *km, double par,
 }
 
 void loop_cost(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
-               uint32_t threads, bool near, tarn_cost *out) {
+               uint32_t threads, bool cached, tarn_cost *out) {
   tarn_mark mark = tarn_arena_mark(tarn_lang_ctx(L));
   const kernel_model *km = loop_model(L, hw, k);
   *out = (tarn_cost){0};
@@ -709,9 +711,9 @@ void loop_cost(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_s
     loop_stage_cost(hw, &km->stage[i], s->shared, s->nshared, &s->stage[i], threads, out);
   if (km->blocks) blocks_memory(hw, km, out->parallel, out);
   bool far = hw->nmem > 2 && hw->nmem < 10;
-  for (uint32_t i = 0; i < km->nstage && far && !near; i++)
+  for (uint32_t i = 0; i < km->nstage && far && !cached; i++)
     weights_from_memory(hw, &km->stage[i], out);
-  if (far && near) weights_from_last(hw, km, s, out);
+  if (far && cached) weights_from_last(hw, km, s, out);
   out->overhead_seconds = hw->launch + (out->parallel > 1 ? hw->barrier : 0);
   out->binds = "fma";
   uint32_t by = 8;

@@ -27,7 +27,7 @@
   X(PAGES, "pages of the " who " touched by the innermost loop (log2)")                            \
   X(RUN, "elements of the " who " in one piece in the tile (log2)")
 
-/* Of the largest constant, input and result: how it is asked for ahead, see ahead.c. */
+/* How the largest constant, input and result are prefetched, see ahead.c. */
 #define ASKED(X, who)                                                                              \
   X(WHOLE, "bytes of all of the largest " who " (log2)")                                           \
   X(HOW, "how the " who " is asked for ahead: not, by latency, by rows, by blocks or streams")     \
@@ -203,14 +203,14 @@ static shape shape_of(const tarn_hw *hw, const stage_model *m, const tarn_stage_
     } else t.loop[t.nloop] = i, t.trips[t.nloop++] = (double)tarn_ceildiv(left[l->dim], l->step);
     if (left[l->dim] > l->step) left[l->dim] = l->step;
   }
-  bool weighs = loop_weighs(m, t.size);
+  bool by_matrices = loop_holds_matrices(m, t.size);
   for (uint32_t d = 0; d < m->n; d++) {
     double v = (double)tarn_ceildiv(t.size[d], d == t.vdim ? t.lanes : d == t.rdim ? t.rows : 1);
     if (d != t.vdim && d < m->nacc && t.size[d] > 1) t.udim = d;
-    if (!weighs || !(m->weighed >> d & 1)) t.ops *= v;
+    if (!by_matrices || !(m->matrices >> d & 1)) t.ops *= v;
     if (d < m->nacc) t.accs *= v;
   }
-  if (weighs) t.ops *= m->weighing;
+  if (by_matrices) t.ops *= m->matrix_ops;
   for (uint32_t i = 0; i < 3; i++)
     t.room[i] = i < hw->nmem && hw->mem[i].capacity ? (double)hw->mem[i].capacity : 0x1p36;
   return t;
@@ -516,7 +516,7 @@ static float ragged_part(const shape *t, uint32_t d, int64_t *least) {
   int64_t n = tiles_along(t, d, 0, t->m->dim[d], &ragged, least);
   return (float)((double)ragged / (double)(n > 0 ? n : 1));
 }
-/* Steps of a window that are written out: its weights are held in registers. */
+/* Steps of a window that are unrolled: its weights are held in registers. */
 static double window(const shape *t) {
   const stage_model *m = t->m;
   return m->reduces ? (double)loop_window(m, t->vdim, t->size) : 0;
@@ -568,14 +568,14 @@ static void of_stage(const tarn_hw *hw, const stage_model *m, const tarn_stage_s
   f[F_STORES] = lg(single * exp2((double)f[F_RESUMES]) / vector_ops);
 }
 
-/* ---- what is asked for ahead ---- */
-static void of_ask(const tarn_walks *w, const tarn_ask *k, float *f) {
+/* ---- prefetches ---- */
+static void of_ask(const tarn_walks *w, const tarn_prefetch *k, float *f) {
   const tarn_stage_walk *st = &w->stage[k->by];
   double within = 1, times = 1;
   for (uint32_t i = 0; i < st->nlevel; i++)
     if (st->level[i].kind == TARN_SERIAL || st->level[i].kind == TARN_PARALLEL)
       *(i > k->level ? &within : &times) *= (double)st->level[i].trips;
-  f[Q_HOW] = k->near ? 2 : 3,
+  f[Q_HOW] = k->into_l1 ? 2 : 3,
   f[Q_LINES] = (float)((double)k->step / (double)tarn_hw_mem(w->hw, TARN_HW_L1)->line),
   f[Q_ROWS] = (float)k->rows;
   f[Q_WITHIN] = lg(within), f[Q_TIMES] = lg(times);
@@ -585,7 +585,7 @@ static void of_asks(tarn_ctx *cx, const tarn_hw *hw, const kernel_model *km, con
   tarn_walks *w = loop_walks(cx, hw, km, s);
   int64_t most[Q_KINDS] = {0};
   if (!w) return;
-  tarn_read_ahead(w);
+  tarn_choose_prefetches(w);
   for (uint32_t i = 0; i < w->nstage; i++)
     for (uint32_t k = 0; k < w->stage[i].nwalk; k++) {
       const tarn_walk *a = &w->stage[i].walk[k];
@@ -593,9 +593,10 @@ static void of_asks(tarn_ctx *cx, const tarn_hw *hw, const kernel_model *km, con
       if (a->local || a->bytes <= most[kind]) continue;
       float *of = f + kind * Q_COUNT;
       memset(of, 0, Q_COUNT * sizeof *of);
-      most[kind] = a->bytes, of[Q_WHOLE] = lg((double)a->bytes), of[Q_HOW] = a->ahead != 0;
-      for (uint32_t x = 0; x < w->ask.n; x++)
-        if (w->ask.p[x].of == i && w->ask.p[x].walk == k) of_ask(w, &w->ask.p[x], of);
+      most[kind] = a->bytes, of[Q_WHOLE] = lg((double)a->bytes), of[Q_HOW] = a->prefetch_by != 0;
+      for (uint32_t x = 0; x < w->prefetch.n; x++)
+        if (w->prefetch.p[x].of == i && w->prefetch.p[x].walk == k)
+          of_ask(w, &w->prefetch.p[x], of);
     }
 }
 

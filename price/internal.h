@@ -4,7 +4,7 @@
 #define TARN_PRICE_INTERNAL_H
 #include "price/price.h"
 
-#define LOOP_SHORT 8 /* trips of a reduction's loop that code may be written out for */
+#define LOOP_SHORT 8 /* most trips of a reduction's loop that may be fully unrolled */
 
 /* One access of a stage: how far the element address moves per step of each dim of the iteration
  * space. */
@@ -38,9 +38,9 @@ typedef struct stage_model {
   acc_model *read;
   acc_model result;
   bool reduces, fma, custom;
-  bool resumes;     /* tarn_stage_resumes */
-  uint32_t weighed; /* dims by which small matrices weigh it, see model.c; 0: no such sum */
-  double weighing;  /* vector operations of all that these dims make, where they are in the tile */
+  bool resumes;      /* tarn_stage_resumes */
+  uint32_t matrices; /* dims of its constant matrices, see model.c; 0: no such sum */
+  double matrix_ops; /* vector operations of all that these dims make, where they are in the tile */
   double body_cycles;       /* of the body as it is written */
   double body_ops, epi_ops; /* cycles of the scalar expressions per vector, multiply and add of a
                                product excluded */
@@ -48,7 +48,7 @@ typedef struct stage_model {
   uint32_t npad; /* what lies in padding adds nothing to the sum */
   pad_model pad[LOOP_PADS];
   bool block;      /* of a kernel whose shared loops walk blocks, see kernel_model */
-  bool near;       /* then: all that its stages touch for one block fits the first memory */
+  bool in_l1;      /* then: all that its stages touch for one block fits L1 */
   double held;     /* bytes that all stages of its kernel touch in one trip of the shared loops */
   tarn_hw_dot dot; /* an instruction that means the body over k elements of a reduce dim; k: 0 when
                       there is none */
@@ -57,8 +57,8 @@ typedef struct kernel_model {
   uint32_t nstage;
   stage_model *stage;
   /* Some product reads an operand that stays the same from one point of the shared loops to the
-   * next: what all stages touch is then reckoned together, and local buffers that stay near cost no
-   * transfers. */
+   * next: what all stages touch is then reckoned together, and local buffers that stay in a
+   * cache cost no transfers. */
   bool blocks;
 } kernel_model;
 /* Bytes that all stages touch while the shared loops from `from` on go round; local buffers once.
@@ -72,17 +72,17 @@ void loop_stage_cost(const tarn_hw *hw, const stage_model *m, const tarn_level *
 /* Computing and transfers, which overlap, but not perfectly; *binds (may be NULL): the level whose
  * transfers take longest, left alone when computing does. */
 double loop_overlapped(const tarn_hw *hw, const tarn_cost *c, uint32_t *binds);
-/* tarn_cost_of(); near: with weights that come from the last cache. */
+/* tarn_cost_of(); cached: weights come from the last-level cache. */
 void loop_cost(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
-               uint32_t threads, bool near, tarn_cost *out);
+               uint32_t threads, bool cached, tarn_cost *out);
 /* Bytes touched by one access while the dims walk the given spans (elements of each dim). */
 double loop_footprint(const acc_model *a, uint32_t n, const int64_t *span, double line);
-/* Does the tile hold all of the dims by which small matrices weigh the sum? */
-bool loop_weighs(const stage_model *m, const int64_t *size);
+/* Does the tile hold all dims of the constant matrices? */
+bool loop_holds_matrices(const stage_model *m, const int64_t *size);
 /* Does a step of dim e go less far than `size` of dim d? Then windows along d overlap. */
 bool loop_overlaps(const acc_model *a, uint32_t d, int64_t size, uint32_t e);
-/* Steps of the reduction that are written out in a register tile whose neighbours share what they
- * read; 0: they do not. vdim: of the lanes. */
+/* Steps of the reduction that are unrolled in a register tile whose neighbours share loads; 0: they
+ * share none. vdim: of the lanes. */
 int64_t loop_window(const stage_model *m, uint32_t vdim, const int64_t *size);
 static inline uint32_t loop_first_dims(uint32_t n) {
   return n >= 32 ? UINT32_MAX : (UINT32_C(1) << n) - 1;

@@ -86,10 +86,10 @@ static void stage_functions(tarn_lang *L, const tarn_hw *hw, const tarn_stage *s
   }
 }
 
-/* A sum of products that several small matrices weigh, each by a dim of the result and one of the
- * reduction: lower/bilinear.c does it dim by dim where the tile holds all of these. */
+/* A sum multiplied by several constant matrices, each over a dim of the result and one of the
+ * reduction: plan/bilinear.c does it dim by dim if the tile holds all of these. */
 #define PER_WEIGHT 0.35 /* operations: zeros cost nothing, and rows share sums */
-static void weigh_model(stage_model *m, double product) {
+static void matrix_model(stage_model *m, double product) {
   uint32_t own = 0, red = 0, all = 0, factors = 0, data = 0, touched = 0;
   double in = 1, out = 1, ops = 0;
   for (uint32_t d = m->nacc; d < m->n; d++) all |= 1u << d, in *= (double)m->dim[d];
@@ -100,13 +100,13 @@ static void weigh_model(stage_model *m, double product) {
     if (a->few && !a->irregular && __builtin_popcount(o) == 1 && __builtin_popcount(e) == 1 &&
         !(o & own) && !(e & red)) {
       int64_t rows = m->dim[__builtin_ctz(o)], columns = m->dim[__builtin_ctz(e)];
-      if (rows > TARN_MOST_WEIGHED || columns > TARN_MOST_WEIGHED) return;
+      if (rows > TARN_MOST_MATRIX || columns > TARN_MOST_MATRIX) return;
       own |= o, red |= e, factors++;
       ops += PER_WEIGHT * in * (double)rows * out, in /= (double)columns, out *= (double)rows;
     } else data++, touched |= a->touched | a->guarded;
   }
   if (factors < 2 || factors > 3 || data != 1 || red != all || (touched & own)) return;
-  m->weighed = own | red, m->weighing = ops;
+  m->matrices = own | red, m->matrix_ops = ops;
   m->body_ops -= (factors - 1) * product;
   m->flops_each = 2 * ops / out;
   for (uint32_t d = m->nacc; d < m->n; d++) m->flops_each /= (double)m->dim[d];
@@ -121,11 +121,11 @@ static uint64_t matrices_of(tarn_lang *L, const tarn_ksig *k, const tarn_nest *n
     if (s->read[r].stage) continue;
     acc_model a = read_model(L, k, n, &s->read[r], false);
     uint32_t own = a.touched & ((1u << (n->depth + s->nown)) - 1);
-    bool weighs = __builtin_popcount(own) == 1 && __builtin_popcount(a.touched & ~own) == 1;
-    if (a.few && !a.irregular && weighs && a.elems <= TARN_MOST_WEIGHED * TARN_MOST_WEIGHED)
+    bool by_matrices = __builtin_popcount(own) == 1 && __builtin_popcount(a.touched & ~own) == 1;
+    if (a.few && !a.irregular && by_matrices && a.elems <= TARN_MOST_MATRIX * TARN_MOST_MATRIX)
       found |= 1ull << a.src, n_read++;
   }
-  return n_read > 1 ? found : 0; /* as weigh_model() has it; one matrix may be read twice */
+  return n_read > 1 ? found : 0; /* as matrix_model() has it; one matrix may be read twice */
 }
 uint64_t tarn_ksig_matrices(tarn_lang *L, const tarn_ksig *k) {
   const tarn_nest n = *tarn_nest_get(L, k->nest);
@@ -138,10 +138,10 @@ bool tarn_ksig_complete(tarn_lang *L, const tarn_ksig *k) {
     if (!k->in_numbers[__builtin_ctzll(m)]) return false;
   return true;
 }
-bool loop_weighs(const stage_model *m, const int64_t *size) {
+bool loop_holds_matrices(const stage_model *m, const int64_t *size) {
   for (uint32_t d = 0; d < m->n; d++)
-    if ((m->weighed >> d & 1) && size[d] != m->dim[d]) return false;
-  return m->weighed != 0;
+    if ((m->matrices >> d & 1) && size[d] != m->dim[d]) return false;
+  return m->matrices != 0;
 }
 
 /* Of the points of the dims that a guard depends on, the part where it holds; 1: more than two
@@ -200,7 +200,7 @@ double loop_held(const kernel_model *km, uint32_t from, double line) {
   }
   return sum;
 }
-/* What a stage reads of an operand in one trip of the shared loops is near when a stage before it
+/* What a stage reads of an operand in one trip of the shared loops is cached if an earlier stage
  * has read as much of it. */
 static void note_again(kernel_model *km, double line) {
   int64_t span[TARN_MAX_DIMS], other[TARN_MAX_DIMS];
@@ -234,7 +234,7 @@ static void stage_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const 
   for (uint32_t r = 0; r < m->nread; r++)
     m->read[r] = read_model(L, k, nest, &s->read[r], r >= f->nops);
   stage_functions(L, hw, s, m);
-  if (!k->strict) weigh_model(m, tarn_hw_fx_cycles(hw, TARN_FX_MUL));
+  if (!k->strict) matrix_model(m, tarn_hw_fx_cycles(hw, TARN_FX_MUL));
   if (!k->strict) pads_model(L, s, m);
   dot_model(L, hw, k, s, m);
   if (m->dot.k) m->flops_each = 2; /* widening is part of it */
@@ -253,8 +253,9 @@ kernel_model *loop_model(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k) {
   double line = hw->nmem ? tarn_hw_mem(hw, TARN_HW_L1)->line : 1;
   note_again(km, line);
   double held = loop_held(km, nest->depth, line);
-  bool near = km->blocks && hw->nmem && held <= 0.8 * (double)tarn_hw_mem(hw, TARN_HW_L1)->capacity;
+  bool in_l1 =
+      km->blocks && hw->nmem && held <= 0.8 * (double)tarn_hw_mem(hw, TARN_HW_L1)->capacity;
   for (uint32_t i = 0; i < km->nstage; i++)
-    km->stage[i].block = km->blocks, km->stage[i].near = near, km->stage[i].held = held;
+    km->stage[i].block = km->blocks, km->stage[i].in_l1 = in_l1, km->stage[i].held = held;
   return km;
 }

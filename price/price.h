@@ -7,9 +7,9 @@
 extern "C" {
 #endif
 
-/* Constants that are small matrices of numbers by which a sum is weighed, as Winograd's transforms
- * are (one bit each): their zeros and what their rows share make the code, so that a kernel can be
- * measured only with what they hold. */
+/* Constant matrices that a sum is multiplied by, as in Winograd transforms (one bit each). Their
+ * zeros and the terms that their rows share make the code, so a kernel can only be measured with
+ * their values. */
 TARN_API uint64_t tarn_ksig_matrices(tarn_lang *L, const tarn_ksig *k);
 /* Is what they hold known? Else what is measured is another code than a program's. */
 TARN_API bool tarn_ksig_complete(tarn_lang *L, const tarn_ksig *k);
@@ -91,9 +91,9 @@ TARN_API void tarn_solver_give(tarn_solver *s, const tarn_ksig *canonical,
  * most TARN_RANKED), the best by p and the analytic price together. */
 #define TARN_RANKED 96
 TARN_API void tarn_solver_rank(tarn_solver *s, const tarn_price *p, uint32_t top);
-/* From now on kernels are priced with weights that come from the last cache, not from memory;
- * schedules of one kernel are told apart as before. */
-TARN_API void tarn_solver_near(tarn_solver *s);
+/* From now on kernels are priced with weights from the last-level cache, not from memory. Schedules
+ * of one kernel are compared as before. */
+TARN_API void tarn_solver_cache_weights(tarn_solver *s);
 /* May reduce loops of a stage stand outside of its accumulators? The partial sums are left in
  * result `out` meanwhile, which holds them if it is of their type. Pure. */
 TARN_API bool tarn_stage_resumes(tarn_lang *L, const tarn_ksig *k, const tarn_stage *s,

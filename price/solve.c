@@ -27,7 +27,7 @@ struct tarn_solver {
   TARN_VEC(tarn_stage_sched) of_stage;
   const tarn_price *price; /* ranks the `top` best of the analytic price; NULL: that price alone */
   uint32_t top;
-  bool near; /* weights */
+  bool weights_cached; /* in the last-level cache */
 };
 
 tarn_solver *tarn_solver_new(tarn_lang *L, const tarn_hw *hw, uint32_t threads) {
@@ -45,7 +45,7 @@ tarn_solver_stats tarn_solver_count(const tarn_solver *s) { return s->stats; }
 void tarn_solver_rank(tarn_solver *s, const tarn_price *p, uint32_t top) {
   s->price = p, s->top = p ? top : 0;
 }
-void tarn_solver_near(tarn_solver *s) { s->near = true; }
+void tarn_solver_cache_weights(tarn_solver *s) { s->weights_cached = true; }
 
 /* ---- candidates of one stage ---- */
 typedef struct pick {
@@ -56,9 +56,9 @@ typedef struct pick {
   uint32_t udim[2]; /* m->n: none; the second where the first is unrolled whole */
   int64_t unroll[2];
   uint32_t dot;    /* reduce dim of which one instruction takes several elements; m->n: none */
-  bool flat;       /* the whole reduction is written out, its last dim between the tile's */
-  bool taps;       /* all of the reduction but its longest dim is written out */
-  bool weighed;    /* the dims that small matrices weigh are written out */
+  bool flat;       /* the whole reduction is unrolled, its last dim between the tile's */
+  bool taps;       /* all of the reduction but its longest dim is unrolled */
+  bool matrices;   /* the dims of constant matrices are unrolled */
   uint32_t order;  /* 0 as the dims stand, 1 vdim's tiles innermost, 2 + d: dim d outermost */
   uint32_t images; /* first dims that stay outside of that one */
   int64_t rows,
@@ -78,12 +78,12 @@ static int64_t tile_step(const stage_model *m, const pick *p, uint32_t d) {
     if (d == p->udim[i]) return tarn_min(p->unroll[i], m->dim[d]);
   return 1;
 }
-/* A short reduction of what small constants weigh is unrolled, so that the weights are numbers in
- * the code. */
-static bool weighed(const stage_model *m, uint32_t d) {
+/* A short reduction with small constants is unrolled, so that the constants are numbers in the
+ * code. */
+static bool has_matrix(const stage_model *m, uint32_t d) {
   for (uint32_t r = 0; r < m->nread; r++)
     if (m->read[r].few && !m->read[r].epi && (m->read[r].touched >> d & 1))
-      return m->dim[d] <= TARN_MOST_WEIGHED;
+      return m->dim[d] <= TARN_MOST_MATRIX;
   return false;
 }
 static uint32_t longest(const stage_model *m) {
@@ -104,7 +104,7 @@ static void make_levels(const stage_model *m, const pick *p, tarn_stage_sched *s
   while (n < p->images) order[n] = n, n++; /* nothing is shared */
   if (first < m->n) order[n++] = first;
   for (uint32_t d = m->nshared + p->images; d < m->nacc; d++)
-    if (d != first && d != last && !(p->weighed && m->weighed >> d & 1)) order[n++] = d;
+    if (d != first && d != last && !(p->matrices && m->matrices >> d & 1)) order[n++] = d;
   if (last < m->n) order[n++] = last;
   for (uint32_t i = 0; i < n; i++) {
     if (p->rows && i == p->images) add_level(s, p->udim[0], TARN_SERIAL, p->rows);
@@ -113,14 +113,15 @@ static void make_levels(const stage_model *m, const pick *p, tarn_stage_sched *s
     add_level(s, order[i], TARN_SERIAL, tile_step(m, p, order[i]));
   }
   s->acc = s->nlevel;
-  for (uint32_t d = m->n; d-- > m->nshared && p->weighed;)
-    if (m->weighed >> d & 1) add_level(s, d, TARN_UNROLL, 1);
+  for (uint32_t d = m->n; d-- > m->nshared && p->matrices;)
+    if (m->matrices >> d & 1) add_level(s, d, TARN_UNROLL, 1);
   uint32_t around = p->taps ? longest(m) : m->n, inner = p->flat ? m->n - 1 : around;
   if (p->taps) add_level(s, around, TARN_SERIAL, 1);
-  for (uint32_t d = m->nacc; d < m->n && !p->weighed; d++)
+  for (uint32_t d = m->nacc; d < m->n && !p->matrices; d++)
     if (d != inner)
       add_level(s, d,
-                p->flat || p->taps || (d != p->vdim && weighed(m, d)) ? TARN_UNROLL : TARN_SERIAL,
+                p->flat || p->taps || (d != p->vdim && has_matrix(m, d)) ? TARN_UNROLL
+                                                                         : TARN_SERIAL,
                 d == p->vdim || d == p->dot ? tile_step(m, p, d) : 1);
   for (uint32_t i = 2; i-- > 0;)
     if (p->udim[i] < m->n && p->udim[i] != p->rdim && tile_step(m, p, p->udim[i]) > 1)
@@ -182,8 +183,8 @@ typedef struct search {
   const tarn_level *shared;
   uint32_t nshared;
   bool strict; /* reduce dims keep their order */
-  bool large;  /* a product of more than the second memory holds */
-  bool far;    /* one stage that touches more than all second memories hold */
+  bool large;  /* a product larger than L2 */
+  bool far;    /* one stage that touches more than all L2s hold */
   uint32_t want, n;
   best b[TARN_RANKED]; /* the n <= want best, by rising price */
   void (*visit)(void *user, const tarn_stage_sched *st, double seconds);
@@ -226,7 +227,7 @@ static bool window(const stage_model *m, const pick *p) {
   return shares(m, p, m->n);
 }
 /* The same window for many channels: are the steps of all reduce dims but the longest few enough to
- * be written out? Of one stage: there padding is decided outside of the loop. */
+ * be unrolled? Only for one stage: there padding is decided outside of the loop. */
 #define MOST_WRITTEN 160 /* operations in one trip */
 #define MOST_TAPS    9
 static bool few_taps(const stage_model *m, const pick *p) {
@@ -262,7 +263,7 @@ static void try_second(search *q, pick p, int64_t room) {
   }
 }
 /* A large product, or each of several, by blocks of rows and of the reduction, so that the rows'
- * block stays near while all columns go by (Goto and van de Geijn, "Anatomy of high-performance
+ * block stays cached while all columns pass (Goto and van de Geijn, "Anatomy of high-performance
  * matrix multiplication", 2008). */
 static void try_blocks(search *q, pick p, uint32_t images) {
   const stage_model *m = q->m;
@@ -282,10 +283,9 @@ static void try_blocks(search *q, pick p, uint32_t images) {
     if (threads == 1 || images) try_pick(q, &p);
   }
 }
-/* A panel of columns at a time, by blocks of the reduction: the block stays near while all rows go
- * by, and the next one follows it in memory. Not with a few rows left over, for which a block takes
- * as long as for a whole tile (two rows behind fourteen tiles of nine: 1.07 of the time without
- * them). */
+/* A panel of columns at a time, by blocks of the reduction: the block stays cached while all rows
+ * pass, and the next one follows it in memory. Not with a few rows left over, for which a block
+ * takes as long as for a whole tile. */
 #define LEFT_OVER 3 /* less than one part in so many of a tile */
 #define LOST      32
 static void try_panels(search *q, pick p) {
@@ -294,13 +294,12 @@ static void try_panels(search *q, pick p) {
   p.panels = true;
   for (p.depth = 256; p.depth <= 1024 && p.depth < red; p.depth *= 2) try_pick(q, &p);
 }
-/* Is dim d what the result's rows go along, where the lanes go across them? */
+/* Do the result's rows lie along dim d, with the lanes across them (a register transpose)? */
 static bool along_rows(const stage_model *m, uint32_t vdim, uint32_t d) {
   return vdim < m->nacc && llabs(m->result.coef[vdim]) > 1 && m->result.coef[d] == 1;
 }
-/* Rows of a reduction that the lanes walk along and that share nothing: more than a few at once
- * come no faster from beyond the second caches (the sum of 16 times 16 MB in huge pages: eight 15.5
- * ms, asked for ahead 15.0, four 14.1). */
+/* Rows of a reduction that the lanes walk along and that share nothing: more than a few at a time
+ * do not come faster from behind the L2s. */
 #define MOST_STREAMS 4
 static int64_t most_rows(const search *q, const pick *p, uint32_t d, int64_t room) {
   const stage_model *m = q->m;
@@ -329,7 +328,7 @@ static double try_first(search *q, pick p, int64_t room, uint32_t images) {
   return t;
 }
 /* How many of the first dims are of images, or of products: each with rows and columns of its own,
- * and weighed alike. */
+ * and multiplied by the same matrices. */
 static uint32_t images_of(const stage_model *m) {
   if (m->nshared || !m->reduces) return 0;
   for (uint32_t k = 0;; k++) {
@@ -369,7 +368,7 @@ static void try_unrolls(search *q, pick p) {
     try_second(q, p, room);
   }
 }
-/* The best again with a few steps of the innermost reduction written out, or all of a short one. */
+/* The best again with a few steps of the innermost reduction unrolled, or all of a short one. */
 #define SHORT_RED 8
 static void try_deeper(search *q) {
   const stage_model *m = q->m;
@@ -410,15 +409,15 @@ static void try_dots(search *q, pick p) {
   for (p.dot = m->nacc; p.dot < m->n && m->dot.k && p.vdim < m->nacc; p.dot++)
     if (m->dim[p.dot] >= m->dot.k) try_unrolls(q, p);
 }
-/* A sum that small matrices weigh: all that they weigh in the tile, the loops outside in several
+/* A sum multiplied by constant matrices: all their dims in the tile, the outer loops in several
  * orders. */
-static void try_weighed(search *q, pick p) {
+static void try_matrices(search *q, pick p) {
   const stage_model *m = q->m;
-  p.udim[0] = p.udim[1] = m->n, p.weighed = true;
-  if (m->weighed >> p.vdim & 1) return;
+  p.udim[0] = p.udim[1] = m->n, p.matrices = true;
+  if (m->matrices >> p.vdim & 1) return;
   for (p.order = 0; p.order < 2 + m->nacc; p.order++) {
     uint32_t first = p.order - 2;
-    if (p.order < 2 || (first > m->nshared && m->dim[first] > 1 && !(m->weighed >> first & 1)))
+    if (p.order < 2 || (first > m->nshared && m->dim[first] > 1 && !(m->matrices >> first & 1)))
       try_one(q, &p);
   }
 }
@@ -441,7 +440,7 @@ static void try_rows(search *q, uint32_t vdim, int64_t lanes) {
   pick p = {.vdim = vdim, .lanes = 1, .vectors = 1, .dot = m->n};
   while (p.lanes < m->dim[vdim]) p.lanes *= 2;
   p.each = lanes / p.lanes;
-  if (!m->reduces || m->nshared || vdim >= m->nacc || p.each < 2 || m->weighed) return;
+  if (!m->reduces || m->nshared || vdim >= m->nacc || p.each < 2 || m->matrices) return;
   for (p.rdim = 0; p.rdim < m->nacc; p.rdim++) {
     int64_t vectors = tarn_ceildiv(m->dim[p.rdim], p.each);
     if (p.rdim == vdim || m->dim[p.rdim] < 2 || vectors > MOST_ROWS || !follow(m, vdim, p.rdim))
@@ -458,18 +457,18 @@ static void try_rows(search *q, uint32_t vdim, int64_t lanes) {
 static void solve_stage(search *q, bool strict) {
   const stage_model *m = q->m;
   int64_t lanes = tarn_hw_lanes(q->s->hw, TARN_F32);
-  double near = q->s->hw->nmem > 1 ? (double)tarn_hw_mem(q->s->hw, TARN_HW_L2)->capacity : INFINITY;
+  double l2 = q->s->hw->nmem > 1 ? (double)tarn_hw_mem(q->s->hw, TARN_HW_L2)->capacity : INFINITY;
   q->strict = strict;
   q->far = m->nshared == 0 && q->s->hw->nmem > 2 &&
-           loop_whole(m) > near * tarn_hw_mem(q->s->hw, TARN_HW_L2)->instances;
-  q->large = m->fma && m->resumes && m->nshared == 0 && loop_whole(m) > near;
+           loop_whole(m) > l2 * tarn_hw_mem(q->s->hw, TARN_HW_L2)->instances;
+  q->large = m->fma && m->resumes && m->nshared == 0 && loop_whole(m) > l2;
   for (uint32_t d = m->nshared; d < m->n; d++) {
     if (m->dim[d] < 2 || !vector_dim(m, d, strict)) continue;
     int64_t l = lanes;
     try_rows(q, d, lanes);
     while (l / 2 >= m->dim[d]) l /= 2; /* short dims: a narrower vector, partly empty */
-    if (m->weighed) {
-      try_weighed(q, (pick){.vdim = d, .lanes = l, .vectors = 1, .dot = m->n, .rdim = m->n});
+    if (m->matrices) {
+      try_matrices(q, (pick){.vdim = d, .lanes = l, .vectors = 1, .dot = m->n, .rdim = m->n});
       continue;
     }
     if (l > m->dim[d])
@@ -479,7 +478,7 @@ static void solve_stage(search *q, bool strict) {
       try_dots(q, (pick){.vdim = d, .lanes = l, .vectors = v, .dot = m->n, .rdim = m->n});
   }
   pick none = {.vdim = m->n, .lanes = 1, .vectors = 1, .dot = m->n, .rdim = m->n};
-  if (m->weighed) try_weighed(q, none);
+  if (m->matrices) try_matrices(q, none);
   else try_dots(q, none), try_deeper(q);
 }
 
@@ -510,7 +509,7 @@ static const tarn_stage_sched *ranked(tarn_solver *s, const tarn_ksig *k, const 
     double t = s->price->seconds(s->price->user, s->L, s->hw, k, &one, s->threads, &c);
     t *= pow(q->b[i].seconds / q->b[0].seconds, doubt);
     if (t < least) least = t, first = i;
-    if (s->near) loop_cost(s->L, s->hw, k, &one, s->threads, true, &c);
+    if (s->weights_cached) loop_cost(s->L, s->hw, k, &one, s->threads, true, &c);
     if (i == 0 || c.seconds < *seconds) *seconds = c.seconds;
   }
   return &q->b[first].sched;
@@ -527,7 +526,7 @@ static uint32_t stage_number(tarn_solver *s, const search *q, bool strict) {
   const stage_model *m = q->m;
   tarn_buf b = {.cx = s->cx};
   const uint32_t bits[] = {m->n,      m->nshared, m->nacc,  m->nread, m->reduces, m->fma,
-                           m->custom, m->resumes, m->block, m->near,  strict,     q->nshared};
+                           m->custom, m->resumes, m->block, m->in_l1, strict,     q->nshared};
   bool again = false;
   for (uint32_t r = 0; r < m->nread; r++) again |= m->read[r].again;
   const double ops[] = {m->body_ops, m->epi_ops, m->flops_each, m->flops_result,
@@ -555,7 +554,7 @@ static void solve(tarn_solver *s, solved *e) {
   e->sched =
       s->price && s->price->schedule ? s->price->schedule(s->price->user, s->L, e->sig) : NULL;
   if (e->sched) {
-    loop_cost(s->L, s->hw, e->sig, e->sched, s->threads, s->near, &e->cost);
+    loop_cost(s->L, s->hw, e->sig, e->sched, s->threads, s->weights_cached, &e->cost);
     e->cost.least = e->cost.seconds;
     return;
   }
@@ -577,7 +576,7 @@ static void solve(tarn_solver *s, solved *e) {
         if (sc->stage[i].level[l].kind == TARN_PARALLEL) sc->stage[i].level[l].kind = TARN_SERIAL;
   }
   e->sched = sc;
-  loop_cost(s->L, s->hw, e->sig, sc, s->threads, s->near, &e->cost);
+  loop_cost(s->L, s->hw, e->sig, sc, s->threads, s->weights_cached, &e->cost);
   e->cost.least = least > 0 ? least : e->cost.seconds;
 }
 
@@ -630,7 +629,7 @@ const tarn_schedule *tarn_solve(tarn_solver *s, const tarn_ksig *k, tarn_cost *c
 void tarn_solver_give(tarn_solver *s, const tarn_ksig *k, const tarn_schedule *sched) {
   solved *e = entry_of(s, k);
   double least = e->cost.least;
-  loop_cost(s->L, s->hw, e->sig, sched, s->threads, s->near, &e->cost);
+  loop_cost(s->L, s->hw, e->sig, sched, s->threads, s->weights_cached, &e->cost);
   e->cost.least = least;
   e->sched = sched;
 }

@@ -260,7 +260,7 @@ static inline bool kit_prefetches_result(tarn_lang *L, const tarn_hw *on, kit_ca
   const tarn_plan_nest *N = kit_plan(L, on, c);
   for (uint32_t i = 0; i < N->nstage; i++)
     for (uint32_t k = 0; k < N->stage[i].prefetch.n; k++) {
-      const tarn_ask *ask = &N->stage[i].prefetch.p[k].k;
+      const tarn_prefetch *ask = &N->stage[i].prefetch.p[k].k;
       if (ask->walk == N->stage[ask->of].f->nops) return true;
     }
   return false;
@@ -269,7 +269,7 @@ static inline bool kit_streams(tarn_lang *L, const tarn_hw *on, kit_case *c) {
   const tarn_plan_nest *N = kit_plan(L, on, c);
   bool out[8] = {false};
   bool any = false;
-  for (uint32_t r = 0; r < tarn_plan_regions(N); r++) any |= tarn_plan_past(N, r, out);
+  for (uint32_t r = 0; r < tarn_plan_regions(N); r++) any |= tarn_plan_streams_out(N, r, out);
   return any;
 }
 

@@ -92,7 +92,7 @@ TEST(weights_from_afar) {
   ck_assert_double_eq_tol(both / each, 2, 1e-9);
   ck_assert_double_eq(cost_near(hw, &few, 0, false).seconds, cost_near(hw, &few, 0, true).seconds);
   tarn_solver *s = tarn_solver_new(L, hw, 2);
-  tarn_solver_near(s);
+  tarn_solver_cache_weights(s);
   tarn_solve(s, &k, &near);
   ck_assert_double_lt(near.least, best_cost(hw, &k, 2).least);
 }

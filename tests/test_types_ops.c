@@ -255,7 +255,7 @@ static tarn_term some_term(job *j, uint32_t op) {
   return TARN_NONE;
 }
 /* As it is, and with something computed of it. */
-static void ask_for(job *j, tarn_term t) {
+static void choose_prefetch(job *j, tarn_term t) {
   const tarn_type *ty = type_of(j, t);
   int64_t first = 0;
   for (; ty->tuple; ty = type_of(j, t))
@@ -295,7 +295,7 @@ static void operators(tarn_ctx *cx, void *arg) {
       if (t == TARN_NONE)
         tarn_raise(cx, TARN_NO, "no program is found for the operator %s", tarn_op_info(op)->text);
       if (type_of(j, t)->tuple || (j->deep && type_of(j, t)->dtype == j->t)) into_pool(j, t);
-      ask_for(j, t);
+      choose_prefetch(j, t);
     }
   ty_run run = {
       .runs = 4, .threads = j->threads, .numerics = j->numerics, .fill = indices, .user = j->q};

@@ -56,7 +56,7 @@ static void enter(tarn_ctx *cx, void *arg) {
   tarn_ksig *k = TARN_NEW(cx, tarn_ksig);
   tarn_ksig_parse(a->L, e->g->r->kernel_text, strlen(e->g->r->kernel_text), k);
   if (!tarn_ksig_complete(a->L, k))
-    tarn_raise(cx, TARN_BAD_INPUT, "a sum that is weighed by numbers unknown");
+    tarn_raise(cx, TARN_BAD_INPUT, "a sum multiplied by unknown constant matrices");
   uint32_t from = a->n;
   for (uint32_t i = 0; i < e->g->n; i++) {
     const tarn_record *r = &e->g->r[i];

@@ -29,7 +29,7 @@
  * runs of the network but by one kernel, and the others have driven them out of the caches of a
  * core, so every run has them at another place of a large memory. */
 #define AROUND                                                                                     \
-  (64ll << 20) /* bytes beside the largest constant: the weights of a middling network */
+  (64ll << 20) /* bytes beside the largest constant: the weights of a medium-sized network */
 typedef struct region {
   tarn_tensor *all;
   int64_t most, next; /* elements: the largest operand; where the next constant lies */

@@ -207,7 +207,7 @@ static void read_kernel(tarn_ctx *cx, void *arg) {
   reading *q = arg;
   tarn_ksig_parse(q->L, q->r->kernel_text, strlen(q->r->kernel_text), q->k);
   if (!tarn_ksig_complete(q->L, q->k))
-    tarn_raise(cx, TARN_BAD_INPUT, "a sum that is weighed by numbers unknown");
+    tarn_raise(cx, TARN_BAD_INPUT, "a sum multiplied by unknown constant matrices");
 }
 static void read_sample(tarn_ctx *cx, void *arg) {
   (void)cx;

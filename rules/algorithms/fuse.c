@@ -75,7 +75,7 @@ static bool site_choose(rsite *s, uint32_t i, kern *k, double (*score)(const ker
 }
 
 unsigned site_facts(const rsite *s, uint32_t id) { return s->e->host->facts(s->e->host->user, id); }
-int64_t second_memory(const renv *e) {
+int64_t l2_capacity(const renv *e) {
   return e->hw && e->hw->nmem > 1 ? (int64_t)tarn_hw_mem(e->hw, TARN_HW_L2)->capacity : 1 << 20;
 }
 bool site_const(const rsite *s, uint32_t id) { return s->e->host->is_const(s->e->host->user, id); }

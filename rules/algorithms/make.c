@@ -96,7 +96,7 @@ bool make_numbers(rsite *s, kern *k, kstage *st, const char *name, const double 
   return make_read(k, st, make_tensor(s, name, v, n, dim), space_map(over, n, dim, e));
 }
 
-bool site_weighs(const rsite *s, const kern *k, uint32_t *data, uint32_t *weight) {
+bool site_weights(const rsite *s, const kern *k, uint32_t *data, uint32_t *weight) {
   const kstage *st = &k->stage[0];
   if (st->reducer == TARN_NONE || st->nb != 2) return false;
   const tarn_reducer *r = tarn_reducer_get(k->L, st->reducer);

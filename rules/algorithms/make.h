@@ -41,5 +41,5 @@ bool make_numbers(rsite *s, kern *k, kstage *st, const char *name, const double 
                   const int64_t *dim, const space *over, const uint32_t *at);
 /* Is the only stage of k a sum of products of f32, one factor, read number *weight, constant and
  * the other not? */
-bool site_weighs(const rsite *s, const kern *k, uint32_t *data, uint32_t *weight);
+bool site_weights(const rsite *s, const kern *k, uint32_t *data, uint32_t *weight);
 #endif

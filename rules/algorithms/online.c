@@ -1,13 +1,13 @@
 /* Sums weighted by exponentials, over parts of their axis at a time (R64, R65).
  *
- * A nest takes the maximum m of x over an axis, weighs by exp(x - m) and sums along that axis, what
- * a row has one of being multiplied or divided by: softmax behind a product is one such nest,
+ * A nest takes the maximum m of x over an axis, multiplies by exp(x - m) and sums along that axis,
+ * what a row has one of being multiplied or divided by: softmax behind a product is one such nest,
  * attention another. Each part of the axis has a maximum m_c and sums s_c of its own, and
  *
  *   m = max_c m_c      s = sum_c exp(m_c - m) s_c
  *
  * so that one nest over (rows, parts) gives all m_c and s_c, with local buffers as long as a part,
- * and a small second one puts them together. A part that is masked whole has m_c = -inf: its
+ * and a small second one combines them. A fully masked part has m_c = -inf: its
  * weights are taken against the lowest number instead, and are 0. Where all parts are, exp(m_c - m)
  * is NaN, as is exp(x - m). Milakov and Gimelshein, "Online normalizer calculation for softmax"
  * (2018); Dao et al., "FlashAttention" (NeurIPS 2022); the parts side by side: Dao et al.,
@@ -19,7 +19,7 @@
 enum {
   MOST_FACTORS = 4,
   MOST_SUMS = 3,
-  NEAR = 4
+  SHARE = 4
 }; /* sums: beside the maximum, results of one kernel */
 
 /* What a stage is in it: not behind the maximum; the maximum; exp(x - m); these times a row's
@@ -251,7 +251,7 @@ static int64_t per_key(const online *o, uint32_t i, const tarn_read *r) {
   return n;
 }
 /* Outside of the shared loops along which the large operands (keys, values) stay as they are: a
- * part of them is then read by all rows while it is near. */
+ * part of them is then read by all rows while it is cached. */
 static int64_t place_parts(online *o) {
   const kern *k = o->k;
   int64_t sum = 0;
@@ -266,11 +266,11 @@ static int64_t place_parts(online *o) {
     }
   return sum;
 }
-/* What a part's operands and one row's scores may take: a quarter of the second memory, or a
+/* What a part's operands and one row's scores may take: a quarter of L2, or a
  * quarter of that. Of the numbers of parts there are, the least that keeps to it. */
 static bool wanted(const renv *e, const online *o, int64_t each) {
-  int64_t most = second_memory(e) / 4, bytes = 4 * (each + 2) * (o->keys / o->parts);
-  for (int i = 0; i < 2; i++, most /= NEAR)
+  int64_t most = l2_capacity(e) / 4, bytes = 4 * (each + 2) * (o->keys / o->parts);
+  for (int i = 0; i < 2; i++, most /= SHARE)
     if (bytes <= most && 2 * bytes > most) return true;
   return false;
 }

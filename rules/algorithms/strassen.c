@@ -54,13 +54,13 @@ static bool longest(const halves *w, uint32_t loops, uint32_t *out) {
  * memory; columns and steps, twice as many: the side of a cube of as many products as that memory
  * holds numbers. */
 static int64_t least_rows(const halves *w) {
-  int64_t n = 1, room = second_memory(w->s->e) / 4;
+  int64_t n = 1, room = l2_capacity(w->s->e) / 4;
   while ((n + 1) * (n + 1) * (n + 1) <= room) n++;
   return n;
 }
 static bool qualifies(halves *w) {
   w->st = &w->k.stage[0];
-  if (!kern_single(&w->k) || w->k.depth || !site_weighs(w->s, &w->k, &w->data, &w->weight))
+  if (!kern_single(&w->k) || w->k.depth || !site_weights(w->s, &w->k, &w->data, &w->weight))
     return false;
   uint32_t n = w->st->nown + w->st->nred, own = (1u << w->st->nown) - 1, all = (1u << n) - 1;
   if (n > MOST_LOOPS) return false;

@@ -4,7 +4,7 @@
  * absorb        a child that is a view of a kernel's result, its dims moved: read the result itself
  * split-concat  a map of a concatenation is the concatenation of maps (R22)
  * flat          the reduce loops as one (implicit im2col, R28)
- * im2col        an operand that is read several times an element is written out flat first */
+ * im2col        an operand that is read several times an element is copied flat first */
 #include "rules/algorithms/build.h"
 #include <string.h>
 
@@ -154,7 +154,7 @@ uint32_t build_flat(rsite *s) {
   return kern_store(&k);
 }
 
-/* The operand whose window is to be written out: not constant, read more often than it has
+/* The operand whose windows are to be copied: not constant, read more often than it has
  * elements. */
 static uint32_t windowed(rsite *s, const kern *k, uint32_t *axis, uint32_t *naxis) {
   const kstage *st = &k->stage[0];

@@ -108,7 +108,7 @@ static bool qualifies(wino *w, uint32_t m) {
   uint32_t taps = MOST_TAPS;
   w->st = &w->k.stage[0];
   w->g.m = m;
-  if (!kern_single(&w->k) || w->k.depth || !site_weighs(w->s, &w->k, &w->data, &w->weight))
+  if (!kern_single(&w->k) || w->k.depth || !site_weights(w->s, &w->k, &w->data, &w->weight))
     return false;
   while (!find_window(w, taps))
     if (--taps < 2) return false;
@@ -361,7 +361,7 @@ static uint32_t in_passes(const wino *w, uint32_t weight, uint32_t *map) {
   return make_result(y.k);
 }
 
-/* All in one kernel, a row of tiles after the other: V and M stay near. */
+/* All in one kernel, a row of tiles after the other: V and M stay in the cache. */
 static uint32_t in_rows(const wino *w, uint32_t weight, uint32_t *map) {
   tiles t = new_tiles(w, true);
   if (!add_tiles(w, &t) || !add_products(w, &t, TARN_NONE, weight) ||

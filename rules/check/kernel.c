@@ -366,7 +366,7 @@ static tarn_ruleset *rules_of(kernels *k) {
   return rs;
 }
 
-/* A machine of some units which take no time to join, whose second memory holds next to nothing:
+/* A machine of some units which take no time to join, whose L2 holds next to nothing:
  * sizes that follow from it are then met by small networks. */
 static const tarn_hw *small_machine(kernels *k) {
   const tarn_hw *hw = tarn_hw_load(k->g->L, "x86-64-bf16");

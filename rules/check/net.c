@@ -271,7 +271,7 @@ static void concatenated(net *x) {
   if (type(x, t)->n) add(x, tarn_concat(x->L, draw(x->g, type(x, t)->n), kid, 2));
 }
 
-/* Two or three products of shifted slices, summed: a convolution written out. */
+/* Two or three products of shifted slices, summed: a convolution by hand. */
 static void sum_of_shifts(net *x) {
   tarn_term t = last(x);
   const tarn_type *y = type(x, t);

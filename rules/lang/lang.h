@@ -194,8 +194,7 @@ typedef struct rbuild {
   bool (*when)(rsite *s);      /* NULL, or: is it wanted now? Tried again when facts change */
   uint32_t (*build)(rsite *s); /* an id of the host, or TARN_NONE: it does not apply, ever */
   uint64_t reads;              /* what when() may see change */
-  bool
-      replaces; /* the right side is at least as good for every use: the root's node is set aside */
+  bool replaces; /* the right side is at least as good for every use: it subsumes the root's node */
   const char *doc;
 } rbuild;
 

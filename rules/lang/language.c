@@ -248,7 +248,7 @@ static void kids(reader *rd, rpat *p, const tarn_sx *s, uint32_t from) {
   for (uint32_t i = 0; i < p->n; i++) p->kid[i] = pattern(rd, s->kid[from + i]);
 }
 
-/* Constants and memory spaces written out: the payload as one literal. False: there is a variable
+/* Constants and memory spaces spelled out: the payload as one literal. False: there is a variable
  * or a function. */
 static bool whole_payload(reader *rd, rpat *p, const tarn_sx *s) {
   uint32_t used = 0;

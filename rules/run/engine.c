@@ -29,7 +29,7 @@ static tarn_eg_pat *translate(tarn_saturation *s, const rpat *p, uint32_t name) 
 static bool bind_nodes(tarn_saturation *s, const rpat *p, const tarn_eg_match *m) {
   if (p->kind != RP_NODE) return true;
   uint32_t node = m->nodes[p->var];
-  if (sat_asleep(s, node)) return false;
+  if (sat_subsumed(s, node)) return false;
   s->env.node[p->var] = tarn_eg_find(s->g, node);
   if (!r_bind_payload(&s->env, p, tarn_eg_node_at(s->g, node).payload)) return false;
   for (uint32_t i = 0; i < p->n; i++)
@@ -177,9 +177,9 @@ static bool apply_build(engine_rule *x, guarded *c, const tarn_eg_match *m) {
   site->root = m->root;
   uint32_t right = builder_of(x->r)->build(site);
   if (right == TARN_NONE) return true;
-  if (site->elsewhere) tarn_push(s->cx, &s->gone, m->nodes[0]);
-  if (site->worse) sat_stand(s, m->nodes[0], SAT_WORSE);
-  if (builder_of(x->r)->replaces || site->replaced) sat_stand(s, m->nodes[0], SAT_REPLACED);
+  if (site->elsewhere) tarn_push(s->cx, &s->rerouted, m->nodes[0]);
+  if (site->worse) sat_set_state(s, m->nodes[0], SAT_WORSE);
+  if (builder_of(x->r)->replaces || site->replaced) sat_set_state(s, m->nodes[0], SAT_REPLACED);
   uint32_t left = s->o.reasons ? r_site_left(site) : m->root, note = keep_note(s, site, left);
   if (!unite(x, x->number, left, right, note, c)) return false;
   if (!unite(x, x->number, site->also[0], site->also[1], note, c)) return false;

@@ -35,9 +35,9 @@ struct tarn_saturation {
   TARN_VEC(uint32_t)
   note; /* of unions, for proofs: left side, slot, how many opened kids and which, how many further
            ids and which */
-  TARN_VEC(uint8_t) aside; /* by node: a standing; see sweep.c */
+  TARN_VEC(uint8_t) state; /* by node: sat_state; see sweep.c */
   TARN_VEC(uint32_t)
-  gone; /* nodes whose replacements read other tensors, since uses were counted */
+  rerouted; /* nodes whose replacements read other tensors, since uses were counted */
   uint32_t nactive;
   struct engine_rule *er;
   tarn_sat_report report;
@@ -49,17 +49,17 @@ typedef struct engine_rule {
   bool left_out;
 } engine_rule;
 const facts *sat_facts(const tarn_saturation *s, uint32_t cls);
-/* Of a node: as any other; replaced by one at least as good, no rule matches it any more; needed by
- * no output through nodes that were not, alike; worse than another of its class, but rules still
- * match it until the phase ends. */
-typedef enum { SAT_LIVE, SAT_REPLACED, SAT_UNNEEDED, SAT_WORSE } sat_standing;
-static inline sat_standing sat_stands(const tarn_saturation *s, uint32_t node) {
-  return node < s->aside.n ? (sat_standing)s->aside.p[node] : SAT_LIVE;
+/* State of a node. REPLACED: subsumed by one at least as good, so no rule matches it any more.
+ * UNNEEDED: only subsumed nodes need it; likewise. WORSE: worse than another of its class, but
+ * rules still match it until the phase ends. */
+typedef enum { SAT_LIVE, SAT_REPLACED, SAT_UNNEEDED, SAT_WORSE } sat_state;
+static inline sat_state sat_state_of(const tarn_saturation *s, uint32_t node) {
+  return node < s->state.n ? (sat_state)s->state.p[node] : SAT_LIVE;
 }
-static inline bool sat_asleep(const tarn_saturation *s, uint32_t node) {
-  return sat_stands(s, node) == SAT_REPLACED || sat_stands(s, node) == SAT_UNNEEDED;
+static inline bool sat_subsumed(const tarn_saturation *s, uint32_t node) {
+  return sat_state_of(s, node) == SAT_REPLACED || sat_state_of(s, node) == SAT_UNNEEDED;
 }
-void sat_stand(tarn_saturation *s, uint32_t node, sat_standing how);
+void sat_set_state(tarn_saturation *s, uint32_t node, sat_state how);
 /* Compiles the rules that options allow into s->rules; s->er[k] is rule k of that set. Raises. */
 void engine_compile(tarn_saturation *s);
 rhost sat_host(tarn_saturation *s);
@@ -68,7 +68,7 @@ _Noreturn void sat_engine_failed(tarn_saturation *s);
 void sat_count_uses(tarn_saturation *s); /* sweep.c: R_SHARED of the program as it is given */
 void sat_sweep(tarn_saturation *s);      /* sweep.c: between phases */
 void sat_settle(tarn_saturation *s); /* at the end: every class that is needed has a node that is
-                                        not set aside */
+                                        not subsumed */
 
 void facts_install(tarn_saturation *s);
 /* Adds to what a class holds. */

@@ -67,7 +67,7 @@ static bool host_open(void *user, uint32_t id, uint32_t op,
   for (uint32_t k = tarn_eg_next_node(s->g, c, TARN_NONE); k != TARN_NONE;
        k = tarn_eg_next_node(s->g, c, k)) {
     tarn_eg_node x = tarn_eg_node_at(s->g, k);
-    if (x.op != op || sat_asleep(s, k) || !test(arg, x.payload, x.kids, x.n)) continue;
+    if (x.op != op || sat_subsumed(s, k) || !test(arg, x.payload, x.kids, x.n)) continue;
     if (best != TARN_NONE && compare(*payload, *kid, *n, x.payload, x.kids, x.n) < 0) continue;
     best = k;
     *payload = x.payload, *n = x.n;
@@ -86,7 +86,7 @@ static bool host_user_at(void *user, uint32_t id, uint32_t op, uint32_t at, uint
   tarn_eg_use u = tarn_eg_uses(s->g, tarn_eg_find(s->g, id));
   while (tarn_eg_next_use(s->g, &u)) {
     tarn_eg_node x = tarn_eg_node_at(s->g, u.node);
-    if (x.op != op || sat_asleep(s, u.node) || at-- > 0) continue;
+    if (x.op != op || sat_subsumed(s, u.node) || at-- > 0) continue;
     uint32_t *copy = TARN_ARRAY(s->cx, uint32_t, x.n ? x.n : 1);
     for (uint32_t i = 0; i < x.n; i++) copy[i] = tarn_eg_find(s->g, x.kids[i]);
     *payload = x.payload, *kid = copy, *n = x.n;

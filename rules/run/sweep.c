@@ -1,19 +1,18 @@
-/* Between phases: what no output needs any more is left alone.
+/* Between phases: rules and extraction skip what no output needs any more.
  *
- * A node that was replaced (set aside) still stands in its class, and what only it needs stands
- * too: a convolution's nine products after they have become one.  Rules that went on fusing those
- * would make forms that nothing reads. */
+ * A subsumed node stays in its class, and so does what only it needs: a convolution's nine products
+ * after they became one. Rules that went on fusing those would make forms that nothing reads. */
 #include "rules/run/run.h"
 #include "rules/lang/lang.h"
 
-void sat_stand(tarn_saturation *s, uint32_t node, sat_standing how) {
-  while (s->aside.n <= node) tarn_push(s->cx, &s->aside, SAT_LIVE);
-  if (s->aside.p[node] != SAT_REPLACED) s->aside.p[node] = (uint8_t)how;
+void sat_set_state(tarn_saturation *s, uint32_t node, sat_state how) {
+  while (s->state.n <= node) tarn_push(s->cx, &s->state, SAT_LIVE);
+  if (s->state.p[node] != SAT_REPLACED) s->state.p[node] = (uint8_t)how;
 }
 
 /* There is a better one. */
 static bool beaten(const tarn_saturation *s, uint32_t node) {
-  return sat_stands(s, node) == SAT_REPLACED || sat_stands(s, node) == SAT_WORSE;
+  return sat_state_of(s, node) == SAT_REPLACED || sat_state_of(s, node) == SAT_WORSE;
 }
 
 /* Classes that the outputs need through nodes that were not beaten. A class all of whose nodes were
@@ -42,7 +41,7 @@ static tarn_map *needed(tarn_saturation *s) {
 
 /* ---------------------------------------------------------------- uses */
 
-/* uses[c]: by how many classes class c is read, through nodes that stand; 2: by more than one, or
+/* uses[c]: by how many classes class c is read, through live nodes; 2: by more than one, or
  * twice by one of their nodes. What an output is counts as read. */
 static uint8_t *uses_of(tarn_saturation *s) {
   uint32_t ids = tarn_eg_id_count(s->g);
@@ -53,7 +52,7 @@ static uint8_t *uses_of(tarn_saturation *s) {
     for (uint32_t n = tarn_eg_next_node(s->g, c, TARN_NONE); n != TARN_NONE;
          n = tarn_eg_next_node(s->g, c, n)) {
       tarn_eg_node x = tarn_eg_node_at(s->g, n);
-      if (sat_stands(s, n) != SAT_LIVE) continue;
+      if (sat_state_of(s, n) != SAT_LIVE) continue;
       for (uint32_t i = 0; i < x.n; i++) {
         uint32_t k = tarn_eg_find(s->g, x.kids[i]);
         if (uses[k] < 2 && (!uses[k] || by[k] != c || node[k] == n)) uses[k]++;
@@ -76,38 +75,38 @@ void sat_count_uses(tarn_saturation *s) {
 /* What nodes read whose replacements read others, and these others: a dequantised tensor that a sum
  * of products no longer needs, and the bytes that it takes instead. */
 static void count_again(tarn_saturation *s) {
-  uint8_t *uses = s->gone.n ? uses_of(s) : NULL;
-  for (uint32_t g = 0; g < s->gone.n; g++) {
-    tarn_eg_node x = tarn_eg_node_at(s->g, s->gone.p[g]);
+  uint8_t *uses = s->rerouted.n ? uses_of(s) : NULL;
+  for (uint32_t g = 0; g < s->rerouted.n; g++) {
+    tarn_eg_node x = tarn_eg_node_at(s->g, s->rerouted.p[g]);
     for (uint32_t i = 0; i < x.n; i++) {
       uint32_t k = tarn_eg_find(s->g, x.kids[i]);
       if (uses[k] < 2 && (sat_facts(s, k)->has & R_SHARED)) facts_mark(s, k, R_ALONE);
     }
-    uint32_t c = tarn_eg_find(s->g, s->gone.p[g]);
+    uint32_t c = tarn_eg_find(s->g, s->rerouted.p[g]);
     for (uint32_t n = tarn_eg_next_node(s->g, c, TARN_NONE); n != TARN_NONE;
          n = tarn_eg_next_node(s->g, c, n)) {
       tarn_eg_node y = tarn_eg_node_at(s->g, n);
-      for (uint32_t i = 0; i < y.n && sat_stands(s, n) == SAT_LIVE; i++) {
+      for (uint32_t i = 0; i < y.n && sat_state_of(s, n) == SAT_LIVE; i++) {
         uint32_t k = tarn_eg_find(s->g, y.kids[i]);
         if (uses[k] > 1 && !(sat_facts(s, k)->has & R_SHARED)) facts_mark(s, k, R_SHARED);
       }
     }
   }
-  s->gone.n = 0;
+  s->rerouted.n = 0;
 }
 
 /* ---------------------------------------------------------------- between phases */
 
 void sat_sweep(tarn_saturation *s) {
-  if (s->aside.n == 0) return; /* nothing was replaced */
+  if (s->state.n == 0) return; /* nothing was replaced */
   tarn_map *seen = needed(s);
   for (uint32_t c = tarn_eg_next_class(s->g, TARN_NONE); c != TARN_NONE;
        c = tarn_eg_next_class(s->g, c)) {
     bool dead = !tarn_map_get(seen, c);
     for (uint32_t n = tarn_eg_next_node(s->g, c, TARN_NONE); n != TARN_NONE;
          n = tarn_eg_next_node(s->g, c, n)) {
-      if (beaten(s, n)) sat_stand(s, n, SAT_REPLACED);
-      else sat_stand(s, n, dead ? SAT_UNNEEDED : SAT_LIVE);
+      if (beaten(s, n)) sat_set_state(s, n, SAT_REPLACED);
+      else sat_set_state(s, n, dead ? SAT_UNNEEDED : SAT_LIVE);
     }
   }
   count_again(s);
@@ -118,7 +117,7 @@ void sat_sweep(tarn_saturation *s) {
 
 static bool ready(const tarn_saturation *s, const uint8_t *made, uint32_t node) {
   tarn_eg_node x = tarn_eg_node_at(s->g, node);
-  if (sat_stands(s, node) != SAT_LIVE) return false;
+  if (sat_state_of(s, node) != SAT_LIVE) return false;
   if (x.op == TARN_OP_NEST && !tarn_nest_emittable(s->L, tarn_payload_get(s->L, x.payload)->id))
     return false;
   for (uint32_t i = 0; i < x.n; i++)
@@ -126,7 +125,7 @@ static bool ready(const tarn_saturation *s, const uint8_t *made, uint32_t node) 
   return true;
 }
 
-/* made[c]: class c can be computed by nodes that were not set aside. */
+/* made[c]: class c can be computed by nodes that are not subsumed. */
 static void producible(const tarn_saturation *s, uint8_t *made) {
   for (bool again = true; again;) {
     again = false;
@@ -142,7 +141,7 @@ static void producible(const tarn_saturation *s, uint8_t *made) {
   }
 }
 
-/* Takes back what was set aside in needed classes that cannot be computed without it; false: there
+/* Restores subsumed nodes of needed classes that cannot be computed without it; false: there
  * was nothing. */
 static bool take_back(tarn_saturation *s, const uint8_t *made) {
   tarn_map *seen = needed(s);
@@ -152,7 +151,7 @@ static bool take_back(tarn_saturation *s, const uint8_t *made) {
     if (made[c] || !tarn_map_get(seen, c)) continue;
     for (uint32_t n = tarn_eg_next_node(s->g, c, TARN_NONE); n != TARN_NONE;
          n = tarn_eg_next_node(s->g, c, n))
-      if (beaten(s, n)) s->aside.p[n] = SAT_LIVE, any = true;
+      if (beaten(s, n)) s->state.p[n] = SAT_LIVE, any = true;
   }
   return any;
 }
@@ -168,5 +167,5 @@ void sat_settle(tarn_saturation *s) {
 }
 
 bool tarn_sat_left_out(const tarn_saturation *s, uint32_t node) {
-  return sat_stands(s, node) != SAT_LIVE && !sat_facts(s, tarn_eg_find(s->g, node))->constant;
+  return sat_state_of(s, node) != SAT_LIVE && !sat_facts(s, tarn_eg_find(s->g, node))->constant;
 }

@@ -1,5 +1,5 @@
-/* lower/bilinear.c: sums that small matrices weigh, against a naive evaluator, and what of them is
- * computed once. */
+/* lower/bilinear.c: sums multiplied by constant matrices against a naive evaluator, and the terms
+ * that are computed once. */
 #include "tests/lower_kit.h"
 
 static tarn_ctx *cx;

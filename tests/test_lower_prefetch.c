@@ -1,5 +1,4 @@
-/* lower/prefetch.c: what is asked for before it is written, what comes from main memory and what
- * goes past the caches. */
+/* lower/prefetch.c: prefetches of results, prefetches from main memory, and non-temporal stores. */
 #include "tests/lower_kit.h"
 
 #include "base/base.h"
@@ -40,7 +39,7 @@ static const tarn_hw *with_caches(caches *c, uint64_t first, uint64_t second, ui
   return &c->on;
 }
 
-/* Places of the code that ask for a line to write, and for any. */
+/* Prefetches in the code: of lines to write, and all. */
 #define TO_WRITE ", i32 1, i32 3, i32 1)"
 #define ANY      "call void @llvm.prefetch"
 /* Rows of a power by one stage, written squared by another. */
@@ -77,9 +76,9 @@ static void light_writer_case(kit_case *k, int64_t wide) {
         .acc = 3,
         .level = {{1, TARN_SERIAL, 32}, {1, TARN_UNROLL, 16}, {1, TARN_VECTOR, 1}}};
 }
-/* What one stage writes, too little at work to await memory, the busy one asks for; not what the
- * last cache holds, or the second one where a vector is less than a line, or has room for where
- * lines are not read before they are written. */
+/* The busy stage prefetches the result of a stage with too little work to hide the latency. It does
+ * not if the last-level cache holds the result, or L2 where a vector is less than a line, or a
+ * cache that has room where lines are not read before they are written. */
 static void light_writer_job(tarn_ctx *c, void *arg) {
   (void)arg;
   caches host;
@@ -88,32 +87,31 @@ static void light_writer_job(tarn_ctx *c, void *arg) {
   light_writer_case(&k, 248);
   host.on.vector_bits = 512;
   if (kit_prefetches_result(L, on, &k))
-    tarn_raise(c, TARN_NO, "lines in the last cache are asked for");
+    tarn_raise(c, TARN_NO, "lines in the last-level cache are prefetched");
   host.on.vector_bits = 256,
   host.mem[1].capacity = 20000; /* stores of half a line wait for it: beyond the second cache */
-  if (kit_prefetches_result(L, on, &k))
-    tarn_raise(c, TARN_NO, "lines in the second cache are asked for");
+  if (kit_prefetches_result(L, on, &k)) tarn_raise(c, TARN_NO, "lines in L2 are prefetched");
   host.mem[1].capacity = 9000;
   if (!kit_prefetches_result(L, on, &k))
-    tarn_raise(c, TARN_NO, "lines of which stores are halves are not asked for");
+    tarn_raise(c, TARN_NO, "lines of half-line stores are not prefetched");
   host.on.vector_bits = 512, host.mem[1].capacity = 16384,
   host.mem[3].write = 6; /* no line is read before it is written */
   if (kit_prefetches_result(L, on, &k))
-    tarn_raise(c, TARN_NO, "lines for which the last cache has room are asked for");
+    tarn_raise(c, TARN_NO, "lines for which the last-level cache has room are prefetched");
   host.mem[2].capacity = 50000;
   if (!kit_prefetches_result(L, on, &k))
-    tarn_raise(c, TARN_NO, "lines that crowd the last cache are not asked for");
+    tarn_raise(c, TARN_NO, "lines that crowd the last-level cache are not prefetched");
   host.mem[2].capacity = 9000, host.mem[3].write = 0;
   if (!kit_prefetches_result(L, on, &k))
-    tarn_raise(c, TARN_NO, "the next row to write is not asked for");
+    tarn_raise(c, TARN_NO, "the next row to write is not prefetched");
   kit_reference(L, &k, TARN_STRICT);
   kit_run(L, on, &k, 1, true, 1);
   double e = kit_error(k.want[0], k.got[0]);
   if (!(e >= 0 && e < 1e-5)) tarn_raise(c, TARN_NO, "a row written by another stage: %g", e);
 }
 
-/* A result that no cache holds goes past them, wherever its memory begins; not one that a cache
- * holds, nor rows that are not whole lines. */
+/* A result that no cache holds is stored by non-temporal stores, at any alignment. A result that a
+ * cache holds is not, nor rows that are not whole lines. */
 static void past_job(tarn_ctx *c, void *arg) {
   const int64_t *lanes = arg; /* half a line: two vectors that follow one another are one */
   caches host;
@@ -121,31 +119,33 @@ static void past_job(tarn_ctx *c, void *arg) {
   kit_case k;
   light_writer_case(&k, 256);
   k.sched->stage[1].level[1].step = *lanes;
-  if (kit_streams(L, on, &k)) tarn_raise(c, TARN_NO, "what the last cache holds goes past it");
+  if (kit_streams(L, on, &k))
+    tarn_raise(c, TARN_NO, "non-temporal stores of a result that fits the last-level cache");
   host.mem[2].capacity = 9000;
-  if (!kit_streams(L, on, &k)) tarn_raise(c, TARN_NO, "what no cache holds does not go past them");
+  if (!kit_streams(L, on, &k))
+    tarn_raise(c, TARN_NO, "no non-temporal stores of a result that no cache holds");
   if (kit_prefetches_result(L, on, &k))
-    tarn_raise(c, TARN_NO, "what goes past the caches is asked for");
+    tarn_raise(c, TARN_NO, "prefetches of a result with non-temporal stores");
   kit_reference(L, &k, TARN_STRICT);
   for (int64_t at = 0; at < 16; at++) {
     k.out[0].offset = at;
     kit_run(L, on, &k, 1, true, 1);
     double e = kit_error(k.want[0], k.got[0]);
     if (!(e >= 0 && e < 1e-5))
-      tarn_raise(c, TARN_NO, "past the caches, %d elements on: %g", (int)at, e);
+      tarn_raise(c, TARN_NO, "non-temporal stores %d elements on: %g", (int)at, e);
   }
   /* one vector a trip: halves of a line wait for each other from trip to trip */
   k.out[0].offset = 0,
   k.sched->stage[1] = (tarn_stage_sched){
       .nlevel = 2, .acc = 2, .level = {{1, TARN_SERIAL, *lanes}, {1, TARN_VECTOR, 1}}};
   if (!kit_streams(L, on, &k))
-    tarn_raise(c, TARN_NO, "vectors that make lines trip by trip do not go past the caches");
+    tarn_raise(c, TARN_NO, "no non-temporal stores of vectors that fill lines trip by trip");
   kit_run(L, on, &k, 1, true, 1);
   if (!(kit_error(k.want[0], k.got[0]) < 1e-5))
-    tarn_raise(c, TARN_NO, "past the caches trip by trip: wrong");
+    tarn_raise(c, TARN_NO, "non-temporal stores trip by trip: wrong");
   light_writer_case(&k, 248);
   if (kit_streams(L, on, &k))
-    tarn_raise(c, TARN_NO, "rows that are not whole lines go past the caches");
+    tarn_raise(c, TARN_NO, "non-temporal stores of rows that are not whole lines");
 }
 
 /* A sum of products over the last of three dims, of what two maps read. */
@@ -198,9 +198,9 @@ static void places_case(kit_case *k, int64_t filters, int64_t block, int64_t som
   k->sched = TARN_NEW(cx, tarn_schedule);
   *k->sched = (tarn_schedule){.nstage = 1, .stage = s};
 }
-/* An image of more than the second cache holds is asked for block by block while the block before
- * is in use; one that it holds is not, for 32 terms are too short a run: most of what lies so far
- * ahead is another's. The result is the same. */
+/* An image larger than L2 is prefetched block by block while the block before is in use. One that
+ * fits is not, because 32 terms are too short a run: most data that far ahead is another run's. The
+ * result is the same. */
 static void far_image_job(tarn_ctx *c, void *arg) {
   (void)arg;
   caches host;
@@ -220,8 +220,8 @@ static void far_image_job(tarn_ctx *c, void *arg) {
 }
 
 /* 16 matrices of 8 by 64, each used once, for one row: sums of eight terms are too short to be
- * asked for by themselves, all of them together are not. apart: one of so many matrices is used;
- * then they are not walked from end to end. */
+ * prefetched alone, but all of them together are not. apart: one of so many matrices is used; then
+ * they are not walked from end to end. */
 static void matrices_case(kit_case *k, int64_t apart) {
   const int64_t dim[] = {16, 64, 8}, row[] = {16, 8}, matrices[] = {16 * apart * 512};
   tarn_imap w = {.ns = 3,
@@ -264,9 +264,9 @@ static void short_sums_job(tarn_ctx *c, void *arg) {
   }
 }
 
-/* An image that the last cache holds: pieces of its rows are asked for evenly, one line in a trip
- * of the innermost loop, where its trips are up to twice as many as the lines. Not what the second
- * cache holds with what is used meanwhile. */
+/* An image that the last-level cache holds: pieces of its rows are prefetched evenly, one line in a
+ * trip of the innermost loop if its trips are up to twice as many as the lines. Not if L2 holds
+ * them with the data in use meanwhile. */
 static void even_asks_job(tarn_ctx *c, void *arg) {
   (void)arg;
   caches host;
@@ -300,7 +300,7 @@ static void replace(char *text, const char *what, const char *by) { /* no longer
     memcpy(at, by, strlen(by));
   }
 }
-/* Runs a case's kernel with hear() in the place of the instruction that asks. */
+/* Runs a case's kernel with hear() instead of the prefetch instruction. */
 static void listen(const tarn_hw *on, kit_case *c, const float *a, const float *b, float *out) {
   const char *dir = kit_compile(kit_program(L, on, c, 1), true, TARN_EMIT_LL);
   size_t n;
@@ -324,9 +324,9 @@ static void listen(const tarn_hw *on, kit_case *c, const float *a, const float *
   run(NULL, NULL, a, b, out);
   LLVMDisposeExecutionEngine(e), LLVMContextDispose(lc);
 }
-/* Every line of the image is asked for while the block of places before its own is in use: of the
- * first block none, of the others all, whether trips divide the rows or not, a loop's last trip
- * does less, or a row has several parts. */
+/* Every line of the image is prefetched while the block of places before its own is in use: none of
+ * the first block, all of the others, whether or not trips divide the rows, a loop's last trip does
+ * less, or a row has several parts. */
 static void lines_job(tarn_ctx *c, void *arg) {
   static const int64_t loops[][4] = {
       {32, 32, 4, 1}, {32, 32, 13, 1}, {36, 64, 6, 4}, {36, 64, 6, 5}, {36, 64, 6, 7}};
@@ -357,8 +357,8 @@ static void lines_job(tarn_ctx *c, void *arg) {
         else missed += !asked[r][x];
       }
     if (first || missed)
-      tarn_raise(c, TARN_NO, "loops %u: %u lines of the first block asked for, %u of others not", i,
-                 first, missed);
+      tarn_raise(c, TARN_NO, "loops %u: %u lines of the first block prefetched, %u of others not",
+                 i, first, missed);
   }
   free(a), free(image), free(out);
 }
@@ -374,7 +374,7 @@ static const char taps[] = "(kernel (nest (stages (children 2) (shared) (split 3
 static const char by_two[] = "(schedule (stage (acc 3) (serial 0 4) (serial 1 2) (serial 2 32) "
                              "(serial 4 1) (unroll 3 1) (unroll 0 1) (unroll 1 1)"
                              " (unroll 2 16) (vector 2 1)))";
-/* A trip asks for each line once, however many taps of the window read it. */
+/* A trip prefetches each line once, however many taps of the window read it. */
 static void once_job(tarn_ctx *c, void *arg) {
   caches host;
   const tarn_hw *on = with_caches(&host, 2048, 1 << 20, 4 << 20, 6, 20);
@@ -387,10 +387,10 @@ static void once_job(tarn_ctx *c, void *arg) {
   listen(on, &e, x, w, out);
   enum { TRIPS = 4 * 16, LINES = 4 }; /* pairs of rows by channels; of a trip */
   if (heard.n != TRIPS * LINES)
-    tarn_raise(c, TARN_NO, "%u lines are asked for, not %d", heard.n, TRIPS * LINES);
+    tarn_raise(c, TARN_NO, "%u lines are prefetched, not %d", heard.n, TRIPS * LINES);
   for (uint32_t i = 0; i < heard.n; i++)
     for (uint32_t j = i - i % LINES; j < i; j++)
-      if (heard.at[i] == heard.at[j]) tarn_raise(c, TARN_NO, "trip %u asks twice", i / LINES);
+      if (heard.at[i] == heard.at[j]) tarn_raise(c, TARN_NO, "trip %u prefetches twice", i / LINES);
   free(x), free(w), free(out);
 }
 
@@ -415,7 +415,7 @@ static const char *const priced[] = {
 typedef struct told {
   const tarn_hw *on;
   const tarn_ksig *k;
-  uint32_t seen, asks, writes, none;
+  uint32_t seen, prefetches, writes, none;
 } told;
 static float how(const char *who, const float *f) {
   const char *name = tarn_format(cx, "how the %s is asked for ahead", who);
@@ -423,34 +423,36 @@ static float how(const char *who, const float *f) {
     if (!strncmp(tarn_feature_name(i), name, strlen(name))) return f[i];
   tarn_raise(cx, TARN_INTERNAL, "no feature '%s'", name);
 }
-static bool same_ask(const tarn_ask *a, const tarn_ask *b) {
+static bool same_prefetch(const tarn_prefetch *a, const tarn_prefetch *b) {
   return a->of == b->of && a->walk == b->walk && a->first == b->first && a->step == b->step &&
          a->rows == b->rows && a->row == b->row && a->parts == b->parts && a->units == b->units &&
-         a->trips == b->trips && a->level == b->level && a->at == b->at && a->near == b->near;
+         a->trips == b->trips && a->level == b->level && a->at == b->at && a->into_l1 == b->into_l1;
 }
-/* Is what loops_walks() is told to ask for what the nest asks for that is emitted? */
-static bool same_asks(const told *t, const tarn_schedule *s) {
+/* Are the prefetches of loop_walks() those of the emitted nest? */
+static bool same_prefetches(const told *t, const tarn_schedule *s) {
   tarn_ksig k = *t->k;
   tarn_walks *w = loop_walks(cx, t->on, loop_model(L, t->on, &k), s);
   tarn_plan_operand in[4] = {0}, out[2] = {0};
-  tarn_read_ahead(w);
+  tarn_choose_prefetches(w);
   tarn_ksig_block(L, &k, &s, NULL);
   for (uint32_t i = 0; i < k.nin; i++) in[i].dtype = k.in_type[i], in[i].layout = k.in[i];
   for (uint32_t i = 0; i < k.nout; i++) out[i].dtype = k.out_type[i], out[i].layout = k.out[i];
   tarn_plan_nest *N = tarn_plan_make(L, t->on, false, tarn_nest_get(L, k.nest), s, in, out);
-  uint32_t asks = 0, found = 0;
+  uint32_t prefetches = 0, found = 0;
   bool same = true;
   for (uint32_t i = 0; i < N->nstage; i++) {
     const tarn_plan_stage *st = &N->stage[i];
     for (uint32_t r = 0; r <= st->f->nops; r++) {
       const tarn_plan_access *a = r < st->f->nops ? &st->read[r] : &st->result;
-      same &= a->ahead == w->stage[i].walk[r].ahead && a->second == w->stage[i].walk[r].second;
+      same &= a->prefetch_by == w->stage[i].walk[r].prefetch_by &&
+              a->into_l2 == w->stage[i].walk[r].into_l2;
     }
-    asks += st->prefetch.n;
+    prefetches += st->prefetch.n;
     for (uint32_t x = 0; x < st->prefetch.n; x++)
-      for (uint32_t y = 0; y < w->ask.n; y++) found += same_ask(&st->prefetch.p[x].k, &w->ask.p[y]);
+      for (uint32_t y = 0; y < w->prefetch.n; y++)
+        found += same_prefetch(&st->prefetch.p[x].k, &w->prefetch.p[y]);
   }
-  return same && asks == w->ask.n && found == asks;
+  return same && prefetches == w->prefetch.n && found == prefetches;
 }
 static void one_schedule(void *arg, const tarn_schedule *s, double seconds) {
   told *t = arg;
@@ -459,11 +461,11 @@ static void one_schedule(void *arg, const tarn_schedule *s, double seconds) {
   tarn_cost c;
   uint32_t lane;
   (void)seconds;
-  if (!same_asks(t, s))
-    tarn_raise(cx, TARN_NO, "%s: asked for otherwise",
+  if (!same_prefetches(t, s))
+    tarn_raise(cx, TARN_NO, "%s: prefetched otherwise",
                tarn_schedule_text(L, cx, tarn_nest_get(L, k.nest), s));
   if (!tarn_schedule_tile(s->stage, &lane) || t->seen++ % 41)
-    return; /* guarded loads do not ask by latency */
+    return; /* guarded loads are not prefetched by latency */
   tarn_cost_of(L, t->on, &k, s, 1, &c);
   tarn_features(L, t->on, &k, s, 1, &c, f);
   bool reads = how("constant", f) > 0 || how("input", f) > 0, writes = how("result", f) > 0;
@@ -474,9 +476,9 @@ static void one_schedule(void *arg, const tarn_schedule *s, double seconds) {
     tarn_raise(cx, TARN_NO, "%s: told %s, %s; %u of %u lines to write",
                tarn_schedule_text(L, cx, tarn_nest_get(L, k.nest), s), reads ? "reads" : "-",
                writes ? "writes" : "-", to_write, any);
-  t->asks += reads, t->writes += writes, t->none += !reads && !writes;
+  t->prefetches += reads, t->writes += writes, t->none += !reads && !writes;
 }
-/* The price knows what the code asks for, of constants packed by the tile too. */
+/* The price knows what the code prefetches, also of constants packed by the tile. */
 static void told_job(tarn_ctx *c, void *arg) {
   caches host;
   const tarn_hw *on = with_caches(&host, 8192, 131072, 4 << 20, 6, 300);
@@ -488,17 +490,17 @@ static void told_job(tarn_ctx *c, void *arg) {
     told t = {.on = on, .k = &k};
     if (!tarn_schedules(tarn_solver_new(L, on, 1), &k, one_schedule, &t))
       tarn_raise(c, TARN_INTERNAL, "no schedules");
-    all.asks += t.asks, all.writes += t.writes, all.none += t.none;
+    all.prefetches += t.prefetches, all.writes += t.writes, all.none += t.none;
   }
-  if (all.asks < 5 || all.writes < 5 || all.none < 5)
-    tarn_raise(c, TARN_NO, "%u read, %u write, %u nothing", all.asks, all.writes, all.none);
+  if (all.prefetches < 5 || all.writes < 5 || all.none < 5)
+    tarn_raise(c, TARN_NO, "%u read, %u write, %u nothing", all.prefetches, all.writes, all.none);
 }
 
 static void must(tarn_fn *f, void *arg) {
   tarn_status st = tarn_protect(cx, f, arg);
   ck_assert_msg(st == TARN_OK, "%d: %s", st, tarn_message(cx));
 }
-START_TEST(asks_to_write) { must(light_writer_job, NULL); }
+START_TEST(prefetches_result) { must(light_writer_job, NULL); }
 END_TEST
 START_TEST(past_the_caches) {
   must(past_job, &(int64_t){16});
@@ -523,7 +525,7 @@ int main(void) {
   TCase *t = tcase_create("ahead");
   tcase_add_checked_fixture(t, setup, teardown);
   tcase_set_timeout(t, 120);
-  tcase_add_test(t, asks_to_write);
+  tcase_add_test(t, prefetches_result);
   tcase_add_test(t, past_the_caches);
   tcase_add_test(t, far_image);
   tcase_add_test(t, short_sums);
