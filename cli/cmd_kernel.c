@@ -115,7 +115,7 @@ int tarn_cmd_kernel(tarn_ctx *cx, int argc, char **argv) {
   if (schedule) {
     text = tarn_read_file(cx, schedule, &n);
     c.sched = tarn_schedule_parse(l.L, tarn_nest_get(l.L, k.nest), text, n);
-    l.target->check(l.L, &k, c.sched);
+    l.target->check(l.L, l.hw, &k, c.sched);
     printf("; handed in: %.4g us\n", 1e6 * price_of(&l, c.sched));
   }
   tarn_kprog *p = tarn_plan_program(l.L, l.hw, &c, 1);

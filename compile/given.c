@@ -6,6 +6,7 @@
 typedef struct reader {
   tarn_lang *L;
   tarn_ctx *cx;
+  const tarn_hw *hw;
   const tarn_target *target;
   TARN_VEC(tarn_given) given;
   TARN_VEC(const tarn_sx *) at; /* where each stands */
@@ -19,7 +20,7 @@ typedef struct checking {
 static void check(tarn_ctx *cx, void *arg) {
   (void)cx;
   const checking *c = arg;
-  c->r->target->check(c->r->L, c->k, c->s);
+  c->r->target->check(c->r->L, c->r->hw, c->k, c->s);
 }
 static const tarn_schedule *read_schedule(reader *r, const tarn_sx *s, const tarn_ksig *k) {
   checking c = {r, k, tarn_schedule_read(r->L, tarn_nest_get(r->L, k->nest), s)};
@@ -56,7 +57,7 @@ static void read_pair(reader *r, const tarn_sx *sig, const tarn_sx *sched) {
 uint32_t tarn_given_read(tarn_lang *L, const tarn_hw *hw, const char *text, size_t n,
                          const char *file, const tarn_given **out) {
   tarn_ctx *cx = tarn_lang_ctx(L);
-  reader r = {.L = L, .cx = cx, .target = tarn_target_of(cx, hw)};
+  reader r = {.L = L, .cx = cx, .hw = hw, .target = tarn_target_of(cx, hw)};
   const tarn_sx *all = tarn_sx_read(cx, text, n, file);
   for (uint32_t i = 0; i < all->n; i += 2)
     read_pair(&r, all->kid[i], i + 1 < all->n ? all->kid[i + 1] : NULL);

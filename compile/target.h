@@ -28,7 +28,7 @@ typedef struct tarn_target {
   tarn_solver *(*solver)(tarn_lang *L, const tarn_hw *hw, uint32_t threads);
   bool (*schedules)(tarn_solver *s, const tarn_ksig *k, tarn_schedule_visit *visit, void *user);
   /* The check of a schedule against its kernel; raises TARN_BAD_INPUT with the reason. */
-  void (*check)(tarn_lang *L, const tarn_ksig *k, const tarn_schedule *s);
+  void (*check)(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s);
   /* The analytic price of a kernel with a schedule. */
   void (*price)(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
                 uint32_t threads, tarn_cost *out);

@@ -270,13 +270,33 @@ static const tarn_hw_memory *memory_of(const tarn_lang *L, const tarn_hw *hw, co
   if (!m)
     tarn_raise(tarn_lang_ctx(L), TARN_BAD_INPUT, "schedule: %s has no memory %s", hw->name,
                h->memory);
+  if (!m->managed)
+    tarn_raise(tarn_lang_ctx(L), TARN_BAD_INPUT,
+               "schedule: %s of %s is no memory that a program manages", h->memory, hw->name);
   return m;
+}
+/* An instruction whose operands lie in memories that hold them; what computes in registers is the
+ * plan's choice. */
+static void check_unit(tarn_ctx *cx, const tarn_hw *hw, const tarn_unit *u) {
+  const tarn_hw_intrinsic *is = NULL;
+  for (uint32_t i = 0; i < hw->nintrin; i++)
+    if (!strcmp(hw->intrin[i].name, u->name)) is = &hw->intrin[i];
+  if (!is) tarn_raise(cx, TARN_BAD_INPUT, "schedule: %s has no unit %s", hw->name, u->name);
+  for (uint32_t i = 0; i < is->nop; i++) {
+    const char *name = is->op[i].memory;
+    const tarn_hw_memory *m = name ? tarn_hw_memory_find(hw, name) : NULL;
+    if (!m || !m->managed)
+      tarn_raise(cx, TARN_BAD_INPUT,
+                 "schedule: %s of %s computes in registers, which a plan chooses", u->name,
+                 hw->name);
+  }
 }
 void tarn_holds_check(const tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, uint32_t stage,
                       const tarn_stage_sched *s) {
   tarn_ctx *cx = tarn_lang_ctx(L);
   tarn_stage_dims d = tarn_stage_dims_of(tarn_nest_get(L, k->nest), stage);
   double *used = TARN_ARRAY(cx, double, hw->nmem);
+  if (s->unit) check_unit(cx, hw, s->unit);
   for (uint32_t i = 0; i < s->nhold; i++) {
     const tarn_hold *h = &s->hold[i];
     const tarn_hw_memory *m = memory_of(L, hw, h);

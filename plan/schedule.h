@@ -127,7 +127,8 @@ TARN_API tarn_level_fault tarn_levels_check(const tarn_level *l, uint32_t n, uin
  */
 TARN_API void tarn_schedule_check(tarn_lang *L, const tarn_nest *n, const tarn_schedule *s);
 /* And against its kernel: a strict one keeps the order of its sums. */
-TARN_API void tarn_schedule_fits(tarn_lang *L, const tarn_ksig *k, const tarn_schedule *s);
+TARN_API void tarn_schedule_fits(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
+                                 const tarn_schedule *s);
 TARN_API void tarn_schedule_print(const tarn_lang *L, tarn_buf *b, const tarn_nest *n,
                                   const tarn_schedule *s);
 

@@ -1,4 +1,5 @@
 /* Programs and schedules as text, and the check of a schedule. */
+#include "plan/hold.h"
 #include "plan/internal.h"
 #include <stdio.h>
 #include <string.h>
@@ -128,9 +129,11 @@ static void check_order(tarn_ctx *cx, const tarn_nest *n, const tarn_stage_sched
     last = x->dim;
   }
 }
-void tarn_schedule_fits(tarn_lang *L, const tarn_ksig *k, const tarn_schedule *s) {
+void tarn_schedule_fits(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
+                        const tarn_schedule *s) {
   const tarn_nest *n = tarn_nest_get(L, k->nest);
   tarn_schedule_check(L, n, s);
+  for (uint32_t i = 0; i < n->nstage; i++) tarn_holds_check(L, hw, k, i, &s->stage[i]);
   for (uint32_t i = 0; i < n->nstage && k->strict; i++) {
     const tarn_func *f = tarn_fn_get(L, n->stage[i].fn);
     bool floats = f->red != TARN_NONE && tarn_dtype_is_float(tarn_reducer_get(L, f->red)->dtype);

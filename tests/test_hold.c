@@ -251,19 +251,21 @@ static const struct {
 } refused[] = {
     {LEVELS "(hold 2 l1 (at 0))))", "a hold of operand 2 of 2"},
     {LEVELS "(hold 0 l1 (at 9))))", "a hold at level 9 of 4"},
-    {LEVELS "(hold 0 nowhere (at 0))))", "x86-64-v3 has no memory nowhere"},
-    {LEVELS "(hold 0 l1 (at 0) (slots 64)) (hold 1 l1 (at 0) (slots 9))))",
-     "what is held in l1 takes 59136 bytes, it has"},
+    {LEVELS "(hold 0 nowhere (at 0))))", "vta-pynq has no memory nowhere"},
+    {LEVELS "(hold 0 inp (at 0) (slots 64)) (hold 1 inp (at 0) (slots 9))))",
+     "what is held in inp takes 59136 bytes, it has 32768"},
     {LEVELS "(hold 0 l1 (for 0))))", "at, slots, fresh, slides or order is expected"},
     {LEVELS "(hold sums l1)))", "an operand, accumulators or result is expected"},
     {LEVELS "(hold 0 l1 (order e0))))", "dN, dN/K or dN%K is expected"},
+    {LEVELS "(hold 0 dram (at 0))))", "dram of vta-pynq is no memory that a program manages"},
+    {LEVELS "(unit fma (rows d0))))", "vta-pynq has no unit fma"},
     {LEVELS "(unit fma (sides d0))))", "rows, columns or sum of a dim is expected"},
 };
 static void read_refused(tarn_ctx *c, void *arg) {
   (void)c;
   tarn_ksig k = kernel(SMALL);
   const tarn_schedule *s = schedule_of(&k, refused[*(int *)arg].schedule);
-  tarn_holds_check(L, tarn_hw_load(L, "x86-64-v3"), &k, 0, s->stage);
+  tarn_holds_check(L, tarn_hw_load(L, "vta-pynq"), &k, 0, s->stage);
 }
 START_TEST(says_what_is_wrong) {
   tarn_status st = tarn_protect(cx, read_refused, &_i);

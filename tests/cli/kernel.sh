@@ -43,6 +43,8 @@ bad "dim 1 is not covered" '(schedule (stage (acc 0) (serial 0 1) (serial 2 1)))
 bad "do not divide one another" '(schedule (stage (acc 0) (serial 0 4) (serial 0 3) (serial 0 1) (serial 1 1) (serial 2 1)))'
 bad "walks dim 3" '(schedule (stage (acc 0) (serial 3 1)))'
 bad "acc beyond its levels" '(schedule (stage (acc 9) (serial 0 1) (serial 1 1) (serial 2 1)))'
+bad "l2 of x86-64-v3 is no memory that a program manages" '(schedule (stage (acc 1) (serial 1 16) (serial 0 1) (serial 1 1) (serial 2 1) (hold 1 l2 (at 0))))'
+bad "computes in registers" '(schedule (stage (acc 1) (serial 1 16) (serial 0 1) (serial 1 1) (serial 2 1) (unit fma (columns d1))))'
 bad "no level" '(schedule (stage (acc 0) (warp 0 1)))'
 # A strict sum keeps its order: no lanes along it, no loop over it outside of the accumulators.
 sed -i 's/^(kernel /(strict /' "$work/product"
