@@ -1,5 +1,5 @@
-/* Constants as kernels read them: a term for each, the order in which a kernel wants it, and what
- * lies there of small ones. */
+/* Constants as kernels read them: a term for each, the order in which a kernel reads it, and the
+ * values of small ones. */
 #include "extract/kgraph.h"
 #include "kernel/loops.h"
 #include "plan/plan.h"

@@ -1,12 +1,12 @@
-/* Names of kernels: the model's nodes whose results a kernel makes, or takes in on the way from
- * what it reads to what it writes.
+/* Names kernels after the model's nodes that they compute, between what they read and what they
+ * write.
  *
  * A term of the program belongs to the node that made it (tarn_origin): the node's own result, and
  * what lies below it down to the results of other nodes. What a chosen kernel computes is found by
  * walking the program from the terms of the kernel's class down to the terms of the classes that it
- * reads. A class that rules made has no terms: who reads it ends at what it was made of, and its
- * kernel bears the names of those that read it. Nodes that only move data, and constants, give a
- * name where nothing else does. */
+ * reads. A class that rules made has no terms: a kernel that reads it stops at what it was made of,
+ * and its own kernel takes the names of its readers. Nodes that only move data, and constants, give
+ * a name only if no other node does. */
 #include "extract/kgraph.h"
 #include <ctype.h>
 #include <string.h>

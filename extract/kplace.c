@@ -1,5 +1,5 @@
-/* Places: the machines that kernels run on, each with its price, and copies between the memories
- * that they work in. */
+/* Places: the machines that kernels run on, each with its price, and copies between their memories.
+ */
 #include "extract/kgraph.h"
 #include <math.h>
 

@@ -1,5 +1,5 @@
-/* The kernel graph as text: buffers with their storage orders, and every candidate kernel with what
- * it reads and its price. */
+/* Prints the kernel graph: buffers with their storage orders, and every candidate kernel with its
+ * reads and its price. */
 #include "extract/kgraph.h"
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Selection over the kernel graph, and the program that the selection stands for. */
+/* Selects from the kernel graph and makes the program of the selection. */
 #include "extract/kgraph.h"
 #include <ctype.h>
 #include <math.h>

@@ -1,11 +1,11 @@
-/* tarn selection: one node per class from an AND/OR graph, shared classes counted once.
+/* tarn selection: selects one node for each class of an AND/OR graph; shared classes count once.
  *
  * A graph has classes; a class has nodes (alternatives); a node has a cost and child classes, all
  * of which it needs. A selection gives one node to every class that is needed by the roots. It must
  * be complete (every child of a chosen node has a node) and without cycles. Two prices of a
  * selection: tree cost   a class is paid each time it is used; infinite when the numbers overflow a
- * double dag cost    each needed class is paid once, over all roots together. Finding the least is
- * NP-hard (set cover is a special case), so every answer carries a proven lower bound of it.
+ * double dag cost    each needed class is paid once, over all roots together. Finding the
+ * optimum is NP-hard (set cover is a special case), so every answer has a proven lower bound.
  *
  * Nothing here knows of terms, tensors or files of tarn. Ids are dense, from 0, in order of
  * addition. Costs are doubles >= 0; +infinity means "never choose"; a negative cost or NaN is

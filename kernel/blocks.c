@@ -1,5 +1,5 @@
-/* Blocks: shared loops cut so that stages work on several results at a time, and operands copied
- * together by a stage of their own. */
+/* Blocks: splits shared loops so that stages work on several results at a time, and adds stages
+ * that copy operands first. */
 #include "kernel/loops.h"
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* A nest that is being changed: loading, storing in one form, loops reordered. */
+/* Changes the computation of a nest: loads it, stores it in one form, reorders loops. */
 #include "kernel/edit.h"
 #include <string.h>
 

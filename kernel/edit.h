@@ -1,9 +1,9 @@
-/* kernel: a nest that is being changed.
+/* kernel: changes the computation of a nest.
  *
- * Who changes one loads it, substitute index maps and scalar expressions in it, and store it again.
- * Storing makes one form of what is the same: reads in the order in which the expressions first use
+ * A client loads a nest, substitutes index maps and scalar expressions in it, and stores it again.
+ * Storing makes equal nests identical: reads in the order in which the expressions first use
  * them, each once; stages that nobody reads dropped; children in order of first use, each once;
- * shared loops of a single stage turned into its own. */
+ * shared loops of a single stage become its own. */
 #ifndef TARN_KERNEL_EDIT_H
 #define TARN_KERNEL_EDIT_H
 #include "kernel/maps.h"

@@ -1,4 +1,5 @@
-/* Kernel form: every computation one nest over buffers, views inside its reads. */
+/* Kernel form: turns every computation into a nest over buffers that holds the views of its reads.
+ */
 #include "kernel/edit.h"
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* tarn kernel: the nest, what every computation is in a kernel-level graph; layouts; canonical
- * kernels and their text. edit.h has what changes a nest. */
+/* tarn kernel: nests, the form of every computation in a kernel-level graph; layouts; canonical
+ * kernels and their text. edit.h and loops.h change nests. */
 #ifndef TARN_KERNEL_H
 #define TARN_KERNEL_H
 #include "access/access.h"

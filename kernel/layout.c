@@ -1,4 +1,4 @@
-/* Layouts: where the element with given indices lies. */
+/* Layouts: the address of the element with given indices. */
 #include "kernel/kernel.h"
 #include <string.h>
 

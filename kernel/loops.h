@@ -1,10 +1,10 @@
-/* kernel: the loops and the layouts of a kernel that are being changed.
+/* kernel: changes the loops and layouts of a kernel.
  *
- * A kernel is opened: the loops of its stages are lists of extents, the maps of its reads lie open
- * over them, its operands and results have layouts. Every edit changes loops, maps and layouts
- * together, so that the kernel still computes the same; closing interns what has become of it. What
- * the stages compute is not looked at: edit.h changes that. Dims of a stage are numbered shared,
- * own, reduce. */
+ * A kernel is opened: the loops of its stages are lists of extents, the maps of its reads are over
+ * them, its operands and results have layouts. Every edit changes loops, maps and layouts
+ * together, so that the kernel still computes the same; closing interns the result. The
+ * computation of the stages stays as it is: edit.h changes that. Dims of a stage are numbered
+ * shared, own, reduce. */
 #ifndef TARN_KERNEL_LOOPS_H
 #define TARN_KERNEL_LOOPS_H
 #include "kernel/maps.h"

@@ -1,4 +1,4 @@
-/* Index maps, made and changed. */
+/* Makes and changes index maps. */
 #include "kernel/maps.h"
 #include <string.h>
 

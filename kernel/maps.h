@@ -1,4 +1,4 @@
-/* kernel: index maps, made and changed. */
+/* kernel: makes and changes index maps. */
 #ifndef TARN_KERNEL_MAPS_H
 #define TARN_KERNEL_MAPS_H
 #include "kernel/kernel.h"

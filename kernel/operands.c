@@ -1,8 +1,8 @@
-/* Kernel form: nests of more operands than a kernel may have, taken apart.
+/* Kernel form: splits nests with more operands than a kernel may have.
  *
- * A part of an expression becomes a kernel of its own, over the loops that it needs; a read of its
- * result stands for it.  Again, until what is left fits: a sum of 100 terms becomes one of 32, one
- * of that and 31 more, and one of what is left. */
+ * A part of an expression becomes a kernel of its own, over the loops that it needs, and a read of
+ * its result replaces it. This repeats until the rest fits: a sum of 100 terms becomes one of 32,
+ * one of that and 31 more, and one of the rest. */
 #include "kernel/edit.h"
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Kernels and schedules as text and back: what a store keeps, so that a measurement means the same
- * in every program and its features can be computed anew. */
+/* Kernels and schedules as text, and back. A store keeps them, so a measurement means the same in
+ * every program and its features can be recomputed. */
 #include "kernel/kernel.h"
 #include <string.h>
 

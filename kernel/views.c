@@ -1,4 +1,4 @@
-/* Kernel form: data movements that are views after all. A view of a view; a concatenation of
+/* Kernel form: data movements that can be views. A view of a view; a concatenation of
  * shifted views of one tensor (windows made by hand); a gather whose constant indices
  * advance evenly. */
 #include "kernel/edit.h"

@@ -1,9 +1,9 @@
 /* Loads and stores of operands: addresses from index expressions, guards, fill.
  *
- * An offset grows level by level, so that each loop adds only what moves in it.  When padding is
- * decided outside of the innermost loops, the pointer is chosen there between the tensor and a page
- * full of the fill value, and the inner loops know of no guard.  Lanes: neighbours become vector
- * loads, equal addresses one broadcast, a step of two two loads and a shuffle, everything else a
+ * An offset grows level by level, so that each loop adds only what moves in it.  Where padding is
+ * decided outside the innermost loops, a pointer is selected there between the tensor and a page of
+ * the fill value, and the inner loops have no guards.  Lanes: unit stride becomes a vector
+ * load, equal addresses a broadcast, a stride of two two loads and a shuffle, anything else a
  * gather.  Unrolled copies share what they load (sharing.c). */
 #include "lower/access.h"
 #include <stdlib.h>

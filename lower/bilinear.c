@@ -1,4 +1,4 @@
-/* Sums multiplied by constant matrices, dim by dim in registers: plan/bilinear.c says how. */
+/* Prints sums multiplied by constant matrices, dim by dim in registers (plan/bilinear.c). */
 #include "lower/nest.h"
 #include <string.h>
 

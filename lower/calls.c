@@ -1,5 +1,5 @@
-/* Kernels that are no nests: gather (an index read from memory), reference kernels of libtarn-rt,
- * kernels called by name. */
+/* Kernels that are not nests: gather (an index read from memory), reference kernels of libtarn-rt,
+ * and kernels called by name. */
 #include "lower/internal.h"
 #include "runtime/ref.h"
 #include <string.h>

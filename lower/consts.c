@@ -1,5 +1,5 @@
-/* Constants as the kernels read them: computed when need be, laid out, padded with zeros. One after
- * the other, straight to the file, so that a large model's weights are never held twice. */
+/* Writes constants as the kernels read them: computed on demand, laid out, padded with zeros. They
+ * go straight to the file, one after the other, so a large model's weights are never held twice. */
 #include "lower/internal.h"
 #include <errno.h>
 #include <pthread.h>

@@ -1,4 +1,4 @@
-/* tarn_lower_cpu: LLVM's objects are made here and freed when the call ends, raised or not. */
+/* tarn_lower_cpu: creates LLVM's objects and frees them when the call ends, raised or not. */
 #include "lower/internal.h"
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Steps of a reduction that one instruction takes: which one, and its call. */
+/* Prints dot-product instructions, which take several steps of a reduction. */
 #include "lower/nest.h"
 #include <string.h>
 

@@ -1,11 +1,13 @@
-/* Copies of one result after the other, each a long chain of instructions that wait for one another
- * (a polynomial), fill the window in which a processor looks for work with what has to wait: of
- * exp, 19 instructions and some 50 cycles long, the window of a Zen 5, 114, holds six. Written turn
- * by turn, the next instruction of each copy, what enters the window can soon go on.
+/* Interleaves unrolled copies of long dependence chains (polynomials).
  *
- * The instructions of copies that follow one another in a block are noted as they are emitted, and
- * put into the new order where a group of them is full. Each operand stays before its use; memory
- * is no matter: a stage reads nothing of what it writes, and a kernel's pointers do not alias. */
+ * Copies printed one after the other fill the processor's reorder window with waiting instructions:
+ * exp has 19 instructions and a latency of some 50 cycles, and the window of a Zen 5, 114 entries,
+ * holds six copies. Printed in turn, one instruction of each copy at a time, instructions in the
+ * window are soon ready.
+ *
+ * The instructions of consecutive copies in a block are recorded as they are emitted and reordered
+ * when a group is full. Each operand stays before its use. Memory does not matter: a stage reads
+ * nothing that it writes, and a kernel's pointers do not alias. */
 #include "lower/nest.h"
 #include <stdlib.h>
 

@@ -4,8 +4,8 @@
  * memory.c     offsets of buffers             consts.c     constants to the file
  * header.c     model.h                        object.c     LLVM's passes, the object, linking
  * nest.c       statements, loops              reduce.c     leaves, accumulators
- * access.c     loads and stores               sharing.c    what unrolled copies load once
- * transpose.c  rows across the lanes          lanes.c      lanes in another order
+ * access.c     loads and stores               sharing.c    loads that copies share
+ * transpose.c  register transposes            lanes.c      lane order
  * bilinear.c   constant matrices              dot.c        dot-product instructions
  * prefetch.c   prefetches                     interleave.c copies of long code interleaved
  * value.c      scalar expressions             math.c       exp, tanh, erf, log, sin, cos
@@ -145,8 +145,7 @@ LLVMValueRef low_reordered(const low_fn *E, bool is,
                            LLVMValueRef v); /* into that order, or back; LOW_HALVES lanes */
 
 /* access.c */
-/* The line at p plus so many bytes is asked for, into all caches (3), the second and farther (2),
- * the third (1). */
+/* Prefetches the line at p plus so many bytes: into all caches (3), L2 and beyond (2), L3 (1). */
 void low_prefetch(low_module *M, LLVMValueRef p, LLVMValueRef bytes, bool write, unsigned locality);
 void low_access_ready(low_fn *E, low_access *a);
 void low_access_enter(low_fn *E, low_access *a, uint32_t level); /* env[level] has just been set */

@@ -1,4 +1,4 @@
-/* Small things of LLVM's that every emitter here uses. */
+/* Small LLVM helpers that every emitter here uses. */
 #include "lower/internal.h"
 #include <string.h>
 

@@ -1,10 +1,11 @@
-/* Kernel functions: one for every distinct (nest, schedule, layouts, types), called with pointers
- * from as many steps as use it.  A region with several items runs on the pool; without a pool on
+/* Kernel functions: one for each distinct (nest, schedule, layouts, types), called with pointers
+ * from all steps that use it. A region with several items runs on the pool, or without a pool on
  * this thread.
  *
- *   body (scratch, begin, end, operands…)     the loops of items begin … end-1; its pointers do not
- * alias task (arg, slot, begin, end)              what the pool calls: unpacks arg = {scratch,
- * operands…} kernel (scratch, pool, operands…)         all regions, one after the other */
+ *   body (scratch, begin, end, operands…)   the loops of items begin … end-1; its pointers do not
+ *                                           alias
+ *   task (arg, slot, begin, end)            called by the pool: unpacks arg = {scratch, operands…}
+ *   kernel (scratch, pool, operands…)       all regions, one after the other */
 #include "lower/internal.h"
 #include <stdio.h>
 #include <string.h>

@@ -1,10 +1,10 @@
-/* Lanes that a reduction of every second element keeps as a register's halves give them.
+/* The lane order of a reduction over every second element: as a register's halves give them.
  *
  * Without AVX-512 an instruction that takes elements of two registers stays within their halves of
- * 128 bits: of sixteen neighbours it gives the even ones as 0 1 4 5 2 3 6 7. To put each vector in
- * order takes another that crosses the halves, which waits longer and has one unit. So all that
- * such a reduction reads is left in that order, and only its results are put in order, once each.
- */
+ * 128 bits: of sixteen neighbours it gives the even ones as 0 1 4 5 2 3 6 7. Sorting each vector
+ * takes another instruction that crosses the halves, with a longer latency and a single port. So
+ * everything that such a reduction reads stays in that order, and only its results are sorted, once
+ * each. */
 #include "lower/nest.h"
 
 /* An involution: what brings lanes into that order also brings them back. */

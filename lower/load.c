@@ -1,4 +1,4 @@
-/* Runs a compiled model.so. The pool and the workspace are made at the first run and kept. */
+/* Runs a compiled model.so. The first run makes the pool and the workspace, which are kept. */
 #include "lower/lower.h"
 #include "runtime/rt.h"
 #include <dlfcn.h>

@@ -4,9 +4,9 @@
  * A buffer lives from the first kernel that writes it to the last that touches it, parts of it
  * included.  The largest buffers are placed first, each in the smallest gap left by the buffers
  * that live at the same time (best fit); the first gap wins among equals.  Source: Pisarchyk and
- * Lee, "Efficient memory management for deep neural net inference" (2020), greedy by size. Where
- * that needs more than what is alive at once, those that end highest are placed earlier, again and
- * again, while there is something to gain (Joslin and Clements, "Squeaky wheel optimization",
+ * Lee, "Efficient memory management for deep neural net inference" (2020), greedy by size. If
+ * that needs more than the bytes alive at once, the buffers that end highest are placed earlier,
+ * repeatedly, while that helps (Joslin and Clements, "Squeaky wheel optimization",
  * 1999). */
 #include "lower/internal.h"
 #include <stdlib.h>

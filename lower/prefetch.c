@@ -1,4 +1,4 @@
-/* The code of prefetches. */
+/* Prints prefetches. */
 #include "lower/nest.h"
 
 #define SHARES 20 /* bits of a trip's share of a piece */

@@ -1,8 +1,8 @@
-/* What unrolled copies of an access share.
+/* Loads that unrolled copies of an access share.
  *
- * Of a window at a step: what lies one element on is the other half of what has been loaded, what
- * lies one lane on is the same moved by a lane, with one element behind it; so are the taps of a
- * window along the lanes, where that costs less than loads across lines, or where lanes are rows.
+ * In a strided window, the element one further is the other half of a loaded pair. The position one
+ * lane further is the same vector shifted by a lane, plus one element. The same holds for taps of a
+ * window along the lanes, if that is cheaper than loads that cross lines, and where lanes are rows.
  */
 #include "lower/access.h"
 #include <stdlib.h>

@@ -1,7 +1,7 @@
-/* Results that lie across the lanes: a vector's elements belong to rows far apart, while the
- * unrolled copies of the body make neighbours of each row. The copies are kept until a block is
- * whole, transposed in registers (Eklundh, "A fast computer method for matrix transposing", IEEE
- * Trans. Comput. 1972) and stored row by row. */
+/* Register transposes: a vector's elements belong to rows far apart in memory, while the unrolled
+ * copies of the body compute neighbours of each row. The copies are kept until a block is complete,
+ * transposed in registers (Eklundh, "A fast computer method for matrix transposing", IEEE Trans.
+ * Comput. 1972) and stored row by row. */
 #include "lower/nest.h"
 
 /* Which block this copy belongs to: all that is known but its place in the row. */

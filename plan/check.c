@@ -1,6 +1,6 @@
-/* Counts what a loop program computes, and refuses one that computes more or less than its nest:
- * every statement fills its place, every result is made as often as it has points, and every step
- * of a reduction is taken, those apart that padding leaves out. */
+/* Counts the results and steps of a loop program and rejects one that computes more or less than
+ * its nest. Every statement has its size, every result is made once for each of its points, and
+ * every step of a reduction runs, except those that padding leaves out. */
 #include "plan/walk.h"
 
 typedef struct counts {

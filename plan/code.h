@@ -1,6 +1,6 @@
-/* The loop program of a plan: what runs, statement by statement, in one array.
+/* The loop program of a plan: its statements in one array.
  *
- * A statement that holds others is followed by them; `size` counts it and them. Counters: every
+ * A statement is followed by those it contains; `size` counts all of them. Counters: every
  * level is a variable; a statement sets one for what it holds, as a number, as a loop's counter or
  * as the lanes of a vector. Extents are known, so every loop runs a known number of times and every
  * tail is a piece of its own. Pieces that only differ in a number stand there once (COPIES).

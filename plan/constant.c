@@ -1,5 +1,5 @@
-/* Constants of a program: their values, their memory in a layout, and the operands of a kernel with
- * the small constants whose elements are numbers in its code. */
+/* Constants of a program: their values, their bytes in a layout, and the operands of a kernel,
+ * including small constants whose elements are numbers in its code. */
 #include "plan/plan.h"
 #include <string.h>
 

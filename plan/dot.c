@@ -1,4 +1,4 @@
-/* Steps of a reduction that one instruction takes: which ones. */
+/* Chooses the dot-product instruction that takes several steps of a reduction. */
 #include "plan/internal.h"
 
 void tarn_plan_dot_settle(tarn_plan_nest *N, tarn_plan_stage *st, tarn_plan_list *list) {

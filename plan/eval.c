@@ -1,6 +1,6 @@
-/* Running a program of kernels in the interpreter: every kernel is evaluated as the nest it is, on
- * flat buffers, with the layouts and maps the emitters use. Schedules are not looked at: they may
- * not change a value (beyond the order of sums). */
+/* Runs a program of kernels in the interpreter. Every kernel is evaluated as a nest on flat
+ * buffers, with the layouts and maps that the emitters use. Schedules are ignored: they may only
+ * change the order of sums. */
 #include "plan/internal.h"
 #include <string.h>
 

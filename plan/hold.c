@@ -1,10 +1,11 @@
-/* Holds: what lies in a memory that the program manages, how much of it, how often it is filled.
+/* Holds: the contents of a memory that the program manages, their size, and how often they are
+ * filled.
  *
- * The elements that an operand's index map reaches are a product of coordinates, each a sum over
- * loop dims: a dim joins a coordinate when its step is a multiple of the coordinate's unit and
- * shorter than what the coordinate reaches (the taps of a window and its places), else it is one of
- * its own. Footprints and traffic are products over coordinates; tiles at the end of a dim, and at
- * the border of padding, count what they have. */
+ * The elements that an operand's index map reaches are a product of coordinates, and a coordinate
+ * is a sum over loop dims. A dim joins a coordinate if its step is a multiple of the coordinate's
+ * unit and shorter than the coordinate's reach (the taps of a window and its places). Otherwise it
+ * is a new coordinate. Footprints and traffic are products over coordinates. Partial tiles at the
+ * end of a dim and at the border of padding count only the elements they have. */
 #include "plan/hold.h"
 #include <string.h>
 

@@ -1,8 +1,8 @@
-/* Runs the loop program of a plan as it stands, statement by statement, on the memory of its
- * operands. Lanes go one after the other, an accumulator is a number for each point of the own
- * dims: what is tried is which points a program reaches, in which order accumulators begin, are
- * added to and end, and what its guards let through. An accumulator that begins twice, ends before
- * it begins, or is added to in between raises. */
+/* Interprets the loop program of a plan, statement by statement, on the memory of its operands.
+ * Lanes run one after the other, and an accumulator is a number for each point of the own dims.
+ * This tests which points a program reaches, in which order accumulators begin, are added to and
+ * end, and what its guards let through. An accumulator that begins twice, ends before it begins, or
+ * is added to outside that range raises. */
 #include "plan/plan.h"
 #include <string.h>
 

@@ -1,6 +1,6 @@
-/* The levels of a schedule with the kinds they have in code, and the register tile that they make.
- * Lanes that are too many become copies or loops, copies that are too many loops; parallel are the
- * leading levels only, and none of a reduction. */
+/* The levels of a schedule with their kinds in code, and the register tile that they make. Excess
+ * lanes become copies or loops, and excess copies become loops. Only leading levels are parallel,
+ * and none of a reduction. */
 #include "plan/plan.h"
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* Index expressions over loop levels.
  *
- * The same sums of atoms as in access/, over up to 64 levels instead of 16 dims.  A division by d
- * takes out the terms that are multiples of d, and vanishes when the rest lies in 0 … d-1: so a
- * blocked layout walked by an aligned tile costs nothing. */
+ * They are the sums of atoms of access/, over up to 64 levels instead of 16 dims. A division by d
+ * takes out the terms that are multiples of d and vanishes if the rest lies in 0 … d-1, so a
+ * blocked layout costs nothing for an aligned tile. */
 #include "plan/plan.h"
 #include <string.h>
 

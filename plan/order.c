@@ -1,18 +1,16 @@
-/* Unrolled copies of a window in the order of what they read. Neighbours of a register tile share
- * most of it: emitted row by row of the operand, each vector is loaded once, used by every copy
- * that wants it, and gone. In the order of the loops it would be kept from one step of the
- * reduction to the next, and there are more of them than registers. An accumulator that is complete
- * is stored at once, if nothing but these copies adds to it: its register is free for one that
- * begins.
+/* Orders the unrolled copies of a window by the operand that they read. Neighbours in a register
+ * tile share most of it. Emitted row by row of the operand, each vector is loaded once, used by
+ * every copy that needs it, and dead. In loop order it would live from one step of the reduction to
+ * the next, and there are more vectors than registers. A complete accumulator is stored at once if
+ * only these copies add to it, which frees its register.
  *
- * Where the other operand (the filters' taps) has more vectors than fit beside the accumulators,
- * that order loads them again and again. Then the copies go by the other operand's vectors, each
- * used by the whole tile at once, if that takes fewer loads.
+ * If the other operand (the filters' taps) has more vectors than fit beside the accumulators, that
+ * order loads them repeatedly. The copies then follow the other operand's vectors, each used by the
+ * whole tile at once, if that takes fewer loads.
  *
- * A tile without a window goes row by row, and keeps a row's vectors while all rows use them. Where
- * what all lanes share takes a register too and these are too many, it goes by the operand with
- * fewer vectors: of three rows of four vectors, on 16 registers, LLVM keeps a sum in memory
- * otherwise (2.3 times as long).
+ * A tile without a window goes row by row and keeps a row's vectors while all rows use them. If
+ * broadcast elements need registers too and there are too few, it follows the operand with fewer
+ * vectors. Otherwise LLVM keeps a sum in memory, as for three rows of four vectors on 16 registers.
  */
 #include "plan/walk.h"
 #include <stdlib.h>
@@ -20,9 +18,7 @@
 
 #define MOST_READS 8 /* operands of it */
 #define MOST_REGS  64
-#define LEAST_ROOM                                                                                 \
-  4 /* registers beside the accumulators: with one, beside 30, the other order took 1.53 of the    \
-       time */
+#define LEAST_ROOM 4 /* registers beside the accumulators; with one, the other order is faster */
 
 /* Copies along an own dim and along a reduce dim meet at the same elements. */
 static bool overlap(const tarn_plan_list *list, uint32_t first, uint32_t end, const int64_t *by) {

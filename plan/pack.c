@@ -1,6 +1,6 @@
-/* How constants lie: packed as the register tile walks them. tarn_packing_of() decides it; prices
- * read what it says, tarn_ksig_block() makes the kernel that reads them so, and whoever writes the
- * constants finds there how. */
+/* Packs constants in the order in which the register tile reads them. tarn_packing_of() decides the
+ * packing, prices use it, and tarn_ksig_block() makes the kernel that reads the packed constants.
+ * The code that writes the constants gets the packing from there. */
 #include "kernel/loops.h"
 #include "plan/internal.h"
 #include <string.h>

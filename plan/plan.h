@@ -1,10 +1,9 @@
 /* tarn plan: what follows from a kernel's schedule, decided once.
  *
- * A schedule says what is chosen; a plan is what follows from it: levels with the kinds they are
- * emitted with, accesses as sums over level counters, the register tile and its accumulators,
- * instructions that take several steps at once, the order of unrolled copies, prefetches,
- * non-temporal stores, and the loop program (code.h) that lower/ prints. Which unrolled copies
- * share a load, lower/ works out itself.
+ * A schedule is a choice; a plan is everything that follows from it: the kinds of levels, accesses
+ * as sums over level counters, the register tile and its accumulators, dot-product instructions,
+ * the order of unrolled copies, prefetches, non-temporal stores, and the loop program (code.h) that
+ * lower/ prints. Only the sharing of loads between unrolled copies is left to lower/.
  *
  *   levels.c    levels, the register tile       lin.c        index expressions over levels
  *   prepare.c   accesses, functions

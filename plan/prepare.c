@@ -1,4 +1,4 @@
-/* A nest and its schedule as the walk needs them: accesses over levels, functions composed. */
+/* Prepares a nest and its schedule for the walk: accesses over levels, composed functions. */
 #include "plan/walk.h"
 #include <string.h>
 

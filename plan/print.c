@@ -1,4 +1,4 @@
-/* A plan as text: of each region the levels, what its stages compute on which operands, and the
+/* Prints a plan: for each region the levels, what its stages compute on which operands, and the
  * statements of its loop program. l0, l1 … are level counters; an offset is a sum over them, in
  * elements. */
 #include "plan/plan.h"

@@ -1,5 +1,4 @@
-/* Kernels by themselves as a program: each with buffers of its own, all of them inputs and outputs.
- */
+/* Makes a program of single kernels, each with its own buffers, all of them inputs and outputs. */
 #include "plan/plan.h"
 
 static uint32_t add_buffer(tarn_kprog *p, tarn_buf_kind kind, tarn_dtype type, int64_t elems) {

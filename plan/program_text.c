@@ -1,4 +1,5 @@
-/* A program of kernels as text, and back: program.tarn. The values of constants are not in it. */
+/* A program of kernels as text, and back: program.tarn. It does not contain the values of
+ * constants. */
 #include "plan/plan.h"
 #include <math.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
-/* What is known of exp's arguments, and of the numbers whose largest is taken off them.
+/* Facts about the arguments of exp in a softmax, and about the numbers whose maximum is subtracted.
  *
- * A softmax takes exp of what is left of numbers when the largest of them is taken off, which an
- * earlier stage of the kernel has found: at most 0, or a NaN that stays one. So it cannot overflow,
- * and exp need not look for that (lower/math.c). And the largest need not keep a NaN among the
- * numbers, for their exponentials' sum does, by which all of them are divided. */
+ * A softmax applies exp to numbers minus their maximum, which an earlier stage of the kernel
+ * computes. The argument is at most 0, or a NaN. So exp cannot overflow and need not test for it
+ * (lower/math.c). And the maximum need not propagate a NaN, because the sum of the exponentials
+ * does, and everything is divided by that sum. */
 #include "plan/internal.h"
 
 /* Is the index map of a read, over (shared, own) dims of its stage, the one by which `max`, a

@@ -1,5 +1,5 @@
 /* See tiles.h. A tile's footprint and traffic are products over the coordinates of each operand
- * (hold.c); what repeats is read off the order: an operand is loaded again in each trip of a loop
+ * (hold.c); the order tells what repeats: an operand is loaded again in each trip of a loop
  * that does not change it and lies outside of one that does. */
 #include "plan/tiles.h"
 #include <math.h>

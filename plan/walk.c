@@ -1,8 +1,9 @@
-/* The walk over the levels of a nest: loops, copies, lanes, tails, accumulators.
+/* Walks the levels of a nest and appends its loop program: loops, copies, lanes, tails,
+ * accumulators.
  *
- * What a reduction adds to is walked three times: accumulators begin, are added to, and end. A
- * reduce level outside of the accumulators continues from the partial result that the last trip
- * left in the result. */
+ * The levels inside the accumulators are walked three times: accumulators begin, are added to, and
+ * end. A reduce level outside of the accumulators continues from the partial result that the last
+ * trip left in the result. */
 #include "plan/walk.h"
 #include <string.h>
 

@@ -6,7 +6,7 @@
  *   (rule NAME LEFT => RIGHT  :if CONDITION…  :class exact|reassoc|approx  :bound REAL)     <=> for
  * both directions
  *
- * A guard (:when CONDITION) says where the rule is wanted; without it the rule would still hold.
+ * A guard (:when CONDITION) says where the rule is useful; without it the rule would still hold.
  *
  * Rules stand in families ((family NAME …) around them, or the file's name); a program of rules is
  * a list of phases. Shipped families are part of the library; the same files are installed as text.

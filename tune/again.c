@@ -1,4 +1,5 @@
-/* What a store holds of any hardware, measured on this one. See tarn_measure_again() in tune.h. */
+/* Measures the schedules of another machine's store on this one. See tarn_measure_again() in
+ * tune.h. */
 #include "tune/tune.h"
 #include <math.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
-/* Schedules changed at random within what is legal: the moves of the tuner's search.
+/* Random legal changes of schedules: the moves of the tuner's search.
  *
  * A stage's levels have three zones: loops outside of the accumulators, reduce loops inside of
- * them, and the register tile (UNROLL and VECTOR). Moves keep the zones; what a move would leave
- * illegal is not made. */
+ * them, and the register tile (UNROLL and VECTOR). Moves keep the zones, and illegal moves are
+ * skipped. */
 #ifndef TARN_TUNE_EVOLVE_H
 #define TARN_TUNE_EVOLVE_H
 #include "tune/tune.h"

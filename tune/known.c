@@ -1,4 +1,4 @@
-/* A price that knows what was measured. See tarn_measured() in tune.h. */
+/* A price that uses measured times. See tarn_measured() in tune.h. */
 #include "tune/tune.h"
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Training, judging and using the learned price. See tune.h. */
+/* Trains, judges and uses the learned price. See tune.h. */
 #include "tune/trees.h"
 #include <math.h>
 #include <stdlib.h>

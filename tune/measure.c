@@ -1,5 +1,4 @@
-/* Measuring scheduled kernels: a program that is nothing but them, compiled and run in a child
- * process. */
+/* Measures scheduled kernels: compiles a program of them and runs it in a child process. */
 #include "compile/compile.h"
 #include "tune/pace.h"
 #include "tune/tune.h"

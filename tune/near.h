@@ -1,4 +1,4 @@
-/* What a kernel's measured schedules say of its others: by how much a price is off near them.
+/* Predicts from a kernel's measured schedules how far the price of similar ones is off.
  *
  * A Gaussian process (Rasmussen and Williams, "Gaussian Processes for Machine Learning", 2006,
  * chapters 2 and 5) on the features, each divided by its standard deviation. It learns from a dozen

@@ -1,5 +1,4 @@
-/* What runs of many trials, taken in turns on a machine whose pace changes, say about each of them.
- */
+/* Estimates the time of each trial from interleaved runs of many, on a machine of varying speed. */
 #ifndef TARN_PACE_H
 #define TARN_PACE_H
 #include "base/base.h"

@@ -1,4 +1,4 @@
-/* One kernel being tuned: what is known of it, and what to measure next. */
+/* The tuning of one kernel: its measurements, and the choice of the next ones. */
 #ifndef TARN_TUNE_SEARCH_H
 #define TARN_TUNE_SEARCH_H
 #include "tune/evolve.h"

@@ -1,6 +1,6 @@
 /* The store of measurements: kernels as text, and one row for every schedule of one that was
  * measured. A hash of the text is its name, so that models share what they have in common; features
- * are not kept but computed when they are asked for. */
+ * are computed on demand. */
 #include "tune/tune.h"
 #include <inttypes.h>
 #include <math.h>

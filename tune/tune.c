@@ -1,5 +1,5 @@
-/* Tuning: which kernel gets the next trials, measuring them, keeping everything, learning as
- * results come. */
+/* Tuning: decides which kernel gets the next trials, measures and stores them, and learns from
+ * them. */
 #include "tune/pace.h"
 #include "tune/search.h"
 #include "tune/trees.h"

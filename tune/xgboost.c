@@ -1,4 +1,4 @@
-/* Learning trees by XGBoost: the one file that knows that library.
+/* Learns trees with XGBoost; no other file uses that library.
  *
  * What it has learned is read from the JSON that it gives ("Introduction to Model IO" in its
  * documentation), which holds floats exactly. */

@@ -1,4 +1,4 @@
-/* The table of builders: what a kernel-level rule's right side may be. */
+/* The table of builders: C functions for the right sides of kernel-level rules. */
 #include "rules/algorithms/build.h"
 #include <string.h>
 

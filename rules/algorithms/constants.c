@@ -1,12 +1,12 @@
-/* Builders of the constants family: what depends on constants alone leaves the kernel.
+/* Builders of the constants family: they move what depends on constants alone out of the kernel.
  *
  * literals   a tensor whose elements are all one value becomes a number in the expression
  * hoist      a subexpression of constants becomes a tensor of its own, computed at compile time
- * scale      a factor after a sum of products moves into the constant operand (batch-norm folding,
- * R40) affine     sums, products and quotients with constants, one after the other, become one
- * product and one sum
+ * scale      a factor after a sum of products moves into the constant operand, as in batch-norm
+ *            folding (R40)
+ * affine     a chain of sums, products and quotients with constants becomes one product and one sum
  *
- * To distribute a factor over a sum is no reordering.  (x + b) a becomes a x + a b only where the
+ * Distributing a factor over a sum is not a reordering.  (x + b) a becomes a x + a b only where the
  * error of x + b may be as large as that of its terms: x was rounded itself, or has the sign of b,
  * or is much larger or smaller.  A mask (1 - m) c stays as it is.  Constants are put together only
  * where neither overflows, nor all of them underflow. */

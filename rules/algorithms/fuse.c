@@ -1,9 +1,11 @@
-/* Builders of the fusion family: kernels joined by substituting index maps and scalar expressions.
+/* Builders of the fusion family: they join kernels by substituting index maps and scalar
+ * expressions.
  *
- * epilogue   a map of a kernel's result becomes the last thing the kernel does
- * place      a kernel read by another becomes an earlier stage of the same nest, inside the loops
- * they share outputs    a kernel and a map of its result become one nest that writes both Loop
- * placement as a value: Ragan-Kelley et al., Halide (PLDI 2013). */
+ * epilogue   a map of a kernel's result becomes the last step of the kernel
+ * place      a kernel becomes an earlier stage of its reader's nest, inside the loops they share
+ * outputs    a kernel and a map of its result become one nest that writes both
+ *
+ * Loop placement as a value: Ragan-Kelley et al., Halide (PLDI 2013). */
 #include "rules/algorithms/build.h"
 #include <string.h>
 

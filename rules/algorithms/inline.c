@@ -1,5 +1,5 @@
-/* The builder `inline`: a map read by a kernel is computed where it is read, by substituting index
- * maps and scalar expressions; and when that is wanted. */
+/* The builder `inline`: computes a map where it is read, by substituting index maps and scalar
+ * expressions, and decides when that is useful. */
 #include "rules/algorithms/build.h"
 
 static bool reads_slot(uint32_t slot, const tarn_read *r) { return !r->stage && r->src == slot; }

@@ -5,8 +5,8 @@
  * for scales and zero points that are the same along the reduction of K elements. The sums of one
  * tensor are kernels of their own; those of constants are computed at compile time. On integers
  * this holds modulo 2^32, as they wrap; on floats it is a matter of rounding, as long as no sum of
- * integers can overflow. An operand may be moved from i8 to u8, or back, by 128, where that is what
- * an instruction takes (cf. Jacob et al., "Quantization and training of neural networks for
+ * integers can overflow. An operand may be shifted by 128 from i8 to u8, or back, if an
+ * instruction takes that type (cf. Jacob et al., "Quantization and training of neural networks for
  * efficient integer-arithmetic-only inference", CVPR 2018). */
 #include "rules/algorithms/integers.h"
 #include <string.h>

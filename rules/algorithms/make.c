@@ -1,4 +1,4 @@
-/* Nests made anew: see make.h. */
+/* Makes new nests: see make.h. */
 #include "rules/algorithms/make.h"
 #include <string.h>
 

@@ -1,11 +1,11 @@
-/* A reduction with fewer results than there are units, as that of its parts.
+/* Splits a reduction with fewer results than there are units into parts.
  *
  *   sum over N  =  sum over P of the sums over N / P
  *
- * and so for the greatest, the least and the product: the parts are results of a kernel of their
- * own, which has something for every unit to do; a second one, with what came behind the reduction,
- * puts them together. A power of two as P, the first reduced dim that it divides. Partial results
- * of OpenMP's reduction clause; "splitReduction" of MLIR's linalg. */
+ * and likewise for the maximum, the minimum and the product. The parts are results of a kernel of
+ * their own, which has work for every unit. A second kernel combines them and contains the
+ * epilogue. P is a power of two and divides the first reduced dim for which that is possible. Cf.
+ * the partial results of OpenMP's reduction clause and "splitReduction" of MLIR's linalg. */
 #include "rules/algorithms/build.h"
 #include <string.h>
 

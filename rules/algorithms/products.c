@@ -1,7 +1,8 @@
-/* Products that share an operand become slices of one (R67, R68): X·Wa, X·Wb = slices of X·[Wa Wb].
+/* Merges products that share an operand into slices of one (R67, R68): X·Wa, X·Wb = slices of
+ * X·[Wa Wb].
  *
- * Only where everything but the shared operand is constant: then no product can depend on another,
- * and the concatenation costs nothing at run time. */
+ * All operands except the shared one must be constant. Then no product can depend on another, and
+ * the concatenation costs nothing at run time. */
 #include "rules/algorithms/build.h"
 #include <string.h>
 

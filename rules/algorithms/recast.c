@@ -1,10 +1,10 @@
-/* Casts to integers and back of what is whole already: a tensor that is quantised and at once
+/* Removes casts to integers and back from whole numbers: a tensor that is quantised and at once
  * dequantised.
  *
- * Bottom up, each node gets bounds and whether it is whole (range.c).  A cast to integers whose
- * operand is whole and in their range changes nothing but a NaN, which becomes 0: where one may be,
- * it is asked for.  Sums of integers that a float type holds (f32: up to 2^24) can be made in it.
- * A -0 becomes 0 by a cast and stays here: class reassoc. */
+ * Bottom up, each node gets bounds and whether it is whole (range.c). A cast to integers of a whole
+ * operand within their range changes only NaN, which becomes 0; if NaN is possible, a test replaces
+ * the cast. Sums of integers that a float type holds (f32: up to 2^24) can be computed in it. A
+ * cast turns -0 into 0, and this does not: class reassoc. */
 #include "rules/algorithms/build.h"
 #include "rules/lang/range.h"
 #include <math.h>

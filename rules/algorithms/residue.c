@@ -1,11 +1,11 @@
 /* A reduction that reads only where a sum of loops is congruent to a number, (a·o + k·r + …) mod s
  * = c, or lies in a band, lo <= a·o ± r + … < hi, narrower than r goes; and zeros elsewhere.  The
- * zeros need no computing.
+ * zeros need not be computed.
  *
  * Residue: the reduce loop steps through its residue class, r = s·q + ρ(o), and own loops are split
  * by the stride, o = s·o1 + o0, so that ρ depends on o0 alone.  A transposed convolution, imported
  * as a convolution over spread-out input, becomes s (or s·s) interleaved small ones.  Where the
- * stride does not divide an own loop, the last ones pass its end and compute what nobody reads.
+ * stride does not divide an own loop, the last trips pass its end and compute unused results.
  * Band: the reduce loop goes through the band, r = ±(lo + q - a·o): a kernel larger than its input.
  * Constant operands are laid out anew. */
 #include "rules/algorithms/build.h"

@@ -1,4 +1,4 @@
-/* Checking rules on random instances. */
+/* Checks rules on random instances. */
 #include "rules/check/net.h"
 #include <math.h>
 #include <string.h>

@@ -1,17 +1,18 @@
 /* rules: the checker of rules.
  *
- *   check.c         instances of a rule until it has fired often enough; results
- *   check_gen.c     a random instance of a left side: types that fit, payloads that fit them,
- * conditions that hold check_op.c      what check_gen.c knows of each operator check_value.c random
- * functions, constants and elements check_nest.c    nests for derived rules check_compare.c both
- * sides evaluated and compared; the counterexample as text check_shrink.c  a smaller counterexample
- *   check_nest.c    instances of rules derived from a description
- *   check_kernel.c  kernel-level rules: small networks saturated, every e-node against its class
- *   check_net.c     those networks
+ *   check.c     instances of a rule until it has fired often enough; results
+ *   gen.c       a random instance of a left side: fitting types, payloads, conditions
+ *   op.c        instances of each operator
+ *   value.c     random functions, constants and elements
+ *   compare.c   both sides evaluated and compared; the counterexample as text
+ *   shrink.c    a smaller counterexample
+ *   nest.c      instances of rules derived from a description
+ *   kernel.c    kernel-level rules: small networks saturated, every e-node against its class
+ *   net.c       those networks
  *
- * All that is random is drawn from a tape of numbers, the smallest of which are the simplest
- * choices.  An instance is a tape, and a counterexample is made smaller by making its tape smaller
- * (as in MacIver and Donaldson, "Test-case reduction via test-case generation", ECOOP 2020). */
+ * All random choices are drawn from a tape of numbers, in which smaller numbers are simpler
+ * choices. An instance is a tape, and a smaller tape gives a smaller counterexample (as in MacIver
+ * and Donaldson, "Test-case reduction via test-case generation", ECOOP 2020). */
 #ifndef TARN_RULES_CHECK_H
 #define TARN_RULES_CHECK_H
 #include "rules/lang/lang.h"

@@ -1,5 +1,5 @@
-/* Random small networks for kernel-level rules: chains of the blocks that networks are made of,
- * with what branches off and joins again. */
+/* Makes small random networks for kernel-level rules: chains of typical blocks with branches that
+ * join again. */
 #include "rules/check/net.h"
 #include <math.h>
 

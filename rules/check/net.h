@@ -1,4 +1,4 @@
-/* rules: small networks that kernel-level rules are tried on. */
+/* rules: small random networks for testing kernel-level rules. */
 #ifndef TARN_RULES_CHECK_NET_H
 #define TARN_RULES_CHECK_NET_H
 #include "rules/check/check.h"

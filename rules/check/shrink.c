@@ -1,5 +1,4 @@
-/* Smaller counterexamples: the tape is shortened and its numbers lowered as long as the rule still
- * fails on it. */
+/* Shrinks counterexamples: shortens the tape and lowers its numbers while the rule still fails. */
 #include "rules/check/check.h"
 #include <string.h>
 

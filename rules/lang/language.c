@@ -1,5 +1,5 @@
-/* Reading rules. A file is a list of (family …), (rule …) and (phases …); what does not parse, bind
- * or fit its kinds is refused with its place. Printing gives back what was written. */
+/* Reading rules. A file is a list of (family …), (rule …) and (phases …); a form that does not
+ * parse, bind or match its kinds is refused with its place. Printing reproduces the text. */
 #include "rules/lang/lang.h"
 #include <string.h>
 

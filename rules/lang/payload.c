@@ -1,4 +1,4 @@
-/* Payloads as rows of attributes: what a pattern writes between an operator and its terms. */
+/* Payloads as rows of attributes, which patterns write between an operator and its terms. */
 #include "rules/lang/lang.h"
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* What is known of the elements of a value. */
+/* Ranges of the elements of a value. */
 #include "rules/lang/range.h"
 #include "access/fx_internal.h"
 #include <float.h>

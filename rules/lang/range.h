@@ -1,4 +1,4 @@
-/* rules: what is known of the elements of a value: bounds, whole numbers, NaN, whether they were
+/* rules: facts about the elements of a value: bounds, whole numbers, NaN, whether they were
  * rounded.
  *
  * Interval arithmetic over scalar expressions and the stages of nests.  Bounds hold for what strict

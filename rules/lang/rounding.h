@@ -1,4 +1,4 @@
-/* rules: what rounding may do to a value, at most.
+/* rules: bounds of rounding errors.
  *
  * A value of real arithmetic is accompanied by the a-priori bound of the error with which a program
  * computes it when the terms of a sum, and the factors of a product, are taken in any order

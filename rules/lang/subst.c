@@ -1,6 +1,6 @@
 /* Matching and instantiating rules over a host. The e-graph has a matcher of its own (engine.c);
- * here is what both share, and the matcher over terms that the rule checker and the proof checker
- * use. */
+ * this file has the shared parts and the matcher over terms of the rule checker and the proof
+ * checker. */
 #include "rules/lang/lang.h"
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Plain terms as a host: where rules are matched without an e-graph. */
+/* Plain terms as a host: matches rules without an e-graph. */
 #include "rules/lang/range.h"
 #include <math.h>
 #include <string.h>

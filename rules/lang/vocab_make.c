@@ -1,4 +1,4 @@
-/* The vocabulary, what makes things: functions from functions, constants, tile sizes. */
+/* The vocabulary, constructors: functions from functions, constants, tile sizes. */
 #include "rules/lang/vocab.h"
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* What the variables of a rule stand for in a step: stated in the proof, compared with what the
- * left side's match says. */
+/* Bindings of a rule's variables in a step: stated in the proof, compared with the match of the
+ * left side. */
 #include "rules/proof/proof.h"
 #include <string.h>
 

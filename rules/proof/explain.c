@@ -1,4 +1,4 @@
-/* From the reasons that an e-graph kept to a proof that stands without it. */
+/* Turns the reasons that an e-graph kept into a proof that is independent of it. */
 #include "kernel/edit.h"
 #include "rules/proof/proof.h"
 #include "rules/run/run.h"

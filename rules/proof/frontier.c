@@ -1,5 +1,5 @@
-/* Which parts of terms a step leaves alone: there, random tensors or the parameters of a lemma may
- * stand. */
+/* Finds the parts of terms that a step leaves unchanged: random tensors or the parameters of a
+ * lemma may replace them. */
 #include "rules/proof/proof.h"
 
 static void reach(tarn_ctx *cx, tarn_lang *L, tarn_term t, tarn_map *count, uint32_t round) {

@@ -1,4 +1,4 @@
-/* Terms evaluated at single points. */
+/* Evaluates terms at single points. */
 #include "rules/proof/points.h"
 #include "access/fx_internal.h"
 #include "rules/proof/proof.h"

@@ -1,5 +1,4 @@
-/* The judge of proofs: what a step says is worked out again from the step alone, over plain terms.
- */
+/* The proof checker: recomputes each step from the step alone, over plain terms. */
 #include "rules/proof/proof.h"
 #include "kernel/edit.h"
 #include <string.h>

@@ -1,5 +1,5 @@
-/* A proof from its text. What is read is not yet judged: only that names are bound and terms have
- * types. */
+/* Reads a proof. It only checks that names are bound and terms have types; proof.c checks the
+ * steps. */
 #include "rules/proof/proof.h"
 #include <inttypes.h>
 #include <math.h>

@@ -1,4 +1,4 @@
-/* Proofs evaluated: a second opinion on every step, which knows nothing of rules. */
+/* Evaluates proofs: a second check of every step that knows nothing of rules. */
 #include "rules/proof/points.h"
 #include "rules/proof/proof.h"
 #include <math.h>

@@ -1,9 +1,9 @@
-/* A proof made readable: each lemma once, in the direction in which its rules are read, and what is
- * done alike in several places as one lemma with parameters.
+/* Makes a proof readable: each lemma occurs once, in the direction in which its rules are read, and
+ * repeated parts become one lemma with parameters.
  *
  * A run of steps becomes such a lemma by putting parameters for the terms that all its steps leave
- * alone, and for unknown tensors; that the steps then still hold is asked of the judge, so no rule
- * has to be known here. */
+ * unchanged, and for unknown tensors. The proof checker then checks the steps again, so this file
+ * knows no rules. */
 #include "rules/proof/proof.h"
 #include <string.h>
 

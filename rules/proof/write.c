@@ -1,5 +1,5 @@
-/* A proof as text: terms are named where they are first needed, each once; big constants only by
- * what is known of them. */
+/* Writes a proof: each term is named where it is first needed, and large constants only by their
+ * fingerprints and bounds. */
 #include "rules/proof/proof.h"
 #include <inttypes.h>
 #include <math.h>

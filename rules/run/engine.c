@@ -1,5 +1,5 @@
-/* Typed rules in the e-graph: patterns translated, matches turned into environments, right sides
- * added. */
+/* Runs typed rules in the e-graph: translates patterns, makes environments from matches, adds right
+ * sides. */
 #include "rules/run/run.h"
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* What is known of a class beyond its type: computed at compile time, uniform, within a range,
- * kinds of kernels.
+/* Facts about a class beyond its type: computed at compile time, uniform, within a range, kinds of
+ * kernels.
  *
  * Facts are interned by their bytes; the analysis carries the number. Joining takes what either
  * side knows, so facts only grow, and do not depend on the order of unions. */

@@ -1,5 +1,5 @@
 /* rules: saturation. engine.c gives rules to the e-graph's engine, sat.c runs the phases, facts.c
- * has the analyses, sweep.c takes out of the search what is no longer needed. */
+ * has the analyses, sweep.c excludes what is no longer needed. */
 #ifndef TARN_RULES_RUN_H
 #define TARN_RULES_RUN_H
 #include "rules/lang/lang.h"

@@ -1,4 +1,4 @@
-/* Saturation: a program's terms in an e-graph, the phases run, the result reported. */
+/* Saturation: adds a program's terms to an e-graph, runs the phases, reports the result. */
 #include "rules/lang/lang.h"
 #include "rules/run/run.h"
 #include <math.h>
