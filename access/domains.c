@@ -1,6 +1,6 @@
-/* Which values the integer inputs of a program may have: the largest range for which every index
- * lies within its axis, by the arithmetic of intervals over the normal form; else what constants
- * they are compared with, their type, or a few small numbers.
+/* Finds the values that integer inputs of a program may have: the largest range for which every
+ * index lies within its axis, by the arithmetic of intervals over the normal form; else what
+ * constants they are compared with, their type, or a few small numbers.
  *
  * Intervals of a larger range hold those of a smaller one, so the ends are found by bisection.
  * Negative numbers are tried by themselves: what is added to them is then told from what is not. */

@@ -1,4 +1,4 @@
-/* The reference interpreter: noisy runs, and what rounding does to each element.
+/* The reference interpreter: noisy runs, which estimate the rounding error of each element.
  *
  * The processor's rounding direction is drawn for a few values at a time, and each operator
  * computed in f64 in that direction: a result that f64 cannot hold then lies beyond the number of

@@ -1,4 +1,4 @@
-/* Whether a result is right: each element beside what it should be and what rounding does to it. */
+/* Judges results: compares each element with its expected value and its rounding error. */
 #include "access/internal.h"
 #include <float.h>
 #include <math.h>

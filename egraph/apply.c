@@ -1,4 +1,4 @@
-/* Applying matches: conditions, right sides, unions with their reason. */
+/* Applies matches: conditions, right sides, unions with their reasons. */
 #include "egraph/apply.h"
 
 #include <string.h>

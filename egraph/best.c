@@ -1,4 +1,4 @@
-/* The least term of each class: costs from the leaves up, again where a kid has become cheaper. */
+/* The least term of each class: costs from the leaves up, recomputed where a kid became cheaper. */
 #include "egraph/internal.h"
 
 #include <math.h>

@@ -19,7 +19,7 @@ typedef struct block {
   tarn_egraph *g;
   const eg_rule *r;
   uint32_t rule, n;
-  bool far;              /* the graph is larger than what is near the processor */
+  bool large;            /* the graph does not fit into the caches */
   const uint32_t *tuple; /* the first one */
   uint32_t *ids;         /* EG_BLOCK for each right-side node */
   bool dead[EG_BLOCK];   /* an analysis refuses the right side */
@@ -49,17 +49,17 @@ static void make_keys(block *b, const eg_tnode *t, uint32_t head) {
       continue;
     }
     resolve(b, b->r->ref[t->ref + k], given);
-    for (uint32_t m = 0; b->far && m < b->n; m++) EG_FETCH(&g->uf[given[m]]);
+    for (uint32_t m = 0; b->large && m < b->n; m++) EG_FETCH(&g->uf[given[m]]);
   }
   for (uint32_t k = 0; k < t->n_ref; k++) eg_find_all(g, b->given[k], b->canon[k], b->n);
   eg_hash_all(head, b->canon[0], b->canon[1], b->hash, b->n);
-  if (!b->far) return;
+  if (!b->large) return;
   for (uint32_t m = 0; m < b->n; m++) eg_fetch_slot(g, b->hash[m]);
 }
 
-enum { NEAR = 1 << 15 }; /* a graph of so many ids is near the processor anyway */
+enum { CACHED = 1 << 15 }; /* a graph of so many ids fits into the caches */
 
-/* One by one, with every check: when a limit is near. */
+/* One by one, with every check: close to a limit. */
 static bool make_slowly(block *b, uint32_t t, uint32_t head) {
   for (uint32_t m = 0; m < b->n; m++) {
     uint32_t given[2] = {b->given[0][m], b->given[1][m]};
@@ -102,9 +102,9 @@ static bool make_nodes(block *b, uint32_t t, uint32_t head) {
   const eg_head h = g->heads[head];
   uint32_t *ids = b->ids + (size_t)EG_BLOCK * t, first = g->n_ids, next = first;
   uint32_t left = UINT32_MAX >> (EG_BLOCK - b->n);
-  if (EG_SIDE_BY_SIDE || b->far) { /* no branch for each match: which nodes are known is chance */
+  if (EG_SIDE_BY_SIDE || b->large) { /* no branch for each match: which nodes are known is chance */
     left = eg_peek_all(g, b->hash, ids, b->n);
-    for (uint32_t m = 0; b->far && m < b->n; m++) EG_FETCH(&g->rec[ids[m]]);
+    for (uint32_t m = 0; b->large && m < b->n; m++) EG_FETCH(&g->rec[ids[m]]);
     left |= eg_wrong(g->rec, ids, &head, 0, b->canon[0], b->canon[1], b->n);
   }
   for (; left; left &= left - 1) {
@@ -171,12 +171,13 @@ static bool join_block(block *b, uint32_t k) {
   if (part->atom != NONE || part->var == NONE)
     eg_gather(b->tuple + (part->atom != NONE ? part->atom : 0), r->n_words, from, b->n);
   else resolve(b, (eg_ref){REF_VAR, part->var}, from);
-  for (uint32_t m = 0; b->far && m < b->n; m++) EG_FETCH(&g->uf[from[m]]), EG_FETCH(&g->uf[to[m]]);
+  for (uint32_t m = 0; b->large && m < b->n; m++)
+    EG_FETCH(&g->uf[from[m]]), EG_FETCH(&g->uf[to[m]]);
   uint32_t at[EG_BLOCK], known[EG_BLOCK];
   eg_find_all(g, from, at, b->n), eg_find_all(g, to, known, b->n);
   uint32_t apart = g->reasons == TARN_EG_REASONS_ALL ? UINT32_MAX >> (EG_BLOCK - b->n)
                                                      : eg_differ(at, known, b->n);
-  for (uint32_t left = b->far ? apart : 0; left; left &= left - 1) {
+  for (uint32_t left = b->large ? apart : 0; left; left &= left - 1) {
     uint32_t root = at[eg_lowest(left)];
     EG_FETCH(&g->rec[root]), EG_FETCH(&g->mask[root]);
   }
@@ -196,10 +197,10 @@ bool EG_APPLY_BLOCK(eg_applier *ap, uint32_t rule, const uint32_t *tuple, uint32
   const eg_rule *r = &ap->rs->rule[rule];
   block b;
   b.ap = ap, b.g = ap->g, b.r = r, b.rule = rule, b.n = n, b.tuple = tuple, b.ids = ap->block_ids.p;
-  b.far = ap->g->n_ids >= NEAR;
+  b.large = ap->g->n_ids >= CACHED;
   memset(b.dead, 0, sizeof b.dead);
   /* the tuples' words are ids but for lengths of segments, which plain rules do not have */
-  if (b.far) fetch_nodes(ap->g, tuple + (size_t)n * r->n_words, (size_t)ahead * r->n_words);
+  if (b.large) fetch_nodes(ap->g, tuple + (size_t)n * r->n_words, (size_t)ahead * r->n_words);
   for (uint32_t t = 0; t < r->n_tnode; t++)
     if (!make_block(&b, t, ap->heads.p[ap->heads_at.p[rule] + t])) return false;
   for (uint32_t k = 0; k < r->n_part; k++)

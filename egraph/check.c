@@ -1,4 +1,4 @@
-/* Re-deriving every invariant the slow way. */
+/* Recomputes every invariant the slow way. */
 #include "egraph/table.h"
 
 #include <string.h>

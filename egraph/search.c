@@ -110,9 +110,9 @@ static int32_t first_kid(const eg_searcher *s, uint32_t root) {
 }
 
 static bool run_roots(eg_searcher *s, uint32_t root, const uint32_t *node, size_t n) {
-  enum { FAR = 1 << 15, AHEAD = 8 }; /* ids of a graph that is not near the processor */
+  enum { UNCACHED = 1 << 15, AHEAD = 8 }; /* ids of a graph that does not fit into the caches */
   const tarn_egraph *g = s->g;
-  int32_t kid = g->n_ids < FAR ? -1 : first_kid(s, root);
+  int32_t kid = g->n_ids < UNCACHED ? -1 : first_kid(s, root);
   for (size_t i = 0; i < n; i++) {
     if (kid >= 0 && i + 2 * AHEAD < n) {
       EG_FETCH(&g->rec[node[i + 2 * AHEAD]]);

@@ -1,5 +1,5 @@
-/* Attributes of a node. Whatever a handler did not ask for is an error in im_attr_finish(): an
- * attribute that we do not know could change what the node means. */
+/* Attributes of a node. An attribute that the handler did not read is an error in
+ * im_attr_finish(), because an unknown attribute could change the meaning of the node. */
 #include "model/import.h"
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Control flow: only what is decided while importing. */
+/* Control flow that is decided during import. */
 #include "model/import.h"
 
 im_handler im_do_if, im_do_unsupported, im_do_random;

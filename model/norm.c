@@ -1,4 +1,4 @@
-/* Normalisations and softmax, as the elementwise maps and reductions they are: fusing
+/* Normalisations and softmax, as elementwise maps and reductions: fusing
  * and folding them is the rules' work. */
 #include "model/import.h"
 #include <string.h>

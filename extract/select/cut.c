@@ -8,7 +8,7 @@
  * and D one class they say that what every way down needs is needed. A violated one is looked for
  * by maximum flow from c to the leaves, with capacity y through a class and x along a node. There
  * one child of a node stands for all of them; the least founded is taken first, and after a flow
- * nodes that cross the cut are turned to a child in W or D.
+ * nodes that cross the cut are redirected to a child in W or D.
  */
 #include "extract/select/solve.h"
 #include <string.h>
@@ -234,7 +234,7 @@ static double take_sides(flow *f) {
   return sum;
 }
 
-/* Nodes whose witness lies outside, though another child is inside, are turned to that one. */
+/* Nodes whose witness lies outside, though another child is inside, are redirected to that one. */
 static bool turn_witnesses(flow *f) {
   const sel_prob *q = f->q;
   bool turned = false;

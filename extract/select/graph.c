@@ -1,5 +1,5 @@
-/* The graph and its builder. Nodes are kept in order of addition; the arrays by class are made when
- * first asked for. */
+/* The graph and its builder. Nodes are kept in order of addition; the arrays by class are made on
+ * demand. */
 #include "extract/select/internal.h"
 #include <inttypes.h>
 #include <stdio.h>

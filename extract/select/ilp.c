@@ -1,5 +1,5 @@
 /* Integer programming with CBC: the reductions and the rows of our own solver, cycles cut off as
- * they turn up. CBC is loaded when first asked for, through its C interface, so nothing of it is
+ * they turn up. CBC is loaded on demand, through its C interface, so nothing of it is
  * needed to build or to link. */
 #include "extract/select/reduce.h"
 #include <dlfcn.h>

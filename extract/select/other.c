@@ -1,4 +1,4 @@
-/* Selections that are valid and not good: for testing what comes after selection. */
+/* Valid but poor selections, for testing what comes after selection. */
 #include "extract/select/solve.h"
 
 /* Every class may take any node whose children come earlier in an order: no cycle can arise. The

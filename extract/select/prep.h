@@ -1,5 +1,5 @@
 /* Preprocessing: a graph becomes a smaller problem with the same optimum, and selections of the
- * small one are turned back.
+ * small one are translated back.
  *
  * Reductions, repeated until none applies:
  *   trim       classes not needed by the roots, nodes with a child that has no finite term

@@ -5,7 +5,7 @@
 #include "extract/select/internal.h"
 #include <string.h>
 
-enum { AHEAD = 12 }; /* how many memory accesses are asked for in advance */
+enum { AHEAD = 12 }; /* prefetch distance */
 
 /* What is touched together lies together: on large graphs a settled class costs one cache miss a
  * parent node. */

@@ -56,7 +56,7 @@ typedef struct tables {
 } tables;
 
 #define NEEDED UINT64_C(0x5555555555555555)
-enum { AHEAD = 8 }; /* entries whose cells are asked for in advance */
+enum { AHEAD = 8 }; /* prefetch distance in entries */
 
 /* ---- a table is a set ---- */
 /* Every bit of both tells on those that are used. */

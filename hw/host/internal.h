@@ -25,8 +25,8 @@ typedef struct tarn_host_loops {
 } tarn_host_loops;
 /* The widest that this processor has. */
 const tarn_host_loops *tarn_host_loops_of(void);
-/* Those that write past the caches; NULL where there are none. */
-extern tarn_host_loop *const tarn_host_past[TARN_HOST_WAYS];
+/* Loops with non-temporal stores; NULL where there are none. */
+extern tarn_host_loop *const tarn_host_streaming[TARN_HOST_WAYS];
 
 /* Width and number of the vector registers by LLVM's list of features; 64 bits when none is known.
  */

@@ -1,4 +1,4 @@
-/* Which loops fit this processor, and those that write past the caches. */
+/* Which loops fit this processor, and those with non-temporal stores. */
 #include "hw/host/internal.h"
 #if defined(__x86_64__)
 #include <xmmintrin.h>
@@ -22,28 +22,28 @@ const tarn_host_loops *tarn_host_loops_of(void) {
 }
 
 #define PIECE 128 /* floats */
-static void put_past(float *to, const float *from) {
+static void store_streaming(float *to, const float *from) {
   for (int i = 0; i < PIECE; i += 4)
     _mm_stream_ps(to + i, _mm_mul_ps(_mm_load_ps(from + i), _mm_set1_ps(0.5f)));
 }
-static float write_past(float *p, size_t n, size_t times) {
+static float write_streaming(float *p, size_t n, size_t times) {
   float v[PIECE] __attribute__((aligned(64))) = {0};
   for (size_t r = 0; r < times; r++) {
-    for (float *q = p, *end = p + n; q < end; q += PIECE) put_past(q, v);
+    for (float *q = p, *end = p + n; q < end; q += PIECE) store_streaming(q, v);
     _mm_sfence();
   }
   return p[0];
 }
-static float copy_past(float *p, size_t n, size_t times) {
+static float copy_streaming(float *p, size_t n, size_t times) {
   for (size_t r = 0; r < times; r++) {
-    for (size_t i = 0; i < n / 2; i += PIECE) put_past(p + n / 2 + i, p + i);
+    for (size_t i = 0; i < n / 2; i += PIECE) store_streaming(p + n / 2 + i, p + i);
     _mm_sfence();
   }
   return p[n - 1];
 }
-tarn_host_loop *const tarn_host_past[TARN_HOST_WAYS] = {
-    [TARN_HOST_WRITE] = write_past, [TARN_HOST_COPY] = copy_past};
+tarn_host_loop *const tarn_host_streaming[TARN_HOST_WAYS] = {
+    [TARN_HOST_WRITE] = write_streaming, [TARN_HOST_COPY] = copy_streaming};
 #else
 const tarn_host_loops *tarn_host_loops_of(void) { return &loops_16; }
-tarn_host_loop *const tarn_host_past[TARN_HOST_WAYS];
+tarn_host_loop *const tarn_host_streaming[TARN_HOST_WAYS];
 #endif

@@ -9,10 +9,9 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#define PAST                                                                                       \
-  ((size_t)4 << 20) /* bytes from which on what is written may do better past the caches */
-#define ROUNDS 5
-#define LARGE  ((size_t)256 << 20) /* bytes of which fewer rounds will do */
+#define STREAMING ((size_t)4 << 20) /* bytes from which on non-temporal stores may be faster */
+#define ROUNDS    5
+#define LARGE     ((size_t)256 << 20) /* bytes of which fewer rounds will do */
 #define SETTLE                                                                                     \
   0.02 /* seconds of work after which the kernel has given each thread a core of its own */
 typedef struct step { /* of a measurement: one loop over data of one size */
@@ -116,8 +115,8 @@ bool tarn_host_rates(tarn_ctx *cx, unsigned threads, uint32_t n, const size_t *b
     for (uint32_t way = 0; way < TARN_HOST_WAYS; way++) { /* the better of both ways to write */
       s[nstep++] =
           (step){l->way[way], floats, times, 4.0 * (double)floats * (double)times, &rate[i][way]};
-      if (tarn_host_past[way] && bytes[i] >= PAST)
-        s[nstep] = s[nstep - 1], s[nstep++].loop = tarn_host_past[way];
+      if (tarn_host_streaming[way] && bytes[i] >= STREAMING)
+        s[nstep] = s[nstep - 1], s[nstep++].loop = tarn_host_streaming[way];
       rate[i][way] = 0;
     }
   }
