@@ -19,10 +19,11 @@ static const command commands[] = {
     {"rules", tarn_cmd_rules, "list, check or learn rewrite rules"},
     {"proof", tarn_cmd_proof, "check a chain of rewrites"},
     {"tune", tarn_cmd_tune, "measure kernels, learn the price"},
+    {"sim", tarn_cmd_sim, "run an accelerator's instruction stream"},
     {"hw", tarn_cmd_hw, "show or check a description of hardware"},
 };
 /* Of the contract, but not written yet. */
-static const char *const later[] = {"quantize", "sim", "worker"};
+static const char *const later[] = {"quantize", "worker"};
 #define COMMANDS (sizeof commands / sizeof *commands)
 
 typedef struct call {

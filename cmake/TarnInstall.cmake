@@ -43,11 +43,12 @@ endfunction()
 tarn_pkg_config(tarn-select "selection from AND/OR graphs" "")
 tarn_pkg_config(tarn "terms, e-graph, rules, extraction" "tarn-select")
 tarn_pkg_config(tarn-lab "rules over any operators" "tarn")
+tarn_pkg_config(tarn-sim "runs the instruction streams of accelerators" "tarn")
 tarn_pkg_config(tarn-codegen "code generation through LLVM" "tarn")
 tarn_pkg_config(tarn-tune "measuring and the learned price" "tarn-codegen")
 tarn_pkg_config(tarn-rt "what compiled models link" "")
 
-# CMake: find_package(tarn), then tarn::tarn-select, tarn::tarn, tarn::tarn-lab, tarn::tarn-codegen, tarn::tarn-tune, tarn::tarn-rt.
+# CMake: find_package(tarn), then tarn::tarn-select, tarn::tarn, tarn::tarn-lab, tarn::tarn-sim, tarn::tarn-codegen, tarn::tarn-tune, tarn::tarn-rt.
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/tarn")
 install(EXPORT tarnTargets NAMESPACE tarn:: DESTINATION "${package_dir}")
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/tarnConfigVersion.cmake" COMPATIBILITY SameMinorVersion)

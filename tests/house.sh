@@ -19,6 +19,7 @@ kernel: access base
 model: access runtime runtime/ref base
 hw: access base
 hw/host: hw access base
+sim: hw access base
 rules/lang: $rules_base
 rules/algorithms: rules/lang $rules_base
 rules/run: rules/lang $rules_base

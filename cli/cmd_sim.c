@@ -1,0 +1,95 @@
+/* tarn sim DIR */
+#include "cli/cli.h"
+#include "sim/sim.h"
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static tarn_sim_buffer *find(tarn_ctx *cx, const tarn_sim_program *p, const char *name, size_t n) {
+  for (uint32_t i = 0; i < p->nbuffer; i++)
+    if (strlen(p->buffer[i].name) == n && !strncmp(p->buffer[i].name, name, n))
+      return &p->buffer[i];
+  tarn_raise(cx, TARN_USAGE, "%s has no buffer %.*s", p->dir, (int)n, name);
+}
+/* NAME=FILE: an array of the buffer's type and as many elements, as they lie in its layout. */
+static void fill(tarn_ctx *cx, const tarn_sim_program *p, const char *given) {
+  const char *eq = strchr(given, '=');
+  if (!eq) tarn_raise(cx, TARN_USAGE, "-i %s: NAME=FILE is expected", given);
+  tarn_sim_buffer *b = find(cx, p, given, (size_t)(eq - given));
+  tarn_tensor *t = tarn_tensor_read(cx, eq + 1);
+  if (b->role != TARN_SIM_INPUT)
+    tarn_raise(cx, TARN_USAGE, "-i %s: %s is no input", given, b->name);
+  if (t->dtype != b->array.dtype || tarn_tensor_count(t) != tarn_tensor_count(&b->array))
+    tarn_raise(cx, TARN_BAD_INPUT, "%s: %s of %lld elements, %s is %s of %lld", eq + 1,
+               tarn_dtype_name(t->dtype), (long long)tarn_tensor_count(t), b->name,
+               tarn_dtype_name(b->array.dtype), (long long)tarn_tensor_count(&b->array));
+  memcpy(b->array.data, t->data, (size_t)b->bytes);
+}
+static void write_outputs(tarn_ctx *cx, const tarn_sim_program *p, const char *dir) {
+  if (mkdir(dir, 0777) && errno != EEXIST) tarn_raise(cx, TARN_IO, "%s: %s", dir, strerror(errno));
+  for (uint32_t i = 0; i < p->nbuffer; i++) {
+    const tarn_sim_buffer *b = &p->buffer[i];
+    if (b->role != TARN_SIM_OUTPUT) continue;
+    if (strchr(b->name, '/'))
+      tarn_raise(cx, TARN_BAD_INPUT, "%s: output %s: its name is no file's", p->dir, b->name);
+    tarn_tensor_write(cx, tarn_format(cx, "%s/%s.npy", dir, b->name), &b->array);
+  }
+}
+static void show(tarn_ctx *cx, const tarn_sim_program *p, tarn_sim_result v, bool check,
+                 bool json) {
+  if (!json && check) {
+    printf("ok: %u instructions\n", p->count);
+    return;
+  }
+  if (!json) {
+    printf("%s: %u instructions, %.0f cycles, %.0f of products (%.1f %%)\n", p->hw->name, p->count,
+           v.cycles, v.compute_cycles, 100 * v.utilisation);
+    printf("main memory: %lld bytes read, %lld written, at least %lld\n", (long long)v.read,
+           (long long)v.written, (long long)v.bound);
+    return;
+  }
+  tarn_json *j = cli_json_new(cx);
+  tarn_json_str(j, "hw", p->hw->name), tarn_json_bool(j, "ok", true);
+  tarn_json_int(j, "instructions", p->count);
+  tarn_json_num(j, "cycles", v.cycles), tarn_json_num(j, "compute_cycles", v.compute_cycles);
+  tarn_json_num(j, "utilisation", v.utilisation);
+  tarn_json_int(j, "dram_read_bytes", v.read), tarn_json_int(j, "dram_write_bytes", v.written);
+  tarn_json_int(j, "dram_bound_bytes", v.bound);
+  cli_json_print(j);
+}
+
+int tarn_cmd_sim(tarn_ctx *cx, int argc, char **argv) {
+  cli_list words = {0}, given = {0};
+  const char *out = NULL, *hw = NULL;
+  double latency = -1;
+  bool disassemble = false, check = false, json = false;
+  const char *usage = "sim DIR [-i NAME=FILE]… [-o DIR] [--hw NAME|FILE] [--latency N] "
+                      "[--disassemble] [--check] [--json]";
+  const cli_opt opts[] = {
+      {"--input", "-i", CLI_LIST, &given, "NAME=FILE",
+       ".npy or TensorProto for an input, in its buffer's layout (default: what dram.bin holds)"},
+      {"--output", "-o", CLI_STR, &out, "DIR", "write the outputs as .npy files there"},
+      {"--hw", NULL, CLI_STR, &hw, "NAME|FILE", "this description instead of memory.json's"},
+      {"--latency", NULL, CLI_REAL, &latency, "N", "cycles of main memory, instead of described"},
+      {"--disassemble", NULL, CLI_FLAG, &disassemble, NULL, "print the instructions, run nothing"},
+      {"--check", NULL, CLI_FLAG, &check, NULL, "say ok, or what is wrong, without figures"},
+      {"--json", NULL, CLI_FLAG, &json, NULL, "print JSON"},
+      {0}};
+  if (cli_parse(cx, usage, opts, argc, argv, &words)) return 0;
+  if (latency < 0 && latency != -1)
+    tarn_raise(cx, TARN_USAGE, "--latency %g: 0 or more is expected", latency);
+  if (words.n != 1) tarn_raise(cx, TARN_USAGE, "usage: tarn %s", usage);
+  tarn_lang *L = tarn_lang_new(cx);
+  tarn_sim_program *p = tarn_sim_load(L, words.p[0], hw);
+  if (disassemble) {
+    tarn_buf b = {.cx = cx};
+    tarn_sim_disassemble(L, p, &b);
+    printf("%s", b.p);
+    return 0;
+  }
+  for (uint32_t i = 0; i < given.n; i++) fill(cx, p, given.p[i]);
+  tarn_sim_result v = tarn_sim_run(L, p, latency);
+  if (out) write_outputs(cx, p, out);
+  show(cx, p, v, check, json);
+  return 0;
+}

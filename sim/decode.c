@@ -1,0 +1,100 @@
+/* Bits to instructions, by the tables of the description. */
+#include "sim/internal.h"
+#include <string.h>
+
+static int64_t bits_at(const uint8_t *bits, uint32_t at, uint32_t width) {
+  uint64_t v = 0;
+  for (uint32_t i = 0; i < width; i++)
+    v |= (uint64_t)(bits[(at + i) / 8] >> ((at + i) % 8) & 1) << i;
+  return (int64_t)v;
+}
+int64_t sim_field(const tarn_hw_format *f, const uint8_t *bits, uint32_t field) {
+  const tarn_hw_field *w = &f->field[field];
+  int64_t v = bits_at(bits, w->at, w->width);
+  return w->is_signed && v >> (w->width - 1) ? v - ((int64_t)1 << w->width) : v;
+}
+int64_t sim_value(const sim_instruction *x, uint32_t field) {
+  return field == TARN_NONE ? 0 : sim_field(x->format, x->bits, field);
+}
+
+/* ---------------------------------------------------------------- which one it is */
+static bool matches(const tarn_hw *hw, const tarn_hw_instruction *x, const uint8_t *bits) {
+  for (uint32_t i = 0; i < x->nis; i++)
+    if (sim_field(&hw->format[x->format], bits, x->is[i].field) != x->is[i].value) return false;
+  return true;
+}
+static bool uses(const tarn_hw_instruction *x, uint32_t field) {
+  bool used = field == x->local || field == x->main || field == x->rows || field == x->entries ||
+              field == x->stride || field == x->begin || field == x->end || field == x->immediate ||
+              field == x->clear;
+  for (uint32_t i = 0; i < 4; i++) used |= field == x->pad[i];
+  for (uint32_t i = 0; i < x->nis; i++) used |= field == x->is[i].field;
+  for (uint32_t i = 0; i < x->npop; i++) used |= field == x->pop[i].field;
+  for (uint32_t i = 0; i < x->npush; i++) used |= field == x->push[i].field;
+  for (uint32_t i = 0; i < x->nloop; i++) used |= field == x->loop[i];
+  for (uint32_t i = 0; i < x->nindex; i++)
+    for (uint32_t k = 0; k < x->nloop; k++) used |= field == x->index[i].factor[k];
+  return used;
+}
+/* What an instruction does not use is 0: another encoder would have meant something by it. */
+static void check_unused(tarn_ctx *cx, const tarn_sim_program *p, uint32_t i,
+                         const sim_instruction *x) {
+  const tarn_hw_format *f = x->format;
+  for (uint32_t k = 0; k < f->nfield; k++)
+    if (!uses(x->is, k) && sim_field(f, x->bits, k))
+      tarn_raise(cx, TARN_BAD_INPUT,
+                 "%s/stream.bin: instruction %u (%s): field %s is %lld, it does not use it", p->dir,
+                 i, x->is->name, f->field[k].name, (long long)sim_field(f, x->bits, k));
+  for (uint32_t bit = 0; bit < f->bits; bit++) {
+    bool known = false;
+    for (uint32_t k = 0; k < f->nfield && !known; k++)
+      known = bit >= f->field[k].at && bit < f->field[k].at + f->field[k].width;
+    if (!known && bits_at(x->bits, bit, 1))
+      tarn_raise(cx, TARN_BAD_INPUT,
+                 "%s/stream.bin: instruction %u (%s): bit %u is 1, it belongs to no field", p->dir,
+                 i, x->is->name, bit);
+  }
+}
+sim_instruction *sim_decode(tarn_ctx *cx, const tarn_sim_program *p) {
+  const tarn_hw *hw = p->hw;
+  uint32_t bytes = hw->format[hw->instruction[0].format].bits / 8;
+  sim_instruction *x = TARN_ARRAY(cx, sim_instruction, p->count);
+  for (uint32_t i = 0; i < p->count; i++) {
+    x[i].bits = p->stream + (size_t)i * bytes;
+    for (uint32_t k = 0; k < hw->ninstruction && !x[i].is; k++)
+      if (matches(hw, &hw->instruction[k], x[i].bits)) x[i].is = &hw->instruction[k];
+    if (!x[i].is)
+      tarn_raise(cx, TARN_BAD_INPUT,
+                 "%s/stream.bin: instruction %u: these bits are no instruction of %s", p->dir, i,
+                 hw->name);
+    x[i].format = &hw->format[x[i].is->format];
+    check_unused(cx, p, i, &x[i]);
+  }
+  return x;
+}
+
+/* ---------------------------------------------------------------- as text */
+static bool is_flag(const tarn_hw_instruction *x, uint32_t field) {
+  bool flag = false;
+  for (uint32_t i = 0; i < x->nis; i++) flag |= field == x->is[i].field;
+  for (uint32_t i = 0; i < x->npop; i++) flag |= field == x->pop[i].field;
+  for (uint32_t i = 0; i < x->npush; i++) flag |= field == x->push[i].field;
+  return flag;
+}
+void tarn_sim_disassemble(tarn_lang *L, const tarn_sim_program *p, tarn_buf *b) {
+  const sim_instruction *all = sim_decode(tarn_lang_ctx(L), p);
+  for (uint32_t i = 0; i < p->count; i++) {
+    const sim_instruction *x = &all[i];
+    tarn_buf_fmt(b, "%u %s %s", i, p->hw->queue[x->is->queue].name, x->is->name);
+    for (uint32_t k = 0; k < x->is->npop; k++)
+      if (sim_value(x, x->is->pop[k].field))
+        tarn_buf_fmt(b, " pop:%s", p->hw->token[x->is->pop[k].token].name);
+    for (uint32_t k = 0; k < x->is->npush; k++)
+      if (sim_value(x, x->is->push[k].field))
+        tarn_buf_fmt(b, " push:%s", p->hw->token[x->is->push[k].token].name);
+    for (uint32_t k = 0; k < x->format->nfield; k++)
+      if (!is_flag(x->is, k) && sim_value(x, k))
+        tarn_buf_fmt(b, " %s=%lld", x->format->field[k].name, (long long)sim_value(x, k));
+    tarn_buf_str(b, "\n");
+  }
+}

@@ -1,0 +1,151 @@
+/* The folder of a program: memory.json, stream.bin, dram.bin. */
+#include "sim/internal.h"
+#include <string.h>
+#include <yajl/yajl_tree.h>
+
+typedef struct loading {
+  tarn_lang *L;
+  tarn_ctx *cx;
+  const char *dir, *file;
+  tarn_sim_program *p;
+} loading;
+
+static void drop(void *v) { yajl_tree_free(v); }
+static yajl_val member(loading *l, yajl_val in, const char *key, yajl_type type, const char *what) {
+  yajl_val v = yajl_tree_get(in, (const char *[]){key, NULL}, type);
+  if (!v) tarn_raise(l->cx, TARN_BAD_INPUT, "%s: \"%s\": %s is expected", l->file, key, what);
+  return v;
+}
+static int64_t whole(loading *l, yajl_val in, const char *key) {
+  yajl_val v = member(l, in, key, yajl_t_number, "a whole number");
+  if (!YAJL_IS_INTEGER(v) || YAJL_GET_INTEGER(v) < 0)
+    tarn_raise(l->cx, TARN_BAD_INPUT, "%s: \"%s\": a whole number is expected", l->file, key);
+  return YAJL_GET_INTEGER(v);
+}
+static const char *text(loading *l, yajl_val in, const char *key) {
+  const char *s = YAJL_GET_STRING(member(l, in, key, yajl_t_string, "a string"));
+  return tarn_strdup(l->cx, s);
+}
+
+static void read_shape(loading *l, yajl_val v, tarn_sim_buffer *b) {
+  yajl_val shape = member(l, v, "shape", yajl_t_array, "a list of extents");
+  size_t n = YAJL_GET_ARRAY(shape)->len;
+  int64_t left = b->bytes;
+  if (n > TARN_MAX_DIMS)
+    tarn_raise(l->cx, TARN_BAD_INPUT, "%s: buffer %s: more than %d dims", l->file, b->name,
+               TARN_MAX_DIMS);
+  b->array.n = (uint32_t)n;
+  for (size_t d = 0; d < n; d++) {
+    yajl_val x = YAJL_GET_ARRAY(shape)->values[d];
+    int64_t extent = YAJL_IS_INTEGER(x) ? YAJL_GET_INTEGER(x) : 0;
+    if (extent < 1 || left % extent)
+      tarn_raise(l->cx, TARN_BAD_INPUT, "%s: buffer %s: its shape does not make %lld bytes",
+                 l->file, b->name, (long long)b->bytes);
+    b->array.dim[d] = extent, left /= extent;
+  }
+  if (left != (int64_t)tarn_dtype_size(b->array.dtype))
+    tarn_raise(l->cx, TARN_BAD_INPUT, "%s: buffer %s: its shape does not make %lld bytes", l->file,
+               b->name, (long long)b->bytes);
+}
+static tarn_sim_buffer read_buffer(loading *l, yajl_val v) {
+  static const char *const roles[] = {"input", "output", "constant", "scratch"};
+  tarn_sim_buffer b = {.name = text(l, v, "name"), .layout = text(l, v, "layout")};
+  const char *role = text(l, v, "role"), *type = text(l, v, "type");
+  uint32_t k = 0;
+  while (k < 4 && strcmp(role, roles[k])) k++;
+  if (k == 4)
+    tarn_raise(l->cx, TARN_BAD_INPUT,
+               "%s: buffer %s: role %s: input, output, constant or scratch is expected", l->file,
+               tarn_shown(l->cx, b.name), tarn_shown(l->cx, role));
+  b.role = (tarn_sim_role)k;
+  b.base = whole(l, v, "base"), b.bytes = whole(l, v, "bytes");
+  if (!tarn_dtype_parse(type, &b.array.dtype))
+    tarn_raise(l->cx, TARN_BAD_INPUT, "%s: buffer %s: unknown type %s", l->file,
+               tarn_shown(l->cx, b.name), tarn_shown(l->cx, type));
+  if (b.base % 64)
+    tarn_raise(l->cx, TARN_BAD_INPUT, "%s: buffer %s: base %lld is no multiple of 64", l->file,
+               b.name, (long long)b.base);
+  if (b.bytes > l->p->size || b.base > l->p->size - b.bytes)
+    tarn_raise(l->cx, TARN_BAD_INPUT, "%s: buffer %s: bytes %lld to %lld, dram.bin has %lld",
+               l->file, b.name, (long long)b.base, (long long)b.base + (long long)b.bytes,
+               (long long)l->p->size);
+  int64_t most = l->p->hw->buffer;
+  if (most && b.bytes > most)
+    tarn_raise(l->cx, TARN_BAD_INPUT, "%s: buffer %s: %lld bytes, %s has buffers of %lld", l->file,
+               b.name, (long long)b.bytes, l->p->hw->name, (long long)most);
+  b.array.data = l->p->dram + b.base;
+  read_shape(l, v, &b);
+  return b;
+}
+static void read_buffers(loading *l, yajl_val tree) {
+  yajl_val list = member(l, tree, "buffers", yajl_t_array, "a list of buffers");
+  tarn_sim_program *p = l->p;
+  p->buffer = TARN_ARRAY(l->cx, tarn_sim_buffer, YAJL_GET_ARRAY(list)->len);
+  for (size_t i = 0; i < YAJL_GET_ARRAY(list)->len; i++) {
+    tarn_sim_buffer b = read_buffer(l, YAJL_GET_ARRAY(list)->values[i]);
+    for (uint32_t k = 0; k < p->nbuffer; k++) {
+      const tarn_sim_buffer *o = &p->buffer[k];
+      if (!strcmp(o->name, b.name) || (b.base < o->base + o->bytes && o->base < b.base + b.bytes))
+        tarn_raise(l->cx, TARN_BAD_INPUT, "%s: buffers %s and %s have one name or overlap", l->file,
+                   o->name, b.name);
+    }
+    p->buffer[p->nbuffer++] = b;
+  }
+}
+
+static void check_machine(loading *l) {
+  const tarn_hw *hw = l->p->hw;
+  if (!hw->ninstruction)
+    tarn_raise(l->cx, TARN_BAD_INPUT, "%s: %s has no instructions in its description", l->dir,
+               hw->name);
+  if (hw->hazards || hw->nqueue > SIM_QUEUES || hw->ntoken > SIM_QUEUES * SIM_QUEUES)
+    tarn_raise(l->cx, TARN_BAD_INPUT,
+               "%s: %s: hazards that hardware resolves, and more than %d queues, are not simulated",
+               l->dir, hw->name, SIM_QUEUES);
+  if (hw->address_bits && l->p->size > (int64_t)1 << hw->address_bits)
+    tarn_raise(l->cx, TARN_BAD_INPUT, "%s/dram.bin: %lld bytes, %s has addresses of %u bits",
+               l->dir, (long long)l->p->size, hw->name, hw->address_bits);
+}
+static void read_stream(loading *l, yajl_val tree) {
+  tarn_sim_program *p = l->p;
+  int64_t entry = whole(l, tree, "entry"), count = whole(l, tree, "instructions");
+  int64_t each = p->hw->format[p->hw->instruction[0].format].bits / 8;
+  size_t n;
+  const char *bits = tarn_read_file(l->cx, tarn_format(l->cx, "%s/stream.bin", l->dir), &n);
+  if (count < 1 || count > (int64_t)n / each || entry != (int64_t)n - count * each)
+    tarn_raise(l->cx, TARN_BAD_INPUT,
+               "%s/stream.bin: %zu bytes, memory.json has %lld instructions of %lld bytes from "
+               "byte %lld",
+               l->dir, n, (long long)count, (long long)each, (long long)entry);
+  if (p->hw->instructions && count > p->hw->instructions)
+    tarn_raise(l->cx, TARN_BAD_INPUT, "%s/stream.bin: %lld instructions, %s has at most %lld",
+               l->dir, (long long)count, p->hw->name, (long long)p->hw->instructions);
+  p->stream = (const uint8_t *)bits + entry, p->count = (uint32_t)count;
+}
+static void read_image(loading *l) {
+  size_t n;
+  const char *image = tarn_read_file(l->cx, tarn_format(l->cx, "%s/dram.bin", l->dir), &n);
+  l->p->dram = tarn_new_aligned(l->cx, n + 64, 64);
+  memset(l->p->dram + n, 0, 64);
+  memcpy(l->p->dram, image, n);
+  l->p->size = (int64_t)n;
+}
+
+tarn_sim_program *tarn_sim_load(tarn_lang *L, const char *dir, const char *hw) {
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  loading l = {L, cx, dir, tarn_format(cx, "%s/memory.json", dir), TARN_NEW(cx, tarn_sim_program)};
+  char error[160];
+  size_t n;
+  yajl_val tree = yajl_tree_parse(tarn_read_file(cx, l.file, &n), error, sizeof error);
+  if (!tree) {
+    error[strcspn(error, "\n")] = 0;
+    tarn_raise(cx, TARN_BAD_INPUT, "%s: no JSON: %s", l.file, tarn_shown(cx, error));
+  }
+  tarn_defer(cx, drop, tree);
+  const char *named = text(&l, tree, "hw");
+  if (strpbrk(named, "./") && *named != '/') named = tarn_format(cx, "%s/%s", dir, named);
+  l.p->dir = dir;
+  l.p->hw = tarn_hw_load(L, hw ? hw : named);
+  read_image(&l), check_machine(&l), read_stream(&l, tree), read_buffers(&l, tree);
+  return l.p;
+}

@@ -1,0 +1,69 @@
+/* What the files of sim/ share. */
+#ifndef TARN_SIM_INTERNAL_H
+#define TARN_SIM_INTERNAL_H
+#include "sim/sim.h"
+
+/* An instruction, decoded: which row of the description's table, and its bits. */
+typedef struct sim_instruction {
+  const tarn_hw_instruction *is;
+  const tarn_hw_format *format;
+  const uint8_t *bits;
+} sim_instruction;
+int64_t sim_field(const tarn_hw_format *f, const uint8_t *bits, uint32_t field);
+/* The field's value; 0 for TARN_NONE. */
+int64_t sim_value(const sim_instruction *x, uint32_t field);
+sim_instruction *sim_decode(tarn_ctx *cx, const tarn_sim_program *p);
+
+/* ---- who touched an entry last, so that what no token orders is seen (order.c) ---- */
+#define SIM_QUEUES 8
+/* For each queue, up to which of its instructions an instruction comes after. */
+typedef struct sim_clock {
+  uint32_t at[SIM_QUEUES];
+} sim_clock;
+typedef struct sim_touch {
+  uint32_t writer, read[SIM_QUEUES]; /* numbers within a queue, from 1; 0: never */
+  uint8_t queue, state;              /* the writer's; of sim_state */
+} sim_touch;
+typedef enum sim_state { SIM_NOTHING, SIM_LOADED, SIM_CLEARED, SIM_COMPUTED } sim_state;
+typedef struct sim_memory {
+  const char *name;
+  uint8_t *data;
+  int64_t entry, depth;
+  sim_touch *touch;
+} sim_memory;
+
+/* What runs. */
+typedef struct sim_run {
+  tarn_lang *L;
+  tarn_ctx *cx;
+  tarn_sim_program *p;
+  const tarn_hw *hw;
+  sim_instruction *x;
+  uint32_t now; /* the instruction at work */
+  sim_clock *clock;
+  uint32_t *number;      /* of an instruction within its queue, from 1 */
+  sim_memory *mem;       /* of each memory of the description; main memory in granules */
+  struct sim_unit *unit; /* of each intrinsic, made when first used */
+  double latency;
+  tarn_sim_result result;
+} sim_run;
+TARN_NORETURN void sim_refuse(const sim_run *r, const char *fmt, ...) TARN_PRINTF(2, 3);
+/* The instruction at work reads, or writes, entries at … at + n - 1. */
+void sim_reads(sim_run *r, uint32_t memory, int64_t at, int64_t n);
+void sim_writes(sim_run *r, uint32_t memory, int64_t at, int64_t n, sim_state state);
+
+/* Does it, at once; cycles. (execute.c) */
+double sim_execute(sim_run *r);
+void sim_memories(sim_run *r);
+
+/* ---- values of intrinsics (unit.c) ---- */
+typedef struct sim_unit {
+  bool made, fast;
+  tarn_hw_form f;
+  const tarn_hw_intrinsic *n;
+  int64_t step[3][3]; /* products: in operands 0, 1 and the result, elements along M, N, K */
+} sim_unit;
+sim_unit *sim_unit_of(sim_run *r, uint32_t intrinsic);
+/* at: the entry of each operand, the result last; NULL for an immediate. */
+void sim_unit_run(sim_run *r, const sim_unit *u, uint8_t *const *at, int64_t immediate);
+#endif

@@ -1,0 +1,172 @@
+/* Queues and tokens.  Instructions go to their queues in the order of the stream, as far as there
+ * is room; a queue does them one after another: it waits for tokens, works, pushes tokens. */
+#include "sim/internal.h"
+
+typedef struct queue {
+  uint32_t n, dispatched, started, done; /* instructions: in all; that have come so far */
+  uint32_t *item;                        /* their numbers in the stream */
+  double free;                           /* when the last one ended */
+  bool pushing;                          /* it has worked, and waits for room for its tokens */
+} queue;
+typedef struct token {
+  uint32_t pushed, popped;
+  uint32_t *by;         /* the instructions that pushed */
+  double *push, *taken; /* when */
+} token;
+typedef struct running {
+  sim_run r;
+  queue q[SIM_QUEUES];
+  token *t;
+  uint32_t dispatched;
+  double arrived, *start, *arrive;
+} running;
+
+static void prepare(running *s) {
+  const tarn_hw *hw = s->r.hw;
+  uint32_t n = s->r.p->count;
+  s->start = TARN_ARRAY(s->r.cx, double, n), s->arrive = TARN_ARRAY(s->r.cx, double, n);
+  s->r.number = TARN_ARRAY(s->r.cx, uint32_t, n);
+  s->r.clock = TARN_ARRAY(s->r.cx, sim_clock, n);
+  s->r.unit = TARN_ARRAY(s->r.cx, sim_unit, hw->nintrin);
+  s->t = TARN_ARRAY(s->r.cx, token, hw->ntoken);
+  for (uint32_t k = 0; k < hw->nqueue; k++) s->q[k].item = TARN_ARRAY(s->r.cx, uint32_t, n);
+  for (uint32_t k = 0; k < hw->ntoken; k++) {
+    s->t[k].by = TARN_ARRAY(s->r.cx, uint32_t, n);
+    s->t[k].push = TARN_ARRAY(s->r.cx, double, n);
+    s->t[k].taken = TARN_ARRAY(s->r.cx, double, n);
+  }
+  for (uint32_t i = 0; i < n; i++) {
+    queue *q = &s->q[s->r.x[i].is->queue];
+    q->item[q->n++] = i;
+    s->r.number[i] = q->n;
+  }
+  sim_memories(&s->r);
+}
+
+/* The next instruction of the stream to its queue, if that has room. */
+static bool dispatch(running *s) {
+  if (s->dispatched == s->r.p->count) return false;
+  uint32_t k = s->r.x[s->dispatched].is->queue, depth = s->r.hw->queue[k].depth;
+  queue *q = &s->q[k];
+  if (depth && q->dispatched - q->started >= depth) return false;
+  if (depth && q->dispatched >= depth)
+    s->arrived = tarn_fmax(s->arrived, s->start[q->item[q->dispatched - depth]]);
+  s->arrive[s->dispatched++] = s->arrived;
+  q->dispatched++;
+  return true;
+}
+
+/* The token that the queue's next instruction waits for; TARN_NONE: it can go on. */
+static uint32_t waits_for(const running *s, const queue *q) {
+  const sim_instruction *x = &s->r.x[q->item[q->done]];
+  for (uint32_t k = 0; !q->pushing && k < x->is->npop; k++) {
+    const token *t = &s->t[x->is->pop[k].token];
+    if (sim_value(x, x->is->pop[k].field) && t->pushed == t->popped) return x->is->pop[k].token;
+  }
+  for (uint32_t k = 0; q->pushing && k < x->is->npush; k++) {
+    const token *t = &s->t[x->is->push[k].token];
+    uint32_t room = s->r.hw->token[x->is->push[k].token].capacity;
+    if (sim_value(x, x->is->push[k].field) && room && t->pushed - t->popped >= room)
+      return x->is->push[k].token;
+  }
+  return TARN_NONE;
+}
+static double pop(running *s, uint32_t i, uint32_t k) {
+  token *t = &s->t[k];
+  const sim_clock *other = &s->r.clock[t->by[t->popped]];
+  for (uint32_t q = 0; q < s->r.hw->nqueue; q++)
+    if (other->at[q] > s->r.clock[i].at[q]) s->r.clock[i].at[q] = other->at[q];
+  return t->push[t->popped++];
+}
+static void work(running *s, queue *q) {
+  uint32_t i = q->item[q->done];
+  const sim_instruction *x = &s->r.x[i];
+  double at = tarn_fmax(q->free, s->arrive[i]);
+  uint32_t before[SIM_QUEUES * SIM_QUEUES], n = 0;
+  if (q->done) s->r.clock[i] = s->r.clock[q->item[q->done - 1]];
+  s->r.clock[i].at[x->is->queue] = s->r.number[i];
+  for (uint32_t k = 0; k < x->is->npop; k++)
+    if (sim_value(x, x->is->pop[k].field)) {
+      at = tarn_fmax(at, pop(s, i, x->is->pop[k].token));
+      before[n++] = x->is->pop[k].token;
+    }
+  for (uint32_t k = 0; k < n; k++) s->t[before[k]].taken[s->t[before[k]].popped - 1] = at;
+  s->start[i] = at, s->r.now = i;
+  q->started++, q->pushing = true;
+  q->free = at + sim_execute(&s->r);
+}
+static void push(running *s, queue *q) {
+  uint32_t i = q->item[q->done++];
+  const sim_instruction *x = &s->r.x[i];
+  for (uint32_t k = 0; k < x->is->npush; k++) {
+    token *t = &s->t[x->is->push[k].token];
+    uint32_t room = s->r.hw->token[x->is->push[k].token].capacity;
+    if (!sim_value(x, x->is->push[k].field)) continue;
+    if (room && t->pushed >= room) q->free = tarn_fmax(q->free, t->taken[t->pushed - room]);
+    t->by[t->pushed] = i, t->push[t->pushed++] = q->free;
+  }
+  q->pushing = false;
+  s->r.result.cycles = tarn_fmax(s->r.result.cycles, q->free);
+}
+static bool advance(running *s, queue *q) {
+  if (q->done == q->dispatched || waits_for(s, q) != TARN_NONE) return false;
+  if (q->pushing) push(s, q);
+  else work(s, q);
+  return true;
+}
+
+/* Nothing can go on: who waits for what. */
+static void deadlock(running *s) {
+  const tarn_hw *hw = s->r.hw;
+  tarn_buf b = {.cx = s->r.cx};
+  for (uint32_t k = 0; k < hw->nqueue; k++) {
+    const queue *q = &s->q[k];
+    if (q->done == q->dispatched) continue;
+    uint32_t i = q->item[q->done], t = waits_for(s, q);
+    tarn_buf_fmt(&b, "%s queue %s waits at instruction %u (%s) for %s %s %s queue %s",
+                 b.n ? ";" : "", hw->queue[k].name, i, s->r.x[i].is->name,
+                 q->pushing ? "room for token" : "token", hw->token[t].name,
+                 q->pushing ? "to" : "from",
+                 hw->queue[q->pushing ? hw->token[t].to : hw->token[t].from].name);
+  }
+  tarn_raise(s->r.cx, TARN_BAD_INPUT, "%s/stream.bin: deadlock:%s", s->r.p->dir, b.p);
+}
+static void check_balance(const running *s) {
+  for (uint32_t k = 0; k < s->r.hw->ntoken; k++)
+    if (s->t[k].pushed != s->t[k].popped)
+      tarn_raise(s->r.cx, TARN_BAD_INPUT,
+                 "%s/stream.bin: token %s: %u pushed, %u popped; the last one left over is of "
+                 "instruction %u (%s)",
+                 s->r.p->dir, s->r.hw->token[k].name, s->t[k].pushed, s->t[k].popped,
+                 s->t[k].by[s->t[k].pushed - 1], s->r.x[s->t[k].by[s->t[k].pushed - 1]].is->name);
+}
+static void check_end(const running *s) {
+  const tarn_hw *hw = s->r.hw;
+  bool ends = false;
+  for (uint32_t k = 0; k < hw->ninstruction; k++) ends |= hw->instruction[k].does == TARN_HW_ENDS;
+  for (uint32_t i = 0; ends && i < s->r.p->count; i++)
+    if ((s->r.x[i].is->does == TARN_HW_ENDS) != (i + 1 == s->r.p->count))
+      tarn_raise(s->r.cx, TARN_BAD_INPUT,
+                 "%s/stream.bin: instruction %u (%s): the last one, and no other, ends a program",
+                 s->r.p->dir, i, s->r.x[i].is->name);
+}
+
+tarn_sim_result tarn_sim_run(tarn_lang *L, tarn_sim_program *p, double latency) {
+  running s = {.r = {.L = L, .cx = tarn_lang_ctx(L), .p = p, .hw = p->hw}};
+  s.r.x = sim_decode(s.r.cx, p);
+  s.r.latency = latency < 0 ? p->hw->mem[p->hw->nmem - 1].latency : latency;
+  check_end(&s);
+  prepare(&s);
+  for (bool more = true; more;) {
+    more = dispatch(&s);
+    for (uint32_t k = 0; k < p->hw->nqueue; k++) more |= advance(&s, &s.q[k]);
+  }
+  for (uint32_t k = 0; k < p->hw->nqueue; k++)
+    if (s.q[k].done < s.q[k].n) deadlock(&s);
+  check_balance(&s);
+  tarn_sim_result *v = &s.r.result;
+  v->utilisation = v->cycles > 0 ? v->compute_cycles / v->cycles : 0;
+  for (uint32_t i = 0; i < p->nbuffer; i++)
+    if (p->buffer[i].role != TARN_SIM_SCRATCH) v->bound += p->buffer[i].bytes;
+  return *v;
+}

@@ -1,0 +1,63 @@
+/* tarn sim: runs the encoded instructions of a described accelerator.
+ *
+ * A program is a folder of three files (docs/simulator.md).  The bits are decoded by the formats of
+ * the description, queues and tokens run as it says, instructions have the values of its meanings
+ * and the cycles of its costs.  Nothing of a machine stands in this code, and it shares none with
+ * what emits programs.
+ *
+ * What a program may not do raises TARN_BAD_INPUT with one line that names the instruction: bits of
+ * no instruction, a place outside a memory or a buffer, an entry that nothing has written, two
+ * instructions that touch one entry and that no token orders, queues that wait for one another,
+ * tokens left over, and what the description's limits and quirks forbid.
+ */
+#ifndef TARN_SIM_H
+#define TARN_SIM_H
+#include "hw/hw.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum tarn_sim_role {
+  TARN_SIM_INPUT,
+  TARN_SIM_OUTPUT,
+  TARN_SIM_CONSTANT, /* micro-ops too */
+  TARN_SIM_SCRATCH
+} tarn_sim_role;
+/* A part of main memory. Its bytes are a row-major array of that type and shape. */
+typedef struct tarn_sim_buffer {
+  const char *name, *layout; /* layout: for people and tools; not read here */
+  tarn_sim_role role;
+  int64_t base, bytes;
+  tarn_tensor array; /* data: where it lies in the image */
+} tarn_sim_buffer;
+typedef struct tarn_sim_program {
+  const tarn_hw *hw;
+  const char *dir;
+  const uint8_t *stream;
+  uint32_t count; /* instructions */
+  uint8_t *dram;  /* the image: inputs may be written into it before a run, outputs read after it */
+  int64_t size;
+  uint32_t nbuffer;
+  tarn_sim_buffer *buffer;
+} tarn_sim_program;
+
+/* The folder; hw: NULL, or the description instead of the one that memory.json names. Raises. */
+TARN_API tarn_sim_program *tarn_sim_load(tarn_lang *L, const char *dir, const char *hw);
+/* A line for each instruction: its number, queue, name, tokens, and fields that are not 0. Raises.
+ */
+TARN_API void tarn_sim_disassemble(tarn_lang *L, const tarn_sim_program *p, tarn_buf *b);
+
+typedef struct tarn_sim_result {
+  double cycles;         /* until the last instruction has ended */
+  double compute_cycles; /* of them, those in which products are issued */
+  double utilisation;    /* compute_cycles / cycles */
+  int64_t read, written; /* bytes of main memory */
+  int64_t bound;         /* bytes of inputs, constants and outputs, each once */
+} tarn_sim_result;
+/* Runs it on the image. latency: cycles of main memory, < 0: as described. Raises. */
+TARN_API tarn_sim_result tarn_sim_run(tarn_lang *L, tarn_sim_program *p, double latency);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

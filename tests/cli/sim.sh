@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# sim: a folder that the unit tests assemble; its values, figures, disassembly; folders that are damaged.
+source tests/cli/lib.sh "$1"
+d=$work/d
+mkdir "$d" && "$build/bin/test_sim" --write "$d" || fail "test_sim --write"
+
+try 0 sim "$d" -o "$work/o"
+grep -q '^vta-pynq: 32 instructions, ' "$work/out" || fail "sim says $(cat "$work/out")"
+tail -c 256 "$work/o/y.npy" | cmp - "$d/wanted" || fail "sim gives other values"
+try 0 sim "$d" --json
+is hw vta-pynq
+is ok true
+is compute_cycles 128
+is dram_write_bytes 256
+is dram_bound_bytes "$(($(value dram_read_bytes) + 256))"
+fast=$(value cycles)
+value utilisation >/dev/null
+try 0 sim "$d" --json --latency 1000
+[ "$(value cycles)" -gt "$fast" ] || fail "latency costs nothing"
+try 0 sim "$d" --json --hw vta-hls-timing
+is hw vta-hls-timing
+try 0 sim "$d" --check
+grep -qx 'ok: 32 instructions' "$work/out" || fail "sim --check says $(cat "$work/out")"
+try 0 sim "$d" --disassemble
+[ "$(wc -l <"$work/out")" = 32 ] && grep -qx '31 compute finish pop:s2c' "$work/out" || fail "sim --disassemble"
+
+# An input of its own: zeros, so that every sum is the -3 that is added, shifted by 5.
+printf '\x93NUMPY\x01\x00\x46\x00{"descr": "|i1", "fortran_order": False, "shape": (512,), }          \n' | sed "s/\"/'/g" >"$work/x.npy"
+head -c 512 /dev/zero >>"$work/x.npy"
+try 0 sim "$d" -i x="$work/x.npy" -o "$work/o"
+[ "$(tail -c 256 "$work/o/y.npy" | od -An -v -tx1 | tr -s ' \n' '\n' | sort -u | grep .)" = ff ] || fail "sim -i gives other values"
+refused 2 'no buffer q' -- sim "$d" -i q="$work/x.npy"
+refused 2 'w is no input' -- sim "$d" -i w="$work/x.npy"
+
+bad() { # WORDS… -- SED of memory.json
+  local words=()
+  while [ "$1" != -- ]; do words+=("$1"); shift; done
+  rm -rf "$work/b" && cp -r "$d" "$work/b" && sed -i "$2" "$work/b/memory.json"
+  refused 3 "${words[@]}" -- sim "$work/b"
+}
+bad memory.json 'no JSON' -- 's/{/[/'
+bad '"hw"' 'a string is expected' -- 's/"hw": "vta-pynq"/"hw": 3/'
+bad 'no such description' -- 's/vta-pynq/vta/'
+bad 'has no instructions' -- 's/vta-pynq/gemmini-default/'
+bad stream.bin '512 bytes' '33 instructions' -- 's/"instructions": 32/"instructions": 33/'
+bad 'buffer x' 'does not make 512 bytes' -- 's/"shape": \[512\]/"shape": [511]/'
+bad 'buffer x' 'no multiple of 64' -- 's/"base": 0/"base": 1/'
+bad 'buffers x and w' overlap -- 's/"base": 512/"base": 0/'
+bad 'buffer y' 'dram.bin has' -- 's/"name": "y", "role": "output", "base": [0-9]*/"name": "y", "role": "output", "base": 1048576/'
+bad 'role source' -- 's/"input"/"source"/'
+rm -rf "$work/b" && cp -r "$d" "$work/b"
+head -c 500 "$d/stream.bin" >"$work/b/stream.bin"
+refused 3 stream.bin '500 bytes' '32 instructions of 16' -- sim "$work/b"
+head -c 512 /dev/zero >"$work/b/stream.bin"
+refused 3 'instruction 0' 'no instruction of vta-pynq' -- sim "$work/b"
+refused 3 'instruction 0' -- sim "$work/b" --disassemble
+rm "$work/b/dram.bin"
+refused 3 dram.bin -- sim "$work/b"
+finish
