@@ -1,6 +1,5 @@
-/* Kernels whose stages go over blocks of the loops that they share: depthwise and pointwise,
- * attention, two products in one. The compiled program computes the network, and the proof of what
- * was chosen replays. */
+/* Kernels whose stages run over blocks of their shared loops: depthwise and pointwise, attention,
+ * two products in one. The compiled program must compute the network, and its proof must replay. */
 #include <check.h>
 
 #include "tests/pipeline.h"

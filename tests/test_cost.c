@@ -1,4 +1,4 @@
-/* price/: prices of schedules, and which schedules there are for the sake of them. */
+/* price/: prices of schedules, and the schedules that the search proposes. */
 #include "tests/loop_tests.h"
 
 /* ---------------------------------------------------------------- prices */

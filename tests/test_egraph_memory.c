@@ -1,6 +1,6 @@
-/* Failing memory: after an allocation that failed the graph is used on and comes to the same end as
- * without the failure; where memory is gone for good, everything is given back.  With --all every
- * allocation fails once, else some. */
+/* Failing memory: after a failed allocation the graph stays usable and reaches the same result as
+ * without the failure. If memory stays exhausted, everything is freed. With --all every allocation
+ * fails once, otherwise a sample. */
 #include "tests/alloc.h"
 #include "tests/egraph_folds.h"
 #include "tests/egraph_math.h"

@@ -1,5 +1,5 @@
-/* Constants that lie far from the code: the same results, for each kind of linker input.
- * --all: 2.25 GiB of them. */
+/* Constants in a far section: the same results for each kind of linker input. --all: 2.25 GiB of
+ * them. */
 #include "model/model.h"
 #include "tests/onnx_text.h"
 #include "tests/pipeline.h"

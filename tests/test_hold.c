@@ -1,5 +1,4 @@
-/* plan/: footprints and traffic of holds, against numbers worked out by hand and against counting
- * by brute force. */
+/* plan/: footprints and traffic of holds, against numbers computed by hand and by brute force. */
 #include "tests/lower_cases.h"
 
 #include "plan/tiles.h"

@@ -1,4 +1,4 @@
-/* hw/host/: the description of this machine is one that could be, and the same each time. */
+/* hw/host/: the description of this machine is plausible, and the same each time. */
 #include "tests/terms.h"
 
 #include <math.h>

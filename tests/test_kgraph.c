@@ -1,6 +1,6 @@
-/* extract/: from a saturated network to its program. Whatever is chosen computes the network; what
- * is shared is computed once; concatenations are written in place; prices order the methods as they
- * must. */
+/* extract/: from a saturated network to its program. Every chosen program computes the network,
+ * shared kernels run once, concatenations are written in place, and the methods' prices are ordered
+ * as they must be. */
 #include <check.h>
 
 #include "extract/extract.h"

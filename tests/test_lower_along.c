@@ -1,5 +1,6 @@
 /* lower/: taps of a window along the lanes, where a load that crosses a line costs more than moving
- * lanes (`moves`), and lines that are asked for between the copies of a tile. */
+ * lanes
+ * (`moves`), and prefetches between the copies of a tile. */
 #include "tests/lower_kit.h"
 
 #include "base/base.h"

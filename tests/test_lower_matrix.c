@@ -16,13 +16,13 @@ static void teardown(void) { tarn_ctx_free(cx); }
 /* y[u, y, v, x, c] = sum over i, j (, k) of A[u, i] B[v, j] (C[c', k]) d[s y + i - pad, t x + j -
  * pad, (k,) c]; with three matrices, w is between v and x. */
 enum { U, Y, V, W, X, C, I, J, K, DIMS };
-typedef struct weighed {
+typedef struct matrix_case {
   int64_t dim[DIMS], step, pad, lanes, vectors,
       columns;          /* of vectors, and of tiles, in a register tile */
   const double *matrix; /* of U and I, and of V and J; NULL: random */
-} weighed;
+} matrix_case;
 
-static tarn_tensor *matrix(const weighed *w, int64_t rows, int64_t columns) {
+static tarn_tensor *matrix(const matrix_case *w, int64_t rows, int64_t columns) {
   int64_t dim[2] = {rows, columns};
   const double some[] = {0, 0, 1, 1, -1, 2, -2, 4, -5, 0.5};
   tarn_tensor *t = tarn_tensor_new(cx, TARN_F32, 2, dim);
@@ -34,17 +34,17 @@ static tarn_tensor *matrix(const weighed *w, int64_t rows, int64_t columns) {
   }
   return t;
 }
-static uint32_t var(const weighed *w, uint32_t d) { return tarn_ix_var(L, d, w->dim); }
-static uint32_t place(const weighed *w, uint32_t d, uint32_t r) {
+static uint32_t var(const matrix_case *w, uint32_t d) { return tarn_ix_var(L, d, w->dim); }
+static uint32_t place(const matrix_case *w, uint32_t d, uint32_t r) {
   uint32_t e = tarn_ix_add(L, tarn_ix_scale(L, var(w, d), w->step, w->dim), var(w, r), w->dim);
   return tarn_ix_add(L, e, tarn_ix_const(L, -w->pad), w->dim);
 }
-static tarn_imap map_of(const weighed *w, uint32_t nin) {
+static tarn_imap map_of(const matrix_case *w, uint32_t nin) {
   tarn_imap m = {.n = DIMS, .ns = DIMS, .nin = (uint8_t)nin, .fill = TARN_NONE};
   memcpy(m.dim, w->dim, sizeof w->dim);
   return m;
 }
-static tarn_read matrix_read(kit_case *c, const weighed *w, uint32_t own, uint32_t red) {
+static tarn_read matrix_read(kit_case *c, const matrix_case *w, uint32_t own, uint32_t red) {
   tarn_imap m = map_of(w, 2);
   uint32_t at = c->nin++;
   m.in[0] = w->dim[own], m.in[1] = w->dim[red], m.e[0] = var(w, own), m.e[1] = var(w, red);
@@ -52,7 +52,7 @@ static tarn_read matrix_read(kit_case *c, const weighed *w, uint32_t own, uint32
   c->in[at] = tarn_layout_row_major(2, m.in);
   return (tarn_read){false, at, tarn_map_intern(L, &m)};
 }
-static tarn_read data_read(kit_case *c, const weighed *w) {
+static tarn_read data_read(kit_case *c, const matrix_case *w) {
   tarn_imap m = map_of(w, 4);
   uint32_t at = c->nin++, by[2][2] = {{Y, I}, {X, J}};
   for (uint32_t k = 0; k < 2; k++) {
@@ -67,7 +67,7 @@ static tarn_read data_read(kit_case *c, const weighed *w) {
   c->value[at] = kit_tensor(cx, TARN_F32, 4, m.in, 1);
   return (tarn_read){false, at, tarn_map_intern(L, &m)};
 }
-static void make(kit_case *c, const weighed *w) {
+static void make(kit_case *c, const matrix_case *w) {
   bool three = w->dim[K] > 1;
   *c = (kit_case){.nout = 1, .out_type = {TARN_F32}};
   tarn_read read[5];
@@ -117,10 +117,10 @@ static void equal_job(tarn_ctx *c, void *arg) {
   kit_case *k = TARN_ARRAY(cx, kit_case, CASES);
   for (uint32_t i = 0; i < CASES; i++) {
     bool three = i % 4 == 3;
-    weighed w = {.step = 1 + kit_below(4),
-                 .pad = kit_below(3),
-                 .lanes = 4 << kit_below(3),
-                 .vectors = 1 + kit_below(2)};
+    matrix_case w = {.step = 1 + kit_below(4),
+                     .pad = kit_below(3),
+                     .lanes = 4 << kit_below(3),
+                     .vectors = 1 + kit_below(2)};
     const int64_t most[DIMS] = {6, 7, 6, 1, 7, 40, 6, 6, 1};
     for (uint32_t d = 0; d < DIMS; d++)
       w.dim[d] = most[d] > 1 ? 2 + kit_below((uint32_t)most[d] - 1) : 1;
@@ -145,12 +145,12 @@ static void count_job(tarn_ctx *c, void *arg) {
   (void)arg;
   static const double bt[] = {4, 0,  -5, 0, 1, 0, 0, -4, -4, 1,  1, 0, 0, 4, -4, -1, 1, 0,
                               0, -2, -1, 2, 1, 0, 0, 2,  -1, -2, 1, 0, 0, 4, 0,  -5, 0, 1};
-  weighed w = {.dim = {6, 3, 6, 1, 3, 16, 6, 6, 1},
-               .step = 4,
-               .lanes = 16,
-               .vectors = 1,
-               .columns = 1,
-               .matrix = bt};
+  matrix_case w = {.dim = {6, 3, 6, 1, 3, 16, 6, 6, 1},
+                   .step = 4,
+                   .lanes = 16,
+                   .vectors = 1,
+                   .columns = 1,
+                   .matrix = bt};
   kit_case k;
   make(&k, &w);
   const char *dir = kit_compile(kit_program(L, hw, &k, 1), true, TARN_EMIT_LL);

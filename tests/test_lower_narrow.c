@@ -1,5 +1,4 @@
-/* lower/: what processors get whose vectors have 256 bits and no masks in registers of their own
- * (`spreads`). */
+/* lower/: code for processors with 256-bit vectors and no mask registers (`spreads`). */
 #include "tests/lower_kit.h"
 
 static tarn_ctx *cx;

@@ -1,5 +1,5 @@
-/* plan/order.c: which way the copies of a window go, where registers hold few of the vectors that
- * they read; plan/peel.c: what the trips of a window's loops leave out. */
+/* plan/order.c: the order of a window's copies, where registers hold few of the vectors that they
+ * read; plan/peel.c: the steps that the trips of a window's loops leave out. */
 #include "tests/lower_kit.h"
 
 static tarn_ctx *cx;

@@ -1,5 +1,5 @@
-/* lower/: lanes that are rows of a short dim, steps of another: two levels of lanes, the inner one
- * walked whole. */
+/* lower/: lanes that are rows of a short dim and steps of another: two levels of lanes, the inner
+ * one complete. */
 #include "tests/lower_kit.h"
 
 #include "base/base.h"

@@ -1,4 +1,4 @@
-/* lower/: what loops prefetch, what copies of a window share, results across the lanes: counted in
+/* lower/: prefetches of loops, loads that copies of a window share, register transposes: counted in
  * the code, and run. */
 #include "tests/lower_cases.h"
 

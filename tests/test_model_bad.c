@@ -1,4 +1,4 @@
-/* model/: files that nobody vouches for. Each ends in one line that says where and why. */
+/* model/: malformed files. Each ends in one line that says where and why. */
 #include "model/model.h"
 #include "tests/onnx_text.h"
 #include <check.h>

@@ -1,5 +1,5 @@
-/* Sums of products in a lower precision: where they are taken, that nothing of it happens unasked,
- * what the error is against the stated bound, and the code. */
+/* Sums of products in a lower precision: where they apply, that none applies without permission,
+ * their error against the stated bound, and the code. */
 #include "tests/pipeline.h"
 #include "tests/rules_kit.h"
 #include <check.h>

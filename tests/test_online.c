@@ -1,6 +1,6 @@
-/* Sums weighted by exponentials over parts of their axis: attention, and what is like it. What was
- * compiled computes the network in float64, also where a part of the keys is masked whole; the
- * proof replays; what only looks alike is left. */
+/* Sums weighted by exponentials over parts of their axis: attention and similar networks. The
+ * compiled program matches the network in float64, even where a part of the keys is fully masked;
+ * the proof replays; networks that only look similar stay as they are. */
 #include <check.h>
 #include <math.h>
 

@@ -1,7 +1,7 @@
-/* Reductions over parts: what was compiled for several units computes the network in float64, one
- * part for each unit; the proof replays; what has results enough for all units, or no dim to cut,
- * is left. And several stages of one kernel that read the same operand: one of them asks for what
- * comes next. */
+/* Reductions over parts: a program compiled for several units matches the network in float64, with
+ * one part for each unit, and the proof replays. Reductions with enough results for all units, or
+ * without a dim to split, stay as they are. Of several stages of one kernel that read the same
+ * operand, one prefetches it. */
 #include <check.h>
 #include <math.h>
 

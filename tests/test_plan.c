@@ -1,5 +1,5 @@
-/* plan/: loop programs. What a plan says is checked by counting and by running it; here both are
- * shown to notice a program in which one number is wrong. */
+/* plan/: loop programs. The checker counts a plan and the interpreter runs it; both must detect a
+ * program with one wrong number. */
 #include "tests/lower_cases.h"
 
 #define PRODUCT                                                                                    \

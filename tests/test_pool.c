@@ -1,4 +1,5 @@
-/* runtime/: parallel loops. Each item once, no slot shared, whatever the threads do meanwhile. */
+/* runtime/: parallel loops. Each item runs once and no slot is shared, however threads are
+ * scheduled. */
 #define _GNU_SOURCE
 #include <check.h>
 #include <dirent.h>

@@ -1,5 +1,5 @@
-/* access/: noisy runs, what they say rounding does to each element, and the judgement of results by
- * it. */
+/* access/: noisy runs, their estimates of rounding errors, and the judgement of results with them.
+ */
 #include "tests/terms.h"
 #include <fenv.h>
 #include <stdlib.h>

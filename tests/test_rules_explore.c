@@ -1,5 +1,4 @@
-/* rules/: the surface rules find what they should from a start term, and do not find what is not
- * so. */
+/* rules/: the surface rules derive what they should from a start term, and nothing false. */
 #include "rules/rules.h"
 #include "tests/rules_kit.h"
 #include <check.h>

@@ -1,5 +1,5 @@
-/* rules/: free rules over an interpretation. What holds is found to hold, what does not has the
- * smallest counterexample, over every domain; exact where the domain is. */
+/* rules/: free rules over an interpretation. True rules pass and false ones get the smallest
+ * counterexample, over every domain; exactly where the domain is exact. */
 #include "lab/lab.h"
 #include "rules/rules.h"
 #include <check.h>

@@ -1,5 +1,5 @@
-/* rules/: finding rules. What is learned holds, implies known laws and is not implied by less;
- * equal input, equal rules. */
+/* rules/: finding rules. Learned rules hold, imply known laws and are not implied by fewer; equal
+ * input gives equal rules. */
 #include "lab/lab.h"
 #include "rules/rules.h"
 #include <check.h>

@@ -1,5 +1,5 @@
-/* Selection: building, reading, writing, the methods, costs of one's own, plugins, limits, bad
- * input, failing memory. */
+/* Selection: building, reading, writing, the methods, user costs, plugins, limits, bad input,
+ * failing memory. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* rules/algorithms/strassen.c: which products it takes, that what it makes is equal, and the bound
- * of its error in f32, against real arithmetic: by the interpreter and as code. */
+/* rules/algorithms/strassen.c: the products it applies to, equality of the result, and the bound of
+ * its error in f32 against real arithmetic, in the interpreter and as code. */
 #include "model/model.h"
 #include "rules/rules.h"
 #include "tests/pipeline.h"

@@ -1,4 +1,4 @@
-/* tune/: out of memory at every allocation: nothing held, and the status says so. */
+/* tune/: out of memory at every allocation: nothing leaks, and the status says so. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* tune/: the price near what was measured, and times on a machine that changes its pace. */
+/* tune/: the price close to measured schedules, and times on a machine of varying speed. */
 #include "tests/terms.h"
 
 #include "tune/near.h"

@@ -1,4 +1,4 @@
-/* tune/: kernels whose code depends on what small matrices hold are kept with it. */
+/* tune/: kernels whose code depends on the values of constant matrices are stored with them. */
 #include "tests/terms.h"
 
 #include "hw/host/host.h"

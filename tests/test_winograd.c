@@ -1,5 +1,5 @@
-/* rules/algorithms/winograd.c: which convolutions it takes, that what it makes is equal, and the
- * bound of its error in f32, against real arithmetic. */
+/* rules/algorithms/winograd.c: the convolutions it applies to, equality of the result, and the
+ * bound of its error in f32 against real arithmetic. */
 #include "model/model.h"
 #include "rules/rules.h"
 #include "tests/pipeline.h"
