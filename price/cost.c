@@ -229,7 +229,7 @@ static double weights(const stage_model *m, const tile *t, int64_t steps) {
                                 : 1);
   return n;
 }
-/* Rows that lie on pages of their own, of an operand that the first cache does not hold: one that
+/* Rows that lie on pages of their own, of an operand that L1 does not hold: one that
  * all lanes share, or, in a kernel of one stage, one that they lie along and that is no constant,
  * which would be packed. */
 static double unforeseen(const stage_model *m, const tile *t, const tarn_hw_memory *l1) {

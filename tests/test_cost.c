@@ -53,7 +53,7 @@ static tarn_cost best_cost(const tarn_hw *hw, const tarn_ksig *k, uint32_t threa
   tarn_solve(tarn_solver_new(L, hw, threads), k, &c);
   return c;
 }
-/* Weights that the first memory does not hold come from the last one, or, near, from the cache
+/* Weights that L1 does not hold come from main memory or, if cached, from the cache
  * before it: by each unit what it needs, and not again what the caches do not hold anyway. */
 static tarn_cost cost_near(const tarn_hw *hw, const tarn_ksig *k, uint32_t parallel, bool near) {
   const tarn_level level[] = {{(uint8_t)parallel, TARN_PARALLEL, parallel ? 256 : 4},

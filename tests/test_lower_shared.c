@@ -91,7 +91,7 @@ static void greatest_job(tarn_ctx *c, void *arg) {
   }
 }
 /* Places of the module that ask for something ahead. */
-static uint32_t asked(const tarn_hw *on, kit_case *c) {
+static uint32_t prefetched(const tarn_hw *on, kit_case *c) {
   return kit_lines(L, on, c, "call void @llvm.prefetch");
 }
 static void ahead_job(tarn_ctx *c, void *arg) {
@@ -102,13 +102,12 @@ static void ahead_job(tarn_ctx *c, void *arg) {
   tarn_hw on = *hw;
   kit_case big, small, row;
   product_case(&big, 1000), product_case(&small, 100);
-  if (asked(&on, &big)) tarn_raise(c, TARN_NO, "memories that are not described");
+  if (prefetched(&on, &big)) tarn_raise(c, TARN_NO, "memories that are not described");
   on.nmem = 2, on.mem = mem;
-  if (!asked(&on, &big))
-    tarn_raise(c, TARN_NO, "weights beyond the first cache are not asked for ahead");
-  if (asked(&on, &small)) tarn_raise(c, TARN_NO, "what the first cache holds is asked for");
+  if (!prefetched(&on, &big)) tarn_raise(c, TARN_NO, "weights larger than L1 are not prefetched");
+  if (prefetched(&on, &small)) tarn_raise(c, TARN_NO, "operands that fit L1 are prefetched");
   greatest_case(&row, TARN_RED_MAX, 100000, 16);
-  if (asked(&on, &row))
+  if (prefetched(&on, &row))
     tarn_raise(c, TARN_NO,
                "lanes along a row that is read once ask for what the processor foresees");
   const tarn_hw_memory three[] = {
@@ -157,10 +156,11 @@ static void rows_job(tarn_ctx *c, void *arg) {
   kit_case far, near, few;
   columns_case(&far, 200, 1024), columns_case(&near, 200, 512), columns_case(&few, 16, 1024);
   on.nmem = 2, on.mem = mem;
-  if (asked(&on, &far) != 4)
-    tarn_raise(c, TARN_NO, "two lines of two rows in each trip: %u", asked(&on, &far));
-  if (asked(&on, &near)) tarn_raise(c, TARN_NO, "rows that the processor foresees are asked for");
-  if (asked(&on, &few)) tarn_raise(c, TARN_NO, "fewer rows than lie ahead are asked for");
+  if (prefetched(&on, &far) != 4)
+    tarn_raise(c, TARN_NO, "two lines of two rows in each trip: %u", prefetched(&on, &far));
+  if (prefetched(&on, &near))
+    tarn_raise(c, TARN_NO, "rows that the processor foresees are asked for");
+  if (prefetched(&on, &few)) tarn_raise(c, TARN_NO, "fewer rows than lie ahead are asked for");
   kit_run(L, &on, &far, 1, true, 1);
   const float *a = far.value[0]->data, *b = far.value[1]->data, *y = far.got[0]->data;
   for (int64_t i = 0; i < 256; i++) {
@@ -225,9 +225,9 @@ static void blocks_job(tarn_ctx *c, void *arg) {
   kit_case big, once, small;
   panel_case(&big, 32, 8, 250), panel_case(&once, 4, 8, 250), panel_case(&small, 32, 8, 20);
   on.nmem = 3, on.mem = mem;
-  if (asked(&on, &big) != 1)
-    tarn_raise(c, TARN_NO, "one line of the next panel in each trip: %u", asked(&on, &big));
-  if (asked(&on, &small))
+  if (prefetched(&on, &big) != 1)
+    tarn_raise(c, TARN_NO, "one line of the next panel in each trip: %u", prefetched(&on, &big));
+  if (prefetched(&on, &small))
     tarn_raise(c, TARN_NO, "panels of what the second cache holds are asked for");
   for (uint32_t i = 0; i < 2; i++) {
     kit_case *k = i ? &once : &big;

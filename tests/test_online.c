@@ -59,7 +59,7 @@ static double cheap_parts(void *user, tarn_lang *L, const tarn_hw *hw, const tar
   return 1e-9 * (1 + analytic->flops) * (k->nout > 1 ? 1e-6 : 1);
 }
 
-/* This machine with a second memory in which next to nothing fits. */
+/* This machine with an L2 in which next to nothing fits. */
 static const tarn_hw *small_machine(tarn_lang *L) {
   tarn_ctx *cx = tarn_lang_ctx(L);
   tarn_buf text = pipeline_host(cx);
