@@ -247,6 +247,33 @@ START_TEST(every_token) {
 }
 END_TEST
 
+/* Each flag moved to the next or last instruction of its queue that is without: refused, or still
+ * right. What is not refused is ordered by tokens, whatever the time that transfers take. */
+static int queue_at(uint32_t i) { return i == 30 ? 2 : i >= 2 && i < 26 && (i - 2) % 3 < 2; }
+static uint32_t neighbour(const made *m, uint32_t i, uint32_t step) {
+  uint32_t k = i + step;
+  while (k < m->p.count && queue_at(k) != queue_at(i)) k += step;
+  return k;
+}
+START_TEST(every_token_moved) {
+  made *m = product(small, "vta-pynq");
+  uint8_t *bits = (uint8_t *)(uintptr_t)m->p.stream;
+  uint32_t caught = 0, right = 0;
+  for (uint32_t i = 0; i < 8 * m->p.count; i++) {
+    uint32_t at = i / 8, k = neighbour(m, at, i & 1 ? 1u : UINT32_MAX);
+    uint8_t flag = (uint8_t)(8u << (i / 2 % 4));
+    if (k >= m->p.count || !(bits[at * 16] & flag) || bits[k * 16] & flag) continue;
+    bits[at * 16] ^= flag, bits[k * 16] ^= flag;
+    memset(m->buffer[3].array.data, 0x55, (size_t)m->buffer[3].bytes);
+    bool refused = refusal(m) != NULL;
+    ck_assert_msg(refused || is_right(m), "flag %u of instruction %u moved to %u", flag, at, k);
+    caught += refused, right += !refused;
+    bits[at * 16] ^= flag, bits[k * 16] ^= flag;
+  }
+  ck_assert_msg(caught > 10 && right > 0, "%u caught, %u right", caught, right);
+}
+END_TEST
+
 /* One field of one instruction changed. */
 static const struct change {
   uint32_t at;
@@ -387,9 +414,14 @@ int main(int argc, char **argv) {
     cx = tarn_ctx_new(NULL);
     return 2 * !cx + (int)tarn_protect(cx, write_folder, argv[2]);
   }
-  const looped tests[] = {{values, 1},      {cycles, COUNT(timings)},
-                          {every_token, 1}, {changed, COUNT(changes)},
-                          {quirks, 1},      {circular, 1},
-                          {damaged, 16},    {disassembled, 1}};
+  const looped tests[] = {{values, 1},
+                          {cycles, COUNT(timings)},
+                          {every_token, 1},
+                          {every_token_moved, 1},
+                          {changed, COUNT(changes)},
+                          {quirks, 1},
+                          {circular, 1},
+                          {damaged, 16},
+                          {disassembled, 1}};
   return run_suite("sim", tests, sizeof tests / sizeof *tests);
 }
