@@ -35,10 +35,10 @@ static void product(low_module *M, const tarn_plan_factor *f, const LLVMValueRef
   }
 }
 
-void low_take(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
+void low_emit_take(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   N->value[s->value] = low_load(E, &N->now->read[s->read], low_depth(N));
 }
-void low_times(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
+void low_emit_times(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   (void)E;
   LLVMValueRef column[TARN_MOST_MATRIX];
   for (uint32_t i = 0; i < s->n; i++)

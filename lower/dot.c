@@ -41,7 +41,7 @@ static LLVMValueRef call(low_module *M, const tarn_hw_dot *d, LLVMValueRef acc,
   return LLVMBuildBitCast(M->b, LLVMBuildCall2(M->b, type, f, arg, 3, ""), LLVMTypeOf(acc), "");
 }
 
-void low_dot(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
+void low_emit_dot(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   (void)s;
   low_module *M = N->M;
   low_stage *st = N->now;

@@ -36,9 +36,8 @@ static void leave_accesses(low_nest *N, uint32_t var) {
 }
 
 /* ---------------------------------------------------------------- statements */
-static void emit(low_nest *N, low_fn *E, const tarn_plan_stmt *s);
 static void emit_from(low_nest *N, low_fn *E, const tarn_plan_stmt *s, const tarn_plan_stmt *end) {
-  for (; s < end; s += s->size) emit(N, E, s);
+  for (; s < end; s += s->size) low_emit(N, E, s);
 }
 static void emit_inside(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   emit_from(N, E, s + 1, s + s->size);
@@ -50,17 +49,17 @@ static void enter(low_nest *N, low_fn *E, const tarn_plan_stmt *s, tarn_plan_at 
   const tarn_plan_stmt *end = s + s->size;
   E->env[s->var] = at;
   N->last[s->var] = s->last;
-  if (in < end && in->op == TARN_PLAN_ADDRESS) emit(N, E, in++);
+  if (in < end && in->op == TARN_PLAN_ADDRESS) low_emit(N, E, in++);
   enter_accesses(N, E, s->var);
   emit_from(N, E, in, end);
   leave_accesses(N, s->var);
   E->env[s->var] = (tarn_plan_at){0};
 }
-static void emit_copies(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
+void low_emit_copies(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   for (int64_t i = s->lo; i <= s->hi; i++)
     enter(N, E, s, (tarn_plan_at){.kind = TARN_PLAN_NUMBER, .c = i});
 }
-static void emit_lanes(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
+void low_emit_lanes(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   uint32_t lanes = E->lanes;
   uint32_t row = E->row;
   if (s->lo > 1) E->row = (uint32_t)s->lo;
@@ -69,7 +68,7 @@ static void emit_lanes(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   E->lanes = lanes;
   E->row = row;
 }
-static void emit_loop(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
+void low_emit_loop(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   LLVMBuilderRef b = N->M->b;
   LLVMBasicBlockRef before = LLVMGetInsertBlock(b);
   LLVMBasicBlockRef body = low_block(E, "loop");
@@ -87,7 +86,7 @@ static void emit_loop(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   LLVMBuildCondBr(b, more, body, after);
   low_begin(E, after);
 }
-static void emit_guard(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
+void low_emit_guard(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   low_access *a = &N->now->read[s->read];
   LLVMBasicBlockRef yes = low_block(E, "yes");
   LLVMBasicBlockRef after = low_block(E, "next");
@@ -99,7 +98,7 @@ static void emit_guard(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   LLVMBuildBr(N->M->b, after);
   low_begin(E, after);
 }
-static void emit_stage(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
+void low_emit_stage(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   low_stage *before = N->now;
   N->now = &N->stage[s->var];
   E->space = &N->now->p->space;
@@ -108,13 +107,13 @@ static void emit_stage(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   low_copies_end(N);
   N->now = before;
 }
-static void emit_phase(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
+void low_emit_phase(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   tarn_plan_phase before = N->phase;
   N->phase = (tarn_plan_phase)s->phase;
   emit_inside(N, E, s);
   N->phase = before;
 }
-static void emit_either(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
+void low_emit_either(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   LLVMBuilderRef b = N->M->b;
   const tarn_plan_stmt *yes_phase = s + 1;
   LLVMValueRef all = NULL;
@@ -128,14 +127,14 @@ static void emit_either(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   LLVMBasicBlockRef after = low_block(E, "then");
   LLVMBuildCondBr(b, all, yes, no);
   low_begin(E, yes);
-  emit(N, E, yes_phase);
+  low_emit(N, E, yes_phase);
   LLVMBuildBr(b, after);
   low_begin(E, no);
-  emit(N, E, yes_phase + yes_phase->size);
+  low_emit(N, E, yes_phase + yes_phase->size);
   LLVMBuildBr(b, after);
   low_begin(E, after);
 }
-static void emit_apart(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
+void low_emit_apart(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   (void)E;
   (void)s;
   low_module *M = N->M;
@@ -146,7 +145,7 @@ static void emit_apart(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
 }
 
 /* ---------------------------------------------------------------- work items */
-static void emit_case(low_nest *N, low_fn *E, const tarn_plan_stmt *s, LLVMBasicBlockRef after) {
+void low_emit_case(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   LLVMBuilderRef b = N->M->b;
   LLVMValueRef at = E->counter[s->var];
   LLVMBasicBlockRef yes = low_block(E, "yes");
@@ -158,36 +157,26 @@ static void emit_case(low_nest *N, low_fn *E, const tarn_plan_stmt *s, LLVMBasic
   tarn_plan_at env = {.kind = TARN_PLAN_COUNTER, .lo = s->lo, .c = s->hi};
   if (s->lo == s->hi) env = (tarn_plan_at){.kind = TARN_PLAN_NUMBER, .c = s->lo};
   enter(N, E, s, env);
-  LLVMBuildBr(b, after);
+  LLVMBuildBr(b, N->after);
   low_begin(E, no);
 }
-static void emit_parallel(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
+void low_emit_parallel(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
+  LLVMBasicBlockRef outside = N->after;
   LLVMBasicBlockRef after = low_block(E, "next");
   const tarn_plan_stmt *end = s + s->size;
-  for (const tarn_plan_stmt *c = s + 1; c < end; c += c->size) emit_case(N, E, c, after);
+  for (const tarn_plan_stmt *c = s + 1; c < end; c += c->size) {
+    N->after = after;
+    low_emit(N, E, c);
+  }
+  N->after = outside;
   LLVMBuildBr(N->M->b, after);
   low_begin(E, after);
 }
 
 typedef void emit_fn(low_nest *N, low_fn *E, const tarn_plan_stmt *s);
-static emit_fn *const emitters[TARN_PLAN_OPS] = {[TARN_PLAN_STAGE] = emit_stage,
-                                                 [TARN_PLAN_PARALLEL] = emit_parallel,
-                                                 [TARN_PLAN_LOOP] = emit_loop,
-                                                 [TARN_PLAN_COPIES] = emit_copies,
-                                                 [TARN_PLAN_LANES] = emit_lanes,
-                                                 [TARN_PLAN_TILE] = low_tile,
-                                                 [TARN_PLAN_PHASE] = emit_phase,
-                                                 [TARN_PLAN_EITHER] = emit_either,
-                                                 [TARN_PLAN_GUARD] = emit_guard,
-                                                 [TARN_PLAN_COMPUTE] = low_compute,
-                                                 [TARN_PLAN_DOT] = low_dot,
-                                                 [TARN_PLAN_TAKE] = low_take,
-                                                 [TARN_PLAN_TIMES] = low_times,
-                                                 [TARN_PLAN_ADDRESS] = low_address,
-                                                 [TARN_PLAN_PREFETCH] = low_prefetches,
-                                                 [TARN_PLAN_APART] = emit_apart};
-static void emit(low_nest *N, low_fn *E, const tarn_plan_stmt *s) { emitters[s->op](N, E, s); }
-void low_emit(low_nest *N, low_fn *E, const tarn_plan_stmt *s) { emit(N, E, s); }
+#define EMIT(OP, name, text) [TARN_PLAN_##OP] = low_emit_##name,
+static emit_fn *const emitters[TARN_PLAN_OPS] = {TARN_PLAN_OP_TABLE(EMIT)};
+void low_emit(low_nest *N, low_fn *E, const tarn_plan_stmt *s) { emitters[s->op](N, E, s); }
 
 /* The counters of the parallel levels of one item. */
 static void decode(low_nest *N, low_fn *E, const tarn_plan_list *list, LLVMValueRef item) {

@@ -44,27 +44,21 @@ struct low_nest {
   uint32_t asked;              /* of them, already prefetched */
   int64_t last[PLAN_MAX_VARS]; /* the last trip of each variable that is set */
   low_copies interleaved;      /* noted so far */
+  LLVMBasicBlockRef after;     /* where the cases of a parallel level go on */
 };
 /* The levels of the stage that is being printed, and how many there are around its leaves. */
 const tarn_plan_list *low_list(const low_nest *N);
 uint32_t low_depth(const low_nest *N);
 void low_emit(low_nest *N, low_fn *E, const tarn_plan_stmt *s);
 
-/* Each prints a statement. */
-/* ---- prefetch.c ---- */
-void low_address(low_nest *N, low_fn *E, const tarn_plan_stmt *s);
-void low_prefetches(low_nest *N, low_fn *E, const tarn_plan_stmt *s);
-/* ---- reduce.c ---- */
-void low_tile(low_nest *N, low_fn *E, const tarn_plan_stmt *s);
-void low_compute(low_nest *N, low_fn *E, const tarn_plan_stmt *s);
+/* Each prints a statement: nest.c, reduce.c (tile, compute), dot.c, bilinear.c (take, times),
+ * prefetch.c (address, prefetch). */
+#define LOW_EMIT(OP, name, text)                                                                   \
+  void low_emit_##name(low_nest *N, low_fn *E, const tarn_plan_stmt *s);
+TARN_PLAN_OP_TABLE(LOW_EMIT)
+#undef LOW_EMIT
 LLVMValueRef low_acc_load(low_nest *N, low_fn *E); /* of a reducer with one state */
 void low_acc_store(low_nest *N, low_fn *E, LLVMValueRef v);
-/* ---- bilinear.c ---- */
-void low_take(low_nest *N, low_fn *E, const tarn_plan_stmt *s);
-void low_times(low_nest *N, low_fn *E, const tarn_plan_stmt *s);
-/* ---- dot.c ---- */
-void low_dot(low_nest *N, low_fn *E, const tarn_plan_stmt *s);
-
 /* ---- transpose.c ---- */
 void low_store_transposed(low_nest *N, low_fn *E, low_stage *st, uint32_t level,
                           LLVMValueRef v); /* where st->rows */

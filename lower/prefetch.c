@@ -47,7 +47,7 @@ static LLVMValueRef fetch_offset(const low_nest *N, const low_fn *E, const low_a
   return LLVMBuildAdd(M->b, at, LLVMBuildMul(M->b, unit, low_i64(M, k->step), ""), "");
 }
 
-void low_prefetches(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
+void low_emit_prefetch(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   (void)E;
   for (uint32_t i = 0; i < s->n; i++, N->asked++) {
     const low_due *d = &N->due.p[N->asked];
@@ -69,9 +69,9 @@ static void address(low_nest *N, low_fn *E, const tarn_prefetch *k) {
       tarn_push(M->cx, &N->due, d);
     }
 }
-void low_address(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
+void low_emit_address(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   const tarn_plan_stage *st = N->now->p;
   for (uint32_t i = 0; i < st->prefetch.n; i++)
     if (st->prefetch.p[i].k.at == s->var) address(N, E, &st->prefetch.p[i].k);
-  low_prefetches(N, E, s);
+  low_emit_prefetch(N, E, s);
 }

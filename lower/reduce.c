@@ -253,7 +253,7 @@ static void final_leaf(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   if (!alone) low_copy_end(N, E);
 }
 
-void low_compute(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
+void low_emit_compute(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   N->M->nan_shows = N->now->p->red && N->now->p->nan_shows;
   switch ((tarn_plan_phase)s->phase) {
   case TARN_PLAN_MAP: map_leaf(N, E); break;
@@ -267,7 +267,7 @@ void low_compute(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   N->M->nan_shows = false;
 }
 
-void low_tile(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
+void low_emit_tile(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   low_stage *st = N->now;
   const tarn_plan_stage *p = st->p;
   const tarn_plan_stmt *end = s + s->size;

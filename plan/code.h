@@ -29,26 +29,29 @@
 #define TARN_PLAN_CODE_H
 #include "base/base.h"
 
-typedef enum tarn_plan_op {
-  TARN_PLAN_STAGE,
-  TARN_PLAN_PARALLEL,
-  TARN_PLAN_CASE,
-  TARN_PLAN_LOOP,
-  TARN_PLAN_COPIES,
-  TARN_PLAN_LANES,
-  TARN_PLAN_TILE,
-  TARN_PLAN_PHASE,
-  TARN_PLAN_EITHER,
-  TARN_PLAN_GUARD,
-  TARN_PLAN_COMPUTE,
-  TARN_PLAN_DOT,
-  TARN_PLAN_TAKE,
-  TARN_PLAN_TIMES,
-  TARN_PLAN_ADDRESS,
-  TARN_PLAN_PREFETCH,
-  TARN_PLAN_APART,
-  TARN_PLAN_OPS
-} tarn_plan_op;
+/* X(OP, name, text): whoever has a function for each statement makes its table of this, so that one
+ * that is missing does not link. */
+#define TARN_PLAN_OP_TABLE(X)                                                                      \
+  X(STAGE, stage, "run-stage")                                                                     \
+  X(PARALLEL, parallel, "thread")                                                                  \
+  X(CASE, case, "case")                                                                            \
+  X(LOOP, loop, "loop")                                                                            \
+  X(COPIES, copies, "copies")                                                                      \
+  X(LANES, lanes, "lanes")                                                                         \
+  X(TILE, tile, "tile")                                                                            \
+  X(PHASE, phase, NULL)                                                                            \
+  X(EITHER, either, "if")                                                                          \
+  X(GUARD, guard, "guard")                                                                         \
+  X(COMPUTE, compute, NULL)                                                                        \
+  X(DOT, dot, "dot")                                                                               \
+  X(TAKE, take, "take")                                                                            \
+  X(TIMES, times, "times")                                                                         \
+  X(ADDRESS, address, "address-lines")                                                             \
+  X(PREFETCH, prefetch, "prefetch")                                                                \
+  X(APART, apart, "apart")
+#define TARN_PLAN_OP(OP, name, text) TARN_PLAN_##OP,
+typedef enum tarn_plan_op { TARN_PLAN_OP_TABLE(TARN_PLAN_OP) TARN_PLAN_OPS } tarn_plan_op;
+#undef TARN_PLAN_OP
 
 /* MAP: no reduction; the element is computed and stored. BEGIN, RESUME: an accumulator begins with
  * the identity, or with what an earlier trip left in the result. STEP: one more term. LEAVE: the

@@ -13,7 +13,6 @@ typedef struct machine {
   tarn_plan_memory *local;   /* by stage */
   int64_t at[PLAN_MAX_VARS]; /* counters */
   const tarn_plan_stage *st;
-  tarn_plan_phase phase;
   tarn_value *acc; /* point by point, ns each; of the stage's current trip of the shared loops */
   bool *open;
   double *value; /* of TAKE and TIMES */
@@ -153,7 +152,7 @@ static void finish(const machine *m, const tarn_plan_stmt *s) {
     tarn_raise(m->cx, TARN_INTERNAL, "plan: a result of no type");
   store(m, epilogue(m, x, type));
 }
-static void compute(machine *m, const tarn_plan_stmt *s) {
+static void run_compute(machine *m, const tarn_plan_stmt *s) {
   switch ((tarn_plan_phase)s->phase) {
   case TARN_PLAN_MAP: map(m); break;
   case TARN_PLAN_BEGIN: begin(m, false); break;
@@ -164,14 +163,16 @@ static void compute(machine *m, const tarn_plan_stmt *s) {
   case TARN_PLAN_PHASES: break;
   }
 }
-static void dot(machine *m, const tarn_plan_stmt *s) {
+static void run_dot(machine *m, const tarn_plan_stmt *s) {
   (void)s;
   const tarn_plan_list *list = &m->N->list[1 + (m->st - m->N->stage)];
   int64_t *at = &m->at[list->level[list->n - 1].var];
   for (*at = 0; *at < m->st->dot[0].k; ++*at) step(m);
 }
-static void take(machine *m, const tarn_plan_stmt *s) { m->value[s->value] = load(m, s->read).d; }
-static void times(machine *m, const tarn_plan_stmt *s) {
+static void run_take(machine *m, const tarn_plan_stmt *s) {
+  m->value[s->value] = load(m, s->read).d;
+}
+static void run_times(machine *m, const tarn_plan_stmt *s) {
   const tarn_plan_factor *f = &m->st->factor[s->factor];
   double v[PLAN_MOST_TERMS];
   for (uint32_t i = 0; i < f->cols; i++) v[i] = s->from[i] == TARN_NONE ? 0 : m->value[s->from[i]];
@@ -218,12 +219,6 @@ static void run_parallel(machine *m, const tarn_plan_stmt *s) {
     return;
   }
 }
-static void run_phase(machine *m, const tarn_plan_stmt *s) {
-  tarn_plan_phase before = m->phase;
-  m->phase = (tarn_plan_phase)s->phase;
-  run_inside(m, s);
-  m->phase = before;
-}
 static void run_either(machine *m, const tarn_plan_stmt *s) {
   bool all = true;
   for (uint32_t i = 0; i < s->n; i++) all &= m->at[s->test[i].var] == s->test[i].is;
@@ -233,22 +228,20 @@ static void run_either(machine *m, const tarn_plan_stmt *s) {
 static void run_guard(machine *m, const tarn_plan_stmt *s) {
   if (guard_holds(m, &m->st->read[s->read].guard[s->guard])) run_inside(m, s);
 }
-static void nothing(machine *m, const tarn_plan_stmt *s) {
-  (void)m;
-  (void)s;
-}
+static void run_loop(machine *m, const tarn_plan_stmt *s) { run_counted(m, s); }
+static void run_copies(machine *m, const tarn_plan_stmt *s) { run_counted(m, s); }
+static void run_lanes(machine *m, const tarn_plan_stmt *s) { run_counted(m, s); }
+static void run_case(machine *m, const tarn_plan_stmt *s) { run_inside(m, s); }
+static void run_tile(machine *m, const tarn_plan_stmt *s) { run_inside(m, s); }
+static void run_phase(machine *m, const tarn_plan_stmt *s) { run_inside(m, s); }
+/* What changes no value. */
+static void run_address(machine *m, const tarn_plan_stmt *s) { (void)m, (void)s; }
+static void run_prefetch(machine *m, const tarn_plan_stmt *s) { (void)m, (void)s; }
+static void run_apart(machine *m, const tarn_plan_stmt *s) { (void)m, (void)s; }
 
 typedef void run_fn(machine *m, const tarn_plan_stmt *s);
-static run_fn *const runs[TARN_PLAN_OPS] = {
-    [TARN_PLAN_STAGE] = run_stage,    [TARN_PLAN_PARALLEL] = run_parallel,
-    [TARN_PLAN_CASE] = NULL,          [TARN_PLAN_LOOP] = run_counted,
-    [TARN_PLAN_COPIES] = run_counted, [TARN_PLAN_LANES] = run_counted,
-    [TARN_PLAN_TILE] = run_inside,    [TARN_PLAN_PHASE] = run_phase,
-    [TARN_PLAN_EITHER] = run_either,  [TARN_PLAN_GUARD] = run_guard,
-    [TARN_PLAN_COMPUTE] = compute,    [TARN_PLAN_DOT] = dot,
-    [TARN_PLAN_TAKE] = take,          [TARN_PLAN_TIMES] = times,
-    [TARN_PLAN_ADDRESS] = nothing,    [TARN_PLAN_PREFETCH] = nothing,
-    [TARN_PLAN_APART] = nothing};
+#define RUN(OP, name, text) [TARN_PLAN_##OP] = run_##name,
+static run_fn *const runs[TARN_PLAN_OPS] = {TARN_PLAN_OP_TABLE(RUN)};
 static void run(machine *m, const tarn_plan_stmt *s) { runs[s->op](m, s); }
 
 /* The counters of the parallel levels of one item. */
@@ -269,7 +262,7 @@ static void locals(machine *m) {
 void tarn_plan_run(const tarn_plan_nest *N, const tarn_plan_memory *in,
                    const tarn_plan_memory *out) {
   machine *m = TARN_NEW(N->cx, machine);
-  *m = (machine){.N = N, .cx = N->cx, .in = in, .out = out, .phase = TARN_PLAN_MAP};
+  *m = (machine){.N = N, .cx = N->cx, .in = in, .out = out};
   locals(m);
   for (uint32_t r = 0; r < tarn_plan_regions(N); r++) {
     const tarn_plan_code *c = N->code[r];

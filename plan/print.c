@@ -154,24 +154,9 @@ static void print_stage(printer *p, uint32_t i) {
 }
 
 /* ---------------------------------------------------------------- statements */
-const char *const tarn_plan_op_names[TARN_PLAN_OPS] = {[TARN_PLAN_STAGE] = "run-stage",
-                                                       [TARN_PLAN_PARALLEL] = "thread",
-                                                       [TARN_PLAN_CASE] = "case",
-                                                       [TARN_PLAN_LOOP] = "loop",
-                                                       [TARN_PLAN_COPIES] = "copies",
-                                                       [TARN_PLAN_LANES] = "lanes",
-                                                       [TARN_PLAN_TILE] = "tile",
-                                                       [TARN_PLAN_PHASE] = NULL,
-                                                       [TARN_PLAN_EITHER] = "if",
-                                                       [TARN_PLAN_GUARD] = "guard",
-                                                       [TARN_PLAN_COMPUTE] = NULL,
-                                                       [TARN_PLAN_DOT] = "dot",
-                                                       [TARN_PLAN_TAKE] = "take",
-                                                       [TARN_PLAN_TIMES] = "times",
-                                                       [TARN_PLAN_ADDRESS] = "address-lines",
-                                                       [TARN_PLAN_PREFETCH] = "prefetch",
-                                                       [TARN_PLAN_APART] = "apart"};
-const char *const tarn_plan_phase_names[TARN_PLAN_PHASES] = {
+#define TEXT(OP, name, text) [TARN_PLAN_##OP] = text,
+static const char *const op_names[TARN_PLAN_OPS] = {TARN_PLAN_OP_TABLE(TEXT)}; /* NULL: the phase */
+static const char *const phase_names[TARN_PLAN_PHASES] = {
     [TARN_PLAN_MAP] = "map",   [TARN_PLAN_BEGIN] = "begin", [TARN_PLAN_RESUME] = "resume",
     [TARN_PLAN_STEP] = "step", [TARN_PLAN_LEAVE] = "leave", [TARN_PLAN_FINISH] = "finish"};
 
@@ -221,8 +206,8 @@ static bool goes_on(const tarn_plan_stmt *s) {
   return few && s->size > 1 && s[1].size == s->size - 1 && s[1].op != TARN_PLAN_LOOP;
 }
 static void print_stmt(printer *p, const tarn_plan_stmt *s) {
-  const char *name = tarn_plan_op_names[s->op];
-  tarn_buf_fmt(p->b, "(%s", name ? name : tarn_plan_phase_names[s->phase]);
+  const char *name = op_names[s->op];
+  tarn_buf_fmt(p->b, "(%s", name ? name : phase_names[s->phase]);
   print_fields(p, s);
   bool same_line = goes_on(s);
   p->depth++;
