@@ -289,6 +289,8 @@ static rounding function(uint32_t op, tarn_dtype t, double v, const rounding *a,
   if (!isfinite(v)) {
     rounding r = not_finite(t, result, a->either && !isfinite(result));
     r.off = a->either && op != TARN_FX_NEG && op != TARN_FX_ABS && op != TARN_FX_SQRT;
+    if (isfinite(result))
+      r.error = 2 * unit_of(t) * fabs(result); /* tanh of infinity is computed */
     return r;
   }
   if (!isfinite(result)) { /* log 0, sqrt -1 */
