@@ -60,10 +60,9 @@ static void address(low_nest *N, low_fn *E, const tarn_prefetch *k) {
   const low_stage *of = &N->stage[k->of];
   const low_access *a = k->walk < of->p->f->nops ? &of->read[k->walk] : &of->result;
   int64_t row = k->row * (int64_t)tarn_dtype_size(a->p->dtype);
-  int64_t line = (int64_t)tarn_hw_mem(M->hw, TARN_HW_L2)->line;
   LLVMValueRef at = fetch_offset(N, E, a, k);
   for (int64_t r = 0; r < k->rows; r++)
-    for (int64_t by = 0; by < k->step; by += line) {
+    for (int64_t by = 0; by < k->step; by += k->line) {
       low_due d = {.a = a, .locality = a->p->store || k->into_l1 ? 3 : 2};
       d.at = LLVMBuildAdd(M->b, at, low_i64(M, r * row + by), "");
       tarn_push(M->cx, &N->due, d);

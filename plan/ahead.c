@@ -31,7 +31,7 @@
 #define LEAST_RUN    8   /* least run over prefetch distance: data after the run is not used next */
 #define MOST_LINES   4   /* lines prefetched in one trip, whatever it computes */
 #define MOST_AT_ONCE 32  /* lines of a stream: as many as can be in flight */
-#define MOST_IN_TILE 64  /* lines during a tile, as its copies issue them (lower/order.c) */
+#define MOST_IN_TILE 64  /* lines during a tile, as its copies issue them (plan/order.c) */
 #define MOST_TRIPS   1e9 /* prefetch distance, whatever a description says */
 #define LEAST_WORK   4   /* operations of the tile for each prefetched line of a row */
 #define CROWDED                                                                                    \
@@ -41,6 +41,10 @@
 #define FEW_AT_ONCE 8 /* unless so many lines at a time are enough */
 
 static int64_t line_of(const tarn_hw_memory *m) { return (int64_t)m->line; }
+static void add_prefetch(tarn_walks *w, tarn_prefetch k) {
+  k.line = line_of(tarn_hw_mem(w->hw, TARN_HW_L2));
+  tarn_push(w->cx, &w->prefetch, k);
+}
 static bool is_loop(const tarn_walk_level *l) {
   return l->kind == TARN_SERIAL || l->kind == TARN_PARALLEL;
 }
@@ -172,7 +176,7 @@ static bool by_blocks(tarn_walks *w, uint32_t stage, uint32_t walk) {
       tarn_prefetch k = {
           .of = stage, .walk = walk, .by = stage, .first = block, .step = bytes, .rows = 1};
       k.level = i, k.at = innermost;
-      tarn_push(w->cx, &w->prefetch, k);
+      add_prefetch(w, k);
       return true;
     }
     trips *= l->trips;
@@ -364,7 +368,7 @@ static bool by_streams(tarn_walks *w, uint32_t stage, uint32_t walk, uint32_t wh
     if (!paced(w, by_stage, i, q, size, &k) &&
         (by_stage == stage || !paced(w, stage, i, q, size, &k)))
       continue;
-    tarn_push(w->cx, &w->prefetch, k);
+    add_prefetch(w, k);
     return true;
   }
   return false;
@@ -404,7 +408,7 @@ static bool by_rows(tarn_walks *w, uint32_t stage, uint32_t walk) {
                      .rows = p.rows,
                      .row = p.row};
   k.level = k.at = innermost, k.into_l1 = true, a->prefetch_by = 0;
-  tarn_push(w->cx, &w->prefetch, k);
+  add_prefetch(w, k);
   return true;
 }
 

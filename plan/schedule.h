@@ -286,11 +286,12 @@ typedef struct tarn_stage_walk {
 /* A prefetch during one trip of level `level`, of what a walk touches from element `first` of the
  * next trip on. Each trip of level `at`, a loop of the stage that prefetches, fetches `step` bytes
  * of each of `rows` rows, `row` elements apart. Its next trip continues behind them: along a row
- * that has several `parts`, then with the next rows. If there are more than `trips` trips, `trips`
- * of them fetch `units` such pieces. */
+ * that has several `parts`, then with the next rows. If there are more trips than pieces, `units`
+ * pieces are spread over `trips` trips. */
 typedef struct tarn_prefetch {
   uint32_t of, walk, by; /* stage and number of the walk; the stage that prefetches it */
   int64_t first, step, rows, row, parts, units, trips;
+  int64_t line; /* bytes of one: `step` bytes are fetched a line at a time */
   uint32_t level, at;
   bool into_l1; /* else into L2 */
 } tarn_prefetch;

@@ -92,9 +92,8 @@ static uint8_t op_of(const tarn_plan_at *at) {
 }
 
 /* ---------------------------------------------------------------- prefetches */
-static uint32_t lines_of(const plan_walk *w, const tarn_prefetch *k) {
-  int64_t line = (int64_t)tarn_hw_mem(w->N->hw, TARN_HW_L2)->line;
-  return (uint32_t)(k->rows * ((k->step + line - 1) / line));
+static uint32_t lines_of(const tarn_prefetch *k) {
+  return (uint32_t)(k->rows * tarn_ceildiv(k->step, k->line));
 }
 /* Is what lies inside of loop l a tile of copies in an order of their own? Then lines are
  * prefetched one by one between them. */
@@ -122,7 +121,7 @@ static void prefetch_in(plan_walk *w, uint32_t list, uint32_t l) {
   uint32_t before = w->due;
   uint32_t var = level_of(w, list, l)->var;
   for (uint32_t i = 0; i < st->prefetch.n; i++)
-    if (st->prefetch.p[i].k.at == var) w->due += lines_of(w, &st->prefetch.p[i].k);
+    if (st->prefetch.p[i].k.at == var) w->due += lines_of(&st->prefetch.p[i].k);
   bool any = w->due > before;
   uint32_t n = tile_inside(w, list, l) ? 0 : taken_of_due(w, 1, 1);
   if (any || n) plan_add(w, (tarn_plan_stmt){.op = TARN_PLAN_ADDRESS, .var = var, .n = n});
