@@ -19,14 +19,13 @@ typedef struct machine {
   int64_t item;
 } machine;
 
-static int64_t floor_div(int64_t a, int64_t d) { return a / d - (a % d < 0); }
 static int64_t lin_at(const tarn_plan_lin *a, const int64_t *at) {
   int64_t sum = a->c;
   for (uint32_t i = 0; i < a->n; i++) {
     const tarn_plan_term *t = &a->t[i];
     int64_t x = t->kind == TARN_IX_VAR ? at[t->var] : lin_at(t->arg, at);
-    if (t->kind == TARN_IX_DIV) x = floor_div(x, t->by);
-    if (t->kind == TARN_IX_MOD) x -= t->by * floor_div(x, t->by);
+    if (t->kind == TARN_IX_DIV) x = tarn_floordiv(x, t->by);
+    if (t->kind == TARN_IX_MOD) x = tarn_floormod(x, t->by);
     sum += t->coef * x;
   }
   return sum;
