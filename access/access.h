@@ -233,12 +233,14 @@ TARN_API uint32_t tarn_reducer_identity(const tarn_lang *L,
                                         uint32_t id); /* fx constant; TARN_NONE for CUSTOM */
 
 /* out[s] = epi(reduce_{c} body(A0[s,c], …, A(k-1)[s,c]), E0[s], …)
- * ntuple == 0: the compute has nops operands ((S),(C)) followed by nepi operands ((S),()) [with
- * red: type of the result], without red the epilogue operands also have type ((S),(C)), and
- * interning folds epi into body (nepi = 0). ntuple == t > 0: Glenside's tuple form: one operand
- * ((S),(t,C)) whose first compute dim is the tuple; nops = 1, body has t holes. red == TARN_NONE:
- * an elementwise map, result ((S),(C)).  With red: result ((S),()). epi: $0 the reduction's result,
- * $1… the epilogue operands; TARN_NONE when absent. */
+ *
+ * ntuple == 0: the compute has nops operands ((S),(C)), then nepi operands ((S),()). `red` gives
+ * the type of the result. Without red the epilogue operands also have type ((S),(C)), and interning
+ * folds epi into body (nepi = 0).
+ * ntuple == t > 0: Glenside's tuple form: one operand ((S),(t,C)) whose first compute dim is the
+ * tuple; nops = 1, body has t holes.
+ * red == TARN_NONE: an elementwise map, result ((S),(C)). With red: result ((S),()).
+ * epi: $0 the reduction's result, $1… the epilogue operands; TARN_NONE when absent. */
 typedef struct tarn_func {
   uint8_t ntuple, nops, nepi;
   uint32_t body, red, epi;
@@ -460,11 +462,13 @@ TARN_API tarn_term tarn_view(tarn_lang *L, uint32_t map,
 
 /* ---------------------------------------------------------------- calls
  * What (call NAME θ …) stands for, once NAME is defined. Without a definition a call has only its
- * type. (call NAME () ((T ((S) (R)))) A…)    operand k is ((S),(dims of input k)): the meaning at
- * every point of S (call NAME (r) ((T ((S) (R)))) A…)   operands are ((S,K),(dims)), r = rank of K:
- * one call after the other over K, each of which reads and replaces the accumulator, whose operand
- * is ((S),(R)) Where the accumulator, the last operand, is left out, it begins as `start`
- * everywhere. */
+ * type.
+ *   (call NAME () ((T ((S) (R)))) A…)    operand k is ((S),(dims of input k)): the meaning at every
+ *                                        point of S
+ *   (call NAME (r) ((T ((S) (R)))) A…)   operands are ((S,K),(dims)), r = rank of K: one call after
+ *                                        the other over K; each reads and replaces the accumulator,
+ *                                        whose operand is ((S),(R))
+ * Where the accumulator, the last operand, is left out, it begins as `start` everywhere. */
 typedef struct tarn_call_def {
   const char *name;
   uint32_t nin;

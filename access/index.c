@@ -3,7 +3,7 @@
  *   IX     3   d0   (+ IX…)   (* 4 IX)   (div IX 4)   (mod IX 4)
  *   MAP    (index ((S) (C)) (IN…) (IX…) [(fill VALUE (IX lo hi)…)])
  *   NEST   (stages (children N) (shared EXTENT…) (split NS) STAGE…)
- *   STAGE  (stage (own EXTENT…) (reduce EXTENT…) FN READ… [out] [(in SPACE)])
+ *   STAGE  (stage (own EXTENT…) (reduce EXTENT…) FN READ… [out])
  *   READ   (child K MAP)   (stage K MAP)
  */
 #include "access/internal.h"

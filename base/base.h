@@ -196,7 +196,8 @@ TARN_API uint32_t tarn_map_count(const tarn_map *m);
  * added. */
 TARN_API uint64_t *tarn_map_item(const tarn_map *m, uint32_t i, uint64_t *key);
 
-/* A data file embedded at build time (cmake/Embed.cmake): a table of these ends with a NULL name.
+/* A data file embedded at build time (cmake/TarnEmbed.cmake): a table of these ends with a NULL
+ * name.
  */
 typedef struct tarn_embedded {
   const char *name;
@@ -217,11 +218,11 @@ TARN_API void tarn_buf_fmt(tarn_buf *b, const char *fmt, ...) TARN_PRINTF(2, 3);
 TARN_API void tarn_buf_double(tarn_buf *b, double x);
 
 /* ---- text as data ----
- * Names in a model, a file, a command line may hold anything. Whoever prints one says as what:
- *   TEXT  a line for people (a message, a terminal)      SX, C, JSON, DOT  the inside of a string
- * of that language HTML  between tags or in a quoted attribute; lines stay. C: may stand in a
- * comment too What cannot be seen is spelled by its bytes: \xHH (C: \OOO; JSON: by its code,
- * \uHHHH, and \xHH for what is no UTF-8). */
+ * Names in models, files and command lines can hold any bytes. A printer says where the text goes:
+ *   TEXT               a line for people (a message, a terminal)
+ *   SX, C, JSON, DOT   the inside of a string of that language; C: a comment too
+ *   HTML               between tags or in a quoted attribute; line breaks stay
+ * Invisible bytes are spelled \xHH (C: \OOO; JSON: \uHHHH by code point, \xHH if not UTF-8). */
 typedef enum {
   TARN_AS_TEXT,
   TARN_AS_SX,

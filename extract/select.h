@@ -3,9 +3,10 @@
  * A graph has classes; a class has nodes (alternatives); a node has a cost and child classes, all
  * of which it needs. A selection gives one node to every class that is needed by the roots. It must
  * be complete (every child of a chosen node has a node) and without cycles. Two prices of a
- * selection: tree cost   a class is paid each time it is used; infinite when the numbers overflow a
- * double dag cost    each needed class is paid once, over all roots together. Finding the
- * optimum is NP-hard (set cover is a special case), so every answer has a proven lower bound.
+ * selection:
+ *   tree cost   a class is paid each time it is used; infinite when the numbers overflow a double
+ *   dag cost    each needed class is paid once, over all roots together. Finding the optimum is
+ *               NP-hard (set cover is a special case), so every answer has a proven lower bound.
  *
  * Nothing here knows of terms, tensors or files of tarn. Ids are dense, from 0, in order of
  * addition. Costs are doubles >= 0; +infinity means "never choose"; a negative cost or NaN is
@@ -114,10 +115,12 @@ TARN_API bool tarn_sel_method_named(const char *name, tarn_sel_method *out);
  * The cost of a selection is built from k values of each node (k <= 8), each aggregated over the
  * chosen nodes of the needed classes, each class once: as a sum or as a maximum. Then either
  *   combine != NULL   cost = combine(aggregates), which must not decrease when an aggregate grows:
- * a maximum, a sum plus a maximum, a weighted sum, a sum with a penalty beyond a limit; combine ==
- * NULL   k = 1: the aggregate itself; k > 1: several objectives, see tarn_sel_pareto(). Values are
- * >= 0 (infinite: never choose; nor is a node whose own cost is infinite). The graph's own costs
- * are not used unless the callback gives them. */
+ *                     a maximum, a sum plus
+ *                     a maximum, a weighted sum, a sum with a penalty beyond a limit;
+ *   combine == NULL   k = 1: the aggregate itself; k > 1: several objectives, see
+ *                     tarn_sel_pareto().
+ * Values are >= 0 (infinite: never choose; nor is a node whose own cost is infinite). The graph's
+ * own costs are not used unless the callback gives them. */
 typedef enum { TARN_SEL_SUM, TARN_SEL_MAX } tarn_sel_aggregate;
 typedef struct tarn_sel_cost {
   uint32_t k;

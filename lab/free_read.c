@@ -1,8 +1,9 @@
 /* Reading what a free rule set declares:
  *
- *   (analysis NAME constant [:numbers real|integer|rational] [:names (NAME…)] [:prune true] ((OP
- * KID…) VALUE)…) (analysis NAME set [:join both|either] ((OP KID…) SET)…) (predicate (NAME ?x…)
- * CONDITION)
+ *   (analysis NAME constant [:numbers real|integer|rational] [:names (NAME…)] [:prune true]
+ *     ((OP KID…) VALUE)…)
+ *   (analysis NAME set [:join both|either] ((OP KID…) SET)…)
+ *   (predicate (NAME ?x…) CONDITION)
  *
  * and the expressions in them and in rules. */
 #include "lab/free.h"

@@ -1,8 +1,10 @@
 /* rules: what finding rules is made of.
  *
  *   learn.c        terms over an interpretation, smallest first; those of equal values are
- * candidates learn_pick.c   which candidates become rules: the simplest that do not follow from
- * those before it learn_graph.c  what follows from rules: candidates in an e-graph, saturated
+ *                  candidates
+ *   learn_pick.c   which candidates become rules: the simplest that the others before them
+ *                  do not imply
+ *   learn_graph.c  what follows from rules: candidates in an e-graph, saturated
  *
  * Source: Nandi et al., "Rewrite rule inference using equality saturation", OOPSLA 2021
  * (characteristic vectors; an e-graph that discards what is implied); smallest first, and only

@@ -1,14 +1,17 @@
 /* Convolutions: windows of the padded input against the weights, as one cartProd and a dot product.
  *
- *   x (N,C,D…) --pad--> access 2 --windows (C,K…)--> ((N,P…),(C,K…))      [groups:
- * ((G,N,P…),(C/G,K…))] w (O,C/G,K…)                  access 1 -------->  ((O),(C,K…)) [groups:
- * ((G,O/G),(C/G,K…))] cartProd w x, dotProd, transpose                  (N,O,P…)
+ *   x (N,C,D…) --pad--> access 2 --windows (C,K…)--> ((N,P…),(C,K…))
+ *   w (O,C/G,K…)                  access 1 -------->  ((O),(C,K…))
+ *   cartProd w x, dotProd, transpose                  (N,O,P…)
+ *
+ * With groups x becomes ((G,N,P…),(C/G,K…)) and w ((G,O/G),(C/G,K…)).
  *
  * A transposed convolution is an ordinary one over a view: its input with stride-1 zeros between
  * elements, its weights reversed.  Weights that may be infinite are left out where the input is
  * such a zero, or padding.
- * Source: Dumoulin & Visin, "A guide to convolution arithmetic for deep learning", 2016, section 4.
- */
+ *
+ * Source: Dumoulin & Visin, "A guide to convolution arithmetic for deep
+ * learning", 2016, section 4. */
 #include "model/import.h"
 #include <string.h>
 

@@ -16,6 +16,7 @@
  *   check.c     what a loop program computes    interpret.c  and in the interpreter
  *   print.c     a plan as text                  text.c       schedules as text, and their check
  *   pack.c      packed constants                eval.c       programs in the interpreter
+ *   places.c    programs of several machines    program_text.c  programs as text, both ways
  *   hold.c      what lies in managed memories   tiles.c      the search for least traffic
  *
  * Level lists: list 0 holds the shared levels, list 1+i those of stage i. Variables

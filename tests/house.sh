@@ -118,4 +118,11 @@ fi
 for file in $(git grep -lE '\b(tarn_eg_run|tarn_saturate)\(' -- 'tests/*.c' 'tests/*.h'); do
   grep -qE '\b(judge_(pairs|found|proof)|kit_prove|tarn_proof_check|tarn_eg_explain)\(' "$file" || say "$file saturates and proves nothing"
 done
+
+# 7. A file that a comment or a page names is there: as it stands, or below the folder that names it. Notebooks are records.
+folders="access|base|cli|compile|egraph|extract|hw|kernel|lab|lower|model|plan|price|rules|runtime|sim|tests|tune|docs|bench|cmake|tools|examples"
+while IFS=: read -r from file; do
+  [ -e "$file" ] || [ -e "$(dirname "$from")/$file" ] || say "$from names $file, which is not there"
+done < <(git grep -oE "(^|[^A-Za-z0-9_./-])($folders)/[a-z0-9_./-]+\.(c|h|def|md|sh|py|rules|hw)\b" -- '*.[ch]' '*.def' '*.md' '*.sh' '*.rules' \
+  ':!bench/notes' | sed -E 's/:[^A-Za-z0-9_]?/:/' | sort -u)
 exit $bad

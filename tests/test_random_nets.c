@@ -3,7 +3,8 @@
  *
  *   test_random_nets [--all]          some networks, or thousands
  *   test_random_nets FIRST COUNT      those of COUNT seeds from FIRST: prints what is found,
- * reduced test_random_nets FILE             one network as text
+ *                                     reduced
+ *   test_random_nets FILE             one network as text
  *
  * Every network is tried in a process of its own, so that a crash or an endless run is a finding
  * like any other. */

@@ -8,10 +8,16 @@
  *   between X, within X    tarn_trust; a line each, left out where 0
  *   trees N
  *                          (an empty line)
- *   u16 number of features; of each: u16 thresholds that trees compare it with, at most 256; f32
- * share of the gain; f32 each threshold, ascending of each tree: u16 splits s; u8 each of its 2s +
- * 1 nodes, breadth first: a split's feature, or 255: a leaf; u8 each split's threshold, its number
- * in the feature's list; f32 each leaf's value; nothing after the last tree
+ *   u16                    number of features; then of each:
+ *     u16                  thresholds that trees compare it with, at most 256
+ *     f32                  share of the gain
+ *     f32 …                each threshold, ascending
+ *   of each tree:
+ *     u16                  splits s
+ *     u8 …                 each of its 2s + 1 nodes, breadth first: a split's feature; 255: a leaf
+ *     u8 …                 each split's threshold, its number in the feature's list
+ *     f32 …                each leaf's value
+ * Nothing follows the last tree.
  *
  * The children of a tree's k-th split are its nodes 2k + 1 and 2k + 2, so no number of a node is
  * kept. Trees of XGBoost's method "hist" compare a feature with 256 thresholds at most, so that

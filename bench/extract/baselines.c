@@ -1,7 +1,7 @@
 /* Two extractors that users of the extraction-gym collection know, written from their descriptions,
- * as plugins to compare with. From the top of the source tree: cc -O2 -shared -fPIC -I. -o
- * faster-greedy-dag.so bench/extract/baselines.c cc -O2 -shared -fPIC -I. -DBOTTOM_UP -o
- * bottom-up.so bench/extract/baselines.c
+ * as plugins to compare with. From the top of the source tree:
+ *   cc -O2 -shared -fPIC -I. -o faster-greedy-dag.so bench/extract/baselines.c
+ *   cc -O2 -shared -fPIC -I. -DBOTTOM_UP -o bottom-up.so bench/extract/baselines.c
  *
  * bottom-up: tree costs to a fixpoint, a queue of nodes whose children got cheaper.
  * faster-greedy-dag: every class keeps the cheapest set of classes found that holds it and all

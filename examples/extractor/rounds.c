@@ -1,7 +1,8 @@
 /* An extractor of one's own for tarn: rounds over all nodes until no class gets cheaper; a node
- * costs what it and all below it cost, each class once. From the top of the source tree: cc -O2
- * -shared -fPIC -I. -o rounds.so examples/extractor/rounds.c tarn extract EGRAPH.json --plugin
- * ./rounds.so tarn extract --compare DIR --methods greedy,exact,./rounds.so --plot rounds.svg */
+ * costs what it and all below it cost, each class once. From the top of the source tree:
+ *   cc -O2 -shared -fPIC -I. -o rounds.so examples/extractor/rounds.c
+ *   tarn extract EGRAPH.json --plugin ./rounds.so
+ *   tarn extract --compare DIR --methods greedy,exact,./rounds.so --plot rounds.svg */
 #include "extract/select.h"
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* Branch and bound over the linear relaxation
  *
  *   minimise    sum cost_v x_v
- *   subject to  sum of x over the nodes of c  >=  y_c                            for every class c
- *               y_k  >=  sum of x over the nodes of c that have child k          for every pair (c,
- * k) y = 1 for the roots, 0 <= x, y <= 1, cuts against cycles (cut.c)
+ *   subject to  sum of x over the nodes of c  >=  y_c     for every class c
+ *               y_k  >=  sum of x over the nodes of c that have child k     for every pair (c, k)
+ *               y = 1 for the roots, 0 <= x, y <= 1, cuts against cycles (cut.c)
  *
  * Best bound first, each time diving from there. Nodes are fixed by reduced cost at the root, and
  * values follow from one another (propagation) before a relaxation is solved.

@@ -99,8 +99,9 @@ enum { IN_W = 1, IN_D = 2 };
 static const double small = 1e-7, least_violation = 1e-4;
 
 /* How far each class is founded, that is, reached from leaves through the support: the least
- * solution of founded(c) = sum over its nodes of min(x_v, founded of each child). At an integral
- * point it is 1 or 0, and a class at 0 has a child at 0. */
+ * solution of
+ *   founded(c) = sum over its nodes of min(x_v, founded of each child).
+ * At an integral point it is 1 or 0, and a class at 0 has a child at 0. */
 static void find_founded(flow *f) {
   const sel_prob *q = f->q;
   bool more = true;

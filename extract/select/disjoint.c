@@ -1,10 +1,11 @@
 /* A bound from parts that cannot share. Where the classes below two children of a node have nothing
  * in common, what is chosen below them is paid twice over; where they may share, at least the
- * dearer of the two is paid. So with L(c) = min over its nodes of  cost + sum over groups of
- * children that may share, of the greatest L in the group L of a root is at most its dag cost; on
- * trees it is the tree cost. Applied to reduced costs it adds to the bound that gave them. Computed
- * by Knuth's algorithm, so cycles do no harm. Without groups all children may share: then L is the
- * dearest path, in linear time.
+ * dearer of the two is paid. So with
+ *   L(c) = min over its nodes of  cost + sum over groups of children that may share, of the
+ *                                 greatest L in the group
+ * L of a root is at most its dag cost; on trees it is the tree cost. Applied to reduced costs it
+ * adds to the bound that gave them. Computed by Knuth's algorithm, so cycles do no harm. Without
+ * groups all children may share: then L is the dearest path, in linear time.
  */
 #include "extract/select/solve.h"
 #include <string.h>

@@ -4,12 +4,16 @@
  * Reductions, repeated until none applies:
  *   trim       classes not needed by the roots, nodes with a child that has no finite term
  *   dominate   a node with another of its class that costs no more and needs nothing that the first
- * does not need anyway inline     a class with one node goes into its parent node(s); a class with
- * one parent node multiplies it force      what every selection holds becomes a root, and edges to
- * roots that cannot close a cycle are dropped must       classes below every selection of a class
- * (greatest fixpoint over bit sets) against classes above it (dominators): a node whose child must
- * have below it what is above the node can only close a cycle The first four are those of the
- * integer-programming extractors; "must" plays the part of loop formulas.
+ *              does not need anyway
+ *   inline     a class with one node goes into its parent node(s); a class with one parent node
+ *              multiplies it
+ *   force      what every selection holds becomes a root, and edges to roots that cannot close a
+ *              cycle are dropped
+ *   must       classes below every selection of a class (greatest fixpoint over bit sets) against
+ *              classes above it (dominators): a node whose child must have below it what is above
+ *              the node can only close a cycle
+ * The first four are those of the integer-programming extractors; "must" plays the part of loop
+ * formulas.
  */
 #ifndef TARN_SELECT_PREP_H
 #define TARN_SELECT_PREP_H

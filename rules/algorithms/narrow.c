@@ -3,7 +3,7 @@
  * To bytes: each operand x becomes s·(q - z) with q = round(x / s) + z in u8 (z = 128) or i8 (z =
  * 0) and s = max |x| / 127. The largest magnitude is taken over all that one sum may read: s
  * depends on those dims of the operand that no reduce loop walks, so that it is a factor of the sum
- * and goes behind it (rules/integers.c). Of weights that is computed at compile time, a scale for
+ * and goes behind it (integers.c). Of weights that is computed at compile time, a scale for
  * each filter; of activations in kernels of their own, a scale for each row of a matrix, one for an
  * image that windows are read from.
  *
@@ -11,7 +11,8 @@
  *   K · max |a| · max |b| · (2 / 254 + 1 / 254²) < 0.008 · K · max |a| · max |b|.
  *
  * To bf16: each operand is rounded to 8 bits of significand, off by at most 2^-8 of itself, so that
- * the sum is off by at most (2 · 2^-8 + 2^-16) · Σ |a| |b| < 0.0079 · K · max |a| · max |b|. */
+ * the sum is off by at most
+ *   (2 · 2^-8 + 2^-16) · Σ |a| |b| < 0.0079 · K · max |a| · max |b|. */
 #include "rules/algorithms/integers.h"
 
 typedef struct operand { /* of the product: a child through a map */

@@ -1,7 +1,8 @@
 /* A product of matrices by seven products of their halves instead of eight (Strassen, "Gaussian
  * elimination is not optimal", Numerische Mathematik 13, 1969), once: with A in blocks A[a b], B in
- * B[b c], C[a c] = sum over r of W[a c r] · ( (sum over a b of U[r a b] A[a b]) · (sum over b c of
- * V[r b c] B[b c]) ).
+ * B[b c],
+ *   C[a c] = sum over r of W[a c r] · ( (sum over a b of U[r a b] A[a b]) ·
+ *                                       (sum over b c of V[r b c] B[b c]) ).
  *
  * Any sum of products of a constant and another operand qualifies that has an even reduce loop on
  * which both depend, an even own loop of the one and an even own loop of the other; what else it

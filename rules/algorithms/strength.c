@@ -1,9 +1,10 @@
 /* Operations that cheaper ones can do.
  *
- * powers      pow by 1 or 2, division by a power of two: exact
- * roots       pow by 3, -1, of what is not below 0 by 1/2, of what is above by -1/2: the same over
- * the reals reciprocal  division by a stage's result that is read many times: the stage divides,
- * once, and the others multiply
+ *   powers      pow by 1 or 2, division by a power of two: exact
+ *   roots       pow by 3, -1, of what is not below 0 by 1/2, of what is above by -1/2: the same
+ *               over the reals
+ *   reciprocal  division by a stage's result that is read many times: the stage divides once, and
+ *               the others multiply
  *
  * Division by another constant stays here: its reciprocal would be rounded (constants.c, affine).
  */

@@ -5,9 +5,11 @@
  * Any sum of products qualifies in which one operand depends on two own loops and two reduce loops
  * of r only by their sums, row + krow and column + kcolumn, and the other, a constant, depends on
  * neither own loop: layout, padding and what else is summed over do not matter, nor which other own
- * loops both depend on, as on those of a transposed convolution's parts (rules/residue.c).  It
- * becomes three nests and a constant: V[u v … tiles … c]   tiles transformed: sums that two small
- * matrices weigh, of rows and of columns U[u v … c o]         the weights transformed (constant)
+ * loops both depend on, as on those of a transposed convolution's parts (residue.c).  It
+ * becomes three nests and a constant:
+ *   V[u v … tiles … c]   tiles transformed: sums that two small matrices weigh, of rows and of
+ *                        columns
+ *   U[u v … c o]         the weights transformed (constant)
  *   M[u v … tiles … o]   sums over c of V·U
  *   Y                    transformed back in the same way, and the epilogue
  * Tiles that pass the end compute what nobody reads; the result is a view of Y. */

@@ -2,9 +2,11 @@
  * names.
  *
  *   names write DIR           DIR/K.onnx for each name: of an input, its dim, a node, an
- * initializer, an output; DIR/K.name names holds FILE NAME…    the s-expressions in FILE have a
- * name that ends with the text of each of these files names clean FILE…         UTF-8 without
- * control characters but the ends of lines names lacks FILE NAME     the text is not in the file */
+ *                             initializer, an output; DIR/K.name
+ *   names holds FILE NAME…    the s-expressions in FILE have a name that ends with the text of each
+ *                             of these files
+ *   names clean FILE…         UTF-8 without control characters but the ends of lines
+ *   names lacks FILE NAME     the text is not in the file */
 #include "base/base.h"
 #include <stdio.h>
 #include <stdlib.h>
