@@ -35,8 +35,26 @@ static void write_outputs(tarn_ctx *cx, const tarn_sim_program *p, const char *d
     tarn_tensor_write(cx, tarn_format(cx, "%s/%s.npy", dir, b->name), &b->array);
   }
 }
-static void show(tarn_ctx *cx, const tarn_sim_program *p, tarn_sim_result v, bool check,
+static const char *segment_name(const tarn_sim_program *p, uint32_t i) {
+  return p->nsegment ? p->segment[i].name : "";
+}
+static void json_segments(tarn_json *j, const tarn_sim_program *p, const tarn_sim_result *each) {
+  tarn_json_open(j, "segments", '[');
+  for (uint32_t i = 0; i < tarn_sim_segments(p); i++) {
+    tarn_json_open(j, NULL, '{');
+    tarn_json_str(j, "name", segment_name(p, i));
+    tarn_json_num(j, "cycles", each[i].cycles);
+    tarn_json_num(j, "compute_cycles", each[i].compute_cycles);
+    tarn_json_int(j, "dram_read_bytes", each[i].read);
+    tarn_json_int(j, "dram_write_bytes", each[i].written);
+    tarn_json_close(j, '}');
+  }
+  tarn_json_close(j, ']');
+}
+static void show(tarn_ctx *cx, const tarn_sim_program *p, const tarn_sim_result *each, bool check,
                  bool json) {
+  tarn_sim_result v = {0};
+  for (uint32_t i = 0; i < tarn_sim_segments(p); i++) v = tarn_sim_add(v, each[i]);
   if (!json && check) {
     printf("ok: %u instructions\n", p->count);
     return;
@@ -44,6 +62,10 @@ static void show(tarn_ctx *cx, const tarn_sim_program *p, tarn_sim_result v, boo
   if (!json) {
     printf("%s: %u instructions, %.0f cycles, %.0f of products (%.1f %%)\n", p->hw->name, p->count,
            v.cycles, v.compute_cycles, 100 * v.utilisation);
+    for (uint32_t i = 0; i < p->nsegment; i++)
+      printf("  %s: %.0f cycles, %.0f of products (%.1f %%), %lld bytes read, %lld written\n",
+             tarn_shown(cx, p->segment[i].name), each[i].cycles, each[i].compute_cycles,
+             100 * each[i].utilisation, (long long)each[i].read, (long long)each[i].written);
     printf("main memory: %lld bytes read, %lld written, at least %lld\n", (long long)v.read,
            (long long)v.written, (long long)v.bound);
     return;
@@ -55,6 +77,7 @@ static void show(tarn_ctx *cx, const tarn_sim_program *p, tarn_sim_result v, boo
   tarn_json_num(j, "utilisation", v.utilisation);
   tarn_json_int(j, "dram_read_bytes", v.read), tarn_json_int(j, "dram_write_bytes", v.written);
   tarn_json_int(j, "dram_bound_bytes", v.bound);
+  json_segments(j, p, each);
   cli_json_print(j);
 }
 
@@ -88,8 +111,10 @@ int tarn_cmd_sim(tarn_ctx *cx, int argc, char **argv) {
     return 0;
   }
   for (uint32_t i = 0; i < given.n; i++) fill(cx, p, given.p[i]);
-  tarn_sim_result v = tarn_sim_run(L, p, latency);
+  tarn_sim_result *each = TARN_ARRAY(cx, tarn_sim_result, tarn_sim_segments(p));
+  for (uint32_t i = 0; i < tarn_sim_segments(p); i++)
+    each[i] = tarn_sim_run_segment(L, p, i, latency);
   if (out) write_outputs(cx, p, out);
-  show(cx, p, v, check, json);
+  show(cx, p, each, check, json);
   return 0;
 }

@@ -2,11 +2,12 @@
 #include "sim/internal.h"
 #include <string.h>
 
+/* width: 62 at most */
 static int64_t bits_at(const uint8_t *bits, uint32_t at, uint32_t width) {
-  uint64_t v = 0;
-  for (uint32_t i = 0; i < width; i++)
-    v |= (uint64_t)(bits[(at + i) / 8] >> ((at + i) % 8) & 1) << i;
-  return (int64_t)v;
+  uint64_t v = bits[at / 8] >> at % 8;
+  for (uint32_t have = 8 - at % 8; have < width; have += 8)
+    v |= (uint64_t)bits[(at + have) / 8] << have;
+  return (int64_t)(v & (((uint64_t)1 << width) - 1));
 }
 int64_t sim_field(const tarn_hw_format *f, const uint8_t *bits, uint32_t field) {
   const tarn_hw_field *w = &f->field[field];
@@ -55,20 +56,21 @@ static void check_unused(tarn_ctx *cx, const tarn_sim_program *p, uint32_t i,
                  i, x->is->name, bit);
   }
 }
-sim_instruction *sim_decode(tarn_ctx *cx, const tarn_sim_program *p) {
+sim_instruction *sim_decode(tarn_ctx *cx, const tarn_sim_program *p, uint32_t first,
+                            uint32_t count) {
   const tarn_hw *hw = p->hw;
   uint32_t bytes = hw->format[hw->instruction[0].format].bits / 8;
-  sim_instruction *x = TARN_ARRAY(cx, sim_instruction, p->count);
-  for (uint32_t i = 0; i < p->count; i++) {
-    x[i].bits = p->stream + (size_t)i * bytes;
+  sim_instruction *x = TARN_ARRAY(cx, sim_instruction, count);
+  for (uint32_t i = 0; i < count; i++) {
+    x[i].bits = p->stream + (size_t)(first + i) * bytes;
     for (uint32_t k = 0; k < hw->ninstruction && !x[i].is; k++)
       if (matches(hw, &hw->instruction[k], x[i].bits)) x[i].is = &hw->instruction[k];
     if (!x[i].is)
       tarn_raise(cx, TARN_BAD_INPUT,
-                 "%s/stream.bin: instruction %u: these bits are no instruction of %s", p->dir, i,
-                 hw->name);
+                 "%s/stream.bin: instruction %u: these bits are no instruction of %s", p->dir,
+                 first + i, hw->name);
     x[i].format = &hw->format[x[i].is->format];
-    check_unused(cx, p, i, &x[i]);
+    check_unused(cx, p, first + i, &x[i]);
   }
   return x;
 }
@@ -82,7 +84,7 @@ static bool is_flag(const tarn_hw_instruction *x, uint32_t field) {
   return flag;
 }
 void tarn_sim_disassemble(tarn_lang *L, const tarn_sim_program *p, tarn_buf *b) {
-  const sim_instruction *all = sim_decode(tarn_lang_ctx(L), p);
+  const sim_instruction *all = sim_decode(tarn_lang_ctx(L), p, 0, p->count);
   for (uint32_t i = 0; i < p->count; i++) {
     const sim_instruction *x = &all[i];
     tarn_buf_fmt(b, "%u %s %s", i, p->hw->queue[x->is->queue].name, x->is->name);

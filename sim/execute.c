@@ -5,41 +5,50 @@
 
 enum { GRANULE = 4 }; /* bytes of main memory that are watched as one */
 
-void sim_memories(sim_run *r) {
+static int64_t pages(const sim_memory *m) { return tarn_ceildiv(m->depth, SIM_PAGE); }
+static sim_memory *new_memories(sim_run *r) {
   const tarn_hw *hw = r->hw;
-  r->mem = TARN_ARRAY(r->cx, sim_memory, hw->nmem);
+  sim_memory *mem = TARN_ARRAY(r->cx, sim_memory, hw->nmem);
   for (uint32_t i = 0; i < hw->nmem; i++) {
-    sim_memory *m = &r->mem[i];
-    bool last = i + 1 == hw->nmem;
+    sim_memory *m = &mem[i];
+    m->is_main = i + 1 == hw->nmem;
     m->name = hw->mem[i].name;
-    m->entry = last ? GRANULE : hw->mem[i].entry;
-    m->depth = last ? tarn_ceildiv(r->p->size, GRANULE) : tarn_hw_depth(&hw->mem[i]);
+    m->entry = m->is_main ? GRANULE : hw->mem[i].entry;
+    m->depth = m->is_main ? tarn_ceildiv(r->p->size, GRANULE) : tarn_hw_depth(&hw->mem[i]);
     if (hw->mem[i].capacity > (int64_t)1 << 30)
       tarn_raise(r->cx, TARN_BAD_INPUT, "%s: memory %s: more than 1 GiB is not simulated", hw->name,
                  m->name);
-    m->touch = TARN_ARRAY(r->cx, sim_touch, m->depth);
-    m->data = last ? r->p->dram : tarn_new(r->cx, (size_t)hw->mem[i].capacity);
-    for (int64_t k = 0; last && k < m->depth; k++) m->touch[k].state = SIM_LOADED;
+    m->page = TARN_ARRAY(r->cx, sim_touch *, pages(m));
+    m->data = m->is_main ? r->p->dram : tarn_new(r->cx, (size_t)hw->mem[i].capacity);
   }
+  return mem;
+}
+void sim_memories(sim_run *r) {
+  if (!r->p->kept) r->p->kept = new_memories(r);
+  r->mem = r->p->kept;
+  for (uint32_t i = 0; i < r->hw->nmem; i++)
+    for (int64_t k = 0; k < pages(&r->mem[i]); k++)
+      if (r->mem[i].page[k]) memset(r->mem[i].page[k], 0, SIM_PAGE * sizeof(sim_touch));
 }
 
 /* ---------------------------------------------------------------- moves */
-static void check_buffer(sim_run *r, int64_t at, int64_t bytes, bool writes) {
+/* The bytes lie in one buffer. False: in one that no instruction writes. */
+static bool check_buffer(sim_run *r, int64_t at, int64_t bytes, bool writes) {
   for (uint32_t i = 0; i < r->p->nbuffer; i++) {
     const tarn_sim_buffer *b = &r->p->buffer[i];
     if (at < b->base || at >= b->base + b->bytes) continue;
     if (bytes > b->base + b->bytes - at)
       sim_refuse(r, "%lld bytes at byte %lld of buffer %s, which has %lld", (long long)bytes,
                  (long long)(at - b->base), b->name, (long long)b->bytes);
-    if (writes && (b->role == TARN_SIM_INPUT || b->role == TARN_SIM_CONSTANT))
-      sim_refuse(r, "writes buffer %s, which is an input or constant", b->name);
-    return;
+    bool fixed = b->role == TARN_SIM_INPUT || b->role == TARN_SIM_CONSTANT;
+    if (writes && fixed) sim_refuse(r, "writes buffer %s, which is an input or constant", b->name);
+    return !fixed;
   }
   sim_refuse(r, "%lld bytes at byte %lld of %s lie in no buffer", (long long)bytes, (long long)at,
              r->hw->mem[r->hw->nmem - 1].name);
 }
 static void check_stored(sim_run *r, uint32_t memory, int64_t at) {
-  uint8_t state = r->mem[memory].touch[at].state;
+  uint8_t state = sim_touched(r, &r->mem[memory], at)->state;
   const char *name = r->mem[memory].name;
   if (state == SIM_LOADED && r->hw->quirks & TARN_HW_STORE_NEEDS_COMPUTE)
     sim_refuse(r, "store-needs-compute-write: entry %lld of %s was loaded, nothing computed it",
@@ -107,8 +116,8 @@ static void load(sim_run *r, const move *m) {
   for (int64_t y = 0; y < m->rows; y++) {
     int64_t from = m->main + y * m->stride * m->entry;
     int64_t row = (m->pad[TARN_HW_TOP] + y) * width + m->pad[TARN_HW_LEFT];
-    check_buffer(r, from, bytes, false);
-    sim_reads(r, last, from / GRANULE, tarn_ceildiv(from + bytes, GRANULE) - from / GRANULE);
+    if (check_buffer(r, from, bytes, false))
+      sim_reads(r, last, from / GRANULE, tarn_ceildiv(from + bytes, GRANULE) - from / GRANULE);
     memcpy(to + row * m->entry, r->p->dram + from, (size_t)bytes);
     r->result.read += bytes;
   }
@@ -152,6 +161,7 @@ typedef struct issue {
   sim_unit *u;
   uint32_t memory[16]; /* of each operand; TARN_NONE: an immediate */
   const tarn_hw_index *index[16];
+  int64_t factor[16][TARN_HW_LOOPS];
   int64_t immediate, *recent; /* results of the last issues, as many as must differ */
   uint32_t nrecent, issued;
   bool clears;
@@ -180,9 +190,11 @@ static void prepare(sim_run *r, issue *s) {
   }
   for (uint32_t i = 0; i < is->nindex; i++) s->index[is->index[i].operand] = &is->index[i];
   for (uint32_t i = 0; i < is->nindex; i++)
-    for (uint32_t k = 0; k < is->nloop; k++)
-      if (llabs(sim_value(s->x, is->index[i].factor[k])) >= 1 << 28)
-        sim_refuse(r, "a factor of %lld", (long long)sim_value(s->x, is->index[i].factor[k]));
+    for (uint32_t k = 0; k < is->nloop; k++) {
+      int64_t v = sim_value(s->x, is->index[i].factor[k]);
+      if (llabs(v) >= 1 << 28) sim_refuse(r, "a factor of %lld", (long long)v);
+      s->factor[is->index[i].operand][k] = v;
+    }
 }
 static void check_reuse(sim_run *r, issue *s, uint32_t memory, int64_t at) {
   uint32_t result = s->memory[s->u->n->nop - 1];
@@ -219,8 +231,7 @@ static void issue_steps(sim_run *r, issue *s, const int64_t *trip, int64_t begin
     for (uint32_t o = 0; o < s->u->n->nop; o++) {
       if (!s->index[o]) continue;
       at[o] = sim_field(f, m->data + i * m->entry, s->index[o]->field);
-      for (uint32_t k = 0; k < is->nloop; k++)
-        at[o] += trip[k] * sim_value(s->x, s->index[o]->factor[k]);
+      for (uint32_t k = 0; k < is->nloop; k++) at[o] += trip[k] * s->factor[o][k];
     }
     issue_one(r, s, at);
   }

@@ -122,6 +122,31 @@ static void read_stream(loading *l, yajl_val tree) {
                l->dir, (long long)count, p->hw->name, (long long)p->hw->instructions);
   p->stream = (const uint8_t *)bits + entry, p->count = (uint32_t)count;
 }
+/* Consecutive, of all instructions; none named: one. */
+static void read_segments(loading *l, yajl_val tree) {
+  tarn_sim_program *p = l->p;
+  yajl_val list = yajl_tree_get(tree, (const char *[]){"segments", NULL}, yajl_t_any);
+  int64_t first = 0;
+  if (!list) return;
+  list = member(l, tree, "segments", yajl_t_array, "a list of segments");
+  size_t n = YAJL_GET_ARRAY(list)->len;
+  tarn_sim_segment *all = TARN_ARRAY(l->cx, tarn_sim_segment, n);
+  for (size_t i = 0; i < n; i++) {
+    yajl_val v = YAJL_GET_ARRAY(list)->values[i];
+    int64_t count = whole(l, v, "instructions");
+    const char *name = text(l, v, "name");
+    if (count < 1 || count > p->count - first)
+      tarn_raise(l->cx, TARN_BAD_INPUT, "%s: segment %s: instructions %lld to %lld of %u", l->file,
+                 tarn_shown(l->cx, name), (long long)first, (long long)first + (long long)count - 1,
+                 p->count);
+    all[i] = (tarn_sim_segment){name, (uint32_t)first, (uint32_t)count};
+    first += count;
+  }
+  if (first != p->count)
+    tarn_raise(l->cx, TARN_BAD_INPUT, "%s: the segments have %lld instructions, the program has %u",
+               l->file, (long long)first, p->count);
+  p->segment = all, p->nsegment = (uint32_t)n;
+}
 static void read_image(loading *l) {
   size_t n;
   const char *image = tarn_read_file(l->cx, tarn_format(l->cx, "%s/dram.bin", l->dir), &n);
@@ -147,5 +172,6 @@ tarn_sim_program *tarn_sim_load(tarn_lang *L, const char *dir, const char *hw) {
   l.p->dir = dir;
   l.p->hw = tarn_hw_load(L, hw ? hw : named);
   read_image(&l), check_machine(&l), read_stream(&l, tree), read_buffers(&l, tree);
+  read_segments(&l, tree);
   return l.p;
 }

@@ -12,7 +12,9 @@ typedef struct sim_instruction {
 int64_t sim_field(const tarn_hw_format *f, const uint8_t *bits, uint32_t field);
 /* The field's value; 0 for TARN_NONE. */
 int64_t sim_value(const sim_instruction *x, uint32_t field);
-sim_instruction *sim_decode(tarn_ctx *cx, const tarn_sim_program *p);
+/* So many instructions from the first one on. */
+sim_instruction *sim_decode(tarn_ctx *cx, const tarn_sim_program *p, uint32_t first,
+                            uint32_t count);
 
 /* ---- who touched an entry last, so that what no token orders is seen (order.c) ---- */
 #define SIM_QUEUES 8
@@ -29,8 +31,10 @@ typedef struct sim_memory {
   const char *name;
   uint8_t *data;
   int64_t entry, depth;
-  sim_touch *touch;
+  sim_touch **page; /* SIM_PAGE entries each; NULL: none of them was touched */
+  bool is_main;     /* its entries have a value from the start */
 } sim_memory;
+#define SIM_PAGE 1024
 
 /* What runs. */
 typedef struct sim_run {
@@ -38,6 +42,7 @@ typedef struct sim_run {
   tarn_ctx *cx;
   tarn_sim_program *p;
   const tarn_hw *hw;
+  uint32_t first, count; /* the segment's instructions; the numbers below begin there */
   sim_instruction *x;
   uint32_t now; /* the instruction at work */
   sim_clock *clock;
@@ -51,6 +56,7 @@ TARN_NORETURN void sim_refuse(const sim_run *r, const char *fmt, ...) TARN_PRINT
 /* The instruction at work reads, or writes, entries at … at + n - 1. */
 void sim_reads(sim_run *r, uint32_t memory, int64_t at, int64_t n);
 void sim_writes(sim_run *r, uint32_t memory, int64_t at, int64_t n, sim_state state);
+sim_touch *sim_touched(sim_run *r, sim_memory *m, int64_t at);
 
 /* Does it, at once; cycles. (execute.c) */
 double sim_execute(sim_run *r);

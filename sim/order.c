@@ -9,8 +9,8 @@ void sim_refuse(const sim_run *r, const char *fmt, ...) {
   va_start(ap, fmt);
   char *why = tarn_vformat(r->cx, fmt, ap);
   va_end(ap);
-  tarn_raise(r->cx, TARN_BAD_INPUT, "%s/stream.bin: instruction %u (%s): %s", r->p->dir, r->now,
-             r->x[r->now].is->name, why);
+  tarn_raise(r->cx, TARN_BAD_INPUT, "%s/stream.bin: instruction %u (%s): %s", r->p->dir,
+             r->first + r->now, r->x[r->now].is->name, why);
 }
 
 static uint32_t instruction_of(const sim_run *r, uint32_t queue, uint32_t number) {
@@ -22,28 +22,34 @@ static void conflict(sim_run *r, const sim_memory *m, int64_t at, const char *do
                      uint32_t number, const char *did) {
   uint32_t other = instruction_of(r, queue, number);
   sim_refuse(r, "%s entry %lld of %s, which instruction %u (%s) %s; no token orders them", does,
-             (long long)at, m->name, other, r->x[other].is->name, did);
+             (long long)at, m->name, r->first + other, r->x[other].is->name, did);
 }
 static void check_range(sim_run *r, const sim_memory *m, int64_t at, int64_t n) {
   if (at < 0 || n > m->depth || at > m->depth - n)
     sim_refuse(r, "entries %lld to %lld of %s, which has %lld", (long long)at,
                (long long)(at + n - 1), m->name, (long long)m->depth);
 }
-static void after_writer(sim_run *r, const sim_memory *m, int64_t at, const char *does) {
-  const sim_touch *t = &m->touch[at];
+static void after_writer(sim_run *r, const sim_memory *m, int64_t at, const char *does,
+                         const sim_touch *t) {
   if (t->writer > r->clock[r->now].at[t->queue])
     conflict(r, m, at, does, t->queue, t->writer, "writes");
 }
 
+sim_touch *sim_touched(sim_run *r, sim_memory *m, int64_t at) {
+  sim_touch **page = &m->page[at / SIM_PAGE];
+  if (!*page) *page = TARN_ARRAY(r->cx, sim_touch, SIM_PAGE);
+  return &(*page)[at % SIM_PAGE];
+}
 void sim_reads(sim_run *r, uint32_t memory, int64_t at, int64_t n) {
   sim_memory *m = &r->mem[memory];
   uint32_t queue = r->x[r->now].is->queue;
   check_range(r, m, at, n);
   for (int64_t i = at; i < at + n; i++) {
-    if (m->touch[i].state == SIM_NOTHING)
+    sim_touch *t = sim_touched(r, m, i);
+    if (t->state == SIM_NOTHING && !m->is_main)
       sim_refuse(r, "reads entry %lld of %s, which nothing has written", (long long)i, m->name);
-    after_writer(r, m, i, "reads");
-    m->touch[i].read[queue] = r->number[r->now];
+    after_writer(r, m, i, "reads", t);
+    t->read[queue] = r->number[r->now];
   }
 }
 void sim_writes(sim_run *r, uint32_t memory, int64_t at, int64_t n, sim_state state) {
@@ -51,8 +57,8 @@ void sim_writes(sim_run *r, uint32_t memory, int64_t at, int64_t n, sim_state st
   uint32_t queue = r->x[r->now].is->queue;
   check_range(r, m, at, n);
   for (int64_t i = at; i < at + n; i++) {
-    sim_touch *t = &m->touch[i];
-    after_writer(r, m, i, "writes");
+    sim_touch *t = sim_touched(r, m, i);
+    after_writer(r, m, i, "writes", t);
     for (uint32_t q = 0; q < r->hw->nqueue; q++)
       if (t->read[q] > r->clock[r->now].at[q]) conflict(r, m, i, "writes", q, t->read[q], "reads");
     t->writer = r->number[r->now], t->queue = (uint8_t)queue, t->state = (uint8_t)state;

@@ -23,7 +23,7 @@ typedef struct running {
 
 static void prepare(running *s) {
   const tarn_hw *hw = s->r.hw;
-  uint32_t n = s->r.p->count;
+  uint32_t n = s->r.count;
   s->start = TARN_ARRAY(s->r.cx, double, n), s->arrive = TARN_ARRAY(s->r.cx, double, n);
   s->r.number = TARN_ARRAY(s->r.cx, uint32_t, n);
   s->r.clock = TARN_ARRAY(s->r.cx, sim_clock, n);
@@ -45,7 +45,7 @@ static void prepare(running *s) {
 
 /* The next instruction of the stream to its queue, if that has room. */
 static bool dispatch(running *s) {
-  if (s->dispatched == s->r.p->count) return false;
+  if (s->dispatched == s->r.count) return false;
   uint32_t k = s->r.x[s->dispatched].is->queue, depth = s->r.hw->queue[k].depth;
   queue *q = &s->q[k];
   if (depth && q->dispatched - q->started >= depth) return false;
@@ -124,7 +124,7 @@ static void deadlock(running *s) {
     if (q->done == q->dispatched) continue;
     uint32_t i = q->item[q->done], t = waits_for(s, q);
     tarn_buf_fmt(&b, "%s queue %s waits at instruction %u (%s) for %s %s %s queue %s",
-                 b.n ? ";" : "", hw->queue[k].name, i, s->r.x[i].is->name,
+                 b.n ? ";" : "", hw->queue[k].name, s->r.first + i, s->r.x[i].is->name,
                  q->pushing ? "room for token" : "token", hw->token[t].name,
                  q->pushing ? "to" : "from",
                  hw->queue[q->pushing ? hw->token[t].to : hw->token[t].from].name);
@@ -138,22 +138,43 @@ static void check_balance(const running *s) {
                  "%s/stream.bin: token %s: %u pushed, %u popped; the last one left over is of "
                  "instruction %u (%s)",
                  s->r.p->dir, s->r.hw->token[k].name, s->t[k].pushed, s->t[k].popped,
-                 s->t[k].by[s->t[k].pushed - 1], s->r.x[s->t[k].by[s->t[k].pushed - 1]].is->name);
+                 s->r.first + s->t[k].by[s->t[k].pushed - 1],
+                 s->r.x[s->t[k].by[s->t[k].pushed - 1]].is->name);
 }
 static void check_end(const running *s) {
   const tarn_hw *hw = s->r.hw;
   bool ends = false;
   for (uint32_t k = 0; k < hw->ninstruction; k++) ends |= hw->instruction[k].does == TARN_HW_ENDS;
-  for (uint32_t i = 0; ends && i < s->r.p->count; i++)
-    if ((s->r.x[i].is->does == TARN_HW_ENDS) != (i + 1 == s->r.p->count))
+  for (uint32_t i = 0; ends && i < s->r.count; i++)
+    if ((s->r.x[i].is->does == TARN_HW_ENDS) != (i + 1 == s->r.count))
       tarn_raise(s->r.cx, TARN_BAD_INPUT,
-                 "%s/stream.bin: instruction %u (%s): the last one, and no other, ends a program",
-                 s->r.p->dir, i, s->r.x[i].is->name);
+                 "%s/stream.bin: instruction %u (%s): the last one, and no other, ends a %s",
+                 s->r.p->dir, s->r.first + i, s->r.x[i].is->name,
+                 s->r.count < s->r.p->count ? "segment" : "program");
 }
 
-tarn_sim_result tarn_sim_run(tarn_lang *L, tarn_sim_program *p, double latency) {
-  running s = {.r = {.L = L, .cx = tarn_lang_ctx(L), .p = p, .hw = p->hw}};
-  s.r.x = sim_decode(s.r.cx, p);
+uint32_t tarn_sim_segments(const tarn_sim_program *p) { return p->nsegment ? p->nsegment : 1; }
+static int64_t bound_of(const tarn_sim_program *p) {
+  int64_t n = 0;
+  for (uint32_t i = 0; i < p->nbuffer; i++)
+    if (p->buffer[i].role != TARN_SIM_SCRATCH) n += p->buffer[i].bytes;
+  return n;
+}
+tarn_sim_result tarn_sim_add(tarn_sim_result a, tarn_sim_result b) {
+  a.cycles += b.cycles, a.compute_cycles += b.compute_cycles;
+  a.read += b.read, a.written += b.written;
+  a.utilisation = a.cycles > 0 ? a.compute_cycles / a.cycles : 0;
+  a.bound = tarn_max(a.bound, b.bound);
+  return a;
+}
+tarn_sim_result tarn_sim_run_segment(tarn_lang *L, tarn_sim_program *p, uint32_t segment,
+                                     double latency) {
+  running s = {.r = {.L = L, .cx = tarn_lang_ctx(L), .p = p, .hw = p->hw, .count = p->count}};
+  if (segment >= tarn_sim_segments(p))
+    tarn_raise(s.r.cx, TARN_USAGE, "%s has %u segments, there is no %u", p->dir,
+               tarn_sim_segments(p), segment);
+  if (p->nsegment) s.r.first = p->segment[segment].first, s.r.count = p->segment[segment].count;
+  s.r.x = sim_decode(s.r.cx, p, s.r.first, s.r.count);
   s.r.latency = latency < 0 ? p->hw->mem[p->hw->nmem - 1].latency : latency;
   check_end(&s);
   prepare(&s);
@@ -164,9 +185,12 @@ tarn_sim_result tarn_sim_run(tarn_lang *L, tarn_sim_program *p, double latency) 
   for (uint32_t k = 0; k < p->hw->nqueue; k++)
     if (s.q[k].done < s.q[k].n) deadlock(&s);
   check_balance(&s);
-  tarn_sim_result *v = &s.r.result;
-  v->utilisation = v->cycles > 0 ? v->compute_cycles / v->cycles : 0;
-  for (uint32_t i = 0; i < p->nbuffer; i++)
-    if (p->buffer[i].role != TARN_SIM_SCRATCH) v->bound += p->buffer[i].bytes;
-  return *v;
+  s.r.result.bound = bound_of(p);
+  return tarn_sim_add(s.r.result, (tarn_sim_result){0});
+}
+tarn_sim_result tarn_sim_run(tarn_lang *L, tarn_sim_program *p, double latency) {
+  tarn_sim_result v = {0};
+  for (uint32_t i = 0; i < tarn_sim_segments(p); i++)
+    v = tarn_sim_add(v, tarn_sim_run_segment(L, p, i, latency));
+  return v;
 }

@@ -30,6 +30,11 @@ typedef struct tarn_sim_buffer {
   int64_t base, bytes;
   tarn_tensor array; /* data: where it lies in the image */
 } tarn_sim_buffer;
+/* A part of the stream that runs by itself; between two of them the host may work on the image. */
+typedef struct tarn_sim_segment {
+  const char *name;
+  uint32_t first, count; /* instructions */
+} tarn_sim_segment;
 typedef struct tarn_sim_program {
   const tarn_hw *hw;
   const char *dir;
@@ -39,6 +44,9 @@ typedef struct tarn_sim_program {
   int64_t size;
   uint32_t nbuffer;
   tarn_sim_buffer *buffer;
+  uint32_t nsegment; /* 0: one, of all instructions */
+  const tarn_sim_segment *segment;
+  struct sim_memory *kept; /* memory of earlier runs, to be used again */
 } tarn_sim_program;
 
 /* The folder; hw: NULL, or the description instead of the one that memory.json names. Raises. */
@@ -54,8 +62,16 @@ typedef struct tarn_sim_result {
   int64_t read, written; /* bytes of main memory */
   int64_t bound;         /* bytes of inputs, constants and outputs, each once */
 } tarn_sim_result;
-/* Runs it on the image. latency: cycles of main memory, < 0: as described. Raises. */
+/* Runs it on the image, one segment behind the other; cycles and bytes are their sums. latency:
+ * cycles of main memory, < 0: as described. Raises. */
 TARN_API tarn_sim_result tarn_sim_run(tarn_lang *L, tarn_sim_program *p, double latency);
+/* One segment alone; what lies in the other memories does not outlive it. Raises. */
+TARN_API tarn_sim_result tarn_sim_run_segment(tarn_lang *L, tarn_sim_program *p, uint32_t segment,
+                                              double latency);
+/* As many as there are to run: 1 for a program that names none. */
+TARN_API uint32_t tarn_sim_segments(const tarn_sim_program *p);
+/* The figures of both, one behind the other. */
+TARN_API tarn_sim_result tarn_sim_add(tarn_sim_result a, tarn_sim_result b);
 
 #ifdef __cplusplus
 }

@@ -199,6 +199,54 @@ START_TEST(values) {
 }
 END_TEST
 
+static const char *refusal(made *m) {
+  running r = {.p = &m->p, .latency = -1};
+  if (tarn_protect(cx, run, &r) == TARN_OK) return NULL;
+  ck_assert_msg(!strncmp(tarn_message(cx), "t/stream.bin: ", 14) && !strchr(tarn_message(cx), '\n'),
+                "%s", tarn_message(cx));
+  return tarn_strdup(cx, tarn_message(cx));
+}
+/* The same program twice, one behind the other: two segments; what the first wrote in a scratchpad
+ * is gone in the second. */
+static made *twice(void) {
+  made *m = product(small, "vta-pynq");
+  uint32_t n = m->p.count;
+  uint8_t *both = TARN_ARRAY(cx, uint8_t, (size_t)n * 32);
+  memcpy(both, m->p.stream, n * 16u), memcpy(both + n * 16u, m->p.stream, n * 16u);
+  tarn_sim_segment *s = TARN_ARRAY(cx, tarn_sim_segment, 2);
+  s[0] = (tarn_sim_segment){"one", 0, n}, s[1] = (tarn_sim_segment){"two", n, n};
+  m->p.stream = both, m->p.count = 2 * n, m->p.segment = s, m->p.nsegment = 2;
+  return m;
+}
+static void run_second(tarn_ctx *c, void *arg) {
+  (void)c;
+  running *r = arg;
+  r->v = tarn_sim_run_segment(L, r->p, 1, r->latency);
+}
+START_TEST(segments) {
+  made *m = twice(), *one = product(small, "vta-pynq");
+  running r = {.p = &m->p, .latency = -1}, alone = {.p = &one->p, .latency = -1};
+  must(run, &r), must(run, &alone);
+  ck_assert(is_right(m));
+  ck_assert_uint_eq(tarn_sim_segments(&m->p), 2);
+  ck_assert_double_eq(r.v.cycles, 2 * alone.v.cycles);
+  ck_assert_int_eq(r.v.read, 2 * alone.v.read);
+  ck_assert_int_eq(r.v.bound, alone.v.bound);
+  memset(m->buffer[3].array.data, 0, (size_t)m->buffer[3].bytes);
+  must(run_second, &r);
+  ck_assert(is_right(m));
+  ck_assert_double_eq(r.v.cycles, alone.v.cycles);
+  uint8_t *load = (uint8_t *)(uintptr_t)m->p.stream + 34 * 16;
+  load[0] ^= 32u; /* push-prev is none of its flags */
+  ck_assert_str_eq(refusal(m), "t/stream.bin: instruction 34 (load-inp): field push-prev is 1, it "
+                               "does not use it");
+  load[0] ^= 32u | 16u; /* nor waits it for a free slot */
+  ck_assert_ptr_nonnull(strstr(refusal(m), "instruction 40 (load-inp): writes entry 0 of inp"));
+  load[0] ^= 16u, load[10] = 0; /* nothing is loaded */
+  ck_assert_ptr_nonnull(strstr(refusal(m), "reads entry 0 of inp, which nothing has written"));
+}
+END_TEST
+
 /* Figures of an RTL simulation of the hardware made from C++. */
 static const struct timing {
   int64_t slots;
@@ -219,13 +267,6 @@ START_TEST(cycles) {
 END_TEST
 
 /* ---------------------------------------------------------------- what is wrong */
-static const char *refusal(made *m) {
-  running r = {.p = &m->p, .latency = -1};
-  if (tarn_protect(cx, run, &r) == TARN_OK) return NULL;
-  ck_assert_msg(!strncmp(tarn_message(cx), "t/stream.bin: ", 14) && !strchr(tarn_message(cx), '\n'),
-                "%s", tarn_message(cx));
-  return tarn_strdup(cx, tarn_message(cx));
-}
 START_TEST(every_token) {
   made *m = product(small, "vta-pynq");
   uint32_t flags = 0, deadlocks = 0, conflicts = 0, left = 0;
@@ -414,14 +455,9 @@ int main(int argc, char **argv) {
     cx = tarn_ctx_new(NULL);
     return 2 * !cx + (int)tarn_protect(cx, write_folder, argv[2]);
   }
-  const looped tests[] = {{values, 1},
-                          {cycles, COUNT(timings)},
-                          {every_token, 1},
-                          {every_token_moved, 1},
-                          {changed, COUNT(changes)},
-                          {quirks, 1},
-                          {circular, 1},
-                          {damaged, 16},
+  const looped tests[] = {{values, 1},      {segments, 1},          {cycles, COUNT(timings)},
+                          {every_token, 1}, {every_token_moved, 1}, {changed, COUNT(changes)},
+                          {quirks, 1},      {circular, 1},          {damaged, 16},
                           {disassembled, 1}};
   return run_suite("sim", tests, sizeof tests / sizeof *tests);
 }

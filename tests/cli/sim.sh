@@ -24,6 +24,17 @@ grep -qx 'ok: 32 instructions' "$work/out" || fail "sim --check says $(cat "$wor
 try 0 sim "$d" --disassemble
 [ "$(wc -l <"$work/out")" = 32 ] && grep -qx '31 compute finish pop:s2c' "$work/out" || fail "sim --disassemble"
 
+# Two segments in one folder: sums, and figures of each.
+two=$work/two
+mkdir "$two" && cp "$d"/* "$two" && cat "$d/stream.bin" "$d/stream.bin" >"$two/stream.bin"
+sed -i 's/"instructions": 32,/"instructions": 64, "segments": [{"name": "a", "instructions": 32}, {"name": "b", "instructions": 32}],/' "$two/memory.json"
+try 0 sim "$two" -o "$work/o" --json
+is cycles "$((2 * fast))"
+is segments.0.name a
+is segments.1.cycles "$fast"
+is segments.1.dram_write_bytes 256
+tail -c 256 "$work/o/y.npy" | cmp - "$d/wanted" || fail "segments give other values"
+
 # An input of its own: zeros, so that every sum is the -3 that is added, shifted by 5.
 printf '\x93NUMPY\x01\x00\x46\x00{"descr": "|i1", "fortran_order": False, "shape": (512,), }          \n' | sed "s/\"/'/g" >"$work/x.npy"
 head -c 512 /dev/zero >>"$work/x.npy"
@@ -47,6 +58,9 @@ bad 'buffer x' 'does not make 512 bytes' -- 's/"shape": \[512\]/"shape": [511]/'
 bad 'buffer x' 'no multiple of 64' -- 's/"base": 0/"base": 1/'
 bad 'buffers x and w' overlap -- 's/"base": 512/"base": 0/'
 bad 'buffer y' 'dram.bin has' -- 's/"name": "y", "role": "output", "base": [0-9]*/"name": "y", "role": "output", "base": 1048576/'
+bad 'segments have 31 instructions' 'program has 32' -- 's/"instructions": 32,/"instructions": 32, "segments": [{"name": "a", "instructions": 31}],/'
+bad 'segment b: instructions 31 to 32 of 32' -- 's/"instructions": 32,/"instructions": 32, "segments": [{"name": "a", "instructions": 31}, {"name": "b", "instructions": 2}],/'
+bad 'instruction 30 (store)' 'ends a segment' -- 's/"instructions": 32,/"instructions": 32, "segments": [{"name": "a", "instructions": 31}, {"name": "b", "instructions": 1}],/'
 bad 'role source' -- 's/"input"/"source"/'
 rm -rf "$work/b" && cp -r "$d" "$work/b"
 head -c 500 "$d/stream.bin" >"$work/b/stream.bin"
