@@ -38,6 +38,20 @@ static void write_outputs(tarn_ctx *cx, const tarn_sim_program *p, const char *d
 static const char *segment_name(const tarn_sim_program *p, uint32_t i) {
   return p->nsegment ? p->segment[i].name : "";
 }
+static void json_queues(tarn_json *j, const tarn_sim_program *p, const tarn_sim_result *v) {
+  tarn_json_open(j, "queues", '[');
+  for (uint32_t q = 0; q < p->hw->nqueue; q++) {
+    tarn_json_open(j, NULL, '{');
+    tarn_json_str(j, "name", p->hw->queue[q].name);
+    tarn_json_int(j, "instructions", v->queue[q].instructions);
+    tarn_json_num(j, "busy_cycles", v->queue[q].busy);
+    tarn_json_open(j, "waits", '{');
+    for (uint32_t k = 0; k < p->hw->nqueue; k++)
+      if (v->queue[q].wait[k] > 0) tarn_json_num(j, p->hw->queue[k].name, v->queue[q].wait[k]);
+    tarn_json_close(j, '}'), tarn_json_close(j, '}');
+  }
+  tarn_json_close(j, ']');
+}
 static void json_segments(tarn_json *j, const tarn_sim_program *p, const tarn_sim_result *each) {
   tarn_json_open(j, "segments", '[');
   for (uint32_t i = 0; i < tarn_sim_segments(p); i++) {
@@ -66,6 +80,13 @@ static void show(tarn_ctx *cx, const tarn_sim_program *p, const tarn_sim_result 
       printf("  %s: %.0f cycles, %.0f of products (%.1f %%), %lld bytes read, %lld written\n",
              tarn_shown(cx, p->segment[i].name), each[i].cycles, each[i].compute_cycles,
              100 * each[i].utilisation, (long long)each[i].read, (long long)each[i].written);
+    for (uint32_t q = 0; q < p->hw->nqueue; q++) {
+      printf("queue %s: %.0f cycles at work", p->hw->queue[q].name, v.queue[q].busy);
+      for (uint32_t k = 0; k < p->hw->nqueue; k++)
+        if (v.queue[q].wait[k] > 0)
+          printf(", %.0f waiting for %s", v.queue[q].wait[k], p->hw->queue[k].name);
+      printf("\n");
+    }
     printf("main memory: %lld bytes read, %lld written, at least %lld\n", (long long)v.read,
            (long long)v.written, (long long)v.bound);
     return;
@@ -77,7 +98,7 @@ static void show(tarn_ctx *cx, const tarn_sim_program *p, const tarn_sim_result 
   tarn_json_num(j, "utilisation", v.utilisation);
   tarn_json_int(j, "dram_read_bytes", v.read), tarn_json_int(j, "dram_write_bytes", v.written);
   tarn_json_int(j, "dram_bound_bytes", v.bound);
-  json_segments(j, p, each);
+  json_queues(j, p, &v), json_segments(j, p, each);
   cli_json_print(j);
 }
 

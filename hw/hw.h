@@ -183,7 +183,8 @@ typedef struct tarn_hw {
   const tarn_hw_format *format;
   const tarn_hw_instruction *instruction; /* all of as many bits */
   uint32_t quirks;                        /* set of tarn_hw_quirk */
-  bool hazards; /* the hardware orders conflicting instructions by itself: no tokens */
+  bool in_order; /* no queue is described: one, with the machine's name, takes all instructions */
+  bool hazards;  /* the hardware orders conflicting instructions by itself: no tokens */
   int64_t instructions,
       buffer;            /* limits: instructions of a program, bytes of one buffer; 0: none */
   uint32_t address_bits; /* of main memory; 0: not limited */

@@ -307,6 +307,7 @@ static tarn_hw_instruction read_instruction(hw_reader *r, const tarn_sx *s, cons
     else if (tarn_sx_is(f, "queue"))
       hw_once(r, s, f), x.queue = FIND(r, hw_value(r, f), h->queue, h->nqueue, "queue");
   }
+  if (h->nqueue == 1 && h->in_order) x.queue = 0;
   if (x.format == TARN_NONE || x.queue == TARN_NONE)
     tarn_sx_error(r->cx, s, "instruction %s: (format NAME) and (queue NAME) are needed", x.name);
   g.format = &h->format[x.format];
@@ -386,8 +387,15 @@ bool hw_part(hw_reader *r, const tarn_sx *list, const tarn_sx *s, tarn_hw *h, hw
     }                                                                                              \
   } while (0)
 
+/* A machine that does one instruction after another. */
+static void one_queue(hw_reader *r, tarn_hw *h) {
+  tarn_hw_queue *q = TARN_NEW(r->cx, tarn_hw_queue);
+  q->name = h->name;
+  h->queue = q, h->nqueue = 1, h->in_order = true;
+}
 void hw_read_parts(hw_reader *r, tarn_hw *h, const hw_parts *parts) {
   READ_ALL(tarn_hw_queue, parts->queue, queue, nqueue, read_queue(r, s));
+  if (!h->nqueue && parts->instruction.n) one_queue(r, h);
   READ_ALL(tarn_hw_token, parts->token, token, ntoken, read_token(r, s, h));
   READ_ALL(tarn_hw_transfer, parts->transfer, transfer, ntransfer, read_transfer(r, s, h));
   READ_ALL(tarn_hw_format, parts->format, format, nformat, read_format(r, s));

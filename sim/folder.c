@@ -98,10 +98,9 @@ static void check_machine(loading *l) {
   if (!hw->ninstruction)
     tarn_raise(l->cx, TARN_BAD_INPUT, "%s: %s has no instructions in its description", l->dir,
                hw->name);
-  if (hw->hazards || hw->nqueue > SIM_QUEUES || hw->ntoken > SIM_QUEUES * SIM_QUEUES)
-    tarn_raise(l->cx, TARN_BAD_INPUT,
-               "%s: %s: hazards that hardware resolves, and more than %d queues, are not simulated",
-               l->dir, hw->name, SIM_QUEUES);
+  if (hw->nqueue > TARN_SIM_QUEUES || hw->ntoken > TARN_SIM_QUEUES * TARN_SIM_QUEUES)
+    tarn_raise(l->cx, TARN_BAD_INPUT, "%s: %s: more than %d queues are not simulated", l->dir,
+               hw->name, TARN_SIM_QUEUES);
   if (hw->address_bits && l->p->size > (int64_t)1 << hw->address_bits)
     tarn_raise(l->cx, TARN_BAD_INPUT, "%s/dram.bin: %lld bytes, %s has addresses of %u bits",
                l->dir, (long long)l->p->size, hw->name, hw->address_bits);

@@ -17,14 +17,13 @@ sim_instruction *sim_decode(tarn_ctx *cx, const tarn_sim_program *p, uint32_t fi
                             uint32_t count);
 
 /* ---- who touched an entry last, so that what no token orders is seen (order.c) ---- */
-#define SIM_QUEUES 8
 /* For each queue, up to which of its instructions an instruction comes after. */
 typedef struct sim_clock {
-  uint32_t at[SIM_QUEUES];
+  uint32_t at[TARN_SIM_QUEUES];
 } sim_clock;
 typedef struct sim_touch {
-  uint32_t writer, read[SIM_QUEUES]; /* numbers within a queue, from 1; 0: never */
-  uint8_t queue, state;              /* the writer's; of sim_state */
+  uint32_t writer, read[TARN_SIM_QUEUES]; /* numbers within a queue, from 1; 0: never */
+  uint8_t queue, state;                   /* the writer's; of sim_state */
 } sim_touch;
 typedef enum sim_state { SIM_NOTHING, SIM_LOADED, SIM_CLEARED, SIM_COMPUTED } sim_state;
 typedef struct sim_memory {
@@ -46,8 +45,12 @@ typedef struct sim_run {
   sim_instruction *x;
   uint32_t now; /* the instruction at work */
   sim_clock *clock;
-  uint32_t *number;      /* of an instruction within its queue, from 1 */
-  sim_memory *mem;       /* of each memory of the description; main memory in granules */
+  uint32_t *number;                /* of an instruction within its queue, from 1 */
+  uint32_t *item[TARN_SIM_QUEUES]; /* and back: the instructions of each queue */
+  double *end;                     /* when an instruction has ended */
+  double ready;      /* hazards of hardware: when all that the one at work comes after has ended */
+  uint32_t ready_by; /* and the queue of the last of them */
+  sim_memory *mem;   /* of each memory of the description; main memory in granules */
   struct sim_unit *unit; /* of each intrinsic, made when first used */
   double latency;
   tarn_sim_result result;

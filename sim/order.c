@@ -1,6 +1,7 @@
 /* Who may touch an entry when: of two instructions of different queues that touch one entry, one of
  * them writing, tokens must order one before the other.  Source: vector clocks (Fidge 1988, Mattern
- * 1989); a token carries the clock of the instruction that pushed it. */
+ * 1989); a token carries the clock of the instruction that pushed it.  Where the hardware resolves
+ * hazards, the later one in the stream waits until the earlier one has ended. */
 #include "sim/internal.h"
 #include <stdarg.h>
 
@@ -13,14 +14,15 @@ void sim_refuse(const sim_run *r, const char *fmt, ...) {
              r->first + r->now, r->x[r->now].is->name, why);
 }
 
-static uint32_t instruction_of(const sim_run *r, uint32_t queue, uint32_t number) {
-  uint32_t i = 0;
-  while (r->x[i].is->queue != queue || r->number[i] != number) i++;
-  return i;
-}
-static void conflict(sim_run *r, const sim_memory *m, int64_t at, const char *does, uint32_t queue,
-                     uint32_t number, const char *did) {
-  uint32_t other = instruction_of(r, queue, number);
+/* The one at work does something to an entry, and that instruction did. */
+static void comes_after(sim_run *r, const sim_memory *m, int64_t at, const char *does,
+                        uint32_t queue, uint32_t number, const char *did) {
+  if (!number || number <= r->clock[r->now].at[queue]) return;
+  uint32_t other = r->item[queue][number - 1];
+  if (r->hw->hazards) {
+    if (r->end[other] > r->ready) r->ready = r->end[other], r->ready_by = queue;
+    return;
+  }
   sim_refuse(r, "%s entry %lld of %s, which instruction %u (%s) %s; no token orders them", does,
              (long long)at, m->name, r->first + other, r->x[other].is->name, did);
 }
@@ -29,12 +31,6 @@ static void check_range(sim_run *r, const sim_memory *m, int64_t at, int64_t n) 
     sim_refuse(r, "entries %lld to %lld of %s, which has %lld", (long long)at,
                (long long)(at + n - 1), m->name, (long long)m->depth);
 }
-static void after_writer(sim_run *r, const sim_memory *m, int64_t at, const char *does,
-                         const sim_touch *t) {
-  if (t->writer > r->clock[r->now].at[t->queue])
-    conflict(r, m, at, does, t->queue, t->writer, "writes");
-}
-
 sim_touch *sim_touched(sim_run *r, sim_memory *m, int64_t at) {
   sim_touch **page = &m->page[at / SIM_PAGE];
   if (!*page) *page = TARN_ARRAY(r->cx, sim_touch, SIM_PAGE);
@@ -48,7 +44,7 @@ void sim_reads(sim_run *r, uint32_t memory, int64_t at, int64_t n) {
     sim_touch *t = sim_touched(r, m, i);
     if (t->state == SIM_NOTHING && !m->is_main)
       sim_refuse(r, "reads entry %lld of %s, which nothing has written", (long long)i, m->name);
-    after_writer(r, m, i, "reads", t);
+    comes_after(r, m, i, "reads", t->queue, t->writer, "writes");
     t->read[queue] = r->number[r->now];
   }
 }
@@ -58,9 +54,9 @@ void sim_writes(sim_run *r, uint32_t memory, int64_t at, int64_t n, sim_state st
   check_range(r, m, at, n);
   for (int64_t i = at; i < at + n; i++) {
     sim_touch *t = sim_touched(r, m, i);
-    after_writer(r, m, i, "writes", t);
+    comes_after(r, m, i, "writes", t->queue, t->writer, "writes");
     for (uint32_t q = 0; q < r->hw->nqueue; q++)
-      if (t->read[q] > r->clock[r->now].at[q]) conflict(r, m, i, "writes", q, t->read[q], "reads");
+      comes_after(r, m, i, "writes", q, t->read[q], "reads");
     t->writer = r->number[r->now], t->queue = (uint8_t)queue, t->state = (uint8_t)state;
   }
 }

@@ -1,10 +1,12 @@
 /* Queues and tokens.  Instructions go to their queues in the order of the stream, as far as there
- * is room; a queue does them one after another: it waits for tokens, works, pushes tokens. */
+ * is room; a queue does them one after another: it waits for tokens, works, pushes tokens.  Where
+ * the hardware resolves hazards, values are made in the order of the stream, and an instruction
+ * waits besides for those before it that it conflicts with. */
 #include "sim/internal.h"
 
 typedef struct queue {
   uint32_t n, dispatched, started, done; /* instructions: in all; that have come so far */
-  uint32_t *item;                        /* their numbers in the stream */
+  const uint32_t *item;                  /* their numbers in the stream */
   double free;                           /* when the last one ended */
   bool pushing;                          /* it has worked, and waits for room for its tokens */
 } queue;
@@ -15,11 +17,12 @@ typedef struct token {
 } token;
 typedef struct running {
   sim_run r;
-  queue q[SIM_QUEUES];
+  queue q[TARN_SIM_QUEUES];
   token *t;
   uint32_t dispatched;
   double arrived, *start, *arrive;
 } running;
+static tarn_sim_use *use_of(running *s, const queue *q) { return &s->r.result.queue[q - s->q]; }
 
 static void prepare(running *s) {
   const tarn_hw *hw = s->r.hw;
@@ -29,16 +32,18 @@ static void prepare(running *s) {
   s->r.clock = TARN_ARRAY(s->r.cx, sim_clock, n);
   s->r.unit = TARN_ARRAY(s->r.cx, sim_unit, hw->nintrin);
   s->t = TARN_ARRAY(s->r.cx, token, hw->ntoken);
-  for (uint32_t k = 0; k < hw->nqueue; k++) s->q[k].item = TARN_ARRAY(s->r.cx, uint32_t, n);
+  s->r.end = TARN_ARRAY(s->r.cx, double, n);
+  for (uint32_t k = 0; k < hw->nqueue; k++)
+    s->q[k].item = s->r.item[k] = TARN_ARRAY(s->r.cx, uint32_t, n);
   for (uint32_t k = 0; k < hw->ntoken; k++) {
     s->t[k].by = TARN_ARRAY(s->r.cx, uint32_t, n);
     s->t[k].push = TARN_ARRAY(s->r.cx, double, n);
     s->t[k].taken = TARN_ARRAY(s->r.cx, double, n);
   }
   for (uint32_t i = 0; i < n; i++) {
-    queue *q = &s->q[s->r.x[i].is->queue];
-    q->item[q->n++] = i;
-    s->r.number[i] = q->n;
+    uint32_t k = s->r.x[i].is->queue;
+    s->r.item[k][s->q[k].n++] = i;
+    s->r.number[i] = s->q[k].n;
   }
   sim_memories(&s->r);
 }
@@ -71,6 +76,12 @@ static uint32_t waits_for(const running *s, const queue *q) {
   }
   return TARN_NONE;
 }
+/* It goes on at t, for which it waited since `since`. */
+static double waited(running *s, const queue *q, double since, double t, uint32_t by) {
+  if (t <= since) return since;
+  use_of(s, q)->wait[by] += t - since;
+  return t;
+}
 static double pop(running *s, uint32_t i, uint32_t k) {
   token *t = &s->t[k];
   const sim_clock *other = &s->r.clock[t->by[t->popped]];
@@ -78,31 +89,45 @@ static double pop(running *s, uint32_t i, uint32_t k) {
     if (other->at[q] > s->r.clock[i].at[q]) s->r.clock[i].at[q] = other->at[q];
   return t->push[t->popped++];
 }
-static void work(running *s, queue *q) {
-  uint32_t i = q->item[q->done];
+/* When all tokens of instruction i are there. */
+static double pop_all(running *s, const queue *q, uint32_t i, double at) {
   const sim_instruction *x = &s->r.x[i];
-  double at = tarn_fmax(q->free, s->arrive[i]);
-  uint32_t before[SIM_QUEUES * SIM_QUEUES], n = 0;
+  double last = at;
+  uint32_t by = 0;
+  for (uint32_t k = 0; k < x->is->npop; k++) {
+    if (!sim_value(x, x->is->pop[k].field)) continue;
+    double t = pop(s, i, x->is->pop[k].token);
+    if (t > last) last = t, by = s->r.hw->token[x->is->pop[k].token].from;
+  }
+  at = waited(s, q, at, last, by);
+  for (uint32_t k = 0; k < x->is->npop; k++) {
+    token *t = &s->t[x->is->pop[k].token];
+    if (sim_value(x, x->is->pop[k].field)) t->taken[t->popped - 1] = at;
+  }
+  return at;
+}
+static void work(running *s, queue *q) {
+  uint32_t i = q->item[q->done], k = s->r.x[i].is->queue;
   if (q->done) s->r.clock[i] = s->r.clock[q->item[q->done - 1]];
-  s->r.clock[i].at[x->is->queue] = s->r.number[i];
-  for (uint32_t k = 0; k < x->is->npop; k++)
-    if (sim_value(x, x->is->pop[k].field)) {
-      at = tarn_fmax(at, pop(s, i, x->is->pop[k].token));
-      before[n++] = x->is->pop[k].token;
-    }
-  for (uint32_t k = 0; k < n; k++) s->t[before[k]].taken[s->t[before[k]].popped - 1] = at;
-  s->start[i] = at, s->r.now = i;
+  s->r.clock[i].at[k] = s->r.number[i];
+  double at = pop_all(s, q, i, tarn_fmax(q->free, s->arrive[i]));
+  s->r.now = i, s->r.ready = 0;
+  double cycles = sim_execute(&s->r);
+  at = waited(s, q, at, s->r.ready, s->r.ready_by);
+  s->start[i] = at, s->r.end[i] = at + cycles;
+  q->free = at + cycles;
   q->started++, q->pushing = true;
-  q->free = at + sim_execute(&s->r);
+  use_of(s, q)->busy += cycles, use_of(s, q)->instructions++;
 }
 static void push(running *s, queue *q) {
   uint32_t i = q->item[q->done++];
   const sim_instruction *x = &s->r.x[i];
   for (uint32_t k = 0; k < x->is->npush; k++) {
-    token *t = &s->t[x->is->push[k].token];
-    uint32_t room = s->r.hw->token[x->is->push[k].token].capacity;
+    uint32_t n = x->is->push[k].token, room = s->r.hw->token[n].capacity;
+    token *t = &s->t[n];
     if (!sim_value(x, x->is->push[k].field)) continue;
-    if (room && t->pushed >= room) q->free = tarn_fmax(q->free, t->taken[t->pushed - room]);
+    if (room && t->pushed >= room)
+      q->free = waited(s, q, q->free, t->taken[t->pushed - room], s->r.hw->token[n].to);
     t->by[t->pushed] = i, t->push[t->pushed++] = q->free;
   }
   q->pushing = false;
@@ -113,6 +138,34 @@ static bool advance(running *s, queue *q) {
   if (q->pushing) push(s, q);
   else work(s, q);
   return true;
+}
+
+/* Those of one kind, transfers or others, until they cannot go on, before one of the other kind. */
+static bool advance_kind(running *s, bool moves) {
+  bool more = false;
+  for (uint32_t k = 0; k < s->r.hw->nqueue; k++) {
+    queue *q = &s->q[k];
+    if (q->done < q->dispatched && (s->r.x[q->item[q->done]].is->does == TARN_HW_MOVES) == moves)
+      more |= advance(s, q);
+  }
+  return more;
+}
+static bool step(running *s) {
+  bool more = dispatch(s);
+  if (s->r.p->pace == TARN_SIM_EVEN) {
+    for (uint32_t k = 0; k < s->r.hw->nqueue; k++) more |= advance(s, &s->q[k]);
+    return more;
+  }
+  while (dispatch(s)) more = true;
+  bool first = s->r.p->pace == TARN_SIM_EARLY;
+  return advance_kind(s, first) || advance_kind(s, !first) || more;
+}
+/* In the order of the stream. */
+static void step_through(running *s) {
+  for (uint32_t i = 0; i < s->r.count; i++) {
+    queue *q = &s->q[s->r.x[i].is->queue];
+    dispatch(s), work(s, q), push(s, q);
+  }
 }
 
 /* Nothing can go on: who waits for what. */
@@ -165,6 +218,11 @@ tarn_sim_result tarn_sim_add(tarn_sim_result a, tarn_sim_result b) {
   a.read += b.read, a.written += b.written;
   a.utilisation = a.cycles > 0 ? a.compute_cycles / a.cycles : 0;
   a.bound = tarn_max(a.bound, b.bound);
+  for (uint32_t q = 0; q < TARN_SIM_QUEUES; q++) {
+    a.queue[q].busy += b.queue[q].busy;
+    a.queue[q].instructions += b.queue[q].instructions;
+    for (uint32_t k = 0; k < TARN_SIM_QUEUES; k++) a.queue[q].wait[k] += b.queue[q].wait[k];
+  }
   return a;
 }
 tarn_sim_result tarn_sim_run_segment(tarn_lang *L, tarn_sim_program *p, uint32_t segment,
@@ -178,10 +236,8 @@ tarn_sim_result tarn_sim_run_segment(tarn_lang *L, tarn_sim_program *p, uint32_t
   s.r.latency = latency < 0 ? p->hw->mem[p->hw->nmem - 1].latency : latency;
   check_end(&s);
   prepare(&s);
-  for (bool more = true; more;) {
-    more = dispatch(&s);
-    for (uint32_t k = 0; k < p->hw->nqueue; k++) more |= advance(&s, &s.q[k]);
-  }
+  if (p->hw->hazards) step_through(&s);
+  while (step(&s)) {}
   for (uint32_t k = 0; k < p->hw->nqueue; k++)
     if (s.q[k].done < s.q[k].n) deadlock(&s);
   check_balance(&s);

@@ -30,6 +30,13 @@ typedef struct tarn_sim_buffer {
   int64_t base, bytes;
   tarn_tensor array; /* data: where it lies in the image */
 } tarn_sim_buffer;
+/* In which order the values of instructions are made, among orders that tokens allow. Of a program
+ * that is not refused they are the same, and cycles always are. */
+typedef enum tarn_sim_pace {
+  TARN_SIM_EVEN,  /* each queue goes on where it can */
+  TARN_SIM_EARLY, /* transfers as early as can be */
+  TARN_SIM_LATE   /* transfers as late as can be */
+} tarn_sim_pace;
 /* A part of the stream that runs by itself; between two of them the host may work on the image. */
 typedef struct tarn_sim_segment {
   const char *name;
@@ -46,6 +53,7 @@ typedef struct tarn_sim_program {
   tarn_sim_buffer *buffer;
   uint32_t nsegment; /* 0: one, of all instructions */
   const tarn_sim_segment *segment;
+  tarn_sim_pace pace;
   struct sim_memory *kept; /* memory of earlier runs, to be used again */
 } tarn_sim_program;
 
@@ -55,12 +63,20 @@ TARN_API tarn_sim_program *tarn_sim_load(tarn_lang *L, const char *dir, const ch
  */
 TARN_API void tarn_sim_disassemble(tarn_lang *L, const tarn_sim_program *p, tarn_buf *b);
 
+#define TARN_SIM_QUEUES 8
+/* Of a queue: cycles at work, and those in which it waited for an instruction of each other queue:
+ * for its token, for room for a token, or as the hardware orders what they touch. */
+typedef struct tarn_sim_use {
+  int64_t instructions;
+  double busy, wait[TARN_SIM_QUEUES];
+} tarn_sim_use;
 typedef struct tarn_sim_result {
   double cycles;         /* until the last instruction has ended */
   double compute_cycles; /* of them, those in which products are issued */
   double utilisation;    /* compute_cycles / cycles */
   int64_t read, written; /* bytes of main memory */
   int64_t bound;         /* bytes of inputs, constants and outputs, each once */
+  tarn_sim_use queue[TARN_SIM_QUEUES];
 } tarn_sim_result;
 /* Runs it on the image, one segment behind the other; cycles and bytes are their sums. latency:
  * cycles of main memory, < 0: as described. Raises. */
