@@ -1,6 +1,5 @@
 /* tarn sim DIR */
-#include "cli/cli.h"
-#include "sim/sim.h"
+#include "cli/sim.h"
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -102,19 +101,31 @@ static void show(tarn_ctx *cx, const tarn_sim_program *p, const tarn_sim_result 
   cli_json_print(j);
 }
 
+static void write_trace(tarn_ctx *cx, tarn_lang *L, const tarn_sim_program *p, const char *path) {
+  tarn_buf b = {.cx = cx};
+  tarn_sim_chrome(L, p, &b);
+  FILE *f = cli_open(cx, path);
+  fwrite(b.p, 1, b.n, f);
+  cli_close(cx, f, path);
+}
+
 int tarn_cmd_sim(tarn_ctx *cx, int argc, char **argv) {
   cli_list words = {0}, given = {0};
-  const char *out = NULL, *hw = NULL;
+  const char *out = NULL, *hw = NULL, *trace = NULL, *html = NULL;
   double latency = -1;
   bool disassemble = false, check = false, json = false;
-  const char *usage = "sim DIR [-i NAME=FILE]… [-o DIR] [--hw NAME|FILE] [--latency N] "
-                      "[--disassemble] [--check] [--json]";
+  const char *usage = "sim DIR [-i N=FILE]… [-o DIR] [--hw HW] [--latency N] [--trace|--html F] "
+                      "[--disassemble|--check] [--json]";
   const cli_opt opts[] = {
       {"--input", "-i", CLI_LIST, &given, "NAME=FILE",
        ".npy or TensorProto for an input, in its buffer's layout (default: what dram.bin holds)"},
       {"--output", "-o", CLI_STR, &out, "DIR", "write the outputs as .npy files there"},
       {"--hw", NULL, CLI_STR, &hw, "NAME|FILE", "this description instead of memory.json's"},
       {"--latency", NULL, CLI_REAL, &latency, "N", "cycles of main memory, instead of described"},
+      {"--trace", NULL, CLI_STR, &trace, "FILE",
+       "write when each instruction ran, for a browser's trace viewer"},
+      {"--html", NULL, CLI_STR, &html, "FILE",
+       "write a page: queues over time, memories over time and addresses"},
       {"--disassemble", NULL, CLI_FLAG, &disassemble, NULL, "print the instructions, run nothing"},
       {"--check", NULL, CLI_FLAG, &check, NULL, "say ok, or what is wrong, without figures"},
       {"--json", NULL, CLI_FLAG, &json, NULL, "print JSON"},
@@ -132,10 +143,13 @@ int tarn_cmd_sim(tarn_ctx *cx, int argc, char **argv) {
     return 0;
   }
   for (uint32_t i = 0; i < given.n; i++) fill(cx, p, given.p[i]);
+  if (trace || html) tarn_sim_traced(L, p);
   tarn_sim_result *each = TARN_ARRAY(cx, tarn_sim_result, tarn_sim_segments(p));
   for (uint32_t i = 0; i < tarn_sim_segments(p); i++)
     each[i] = tarn_sim_run_segment(L, p, i, latency);
   if (out) write_outputs(cx, p, out);
+  if (trace) write_trace(cx, L, p, trace);
+  if (html) cli_sim_page(cx, p, each, html);
   show(cx, p, each, check, json);
   return 0;
 }

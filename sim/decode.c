@@ -76,7 +76,7 @@ sim_instruction *sim_decode(tarn_ctx *cx, const tarn_sim_program *p, uint32_t fi
 }
 
 /* ---------------------------------------------------------------- as text */
-static bool is_flag(const tarn_hw_instruction *x, uint32_t field) {
+bool sim_is_flag(const tarn_hw_instruction *x, uint32_t field) {
   bool flag = false;
   for (uint32_t i = 0; i < x->nis; i++) flag |= field == x->is[i].field;
   for (uint32_t i = 0; i < x->npop; i++) flag |= field == x->pop[i].field;
@@ -95,7 +95,7 @@ void tarn_sim_disassemble(tarn_lang *L, const tarn_sim_program *p, tarn_buf *b) 
       if (sim_value(x, x->is->push[k].field))
         tarn_buf_fmt(b, " push:%s", p->hw->token[x->is->push[k].token].name);
     for (uint32_t k = 0; k < x->format->nfield; k++)
-      if (!is_flag(x->is, k) && sim_value(x, k))
+      if (!sim_is_flag(x->is, k) && sim_value(x, k))
         tarn_buf_fmt(b, " %s=%lld", x->format->field[k].name, (long long)sim_value(x, k));
     tarn_buf_str(b, "\n");
   }

@@ -146,6 +146,30 @@ static void read_segments(loading *l, yajl_val tree) {
                l->file, (long long)first, p->count);
   p->segment = all, p->nsegment = (uint32_t)n;
 }
+/* Parts of the stream with names; ascending, apart. */
+static void read_kernels(loading *l, yajl_val tree) {
+  tarn_sim_program *p = l->p;
+  yajl_val list = yajl_tree_get(tree, (const char *[]){"kernels", NULL}, yajl_t_any);
+  int64_t end = 0;
+  if (!list) return;
+  list = member(l, tree, "kernels", yajl_t_array, "a list of kernels");
+  size_t n = YAJL_GET_ARRAY(list)->len;
+  tarn_sim_kernel *all = TARN_ARRAY(l->cx, tarn_sim_kernel, n);
+  for (size_t i = 0; i < n; i++) {
+    yajl_val v = YAJL_GET_ARRAY(list)->values[i];
+    int64_t first = whole(l, v, "first"), count = whole(l, v, "count");
+    const char *name = text(l, v, "name");
+    if (first < end || count < 1 || first > p->count || count > p->count - first)
+      tarn_raise(
+          l->cx, TARN_BAD_INPUT,
+          "%s: kernel %s: %lld instructions from %lld on, of %u; those before it end at %lld",
+          l->file, tarn_shown(l->cx, name), (long long)count, (long long)first, p->count,
+          (long long)end);
+    all[i] = (tarn_sim_kernel){name, (uint32_t)first, (uint32_t)count};
+    end = first + count;
+  }
+  p->kernel = all, p->nkernel = (uint32_t)n;
+}
 static void read_image(loading *l) {
   size_t n;
   const char *image = tarn_read_file(l->cx, tarn_format(l->cx, "%s/dram.bin", l->dir), &n);
@@ -171,6 +195,6 @@ tarn_sim_program *tarn_sim_load(tarn_lang *L, const char *dir, const char *hw) {
   l.p->dir = dir;
   l.p->hw = tarn_hw_load(L, hw ? hw : named);
   read_image(&l), check_machine(&l), read_stream(&l, tree), read_buffers(&l, tree);
-  read_segments(&l, tree);
+  read_segments(&l, tree), read_kernels(&l, tree);
   return l.p;
 }

@@ -12,6 +12,8 @@ typedef struct sim_instruction {
 int64_t sim_field(const tarn_hw_format *f, const uint8_t *bits, uint32_t field);
 /* The field's value; 0 for TARN_NONE. */
 int64_t sim_value(const sim_instruction *x, uint32_t field);
+/* The field tells instructions apart, pops or pushes. */
+bool sim_is_flag(const tarn_hw_instruction *x, uint32_t field);
 /* So many instructions from the first one on. */
 sim_instruction *sim_decode(tarn_ctx *cx, const tarn_sim_program *p, uint32_t first,
                             uint32_t count);
@@ -35,6 +37,17 @@ typedef struct sim_memory {
 } sim_memory;
 #define SIM_PAGE 1024
 
+/* Entries that the instruction at work has touched, for the trace (record.c). */
+typedef struct sim_used {
+  uint32_t memory;
+  int64_t at, n;
+  bool writes;
+} sim_used;
+struct tarn_sim_life {
+  bool held;
+  double since, until; /* written; last read so far */
+};
+
 /* What runs. */
 typedef struct sim_run {
   tarn_lang *L;
@@ -53,6 +66,7 @@ typedef struct sim_run {
   sim_memory *mem;   /* of each memory of the description; main memory in granules */
   struct sim_unit *unit; /* of each intrinsic, made when first used */
   double latency;
+  TARN_VEC(sim_used) used; /* kept only for a trace */
   tarn_sim_result result;
 } sim_run;
 TARN_NORETURN void sim_refuse(const sim_run *r, const char *fmt, ...) TARN_PRINTF(2, 3);
@@ -60,6 +74,11 @@ TARN_NORETURN void sim_refuse(const sim_run *r, const char *fmt, ...) TARN_PRINT
 void sim_reads(sim_run *r, uint32_t memory, int64_t at, int64_t n);
 void sim_writes(sim_run *r, uint32_t memory, int64_t at, int64_t n, sim_state state);
 sim_touch *sim_touched(sim_run *r, sim_memory *m, int64_t at);
+
+/* The instruction at work has worked from then to then, counted from the segment's start; and the
+ * segment has ended. */
+void sim_record(sim_run *r, double start, double end, double waited, uint32_t by);
+void sim_record_end(sim_run *r);
 
 /* Does it, at once; cycles. (execute.c) */
 double sim_execute(sim_run *r);

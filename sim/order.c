@@ -36,10 +36,15 @@ sim_touch *sim_touched(sim_run *r, sim_memory *m, int64_t at) {
   if (!*page) *page = TARN_ARRAY(r->cx, sim_touch, SIM_PAGE);
   return &(*page)[at % SIM_PAGE];
 }
+static void uses(sim_run *r, uint32_t memory, int64_t at, int64_t n, bool writes) {
+  sim_used u = {memory, at, n, writes};
+  if (r->p->trace) tarn_push(r->cx, &r->used, u);
+}
 void sim_reads(sim_run *r, uint32_t memory, int64_t at, int64_t n) {
   sim_memory *m = &r->mem[memory];
   uint32_t queue = r->x[r->now].is->queue;
   check_range(r, m, at, n);
+  uses(r, memory, at, n, false);
   for (int64_t i = at; i < at + n; i++) {
     sim_touch *t = sim_touched(r, m, i);
     if (t->state == SIM_NOTHING && !m->is_main)
@@ -52,6 +57,7 @@ void sim_writes(sim_run *r, uint32_t memory, int64_t at, int64_t n, sim_state st
   sim_memory *m = &r->mem[memory];
   uint32_t queue = r->x[r->now].is->queue;
   check_range(r, m, at, n);
+  uses(r, memory, at, n, true);
   for (int64_t i = at; i < at + n; i++) {
     sim_touch *t = sim_touched(r, m, i);
     comes_after(r, m, i, "writes", t->queue, t->writer, "writes");

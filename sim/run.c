@@ -77,9 +77,11 @@ static uint32_t waits_for(const running *s, const queue *q) {
   return TARN_NONE;
 }
 /* It goes on at t, for which it waited since `since`. */
-static double waited(running *s, const queue *q, double since, double t, uint32_t by) {
+static double waited(running *s, const queue *q, double since, double t, uint32_t from,
+                     uint32_t *by) {
   if (t <= since) return since;
-  use_of(s, q)->wait[by] += t - since;
+  use_of(s, q)->wait[from] += t - since;
+  *by = from;
   return t;
 }
 static double pop(running *s, uint32_t i, uint32_t k) {
@@ -90,16 +92,16 @@ static double pop(running *s, uint32_t i, uint32_t k) {
   return t->push[t->popped++];
 }
 /* When all tokens of instruction i are there. */
-static double pop_all(running *s, const queue *q, uint32_t i, double at) {
+static double pop_all(running *s, const queue *q, uint32_t i, double at, uint32_t *by) {
   const sim_instruction *x = &s->r.x[i];
   double last = at;
-  uint32_t by = 0;
+  uint32_t from = 0;
   for (uint32_t k = 0; k < x->is->npop; k++) {
     if (!sim_value(x, x->is->pop[k].field)) continue;
     double t = pop(s, i, x->is->pop[k].token);
-    if (t > last) last = t, by = s->r.hw->token[x->is->pop[k].token].from;
+    if (t > last) last = t, from = s->r.hw->token[x->is->pop[k].token].from;
   }
-  at = waited(s, q, at, last, by);
+  at = waited(s, q, at, last, from, by);
   for (uint32_t k = 0; k < x->is->npop; k++) {
     token *t = &s->t[x->is->pop[k].token];
     if (sim_value(x, x->is->pop[k].field)) t->taken[t->popped - 1] = at;
@@ -110,24 +112,27 @@ static void work(running *s, queue *q) {
   uint32_t i = q->item[q->done], k = s->r.x[i].is->queue;
   if (q->done) s->r.clock[i] = s->r.clock[q->item[q->done - 1]];
   s->r.clock[i].at[k] = s->r.number[i];
-  double at = pop_all(s, q, i, tarn_fmax(q->free, s->arrive[i]));
+  double since = tarn_fmax(q->free, s->arrive[i]);
+  uint32_t by = 0;
+  double at = pop_all(s, q, i, since, &by);
   s->r.now = i, s->r.ready = 0;
   double cycles = sim_execute(&s->r);
-  at = waited(s, q, at, s->r.ready, s->r.ready_by);
+  at = waited(s, q, at, s->r.ready, s->r.ready_by, &by);
+  sim_record(&s->r, at, at + cycles, at - since, by);
   s->start[i] = at, s->r.end[i] = at + cycles;
   q->free = at + cycles;
   q->started++, q->pushing = true;
   use_of(s, q)->busy += cycles, use_of(s, q)->instructions++;
 }
 static void push(running *s, queue *q) {
-  uint32_t i = q->item[q->done++];
+  uint32_t i = q->item[q->done++], by;
   const sim_instruction *x = &s->r.x[i];
   for (uint32_t k = 0; k < x->is->npush; k++) {
     uint32_t n = x->is->push[k].token, room = s->r.hw->token[n].capacity;
     token *t = &s->t[n];
     if (!sim_value(x, x->is->push[k].field)) continue;
     if (room && t->pushed >= room)
-      q->free = waited(s, q, q->free, t->taken[t->pushed - room], s->r.hw->token[n].to);
+      q->free = waited(s, q, q->free, t->taken[t->pushed - room], s->r.hw->token[n].to, &by);
     t->by[t->pushed] = i, t->push[t->pushed++] = q->free;
   }
   q->pushing = false;
@@ -241,6 +246,7 @@ tarn_sim_result tarn_sim_run_segment(tarn_lang *L, tarn_sim_program *p, uint32_t
   for (uint32_t k = 0; k < p->hw->nqueue; k++)
     if (s.q[k].done < s.q[k].n) deadlock(&s);
   check_balance(&s);
+  sim_record_end(&s.r);
   s.r.result.bound = bound_of(p);
   return tarn_sim_add(s.r.result, (tarn_sim_result){0});
 }

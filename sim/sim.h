@@ -42,6 +42,11 @@ typedef struct tarn_sim_segment {
   const char *name;
   uint32_t first, count; /* instructions */
 } tarn_sim_segment;
+/* Consecutive instructions that have a name, for those who look at a run. */
+typedef struct tarn_sim_kernel {
+  const char *name;
+  uint32_t first, count;
+} tarn_sim_kernel;
 typedef struct tarn_sim_program {
   const tarn_hw *hw;
   const char *dir;
@@ -53,8 +58,11 @@ typedef struct tarn_sim_program {
   tarn_sim_buffer *buffer;
   uint32_t nsegment; /* 0: one, of all instructions */
   const tarn_sim_segment *segment;
+  uint32_t nkernel; /* ascending, apart */
+  const tarn_sim_kernel *kernel;
   tarn_sim_pace pace;
-  struct sim_memory *kept; /* memory of earlier runs, to be used again */
+  struct tarn_sim_trace *trace; /* NULL, or where runs are recorded: tarn_sim_traced() */
+  struct sim_memory *kept;      /* memory of earlier runs, to be used again */
 } tarn_sim_program;
 
 /* The folder; hw: NULL, or the description instead of the one that memory.json names. Raises. */
@@ -88,6 +96,42 @@ TARN_API tarn_sim_result tarn_sim_run_segment(tarn_lang *L, tarn_sim_program *p,
 TARN_API uint32_t tarn_sim_segments(const tarn_sim_program *p);
 /* The figures of both, one behind the other. */
 TARN_API tarn_sim_result tarn_sim_add(tarn_sim_result a, tarn_sim_result b);
+
+/* ---- a run to look at ---- */
+
+typedef struct tarn_sim_event {
+  bool ran;
+  uint32_t queue, is; /* numbers in the description: of its queue, of the instruction */
+  double start, end;  /* cycles */
+  double waited;      /* so long before, for an instruction of queue `by` */
+  uint32_t by;
+} tarn_sim_event;
+/* The entries of a memory over time: rows of addresses, TARN_SIM_COLUMNS columns of time each. */
+#define TARN_SIM_COLUMNS 512
+typedef struct tarn_sim_map {
+  uint32_t memory, rows;
+  int64_t depth;
+  double *cell;               /* entries × cycles that were live */
+  struct tarn_sim_life *life; /* of each entry, what it holds now */
+} tarn_sim_map;
+typedef struct tarn_sim_trace {
+  double cycles, width;  /* of all that has run; of a column */
+  tarn_sim_event *event; /* of each instruction of the program */
+  uint32_t nmap;
+  tarn_sim_map *map; /* of the memories but main memory and shadows */
+} tarn_sim_trace;
+/* From now on runs of the program are recorded, one behind the other. */
+TARN_API tarn_sim_trace *tarn_sim_traced(tarn_lang *L, tarn_sim_program *p);
+/* The share of the entries of a row that hold, in that column, what is read later: 0 to 1. */
+TARN_API double tarn_sim_live(const tarn_sim_trace *t, const tarn_sim_map *m, uint32_t row,
+                              uint32_t column);
+/* The kernel of an instruction, or TARN_NONE; when it ran. */
+TARN_API uint32_t tarn_sim_kernel_of(const tarn_sim_program *p, uint32_t instruction);
+TARN_API void tarn_sim_kernel_time(const tarn_sim_program *p, uint32_t kernel, double *from,
+                                   double *to);
+/* What was recorded, in the form that browsers' trace viewers read: a track for each queue. A
+ * microsecond there is a cycle. Raises. */
+TARN_API void tarn_sim_chrome(tarn_lang *L, const tarn_sim_program *p, tarn_buf *b);
 
 #ifdef __cplusplus
 }

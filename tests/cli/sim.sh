@@ -35,6 +35,28 @@ is segments.1.cycles "$fast"
 is segments.1.dram_write_bytes 256
 tail -c 256 "$work/o/y.npy" | cmp - "$d/wanted" || fail "segments give other values"
 
+# What can be looked at: a trace, and a page that stays small however long the program is.
+kernels='"kernels": [{"name": "a<b", "first": 0, "count": 32}, {"name": "c", "first": 40, "count": 20}], '
+sed -i "s/\"segments\"/$kernels&/" "$two/memory.json"
+try 0 sim "$two" --trace "$work/t.json" --html "$work/p.html" --check
+cp "$work/t.json" "$work/out"
+is traceEvents.0.args.name load
+is traceEvents.3.name 'a<b'
+is traceEvents.9.args.instruction 2
+is traceEvents.9.args.pop.0 c2l
+is traceEvents.9.args.waited_for compute
+is traceEvents.9.args.x-size 4
+page "$work/p.html" 'class="time"' '<rect' 'a&lt;b: 2 load-inp' 'waited 38 for compute' '<path class="s' 'busy'
+long=$work/long
+mkdir "$long" && cp "$two"/* "$long"
+for _ in 1 2 3 4 5 6 7 8; do cat "$long/stream.bin" "$long/stream.bin" >"$work/more" && mv "$work/more" "$long/stream.bin"; done
+one='{"name": "s", "instructions": 32}'
+sed -i "s/\"instructions\": 64, .*, \"buffers\"/XX/; s/\"instructions\": 64,.*/\"instructions\": 16384, \"segments\": [$one$(printf ", $one%.0s" $(seq 511))],/" "$long/memory.json"
+try 0 sim "$long" --html "$work/p.html" --json
+is instructions 16384
+is cycles "$((512 * fast))"
+[ "$(wc -c <"$work/p.html")" -lt 1000000 ] || fail "a page of $(wc -c <"$work/p.html") bytes"
+
 # An input of its own: zeros, so that every sum is the -3 that is added, shifted by 5.
 printf '\x93NUMPY\x01\x00\x46\x00{"descr": "|i1", "fortran_order": False, "shape": (512,), }          \n' | sed "s/\"/'/g" >"$work/x.npy"
 head -c 512 /dev/zero >>"$work/x.npy"
@@ -61,6 +83,7 @@ bad 'buffer y' 'dram.bin has' -- 's/"name": "y", "role": "output", "base": [0-9]
 bad 'segments have 31 instructions' 'program has 32' -- 's/"instructions": 32,/"instructions": 32, "segments": [{"name": "a", "instructions": 31}],/'
 bad 'segment b: instructions 31 to 32 of 32' -- 's/"instructions": 32,/"instructions": 32, "segments": [{"name": "a", "instructions": 31}, {"name": "b", "instructions": 2}],/'
 bad 'instruction 30 (store)' 'ends a segment' -- 's/"instructions": 32,/"instructions": 32, "segments": [{"name": "a", "instructions": 31}, {"name": "b", "instructions": 1}],/'
+bad 'kernel b' '3 instructions from 30 on, of 32' -- 's/"instructions": 32,/"instructions": 32, "kernels": [{"name": "b", "first": 30, "count": 3}],/'
 bad 'role source' -- 's/"input"/"source"/'
 rm -rf "$work/b" && cp -r "$d" "$work/b"
 head -c 500 "$d/stream.bin" >"$work/b/stream.bin"
