@@ -1,4 +1,4 @@
-/* Dot-product instructions: found by what they mean. */
+/* Dot-product instructions and other units for products: found by what they mean. */
 #include "hw/internal.h"
 
 /* Lanes of groups of adjacent elements: each lane of the result sums the products of its group, and
@@ -53,4 +53,26 @@ uint32_t tarn_hw_dots(tarn_lang *L, const tarn_hw *hw, uint32_t body, uint32_t r
     out[at] = (tarn_hw_dot){n, f.n, f.k, {f.operand[exchanged], f.operand[!exchanged]}};
   }
   return count;
+}
+
+/* Are these, in either order, the types of the first two operands? */
+static bool takes_types(const tarn_hw_intrinsic *n, const tarn_dtype *type) {
+  if (n->nop < 3) return false;
+  tarn_dtype a = n->op[0].dtype, b = n->op[1].dtype;
+  return (a == type[0] && b == type[1]) || (a == type[1] && b == type[0]);
+}
+
+bool tarn_hw_multiplies(tarn_lang *L, const tarn_hw *hw, uint32_t body, uint32_t red,
+                        const tarn_dtype type[2]) {
+  tarn_hw_dot d[TARN_HW_DOTS];
+  if (hw->kind == TARN_HW_CPU) return tarn_hw_dots(L, hw, body, red, type, d, TARN_HW_DOTS) > 0;
+  for (uint32_t i = 0; i < hw->nintrin; i++) {
+    const tarn_hw_intrinsic *n = &hw->intrin[i];
+    tarn_hw_form f;
+    if (!takes_types(n, type)) continue;
+    tarn_hw_meaning m = tarn_hw_meaning_of(L, hw, i);
+    if (!tarn_hw_form_of(L, &m, &f) || !f.product || f.red != red) continue;
+    if (serves(L, n, &f, body, type, false) || serves(L, n, &f, body, type, true)) return true;
+  }
+  return false;
 }

@@ -140,3 +140,22 @@ bool tarn_hw_wants_products(tarn_lang *L, const tarn_hw *hw) {
   }
   return false;
 }
+
+static bool has_op(const tarn_lang *L, uint32_t f, tarn_fxop op) {
+  const tarn_fx *x = tarn_fx_get(L, f);
+  bool any = x->op == op;
+  for (uint32_t a = 0; a < tarn_fx_arity(x->op) && !any; a++) any = has_op(L, x->kid[a], op);
+  return any;
+}
+
+bool tarn_hw_shifts(tarn_lang *L, const tarn_hw *hw) {
+  bool any = false;
+  for (uint32_t i = 0; i < hw->nintrin; i++) {
+    tarn_hw_form f;
+    tarn_hw_meaning m = tarn_hw_meaning_of(L, hw, i);
+    if (!tarn_hw_form_of(L, &m, &f)) continue;
+    if (tarn_dtype_is_float(hw->intrin[i].op[0].dtype)) return false;
+    any |= !f.product && has_op(L, f.body, TARN_FX_SHR);
+  }
+  return any;
+}

@@ -124,7 +124,12 @@ static inline Onnx__TensorProto *onnx_tensor(onnx_text *t) {
   for (size_t i = 0; i < count; i++)
     x->float_data[i] = strtof(t->word[from + i], NULL),
     x->int64_data[i] = strtoll(t->word[from + i], NULL, 10);
-  if (x->data_type == 2 || x->data_type == 3) { /* bytes */
+  if (x->data_type == 11) { /* f64 */
+    x->double_data = TARN_ARRAY(t->cx, double, count + 1), x->n_double_data = count;
+    for (size_t i = 0; i < count; i++) x->double_data[i] = strtod(t->word[from + i], NULL);
+    return x;
+  }
+  if (x->data_type == 2 || x->data_type == 3 || x->data_type == 6) { /* bytes, i32 */
     x->int32_data = TARN_ARRAY(t->cx, int32_t, count + 1), x->n_int32_data = count;
     for (size_t i = 0; i < count; i++) x->int32_data[i] = (int32_t)x->int64_data[i];
     return x;

@@ -5,9 +5,9 @@
  * for scales and zero points that are the same along the reduction of K elements. The sums of one
  * tensor are kernels of their own; those of constants are computed at compile time. On integers
  * this holds modulo 2^32, as they wrap; on floats it is a matter of rounding, as long as no sum of
- * integers can overflow. An operand may be shifted by 128 from i8 to u8, or back, if an
- * instruction takes that type (cf. Jacob et al., "Quantization and training of neural networks for
- * efficient integer-arithmetic-only inference", CVPR 2018). */
+ * integers can overflow. Operands may be moved by 128 from i8 to u8, or back, where a unit of the
+ * description, or of a machine that it hangs on, takes that type (cf. Jacob et al., "Quantization
+ * and training of neural networks for efficient integer-arithmetic-only inference", CVPR 2018). */
 #include "rules/algorithms/integers.h"
 #include <string.h>
 
@@ -54,11 +54,14 @@ static bool read_factor(factor *f, uint32_t e) {
   default: return false;
   }
 }
+static void drop_zero(const tarn_lang *L, factor *f) {
+  const tarn_fx *z = f->zero == TARN_NONE ? NULL : tarn_fx_get(L, f->zero);
+  if (z && z->op == TARN_FX_CONST && z->ivalue == 0) f->zero = TARN_NONE;
+}
 static bool find_factor(factor *f) {
   f->zero = f->scale = TARN_NONE, f->real = false;
   if (!read_factor(f, f->p.stage[0].body)) return false;
-  const tarn_fx *z = f->zero == TARN_NONE ? NULL : tarn_fx_get(f->p.L, f->zero);
-  if (z && z->op == TARN_FX_CONST && z->ivalue == 0) f->zero = TARN_NONE;
+  drop_zero(f->p.L, f);
   return true;
 }
 static bool dequantises(const kern *p) {
@@ -145,12 +148,26 @@ static bool find_factors(rsite *s, product *p, tarn_dtype sum) {
 
 /* ---------------------------------------------------------------- moving an operand */
 
-/* The operand that is moved: the one that is constant, else the first. */
-static uint32_t moved_one(rsite *s, const product *p) {
+/* Which operands go over to the other 8-bit type. */
+typedef enum {
+  MOVE_NONE,
+  MOVE_ONE,      /* of two of one type: the one that is constant, else the first */
+  MOVE_SIGNED,   /* all that are u8 */
+  MOVE_UNSIGNED, /* all that are i8 */
+  MOVES
+} moving;
+
+/* As a set of operands; 0: none has to move, or that is not the way. */
+static uint32_t moved_ones(rsite *s, const product *p, moving how) {
+  const tarn_dtype a = p->f[0].type, b = p->f[1].type,
+                   from = how == MOVE_SIGNED ? TARN_U8 : TARN_I8;
+  if (how == MOVE_NONE || (how == MOVE_ONE && a != b)) return 0;
+  if (how != MOVE_ONE) return (a == from) | (uint32_t)(b == from) << 1;
   for (uint32_t i = 0; i < 2; i++)
-    if (site_const(s, p->f[i].p.leaf[p->f[i].p.stage[0].read[p->f[i].hole].src])) return i;
-  return 0;
+    if (site_const(s, p->f[i].p.leaf[p->f[i].p.stage[0].read[p->f[i].hole].src])) return 1u << i;
+  return 1;
 }
+static tarn_dtype other(tarn_dtype t) { return t == TARN_I8 ? TARN_U8 : TARN_I8; }
 /* The tensor in the other 8-bit type, by 128; the zero point with it. */
 static uint32_t moved(const kern *k, factor *f, uint32_t leaf) {
   tarn_lang *L = k->L;
@@ -162,7 +179,7 @@ static uint32_t moved(const kern *k, factor *f, uint32_t leaf) {
            by = tarn_fx_iconst(L, TARN_I32, up ? 128 : -128);
   uint32_t axis[TARN_MAX_DIMS];
   if (!t) return TARN_NONE;
-  f->type = up ? TARN_U8 : TARN_I8;
+  f->type = other(f->type);
   *st = (kstage){
       .nown = t->n,
       .reducer = TARN_NONE,
@@ -175,6 +192,7 @@ static uint32_t moved(const kern *k, factor *f, uint32_t leaf) {
   c.out_ns = t->ns;
   st->read[0] = (tarn_read){false, kern_leaf(&c, leaf), map_project(L, t->dim, t->n, axis, t->n)};
   f->zero = f->zero == TARN_NONE ? by : tarn_fx_op(L, TARN_FX_ADD, f->zero, by, 0);
+  drop_zero(L, f);
   return kern_store(&c);
 }
 
@@ -279,9 +297,6 @@ static bool corrected(product *p, const uint32_t *through, uint32_t *out) {
   return true;
 }
 
-/* Both operands in these types? move: one of them goes over. */
-static bool types_fit(const product *p, bool move) { return !move || p->f[0].type == p->f[1].type; }
-
 uint32_t product_of_bytes(product *p, const uint32_t *leaf) {
   uint32_t through[2], value, with[K_READS + 1];
   if (!steady(p, 0) || !steady(p, 1) || !take_elements(p, leaf, through)) return TARN_NONE;
@@ -314,49 +329,98 @@ static bool plainly_read(const kern *k) {
   return true;
 }
 
-static uint32_t build(rsite *s, tarn_dtype sum, bool move) {
-  product p;
-  uint32_t leaf[2];
-  if (!product_find(s, &p, sum) || !find_factors(s, &p, sum) || !types_fit(&p, move))
-    return TARN_NONE;
-  for (uint32_t i = 0; i < 2; i++) leaf[i] = p.f[i].p.leaf[p.f[i].p.stage[0].read[p.f[i].hole].src];
-  uint32_t i = moved_one(s, &p);
-  if (move && (leaf[i] = moved(&p.k, &p.f[i], leaf[i])) == TARN_NONE) return TARN_NONE;
-  s->replaced = s->elsewhere = plainly_read(&p.k);
-  return product_of_bytes(&p, leaf);
-}
-
 /* ---------------------------------------------------------------- where it is wanted */
 
-bool product_taken(const rsite *s, const product *p, tarn_dtype sum, const tarn_dtype type[2]) {
-  tarn_lang *L = p->k.L;
+/* A CPU's instructions take several steps of one reduce loop at once; other units are padded. */
+static bool long_enough(tarn_lang *L, const tarn_hw *hw, const product *p, uint32_t body,
+                        uint32_t red, const tarn_dtype type[2]) {
   tarn_hw_dot d[TARN_HW_DOTS];
-  uint32_t h0 = tarn_fx_cast(L, sum, tarn_fx_hole(L, 0)),
-           h1 = tarn_fx_cast(L, sum, tarn_fx_hole(L, 1));
-  uint32_t body = tarn_fx_op(L, TARN_FX_MUL, h0, h1, 0),
-           red = tarn_reducer_of(L, TARN_RED_SUM, sum);
-  if (!s->e->hw || !tarn_hw_dots(L, s->e->hw, body, red, type, d, TARN_HW_DOTS)) return false;
+  if (hw->kind != TARN_HW_CPU) return true;
+  if (!tarn_hw_dots(L, hw, body, red, type, d, TARN_HW_DOTS)) return false;
   for (uint32_t r = p->nacc; r < p->ndim; r++)
     if (p->dim[r] >= d[0].k) return true;
   return false;
 }
-
-static bool wanted(rsite *s, tarn_dtype sum, bool move) {
-  product p;
-  if (!s->e->hw || (s->root != TARN_NONE && site_const(s, s->root))) return false;
-  if (!product_find(s, &p, sum) || !find_factors(s, &p, sum) || !types_fit(&p, move)) return false;
-  tarn_dtype type[2] = {p.f[0].type, p.f[1].type};
-  bool as_is = product_taken(s, &p, TARN_I32, type);
-  uint32_t i = moved_one(s, &p);
-  if (move) type[i] = type[i] == TARN_I8 ? TARN_U8 : TARN_I8;
-  return move ? !as_is && product_taken(s, &p, TARN_I32, type) : as_is;
+static bool taken_by(tarn_lang *L, const tarn_hw *hw, const product *p, tarn_dtype sum,
+                     const tarn_dtype type[2]) {
+  uint32_t h0 = tarn_fx_cast(L, sum, tarn_fx_hole(L, 0)),
+           h1 = tarn_fx_cast(L, sum, tarn_fx_hole(L, 1));
+  uint32_t body = tarn_fx_op(L, TARN_FX_MUL, h0, h1, 0),
+           red = tarn_reducer_of(L, TARN_RED_SUM, sum);
+  return tarn_hw_multiplies(L, hw, body, red, type) && long_enough(L, hw, p, body, red, type);
 }
 
-bool when_integers(rsite *s) { return wanted(s, TARN_I32, false); }
-bool when_integers_moved(rsite *s) { return wanted(s, TARN_I32, true); }
-bool when_quantised(rsite *s) { return wanted(s, TARN_F32, false); }
-bool when_quantised_moved(rsite *s) { return wanted(s, TARN_F32, true); }
-uint32_t build_integers(rsite *s) { return build(s, TARN_I32, false); }
-uint32_t build_integers_moved(rsite *s) { return build(s, TARN_I32, true); }
-uint32_t build_quantised(rsite *s) { return build(s, TARN_F32, false); }
-uint32_t build_quantised_moved(rsite *s) { return build(s, TARN_F32, true); }
+bool product_taken(const rsite *s, const product *p, tarn_dtype sum, const tarn_dtype type[2]) {
+  if (!s->e->hw) return false;
+  const tarn_machines m = tarn_hw_machines(s->e->hw);
+  for (uint32_t i = 0; i < m.n; i++)
+    if (taken_by(p->k.L, m.hw[i], p, sum, type)) return true;
+  return false;
+}
+
+/* The way for which the fewest operands have to move. */
+static moving best(rsite *s, const product *p, const tarn_hw *hw) {
+  for (moving how = MOVE_NONE; how < MOVES; how++) {
+    uint32_t set = moved_ones(s, p, how);
+    tarn_dtype type[2];
+    if (how != MOVE_NONE && !set) continue;
+    for (uint32_t i = 0; i < 2; i++) type[i] = set >> i & 1 ? other(p->f[i].type) : p->f[i].type;
+    if (taken_by(p->k.L, hw, p, TARN_I32, type)) return how;
+  }
+  return MOVES;
+}
+
+/* Does every machine that takes the product want it so? What others need must not be subsumed. */
+static bool agreed(rsite *s, const product *p, moving how) {
+  if (!s->e->hw) return true;
+  const tarn_machines m = tarn_hw_machines(s->e->hw);
+  for (uint32_t i = 0; i < m.n; i++) {
+    moving other_way = best(s, p, m.hw[i]);
+    if (other_way != MOVES && other_way != how) return false;
+  }
+  return true;
+}
+/* By some machine. */
+static bool wanted(rsite *s, tarn_dtype sum, moving how) {
+  product p;
+  if (!s->e->hw || (s->root != TARN_NONE && site_const(s, s->root))) return false;
+  if (!product_find(s, &p, sum) || !find_factors(s, &p, sum)) return false;
+  const tarn_machines m = tarn_hw_machines(s->e->hw);
+  for (uint32_t i = 0; i < m.n; i++)
+    if (best(s, &p, m.hw[i]) == how) return true;
+  return false;
+}
+
+/* ---------------------------------------------------------------- the rules */
+
+static uint32_t build(rsite *s, tarn_dtype sum, moving how) {
+  product p;
+  uint32_t leaf[2];
+  if (!product_find(s, &p, sum) || !find_factors(s, &p, sum)) return TARN_NONE;
+  uint32_t set = moved_ones(s, &p, how);
+  bool only = agreed(s, &p, how);
+  if (how != MOVE_NONE && !set) return TARN_NONE;
+  for (uint32_t i = 0; i < 2; i++) {
+    leaf[i] = p.f[i].p.leaf[p.f[i].p.stage[0].read[p.f[i].hole].src];
+    if ((set >> i & 1) && (leaf[i] = moved(&p.k, &p.f[i], leaf[i])) == TARN_NONE) return TARN_NONE;
+  }
+  s->replaced = s->elsewhere = only && plainly_read(&p.k);
+  return product_of_bytes(&p, leaf);
+}
+
+bool when_integers(rsite *s) { return wanted(s, TARN_I32, MOVE_NONE); }
+bool when_integers_moved(rsite *s) { return wanted(s, TARN_I32, MOVE_ONE); }
+bool when_integers_signed(rsite *s) { return wanted(s, TARN_I32, MOVE_SIGNED); }
+bool when_integers_unsigned(rsite *s) { return wanted(s, TARN_I32, MOVE_UNSIGNED); }
+bool when_quantised(rsite *s) { return wanted(s, TARN_F32, MOVE_NONE); }
+bool when_quantised_moved(rsite *s) { return wanted(s, TARN_F32, MOVE_ONE); }
+bool when_quantised_signed(rsite *s) { return wanted(s, TARN_F32, MOVE_SIGNED); }
+bool when_quantised_unsigned(rsite *s) { return wanted(s, TARN_F32, MOVE_UNSIGNED); }
+uint32_t build_integers(rsite *s) { return build(s, TARN_I32, MOVE_NONE); }
+uint32_t build_integers_moved(rsite *s) { return build(s, TARN_I32, MOVE_ONE); }
+uint32_t build_integers_signed(rsite *s) { return build(s, TARN_I32, MOVE_SIGNED); }
+uint32_t build_integers_unsigned(rsite *s) { return build(s, TARN_I32, MOVE_UNSIGNED); }
+uint32_t build_quantised(rsite *s) { return build(s, TARN_F32, MOVE_NONE); }
+uint32_t build_quantised_moved(rsite *s) { return build(s, TARN_F32, MOVE_ONE); }
+uint32_t build_quantised_signed(rsite *s) { return build(s, TARN_F32, MOVE_SIGNED); }
+uint32_t build_quantised_unsigned(rsite *s) { return build(s, TARN_F32, MOVE_UNSIGNED); }

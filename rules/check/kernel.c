@@ -4,6 +4,7 @@
  * to the node of its class that was there first; else in real arithmetic.  When one differs, the
  * rule without which none does is at fault. */
 #include "rules/check/net.h"
+#include "rules/lang/range.h"
 #include "rules/proof/points.h"
 #include <math.h>
 #include <string.h>
@@ -260,11 +261,19 @@ static void print_node(kernels *k, uint32_t node, const tarn_tensor *v) {
   tarn_buf_str(k->print, "\n");
 }
 
+/* Of integers: of the largest of their type. */
+static double steps_apart(const tarn_tensor *a, const tarn_tensor *b) {
+  double off = 0;
+  for (int64_t i = 0; i < tarn_tensor_count(a); i++)
+    off = fmax(off, fabs((double)tarn_tensor_get(a, i).i - (double)tarn_tensor_get(b, i).i));
+  return off == 0 ? 0 : off / vrange_any(a->dtype).r.hi;
+}
+
 /* What a rule in a lower precision is off by, of the largest value that the sum could take: that of
  * its first form over operands everywhere at their largest magnitude. */
 static double coarse_distance(kernels *k, uint32_t cls, const tarn_tensor *v) {
   const tarn_tensor *is = k->value[cls];
-  if (!tarn_dtype_is_float(is->dtype)) return check_same_bits(is, v) ? 0 : INFINITY;
+  if (!tarn_dtype_is_float(is->dtype)) return steps_apart(is, v);
   const tarn_tensor *reach =
       value_with(k, tarn_eg_next_node(tarn_sat_egraph(k->s), cls, TARN_NONE), true);
   double most = 0, off = 0;
@@ -366,8 +375,25 @@ static tarn_ruleset *rules_of(kernels *k) {
   return rs;
 }
 
+/* A unit that shifts integers and knows no floats, and multiplies bytes of one type. */
+static const tarn_hw *integer_unit(kernels *k, const char *byte) {
+  const char *text = tarn_format(
+      k->cx,
+      "(hw unit (kind dsa) (clock 1e8) (memory m (capacity 4096) (read 64) (write 64))"
+      " (memory dram (read 8) (write 8)) (intrinsic shift (meaning (compute (map (shr $0 $1)) ?a "
+      "?b))"
+      " (operand a (type i32) (memory m) (dims 4)) (operand b (type i32) (memory m) (dims 4))"
+      " (operand c (type i32) (memory m) (dims 4)))"
+      " (intrinsic product (meaning (compute (red (sum i32) (mul (cast i32 $0) (cast i32 $1))"
+      " (tuple 2)) (cartProd (access 1 ?a) (access 1 ?b))))"
+      " (operand a (type %s) (memory m) (dims 2 4)) (operand b (type %s) (memory m) (dims 4 4))"
+      " (operand c (type i32) (memory m) (dims 2 4))))",
+      byte, byte);
+  return tarn_hw_parse(k->g->L, tarn_sx_read(k->cx, text, strlen(text), "the checker's unit"));
+}
+
 /* A machine of some units which take no time to join, whose L2 holds next to nothing:
- * sizes that follow from it are then met by small networks. */
+ * sizes that follow from it are then met by small networks. It hangs on one for integers. */
 static const tarn_hw *small_machine(kernels *k) {
   const tarn_hw *hw = tarn_hw_load(k->g->L, "x86-64-bf16");
   tarn_hw *copy = tarn_copy(k->cx, hw, sizeof *hw);
@@ -377,6 +403,7 @@ static const tarn_hw *small_machine(kernels *k) {
   copy->units = 2u << (a > b ? a : b);
   copy->barrier = 0;
   copy->mem = mem;
+  copy->host = integer_unit(k, a & 1 ? "i8" : "u8");
   return copy;
 }
 

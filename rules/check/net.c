@@ -424,6 +424,46 @@ static void requantised(net *x) {
   add(x, tarn_compute(L, tarn_fn_map(L, e, 1), &t, 1));
 }
 
+/* Integers times a power of two, rounded and bounded as floats, and integers again. */
+static void shifted(net *x) {
+  static const tarn_dtype from[] = {TARN_I8, TARN_U8, TARN_I16, TARN_I32};
+  tarn_lang *L = x->L;
+  tarn_dtype t = from[draw(x->g, 4)], real = draw(x->g, 2) ? TARN_F64 : TARN_F32,
+             to = draw(x->g, 2) ? TARN_I8 : TARN_U8;
+  const int64_t dim[2] = {1 + (int64_t)draw(x->g, 3), 1 + (int64_t)draw(x->g, 4)};
+  double lo = to == TARN_I8 ? -128 : 0, hi = lo + 255;
+  tarn_term kid[2] = {
+      tarn_input(L, tarn_format(x->g->cx, "i%u", x->nin++), tarn_type_tensor(L, t, 2, 2, dim))};
+  tarn_tensor *bias = tarn_tensor_new(x->g->cx, TARN_I32, 2, (int64_t[]){1, dim[1]});
+  for (int64_t i = 0; i < dim[1]; i++)
+    tarn_tensor_set(bias, i, (tarn_value){.i = (int64_t)draw(x->g, 2000) - 1000});
+  kid[1] = tarn_constant(L, tarn_format(x->g->cx, "k%u", tarn_term_count(L)), bias, 2);
+  kid[1] = tarn_broadcast(L, 2, 2, dim, kid[1]);
+  bool add_bias = draw(x->g, 2), early = draw(x->g, 2);
+  uint32_t e = tarn_fx_cast(L, TARN_I32, tarn_fx_hole(L, 0)), how = draw(x->g, 4);
+  if (t == TARN_I32) e = tarn_fx_hole(L, 0);
+  if (add_bias) e = tarn_fx_op(L, TARN_FX_ADD, e, tarn_fx_hole(L, 1), 0);
+  e = tarn_fx_cast(L, real, e);
+  if (early) e = tarn_fx_op(L, TARN_FX_MAX, e, tarn_fx_const(L, real, 0), 0);
+  double scale = ldexp(1, -(int)draw(x->g, 24)), half = how == 3 ? 0.25 : 0.5;
+  e = tarn_fx_op(L, TARN_FX_MUL, e, tarn_fx_const(L, real, scale), 0);
+  if (how) e = tarn_fx_op(L, TARN_FX_ADD, e, tarn_fx_const(L, real, half), 0);
+  e = tarn_fx_op(L, how ? TARN_FX_FLOOR : TARN_FX_ROUND, e, 0, 0);
+  if (draw(x->g, 4)) e = tarn_fx_op(L, TARN_FX_MIN, e, tarn_fx_const(L, real, hi), 0);
+  if (draw(x->g, 2)) e = tarn_fx_op(L, TARN_FX_MAX, e, tarn_fx_const(L, real, lo), 0);
+  e = tarn_fx_cast(L, to, e);
+  if (!early && draw(x->g, 2)) e = tarn_fx_op(L, TARN_FX_MAX, e, tarn_fx_iconst(L, to, 7), 0);
+  kid[0] = tarn_compute(L, tarn_fn_map(L, e, 1 + add_bias), kid, 1 + add_bias);
+  if (draw(x->g, 2)) {
+    uint32_t red = tarn_reducer_of(L, draw(x->g, 2) ? TARN_RED_MAX : TARN_RED_MIN, to);
+    kid[0] = tarn_access(L, 1, kid[0]);
+    kid[0] = tarn_compute(L, tarn_fn_reduce(L, tarn_fx_hole(L, 0), 1, red), kid, 1);
+  }
+  e = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_cast(L, TARN_F32, tarn_fx_hole(L, 0)),
+                 tarn_fx_const(L, TARN_F32, 0.5), 0);
+  add(x, tarn_compute(L, tarn_fn_map(L, e, 1), kid, 1));
+}
+
 static tarn_term cast_to(net *x, tarn_dtype t, tarn_term a) {
   return tarn_compute(x->L, tarn_fn_map(x->L, tarn_fx_cast(x->L, t, tarn_fx_hole(x->L, 0)), 1), &a,
                       1);
@@ -493,10 +533,12 @@ tarn_program *check_network(gen *g) {
   if (chance(g, 12)) even_product(&x);
   tarn_program *p = TARN_NEW(g->cx, tarn_program);
   *p = (tarn_program){.L = g->L, .nout = x.n > 2 && chance(g, 3) ? 2 : 1};
-  p->out = TARN_ARRAY(g->cx, tarn_io, 2);
+  /* beside the others; not where sums may change their order, which is told where floor jumps */
+  if (!g->spread && chance(g, 3)) shifted(&x), p->nout++;
+  p->out = TARN_ARRAY(g->cx, tarn_io, 3);
   for (uint32_t i = 0; i < p->nout; i++) {
     tarn_term t = x.pool[x.n - 1 - i];
-    p->out[i] = (tarn_io){i ? "z" : "y", t, tarn_term_get(g->L, t)->type};
+    p->out[i] = (tarn_io){tarn_format(g->cx, "y%u", i), t, tarn_term_get(g->L, t)->type};
   }
   return p;
 }

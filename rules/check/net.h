@@ -3,7 +3,7 @@
 #define TARN_RULES_CHECK_NET_H
 #include "rules/check/check.h"
 
-/* A random network of at most two outputs. Raises. */
+/* A random network of at most three outputs. Raises. */
 tarn_program *check_network(gen *g);
 
 typedef struct kernel_result { /* of one rule */

@@ -294,16 +294,22 @@ static void compile_rule(tarn_saturation *s, const rule *r, uint32_t number) {
   s->nactive++;
 }
 
-/* Does the description ask for what an exploratory rule makes? By the name of an intrinsic, or
- * `product`: an intrinsic that multiplies and adds. */
-static bool demanded(const tarn_saturation *s, const rule *r) {
-  const tarn_hw *hw = s->o.hw;
-  if (!r->demand) return true;
-  if (!hw) return false;
-  if (strcmp(r->demand, "always") == 0) return true;
-  if (strcmp(r->demand, "product") == 0 && tarn_hw_wants_products(s->L, hw)) return true;
+/* Does the description, or that of a machine that it hangs on, ask for what a rule makes? By the
+ * name of an intrinsic, or by what units it has. */
+static bool demanded_by(tarn_lang *L, const tarn_hw *hw, const char *what) {
+  if (strcmp(what, "product") == 0 && tarn_hw_wants_products(L, hw)) return true;
+  if (strcmp(what, "shifts") == 0 && tarn_hw_shifts(L, hw)) return true;
   for (uint32_t i = 0; i < hw->nintrin; i++)
-    if (strcmp(hw->intrin[i].name, r->demand) == 0) return true;
+    if (strcmp(hw->intrin[i].name, what) == 0) return true;
+  return false;
+}
+static bool demanded(const tarn_saturation *s, const rule *r) {
+  if (!r->demand) return true;
+  if (!s->o.hw) return false;
+  if (strcmp(r->demand, "always") == 0) return true;
+  const tarn_machines m = tarn_hw_machines(s->o.hw);
+  for (uint32_t i = 0; i < m.n; i++)
+    if (demanded_by(s->L, m.hw[i], r->demand)) return true;
   return false;
 }
 

@@ -1,0 +1,377 @@
+/* Floats that are integers times a power of two, computed as integers: a requantisation
+ * clip(floor(sum * 2^-k + 1/2)) is a sum, a shift to the right and two bounds, which is what the
+ * vector unit of an accelerator for integers has.
+ *
+ * Bottom up, each node of an expression gets, where there is one, an i32 expression n and a number
+ * k such that its value is n * 2^-k, exactly: |n| is at most what the float type holds (2^53 in
+ * f64, 2^24 in f32), and no sum leaves i32 but one that is bounded: below `cap` the numbers agree,
+ * and what is above it is above it in both. Casts of such values to integers begin again from n,
+ * and narrow integers are i32 that are cast down at last.
+ *
+ * shifts         exact
+ * shifts-halves  rounding to nearest even is taken as floor(x + 1/2), and sums of more digits than
+ *                f32 has as those of f32: one step of the result */
+#include "rules/algorithms/build.h"
+#include "rules/lang/range.h"
+#include <math.h>
+#include <stdlib.h>
+
+enum { SHIFTS = 31, DOUBLINGS = 8 };
+
+typedef struct fixed {
+  bool is;
+  uint32_t n; /* i32 expression */
+  int k;      /* the value is n * 2^-k */
+  double lo, hi, cap;
+} fixed;
+
+typedef struct shifts {
+  rsite *s;
+  const kern *kern;
+  const kstage *stage;
+  tarn_lang *L;
+  bool body, halves;
+  fxwalk w;
+  vrange is[K_FX];
+  uint32_t now[K_FX]; /* what stands for each */
+  fixed at[K_FX];
+} shifts;
+
+static uint32_t walk_at(const shifts *c, uint32_t id) {
+  uint32_t i = 0;
+  while (c->w.id[i] != id) i++;
+  return i;
+}
+static uint32_t kid_at(const shifts *c, uint32_t i, uint32_t a) {
+  return walk_at(c, tarn_fx_get(c->L, c->w.id[i])->kid[a]);
+}
+static uint32_t number(const shifts *c, double v) {
+  return tarn_fx_iconst(c->L, TARN_I32, (int64_t)v);
+}
+static bool literal(const shifts *c, uint32_t f, double *v) {
+  const tarn_fx *x = tarn_fx_get(c->L, f);
+  return *v = (double)x->ivalue, x->op == TARN_FX_CONST;
+}
+static uint32_t op2(const shifts *c, tarn_fxop op, uint32_t a, uint32_t b) {
+  return tarn_fx_op(c->L, op, a, b, 0);
+}
+
+/* ---------------------------------------------------------------- sums and bounds of integers */
+
+/* Does an expression read constants alone? */
+static bool computed_before(const shifts *c, uint32_t f) {
+  uint32_t n = tarn_fx_holes(c->L, f), first = !c->body;
+  for (uint32_t h = 0; h < n; h++) {
+    if (!tarn_fx_uses(c->L, f, h)) continue;
+    if (h < first) return false;
+    const tarn_read *r = &c->stage->read[c->body ? h : c->stage->nb + h - 1];
+    if (r->stage || !site_const(c->s, c->kern->leaf[r->src])) return false;
+  }
+  return n > 0;
+}
+/* n + v: joined with a constant summand. i32 wraps, so that any order is the same. */
+static uint32_t plus(const shifts *c, uint32_t n, double v) {
+  const tarn_fx x = *tarn_fx_get(c->L, n);
+  for (uint32_t a = 0; a < 2 && x.op == TARN_FX_ADD && v != 0; a++)
+    if (tarn_fx_get(c->L, x.kid[a])->op == TARN_FX_CONST || computed_before(c, x.kid[a]))
+      return op2(c, TARN_FX_ADD, x.kid[1 - a], op2(c, TARN_FX_ADD, x.kid[a], number(c, v)));
+  return v == 0 ? n : op2(c, TARN_FX_ADD, n, number(c, v));
+}
+/* a - b: what is computed before is negated and added. */
+static uint32_t difference(const shifts *c, uint32_t a, uint32_t b) {
+  if (!computed_before(c, b)) return op2(c, TARN_FX_SUB, a, b);
+  return op2(c, TARN_FX_ADD, a, op2(c, TARN_FX_NEG, b, 0));
+}
+/* The larger (or least) of n and v, joined with bounds that n has already. */
+static uint32_t bounded(const shifts *c, uint32_t n, tarn_fxop op, double v) {
+  const tarn_fx x = *tarn_fx_get(c->L, n);
+  double b;
+  bool other = x.op == TARN_FX_MIN || x.op == TARN_FX_MAX;
+  if (other && literal(c, x.kid[1], &b)) {
+    if (x.op == op)
+      return op2(c, op, x.kid[0], number(c, op == TARN_FX_MAX ? fmax(b, v) : fmin(b, v)));
+    if (op == TARN_FX_MAX && v <= b)
+      return op2(c, TARN_FX_MIN, bounded(c, x.kid[0], op, v), x.kid[1]);
+  }
+  return op2(c, op, n, number(c, v));
+}
+
+/* ---------------------------------------------------------------- steps */
+
+static bool in_i32(double lo, double hi) { return lo >= INT32_MIN && hi <= INT32_MAX; }
+
+/* With k grown to that: n doubled so often, by sums. */
+static bool align(const shifts *c, fixed *x, int k) {
+  double v;
+  bool number_itself = literal(c, x->n, &v);
+  for (int left = k - x->k; left > 0; left--) {
+    x->lo *= 2, x->hi *= 2;
+    if (!in_i32(x->lo, x->hi) || isfinite(x->cap)) return false;
+    x->n = number_itself ? number(c, v *= 2) : op2(c, TARN_FX_ADD, x->n, x->n);
+  }
+  bool any = x->k < k && !number_itself;
+  if (any && k - x->k > DOUBLINGS) return false;
+  x->k = k > x->k ? k : x->k;
+  return true;
+}
+static fixed none(void) { return (fixed){0}; }
+/* What the float type holds exactly. */
+static fixed held(const shifts *c, fixed x, tarn_dtype t) {
+  double most = fmax(fabs(x.lo), fabs(x.hi));
+  return most <= vrange_exact(t) || (c->halves && most <= vrange_exact(TARN_F64)) ? x : none();
+}
+
+/* x + v, v a whole number of steps. Where i32 may end before, x is bounded first. */
+static fixed moved(const shifts *c, fixed x, double v) {
+  double most = INT32_MAX - v;
+  if (x.lo + v < INT32_MIN || x.lo > most) return none();
+  if (x.hi > most && v > 0) {
+    x.n = bounded(c, x.n, TARN_FX_MIN, most), x.hi = most;
+    x.cap = fmin(x.cap, most);
+  }
+  if (x.hi + v > INT32_MAX) return none();
+  x.n = plus(c, x.n, v), x.lo += v, x.hi += v, x.cap += v;
+  return x;
+}
+static fixed sum(const shifts *c, fixed a, fixed b, bool minus) {
+  int k = a.k > b.k ? a.k : b.k;
+  double v;
+  if (!align(c, &a, k) || !align(c, &b, k)) return none();
+  if (literal(c, b.n, &v)) return moved(c, a, minus ? -v : v);
+  if (literal(c, a.n, &v) && !minus) return moved(c, b, v);
+  if (isfinite(a.cap) || isfinite(b.cap)) return none();
+  double lo = minus ? a.lo - b.hi : a.lo + b.lo, hi = minus ? a.hi - b.lo : a.hi + b.hi;
+  if (!in_i32(lo, hi)) return none();
+  uint32_t n = minus ? difference(c, a.n, b.n) : op2(c, TARN_FX_ADD, a.n, b.n);
+  return (fixed){true, n, k, lo, hi, INFINITY};
+}
+
+/* The larger (or least) of x and v steps. */
+static fixed limited(const shifts *c, fixed x, tarn_fxop op, double v) {
+  bool most = op == TARN_FX_MAX;
+  if (most ? v <= x.lo : v >= x.hi && v <= x.cap) {
+    if (!most) x.cap = INFINITY;
+    return x;
+  }
+  if (v > x.cap || !in_i32(v, v)) return none();
+  x.n = bounded(c, x.n, op, v);
+  if (most) x.lo = v, x.hi = fmax(x.hi, v);
+  else x.hi = v, x.lo = fmin(x.lo, v), x.cap = INFINITY;
+  return x;
+}
+static fixed extreme(const shifts *c, fixed a, fixed b, tarn_fxop op) {
+  int k = a.k > b.k ? a.k : b.k;
+  double v;
+  if (!align(c, &a, k) || !align(c, &b, k)) return none();
+  if (literal(c, b.n, &v)) return limited(c, a, op, v);
+  if (literal(c, a.n, &v)) return limited(c, b, op, v);
+  if (isfinite(a.cap) || isfinite(b.cap)) return none();
+  double lo = op == TARN_FX_MAX ? fmax(a.lo, b.lo) : fmin(a.lo, b.lo),
+         hi = op == TARN_FX_MAX ? fmax(a.hi, b.hi) : fmin(a.hi, b.hi);
+  return (fixed){true, op2(c, op, a.n, b.n), k, lo, hi, INFINITY};
+}
+
+static fixed floored(const shifts *c, fixed x) {
+  if (x.k <= 0 || x.k > SHIFTS) return x.k <= 0 ? x : none();
+  double step = ldexp(1, x.k);
+  x.n = op2(c, TARN_FX_SHR, x.n, number(c, x.k));
+  x.lo = floor(x.lo / step), x.hi = floor(x.hi / step), x.cap = floor(x.cap / step);
+  x.k = 0;
+  return x;
+}
+static fixed rounded(const shifts *c, fixed x) {
+  if (x.k <= 0) return x;
+  if (!c->halves || x.k > SHIFTS) return none();
+  x = moved(c, x, ldexp(1, x.k - 1));
+  return x.is ? floored(c, x) : x;
+}
+
+/* ---------------------------------------------------------------- nodes */
+
+static fixed of_number(const shifts *c, const tarn_fx *x) {
+  int k = 0;
+  double v = tarn_dtype_is_float(x->dtype) ? x->value : (double)x->ivalue;
+  if (!isfinite(v)) return none();
+  while (k < SHIFTS && v != floor(v)) v *= 2, k++;
+  if (v != floor(v) || !in_i32(v, v)) return none();
+  return (fixed){true, number(c, v), k, v, v, INFINITY};
+}
+static bool power_of_two(const shifts *c, uint32_t f, int *e) {
+  const tarn_fx *x = tarn_fx_get(c->L, f);
+  return x->op == TARN_FX_CONST && tarn_dtype_is_float(x->dtype) && x->value > 0 &&
+         isfinite(x->value) && frexp(x->value, e) == 0.5 && abs(*e) <= 2 * SHIFTS;
+}
+/* A bound that is beyond all numbers, as of a clip on one side. */
+static bool beyond(const shifts *c, const tarn_fx *x, uint32_t a, fixed of) {
+  const tarn_fx *v = tarn_fx_get(c->L, x->kid[a]);
+  if (v->op != TARN_FX_CONST || isnan(v->value) || !of.is || isfinite(of.cap)) return false;
+  return x->op == TARN_FX_MAX ? v->value <= ldexp(of.lo, -of.k) : v->value >= ldexp(of.hi, -of.k);
+}
+
+static fixed of_float(const shifts *c, uint32_t i) {
+  const tarn_fx x = *tarn_fx_get(c->L, c->w.id[i]);
+  tarn_dtype t = c->is[i].type;
+  uint32_t n = tarn_fx_arity(x.op);
+  fixed a = n > 0 ? c->at[kid_at(c, i, 0)] : none(), b = n > 1 ? c->at[kid_at(c, i, 1)] : none();
+  int e;
+  if (t != TARN_F32 && t != TARN_F64) return none();
+  switch (x.op) {
+  case TARN_FX_CONST: return of_number(c, &x);
+  case TARN_FX_CAST: return a.is ? held(c, a, t) : a;
+  case TARN_FX_MUL:
+    if (power_of_two(c, x.kid[0], &e)) a = b;
+    else if (!power_of_two(c, x.kid[1], &e)) return none();
+    a.k -= e - 1;
+    return abs(a.k) <= 2 * SHIFTS ? a : none();
+  case TARN_FX_ADD:
+  case TARN_FX_SUB:
+    if (a.is && b.is) a = sum(c, a, b, x.op == TARN_FX_SUB);
+    else return none();
+    return a.is ? held(c, a, t) : a;
+  case TARN_FX_MIN:
+  case TARN_FX_MAX:
+    if (beyond(c, &x, 1, a)) return a;
+    if (beyond(c, &x, 0, b)) return b;
+    return a.is && b.is ? extreme(c, a, b, (tarn_fxop)x.op) : none();
+  case TARN_FX_FLOOR: return a.is ? floored(c, a) : a;
+  case TARN_FX_ROUND: return a.is ? rounded(c, a) : a;
+  default: return none();
+  }
+}
+
+/* Whole numbers n within the type: a cast of floats takes the nearest of its numbers. */
+static fixed cast_down(const shifts *c, fixed a, tarn_dtype t, bool from_float) {
+  tarn_range all = vrange_any(t).r;
+  if (!a.is || a.k > 0 || !align(c, &a, 0)) return none();
+  if (!from_float) return a.lo >= all.lo && a.hi <= all.hi ? a : none();
+  if (tarn_dtype_size(t) > 2) return isfinite(a.cap) || a.lo < all.lo ? none() : a;
+  a = limited(c, a, TARN_FX_MAX, all.lo);
+  return a.is ? limited(c, a, TARN_FX_MIN, all.hi) : a;
+}
+/* Of an operator on integers, in i32; the range is that of the node, which did not wrap. */
+static fixed of_integers(const shifts *c, uint32_t i) {
+  const tarn_fx x = *tarn_fx_get(c->L, c->w.id[i]);
+  fixed a = c->at[kid_at(c, i, 0)], b = c->at[kid_at(c, i, 1)];
+  tarn_range all = vrange_any(c->is[i].type).r;
+  if (!a.is || !b.is) return none();
+  fixed r = x.op == TARN_FX_MIN || x.op == TARN_FX_MAX ? extreme(c, a, b, (tarn_fxop)x.op)
+                                                       : sum(c, a, b, x.op == TARN_FX_SUB);
+  return r.is && r.k == 0 && !isfinite(r.cap) && r.lo >= all.lo && r.hi <= all.hi ? r : none();
+}
+static fixed of_integer(const shifts *c, uint32_t i) {
+  const tarn_fx x = *tarn_fx_get(c->L, c->w.id[i]);
+  tarn_dtype t = c->is[i].type;
+  tarn_range r = c->is[i].r;
+  fixed is = none();
+  if (x.op == TARN_FX_CONST) return of_number(c, &x);
+  if (x.op == TARN_FX_CAST) {
+    uint32_t a = kid_at(c, i, 0);
+    if (c->is[a].typed) is = cast_down(c, c->at[a], t, tarn_dtype_is_float(c->is[a].type));
+  } else if (x.op == TARN_FX_ADD || x.op == TARN_FX_SUB || x.op == TARN_FX_MIN ||
+             x.op == TARN_FX_MAX)
+    is = of_integers(c, i);
+  if (is.is || !in_i32(r.lo, r.hi)) return is;
+  uint32_t n = t == TARN_I32 ? c->now[i] : tarn_fx_cast(c->L, TARN_I32, c->now[i]);
+  return (fixed){true, n, 0, r.lo, r.hi, INFINITY};
+}
+
+static uint32_t rebuilt(const shifts *c, uint32_t i) {
+  const tarn_fx x = *tarn_fx_get(c->L, c->w.id[i]);
+  uint32_t kid[3] = {0}, n = tarn_fx_arity(x.op);
+  for (uint32_t a = 0; a < n; a++) kid[a] = c->now[kid_at(c, i, a)];
+  if (n == 0) return c->w.id[i];
+  if (x.op == TARN_FX_SUB && c->is[i].type == TARN_I32) return difference(c, kid[0], kid[1]);
+  return x.op == TARN_FX_CAST ? tarn_fx_cast(c->L, x.dtype, kid[0]) : fx_rebuild(c->L, &x, kid);
+}
+
+static bool step(shifts *c, uint32_t i) {
+  const tarn_fx x = *tarn_fx_get(c->L, c->w.id[i]);
+  const vrange *v = &c->is[i];
+  if ((c->now[i] = rebuilt(c, i)) == TARN_NONE) return false;
+  c->at[i] = none();
+  if (!v->typed || v->type == TARN_BOOL) return true;
+  bool real = tarn_dtype_is_float(v->type);
+  c->at[i] = real ? of_float(c, i) : of_integer(c, i);
+  if (real || !c->at[i].is || tarn_fx_arity(x.op) == 0) return true;
+  if (c->at[i].n == tarn_fx_cast(c->L, TARN_I32, c->now[i])) return true; /* nothing was found */
+  c->now[i] = v->type == TARN_I32 ? c->at[i].n : tarn_fx_cast(c->L, v->type, c->at[i].n);
+  return true;
+}
+
+/* ---------------------------------------------------------------- parts of a kernel */
+
+/* Operators that are none of the unit's: on floats and casts to them, on narrow integers but the
+ * casts to these, and others than sums, bounds and shifts. What is computed before does not count.
+ */
+static bool foreign(const shifts *c, uint32_t f, const vrange *v) {
+  const tarn_fx *x = tarn_fx_get(c->L, f);
+  if (!v->typed || v->type == TARN_BOOL || tarn_fx_arity(x->op) == 0 || computed_before(c, f))
+    return false;
+  if (tarn_dtype_is_float(v->type)) return true;
+  if (x->op == TARN_FX_CAST) return false;
+  return tarn_dtype_size(v->type) < 4 || (x->op != TARN_FX_ADD && x->op != TARN_FX_MIN &&
+                                          x->op != TARN_FX_MAX && x->op != TARN_FX_SHR);
+}
+static bool weigh(const shifts *c, uint32_t f, const vrange *hole, uint32_t n, uint32_t *other,
+                  uint32_t *all) {
+  fxwalk w;
+  vrange is[K_FX];
+  *other = *all = 0;
+  if (!fx_walk(c->L, f, &w)) return false;
+  vrange_walk(c->L, &w, hole, n, is);
+  for (uint32_t i = 0; i < w.n; i++) {
+    *all += tarn_fx_arity(tarn_fx_get(c->L, w.id[i])->op) > 0;
+    *other += foreign(c, w.id[i], &is[i]);
+  }
+  return true;
+}
+
+static bool part(shifts *c, uint32_t *f, bool *any) {
+  vrange hole[K_READS + 1];
+  uint32_t had[2], has[2]; /* foreign, all */
+  if (*f == TARN_NONE) return true;
+  if (!fx_walk(c->L, *f, &c->w)) return false;
+  uint32_t n = vrange_holes(c->s->e->host, c->kern, c->stage, c->body, hole);
+  vrange_walk(c->L, &c->w, hole, n, c->is);
+  for (uint32_t i = 0; i < c->w.n; i++)
+    if (!step(c, i)) return false;
+  uint32_t to = c->now[c->w.n - 1];
+  if (!weigh(c, *f, hole, n, &had[0], &had[1]) || !weigh(c, to, hole, n, &has[0], &has[1]))
+    return false;
+  if (has[0] > had[0] || (has[0] == had[0] && has[1] >= had[1])) return true;
+  *f = to, *any = true;
+  return true;
+}
+
+/* The largest or least of narrow integers as that of i32, cast back. */
+static bool widen(shifts *c, kstage *st) {
+  const tarn_reducer *r = st->reducer == TARN_NONE ? NULL : tarn_reducer_get(c->L, st->reducer);
+  if (!r || (r->kind != TARN_RED_MAX && r->kind != TARN_RED_MIN) || r->dtype == TARN_BOOL ||
+      tarn_dtype_is_float(r->dtype) || tarn_dtype_size(r->dtype) > 2)
+    return false;
+  uint32_t back = tarn_fx_cast(c->L, r->dtype, tarn_fx_hole(c->L, 0));
+  st->body = tarn_fx_cast(c->L, TARN_I32, st->body);
+  st->epi = st->epi == TARN_NONE ? back : tarn_fx_subst(c->L, st->epi, &back, 1);
+  st->reducer = tarn_reducer_of(c->L, r->kind, TARN_I32);
+  return true;
+}
+
+static uint32_t build(rsite *s, bool halves) {
+  kern k;
+  bool any = false;
+  if (!site_root(s, &k)) return TARN_NONE;
+  shifts *c = TARN_NEW(tarn_lang_ctx(k.L), shifts);
+  c->s = s, c->kern = &k, c->L = k.L, c->halves = halves;
+  for (uint32_t i = 0; i < k.nstage; i++) {
+    kstage *st = &k.stage[i];
+    c->stage = st;
+    any |= widen(c, st);
+    c->body = true;
+    if (!part(c, &st->body, &any)) return TARN_NONE;
+    c->body = false;
+    if (!part(c, &st->epi, &any)) return TARN_NONE;
+  }
+  return any ? kern_store(&k) : TARN_NONE;
+}
+uint32_t build_shifts(rsite *s) { return build(s, false); }
+uint32_t build_shifts_halves(rsite *s) { return build(s, true); }

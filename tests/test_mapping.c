@@ -1,0 +1,253 @@
+/* Quantised networks on an accelerator for integers: after saturation every convolution, product,
+ * pooling and residual add is, in some e-node of its class, a nest of one stage that the machine's
+ * units compute, requantisation and all. */
+#include "tests/rules_kit.h"
+#include <check.h>
+#include <string.h>
+
+/* Requantisation as the machine does it: clip((sum + bias) * 2^-k + 1/2), rounded down. */
+#define NUMBERS                                                                                    \
+  "init s f64 - : 0.001953125\ninit h f64 - : 0.5\ninit lo f64 - : -128\ninit hi f64 - : 127\n"    \
+  "init zero f64 - : 0\ninit lo32 i32 - : -128\ninit hi32 i32 - : 127\n"                           \
+  "init zero32 i32 - : 0\n"
+#define FLOORED(n, sum, bias, y)                                                                   \
+  "node Add A" n " " sum " " bias " -> a" n "\nnode Cast C" n " a" n " -> c" n " : to=11\n"        \
+  "node Mul M" n " c" n " s -> m" n "\nnode Add H" n " m" n " h -> h" n "\nnode Floor F" n " h" n  \
+  " -> " y "\n"
+#define REQUANTISED(n, sum, bias, lo, y)                                                           \
+  FLOORED(n, sum, bias, "f" n)                                                                     \
+  "node Clip L" n " f" n " " lo " hi -> l" n "\nnode Cast Q" n " l" n " -> " y " : to=3\n"
+
+typedef struct net {
+  const char *name, *text;
+  tarn_rule_class numerics;
+  bool whole;        /* all of it is the machine's */
+  uint32_t products; /* classes that a product of the machine computes, at least */
+} net;
+static const net nets[] = {
+    {"a convolution of 1x1",
+     NUMBERS "in x i8 1,16,5,7\nbytes w i8 24,16,1,1\nbytes t i32 1,24,1,1\n"
+             "node ConvInteger g x w -> p\n" REQUANTISED("1", "p", "t", "lo", "y") "out y\n",
+     TARN_RULE_EXACT, true, 1},
+    {"one of 3x3, padded, and a relu",
+     NUMBERS "in x i8 1,16,6,6\nbytes w i8 8,16,3,3\nbytes t i32 1,8,1,1\n"
+             "node ConvInteger g x w -> p : pads=1,1,1,1\n" REQUANTISED(
+                 "1", "p", "t", "lo", "q") "node Relu r q -> y\nout y\n",
+     TARN_RULE_EXACT, true, 1},
+    {"steps of two, zero points of 0",
+     NUMBERS "in x i8 1,16,7,9\nbytes w i8 8,16,3,3\nbytes t i32 1,8,1,1\ninit z i8 - : 0\n"
+             "node ConvInteger g x w z z -> p : pads=1,1,1,1 strides=2,2\n" REQUANTISED(
+                 "1", "p", "t", "zero", "y") "out y\n",
+     TARN_RULE_EXACT, true, 1},
+    {"fully connected",
+     NUMBERS "in x i8 3,64\nbytes w i8 64,45\nbytes t i32 45\n"
+             "node MatMulInteger g x w -> p\n" REQUANTISED("1", "p", "t", "lo", "y") "out y\n",
+     TARN_RULE_EXACT, true, 1},
+    {"a residual add",
+     NUMBERS
+     "in x i8 1,16,5,5\nbytes w i8 16,16,1,1\nbytes v i8 16,16,3,3\nbytes t i32 1,16,1,1\n"
+     "node ConvInteger g x w -> p\n" REQUANTISED(
+         "1", "p", "t", "zero",
+         "q") "node ConvInteger g2 q v -> p2 : pads=1,1,1,1\n" FLOORED("2", "p2", "t",
+                                                                       "q2") "node Cast d q2 -> d "
+                                                                             ": to=6\nnode Cast e "
+                                                                             "q -> e : to=6\nnode "
+                                                                             "Add r d e -> r\n"
+                                                                             "node Clip k r zero32 "
+                                                                             "hi32 -> k\nnode Cast "
+                                                                             "o k -> y : to=3\nout "
+                                                                             "y\n",
+     TARN_RULE_EXACT, true, 2},
+    {"a residual add of two tensors of bytes",
+     NUMBERS "in x i8 1,16,5,5\nin z i8 1,16,5,5\n"
+             "node Cast d x -> d : to=6\nnode Cast e z -> e : to=6\nnode Add r d e -> r\n"
+             "node Clip k r lo32 hi32 -> k\nnode Cast o k -> y : to=3\nout y\n",
+     TARN_RULE_EXACT, true, 0},
+    {"pooling",
+     NUMBERS "in x i8 1,16,8,8\nnode MaxPool m x -> y : kernel_shape=2,2 strides=2,2\nout y\n",
+     TARN_RULE_EXACT, true, 0},
+    {"a sum that f32 holds",
+     NUMBERS "in x i8 3,64\nbytes w i8 64,45\ninit s32 f32 - : 0.0078125\ninit h32 f32 - : 0.5\n"
+             "init l32 f32 - : -128\ninit u32 f32 - : 127\n"
+             "node MatMulInteger g x w -> p\nnode Cast c p -> c : to=1\nnode Mul m c s32 -> m\n"
+             "node Add a m h32 -> a\nnode Floor f a -> f\nnode Clip k f l32 u32 -> k\n"
+             "node Cast o k -> y : to=3\nout y\n",
+     TARN_RULE_EXACT, true, 1},
+    {"scales that are powers of two",
+     "in x i8 3,64\nbytes w i8 64,45\ninit s f32 - : 0.125\ninit t f32 - : 0.0625\n"
+     "init z i8 - : 0\nnode QLinearMatMul g x s z w t z s z -> y\nout y\n",
+     TARN_RULE_APPROX, true, 1},
+    {"one of u8 and i8", "in x u8 3,64\nbytes w i8 64,45\nnode MatMulInteger g x w -> y\nout y\n",
+     TARN_RULE_EXACT, false, 1},
+};
+#define NETS (int)(sizeof nets / sizeof *nets)
+
+/* Lines `bytes NAME TYPE DIMS` become initialisers of any bytes. */
+static tarn_program *model_of(tarn_lang *L, const char *text) {
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  tarn_buf b = {.cx = cx};
+  uint64_t seed = 99;
+  for (const char *s = text; *s;) {
+    size_t len = strcspn(s, "\n");
+    char *line = tarn_strndup(cx, s, len), name[64], type[16], dims[64];
+    if (sscanf(line, "bytes %63s %15s %63s", name, type, dims) == 3) {
+      tarn_buf_fmt(&b, "init %s %s %s :", name, type, dims);
+      for (int64_t i = kit_count(dims); i > 0; i--)
+        tarn_buf_fmt(&b, " %d", (int)(kit_random(&seed) % 256) - (type[0] == 'i' ? 128 : 0));
+      tarn_buf_str(&b, "\n");
+    } else tarn_buf_fmt(&b, "%s\n", line);
+    s += len + (s[len] == '\n');
+  }
+  return kit_model(L, b.p);
+}
+
+/* ---------------------------------------------------------------- what the units compute */
+
+typedef struct unit {
+  tarn_saturation *s;
+  tarn_lang *L;
+  const tarn_dtype *hole; /* types of what an expression reads */
+  uint32_t *known;        /* by class: 0 not known, 1 the machine's, 2 not, 3 being looked at */
+} unit;
+
+static bool is_cast(const unit *u, uint32_t f, tarn_dtype to, tarn_dtype from) {
+  const tarn_fx *x = tarn_fx_get(u->L, f);
+  if (x->op != TARN_FX_CAST || x->dtype != to) return false;
+  const tarn_fx *h = tarn_fx_get(u->L, x->kid[0]);
+  return h->op == TARN_FX_HOLE && u->hole[h->hole] == from;
+}
+/* Sums, bounds and shifts by a number of i32, over tensors of i32 and of i8. */
+static bool vector_unit(const unit *u, uint32_t f) {
+  const tarn_fx x = *tarn_fx_get(u->L, f);
+  switch (x.op) {
+  case TARN_FX_HOLE: return u->hole[x.hole] == TARN_I32;
+  case TARN_FX_CONST: return x.dtype == TARN_I32;
+  case TARN_FX_CAST: return is_cast(u, f, TARN_I32, TARN_I8);
+  case TARN_FX_ADD:
+  case TARN_FX_MIN:
+  case TARN_FX_MAX: return vector_unit(u, x.kid[0]) && vector_unit(u, x.kid[1]);
+  case TARN_FX_SHR:
+    return vector_unit(u, x.kid[0]) && tarn_fx_get(u->L, x.kid[1])->op == TARN_FX_CONST;
+  default: return false;
+  }
+}
+/* The last thing that is done: what is stored is i32, or its low byte. */
+static bool stored(const unit *u, uint32_t f) {
+  const tarn_fx *x = tarn_fx_get(u->L, f);
+  return vector_unit(u, x->op == TARN_FX_CAST && x->dtype == TARN_I8 ? x->kid[0] : f);
+}
+static bool product(const unit *u, const tarn_func *fn) {
+  const tarn_fx *x = tarn_fx_get(u->L, fn->body);
+  return fn->nops == 2 && x->op == TARN_FX_MUL && is_cast(u, x->kid[0], TARN_I32, TARN_I8) &&
+         is_cast(u, x->kid[1], TARN_I32, TARN_I8) && x->kid[0] != x->kid[1] &&
+         fn->red == tarn_reducer_of(u->L, TARN_RED_SUM, TARN_I32);
+}
+/* What is read beside a tensor is 0 in a product. */
+static bool zeros(const unit *u, const tarn_stage *st, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) {
+    const tarn_imap *m = tarn_imap_get(u->L, st->read[i].map);
+    if (m->nguard && tarn_fx_get(u->L, m->fill)->ivalue != 0) return false;
+  }
+  return true;
+}
+/* A nest of one stage; multiplies: only products. */
+static bool one_kernel(unit *u, uint32_t node, bool multiplies) {
+  tarn_eg_node x = tarn_eg_node_at(tarn_sat_egraph(u->s), node);
+  tarn_dtype body[64], epi[65] = {TARN_I32};
+  if (x.op != TARN_OP_NEST || tarn_sat_left_out(u->s, node)) return false;
+  const tarn_nest *nest = tarn_nest_get(u->L, tarn_payload_get(u->L, x.payload)->id);
+  const tarn_stage *st = nest->stage;
+  const tarn_func *fn = tarn_fn_get(u->L, st->fn);
+  if (nest->nstage != 1 || nest->depth || fn->nops > 64 || fn->nepi > 64) return false;
+  for (uint32_t i = 0; i < fn->nops + fn->nepi; i++) {
+    uint32_t c = tarn_eg_find(tarn_sat_egraph(u->s), x.kids[st->read[i].src]);
+    tarn_dtype t = tarn_type_get(u->L, tarn_sat_type(u->s, c))->dtype;
+    *(i < fn->nops ? &body[i] : &epi[i - fn->nops + 1]) = t;
+  }
+  u->hole = body;
+  bool is = product(u, fn) && zeros(u, st, fn->nops);
+  if (multiplies && !is) return false;
+  if (!is && fn->red == TARN_NONE) return stored(u, fn->body);
+  if (!is && !vector_unit(u, fn->body)) return false;
+  tarn_red_kind kind = tarn_reducer_get(u->L, fn->red)->kind;
+  u->hole = epi;
+  return (kind == TARN_RED_SUM || kind == TARN_RED_MAX) &&
+         (fn->epi == TARN_NONE || stored(u, fn->epi));
+}
+
+/* Can units compute the class, from inputs and constants on? */
+static bool mapped(unit *u, uint32_t cls);
+static bool node_mapped(unit *u, uint32_t node) {
+  tarn_eg_node x = tarn_eg_node_at(tarn_sat_egraph(u->s), node);
+  if (x.op != TARN_OP_INPUT && x.op != TARN_OP_VIEW && !one_kernel(u, node, false)) return false;
+  for (uint32_t i = 0; i < x.n; i++)
+    if (!mapped(u, tarn_eg_find(tarn_sat_egraph(u->s), x.kids[i]))) return false;
+  return true;
+}
+static bool mapped(unit *u, uint32_t cls) {
+  tarn_egraph *g = tarn_sat_egraph(u->s);
+  bool is = tarn_sat_is_const(u->s, cls);
+  if (u->known[cls]) return u->known[cls] == 1;
+  u->known[cls] = 3;
+  for (uint32_t n = tarn_eg_next_node(g, cls, TARN_NONE); n != TARN_NONE && !is;
+       n = tarn_eg_next_node(g, cls, n))
+    is = node_mapped(u, n);
+  u->known[cls] = is ? 1 : 2;
+  return is;
+}
+static uint32_t products(unit *u) {
+  tarn_egraph *g = tarn_sat_egraph(u->s);
+  uint32_t count = 0;
+  for (uint32_t c = tarn_eg_next_class(g, TARN_NONE); c != TARN_NONE;
+       c = tarn_eg_next_class(g, c)) {
+    bool any = false;
+    for (uint32_t n = tarn_eg_next_node(g, c, TARN_NONE); n != TARN_NONE;
+         n = tarn_eg_next_node(g, c, n))
+      any |= one_kernel(u, n, true);
+    count += any;
+  }
+  return count;
+}
+
+/* ---------------------------------------------------------------- networks */
+
+static void try_net(tarn_ctx *cx, void *arg) {
+  const net *n = arg;
+  tarn_lang *L = tarn_lang_new(cx);
+  tarn_ruleset *rs = tarn_ruleset_new(L);
+  tarn_ruleset_ship(rs, NULL, TARN_RULE_KERNEL);
+  tarn_sat_options o = tarn_sat_defaults();
+  o.hw = tarn_hw_load(L, "vta-pynq");
+  o.numerics = n->numerics;
+  o.rtol = n->numerics == TARN_RULE_APPROX ? 0.008 : TARN_RTOL;
+  o.reasons = TARN_EG_REASONS_ALL;
+  unit u = {.s = tarn_saturate(model_of(L, n->text), rs, &o), .L = L};
+  u.known = TARN_ARRAY(cx, uint32_t, tarn_eg_id_count(tarn_sat_egraph(u.s)) + 1);
+  bool whole = mapped(&u, tarn_sat_root(u.s, 0));
+  ck_assert_msg(whole == n->whole, "%s: %s", n->name, whole ? "all mapped" : "not all mapped");
+  ck_assert_msg(products(&u) >= n->products, "%s: %u products", n->name, products(&u));
+  kit_classes k = {.s = u.s, .seed = 5};
+  if (n->numerics != TARN_RULE_APPROX) kit_check(&k);
+  kit_prove(u.s, rs);
+}
+START_TEST(test_networks) {
+  tarn_ctx *cx = tarn_ctx_new(NULL);
+  net n = nets[_i];
+  tarn_status st = tarn_protect(cx, try_net, &n);
+  ck_assert_msg(st == TARN_OK, "%s: %s", n.name, tarn_message(cx));
+  tarn_ctx_free(cx);
+}
+END_TEST
+
+int main(void) {
+  Suite *s = suite_create("mapping");
+  TCase *t = tcase_create("mapping");
+  tcase_set_timeout(t, 60);
+  tcase_add_loop_test(t, test_networks, 0, NETS);
+  suite_add_tcase(s, t);
+  SRunner *r = srunner_create(s);
+  srunner_run_all(r, CK_ENV);
+  int failed = srunner_ntests_failed(r);
+  srunner_free(r);
+  return failed != 0;
+}
