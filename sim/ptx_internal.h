@@ -142,11 +142,11 @@ typedef struct ptx_op {
   uint8_t space, n; /* LOAD, STORE: elements a lane */
   uint8_t round, mode;
   bool guarded, guard_not, not_c;
-  uint8_t wide_d, wide_a; /* bytes of a lane's register */
+  uint8_t wide_d, wide_a;         /* bytes of a lane's register */
   uint32_t guard, d, a, b, c, d2; /* d2: another result, or a fourth operand */
-  const uint32_t *v; /* further registers */
-  int64_t offset;    /* of an address; BRANCH: target */
-  uint32_t meet;     /* BRANCH: where its lanes meet again */
+  const uint32_t *v;              /* further registers */
+  int64_t offset;                 /* of an address; BRANCH: target */
+  uint32_t meet;                  /* BRANCH: where its lanes meet again */
   uint32_t line;
   const char *name;
 } ptx_op;
