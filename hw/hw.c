@@ -49,6 +49,23 @@ int64_t tarn_hw_operand_bytes(const tarn_hw_operand *o) {
   return n;
 }
 
+/* The operand that goes through a transfer. */
+static const tarn_hw_operand *moved(const tarn_hw_intrinsic *n) {
+  uint32_t k = 0;
+  while (n->op[k].immediate && k + 2 < n->nop) k++;
+  return &n->op[k];
+}
+int64_t tarn_hw_transfer_bytes(const tarn_hw *hw, const tarn_hw_transfer *t) {
+  bool out = t->to == hw->nmem - 1;
+  if (t->intrinsic == TARN_NONE) return hw->mem[out ? t->from : t->to].entry;
+  const tarn_hw_intrinsic *n = &hw->intrin[t->intrinsic];
+  return tarn_hw_operand_bytes(out ? &n->op[n->nop - 1] : moved(n));
+}
+uint32_t tarn_hw_place_bits(const tarn_hw *hw, const tarn_hw_format *f, uint32_t place) {
+  if (tarn_hw_is_register(place)) return hw->reg[place & ~TARN_HW_REGISTER].bits;
+  return f->field[place].width - f->field[place].is_signed;
+}
+
 uint32_t tarn_hw_lanes(const tarn_hw *hw, tarn_dtype t) {
   uint32_t bits = (uint32_t)tarn_dtype_size(t) * 8;
   return hw->vector_bits > bits ? hw->vector_bits / bits : 1;

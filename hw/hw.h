@@ -89,10 +89,12 @@ typedef struct tarn_hw_token {
 typedef struct tarn_hw_transfer {
   const char *name;
   uint32_t from, to;   /* memories, one of them main memory */
-  uint32_t intrinsic;  /* what becomes of an entry on the way, or TARN_NONE */
+  uint32_t intrinsic;  /* what becomes of an entry on the way, or TARN_NONE: on the way in it may
+                          read the entry that it goes to */
   uint32_t rank;       /* 1: one row; 2: rows at a stride */
   int64_t stride, pad; /* the largest: entries between rows, rows or entries of zeros on a side */
   int64_t row_bytes;   /* of the longest row; 0: any */
+  int64_t most_rows;   /* 0: any number */
   double startup, row, entry;
   bool row_latency; /* each row waits for main memory, not the first alone */
 } tarn_hw_transfer;
@@ -107,44 +109,66 @@ typedef struct tarn_hw_format {
   uint32_t bits, nfield;
   const tarn_hw_field *field;
 } tarn_hw_format;
+/* A number that instructions set, and later ones use. */
+typedef struct tarn_hw_register {
+  const char *name;
+  uint32_t bits;
+} tarn_hw_register;
+/* Where an instruction has a number: a field of its format, or a register: this plus its number. */
+#define TARN_HW_REGISTER 0x40000000u
+static inline bool tarn_hw_is_register(uint32_t place) {
+  return place != TARN_NONE && (place & TARN_HW_REGISTER);
+}
+typedef struct tarn_hw_set {
+  uint32_t reg, field;
+} tarn_hw_set;
 typedef struct tarn_hw_flag { /* a field of one bit: pops or pushes the token */
   uint32_t field, token;
 } tarn_hw_flag;
-typedef struct tarn_hw_is { /* of an instruction: the field has this value */
+typedef struct tarn_hw_is { /* of an instruction: the field, or register, has this value */
   uint32_t field;
   int64_t value;
 } tarn_hw_is;
 #define TARN_HW_LOOPS 4
-/* Entry of an operand: field of the micro-op + sum over the loops of trip × factor. */
+/* First entry of an operand: field of the micro-op + sum over the loops of trip × factor. It has as
+ * many entries as its bytes need. */
 typedef struct tarn_hw_index {
-  uint32_t operand, field;        /* of the intrinsic; of the micro-op's format */
+  uint32_t operand, field;        /* of the intrinsic; of the micro-op's format, or where there are
+                                     none a place of the instruction */
   uint32_t factor[TARN_HW_LOOPS]; /* fields of the instruction, a loop each */
 } tarn_hw_index;
 typedef enum tarn_hw_does {
   TARN_HW_MOVES, /* a transfer */
   TARN_HW_RUNS,  /* an intrinsic, for each trip of the loops, outermost first, and each micro-op */
-  TARN_HW_ENDS   /* the program */
+  TARN_HW_ENDS,  /* the program */
+  TARN_HW_SETS   /* registers alone; the others may do so too */
 } tarn_hw_does;
 typedef enum tarn_hw_pads { TARN_HW_TOP, TARN_HW_BOTTOM, TARN_HW_LEFT, TARN_HW_RIGHT } tarn_hw_pads;
 /* One row of the decoder's table; the numbers are fields of its format. */
 typedef struct tarn_hw_instruction {
   const char *name;
   uint32_t format, queue;
-  uint32_t nis, npop, npush;
+  uint32_t nis, npop, npush, nset;
+  const tarn_hw_set *set;
   const tarn_hw_is *is;
   const tarn_hw_flag *pop, *push;
   tarn_hw_does does;
   uint32_t transfer; /* MOVES */
   uint32_t local, main, rows, entries, stride, pad[4];
-  bool bytes;         /* main is an address in bytes, not in entries of the other memory */
-  uint32_t intrinsic; /* RUNS */
-  uint32_t steps, begin, end,
-      step; /* memory of the micro-ops, first one, behind the last, format */
+  bool bytes;        /* main is an address in bytes, not in entries of the other memory */
+  bool stride_bytes; /* and so is stride */
+  int64_t units;     /* entries counts parts of one: so many of them */
+  uint32_t block; /* entry x of row y lies x × this + y behind the first; TARN_NONE: the rows lie
+                     one behind the other */
+  uint32_t intrinsic;               /* RUNS */
+  uint32_t steps, begin, end, step; /* memory of the micro-ops, first one, behind the last, format;
+                                       TARN_NONE: none, one issue in each trip */
   uint32_t nloop, loop[TARN_HW_LOOPS];
   uint32_t nindex;
   const tarn_hw_index *index;
-  uint32_t immediate; /* field of the intrinsic's immediate operand */
-  uint32_t clear;     /* a flag: the result becomes 0 instead */
+  uint32_t immediate;  /* field of the intrinsic's immediate operand */
+  uint32_t clear;      /* a flag: the result becomes 0 instead */
+  uint32_t accumulate; /* a flag: unless it is set, the result's entry counts as 0 */
   const tarn_sx *source;
 } tarn_hw_instruction;
 /* What programs must keep besides; the simulator refuses those that do not. */
@@ -176,7 +200,8 @@ typedef struct tarn_hw {
   double launch, barrier;     /* seconds to start a kernel on one unit, to join all units */
   uint32_t nlatency;
   const tarn_hw_latency *latency; /* 1 cycle where absent */
-  uint32_t nqueue, ntoken, ntransfer, nformat, ninstruction;
+  uint32_t nqueue, ntoken, ntransfer, nformat, nregister, ninstruction;
+  const tarn_hw_register *reg;
   const tarn_hw_queue *queue;
   const tarn_hw_token *token;
   const tarn_hw_transfer *transfer;
@@ -210,6 +235,10 @@ TARN_API const tarn_hw_memory *tarn_hw_memory_find(const tarn_hw *hw, const char
 /* Entries of a memory; 0 when it is unbounded. Bytes of an operand. */
 TARN_API int64_t tarn_hw_depth(const tarn_hw_memory *m);
 TARN_API int64_t tarn_hw_operand_bytes(const tarn_hw_operand *o);
+/* Bytes of main memory that an entry of a transfer is there. */
+TARN_API int64_t tarn_hw_transfer_bytes(const tarn_hw *hw, const tarn_hw_transfer *t);
+/* Bits of the numbers, not negative, that a place holds. */
+TARN_API uint32_t tarn_hw_place_bits(const tarn_hw *hw, const tarn_hw_format *f, uint32_t place);
 TARN_API double tarn_hw_peak(const tarn_hw *hw, tarn_dtype t,
                              uint32_t units); /* multiply-adds a second on that many units */
 /* Cycles of an expression per vector, shared subexpressions once. Pure. */

@@ -29,7 +29,7 @@ bool hw_store_form(hw_reader *r, const hw_form *table, const tarn_sx *list, cons
 /* ---- accelerators (machine.c): forms kept until all are there, as they name one another ---- */
 typedef TARN_VEC(const tarn_sx *) hw_list;
 typedef struct hw_parts {
-  hw_list queue, token, transfer, format, instruction;
+  hw_list queue, token, transfer, format, reg, instruction;
 } hw_parts;
 bool hw_part(hw_reader *r, const tarn_sx *list, const tarn_sx *s, tarn_hw *h, hw_parts *parts);
 void hw_read_parts(hw_reader *r, tarn_hw *h, const hw_parts *parts);

@@ -64,6 +64,7 @@ static const hw_form transfer_forms[] = {
     {"rank", F_U32, offsetof(tarn_hw_transfer, rank)},
     {"stride", F_I64, offsetof(tarn_hw_transfer, stride)},
     {"pad", F_I64, offsetof(tarn_hw_transfer, pad)},
+    {"most-rows", F_I64, offsetof(tarn_hw_transfer, most_rows)},
     {"row-bytes", F_I64, offsetof(tarn_hw_transfer, row_bytes)},
     {"startup", F_NUM, offsetof(tarn_hw_transfer, startup)},
     {"row", F_NUM, offsetof(tarn_hw_transfer, row)},
@@ -131,6 +132,16 @@ static tarn_hw_format read_format(hw_reader *r, const tarn_sx *s) {
   return f;
 }
 
+static tarn_hw_register read_register(hw_reader *r, const tarn_sx *s) {
+  tarn_hw_register x = {.name = hw_name_of(r, s)};
+  for (uint32_t i = 2; i < s->n; i++) {
+    if (!tarn_sx_is(s->kid[i], "bits")) unknown(r, s, s->kid[i]);
+    hw_once(r, s, s->kid[i]), x.bits = (uint32_t)hw_integer(r, s->kid[i], 1, 62);
+  }
+  if (!x.bits) tarn_sx_error(r->cx, s, "register %s: (bits N) is needed", x.name);
+  return x;
+}
+
 /* ---------------------------------------------------------------- instructions */
 typedef struct reading {
   hw_reader *r;
@@ -140,17 +151,27 @@ typedef struct reading {
   TARN_VEC(tarn_hw_is) is;
   TARN_VEC(tarn_hw_flag) pop;
   TARN_VEC(tarn_hw_flag) push;
+  TARN_VEC(tarn_hw_set) set;
 } reading;
 
 static uint32_t field(reading *g, const tarn_sx *s) {
   return FIND(g->r, s, g->format->field, g->format->nfield, "field");
 }
-static uint32_t one_field(reading *g, const tarn_sx *s) { return field(g, hw_value(g->r, s)); }
+/* A field, or (register NAME). */
+static uint32_t place(reading *g, const tarn_sx *s) {
+  if (!tarn_sx_is(s, "register")) return field(g, s);
+  return TARN_HW_REGISTER | FIND(g->r, hw_value(g->r, s), g->h->reg, g->h->nregister, "register");
+}
+static uint32_t one_place(reading *g, const tarn_sx *s) {
+  if (s->n != 2) tarn_sx_error(g->r->cx, s, "(%s FIELD) is expected", s->kid[0]->text);
+  return place(g, s->kid[1]);
+}
 static uint32_t flag_field(reading *g, const tarn_sx *s) {
-  uint32_t f = field(g, s);
-  if (g->format->field[f].width != 1)
-    tarn_sx_error(g->r->cx, s, "field %s has %u bits, a flag has one", g->format->field[f].name,
-                  g->format->field[f].width);
+  uint32_t f = place(g, s), bits = tarn_hw_place_bits(g->h, g->format, f);
+  bool reg = tarn_hw_is_register(f);
+  if (bits != 1)
+    tarn_sx_error(g->r->cx, s, "%s %s has %u bits, a flag has one", reg ? "register" : "field",
+                  reg ? g->h->reg[f & ~TARN_HW_REGISTER].name : g->format->field[f].name, bits);
   return f;
 }
 
@@ -167,22 +188,52 @@ static tarn_hw_flag flag(reading *g, const tarn_sx *s, bool pops) {
 }
 static tarn_hw_is fixed(reading *g, const tarn_sx *s) {
   values(g->r, s, 2, 0, "FIELD VALUE");
-  tarn_hw_is f = {.field = field(g, s->kid[1])};
-  const tarn_hw_field *w = &g->format->field[f.field];
-  f.value = tarn_sx_whole(g->r->cx, s, 2, 0, ((int64_t)1 << (w->width - w->is_signed)) - 1);
+  tarn_hw_is f = {.field = place(g, s->kid[1])};
+  uint32_t bits = tarn_hw_place_bits(g->h, g->format, f.field);
+  f.value = tarn_sx_whole(g->r->cx, s, 2, 0, ((int64_t)1 << bits) - 1);
   return f;
+}
+static tarn_hw_set set(reading *g, const tarn_sx *s) {
+  values(g->r, s, 2, 0, "REGISTER FIELD");
+  const tarn_hw *h = g->h;
+  tarn_hw_set x = {FIND(g->r, s->kid[1], h->reg, h->nregister, "register"), field(g, s->kid[2])};
+  uint32_t bits = tarn_hw_place_bits(h, g->format, x.field);
+  if (bits > h->reg[x.reg].bits)
+    tarn_sx_error(g->r->cx, s, "register %s has %u bits, field %s has %u", h->reg[x.reg].name,
+                  h->reg[x.reg].bits, g->format->field[x.field].name, bits);
+  return x;
 }
 
 static void pads(reading *g, const tarn_sx *s) {
   values(g->r, s, 4, 0, "TOP BOTTOM LEFT RIGHT");
-  for (uint32_t i = 0; i < 4; i++) g->x->pad[i] = field(g, s->kid[i + 1]);
+  for (uint32_t i = 0; i < 4; i++) g->x->pad[i] = place(g, s->kid[i + 1]);
 }
-static void main_field(reading *g, const tarn_sx *s) {
+/* (main FIELD [bytes]), (stride FIELD [bytes]) */
+static bool in_bytes(reading *g, const tarn_sx *s, uint32_t *at) {
   values(g->r, s, 1, 1, "FIELD [bytes]");
-  g->x->main = field(g, s->kid[1]);
-  g->x->bytes = s->n == 3;
+  *at = place(g, s->kid[1]);
   if (s->n == 3 && !tarn_sx_atom_is(s->kid[2], "bytes"))
     tarn_sx_error(g->r->cx, s->kid[2], "bytes, or nothing, is expected");
+  return s->n == 3;
+}
+static uint32_t operand(reading *g, const tarn_sx *s, uint32_t intrinsic, bool immediate) {
+  const tarn_hw_intrinsic *n = &g->h->intrin[intrinsic];
+  uint32_t o = FIND(g->r, s, n->op, n->nop, "operand");
+  if (n->op[o].immediate != immediate)
+    tarn_sx_error(g->r->cx, s, "operand %s of intrinsic %s is %s immediate", n->op[o].name, n->name,
+                  immediate ? "no" : "an");
+  return o;
+}
+static void immediate(reading *g, const tarn_sx *s, uint32_t intrinsic) {
+  values(g->r, s, 2, 0, "OPERAND FIELD");
+  if (intrinsic == TARN_NONE) tarn_sx_error(g->r->cx, s, "there is no intrinsic with an immediate");
+  operand(g, s->kid[1], intrinsic, true);
+  g->x->immediate = place(g, s->kid[2]);
+}
+static void entries(reading *g, const tarn_sx *s) {
+  values(g->r, s, 1, 1, "FIELD [PARTS]");
+  g->x->entries = place(g, s->kid[1]);
+  if (s->n == 3) g->x->units = tarn_sx_whole(g->r->cx, s, 2, 1, 1 << 20);
 }
 static void moves(reading *g, const tarn_sx *s) {
   const tarn_hw *h = g->h;
@@ -192,11 +243,13 @@ static void moves(reading *g, const tarn_sx *s) {
   for (uint32_t i = 2; i < s->n; i++) {
     const tarn_sx *f = s->kid[i];
     if (f->kind == TARN_SX_LIST && f->n) hw_once(g->r, s, f);
-    if (tarn_sx_is(f, "local")) x->local = one_field(g, f);
-    else if (tarn_sx_is(f, "main")) main_field(g, f);
-    else if (tarn_sx_is(f, "rows")) x->rows = one_field(g, f);
-    else if (tarn_sx_is(f, "entries")) x->entries = one_field(g, f);
-    else if (tarn_sx_is(f, "stride")) x->stride = one_field(g, f);
+    if (tarn_sx_is(f, "local")) x->local = one_place(g, f);
+    else if (tarn_sx_is(f, "main")) x->bytes = in_bytes(g, f, &x->main);
+    else if (tarn_sx_is(f, "rows")) x->rows = one_place(g, f);
+    else if (tarn_sx_is(f, "entries")) entries(g, f);
+    else if (tarn_sx_is(f, "stride")) x->stride_bytes = in_bytes(g, f, &x->stride);
+    else if (tarn_sx_is(f, "block-stride")) x->block = one_place(g, f);
+    else if (tarn_sx_is(f, "immediate")) immediate(g, f, h->transfer[x->transfer].intrinsic);
     else if (tarn_sx_is(f, "pad")) pads(g, f);
     else unknown(g->r, s, f);
   }
@@ -208,42 +261,37 @@ static void moves(reading *g, const tarn_sx *s) {
 
 static void loops(reading *g, const tarn_sx *s) {
   values(g->r, s, 1, TARN_HW_LOOPS - 1, "FIELD…");
-  for (uint32_t i = 1; i < s->n; i++) g->x->loop[g->x->nloop++] = field(g, s->kid[i]);
+  for (uint32_t i = 1; i < s->n; i++) g->x->loop[g->x->nloop++] = place(g, s->kid[i]);
 }
 static void steps(reading *g, const tarn_sx *s) {
   const tarn_hw *h = g->h;
   values(g->r, s, 4, 0, "MEMORY BEGIN END FORMAT");
   g->x->steps = FIND(g->r, s->kid[1], h->mem, h->nmem, "memory");
-  g->x->begin = field(g, s->kid[2]), g->x->end = field(g, s->kid[3]);
+  g->x->begin = place(g, s->kid[2]), g->x->end = place(g, s->kid[3]);
   g->x->step = FIND(g->r, s->kid[4], h->format, h->nformat, "format");
-}
-static uint32_t operand(reading *g, const tarn_sx *s, bool immediate) {
-  const tarn_hw_intrinsic *n = &g->h->intrin[g->x->intrinsic];
-  uint32_t o = FIND(g->r, s, n->op, n->nop, "operand");
-  if (n->op[o].immediate != immediate)
-    tarn_sx_error(g->r->cx, s, "operand %s of intrinsic %s is %s immediate", n->op[o].name, n->name,
-                  immediate ? "no" : "an");
-  return o;
 }
 /* (index OPERAND FIELD FACTOR…), a factor for each loop */
 static tarn_hw_index index_of(reading *g, const tarn_sx *s) {
-  const tarn_hw_format *step = &g->h->format[g->x->step];
   values(g->r, s, 2 + g->x->nloop, 0, "OPERAND FIELD FACTOR…");
-  tarn_hw_index x = {.operand = operand(g, s->kid[1], false),
-                     .field = FIND(g->r, s->kid[2], step->field, step->nfield, "field")};
-  for (uint32_t i = 0; i < g->x->nloop; i++) x.factor[i] = field(g, s->kid[i + 3]);
+  tarn_hw_index x = {.operand = operand(g, s->kid[1], g->x->intrinsic, false)};
+  if (g->x->step == TARN_NONE) x.field = place(g, s->kid[2]);
+  else {
+    const tarn_hw_format *step = &g->h->format[g->x->step];
+    x.field = FIND(g->r, s->kid[2], step->field, step->nfield, "field");
+  }
+  for (uint32_t i = 0; i < g->x->nloop; i++) x.factor[i] = place(g, s->kid[i + 3]);
   return x;
 }
 static void runs_form(reading *g, const tarn_sx *s, const tarn_sx *f) {
   tarn_hw_instruction *x = g->x;
   if (tarn_sx_is(f, "steps")) hw_once(g->r, s, f), steps(g, f);
   else if (tarn_sx_is(f, "loops")) hw_once(g->r, s, f), loops(g, f);
-  else if (tarn_sx_is(f, "clear")) hw_once(g->r, s, f), x->clear = flag_field(g, hw_value(g->r, f));
-  else if (tarn_sx_is(f, "immediate")) {
-    hw_once(g->r, s, f), values(g->r, f, 2, 0, "OPERAND FIELD");
-    operand(g, f->kid[1], true);
-    x->immediate = field(g, f->kid[2]);
-  } else if (!tarn_sx_is(f, "index")) unknown(g->r, s, f);
+  else if (tarn_sx_is(f, "clear"))
+    hw_once(g->r, s, f), x->clear = flag_field(g, hw_arg(g->r, f, 1));
+  else if (tarn_sx_is(f, "accumulate"))
+    hw_once(g->r, s, f), x->accumulate = flag_field(g, hw_arg(g->r, f, 1));
+  else if (tarn_sx_is(f, "immediate")) hw_once(g->r, s, f), immediate(g, f, x->intrinsic);
+  else if (!tarn_sx_is(f, "index")) unknown(g->r, s, f);
 }
 static void runs(reading *g, const tarn_sx *s) {
   tarn_hw_instruction *x = g->x;
@@ -251,8 +299,6 @@ static void runs(reading *g, const tarn_sx *s) {
   x->does = TARN_HW_RUNS;
   x->intrinsic = FIND(g->r, hw_arg(g->r, s, 1), g->h->intrin, g->h->nintrin, "intrinsic");
   for (uint32_t i = 2; i < s->n; i++) runs_form(g, s, s->kid[i]);
-  if (x->steps == TARN_NONE)
-    tarn_sx_error(g->r->cx, s, "run: (steps MEMORY BEGIN END FORMAT) is needed");
   for (uint32_t i = 2; i < s->n; i++)
     if (tarn_sx_is(s->kid[i], "index")) tarn_push(g->r->cx, &index, index_of(g, s->kid[i]));
   x->index = index.p, x->nindex = index.n;
@@ -264,11 +310,12 @@ static void instruction_form(reading *g, const tarn_sx *s, const tarn_sx *f) {
   if (tarn_sx_is(f, "is")) tarn_push(cx, &g->is, fixed(g, f));
   else if (tarn_sx_is(f, "pop")) tarn_push(cx, &g->pop, flag(g, f, true));
   else if (tarn_sx_is(f, "push")) tarn_push(cx, &g->push, flag(g, f, false));
+  else if (tarn_sx_is(f, "set")) tarn_push(cx, &g->set, set(g, f));
   else if (!tarn_sx_is(f, "format") && !tarn_sx_is(f, "queue")) {
     uint32_t does = 0;
     while (does < 3 && !tarn_sx_is(f, doing[does])) does++;
     if (does == 3) unknown(g->r, s, f);
-    if (g->x->does != TARN_HW_ENDS + 1)
+    if (g->x->does != TARN_HW_SETS)
       tarn_sx_error(cx, f, "instruction %s: one of move, run, end is expected", g->x->name);
     if (does == 0) moves(g, f);
     else if (does == 1) runs(g, f);
@@ -281,7 +328,10 @@ static tarn_hw_instruction nothing(hw_reader *r, const tarn_sx *s) {
                                .source = s,
                                .format = no,
                                .queue = no,
-                               .does = TARN_HW_ENDS + 1,
+                               .does = TARN_HW_SETS,
+                               .units = 1,
+                               .block = no,
+                               .accumulate = no,
                                .transfer = no,
                                .local = no,
                                .main = no,
@@ -312,8 +362,9 @@ static tarn_hw_instruction read_instruction(hw_reader *r, const tarn_sx *s, cons
     tarn_sx_error(r->cx, s, "instruction %s: (format NAME) and (queue NAME) are needed", x.name);
   g.format = &h->format[x.format];
   for (uint32_t i = 2; i < s->n; i++) instruction_form(&g, s, s->kid[i]);
-  if (x.does == TARN_HW_ENDS + 1)
-    tarn_sx_error(r->cx, s, "instruction %s: one of move, run, end is needed", x.name);
+  if (x.does == TARN_HW_SETS && !g.set.n)
+    tarn_sx_error(r->cx, s, "instruction %s: one of move, run, end, set is needed", x.name);
+  x.set = g.set.p, x.nset = g.set.n;
   x.is = g.is.p, x.nis = g.is.n;
   x.pop = g.pop.p, x.npop = g.pop.n;
   x.push = g.push.p, x.npush = g.push.n;
@@ -357,11 +408,9 @@ bool hw_part(hw_reader *r, const tarn_sx *list, const tarn_sx *s, tarn_hw *h, hw
   struct {
     const char *name;
     hw_list *list;
-  } kept[] = {{"queue", &parts->queue},
-              {"token", &parts->token},
-              {"transfer", &parts->transfer},
-              {"format", &parts->format},
-              {"instruction", &parts->instruction}};
+  } kept[] = {{"queue", &parts->queue},       {"token", &parts->token},
+              {"transfer", &parts->transfer}, {"format", &parts->format},
+              {"register", &parts->reg},      {"instruction", &parts->instruction}};
   for (uint32_t i = 0; i < sizeof kept / sizeof *kept; i++)
     if (tarn_sx_is(s, kept[i].name)) {
       tarn_push(r->cx, kept[i].list, s);
@@ -399,6 +448,7 @@ void hw_read_parts(hw_reader *r, tarn_hw *h, const hw_parts *parts) {
   READ_ALL(tarn_hw_token, parts->token, token, ntoken, read_token(r, s, h));
   READ_ALL(tarn_hw_transfer, parts->transfer, transfer, ntransfer, read_transfer(r, s, h));
   READ_ALL(tarn_hw_format, parts->format, format, nformat, read_format(r, s));
+  READ_ALL(tarn_hw_register, parts->reg, reg, nregister, read_register(r, s));
   READ_ALL(tarn_hw_instruction, parts->instruction, instruction, ninstruction,
            read_instruction(r, s, h));
 }

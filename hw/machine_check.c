@@ -81,6 +81,30 @@ static void check_paths(const checking *c) {
                     h->mem[h->nmem - 1].name);
     }
 }
+/* An operand that goes through, and immediates; the result, which on the way in may be read too. */
+static void check_on_the_way(const checking *c, const tarn_sx *at, const tarn_hw_transfer *t) {
+  const tarn_hw *h = c->h;
+  bool out = t->to == h->nmem - 1;
+  const tarn_hw_memory *local = &h->mem[out ? t->from : t->to];
+  const tarn_hw_memory *of = local->shadow_of ? tarn_hw_memory_find(h, local->shadow_of) : local;
+  const tarn_hw_intrinsic *n = &h->intrin[t->intrinsic];
+  uint32_t moved = 0, k = TARN_NONE;
+  for (uint32_t i = 0; i + 1 < n->nop; i++)
+    if (!n->op[i].immediate) moved++, k = i;
+  const tarn_hw_operand *near = out ? k == TARN_NONE ? NULL : &n->op[k] : &n->op[n->nop - 1];
+  if (moved != 1 || strcmp(near->memory, of->name))
+    tarn_sx_error(c->r->cx, at, "transfer %s: intrinsic %s: %s in %s is expected", t->name, n->name,
+                  out ? "on the way out, one operand" : "on the way in, one operand, and a result",
+                  of->name);
+  if (tarn_hw_operand_bytes(near) != of->entry)
+    tarn_sx_error(c->r->cx, at, "transfer %s: intrinsic %s %s %lld bytes, an entry of %s has %u",
+                  t->name, n->name, out ? "takes" : "gives", (long long)tarn_hw_operand_bytes(near),
+                  of->name, of->entry);
+  if (local != of && tarn_hw_transfer_bytes(h, t) != local->entry)
+    tarn_sx_error(c->r->cx, at, "transfer %s: intrinsic %s gives %lld bytes, an entry of %s has %u",
+                  t->name, n->name, (long long)tarn_hw_transfer_bytes(h, t), local->name,
+                  local->entry);
+}
 static void check_transfer(const checking *c, const tarn_hw_transfer *t) {
   const tarn_hw *h = c->h;
   const tarn_sx *at = form_of(c, "transfer", t->name);
@@ -91,29 +115,22 @@ static void check_transfer(const checking *c, const tarn_hw_transfer *t) {
   if (t->rank > 2)
     tarn_sx_error(c->r->cx, at, "transfer %s: rank %u: 1 (a row) or 2 (rows) is expected", t->name,
                   t->rank);
-  const tarn_hw_memory *local = &h->mem[t->from == last ? t->to : t->from];
-  if (t->intrinsic == TARN_NONE) return;
-  const tarn_hw_intrinsic *n = &h->intrin[t->intrinsic];
-  const char *want = local->shadow_of ? local->shadow_of : local->name;
-  if (t->to != last || n->nop != 2 || n->op[0].immediate || strcmp(n->op[0].memory, want))
-    tarn_sx_error(c->r->cx, at,
-                  "transfer %s: intrinsic %s: on the way out, one operand in %s is expected",
-                  t->name, n->name, want);
-  if (tarn_hw_operand_bytes(&n->op[1]) != local->entry)
-    tarn_sx_error(c->r->cx, at, "transfer %s: intrinsic %s gives %lld bytes, an entry of %s has %u",
-                  t->name, n->name, (long long)tarn_hw_operand_bytes(&n->op[1]), local->name,
-                  local->entry);
+  if (t->intrinsic != TARN_NONE) check_on_the_way(c, at, t);
 }
 
+/* ---------------------------------------------------------------- instructions */
 /* ---------------------------------------------------------------- instructions */
 static void holds(const checking *c, const tarn_hw_instruction *x, const tarn_hw_format *f,
                   uint32_t field, int64_t most, const char *of) {
   if (field == TARN_NONE) return;
-  const tarn_hw_field *w = &f->field[field];
-  if (w->width - w->is_signed < 62 && most >> (w->width - w->is_signed))
+  uint32_t bits = tarn_hw_place_bits(c->h, f, field);
+  bool reg = tarn_hw_is_register(field);
+  if (bits < 62 && most >> bits)
     tarn_sx_error(c->r->cx, x->source,
-                  "instruction %s: field %s has %u bits, too narrow for %lld, of %s", x->name,
-                  w->name, w->width, (long long)most, of);
+                  "instruction %s: %s %s has %u bits, too narrow for %lld, of %s", x->name,
+                  reg ? "register" : "field",
+                  reg ? c->h->reg[field & ~TARN_HW_REGISTER].name : f->field[field].name,
+                  reg ? bits : f->field[field].width, (long long)most, of);
 }
 static void check_index(const checking *c, const tarn_hw_instruction *x, const tarn_hw_index *k) {
   const tarn_hw_intrinsic *n = &c->h->intrin[x->intrinsic];
@@ -123,16 +140,16 @@ static void check_index(const checking *c, const tarn_hw_instruction *x, const t
     tarn_sx_error(c->r->cx, x->source, "instruction %s: operand %s lives in no memory of entries",
                   x->name, o->name);
   const tarn_hw_memory *mem = &c->h->mem[m];
-  if (tarn_hw_operand_bytes(o) != mem->entry)
+  if (tarn_hw_operand_bytes(o) % mem->entry)
     tarn_sx_error(c->r->cx, x->source,
                   "instruction %s: operand %s has %lld bytes, an entry of %s has %u", x->name,
                   o->name, (long long)tarn_hw_operand_bytes(o), mem->name, mem->entry);
-  holds(c, x, &c->h->format[x->step], k->field, tarn_hw_depth(mem) - 1, mem->name);
+  uint32_t format = x->step == TARN_NONE ? x->format : x->step;
+  holds(c, x, &c->h->format[format], k->field, tarn_hw_depth(mem) - 1, mem->name);
   for (uint32_t i = 0; i < x->nloop; i++)
     holds(c, x, &c->h->format[x->format], k->factor[i], tarn_hw_depth(mem) - 1, mem->name);
 }
-static void check_runs(const checking *c, const tarn_hw_instruction *x) {
-  const tarn_hw_intrinsic *n = &c->h->intrin[x->intrinsic];
+static void check_steps(const checking *c, const tarn_hw_instruction *x) {
   const tarn_hw_memory *m = &c->h->mem[x->steps];
   const tarn_hw_format *f = &c->h->format[x->format], *step = &c->h->format[x->step];
   if (step->bits != m->entry * 8 || x->steps == c->h->nmem - 1)
@@ -141,6 +158,10 @@ static void check_runs(const checking *c, const tarn_hw_instruction *x) {
                   step->bits, m->name, m->entry);
   holds(c, x, f, x->begin, tarn_hw_depth(m) - 1, m->name);
   holds(c, x, f, x->end, tarn_hw_depth(m), m->name);
+}
+static void check_runs(const checking *c, const tarn_hw_instruction *x) {
+  const tarn_hw_intrinsic *n = &c->h->intrin[x->intrinsic];
+  if (x->steps != TARN_NONE) check_steps(c, x);
   for (uint32_t o = 0; o < n->nop; o++) {
     uint32_t times = 0;
     for (uint32_t i = 0; i < x->nindex; i++) times += x->index[i].operand == o;
@@ -151,29 +172,48 @@ static void check_runs(const checking *c, const tarn_hw_instruction *x) {
   }
   for (uint32_t i = 0; i < x->nindex; i++) check_index(c, x, &x->index[i]);
 }
+static void check_move_immediate(const checking *c, const tarn_hw_instruction *x,
+                                 const tarn_hw_transfer *t) {
+  if (t->intrinsic == TARN_NONE || x->immediate != TARN_NONE) return;
+  const tarn_hw_intrinsic *n = &c->h->intrin[t->intrinsic];
+  for (uint32_t o = 0; o < n->nop; o++)
+    if (n->op[o].immediate)
+      tarn_sx_error(c->r->cx, x->source,
+                    "instruction %s: nothing tells where it has operand %s of intrinsic %s",
+                    x->name, n->op[o].name, n->name);
+}
 static void check_moves(const checking *c, const tarn_hw_instruction *x) {
   const tarn_hw *h = c->h;
   const tarn_hw_transfer *t = &h->transfer[x->transfer];
   const tarn_hw_memory *m = &h->mem[t->from == h->nmem - 1 ? t->to : t->from];
   holds(c, x, &h->format[x->format], x->local, tarn_hw_depth(m) - 1, m->name);
-  holds(c, x, &h->format[x->format], x->stride, t->stride, t->name);
+  int64_t each = x->stride_bytes ? tarn_hw_transfer_bytes(h, t) : 1;
+  holds(c, x, &h->format[x->format], x->stride, t->stride * each, t->name);
+  check_move_immediate(c, x, t);
   for (uint32_t i = 0; i < 4; i++) holds(c, x, &h->format[x->format], x->pad[i], t->pad, t->name);
   if (t->rank == 2 && (x->rows == TARN_NONE || x->stride == TARN_NONE))
     tarn_sx_error(c->r->cx, x->source, "instruction %s: (rows FIELD) and (stride FIELD) of %s",
                   x->name, t->name);
   if (t->rank == 1 && (x->rows != TARN_NONE || x->stride != TARN_NONE))
     tarn_sx_error(c->r->cx, x->source, "instruction %s: %s has one row alone", x->name, t->name);
-  if (t->to == h->nmem - 1 && x->pad[0] != TARN_NONE)
-    tarn_sx_error(c->r->cx, x->source, "instruction %s: %s goes out, without padding", x->name,
-                  t->name);
+  if (x->pad[0] != TARN_NONE &&
+      (t->to == h->nmem - 1 || t->intrinsic != TARN_NONE || x->block != TARN_NONE))
+    tarn_sx_error(
+        c->r->cx, x->source,
+        "instruction %s: %s goes out, computes or has a (block-stride …), without padding", x->name,
+        t->name);
 }
 /* Some field, at the same bits, must differ. */
 static bool differ(const tarn_hw *h, const tarn_hw_instruction *x, const tarn_hw_instruction *y) {
   for (uint32_t i = 0; i < x->nis; i++)
     for (uint32_t k = 0; k < y->nis; k++) {
+      bool reg = tarn_hw_is_register(x->is[i].field);
+      if (x->is[i].value == y->is[k].value || reg != tarn_hw_is_register(y->is[k].field)) continue;
+      if (reg && x->is[i].field == y->is[k].field) return true;
+      if (reg) continue;
       const tarn_hw_field *a = &h->format[x->format].field[x->is[i].field];
       const tarn_hw_field *b = &h->format[y->format].field[y->is[k].field];
-      if (a->at == b->at && a->width == b->width && x->is[i].value != y->is[k].value) return true;
+      if (a->at == b->at && a->width == b->width) return true;
     }
   return false;
 }

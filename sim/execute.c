@@ -60,9 +60,20 @@ static void check_stored(sim_run *r, uint32_t memory, int64_t at) {
 
 typedef struct move {
   const tarn_hw_transfer *t;
+  const sim_unit *u;      /* of what becomes of an entry on the way, or NULL */
   uint32_t local, source; /* memories; source: where entries that go out are read */
-  int64_t entry, at, main, rows, entries, stride, pad[4];
+  int64_t entry, each;    /* bytes of an entry, and of what it is in main memory */
+  int64_t at, main, rows, entries, stride, pad[4];
+  int64_t across, down; /* from an entry to its neighbour, and to the next row's */
+  bool fills;           /* all entries are written, those of padding too, before any is computed */
+  tarn_value immediate;
+  uint8_t *far; /* what an entry is in main memory, while it is computed */
 } move;
+static int64_t whole(sim_run *r, int64_t v, int64_t parts, const char *what) {
+  if (v % parts)
+    sim_refuse(r, "%s: %lld is no multiple of %lld", what, (long long)v, (long long)parts);
+  return v / parts;
+}
 static move move_of(sim_run *r) {
   const sim_instruction *x = &r->x[r->now];
   const tarn_hw *hw = r->hw;
@@ -72,12 +83,22 @@ static move move_of(sim_run *r) {
   for (uint32_t i = 0; i < hw->nmem; i++)
     if (hw->mem[m.local].shadow_of && !strcmp(hw->mem[i].name, hw->mem[m.local].shadow_of))
       m.source = i;
-  m.entry = hw->mem[m.local].entry;
+  m.entry = hw->mem[m.local].entry, m.each = tarn_hw_transfer_bytes(hw, m.t);
   m.at = sim_value(x, x->is->local), m.main = sim_value(x, x->is->main);
-  if (!x->is->bytes) m.main = m.main > r->p->size / m.entry ? r->p->size + 1 : m.main * m.entry;
+  if (!x->is->bytes) m.main = m.main > r->p->size / m.each ? r->p->size + 1 : m.main * m.each;
   m.rows = x->is->rows == TARN_NONE ? 1 : sim_value(x, x->is->rows);
   m.entries = sim_value(x, x->is->entries), m.stride = sim_value(x, x->is->stride);
   for (uint32_t i = 0; i < 4; i++) m.pad[i] = sim_value(x, x->is->pad[i]);
+  m.entries = whole(r, m.entries, x->is->units, "entries");
+  if (x->is->stride_bytes) m.stride = whole(r, m.stride, m.each, "stride");
+  m.across = 1, m.down = m.pad[TARN_HW_LEFT] + m.entries + m.pad[TARN_HW_RIGHT];
+  if (x->is->block != TARN_NONE) m.across = sim_value(x, x->is->block), m.down = 1;
+  m.fills = x->is->block == TARN_NONE;
+  if (m.t->intrinsic == TARN_NONE) return m;
+  m.u = sim_unit_of(r, m.t->intrinsic);
+  m.immediate = sim_immediate(r, m.u->n, sim_value(x, x->is->immediate));
+  m.far = tarn_new(r->cx, (size_t)m.each);
+  m.fills = m.fills && !m.u->reads_result;
   return m;
 }
 static void check_move(sim_run *r, const move *m) {
@@ -90,55 +111,74 @@ static void check_move(sim_run *r, const move *m) {
       sim_refuse(r, "padding of %lld, %s has at most %lld", (long long)m->pad[i], t->name,
                  (long long)t->pad);
   const int64_t size[] = {m->rows,   m->entries, m->stride, m->pad[0],
-                          m->pad[1], m->pad[2],  m->pad[3]};
-  for (uint32_t i = 0; i < 7; i++)
+                          m->pad[1], m->pad[2],  m->pad[3], m->across};
+  for (uint32_t i = 0; i < 8; i++)
     if (size[i] < 0 || size[i] >= 1 << 24)
       sim_refuse(r, "rows, entries, stride or padding of %lld", (long long)size[i]);
   if (m->main < 0 || m->main > r->p->size)
     sim_refuse(r, "its place in %s is byte %lld of %lld", r->hw->mem[r->hw->nmem - 1].name,
                (long long)m->main, (long long)r->p->size);
-  if (t->row_bytes && m->entries > t->row_bytes / m->entry)
+  if (t->most_rows && m->rows > t->most_rows)
+    sim_refuse(r, "%lld rows, %s has at most %lld", (long long)m->rows, t->name,
+               (long long)t->most_rows);
+  if (t->row_bytes && m->entries > t->row_bytes / m->each)
     sim_refuse(r, "a row of %lld entries, %s has at most %lld bytes", (long long)m->entries,
                t->name, (long long)t->row_bytes);
 }
-/* Entries that a row covers in the other memory, and where its first is in main memory. */
-static void load(sim_run *r, const move *m) {
-  int64_t width = m->pad[TARN_HW_LEFT] + m->entries + m->pad[TARN_HW_RIGHT];
+static void run_on_the_way(sim_run *r, const move *m, uint8_t *from, uint8_t *to) {
+  uint8_t *at[16] = {0};
+  for (uint32_t o = 0; o + 1 < m->u->n->nop; o++)
+    if (!m->u->n->op[o].immediate) at[o] = from;
+  at[m->u->n->nop - 1] = to;
+  sim_unit_run(r, m->u, at, m->immediate);
+}
+
+/* The memory's entries that a transfer fills: zeros at first, all of them in one run. */
+static void clear(sim_run *r, const move *m) {
   int64_t height = m->pad[TARN_HW_TOP] + m->rows + m->pad[TARN_HW_BOTTOM];
-  int64_t bytes = m->entries * m->entry;
-  uint32_t last = r->hw->nmem - 1;
   if (height > r->mem[m->local].depth)
     sim_refuse(r, "%lld rows into %s, which has %lld entries", (long long)height,
                r->mem[m->local].name, (long long)r->mem[m->local].depth);
-  sim_writes(r, m->local, m->at, width * height, SIM_LOADED);
-  uint8_t *to = r->mem[m->local].data + m->at * m->entry;
-  memset(to, 0, (size_t)(width * height * m->entry));
+  if (!m->fills) return;
+  sim_writes(r, m->local, m->at, m->down * height, SIM_LOADED);
+  memset(r->mem[m->local].data + m->at * m->entry, 0, (size_t)(m->down * height * m->entry));
+}
+static void load_entry(sim_run *r, const move *m, int64_t at, uint8_t *from) {
+  if (m->u && m->u->reads_result) sim_reads(r, m->local, at, 1);
+  if (!m->fills) sim_writes(r, m->local, at, 1, SIM_LOADED);
+  uint8_t *to = r->mem[m->local].data + at * m->entry;
+  if (m->u) {
+    memcpy(m->far, from, (size_t)m->each);
+    run_on_the_way(r, m, m->far, to);
+  } else memcpy(to, from, (size_t)m->entry);
+}
+static void load(sim_run *r, const move *m) {
+  int64_t bytes = m->entries * m->each;
+  uint32_t last = r->hw->nmem - 1;
+  clear(r, m);
   for (int64_t y = 0; y < m->rows; y++) {
-    int64_t from = m->main + y * m->stride * m->entry;
-    int64_t row = (m->pad[TARN_HW_TOP] + y) * width + m->pad[TARN_HW_LEFT];
+    int64_t from = m->main + y * m->stride * m->each;
+    int64_t row = m->at + (m->pad[TARN_HW_TOP] + y) * m->down + m->pad[TARN_HW_LEFT];
     if (check_buffer(r, from, bytes, false))
       sim_reads(r, last, from / GRANULE, tarn_ceildiv(from + bytes, GRANULE) - from / GRANULE);
-    memcpy(to + row * m->entry, r->p->dram + from, (size_t)bytes);
+    for (int64_t i = 0; i < m->entries; i++)
+      load_entry(r, m, row + i * m->across, r->p->dram + from + i * m->each);
     r->result.read += bytes;
   }
 }
 static void store(sim_run *r, const move *m) {
-  const tarn_hw_transfer *t = m->t;
-  const sim_unit *u = t->intrinsic == TARN_NONE ? NULL : sim_unit_of(r, t->intrinsic);
-  sim_memory *source = &r->mem[u ? m->source : m->local];
-  uint32_t last = r->hw->nmem - 1;
-  uint8_t *entry = tarn_new(r->cx, (size_t)m->entry);
+  uint32_t source = m->u ? m->source : m->local, last = r->hw->nmem - 1;
   for (int64_t y = 0; y < m->rows; y++) {
-    int64_t to = m->main + y * m->stride * m->entry, bytes = m->entries * m->entry;
+    int64_t to = m->main + y * m->stride * m->each, bytes = m->entries * m->each;
     check_buffer(r, to, bytes, true);
     sim_writes(r, last, to / GRANULE, tarn_ceildiv(to + bytes, GRANULE) - to / GRANULE, SIM_LOADED);
-    for (int64_t i = 0; i < m->entries; i++, to += m->entry) {
-      int64_t at = m->at + y * m->entries + i;
-      sim_reads(r, (uint32_t)(source - r->mem), at, 1);
-      check_stored(r, (uint32_t)(source - r->mem), at);
-      uint8_t *from = source->data + at * source->entry;
-      if (u) sim_unit_run(r, u, (uint8_t *const[]){from, entry}, 0);
-      memcpy(r->p->dram + to, u ? entry : from, (size_t)m->entry);
+    for (int64_t i = 0; i < m->entries; i++, to += m->each) {
+      int64_t at = m->at + y * m->down + i * m->across;
+      sim_reads(r, source, at, 1);
+      check_stored(r, source, at);
+      uint8_t *from = r->mem[source].data + at * r->mem[source].entry;
+      if (m->u) run_on_the_way(r, m, from, m->far);
+      memcpy(r->p->dram + to, m->u ? m->far : from, (size_t)m->each);
     }
     r->result.written += bytes;
   }
@@ -162,9 +202,11 @@ typedef struct issue {
   uint32_t memory[16]; /* of each operand; TARN_NONE: an immediate */
   const tarn_hw_index *index[16];
   int64_t factor[16][TARN_HW_LOOPS];
-  int64_t immediate, *recent; /* results of the last issues, as many as must differ */
+  int64_t span[16]; /* entries of each operand */
+  tarn_value immediate;
+  int64_t *recent; /* results of the last issues, as many as must differ */
   uint32_t nrecent, issued;
-  bool clears;
+  bool clears, replaces; /* the result becomes 0; or counts as 0 before */
 } issue;
 
 static uint32_t memory_of(const tarn_hw *hw, const char *name) {
@@ -177,16 +219,16 @@ static void prepare(sim_run *r, issue *s) {
   const tarn_hw_intrinsic *n = &r->hw->intrin[is->intrinsic];
   s->u = sim_unit_of(r, is->intrinsic);
   s->clears = sim_value(s->x, is->clear);
-  s->immediate = sim_value(s->x, is->immediate);
+  s->replaces = is->accumulate != TARN_NONE && !sim_value(s->x, is->accumulate);
+  s->immediate = sim_immediate(r, n, sim_value(s->x, is->immediate));
   s->nrecent = n->reuse > 1 ? n->reuse - 1 : 0;
   if (s->nrecent > 4096) s->nrecent = 4096;
   s->recent = TARN_ARRAY(r->cx, int64_t, s->nrecent + 1);
   for (uint32_t i = 0; i < s->nrecent; i++) s->recent[i] = -1;
   for (uint32_t o = 0; o < n->nop; o++) {
     s->memory[o] = n->op[o].immediate ? TARN_NONE : memory_of(r->hw, n->op[o].memory);
-    if (n->op[o].immediate && (s->immediate < n->op[o].lo || s->immediate > n->op[o].hi))
-      sim_refuse(r, "immediate %lld, %s takes %lld to %lld", (long long)s->immediate, n->name,
-                 (long long)n->op[o].lo, (long long)n->op[o].hi);
+    if (s->memory[o] != TARN_NONE)
+      s->span[o] = tarn_hw_operand_bytes(&n->op[o]) / r->hw->mem[s->memory[o]].entry;
   }
   for (uint32_t i = 0; i < is->nindex; i++) s->index[is->index[i].operand] = &is->index[i];
   for (uint32_t i = 0; i < is->nindex; i++)
@@ -196,12 +238,12 @@ static void prepare(sim_run *r, issue *s) {
       s->factor[is->index[i].operand][k] = v;
     }
 }
-static void check_reuse(sim_run *r, issue *s, uint32_t memory, int64_t at) {
-  uint32_t result = s->memory[s->u->n->nop - 1];
-  for (uint32_t i = 0; memory == result && i < s->nrecent; i++)
-    if (s->recent[i] == at)
+static void check_reuse(sim_run *r, issue *s, uint32_t o, int64_t at) {
+  uint32_t y = s->u->n->nop - 1;
+  for (uint32_t i = 0; s->memory[o] == s->memory[y] && i < s->nrecent; i++)
+    if (s->recent[i] >= 0 && s->recent[i] < at + s->span[o] && at < s->recent[i] + s->span[y])
       sim_refuse(r, "entry %lld of %s is used again after less than %u issues", (long long)at,
-                 r->mem[memory].name, s->u->n->reuse);
+                 r->mem[s->memory[o]].name, s->u->n->reuse);
 }
 /* One issue: at: the entry of each operand. */
 static void issue_one(sim_run *r, issue *s, const int64_t *at) {
@@ -211,26 +253,32 @@ static void issue_one(sim_run *r, issue *s, const int64_t *at) {
   for (uint32_t o = 0; o < n->nop; o++) {
     if (s->memory[o] == TARN_NONE || (s->clears && o < y)) continue;
     sim_memory *m = &r->mem[s->memory[o]];
-    if (!s->clears) check_reuse(r, s, s->memory[o], at[o]);
-    bool read = !s->clears && (o < y || (s->u->f.product && s->u->f.epi != TARN_NONE));
-    if (read) sim_reads(r, s->memory[o], at[o], 1);
-    if (o == y) sim_writes(r, s->memory[o], at[o], 1, s->clears ? SIM_CLEARED : SIM_COMPUTED);
+    if (!s->clears) check_reuse(r, s, o, at[o]);
+    bool read = !s->clears && (o < y || (s->u->reads_result && !s->replaces));
+    if (read) sim_reads(r, s->memory[o], at[o], s->span[o]);
+    if (o < y && s->index[o] && tarn_hw_is_register(s->index[o]->field))
+      sim_unwritten(r, s->memory[o], at[o], s->span[o],
+                    s->x->reg[s->index[o]->field & ~TARN_HW_REGISTER].by);
+    if (o == y)
+      sim_writes(r, s->memory[o], at[o], s->span[o], s->clears ? SIM_CLEARED : SIM_COMPUTED);
     data[o] = m->data + at[o] * m->entry;
   }
-  if (s->clears) memset(data[y], 0, (size_t)r->mem[s->memory[y]].entry);
-  else sim_unit_run(r, s->u, data, s->immediate);
+  if (s->clears || s->replaces) memset(data[y], 0, (size_t)tarn_hw_operand_bytes(&n->op[y]));
+  if (!s->clears) sim_unit_run(r, s->u, data, s->immediate);
   if (s->nrecent) s->recent[s->issued++ % s->nrecent] = s->clears ? -1 : at[y];
 }
-/* The micro-ops in one trip of all loops. */
+/* The micro-ops in one trip of all loops; where there are none, the instruction itself. */
 static void issue_steps(sim_run *r, issue *s, const int64_t *trip, int64_t begin, int64_t end) {
   const tarn_hw_instruction *is = s->x->is;
-  const tarn_hw_format *f = &r->hw->format[is->step];
-  const sim_memory *m = &r->mem[is->steps];
+  bool steps = is->steps != TARN_NONE;
+  const tarn_hw_format *f = steps ? &r->hw->format[is->step] : NULL;
+  const sim_memory *m = steps ? &r->mem[is->steps] : NULL;
   int64_t at[16] = {0};
   for (int64_t i = begin; i < end; i++) {
     for (uint32_t o = 0; o < s->u->n->nop; o++) {
       if (!s->index[o]) continue;
-      at[o] = sim_field(f, m->data + i * m->entry, s->index[o]->field);
+      at[o] = steps ? sim_field(f, m->data + i * m->entry, s->index[o]->field)
+                    : sim_value(s->x, s->index[o]->field);
       for (uint32_t k = 0; k < is->nloop; k++) at[o] += trip[k] * s->factor[o][k];
     }
     issue_one(r, s, at);
@@ -246,7 +294,8 @@ static double execute_run(sim_run *r) {
   issue s = {.x = &r->x[r->now]};
   const tarn_hw_instruction *is = s.x->is;
   int64_t extent[TARN_HW_LOOPS], trip[TARN_HW_LOOPS] = {0}, trips = 1;
-  int64_t begin = sim_value(s.x, is->begin), end = sim_value(s.x, is->end);
+  bool steps = is->steps != TARN_NONE;
+  int64_t begin = sim_value(s.x, is->begin), end = steps ? sim_value(s.x, is->end) : 1;
   prepare(r, &s);
   for (uint32_t k = 0; k < is->nloop; k++) {
     extent[k] = sim_value(s.x, is->loop[k]);
@@ -258,7 +307,7 @@ static double execute_run(sim_run *r) {
   if (!issues)
     sim_refuse(r, "no trips or no micro-ops (%lld to %lld)", (long long)begin, (long long)end);
   if (issues > (int64_t)1 << 32) sim_refuse(r, "%lld issues are too many", (long long)issues);
-  sim_reads(r, is->steps, begin, end - begin);
+  if (steps) sim_reads(r, is->steps, begin, end - begin);
   do issue_steps(r, &s, trip, begin, end);
   while (next_trip(is, extent, trip));
   double cycles = (double)issues / s.u->n->throughput;
@@ -270,7 +319,8 @@ double sim_execute(sim_run *r) {
   switch (r->x[r->now].is->does) {
   case TARN_HW_MOVES: return execute_move(r);
   case TARN_HW_RUNS: return execute_run(r);
-  case TARN_HW_ENDS: break;
+  case TARN_HW_ENDS:
+  case TARN_HW_SETS: break;
   }
   return 0;
 }

@@ -8,10 +8,16 @@ typedef struct sim_instruction {
   const tarn_hw_instruction *is;
   const tarn_hw_format *format;
   const uint8_t *bits;
+  const struct sim_set *reg; /* of each register; NULL: there are none */
 } sim_instruction;
+/* What a register holds when an instruction comes, in the order of the stream. */
+typedef struct sim_set {
+  int64_t value;
+  uint32_t by; /* the instruction that set it; TARN_NONE: none has */
+} sim_set;
 int64_t sim_field(const tarn_hw_format *f, const uint8_t *bits, uint32_t field);
-/* The field's value; 0 for TARN_NONE. */
-int64_t sim_value(const sim_instruction *x, uint32_t field);
+/* The value of a field or register; 0 for TARN_NONE. */
+int64_t sim_value(const sim_instruction *x, uint32_t place);
 /* The field tells instructions apart, pops or pushes. */
 bool sim_is_flag(const tarn_hw_instruction *x, uint32_t field);
 /* So many instructions from the first one on. */
@@ -74,6 +80,8 @@ TARN_NORETURN void sim_refuse(const sim_run *r, const char *fmt, ...) TARN_PRINT
 void sim_reads(sim_run *r, uint32_t memory, int64_t at, int64_t n);
 void sim_writes(sim_run *r, uint32_t memory, int64_t at, int64_t n, sim_state state);
 sim_touch *sim_touched(sim_run *r, sim_memory *m, int64_t at);
+/* No instruction after `since` has written them. */
+void sim_unwritten(sim_run *r, uint32_t memory, int64_t at, int64_t n, uint32_t since);
 
 /* The instruction at work has worked from then to then, counted from the segment's start; and the
  * segment has ended. */
@@ -87,11 +95,15 @@ void sim_memories(sim_run *r);
 /* ---- values of intrinsics (unit.c) ---- */
 typedef struct sim_unit {
   bool made, fast;
+  bool reads_result;
   tarn_hw_form f;
   const tarn_hw_intrinsic *n;
   int64_t step[3][3]; /* products: in operands 0, 1 and the result, elements along M, N, K */
 } sim_unit;
 sim_unit *sim_unit_of(sim_run *r, uint32_t intrinsic);
 /* at: the entry of each operand, the result last; NULL for an immediate. */
-void sim_unit_run(sim_run *r, const sim_unit *u, uint8_t *const *at, int64_t immediate);
+void sim_unit_run(sim_run *r, const sim_unit *u, uint8_t *const *at, tarn_value immediate);
+/* The bits that an instruction has for an immediate, as a number of its type; it is refused when
+ * the intrinsic does not take it. */
+tarn_value sim_immediate(sim_run *r, const tarn_hw_intrinsic *n, int64_t bits);
 #endif

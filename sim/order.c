@@ -53,6 +53,19 @@ void sim_reads(sim_run *r, uint32_t memory, int64_t at, int64_t n) {
     t->read[queue] = r->number[r->now];
   }
 }
+void sim_unwritten(sim_run *r, uint32_t memory, int64_t at, int64_t n, uint32_t since) {
+  sim_memory *m = &r->mem[memory];
+  check_range(r, m, at, n);
+  for (int64_t i = at; i < at + n; i++) {
+    const sim_touch *t = sim_touched(r, m, i);
+    uint32_t writer = t->writer ? r->item[t->queue][t->writer - 1] : 0;
+    if (t->writer && writer > since)
+      sim_refuse(r,
+                 "reads entry %lld of %s, which instruction %u named; instruction %u writes it "
+                 "in between",
+                 (long long)i, m->name, r->first + since, r->first + writer);
+  }
+}
 void sim_writes(sim_run *r, uint32_t memory, int64_t at, int64_t n, sim_state state) {
   sim_memory *m = &r->mem[memory];
   uint32_t queue = r->x[r->now].is->queue;

@@ -37,6 +37,7 @@ sim_unit *sim_unit_of(sim_run *r, uint32_t intrinsic) {
   if (!ok)
     sim_refuse(r, "intrinsic %s is neither a product nor a map, others are not simulated",
                u->n->name);
+  u->reads_result = u->f.product ? u->f.epi != TARN_NONE : m.acc;
   u->made = true;
   return u;
 }
@@ -50,7 +51,19 @@ static void set(const tarn_hw_operand *o, uint8_t *at, int64_t i, tarn_value v) 
   tarn_tensor_set(&t, i, v);
 }
 
-static void run_map(sim_run *r, const sim_unit *u, uint8_t *const *at, int64_t immediate) {
+tarn_value sim_immediate(sim_run *r, const tarn_hw_intrinsic *n, int64_t bits) {
+  uint32_t k = 0;
+  while (k < n->nop && !n->op[k].immediate) k++;
+  if (k == n->nop) return (tarn_value){0};
+  tarn_tensor t = {.dtype = n->op[k].dtype, .data = &bits};
+  tarn_value v = tarn_dtype_is_float(t.dtype) ? tarn_tensor_get(&t, 0) : (tarn_value){.i = bits};
+  double at = tarn_dtype_is_float(t.dtype) ? v.d : (double)v.i;
+  if (!(at >= (double)n->op[k].lo && at <= (double)n->op[k].hi))
+    sim_refuse(r, "immediate %.9g, %s takes %lld to %lld", at, n->name, (long long)n->op[k].lo,
+               (long long)n->op[k].hi);
+  return v;
+}
+static void run_map(sim_run *r, const sim_unit *u, uint8_t *const *at, tarn_value immediate) {
   const tarn_hw_intrinsic *n = u->n;
   tarn_value hole[16];
   tarn_dtype type[16];
@@ -58,8 +71,7 @@ static void run_map(sim_run *r, const sim_unit *u, uint8_t *const *at, int64_t i
   int64_t count = tarn_hw_operand_bytes(y) / (int64_t)tarn_dtype_size(y->dtype);
   for (uint32_t k = 0; k < n->nop; k++) type[k] = n->op[k].dtype;
   for (int64_t i = 0; i < count; i++) {
-    for (uint32_t k = 0; k < n->nop; k++)
-      hole[k] = at[k] ? get(&n->op[k], at[k], i) : (tarn_value){.i = immediate};
+    for (uint32_t k = 0; k < n->nop; k++) hole[k] = at[k] ? get(&n->op[k], at[k], i) : immediate;
     set(y, at[n->nop - 1], i, tarn_fx_eval(r->L, u->f.body, hole, type, TARN_STRICT));
   }
 }
@@ -102,7 +114,7 @@ static void run_product(sim_run *r, const sim_unit *u, uint8_t *const *at) {
       set(y, at[u->n->nop - 1], i, v[0]);
     }
 }
-void sim_unit_run(sim_run *r, const sim_unit *u, uint8_t *const *at, int64_t immediate) {
+void sim_unit_run(sim_run *r, const sim_unit *u, uint8_t *const *at, tarn_value immediate) {
   if (!u->f.product) run_map(r, u, at, immediate);
   else if (u->fast) run_bytes(u, at);
   else run_product(r, u, at);

@@ -38,7 +38,8 @@ static inline void emit(assembler *a, const char *name, const set *s) {
   const tarn_hw_instruction *x = &a->hw->instruction[k];
   const tarn_hw_format *f = &a->hw->format[x->format];
   uint8_t *bits = a->stream + a->n++ * a->bytes;
-  for (uint32_t i = 0; i < x->nis; i++) put(f, bits, x->is[i].field, x->is[i].value);
+  for (uint32_t i = 0; i < x->nis; i++)
+    if (!tarn_hw_is_register(x->is[i].field)) put(f, bits, x->is[i].field, x->is[i].value);
   for (; s->field; s++) put(f, bits, field_of(f, s->field), s->v);
 }
 #endif

@@ -309,6 +309,33 @@ static const struct refusal {
     {HEAD VECTOR DOUBLED PATHS QUEUES FORMATS
      "(instruction a (format sum) (queue alu) (is op 4) (end)))",
      "m.hw:18:48", "out of range"},
+    {HEAD VECTOR "(register r))", "m.hw:4:1", "register r: (bits N) is needed"},
+    {HEAD VECTOR "(register r (bits 63)))", "m.hw:4:19", "an integer from 1 to 62"},
+    {HEAD VECTOR "(register r (bits 6) (wide)))", "m.hw:4:22", "unknown form wide"},
+    {HEAD VECTOR DOUBLED PATHS QUEUES FORMATS
+     "(register r (bits 7)) (instruction a (format word) (queue io) (set r main)))",
+     "m.hw:18:63", "register r has 7 bits, field main has 8"},
+    {HEAD VECTOR DOUBLED PATHS QUEUES FORMATS
+     "(register r (bits 1)) (instruction a (format word) (queue io) (move out (local (register r)) "
+     "(main main) (entries n))))",
+     "m.hw:18:23", "register r has 1 bits, too narrow for 3, of acc"},
+    {HEAD VECTOR DOUBLED PATHS QUEUES FORMATS
+     "(register r (bits 2)) (instruction a (format sum) (queue alu) (run add (clear (register "
+     "r)))))",
+     "m.hw:18:79", "register r has 2 bits, a flag has one"},
+    {HEAD VECTOR DOUBLED PATHS QUEUES FORMATS
+     "(register r (bits 2)) (instruction a (format word) (queue io) (is (register r) 1) (end))\n"
+     "(instruction b (format word) (queue io) (is op 1) (end)))",
+     "m.hw:19:1", "tells instruction b from a"},
+    {HEAD VECTOR DOUBLED PATHS QUEUES FORMATS
+     "(instruction a (format word) (queue io) (move in (local at) (main main) (entries n) (rows "
+     "rows) (stride stride)\n(pad top bottom left right) (block-stride n))))",
+     "m.hw:18:1", "without padding"},
+    {HEAD VECTOR DOUBLED
+     "(intrinsic low (meaning (compute (map (cast i8 $0)) ?a)) (operand a (type "
+     "i32) (memory dram) (dims 4)) (operand b (type i8) (memory acc) (dims 4)))\n"
+     "(transfer in (from dram) (to acc) (entry 1) (intrinsic low)))",
+     "m.hw:8:1", "intrinsic low gives 4 bytes, an entry of acc has 16"},
 };
 START_TEST(refused) {
   const struct refusal *r = &refusals[_i];

@@ -74,7 +74,7 @@ bad() { # WORDS… -- SED of memory.json
 bad memory.json 'no JSON' -- 's/{/[/'
 bad '"hw"' 'a string is expected' -- 's/"hw": "vta-pynq"/"hw": 3/'
 bad 'no such description' -- 's/vta-pynq/vta/'
-bad 'has no instructions' -- 's/vta-pynq/gemmini-default/'
+bad 'has no instructions' -- 's/vta-pynq/aarch64/'
 bad stream.bin '512 bytes' '33 instructions' -- 's/"instructions": 32/"instructions": 33/'
 bad 'buffer x' 'does not make 512 bytes' -- 's/"shape": \[512\]/"shape": [511]/'
 bad 'buffer x' 'no multiple of 64' -- 's/"base": 0/"base": 1/'
