@@ -20,10 +20,11 @@ static const command commands[] = {
     {"proof", tarn_cmd_proof, "check a chain of rewrites"},
     {"tune", tarn_cmd_tune, "measure kernels, learn the price"},
     {"sim", tarn_cmd_sim, "run an accelerator's instruction stream"},
+    {"quantize", tarn_cmd_quantize, "quantise an f32 model to ONNX in bytes"},
     {"hw", tarn_cmd_hw, "show or check a description of hardware"},
 };
 /* Of the contract, but not written yet. */
-static const char *const later[] = {"quantize", "worker"};
+static const char *const later[] = {"worker"};
 #define COMMANDS (sizeof commands / sizeof *commands)
 
 typedef struct call {

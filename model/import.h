@@ -140,6 +140,9 @@ const char *im_onnx_dtype_name(int32_t onnx);
 /* `what` stands in messages. dir: where external data may lie; NULL: refused. May keep pointers
  * into t. */
 tarn_tensor *im_tensor(tarn_ctx *cx, const Onnx__TensorProto *t, const char *dir, const char *what);
+/* The tensor as a message, which points to its data. */
+Onnx__TensorProto *im_tensor_proto(tarn_ctx *cx, const tarn_tensor *t, const char *name);
+void im_pack(tarn_buf *b, const ProtobufCMessage *m);
 /* A region of a file inside dir. length < 0: to the end. */
 void *im_external(tarn_ctx *cx, const char *dir, const char *location, int64_t offset,
                   int64_t length, size_t *n, const char *what);

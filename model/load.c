@@ -1,5 +1,6 @@
 /* Entry points: files by their ending, bytes, shape bindings. */
 #include "model/import.h"
+#include "model/onnx.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,7 +72,7 @@ static void unpack_file(tarn_ctx *cx, void *arg) {
   w->message = im_unpack(cx, &onnx__model_proto__descriptor, w->p, w->n, w->path);
 }
 
-static const char *folder_of(tarn_ctx *cx, const char *path) {
+const char *tarn_onnx_folder(tarn_ctx *cx, const char *path) {
   const char *slash = strrchr(path, '/');
   if (!slash) return ".";
   return slash == path ? "/" : tarn_strndup(cx, path, (size_t)(slash - path));
@@ -131,30 +132,31 @@ static tarn_program *load_program(tarn_lang *L, const char *path) {
   const tarn_sx *s = tarn_sx_read_file(cx, path);
   if (s->n != 1)
     tarn_raise(cx, TARN_BAD_INPUT, "%s: %u forms where one program is expected", path, s->n);
-  return tarn_program_parse(L, s->kid[0], folder_of(cx, path));
+  return tarn_program_parse(L, s->kid[0], tarn_onnx_folder(cx, path));
 }
 
 /* The bytes are needed only while unpacking, which copies; a large model is in memory twice for
  * that long only. */
-static tarn_program *load_onnx(tarn_lang *L, const char *path, const tarn_model_options *options,
-                               tarn_model_report *report) {
-  tarn_ctx *cx = tarn_lang_ctx(L);
+Onnx__ModelProto *tarn_onnx_read(tarn_ctx *cx, const char *path) {
   whole_file w = {.cx = cx, .path = path};
   tarn_status st = tarn_protect(cx, unpack_file, &w);
   if (st != TARN_OK) tarn_reraise(cx, st);
-  im i = {.cx = cx,
-          .L = L,
-          .file = tarn_shown(cx, path),
-          .dir = folder_of(cx, path),
-          .options = options};
-  i.model = (const Onnx__ModelProto *)w.message;
+  return (Onnx__ModelProto *)w.message;
+}
+
+tarn_program *tarn_onnx_program(tarn_lang *L, const Onnx__ModelProto *m, const char *path,
+                                const tarn_model_options *options, tarn_model_report *report) {
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  im i = {.cx = cx, .L = L, .file = tarn_shown(cx, path), .options = options, .model = m};
+  i.dir = tarn_onnx_folder(cx, path);
   return im_run(&i, report);
 }
 
 tarn_program *tarn_model_load(tarn_lang *L, const char *path, const tarn_model_options *options,
                               tarn_model_report *report) {
   bool program = ends(path, ".tarn");
-  if (!program && !ends(path, ".term")) return load_onnx(L, path, options, report);
+  if (!program && !ends(path, ".term"))
+    return tarn_onnx_program(L, tarn_onnx_read(tarn_lang_ctx(L), path), path, options, report);
   if (options && options->nshape)
     tarn_raise(tarn_lang_ctx(L), TARN_BAD_INPUT, "%s: --shape %s: the shapes of a term are fixed",
                path, options->shape[0].name);

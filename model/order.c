@@ -1,6 +1,7 @@
 /* The order in which nodes run: depth first over the nodes that make what a node reads, its
  * subgraphs included. A graph in order stays in order. */
 #include "model/import.h"
+#include "model/onnx.h"
 #include <string.h>
 
 static const char *text_of(const char *s) { return s ? s : ""; }
@@ -115,4 +116,17 @@ uint32_t *im_order(im *m, Onnx__NodeProto *const *node, size_t n) {
   for (uint32_t i = 0; i < n; i++)
     if (o.state[i] == 0) visit(&o, node, i, stack);
   return o.done;
+}
+
+uint32_t *tarn_onnx_order(tarn_ctx *cx, const char *file, Onnx__NodeProto *const *node, size_t n) {
+  im m = {.cx = cx, .file = file};
+  return im_order(&m, node, n);
+}
+
+uint32_t tarn_onnx_reads(tarn_ctx *cx, const Onnx__NodeProto *p, const char ***name) {
+  im m = {.cx = cx};
+  name_list read = {0};
+  add_reads(&m, p, NULL, &read);
+  *name = read.p;
+  return read.n;
 }

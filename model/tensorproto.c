@@ -253,18 +253,25 @@ static void append(ProtobufCBuffer *buffer, size_t n, const uint8_t *p) {
   tarn_buf_add(((buffer_base *)buffer)->b, (const char *)p, n);
 }
 
-void tarn_tensorproto_write_bytes(tarn_buf *b, const tarn_tensor *t, const char *tensor_name) {
-  Onnx__TensorProto m = ONNX__TENSOR_PROTO__INIT;
-  int64_t dims[TARN_MAX_DIMS];
-  memcpy(dims, t->dim, sizeof dims);
-  m.n_dims = t->n;
-  m.dims = dims;
-  m.has_data_type = 1;
-  m.data_type = im_onnx_dtype(t->dtype);
-  m.name = tarn_strdup(b->cx, tensor_name ? tensor_name : "");
-  m.has_raw_data = 1;
-  m.raw_data.len = (size_t)tarn_tensor_count(t) * tarn_dtype_size(t->dtype);
-  m.raw_data.data = t->data;
+void im_pack(tarn_buf *b, const ProtobufCMessage *m) {
   buffer_base out = {{append}, b};
-  protobuf_c_message_pack_to_buffer(&m.base, &out.base);
+  protobuf_c_message_pack_to_buffer(m, &out.base);
+}
+
+Onnx__TensorProto *im_tensor_proto(tarn_ctx *cx, const tarn_tensor *t, const char *name) {
+  Onnx__TensorProto *m = TARN_NEW(cx, Onnx__TensorProto);
+  onnx__tensor_proto__init(m);
+  m->n_dims = t->n;
+  m->dims = tarn_copy(cx, t->dim, t->n * sizeof *t->dim);
+  m->has_data_type = 1;
+  m->data_type = im_onnx_dtype(t->dtype);
+  m->name = tarn_strdup(cx, name);
+  m->has_raw_data = 1;
+  m->raw_data.len = (size_t)tarn_tensor_count(t) * tarn_dtype_size(t->dtype);
+  m->raw_data.data = t->data;
+  return m;
+}
+
+void tarn_tensorproto_write_bytes(tarn_buf *b, const tarn_tensor *t, const char *tensor_name) {
+  im_pack(b, &im_tensor_proto(b->cx, t, tensor_name ? tensor_name : "")->base);
 }

@@ -20,6 +20,7 @@ model: access runtime runtime/ref base
 hw: access base
 hw/host: hw access base
 sim: hw access base
+quantize: model hw access runtime runtime/ref base
 rules/lang: $rules_base
 rules/algorithms: rules/lang $rules_base
 rules/run: rules/lang $rules_base
@@ -120,7 +121,7 @@ for file in $(git grep -lE '\b(tarn_eg_run|tarn_saturate)\(' -- 'tests/*.c' 'tes
 done
 
 # 7. A file that a comment or a page names is there: as it stands, or below the folder that names it. Notebooks are records.
-folders="access|base|cli|compile|egraph|extract|hw|kernel|lab|lower|model|plan|price|rules|runtime|sim|tests|tune|docs|bench|cmake|tools|examples"
+folders="access|base|cli|compile|egraph|extract|hw|kernel|lab|lower|model|plan|price|quantize|rules|runtime|sim|tests|tune|docs|bench|cmake|tools|examples"
 while IFS=: read -r from file; do
   [ -e "$file" ] || [ -e "$(dirname "$from")/$file" ] || say "$from names $file, which is not there"
 done < <(git grep -oE "(^|[^A-Za-z0-9_./-])($folders)/[a-z0-9_./-]+\.(c|h|def|md|sh|py|rules|hw)\b" -- '*.[ch]' '*.def' '*.md' '*.sh' '*.rules' \
