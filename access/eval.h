@@ -146,7 +146,7 @@ typedef struct tarn_evstage {
   void *out;
   int64_t origin;      /* number of the first result in out */
   bool dot;            /* a sum of products of two operands */
-  tarn_dtype dot_type; /* F32 or F64: what it is computed in */
+  tarn_dtype dot_type; /* F32, F64 or I32: what it is computed in */
 } tarn_evstage;
 /* out[i]: buffers of the outputs, in order, stored as tarn_ev_store says; all raise. */
 void tarn_ev_nest(tarn_ev *e, uint32_t nest, const tarn_evarg *arg, void *const *out);

@@ -145,12 +145,14 @@ static void compile_map(tarn_ev *e, tarn_evstage *s, const tarn_func *f, const t
   for (uint32_t i = 0; i < f->nops; i++) s->last.hole[i] = s->loaded + (size_t)i * TARN_EV_LANES;
 }
 
-/* A sum of products that can be taken in plain f32 or f64 arithmetic with the same roundings. */
+/* A sum of products that can be taken in plain f32 or f64 arithmetic with the same roundings, or
+ * in integers of 32 bits. */
 static bool dot_kind(tarn_ev *e, const tarn_stage *s, const tarn_dtype *types, tarn_dtype *t) {
-  if (!tarn_fn_is_dot(e->L, s->fn) || !tarn_dtype_is_float(types[0]) ||
-      !tarn_dtype_is_float(types[1]))
-    return false;
+  if (!tarn_fn_is_dot(e->L, s->fn)) return false;
   tarn_dtype sum = tarn_reducer_get(e->L, tarn_fn_get(e->L, s->fn)->red)->dtype;
+  *t = sum;
+  if (sum == TARN_I32 && types[0] == sum && types[1] == sum) return true;
+  if (!tarn_dtype_is_float(types[0]) || !tarn_dtype_is_float(types[1])) return false;
   *t = e->mode == TARN_WIDE ? TARN_F64 : sum;
   if (!tarn_dtype_is_float(sum) || (e->mode == TARN_STRICT && (types[0] != sum || types[1] != sum)))
     return false;
