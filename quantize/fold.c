@@ -167,7 +167,8 @@ const char *qz_fold(qz_graph *g, qz_group *p, uint32_t id) {
                     : qz_is_op(p->main, "Gemm") ? fold_gemm(g, p)
                                                 : fold_matmul(g, p);
   if (why) return why;
-  for (uint32_t i = 0; i < tarn_tensor_count(p->w); i++)
+  if (!tarn_tensor_count(p->w)) return "it has no weights";
+  for (int64_t i = 0; i < tarn_tensor_count(p->w); i++)
     if (!isfinite(((float *)p->w->data)[i])) return "a weight is infinite or NaN";
   follow(p, p->main, id);
   for (qz_node *n; (n = qz_reader(g, p->out));) {

@@ -6,7 +6,7 @@
 static const char *text_of(const char *s) { return s ? s : ""; }
 
 uint32_t qz_find(const qz_graph *g, const char *name) {
-  return tarn_intern_find(g->names, name, strlen(name));
+  return tarn_intern_find(g->names, text_of(name), strlen(text_of(name)));
 }
 
 bool qz_is_op(const qz_node *n, const char *op) { return strcmp(n->op, op) == 0; }

@@ -51,6 +51,7 @@ static int64_t channel_of(const qz_group *p, int64_t flat) {
   return p->conv ? flat / (tarn_tensor_count(p->w) / p->channels) : flat % p->channels;
 }
 
+/* Coarse enough for the bias to have 31 bits. */
 static float *weight_scales(const qz_writer *w, const qz_group *p) {
   float *s = TARN_ARRAY(w->cx, float, p->channels + 1);
   const float *x = p->w->data;
@@ -58,6 +59,8 @@ static float *weight_scales(const qz_writer *w, const qz_group *p) {
     s[channel_of(p, i)] = fmaxf(s[channel_of(p, i)], fabsf(x[i]));
   for (uint32_t i = 0; i < p->channels; i++) {
     s[i] /= 127;
+    if (p->bias)
+      s[i] = fmaxf(s[i], (float)(fabs(p->bias[i]) * 0x1p-30) / scale_of(w, p->in[0])->scale);
     if (!(s[i] > 0)) s[i] = 1;
   }
   return s;

@@ -41,15 +41,27 @@ static Onnx__OperatorSetIdProto *default_set(const qz_graph *g) {
   return NULL;
 }
 
-/* Nodes of groups are written anew, whatever set they came from: relu and clip. */
-static void raise_set(const qz_graph *g) {
+/* Nodes that are there still, or that moved with their attributes; others are written anew. */
+static void check_operators(const qz_graph *g, const qz_groups *s, int64_t set) {
+  const Onnx__GraphProto *p = g->model->graph;
+  tarn_map *there = tarn_map_new(g->cx);
+  bool fresh;
+  for (size_t i = 0; i < p->n_node; i++) tarn_map_at(there, (uintptr_t)p->node[i], &fresh);
+  for (uint32_t i = 0; i < g->nnode; i++) {
+    const qz_node *n = &g->node[i];
+    bool moved = n->group != TARN_NONE && s->group[n->group].kind == QZ_MOVE;
+    if (moved || tarn_map_get(there, (uintptr_t)n->p)) check_operator(g, n, set);
+  }
+}
+
+static void raise_set(const qz_graph *g, const qz_groups *s) {
   Onnx__OperatorSetIdProto *set = default_set(g);
   if (!set) tarn_raise(g->cx, TARN_BAD_INPUT, "%s: it imports no operators of ONNX", g->file);
   if (set->version >= OPSET) return;
   if (set->version < 7)
     tarn_raise(g->cx, TARN_BAD_INPUT, "%s: operator set %lld; 7 or later is expected", g->file,
                (long long)set->version);
-  for (uint32_t i = 0; i < g->nnode; i++) check_operator(g, &g->node[i], set->version);
+  check_operators(g, s, set->version);
   set->version = OPSET;
 }
 
@@ -112,13 +124,13 @@ const tarn_quantized *tarn_quantize(tarn_lang *L, const tarn_quantize_options *o
   qz_target t = qz_target_of(L, o->hw);
   if (o->output) check_output(cx, o->output);
   qz_graph *g = qz_graph_read(L, o);
-  raise_set(g);
   qz_samples *samples = qz_samples_read(g, o->samples);
   qz_groups *s = groups_of(g, t.machine);
   qz_calibration *c = qz_calibrate(g, samples, qz_wanted(g, s));
   qz_writer *w = qz_writer_new(g, s);
   if (t.machine) qz_write_machine(w, qz_scales_choose(g, s, c, &t));
   else qz_write_qdq(w, c);
+  raise_set(g, s);
   finish_model(g, &b);
   *q = (tarn_quantized){.machine = t.machine, .nsample = samples->n, .bytes = b.p, .n = b.n};
   for (uint32_t i = 0; i < s->n; i++) q->products += s->group[i].kind == QZ_PRODUCT;

@@ -1,0 +1,557 @@
+/* quantize/: the machine form in the interpreter against integers computed here, node by node;
+ * shifts within what the description has; the form of QuantizeLinear and DequantizeLinear; digits;
+ * what is refused. */
+#include "tests/onnx_text.h"
+#include "tests/terms.h"
+
+#include "model/onnx.h"
+#include "quantize/quantize.h"
+#include <errno.h>
+#include <ftw.h>
+#include <math.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---------------------------------------------------------------- models and samples */
+
+static char folder[] = "/tmp/tarn-quantize-XXXXXX";
+static const char *at(const char *name) { return tarn_format(cx, "%s/%s", folder, name); }
+
+static void numbers(tarn_buf *b, const char *name, const char *dims, int n, double scale,
+                    double centre, uint64_t *seed) {
+  tarn_buf_fmt(b, "init %s f32 %s :", name, dims);
+  for (int i = 0; i < n; i++) tarn_buf_fmt(b, " %.4f", centre + scale * tarn_random_unit(seed));
+  tarn_buf_str(b, "\n");
+}
+
+/* Every kind of group: convolutions (plain, depthwise, of windows), normalisation, a constant that
+ * is added, relu, clip, residual additions (one with a product, one without), moves, a product. */
+static const char *network(uint64_t seed) {
+  tarn_buf b = {.cx = cx};
+  tarn_buf_str(&b, "opset 13\nin x f32 N,3,12,12\n");
+  numbers(&b, "w0", "16,3,3,3", 432, 0.4, 0, &seed);
+  numbers(&b, "g0", "16", 16, 0.5, 1, &seed);
+  numbers(&b, "b0", "16", 16, 0.5, 0, &seed);
+  numbers(&b, "m0", "16", 16, 0.5, 0, &seed);
+  numbers(&b, "v0", "16", 16, 0.5, 1, &seed);
+  numbers(&b, "w1", "16,1,3,3", 144, 0.6, 0, &seed);
+  numbers(&b, "w2", "16,16,1,1", 256, 0.5, 0, &seed);
+  numbers(&b, "b2", "16", 16, 0.5, 0, &seed);
+  numbers(&b, "w3", "8,32,3,3", 2304, 0.1, 0, &seed);
+  numbers(&b, "c3", "1,8,1,1", 8, 2.0, 0, &seed);
+  numbers(&b, "w4", "10,72", 720, 0.3, 0, &seed);
+  numbers(&b, "b4", "10", 10, 3.0, 0, &seed);
+  tarn_buf_str(&b, "init lo f32 - : 0.0\ninit hi f32 - : 1.3\n"
+                   "node Conv conv0 x w0 -> a0 : pads=1,1,1,1\n"
+                   "node BatchNormalization bn0 a0 g0 b0 m0 v0 -> n0\n"
+                   "node Relu relu0 n0 -> r0\n"
+                   "node MaxPool pool r0 -> p : kernel_shape=2,2 strides=2,2\n"
+                   "node Conv conv1 p w1 -> a1 : pads=1,1,1,1 group=16\n"
+                   "node Clip clip a1 lo hi -> r1\n"
+                   "node Conv conv2 r1 w2 b2 -> a2\n"
+                   "node Add sum a2 p -> s\n"
+                   "node Relu relu2 s -> r2\n"
+                   "node Add twice r2 p -> t\n"
+                   "node Concat both t r1 -> u : axis=1\n"
+                   "node Conv conv3 u w3 -> a3 : pads=1,1,1,1 strides=2,2\n"
+                   "node Add shifted a3 c3 -> s3\n"
+                   "node Flatten flat s3 -> f\n"
+                   "node Gemm gemm f w4 b4 -> y : transB=1\nout y\n");
+  return b.p;
+}
+
+static void write_model(const char *text, const char *file) {
+  size_t n;
+  const uint8_t *bytes = onnx_model(cx, text, &n);
+  tarn_write_file(cx, file, bytes, n);
+}
+
+static const tarn_tensor *write_sample(const char *file, uint32_t n, const int64_t *dim,
+                                       uint64_t seed) {
+  tarn_tensor *t = tarn_tensor_new(cx, TARN_F32, n, dim);
+  for (int64_t i = 0; i < tarn_tensor_count(t); i++)
+    ((float *)t->data)[i] = (float)(2 * tarn_random_unit(&seed));
+  tarn_tensor_write(cx, file, t);
+  return t;
+}
+
+static tarn_quantize_options options(const char *model, const char *samples) {
+  static tarn_shape_binding n;
+  static const int64_t two[] = {2};
+  n = (tarn_shape_binding){"N", 1, two};
+  return (tarn_quantize_options){
+      .model = model, .samples = samples, .output = at("q.onnx"), .nshape = 1, .shape = &n};
+}
+
+/* The network and two samples; the input of the first. */
+static const tarn_tensor *prepare(uint64_t seed) {
+  const int64_t dim[] = {2, 3, 12, 12};
+  mkdir(at("samples"), 0777);
+  write_model(network(seed), at("m.onnx"));
+  write_sample(at("samples/b.npy"), 4, dim, seed + 1);
+  return write_sample(at("samples/a.npy"), 4, dim, seed + 2);
+}
+
+/* ---------------------------------------------------------------- integers, node by node */
+
+/* A value: numbers of a type, those of f64 with the shift that is pending. */
+typedef struct value {
+  const char *name;
+  int64_t type; /* ONNX's */
+  uint32_t n;
+  int64_t dim[TARN_MAX_DIMS], count;
+  int64_t *i; /* integers, whatever type they stand in */
+  double *d;  /* NULL where they are integers */
+  int shift;
+} value;
+typedef struct machine {
+  value v[512];
+  uint32_t n;
+  int most, products; /* shift seen; products */
+} machine;
+
+static value *find(machine *m, const char *name) {
+  for (uint32_t i = 0; i < m->n; i++)
+    if (!strcmp(m->v[i].name, name)) return &m->v[i];
+  ck_abort_msg("no value %s", name);
+}
+static value *make(machine *m, const char *name, int64_t type, uint32_t n, const int64_t *dim) {
+  value *v = &m->v[m->n++];
+  *v = (value){.name = name, .type = type, .n = n, .count = 1};
+  for (uint32_t i = 0; i < n; i++) v->count *= v->dim[i] = dim[i];
+  v->i = TARN_ARRAY(cx, int64_t, v->count + 1);
+  return v;
+}
+static value *like(machine *m, const char *name, int64_t type, const value *x) {
+  value *v = make(m, name, type, x->n, x->dim);
+  memcpy(v->i, x->i, (size_t)x->count * sizeof *x->i);
+  if (x->d) v->d = tarn_copy(cx, x->d, (size_t)x->count * sizeof *x->d);
+  v->shift = x->shift;
+  return v;
+}
+static void given(machine *m, const char *name, const tarn_tensor *t) {
+  value *v = make(m, name, tarn_onnx_dtype(t->dtype), t->n, t->dim);
+  bool real = tarn_dtype_is_float(t->dtype);
+  if (real) v->d = TARN_ARRAY(cx, double, v->count + 1);
+  for (int64_t i = 0; i < v->count; i++)
+    if (real) v->d[i] = tarn_tensor_number(t, i);
+    else v->i[i] = tarn_tensor_get(t, i).i;
+}
+
+enum { F32 = 1, I8 = 3, I32 = 6, F64 = 11 };
+
+static void cast(machine *m, const Onnx__NodeProto *p, const value *x) {
+  int64_t to = tarn_onnx_attr_int(p, "to", 0);
+  value *y = like(m, p->output[0], to, x);
+  for (int64_t i = 0; i < y->count && (to == I8 || to == I32); i++) {
+    if (x->d) y->i[i] = (int64_t)x->d[i];
+    int64_t most = to == I8 ? 127 : INT32_MAX;
+    ck_assert_msg(y->i[i] >= -most - 1 && y->i[i] <= most, "%s overflows", y->name);
+  }
+  if (to == I8 || to == I32) y->d = NULL;
+}
+/* By a power of two: of integers in f64, a shift; of f32, a scale. */
+static void mul(machine *m, const Onnx__NodeProto *p, const value *x, const value *by) {
+  value *y = like(m, p->output[0], x->type, x);
+  int e;
+  ck_assert(by->count == 1 && frexp(by->d[0], &e) == 0.5);
+  if (x->type == F32) {
+    y->d = TARN_ARRAY(cx, double, y->count + 1);
+    for (int64_t i = 0; i < y->count; i++) y->d[i] = ldexp((double)x->i[i], e - 1);
+  } else if (x->d) {
+    for (int64_t i = 0; i < y->count; i++) y->d[i] = ldexp(x->d[i], e - 1);
+  } else {
+    y->shift = 1 - e;
+    ck_assert_int_ge(y->shift, 1);
+    m->most = y->shift > m->most ? y->shift : m->most;
+  }
+}
+static void add(machine *m, const Onnx__NodeProto *p, const value *x, const value *z) {
+  value *y = like(m, p->output[0], x->type, x);
+  int64_t behind = 1; /* of a bias: elements behind its channel */
+  if (x->type == F64) {
+    ck_assert(z->count == 1 && z->d[0] == 0.5);
+    for (int64_t i = 0; i < y->count; i++)
+      if (y->d) y->d[i] += 0.5;
+      else y->i[i] += (int64_t)1 << (y->shift - 1);
+    return;
+  }
+  for (uint32_t i = 2; z->n == x->n && i < x->n; i++) behind *= x->dim[i];
+  bool same = z->count == x->count;
+  for (int64_t i = 0; i < y->count; i++) {
+    y->i[i] += z->i[same ? i : i / behind % z->count];
+    ck_assert(y->i[i] >= INT32_MIN && y->i[i] <= INT32_MAX);
+  }
+}
+static void floored(machine *m, const Onnx__NodeProto *p, const value *x) {
+  value *y = like(m, p->output[0], x->type, x);
+  for (int64_t i = 0; i < y->count; i++) {
+    if (x->d) y->i[i] = (int64_t)floor(x->d[i]);
+    else y->i[i] = tarn_floordiv(x->i[i], (int64_t)1 << x->shift);
+  }
+  y->d = NULL;
+}
+static int64_t number(const value *v) { return v->d ? (int64_t)v->d[0] : v->i[0]; }
+static void clip(machine *m, const Onnx__NodeProto *p, const value *x, const value *lo,
+                 const value *hi) {
+  value *y = like(m, p->output[0], x->type, x);
+  ck_assert(number(lo) >= -128 && number(hi) <= 127);
+  for (int64_t i = 0; i < y->count; i++)
+    y->i[i] = tarn_max(number(lo), tarn_min(number(hi), x->i[i]));
+}
+static int64_t ints(const Onnx__NodeProto *p, const char *name, size_t i, int64_t otherwise) {
+  const Onnx__AttributeProto *a = tarn_onnx_attr(p, name);
+  return a && i < a->n_ints ? a->ints[i] : otherwise;
+}
+/* Windows of k × k: their sums of products with w, or their largest (w NULL). */
+static void windows(machine *m, const Onnx__NodeProto *p, const value *x, const value *w) {
+  int64_t k = w ? w->dim[2] : ints(p, "kernel_shape", 0, 1), s = ints(p, "strides", 0, 1),
+          pad = ints(p, "pads", 0, 0), group = tarn_onnx_attr_int(p, "group", 1);
+  int64_t out = w ? w->dim[0] : x->dim[1], deep = w ? w->dim[1] : 1, h = x->dim[2];
+  int64_t rows = (h + 2 * pad - k) / s + 1, dim[] = {x->dim[0], out, rows, rows};
+  value *y = make(m, p->output[0], w ? I32 : I8, 4, dim);
+  for (int64_t i = 0; i < y->count; i++) {
+    int64_t col = i % rows, row = i / rows % rows, o = i / rows / rows % out,
+            n = i / rows / rows / out;
+    int64_t from = w ? o / (out / group) * deep : o, sum = w ? 0 : -128;
+    for (int64_t c = 0; c < deep * k * k; c++) {
+      int64_t r = row * s - pad + c / k % k, q = col * s - pad + c % k;
+      if (r < 0 || r >= h || q < 0 || q >= h) continue;
+      int64_t a = x->i[((n * x->dim[1] + from + c / k / k) * h + r) * h + q];
+      sum = w ? sum + a * w->i[o * deep * k * k + c] : tarn_max(sum, a);
+    }
+    y->i[i] = sum;
+  }
+  m->products += w != NULL;
+}
+static void product(machine *m, const Onnx__NodeProto *p, const value *x, const value *w) {
+  int64_t dim[] = {x->dim[0], w->dim[1]}, deep = w->dim[0];
+  value *y = make(m, p->output[0], I32, 2, dim);
+  for (int64_t i = 0; i < y->count; i++)
+    for (int64_t k = 0; k < deep; k++)
+      y->i[i] += x->i[i / dim[1] * deep + k] * w->i[k * dim[1] + i % dim[1]];
+  m->products++;
+}
+static void concat(machine *m, const Onnx__NodeProto *p, const value *a, const value *b) {
+  int64_t dim[] = {a->dim[0], a->dim[1] + b->dim[1], a->dim[2], a->dim[3]};
+  value *y = make(m, p->output[0], I8, 4, dim);
+  int64_t na = a->count / a->dim[0], nb = b->count / b->dim[0];
+  for (int64_t i = 0; i < y->count; i++) {
+    int64_t n = i / (na + nb), k = i % (na + nb);
+    y->i[i] = k < na ? a->i[n * na + k] : b->i[n * nb + k - na];
+  }
+}
+static void flatten(machine *m, const Onnx__NodeProto *p, const value *x) {
+  int64_t dim[] = {x->dim[0], x->count / x->dim[0]};
+  value *y = make(m, p->output[0], I8, 2, dim);
+  memcpy(y->i, x->i, (size_t)x->count * sizeof *x->i);
+}
+static void step(machine *m, const Onnx__NodeProto *p) {
+  const value *in[3] = {0};
+  for (size_t i = 0; i < p->n_input && i < 3; i++) in[i] = find(m, p->input[i]);
+  const char *op = p->op_type;
+  if (!strcmp(op, "Cast")) cast(m, p, in[0]);
+  else if (!strcmp(op, "Mul")) mul(m, p, in[0], in[1]);
+  else if (!strcmp(op, "Add")) add(m, p, in[0], in[1]);
+  else if (!strcmp(op, "Floor")) floored(m, p, in[0]);
+  else if (!strcmp(op, "Clip")) clip(m, p, in[0], in[1], in[2]);
+  else if (!strcmp(op, "ConvInteger")) windows(m, p, in[0], in[1]);
+  else if (!strcmp(op, "MaxPool")) windows(m, p, in[0], NULL);
+  else if (!strcmp(op, "MatMulInteger")) product(m, p, in[0], in[1]);
+  else if (!strcmp(op, "Concat")) concat(m, p, in[0], in[1]);
+  else if (!strcmp(op, "Flatten")) flatten(m, p, in[0]);
+  else ck_abort_msg("%s stands in the machine form", op);
+}
+
+/* All of the graph. */
+static machine *computed(const Onnx__ModelProto *model, const tarn_tensor *x) {
+  machine *m = TARN_NEW(cx, machine);
+  const Onnx__GraphProto *g = model->graph;
+  given(m, g->input[0]->name, x);
+  for (size_t i = 0; i < g->n_initializer; i++)
+    given(m, g->initializer[i]->name, tarn_onnx_tensor(cx, g->initializer[i], NULL, "w"));
+  for (size_t i = 0; i < g->n_node; i++) step(m, g->node[i]);
+  return m;
+}
+
+/* Every value that is bytes, a sum, or an output, as tarn's interpreter gives it. */
+static uint32_t compare(Onnx__ModelProto *model, const machine *m, const tarn_tensor *x) {
+  Onnx__GraphProto *g = model->graph;
+  onnx_text t = {.cx = cx};
+  for (uint32_t i = 0; i < m->n; i++)
+    if ((m->v[i].type == I8 || m->v[i].type == I32) && m->v[i].count > 1)
+      ONNX_ADD(&t, g->output, g->n_output, tarn_onnx_value(cx, m->v[i].name));
+  tarn_model_options o = {.nshape = 1, .shape = options("", "").shape};
+  tarn_program *p = tarn_onnx_program(L, model, "q", &o, NULL);
+  tarn_term *root = TARN_ARRAY(cx, tarn_term, p->nout);
+  tarn_tensor **out = TARN_ARRAY(cx, tarn_tensor *, p->nout);
+  for (uint32_t i = 0; i < p->nout; i++) root[i] = p->out[i].term;
+  tarn_binding in = {"x", x};
+  tarn_eval(L, root, p->nout, &in, 1, TARN_STRICT, tarn_opaque_eval, out);
+  for (uint32_t i = 0; i < p->nout; i++) {
+    const value *v = find((machine *)(uintptr_t)m, p->out[i].name);
+    ck_assert_int_eq(tarn_tensor_count(out[i]), v->count);
+    for (int64_t k = 0; k < v->count; k++)
+      ck_assert_msg(tarn_tensor_number(out[i], k) == (v->d ? v->d[k] : (double)v->i[k]),
+                    "%s[%lld] is %g", v->name, (long long)k, tarn_tensor_number(out[i], k));
+  }
+  return p->nout;
+}
+
+static void check_values(tarn_ctx *c, void *arg) {
+  uint64_t seed = (uint64_t) * (int *)arg;
+  const tarn_tensor *x = prepare(seed);
+  tarn_quantize_options o = options(at("m.onnx"), at("samples"));
+  o.hw = tarn_hw_load(L, "vta-pynq");
+  const tarn_quantized *q = tarn_quantize(L, &o);
+  ck_assert(q->machine && q->products == 5 && q->nleft == 0 && q->nsample == 2);
+  ck_assert_double_lt(q->out[0].error, 0.25);
+  Onnx__ModelProto *model = tarn_onnx_read(c, o.output);
+  machine *m = computed(model, x);
+  ck_assert_int_eq(m->products, 5);
+  ck_assert_int_le(m->most, 15);
+  ck_assert_uint_gt(compare(model, m, x), 20);
+}
+START_TEST(values) { must(check_values, &_i); }
+END_TEST
+
+/* ---------------------------------------------------------------- the description decides */
+
+static const char *replaced(const char *text, const char *what, const char *with) {
+  const char *p = strstr(text, what);
+  ck_assert_ptr_nonnull(p);
+  return tarn_format(cx, "%.*s%s%s", (int)(p - text), text, with, p + strlen(what));
+}
+
+/* The same machine under another name, with shifts of at most 3; without shifts. */
+static void check_description(tarn_ctx *c, void *arg) {
+  (void)arg;
+  size_t n;
+  const tarn_tensor *x = prepare(5);
+  tarn_quantize_options o = options(at("m.onnx"), at("samples"));
+  const char *text =
+      replaced(tarn_read_file(c, TARN_TOP "/hw/vta-pynq.hw", &n), "(hw vta-pynq", "(hw mine");
+  const char *small = replaced(text, "(immediate 0 15)", "(immediate 0 3)");
+  tarn_write_file(c, at("mine.hw"), small, strlen(small));
+  o.hw = tarn_hw_load(L, at("mine.hw"));
+  ck_assert(tarn_quantize(L, &o)->machine);
+  ck_assert_int_le(computed(tarn_onnx_read(c, o.output), x)->most, 3);
+  o.hw = tarn_hw_load(L, "systolic-f32");
+  ck_assert(!tarn_quantize(L, &o)->machine);
+}
+START_TEST(description) { must(check_description, NULL); }
+END_TEST
+
+/* ---------------------------------------------------------------- QDQ */
+
+static uint32_t count(const Onnx__GraphProto *g, const char *op) {
+  uint32_t n = 0;
+  for (size_t i = 0; i < g->n_node; i++) n += !strcmp(g->node[i]->op_type, op);
+  return n;
+}
+
+/* Weights and biases with a scale for each channel; each activation once. */
+static void check_qdq(tarn_ctx *c, void *arg) {
+  (void)arg;
+  prepare(7);
+  tarn_quantize_options o = options(at("m.onnx"), at("samples"));
+  const tarn_quantized *q = tarn_quantize(L, &o);
+  ck_assert(!q->machine && q->products == 5 && q->nleft == 0);
+  ck_assert_double_lt(q->out[0].error, 0.1);
+  const Onnx__GraphProto *g = tarn_onnx_read(c, o.output)->graph;
+  ck_assert_uint_eq(count(g, "BatchNormalization"), 0);
+  ck_assert_uint_eq(count(g, "Conv"), 4);
+  ck_assert_uint_eq(count(g, "Gemm"), 1);
+  uint32_t activations = count(g, "QuantizeLinear"); /* x r0 p r1 a2 r2 t u s3 f y */
+  ck_assert_uint_eq(activations, 11);
+  ck_assert_uint_eq(count(g, "DequantizeLinear"), activations + 5 + 4);
+}
+START_TEST(qdq) { must(check_qdq, NULL); }
+END_TEST
+
+/* ---------------------------------------------------------------- digits */
+
+static double accuracy(const char *model, const tarn_tensor *images, const int32_t *label) {
+  static const int64_t n[] = {359};
+  tarn_shape_binding shape = {"n", 1, n};
+  tarn_model_options mo = {.nshape = 1, .shape = &shape};
+  tarn_program *p = tarn_model_load(L, model, &mo, NULL);
+  tarn_tensor *y;
+  tarn_binding in = {"image", images};
+  tarn_eval(L, &p->out[0].term, 1, &in, 1, TARN_STRICT, tarn_opaque_eval, &y);
+  int right = 0;
+  for (int64_t i = 0; i < n[0]; i++) {
+    int64_t best = 0;
+    for (int64_t k = 1; k < 10; k++)
+      if (tarn_tensor_number(y, i * 10 + k) > tarn_tensor_number(y, i * 10 + best)) best = k;
+    right += best == label[i];
+  }
+  return 100.0 * right / (double)n[0];
+}
+
+#define DIGITS TARN_TOP "/examples/digits/"
+static void check_digits(tarn_ctx *c, void *arg) {
+  static const int64_t n[] = {359};
+  tarn_shape_binding shape = {"n", 1, n};
+  const char *hw = *(int *)arg ? "vta-pynq" : NULL;
+  const tarn_tensor *images = tarn_tensor_read(c, DIGITS "held_images.npy");
+  const int32_t *label = tarn_tensor_read(c, DIGITS "held_labels.npy")->data;
+  mkdir(at("digits"), 0777);
+  tarn_tensor_write(c, at("digits/held.npy"), images);
+  tarn_quantize_options o = {.model = DIGITS "digits.onnx",
+                             .samples = at("digits"),
+                             .output = at("digits.onnx"),
+                             .hw = hw ? tarn_hw_load(L, hw) : NULL,
+                             .nshape = 1,
+                             .shape = &shape};
+  const tarn_quantized *q = tarn_quantize(L, &o);
+  ck_assert(q->products == 7 && q->out[0].classes && q->out[0].vectors == 359);
+  ck_assert_int_ge(q->out[0].agree, 356);
+  double before = accuracy(o.model, images, label), after = accuracy(o.output, images, label);
+  ck_assert_msg(after >= before - 1, "%.2f of 100 right, %.2f before", after, before);
+}
+START_TEST(digits) { must(check_digits, &_i); }
+END_TEST
+
+/* ---------------------------------------------------------------- corners */
+
+typedef struct corner {
+  const char *text;
+  int inputs, products, left;
+} corner;
+static const corner corners[] = {
+    /* a value that is f32 and bytes at once, an output in the middle */
+    {"in x f32 1,8\ninit w f32 8,4 : 1.0 2.0 3.0 4.0 5.0 6.0 7.0 8.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0 "
+     "8.0"
+     " 1.0 2.0 3.0 4.0 5.0 6.0 7.0 8.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0 8.0\n"
+     "node MatMul m x w -> y\nnode Tanh t y -> z\nnode Relu r y -> q\nout y\nout z\nout q\n",
+     1, 1, 1},
+    /* weights that nodes make, a scale of the product, an initializer that is an input too */
+    {"in x f32 3,2\nin b f32 1,2\ninit w f32 2,2 : 1.5 -2.5 0.25 4.0\ninit b f32 1,2 : 0.5 -9.0\n"
+     "node Transpose t w -> v : perm=1,0\nnode Gemm g x v b -> y : alpha=2.5 beta=0.5\nout y\n",
+     1, 1, 0},
+    /* two inputs, the sum of two products, no product of inputs */
+    {"in x f32 2,4\nin z f32 2,4\ninit w f32 4,4 : 1.0 0.0 0.0 0.0 0.0 1.0 0.0 0.0 0.0 0.0 1.0 0.0"
+     " 0.0 0.0 0.0 -1.0\nnode MatMul a x w -> p\nnode MatMul b z w -> q\nnode Add s p q -> r\n"
+     "node Transpose t z -> u : perm=1,0\nnode MatMul c r u -> y\nout y\n",
+     2, 2, 2},
+    /* an older operator set, whose clip has attributes */
+    {"opset 9\nin x f32 1,1,4,4\ninit w f32 2,1,1,1 : 1.0 -1.0\nnode Conv c x w -> v\n"
+     "node Clip k v -> y : min=-0.5 max=1.0\nout y\n",
+     1, 1, 0},
+    /* all zeros, weights too */
+    {"in x f32 1,1,4,4\ninit w f32 2,1,3,3 : 0.0 0.0 0.0 0.0 0.0 0.0 0.0 0.0 0.0 0.0 0.0 0.0 0.0 "
+     "0.0"
+     " 0.0 0.0 0.0 0.0\nnode Conv c x w -> y\nout y\n",
+     1, 1, 0},
+    /* a bias far larger than the sums, a huge weight */
+    {"in x f32 1,2\ninit w f32 2,2 : 0.001 0.002 -0.001 100000.0\ninit b f32 2 : 1000000.0 -3.0\n"
+     "node MatMul m x w -> p\nnode Add a b p -> y\nout y\n",
+     1, 1, 0},
+};
+
+static void check_corner(tarn_ctx *c, void *arg) {
+  const corner *k = &corners[*(int *)arg];
+  write_model(k->text, at("m.onnx"));
+  tarn_program *p = tarn_model_load(L, at("m.onnx"), NULL, NULL);
+  ck_assert_int_eq(p->nin, k->inputs);
+  const char *dir = at(tarn_format(c, "corner%d", *(int *)arg));
+  mkdir(dir, 0777);
+  for (uint32_t s = 0; s < 2; s++) {
+    const char *sample = k->inputs == 1 ? dir : tarn_format(c, "%s/%u", dir, s);
+    mkdir(sample, 0777);
+    for (uint32_t i = 0; i < p->nin; i++) {
+      const tarn_type *t = tarn_type_get(L, p->in[i].type);
+      const char *name = k->inputs == 1 ? tarn_format(c, "s%u", s) : p->in[i].name;
+      write_sample(tarn_format(c, "%s/%s.npy", sample, name), t->n, t->dim, 10 * s + i);
+    }
+  }
+  tarn_quantize_options o = {.model = at("m.onnx"), .samples = dir, .output = at("q.onnx")};
+  for (int way = 0; way < 2; way++) {
+    o.hw = way ? tarn_hw_load(L, "vta-pynq") : NULL;
+    const tarn_quantized *q = tarn_quantize(L, &o);
+    ck_assert_uint_eq(q->products, k->products);
+    ck_assert_uint_eq(q->nleft, k->left);
+    ck_assert_uint_eq(q->nout, p->nout);
+    for (uint32_t i = 0; i < q->nout; i++)
+      ck_assert_msg(q->out[i].error < 0.06, "%s: off by %g", q->out[i].name, q->out[i].error);
+    tarn_program *again = tarn_model_load(L, o.output, NULL, NULL);
+    ck_assert_uint_eq(again->nin, p->nin);
+  }
+}
+START_TEST(corner_cases) { must(check_corner, &_i); }
+END_TEST
+
+/* ---------------------------------------------------------------- refusals */
+
+typedef struct refusal {
+  const char *model; /* text; NULL: the network */
+  const char *samples, *output;
+  const char *words;
+} refusal;
+static const refusal refusals[] = {
+    {NULL, "none", "q.onnx", "none: No such file"},
+    {NULL, "empty", "q.onnx", "empty: no samples: files *.npy are expected"},
+    {NULL, "wrong", "q.onnx",
+     "wrong/a.npy: input x expects shape and type f32[2,3,12,12], given f32[2,3]"},
+    {NULL, "infinite", "q.onnx", "infinite/a.npy: value x is infinite or NaN"},
+    {NULL, "samples", "no/q.onnx", "no/q.onnx: "},
+    {NULL, "samples", "samples", "samples: Is a directory"},
+    {"in x f32 N,3,12,12\nnode Relu r x -> y\nout y\n", "samples", "q.onnx",
+     "nothing to quantise: no convolution or product"},
+    {"in x f32 N,3,12,12\nin z f32 1\nnode Add a x z -> y\nout y\n", "empty", "q.onnx",
+     "folders with K/x.npy for each of 2 inputs are expected"},
+    {"opset 11\nin x f32 N,3,12,12\ninit w f32 1,3,1,1 : 1.0 2.0 3.0\nnode Conv c x w -> v\n"
+     "node Softmax s v -> y\nout y\n",
+     "samples", "q.onnx", "node s (Softmax): operator set 11; what is written has set 13"},
+    {"in x f32 N,3,12,12\nnode Nonsense s x -> y\nout y\n", "samples", "q.onnx",
+     "node s (Nonsense)"},
+};
+
+static void refuse(tarn_ctx *c, void *arg) {
+  (void)c;
+  tarn_quantize(L, arg);
+}
+static void check_refusal(tarn_ctx *c, void *arg) {
+  const refusal *r = &refusals[*(int *)arg];
+  const int64_t dim[] = {2, 3}, whole[] = {2, 3, 12, 12};
+  static const char *const made[] = {"empty", "wrong", "infinite"};
+  for (int i = 0; i < 3; i++) mkdir(at(made[i]), 0777);
+  prepare(3);
+  write_sample(at("wrong/a.npy"), 2, dim, 1);
+  tarn_tensor *t = (tarn_tensor *)(uintptr_t)write_sample(at("infinite/a.npy"), 4, whole, 1);
+  ((float *)t->data)[100] = INFINITY;
+  tarn_tensor_write(c, at("infinite/a.npy"), t);
+  if (r->model) write_model(r->model, at("m.onnx"));
+  tarn_write_file(c, at("q.onnx"), "was here", 8);
+  tarn_quantize_options o = options(at("m.onnx"), at(r->samples));
+  o.output = at(r->output);
+  tarn_status st = tarn_protect(c, refuse, &o);
+  ck_assert_msg(st == TARN_BAD_INPUT || st == TARN_IO, "status %d", (int)st);
+  ck_assert_msg(strstr(tarn_message(c), r->words), "%s", tarn_message(c));
+  size_t n;
+  ck_assert_str_eq(tarn_read_file(c, at("q.onnx"), &n), "was here");
+}
+START_TEST(refused) { must(check_refusal, &_i); }
+END_TEST
+
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *f) {
+  (void)st;
+  (void)kind;
+  (void)f;
+  return remove(path);
+}
+
+int main(void) {
+  const looped tests[] = {{values, 4},
+                          {description, 1},
+                          {qdq, 1},
+                          {digits, 2},
+                          {corner_cases, COUNT(corners)},
+                          {refused, COUNT(refusals)}};
+  if (!mkdtemp(folder)) return 2;
+  int failed = run_suite("quantize", tests, sizeof tests / sizeof *tests);
+  nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+  return failed;
+}
