@@ -161,10 +161,3 @@ qz_groups *qz_groups_find(qz_graph *g, bool wide) {
   *s = (qz_groups){f.group.n, f.group.p};
   return s;
 }
-
-bool qz_in_bytes(const qz_graph *g, const qz_groups *s, uint32_t v) {
-  (void)g;
-  for (uint32_t i = 0; i < s->n; i++)
-    if (s->group[i].out == v && !s->group[i].inside) return true;
-  return false;
-}

@@ -90,8 +90,6 @@ typedef struct qz_groups {
 } qz_groups;
 /* wide: products may be added as i32. */
 qz_groups *qz_groups_find(qz_graph *g, bool wide);
-/* Is the value made in bytes? */
-bool qz_in_bytes(const qz_graph *g, const qz_groups *s, uint32_t v);
 
 /* ---- fold.c: into the weights ---- */
 /* Fills what a PRODUCT has, and moves out along what is folded. NULL: done; else why not. */
@@ -109,7 +107,6 @@ typedef struct qz_range {
   uint64_t *bin;
 } qz_range;
 void qz_range_add(tarn_ctx *cx, qz_range *r, const tarn_tensor *t);
-void qz_range_of(tarn_ctx *cx, qz_range *r, double x, uint64_t times);
 /* Sum of squared errors in steps of `scale` from lo to hi times. */
 double qz_range_error(const qz_range *r, double scale, double zero, int lo, int hi);
 /* The power of two of the least error over several. */

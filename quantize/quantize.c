@@ -67,12 +67,6 @@ static void raise_set(const qz_graph *g, const qz_groups *s) {
 
 /* ---------------------------------------------------------------- the report */
 
-static const char *reason(const qz_graph *g, const qz_node *n) {
-  if (n->why) return n->why;
-  (void)g;
-  return "it has no form in bytes";
-}
-
 /* f32 nodes that compute something from the inputs. */
 static void list_left(const qz_graph *g, tarn_quantized *q) {
   tarn_quantized_left *left = TARN_ARRAY(g->cx, tarn_quantized_left, g->nnode + 1);
@@ -81,7 +75,8 @@ static void list_left(const qz_graph *g, tarn_quantized *q) {
     uint32_t out = n->nout ? n->out[0] : TARN_NONE;
     if (n->group != TARN_NONE || out == TARN_NONE || g->value[out].fixed) continue;
     if (g->value[out].dtype == TARN_F32)
-      left[q->nleft++] = (tarn_quantized_left){n->name, n->p->op_type, reason(g, n)};
+      left[q->nleft++] = (tarn_quantized_left){n->name, n->p->op_type,
+                                               n->why ? n->why : "it has no form in bytes"};
   }
   q->left = left;
 }

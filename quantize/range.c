@@ -23,8 +23,8 @@ static void widen(qz_range *r) {
   r->reach *= 2;
 }
 
-void qz_range_of(tarn_ctx *cx, qz_range *r, double x, uint64_t times) {
-  r->n += times;
+static void take(tarn_ctx *cx, qz_range *r, double x) {
+  r->n++;
   if (x == 0) return;
   if (!r->bin) {
     r->bin = TARN_ARRAY(cx, uint64_t, BINS);
@@ -32,14 +32,14 @@ void qz_range_of(tarn_ctx *cx, qz_range *r, double x, uint64_t times) {
   }
   while (fabs(x) >= r->reach) widen(r);
   double at = floor(x / r->reach * HALF) + HALF;
-  r->bin[at < BINS - 1 ? (uint32_t)at : BINS - 1] += times;
+  r->bin[at < BINS - 1 ? (uint32_t)at : BINS - 1]++;
   r->lo = fmin(r->lo, x);
   r->hi = fmax(r->hi, x);
 }
 
 void qz_range_add(tarn_ctx *cx, qz_range *r, const tarn_tensor *t) {
   const float *x = t->data;
-  for (int64_t i = 0, n = tarn_tensor_count(t); i < n; i++) qz_range_of(cx, r, (double)x[i], 1);
+  for (int64_t i = 0, n = tarn_tensor_count(t); i < n; i++) take(cx, r, (double)x[i]);
 }
 
 double qz_range_error(const qz_range *r, double scale, double zero, int lo, int hi) {

@@ -332,6 +332,8 @@ TEST(convolutions) {
   check_conv(TARN_F64, 9, 2, 3, 1, 1);
   check_conv(TARN_F16, 9, 2, 3, 1, 1);
   check_conv(TARN_I32, 9, 2, 3, 1, 1);
+  check_conv(TARN_I32, 19, 2, 3, 1, 1);
+  check_conv(TARN_I32, 12, 3, 5, 2, 2);
 }
 
 /* Each axis of the last two with s - 1 zeros after every element. */
@@ -418,6 +420,8 @@ TEST(matrix_products) {
   check_product(TARN_F32, 4, 20, 0, true);
   check_product(TARN_BF16, 3, 30, 9, true);
   check_product(TARN_F64, 9, 33, 9, true);
+  check_product(TARN_I32, 5, 300, 7, true);
+  check_product(TARN_I32, 1, 40, 2500, true);
 }
 
 /* Depthwise: both factors depend on the channel. */
