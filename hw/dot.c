@@ -62,17 +62,19 @@ static bool takes_types(const tarn_hw_intrinsic *n, const tarn_dtype *type) {
   return (a == type[0] && b == type[1]) || (a == type[1] && b == type[0]);
 }
 
-bool tarn_hw_multiplies(tarn_lang *L, const tarn_hw *hw, uint32_t body, uint32_t red,
-                        const tarn_dtype type[2]) {
+int64_t tarn_hw_multiplies(tarn_lang *L, const tarn_hw *hw, uint32_t body, uint32_t red,
+                           const tarn_dtype type[2]) {
   tarn_hw_dot d[TARN_HW_DOTS];
-  if (hw->kind == TARN_HW_CPU) return tarn_hw_dots(L, hw, body, red, type, d, TARN_HW_DOTS) > 0;
+  int64_t steps = 0;
+  if (hw->kind == TARN_HW_CPU)
+    return tarn_hw_dots(L, hw, body, red, type, d, TARN_HW_DOTS) ? d[0].k : 0;
   for (uint32_t i = 0; i < hw->nintrin; i++) {
     const tarn_hw_intrinsic *n = &hw->intrin[i];
     tarn_hw_form f;
     if (!takes_types(n, type)) continue;
     tarn_hw_meaning m = tarn_hw_meaning_of(L, hw, i);
-    if (!tarn_hw_form_of(L, &m, &f) || !f.product || f.red != red) continue;
-    if (serves(L, n, &f, body, type, false) || serves(L, n, &f, body, type, true)) return true;
+    if (!tarn_hw_form_of(L, &m, &f) || !f.product || f.red != red || f.k < steps) continue;
+    if (serves(L, n, &f, body, type, false) || serves(L, n, &f, body, type, true)) steps = f.k;
   }
-  return false;
+  return steps;
 }

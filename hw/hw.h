@@ -340,10 +340,10 @@ typedef struct tarn_hw_dot {
  * an integer intrinsic is not valid. */
 TARN_API uint32_t tarn_hw_dots(tarn_lang *L, const tarn_hw *hw, uint32_t body, uint32_t red,
                                const tarn_dtype type[2], tarn_hw_dot *out, uint32_t max);
-/* Has it a unit that reduces by `red` the `body` of elements of the two types? A CPU's are its
- * dot-product instructions. Raises as tarn_hw_dots(). */
-TARN_API bool tarn_hw_multiplies(tarn_lang *L, const tarn_hw *hw, uint32_t body, uint32_t red,
-                                 const tarn_dtype type[2]);
+/* How many steps of a reduction by `red` of `body` over elements of the two types its units do at
+ * once; 0: it has none. A CPU's are its dot-product instructions. Raises as tarn_hw_dots(). */
+TARN_API int64_t tarn_hw_multiplies(tarn_lang *L, const tarn_hw *hw, uint32_t body, uint32_t red,
+                                    const tarn_dtype type[2]);
 /* Has it a unit that shifts integers to the right, and none that computes on floats? */
 TARN_API bool tarn_hw_shifts(tarn_lang *L, const tarn_hw *hw);
 /* Has it an intrinsic that multiplies and adds: a product, or a multiply-add over a vector that

@@ -98,6 +98,14 @@ uint32_t build_quantised_unsigned(rsite *s);
 /* shifts.c */
 uint32_t build_shifts(rsite *s);
 uint32_t build_shifts_halves(rsite *s);
+/* units.c */
+bool when_split(rsite *s);
+bool when_pad(rsite *s);
+bool when_merge_groups(rsite *s);
+uint32_t build_split(rsite *s);
+uint32_t build_pad(rsite *s);
+uint32_t build_zero_pad(rsite *s);
+uint32_t build_merge_groups(rsite *s);
 /* narrow.c */
 bool when_narrow_bytes(rsite *s);
 uint32_t build_narrow_bytes(rsite *s);

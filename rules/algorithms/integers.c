@@ -332,22 +332,17 @@ static bool plainly_read(const kern *k) {
 /* ---------------------------------------------------------------- where it is wanted */
 
 /* A CPU's instructions take several steps of one reduce loop at once; other units are padded. */
-static bool long_enough(tarn_lang *L, const tarn_hw *hw, const product *p, uint32_t body,
-                        uint32_t red, const tarn_dtype type[2]) {
-  tarn_hw_dot d[TARN_HW_DOTS];
-  if (hw->kind != TARN_HW_CPU) return true;
-  if (!tarn_hw_dots(L, hw, body, red, type, d, TARN_HW_DOTS)) return false;
-  for (uint32_t r = p->nacc; r < p->ndim; r++)
-    if (p->dim[r] >= d[0].k) return true;
-  return false;
-}
 static bool taken_by(tarn_lang *L, const tarn_hw *hw, const product *p, tarn_dtype sum,
                      const tarn_dtype type[2]) {
   uint32_t h0 = tarn_fx_cast(L, sum, tarn_fx_hole(L, 0)),
            h1 = tarn_fx_cast(L, sum, tarn_fx_hole(L, 1));
   uint32_t body = tarn_fx_op(L, TARN_FX_MUL, h0, h1, 0),
            red = tarn_reducer_of(L, TARN_RED_SUM, sum);
-  return tarn_hw_multiplies(L, hw, body, red, type) && long_enough(L, hw, p, body, red, type);
+  int64_t steps = tarn_hw_multiplies(L, hw, body, red, type);
+  if (hw->kind != TARN_HW_CPU || !steps) return steps > 0;
+  for (uint32_t r = p->nacc; r < p->ndim; r++)
+    if (p->dim[r] >= steps) return true;
+  return false;
 }
 
 bool product_taken(const rsite *s, const product *p, tarn_dtype sum, const tarn_dtype type[2]) {

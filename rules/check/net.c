@@ -468,6 +468,44 @@ static tarn_term cast_to(net *x, tarn_dtype t, tarn_term a) {
   return tarn_compute(x->L, tarn_fn_map(x->L, tarn_fx_cast(x->L, t, tarn_fx_hole(x->L, 0)), 1), &a,
                       1);
 }
+
+/* The largest bytes of padded windows, as often as not of what is not below 0. */
+static void pooled(net *x) {
+  tarn_lang *L = x->L;
+  const int64_t dim[2] = {1 + (int64_t)draw(x->g, 2), 3 + (int64_t)draw(x->g, 4)},
+                wide = 2 + (int64_t)draw(x->g, 2), step = 1 + (int64_t)draw(x->g, 2), one = 1;
+  const char *name = tarn_format(x->g->cx, "p%u", x->nin++);
+  tarn_term t = tarn_input(L, name, tarn_type_tensor(L, TARN_I8, 2, 2, dim));
+  uint32_t h = tarn_fx_hole(L, 0), red = tarn_reducer_of(L, TARN_RED_MAX, TARN_I8);
+  uint32_t relu = tarn_fx_op(L, TARN_FX_MAX, h, tarn_fx_iconst(L, TARN_I8, 0), 0);
+  if (draw(x->g, 2)) t = tarn_compute(L, tarn_fn_map(L, relu, 1), &t, 1);
+  t = tarn_pad(L, 1, tarn_fx_iconst(L, TARN_I8, -128), draw(x->g, 3), draw(x->g, 3), t);
+  t = tarn_windows(L, &wide, &step, &one, tarn_access(L, 1, t));
+  t = tarn_compute(L, tarn_fn_reduce(L, h, 1, red), &t, 1);
+  add(x, cast_to(x, TARN_F32, t));
+}
+/* A product of bytes in groups. */
+static void grouped(net *x) {
+  tarn_lang *L = x->L;
+  const int64_t n = 2 + (int64_t)draw(x->g, 5), in = 1 + (int64_t)draw(x->g, 2),
+                out = 1 + (int64_t)draw(x->g, 2), points = 1 + (int64_t)draw(x->g, 3),
+                wd[2] = {n * out, in}, xd[2] = {n * in, points};
+  tarn_tensor *w = tarn_tensor_new(x->g->cx, TARN_I8, 2, wd);
+  for (int64_t i = 0; i < tarn_tensor_count(w); i++)
+    tarn_tensor_set(w, i, (tarn_value){.i = (int64_t)draw(x->g, 256) - 128});
+  tarn_term side[2] = {tarn_constant(L, tarn_format(x->g->cx, "w%u", tarn_term_count(L)), w, 2),
+                       tarn_input(L, tarn_format(x->g->cx, "g%u", x->nin++),
+                                  tarn_type_tensor(L, TARN_I8, 2, 2, xd))};
+  for (uint32_t i = 0; i < 2; i++) side[i] = cast_to(x, TARN_I32, side[i]);
+  side[0] = tarn_reshape(L, 3, 3, (int64_t[]){n, out, in}, side[0]);
+  side[1] = tarn_reshape(L, 3, 3, (int64_t[]){n, in, points}, side[1]);
+  side[1] = tarn_transpose(L, (uint32_t[]){0, 2, 1}, side[1]);
+  tarn_term t = tarn_cart(L, 1, tarn_access(L, 2, side[0]), tarn_access(L, 2, side[1]));
+  t = tarn_compute(L, tarn_fn_dot(L, TARN_I32), &t, 1);
+  if (draw(x->g, 2)) t = tarn_reshape(L, 2, 2, (int64_t[]){n * out, points}, t);
+  add(x, cast_to(x, TARN_F32, t));
+}
+
 /* A map, a map of two, a sum or a product of 16-bit floats, which round what they give. Weights are
  * numbers of these. */
 static void sixteen_bits(net *x) {
@@ -534,7 +572,8 @@ tarn_program *check_network(gen *g) {
   tarn_program *p = TARN_NEW(g->cx, tarn_program);
   *p = (tarn_program){.L = g->L, .nout = x.n > 2 && chance(g, 3) ? 2 : 1};
   /* beside the others; not where sums may change their order, which is told where floor jumps */
-  if (!g->spread && chance(g, 3)) shifted(&x), p->nout++;
+  static block *const of_integers[] = {shifted, pooled, grouped};
+  if (!g->spread && chance(g, 2)) of_integers[draw(g, 3)](&x), p->nout++;
   p->out = TARN_ARRAY(g->cx, tarn_io, 3);
   for (uint32_t i = 0; i < p->nout; i++) {
     tarn_term t = x.pool[x.n - 1 - i];
