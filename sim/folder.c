@@ -8,6 +8,7 @@ typedef struct loading {
   tarn_ctx *cx;
   const char *dir, *file;
   tarn_sim_program *p;
+  const tarn_sim_files *in;
 } loading;
 
 static void drop(void *v) { yajl_tree_free(v); }
@@ -109,17 +110,16 @@ static void read_stream(loading *l, yajl_val tree) {
   tarn_sim_program *p = l->p;
   int64_t entry = whole(l, tree, "entry"), count = whole(l, tree, "instructions");
   int64_t each = p->hw->format[p->hw->instruction[0].format].bits / 8;
-  size_t n;
-  const char *bits = tarn_read_file(l->cx, tarn_format(l->cx, "%s/stream.bin", l->dir), &n);
+  size_t n = l->in->nstream;
   if (count < 1 || count > (int64_t)n / each || entry != (int64_t)n - count * each)
     tarn_raise(l->cx, TARN_BAD_INPUT,
                "%s/stream.bin: %zu bytes, memory.json has %lld instructions of %lld bytes from "
                "byte %lld",
                l->dir, n, (long long)count, (long long)each, (long long)entry);
-  if (p->hw->instructions && count > p->hw->instructions)
-    tarn_raise(l->cx, TARN_BAD_INPUT, "%s/stream.bin: %lld instructions, %s has at most %lld",
-               l->dir, (long long)count, p->hw->name, (long long)p->hw->instructions);
-  p->stream = (const uint8_t *)bits + entry, p->count = (uint32_t)count;
+  if (count > UINT32_MAX / 2)
+    tarn_raise(l->cx, TARN_BAD_INPUT, "%s/stream.bin: %lld instructions are too many", l->dir,
+               (long long)count);
+  p->stream = (const uint8_t *)l->in->stream + entry, p->count = (uint32_t)count;
 }
 /* Consecutive, of all instructions; none named: one. */
 static void read_segments(loading *l, yajl_val tree) {
@@ -170,31 +170,52 @@ static void read_kernels(loading *l, yajl_val tree) {
   }
   p->kernel = all, p->nkernel = (uint32_t)n;
 }
+static void check_length(loading *l) {
+  const tarn_sim_program *p = l->p;
+  for (uint32_t i = 0; i < tarn_sim_segments(p); i++) {
+    uint32_t count = p->nsegment ? p->segment[i].count : p->count;
+    if (p->hw->instructions && count > p->hw->instructions)
+      tarn_raise(l->cx, TARN_BAD_INPUT, "%s/stream.bin: %u instructions, %s has at most %lld",
+                 l->dir, count, p->hw->name, (long long)p->hw->instructions);
+  }
+}
 static void read_image(loading *l) {
-  size_t n;
-  const char *image = tarn_read_file(l->cx, tarn_format(l->cx, "%s/dram.bin", l->dir), &n);
+  size_t n = l->in->ndram;
   l->p->dram = tarn_new_aligned(l->cx, n + 64, 64);
   memset(l->p->dram + n, 0, 64);
-  memcpy(l->p->dram, image, n);
+  memcpy(l->p->dram, l->in->dram, n);
   l->p->size = (int64_t)n;
 }
 
-tarn_sim_program *tarn_sim_load(tarn_lang *L, const char *dir, const char *hw) {
+tarn_sim_program *tarn_sim_read(tarn_lang *L, const tarn_sim_files *files, const char *hw) {
   tarn_ctx *cx = tarn_lang_ctx(L);
-  loading l = {L, cx, dir, tarn_format(cx, "%s/memory.json", dir), TARN_NEW(cx, tarn_sim_program)};
+  loading l = {L,
+               cx,
+               files->dir,
+               tarn_format(cx, "%s/memory.json", files->dir),
+               TARN_NEW(cx, tarn_sim_program),
+               files};
   char error[160];
-  size_t n;
-  yajl_val tree = yajl_tree_parse(tarn_read_file(cx, l.file, &n), error, sizeof error);
+  yajl_val tree =
+      yajl_tree_parse(tarn_strndup(cx, files->memory, files->nmemory), error, sizeof error);
   if (!tree) {
     error[strcspn(error, "\n")] = 0;
     tarn_raise(cx, TARN_BAD_INPUT, "%s: no JSON: %s", l.file, tarn_shown(cx, error));
   }
   tarn_defer(cx, drop, tree);
   const char *named = text(&l, tree, "hw");
-  if (strpbrk(named, "./") && *named != '/') named = tarn_format(cx, "%s/%s", dir, named);
-  l.p->dir = dir;
+  if (strpbrk(named, "./") && *named != '/') named = tarn_format(cx, "%s/%s", l.dir, named);
+  l.p->dir = l.dir;
   l.p->hw = tarn_hw_load(L, hw ? hw : named);
   read_image(&l), check_machine(&l), read_stream(&l, tree), read_buffers(&l, tree);
-  read_segments(&l, tree), read_kernels(&l, tree);
+  read_segments(&l, tree), read_kernels(&l, tree), check_length(&l);
   return l.p;
+}
+tarn_sim_program *tarn_sim_load(tarn_lang *L, const char *dir, const char *hw) {
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  tarn_sim_files f = {.dir = dir};
+  f.memory = tarn_read_file(cx, tarn_format(cx, "%s/memory.json", dir), &f.nmemory);
+  f.stream = tarn_read_file(cx, tarn_format(cx, "%s/stream.bin", dir), &f.nstream);
+  f.dram = tarn_read_file(cx, tarn_format(cx, "%s/dram.bin", dir), &f.ndram);
+  return tarn_sim_read(L, &f, hw);
 }

@@ -94,8 +94,8 @@ void sim_memories(sim_run *r);
 
 /* ---- values of intrinsics (unit.c) ---- */
 typedef struct sim_unit {
-  bool made, fast;
-  bool reads_result;
+  bool made, reads_result;
+  bool bytes, floats; /* products that are run as such */
   tarn_hw_form f;
   const tarn_hw_intrinsic *n;
   int64_t step[3][3]; /* products: in operands 0, 1 and the result, elements along M, N, K */

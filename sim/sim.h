@@ -65,7 +65,15 @@ typedef struct tarn_sim_program {
   struct sim_memory *kept;      /* memory of earlier runs, to be used again */
 } tarn_sim_program;
 
-/* The folder; hw: NULL, or the description instead of the one that memory.json names. Raises. */
+/* The three files of a program; dir: where they lie, for messages and for a description's name. */
+typedef struct tarn_sim_files {
+  const char *dir, *memory, *stream, *dram;
+  size_t nmemory, nstream, ndram; /* bytes */
+} tarn_sim_files;
+/* hw: NULL, or the description instead of the one that memory.json names. The image is a copy, the
+ * stream is not. Raises. */
+TARN_API tarn_sim_program *tarn_sim_read(tarn_lang *L, const tarn_sim_files *files, const char *hw);
+/* The same, of a folder. */
 TARN_API tarn_sim_program *tarn_sim_load(tarn_lang *L, const char *dir, const char *hw);
 /* A line for each instruction: its number, queue, name, tokens, and fields that are not 0. Raises.
  */

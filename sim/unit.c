@@ -11,15 +11,14 @@ static bool steps_of(const tarn_hw_operand *o, const tarn_hw_role *role, int64_t
   }
   return true;
 }
-/* The sum of products of bytes in i32, added to the accumulator: most of all work. */
-static bool is_byte_product(tarn_lang *L, const sim_unit *u) {
-  uint32_t h0 = tarn_fx_hole(L, 0), h1 = tarn_fx_hole(L, 1);
-  uint32_t a = tarn_fx_cast(L, TARN_I32, h0), b = tarn_fx_cast(L, TARN_I32, h1);
-  uint32_t body = tarn_fx_op(L, TARN_FX_MUL, a, b, 0);
-  uint32_t last = u->n->nop - 1;
-  return u->f.body == body && u->f.red == tarn_reducer_of(L, TARN_RED_SUM, TARN_I32) &&
-         u->f.chains && u->n->op[u->f.operand[0]].dtype == TARN_I8 &&
-         u->n->op[u->f.operand[1]].dtype == TARN_I8 && u->n->op[last].dtype == TARN_I32;
+/* The sum of products of `in` in type `out`, added to the accumulator: most of all work. */
+static bool adds_products(tarn_lang *L, const sim_unit *u, tarn_dtype in, tarn_dtype out) {
+  uint32_t a = tarn_fx_hole(L, 0), b = tarn_fx_hole(L, 1);
+  if (in != out) a = tarn_fx_cast(L, out, a), b = tarn_fx_cast(L, out, b);
+  return u->f.body == tarn_fx_op(L, TARN_FX_MUL, a, b, 0) && u->f.chains &&
+         u->f.red == tarn_reducer_of(L, TARN_RED_SUM, out) &&
+         u->n->op[u->f.operand[0]].dtype == in && u->n->op[u->f.operand[1]].dtype == in &&
+         u->n->op[u->n->nop - 1].dtype == out;
 }
 sim_unit *sim_unit_of(sim_run *r, uint32_t intrinsic) {
   sim_unit *u = &r->unit[intrinsic];
@@ -32,7 +31,8 @@ sim_unit *sim_unit_of(sim_run *r, uint32_t intrinsic) {
     for (uint32_t i = 0; i < 3 && ok; i++)
       ok = steps_of(&u->n->op[op[i]], u->f.role[i], u->step[i]);
     ok = ok && tarn_reducer_identity(r->L, u->f.red) != TARN_NONE;
-    u->fast = ok && is_byte_product(r->L, u);
+    u->bytes = ok && adds_products(r->L, u, TARN_I8, TARN_I32);
+    u->floats = ok && adds_products(r->L, u, TARN_F32, TARN_F32);
   }
   if (!ok)
     sim_refuse(r, "intrinsic %s is neither a product nor a map, others are not simulated",
@@ -88,6 +88,22 @@ static void run_bytes(const sim_unit *u, uint8_t *const *at) {
       y[m * s[2][0] + n * s[2][1]] += sum;
     }
 }
+/* Every step rounded, as reduced() does. */
+static void run_floats(sim_run *r, const sim_unit *u, uint8_t *const *at) {
+  const float *a = (const float *)(const void *)at[u->f.operand[0]];
+  const float *b = (const float *)(const void *)at[u->f.operand[1]];
+  float *y = (float *)(void *)at[u->n->nop - 1];
+  const tarn_reducer *red = tarn_reducer_get(r->L, u->f.red);
+  float first = (float)tarn_fx_eval(r->L, red->identity, NULL, NULL, TARN_STRICT).d;
+  const int64_t(*s)[3] = u->step;
+  for (int64_t m = 0; m < u->f.m; m++)
+    for (int64_t n = 0; n < u->f.n; n++) {
+      float sum = first;
+      for (int64_t k = 0; k < u->f.k; k++)
+        sum += a[m * s[0][0] + k * s[0][2]] * b[m * s[1][0] + n * s[1][1] + k * s[1][2]];
+      y[m * s[2][0] + n * s[2][1]] += sum;
+    }
+}
 static tarn_value reduced(sim_run *r, const sim_unit *u, uint8_t *const *at, int64_t m, int64_t n) {
   tarn_lang *L = r->L;
   const tarn_reducer *red = tarn_reducer_get(L, u->f.red);
@@ -116,6 +132,7 @@ static void run_product(sim_run *r, const sim_unit *u, uint8_t *const *at) {
 }
 void sim_unit_run(sim_run *r, const sim_unit *u, uint8_t *const *at, tarn_value immediate) {
   if (!u->f.product) run_map(r, u, at, immediate);
-  else if (u->fast) run_bytes(u, at);
+  else if (u->bytes) run_bytes(u, at);
+  else if (u->floats) run_floats(r, u, at);
   else run_product(r, u, at);
 }
