@@ -48,6 +48,7 @@ static tarn_hw_token read_token(hw_reader *r, const tarn_sx *s, const tarn_hw *h
   for (uint32_t i = 2; i < s->n; i++) {
     const tarn_sx *f = s->kid[i];
     if (hw_store_form(r, forms, s, f, &t)) continue;
+    hw_once(r, s, f);
     if (tarn_sx_is(f, "from")) t.from = FIND(r, hw_value(r, f), h->queue, h->nqueue, "queue");
     else if (tarn_sx_is(f, "to")) t.to = FIND(r, hw_value(r, f), h->queue, h->nqueue, "queue");
     else unknown(r, s, f);
@@ -80,6 +81,7 @@ static tarn_hw_transfer read_transfer(hw_reader *r, const tarn_sx *s, const tarn
   for (uint32_t i = 2; i < s->n; i++) {
     const tarn_sx *f = s->kid[i];
     if (hw_store_form(r, transfer_forms, s, f, &t)) continue;
+    hw_once(r, s, f);
     if (tarn_sx_is(f, "from")) t.from = FIND(r, hw_value(r, f), h->mem, h->nmem, "memory");
     else if (tarn_sx_is(f, "to")) t.to = FIND(r, hw_value(r, f), h->mem, h->nmem, "memory");
     else if (tarn_sx_is(f, "intrinsic"))
@@ -307,8 +309,13 @@ static void runs(reading *g, const tarn_sx *s) {
 static void instruction_form(reading *g, const tarn_sx *s, const tarn_sx *f) {
   static const char *const doing[] = {"move", "run", "end"};
   tarn_ctx *cx = g->r->cx;
-  if (tarn_sx_is(f, "is")) tarn_push(cx, &g->is, fixed(g, f));
-  else if (tarn_sx_is(f, "pop")) tarn_push(cx, &g->pop, flag(g, f, true));
+  if (tarn_sx_is(f, "is")) {
+    tarn_hw_is x = fixed(g, f);
+    for (uint32_t i = 0; i < g->is.n; i++)
+      if (g->is.p[i].field == x.field)
+        tarn_sx_error(cx, f, "instruction %s: (is …) of one field twice", g->x->name);
+    tarn_push(cx, &g->is, x);
+  } else if (tarn_sx_is(f, "pop")) tarn_push(cx, &g->pop, flag(g, f, true));
   else if (tarn_sx_is(f, "push")) tarn_push(cx, &g->push, flag(g, f, false));
   else if (tarn_sx_is(f, "set")) tarn_push(cx, &g->set, set(g, f));
   else if (!tarn_sx_is(f, "format") && !tarn_sx_is(f, "queue")) {

@@ -34,6 +34,16 @@ const char *hw_word(hw_reader *r, const tarn_sx *s) {
   if (v->kind == TARN_SX_LIST) tarn_sx_error(r->cx, v, "%s: a word is expected", s->kid[0]->text);
   return tarn_strdup(r->cx, v->text);
 }
+/* The words of (NAME WORD…). */
+static const char *const *hw_words(hw_reader *r, const tarn_sx *s, uint32_t *n) {
+  const char **word = TARN_ARRAY(r->cx, const char *, s->n);
+  for (uint32_t k = 1; k < s->n; k++) {
+    if (s->kid[k]->kind == TARN_SX_LIST)
+      tarn_sx_error(r->cx, s->kid[k], "%s: a word is expected", s->kid[0]->text);
+    word[(*n)++] = tarn_strdup(r->cx, s->kid[k]->text);
+  }
+  return word;
+}
 const char *hw_name_of(hw_reader *r, const tarn_sx *s) {
   const char *n = hw_word(r, s);
   if (!*n) tarn_sx_error(r->cx, s, "%s: a name is expected", s->kid[0]->text);
@@ -103,9 +113,7 @@ static tarn_hw_memory read_memory(hw_reader *r, const tarn_sx *s) {
     if (hw_store_form(r, memory_forms, s, f, &m)) continue;
     if (!tarn_sx_is(f, "keep"))
       tarn_sx_error(r->cx, f, "memory %s: unknown form %s", m.name, f->kid[0]->text);
-    const char **keep = TARN_ARRAY(r->cx, const char *, f->n);
-    for (uint32_t k = 1; k < f->n; k++) keep[m.nkeep++] = tarn_strdup(r->cx, f->kid[k]->text);
-    m.keep = keep;
+    hw_once(r, s, f), m.keep = hw_words(r, f, &m.nkeep);
   }
   if (m.serves < m.instances) m.serves = m.instances;
   if (m.hidden > 1) tarn_sx_error(r->cx, s, "memory %s: (hidden S) is a share, 0 to 1", m.name);
@@ -118,6 +126,7 @@ static tarn_hw_operand read_operand(hw_reader *r, const tarn_sx *s) {
   tarn_hw_operand o = {.name = hw_name_of(r, s), .memory = "", .dtype = TARN_DTYPES};
   for (uint32_t i = 2; i < s->n; i++) {
     const tarn_sx *f = s->kid[i];
+    if (f->kind == TARN_SX_LIST && f->n && f->kid[0]->kind != TARN_SX_LIST) hw_once(r, s, f);
     if (tarn_sx_is(f, "memory")) {
       o.memory = hw_word(r, f);
     } else if (tarn_sx_is(f, "type")) {
@@ -158,7 +167,7 @@ static tarn_hw_intrinsic read_intrinsic(hw_reader *r, const tarn_sx *s) {
   for (uint32_t i = 2; i < s->n; i++) {
     const tarn_sx *f = s->kid[i];
     if (hw_store_form(r, intrinsic_forms, s, f, &n)) continue;
-    if (tarn_sx_is(f, "meaning")) n.meaning = hw_arg(r, f, 1);
+    if (tarn_sx_is(f, "meaning")) hw_once(r, s, f), n.meaning = hw_arg(r, f, 1);
     else if (tarn_sx_is(f, "operand")) tarn_push(r->cx, &op, read_operand(r, f));
     else if (!tarn_sx_is(f, "constraint")) /* rules/derive reads those */
       tarn_sx_error(r->cx, f, "intrinsic %s: unknown form %s", n.name, f->kid[0]->text);
@@ -182,6 +191,7 @@ static void read_kind(hw_reader *r, const tarn_sx *s, tarn_hw *h) {
 }
 static void read_vector(hw_reader *r, const tarn_sx *s, tarn_hw *h) {
   for (uint32_t i = 1; i < s->n; i++) {
+    if (s->kid[i]->kind == TARN_SX_LIST && s->kid[i]->n) hw_once(r, s, s->kid[i]);
     if (tarn_sx_is(s->kid[i], "bits"))
       h->vector_bits = (uint32_t)hw_integer(r, s->kid[i], 8, 65536);
     else if (tarn_sx_is(s->kid[i], "registers"))

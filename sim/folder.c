@@ -67,9 +67,8 @@ static tarn_sim_buffer read_buffer(loading *l, yajl_val v) {
     tarn_raise(l->cx, TARN_BAD_INPUT, "%s: buffer %s: base %lld is no multiple of 64", l->file,
                b.name, (long long)b.base);
   if (b.bytes > l->p->size || b.base > l->p->size - b.bytes)
-    tarn_raise(l->cx, TARN_BAD_INPUT, "%s: buffer %s: bytes %lld to %lld, dram.bin has %lld",
-               l->file, b.name, (long long)b.base, (long long)b.base + (long long)b.bytes,
-               (long long)l->p->size);
+    tarn_raise(l->cx, TARN_BAD_INPUT, "%s: buffer %s: %lld bytes from byte %lld, dram.bin has %lld",
+               l->file, b.name, (long long)b.bytes, (long long)b.base, (long long)l->p->size);
   int64_t most = l->p->hw->buffer;
   if (most && b.bytes > most)
     tarn_raise(l->cx, TARN_BAD_INPUT, "%s: buffer %s: %lld bytes, %s has buffers of %lld", l->file,

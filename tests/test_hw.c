@@ -309,6 +309,16 @@ static const struct refusal {
     {HEAD VECTOR DOUBLED PATHS QUEUES FORMATS
      "(instruction a (format sum) (queue alu) (is op 4) (end)))",
      "m.hw:18:48", "out of range"},
+    {"(hw m (memory l1 (keep a b) (keep a b c d e f)))", "m.hw:1:29", "(keep …) is given twice"},
+    {"(hw m (memory l1 (keep a (b))))", "m.hw:1:26", "a word is expected"},
+    {"(hw m (intrinsic f (meaning ?a) (meaning ?b)))", "m.hw:1:33", "twice"},
+    {"(hw m (intrinsic f (operand a (type f32) (dims 4) (dims 4))))", "m.hw:1:51", "twice"},
+    {"(hw m (vector (bits 64) (bits 128)))", "m.hw:1:25", "twice"},
+    {HEAD VECTOR "(queue a) (queue b) (token t (from a) (to b) (to a)))", "m.hw:4:46", "twice"},
+    {HEAD VECTOR "(transfer t (from acc) (from uop) (to dram) (entry 1)))", "m.hw:4:24", "twice"},
+    {HEAD VECTOR DOUBLED PATHS QUEUES FORMATS
+     "(instruction a (format word) (queue io) (is op 1) (is op 2) (end)))",
+     "m.hw:18:51", "of one field twice"},
     {HEAD VECTOR "(register r))", "m.hw:4:1", "register r: (bits N) is needed"},
     {HEAD VECTOR "(register r (bits 63)))", "m.hw:4:19", "an integer from 1 to 62"},
     {HEAD VECTOR "(register r (bits 6) (wide)))", "m.hw:4:22", "unknown form wide"},
