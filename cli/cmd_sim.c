@@ -97,6 +97,7 @@ static void show(tarn_ctx *cx, const tarn_sim_program *p, const tarn_sim_result 
   tarn_json_num(j, "utilisation", v.utilisation);
   tarn_json_int(j, "dram_read_bytes", v.read), tarn_json_int(j, "dram_write_bytes", v.written);
   tarn_json_int(j, "dram_bound_bytes", v.bound);
+  tarn_json_int(j, "unread_bytes", v.unread);
   json_queues(j, p, &v), json_segments(j, p, each);
   cli_json_print(j);
 }

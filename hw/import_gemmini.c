@@ -233,7 +233,7 @@ const char *tarn_hw_import_gemmini(tarn_ctx *cx, const char *text, size_t n, con
   is_type(&m, "int8_t", "elem_t"), is_type(&m, "int32_t", "acc_t");
   tarn_buf b = {.cx = cx};
   tarn_buf_fmt(&b,
-               "(hw gemmini\n  (kind dsa) (clock 1e9) (units 1)"
+               "(hw gemmini\n  (kind dsa) (host riscv64) (clock 1e9) (units 1)"
                "\n  (memory acc (capacity %lld) (entry %lld) (banks 2) (managed) (read %lld) "
                "(write %lld) (latency 2) (keep sum bias))"
                "\n  (memory spad (capacity %lld) (entry %lld) (banks %lld) (managed) (read %lld) "

@@ -32,6 +32,7 @@ typedef struct sim_clock {
 typedef struct sim_touch {
   uint32_t writer, read[TARN_SIM_QUEUES]; /* numbers within a queue, from 1; 0: never */
   uint8_t queue, state;                   /* the writer's; of sim_state */
+  bool seen;                              /* read since it was written */
 } sim_touch;
 typedef enum sim_state { SIM_NOTHING, SIM_LOADED, SIM_CLEARED, SIM_COMPUTED } sim_state;
 typedef struct sim_memory {
@@ -80,6 +81,8 @@ TARN_NORETURN void sim_refuse(const sim_run *r, const char *fmt, ...) TARN_PRINT
 void sim_reads(sim_run *r, uint32_t memory, int64_t at, int64_t n);
 void sim_writes(sim_run *r, uint32_t memory, int64_t at, int64_t n, sim_state state);
 sim_touch *sim_touched(sim_run *r, sim_memory *m, int64_t at);
+/* At the end of a run: counts what was loaded and is unread. */
+void sim_left_unread(sim_run *r);
 /* No instruction after `since` has written them. */
 void sim_unwritten(sim_run *r, uint32_t memory, int64_t at, int64_t n, uint32_t since);
 

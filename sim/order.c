@@ -36,6 +36,14 @@ sim_touch *sim_touched(sim_run *r, sim_memory *m, int64_t at) {
   if (!*page) *page = TARN_ARRAY(r->cx, sim_touch, SIM_PAGE);
   return &(*page)[at % SIM_PAGE];
 }
+void sim_left_unread(sim_run *r) {
+  for (uint32_t k = 0; k + 1 < r->hw->nmem; k++)
+    for (int64_t i = 0; i < r->mem[k].depth; i += SIM_PAGE) {
+      const sim_touch *t = r->mem[k].page[i / SIM_PAGE];
+      for (int64_t e = 0; t && e < SIM_PAGE; e++)
+        if (t[e].state == SIM_LOADED && !t[e].seen) r->result.unread += r->mem[k].entry;
+    }
+}
 static void uses(sim_run *r, uint32_t memory, int64_t at, int64_t n, bool writes) {
   sim_used u = {memory, at, n, writes};
   if (r->p->trace) tarn_push(r->cx, &r->used, u);
@@ -50,7 +58,7 @@ void sim_reads(sim_run *r, uint32_t memory, int64_t at, int64_t n) {
     if (t->state == SIM_NOTHING && !m->is_main)
       sim_refuse(r, "reads entry %lld of %s, which nothing has written", (long long)i, m->name);
     comes_after(r, m, i, "reads", t->queue, t->writer, "writes");
-    t->read[queue] = r->number[r->now];
+    t->read[queue] = r->number[r->now], t->seen = true;
   }
 }
 void sim_unwritten(sim_run *r, uint32_t memory, int64_t at, int64_t n, uint32_t since) {
@@ -76,6 +84,8 @@ void sim_writes(sim_run *r, uint32_t memory, int64_t at, int64_t n, sim_state st
     comes_after(r, m, i, "writes", t->queue, t->writer, "writes");
     for (uint32_t q = 0; q < r->hw->nqueue; q++)
       comes_after(r, m, i, "writes", q, t->read[q], "reads");
+    if (!m->is_main && t->state == SIM_LOADED && !t->seen) r->result.unread += m->entry;
     t->writer = r->number[r->now], t->queue = (uint8_t)queue, t->state = (uint8_t)state;
+    t->seen = false;
   }
 }

@@ -220,7 +220,7 @@ static int64_t bound_of(const tarn_sim_program *p) {
 }
 tarn_sim_result tarn_sim_add(tarn_sim_result a, tarn_sim_result b) {
   a.cycles += b.cycles, a.compute_cycles += b.compute_cycles;
-  a.read += b.read, a.written += b.written;
+  a.read += b.read, a.written += b.written, a.unread += b.unread;
   a.utilisation = a.cycles > 0 ? a.compute_cycles / a.cycles : 0;
   a.bound = tarn_max(a.bound, b.bound);
   for (uint32_t q = 0; q < TARN_SIM_QUEUES; q++) {
@@ -246,7 +246,7 @@ tarn_sim_result tarn_sim_run_segment(tarn_lang *L, tarn_sim_program *p, uint32_t
   for (uint32_t k = 0; k < p->hw->nqueue; k++)
     if (s.q[k].done < s.q[k].n) deadlock(&s);
   check_balance(&s);
-  sim_record_end(&s.r);
+  sim_record_end(&s.r), sim_left_unread(&s.r);
   s.r.result.bound = bound_of(p);
   return tarn_sim_add(s.r.result, (tarn_sim_result){0});
 }

@@ -91,6 +91,7 @@ typedef struct tarn_sim_result {
   double compute_cycles; /* of them, those in which products are issued */
   double utilisation;    /* compute_cycles / cycles */
   int64_t read, written; /* bytes of main memory */
+  int64_t unread;        /* bytes of entries that a transfer filled and that nothing read */
   int64_t bound;         /* bytes of inputs, constants and outputs, each once */
   tarn_sim_use queue[TARN_SIM_QUEUES];
 } tarn_sim_result;

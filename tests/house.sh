@@ -126,4 +126,9 @@ while IFS=: read -r from file; do
   [ -e "$file" ] || [ -e "$(dirname "$from")/$file" ] || say "$from names $file, which is not there"
 done < <(git grep -oE "(^|[^A-Za-z0-9_./-])($folders)/[a-z0-9_./-]+\.(c|h|def|md|sh|py|rules|hw)\b" -- '*.[ch]' '*.def' '*.md' '*.sh' '*.rules' \
   ':!bench/notes' | sed -E 's/:[^A-Za-z0-9_]?/:/' | sort -u)
+
+# 8. Machines are described, not coded: no string holds the name of a shipped accelerator, but where one is imported.
+machines=$(git grep -lE '\(kind dsa\)' -- 'hw/*.hw' | xargs -n 1 basename -s .hw | sed 'p;s/-.*//' | sort -u | grep -vx systolic | paste -sd '|')
+while read -r line; do say "a machine by its name: $line"; done < <(
+  git grep -nIE "\"([^\"]*[^a-z\"])?($machines)\b" -- '*.c' '*.h' ':!tests' ':!hw/import_*' | grep -v import)
 exit $bad

@@ -154,6 +154,7 @@ START_TEST(values) {
   ck_assert_int_eq(r.v.read, m->buffer[0].bytes + m->buffer[1].bytes + m->buffer[2].bytes);
   ck_assert_int_eq(r.v.written, m->buffer[3].bytes);
   ck_assert_int_eq(r.v.bound, r.v.read + r.v.written);
+  ck_assert_int_eq(r.v.unread, 0);
   ck_assert_double_eq(r.v.compute_cycles, 4 * 4 * 8);
   ck_assert(r.v.cycles > r.v.compute_cycles && r.v.utilisation < 1);
 }
@@ -178,6 +179,17 @@ static made *twice(void) {
   m->p.stream = both, m->p.count = 2 * n, m->p.segment = s, m->p.nsegment = 2;
   return m;
 }
+/* An entry more than is read, first once, then written twice. */
+START_TEST(unread) {
+  made *m = product(small, "vta-pynq");
+  running r = {.p = &m->p, .latency = -1};
+  uint8_t *load = (uint8_t *)(uintptr_t)m->p.stream + 2 * 16;
+  load[10] = 4 + 3; /* x-size: three more, into the slot that is loaded next */
+  must(run, &r);
+  ck_assert(is_right(m));
+  ck_assert_int_eq(r.v.unread, 3 * 16);
+}
+END_TEST
 static void run_second(tarn_ctx *c, void *arg) {
   (void)c;
   running *r = arg;
@@ -419,9 +431,16 @@ int main(int argc, char **argv) {
     cx = tarn_ctx_new(NULL);
     return 2 * !cx + (int)tarn_protect(cx, write_folder, argv[2]);
   }
-  const looped tests[] = {{values, 1},      {segments, 1},          {cycles, COUNT(timings)},
-                          {every_token, 1}, {every_token_moved, 1}, {changed, COUNT(changes)},
-                          {quirks, 1},      {circular, 1},          {damaged, 16},
+  const looped tests[] = {{values, 1},
+                          {segments, 1},
+                          {unread, 1},
+                          {cycles, COUNT(timings)},
+                          {every_token, 1},
+                          {every_token_moved, 1},
+                          {changed, COUNT(changes)},
+                          {quirks, 1},
+                          {circular, 1},
+                          {damaged, 16},
                           {disassembled, 1}};
   return run_suite("sim", tests, sizeof tests / sizeof *tests);
 }
