@@ -16,6 +16,8 @@ tarn_program *tarn_onnx_program(tarn_lang *L, const Onnx__ModelProto *m, const c
                                 const tarn_model_options *options, tarn_model_report *report);
 /* Numbers of nodes, each behind those that make what it reads. */
 uint32_t *tarn_onnx_order(tarn_ctx *cx, const char *file, Onnx__NodeProto *const *node, size_t n);
+/* What messages call a node. */
+const char *tarn_onnx_node_name(tarn_ctx *cx, const Onnx__NodeProto *p, size_t index);
 /* Names that a node reads, and its subgraphs from outside. How many. */
 uint32_t tarn_onnx_reads(tarn_ctx *cx, const Onnx__NodeProto *p, const char ***name);
 /* dir: where external data may lie. what: stands in messages. May keep pointers into t. */

@@ -123,6 +123,11 @@ uint32_t *tarn_onnx_order(tarn_ctx *cx, const char *file, Onnx__NodeProto *const
   return im_order(&m, node, n);
 }
 
+const char *tarn_onnx_node_name(tarn_ctx *cx, const Onnx__NodeProto *p, size_t index) {
+  im m = {.cx = cx};
+  return im_node_name(&m, p, index);
+}
+
 uint32_t tarn_onnx_reads(tarn_ctx *cx, const Onnx__NodeProto *p, const char ***name) {
   im m = {.cx = cx};
   name_list read = {0};

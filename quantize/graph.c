@@ -31,13 +31,15 @@ static Onnx__ModelProto *exposed(tarn_ctx *cx, const Onnx__ModelProto *m) {
   return copy;
 }
 
+static void check_graph(const qz_graph *g) {
+  const Onnx__GraphProto *p = g->model->graph;
+  if (!p) tarn_raise(g->cx, TARN_BAD_INPUT, "%s: the model has no graph", g->file);
+  if (!p->n_output) tarn_raise(g->cx, TARN_BAD_INPUT, "%s: the graph has no outputs", g->file);
+}
+
 static void import(qz_graph *g, const tarn_quantize_options *o) {
   tarn_model_options mo = {.nshape = o->nshape, .shape = o->shape};
-  if (!g->model->graph)
-    tarn_raise(g->cx, TARN_BAD_INPUT, "%s: the model has no graph", tarn_shown(g->cx, o->model));
   g->nout = (uint32_t)g->model->graph->n_output;
-  if (!g->nout)
-    tarn_raise(g->cx, TARN_BAD_INPUT, "%s: the graph has no outputs", tarn_shown(g->cx, o->model));
   g->program = tarn_onnx_program(g->L, exposed(g->cx, g->model), o->model, &mo, NULL);
 }
 
@@ -132,6 +134,8 @@ qz_graph *qz_graph_read(tarn_lang *L, const tarn_quantize_options *o) {
   qz_graph *g = TARN_NEW(cx, qz_graph);
   *g = (qz_graph){.cx = cx, .L = L, .file = tarn_shown(cx, o->model)};
   g->model = tarn_onnx_read(cx, o->model);
+  check_graph(g);
+  qz_upgrade(g);
   import(g, o);
   const Onnx__GraphProto *p = g->model->graph;
   g->names = tarn_intern_new(cx);

@@ -17,6 +17,15 @@ typedef struct qz_target {
 } qz_target;
 qz_target qz_target_of(tarn_lang *L, const tarn_hw *hw);
 
+/* ---- upgrade.c ---- */
+#define QZ_OPSET                                                                                   \
+  13            /* of what is written: scales along an axis, min and max as inputs, integers       \
+                 */
+#define QZ_IR 7 /* the format that came with it */
+typedef struct qz_graph qz_graph;
+/* A model of an earlier operator set becomes one of that. */
+void qz_upgrade(qz_graph *g);
+
 /* ---- graph.c ---- */
 typedef struct qz_value {
   const char *name;
@@ -40,7 +49,7 @@ typedef struct qz_node {
   const char *why;    /* it stays f32 though it is a product */
 } qz_node;
 
-typedef struct qz_graph {
+struct qz_graph {
   tarn_ctx *cx;
   tarn_lang *L;
   const char *file;
@@ -51,7 +60,7 @@ typedef struct qz_graph {
   uint32_t nvalue, nnode;
   qz_value *value;
   qz_node *node; /* in an order in which each follows what it reads */
-} qz_graph;
+};
 qz_graph *qz_graph_read(tarn_lang *L, const tarn_quantize_options *o);
 /* Value of that name; TARN_NONE: none. */
 uint32_t qz_find(const qz_graph *g, const char *name);

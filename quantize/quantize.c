@@ -6,65 +6,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---------------------------------------------------------------- operator sets */
-
-#define OPSET 13 /* of what is written: scales along an axis, min and max as inputs, integers */
-#define IR    7  /* the format that came with it */
-
-/* Operators that mean something else in set 13 than in an earlier one of 7 and later: from then on.
- */
-static const struct {
-  const char *op;
-  int set;
-} changed[] = {
-    {"Softmax", 13},   {"LogSoftmax", 13}, {"Hardmax", 13},   {"Squeeze", 13},
-    {"Unsqueeze", 13}, {"Split", 13},      {"ReduceSum", 13}, {"Dropout", 12},
-    {"Clip", 11},      {"Pad", 11},        {"TopK", 11},      {"Resize", 11},
-    {"Upsample", 10},  {"Slice", 10},      {"OneHot", 11},    {"Scatter", 11},
-    {"If", 11},        {"Loop", 11},       {"Scan", 11},      {"BatchNormalization", 9},
-};
-
-static void check_operator(const qz_graph *g, const qz_node *n, int64_t set) {
-  for (size_t i = 0; i < sizeof changed / sizeof *changed; i++)
-    if (qz_is_op(n, changed[i].op) && set < changed[i].set)
-      tarn_raise(g->cx, TARN_BAD_INPUT,
-                 "%s: node %s (%s): operator set %lld; what is written has set %d, in which it "
-                 "means something else: convert the model first",
-                 g->file, tarn_shown(g->cx, n->name), n->op, (long long)set, OPSET);
-}
-
-static Onnx__OperatorSetIdProto *default_set(const qz_graph *g) {
-  for (size_t i = 0; i < g->model->n_opset_import; i++) {
-    const char *domain = g->model->opset_import[i]->domain;
-    if (!domain || !*domain || !strcmp(domain, "ai.onnx")) return g->model->opset_import[i];
-  }
-  return NULL;
-}
-
-/* Nodes that are there still, or that moved with their attributes; others are written anew. */
-static void check_operators(const qz_graph *g, const qz_groups *s, int64_t set) {
-  const Onnx__GraphProto *p = g->model->graph;
-  tarn_map *there = tarn_map_new(g->cx);
-  bool fresh;
-  for (size_t i = 0; i < p->n_node; i++) tarn_map_at(there, (uintptr_t)p->node[i], &fresh);
-  for (uint32_t i = 0; i < g->nnode; i++) {
-    const qz_node *n = &g->node[i];
-    bool moved = n->group != TARN_NONE && s->group[n->group].kind == QZ_MOVE;
-    if (moved || tarn_map_get(there, (uintptr_t)n->p)) check_operator(g, n, set);
-  }
-}
-
-static void raise_set(const qz_graph *g, const qz_groups *s) {
-  Onnx__OperatorSetIdProto *set = default_set(g);
-  if (!set) tarn_raise(g->cx, TARN_BAD_INPUT, "%s: it imports no operators of ONNX", g->file);
-  if (set->version >= OPSET) return;
-  if (set->version < 7)
-    tarn_raise(g->cx, TARN_BAD_INPUT, "%s: operator set %lld; 7 or later is expected", g->file,
-               (long long)set->version);
-  check_operators(g, s, set->version);
-  set->version = OPSET;
-}
-
 /* ---------------------------------------------------------------- the report */
 
 /* f32 nodes that compute something from the inputs. */
@@ -108,7 +49,7 @@ static void finish_model(qz_graph *g, tarn_buf *b) {
   m->producer_name = tarn_strdup(g->cx, "tarn");
   m->producer_version = tarn_strdup(g->cx, "");
   m->has_ir_version = 1;
-  if (m->ir_version < IR) m->ir_version = IR;
+  if (m->ir_version < QZ_IR) m->ir_version = QZ_IR;
   tarn_onnx_write_bytes(b, m);
 }
 
@@ -125,7 +66,6 @@ const tarn_quantized *tarn_quantize(tarn_lang *L, const tarn_quantize_options *o
   qz_writer *w = qz_writer_new(g, s);
   if (t.machine) qz_write_machine(w, qz_scales_choose(g, s, c, &t));
   else qz_write_qdq(w, c);
-  raise_set(g, s);
   finish_model(g, &b);
   *q = (tarn_quantized){.machine = t.machine, .nsample = samples->n, .bytes = b.p, .n = b.n};
   for (uint32_t i = 0; i < s->n; i++) q->products += s->group[i].kind == QZ_PRODUCT;

@@ -483,6 +483,50 @@ static void check_corner(tarn_ctx *c, void *arg) {
 START_TEST(corner_cases) { must(check_corner, &_i); }
 END_TEST
 
+/* Operators that changed before set 13, as they were and as they are written. */
+static const char *const old =
+    "opset 9\nin x f32 2,6,4,4\ninit w f32 3,3 : 1.0 0.5 -0.5 0.25 1.5 0.0 -1.0 0.5 2.0\n"
+    "node Pad p x -> a : pads=0,0,1,0,0,0,0,1 value=0.5\n" /* 2,6,5,5 */
+    "node Slice s a -> b : starts=1,0 ends=4,4 axes=2,3\n" /* 2,6,3,4 */
+    "node Clip c b -> d : min=-1.0 max=1.5\n"
+    "node Softmax m d -> e : axis=2\n"
+    "node Dropout r e -> f : ratio=0.5\n"
+    "node ReduceSum z f -> g : axes=3,1 keepdims=1\n" /* 2,1,3,1 */
+    "node Squeeze q g -> h : axes=1,3\n"              /* 2,3 */
+    "node Softmax n h -> i\n"
+    "node MatMul w i w -> j\n"
+    "node Unsqueeze u j -> k : axes=0,3\n" /* 1,2,3,1 */
+    "node Split t k -> l o : axis=2 split=1,2\n"
+    "node LogSoftmax v o -> y : axis=1\nout y\nout l\nout f\n";
+
+static void check_upgrade(tarn_ctx *c, void *arg) {
+  (void)arg;
+  (void)c;
+  const int64_t dim[] = {2, 6, 4, 4};
+  tarn_tensor *out[2][3];
+  mkdir(at("old"), 0777);
+  write_model(old, at("m.onnx"));
+  const tarn_tensor *x = write_sample(at("old/x.npy"), 4, dim, 4);
+  tarn_quantize_options o = {.model = at("m.onnx"), .samples = at("old"), .output = at("q.onnx")};
+  ck_assert_uint_eq(tarn_quantize(L, &o)->products, 1);
+  for (int k = 0; k < 2; k++) {
+    tarn_model_report r;
+    tarn_program *p = tarn_model_load(L, k ? o.output : o.model, NULL, &r);
+    tarn_term root[] = {p->out[0].term, p->out[1].term, p->out[2].term};
+    tarn_binding in = {"x", x};
+    ck_assert_int_eq(r.opset, k ? 13 : 9);
+    tarn_eval(L, root, 3, &in, 1, TARN_STRICT, tarn_opaque_eval, out[k]);
+  }
+  for (int i = 0; i < 3; i++) {
+    ck_assert_uint_eq(out[0][i]->n, out[1][i]->n);
+    for (int64_t k = 0; k < tarn_tensor_count(out[0][i]); k++)
+      ck_assert_double_eq_tol(tarn_tensor_number(out[0][i], k), tarn_tensor_number(out[1][i], k),
+                              i < 2 ? 0.03 : 1e-6);
+  }
+}
+START_TEST(upgraded) { must(check_upgrade, NULL); }
+END_TEST
+
 /* ---------------------------------------------------------------- refusals */
 
 typedef struct refusal {
@@ -502,9 +546,9 @@ static const refusal refusals[] = {
      "nothing to quantise: no convolution or product"},
     {"in x f32 N,3,12,12\nin z f32 1\nnode Add a x z -> y\nout y\n", "empty", "q.onnx",
      "folders with K/x.npy for each of 2 inputs are expected"},
-    {"opset 11\nin x f32 N,3,12,12\ninit w f32 1,3,1,1 : 1.0 2.0 3.0\nnode Conv c x w -> v\n"
-     "node Softmax s v -> y\nout y\n",
-     "samples", "q.onnx", "node s (Softmax): operator set 11; what is written has set 13"},
+    {"opset 9\nin x f32 N,3,12,12\ninit s f32 4 : 1.0 1.0 2.0 2.0\nnode Upsample u x s -> y\n"
+     "out y\n",
+     "samples", "q.onnx", "node u (Upsample): operator set 9; what is written has set 13"},
     {"in x f32 N,3,12,12\nnode Nonsense s x -> y\nout y\n", "samples", "q.onnx",
      "node s (Nonsense)"},
 };
@@ -549,6 +593,7 @@ int main(void) {
                           {qdq, 1},
                           {digits, 2},
                           {corner_cases, COUNT(corners)},
+                          {upgraded, 1},
                           {refused, COUNT(refusals)}};
   if (!mkdtemp(folder)) return 2;
   int failed = run_suite("quantize", tests, sizeof tests / sizeof *tests);
