@@ -133,15 +133,21 @@ typedef struct qz_samples {
   const tarn_binding **input; /* of each sample, in the program's order */
 } qz_samples;
 qz_samples *qz_samples_read(const qz_graph *g, const char *dir);
-/* range[v] of each value v where wanted[v]; reference[s][k]: output k of sample s. */
+/* range[v] of each value v that is wanted; mean[i][k]: of channel k of what the product i reads;
+ * reference[s][k]: output k of sample s. */
 typedef struct qz_calibration {
   qz_range *range;
+  double **mean;
   tarn_tensor ***reference;
 } qz_calibration;
-qz_calibration *qz_calibrate(const qz_graph *g, const qz_samples *s, const bool *wanted);
+qz_calibration *qz_calibrate(const qz_graph *g, const qz_groups *groups, const qz_samples *s);
+/* The bias of a product whose weights became wq: without what their errors add on average. */
+double *qz_bias(const qz_graph *g, const qz_groups *s, const qz_calibration *c, uint32_t group,
+                const float *wq);
 
 /* ---- scales.c: of the machine form ---- */
 typedef struct qz_scales {
+  const qz_calibration *c;
   int *e;   /* by value: its bytes times 2^e */
   int *ew;  /* by group: of a product's weights */
   int *sum; /* by group: of an addition, before its last shift */

@@ -60,24 +60,25 @@ static void back(qz_writer *w, uint32_t v) {
 
 /* ---------------------------------------------------------------- products */
 
-static const char *weights(qz_writer *w, const qz_group *p, int e) {
+static tarn_tensor *weights(qz_writer *w, const qz_group *p, int e) {
   tarn_tensor *t = tarn_tensor_new(w->cx, TARN_I8, p->w->n, p->w->dim);
   const float *x = p->w->data;
-  int8_t *y = t->data;
-  for (int64_t i = 0, n = tarn_tensor_count(t); i < n; i++) y[i] = (int8_t)qz_byte((double)x[i], e);
-  return qz_tensor(w, t, p->main->name, "weights");
+  for (int64_t i = 0, n = tarn_tensor_count(p->w); i < n; i++)
+    ((int8_t *)t->data)[i] = (int8_t)qz_byte((double)x[i], e);
+  return t;
 }
 
 /* [1,O,1,1] behind a convolution, else [N]. */
-static const char *bias(qz_writer *w, const qz_group *p, int e) {
-  int64_t dim[TARN_MAX_DIMS] = {p->channels};
-  if (p->conv) {
-    for (uint32_t i = 0; i < p->w->n; i++) dim[i] = 1;
-    dim[1] = p->channels;
-  }
+static const char *bias(qz_writer *w, uint32_t group, const tarn_tensor *q, int ew, int e) {
+  const qz_group *p = &w->s->group[group];
+  int64_t dim[TARN_MAX_DIMS] = {p->channels}, n = tarn_tensor_count(q);
+  float *wq = TARN_ARRAY(w->cx, float, n);
+  for (uint32_t i = 0; p->conv && i < p->w->n; i++) dim[i] = i == 1 ? p->channels : 1;
+  for (int64_t i = 0; i < n; i++) wq[i] = ldexpf(((const int8_t *)q->data)[i], ew);
+  double *b = qz_bias(w->g, w->s, scales(w)->c, group, wq);
   tarn_tensor *t = tarn_tensor_new(w->cx, TARN_I32, p->conv ? p->w->n : 1, dim);
   for (uint32_t i = 0; i < p->channels; i++)
-    ((int32_t *)t->data)[i] = (int32_t)floor(ldexp(p->bias[i], -e) + 0.5);
+    ((int32_t *)t->data)[i] = (int32_t)floor(ldexp(b[i], -e) + 0.5);
   return qz_tensor(w, t, p->main->name, "bias");
 }
 
@@ -85,12 +86,14 @@ static const char *bias(qz_writer *w, const qz_group *p, int e) {
 static const char *product(qz_writer *w, uint32_t group, int *e) {
   const qz_group *p = &w->s->group[group];
   int ew = scales(w)->ew[group];
+  const tarn_tensor *q = weights(w, p, ew);
   *e = scales(w)->e[p->in[0]] + ew;
-  const char *in[] = {bytes(w, p->in[0], p->main), weights(w, p, ew)};
+  const char *in[] = {bytes(w, p->in[0], p->main), qz_tensor(w, q, p->main->name, "weights")};
   const char *sum = qz_fresh(w, p->main->name, "sum");
   if (p->conv) qz_emit_like(w, p->main, "ConvInteger", sum, 2, in);
   else qz_emit(w, p->main, "MatMulInteger", "product", sum, 2, in[0], in[1]);
-  return p->bias ? qz_emit(w, p->main, "Add", "add", NULL, 2, sum, bias(w, p, *e)) : sum;
+  if (!p->bias) return sum;
+  return qz_emit(w, p->main, "Add", "add", NULL, 2, sum, bias(w, group, q, ew, *e));
 }
 
 /* ---------------------------------------------------------------- groups */

@@ -88,34 +88,42 @@ static const char *dequantised(qz_writer *w, const qz_group *p, const tarn_tenso
   return name;
 }
 
-static const char *weights(qz_writer *w, const qz_group *p, const float *scale) {
+static tarn_tensor *weights(qz_writer *w, const qz_group *p, const float *scale) {
   tarn_tensor *q = tarn_tensor_new(w->cx, TARN_I8, p->w->n, p->w->dim);
   const float *x = p->w->data;
   for (int64_t i = 0, n = tarn_tensor_count(q); i < n; i++)
     ((int8_t *)q->data)[i] = (int8_t)fmaxf(fminf(rintf(x[i] / scale[channel_of(p, i)]), 127), -127);
-  return dequantised(w, p, q, scale, p->conv ? 0 : 1, "weights");
+  return q;
 }
 
-static const char *bias(qz_writer *w, const qz_group *p, const float *scale) {
+static const char *bias(qz_writer *w, uint32_t group, const tarn_tensor *wq, const float *scale) {
+  const qz_group *p = &w->s->group[group];
   tarn_tensor *q = vector(w, TARN_I32, p->channels, NULL);
+  float *x = TARN_ARRAY(w->cx, float, tarn_tensor_count(wq));
+  for (int64_t i = 0, n = tarn_tensor_count(wq); i < n; i++)
+    x[i] = ((const int8_t *)wq->data)[i] * scale[channel_of(p, i)];
+  const double *b = qz_bias(w->g, w->s, ((form *)w->form)->c, group, x);
   float *s = TARN_ARRAY(w->cx, float, p->channels + 1);
   for (uint32_t i = 0; i < p->channels; i++) {
     s[i] = scale[i] * scale_of(w, p->in[0])->scale;
     if (!(s[i] > 0)) s[i] = 1;
-    double x = rint(p->bias[i] / (double)s[i]);
-    ((int32_t *)q->data)[i] = (int32_t)fmax(fmin(x, INT32_MAX), INT32_MIN);
+    double steps = rint(b[i] / (double)s[i]);
+    ((int32_t *)q->data)[i] = (int32_t)fmax(fmin(steps, INT32_MAX), INT32_MIN);
   }
   return dequantised(w, p, q, s, 0, "bias");
 }
 
 /* ---------------------------------------------------------------- groups */
 
-static void product(qz_writer *w, const qz_group *p) {
+static void product(qz_writer *w, uint32_t group) {
+  const qz_group *p = &w->s->group[group];
   const qz_node *n = p->main;
   const float *scale = weight_scales(w, p);
-  const char *in[3] = {quantised(w, p->in[0], n), weights(w, p, scale)};
+  const tarn_tensor *wq = weights(w, p, scale);
+  const char *in[3] = {quantised(w, p->in[0], n)};
+  in[1] = dequantised(w, p, wq, scale, p->conv ? 0 : 1, "weights");
   const char *x = qz_fresh(w, n->name, "product");
-  if (p->bias) in[2] = bias(w, p, scale);
+  if (p->bias) in[2] = bias(w, group, wq, scale);
   if (p->conv) qz_emit_like(w, n, n->op, x, p->bias ? 3 : 2, in);
   else if (p->bias && qz_is_op(n, "Gemm")) qz_emit(w, n, "Gemm", "gemm", x, 3, in[0], in[1], in[2]);
   else qz_emit(w, n, "MatMul", "matmul", x, 2, in[0], in[1]);
@@ -139,9 +147,10 @@ static void move(qz_writer *w, const qz_group *p) {
   end(w, p, qz_emit_like(w, n, n->op, qz_fresh(w, n->name, "moved"), n->nin, in));
 }
 
-static void group(qz_writer *w, const qz_group *p) {
+static void group(qz_writer *w, uint32_t i) {
+  const qz_group *p = &w->s->group[i];
   switch (p->kind) {
-  case QZ_PRODUCT: product(w, p); break;
+  case QZ_PRODUCT: product(w, i); break;
   case QZ_ADD: addition(w, p); break;
   case QZ_CLIP: end(w, p, quantised(w, p->in[0], p->main)); break;
   case QZ_MOVE: move(w, p); break;
@@ -163,7 +172,7 @@ void qz_write_qdq(qz_writer *w, const qz_calibration *c) {
   for (uint32_t i = 0; i < w->g->nnode; i++) {
     const qz_node *n = &w->g->node[i];
     if (n->group == TARN_NONE) qz_copy_node(w, n);
-    else if (w->s->group[n->group].main == n) group(w, &w->s->group[n->group]);
+    else if (w->s->group[n->group].main == n) group(w, n->group);
   }
   qz_finish(w);
 }

@@ -62,7 +62,7 @@ const tarn_quantized *tarn_quantize(tarn_lang *L, const tarn_quantize_options *o
   qz_graph *g = qz_graph_read(L, o);
   qz_samples *samples = qz_samples_read(g, o->samples);
   qz_groups *s = groups_of(g, t.machine);
-  qz_calibration *c = qz_calibrate(g, samples, qz_wanted(g, s));
+  qz_calibration *c = qz_calibrate(g, s, samples);
   qz_writer *w = qz_writer_new(g, s);
   if (t.machine) qz_write_machine(w, qz_scales_choose(g, s, c, &t));
   else qz_write_qdq(w, c);

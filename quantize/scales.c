@@ -20,6 +20,7 @@ typedef struct choosing {
 
 int qz_byte(double x, int e) { return (int)fmin(fmax(floor(ldexp(x, -e) + 0.5), -128), 127); }
 
+/* What groups make and read: not what only moves, unless a product reads it. */
 bool *qz_wanted(const qz_graph *g, const qz_groups *s) {
   bool *wanted = TARN_ARRAY(g->cx, bool, g->nvalue + 1),
        *made = TARN_ARRAY(g->cx, bool, g->nvalue + 1);
@@ -32,7 +33,7 @@ bool *qz_wanted(const qz_graph *g, const qz_groups *s) {
     for (uint32_t k = 0; k < s->group[i].nin; k++) {
       uint32_t v = s->group[i].in[k];
       bool wide = s->group[i].wide != TARN_NONE && s->group[s->group[i].wide].out == v;
-      wanted[v] |= !made[v] && !wide;
+      wanted[v] |= s->group[i].kind == QZ_PRODUCT || (!made[v] && !wide);
     }
   return wanted;
 }
@@ -98,18 +99,28 @@ static int weight_exponent(const qz_graph *g, const qz_group *p) {
 }
 
 /* The largest sum that any bytes can give, for each channel, with the bias. */
-static bool fits(const choosing *k, const qz_group *p, int ew, int shift) {
-  double *sum = TARN_ARRAY(k->g->cx, double, p->channels + 1);
+static double largest_sum(const choosing *k, uint32_t group, int ew) {
+  const qz_group *p = &k->s->group[group];
+  tarn_ctx *cx = k->g->cx;
   int acc = k->c->e[p->in[0]] + ew;
   int64_t n = tarn_tensor_count(p->w), each = n / p->channels;
-  const float *w = p->w->data;
-  double most = 0;
-  for (int64_t i = 0; i < n; i++)
-    sum[p->conv ? i / each : i % p->channels] += 128.0 * abs(qz_byte((double)w[i], ew));
-  for (uint32_t i = 0; i < p->channels; i++) {
-    double bias = p->bias ? fabs(ldexp(p->bias[i], -acc)) + 1 : 0;
-    most = fmax(most, sum[i] + bias);
+  double *sum = TARN_ARRAY(cx, double, p->channels + 1), most = 0;
+  float *wq = TARN_ARRAY(cx, float, n);
+  for (int64_t i = 0; i < n; i++) {
+    int q = qz_byte((double)((const float *)p->w->data)[i], ew);
+    sum[p->conv ? i / each : i % p->channels] += 128.0 * abs(q);
+    wq[i] = ldexpf((float)q, ew);
   }
+  double *bias = p->bias ? qz_bias(k->g, k->s, k->c->c, group, wq) : NULL;
+  for (uint32_t i = 0; i < p->channels; i++)
+    most = fmax(most, sum[i] + (bias ? fabs(ldexp(bias[i], -acc)) + 1 : 0));
+  return most;
+}
+
+static bool fits(const choosing *k, uint32_t group, int ew, int shift) {
+  tarn_mark scratch = tarn_arena_mark(k->g->cx);
+  double most = largest_sum(k, group, ew);
+  tarn_release(k->g->cx, scratch);
   return most + ldexp(1, shift) < 0x1p31;
 }
 
@@ -119,7 +130,7 @@ static void settle_weights(choosing *k, uint32_t group, int to) {
   int *ew = &k->c->ew[group], x = k->c->e[p->in[0]];
   for (; *ew < MOST; ++*ew, k->changed = true) {
     int shift = to - (x + *ew);
-    if (shift <= k->max_shift && fits(k, p, *ew, shift < 0 ? 0 : shift)) return;
+    if (shift <= k->max_shift && fits(k, group, *ew, shift < 0 ? 0 : shift)) return;
   }
 }
 
@@ -166,6 +177,7 @@ static void settle(choosing *k) {
 qz_scales *qz_scales_choose(const qz_graph *g, qz_groups *s, const qz_calibration *c,
                             const qz_target *t) {
   qz_scales *r = TARN_NEW(g->cx, qz_scales);
+  r->c = c;
   choosing k = {.g = g, .s = s, .max_shift = t->max_shift, .c = r};
   r->e = TARN_ARRAY(g->cx, int, g->nvalue + 1);
   r->ew = TARN_ARRAY(g->cx, int, s->n + 1);
