@@ -51,6 +51,24 @@ static void show(tarn_ctx *cx, const tarn_quantized *q, const char *file) {
            tarn_shown(cx, q->left[i].op), q->left[i].why);
 }
 
+/* ---- the models compiled for this machine, in a folder that goes with the command ---- */
+static void *load(void *user, tarn_ctx *cx, const char *bytes, size_t n) {
+  const cli_list *shapes = user;
+  const char *dir = cli_scratch_folder(cx), *rules = tarn_format(cx, "%s/none.rules", dir);
+  cli_compile c = {
+      .model = tarn_format(cx, "%s/m.onnx", dir), .shapes = *shapes, .rtol = TARN_RTOL};
+  tarn_lang *L = tarn_lang_new(cx);
+  tarn_write_file(cx, c.model, bytes, n);
+  tarn_write_file(cx, rules, "; none\n", 7); /* all values are outputs: little could be rewritten */
+  tarn_push(cx, &c.only_rules, rules);
+  c.dir = dir;
+  tarn_compile(L, cli_options(L, &c));
+  return tarn_load(cx, dir);
+}
+static void run_once(void *model, const tarn_tensor *const *in, tarn_tensor *const *out) {
+  tarn_loaded_run(model, in, out, 0);
+}
+
 int tarn_cmd_quantize(tarn_ctx *cx, int argc, char **argv) {
   cli_list words = {0}, shapes = {0};
   tarn_quantize_options o = {0};
@@ -76,6 +94,8 @@ int tarn_cmd_quantize(tarn_ctx *cx, int argc, char **argv) {
   o.hw = hw ? cli_hardware(L, hw) : NULL;
   o.nshape = shapes.n;
   o.shape = shape;
+  const tarn_quantize_engine engine = {&shapes, load, run_once};
+  o.engine = &engine;
   const tarn_quantized *q = tarn_quantize(L, &o);
   if (json) show_json(cx, q, o.output);
   else show(cx, q, o.output);

@@ -1,5 +1,5 @@
-/* The f32 model on the samples, in the interpreter: the ranges of values, the means of what
- * products read, and the outputs that the quantised model is compared with. */
+/* The f32 model on the samples: the ranges of values, the means of what products read, and the
+ * outputs that the quantised model is compared with. */
 #include "quantize/internal.h"
 #include <math.h>
 #include <string.h>
@@ -8,19 +8,53 @@ typedef struct running {
   const qz_graph *g;
   const qz_groups *groups;
   const qz_samples *s;
-  const bool *wanted;
+  bool *wanted;
+  uint32_t *slot; /* by value: which output of the model it is; TARN_NONE: none */
+  qz_model model;
   uint32_t sample;
   qz_calibration *c;
 } running;
 
-/* Terms of the outputs, then of the wanted values. */
-static uint32_t roots_of(const running *r, tarn_term *root) {
+/* ---------------------------------------------------------------- the model with all of it */
+
+/* The model's outputs, then wanted values that are neither outputs nor inputs. */
+static tarn_program *program_of(running *r) {
   const qz_graph *g = r->g;
-  uint32_t n = g->nout;
-  for (uint32_t i = 0; i < n; i++) root[i] = g->program->out[i].term;
-  for (uint32_t v = 0; v < g->nvalue; v++)
-    if (r->wanted[v]) root[n++] = g->value[v].term;
-  return n;
+  tarn_program *p = tarn_copy(g->cx, g->program, sizeof *p);
+  p->out = TARN_ARRAY(g->cx, tarn_io, g->nout + g->nvalue + 1);
+  r->slot = TARN_ARRAY(g->cx, uint32_t, g->nvalue + 1);
+  for (uint32_t v = 0; v < g->nvalue; v++) r->slot[v] = TARN_NONE;
+  for (p->nout = 0; p->nout < g->nout; p->nout++) {
+    p->out[p->nout] = g->program->out[p->nout];
+    r->slot[qz_find(g, p->out[p->nout].name)] = p->nout;
+  }
+  for (uint32_t v = 0; v < g->nvalue; v++) {
+    const qz_value *x = &g->value[v];
+    if (!r->wanted[v] || r->slot[v] != TARN_NONE || x->maker == TARN_NONE) continue;
+    r->slot[v] = p->nout;
+    p->out[p->nout++] = (tarn_io){x->name, x->term, tarn_term_get(g->L, x->term)->type};
+  }
+  return p;
+}
+
+static const Onnx__ModelProto *message_of(const qz_graph *g, const tarn_program *p) {
+  Onnx__ModelProto *m = tarn_copy(g->cx, g->model, sizeof *m);
+  m->graph = tarn_copy(g->cx, m->graph, sizeof *m->graph);
+  m->graph->n_output = p->nout;
+  m->graph->output = TARN_ARRAY(g->cx, Onnx__ValueInfoProto *, p->nout);
+  for (uint32_t i = 0; i < p->nout; i++)
+    m->graph->output[i] =
+        i < g->nout ? g->model->graph->output[i] : tarn_onnx_value(g->cx, p->out[i].name);
+  return m;
+}
+
+/* ---------------------------------------------------------------- one sample */
+
+static const tarn_tensor *value_of(const running *r, uint32_t v, tarn_tensor *const *out) {
+  const tarn_binding *in = r->s->input[r->sample];
+  if (r->slot[v] != TARN_NONE) return out[r->slot[v]];
+  while (strcmp(in->name, r->g->value[v].name) != 0) in++;
+  return in->value;
 }
 
 static void check_finite(const running *r, const qz_value *v, const tarn_tensor *t) {
@@ -31,8 +65,8 @@ static void check_finite(const running *r, const qz_value *v, const tarn_tensor 
 }
 
 /* Of the wanted values, but not what is an output too. */
-static void give_back(const running *r, tarn_tensor *const *out, uint32_t n, tarn_mark since) {
-  for (uint32_t k = r->g->nout; k < n; k++) {
+static void give_back(const running *r, tarn_tensor *const *out, tarn_mark since) {
+  for (uint32_t k = r->g->nout; k < r->model.nout; k++) {
     bool stays = false;
     for (uint32_t i = 0; i < r->g->nout; i++) stays |= out[i]->data == out[k]->data;
     if (!stays) tarn_drop(r->g->cx, out[k]->data, since);
@@ -60,21 +94,21 @@ static void add_means(const running *r, uint32_t v, const tarn_tensor *t) {
 static void run(tarn_ctx *cx, void *arg) {
   running *r = arg;
   const qz_graph *g = r->g;
-  tarn_term *root = TARN_ARRAY(cx, tarn_term, g->nout + g->nvalue + 1);
-  uint32_t n = roots_of(r, root), k = g->nout;
-  tarn_tensor **out = TARN_ARRAY(cx, tarn_tensor *, n + 1);
+  tarn_tensor **out = TARN_ARRAY(cx, tarn_tensor *, r->model.nout + 1);
   tarn_mark since = tarn_arena_mark(cx);
-  tarn_eval(g->L, root, n, r->s->input[r->sample], g->program->nin, TARN_STRICT, tarn_opaque_eval,
-            out);
+  qz_model_run(&r->model, r->sample, out);
   for (uint32_t v = 0; v < g->nvalue; v++) {
     if (!r->wanted[v]) continue;
-    check_finite(r, &g->value[v], out[k]);
-    qz_range_add(cx, &r->c->range[v], out[k]);
-    add_means(r, v, out[k++]);
+    const tarn_tensor *t = value_of(r, v, out);
+    check_finite(r, &g->value[v], t);
+    qz_range_add(cx, &r->c->range[v], t);
+    add_means(r, v, t);
   }
-  give_back(r, out, n, since);
+  give_back(r, out, since);
   r->c->reference[r->sample] = tarn_copy(cx, out, g->nout * sizeof(tarn_tensor *));
 }
+
+/* ---------------------------------------------------------------- all samples */
 
 static int64_t read_channels(const qz_graph *g, const qz_group *p) {
   const qz_value *x = &g->value[p->in[0]];
@@ -98,11 +132,14 @@ static void end_means(const qz_graph *g, const qz_groups *s, qz_calibration *c) 
   }
 }
 
-qz_calibration *qz_calibrate(const qz_graph *g, const qz_groups *groups, const qz_samples *s) {
+qz_calibration *qz_calibrate(const qz_graph *g, const qz_groups *groups, const qz_samples *s,
+                             const tarn_quantize_engine *engine) {
   qz_calibration *c = TARN_NEW(g->cx, qz_calibration);
   c->range = TARN_ARRAY(g->cx, qz_range, g->nvalue + 1);
   c->reference = TARN_ARRAY(g->cx, tarn_tensor **, s->n);
   running r = {.g = g, .groups = groups, .s = s, .wanted = qz_wanted(g, groups), .c = c};
+  const tarn_program *p = program_of(&r);
+  r.model = qz_model_new(p, s, engine, engine ? message_of(g, p) : NULL);
   start_means(g, groups, c);
   for (; r.sample < s->n; r.sample++) {
     tarn_status st = tarn_protect(g->cx, run, &r);

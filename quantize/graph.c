@@ -69,14 +69,17 @@ static size_t most_values(const Onnx__GraphProto *p) {
   return n;
 }
 
+/* External data would have to lie beside what is written: it is put into it. */
 static void read_initializers(qz_graph *g, const char *dir) {
-  const Onnx__GraphProto *p = g->model->graph;
+  Onnx__GraphProto *p = g->model->graph;
   for (size_t i = 0; i < p->n_initializer; i++) {
     const char *name = text_of(p->initializer[i]->name);
     uint32_t v = value_at(g, name);
     const tarn_tensor *t = tarn_onnx_tensor(g->cx, p->initializer[i], dir, name);
     set_type(g, v, tarn_constant(g->L, name, t, t->n));
     g->value[v].fixed = true;
+    if (p->initializer[i]->n_external_data)
+      p->initializer[i] = tarn_onnx_initializer(g->cx, t, name);
   }
 }
 

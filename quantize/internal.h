@@ -133,6 +133,24 @@ typedef struct qz_samples {
   const tarn_binding **input; /* of each sample, in the program's order */
 } qz_samples;
 qz_samples *qz_samples_read(const qz_graph *g, const char *dir);
+
+/* ---- run.c: a model on samples ---- */
+typedef struct qz_model {
+  tarn_lang *L;
+  const qz_samples *s;
+  uint32_t nin, nout;
+  tarn_term *out;                     /* of the interpreter */
+  tarn_io *type;                      /* of the outputs */
+  const tarn_quantize_engine *engine; /* NULL: the interpreter */
+  void *loaded;
+} qz_model;
+/* Multiply-adds of the groups on all samples. */
+double qz_work(const qz_graph *g, const qz_groups *s, const qz_samples *samples);
+/* A program to be run; the same as a message, for the engine (NULL: the interpreter). */
+qz_model qz_model_new(const tarn_program *p, const qz_samples *s,
+                      const tarn_quantize_engine *engine, const Onnx__ModelProto *message);
+/* New tensors. */
+void qz_model_run(const qz_model *m, uint32_t sample, tarn_tensor **out);
 /* range[v] of each value v that is wanted; mean[i][k]: of channel k of what the product i reads;
  * reference[s][k]: output k of sample s. */
 typedef struct qz_calibration {
@@ -140,7 +158,8 @@ typedef struct qz_calibration {
   double **mean;
   tarn_tensor ***reference;
 } qz_calibration;
-qz_calibration *qz_calibrate(const qz_graph *g, const qz_groups *groups, const qz_samples *s);
+qz_calibration *qz_calibrate(const qz_graph *g, const qz_groups *groups, const qz_samples *s,
+                             const tarn_quantize_engine *engine);
 /* The bias of a product whose weights became wq: without what their errors add on average. */
 double *qz_bias(const qz_graph *g, const qz_groups *s, const qz_calibration *c, uint32_t group,
                 const float *wq);
@@ -201,6 +220,7 @@ void qz_write_qdq(qz_writer *w, const qz_calibration *c);
 /* ---- accuracy.c ---- */
 const tarn_quantized_output *qz_compare(const qz_graph *g, const tarn_quantize_options *o,
                                         const qz_samples *s, const qz_calibration *c,
-                                        const char *bytes, size_t n);
+                                        const tarn_quantize_engine *engine, const char *bytes,
+                                        size_t n);
 
 #endif

@@ -62,7 +62,9 @@ const tarn_quantized *tarn_quantize(tarn_lang *L, const tarn_quantize_options *o
   qz_graph *g = qz_graph_read(L, o);
   qz_samples *samples = qz_samples_read(g, o->samples);
   qz_groups *s = groups_of(g, t.machine);
-  qz_calibration *c = qz_calibrate(g, s, samples);
+  double most = o->work > 0 ? o->work : TARN_QUANTIZE_WORK;
+  const tarn_quantize_engine *engine = qz_work(g, s, samples) > most ? o->engine : NULL;
+  qz_calibration *c = qz_calibrate(g, s, samples, engine);
   qz_writer *w = qz_writer_new(g, s);
   if (t.machine) qz_write_machine(w, qz_scales_choose(g, s, c, &t));
   else qz_write_qdq(w, c);
@@ -71,7 +73,7 @@ const tarn_quantized *tarn_quantize(tarn_lang *L, const tarn_quantize_options *o
   for (uint32_t i = 0; i < s->n; i++) q->products += s->group[i].kind == QZ_PRODUCT;
   list_left(g, q);
   q->nout = g->nout;
-  q->out = qz_compare(g, o, samples, c, b.p, b.n);
+  q->out = qz_compare(g, o, samples, c, engine, b.p, b.n);
   if (o->output) tarn_write_file(cx, o->output, b.p, b.n);
   return q;
 }

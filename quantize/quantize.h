@@ -26,6 +26,16 @@
 extern "C" {
 #endif
 
+/* Who runs models: faster than the interpreter, for much work. */
+typedef struct tarn_quantize_engine {
+  void *user;
+  /* Makes a model ready to run, with the shapes of the options; it is there until the enclosing
+   * protected call ends. Raises. */
+  void *(*load)(void *user, tarn_ctx *cx, const char *bytes, size_t n);
+  /* One run: tensors in the model's order. Raises. */
+  void (*run)(void *model, const tarn_tensor *const *in, tarn_tensor *const *out);
+} tarn_quantize_engine;
+
 typedef struct tarn_quantize_options {
   const char *model;   /* an ONNX file */
   const char *samples; /* a folder: *.npy of a model with one input, else K/NAME.npy */
@@ -33,7 +43,12 @@ typedef struct tarn_quantize_options {
   const tarn_hw *hw;   /* for which machine; NULL: a CPU */
   uint32_t nshape;     /* of dynamic dims, while the samples run; the output keeps them dynamic */
   const tarn_shape_binding *shape;
+  /* Runs the samples where they are more than so many multiply-adds (0: TARN_QUANTIZE_WORK), else
+   * the interpreter does; NULL: always. */
+  const tarn_quantize_engine *engine;
+  double work;
 } tarn_quantize_options;
+#define TARN_QUANTIZE_WORK 2e10
 
 /* An output of the quantised model on all samples, beside the f32 model's. */
 typedef struct tarn_quantized_output {

@@ -172,18 +172,11 @@ static tarn_intern *keep_nodes(qz_writer *w, Onnx__GraphProto *p) {
   return needed;
 }
 
-/* An initializer's external data would have to lie beside the new file: it is put into it. */
-static Onnx__TensorProto *whole(qz_writer *w, Onnx__TensorProto *t) {
-  if (!t->n_external_data) return t;
-  return tarn_onnx_initializer(w->cx, qz_constant(w->g, qz_find(w->g, t->name)), t->name);
-}
-
 static void keep_initializers(qz_writer *w, Onnx__GraphProto *p, const tarn_intern *needed) {
   p->initializer = TARN_ARRAY(w->cx, Onnx__TensorProto *, w->init.n + 1);
   p->n_initializer = 0;
   for (uint32_t i = 0; i < w->init.n; i++)
-    if (is_needed(needed, w->init.p[i]->name))
-      p->initializer[p->n_initializer++] = whole(w, w->init.p[i]);
+    if (is_needed(needed, w->init.p[i]->name)) p->initializer[p->n_initializer++] = w->init.p[i];
 }
 
 /* Inputs that name an initializer go with it. */

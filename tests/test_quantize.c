@@ -370,6 +370,57 @@ static void check_qdq(tarn_ctx *c, void *arg) {
 START_TEST(qdq) { must(check_qdq, NULL); }
 END_TEST
 
+/* ---------------------------------------------------------------- an engine */
+
+typedef struct engine {
+  int loads, runs;
+} engine;
+typedef struct loaded {
+  engine *e;
+  tarn_program *p;
+} loaded;
+static void *load(void *user, tarn_ctx *c, const char *bytes, size_t n) {
+  loaded *m = TARN_NEW(c, loaded);
+  tarn_model_options mo = {.nshape = 1, .shape = options("", "").shape};
+  *m = (loaded){user, tarn_model_load_bytes(L, bytes, n, "engine", NULL, &mo, NULL)};
+  m->e->loads++;
+  return m;
+}
+static void run_loaded(void *model, const tarn_tensor *const *in, tarn_tensor *const *out) {
+  loaded *m = model;
+  tarn_program *p = m->p;
+  tarn_term *root = TARN_ARRAY(cx, tarn_term, p->nout);
+  tarn_tensor **got = TARN_ARRAY(cx, tarn_tensor *, p->nout);
+  tarn_binding b = {p->in[0].name, in[0]};
+  for (uint32_t i = 0; i < p->nout; i++) root[i] = p->out[i].term;
+  tarn_eval(L, root, p->nout, &b, 1, TARN_STRICT, tarn_opaque_eval, got);
+  for (uint32_t i = 0; i < p->nout; i++)
+    memcpy(out[i]->data, got[i]->data,
+           (size_t)tarn_tensor_count(got[i]) * tarn_dtype_size(got[i]->dtype));
+  m->e->runs++;
+}
+
+/* Two models, four runs; the same bytes as without. */
+static void check_engine(tarn_ctx *c, void *arg) {
+  (void)arg;
+  (void)c;
+  engine e = {0};
+  prepare(9);
+  tarn_quantize_options o = options(at("m.onnx"), at("samples"));
+  tarn_quantize_engine way = {&e, load, run_loaded};
+  o.hw = tarn_hw_load(L, "vta-pynq");
+  o.engine = &way;
+  const tarn_quantized *q = tarn_quantize(L, &o);
+  ck_assert_int_eq(e.loads, 0);
+  o.work = 1;
+  const tarn_quantized *again = tarn_quantize(L, &o);
+  ck_assert(e.loads == 2 && e.runs == 4);
+  ck_assert(q->n == again->n && !memcmp(q->bytes, again->bytes, q->n));
+  ck_assert(q->out[0].error == again->out[0].error);
+}
+START_TEST(engines) { must(check_engine, NULL); }
+END_TEST
+
 /* ---------------------------------------------------------------- digits */
 
 static double accuracy(const char *model, const tarn_tensor *images, const int32_t *label) {
@@ -588,13 +639,10 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
 }
 
 int main(void) {
-  const looped tests[] = {{values, 4},
-                          {description, 1},
-                          {qdq, 1},
-                          {digits, 2},
-                          {corner_cases, COUNT(corners)},
-                          {upgraded, 1},
-                          {refused, COUNT(refusals)}};
+  const looped tests[] = {{values, 4},   {description, 1},
+                          {qdq, 1},      {engines, 1},
+                          {digits, 2},   {corner_cases, COUNT(corners)},
+                          {upgraded, 1}, {refused, COUNT(refusals)}};
   if (!mkdtemp(folder)) return 2;
   int failed = run_suite("quantize", tests, sizeof tests / sizeof *tests);
   nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
