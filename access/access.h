@@ -281,6 +281,8 @@ typedef struct tarn_stage {
   uint32_t fn;           /* n-ary form */
   const tarn_read *read; /* fn.nops + fn.nepi of them */
   bool out;
+  uint32_t unit; /* 0, or 1 + the name of a described intrinsic whose meaning its reduction is, as
+                    HW.INTRINSIC (a mark, which changes no value) */
 } tarn_stage;
 typedef struct tarn_nest {
   uint8_t depth, out_ns;         /* out_ns: split of the result's type */

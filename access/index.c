@@ -3,7 +3,7 @@
  *   IX     3   d0   (+ IX…)   (* 4 IX)   (div IX 4)   (mod IX 4)
  *   MAP    (index ((S) (C)) (IN…) (IX…) [(fill VALUE (IX lo hi)…)])
  *   NEST   (stages (children N) (shared EXTENT…) (split NS) STAGE…)
- *   STAGE  (stage (own EXTENT…) (reduce EXTENT…) FN READ… [out])
+ *   STAGE  (stage (own EXTENT…) (reduce EXTENT…) FN READ… [out] [(unit NAME)])
  *   READ   (child K MAP)   (stage K MAP)
  */
 #include "access/internal.h"
@@ -147,6 +147,7 @@ static void print_stage(const tarn_lang *L, tarn_buf *b, const tarn_stage *s) {
     tarn_buf_str(b, ")");
   }
   if (s->out) tarn_buf_str(b, " out");
+  if (s->unit) tarn_buf_fmt(b, " (unit %s)", tarn_name_get(L, s->unit - 1));
   tarn_buf_str(b, ")");
 }
 
@@ -188,6 +189,12 @@ static tarn_read parse_read(tarn_lang *L, const tarn_sx *s) {
       .stage = stage, .src = (uint32_t)s->kid[1]->i, .map = tarn_imap_parse(L, s->kid[2])};
 }
 
+static uint32_t parse_unit(tarn_lang *L, const tarn_sx *s) {
+  if (s->n != 2 || s->kid[1]->kind != TARN_SX_ATOM)
+    tarn_sx_error(L->cx, s, "(unit NAME) is expected");
+  return tarn_name_intern(L, s->kid[1]->text) + 1;
+}
+
 static tarn_stage parse_stage(tarn_lang *L, const tarn_sx *s) {
   tarn_stage st = {0};
   if (!tarn_sx_is(s, "stage")) tarn_sx_error(L->cx, s, "(stage …) is expected");
@@ -201,6 +208,7 @@ static tarn_stage parse_stage(tarn_lang *L, const tarn_sx *s) {
   st.read = read;
   st.out = i < s->n && tarn_sx_atom_is(s->kid[i], "out");
   i += st.out;
+  if (i < s->n && tarn_sx_is(s->kid[i], "unit")) st.unit = parse_unit(L, s->kid[i++]);
   if (i < s->n) tarn_sx_error(L->cx, s->kid[i], "nothing more belongs here");
   return st;
 }

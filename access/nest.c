@@ -117,7 +117,7 @@ static void nest_key(tarn_lang *L, const tarn_nest *n) {
   for (uint32_t i = 0; i < n->nstage; i++) {
     const tarn_stage *s = &n->stage[i];
     tarn_key(L, (uint64_t)s->nown << 32 | (uint64_t)s->nred << 16 | s->out);
-    tarn_key(L, s->fn);
+    tarn_key(L, (uint64_t)s->unit << 32 | s->fn);
     for (uint32_t d = 0; d < s->nown; d++) tarn_key(L, (uint64_t)s->own[d]);
     for (uint32_t d = 0; d < s->nred; d++) tarn_key(L, (uint64_t)s->red[d]);
     for (uint32_t k = 0; k < reads_of(L, s); k++) {

@@ -120,6 +120,7 @@ tarn_binding *cli_bindings(const tarn_program *p, tarn_tensor *const *in);
 
 /* Every shipped rule of both levels, in the order of the files. */
 void cli_ship_rules(tarn_ctx *cx, tarn_ruleset *rs);
+void cli_derive_rules(tarn_ruleset *rs, const tarn_hw *hw); /* all that follow from it */
 
 int tarn_cmd_compile(tarn_ctx *cx, int argc, char **argv);
 int tarn_cmd_run(tarn_ctx *cx, int argc, char **argv);

@@ -105,7 +105,8 @@ static void derive_json(tarn_ctx *cx, const tarn_ruleset *rs, uint32_t n) {
 }
 static void derive(tarn_ctx *cx, tarn_lang *L, const char *name, bool json) {
   tarn_ruleset *rs = tarn_ruleset_new(L);
-  uint32_t n = tarn_ruleset_derive(rs, cli_hardware(L, name));
+  cli_derive_rules(rs, cli_hardware(L, name));
+  uint32_t n = tarn_ruleset_count(rs);
   if (json) return derive_json(cx, rs, n);
   tarn_buf b = {.cx = cx};
   for (uint32_t i = 0; i < n; i++) {

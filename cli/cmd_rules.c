@@ -11,6 +11,11 @@ void cli_ship_rules(tarn_ctx *cx, tarn_ruleset *rs) {
   }
 }
 
+void cli_derive_rules(tarn_ruleset *rs, const tarn_hw *hw) {
+  tarn_ruleset_derive(rs, hw);
+  if (hw->kind != TARN_HW_CPU) tarn_ruleset_derive_units(rs, hw);
+}
+
 static void check_only(tarn_ctx *cx, const rules_job *k, const tarn_ruleset *rs) {
   for (uint32_t i = 0; i < tarn_ruleset_count(rs); i++) {
     tarn_rule_info r = tarn_ruleset_at(rs, i);
@@ -22,7 +27,7 @@ static tarn_ruleset *load(tarn_ctx *cx, const rules_job *k) {
   tarn_lang *L = tarn_lang_new(cx);
   tarn_ruleset *rs = k->free ? tarn_free_ruleset_new(L) : tarn_ruleset_new(L);
   if (!k->files.n && !k->free && !k->hw) cli_ship_rules(cx, rs);
-  if (k->hw) tarn_ruleset_derive(rs, cli_hardware(L, k->hw));
+  if (k->hw) cli_derive_rules(rs, cli_hardware(L, k->hw));
   for (uint32_t i = 0; i < k->files.n; i++) tarn_ruleset_load(rs, k->files.p[i]);
   check_only(cx, k, rs);
   return rs;

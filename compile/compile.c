@@ -50,10 +50,17 @@ tarn_compiled *tarn_compile_load(tarn_lang *L, const tarn_compile_options *o) {
 }
 
 /* ---- saturate ---- */
+/* Nests are marked with the units of accelerators that compute their products. */
+static void mark_units(tarn_ruleset *rs, const tarn_hw *hw) {
+  const tarn_machines m = tarn_hw_machines(hw);
+  for (uint32_t i = 0; i < m.n; i++)
+    if (m.hw[i]->kind == TARN_HW_DSA) tarn_ruleset_derive_units(rs, m.hw[i]);
+}
 static tarn_ruleset *rules_of(const tarn_compiled *c) {
   const tarn_compile_options *o = c->o;
   tarn_ruleset *rs = tarn_ruleset_new(c->L);
   if (!o->only_rules.n) tarn_ruleset_ship(rs, NULL, TARN_RULE_KERNEL);
+  if (!o->only_rules.n && o->hw) mark_units(rs, o->hw);
   for (uint32_t i = 0; i < o->only_rules.n; i++) tarn_ruleset_load(rs, o->only_rules.text[i]);
   for (uint32_t i = 0; i < o->rules.n; i++) tarn_ruleset_load(rs, o->rules.text[i]);
   for (uint32_t i = 0; i < o->no_rules.n; i++) tarn_ruleset_drop(rs, o->no_rules.text[i]);

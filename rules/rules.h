@@ -65,6 +65,10 @@ TARN_API void tarn_ruleset_drop(tarn_ruleset *rs, const char *family_or_rule);
  * Raises. */
 TARN_API uint32_t tarn_ruleset_derive(tarn_ruleset *rs, const tarn_hw *hw);
 
+/* Adds the rules that mark nests with the unit of the description that computes their product; what
+ * it computes then is a matter of schedules. Returns how many. Raises. */
+TARN_API uint32_t tarn_ruleset_derive_units(tarn_ruleset *rs, const tarn_hw *hw);
+
 /* How much is in the set, and back to that: for undoing what was loaded since. */
 typedef struct tarn_ruleset_mark {
   uint32_t rules, phases, analyses, predicates, names, constants;

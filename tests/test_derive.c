@@ -104,6 +104,11 @@ static const machine machines[] = {
      "(operand a (type i32) (dims 1 16)) (operand b (type i32) (dims 1 16)) (operand y (type i32) "
      "(dims 1 16)))",
      "(map (max $0 $1))", NULL, 2, 1, true},
+    {"a sum with an immediate",
+     "(intrinsic u (meaning (compute (map (add $0 $1)) ?a (broadcast ((1 16) ()) ?b)))"
+     "(operand a (type i32) (memory acc) (dims 1 16)) (operand b (type i32) (dims 1 1) (immediate "
+     "-9 9)) (operand y (type i32) (memory acc) (dims 1 16)))",
+     "(map (add $0 $1))", NULL, 2, 1, true},
     {"a scalar unit",
      "(intrinsic u (meaning (compute (map (exp $0)) ?a)) (operand a (type f32)) (operand y (type "
      "f32)))",
@@ -175,6 +180,16 @@ static tarn_term some_product(tarn_ctx *c, job *j, bool onto) {
   return tarn_compute(L, parse_fn(c, tarn_format(c, "(map %s)", j->m->onto)), both, 2);
 }
 
+/* A constant tensor of one number, which the immediate may be. */
+static tarn_term some_number(tarn_ctx *c, job *j, tarn_dtype t, uint32_t ns, uint32_t n,
+                             const int64_t *dim) {
+  const tarn_hw_operand *o = &j->hw->intrin[0].op[1];
+  tarn_tensor *x = tarn_tensor_new(c, t, n, dim);
+  int64_t v = o->lo + (int64_t)below(&j->seed, (uint32_t)(o->hi - o->lo + 1));
+  for (int64_t i = 0; i < tarn_tensor_count(x); i++) tarn_tensor_set(x, i, (tarn_value){.i = v});
+  return tarn_constant(L, tarn_format(c, "n%u", tarn_term_count(L)), x, ns);
+}
+
 static tarn_term some_map(tarn_ctx *c, job *j) {
   tarn_dtype t = tarn_term_type(L, tarn_hw_meaning_of(L, j->hw, 0).in[0])->dtype;
   uint32_t n = below(&j->seed, 4), ns = below(&j->seed, n + 1);
@@ -182,7 +197,9 @@ static tarn_term some_map(tarn_ctx *c, job *j) {
   tarn_term x[3];
   some_dims(j, dim, n, 6);
   for (uint32_t i = 0; i < j->m->operands; i++)
-    x[i] = some_input(j, tarn_format(c, "X%u", i), t, ns, n, dim);
+    x[i] = j->hw->intrin[0].op[i].immediate
+               ? some_number(c, j, t, ns, n, dim)
+               : some_input(j, tarn_format(c, "X%u", i), t, ns, n, dim);
   return tarn_compute(L, parse_fn(c, j->m->fn), x, j->m->operands);
 }
 

@@ -216,6 +216,7 @@ static bool one_kernel(unit *u, uint32_t node, bool multiplies) {
   }
   u->hole = body;
   bool is = product(u, st) && zeros(u, st, fn->nops);
+  if (is) ck_assert_str_eq(st->unit ? tarn_name_get(u->L, st->unit - 1) : "", "vta-pynq.gemm");
   if (multiplies && !is) return false;
   if (!is && fn->red == TARN_NONE) return stored(u, fn->body);
   if (!is && !vector_unit(u, fn->body)) return false;
@@ -261,12 +262,26 @@ static uint32_t products(unit *u) {
 
 /* ---------------------------------------------------------------- networks */
 
+/* The text of a marked nest means the same nest. */
+static void same_text(const unit *u, tarn_term t) {
+  tarn_ctx *cx = tarn_lang_ctx(u->L);
+  tarn_buf b = {.cx = cx};
+  tarn_term_print(u->L, &b, t);
+  ck_assert_msg(strstr(b.p, "(unit vta-pynq.gemm)"), "%.2000s", b.p);
+  ck_assert_uint_eq(tarn_term_parse(u->L, tarn_sx_read(cx, b.p, b.n, "term")->kid[0]), t);
+}
+
 /* From the output as imported to what the units compute, by the checker. */
-static void prove(const unit *u, const tarn_ruleset *rs) {
+static void prove(const unit *u, const tarn_ruleset *rs, bool marked) {
   tarn_ctx *cx = tarn_lang_ctx(u->L);
   tarn_buf b = {.cx = cx};
   tarn_proof_options o = {0};
-  tarn_sat_explain(u->s, 0, tarn_sat_term(u->s, tarn_sat_root(u->s, 0), kit_picked, u->pick), &b);
+  tarn_term t = tarn_sat_term(u->s, tarn_sat_root(u->s, 0), kit_picked, u->pick);
+  tarn_sat_explain(u->s, 0, t, &b);
+  if (marked) {
+    same_text(u, t);
+    ck_assert_msg(strstr(b.p, "vta-pynq.gemm-nest-unit"), "%.3000s", b.p);
+  }
   tarn_proof_result r = tarn_proof_check(rs, tarn_sx_read(cx, b.p, b.n, "proof"), &o);
   ck_assert_msg(r.ok, "step %u: %s\n%.3000s", r.bad, r.why, b.p);
 }
@@ -278,6 +293,7 @@ static void try_net(tarn_ctx *cx, void *arg) {
   tarn_ruleset_ship(rs, NULL, TARN_RULE_KERNEL);
   tarn_sat_options o = tarn_sat_defaults();
   o.hw = tarn_hw_load(L, "vta-pynq");
+  ck_assert_uint_eq(tarn_ruleset_derive_units(rs, o.hw), 1);
   o.numerics = n->numerics;
   o.rtol = n->numerics == TARN_RULE_APPROX ? 0.008 : TARN_RTOL;
   o.reasons = TARN_EG_REASONS_ALL;
@@ -289,7 +305,7 @@ static void try_net(tarn_ctx *cx, void *arg) {
   ck_assert_msg(products(&u) >= n->products, "%s: %u products", n->name, products(&u));
   kit_classes k = {.s = u.s, .seed = 5};
   if (n->numerics != TARN_RULE_APPROX) kit_check(&k);
-  prove(&u, rs);
+  prove(&u, rs, n->whole && n->products);
 }
 START_TEST(test_networks) {
   tarn_ctx *cx = tarn_ctx_new(NULL);

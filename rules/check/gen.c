@@ -158,11 +158,31 @@ static uint32_t constant(gen *g, uint32_t type, leaf *f) {
   return tarn_constant(g->L, name, f->value, t->ns);
 }
 
+/* (within ?var LO HI): a number in the range or next to it; TARN_NONE: nothing asks for one. */
+static uint32_t within_told(gen *g, uint32_t var, tarn_dtype t) {
+  const rule *r = g->r;
+  for (uint32_t i = 0; i < r->ncond + r->nguard; i++) {
+    const rx *c = rule_cond(r, i);
+    if (c->kind != RX_CALL || strcmp(c->fun->name, "within") != 0 || c->kid[0]->var != var)
+      continue;
+    int64_t lo = c->kid[1]->lit.i, hi = c->kid[2]->lit.i, few = draw(g, 9);
+    int64_t v = few < 2              ? lo - 1 + few
+                : few < 4            ? hi + 1 - (few - 2)
+                : lo <= 0 && hi > 15 ? (int64_t)draw(g, 16)
+                                     : lo + (int64_t)draw(g, (uint32_t)(hi - lo + 1));
+    if (tarn_dtype_is_float(t)) return tarn_fx_const(g->L, t, (double)v / (1 + draw(g, 4)));
+    return tarn_fx_iconst(g->L, t, v);
+  }
+  return TARN_NONE;
+}
+
 /* What the variable stands for: mostly an input. */
 static uint32_t make_leaf(gen *g, uint32_t var, uint32_t type, const want *w) {
   leaf f = {.var = var, .kind = F_WILD};
-  uint32_t k = draw(g, 8);
+  tarn_dtype t = tarn_type_get(g->L, type)->dtype;
+  uint32_t within = within_told(g, var, t), k = draw(g, 8);
   if (w->index) f.kind = F_INDEX, f.below = w->below;
+  else if (within != TARN_NONE && k) f.kind = F_UNIFORM, f.uniform = within;
   else if (k < 4 || !tarn_dtype_is_float(tarn_type_get(g->L, type)->dtype)) f.kind = F_WILD;
   else if (k == 4) f.kind = F_FINITE;
   else if (k == 5) f.kind = F_NONNEG;

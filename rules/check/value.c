@@ -128,6 +128,8 @@ tarn_tensor *some_values(gen *g, const tarn_type *t, const leaf *f, values how) 
   for (int64_t i = 0; i < n; i++) {
     tarn_value v;
     if (f->kind == F_INDEX) v.i = draw(g, (uint32_t)f->below);
+    else if (!tarn_dtype_is_float(t->dtype) && f->kind == F_UNIFORM)
+      v.i = tarn_fx_get(g->L, f->uniform)->ivalue;
     else if (!tarn_dtype_is_float(t->dtype)) v.i = (int64_t)draw(g, 2001) - 1000;
     else if (f->kind == F_UNIFORM) v.d = tarn_fx_get(g->L, f->uniform)->value;
     else v.d = element(g, f, how);
@@ -164,7 +166,8 @@ static tarn_range host_range(void *user, uint32_t id) {
   if (f->kind == F_WILD || f->kind == F_DERIVED) return r;
   r.finite = true, r.nan = false;
   if (f->kind == F_NONNEG) r.lo = 0;
-  if (f->kind == F_UNIFORM) r.lo = r.hi = tarn_fx_get(g->L, f->uniform)->value;
+  const tarn_fx *u = f->kind == F_UNIFORM ? tarn_fx_get(g->L, f->uniform) : NULL;
+  if (u) r.lo = r.hi = tarn_dtype_is_float(u->dtype) ? u->value : (double)u->ivalue;
   if (f->kind == F_UNIFORM) r.finite = isfinite(r.lo), r.nan = isnan(r.lo);
   if (f->kind == F_CONST) return g->plain.range(g->plain.user, id);
   return r;

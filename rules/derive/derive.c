@@ -3,7 +3,10 @@
  * Of each intrinsic, its meaning becomes a call of it (NAME); a product becomes calls over tiles,
  * padded up to whole tiles with what the reduction ignores (NAME-tiles; NAME-nest on the kernel
  * level, where every computation is a nest); a map becomes calls over pieces of the flattened
- * tensor (NAME-pieces).
+ * tensor (NAME-pieces), an immediate being a constant of its range.
+ *
+ * For machines whose schedules say how a unit walks a nest, a product is only marked with its unit
+ * (NAME-nest-unit).
  *
  * A call types only over the intrinsic's shapes and element types, so that no rule needs a
  * condition for them; (constraint CONDITION) in the description says when rules are wanted.
@@ -169,10 +172,23 @@ static void put_pieces(deriving *d, uint32_t i) {
                fx_text(d, zero), i, i);
 }
 
+/* An immediate: the one number of a constant, for each piece. */
+static void put_number(deriving *d, uint32_t i) {
+  const tarn_type *t = operand_type(d, i);
+  const char *dims = list_text(d, t->n, t->dim);
+  tarn_buf_fmt(
+      d->b,
+      " (access 1 (broadcast (shape (append (list ?et) %s) (list)) (reshape (shape (append "
+      "(list 1) %s) (list)) (slice 0 0 1 (reshape (shape (list ?e) (list)) (access (rank "
+      "?x%u) ?x%u))))))",
+      dims, dims, i, i);
+}
+static bool is_immediate(const deriving *d, uint32_t i) { return d->m.immediate >> i & 1; }
+
 static void derive_map(deriving *d) {
   const tarn_type *y = result_type(d);
   tarn_func f = {.nops = (uint8_t)d->m.nin, .body = d->f.body, .red = TARN_NONE, .epi = TARN_NONE};
-  if (!reads_all(d)) return;
+  if (!reads_all(d) || is_immediate(d, 0)) return;
   head(d, "-pieces");
   tarn_buf_fmt(d->b, "(compute%s", fn_text(d, &f));
   for (uint32_t i = 0; i < d->m.nin; i++) tarn_buf_fmt(d->b, " ?x%u", i);
@@ -181,7 +197,9 @@ static void derive_map(deriving *d) {
                " (reshape (shape (list (* ?et ?piece)) (list)) (access %u ",
                1u + y->n);
   open_call(d, "", "(shape (list ?et) ?tile)");
-  for (uint32_t i = 0; i < d->m.nin; i++) put_pieces(d, i);
+  for (uint32_t i = 0; i < d->m.nin; i++)
+    if (is_immediate(d, i)) put_number(d, i);
+    else put_pieces(d, i);
   tarn_buf_fmt(
       d->b,
       ")))))) :where (?tile %s) :where (?piece (product ?tile)) :where (?e (product (dims ?x0)))"
@@ -189,6 +207,10 @@ static void derive_map(deriving *d) {
       list_text(d, y->n, y->dim));
   for (uint32_t i = 0; i < d->m.nin; i++)
     put_element(d, tarn_format(d->cx, "x%u", i), operand_type(d, i)->dtype);
+  for (uint32_t i = 0; i < d->m.nin; i++)
+    if (is_immediate(d, i))
+      tarn_buf_fmt(d->b, " :if (within ?x%u %lld %lld)", i, (long long)d->n->op[i].lo,
+                   (long long)d->n->op[i].hi);
   finish(d, "exact", "A map is %s on pieces of its operands", true);
 }
 
@@ -404,28 +426,51 @@ static void derive_nest(deriving *d, ending how) {
   finish(d, product_class(d), docs[how], true);
 }
 
+/* The same nest, marked: what follows of it is a matter of its schedule. */
+static void derive_unit(deriving *d) {
+  const char *call = d->m.call;
+  *d->b = (tarn_buf){.cx = d->cx};
+  tarn_buf_fmt(d->b,
+               "(family mapping :level kernel (rule %s-nest-unit (nest ?nest ?a ?b ?*more) => "
+               "(nest (call-unit ?nest %s ?a ?b) ?a ?b ?*more)",
+               call, call);
+  put_element(d, "a", operand_type(d, d->f.operand[0])->dtype);
+  put_element(d, "b", operand_type(d, d->f.operand[1])->dtype);
+  finish(d, "exact", "A nest that is a product, whatever its epilogue, is one that %s computes",
+         true);
+  d->rs->rule.p[d->rs->rule.n - 1]->subsumes = true;
+}
+
 /* ---------------------------------------------------------------- all */
-static void derive_one(deriving *d, const tarn_hw *hw, uint32_t i) {
+static void derive_one(deriving *d, const tarn_hw *hw, uint32_t i, bool units) {
   d->n = &hw->intrin[i];
   d->m = tarn_hw_meaning_of(d->L, hw, i);
-  if (d->m.immediate) return; /* a rule has no way to ask for a constant of a range */
   bool form = tarn_hw_form_of(d->L, &d->m, &d->f);
+  if (units) {
+    if (form && d->f.product && product_fits(d)) derive_unit(d);
+    return;
+  }
   if (form && !d->f.product) {
     derive_map(d);
     return;
   }
+  if (d->m.immediate) return; /* of maps alone */
   derive_meaning(d);
   if (!form || !product_fits(d)) return;
   derive_product(d, false), derive_nest(d, ALONE), derive_nest(d, THEN);
   if (d->m.acc) derive_product(d, true), derive_nest(d, ONTO);
 }
 
-uint32_t tarn_ruleset_derive(tarn_ruleset *rs, const tarn_hw *hw) {
+static uint32_t derive(tarn_ruleset *rs, const tarn_hw *hw, bool units) {
   uint32_t before = rs->rule.n;
   tarn_buf b = {.cx = rs->cx};
   deriving d = {.rs = rs, .L = rs->L, .cx = rs->cx, .b = &b};
   rs->deriving = hw;
-  for (uint32_t i = 0; i < hw->nintrin; i++) derive_one(&d, hw, i);
+  for (uint32_t i = 0; i < hw->nintrin; i++) derive_one(&d, hw, i, units);
   rs->deriving = NULL;
   return rs->rule.n - before;
+}
+uint32_t tarn_ruleset_derive(tarn_ruleset *rs, const tarn_hw *hw) { return derive(rs, hw, false); }
+uint32_t tarn_ruleset_derive_units(tarn_ruleset *rs, const tarn_hw *hw) {
+  return derive(rs, hw, true);
 }

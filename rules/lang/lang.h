@@ -150,7 +150,8 @@ typedef struct rule {
       *hw; /* NULL, or the description that it was derived from, which says what its calls mean */
   const char *demand; /* NULL, or the predicate on the description that must hold for it to fire */
   bool dropped;
-  bool grows; /* free: it may make its left side again without end */
+  bool grows;    /* free: it may make its left side again without end */
+  bool subsumes; /* the right side is as good for every use: it subsumes the root's node */
 } rule;
 
 typedef struct rphase {

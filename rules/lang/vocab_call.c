@@ -237,6 +237,34 @@ static bool f_no_epilogue(renv *e, const rv *a, rv *out) {
   return rv_bool(out, n->nstage == 1 && f->epi == TARN_NONE && !f->nepi);
 }
 
+/* The nest marked with the call's intrinsic as the unit that computes its product: the children are
+ * of the types that the meaning has. */
+static bool f_unit(renv *e, const rv *a, rv *out) {
+  fit t;
+  if (!fits(e, a, &t) || t.s->unit) return false;
+  for (uint32_t i = 0; i < 2; i++) {
+    uint32_t type = e->host->nest.type(e->host->nest.user, e->cls[a[2 + i].id]);
+    if (t.s->read[i].stage || t.s->read[i].src != i ||
+        tarn_type_get(e->L, type)->dtype != operand(&t, t.f.operand[i])->dtype)
+      return false;
+  }
+  tarn_stage s = *t.s;
+  s.unit = tarn_name_intern(e->L, t.d->name) + 1;
+  tarn_nest n = *t.nest;
+  n.stage = &s;
+  *out = (rv){.kind = 'n', .id = tarn_nest_intern(e->L, &n)};
+  return true;
+}
+
+/* A constant, the same everywhere, within bounds. */
+static bool f_within(renv *e, const rv *a, rv *out) {
+  uint32_t u = e->host->uniform(e->host->user, e->cls[a[0].id]);
+  if (u == TARN_NONE) return rv_bool(out, false);
+  const tarn_fx *x = tarn_fx_get(e->L, u);
+  double v = tarn_dtype_is_float(x->dtype) ? x->value : (double)x->ivalue;
+  return rv_bool(out, v >= (double)a[1].i && v <= (double)a[2].i);
+}
+
 /* 0: shared loops, 1: rows, 2: columns, 3: reduced. */
 static bool f_size(renv *e, const rv *a, rv *out) {
   fit t;
@@ -261,6 +289,11 @@ static bool f_result(renv *e, const rv *a, rv *out) {
 const rfun rfun_call_table[] = {
     {"element", "cy:b", f_element, 0, "has it elements of this type?"},
     {"result", "ys:t", f_result, 0, "the result type of a call: an element type and a shape"},
+    {"within", "cii:b", f_within, R_READS_FACTS,
+     "is it a constant, the same everywhere, from the one number to the other?"},
+    {"call-unit", "nycc:n", f_unit, 0,
+     "the nest marked with the call's intrinsic as the unit of its product; of two children of the "
+     "types that it multiplies"},
     {"call-size", "nyi:i", f_size, 0,
      "how many shared, row, column, reduced points the nest has, as a product that the call has "
      "tiles of"},

@@ -201,6 +201,7 @@ static bool apply_plain(engine_rule *x, guarded *c, const tarn_eg_match *m) {
     if (r->rhs[i].var != TARN_NONE) left = s->env.cls[r->rhs[i].var];
     if (s->o.reasons) left = r_left(&s->env, r, r->lhs[l].pat);
     if (!unite(x, x->number, left, right, note, c)) return false;
+    if (r->subsumes) sat_set_state(s, m->nodes[0], SAT_REPLACED);
   }
   return true;
 }
