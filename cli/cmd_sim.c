@@ -1,5 +1,6 @@
 /* tarn sim DIR */
 #include "cli/sim.h"
+#include "cli/ptx.h"
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -135,6 +136,10 @@ int tarn_cmd_sim(tarn_ctx *cx, int argc, char **argv) {
   if (latency < 0 && latency != -1)
     tarn_raise(cx, TARN_USAGE, "--latency %g: 0 or more is expected", latency);
   if (words.n != 1) tarn_raise(cx, TARN_USAGE, "usage: tarn %s", usage);
+  if (cli_is_ptx(cx, words.p[0])) {
+    cli_ptx_sim(cx, words.p[0], &given, json);
+    return 0;
+  }
   tarn_lang *L = tarn_lang_new(cx);
   tarn_sim_program *p = tarn_sim_load(L, words.p[0], hw);
   if (disassemble) {

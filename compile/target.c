@@ -1,5 +1,6 @@
 /* The table by kind of hardware. */
 #include "compile/target.h"
+#include "price/gpu.h"
 #include <string.h>
 
 static const tarn_emission cpu_program[] = {{"so", TARN_EMIT_SO | TARN_EMIT_O, "model.so"},
@@ -9,6 +10,11 @@ static const tarn_emission cpu_program[] = {{"so", TARN_EMIT_SO | TARN_EMIT_O, "
 static const tarn_emission cpu_listing[] = {
     {"ll", TARN_EMIT_LL, "model.ll"}, {"asm", TARN_EMIT_ASM, "model.s"}, {NULL, 0, NULL}};
 static const char *const cpu_files[] = {"model.o", "model.so", "model.ll", "model.h", NULL};
+
+static const tarn_emission gpu_program[] = {
+    {"ptx", TARN_EMIT_PTX, "model.ptx"}, {"ll", TARN_EMIT_LL, "model.ll"}, {NULL, 0, NULL}};
+static const char *const gpu_files[] = {"model.ptx", "weights.bin", "launch.json", "model.ll",
+                                        NULL};
 
 static const tarn_target rows[] = {
     {.kind = TARN_HW_CPU,
@@ -24,6 +30,21 @@ static const tarn_target rows[] = {
      .program = cpu_program,
      .listing = cpu_listing,
      .file = cpu_files,
+     .load = tarn_load,
+     .time = tarn_loaded_kernel},
+    {.kind = TARN_HW_GPU,
+     .name = "GPU",
+     .units_by_schedule = true,
+     .solver = tarn_gpu_solver,
+     .schedules = tarn_gpu_schedules,
+     .check = tarn_schedule_fits,
+     .price = tarn_gpu_price,
+     .memory = tarn_memory_plan_make,
+     .align = 256,
+     .emit = tarn_lower_cuda,
+     .program = gpu_program,
+     .listing = gpu_program,
+     .file = gpu_files,
      .load = tarn_load,
      .time = tarn_loaded_kernel},
 };

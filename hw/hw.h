@@ -177,6 +177,15 @@ typedef enum tarn_hw_quirk {
   TARN_HW_CLEAR_BEFORE_ACCUMULATE = 2 /* a cleared entry is accumulated into before it is stored */
 } tarn_hw_quirk;
 
+/* Threads of a GPU. */
+typedef struct tarn_hw_warps {
+  uint32_t lanes;     /* threads that run in step; 0: it is no GPU */
+  uint32_t resident;  /* most warps of a unit at once */
+  uint32_t block;     /* most threads of a block */
+  uint32_t registers; /* of 32 bits, of a unit, for the threads of all its warps */
+  uint32_t issue;     /* instructions of warps that a unit begins in a cycle */
+} tarn_hw_warps;
+
 typedef struct tarn_hw {
   const char *name;
   tarn_hw_kind kind;
@@ -185,6 +194,7 @@ typedef struct tarn_hw {
   uint32_t units;                      /* cores | multiprocessors | 1 */
   uint32_t vector_bits;                /* of one register; 0 when there is no vector unit */
   uint32_t vector_regs;                /* architectural registers */
+  tarn_hw_warps warps;
   bool spreads; /* what all lanes share is loaded into a register of its own before it is multiplied
                  */
   bool moves; /* moving lanes from two registers into one costs less than a load that crosses a line

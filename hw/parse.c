@@ -205,6 +205,24 @@ static void read_vector(hw_reader *r, const tarn_sx *s, tarn_hw *h) {
   if (h->vector_bits & (h->vector_bits - 1))
     tarn_sx_error(r->cx, s, "vector: %u bits: a power of two is expected", h->vector_bits);
 }
+static const hw_form warps_forms[] = {{"lanes", F_U32, offsetof(tarn_hw_warps, lanes)},
+                                      {"resident", F_U32, offsetof(tarn_hw_warps, resident)},
+                                      {"block", F_U32, offsetof(tarn_hw_warps, block)},
+                                      {"registers", F_U32, offsetof(tarn_hw_warps, registers)},
+                                      {"issue", F_U32, offsetof(tarn_hw_warps, issue)},
+                                      {0}};
+static void read_warps(hw_reader *r, const tarn_sx *s, tarn_hw *h) {
+  tarn_hw_warps *w = &h->warps;
+  *w = (tarn_hw_warps){.issue = 1};
+  for (uint32_t i = 1; i < s->n; i++)
+    if (!hw_store_form(r, warps_forms, s, s->kid[i], w))
+      tarn_sx_error(r->cx, s->kid[i], "warps: unknown form %s", s->kid[i]->kid[0]->text);
+  if (!w->lanes || !w->resident || !w->registers || !w->issue || w->block < w->lanes ||
+      w->block % w->lanes)
+    tarn_sx_error(r->cx, s,
+                  "warps: (lanes N), (resident N), (registers N) and (block N), a multiple of the "
+                  "lanes, are needed");
+}
 static void read_cycles(hw_reader *r, const tarn_sx *s, tarn_hw *h) {
   tarn_hw_latency *v = TARN_ARRAY(r->cx, tarn_hw_latency, s->n);
   uint32_t n = 0;
@@ -281,6 +299,8 @@ static void check_whole(hw_reader *r, const tarn_sx *s, const tarn_hw *h) {
   if (!h->nmem) tarn_sx_error(r->cx, s, "%s: at least one (memory …) is needed", h->name);
   if (h->kind == TARN_HW_CPU && !*h->triple)
     tarn_sx_error(r->cx, s, "%s: a cpu needs its (triple …)", h->name);
+  if ((h->kind == TARN_HW_GPU) != (h->warps.lanes > 0))
+    tarn_sx_error(r->cx, s, "%s: a gpu needs its (warps …), and nothing else has them", h->name);
   check_memories(r, s, h);
   check_host(r, s, h);
   for (uint32_t i = 0; i < h->nintrin; i++)
@@ -319,6 +339,7 @@ const tarn_hw *hw_parse(tarn_lang *L, const tarn_sx *s, uint32_t guests) {
     if (hw_store_form(&r, hw_forms, s, f, h)) continue;
     if (tarn_sx_is(f, "kind")) hw_once(&r, s, f), read_kind(&r, f, h), kind = true;
     else if (tarn_sx_is(f, "vector")) hw_once(&r, s, f), read_vector(&r, f, h);
+    else if (tarn_sx_is(f, "warps")) hw_once(&r, s, f), read_warps(&r, f, h);
     else if (tarn_sx_is(f, "memory")) tarn_push(r.cx, &mem, read_memory(&r, f));
     else if (tarn_sx_is(f, "intrinsic")) tarn_push(r.cx, &in, read_intrinsic(&r, f));
     else if (tarn_sx_is(f, "host")) hw_once(&r, s, f), read_host(&r, f, h);

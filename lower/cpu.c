@@ -24,7 +24,7 @@ typedef struct job {
   const tarn_lower_options *o;
   unsigned wrote; /* of these */
 } job;
-static const char *const files[] = {"h", "ll", "s", "o"};
+static const char *const files[] = {"h", "ll", "s", "o", "ptx"};
 #define FILES (sizeof files / sizeof *files)
 void low_wrote(low_module *M, const char *ext) {
   for (unsigned i = 0; i < FILES; i++)
@@ -39,25 +39,26 @@ static void remove_files(const job *j) {
       unlink(path);
 }
 
-static void lower(tarn_ctx *cx, void *arg) {
-  job *j = arg;
+low_module *low_module_new(const tarn_kprog *p, const tarn_lower_options *o, unsigned *wrote) {
+  tarn_ctx *cx = tarn_lang_ctx(p->L);
   low_module *M = TARN_NEW(cx, low_module);
-  *M = (low_module){.cx = cx,
-                    .L = j->p->L,
-                    .hw = j->p->hw,
-                    .o = j->o,
-                    .contract = j->o->contract,
-                    .wrote = &j->wrote};
+  *M = (low_module){
+      .cx = cx, .L = p->L, .hw = p->hw, .o = o, .contract = o->contract, .wrote = wrote};
   M->lc = LLVMContextCreate();
   tarn_defer(cx, dispose_context, M->lc);
   LLVMContextSetDiagnosticHandler(M->lc, ignore, NULL);
-  M->m = LLVMModuleCreateWithNameInContext(j->o->name, M->lc);
+  M->m = LLVMModuleCreateWithNameInContext(o->name, M->lc);
   tarn_defer(cx, dispose_module, M->m);
   M->b = LLVMCreateBuilderInContext(M->lc);
   tarn_defer(cx, dispose_builder, M->b);
   types(M);
   M->fill = tarn_intern_new(cx), M->kernels = tarn_intern_new(cx);
-  low_object(M, j->p, j->plan);
+  return M;
+}
+static void lower(tarn_ctx *cx, void *arg) {
+  (void)cx;
+  job *j = arg;
+  low_object(low_module_new(j->p, j->o, &j->wrote), j->p, j->plan);
 }
 
 void tarn_lower_cpu(const tarn_kprog *p, const tarn_memory_plan *plan,

@@ -20,6 +20,7 @@
 #include "lower/lower.h"
 #include "plan/plan.h"
 #include <llvm-c/Core.h>
+#include <llvm-c/TargetMachine.h>
 
 /* ---- memory.c ---- */
 uint32_t low_root(const tarn_kprog *p, uint32_t buf); /* the buffer that owns the storage */
@@ -178,11 +179,15 @@ typedef struct low_kernel {
 /* The loops of a plan into function E, from the shared levels (or the one stage's) on. */
 typedef struct low_nest low_nest;
 low_nest *low_nest_new(low_module *M, const tarn_plan_nest *p);
-/* Emits items begin … end-1 of a region; in, out: pointers. */
+/* Emits items begin … end-1 of a region, or with end NULL item begin; in, out: pointers. */
 void low_nest_emit(low_nest *n, uint32_t region, low_fn *E, const LLVMValueRef *in,
                    const LLVMValueRef *out, LLVMValueRef begin, LLVMValueRef end);
 
 /* kernel.c */
+/* What tells functions apart as a number: of a new one, the next. */
+uint32_t low_kernel_id(low_module *M, uint32_t nest, const tarn_schedule *s,
+                       const tarn_plan_operand *in, uint32_t nin, const tarn_plan_operand *out,
+                       uint32_t nout);
 low_kernel *low_kernel_nest(low_module *M, uint32_t nest, const tarn_schedule *s,
                             const tarn_plan_operand *in, uint32_t nin, const tarn_plan_operand *out,
                             uint32_t nout);
@@ -202,7 +207,18 @@ LLVMValueRef low_text(low_module *M, const char *s);
 LLVMValueRef low_i64_table(low_module *M, const int64_t *v, uint32_t n);
 void low_program(low_module *M, const tarn_kprog *p, const tarn_memory_plan *plan);
 
+/* cpu.c */
+/* In the enclosing protected call. wrote: see low_wrote(). */
+low_module *low_module_new(const tarn_kprog *p, const tarn_lower_options *o, unsigned *wrote);
 /* object.c */
+const char *low_path(const low_module *M, const char *ext); /* of model.ext */
+LLVMTargetMachineRef low_machine(low_module *M);            /* by the description; M's layout too */
+void low_optimise(low_module *M, LLVMTargetMachineRef tm);
+void low_write_text(low_module *M); /* model.ll */
+LLVMMemoryBufferRef low_generate(low_module *M, LLVMTargetMachineRef tm, LLVMCodeGenFileType type);
+/* The constants as they lie behind one another, in a file of their own. */
+void low_weights(low_module *M, const tarn_kprog *p, const tarn_memory_plan *plan,
+                 const char *path);
 void low_object(low_module *M, const tarn_kprog *p, const tarn_memory_plan *plan);
 /* consts.c: where constants are written; `path` is for messages. To be ended before the file is
  * closed, which raises what went wrong; when something else raises it ends by itself. */

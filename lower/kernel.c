@@ -209,9 +209,9 @@ static void key_levels(tarn_buf *b, const tarn_level *l, uint32_t n) {
     key_word(b, l[i].dim), key_word(b, l[i].kind), key_word(b, l[i].step);
 }
 
-low_kernel *low_kernel_nest(low_module *M, uint32_t nest, const tarn_schedule *s,
-                            const tarn_plan_operand *in, uint32_t nin, const tarn_plan_operand *out,
-                            uint32_t nout) {
+uint32_t low_kernel_id(low_module *M, uint32_t nest, const tarn_schedule *s,
+                       const tarn_plan_operand *in, uint32_t nin, const tarn_plan_operand *out,
+                       uint32_t nout) {
   tarn_buf key = {.cx = M->cx};
   key_word(&key, nest);
   for (uint32_t i = 0; i < nin; i++) key_operand(&key, &in[i]);
@@ -219,7 +219,12 @@ low_kernel *low_kernel_nest(low_module *M, uint32_t nest, const tarn_schedule *s
   key_levels(&key, s->shared, s->nshared);
   for (uint32_t i = 0; i < s->nstage; i++)
     key_word(&key, s->stage[i].acc), key_levels(&key, s->stage[i].level, s->stage[i].nlevel);
-  uint32_t id = tarn_intern_add(M->kernels, key.p, key.n);
+  return tarn_intern_add(M->kernels, key.p, key.n);
+}
+low_kernel *low_kernel_nest(low_module *M, uint32_t nest, const tarn_schedule *s,
+                            const tarn_plan_operand *in, uint32_t nin, const tarn_plan_operand *out,
+                            uint32_t nout) {
+  uint32_t id = low_kernel_id(M, nest, s, in, nin, out, nout);
   if (id < M->kernel.n) return M->kernel.p[id];
   low_kernel *k = TARN_NEW(M->cx, low_kernel);
   tarn_push(M->cx, &M->kernel, k);

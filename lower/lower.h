@@ -19,7 +19,13 @@ typedef struct tarn_memory_plan {
 } tarn_memory_plan;
 TARN_API tarn_memory_plan *tarn_memory_plan_make(const tarn_kprog *p, int64_t align); /* raises */
 
-typedef enum { TARN_EMIT_SO = 1, TARN_EMIT_O = 2, TARN_EMIT_LL = 4, TARN_EMIT_ASM = 8 } tarn_emit;
+typedef enum {
+  TARN_EMIT_SO = 1,
+  TARN_EMIT_O = 2,
+  TARN_EMIT_LL = 4,
+  TARN_EMIT_ASM = 8,
+  TARN_EMIT_PTX = 32
+} tarn_emit;
 typedef struct tarn_lower_options {
   unsigned emit;    /* set of tarn_emit */
   const char *dir;  /* existing folder: model.so model.o model.h model.ll … are written there */
@@ -38,6 +44,12 @@ TARN_API char *tarn_lower_name(tarn_ctx *cx, const char *path);
  * NULL. Raises. */
 TARN_API void tarn_lower_cpu(const tarn_kprog *p, const tarn_memory_plan *plan,
                              const tarn_lower_options *o);
+
+/* Emits the program for p->hw, a GPU: model.ptx, weights.bin and launch.json (docs/cuda.md).
+ * Raises.
+ */
+TARN_API void tarn_lower_cuda(const tarn_kprog *p, const tarn_memory_plan *plan,
+                              const tarn_lower_options *o);
 
 /* Loads a compiled model.so and runs it (used by run, check, bench). */
 typedef struct tarn_loaded tarn_loaded;

@@ -235,6 +235,11 @@ void low_nest_emit(low_nest *N, uint32_t region, low_fn *E, const LLVMValueRef *
     emit_from(N, E, code->p, stop);
     return;
   }
+  if (!end) {
+    decode(N, E, list, begin);
+    emit_from(N, E, code->p, stop);
+    return;
+  }
   LLVMBasicBlockRef before = LLVMGetInsertBlock(b);
   LLVMBasicBlockRef body = low_block(E, "item");
   LLVMBasicBlockRef after = low_block(E, "done");

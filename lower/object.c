@@ -30,7 +30,7 @@ extern char **environ;
 static const char *section_of(const low_module *M) {
   return M->far && tarn_hw_x86_64(M->hw) ? ".lrodata.tarn_consts" : ".rodata.tarn_consts";
 }
-static const char *path_of(const low_module *M, const char *ext) {
+const char *low_path(const low_module *M, const char *ext) {
   return tarn_format(M->cx, "%s/model.%s", M->o->dir, ext);
 }
 
@@ -58,6 +58,9 @@ static const arch archs[] = {
     {"riscv64",
      {LLVMInitializeRISCVTargetInfo, LLVMInitializeRISCVTarget, LLVMInitializeRISCVTargetMC,
       LLVMInitializeRISCVAsmPrinter, LLVMInitializeRISCVAsmParser}},
+    {"nvptx64",
+     {LLVMInitializeNVPTXTargetInfo, LLVMInitializeNVPTXTarget, LLVMInitializeNVPTXTargetMC,
+      LLVMInitializeNVPTXAsmPrinter}},
 };
 
 static void dispose_machine(void *tm) { LLVMDisposeTargetMachine(tm); }
@@ -70,7 +73,7 @@ static LLVMTargetMachineRef target_machine(low_module *M, const char *triple) {
   if (!a)
     tarn_raise(M->cx, TARN_BAD_INPUT, "%s: no code generator for the triple %s", M->hw->name,
                triple);
-  for (int i = 0; i < 5; i++) a->init[i]();
+  for (int i = 0; i < 5 && a->init[i]; i++) a->init[i]();
   LLVMTargetRef t;
   char *message = NULL;
   if (LLVMGetTargetFromTriple(triple, &t, &message)) llvm_error(M, triple, message);
@@ -93,7 +96,7 @@ static const char *pipeline(const low_module *M) {
          "simplifycfg),globaldce";
 }
 
-static void optimise(low_module *M, LLVMTargetMachineRef tm) {
+void low_optimise(low_module *M, LLVMTargetMachineRef tm) {
   char *message = NULL;
   if (LLVMVerifyModule(M->m, LLVMReturnStatusAction, &message))
     llvm_error(M, "the emitted module is wrong", message);
@@ -107,9 +110,9 @@ static void optimise(low_module *M, LLVMTargetMachineRef tm) {
   tarn_raise(M->cx, TARN_INTERNAL, "lower: passes: %s", copy);
 }
 
-static void write_text(low_module *M) {
+void low_write_text(low_module *M) {
   char *message = NULL;
-  if (LLVMPrintModuleToFile(M->m, path_of(M, "ll"), &message))
+  if (LLVMPrintModuleToFile(M->m, low_path(M, "ll"), &message))
     llvm_error(M, "writing model.ll", message);
   low_wrote(M, "ll");
 }
@@ -146,28 +149,44 @@ static void close_file(void *p) {
   f->fd = -1;
 }
 
-static void write_object(low_module *M, const tarn_kprog *p, const tarn_memory_plan *plan,
-                         const char *from, size_t n) {
-  const char *path = path_of(M, "o");
-  char *elf = tarn_copy(M->cx, from, n);
-  size_t at = (n + 63) / 64 * 64;
-  Elf64_Shdr *s = find_section(M, elf, n);
-  s->sh_offset = at, s->sh_size = (uint64_t)(plan->const_bytes > 64 ? plan->const_bytes : 64);
+static open_file *create(low_module *M, const char *path) {
   open_file *f = TARN_NEW(M->cx, open_file);
   f->fd = open(path, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0644);
   if (f->fd < 0) tarn_raise(M->cx, TARN_IO, "%s: %s", path, strerror(errno));
-  low_wrote(M, "o");
   tarn_defer(M->cx, close_file, f);
-  put(M, f->fd, path, elf, n);
-  if (ftruncate(f->fd, (off_t)(at + s->sh_size)))
-    tarn_raise(M->cx, TARN_IO, "%s: %s", path, strerror(errno));
+  return f;
+}
+/* And closes the file. */
+static void write_constants(low_module *M, const tarn_kprog *p, const tarn_memory_plan *plan,
+                            open_file *f, const char *path, off_t at) {
   low_sink *sink = low_sink_new(M->cx, f->fd, path);
   for (uint32_t b = 0; b < p->nbuf; b++)
-    if (plan->const_offset[b] >= 0) low_const_write(p, b, sink, (off_t)at + plan->const_offset[b]);
+    if (plan->const_offset[b] >= 0) low_const_write(p, b, sink, at + plan->const_offset[b]);
   low_sink_end(sink);
   int fd = f->fd;
   f->fd = -1;
   if (close(fd)) tarn_raise(M->cx, TARN_IO, "%s: %s", path, strerror(errno));
+}
+void low_weights(low_module *M, const tarn_kprog *p, const tarn_memory_plan *plan,
+                 const char *path) {
+  open_file *f = create(M, path);
+  if (ftruncate(f->fd, (off_t)plan->const_bytes))
+    tarn_raise(M->cx, TARN_IO, "%s: %s", path, strerror(errno));
+  write_constants(M, p, plan, f, path, 0);
+}
+static void write_object(low_module *M, const tarn_kprog *p, const tarn_memory_plan *plan,
+                         const char *from, size_t n) {
+  const char *path = low_path(M, "o");
+  char *elf = tarn_copy(M->cx, from, n);
+  size_t at = (n + 63) / 64 * 64;
+  Elf64_Shdr *s = find_section(M, elf, n);
+  s->sh_offset = at, s->sh_size = (uint64_t)(plan->const_bytes > 64 ? plan->const_bytes : 64);
+  open_file *f = create(M, path);
+  low_wrote(M, "o");
+  put(M, f->fd, path, elf, n);
+  if (ftruncate(f->fd, (off_t)(at + s->sh_size)))
+    tarn_raise(M->cx, TARN_IO, "%s: %s", path, strerror(errno));
+  write_constants(M, p, plan, f, path, (off_t)at);
 }
 
 /* ---------------------------------------------------------------- the link */
@@ -183,10 +202,10 @@ static const char *libm_path(const char *triple) {
 
 static void link_shared(low_module *M, const char *triple) {
   static const char *const names[] = {"ld.lld-19", "/usr/lib/llvm-19/bin/ld.lld", "ld.lld"};
-  const char *so = path_of(M, "so"), *libm = libm_path(triple);
+  const char *so = low_path(M, "so"), *libm = libm_path(triple);
   const char *tmp = tarn_format(M->cx, "%s.tmp", so);
-  const char *argv[] = {"ld.lld", "-shared",       "-z", "noexecstack", "--as-needed", "-o",
-                        tmp,      path_of(M, "o"), libm, NULL};
+  const char *argv[] = {"ld.lld", "-shared",        "-z", "noexecstack", "--as-needed", "-o",
+                        tmp,      low_path(M, "o"), libm, NULL};
   int rc = -1, status = 0;
   pid_t pid;
   for (uint32_t i = 0; i < sizeof names / sizeof *names && rc; i++)
@@ -219,8 +238,7 @@ static void name_consts(low_module *M) {
   LLVMSetModuleInlineAsm2(M->m, b.p, b.n);
 }
 
-static LLVMMemoryBufferRef generate(low_module *M, LLVMTargetMachineRef tm,
-                                    LLVMCodeGenFileType type) {
+LLVMMemoryBufferRef low_generate(low_module *M, LLVMTargetMachineRef tm, LLVMCodeGenFileType type) {
   LLVMMemoryBufferRef out;
   char *message = NULL;
   if (LLVMTargetMachineEmitToMemoryBuffer(tm, M->m, type, &message, &out))
@@ -229,7 +247,7 @@ static LLVMMemoryBufferRef generate(low_module *M, LLVMTargetMachineRef tm,
   return out;
 }
 
-void low_object(low_module *M, const tarn_kprog *p, const tarn_memory_plan *plan) {
+LLVMTargetMachineRef low_machine(low_module *M) {
   char *guess = LLVMGetDefaultTargetTriple();
   const char *triple = M->hw->triple && *M->hw->triple ? M->hw->triple : tarn_strdup(M->cx, guess);
   LLVMDisposeMessage(guess);
@@ -238,19 +256,24 @@ void low_object(low_module *M, const tarn_kprog *p, const tarn_memory_plan *plan
   LLVMSetTarget(M->m, triple);
   LLVMSetModuleDataLayout(M->m, layout);
   LLVMDisposeTargetData(layout);
+  return tm;
+}
+
+void low_object(low_module *M, const tarn_kprog *p, const tarn_memory_plan *plan) {
+  LLVMTargetMachineRef tm = low_machine(M);
   M->far = plan->const_bytes > (M->o->near ? M->o->near : NEAR);
   name_consts(M);
   low_program(M, p, plan);
   low_header(M, p, plan);
-  optimise(M, tm);
-  if (M->o->emit & TARN_EMIT_LL) write_text(M);
+  low_optimise(M, tm);
+  if (M->o->emit & TARN_EMIT_LL) low_write_text(M);
   if (M->o->emit & TARN_EMIT_ASM) {
-    LLVMMemoryBufferRef s = generate(M, tm, LLVMAssemblyFile);
-    tarn_write_file(M->cx, path_of(M, "s"), LLVMGetBufferStart(s), LLVMGetBufferSize(s));
+    LLVMMemoryBufferRef s = low_generate(M, tm, LLVMAssemblyFile);
+    tarn_write_file(M->cx, low_path(M, "s"), LLVMGetBufferStart(s), LLVMGetBufferSize(s));
     low_wrote(M, "s");
   }
   if (!(M->o->emit & (TARN_EMIT_O | TARN_EMIT_SO))) return;
-  LLVMMemoryBufferRef o = generate(M, tm, LLVMObjectFile);
+  LLVMMemoryBufferRef o = low_generate(M, tm, LLVMObjectFile);
   write_object(M, p, plan, LLVMGetBufferStart(o), LLVMGetBufferSize(o));
-  if (M->o->emit & TARN_EMIT_SO) link_shared(M, triple);
+  if (M->o->emit & TARN_EMIT_SO) link_shared(M, LLVMGetTarget(M->m));
 }

@@ -79,6 +79,11 @@ static void run_kernel(machine *m, const tarn_kernel *k, tarn_opaque_fn *opaque)
   for (uint32_t i = 0; i < k->nout; i++) place(m, k->out[i], &k->out_layout[i], out[i], true);
 }
 
+void tarn_kprog_step(const tarn_kprog *p, uint32_t kernel, tarn_tensor **mem, tarn_mode mode,
+                     tarn_opaque_fn *opaque) {
+  machine m = {.p = p, .cx = tarn_lang_ctx(p->L), .mode = mode, .mem = mem};
+  run_kernel(&m, &p->ker[kernel], opaque);
+}
 void tarn_kprog_eval(const tarn_kprog *p, const tarn_binding *in, uint32_t nin, tarn_mode mode,
                      tarn_opaque_fn *opaque, tarn_tensor **out) {
   tarn_ctx *cx = tarn_lang_ctx(p->L);

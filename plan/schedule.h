@@ -183,6 +183,10 @@ TARN_API void tarn_kprog_check(const tarn_kprog *p);
  * schedules): the check that extraction lost nothing. Row-major inputs and outputs. Raises. */
 TARN_API void tarn_kprog_eval(const tarn_kprog *p, const tarn_binding *in, uint32_t nin,
                               tarn_mode mode, tarn_opaque_fn *opaque, tarn_tensor **out);
+/* One kernel of it; mem: of each buffer that is no part of another its memory, a tensor of one dim.
+ * Raises. */
+TARN_API void tarn_kprog_step(const tarn_kprog *p, uint32_t kernel, tarn_tensor **mem,
+                              tarn_mode mode, tarn_opaque_fn *opaque);
 
 /* ---- as text ---- */
 TARN_API const char *tarn_schedule_text(const tarn_lang *L, tarn_ctx *cx, const tarn_nest *n,

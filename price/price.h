@@ -84,6 +84,16 @@ TARN_API tarn_solver *tarn_solver_new(tarn_lang *L, const tarn_hw *hw,
                                       uint32_t threads); /* arena */
 TARN_API const tarn_schedule *tarn_solve(tarn_solver *s, const tarn_ksig *canonical,
                                          tarn_cost *cost);
+/* The search and the price of another kind of hardware in place of the CPU's. The search returns
+ * NULL, at an infinite cost, where the hardware cannot run the kernel. */
+typedef const tarn_schedule *tarn_solver_search_fn(tarn_lang *L, const tarn_hw *hw,
+                                                   const tarn_ksig *k, tarn_cost *cost);
+typedef void tarn_solver_price_fn(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
+                                  const tarn_schedule *s, uint32_t threads, tarn_cost *out);
+TARN_API void tarn_solver_search(tarn_solver *s, tarn_solver_search_fn *f,
+                                 tarn_solver_price_fn *price);
+TARN_API tarn_lang *tarn_solver_lang(const tarn_solver *s);
+TARN_API const tarn_hw *tarn_solver_hw(const tarn_solver *s);
 /* From now on this kernel has this schedule, whatever another one costs. */
 TARN_API void tarn_solver_give(tarn_solver *s, const tarn_ksig *canonical,
                                const tarn_schedule *sched);

@@ -27,7 +27,9 @@ struct tarn_solver {
   TARN_VEC(tarn_stage_sched) of_stage;
   const tarn_price *price; /* ranks the `top` best of the analytic price; NULL: that price alone */
   uint32_t top;
-  bool weights_cached; /* in the last-level cache */
+  bool weights_cached;               /* in the last-level cache */
+  tarn_solver_search_fn *search;     /* another kind of hardware's; NULL: what follows */
+  tarn_solver_price_fn *price_given; /* the same */
 };
 
 tarn_solver *tarn_solver_new(tarn_lang *L, const tarn_hw *hw, uint32_t threads) {
@@ -46,6 +48,12 @@ void tarn_solver_rank(tarn_solver *s, const tarn_price *p, uint32_t top) {
   s->price = p, s->top = p ? top : 0;
 }
 void tarn_solver_cache_weights(tarn_solver *s) { s->weights_cached = true; }
+void tarn_solver_search(tarn_solver *s, tarn_solver_search_fn *f, tarn_solver_price_fn *price) {
+  s->search = f;
+  s->price_given = price;
+}
+tarn_lang *tarn_solver_lang(const tarn_solver *s) { return s->L; }
+const tarn_hw *tarn_solver_hw(const tarn_solver *s) { return s->hw; }
 
 /* ---- candidates of one stage ---- */
 typedef struct pick {
@@ -611,7 +619,8 @@ static solved *entry_of(tarn_solver *s, const tarn_ksig *k) {
   if (known) return known;
   bool fresh;
   solved e = {.sig = tarn_copy(s->cx, k, sizeof *k)};
-  solve(s, &e);
+  if (s->search) e.sched = s->search(s->L, s->hw, k, &e.cost);
+  else solve(s, &e);
   uint64_t *head = tarn_map_at(s->by_hash, tarn_ksig_hash(s->L, k), &fresh);
   e.next = (uint32_t)*head;
   *head = s->all.n + 1;
@@ -629,7 +638,8 @@ const tarn_schedule *tarn_solve(tarn_solver *s, const tarn_ksig *k, tarn_cost *c
 void tarn_solver_give(tarn_solver *s, const tarn_ksig *k, const tarn_schedule *sched) {
   solved *e = entry_of(s, k);
   double least = e->cost.least;
-  loop_cost(s->L, s->hw, e->sig, sched, s->threads, s->weights_cached, &e->cost);
+  if (s->price_given) s->price_given(s->L, s->hw, e->sig, sched, s->threads, &e->cost);
+  else loop_cost(s->L, s->hw, e->sig, sched, s->threads, s->weights_cached, &e->cost);
   e->cost.least = least;
   e->sched = sched;
 }

@@ -18,7 +18,7 @@
  * "Dynamic warp formation and scheduling for efficient GPU control flow", MICRO 2007. */
 #ifndef TARN_PTX_H
 #define TARN_PTX_H
-#include "base/base.h"
+#include "access/access.h"
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -55,8 +55,8 @@ TARN_API tarn_ptx_device *tarn_ptx_device_new(tarn_ctx *cx, tarn_ptx *p);
 /* Global memory: the caller's bytes, at the address that is returned, a multiple of 256. */
 TARN_API uint64_t tarn_ptx_map(tarn_ptx_device *d, const char *name, void *data, int64_t bytes,
                                tarn_ptx_state state);
-/* What these bytes held is no longer to be read. */
-TARN_API void tarn_ptx_undefine(tarn_ptx_device *d, uint64_t at, int64_t bytes);
+/* What these bytes hold: WRITTEN, or UNDEFINED. */
+TARN_API void tarn_ptx_mark(tarn_ptx_device *d, uint64_t at, int64_t bytes, tarn_ptx_state state);
 
 /* ---- launches ---- */
 typedef struct tarn_ptx_counts {
@@ -77,6 +77,52 @@ typedef struct tarn_ptx_launch {
 } tarn_ptx_launch;
 /* Adds to counts. Raises. */
 TARN_API void tarn_ptx_run(tarn_ptx_device *d, const tarn_ptx_launch *l, tarn_ptx_counts *counts);
+
+/* ---- programs: model.ptx, weights.bin, launch.json (docs/cuda.md) ---- */
+typedef struct tarn_ptx_port {
+  const char *name;
+  tarn_dtype dtype;
+  uint32_t n;
+  int64_t dim[TARN_MAX_DIMS], bytes;
+} tarn_ptx_port;
+/* Where something lies: in an input, an output, the weights, the workspace, or nowhere. */
+typedef enum tarn_ptx_where {
+  TARN_PTX_INPUT,
+  TARN_PTX_OUTPUT,
+  TARN_PTX_WEIGHTS,
+  TARN_PTX_WORKSPACE,
+  TARN_PTX_NOWHERE
+} tarn_ptx_where;
+typedef struct tarn_ptx_place {
+  tarn_ptx_where at;
+  uint32_t index; /* INPUT, OUTPUT */
+  int64_t offset; /* bytes */
+} tarn_ptx_place;
+typedef enum tarn_ptx_does { TARN_PTX_LAUNCHES, TARN_PTX_CALLS, TARN_PTX_COPIES } tarn_ptx_does;
+typedef struct tarn_ptx_step {
+  tarn_ptx_does does;
+  const char *kernel; /* of the program; COPIES: NULL */
+  uint32_t entry, grid, block, narg;
+  const tarn_ptx_place *arg; /* LAUNCHES; COPIES: from, and to */
+  int64_t bytes;             /* COPIES */
+  tarn_ptx_counts counts;    /* of the last run */
+} tarn_ptx_step;
+typedef struct tarn_ptx_program {
+  const char *dir, *hw;
+  tarn_ptx *ptx;
+  uint32_t nin, nout, nbuffer, nstep;
+  const tarn_ptx_port *in, *out;
+  const tarn_ptx_place *buffer; /* of the kernel program (program.tarn) */
+  tarn_ptx_step *step;
+  int64_t workspace, weights;
+} tarn_ptx_program;
+TARN_API tarn_ptx_program *tarn_ptx_load(tarn_ctx *cx, const char *dir); /* raises */
+/* A kernel that is no PTX: buffer[b] is where buffer b begins, or NULL. What the kernel writes is
+ * taken as written; *written: how many bytes of each buffer at most. */
+typedef void tarn_ptx_host(void *user, const char *kernel, void *const *buffer, int64_t *written);
+/* Runs it: row-major arrays, as the ports say. host may be NULL where no step CALLS. Raises. */
+TARN_API void tarn_ptx_program_run(tarn_ctx *cx, tarn_ptx_program *p, const tarn_tensor *const *in,
+                                   tarn_tensor *const *out, tarn_ptx_host *host, void *user);
 
 #ifdef __cplusplus
 }

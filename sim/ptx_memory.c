@@ -61,9 +61,11 @@ static ptx_part *part_at(const tarn_ptx_device *d, uint64_t at) {
   }
   return hi && d->part.p[lo].at <= at ? &d->part.p[lo] : NULL;
 }
-void tarn_ptx_undefine(tarn_ptx_device *d, uint64_t at, int64_t bytes) {
+void tarn_ptx_mark(tarn_ptx_device *d, uint64_t at, int64_t bytes, tarn_ptx_state state) {
   ptx_part *part = part_at(d, at);
-  if (part && part->wrote) mark(d, part, (int64_t)(at - part->at), bytes, 0);
+  int64_t from = part ? (int64_t)(at - part->at) : 0;
+  if (!part || !part->wrote || from >= part->bytes) return;
+  mark(d, part, from, tarn_min(bytes, part->bytes - from), state == TARN_PTX_WRITTEN);
 }
 
 /* ---------------------------------------------------------------- where an address lies */

@@ -1,0 +1,315 @@
+/* PTX: each region of a nest becomes a kernel, in which each thread does one work item.
+ *
+ *   model.ptx     the kernels
+ *   weights.bin   the constants, one behind the other
+ *   launch.json   which kernels run, in which order, on how many threads, with which addresses
+ *
+ * Kernels take the addresses of operands and results, then that of the threads' scratch memory
+ * where one needs it. What is not in PTX by itself (a function of libm) is refused. */
+#include "base/json.h"
+#include "lower/internal.h"
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BLOCK  128 /* threads */
+#define KERNEL 71  /* LLVM's calling convention of PTX kernels */
+
+typedef struct region {
+  const char *entry;
+  int64_t items;
+  uint64_t scratch; /* bytes a thread */
+} region;
+typedef struct function {
+  uint32_t n;
+  region *r;
+} function;
+typedef struct cuda {
+  low_module *M;
+  const tarn_kprog *p;
+  const tarn_memory_plan *plan;
+  TARN_VEC(function *) function; /* by its id */
+  tarn_json *j;
+  const char **from; /* the kernel that a function was made for first, by id */
+  int64_t scratch;   /* bytes of all threads of a launch, the most */
+} cuda;
+
+/* ---------------------------------------------------------------- kernels */
+static LLVMValueRef special(low_module *M, const char *name) {
+  LLVMValueRef v =
+      low_intrinsic(M, tarn_format(M->cx, "llvm.nvvm.read.ptx.sreg.%s", name), NULL, 0, NULL, 0);
+  return LLVMBuildZExt(M->b, v, M->i64, "");
+}
+static void annotate(low_module *M, LLVMValueRef f, const char *what, uint32_t v) {
+  LLVMMetadataRef m[3] = {LLVMValueAsMetadata(f), LLVMMDStringInContext2(M->lc, what, strlen(what)),
+                          LLVMValueAsMetadata(LLVMConstInt(M->i32, v, 0))};
+  LLVMAddNamedMetadataOperand(M->m, "nvvm.annotations",
+                              LLVMMetadataAsValue(M->lc, LLVMMDNodeInContext2(M->lc, m, 3)));
+}
+static void attribute(low_module *M, LLVMValueRef f, unsigned at, const char *name) {
+  unsigned id = LLVMGetEnumAttributeKindForName(name, strlen(name));
+  LLVMAddAttributeAtIndex(f, at, LLVMCreateEnumAttribute(M->lc, id, 0));
+}
+static LLVMValueRef begin_kernel(low_module *M, const char *name, uint32_t nin, uint32_t nout) {
+  LLVMTypeRef t[TARN_MAX_OPERANDS + 9];
+  for (uint32_t i = 0; i < nin + nout + 1; i++) t[i] = M->ptr;
+  LLVMValueRef f = LLVMAddFunction(M->m, name, LLVMFunctionType(M->vt, t, nin + nout + 1, 0));
+  LLVMSetFunctionCallConv(f, KERNEL);
+  annotate(M, f, "kernel", 1), annotate(M, f, "maxntidx", BLOCK);
+  for (uint32_t i = 0; i < nin + nout + 1; i++) {
+    attribute(M, f, 1 + i, "noalias");
+    if (i < nin) attribute(M, f, 1 + i, "readonly");
+  }
+  return f;
+}
+/* Item = the number of the thread; those beyond the last have nothing to do. */
+static void emit_region(cuda *g, tarn_plan_nest *plan, uint32_t no, region *r, uint32_t nin,
+                        uint32_t nout) {
+  low_module *M = g->M;
+  low_fn E;
+  LLVMValueRef in[TARN_MAX_OPERANDS], out[8];
+  LLVMValueRef f = begin_kernel(M, r->entry, nin, nout);
+  low_fn_begin(&E, M, f, NULL);
+  for (uint32_t i = 0; i < nin + nout; i++)
+    *(i < nin ? &in[i] : &out[i - nin]) = LLVMGetParam(f, i);
+  LLVMValueRef item = LLVMBuildNUWMul(M->b, special(M, "ctaid.x"), low_i64(M, BLOCK), "");
+  item = LLVMBuildNUWAdd(M->b, item, special(M, "tid.x"), "");
+  LLVMBasicBlockRef work = low_block(&E, "work");
+  LLVMBasicBlockRef done = low_block(&E, "done");
+  E.scratch_bytes = &r->scratch;
+  LLVMValueRef each = LLVMConstInt(M->i64, 0, 0); /* replaced when it is known */
+  LLVMValueRef by = LLVMBuildMul(M->b, item, LLVMBuildFreeze(M->b, each, "each"), "");
+  LLVMValueRef size = LLVMGetOperand(by, 1);
+  E.scratch = LLVMBuildInBoundsGEP2(M->b, M->i8, LLVMGetParam(f, nin + nout), &by, 1, "");
+  LLVMMoveBasicBlockAfter(work, LLVMGetInsertBlock(M->b));
+  LLVMValueRef has = LLVMBuildICmp(M->b, LLVMIntULT, item, low_i64(M, r->items), "");
+  LLVMBuildCondBr(M->b, has, work, done);
+  low_begin(&E, work);
+  low_nest_emit(low_nest_new(M, plan), no, &E, in, out, item, NULL);
+  LLVMBuildBr(M->b, done);
+  low_begin(&E, done);
+  LLVMBuildRetVoid(M->b);
+  LLVMReplaceAllUsesWith(size, low_i64(M, (int64_t)r->scratch));
+  if (LLVMIsAInstruction(size)) LLVMInstructionEraseFromParent(size);
+}
+static function *function_of(cuda *g, const tarn_kernel *k, const tarn_plan_operand *in,
+                             const tarn_plan_operand *out) {
+  low_module *M = g->M;
+  uint32_t id = low_kernel_id(M, k->nest, k->sched, in, k->nin, out, k->nout);
+  if (id < g->function.n) return g->function.p[id];
+  function *f = TARN_NEW(M->cx, function);
+  tarn_push(M->cx, &g->function, f);
+  tarn_plan_nest *plan =
+      tarn_plan_make(M->L, M->hw, M->contract, tarn_nest_get(M->L, k->nest), k->sched, in, out);
+  f->n = tarn_plan_regions(plan);
+  f->r = TARN_ARRAY(M->cx, region, f->n);
+  for (uint32_t i = 0; i < f->n; i++) {
+    region *r = &f->r[i];
+    r->items = tarn_plan_items(plan, i);
+    r->entry = tarn_format(M->cx, "%s_n%u_%u", M->o->name, id, i);
+    if (r->items) emit_region(g, plan, i, r, k->nin, k->nout);
+  }
+  g->from[id] = k->name;
+  return f;
+}
+
+/* ---------------------------------------------------------------- places of buffers */
+static uint32_t port_of(const uint32_t *list, uint32_t n, uint32_t buf) {
+  for (uint32_t i = 0; i < n; i++)
+    if (list[i] == buf) return i;
+  return TARN_NONE;
+}
+static void put_place(tarn_json *j, const char *at, uint32_t index, int64_t offset) {
+  tarn_json_str(j, "at", at);
+  if (index != TARN_NONE) tarn_json_int(j, "index", index);
+  tarn_json_int(j, "offset", offset);
+}
+static void put_buffer(const cuda *g, uint32_t buf, int64_t offset) {
+  uint32_t root = low_root(g->p, buf), port = TARN_NONE;
+  const tarn_buffer *b = &g->p->buf[root];
+  if (b->kind == TARN_BUF_INPUT && (port = port_of(g->p->in, g->p->nin, root)) != TARN_NONE)
+    put_place(g->j, "input", port, offset);
+  else if (b->kind == TARN_BUF_OUTPUT && (port = port_of(g->p->out, g->p->nout, root)) != TARN_NONE)
+    put_place(g->j, "output", port, offset);
+  else if (b->kind == TARN_BUF_CONST && g->plan->const_offset[root] >= 0)
+    put_place(g->j, "weights", TARN_NONE, g->plan->const_offset[root] + offset);
+  else if (b->kind == TARN_BUF_TEMP && g->plan->offset[root] >= 0)
+    put_place(g->j, "workspace", TARN_NONE, g->plan->offset[root] + offset);
+  else put_place(g->j, "nowhere", TARN_NONE, 0); /* no kernel touches it */
+}
+
+/* ---------------------------------------------------------------- launches */
+static void put_argument(const cuda *g, uint32_t buf, const tarn_layout *l) {
+  tarn_json_open(g->j, NULL, '{');
+  put_buffer(g, buf, l->offset * (int64_t)tarn_dtype_size(g->p->buf[buf].dtype));
+  tarn_json_close(g->j, '}');
+}
+static void put_launch(cuda *g, const tarn_kernel *k, const region *r, const tarn_plan_operand *in,
+                       const tarn_plan_operand *out) {
+  tarn_json *j = g->j;
+  int64_t grid = tarn_ceildiv(r->items, BLOCK), scratch = grid * BLOCK * (int64_t)r->scratch;
+  if (grid > INT32_MAX)
+    tarn_raise(g->M->cx, TARN_BAD_INPUT, "kernel %s: %lld blocks of threads", k->name,
+               (long long)grid);
+  tarn_json_open(j, NULL, '{');
+  tarn_json_str(j, "kernel", k->name), tarn_json_str(j, "entry", r->entry);
+  tarn_json_int(j, "grid", grid), tarn_json_int(j, "block", BLOCK);
+  tarn_json_open(j, "arguments", '[');
+  for (uint32_t i = 0; i < k->nin; i++) put_argument(g, k->in[i], &in[i].layout);
+  for (uint32_t i = 0; i < k->nout; i++) put_argument(g, k->out[i], &out[i].layout);
+  tarn_json_open(j, NULL, '{');
+  put_place(j, "workspace", TARN_NONE, scratch ? g->plan->bytes : 0);
+  tarn_json_close(j, '}');
+  tarn_json_close(j, ']'), tarn_json_close(j, '}');
+  if (scratch > g->scratch) g->scratch = scratch;
+}
+static void step(cuda *g, const tarn_kernel *k) {
+  tarn_plan_operand in[TARN_MAX_OPERANDS], out[8];
+  if (k->kind != TARN_K_NEST) {
+    tarn_json_open(g->j, NULL, '{');
+    tarn_json_str(g->j, "kernel", k->name), tarn_json_bool(g->j, "host", true);
+    tarn_json_close(g->j, '}');
+    return;
+  }
+  if (k->nin > TARN_MAX_OPERANDS || k->nout > 8)
+    tarn_raise(g->M->cx, TARN_INTERNAL, "lower: %s: too many operands", k->name);
+  tarn_plan_operands(g->p, k, in, out);
+  const function *f = function_of(g, k, in, out);
+  for (uint32_t i = 0; i < f->n; i++)
+    if (f->r[i].items) put_launch(g, k, &f->r[i], in, out);
+}
+/* Outputs of the model that are no buffer of their own. */
+static void copies(const cuda *g) {
+  for (uint32_t i = 0; i < g->p->nout; i++) {
+    const tarn_buffer *b = &g->p->buf[g->p->out[i]];
+    if (b->kind == TARN_BUF_OUTPUT && port_of(g->p->out, g->p->nout, g->p->out[i]) == i) continue;
+    tarn_json_open(g->j, NULL, '{');
+    tarn_json_int(g->j, "copy", low_bytes(b)), tarn_json_int(g->j, "output", i);
+    put_buffer(g, g->p->out[i], 0);
+    tarn_json_close(g->j, '}');
+  }
+}
+static void put_ports(const cuda *g, const char *key, const uint32_t *list, uint32_t n) {
+  tarn_json_open(g->j, key, '[');
+  for (uint32_t i = 0; i < n; i++) {
+    const tarn_buffer *b = &g->p->buf[list[i]];
+    tarn_json_open(g->j, NULL, '{');
+    tarn_json_str(g->j, "name", b->name ? b->name : "");
+    tarn_json_str(g->j, "type", tarn_dtype_name(b->dtype));
+    tarn_json_open(g->j, "shape", '[');
+    for (uint32_t d = 0; d < b->layout.n; d++) tarn_json_int(g->j, NULL, b->layout.dim[d]);
+    tarn_json_close(g->j, ']');
+    tarn_json_int(g->j, "bytes", low_bytes(b)), tarn_json_close(g->j, '}');
+  }
+  tarn_json_close(g->j, ']');
+}
+/* Where each buffer lies, for kernels that run on the host. */
+static void put_buffers(const cuda *g) {
+  tarn_json_open(g->j, "buffers", '[');
+  for (uint32_t b = 0; b < g->p->nbuf; b++) {
+    tarn_json_open(g->j, NULL, '{');
+    put_buffer(g, b, 0);
+    tarn_json_close(g->j, '}');
+  }
+  tarn_json_close(g->j, ']');
+}
+static void write_launches(cuda *g) {
+  size_t n;
+  tarn_json_close(g->j, ']');
+  tarn_json_int(g->j, "workspace", g->plan->bytes + g->scratch);
+  tarn_json_int(g->j, "weights", g->plan->const_bytes);
+  const char *text = tarn_json_text(g->j, &n);
+  tarn_write_file(g->M->cx, tarn_format(g->M->cx, "%s/launch.json", g->M->o->dir), text, n);
+}
+
+/* ---------------------------------------------------------------- what PTX has */
+static bool is_known(const char *name) {
+  static const char *const list[] = {"llvm.nvvm.",       "llvm.fma.",
+                                     "llvm.fmuladd.",    "llvm.sqrt.",
+                                     "llvm.fabs.",       "llvm.copysi",
+                                     "llvm.floor.",      "llvm.ceil.",
+                                     "llvm.trunc.",      "llvm.rint.",
+                                     "llvm.nearby",      "llvm.roundeven",
+                                     "llvm.minnum.",     "llvm.maxnum.",
+                                     "llvm.minimum.",    "llvm.maximu",
+                                     "llvm.smin.",       "llvm.smax.",
+                                     "llvm.umin.",       "llvm.umax.",
+                                     "llvm.abs.",        "llvm.fptosi.",
+                                     "llvm.fptoui.",     "llvm.ctlz.",
+                                     "llvm.cttz.",       "llvm.ctpop.",
+                                     "llvm.lifetime.",   "llvm.assume",
+                                     "llvm.memset.",     "llvm.memcpy.",
+                                     "llvm.fshl.",       "llvm.fshr.",
+                                     "llvm.uadd.sat.",   "llvm.usub.sat.",
+                                     "llvm.bitreverse.", "llvm.bswap.",
+                                     "llvm.is.fpclas",   "llvm.experimental.noalias"};
+  for (uint32_t i = 0; i < sizeof list / sizeof *list; i++)
+    if (!strncmp(name, list[i], strlen(list[i]))) return true;
+  return false;
+}
+/* The name of the kernel that a call stands in. */
+static const char *caller(const cuda *g, LLVMValueRef callee) {
+  size_t n;
+  LLVMUseRef u = LLVMGetFirstUse(callee);
+  LLVMValueRef x = LLVMGetUser(u);
+  const char *entry = LLVMGetValueName2(LLVMGetBasicBlockParent(LLVMGetInstructionParent(x)), &n);
+  for (uint32_t i = 0; i < g->function.n; i++)
+    for (uint32_t k = 0; k < g->function.p[i]->n; k++)
+      if (!strcmp(g->function.p[i]->r[k].entry, entry)) return g->from[i];
+  return entry;
+}
+static void check_calls(const cuda *g) {
+  for (LLVMValueRef f = LLVMGetFirstFunction(g->M->m); f; f = LLVMGetNextFunction(f)) {
+    size_t n;
+    const char *name = LLVMGetValueName2(f, &n);
+    if (!LLVMIsDeclaration(f) || !LLVMGetFirstUse(f) || is_known(name)) continue;
+    tarn_raise(g->M->cx, TARN_BAD_INPUT,
+               "kernel %s: %s is not in PTX, and there is no approximation of it%s", caller(g, f),
+               name, g->M->contract ? "" : " with --numerics exact");
+  }
+}
+
+/* ---------------------------------------------------------------- all of it */
+typedef struct job {
+  const tarn_kprog *p;
+  const tarn_memory_plan *plan;
+  const tarn_lower_options *o;
+  unsigned wrote;
+} job;
+static void lower(tarn_ctx *cx, void *arg) {
+  job *j = arg;
+  low_module *M = low_module_new(j->p, j->o, &j->wrote);
+  LLVMTargetMachineRef tm = low_machine(M);
+  cuda g = {.M = M, .p = j->p, .plan = j->plan, .j = tarn_json_new(cx, 1)};
+  g.from = TARN_ARRAY(cx, const char *, j->p->nker + 1);
+  tarn_json_str(g.j, "hw", M->hw->name);
+  put_ports(&g, "inputs", j->p->in, j->p->nin), put_ports(&g, "outputs", j->p->out, j->p->nout);
+  put_buffers(&g);
+  tarn_json_open(g.j, "launches", '[');
+  for (uint32_t k = 0; k < j->p->nker; k++) step(&g, &j->p->ker[k]);
+  copies(&g);
+  low_optimise(M, tm);
+  check_calls(&g);
+  if (M->o->emit & TARN_EMIT_LL) low_write_text(M);
+  if (!(M->o->emit & TARN_EMIT_PTX)) return;
+  LLVMMemoryBufferRef s = low_generate(M, tm, LLVMAssemblyFile);
+  tarn_write_file(cx, low_path(M, "ptx"), LLVMGetBufferStart(s), LLVMGetBufferSize(s));
+  low_wrote(M, "ptx");
+  low_weights(M, j->p, j->plan, tarn_format(cx, "%s/weights.bin", M->o->dir));
+  write_launches(&g);
+}
+void tarn_lower_cuda(const tarn_kprog *p, const tarn_memory_plan *plan,
+                     const tarn_lower_options *o) {
+  tarn_ctx *cx = tarn_lang_ctx(p->L);
+  job j = {p, plan, o, 0};
+  if (p->machines.n > 1)
+    tarn_raise(cx, TARN_BAD_INPUT,
+               "%s names its host %s: leave it out, a program's host is implied", p->hw->name,
+               p->hw->host->name);
+  if (!tarn_lower_name_ok(o->name))
+    tarn_raise(cx, TARN_USAGE, "%s: no prefix of names in C", o->name);
+  tarn_status st = tarn_protect(cx, lower, &j);
+  if (st == TARN_OK) return;
+  unlink(tarn_format(cx, "%s/model.ptx", o->dir));
+  tarn_reraise(cx, st);
+}

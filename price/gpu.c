@@ -1,0 +1,251 @@
+/* Schedules of kernels on a GPU, and their analytic price.
+ *
+ * Work items are threads (docs/cuda.md): the parallel levels of a stage walk its own dims by tiles,
+ * the last of them along the dim whose neighbours lie side by side in memory, so that a warp
+ * touches few sectors. A thread keeps a tile of accumulators and walks the reduction. The stages of
+ * a kernel with shared loops run in one block for each trip, and their items are its threads.
+ *
+ * Price: what takes longest of issuing instructions, moving sectors to a unit, moving bytes from
+ * main memory, and waiting for loads with as many warps as there are. */
+#include "price/gpu.h"
+#include "price/internal.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SECTOR = 32, ADDRESS = 1, MOST_TILE = 32, MOST_SIDE = 8, UNROLLED = 4, MOST_LOOP = 16 };
+
+/* ---------------------------------------------------------------- levels */
+typedef struct pick {
+  uint32_t lane; /* the dim of neighbouring threads; m->nacc: none */
+  int64_t tile[TARN_MAX_DIMS];
+} pick;
+static void add(tarn_stage_sched *s, uint32_t dim, tarn_level_kind kind, int64_t step) {
+  s->level[s->nlevel++] = (tarn_level){(uint8_t)dim, (uint8_t)kind, step};
+}
+/* The innermost reduce loop is unrolled a few times; a short one whole. */
+static void add_reduction(const stage_model *m, int64_t tile, tarn_stage_sched *s) {
+  for (uint32_t d = m->nacc; d < m->n; d++) {
+    int64_t by = d + 1 == m->n && tile * UNROLLED <= 2 * MOST_TILE ? UNROLLED : 1;
+    if (by > 1 && m->dim[d] % by) by = 1;
+    if (by > 1 && m->dim[d] == by) by = 1;
+    add(s, d, TARN_SERIAL, by);
+    if (by > 1) add(s, d, TARN_UNROLL, 1);
+  }
+}
+static void make_levels(const stage_model *m, const pick *p, tarn_stage_sched *s) {
+  int64_t tile = 1;
+  *s = (tarn_stage_sched){0};
+  for (uint32_t d = m->nshared; d < m->nacc; d++)
+    if (d != p->lane) add(s, d, TARN_PARALLEL, p->tile[d]);
+  if (p->lane < m->nacc) add(s, p->lane, TARN_PARALLEL, p->tile[p->lane]);
+  s->acc = s->nlevel;
+  for (uint32_t d = m->nshared; d < m->nacc; d++) tile *= p->tile[d];
+  if (m->reduces) add_reduction(m, tile, s);
+  for (uint32_t d = m->nshared; d < m->nacc; d++)
+    if (p->tile[d] > 1) add(s, d, TARN_UNROLL, 1);
+  if (!m->reduces) s->acc = s->nlevel;
+}
+
+/* ---------------------------------------------------------------- price of a stage */
+/* Of a stage with its levels: tiles, and neighbours. */
+typedef struct shape {
+  int64_t tile[TARN_MAX_DIMS], left[TARN_MAX_DIMS];
+  uint32_t lane; /* of the last parallel level, or none */
+  double items, steps;
+} shape;
+static shape shape_of(const stage_model *m, const tarn_level *shared, uint32_t nshared,
+                      const tarn_stage_sched *s) {
+  shape x = {.lane = m->n, .items = 1, .steps = 1};
+  (void)shared, (void)nshared;
+  for (uint32_t d = 0; d < m->n; d++) x.left[d] = x.tile[d] = m->dim[d];
+  for (uint32_t d = 0; d < m->nshared; d++) x.items *= (double)m->dim[d], x.tile[d] = 1;
+  for (uint32_t i = 0; i < s->nlevel; i++) {
+    const tarn_level *l = &s->level[i];
+    if (l->kind != TARN_PARALLEL) continue;
+    x.items *= ceil((double)x.left[l->dim] / (double)l->step);
+    x.left[l->dim] = x.tile[l->dim] = tarn_min(l->step, x.left[l->dim]);
+    if (m->dim[l->dim] > l->step) x.lane = l->dim;
+  }
+  for (uint32_t d = m->nacc; d < m->n; d++) x.steps *= (double)m->dim[d], x.tile[d] = 1;
+  return x;
+}
+/* Loads of one step of the reduction (or of a result), and the sectors that a warp's load touches.
+ */
+static double loads(const stage_model *m, const acc_model *a, const shape *x) {
+  double n = 1;
+  for (uint32_t d = m->nshared; d < m->nacc; d++)
+    if (a->touched >> d & 1) n *= (double)x->tile[d];
+  return n;
+}
+static double sectors(const stage_model *m, const acc_model *a, const shape *x, double lanes) {
+  if (a->local) return 1;
+  if (x->lane >= m->nacc || !(a->touched >> x->lane & 1)) return 1;
+  double step = fabs((double)a->coef[x->lane]) * (double)x->tile[x->lane] * a->bytes;
+  if (a->irregular) step = tarn_fmax(step, a->bytes);
+  double side = ceil((double)m->dim[x->lane] / (double)x->tile[x->lane]);
+  double row = tarn_fmin(lanes, side);
+  double each = tarn_fmin(row, ceil((row - 1) * step / SECTOR + 1));
+  return each * ceil(lanes / row);
+}
+typedef struct work {
+  double issue, moved; /* instructions of warps; sectors to the units */
+  double waits;        /* cycles of a thread that waits for each load in turn */
+  double warps;
+} work;
+static work work_of(const tarn_hw *hw, const stage_model *m, const shape *x) {
+  double lanes = hw->warps.lanes, tile = 1, step = 0, end = m->epi_ops + 2, bytes = 0, once = 0;
+  const tarn_hw_memory *near = tarn_hw_mem(hw, TARN_HW_L2);
+  for (uint32_t d = m->nshared; d < m->nacc; d++) tile *= (double)x->tile[d];
+  for (uint32_t r = 0; r < m->nread; r++) {
+    const acc_model *a = &m->read[r];
+    double n = loads(m, a, x);
+    *(a->epi ? &end : &step) += n * (1 + ADDRESS + 4 * (a->guarded != 0));
+    *(a->epi ? &once : &bytes) += n * sectors(m, a, x, lanes);
+  }
+  step += tile * (m->body_ops + 1) + hw->trip;
+  end += tile * (1 + ADDRESS);
+  once += loads(m, &m->result, x) * sectors(m, &m->result, x, lanes);
+  double steps = m->reduces ? x->steps : 1;
+  work w = {.warps = ceil(x->items / lanes)};
+  w.issue = w.warps * (steps * step + end + 10);
+  w.moved = w.warps * (steps * bytes + once);
+  w.waits = steps * near->latency / UNROLLED + near->latency;
+  return w;
+}
+/* Bytes that have to come from main memory, or go there: each operand once. */
+static double whole_bytes(const stage_model *m) {
+  double n = 0;
+  for (uint32_t r = 0; r <= m->nread; r++) {
+    const acc_model *a = r < m->nread ? &m->read[r] : &m->result;
+    if (!a->local && !a->again) n += (double)a->elems * a->bytes;
+  }
+  return n;
+}
+static double stage_cost(const tarn_hw *hw, const stage_model *m, const tarn_level *shared,
+                         uint32_t nshared, const tarn_stage_sched *s, tarn_cost *c) {
+  shape x = shape_of(m, shared, nshared, s);
+  work w = work_of(hw, m, &x);
+  const tarn_hw_memory *main = tarn_hw_mem(hw, TARN_HW_MAIN), *l1 = tarn_hw_mem(hw, TARN_HW_L1);
+  double units = tarn_fmin(hw->units, tarn_fmax(1, ceil(w.warps / 4)));
+  double issue = w.issue / (units * hw->warps.issue), moved = w.moved * SECTOR / (units * l1->read);
+  double bytes = whole_bytes(m), main_cycles = bytes / (main->read * hw->units);
+  double resident = (double)hw->units * hw->warps.resident;
+  double waits = w.waits * tarn_fmax(1, w.warps / resident);
+  double cycles = tarn_fmax(tarn_fmax(issue, moved), tarn_fmax(main_cycles, waits));
+  c->compute_seconds += issue / hw->clock;
+  c->memory_seconds[0] += moved / hw->clock;
+  c->memory_seconds[hw->nmem > 1 ? hw->nmem - 2 : 0] += main_cycles / hw->clock;
+  c->bytes[hw->nmem > 1 ? hw->nmem - 2 : 0] += bytes;
+  c->flops += m->flops_each * x.steps * x.items;
+  c->parallel = tarn_fmax(c->parallel, units);
+  c->binds = cycles == issue   ? "issue"
+             : cycles == moved ? l1->name
+             : cycles == waits ? "latency"
+                               : main->name;
+  return cycles / hw->clock;
+}
+
+/* ---------------------------------------------------------------- the search */
+typedef struct search {
+  const tarn_hw *hw;
+  const stage_model *m;
+  tarn_stage_sched best;
+  double least;
+  tarn_schedule_visit *visit;
+  void *user;
+} search;
+static void try_pick(search *q, const pick *p) {
+  tarn_stage_sched s;
+  tarn_cost c = {0};
+  make_levels(q->m, p, &s);
+  double t = stage_cost(q->hw, q->m, NULL, 0, &s, &c);
+  if (q->visit) {
+    tarn_schedule one = {.nstage = 1, .stage = &s};
+    q->visit(q->user, &one, t);
+  }
+  if (t < q->least) q->least = t, q->best = s;
+}
+static bool side(const stage_model *m, uint32_t d, int64_t t) {
+  return t == 1 || (t <= m->dim[d] && m->dim[d] % t == 0);
+}
+static void try_tiles(search *q, pick p) {
+  const stage_model *m = q->m;
+  try_pick(q, &p);
+  for (uint32_t a = m->nshared; a < m->nacc && m->reduces; a++)
+    for (int64_t t = 2; t <= MOST_SIDE; t++) {
+      if (!side(m, a, t)) continue;
+      pick one = p;
+      one.tile[a] = t;
+      try_pick(q, &one);
+      for (uint32_t b = a + 1; b < m->nacc; b++)
+        for (int64_t u = 2; u * t <= MOST_TILE && u <= MOST_SIDE; u++) {
+          if (!side(m, b, u)) continue;
+          pick two = one;
+          two.tile[b] = u;
+          try_pick(q, &two);
+        }
+    }
+}
+static void solve_stage(search *q) {
+  const stage_model *m = q->m;
+  pick p = {.lane = m->nacc};
+  q->least = INFINITY;
+  for (uint32_t d = 0; d < TARN_MAX_DIMS; d++) p.tile[d] = 1;
+  try_tiles(q, p);
+  for (p.lane = m->nshared; p.lane < m->nacc; p.lane++)
+    if (m->dim[p.lane] > 1) try_tiles(q, p);
+}
+
+static double price(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
+                    tarn_cost *out) {
+  const kernel_model *km = loop_model(L, hw, k);
+  double seconds = 0;
+  *out = (tarn_cost){0};
+  for (uint32_t i = 0; i < km->nstage; i++)
+    seconds += stage_cost(hw, &km->stage[i], s->shared, s->nshared, &s->stage[i], out);
+  out->overhead_seconds = hw->launch;
+  out->seconds = seconds + hw->launch;
+  if (hw->launch > seconds) out->binds = "launch";
+  return seconds;
+}
+void tarn_gpu_price(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
+                    uint32_t threads, tarn_cost *out) {
+  (void)threads;
+  tarn_mark mark = tarn_arena_mark(tarn_lang_ctx(L));
+  price(L, hw, k, s, out);
+  tarn_release(tarn_lang_ctx(L), mark);
+}
+static const tarn_schedule *solve(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
+                                  tarn_cost *cost) {
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  const kernel_model *km = loop_model(L, hw, k);
+  const stage_model *last = &km->stage[km->nstage - 1];
+  tarn_schedule *s = TARN_NEW(cx, tarn_schedule);
+  s->nstage = km->nstage, s->stage = TARN_ARRAY(cx, tarn_stage_sched, km->nstage);
+  for (uint32_t d = 0; d < last->nshared; d++)
+    s->shared[s->nshared++] = (tarn_level){(uint8_t)d, TARN_PARALLEL, 1};
+  for (uint32_t i = 0; i < km->nstage; i++) {
+    search q = {.hw = hw, .m = &km->stage[i]};
+    solve_stage(&q);
+    s->stage[i] = q.best;
+  }
+  price(L, hw, k, s, cost);
+  cost->least = cost->seconds;
+  return s;
+}
+tarn_solver *tarn_gpu_solver(tarn_lang *L, const tarn_hw *hw, uint32_t threads) {
+  tarn_solver *s = tarn_solver_new(L, hw, threads);
+  tarn_solver_search(s, solve, tarn_gpu_price);
+  return s;
+}
+bool tarn_gpu_schedules(tarn_solver *s, const tarn_ksig *k, tarn_schedule_visit *visit,
+                        void *user) {
+  tarn_lang *L = tarn_solver_lang(s);
+  const tarn_hw *hw = tarn_solver_hw(s);
+  const kernel_model *km = loop_model(L, hw, k);
+  if (km->nstage != 1) return false;
+  search q = {.hw = hw, .m = km->stage, .visit = visit, .user = user};
+  solve_stage(&q);
+  return true;
+}

@@ -1,0 +1,260 @@
+/* A compiled folder: which kernels run in which order, and where their operands lie. */
+#include "sim/ptx.h"
+#include <string.h>
+#include <yajl/yajl_tree.h>
+
+typedef struct loading {
+  tarn_ctx *cx;
+  const char *file;
+  tarn_ptx_program *p;
+} loading;
+
+/* ---------------------------------------------------------------- JSON */
+TARN_NORETURN static void refuse(const loading *l, const char *key, const char *what) {
+  tarn_raise(l->cx, TARN_BAD_INPUT, "%s: \"%s\": %s", l->file, key, what);
+}
+static void drop(void *v) { yajl_tree_free(v); }
+static yajl_val member(const loading *l, yajl_val in, const char *key, yajl_type type,
+                       const char *what) {
+  yajl_val v = yajl_tree_get(in, (const char *[]){key, NULL}, type);
+  if (!v) refuse(l, key, tarn_format(l->cx, "%s is expected", what));
+  return v;
+}
+static int64_t whole(const loading *l, yajl_val in, const char *key, int64_t most) {
+  yajl_val v = member(l, in, key, yajl_t_number, "a whole number");
+  if (!YAJL_IS_INTEGER(v) || YAJL_GET_INTEGER(v) < 0 || YAJL_GET_INTEGER(v) > most)
+    refuse(l, key, tarn_format(l->cx, "a whole number up to %lld is expected", (long long)most));
+  return YAJL_GET_INTEGER(v);
+}
+static const char *text(const loading *l, yajl_val in, const char *key) {
+  return tarn_strdup(l->cx, YAJL_GET_STRING(member(l, in, key, yajl_t_string, "a string")));
+}
+static uint32_t list(const loading *l, yajl_val in, const char *key, yajl_val **item) {
+  yajl_val v = member(l, in, key, yajl_t_array, "a list");
+  *item = YAJL_GET_ARRAY(v)->values;
+  return (uint32_t)YAJL_GET_ARRAY(v)->len;
+}
+static bool has(yajl_val in, const char *key) {
+  return yajl_tree_get(in, (const char *[]){key, NULL}, yajl_t_any) != NULL;
+}
+
+/* ---------------------------------------------------------------- parts */
+#define MOST_BYTES (INT64_C(1) << 40)
+static tarn_ptx_port read_port(const loading *l, yajl_val v) {
+  tarn_ptx_port p = {.name = text(l, v, "name"), .bytes = whole(l, v, "bytes", MOST_BYTES)};
+  yajl_val *dim;
+  if (!tarn_dtype_parse(text(l, v, "type"), &p.dtype)) refuse(l, "type", "no such type");
+  p.n = list(l, v, "shape", &dim);
+  if (p.n > TARN_MAX_DIMS) refuse(l, "shape", "too many dims");
+  int64_t bytes = (int64_t)tarn_dtype_size(p.dtype);
+  for (uint32_t d = 0; d < p.n; d++) {
+    p.dim[d] = YAJL_IS_INTEGER(dim[d]) ? YAJL_GET_INTEGER(dim[d]) : -1;
+    if (p.dim[d] < 0 || (p.dim[d] && bytes > MOST_BYTES / p.dim[d]))
+      refuse(l, "shape", "extents are expected");
+    bytes *= p.dim[d];
+  }
+  if (bytes > p.bytes) refuse(l, "bytes", "fewer than its shape has");
+  return p;
+}
+static const tarn_ptx_port *read_ports(const loading *l, yajl_val in, const char *key,
+                                       uint32_t *n) {
+  yajl_val *item;
+  *n = list(l, in, key, &item);
+  tarn_ptx_port *p = TARN_ARRAY(l->cx, tarn_ptx_port, *n + 1);
+  for (uint32_t i = 0; i < *n; i++) p[i] = read_port(l, item[i]);
+  return p;
+}
+/* The bytes of what a place lies in. */
+static int64_t extent(const tarn_ptx_program *p, const tarn_ptx_place *x) {
+  switch (x->at) {
+  case TARN_PTX_INPUT: return p->in[x->index].bytes;
+  case TARN_PTX_OUTPUT: return p->out[x->index].bytes;
+  case TARN_PTX_WEIGHTS: return p->weights;
+  case TARN_PTX_WORKSPACE: return p->workspace;
+  default: return 0;
+  }
+}
+static tarn_ptx_place read_place(const loading *l, yajl_val v) {
+  static const char *const names[] = {"input", "output", "weights", "workspace", "nowhere"};
+  const char *at = text(l, v, "at");
+  uint32_t k = 0;
+  while (k < 5 && strcmp(at, names[k])) k++;
+  if (k == 5) refuse(l, "at", "input, output, weights, workspace or nowhere is expected");
+  tarn_ptx_place x = {.at = (tarn_ptx_where)k};
+  x.offset = whole(l, v, "offset", MOST_BYTES);
+  if (k < 2) {
+    uint32_t n = k ? l->p->nout : l->p->nin;
+    if (!n) refuse(l, "at", "there is none");
+    x.index = (uint32_t)whole(l, v, "index", n - 1);
+  }
+  if (x.offset > extent(l->p, &x)) refuse(l, "offset", "behind the end");
+  return x;
+}
+static tarn_ptx_place *read_places(const loading *l, yajl_val in, const char *key, uint32_t *n) {
+  yajl_val *item;
+  *n = list(l, in, key, &item);
+  tarn_ptx_place *x = TARN_ARRAY(l->cx, tarn_ptx_place, *n + 1);
+  for (uint32_t i = 0; i < *n; i++) x[i] = read_place(l, item[i]);
+  return x;
+}
+
+/* ---------------------------------------------------------------- steps */
+static void read_launch(const loading *l, yajl_val v, tarn_ptx_step *s) {
+  const char *entry = text(l, v, "entry");
+  s->entry = tarn_ptx_find(l->p->ptx, entry);
+  if (s->entry == TARN_NONE)
+    tarn_raise(l->cx, TARN_BAD_INPUT, "%s: kernel %s is not in model.ptx", l->file,
+               tarn_shown(l->cx, entry));
+  s->grid = (uint32_t)whole(l, v, "grid", INT32_MAX),
+  s->block = (uint32_t)whole(l, v, "block", 1024);
+  s->arg = read_places(l, v, "arguments", &s->narg);
+  const tarn_ptx_entry *e = tarn_ptx_entry_at(l->p->ptx, s->entry);
+  bool addresses = e->nparam == s->narg;
+  for (uint32_t i = 0; addresses && i < e->nparam; i++) addresses = e->param[i].bytes == 8;
+  if (!addresses)
+    tarn_raise(l->cx, TARN_BAD_INPUT, "%s: kernel %s takes %u addresses, not %u", l->file, e->name,
+               e->nparam, s->narg);
+}
+static void read_copy(const loading *l, yajl_val v, tarn_ptx_step *s) {
+  tarn_ptx_place *x = TARN_ARRAY(l->cx, tarn_ptx_place, 2);
+  if (!l->p->nout) refuse(l, "output", "there is none");
+  s->does = TARN_PTX_COPIES, s->narg = 2, s->arg = x;
+  s->bytes = whole(l, v, "copy", MOST_BYTES);
+  x[0] = read_place(l, v);
+  x[1] = (tarn_ptx_place){TARN_PTX_OUTPUT, (uint32_t)whole(l, v, "output", l->p->nout - 1), 0};
+  for (uint32_t i = 0; i < 2; i++)
+    if (extent(l->p, &x[i]) - x[i].offset < s->bytes)
+      refuse(l, "copy", "more bytes than there are");
+}
+static tarn_ptx_step read_step(const loading *l, yajl_val v) {
+  tarn_ptx_step s = {.does = TARN_PTX_LAUNCHES};
+  if (has(v, "copy")) {
+    read_copy(l, v, &s);
+    return s;
+  }
+  s.kernel = text(l, v, "kernel");
+  if (has(v, "host")) s.does = TARN_PTX_CALLS;
+  else read_launch(l, v, &s);
+  return s;
+}
+static void read_all(const loading *l, yajl_val tree) {
+  tarn_ptx_program *p = l->p;
+  yajl_val *item;
+  p->hw = text(l, tree, "hw");
+  p->workspace = whole(l, tree, "workspace", MOST_BYTES);
+  p->weights = whole(l, tree, "weights", MOST_BYTES);
+  p->in = read_ports(l, tree, "inputs", &p->nin), p->out = read_ports(l, tree, "outputs", &p->nout);
+  p->buffer = read_places(l, tree, "buffers", &p->nbuffer);
+  p->nstep = list(l, tree, "launches", &item);
+  p->step = TARN_ARRAY(l->cx, tarn_ptx_step, p->nstep + 1);
+  for (uint32_t i = 0; i < p->nstep; i++) p->step[i] = read_step(l, item[i]);
+}
+tarn_ptx_program *tarn_ptx_load(tarn_ctx *cx, const char *dir) {
+  loading l = {cx, tarn_format(cx, "%s/launch.json", dir), TARN_NEW(cx, tarn_ptx_program)};
+  const char *path = tarn_format(cx, "%s/model.ptx", dir);
+  char error[160];
+  size_t n;
+  const char *ptx = tarn_read_file(cx, path, &n);
+  l.p->dir = dir, l.p->ptx = tarn_ptx_read(cx, ptx, n, path);
+  yajl_val tree = yajl_tree_parse(tarn_read_file(cx, l.file, &n), error, sizeof error);
+  if (!tree) {
+    error[strcspn(error, "\n")] = 0;
+    tarn_raise(cx, TARN_BAD_INPUT, "%s: no JSON: %s", l.file, tarn_shown(cx, error));
+  }
+  tarn_defer(cx, drop, tree);
+  read_all(&l, tree);
+  return l.p;
+}
+
+/* ---------------------------------------------------------------- a run */
+typedef struct memory {
+  uint8_t *data;
+  uint64_t at;
+} memory;
+typedef struct run {
+  tarn_ctx *cx;
+  tarn_ptx_program *p;
+  tarn_ptx_device *d;
+  memory *in, *out, weights, workspace;
+} run;
+static const memory *of(const run *r, const tarn_ptx_place *x) {
+  switch (x->at) {
+  case TARN_PTX_INPUT: return &r->in[x->index];
+  case TARN_PTX_OUTPUT: return &r->out[x->index];
+  case TARN_PTX_WEIGHTS: return &r->weights;
+  default: return &r->workspace;
+  }
+}
+static memory map(run *r, const char *name, void *data, int64_t bytes, tarn_ptx_state state) {
+  memory m = {.data = data};
+  m.at = tarn_ptx_map(r->d, name, data, bytes, state);
+  return m;
+}
+static void *room(run *r, int64_t bytes) {
+  uint8_t *p = tarn_new_aligned(r->cx, (size_t)bytes + 64, 256);
+  memset(p, 0, (size_t)bytes + 64);
+  return p;
+}
+static void map_all(run *r, const tarn_tensor *const *in, tarn_tensor *const *out) {
+  tarn_ptx_program *p = r->p;
+  size_t n = 0;
+  const char *path = tarn_format(r->cx, "%s/weights.bin", p->dir);
+  char *weights = tarn_read_file(r->cx, path, &n);
+  if ((int64_t)n != p->weights)
+    tarn_raise(r->cx, TARN_BAD_INPUT, "%s: %zu bytes, launch.json says %lld", path, n,
+               (long long)p->weights);
+  r->in = TARN_ARRAY(r->cx, memory, p->nin + 1), r->out = TARN_ARRAY(r->cx, memory, p->nout + 1);
+  for (uint32_t i = 0; i < p->nin; i++) {
+    const char *name = tarn_format(r->cx, "input %s", tarn_shown(r->cx, p->in[i].name));
+    void *data = room(r, p->in[i].bytes);
+    memcpy(data, in[i]->data, (size_t)tarn_tensor_count(in[i]) * tarn_dtype_size(p->in[i].dtype));
+    r->in[i] = map(r, name, data, p->in[i].bytes, TARN_PTX_CONSTANT);
+  }
+  for (uint32_t i = 0; i < p->nout; i++) {
+    const char *name = tarn_format(r->cx, "output %s", tarn_shown(r->cx, p->out[i].name));
+    r->out[i] = map(r, name, out[i]->data, p->out[i].bytes, TARN_PTX_UNDEFINED);
+  }
+  r->weights = map(r, "weights", weights, p->weights, TARN_PTX_CONSTANT);
+  r->workspace = map(r, "workspace", room(r, p->workspace), p->workspace, TARN_PTX_UNDEFINED);
+}
+static void launch(run *r, tarn_ptx_step *s) {
+  const tarn_ptx_entry *e = tarn_ptx_entry_at(r->p->ptx, s->entry);
+  char *param = TARN_ARRAY(r->cx, char, e->param_bytes + 8);
+  for (uint32_t i = 0; i < s->narg; i++) {
+    uint64_t at = of(r, &s->arg[i])->at + (uint64_t)s->arg[i].offset;
+    memcpy(param + e->param[i].offset, &at, sizeof at);
+  }
+  tarn_ptx_launch l = {.entry = s->entry, .grid = {s->grid, 1, 1}, .block = {s->block, 1, 1}};
+  l.param = param;
+  tarn_ptx_run(r->d, &l, &s->counts);
+}
+static void call(run *r, const tarn_ptx_step *s, tarn_ptx_host *host, void *user) {
+  tarn_ptx_program *p = r->p;
+  void **buffer = TARN_ARRAY(r->cx, void *, p->nbuffer + 1);
+  int64_t *written = TARN_ARRAY(r->cx, int64_t, p->nbuffer + 1);
+  if (!host)
+    tarn_raise(r->cx, TARN_BAD_INPUT, "%s: kernel %s runs on the host", p->dir,
+               tarn_shown(r->cx, s->kernel));
+  for (uint32_t b = 0; b < p->nbuffer; b++)
+    if (p->buffer[b].at != TARN_PTX_NOWHERE)
+      buffer[b] = of(r, &p->buffer[b])->data + p->buffer[b].offset;
+  host(user, s->kernel, buffer, written);
+  for (uint32_t b = 0; b < p->nbuffer; b++)
+    if (written[b])
+      tarn_ptx_mark(r->d, of(r, &p->buffer[b])->at + (uint64_t)p->buffer[b].offset, written[b],
+                    TARN_PTX_WRITTEN);
+}
+void tarn_ptx_program_run(tarn_ctx *cx, tarn_ptx_program *p, const tarn_tensor *const *in,
+                          tarn_tensor *const *out, tarn_ptx_host *host, void *user) {
+  run r = {.cx = cx, .p = p, .d = tarn_ptx_device_new(cx, p->ptx)};
+  map_all(&r, in, out);
+  for (uint32_t i = 0; i < p->nstep; i++) {
+    tarn_ptx_step *s = &p->step[i];
+    s->counts = (tarn_ptx_counts){0};
+    if (s->does == TARN_PTX_LAUNCHES) launch(&r, s);
+    else if (s->does == TARN_PTX_CALLS) call(&r, s, host, user);
+    else
+      memcpy(of(&r, &s->arg[1])->data, of(&r, &s->arg[0])->data + s->arg[0].offset,
+             (size_t)s->bytes);
+  }
+}
