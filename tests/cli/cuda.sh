@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# Models compiled for a GPU: what was emitted runs right in the executor of PTX, wherever there is ptxas it assembles,
+# and damaged files are refused.
+source tests/cli/lib.sh "$1"
+ptxas=$(command -v ptxas || ls /usr/local/cuda/bin/ptxas 2>/dev/null)
+[ -n "$ptxas" ] || echo "no ptxas: what is emitted is not assembled"
+
+# compiled NAME MODEL ARGS…: for both descriptions
+compiled() {
+  local name=$1 model=$2
+  shift 2
+  for hw in sm80 sm90; do
+    try 0 compile "$model" "$@" --hw cuda-$hw -o "$work/$name" || continue
+    [ -z "$ptxas" ] || [ ! -s "$work/$name/model.ptx" ] || ! grep -q '\.entry' "$work/$name/model.ptx" ||
+      "$ptxas" -arch=sm_${hw#sm} "$work/$name/model.ptx" -o "$work/cubin" || fail "$name: ptxas"
+  done
+  try 0 check "$work/$name" && grep -q '^ok' "$work/out" || fail "$name: $(cat "$work/out" "$work/err")"
+}
+compiled digits $digits --shape n=1
+try 0 sim "$work/digits" --json
+is ok true
+[ "$(value 'launches.#')" -ge 8 ] || fail "digits: few launches"
+[ "$(value launches.1.sectors)" -gt 0 ] || fail "digits: no sectors counted"
+cat >"$work/product.term" <<'T'
+(compute (map (max $0 0)) (compute dotProd (cartProd (access 1 (input x ((37 65) ()) f32)) (access 1 (input y ((50 65) ()) f32)))))
+T
+compiled product "$work/product.term"
+# Models with roundings of every type, softmax, empty tensors, and kernels that run on the host.
+for name in bf16_sums f16_norms f16_products logsumexp_rows mask_infinite hardmax_nan image_near_mean gather_i8_index onehot_u8 \
+  convtranspose_edges maxpool_index_nan quantize_edges product_over_nothing; do
+  model=$(ls tests/cases/$name/model.onnx tests/cases/$name/g.term 2>/dev/null)
+  compiled "$name" "$model"
+done
+
+refused 3 "kernel k1_q" "is not in PTX" -- compile tests/cases/pow_mixed/model.onnx --hw cuda-sm80 -o "$work/pow"
+
+# One line each, exit 3.
+cp -r "$work/digits" "$work/bad"
+damage() { # FILE SED WORDS…
+  local file=$1 edit=$2
+  shift 2
+  sed "$edit" "$work/digits/$file" >"$work/bad/$file"
+  refused 3 "$file" "$@" -- check "$work/bad"
+  cp "$work/digits/$file" "$work/bad/$file"
+}
+damage model.ptx '0,/fma.rn.f32/s//fma.qq.f32/' "fma.qq.f32" "is not simulated"
+damage launch.json '0,/"grid": [0-9]*/s//"grid": -1/' '"grid"'
+damage launch.json '0,/"entry": "[a-z0-9_]*"/s//"entry": "none"/' "kernel none is not in model.ptx"
+damage launch.json '0,/"workspace",/s//"shelf",/' "input, output, weights, workspace or nowhere"
+# More threads than a buffer has room for, where a guard is left out.
+sed '0,/@%p1 bra/s/@%p1 bra.*;/;/' "$work/product/model.ptx" >"$work/wide.ptx"
+cp "$work/wide.ptx" "$work/product/model.ptx"
+refused 3 "model.ptx" "global" -- check "$work/product"
+head -c 100 "$work/digits/weights.bin" >"$work/bad/weights.bin"
+refused 3 "weights.bin" "100 bytes" -- sim "$work/bad"
+finish
