@@ -66,13 +66,21 @@ typedef struct finish {
   TARN_VEC(move) move; /* known before the first is done: no memory is asked for between them */
 } finish;
 typedef void each_file(tarn_ctx *cx, finish *f, const char *name);
+/* Does a row before this one write it too? */
+static bool named_before(uint32_t row, const char *name) {
+  for (uint32_t i = 0; i < row; i++)
+    for (const char *const *other = tarn_target_at(i)->file; *other; other++)
+      if (!strcmp(*other, name)) return true;
+  return false;
+}
 /* What any compile may write, the report last. */
 static void visit_files(finish *f, each_file *visit) {
   static const char *const always[] = {"program.tarn", "report.json", NULL};
   tarn_ctx *cx = tarn_lang_ctx(f->c->L);
   const tarn_target *t;
   for (uint32_t i = 0; (t = tarn_target_at(i)); i++)
-    for (const char *const *name = t->file; *name; name++) visit(cx, f, *name);
+    for (const char *const *name = t->file; *name; name++)
+      if (!named_before(i, *name)) visit(cx, f, *name);
   for (const char *const *name = always; *name; name++) visit(cx, f, *name);
 }
 static void add_artefact(tarn_ctx *cx, finish *f, const char *name) {
