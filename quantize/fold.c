@@ -57,27 +57,6 @@ static tarn_tensor *transposed(tarn_ctx *cx, const tarn_tensor *t) {
   return r;
 }
 
-/* The channel of the input that a weight meets. */
-static int64_t met_by(const qz_group *p, int64_t flat, int64_t read) {
-  if (!p->conv) return flat / p->channels;
-  int64_t deep = p->w->dim[1], each = tarn_tensor_count(p->w) / p->channels, groups = read / deep;
-  int64_t group = flat / each / (p->channels / groups);
-  return group * deep + flat % each / (each / deep);
-}
-
-double *qz_bias(const qz_graph *g, const qz_groups *s, const qz_calibration *c, uint32_t group,
-                const float *wq) {
-  const qz_group *p = &s->group[group];
-  const qz_value *x = &g->value[p->in[0]];
-  const float *w = p->w->data;
-  double *b = tarn_copy(g->cx, p->bias, p->channels * sizeof *b);
-  for (int64_t i = 0, n = tarn_tensor_count(p->w); i < n; i++) {
-    int64_t k = met_by(p, i, x->dim[p->conv ? 1 : x->n - 1]);
-    b[channel_of(p, i)] -= ((double)wq[i] - (double)w[i]) * c->mean[group][k];
-  }
-  return b;
-}
-
 /* ---------------------------------------------------------------- the products themselves */
 
 static const char *no_weights(const qz_graph *g, uint32_t x, uint32_t w) {

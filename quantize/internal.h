@@ -160,6 +160,8 @@ typedef struct qz_calibration {
 } qz_calibration;
 qz_calibration *qz_calibrate(const qz_graph *g, const qz_groups *groups, const qz_samples *s,
                              const tarn_quantize_engine *engine);
+
+/* ---- bias.c ---- */
 /* The bias of a product whose weights became wq: without what their errors add on average. */
 double *qz_bias(const qz_graph *g, const qz_groups *s, const qz_calibration *c, uint32_t group,
                 const float *wq);
