@@ -423,8 +423,9 @@ END_TEST
 
 /* ---------------------------------------------------------------- digits */
 
+#define IMAGES 160 /* of the 359 that are there; tests/cli/quantize.sh takes all */
 static double accuracy(const char *model, const tarn_tensor *images, const int32_t *label) {
-  static const int64_t n[] = {359};
+  static const int64_t n[] = {IMAGES};
   tarn_shape_binding shape = {"n", 1, n};
   tarn_model_options mo = {.nshape = 1, .shape = &shape};
   tarn_program *p = tarn_model_load(L, model, &mo, NULL);
@@ -443,10 +444,11 @@ static double accuracy(const char *model, const tarn_tensor *images, const int32
 
 #define DIGITS TARN_TOP "/examples/digits/"
 static void check_digits(tarn_ctx *c, void *arg) {
-  static const int64_t n[] = {359};
+  static const int64_t n[] = {IMAGES};
   tarn_shape_binding shape = {"n", 1, n};
   const char *hw = *(int *)arg ? "vta-pynq" : NULL;
-  const tarn_tensor *images = tarn_tensor_read(c, DIGITS "held_images.npy");
+  tarn_tensor *images = tarn_tensor_read(c, DIGITS "held_images.npy");
+  images->dim[0] = n[0];
   const int32_t *label = tarn_tensor_read(c, DIGITS "held_labels.npy")->data;
   mkdir(at("digits"), 0777);
   tarn_tensor_write(c, at("digits/held.npy"), images);
@@ -457,8 +459,8 @@ static void check_digits(tarn_ctx *c, void *arg) {
                              .nshape = 1,
                              .shape = &shape};
   const tarn_quantized *q = tarn_quantize(L, &o);
-  ck_assert(q->products == 7 && q->out[0].classes && q->out[0].vectors == 359);
-  ck_assert_int_ge(q->out[0].agree, 356);
+  ck_assert(q->products == 7 && q->out[0].classes && q->out[0].vectors == IMAGES);
+  ck_assert_int_ge(q->out[0].agree, IMAGES - 2);
   double before = accuracy(o.model, images, label), after = accuracy(o.output, images, label);
   ck_assert_msg(after >= before - 1, "%.2f of 100 right, %.2f before", after, before);
 }
