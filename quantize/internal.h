@@ -13,6 +13,7 @@
 /* ---- target.c: what the machine computes with ---- */
 typedef struct qz_target {
   bool machine; /* integers and shifts alone; else QDQ */
+  bool i8;      /* its products are of i8, so QDQ has no others */
   int max_shift;
 } qz_target;
 qz_target qz_target_of(tarn_lang *L, const tarn_hw *hw);
@@ -125,6 +126,7 @@ typedef struct qz_scale {
   int zero;
 } qz_scale;
 qz_scale qz_scale_u8(const qz_range *r);
+qz_scale qz_scale_i8(const qz_range *r); /* its zero is 0 */
 
 /* ---- calibrate.c: the samples ---- */
 typedef struct qz_samples {
@@ -217,7 +219,7 @@ void qz_finish(qz_writer *w);
 
 /* ---- the two forms ---- */
 void qz_write_machine(qz_writer *w, const qz_scales *c);
-void qz_write_qdq(qz_writer *w, const qz_calibration *c);
+void qz_write_qdq(qz_writer *w, const qz_calibration *c, bool i8);
 
 /* ---- accuracy.c ---- */
 const tarn_quantized_output *qz_compare(const qz_graph *g, const tarn_quantize_options *o,

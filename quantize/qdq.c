@@ -1,5 +1,7 @@
 /* QuantizeLinear and DequantizeLinear around f32 operators: activations u8 with one scale and zero
- * point, weights i8 with a scale for each channel, biases i32 with the product of the two. */
+ * point, weights i8 with a scale for each channel, biases i32 with the product of the two.  For a
+ * machine that multiplies i8 alone (symmetric): activations i8 with the zero point 0, weights with
+ * one scale. */
 #include "quantize/internal.h"
 #include <math.h>
 #include <string.h>
@@ -7,8 +9,10 @@
 typedef struct form {
   const qz_calibration *c;
   qz_scale *scale; /* by value */
+  bool symmetric;
 } form;
 
+static bool symmetric(const qz_writer *w) { return ((form *)w->form)->symmetric; }
 static qz_scale *scale_of(const qz_writer *w, uint32_t v) { return &((form *)w->form)->scale[v]; }
 
 /* ---------------------------------------------------------------- activations */
@@ -17,10 +21,11 @@ static qz_scale *scale_of(const qz_writer *w, uint32_t v) { return &((form *)w->
 static void through_bytes(qz_writer *w, const qz_node *of, const char *x, const char *out,
                           uint32_t v) {
   const char *scale = qz_scalar(w, TARN_F32, (double)scale_of(w, v)->scale);
-  const char *zero = qz_scalar(w, TARN_U8, scale_of(w, v)->zero);
-  const char *u8 = qz_fresh(w, w->g->value[v].name, "u8");
-  qz_emit(w, of, "QuantizeLinear", "quantize", u8, 3, x, scale, zero);
-  qz_emit(w, of, "DequantizeLinear", "dequantize", out, 3, u8, scale, zero);
+  tarn_dtype t = symmetric(w) ? TARN_I8 : TARN_U8;
+  const char *zero = qz_scalar(w, t, scale_of(w, v)->zero);
+  const char *q = qz_fresh(w, w->g->value[v].name, tarn_dtype_name(t));
+  qz_emit(w, of, "QuantizeLinear", "quantize", q, 3, x, scale, zero);
+  qz_emit(w, of, "DequantizeLinear", "dequantize", out, 3, q, scale, zero);
   w->bytes[v] = out;
 }
 
@@ -57,19 +62,31 @@ static float *weight_scales(const qz_writer *w, const qz_group *p) {
   const float *x = p->w->data;
   for (int64_t i = 0, n = tarn_tensor_count(p->w); i < n; i++)
     s[channel_of(p, i)] = fmaxf(s[channel_of(p, i)], fabsf(x[i]));
+  float most = 0;
   for (uint32_t i = 0; i < p->channels; i++) {
     s[i] /= 127;
     if (p->bias)
       s[i] = fmaxf(s[i], (float)(fabs(p->bias[i]) * 0x1p-30) / scale_of(w, p->in[0])->scale);
+    most = fmaxf(most, s[i]);
+  }
+  for (uint32_t i = 0; i < p->channels; i++) {
+    if (symmetric(w)) s[i] = most;
     if (!(s[i] > 0)) s[i] = 1;
   }
   return s;
 }
 
-static tarn_tensor *vector(const qz_writer *w, tarn_dtype t, uint32_t n, const void *data) {
+static tarn_tensor *vector(const qz_writer *w, tarn_dtype t, uint32_t n) {
   int64_t dim[] = {n};
-  tarn_tensor *v = tarn_tensor_new(w->cx, t, 1, dim);
-  if (data) memcpy(v->data, data, n * tarn_dtype_size(t));
+  return tarn_tensor_new(w->cx, t, 1, dim);
+}
+
+/* One for each channel, or the first alone. */
+static tarn_tensor *parameter(const qz_writer *w, const qz_group *p, tarn_dtype t,
+                              const void *data) {
+  int64_t n = symmetric(w) ? 1 : p->channels;
+  tarn_tensor *v = tarn_tensor_new(w->cx, t, symmetric(w) ? 0 : 1, &n);
+  if (data) memcpy(v->data, data, (size_t)n * tarn_dtype_size(t));
   return v;
 }
 
@@ -79,12 +96,13 @@ static const char *dequantised(qz_writer *w, const qz_group *p, const tarn_tenso
   const qz_node *of = p->main;
   const char *suffix = tarn_format(w->cx, "%s_dequantized", what);
   const char *x = qz_tensor(w, q, of->name, what);
-  const char *s = qz_tensor(w, vector(w, TARN_F32, p->channels, scale), of->name,
+  const char *s = qz_tensor(w, parameter(w, p, TARN_F32, scale), of->name,
                             tarn_format(w->cx, "%s_scale", what));
-  const char *z = qz_tensor(w, vector(w, q->dtype, p->channels, NULL), of->name,
-                            tarn_format(w->cx, "%s_zero", what));
+  const char *z =
+      qz_tensor(w, parameter(w, p, q->dtype, NULL), of->name, tarn_format(w->cx, "%s_zero", what));
   const char *name = qz_emit(w, of, "DequantizeLinear", suffix, NULL, 3, x, s, z);
-  tarn_onnx_add_attr(w->cx, w->node.p[w->node.n - 1], tarn_onnx_int(w->cx, "axis", axis));
+  Onnx__NodeProto *made = w->node.p[w->node.n - 1];
+  if (!symmetric(w)) tarn_onnx_add_attr(w->cx, made, tarn_onnx_int(w->cx, "axis", axis));
   return name;
 }
 
@@ -98,7 +116,7 @@ static tarn_tensor *weights(qz_writer *w, const qz_group *p, const float *scale)
 
 static const char *bias(qz_writer *w, uint32_t group, const tarn_tensor *wq, const float *scale) {
   const qz_group *p = &w->s->group[group];
-  tarn_tensor *q = vector(w, TARN_I32, p->channels, NULL);
+  tarn_tensor *q = vector(w, TARN_I32, p->channels);
   float *x = TARN_ARRAY(w->cx, float, tarn_tensor_count(wq));
   for (int64_t i = 0, n = tarn_tensor_count(wq); i < n; i++)
     x[i] = ((const int8_t *)wq->data)[i] * scale[channel_of(p, i)];
@@ -163,12 +181,12 @@ static void back(qz_writer *w, uint32_t v) {
   (void)v;
 }
 
-void qz_write_qdq(qz_writer *w, const qz_calibration *c) {
-  form f = {c, TARN_ARRAY(w->cx, qz_scale, w->g->nvalue + 1)};
+void qz_write_qdq(qz_writer *w, const qz_calibration *c, bool i8) {
+  form f = {c, TARN_ARRAY(w->cx, qz_scale, w->g->nvalue + 1), i8};
   w->form = &f;
   w->back = back;
   for (uint32_t v = 0; v < w->g->nvalue; v++)
-    if (c->range[v].n) f.scale[v] = qz_scale_u8(&c->range[v]);
+    if (c->range[v].n) f.scale[v] = i8 ? qz_scale_i8(&c->range[v]) : qz_scale_u8(&c->range[v]);
   for (uint32_t i = 0; i < w->g->nnode; i++) {
     const qz_node *n = &w->g->node[i];
     if (n->group == TARN_NONE) qz_copy_node(w, n);

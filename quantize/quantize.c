@@ -67,7 +67,7 @@ const tarn_quantized *tarn_quantize(tarn_lang *L, const tarn_quantize_options *o
   qz_calibration *c = qz_calibrate(g, s, samples, engine);
   qz_writer *w = qz_writer_new(g, s);
   if (t.machine) qz_write_machine(w, qz_scales_choose(g, s, c, &t));
-  else qz_write_qdq(w, c);
+  else qz_write_qdq(w, c, t.i8);
   finish_model(g, &b);
   *q = (tarn_quantized){.machine = t.machine, .nsample = samples->n, .bytes = b.p, .n = b.n};
   for (uint32_t i = 0; i < s->n; i++) q->products += s->group[i].kind == QZ_PRODUCT;

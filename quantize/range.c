@@ -78,8 +78,20 @@ int qz_exponent(const qz_range *const *r, uint32_t n) {
   return best;
 }
 
-/* ---- real scales ---- */
-/* Zero is exact; shares of the whole range are tried. */
+/* ---- real scales: zero is exact; shares of the whole range are tried ---- */
+qz_scale qz_scale_i8(const qz_range *r) {
+  qz_scale best = {1, 0};
+  double least = INFINITY, most = fmax(r->hi / 127, -r->lo / 128);
+  for (int i = 0; r->bin && i < SHARES; i++) {
+    float scale = (float)(most * (1 - 0.02 * i));
+    double sum = scale > 0 ? qz_range_error(r, (double)scale, 0, -128, 127) : INFINITY;
+    if (sum >= least) continue;
+    least = sum;
+    best.scale = scale;
+  }
+  return best;
+}
+
 qz_scale qz_scale_u8(const qz_range *r) {
   qz_scale best = {1, 0};
   double least = INFINITY;

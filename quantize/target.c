@@ -1,4 +1,5 @@
-/* What a described machine computes with: integers and shifts, or floats. */
+/* What a described machine computes with: integers and shifts, or floats; which bytes it
+ * multiplies. */
 #include "quantize/internal.h"
 
 typedef struct looking {
@@ -34,6 +35,7 @@ qz_target qz_target_of(tarn_lang *L, const tarn_hw *hw) {
   if (!hw || hw->kind == TARN_HW_CPU) return t;
   looking k = {.L = L, .hw = hw};
   for (uint32_t i = 0; i < hw->nintrin; i++) look_at(&k, i);
+  t.i8 = k.product && hw->kind == TARN_HW_DSA;
   if (!k.product || k.floats || !k.shift) return t;
   t.machine = true;
   t.max_shift = (int)tarn_min(k.shift, 30);

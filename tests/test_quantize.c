@@ -1,6 +1,7 @@
 /* quantize/: the machine form in the interpreter against integers computed here, node by node;
  * shifts within what the description has; the form of QuantizeLinear and DequantizeLinear; digits;
  * what is refused. */
+#include "tests/alloc.h"
 #include "tests/onnx_text.h"
 #include "tests/terms.h"
 
@@ -95,6 +96,8 @@ static const tarn_tensor *prepare(uint64_t seed) {
 
 /* ---------------------------------------------------------------- integers, node by node */
 
+enum { F32 = 1, I8 = 3, I32 = 6, F64 = 11 };
+
 /* A value: numbers of a type, those of f64 with the shift that is pending. */
 typedef struct value {
   const char *name;
@@ -138,8 +141,6 @@ static void given(machine *m, const char *name, const tarn_tensor *t) {
     if (real) v->d[i] = tarn_tensor_number(t, i);
     else v->i[i] = tarn_tensor_get(t, i).i;
 }
-
-enum { F32 = 1, I8 = 3, I32 = 6, F64 = 11 };
 
 static void cast(machine *m, const Onnx__NodeProto *p, const value *x) {
   int64_t to = tarn_onnx_attr_int(p, "to", 0);
@@ -337,6 +338,16 @@ static void check_description(tarn_ctx *c, void *arg) {
   o.hw = tarn_hw_load(L, at("mine.hw"));
   ck_assert(tarn_quantize(L, &o)->machine);
   ck_assert_int_le(computed(tarn_onnx_read(c, o.output), x)->most, 3);
+  /* A machine of i8 that scales by floats: no zero points, one scale of weights. */
+  o.hw = tarn_hw_load(L, "gemmini-default");
+  const tarn_quantized *q = tarn_quantize(L, &o);
+  ck_assert(!q->machine && q->products == 5 && q->out[0].error < 0.25);
+  const Onnx__GraphProto *g = tarn_onnx_read(c, o.output)->graph;
+  for (size_t i = 0; i < g->n_initializer; i++) {
+    const Onnx__TensorProto *t = g->initializer[i];
+    ck_assert_int_ne(t->data_type, tarn_onnx_dtype(TARN_U8));
+    ck_assert(t->data_type != F32 || t->n_dims == 0);
+  }
   o.hw = tarn_hw_load(L, "systolic-f32");
   ck_assert(!tarn_quantize(L, &o)->machine);
 }
@@ -633,6 +644,29 @@ static void check_refusal(tarn_ctx *c, void *arg) {
 START_TEST(refused) { must(check_refusal, &_i); }
 END_TEST
 
+/* ---------------------------------------------------------------- memory */
+
+static void quantise_alone(tarn_ctx *c, void *arg) {
+  tarn_quantize_options o = *(tarn_quantize_options *)arg;
+  tarn_lang *own = tarn_lang_new(c);
+  o.hw = tarn_hw_load(own, "vta-pynq");
+  tarn_quantize(own, &o);
+}
+static void check_memory(tarn_ctx *c, void *arg) {
+  (void)arg;
+  const int64_t dim[] = {3, 2};
+  uint64_t bad;
+  mkdir(at("few"), 0777);
+  write_model(corners[1].text, at("m.onnx"));
+  write_sample(at("few/x.npy"), 2, dim, 1);
+  tarn_quantize_options o = {.model = at("m.onnx"), .samples = at("few"), .output = at("q.onnx")};
+  ck_assert_uint_gt(tarn_test_fail_each(quantise_alone, &o, 1, &bad), 3);
+  ck_assert_msg(bad == 0, "a wrong outcome when allocation %llu fails", (unsigned long long)bad);
+  (void)c;
+}
+START_TEST(memory) { must(check_memory, NULL); }
+END_TEST
+
 static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *f) {
   (void)st;
   (void)kind;
@@ -641,10 +675,9 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
 }
 
 int main(void) {
-  const looped tests[] = {{values, 4},   {description, 1},
-                          {qdq, 1},      {engines, 1},
-                          {digits, 2},   {corner_cases, COUNT(corners)},
-                          {upgraded, 1}, {refused, COUNT(refusals)}};
+  const looped tests[] = {{values, 4},   {description, 1}, {qdq, 1},
+                          {engines, 1},  {digits, 2},      {corner_cases, COUNT(corners)},
+                          {upgraded, 1}, {memory, 1},      {refused, COUNT(refusals)}};
   if (!mkdtemp(folder)) return 2;
   int failed = run_suite("quantize", tests, sizeof tests / sizeof *tests);
   nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
