@@ -77,6 +77,17 @@ static const net nets[] = {
      "in x i8 3,64\nbytes w i8 64,45\ninit s f32 - : 0.125\ninit t f32 - : 0.0625\n"
      "init z i8 - : 0\nnode QLinearMatMul g x s z w t z s z -> y\nout y\n",
      TARN_RULE_APPROX, true, 1},
+    {"dequantised by powers of two, biases too, with a residual",
+     "in x i8 1,16,6,6\nbytes w i8 16,16,3,3\nbytes b i32 16\nbytes w2 i8 16,16,1,1\n"
+     "init sx f32 - : 0.125\ninit sw f32 - : 0.0078125\ninit sb f32 - : 0.0009765625\n"
+     "init sy f32 - : 0.25\ninit z i8 - : 0\ninit zi i32 - : 0\n"
+     "node DequantizeLinear dx x sx z -> fx\nnode DequantizeLinear dw w sw z -> fw\n"
+     "node DequantizeLinear db b sb zi -> fb\nnode Conv c fx fw fb -> fy : pads=1,1,1,1\n"
+     "node Relu r fy -> ry\nnode QuantizeLinear q ry sy z -> y1\n"
+     "node DequantizeLinear d1 y1 sy z -> fy1\nnode DequantizeLinear dw2 w2 sw z -> fw2\n"
+     "node Conv c2 fy1 fw2 -> fy2\nnode Add ad fy2 fy1 -> fa\nnode QuantizeLinear q2 fa sy z -> y\n"
+     "out y\n",
+     TARN_RULE_APPROX, true, 2},
     {"one of u8 and i8", "in x u8 3,64\nbytes w i8 64,45\nnode MatMulInteger g x w -> y\nout y\n",
      TARN_RULE_EXACT, false, 1},
     {"two of u8, with zero points",

@@ -96,6 +96,8 @@ uint32_t build_quantised_moved(rsite *s);
 uint32_t build_quantised_signed(rsite *s);
 uint32_t build_quantised_unsigned(rsite *s);
 /* shifts.c */
+bool when_inline_integers(rsite *s);
+uint32_t build_inline_integers(rsite *s);
 uint32_t build_shifts(rsite *s);
 uint32_t build_shifts_halves(rsite *s);
 /* units.c */

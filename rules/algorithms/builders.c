@@ -88,6 +88,8 @@ static const rbuild builders[] = {
      "the same, operands of u8 moved to i8"},
     {"quantised-unsigned", when_quantised_unsigned, build_quantised_unsigned, GRAPH, false,
      "the same, operands of i8 moved to u8"},
+    {"inline-integers", when_inline_integers, build_inline_integers, GRAPH, false,
+     "the opened constant map of integers computed where an epilogue or a map reads it"},
     {"shifts", NULL, build_shifts, 0, true,
      "floats that are integers times a power of two are computed as integers"},
     {"shifts-halves", NULL, build_shifts_halves, 0, true,

@@ -1,5 +1,5 @@
-/* Removes casts to integers and back from whole numbers: a tensor that is quantised and at once
- * dequantised.
+/* Removes casts to integers and back from whole numbers, and sums of these with 0: a tensor that is
+ * quantised and at once dequantised, or quantised with a zero point of 0.
  *
  * Bottom up, each node gets bounds and whether it is whole (range.c). A cast to integers of a whole
  * operand within their range changes only NaN, which becomes 0; if NaN is possible, a test replaces
@@ -59,10 +59,22 @@ static uint32_t in_type(const recast *c, uint32_t i, tarn_dtype t) {
   return tarn_fx_cast(L, t, c->now[i]);
 }
 
+/* The operand that is 0, where the other one is whole: a zero point. TARN_NONE. */
+static uint32_t zero_summand(const recast *c, uint32_t i, const tarn_fx *x) {
+  for (uint32_t a = 2; a-- > 0 && (x->op == TARN_FX_ADD || (x->op == TARN_FX_SUB && a));) {
+    const tarn_fx *z = tarn_fx_get(c->L, x->kid[a]);
+    if (z->op == TARN_FX_CONST && tarn_dtype_is_float(z->dtype) && z->value == 0 &&
+        c->is[kid_at(c, i, 1 - a)].r.whole)
+      return a;
+  }
+  return TARN_NONE;
+}
+
 static uint32_t rewritten(const recast *c, uint32_t i) {
   tarn_fx x = *tarn_fx_get(c->L, c->w.id[i]);
-  uint32_t kid[3] = {0}, n = tarn_fx_arity(x.op);
+  uint32_t kid[3] = {0}, n = tarn_fx_arity(x.op), zero = zero_summand(c, i, &x);
   for (uint32_t a = 0; a < n; a++) kid[a] = c->now[kid_at(c, i, a)];
+  if (zero != TARN_NONE) return kid[1 - zero];
   if (x.op != TARN_FX_CAST) return n ? fx_rebuild(c->L, &x, kid) : c->w.id[i];
   const vrange *from = &c->is[kid_at(c, i, 0)];
   bool integers = from->typed && !tarn_dtype_is_float(from->type);

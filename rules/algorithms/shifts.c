@@ -19,10 +19,10 @@
 enum { SHIFTS = 31, DOUBLINGS = 8 };
 
 typedef struct fixed {
-  bool is;
-  uint32_t n; /* i32 expression */
-  int k;      /* the value is n * 2^-k */
-  double lo, hi, cap;
+  bool is, more;
+  uint32_t n, m; /* i32 expressions */
+  int k, j;      /* the value is n * 2^-k, with `more` n * 2^-k + m * 2^-j, j < k */
+  double lo, hi, cap, mlo, mhi;
 } fixed;
 
 typedef struct shifts {
@@ -115,9 +115,17 @@ static bool align(const shifts *c, fixed *x, int k) {
   return true;
 }
 static fixed none(void) { return (fixed){0}; }
+static fixed number_of(uint32_t n, int k, double lo, double hi) {
+  return (fixed){.is = true, .n = n, .k = k, .lo = lo, .hi = hi, .cap = INFINITY};
+}
+static fixed coarse(const fixed *x) { return number_of(x->m, x->j, x->mlo, x->mhi); }
+static double most_of(const fixed *x) {
+  double most = fmax(fabs(x->lo), fabs(x->hi));
+  return x->more ? most + ldexp(fmax(fabs(x->mlo), fabs(x->mhi)), x->k - x->j) : most;
+}
 /* What the float type holds exactly. */
 static fixed held(const shifts *c, fixed x, tarn_dtype t) {
-  double most = fmax(fabs(x.lo), fabs(x.hi));
+  double most = most_of(&x);
   return most <= vrange_exact(t) || (c->halves && most <= vrange_exact(TARN_F64)) ? x : none();
 }
 
@@ -133,17 +141,40 @@ static fixed moved(const shifts *c, fixed x, double v) {
   x.n = plus(c, x.n, v), x.lo += v, x.hi += v, x.cap += v;
   return x;
 }
-static fixed sum(const shifts *c, fixed a, fixed b, bool minus) {
-  int k = a.k > b.k ? a.k : b.k;
-  double v;
-  if (!align(c, &a, k) || !align(c, &b, k)) return none();
-  if (literal(c, b.n, &v)) return moved(c, a, minus ? -v : v);
-  if (literal(c, a.n, &v) && !minus) return moved(c, b, v);
+/* Of two numbers of one k. */
+static fixed summed(const shifts *c, fixed a, fixed b, bool minus) {
   if (isfinite(a.cap) || isfinite(b.cap)) return none();
   double lo = minus ? a.lo - b.hi : a.lo + b.lo, hi = minus ? a.hi - b.lo : a.hi + b.hi;
   if (!in_i32(lo, hi)) return none();
-  uint32_t n = minus ? difference(c, a.n, b.n) : op2(c, TARN_FX_ADD, a.n, b.n);
-  return (fixed){true, n, k, lo, hi, INFINITY};
+  return number_of(minus ? difference(c, a.n, b.n) : op2(c, TARN_FX_ADD, a.n, b.n), a.k, lo, hi);
+}
+/* As one number. */
+static fixed whole(const shifts *c, fixed x) {
+  fixed m = coarse(&x);
+  if (!x.is || !x.more) return x;
+  x.more = false;
+  return align(c, &m, x.k) ? summed(c, x, m, false) : none();
+}
+static fixed with_literal(const shifts *c, fixed a, fixed b, bool minus) {
+  double v;
+  if (b.k > a.k) a = whole(c, a);
+  int k = a.k > b.k ? a.k : b.k;
+  if (!a.is || !align(c, &a, k) || !align(c, &b, k)) return none();
+  return literal(c, b.n, &v) ? moved(c, a, minus ? -v : v) : none();
+}
+static fixed sum(const shifts *c, fixed a, fixed b, bool minus) {
+  double v;
+  if (literal(c, b.n, &v) && !b.more) return with_literal(c, a, b, minus);
+  if (literal(c, a.n, &v) && !a.more && !minus) return with_literal(c, b, a, false);
+  a = whole(c, a), b = whole(c, b);
+  if (!a.is || !b.is) return none();
+  if (a.k == b.k) return summed(c, a, b, minus);
+  int k = a.k > b.k ? a.k : b.k;
+  if (minus) return align(c, &a, k) && align(c, &b, k) ? summed(c, a, b, minus) : none();
+  fixed fine = a.k > b.k ? a : b, other = a.k > b.k ? b : a;
+  if (isfinite(fine.cap) || isfinite(other.cap)) return none();
+  fine.more = true, fine.m = other.n, fine.j = other.k, fine.mlo = other.lo, fine.mhi = other.hi;
+  return fine;
 }
 
 /* The larger (or least) of x and v steps. */
@@ -160,6 +191,8 @@ static fixed limited(const shifts *c, fixed x, tarn_fxop op, double v) {
   return x;
 }
 static fixed extreme(const shifts *c, fixed a, fixed b, tarn_fxop op) {
+  a = whole(c, a), b = whole(c, b);
+  if (!a.is || !b.is) return none();
   int k = a.k > b.k ? a.k : b.k;
   double v;
   if (!align(c, &a, k) || !align(c, &b, k)) return none();
@@ -168,19 +201,31 @@ static fixed extreme(const shifts *c, fixed a, fixed b, tarn_fxop op) {
   if (isfinite(a.cap) || isfinite(b.cap)) return none();
   double lo = op == TARN_FX_MAX ? fmax(a.lo, b.lo) : fmin(a.lo, b.lo),
          hi = op == TARN_FX_MAX ? fmax(a.hi, b.hi) : fmin(a.hi, b.hi);
-  return (fixed){true, op2(c, op, a.n, b.n), k, lo, hi, INFINITY};
+  return number_of(op2(c, op, a.n, b.n), k, lo, hi);
 }
 
-static fixed floored(const shifts *c, fixed x) {
-  if (x.k <= 0 || x.k > SHIFTS) return x.k <= 0 ? x : none();
-  double step = ldexp(1, x.k);
-  x.n = op2(c, TARN_FX_SHR, x.n, number(c, x.k));
+/* Without the last digits; their number is at most SHIFTS. */
+static fixed cut(const shifts *c, fixed x, int digits) {
+  double step = ldexp(1, digits);
+  x.n = op2(c, TARN_FX_SHR, x.n, number(c, digits));
   x.lo = floor(x.lo / step), x.hi = floor(x.hi / step), x.cap = floor(x.cap / step);
-  x.k = 0;
+  x.k -= digits;
   return x;
 }
+static fixed floored(const shifts *c, fixed x) {
+  if (x.more) {
+    fixed m = coarse(&x);
+    int digits = x.k - (x.j > 0 ? x.j : 0);
+    if (x.k <= 0) return whole(c, x);
+    if (digits > SHIFTS || isfinite(x.cap)) return none();
+    x.more = false, x = cut(c, x, digits);
+    x = align(c, &m, x.k) ? summed(c, x, m, false) : none();
+  }
+  if (!x.is || x.k <= 0) return x;
+  return x.k > SHIFTS ? none() : cut(c, x, x.k);
+}
 static fixed rounded(const shifts *c, fixed x) {
-  if (x.k <= 0) return x;
+  if (x.k <= 0) return whole(c, x);
   if (!c->halves || x.k > SHIFTS) return none();
   x = moved(c, x, ldexp(1, x.k - 1));
   return x.is ? floored(c, x) : x;
@@ -194,7 +239,7 @@ static fixed of_number(const shifts *c, const tarn_fx *x) {
   if (!isfinite(v)) return none();
   while (k < SHIFTS && v != floor(v)) v *= 2, k++;
   if (v != floor(v) || !in_i32(v, v)) return none();
-  return (fixed){true, number(c, v), k, v, v, INFINITY};
+  return number_of(number(c, v), k, v, v);
 }
 static bool power_of_two(const shifts *c, uint32_t f, int *e) {
   const tarn_fx *x = tarn_fx_get(c->L, f);
@@ -204,7 +249,8 @@ static bool power_of_two(const shifts *c, uint32_t f, int *e) {
 /* A bound that is beyond all numbers, as of a clip on one side. */
 static bool beyond(const shifts *c, const tarn_fx *x, uint32_t a, fixed of) {
   const tarn_fx *v = tarn_fx_get(c->L, x->kid[a]);
-  if (v->op != TARN_FX_CONST || isnan(v->value) || !of.is || isfinite(of.cap)) return false;
+  if (v->op != TARN_FX_CONST || isnan(v->value) || !of.is || of.more || isfinite(of.cap))
+    return false;
   return x->op == TARN_FX_MAX ? v->value <= ldexp(of.lo, -of.k) : v->value >= ldexp(of.hi, -of.k);
 }
 
@@ -221,8 +267,8 @@ static fixed of_float(const shifts *c, uint32_t i) {
   case TARN_FX_MUL:
     if (power_of_two(c, x.kid[0], &e)) a = b;
     else if (!power_of_two(c, x.kid[1], &e)) return none();
-    a.k -= e - 1;
-    return abs(a.k) <= 2 * SHIFTS ? a : none();
+    a.k -= e - 1, a.j -= e - 1;
+    return abs(a.k) <= 2 * SHIFTS && abs(a.j) <= 4 * SHIFTS ? a : none();
   case TARN_FX_ADD:
   case TARN_FX_SUB:
     if (a.is && b.is) a = sum(c, a, b, x.op == TARN_FX_SUB);
@@ -242,6 +288,7 @@ static fixed of_float(const shifts *c, uint32_t i) {
 /* Whole numbers n within the type: a cast of floats takes the nearest of its numbers. */
 static fixed cast_down(const shifts *c, fixed a, tarn_dtype t, bool from_float) {
   tarn_range all = vrange_any(t).r;
+  a = whole(c, a);
   if (!a.is || a.k > 0 || !align(c, &a, 0)) return none();
   if (!from_float) return a.lo >= all.lo && a.hi <= all.hi ? a : none();
   if (tarn_dtype_size(t) > 2) return isfinite(a.cap) || a.lo < all.lo ? none() : a;
@@ -256,7 +303,9 @@ static fixed of_integers(const shifts *c, uint32_t i) {
   if (!a.is || !b.is) return none();
   fixed r = x.op == TARN_FX_MIN || x.op == TARN_FX_MAX ? extreme(c, a, b, (tarn_fxop)x.op)
                                                        : sum(c, a, b, x.op == TARN_FX_SUB);
-  return r.is && r.k == 0 && !isfinite(r.cap) && r.lo >= all.lo && r.hi <= all.hi ? r : none();
+  return r.is && r.k == 0 && !r.more && !isfinite(r.cap) && r.lo >= all.lo && r.hi <= all.hi
+             ? r
+             : none();
 }
 static fixed of_integer(const shifts *c, uint32_t i) {
   const tarn_fx x = *tarn_fx_get(c->L, c->w.id[i]);
@@ -272,7 +321,7 @@ static fixed of_integer(const shifts *c, uint32_t i) {
     is = of_integers(c, i);
   if (is.is || !in_i32(r.lo, r.hi)) return is;
   uint32_t n = t == TARN_I32 ? c->now[i] : tarn_fx_cast(c->L, TARN_I32, c->now[i]);
-  return (fixed){true, n, 0, r.lo, r.hi, INFINITY};
+  return number_of(n, 0, r.lo, r.hi);
 }
 
 static uint32_t rebuilt(const shifts *c, uint32_t i) {
@@ -375,3 +424,25 @@ static uint32_t build(rsite *s, bool halves) {
 }
 uint32_t build_shifts(rsite *s) { return build(s, false); }
 uint32_t build_shifts_halves(rsite *s) { return build(s, true); }
+
+/* ---------------------------------------------------------------- constants */
+
+/* A constant of floats that are integers times a scale, which only an epilogue or a map reads. */
+bool when_inline_integers(rsite *s) {
+  kern k, p;
+  if (!site_const(s, s->kid[s->slot].id) || !site_root(s, &k) || !site_kid(s, s->slot, &p))
+    return false;
+  uint32_t slot = slot_leaf(&k, s);
+  for (uint32_t i = 0; i < p.nleaf; i++)
+    if (tarn_dtype_is_float(kern_leaf_type(&p, i)->dtype)) return false;
+  for (uint32_t i = 0; i < k.nstage; i++)
+    for (uint32_t r = 0; r < k.stage[i].nb && k.stage[i].reducer != TARN_NONE; r++)
+      if (!k.stage[i].read[r].stage && k.stage[i].read[r].src == slot) return false;
+  return slot != TARN_NONE && tarn_dtype_is_float(kern_leaf_type(&k, slot)->dtype);
+}
+uint32_t build_inline_integers(rsite *s) {
+  kern k, p;
+  if (!site_root(s, &k) || !site_kid(s, s->slot, &p) || !kern_is_map(&p)) return TARN_NONE;
+  uint32_t slot = slot_leaf(&k, s);
+  return slot != TARN_NONE && kern_inline(&k, slot, &p) ? kern_store(&k) : TARN_NONE;
+}

@@ -424,36 +424,54 @@ static void requantised(net *x) {
   add(x, tarn_compute(L, tarn_fn_map(L, e, 1), &t, 1));
 }
 
-/* Integers times a power of two, rounded and bounded as floats, and integers again. */
+/* A row of i32 to be added, as integers, or dequantised by its own scale. */
+static tarn_term some_bias(net *x, tarn_dtype real, const double *scale, const int64_t *dim) {
+  tarn_lang *L = x->L;
+  tarn_tensor *bias = tarn_tensor_new(x->g->cx, TARN_I32, 2, (int64_t[]){1, dim[1]});
+  for (int64_t i = 0; i < dim[1]; i++)
+    tarn_tensor_set(bias, i, (tarn_value){.i = (int64_t)draw(x->g, 2000) - 1000});
+  tarn_term t = tarn_constant(L, tarn_format(x->g->cx, "k%u", tarn_term_count(L)), bias, 2);
+  if (scale) {
+    double own = draw(x->g, 2) ? *scale : ldexp(1, -(int)draw(x->g, 9));
+    uint32_t f = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_cast(L, real, tarn_fx_hole(L, 0)),
+                            tarn_fx_const(L, real, own), 0);
+    t = tarn_compute(L, tarn_fn_map(L, f, 1), &t, 1);
+  }
+  return tarn_broadcast(L, 2, 2, dim, t);
+}
+/* Rounded and bounded, an integer again. */
+static uint32_t some_rounding(net *x, uint32_t e, tarn_dtype real, tarn_dtype to) {
+  tarn_lang *L = x->L;
+  double lo = to == TARN_I8 ? -128 : 0, hi = lo + 255;
+  uint32_t how = draw(x->g, 4);
+  double half = how == 3 ? 0.25 : 0.5;
+  if (how) e = tarn_fx_op(L, TARN_FX_ADD, e, tarn_fx_const(L, real, half), 0);
+  e = tarn_fx_op(L, how ? TARN_FX_FLOOR : TARN_FX_ROUND, e, 0, 0);
+  if (draw(x->g, 4)) e = tarn_fx_op(L, TARN_FX_MIN, e, tarn_fx_const(L, real, hi), 0);
+  if (draw(x->g, 2)) e = tarn_fx_op(L, TARN_FX_MAX, e, tarn_fx_const(L, real, lo), 0);
+  e = tarn_fx_cast(L, to, e);
+  return draw(x->g, 3) ? e : tarn_fx_op(L, TARN_FX_MAX, e, tarn_fx_iconst(L, to, 7), 0);
+}
+/* Integers times a power of two, rounded and bounded as floats, and integers again; perhaps the
+ * extremes of these. */
 static void shifted(net *x) {
   static const tarn_dtype from[] = {TARN_I8, TARN_U8, TARN_I16, TARN_I32};
   tarn_lang *L = x->L;
   tarn_dtype t = from[draw(x->g, 4)], real = draw(x->g, 2) ? TARN_F64 : TARN_F32,
              to = draw(x->g, 2) ? TARN_I8 : TARN_U8;
   const int64_t dim[2] = {1 + (int64_t)draw(x->g, 3), 1 + (int64_t)draw(x->g, 4)};
-  double lo = to == TARN_I8 ? -128 : 0, hi = lo + 255;
-  tarn_term kid[2] = {
-      tarn_input(L, tarn_format(x->g->cx, "i%u", x->nin++), tarn_type_tensor(L, t, 2, 2, dim))};
-  tarn_tensor *bias = tarn_tensor_new(x->g->cx, TARN_I32, 2, (int64_t[]){1, dim[1]});
-  for (int64_t i = 0; i < dim[1]; i++)
-    tarn_tensor_set(bias, i, (tarn_value){.i = (int64_t)draw(x->g, 2000) - 1000});
-  kid[1] = tarn_constant(L, tarn_format(x->g->cx, "k%u", tarn_term_count(L)), bias, 2);
-  kid[1] = tarn_broadcast(L, 2, 2, dim, kid[1]);
-  bool add_bias = draw(x->g, 2), early = draw(x->g, 2);
-  uint32_t e = tarn_fx_cast(L, TARN_I32, tarn_fx_hole(L, 0)), how = draw(x->g, 4);
-  if (t == TARN_I32) e = tarn_fx_hole(L, 0);
-  if (add_bias) e = tarn_fx_op(L, TARN_FX_ADD, e, tarn_fx_hole(L, 1), 0);
+  const char *name = tarn_format(x->g->cx, "i%u", x->nin++);
+  double scale = ldexp(1, -(int)draw(x->g, 24));
+  uint32_t bias = draw(x->g, 4), h1 = tarn_fx_hole(L, 1), e = tarn_fx_hole(L, 0), n = 1;
+  tarn_term kid[2] = {tarn_input(L, name, tarn_type_tensor(L, t, 2, 2, dim))};
+  if (bias > 1) kid[n++] = some_bias(x, real, bias == 3 ? &scale : NULL, dim);
+  if (t != TARN_I32) e = tarn_fx_cast(L, TARN_I32, e);
+  if (bias == 2) e = tarn_fx_op(L, TARN_FX_ADD, e, h1, 0);
   e = tarn_fx_cast(L, real, e);
-  if (early) e = tarn_fx_op(L, TARN_FX_MAX, e, tarn_fx_const(L, real, 0), 0);
-  double scale = ldexp(1, -(int)draw(x->g, 24)), half = how == 3 ? 0.25 : 0.5;
+  if (draw(x->g, 2)) e = tarn_fx_op(L, TARN_FX_MAX, e, tarn_fx_const(L, real, 0), 0);
   e = tarn_fx_op(L, TARN_FX_MUL, e, tarn_fx_const(L, real, scale), 0);
-  if (how) e = tarn_fx_op(L, TARN_FX_ADD, e, tarn_fx_const(L, real, half), 0);
-  e = tarn_fx_op(L, how ? TARN_FX_FLOOR : TARN_FX_ROUND, e, 0, 0);
-  if (draw(x->g, 4)) e = tarn_fx_op(L, TARN_FX_MIN, e, tarn_fx_const(L, real, hi), 0);
-  if (draw(x->g, 2)) e = tarn_fx_op(L, TARN_FX_MAX, e, tarn_fx_const(L, real, lo), 0);
-  e = tarn_fx_cast(L, to, e);
-  if (!early && draw(x->g, 2)) e = tarn_fx_op(L, TARN_FX_MAX, e, tarn_fx_iconst(L, to, 7), 0);
-  kid[0] = tarn_compute(L, tarn_fn_map(L, e, 1 + add_bias), kid, 1 + add_bias);
+  if (bias == 3) e = tarn_fx_op(L, TARN_FX_ADD, e, h1, 0);
+  kid[0] = tarn_compute(L, tarn_fn_map(L, some_rounding(x, e, real, to), n), kid, n);
   if (draw(x->g, 2)) {
     uint32_t red = tarn_reducer_of(L, draw(x->g, 2) ? TARN_RED_MAX : TARN_RED_MIN, to);
     kid[0] = tarn_access(L, 1, kid[0]);

@@ -200,6 +200,10 @@ static vrange of_floats(const tarn_lang *L, const tarn_fx *x, const vrange *a, c
 /* Integers wrap: where the type's bounds may be passed they are all that is known. */
 static vrange of_integers(const tarn_fx *x, const vrange *a, const vrange *b) {
   vrange k = vrange_any(a->type);
+  if (x->op == TARN_FX_SHR && b->r.lo == b->r.hi && b->r.lo >= 0 && b->r.lo < 32) {
+    k.r.lo = floor(ldexp(a->r.lo, -(int)b->r.lo)), k.r.hi = floor(ldexp(a->r.hi, -(int)b->r.lo));
+    return k;
+  }
   if (!keeps_whole(x->op)) return k;
   tarn_span s = span_of(x->op, a->type, &a->r, &b->r, x->kid[0] == x->kid[1]);
   double most = fmin(k.r.hi, vrange_exact(TARN_F64)); /* beyond, a double would round the bounds */
