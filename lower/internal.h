@@ -127,13 +127,18 @@ typedef struct low_fn {
   uint32_t lanes;                      /* of values computed now */
   uint32_t row; /* so many of them make a row, where they are rows of one dim, steps of another; 0:
                    they are of one dim */
-  bool halves;  /* loads keep the lane order of lanes.c now */
-  uint32_t gen; /* changes with the basic block: what is cached holds for one */
+  LLVMValueRef thread; /* its number in a block of `threads`, where they are a team */
+  int64_t threads;
+  int64_t *shared; /* bytes of the block's shared memory that are left */
+  bool halves;     /* loads keep the lane order of lanes.c now */
+  uint32_t gen;    /* changes with the basic block: what is cached holds for one */
 } low_fn;
 LLVMValueRef low_alloca(low_fn *E, LLVMTypeRef t,
                         int64_t n); /* array of n in the entry block, aligned to 64 */
 /* Local memory of one thread: on the stack, or in its part of the workspace when large. */
 LLVMValueRef low_local(low_fn *E, int64_t bytes);
+/* Memory of all threads of a team. */
+LLVMValueRef low_shared(low_fn *E, int64_t bytes);
 LLVMBasicBlockRef low_block(low_fn *E, const char *name);
 void low_begin(low_fn *E, LLVMBasicBlockRef b); /* continues there */
 

@@ -86,6 +86,18 @@ LLVMValueRef low_local(low_fn *E, int64_t bytes) {
   return v;
 }
 
+#define SHARED 3 /* LLVM's number of that memory */
+LLVMValueRef low_shared(low_fn *E, int64_t bytes) {
+  low_module *M = E->M;
+  if (bytes > *E->shared) return low_local(E, bytes > STACK_LIMIT ? bytes : STACK_LIMIT + 1);
+  LLVMTypeRef t = LLVMArrayType2(M->i8, (uint64_t)(bytes + 15) / 16 * 16);
+  LLVMValueRef v = LLVMAddGlobalInAddressSpace(M->m, t, "shared", SHARED);
+  *E->shared -= (bytes + 15) / 16 * 16;
+  LLVMSetInitializer(v, LLVMGetUndef(t)), LLVMSetLinkage(v, LLVMInternalLinkage);
+  LLVMSetAlignment(v, 16);
+  return LLVMConstAddrSpaceCast(v, M->ptr);
+}
+
 void low_fn_begin(low_fn *E, low_module *M, LLVMValueRef fn, const tarn_plan_space *space) {
   memset(E, 0, sizeof *E);
   E->M = M, E->fn = fn, E->space = space, E->lanes = 1;

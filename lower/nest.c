@@ -173,11 +173,7 @@ void low_emit_parallel(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   low_begin(E, after);
 }
 
-typedef void emit_fn(low_nest *N, low_fn *E, const tarn_plan_stmt *s);
-#define EMIT(OP, name, text) [TARN_PLAN_##OP] = low_emit_##name,
-static emit_fn *const emitters[TARN_PLAN_OPS] = {TARN_PLAN_OP_TABLE(EMIT)};
-void low_emit(low_nest *N, low_fn *E, const tarn_plan_stmt *s) { emitters[s->op](N, E, s); }
-
+/* ---------------------------------------------------------------- teams */
 /* The counters of the parallel levels of one item. */
 static void decode(low_nest *N, low_fn *E, const tarn_plan_list *list, LLVMValueRef item) {
   LLVMBuilderRef b = N->M->b;
@@ -193,6 +189,43 @@ static void decode(low_nest *N, low_fn *E, const tarn_plan_list *list, LLVMValue
   }
 }
 
+static void barrier(low_nest *N) { low_intrinsic(N->M, "llvm.nvvm.barrier0", NULL, 0, NULL, 0); }
+/* Is it the last that a block does? Then nobody has to wait. */
+static bool ends_block(const low_nest *N) {
+  return N->now + 1 == N->stage + N->p->nstage && N->p->list[0].parallel == N->p->list[0].n;
+}
+/* Thread t does items t, t + threads, … */
+void low_emit_team(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
+  LLVMBuilderRef b = N->M->b;
+  int64_t items = s->hi + 1;
+  LLVMBasicBlockRef before = LLVMGetInsertBlock(b);
+  LLVMBasicBlockRef body = low_block(E, "item");
+  LLVMBasicBlockRef after = low_block(E, "team");
+  LLVMValueRef has = LLVMBuildICmp(b, LLVMIntULT, E->thread, low_i64(N->M, items), "");
+  LLVMBuildCondBr(b, has, body, after);
+  low_begin(E, body);
+  LLVMValueRef item = E->thread;
+  if (items > E->threads) item = LLVMBuildPhi(b, N->M->i64, "");
+  decode(N, E, low_list(N), item);
+  emit_inside(N, E, s);
+  if (items <= E->threads) LLVMBuildBr(b, after);
+  else {
+    LLVMValueRef next = LLVMBuildNUWAdd(b, item, low_i64(N->M, E->threads), "");
+    LLVMValueRef from[2] = {E->thread, next};
+    LLVMBasicBlockRef blocks[2] = {before, LLVMGetInsertBlock(b)};
+    LLVMAddIncoming(item, from, blocks, 2);
+    LLVMValueRef more = LLVMBuildICmp(b, LLVMIntULT, next, low_i64(N->M, items), "");
+    LLVMBuildCondBr(b, more, body, after);
+  }
+  low_begin(E, after);
+  if (!ends_block(N)) barrier(N);
+}
+
+typedef void emit_fn(low_nest *N, low_fn *E, const tarn_plan_stmt *s);
+#define EMIT(OP, name, text) [TARN_PLAN_##OP] = low_emit_##name,
+static emit_fn *const emitters[TARN_PLAN_OPS] = {TARN_PLAN_OP_TABLE(EMIT)};
+void low_emit(low_nest *N, low_fn *E, const tarn_plan_stmt *s) { emitters[s->op](N, E, s); }
+
 static void bind(low_nest *N, low_fn *E, const LLVMValueRef *in, const LLVMValueRef *out) {
   for (uint32_t i = 0; i < N->p->nstage; i++) {
     low_stage *st = &N->stage[i];
@@ -202,7 +235,9 @@ static void bind(low_nest *N, low_fn *E, const LLVMValueRef *in, const LLVMValue
       else st->read[r].base = N->stage[rd->src].result.base;
       low_access_ready(E, &st->read[r]);
     }
-    st->result.base = st->p->s->out ? out[st->p->out_no] : low_local(E, st->p->local_bytes);
+    if (st->p->s->out) st->result.base = out[st->p->out_no];
+    else if (N->p->team) st->result.base = low_shared(E, st->p->local_bytes);
+    else st->result.base = low_local(E, st->p->local_bytes);
     low_access_ready(E, &st->result);
   }
 }

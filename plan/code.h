@@ -8,7 +8,8 @@
  *   STAGE     what one stage does
  *   PARALLEL  the counter of level var is the work item's: one of the CASEs that it holds runs
  *   CASE      counter == lo, or where below > 0: counter < below, and lies in lo … hi then
- *   LOOP      var from lo to hi, one after the other
+ *   TEAM      the threads of a block share the items, hi + 1 of them, of the stage's parallel
+ * levels; all of them wait for one another then LOOP      var from lo to hi, one after the other
  *   COPIES    fully unrolled: once for each number var from lo to hi
  *   LANES     var from 0 to hi side by side; lo > 1: as many lanes of the next level in each
  *   TILE      accumulators: they begin, are added to, and end
@@ -35,6 +36,7 @@
   X(STAGE, stage, "run-stage")                                                                     \
   X(PARALLEL, parallel, "thread")                                                                  \
   X(CASE, case, "case")                                                                            \
+  X(TEAM, team, "team")                                                                            \
   X(LOOP, loop, "loop")                                                                            \
   X(COPIES, copies, "copies")                                                                      \
   X(LANES, lanes, "lanes")                                                                         \

@@ -207,6 +207,20 @@ static void run_stage(machine *m, const tarn_plan_stmt *s) {
   for (int64_t i = 0; i < n; i++) open_is(m, i, false);
   tarn_release(m->cx, mark);
 }
+/* The counters of the parallel levels of one item. */
+static void decode(machine *m, const tarn_plan_list *list, int64_t item) {
+  for (uint32_t i = list->parallel; i-- > 0;) {
+    m->at[list->level[i].var] = item % list->level[i].trips;
+    item /= list->level[i].trips;
+  }
+}
+static void run_team(machine *m, const tarn_plan_stmt *s) {
+  const tarn_plan_list *list = &m->N->list[1 + (m->st - m->N->stage)];
+  for (int64_t i = 0; i <= s->hi; i++) {
+    decode(m, list, i);
+    run_inside(m, s);
+  }
+}
 static void run_parallel(machine *m, const tarn_plan_stmt *s) {
   for (const tarn_plan_stmt *c = s + 1; c < s + s->size; c += c->size) {
     int64_t at = m->at[s->var];
@@ -243,13 +257,6 @@ typedef void run_fn(machine *m, const tarn_plan_stmt *s);
 static run_fn *const runs[TARN_PLAN_OPS] = {TARN_PLAN_OP_TABLE(RUN)};
 static void run(machine *m, const tarn_plan_stmt *s) { runs[s->op](m, s); }
 
-/* The counters of the parallel levels of one item. */
-static void decode(machine *m, const tarn_plan_list *list, int64_t item) {
-  for (uint32_t i = list->parallel; i-- > 0;) {
-    m->at[list->level[i].var] = item % list->level[i].trips;
-    item /= list->level[i].trips;
-  }
-}
 static void locals(machine *m) {
   m->local = TARN_ARRAY(m->cx, tarn_plan_memory, m->N->nstage);
   for (uint32_t i = 0; i < m->N->nstage; i++) {

@@ -221,7 +221,8 @@ typedef struct tarn_plan_nest {
   uint32_t nshared, nstage;
   tarn_plan_list *list; /* 1 + nstage */
   tarn_plan_stage *stage;
-  bool split;                  /* every stage has its own parallel region */
+  bool split; /* every stage has its own parallel region */
+  bool team;  /* each item is a block of threads, which share each stage's own items */
   const tarn_plan_code **code; /* of each region */
 } tarn_plan_nest;
 /* in, out: operands of the nest's children, and of its output stages in order. */
@@ -231,6 +232,8 @@ TARN_API tarn_plan_nest *tarn_plan_make(tarn_lang *L, const tarn_hw *hw, bool co
 /* Parallel regions, one after the other: stages that share no loops have each their own. */
 TARN_API uint32_t tarn_plan_regions(const tarn_plan_nest *N);
 TARN_API int64_t tarn_plan_items(const tarn_plan_nest *N, uint32_t region); /* 1: not parallel */
+/* Of a stage in a team: items that its threads share. */
+TARN_API int64_t tarn_plan_team_items(const tarn_plan_nest *N, uint32_t stage);
 TARN_API bool tarn_plan_streams_out(const tarn_plan_nest *N, uint32_t region,
                                     bool *out);     /* results of non-temporal stores, if aligned */
 TARN_API void tarn_plan_through(tarn_plan_nest *N); /* no such stores */

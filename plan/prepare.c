@@ -305,9 +305,10 @@ tarn_plan_nest *tarn_plan_make(tarn_lang *L, const tarn_hw *hw, bool contract, c
   N->split = s->nshared == 0;
   for (uint32_t i = 0; i < n->nstage; i++)
     N->split = N->split && (n->stage[i].out || n->nstage == 1);
+  N->team = hw->warps.lanes && !N->split;
   for (uint32_t i = 0; i < n->nstage; i++) prepare_stage(N, i, s, in, out, &out_no);
   for (uint32_t i = 0; i <= n->nstage; i++)
-    tarn_plan_list_parallel(&N->list[i], i == 0 || N->split);
+    tarn_plan_list_parallel(&N->list[i], i == 0 || N->split || N->team);
   tarn_plan_prefetch_settle(N, in, out);
   for (uint32_t i = 0; i < n->nstage; i++)
     settle_accesses(N, &N->stage[i], serial_vars(&N->list[0]) | serial_vars(&N->list[1 + i]));
@@ -319,11 +320,16 @@ tarn_plan_nest *tarn_plan_make(tarn_lang *L, const tarn_hw *hw, bool contract, c
 
 uint32_t tarn_plan_regions(const tarn_plan_nest *N) { return N->split ? N->nstage : 1; }
 
-int64_t tarn_plan_items(const tarn_plan_nest *N, uint32_t region) {
-  const tarn_plan_list *list = &N->list[N->split ? 1 + region : 0];
+static int64_t items_of(const tarn_plan_list *list) {
   int64_t items = 1;
   for (uint32_t i = 0; i < list->parallel; i++) items *= list->level[i].trips;
   return items;
+}
+int64_t tarn_plan_items(const tarn_plan_nest *N, uint32_t region) {
+  return items_of(&N->list[N->split ? 1 + region : 0]);
+}
+int64_t tarn_plan_team_items(const tarn_plan_nest *N, uint32_t stage) {
+  return items_of(&N->list[1 + stage]);
 }
 
 bool tarn_plan_streams_out(const tarn_plan_nest *N, uint32_t region, bool *out) {

@@ -181,6 +181,7 @@ static void print_fields(printer *p, const tarn_plan_stmt *s) {
     print_counter(p, s);
     break;
   case TARN_PLAN_CASE: print_counter(p, s); break;
+  case TARN_PLAN_TEAM: tarn_buf_fmt(p->b, " items %lld", (long long)s->hi + 1); break;
   case TARN_PLAN_EITHER:
     for (uint32_t i = 0; i < s->n; i++)
       tarn_buf_fmt(p->b, " (l%u = %lld)", s->test[i].var, (long long)s->test[i].is);

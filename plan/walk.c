@@ -344,7 +344,18 @@ static void walk_stage(plan_walk *w, uint32_t i, void (*inside)(plan_walk *w, ui
   w->space = space;
   plan_close(w, at);
 }
-static void from_first(plan_walk *w, uint32_t list) { plan_walk_in(w, list, 0); }
+static void parallel(plan_walk *w, uint32_t list, uint32_t l);
+static void from_first(plan_walk *w, uint32_t list) {
+  if (!w->N->team) {
+    plan_walk_in(w, list, 0);
+    return;
+  }
+  int64_t items = tarn_plan_team_items(w->N, list - 1);
+  uint32_t at = plan_open(w, (tarn_plan_stmt){.op = TARN_PLAN_TEAM, .hi = items - 1});
+  if (list_of(w, list)->parallel) parallel(w, list, 0);
+  else plan_walk_in(w, list, 0);
+  plan_close(w, at);
+}
 
 void plan_walk_in(plan_walk *w, uint32_t list, uint32_t l) {
   const tarn_plan_list *ll = list_of(w, list);
@@ -361,7 +372,6 @@ void plan_walk_in(plan_walk *w, uint32_t list, uint32_t l) {
 }
 
 /* ---------------------------------------------------------------- parallel levels */
-static void parallel(plan_walk *w, uint32_t list, uint32_t l);
 static void parallel_case(plan_walk *w, uint32_t list, uint32_t l, tarn_plan_at env, int64_t below,
                           int64_t len) {
   const tarn_plan_level *lev = level_of(w, list, l);

@@ -49,6 +49,12 @@ void ptx_load(ptx_run *r, const ptx_op *x, uint32_t mask) {
     return;
   }
   ptx_touches(r, (ptx_space)x->space, at, mask, each * x->n, PTX_READ, where);
+  if (mask == PTX_ALL && each == 4 && x->wide_d == 4) {
+    for (uint32_t i = 0; i < x->n; i++)
+      for (uint32_t l = 0; l < PTX_LANES; l++)
+        memcpy(&ptx_u32(r->w->file, x->v[i])[l], where[l] + 4 * i, 4);
+    return;
+  }
   for (uint32_t i = 0; i < x->n; i++)
     for (uint32_t m = mask; m; m &= m - 1) {
       uint32_t l = (uint32_t)__builtin_ctz(m);

@@ -266,7 +266,7 @@ typedef struct ptx_run {
   uint32_t threads, block[3]; /* of a block; its coordinates */
   uint32_t launch, began;     /* epochs in which the launch, and this block, began */
   ptx_part shared, local;     /* local: of all threads, one after the other */
-  uint32_t hint;              /* part that was accessed last */
+  uint32_t *hint;             /* of each op, the part that it accessed last */
   uint32_t nwarp;
   ptx_warp *warp, *w; /* the one at work */
   const ptx_op *x;    /* the op at work */

@@ -17,8 +17,9 @@ typedef int64_t i64;
 typedef float f32;
 typedef double f64;
 
-#if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__SANITIZE_ADDRESS__)
-#define FAST __attribute__((target_clones("default", "arch=haswell")))
+#if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__clang__) && __GNUC__ >= 12 &&      \
+    !defined(__SANITIZE_ADDRESS__)
+#define FAST __attribute__((target_clones("default", "arch=x86-64-v3")))
 #else
 #define FAST
 #endif

@@ -84,10 +84,11 @@ static ptx_space space_of(ptx_space s, uint64_t *at) {
 static ptx_part *find(ptx_run *r, ptx_space s, uint64_t at) {
   if (s == PTX_SHARED) return &r->shared;
   if (s == PTX_LOCAL) return &r->local;
-  ptx_part *p = r->hint < r->d->part.n ? &r->d->part.p[r->hint] : NULL;
+  uint32_t *hint = &r->hint[r->x - r->e->op];
+  ptx_part *p = *hint < r->d->part.n ? &r->d->part.p[*hint] : NULL;
   if (p && at >= p->at && at - p->at < (uint64_t)p->bytes) return p;
   p = part_at(r->d, at);
-  if (p) r->hint = (uint32_t)(p - r->d->part.p);
+  if (p) *hint = (uint32_t)(p - r->d->part.p);
   return p;
 }
 TARN_NORETURN static void outside(const ptx_run *r, uint32_t lane, const ptx_part *p, uint64_t at,
@@ -140,7 +141,7 @@ static void reads(const toucher *t, ptx_touch *wrote, ptx_touch *read) {
               t->p->name);
   if (!ordered(t, wrote)) race(t, "is read here and written by", wrote);
   if (read->epoch == t->epoch && read->thread != t->me) {
-    read->thread = PTX_MANY;
+    if (read->thread != PTX_BLOCKS) read->thread = PTX_MANY;
     return;
   }
   bool others = read->epoch >= t->r->launch && read->epoch < t->r->began;
@@ -157,6 +158,17 @@ static void writes(const toucher *t, ptx_touch *wrote, const ptx_touch *read, pt
   if (read->epoch && !ordered(t, read)) race(t, "is written here and read by", read);
   uint16_t who = how == PTX_UPDATE ? PTX_ATOMIC : how == PTX_BEGIN_COPY ? PTX_PENDING : t->me;
   *wrote = (ptx_touch){t->epoch, t->sync, who};
+}
+/* A whole granule that an earlier launch wrote, and that only this epoch has read if any: as nearly
+ * always. False: not so. */
+static inline bool read_again(const toucher *t, uint64_t from, uint32_t bytes) {
+  uint32_t each = t->r->d->p->granule;
+  if (bytes != each) return false;
+  const ptx_touch *wrote = &t->p->wrote[from / each];
+  ptx_touch *read = &t->p->read[from / each];
+  if (!wrote->epoch || wrote->epoch >= t->r->launch || read->epoch != t->epoch) return false;
+  if (read->thread != t->me && read->thread != PTX_BLOCKS) read->thread = PTX_MANY;
+  return true;
 }
 static void touch(const toucher *t, uint64_t from, uint32_t bytes, ptx_access how) {
   uint32_t each = t->r->d->p->granule;
@@ -189,17 +201,25 @@ static uint32_t distinct(uint64_t *v, uint32_t n) {
   }
   return k;
 }
+/* Aligned accesses of at most 32 bytes: each lies in one sector. */
 static void count_sectors(ptx_run *r, const uint64_t *at, uint32_t n, uint32_t bytes) {
-  uint64_t sector[2 * PTX_LANES], first[PTX_LANES];
-  uint32_t k = 0;
-  memcpy(first, at, n * sizeof *first);
-  for (uint32_t i = 0; i < n; i++) {
-    sector[k++] = at[i] / 32;
-    if ((at[i] + bytes - 1) / 32 != at[i] / 32) sector[k++] = (at[i] + bytes - 1) / 32;
+  uint32_t sectors = 1, places = 1;
+  bool rising = true;
+  for (uint32_t i = 1; i < n; i++) {
+    rising &= at[i] >= at[i - 1];
+    places += at[i] != at[i - 1];
+    sectors += at[i] / 32 != at[i - 1] / 32;
+  }
+  if (!rising) {
+    uint64_t v[PTX_LANES];
+    memcpy(v, at, n * sizeof *v);
+    places = distinct(v, n);
+    for (uint32_t i = 0; i < places; i++) v[i] /= 32;
+    sectors = distinct(v, places);
   }
   r->n->requests++;
-  r->n->sectors += distinct(sector, k);
-  r->n->used += (int64_t)distinct(first, n) * bytes;
+  r->n->sectors += sectors;
+  r->n->used += (int64_t)places * bytes;
 }
 /* Requests of 8 and 16 bytes a lane go by halves and quarters of a warp; in each, a bank gives one
  * of its words of 4 bytes at a time. */
@@ -246,10 +266,37 @@ static uint8_t *own(ptx_run *r, uint64_t at, uint32_t lane, uint32_t bytes, ptx_
               (unsigned long long)at + bytes, each);
   return one(r, PTX_LOCAL, at + (uint64_t)(r->w->first + lane) * each, lane, bytes, how);
 }
+/* All lanes read global memory within one part, as nearly always. False: not so. */
+static bool together(ptx_run *r, ptx_space space, const uint64_t *at, uint32_t mask, uint32_t bytes,
+                     uint8_t **where) {
+  uint64_t list[PTX_LANES], lo = UINT64_MAX, hi = 0, low = 0;
+  uint32_t n = 0;
+  if (space != PTX_GLOBAL && space != PTX_GENERIC && space != PTX_CONST) return false;
+  for (uint32_t m = mask; m; m &= m - 1) list[n++] = at[__builtin_ctz(m)];
+  for (uint32_t i = 0; i < n; i++) {
+    lo = list[i] < lo ? list[i] : lo, hi = list[i] > hi ? list[i] : hi;
+    low |= list[i];
+  }
+  if (hi >= PTX_SHARED_AT || (low & (bytes - 1))) return false;
+  const ptx_part *p = find(r, PTX_GLOBAL, lo);
+  if (!p || hi - p->at > (uint64_t)p->bytes || (uint64_t)p->bytes - (hi - p->at) < bytes)
+    return false;
+  toucher t = {.r = r, .p = p, .epoch = r->d->epoch, .sync = r->w->sync};
+  for (uint32_t m = mask; m; m &= m - 1) {
+    uint32_t l = (uint32_t)__builtin_ctz(m);
+    where[l] = p->data + (at[l] - p->at);
+    if (!p->wrote) continue;
+    t.lane = l, t.me = (uint16_t)(r->w->first + l + 1);
+    if (!read_again(&t, at[l] - p->at, bytes)) touch(&t, at[l] - p->at, bytes, PTX_READ);
+  }
+  count_sectors(r, list, n, bytes);
+  return true;
+}
 void ptx_touches(ptx_run *r, ptx_space space, const uint64_t *at, uint32_t mask, uint32_t bytes,
                  ptx_access how, uint8_t **where) {
   uint64_t global[PTX_LANES], shared[PTX_LANES];
   uint32_t nglobal = 0, nshared = 0, nlocal = 0;
+  if (how == PTX_READ && together(r, space, at, mask, bytes, where)) return;
   for (uint32_t m = mask; m; m &= m - 1) {
     uint32_t l = (uint32_t)__builtin_ctz(m);
     uint64_t a = at[l];

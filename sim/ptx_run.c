@@ -281,6 +281,7 @@ void tarn_ptx_run(tarn_ptx_device *d, const tarn_ptx_launch *l, tarn_ptx_counts 
   r.threads = l->block[0] * l->block[1] * l->block[2];
   r.shared = memory(d, "shared memory", (int64_t)r.e->p.shared + l->shared);
   r.local = memory(d, "local memory", (int64_t)r.e->p.local * r.threads);
+  r.hint = TARN_ARRAY(d->cx, uint32_t, r.e->nop);
   make_warps(&r);
   next_epoch(&r);
   r.launch = d->epoch;

@@ -12,13 +12,17 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BLOCK  128 /* threads */
-#define KERNEL 71  /* LLVM's calling convention of PTX kernels */
+#define BLOCK  128        /* threads */
+#define TEAM   256        /* most threads of a block that works together */
+#define SHARED (48 << 10) /* bytes of a block's shared memory that need no request */
+#define KERNEL 71         /* LLVM's calling convention of PTX kernels */
 
 typedef struct region {
   const char *entry;
   int64_t items;
-  uint64_t scratch; /* bytes a thread */
+  uint32_t block;   /* threads */
+  bool team;        /* a block does one item */
+  uint64_t scratch; /* bytes of an item */
 } region;
 typedef struct function {
   uint32_t n;
@@ -50,47 +54,70 @@ static void attribute(low_module *M, LLVMValueRef f, unsigned at, const char *na
   unsigned id = LLVMGetEnumAttributeKindForName(name, strlen(name));
   LLVMAddAttributeAtIndex(f, at, LLVMCreateEnumAttribute(M->lc, id, 0));
 }
-static LLVMValueRef begin_kernel(low_module *M, const char *name, uint32_t nin, uint32_t nout) {
+static LLVMValueRef begin_kernel(low_module *M, const region *r, uint32_t nin, uint32_t nout) {
   LLVMTypeRef t[TARN_MAX_OPERANDS + 9];
   for (uint32_t i = 0; i < nin + nout + 1; i++) t[i] = M->ptr;
-  LLVMValueRef f = LLVMAddFunction(M->m, name, LLVMFunctionType(M->vt, t, nin + nout + 1, 0));
+  LLVMValueRef f = LLVMAddFunction(M->m, r->entry, LLVMFunctionType(M->vt, t, nin + nout + 1, 0));
   LLVMSetFunctionCallConv(f, KERNEL);
-  annotate(M, f, "kernel", 1), annotate(M, f, "maxntidx", BLOCK);
+  annotate(M, f, "kernel", 1), annotate(M, f, "maxntidx", r->block);
   for (uint32_t i = 0; i < nin + nout + 1; i++) {
     attribute(M, f, 1 + i, "noalias");
     if (i < nin) attribute(M, f, 1 + i, "readonly");
   }
   return f;
 }
-/* Item = the number of the thread; those beyond the last have nothing to do. */
+/* Threads of a block that works together: as many as some stage has items. */
+static uint32_t team_of(const tarn_plan_nest *plan) {
+  int64_t most = 1, lanes = plan->hw->warps.lanes;
+  for (uint32_t i = 0; i < plan->nstage; i++) most = tarn_max(most, tarn_plan_team_items(plan, i));
+  return (uint32_t)tarn_min(TEAM, tarn_ceildiv(most, lanes) * lanes);
+}
+/* Scratch memory of the item; how much that is, is known when all has been emitted. */
+static LLVMValueRef begin_scratch(low_fn *E, LLVMValueRef memory, LLVMValueRef item) {
+  low_module *M = E->M;
+  LLVMValueRef size = LLVMBuildFreeze(M->b, low_i64(M, 0), "size");
+  LLVMValueRef by = LLVMBuildMul(M->b, item, size, "");
+  E->scratch = LLVMBuildInBoundsGEP2(M->b, M->i8, memory, &by, 1, "");
+  return size;
+}
+/* Does the work item of this thread, or block; threads beyond the last have nothing to do. */
+static void emit_item(low_fn *E, const region *r, LLVMValueRef *item) {
+  low_module *M = E->M;
+  LLVMValueRef block = special(M, "ctaid.x"), thread = special(M, "tid.x");
+  *item = block;
+  E->thread = thread, E->threads = r->block;
+  if (r->team) return;
+  *item = LLVMBuildNUWMul(M->b, block, low_i64(M, r->block), "");
+  *item = LLVMBuildNUWAdd(M->b, *item, thread, "");
+}
 static void emit_region(cuda *g, tarn_plan_nest *plan, uint32_t no, region *r, uint32_t nin,
                         uint32_t nout) {
   low_module *M = g->M;
   low_fn E;
-  LLVMValueRef in[TARN_MAX_OPERANDS], out[8];
-  LLVMValueRef f = begin_kernel(M, r->entry, nin, nout);
+  int64_t shared = SHARED;
+  LLVMValueRef in[TARN_MAX_OPERANDS], out[8], item;
+  r->team = plan->team;
+  r->block = r->team ? team_of(plan) : BLOCK;
+  LLVMValueRef f = begin_kernel(M, r, nin, nout);
   low_fn_begin(&E, M, f, NULL);
   for (uint32_t i = 0; i < nin + nout; i++)
     *(i < nin ? &in[i] : &out[i - nin]) = LLVMGetParam(f, i);
-  LLVMValueRef item = LLVMBuildNUWMul(M->b, special(M, "ctaid.x"), low_i64(M, BLOCK), "");
-  item = LLVMBuildNUWAdd(M->b, item, special(M, "tid.x"), "");
+  E.scratch_bytes = &r->scratch, E.shared = &shared;
+  emit_item(&E, r, &item);
+  /* Locals are made at the end of the entry block, behind what they are made of. */
   LLVMBasicBlockRef work = low_block(&E, "work");
   LLVMBasicBlockRef done = low_block(&E, "done");
-  E.scratch_bytes = &r->scratch;
-  LLVMValueRef each = LLVMConstInt(M->i64, 0, 0); /* replaced when it is known */
-  LLVMValueRef by = LLVMBuildMul(M->b, item, LLVMBuildFreeze(M->b, each, "each"), "");
-  LLVMValueRef size = LLVMGetOperand(by, 1);
-  E.scratch = LLVMBuildInBoundsGEP2(M->b, M->i8, LLVMGetParam(f, nin + nout), &by, 1, "");
-  LLVMMoveBasicBlockAfter(work, LLVMGetInsertBlock(M->b));
+  LLVMValueRef size = begin_scratch(&E, LLVMGetParam(f, nin + nout), item);
   LLVMValueRef has = LLVMBuildICmp(M->b, LLVMIntULT, item, low_i64(M, r->items), "");
-  LLVMBuildCondBr(M->b, has, work, done);
+  E.entry = LLVMGetInsertBlock(M->b);
+  LLVMBuildCondBr(M->b, r->team ? LLVMConstInt(M->i1, 1, 0) : has, work, done);
   low_begin(&E, work);
   low_nest_emit(low_nest_new(M, plan), no, &E, in, out, item, NULL);
   LLVMBuildBr(M->b, done);
   low_begin(&E, done);
   LLVMBuildRetVoid(M->b);
   LLVMReplaceAllUsesWith(size, low_i64(M, (int64_t)r->scratch));
-  if (LLVMIsAInstruction(size)) LLVMInstructionEraseFromParent(size);
+  LLVMInstructionEraseFromParent(size);
 }
 static function *function_of(cuda *g, const tarn_kernel *k, const tarn_plan_operand *in,
                              const tarn_plan_operand *out) {
@@ -147,13 +174,14 @@ static void put_argument(const cuda *g, uint32_t buf, const tarn_layout *l) {
 static void put_launch(cuda *g, const tarn_kernel *k, const region *r, const tarn_plan_operand *in,
                        const tarn_plan_operand *out) {
   tarn_json *j = g->j;
-  int64_t grid = tarn_ceildiv(r->items, BLOCK), scratch = grid * BLOCK * (int64_t)r->scratch;
+  int64_t grid = r->team ? r->items : tarn_ceildiv(r->items, r->block);
+  int64_t scratch = (r->team ? grid : grid * r->block) * (int64_t)r->scratch;
   if (grid > INT32_MAX)
     tarn_raise(g->M->cx, TARN_BAD_INPUT, "kernel %s: %lld blocks of threads", k->name,
                (long long)grid);
   tarn_json_open(j, NULL, '{');
   tarn_json_str(j, "kernel", k->name), tarn_json_str(j, "entry", r->entry);
-  tarn_json_int(j, "grid", grid), tarn_json_int(j, "block", BLOCK);
+  tarn_json_int(j, "grid", grid), tarn_json_int(j, "block", r->block);
   tarn_json_open(j, "arguments", '[');
   for (uint32_t i = 0; i < k->nin; i++) put_argument(g, k->in[i], &in[i].layout);
   for (uint32_t i = 0; i < k->nout; i++) put_argument(g, k->out[i], &out[i].layout);

@@ -34,6 +34,24 @@ done
 
 refused 3 "kernel k1_q" "is not in PTX" -- compile tests/cases/pow_mixed/model.onnx --hw cuda-sm80 -o "$work/pow"
 
+# Each barrier left out in turn: the executor says which threads race.
+planted=0
+for name in f16_norms hardmax_nan mask_of_integers; do
+  compiled "$name" "tests/cases/$name/model.onnx"
+  bars=$(grep -c 'bar\.sync' "$work/$name/model.ptx")
+  [ "$bars" -gt 0 ] || fail "$name: no barrier"
+  cp "$work/$name/model.ptx" "$work/whole.ptx"
+  for i in $(seq "$bars"); do
+    awk -v i="$i" '/bar\.sync/ && ++n == i { next } { print }' "$work/whole.ptx" >"$work/$name/model.ptx"
+    "$tarn" check "$work/$name" >"$work/out" 2>"$work/err"
+    code=$?
+    [ $code = 3 ] && grep -qE 'no barrier between|nothing has written it' "$work/err" && planted=$((planted + 1)) && continue
+    echo "$name: without barrier $i: exit $code $(cat "$work/out" "$work/err")"
+  done
+  cp "$work/whole.ptx" "$work/$name/model.ptx"
+done
+[ "$planted" -ge 8 ] || fail "$planted barriers left out were noticed"
+
 # One line each, exit 3.
 cp -r "$work/digits" "$work/bad"
 damage() { # FILE SED WORDS…
