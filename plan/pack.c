@@ -6,10 +6,25 @@
 #include <string.h>
 
 /* ---- what a schedule says of tiles ---- */
+/* Without lanes, neighbouring threads take their place: two parallel levels of the dim whose level
+ * is the last parallel one. */
+static int64_t thread_tile(const tarn_stage_sched *s, uint32_t *dim) {
+  uint32_t last = 0;
+  *dim = TARN_NONE;
+  for (uint32_t i = 0; i < s->nlevel; i++)
+    if (s->level[i].kind == TARN_PARALLEL) last = i;
+  for (uint32_t i = 0; i < last; i++)
+    if (s->level[i].kind == TARN_PARALLEL && s->level[i].dim == s->level[last].dim) {
+      *dim = s->level[i].dim;
+      return s->level[i].step;
+    }
+  return 0;
+}
 int64_t tarn_schedule_tile(const tarn_stage_sched *s, uint32_t *vdim) {
   *vdim = TARN_NONE;
   for (uint32_t i = 0; i < s->nlevel; i++)
     if (s->level[i].kind == TARN_VECTOR) *vdim = s->level[i].dim;
+  if (*vdim == TARN_NONE) return thread_tile(s, vdim);
   int64_t tile = 0;
   for (uint32_t i = 0; i < s->nlevel;
        i++) { /* inside of the last loop, as far as tiles of the loops outside are whole */

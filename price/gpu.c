@@ -15,9 +15,12 @@
 
 enum { SECTOR = 32, ADDRESS = 1, MOST_TILE = 32, MOST_SIDE = 8, UNROLLED = 4, MOST_LOOP = 16 };
 
+#define BESIDE 0.1 /* share of what does not bind that is not hidden */
+
 /* ---------------------------------------------------------------- levels */
 typedef struct pick {
   uint32_t lane; /* the dim of neighbouring threads; m->nacc: none */
+  int64_t lanes; /* of a warp */
   int64_t tile[TARN_MAX_DIMS];
 } pick;
 static void add(tarn_stage_sched *s, uint32_t dim, tarn_level_kind kind, int64_t step) {
@@ -33,12 +36,22 @@ static void add_reduction(const stage_model *m, int64_t tile, tarn_stage_sched *
     if (by > 1) add(s, d, TARN_UNROLL, 1);
   }
 }
+/* Constants along the dim of neighbouring threads are packed for them, if its levels say so. */
+static bool packs(const stage_model *m, uint32_t lane) {
+  if (m->nshared) return false;
+  for (uint32_t r = 0; r < m->nread; r++)
+    if (m->read[r].constant && !m->read[r].irregular && (m->read[r].touched >> lane & 1))
+      return true;
+  return false;
+}
 static void make_levels(const stage_model *m, const pick *p, tarn_stage_sched *s) {
   int64_t tile = 1;
   *s = (tarn_stage_sched){0};
   for (uint32_t d = m->nshared; d < m->nacc; d++)
     if (d != p->lane) add(s, d, TARN_PARALLEL, p->tile[d]);
-  if (p->lane < m->nacc) add(s, p->lane, TARN_PARALLEL, p->tile[p->lane]);
+  int64_t block = p->lane < m->nacc ? p->lanes * p->tile[p->lane] : 0;
+  if (block && packs(m, p->lane) && m->dim[p->lane] > block) add(s, p->lane, TARN_PARALLEL, block);
+  if (block) add(s, p->lane, TARN_PARALLEL, p->tile[p->lane]);
   s->acc = s->nlevel;
   for (uint32_t d = m->nshared; d < m->nacc; d++) tile *= p->tile[d];
   if (m->reduces) add_reduction(m, tile, s);
@@ -52,6 +65,7 @@ static void make_levels(const stage_model *m, const pick *p, tarn_stage_sched *s
 typedef struct shape {
   int64_t tile[TARN_MAX_DIMS], left[TARN_MAX_DIMS];
   uint32_t lane; /* of the last parallel level, or none */
+  bool packed;   /* constants along it are */
   double items, steps;
 } shape;
 static shape shape_of(const stage_model *m, const tarn_level *shared, uint32_t nshared,
@@ -65,6 +79,7 @@ static shape shape_of(const stage_model *m, const tarn_level *shared, uint32_t n
     if (l->kind != TARN_PARALLEL) continue;
     x.items *= ceil((double)x.left[l->dim] / (double)l->step);
     x.left[l->dim] = x.tile[l->dim] = tarn_min(l->step, x.left[l->dim]);
+    x.packed = x.lane == l->dim && x.lane < m->n;
     if (m->dim[l->dim] > l->step) x.lane = l->dim;
   }
   for (uint32_t d = m->nacc; d < m->n; d++) x.steps *= (double)m->dim[d], x.tile[d] = 1;
@@ -83,6 +98,7 @@ static double sectors(const stage_model *m, const acc_model *a, const shape *x, 
   if (x->lane >= m->nacc || !(a->touched >> x->lane & 1)) return 1;
   double step = fabs((double)a->coef[x->lane]) * (double)x->tile[x->lane] * a->bytes;
   if (a->irregular) step = tarn_fmax(step, a->bytes);
+  if (a->constant && x->packed) step = (double)x->tile[x->lane] * a->bytes;
   double side = ceil((double)m->dim[x->lane] / (double)x->tile[x->lane]);
   double row = tarn_fmin(lanes, side);
   double each = tarn_fmin(row, ceil((row - 1) * step / SECTOR + 1));
@@ -133,6 +149,7 @@ static double stage_cost(const tarn_hw *hw, const stage_model *m, const tarn_lev
   double resident = (double)hw->units * hw->warps.resident;
   double waits = w.waits * tarn_fmax(1, w.warps / resident);
   double cycles = tarn_fmax(tarn_fmax(issue, moved), tarn_fmax(main_cycles, waits));
+  double others = issue + moved + main_cycles + waits - cycles;
   c->compute_seconds += issue / hw->clock;
   c->memory_seconds[0] += moved / hw->clock;
   c->memory_seconds[hw->nmem > 1 ? hw->nmem - 2 : 0] += main_cycles / hw->clock;
@@ -143,7 +160,7 @@ static double stage_cost(const tarn_hw *hw, const stage_model *m, const tarn_lev
              : cycles == moved ? l1->name
              : cycles == waits ? "latency"
                                : main->name;
-  return cycles / hw->clock;
+  return (cycles + BESIDE * others) / hw->clock;
 }
 
 /* ---------------------------------------------------------------- the search */
@@ -189,7 +206,7 @@ static void try_tiles(search *q, pick p) {
 }
 static void solve_stage(search *q) {
   const stage_model *m = q->m;
-  pick p = {.lane = m->nacc};
+  pick p = {.lane = m->nacc, .lanes = q->hw->warps.lanes};
   q->least = INFINITY;
   for (uint32_t d = 0; d < TARN_MAX_DIMS; d++) p.tile[d] = 1;
   try_tiles(q, p);
