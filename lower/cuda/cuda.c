@@ -60,6 +60,7 @@ static LLVMValueRef begin_kernel(low_module *M, const region *r, uint32_t nin, u
   LLVMValueRef f = LLVMAddFunction(M->m, r->entry, LLVMFunctionType(M->vt, t, nin + nout + 1, 0));
   LLVMSetFunctionCallConv(f, KERNEL);
   annotate(M, f, "kernel", 1), annotate(M, f, "maxntidx", r->block);
+  annotate(M, f, "minctasm", 1); /* else ptxas spills to have more blocks at once */
   for (uint32_t i = 0; i < nin + nout + 1; i++) {
     attribute(M, f, 1 + i, "noalias");
     if (i < nin) attribute(M, f, 1 + i, "readonly");

@@ -11,8 +11,10 @@ compiled() {
   shift 2
   for hw in sm80 sm90; do
     try 0 compile "$model" "$@" --hw cuda-$hw -o "$work/$name" || continue
+    : >"$work/ptxas"
     [ -z "$ptxas" ] || [ ! -s "$work/$name/model.ptx" ] || ! grep -q '\.entry' "$work/$name/model.ptx" ||
-      "$ptxas" -arch=sm_${hw#sm} "$work/$name/model.ptx" -o "$work/cubin" || fail "$name: ptxas"
+      "$ptxas" -v -arch=sm_${hw#sm} "$work/$name/model.ptx" -o "$work/cubin" 2>"$work/ptxas" || fail "$name: ptxas"
+    ! grep 'bytes spill stores' "$work/ptxas" | grep -v ' 0 bytes spill stores' || fail "$name: spills on $hw"
   done
   try 0 check "$work/$name" && grep -q '^ok' "$work/out" || fail "$name: $(cat "$work/out" "$work/err")"
 }
