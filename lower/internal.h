@@ -129,9 +129,11 @@ typedef struct low_fn {
                    they are of one dim */
   LLVMValueRef thread; /* its number in a block of `threads`, where they are a team */
   int64_t threads;
-  int64_t *shared; /* bytes of the block's shared memory that are left */
-  bool halves;     /* loads keep the lane order of lanes.c now */
-  uint32_t gen;    /* changes with the basic block: what is cached holds for one */
+  LLVMValueRef lane; /* of the thread in its warp, where the lanes of a reduction are threads */
+  bool by_lane;      /* each of them does another step now */
+  int64_t *shared;   /* bytes of the block's shared memory that are left */
+  bool halves;       /* loads keep the lane order of lanes.c now */
+  uint32_t gen;      /* changes with the basic block: what is cached holds for one */
 } low_fn;
 LLVMValueRef low_alloca(low_fn *E, LLVMTypeRef t,
                         int64_t n); /* array of n in the entry block, aligned to 64 */

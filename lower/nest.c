@@ -59,7 +59,33 @@ void low_emit_copies(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   for (int64_t i = s->lo; i <= s->hi; i++)
     enter(N, E, s, (tarn_plan_at){.kind = TARN_PLAN_NUMBER, .c = i});
 }
+bool low_by_warp(const low_nest *N, const low_stage *st) {
+  uint32_t lanes = N->p->hw->warps.lanes;
+  return lanes > 1 && st && st->p->red_lanes == lanes;
+}
+/* Each thread does its lane; those beyond the last nothing. */
+static void emit_own_lane(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
+  LLVMBuilderRef b = N->M->b;
+  LLVMBasicBlockRef body = low_block(E, "lane");
+  LLVMBasicBlockRef after = low_block(E, "next");
+  LLVMValueRef last = low_i64(N->M, s->hi);
+  bool all = s->hi + 1 == N->p->hw->warps.lanes;
+  LLVMValueRef has =
+      all ? LLVMConstInt(N->M->i1, 1, 0) : LLVMBuildICmp(b, LLVMIntULE, E->lane, last, "");
+  LLVMBuildCondBr(b, has, body, after);
+  low_begin(E, body);
+  E->counter[s->var] = E->lane;
+  E->by_lane = true;
+  enter(N, E, s, (tarn_plan_at){.kind = TARN_PLAN_COUNTER, .lo = 0, .c = s->hi});
+  E->by_lane = false;
+  LLVMBuildBr(b, after);
+  low_begin(E, after);
+}
 void low_emit_lanes(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
+  if (E->lane && low_by_warp(N, N->now)) {
+    emit_own_lane(N, E, s);
+    return;
+  }
   uint32_t lanes = E->lanes;
   uint32_t row = E->row;
   if (s->lo > 1) E->row = (uint32_t)s->lo;
@@ -194,30 +220,38 @@ static void barrier(low_nest *N) { low_intrinsic(N->M, "llvm.nvvm.barrier0", NUL
 static bool ends_block(const low_nest *N) {
   return N->now + 1 == N->stage + N->p->nstage && N->p->list[0].parallel == N->p->list[0].n;
 }
-/* Thread t does items t, t + threads, … */
+/* Thread t does items t, t + threads, …; where a warp does an item, warp w items w, w + warps, … */
 void low_emit_team(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   LLVMBuilderRef b = N->M->b;
-  int64_t items = s->hi + 1;
+  int64_t items = s->hi + 1, lanes = N->p->hw->warps.lanes;
+  int64_t each = low_by_warp(N, N->now) ? lanes : 1;
+  int64_t teams = E->threads / each;
+  LLVMValueRef first = E->thread;
+  if (each > 1) {
+    first = LLVMBuildUDiv(b, E->thread, low_i64(N->M, lanes), "");
+    E->lane = LLVMBuildURem(b, E->thread, low_i64(N->M, lanes), "");
+  }
   LLVMBasicBlockRef before = LLVMGetInsertBlock(b);
   LLVMBasicBlockRef body = low_block(E, "item");
   LLVMBasicBlockRef after = low_block(E, "team");
-  LLVMValueRef has = LLVMBuildICmp(b, LLVMIntULT, E->thread, low_i64(N->M, items), "");
+  LLVMValueRef has = LLVMBuildICmp(b, LLVMIntULT, first, low_i64(N->M, items), "");
   LLVMBuildCondBr(b, has, body, after);
   low_begin(E, body);
-  LLVMValueRef item = E->thread;
-  if (items > E->threads) item = LLVMBuildPhi(b, N->M->i64, "");
+  LLVMValueRef item = first;
+  if (items > teams) item = LLVMBuildPhi(b, N->M->i64, "");
   decode(N, E, low_list(N), item);
   emit_inside(N, E, s);
-  if (items <= E->threads) LLVMBuildBr(b, after);
+  if (items <= teams) LLVMBuildBr(b, after);
   else {
-    LLVMValueRef next = LLVMBuildNUWAdd(b, item, low_i64(N->M, E->threads), "");
-    LLVMValueRef from[2] = {E->thread, next};
+    LLVMValueRef next = LLVMBuildNUWAdd(b, item, low_i64(N->M, teams), "");
+    LLVMValueRef from[2] = {first, next};
     LLVMBasicBlockRef blocks[2] = {before, LLVMGetInsertBlock(b)};
     LLVMAddIncoming(item, from, blocks, 2);
     LLVMValueRef more = LLVMBuildICmp(b, LLVMIntULT, next, low_i64(N->M, items), "");
     LLVMBuildCondBr(b, more, body, after);
   }
   low_begin(E, after);
+  E->lane = NULL;
   if (!ends_block(N)) barrier(N);
 }
 

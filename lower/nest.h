@@ -49,6 +49,8 @@ struct low_nest {
 /* The levels of the stage that is being printed, and how many there are around its leaves. */
 const tarn_plan_list *low_list(const low_nest *N);
 uint32_t low_depth(const low_nest *N);
+/* Are the lanes of a stage's reduction the threads of a warp? */
+bool low_by_warp(const low_nest *N, const low_stage *st);
 void low_emit(low_nest *N, low_fn *E, const tarn_plan_stmt *s);
 
 /* Each prints a statement: nest.c, reduce.c (tile, compute), dot.c, bilinear.c (take, times),

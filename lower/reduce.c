@@ -26,6 +26,7 @@ static int64_t slot_number(const low_nest *N, low_fn *E, LLVMValueRef *loops) {
 }
 
 static uint32_t acc_lanes(const low_stage *st, const low_fn *E) {
+  if (E->lane) return 1;
   return st->p->red_lanes > 1 ? st->p->red_lanes : E->lanes;
 }
 
@@ -143,6 +144,49 @@ static void merge_lanes(low_nest *N, const low_stage *st, LLVMValueRef *v) {
   }
 }
 
+/* ---------------------------------------------------------------- lanes that are threads */
+static LLVMValueRef first_lane(low_module *M, const low_fn *E) {
+  return LLVMBuildICmp(M->b, LLVMIntEQ, E->lane, low_i64(M, 0), "");
+}
+static LLVMValueRef of_lane_across(low_module *M, LLVMValueRef word, uint32_t by) {
+  LLVMValueRef a[4] = {LLVMConstInt(M->i32, UINT32_MAX, 0), word, LLVMConstInt(M->i32, by, 0),
+                       LLVMConstInt(M->i32, 31, 0)};
+  return low_intrinsic(M, "llvm.nvvm.shfl.sync.bfly.i32", NULL, 0, a, 4);
+}
+/* The value that the thread has whose lane differs in bit `by`; by words of 32 bits. */
+static LLVMValueRef across(low_module *M, LLVMValueRef v, uint32_t by) {
+  LLVMBuilderRef b = M->b;
+  LLVMTypeRef t = LLVMTypeOf(v);
+  bool real = LLVMGetTypeKind(t) != LLVMIntegerTypeKind;
+  bool two = t == M->f64 || t == M->i64;
+  LLVMTypeRef whole = two ? M->i64 : t == M->f32 ? M->i32 : t;
+  LLVMValueRef x = real ? LLVMBuildBitCast(b, v, whole, "") : v;
+  if (!two) {
+    x = of_lane_across(M, LLVMBuildZExtOrBitCast(b, x, M->i32, ""), by);
+    x = LLVMBuildTruncOrBitCast(b, x, whole, "");
+    return real ? LLVMBuildBitCast(b, x, t, "") : x;
+  }
+  LLVMValueRef half = low_i64(M, 32);
+  LLVMValueRef low = of_lane_across(M, LLVMBuildTrunc(b, x, M->i32, ""), by);
+  LLVMValueRef high =
+      of_lane_across(M, LLVMBuildTrunc(b, LLVMBuildLShr(b, x, half, ""), M->i32, ""), by);
+  x = LLVMBuildShl(b, LLVMBuildZExt(b, high, M->i64, ""), half, "");
+  x = LLVMBuildOr(b, x, LLVMBuildZExt(b, low, M->i64, ""), "");
+  return real ? LLVMBuildBitCast(b, x, t, "") : x;
+}
+/* The state of all lanes, in all of them. */
+static void merge_threads(low_nest *N, const low_stage *st, LLVMValueRef *v) {
+  const tarn_reducer *r = st->p->red;
+  LLVMValueRef two[2 * TARN_MAX_STATE];
+  tarn_dtype t[2 * TARN_MAX_STATE];
+  for (uint32_t k = 0; k < r->ns; k++) t[k] = t[r->ns + k] = st->p->state[k];
+  for (uint32_t by = st->p->red_lanes / 2; by; by /= 2) {
+    for (uint32_t k = 0; k < r->ns; k++) two[k] = v[k], two[r->ns + k] = across(N->M, v[k], by);
+    for (uint32_t k = 0; k < r->ns; k++)
+      v[k] = low_fx(N->M, r->merge[k], two, t, 2u * r->ns, 1, NULL);
+  }
+}
+
 /* ---------------------------------------------------------------- leaves */
 static void init_leaf(low_nest *N, low_fn *E, bool resume) {
   low_stage *st = N->now;
@@ -155,7 +199,8 @@ static void init_leaf(low_nest *N, low_fn *E, bool resume) {
     for (int64_t c = 1; c < st->p->chains; c++) acc_store(N, E, k, c, v);
     if (resume) {
       LLVMValueRef old = low_reordered(E, st->p->halves, low_load(E, &st->result, low_depth(N)));
-      v = st->p->red_lanes > 1 ? replace_lanes(N->M, v, old, 1, n) : old;
+      if (E->lane) v = LLVMBuildSelect(N->M->b, first_lane(N->M, E), old, v, "");
+      else v = st->p->red_lanes > 1 ? replace_lanes(N->M, v, old, 1, n) : old;
     }
     acc_store(N, E, k, 0, v);
   }
@@ -217,6 +262,29 @@ static void store_result(low_nest *N, low_fn *E, LLVMValueRef x, tarn_dtype type
   if (st->p->rows) low_store_transposed(N, E, st, end, x);
   else low_store(E, &st->result, end, x);
 }
+/* What is between these the first thread of a warp does alone. */
+static LLVMBasicBlockRef begin_once(low_nest *N, low_fn *E) {
+  LLVMBasicBlockRef yes = low_block(E, "first");
+  LLVMBasicBlockRef after = low_block(E, "all");
+  LLVMBuildCondBr(N->M->b, first_lane(N->M, E), yes, after);
+  low_begin(E, yes);
+  return after;
+}
+static void end_once(low_nest *N, low_fn *E, LLVMBasicBlockRef after) {
+  LLVMBuildBr(N->M->b, after);
+  low_begin(E, after);
+}
+static void store_once(low_nest *N, low_fn *E, LLVMValueRef x, tarn_dtype type) {
+  LLVMBasicBlockRef after = begin_once(N, E);
+  store_result(N, E, x, type);
+  end_once(N, E, after);
+}
+/* A step that is no lane's: a tail of one. */
+static void step_leaf(low_nest *N, low_fn *E) {
+  LLVMBasicBlockRef after = E->lane && !E->by_lane ? begin_once(N, E) : NULL;
+  body_leaf(N, E);
+  if (after) end_once(N, E, after);
+}
 static void map_leaf(low_nest *N, low_fn *E) {
   low_stage *st = N->now;
   const tarn_func *f = st->p->f;
@@ -244,12 +312,14 @@ static void final_leaf(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   LLVMValueRef given = s->value == TARN_NONE ? NULL : N->value[s->value];
   if (!st->p->nfactor) merge_chains(N, E, state);
   else state[0] = given ? given : LLVMConstNull(state_type(N, st, 0, E->lanes));
-  if (st->p->red_lanes > 1) merge_lanes(N, st, state);
+  if (E->lane) merge_threads(N, st, state);
+  else if (st->p->red_lanes > 1) merge_lanes(N, st, state);
   for (uint32_t k = 0; k < red->ns; k++) state[k] = low_reordered(E, st->p->halves, state[k]);
   LLVMValueRef x = state[0];
   if (s->phase == TARN_PLAN_FINISH)
     x = low_fx(N->M, red->result, state, st->p->state, red->ns, E->lanes, &type);
-  store_result(N, E, x, type);
+  if (E->lane) store_once(N, E, x, type);
+  else store_result(N, E, x, type);
   if (!alone) low_copy_end(N, E);
 }
 
@@ -259,7 +329,7 @@ void low_emit_compute(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   case TARN_PLAN_MAP: map_leaf(N, E); break;
   case TARN_PLAN_BEGIN: init_leaf(N, E, false); break;
   case TARN_PLAN_RESUME: init_leaf(N, E, true); break;
-  case TARN_PLAN_STEP: body_leaf(N, E); break;
+  case TARN_PLAN_STEP: step_leaf(N, E); break;
   case TARN_PLAN_LEAVE:
   case TARN_PLAN_FINISH: final_leaf(N, E, s); break;
   case TARN_PLAN_PHASES: break;

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SECTOR = 32, ADDRESS = 1, MOST_TILE = 32, MOST_SIDE = 8, UNROLLED = 4, MOST_LOOP = 16 };
+enum { SECTOR = 32, ADDRESS = 1, MOST_TILE = 32, MOST_SIDE = 8, UNROLLED = 4, SHUFFLE = 2 };
 
 #define BESIDE 0.1 /* share of what does not bind that is not hidden */
 
@@ -21,14 +21,19 @@ enum { SECTOR = 32, ADDRESS = 1, MOST_TILE = 32, MOST_SIDE = 8, UNROLLED = 4, MO
 typedef struct pick {
   uint32_t lane; /* the dim of neighbouring threads; m->nacc: none */
   int64_t lanes; /* of a warp */
+  uint32_t warp; /* a reduce dim that the threads of a warp share; or 0 */
   int64_t tile[TARN_MAX_DIMS];
 } pick;
 static void add(tarn_stage_sched *s, uint32_t dim, tarn_level_kind kind, int64_t step) {
   s->level[s->nlevel++] = (tarn_level){(uint8_t)dim, (uint8_t)kind, step};
 }
 /* The innermost reduce loop is unrolled a few times; a short one whole. */
-static void add_reduction(const stage_model *m, int64_t tile, tarn_stage_sched *s) {
+static void add_reduction(const stage_model *m, int64_t tile, const pick *p, tarn_stage_sched *s) {
   for (uint32_t d = m->nacc; d < m->n; d++) {
+    if (p->warp) {
+      add(s, d, TARN_SERIAL, d == p->warp ? p->lanes : 1);
+      continue;
+    }
     int64_t by = d + 1 == m->n && tile * UNROLLED <= 2 * MOST_TILE ? UNROLLED : 1;
     if (by > 1 && m->dim[d] % by) by = 1;
     if (by > 1 && m->dim[d] == by) by = 1;
@@ -54,9 +59,10 @@ static void make_levels(const stage_model *m, const pick *p, tarn_stage_sched *s
   if (block) add(s, p->lane, TARN_PARALLEL, p->tile[p->lane]);
   s->acc = s->nlevel;
   for (uint32_t d = m->nshared; d < m->nacc; d++) tile *= p->tile[d];
-  if (m->reduces) add_reduction(m, tile, s);
+  if (m->reduces) add_reduction(m, tile, p, s);
   for (uint32_t d = m->nshared; d < m->nacc; d++)
     if (p->tile[d] > 1) add(s, d, TARN_UNROLL, 1);
+  if (p->warp) add(s, p->warp, TARN_VECTOR, 1);
   if (!m->reduces) s->acc = s->nlevel;
 }
 
@@ -66,6 +72,7 @@ typedef struct shape {
   int64_t tile[TARN_MAX_DIMS], left[TARN_MAX_DIMS];
   uint32_t lane; /* of the last parallel level, or none */
   bool packed;   /* constants along it are */
+  bool by_warp;  /* a warp shares the reduction */
   double items, steps;
 } shape;
 static shape shape_of(const stage_model *m, const tarn_level *shared, uint32_t nshared,
@@ -83,6 +90,15 @@ static shape shape_of(const stage_model *m, const tarn_level *shared, uint32_t n
     if (m->dim[l->dim] > l->step) x.lane = l->dim;
   }
   for (uint32_t d = m->nacc; d < m->n; d++) x.steps *= (double)m->dim[d], x.tile[d] = 1;
+  const tarn_level *last = s->nlevel > 1 ? &s->level[s->nlevel - 1] : NULL;
+  if (last && last->kind == TARN_VECTOR && last->dim >= m->nacc) {
+    double lanes = 1;
+    for (uint32_t i = 0; i + 1 < s->nlevel; i++)
+      if (s->level[i].dim == last->dim) lanes = (double)s->level[i].step;
+    x.lane = last->dim, x.packed = false, x.by_warp = true;
+    x.items *= lanes;
+    x.steps *= ceil((double)m->dim[last->dim] / lanes) / (double)m->dim[last->dim];
+  }
   return x;
 }
 /* Loads of one step of the reduction (or of a result), and the sectors that a warp's load touches.
@@ -95,7 +111,7 @@ static double loads(const stage_model *m, const acc_model *a, const shape *x) {
 }
 static double sectors(const stage_model *m, const acc_model *a, const shape *x, double lanes) {
   if (a->local) return 1;
-  if (x->lane >= m->nacc || !(a->touched >> x->lane & 1)) return 1;
+  if (x->lane >= m->n || !(a->touched >> x->lane & 1)) return 1;
   double step = fabs((double)a->coef[x->lane]) * (double)x->tile[x->lane] * a->bytes;
   if (a->irregular) step = tarn_fmax(step, a->bytes);
   if (a->constant && x->packed) step = (double)x->tile[x->lane] * a->bytes;
@@ -123,6 +139,7 @@ static work work_of(const tarn_hw *hw, const stage_model *m, const shape *x) {
   end += tile * (1 + ADDRESS);
   once += loads(m, &m->result, x) * sectors(m, &m->result, x, lanes);
   double steps = m->reduces ? x->steps : 1;
+  if (x->by_warp) end += 2 * tile * log2(lanes) * SHUFFLE;
   work w = {.warps = ceil(x->items / lanes)};
   w.issue = w.warps * (steps * step + end + 10);
   w.moved = w.warps * (steps * bytes + once);
@@ -169,6 +186,7 @@ typedef struct search {
   const stage_model *m;
   tarn_stage_sched best;
   double least;
+  bool strict; /* sums keep their order */
   tarn_schedule_visit *visit;
   void *user;
 } search;
@@ -204,12 +222,22 @@ static void try_tiles(search *q, pick p) {
         }
     }
 }
+/* The threads of a warp share a reduction. */
+static void try_warps(search *q, pick p) {
+  const stage_model *m = q->m;
+  for (uint32_t d = m->nacc; d < m->n && m->reduces && !q->strict && !m->custom; d++)
+    if (m->dim[d] >= p.lanes) {
+      p.warp = d;
+      try_tiles(q, p);
+    }
+}
 static void solve_stage(search *q) {
   const stage_model *m = q->m;
   pick p = {.lane = m->nacc, .lanes = q->hw->warps.lanes};
   q->least = INFINITY;
   for (uint32_t d = 0; d < TARN_MAX_DIMS; d++) p.tile[d] = 1;
   try_tiles(q, p);
+  try_warps(q, p);
   for (p.lane = m->nshared; p.lane < m->nacc; p.lane++)
     if (m->dim[p.lane] > 1) try_tiles(q, p);
 }
@@ -243,7 +271,7 @@ static const tarn_schedule *solve(tarn_lang *L, const tarn_hw *hw, const tarn_ks
   for (uint32_t d = 0; d < last->nshared; d++)
     s->shared[s->nshared++] = (tarn_level){(uint8_t)d, TARN_PARALLEL, 1};
   for (uint32_t i = 0; i < km->nstage; i++) {
-    search q = {.hw = hw, .m = &km->stage[i]};
+    search q = {.hw = hw, .m = &km->stage[i], .strict = k->strict};
     solve_stage(&q);
     s->stage[i] = q.best;
   }
@@ -262,7 +290,7 @@ bool tarn_gpu_schedules(tarn_solver *s, const tarn_ksig *k, tarn_schedule_visit 
   const tarn_hw *hw = tarn_solver_hw(s);
   const kernel_model *km = loop_model(L, hw, k);
   if (km->nstage != 1) return false;
-  search q = {.hw = hw, .m = km->stage, .visit = visit, .user = user};
+  search q = {.hw = hw, .m = km->stage, .strict = k->strict, .visit = visit, .user = user};
   solve_stage(&q);
   return true;
 }

@@ -22,7 +22,8 @@ typedef struct region {
   int64_t items;
   uint32_t block;   /* threads */
   bool team;        /* a block does one item */
-  uint64_t scratch; /* bytes of an item */
+  uint32_t each;    /* else: threads that do an item */
+  uint64_t scratch; /* bytes of a block's item, or of a thread */
 } region;
 typedef struct function {
   uint32_t n;
@@ -70,7 +71,10 @@ static LLVMValueRef begin_kernel(low_module *M, const region *r, uint32_t nin, u
 /* Threads of a block that works together: as many as some stage has items. */
 static uint32_t team_of(const tarn_plan_nest *plan) {
   int64_t most = 1, lanes = plan->hw->warps.lanes;
-  for (uint32_t i = 0; i < plan->nstage; i++) most = tarn_max(most, tarn_plan_team_items(plan, i));
+  for (uint32_t i = 0; i < plan->nstage; i++) {
+    int64_t each = plan->stage[i].red_lanes == lanes ? lanes : 1;
+    most = tarn_max(most, each * tarn_plan_team_items(plan, i));
+  }
   return (uint32_t)tarn_min(TEAM, tarn_ceildiv(most, lanes) * lanes);
 }
 /* Scratch memory of the item; how much that is, is known when all has been emitted. */
@@ -81,34 +85,39 @@ static LLVMValueRef begin_scratch(low_fn *E, LLVMValueRef memory, LLVMValueRef i
   E->scratch = LLVMBuildInBoundsGEP2(M->b, M->i8, memory, &by, 1, "");
   return size;
 }
-/* Does the work item of this thread, or block; threads beyond the last have nothing to do. */
-static void emit_item(low_fn *E, const region *r, LLVMValueRef *item) {
+/* The work item of this block, warp or thread; *all: the number of the thread among those of all
+ * blocks. */
+static LLVMValueRef emit_item(low_fn *E, const region *r, LLVMValueRef *all) {
   low_module *M = E->M;
   LLVMValueRef block = special(M, "ctaid.x"), thread = special(M, "tid.x");
-  *item = block;
   E->thread = thread, E->threads = r->block;
-  if (r->team) return;
-  *item = LLVMBuildNUWMul(M->b, block, low_i64(M, r->block), "");
-  *item = LLVMBuildNUWAdd(M->b, *item, thread, "");
+  *all = LLVMBuildNUWMul(M->b, block, low_i64(M, r->block), "");
+  *all = LLVMBuildNUWAdd(M->b, *all, thread, "");
+  if (r->team) return block;
+  if (r->each == 1) return *all;
+  E->lane = LLVMBuildURem(M->b, thread, low_i64(M, r->each), "");
+  return LLVMBuildUDiv(M->b, *all, low_i64(M, r->each), "");
 }
 static void emit_region(cuda *g, tarn_plan_nest *plan, uint32_t no, region *r, uint32_t nin,
                         uint32_t nout) {
   low_module *M = g->M;
   low_fn E;
   int64_t shared = SHARED;
-  LLVMValueRef in[TARN_MAX_OPERANDS], out[8], item;
-  r->team = plan->team;
+  LLVMValueRef in[TARN_MAX_OPERANDS], out[8], thread;
+  r->team = plan->team, r->each = 1;
+  uint32_t lanes = plan->hw->warps.lanes;
+  if (!r->team && plan->stage[no].red_lanes == lanes) r->each = lanes;
   r->block = r->team ? team_of(plan) : BLOCK;
   LLVMValueRef f = begin_kernel(M, r, nin, nout);
   low_fn_begin(&E, M, f, NULL);
   for (uint32_t i = 0; i < nin + nout; i++)
     *(i < nin ? &in[i] : &out[i - nin]) = LLVMGetParam(f, i);
   E.scratch_bytes = &r->scratch, E.shared = &shared;
-  emit_item(&E, r, &item);
+  LLVMValueRef item = emit_item(&E, r, &thread);
   /* Locals are made at the end of the entry block, behind what they are made of. */
   LLVMBasicBlockRef work = low_block(&E, "work");
   LLVMBasicBlockRef done = low_block(&E, "done");
-  LLVMValueRef size = begin_scratch(&E, LLVMGetParam(f, nin + nout), item);
+  LLVMValueRef size = begin_scratch(&E, LLVMGetParam(f, nin + nout), r->team ? item : thread);
   LLVMValueRef has = LLVMBuildICmp(M->b, LLVMIntULT, item, low_i64(M, r->items), "");
   E.entry = LLVMGetInsertBlock(M->b);
   LLVMBuildCondBr(M->b, r->team ? LLVMConstInt(M->i1, 1, 0) : has, work, done);
@@ -175,7 +184,7 @@ static void put_argument(const cuda *g, uint32_t buf, const tarn_layout *l) {
 static void put_launch(cuda *g, const tarn_kernel *k, const region *r, const tarn_plan_operand *in,
                        const tarn_plan_operand *out) {
   tarn_json *j = g->j;
-  int64_t grid = r->team ? r->items : tarn_ceildiv(r->items, r->block);
+  int64_t grid = r->team ? r->items : tarn_ceildiv(r->items * r->each, r->block);
   int64_t scratch = (r->team ? grid : grid * r->block) * (int64_t)r->scratch;
   if (grid > INT32_MAX)
     tarn_raise(g->M->cx, TARN_BAD_INPUT, "kernel %s: %lld blocks of threads", k->name,
