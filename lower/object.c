@@ -2,7 +2,7 @@
  * the link.
  *
  * The constants never pass through LLVM: its object holds a section of 64 bytes in their place, and
- * the object is written with that section's contents at the end of the file (ELF64, little-endian:
+ * the object is written with that section's contents at the end of the file (ELF, little-endian:
  * the section header alone is changed).
  *
  * Code reaches what lies within 2 GiB (4 on AArch64). More constants than that between it and its
@@ -58,6 +58,9 @@ static const arch archs[] = {
     {"riscv64",
      {LLVMInitializeRISCVTargetInfo, LLVMInitializeRISCVTarget, LLVMInitializeRISCVTargetMC,
       LLVMInitializeRISCVAsmPrinter, LLVMInitializeRISCVAsmParser}},
+    {"arm",
+     {LLVMInitializeARMTargetInfo, LLVMInitializeARMTarget, LLVMInitializeARMTargetMC,
+      LLVMInitializeARMAsmPrinter, LLVMInitializeARMAsmParser}},
     {"nvptx64",
      {LLVMInitializeNVPTXTargetInfo, LLVMInitializeNVPTXTarget, LLVMInitializeNVPTXTargetMC,
       LLVMInitializeNVPTXAsmPrinter}},
@@ -128,16 +131,29 @@ static void put(low_module *M, int fd, const char *path, const void *p, size_t n
   }
 }
 
-/* The header of the section that stands for the constants. */
-static Elf64_Shdr *find_section(low_module *M, char *elf, size_t n) {
-  const Elf64_Ehdr *h = (const Elf64_Ehdr *)elf;
-  if (n < sizeof *h || memcmp(h->e_ident, ELFMAG, SELFMAG) || h->e_ident[EI_CLASS] != ELFCLASS64)
-    tarn_raise(M->cx, TARN_INTERNAL, "lower: the object is no ELF64");
-  Elf64_Shdr *s = (Elf64_Shdr *)(elf + h->e_shoff);
-  const char *names = elf + s[h->e_shstrndx].sh_offset;
-  for (uint32_t i = 1; i < h->e_shnum; i++)
-    if (!strcmp(names + s[i].sh_name, section_of(M))) return &s[i];
-  tarn_raise(M->cx, TARN_INTERNAL, "lower: the object has no section for constants");
+/* The section that stands for the constants lies at `at` from now on, and has that size. */
+#define PLACE_SECTION(bits, word)                                                                  \
+  static bool place_section##bits(const low_module *M, char *elf, size_t at, size_t size) {        \
+    const Elf##bits##_Ehdr *h = (const Elf##bits##_Ehdr *)elf;                                     \
+    Elf##bits##_Shdr *s = (Elf##bits##_Shdr *)(elf + h->e_shoff);                                  \
+    const char *names = elf + s[h->e_shstrndx].sh_offset;                                          \
+    for (uint32_t i = 1; i < h->e_shnum; i++) {                                                    \
+      if (strcmp(names + s[i].sh_name, section_of(M))) continue;                                   \
+      s[i].sh_offset = (Elf##bits##_Off)at;                                                        \
+      s[i].sh_size = (word)size;                                                                   \
+      return true;                                                                                 \
+    }                                                                                              \
+    return false;                                                                                  \
+  }
+PLACE_SECTION(32, Elf32_Word)
+PLACE_SECTION(64, Elf64_Xword)
+#undef PLACE_SECTION
+static void place_section(low_module *M, char *elf, size_t n, size_t at, size_t size) {
+  bool is_elf = n >= sizeof(Elf64_Ehdr) && !memcmp(elf, ELFMAG, SELFMAG);
+  if (!is_elf) tarn_raise(M->cx, TARN_INTERNAL, "lower: the object is no ELF");
+  bool found = elf[EI_CLASS] == ELFCLASS64 ? place_section64(M, elf, at, size)
+                                           : place_section32(M, elf, at, size);
+  if (!found) tarn_raise(M->cx, TARN_INTERNAL, "lower: the object has no section for constants");
 }
 
 typedef struct open_file {
@@ -179,12 +195,12 @@ static void write_object(low_module *M, const tarn_kprog *p, const tarn_memory_p
   const char *path = low_path(M, "o");
   char *elf = tarn_copy(M->cx, from, n);
   size_t at = (n + 63) / 64 * 64;
-  Elf64_Shdr *s = find_section(M, elf, n);
-  s->sh_offset = at, s->sh_size = (uint64_t)(plan->const_bytes > 64 ? plan->const_bytes : 64);
+  size_t size = (size_t)(plan->const_bytes > 64 ? plan->const_bytes : 64);
+  place_section(M, elf, n, at, size);
   open_file *f = create(M, path);
   low_wrote(M, "o");
   put(M, f->fd, path, elf, n);
-  if (ftruncate(f->fd, (off_t)(at + s->sh_size)))
+  if (ftruncate(f->fd, (off_t)(at + size)))
     tarn_raise(M->cx, TARN_IO, "%s: %s", path, strerror(errno));
   write_constants(M, p, plan, f, path, (off_t)at);
 }
@@ -226,11 +242,11 @@ static void link_shared(low_module *M, const char *triple) {
 static void name_consts(low_module *M) {
   const char *name = M->o->name;
   tarn_buf b = {.cx = M->cx};
-  tarn_buf_fmt(&b, ".section %s,\"%s\",@progbits\n.p2align 6\n", section_of(M),
+  tarn_buf_fmt(&b, ".section %s,\"%s\",%%progbits\n.p2align 6\n", section_of(M),
                M->far && tarn_hw_x86_64(M->hw) ? "al" : "a");
   tarn_buf_fmt(&b, ".hidden %s_consts\n.globl %s_consts\n%s_consts:\n.zero 64\n", name, name, name);
   if (M->far) {
-    tarn_buf_str(&b, ".section .data.rel.ro.tarn_consts,\"aw\",@progbits\n.p2align 3\n");
+    tarn_buf_str(&b, ".section .data.rel.ro.tarn_consts,\"aw\",%%progbits\n.p2align 3\n");
     tarn_buf_fmt(&b, ".hidden %s_consts_at\n.globl %s_consts_at\n%s_consts_at:\n.quad %s_consts\n",
                  name, name, name, name);
   }
