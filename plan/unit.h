@@ -1,0 +1,195 @@
+/* tarn plan: kernels on machines whose memories the program manages (accelerators).
+ *
+ * Such a machine moves and computes whole entries of its memories. A kernel is therefore seen in
+ * entries: a unit (a described product) takes `unit[d]` elements of dim d at once, loops count
+ * units, operands are entries at sums of these counts. From the kernel and its schedule follows the
+ * loop program: which tile is filled when and into which slot, what is issued, which steps of the
+ * vector unit make a result of the sums, when it leaves. The price visits this program and adds
+ * cycles; the emitter visits it and writes instructions.
+ *
+ *   unit_match.c   which units compute a kernel, and how its operands lie in entries
+ *   unit_vector.c  the epilogue as steps of the vector unit
+ *   unit_rows.c    rows of a tile that one transfer moves
+ *   unit_issue.c   loops of an instruction that issues a unit
+ *   unit_visit.c   the loop program: from a schedule, visited, as text
+ *
+ * Everything lies in the context's arena. */
+#ifndef TARN_UNIT_H
+#define TARN_UNIT_H
+#include "plan/schedule.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TARN_UNIT_COORDS  8
+#define TARN_UNIT_TERMS   4
+#define TARN_UNIT_TENSORS 12
+#define TARN_UNIT_STEPS   24
+
+/* One coordinate of an operand: Σ by[i]·dim[i], the dims counted in units. */
+typedef struct tarn_unit_coord {
+  uint32_t n;
+  uint32_t dim[TARN_UNIT_TERMS];
+  int64_t by[TARN_UNIT_TERMS];
+  int64_t step; /* entries of main memory from one value to the next */
+  bool clipped; /* only lo <= c + Σ by·dim < hi lies in main memory, the rest is 0 */
+  int64_t c, lo, hi;
+} tarn_unit_coord;
+
+typedef enum tarn_unit_what {
+  TARN_UNIT_ROWS,    /* the product's operand that goes along rows */
+  TARN_UNIT_COLUMNS, /* the other one, along columns */
+  TARN_UNIT_SUMS,    /* the accumulators */
+  TARN_UNIT_RESULT,  /* what leaves */
+  TARN_UNIT_ADDEND,  /* an operand of the vector unit, beside the accumulators */
+  TARN_UNIT_ONE      /* the identity, by which a product loads an addend */
+} tarn_unit_what;
+
+/* What lies in one memory of the machine, a tile at a time. */
+typedef struct tarn_unit_tensor {
+  tarn_unit_what what;
+  uint32_t read;     /* of the stage; TARN_NONE: none */
+  uint32_t memory;   /* of the description */
+  uint32_t transfer; /* by which it comes, or leaves; TARN_NONE: neither */
+  uint32_t source;   /* tensor that the identity is multiplied by to fill this one; or TARN_NONE */
+  bool packed;       /* a constant: laid out tile by tile */
+  bool small;        /* it does not change along some own dim: steps of the vector unit read it,
+                        nothing replaces it */
+  uint32_t n;
+  tarn_unit_coord at[TARN_UNIT_COORDS]; /* outermost in main memory first */
+  int64_t base;                         /* entries: where all dims are 0 */
+  int64_t each;      /* entries of one operand of the unit, one after the other */
+  int64_t lanes[2];  /* elements of an entry, rows × those side by side */
+  uint32_t along[2]; /* the dims they go along; TARN_NONE: the same everywhere */
+  int64_t constant;  /* read TARN_NONE, ADDEND: each element */
+  /* of the schedule: */
+  uint32_t at_loop; /* so many loops are outside of its tile */
+  uint32_t slots;
+} tarn_unit_tensor;
+
+/* A step of the vector unit over a tile: to = intrinsic(to, from or immediate). */
+typedef struct tarn_unit_step {
+  uint32_t intrinsic;
+  uint32_t to, from; /* tensors; from TARN_NONE: the immediate */
+  int64_t immediate;
+} tarn_unit_step;
+
+typedef struct tarn_unit_loop {
+  uint32_t dim;
+  int64_t step; /* units */
+} tarn_unit_loop;
+
+typedef struct tarn_unit_plan {
+  tarn_lang *L;
+  const tarn_hw *hw;
+  const tarn_ksig *k;
+  const tarn_stage *stage;
+  uint32_t n, nacc;              /* dims: own, then reduced */
+  int64_t extent[TARN_MAX_DIMS]; /* elements */
+  int64_t unit[TARN_MAX_DIMS];   /* elements */
+  int64_t dim[TARN_MAX_DIMS];    /* units */
+  uint32_t product;              /* intrinsic; TARN_NONE: no product */
+  tarn_hw_form form;
+  uint32_t rows, columns, sum; /* dims; TARN_NONE where none is needed */
+  uint32_t ntensor;
+  tarn_unit_tensor tensor[TARN_UNIT_TENSORS];
+  uint32_t sums, result; /* tensors */
+  uint32_t nstep;
+  tarn_unit_step step[TARN_UNIT_STEPS];
+  uint32_t store; /* intrinsic that makes an element of the result of a sum; TARN_NONE: as it is */
+  uint32_t nloop; /* over tiles, outermost first */
+  tarn_unit_loop loop[TARN_MAX_LEVELS];
+} tarn_unit_plan;
+
+/* How the machine computes the kernel. False: it cannot; *why: the reason, in words. */
+TARN_API bool tarn_unit_match(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
+                              tarn_unit_plan *p, const char **why);
+
+/* A box of dims, in units. */
+typedef struct tarn_unit_box {
+  int64_t lo[TARN_MAX_DIMS], n[TARN_MAX_DIMS];
+} tarn_unit_box;
+/* Of a coordinate in a box: its first value and how many from there to its last one. */
+TARN_API void tarn_unit_span(const tarn_unit_coord *c, const tarn_unit_box *b, int64_t *first,
+                             int64_t *n);
+/* Entries of a tensor's tile. */
+TARN_API int64_t tarn_unit_entries(const tarn_unit_tensor *t, const tarn_unit_box *b);
+
+/* One transfer: rows of entries, with zeros around them. Places are in entries. */
+typedef struct tarn_unit_move {
+  int64_t main, local; /* of the first entry, without zeros; of the first, zeros included */
+  int64_t rows, entries, stride;
+  int64_t pad[4]; /* rows before and behind, entries before and behind */
+} tarn_unit_move;
+typedef void tarn_unit_move_fn(void *user, const tarn_unit_move *m);
+/* Calls f for each transfer of a tile; returns their number, or -1 where the machine's transfers
+ * cannot. f may be NULL. */
+TARN_API int64_t tarn_unit_moves(const tarn_unit_plan *p, const tarn_unit_tensor *t,
+                                 const tarn_unit_box *b, tarn_unit_move_fn *f, void *user);
+TARN_API double tarn_unit_move_cycles(const tarn_hw *hw, const tarn_hw_transfer *t,
+                                      const tarn_unit_move *m);
+
+/* An instruction that issues an intrinsic: loops of its own, and micro-ops; dims that neither has
+ * are instructions of their own. Operands are numbered as the intrinsic's. */
+#define TARN_UNIT_OPERANDS 4
+typedef struct tarn_unit_walk { /* a loop of an issue, and how each operand goes along it */
+  int64_t trips;
+  bool sums; /* along it the result stays where it is */
+  int64_t step[TARN_UNIT_OPERANDS];
+} tarn_unit_walk;
+typedef enum { TARN_UNIT_APART, TARN_UNIT_LOOP, TARN_UNIT_MICRO } tarn_unit_by;
+typedef struct tarn_unit_issue {
+  uint32_t nwalk;
+  tarn_unit_walk walk[TARN_MAX_DIMS];
+  uint8_t by[TARN_MAX_DIMS];             /* tarn_unit_by; of a LOOP: which, in `loop` */
+  uint8_t loop[TARN_MAX_DIMS];           /* number of the instruction's loop */
+  uint32_t order[TARN_MAX_DIMS], nmicro; /* micro-ops: walks, outermost first */
+  int64_t instructions, micro;           /* how many; micro-ops of one */
+} tarn_unit_issue;
+/* The fewest cycles. Walks are given; false: no instruction of the machine can. */
+TARN_API bool tarn_unit_issue_of(const tarn_unit_plan *p, uint32_t intrinsic, bool clears,
+                                 tarn_unit_issue *i);
+TARN_API double tarn_unit_issue_cycles(const tarn_hw *hw, uint32_t intrinsic,
+                                       const tarn_unit_issue *i);
+
+/* The program, statement by statement. */
+typedef enum tarn_unit_does {
+  TARN_UNIT_FILL,    /* a tensor's tile into a slot */
+  TARN_UNIT_CLEAR,   /* the accumulators' tile becomes 0 */
+  TARN_UNIT_PRODUCT, /* of a tile of rows and columns, added to the accumulators */
+  TARN_UNIT_LOAD,    /* an addend's tile from its source, multiplied by the identity */
+  TARN_UNIT_VECTOR,  /* a step of the vector unit over the accumulators' tile */
+  TARN_UNIT_LEAVE    /* the result's tile */
+} tarn_unit_does;
+typedef struct tarn_unit_stmt {
+  tarn_unit_does does;
+  uint32_t tensor;                      /* FILL, LEAVE, LOAD */
+  uint32_t step;                        /* VECTOR */
+  const tarn_unit_box *box;             /* what is computed or moved */
+  const tarn_unit_box *of;              /* of each tensor: what its slot holds */
+  const uint32_t *slot;                 /* of each tensor: the one it has now */
+  uint32_t nwalk;                       /* CLEAR, PRODUCT, LOAD, VECTOR */
+  uint32_t intrinsic;                   /* the same */
+  uint32_t operand[TARN_UNIT_OPERANDS]; /* tensors of the intrinsic's operands */
+  int64_t first[TARN_UNIT_OPERANDS];    /* entries from the beginning of its slot */
+  tarn_unit_issue issue;
+} tarn_unit_stmt;
+typedef void tarn_unit_visit_fn(void *user, const tarn_unit_plan *p, const tarn_unit_stmt *s);
+/* False, and no further statement, where the machine cannot do one. */
+TARN_API bool tarn_unit_visit(const tarn_unit_plan *p, tarn_unit_visit_fn *f, void *user);
+
+/* The schedule's loops and holds; raises TARN_BAD_INPUT where they do not fit the machine. */
+TARN_API void tarn_unit_schedule(tarn_unit_plan *p, const tarn_schedule *s);
+/* The other way: a schedule of the plan's loops. */
+TARN_API const tarn_schedule *tarn_unit_scheduled(const tarn_unit_plan *p);
+/* Entries of one slot at most, and the entry in its memory at which slot 0 begins: slots follow one
+ * another, memories are filled from 0 on. False: a memory is too small; *memory: which, *needs: its
+ * entries. */
+TARN_API bool tarn_unit_places(const tarn_unit_plan *p, int64_t *entries, int64_t *first,
+                               uint32_t *memory, int64_t *needs);
+TARN_API void tarn_unit_print(const tarn_unit_plan *p, tarn_buf *b);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

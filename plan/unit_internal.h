@@ -1,0 +1,30 @@
+/* What the files about units share. */
+#ifndef TARN_UNIT_INTERNAL_H
+#define TARN_UNIT_INTERNAL_H
+#include "plan/hold.h"
+#include "plan/unit.h"
+
+typedef struct unit_match {
+  tarn_lang *L;
+  tarn_ctx *cx;
+  tarn_unit_plan *p;
+  const char *why; /* the first reason against the kernel */
+} unit_match;
+/* Notes the reason; returns false. */
+bool unit_no(unit_match *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+uint32_t unit_memory(const tarn_hw *hw, const char *name);     /* TARN_NONE: none */
+uint32_t unit_transfer_to(const tarn_hw *hw, uint32_t memory); /* plain, from main memory */
+const tarn_imap *unit_map(const unit_match *m, uint32_t read);
+/* A further tensor; NULL: there is no room. */
+tarn_unit_tensor *unit_tensor(unit_match *m, tarn_unit_what what, uint32_t read, uint32_t memory);
+bool unit_coords(unit_match *m, tarn_unit_tensor *t, const tarn_imap *map);
+void unit_packed(unit_match *m, tarn_unit_tensor *t, const tarn_imap *map);
+bool unit_sums(unit_match *m);
+bool unit_result(unit_match *m, uint32_t memory, uint32_t transfer);
+const tarn_hw_instruction *unit_instruction(const tarn_hw *hw, uint32_t intrinsic, bool clears);
+/* The operand that the result replaces; TARN_NONE: none. */
+uint32_t unit_replaced(const tarn_hw *hw, uint32_t intrinsic);
+bool unit_epilogue(unit_match *m); /* unit_vector.c: steps, addends, the result */
+
+#endif

@@ -1,0 +1,338 @@
+/* Which units of a machine compute a kernel, and how its operands lie in entries of its memories.
+ *
+ * A product's operands are found by what the unit means: the body, the reducer and the types of the
+ * kernel's only stage are those of the meaning. One dim of the kernel goes along the unit's columns
+ * and one along its sum; all others are loops. An operand that lies in main memory is moved as
+ * entries, so its addresses are whole entries and the dim that goes along an entry has step 1. A
+ * constant is laid out by the emitter, entry by entry, and may lie anyhow. */
+#include "plan/unit_internal.h"
+#include <stdarg.h>
+#include <string.h>
+
+bool unit_no(unit_match *m, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  if (!m->why) m->why = tarn_vformat(m->cx, fmt, ap);
+  va_end(ap);
+  return false;
+}
+
+/* ---------------------------------------------------------------- memories */
+uint32_t unit_memory(const tarn_hw *hw, const char *name) {
+  for (uint32_t i = 0; name && i < hw->nmem; i++)
+    if (!strcmp(hw->mem[i].name, name)) return i;
+  return TARN_NONE;
+}
+uint32_t unit_transfer_to(const tarn_hw *hw, uint32_t memory) {
+  for (uint32_t i = 0; i < hw->ntransfer; i++)
+    if (hw->transfer[i].to == memory && hw->transfer[i].intrinsic == TARN_NONE) return i;
+  return TARN_NONE;
+}
+static uint32_t entry_of(const unit_match *m, uint32_t memory) {
+  return m->p->hw->mem[memory].entry;
+}
+
+/* ---------------------------------------------------------------- coordinates */
+static int64_t reached(const unit_match *m, const tarn_unit_coord *c) {
+  int64_t n = 1;
+  if (c->clipped) return c->hi - c->lo;
+  for (uint32_t i = 0; i < c->n; i++) n += c->by[i] * (m->p->dim[c->dim[i]] - 1);
+  return n;
+}
+/* The guard of a coordinate: over the same dims, in the same proportions. */
+static void clip(unit_match *m, tarn_unit_coord *c, const tarn_imap *map, uint32_t *used) {
+  for (uint32_t g = 0; g < map->nguard; g++) {
+    const tarn_ix *e = tarn_ix_get(m->L, map->guard[g].e);
+    bool same = e->n == c->n && !(*used >> g & 1);
+    for (uint32_t i = 0; i < c->n; i++)
+      same = same && tarn_ix_coef(m->L, map->guard[g].e, c->dim[i]) == c->by[i];
+    if (!same) continue;
+    c->clipped = true;
+    c->c = e->c;
+    c->lo = map->guard[g].lo;
+    c->hi = map->guard[g].hi;
+    return;
+  }
+  c->clipped = false;
+}
+static bool add_term(unit_match *m, tarn_unit_tensor *t, uint32_t dim, int64_t step,
+                     const tarn_imap *map) {
+  uint32_t used = 0;
+  for (uint32_t i = 0; i < t->n; i++) {
+    tarn_unit_coord *c = &t->at[i];
+    int64_t by = step / c->step;
+    if (step % c->step || by >= reached(m, c) || c->n == TARN_UNIT_TERMS) continue;
+    c->dim[c->n] = dim;
+    c->by[c->n++] = by;
+    clip(m, c, map, &used);
+    return true;
+  }
+  if (t->n == TARN_UNIT_COORDS) return unit_no(m, "an operand has too many dims");
+  tarn_unit_coord *c = &t->at[t->n++];
+  *c = (tarn_unit_coord){.n = 1, .dim = {dim}, .by = {1}, .step = step};
+  clip(m, c, map, &used);
+  return true;
+}
+/* Every guard is some coordinate's. */
+static bool guards_kept(unit_match *m, const tarn_unit_tensor *t, const tarn_imap *map) {
+  uint32_t clipped = 0;
+  for (uint32_t i = 0; i < t->n; i++) clipped += t->at[i].clipped;
+  if (clipped != map->nguard) return unit_no(m, "padding that is not along a dim of an operand");
+  if (!map->nguard) return true;
+  const tarn_fx *fill = tarn_fx_get(m->L, map->fill);
+  bool zero = fill->op == TARN_FX_CONST && fill->ivalue == 0 && fill->value == 0;
+  if (!zero) return unit_no(m, "padding with something else than 0");
+  return true;
+}
+static void outermost_first(tarn_unit_tensor *t) {
+  for (uint32_t i = 1; i < t->n; i++)
+    for (uint32_t k = i; k > 0 && t->at[k - 1].step < t->at[k].step; k--) {
+      tarn_unit_coord c = t->at[k];
+      t->at[k] = t->at[k - 1];
+      t->at[k - 1] = c;
+    }
+}
+/* Entries from one unit of dim d to the next; -1: not a whole number of them. */
+static int64_t entry_step(const unit_match *m, const tarn_unit_tensor *t, int64_t coef,
+                          uint32_t d) {
+  if (m->p->dim[d] == 1 && d != t->along[1]) return coef % t->lanes[1] ? -1 : coef / t->lanes[1];
+  if (d == t->along[1]) return coef == 1 ? m->p->unit[d] / t->lanes[1] : -1;
+  int64_t step = coef * m->p->unit[d];
+  return step % t->lanes[1] || step < 0 ? -1 : step / t->lanes[1];
+}
+/* Coordinates of what is read at a flat address. */
+bool unit_coords(unit_match *m, tarn_unit_tensor *t, const tarn_imap *map) {
+  const tarn_unit_plan *p = m->p;
+  uint32_t done = 0;
+  if (map->nin != 1 || !tarn_ix_affine(m->L, map->e[0]))
+    return unit_no(m, "an operand is read by a division");
+  const tarn_ix *e = tarn_ix_get(m->L, map->e[0]);
+  for (uint32_t g = 0; g < map->nguard; g++)
+    if (tarn_ix_dims(m->L, map->guard[g].e) >> t->along[1] & 1)
+      return unit_no(m, "padding along the elements of an entry");
+  if (e->c % t->lanes[1])
+    return unit_no(m, "an operand that begins within an entry of %lld elements",
+                   (long long)t->lanes[1]);
+  t->base = e->c / t->lanes[1];
+  for (uint32_t round = 0; round < p->n; round++) { /* by ascending steps */
+    uint32_t next = TARN_NONE;
+    int64_t least = INT64_MAX;
+    for (uint32_t d = 0; d < p->n; d++) {
+      int64_t coef = tarn_ix_coef(m->L, map->e[0], d);
+      if (!coef || done >> d & 1) continue;
+      int64_t step = entry_step(m, t, coef, d);
+      if (step < 0)
+        return unit_no(m, "a step of %lld elements along d%u, no entries of %lld", (long long)coef,
+                       d, (long long)t->lanes[1]);
+      if (step < least) {
+        least = step;
+        next = d;
+      }
+    }
+    if (next == TARN_NONE) break;
+    done |= 1u << next;
+    if (p->dim[next] > 1 && !add_term(m, t, next, least, map)) return false;
+  }
+  outermost_first(t);
+  return guards_kept(m, t, map);
+}
+/* A constant's coordinates: each dim that it depends on. */
+void unit_packed(unit_match *m, tarn_unit_tensor *t, const tarn_imap *map) {
+  uint32_t dims = 0;
+  for (uint32_t a = 0; a < map->nin; a++) dims |= tarn_ix_dims(m->L, map->e[a]);
+  for (uint32_t g = 0; g < map->nguard; g++) dims |= tarn_ix_dims(m->L, map->guard[g].e);
+  t->packed = true;
+  t->n = 0;
+  for (uint32_t d = 0; d < m->p->n; d++)
+    if ((dims >> d & 1) && m->p->dim[d] > 1 && t->n < TARN_UNIT_COORDS)
+      t->at[t->n++] = (tarn_unit_coord){.n = 1, .dim = {d}, .by = {1}, .step = 1};
+}
+
+/* ---------------------------------------------------------------- the product */
+const tarn_imap *unit_map(const unit_match *m, uint32_t read) {
+  return tarn_imap_get(m->L, m->p->stage->read[read].map);
+}
+static bool depends(const unit_match *m, uint32_t read, uint32_t d) {
+  const tarn_imap *map = unit_map(m, read);
+  for (uint32_t a = 0; a < map->nin; a++)
+    if (tarn_ix_dims(m->L, map->e[a]) >> d & 1) return true;
+  return false;
+}
+/* Equal but for the order of a product's factors, with holes 0 and 1 of a exchanged where asked. */
+static bool same(const tarn_lang *L, uint32_t a, uint32_t b, bool exchanged) {
+  const tarn_fx *x = tarn_fx_get(L, a), *y = tarn_fx_get(L, b);
+  if (x->op != y->op) return false;
+  if (x->op == TARN_FX_HOLE) return x->hole < 2 && y->hole == (exchanged ? 1 - x->hole : x->hole);
+  if (x->op == TARN_FX_CAST)
+    return x->dtype == y->dtype && same(L, x->kid[0], y->kid[0], exchanged);
+  if (x->op != TARN_FX_MUL) return false;
+  return (same(L, x->kid[0], y->kid[0], exchanged) && same(L, x->kid[1], y->kid[1], exchanged)) ||
+         (same(L, x->kid[0], y->kid[1], exchanged) && same(L, x->kid[1], y->kid[0], exchanged));
+}
+/* Does intrinsic i multiply like the stage, its rows being read number `rows`? */
+static bool multiplies(unit_match *m, uint32_t i, uint32_t rows) {
+  tarn_unit_plan *p = m->p;
+  const tarn_hw_intrinsic *x = &p->hw->intrin[i];
+  const tarn_func *f = tarn_fn_get(m->L, p->stage->fn);
+  if (x->nop != 3 || !tarn_dtype_size(x->op[0].dtype)) return false;
+  tarn_hw_meaning meaning = tarn_hw_meaning_of(m->L, p->hw, i);
+  if (!meaning.acc || !tarn_hw_form_of(m->L, &meaning, &p->form)) return false;
+  if (!p->form.product || !p->form.chains || p->form.red != f->red) return false;
+  for (uint32_t k = 0; k < 2; k++) {
+    uint32_t read = k ? 1 - rows : rows;
+    if (x->op[p->form.operand[k]].dtype != p->k->in_type[p->stage->read[read].src]) return false;
+    if (p->stage->read[read].stage) return false;
+  }
+  return same(m->L, p->form.body, f->body, rows == 1);
+}
+/* The element type of what the unit sums. */
+static bool result_lane(const unit_match *m, uint32_t d, int64_t lanes) {
+  const tarn_layout *o = &m->p->k->out[0];
+  if (o->block) return o->baxis == d && o->block == lanes;
+  return o->stride[d] == 1 && m->p->extent[d] % lanes == 0;
+}
+/* The dims along the unit's columns and sum. */
+static bool choose_dims(unit_match *m, uint32_t rows) {
+  tarn_unit_plan *p = m->p;
+  p->rows = p->columns = p->sum = TARN_NONE;
+  for (uint32_t d = 0; d < p->nacc; d++) {
+    bool r = depends(m, rows, d), c = depends(m, 1 - rows, d);
+    if (c && !r && result_lane(m, d, p->form.n)) p->columns = d;
+    if (r && !c && (p->rows == TARN_NONE || p->extent[d] > p->extent[p->rows])) p->rows = d;
+  }
+  for (uint32_t d = p->nacc; d < p->n; d++)
+    if (depends(m, rows, d) && depends(m, 1 - rows, d) &&
+        tarn_ix_coef(m->L, unit_map(m, rows)->e[0], d) == 1)
+      p->sum = d;
+  if (p->columns == TARN_NONE)
+    return unit_no(m, "no dim of the result lies in entries of %lld elements",
+                   (long long)p->form.n);
+  if (p->sum == TARN_NONE)
+    return unit_no(m, "no dim of the sum lies in entries of %lld elements", (long long)p->form.k);
+  for (uint32_t d = 0; d < p->n; d++) p->unit[d] = 1;
+  p->unit[p->columns] = p->form.n;
+  p->unit[p->sum] = p->form.k;
+  for (uint32_t d = 0; d < p->n; d++) p->dim[d] = tarn_ceildiv(p->extent[d], p->unit[d]);
+  return true;
+}
+tarn_unit_tensor *unit_tensor(unit_match *m, tarn_unit_what what, uint32_t read, uint32_t memory) {
+  tarn_unit_plan *p = m->p;
+  tarn_unit_tensor *t = &p->tensor[p->ntensor];
+  if (p->ntensor == TARN_UNIT_TENSORS) return NULL;
+  p->ntensor++;
+  *t = (tarn_unit_tensor){.what = what,
+                          .read = read,
+                          .memory = memory,
+                          .transfer = unit_transfer_to(p->hw, memory),
+                          .source = TARN_NONE,
+                          .slots = 1,
+                          .each = 1,
+                          .lanes = {1, 1},
+                          .along = {TARN_NONE, TARN_NONE}};
+  return t;
+}
+static bool is_constant(const unit_match *m, uint32_t read) {
+  return m->p->k->in_const[m->p->stage->read[read].src];
+}
+static bool factor(unit_match *m, tarn_unit_what what, uint32_t read, uint32_t which) {
+  tarn_unit_plan *p = m->p;
+  const tarn_hw_operand *o = &p->hw->intrin[p->product].op[p->form.operand[which]];
+  uint32_t memory = unit_memory(p->hw, o->memory);
+  if (memory == TARN_NONE) return unit_no(m, "operand %s is in no memory", o->name);
+  tarn_unit_tensor *t = unit_tensor(m, what, read, memory);
+  int64_t elements = entry_of(m, memory) / (int64_t)tarn_dtype_size(o->dtype);
+  if (t->transfer == TARN_NONE) return unit_no(m, "no transfer fills %s", p->hw->mem[memory].name);
+  t->lanes[1] = what == TARN_UNIT_ROWS ? p->form.k : elements / p->form.n;
+  t->lanes[0] = elements / t->lanes[1];
+  t->along[1] = p->sum;
+  if (what == TARN_UNIT_COLUMNS) t->each = tarn_hw_operand_bytes(o) / (int64_t)entry_of(m, memory);
+  t->along[0] = what == TARN_UNIT_COLUMNS ? p->columns : TARN_NONE;
+  if (is_constant(m, read)) {
+    unit_packed(m, t, unit_map(m, read));
+    return true;
+  }
+  if (what == TARN_UNIT_COLUMNS) return unit_no(m, "both operands of the product are variable");
+  return unit_coords(m, t, unit_map(m, read));
+}
+
+/* ---------------------------------------------------------------- sums and result */
+static void own_coords(const unit_match *m, tarn_unit_tensor *t) {
+  const tarn_unit_plan *p = m->p;
+  const tarn_layout *o = &p->k->out[0];
+  t->n = 0;
+  for (uint32_t d = 0; d < p->nacc && t->n < TARN_UNIT_COORDS; d++) {
+    if (p->dim[d] == 1) continue;
+    int64_t step = o->stride[d];
+    if (d != p->columns) step /= t->lanes[1];
+    else if (o->block) step /= t->lanes[1];
+    t->at[t->n++] = (tarn_unit_coord){.n = 1, .dim = {d}, .by = {1}, .step = step};
+  }
+  outermost_first(t);
+}
+static bool result_lies_well(unit_match *m, int64_t lanes) {
+  const tarn_layout *o = &m->p->k->out[0];
+  for (uint32_t d = 0; d < m->p->nacc; d++)
+    if ((d != m->p->columns || o->block) && m->p->extent[d] > 1 && o->stride[d] % lanes)
+      return unit_no(m, "the result's d%u has a step of %lld elements, no entries of %lld", d,
+                     (long long)o->stride[d], (long long)lanes);
+  return true;
+}
+bool unit_sums(unit_match *m) {
+  tarn_unit_plan *p = m->p;
+  const tarn_hw_operand *o = &p->hw->intrin[p->product].op[2];
+  uint32_t memory = unit_memory(p->hw, o->memory);
+  if (memory == TARN_NONE) return unit_no(m, "operand %s is in no memory", o->name);
+  tarn_unit_tensor *t = unit_tensor(m, TARN_UNIT_SUMS, TARN_NONE, memory);
+  t->transfer = TARN_NONE;
+  t->lanes[1] = p->form.n;
+  t->along[1] = p->columns;
+  p->sums = p->ntensor - 1;
+  own_coords(m, t);
+  return true;
+}
+bool unit_result(unit_match *m, uint32_t memory, uint32_t transfer) {
+  tarn_unit_plan *p = m->p;
+  tarn_unit_tensor *t = unit_tensor(m, TARN_UNIT_RESULT, TARN_NONE, memory);
+  if (!t) return unit_no(m, "too many operands");
+  t->transfer = transfer;
+  t->lanes[1] = entry_of(m, memory) / (int64_t)tarn_dtype_size(p->k->out_type[0]);
+  t->along[1] = p->columns;
+  p->result = p->ntensor - 1;
+  if (t->lanes[1] != p->form.n) return unit_no(m, "entries of the result are no columns");
+  own_coords(m, t);
+  return result_lies_well(m, t->lanes[1]);
+}
+
+/* ---------------------------------------------------------------- the kernel */
+static bool by_product(unit_match *m, uint32_t i, uint32_t rows) {
+  tarn_unit_plan *p = m->p;
+  p->ntensor = p->nstep = 0;
+  p->product = i;
+  return choose_dims(m, rows) && factor(m, TARN_UNIT_ROWS, rows, 0) &&
+         factor(m, TARN_UNIT_COLUMNS, 1 - rows, 1) && unit_sums(m) && unit_epilogue(m);
+}
+static bool find(unit_match *m) {
+  tarn_unit_plan *p = m->p;
+  const tarn_nest *n = tarn_nest_get(m->L, p->k->nest);
+  if (n->nstage != 1 || n->depth || p->k->nout != 1)
+    return unit_no(m, "a kernel of several stages or results");
+  const tarn_func *f = tarn_fn_get(m->L, p->stage->fn);
+  if (f->red == TARN_NONE || f->nops != 2) return unit_no(m, "it is no product");
+  if (p->k->out[0].n != p->nacc) return unit_no(m, "the result has other dims than the loops");
+  for (uint32_t i = 0; i < p->hw->nintrin; i++)
+    for (uint32_t rows = 0; rows < 2; rows++)
+      if (multiplies(m, i, rows) && by_product(m, i, rows)) return true;
+  return unit_no(m, "no unit multiplies these types");
+}
+bool tarn_unit_match(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, tarn_unit_plan *p,
+                     const char **why) {
+  unit_match m = {.L = L, .cx = tarn_lang_ctx(L), .p = p};
+  const tarn_nest *n = tarn_nest_get(L, k->nest);
+  tarn_stage_dims d = tarn_stage_dims_of(n, n->nstage - 1);
+  *p = (tarn_unit_plan){.L = L, .hw = hw, .k = k, .stage = d.stage, .n = d.n, .nacc = d.nacc};
+  p->product = p->store = TARN_NONE;
+  memcpy(p->extent, d.dim, sizeof d.dim);
+  bool ok = find(&m);
+  if (why) *why = ok ? NULL : m.why;
+  return ok;
+}

@@ -1,0 +1,266 @@
+/* The epilogue of a kernel as steps of the vector unit.
+ *
+ * Steps replace one operand in place: the one whose entry an instruction names by the same field as
+ * the result's. The expression is covered from its root by meanings of intrinsics (maximal munch),
+ * immediates before operands in memory. A value in memory is used once, since a step replaces it.
+ */
+#include "access/fx_internal.h"
+#include "plan/unit_internal.h"
+#include <string.h>
+
+enum { HOLES = 8 };
+
+/* ---------------------------------------------------------------- meanings */
+/* Holes of the pattern that stand for parts of e. */
+static bool unify(const tarn_lang *L, uint32_t pattern, uint32_t e, uint32_t *bind) {
+  const tarn_fx *x = tarn_fx_get(L, pattern), *y = tarn_fx_get(L, e);
+  if (x->op == TARN_FX_HOLE) {
+    if (x->hole >= HOLES || (bind[x->hole] != TARN_NONE && bind[x->hole] != e)) return false;
+    bind[x->hole] = e;
+    return true;
+  }
+  if (x->op == TARN_FX_CONST || y->op == TARN_FX_HOLE) return pattern == e;
+  if (x->op != y->op || x->dtype != y->dtype) return false;
+  for (uint32_t i = 0; i < 3; i++) {
+    bool none = x->kid[i] == TARN_NONE || i >= tarn_fx_arity(x->op);
+    if (!none && !unify(L, x->kid[i], y->kid[i], bind)) return false;
+  }
+  return true;
+}
+/* The meaning of a map, $k being operand k; TARN_NONE: it is none. */
+static uint32_t map_of(const unit_match *m, uint32_t intrinsic) {
+  tarn_hw_form f;
+  tarn_hw_meaning meaning = tarn_hw_meaning_of(m->L, m->p->hw, intrinsic);
+  return tarn_hw_form_of(m->L, &meaning, &f) && !f.product && !meaning.acc ? f.body : TARN_NONE;
+}
+/* The operand that the result replaces. */
+uint32_t unit_replaced(const tarn_hw *hw, uint32_t intrinsic) {
+  const tarn_hw_intrinsic *x = &hw->intrin[intrinsic];
+  const tarn_hw_instruction *is = unit_instruction(hw, intrinsic, false);
+  uint32_t field = TARN_NONE, first = TARN_NONE;
+  for (uint32_t i = 0; is && i < is->nindex; i++)
+    if (is->index[i].operand == x->nop - 1u) field = is->index[i].field;
+  for (uint32_t i = 0; is && i < is->nindex && field != TARN_NONE; i++)
+    if (is->index[i].operand < x->nop - 1u && is->index[i].field == field)
+      return is->index[i].operand;
+  for (uint32_t k = x->nop - 1u; k-- > 0;)
+    if (!x->op[k].immediate) first = k;
+  return is ? TARN_NONE : first; /* nothing is said of instructions: any will do */
+}
+
+/* ---------------------------------------------------------------- values */
+static uint32_t uses_of(const tarn_lang *L, uint32_t e, uint32_t hole) {
+  const tarn_fx *x = tarn_fx_get(L, e);
+  uint32_t n = 0;
+  if (x->op == TARN_FX_HOLE) return x->hole == hole;
+  for (uint32_t i = 0; i < tarn_fx_arity(x->op); i++) n += uses_of(L, x->kid[i], hole);
+  return n;
+}
+static uint32_t sums_memory(const unit_match *m) { return m->p->tensor[m->p->sums].memory; }
+static tarn_dtype sums_type(const unit_match *m) {
+  return m->p->hw->intrin[m->p->product].op[2].dtype;
+}
+
+static bool is_small(const unit_match *m, const tarn_unit_tensor *t) {
+  uint32_t dims = 0;
+  for (uint32_t i = 0; i < t->n; i++)
+    for (uint32_t k = 0; k < t->at[i].n; k++) dims |= 1u << t->at[i].dim[k];
+  for (uint32_t d = 0; d < m->p->nacc; d++)
+    if (m->p->dim[d] > 1 && !(dims >> d & 1)) return true;
+  return false;
+}
+static uint32_t number_of(const unit_match *m, const tarn_unit_tensor *t) {
+  return (uint32_t)(t - m->p->tensor);
+}
+static tarn_unit_tensor *addend(unit_match *m, uint32_t read) {
+  tarn_unit_tensor *t = unit_tensor(m, TARN_UNIT_ADDEND, read, sums_memory(m));
+  if (!t) {
+    unit_no(m, "too many operands");
+    return NULL;
+  }
+  t->lanes[1] = m->p->form.n;
+  t->along[1] = m->p->columns;
+  return t;
+}
+static uint32_t constant(unit_match *m, int64_t value) {
+  tarn_unit_tensor *t = addend(m, TARN_NONE);
+  if (!t) return TARN_NONE;
+  t->packed = t->small = true;
+  t->constant = value;
+  return number_of(m, t);
+}
+/* An addend of the product's own type comes by the product with the identity. */
+static bool through_product(unit_match *m, tarn_unit_tensor *t, tarn_dtype type) {
+  tarn_unit_plan *p = m->p;
+  const tarn_hw_intrinsic *x = &p->hw->intrin[p->product];
+  const tarn_unit_tensor *rows = &p->tensor[0];
+  if (type != x->op[p->form.operand[0]].dtype || p->form.k != p->form.n)
+    return unit_no(m, "an operand of type %s, which no transfer brings to the sums",
+                   tarn_dtype_name(type));
+  tarn_unit_tensor *from = unit_tensor(m, TARN_UNIT_ROWS, t->read, rows->memory);
+  if (!from) return unit_no(m, "too many operands");
+  from->lanes[1] = p->form.k;
+  from->along[1] = p->columns;
+  if (!unit_coords(m, from, unit_map(m, t->read))) return false;
+  uint32_t one = 0;
+  while (one < p->ntensor && p->tensor[one].what != TARN_UNIT_ONE) one++;
+  if (one == p->ntensor) {
+    tarn_unit_tensor *i = unit_tensor(m, TARN_UNIT_ONE, TARN_NONE, p->tensor[1].memory);
+    if (!i) return unit_no(m, "too many operands");
+    memcpy(i->lanes, p->tensor[1].lanes, sizeof i->lanes);
+    i->each = p->tensor[1].each;
+    i->packed = true;
+  }
+  t->transfer = TARN_NONE;
+  t->source = number_of(m, from);
+  memcpy(t->at, p->tensor[p->sums].at, sizeof t->at);
+  t->n = p->tensor[p->sums].n;
+  return true;
+}
+/* Hole h of the epilogue, h > 0. */
+static uint32_t operand(unit_match *m, uint32_t h) {
+  tarn_unit_plan *p = m->p;
+  uint32_t read = tarn_fn_get(m->L, p->stage->fn)->nops + h - 1u;
+  const tarn_read *r = &p->stage->read[read];
+  tarn_unit_tensor *t = r->stage ? NULL : addend(m, read);
+  if (!t) return TARN_NONE;
+  bool ok = true;
+  if (p->k->in_const[r->src]) unit_packed(m, t, unit_map(m, read));
+  else if (p->k->in_type[r->src] == sums_type(m)) ok = unit_coords(m, t, unit_map(m, read));
+  else ok = through_product(m, t, p->k->in_type[r->src]);
+  if (ok && t->source == TARN_NONE && t->transfer == TARN_NONE)
+    ok = unit_no(m, "no transfer fills %s", p->hw->mem[t->memory].name);
+  t->small = is_small(m, t);
+  return ok ? number_of(m, t) : TARN_NONE;
+}
+
+/* ---------------------------------------------------------------- covering */
+static uint32_t value(unit_match *m, uint32_t e);
+
+static bool add_step(unit_match *m, uint32_t intrinsic, uint32_t to, uint32_t from, int64_t imm) {
+  tarn_unit_plan *p = m->p;
+  if (p->nstep == TARN_UNIT_STEPS) return unit_no(m, "too many steps of the vector unit");
+  p->step[p->nstep++] = (tarn_unit_step){intrinsic, to, from, imm};
+  return true;
+}
+/* e by one intrinsic over parts of it; TARN_NONE: it does not mean that. */
+static uint32_t by_intrinsic(unit_match *m, uint32_t e, uint32_t i, bool immediate) {
+  const tarn_hw_intrinsic *x = &m->p->hw->intrin[i];
+  uint32_t bind[HOLES], body, inplace = unit_replaced(m->p->hw, i), other = TARN_NONE;
+  int64_t imm = 0;
+  bool has = false;
+  memset(bind, 0xff, sizeof bind);
+  if (x->nop < 2 || x->nop > 3 || x->op[x->nop - 1].immediate || inplace == TARN_NONE)
+    return TARN_NONE;
+  for (uint32_t k = 0; k < x->nop; k++) {
+    has |= x->op[k].immediate;
+    if (!x->op[k].immediate && unit_memory(m->p->hw, x->op[k].memory) != sums_memory(m))
+      return TARN_NONE;
+  }
+  if (has != immediate || (body = map_of(m, i)) == TARN_NONE || !unify(m->L, body, e, bind))
+    return TARN_NONE;
+  for (uint32_t k = 0; k + 1 < x->nop; k++) {
+    const tarn_fx *v = bind[k] == TARN_NONE ? NULL : tarn_fx_get(m->L, bind[k]);
+    if (!v) return TARN_NONE;
+    if (!x->op[k].immediate) {
+      if (k != inplace) other = k;
+      continue;
+    }
+    imm = v->ivalue;
+    if (v->op != TARN_FX_CONST || imm < x->op[k].lo || imm > x->op[k].hi) return TARN_NONE;
+  }
+  uint32_t to = value(m, bind[inplace]);
+  if (to == TARN_NONE) return TARN_NONE;
+  uint32_t from = other == TARN_NONE ? TARN_NONE : value(m, bind[other]);
+  if (other != TARN_NONE && from == TARN_NONE) return TARN_NONE;
+  bool replaces_sums = from == m->p->sums; /* they are to hold the result */
+  if (other != TARN_NONE && (m->p->tensor[to].small || replaces_sums)) {
+    const tarn_fx *b = tarn_fx_get(m->L, body);
+    bool swaps = b->op == TARN_FX_ADD || b->op == TARN_FX_MAX || b->op == TARN_FX_MIN;
+    uint32_t t = to;
+    if (!swaps) return TARN_NONE;
+    to = from;
+    from = t;
+  }
+  if (m->p->tensor[to].small) {
+    unit_no(m, "the vector unit would replace an operand that is the same along a dim");
+    return TARN_NONE;
+  }
+  return add_step(m, i, to, from, imm) ? to : TARN_NONE;
+}
+/* A shift by more than the immediate allows is two shifts. */
+static uint32_t by_two_shifts(unit_match *m, uint32_t e) {
+  const tarn_fx x = *tarn_fx_get(m->L, e);
+  const tarn_fx *by = tarn_fx_get(m->L, x.kid[1]);
+  if (x.op != TARN_FX_SHR || by->op != TARN_FX_CONST || by->ivalue > 62) return TARN_NONE;
+  for (uint32_t i = 0; i < m->p->hw->nintrin; i++) {
+    const tarn_hw_intrinsic *n = &m->p->hw->intrin[i];
+    uint32_t body = n->nop == 3 && n->op[1].immediate ? map_of(m, i) : TARN_NONE;
+    if (body == TARN_NONE || tarn_fx_get(m->L, body)->op != TARN_FX_SHR || n->op[1].hi < 1)
+      continue;
+    uint32_t to = value(m, x.kid[0]);
+    for (int64_t left = by->ivalue; left > 0 && to != TARN_NONE; left -= n->op[1].hi)
+      if (!add_step(m, i, to, TARN_NONE, tarn_min(left, n->op[1].hi))) return TARN_NONE;
+    return to;
+  }
+  return TARN_NONE;
+}
+/* The tensor that holds e once the steps so far are done. */
+static uint32_t value(unit_match *m, uint32_t e) {
+  const tarn_fx *x = tarn_fx_get(m->L, e);
+  if (x->op == TARN_FX_HOLE) return x->hole ? operand(m, x->hole) : m->p->sums;
+  if (x->op == TARN_FX_CONST && x->dtype == sums_type(m)) return constant(m, x->ivalue);
+  if (x->op == TARN_FX_CAST && x->dtype == sums_type(m)) {
+    const tarn_fx *y = tarn_fx_get(m->L, x->kid[0]);
+    if (y->op == TARN_FX_HOLE && y->hole) return operand(m, y->hole);
+  }
+  for (uint32_t pass = 0; pass < 2; pass++)
+    for (uint32_t i = 0; i < m->p->hw->nintrin; i++) {
+      const tarn_unit_plan before = *m->p;
+      uint32_t at = by_intrinsic(m, e, i, pass == 0);
+      if (at != TARN_NONE) return at;
+      *m->p = before;
+    }
+  uint32_t at = by_two_shifts(m, e);
+  if (at == TARN_NONE) unit_no(m, "the vector unit has no %s", tarn_fx_info(x->op)->text);
+  return at;
+}
+
+/* ---------------------------------------------------------------- the epilogue */
+static bool leaves(unit_match *m, uint32_t transfer, uint32_t epi) {
+  tarn_unit_plan *p = m->p;
+  const tarn_hw_transfer *t = &p->hw->transfer[transfer];
+  const char *shadows = p->hw->mem[t->from].shadow_of;
+  uint32_t from = shadows ? unit_memory(p->hw, shadows) : t->from;
+  uint32_t bind[HOLES];
+  memset(bind, 0xff, sizeof bind);
+  if (t->to != p->hw->nmem - 1 || from != sums_memory(m)) return false;
+  if (t->intrinsic == TARN_NONE) {
+    if (p->k->out_type[0] != sums_type(m))
+      return unit_no(m, "sums cannot leave as %s", tarn_dtype_name(p->k->out_type[0]));
+    bind[0] = epi;
+  } else {
+    uint32_t body = map_of(m, t->intrinsic);
+    if (body == TARN_NONE || !unify(m->L, body, epi, bind) || bind[0] == TARN_NONE)
+      return unit_no(m, "results of type %s do not leave as they are",
+                     tarn_dtype_name(p->k->out_type[0]));
+  }
+  p->store = t->intrinsic;
+  uint32_t at = value(m, bind[0]);
+  if (at == TARN_NONE) return false;
+  if (at != p->sums) return unit_no(m, "the result would lie in an operand");
+  return unit_result(m, t->from, transfer);
+}
+bool unit_epilogue(unit_match *m) {
+  const tarn_func *f = tarn_fn_get(m->L, m->p->stage->fn);
+  uint32_t epi = f->epi == TARN_NONE ? tarn_fx_hole(m->L, 0) : f->epi;
+  for (uint32_t h = 0; h <= f->nepi; h++)
+    if (uses_of(m->L, epi, h) > 1)
+      return unit_no(m, "the epilogue uses a value twice, the vector unit replaces it");
+  for (uint32_t i = 0; i < m->p->hw->ntransfer; i++) {
+    const tarn_unit_plan before = *m->p;
+    if (leaves(m, i, epi)) return true;
+    *m->p = before;
+  }
+  return unit_no(m, "nothing brings results of the vector unit to main memory");
+}

@@ -1,0 +1,330 @@
+/* The loop program of a kernel on such a machine: loops over tiles, each tensor filled where a loop
+ * outside of its tile has changed it, the product of each tile added to the accumulators, and what
+ * is made of these when their sums are complete. */
+#include "plan/unit_internal.h"
+#include <string.h>
+
+/* ---------------------------------------------------------------- tiles */
+static uint32_t dims_of(const tarn_unit_tensor *t) {
+  uint32_t m = 0;
+  for (uint32_t i = 0; i < t->n; i++)
+    for (uint32_t k = 0; k < t->at[i].n; k++) m |= 1u << t->at[i].dim[k];
+  return m;
+}
+/* What the first `loops` loops leave of each dim where they stand at `at`. */
+static void box_at(const tarn_unit_plan *p, uint32_t loops, const int64_t *at, tarn_unit_box *b) {
+  memset(b, 0, sizeof *b);
+  memcpy(b->n, p->dim, sizeof b->n);
+  for (uint32_t i = 0; i < loops; i++) {
+    uint32_t d = p->loop[i].dim;
+    b->lo[d] += at[i] * p->loop[i].step;
+    b->n[d] = tarn_min(p->loop[i].step, b->n[d] - at[i] * p->loop[i].step);
+  }
+}
+/* Loops trip within what those outside of them leave, so the last tile of a tile is smaller. */
+static int64_t trips_of(const tarn_unit_plan *p, uint32_t loop, const int64_t *at) {
+  tarn_unit_box b;
+  box_at(p, loop, at, &b);
+  return tarn_ceildiv(b.n[p->loop[loop].dim], p->loop[loop].step);
+}
+static bool next_tile(const tarn_unit_plan *p, int64_t *at) {
+  for (uint32_t i = p->nloop; i-- > 0; at[i] = 0)
+    if (++at[i] < trips_of(p, i, at)) return true;
+  return false;
+}
+static bool same_box(const tarn_unit_box *a, const tarn_unit_box *b, uint32_t dims) {
+  for (uint32_t d = 0; d < TARN_MAX_DIMS; d++)
+    if ((dims >> d & 1) && (a->lo[d] != b->lo[d] || a->n[d] != b->n[d])) return false;
+  return true;
+}
+/* Entries from one unit of dim d to the next in a tile. */
+static int64_t stride_of(const tarn_unit_tensor *t, const tarn_unit_box *of, uint32_t d) {
+  int64_t inside = t->each;
+  int64_t sum = 0;
+  for (uint32_t i = t->n; i-- > 0;) {
+    int64_t first;
+    int64_t n;
+    for (uint32_t k = 0; k < t->at[i].n; k++)
+      if (t->at[i].dim[k] == d) sum += t->at[i].by[k] * inside;
+    tarn_unit_span(&t->at[i], of, &first, &n);
+    inside *= n;
+  }
+  return sum;
+}
+static int64_t entry_at(const tarn_unit_tensor *t, const tarn_unit_box *of,
+                        const tarn_unit_box *here) {
+  int64_t sum = 0;
+  for (uint32_t d = 0; d < TARN_MAX_DIMS; d++)
+    if (here->lo[d] != of->lo[d]) sum += (here->lo[d] - of->lo[d]) * stride_of(t, of, d);
+  return sum;
+}
+
+/* ---------------------------------------------------------------- the visit */
+typedef struct visit {
+  const tarn_unit_plan *p;
+  tarn_unit_visit_fn *f;
+  void *user;
+  tarn_unit_box of[TARN_UNIT_TENSORS];
+  uint32_t slot[TARN_UNIT_TENSORS];
+  bool filled[TARN_UNIT_TENSORS];
+  bool ok; /* transfers and instructions can do all that came so far */
+} visit;
+
+static tarn_unit_stmt stmt(visit *v, tarn_unit_does does, const tarn_unit_box *box) {
+  return (tarn_unit_stmt){.does = does, .box = box, .of = v->of, .slot = v->slot};
+}
+/* True where the tile was another one, or none. */
+static bool enter(visit *v, uint32_t t, const tarn_unit_box *b) {
+  const tarn_unit_tensor *x = &v->p->tensor[t];
+  if (v->filled[t] && same_box(&v->of[t], b, dims_of(x))) return false;
+  v->slot[t] = v->filled[t] ? (v->slot[t] + 1) % x->slots : 0;
+  v->filled[t] = true;
+  v->of[t] = *b;
+  return true;
+}
+static void fill(visit *v, uint32_t t, const int64_t *at) {
+  tarn_unit_box b;
+  box_at(v->p, v->p->tensor[t].at_loop, at, &b);
+  if (!v->ok || !enter(v, t, &b)) return;
+  tarn_unit_stmt s = stmt(v, TARN_UNIT_FILL, &v->of[t]);
+  s.tensor = t;
+  v->ok = tarn_unit_moves(v->p, &v->p->tensor[t], &b, NULL, NULL) >= 0;
+  if (v->ok) v->f(v->user, v->p, &s);
+}
+/* An intrinsic over a box: operand k of it is tensor operand[k], TARN_NONE: an immediate. */
+static void issue(visit *v, tarn_unit_stmt s, uint32_t intrinsic, bool clears, uint32_t dims) {
+  const tarn_unit_plan *p = v->p;
+  uint32_t nop = p->hw->intrin[intrinsic].nop;
+  s.intrinsic = intrinsic;
+  for (uint32_t d = 0; d < dims; d++) {
+    int64_t rows = intrinsic == p->product && d == p->rows && !clears ? p->form.m : 1;
+    tarn_unit_walk w = {.trips = tarn_ceildiv(s.box->n[d], rows), .sums = d >= p->nacc};
+    for (uint32_t k = 0; k < nop; k++)
+      if (s.operand[k] != TARN_NONE)
+        w.step[k] = rows * stride_of(&p->tensor[s.operand[k]], &v->of[s.operand[k]], d);
+    s.issue.walk[s.issue.nwalk++] = w;
+  }
+  for (uint32_t k = 0; k < nop; k++)
+    if (s.operand[k] != TARN_NONE)
+      s.first[k] = entry_at(&p->tensor[s.operand[k]], &v->of[s.operand[k]], s.box);
+  v->ok = v->ok && tarn_unit_issue_of(p, intrinsic, clears, &s.issue);
+  if (v->ok) v->f(v->user, p, &s);
+}
+static void operands(const tarn_unit_plan *p, tarn_unit_stmt *s, uint32_t rows, uint32_t columns,
+                     uint32_t sums) {
+  for (uint32_t k = 0; k < TARN_UNIT_OPERANDS; k++) s->operand[k] = TARN_NONE;
+  if (rows != TARN_NONE) s->operand[p->form.operand[0]] = rows;
+  if (columns != TARN_NONE) s->operand[p->form.operand[1]] = columns;
+  s->operand[2] = sums;
+}
+static void clear(visit *v, uint32_t t) {
+  tarn_unit_stmt s = stmt(v, TARN_UNIT_CLEAR, &v->of[t]);
+  s.tensor = t;
+  operands(v->p, &s, TARN_NONE, TARN_NONE, t);
+  issue(v, s, v->p->product, true, v->p->nacc);
+}
+static void product(visit *v, const int64_t *at) {
+  tarn_unit_box leaf;
+  box_at(v->p, v->p->nloop, at, &leaf);
+  tarn_unit_stmt s = stmt(v, TARN_UNIT_PRODUCT, &leaf);
+  operands(v->p, &s, 0, 1, v->p->sums);
+  issue(v, s, v->p->product, false, v->p->n);
+}
+/* An addend from its source, by the identity. */
+static void load(visit *v, uint32_t t, uint32_t one, const int64_t *at) {
+  const tarn_unit_tensor *x = &v->p->tensor[t];
+  tarn_unit_box b;
+  fill(v, x->source, at);
+  fill(v, one, at);
+  box_at(v->p, x->at_loop, at, &b);
+  if (!enter(v, t, &b)) return;
+  clear(v, t);
+  tarn_unit_stmt s = stmt(v, TARN_UNIT_LOAD, &v->of[t]);
+  s.tensor = t;
+  operands(v->p, &s, x->source, one, t);
+  issue(v, s, v->p->product, false, v->p->nacc);
+}
+static void addends(visit *v, const int64_t *at) {
+  const tarn_unit_plan *p = v->p;
+  uint32_t one = 0;
+  while (one < p->ntensor && p->tensor[one].what != TARN_UNIT_ONE) one++;
+  for (uint32_t t = 0; t < p->ntensor; t++) {
+    if (p->tensor[t].what != TARN_UNIT_ADDEND) continue;
+    if (p->tensor[t].source == TARN_NONE) fill(v, t, at);
+    else load(v, t, one, at);
+  }
+}
+static void vector_step(visit *v, uint32_t i) {
+  const tarn_unit_plan *p = v->p;
+  const tarn_unit_step *x = &p->step[i];
+  const tarn_hw_intrinsic *n = &p->hw->intrin[x->intrinsic];
+  tarn_unit_stmt s = stmt(v, TARN_UNIT_VECTOR, &v->of[p->sums]);
+  s.step = i;
+  uint32_t inplace = unit_replaced(p->hw, x->intrinsic);
+  for (uint32_t k = 0; k < TARN_UNIT_OPERANDS; k++) s.operand[k] = TARN_NONE;
+  for (uint32_t k = 0; k < n->nop; k++) {
+    if (n->op[k].immediate) continue;
+    s.operand[k] = k == inplace || k + 1 == n->nop ? x->to : x->from;
+  }
+  issue(v, s, x->intrinsic, false, p->nacc);
+}
+/* The sums of a tile are complete. */
+static void finish(visit *v, const int64_t *at) {
+  const tarn_unit_plan *p = v->p;
+  addends(v, at);
+  for (uint32_t i = 0; i < p->nstep; i++) vector_step(v, i);
+  v->of[p->result] = v->of[p->sums];
+  v->slot[p->result] = v->slot[p->sums];
+  tarn_unit_stmt s = stmt(v, TARN_UNIT_LEAVE, &v->of[p->result]);
+  s.tensor = p->result;
+  v->ok = v->ok && tarn_unit_moves(p, &p->tensor[p->result], s.box, NULL, NULL) >= 0;
+  if (v->ok) v->f(v->user, p, &s);
+}
+bool tarn_unit_visit(const tarn_unit_plan *p, tarn_unit_visit_fn *f, void *user) {
+  visit v = {.p = p, .f = f, .user = user, .ok = true};
+  int64_t at[TARN_MAX_LEVELS] = {0};
+  int64_t next[TARN_MAX_LEVELS];
+  const tarn_unit_tensor *sums = &p->tensor[p->sums];
+  for (bool more = true; more && v.ok;) {
+    tarn_unit_box b;
+    tarn_unit_box then;
+    fill(&v, 0, at);
+    fill(&v, 1, at);
+    box_at(p, sums->at_loop, at, &b);
+    if (enter(&v, p->sums, &b)) clear(&v, p->sums);
+    product(&v, at);
+    memcpy(next, at, sizeof next);
+    more = next_tile(p, next);
+    box_at(p, sums->at_loop, next, &then);
+    if (!more || !same_box(&b, &then, dims_of(sums))) finish(&v, at);
+    memcpy(at, next, sizeof at);
+  }
+  return v.ok;
+}
+
+/* ---------------------------------------------------------------- places */
+bool tarn_unit_places(const tarn_unit_plan *p, int64_t *entries, int64_t *first, uint32_t *memory,
+                      int64_t *needs) {
+  int64_t used[64] = {0};
+  int64_t at[TARN_MAX_LEVELS] = {0};
+  const char *shadows = p->hw->mem[p->tensor[p->result].memory].shadow_of;
+  for (uint32_t t = 0; t < p->ntensor; t++) {
+    const tarn_unit_tensor *x = &p->tensor[t];
+    tarn_unit_box b;
+    box_at(p, x->at_loop, at, &b);
+    entries[t] = tarn_unit_entries(x, &b);
+    bool shared = t == p->result && (shadows || x->memory == p->tensor[p->sums].memory);
+    first[t] = shared ? first[p->sums] : used[x->memory];
+    if (!shared) used[x->memory] += entries[t] * x->slots;
+  }
+  for (uint32_t i = 0; i < p->hw->nmem; i++) {
+    *memory = i;
+    *needs = used[i];
+    if (used[i] > tarn_hw_depth(&p->hw->mem[i]) && p->hw->mem[i].managed) return false;
+  }
+  return true;
+}
+
+/* ---------------------------------------------------------------- schedules */
+static const tarn_hold *hold_of(const tarn_unit_plan *p, const tarn_stage_sched *s, uint32_t t) {
+  const tarn_unit_tensor *x = &p->tensor[t];
+  for (uint32_t i = 0; i < s->nhold; i++) {
+    const tarn_hold *h = &s->hold[i];
+    bool same = h->what == TARN_HOLD_OPERAND ? x->read == h->operand && x->source == TARN_NONE
+                : h->what == TARN_HOLD_ACCUMULATORS ? t == p->sums
+                                                    : t == p->result;
+    if (same && !strcmp(h->memory, p->hw->mem[x->memory].name)) return h;
+  }
+  return NULL;
+}
+/* Levels up to the innermost one that something is held at are loops over tiles. */
+static uint32_t tile_levels(const tarn_stage_sched *s) {
+  int32_t last = -1;
+  for (uint32_t i = 0; i < s->nhold; i++) last = s->hold[i].at > last ? s->hold[i].at : last;
+  return (uint32_t)(last + 1);
+}
+void tarn_unit_schedule(tarn_unit_plan *p, const tarn_schedule *sched) {
+  tarn_ctx *cx = tarn_lang_ctx(p->L);
+  const tarn_stage_sched *s = &sched->stage[sched->nstage - 1];
+  uint32_t of_level[TARN_MAX_LEVELS + 1]; /* loops outside of, and at, each level */
+  int64_t left[TARN_MAX_DIMS];
+  uint32_t memory;
+  int64_t needs;
+  int64_t entries[TARN_UNIT_TENSORS];
+  int64_t first[TARN_UNIT_TENSORS];
+  p->nloop = 0;
+  memcpy(left, p->dim, sizeof left);
+  for (uint32_t i = 0; i < tile_levels(s); i++) {
+    const tarn_level *l = &s->level[i];
+    int64_t step = tarn_ceildiv(l->step, p->unit[l->dim]);
+    if (l->step % p->unit[l->dim] && l->step < p->extent[l->dim])
+      tarn_raise(cx, TARN_BAD_INPUT,
+                 "schedule: level %u steps %lld elements of d%u, a unit takes %lld at once", i,
+                 (long long)l->step, l->dim, (long long)p->unit[l->dim]);
+    if (step < left[l->dim]) p->loop[p->nloop++] = (tarn_unit_loop){l->dim, step};
+    left[l->dim] = tarn_min(left[l->dim], step);
+    of_level[i] = p->nloop;
+  }
+  for (uint32_t t = 0; t < p->ntensor; t++) {
+    tarn_unit_tensor *x = &p->tensor[t];
+    const tarn_hold *h = hold_of(p, s, t);
+    bool operand = x->what == TARN_UNIT_ROWS || x->what == TARN_UNIT_COLUMNS;
+    x->at_loop = h && h->at >= 0 ? of_level[h->at] : h ? 0 : operand ? p->nloop : TARN_NONE;
+    x->slots = h ? h->slots : 1;
+  }
+  tarn_unit_tensor *sums = &p->tensor[p->sums];
+  for (uint32_t t = 0; t < p->ntensor; t++)
+    if (p->tensor[t].at_loop == TARN_NONE || t == p->result) {
+      p->tensor[t].at_loop = sums->at_loop == TARN_NONE ? 0 : sums->at_loop;
+      if (t == p->result) p->tensor[t].slots = sums->slots;
+    }
+  for (uint32_t t = 0; t < p->ntensor; t++) /* what an addend is made of comes with it */
+    if (p->tensor[t].source != TARN_NONE)
+      p->tensor[p->tensor[t].source].at_loop = p->tensor[t].at_loop;
+  for (uint32_t i = 0; i < sums->at_loop; i++)
+    if (p->loop[i].dim >= p->nacc)
+      tarn_raise(cx, TARN_BAD_INPUT,
+                 "schedule: the accumulators are held inside of a loop over d%u, which is summed",
+                 p->loop[i].dim);
+  if (!tarn_unit_places(p, entries, first, &memory, &needs))
+    tarn_raise(cx, TARN_BAD_INPUT, "schedule: what is held in %s takes %lld bytes, it has %lld",
+               p->hw->mem[memory].name, (long long)needs * p->hw->mem[memory].entry,
+               (long long)p->hw->mem[memory].capacity);
+}
+
+static void add_level(tarn_stage_sched *s, uint32_t d, int64_t step) {
+  s->level[s->nlevel++] = (tarn_level){(uint8_t)d, TARN_SERIAL, step};
+}
+static tarn_hold hold_for(const tarn_unit_plan *p, uint32_t t) {
+  const tarn_unit_tensor *x = &p->tensor[t];
+  tarn_hold h = {.memory = p->hw->mem[x->memory].name, .slots = (uint8_t)x->slots};
+  h.what = t == p->sums     ? TARN_HOLD_ACCUMULATORS
+           : t == p->result ? TARN_HOLD_RESULT
+                            : TARN_HOLD_OPERAND;
+  h.operand = (uint8_t)(x->read == TARN_NONE ? 0 : x->read);
+  h.at = (int32_t)x->at_loop - 1;
+  return h;
+}
+const tarn_schedule *tarn_unit_scheduled(const tarn_unit_plan *p) {
+  tarn_ctx *cx = tarn_lang_ctx(p->L);
+  tarn_schedule *s = TARN_NEW(cx, tarn_schedule);
+  tarn_stage_sched *g = TARN_NEW(cx, tarn_stage_sched);
+  tarn_hold *hold = TARN_ARRAY(cx, tarn_hold, p->ntensor);
+  tarn_unit *u = TARN_NEW(cx, tarn_unit);
+  for (uint32_t i = 0; i < p->nloop; i++)
+    add_level(g, p->loop[i].dim, p->loop[i].step * p->unit[p->loop[i].dim]);
+  g->acc = p->tensor[p->sums].at_loop;
+  for (uint32_t d = 0; d < p->n; d++) {
+    if (p->unit[d] > 1) add_level(g, d, p->unit[d]);
+    add_level(g, d, 1);
+  }
+  for (uint32_t t = 0; t < p->ntensor; t++)
+    if (p->tensor[t].what == TARN_UNIT_SUMS || p->tensor[t].what == TARN_UNIT_RESULT ||
+        (p->tensor[t].read != TARN_NONE && p->tensor[t].source == TARN_NONE))
+      hold[g->nhold++] = hold_for(p, t);
+  *u = (tarn_unit){p->hw->intrin[p->product].name, p->rows, p->columns, p->sum};
+  g->hold = hold;
+  g->unit = u;
+  *s = (tarn_schedule){.nstage = 1, .stage = g};
+  return s;
+}

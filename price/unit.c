@@ -1,0 +1,234 @@
+/* Cycles of a loop program on a machine with queues.
+ *
+ * Each queue does its statements in their order; one waits until what it reads is there and what it
+ * overwrites is no longer needed. These are the waits that tokens will express. */
+#include "price/unit.h"
+#include <math.h>
+#include <string.h>
+
+enum { SLOTS = 4, LISTS = 512 };
+typedef struct clock {
+  const tarn_unit_plan *p;
+  tarn_unit_cost *c;
+  double now[TARN_UNIT_QUEUES];
+  double ready[TARN_UNIT_TENSORS][SLOTS]; /* what is there can be read from then on */
+  double free[TARN_UNIT_TENSORS][SLOTS];  /* and replaced from then on */
+  uint64_t list[LISTS];                   /* of micro-ops that have been brought */
+  uint32_t nlist;
+} clock;
+
+/* ---------------------------------------------------------------- queues */
+static uint32_t queue_of_move(const tarn_hw *hw, uint32_t transfer) {
+  for (uint32_t i = 0; i < hw->ninstruction; i++)
+    if (hw->instruction[i].does == TARN_HW_MOVES && hw->instruction[i].transfer == transfer)
+      return hw->instruction[i].queue % TARN_UNIT_QUEUES;
+  return hw->transfer[transfer].to == hw->nmem - 1 ? 2 : 0;
+}
+static uint32_t queue_of_run(const tarn_hw *hw, uint32_t intrinsic) {
+  for (uint32_t i = 0; i < hw->ninstruction; i++)
+    if (hw->instruction[i].does == TARN_HW_RUNS && hw->instruction[i].intrinsic == intrinsic)
+      return hw->instruction[i].queue % TARN_UNIT_QUEUES;
+  return 1;
+}
+static double run(clock *k, uint32_t queue, double from, double cycles) {
+  double start = tarn_fmax(k->now[queue], from);
+  k->c->busy[queue] += cycles;
+  k->now[queue] = start + cycles;
+  return k->now[queue];
+}
+
+/* ---------------------------------------------------------------- statements */
+typedef struct moved {
+  const tarn_hw *hw;
+  const tarn_hw_transfer *t;
+  double cycles;
+  int64_t rows, entries, count;
+} moved;
+static void add_move(void *user, const tarn_unit_move *m) {
+  moved *x = user;
+  x->cycles += tarn_unit_move_cycles(x->hw, x->t, m);
+  x->rows += m->rows;
+  x->entries += m->rows * m->entries;
+  x->count++;
+}
+static void move(clock *k, const tarn_unit_stmt *s) {
+  const tarn_unit_tensor *t = &k->p->tensor[s->tensor];
+  const tarn_hw *hw = k->p->hw;
+  uint32_t slot = s->slot[s->tensor] % SLOTS;
+  moved m = {.hw = hw, .t = &hw->transfer[t->transfer]};
+  tarn_unit_moves(k->p, t, s->box, add_move, &m);
+  uint32_t queue = queue_of_move(hw, t->transfer);
+  bool leaves = s->does == TARN_UNIT_LEAVE;
+  uint32_t of = leaves ? k->p->sums : s->tensor;
+  double end = run(k, queue, leaves ? k->ready[of][slot] : k->free[of][slot], m.cycles);
+  if (leaves) k->free[of][slot] = end;
+  else k->ready[of][slot] = end;
+  k->c->bytes[s->tensor] += m.entries * hw->mem[t->memory].entry;
+  k->c->rows += m.rows;
+  k->c->moves += m.cycles;
+  k->c->instructions += m.count;
+}
+/* Micro-ops that have not been brought yet. */
+static double bring(clock *k, const tarn_unit_stmt *s) {
+  const tarn_hw *hw = k->p->hw;
+  uint64_t h = tarn_hash_mix(s->intrinsic, s->does == TARN_UNIT_CLEAR);
+  uint32_t memory = TARN_NONE;
+  for (uint32_t i = 0; i < hw->ninstruction && memory == TARN_NONE; i++)
+    if (hw->instruction[i].does == TARN_HW_RUNS && hw->instruction[i].intrinsic == s->intrinsic)
+      memory = hw->instruction[i].steps;
+  if (memory == TARN_NONE) return 0;
+  for (uint32_t i = 0; i < TARN_UNIT_OPERANDS; i++) {
+    if (s->operand[i] == TARN_NONE) continue;
+    h = tarn_hash_mix(tarn_hash_mix(h, s->operand[i]), s->slot[s->operand[i]]);
+    h = tarn_hash_mix(h, (uint64_t)s->first[i]);
+  }
+  for (uint32_t i = 0; i < s->issue.nwalk; i++)
+    if (s->issue.by[i] != TARN_UNIT_LOOP)
+      h = tarn_hash_bytes(&s->issue.walk[i], sizeof s->issue.walk[i], h);
+  for (uint32_t i = 0; i < k->nlist; i++)
+    if (k->list[i] == h) return 0;
+  if (k->nlist < LISTS) k->list[k->nlist++] = h;
+  for (uint32_t i = 0; i < hw->ntransfer; i++)
+    if (hw->transfer[i].to == memory)
+      return hw->transfer[i].startup + hw->transfer[i].row + hw->mem[hw->nmem - 1].latency +
+             (double)(s->issue.micro * s->issue.instructions) * hw->transfer[i].entry;
+  return 0;
+}
+static void compute(clock *k, const tarn_unit_stmt *s) {
+  const tarn_unit_plan *p = k->p;
+  uint32_t queue = queue_of_run(p->hw, s->intrinsic);
+  double cycles = tarn_unit_issue_cycles(p->hw, s->intrinsic, &s->issue);
+  double from = 0;
+  bool writes_new = s->does == TARN_UNIT_CLEAR;
+  for (uint32_t i = 0; i < TARN_UNIT_OPERANDS; i++) {
+    uint32_t t = s->operand[i];
+    if (t == TARN_NONE) continue;
+    uint32_t slot = s->slot[t] % SLOTS;
+    from = tarn_fmax(from, writes_new ? k->free[t][slot] : k->ready[t][slot]);
+  }
+  run(k, queue, 0, bring(k, s));
+  double end = run(k, queue, from, cycles);
+  for (uint32_t i = 0; i < TARN_UNIT_OPERANDS; i++)
+    if (s->operand[i] != TARN_NONE) {
+      uint32_t slot = s->slot[s->operand[i]] % SLOTS;
+      k->ready[s->operand[i]][slot] = tarn_fmax(k->ready[s->operand[i]][slot], 0);
+      if (p->tensor[s->operand[i]].what == TARN_UNIT_SUMS) k->ready[s->operand[i]][slot] = end;
+      else k->free[s->operand[i]][slot] = end;
+    }
+  if (s->does == TARN_UNIT_PRODUCT)
+    k->c->product += cycles - (double)s->issue.instructions * p->hw->intrin[s->intrinsic].startup;
+  if (s->does == TARN_UNIT_VECTOR) k->c->vector += cycles;
+  k->c->instructions += s->issue.instructions;
+}
+static void advance(void *user, const tarn_unit_plan *p, const tarn_unit_stmt *s) {
+  (void)p;
+  if (s->does == TARN_UNIT_FILL || s->does == TARN_UNIT_LEAVE) move(user, s);
+  else compute(user, s);
+}
+
+/* Bytes of operands and result, each once. */
+static int64_t compulsory(const tarn_unit_plan *p) {
+  tarn_unit_box all = {.lo = {0}};
+  int64_t bytes = 0;
+  memcpy(all.n, p->dim, sizeof all.n);
+  for (uint32_t t = 0; t < p->ntensor; t++) {
+    const tarn_unit_tensor *x = &p->tensor[t];
+    if (x->transfer == TARN_NONE) continue;
+    int64_t entries = x->each;
+    for (uint32_t i = 0; i < x->n; i++) {
+      int64_t first;
+      int64_t n;
+      tarn_unit_span(&x->at[i], &all, &first, &n);
+      entries *= x->at[i].clipped ? tarn_min(n, x->at[i].hi - x->at[i].lo) : n;
+    }
+    bytes += entries * p->hw->mem[x->memory].entry;
+  }
+  return bytes;
+}
+bool tarn_unit_cost_of(const tarn_unit_plan *p, tarn_unit_cost *out) {
+  int64_t entries[TARN_UNIT_TENSORS];
+  int64_t first[TARN_UNIT_TENSORS];
+  uint32_t memory;
+  int64_t needs;
+  clock *k = TARN_NEW(tarn_lang_ctx(p->L), clock);
+  *k = (clock){.p = p, .c = out};
+  *out = (tarn_unit_cost){.compulsory = compulsory(p)};
+  if (!tarn_unit_places(p, entries, first, &memory, &needs)) return false;
+  for (uint32_t t = 0; t < p->ntensor; t++)
+    if (t != p->result && p->tensor[t].memory < 16)
+      out->fill[p->tensor[t].memory] +=
+          entries[t] * p->tensor[t].slots * p->hw->mem[p->tensor[t].memory].entry;
+  bool ok = tarn_unit_visit(p, advance, k);
+  for (uint32_t i = 0; i < TARN_UNIT_QUEUES; i++) out->cycles = tarn_fmax(out->cycles, k->now[i]);
+  return ok;
+}
+
+/* ---------------------------------------------------------------- the table's rows */
+static void to_cost(const tarn_unit_plan *p, const tarn_unit_cost *u, tarn_cost *out) {
+  const tarn_hw *hw = p->hw;
+  *out = (tarn_cost){.seconds = u->cycles / hw->clock + hw->launch, .parallel = 1};
+  out->least = out->seconds;
+  out->compute_seconds = (u->product + u->vector) / hw->clock;
+  out->memory_seconds[0] = u->moves / hw->clock;
+  out->overhead_seconds = hw->launch;
+  for (uint32_t t = 0; t < p->ntensor; t++) out->bytes[0] += (double)u->bytes[t];
+  bool moves = out->memory_seconds[0] > out->compute_seconds;
+  out->binds = moves                     ? hw->mem[hw->nmem - 1].name
+               : u->product >= u->vector ? hw->intrin[p->product].name
+                                         : "vector";
+  out->flops = 2;
+  for (uint32_t d = 0; d < p->n; d++) out->flops *= (double)p->extent[d];
+}
+void tarn_unit_price(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
+                     uint32_t threads, tarn_cost *out) {
+  tarn_unit_plan p;
+  tarn_unit_cost u;
+  (void)threads;
+  *out = (tarn_cost){.seconds = INFINITY, .least = INFINITY, .binds = "none"};
+  if (!s || !tarn_unit_match(L, hw, k, &p, NULL)) return;
+  tarn_unit_schedule(&p, s);
+  if (tarn_unit_cost_of(&p, &u)) to_cost(&p, &u, out);
+}
+void tarn_unit_check(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s) {
+  tarn_unit_plan p;
+  tarn_unit_cost u;
+  const char *why;
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  tarn_schedule_check(L, tarn_nest_get(L, k->nest), s);
+  if (!tarn_unit_match(L, hw, k, &p, &why))
+    tarn_raise(cx, TARN_BAD_INPUT, "%s cannot run this kernel: %s", hw->name, why);
+  tarn_unit_schedule(&p, s);
+  if (!tarn_unit_cost_of(&p, &u))
+    tarn_raise(cx, TARN_BAD_INPUT,
+               "schedule: no instruction of %s moves or computes one of its tiles", hw->name);
+}
+static const tarn_schedule *search(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
+                                   tarn_cost *cost) {
+  tarn_unit_plan p;
+  tarn_unit_cost u;
+  *cost = (tarn_cost){.seconds = INFINITY, .least = INFINITY, .binds = "none"};
+  if (!tarn_unit_match(L, hw, k, &p, NULL) || !tarn_unit_search(&p, &u)) return NULL;
+  to_cost(&p, &u, cost);
+  return tarn_unit_scheduled(&p);
+}
+const char *tarn_unit_lacks(const tarn_hw *hw) {
+  if (!hw->ninstruction) return "has no instructions: nothing can be emitted for it";
+  return hw->nregister ? "has registers, which emitted programs do not set yet" : NULL;
+}
+const char *tarn_unit_refuses(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k) {
+  tarn_unit_plan p;
+  tarn_unit_cost u;
+  const char *why;
+  if (!tarn_unit_match(L, hw, k, &p, &why)) return why;
+  return tarn_unit_search(&p, &u) ? NULL : "no tile of it fits the memories";
+}
+bool tarn_unit_schedules(tarn_solver *s, const tarn_ksig *k, tarn_schedule_visit *visit,
+                         void *user) {
+  (void)s, (void)k, (void)visit, (void)user;
+  return false;
+}
+tarn_solver *tarn_unit_solver(tarn_lang *L, const tarn_hw *hw, uint32_t threads) {
+  tarn_solver *s = tarn_solver_new(L, hw, threads);
+  tarn_solver_search(s, search, tarn_unit_price);
+  return s;
+}

@@ -1,0 +1,36 @@
+/* price: kernels on machines whose memories the program manages (plan/unit.h): cycles of their loop
+ * program, and the search for the schedule with the fewest. */
+#ifndef TARN_PRICE_UNIT_H
+#define TARN_PRICE_UNIT_H
+#include "plan/unit.h"
+#include "price/price.h"
+
+#define TARN_UNIT_QUEUES 8
+/* What a kernel costs with its schedule. */
+typedef struct tarn_unit_cost {
+  double cycles;
+  double busy[TARN_UNIT_QUEUES];    /* cycles of each queue of the description */
+  double product;                   /* cycles in which products are issued */
+  double vector;                    /* of the vector unit */
+  double moves;                     /* of transfers */
+  int64_t bytes[TARN_UNIT_TENSORS]; /* of main memory, of each tensor */
+  int64_t rows, instructions;       /* of transfers; of the stream, at least */
+  int64_t fill[16];                 /* bytes of each memory that are taken */
+  int64_t compulsory;               /* bytes of operands and result, each once */
+} tarn_unit_cost;
+/* Of a plan with its schedule; false: the machine cannot run it so. */
+TARN_API bool tarn_unit_cost_of(const tarn_unit_plan *p, tarn_unit_cost *out);
+/* The schedule with the fewest cycles, found by trying tiles, orders of loops and slots; p gets it.
+ * False: none fits. */
+TARN_API bool tarn_unit_search(tarn_unit_plan *p, tarn_unit_cost *out);
+/* The rows of a table by kind of hardware (compile/target.h). */
+TARN_API tarn_solver *tarn_unit_solver(tarn_lang *L, const tarn_hw *hw, uint32_t threads);
+TARN_API bool tarn_unit_schedules(tarn_solver *s, const tarn_ksig *k, tarn_schedule_visit *visit,
+                                  void *user); /* false: the search keeps the best alone */
+TARN_API const char *tarn_unit_lacks(const tarn_hw *hw);
+TARN_API const char *tarn_unit_refuses(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k);
+TARN_API void tarn_unit_price(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
+                              const tarn_schedule *s, uint32_t threads, tarn_cost *out);
+TARN_API void tarn_unit_check(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
+                              const tarn_schedule *s);
+#endif
