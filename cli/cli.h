@@ -92,6 +92,8 @@ extern const cli_opt *cli_compile_options(tarn_ctx *cx,
                                           cli_compile *c); /* a table that ends with a NULL name */
 tarn_rule_class cli_numerics(tarn_ctx *cx, const char *word); /* NULL: the default */
 const tarn_hw *cli_hardware(tarn_lang *L, const char *name);  /* host, a shipped name, a file */
+/* A machine that does not say what it hangs on hangs on this one. */
+const tarn_hw *cli_hosted(tarn_lang *L, const tarn_hw *hw);
 /* --price: of a file, or the shipped one that fits; NULL, said on stderr if a file was given: the
  * analytic one. */
 const tarn_price *cli_learned(tarn_ctx *cx, const char *file, const tarn_hw *hw);

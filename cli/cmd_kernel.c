@@ -49,6 +49,9 @@ static const tarn_schedule *list_schedules(listing *l, uint32_t top) {
   tarn_solver *solver = l->target->solver(l->L, l->hw, l->threads);
   if (l->price) tarn_solver_rank(solver, l->price, TARN_RANKED);
   const tarn_schedule *best = tarn_solve(solver, l->k, NULL);
+  if (!best)
+    tarn_raise(l->cx, TARN_BAD_INPUT, "%s cannot run this kernel: %s", l->hw->name,
+               l->target->refuses(l->L, l->hw, l->k));
   l->target->schedules(solver, l->k, add, l);
   if (l->all.n) qsort(l->all.p, l->all.n, sizeof *l->all.p, by_seconds);
   const tarn_nest *n = tarn_nest_get(l->L, l->k->nest);

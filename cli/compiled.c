@@ -90,6 +90,7 @@ static bool is_foreign(tarn_ctx *cx, const char *triple) {
 }
 tarn_loaded *cli_load(tarn_ctx *cx, const char *what, cli_compile *c) {
   const char *dir = cli_folder(cx, what, c);
+  if (tarn_has_stream(cx, dir)) return tarn_load_simulated(cx, dir);
   if (c->triple && is_foreign(cx, c->triple))
     tarn_raise(cx, TARN_BAD_INPUT, "%s: compiled for %s, which this machine is not", dir,
                c->triple);

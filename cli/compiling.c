@@ -50,6 +50,13 @@ const tarn_hw *cli_hardware(tarn_lang *L, const char *name) {
   return tarn_hw_load(L, name);
 }
 
+const tarn_hw *cli_hosted(tarn_lang *L, const tarn_hw *hw) {
+  if (hw->kind == TARN_HW_CPU || hw->host) return hw;
+  tarn_hw *with = tarn_copy(tarn_lang_ctx(L), hw, sizeof *hw);
+  with->host = tarn_hw_host(L, false);
+  return with;
+}
+
 /* ---- as the library takes them ---- */
 tarn_rule_class cli_numerics(tarn_ctx *cx, const char *word) {
   tarn_rule_class c = TARN_RULE_REASSOC;
@@ -86,12 +93,13 @@ const tarn_compile_options *cli_options(tarn_lang *L, cli_compile *c) {
   *o = tarn_compile_defaults();
   o->numerics = cli_numerics(cx, c->numerics);
   o->dump = tarn_dump_parse(cx, c->dump);
-  o->hw = cli_hardware(L, c->hw);
+  o->hw = cli_hosted(L, cli_hardware(L, c->hw));
+  if (o->hw->host) o->here = tarn_hw_host(L, false);
   o->model = c->model;
   o->shapes = texts_of(&c->shapes);
   o->sets = texts_of(&c->sets);
   o->threads = (uint32_t)c->threads;
-  if (tarn_target_find(o->hw->kind)) o->price = price_of(L, c, o->hw);
+  if (o->hw->kind == TARN_HW_CPU) o->price = price_of(L, c, o->hw);
   if (c->schedule) {
     size_t n;
     const char *text = tarn_read_file(cx, c->schedule, &n);

@@ -44,7 +44,7 @@ tarn_pkg_config(tarn-select "selection from AND/OR graphs" "")
 tarn_pkg_config(tarn "terms, e-graph, rules, extraction" "tarn-select")
 tarn_pkg_config(tarn-lab "rules over any operators" "tarn")
 tarn_pkg_config(tarn-sim "runs the instruction streams of accelerators" "tarn")
-tarn_pkg_config(tarn-codegen "code generation through LLVM" "tarn")
+tarn_pkg_config(tarn-codegen "code generation through LLVM" "tarn-sim")
 tarn_pkg_config(tarn-tune "measuring and the learned price" "tarn-codegen")
 tarn_pkg_config(tarn-rt "what compiled models link" "")
 

@@ -120,7 +120,7 @@ static void choose(tarn_compiled *c) {
                           .program = c->program};
   tarn_kgraph_options ko = {.hw = o->hw,
                             .price = o->price,
-                            .solver = c->target->solver,
+                            .solver = tarn_target_solver,
                             .threads = o->threads,
                             .strict = o->numerics == TARN_RULE_EXACT,
                             .method = TARN_SEL_EXACT,
@@ -161,7 +161,8 @@ static void emit_into(tarn_compiled *c, const char *dir) {
                            .dir = dir,
                            .name = c->name,
                            .contract = o->numerics != TARN_RULE_EXACT,
-                           .opt = 3};
+                           .opt = 3,
+                           .here = o->here};
   c->target->emit(c->kernels, c->memory, &lo);
   c->seconds.lower = tarn_now() - t;
   if (o->explain) tarn_compile_explain(c, &chain);

@@ -89,6 +89,8 @@ typedef struct tarn_compile_options {
 
   /* ---- the machine ---- */
   const tarn_hw *hw;       /* needed. One of a kind without an emitter is refused at once */
+  const tarn_hw *here;     /* NULL, or this machine: the host's part of an accelerator's program is
+                              made for it too, to be run with the simulator (here.so) */
   uint32_t threads;        /* that the program will have; 0: all units of the description */
   const tarn_price *price; /* of kernels; NULL: the analytic one */
 
@@ -189,6 +191,10 @@ TARN_API void tarn_compile_explain(tarn_compiled *c, tarn_buf *out);
 /* The model alone, as o->model, shapes and sets say. r: NULL, or filled. */
 TARN_API tarn_program *tarn_compile_import(tarn_lang *L, const tarn_compile_options *o,
                                            tarn_model_report *r);
+/* Does the folder hold an accelerator's program? Loads it, the host's part as here.so, with the
+ * simulator as the accelerator: tarn_loaded_run() gives the values. Raises. */
+TARN_API bool tarn_has_stream(tarn_ctx *cx, const char *dir);
+TARN_API tarn_loaded *tarn_load_simulated(tarn_ctx *cx, const char *dir);
 /* Kernels by themselves as one program, emitted into an existing folder: to be measured, or to look
  * at their code. exact: in the order that their reductions are written in. */
 TARN_API const tarn_kprog *tarn_compile_kernels(tarn_lang *L, const tarn_hw *hw,

@@ -132,7 +132,7 @@ void comp_report(tarn_compiled *c) {
   put_texts(j, "shapes", &o->shapes);
   put_sets(cx, j, &o->sets);
   tarn_json_str(j, "hw", o->hw->name);
-  tarn_json_str(j, "triple", o->hw->triple);
+  tarn_json_str(j, "triple", tarn_hw_machines(o->hw).hw[0]->triple);
   put_saturation(j, c);
   put_choice(j, &c->choice);
   put_memory(j, c->memory);

@@ -1,6 +1,8 @@
 /* The table by kind of hardware. */
 #include "compile/target.h"
+#include "compile/compile.h"
 #include "price/gpu.h"
+#include "price/unit.h"
 #include <string.h>
 
 static const tarn_emission cpu_program[] = {{"so", TARN_EMIT_SO | TARN_EMIT_O, "model.so"},
@@ -15,6 +17,10 @@ static const tarn_emission gpu_program[] = {
     {"ptx", TARN_EMIT_PTX, "model.ptx"}, {"ll", TARN_EMIT_LL, "model.ll"}, {NULL, 0, NULL}};
 static const char *const gpu_files[] = {"model.ptx", "weights.bin", "launch.json", "model.ll",
                                         NULL};
+static const tarn_emission dsa_program[] = {{"stream", TARN_EMIT_STREAM, "stream.bin"},
+                                            {NULL, 0, NULL}};
+static const char *const dsa_files[] = {"stream.bin", "stream.txt", "dram.bin", "memory.json",
+                                        "machine.hw", "here.so",    NULL};
 
 static const tarn_target rows[] = {
     {.kind = TARN_HW_CPU,
@@ -47,9 +53,31 @@ static const tarn_target rows[] = {
      .file = gpu_files,
      .load = tarn_load,
      .time = tarn_loaded_kernel},
+    {.kind = TARN_HW_DSA,
+     .name = "accelerator",
+     .hosted = true,
+     .units_by_schedule = true,
+     .lacks = tarn_unit_lacks,
+     .refuses = tarn_unit_refuses,
+     .solver = tarn_unit_solver,
+     .schedules = tarn_unit_schedules,
+     .check = tarn_unit_check,
+     .price = tarn_unit_price,
+     .memory = tarn_memory_plan_make,
+     .align = 64,
+     .emit = tarn_lower_dsa,
+     .program = dsa_program,
+     .listing = dsa_program,
+     .file = dsa_files,
+     .load = tarn_load_simulated,
+     .time = tarn_loaded_kernel},
 };
 #define ROWS (sizeof rows / sizeof *rows)
 
+tarn_solver *tarn_target_solver(tarn_lang *L, const tarn_hw *hw, uint32_t threads) {
+  const tarn_target *t = tarn_target_find(hw->kind);
+  return (t ? t->solver : tarn_solver_new)(L, hw, threads);
+}
 const tarn_target *tarn_target_at(uint32_t i) { return i < ROWS ? &rows[i] : NULL; }
 const tarn_target *tarn_target_find(tarn_hw_kind kind) {
   for (uint32_t i = 0; i < ROWS; i++)
@@ -65,6 +93,10 @@ const tarn_target *tarn_target_of(tarn_ctx *cx, const tarn_hw *hw) {
   static const char *const kind[] = {
       [TARN_HW_CPU] = "a CPU", [TARN_HW_GPU] = "a GPU", [TARN_HW_DSA] = "an accelerator"};
   const tarn_target *t = tarn_target_find(hw->kind);
+  const char *lacks = t && t->lacks ? t->lacks(hw) : NULL;
+  if (lacks)
+    tarn_raise(cx, TARN_BAD_INPUT, "%s is %s whose description %s", hw->name, kind[hw->kind],
+               lacks);
   if (t) return t;
   tarn_buf b = {.cx = cx};
   for (uint32_t i = 0; i < ROWS; i++) one_of(&b, i, ROWS, rows[i].name);

@@ -24,6 +24,11 @@ typedef struct tarn_target {
   bool hosted;
   /* Units (described instructions) are chosen by schedules, so that rules need not map to them. */
   bool units_by_schedule;
+  /* What a description lacks to be emitted for, as "has no …"; NULL, or a call that gives NULL:
+   * nothing. */
+  const char *(*lacks)(const tarn_hw *hw);
+  /* Why it cannot run this kernel; NULL, or a call that gives NULL: it can. */
+  const char *(*refuses)(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k);
   /* The space of schedules: the search for a kernel's best one, and a visit to each of them. */
   tarn_solver *(*solver)(tarn_lang *L, const tarn_hw *hw, uint32_t threads);
   bool (*schedules)(tarn_solver *s, const tarn_ksig *k, tarn_schedule_visit *visit, void *user);
@@ -45,6 +50,8 @@ typedef struct tarn_target {
                  uint32_t threads, uint32_t kernel);
 } tarn_target;
 
+/* The solver of a machine, by its kind; of one without a row the CPU's. */
+TARN_API tarn_solver *tarn_target_solver(tarn_lang *L, const tarn_hw *hw, uint32_t threads);
 /* The rows, i = 0, 1, …; NULL beyond the last. */
 TARN_API const tarn_target *tarn_target_at(uint32_t i);
 /* The row of a kind; NULL: there is none. */

@@ -34,7 +34,7 @@ typedef struct tarn_kgraph_input {
 typedef struct tarn_kgraph_options {
   const tarn_hw *hw;
   const tarn_price *price; /* NULL: analytic */
-  /* The search for schedules, by kind of hardware; NULL: tarn_solver_new. */
+  /* The search for schedules on each machine; NULL: tarn_solver_new. */
   tarn_solver *(*solver)(tarn_lang *L, const tarn_hw *hw, uint32_t threads);
   uint32_t threads;       /* 0: hw->units */
   bool strict;            /* numerics exact: reductions keep their order */

@@ -74,12 +74,14 @@ double kg_price(const kgraph *k, const tarn_ksig *sig, const tarn_schedule *s,
   const tarn_price *p = m->price;
   return (p->kernel ? p->kernel : p->seconds)(p->user, k->L, m->hw, sig, s, m->threads, cost);
 }
-static void price(kgraph *k, kcand *c) {
+/* False: the machine cannot run it. */
+static bool price(kgraph *k, kcand *c) {
   tarn_ksig sig;
   tarn_cost cost;
   kg_signature(k, c, &sig);
   const tarn_schedule *s = tarn_solve(k->now.solver, &sig, &cost);
-  c->price = kg_price(k, &sig, s, &cost);
+  if (s) c->price = kg_price(k, &sig, s, &cost);
+  return s != NULL;
 }
 
 /* ---- candidates of one e-node ---- */
@@ -164,7 +166,7 @@ static bool offer(kgraph *k, kcand cand, const offered *from, const kcut *cut, b
   knest_close(&w, &o.sig);
   cand.nest = o.sig.nest, cand.nchild = o.sig.nin, cand.in = o.sig.in;
   memcpy(cand.out, o.sig.out, sizeof cand.out);
-  price(k, &cand);
+  if (!price(k, &cand)) return false;
   if (best->nest != TARN_NONE && cand.price >= best->price) return true;
   *best = cand;
   best->child = tarn_copy(k->cx, cand.child, cand.nchild * sizeof *cand.child);
@@ -182,6 +184,10 @@ static void nest_cand(kgraph *k, const target *to, uint32_t node, uint32_t nest,
   for (uint32_t j = 0; j < r->n; j++)
     if (!r->op[j].constant && from_group(k, r, j) == to->ag) return; /* reads what it writes */
   if (!over_buffers(k, &o, to, nest, r, over)) return;
+  if (k->now.hw->kind == TARN_HW_DSA) { /* its units take a stage as it is */
+    if (offer(k, cand, &o, NULL, false, &best)) add_cand(k, to->ag, best);
+    return;
+  }
   kcut cut[KG_MAX_CUTS];
   bool any = false;
   /* stages that would go over single rows go over blocks instead, where they can; the cheapest
@@ -350,8 +356,7 @@ static void copy_into(kgraph *k, uint32_t ag, const operand *op, const tarn_layo
       if (!over_buffers(k, &o, &to, nest, &(reading){1, op, &v, &s}, NULL)) continue;
       c.copy = true, c.nest = o.sig.nest, c.out[0] = *l;
       c.child[0] = o.child[0], c.cterm[0] = o.cterm[0], c.in[0] = o.sig.in[0];
-      price(k, &c);
-      add_cand(k, ag, c);
+      if (price(k, &c)) add_cand(k, ag, c);
     }
   }
 }

@@ -335,6 +335,34 @@ static void preferences(kgraph *k, bool seed) {
   }
 }
 
+/* Elements of one entry of the operands that a machine's units multiply, or of what they make: 0
+ * where there are none of that type, or several lengths. */
+static int64_t entry_elements(const kgraph *k, tarn_dtype type) {
+  int64_t n = 0;
+  for (uint32_t m = 0; m < k->machines.n; m++) {
+    const tarn_hw *hw = k->machines.hw[m];
+    for (uint32_t i = 0; i < hw->nintrin && hw->kind == TARN_HW_DSA; i++)
+      for (uint32_t o = 0; o < hw->intrin[i].nop; o++) {
+        const tarn_hw_operand *x = &hw->intrin[i].op[o];
+        if (x->immediate || x->dtype != type || !x->n) continue;
+        int64_t lane = x->dim[x->n - 1];
+        if (n && n != lane) return 0;
+        n = lane;
+      }
+  }
+  return n;
+}
+/* A dim in blocks of one entry each, innermost, all else in the order it had. */
+static void add_blocked(kgraph *k, kgroup *g, uint32_t inner) {
+  const tarn_type *t = tarn_type_get(k->L, g->type);
+  int64_t block = entry_elements(k, t->dtype);
+  uint8_t order[TARN_MAX_DIMS];
+  if (block < 2 || __builtin_popcount(inner) != 1) return;
+  for (uint32_t d = 0; d < t->n; d++) order[d] = (uint8_t)d;
+  tarn_layout l = tarn_layout_ordered(t->n, t->dim, order, (uint8_t)__builtin_ctz(inner), block);
+  add_one_of(k, g, &l, TARN_NONE, KG_MAX_LAYOUTS);
+}
+
 static void concat_preferences(kgraph *k);
 static void concat_room(kgraph *k);
 static void concat_parts(kgraph *k);
@@ -387,6 +415,7 @@ void kg_layouts(kgraph *k) {
     }
     tarn_layout row = tarn_layout_row_major(t->n, t->dim);
     if (!g->nlayout || !g->input) add_layout(k, g, &row, TARN_NONE);
+    for (uint32_t x = 0; x < g->ninner; x++) add_blocked(k, g, g->inner[x]);
   }
   concat_room(k);
   concat_parts(k);

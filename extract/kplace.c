@@ -40,10 +40,9 @@ void kg_machines(kgraph *k) {
     m->hw = k->machines.hw[i];
     m->threads = o->threads && !i ? o->threads : m->hw->units;
     m->price = last && o->price ? o->price : tarn_price_analytic();
-    m->solver = (m->hw->kind == o->hw->kind && o->solver ? o->solver : tarn_solver_new)(k->L, m->hw,
-                                                                                        m->threads);
+    m->solver = (o->solver ? o->solver : tarn_solver_new)(k->L, m->hw, m->threads);
     if (last && o->price) tarn_solver_rank(m->solver, o->price, TARN_RANKED);
-    if (is_small(k, m->hw)) tarn_solver_cache_weights(m->solver);
+    if (m->hw->kind == TARN_HW_CPU && is_small(k, m->hw)) tarn_solver_cache_weights(m->solver);
   }
   kg_machine(k, 0);
 }

@@ -265,7 +265,8 @@ const char *tarn_hw_import_vta(tarn_ctx *cx, const char *text, size_t n, const c
   long long bus = wide ? 16 : 8;
   tarn_buf_str(&m.b, "(hw ");
   tarn_sx_name(&m.b, tarn_format(cx, "vta-%s", m.target), strlen(m.target) + 4);
-  tarn_buf_fmt(&m.b, "\n  (kind dsa) (clock %s) (units 1)", wide ? "3.33e8" : "1e8");
+  tarn_buf_fmt(&m.b, "\n  (kind dsa) (host %s) (clock %s) (units 1)",
+               wide ? "aarch64" : "cortex-a9", wide ? "3.33e8" : "1e8");
   put_memories(&m, bus), put_intrinsics(&m), put_transfers(&m, bus), put_queues(&m);
   put_formats(&m), put_instructions(&m);
   tarn_buf_str(&m.b, "\n  (limits (buffer 33554432) (address-bits 32))"

@@ -25,9 +25,10 @@ static LLVMBasicBlockRef block(const step *s) {
 
 /* ---------------------------------------------------------------- the pool, and failures */
 static LLVMValueRef pool_member(const step *s, LLVMValueRef pool,
-                                unsigned i) { /* run, opaque, message */
+                                unsigned i) { /* run, opaque, message, threads, device, its user */
   low_module *M = s->M;
-  LLVMTypeRef face[3] = {M->ptr, M->ptr, M->ptr}, type = LLVMStructTypeInContext(M->lc, face, 3, 0);
+  LLVMTypeRef face[6] = {M->ptr, M->ptr, M->ptr, M->i32, M->ptr, M->ptr},
+              type = LLVMStructTypeInContext(M->lc, face, 6, 0);
   return LLVMBuildLoad2(M->b, M->ptr, LLVMBuildStructGEP2(M->b, type, pool, i, ""), "");
 }
 
@@ -236,6 +237,32 @@ static LLVMValueRef emit_opaque(step *s, LLVMValueRef pool, const LLVMValueRef *
                        LLVMConstInt(M->i32, s->k->nout, 0),
                        message};
   return LLVMBuildCall2(M->b, LLVMFunctionType(M->i32, t, 8, 0), f, a, 8, "");
+}
+
+/* ---------------------------------------------------------------- accelerators */
+/* pool && pool->device ? pool->device(user, segment, in, out, workspace, message) : failed */
+LLVMValueRef low_device(low_module *M, LLVMValueRef fn, const tarn_kprog *p, const tarn_kernel *k) {
+  step s = {M, fn, p, k};
+  LLVMValueRef pool = LLVMGetParam(fn, 3);
+  LLVMValueRef failed = LLVMConstInt(M->i32, TARN_REF_FAILED, 0);
+  if (k->payload == TARN_NONE) return LLVMConstInt(M->i32, 0, 0);
+  LLVMBasicBlockRef has_pool = block(&s), ask = block(&s), no = block(&s);
+  M->pooled = true;
+  LLVMBuildCondBr(M->b, LLVMBuildIsNull(M->b, pool, ""), no, has_pool);
+  LLVMPositionBuilderAtEnd(M->b, has_pool);
+  LLVMValueRef f = pool_member(&s, pool, 4), user = pool_member(&s, pool, 5);
+  LLVMBuildCondBr(M->b, LLVMBuildIsNull(M->b, f, ""), no, ask);
+  LLVMPositionBuilderAtEnd(M->b, no);
+  LLVMBuildRet(M->b, failed);
+  LLVMPositionBuilderAtEnd(M->b, ask);
+  LLVMTypeRef t[6] = {M->ptr, M->i32, M->ptr, M->ptr, M->ptr, M->ptr};
+  LLVMValueRef a[6] = {user,
+                       LLVMConstInt(M->i32, k->payload, 0),
+                       LLVMGetParam(fn, 0),
+                       LLVMGetParam(fn, 1),
+                       LLVMGetParam(fn, 2),
+                       pool_member(&s, pool, 2)};
+  return LLVMBuildCall2(M->b, LLVMFunctionType(M->i32, t, 6, 0), f, a, 6, "");
 }
 
 /* ---------------------------------------------------------------- kernels called by name */

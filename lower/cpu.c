@@ -66,10 +66,10 @@ void tarn_lower_cpu(const tarn_kprog *p, const tarn_memory_plan *plan,
   tarn_ctx *cx = tarn_lang_ctx(p->L);
   job j = {p, plan, o, 0};
   if (p->hw->kind != TARN_HW_CPU) tarn_raise(cx, TARN_USAGE, "%s is not a CPU", p->hw->name);
-  if (p->machines.n > 1)
-    tarn_raise(cx, TARN_BAD_INPUT,
-               "--hw %s: programs of several machines (its host %s) are not emitted", p->hw->name,
-               p->hw->host->name);
+  for (uint32_t i = 0; i < p->nker; i++)
+    if (p->machines.n > 1 && p->ker[i].machine && p->ker[i].kind != TARN_K_DEVICE)
+      tarn_raise(cx, TARN_BAD_INPUT, "%s: kernel %s is of another machine", p->hw->name,
+                 p->ker[i].name);
   if (!tarn_lower_name_ok(o->name))
     tarn_raise(cx, TARN_USAGE, "%s: no prefix of names in C", o->name);
   tarn_status st = tarn_protect(cx, lower, &j);

@@ -201,6 +201,8 @@ low_kernel *low_kernel_nest(low_module *M, uint32_t nest, const tarn_schedule *s
 void low_fn_begin(low_fn *E, low_module *M, LLVMValueRef fn, const tarn_plan_space *space);
 /* other.c: emits the call into the function of a step; arguments are pointers. Returns an i32
  * status or NULL. */
+/* Starts segment k->payload of the device; its code. */
+LLVMValueRef low_device(low_module *M, LLVMValueRef fn, const tarn_kprog *p, const tarn_kernel *k);
 LLVMValueRef low_other(low_module *M, LLVMValueRef fn, const tarn_kprog *p, const tarn_kernel *k,
                        LLVMValueRef pool, const LLVMValueRef *in, const LLVMValueRef *out);
 

@@ -12,6 +12,8 @@ struct tarn_loaded {
   tarn_port *port[2];
   tarn_rt_pool *pool;
   uint32_t threads; /* asked for when the pool was made */
+  tarn_device_fn *device;
+  void *device_user;
   void *workspace;
   const void **in;
   void **out;
@@ -38,9 +40,17 @@ static tarn_port *ports(tarn_ctx *cx, const tarn_rt_port *p, uint32_t n) {
   return out;
 }
 
+void tarn_loaded_device(tarn_loaded *m, tarn_device_fn *f, void *user) {
+  m->device = f;
+  m->device_user = user;
+  drop_pool(m);
+}
 tarn_loaded *tarn_load(tarn_ctx *cx, const char *dir) {
+  return tarn_load_file(cx, dir, "model.so");
+}
+tarn_loaded *tarn_load_file(tarn_ctx *cx, const char *dir, const char *file) {
   tarn_loaded *m = TARN_NEW(cx, tarn_loaded);
-  const char *path = tarn_format(cx, "%s%s/model.so", *dir == '/' ? "" : "./", dir);
+  const char *path = tarn_format(cx, "%s%s/%s", *dir == '/' ? "" : "./", dir, file);
   m->cx = cx;
   m->so = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!m->so) tarn_raise(cx, TARN_BAD_INPUT, "%s: %s", path, dlerror());
@@ -90,6 +100,8 @@ static void prepare(tarn_loaded *m, const tarn_tensor *const *in, tarn_tensor *c
   m->pool = tarn_rt_pool_new(threads);
   if (!m->pool)
     tarn_raise(m->cx, TARN_MEMORY, "run: no memory or no threads for a pool of %u", threads);
+  m->pool->device = m->device;
+  m->pool->device_user = m->device_user;
   uint64_t bytes = m->m->workspace + m->pool->threads * m->m->per_thread;
   m->workspace = tarn_rt_workspace_new(bytes);
   if (m->workspace) return;

@@ -24,6 +24,7 @@ typedef enum {
   TARN_EMIT_O = 2,
   TARN_EMIT_LL = 4,
   TARN_EMIT_ASM = 8,
+  TARN_EMIT_STREAM = 16,
   TARN_EMIT_PTX = 32
 } tarn_emit;
 typedef struct tarn_lower_options {
@@ -34,8 +35,9 @@ typedef struct tarn_lower_options {
   bool contract; /* FMA and reassociation allowed (numerics reassoc or approx); else strict order,
                     no FMA */
   int opt;       /* LLVM optimisation level 0-3 */
-  int64_t near;  /* constants of more bytes lie far from the code, and link whatever their size; 0:
-                    512 MiB */
+  const tarn_hw *here; /* NULL, or a CPU that the host's part is emitted for too, as here.so */
+  int64_t near; /* constants of more bytes lie far from the code, and link whatever their size; 0:
+                   512 MiB */
 } tarn_lower_options;
 TARN_API bool tarn_lower_name_ok(const char *name);
 /* The prefix of a model in this file: the file's name without its ending, other characters as _. */
@@ -50,12 +52,22 @@ TARN_API void tarn_lower_cpu(const tarn_kprog *p, const tarn_memory_plan *plan,
  */
 TARN_API void tarn_lower_cuda(const tarn_kprog *p, const tarn_memory_plan *plan,
                               const tarn_lower_options *o);
+/* Emits the program for p->hw, an accelerator (docs/simulator.md: stream.bin, dram.bin,
+ * memory.json; stream.txt for people), and the kernels of its host as tarn_lower_cpu does. Raises.
+ */
+TARN_API void tarn_lower_dsa(const tarn_kprog *p, const tarn_memory_plan *plan,
+                             const tarn_lower_options *o);
 
 /* Loads a compiled model.so and runs it (used by run, check, bench). */
 typedef struct tarn_loaded tarn_loaded;
 TARN_API tarn_loaded *
 tarn_load(tarn_ctx *cx,
           const char *dir); /* raises; closed with the enclosing protected call or tarn_unload */
+TARN_API tarn_loaded *tarn_load_file(tarn_ctx *cx, const char *dir, const char *file);
+/* What runs an accelerator's segments: as `device` of runtime/rt.h. */
+typedef int tarn_device_fn(void *user, uint32_t segment, const void *const *in, void *const *out,
+                           void *workspace, char *message);
+TARN_API void tarn_loaded_device(tarn_loaded *m, tarn_device_fn *f, void *user);
 TARN_API void tarn_unload(tarn_loaded *m);
 typedef struct tarn_port {
   const char *name;

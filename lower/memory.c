@@ -146,6 +146,9 @@ static int64_t live_bound(const life *l, uint32_t n, uint32_t nker) {
   return most;
 }
 
+static bool on_host(const tarn_kprog *p, uint32_t k) {
+  return p->machines.n < 2 || p->machines.hw[p->ker[k].machine]->kind != TARN_HW_DSA;
+}
 tarn_memory_plan *tarn_memory_plan_make(const tarn_kprog *p, int64_t align) {
   tarn_ctx *cx = tarn_lang_ctx(p->L);
   tarn_memory_plan *plan = TARN_NEW(cx, tarn_memory_plan);
@@ -155,9 +158,14 @@ tarn_memory_plan *tarn_memory_plan_make(const tarn_kprog *p, int64_t align) {
   uint32_t n = lifetimes(p, align, l);
   plan->live_bound = live_bound(l, n, p->nker);
   plan->bytes = squeeze(cx, l, n, plan->live_bound);
+  bool *read = TARN_ARRAY(cx, bool, p->nbuf + 1);
+  for (uint32_t k = 0; k < p->nker; k++) /* an accelerator's are packed with its code */
+    for (uint32_t i = 0; i < p->ker[k].nin && on_host(p, k); i++)
+      read[low_root(p, p->ker[k].in[i])] = true;
+  for (uint32_t i = 0; i < p->nout; i++) read[low_root(p, p->out[i])] = true;
   for (uint32_t b = 0; b < p->nbuf; b++) {
     plan->offset[b] = plan->const_offset[b] = -1;
-    if (p->buf[b].kind != TARN_BUF_CONST || p->buf[b].parent != TARN_NONE) continue;
+    if (p->buf[b].kind != TARN_BUF_CONST || p->buf[b].parent != TARN_NONE || !read[b]) continue;
     plan->const_offset[b] = plan->const_bytes;
     plan->const_bytes += round_up(low_bytes(&p->buf[b]), align);
   }

@@ -247,6 +247,7 @@ void low_program(low_module *M, const tarn_kprog *p, const tarn_memory_plan *pla
   for (uint32_t k = 0; k < p->nker; k++) {
     LLVMValueRef f = begin_step(&g, p->ker[k].name);
     if (p->ker[k].kind == TARN_K_NEST) nest_step(&g, &p->ker[k], f);
+    else if (p->ker[k].kind == TARN_K_DEVICE) LLVMBuildRet(M->b, low_device(M, f, p, &p->ker[k]));
     else other_step(&g, &p->ker[k], f);
   }
   copy_step(&g);

@@ -32,6 +32,11 @@ struct tarn_rt_pool {
                 char message[TARN_REF_MESSAGE]);
   char *message; /* TARN_REF_MESSAGE bytes; why a run returned nonzero */
   uint32_t threads;
+  /* An accelerator's segment `segment` runs; its operands lie in `in`, `out` and `workspace`. NULL:
+   * there is no accelerator. Not 0: it failed, and message says why. */
+  int (*device)(void *user, uint32_t segment, const void *const *in, void *const *out,
+                void *workspace, char *message);
+  void *device_user;
 };
 
 /* threads 0: one per processor that this process may use. NULL when memory or threads run out. A

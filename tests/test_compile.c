@@ -115,7 +115,8 @@ typedef struct refusal {
   const char *words;
 } refusal;
 static const refusal refusals[] = {
-    {digits, "vta-pynq", NULL, NULL, NULL, TARN_BAD_INPUT, "vta-pynq is an accelerator"},
+    {digits, TARN_TOP "/tests/data/hw/plain.hw", NULL, NULL, NULL, TARN_BAD_INPUT,
+     "plain is an accelerator"},
     {"none.onnx", "x86-64-v3", NULL, NULL, NULL, TARN_IO, "none.onnx"},
     {digits, "x86-64-v3", "ptx", NULL, NULL, TARN_USAGE, "ptx: so, o or ll is expected for a CPU"},
     {digits, "x86-64-v3", NULL, "a-b", NULL, TARN_USAGE, "a-b: a letter"},

@@ -52,5 +52,5 @@ bad "order of a strict sum" '(schedule (stage (acc 2) (serial 0 1) (serial 1 1) 
 bad "order of a strict sum" '(schedule (stage (acc 3) (serial 0 1) (serial 2 8) (serial 1 1) (serial 2 1)))'
 sed -i 's/^(strict /(kernel /' "$work/product"
 refused 3 kernel -- kernel "(kernel)"
-refused 3 "an accelerator" "a CPU or GPU only" -- kernel "$work/product" --hw vta-pynq
+refused 3 "vta-pynq cannot run this kernel" "no unit multiplies" -- kernel "$work/product" --hw vta-pynq
 finish

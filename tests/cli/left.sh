@@ -6,17 +6,15 @@ mkdir "$work/place"
 # Nothing of ours where something failed: no folder, no temporary one.
 echo '(rule' >"$work/bad.rules"
 for wrong in "--shape n=x" "" "--shape n=1 --no-rules nonsense" "--shape n=1 --rules $work/bad.rules" "--shape n=1 --emit exe" \
-  "--shape n=1 --explain /dev/full" "--shape n=1 --hw gemmini-default" "--shape n=1 --hw vta-pynq" "--shape n=1 --db $work/none.db"; do
+  "--shape n=1 --explain /dev/full" "--shape n=1 --hw tests/data/hw/plain.hw" "--shape n=1 --db $work/none.db"; do
   # shellcheck disable=SC2086
   "$tarn" compile $digits $wrong -o "$work/place/new" >/dev/null 2>&1 && fail "compile $wrong succeeds"
   [ -z "$(ls -A "$work/place")" ] || fail "compile $wrong leaves $(ls -A "$work/place")"
 done
 # Hardware of a kind without an emitter is refused at once: a model that is no model is not even read.
-for hw in gemmini-default vta-pynq; do
-  for command in "compile -o $work/place/new" "compile --dump terms -o $work/place/new" tune; do
-    # shellcheck disable=SC2086
-    refused 3 "$hw" "an accelerator" "a CPU or GPU only" -- $command "$work/bad.rules" --hw $hw
-  done
+for command in "compile -o $work/place/new" "compile --dump terms -o $work/place/new" tune; do
+  # shellcheck disable=SC2086
+  refused 3 "plain is an accelerator" "no instructions" -- $command "$work/bad.rules" --hw "tests/data/hw/plain.hw"
 done
 [ -z "$(ls -A "$work/place")" ] || fail "--hw leaves $(ls -A "$work/place")"
 

@@ -1,0 +1,74 @@
+/* The folder of a program for an accelerator, loaded with the simulator in its place. */
+#include "compile/compile.h"
+#include "runtime/rt.h"
+#include "sim/sim.h"
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+typedef struct device {
+  tarn_ctx *cx;
+  tarn_lang *L;
+  tarn_sim_program *p;
+  tarn_loaded *m;
+  const void *const *in;
+  void *const *out;
+  void *workspace;
+  uint32_t segment;
+} device;
+
+static uint32_t port_of(const tarn_loaded *m, bool outputs, const char *name) {
+  const tarn_port *port;
+  uint32_t n = tarn_loaded_ports(m, outputs, &port);
+  for (uint32_t i = 0; i < n; i++)
+    if (!strcmp(port[i].name, name)) return i;
+  return TARN_NONE;
+}
+/* Buffers of the image from, or to, where the host's code has them. */
+static void exchange(const device *d, bool back) {
+  for (uint32_t i = 0; i < d->p->nbuffer; i++) {
+    const tarn_sim_buffer *b = &d->p->buffer[i];
+    void *host = NULL;
+    uint32_t input = port_of(d->m, false, b->name);
+    uint32_t output = port_of(d->m, true, b->name);
+    if (b->role == TARN_SIM_SCRATCH) host = d->workspace;
+    else if (b->role == TARN_SIM_OUTPUT && output != TARN_NONE) host = d->out[output];
+    else if (b->role == TARN_SIM_INPUT && input != TARN_NONE && back) continue;
+    if (b->role == TARN_SIM_INPUT && input != TARN_NONE)
+      memcpy(b->array.data, d->in[input], (size_t)b->bytes);
+    else if (host && back) memcpy(host, b->array.data, (size_t)b->bytes);
+    else if (host) memcpy(b->array.data, host, (size_t)b->bytes);
+  }
+}
+static void run_protected(tarn_ctx *cx, void *arg) {
+  (void)cx;
+  device *d = arg;
+  exchange(d, false);
+  tarn_sim_run_segment(d->L, d->p, d->segment, -1);
+  exchange(d, true);
+}
+static int run(void *user, uint32_t segment, const void *const *in, void *const *out,
+               void *workspace, char *message) {
+  device *d = user;
+  d->segment = segment;
+  d->in = in;
+  d->out = out;
+  d->workspace = workspace;
+  tarn_status st = tarn_protect(d->cx, run_protected, d);
+  if (st != TARN_OK) snprintf(message, TARN_REF_MESSAGE, "%s", tarn_message(d->cx));
+  return st;
+}
+bool tarn_has_stream(tarn_ctx *cx, const char *dir) {
+  return !access(tarn_format(cx, "%s/memory.json", dir), F_OK);
+}
+tarn_loaded *tarn_load_simulated(tarn_ctx *cx, const char *dir) {
+  device *d = TARN_NEW(cx, device);
+  struct stat st; /* nothing there: all of it runs on the host */
+  *d = (device){.cx = cx, .L = tarn_lang_new(cx)};
+  d->m = tarn_load_file(cx, dir, "here.so");
+  if (stat(tarn_format(cx, "%s/stream.bin", dir), &st) || !st.st_size) return d->m;
+  d->p = tarn_sim_load(d->L, dir, NULL);
+  tarn_loaded_device(d->m, run, d);
+  return d->m;
+}

@@ -1,0 +1,111 @@
+/* lower/dsa: programs of an accelerator as its instructions.
+ *
+ *   dsa.c     the folder: host's code, stream, image, descriptions of both
+ *   emit.c    statements of a kernel's loop program (plan/unit.h) as instructions
+ *   stream.c  instructions in order, and the tokens that what they touch asks for
+ *   image.c   main memory: micro-ops, constants tile by tile, buffers
+ *   encode.c  instructions as bits and as text
+ *
+ * No decision about a kernel is made here. */
+#ifndef TARN_LOWER_DSA_H
+#define TARN_LOWER_DSA_H
+#include "lower/internal.h"
+#include "plan/unit.h"
+
+#define DSA_QUEUES 8
+/* What an instruction touches: entries of a memory, bytes of main memory. */
+typedef struct dsa_access {
+  uint32_t memory;
+  int64_t at, n;
+  bool writes;
+} dsa_access;
+typedef struct dsa_instruction {
+  const tarn_hw_instruction *is;
+  int64_t *field;             /* by number of the format */
+  uint32_t pops, pushes;      /* sets of is->pop and is->push */
+  uint32_t after[DSA_QUEUES]; /* 1 + the last instruction of each queue that has ended before */
+} dsa_instruction;
+
+/* Instructions that touched an entry last, by queue: 1 + their number. */
+typedef struct dsa_touched {
+  int64_t n;
+  uint32_t *read[DSA_QUEUES], *written[DSA_QUEUES];
+} dsa_touched;
+typedef struct dsa_stream {
+  tarn_ctx *cx;
+  const tarn_hw *hw;
+  TARN_VEC(dsa_instruction) x;
+  uint32_t first; /* of the segment */
+  uint32_t last[DSA_QUEUES];
+  dsa_touched *touched; /* of each memory */
+} dsa_stream;
+dsa_stream *dsa_stream_new(tarn_ctx *cx, const tarn_hw *hw, int64_t main_bytes);
+void dsa_segment(dsa_stream *s); /* another one begins: nothing is known */
+/* A further instruction, its fields set but tokens. */
+void dsa_append(dsa_stream *s, const tarn_hw_instruction *is, const int64_t *field,
+                const dsa_access *a, uint32_t n);
+void dsa_end(dsa_stream *s); /* the last one of a segment */
+
+/* ---- main memory ---- */
+typedef struct dsa_buffer {
+  const char *name, *role, *type, *layout;
+  int64_t base, bytes;
+  uint32_t n;
+  const int64_t *dim;
+} dsa_buffer;
+typedef struct dsa_tile {
+  uint32_t kernel, tensor;
+  tarn_unit_box box;
+  int64_t at; /* bytes from the beginning of the constants */
+} dsa_tile;
+/* A field that is relative to a part of the image whose place is known in the end. */
+typedef enum { DSA_CONSTANTS, DSA_MICRO } dsa_part;
+typedef struct dsa_fixup {
+  uint32_t instruction;
+  dsa_part part;
+} dsa_fixup;
+typedef struct dsa_image {
+  tarn_ctx *cx;
+  const tarn_kprog *p;
+  const tarn_memory_plan *plan;
+  const tarn_hw *hw;
+  int64_t align;
+  tarn_buf constants, micro;
+  TARN_VEC(dsa_tile) tile;
+  int64_t *port; /* of each buffer: bytes from the first port; -1: it is none that is touched */
+  int64_t port_base, port_bytes; /* the workspace lies before them, from byte 0 on */
+  TARN_VEC(dsa_fixup) fixup;
+  tarn_map *values; /* buffer -> 1 + number of its memory, laid out */
+  TARN_VEC(char *) memory;
+} dsa_image;
+void dsa_image_open(dsa_image *m, const tarn_kprog *p, const tarn_memory_plan *plan,
+                    const tarn_hw *hw);
+/* A tile of a packed constant; bytes from the beginning of the constants. */
+int64_t dsa_constant(dsa_image *m, uint32_t kernel, const tarn_unit_plan *u, uint32_t tensor,
+                     const tarn_unit_box *box);
+int64_t dsa_storage(const dsa_image *m, uint32_t buf); /* byte of the image */
+
+/* ---- emission ---- */
+typedef struct dsa_list { /* micro-ops in their memory */
+  uint64_t hash;
+  int64_t at, n; /* entries */
+  int64_t image; /* entries from the beginning of the micro-ops; -1: not there */
+  bool here;     /* in the memory of micro-ops */
+} dsa_list;
+typedef struct dsa_emitter {
+  dsa_image *image;
+  dsa_stream *s;
+  const tarn_hw *hw;
+  uint32_t kernel;
+  int64_t first[TARN_UNIT_TENSORS], entries[TARN_UNIT_TENSORS];
+  TARN_VEC(dsa_list) list;
+  int64_t used; /* entries of the memory of micro-ops */
+} dsa_emitter;
+void dsa_begin(dsa_emitter *e); /* a segment: the memories hold nothing */
+void dsa_kernel(dsa_emitter *e, uint32_t kernel);
+
+/* ---- bits and text ---- */
+void dsa_put(const tarn_hw_format *f, uint8_t *bits, uint32_t field, int64_t v);
+void dsa_encode(const dsa_stream *s, tarn_buf *out);
+void dsa_text(const dsa_stream *s, tarn_buf *out);
+#endif

@@ -1,0 +1,264 @@
+/* Statements of a kernel's loop program as instructions of the machine. */
+#include "lower/dsa/dsa.h"
+#include <string.h>
+
+static const tarn_hw_instruction *mover(const tarn_hw *hw, uint32_t transfer) {
+  for (uint32_t i = 0; i < hw->ninstruction; i++)
+    if (hw->instruction[i].does == TARN_HW_MOVES && hw->instruction[i].transfer == transfer)
+      return &hw->instruction[i];
+  return NULL;
+}
+static const tarn_hw_instruction *runner(const tarn_hw *hw, uint32_t intrinsic, bool clears) {
+  for (uint32_t i = 0; i < hw->ninstruction; i++)
+    if (hw->instruction[i].does == TARN_HW_RUNS && hw->instruction[i].intrinsic == intrinsic &&
+        (!clears || hw->instruction[i].clear != TARN_NONE))
+      return &hw->instruction[i];
+  return NULL;
+}
+static int64_t *fields(dsa_emitter *e, const tarn_hw_instruction *is) {
+  return TARN_ARRAY(e->s->cx, int64_t, e->hw->format[is->format].nfield + 1);
+}
+static void set(int64_t *field, uint32_t number, int64_t v) {
+  if (number != TARN_NONE) field[number] = v;
+}
+/* The memory that an entry lies in: a shadow's own is another. */
+static uint32_t real_memory(const tarn_hw *hw, uint32_t memory) {
+  for (uint32_t i = 0; hw->mem[memory].shadow_of && i < hw->nmem; i++)
+    if (!strcmp(hw->mem[i].name, hw->mem[memory].shadow_of)) return i;
+  return memory;
+}
+
+/* ---------------------------------------------------------------- transfers */
+typedef struct transfer {
+  dsa_emitter *e;
+  const tarn_unit_plan *p;
+  uint32_t tensor, slot;
+  int64_t base; /* bytes: where entry 0 of the tensor lies */
+  bool constant, leaves;
+} transfer;
+static void note(dsa_emitter *e, dsa_part part) {
+  tarn_push(e->s->cx, &e->image->fixup, ((dsa_fixup){e->s->x.n - 1, part}));
+}
+static void move(void *user, const tarn_unit_move *m) {
+  transfer *t = user;
+  dsa_emitter *e = t->e;
+  const tarn_unit_tensor *x = &t->p->tensor[t->tensor];
+  const tarn_hw_instruction *is = mover(e->hw, x->transfer);
+  int64_t entry = e->hw->mem[x->memory].entry;
+  int64_t *f = fields(e, is);
+  int64_t at = e->first[t->tensor] + t->slot * e->entries[t->tensor] + m->local;
+  int64_t main = t->base + m->main * entry;
+  int64_t size = (m->rows + m->pad[0] + m->pad[1]) * (m->entries + m->pad[2] + m->pad[3]);
+  dsa_access *a = TARN_ARRAY(e->s->cx, dsa_access, m->rows + 1);
+  uint32_t n = 0;
+  a[n++] = (dsa_access){real_memory(e->hw, x->memory), at, size, !t->leaves};
+  for (int64_t r = 0; r < m->rows && !t->constant; r++)
+    a[n++] =
+        (dsa_access){e->hw->nmem - 1, main + r * m->stride * entry, m->entries * entry, t->leaves};
+  set(f, is->local, at);
+  set(f, is->main, is->bytes ? main : main / entry);
+  set(f, is->rows, m->rows);
+  set(f, is->entries, m->entries);
+  set(f, is->stride, m->stride);
+  for (uint32_t i = 0; i < 4; i++) set(f, is->pad[i], m->pad[i]);
+  dsa_append(e->s, is, f, a, n);
+  if (t->constant) note(e, DSA_CONSTANTS);
+}
+/* Where entry 0 of a tensor that is no constant lies. */
+static int64_t base_of(const dsa_emitter *e, const tarn_unit_plan *p, const tarn_unit_tensor *t) {
+  const tarn_kernel *k = &e->image->p->ker[e->kernel];
+  bool result = t->what == TARN_UNIT_RESULT;
+  uint32_t src = result ? 0 : p->stage->read[t->read].src;
+  uint32_t buf = result ? k->out[0] : k->in[src];
+  const tarn_layout *l = result ? &k->out_layout[0] : &k->in_layout[src];
+  int64_t at = dsa_storage(e->image, buf) +
+               l->offset * (int64_t)tarn_dtype_size(e->image->p->buf[buf].dtype);
+  int64_t entry = e->hw->mem[t->memory].entry;
+  if (at % entry)
+    tarn_raise(e->s->cx, TARN_BAD_INPUT, "%s: an operand begins at byte %lld, entries have %lld",
+               k->name, (long long)at, (long long)entry);
+  return at;
+}
+static void transfers(dsa_emitter *e, const tarn_unit_plan *p, const tarn_unit_stmt *s) {
+  const tarn_unit_tensor *x = &p->tensor[s->tensor];
+  transfer t = {.e = e, .p = p, .tensor = s->tensor, .slot = s->slot[s->tensor]};
+  t.constant = x->packed;
+  t.leaves = s->does == TARN_UNIT_LEAVE;
+  t.base = x->packed ? dsa_constant(e->image, e->kernel, p, s->tensor, s->box) : base_of(e, p, x);
+  if (!mover(e->hw, x->transfer))
+    tarn_raise(e->s->cx, TARN_BAD_INPUT, "%s has no instruction for transfer %s", e->hw->name,
+               e->hw->transfer[x->transfer].name);
+  tarn_unit_moves(p, x, s->box, move, &t);
+}
+
+/* ---------------------------------------------------------------- micro-ops */
+static void load_list(dsa_emitter *e, uint32_t memory, dsa_list *l) {
+  const tarn_hw *hw = e->hw;
+  uint32_t from = 0;
+  while (from < hw->ntransfer && hw->transfer[from].to != memory) from++;
+  const tarn_hw_instruction *is = from < hw->ntransfer ? mover(hw, from) : NULL;
+  if (!is)
+    tarn_raise(e->s->cx, TARN_BAD_INPUT, "%s: no instruction fills %s", hw->name,
+               hw->mem[memory].name);
+  int64_t depth = tarn_hw_depth(&hw->mem[memory]);
+  if (e->used + l->n > depth) {
+    for (uint32_t i = 0; i < e->list.n; i++) e->list.p[i].here = false;
+    e->used = 0;
+  }
+  l->at = e->used;
+  l->here = true;
+  e->used += l->n;
+  int64_t *f = fields(e, is);
+  int64_t main = l->image * hw->mem[memory].entry;
+  set(f, is->local, l->at);
+  set(f, is->main, is->bytes ? main : l->image);
+  set(f, is->rows, 1);
+  set(f, is->entries, l->n);
+  set(f, is->stride, is->stride == TARN_NONE ? 0 : 1);
+  dsa_append(e->s, is, f, &(dsa_access){memory, l->at, l->n, true}, 1);
+  note(e, DSA_MICRO);
+}
+/* The list with these bytes, in its memory. */
+static const dsa_list *list_of(dsa_emitter *e, uint32_t memory, const uint8_t *bits, int64_t n) {
+  int64_t entry = e->hw->mem[memory].entry;
+  uint64_t h = tarn_hash_bytes(bits, (size_t)(n * entry), 1);
+  dsa_list *l = NULL;
+  for (uint32_t i = 0; i < e->list.n && !l; i++) {
+    dsa_list *k = &e->list.p[i];
+    if (k->hash == h && k->n == n &&
+        !memcmp(e->image->micro.p + k->image * entry, bits, (size_t)(n * entry)))
+      l = k;
+  }
+  if (!l) {
+    dsa_list made = {.hash = h, .n = n, .image = (int64_t)e->image->micro.n / entry};
+    tarn_buf_add(&e->image->micro, (const char *)bits, (size_t)(n * entry));
+    tarn_push(e->s->cx, &e->list, made);
+    l = &e->list.p[e->list.n - 1];
+  }
+  if (!l->here) load_list(e, memory, l);
+  return l;
+}
+
+/* ---------------------------------------------------------------- issues */
+typedef struct run {
+  dsa_emitter *e;
+  const tarn_unit_plan *p;
+  const tarn_unit_stmt *s;
+  const tarn_hw_instruction *is;
+  bool clears;
+  int64_t at[TARN_UNIT_OPERANDS]; /* entries: of each operand */
+} run;
+/* Adds trip number `n` of the walks, the last of them fastest. */
+static void walk_to(const run *r, const uint32_t *walks, uint32_t count, int64_t n, int64_t *at) {
+  for (uint32_t i = count; i-- > 0;) {
+    const tarn_unit_walk *w = &r->s->issue.walk[walks[i]];
+    for (uint32_t k = 0; k < TARN_UNIT_OPERANDS; k++) at[k] += n % w->trips * w->step[k];
+    n /= w->trips;
+  }
+}
+static bool reads_operand(const run *r, uint32_t operand) {
+  uint32_t result = r->e->hw->intrin[r->s->intrinsic].nop - 1u;
+  return operand == result || !r->clears;
+}
+static const dsa_list *micro_ops(const run *r) {
+  const tarn_unit_issue *i = &r->s->issue;
+  const tarn_hw *hw = r->e->hw;
+  const tarn_hw_format *f = &hw->format[r->is->step];
+  int64_t entry = hw->mem[r->is->steps].entry;
+  uint8_t *bits = tarn_new(r->e->s->cx, (size_t)(i->micro * entry));
+  for (int64_t n = 0; n < i->micro; n++) {
+    int64_t at[TARN_UNIT_OPERANDS];
+    memcpy(at, r->at, sizeof at);
+    walk_to(r, i->order, i->nmicro, n, at);
+    for (uint32_t k = 0; k < r->is->nindex; k++)
+      if (reads_operand(r, r->is->index[k].operand))
+        dsa_put(f, bits + n * entry, r->is->index[k].field, at[r->is->index[k].operand]);
+  }
+  return list_of(r->e, r->is->steps, bits, i->micro);
+}
+/* Entries of all operands, from the first to the last that is touched. */
+static uint32_t touched(const run *r, dsa_access *a) {
+  const tarn_hw_intrinsic *x = &r->e->hw->intrin[r->s->intrinsic];
+  uint32_t n = 0;
+  for (uint32_t k = 0; k < x->nop; k++) {
+    uint32_t t = r->s->operand[k];
+    if (t == TARN_NONE || !reads_operand(r, k)) continue;
+    int64_t last = r->at[k] + r->p->tensor[t].each - 1;
+    for (uint32_t w = 0; w < r->s->issue.nwalk; w++) {
+      const tarn_unit_walk *v = &r->s->issue.walk[w];
+      if (r->s->issue.by[w] != TARN_UNIT_APART) last += (v->trips - 1) * v->step[k];
+    }
+    a[n++] = (dsa_access){r->p->tensor[t].memory, r->at[k], last - r->at[k] + 1, k + 1 == x->nop};
+  }
+  return n;
+}
+static void instruction(const run *r, int64_t immediate) {
+  dsa_emitter *e = r->e;
+  const tarn_hw_instruction *is = r->is;
+  const tarn_unit_issue *i = &r->s->issue;
+  int64_t *f = fields(e, is);
+  dsa_access a[TARN_UNIT_OPERANDS + 1];
+  uint32_t n = touched(r, a);
+  for (uint32_t k = 0; k < is->nloop; k++) set(f, is->loop[k], 1);
+  for (uint32_t w = 0; w < i->nwalk; w++) {
+    if (i->by[w] != TARN_UNIT_LOOP) continue;
+    set(f, is->loop[i->loop[w]], i->walk[w].trips);
+    for (uint32_t k = 0; k < is->nindex; k++)
+      if (reads_operand(r, is->index[k].operand))
+        f[is->index[k].factor[i->loop[w]]] = i->walk[w].step[is->index[k].operand];
+  }
+  if (is->steps != TARN_NONE) {
+    const dsa_list *l = micro_ops(r);
+    set(f, is->begin, l->at);
+    set(f, is->end, l->at + l->n);
+    a[n++] = (dsa_access){is->steps, l->at, l->n, false};
+  }
+  set(f, is->immediate, immediate);
+  set(f, is->clear, r->clears);
+  dsa_append(e->s, is, f, a, n);
+}
+static void issue(dsa_emitter *e, const tarn_unit_plan *p, const tarn_unit_stmt *s) {
+  run r = {.e = e, .p = p, .s = s, .clears = s->does == TARN_UNIT_CLEAR};
+  int64_t start[TARN_UNIT_OPERANDS] = {0};
+  uint32_t apart[TARN_MAX_DIMS];
+  uint32_t n = 0;
+  r.is = runner(e->hw, s->intrinsic, r.clears);
+  if (!r.is)
+    tarn_raise(e->s->cx, TARN_BAD_INPUT, "%s has no instruction for %s", e->hw->name,
+               e->hw->intrin[s->intrinsic].name);
+  for (uint32_t k = 0; k < TARN_UNIT_OPERANDS; k++) {
+    uint32_t t = s->operand[k];
+    if (t != TARN_NONE) start[k] = e->first[t] + s->slot[t] * e->entries[t] + s->first[k];
+  }
+  for (uint32_t w = 0; w < s->issue.nwalk; w++)
+    if (s->issue.by[w] == TARN_UNIT_APART) apart[n++] = w;
+  for (int64_t i = 0; i < s->issue.instructions; i++) {
+    memcpy(r.at, start, sizeof start);
+    walk_to(&r, apart, n, i, r.at);
+    instruction(&r, s->does == TARN_UNIT_VECTOR ? p->step[s->step].immediate : 0);
+  }
+}
+static void statement(void *user, const tarn_unit_plan *p, const tarn_unit_stmt *s) {
+  if (s->does == TARN_UNIT_FILL || s->does == TARN_UNIT_LEAVE) transfers(user, p, s);
+  else issue(user, p, s);
+}
+
+void dsa_begin(dsa_emitter *e) {
+  for (uint32_t i = 0; i < e->list.n; i++) e->list.p[i].here = false;
+  e->used = 0;
+}
+void dsa_kernel(dsa_emitter *e, uint32_t kernel) {
+  const tarn_kernel *k = &e->image->p->ker[kernel];
+  tarn_unit_plan *p = TARN_NEW(e->s->cx, tarn_unit_plan);
+  const char *why;
+  uint32_t memory;
+  int64_t needs;
+  e->kernel = kernel;
+  if (!tarn_unit_match(e->image->p->L, e->hw, k->sig, p, &why))
+    tarn_raise(e->s->cx, TARN_INTERNAL, "%s: %s", k->name, why);
+  tarn_unit_schedule(p, k->chosen);
+  tarn_unit_places(p, e->entries, e->first, &memory, &needs);
+  if (!tarn_unit_visit(p, statement, e))
+    tarn_raise(e->s->cx, TARN_BAD_INPUT, "%s: no instruction of %s moves or computes a tile",
+               k->name, e->hw->name);
+}

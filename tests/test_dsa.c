@@ -1,0 +1,156 @@
+/* Programs for an accelerator: products and convolutions of many shapes, compiled for described
+ * machines, run in the simulator, which refuses what the machine could compute wrongly; results are
+ * those of the interpreter, bit for bit, and cycles those that were predicted. */
+#include "compile/compile.h"
+#include "hw/host/host.h"
+#include "sim/sim.h"
+#include "tests/pipeline.h"
+#include <check.h>
+#include <math.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------- models */
+typedef struct conv {
+  int64_t in, out, size, kernel, stride, pad;
+  int64_t shift, low;
+  bool residual;
+} conv;
+static int64_t result_size(const conv *c) {
+  return (c->size + 2 * c->pad - c->kernel) / c->stride + 1;
+}
+static void numbers(tarn_buf *b, int64_t n, int64_t lo, int64_t hi, uint64_t *random) {
+  for (int64_t i = 0; i < n; i++) {
+    *random = *random * 6364136223846793005u + 1442695040888963407u;
+    tarn_buf_fmt(b, " %lld", (long long)(lo + (int64_t)(*random >> 33) % (hi - lo + 1)));
+  }
+}
+/* clip((convolution + bias + 2^(shift-1)) >> shift), or of that and another tensor. */
+static const char *term_of(tarn_ctx *cx, const conv *c, uint64_t seed) {
+  tarn_buf b = {.cx = cx};
+  long long o = (long long)result_size(c), ci = (long long)c->in, co = (long long)c->out,
+            s = (long long)c->size, k = (long long)c->kernel, p = (long long)c->pad;
+  tarn_buf_fmt(&b, "(compute (map (cast i8 (min (max ");
+  if (c->residual) tarn_buf_str(&b, "(add (cast i32 $2) ");
+  tarn_buf_fmt(&b, "(shr (add (add $0 $1) (i32 %lld)) (i32 %lld))", (long long)1 << (c->shift - 1),
+               (long long)c->shift);
+  if (c->residual) tarn_buf_str(&b, ")");
+  tarn_buf_fmt(&b, " (i32 %lld)) (i32 127))))", (long long)c->low);
+  tarn_buf_str(&b, " (transpose (1 0 2 3) (compute (dotProd i32) (cartProd (access 1 ");
+  tarn_buf_fmt(&b, "(compute (map (cast i32 $0)) (const i8 ((%lld %lld %lld %lld) ())", co, ci, k,
+               k);
+  numbers(&b, c->out * c->in * c->kernel * c->kernel, -16, 15, &seed);
+  tarn_buf_fmt(&b, "))) (squeeze 1 (windows (%lld %lld %lld) (1 %lld %lld) (access 1 ", ci, k, k,
+               (long long)c->stride, (long long)c->stride);
+  if (p) tarn_buf_fmt(&b, "(pad 3 (i32 0) %lld %lld (pad 2 (i32 0) %lld %lld ", p, p, p, p);
+  tarn_buf_fmt(&b, "(compute (map (cast i32 $0)) (input x ((1 %lld %lld %lld) ()) i8))", ci, s, s);
+  if (p) tarn_buf_str(&b, "))");
+  tarn_buf_fmt(&b, ")))))) (broadcast ((1 %lld %lld %lld) ()) (const i32 ((1 %lld 1 1) ())", co, o,
+               o, co);
+  numbers(&b, c->out, -3000, 3000, &seed);
+  tarn_buf_str(&b, "))");
+  if (c->residual) tarn_buf_fmt(&b, " (input r ((1 %lld %lld %lld) ()) i8)", co, o, o);
+  tarn_buf_str(&b, ")\n");
+  return b.p;
+}
+
+/* ---------------------------------------------------------------- one model on one machine */
+static const tarn_compiled *compiled(tarn_lang *L, const char *text, const char *hw) {
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  tarn_compile_options o = tarn_compile_defaults();
+  const char *dir = pipeline_folder(cx);
+  o.model = tarn_format(cx, "%s/m.term", dir);
+  tarn_write_file(cx, o.model, text, strlen(text));
+  o.hw = tarn_hw_load(L, hw);
+  o.here = tarn_hw_host(L, false);
+  o.dir = tarn_format(cx, "%s/out", dir);
+  return tarn_compile(L, &o);
+}
+static tarn_tensor *random_tensor(tarn_ctx *cx, const tarn_port *p, uint64_t seed) {
+  tarn_tensor *t = tarn_tensor_new(cx, p->dtype, p->n, p->dim);
+  for (int64_t i = 0; i < tarn_tensor_count(t); i++) {
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    tarn_tensor_set(t, i, (tarn_value){.i = (int64_t)(seed >> 33) % 256 - 128});
+  }
+  return t;
+}
+static uint32_t on_machine(const tarn_compiled *c) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < c->kernels->nker; i++) n += c->kernels->ker[i].machine > 0;
+  return n;
+}
+static void same_values(tarn_ctx *cx, const tarn_compiled *c, tarn_loaded *m) {
+  const tarn_port *ip;
+  const tarn_port *op;
+  uint32_t nin = tarn_loaded_ports(m, false, &ip);
+  tarn_loaded_ports(m, true, &op);
+  tarn_tensor *in[2];
+  tarn_tensor *want;
+  tarn_binding bind[2];
+  for (uint32_t i = 0; i < nin; i++) {
+    in[i] = random_tensor(cx, &ip[i], i + 5);
+    bind[i] = (tarn_binding){c->program->in[i].name, in[i]};
+  }
+  tarn_tensor *got = tarn_tensor_new(cx, op[0].dtype, op[0].n, op[0].dim);
+  tarn_loaded_run(m, (const tarn_tensor *const *)in, &got, 1);
+  tarn_eval(c->L, &c->program->out[0].term, 1, bind, nin, TARN_STRICT, NULL, &want);
+  for (int64_t i = 0; i < tarn_tensor_count(want); i++)
+    ck_assert_msg(tarn_tensor_get(got, i).i == tarn_tensor_get(want, i).i,
+                  "element %lld: %lld, the interpreter has %lld", (long long)i,
+                  (long long)tarn_tensor_get(got, i).i, (long long)tarn_tensor_get(want, i).i);
+}
+static void same_cycles(tarn_ctx *cx, const tarn_compiled *c) {
+  tarn_lang *L = tarn_lang_new(cx);
+  tarn_sim_program *p = tarn_sim_load(L, c->o->dir, NULL);
+  double cycles = tarn_sim_run(L, p, -1).cycles;
+  double predicted = 0;
+  for (uint32_t i = 0; i < c->kernels->nker; i++)
+    if (c->kernels->ker[i].machine) predicted += c->kernels->ker[i].price * p->hw->clock;
+  ck_assert_msg(fabs(predicted / cycles - 1) < 0.1, "%.0f cycles, %.0f predicted", cycles,
+                predicted);
+}
+
+static const conv convs[] = {
+    {32, 32, 28, 1, 1, 0, 4, -128, false},  {64, 32, 14, 1, 1, 0, 7, 0, false},
+    {32, 48, 14, 3, 1, 1, 8, 0, false},     {64, 64, 28, 3, 1, 1, 9, 0, true},
+    {32, 64, 14, 3, 2, 1, 8, -128, false},  {64, 128, 14, 1, 2, 0, 7, 0, false},
+    {128, 40, 7, 3, 1, 1, 10, -128, false}, {512, 1000, 1, 1, 1, 0, 9, -128, false},
+    {512, 16, 5, 1, 1, 0, 9, 0, true},      {16, 16, 9, 5, 1, 2, 8, 0, false},
+    {48, 16, 10, 2, 2, 0, 20, -128, true},  {256, 256, 7, 3, 1, 1, 10, 0, false},
+};
+typedef struct work {
+  const conv *c;
+  const char *hw;
+  bool slow;
+} work;
+static void run_one(tarn_ctx *cx, void *arg) {
+  const work *w = arg;
+  tarn_lang *L = tarn_lang_new(cx);
+  const tarn_compiled *c = compiled(L, term_of(cx, w->c, 3), w->hw);
+  uint32_t n = on_machine(c); /* where weights come slowly the host may be faster */
+  ck_assert_msg(n == 1 || w->slow, "%u kernels on the accelerator", n);
+  same_values(cx, c, tarn_load_simulated(cx, c->o->dir));
+  if (n) same_cycles(cx, c);
+}
+static const char *const machines[] = {"vta-pynq", "vta-hls-timing"};
+#define CONVS (sizeof convs / sizeof *convs)
+START_TEST(products_are_right) {
+  work w = {&convs[(size_t)_i % CONVS], machines[(size_t)_i / CONVS], (size_t)_i >= CONVS};
+  tarn_ctx *cx = tarn_ctx_new(NULL);
+  tarn_status st = tarn_protect(cx, run_one, &w);
+  ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
+  tarn_ctx_free(cx);
+}
+END_TEST
+
+int main(void) {
+  Suite *s = suite_create("dsa");
+  TCase *t = tcase_create("dsa");
+  tcase_set_timeout(t, 120);
+  tcase_add_loop_test(t, products_are_right, 0, (int)(2 * CONVS));
+  suite_add_tcase(s, t);
+  SRunner *r = srunner_create(s);
+  srunner_run_all(r, CK_NORMAL);
+  int failed = srunner_ntests_failed(r);
+  srunner_free(r);
+  return failed != 0;
+}
