@@ -51,7 +51,7 @@ const tarn_hw *cli_hardware(tarn_lang *L, const char *name) {
 }
 
 const tarn_hw *cli_hosted(tarn_lang *L, const tarn_hw *hw) {
-  if (hw->kind == TARN_HW_CPU || hw->host) return hw;
+  if (hw->kind != TARN_HW_DSA || hw->host) return hw;
   tarn_hw *with = tarn_copy(tarn_lang_ctx(L), hw, sizeof *hw);
   with->host = tarn_hw_host(L, false);
   return with;
@@ -99,7 +99,7 @@ const tarn_compile_options *cli_options(tarn_lang *L, cli_compile *c) {
   o->shapes = texts_of(&c->shapes);
   o->sets = texts_of(&c->sets);
   o->threads = (uint32_t)c->threads;
-  if (o->hw->kind == TARN_HW_CPU) o->price = price_of(L, c, o->hw);
+  if (o->hw->kind != TARN_HW_DSA) o->price = price_of(L, c, o->hw);
   if (c->schedule) {
     size_t n;
     const char *text = tarn_read_file(cx, c->schedule, &n);

@@ -147,9 +147,9 @@ static void emit_nest(build *b, uint32_t ag, const kcand *c) {
   const tarn_schedule *s = tarn_solve(k->now.solver, &sig, &cost);
   const tarn_schedule *chosen = s;
   double predicted = kg_price(k, priced, chosen, &cost);
-  k->r->price += predicted - c->price;       /* 0 but for a schedule that was given */
-  bool cpu = k->now.hw->kind == TARN_HW_CPU; /* others pack constants as they emit */
-  if (cpu) tarn_ksig_block(k->L, &sig, &s, packed);
+  k->r->price += predicted - c->price;         /* 0 but for a schedule that was given */
+  bool packs = k->now.hw->kind != TARN_HW_DSA; /* that does so as it is emitted for */
+  if (packs) tarn_ksig_block(k->L, &sig, &s, packed);
   tarn_kernel x = {.name = kernel_name(b, ag, c),
                    .kind = TARN_K_NEST,
                    .machine = c->machine,
@@ -163,7 +163,7 @@ static void emit_nest(build *b, uint32_t ag, const kcand *c) {
                    .price = predicted,
                    .flops = tarn_ksig_flops(k->L, k->now.hw, priced),
                    .term = TARN_NONE};
-  x.in = operand_buffers(b, c, cpu ? packed : NULL), x.out = result_buffers(b, ag, c);
+  x.in = operand_buffers(b, c, packs ? packed : NULL), x.out = result_buffers(b, ag, c);
   x.in_layout = tarn_copy(k->cx, sig.in, (sig.nin + 1) * sizeof *sig.in);
   x.out_layout = tarn_copy(k->cx, sig.out, sizeof sig.out);
   /* as it was priced: blocks of a constant, of which the last is ragged, hide how much of it is
@@ -172,7 +172,7 @@ static void emit_nest(build *b, uint32_t ag, const kcand *c) {
   x.slots = tarn_ksig_slots(k->L, k->now.hw, priced),
   x.products = tarn_ksig_products(k->L, k->now.hw, priced);
   tarn_push(k->cx, &b->ker, x);
-  if (!c->copy && cpu) kg_ways(k, ag, c, x.name);
+  if (!c->copy && packs) kg_ways(k, ag, c, x.name);
 }
 static double layout_bytes(const build *b, uint32_t buf, const tarn_layout *l) {
   return (double)tarn_layout_elems(l) * (double)tarn_dtype_size(b->buf.p[buf].dtype);
