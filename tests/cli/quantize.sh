@@ -16,7 +16,7 @@ for hw in "" "--hw vta-pynq"; do
   is left.0.op GlobalAveragePool
   [ -z "$hw" ] && is form qdq || is form integer
   # It is dynamic still, and standard.
-  for n in 1 3; do try 0 check "$work/q.onnx" --shape n=$n; done
+  try 0 check "$work/q.onnx" --shape n=3
   if /usr/bin/python3 -c 'import onnx' 2>/dev/null; then
     /usr/bin/python3 -c 'import onnx, sys; onnx.checker.check_model(onnx.load(sys.argv[1]), full_check=True)' "$work/q.onnx" ||
       fail "quantize $hw: the checker of ONNX refuses it"
