@@ -88,6 +88,12 @@ static const net nets[] = {
      "node Conv c2 fy1 fw2 -> fy2\nnode Add ad fy2 fy1 -> fa\nnode QuantizeLinear q2 fa sy z -> y\n"
      "out y\n",
      TARN_RULE_APPROX, true, 2},
+    {"an average of powers of two",
+     NUMBERS "in x i8 1,16,4,4\ninit q f32 - : 0.125\ninit i f32 - : 8\nnode Cast c x -> c : to=1\n"
+             "node Mul d c q -> d\nnode GlobalAveragePool g d -> g\nnode Cast e g -> e : to=11\n"
+             "init u f64 - : 16\nnode Mul m e u -> m\nnode Add a m h -> a\nnode Floor f a -> f\n"
+             "node Clip k f lo hi -> k\nnode Cast o k -> y : to=3\nout y\n",
+     TARN_RULE_EXACT, true, 0},
     {"one of u8 and i8", "in x u8 3,64\nbytes w i8 64,45\nnode MatMulInteger g x w -> y\nout y\n",
      TARN_RULE_EXACT, false, 1},
     {"two of u8, with zero points",

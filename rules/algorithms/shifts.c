@@ -375,20 +375,47 @@ static bool weigh(const shifts *c, uint32_t f, const vrange *hole, uint32_t n, u
   return true;
 }
 
-static bool part(shifts *c, uint32_t *f, bool *any) {
-  vrange hole[K_READS + 1];
-  uint32_t had[2], has[2]; /* foreign, all */
-  if (*f == TARN_NONE) return true;
-  if (!fx_walk(c->L, *f, &c->w)) return false;
-  uint32_t n = vrange_holes(c->s->e->host, c->kern, c->stage, c->body, hole);
-  vrange_walk(c->L, &c->w, hole, n, c->is);
+/* Of all nodes of an expression; false: it is too long. */
+static bool analyse(shifts *c, uint32_t f, vrange *hole, uint32_t *n) {
+  if (!fx_walk(c->L, f, &c->w)) return false;
+  *n = vrange_holes(c->s->e->host, c->kern, c->stage, c->body, hole);
+  vrange_walk(c->L, &c->w, hole, *n, c->is);
   for (uint32_t i = 0; i < c->w.n; i++)
     if (!step(c, i)) return false;
+  return true;
+}
+
+static bool part(shifts *c, uint32_t *f, bool *any) {
+  vrange hole[K_READS + 1];
+  uint32_t n, had[2], has[2]; /* foreign, all */
+  if (*f == TARN_NONE) return true;
+  if (!analyse(c, *f, hole, &n)) return false;
   uint32_t to = c->now[c->w.n - 1];
   if (!weigh(c, *f, hole, n, &had[0], &had[1]) || !weigh(c, to, hole, n, &has[0], &has[1]))
     return false;
   if (has[0] > had[0] || (has[0] == had[0] && has[1] >= had[1])) return true;
   *f = to, *any = true;
+  return true;
+}
+
+/* A sum of floats that are integers times a power of two, of which each partial sum is one too. */
+static bool sum_integers(shifts *c, kstage *st) {
+  const tarn_reducer *r = st->reducer == TARN_NONE ? NULL : tarn_reducer_get(c->L, st->reducer);
+  vrange hole[K_READS + 1];
+  uint32_t n;
+  double terms = 1;
+  if (!r || r->kind != TARN_RED_SUM || (r->dtype != TARN_F32 && r->dtype != TARN_F64)) return false;
+  if (!analyse(c, st->body, hole, &n)) return false;
+  const fixed x = whole(c, c->at[c->w.n - 1]);
+  for (uint32_t d = 0; d < st->nred; d++) terms *= (double)st->red[d];
+  if (!x.is || isfinite(x.cap) || terms < 1 || abs(x.k) > SHIFTS) return false;
+  if (most_of(&x) * terms > vrange_exact(r->dtype) || !in_i32(x.lo * terms, x.hi * terms))
+    return false;
+  uint32_t sum = tarn_fx_cast(c->L, r->dtype, tarn_fx_hole(c->L, 0)),
+           scale = tarn_fx_const(c->L, r->dtype, ldexp(1, -x.k));
+  if (x.k) sum = op2(c, TARN_FX_MUL, sum, scale);
+  st->body = x.n, st->reducer = tarn_reducer_of(c->L, TARN_RED_SUM, TARN_I32);
+  st->epi = st->epi == TARN_NONE ? sum : tarn_fx_subst(c->L, st->epi, &sum, 1);
   return true;
 }
 
@@ -413,9 +440,8 @@ static uint32_t build(rsite *s, bool halves) {
   c->s = s, c->kern = &k, c->L = k.L, c->halves = halves;
   for (uint32_t i = 0; i < k.nstage; i++) {
     kstage *st = &k.stage[i];
-    c->stage = st;
-    any |= widen(c, st);
-    c->body = true;
+    c->stage = st, c->body = true;
+    any |= widen(c, st) || sum_integers(c, st);
     if (!part(c, &st->body, &any)) return TARN_NONE;
     c->body = false;
     if (!part(c, &st->epi, &any)) return TARN_NONE;

@@ -453,7 +453,7 @@ static uint32_t some_rounding(net *x, uint32_t e, tarn_dtype real, tarn_dtype to
   return draw(x->g, 3) ? e : tarn_fx_op(L, TARN_FX_MAX, e, tarn_fx_iconst(L, to, 7), 0);
 }
 /* Integers times a power of two, rounded and bounded as floats, and integers again; perhaps the
- * extremes of these. */
+ * extremes of these, or their sum as floats. */
 static void shifted(net *x) {
   static const tarn_dtype from[] = {TARN_I8, TARN_U8, TARN_I16, TARN_I32};
   tarn_lang *L = x->L;
@@ -479,7 +479,13 @@ static void shifted(net *x) {
   }
   e = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_cast(L, TARN_F32, tarn_fx_hole(L, 0)),
                  tarn_fx_const(L, TARN_F32, 0.5), 0);
-  add(x, tarn_compute(L, tarn_fn_map(L, e, 1), kid, 1));
+  kid[0] = tarn_compute(L, tarn_fn_map(L, e, 1), kid, 1);
+  if (draw(x->g, 2)) {
+    uint32_t sum = tarn_reducer_of(L, TARN_RED_SUM, TARN_F32);
+    kid[0] = tarn_access(L, type(x, kid[0])->n - 1u, kid[0]);
+    kid[0] = tarn_compute(L, tarn_fn_reduce(L, tarn_fx_hole(L, 0), 1, sum), kid, 1);
+  }
+  add(x, kid[0]);
 }
 
 static tarn_term cast_to(net *x, tarn_dtype t, tarn_term a) {
