@@ -88,6 +88,12 @@ static const net nets[] = {
      "node Conv c2 fy1 fw2 -> fy2\nnode Add ad fy2 fy1 -> fa\nnode QuantizeLinear q2 fa sy z -> y\n"
      "out y\n",
      TARN_RULE_APPROX, true, 2},
+    {"one layer of u8 after another, by powers of two",
+     "in x u8 1,16,6,6\nbytes w i8 16,16,3,3\nbytes b i32 16\ninit sx f32 - : 0.125\n"
+     "init sw f32 - : 0.0078125\ninit sy f32 - : 0.25\ninit z u8 - : 128\ninit v i8 - : 0\n"
+     "node QLinearConv c x sx z w sw v sy z b -> y1 : pads=1,1,1,1\n"
+     "node QLinearConv d y1 sy z w sw v sy z b -> y : pads=1,1,1,1\nout y\n",
+     TARN_RULE_APPROX, false, 2},
     {"an average of powers of two",
      NUMBERS "in x i8 1,16,4,4\ninit q f32 - : 0.125\ninit i f32 - : 8\nnode Cast c x -> c : to=1\n"
              "node Mul d c q -> d\nnode GlobalAveragePool g d -> g\nnode Cast e g -> e : to=11\n"

@@ -73,10 +73,17 @@ static bool of_unit(const cut *c, uint32_t i) {
   }
 }
 
+/* i8 where the numbers are such: a store unit keeps the low byte. */
+static bool as_byte(tarn_lang *L, tarn_range r, uint32_t *part, uint32_t *rest, uint32_t hole) {
+  uint32_t h = tarn_fx_hole(L, hole), wide = tarn_fx_cast(L, TARN_I32, h);
+  if (r.lo < -128 || r.hi > 127) return true;
+  *part = tarn_fx_cast(L, TARN_I8, *part);
+  return (*rest = fx_replace(L, *rest, &h, &wide, 1)) != TARN_NONE;
+}
+
 /* The longest part of the epilogue that a unit does, through which alone the sum is read, and the
  * rest with hole `hole` in its place; false: there is nothing to cut. */
-static bool find_cut(rsite *s, cut *c, uint32_t hole, uint32_t *part, uint32_t *rest,
-                     tarn_range *range) {
+static bool find_cut(rsite *s, cut *c, uint32_t hole, uint32_t *part, uint32_t *rest) {
   const kstage *st = &c->k->stage[0];
   tarn_lang *L = c->k->L;
   vrange holes[K_READS + 1];
@@ -84,22 +91,24 @@ static bool find_cut(rsite *s, cut *c, uint32_t hole, uint32_t *part, uint32_t *
   if (st->epi == TARN_NONE || !fx_walk(L, st->epi, &c->w)) return false;
   vrange_walk(L, &c->w, holes, vrange_holes(s->e->host, c->k, st, false, holes), c->is);
   for (uint32_t i = 0; i < c->w.n; i++) c->unit[i] = of_unit(c, i);
-  uint32_t last = c->w.n - 1;
   const tarn_fx *top = tarn_fx_get(L, st->epi);
-  if (c->unit[last]) return false;
-  if (top->op == TARN_FX_CAST && !tarn_dtype_is_float(top->dtype) && unit_kids(c, top, 1))
-    return false;
+  if (c->unit[c->w.n - 1]) return false;
+  if (top->op == TARN_FX_CAST && !tarn_dtype_is_float(top->dtype) && unit_kids(c, top, 1)) {
+    if (top->dtype != TARN_U8) return false;
+    *part = tarn_fx_cast(L, TARN_I8, top->kid[0]), *rest = tarn_fx_cast(L, TARN_U8, marker);
+    return true; /* the same low byte */
+  }
   for (uint32_t i = c->w.n; i-- > 0;) {
     if (!c->unit[i] || !tarn_fx_uses(L, c->w.id[i], 0)) continue;
     *rest = fx_replace(L, st->epi, &c->w.id[i], &marker, 1);
     if (*rest == TARN_NONE || tarn_fx_uses(L, *rest, 0)) continue;
-    *part = c->w.id[i], *range = c->is[i].r;
-    return true;
+    *part = c->w.id[i];
+    return as_byte(L, c->is[i].r, part, rest, hole);
   }
   return false;
 }
 
-/* The map of what the unit computes, read at number `at`. */
+/* The rest as a map of what the unit computes. */
 static uint32_t remainder_of(const kern *k, uint32_t rest, uint32_t id) {
   const kstage *st = &k->stage[0];
   kern *c = TARN_NEW(tarn_lang_ctx(k->L), kern);
@@ -123,27 +132,15 @@ static uint32_t remainder_of(const kern *k, uint32_t rest, uint32_t id) {
   return kern_store(c);
 }
 
-/* i8 where the numbers are such: a store unit keeps the low byte. */
-static uint32_t as_bytes(const kern *k, tarn_range r, uint32_t *part, uint32_t *rest,
-                         uint32_t hole) {
-  uint32_t h = tarn_fx_hole(k->L, hole), wide = tarn_fx_cast(k->L, TARN_I32, h);
-  if (r.lo < -128 || r.hi > 127) return *part;
-  *rest = fx_replace(k->L, *rest, &h, &wide, 1);
-  return *part = tarn_fx_cast(k->L, TARN_I8, *part);
-}
-
 bool when_split(rsite *s) { return by_unit(s); }
 uint32_t build_split(rsite *s) {
   kern k;
   uint32_t part, rest;
-  tarn_range range;
   if (!site_root(s, &k) || !kern_single(&k) || k.depth || !integers(&k)) return TARN_NONE;
   kstage *st = &k.stage[0];
   cut *c = TARN_NEW(tarn_lang_ctx(k.L), cut);
   c->k = &k;
-  if (!find_cut(s, c, st->ne + 1, &part, &rest, &range)) return TARN_NONE;
-  if (as_bytes(&k, range, &part, &rest, st->ne + 1) == TARN_NONE || rest == TARN_NONE)
-    return TARN_NONE;
+  if (!find_cut(s, c, st->ne + 1, &part, &rest)) return TARN_NONE;
   kern *unit = tarn_copy(tarn_lang_ctx(k.L), &k, sizeof k);
   unit->stage[0].epi = part == tarn_fx_hole(k.L, 0) ? TARN_NONE : part;
   uint32_t id = kern_store(unit);
