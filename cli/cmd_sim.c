@@ -137,7 +137,9 @@ int tarn_cmd_sim(tarn_ctx *cx, int argc, char **argv) {
     tarn_raise(cx, TARN_USAGE, "--latency %g: 0 or more is expected", latency);
   if (words.n != 1) tarn_raise(cx, TARN_USAGE, "usage: tarn %s", usage);
   if (cli_is_ptx(cx, words.p[0])) {
-    cli_ptx_sim(cx, words.p[0], &given, json);
+    if (hw || latency >= 0 || trace || html || disassemble)
+      tarn_raise(cx, TARN_USAGE, "%s holds PTX: -i, -o, --check and --json are for it", words.p[0]);
+    cli_ptx_sim(cx, words.p[0], &given, out, check, json);
     return 0;
   }
   tarn_lang *L = tarn_lang_new(cx);

@@ -1,6 +1,8 @@
 /* Folders that were compiled for a GPU. */
 #include "cli/ptx.h"
+#include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 bool cli_is_ptx(tarn_ctx *cx, const char *dir) {
@@ -110,7 +112,18 @@ static void show_text(const cli_ptx *x) {
            share(c->wavefronts, c->fewest), (long long)c->barriers, s->kernel);
   }
 }
-void cli_ptx_sim(tarn_ctx *cx, const char *dir, const cli_list *given, bool json) {
+static void write_outputs(tarn_ctx *cx, uint32_t n, const tarn_port *port, tarn_tensor *const *out,
+                          const char *to) {
+  if (mkdir(to, 0777) && errno != EEXIST) tarn_raise(cx, TARN_IO, "%s: %s", to, strerror(errno));
+  for (uint32_t i = 0; i < n; i++) {
+    const char *name = port[i].name;
+    if (!*name || strchr(name, '/'))
+      tarn_raise(cx, TARN_BAD_INPUT, "output %s: its name is no file's", tarn_shown(cx, name));
+    tarn_tensor_write(cx, tarn_format(cx, "%s/%s.npy", to, name), out[i]);
+  }
+}
+void cli_ptx_sim(tarn_ctx *cx, const char *dir, const cli_list *given, const char *to, bool check,
+                 bool json) {
   cli_compile c = {0};
   const tarn_port *port;
   cli_folder(cx, dir, &c);
@@ -122,6 +135,8 @@ void cli_ptx_sim(tarn_ctx *cx, const char *dir, const cli_list *given, bool json
   for (uint32_t i = 0; i < nout; i++)
     out[i] = tarn_tensor_new(cx, port[i].dtype, port[i].n, port[i].dim);
   cli_ptx_run(x, in, out);
+  if (to) write_outputs(cx, nout, port, out, to);
   if (json) show_json(cx, x);
+  else if (check) printf("ok: %u steps\n", x->p->nstep);
   else show_text(x);
 }

@@ -15,6 +15,7 @@ cli_ptx *cli_ptx_load(tarn_ctx *cx, const char *dir);
 uint32_t cli_ptx_ports(tarn_ctx *cx, const cli_ptx *x, bool outputs, const tarn_port **ports);
 /* Kernels that are no PTX run in the interpreter. */
 void cli_ptx_run(cli_ptx *x, tarn_tensor *const *in, tarn_tensor *const *out);
-/* tarn sim DIR: one run on random or given inputs, and what was counted. */
-void cli_ptx_sim(tarn_ctx *cx, const char *dir, const cli_list *given, bool json);
+/* tarn sim DIR: one run on random or given inputs, its outputs to files, and what was counted. */
+void cli_ptx_sim(tarn_ctx *cx, const char *dir, const cli_list *given, const char *to, bool check,
+                 bool json);
 #endif

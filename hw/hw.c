@@ -6,6 +6,8 @@
 const tarn_hw *tarn_hw_load(tarn_lang *L, const char *name) { return hw_load(L, name, 0); }
 const tarn_hw *hw_load(tarn_lang *L, const char *name, uint32_t guests) {
   tarn_ctx *cx = tarn_lang_ctx(L);
+  if (!strcmp(name, "cuda"))
+    name = "cuda-sm80"; /* the oldest that is described runs on the others */
   for (const tarn_embedded *e = tarn_hw_embedded; e->name; e++)
     if (!strcmp(e->name, name))
       return hw_parse(L, tarn_sx_read(cx, e->text, e->n, tarn_format(cx, "%s.hw", name)), guests);

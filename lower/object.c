@@ -93,7 +93,8 @@ static LLVMTargetMachineRef target_machine(low_module *M, const char *triple) {
 /* ---------------------------------------------------------------- passes */
 static const char *pipeline(const low_module *M) {
   if (M->o->opt <= 0) return "default<O0>";
-  return "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa("
+  return "always-inline,function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,"
+         "simplifycfg,loop-mssa("
          "loop-rotate,licm),"
          "early-cse<memssa>,loop-simplify,gvn,loop-mssa(licm),instcombine<no-verify-fixpoint>,"
          "simplifycfg),globaldce";

@@ -311,7 +311,10 @@ static void measure_job(tarn_ctx *cx, void *arg) {
 void tarn_measure(tarn_lang *L, const tarn_hw *hw, const tarn_trial *t, uint32_t n,
                   uint32_t threads, double limit, double *seconds) {
   tarn_ctx *cx = tarn_lang_ctx(L);
-  tarn_target_of(cx, hw);
+  const tarn_target *target = tarn_target_of(cx, hw);
+  if (!target->load)
+    tarn_raise(cx, TARN_BAD_INPUT, "%s is a %s: nothing measures its kernels yet", hw->name,
+               target->name);
   job j = {.side = hw->units < 1               ? 1
                    : hw->units < MOST_BUILDERS ? hw->units
                                                : MOST_BUILDERS,

@@ -7,7 +7,7 @@
  * Kernels take the addresses of operands and results, then that of the threads' scratch memory
  * where one needs it. What is not in PTX by itself (a function of libm) is refused. */
 #include "base/json.h"
-#include "lower/internal.h"
+#include "lower/cuda/cuda.h"
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -326,6 +326,7 @@ static void lower(tarn_ctx *cx, void *arg) {
   tarn_json_open(g.j, "launches", '[');
   for (uint32_t k = 0; k < j->p->nker; k++) step(&g, &j->p->ker[k]);
   copies(&g);
+  cuda_functions(M);
   low_optimise(M, tm);
   check_calls(&g);
   if (M->o->emit & TARN_EMIT_LL) low_write_text(M);

@@ -29,12 +29,18 @@ T
 compiled product "$work/product.term"
 # Models with roundings of every type, softmax, empty tensors, and kernels that run on the host.
 for name in bf16_sums f16_norms f16_products logsumexp_rows mask_infinite hardmax_nan image_near_mean gather_i8_index onehot_u8 \
-  convtranspose_edges maxpool_index_nan quantize_edges product_over_nothing; do
+  convtranspose_edges maxpool_index_nan quantize_edges product_over_nothing pow_mixed powers_of_infinity f16_lrn; do
   model=$(ls tests/cases/$name/model.onnx tests/cases/$name/g.term 2>/dev/null)
   compiled "$name" "$model"
 done
 
-refused 3 "kernel k1_q" "is not in PTX" -- compile tests/cases/pow_mixed/model.onnx --hw cuda-sm80 -o "$work/pow"
+refused 3 "kernel k1_y: exp is not in PTX" "--numerics exact" -- compile tests/cases/logsumexp_inf/model.onnx --numerics exact \
+  --hw cuda -o "$work/exact"
+try 0 sim "$work/digits" -o "$work/outputs" --check
+[ -s "$work/outputs/probability.npy" ] || fail "sim -o: no output"
+refused 3 "cuda-sm90 is a GPU" "nothing measures" -- tune "$work/product.term" --hw cuda-sm90 --db "$work/none.db" --trials 2
+refused 2 "holds PTX" -- sim "$work/digits" --latency 3
+refused 3 "compiled for nvptx64" -- run "$work/digits"
 
 # Each barrier left out in turn: the executor says which threads race.
 planted=0
