@@ -13,8 +13,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SECTOR = 32, ADDRESS = 1, MOST_TILE = 32, MOST_SIDE = 8, UNROLLED = 4, SHUFFLE = 2 };
+enum {
+  SECTOR = 32,
+  ADDRESS = 1,
+  MOST_TILE = 32,
+  MOST_SIDE = 8,
+  UNROLLED = 4,
+  SHUFFLE = 2,
+  TEAM = 256
+};
 
+#define NEAR   0.9 /* share of loads that a unit's own cache answers */
 #define BESIDE 0.1 /* share of what does not bind that is not hidden */
 
 /* ---------------------------------------------------------------- levels */
@@ -43,7 +52,7 @@ static void add_reduction(const stage_model *m, int64_t tile, const pick *p, tar
 }
 /* Constants along the dim of neighbouring threads are packed for them, if its levels say so. */
 static bool packs(const stage_model *m, uint32_t lane) {
-  if (m->nshared) return false;
+  if (m->nshared && !m->reduces) return false;
   for (uint32_t r = 0; r < m->nread; r++)
     if (m->read[r].constant && !m->read[r].irregular && (m->read[r].touched >> lane & 1))
       return true;
@@ -75,10 +84,8 @@ typedef struct shape {
   bool by_warp;  /* a warp shares the reduction */
   double items, steps;
 } shape;
-static shape shape_of(const stage_model *m, const tarn_level *shared, uint32_t nshared,
-                      const tarn_stage_sched *s) {
+static shape shape_of(const stage_model *m, const tarn_stage_sched *s) {
   shape x = {.lane = m->n, .items = 1, .steps = 1};
-  (void)shared, (void)nshared;
   for (uint32_t d = 0; d < m->n; d++) x.left[d] = x.tile[d] = m->dim[d];
   for (uint32_t d = 0; d < m->nshared; d++) x.items *= (double)m->dim[d], x.tile[d] = 1;
   for (uint32_t i = 0; i < s->nlevel; i++) {
@@ -127,7 +134,7 @@ typedef struct work {
 } work;
 static work work_of(const tarn_hw *hw, const stage_model *m, const shape *x) {
   double lanes = hw->warps.lanes, tile = 1, step = 0, end = m->epi_ops + 2, bytes = 0, once = 0;
-  const tarn_hw_memory *near = tarn_hw_mem(hw, TARN_HW_L2);
+  double near = tarn_hw_mem(hw, TARN_HW_L1)->latency, far = tarn_hw_mem(hw, TARN_HW_L2)->latency;
   for (uint32_t d = m->nshared; d < m->nacc; d++) tile *= (double)x->tile[d];
   for (uint32_t r = 0; r < m->nread; r++) {
     const acc_model *a = &m->read[r];
@@ -143,7 +150,7 @@ static work work_of(const tarn_hw *hw, const stage_model *m, const shape *x) {
   work w = {.warps = ceil(x->items / lanes)};
   w.issue = w.warps * (steps * step + end + 10);
   w.moved = w.warps * (steps * bytes + once);
-  w.waits = steps * near->latency / UNROLLED + near->latency;
+  w.waits = steps * (NEAR * near + (1 - NEAR) * far) / UNROLLED + far;
   return w;
 }
 /* Bytes that have to come from main memory, or go there: each operand once. */
@@ -155,16 +162,36 @@ static double whole_bytes(const stage_model *m) {
   }
   return n;
 }
-static double stage_cost(const tarn_hw *hw, const stage_model *m, const tarn_level *shared,
-                         uint32_t nshared, const tarn_stage_sched *s, tarn_cost *c) {
-  shape x = shape_of(m, shared, nshared, s);
-  work w = work_of(hw, m, &x);
-  const tarn_hw_memory *main = tarn_hw_mem(hw, TARN_HW_MAIN), *l1 = tarn_hw_mem(hw, TARN_HW_L1);
-  double units = tarn_fmin(hw->units, tarn_fmax(1, ceil(w.warps / 4)));
-  double issue = w.issue / (units * hw->warps.issue), moved = w.moved * SECTOR / (units * l1->read);
-  double bytes = whole_bytes(m), main_cycles = bytes / (main->read * hw->units);
+/* Units that are busy, and how often what a thread waits for follows one another: rounds of items
+ * within a block, and of blocks. */
+typedef struct spread {
+  double units, rounds;
+} spread;
+static spread spread_of(const tarn_hw *hw, const stage_model *m, const shape *x, const work *w,
+                        bool team) {
   double resident = (double)hw->units * hw->warps.resident;
-  double waits = w.waits * tarn_fmax(1, w.warps / resident);
+  spread p = {tarn_fmin(hw->units, tarn_fmax(1, ceil(w->warps / 4))),
+              tarn_fmax(1, w->warps / resident)};
+  if (!team) return p;
+  double blocks = 1;
+  for (uint32_t d = 0; d < m->nshared; d++) blocks *= (double)m->dim[d];
+  double own = x->items / tarn_fmax(1, blocks), threads = tarn_fmin(own, TEAM);
+  double at_once =
+      tarn_fmax(1, floor(hw->warps.resident * hw->warps.lanes / tarn_fmax(32, threads)));
+  p.units = tarn_fmin(hw->units, blocks);
+  p.rounds = ceil(own / TEAM) * tarn_fmax(1, blocks / (hw->units * at_once));
+  return p;
+}
+static double stage_cost(const tarn_hw *hw, const stage_model *m, bool team,
+                         const tarn_stage_sched *s, tarn_cost *c) {
+  shape x = shape_of(m, s);
+  work w = work_of(hw, m, &x);
+  spread p = spread_of(hw, m, &x, &w, team);
+  const tarn_hw_memory *main = tarn_hw_mem(hw, TARN_HW_MAIN), *l1 = tarn_hw_mem(hw, TARN_HW_L1);
+  double issue = w.issue / (p.units * hw->warps.issue);
+  double moved = w.moved * SECTOR / (p.units * l1->read);
+  double bytes = whole_bytes(m), main_cycles = bytes / (main->read * hw->units);
+  double waits = w.waits * p.rounds;
   double cycles = tarn_fmax(tarn_fmax(issue, moved), tarn_fmax(main_cycles, waits));
   double others = issue + moved + main_cycles + waits - cycles;
   c->compute_seconds += issue / hw->clock;
@@ -172,7 +199,7 @@ static double stage_cost(const tarn_hw *hw, const stage_model *m, const tarn_lev
   c->memory_seconds[hw->nmem > 1 ? hw->nmem - 2 : 0] += main_cycles / hw->clock;
   c->bytes[hw->nmem > 1 ? hw->nmem - 2 : 0] += bytes;
   c->flops += m->flops_each * x.steps * x.items;
-  c->parallel = tarn_fmax(c->parallel, units);
+  c->parallel = tarn_fmax(c->parallel, p.units);
   c->binds = cycles == issue   ? "issue"
              : cycles == moved ? l1->name
              : cycles == waits ? "latency"
@@ -187,6 +214,7 @@ typedef struct search {
   tarn_stage_sched best;
   double least;
   bool strict; /* sums keep their order */
+  bool team;   /* a block does all stages of one trip */
   tarn_schedule_visit *visit;
   void *user;
 } search;
@@ -194,7 +222,7 @@ static void try_pick(search *q, const pick *p) {
   tarn_stage_sched s;
   tarn_cost c = {0};
   make_levels(q->m, p, &s);
-  double t = stage_cost(q->hw, q->m, NULL, 0, &s, &c);
+  double t = stage_cost(q->hw, q->m, q->team, &s, &c);
   if (q->visit) {
     tarn_schedule one = {.nstage = 1, .stage = &s};
     q->visit(q->user, &one, t);
@@ -242,13 +270,19 @@ static void solve_stage(search *q) {
     if (m->dim[p.lane] > 1) try_tiles(q, p);
 }
 
+/* Stages without shared loops whose results all leave the kernel are kernels of their own. */
+static bool is_team(const kernel_model *km) {
+  bool local = km->stage[0].nshared > 0;
+  for (uint32_t i = 0; i < km->nstage; i++) local |= km->stage[i].result.local;
+  return local;
+}
 static double price(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
                     tarn_cost *out) {
   const kernel_model *km = loop_model(L, hw, k);
   double seconds = 0;
   *out = (tarn_cost){0};
   for (uint32_t i = 0; i < km->nstage; i++)
-    seconds += stage_cost(hw, &km->stage[i], s->shared, s->nshared, &s->stage[i], out);
+    seconds += stage_cost(hw, &km->stage[i], is_team(km), &s->stage[i], out);
   out->overhead_seconds = hw->launch;
   out->seconds = seconds + hw->launch;
   if (hw->launch > seconds) out->binds = "launch";
@@ -271,7 +305,7 @@ static const tarn_schedule *solve(tarn_lang *L, const tarn_hw *hw, const tarn_ks
   for (uint32_t d = 0; d < last->nshared; d++)
     s->shared[s->nshared++] = (tarn_level){(uint8_t)d, TARN_PARALLEL, 1};
   for (uint32_t i = 0; i < km->nstage; i++) {
-    search q = {.hw = hw, .m = &km->stage[i], .strict = k->strict};
+    search q = {.hw = hw, .m = &km->stage[i], .strict = k->strict, .team = is_team(km)};
     solve_stage(&q);
     s->stage[i] = q.best;
   }
