@@ -34,6 +34,8 @@ typedef struct tarn_unit_coord {
   int64_t step; /* entries of main memory from one value to the next */
   bool clipped; /* only lo <= c + Σ by·dim < hi lies in main memory, the rest is 0 */
   int64_t c, lo, hi;
+  int64_t whole; /* a tile has room for multiples of so many of `rows`; 0: for what is there */
+  uint32_t rows; /* dim; TARN_NONE: it has one */
 } tarn_unit_coord;
 
 typedef enum tarn_unit_what {
@@ -56,12 +58,13 @@ typedef struct tarn_unit_tensor {
   bool small;        /* it does not change along some own dim: steps of the vector unit read it,
                         nothing replaces it */
   uint32_t n;
-  tarn_unit_coord at[TARN_UNIT_COORDS]; /* outermost in main memory first */
+  tarn_unit_coord at[TARN_UNIT_COORDS]; /* outermost in a tile first */
   int64_t base;                         /* entries: where all dims are 0 */
   int64_t each;      /* entries of one operand of the unit, one after the other */
   int64_t lanes[2];  /* elements of an entry, rows × those side by side */
   uint32_t along[2]; /* the dims they go along; TARN_NONE: the same everywhere */
   int64_t constant;  /* read TARN_NONE, ADDEND: each element */
+  double real;       /* the same, of a float */
   /* of the schedule: */
   uint32_t at_loop; /* so many loops are outside of its tile */
   uint32_t slots;
@@ -112,6 +115,8 @@ typedef struct tarn_unit_box {
 /* Of a coordinate in a box: its first value and how many from there to its last one. */
 TARN_API void tarn_unit_span(const tarn_unit_coord *c, const tarn_unit_box *b, int64_t *first,
                              int64_t *n);
+/* Entries that a tile has for it, at least n. */
+TARN_API int64_t tarn_unit_room(const tarn_unit_coord *c, const tarn_unit_box *b);
 /* Entries of a tensor's tile. */
 TARN_API int64_t tarn_unit_entries(const tarn_unit_tensor *t, const tarn_unit_box *b);
 
@@ -120,6 +125,9 @@ typedef struct tarn_unit_move {
   int64_t main, local; /* of the first entry, without zeros; of the first, zeros included */
   int64_t rows, entries, stride;
   int64_t pad[4]; /* rows before and behind, entries before and behind */
+  int64_t block;  /* from an entry to its neighbour in the memory, the rows lie side by side; 0: the
+                     entries do */
+  bool zeros;     /* they come from an entry of zeros, not from the tensor */
 } tarn_unit_move;
 typedef void tarn_unit_move_fn(void *user, const tarn_unit_move *m);
 /* Calls f for each transfer of a tile; returns their number, or -1 where the machine's transfers

@@ -20,6 +20,7 @@ const tarn_imap *unit_map(const unit_match *m, uint32_t read);
 tarn_unit_tensor *unit_tensor(unit_match *m, tarn_unit_what what, uint32_t read, uint32_t memory);
 bool unit_coords(unit_match *m, tarn_unit_tensor *t, const tarn_imap *map);
 void unit_packed(unit_match *m, tarn_unit_tensor *t, const tarn_imap *map);
+bool unit_rows(unit_match *m, tarn_unit_tensor *t);
 bool unit_sums(unit_match *m);
 bool unit_result(unit_match *m, uint32_t memory, uint32_t transfer);
 const tarn_hw_instruction *unit_instruction(const tarn_hw *hw, uint32_t intrinsic, bool clears);

@@ -92,6 +92,28 @@ static void outermost_first(tarn_unit_tensor *t) {
       t->at[k - 1] = c;
     }
 }
+/* A unit of several rows takes them as neighbours: the coordinate of its rows lies innermost in a
+ * tile, which has room for whole units. */
+bool unit_rows(unit_match *m, tarn_unit_tensor *t) {
+  const tarn_unit_plan *p = m->p;
+  tarn_unit_coord c = {.step = 1, .rows = TARN_NONE};
+  if (p->form.m == 1) return true;
+  for (uint32_t i = 0; i < t->n; i++)
+    for (uint32_t k = 0; k < t->at[i].n; k++) {
+      if (t->at[i].dim[k] != p->rows) continue;
+      if (t->at[i].by[k] != 1) return unit_no(m, "rows of a unit that are no neighbours");
+      c = t->at[i];
+      c.rows = p->rows;
+      t->n--;
+      memmove(&t->at[i], &t->at[i + 1], (t->n - i) * sizeof c);
+      i = TARN_UNIT_COORDS;
+      break;
+    }
+  if (t->n == TARN_UNIT_COORDS) return unit_no(m, "an operand has too many dims");
+  c.whole = p->form.m;
+  t->at[t->n++] = c;
+  return true;
+}
 /* Entries from one unit of dim d to the next; -1: not a whole number of them. */
 static int64_t entry_step(const unit_match *m, const tarn_unit_tensor *t, int64_t coef,
                           uint32_t d) {
@@ -234,6 +256,17 @@ tarn_unit_tensor *unit_tensor(unit_match *m, tarn_unit_what what, uint32_t read,
 static bool is_constant(const unit_match *m, uint32_t read) {
   return m->p->k->in_const[m->p->stage->read[read].src];
 }
+/* Of a unit of several rows: the longest dim whose neighbours are those of the operand. */
+static void choose_rows(unit_match *m, const tarn_unit_tensor *t, uint32_t columns) {
+  tarn_unit_plan *p = m->p;
+  p->rows = TARN_NONE;
+  for (uint32_t i = 0; i < t->n; i++)
+    for (uint32_t k = 0; k < t->at[i].n; k++) {
+      uint32_t d = t->at[i].dim[k];
+      if (d >= p->nacc || t->at[i].by[k] != 1 || depends(m, columns, d)) continue;
+      if (p->rows == TARN_NONE || p->extent[d] > p->extent[p->rows]) p->rows = d;
+    }
+}
 static bool factor(unit_match *m, tarn_unit_what what, uint32_t read, uint32_t which) {
   tarn_unit_plan *p = m->p;
   const tarn_hw_operand *o = &p->hw->intrin[p->product].op[p->form.operand[which]];
@@ -247,12 +280,16 @@ static bool factor(unit_match *m, tarn_unit_what what, uint32_t read, uint32_t w
   t->along[1] = p->sum;
   if (what == TARN_UNIT_COLUMNS) t->each = tarn_hw_operand_bytes(o) / (int64_t)entry_of(m, memory);
   t->along[0] = what == TARN_UNIT_COLUMNS ? p->columns : TARN_NONE;
-  if (is_constant(m, read)) {
+  if (what == TARN_UNIT_ROWS && t->lanes[0] != 1)
+    return unit_no(m, "entries of %s are no rows", p->hw->mem[memory].name);
+  if (is_constant(m, read) && (what == TARN_UNIT_COLUMNS || p->form.m == 1)) {
     unit_packed(m, t, unit_map(m, read));
     return true;
   }
   if (what == TARN_UNIT_COLUMNS) return unit_no(m, "both operands of the product are variable");
-  return unit_coords(m, t, unit_map(m, read));
+  if (!unit_coords(m, t, unit_map(m, read))) return false;
+  if (p->form.m > 1) choose_rows(m, t, 1 - read);
+  return unit_rows(m, t);
 }
 
 /* ---------------------------------------------------------------- sums and result */
@@ -288,7 +325,7 @@ bool unit_sums(unit_match *m) {
   t->along[1] = p->columns;
   p->sums = p->ntensor - 1;
   own_coords(m, t);
-  return true;
+  return unit_rows(m, t);
 }
 bool unit_result(unit_match *m, uint32_t memory, uint32_t transfer) {
   tarn_unit_plan *p = m->p;
@@ -300,7 +337,7 @@ bool unit_result(unit_match *m, uint32_t memory, uint32_t transfer) {
   p->result = p->ntensor - 1;
   if (t->lanes[1] != p->form.n) return unit_no(m, "entries of the result are no columns");
   own_coords(m, t);
-  return result_lies_well(m, t->lanes[1]);
+  return result_lies_well(m, t->lanes[1]) && unit_rows(m, t);
 }
 
 /* ---------------------------------------------------------------- the kernel */

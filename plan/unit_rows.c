@@ -1,9 +1,9 @@
 /* Rows of a tile that one transfer moves.
  *
- * A tile's entries lie in its memory in the order of its coordinates, without gaps. A transfer
- * moves rows of neighbours: the innermost coordinates that are neighbours in main memory too become
- * one row, the next coordinate its repetition. Zeros are only put around what one transfer moves.
- */
+ * A tile's entries lie in its memory in the order of its coordinates. A transfer moves rows of
+ * neighbours: the innermost coordinates that are neighbours in main memory too become one row, the
+ * next coordinate its repetition. Zeros are put around what one transfer moves where it can, and
+ * come from an entry of zeros in main memory where it cannot. */
 #include "plan/unit_internal.h"
 #include <string.h>
 
@@ -15,20 +15,24 @@ void tarn_unit_span(const tarn_unit_coord *c, const tarn_unit_box *b, int64_t *f
     *n += c->by[i] * (b->n[c->dim[i]] - 1);
   }
 }
+int64_t tarn_unit_room(const tarn_unit_coord *c, const tarn_unit_box *b) {
+  int64_t first;
+  int64_t n;
+  tarn_unit_span(c, b, &first, &n);
+  if (!c->whole) return n;
+  int64_t rows = c->rows == TARN_NONE ? 1 : b->n[c->rows];
+  return n + tarn_ceildiv(rows, c->whole) * c->whole - rows;
+}
 int64_t tarn_unit_entries(const tarn_unit_tensor *t, const tarn_unit_box *b) {
   int64_t all = t->each;
-  for (uint32_t i = 0; i < t->n; i++) {
-    int64_t first;
-    int64_t n;
-    tarn_unit_span(&t->at[i], b, &first, &n);
-    all *= n;
-  }
+  for (uint32_t i = 0; i < t->n; i++) all *= tarn_unit_room(&t->at[i], b);
   return all;
 }
 
-/* A coordinate of a tile: what of it lies in main memory, zeros before and behind. */
+/* A coordinate of a tile: what of it lies in main memory, zeros before and behind, how far its
+ * values lie apart in main memory and in the tile. */
 typedef struct piece {
-  int64_t first, n, before, behind, step;
+  int64_t first, n, before, behind, step, local;
 } piece;
 static piece piece_of(const tarn_unit_coord *c, const tarn_unit_box *b) {
   piece p = {.step = c->step};
@@ -43,75 +47,158 @@ static piece piece_of(const tarn_unit_coord *c, const tarn_unit_box *b) {
   return p;
 }
 typedef struct shape {
-  uint32_t n; /* coordinates outside of rows */
+  const tarn_hw_transfer *x;
+  uint32_t n, all; /* coordinates outside of rows; of the tile */
   piece at[TARN_UNIT_COORDS];
+  bool leaves;
+  int64_t zeros[2]; /* entries before and behind the rows that another transfer fills */
   tarn_unit_move move;
+  tarn_unit_move_fn *f;
+  void *user;
+  int64_t count;
 } shape;
 
-static bool too_far(const tarn_hw_transfer *t, const tarn_unit_move *m) {
-  bool far = m->rows > 1 && m->stride > t->stride;
-  for (uint32_t i = 0; i < 4; i++) far |= m->pad[i] > t->pad;
-  return far;
+/* The instruction puts the entries of a row a number of them apart. */
+static bool has_blocks(const tarn_hw *hw, uint32_t transfer) {
+  for (uint32_t i = 0; i < hw->ninstruction; i++)
+    if (hw->instruction[i].does == TARN_HW_MOVES && hw->instruction[i].transfer == transfer)
+      return hw->instruction[i].block != TARN_NONE;
+  return false;
 }
-/* The innermost coordinates as a row, the next one as rows. */
+/* Coordinate p outside of what is moved so far, which takes `size` entries: its zeros. False: they
+ * take transfers of their own. */
+static bool pads(shape *s, const piece *p, uint32_t before, int64_t size) {
+  tarn_unit_move *m = &s->move;
+  if (p->before * size <= s->x->pad && p->behind * size <= s->x->pad) {
+    m->pad[before] = p->before * size;
+    m->pad[before + 1] = p->behind * size;
+    return true;
+  }
+  s->zeros[0] = p->before * p->local;
+  s->zeros[1] = p->behind * p->local;
+  return false;
+}
+/* The innermost coordinates as a row; they end where zeros do. */
+static void row_of(shape *s, int64_t most) {
+  tarn_unit_move *m = &s->move;
+  for (bool whole = true; s->n && whole; s->n--) {
+    const piece *p = &s->at[s->n - 1];
+    bool beside = p->local == m->entries && (p->n == 1 || p->step == m->entries);
+    if (!beside || p->n * m->entries > most) return;
+    whole = !p->before && !p->behind;
+    pads(s, p, TARN_HW_LEFT, m->entries);
+    m->entries *= p->n;
+  }
+}
+/* The next coordinate as rows. */
+static void rows_of(shape *s) {
+  tarn_unit_move *m = &s->move;
+  int64_t size = m->entries + m->pad[TARN_HW_LEFT] + m->pad[TARN_HW_RIGHT];
+  const piece *p = s->n ? &s->at[s->n - 1] : NULL;
+  if (!p || s->x->rank < 2 || p->local != size || s->zeros[0] || s->zeros[1]) return;
+  if (p->n > 1 && p->step > s->x->stride) return;
+  s->n--;
+  m->rows = p->n;
+  m->stride = p->step;
+  pads(s, p, TARN_HW_TOP, 1);
+}
+/* Rows that lie side by side, and what follows in main memory as their entries. */
+static void block_of(shape *s, int64_t most) {
+  tarn_unit_move *m = &s->move;
+  rows_of(s);
+  const piece *p = s->n && s->n < s->all ? &s->at[s->n - 1] : NULL;
+  if (!p || s->zeros[0] || s->zeros[1] || p->before || p->behind) return;
+  if (p->step != 1 || p->n > most) return;
+  m->entries = p->n;
+  m->block = p->local;
+  s->n--;
+}
+/* False where nothing of the tile lies in main memory. */
 static bool shape_of(const tarn_hw *hw, const tarn_unit_tensor *t, const tarn_unit_box *b,
                      shape *s) {
-  const tarn_hw_transfer *x = &hw->transfer[t->transfer];
   tarn_unit_move *m = &s->move;
-  int64_t most = x->row_bytes ? x->row_bytes / hw->mem[t->memory].entry : INT64_MAX;
+  int64_t size = t->each;
+  s->x = &hw->transfer[t->transfer];
+  s->leaves = s->x->to == hw->nmem - 1;
+  int64_t entry = tarn_hw_transfer_bytes(hw, s->x);
+  int64_t most = s->x->row_bytes ? s->x->row_bytes / entry : INT64_MAX;
   *m = (tarn_unit_move){.main = t->base, .rows = 1, .entries = 1, .stride = 1};
-  s->n = t->n;
-  for (uint32_t i = 0; i < t->n; i++) {
-    s->at[i] = piece_of(&t->at[i], b);
-    if (s->at[i].n <= 0) return false;
-    m->main += s->at[i].first * s->at[i].step;
+  s->n = s->all = t->n;
+  for (uint32_t i = t->n; i-- > 0;) {
+    piece *p = &s->at[i];
+    int64_t room = tarn_unit_room(&t->at[i], b);
+    *p = piece_of(&t->at[i], b);
+    if (p->n <= 0) return false;
+    p->local = size;
+    if (!s->leaves) p->behind = room - p->n - p->before;
+    m->main += p->first * p->step;
+    size *= room;
   }
-  while (s->n) {
-    const piece *p = &s->at[s->n - 1];
-    bool whole = !m->pad[TARN_HW_LEFT] && !m->pad[TARN_HW_RIGHT];
-    if ((p->n > 1 && p->step != m->entries) || !whole || p->n * m->entries > most) break;
-    m->pad[TARN_HW_LEFT] = p->before * m->entries;
-    m->pad[TARN_HW_RIGHT] = p->behind * m->entries;
-    m->entries *= p->n;
-    s->n--;
+  if (has_blocks(hw, t->transfer)) block_of(s, most);
+  else {
+    row_of(s, most);
+    rows_of(s);
   }
-  if (s->n && x->rank > 1) {
-    const piece *p = &s->at[--s->n];
-    m->rows = p->n;
-    m->stride = p->step;
-    m->pad[TARN_HW_TOP] = p->before;
-    m->pad[TARN_HW_BOTTOM] = p->behind;
-  }
-  for (uint32_t i = 0; i < s->n; i++)
-    if (s->at[i].before || s->at[i].behind) return false;
-  return !too_far(x, m);
+  return true;
 }
-static int64_t moved(const tarn_unit_move *m) {
-  return (m->rows + m->pad[0] + m->pad[1]) * (m->entries + m->pad[2] + m->pad[3]);
+
+static void emit(shape *s, tarn_unit_move m) {
+  int64_t rows = m.rows;
+  int64_t most = s->x->most_rows ? s->x->most_rows : rows;
+  int64_t size = m.block ? 1 : m.entries + m.pad[TARN_HW_LEFT] + m.pad[TARN_HW_RIGHT];
+  int64_t top = m.pad[TARN_HW_TOP];
+  int64_t bottom = m.pad[TARN_HW_BOTTOM];
+  for (int64_t at = 0; at < rows; at += most) {
+    m.rows = tarn_min(most, rows - at);
+    m.pad[TARN_HW_TOP] = at ? 0 : top;
+    m.pad[TARN_HW_BOTTOM] = at + m.rows < rows ? 0 : bottom;
+    s->count++;
+    if (s->f) s->f(s->user, &m);
+    m.main += m.rows * m.stride;
+    m.local += (m.rows + m.pad[TARN_HW_TOP]) * size;
+  }
+}
+static void zeros(shape *s, int64_t local, int64_t n) {
+  bool rows = s->x->rank > 1;
+  tarn_unit_move m = {.local = local, .zeros = true, .rows = rows ? n : 1, .entries = 1};
+  for (int64_t i = 0; i < (rows ? n > 0 : n); i++, m.local++) emit(s, m);
+}
+/* Coordinate i and those inside of it. */
+static void walk(shape *s, uint32_t i, int64_t main, int64_t local) {
+  if (i == s->n) {
+    tarn_unit_move m = s->move;
+    m.main = main;
+    m.local = local + s->zeros[0];
+    int64_t behind = m.local + (s->n < s->all ? s->at[s->n].n * s->at[s->n].local : 1);
+    if (s->zeros[0]) zeros(s, local, s->zeros[0]);
+    emit(s, m);
+    if (s->zeros[1]) zeros(s, behind, s->zeros[1]);
+    return;
+  }
+  const piece *p = &s->at[i];
+  if (p->before) zeros(s, local, p->before * p->local);
+  local += p->before * p->local;
+  for (int64_t k = 0; k < p->n; k++) walk(s, i + 1, main + k * p->step, local + k * p->local);
+  if (p->behind) zeros(s, local + p->n * p->local, p->behind * p->local);
+}
+/* Entries one behind the other, from 0 on. */
+static void packed(shape *s, const tarn_hw *hw, int64_t n) {
+  int64_t entry = tarn_hw_transfer_bytes(hw, s->x);
+  int64_t most = s->x->row_bytes ? s->x->row_bytes / entry : n;
+  tarn_unit_move m = {.rows = 1, .entries = n, .stride = 1};
+  if (n > most || s->x->most_rows) {
+    m.rows = n;
+    m.entries = 1;
+  }
+  emit(s, m);
 }
 int64_t tarn_unit_moves(const tarn_unit_plan *p, const tarn_unit_tensor *t, const tarn_unit_box *b,
                         tarn_unit_move_fn *f, void *user) {
-  shape s;
-  int64_t count = 1;
-  int64_t at[TARN_UNIT_COORDS] = {0};
-  if (t->packed) {
-    s.move = (tarn_unit_move){.rows = 1, .entries = tarn_unit_entries(t, b), .stride = 1};
-    if (f) f(user, &s.move);
-    return 1;
-  }
-  if (!shape_of(p->hw, t, b, &s)) return -1;
-  for (uint32_t i = 0; i < s.n; i++) count *= s.at[i].n;
-  for (int64_t k = 0; f && k < count; k++) {
-    tarn_unit_move m = s.move;
-    for (uint32_t i = 0; i < s.n; i++) m.main += at[i] * s.at[i].step;
-    m.local = k * moved(&m);
-    f(user, &m);
-    for (uint32_t i = s.n; i-- > 0;) {
-      if (++at[i] < s.at[i].n) break;
-      at[i] = 0;
-    }
-  }
-  return count;
+  shape s = {.f = f, .user = user, .x = &p->hw->transfer[t->transfer]};
+  if (t->packed) packed(&s, p->hw, tarn_unit_entries(t, b));
+  else if (!shape_of(p->hw, t, b, &s)) return -1;
+  else walk(&s, 0, s.move.main, 0);
+  return s.count;
 }
 double tarn_unit_move_cycles(const tarn_hw *hw, const tarn_hw_transfer *t,
                              const tarn_unit_move *m) {

@@ -1,8 +1,9 @@
 /* The epilogue of a kernel as steps of the vector unit.
  *
  * Steps replace one operand in place: the one whose entry an instruction names by the same field as
- * the result's. The expression is covered from its root by meanings of intrinsics (maximal munch),
- * immediates before operands in memory. A value in memory is used once, since a step replaces it.
+ * the result's, or any where the result has a field of its own. The expression is covered from its
+ * root by meanings of intrinsics (maximal munch), immediates before operands in memory. A value in
+ * memory is used once, since a step replaces it.
  */
 #include "access/fx_internal.h"
 #include "plan/unit_internal.h"
@@ -33,7 +34,7 @@ static uint32_t map_of(const unit_match *m, uint32_t intrinsic) {
   tarn_hw_meaning meaning = tarn_hw_meaning_of(m->L, m->p->hw, intrinsic);
   return tarn_hw_form_of(m->L, &meaning, &f) && !f.product && !meaning.acc ? f.body : TARN_NONE;
 }
-/* The operand that the result replaces. */
+/* The operand that the result replaces, or may. */
 uint32_t unit_replaced(const tarn_hw *hw, uint32_t intrinsic) {
   const tarn_hw_intrinsic *x = &hw->intrin[intrinsic];
   const tarn_hw_instruction *is = unit_instruction(hw, intrinsic, false);
@@ -45,7 +46,7 @@ uint32_t unit_replaced(const tarn_hw *hw, uint32_t intrinsic) {
       return is->index[i].operand;
   for (uint32_t k = x->nop - 1u; k-- > 0;)
     if (!x->op[k].immediate) first = k;
-  return is ? TARN_NONE : first; /* nothing is said of instructions: any will do */
+  return is && field == TARN_NONE ? TARN_NONE : first; /* the result may go anywhere */
 }
 
 /* ---------------------------------------------------------------- values */
@@ -82,11 +83,12 @@ static tarn_unit_tensor *addend(unit_match *m, uint32_t read) {
   t->along[1] = m->p->columns;
   return t;
 }
-static uint32_t constant(unit_match *m, int64_t value) {
+static uint32_t constant(unit_match *m, const tarn_fx *value) {
   tarn_unit_tensor *t = addend(m, TARN_NONE);
   if (!t) return TARN_NONE;
   t->packed = t->small = true;
-  t->constant = value;
+  t->constant = value->ivalue;
+  t->real = value->value;
   return number_of(m, t);
 }
 /* An addend of the product's own type comes by the product with the identity. */
@@ -101,7 +103,7 @@ static bool through_product(unit_match *m, tarn_unit_tensor *t, tarn_dtype type)
   if (!from) return unit_no(m, "too many operands");
   from->lanes[1] = p->form.k;
   from->along[1] = p->columns;
-  if (!unit_coords(m, from, unit_map(m, t->read))) return false;
+  if (!unit_coords(m, from, unit_map(m, t->read)) || !unit_rows(m, from)) return false;
   uint32_t one = 0;
   while (one < p->ntensor && p->tensor[one].what != TARN_UNIT_ONE) one++;
   if (one == p->ntensor) {
@@ -209,7 +211,7 @@ static uint32_t by_two_shifts(unit_match *m, uint32_t e) {
 static uint32_t value(unit_match *m, uint32_t e) {
   const tarn_fx *x = tarn_fx_get(m->L, e);
   if (x->op == TARN_FX_HOLE) return x->hole ? operand(m, x->hole) : m->p->sums;
-  if (x->op == TARN_FX_CONST && x->dtype == sums_type(m)) return constant(m, x->ivalue);
+  if (x->op == TARN_FX_CONST && x->dtype == sums_type(m)) return constant(m, x);
   if (x->op == TARN_FX_CAST && x->dtype == sums_type(m)) {
     const tarn_fx *y = tarn_fx_get(m->L, x->kid[0]);
     if (y->op == TARN_FX_HOLE && y->hole) return operand(m, y->hole);

@@ -42,12 +42,9 @@ static int64_t stride_of(const tarn_unit_tensor *t, const tarn_unit_box *of, uin
   int64_t inside = t->each;
   int64_t sum = 0;
   for (uint32_t i = t->n; i-- > 0;) {
-    int64_t first;
-    int64_t n;
     for (uint32_t k = 0; k < t->at[i].n; k++)
       if (t->at[i].dim[k] == d) sum += t->at[i].by[k] * inside;
-    tarn_unit_span(&t->at[i], of, &first, &n);
-    inside *= n;
+    inside *= tarn_unit_room(&t->at[i], of);
   }
   return sum;
 }
@@ -97,7 +94,7 @@ static void issue(visit *v, tarn_unit_stmt s, uint32_t intrinsic, bool clears, u
   uint32_t nop = p->hw->intrin[intrinsic].nop;
   s.intrinsic = intrinsic;
   for (uint32_t d = 0; d < dims; d++) {
-    int64_t rows = intrinsic == p->product && d == p->rows && !clears ? p->form.m : 1;
+    int64_t rows = intrinsic == p->product && d == p->rows ? p->form.m : 1;
     tarn_unit_walk w = {.trips = tarn_ceildiv(s.box->n[d], rows), .sums = d >= p->nacc};
     for (uint32_t k = 0; k < nop; k++)
       if (s.operand[k] != TARN_NONE)

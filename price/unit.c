@@ -68,7 +68,7 @@ static void move(clock *k, const tarn_unit_stmt *s) {
   k->c->moves += m.cycles;
   k->c->instructions += m.count;
 }
-/* Micro-ops that have not been brought yet. */
+/* When the micro-ops are there; those that were not are brought now. */
 static double bring(clock *k, const tarn_unit_stmt *s) {
   const tarn_hw *hw = k->p->hw;
   uint64_t h = tarn_hash_mix(s->intrinsic, s->does == TARN_UNIT_CLEAR);
@@ -90,8 +90,9 @@ static double bring(clock *k, const tarn_unit_stmt *s) {
   if (k->nlist < LISTS) k->list[k->nlist++] = h;
   for (uint32_t i = 0; i < hw->ntransfer; i++)
     if (hw->transfer[i].to == memory)
-      return hw->transfer[i].startup + hw->transfer[i].row + hw->mem[hw->nmem - 1].latency +
-             (double)(s->issue.micro * s->issue.instructions) * hw->transfer[i].entry;
+      return run(k, queue_of_move(hw, i), 0,
+                 hw->transfer[i].startup + hw->transfer[i].row + hw->mem[hw->nmem - 1].latency +
+                     (double)(s->issue.micro * s->issue.instructions) * hw->transfer[i].entry);
   return 0;
 }
 static void compute(clock *k, const tarn_unit_stmt *s) {
@@ -106,7 +107,7 @@ static void compute(clock *k, const tarn_unit_stmt *s) {
     uint32_t slot = s->slot[t] % SLOTS;
     from = tarn_fmax(from, writes_new ? k->free[t][slot] : k->ready[t][slot]);
   }
-  run(k, queue, 0, bring(k, s));
+  from = tarn_fmax(from, bring(k, s));
   double end = run(k, queue, from, cycles);
   for (uint32_t i = 0; i < TARN_UNIT_OPERANDS; i++)
     if (s->operand[i] != TARN_NONE) {

@@ -158,12 +158,13 @@ static uint32_t sizes_of(const tarn_unit_plan *p, uint32_t d, int64_t *size) {
   int64_t dim = p->dim[d];
   uint32_t n = 0;
   bool whole = d >= p->nacc && d != p->sum && dim < SHORT; /* taps of a window */
+  int64_t unit = d == p->rows ? p->form.m : 1;
   for (int64_t tiles = 1; tiles <= dim && n < SIZES; tiles += 1 + (n > 4) * tiles / 2) {
-    int64_t s = tarn_ceildiv(dim, tiles);
+    int64_t s = tarn_min(tarn_ceildiv(tarn_ceildiv(dim, tiles), unit) * unit, dim);
     if (!n || s != size[n - 1]) size[n++] = s;
     if (whole) break;
   }
-  if (!whole && size[n - 1] != 1) size[n < SIZES ? n++ : n - 1] = 1;
+  if (!whole && size[n - 1] > unit) size[n < SIZES ? n++ : n - 1] = unit;
   return n;
 }
 static void try_tiles(search *q, uint32_t d) {
@@ -182,13 +183,15 @@ static void try_tiles(search *q, uint32_t d) {
 static double compute_of(const tarn_unit_plan *p) {
   double issues = 1;
   double own = 1;
+  double cleared = 1;
   for (uint32_t d = 0; d < p->n; d++) {
     int64_t n = d == p->rows ? tarn_ceildiv(p->dim[d], p->form.m) : p->dim[d];
     issues *= (double)n;
+    if (d < p->nacc) cleared *= (double)n;
     if (d < p->nacc) own *= (double)p->dim[d];
   }
   double cycles = issues / p->hw->intrin[p->product].throughput;
-  cycles += own / p->hw->intrin[p->product].throughput;
+  cycles += cleared / p->hw->intrin[p->product].throughput;
   for (uint32_t i = 0; i < p->nstep; i++)
     cycles += own / p->hw->intrin[p->step[i].intrinsic].throughput;
   return cycles;

@@ -24,31 +24,43 @@ static void numbers(tarn_buf *b, int64_t n, int64_t lo, int64_t hi, uint64_t *ra
     tarn_buf_fmt(b, " %lld", (long long)(lo + (int64_t)(*random >> 33) % (hi - lo + 1)));
   }
 }
-/* clip((convolution + bias + 2^(shift-1)) >> shift), or of that and another tensor. */
-static const char *term_of(tarn_ctx *cx, const conv *c, uint64_t seed) {
+static void epilogue(tarn_buf *b, const conv *c, bool real) {
+  if (real) {
+    const char *sum = c->residual ? "(add $2 (add $0 $1))" : "(add $0 $1)";
+    tarn_buf_fmt(b, "(compute (map (max %s (f32 %lld)))", sum, (long long)c->low);
+    return;
+  }
+  tarn_buf_fmt(b, "(compute (map (cast i8 (min (max ");
+  if (c->residual) tarn_buf_str(b, "(add (cast i32 $2) ");
+  tarn_buf_fmt(b, "(shr (add (add $0 $1) (i32 %lld)) (i32 %lld))", (long long)1 << (c->shift - 1),
+               (long long)c->shift);
+  if (c->residual) tarn_buf_str(b, ")");
+  tarn_buf_fmt(b, " (i32 %lld)) (i32 127))))", (long long)c->low);
+}
+/* clip((convolution + bias + 2^(shift-1)) >> shift), or of that and another tensor; real: in f32
+ * without a shift, the numbers are whole. */
+static const char *term_of(tarn_ctx *cx, const conv *c, bool real, uint64_t seed) {
   tarn_buf b = {.cx = cx};
   long long o = (long long)result_size(c), ci = (long long)c->in, co = (long long)c->out,
             s = (long long)c->size, k = (long long)c->kernel, p = (long long)c->pad;
-  tarn_buf_fmt(&b, "(compute (map (cast i8 (min (max ");
-  if (c->residual) tarn_buf_str(&b, "(add (cast i32 $2) ");
-  tarn_buf_fmt(&b, "(shr (add (add $0 $1) (i32 %lld)) (i32 %lld))", (long long)1 << (c->shift - 1),
-               (long long)c->shift);
-  if (c->residual) tarn_buf_str(&b, ")");
-  tarn_buf_fmt(&b, " (i32 %lld)) (i32 127))))", (long long)c->low);
-  tarn_buf_str(&b, " (transpose (1 0 2 3) (compute (dotProd i32) (cartProd (access 1 ");
-  tarn_buf_fmt(&b, "(compute (map (cast i32 $0)) (const i8 ((%lld %lld %lld %lld) ())", co, ci, k,
-               k);
+  const char *sum = real ? "f32" : "i32";
+  const char *type = real ? "f32" : "i8";
+  epilogue(&b, c, real);
+  tarn_buf_fmt(&b, " (transpose (1 0 2 3) (compute (dotProd %s) (cartProd (access 1 ", sum);
+  tarn_buf_fmt(&b, "(compute (map (cast %s $0)) (const %s ((%lld %lld %lld %lld) ())", sum, type,
+               co, ci, k, k);
   numbers(&b, c->out * c->in * c->kernel * c->kernel, -16, 15, &seed);
   tarn_buf_fmt(&b, "))) (squeeze 1 (windows (%lld %lld %lld) (1 %lld %lld) (access 1 ", ci, k, k,
                (long long)c->stride, (long long)c->stride);
-  if (p) tarn_buf_fmt(&b, "(pad 3 (i32 0) %lld %lld (pad 2 (i32 0) %lld %lld ", p, p, p, p);
-  tarn_buf_fmt(&b, "(compute (map (cast i32 $0)) (input x ((1 %lld %lld %lld) ()) i8))", ci, s, s);
+  if (p) tarn_buf_fmt(&b, "(pad 3 (%s 0) %lld %lld (pad 2 (%s 0) %lld %lld ", sum, p, p, sum, p, p);
+  tarn_buf_fmt(&b, "(compute (map (cast %s $0)) (input x ((1 %lld %lld %lld) ()) %s))", sum, ci, s,
+               s, type);
   if (p) tarn_buf_str(&b, "))");
-  tarn_buf_fmt(&b, ")))))) (broadcast ((1 %lld %lld %lld) ()) (const i32 ((1 %lld 1 1) ())", co, o,
-               o, co);
+  tarn_buf_fmt(&b, ")))))) (broadcast ((1 %lld %lld %lld) ()) (const %s ((1 %lld 1 1) ())", co, o,
+               o, sum, co);
   numbers(&b, c->out, -3000, 3000, &seed);
   tarn_buf_str(&b, "))");
-  if (c->residual) tarn_buf_fmt(&b, " (input r ((1 %lld %lld %lld) ()) i8)", co, o, o);
+  if (c->residual) tarn_buf_fmt(&b, " (input r ((1 %lld %lld %lld) ()) %s)", co, o, o, type);
   tarn_buf_str(&b, ")\n");
   return b.p;
 }
@@ -69,7 +81,9 @@ static tarn_tensor *random_tensor(tarn_ctx *cx, const tarn_port *p, uint64_t see
   tarn_tensor *t = tarn_tensor_new(cx, p->dtype, p->n, p->dim);
   for (int64_t i = 0; i < tarn_tensor_count(t); i++) {
     seed = seed * 6364136223846793005u + 1442695040888963407u;
-    tarn_tensor_set(t, i, (tarn_value){.i = (int64_t)(seed >> 33) % 256 - 128});
+    int64_t v = (int64_t)(seed >> 33) % 256 - 128;
+    bool real = tarn_dtype_is_float(p->dtype);
+    tarn_tensor_set(t, i, real ? (tarn_value){.d = (double)v} : (tarn_value){.i = v});
   }
   return t;
 }
@@ -120,21 +134,24 @@ static const conv convs[] = {
 typedef struct work {
   const conv *c;
   const char *hw;
-  bool slow;
+  bool real;
+  bool slow; /* the host may be faster */
 } work;
 static void run_one(tarn_ctx *cx, void *arg) {
   const work *w = arg;
   tarn_lang *L = tarn_lang_new(cx);
-  const tarn_compiled *c = compiled(L, term_of(cx, w->c, 3), w->hw);
-  uint32_t n = on_machine(c); /* where weights come slowly the host may be faster */
+  const tarn_compiled *c = compiled(L, term_of(cx, w->c, w->real, 3), w->hw);
+  uint32_t n = on_machine(c);
   ck_assert_msg(n == 1 || w->slow, "%u kernels on the accelerator", n);
   same_values(cx, c, tarn_load_simulated(cx, c->o->dir));
   if (n) same_cycles(cx, c);
 }
-static const char *const machines[] = {"vta-pynq", "vta-hls-timing"};
+static const char *const machines[] = {"vta-pynq", "vta-hls-timing", "systolic-f32"};
 #define CONVS (sizeof convs / sizeof *convs)
 START_TEST(products_are_right) {
-  work w = {&convs[(size_t)_i % CONVS], machines[(size_t)_i / CONVS], (size_t)_i >= CONVS};
+  const char *hw = machines[(size_t)_i / CONVS];
+  work w = {.c = &convs[(size_t)_i % CONVS], .hw = hw, .slow = strcmp(hw, "vta-pynq") != 0};
+  w.real = !strcmp(hw, "systolic-f32");
   tarn_ctx *cx = tarn_ctx_new(NULL);
   tarn_status st = tarn_protect(cx, run_one, &w);
   ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
@@ -146,7 +163,7 @@ int main(void) {
   Suite *s = suite_create("dsa");
   TCase *t = tcase_create("dsa");
   tcase_set_timeout(t, 120);
-  tcase_add_loop_test(t, products_are_right, 0, (int)(2 * CONVS));
+  tcase_add_loop_test(t, products_are_right, 0, (int)(3 * CONVS));
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
   srunner_run_all(r, CK_NORMAL);

@@ -37,16 +37,16 @@ static void micro_ops(const made *m) {
   while (strcmp(hw->format[f].name, "micro-op")) f++;
   uint8_t *at = m->p.dram + m->buffer[2].base;
   for (int64_t s = 0; s < m->slots; s++) { /* the product of a slot */
-    put(&hw->format[f], at + 8 * s, field_of(&hw->format[f], "a"), 2 * s);
-    put(&hw->format[f], at + 8 * s, field_of(&hw->format[f], "b"), 2 * s + 1);
+    put(&hw->format[f], at + 8 * s, field_of(&hw->format[f], "a"), 32 * s);
+    put(&hw->format[f], at + 8 * s, field_of(&hw->format[f], "b"), 32 * s + 16);
   }
   put(&hw->format[f], at + 8 * m->slots, field_of(&hw->format[f], "a"), 0);
-  put(&hw->format[f], at + 8 * m->slots, field_of(&hw->format[f], "b"), 1); /* a tile of zeros */
+  put(&hw->format[f], at + 8 * m->slots, field_of(&hw->format[f], "b"), 16); /* a tile of zeros */
 }
 static void runs(assembler *a, const char *name, int64_t step, int64_t clear, int64_t times) {
   emit(a, name,
        SETS({"begin", step}, {"end", step + 1}, {"outer", times}, {"inner", 1}, {"clear", clear},
-            {"c-outer", 1}));
+            {"c-outer", 16}));
 }
 static void assemble(assembler *a, const made *m) {
   const tarn_sim_buffer *b = m->buffer;
@@ -55,14 +55,17 @@ static void assemble(assembler *a, const made *m) {
   for (int64_t k = 0; k < TILES; k++) {
     int64_t slot = k % m->slots;
     emit(a, "load",
-         SETS({"local", 2 * slot}, {"main", b[0].base / 1024 + k}, {"rows", 1}, {"entries", 1}));
-    emit(
-        a, "load",
-        SETS({"local", 2 * slot + 1}, {"main", b[1].base / 1024 + k}, {"rows", 1}, {"entries", 1}));
+         SETS({"local", 32 * slot}, {"main", b[0].base / 64 + 16 * k}, {"rows", 1},
+              {"entries", 16}));
+    emit(a, "load",
+         SETS({"local", 32 * slot + 16}, {"main", b[1].base / 64 + 16 * k}, {"rows", 1},
+              {"entries", 16}));
     emit(a, "array", SETS({"begin", slot}, {"end", slot + 1}, {"outer", 1}, {"inner", 1}));
   }
-  emit(a, "max", SETS({"begin", m->slots}, {"end", m->slots + 1}, {"outer", 1}, {"inner", 1}));
-  emit(a, "store", SETS({"main", b[3].base / 1024}, {"rows", 1}, {"entries", 1}));
+  emit(a, "max",
+       SETS({"begin", m->slots}, {"end", m->slots + 1}, {"outer", 16}, {"inner", 1}, {"c-outer", 1},
+            {"a-outer", 1}));
+  emit(a, "store", SETS({"main", b[3].base / 64}, {"rows", 1}, {"entries", 16}));
   emit(a, "stop", SETS({0}));
 }
 static void make(tarn_ctx *c, void *arg) {
@@ -148,7 +151,7 @@ START_TEST(refused) {
   put(&m.p.hw->format[1], bits, field_of(&m.p.hw->format[1], "b-inner"), 5);
   put(&m.p.hw->format[1], bits, field_of(&m.p.hw->format[1], "inner"), 2);
   ck_assert_int_eq(tarn_protect(cx, run, &m), TARN_BAD_INPUT);
-  ck_assert_str_eq(tarn_message(cx), "t/stream.bin: instruction 4 (array): reads entry 6 of spad, "
+  ck_assert_str_eq(tarn_message(cx), "t/stream.bin: instruction 4 (array): reads entry 32 of spad, "
                                      "which nothing has written");
 }
 END_TEST

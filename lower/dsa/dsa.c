@@ -59,7 +59,7 @@ static void fix_up(program *g) {
     const dsa_fixup *f = &g->image.fixup.p[i];
     dsa_instruction *x = &g->s->x.p[f->instruction];
     const tarn_hw_transfer *t = &g->image.hw->transfer[x->is->transfer];
-    int64_t entry = g->image.hw->mem[t->to].entry;
+    int64_t entry = tarn_hw_transfer_bytes(g->image.hw, t);
     int64_t base = base_of(g, f->part);
     x->field[x->is->main] += x->is->bytes ? base : base / entry;
   }

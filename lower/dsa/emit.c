@@ -44,15 +44,16 @@ static void move(void *user, const tarn_unit_move *m) {
   dsa_emitter *e = t->e;
   const tarn_unit_tensor *x = &t->p->tensor[t->tensor];
   const tarn_hw_instruction *is = mover(e->hw, x->transfer);
-  int64_t entry = e->hw->mem[x->memory].entry;
+  int64_t entry = tarn_hw_transfer_bytes(e->hw, &e->hw->transfer[x->transfer]);
+  bool constant = t->constant || m->zeros;
   int64_t *f = fields(e, is);
   int64_t at = e->first[t->tensor] + t->slot * e->entries[t->tensor] + m->local;
-  int64_t main = t->base + m->main * entry;
+  int64_t main = m->zeros ? dsa_zeros(e->image) : t->base + m->main * entry;
   int64_t size = (m->rows + m->pad[0] + m->pad[1]) * (m->entries + m->pad[2] + m->pad[3]);
   dsa_access *a = TARN_ARRAY(e->s->cx, dsa_access, m->rows + 1);
   uint32_t n = 0;
   a[n++] = (dsa_access){real_memory(e->hw, x->memory), at, size, !t->leaves};
-  for (int64_t r = 0; r < m->rows && !t->constant; r++)
+  for (int64_t r = 0; r < m->rows && !constant; r++)
     a[n++] =
         (dsa_access){e->hw->nmem - 1, main + r * m->stride * entry, m->entries * entry, t->leaves};
   set(f, is->local, at);
@@ -62,7 +63,7 @@ static void move(void *user, const tarn_unit_move *m) {
   set(f, is->stride, m->stride);
   for (uint32_t i = 0; i < 4; i++) set(f, is->pad[i], m->pad[i]);
   dsa_append(e->s, is, f, a, n);
-  if (t->constant) note(e, DSA_CONSTANTS);
+  if (constant) note(e, DSA_CONSTANTS);
 }
 /* Where entry 0 of a tensor that is no constant lies. */
 static int64_t base_of(const dsa_emitter *e, const tarn_unit_plan *p, const tarn_unit_tensor *t) {
@@ -73,7 +74,7 @@ static int64_t base_of(const dsa_emitter *e, const tarn_unit_plan *p, const tarn
   const tarn_layout *l = result ? &k->out_layout[0] : &k->in_layout[src];
   int64_t at = dsa_storage(e->image, buf) +
                l->offset * (int64_t)tarn_dtype_size(e->image->p->buf[buf].dtype);
-  int64_t entry = e->hw->mem[t->memory].entry;
+  int64_t entry = tarn_hw_transfer_bytes(e->hw, &e->hw->transfer[t->transfer]);
   if (at % entry)
     tarn_raise(e->s->cx, TARN_BAD_INPUT, "%s: an operand begins at byte %lld, entries have %lld",
                k->name, (long long)at, (long long)entry);
@@ -176,6 +177,10 @@ static const dsa_list *micro_ops(const run *r) {
   }
   return list_of(r->e, r->is->steps, bits, i->micro);
 }
+/* Entries of an operand of an intrinsic. */
+static int64_t span_of(const tarn_hw *hw, uint32_t memory, const tarn_hw_operand *o) {
+  return tarn_ceildiv(tarn_hw_operand_bytes(o), hw->mem[memory].entry);
+}
 /* Entries of all operands, from the first to the last that is touched. */
 static uint32_t touched(const run *r, dsa_access *a) {
   const tarn_hw_intrinsic *x = &r->e->hw->intrin[r->s->intrinsic];
@@ -183,7 +188,7 @@ static uint32_t touched(const run *r, dsa_access *a) {
   for (uint32_t k = 0; k < x->nop; k++) {
     uint32_t t = r->s->operand[k];
     if (t == TARN_NONE || !reads_operand(r, k)) continue;
-    int64_t last = r->at[k] + r->p->tensor[t].each - 1;
+    int64_t last = r->at[k] + span_of(r->e->hw, r->p->tensor[t].memory, &x->op[k]) - 1;
     for (uint32_t w = 0; w < r->s->issue.nwalk; w++) {
       const tarn_unit_walk *v = &r->s->issue.walk[w];
       if (r->s->issue.by[w] != TARN_UNIT_APART) last += (v->trips - 1) * v->step[k];

@@ -62,53 +62,70 @@ typedef struct packer {
   const tarn_hw_operand *operand; /* of the unit */
   const tarn_hw_role *role;       /* of its dims */
 } packer;
-static int64_t element(const packer *k, const int64_t *dims) {
+static tarn_value fill_of(const packer *k) {
+  const tarn_fx *x = tarn_fx_get(k->u->L, k->map->fill);
+  return tarn_dtype_is_float(k->operand->dtype) ? (tarn_value){.d = x->value}
+                                                : (tarn_value){.i = x->ivalue};
+}
+static tarn_value element(const packer *k, const int64_t *dims) {
   const tarn_lang *L = k->u->L;
-  if (!k->map) return 0;
+  const tarn_value none = {0};
+  if (!k->map) return none;
   for (uint32_t d = 0; d < k->u->n; d++)
-    if (dims[d] >= k->u->extent[d]) return 0;
+    if (dims[d] >= k->u->extent[d]) return none;
   for (uint32_t g = 0; g < k->map->nguard; g++) {
     int64_t e = tarn_ix_eval(L, k->map->guard[g].e, dims);
-    if (e < k->map->guard[g].lo || e >= k->map->guard[g].hi)
-      return tarn_fx_get(L, k->map->fill)->ivalue;
+    if (e < k->map->guard[g].lo || e >= k->map->guard[g].hi) return fill_of(k);
   }
-  return tarn_tensor_get(&k->memory, tarn_ix_eval(L, k->map->e[0], dims)).i;
+  return tarn_tensor_get(&k->memory, tarn_ix_eval(L, k->map->e[0], dims));
 }
 /* Element i of an operand of the unit that stands at these dims. */
-static int64_t in_operand(const packer *k, int64_t i, const int64_t *at) {
+static tarn_value in_operand(const packer *k, int64_t i, const int64_t *at) {
   const tarn_unit_plan *u = k->u;
   int64_t dims[TARN_MAX_DIMS];
   int64_t of[4] = {0};
   memcpy(dims, at, sizeof dims);
   for (uint32_t d = k->operand->n; d-- > 0; i /= k->operand->dim[d])
     of[k->role[d]] = i % k->operand->dim[d];
-  if (k->t->what == TARN_UNIT_ONE) return of[TARN_HW_N] == of[TARN_HW_K];
+  bool real = tarn_dtype_is_float(k->operand->dtype);
+  bool one = of[TARN_HW_N] == of[TARN_HW_K];
+  if (k->t->what == TARN_UNIT_ONE) return real ? (tarn_value){.d = one} : (tarn_value){.i = one};
   if (u->columns != TARN_NONE) dims[u->columns] += of[TARN_HW_N];
   if (u->sum != TARN_NONE && k->t->what != TARN_UNIT_ADDEND) dims[u->sum] += of[TARN_HW_K];
-  return element(k, dims) + k->t->constant;
+  tarn_value v = element(k, dims);
+  if (real) v.d += k->t->real;
+  else v.i += k->t->constant;
+  return v;
 }
 /* Operands of a box, in the order of the tensor's coordinates. */
 static void pack(dsa_image *m, const packer *k, const tarn_unit_box *box) {
   const tarn_unit_tensor *t = k->t;
   int64_t at[TARN_UNIT_COORDS] = {0};
   int64_t count = 1;
-  int64_t elements =
-      tarn_hw_operand_bytes(k->operand) / (int64_t)tarn_dtype_size(k->operand->dtype);
+  int64_t bytes = t->each * k->u->hw->mem[t->memory].entry;
+  int64_t elements = bytes / (int64_t)tarn_dtype_size(k->operand->dtype);
   for (uint32_t i = 0; i < t->n; i++) count *= box->n[t->at[i].dim[0]];
   tarn_tensor one = {.dtype = k->operand->dtype, .n = 1, .dim = {elements}};
-  one.data = tarn_new(m->cx, (size_t)tarn_hw_operand_bytes(k->operand));
+  one.data = tarn_new(m->cx, (size_t)bytes);
   for (int64_t c = 0; c < count; c++) {
     int64_t dims[TARN_MAX_DIMS] = {0};
     for (uint32_t i = 0; i < t->n; i++) {
       uint32_t d = t->at[i].dim[0];
       dims[d] = (box->lo[d] + at[i]) * k->u->unit[d];
     }
-    for (int64_t e = 0; e < elements; e++)
-      tarn_tensor_set(&one, e, (tarn_value){.i = in_operand(k, e, dims)});
-    tarn_buf_add(&m->constants, one.data, (size_t)tarn_hw_operand_bytes(k->operand));
+    for (int64_t e = 0; e < elements; e++) tarn_tensor_set(&one, e, in_operand(k, e, dims));
+    tarn_buf_add(&m->constants, one.data, (size_t)bytes);
     for (uint32_t i = t->n; i-- > 0; at[i] = 0)
       if (++at[i] < box->n[t->at[i].dim[0]]) break;
   }
+}
+/* An entry of zeros in the constants. */
+int64_t dsa_zeros(dsa_image *m) {
+  if (m->zeros) return m->zeros - 1;
+  while ((int64_t)m->constants.n % m->align) tarn_buf_add(&m->constants, "", 1);
+  m->zeros = (int64_t)m->constants.n + 1;
+  for (int64_t i = 0; i < m->align; i++) tarn_buf_add(&m->constants, "", 1);
+  return m->zeros - 1;
 }
 static bool same_tile(const tarn_unit_tensor *t, const tarn_unit_box *a, const tarn_unit_box *b) {
   for (uint32_t i = 0; i < t->n; i++) {
