@@ -1,7 +1,8 @@
 /* Products as units of a description take them.
  *
  * split        a product's epilogue ends where the vector unit ends: what remains, as a
- *              requantisation by a scale that is no power of two, is a map of its own
+ *              requantisation by a scale that is no power of two, is a map of its own; i32 that are
+ *              bytes are stored as such
  * pad          an operand that is padded with something else than zeros is padded by a copy
  * zero-pad     a maximum of what is never below 0 may be padded with 0 instead of the least number
  * merge-groups groups of a grouped convolution as one, its weights filled with zeros (R58)
@@ -92,7 +93,11 @@ static bool find_cut(rsite *s, cut *c, uint32_t hole, uint32_t *part, uint32_t *
   vrange_walk(L, &c->w, holes, vrange_holes(s->e->host, c->k, st, false, holes), c->is);
   for (uint32_t i = 0; i < c->w.n; i++) c->unit[i] = of_unit(c, i);
   const tarn_fx *top = tarn_fx_get(L, st->epi);
-  if (c->unit[c->w.n - 1]) return false;
+  uint32_t last = c->w.n - 1;
+  if (c->unit[last]) {
+    *part = st->epi, *rest = marker;
+    return as_byte(L, c->is[last].r, part, rest, hole) && *part != st->epi;
+  }
   if (top->op == TARN_FX_CAST && !tarn_dtype_is_float(top->dtype) && unit_kids(c, top, 1)) {
     if (top->dtype != TARN_U8) return false;
     *part = tarn_fx_cast(L, TARN_I8, top->kid[0]), *rest = tarn_fx_cast(L, TARN_U8, marker);
