@@ -32,8 +32,7 @@ tarn_ruleset *typed_rules(typed *k, const tarn_hw *hw) {
   for (uint32_t i = 0; i < x->only_rules.n; i++) tarn_ruleset_load(rs, x->only_rules.p[i]);
   for (uint32_t i = 0; i < x->rules.n; i++) tarn_ruleset_load(rs, x->rules.p[i]);
   for (uint32_t i = 0; i < x->no_rules.n; i++) tarn_ruleset_drop(rs, x->no_rules.p[i]);
-  const tarn_target *t = hw ? tarn_target_find(hw->kind) : NULL;
-  if (hw && !(t && t->units_by_schedule)) tarn_ruleset_derive(rs, hw);
+  if (hw && hw->kind != TARN_HW_CPU) tarn_ruleset_derive(rs, hw); /* whose units schedules choose */
   return rs;
 }
 

@@ -22,8 +22,6 @@ typedef struct tarn_target {
   const char *name; /* as messages say it: "CPU" */
   /* A program may have kernels on the host that the hardware hangs on. */
   bool hosted;
-  /* Units (described instructions) are chosen by schedules, so that rules need not map to them. */
-  bool units_by_schedule;
   /* What a description lacks to be emitted for, as "has no …"; NULL, or a call that gives NULL:
    * nothing. */
   const char *(*lacks)(const tarn_hw *hw);

@@ -291,4 +291,10 @@ try 0 explore "$work/t.term" --json
 is 'best.#' 1
 try 0 explore "$work/t.term" --kernel --egraph "$work/t.json" --json
 try 0 extract "$work/t.json" --json
+
+# Products become calls of a described accelerator's units, where that is explored.
+echo '(compute (red (sum i32) (mul (cast i32 $0) (cast i32 $1)) (tuple 2))
+  (cartProd (access 1 (input x ((7 40) ()) i8)) (access 1 (input w ((20 40) ()) i8))))' >"$work/u.term"
+try 0 explore "$work/u.term" --kernel --hw vta-pynq --egraph "$work/u.json" --json
+grep -q 'call vta-pynq.gemm' "$work/u.json" || fail "no call of a unit"
 finish
