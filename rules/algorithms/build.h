@@ -102,8 +102,11 @@ uint32_t build_shifts(rsite *s);
 uint32_t build_shifts_halves(rsite *s);
 /* units.c */
 bool when_split(rsite *s);
+bool when_inline_rest(rsite *s);
 bool when_pad(rsite *s);
 bool when_merge_groups(rsite *s);
+bool when_fill_channels(rsite *s);
+uint32_t build_fill_channels(rsite *s);
 uint32_t build_split(rsite *s);
 uint32_t build_pad(rsite *s);
 uint32_t build_zero_pad(rsite *s);

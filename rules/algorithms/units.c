@@ -6,6 +6,8 @@
  * pad          an operand that is padded with something else than zeros is padded by a copy
  * zero-pad     a maximum of what is never below 0 may be padded with 0 instead of the least number
  * merge-groups groups of a grouped convolution as one, its weights filled with zeros (R58)
+ * fill-channels channels up to a multiple of what the unit multiplies at once: the data padded by a
+ *              copy, the weights filled with zeros (R15)
  *
  * Each asks for a unit of an accelerator that reduces the product; CPUs have other ways. */
 #include "rules/algorithms/build.h"
@@ -150,6 +152,13 @@ uint32_t build_split(rsite *s) {
   unit->stage[0].epi = part == tarn_fx_hole(k.L, 0) ? TARN_NONE : part;
   uint32_t id = kern_store(unit);
   return id == TARN_NONE ? id : remainder_of(&k, rest, id);
+}
+
+/* Into the reduction that reads it: what computes something, no padding of what units read. */
+bool when_inline_rest(rsite *s) {
+  kern p;
+  return site_kid(s, s->slot, &p) && kern_is_map(&p) &&
+         tarn_fx_get(p.L, p.stage[0].body)->op != TARN_FX_HOLE && when_inline_reduction(s);
 }
 
 /* ---------------------------------------------------------------- padding */
@@ -333,18 +342,13 @@ static bool channel_loop(kstage *st, groups *g) {
   return true;
 }
 
-/* The weights of p groups as one group's: 0 where a result's own group is another one. */
-static uint32_t weights_of(const kern *k, uint32_t r, const groups *g, int64_t p,
-                           const int64_t *dim, uint32_t n, uint32_t *view) {
+/* The weights that read r is of, over its map `m` into them, and 0 where the guard does not hold;
+ * *view: the read of them. */
+static uint32_t filled(const kern *k, uint32_t r, tarn_imap m, tarn_guard own, const int64_t *dim,
+                       uint32_t n, uint32_t *view) {
   tarn_lang *L = k->L;
   const tarn_read *w = &k->stage[0].read[r];
-  tarn_imap m = *tarn_imap_get(L, w->map);
-  uint32_t sub[2 * TARN_MAX_DIMS], axis[2 * TARN_MAX_DIMS], naxis = 0;
-  for (uint32_t i = 0; i < n; i++) sub[i] = tarn_ix_var(L, i, dim);
-  uint32_t of = tarn_ix_mod(L, tarn_ix_div(L, sub[g->o], g->out, dim), p, dim);
-  sub[g->c] = tarn_ix_add(L, sub[g->c], tarn_ix_scale(L, of, -g->in, dim), dim);
-  const tarn_guard own = {sub[g->c], 0, g->in};
-  imap_subst(L, &m, sub, n, dim);
+  uint32_t axis[2 * TARN_MAX_DIMS], naxis = 0;
   if (m.nguard) return TARN_NONE;
   m.guard[m.nguard++] = own, m.fill = tarn_fx_iconst(L, kern_leaf_type(k, w->src)->dtype, 0);
   uint32_t full = tarn_map_intern(L, &m), used = map_uses(L, full);
@@ -362,6 +366,19 @@ static uint32_t weights_of(const kern *k, uint32_t r, const groups *g, int64_t p
   to->read[0] = (tarn_read){false, kern_leaf(c, k->leaf[w->src]), map};
   *view = map_project(L, dim, n, axis, naxis);
   return kern_store(c);
+}
+
+/* The weights of p groups as one group's: 0 where a result's own group is another one. */
+static uint32_t weights_of(const kern *k, uint32_t r, const groups *g, int64_t p,
+                           const int64_t *dim, uint32_t n, uint32_t *view) {
+  tarn_lang *L = k->L;
+  tarn_imap m = *tarn_imap_get(L, k->stage[0].read[r].map);
+  uint32_t sub[2 * TARN_MAX_DIMS];
+  for (uint32_t i = 0; i < n; i++) sub[i] = tarn_ix_var(L, i, dim);
+  uint32_t of = tarn_ix_mod(L, tarn_ix_div(L, sub[g->o], g->out, dim), p, dim);
+  sub[g->c] = tarn_ix_add(L, sub[g->c], tarn_ix_scale(L, of, -g->in, dim), dim);
+  imap_subst(L, &m, sub, n, dim);
+  return filled(k, r, m, (tarn_guard){sub[g->c], 0, g->in}, dim, n, view);
 }
 
 bool when_merge_groups(rsite *s) {
@@ -415,4 +432,100 @@ uint32_t build_merge_groups(rsite *s) {
   id = p > 1 ? with_groups(&k, g, data, p, &weights) : TARN_NONE;
   if (id != TARN_NONE) s->extra[s->nextra++] = weights;
   return id;
+}
+
+/* ---------------------------------------------------------------- channels */
+
+typedef struct channels { /* of the data, read number `data`: axis, and the loop that alone is it */
+  uint32_t data, axis, loop;
+  int64_t n;
+} channels;
+
+static bool channels_at(const kern *k, const tarn_imap *m, uint32_t a, channels *c) {
+  const kstage *st = &k->stage[0];
+  c->axis = a, c->loop = ix_loop(k->L, m->e[a]), c->n = m->in[a];
+  if (c->loop == TARN_NONE || c->loop < st->nown || st->red[c->loop - st->nown] != c->n)
+    return false;
+  uint32_t others = imap_guarded(k->L, m);
+  for (uint32_t i = 0; i < m->nin; i++)
+    if (i != a) others |= tarn_ix_dims(k->L, m->e[i]);
+  return !(others >> c->loop & 1);
+}
+/* The longest such axis, where the other operand is constant and follows that loop. */
+static bool find_channels(rsite *s, const kern *k, channels *c) {
+  const kstage *st = &k->stage[0];
+  channels x;
+  c->n = 0;
+  for (uint32_t r = 0; r < 2 && st->nb == 2; r++) {
+    const tarn_read *data = &st->read[r], *other = &st->read[1 - r];
+    if (data->stage || other->stage || site_const(s, k->leaf[data->src]) ||
+        !site_const(s, k->leaf[other->src]))
+      continue;
+    const tarn_imap *m = tarn_imap_get(k->L, data->map);
+    for (uint32_t a = 0; a < m->nin; a++)
+      if (channels_at(k, m, a, &x) && x.n > c->n && (map_uses(k->L, other->map) >> x.loop & 1))
+        *c = x, c->data = r;
+  }
+  return c->n > 0;
+}
+
+/* The data with so many channels, those beyond its own 0. */
+static uint32_t padded_data(const kern *k, const channels *c, int64_t n) {
+  const tarn_read *r = &k->stage[0].read[c->data];
+  const tarn_type *t = kern_leaf_type(k, r->src);
+  tarn_imap m = {.n = t->n, .ns = t->n, .nin = t->n, .nguard = 1};
+  kern *x = TARN_NEW(tarn_lang_ctx(k->L), kern);
+  kstage *to = &x->stage[0];
+  for (uint32_t a = 0; a < t->n; a++) m.in[a] = t->dim[a], m.dim[a] = a == c->axis ? n : t->dim[a];
+  for (uint32_t a = 0; a < t->n; a++) m.e[a] = tarn_ix_var(k->L, a, m.dim);
+  m.guard[0] = (tarn_guard){m.e[c->axis], 0, c->n};
+  m.fill = tarn_fx_iconst(k->L, t->dtype, 0);
+  x->host = k->host, x->L = k->L, x->nstage = 1, x->out_ns = t->ns;
+  *to = (kstage){.nown = t->n, .reducer = TARN_NONE, .epi = TARN_NONE, .nb = 1, .out = true};
+  memcpy(to->own, m.dim, t->n * sizeof *to->own);
+  to->body = tarn_fx_hole(k->L, 0);
+  to->read[0] = (tarn_read){false, kern_leaf(x, k->leaf[r->src]), tarn_map_intern(k->L, &m)};
+  return kern_store(x);
+}
+
+bool when_fill_channels(rsite *s) {
+  kern k;
+  channels c;
+  if (!s->e->hw || !site_root(s, &k)) return false;
+  int64_t steps = unit_steps(s, &k);
+  return steps > 1 && find_channels(s, &k, &c) && c.n % steps;
+}
+/* How many is found by the unit, and in a proof by the data that were made. */
+uint32_t build_fill_channels(rsite *s) {
+  const rhost *h = s->e->host;
+  kern k;
+  channels c;
+  int64_t dim[3 * TARN_MAX_DIMS], n;
+  uint32_t view;
+  if (!site_root(s, &k) || !kern_single(&k) || k.depth || !integers(&k)) return TARN_NONE;
+  kstage *st = &k.stage[0];
+  if (!find_channels(s, &k, &c)) return TARN_NONE;
+  int64_t steps = s->nextra ? 0 : unit_steps(s, &k);
+  if (s->nextra) {
+    const tarn_type *t = tarn_type_get(k.L, h->nest.type(h->nest.user, s->extra[0]));
+    if (t->tuple || t->n <= c.axis || (n = t->dim[c.axis]) <= c.n) return TARN_NONE;
+  } else if (steps < 2) return TARN_NONE;
+  else n = tarn_ceildiv(c.n, steps) * steps;
+  tarn_imap w = *tarn_imap_get(k.L, st->read[1 - c.data].map),
+            m = *tarn_imap_get(k.L, st->read[c.data].map);
+  if (m.nguard && tarn_fx_get(k.L, m.fill)->ivalue != 0) return TARN_NONE;
+  uint32_t data = padded_data(&k, &c, n);
+  st->red[c.loop - st->nown] = n;
+  uint32_t all = kern_dims(&k, st, true, dim);
+  memcpy(w.dim, dim, all * sizeof *dim), memcpy(m.dim, dim, all * sizeof *dim);
+  const tarn_guard own = {tarn_ix_var(k.L, c.loop, dim), 0, c.n};
+  uint32_t weights = filled(&k, 1 - c.data, w, own, dim, all, &view);
+  uint32_t leaf[2] = {data == TARN_NONE ? data : kern_leaf(&k, data),
+                      weights == TARN_NONE ? weights : kern_leaf(&k, weights)};
+  if (leaf[0] == TARN_NONE || leaf[1] == TARN_NONE) return TARN_NONE;
+  m.in[c.axis] = n, m.e[c.axis] = tarn_ix_var(k.L, c.loop, dim);
+  st->read[c.data] = (tarn_read){false, leaf[0], tarn_map_intern(k.L, &m)};
+  st->read[1 - c.data] = (tarn_read){false, leaf[1], view};
+  if (!s->nextra) s->extra[s->nextra++] = data;
+  return kern_store(&k);
 }
