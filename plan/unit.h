@@ -44,7 +44,8 @@ typedef enum tarn_unit_what {
   TARN_UNIT_SUMS,    /* the accumulators */
   TARN_UNIT_RESULT,  /* what leaves */
   TARN_UNIT_ADDEND,  /* an operand of the vector unit, beside the accumulators */
-  TARN_UNIT_ONE      /* the identity, by which a product loads an addend */
+  TARN_UNIT_ONE,     /* the identity, by which a product loads an addend */
+  TARN_UNIT_ONTO     /* a transfer computes it into the accumulators that are there */
 } tarn_unit_what;
 
 /* What lies in one memory of the machine, a tile at a time. */
@@ -55,6 +56,7 @@ typedef struct tarn_unit_tensor {
   uint32_t transfer; /* by which it comes, or leaves; TARN_NONE: neither */
   uint32_t source;   /* tensor that the identity is multiplied by to fill this one; or TARN_NONE */
   bool packed;       /* a constant: laid out tile by tile */
+  bool vector;       /* the same, ONTO: laid out along the columns alone */
   bool small;        /* it does not change along some own dim: steps of the vector unit read it,
                         nothing replaces it */
   uint32_t n;
@@ -70,7 +72,8 @@ typedef struct tarn_unit_tensor {
   uint32_t slots;
 } tarn_unit_tensor;
 
-/* A step of the vector unit over a tile: to = intrinsic(to, from or immediate). */
+/* A step of the vector unit over a tile: to = intrinsic(to, from or immediate). Where `from` comes
+ * ONTO the sums, its transfer is the step. */
 typedef struct tarn_unit_step {
   uint32_t intrinsic;
   uint32_t to, from; /* tensors; from TARN_NONE: the immediate */
@@ -100,7 +103,8 @@ typedef struct tarn_unit_plan {
   uint32_t nstep;
   tarn_unit_step step[TARN_UNIT_STEPS];
   uint32_t store; /* intrinsic that makes an element of the result of a sum; TARN_NONE: as it is */
-  uint32_t nloop; /* over tiles, outermost first */
+  int64_t store_immediate; /* its immediate, of a float: the bits */
+  uint32_t nloop;          /* over tiles, outermost first */
   tarn_unit_loop loop[TARN_MAX_LEVELS];
 } tarn_unit_plan;
 
@@ -162,7 +166,7 @@ TARN_API double tarn_unit_issue_cycles(const tarn_hw *hw, uint32_t intrinsic,
 
 /* The program, statement by statement. */
 typedef enum tarn_unit_does {
-  TARN_UNIT_FILL,    /* a tensor's tile into a slot */
+  TARN_UNIT_FILL,    /* a tensor's tile into a slot; ONTO: into the accumulators' */
   TARN_UNIT_CLEAR,   /* the accumulators' tile becomes 0 */
   TARN_UNIT_PRODUCT, /* of a tile of rows and columns, added to the accumulators */
   TARN_UNIT_LOAD,    /* an addend's tile from its source, multiplied by the identity */
@@ -171,8 +175,9 @@ typedef enum tarn_unit_does {
 } tarn_unit_does;
 typedef struct tarn_unit_stmt {
   tarn_unit_does does;
-  uint32_t tensor;                      /* FILL, LEAVE, LOAD */
-  uint32_t step;                        /* VECTOR */
+  uint32_t tensor; /* FILL, LEAVE, LOAD */
+  uint32_t step;   /* VECTOR */
+  bool begins;     /* PRODUCT: where all summed dims begin, what the accumulators held is no part */
   const tarn_unit_box *box;             /* what is computed or moved */
   const tarn_unit_box *of;              /* of each tensor: what its slot holds */
   const uint32_t *slot;                 /* of each tensor: the one it has now */

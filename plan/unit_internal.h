@@ -18,11 +18,16 @@ uint32_t unit_transfer_to(const tarn_hw *hw, uint32_t memory); /* plain, from ma
 const tarn_imap *unit_map(const unit_match *m, uint32_t read);
 /* A further tensor; NULL: there is no room. */
 tarn_unit_tensor *unit_tensor(unit_match *m, tarn_unit_what what, uint32_t read, uint32_t memory);
+/* Entries from one unit of dim d to the next; -1: not a whole number of them. */
+int64_t unit_step(const unit_match *m, const tarn_unit_tensor *t, int64_t coef, uint32_t d);
 bool unit_coords(unit_match *m, tarn_unit_tensor *t, const tarn_imap *map);
 void unit_packed(unit_match *m, tarn_unit_tensor *t, const tarn_imap *map);
 bool unit_rows(unit_match *m, tarn_unit_tensor *t);
 bool unit_sums(unit_match *m);
 bool unit_result(unit_match *m, uint32_t memory, uint32_t transfer);
+/* An instruction of the unit has a flag by which the accumulators begin anew: nothing clears them.
+ */
+bool unit_begins(const tarn_hw *hw, uint32_t intrinsic);
 const tarn_hw_instruction *unit_instruction(const tarn_hw *hw, uint32_t intrinsic, bool clears);
 /* The operand that the result replaces; TARN_NONE: none. */
 uint32_t unit_replaced(const tarn_hw *hw, uint32_t intrinsic);

@@ -32,6 +32,10 @@ static int64_t most_of(const tarn_hw_format *f, uint32_t field) {
   uint32_t bits = f->field[field].width - f->field[field].is_signed;
   return bits > 40 ? (int64_t)1 << 40 : ((int64_t)1 << bits) - 1;
 }
+bool unit_begins(const tarn_hw *hw, uint32_t intrinsic) {
+  const tarn_hw_instruction *is = unit_instruction(hw, intrinsic, false);
+  return is && is->accumulate != TARN_NONE;
+}
 /* Do trips and factors fit the fields of loop k? */
 static bool fits(const search *q, const tarn_unit_walk *w, uint32_t k) {
   const tarn_hw_format *f = &q->hw->format[q->is->format];
@@ -88,7 +92,8 @@ static void assign(search *q, uint32_t w) {
     judge(q);
     return;
   }
-  for (uint32_t k = 0; k < q->is->nloop; k++) {
+  bool apart = i->walk[w].sums && q->is->accumulate != TARN_NONE; /* the first trip is another */
+  for (uint32_t k = 0; k < q->is->nloop && !apart; k++) {
     if ((q->used >> k & 1) || !fits(q, &i->walk[w], k)) continue;
     i->by[w] = TARN_UNIT_LOOP;
     i->loop[w] = (uint8_t)k;
@@ -96,7 +101,7 @@ static void assign(search *q, uint32_t w) {
     assign(q, w + 1);
     q->used &= ~(1u << k);
   }
-  if (q->is->steps != TARN_NONE) {
+  if (q->is->steps != TARN_NONE && !apart) {
     i->by[w] = TARN_UNIT_MICRO;
     assign(q, w + 1);
   }
@@ -127,7 +132,8 @@ static void merge(tarn_unit_issue *i) {
 bool tarn_unit_issue_of(const tarn_unit_plan *p, uint32_t intrinsic, bool clears,
                         tarn_unit_issue *i) {
   search q = {.hw = p->hw, .x = &p->hw->intrin[intrinsic], .clears = clears, .least = 1e300};
-  static const tarn_hw_instruction none = {.steps = TARN_NONE, .clear = TARN_NONE};
+  static const tarn_hw_instruction none = {
+      .steps = TARN_NONE, .clear = TARN_NONE, .accumulate = TARN_NONE};
   merge(i);
   q.is = unit_instruction(p->hw, intrinsic, clears);
   if (!q.is && p->hw->ninstruction) return false;

@@ -114,9 +114,7 @@ bool unit_rows(unit_match *m, tarn_unit_tensor *t) {
   t->at[t->n++] = c;
   return true;
 }
-/* Entries from one unit of dim d to the next; -1: not a whole number of them. */
-static int64_t entry_step(const unit_match *m, const tarn_unit_tensor *t, int64_t coef,
-                          uint32_t d) {
+int64_t unit_step(const unit_match *m, const tarn_unit_tensor *t, int64_t coef, uint32_t d) {
   if (m->p->dim[d] == 1 && d != t->along[1]) return coef % t->lanes[1] ? -1 : coef / t->lanes[1];
   if (d == t->along[1]) return coef == 1 ? m->p->unit[d] / t->lanes[1] : -1;
   int64_t step = coef * m->p->unit[d];
@@ -142,7 +140,7 @@ bool unit_coords(unit_match *m, tarn_unit_tensor *t, const tarn_imap *map) {
     for (uint32_t d = 0; d < p->n; d++) {
       int64_t coef = tarn_ix_coef(m->L, map->e[0], d);
       if (!coef || done >> d & 1) continue;
-      int64_t step = entry_step(m, t, coef, d);
+      int64_t step = unit_step(m, t, coef, d);
       if (step < 0)
         return unit_no(m, "a step of %lld elements along d%u, no entries of %lld", (long long)coef,
                        d, (long long)t->lanes[1]);
@@ -332,7 +330,8 @@ bool unit_result(unit_match *m, uint32_t memory, uint32_t transfer) {
   tarn_unit_tensor *t = unit_tensor(m, TARN_UNIT_RESULT, TARN_NONE, memory);
   if (!t) return unit_no(m, "too many operands");
   t->transfer = transfer;
-  t->lanes[1] = entry_of(m, memory) / (int64_t)tarn_dtype_size(p->k->out_type[0]);
+  t->lanes[1] = tarn_hw_transfer_bytes(p->hw, &p->hw->transfer[transfer]) /
+                (int64_t)tarn_dtype_size(p->k->out_type[0]);
   t->along[1] = p->columns;
   p->result = p->ntensor - 1;
   if (t->lanes[1] != p->form.n) return unit_no(m, "entries of the result are no columns");

@@ -50,7 +50,7 @@ typedef struct shape {
   const tarn_hw_transfer *x;
   uint32_t n, all; /* coordinates outside of rows; of the tile */
   piece at[TARN_UNIT_COORDS];
-  bool leaves;
+  bool bare;        /* what a tile has room for besides is not filled */
   int64_t zeros[2]; /* entries before and behind the rows that another transfer fills */
   tarn_unit_move move;
   tarn_unit_move_fn *f;
@@ -119,7 +119,7 @@ static bool shape_of(const tarn_hw *hw, const tarn_unit_tensor *t, const tarn_un
   tarn_unit_move *m = &s->move;
   int64_t size = t->each;
   s->x = &hw->transfer[t->transfer];
-  s->leaves = s->x->to == hw->nmem - 1;
+  s->bare = s->x->to == hw->nmem - 1 || t->what == TARN_UNIT_ONTO;
   int64_t entry = tarn_hw_transfer_bytes(hw, s->x);
   int64_t most = s->x->row_bytes ? s->x->row_bytes / entry : INT64_MAX;
   *m = (tarn_unit_move){.main = t->base, .rows = 1, .entries = 1, .stride = 1};
@@ -130,7 +130,7 @@ static bool shape_of(const tarn_hw *hw, const tarn_unit_tensor *t, const tarn_un
     *p = piece_of(&t->at[i], b);
     if (p->n <= 0) return false;
     p->local = size;
-    if (!s->leaves) p->behind = room - p->n - p->before;
+    if (!s->bare) p->behind = room - p->n - p->before;
     m->main += p->first * p->step;
     size *= room;
   }

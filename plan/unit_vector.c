@@ -28,11 +28,13 @@ static bool unify(const tarn_lang *L, uint32_t pattern, uint32_t e, uint32_t *bi
   }
   return true;
 }
-/* The meaning of a map, $k being operand k; TARN_NONE: it is none. */
-static uint32_t map_of(const unit_match *m, uint32_t intrinsic) {
+/* The meaning of a map, $k being operand k; TARN_NONE: it is none, or reads its result otherwise
+ * than asked. */
+static uint32_t map_of(const unit_match *m, uint32_t intrinsic, bool acc) {
   tarn_hw_form f;
   tarn_hw_meaning meaning = tarn_hw_meaning_of(m->L, m->p->hw, intrinsic);
-  return tarn_hw_form_of(m->L, &meaning, &f) && !f.product && !meaning.acc ? f.body : TARN_NONE;
+  return tarn_hw_form_of(m->L, &meaning, &f) && !f.product && meaning.acc == acc ? f.body
+                                                                                 : TARN_NONE;
 }
 /* The operand that the result replaces, or may. */
 uint32_t unit_replaced(const tarn_hw *hw, uint32_t intrinsic) {
@@ -159,7 +161,7 @@ static uint32_t by_intrinsic(unit_match *m, uint32_t e, uint32_t i, bool immedia
     if (!x->op[k].immediate && unit_memory(m->p->hw, x->op[k].memory) != sums_memory(m))
       return TARN_NONE;
   }
-  if (has != immediate || (body = map_of(m, i)) == TARN_NONE || !unify(m->L, body, e, bind))
+  if (has != immediate || (body = map_of(m, i, false)) == TARN_NONE || !unify(m->L, body, e, bind))
     return TARN_NONE;
   for (uint32_t k = 0; k + 1 < x->nop; k++) {
     const tarn_fx *v = bind[k] == TARN_NONE ? NULL : tarn_fx_get(m->L, bind[k]);
@@ -190,6 +192,71 @@ static uint32_t by_intrinsic(unit_match *m, uint32_t e, uint32_t i, bool immedia
   }
   return add_step(m, i, to, from, imm) ? to : TARN_NONE;
 }
+/* ---------------------------------------------------------------- transfers that compute */
+/* Where the elements of an operand lie that come onto the sums. */
+static bool beside_sums(unit_match *m, tarn_unit_tensor *t) {
+  const tarn_unit_plan *p = m->p;
+  const tarn_imap *map = unit_map(m, t->read);
+  bool fixed = p->k->in_const[p->stage->read[t->read].src];
+  if (map->nin != 1 || map->nguard || !tarn_ix_affine(m->L, map->e[0]))
+    return unit_no(m, "an operand is read by a division");
+  t->vector = fixed;
+  for (uint32_t i = 0; i < t->n; i++) {
+    if (!t->at[i].n) continue;
+    uint32_t d = t->at[i].dim[0];
+    int64_t coef = tarn_ix_coef(m->L, map->e[0], d);
+    int64_t step = fixed ? coef != 0 : unit_step(m, t, coef, d);
+    if (step < 0 || (fixed && coef && d != p->columns))
+      return unit_no(m, "an operand that does not lie in entries of %lld elements",
+                     (long long)t->lanes[1]);
+    t->at[i].step = step;
+  }
+  if (fixed) return true;
+  int64_t c = tarn_ix_get(m->L, map->e[0])->c;
+  if (c % t->lanes[1] || tarn_ix_coef(m->L, map->e[0], p->columns) != 1)
+    return unit_no(m, "an operand that begins within an entry");
+  t->base = c / t->lanes[1];
+  return true;
+}
+/* e as what transfer i makes of sums that are there and of what it brings. */
+static uint32_t by_transfer(unit_match *m, uint32_t e, uint32_t i) {
+  tarn_unit_plan *p = m->p;
+  const tarn_hw_transfer *t = &p->hw->transfer[i];
+  uint32_t bind[HOLES], body;
+  memset(bind, 0xff, sizeof bind);
+  if (t->intrinsic == TARN_NONE || t->to != sums_memory(m)) return TARN_NONE;
+  const tarn_hw_intrinsic *x = &p->hw->intrin[t->intrinsic];
+  if (x->nop != 2 || (body = map_of(m, t->intrinsic, true)) == TARN_NONE) return TARN_NONE;
+  if (!unify(m->L, body, e, bind) || bind[0] == TARN_NONE || bind[1] == TARN_NONE) return TARN_NONE;
+  const tarn_fx *from = tarn_fx_get(m->L, bind[0]);
+  if (from->op != TARN_FX_HOLE || !from->hole) return TARN_NONE;
+  uint32_t read = tarn_fn_get(m->L, p->stage->fn)->nops + from->hole - 1u;
+  if (p->stage->read[read].stage || p->k->in_type[p->stage->read[read].src] != x->op[0].dtype)
+    return TARN_NONE;
+  if (value(m, bind[1]) != p->sums) return TARN_NONE;
+  tarn_unit_tensor *onto = unit_tensor(m, TARN_UNIT_ONTO, read, sums_memory(m));
+  if (!onto) return TARN_NONE;
+  onto->transfer = i;
+  onto->lanes[1] = tarn_hw_transfer_bytes(p->hw, t) / (int64_t)tarn_dtype_size(x->op[0].dtype);
+  onto->along[1] = p->columns;
+  onto->n = p->tensor[p->sums].n;
+  memcpy(onto->at, p->tensor[p->sums].at, sizeof onto->at);
+  if (onto->lanes[1] != p->form.n || !beside_sums(m, onto)) return TARN_NONE;
+  return add_step(m, t->intrinsic, p->sums, number_of(m, onto), 0) ? p->sums : TARN_NONE;
+}
+/* Its operands either way round. */
+static uint32_t by_transfers(unit_match *m, uint32_t e) {
+  const tarn_fx x = *tarn_fx_get(m->L, e);
+  for (uint32_t i = 0; i < m->p->hw->ntransfer; i++)
+    for (uint32_t swap = 0; swap < (x.op == TARN_FX_ADD ? 2 : 1); swap++) {
+      const tarn_unit_plan before = *m->p;
+      uint32_t way = swap ? tarn_fx_op(m->L, TARN_FX_ADD, x.kid[1], x.kid[0], 0) : e;
+      uint32_t at = by_transfer(m, way, i);
+      if (at != TARN_NONE) return at;
+      *m->p = before;
+    }
+  return TARN_NONE;
+}
 /* A shift by more than the immediate allows is two shifts. */
 static uint32_t by_two_shifts(unit_match *m, uint32_t e) {
   const tarn_fx x = *tarn_fx_get(m->L, e);
@@ -197,7 +264,7 @@ static uint32_t by_two_shifts(unit_match *m, uint32_t e) {
   if (x.op != TARN_FX_SHR || by->op != TARN_FX_CONST || by->ivalue > 62) return TARN_NONE;
   for (uint32_t i = 0; i < m->p->hw->nintrin; i++) {
     const tarn_hw_intrinsic *n = &m->p->hw->intrin[i];
-    uint32_t body = n->nop == 3 && n->op[1].immediate ? map_of(m, i) : TARN_NONE;
+    uint32_t body = n->nop == 3 && n->op[1].immediate ? map_of(m, i, false) : TARN_NONE;
     if (body == TARN_NONE || tarn_fx_get(m->L, body)->op != TARN_FX_SHR || n->op[1].hi < 1)
       continue;
     uint32_t to = value(m, x.kid[0]);
@@ -224,11 +291,33 @@ static uint32_t value(unit_match *m, uint32_t e) {
       *m->p = before;
     }
   uint32_t at = by_two_shifts(m, e);
+  if (at == TARN_NONE) at = by_transfers(m, e);
   if (at == TARN_NONE) unit_no(m, "the vector unit has no %s", tarn_fx_info(x->op)->text);
   return at;
 }
 
 /* ---------------------------------------------------------------- the epilogue */
+static int64_t bits_of(double v) {
+  union {
+    float f;
+    uint32_t u;
+  } x = {.f = (float)v};
+  return x.u;
+}
+/* The immediate of the intrinsic that stores, $1 of its meaning. */
+static bool immediate_of(unit_match *m, uint32_t intrinsic, const uint32_t *bind) {
+  const tarn_hw_intrinsic *x = &m->p->hw->intrin[intrinsic];
+  m->p->store_immediate = 0;
+  if (x->nop == 2) return true;
+  if (x->nop != 3 || !x->op[1].immediate || bind[1] == TARN_NONE) return false;
+  const tarn_fx *v = tarn_fx_get(m->L, bind[1]);
+  bool real = x->op[1].dtype == TARN_F32;
+  double at = real ? v->value : (double)v->ivalue;
+  if (v->op != TARN_FX_CONST || v->dtype != x->op[1].dtype) return false;
+  if (!(at >= (double)x->op[1].lo && at <= (double)x->op[1].hi)) return false;
+  m->p->store_immediate = real ? bits_of(at) : v->ivalue;
+  return true;
+}
 static bool leaves(unit_match *m, uint32_t transfer, uint32_t epi) {
   tarn_unit_plan *p = m->p;
   const tarn_hw_transfer *t = &p->hw->transfer[transfer];
@@ -242,8 +331,9 @@ static bool leaves(unit_match *m, uint32_t transfer, uint32_t epi) {
       return unit_no(m, "sums cannot leave as %s", tarn_dtype_name(p->k->out_type[0]));
     bind[0] = epi;
   } else {
-    uint32_t body = map_of(m, t->intrinsic);
-    if (body == TARN_NONE || !unify(m->L, body, epi, bind) || bind[0] == TARN_NONE)
+    uint32_t body = map_of(m, t->intrinsic, false);
+    if (body == TARN_NONE || !unify(m->L, body, epi, bind) || bind[0] == TARN_NONE ||
+        !immediate_of(m, t->intrinsic, bind))
       return unit_no(m, "results of type %s do not leave as they are",
                      tarn_dtype_name(p->k->out_type[0]));
   }

@@ -115,6 +115,7 @@ static void operands(const tarn_unit_plan *p, tarn_unit_stmt *s, uint32_t rows, 
   s->operand[2] = sums;
 }
 static void clear(visit *v, uint32_t t) {
+  if (unit_begins(v->p->hw, v->p->product)) return;
   tarn_unit_stmt s = stmt(v, TARN_UNIT_CLEAR, &v->of[t]);
   s.tensor = t;
   operands(v->p, &s, TARN_NONE, TARN_NONE, t);
@@ -124,6 +125,9 @@ static void product(visit *v, const int64_t *at) {
   tarn_unit_box leaf;
   box_at(v->p, v->p->nloop, at, &leaf);
   tarn_unit_stmt s = stmt(v, TARN_UNIT_PRODUCT, &leaf);
+  s.begins = true;
+  for (uint32_t d = v->p->nacc; d < v->p->n; d++)
+    s.begins = s.begins && leaf.lo[d] == v->of[v->p->sums].lo[d];
   operands(v->p, &s, 0, 1, v->p->sums);
   issue(v, s, v->p->product, false, v->p->n);
 }
@@ -138,6 +142,7 @@ static void load(visit *v, uint32_t t, uint32_t one, const int64_t *at) {
   clear(v, t);
   tarn_unit_stmt s = stmt(v, TARN_UNIT_LOAD, &v->of[t]);
   s.tensor = t;
+  s.begins = true;
   operands(v->p, &s, x->source, one, t);
   issue(v, s, v->p->product, false, v->p->nacc);
 }
@@ -150,6 +155,16 @@ static void addends(visit *v, const int64_t *at) {
     if (p->tensor[t].source == TARN_NONE) fill(v, t, at);
     else load(v, t, one, at);
   }
+}
+/* A tile that a transfer computes into the accumulators. */
+static void onto(visit *v, uint32_t t) {
+  const tarn_unit_plan *p = v->p;
+  v->of[t] = v->of[p->sums];
+  v->slot[t] = v->slot[p->sums];
+  tarn_unit_stmt s = stmt(v, TARN_UNIT_FILL, &v->of[t]);
+  s.tensor = t;
+  v->ok = v->ok && tarn_unit_moves(p, &p->tensor[t], s.box, NULL, NULL) >= 0;
+  if (v->ok) v->f(v->user, p, &s);
 }
 static void vector_step(visit *v, uint32_t i) {
   const tarn_unit_plan *p = v->p;
@@ -169,7 +184,11 @@ static void vector_step(visit *v, uint32_t i) {
 static void finish(visit *v, const int64_t *at) {
   const tarn_unit_plan *p = v->p;
   addends(v, at);
-  for (uint32_t i = 0; i < p->nstep; i++) vector_step(v, i);
+  for (uint32_t i = 0; i < p->nstep; i++) {
+    uint32_t from = p->step[i].from;
+    if (from != TARN_NONE && p->tensor[from].what == TARN_UNIT_ONTO) onto(v, from);
+    else vector_step(v, i);
+  }
   v->of[p->result] = v->of[p->sums];
   v->slot[p->result] = v->slot[p->sums];
   tarn_unit_stmt s = stmt(v, TARN_UNIT_LEAVE, &v->of[p->result]);
@@ -211,6 +230,7 @@ bool tarn_unit_places(const tarn_unit_plan *p, int64_t *entries, int64_t *first,
     box_at(p, x->at_loop, at, &b);
     entries[t] = tarn_unit_entries(x, &b);
     bool shared = t == p->result && (shadows || x->memory == p->tensor[p->sums].memory);
+    shared |= x->what == TARN_UNIT_ONTO;
     first[t] = shared ? first[p->sums] : used[x->memory];
     if (!shared) used[x->memory] += entries[t] * x->slots;
   }
@@ -317,7 +337,8 @@ const tarn_schedule *tarn_unit_scheduled(const tarn_unit_plan *p) {
   }
   for (uint32_t t = 0; t < p->ntensor; t++)
     if (p->tensor[t].what == TARN_UNIT_SUMS || p->tensor[t].what == TARN_UNIT_RESULT ||
-        (p->tensor[t].read != TARN_NONE && p->tensor[t].source == TARN_NONE))
+        (p->tensor[t].read != TARN_NONE && p->tensor[t].source == TARN_NONE &&
+         p->tensor[t].what != TARN_UNIT_ONTO))
       hold[g->nhold++] = hold_for(p, t);
   *u = (tarn_unit){p->hw->intrin[p->product].name, p->rows, p->columns, p->sum};
   g->hold = hold;

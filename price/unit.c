@@ -15,6 +15,9 @@ typedef struct clock {
   double free[TARN_UNIT_TENSORS][SLOTS];  /* and replaced from then on */
   uint64_t list[LISTS];                   /* of micro-ops that have been brought */
   uint32_t nlist;
+  double *began[TARN_UNIT_QUEUES]; /* of a queue's last instructions, as many as wait in it */
+  int64_t come[TARN_UNIT_QUEUES];
+  double arrived; /* the last instruction, at its queue */
 } clock;
 
 /* ---------------------------------------------------------------- queues */
@@ -30,10 +33,18 @@ static uint32_t queue_of_run(const tarn_hw *hw, uint32_t intrinsic) {
       return hw->instruction[i].queue % TARN_UNIT_QUEUES;
   return 1;
 }
-static double run(clock *k, uint32_t queue, double from, double cycles) {
-  double start = tarn_fmax(k->now[queue], from);
+/* Instructions one after another, of so many cycles together. One comes to its queue when that has
+ * room, after all that stand before it in the stream. */
+static double run(clock *k, uint32_t queue, double from, double cycles, int64_t count) {
+  uint32_t depth = k->p->hw->nqueue > queue ? k->p->hw->queue[queue].depth : 0;
   k->c->busy[queue] += cycles;
-  k->now[queue] = start + cycles;
+  for (int64_t i = 0; i < count; i++) {
+    double *place = depth ? &k->began[queue][k->come[queue]++ % depth] : NULL;
+    if (place) k->arrived = tarn_fmax(k->arrived, *place);
+    double start = tarn_fmax(tarn_fmax(k->now[queue], from), k->arrived);
+    if (place) *place = start;
+    k->now[queue] = start + cycles / (double)count;
+  }
   return k->now[queue];
 }
 
@@ -59,8 +70,10 @@ static void move(clock *k, const tarn_unit_stmt *s) {
   tarn_unit_moves(k->p, t, s->box, add_move, &m);
   uint32_t queue = queue_of_move(hw, t->transfer);
   bool leaves = s->does == TARN_UNIT_LEAVE;
-  uint32_t of = leaves ? k->p->sums : s->tensor;
-  double end = run(k, queue, leaves ? k->ready[of][slot] : k->free[of][slot], m.cycles);
+  bool onto = t->what == TARN_UNIT_ONTO;
+  uint32_t of = leaves || onto ? k->p->sums : s->tensor;
+  double from = leaves || onto ? k->ready[of][slot] : k->free[of][slot];
+  double end = run(k, queue, from, m.cycles, m.count);
   if (leaves) k->free[of][slot] = end;
   else k->ready[of][slot] = end;
   k->c->bytes[s->tensor] += m.entries * hw->mem[t->memory].entry;
@@ -92,7 +105,18 @@ static double bring(clock *k, const tarn_unit_stmt *s) {
     if (hw->transfer[i].to == memory)
       return run(k, queue_of_move(hw, i), 0,
                  hw->transfer[i].startup + hw->transfer[i].row + hw->mem[hw->nmem - 1].latency +
-                     (double)(s->issue.micro * s->issue.instructions) * hw->transfer[i].entry);
+                     (double)(s->issue.micro * s->issue.instructions) * hw->transfer[i].entry,
+                 1);
+  return 0;
+}
+/* Instructions that set registers before each one that issues an intrinsic. */
+static int64_t sets(const tarn_hw *hw, uint32_t intrinsic) {
+  for (uint32_t i = 0; i < hw->ninstruction; i++) {
+    const tarn_hw_instruction *is = &hw->instruction[i];
+    if (is->does != TARN_HW_RUNS || is->intrinsic != intrinsic) continue;
+    for (uint32_t k = 0; k < is->nindex; k++)
+      if (tarn_hw_is_register(is->index[k].field)) return 1;
+  }
   return 0;
 }
 static void compute(clock *k, const tarn_unit_stmt *s) {
@@ -105,10 +129,11 @@ static void compute(clock *k, const tarn_unit_stmt *s) {
     uint32_t t = s->operand[i];
     if (t == TARN_NONE) continue;
     uint32_t slot = s->slot[t] % SLOTS;
-    from = tarn_fmax(from, writes_new ? k->free[t][slot] : k->ready[t][slot]);
+    bool is_new = writes_new || (s->begins && p->tensor[t].what == TARN_UNIT_SUMS);
+    from = tarn_fmax(from, is_new ? k->free[t][slot] : k->ready[t][slot]);
   }
   from = tarn_fmax(from, bring(k, s));
-  double end = run(k, queue, from, cycles);
+  double end = run(k, queue, from, cycles, s->issue.instructions * (1 + sets(p->hw, s->intrinsic)));
   for (uint32_t i = 0; i < TARN_UNIT_OPERANDS; i++)
     if (s->operand[i] != TARN_NONE) {
       uint32_t slot = s->slot[s->operand[i]] % SLOTS;
@@ -140,6 +165,7 @@ static int64_t compulsory(const tarn_unit_plan *p) {
       int64_t first;
       int64_t n;
       tarn_unit_span(&x->at[i], &all, &first, &n);
+      if (!x->at[i].step) continue; /* the same ones */
       entries *= x->at[i].clipped ? tarn_min(n, x->at[i].hi - x->at[i].lo) : n;
     }
     bytes += entries * p->hw->mem[x->memory].entry;
@@ -153,6 +179,8 @@ bool tarn_unit_cost_of(const tarn_unit_plan *p, tarn_unit_cost *out) {
   int64_t needs;
   clock *k = TARN_NEW(tarn_lang_ctx(p->L), clock);
   *k = (clock){.p = p, .c = out};
+  for (uint32_t i = 0; i < p->hw->nqueue && i < TARN_UNIT_QUEUES; i++)
+    k->began[i] = TARN_ARRAY(tarn_lang_ctx(p->L), double, p->hw->queue[i].depth + 1);
   *out = (tarn_unit_cost){.compulsory = compulsory(p)};
   if (!tarn_unit_places(p, entries, first, &memory, &needs)) return false;
   for (uint32_t t = 0; t < p->ntensor; t++)
@@ -213,8 +241,7 @@ static const tarn_schedule *search(tarn_lang *L, const tarn_hw *hw, const tarn_k
   return tarn_unit_scheduled(&p);
 }
 const char *tarn_unit_lacks(const tarn_hw *hw) {
-  if (!hw->ninstruction) return "has no instructions: nothing can be emitted for it";
-  return hw->nregister ? "has registers, which emitted programs do not set yet" : NULL;
+  return hw->ninstruction ? NULL : "has no instructions: nothing can be emitted for it";
 }
 const char *tarn_unit_refuses(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k) {
   tarn_unit_plan p;

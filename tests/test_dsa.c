@@ -15,6 +15,7 @@ typedef struct conv {
   int64_t shift, low;
   bool residual;
 } conv;
+typedef enum { SHIFTED, REAL, SCALED } ending; /* what makes the result of the sums */
 static int64_t result_size(const conv *c) {
   return (c->size + 2 * c->pad - c->kernel) / c->stride + 1;
 }
@@ -24,8 +25,16 @@ static void numbers(tarn_buf *b, int64_t n, int64_t lo, int64_t hi, uint64_t *ra
     tarn_buf_fmt(b, " %lld", (long long)(lo + (int64_t)(*random >> 33) % (hi - lo + 1)));
   }
 }
-static void epilogue(tarn_buf *b, const conv *c, bool real) {
-  if (real) {
+static void epilogue(tarn_buf *b, const conv *c, ending how) {
+  if (how == SCALED) {
+    const char *sum = c->residual ? "(add (cast i32 $2) (add $0 $1))" : "(add $0 $1)";
+    tarn_buf_fmt(b,
+                 "(compute (map (cast i8 (min (max (round (mul (cast f32 %s) (f32 %.9g))) "
+                 "(f32 %lld)) (f32 127))))",
+                 sum, 1.0 / (double)(1 << c->shift), (long long)c->low);
+    return;
+  }
+  if (how == REAL) {
     const char *sum = c->residual ? "(add $2 (add $0 $1))" : "(add $0 $1)";
     tarn_buf_fmt(b, "(compute (map (max %s (f32 %lld)))", sum, (long long)c->low);
     return;
@@ -37,15 +46,16 @@ static void epilogue(tarn_buf *b, const conv *c, bool real) {
   if (c->residual) tarn_buf_str(b, ")");
   tarn_buf_fmt(b, " (i32 %lld)) (i32 127))))", (long long)c->low);
 }
-/* clip((convolution + bias + 2^(shift-1)) >> shift), or of that and another tensor; real: in f32
- * without a shift, the numbers are whole. */
-static const char *term_of(tarn_ctx *cx, const conv *c, bool real, uint64_t seed) {
+/* clip((convolution + bias + 2^(shift-1)) >> shift), or of that and another tensor. REAL: in f32
+ * without a shift, the numbers are whole. SCALED: the sum times 2^-shift, rounded to even. */
+static const char *term_of(tarn_ctx *cx, const conv *c, ending how, uint64_t seed) {
   tarn_buf b = {.cx = cx};
   long long o = (long long)result_size(c), ci = (long long)c->in, co = (long long)c->out,
             s = (long long)c->size, k = (long long)c->kernel, p = (long long)c->pad;
+  bool real = how == REAL;
   const char *sum = real ? "f32" : "i32";
   const char *type = real ? "f32" : "i8";
-  epilogue(&b, c, real);
+  epilogue(&b, c, how);
   tarn_buf_fmt(&b, " (transpose (1 0 2 3) (compute (dotProd %s) (cartProd (access 1 ", sum);
   tarn_buf_fmt(&b, "(compute (map (cast %s $0)) (const %s ((%lld %lld %lld %lld) ())", sum, type,
                co, ci, k, k);
@@ -134,24 +144,32 @@ static const conv convs[] = {
 typedef struct work {
   const conv *c;
   const char *hw;
-  bool real;
+  ending how;
   bool slow; /* the host may be faster */
 } work;
 static void run_one(tarn_ctx *cx, void *arg) {
   const work *w = arg;
   tarn_lang *L = tarn_lang_new(cx);
-  const tarn_compiled *c = compiled(L, term_of(cx, w->c, w->real, 3), w->hw);
+  const tarn_compiled *c = compiled(L, term_of(cx, w->c, w->how, 3), w->hw);
   uint32_t n = on_machine(c);
   ck_assert_msg(n == 1 || w->slow, "%u kernels on the accelerator", n);
   same_values(cx, c, tarn_load_simulated(cx, c->o->dir));
   if (n) same_cycles(cx, c);
 }
-static const char *const machines[] = {"vta-pynq", "vta-hls-timing", "systolic-f32"};
 #define CONVS (sizeof convs / sizeof *convs)
+static const struct machine {
+  const char *hw;
+  ending ending;
+  uint32_t slow; /* set of the convolutions that the host may do faster */
+} machines[] = {{"vta-pynq", SHIFTED, 0},
+                {"vta-hls-timing", SHIFTED, UINT32_MAX},
+                {"systolic-f32", REAL, 1u << 10},
+                {"gemmini-default", SCALED, 1u << 7 | 1u << 10}};
+#define MACHINES (sizeof machines / sizeof *machines)
 START_TEST(products_are_right) {
-  const char *hw = machines[(size_t)_i / CONVS];
-  work w = {.c = &convs[(size_t)_i % CONVS], .hw = hw, .slow = strcmp(hw, "vta-pynq") != 0};
-  w.real = !strcmp(hw, "systolic-f32");
+  const struct machine *m = &machines[(size_t)_i / CONVS];
+  size_t i = (size_t)_i % CONVS;
+  work w = {.c = &convs[i], .hw = m->hw, .how = m->ending, .slow = m->slow >> i & 1};
   tarn_ctx *cx = tarn_ctx_new(NULL);
   tarn_status st = tarn_protect(cx, run_one, &w);
   ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
@@ -163,7 +181,7 @@ int main(void) {
   Suite *s = suite_create("dsa");
   TCase *t = tcase_create("dsa");
   tcase_set_timeout(t, 120);
-  tcase_add_loop_test(t, products_are_right, 0, (int)(3 * CONVS));
+  tcase_add_loop_test(t, products_are_right, 0, (int)(MACHINES * CONVS));
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
   srunner_run_all(r, CK_NORMAL);

@@ -100,6 +100,8 @@ typedef struct dsa_emitter {
   const tarn_hw *hw;
   uint32_t kernel;
   int64_t first[TARN_UNIT_TENSORS], entries[TARN_UNIT_TENSORS];
+  int64_t *reg, *need; /* of each register: what it holds, what the next instruction needs */
+  bool *known, *needs;
   TARN_VEC(dsa_list) list;
   int64_t used; /* entries of the memory of micro-ops */
 } dsa_emitter;

@@ -15,11 +15,52 @@ static const tarn_hw_instruction *runner(const tarn_hw *hw, uint32_t intrinsic, 
       return &hw->instruction[i];
   return NULL;
 }
+/* Fields of the next instruction; it needs no registers yet. */
 static int64_t *fields(dsa_emitter *e, const tarn_hw_instruction *is) {
+  memset(e->needs, 0, e->hw->nregister * sizeof *e->needs);
   return TARN_ARRAY(e->s->cx, int64_t, e->hw->format[is->format].nfield + 1);
 }
-static void set(int64_t *field, uint32_t number, int64_t v) {
-  if (number != TARN_NONE) field[number] = v;
+/* A number where the instruction has it: in a field, or in a register. */
+static void set(dsa_emitter *e, int64_t *field, uint32_t place, int64_t v) {
+  if (place == TARN_NONE) return;
+  if (!tarn_hw_is_register(place)) {
+    field[place] = v;
+    return;
+  }
+  e->need[place & ~TARN_HW_REGISTER] = v;
+  e->needs[place & ~TARN_HW_REGISTER] = true;
+}
+static bool lacks(const dsa_emitter *e, uint32_t reg) {
+  return e->needs[reg] && (!e->known[reg] || e->reg[reg] != e->need[reg]);
+}
+/* Registers that an instruction sets: what is needed, and otherwise what they hold. */
+static void set_registers(dsa_emitter *e, const tarn_hw_instruction *is) {
+  int64_t *f = TARN_ARRAY(e->s->cx, int64_t, e->hw->format[is->format].nfield + 1);
+  for (uint32_t i = 0; i < is->nset; i++) {
+    uint32_t reg = is->set[i].reg;
+    if (e->needs[reg]) e->reg[reg] = e->need[reg];
+    e->known[reg] = true;
+    f[is->set[i].field] = e->reg[reg];
+  }
+  dsa_append(e->s, is, f, NULL, 0);
+}
+/* An instruction, after those that set its registers. */
+static void append(dsa_emitter *e, const tarn_hw_instruction *is, int64_t *field,
+                   const dsa_access *a, uint32_t n) {
+  for (uint32_t i = 0; i < is->nis; i++)
+    if (tarn_hw_is_register(is->is[i].field)) set(e, field, is->is[i].field, is->is[i].value);
+  for (uint32_t i = 0; i < e->hw->ninstruction; i++) {
+    const tarn_hw_instruction *x = &e->hw->instruction[i];
+    bool helps = false;
+    for (uint32_t k = 0; k < x->nset && x->does == TARN_HW_SETS; k++)
+      helps |= lacks(e, x->set[k].reg);
+    if (helps) set_registers(e, x);
+  }
+  for (uint32_t r = 0; r < e->hw->nregister; r++)
+    if (lacks(e, r))
+      tarn_raise(e->s->cx, TARN_BAD_INPUT, "%s: no instruction sets register %s", e->hw->name,
+                 e->hw->reg[r].name);
+  dsa_append(e->s, is, field, a, n);
 }
 /* The memory that an entry lies in: a shadow's own is another. */
 static uint32_t real_memory(const tarn_hw *hw, uint32_t memory) {
@@ -39,6 +80,10 @@ typedef struct transfer {
 static void note(dsa_emitter *e, dsa_part part) {
   tarn_push(e->s->cx, &e->image->fixup, ((dsa_fixup){e->s->x.n - 1, part}));
 }
+/* What a register holds, where any number will do. */
+static int64_t held(const dsa_emitter *e, uint32_t place) {
+  return tarn_hw_is_register(place) ? e->reg[place & ~TARN_HW_REGISTER] : 0;
+}
 static void move(void *user, const tarn_unit_move *m) {
   transfer *t = user;
   dsa_emitter *e = t->e;
@@ -47,22 +92,26 @@ static void move(void *user, const tarn_unit_move *m) {
   int64_t entry = tarn_hw_transfer_bytes(e->hw, &e->hw->transfer[x->transfer]);
   bool constant = t->constant || m->zeros;
   int64_t *f = fields(e, is);
-  int64_t at = e->first[t->tensor] + t->slot * e->entries[t->tensor] + m->local;
+  uint32_t of = x->what == TARN_UNIT_ONTO ? t->p->sums : t->tensor; /* whose places it has */
+  int64_t at = e->first[of] + t->slot * e->entries[of] + m->local;
   int64_t main = m->zeros ? dsa_zeros(e->image) : t->base + m->main * entry;
   int64_t size = (m->rows + m->pad[0] + m->pad[1]) * (m->entries + m->pad[2] + m->pad[3]);
+  if (m->block) size = (m->entries - 1) * m->block + m->rows;
   dsa_access *a = TARN_ARRAY(e->s->cx, dsa_access, m->rows + 1);
   uint32_t n = 0;
   a[n++] = (dsa_access){real_memory(e->hw, x->memory), at, size, !t->leaves};
   for (int64_t r = 0; r < m->rows && !constant; r++)
     a[n++] =
         (dsa_access){e->hw->nmem - 1, main + r * m->stride * entry, m->entries * entry, t->leaves};
-  set(f, is->local, at);
-  set(f, is->main, is->bytes ? main : main / entry);
-  set(f, is->rows, m->rows);
-  set(f, is->entries, m->entries);
-  set(f, is->stride, m->stride);
-  for (uint32_t i = 0; i < 4; i++) set(f, is->pad[i], m->pad[i]);
-  dsa_append(e->s, is, f, a, n);
+  set(e, f, is->local, at);
+  set(e, f, is->main, is->bytes ? main : main / entry);
+  set(e, f, is->rows, m->rows);
+  set(e, f, is->entries, m->entries * is->units);
+  set(e, f, is->stride, is->stride_bytes ? m->stride * entry : m->stride);
+  set(e, f, is->block, m->block ? m->block : held(e, is->block));
+  if (t->leaves) set(e, f, is->immediate, t->p->store_immediate);
+  for (uint32_t i = 0; i < 4; i++) set(e, f, is->pad[i], m->pad[i]);
+  append(e, is, f, a, n);
   if (constant) note(e, DSA_CONSTANTS);
 }
 /* Where entry 0 of a tensor that is no constant lies. */
@@ -83,9 +132,9 @@ static int64_t base_of(const dsa_emitter *e, const tarn_unit_plan *p, const tarn
 static void transfers(dsa_emitter *e, const tarn_unit_plan *p, const tarn_unit_stmt *s) {
   const tarn_unit_tensor *x = &p->tensor[s->tensor];
   transfer t = {.e = e, .p = p, .tensor = s->tensor, .slot = s->slot[s->tensor]};
-  t.constant = x->packed;
+  t.constant = x->packed || x->vector;
   t.leaves = s->does == TARN_UNIT_LEAVE;
-  t.base = x->packed ? dsa_constant(e->image, e->kernel, p, s->tensor, s->box) : base_of(e, p, x);
+  t.base = t.constant ? dsa_constant(e->image, e->kernel, p, s->tensor, s->box) : base_of(e, p, x);
   if (!mover(e->hw, x->transfer))
     tarn_raise(e->s->cx, TARN_BAD_INPUT, "%s has no instruction for transfer %s", e->hw->name,
                e->hw->transfer[x->transfer].name);
@@ -111,12 +160,12 @@ static void load_list(dsa_emitter *e, uint32_t memory, dsa_list *l) {
   e->used += l->n;
   int64_t *f = fields(e, is);
   int64_t main = l->image * hw->mem[memory].entry;
-  set(f, is->local, l->at);
-  set(f, is->main, is->bytes ? main : l->image);
-  set(f, is->rows, 1);
-  set(f, is->entries, l->n);
-  set(f, is->stride, is->stride == TARN_NONE ? 0 : 1);
-  dsa_append(e->s, is, f, &(dsa_access){memory, l->at, l->n, true}, 1);
+  set(e, f, is->local, l->at);
+  set(e, f, is->main, is->bytes ? main : l->image);
+  set(e, f, is->rows, 1);
+  set(e, f, is->entries, l->n);
+  set(e, f, is->stride, is->stride == TARN_NONE ? 0 : 1);
+  append(e, is, f, &(dsa_access){memory, l->at, l->n, true}, 1);
   note(e, DSA_MICRO);
 }
 /* The list with these bytes, in its memory. */
@@ -197,30 +246,40 @@ static uint32_t touched(const run *r, dsa_access *a) {
   }
   return n;
 }
-static void instruction(const run *r, int64_t immediate) {
+static void instruction(const run *r, int64_t immediate, bool accumulates) {
   dsa_emitter *e = r->e;
   const tarn_hw_instruction *is = r->is;
   const tarn_unit_issue *i = &r->s->issue;
   int64_t *f = fields(e, is);
   dsa_access a[TARN_UNIT_OPERANDS + 1];
   uint32_t n = touched(r, a);
-  for (uint32_t k = 0; k < is->nloop; k++) set(f, is->loop[k], 1);
+  for (uint32_t k = 0; k < is->nloop; k++) set(e, f, is->loop[k], 1);
   for (uint32_t w = 0; w < i->nwalk; w++) {
     if (i->by[w] != TARN_UNIT_LOOP) continue;
-    set(f, is->loop[i->loop[w]], i->walk[w].trips);
+    set(e, f, is->loop[i->loop[w]], i->walk[w].trips);
     for (uint32_t k = 0; k < is->nindex; k++)
       if (reads_operand(r, is->index[k].operand))
         f[is->index[k].factor[i->loop[w]]] = i->walk[w].step[is->index[k].operand];
   }
   if (is->steps != TARN_NONE) {
     const dsa_list *l = micro_ops(r);
-    set(f, is->begin, l->at);
-    set(f, is->end, l->at + l->n);
+    set(e, f, is->begin, l->at);
+    set(e, f, is->end, l->at + l->n);
     a[n++] = (dsa_access){is->steps, l->at, l->n, false};
   }
-  set(f, is->immediate, immediate);
-  set(f, is->clear, r->clears);
-  dsa_append(e->s, is, f, a, n);
+  for (uint32_t k = 0; k < is->nindex && is->steps == TARN_NONE; k++)
+    set(e, f, is->index[k].field, r->at[is->index[k].operand]);
+  set(e, f, is->immediate, immediate);
+  set(e, f, is->clear, r->clears);
+  set(e, f, is->accumulate, accumulates);
+  append(e, is, f, a, n);
+}
+/* Trip number `n` of these walks is the first of all that sum. */
+static bool begins(const tarn_unit_stmt *s, const uint32_t *walks, uint32_t count, int64_t n) {
+  bool first = true;
+  for (uint32_t i = count; i-- > 0; n /= s->issue.walk[walks[i]].trips)
+    if (s->issue.walk[walks[i]].sums) first = first && n % s->issue.walk[walks[i]].trips == 0;
+  return first;
 }
 static void issue(dsa_emitter *e, const tarn_unit_plan *p, const tarn_unit_stmt *s) {
   run r = {.e = e, .p = p, .s = s, .clears = s->does == TARN_UNIT_CLEAR};
@@ -240,7 +299,8 @@ static void issue(dsa_emitter *e, const tarn_unit_plan *p, const tarn_unit_stmt 
   for (int64_t i = 0; i < s->issue.instructions; i++) {
     memcpy(r.at, start, sizeof start);
     walk_to(&r, apart, n, i, r.at);
-    instruction(&r, s->does == TARN_UNIT_VECTOR ? p->step[s->step].immediate : 0);
+    instruction(&r, s->does == TARN_UNIT_VECTOR ? p->step[s->step].immediate : 0,
+                !s->begins || !begins(s, apart, n, i));
   }
 }
 static void statement(void *user, const tarn_unit_plan *p, const tarn_unit_stmt *s) {
@@ -251,6 +311,10 @@ static void statement(void *user, const tarn_unit_plan *p, const tarn_unit_stmt 
 void dsa_begin(dsa_emitter *e) {
   for (uint32_t i = 0; i < e->list.n; i++) e->list.p[i].here = false;
   e->used = 0;
+  e->reg = TARN_ARRAY(e->s->cx, int64_t, e->hw->nregister + 1);
+  e->need = TARN_ARRAY(e->s->cx, int64_t, e->hw->nregister + 1);
+  e->known = TARN_ARRAY(e->s->cx, bool, e->hw->nregister + 1);
+  e->needs = TARN_ARRAY(e->s->cx, bool, e->hw->nregister + 1);
 }
 void dsa_kernel(dsa_emitter *e, uint32_t kernel) {
   const tarn_kernel *k = &e->image->p->ker[kernel];

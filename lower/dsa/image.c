@@ -91,7 +91,7 @@ static tarn_value in_operand(const packer *k, int64_t i, const int64_t *at) {
   bool one = of[TARN_HW_N] == of[TARN_HW_K];
   if (k->t->what == TARN_UNIT_ONE) return real ? (tarn_value){.d = one} : (tarn_value){.i = one};
   if (u->columns != TARN_NONE) dims[u->columns] += of[TARN_HW_N];
-  if (u->sum != TARN_NONE && k->t->what != TARN_UNIT_ADDEND) dims[u->sum] += of[TARN_HW_K];
+  if (u->sum != TARN_NONE && k->t->what == TARN_UNIT_COLUMNS) dims[u->sum] += of[TARN_HW_K];
   tarn_value v = element(k, dims);
   if (real) v.d += k->t->real;
   else v.i += k->t->constant;
@@ -138,11 +138,21 @@ int64_t dsa_constant(dsa_image *m, uint32_t kernel, const tarn_unit_plan *u, uin
                      const tarn_unit_box *box) {
   const tarn_unit_tensor *t = &u->tensor[tensor];
   const tarn_kernel *k = &m->p->ker[kernel];
+  tarn_unit_tensor whole;
+  tarn_unit_box all = {.lo = {0}};
+  if (t->vector) { /* whatever the tile */
+    whole = *t;
+    whole.n = u->dim[u->columns] > 1;
+    whole.at[0] = (tarn_unit_coord){.n = 1, .dim = {u->columns}, .by = {1}, .step = 1};
+    memcpy(all.n, u->dim, sizeof all.n);
+    t = &whole;
+    box = &all;
+  }
   for (uint32_t i = m->tile.n; i-- > 0 && m->tile.p[i].kernel == kernel;)
     if (m->tile.p[i].tensor == tensor && same_tile(t, &m->tile.p[i].box, box))
       return m->tile.p[i].at;
   const tarn_hw_intrinsic *x = &u->hw->intrin[u->product];
-  uint32_t which = t->what == TARN_UNIT_ADDEND ? 2 : 1;
+  uint32_t which = t->what == TARN_UNIT_ADDEND || t->what == TARN_UNIT_ONTO ? 2 : 1;
   packer g = {.u = u, .t = t, .role = u->form.role[which]};
   g.operand = &x->op[which == 2 ? x->nop - 1u : u->form.operand[1]];
   if (t->read != TARN_NONE) {

@@ -95,7 +95,8 @@ static dsa_instruction blank(dsa_stream *s, const tarn_hw_instruction *is, const
   const tarn_hw_format *f = &s->hw->format[is->format];
   dsa_instruction x = {.is = is, .field = TARN_ARRAY(s->cx, int64_t, f->nfield + 1)};
   if (field) memcpy(x.field, field, f->nfield * sizeof *field);
-  for (uint32_t i = 0; i < is->nis; i++) x.field[is->is[i].field] = is->is[i].value;
+  for (uint32_t i = 0; i < is->nis; i++)
+    if (!tarn_hw_is_register(is->is[i].field)) x.field[is->is[i].field] = is->is[i].value;
   if (s->last[is->queue])
     inherit(&x, &s->x.p[s->last[is->queue] - 1], is->queue, s->last[is->queue]);
   return x;
