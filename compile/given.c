@@ -6,8 +6,7 @@
 typedef struct reader {
   tarn_lang *L;
   tarn_ctx *cx;
-  const tarn_hw *hw;
-  const tarn_target *target;
+  tarn_machines machines;
   TARN_VEC(tarn_given) given;
   TARN_VEC(const tarn_sx *) at; /* where each stands */
 } reader;
@@ -18,9 +17,10 @@ typedef struct checking {
   const tarn_schedule *s;
 } checking;
 static void check(tarn_ctx *cx, void *arg) {
-  (void)cx;
   const checking *c = arg;
-  c->r->target->check(c->r->L, c->r->hw, c->k, c->s);
+  const tarn_machines *m = &c->r->machines;
+  const tarn_hw *hw = m->hw[tarn_schedule_machine(m, c->s)];
+  tarn_target_of(cx, hw)->check(c->r->L, hw, c->k, c->s);
 }
 static const tarn_schedule *read_schedule(reader *r, const tarn_sx *s, const tarn_ksig *k) {
   checking c = {r, k, tarn_schedule_read(r->L, tarn_nest_get(r->L, k->nest), s)};
@@ -36,7 +36,9 @@ static const char *text_of(const reader *r, const tarn_plan_choice *k) {
 static bool is_known(const reader *r, const tarn_plan_choice *k, const tarn_sx *at) {
   for (uint32_t i = 0; i < r->given.n; i++) {
     const tarn_plan_choice *was = &r->given.p[i].k;
-    if (!tarn_ksig_equal(was->sig, k->sig)) continue;
+    bool same = tarn_schedule_machine(&r->machines, was->sched) ==
+                tarn_schedule_machine(&r->machines, k->sched);
+    if (!same || !tarn_ksig_equal(was->sig, k->sig)) continue;
     if (strcmp(text_of(r, was), text_of(r, k)) != 0)
       tarn_sx_error(r->cx, at, "another schedule for this signature stands in line %u",
                     r->at.p[i]->line);
@@ -57,7 +59,8 @@ static void read_pair(reader *r, const tarn_sx *sig, const tarn_sx *sched) {
 uint32_t tarn_given_read(tarn_lang *L, const tarn_hw *hw, const char *text, size_t n,
                          const char *file, const tarn_given **out) {
   tarn_ctx *cx = tarn_lang_ctx(L);
-  reader r = {.L = L, .cx = cx, .hw = hw, .target = tarn_target_of(cx, hw)};
+  reader r = {.L = L, .cx = cx, .machines = tarn_hw_machines(hw)};
+  tarn_target_of(cx, hw);
   const tarn_sx *all = tarn_sx_read(cx, text, n, file);
   for (uint32_t i = 0; i < all->n; i += 2)
     read_pair(&r, all->kid[i], i + 1 < all->n ? all->kid[i + 1] : NULL);
@@ -75,11 +78,15 @@ void comp_given_used(const tarn_compiled *c) {
   const tarn_kprog *p = c->kernels;
   for (uint32_t i = 0; i < c->o->ngiven; i++) {
     const tarn_given *g = &c->o->given[i];
+    const tarn_machines m = tarn_hw_machines(c->o->hw);
+    uint32_t machine = tarn_schedule_machine(&m, g->k.sched);
     bool used = false;
     for (uint32_t k = 0; k < p->nker; k++)
-      used |= p->ker[k].sig && tarn_ksig_equal(p->ker[k].sig, g->k.sig);
+      used |=
+          p->ker[k].sig && p->ker[k].machine == machine && tarn_ksig_equal(p->ker[k].sig, g->k.sig);
     if (!used)
       tarn_raise(tarn_lang_ctx(c->L), TARN_BAD_INPUT,
-                 "%s: no kernel of the program has this signature", g->where);
+                 "%s: no kernel of the program%s%s has this signature", g->where,
+                 m.n > 1 ? " on " : "", m.n > 1 ? m.hw[machine]->name : "");
   }
 }

@@ -363,7 +363,8 @@ tarn_kprog *tarn_extract(const tarn_kgraph_input *in, const tarn_kgraph_options 
   const uint32_t *choice = choose(&k);
   if (o->graph) kg_print(&k, choice, o->graph);
   for (uint32_t i = 0; i < o->ngiven; i++)
-    tarn_solver_give(k.of[k.machines.n - 1].solver, o->given[i].sig, o->given[i].sched);
+    tarn_solver_give(k.of[tarn_schedule_machine(&k.machines, o->given[i].sched)].solver,
+                     o->given[i].sig, o->given[i].sched);
   for (uint32_t i = 0; i < k.machines.n; i++) {
     tarn_solver_stats st = tarn_solver_count(k.of[i].solver);
     r->signatures += (uint32_t)st.signatures, r->price_uses += st.uses;

@@ -310,3 +310,9 @@ void tarn_holds_check(const tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
                  m->name, *bytes, (long long)m->capacity);
   }
 }
+
+uint32_t tarn_schedule_machine(const tarn_machines *m, const tarn_schedule *s) {
+  for (uint32_t i = 0; i < s->nstage; i++)
+    if (s->stage[i].nhold || s->stage[i].unit) return m->n - 1;
+  return 0;
+}

@@ -190,6 +190,10 @@ TARN_API void tarn_kprog_eval(const tarn_kprog *p, const tarn_binding *in, uint3
 TARN_API void tarn_kprog_step(const tarn_kprog *p, uint32_t kernel, tarn_tensor **mem,
                               tarn_mode mode, tarn_opaque_fn *opaque);
 
+/* Number of the machine that a schedule is for: what holds something in memories that a program
+ * manages is for the described one, the last; all else for the outermost host. */
+TARN_API uint32_t tarn_schedule_machine(const tarn_machines *m, const tarn_schedule *s);
+
 /* ---- as text ---- */
 TARN_API const char *tarn_schedule_text(const tarn_lang *L, tarn_ctx *cx, const tarn_nest *n,
                                         const tarn_schedule *s);

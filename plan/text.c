@@ -112,7 +112,8 @@ void tarn_schedule_check(tarn_lang *L, const tarn_nest *n, const tarn_schedule *
     check_levels(cx, s->stage[i].level, s->stage[i].nlevel, n->depth, acc + st->nred, i);
     if (s->stage[i].acc > s->stage[i].nlevel)
       tarn_raise(cx, TARN_BAD_INPUT, "schedule: stage %u: acc beyond its levels", i);
-    check_holds(cx, n, &s->stage[i], tarn_fn_get(L, st->fn)->nops, i);
+    const tarn_func *f = tarn_fn_get(L, st->fn);
+    check_holds(cx, n, &s->stage[i], (uint32_t)f->nops + f->nepi, i);
   }
 }
 
