@@ -57,7 +57,7 @@ static int run(void *user, uint32_t segment, const void *const *in, void *const 
   d->workspace = workspace;
   tarn_status st = tarn_protect(d->cx, run_protected, d);
   if (st != TARN_OK) snprintf(message, TARN_REF_MESSAGE, "%s", tarn_message(d->cx));
-  return st;
+  return st == TARN_OK ? TARN_REF_OK : st == TARN_BAD_INPUT ? TARN_REF_PROGRAM : TARN_REF_FAILED;
 }
 bool tarn_has_stream(tarn_ctx *cx, const char *dir) {
   return !access(tarn_format(cx, "%s/memory.json", dir), F_OK);

@@ -110,10 +110,12 @@ static void prepare(tarn_loaded *m, const tarn_tensor *const *in, tarn_tensor *c
              (unsigned long long)bytes);
 }
 
-/* An index out of range is the input's fault, as the interpreter has it. */
+/* An index out of range is the input's fault, as the interpreter has it; so are instructions that
+ * an accelerator refuses. */
 static void settle(tarn_loaded *m, int code) {
   if (code == TARN_REF_OK) return;
-  tarn_status st = code == TARN_REF_INDEX ? TARN_BAD_INPUT : TARN_NO_RESULT;
+  bool bad = code == TARN_REF_INDEX || code == TARN_REF_PROGRAM;
+  tarn_status st = bad ? TARN_BAD_INPUT : TARN_NO_RESULT;
   tarn_raise(m->cx, st, "run: %s", m->pool->message[0] ? m->pool->message : "a kernel failed");
 }
 
