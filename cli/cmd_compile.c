@@ -18,6 +18,16 @@ static void show(tarn_ctx *cx, const tarn_compiled *r) {
       tarn_shown(cx, r->o->dir), r->choice.kernels, r->choice.copies, 1e3 * r->choice.price,
       s->nodes, s->iterations, s->stop, took);
 }
+/* Of a program of several machines: who runs what. */
+static void show_machines(tarn_ctx *cx, const tarn_compiled *r) {
+  const tarn_kprog *p = r->kernels;
+  uint32_t on[2] = {0};
+  if (p->machines.n < 2) return;
+  for (uint32_t i = 0; i < p->nker; i++)
+    on[p->machines.hw[p->ker[i].machine] == r->o->hw] += !p->ker[i].copy;
+  fprintf(stderr, "%s: %u kernels on %s, %u on %s; --dump offload says why\n",
+          tarn_shown(cx, r->o->dir), on[1], r->o->hw->name, on[0], r->o->hw->host->name);
+}
 int tarn_cmd_compile(tarn_ctx *cx, int argc, char **argv) {
   cli_compile c = {0};
   cli_list words = {0};
@@ -32,6 +42,8 @@ int tarn_cmd_compile(tarn_ctx *cx, int argc, char **argv) {
   tarn_lang *L = tarn_lang_new(cx);
   const tarn_compiled *r = tarn_compile(L, cli_options(L, &c));
   if (c.json) fwrite(r->report, 1, r->report_n, stdout);
-  else show(cx, r);
+  if (c.json) return 0;
+  show(cx, r);
+  show_machines(cx, r);
   return 0;
 }

@@ -38,7 +38,7 @@ const cli_opt *cli_compile_options(tarn_ctx *cx, cli_compile *c) {
        "give kernels the schedules in FILE, as --dump schedules prints them"},
       {"--explain", NULL, CLI_STR, &c->explain, "FILE", "write the chain of rewrites"},
       {"--dump", NULL, CLI_STR, &c->dump, "LIST",
-       "print terms,form,phases,graph,schedules,plan, or some of them"},
+       "print terms,form,phases,graph,schedules,plan,offload, or some of them"},
       {"--json", NULL, CLI_FLAG, &c->json, NULL, "print the report as JSON"},
       {0}};
   c->rtol = TARN_RTOL;

@@ -154,6 +154,7 @@ static void emit_into(tarn_compiled *c, const char *dir) {
   double t = tarn_now();
   tarn_buf program = {.cx = cx};
   tarn_buf chain = {.cx = cx};
+  tarn_buf offload = {.cx = cx};
   c->memory = c->target->memory(c->kernels, c->target->align);
   tarn_kprog_print(c->kernels, &program);
   tarn_write_file(cx, tarn_format(cx, "%s/program.tarn", dir), program.p, program.n);
@@ -164,9 +165,12 @@ static void emit_into(tarn_compiled *c, const char *dir) {
                            .opt = 3,
                            .here = o->here};
   c->target->emit(c->kernels, c->memory, &lo);
+  const comp_offload *f = comp_offload_of(c, dir);
   c->seconds.lower = tarn_now() - t;
+  if (f && comp_dumps(c, TARN_DUMP_OFFLOAD)) comp_offload_text(f, &offload);
+  comp_dump(c, TARN_DUMP_OFFLOAD, &offload);
   if (o->explain) tarn_compile_explain(c, &chain);
-  comp_report(c);
+  comp_report(c, f);
   tarn_write_file(cx, tarn_format(cx, "%s/report.json", dir), c->report, c->report_n);
   comp_finish(c, dir, &chain);
 }

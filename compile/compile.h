@@ -49,7 +49,8 @@ typedef enum tarn_dump {
   TARN_DUMP_PHASES = 4,     /* iterations and rules of the saturation */
   TARN_DUMP_GRAPH = 8,      /* kernels between buffers, with prices */
   TARN_DUMP_SCHEDULES = 16, /* signatures, each with the schedule of its kernel */
-  TARN_DUMP_PLAN = 32       /* the loops as they are emitted */
+  TARN_DUMP_PLAN = 32,      /* the loops as they are emitted */
+  TARN_DUMP_OFFLOAD = 64    /* what an accelerator runs and how, and why not the rest */
 } tarn_dump;
 /* "terms,plan" as a set; NULL: none. Raises TARN_USAGE with the names there are. */
 TARN_API unsigned tarn_dump_parse(tarn_ctx *cx, const char *list);
@@ -76,7 +77,8 @@ typedef struct tarn_given {
   const char *where;
 } tarn_given;
 /* Reads what the dump of schedules prints: signatures, each followed by its schedule. Raises
- * TARN_BAD_INPUT "FILE:LINE:COL: reason", for one that is not legal too. hw: whose row checks them.
+ * TARN_BAD_INPUT "FILE:LINE:COL: reason", for one that is not legal too. hw: whose row, or its
+ * host's, checks them.
  */
 TARN_API uint32_t tarn_given_read(tarn_lang *L, const tarn_hw *hw, const char *text, size_t n,
                                   const char *file, const tarn_given **out);

@@ -2,7 +2,8 @@
 #include "compile/internal.h"
 #include <string.h>
 
-static const char *const names[] = {"terms", "form", "phases", "graph", "schedules", "plan"};
+static const char *const names[] = {"terms",     "form", "phases", "graph",
+                                    "schedules", "plan", "offload"};
 #define DUMPS (sizeof names / sizeof *names)
 
 unsigned tarn_dump_parse(tarn_ctx *cx, const char *list) {
@@ -14,8 +15,8 @@ unsigned tarn_dump_parse(tarn_ctx *cx, const char *list) {
     if (i == DUMPS)
       tarn_raise(
           cx, TARN_USAGE,
-          "--dump %s: terms, form, phases, graph, schedules or plan is expected, with commas "
-          "between",
+          "--dump %s: terms, form, phases, graph, schedules, plan or offload is expected, with "
+          "commas between",
           list);
     set |= 1u << i;
     s += n + (s[n] == ',');
@@ -72,7 +73,8 @@ void comp_dump_kernels(const tarn_compiled *c) {
     if (comp_dumps(c, TARN_DUMP_SCHEDULES)) print_schedule(p, k, &schedules);
     if (!comp_dumps(c, TARN_DUMP_PLAN) || k->kind != TARN_K_NEST) continue;
     tarn_buf_fmt(&plans, "; %s\n", k->name);
-    tarn_plan_print(tarn_plan_of_kernel(p, k, c->o->numerics != TARN_RULE_EXACT), &plans);
+    if (!comp_print_unit(c, i, &plans))
+      tarn_plan_print(tarn_plan_of_kernel(p, k, c->o->numerics != TARN_RULE_EXACT), &plans);
   }
   comp_dump(c, TARN_DUMP_SCHEDULES, &schedules);
   comp_dump(c, TARN_DUMP_PLAN, &plans);

@@ -1,6 +1,7 @@
 /* What the files of compile/ share. */
 #ifndef TARN_COMPILE_INTERNAL_H
 #define TARN_COMPILE_INTERNAL_H
+#include "base/json.h"
 #include "compile/compile.h"
 
 /* ---- dumps (dump.c) ---- */
@@ -15,8 +16,19 @@ void comp_dump_kernels(const tarn_compiled *c);
 const tarn_plan_choice *comp_given(const tarn_compiled *c);
 void comp_given_used(const tarn_compiled *c); /* raises, when one is of no kernel */
 
+/* ---- programs of an accelerator and its host (offload.c) ---- */
+/* What runs where, how and why; dir: where the stream lies. NULL: there is one machine. */
+typedef struct comp_offload comp_offload;
+const comp_offload *comp_offload_of(const tarn_compiled *c, const char *dir);
+void comp_offload_json(const comp_offload *f, tarn_json *j);
+void comp_offload_text(const comp_offload *f, tarn_buf *b);
+/* Members of a kernel's object: its machine, and how an accelerator computes it. */
+void comp_kernel_json(const comp_offload *f, uint32_t kernel, tarn_json *j);
+/* The loop program of an accelerator's kernel; false: it is none. */
+bool comp_print_unit(const tarn_compiled *c, uint32_t kernel, tarn_buf *b);
+
 /* ---- the report (report.c) ---- */
-void comp_report(tarn_compiled *c);
+void comp_report(tarn_compiled *c, const comp_offload *f);
 
 /* ---- folders (folder.c) ---- */
 /* A folder for files that will stand in `dir` (NULL: in none). */

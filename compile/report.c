@@ -1,5 +1,4 @@
 /* report.json: what was compiled, how, and what came of it. */
-#include "base/json.h"
 #include "compile/internal.h"
 #include <stdlib.h>
 
@@ -106,7 +105,7 @@ static void put_ways(tarn_json *j, const tarn_kgraph_report *g) {
   }
   tarn_json_close(j, ']');
 }
-static void put_kernels(tarn_json *j, const tarn_kprog *p) {
+static void put_kernels(tarn_json *j, const tarn_kprog *p, const comp_offload *f) {
   tarn_json_open(j, "program", '[');
   for (uint32_t i = 0; i < p->nker; i++) {
     const tarn_kernel *k = &p->ker[i];
@@ -119,11 +118,12 @@ static void put_kernels(tarn_json *j, const tarn_kprog *p) {
     tarn_json_num(j, "read_bytes", k->reads);
     tarn_json_num(j, "write_bytes", k->writes);
     tarn_json_bool(j, "copy", k->copy);
+    if (f) comp_kernel_json(f, i, j);
     tarn_json_close(j, '}');
   }
   tarn_json_close(j, ']');
 }
-void comp_report(tarn_compiled *c) {
+void comp_report(tarn_compiled *c, const comp_offload *f) {
   const tarn_compile_options *o = c->o;
   tarn_ctx *cx = tarn_lang_ctx(c->L);
   tarn_json *j = tarn_json_new(cx, TARN_REPORT_SCHEMA);
@@ -141,6 +141,7 @@ void comp_report(tarn_compiled *c) {
   put_inputs(cx, j, c->program);
   put_opaque(cx, j, &c->import);
   put_ways(j, &c->choice);
-  put_kernels(j, c->kernels);
+  if (f) comp_offload_json(f, j);
+  put_kernels(j, c->kernels, f);
   c->report = tarn_json_text(j, &c->report_n);
 }

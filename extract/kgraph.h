@@ -87,6 +87,7 @@ typedef struct kgraph {
   tarn_term *const_term; /* per kclass: a term for a constant class, TARN_NONE until asked */
   tarn_map *pick;        /* e-class -> 1 + chosen e-node */
   const char **label;    /* per AND/OR class: the model's nodes, see knames.c; NULL: none */
+  tarn_nodes *nodes;     /* the same, as numbers of origins */
   TARN_VEC(tarn_ways) ways;
   tarn_kgraph_report *r;
 } kgraph;
@@ -158,7 +159,7 @@ bool kg_pack_constants(kgraph *k, struct knest *w, kcand *c, bool across);
 const float *kg_numbers(kgraph *k, tarn_term t, const tarn_layout *l);
 /* As text, with what was chosen for each AND/OR class (kprint.c). */
 void kg_print(const kgraph *k, const uint32_t *choice, tarn_buf *b);
-/* k->label: what the chosen kernels compute, in the words of the model (knames.c). */
+/* k->label, k->nodes: what the chosen kernels compute, in the words of the model (knames.c). */
 void kg_names(kgraph *k, const uint32_t *choice);
 /* What a selection is told of a kernel with this schedule; cost: tarn_solve()'s. */
 double kg_price(const kgraph *k, const tarn_ksig *sig, const tarn_schedule *s,

@@ -273,6 +273,14 @@ static const char *chain_of(const namer *s, const uint64_t *name) {
   return whole && strlen(whole) <= CHAIN ? whole : chain(s, name, n, false);
 }
 
+static tarn_nodes nodes_of(const namer *s, const uint64_t *name) {
+  uint32_t *at = TARN_ARRAY(s->k->cx, uint32_t, s->p->norigin + 1);
+  tarn_nodes n = {.at = at};
+  for (uint32_t o = 0; o < s->p->norigin; o++)
+    if (has(name, o)) at[n.n++] = o;
+  return n;
+}
+
 static void prepare(namer *s) {
   const kgraph *k = s->k;
   tarn_ctx *cx = k->cx;
@@ -298,6 +306,7 @@ static void prepare(namer *s) {
 void kg_names(kgraph *k, const uint32_t *choice) {
   namer s = {.k = k, .choice = choice, .p = k->in->program};
   k->label = TARN_ARRAY(k->cx, const char *, k->nag);
+  k->nodes = TARN_ARRAY(k->cx, tarn_nodes, k->nag);
   if (!k->in->class_of || !s.p || !s.p->norigin) return;
   prepare(&s);
   for (uint32_t i = 0; i < k->in->nroot; i++) in_order(&s, k->root_class[i]);
@@ -314,6 +323,8 @@ void kg_names(kgraph *k, const uint32_t *choice) {
   for (uint32_t i = s.order.n; i-- > 0;) {
     uint32_t ag = s.order.p[i];
     name_class(&s, ag, tops[ag]);
-    if (!is_empty(s.name[ag], s.p->norigin)) k->label[ag] = chain_of(&s, s.name[ag]);
+    if (is_empty(s.name[ag], s.p->norigin)) continue;
+    k->label[ag] = chain_of(&s, s.name[ag]);
+    k->nodes[ag] = nodes_of(&s, s.name[ag]);
   }
 }

@@ -151,6 +151,7 @@ static void emit_nest(build *b, uint32_t ag, const kcand *c) {
   bool packs = k->now.hw->kind != TARN_HW_DSA; /* that does so as it is emitted for */
   if (packs) tarn_ksig_block(k->L, &sig, &s, packed);
   tarn_kernel x = {.name = kernel_name(b, ag, c),
+                   .nodes = b->k->nodes[ag],
                    .kind = TARN_K_NEST,
                    .machine = c->machine,
                    .nest = sig.nest,
@@ -195,6 +196,7 @@ static void emit_move(build *b, uint32_t ag, const kcand *c) {
 static void emit_other(build *b, uint32_t ag, const kcand *c) {
   kgraph *k = b->k;
   tarn_kernel x = {.name = kernel_name(b, ag, c),
+                   .nodes = b->k->nodes[ag],
                    .kind = TARN_K_OPAQUE,
                    .machine = c->machine,
                    .payload = c->payload,

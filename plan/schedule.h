@@ -132,9 +132,14 @@ TARN_API void tarn_schedule_fits(tarn_lang *L, const tarn_hw *hw, const tarn_ksi
 TARN_API void tarn_schedule_print(const tarn_lang *L, tarn_buf *b, const tarn_nest *n,
                                   const tarn_schedule *s);
 
+typedef struct tarn_nodes { /* of the model: numbers of the program's origins */
+  uint32_t n;
+  const uint32_t *at;
+} tarn_nodes;
 typedef struct tarn_kernel {
   const char *name; /* unique; letters, digits and _ . + -: k12_layer1.0.conv1+bn1+relu, after the
                        model's nodes that it computes */
+  tarn_nodes nodes; /* that it is named after */
   enum { TARN_K_NEST, TARN_K_OPAQUE, TARN_K_CALL, TARN_K_MOVE, TARN_K_DEVICE } kind;
   uint32_t machine; /* that runs it: a number of p->machines; MOVE copies a buffer as it stands from
                        one place to another, as the machine does whose link it passes */

@@ -200,6 +200,8 @@ TARN_API const tarn_schedule *tarn_unit_scheduled(const tarn_unit_plan *p);
  * entries. */
 TARN_API bool tarn_unit_places(const tarn_unit_plan *p, int64_t *entries, int64_t *first,
                                uint32_t *memory, int64_t *needs);
+/* "rows 0": what a tensor is, and of which operand. */
+TARN_API void tarn_unit_name(const tarn_unit_plan *p, uint32_t tensor, tarn_buf *b);
 TARN_API void tarn_unit_print(const tarn_unit_plan *p, tarn_buf *b);
 
 #ifdef __cplusplus

@@ -6,8 +6,8 @@ static const char *const what_name[] = {
     [TARN_UNIT_RESULT] = "result", [TARN_UNIT_ADDEND] = "addend",   [TARN_UNIT_ONE] = "identity",
     [TARN_UNIT_ONTO] = "onto"};
 static void indent(tarn_buf *b, uint32_t n) { tarn_buf_fmt(b, "\n%*s", (int)(2 * n + 2), ""); }
-static void name_of(const tarn_unit_plan *p, uint32_t t, tarn_buf *b) {
-  const tarn_unit_tensor *x = &p->tensor[t];
+void tarn_unit_name(const tarn_unit_plan *p, uint32_t tensor, tarn_buf *b) {
+  const tarn_unit_tensor *x = &p->tensor[tensor];
   if (x->read != TARN_NONE) tarn_buf_fmt(b, "%s %u", what_name[x->what], x->read);
   else tarn_buf_str(b, what_name[x->what]);
 }
@@ -21,7 +21,7 @@ static void print_tensor(const tarn_unit_plan *p, uint32_t t, const char *verb, 
   tarn_unit_places(p, entries, first, &memory, &needs);
   indent(b, depth);
   tarn_buf_fmt(b, "(%s ", verb);
-  name_of(p, t, b);
+  tarn_unit_name(p, t, b);
   tarn_buf_fmt(b, " %s %lld entries", p->hw->mem[x->memory].name, (long long)entries[t]);
   if (x->slots > 1) tarn_buf_fmt(b, " x %u slots", x->slots);
   tarn_buf_str(b, ")");
@@ -40,10 +40,10 @@ static void finish(const tarn_unit_plan *p, uint32_t depth, tarn_buf *b) {
     const tarn_unit_step *s = &p->step[i];
     indent(b, depth);
     tarn_buf_fmt(b, "(%s ", p->hw->intrin[s->intrinsic].name);
-    name_of(p, s->to, b);
+    tarn_unit_name(p, s->to, b);
     tarn_buf_str(b, " ");
     if (s->from == TARN_NONE) tarn_buf_fmt(b, "%lld", (long long)s->immediate);
-    else name_of(p, s->from, b);
+    else tarn_unit_name(p, s->from, b);
     tarn_buf_str(b, ")");
   }
   print_tensor(p, p->result, "leave", depth, b);

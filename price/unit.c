@@ -152,24 +152,25 @@ static void advance(void *user, const tarn_unit_plan *p, const tarn_unit_stmt *s
   else compute(user, s);
 }
 
+int64_t tarn_unit_once(const tarn_unit_plan *p, uint32_t tensor) {
+  const tarn_unit_tensor *x = &p->tensor[tensor];
+  tarn_unit_box all = {.lo = {0}};
+  int64_t entries = x->each;
+  if (x->transfer == TARN_NONE) return 0;
+  memcpy(all.n, p->dim, sizeof all.n);
+  for (uint32_t i = 0; i < x->n; i++) {
+    int64_t first;
+    int64_t n;
+    tarn_unit_span(&x->at[i], &all, &first, &n);
+    if (!x->at[i].step) continue; /* the same ones */
+    entries *= x->at[i].clipped ? tarn_min(n, x->at[i].hi - x->at[i].lo) : n;
+  }
+  return entries * p->hw->mem[x->memory].entry;
+}
 /* Bytes of operands and result, each once. */
 static int64_t compulsory(const tarn_unit_plan *p) {
-  tarn_unit_box all = {.lo = {0}};
   int64_t bytes = 0;
-  memcpy(all.n, p->dim, sizeof all.n);
-  for (uint32_t t = 0; t < p->ntensor; t++) {
-    const tarn_unit_tensor *x = &p->tensor[t];
-    if (x->transfer == TARN_NONE) continue;
-    int64_t entries = x->each;
-    for (uint32_t i = 0; i < x->n; i++) {
-      int64_t first;
-      int64_t n;
-      tarn_unit_span(&x->at[i], &all, &first, &n);
-      if (!x->at[i].step) continue; /* the same ones */
-      entries *= x->at[i].clipped ? tarn_min(n, x->at[i].hi - x->at[i].lo) : n;
-    }
-    bytes += entries * p->hw->mem[x->memory].entry;
-  }
+  for (uint32_t t = 0; t < p->ntensor; t++) bytes += tarn_unit_once(p, t);
   return bytes;
 }
 bool tarn_unit_cost_of(const tarn_unit_plan *p, tarn_unit_cost *out) {

@@ -18,6 +18,8 @@ typedef struct tarn_unit_cost {
   int64_t fill[16];                 /* bytes of each memory that are taken */
   int64_t compulsory;               /* bytes of operands and result, each once */
 } tarn_unit_cost;
+/* Bytes of main memory that a tensor takes once; 0 where it does not come from there. */
+TARN_API int64_t tarn_unit_once(const tarn_unit_plan *p, uint32_t tensor);
 /* Of a plan with its schedule; false: the machine cannot run it so. */
 TARN_API bool tarn_unit_cost_of(const tarn_unit_plan *p, tarn_unit_cost *out);
 /* The schedule with the fewest cycles, found by trying tiles, orders of loops and slots; p gets it.

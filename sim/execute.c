@@ -264,7 +264,7 @@ static void issue_one(sim_run *r, issue *s, const int64_t *at) {
     data[o] = m->data + at[o] * m->entry;
   }
   if (s->clears || s->replaces) memset(data[y], 0, (size_t)tarn_hw_operand_bytes(&n->op[y]));
-  if (!s->clears) sim_unit_run(r, s->u, data, s->immediate);
+  if (!s->clears && !r->p->timed) sim_unit_run(r, s->u, data, s->immediate);
   if (s->nrecent) s->recent[s->issued++ % s->nrecent] = s->clears ? -1 : at[y];
 }
 /* The micro-ops in one trip of all loops; where there are none, the instruction itself. */

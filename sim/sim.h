@@ -61,6 +61,7 @@ typedef struct tarn_sim_program {
   uint32_t nkernel; /* ascending, apart */
   const tarn_sim_kernel *kernel;
   tarn_sim_pace pace;
+  bool timed;                   /* runs have cycles and checks alone: intrinsics are not computed */
   struct tarn_sim_trace *trace; /* NULL, or where runs are recorded: tarn_sim_traced() */
   struct sim_memory *kept;      /* memory of earlier runs, to be used again */
 } tarn_sim_program;
