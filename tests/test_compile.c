@@ -156,7 +156,7 @@ static void look_at_rows(tarn_ctx *cx, void *arg) {
   for (uint32_t i = 0; (t = tarn_target_at(i)); i++) {
     ck_assert_ptr_eq(tarn_target_find(t->kind), t);
     ck_assert(t->solver && t->schedules && t->check && t->price && t->memory && t->emit);
-    ck_assert(t->load && t->time && t->program->name && t->listing->name);
+    ck_assert(!t->load == !t->time && t->program->name && t->listing->name);
     for (const tarn_emission *e = t->program; e->name; e++) {
       const char *const *f = t->file;
       while (*f && strcmp(*f, e->file) != 0) f++;
