@@ -1,0 +1,110 @@
+#!/usr/bin/env bash
+# Models compiled for an accelerator: what is emitted runs right in the simulator, in about the cycles that were
+# predicted; the report says what runs where, how, and why; schedules are handed in; what is wrong is refused.
+source tests/cli/lib.sh "$1"
+mkdir "$work/s" && cp examples/digits/held_images.npy "$work/s"
+try 0 quantize $digits -i "$work/s" -o "$work/q.onnx" --shape n=359 --hw vta-pynq
+model=("$work/q.onnx" --shape n=1)
+
+# near A B: within 10 %
+near() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a > 0.9 * b && a < 1.1 * b) }' || fail "$last: $1 cycles, $2"; }
+# program DIR: right values, and cycles as predicted and as the report has them
+program() {
+  try 0 check "$1" && grep -q '^ok' "$work/out" || fail "check $1: $(cat "$work/out" "$work/err")"
+  try 0 sim "$1" --json
+  local cycles
+  cycles=$(value cycles)
+  cp "$1/report.json" "$work/out"
+  is offload.simulated_cycles "$cycles"
+  near "$(value offload.predicted_cycles)" "$cycles"
+}
+
+try 0 compile "${model[@]}" --hw vta-pynq -o "$work/d" --dump offload,plan
+grep -q 'kernels on vta-pynq, .* on cortex-a9' "$work/err" || fail "$last says $(cat "$work/err")"
+grep -q '^(plan vta-pynq' "$work/out" || fail "$last: no plan of the accelerator"
+grep -q ': it is no product$' "$work/out" || fail "$last: no reason"
+program "$work/d"
+on=$(value offload.machine_kernels)
+[ "$on" -ge 4 ] || fail "$on kernels on the accelerator"
+is offload.machine vta-pynq
+is offload.host cortex-a9
+left=$(value 'offload.left.#')
+for ((i = 0; i < left; i++)); do [ -n "$(value offload.left.$i.why)" ] || fail "no reason for kernel $i of the host"; done
+conv=0
+for ((i = 0; i < $(value 'offload.operators.#'); i++)); do
+  [ "$(value offload.operators.$i.op)" != ConvInteger ] || conv=$(value offload.operators.$i.machine)
+done
+[ "$conv" -ge 4 ] || fail "$conv convolutions on the accelerator"
+seen=0
+for ((i = 0; i < $(value 'program.#'); i++)); do
+  [ "$(value program.$i.machine)" = vta-pynq ] || continue
+  seen=$((seen + 1))
+  for key in product tile.0.units tile.0.elements tile.0.of 'order.#' operands.0.name operands.0.memory operands.0.slots \
+    operands.0.dram_bytes operands.0.compulsory_bytes fill.0.memory fill.0.bytes fill.0.share dram_bytes bound_bytes \
+    over_bound dma_rows compute_cycles vector_cycles transfer_cycles queue_cycles.load binds; do
+    [ -n "$(value "program.$i.accelerator.$key")" ] || fail "kernel $i: $key is empty"
+  done
+  near "$(value program.$i.accelerator.predicted_cycles)" "$(value program.$i.accelerator.simulated_cycles)"
+  [ "$(value program.$i.accelerator.dram_bytes)" -ge "$(value program.$i.accelerator.bound_bytes)" ] || fail "kernel $i is below its bound"
+done
+[ $seen = "$on" ] || fail "$seen kernels have the accelerator's name, $on are its own"
+value memory.live_bound >/dev/null
+
+# Schedules: those of the host and of the accelerator as they are dumped; others; others that do not fit.
+try 0 compile "${model[@]}" --hw vta-pynq -o "$work/a" --dump schedules
+cp "$work/out" "$work/all"
+try 0 compile "${model[@]}" --hw vta-pynq -o "$work/b" --schedule "$work/all"
+for f in stream.bin dram.bin memory.json model.o; do cmp "$work/a/$f" "$work/b/$f" || fail "$last: $f is another one"; done
+sed 's/ (slots 2)//g' "$work/all" >"$work/single"
+try 0 compile "${model[@]}" --hw vta-pynq -o "$work/b" --schedule "$work/single"
+! cmp -s "$work/a/stream.bin" "$work/b/stream.bin" || fail "$last: the same stream with one slot"
+program "$work/b"
+"$tarn" hw show vta-pynq >"$work/vta.hw"
+sed 's/(memory acc (capacity 131072)/(memory acc (capacity 2048)/; s/(memory out (capacity 32768)/(memory out (capacity 512)/' \
+  hw/vta-pynq.hw >"$work/tiny.hw"
+refused 3 "$work/all:" 'held in acc takes' 'bytes, it has 2048' -- \
+  compile "${model[@]}" --hw "$work/tiny.hw" -o "$work/none" --schedule "$work/all"
+[ ! -e "$work/none" ] || fail "$last leaves a folder"
+try 0 compile "${model[@]}" --hw "$work/tiny.hw" -o "$work/b"
+program "$work/b"
+
+# The page of an accelerator in an hour, on a machine that is not shipped: its commands as they stand.
+block() { awk -v open='```'"$1" '$0 == open { on = 1; next } $0 == "```" { on = 0 } on' docs/accelerator-programs.md; }
+block sed >"$work/small.sed"
+sed -f "$work/small.sed" hw/vta-pynq.hw >"$work/small.hw"
+try 0 hw check "$work/small.hw"
+grep -q '^small: ok' "$work/out" || fail "$last says $(cat "$work/out")"
+try 0 quantize $digits -i "$work/s" -o "$work/q8.onnx" --shape n=359 --hw "$work/small.hw"
+try 0 compile "$work/q8.onnx" --shape n=1 --hw "$work/small.hw" -o "$work/small"
+program "$work/small"
+[ "$(value offload.machine_kernels)" -ge 4 ] || fail "few kernels on the array of 8 x 8"
+try 0 sim "$work/small" --html "$work/page.html"
+page "$work/page.html" compute
+
+# A host program with a device of its own.
+if [ -e "$build/lib/libtarn-sim.so" ] && ! nm -D "$build/lib/libtarn-sim.so" | grep -q __asan_init; then
+  try 0 compile "$work/q8.onnx" --shape n=1 --hw "$work/small.hw" -o "$work/digits" --name digits
+  if cc -std=c17 -I. -I"$work/digits" examples/accelerator/digits.c "$work/digits/here.so" -L"$build/lib" -ltarn-sim -ltarn -ltarn-select \
+    -ltarn-rt -lm -o "$work/host"; then
+    LD_LIBRARY_PATH=$build/lib "$work/host" "$work/digits" >"$work/out" || fail "the example of a host: $(cat "$work/out")"
+    awk '{ for (i = 1; i <= 10; i++) sum += $i } END { exit !(NF == 10 && sum > 0.99 && sum < 1.01) }' "$work/out" ||
+      fail "the example of a host says $(cat "$work/out")"
+  else fail "the example of a host is not compiled"; fi
+fi
+
+# One line each.
+sed 's/(memory wgt (capacity 262144)/(memory wgt (capacity 128)/' hw/vta-pynq.hw >"$work/bad.hw"
+refused 3 "$work/bad.hw:" wgt 256 128 -- compile "${model[@]}" --hw "$work/bad.hw" -o "$work/none"
+cp -r "$work/d" "$work/bad"
+head -c 100 "$work/d/stream.bin" >"$work/bad/stream.bin"
+refused 3 stream.bin -- check "$work/bad"
+refused 3 stream.bin -- sim "$work/bad"
+{ head -c 40 "$work/d/stream.bin" && printf '\377\377\377\377' && tail -c +45 "$work/d/stream.bin"; } >"$work/bad/stream.bin"
+refused 3 instruction -- check "$work/bad"
+cp "$work/d/stream.bin" "$work/bad"
+sed 's/"instructions"/"instruction"/' "$work/d/memory.json" >"$work/bad/memory.json"
+refused 3 memory.json instructions -- check "$work/bad"
+cp "$work/d/memory.json" "$work/bad"
+rm "$work/bad/here.so"
+refused 3 here.so -- check "$work/bad"
+finish
