@@ -21,13 +21,13 @@ typedef struct clock {
 } clock;
 
 /* ---------------------------------------------------------------- queues */
-static uint32_t queue_of_move(const tarn_hw *hw, uint32_t transfer) {
+uint32_t tarn_unit_queue_of_move(const tarn_hw *hw, uint32_t transfer) {
   for (uint32_t i = 0; i < hw->ninstruction; i++)
     if (hw->instruction[i].does == TARN_HW_MOVES && hw->instruction[i].transfer == transfer)
       return hw->instruction[i].queue % TARN_UNIT_QUEUES;
   return hw->transfer[transfer].to == hw->nmem - 1 ? 2 : 0;
 }
-static uint32_t queue_of_run(const tarn_hw *hw, uint32_t intrinsic) {
+uint32_t tarn_unit_queue_of_run(const tarn_hw *hw, uint32_t intrinsic) {
   for (uint32_t i = 0; i < hw->ninstruction; i++)
     if (hw->instruction[i].does == TARN_HW_RUNS && hw->instruction[i].intrinsic == intrinsic)
       return hw->instruction[i].queue % TARN_UNIT_QUEUES;
@@ -68,7 +68,7 @@ static void move(clock *k, const tarn_unit_stmt *s) {
   uint32_t slot = s->slot[s->tensor] % SLOTS;
   moved m = {.hw = hw, .t = &hw->transfer[t->transfer]};
   tarn_unit_moves(k->p, t, s->box, add_move, &m);
-  uint32_t queue = queue_of_move(hw, t->transfer);
+  uint32_t queue = tarn_unit_queue_of_move(hw, t->transfer);
   bool leaves = s->does == TARN_UNIT_LEAVE;
   bool onto = t->what == TARN_UNIT_ONTO;
   uint32_t of = leaves || onto ? k->p->sums : s->tensor;
@@ -121,7 +121,7 @@ static int64_t sets(const tarn_hw *hw, uint32_t intrinsic) {
 }
 static void compute(clock *k, const tarn_unit_stmt *s) {
   const tarn_unit_plan *p = k->p;
-  uint32_t queue = queue_of_run(p->hw, s->intrinsic);
+  uint32_t queue = tarn_unit_queue_of_run(p->hw, s->intrinsic);
   double cycles = tarn_unit_issue_cycles(p->hw, s->intrinsic, &s->issue);
   double from = 0;
   bool writes_new = s->does == TARN_UNIT_CLEAR;

@@ -25,6 +25,9 @@ TARN_API bool tarn_unit_cost_of(const tarn_unit_plan *p, tarn_unit_cost *out);
 /* The schedule with the fewest cycles, found by trying tiles, orders of loops and slots; p gets it.
  * False: none fits. */
 TARN_API bool tarn_unit_search(tarn_unit_plan *p, tarn_unit_cost *out);
+/* The queue that does a transfer, or issues an intrinsic. */
+uint32_t tarn_unit_queue_of_move(const tarn_hw *hw, uint32_t transfer);
+uint32_t tarn_unit_queue_of_run(const tarn_hw *hw, uint32_t intrinsic);
 /* The rows of a table by kind of hardware (compile/target.h). */
 TARN_API tarn_solver *tarn_unit_solver(tarn_lang *L, const tarn_hw *hw, uint32_t threads);
 TARN_API bool tarn_unit_schedules(tarn_solver *s, const tarn_ksig *k, tarn_schedule_visit *visit,

@@ -1,25 +1,33 @@
-/* The schedule with the fewest cycles: tiles, orders of the loops over them, slots.
+/* The schedule with the fewest cycles: tiles, orders of the loops over them, slots of each operand.
  *
  * Of each dim the tile sizes of which the number of tiles differs are tried, with all orders of the
- * loops. Those that fit are ranked by an estimate: queues that overlap (two slots) or follow one
- * another (one), a tile's transfers times how often it is filled. The best are visited statement by
- * statement, as they will be emitted, and the fewest cycles win. */
+ * loops. Those that fit are ranked by an estimate: what is filled where a loop goes on, in two slots,
+ * comes while the tile before it is computed; in one slot, after that. The best are visited
+ * statement by statement, as they will be emitted, and the fewest cycles win. */
 #include "price/unit.h"
 #include <math.h>
 #include <string.h>
 
-enum { SIZES = 10, KEPT = 12, SHORT = 16, LOOPS = 5 };
+enum { SIZES = 10, KEPT = 24, SHORT = 16, LOOPS = 5 };
+/* Among schedules that take nearly the same time, those that move less. */
+static const double MOVES = 1.0 / 64;
+/* Tensors that share their number of slots, as bits. */
+enum { ROWS = 1, COLUMNS = 2, SUMS = 4, SOURCES = 8, ALL = 15 };
 typedef struct choice {
   uint32_t nloop;
   tarn_unit_loop loop[LOOPS];
   uint32_t sums_at; /* loops outside of the accumulators */
-  bool twice;       /* operands in two slots, and sums */
+  uint32_t twice;   /* what has two slots */
   double cycles;    /* estimated */
 } choice;
 typedef struct search {
   tarn_unit_plan *p;
   int64_t tile[TARN_MAX_DIMS], trips[TARN_MAX_DIMS];
-  double per_fill[TARN_UNIT_TENSORS], compute;
+  uint32_t dims[TARN_UNIT_TENSORS];
+  double per_fill[TARN_UNIT_TENSORS];
+  bool computes[TARN_UNIT_TENSORS]; /* the queue of the product fills it */
+  double product, finish;           /* cycles of the whole kernel: issues, what is made of sums */
+  double start;                     /* of the instructions of that, for each tile of sums */
   uint32_t nkept;
   choice kept[KEPT];
 } search;
@@ -30,6 +38,11 @@ static uint32_t dims_of(const tarn_unit_tensor *t) {
     for (uint32_t k = 0; k < t->at[i].n; k++) m |= 1u << t->at[i].dim[k];
   return m;
 }
+static uint32_t group_of(const tarn_unit_plan *p, uint32_t t) {
+  if (t < 2) return t ? COLUMNS : ROWS;
+  if (t == p->sums || t == p->result) return SUMS;
+  return p->tensor[t].what == TARN_UNIT_ROWS ? SOURCES : 0;
+}
 
 /* ---------------------------------------------------------------- one choice */
 static void apply(tarn_unit_plan *p, const choice *c) {
@@ -37,14 +50,11 @@ static void apply(tarn_unit_plan *p, const choice *c) {
   memcpy(p->loop, c->loop, sizeof c->loop);
   for (uint32_t t = 0; t < p->ntensor; t++) {
     tarn_unit_tensor *x = &p->tensor[t];
-    bool operand = t < 2;
-    x->at_loop = operand ? c->nloop : c->sums_at;
-    x->slots = 1;
+    x->at_loop = t < 2 ? c->nloop : c->sums_at;
     uint32_t dims = dims_of(x);
     bool refilled = false;
     for (uint32_t i = 0; i < x->at_loop; i++) refilled |= dims >> c->loop[i].dim & 1;
-    bool queued = operand || t == p->sums || t == p->result || x->what == TARN_UNIT_ROWS;
-    if (c->twice && queued && refilled) x->slots = 2;
+    x->slots = refilled && (c->twice & group_of(p, t)) ? 2 : 1;
   }
 }
 static void keep(search *q, const choice *c) {
@@ -53,16 +63,52 @@ static void keep(search *q, const choice *c) {
   for (; at > 0 && q->kept[at - 1].cycles > c->cycles; at--) q->kept[at] = q->kept[at - 1];
   q->kept[at] = *c;
 }
-/* How often a tensor is filled: once for each trip of the loops around it, up to the innermost that
- * changes it. */
-static double fills(const choice *c, const int64_t *trips, uint32_t at, uint32_t dims) {
-  double all = 1;
-  double n = 1;
-  for (uint32_t i = 0; i < at; i++) {
-    all *= (double)trips[c->loop[i].dim];
-    if (dims >> c->loop[i].dim & 1) n = all;
+/* Cycles of one kind of step: loop `level` goes on, those inside of it begin again. level nloop: the
+ * first step, which waits for everything. */
+typedef struct step {
+  double hidden, shown, computed; /* fills: in two slots, in one, by the product's queue */
+} step;
+static step step_of(const search *q, const choice *c, uint32_t level, bool first) {
+  const tarn_unit_plan *p = q->p;
+  step s = {0};
+  for (uint32_t t = 0; t < p->ntensor; t++) {
+    uint32_t at = t < 2 ? c->nloop : c->sums_at;
+    bool refilled = first;
+    for (uint32_t i = level; i < at; i++) refilled |= q->dims[t] >> c->loop[i].dim & 1;
+    if (!refilled || t == p->result || p->tensor[t].transfer == TARN_NONE) continue;
+    if (q->computes[t]) s.computed += q->per_fill[t];
+    else if ((c->twice & group_of(p, t)) && s.shown == 0) s.hidden += q->per_fill[t];
+    else s.shown += q->per_fill[t]; /* those behind it in its queue wait with it */
   }
-  return n;
+  return s;
+}
+static double estimate(const search *q, const choice *c) {
+  const tarn_unit_plan *p = q->p;
+  double tiles = 1;
+  double boxes = 1;
+  for (uint32_t i = 0; i < c->nloop; i++) {
+    tiles *= (double)q->trips[c->loop[i].dim];
+    if (i < c->sums_at) boxes = tiles;
+  }
+  double product = q->product / tiles + p->hw->intrin[p->product].startup;
+  double finish = q->finish / boxes + q->start;
+  double leave = q->per_fill[p->result];
+  step s = step_of(q, c, 0, true);
+  double moves = s.hidden + s.shown + s.computed + boxes * leave;
+  double all = s.hidden + s.shown + s.computed + product + finish + leave;
+  double before = 1;
+  for (uint32_t i = 0; i < c->nloop; i++) {
+    double trips = (double)q->trips[c->loop[i].dim];
+    double after = i < c->sums_at ? finish : 0;
+    s = step_of(q, c, i, false);
+    moves += before * (trips - 1) * (s.hidden + s.shown + s.computed);
+    after += s.computed;
+    if (i < c->sums_at && !(c->twice & SUMS)) after += leave;
+    all += before * (trips - 1) *
+           tarn_fmax(product + after, s.hidden + (s.shown > 0 ? product + s.shown : 0));
+    before *= trips;
+  }
+  return tarn_fmax(all, boxes * leave + product) + moves * MOVES;
 }
 static void try_order(search *q, choice *c) {
   tarn_unit_plan *p = q->p;
@@ -70,34 +116,24 @@ static void try_order(search *q, choice *c) {
   int64_t first[TARN_UNIT_TENSORS];
   uint32_t memory;
   int64_t needs;
+  uint32_t fits[ALL + 1];
+  uint32_t nfits = 0;
   c->sums_at = c->nloop;
   for (uint32_t i = c->nloop; i-- > 0;)
     if (c->loop[i].dim >= p->nacc) c->sums_at = i;
-  for (uint32_t twice = 0; twice < 2; twice++) {
-    double in = 0;
-    double out = 0;
-    double tiles = 1;
-    double boxes = 1;
-    c->twice = twice == 1;
+  for (uint32_t twice = ALL + 1; twice-- > 0;) {
+    bool less = false;
+    for (uint32_t i = 0; i < nfits; i++) less |= (twice & fits[i]) == twice;
+    if (less) continue;
+    c->twice = twice;
+    c->cycles = estimate(q, c);
+    if (q->nkept == KEPT && c->cycles >= q->kept[KEPT - 1].cycles) {
+      if (twice == ALL) return; /* fewer slots take no fewer cycles */
+      continue;
+    }
     apply(p, c);
     if (!tarn_unit_places(p, entries, first, &memory, &needs)) continue;
-    for (uint32_t t = 0; t < p->ntensor; t++) {
-      const tarn_unit_tensor *x = &p->tensor[t];
-      double n = fills(c, q->trips, x->at_loop, dims_of(x));
-      if (x->transfer == TARN_NONE) continue;
-      if (t == p->result) out += n * q->per_fill[t];
-      else in += n * q->per_fill[t];
-    }
-    for (uint32_t i = 0; i < c->nloop; i++) {
-      tiles *= (double)q->trips[c->loop[i].dim];
-      if (i < c->sums_at) boxes = tiles;
-    }
-    double start = p->hw->intrin[p->product].startup * tiles;
-    for (uint32_t i = 0; i < p->nstep + 1; i++) /* clearing, and steps, of each tile of sums */
-      start += boxes * p->hw->intrin[i ? p->step[i - 1].intrinsic : p->product].startup;
-    c->cycles = twice ? tarn_fmax(tarn_fmax(in, out), q->compute + start) +
-                            (in + out + q->compute) / (tiles + 1)
-                      : in + out + q->compute + start;
+    fits[nfits++] = twice;
     keep(q, c);
   }
 }
@@ -126,7 +162,7 @@ static void add(void *user, const tarn_unit_move *m) {
   cost *c = user;
   c->cycles += tarn_unit_move_cycles(c->hw, c->t, m);
 }
-/* Cycles of the transfers of one tile; false: they cannot. */
+/* Cycles of the transfers of one tile; false: they cannot, or a memory is too small. */
 static bool price_tile(search *q) {
   tarn_unit_plan *p = q->p;
   tarn_unit_box b = {.lo = {0}};
@@ -134,8 +170,12 @@ static bool price_tile(search *q) {
     b.lo[d] = q->trips[d] > 2 ? q->tile[d] : 0;
     b.n[d] = tarn_min(q->tile[d], p->dim[d]);
   }
+  for (uint32_t t = 0; t < 2; t++)
+    if (tarn_unit_entries(&p->tensor[t], &b) > tarn_hw_depth(&p->hw->mem[p->tensor[t].memory]))
+      return false;
   for (uint32_t t = 0; t < p->ntensor; t++) {
     const tarn_unit_tensor *x = &p->tensor[t];
+    q->per_fill[t] = 0;
     if (x->transfer == TARN_NONE) continue;
     cost c = {.hw = p->hw, .t = &p->hw->transfer[x->transfer]};
     if (tarn_unit_moves(p, x, &b, add, &c) < 0) return false;
@@ -179,8 +219,10 @@ static void try_tiles(search *q, uint32_t d) {
     try_tiles(q, d + 1);
   }
 }
-/* Issues of the whole kernel. */
-static double compute_of(const tarn_unit_plan *p) {
+/* Cycles of the whole kernel, whichever its tiles are. */
+static void whole(search *q) {
+  const tarn_unit_plan *p = q->p;
+  const tarn_hw_intrinsic *x = &p->hw->intrin[p->product];
   double issues = 1;
   double own = 1;
   double cleared = 1;
@@ -190,21 +232,31 @@ static double compute_of(const tarn_unit_plan *p) {
     if (d < p->nacc) cleared *= (double)n;
     if (d < p->nacc) own *= (double)p->dim[d];
   }
-  double cycles = issues / p->hw->intrin[p->product].throughput;
-  cycles += cleared / p->hw->intrin[p->product].throughput;
-  for (uint32_t i = 0; i < p->nstep; i++)
-    cycles += own / p->hw->intrin[p->step[i].intrinsic].throughput;
-  return cycles;
+  q->product = issues / x->throughput;
+  q->finish = cleared / x->throughput;
+  q->start = x->startup;
+  for (uint32_t i = 0; i < p->nstep; i++) {
+    q->finish += own / p->hw->intrin[p->step[i].intrinsic].throughput;
+    q->start += p->hw->intrin[p->step[i].intrinsic].startup;
+  }
+  for (uint32_t t = 0; t < p->ntensor; t++) {
+    q->dims[t] = dims_of(&p->tensor[t]);
+    if (p->tensor[t].transfer != TARN_NONE)
+      q->computes[t] = tarn_unit_queue_of_move(p->hw, p->tensor[t].transfer) ==
+                       tarn_unit_queue_of_run(p->hw, p->product);
+  }
 }
 bool tarn_unit_search(tarn_unit_plan *p, tarn_unit_cost *out) {
   search *q = TARN_NEW(tarn_lang_ctx(p->L), search);
   choice *best = NULL;
-  *q = (search){.p = p, .compute = compute_of(p)};
+  *q = (search){.p = p};
+  whole(q);
   try_tiles(q, 0);
   for (uint32_t i = 0; i < q->nkept; i++) {
     tarn_unit_cost c;
     apply(p, &q->kept[i]);
-    if (!tarn_unit_cost_of(p, &c) || (best && c.cycles >= out->cycles)) continue;
+    if (!tarn_unit_cost_of(p, &c)) continue;
+    if (best && c.cycles + c.moves * MOVES >= out->cycles + out->moves * MOVES) continue;
     best = &q->kept[i];
     *out = c;
   }
