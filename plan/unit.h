@@ -171,7 +171,7 @@ typedef enum tarn_unit_does {
   TARN_UNIT_PRODUCT, /* of a tile of rows and columns, added to the accumulators */
   TARN_UNIT_LOAD,    /* an addend's tile from its source, multiplied by the identity */
   TARN_UNIT_VECTOR,  /* a step of the vector unit over the accumulators' tile */
-  TARN_UNIT_LEAVE    /* the result's tile */
+  TARN_UNIT_LEAVE    /* the result's tile, or a part of it that is complete */
 } tarn_unit_does;
 typedef struct tarn_unit_stmt {
   tarn_unit_does does;
@@ -184,7 +184,7 @@ typedef struct tarn_unit_stmt {
   uint32_t nwalk;                       /* CLEAR, PRODUCT, LOAD, VECTOR */
   uint32_t intrinsic;                   /* the same */
   uint32_t operand[TARN_UNIT_OPERANDS]; /* tensors of the intrinsic's operands */
-  int64_t first[TARN_UNIT_OPERANDS];    /* entries from the beginning of its slot */
+  int64_t first[TARN_UNIT_OPERANDS];    /* entries from the beginning of its slot; LEAVE: [0] */
   tarn_unit_issue issue;
 } tarn_unit_stmt;
 typedef void tarn_unit_visit_fn(void *user, const tarn_unit_plan *p, const tarn_unit_stmt *s);

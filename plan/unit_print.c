@@ -60,8 +60,10 @@ void tarn_unit_print(const tarn_unit_plan *p, tarn_buf *b) {
   }
   indent(b, p->nloop);
   tarn_buf_fmt(b, "(%s sums rows columns)", p->hw->intrin[p->product].name);
+  bool parts = p->tensor[p->result].at_loop > sums; /* each when its last product is added */
+  if (parts) finish(p, p->nloop, b);
   for (uint32_t i = p->nloop; i > sums; i--) tarn_buf_str(b, ")");
-  finish(p, sums, b);
+  if (!parts) finish(p, sums, b);
   for (uint32_t i = sums; i > 0; i--) tarn_buf_str(b, ")");
   tarn_buf_str(b, ")\n");
 }

@@ -156,21 +156,22 @@ static void addends(visit *v, const int64_t *at) {
     else load(v, t, one, at);
   }
 }
-/* A tile that a transfer computes into the accumulators. */
+/* A tile that a transfer computes into the accumulators, all of them at once. */
 static void onto(visit *v, uint32_t t) {
   const tarn_unit_plan *p = v->p;
   v->of[t] = v->of[p->sums];
   v->slot[t] = v->slot[p->sums];
   tarn_unit_stmt s = stmt(v, TARN_UNIT_FILL, &v->of[t]);
   s.tensor = t;
-  v->ok = v->ok && tarn_unit_moves(p, &p->tensor[t], s.box, NULL, NULL) >= 0;
+  v->ok = v->ok && p->tensor[p->result].at_loop == p->tensor[p->sums].at_loop &&
+          tarn_unit_moves(p, &p->tensor[t], s.box, NULL, NULL) >= 0;
   if (v->ok) v->f(v->user, p, &s);
 }
-static void vector_step(visit *v, uint32_t i) {
+static void vector_step(visit *v, uint32_t i, const tarn_unit_box *box) {
   const tarn_unit_plan *p = v->p;
   const tarn_unit_step *x = &p->step[i];
   const tarn_hw_intrinsic *n = &p->hw->intrin[x->intrinsic];
-  tarn_unit_stmt s = stmt(v, TARN_UNIT_VECTOR, &v->of[p->sums]);
+  tarn_unit_stmt s = stmt(v, TARN_UNIT_VECTOR, box);
   s.step = i;
   uint32_t inplace = unit_replaced(p->hw, x->intrinsic);
   for (uint32_t k = 0; k < TARN_UNIT_OPERANDS; k++) s.operand[k] = TARN_NONE;
@@ -180,27 +181,52 @@ static void vector_step(visit *v, uint32_t i) {
   }
   issue(v, s, x->intrinsic, false, p->nacc);
 }
-/* The sums of a tile are complete. */
-static void finish(visit *v, const int64_t *at) {
+/* Do the entries of a part of a tile follow one another? */
+static bool in_one_piece(const tarn_unit_tensor *t, const tarn_unit_box *of,
+                         const tarn_unit_box *part) {
+  bool several = false;
+  for (uint32_t i = 0; i < t->n; i++) {
+    int64_t first;
+    int64_t all;
+    int64_t n;
+    tarn_unit_span(&t->at[i], of, &first, &all);
+    tarn_unit_span(&t->at[i], part, &first, &n);
+    if (several && n != all) return false;
+    several |= n > 1;
+  }
+  return true;
+}
+/* The sums of a tile, or of a part of it, are complete. */
+static void finish(visit *v, const int64_t *at, const tarn_unit_box *box) {
   const tarn_unit_plan *p = v->p;
+  const tarn_unit_tensor *result = &p->tensor[p->result];
   addends(v, at);
   for (uint32_t i = 0; i < p->nstep; i++) {
     uint32_t from = p->step[i].from;
     if (from != TARN_NONE && p->tensor[from].what == TARN_UNIT_ONTO) onto(v, from);
-    else vector_step(v, i);
+    else vector_step(v, i, box);
   }
   v->of[p->result] = v->of[p->sums];
   v->slot[p->result] = v->slot[p->sums];
-  tarn_unit_stmt s = stmt(v, TARN_UNIT_LEAVE, &v->of[p->result]);
+  tarn_unit_stmt s = stmt(v, TARN_UNIT_LEAVE, box);
   s.tensor = p->result;
-  v->ok = v->ok && tarn_unit_moves(p, &p->tensor[p->result], s.box, NULL, NULL) >= 0;
+  s.first[0] = entry_at(result, &v->of[p->result], box);
+  v->ok = v->ok && in_one_piece(result, &v->of[p->result], box) &&
+          tarn_unit_moves(p, result, box, NULL, NULL) >= 0;
   if (v->ok) v->f(v->user, p, &s);
+}
+/* No loop over a sum goes on inside of the accumulators' tile. */
+static bool sums_end(const tarn_unit_plan *p, const int64_t *at) {
+  for (uint32_t i = p->tensor[p->sums].at_loop; i < p->nloop; i++)
+    if (p->loop[i].dim >= p->nacc && at[i] + 1 < trips_of(p, i, at)) return false;
+  return true;
 }
 bool tarn_unit_visit(const tarn_unit_plan *p, tarn_unit_visit_fn *f, void *user) {
   visit v = {.p = p, .f = f, .user = user, .ok = true};
   int64_t at[TARN_MAX_LEVELS] = {0};
   int64_t next[TARN_MAX_LEVELS];
   const tarn_unit_tensor *sums = &p->tensor[p->sums];
+  uint32_t result = p->tensor[p->result].at_loop;
   for (bool more = true; more && v.ok;) {
     tarn_unit_box b;
     tarn_unit_box then;
@@ -212,7 +238,9 @@ bool tarn_unit_visit(const tarn_unit_plan *p, tarn_unit_visit_fn *f, void *user)
     memcpy(next, at, sizeof next);
     more = next_tile(p, next);
     box_at(p, sums->at_loop, next, &then);
-    if (!more || !same_box(&b, &then, dims_of(sums))) finish(&v, at);
+    bool last = !more || !same_box(&b, &then, dims_of(sums));
+    box_at(p, result, at, &b);
+    if (result > sums->at_loop ? sums_end(p, at) : last) finish(&v, at, &b);
     memcpy(at, next, sizeof at);
   }
   return v.ok;
@@ -232,6 +260,7 @@ bool tarn_unit_places(const tarn_unit_plan *p, int64_t *entries, int64_t *first,
     bool shared = t == p->result && (shadows || x->memory == p->tensor[p->sums].memory);
     shared |= x->what == TARN_UNIT_ONTO;
     first[t] = shared ? first[p->sums] : used[x->memory];
+    if (shared) entries[t] = entries[p->sums];
     if (!shared) used[x->memory] += entries[t] * x->slots;
   }
   for (uint32_t i = 0; i < p->hw->nmem; i++) {
@@ -291,8 +320,10 @@ void tarn_unit_schedule(tarn_unit_plan *p, const tarn_schedule *sched) {
   }
   tarn_unit_tensor *sums = &p->tensor[p->sums];
   for (uint32_t t = 0; t < p->ntensor; t++)
-    if (p->tensor[t].at_loop == TARN_NONE || t == p->result) {
-      p->tensor[t].at_loop = sums->at_loop == TARN_NONE ? 0 : sums->at_loop;
+    if (p->tensor[t].at_loop == TARN_NONE || t == p->result) { /* or each part when it ends */
+      uint32_t outside = sums->at_loop == TARN_NONE ? 0 : sums->at_loop;
+      bool parts = t == p->result && p->tensor[t].at_loop == p->nloop && p->nloop > outside;
+      p->tensor[t].at_loop = parts ? p->nloop : outside;
       if (t == p->result) p->tensor[t].slots = sums->slots;
     }
   for (uint32_t t = 0; t < p->ntensor; t++) /* what an addend is made of comes with it */

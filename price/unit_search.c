@@ -18,6 +18,7 @@ typedef struct choice {
   tarn_unit_loop loop[LOOPS];
   uint32_t sums_at; /* loops outside of the accumulators */
   uint32_t twice;   /* what has two slots */
+  bool parts;       /* of sums leave when they are complete, not all at the end */
   double cycles;    /* estimated */
 } choice;
 typedef struct search {
@@ -50,10 +51,11 @@ static void apply(tarn_unit_plan *p, const choice *c) {
   memcpy(p->loop, c->loop, sizeof c->loop);
   for (uint32_t t = 0; t < p->ntensor; t++) {
     tarn_unit_tensor *x = &p->tensor[t];
-    x->at_loop = t < 2 ? c->nloop : c->sums_at;
+    x->at_loop = t < 2 || (t == p->result && c->parts) ? c->nloop : c->sums_at;
     uint32_t dims = dims_of(x);
     bool refilled = false;
-    for (uint32_t i = 0; i < x->at_loop; i++) refilled |= dims >> c->loop[i].dim & 1;
+    for (uint32_t i = 0; i < (t < 2 ? c->nloop : c->sums_at); i++)
+      refilled |= dims >> c->loop[i].dim & 1;
     x->slots = refilled && (c->twice & group_of(p, t)) ? 2 : 1;
   }
 }
@@ -82,33 +84,47 @@ static step step_of(const search *q, const choice *c, uint32_t level, bool first
   }
   return s;
 }
+/* How often the loops trip: all of them, those around the accumulators, inside of these those that
+ * sum and those that do not. */
+typedef struct counts {
+  double all, around, sums, parts;
+} counts;
+static counts counts_of(const search *q, const choice *c) {
+  counts n = {1, 1, 1, 1};
+  for (uint32_t i = 0; i < c->nloop; i++) {
+    double t = (double)q->trips[c->loop[i].dim];
+    n.all *= t;
+    if (i < c->sums_at) n.around *= t;
+    else if (c->loop[i].dim >= q->p->nacc) n.sums *= t;
+    else n.parts *= t;
+  }
+  return n;
+}
 static double estimate(const search *q, const choice *c) {
   const tarn_unit_plan *p = q->p;
-  double tiles = 1;
-  double boxes = 1;
-  for (uint32_t i = 0; i < c->nloop; i++) {
-    tiles *= (double)q->trips[c->loop[i].dim];
-    if (i < c->sums_at) boxes = tiles;
-  }
-  double product = q->product / tiles + p->hw->intrin[p->product].startup;
-  double finish = q->finish / boxes + q->start;
-  double leave = q->per_fill[p->result];
+  counts n = counts_of(q, c);
+  double product = q->product / n.all + p->hw->intrin[p->product].startup;
+  double pieces = c->parts ? n.parts : 1;
+  double finish = q->finish / n.around / pieces + q->start;
+  double leave = q->per_fill[p->result] * n.parts / pieces;
   step s = step_of(q, c, 0, true);
-  double moves = s.hidden + s.shown + s.computed + boxes * leave;
+  double moves = s.hidden + s.shown + s.computed + n.around * pieces * leave;
   double all = s.hidden + s.shown + s.computed + product + finish + leave;
   double before = 1;
   for (uint32_t i = 0; i < c->nloop; i++) {
     double trips = (double)q->trips[c->loop[i].dim];
-    double after = i < c->sums_at ? finish : 0;
+    double steps = before * (trips - 1);
     s = step_of(q, c, i, false);
-    moves += before * (trips - 1) * (s.hidden + s.shown + s.computed);
-    after += s.computed;
+    moves += steps * (s.hidden + s.shown + s.computed);
+    double loads = s.hidden + (s.shown > 0 ? product + s.shown : 0);
+    double after = finish + s.computed;
+    double ends = i < c->sums_at ? 1 : c->parts && c->loop[i].dim < p->nacc ? 1 / n.sums : 0;
     if (i < c->sums_at && !(c->twice & SUMS)) after += leave;
-    all += before * (trips - 1) *
-           tarn_fmax(product + after, s.hidden + (s.shown > 0 ? product + s.shown : 0));
+    all += steps * (ends * tarn_fmax(product + after, loads) +
+                    (1 - ends) * tarn_fmax(product + s.computed, loads));
     before *= trips;
   }
-  return tarn_fmax(all, boxes * leave + product) + moves * MOVES;
+  return tarn_fmax(all, n.around * pieces * leave + product) + moves * MOVES;
 }
 static void try_order(search *q, choice *c) {
   tarn_unit_plan *p = q->p;
@@ -118,9 +134,6 @@ static void try_order(search *q, choice *c) {
   int64_t needs;
   uint32_t fits[ALL + 1];
   uint32_t nfits = 0;
-  c->sums_at = c->nloop;
-  for (uint32_t i = c->nloop; i-- > 0;)
-    if (c->loop[i].dim >= p->nacc) c->sums_at = i;
   for (uint32_t twice = ALL + 1; twice-- > 0;) {
     bool less = false;
     for (uint32_t i = 0; i < nfits; i++) less |= (twice & fits[i]) == twice;
@@ -137,9 +150,21 @@ static void try_order(search *q, choice *c) {
     keep(q, c);
   }
 }
+/* Parts of sums can leave where loops over the result lie inside of those that sum. */
+static void try_parts(search *q, choice *c) {
+  bool inside = false;
+  c->sums_at = c->nloop;
+  for (uint32_t i = c->nloop; i-- > 0;)
+    if (c->loop[i].dim >= q->p->nacc) c->sums_at = i;
+  for (uint32_t i = c->sums_at; i < c->nloop; i++) inside |= c->loop[i].dim < q->p->nacc;
+  c->parts = false;
+  try_order(q, c);
+  c->parts = true;
+  if (inside) try_order(q, c);
+}
 static void try_orders(search *q, choice *c, uint32_t i) {
   if (i == c->nloop) {
-    try_order(q, c);
+    try_parts(q, c);
     return;
   }
   for (uint32_t k = i; k < c->nloop; k++) {

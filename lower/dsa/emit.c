@@ -74,7 +74,8 @@ typedef struct transfer {
   dsa_emitter *e;
   const tarn_unit_plan *p;
   uint32_t tensor, slot;
-  int64_t base; /* bytes: where entry 0 of the tensor lies */
+  int64_t base;  /* bytes: where entry 0 of the tensor lies */
+  int64_t first; /* entries: of what is moved, in its slot */
   bool constant, leaves;
 } transfer;
 static void note(dsa_emitter *e, dsa_part part) {
@@ -93,7 +94,7 @@ static void move(void *user, const tarn_unit_move *m) {
   bool constant = t->constant || m->zeros;
   int64_t *f = fields(e, is);
   uint32_t of = x->what == TARN_UNIT_ONTO ? t->p->sums : t->tensor; /* whose places it has */
-  int64_t at = e->first[of] + t->slot * e->entries[of] + m->local;
+  int64_t at = e->first[of] + t->slot * e->entries[of] + t->first + m->local;
   int64_t main = m->zeros ? dsa_zeros(e->image) : t->base + m->main * entry;
   int64_t size = (m->rows + m->pad[0] + m->pad[1]) * (m->entries + m->pad[2] + m->pad[3]);
   if (m->block) size = (m->entries - 1) * m->block + m->rows;
@@ -134,6 +135,7 @@ static void transfers(dsa_emitter *e, const tarn_unit_plan *p, const tarn_unit_s
   transfer t = {.e = e, .p = p, .tensor = s->tensor, .slot = s->slot[s->tensor]};
   t.constant = x->packed || x->vector;
   t.leaves = s->does == TARN_UNIT_LEAVE;
+  t.first = s->first[0];
   t.base = t.constant ? dsa_constant(e->image, e->kernel, p, s->tensor, s->box) : base_of(e, p, x);
   if (!mover(e->hw, x->transfer))
     tarn_raise(e->s->cx, TARN_BAD_INPUT, "%s has no instruction for transfer %s", e->hw->name,
