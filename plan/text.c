@@ -87,15 +87,15 @@ static void check_levels(tarn_ctx *cx, const tarn_level *l, uint32_t n, uint32_t
   if (f == TARN_DIM_UNCOVERED)
     tarn_raise(cx, TARN_BAD_INPUT, "schedule: stage %u: dim %u is not covered", stage, at);
 }
-static void check_holds(tarn_ctx *cx, const tarn_nest *n, const tarn_stage_sched *s, uint32_t nops,
+static void check_holds(tarn_ctx *cx, const tarn_nest *n, const tarn_stage_sched *s, uint32_t nread,
                         uint32_t stage) {
   if (s->nhold && n->depth)
     tarn_raise(cx, TARN_BAD_INPUT, "schedule: stage %u: holds inside of shared loops", stage);
   for (uint32_t i = 0; i < s->nhold; i++) {
     const tarn_hold *h = &s->hold[i];
-    if (h->what == TARN_HOLD_OPERAND && h->operand >= nops)
+    if (h->what == TARN_HOLD_OPERAND && h->operand >= nread)
       tarn_raise(cx, TARN_BAD_INPUT, "schedule: stage %u: a hold of operand %u of %u", stage,
-                 h->operand, nops);
+                 h->operand, nread);
     if (h->at >= (int32_t)s->nlevel)
       tarn_raise(cx, TARN_BAD_INPUT, "schedule: stage %u: a hold at level %d of %u", stage, h->at,
                  s->nlevel);
