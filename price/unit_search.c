@@ -1,8 +1,8 @@
 /* The schedule with the fewest cycles: tiles, orders of the loops over them, slots of each operand.
  *
  * Of each dim the tile sizes of which the number of tiles differs are tried, with all orders of the
- * loops. Those that fit are ranked by an estimate: what is filled where a loop goes on, in two slots,
- * comes while the tile before it is computed; in one slot, after that. The best are visited
+ * loops. Those that fit are ranked by an estimate: what is filled where a loop goes on, in two
+ * slots, comes while the tile before it is computed; in one slot, after that. The best are visited
  * statement by statement, as they will be emitted, and the fewest cycles win. */
 #include "price/unit.h"
 #include <math.h>
@@ -65,8 +65,8 @@ static void keep(search *q, const choice *c) {
   for (; at > 0 && q->kept[at - 1].cycles > c->cycles; at--) q->kept[at] = q->kept[at - 1];
   q->kept[at] = *c;
 }
-/* Cycles of one kind of step: loop `level` goes on, those inside of it begin again. level nloop: the
- * first step, which waits for everything. */
+/* Cycles of one kind of step: loop `level` goes on, those inside of it begin again. level nloop:
+ * the first step, which waits for everything. */
 typedef struct step {
   double hidden, shown, computed; /* fills: in two slots, in one, by the product's queue */
 } step;

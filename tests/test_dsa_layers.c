@@ -1,0 +1,243 @@
+/* The layers of ResNet-18 and schedules that are handed in, compiled for accelerators and run in
+ * the simulator: values are the interpreter's, cycles those that were predicted, and not many more
+ * than the machine needs at any rate. */
+#include "compile/compile.h"
+#include "hw/host/host.h"
+#include "sim/sim.h"
+#include "tests/pipeline.h"
+#include <check.h>
+#include <math.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------- models */
+typedef struct conv {
+  int64_t in, out, size, kernel, stride, pad;
+  int64_t shift, low;
+} conv;
+static int64_t result_size(const conv *c) {
+  return (c->size + 2 * c->pad - c->kernel) / c->stride + 1;
+}
+static void numbers(tarn_buf *b, int64_t n, int64_t lo, int64_t hi, uint64_t *random) {
+  for (int64_t i = 0; i < n; i++) {
+    *random = *random * 6364136223846793005u + 1442695040888963407u;
+    tarn_buf_fmt(b, " %lld", (long long)(lo + (int64_t)(*random >> 33) % (hi - lo + 1)));
+  }
+}
+/* clip((convolution + bias) >> shift). */
+static const char *term_of(tarn_ctx *cx, const conv *c, uint64_t seed) {
+  tarn_buf b = {.cx = cx};
+  long long o = (long long)result_size(c), ci = (long long)c->in, co = (long long)c->out,
+            s = (long long)c->size, k = (long long)c->kernel, p = (long long)c->pad;
+  tarn_buf_fmt(&b, "(compute (map (cast i8 (min (max ");
+  tarn_buf_fmt(&b, "(shr (add $0 $1) (i32 %lld))", (long long)c->shift);
+  tarn_buf_fmt(&b, " (i32 %lld)) (i32 127))))", (long long)c->low);
+  tarn_buf_str(&b, " (transpose (1 0 2 3) (compute (dotProd i32) (cartProd (access 1 ");
+  tarn_buf_fmt(&b, "(compute (map (cast i32 $0)) (const i8 ((%lld %lld %lld %lld) ())", co, ci, k,
+               k);
+  numbers(&b, c->out * c->in * c->kernel * c->kernel, -16, 15, &seed);
+  tarn_buf_fmt(&b, "))) (squeeze 1 (windows (%lld %lld %lld) (1 %lld %lld) (access 1 ", ci, k, k,
+               (long long)c->stride, (long long)c->stride);
+  if (p) tarn_buf_fmt(&b, "(pad 3 (i32 0) %lld %lld (pad 2 (i32 0) %lld %lld ", p, p, p, p);
+  tarn_buf_fmt(&b, "(compute (map (cast i32 $0)) (input x ((1 %lld %lld %lld) ()) i8))", ci, s, s);
+  if (p) tarn_buf_str(&b, "))");
+  tarn_buf_fmt(&b, ")))))) (broadcast ((1 %lld %lld %lld) ()) (const i32 ((1 %lld 1 1) ())", co, o,
+               o, co);
+  numbers(&b, c->out, -3000, 3000, &seed);
+  tarn_buf_str(&b, "))");
+  tarn_buf_str(&b, ")\n");
+  return b.p;
+}
+
+/* ---------------------------------------------------------------- one model on one machine */
+static const tarn_compiled *compiled(tarn_lang *L, const char *text, const char *hw,
+                                     const char *schedules) {
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  tarn_compile_options *o = TARN_NEW(cx, tarn_compile_options);
+  const char *dir = pipeline_folder(cx);
+  *o = tarn_compile_defaults();
+  o->model = tarn_format(cx, "%s/m.term", dir);
+  tarn_write_file(cx, o->model, text, strlen(text));
+  o->hw = tarn_hw_load(L, hw);
+  o->here = tarn_hw_host(L, false);
+  if (schedules)
+    o->ngiven = tarn_given_read(L, o->hw, schedules, strlen(schedules), "schedules", &o->given);
+  o->dir = tarn_format(cx, "%s/out", dir);
+  return tarn_compile(L, o);
+}
+static tarn_tensor *random_tensor(tarn_ctx *cx, const tarn_port *p, uint64_t seed) {
+  tarn_tensor *t = tarn_tensor_new(cx, p->dtype, p->n, p->dim);
+  for (int64_t i = 0; i < tarn_tensor_count(t); i++) {
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    tarn_tensor_set(t, i, (tarn_value){.i = (int64_t)(seed >> 33) % 256 - 128});
+  }
+  return t;
+}
+static void same_values(tarn_ctx *cx, const tarn_compiled *c, tarn_loaded *m) {
+  const tarn_port *ip;
+  const tarn_port *op;
+  uint32_t nin = tarn_loaded_ports(m, false, &ip);
+  tarn_loaded_ports(m, true, &op);
+  tarn_tensor *in[2];
+  tarn_tensor *want;
+  tarn_binding bind[2];
+  for (uint32_t i = 0; i < nin; i++) {
+    in[i] = random_tensor(cx, &ip[i], i + 5);
+    bind[i] = (tarn_binding){c->program->in[i].name, in[i]};
+  }
+  tarn_tensor *got = tarn_tensor_new(cx, op[0].dtype, op[0].n, op[0].dim);
+  tarn_loaded_run(m, (const tarn_tensor *const *)in, &got, 1);
+  tarn_eval(c->L, &c->program->out[0].term, 1, bind, nin, TARN_STRICT, NULL, &want);
+  for (int64_t i = 0; i < tarn_tensor_count(want); i++)
+    ck_assert_msg(tarn_tensor_get(got, i).i == tarn_tensor_get(want, i).i,
+                  "element %lld: %lld, the interpreter has %lld", (long long)i,
+                  (long long)tarn_tensor_get(got, i).i, (long long)tarn_tensor_get(want, i).i);
+}
+static void same_cycles(tarn_ctx *cx, const tarn_compiled *c) {
+  tarn_lang *L = tarn_lang_new(cx);
+  tarn_sim_program *p = tarn_sim_load(L, c->o->dir, NULL);
+  double cycles = tarn_sim_run(L, p, -1).cycles;
+  double predicted = 0;
+  for (uint32_t i = 0; i < c->kernels->nker; i++)
+    if (c->kernels->ker[i].machine) predicted += c->kernels->ker[i].price * p->hw->clock;
+  ck_assert_msg(fabs(predicted / cycles - 1) < 0.1, "%.0f cycles, %.0f predicted", cycles,
+                predicted);
+}
+
+static const char *const machines[] = {"vta-pynq", "vta-hls-timing"};
+
+/* ---------------------------------------------------------------- layers of ResNet-18 */
+/* Their published names, C2 to C11; on the machine with costs of synthesised hardware, at least so
+ * much of the time is what its units and transfers need at any rate. */
+typedef struct layer {
+  const char *name;
+  conv c;
+  double reached;
+} layer;
+static const layer layers[] = {
+    {"C7", {128, 256, 28, 1, 2, 0, 9, 0}, 0.85},  {"C10", {256, 512, 14, 1, 2, 0, 9, 0}, 0.8},
+    {"C2", {64, 64, 56, 3, 1, 1, 9, 0}, 0.95},    {"C3", {64, 128, 56, 3, 2, 1, 9, 0}, 0.95},
+    {"C4", {64, 128, 56, 1, 2, 0, 9, 0}, 0.95},   {"C5", {128, 128, 28, 3, 1, 1, 9, 0}, 0.95},
+    {"C6", {128, 256, 28, 3, 2, 1, 9, 0}, 0.95},  {"C8", {256, 256, 14, 3, 1, 1, 10, 0}, 0.95},
+    {"C9", {256, 512, 14, 3, 2, 1, 10, 0}, 0.93}, {"C11", {512, 512, 7, 3, 1, 1, 10, 0}, 0.95},
+};
+#define LAYERS (sizeof layers / sizeof *layers)
+/* Cycles in which entries are multiplied, and those that no schedule goes below: a queue
+ * multiplies, clears each sum and makes four steps of it; another loads weights and input once. */
+static double multiplied(const conv *c) {
+  int64_t o = result_size(c);
+  return (double)(o * o * c->kernel * c->kernel * c->in / 16 * c->out / 16);
+}
+static double bound(const conv *c) {
+  int64_t o = result_size(c);
+  int64_t read = c->kernel < c->stride ? o * o : c->size * c->size;
+  double compute = multiplied(c) + (double)(o * o * c->out / 16) * 9;
+  double load = (double)(c->kernel * c->kernel * c->in / 16 * c->out / 16) * 64 +
+                (double)(read * c->in / 16) * 2;
+  return tarn_fmax(compute, load);
+}
+static tarn_sim_result simulated(tarn_ctx *cx, const tarn_compiled *c, double latency) {
+  tarn_lang *L = tarn_lang_new(cx);
+  return tarn_sim_run(L, tarn_sim_load(L, c->o->dir, NULL), latency);
+}
+typedef struct work {
+  const char *hw;
+  const layer *layer;
+} work;
+static void run_layer(tarn_ctx *cx, void *arg) {
+  const work *w = arg;
+  const layer *l = w->layer;
+  const tarn_compiled *c = compiled(tarn_lang_new(cx), term_of(cx, &l->c, 3), w->hw, NULL);
+  same_values(cx, c, tarn_load_simulated(cx, c->o->dir));
+  same_cycles(cx, c);
+  if (strcmp(w->hw, "vta-hls-timing") != 0) return;
+  double part = bound(&l->c) / simulated(cx, c, -1).cycles;
+  ck_assert_msg(part > l->reached && part <= 1, "%s: %.3f of the time is needed", l->name, part);
+}
+START_TEST(layers_are_right) {
+  work w = {.hw = machines[_i % 2], .layer = &layers[_i / 2]};
+  tarn_ctx *cx = tarn_ctx_new(NULL);
+  tarn_status st = tarn_protect(cx, run_layer, &w);
+  ck_assert_msg(st == TARN_OK, "%s: %s", layers[_i / 2].name, tarn_message(cx));
+  tarn_ctx_free(cx);
+}
+END_TEST
+/* With 8 bytes a cycle and nothing for rows, waits and starts. */
+START_TEST(layers_keep_the_unit_busy) {
+  double busy = 0;
+  double cycles = 0;
+  for (size_t i = 0; i < LAYERS; i++) {
+    tarn_ctx *cx = tarn_ctx_new(NULL);
+    busy += multiplied(&layers[i].c);
+    const char *text = term_of(cx, &layers[i].c, 3);
+    const tarn_compiled *c =
+        compiled(tarn_lang_new(cx), text, "tests/data/hw/vta-plain-costs.hw", NULL);
+    cycles += simulated(cx, c, -1).cycles;
+    tarn_ctx_free(cx);
+  }
+  ck_assert_msg(busy / cycles > 0.9, "%.3f", busy / cycles);
+}
+END_TEST
+
+/* ---------------------------------------------------------------- schedules handed in */
+/* 196 x 1024 by 1024 x 64 in four blocks of 16 summed at a time, in one slot and in two, beside an
+ * RTL simulation of such a program at a latency of 0; and the schedule that the search finds. */
+static const struct given {
+  const char *slots;
+  double cycles;
+} given[] = {{"", 101562}, {" (slots 2)", 61276}, {NULL, 0}};
+static const char *product_text(tarn_ctx *cx) {
+  tarn_buf b = {.cx = cx};
+  uint64_t seed = 1;
+  tarn_buf_str(&b, "(compute (map (cast i8 (min (max (shr (add $0 (i32 -3)) (i32 8)) (i32 -128)) "
+                   "(i32 127)))) (transpose (1 0) (compute (dotProd i32) (cartProd (access 1 "
+                   "(compute (map (cast i32 $0)) (const i8 ((64 1024) ())");
+  numbers(&b, 64 * 1024, -16, 15, &seed);
+  tarn_buf_str(&b, "))) (access 1 (reshape ((196 1024) ()) (transpose (1 0 2) (compute (map (cast "
+                   "i32 $0)) (input x ((64 196 16) ()) i8)))))))))\n");
+  return b.p;
+}
+static void run_given(tarn_ctx *cx, void *arg) {
+  const struct given *g = arg;
+  const char *text = product_text(cx);
+  const tarn_compiled *c = compiled(tarn_lang_new(cx), text, "vta-hls-timing", NULL);
+  ck_assert_uint_eq(c->kernels->nker, 1);
+  if (g->slots) {
+    const char *schedule = tarn_format(
+        cx,
+        "%s (schedule (stage (acc 0) (serial 2 4) (serial 0 1) (serial 1 16) (serial 1 1) (serial "
+        "2 1) (serial 3 16) (serial 3 1) (hold 1 inp (at 0)%s) (hold 0 wgt (at 0)%s) (hold "
+        "accumulators acc (at all)) (hold result out (at all)) (unit gemm (rows d0) (columns d1) "
+        "(sum d3))))",
+        tarn_ksig_text(c->L, cx, c->kernels->ker[0].sig), g->slots, g->slots);
+    c = compiled(tarn_lang_new(cx), text, "vta-hls-timing", schedule);
+  }
+  same_values(cx, c, tarn_load_simulated(cx, c->o->dir));
+  same_cycles(cx, c);
+  tarn_sim_result r = simulated(cx, c, 0);
+  if (g->slots) ck_assert_msg(fabs(r.cycles / g->cycles - 1) < 0.1, "%.0f cycles", r.cycles);
+  else ck_assert_msg(r.utilisation >= 0.85, "%.3f", r.utilisation);
+}
+START_TEST(schedules_are_followed) {
+  struct given g = given[_i];
+  tarn_ctx *cx = tarn_ctx_new(NULL);
+  tarn_status st = tarn_protect(cx, run_given, &g);
+  ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
+  tarn_ctx_free(cx);
+}
+END_TEST
+
+int main(int argc, char **argv) {
+  bool all = argc > 1 && !strcmp(argv[1], "--all");
+  Suite *s = suite_create("dsa_layers");
+  TCase *t = tcase_create("dsa_layers");
+  tcase_set_timeout(t, all ? 600 : 120);
+  tcase_add_loop_test(t, layers_are_right, 0, all ? (int)(2 * LAYERS) : 4);
+  if (!all) tcase_add_loop_test(t, schedules_are_followed, 0, 3);
+  if (all) tcase_add_test(t, layers_keep_the_unit_busy);
+  suite_add_tcase(s, t);
+  SRunner *r = srunner_create(s);
+  srunner_run_all(r, CK_NORMAL);
+  int failed = srunner_ntests_failed(r);
+  srunner_free(r);
+  return failed != 0;
+}
