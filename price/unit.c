@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { SLOTS = 4, LISTS = 512 };
+enum { SLOTS = 4, LISTS = 2048 };
 typedef struct clock {
   const tarn_unit_plan *p;
   tarn_unit_cost *c;
@@ -18,6 +18,9 @@ typedef struct clock {
   double *began[TARN_UNIT_QUEUES]; /* of a queue's last instructions, as many as wait in it */
   int64_t come[TARN_UNIT_QUEUES];
   double arrived; /* the last instruction, at its queue */
+  bool early;     /* all of them came first */
+  double there;   /* when */
+  int64_t micro;  /* micro-ops of all statements */
 } clock;
 
 /* ---------------------------------------------------------------- queues */
@@ -81,32 +84,42 @@ static void move(clock *k, const tarn_unit_stmt *s) {
   k->c->moves += m.cycles;
   k->c->instructions += m.count;
 }
-/* When the micro-ops are there; those that were not are brought now. */
-static double bring(clock *k, const tarn_unit_stmt *s) {
-  const tarn_hw *hw = k->p->hw;
-  uint64_t h = tarn_hash_mix(s->intrinsic, s->does == TARN_UNIT_CLEAR);
-  uint32_t memory = TARN_NONE;
-  for (uint32_t i = 0; i < hw->ninstruction && memory == TARN_NONE; i++)
+static const tarn_hw_instruction *runner(const tarn_hw *hw, const tarn_unit_stmt *s) {
+  for (uint32_t i = 0; i < hw->ninstruction; i++)
     if (hw->instruction[i].does == TARN_HW_RUNS && hw->instruction[i].intrinsic == s->intrinsic)
-      memory = hw->instruction[i].steps;
-  if (memory == TARN_NONE) return 0;
-  for (uint32_t i = 0; i < TARN_UNIT_OPERANDS; i++) {
-    if (s->operand[i] == TARN_NONE) continue;
-    h = tarn_hash_mix(tarn_hash_mix(h, s->operand[i]), s->slot[s->operand[i]]);
-    h = tarn_hash_mix(h, (uint64_t)s->first[i]);
+      return &hw->instruction[i];
+  return NULL;
+}
+/* Micro-ops that no statement before had. */
+static int64_t new_micro(clock *k, const tarn_unit_stmt *s) {
+  const tarn_hw_instruction *is = runner(k->p->hw, s);
+  uint64_t h = 1;
+  if (!is || is->steps == TARN_NONE) return 0;
+  for (uint32_t i = 0; i < is->nindex; i++) {
+    uint32_t x = is->index[i].operand;
+    if (s->operand[x] == TARN_NONE) continue;
+    h = tarn_hash_mix(tarn_hash_mix(h, is->index[i].field), (uint64_t)s->first[x]);
+    h = tarn_hash_mix(tarn_hash_mix(h, s->operand[x]), s->slot[s->operand[x]]);
+    for (uint32_t w = 0; w < s->issue.nwalk; w++)
+      if (s->issue.by[w] != TARN_UNIT_LOOP)
+        h = tarn_hash_mix(tarn_hash_mix(h, (uint64_t)s->issue.walk[w].step[x]),
+                          (uint64_t)s->issue.walk[w].trips);
   }
-  for (uint32_t i = 0; i < s->issue.nwalk; i++)
-    if (s->issue.by[i] != TARN_UNIT_LOOP)
-      h = tarn_hash_bytes(&s->issue.walk[i], sizeof s->issue.walk[i], h);
   for (uint32_t i = 0; i < k->nlist; i++)
     if (k->list[i] == h) return 0;
   if (k->nlist < LISTS) k->list[k->nlist++] = h;
-  for (uint32_t i = 0; i < hw->ntransfer; i++)
-    if (hw->transfer[i].to == memory)
-      return run(k, queue_of_move(hw, i), 0,
-                 hw->transfer[i].startup + hw->transfer[i].row + hw->mem[hw->nmem - 1].latency +
-                     (double)(s->issue.micro * s->issue.instructions) * hw->transfer[i].entry,
-                 1);
+  return s->issue.micro * s->issue.instructions;
+}
+/* Brings so many; when they are there. */
+static double bring(clock *k, int64_t micro) {
+  const tarn_hw *hw = k->p->hw;
+  for (uint32_t i = 0; i < hw->ninstruction && micro; i++)
+    for (uint32_t t = 0; t < hw->ntransfer && hw->instruction[i].does == TARN_HW_RUNS; t++)
+      if (hw->transfer[t].to == hw->instruction[i].steps)
+        return run(k, tarn_unit_queue_of_move(hw, t), 0,
+                   hw->transfer[t].startup + hw->transfer[t].row + hw->mem[hw->nmem - 1].latency +
+                       (double)micro * hw->transfer[t].entry,
+                   1);
   return 0;
 }
 /* Instructions that set registers before each one that issues an intrinsic. */
@@ -118,6 +131,24 @@ static int64_t sets(const tarn_hw *hw, uint32_t intrinsic) {
       if (tarn_hw_is_register(is->index[k].field)) return 1;
   }
   return 0;
+}
+static void collect(void *user, const tarn_unit_plan *p, const tarn_unit_stmt *s) {
+  clock *k = user;
+  (void)p;
+  if (s->does != TARN_UNIT_FILL && s->does != TARN_UNIT_LEAVE) k->micro += new_micro(k, s);
+}
+/* All lists of micro-ops come first, if they fit. */
+static bool bring_early(clock *k) {
+  const tarn_hw *hw = k->p->hw;
+  int64_t depth = 0;
+  if (!tarn_unit_visit(k->p, collect, k)) return false;
+  for (uint32_t i = 0; i < hw->ninstruction; i++)
+    if (hw->instruction[i].does == TARN_HW_RUNS && hw->instruction[i].steps != TARN_NONE)
+      depth = tarn_hw_depth(&hw->mem[hw->instruction[i].steps]);
+  k->early = k->micro <= depth;
+  k->nlist = 0;
+  if (k->early) k->there = bring(k, k->micro);
+  return true;
 }
 static void compute(clock *k, const tarn_unit_stmt *s) {
   const tarn_unit_plan *p = k->p;
@@ -132,7 +163,7 @@ static void compute(clock *k, const tarn_unit_stmt *s) {
     bool is_new = writes_new || (s->begins && p->tensor[t].what == TARN_UNIT_SUMS);
     from = tarn_fmax(from, is_new ? k->free[t][slot] : k->ready[t][slot]);
   }
-  from = tarn_fmax(from, bring(k, s));
+  from = tarn_fmax(from, k->early ? k->there : bring(k, new_micro(k, s)));
   double end = run(k, queue, from, cycles, s->issue.instructions * (1 + sets(p->hw, s->intrinsic)));
   for (uint32_t i = 0; i < TARN_UNIT_OPERANDS; i++)
     if (s->operand[i] != TARN_NONE) {
@@ -188,7 +219,7 @@ bool tarn_unit_cost_of(const tarn_unit_plan *p, tarn_unit_cost *out) {
     if (t != p->result && p->tensor[t].memory < 16)
       out->fill[p->tensor[t].memory] +=
           entries[t] * p->tensor[t].slots * p->hw->mem[p->tensor[t].memory].entry;
-  bool ok = tarn_unit_visit(p, advance, k);
+  bool ok = bring_early(k) && tarn_unit_visit(p, advance, k);
   for (uint32_t i = 0; i < TARN_UNIT_QUEUES; i++) out->cycles = tarn_fmax(out->cycles, k->now[i]);
   return ok;
 }

@@ -103,7 +103,8 @@ typedef struct dsa_emitter {
   int64_t *reg, *need; /* of each register: what it holds, what the next instruction needs */
   bool *known, *needs;
   TARN_VEC(dsa_list) list;
-  int64_t used; /* entries of the memory of micro-ops */
+  int64_t used;  /* entries of the memory of micro-ops */
+  bool collects; /* lists of micro-ops alone, no instructions */
 } dsa_emitter;
 void dsa_begin(dsa_emitter *e); /* a segment: the memories hold nothing */
 void dsa_kernel(dsa_emitter *e, uint32_t kernel);

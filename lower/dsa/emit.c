@@ -144,7 +144,8 @@ static void transfers(dsa_emitter *e, const tarn_unit_plan *p, const tarn_unit_s
 }
 
 /* ---------------------------------------------------------------- micro-ops */
-static void load_list(dsa_emitter *e, uint32_t memory, dsa_list *l) {
+/* Lists that follow one another in the image, at once. */
+static void load_lists(dsa_emitter *e, uint32_t memory, dsa_list *l, uint32_t count, int64_t n) {
   const tarn_hw *hw = e->hw;
   uint32_t from = 0;
   while (from < hw->ntransfer && hw->transfer[from].to != memory) from++;
@@ -152,22 +153,24 @@ static void load_list(dsa_emitter *e, uint32_t memory, dsa_list *l) {
   if (!is)
     tarn_raise(e->s->cx, TARN_BAD_INPUT, "%s: no instruction fills %s", hw->name,
                hw->mem[memory].name);
-  int64_t depth = tarn_hw_depth(&hw->mem[memory]);
-  if (e->used + l->n > depth) {
+  if (e->used + n > tarn_hw_depth(&hw->mem[memory])) {
     for (uint32_t i = 0; i < e->list.n; i++) e->list.p[i].here = false;
     e->used = 0;
   }
-  l->at = e->used;
-  l->here = true;
-  e->used += l->n;
+  int64_t at = e->used;
+  for (uint32_t i = 0; i < count; i++) {
+    l[i].at = e->used;
+    l[i].here = true;
+    e->used += l[i].n;
+  }
   int64_t *f = fields(e, is);
   int64_t main = l->image * hw->mem[memory].entry;
-  set(e, f, is->local, l->at);
+  set(e, f, is->local, at);
   set(e, f, is->main, is->bytes ? main : l->image);
   set(e, f, is->rows, 1);
-  set(e, f, is->entries, l->n);
+  set(e, f, is->entries, n);
   set(e, f, is->stride, is->stride == TARN_NONE ? 0 : 1);
-  append(e, is, f, &(dsa_access){memory, l->at, l->n, true}, 1);
+  append(e, is, f, &(dsa_access){memory, at, n, true}, 1);
   note(e, DSA_MICRO);
 }
 /* The list with these bytes, in its memory. */
@@ -187,7 +190,7 @@ static const dsa_list *list_of(dsa_emitter *e, uint32_t memory, const uint8_t *b
     tarn_push(e->s->cx, &e->list, made);
     l = &e->list.p[e->list.n - 1];
   }
-  if (!l->here) load_list(e, memory, l);
+  if (!l->here && !e->collects) load_lists(e, memory, l, 1, l->n);
   return l;
 }
 
@@ -252,6 +255,10 @@ static void instruction(const run *r, int64_t immediate, bool accumulates) {
   dsa_emitter *e = r->e;
   const tarn_hw_instruction *is = r->is;
   const tarn_unit_issue *i = &r->s->issue;
+  if (e->collects) {
+    if (is->steps != TARN_NONE) micro_ops(r);
+    return;
+  }
   int64_t *f = fields(e, is);
   dsa_access a[TARN_UNIT_OPERANDS + 1];
   uint32_t n = touched(r, a);
@@ -306,8 +313,28 @@ static void issue(dsa_emitter *e, const tarn_unit_plan *p, const tarn_unit_stmt 
   }
 }
 static void statement(void *user, const tarn_unit_plan *p, const tarn_unit_stmt *s) {
-  if (s->does == TARN_UNIT_FILL || s->does == TARN_UNIT_LEAVE) transfers(user, p, s);
-  else issue(user, p, s);
+  dsa_emitter *e = user;
+  bool moves = s->does == TARN_UNIT_FILL || s->does == TARN_UNIT_LEAVE;
+  if (!moves) issue(e, p, s);
+  else if (!e->collects) transfers(e, p, s);
+}
+static bool visit(dsa_emitter *e, const tarn_unit_plan *p, bool collects) {
+  e->collects = collects;
+  return tarn_unit_visit(p, statement, e);
+}
+/* A kernel's lists of micro-ops come before all else, if they fit: while the first tiles come. */
+static bool load_early(dsa_emitter *e, const tarn_unit_plan *p) {
+  uint32_t before = e->list.n;
+  uint32_t memory = TARN_NONE;
+  int64_t n = 0;
+  if (!visit(e, p, true)) return false;
+  for (uint32_t i = 0; i < e->hw->ninstruction; i++)
+    if (e->hw->instruction[i].does == TARN_HW_RUNS && e->hw->instruction[i].steps != TARN_NONE)
+      memory = e->hw->instruction[i].steps;
+  for (uint32_t i = before; i < e->list.n; i++) n += e->list.p[i].n;
+  if (n && n <= tarn_hw_depth(&e->hw->mem[memory]))
+    load_lists(e, memory, &e->list.p[before], e->list.n - before, n);
+  return true;
 }
 
 void dsa_begin(dsa_emitter *e) {
@@ -329,7 +356,7 @@ void dsa_kernel(dsa_emitter *e, uint32_t kernel) {
     tarn_raise(e->s->cx, TARN_INTERNAL, "%s: %s", k->name, why);
   tarn_unit_schedule(p, k->chosen);
   tarn_unit_places(p, e->entries, e->first, &memory, &needs);
-  if (!tarn_unit_visit(p, statement, e))
+  if (!load_early(e, p) || !visit(e, p, false))
     tarn_raise(e->s->cx, TARN_BAD_INPUT, "%s: no instruction of %s moves or computes a tile",
                k->name, e->hw->name);
 }
