@@ -27,6 +27,7 @@ typedef struct search {
   uint32_t dims[TARN_UNIT_TENSORS];
   double per_fill[TARN_UNIT_TENSORS];
   bool computes[TARN_UNIT_TENSORS]; /* the queue of the product fills it */
+  uint32_t once;                    /* tensors that come once, as bits */
   double product, finish;           /* cycles of the whole kernel: issues, what is made of sums */
   double start;                     /* of the instructions of that, for each tile of sums */
   uint32_t nkept;
@@ -46,16 +47,27 @@ static uint32_t group_of(const tarn_unit_plan *p, uint32_t t) {
 }
 
 /* ---------------------------------------------------------------- one choice */
+/* A constant of the vector unit that takes little room, such as a bias: it comes once. */
+static bool comes_once(const tarn_unit_plan *p, const tarn_unit_tensor *t) {
+  tarn_unit_box all = {.lo = {0}};
+  if (t->what != TARN_UNIT_ADDEND || !t->packed || !t->small) return false;
+  memcpy(all.n, p->dim, sizeof all.n);
+  return tarn_unit_entries(t, &all) <= tarn_hw_depth(&p->hw->mem[t->memory]) / 16;
+}
+/* So many loops are outside of a tensor's tile. */
+static uint32_t loops_around(const tarn_unit_plan *p, const choice *c, uint32_t t) {
+  if (t < 2) return c->nloop;
+  return comes_once(p, &p->tensor[t]) ? 0 : c->sums_at;
+}
 static void apply(tarn_unit_plan *p, const choice *c) {
   p->nloop = c->nloop;
   memcpy(p->loop, c->loop, sizeof c->loop);
   for (uint32_t t = 0; t < p->ntensor; t++) {
     tarn_unit_tensor *x = &p->tensor[t];
-    x->at_loop = t < 2 || (t == p->result && c->parts) ? c->nloop : c->sums_at;
+    x->at_loop = t == p->result && c->parts ? c->nloop : loops_around(p, c, t);
     uint32_t dims = dims_of(x);
     bool refilled = false;
-    for (uint32_t i = 0; i < (t < 2 ? c->nloop : c->sums_at); i++)
-      refilled |= dims >> c->loop[i].dim & 1;
+    for (uint32_t i = 0; i < loops_around(p, c, t); i++) refilled |= dims >> c->loop[i].dim & 1;
     x->slots = refilled && (c->twice & group_of(p, t)) ? 2 : 1;
   }
 }
@@ -74,7 +86,7 @@ static step step_of(const search *q, const choice *c, uint32_t level, bool first
   const tarn_unit_plan *p = q->p;
   step s = {0};
   for (uint32_t t = 0; t < p->ntensor; t++) {
-    uint32_t at = t < 2 ? c->nloop : c->sums_at;
+    uint32_t at = q->once >> t & 1 ? 0 : t < 2 ? c->nloop : c->sums_at;
     bool refilled = first;
     for (uint32_t i = level; i < at; i++) refilled |= q->dims[t] >> c->loop[i].dim & 1;
     if (!refilled || t == p->result || p->tensor[t].transfer == TARN_NONE) continue;
@@ -274,6 +286,7 @@ static void whole(search *q) {
   }
   for (uint32_t t = 0; t < p->ntensor; t++) {
     q->dims[t] = dims_of(&p->tensor[t]);
+    q->once |= (uint32_t)comes_once(p, &p->tensor[t]) << t;
     if (p->tensor[t].transfer != TARN_NONE)
       q->computes[t] = tarn_unit_queue_of_move(p->hw, p->tensor[t].transfer) ==
                        tarn_unit_queue_of_run(p->hw, p->product);
