@@ -186,12 +186,8 @@ static bool in_one_piece(const tarn_unit_tensor *t, const tarn_unit_box *of,
                          const tarn_unit_box *part) {
   bool several = false;
   for (uint32_t i = 0; i < t->n; i++) {
-    int64_t first;
-    int64_t all;
-    int64_t n;
-    tarn_unit_span(&t->at[i], of, &first, &all);
-    tarn_unit_span(&t->at[i], part, &first, &n);
-    if (several && n != all) return false;
+    int64_t n = tarn_unit_room(&t->at[i], part);
+    if (several && n != tarn_unit_room(&t->at[i], of)) return false;
     several |= n > 1;
   }
   return true;
