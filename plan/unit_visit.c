@@ -57,6 +57,13 @@ static int64_t entry_at(const tarn_unit_tensor *t, const tarn_unit_box *of,
 }
 
 /* ---------------------------------------------------------------- the visit */
+/* Issues that were found last: most statements walk as one before them did. */
+enum { FOUND = 16 };
+typedef struct found {
+  uint32_t intrinsic;
+  bool clears;
+  tarn_unit_issue asked, is;
+} found;
 typedef struct visit {
   const tarn_unit_plan *p;
   tarn_unit_visit_fn *f;
@@ -65,7 +72,34 @@ typedef struct visit {
   uint32_t slot[TARN_UNIT_TENSORS];
   bool filled[TARN_UNIT_TENSORS];
   bool ok; /* transfers and instructions can do all that came so far */
+  uint32_t nfound;
+  found found[FOUND];
 } visit;
+
+static bool same_walks(const tarn_unit_issue *a, const tarn_unit_issue *b) {
+  if (a->nwalk != b->nwalk) return false;
+  for (uint32_t i = 0; i < a->nwalk; i++) {
+    const tarn_unit_walk *x = &a->walk[i], *y = &b->walk[i];
+    if (x->trips != y->trips || x->sums != y->sums || memcmp(x->step, y->step, sizeof x->step) != 0)
+      return false;
+  }
+  return true;
+}
+static bool issue_of(visit *v, uint32_t intrinsic, bool clears, tarn_unit_issue *i) {
+  for (uint32_t k = 0; k < FOUND && k < v->nfound; k++) {
+    const found *f = &v->found[k];
+    if (f->intrinsic != intrinsic || f->clears != clears || !same_walks(&f->asked, i)) continue;
+    *i = f->is;
+    return true;
+  }
+  found *f = &v->found[v->nfound++ % FOUND];
+  *f = (found){.intrinsic = TARN_NONE, .asked = *i};
+  if (!tarn_unit_issue_of(v->p, intrinsic, clears, i)) return false;
+  f->intrinsic = intrinsic;
+  f->clears = clears;
+  f->is = *i;
+  return true;
+}
 
 static tarn_unit_stmt stmt(visit *v, tarn_unit_does does, const tarn_unit_box *box) {
   return (tarn_unit_stmt){.does = does, .box = box, .of = v->of, .slot = v->slot};
@@ -104,7 +138,7 @@ static void issue(visit *v, tarn_unit_stmt s, uint32_t intrinsic, bool clears, u
   for (uint32_t k = 0; k < nop; k++)
     if (s.operand[k] != TARN_NONE)
       s.first[k] = entry_at(&p->tensor[s.operand[k]], &v->of[s.operand[k]], s.box);
-  v->ok = v->ok && tarn_unit_issue_of(p, intrinsic, clears, &s.issue);
+  v->ok = v->ok && issue_of(v, intrinsic, clears, &s.issue);
   if (v->ok) v->f(v->user, p, &s);
 }
 static void operands(const tarn_unit_plan *p, tarn_unit_stmt *s, uint32_t rows, uint32_t columns,

@@ -10,7 +10,7 @@
 
 enum { SIZES = 10, KEPT = 24, SHORT = 16, LOOPS = 5 };
 /* Among schedules that take nearly the same time, those that move less. */
-static const double MOVES = 1.0 / 64;
+static const double MOVES = 1.0 / 16;
 /* Tensors that share their number of slots, as bits. */
 enum { ROWS = 1, COLUMNS = 2, SUMS = 4, SOURCES = 8, ALL = 15 };
 typedef struct choice {
@@ -64,10 +64,11 @@ static void apply(tarn_unit_plan *p, const choice *c) {
   memcpy(p->loop, c->loop, sizeof c->loop);
   for (uint32_t t = 0; t < p->ntensor; t++) {
     tarn_unit_tensor *x = &p->tensor[t];
-    x->at_loop = t == p->result && c->parts ? c->nloop : loops_around(p, c, t);
+    uint32_t around = loops_around(p, c, t);
+    x->at_loop = t == p->result && c->parts ? c->nloop : around;
     uint32_t dims = dims_of(x);
     bool refilled = false;
-    for (uint32_t i = 0; i < loops_around(p, c, t); i++) refilled |= dims >> c->loop[i].dim & 1;
+    for (uint32_t i = 0; i < around; i++) refilled |= dims >> c->loop[i].dim & 1;
     x->slots = refilled && (c->twice & group_of(p, t)) ? 2 : 1;
   }
 }
