@@ -65,12 +65,17 @@ static bool can_be_wide(const finding *f, uint32_t v) {
          qz_reader(f->g, v);
 }
 
-/* The later of them: of the earlier one bytes are there before it runs. */
+/* The one with more weights: the addition becomes part of its kernel, bytes of the other are read
+ * there. The later one where they have as many. */
 static uint32_t wide_of(const finding *f, const qz_node *n) {
   uint32_t best = TARN_NONE;
-  for (uint32_t i = 0; i < 2; i++)
-    if (can_be_wide(f, n->in[i]) && (best == TARN_NONE || f->by[n->in[i]] > best))
-      best = f->by[n->in[i]];
+  for (uint32_t i = 0; i < 2; i++) {
+    uint32_t p = f->by[n->in[i]];
+    if (!can_be_wide(f, n->in[i])) continue;
+    int64_t more = tarn_tensor_count(f->group.p[p].w);
+    if (best != TARN_NONE) more -= tarn_tensor_count(f->group.p[best].w);
+    if (more > 0 || (!more && p > best)) best = p;
+  }
   return best;
 }
 
