@@ -19,7 +19,8 @@ const tarn_imap *unit_map(const unit_match *m, uint32_t read);
 /* A further tensor; NULL: there is no room. */
 tarn_unit_tensor *unit_tensor(unit_match *m, tarn_unit_what what, uint32_t read, uint32_t memory);
 /* Entries from one unit of dim d to the next; -1: not a whole number of them. */
-int64_t unit_step(const unit_match *m, const tarn_unit_tensor *t, int64_t coef, uint32_t d);
+int64_t unit_step(const unit_match *m, const tarn_unit_tensor *t, int64_t coef, uint32_t d,
+                  int64_t block);
 bool unit_coords(unit_match *m, tarn_unit_tensor *t, const tarn_imap *map);
 void unit_packed(unit_match *m, tarn_unit_tensor *t, const tarn_imap *map);
 bool unit_rows(unit_match *m, tarn_unit_tensor *t);

@@ -114,9 +114,40 @@ bool unit_rows(unit_match *m, tarn_unit_tensor *t) {
   t->at[t->n++] = c;
   return true;
 }
-int64_t unit_step(const unit_match *m, const tarn_unit_tensor *t, int64_t coef, uint32_t d) {
+/* Only the dim along an entry may be divided, by the entry's elements: that is a blocked layout,
+ * whose last block may be ragged. *block: elements from one block to the next, beside those of an
+ * entry. */
+static bool affine_but_lane(const unit_match *m, const tarn_unit_tensor *t, uint32_t e,
+                            int64_t *block) {
+  const tarn_ix *x = tarn_ix_get(m->L, e);
+  uint32_t lane = t->along[1] == TARN_NONE ? e : tarn_ix_var(m->L, t->along[1], m->p->extent);
+  *block = 0;
+  for (uint32_t i = 0; i < x->n; i++) {
+    if (x->t[i].kind == TARN_IX_VAR) continue;
+    if (x->t[i].kind != TARN_IX_DIV || x->t[i].arg != lane || x->t[i].by != t->lanes[1])
+      return false;
+    *block = x->t[i].coef;
+  }
+  return true;
+}
+/* Does the last entry that is read end within the operand's memory? */
+static bool ends_inside(const unit_match *m, const tarn_unit_tensor *t) {
+  int64_t last = t->base;
+  for (uint32_t i = 0; i < t->n; i++) {
+    const tarn_unit_coord *c = &t->at[i];
+    int64_t most = 0;
+    for (uint32_t k = 0; k < c->n; k++) most += c->by[k] * (m->p->dim[c->dim[k]] - 1);
+    if (c->clipped) most = tarn_min(most, c->hi - 1 - c->c);
+    last += most * c->step;
+  }
+  const tarn_layout *l = &m->p->k->in[m->p->stage->read[t->read].src];
+  return (last + 1) * t->lanes[1] <= tarn_layout_elems(l);
+}
+int64_t unit_step(const unit_match *m, const tarn_unit_tensor *t, int64_t coef, uint32_t d,
+                  int64_t block) {
   if (m->p->dim[d] == 1 && d != t->along[1]) return coef % t->lanes[1] ? -1 : coef / t->lanes[1];
-  if (d == t->along[1]) return coef == 1 ? m->p->unit[d] / t->lanes[1] : -1;
+  if (d == t->along[1] && (coef != 1 || block % t->lanes[1])) return -1;
+  if (d == t->along[1]) return (m->p->unit[d] + block) / t->lanes[1];
   int64_t step = coef * m->p->unit[d];
   return step % t->lanes[1] || step < 0 ? -1 : step / t->lanes[1];
 }
@@ -124,7 +155,8 @@ int64_t unit_step(const unit_match *m, const tarn_unit_tensor *t, int64_t coef, 
 bool unit_coords(unit_match *m, tarn_unit_tensor *t, const tarn_imap *map) {
   const tarn_unit_plan *p = m->p;
   uint32_t done = 0;
-  if (map->nin != 1 || !tarn_ix_affine(m->L, map->e[0]))
+  int64_t block = 0;
+  if (map->nin != 1 || !affine_but_lane(m, t, map->e[0], &block))
     return unit_no(m, "an operand is read by a division");
   const tarn_ix *e = tarn_ix_get(m->L, map->e[0]);
   for (uint32_t g = 0; g < map->nguard; g++)
@@ -140,7 +172,7 @@ bool unit_coords(unit_match *m, tarn_unit_tensor *t, const tarn_imap *map) {
     for (uint32_t d = 0; d < p->n; d++) {
       int64_t coef = tarn_ix_coef(m->L, map->e[0], d);
       if (!coef || done >> d & 1) continue;
-      int64_t step = unit_step(m, t, coef, d);
+      int64_t step = unit_step(m, t, coef, d, block);
       if (step < 0)
         return unit_no(m, "a step of %lld elements along d%u, no entries of %lld", (long long)coef,
                        d, (long long)t->lanes[1]);
@@ -154,7 +186,8 @@ bool unit_coords(unit_match *m, tarn_unit_tensor *t, const tarn_imap *map) {
     if (p->dim[next] > 1 && !add_term(m, t, next, least, map)) return false;
   }
   outermost_first(t);
-  return guards_kept(m, t, map);
+  if (!guards_kept(m, t, map)) return false;
+  return ends_inside(m, t) || unit_no(m, "the last entry of an operand is not all in its memory");
 }
 /* A constant's coordinates: each dim that it depends on. */
 void unit_packed(unit_match *m, tarn_unit_tensor *t, const tarn_imap *map) {

@@ -205,7 +205,7 @@ static bool beside_sums(unit_match *m, tarn_unit_tensor *t) {
     if (!t->at[i].n) continue;
     uint32_t d = t->at[i].dim[0];
     int64_t coef = tarn_ix_coef(m->L, map->e[0], d);
-    int64_t step = fixed ? coef != 0 : unit_step(m, t, coef, d);
+    int64_t step = fixed ? coef != 0 : unit_step(m, t, coef, d, 0);
     if (step < 0 || (fixed && coef && d != p->columns))
       return unit_no(m, "an operand that does not lie in entries of %lld elements",
                      (long long)t->lanes[1]);
