@@ -278,6 +278,19 @@ uint32_t kg_nest_of(kgraph *k, const tarn_eg_node *e) {
   for (uint32_t j = 0; j < e->n; j++) type[j] = k->cls.p[kg_class(k, e->kids[j])].type;
   return tarn_nest_of(k->L, e->op, e->payload, type, e->n);
 }
+/* An accelerator's vector unit reduces windows entry by entry, along the longest dim that no window
+ * goes along. */
+static uint32_t beside_windows(const kgraph *k, const tarn_stage *s, uint32_t map, uint32_t own) {
+  const tarn_imap *m = tarn_imap_get(k->L, map);
+  uint32_t beside = 0;
+  bool asked = false;
+  for (uint32_t i = 0; i < k->machines.n; i++) asked |= k->machines.hw[i]->kind == TARN_HW_DSA;
+  for (uint32_t a = 0; a < m->nin && asked && s->nred; a++) {
+    uint32_t dims = tarn_ix_dims(k->L, m->e[a]);
+    if (!(dims & ~own)) beside |= dims;
+  }
+  return beside;
+}
 static void prefer(kgraph *k, uint32_t c, const tarn_eg_node *e, bool seed) {
   if (e->n > KG_MAX_KIDS) return; /* none that is emitted */
   const tarn_nest *n = tarn_nest_get(k->L, kg_nest_of(k, e));
@@ -308,6 +321,11 @@ static void prefer(kgraph *k, uint32_t c, const tarn_eg_node *e, bool seed) {
       uint32_t m = tarn_map_compose(k->L, s->read[i].map, v[j].map);
       if (m == TARN_NONE) continue;
       kgroup *in = &k->group.p[v[j].group];
+      if (seed && !weights && f->nops == 1 && !i) {
+        uint32_t beside = largest(beside_windows(k, s, s->read[i].map, own), dim);
+        like_inner(out, image(k, to_rep, beside));
+        like_inner(in, image(k, m, beside));
+      }
       if (seed && weights) like_inner(in, image(k, m, largest(weights & ~own, dim)));
       if (seed && !weights && product && i < f->nops) in->walked = true;
       if (seed && !weights && product && in->input &&

@@ -45,7 +45,8 @@ typedef enum tarn_unit_what {
   TARN_UNIT_RESULT,  /* what leaves */
   TARN_UNIT_ADDEND,  /* an operand of the vector unit, beside the accumulators */
   TARN_UNIT_ONE,     /* the identity, by which a product loads an addend */
-  TARN_UNIT_ONTO     /* a transfer computes it into the accumulators that are there */
+  TARN_UNIT_ONTO,    /* a transfer computes it into the accumulators that are there */
+  TARN_UNIT_TAP      /* what a reduction that is no product folds into the accumulators next */
 } tarn_unit_what;
 
 /* What lies in one memory of the machine, a tile at a time. */
@@ -100,6 +101,9 @@ typedef struct tarn_unit_plan {
   uint32_t ntensor;
   tarn_unit_tensor tensor[TARN_UNIT_TENSORS];
   uint32_t sums, result; /* tensors */
+  uint32_t fold;         /* intrinsic: the kernel reduces by it what the product with the identity
+                            loads; TARN_NONE: it is a product */
+  uint32_t tap;          /* tensor, of a fold */
   uint32_t nstep;
   tarn_unit_step step[TARN_UNIT_STEPS];
   uint32_t store; /* intrinsic that makes an element of the result of a sum; TARN_NONE: as it is */
@@ -175,9 +179,9 @@ typedef enum tarn_unit_does {
 } tarn_unit_does;
 typedef struct tarn_unit_stmt {
   tarn_unit_does does;
-  uint32_t tensor; /* FILL, LEAVE, LOAD */
-  uint32_t step;   /* VECTOR */
-  bool begins;     /* PRODUCT: where all summed dims begin, what the accumulators held is no part */
+  uint32_t tensor;   /* FILL, LEAVE, LOAD */
+  int64_t immediate; /* VECTOR */
+  bool begins; /* PRODUCT: where all summed dims begin, what the accumulators held is no part */
   const tarn_unit_box *box;             /* what is computed or moved */
   const tarn_unit_box *of;              /* of each tensor: what its slot holds */
   const uint32_t *slot;                 /* of each tensor: the one it has now */

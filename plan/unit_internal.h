@@ -30,6 +30,9 @@ bool unit_result(unit_match *m, uint32_t memory, uint32_t transfer);
  */
 bool unit_begins(const tarn_hw *hw, uint32_t intrinsic);
 const tarn_hw_instruction *unit_instruction(const tarn_hw *hw, uint32_t intrinsic, bool clears);
+/* The meaning of a map, $k being operand k; TARN_NONE: it is none, or reads its result otherwise
+ * than asked. */
+uint32_t unit_meaning(const unit_match *m, uint32_t intrinsic, bool acc);
 /* The operand that the result replaces; TARN_NONE: none. */
 uint32_t unit_replaced(const tarn_hw *hw, uint32_t intrinsic);
 bool unit_epilogue(unit_match *m); /* unit_vector.c: steps, addends, the result */

@@ -372,6 +372,93 @@ bool unit_result(unit_match *m, uint32_t memory, uint32_t transfer) {
   return result_lies_well(m, t->lanes[1]) && unit_rows(m, t);
 }
 
+/* ---------------------------------------------------------------- reductions by the vector unit */
+/* Does the product with the identity load the operand as it is, widened? */
+static bool loads(unit_match *m, uint32_t i) {
+  tarn_unit_plan *p = m->p;
+  const tarn_hw_intrinsic *x = &p->hw->intrin[i];
+  if (x->nop != 3) return false;
+  tarn_hw_meaning meaning = tarn_hw_meaning_of(m->L, p->hw, i);
+  if (!meaning.acc || !tarn_hw_form_of(m->L, &meaning, &p->form)) return false;
+  if (!p->form.product || !p->form.chains || p->form.m != 1 || p->form.n != p->form.k) return false;
+  tarn_dtype type = x->op[2].dtype;
+  uint32_t a = tarn_fx_cast(m->L, type, tarn_fx_hole(m->L, 0));
+  uint32_t b = tarn_fx_cast(m->L, type, tarn_fx_hole(m->L, 1));
+  return same(m->L, p->form.body, tarn_fx_op(m->L, TARN_FX_MUL, a, b, 0), false) &&
+         p->form.red == tarn_reducer_of(m->L, TARN_RED_SUM, type) &&
+         x->op[p->form.operand[0]].dtype == p->k->in_type[p->stage->read[0].src];
+}
+/* The intrinsic that joins two results of the reducer. */
+static uint32_t joins(unit_match *m, uint32_t red, const char *memory) {
+  const tarn_hw *hw = m->p->hw;
+  const tarn_reducer *r = tarn_reducer_get(m->L, red);
+  for (uint32_t i = 0; i < hw->nintrin && r->ns == 1; i++) {
+    bool there = hw->intrin[i].nop == 3;
+    for (uint32_t k = 0; k < hw->intrin[i].nop && there; k++)
+      there = hw->intrin[i].op[k].memory && !strcmp(hw->intrin[i].op[k].memory, memory);
+    if (there && unit_meaning(m, i, false) == r->merge[0]) return i;
+  }
+  return TARN_NONE;
+}
+static bool lane_of_read(unit_match *m) {
+  tarn_unit_plan *p = m->p;
+  for (uint32_t d = 0; d < p->nacc; d++)
+    if (tarn_ix_coef(m->L, unit_map(m, 0)->e[0], d) == 1 && result_lane(m, d, p->form.n))
+      p->columns = d;
+  if (p->columns == TARN_NONE)
+    return unit_no(m, "no dim lies in entries of %lld elements", (long long)p->form.n);
+  for (uint32_t d = 0; d < p->n; d++) p->unit[d] = d == p->columns ? p->form.n : 1;
+  for (uint32_t d = 0; d < p->n; d++) p->dim[d] = tarn_ceildiv(p->extent[d], p->unit[d]);
+  return true;
+}
+static bool fold_operands(unit_match *m) {
+  tarn_unit_plan *p = m->p;
+  const tarn_hw_intrinsic *x = &p->hw->intrin[p->product];
+  const tarn_hw_operand *rows = &x->op[p->form.operand[0]];
+  const tarn_hw_operand *columns = &x->op[p->form.operand[1]];
+  uint32_t in = unit_memory(p->hw, rows->memory);
+  uint32_t by = unit_memory(p->hw, columns->memory);
+  if (in == TARN_NONE || by == TARN_NONE) return unit_no(m, "a unit's operand is in no memory");
+  tarn_unit_tensor *t = unit_tensor(m, TARN_UNIT_ROWS, 0, in);
+  t->lanes[1] = p->form.k;
+  t->along[1] = p->columns;
+  if (!unit_coords(m, t, unit_map(m, 0))) return false;
+  t = unit_tensor(m, TARN_UNIT_ONE, TARN_NONE, by);
+  t->packed = true;
+  t->each = tarn_hw_operand_bytes(columns) / (int64_t)entry_of(m, by);
+  return true;
+}
+static bool by_fold(unit_match *m, uint32_t i) {
+  tarn_unit_plan *p = m->p;
+  const tarn_func *f = tarn_fn_get(m->L, p->stage->fn);
+  p->ntensor = p->nstep = 0;
+  p->product = i;
+  p->rows = p->columns = p->sum = TARN_NONE;
+  p->fold = joins(m, f->red, p->hw->intrin[i].op[2].memory);
+  if (p->fold == TARN_NONE) return unit_no(m, "the vector unit has no such reduction");
+  if (!lane_of_read(m) || !fold_operands(m) || !unit_sums(m)) return false;
+  p->tap = p->ntensor;
+  tarn_unit_tensor *t = unit_tensor(m, TARN_UNIT_TAP, TARN_NONE, p->tensor[p->sums].memory);
+  *t = p->tensor[p->sums];
+  t->what = TARN_UNIT_TAP;
+  return unit_epilogue(m);
+}
+/* A reduction of what one operand has, widened to the type of the accumulators. */
+static bool find_fold(unit_match *m) {
+  tarn_unit_plan *p = m->p;
+  const tarn_func *f = tarn_fn_get(m->L, p->stage->fn);
+  const tarn_read *r = &p->stage->read[0];
+  if (f->red == TARN_NONE || f->nops != 1 || r->stage || p->k->in_const[r->src])
+    return unit_no(m, "it is no product, and no reduction of one operand");
+  const tarn_fx *x = tarn_fx_get(m->L, f->body);
+  bool widened = x->op == TARN_FX_CAST && x->kid[0] == tarn_fx_hole(m->L, 0) &&
+                 x->dtype == tarn_reducer_get(m->L, f->red)->dtype;
+  if (!widened) return unit_no(m, "it reduces something else than an operand");
+  for (uint32_t i = 0; i < p->hw->nintrin; i++)
+    if (loads(m, i) && p->hw->intrin[i].op[2].dtype == x->dtype && by_fold(m, i)) return true;
+  return unit_no(m, "no unit loads its operand");
+}
+
 /* ---------------------------------------------------------------- the kernel */
 static bool by_product(unit_match *m, uint32_t i, uint32_t rows) {
   tarn_unit_plan *p = m->p;
@@ -386,8 +473,9 @@ static bool find(unit_match *m) {
   if (n->nstage != 1 || n->depth || p->k->nout != 1)
     return unit_no(m, "a kernel of several stages or results");
   const tarn_func *f = tarn_fn_get(m->L, p->stage->fn);
-  if (f->red == TARN_NONE || f->nops != 2) return unit_no(m, "it is no product");
   if (p->k->out[0].n != p->nacc) return unit_no(m, "the result has other dims than the loops");
+  if (f->nops != 2) return find_fold(m);
+  if (f->red == TARN_NONE) return unit_no(m, "it is no product");
   for (uint32_t i = 0; i < p->hw->nintrin; i++)
     for (uint32_t rows = 0; rows < 2; rows++)
       if (multiplies(m, i, rows) && by_product(m, i, rows)) return true;
@@ -399,7 +487,7 @@ bool tarn_unit_match(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, tarn_u
   const tarn_nest *n = tarn_nest_get(L, k->nest);
   tarn_stage_dims d = tarn_stage_dims_of(n, n->nstage - 1);
   *p = (tarn_unit_plan){.L = L, .hw = hw, .k = k, .stage = d.stage, .n = d.n, .nacc = d.nacc};
-  p->product = p->store = TARN_NONE;
+  p->product = p->store = p->fold = TARN_NONE;
   memcpy(p->extent, d.dim, sizeof d.dim);
   bool ok = find(&m);
   if (why) *why = ok ? NULL : m.why;

@@ -4,7 +4,7 @@
 static const char *const what_name[] = {
     [TARN_UNIT_ROWS] = "rows",     [TARN_UNIT_COLUMNS] = "columns", [TARN_UNIT_SUMS] = "sums",
     [TARN_UNIT_RESULT] = "result", [TARN_UNIT_ADDEND] = "addend",   [TARN_UNIT_ONE] = "identity",
-    [TARN_UNIT_ONTO] = "onto"};
+    [TARN_UNIT_ONTO] = "onto",     [TARN_UNIT_TAP] = "tap"};
 static void indent(tarn_buf *b, uint32_t n) { tarn_buf_fmt(b, "\n%*s", (int)(2 * n + 2), ""); }
 void tarn_unit_name(const tarn_unit_plan *p, uint32_t tensor, tarn_buf *b) {
   const tarn_unit_tensor *x = &p->tensor[tensor];
@@ -59,7 +59,9 @@ void tarn_unit_print(const tarn_unit_plan *p, tarn_buf *b) {
     fills(p, i + 1, i + 1, b);
   }
   indent(b, p->nloop);
-  tarn_buf_fmt(b, "(%s sums rows columns)", p->hw->intrin[p->product].name);
+  if (p->fold == TARN_NONE)
+    tarn_buf_fmt(b, "(%s sums rows columns)", p->hw->intrin[p->product].name);
+  else tarn_buf_fmt(b, "(each tap: load rows, %s sums)", p->hw->intrin[p->fold].name);
   bool parts = p->tensor[p->result].at_loop > sums; /* each when its last product is added */
   if (parts) finish(p, p->nloop, b);
   for (uint32_t i = p->nloop; i > sums; i--) tarn_buf_str(b, ")");

@@ -28,9 +28,7 @@ static bool unify(const tarn_lang *L, uint32_t pattern, uint32_t e, uint32_t *bi
   }
   return true;
 }
-/* The meaning of a map, $k being operand k; TARN_NONE: it is none, or reads its result otherwise
- * than asked. */
-static uint32_t map_of(const unit_match *m, uint32_t intrinsic, bool acc) {
+uint32_t unit_meaning(const unit_match *m, uint32_t intrinsic, bool acc) {
   tarn_hw_form f;
   tarn_hw_meaning meaning = tarn_hw_meaning_of(m->L, m->p->hw, intrinsic);
   return tarn_hw_form_of(m->L, &meaning, &f) && !f.product && meaning.acc == acc ? f.body
@@ -161,7 +159,8 @@ static uint32_t by_intrinsic(unit_match *m, uint32_t e, uint32_t i, bool immedia
     if (!x->op[k].immediate && unit_memory(m->p->hw, x->op[k].memory) != sums_memory(m))
       return TARN_NONE;
   }
-  if (has != immediate || (body = map_of(m, i, false)) == TARN_NONE || !unify(m->L, body, e, bind))
+  if (has != immediate || (body = unit_meaning(m, i, false)) == TARN_NONE ||
+      !unify(m->L, body, e, bind))
     return TARN_NONE;
   for (uint32_t k = 0; k + 1 < x->nop; k++) {
     const tarn_fx *v = bind[k] == TARN_NONE ? NULL : tarn_fx_get(m->L, bind[k]);
@@ -226,7 +225,7 @@ static uint32_t by_transfer(unit_match *m, uint32_t e, uint32_t i) {
   memset(bind, 0xff, sizeof bind);
   if (t->intrinsic == TARN_NONE || t->to != sums_memory(m)) return TARN_NONE;
   const tarn_hw_intrinsic *x = &p->hw->intrin[t->intrinsic];
-  if (x->nop != 2 || (body = map_of(m, t->intrinsic, true)) == TARN_NONE) return TARN_NONE;
+  if (x->nop != 2 || (body = unit_meaning(m, t->intrinsic, true)) == TARN_NONE) return TARN_NONE;
   if (!unify(m->L, body, e, bind) || bind[0] == TARN_NONE || bind[1] == TARN_NONE) return TARN_NONE;
   const tarn_fx *from = tarn_fx_get(m->L, bind[0]);
   if (from->op != TARN_FX_HOLE || !from->hole) return TARN_NONE;
@@ -264,7 +263,7 @@ static uint32_t by_two_shifts(unit_match *m, uint32_t e) {
   if (x.op != TARN_FX_SHR || by->op != TARN_FX_CONST || by->ivalue > 62) return TARN_NONE;
   for (uint32_t i = 0; i < m->p->hw->nintrin; i++) {
     const tarn_hw_intrinsic *n = &m->p->hw->intrin[i];
-    uint32_t body = n->nop == 3 && n->op[1].immediate ? map_of(m, i, false) : TARN_NONE;
+    uint32_t body = n->nop == 3 && n->op[1].immediate ? unit_meaning(m, i, false) : TARN_NONE;
     if (body == TARN_NONE || tarn_fx_get(m->L, body)->op != TARN_FX_SHR || n->op[1].hi < 1)
       continue;
     uint32_t to = value(m, x.kid[0]);
@@ -331,7 +330,7 @@ static bool leaves(unit_match *m, uint32_t transfer, uint32_t epi) {
       return unit_no(m, "sums cannot leave as %s", tarn_dtype_name(p->k->out_type[0]));
     bind[0] = epi;
   } else {
-    uint32_t body = map_of(m, t->intrinsic, false);
+    uint32_t body = unit_meaning(m, t->intrinsic, false);
     if (body == TARN_NONE || !unify(m->L, body, epi, bind) || bind[0] == TARN_NONE ||
         !immediate_of(m, t->intrinsic, bind))
       return unit_no(m, "results of type %s do not leave as they are",

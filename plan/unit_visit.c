@@ -201,12 +201,11 @@ static void onto(visit *v, uint32_t t) {
           tarn_unit_moves(p, &p->tensor[t], s.box, NULL, NULL) >= 0;
   if (v->ok) v->f(v->user, p, &s);
 }
-static void vector_step(visit *v, uint32_t i, const tarn_unit_box *box) {
+static void vector_step(visit *v, const tarn_unit_step *x, const tarn_unit_box *box) {
   const tarn_unit_plan *p = v->p;
-  const tarn_unit_step *x = &p->step[i];
   const tarn_hw_intrinsic *n = &p->hw->intrin[x->intrinsic];
   tarn_unit_stmt s = stmt(v, TARN_UNIT_VECTOR, box);
-  s.step = i;
+  s.immediate = x->immediate;
   uint32_t inplace = unit_replaced(p->hw, x->intrinsic);
   for (uint32_t k = 0; k < TARN_UNIT_OPERANDS; k++) s.operand[k] = TARN_NONE;
   for (uint32_t k = 0; k < n->nop; k++) {
@@ -214,6 +213,31 @@ static void vector_step(visit *v, uint32_t i, const tarn_unit_box *box) {
     s.operand[k] = k == inplace || k + 1 == n->nop ? x->to : x->from;
   }
   issue(v, s, x->intrinsic, false, p->nacc);
+}
+static bool next_tap(const tarn_unit_plan *p, tarn_unit_box *b) {
+  for (uint32_t d = p->n; d-- > p->nacc; b->lo[d] = 0)
+    if (++b->lo[d] < p->dim[d]) return true;
+  return false;
+}
+/* Each tap of a window, loaded by the identity: the first one is what the accumulators begin with.
+ */
+static void taps(visit *v, const int64_t *at) {
+  const tarn_unit_plan *p = v->p;
+  const tarn_unit_step fold = {p->fold, p->sums, p->tap, 0};
+  tarn_unit_box b;
+  box_at(p, p->nloop, at, &b);
+  for (uint32_t d = p->nacc; d < p->n; d++) b.n[d] = 1;
+  uint32_t to = p->sums;
+  do {
+    v->of[p->tap] = v->of[p->sums];
+    if (to == p->tap) clear(v, to);
+    tarn_unit_stmt s = stmt(v, TARN_UNIT_LOAD, &b);
+    s.tensor = to;
+    operands(p, &s, 0, 1, to);
+    issue(v, s, p->product, false, p->nacc);
+    if (to == p->tap) vector_step(v, &fold, &v->of[p->sums]);
+    to = p->tap;
+  } while (next_tap(p, &b));
 }
 /* Do the entries of a part of a tile follow one another? */
 static bool in_one_piece(const tarn_unit_tensor *t, const tarn_unit_box *of,
@@ -234,7 +258,7 @@ static void finish(visit *v, const int64_t *at, const tarn_unit_box *box) {
   for (uint32_t i = 0; i < p->nstep; i++) {
     uint32_t from = p->step[i].from;
     if (from != TARN_NONE && p->tensor[from].what == TARN_UNIT_ONTO) onto(v, from);
-    else vector_step(v, i, box);
+    else vector_step(v, &p->step[i], box);
   }
   v->of[p->result] = v->of[p->sums];
   v->slot[p->result] = v->slot[p->sums];
@@ -264,7 +288,8 @@ bool tarn_unit_visit(const tarn_unit_plan *p, tarn_unit_visit_fn *f, void *user)
     fill(&v, 1, at);
     box_at(p, sums->at_loop, at, &b);
     if (enter(&v, p->sums, &b)) clear(&v, p->sums);
-    product(&v, at);
+    if (p->fold == TARN_NONE) product(&v, at);
+    else taps(&v, at);
     memcpy(next, at, sizeof next);
     more = next_tile(p, next);
     box_at(p, sums->at_loop, next, &then);

@@ -280,6 +280,10 @@ static void whole(search *q) {
   }
   q->product = issues / x->throughput;
   q->finish = cleared / x->throughput;
+  if (p->fold != TARN_NONE) { /* each tap is cleared, loaded, and joined */
+    q->product += issues / x->throughput + issues / p->hw->intrin[p->fold].throughput;
+    q->finish = 0;
+  }
   q->start = x->startup;
   for (uint32_t i = 0; i < p->nstep; i++) {
     q->finish += own / p->hw->intrin[p->step[i].intrinsic].throughput;

@@ -308,8 +308,7 @@ static void issue(dsa_emitter *e, const tarn_unit_plan *p, const tarn_unit_stmt 
   for (int64_t i = 0; i < s->issue.instructions; i++) {
     memcpy(r.at, start, sizeof start);
     walk_to(&r, apart, n, i, r.at);
-    instruction(&r, s->does == TARN_UNIT_VECTOR ? p->step[s->step].immediate : 0,
-                !s->begins || !begins(s, apart, n, i));
+    instruction(&r, s->immediate, !s->begins || !begins(s, apart, n, i));
   }
 }
 static void statement(void *user, const tarn_unit_plan *p, const tarn_unit_stmt *s) {
