@@ -130,6 +130,13 @@ static bool affine_but_lane(const unit_match *m, const tarn_unit_tensor *t, uint
   }
   return true;
 }
+/* What lies behind the last element of a block is multiplied by 0: of floats it may be no number.
+ */
+static bool padded_safely(const unit_match *m, const tarn_unit_tensor *t) {
+  uint32_t d = t->along[1];
+  bool ragged = d != TARN_NONE && d >= m->p->nacc && m->p->extent[d] % m->p->unit[d];
+  return !ragged || !tarn_dtype_is_float(m->p->k->in_type[m->p->stage->read[t->read].src]);
+}
 /* Does the last entry that is read end within the operand's memory? */
 static bool ends_inside(const unit_match *m, const tarn_unit_tensor *t) {
   int64_t last = t->base;
@@ -187,6 +194,7 @@ bool unit_coords(unit_match *m, tarn_unit_tensor *t, const tarn_imap *map) {
   }
   outermost_first(t);
   if (!guards_kept(m, t, map)) return false;
+  if (!padded_safely(m, t)) return unit_no(m, "a sum of floats that is no whole number of units");
   return ends_inside(m, t) || unit_no(m, "the last entry of an operand is not all in its memory");
 }
 /* A constant's coordinates: each dim that it depends on. */
