@@ -162,7 +162,8 @@ static void run_one(tarn_ctx *cx, void *arg) {
   tarn_lang *L = tarn_lang_new(cx);
   const tarn_compiled *c = compiled(L, term_of(cx, w->c, w->how, 3), tarn_hw_load(L, w->hw));
   uint32_t n = on_machine(c);
-  ck_assert_msg(n == 1 || w->slow, "%u kernels on the accelerator", n);
+  bool may_stay = w->slow || (w->how == REAL && w->c->in % 16); /* ragged sums of floats do */
+  ck_assert_msg(n == 1 || may_stay, "%u kernels on the accelerator", n);
   same_values(cx, c, tarn_load_simulated(cx, c->o->dir));
   if (n) same_cycles(cx, c);
 }
