@@ -356,6 +356,8 @@ TARN_API int64_t tarn_hw_multiplies(tarn_lang *L, const tarn_hw *hw, uint32_t bo
                                     const tarn_dtype type[2]);
 /* Has it a unit that shifts integers to the right, and none that computes on floats? */
 TARN_API bool tarn_hw_shifts(tarn_lang *L, const tarn_hw *hw);
+/* Does a transfer of its own scale integers by a float as they leave? */
+TARN_API bool tarn_hw_scales(const tarn_hw *hw);
 /* Has it an intrinsic that multiplies and adds: a product, or a multiply-add over a vector that
  * tiles of registers are made of? Such a unit wants the reduction of a product as one loop.
  * Intrinsics without a valid meaning do not count. */

@@ -148,6 +148,16 @@ static bool has_op(const tarn_lang *L, uint32_t f, tarn_fxop op) {
   return any;
 }
 
+bool tarn_hw_scales(const tarn_hw *hw) {
+  for (uint32_t i = 0; i < hw->ntransfer; i++) {
+    const tarn_hw_transfer *t = &hw->transfer[i];
+    if (t->to + 1 != hw->nmem || t->intrinsic == TARN_NONE) continue;
+    const tarn_hw_intrinsic *x = &hw->intrin[t->intrinsic];
+    for (uint32_t k = 0; k < x->nop; k++)
+      if (x->op[k].immediate && tarn_dtype_is_float(x->op[k].dtype)) return true;
+  }
+  return false;
+}
 bool tarn_hw_shifts(tarn_lang *L, const tarn_hw *hw) {
   bool any = false;
   for (uint32_t i = 0; i < hw->nintrin; i++) {

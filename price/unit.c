@@ -17,10 +17,13 @@ typedef struct clock {
   uint32_t nlist;
   double *began[TARN_UNIT_QUEUES]; /* of a queue's last instructions, as many as wait in it */
   int64_t come[TARN_UNIT_QUEUES];
-  double arrived; /* the last instruction, at its queue */
-  bool early;     /* all of them came first */
-  double there;   /* when */
-  int64_t micro;  /* micro-ops of all statements */
+  double arrived;     /* the last instruction, at its queue */
+  bool early;         /* all of them came first */
+  double there;       /* when */
+  int64_t micro;      /* micro-ops of all statements */
+  double first;       /* the end of the first of the last ones */
+  double part[SLOTS]; /* accumulators of which a part is ready: hardware orders what conflicts entry
+                         by entry, so that what follows begins with them */
 } clock;
 
 /* ---------------------------------------------------------------- queues */
@@ -47,6 +50,7 @@ static double run(clock *k, uint32_t queue, double from, double cycles, int64_t 
     double start = tarn_fmax(tarn_fmax(k->now[queue], from), k->arrived);
     if (place) *place = start;
     k->now[queue] = start + cycles / (double)count;
+    if (!i) k->first = k->now[queue];
   }
   return k->now[queue];
 }
@@ -75,8 +79,13 @@ static void move(clock *k, const tarn_unit_stmt *s) {
   bool leaves = s->does == TARN_UNIT_LEAVE;
   bool onto = t->what == TARN_UNIT_ONTO;
   uint32_t of = leaves || onto ? k->p->sums : s->tensor;
-  double from = leaves || onto ? k->ready[of][slot] : k->free[of][slot];
+  double from = leaves || onto ? k->part[slot] : k->free[of][slot];
   double end = run(k, queue, from, m.cycles, m.count);
+  if (leaves || onto) {
+    end = tarn_fmax(end, k->ready[of][slot] + m.cycles / (double)m.count);
+    k->part[slot] = hw->hazards ? k->first : end;
+    k->now[queue] = end;
+  }
   if (leaves) k->free[of][slot] = end;
   else k->ready[of][slot] = end;
   k->c->bytes[s->tensor] += m.entries * hw->mem[t->memory].entry;
@@ -150,6 +159,14 @@ static bool bring_early(clock *k) {
   if (k->early) k->there = bring(k, k->micro);
   return true;
 }
+/* Instructions of a statement that write different accumulators. */
+static double parts_of(const tarn_unit_stmt *s) {
+  double n = 1;
+  for (uint32_t w = 0; w < s->issue.nwalk; w++)
+    if (s->issue.by[w] == TARN_UNIT_APART && !s->issue.walk[w].sums)
+      n *= (double)s->issue.walk[w].trips;
+  return n;
+}
 static void compute(clock *k, const tarn_unit_stmt *s) {
   const tarn_unit_plan *p = k->p;
   uint32_t queue = tarn_unit_queue_of_run(p->hw, s->intrinsic);
@@ -169,8 +186,10 @@ static void compute(clock *k, const tarn_unit_stmt *s) {
     if (s->operand[i] != TARN_NONE) {
       uint32_t slot = s->slot[s->operand[i]] % SLOTS;
       k->ready[s->operand[i]][slot] = tarn_fmax(k->ready[s->operand[i]][slot], 0);
-      if (p->tensor[s->operand[i]].what == TARN_UNIT_SUMS) k->ready[s->operand[i]][slot] = end;
-      else k->free[s->operand[i]][slot] = end;
+      if (p->tensor[s->operand[i]].what == TARN_UNIT_SUMS) {
+        k->ready[s->operand[i]][slot] = end;
+        k->part[slot] = p->hw->hazards ? end - cycles + cycles / parts_of(s) : end;
+      } else k->free[s->operand[i]][slot] = end;
     }
   if (s->does == TARN_UNIT_PRODUCT)
     k->c->product += cycles - (double)s->issue.instructions * p->hw->intrin[s->intrinsic].startup;

@@ -175,7 +175,7 @@ static const struct machine {
 } machines[] = {{"vta-pynq", SHIFTED, 0},
                 {"vta-hls-timing", SHIFTED, UINT32_MAX},
                 {"systolic-f32", REAL, 1u << 10},
-                {"gemmini-default", SCALED, 1u << 7 | 1u << 10}};
+                {"gemmini-default", SCALED, 1u << 7 | 1u << 8 | 1u << 10}};
 #define MACHINES (sizeof machines / sizeof *machines)
 START_TEST(products_are_right) {
   const struct machine *m = &machines[(size_t)_i / CONVS];

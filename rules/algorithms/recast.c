@@ -3,14 +3,16 @@
  *
  * Bottom up, each node gets bounds and whether it is whole (range.c). A cast to integers of a whole
  * operand within their range changes only NaN, which becomes 0; if NaN is possible, a test replaces
- * the cast. Sums of integers that a float type holds (f32: up to 2^24) can be computed in it. A
- * cast turns -0 into 0, and this does not: class reassoc. */
+ * the cast. Sums of integers that a float type holds (f32: up to 2^24) can be computed in it, but
+ * for machines that sum integers and scale them as they leave. A cast turns -0 into 0, and this
+ * does not: class reassoc. */
 #include "rules/algorithms/build.h"
 #include "rules/lang/range.h"
 #include <math.h>
 
 typedef struct recast {
   tarn_lang *L;
+  bool sums; /* of integers stay */
   fxwalk w;
   vrange is[K_FX];
   uint32_t now[K_FX]; /* what stands for each */
@@ -54,7 +56,7 @@ static uint32_t in_type(const recast *c, uint32_t i, tarn_dtype t) {
   bool sum = tarn_dtype_is_float(t) && plain_sum(c, &x, a, b);
   if (sum && c->is[b].r.lo == 0 && c->is[b].r.hi == 0 && vrange_survives(&c->is[a], t))
     return in_type(c, a, t);
-  if (sum && vrange_survives(&c->is[a], t) && vrange_survives(&c->is[b], t))
+  if (sum && !c->sums && vrange_survives(&c->is[a], t) && vrange_survives(&c->is[b], t))
     return tarn_fx_op(L, x.op, in_type(c, a, t), in_type(c, b, t), 0);
   return tarn_fx_cast(L, t, c->now[i]);
 }
@@ -92,11 +94,12 @@ static bool learn_all(const rhost *h, recast *c, const kern *k, const kstage *st
   return true;
 }
 
-static bool part(const rhost *h, kern *k, kstage *st, bool body, bool *any) {
+static bool part(const rsite *s, kern *k, kstage *st, bool body, bool *any) {
   uint32_t *f = body ? &st->body : &st->epi;
   recast c;
   if (*f == TARN_NONE) return true;
-  if (!learn_all(h, &c, k, st, body)) return false;
+  if (!learn_all(s->e->host, &c, k, st, body)) return false;
+  c.sums = s->e->hw && tarn_hw_scales(s->e->hw);
   for (uint32_t i = 0; i < c.w.n; i++)
     if ((c.now[i] = rewritten(&c, i)) == TARN_NONE) return false;
   *any |= c.now[c.w.n - 1] != *f;
@@ -109,8 +112,7 @@ uint32_t build_recast(rsite *s) {
   bool any = false;
   if (!site_root(s, &k)) return TARN_NONE;
   for (uint32_t i = 0; i < k.nstage; i++)
-    if (!part(s->e->host, &k, &k.stage[i], true, &any) ||
-        !part(s->e->host, &k, &k.stage[i], false, &any))
+    if (!part(s, &k, &k.stage[i], true, &any) || !part(s, &k, &k.stage[i], false, &any))
       return TARN_NONE;
   return any ? kern_store(&k) : TARN_NONE;
 }
