@@ -46,9 +46,10 @@ static void epilogue(tarn_buf *b, const conv *c, ending how) {
   if (c->residual) tarn_buf_str(b, ")");
   tarn_buf_fmt(b, " (i32 %lld)) (i32 127))))", (long long)c->low);
 }
-/* clip((convolution + bias + 2^(shift-1)) >> shift), or of that and another tensor. REAL: in f32
- * without a shift, the numbers are whole. SCALED: the sum times 2^-shift, rounded to even. */
-static const char *term_of(tarn_ctx *cx, const conv *c, ending how, uint64_t seed) {
+/* clip((convolution + bias + 2^(shift-1)) >> shift), or of that and another tensor. x: what it
+ * convolves; NULL: an input. REAL: in f32 without a shift, the numbers are whole. SCALED: the sum
+ * times 2^-shift, rounded to even. */
+static const char *term_of(tarn_ctx *cx, const conv *c, ending how, uint64_t seed, const char *x) {
   tarn_buf b = {.cx = cx};
   long long o = (long long)result_size(c), ci = (long long)c->in, co = (long long)c->out,
             s = (long long)c->size, k = (long long)c->kernel, p = (long long)c->pad;
@@ -63,8 +64,10 @@ static const char *term_of(tarn_ctx *cx, const conv *c, ending how, uint64_t see
   tarn_buf_fmt(&b, "))) (squeeze 1 (windows (%lld %lld %lld) (1 %lld %lld) (access 1 ", ci, k, k,
                (long long)c->stride, (long long)c->stride);
   if (p) tarn_buf_fmt(&b, "(pad 3 (%s 0) %lld %lld (pad 2 (%s 0) %lld %lld ", sum, p, p, sum, p, p);
-  tarn_buf_fmt(&b, "(compute (map (cast %s $0)) (input x ((1 %lld %lld %lld) ()) %s))", sum, ci, s,
-               s, type);
+  if (x) tarn_buf_fmt(&b, "(compute (map (cast %s $0)) %s)", sum, x);
+  else
+    tarn_buf_fmt(&b, "(compute (map (cast %s $0)) (input x ((1 %lld %lld %lld) ()) %s))", sum, ci,
+                 s, s, type);
   if (p) tarn_buf_str(&b, "))");
   tarn_buf_fmt(&b, ")))))) (broadcast ((1 %lld %lld %lld) ()) (const %s ((1 %lld 1 1) ())", co, o,
                o, sum, co);
@@ -152,7 +155,7 @@ static const conv convs[] = {
     {24, 40, 20, 1, 1, 0, 7, 0, false},     {40, 24, 20, 3, 1, 1, 9, -128, true},
 };
 typedef struct work {
-  const conv *c;
+  const conv *c, *next; /* convolutions; next: of the result, or NULL */
   const char *hw;
   ending how;
   bool slow; /* the host may be faster */
@@ -160,10 +163,13 @@ typedef struct work {
 static void run_one(tarn_ctx *cx, void *arg) {
   const work *w = arg;
   tarn_lang *L = tarn_lang_new(cx);
-  const tarn_compiled *c = compiled(L, term_of(cx, w->c, w->how, 3), tarn_hw_load(L, w->hw));
+  const char *text = term_of(cx, w->c, w->how, 3, NULL);
+  if (w->next) text = term_of(cx, w->next, w->how, 4, text);
+  const tarn_compiled *c = compiled(L, text, tarn_hw_load(L, w->hw));
   uint32_t n = on_machine(c);
+  uint32_t all = w->next ? 2 : 1;
   bool may_stay = w->slow || (w->how == REAL && w->c->in % 16); /* ragged sums of floats do */
-  ck_assert_msg(n == 1 || may_stay, "%u kernels on the accelerator", n);
+  ck_assert_msg(n == all || may_stay, "%u kernels on the accelerator", n);
   same_values(cx, c, tarn_load_simulated(cx, c->o->dir));
   if (n) same_cycles(cx, c);
 }
@@ -177,14 +183,27 @@ static const struct machine {
                 {"systolic-f32", REAL, 1u << 10},
                 {"gemmini-default", SCALED, 1u << 7 | 1u << 8 | 1u << 10}};
 #define MACHINES (sizeof machines / sizeof *machines)
+static void run_work(work *w) {
+  tarn_ctx *cx = tarn_ctx_new(NULL);
+  tarn_status st = tarn_protect(cx, run_one, w);
+  ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
+  tarn_ctx_free(cx);
+}
 START_TEST(products_are_right) {
   const struct machine *m = &machines[(size_t)_i / CONVS];
   size_t i = (size_t)_i % CONVS;
   work w = {.c = &convs[i], .hw = m->hw, .how = m->ending, .slow = m->slow >> i & 1};
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  tarn_status st = tarn_protect(cx, run_one, &w);
-  ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
-  tarn_ctx_free(cx);
+  run_work(&w);
+}
+END_TEST
+/* What one kernel writes to main memory the next one reads, in one segment. */
+START_TEST(chains_are_right) {
+  static const conv two[] = {{32, 64, 14, 3, 1, 1, 9, 0, false},
+                             {64, 32, 14, 1, 1, 0, 8, 0, false}};
+  const struct machine *m = &machines[_i];
+  work w = {.c = &two[0], .next = &two[1], .hw = m->hw, .how = m->ending, .slow = m->slow & 1};
+  w.slow |= m->ending == REAL; /* of floats the host takes one */
+  run_work(&w);
 }
 END_TEST
 
@@ -220,6 +239,7 @@ int main(void) {
   tcase_set_timeout(t, 120);
   tcase_add_loop_test(t, products_are_right, 0, (int)(MACHINES * CONVS));
   tcase_add_loop_test(t, maxima_are_right, 0, (int)(sizeof pools / sizeof *pools));
+  tcase_add_loop_test(t, chains_are_right, 0, MACHINES);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
   srunner_run_all(r, CK_NORMAL);
