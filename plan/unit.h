@@ -142,6 +142,10 @@ typedef void tarn_unit_move_fn(void *user, const tarn_unit_move *m);
  * cannot. f may be NULL. */
 TARN_API int64_t tarn_unit_moves(const tarn_unit_plan *p, const tarn_unit_tensor *t,
                                  const tarn_unit_box *b, tarn_unit_move_fn *f, void *user);
+/* Where an entry of a packed tile of n entries lies in main memory: one behind the other, but where
+ * a transfer puts the entries of its rows apart. */
+TARN_API int64_t tarn_unit_packed_at(const tarn_unit_plan *p, const tarn_unit_tensor *t, int64_t n,
+                                     int64_t entry);
 TARN_API double tarn_unit_move_cycles(const tarn_hw *hw, const tarn_hw_transfer *t,
                                       const tarn_unit_move *m);
 

@@ -181,11 +181,36 @@ static void walk(shape *s, uint32_t i, int64_t main, int64_t local) {
   for (int64_t k = 0; k < p->n; k++) walk(s, i + 1, main + k * p->step, local + k * p->local);
   if (p->behind) zeros(s, local + p->n * p->local, p->behind * p->local);
 }
-/* Entries one behind the other, from 0 on. */
-static void packed(shape *s, const tarn_hw *hw, int64_t n) {
-  int64_t entry = tarn_hw_transfer_bytes(hw, s->x);
-  int64_t most = s->x->row_bytes ? s->x->row_bytes / entry : n;
+/* Entries of a row, and rows, of the blocks that a packed tile comes in; 1: it comes in none. */
+static int64_t blocks_of(const tarn_hw *hw, const tarn_unit_tensor *t, int64_t *rows) {
+  const tarn_hw_transfer *x = &hw->transfer[t->transfer];
+  *rows = x->most_rows;
+  if (!*rows || !x->row_bytes || !has_blocks(hw, t->transfer)) return 1;
+  return tarn_max(x->row_bytes / tarn_hw_transfer_bytes(hw, x), 1);
+}
+int64_t tarn_unit_packed_at(const tarn_unit_plan *p, const tarn_unit_tensor *t, int64_t n,
+                            int64_t entry) {
+  int64_t rows;
+  int64_t wide = blocks_of(p->hw, t, &rows);
+  if (wide == 1 || entry >= n / (wide * rows) * (wide * rows)) return entry;
+  int64_t of = entry % (wide * rows);
+  return entry - of + of % rows * wide + of / rows;
+}
+/* Entries from 0 on: whole blocks, then rows of what remains. */
+static void packed(shape *s, const tarn_hw *hw, const tarn_unit_tensor *t, int64_t n) {
+  int64_t most = s->x->row_bytes ? s->x->row_bytes / tarn_hw_transfer_bytes(hw, s->x) : n;
+  int64_t rows;
+  int64_t wide = blocks_of(hw, t, &rows);
   tarn_unit_move m = {.rows = 1, .entries = n, .stride = 1};
+  for (int64_t size = wide * rows; wide > 1 && n - m.local >= size; m.local += size) {
+    tarn_unit_move b = {.main = m.local, .local = m.local, .rows = rows, .block = rows};
+    b.entries = b.stride = wide;
+    emit(s, b);
+  }
+  m.main = m.local;
+  n -= m.local;
+  if (!n) return;
+  m.entries = n;
   if (n > most || s->x->most_rows) {
     m.rows = n;
     m.entries = 1;
@@ -195,7 +220,7 @@ static void packed(shape *s, const tarn_hw *hw, int64_t n) {
 int64_t tarn_unit_moves(const tarn_unit_plan *p, const tarn_unit_tensor *t, const tarn_unit_box *b,
                         tarn_unit_move_fn *f, void *user) {
   shape s = {.f = f, .user = user, .x = &p->hw->transfer[t->transfer]};
-  if (t->packed) packed(&s, p->hw, tarn_unit_entries(t, b));
+  if (t->packed) packed(&s, p->hw, t, tarn_unit_entries(t, b));
   else if (!shape_of(p->hw, t, b, &s)) return -1;
   else walk(&s, 0, s.move.main, 0);
   return s.count;

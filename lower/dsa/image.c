@@ -127,6 +127,15 @@ int64_t dsa_zeros(dsa_image *m) {
   for (int64_t i = 0; i < m->align; i++) tarn_buf_add(&m->constants, "", 1);
   return m->zeros - 1;
 }
+/* The entries of the tile that begins there, in the order in which transfers take them. */
+static void arrange(dsa_image *m, const tarn_unit_plan *u, const tarn_unit_tensor *t, int64_t at) {
+  int64_t entry = u->hw->mem[t->memory].entry;
+  int64_t n = ((int64_t)m->constants.n - at) / entry;
+  char *was = tarn_copy(m->cx, m->constants.p + at, (size_t)(n * entry));
+  for (int64_t i = 0; i < n; i++)
+    memcpy(m->constants.p + at + tarn_unit_packed_at(u, t, n, i) * entry, was + i * entry,
+           (size_t)entry);
+}
 static bool same_tile(const tarn_unit_tensor *t, const tarn_unit_box *a, const tarn_unit_box *b) {
   for (uint32_t i = 0; i < t->n; i++) {
     uint32_t d = t->at[i].dim[0];
@@ -164,6 +173,7 @@ int64_t dsa_constant(dsa_image *m, uint32_t kernel, const tarn_unit_plan *u, uin
   while ((int64_t)m->constants.n % m->align) tarn_buf_add(&m->constants, "", 1);
   dsa_tile made = {kernel, tensor, *box, (int64_t)m->constants.n};
   pack(m, &g, box);
+  if (t->packed) arrange(m, u, t, made.at);
   tarn_push(m->cx, &m->tile, made);
   return made.at;
 }
