@@ -141,8 +141,9 @@ static void same_cycles(tarn_ctx *cx, const tarn_compiled *c) {
   double predicted = 0;
   for (uint32_t i = 0; i < c->kernels->nker; i++)
     if (c->kernels->ker[i].machine) predicted += c->kernels->ker[i].price * p->hw->clock;
-  ck_assert_msg(fabs(predicted / cycles - 1) < 0.1, "%.0f cycles, %.0f predicted", cycles,
-                predicted);
+  /* where the hardware orders entry by entry, a load begins before a tile is free as a whole */
+  ck_assert_msg(fabs(predicted / cycles - 1) < (p->hw->hazards ? 0.2 : 0.1),
+                "%.0f cycles, %.0f predicted", cycles, predicted);
 }
 
 static const conv convs[] = {
