@@ -182,7 +182,7 @@ static const struct machine {
 } machines[] = {{"vta-pynq", SHIFTED, 0},
                 {"vta-hls-timing", SHIFTED, UINT32_MAX},
                 {"systolic-f32", REAL, 1u << 10},
-                {"gemmini-default", SCALED, 1u << 7 | 1u << 8 | 1u << 10}};
+                {"gemmini-default", SCALED, 1u << 7 | 1u << 8 | 1u << 10 | 1u << 13}};
 #define MACHINES (sizeof machines / sizeof *machines)
 static void run_work(work *w) {
   tarn_ctx *cx = tarn_ctx_new(NULL);
