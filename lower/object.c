@@ -247,7 +247,7 @@ static void name_consts(low_module *M) {
                M->far && tarn_hw_x86_64(M->hw) ? "al" : "a");
   tarn_buf_fmt(&b, ".hidden %s_consts\n.globl %s_consts\n%s_consts:\n.zero 64\n", name, name, name);
   if (M->far) {
-    tarn_buf_str(&b, ".section .data.rel.ro.tarn_consts,\"aw\",%%progbits\n.p2align 3\n");
+    tarn_buf_str(&b, ".section .data.rel.ro.tarn_consts,\"aw\",%progbits\n.p2align 3\n");
     tarn_buf_fmt(&b, ".hidden %s_consts_at\n.globl %s_consts_at\n%s_consts_at:\n.quad %s_consts\n",
                  name, name, name, name);
   }
