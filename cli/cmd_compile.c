@@ -1,6 +1,8 @@
 /* tarn compile MODEL */
 #include "cli/cli.h"
+#include <dirent.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char *folder_of(tarn_ctx *cx, const char *model) {
   const char *base = strrchr(model, '/');
@@ -28,6 +30,15 @@ static void show_machines(tarn_ctx *cx, const tarn_compiled *r) {
   fprintf(stderr, "%s: %u kernels on %s, %u on %s; --dump offload says why\n",
           tarn_shown(cx, r->o->dir), on[1], r->o->hw->name, on[0], r->o->hw->host->name);
 }
+/* A folder that no compile wrote. */
+static bool holds_others(tarn_ctx *cx, const char *dir) {
+  DIR *d = opendir(dir);
+  bool any = false;
+  for (const struct dirent *e; d && (e = readdir(d));)
+    any |= strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
+  if (d) closedir(d);
+  return any && access(tarn_format(cx, "%s/report.json", dir), F_OK);
+}
 int tarn_cmd_compile(tarn_ctx *cx, int argc, char **argv) {
   cli_compile c = {0};
   cli_list words = {0};
@@ -38,6 +49,8 @@ int tarn_cmd_compile(tarn_ctx *cx, int argc, char **argv) {
   if (!c.dir) {
     c.dir = folder_of(cx, c.model);
     if (!strcmp(c.dir, c.model)) c.dir = tarn_format(cx, "%s.out", c.dir);
+    if (holds_others(cx, c.dir))
+      tarn_raise(cx, TARN_USAGE, "%s holds other files: -o says where to write", c.dir);
   }
   tarn_lang *L = tarn_lang_new(cx);
   const tarn_compiled *r = tarn_compile(L, cli_options(L, &c));

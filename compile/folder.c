@@ -96,11 +96,13 @@ static void add_move(tarn_ctx *cx, finish *f, const char *name) {
   move m = {tarn_format(cx, "%s/%s", f->from, name), tarn_format(cx, "%s/%s", f->c->o->dir, name)};
   tarn_push(cx, &f->move, m);
 }
-/* What this compile does not write goes. */
+/* What this compile does not write goes, if an earlier one wrote it: a report lies beside it. */
 static void move_files(tarn_ctx *cx, const finish *f) {
+  bool ours = !access(tarn_format(cx, "%s/report.json", f->c->o->dir), F_OK);
   for (uint32_t i = 0; i < f->move.n; i++) {
     const move *m = &f->move.p[i];
-    int failed = access(m->from, F_OK) ? unlink(m->to) && errno != ENOENT : rename(m->from, m->to);
+    bool made = !access(m->from, F_OK);
+    int failed = made ? rename(m->from, m->to) : ours && unlink(m->to) && errno != ENOENT;
     if (failed) tarn_raise(cx, TARN_IO, "%s: %s", m->to, strerror(errno));
   }
 }

@@ -18,6 +18,13 @@ for command in "compile -o $work/place/new" "compile --dump terms -o $work/place
 done
 [ -z "$(ls -A "$work/place")" ] || fail "--hw leaves $(ls -A "$work/place")"
 
+# A folder that no compile wrote keeps what it has, whatever the model is called.
+mkdir "$work/net" && echo mine >"$work/net/model.h" && cp $digits "$work/net.onnx"
+(cd "$work" && "$tarn" compile net.onnx --shape n=1) >/dev/null 2>"$work/err" && fail "compile writes into net"
+grep -q "holds other files" "$work/err" || fail "compile into net: $(cat "$work/err")"
+try 0 compile "$work/net.onnx" --shape n=1 --emit ll -o "$work/net"
+[ "$(ls "$work/net" | tr '\n' ' ')" = "model.h model.ll program.tarn report.json " ] || fail "compile -o leaves $(ls "$work/net")"
+
 # interrupt SIGNAL FOLDER FILE ARGS…: tarn, ended as soon as FILE is in a temporary folder in FOLDER.
 interrupt() {
   local signal=$1 folder=$2 file=$3 pid code
