@@ -152,6 +152,8 @@ int tarn_cmd_bench(tarn_ctx *cx, int argc, char **argv) {
   if (cli_parse(cx, usage, opts, argc, argv, &words)) return 0;
   if (words.n != 1 || !repeat) tarn_raise(cx, TARN_USAGE, "usage: tarn %s", usage);
   tarn_loaded *m = cli_load(cx, words.p[0], &c);
+  if (tarn_has_stream(cx, c.dir))
+    tarn_raise(cx, TARN_BAD_INPUT, "%s is an accelerator's: tarn sim has its cycles", c.dir);
   tarn_loaded_constants_huge(m);
   const tarn_port *ip;
   uint32_t nin = tarn_loaded_ports(m, false, &ip);

@@ -123,7 +123,8 @@ int tarn_cmd_kernel(tarn_ctx *cx, int argc, char **argv) {
   }
   tarn_kprog *p = tarn_plan_program(l.L, l.hw, &c, 1);
   tarn_buf b = {.cx = cx};
-  tarn_plan_print(tarn_plan_of_kernel(p, &p->ker[0], !k.strict), &b);
+  if (l.target->plan) l.target->plan(l.L, l.hw, &k, c.sched, &b);
+  else tarn_plan_print(tarn_plan_of_kernel(p, &p->ker[0], !k.strict), &b);
   fwrite(b.p, 1, b.n, stdout);
   if (emit) show_code(&l, &c, as);
   return 0;

@@ -58,14 +58,13 @@ static const tarn_target rows[] = {
      .schedules = tarn_unit_schedules,
      .check = tarn_unit_check,
      .price = tarn_unit_price,
+     .plan = tarn_unit_text,
      .memory = tarn_memory_plan_make,
      .align = 64,
      .emit = tarn_lower_dsa,
      .program = dsa_program,
      .listing = dsa_program,
-     .file = dsa_files,
-     .load = tarn_load_simulated,
-     .time = tarn_loaded_kernel},
+     .file = dsa_files},
 };
 #define ROWS (sizeof rows / sizeof *rows)
 
@@ -83,6 +82,9 @@ const tarn_target *tarn_target_find(tarn_hw_kind kind) {
 /* "so, o or ll" */
 static void one_of(tarn_buf *b, uint32_t i, uint32_t n, const char *word) {
   tarn_buf_fmt(b, "%s%s", i == 0 ? "" : i + 1 < n ? ", " : " or ", word);
+}
+static const char *with_article(tarn_ctx *cx, const char *name) {
+  return tarn_format(cx, "%s %s", strchr("aeiou", *name) ? "an" : "a", name);
 }
 const tarn_target *tarn_target_of(tarn_ctx *cx, const tarn_hw *hw) {
   static const char *const kind[] = {
@@ -103,8 +105,8 @@ const tarn_target *tarn_target_of_program(tarn_ctx *cx, const tarn_hw *hw) {
   const tarn_target *t = tarn_target_of(cx, hw);
   if (hw->host && !t->hosted)
     tarn_raise(cx, TARN_BAD_INPUT,
-               "%s hangs on the host %s: programs of several machines are not emitted for a %s",
-               hw->name, hw->host->name, t->name);
+               "%s hangs on the host %s: programs of several machines are not emitted for %s",
+               hw->name, hw->host->name, with_article(cx, t->name));
   return t;
 }
 
@@ -115,5 +117,6 @@ const tarn_emission *tarn_target_emission(tarn_ctx *cx, const tarn_target *t,
     if (!word || !strcmp(word, list[n].name)) return &list[n];
   tarn_buf b = {.cx = cx};
   for (uint32_t i = 0; i < n; i++) one_of(&b, i, n, list[i].name);
-  tarn_raise(cx, TARN_USAGE, "--emit %s: %s is expected for a %s", word, b.p, t->name);
+  tarn_raise(cx, TARN_USAGE, "--emit %s: %s is expected for %s", word, b.p,
+             with_article(cx, t->name));
 }

@@ -35,6 +35,9 @@ typedef struct tarn_target {
   /* The analytic price of a kernel with a schedule. */
   void (*price)(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
                 uint32_t threads, tarn_cost *out);
+  /* The loop program of a kernel as text; NULL: tarn_plan_print(). */
+  void (*plan)(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
+               tarn_buf *b);
   /* The memory plan, its buffers aligned to so many bytes, and the emitter. */
   tarn_memory_plan *(*memory)(const tarn_kprog *p, int64_t align);
   int64_t align;

@@ -269,6 +269,15 @@ void tarn_unit_price(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const 
   tarn_unit_schedule(&p, s);
   if (tarn_unit_cost_of(&p, &u)) to_cost(&p, &u, out);
 }
+void tarn_unit_text(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
+                    tarn_buf *b) {
+  tarn_unit_plan p;
+  const char *why;
+  if (!tarn_unit_match(L, hw, k, &p, &why))
+    tarn_raise(tarn_lang_ctx(L), TARN_BAD_INPUT, "%s cannot run this kernel: %s", hw->name, why);
+  tarn_unit_schedule(&p, s);
+  tarn_unit_print(&p, b);
+}
 void tarn_unit_check(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s) {
   tarn_unit_plan p;
   tarn_unit_cost u;

@@ -34,6 +34,9 @@ TARN_API bool tarn_unit_schedules(tarn_solver *s, const tarn_ksig *k, tarn_sched
                                   void *user); /* false: the search keeps the best alone */
 TARN_API const char *tarn_unit_lacks(const tarn_hw *hw);
 TARN_API const char *tarn_unit_refuses(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k);
+/* The loop program as text. Raises where the machine cannot run it so. */
+TARN_API void tarn_unit_text(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
+                             const tarn_schedule *s, tarn_buf *b);
 TARN_API void tarn_unit_price(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
                               const tarn_schedule *s, uint32_t threads, tarn_cost *out);
 TARN_API void tarn_unit_check(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,

@@ -313,8 +313,8 @@ void tarn_measure(tarn_lang *L, const tarn_hw *hw, const tarn_trial *t, uint32_t
   tarn_ctx *cx = tarn_lang_ctx(L);
   const tarn_target *target = tarn_target_of(cx, hw);
   if (!target->load)
-    tarn_raise(cx, TARN_BAD_INPUT, "%s is a %s: nothing measures its kernels yet", hw->name,
-               target->name);
+    tarn_raise(cx, TARN_BAD_INPUT, "%s is %s %s: nothing measures its kernels yet", hw->name,
+               strchr("aeiou", *target->name) ? "an" : "a", target->name);
   job j = {.side = hw->units < 1               ? 1
                    : hw->units < MOST_BUILDERS ? hw->units
                                                : MOST_BUILDERS,

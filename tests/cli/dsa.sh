@@ -107,4 +107,8 @@ refused 3 memory.json instructions -- check "$work/bad"
 cp "$work/d/memory.json" "$work/bad"
 rm "$work/bad/here.so"
 refused 3 here.so -- check "$work/bad"
+# What only a CPU's programs have.
+refused 3 "vta-pynq is an accelerator" "nothing measures" -- tune "$work/q.onnx" --shape n=1 --hw vta-pynq --db "$work/none.db" --trials 2
+refused 3 "tarn sim has its cycles" -- bench "$work/d"
+refused 2 "stream is expected for an accelerator" -- compile "$work/q.onnx" --shape n=1 --hw vta-pynq --emit so -o "$work/none"
 finish
