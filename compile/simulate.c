@@ -25,20 +25,21 @@ static uint32_t port_of(const tarn_loaded *m, bool outputs, const char *name) {
     if (!strcmp(port[i].name, name)) return i;
   return TARN_NONE;
 }
-/* Buffers of the image from, or to, where the host's code has them. */
+/* Where the host's code has a buffer of the image; NULL: it does not. */
+static void *of_host(const device *d, const tarn_sim_buffer *b) {
+  bool output = b->role == TARN_SIM_OUTPUT;
+  if (b->role == TARN_SIM_SCRATCH) return d->workspace;
+  if (b->role == TARN_SIM_CONSTANT) return NULL;
+  uint32_t i = port_of(d->m, output, b->name);
+  if (i == TARN_NONE) return NULL;
+  return output ? d->out[i] : (void *)(uintptr_t)d->in[i];
+}
 static void exchange(const device *d, bool back) {
   for (uint32_t i = 0; i < d->p->nbuffer; i++) {
     const tarn_sim_buffer *b = &d->p->buffer[i];
-    void *host = NULL;
-    uint32_t input = port_of(d->m, false, b->name);
-    uint32_t output = port_of(d->m, true, b->name);
-    if (b->role == TARN_SIM_SCRATCH) host = d->workspace;
-    else if (b->role == TARN_SIM_OUTPUT && output != TARN_NONE) host = d->out[output];
-    else if (b->role == TARN_SIM_INPUT && input != TARN_NONE && back) continue;
-    if (b->role == TARN_SIM_INPUT && input != TARN_NONE)
-      memcpy(b->array.data, d->in[input], (size_t)b->bytes);
-    else if (host && back) memcpy(host, b->array.data, (size_t)b->bytes);
-    else if (host) memcpy(b->array.data, host, (size_t)b->bytes);
+    void *host = of_host(d, b);
+    if (host && !back) memcpy(b->array.data, host, (size_t)b->bytes);
+    if (host && back && b->role != TARN_SIM_INPUT) memcpy(host, b->array.data, (size_t)b->bytes);
   }
 }
 static void run_protected(tarn_ctx *cx, void *arg) {
