@@ -184,7 +184,7 @@ static void nest_cand(kgraph *k, const target *to, uint32_t node, uint32_t nest,
   for (uint32_t j = 0; j < r->n; j++)
     if (!r->op[j].constant && from_group(k, r, j) == to->ag) return; /* reads what it writes */
   if (!over_buffers(k, &o, to, nest, r, over)) return;
-  if (k->now.hw->kind == TARN_HW_DSA) { /* its units take a stage as it is */
+  if (tarn_solver_takes_as_is(k->now.solver)) {
     if (offer(k, cand, &o, NULL, false, &best)) add_cand(k, to->ag, best);
     return;
   }

@@ -278,14 +278,23 @@ uint32_t kg_nest_of(kgraph *k, const tarn_eg_node *e) {
   for (uint32_t j = 0; j < e->n; j++) type[j] = k->cls.p[kg_class(k, e->kids[j])].type;
   return tarn_nest_of(k->L, e->op, e->payload, type, e->n);
 }
-/* An accelerator's vector unit reduces windows entry by entry, along the longest dim that no window
- * goes along. */
-static uint32_t beside_windows(const kgraph *k, const tarn_stage *s, uint32_t map, uint32_t own) {
+/* Elements of an entry of that type; 0: no machine takes entries, or several lengths. */
+static int64_t entry_elements(const kgraph *k, tarn_dtype type) {
+  int64_t n = 0;
+  for (uint32_t m = 0; m < k->machines.n; m++) {
+    int64_t one = tarn_hw_entry_elements(k->machines.hw[m], type);
+    if (one && n && n != one) return 0;
+    if (one) n = one;
+  }
+  return n;
+}
+/* Where entries are taken, windows are reduced entry by entry: the dims that no window goes along.
+ */
+static uint32_t beside_windows(const kgraph *k, const tarn_stage *s, uint32_t map, uint32_t own,
+                               tarn_dtype type) {
   const tarn_imap *m = tarn_imap_get(k->L, map);
   uint32_t beside = 0;
-  bool asked = false;
-  for (uint32_t i = 0; i < k->machines.n; i++) asked |= k->machines.hw[i]->kind == TARN_HW_DSA;
-  for (uint32_t a = 0; a < m->nin && asked && s->nred; a++) {
+  for (uint32_t a = 0; a < m->nin && s->nred && entry_elements(k, type); a++) {
     uint32_t dims = tarn_ix_dims(k->L, m->e[a]);
     if (!(dims & ~own)) beside |= dims;
   }
@@ -322,7 +331,8 @@ static void prefer(kgraph *k, uint32_t c, const tarn_eg_node *e, bool seed) {
       if (m == TARN_NONE) continue;
       kgroup *in = &k->group.p[v[j].group];
       if (seed && !weights && f->nops == 1 && !i) {
-        uint32_t beside = largest(beside_windows(k, s, s->read[i].map, own), dim);
+        uint32_t beside = largest(
+            beside_windows(k, s, s->read[i].map, own, tarn_type_get(k->L, in->type)->dtype), dim);
         like_inner(out, image(k, to_rep, beside));
         like_inner(in, image(k, m, beside));
       }
@@ -353,23 +363,6 @@ static void preferences(kgraph *k, bool seed) {
   }
 }
 
-/* Elements of one entry of the operands that a machine's units multiply, or of what they make: 0
- * where there are none of that type, or several lengths. */
-static int64_t entry_elements(const kgraph *k, tarn_dtype type) {
-  int64_t n = 0;
-  for (uint32_t m = 0; m < k->machines.n; m++) {
-    const tarn_hw *hw = k->machines.hw[m];
-    for (uint32_t i = 0; i < hw->nintrin && hw->kind == TARN_HW_DSA; i++)
-      for (uint32_t o = 0; o < hw->intrin[i].nop; o++) {
-        const tarn_hw_operand *x = &hw->intrin[i].op[o];
-        if (x->immediate || x->dtype != type || !x->n) continue;
-        int64_t lane = x->dim[x->n - 1];
-        if (n && n != lane) return 0;
-        n = lane;
-      }
-  }
-  return n;
-}
 /* A dim in blocks of one entry each, innermost, all else in the order it had. */
 static void add_blocked(kgraph *k, kgroup *g, uint32_t inner) {
   const tarn_type *t = tarn_type_get(k->L, g->type);

@@ -147,8 +147,8 @@ static void emit_nest(build *b, uint32_t ag, const kcand *c) {
   const tarn_schedule *s = tarn_solve(k->now.solver, &sig, &cost);
   const tarn_schedule *chosen = s;
   double predicted = kg_price(k, priced, chosen, &cost);
-  k->r->price += predicted - c->price;         /* 0 but for a schedule that was given */
-  bool packs = k->now.hw->kind != TARN_HW_DSA; /* that does so as it is emitted for */
+  k->r->price += predicted - c->price; /* 0 but for a schedule that was given */
+  bool packs = !tarn_solver_takes_as_is(k->now.solver);
   if (packs) tarn_ksig_block(k->L, &sig, &s, packed);
   tarn_kernel x = {.name = kernel_name(b, ag, c),
                    .nodes = b->k->nodes[ag],

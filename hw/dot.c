@@ -17,23 +17,24 @@ static bool is_dot(tarn_lang *L, const tarn_hw *hw, uint32_t i, tarn_hw_form *f)
   return n->op[2].n == 1 && n->op[2].dim[0] == f->n;
 }
 
-/* Equal but for the order of a product's factors, with holes 0 and 1 of a exchanged where asked. */
-static bool same(const tarn_lang *L, uint32_t a, uint32_t b, bool exchanged) {
+bool tarn_hw_same_product(const tarn_lang *L, uint32_t a, uint32_t b, bool exchanged) {
   const tarn_fx *x = tarn_fx_get(L, a), *y = tarn_fx_get(L, b);
   if (x->op != y->op) return false;
   if (x->op == TARN_FX_HOLE) return x->hole < 2 && y->hole == (exchanged ? 1 - x->hole : x->hole);
   if (x->op == TARN_FX_CAST)
-    return x->dtype == y->dtype && same(L, x->kid[0], y->kid[0], exchanged);
+    return x->dtype == y->dtype && tarn_hw_same_product(L, x->kid[0], y->kid[0], exchanged);
   if (x->op != TARN_FX_MUL) return false;
-  return (same(L, x->kid[0], y->kid[0], exchanged) && same(L, x->kid[1], y->kid[1], exchanged)) ||
-         (same(L, x->kid[0], y->kid[1], exchanged) && same(L, x->kid[1], y->kid[0], exchanged));
+  return (tarn_hw_same_product(L, x->kid[0], y->kid[0], exchanged) &&
+          tarn_hw_same_product(L, x->kid[1], y->kid[1], exchanged)) ||
+         (tarn_hw_same_product(L, x->kid[0], y->kid[1], exchanged) &&
+          tarn_hw_same_product(L, x->kid[1], y->kid[0], exchanged));
 }
 
 static bool serves(tarn_lang *L, const tarn_hw_intrinsic *n, const tarn_hw_form *f, uint32_t body,
                    const tarn_dtype *type, bool exchanged) {
   for (uint32_t k = 0; k < 2; k++)
     if (n->op[f->operand[k]].dtype != type[exchanged ? 1 - k : k]) return false;
-  return same(L, f->body, body, exchanged);
+  return tarn_hw_same_product(L, f->body, body, exchanged);
 }
 
 uint32_t tarn_hw_dots(tarn_lang *L, const tarn_hw *hw, uint32_t body, uint32_t red,
@@ -77,4 +78,32 @@ int64_t tarn_hw_multiplies(tarn_lang *L, const tarn_hw *hw, uint32_t body, uint3
     if (serves(L, n, &f, body, type, false) || serves(L, n, &f, body, type, true)) steps = f.k;
   }
   return steps;
+}
+
+/* ---------------------------------------------------------------- instructions */
+const tarn_hw_instruction *tarn_hw_mover(const tarn_hw *hw, uint32_t transfer) {
+  for (uint32_t i = 0; i < hw->ninstruction; i++)
+    if (hw->instruction[i].does == TARN_HW_MOVES && hw->instruction[i].transfer == transfer)
+      return &hw->instruction[i];
+  return NULL;
+}
+const tarn_hw_instruction *tarn_hw_runner(const tarn_hw *hw, uint32_t intrinsic, bool clears) {
+  for (uint32_t i = 0; i < hw->ninstruction; i++) {
+    const tarn_hw_instruction *is = &hw->instruction[i];
+    if (is->does == TARN_HW_RUNS && is->intrinsic == intrinsic &&
+        (!clears || is->clear != TARN_NONE))
+      return is;
+  }
+  return NULL;
+}
+int64_t tarn_hw_entry_elements(const tarn_hw *hw, tarn_dtype type) {
+  int64_t n = 0;
+  for (uint32_t i = 0; i < hw->nintrin && hw->kind == TARN_HW_DSA; i++)
+    for (uint32_t o = 0; o < hw->intrin[i].nop; o++) {
+      const tarn_hw_operand *x = &hw->intrin[i].op[o];
+      if (x->immediate || x->dtype != type || !x->n) continue;
+      if (n && n != x->dim[x->n - 1]) return 0;
+      n = x->dim[x->n - 1];
+    }
+  return n;
 }

@@ -358,6 +358,17 @@ TARN_API int64_t tarn_hw_multiplies(tarn_lang *L, const tarn_hw *hw, uint32_t bo
 TARN_API bool tarn_hw_shifts(tarn_lang *L, const tarn_hw *hw);
 /* Does a transfer of its own scale integers by a float as they leave? */
 TARN_API bool tarn_hw_scales(const tarn_hw *hw);
+/* Are the bodies of two products equal but for the order of factors? exchanged: with $0 and $1 of
+ * the first as $1 and $0. */
+TARN_API bool tarn_hw_same_product(const tarn_lang *L, uint32_t a, uint32_t b, bool exchanged);
+/* The instruction that is a transfer, or issues an intrinsic (clears: and can make its result 0);
+ * NULL: none. */
+TARN_API const tarn_hw_instruction *tarn_hw_mover(const tarn_hw *hw, uint32_t transfer);
+TARN_API const tarn_hw_instruction *tarn_hw_runner(const tarn_hw *hw, uint32_t intrinsic,
+                                                   bool clears);
+/* Elements side by side in what an accelerator's units take of that type; 0: it has none, or
+ * several lengths. */
+TARN_API int64_t tarn_hw_entry_elements(const tarn_hw *hw, tarn_dtype type);
 /* Has it an intrinsic that multiplies and adds: a product, or a multiply-add over a vector that
  * tiles of registers are made of? Such a unit wants the reduction of a product as one loop.
  * Intrinsics without a valid meaning do not count. */

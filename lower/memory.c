@@ -147,7 +147,7 @@ static int64_t live_bound(const life *l, uint32_t n, uint32_t nker) {
 }
 
 static bool on_host(const tarn_kprog *p, uint32_t k) {
-  return p->machines.n < 2 || p->machines.hw[p->ker[k].machine]->kind != TARN_HW_DSA;
+  return p->machines.n < 2 || !p->ker[k].machine;
 }
 tarn_memory_plan *tarn_memory_plan_make(const tarn_kprog *p, int64_t align) {
   tarn_ctx *cx = tarn_lang_ctx(p->L);

@@ -21,10 +21,13 @@
 extern "C" {
 #endif
 
-#define TARN_UNIT_COORDS  8
-#define TARN_UNIT_TERMS   4
-#define TARN_UNIT_TENSORS 12
-#define TARN_UNIT_STEPS   24
+#define TARN_UNIT_COORDS   8
+#define TARN_UNIT_TERMS    4
+#define TARN_UNIT_TENSORS  12
+#define TARN_UNIT_STEPS    24
+#define TARN_UNIT_SLOTS    4 /* of a hold, at most */
+#define TARN_UNIT_MEMORIES 16
+#define TARN_UNIT_QUEUES   8
 
 /* One coordinate of an operand: Σ by[i]·dim[i], the dims counted in units. */
 typedef struct tarn_unit_coord {
@@ -116,6 +119,9 @@ typedef struct tarn_unit_plan {
 TARN_API bool tarn_unit_match(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
                               tarn_unit_plan *p, const char **why);
 
+/* The dims that a tensor changes along, as bits. */
+TARN_API uint32_t tarn_unit_dims(const tarn_unit_tensor *t);
+
 /* A box of dims, in units. */
 typedef struct tarn_unit_box {
   int64_t lo[TARN_MAX_DIMS], n[TARN_MAX_DIMS];
@@ -189,8 +195,7 @@ typedef struct tarn_unit_stmt {
   const tarn_unit_box *box;             /* what is computed or moved */
   const tarn_unit_box *of;              /* of each tensor: what its slot holds */
   const uint32_t *slot;                 /* of each tensor: the one it has now */
-  uint32_t nwalk;                       /* CLEAR, PRODUCT, LOAD, VECTOR */
-  uint32_t intrinsic;                   /* the same */
+  uint32_t intrinsic;                   /* CLEAR, PRODUCT, LOAD, VECTOR */
   uint32_t operand[TARN_UNIT_OPERANDS]; /* tensors of the intrinsic's operands */
   int64_t first[TARN_UNIT_OPERANDS];    /* entries from the beginning of its slot; LEAVE: [0] */
   tarn_unit_issue issue;

@@ -29,7 +29,6 @@ bool unit_result(unit_match *m, uint32_t memory, uint32_t transfer);
 /* An instruction of the unit has a flag by which the accumulators begin anew: nothing clears them.
  */
 bool unit_begins(const tarn_hw *hw, uint32_t intrinsic);
-const tarn_hw_instruction *unit_instruction(const tarn_hw *hw, uint32_t intrinsic, bool clears);
 /* The meaning of a map, $k being operand k; TARN_NONE: it is none, or reads its result otherwise
  * than asked. */
 uint32_t unit_meaning(const unit_match *m, uint32_t intrinsic, bool acc);

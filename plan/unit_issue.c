@@ -18,22 +18,13 @@ typedef struct search {
   double least;
 } search;
 
-const tarn_hw_instruction *unit_instruction(const tarn_hw *hw, uint32_t intrinsic, bool clears) {
-  for (uint32_t i = 0; i < hw->ninstruction; i++) {
-    const tarn_hw_instruction *is = &hw->instruction[i];
-    if (is->does == TARN_HW_RUNS && is->intrinsic == intrinsic &&
-        (!clears || is->clear != TARN_NONE))
-      return is;
-  }
-  return NULL;
-}
 static int64_t most_of(const tarn_hw_format *f, uint32_t field) {
   if (field == TARN_NONE) return 0;
   uint32_t bits = f->field[field].width - f->field[field].is_signed;
   return bits > 40 ? (int64_t)1 << 40 : ((int64_t)1 << bits) - 1;
 }
 bool unit_begins(const tarn_hw *hw, uint32_t intrinsic) {
-  const tarn_hw_instruction *is = unit_instruction(hw, intrinsic, false);
+  const tarn_hw_instruction *is = tarn_hw_runner(hw, intrinsic, false);
   return is && is->accumulate != TARN_NONE;
 }
 /* Do trips and factors fit the fields of loop k? */
@@ -135,7 +126,7 @@ bool tarn_unit_issue_of(const tarn_unit_plan *p, uint32_t intrinsic, bool clears
   static const tarn_hw_instruction none = {
       .steps = TARN_NONE, .clear = TARN_NONE, .accumulate = TARN_NONE};
   merge(i);
-  q.is = unit_instruction(p->hw, intrinsic, clears);
+  q.is = tarn_hw_runner(p->hw, intrinsic, clears);
   if (!q.is && p->hw->ninstruction) return false;
   if (!q.is) q.is = &none;
   q.now = *i;

@@ -219,17 +219,6 @@ static bool depends(const unit_match *m, uint32_t read, uint32_t d) {
     if (tarn_ix_dims(m->L, map->e[a]) >> d & 1) return true;
   return false;
 }
-/* Equal but for the order of a product's factors, with holes 0 and 1 of a exchanged where asked. */
-static bool same(const tarn_lang *L, uint32_t a, uint32_t b, bool exchanged) {
-  const tarn_fx *x = tarn_fx_get(L, a), *y = tarn_fx_get(L, b);
-  if (x->op != y->op) return false;
-  if (x->op == TARN_FX_HOLE) return x->hole < 2 && y->hole == (exchanged ? 1 - x->hole : x->hole);
-  if (x->op == TARN_FX_CAST)
-    return x->dtype == y->dtype && same(L, x->kid[0], y->kid[0], exchanged);
-  if (x->op != TARN_FX_MUL) return false;
-  return (same(L, x->kid[0], y->kid[0], exchanged) && same(L, x->kid[1], y->kid[1], exchanged)) ||
-         (same(L, x->kid[0], y->kid[1], exchanged) && same(L, x->kid[1], y->kid[0], exchanged));
-}
 /* Does intrinsic i multiply like the stage, its rows being read number `rows`? */
 static bool multiplies(unit_match *m, uint32_t i, uint32_t rows) {
   tarn_unit_plan *p = m->p;
@@ -244,7 +233,7 @@ static bool multiplies(unit_match *m, uint32_t i, uint32_t rows) {
     if (x->op[p->form.operand[k]].dtype != p->k->in_type[p->stage->read[read].src]) return false;
     if (p->stage->read[read].stage) return false;
   }
-  return same(m->L, p->form.body, f->body, rows == 1);
+  return tarn_hw_same_product(m->L, p->form.body, f->body, rows == 1);
 }
 /* The element type of what the unit sums. */
 static bool result_lane(const unit_match *m, uint32_t d, int64_t lanes) {
@@ -392,7 +381,7 @@ static bool loads(unit_match *m, uint32_t i) {
   tarn_dtype type = x->op[2].dtype;
   uint32_t a = tarn_fx_cast(m->L, type, tarn_fx_hole(m->L, 0));
   uint32_t b = tarn_fx_cast(m->L, type, tarn_fx_hole(m->L, 1));
-  return same(m->L, p->form.body, tarn_fx_op(m->L, TARN_FX_MUL, a, b, 0), false) &&
+  return tarn_hw_same_product(m->L, p->form.body, tarn_fx_op(m->L, TARN_FX_MUL, a, b, 0), false) &&
          p->form.red == tarn_reducer_of(m->L, TARN_RED_SUM, type) &&
          x->op[p->form.operand[0]].dtype == p->k->in_type[p->stage->read[0].src];
 }

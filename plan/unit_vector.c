@@ -37,7 +37,7 @@ uint32_t unit_meaning(const unit_match *m, uint32_t intrinsic, bool acc) {
 /* The operand that the result replaces, or may. */
 uint32_t unit_replaced(const tarn_hw *hw, uint32_t intrinsic) {
   const tarn_hw_intrinsic *x = &hw->intrin[intrinsic];
-  const tarn_hw_instruction *is = unit_instruction(hw, intrinsic, false);
+  const tarn_hw_instruction *is = tarn_hw_runner(hw, intrinsic, false);
   uint32_t field = TARN_NONE, first = TARN_NONE;
   for (uint32_t i = 0; is && i < is->nindex; i++)
     if (is->index[i].operand == x->nop - 1u) field = is->index[i].field;
@@ -63,9 +63,7 @@ static tarn_dtype sums_type(const unit_match *m) {
 }
 
 static bool is_small(const unit_match *m, const tarn_unit_tensor *t) {
-  uint32_t dims = 0;
-  for (uint32_t i = 0; i < t->n; i++)
-    for (uint32_t k = 0; k < t->at[i].n; k++) dims |= 1u << t->at[i].dim[k];
+  uint32_t dims = tarn_unit_dims(t);
   for (uint32_t d = 0; d < m->p->nacc; d++)
     if (m->p->dim[d] > 1 && !(dims >> d & 1)) return true;
   return false;

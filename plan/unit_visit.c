@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* ---------------------------------------------------------------- tiles */
-static uint32_t dims_of(const tarn_unit_tensor *t) {
+uint32_t tarn_unit_dims(const tarn_unit_tensor *t) {
   uint32_t m = 0;
   for (uint32_t i = 0; i < t->n; i++)
     for (uint32_t k = 0; k < t->at[i].n; k++) m |= 1u << t->at[i].dim[k];
@@ -107,7 +107,7 @@ static tarn_unit_stmt stmt(visit *v, tarn_unit_does does, const tarn_unit_box *b
 /* True where the tile was another one, or none. */
 static bool enter(visit *v, uint32_t t, const tarn_unit_box *b) {
   const tarn_unit_tensor *x = &v->p->tensor[t];
-  if (v->filled[t] && same_box(&v->of[t], b, dims_of(x))) return false;
+  if (v->filled[t] && same_box(&v->of[t], b, tarn_unit_dims(x))) return false;
   v->slot[t] = v->filled[t] ? (v->slot[t] + 1) % x->slots : 0;
   v->filled[t] = true;
   v->of[t] = *b;
@@ -293,7 +293,7 @@ bool tarn_unit_visit(const tarn_unit_plan *p, tarn_unit_visit_fn *f, void *user)
     memcpy(next, at, sizeof next);
     more = next_tile(p, next);
     box_at(p, sums->at_loop, next, &then);
-    bool last = !more || !same_box(&b, &then, dims_of(sums));
+    bool last = !more || !same_box(&b, &then, tarn_unit_dims(sums));
     box_at(p, result, at, &b);
     if (result > sums->at_loop ? sums_end(p, at) : last) finish(&v, at, &b);
     memcpy(at, next, sizeof at);
@@ -304,7 +304,7 @@ bool tarn_unit_visit(const tarn_unit_plan *p, tarn_unit_visit_fn *f, void *user)
 /* ---------------------------------------------------------------- places */
 bool tarn_unit_places(const tarn_unit_plan *p, int64_t *entries, int64_t *first, uint32_t *memory,
                       int64_t *needs) {
-  int64_t used[64] = {0};
+  int64_t used[TARN_UNIT_MEMORIES] = {0};
   int64_t at[TARN_MAX_LEVELS] = {0};
   const char *shadows = p->hw->mem[p->tensor[p->result].memory].shadow_of;
   for (uint32_t t = 0; t < p->ntensor; t++) {
@@ -372,6 +372,9 @@ void tarn_unit_schedule(tarn_unit_plan *p, const tarn_schedule *sched) {
     bool operand = x->what == TARN_UNIT_ROWS || x->what == TARN_UNIT_COLUMNS;
     x->at_loop = h && h->at >= 0 ? of_level[h->at] : h ? 0 : operand ? p->nloop : TARN_NONE;
     x->slots = h ? h->slots : 1;
+    if (x->slots > TARN_UNIT_SLOTS)
+      tarn_raise(cx, TARN_BAD_INPUT, "schedule: %u slots in %s, %d are the most", x->slots,
+                 p->hw->mem[x->memory].name, TARN_UNIT_SLOTS);
   }
   tarn_unit_tensor *sums = &p->tensor[p->sums];
   for (uint32_t t = 0; t < p->ntensor; t++)

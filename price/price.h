@@ -92,6 +92,9 @@ typedef void tarn_solver_price_fn(tarn_lang *L, const tarn_hw *hw, const tarn_ks
                                   const tarn_schedule *s, uint32_t threads, tarn_cost *out);
 TARN_API void tarn_solver_search(tarn_solver *s, tarn_solver_search_fn *f,
                                  tarn_solver_price_fn *price);
+/* From now on kernels are given to it as they are: nothing is cut before, no constant is packed. */
+TARN_API void tarn_solver_take_as_is(tarn_solver *s);
+TARN_API bool tarn_solver_takes_as_is(const tarn_solver *s);
 TARN_API tarn_lang *tarn_solver_lang(const tarn_solver *s);
 TARN_API const tarn_hw *tarn_solver_hw(const tarn_solver *s);
 /* From now on this kernel has this schedule, whatever another one costs. */

@@ -30,6 +30,7 @@ struct tarn_solver {
   bool weights_cached;               /* in the last-level cache */
   tarn_solver_search_fn *search;     /* another kind of hardware's; NULL: what follows */
   tarn_solver_price_fn *price_given; /* the same */
+  bool as_is;                        /* kernels are not cut, constants not packed before */
 };
 
 tarn_solver *tarn_solver_new(tarn_lang *L, const tarn_hw *hw, uint32_t threads) {
@@ -52,6 +53,8 @@ void tarn_solver_search(tarn_solver *s, tarn_solver_search_fn *f, tarn_solver_pr
   s->search = f;
   s->price_given = price;
 }
+void tarn_solver_take_as_is(tarn_solver *s) { s->as_is = true; }
+bool tarn_solver_takes_as_is(const tarn_solver *s) { return s->as_is; }
 tarn_lang *tarn_solver_lang(const tarn_solver *s) { return s->L; }
 const tarn_hw *tarn_solver_hw(const tarn_solver *s) { return s->hw; }
 

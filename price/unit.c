@@ -6,38 +6,34 @@
 #include <math.h>
 #include <string.h>
 
-enum { SLOTS = 4, LISTS = 2048 };
+enum { LISTS = 2048 };
 typedef struct clock {
   const tarn_unit_plan *p;
   tarn_unit_cost *c;
   double now[TARN_UNIT_QUEUES];
-  double ready[TARN_UNIT_TENSORS][SLOTS]; /* what is there can be read from then on */
-  double free[TARN_UNIT_TENSORS][SLOTS];  /* and replaced from then on */
-  uint64_t list[LISTS];                   /* of micro-ops that have been brought */
+  double ready[TARN_UNIT_TENSORS][TARN_UNIT_SLOTS]; /* what is there can be read from then on */
+  double free[TARN_UNIT_TENSORS][TARN_UNIT_SLOTS];  /* and replaced from then on */
+  uint64_t list[LISTS];                             /* of micro-ops that have been brought */
   uint32_t nlist;
   double *began[TARN_UNIT_QUEUES]; /* of a queue's last instructions, as many as wait in it */
   int64_t come[TARN_UNIT_QUEUES];
-  double arrived;     /* the last instruction, at its queue */
-  bool early;         /* all of them came first */
-  double there;       /* when */
-  int64_t micro;      /* micro-ops of all statements */
-  double first;       /* the end of the first of the last ones */
-  double part[SLOTS]; /* accumulators of which a part is ready: hardware orders what conflicts entry
-                         by entry, so that what follows begins with them */
+  double arrived;               /* the last instruction, at its queue */
+  bool early;                   /* all of them came first */
+  double there;                 /* when */
+  int64_t micro;                /* micro-ops of all statements */
+  double first;                 /* the end of the first of the last ones */
+  double part[TARN_UNIT_SLOTS]; /* accumulators of which a part is ready: hardware orders what
+                         conflicts entry by entry, so that what follows begins with them */
 } clock;
 
 /* ---------------------------------------------------------------- queues */
 uint32_t tarn_unit_queue_of_move(const tarn_hw *hw, uint32_t transfer) {
-  for (uint32_t i = 0; i < hw->ninstruction; i++)
-    if (hw->instruction[i].does == TARN_HW_MOVES && hw->instruction[i].transfer == transfer)
-      return hw->instruction[i].queue % TARN_UNIT_QUEUES;
-  return hw->transfer[transfer].to == hw->nmem - 1 ? 2 : 0;
+  const tarn_hw_instruction *is = tarn_hw_mover(hw, transfer);
+  return is ? is->queue : hw->transfer[transfer].to == hw->nmem - 1 ? 2 : 0;
 }
 uint32_t tarn_unit_queue_of_run(const tarn_hw *hw, uint32_t intrinsic) {
-  for (uint32_t i = 0; i < hw->ninstruction; i++)
-    if (hw->instruction[i].does == TARN_HW_RUNS && hw->instruction[i].intrinsic == intrinsic)
-      return hw->instruction[i].queue % TARN_UNIT_QUEUES;
-  return 1;
+  const tarn_hw_instruction *is = tarn_hw_runner(hw, intrinsic, false);
+  return is ? is->queue : 1;
 }
 /* Instructions one after another, of so many cycles together. One comes to its queue when that has
  * room, after all that stand before it in the stream. */
@@ -72,7 +68,7 @@ static void add_move(void *user, const tarn_unit_move *m) {
 static void move(clock *k, const tarn_unit_stmt *s) {
   const tarn_unit_tensor *t = &k->p->tensor[s->tensor];
   const tarn_hw *hw = k->p->hw;
-  uint32_t slot = s->slot[s->tensor] % SLOTS;
+  uint32_t slot = s->slot[s->tensor];
   moved m = {.hw = hw, .t = &hw->transfer[t->transfer]};
   tarn_unit_moves(k->p, t, s->box, add_move, &m);
   uint32_t queue = tarn_unit_queue_of_move(hw, t->transfer);
@@ -93,15 +89,9 @@ static void move(clock *k, const tarn_unit_stmt *s) {
   k->c->moves += m.cycles;
   k->c->instructions += m.count;
 }
-static const tarn_hw_instruction *runner(const tarn_hw *hw, const tarn_unit_stmt *s) {
-  for (uint32_t i = 0; i < hw->ninstruction; i++)
-    if (hw->instruction[i].does == TARN_HW_RUNS && hw->instruction[i].intrinsic == s->intrinsic)
-      return &hw->instruction[i];
-  return NULL;
-}
 /* Micro-ops that no statement before had. */
 static int64_t new_micro(clock *k, const tarn_unit_stmt *s) {
-  const tarn_hw_instruction *is = runner(k->p->hw, s);
+  const tarn_hw_instruction *is = tarn_hw_runner(k->p->hw, s->intrinsic, false);
   uint64_t h = 1;
   if (!is || is->steps == TARN_NONE) return 0;
   for (uint32_t i = 0; i < is->nindex; i++) {
@@ -133,12 +123,9 @@ static double bring(clock *k, int64_t micro) {
 }
 /* Instructions that set registers before each one that issues an intrinsic. */
 static int64_t sets(const tarn_hw *hw, uint32_t intrinsic) {
-  for (uint32_t i = 0; i < hw->ninstruction; i++) {
-    const tarn_hw_instruction *is = &hw->instruction[i];
-    if (is->does != TARN_HW_RUNS || is->intrinsic != intrinsic) continue;
-    for (uint32_t k = 0; k < is->nindex; k++)
-      if (tarn_hw_is_register(is->index[k].field)) return 1;
-  }
+  const tarn_hw_instruction *is = tarn_hw_runner(hw, intrinsic, false);
+  for (uint32_t k = 0; is && k < is->nindex; k++)
+    if (tarn_hw_is_register(is->index[k].field)) return 1;
   return 0;
 }
 static void collect(void *user, const tarn_unit_plan *p, const tarn_unit_stmt *s) {
@@ -176,7 +163,7 @@ static void compute(clock *k, const tarn_unit_stmt *s) {
   for (uint32_t i = 0; i < TARN_UNIT_OPERANDS; i++) {
     uint32_t t = s->operand[i];
     if (t == TARN_NONE) continue;
-    uint32_t slot = s->slot[t] % SLOTS;
+    uint32_t slot = s->slot[t];
     bool is_new = writes_new || (s->begins && p->tensor[t].what == TARN_UNIT_SUMS);
     from = tarn_fmax(from, is_new ? k->free[t][slot] : k->ready[t][slot]);
   }
@@ -184,8 +171,7 @@ static void compute(clock *k, const tarn_unit_stmt *s) {
   double end = run(k, queue, from, cycles, s->issue.instructions * (1 + sets(p->hw, s->intrinsic)));
   for (uint32_t i = 0; i < TARN_UNIT_OPERANDS; i++)
     if (s->operand[i] != TARN_NONE) {
-      uint32_t slot = s->slot[s->operand[i]] % SLOTS;
-      k->ready[s->operand[i]][slot] = tarn_fmax(k->ready[s->operand[i]][slot], 0);
+      uint32_t slot = s->slot[s->operand[i]];
       if (p->tensor[s->operand[i]].what == TARN_UNIT_SUMS) {
         k->ready[s->operand[i]][slot] = end;
         k->part[slot] = p->hw->hazards ? end - cycles + cycles / parts_of(s) : end;
@@ -230,12 +216,12 @@ bool tarn_unit_cost_of(const tarn_unit_plan *p, tarn_unit_cost *out) {
   int64_t needs;
   clock *k = TARN_NEW(tarn_lang_ctx(p->L), clock);
   *k = (clock){.p = p, .c = out};
-  for (uint32_t i = 0; i < p->hw->nqueue && i < TARN_UNIT_QUEUES; i++)
+  for (uint32_t i = 0; i < p->hw->nqueue; i++)
     k->began[i] = TARN_ARRAY(tarn_lang_ctx(p->L), double, p->hw->queue[i].depth + 1);
   *out = (tarn_unit_cost){.compulsory = compulsory(p)};
   if (!tarn_unit_places(p, entries, first, &memory, &needs)) return false;
   for (uint32_t t = 0; t < p->ntensor; t++)
-    if (t != p->result && p->tensor[t].memory < 16)
+    if (t != p->result)
       out->fill[p->tensor[t].memory] +=
           entries[t] * p->tensor[t].slots * p->hw->mem[p->tensor[t].memory].entry;
   bool ok = bring_early(k) && tarn_unit_visit(p, advance, k);
@@ -301,7 +287,9 @@ static const tarn_schedule *search(tarn_lang *L, const tarn_hw *hw, const tarn_k
   return tarn_unit_scheduled(&p);
 }
 const char *tarn_unit_lacks(const tarn_hw *hw) {
-  return hw->ninstruction ? NULL : "has no instructions: nothing can be emitted for it";
+  if (!hw->ninstruction) return "has no instructions: nothing can be emitted for it";
+  if (hw->nmem > TARN_UNIT_MEMORIES) return "has more than 16 memories";
+  return hw->nqueue > TARN_UNIT_QUEUES ? "has more than 8 queues" : NULL;
 }
 const char *tarn_unit_refuses(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k) {
   tarn_unit_plan p;
@@ -318,5 +306,6 @@ bool tarn_unit_schedules(tarn_solver *s, const tarn_ksig *k, tarn_schedule_visit
 tarn_solver *tarn_unit_solver(tarn_lang *L, const tarn_hw *hw, uint32_t threads) {
   tarn_solver *s = tarn_solver_new(L, hw, threads);
   tarn_solver_search(s, search, tarn_unit_price);
+  tarn_solver_take_as_is(s); /* units take a stage as it is, the emitter packs */
   return s;
 }

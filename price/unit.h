@@ -5,7 +5,6 @@
 #include "plan/unit.h"
 #include "price/price.h"
 
-#define TARN_UNIT_QUEUES 8
 /* What a kernel costs with its schedule. */
 typedef struct tarn_unit_cost {
   double cycles;
@@ -15,7 +14,7 @@ typedef struct tarn_unit_cost {
   double moves;                     /* of transfers */
   int64_t bytes[TARN_UNIT_TENSORS]; /* of main memory, of each tensor */
   int64_t rows, instructions;       /* of transfers; of the stream, at least */
-  int64_t fill[16];                 /* bytes of each memory that are taken */
+  int64_t fill[TARN_UNIT_MEMORIES]; /* bytes of each memory that are taken */
   int64_t compulsory;               /* bytes of operands and result, each once */
 } tarn_unit_cost;
 /* Bytes of main memory that a tensor takes once; 0 where it does not come from there. */

@@ -34,12 +34,6 @@ typedef struct search {
   choice kept[KEPT];
 } search;
 
-static uint32_t dims_of(const tarn_unit_tensor *t) {
-  uint32_t m = 0;
-  for (uint32_t i = 0; i < t->n; i++)
-    for (uint32_t k = 0; k < t->at[i].n; k++) m |= 1u << t->at[i].dim[k];
-  return m;
-}
 static uint32_t group_of(const tarn_unit_plan *p, uint32_t t) {
   if (t < 2) return t ? COLUMNS : ROWS;
   if (t == p->sums || t == p->result) return SUMS;
@@ -66,7 +60,7 @@ static void apply(tarn_unit_plan *p, const choice *c) {
     tarn_unit_tensor *x = &p->tensor[t];
     uint32_t around = loops_around(p, c, t);
     x->at_loop = t == p->result && c->parts ? c->nloop : around;
-    uint32_t dims = dims_of(x);
+    uint32_t dims = tarn_unit_dims(x);
     bool refilled = false;
     for (uint32_t i = 0; i < around; i++) refilled |= dims >> c->loop[i].dim & 1;
     x->slots = refilled && (c->twice & group_of(p, t)) ? 2 : 1;
@@ -290,7 +284,7 @@ static void whole(search *q) {
     q->start += p->hw->intrin[p->step[i].intrinsic].startup;
   }
   for (uint32_t t = 0; t < p->ntensor; t++) {
-    q->dims[t] = dims_of(&p->tensor[t]);
+    q->dims[t] = tarn_unit_dims(&p->tensor[t]);
     q->once |= (uint32_t)comes_once(p, &p->tensor[t]) << t;
     if (p->tensor[t].transfer != TARN_NONE)
       q->computes[t] = tarn_unit_queue_of_move(p->hw, p->tensor[t].transfer) ==

@@ -12,7 +12,6 @@
 #include "lower/internal.h"
 #include "plan/unit.h"
 
-#define DSA_QUEUES 8
 /* What an instruction touches: entries of a memory, bytes of main memory. */
 typedef struct dsa_access {
   uint32_t memory;
@@ -21,22 +20,23 @@ typedef struct dsa_access {
 } dsa_access;
 typedef struct dsa_instruction {
   const tarn_hw_instruction *is;
-  int64_t *field;             /* by number of the format */
-  uint32_t pops, pushes;      /* sets of is->pop and is->push */
-  uint32_t after[DSA_QUEUES]; /* 1 + the last instruction of each queue that has ended before */
+  int64_t *field;        /* by number of the format */
+  uint32_t pops, pushes; /* sets of is->pop and is->push */
+  uint32_t
+      after[TARN_UNIT_QUEUES]; /* 1 + the last instruction of each queue that has ended before */
 } dsa_instruction;
 
 /* Instructions that touched an entry last, by queue: 1 + their number. */
 typedef struct dsa_touched {
   int64_t n;
-  uint32_t *read[DSA_QUEUES], *written[DSA_QUEUES];
+  uint32_t *read[TARN_UNIT_QUEUES], *written[TARN_UNIT_QUEUES];
 } dsa_touched;
 typedef struct dsa_stream {
   tarn_ctx *cx;
   const tarn_hw *hw;
   TARN_VEC(dsa_instruction) x;
   uint32_t first; /* of the segment */
-  uint32_t last[DSA_QUEUES];
+  uint32_t last[TARN_UNIT_QUEUES];
   dsa_touched *touched; /* of each memory */
 } dsa_stream;
 dsa_stream *dsa_stream_new(tarn_ctx *cx, const tarn_hw *hw, int64_t main_bytes);
@@ -47,12 +47,6 @@ void dsa_append(dsa_stream *s, const tarn_hw_instruction *is, const int64_t *fie
 void dsa_end(dsa_stream *s); /* the last one of a segment */
 
 /* ---- main memory ---- */
-typedef struct dsa_buffer {
-  const char *name, *role, *type, *layout;
-  int64_t base, bytes;
-  uint32_t n;
-  const int64_t *dim;
-} dsa_buffer;
 typedef struct dsa_tile {
   uint32_t kernel, tensor;
   tarn_unit_box box;

@@ -2,19 +2,6 @@
 #include "lower/dsa/dsa.h"
 #include <string.h>
 
-static const tarn_hw_instruction *mover(const tarn_hw *hw, uint32_t transfer) {
-  for (uint32_t i = 0; i < hw->ninstruction; i++)
-    if (hw->instruction[i].does == TARN_HW_MOVES && hw->instruction[i].transfer == transfer)
-      return &hw->instruction[i];
-  return NULL;
-}
-static const tarn_hw_instruction *runner(const tarn_hw *hw, uint32_t intrinsic, bool clears) {
-  for (uint32_t i = 0; i < hw->ninstruction; i++)
-    if (hw->instruction[i].does == TARN_HW_RUNS && hw->instruction[i].intrinsic == intrinsic &&
-        (!clears || hw->instruction[i].clear != TARN_NONE))
-      return &hw->instruction[i];
-  return NULL;
-}
 /* Fields of the next instruction; it needs no registers yet. */
 static int64_t *fields(dsa_emitter *e, const tarn_hw_instruction *is) {
   memset(e->needs, 0, e->hw->nregister * sizeof *e->needs);
@@ -64,9 +51,8 @@ static void append(dsa_emitter *e, const tarn_hw_instruction *is, int64_t *field
 }
 /* The memory that an entry lies in: a shadow's own is another. */
 static uint32_t real_memory(const tarn_hw *hw, uint32_t memory) {
-  for (uint32_t i = 0; hw->mem[memory].shadow_of && i < hw->nmem; i++)
-    if (!strcmp(hw->mem[i].name, hw->mem[memory].shadow_of)) return i;
-  return memory;
+  const char *shadows = hw->mem[memory].shadow_of;
+  return shadows ? (uint32_t)(tarn_hw_memory_find(hw, shadows) - hw->mem) : memory;
 }
 
 /* ---------------------------------------------------------------- transfers */
@@ -89,7 +75,7 @@ static void move(void *user, const tarn_unit_move *m) {
   transfer *t = user;
   dsa_emitter *e = t->e;
   const tarn_unit_tensor *x = &t->p->tensor[t->tensor];
-  const tarn_hw_instruction *is = mover(e->hw, x->transfer);
+  const tarn_hw_instruction *is = tarn_hw_mover(e->hw, x->transfer);
   int64_t entry = tarn_hw_transfer_bytes(e->hw, &e->hw->transfer[x->transfer]);
   bool constant = t->constant || m->zeros;
   int64_t *f = fields(e, is);
@@ -137,7 +123,7 @@ static void transfers(dsa_emitter *e, const tarn_unit_plan *p, const tarn_unit_s
   t.leaves = s->does == TARN_UNIT_LEAVE;
   t.first = s->first[0];
   t.base = t.constant ? dsa_constant(e->image, e->kernel, p, s->tensor, s->box) : base_of(e, p, x);
-  if (!mover(e->hw, x->transfer))
+  if (!tarn_hw_mover(e->hw, x->transfer))
     tarn_raise(e->s->cx, TARN_BAD_INPUT, "%s has no instruction for transfer %s", e->hw->name,
                e->hw->transfer[x->transfer].name);
   tarn_unit_moves(p, x, s->box, move, &t);
@@ -149,7 +135,7 @@ static void load_lists(dsa_emitter *e, uint32_t memory, dsa_list *l, uint32_t co
   const tarn_hw *hw = e->hw;
   uint32_t from = 0;
   while (from < hw->ntransfer && hw->transfer[from].to != memory) from++;
-  const tarn_hw_instruction *is = from < hw->ntransfer ? mover(hw, from) : NULL;
+  const tarn_hw_instruction *is = from < hw->ntransfer ? tarn_hw_mover(hw, from) : NULL;
   if (!is)
     tarn_raise(e->s->cx, TARN_BAD_INPUT, "%s: no instruction fills %s", hw->name,
                hw->mem[memory].name);
@@ -295,7 +281,7 @@ static void issue(dsa_emitter *e, const tarn_unit_plan *p, const tarn_unit_stmt 
   int64_t start[TARN_UNIT_OPERANDS] = {0};
   uint32_t apart[TARN_MAX_DIMS];
   uint32_t n = 0;
-  r.is = runner(e->hw, s->intrinsic, r.clears);
+  r.is = tarn_hw_runner(e->hw, s->intrinsic, r.clears);
   if (!r.is)
     tarn_raise(e->s->cx, TARN_BAD_INPUT, "%s has no instruction for %s", e->hw->name,
                e->hw->intrin[s->intrinsic].name);

@@ -16,9 +16,6 @@ dsa_stream *dsa_stream_new(tarn_ctx *cx, const tarn_hw *hw, int64_t main_bytes) 
   dsa_stream *s = TARN_NEW(cx, dsa_stream);
   *s = (dsa_stream){.cx = cx, .hw = hw};
   s->touched = TARN_ARRAY(cx, dsa_touched, hw->nmem);
-  if (hw->nqueue > DSA_QUEUES)
-    tarn_raise(cx, TARN_BAD_INPUT, "%s has %u queues, at most %d are emitted for", hw->name,
-               hw->nqueue, DSA_QUEUES);
   for (uint32_t m = 0; m < hw->nmem; m++) {
     dsa_touched *t = &s->touched[m];
     bool last = m + 1 == hw->nmem;
@@ -80,7 +77,7 @@ static uint32_t flag_of(const tarn_hw_flag *f, uint32_t n, uint32_t token) {
 }
 static void inherit(dsa_instruction *to, const dsa_instruction *from, uint32_t queue,
                     uint32_t number) {
-  for (uint32_t q = 0; q < DSA_QUEUES; q++)
+  for (uint32_t q = 0; q < TARN_UNIT_QUEUES; q++)
     if (from->after[q] > to->after[q]) to->after[q] = from->after[q];
   if (number > to->after[queue]) to->after[queue] = number;
 }
@@ -165,7 +162,7 @@ static void come_after(dsa_stream *s, dsa_instruction *x, uint32_t *need) {
 void dsa_append(dsa_stream *s, const tarn_hw_instruction *is, const int64_t *field,
                 const dsa_access *a, uint32_t n) {
   dsa_instruction x = blank(s, is, field);
-  uint32_t need[DSA_QUEUES] = {0};
+  uint32_t need[TARN_UNIT_QUEUES] = {0};
   for (uint32_t q = 0; q < s->hw->nqueue && !s->hw->hazards; q++)
     for (uint32_t i = 0; i < n && q != is->queue; i++) {
       uint32_t b = before(s, a[i], q);
@@ -177,7 +174,7 @@ void dsa_append(dsa_stream *s, const tarn_hw_instruction *is, const int64_t *fie
 }
 void dsa_end(dsa_stream *s) {
   const tarn_hw_instruction *is = NULL;
-  uint32_t need[DSA_QUEUES] = {0};
+  uint32_t need[TARN_UNIT_QUEUES] = {0};
   for (uint32_t i = 0; i < s->hw->ninstruction && !is; i++)
     if (s->hw->instruction[i].does == TARN_HW_ENDS) is = &s->hw->instruction[i];
   if (!is) return;
