@@ -1,13 +1,7 @@
 /* The layers of ResNet-18 and schedules that are handed in, compiled for accelerators and run in
  * the simulator: values are the interpreter's, cycles those that were predicted, and not many more
  * than the machine needs at any rate. */
-#include "compile/compile.h"
-#include "hw/host/host.h"
-#include "sim/sim.h"
-#include "tests/pipeline.h"
-#include <check.h>
-#include <math.h>
-#include <string.h>
+#include "tests/accelerator.h"
 
 /* ---------------------------------------------------------------- models */
 typedef struct conv {
@@ -16,12 +10,6 @@ typedef struct conv {
 } conv;
 static int64_t result_size(const conv *c) {
   return (c->size + 2 * c->pad - c->kernel) / c->stride + 1;
-}
-static void numbers(tarn_buf *b, int64_t n, int64_t lo, int64_t hi, uint64_t *random) {
-  for (int64_t i = 0; i < n; i++) {
-    *random = *random * 6364136223846793005u + 1442695040888963407u;
-    tarn_buf_fmt(b, " %lld", (long long)(lo + (int64_t)(*random >> 33) % (hi - lo + 1)));
-  }
 }
 /* clip((convolution + bias) >> shift). */
 static const char *term_of(tarn_ctx *cx, const conv *c, uint64_t seed) {
@@ -49,60 +37,12 @@ static const char *term_of(tarn_ctx *cx, const conv *c, uint64_t seed) {
 }
 
 /* ---------------------------------------------------------------- one model on one machine */
-static const tarn_compiled *compiled(tarn_lang *L, const char *text, const char *hw,
-                                     const char *schedules) {
-  tarn_ctx *cx = tarn_lang_ctx(L);
-  tarn_compile_options *o = TARN_NEW(cx, tarn_compile_options);
-  const char *dir = pipeline_folder(cx);
-  *o = tarn_compile_defaults();
-  o->model = tarn_format(cx, "%s/m.term", dir);
-  tarn_write_file(cx, o->model, text, strlen(text));
-  o->hw = tarn_hw_load(L, hw);
-  o->here = tarn_hw_host(L, false);
-  if (schedules)
-    o->ngiven = tarn_given_read(L, o->hw, schedules, strlen(schedules), "schedules", &o->given);
-  o->dir = tarn_format(cx, "%s/out", dir);
-  return tarn_compile(L, o);
-}
-static tarn_tensor *random_tensor(tarn_ctx *cx, const tarn_port *p, uint64_t seed) {
-  tarn_tensor *t = tarn_tensor_new(cx, p->dtype, p->n, p->dim);
-  for (int64_t i = 0; i < tarn_tensor_count(t); i++) {
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    tarn_tensor_set(t, i, (tarn_value){.i = (int64_t)(seed >> 33) % 256 - 128});
-  }
-  return t;
-}
-static void same_values(tarn_ctx *cx, const tarn_compiled *c, tarn_loaded *m) {
-  const tarn_port *ip;
-  const tarn_port *op;
-  uint32_t nin = tarn_loaded_ports(m, false, &ip);
-  tarn_loaded_ports(m, true, &op);
-  tarn_tensor *in[2];
-  tarn_tensor *want;
-  tarn_binding bind[2];
-  for (uint32_t i = 0; i < nin; i++) {
-    in[i] = random_tensor(cx, &ip[i], i + 5);
-    bind[i] = (tarn_binding){c->program->in[i].name, in[i]};
-  }
-  tarn_tensor *got = tarn_tensor_new(cx, op[0].dtype, op[0].n, op[0].dim);
-  tarn_loaded_run(m, (const tarn_tensor *const *)in, &got, 1);
-  tarn_eval(c->L, &c->program->out[0].term, 1, bind, nin, TARN_STRICT, NULL, &want);
-  for (int64_t i = 0; i < tarn_tensor_count(want); i++)
-    ck_assert_msg(tarn_tensor_get(got, i).i == tarn_tensor_get(want, i).i,
-                  "element %lld: %lld, the interpreter has %lld", (long long)i,
-                  (long long)tarn_tensor_get(got, i).i, (long long)tarn_tensor_get(want, i).i);
-}
-static void same_cycles(tarn_ctx *cx, const tarn_compiled *c) {
-  tarn_lang *L = tarn_lang_new(cx);
-  tarn_sim_program *p = tarn_sim_load(L, c->o->dir, NULL);
-  double cycles = tarn_sim_run(L, p, -1).cycles;
-  double predicted = 0;
-  for (uint32_t i = 0; i < c->kernels->nker; i++)
-    if (c->kernels->ker[i].machine) predicted += c->kernels->ker[i].price * p->hw->clock;
-  ck_assert_msg(fabs(predicted / cycles - 1) < 0.1, "%.0f cycles, %.0f predicted", cycles,
-                predicted);
-}
 
+static const tarn_compiled *compiled_for(tarn_ctx *cx, const char *text, const char *hw,
+                                         const char *schedules) {
+  tarn_lang *L = tarn_lang_new(cx);
+  return compiled(L, text, tarn_hw_load(L, hw), schedules);
+}
 static const char *const machines[] = {"vta-pynq", "vta-hls-timing"};
 
 /* ---------------------------------------------------------------- layers of ResNet-18 */
@@ -146,7 +86,7 @@ typedef struct work {
 static void run_layer(tarn_ctx *cx, void *arg) {
   const work *w = arg;
   const layer *l = w->layer;
-  const tarn_compiled *c = compiled(tarn_lang_new(cx), term_of(cx, &l->c, 3), w->hw, NULL);
+  const tarn_compiled *c = compiled_for(cx, term_of(cx, &l->c, 3), w->hw, NULL);
   same_values(cx, c, tarn_load_simulated(cx, c->o->dir));
   same_cycles(cx, c);
   if (strcmp(w->hw, "vta-hls-timing") != 0) return;
@@ -169,8 +109,7 @@ START_TEST(layers_keep_the_unit_busy) {
     tarn_ctx *cx = tarn_ctx_new(NULL);
     busy += multiplied(&layers[i].c);
     const char *text = term_of(cx, &layers[i].c, 3);
-    const tarn_compiled *c =
-        compiled(tarn_lang_new(cx), text, "tests/data/hw/vta-plain-costs.hw", NULL);
+    const tarn_compiled *c = compiled_for(cx, text, "tests/data/hw/vta-plain-costs.hw", NULL);
     cycles += simulated(cx, c, -1).cycles;
     tarn_ctx_free(cx);
   }
@@ -199,7 +138,7 @@ static const char *product_text(tarn_ctx *cx) {
 static void run_given(tarn_ctx *cx, void *arg) {
   const struct given *g = arg;
   const char *text = product_text(cx);
-  const tarn_compiled *c = compiled(tarn_lang_new(cx), text, "vta-hls-timing", NULL);
+  const tarn_compiled *c = compiled_for(cx, text, "vta-hls-timing", NULL);
   ck_assert_uint_eq(c->kernels->nker, 1);
   if (g->slots) {
     const char *schedule = tarn_format(
@@ -209,7 +148,7 @@ static void run_given(tarn_ctx *cx, void *arg) {
         "accumulators acc (at all)) (hold result out (at all)) (unit gemm (rows d0) (columns d1) "
         "(sum d3))))",
         tarn_ksig_text(c->L, cx, c->kernels->ker[0].sig), g->slots, g->slots);
-    c = compiled(tarn_lang_new(cx), text, "vta-hls-timing", schedule);
+    c = compiled_for(cx, text, "vta-hls-timing", schedule);
   }
   same_values(cx, c, tarn_load_simulated(cx, c->o->dir));
   same_cycles(cx, c);
