@@ -11,6 +11,7 @@
  *   unit_vector.c  the epilogue as steps of the vector unit
  *   unit_rows.c    rows of a tile that one transfer moves
  *   unit_issue.c   loops of an instruction that issues a unit
+ *   unit_micro.c   its lists of micro-ops, and when they come
  *   unit_visit.c   the loop program: from a schedule, visited, as text
  *
  * Everything lies in the context's arena. */
@@ -203,6 +204,19 @@ typedef struct tarn_unit_stmt {
 typedef void tarn_unit_visit_fn(void *user, const tarn_unit_plan *p, const tarn_unit_stmt *s);
 /* False, and no further statement, where the machine cannot do one. */
 TARN_API bool tarn_unit_visit(const tarn_unit_plan *p, tarn_unit_visit_fn *f, void *user);
+
+/* Lists of micro-ops that statements have had, each by a hash of what makes it. */
+#define TARN_UNIT_LISTS 2048
+typedef struct tarn_unit_lists {
+  uint32_t n;
+  uint64_t list[TARN_UNIT_LISTS];
+} tarn_unit_lists;
+/* Micro-ops of a statement whose list none before it had; it has it from now on. */
+TARN_API int64_t tarn_unit_new_micro(const tarn_unit_plan *p, tarn_unit_lists *seen,
+                                     const tarn_unit_stmt *s);
+/* All lists of a kernel come before its tiles, at once, where they fit their memory (*first);
+ * *micro: of how many micro-ops. False where the machine cannot do a statement. */
+TARN_API bool tarn_unit_micro_first(const tarn_unit_plan *p, bool *first, int64_t *micro);
 
 /* The schedule's loops and holds; raises TARN_BAD_INPUT where they do not fit the machine. */
 TARN_API void tarn_unit_schedule(tarn_unit_plan *p, const tarn_schedule *s);

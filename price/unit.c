@@ -6,21 +6,18 @@
 #include <math.h>
 #include <string.h>
 
-enum { LISTS = 2048 };
 typedef struct clock {
   const tarn_unit_plan *p;
   tarn_unit_cost *c;
   double now[TARN_UNIT_QUEUES];
   double ready[TARN_UNIT_TENSORS][TARN_UNIT_SLOTS]; /* what is there can be read from then on */
   double free[TARN_UNIT_TENSORS][TARN_UNIT_SLOTS];  /* and replaced from then on */
-  uint64_t list[LISTS];                             /* of micro-ops that have been brought */
-  uint32_t nlist;
+  tarn_unit_lists lists;                            /* of micro-ops that have been brought */
   double *began[TARN_UNIT_QUEUES]; /* of a queue's last instructions, as many as wait in it */
   int64_t come[TARN_UNIT_QUEUES];
   double arrived;               /* the last instruction, at its queue */
   bool early;                   /* all of them came first */
   double there;                 /* when */
-  int64_t micro;                /* micro-ops of all statements */
   double first;                 /* the end of the first of the last ones */
   double part[TARN_UNIT_SLOTS]; /* accumulators of which a part is ready: hardware orders what
                          conflicts entry by entry, so that what follows begins with them */
@@ -89,26 +86,6 @@ static void move(clock *k, const tarn_unit_stmt *s) {
   k->c->moves += m.cycles;
   k->c->instructions += m.count;
 }
-/* Micro-ops that no statement before had. */
-static int64_t new_micro(clock *k, const tarn_unit_stmt *s) {
-  const tarn_hw_instruction *is = tarn_hw_runner(k->p->hw, s->intrinsic, false);
-  uint64_t h = 1;
-  if (!is || is->steps == TARN_NONE) return 0;
-  for (uint32_t i = 0; i < is->nindex; i++) {
-    uint32_t x = is->index[i].operand;
-    if (s->operand[x] == TARN_NONE) continue;
-    h = tarn_hash_mix(tarn_hash_mix(h, is->index[i].field), (uint64_t)s->first[x]);
-    h = tarn_hash_mix(tarn_hash_mix(h, s->operand[x]), s->slot[s->operand[x]]);
-    for (uint32_t w = 0; w < s->issue.nwalk; w++)
-      if (s->issue.by[w] != TARN_UNIT_LOOP)
-        h = tarn_hash_mix(tarn_hash_mix(h, (uint64_t)s->issue.walk[w].step[x]),
-                          (uint64_t)s->issue.walk[w].trips);
-  }
-  for (uint32_t i = 0; i < k->nlist; i++)
-    if (k->list[i] == h) return 0;
-  if (k->nlist < LISTS) k->list[k->nlist++] = h;
-  return s->issue.micro * s->issue.instructions;
-}
 /* Brings so many; when they are there. */
 static double bring(clock *k, int64_t micro) {
   const tarn_hw *hw = k->p->hw;
@@ -127,24 +104,6 @@ static int64_t sets(const tarn_hw *hw, uint32_t intrinsic) {
   for (uint32_t k = 0; is && k < is->nindex; k++)
     if (tarn_hw_is_register(is->index[k].field)) return 1;
   return 0;
-}
-static void collect(void *user, const tarn_unit_plan *p, const tarn_unit_stmt *s) {
-  clock *k = user;
-  (void)p;
-  if (s->does != TARN_UNIT_FILL && s->does != TARN_UNIT_LEAVE) k->micro += new_micro(k, s);
-}
-/* All lists of micro-ops come first, if they fit. */
-static bool bring_early(clock *k) {
-  const tarn_hw *hw = k->p->hw;
-  int64_t depth = 0;
-  if (!tarn_unit_visit(k->p, collect, k)) return false;
-  for (uint32_t i = 0; i < hw->ninstruction; i++)
-    if (hw->instruction[i].does == TARN_HW_RUNS && hw->instruction[i].steps != TARN_NONE)
-      depth = tarn_hw_depth(&hw->mem[hw->instruction[i].steps]);
-  k->early = k->micro <= depth;
-  k->nlist = 0;
-  if (k->early) k->there = bring(k, k->micro);
-  return true;
 }
 /* Instructions of a statement that write different accumulators. */
 static double parts_of(const tarn_unit_stmt *s) {
@@ -167,7 +126,7 @@ static void compute(clock *k, const tarn_unit_stmt *s) {
     bool is_new = writes_new || (s->begins && p->tensor[t].what == TARN_UNIT_SUMS);
     from = tarn_fmax(from, is_new ? k->free[t][slot] : k->ready[t][slot]);
   }
-  from = tarn_fmax(from, k->early ? k->there : bring(k, new_micro(k, s)));
+  from = tarn_fmax(from, k->early ? k->there : bring(k, tarn_unit_new_micro(p, &k->lists, s)));
   double end = run(k, queue, from, cycles, s->issue.instructions * (1 + sets(p->hw, s->intrinsic)));
   for (uint32_t i = 0; i < TARN_UNIT_OPERANDS; i++)
     if (s->operand[i] != TARN_NONE) {
@@ -214,6 +173,7 @@ bool tarn_unit_cost_of(const tarn_unit_plan *p, tarn_unit_cost *out) {
   int64_t first[TARN_UNIT_TENSORS];
   uint32_t memory;
   int64_t needs;
+  int64_t micro;
   clock *k = TARN_NEW(tarn_lang_ctx(p->L), clock);
   *k = (clock){.p = p, .c = out};
   for (uint32_t i = 0; i < p->hw->nqueue; i++)
@@ -224,7 +184,9 @@ bool tarn_unit_cost_of(const tarn_unit_plan *p, tarn_unit_cost *out) {
     if (t != p->result)
       out->fill[p->tensor[t].memory] +=
           entries[t] * p->tensor[t].slots * p->hw->mem[p->tensor[t].memory].entry;
-  bool ok = bring_early(k) && tarn_unit_visit(p, advance, k);
+  if (!tarn_unit_micro_first(p, &k->early, &micro)) return false;
+  if (k->early) k->there = bring(k, micro);
+  bool ok = tarn_unit_visit(p, advance, k);
   for (uint32_t i = 0; i < TARN_UNIT_QUEUES; i++) out->cycles = tarn_fmax(out->cycles, k->now[i]);
   return ok;
 }

@@ -307,18 +307,21 @@ static bool visit(dsa_emitter *e, const tarn_unit_plan *p, bool collects) {
   e->collects = collects;
   return tarn_unit_visit(p, statement, e);
 }
-/* A kernel's lists of micro-ops come before all else, if they fit: while the first tiles come. */
+/* A kernel's lists of micro-ops, before all else: those that no kernel before it had. */
 static bool load_early(dsa_emitter *e, const tarn_unit_plan *p) {
   uint32_t before = e->list.n;
   uint32_t memory = TARN_NONE;
   int64_t n = 0;
+  bool first;
+  if (!tarn_unit_micro_first(p, &first, &n)) return false;
+  if (!first) return true;
   if (!visit(e, p, true)) return false;
   for (uint32_t i = 0; i < e->hw->ninstruction; i++)
     if (e->hw->instruction[i].does == TARN_HW_RUNS && e->hw->instruction[i].steps != TARN_NONE)
       memory = e->hw->instruction[i].steps;
+  n = 0;
   for (uint32_t i = before; i < e->list.n; i++) n += e->list.p[i].n;
-  if (n && n <= tarn_hw_depth(&e->hw->mem[memory]))
-    load_lists(e, memory, &e->list.p[before], e->list.n - before, n);
+  if (n) load_lists(e, memory, &e->list.p[before], e->list.n - before, n);
   return true;
 }
 
