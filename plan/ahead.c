@@ -14,8 +14,8 @@
  * prefetched evenly during this trip. It takes precedence over latency if the data is reused: such
  * reads change pages too often for the hardware prefetcher. The prefetched data and the data in use
  * must fit into L2 together.
- * Of the stages that share the loop, the one that computes most issues the prefetches, whoever
- * reads the data. A result is prefetched if computing a line takes longer than transferring it. */
+ * Of the stages that share the loop, the one that computes most issues the prefetches, for all of
+ * them. A result is prefetched if computing a line takes longer than transferring it. */
 #include "plan/internal.h"
 #include <math.h>
 #include <stdlib.h>

@@ -30,7 +30,7 @@
 #define TARN_PLAN_CODE_H
 #include "base/base.h"
 
-/* X(OP, name, text): whoever has a function for each statement makes its table of this, so that one
+/* X(OP, name, text). A table of functions, one for each statement, is made of this list: a function
  * that is missing does not link. */
 #define TARN_PLAN_OP_TABLE(X)                                                                      \
   X(STAGE, stage, "run-stage")                                                                     \

@@ -1,4 +1,4 @@
-/* A model on samples, in the interpreter or by the engine of whoever calls. */
+/* Runs a model on samples, in the interpreter or by the caller's function. */
 #include "quantize/internal.h"
 
 double qz_work(const qz_graph *g, const qz_groups *s, const qz_samples *samples) {

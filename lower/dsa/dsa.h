@@ -85,7 +85,7 @@ int64_t dsa_storage(const dsa_image *m, uint32_t buf); /* byte of the image */
 typedef struct dsa_list { /* micro-ops in their memory */
   uint64_t hash;
   int64_t at, n; /* entries */
-  int64_t image; /* entries from the beginning of the micro-ops; -1: not there */
+  int64_t image; /* entries from the beginning of the micro-ops */
   bool here;     /* in the memory of micro-ops */
 } dsa_list;
 typedef struct dsa_emitter {
