@@ -28,11 +28,13 @@ typedef struct cli_opt {
   void *at; /* bool, const char *, uint64_t, double, cli_list, const char *[2] */
   const char *arg, *help;
 } cli_opt;
-/* A row that several commands have. */
-#define CLI_SET(list)                                                                              \
-  {                                                                                                \
-    "--set", NULL, CLI_LIST, &(list), "NAME=VALUE",                                                \
-        "bind an input to numbers or a file (.npy, .pb)"                                           \
+/* Rows that several commands have: x has sets, def and copies. */
+#define CLI_SET(x)                                                                                 \
+  {"--set",   NULL,         CLI_LIST,                                                              \
+   &(x).sets, "NAME=VALUE", "bind an input to numbers or a file (.npy, .pb)"},                     \
+      {"--def", NULL, CLI_STR, &(x).def, "NAME", "which comprehension of a .tc file"}, {           \
+    "--allow-copies", NULL, CLI_FLAG, &(x).copies, NULL,                                           \
+        "a statement of a .tc file may read what it writes, as it was"                             \
   }
 /* Fills the options; what is left over goes to words. Raises TARN_USAGE. True when --help was asked
  * and printed. */
@@ -74,6 +76,8 @@ typedef struct cli_work {
 typedef struct cli_compile {
   const char *model, *dir, *name, *hw, *numerics, *emit, *explain, *dump, *schedule;
   cli_list rules, no_rules, only_rules, shapes, sets;
+  const char *def; /* of a file of comprehensions */
+  bool copies;
   uint64_t nodes, iters, threads, seed;
   double seconds, rtol;
   tarn_rule_class used; /* of a compiled folder: the strongest class of its rules */

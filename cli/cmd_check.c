@@ -97,7 +97,7 @@ int tarn_cmd_check(tarn_ctx *cx, int argc, char **argv) {
       {"--threads", NULL, CLI_THREADS, &threads, "T", "threads (default: all)"},
       {"--seed", NULL, CLI_UINT, &c.seed, "K", "seed of random inputs"},
       {"--shape", NULL, CLI_LIST, &c.shapes, "NAME=DIMS", "bind a dynamic shape of MODEL"},
-      CLI_SET(c.sets),
+      CLI_SET(c),
       {"--json", NULL, CLI_FLAG, &c.json, NULL, "print JSON"},
       {0}};
   if (cli_parse(cx, usage, opts, argc, argv, &words)) return 0;

@@ -92,7 +92,7 @@ int tarn_cmd_explore(tarn_ctx *cx, int argc, char **argv) {
       {"--hw", NULL, CLI_STR, &x.hw, "NAME|FILE",
        "description whose intrinsics exploratory rules serve"},
       {"--shape", NULL, CLI_LIST, &x.shapes, "NAME=DIMS", "bind a dynamic shape of MODEL"},
-      CLI_SET(x.sets),
+      CLI_SET(x),
       {"--cost", NULL, CLI_STR, &x.cost, "NAME",
        "cost of a term: size (default), depth, none, or OPERATOR=COST,… (others cost 1)"},
       {"--html", NULL, CLI_STR, &x.html, "FILE",

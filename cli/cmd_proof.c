@@ -47,7 +47,7 @@ int tarn_cmd_proof(tarn_ctx *cx, int argc, char **argv) {
       {"--hw", NULL, CLI_STR, &hw, "NAME|FILE", "also the rules derived from this description"},
       {"--model", NULL, CLI_STR, &c.model, "FILE", "the model that the proof must be about"},
       {"--shape", NULL, CLI_LIST, &c.shapes, "NAME=DIMS", "bind a dynamic shape of it"},
-      CLI_SET(c.sets),
+      CLI_SET(c),
       {"--json", NULL, CLI_FLAG, &json, NULL, "print JSON"},
       {0}};
   if (cli_parse(cx, usage, opts, argc, argv, &words)) return 0;

@@ -196,7 +196,7 @@ int tarn_cmd_rules(tarn_ctx *cx, int argc, char **argv) {
       {"--numerics", NULL, CLI_STR, &k.numerics, "CLASS",
        "stats: exact, reassoc (default) or approx"},
       {"--shape", NULL, CLI_LIST, &k.shapes, "NAME=DIMS", "stats: bind a dynamic shape"},
-      CLI_SET(k.sets),
+      CLI_SET(k),
       {"--json", NULL, CLI_FLAG, &k.json, NULL, "print JSON"},
       {0}};
   if (cli_parse(cx, usage, opts, argc, argv, &k.words)) return 0;

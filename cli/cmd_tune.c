@@ -244,7 +244,7 @@ int tarn_cmd_tune(tarn_ctx *cx, int argc, char **argv) {
       {"--threads", NULL, CLI_THREADS, &threads, "T", "threads of a kernel (default: all)"},
       {"--seed", NULL, CLI_UINT, &o.seed, "K", "seed of all random choices"},
       {"--shape", NULL, CLI_LIST, &c.shapes, "NAME=DIMS", "bind a dynamic shape"},
-      CLI_SET(c.sets),
+      CLI_SET(c),
       {"--json", NULL, CLI_FLAG, &c.json, NULL, "print JSON"},
       {0}};
   if (cli_parse(cx, usage, opts, argc, argv, &words)) return 0;

@@ -35,6 +35,10 @@ static void from_report(tarn_ctx *cx, const char *path, cli_compile *c) {
   if (t) c->triple = tarn_strdup(cx, YAJL_GET_STRING(t));
   take_texts(cx, v, "shapes", &c->shapes);
   take_texts(cx, v, "set", &c->sets);
+  static const char *const def[] = {"def", NULL}, *const copies[] = {"allow_copies", NULL};
+  yajl_val d = yajl_tree_get(v, (const char **)(uintptr_t)def, yajl_t_string);
+  if (d) c->def = tarn_strdup(cx, YAJL_GET_STRING(d));
+  c->copies = yajl_tree_get(v, (const char **)(uintptr_t)copies, yajl_t_true) != NULL;
   yajl_val u = yajl_tree_get(v, (const char **)(uintptr_t)used, yajl_t_string);
   c->used = TARN_RULE_REASSOC;
   if (u) tarn_rule_class_parse(YAJL_GET_STRING(u), &c->used);

@@ -29,7 +29,7 @@ const cli_opt *cli_compile_options(tarn_ctx *cx, cli_compile *c) {
       {"--seed", NULL, CLI_UINT, &c->seed, "K", "seed of all random choices"},
       {"--emit", NULL, CLI_STR, &c->emit, "KIND", "so (default), o, ll"},
       {"--shape", NULL, CLI_LIST, &c->shapes, "NAME=DIMS", "bind a dynamic shape"},
-      CLI_SET(c->sets),
+      CLI_SET(*c),
       {"--price", NULL, CLI_STR, &c->price_file, "FILE",
        "a learned price, or analytic (default: the shipped one, if it fits)"},
       {"--db", NULL, CLI_STR, &c->db, "FILE",
@@ -98,6 +98,8 @@ const tarn_compile_options *cli_options(tarn_lang *L, cli_compile *c) {
   o->model = c->model;
   o->shapes = texts_of(&c->shapes);
   o->sets = texts_of(&c->sets);
+  o->def = c->def;
+  o->allow_copies = c->copies;
   o->threads = (uint32_t)c->threads;
   if (o->hw->kind != TARN_HW_DSA) o->price = price_of(L, c, o->hw);
   if (c->schedule) {
@@ -125,5 +127,7 @@ tarn_program *cli_reload(tarn_lang *L, const cli_compile *c) {
   o.model = c->model;
   o.shapes = texts_of(&c->shapes);
   o.sets = texts_of(&c->sets);
+  o.def = c->def;
+  o.allow_copies = c->copies;
   return tarn_compile_import(L, &o, NULL);
 }

@@ -31,6 +31,8 @@ typedef struct cli_explore {
   /* asked */
   const char *file; /* NULL: only what is to be proved */
   cli_list rules, no_rules, only_rules, shapes, sets;
+  const char *def; /* of a file of comprehensions */
+  bool copies;
   const char *goal, *prove[2], *scheduler, *cost, *dot, *egraph, *html, *proof_file, *numerics, *hw;
   uint64_t nodes, iters, bytes, threads, match_limit, ban_length, dot_classes, html_classes;
   double seconds;

@@ -51,6 +51,48 @@ static int no_command(const char *name) {
   return TARN_USAGE;
 }
 
+/* ---- messages ---- */
+/* FILE:LINE:COL: at the head of a message; false: there is none. */
+static bool place_of(tarn_ctx *cx, const char *message, const char **file, unsigned long *line,
+                     unsigned long *col) {
+  for (const char *p = message; (p = strchr(p, ':')); p++) {
+    char *end, *last;
+    *line = strtoul(p + 1, &end, 10);
+    *col = *end == ':' ? strtoul(end + 1, &last, 10) : 0;
+    if (end == p + 1 || !*col || *last != ':') continue;
+    *file = tarn_strndup(cx, message, (size_t)(p - message));
+    return true;
+  }
+  return false;
+}
+/* Its line number `line`, NUL-terminated; a tab is one place. */
+static char *line_of(tarn_ctx *cx, const char *file, unsigned long line) {
+  size_t n;
+  const char *p = tarn_read_file(cx, file, &n), *end = p + n;
+  while (--line && p < end) {
+    const char *next = memchr(p, '\n', (size_t)(end - p));
+    p = next ? next + 1 : end;
+  }
+  char *s = tarn_strndup(cx, p, (size_t)(end - p));
+  s[strcspn(s, "\r\n")] = 0;
+  for (char *t = s; *t; t++)
+    if (*t == '\t') *t = ' ';
+  return s;
+}
+/* The line of a comprehension that the message is about, and where in it. */
+static void show_place(tarn_ctx *cx, void *none) {
+  (void)none;
+  const char *file;
+  unsigned long line, col;
+  if (!place_of(cx, tarn_strdup(cx, tarn_message(cx)), &file, &line, &col)) return;
+  if (strlen(file) < 3 || strcmp(file + strlen(file) - 3, ".tc")) return;
+  const char *s = line_of(cx, file, line);
+  fprintf(stderr, "  %s\n  ", tarn_shown(cx, s));
+  for (const char *p = s; *p && p < s + col - 1; p++)
+    if ((*p & 0xc0) != 0x80) fputc(' ', stderr);
+  fputs("^\n", stderr);
+}
+
 int main(int argc, char **argv) {
   if (argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "help")) {
     overview(argc < 2 ? stderr : stdout);
@@ -73,7 +115,10 @@ int main(int argc, char **argv) {
   tarn_status st = tarn_protect(cx, run, &k);
   for (size_t i = 0; i < tarn_warning_count(cx); i++)
     fprintf(stderr, "tarn: warning: %s\n", tarn_warning(cx, i));
-  if (st != TARN_OK) fprintf(stderr, "tarn: %s\n", tarn_message(cx));
+  if (st != TARN_OK) {
+    fprintf(stderr, "tarn: %s\n", tarn_message(cx));
+    tarn_protect(cx, show_place, NULL);
+  }
   tarn_ctx_free(cx);
   if (st == TARN_OK && (fflush(stdout) || ferror(stdout))) {
     perror("tarn: standard output");

@@ -113,7 +113,11 @@ static void add(session *s, const tarn_sx *term) {
   changed(s, 0);
 }
 static void load(session *s, const char *file) {
-  cli_compile c = {.model = file, .shapes = s->x->shapes, .sets = s->x->sets};
+  cli_compile c = {.model = file,
+                   .shapes = s->x->shapes,
+                   .sets = s->x->sets,
+                   .def = s->x->def,
+                   .copies = s->x->copies};
   tarn_program *p = cli_reload(((state *)s->state)->k.L, &c);
   for (uint32_t i = 0; i < p->nout; i++) push(s, p->out[i].name, p->out[i].term);
   changed(s, 0);

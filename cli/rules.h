@@ -5,6 +5,8 @@
 
 typedef struct rules_job {
   cli_list words, files, no_rules, shapes, sets;
+  const char *def; /* of a file of comprehensions */
+  bool copies;
   const char *only, *hw, *ops, *out, *numerics;
   uint64_t samples, seed, size, vars, nodes, iters;
   double seconds;

@@ -43,6 +43,8 @@ static void one_model(tarn_ctx *cx, void *arg) {
                    .numerics = c->k->numerics,
                    .shapes = c->k->shapes,
                    .sets = c->k->sets,
+                   .def = c->k->def,
+                   .copies = c->k->copies,
                    .nodes = c->k->nodes,
                    .iters = c->k->iters,
                    .seconds = c->k->seconds};

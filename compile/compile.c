@@ -15,6 +15,8 @@ tarn_program *tarn_compile_import(tarn_lang *L, const tarn_compile_options *o,
     shape[i] = tarn_shape_binding_parse(cx, o->shapes.text[i]);
   for (uint32_t i = 0; i < o->sets.n; i++) set[i] = tarn_value_binding_parse(cx, o->sets.text[i]);
   tarn_model_options m = {.nshape = o->shapes.n, .shape = shape, .nset = o->sets.n, .set = set};
+  m.def = o->def;
+  m.allow_copies = o->allow_copies;
   return tarn_model_load(L, o->model, &m, r);
 }
 

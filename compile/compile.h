@@ -85,9 +85,11 @@ TARN_API uint32_t tarn_given_read(tarn_lang *L, const tarn_hw *hw, const char *t
 
 typedef struct tarn_compile_options {
   /* ---- the model ---- */
-  const char *model; /* a file: .onnx, .term or .tarn (model/model.h) */
+  const char *model; /* a file: .onnx, .tc, .term or .tarn (model/model.h) */
   tarn_texts shapes; /* "NAME=1,3,224,224" binds a dynamic shape, "NAME=1" a symbolic dim */
   tarn_texts sets;   /* "NAME=VALUE" makes an input a constant */
+  const char *def;   /* of a file of comprehensions: which one; NULL: the only one */
+  bool allow_copies; /* a statement of one may read what it writes, as it was before */
 
   /* ---- the machine ---- */
   const tarn_hw *hw;       /* needed. One of a kind without an emitter is refused at once */

@@ -131,6 +131,8 @@ void comp_report(tarn_compiled *c, const comp_offload *f) {
   tarn_json_str(j, "name", c->name);
   put_texts(j, "shapes", &o->shapes);
   put_sets(cx, j, &o->sets);
+  if (o->def) tarn_json_str(j, "def", o->def);
+  if (o->allow_copies) tarn_json_bool(j, "allow_copies", true);
   tarn_json_str(j, "hw", o->hw->name);
   tarn_json_str(j, "triple", tarn_hw_machines(o->hw).hw[0]->triple);
   put_saturation(j, c);

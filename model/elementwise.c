@@ -2,13 +2,17 @@
 #include "model/import.h"
 #include <math.h>
 #include <string.h>
+#include <strings.h>
 
 im_handler im_do_formula, im_do_bit_shift, im_do_cast, im_do_cast_like, im_do_clip_by_attributes,
     im_do_clip, im_do_gelu, im_do_is_inf, im_do_variadic, im_do_mean_of, im_do_mod, im_do_pow,
     im_do_where;
 
+enum { PLAIN, WIDE };
 static const struct row {
   const char *name, *text;
+  uint32_t inputs;
+  bool wide;
   struct {
     const char *attr;
     double otherwise;
@@ -18,10 +22,36 @@ static const struct row {
 #define ATTRIBUTES(...)                                                                            \
   { __VA_ARGS__ }
 #define FORMULA(name, from, to, inputs, floats, text, attributes)                                  \
-  {#name, text, ATTRIBUTES attributes},
+  {#name, text, inputs, floats == WIDE, ATTRIBUTES attributes},
 #include "model/ops.def"
 #undef ONNX
 };
+#define ROWS (sizeof rows / sizeof *rows)
+
+/* The value of each attribute where none is given. */
+static uint32_t defaults(const struct row *r, im_param *p) {
+  uint32_t n = 0;
+  for (; n < 3 && r->a[n].attr; n++)
+    p[n] = (im_param){r->a[n].attr, r->a[n].otherwise, (int64_t)r->a[n].otherwise};
+  return n;
+}
+
+static const struct row *row_of(const char *name) {
+  const struct row *r = rows;
+  while (r < rows + ROWS && strcasecmp(r->name, name) != 0) r++;
+  return r < rows + ROWS ? r : NULL;
+}
+
+bool im_is_elementary(const char *name) { return row_of(name) != NULL; }
+
+uint32_t im_elementary(tarn_lang *L, const char *name, tarn_dtype t, uint32_t *inputs, bool *wide) {
+  const struct row *r = row_of(name);
+  im_param p[3];
+  const im_node n = {.L = L, .cx = tarn_lang_ctx(L)};
+  *inputs = r->inputs;
+  *wide = r->wide;
+  return im_formula(&n, r->text, t, p, defaults(r, p));
+}
 
 void im_do_formula(im_node *n) {
   const struct row *r = rows;

@@ -222,6 +222,10 @@ typedef struct im_param {
 } im_param;
 uint32_t im_formula(const im_node *n, const char *text, tarn_dtype t, const im_param *param,
                     uint32_t nparam);
+/* Is there an elementwise ONNX operator of that name, in whatever case? Its formula, attributes at
+ * their defaults, in numbers of type t; *wide: 16-bit floats are widened for it. */
+bool im_is_elementary(const char *name);
+uint32_t im_elementary(tarn_lang *L, const char *name, tarn_dtype t, uint32_t *inputs, bool *wide);
 /* A formula mapped over k ≤ 6 operands (broadcast). dtype of its numbers: of the first operand. */
 tarn_term im_el(im_node *n, const char *text, uint32_t k, ...);
 tarn_term im_elp(im_node *n, const char *text, const im_param *param, uint32_t nparam, uint32_t k,

@@ -152,9 +152,26 @@ tarn_program *tarn_onnx_program(tarn_lang *L, const Onnx__ModelProto *m, const c
   return im_run(&i, report);
 }
 
+static tarn_program *load_comprehension(tarn_lang *L, const char *path,
+                                        const tarn_model_options *options,
+                                        tarn_model_report *report) {
+  size_t n;
+  const char *text = tarn_read_file(tarn_lang_ctx(L), path, &n);
+  return tarn_comprehension(L, text, n, path, options, report);
+}
+
+/* What only a comprehension has. */
+static void refuse_def(tarn_ctx *cx, const char *path, const tarn_model_options *o) {
+  if (o && (o->def || o->allow_copies))
+    tarn_raise(cx, TARN_USAGE, "%s: %s is for tensor comprehensions, NAME.tc", path,
+               o->def ? "--def" : "--allow-copies");
+}
+
 tarn_program *tarn_model_load(tarn_lang *L, const char *path, const tarn_model_options *options,
                               tarn_model_report *report) {
   bool program = ends(path, ".tarn");
+  if (ends(path, ".tc")) return load_comprehension(L, path, options, report);
+  refuse_def(tarn_lang_ctx(L), path, options);
   if (!program && !ends(path, ".term"))
     return tarn_onnx_program(L, tarn_onnx_read(tarn_lang_ctx(L), path), path, options, report);
   if (options && options->nshape)

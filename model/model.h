@@ -1,7 +1,8 @@
 /* tarn model: what comes in from outside, as terms.
  *
- * An ONNX file, a program text (.tarn) or a term text (.term) becomes a tarn_program; tensors are
- * read and written as .npy (NumPy's format 1.0 to 3.0) and as ONNX TensorProto (.pb).
+ * An ONNX file, a tensor comprehension (.tc), a program text (.tarn) or a term text (.term) becomes
+ * a tarn_program; tensors are read and written as .npy (NumPy's format 1.0 to 3.0) and as ONNX
+ * TensorProto (.pb).
  *
  * Every value of an imported graph is a term of type ((dims),()): all dims are access dims.
  * Operators become surface terms (access, windows, cartProd, compute …); views stay views, and
@@ -58,6 +59,8 @@ typedef struct tarn_model_options {
   const tarn_binding *value;
   uint32_t nset;
   const tarn_value_binding *set;
+  const char *def;   /* of a file of comprehensions: which one; NULL: the only one */
+  bool allow_copies; /* a statement of one may read what it writes, as it was before */
 } tarn_model_options;
 
 /* An ONNX node that became an `opaque` term. */
@@ -67,23 +70,30 @@ typedef struct tarn_opaque_use {
 
 /* Filled by a successful load; strings live in the arena. */
 typedef struct tarn_model_report {
-  const char *format;        /* "onnx", "tarn", "term" */
+  const char *format;        /* "onnx", "tarn", "term", "tc" */
   const char *producer;      /* "" when not given */
   int64_t ir_version, opset; /* opset of the default domain; 0 outside ONNX */
-  uint32_t nnode;            /* nodes of the file */
+  uint32_t nnode;            /* nodes of the file; statements of a comprehension */
   uint32_t nfolded; /* of them: computed while importing, because a shape depended on them */
   uint32_t nopaque;
   const tarn_opaque_use *opaque; /* in the order of the graph */
 } tarn_model_report;
 
-/* Loads by the name's ending: .onnx, .tarn (a program; its constants lie beside it), .term (one
- * term; the program's output is `out`, its inputs are those of the term in order of name); any
- * other ending is tried as ONNX. options and report may be NULL.  Raises TARN_BAD_INPUT, TARN_IO,
- * TARN_MEMORY; a dynamic dim without a binding is TARN_BAD_INPUT and the message names the input,
- * the dim and the option that binds it. */
+/* Loads by the name's ending: .onnx, .tc (comprehensions), .tarn (a program; its constants lie
+ * beside it), .term (one term; the program's output is `out`, its inputs are those of the term in
+ * order of name); any other ending is tried as ONNX. options and report may be NULL.  Raises
+ * TARN_BAD_INPUT, TARN_IO, TARN_MEMORY; a dynamic dim without a binding is TARN_BAD_INPUT and the
+ * message names the input, the dim and the option that binds it. */
 TARN_API tarn_program *tarn_model_load(tarn_lang *L, const char *path,
                                        const tarn_model_options *options,
                                        tarn_model_report *report);
+
+/* A text of tensor comprehensions (docs/comprehensions.md). `name` stands in messages, with line
+ * and column. Extents come from options->shape: "M=128" for a size or a scalar, "A=128,32" for a
+ * parameter. */
+TARN_API tarn_program *tarn_comprehension(tarn_lang *L, const char *text, size_t n,
+                                          const char *name, const tarn_model_options *options,
+                                          tarn_model_report *report);
 
 /* An ONNX ModelProto in memory. `name` stands in messages. External data is looked up in `dir`;
  * NULL: refused. */
