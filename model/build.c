@@ -180,6 +180,32 @@ tarn_term im_pad_fx(im_node *n, tarn_term t, uint32_t axis, uint32_t value, int6
   return tarn_pad(n->L, axis, value, before, after, t);
 }
 
+tarn_term im_drop(im_node *n, tarn_term t, uint32_t axis) {
+  im_dims d = im_shape(n, t);
+  memmove(d.d + axis, d.d + axis + 1, (d.n - axis - 1) * sizeof *d.d);
+  return im_reshape(n, t, d.n - 1, d.d);
+}
+
+tarn_term im_pick(im_node *n, tarn_term t, uint32_t axis, int64_t i) {
+  return im_drop(n, im_cut(n, t, axis, i, i + 1, 1), axis);
+}
+
+tarn_term im_concat(im_node *n, uint32_t axis, const tarn_term *t, uint32_t k) {
+  return k == 1 ? t[0] : tarn_concat(n->L, axis, t, k);
+}
+
+tarn_term im_stack(im_node *n, uint32_t axis, const tarn_term *t, uint32_t k) {
+  tarn_term *part = TARN_ARRAY(n->cx, tarn_term, k + 1);
+  for (uint32_t i = 0; i < k; i++) {
+    im_dims d = im_shape(n, t[i]);
+    if (d.n == TARN_MAX_DIMS) im_bad(n, "more than %d dims", TARN_MAX_DIMS);
+    memmove(d.d + axis + 1, d.d + axis, (d.n - axis) * sizeof *d.d);
+    d.d[axis] = 1;
+    part[i] = im_reshape(n, t[i], d.n + 1, d.d);
+  }
+  return im_concat(n, axis, part, k);
+}
+
 /* ---------------------------------------------------------------- elementwise */
 
 /* A constant of one element as an expression, else TARN_NONE. */

@@ -271,10 +271,40 @@ void im_run_subgraph(im_node *n, const Onnx__GraphProto *g) {
   n->inner = true;
 }
 
+im_val *im_run_body(im_node *n, const Onnx__GraphProto *g, const im_val *in, size_t nin) {
+  im_scope *s = im_enter(n, n->scope);
+  if (g->n_input != nin) im_bad(n, "its body has %zu inputs, %zu are given", g->n_input, nin);
+  load_initializers(n->m, s, g);
+  for (size_t i = 0; i < nin; i++) *im_define(n->m, s, text_of(g->input[i]->name)) = in[i];
+  im_run_nodes(n->m, s, g->node, g->n_node);
+  im_val *out = TARN_ARRAY(n->cx, im_val, g->n_output + 1);
+  for (size_t i = 0; i < g->n_output; i++) {
+    const im_val *v = find_value(s, text_of(g->output[i]->name));
+    if (!v) im_bad(n, "the output %s of its body is nowhere defined", text_of(g->output[i]->name));
+    out[i] = *v;
+  }
+  return out;
+}
+
+bool im_declared_type(im_node *n, const Onnx__ValueInfoProto *v, tarn_dtype *t, uint32_t *rank,
+                      int64_t *dim) {
+  (void)n;
+  bool tensor = v->type && v->type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
+  const Onnx__TypeProto__Tensor *d = tensor ? v->type->tensor_type : NULL;
+  if (!d || !d->shape || d->shape->n_dim > TARN_MAX_DIMS || !im_dtype(d->elem_type, t))
+    return false;
+  *rank = (uint32_t)d->shape->n_dim;
+  for (uint32_t i = 0; i < *rank; i++) {
+    const Onnx__TensorShapeProto__Dimension *x = d->shape->dim[i];
+    if (x->value_case != ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE) return false;
+    dim[i] = x->dim_value;
+  }
+  return true;
+}
+
 /* Says which operator sets have it, as far as we know. */
 _Noreturn static void refuse_operator(const im_node *n) {
-  const char *domain = plain_domain(n->p->domain),
-             *sets = *domain ? NULL : im_op_sets(n->cx, n->op);
+  const char *domain = plain_domain(n->p->domain), *sets = im_op_sets(n->cx, domain, n->op);
   const char *named = *domain ? domain : "ai.onnx";
   long long set = (long long)n->version;
   if (!set) im_bad(n, "the model imports no operator set of domain %s", named);
@@ -283,7 +313,7 @@ _Noreturn static void refuse_operator(const im_node *n) {
 }
 
 static const im_op *operator_of(im_node *n) {
-  const im_op *op = *plain_domain(n->p->domain) ? NULL : im_op_find(n->op, n->version);
+  const im_op *op = im_op_find(plain_domain(n->p->domain), n->op, n->version);
   if (!op) refuse_operator(n);
   int nin = (int)n->nin;
   while (nin > 0 && !n->in[nin - 1]) nin--;

@@ -78,22 +78,26 @@ typedef struct im_node {
 
 typedef void im_handler(im_node *n);
 typedef struct im_op {
-  const char *name;
+  const char *domain, *name;
   int lo, hi;
   im_handler *run;
   int min_in, max_in;
   bool plain; /* 16-bit floats go through it as they are */
 } im_op;
 /* The row of that name whose range of operator sets holds version; NULL when none. */
-const im_op *im_op_find(const char *name, int64_t version);
+const im_op *im_op_find(const char *domain, const char *name, int64_t version);
 /* The sets that some row of that name holds for, in words; NULL when none has it. */
-const char *im_op_sets(tarn_ctx *cx, const char *name);
+const char *im_op_sets(tarn_ctx *cx, const char *domain, const char *name);
 
 _Noreturn void im_bad(const im_node *n, const char *fmt, ...) TARN_PRINTF(2, 3);
 
 /* ---- graph.c: graphs, functions and subgraphs ---- */
 tarn_program *im_run(im *m, tarn_model_report *report);
 void im_run_subgraph(im_node *n, const Onnx__GraphProto *g); /* its outputs become n's */
+/* Its inputs are given by position; returns the values of its outputs. */
+im_val *im_run_body(im_node *n, const Onnx__GraphProto *g, const im_val *in, size_t nin);
+bool im_declared_type(im_node *n, const Onnx__ValueInfoProto *v, tarn_dtype *t, uint32_t *rank,
+                      int64_t *dim); /* false unless type and shape are given as numbers */
 im_scope *im_enter(const im_node *caller,
                    im_scope *parent); /* names of a body; raises when nested too deeply */
 im_val *im_define(im *m, im_scope *s, const char *name);
@@ -207,6 +211,10 @@ tarn_term im_pad(im_node *n, tarn_term t, uint32_t axis, double value, int64_t b
 tarn_term im_pad_fx(im_node *n, tarn_term t, uint32_t axis, uint32_t value, int64_t before,
                     int64_t after);
 tarn_term im_cut(im_node *n, tarn_term t, uint32_t axis, int64_t lo, int64_t hi, int64_t step);
+tarn_term im_pick(im_node *n, tarn_term t, uint32_t axis, int64_t i); /* the axis vanishes */
+tarn_term im_concat(im_node *n, uint32_t axis, const tarn_term *t, uint32_t k);
+tarn_term im_stack(im_node *n, uint32_t axis, const tarn_term *t, uint32_t k); /* a new axis */
+tarn_term im_drop(im_node *n, tarn_term t, uint32_t axis);                     /* of extent 1 */
 tarn_term im_cast(im_node *n, tarn_term t, tarn_dtype to);
 double im_lowest(tarn_dtype t); /* -inf, or the least integer */
 /* Elementwise, numpy broadcasting; constants of one element move into the expression. */
@@ -247,6 +255,9 @@ tarn_term im_contract(im_node *n, tarn_term a, const uint8_t *la, tarn_term b, c
 /* Keeps the node as an opaque term; attributes that are numbers, number lists or strings go along.
  */
 void im_opaque(im_node *n, const uint32_t *out_type, uint32_t nout);
+
+tarn_term im_softmax(im_node *n, tarn_term x, uint32_t mask);                 /* norm.c */
+tarn_term im_gather(im_node *n, tarn_term t, uint32_t axis, tarn_term index); /* slice.c */
 
 /* ---- conv.c, used by pool.c and quant.c too ---- */
 typedef struct im_window {

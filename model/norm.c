@@ -209,15 +209,18 @@ void im_do_mean_variance(im_node *n) {
 
 /* ---------------------------------------------------------------- softmax */
 
-static tarn_term softmax(im_node *n, tarn_term x, uint32_t mask) {
+tarn_term im_softmax(im_node *n, tarn_term x, uint32_t mask) {
   tarn_term most = im_reduce(n, x, mask, TARN_NONE, TARN_RED_MAX, true);
-  if (strcmp(n->op, "LogSoftmax") == 0) {
-    tarn_term s = im_el(n, "(sub $0 $1)", 2, x, most);
-    tarn_term sum = im_reduce(n, im_el(n, "(exp $0)", 1, s), mask, TARN_NONE, TARN_RED_SUM, true);
-    return im_el(n, "(sub $0 (log $1))", 2, s, sum);
-  }
   tarn_term e = im_el(n, "(exp (sub $0 $1))", 2, x, most);
   return im_el(n, "(div $0 $1)", 2, e, im_reduce(n, e, mask, TARN_NONE, TARN_RED_SUM, true));
+}
+
+static tarn_term softmax(im_node *n, tarn_term x, uint32_t mask) {
+  if (strcmp(n->op, "LogSoftmax") != 0) return im_softmax(n, x, mask);
+  tarn_term most = im_reduce(n, x, mask, TARN_NONE, TARN_RED_MAX, true);
+  tarn_term s = im_el(n, "(sub $0 $1)", 2, x, most);
+  tarn_term sum = im_reduce(n, im_el(n, "(exp $0)", 1, s), mask, TARN_NONE, TARN_RED_SUM, true);
+  return im_el(n, "(sub $0 (log $1))", 2, s, sum);
 }
 
 void im_do_softmax(im_node *n) {

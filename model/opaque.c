@@ -193,15 +193,6 @@ static void type_scatter_nd(im_node *n, uint32_t *out) {
   type_same(n, out);
 }
 
-static void type_grid_sample(im_node *n, uint32_t *out) {
-  im_dims x = im_shape(n, im_arg(n, 0)), g = im_shape(n, im_arg(n, 1));
-  if (x.n != 4 || g.n != 4 || g.d[3] != 2 || g.d[0] != x.d[0])
-    im_bad(n, "only images (N,C,H,W) with a grid (N,H,W,2)");
-  if (!tarn_dtype_is_float(im_type(n, im_arg(n, 0)))) im_bad(n, "only images of floats");
-  im_dims d = {4, {x.d[0], x.d[1], g.d[1], g.d[2]}};
-  out[0] = like(n, 0, &d);
-}
-
 /* Y, Y_h, Y_c of recurrent operators; layout 1: the batch first. */
 static void type_recurrent(im_node *n, uint32_t *out) {
   static const struct {
@@ -292,7 +283,6 @@ static const struct {
     {"Det", 1, type_det},
     {"GatherElements", 1, type_gather_elements},
     {"GatherND", 1, type_gather_nd},
-    {"GridSample", 1, type_grid_sample},
     {"GRU", 2, type_recurrent},
     {"LSTM", 3, type_recurrent},
     {"MaxRoiPool", 1, type_roi},

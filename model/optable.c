@@ -3,6 +3,7 @@
 #include <string.h>
 
 #define ONNX(name, lo, hi, handler, ...) im_handler im_do_##handler;
+#define MICROSOFT(name, handler, ...)    im_handler im_do_##handler;
 #include "model/ops.def"
 #undef ONNX
 
@@ -10,24 +11,30 @@ static const im_op table[] = {
 #define PLAIN true
 #define WIDE  false
 #define ONNX(name, lo, hi, handler, min, max, floats)                                              \
-  {#name, lo, hi, im_do_##handler, min, max, floats},
+  {"", #name, lo, hi, im_do_##handler, min, max, floats},
+#define MICROSOFT(name, handler, min, max, floats)                                                 \
+  {"com.microsoft", #name, 1, 999, im_do_##handler, min, max, floats},
 #include "model/ops.def"
 #undef ONNX
 };
 
-const im_op *im_op_find(const char *name, int64_t version) {
+static bool is_row(const im_op *row, const char *domain, const char *name) {
+  return strcmp(row->name, name) == 0 && strcmp(row->domain, domain) == 0;
+}
+
+const im_op *im_op_find(const char *domain, const char *name, int64_t version) {
   for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-    if (strcmp(table[i].name, name) == 0 && version >= table[i].lo && version <= table[i].hi)
+    if (is_row(&table[i], domain, name) && version >= table[i].lo && version <= table[i].hi)
       return &table[i];
   return NULL;
 }
 
 enum { BEYOND = 999 }; /* ANY of ops.def: every later set */
-const char *im_op_sets(tarn_ctx *cx, const char *name) {
+const char *im_op_sets(tarn_ctx *cx, const char *domain, const char *name) {
   tarn_buf b = {.cx = cx};
   int to = -1; /* of the row before */
   for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-    if (strcmp(table[i].name, name) != 0) continue;
+    if (!is_row(&table[i], domain, name)) continue;
     if (table[i].lo != to + 1) {
       if (to >= 0) tarn_buf_fmt(&b, " to %d, ", to);
       tarn_buf_fmt(&b, "%d", table[i].lo);

@@ -88,7 +88,7 @@ void im_do_split(im_node *n) {
 
 /* ---------------------------------------------------------------- Gather */
 
-static tarn_term gather(im_node *n, tarn_term t, uint32_t axis, tarn_term index) {
+tarn_term im_gather(im_node *n, tarn_term t, uint32_t axis, tarn_term index) {
   tarn_term kids[] = {t, index};
   int64_t a = axis;
   return tarn_mk(n->L, TARN_OP_GATHER, tarn_payload_ints(n->L, 1, &a), kids, 2);
@@ -140,7 +140,7 @@ tarn_term im_take(im_node *n, tarn_term t, uint32_t axis, const int64_t *index, 
       return floor_view(n, t, axis, count, slope[k][0], b, slope[k][1]);
   tarn_tensor *list = im_new(n, TARN_I64, 1, &count);
   memcpy(list->data, index, (size_t)count * sizeof *index);
-  return gather(n, t, axis, im_const(n, list));
+  return im_gather(n, t, axis, im_const(n, list));
 }
 
 #define MAX_KNOWN_INDICES 65536
@@ -153,7 +153,7 @@ void im_do_gather(im_node *n) {
   if (tarn_dtype_is_float(im_type(n, index))) im_bad(n, "the indices are not integers");
   if (d.d[axis] == 0 && count) im_bad(n, "indices into an axis of 0");
   if (!n->in[1]->fixed || count > MAX_KNOWN_INDICES) {
-    im_set(n, 0, gather(n, x, axis, index));
+    im_set(n, 0, im_gather(n, x, axis, index));
     return;
   }
   const tarn_tensor *known = im_known(n, n->in[1], "the indices");

@@ -1,0 +1,413 @@
+/* Attention and rotary embedding: ONNX's, and those of com.microsoft, as products, masks and
+ * softmax.
+ *
+ * Queries are (batch, heads of keys, queries per key, positions, size), keys and values (batch,
+ * heads, positions, size): a head of keys that several heads of queries share is not copied.
+ * Sources: the operator specifications of ONNX 1.23 (Attention-23 to -25: the cap comes before the
+ * masks, a causal mask counts what was there before, a row that is masked as a whole gives zeros),
+ * and ONNX Runtime's docs/ContribOperators.md. */
+#include "model/import.h"
+#include <math.h>
+#include <string.h>
+
+im_handler im_do_attention, im_do_rotary, im_do_group_query_attention, im_do_multi_head_attention,
+    im_do_rotary_microsoft;
+
+typedef struct attention {
+  im_node *n;
+  tarn_term q, k, v; /* (B,K,G,S,D), (B,K,T,D), (B,K,T,E) */
+  int64_t b, heads, group, s, t;
+  double scale, cap;
+  tarn_term allowed;                      /* bool, broadcasts to the scores; TARN_NONE: all */
+  tarn_term bias;                         /* is added to the scores; TARN_NONE: nothing */
+  bool surely;                            /* no row is masked as a whole */
+  tarn_term raw, capped, biased, weights; /* scores on their way */
+} attention;
+
+/* ---------------------------------------------------------------- heads */
+
+/* (B,S,H·D) -> (B,H,S,D) */
+static tarn_term split_heads(im_node *n, tarn_term t, int64_t heads) {
+  im_dims d = im_shape(n, t);
+  static const uint32_t order[] = {0, 2, 1, 3};
+  if (d.n == 4) return t;
+  if (d.n != 3 || heads < 1 || d.d[2] % heads)
+    im_bad(n, "an operand of %u dims does not have %lld heads", d.n, (long long)heads);
+  int64_t dim[] = {d.d[0], d.d[1], heads, d.d[2] / heads};
+  return im_permute(n, im_reshape(n, t, 4, dim), order);
+}
+
+static void set_operands(attention *a, tarn_term q, tarn_term k, tarn_term v) {
+  im_node *n = a->n;
+  im_dims dq = im_shape(n, q), dk = im_shape(n, k), dv = im_shape(n, v);
+  if (dq.n != 4 || dk.n != 4 || dv.n != 4) im_bad(n, "queries, keys and values differ in dims");
+  if (dk.d[1] < 1 || dq.d[1] % dk.d[1] || dv.d[1] != dk.d[1] || dq.d[0] != dk.d[0] ||
+      dv.d[0] != dk.d[0] || dq.d[3] != dk.d[3] || dv.d[2] != dk.d[2])
+    im_bad(n, "queries, keys and values do not fit");
+  a->b = dq.d[0], a->heads = dk.d[1], a->group = dq.d[1] / dk.d[1], a->s = dq.d[2];
+  a->t = dk.d[2];
+  int64_t dim[] = {a->b, a->heads, a->group, a->s, dq.d[3]};
+  a->q = im_reshape(n, q, 5, dim), a->k = k, a->v = v;
+  if (a->scale == 0) a->scale = 1 / sqrt((double)dq.d[3]);
+}
+
+/* Scores as they go out: (B,H,S,T). */
+static tarn_term ungrouped(const attention *a, tarn_term t) {
+  int64_t dim[] = {a->b, a->heads * a->group, a->s, a->t};
+  return im_reshape(a->n, t, 4, dim);
+}
+
+/* ---------------------------------------------------------------- masks */
+
+/* What broadcasts to (B,H,S,T), by numpy's rule, as what broadcasts to (B,K,G,S,T). */
+static tarn_term grouped_mask(const attention *a, tarn_term m) {
+  im_node *n = a->n;
+  im_dims d = im_shape(n, m);
+  int64_t dim[5] = {1, 1, 1, 1, 1};
+  if (d.n > 4) im_bad(n, "a mask of %u dims", d.n);
+  for (uint32_t i = 0; i < d.n; i++) {
+    uint32_t at = 4 - d.n + i;
+    bool heads = at == 1 && d.d[i] != 1;
+    if (heads && d.d[i] != a->heads * a->group)
+      im_bad(n, "a mask of %lld heads for %lld", (long long)d.d[i],
+             (long long)(a->heads * a->group));
+    if (heads) dim[1] = a->heads, dim[2] = a->group;
+    else dim[at == 0 ? 0 : at + 1] = d.d[i];
+  }
+  return im_reshape(n, m, 5, dim);
+}
+
+static void allow(attention *a, tarn_term mask) {
+  a->allowed = a->allowed == TARN_NONE ? mask : im_el(a->n, "(and $0 $1)", 2, a->allowed, mask);
+}
+
+/* A bool mask, or numbers that are added; what it does not reach of the last axis is masked. */
+static void add_mask(attention *a, tarn_term m) {
+  im_node *n = a->n;
+  im_dims d = im_shape(n, m);
+  int64_t reach = d.n ? d.d[d.n - 1] : 1;
+  bool flags = im_type(n, m) == TARN_BOOL;
+  if (!flags && !tarn_dtype_is_float(im_type(n, m))) im_bad(n, "a mask of integers");
+  if (reach != 1 && reach < a->t) m = im_pad(n, m, d.n - 1, flags ? 0 : -INFINITY, 0, a->t - reach);
+  else if (reach != 1 && reach > a->t) m = im_cut(n, m, d.n - 1, 0, a->t, 1);
+  m = grouped_mask(a, m);
+  a->surely = false;
+  if (flags) allow(a, m);
+  else a->bias = a->bias == TARN_NONE ? m : im_el(n, "(add $0 $1)", 2, a->bias, m);
+}
+
+/* 0, 1, … along one of the five axes. */
+static tarn_term positions(const attention *a, uint32_t axis, int64_t count) {
+  int64_t dim[5] = {1, 1, 1, 1, 1};
+  dim[axis] = count;
+  return im_reshape(a->n, im_iota(a->n, TARN_I64, count), 5, dim);
+}
+
+/* One number, or one for each batch, as what broadcasts to the scores. */
+static tarn_term per_batch(im_node *n, tarn_term t) {
+  im_dims d = im_shape(n, t);
+  int64_t dim[5] = {im_count(&d), 1, 1, 1, 1};
+  return im_cast(n, im_reshape(n, t, 5, dim), TARN_I64);
+}
+
+/* Where the first query stands among the keys, as what broadcasts to the scores. */
+static tarn_term offset_number(const attention *a, int64_t at) {
+  int64_t dim[5] = {1, 1, 1, 1, 1};
+  return im_reshape(a->n, im_scalar(a->n, TARN_I64, 0, at), 5, dim);
+}
+
+static void mask_causal(attention *a, tarn_term offset) {
+  tarn_term s = positions(a, 3, a->s), t = positions(a, 4, a->t);
+  allow(a, im_el(a->n, "(le $0 (add $1 $2))", 3, t, s, offset));
+}
+
+/* Keys that lie more than so many positions before or behind a query; below 0: no bound. */
+static void mask_window(attention *a, tarn_term offset, int64_t left, int64_t right) {
+  tarn_term s = positions(a, 3, a->s), t = positions(a, 4, a->t);
+  im_param p[] = {{"left", 0, left}, {"right", 0, right}};
+  if (left >= 0) allow(a, im_elp(a->n, "(le (add $1 $2) (add $0 left))", p, 2, 3, t, s, offset));
+  if (right >= 0) allow(a, im_elp(a->n, "(le $0 (add (add $1 $2) right))", p, 2, 3, t, s, offset));
+  if (left >= 0 || right >= 0) a->surely = false;
+}
+
+/* ---------------------------------------------------------------- the operator itself */
+
+/* Rows without a single key get zeros in place of what 0/0 gives. */
+static tarn_term without_masked_rows(attention *a, tarn_term weights) {
+  im_node *n = a->n;
+  tarn_term bias = a->bias;
+  uint32_t last = 1u << 4;
+  if (a->surely) return weights;
+  im_param none = {"none", -INFINITY, 0};
+  tarn_dtype t = im_type(n, weights);
+  if (a->allowed != TARN_NONE && bias == TARN_NONE)
+    bias = im_map(n, im_formula(n, "(select $0 0 none)", t, &none, 1), &a->allowed, 1);
+  else if (a->allowed != TARN_NONE) {
+    tarn_term both[] = {a->allowed, bias};
+    bias = im_map(n, im_formula(n, "(select $0 $1 none)", t, &none, 1), both, 2);
+  }
+  if (im_shape(n, bias).d[4] == 1) last = 0;
+  tarn_term most = last ? im_reduce(n, bias, last, TARN_NONE, TARN_RED_MAX, true) : bias;
+  return im_elp(n, "(select (eq $1 none) 0 $0)", &none, 1, 2, weights, most);
+}
+
+/* The result: (B,H,S,E). */
+static tarn_term attend(attention *a) {
+  im_node *n = a->n;
+  enum { B = 1, K, G, S, T, D, E };
+  static const uint8_t q[] = {B, K, G, S, D}, k[] = {B, K, T, D}, v[] = {B, K, T, E},
+                       p[] = {B, K, G, S, T}, y[] = {B, K, G, S, E};
+  im_param by[] = {{"scale", a->scale, 0}, {"cap", a->cap, 0}, {"none", -INFINITY, 0}};
+  tarn_term s = im_contract(n, a->q, q, a->k, k, p, 5);
+  s = a->raw = im_elp(n, "(mul $0 scale)", by, 1, 1, s);
+  if (a->cap > 0) s = im_elp(n, "(mul cap (tanh (div $0 cap)))", by, 2, 1, s);
+  a->capped = s;
+  if (a->bias != TARN_NONE) s = im_el(n, "(add $0 $1)", 2, s, a->bias);
+  if (a->allowed != TARN_NONE) s = im_elp(n, "(select $1 $0 none)", by, 3, 2, s, a->allowed);
+  a->biased = s;
+  a->weights = without_masked_rows(a, im_softmax(n, s, 1u << 4));
+  tarn_term r = im_contract(n, a->weights, p, a->v, v, y, 5);
+  int64_t dim[] = {a->b, a->heads * a->group, a->s, im_shape(n, a->v).d[3]};
+  return im_reshape(n, r, 4, dim);
+}
+
+/* (B,H,S,E) -> (B,S,H·E) */
+static tarn_term joined_heads(im_node *n, tarn_term t) {
+  static const uint32_t order[] = {0, 2, 1, 3};
+  im_dims d = im_shape(n, t);
+  int64_t dim[] = {d.d[0], d.d[2], d.d[1] * d.d[3]};
+  return im_reshape(n, im_permute(n, t, order), 3, dim);
+}
+
+static tarn_term behind(im_node *n, tarn_term past, tarn_term now) {
+  tarn_term both[] = {past, now};
+  return past == TARN_NONE ? now : im_concat(n, 2, both, 2);
+}
+
+static attention begin(im_node *n) {
+  return (attention){.n = n,
+                     .scale = im_attr_real(n, "scale", 0),
+                     .allowed = TARN_NONE,
+                     .bias = TARN_NONE,
+                     .surely = true};
+}
+
+/* ---------------------------------------------------------------- ONNX's Attention */
+
+static void set_scores(attention *a) {
+  int64_t mode = im_attr_int(a->n, "qk_matmul_output_mode", 0);
+  tarn_term which[] = {a->raw, a->capped, a->biased, a->weights};
+  if (mode < 0 || mode > 3)
+    im_bad(a->n, "qk_matmul_output_mode %lld does not exist", (long long)mode);
+  if (a->n->nout > 3) im_set(a->n, 3, ungrouped(a, which[mode]));
+}
+
+void im_do_attention(im_node *n) {
+  attention a = begin(n);
+  tarn_term q = im_arg(n, 0), past_k = im_opt(n, 4), past_v = im_opt(n, 5), filled = im_opt(n, 6);
+  bool flat = im_shape(n, q).n == 3;
+  int64_t heads = im_attr_int(n, "q_num_heads", 0), keys = im_attr_int(n, "kv_num_heads", heads);
+  im_attr_ignore(n, "softmax_precision"); /* never below f32 here */
+  a.cap = im_attr_real(n, "softcap", 0);
+  tarn_term k = behind(n, past_k, split_heads(n, im_arg(n, 1), keys));
+  tarn_term v = behind(n, past_v, split_heads(n, im_arg(n, 2), keys));
+  set_operands(&a, split_heads(n, q, heads), k, v);
+  im_set(n, 1, k);
+  im_set(n, 2, v);
+  im_param len = {"s", 0, a.s};
+  tarn_term offset = offset_number(&a, past_k == TARN_NONE ? 0 : im_shape(n, past_k).d[2]);
+  if (filled != TARN_NONE) {
+    filled = per_batch(n, filled);
+    allow(&a, im_el(n, "(lt $0 $1)", 2, positions(&a, 4, a.t), filled));
+    if (past_k == TARN_NONE) offset = im_elp(n, "(sub $0 s)", &len, 1, 1, filled);
+    a.surely = false;
+  }
+  if (im_opt(n, 3) != TARN_NONE) add_mask(&a, im_arg(n, 3));
+  if (im_attr_int(n, "is_causal", 0)) mask_causal(&a, offset);
+  mask_window(&a, offset, im_attr_int(n, "left_window_size", -1),
+              im_attr_int(n, "right_window_size", -1));
+  tarn_term y = attend(&a);
+  im_set(n, 0, flat ? joined_heads(n, y) : y);
+  set_scores(&a);
+}
+
+/* ---------------------------------------------------------------- rotary embedding */
+
+typedef struct rotation {
+  tarn_term cosine, sine; /* (B or 1, S, half) */
+  int64_t width;          /* elements that are turned; 0: all */
+  bool interleaved;
+} rotation;
+
+/* x (B,H,S,D); pairs of elements, as a complex number, times cosine + i·sine. */
+static tarn_term rotated(im_node *n, tarn_term x, const rotation *r) {
+  im_dims d = im_shape(n, x), c = im_shape(n, r->cosine), s = im_shape(n, r->sine);
+  int64_t width = r->width ? r->width : d.d[3], half = width / 2;
+  if (width < 2 || width % 2 || width > d.d[3] || c.n != 3 || c.d[2] < half || s.n != 3 ||
+      s.d[2] < half)
+    im_bad(n, "%lld elements of %lld are turned, the cache has %lld", (long long)width,
+           (long long)d.d[3], (long long)(c.n ? c.d[c.n - 1] : 0));
+  int64_t dim[] = {c.d[0], 1, c.d[1], half};
+  tarn_term cosine = im_reshape(n, im_cut(n, r->cosine, 2, 0, half, 1), 4, dim);
+  tarn_term sine = im_reshape(n, im_cut(n, r->sine, 2, 0, half, 1), 4, dim);
+  int64_t step = r->interleaved ? 2 : 1, second = r->interleaved ? 1 : half;
+  tarn_term x1 = im_cut(n, x, 3, 0, r->interleaved ? width : half, step);
+  tarn_term x2 = im_cut(n, x, 3, second, width, step);
+  tarn_term part[] = {im_el(n, "(sub (mul $0 $1) (mul $2 $3))", 4, cosine, x1, sine, x2),
+                      im_el(n, "(add (mul $0 $1) (mul $2 $3))", 4, sine, x1, cosine, x2),
+                      width < d.d[3] ? im_cut(n, x, 3, width, d.d[3], 1) : TARN_NONE};
+  if (!r->interleaved) return im_concat(n, 3, part, width < d.d[3] ? 3 : 2);
+  tarn_term pairs = im_stack(n, 4, part, 2);
+  d.d[3] = width;
+  part[1] = im_reshape(n, pairs, 4, d.d);
+  return part[2] == TARN_NONE ? part[1] : im_concat(n, 3, part + 1, 2);
+}
+
+/* Rows of a cache (positions, half) by position, or the cache itself (B,S,half). */
+static tarn_term cached(im_node *n, tarn_term cache, tarn_term at) {
+  return at == TARN_NONE ? cache : im_gather(n, cache, 0, at);
+}
+
+static void rotate_input(im_node *n, tarn_term at, uint32_t cosine, uint32_t sine) {
+  tarn_term x = im_arg(n, 0);
+  bool flat = im_shape(n, x).n == 3;
+  rotation r = {cached(n, im_arg(n, cosine), at), cached(n, im_arg(n, sine), at),
+                im_attr_int(n, "rotary_embedding_dim", 0), im_attr_int(n, "interleaved", 0) != 0};
+  int64_t heads = im_attr_int(n, "num_heads", 0);
+  if (flat && !heads) /* com.microsoft: as the cache says */
+    heads = im_shape(n, x).d[2] / (2 * im_shape(n, r.cosine).d[2]);
+  x = rotated(n, split_heads(n, x, heads), &r);
+  im_set(n, 0, flat ? joined_heads(n, x) : x);
+}
+
+void im_do_rotary(im_node *n) { rotate_input(n, im_opt(n, 3), 1, 2); }
+
+/* The positions 0, 1, … behind a first one, for each batch: (B or 1, S). */
+static tarn_term counted(im_node *n, tarn_term first, int64_t length) {
+  im_dims d = im_shape(n, first);
+  int64_t column[] = {im_count(&d), 1}, row[] = {1, length};
+  tarn_term steps = im_reshape(n, im_iota(n, TARN_I64, length), 2, row);
+  return im_el(n, "(add $0 $1)", 2, im_cast(n, im_reshape(n, first, 2, column), TARN_I64), steps);
+}
+
+void im_do_rotary_microsoft(im_node *n) {
+  im_dims d = im_shape(n, im_arg(n, 0)), p = im_shape(n, im_arg(n, 1));
+  if (im_attr_int(n, "is_packed_batching", 0)) im_bad(n, "packed batches are not supported");
+  if (im_attr_real(n, "scale", 1) != 1) im_bad(n, "a scale is not supported");
+  int64_t length = d.n == 4 ? d.d[2] : d.d[1];
+  rotate_input(n, p.n == 2 ? im_arg(n, 1) : counted(n, im_arg(n, 1), length), 2, 3);
+}
+
+/* ---------------------------------------------------------------- com.microsoft's attention */
+
+/* Queries, keys and values behind one another in one operand: (B,S,(H+2K)·D). */
+static void unpack(im_node *n, int64_t heads, int64_t keys, tarn_term part[3]) {
+  part[0] = im_arg(n, 0), part[1] = im_opt(n, 1), part[2] = im_opt(n, 2);
+  if (part[1] != TARN_NONE && part[2] != TARN_NONE) return;
+  im_dims d = im_shape(n, part[0]);
+  int64_t all = heads + 2 * keys;
+  if (d.n != 3 || d.d[2] % all)
+    im_bad(n, "the packed operand does not have %lld heads", (long long)all);
+  int64_t size = d.d[2] / all, q = heads * size, k = keys * size;
+  tarn_term x = part[0];
+  part[0] = im_cut(n, x, 2, 0, q, 1);
+  part[1] = im_cut(n, x, 2, q, q + k, 1);
+  part[2] = im_cut(n, x, 2, q + k, q + 2 * k, 1);
+}
+
+/* Rows `past` (B,K,P,D) up to `before` of each batch, then the new ones (B,K,S,D): T rows. */
+static tarn_term present(im_node *n, tarn_term past, tarn_term now, tarn_term before, int64_t t) {
+  im_dims d = im_shape(n, now);
+  int64_t p = past == TARN_NONE ? 0 : im_shape(n, past).d[2], s = d.d[2], rows = p + s;
+  tarn_term all = p ? behind(n, past, now) : now;
+  static const uint32_t rows_first[] = {0, 2, 1, 3}, back[] = {0, 2, 1, 3};
+  int64_t flat[] = {d.d[0] * rows, d.d[1], d.d[3]}, column[] = {d.d[0], 1}, row[] = {1, t};
+  all = im_reshape(n, im_permute(n, all, rows_first), 3, flat);
+  tarn_term at = im_reshape(n, im_iota(n, TARN_I64, t), 2, row);
+  tarn_term base = im_reshape(n, im_iota(n, TARN_I64, d.d[0]), 2, column);
+  im_dims bd = im_shape(n, before);
+  int64_t each[] = {im_count(&bd), 1};
+  im_param by[] = {{"p", 0, p}, {"last", 0, rows - 1}, {"rows", 0, rows}};
+  tarn_term index =
+      im_elp(n, "(add (mul $2 rows) (select (lt $0 $1) $0 (min last (add p (sub $0 $1)))))", by, 3,
+             3, at, im_reshape(n, before, 2, each), base);
+  return im_permute(n, im_gather(n, all, 0, index), back);
+}
+
+void im_do_group_query_attention(im_node *n) {
+  attention a = begin(n);
+  int64_t heads = im_attr_int(n, "num_heads", 0), keys = im_attr_int(n, "kv_num_heads", heads);
+  int64_t window = im_attr_int(n, "local_window_size", -1);
+  tarn_term part[3], past_k = im_opt(n, 3), past_v = im_opt(n, 4);
+  if (heads < 1 || keys < 1) im_bad(n, "num_heads and kv_num_heads are needed");
+  if (im_attr_int(n, "smooth_softmax", 0) || im_opt(n, 11) != TARN_NONE)
+    im_bad(n, "a smooth softmax is not supported");
+  a.cap = im_attr_real(n, "softcap", 0);
+  unpack(n, heads, keys, part);
+  tarn_term q = split_heads(n, part[0], heads), k = split_heads(n, part[1], keys);
+  tarn_term v = split_heads(n, part[2], keys);
+  int64_t s = im_shape(n, q).d[2], p = past_k == TARN_NONE ? 0 : im_shape(n, past_k).d[2];
+  int64_t total = im_int(n, 6, "total_sequence_length");
+  if (total < 1 || total > IM_MAX_EXTENT) im_bad(n, "total_sequence_length is out of range");
+  int64_t t = p > total ? p : total;
+  im_param by[] = {{"s", 0, s}, {"zero", 0, 0}};
+  /* a first call writes from the start, whatever the lengths are */
+  tarn_term before = im_elp(
+      n, s == total ? "(mul zero (cast i64 $0))" : "(max zero (sub (add (cast i64 $0) 1) s))", by,
+      2, 1, im_cast(n, im_arg(n, 5), TARN_I64));
+  if (im_attr_int(n, "do_rotary", 0)) {
+    tarn_term at = im_opt(n, 9) != TARN_NONE ? im_arg(n, 9) : counted(n, before, s);
+    rotation r = {im_gather(n, im_arg(n, 7), 0, at), im_gather(n, im_arg(n, 8), 0, at), 0,
+                  im_attr_int(n, "rotary_interleaved", 0) != 0};
+    r.width = 2 * im_shape(n, r.cosine).d[2];
+    q = rotated(n, q, &r), k = rotated(n, k, &r);
+  }
+  im_attr_ignore(n, "rotary_interleaved");
+  k = present(n, past_k, k, before, t), v = present(n, past_v, v, before, t);
+  im_set(n, 1, k);
+  im_set(n, 2, v);
+  set_operands(&a, q, k, v);
+  tarn_term offset = per_batch(n, before);
+  mask_causal(&a, offset);
+  if (window > 0) mask_window(&a, offset, window - 1, -1);
+  if (im_opt(n, 10) != TARN_NONE) add_mask(&a, im_arg(n, 10));
+  a.surely = im_opt(n, 10) == TARN_NONE; /* a query sees itself */
+  im_set(n, 0, joined_heads(n, attend(&a)));
+}
+
+/* A part of the bias (3·H·D) added to an operand (B,S,H·D). */
+static tarn_term with_bias(im_node *n, tarn_term x, int64_t from) {
+  im_dims d = im_shape(n, x);
+  if (im_opt(n, 3) == TARN_NONE || d.n != 3) return x;
+  return im_el(n, "(add $0 $1)", 2, x, im_cut(n, im_arg(n, 3), 0, from, from + d.d[2], 1));
+}
+
+void im_do_multi_head_attention(im_node *n) {
+  attention a = begin(n);
+  int64_t heads = im_attr_int(n, "num_heads", 0);
+  double filter = im_attr_real(n, "mask_filter_value", -10000);
+  tarn_term q = im_arg(n, 0), k = im_opt(n, 1), v = im_opt(n, 2), mask = im_opt(n, 4);
+  if (heads < 1) im_bad(n, "num_heads is needed");
+  if (k == TARN_NONE || v == TARN_NONE || im_shape(n, q).n != 3)
+    im_bad(n, "packed queries, keys and values are not supported");
+  int64_t width = im_shape(n, q).d[2];
+  q = split_heads(n, with_bias(n, q, 0), heads);
+  k = behind(n, im_opt(n, 6), split_heads(n, with_bias(n, k, width), heads));
+  v = behind(n, im_opt(n, 7), split_heads(n, with_bias(n, v, 2 * width), heads));
+  im_set(n, 1, k);
+  im_set(n, 2, v);
+  set_operands(&a, q, k, v);
+  if (mask != TARN_NONE) {
+    im_dims d = im_shape(n, mask);
+    int64_t dim[] = {d.d[0], 1, 1, a.t};
+    if (d.n != 2 || d.d[1] != a.t) im_bad(n, "only a key_padding_mask (batch, keys)");
+    im_param p = {"filter", filter, 0};
+    uint32_t f = im_formula(n, "(select (eq $0 (cast i32 0)) filter 0)", im_type(n, q), &p, 1);
+    mask = im_cast(n, mask, TARN_I32);
+    add_mask(&a, im_reshape(n, im_map(n, f, &mask, 1), 4, dim));
+  }
+  if (im_opt(n, 5) != TARN_NONE) add_mask(&a, im_arg(n, 5));
+  if (im_attr_int(n, "unidirectional", 0)) mask_causal(&a, offset_number(&a, a.t - a.s));
+  a.surely = true; /* as ONNX Runtime: no row is looked at */
+  im_set(n, 0, joined_heads(n, attend(&a)));
+}

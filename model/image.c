@@ -1,0 +1,327 @@
+/* Images: grids, samples at the points of a grid, patches put back, crops around the middle. */
+#include "model/import.h"
+#include <math.h>
+#include <string.h>
+
+im_handler im_do_affine_grid, im_do_center_crop_pad, im_do_col2im, im_do_grid_sample;
+
+/* ---------------------------------------------------------------- AffineGrid */
+
+/* Coordinate i of `extent` pixels between -1 and 1: of its middle, or (align) of the corners. */
+static double coordinate(int64_t i, int64_t extent, bool align) {
+  if (!align) return (2 * (double)i + 1) / (double)extent - 1;
+  return extent == 1 ? -1 : 2 * (double)i / (double)(extent - 1) - 1;
+}
+
+/* (D…, r + 1): x, y … of every pixel and a one. */
+static tarn_term pixels(im_node *n, tarn_dtype t, uint32_t r, const int64_t *size, bool align) {
+  int64_t dim[TARN_MAX_DIMS];
+  memcpy(dim, size, r * sizeof *dim);
+  dim[r] = r + 1;
+  tarn_tensor *p = im_new(n, t, r + 1, dim);
+  for (int64_t i = 0, count = tarn_tensor_count(p); i < count; i++) {
+    uint32_t which = (uint32_t)(i % (r + 1));
+    int64_t rest = i / (r + 1), at = 0;
+    for (uint32_t k = r; k-- > 0 && which < r; rest /= size[k])
+      if (k == r - 1 - which) at = rest % size[k];
+    double v = which == r ? 1 : coordinate(at, size[r - 1 - which], align);
+    tarn_tensor_set(p, i, (tarn_value){.d = v});
+  }
+  return im_const(n, p);
+}
+
+void im_do_affine_grid(im_node *n) {
+  enum { N = 1, ROW, SUM, SPACE };
+  tarn_term theta = im_arg(n, 0);
+  im_dims d = im_shape(n, theta);
+  uint32_t k, r = d.n == 3 ? (uint32_t)d.d[1] : 0;
+  const int64_t *size = im_ints(n, 1, "the size", &k);
+  if ((r != 2 && r != 3) || d.d[2] != r + 1 || k != r + 2 || size[0] != d.d[0])
+    im_bad(n, "a transform of %u dims for a size of %u", d.n, k);
+  for (uint32_t i = 0; i < r; i++)
+    if (size[2 + i] < 1 || size[2 + i] > IM_MAX_MADE) im_bad(n, "the size is out of range");
+  tarn_term p = pixels(n, im_type(n, theta), r, size + 2, im_attr_int(n, "align_corners", 0));
+  uint8_t lt[] = {N, ROW, SUM}, lp[4], lo[5] = {N};
+  for (uint32_t i = 0; i < r; i++) lp[i] = lo[1 + i] = (uint8_t)(SPACE + i);
+  lp[r] = SUM, lo[1 + r] = ROW;
+  im_set(n, 0, im_contract(n, theta, lt, p, lp, lo, r + 2));
+}
+
+/* ---------------------------------------------------------------- CenterCropPad */
+
+void im_do_center_crop_pad(im_node *n) {
+  tarn_term x = im_arg(n, 0);
+  uint32_t rank = im_shape(n, x).n, k, ka;
+  const int64_t *shape = im_ints(n, 1, "the shape", &k), *axes = im_attr_ints(n, "axes", &ka);
+  if (!axes) ka = rank;
+  if (k != ka) im_bad(n, "%u extents for %u axes", k, ka);
+  for (uint32_t i = 0; i < k; i++) {
+    uint32_t axis = axes ? im_axis(n, axes[i], rank) : i;
+    int64_t is = im_shape(n, x).d[axis], want = shape[i];
+    if (want < 0 || want > IM_MAX_EXTENT) im_bad(n, "extent %lld is out of range", (long long)want);
+    int64_t half = (want > is ? want - is : is - want) / 2;
+    x = want > is ? im_pad(n, x, axis, 0, half, want - is - half)
+                  : im_cut(n, x, axis, half, half + want, 1);
+  }
+  im_set(n, 0, x);
+}
+
+/* ---------------------------------------------------------------- Col2Im */
+
+typedef struct patches {
+  uint32_t r;
+  const int64_t *image, *block;
+  int64_t s[TARN_MAX_DIMS], d[TARN_MAX_DIMS], b[TARN_MAX_DIMS], a[TARN_MAX_DIMS];
+  int64_t count[TARN_MAX_DIMS]; /* of patches */
+} patches;
+
+static void read_row(im_node *n, const char *name, int64_t *to, uint32_t count, int64_t otherwise,
+                     int64_t least) {
+  uint32_t k;
+  const int64_t *v = im_attr_ints(n, name, &k);
+  if (v && k != count) im_bad(n, "%s has %u entries, %u are needed", name, k, count);
+  for (uint32_t i = 0; i < count; i++) {
+    to[i] = v ? v[i] : otherwise;
+    if (to[i] < least || to[i] > IM_MAX_MADE)
+      im_bad(n, "%s: %lld is out of range", name, (long long)to[i]);
+  }
+}
+
+static patches read_patches(im_node *n) {
+  patches p = {0};
+  uint32_t k;
+  int64_t pads[2 * TARN_MAX_DIMS];
+  p.image = im_ints(n, 1, "image_shape", &p.r);
+  p.block = im_ints(n, 2, "block_shape", &k);
+  if (p.r != k || p.r < 1 || 2 * p.r + 2 > TARN_MAX_DIMS)
+    im_bad(n, "an image of %u dims, blocks of %u", p.r, k);
+  read_row(n, "strides", p.s, p.r, 1, 1);
+  read_row(n, "dilations", p.d, p.r, 1, 1);
+  read_row(n, "pads", pads, 2 * p.r, 0, 0);
+  for (uint32_t i = 0; i < p.r; i++) {
+    p.b[i] = pads[i], p.a[i] = pads[p.r + i];
+    if (p.image[i] < 1 || p.image[i] > IM_MAX_MADE || p.block[i] < 1 || p.block[i] > IM_MAX_MADE)
+      im_bad(n, "an extent of the image or of the blocks is out of range");
+    int64_t room = p.image[i] + p.b[i] + p.a[i] - (p.d[i] * (p.block[i] - 1) + 1);
+    if (room < 0) im_bad(n, "the blocks are larger than the image");
+    p.count[i] = room / p.s[i] + 1;
+  }
+  return p;
+}
+
+/* ((N,C,H…),(K…)) over x (N,C,K…,L…): the element of each patch that lies on a pixel, if any. */
+static tarn_term over_pixels(im_node *n, tarn_term x, const patches *p) {
+  tarn_lang *L = n->L;
+  im_dims d = im_shape(n, x);
+  uint32_t r = p->r;
+  tarn_imap m = {.ns = (uint8_t)(2 + r),
+                 .n = (uint8_t)(2 + 2 * r),
+                 .nin = (uint8_t)d.n,
+                 .fill = im_fxc(n, im_type(n, x), 0)};
+  memcpy(m.in, d.d, sizeof m.in);
+  m.dim[0] = d.d[0], m.dim[1] = d.d[1];
+  for (uint32_t i = 0; i < r; i++) m.dim[2 + i] = p->image[i], m.dim[2 + r + i] = p->block[i];
+  m.e[0] = tarn_ix_var(L, 0, m.dim), m.e[1] = tarn_ix_var(L, 1, m.dim);
+  for (uint32_t i = 0; i < r; i++) {
+    uint32_t k = tarn_ix_var(L, 2 + r + i, m.dim);
+    uint32_t at = tarn_ix_add(L, tarn_ix_var(L, 2 + i, m.dim), tarn_ix_const(L, p->b[i]), m.dim);
+    at = tarn_ix_add(L, at, tarn_ix_scale(L, k, -p->d[i], m.dim), m.dim);
+    m.e[2 + i] = k;
+    m.e[2 + r + i] = tarn_ix_div(L, at, p->s[i], m.dim);
+    m.guard[m.nguard++] = (tarn_guard){at, 0, (p->count[i] - 1) * p->s[i] + 1};
+    if (p->s[i] > 1) m.guard[m.nguard++] = (tarn_guard){tarn_ix_mod(L, at, p->s[i], m.dim), 0, 1};
+  }
+  return tarn_view(L, tarn_map_intern(L, &m), x);
+}
+
+void im_do_col2im(im_node *n) {
+  tarn_term x = im_arg(n, 0);
+  im_dims d = im_shape(n, x);
+  patches p = read_patches(n);
+  int64_t dim[TARN_MAX_DIMS], block = 1, count = 1;
+  for (uint32_t i = 0; i < p.r; i++) {
+    if (__builtin_mul_overflow(block, p.block[i], &block) ||
+        __builtin_mul_overflow(count, p.count[i], &count))
+      im_bad(n, "the product of the extents overflows");
+    dim[2 + i] = p.block[i], dim[2 + p.r + i] = p.count[i];
+  }
+  if (d.n != 3 || d.d[1] % block || d.d[2] != count)
+    im_bad(n, "the input is not (batch, channels x %lld, %lld)", (long long)block,
+           (long long)count);
+  dim[0] = d.d[0], dim[1] = d.d[1] / block;
+  tarn_term v = over_pixels(n, im_reshape(n, x, 2 + 2 * p.r, dim), &p);
+  tarn_dtype t = im_type(n, x);
+  uint32_t sum =
+      tarn_fn_reduce(n->L, tarn_fx_hole(n->L, 0), 1, tarn_reducer_of(n->L, TARN_RED_SUM, t));
+  im_set(n, 0, tarn_compute(n->L, sum, &v, 1));
+}
+
+/* ---------------------------------------------------------------- GridSample */
+
+typedef enum padding { ZEROS, BORDER, REFLECTION } padding;
+
+typedef struct grid {
+  im_node *n;
+  uint32_t r;
+  int64_t extent[TARN_MAX_DIMS]; /* of the image */
+  padding padding;
+  bool align;
+  tarn_term base[TARN_MAX_DIMS]; /* the pixel of the first tap, along each axis */
+  tarn_term part[TARN_MAX_DIMS]; /* how far the point lies behind it */
+  int taps, first;               /* the first tap's distance from the base */
+} grid;
+
+static tarn_term padded(const grid *g, tarn_term v, uint32_t axis) {
+  double last = (double)(g->extent[axis] - 1), lo = g->align ? 0 : -0.5;
+  double range = g->align ? last : last + 1;
+  im_param p[] = {{"last", last, 0},
+                  {"lo", lo, 0},
+                  {"range", range, 0},
+                  {"twice", 2 * range, 0},
+                  {"top", lo + 2 * range, 0}};
+  if (g->padding == ZEROS) return v;
+  if (g->padding == REFLECTION && range > 0) {
+    v = im_elp(g->n, "(fmod (abs (sub $0 lo)) twice)", p, 5, 1, v);
+    v = im_elp(g->n, "(select (lt range $0) (sub top $0) (add lo $0))", p, 5, 1, v);
+  }
+  return im_elp(g->n, "(max 0 (min last $0))", p, 5, 1, v);
+}
+
+/* Coordinates between -1 and 1 as pixels; what is no number, or far away, lies outside. */
+static void read_points(grid *g, tarn_term at, bool smooth, bool nearest) {
+  im_node *n = g->n;
+  tarn_term v[3], far = TARN_NONE;
+  uint32_t last = g->r + 1;
+  for (uint32_t k = 0; k < g->r; k++) {
+    double e = (double)g->extent[k];
+    im_param p[] = {{"scale", (g->align ? e - 1 : e) / 2, 0}, {"half", g->align ? 0 : 0.5, 0}};
+    v[k] = im_pick(n, at, last, g->r - 1 - k);
+    v[k] = im_elp(n, "(sub (mul (add $0 1) scale) half)", p, 2, 1, v[k]);
+    tarn_term is = im_el(n, "(not (lt (abs $0) 1e15))", 1, v[k]);
+    far = far == TARN_NONE ? is : im_el(n, "(or $0 $1)", 2, far, is);
+  }
+  for (uint32_t k = 0; k < g->r; k++) {
+    v[k] = im_el(n, "(select $1 -1e15 $0)", 2, v[k], far);
+    if (!smooth) v[k] = padded(g, v[k], k);
+    g->base[k] = im_el(n, nearest ? "(round $0)" : "(floor $0)", 1, v[k]);
+    g->part[k] = im_el(n, "(sub $0 $1)", 2, v[k], g->base[k]);
+  }
+  g->taps = nearest ? 1 : smooth ? 4 : 2;
+  g->first = smooth ? -1 : 0;
+}
+
+/* What all taps of a point read, along further axes of the points: (N,P…,taps…). */
+typedef struct taps {
+  tarn_term index, inside, weight; /* inside, weight TARN_NONE: all, 1 */
+} taps;
+
+static tarn_term both(im_node *n, const char *text, tarn_term a, tarn_term b) {
+  return a == TARN_NONE ? b : b == TARN_NONE ? a : im_el(n, text, 2, a, b);
+}
+
+/* (N,P…) -> (N,P…,1…) */
+static tarn_term before_taps(const grid *g, tarn_term t) {
+  im_dims d = im_shape(g->n, t);
+  for (uint32_t k = 0; k < g->r; k++) d.d[d.n++] = 1;
+  return im_reshape(g->n, t, d.n, d.d);
+}
+
+/* The weights along one axis: i the number of a tap.  Keys' cubic has a = -0.75. */
+static tarn_term weights_of(const grid *g, uint32_t axis, tarn_term i) {
+  tarn_term f = before_taps(g, g->part[axis]);
+  if (g->taps == 1) return TARN_NONE;
+  if (g->taps == 2) return im_el(g->n, "(select (eq $1 0) (sub 1 $0) $0)", 2, f, i);
+  tarn_term d = im_el(g->n, "(abs (sub $0 $1))", 2, f, i);
+  return im_el(g->n,
+               "(select (le $0 1) (add 1 (mul (mul $0 $0) (sub (mul 1.25 $0) 2.25)))"
+               " (add 3 (mul $0 (sub (mul $0 (sub 3.75 (mul 0.75 $0))) 6))))",
+               1, d);
+}
+
+/* 0, 1, … from the first tap on, along its axis of the taps. */
+static tarn_term numbers_of(const grid *g, uint32_t axis) {
+  int64_t dim[TARN_MAX_DIMS] = {0};
+  for (uint32_t k = 0; k < 1 + 2 * g->r; k++) dim[k] = k == 1 + g->r + axis ? g->taps : 1;
+  tarn_term i = im_iota(g->n, im_type(g->n, g->base[axis]), g->taps);
+  im_param p[] = {{"first", g->first, 0}};
+  return im_elp(g->n, "(add $0 first)", p, 1, 1, im_reshape(g->n, i, 1 + 2 * g->r, dim));
+}
+
+static void add_axis(const grid *g, taps *t, uint32_t axis) {
+  im_node *n = g->n;
+  tarn_term i = numbers_of(g, axis);
+  im_param p[] = {{"last", (double)(g->extent[axis] - 1), 0}, {"extent", 0, g->extent[axis]}};
+  tarn_term at = im_el(n, "(add $0 $1)", 2, before_taps(g, g->base[axis]), i);
+  if (g->padding != ZEROS) at = padded(g, at, axis);
+  else
+    t->inside =
+        both(n, "(and $0 $1)", t->inside, im_elp(n, "(and (le 0 $0) (le $0 last))", p, 1, 1, at));
+  at = im_elp(n, "(cast i64 (max 0 (min last $0)))", p, 1, 1, at);
+  t->index = im_elp(n, "(add (mul $0 extent) $1)", p, 2, 2, t->index, at);
+  t->weight = both(n, "(mul $0 $1)", t->weight, weights_of(g, axis, i));
+}
+
+/* A further axis for the channels. */
+static tarn_term over_channels(im_node *n, tarn_term t) {
+  im_dims d = im_shape(n, t);
+  d.d[d.n++] = 1;
+  return im_reshape(n, t, d.n, d.d);
+}
+
+/* x (N·D…, C): (N,P…,C). What has no weight has no part in the result, infinite or not. */
+static tarn_term sampled(const grid *g, tarn_term x, int64_t batch) {
+  im_node *n = g->n;
+  int64_t dim[TARN_MAX_DIMS] = {batch};
+  for (uint32_t k = 0; k < 2 * g->r; k++) dim[1 + k] = 1;
+  taps t = {im_reshape(n, im_iota(n, TARN_I64, batch), 1 + 2 * g->r, dim), TARN_NONE, TARN_NONE};
+  for (uint32_t k = 0; k < g->r; k++) add_axis(g, &t, k);
+  tarn_term v = im_gather(n, x, 0, t.index);
+  if (t.weight != TARN_NONE) {
+    t.weight = im_cast(n, t.weight, im_type(n, x));
+    t.inside = both(n, "(and $0 $1)", t.inside, im_el(n, "(not (eq $0 0))", 1, t.weight));
+    v = im_el(n, "(mul $0 $1)", 2, v, over_channels(n, t.weight));
+  }
+  if (t.inside != TARN_NONE) v = im_el(n, "(select $1 $0 0)", 2, v, over_channels(n, t.inside));
+  uint32_t mask = ((1u << g->r) - 1) << (1 + g->r);
+  return im_reduce(n, v, mask, TARN_NONE, TARN_RED_SUM, false);
+}
+
+static void check_grid(im_node *n, const im_dims *x, const im_dims *g) {
+  bool fits = x->n == g->n && (x->n == 4 || x->n == 5) && g->d[g->n - 1] == (int64_t)x->n - 2 &&
+              g->d[0] == x->d[0];
+  if (!fits) im_bad(n, "only images (N,C,H,W) with a grid (N,H,W,2), or those with one more dim");
+  if (!tarn_dtype_is_float(im_type(n, im_arg(n, 0)))) im_bad(n, "only images of floats");
+}
+
+/* (N,C,D…) -> (N·D…, C) */
+static tarn_term rows_of_channels(im_node *n, tarn_term x) {
+  im_dims d = im_shape(n, x);
+  uint32_t p[TARN_MAX_DIMS] = {0};
+  for (uint32_t i = 2; i < d.n; i++) p[i - 1] = i;
+  p[d.n - 1] = 1;
+  int64_t rows[] = {im_count(&d) / d.d[1], d.d[1]};
+  return im_reshape(n, im_permute(n, x, p), 2, rows);
+}
+
+void im_do_grid_sample(im_node *n) {
+  tarn_term x = im_arg(n, 0), at = im_arg(n, 1);
+  im_dims d = im_shape(n, x), dg = im_shape(n, at);
+  check_grid(n, &d, &dg);
+  const char *mode = im_attr_str(n, "mode", "bilinear");
+  const char *outside = im_attr_str(n, "padding_mode", "zeros");
+  bool nearest = strcmp(mode, "nearest") == 0;
+  bool smooth = strcmp(mode, "bicubic") == 0 || strcmp(mode, "cubic") == 0;
+  grid g = {.n = n, .r = d.n - 2, .align = im_attr_int(n, "align_corners", 0) != 0};
+  if (strcmp(outside, "border") == 0) g.padding = BORDER;
+  else if (strcmp(outside, "reflection") == 0) g.padding = REFLECTION;
+  else if (strcmp(outside, "zeros") != 0) im_bad(n, "padding_mode %s is unknown", outside);
+  if (!nearest && !smooth && strcmp(mode, "bilinear") != 0 && strcmp(mode, "linear") != 0)
+    im_bad(n, "mode %s is unknown", mode);
+  if (im_count(&d) == 0) im_bad(n, "the image has no elements");
+  memcpy(g.extent, d.d + 2, g.r * sizeof *g.extent);
+  read_points(&g, at, smooth, nearest);
+  tarn_term y = sampled(&g, rows_of_channels(n, x), d.d[0]);
+  uint32_t p[TARN_MAX_DIMS] = {0, d.n - 1};
+  for (uint32_t i = 2; i < d.n; i++) p[i] = i - 1;
+  im_set(n, 0, im_permute(n, y, p));
+}
