@@ -110,6 +110,8 @@ const char *cli_folder(tarn_ctx *cx, const char *dir_or_model, cli_compile *c);
 /* That, loaded. Raises TARN_BAD_INPUT for a folder that was compiled for a machine of another kind.
  */
 tarn_loaded *cli_load(tarn_ctx *cx, const char *dir_or_model, cli_compile *c);
+/* That of cli_folder(), loaded. */
+tarn_loaded *cli_load_folder(tarn_ctx *cx, const char *dir, const cli_compile *c);
 /* The model of a compiled folder, as a program. */
 tarn_program *cli_reload(tarn_lang *L, const cli_compile *c);
 /* Input tensors by -i NAME=FILE, the rest random from the seed within c->in; in the program's

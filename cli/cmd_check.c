@@ -1,5 +1,5 @@
 /* tarn check DIR|MODEL */
-#include "cli/ptx.h"
+#include "cli/subject.h"
 
 /* The worst of all outputs and samples. */
 typedef struct worst {
@@ -52,33 +52,12 @@ static void show_text(tarn_ctx *cx, const worst *w) {
          tarn_verdict_text(cx, &w->v, w->name, w->of), w->max_abs, w->max_rel);
 }
 
-/* A compiled model: on this machine, or a GPU's in the executor of its PTX. */
-typedef struct subject {
-  tarn_loaded *m;
-  cli_ptx *x;
-} subject;
-static uint32_t ports_of(tarn_ctx *cx, const subject *s, bool outputs, const tarn_port **port) {
-  return s->x ? cli_ptx_ports(cx, s->x, outputs, port) : tarn_loaded_ports(s->m, outputs, port);
-}
-static tarn_tensor **run(tarn_ctx *cx, const subject *s, tarn_tensor **in, uint32_t threads) {
-  const tarn_port *p;
-  uint32_t n = ports_of(cx, s, true, &p);
-  tarn_tensor **out = TARN_ARRAY(cx, tarn_tensor *, n + 1);
-  for (uint32_t i = 0; i < n; i++) out[i] = tarn_tensor_new(cx, p[i].dtype, p[i].n, p[i].dim);
-  if (s->x) cli_ptx_run(s->x, in, out);
-  else tarn_loaded_run(s->m, (const tarn_tensor *const *)in, out, threads);
-  return out;
-}
-static subject load(tarn_ctx *cx, const char *what, cli_compile *c) {
-  if (cli_is_ptx(cx, what)) return (subject){.x = cli_ptx_load(cx, cli_folder(cx, what, c))};
-  return (subject){.m = cli_load(cx, what, c)};
-}
-
 /* The model may have changed since. */
-static void same_ports(tarn_ctx *cx, const subject *m, const tarn_program *p,
+static void same_ports(tarn_ctx *cx, const cli_subject *m, const tarn_program *p,
                        const cli_compile *c) {
   const tarn_port *port;
-  if (ports_of(cx, m, false, &port) != p->nin || ports_of(cx, m, true, &port) != p->nout)
+  if (cli_subject_ports(cx, m, false, &port) != p->nin ||
+      cli_subject_ports(cx, m, true, &port) != p->nout)
     tarn_raise(cx, TARN_BAD_INPUT, "%s: has not as many inputs and outputs as %s", c->dir,
                c->model);
 }
@@ -88,12 +67,16 @@ int tarn_cmd_check(tarn_ctx *cx, int argc, char **argv) {
   cli_list words = {0}, given = {0};
   uint64_t samples = 1, threads = 0;
   double rtol = TARN_JUDGE_RTOL;
-  const char *usage = "check DIR|MODEL [--samples N] [--rtol X]";
+  bool simulate = false;
+  const char *usage = "check DIR|MODEL [--samples N] [--rtol X] [--simulate]";
   const cli_opt opts[] = {
       {"--samples", NULL, CLI_U32, &samples, "N", "random inputs to compare on (default 1)"},
       {"--rtol", NULL, CLI_REAL, &rtol, "X",
        "tolerance besides rounding, relative to the element (default 1e-5)"},
       {"--input", "-i", CLI_LIST, &given, "NAME=FILE", "compare on this input"},
+      {"--simulate", NULL, CLI_FLAG, &simulate, NULL,
+       "a GPU's program: in the executor, whether there is a GPU or not"},
+      {"--hw", NULL, CLI_STR, &c.hw, "NAME|FILE", "hardware that MODEL is compiled for"},
       {"--threads", NULL, CLI_THREADS, &threads, "T", "threads (default: all)"},
       {"--seed", NULL, CLI_UINT, &c.seed, "K", "seed of random inputs"},
       {"--shape", NULL, CLI_LIST, &c.shapes, "NAME=DIMS", "bind a dynamic shape of MODEL"},
@@ -103,17 +86,17 @@ int tarn_cmd_check(tarn_ctx *cx, int argc, char **argv) {
   if (cli_parse(cx, usage, opts, argc, argv, &words)) return 0;
   if (words.n != 1 || !samples)
     tarn_raise(cx, TARN_USAGE, "usage: tarn %s; N is at least 1", usage);
-  subject m = load(cx, words.p[0], &c);
+  cli_subject m = cli_open_subject(cx, words.p[0], &c, simulate ? CLI_SIMULATED : CLI_EITHER);
   tarn_program *p = cli_reload(tarn_lang_new(cx), &c);
   same_ports(cx, &m, p, &c);
   tarn_rounding *want = TARN_ARRAY(cx, tarn_rounding, p->nout + 1);
   const tarn_port *ip;
-  uint32_t nin = ports_of(cx, &m, false, &ip);
+  uint32_t nin = cli_subject_ports(cx, &m, false, &ip);
   worst w = {.v.ok = true};
   tarn_tolerance t = tarn_rules_tolerance(c.used, c.bound);
   for (uint64_t s = 0; s < samples; s++) {
     tarn_tensor **in = cli_inputs(cx, &c, nin, ip, &given, c.seed + s);
-    tarn_tensor **out = run(cx, &m, in, (uint32_t)threads);
+    tarn_tensor **out = cli_subject_run(cx, &m, in, (uint32_t)threads);
     t.noise.seed = c.seed + s;
     tarn_eval_rounding(p->L, cli_roots(p), p->nout, cli_bindings(p, in), p->nin, t.runs, t.noise,
                        tarn_opaque_eval, want);

@@ -1,5 +1,5 @@
 /* tarn run DIR|MODEL */
-#include "cli/cli.h"
+#include "cli/subject.h"
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -68,15 +68,19 @@ int tarn_cmd_run(tarn_ctx *cx, int argc, char **argv) {
   cli_compile c = {0};
   cli_list words = {0}, given = {0};
   const char *out_dir = NULL;
-  bool ref = false;
+  bool ref = false, simulate = false;
   uint64_t threads = 0;
-  const char *usage = "run DIR|MODEL [-i NAME=FILE]… [-o DIR] [--reference] [--threads T]";
+  const char *usage =
+      "run DIR|MODEL [-i NAME=FILE]… [-o DIR] [--reference|--simulate] [--threads T]";
   const cli_opt opts[] = {
       {"--input", "-i", CLI_LIST, &given, "NAME=FILE",
        ".npy or TensorProto for an input (random when absent)"},
       {"--output", "-o", CLI_STR, &out_dir, "DIR", "write the outputs as .npy files there"},
       {"--reference", NULL, CLI_FLAG, &ref, NULL,
        "run the model in the reference interpreter instead"},
+      {"--simulate", NULL, CLI_FLAG, &simulate, NULL,
+       "a program for a GPU or an accelerator: without the device"},
+      {"--hw", NULL, CLI_STR, &c.hw, "NAME|FILE", "hardware that MODEL is compiled for"},
       {"--threads", NULL, CLI_THREADS, &threads, "T", "threads (default: all)"},
       {"--seed", NULL, CLI_UINT, &c.seed, "K", "seed of random inputs"},
       {"--shape", NULL, CLI_LIST, &c.shapes, "NAME=DIMS", "bind a dynamic shape of MODEL"},
@@ -84,7 +88,7 @@ int tarn_cmd_run(tarn_ctx *cx, int argc, char **argv) {
       {"--json", NULL, CLI_FLAG, &c.json, NULL, "print JSON"},
       {0}};
   if (cli_parse(cx, usage, opts, argc, argv, &words)) return 0;
-  if (words.n != 1) tarn_raise(cx, TARN_USAGE, "usage: tarn %s", usage);
+  if (words.n != 1 || (ref && simulate)) tarn_raise(cx, TARN_USAGE, "usage: tarn %s", usage);
   const tarn_port *ip, *op;
   uint32_t nin, nout;
   tarn_tensor **out, **in;
@@ -98,11 +102,10 @@ int tarn_cmd_run(tarn_ctx *cx, int argc, char **argv) {
     in = cli_inputs(cx, &c, nin, ip, &given, c.seed);
     out = reference(cx, p, in);
   } else {
-    tarn_loaded *m = cli_load(cx, words.p[0], &c);
-    nin = tarn_loaded_ports(m, false, &ip), nout = tarn_loaded_ports(m, true, &op);
+    cli_subject m = cli_open_subject(cx, words.p[0], &c, simulate ? CLI_SIMULATED : CLI_DEVICE);
+    nin = cli_subject_ports(cx, &m, false, &ip), nout = cli_subject_ports(cx, &m, true, &op);
     in = cli_inputs(cx, &c, nin, ip, &given, c.seed);
-    out = cli_outputs(cx, m);
-    tarn_loaded_run(m, (const tarn_tensor *const *)in, out, (uint32_t)threads);
+    out = cli_subject_run(cx, &m, in, (uint32_t)threads);
   }
   if (out_dir && mkdir(out_dir, 0777) && errno != EEXIST)
     tarn_raise(cx, TARN_IO, "%s: %s", out_dir, strerror(errno));

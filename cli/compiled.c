@@ -1,5 +1,5 @@
 /* Compiled folders and models, loaded to be run, and the tensors of their inputs and outputs. */
-#include "cli/cli.h"
+#include "cli/ptx.h"
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -68,6 +68,7 @@ const char *cli_folder(tarn_ctx *cx, const char *what, cli_compile *c) {
   if (S_ISDIR(st.st_mode)) {
     if (c->sets.n)
       tarn_raise(cx, TARN_USAGE, "--set %s: %s is compiled already", c->sets.p[0], what);
+    if (c->hw) tarn_raise(cx, TARN_USAGE, "--hw %s: %s is compiled already", c->hw, what);
     from_report(cx, tarn_format(cx, "%s/report.json", what), c);
     return c->dir = what;
   }
@@ -93,7 +94,10 @@ static bool is_foreign(tarn_ctx *cx, const char *triple) {
   return n != strcspn(triple, "-") || strncmp(ours, triple, n);
 }
 tarn_loaded *cli_load(tarn_ctx *cx, const char *what, cli_compile *c) {
-  const char *dir = cli_folder(cx, what, c);
+  return cli_load_folder(cx, cli_folder(cx, what, c), c);
+}
+tarn_loaded *cli_load_folder(tarn_ctx *cx, const char *dir, const cli_compile *c) {
+  if (cli_is_ptx(cx, dir)) return tarn_load(cx, dir);
   if (tarn_has_stream(cx, dir)) return tarn_load_simulated(cx, dir);
   if (c->triple && is_foreign(cx, c->triple))
     tarn_raise(cx, TARN_BAD_INPUT, "%s: compiled for %s, which this machine is not", dir,

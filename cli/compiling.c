@@ -27,7 +27,7 @@ const cli_opt *cli_compile_options(tarn_ctx *cx, cli_compile *c) {
       {"--threads", NULL, CLI_THREADS, &c->threads, "T",
        "threads of the compiled program (default: all)"},
       {"--seed", NULL, CLI_UINT, &c->seed, "K", "seed of all random choices"},
-      {"--emit", NULL, CLI_STR, &c->emit, "KIND", "so (default), o, ll"},
+      {"--emit", NULL, CLI_STR, &c->emit, "KIND", "so (default), o, ll; of a GPU so, ptx, ll"},
       {"--shape", NULL, CLI_LIST, &c->shapes, "NAME=DIMS", "bind a dynamic shape"},
       CLI_SET(*c),
       {"--price", NULL, CLI_STR, &c->price_file, "FILE",
@@ -45,8 +45,21 @@ const cli_opt *cli_compile_options(tarn_ctx *cx, cli_compile *c) {
   return tarn_copy(cx, t, sizeof t);
 }
 
+/* The newest description that runs on this machine's GPU; without one the oldest. */
+static const tarn_hw *gpu(tarn_lang *L) {
+  static const struct {
+    uint32_t architecture;
+    const char *name;
+  } known[] = {{90, "cuda-sm90"}, {80, "cuda-sm80"}};
+  const char *why;
+  const tarn_rt_cuda_info *here = tarn_gpu_here(tarn_lang_ctx(L), &why);
+  for (uint32_t i = 0; here && i < sizeof known / sizeof *known; i++)
+    if (here->architecture >= known[i].architecture) return tarn_hw_load(L, known[i].name);
+  return tarn_hw_load(L, "cuda");
+}
 const tarn_hw *cli_hardware(tarn_lang *L, const char *name) {
   if (!name || !strcmp(name, "host")) return tarn_hw_host(L, false);
+  if (!strcmp(name, "cuda")) return gpu(L);
   return tarn_hw_load(L, name);
 }
 
@@ -94,7 +107,7 @@ const tarn_compile_options *cli_options(tarn_lang *L, cli_compile *c) {
   o->numerics = cli_numerics(cx, c->numerics);
   o->dump = tarn_dump_parse(cx, c->dump);
   o->hw = cli_hosted(L, cli_hardware(L, c->hw));
-  if (o->hw->host) o->here = tarn_hw_host(L, false);
+  if (o->hw->host || o->hw->kind == TARN_HW_GPU) o->here = tarn_hw_host(L, false);
   o->model = c->model;
   o->shapes = texts_of(&c->shapes);
   o->sets = texts_of(&c->sets);

@@ -202,12 +202,13 @@ const tarn_compiled *tarn_compile(tarn_lang *L, const tarn_compile_options *o) {
   return c;
 }
 
-const tarn_kprog *tarn_compile_kernels(tarn_lang *L, const tarn_hw *hw, const tarn_plan_choice *k,
-                                       uint32_t n, bool exact, unsigned emits, const char *dir) {
+const tarn_kprog *tarn_compile_kernels(tarn_lang *L, const tarn_hw *hw, const tarn_hw *here,
+                                       const tarn_plan_choice *k, uint32_t n, bool exact,
+                                       unsigned emits, const char *dir) {
   const tarn_target *t = tarn_target_of(tarn_lang_ctx(L), hw);
   const tarn_kprog *p = tarn_plan_program(L, hw, k, n);
   tarn_lower_options o = {
-      .emit = emits, .dir = dir, .name = "kernels", .contract = !exact, .opt = 3};
+      .emit = emits, .dir = dir, .name = "kernels", .contract = !exact, .opt = 3, .here = here};
   t->emit(p, t->memory(p, t->align), &o);
   return p;
 }

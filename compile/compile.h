@@ -94,7 +94,8 @@ typedef struct tarn_compile_options {
   /* ---- the machine ---- */
   const tarn_hw *hw;       /* needed. One of a kind without an emitter is refused at once */
   const tarn_hw *here;     /* NULL, or this machine: the host's part of an accelerator's program is
-                              made for it too, to be run with the simulator (here.so) */
+                              made for it too, to be run with the simulator (here.so); that of a
+                              GPU's is made for it (model.so; NULL: --emit ptx alone) */
   uint32_t threads;        /* that the program will have; 0: all units of the description */
   const tarn_price *price; /* of kernels; NULL: the analytic one */
 
@@ -200,10 +201,12 @@ TARN_API tarn_program *tarn_compile_import(tarn_lang *L, const tarn_compile_opti
 TARN_API bool tarn_has_stream(tarn_ctx *cx, const char *dir);
 TARN_API tarn_loaded *tarn_load_simulated(tarn_ctx *cx, const char *dir);
 /* Kernels by themselves as one program, emitted into an existing folder: to be measured, or to look
- * at their code. exact: in the order that their reductions are written in. */
+ * at their code. here: as in the options. exact: in the order that their reductions are written in.
+ */
 TARN_API const tarn_kprog *tarn_compile_kernels(tarn_lang *L, const tarn_hw *hw,
-                                                const tarn_plan_choice *c, uint32_t n, bool exact,
-                                                unsigned emit, const char *dir);
+                                                const tarn_hw *here, const tarn_plan_choice *c,
+                                                uint32_t n, bool exact, unsigned emit,
+                                                const char *dir);
 
 #ifdef __cplusplus
 }

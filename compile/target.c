@@ -13,10 +13,14 @@ static const tarn_emission cpu_listing[] = {
     {"ll", TARN_EMIT_LL, "model.ll"}, {"asm", TARN_EMIT_ASM, "model.s"}, {NULL, 0, NULL}};
 static const char *const cpu_files[] = {"model.o", "model.so", "model.ll", "model.h", NULL};
 
-static const tarn_emission gpu_program[] = {
+static const tarn_emission gpu_program[] = {{"so", TARN_EMIT_PTX | TARN_EMIT_SO, "model.so"},
+                                            {"ptx", TARN_EMIT_PTX, "model.ptx"},
+                                            {"ll", TARN_EMIT_LL, "model.ll"},
+                                            {NULL, 0, NULL}};
+static const tarn_emission gpu_listing[] = {
     {"ptx", TARN_EMIT_PTX, "model.ptx"}, {"ll", TARN_EMIT_LL, "model.ll"}, {NULL, 0, NULL}};
 static const char *const gpu_files[] = {"model.ptx", "weights.bin", "launch.json", "model.ll",
-                                        NULL};
+                                        "model.o",   "model.so",    "model.h",     NULL};
 static const tarn_emission dsa_program[] = {{"stream", TARN_EMIT_STREAM, "stream.bin"},
                                             {NULL, 0, NULL}};
 static const char *const dsa_files[] = {"stream.bin", "stream.txt", "dram.bin", "memory.json",
@@ -47,8 +51,11 @@ static const tarn_target rows[] = {
      .align = 256,
      .emit = tarn_lower_cuda,
      .program = gpu_program,
-     .listing = gpu_program,
-     .file = gpu_files},
+     .listing = gpu_listing,
+     .file = gpu_files,
+     .away = true,
+     .load = tarn_load,
+     .time = tarn_loaded_kernel},
     {.kind = TARN_HW_DSA,
      .name = "accelerator",
      .hosted = true,

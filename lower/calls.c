@@ -25,10 +25,11 @@ static LLVMBasicBlockRef block(const step *s) {
 
 /* ---------------------------------------------------------------- the pool, and failures */
 static LLVMValueRef pool_member(const step *s, LLVMValueRef pool,
-                                unsigned i) { /* run, opaque, message, threads, device, its user */
+                                unsigned i) { /* run, opaque, message, threads, device, its user
+                                                 and program */
   low_module *M = s->M;
-  LLVMTypeRef face[6] = {M->ptr, M->ptr, M->ptr, M->i32, M->ptr, M->ptr},
-              type = LLVMStructTypeInContext(M->lc, face, 6, 0);
+  LLVMTypeRef face[7] = {M->ptr, M->ptr, M->ptr, M->i32, M->ptr, M->ptr, M->ptr},
+              type = LLVMStructTypeInContext(M->lc, face, 7, 0);
   return LLVMBuildLoad2(M->b, M->ptr, LLVMBuildStructGEP2(M->b, type, pool, i, ""), "");
 }
 
@@ -239,7 +240,17 @@ static LLVMValueRef emit_opaque(step *s, LLVMValueRef pool, const LLVMValueRef *
   return LLVMBuildCall2(M->b, LLVMFunctionType(M->i32, t, 8, 0), f, a, 8, "");
 }
 
-/* ---------------------------------------------------------------- accelerators */
+/* ---------------------------------------------------------------- accelerators, GPUs */
+/* A GPU's pool holds one model's program. */
+static void check_program(const step *s, LLVMValueRef pool) {
+  low_module *M = s->M;
+  LLVMBasicBlockRef other = block(s), ours = block(s);
+  LLVMValueRef same = LLVMBuildICmp(M->b, LLVMIntEQ, pool_member(s, pool, 6), M->gpu, "");
+  LLVMBuildCondBr(M->b, same, ours, other);
+  LLVMPositionBuilderAtEnd(M->b, other);
+  fail(s, pool, TARN_REF_FAILED, "the pool was made for another model");
+  LLVMPositionBuilderAtEnd(M->b, ours);
+}
 /* pool && pool->device ? pool->device(user, segment, in, out, workspace, message) : failed */
 LLVMValueRef low_device(low_module *M, LLVMValueRef fn, const tarn_kprog *p, const tarn_kernel *k) {
   step s = {M, fn, p, k};
@@ -255,6 +266,7 @@ LLVMValueRef low_device(low_module *M, LLVMValueRef fn, const tarn_kprog *p, con
   LLVMPositionBuilderAtEnd(M->b, no);
   LLVMBuildRet(M->b, failed);
   LLVMPositionBuilderAtEnd(M->b, ask);
+  if (M->gpu) check_program(&s, pool);
   LLVMTypeRef t[6] = {M->ptr, M->i32, M->ptr, M->ptr, M->ptr, M->ptr};
   LLVMValueRef a[6] = {user,
                        LLVMConstInt(M->i32, k->payload, 0),

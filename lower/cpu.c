@@ -22,6 +22,7 @@ typedef struct job {
   const tarn_kprog *p;
   const tarn_memory_plan *plan;
   const tarn_lower_options *o;
+  const low_device_part *device;
   unsigned wrote; /* of these */
 } job;
 static const char *const files[] = {"h", "ll", "s", "o", "ptx"};
@@ -58,13 +59,19 @@ low_module *low_module_new(const tarn_kprog *p, const tarn_lower_options *o, uns
 static void lower(tarn_ctx *cx, void *arg) {
   (void)cx;
   job *j = arg;
-  low_object(low_module_new(j->p, j->o, &j->wrote), j->p, j->plan);
+  low_module *M = low_module_new(j->p, j->o, &j->wrote);
+  M->device = j->device;
+  low_object(M, j->p, j->plan);
 }
 
 void tarn_lower_cpu(const tarn_kprog *p, const tarn_memory_plan *plan,
                     const tarn_lower_options *o) {
+  low_cpu(p, plan, o, NULL);
+}
+void low_cpu(const tarn_kprog *p, const tarn_memory_plan *plan, const tarn_lower_options *o,
+             const low_device_part *device) {
   tarn_ctx *cx = tarn_lang_ctx(p->L);
-  job j = {p, plan, o, 0};
+  job j = {p, plan, o, device, 0};
   if (p->hw->kind != TARN_HW_CPU) tarn_raise(cx, TARN_USAGE, "%s is not a CPU", p->hw->name);
   for (uint32_t i = 0; i < p->nker; i++)
     if (p->machines.n > 1 && p->ker[i].machine && p->ker[i].kind != TARN_K_DEVICE)

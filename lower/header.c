@@ -45,9 +45,18 @@ static void ports(tarn_buf *b, const tarn_kprog *p, const uint32_t *list, uint32
                  (long long)low_bytes(x));
   }
 }
+static void pool(const low_module *M, tarn_buf *b) {
+  tarn_buf_str(
+      b, " * pool: NULL for the calling thread alone, or tarn_rt_pool_new(threads) of libtarn-rt.");
+  tarn_buf_str(
+      b, M->pooled
+             ? " This model has operators\n * that run in libtarn-rt: the pool may not be NULL.\n"
+             : "\n");
+}
 static void comment(const low_module *M, tarn_buf *b, const tarn_kprog *p) {
   tarn_buf_str(b, "/* A model compiled by tarn for ");
-  tarn_buf_as(b, TARN_AS_C, p->hw->name, strlen(p->hw->name));
+  const tarn_hw *hw = M->device ? M->device->hw : p->hw;
+  tarn_buf_as(b, TARN_AS_C, hw->name, strlen(hw->name));
   tarn_buf_str(b, ". Tensors are row-major; none may overlap.\n *\n");
   ports(b, p, p->in, p->nin, "in");
   ports(b, p, p->out, p->nout, "out");
@@ -55,12 +64,12 @@ static void comment(const low_module *M, tarn_buf *b, const tarn_kprog *p) {
                " *\n * workspace: %s_workspace(threads) bytes, aligned to 64; its contents need "
                "not be kept between runs.\n",
                M->o->name);
-  tarn_buf_str(
-      b, " * pool: NULL for the calling thread alone, or tarn_rt_pool_new(threads) of libtarn-rt.");
-  tarn_buf_str(
-      b, M->pooled
-             ? " This model has operators\n * that run in libtarn-rt: the pool may not be NULL.\n"
-             : "\n");
+  if (M->device)
+    tarn_buf_fmt(b,
+                 " * pool: tarn_rt_cuda_pool_new(&%s_model, threads, message) of runtime/cuda.h, "
+                 "libtarn-rt: not NULL.\n",
+                 M->o->name);
+  else pool(M, b);
   tarn_buf_str(b, " * Returns 0; 1 when a kernel failed; 2 when an index read from a tensor is out "
                   "of range (the outputs are\n");
   tarn_buf_str(b, " * not to be used then; the next run may succeed). pool->message says why. "

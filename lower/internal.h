@@ -43,10 +43,12 @@ typedef struct low_module {
   TARN_VEC(LLVMValueRef) fills;
   tarn_intern *kernels; /* kernel functions by signature */
   TARN_VEC(struct low_kernel *) kernel;
-  uint64_t per_thread; /* most scratch of any kernel */
-  bool pooled;         /* some kernel needs a pool: opaque */
-  bool at_most_0;      /* arguments of exp in what is being emitted are at most 0, or NaN */
-  bool nan_shows;      /* NaNs need not be kept in what is being emitted */
+  uint64_t per_thread;                  /* most scratch of any kernel */
+  bool pooled;                          /* some kernel needs a pool: opaque */
+  const struct low_device_part *device; /* NULL, or what a GPU runs */
+  LLVMValueRef gpu;                     /* its table */
+  bool at_most_0; /* arguments of exp in what is being emitted are at most 0, or NaN */
+  bool nan_shows; /* NaNs need not be kept in what is being emitted */
 } low_module;
 
 /* A function of LLVM's, by name and types; declared once. */
@@ -216,7 +218,19 @@ LLVMValueRef low_text(low_module *M, const char *s);
 LLVMValueRef low_i64_table(low_module *M, const int64_t *v, uint32_t n);
 void low_program(low_module *M, const tarn_kprog *p, const tarn_memory_plan *plan);
 
+/* cuda/host.c */
+struct tarn_rt_gpu;
+LLVMValueRef low_gpu_table(low_module *M, const struct tarn_rt_gpu *g);
+
 /* cpu.c */
+/* The part of a program that a GPU runs. */
+typedef struct low_device_part {
+  const struct tarn_rt_gpu *gpu;
+  const tarn_hw *hw;
+} low_device_part;
+/* tarn_lower_cpu(); device: NULL, or what TARN_K_DEVICE kernels start. */
+void low_cpu(const tarn_kprog *p, const tarn_memory_plan *plan, const tarn_lower_options *o,
+             const low_device_part *device);
 /* In the enclosing protected call. wrote: see low_wrote(). */
 low_module *low_module_new(const tarn_kprog *p, const tarn_lower_options *o, unsigned *wrote);
 /* object.c */

@@ -1,6 +1,6 @@
 /* Runs a compiled model.so. The first run makes the pool and the workspace, which are kept. */
 #include "lower/lower.h"
-#include "runtime/rt.h"
+#include "runtime/cuda.h"
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,6 +85,17 @@ static void check_port(tarn_loaded *m, const char *what, const tarn_port *p, con
 
 void tarn_loaded_constants_huge(tarn_loaded *m) { (void)tarn_rt_constants_huge(m->m); }
 
+static void make_pool(tarn_loaded *m, uint32_t threads) {
+  char why[TARN_REF_MESSAGE] = "";
+  bool gpu = m->m->gpu && !m->device;
+  m->pool = gpu ? tarn_rt_cuda_pool_new(m->m, threads, why) : tarn_rt_pool_new(threads);
+  if (!m->pool && gpu) tarn_raise(m->cx, TARN_BAD_INPUT, "run: %s", why);
+  if (!m->pool)
+    tarn_raise(m->cx, TARN_MEMORY, "run: no memory or no threads for a pool of %u", threads);
+  if (gpu) return;
+  m->pool->device = m->device;
+  m->pool->device_user = m->device_user;
+}
 /* Checks the tensors, makes pool and workspace. */
 static void prepare(tarn_loaded *m, const tarn_tensor *const *in, tarn_tensor *const *out,
                     uint32_t threads) {
@@ -97,11 +108,7 @@ static void prepare(tarn_loaded *m, const tarn_tensor *const *in, tarn_tensor *c
   if (m->pool && m->threads == threads) return;
   drop_pool(m);
   m->threads = threads;
-  m->pool = tarn_rt_pool_new(threads);
-  if (!m->pool)
-    tarn_raise(m->cx, TARN_MEMORY, "run: no memory or no threads for a pool of %u", threads);
-  m->pool->device = m->device;
-  m->pool->device_user = m->device_user;
+  make_pool(m, threads);
   uint64_t bytes = m->m->workspace + m->pool->threads * m->m->per_thread;
   m->workspace = tarn_rt_workspace_new(bytes);
   if (m->workspace) return;
@@ -125,8 +132,19 @@ void tarn_loaded_run(tarn_loaded *m, const tarn_tensor *const *in, tarn_tensor *
   settle(m, m->m->run(m->in, m->out, m->workspace, m->pool));
 }
 
+/* Launches of a GPU are timed there. */
+static bool on_gpu(const tarn_loaded *m, uint32_t k) {
+  const tarn_rt_gpu *gpu = m->device ? NULL : m->m->gpu;
+  for (uint32_t i = 0; gpu && i < gpu->nlaunch; i++)
+    if (gpu->launch[i].kernel == k || k == TARN_RT_WHOLE) return true;
+  return false;
+}
 static double timed(tarn_loaded *m, uint32_t k) {
   double t = tarn_now();
+  if (on_gpu(m, k)) {
+    settle(m, tarn_rt_cuda_time(m->pool, m->in, k, 1, &t));
+    return t;
+  }
   settle(m, m->m->kernel[k](m->in, m->out, m->workspace, m->pool));
   return tarn_now() - t;
 }

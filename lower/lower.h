@@ -35,7 +35,8 @@ typedef struct tarn_lower_options {
   bool contract; /* FMA and reassociation allowed (numerics reassoc or approx); else strict order,
                     no FMA */
   int opt;       /* LLVM optimisation level 0-3 */
-  const tarn_hw *here; /* NULL, or a CPU that the host's part is emitted for too, as here.so */
+  const tarn_hw *here; /* NULL, or a CPU that the host's part is emitted for too, as here.so; a
+                          GPU's model.so needs it */
   int64_t near; /* constants of more bytes lie far from the code, and link whatever their size; 0:
                    512 MiB */
 } tarn_lower_options;

@@ -206,7 +206,8 @@ static void emit_model(program *g, LLVMValueRef run) {
                       low_table(M, M->ptr, g->step, g->nstep),
                       run,
                       g->consts,
-                      low_i64(M, g->plan->const_bytes)};
+                      low_i64(M, g->plan->const_bytes),
+                      M->gpu ? M->gpu : LLVMConstNull(M->ptr)};
   LLVMValueRef model = LLVMConstStructInContext(M->lc, c, sizeof c / sizeof *c, 0);
   LLVMValueRef v = LLVMAddGlobal(M->m, LLVMTypeOf(model), prefixed(M, "model"));
   LLVMSetInitializer(v, model), LLVMSetGlobalConstant(v, true);
@@ -244,6 +245,7 @@ void low_program(low_module *M, const tarn_kprog *p, const tarn_memory_plan *pla
   g.step = TARN_ARRAY(M->cx, LLVMValueRef, p->nker + 1);
   g.step_name = TARN_ARRAY(M->cx, const char *, p->nker + 1);
   declare_consts(&g);
+  if (M->device) M->gpu = low_gpu_table(M, M->device->gpu);
   for (uint32_t k = 0; k < p->nker; k++) {
     LLVMValueRef f = begin_step(&g, p->ker[k].name);
     if (p->ker[k].kind == TARN_K_NEST) nest_step(&g, &p->ker[k], f);

@@ -68,7 +68,8 @@ enum {
   TARN_REF_FAILED, /* operands that do not fit, no memory, no pool where one is needed */
   TARN_REF_INDEX,  /* an index is out of range: the data of the run are wrong, the next run may
                      succeed */
-  TARN_REF_PROGRAM /* an accelerator refused its instructions: the program is wrong */
+  TARN_REF_PROGRAM /* an accelerator refused its instructions, or a GPU a kernel: the program is
+                      wrong */
 };
 
 /* TARN_REF_OK, or another of these with call->message set. Scratch memory is malloc'd and freed

@@ -258,6 +258,7 @@ fail:
 void tarn_rt_pool_free(tarn_rt_pool *face) {
   pool *p = (pool *)face;
   if (!p) return;
+  if (face->device_free) face->device_free(face->device_user);
   atomic_store(&p->stop, true);
   atomic_fetch_add(&p->gate, LOOP); /* shut, but another word: who sleeps is woken */
   wake(p);

@@ -37,6 +37,9 @@ struct tarn_rt_pool {
   int (*device)(void *user, uint32_t segment, const void *const *in, void *const *out,
                 void *workspace, char *message);
   void *device_user;
+  /* NULL, or tarn_rt_model.gpu of the one model whose segments `device` runs. */
+  const void *device_program;
+  void (*device_free)(void *user); /* NULL, or called by tarn_rt_pool_free() */
 };
 
 /* threads 0: one per processor that this process may use. NULL when memory or threads run out. A
@@ -59,7 +62,8 @@ typedef struct tarn_rt_port {
   const int64_t *dim; /* row-major, contiguous */
   uint64_t bytes;
 } tarn_rt_port;
-#define TARN_RT_VERSION 2
+#define TARN_RT_VERSION 3
+struct tarn_rt_gpu; /* runtime/cuda.h */
 typedef struct tarn_rt_model {
   uint32_t version;
   uint32_t nin, nout, nkernel;
@@ -74,6 +78,7 @@ typedef struct tarn_rt_model {
   int (*run)(const void *const *in, void *const *out, void *workspace, tarn_rt_pool *pool);
   const void *consts; /* weights and all else that was computed at compile time */
   uint64_t const_bytes;
+  const struct tarn_rt_gpu *gpu; /* NULL, or what a GPU runs: tarn_rt_cuda_pool_new() */
 } tarn_rt_model;
 
 /* Moves a program's constants into huge pages, where they are: what lies in whole ones, if the

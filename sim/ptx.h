@@ -55,6 +55,10 @@ TARN_API tarn_ptx_device *tarn_ptx_device_new(tarn_ctx *cx, tarn_ptx *p);
 /* Global memory: the caller's bytes, at the address that is returned, a multiple of 256. */
 TARN_API uint64_t tarn_ptx_map(tarn_ptx_device *d, const char *name, void *data, int64_t bytes,
                                tarn_ptx_state state);
+/* No longer there: who accesses it is told. */
+TARN_API void tarn_ptx_unmap(tarn_ptx_device *d, uint64_t at);
+/* The host's bytes behind an address; NULL: nothing is mapped there. */
+TARN_API void *tarn_ptx_data(const tarn_ptx_device *d, uint64_t at);
 /* What these bytes hold: WRITTEN, or UNDEFINED. */
 TARN_API void tarn_ptx_mark(tarn_ptx_device *d, uint64_t at, int64_t bytes, tarn_ptx_state state);
 

@@ -67,6 +67,16 @@ void tarn_ptx_mark(tarn_ptx_device *d, uint64_t at, int64_t bytes, tarn_ptx_stat
   if (!part || !part->wrote || from >= part->bytes) return;
   mark(d, part, from, tarn_min(bytes, part->bytes - from), state == TARN_PTX_WRITTEN);
 }
+void tarn_ptx_unmap(tarn_ptx_device *d, uint64_t at) {
+  ptx_part *part = part_at(d, at);
+  if (!part || part->at != at) return;
+  part->name = "memory that was freed";
+  part->bytes = 0;
+}
+void *tarn_ptx_data(const tarn_ptx_device *d, uint64_t at) {
+  const ptx_part *part = part_at(d, at);
+  return part && at - part->at <= (uint64_t)part->bytes ? part->data + (at - part->at) : NULL;
+}
 
 /* ---------------------------------------------------------------- where an address lies */
 static ptx_space space_of(ptx_space s, uint64_t *at) {

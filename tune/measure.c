@@ -1,5 +1,6 @@
 /* Measures scheduled kernels: compiles a program of them and runs it in a child process. */
 #include "compile/compile.h"
+#include "hw/host/host.h"
 #include "tune/pace.h"
 #include "tune/tune.h"
 #include <errno.h>
@@ -135,7 +136,8 @@ static double run_once(shared *s, const program *p, uint32_t k, uint32_t threads
 static void build_here(tarn_ctx *cx, void *arg) {
   task *k = arg;
   const tarn_target *t = tarn_target_of(cx, k->hw);
-  tarn_compile_kernels(k->L, k->hw, k->t, k->n, false, t->program->emit, k->dir);
+  tarn_compile_kernels(k->L, k->hw, tarn_hw_host(k->L, false), k->t, k->n, false, t->program->emit,
+                       k->dir);
   k->seconds[0] = 0;
 }
 typedef struct one_run {
@@ -312,6 +314,9 @@ void tarn_measure(tarn_lang *L, const tarn_hw *hw, const tarn_trial *t, uint32_t
                   uint32_t threads, double limit, double *seconds) {
   tarn_ctx *cx = tarn_lang_ctx(L);
   const tarn_target *target = tarn_target_of(cx, hw);
+  const char *why;
+  if (target->away && !tarn_gpu_here(cx, &why))
+    tarn_raise(cx, TARN_BAD_INPUT, "%s: nothing measures its kernels here: %s", hw->name, why);
   if (!target->load)
     tarn_raise(cx, TARN_BAD_INPUT, "%s is %s %s: nothing measures its kernels yet", hw->name,
                strchr("aeiou", *target->name) ? "an" : "a", target->name);

@@ -11,6 +11,7 @@
 #ifndef TARN_TUNE_H
 #define TARN_TUNE_H
 #include "plan/plan.h"
+#include "runtime/cuda.h"
 #include "price/price.h"
 #ifdef __cplusplus
 extern "C" {
@@ -66,6 +67,9 @@ TARN_API uint32_t tarn_samples(tarn_lang *L, const tarn_hw *hw, const tarn_recor
                                const tarn_sample **out);
 
 /* ---- measuring ---- */
+/* The GPU that kernels run on here (runtime/cuda.h); NULL: *why there is none. A child process asks
+ * the driver, which does not survive a fork once it has been started. */
+TARN_API const tarn_rt_cuda_info *tarn_gpu_here(tarn_ctx *cx, const char **why);
 typedef tarn_plan_choice tarn_trial; /* a kernel with a schedule */
 /* The least seconds of each trial, its buffers warm: all are compiled into one program and take
  * turns for a while. Done in a child process with a time limit: a crash or a hang costs only its

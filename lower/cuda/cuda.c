@@ -3,10 +3,10 @@
  *   model.ptx     the kernels
  *   weights.bin   the constants, one behind the other
  *   launch.json   which kernels run, in which order, on how many threads, with which addresses
+ *   model.so      the same to be linked, with the kernels of the host
  *
  * Kernels take the addresses of operands and results, then that of the threads' scratch memory
  * where one needs it. What is not in PTX by itself (a function of libm) is refused. */
-#include "base/json.h"
 #include "lower/cuda/cuda.h"
 #include <stdio.h>
 #include <string.h>
@@ -32,11 +32,9 @@ typedef struct function {
 typedef struct cuda {
   low_module *M;
   const tarn_kprog *p;
-  const tarn_memory_plan *plan;
+  cuda_program *program;
   TARN_VEC(function *) function; /* by its id */
-  tarn_json *j;
-  const char **from; /* the kernel that a function was made for first, by id */
-  int64_t scratch;   /* bytes of all threads of a launch, the most */
+  const char **from;             /* the kernel that a function was made for first, by id */
 } cuda;
 
 /* ---------------------------------------------------------------- kernels */
@@ -150,114 +148,23 @@ static function *function_of(cuda *g, const tarn_kernel *k, const tarn_plan_oper
   return f;
 }
 
-/* ---------------------------------------------------------------- places of buffers */
-static uint32_t port_of(const uint32_t *list, uint32_t n, uint32_t buf) {
-  for (uint32_t i = 0; i < n; i++)
-    if (list[i] == buf) return i;
-  return TARN_NONE;
-}
-static void put_place(tarn_json *j, const char *at, uint32_t index, int64_t offset) {
-  tarn_json_str(j, "at", at);
-  if (index != TARN_NONE) tarn_json_int(j, "index", index);
-  tarn_json_int(j, "offset", offset);
-}
-static void put_buffer(const cuda *g, uint32_t buf, int64_t offset) {
-  uint32_t root = low_root(g->p, buf), port = TARN_NONE;
-  const tarn_buffer *b = &g->p->buf[root];
-  if (b->kind == TARN_BUF_INPUT && (port = port_of(g->p->in, g->p->nin, root)) != TARN_NONE)
-    put_place(g->j, "input", port, offset);
-  else if (b->kind == TARN_BUF_OUTPUT && (port = port_of(g->p->out, g->p->nout, root)) != TARN_NONE)
-    put_place(g->j, "output", port, offset);
-  else if (b->kind == TARN_BUF_CONST && g->plan->const_offset[root] >= 0)
-    put_place(g->j, "weights", TARN_NONE, g->plan->const_offset[root] + offset);
-  else if (b->kind == TARN_BUF_TEMP && g->plan->offset[root] >= 0)
-    put_place(g->j, "workspace", TARN_NONE, g->plan->offset[root] + offset);
-  else put_place(g->j, "nowhere", TARN_NONE, 0); /* no kernel touches it */
-}
-
 /* ---------------------------------------------------------------- launches */
-static void put_argument(const cuda *g, uint32_t buf, const tarn_layout *l) {
-  tarn_json_open(g->j, NULL, '{');
-  put_buffer(g, buf, l->offset * (int64_t)tarn_dtype_size(g->p->buf[buf].dtype));
-  tarn_json_close(g->j, '}');
-}
-static void put_launch(cuda *g, const tarn_kernel *k, const region *r, const tarn_plan_operand *in,
-                       const tarn_plan_operand *out) {
-  tarn_json *j = g->j;
-  int64_t grid = r->team ? r->items : tarn_ceildiv(r->items * r->each, r->block);
-  int64_t scratch = (r->team ? grid : grid * r->block) * (int64_t)r->scratch;
-  if (grid > INT32_MAX)
-    tarn_raise(g->M->cx, TARN_BAD_INPUT, "kernel %s: %lld blocks of threads", k->name,
-               (long long)grid);
-  tarn_json_open(j, NULL, '{');
-  tarn_json_str(j, "kernel", k->name), tarn_json_str(j, "entry", r->entry);
-  tarn_json_int(j, "grid", grid), tarn_json_int(j, "block", r->block);
-  tarn_json_open(j, "arguments", '[');
-  for (uint32_t i = 0; i < k->nin; i++) put_argument(g, k->in[i], &in[i].layout);
-  for (uint32_t i = 0; i < k->nout; i++) put_argument(g, k->out[i], &out[i].layout);
-  tarn_json_open(j, NULL, '{');
-  put_place(j, "workspace", TARN_NONE, scratch ? g->plan->bytes : 0);
-  tarn_json_close(j, '}');
-  tarn_json_close(j, ']'), tarn_json_close(j, '}');
-  if (scratch > g->scratch) g->scratch = scratch;
-}
-static void step(cuda *g, const tarn_kernel *k) {
+static void step(cuda *g, uint32_t no) {
+  const tarn_kernel *k = &g->p->ker[no];
   tarn_plan_operand in[TARN_MAX_OPERANDS], out[8];
-  if (k->kind != TARN_K_NEST) {
-    tarn_json_open(g->j, NULL, '{');
-    tarn_json_str(g->j, "kernel", k->name), tarn_json_bool(g->j, "host", true);
-    tarn_json_close(g->j, '}');
-    return;
-  }
+  if (k->kind != TARN_K_NEST) return;
   if (k->nin > TARN_MAX_OPERANDS || k->nout > 8)
     tarn_raise(g->M->cx, TARN_INTERNAL, "lower: %s: too many operands", k->name);
   tarn_plan_operands(g->p, k, in, out);
   const function *f = function_of(g, k, in, out);
-  for (uint32_t i = 0; i < f->n; i++)
-    if (f->r[i].items) put_launch(g, k, &f->r[i], in, out);
-}
-/* Outputs of the model that are no buffer of their own. */
-static void copies(const cuda *g) {
-  for (uint32_t i = 0; i < g->p->nout; i++) {
-    const tarn_buffer *b = &g->p->buf[g->p->out[i]];
-    if (b->kind == TARN_BUF_OUTPUT && port_of(g->p->out, g->p->nout, g->p->out[i]) == i) continue;
-    tarn_json_open(g->j, NULL, '{');
-    tarn_json_int(g->j, "copy", low_bytes(b)), tarn_json_int(g->j, "output", i);
-    put_buffer(g, g->p->out[i], 0);
-    tarn_json_close(g->j, '}');
+  for (uint32_t i = 0; i < f->n; i++) {
+    const region *r = &f->r[i];
+    if (!r->items) continue;
+    int64_t grid = r->team ? r->items : tarn_ceildiv(r->items * r->each, r->block);
+    int64_t scratch = (r->team ? grid : grid * r->block) * (int64_t)r->scratch;
+    tarn_rt_launch l = {.entry = r->entry, .kernel = no, .block = r->block};
+    cuda_launch(g->program, l, grid, scratch, in, out);
   }
-}
-static void put_ports(const cuda *g, const char *key, const uint32_t *list, uint32_t n) {
-  tarn_json_open(g->j, key, '[');
-  for (uint32_t i = 0; i < n; i++) {
-    const tarn_buffer *b = &g->p->buf[list[i]];
-    tarn_json_open(g->j, NULL, '{');
-    tarn_json_str(g->j, "name", b->name ? b->name : "");
-    tarn_json_str(g->j, "type", tarn_dtype_name(b->dtype));
-    tarn_json_open(g->j, "shape", '[');
-    for (uint32_t d = 0; d < b->layout.n; d++) tarn_json_int(g->j, NULL, b->layout.dim[d]);
-    tarn_json_close(g->j, ']');
-    tarn_json_int(g->j, "bytes", low_bytes(b)), tarn_json_close(g->j, '}');
-  }
-  tarn_json_close(g->j, ']');
-}
-/* Where each buffer lies, for kernels that run on the host. */
-static void put_buffers(const cuda *g) {
-  tarn_json_open(g->j, "buffers", '[');
-  for (uint32_t b = 0; b < g->p->nbuf; b++) {
-    tarn_json_open(g->j, NULL, '{');
-    put_buffer(g, b, 0);
-    tarn_json_close(g->j, '}');
-  }
-  tarn_json_close(g->j, ']');
-}
-static void write_launches(cuda *g) {
-  size_t n;
-  tarn_json_close(g->j, ']');
-  tarn_json_int(g->j, "workspace", g->plan->bytes + g->scratch);
-  tarn_json_int(g->j, "weights", g->plan->const_bytes);
-  const char *text = tarn_json_text(g->j, &n);
-  tarn_write_file(g->M->cx, tarn_format(g->M->cx, "%s/launch.json", g->M->o->dir), text, n);
 }
 
 /* ---------------------------------------------------------------- what PTX has */
@@ -318,14 +225,9 @@ static void lower(tarn_ctx *cx, void *arg) {
   job *j = arg;
   low_module *M = low_module_new(j->p, j->o, &j->wrote);
   LLVMTargetMachineRef tm = low_machine(M);
-  cuda g = {.M = M, .p = j->p, .plan = j->plan, .j = tarn_json_new(cx, 1)};
+  cuda g = {.M = M, .p = j->p, .program = cuda_program_new(cx, j->p, j->plan)};
   g.from = TARN_ARRAY(cx, const char *, j->p->nker + 1);
-  tarn_json_str(g.j, "hw", M->hw->name);
-  put_ports(&g, "inputs", j->p->in, j->p->nin), put_ports(&g, "outputs", j->p->out, j->p->nout);
-  put_buffers(&g);
-  tarn_json_open(g.j, "launches", '[');
-  for (uint32_t k = 0; k < j->p->nker; k++) step(&g, &j->p->ker[k]);
-  copies(&g);
+  for (uint32_t k = 0; k < j->p->nker; k++) step(&g, k);
   cuda_functions(M);
   low_optimise(M, tm);
   check_calls(&g);
@@ -335,7 +237,9 @@ static void lower(tarn_ctx *cx, void *arg) {
   tarn_write_file(cx, low_path(M, "ptx"), LLVMGetBufferStart(s), LLVMGetBufferSize(s));
   low_wrote(M, "ptx");
   low_weights(M, j->p, j->plan, tarn_format(cx, "%s/weights.bin", M->o->dir));
-  write_launches(&g);
+  cuda_write_launches(g.program, tarn_format(cx, "%s/launch.json", M->o->dir));
+  if (M->o->emit & TARN_EMIT_SO)
+    cuda_host(g.program, j->o, LLVMGetBufferStart(s), LLVMGetBufferSize(s));
 }
 void tarn_lower_cuda(const tarn_kprog *p, const tarn_memory_plan *plan,
                      const tarn_lower_options *o) {
@@ -347,6 +251,8 @@ void tarn_lower_cuda(const tarn_kprog *p, const tarn_memory_plan *plan,
                p->hw->host->name);
   if (!tarn_lower_name_ok(o->name))
     tarn_raise(cx, TARN_USAGE, "%s: no prefix of names in C", o->name);
+  if ((o->emit & TARN_EMIT_SO) && !o->here)
+    tarn_raise(cx, TARN_USAGE, "%s: model.so needs a description of the host", p->hw->name);
   tarn_status st = tarn_protect(cx, lower, &j);
   if (st == TARN_OK) return;
   unlink(tarn_format(cx, "%s/model.ptx", o->dir));
