@@ -6,7 +6,7 @@
 static void show_json(tarn_ctx *cx, const tarn_quantized *q, const char *file) {
   tarn_json *j = cli_json_new(cx);
   tarn_json_str(j, "file", file);
-  tarn_json_str(j, "form", q->machine ? "integer" : "qdq");
+  tarn_json_str(j, "form", q->scales ? "scaled" : q->machine ? "integer" : "qdq");
   tarn_json_int(j, "samples", q->nsample);
   tarn_json_int(j, "products", q->products);
   tarn_json_open(j, "left", '[');
@@ -37,7 +37,10 @@ static void show_json(tarn_ctx *cx, const tarn_quantized *q, const char *file) {
 
 static void show(tarn_ctx *cx, const tarn_quantized *q, const char *file) {
   printf("%s: %u products in bytes, %s, on %u samples\n", tarn_shown(cx, file), q->products,
-         q->machine ? "shifts" : "QuantizeLinear and DequantizeLinear", q->nsample);
+         q->scales    ? "scaled sums"
+         : q->machine ? "shifts"
+                      : "QuantizeLinear and DequantizeLinear",
+         q->nsample);
   printf("%-24s %16s %15s %12s\n", "output", "same argmax", "relative error", "largest");
   for (uint32_t i = 0; i < q->nout; i++) {
     const tarn_quantized_output *o = &q->out[i];

@@ -12,7 +12,8 @@
 
 /* ---- target.c: what the machine computes with ---- */
 typedef struct qz_target {
-  bool machine; /* integers and shifts alone; else QDQ */
+  bool machine; /* operators on integers; else QDQ */
+  bool scales;  /* the machine scales sums by real numbers as they leave; else it has shifts */
   bool i8;      /* its products are of i8, so QDQ has no others */
   int max_shift;
 } qz_target;
@@ -126,7 +127,7 @@ typedef struct qz_scale {
   int zero;
 } qz_scale;
 qz_scale qz_scale_u8(const qz_range *r);
-qz_scale qz_scale_i8(const qz_range *r); /* its zero is 0 */
+qz_scale qz_scale_i8(const qz_range *const *r, uint32_t n); /* of several; its zero is 0 */
 
 /* ---- calibrate.c: the samples ---- */
 typedef struct qz_samples {
@@ -168,17 +169,18 @@ qz_calibration *qz_calibrate(const qz_graph *g, const qz_groups *groups, const q
 double *qz_bias(const qz_graph *g, const qz_groups *s, const qz_calibration *c, uint32_t group,
                 const float *wq);
 
-/* ---- scales.c: of the machine form ---- */
+/* ---- scales.c: of the machine forms ---- */
 typedef struct qz_scales {
   const qz_calibration *c;
-  int *e;   /* by value: its bytes times 2^e */
-  int *ew;  /* by group: of a product's weights */
-  int *sum; /* by group: of an addition, before its last shift */
+  bool real;      /* else all are powers of two, and additions have a sum's */
+  double *of;     /* by value: what its bytes are times */
+  double *weight; /* by group: of a product's weights */
+  double *sum;    /* by group: of an addition, before its last shift */
 } qz_scales;
 qz_scales *qz_scales_choose(const qz_graph *g, qz_groups *s, const qz_calibration *c,
                             const qz_target *t);
-/* round(x / 2^e) in 8 bits. */
-int qz_byte(double x, int e);
+/* round(x / scale) in 8 bits. */
+int qz_byte(double x, double scale);
 /* Values that need a range. */
 bool *qz_wanted(const qz_graph *g, const qz_groups *s);
 
@@ -217,7 +219,7 @@ void qz_copy_node(qz_writer *w, const qz_node *n);
 /* Puts together what is reached from the outputs. */
 void qz_finish(qz_writer *w);
 
-/* ---- the two forms ---- */
+/* ---- the forms ---- */
 void qz_write_machine(qz_writer *w, const qz_scales *c);
 void qz_write_qdq(qz_writer *w, const qz_calibration *c, bool i8);
 

@@ -1,5 +1,7 @@
-/* The form of a machine with integer shifts: operators on bytes and on sums of 32 bits,
- * floor(x 2^-k + 1/2) for a shift, clip, cast. docs/quantize.md writes it out. */
+/* The forms of machines: operators on bytes and on sums of 32 bits, what makes a result of a sum,
+ * clip, cast. With shifts that is floor(x 2^-k + 1/2), all scales being powers of two; of a machine
+ * that scales sums as they leave, the f32 nearest to x times a number, rounded to the nearest even.
+ * docs/quantize.md writes them out. */
 #include "quantize/internal.h"
 #include <math.h>
 #include <string.h>
@@ -16,38 +18,53 @@ static const char *shift(qz_writer *w, const qz_node *of, const char *x, int k) 
   return qz_emit(w, of, "Floor", "floor", NULL, 1, x);
 }
 
-/* The i32 of scale 2^from in the scale 2^to. */
-static const char *moved(qz_writer *w, const qz_node *of, const char *x, int from, int to) {
-  if (from == to) return x;
-  return qz_cast(w, of, "i32", NULL, shift(w, of, x, to - from), TARN_I32);
+/* The f32 x times a number, rounded. */
+static const char *scaled(qz_writer *w, const qz_node *of, const char *x, double by) {
+  x = qz_emit(w, of, "Mul", "scaled", NULL, 2, x, qz_scalar(w, TARN_F32, by));
+  return qz_emit(w, of, "Round", "round", NULL, 1, x);
 }
 
-static double bound(double real, int e, double otherwise) {
-  return isinf(real) ? otherwise : fmin(fmax(floor(ldexp(real, -e) + 0.5), -128), 127);
+/* Powers of two apart. */
+static int steps(double to, double from) { return ilogb(to / from); }
+
+/* The i32 of one scale in another. */
+static const char *moved(qz_writer *w, const qz_node *of, const char *x, double from, double to) {
+  if (from == to) return x;
+  return qz_cast(w, of, "i32", NULL, shift(w, of, x, steps(to, from)), TARN_I32);
+}
+
+static double bound(double real, double scale, double otherwise) {
+  return isinf(real) ? otherwise : fmin(fmax(floor(real / scale + 0.5), -128), 127);
 }
 
 /* Clips x, of type t, to the bytes between the real bounds of p, as bytes under a new name. */
 static void end(qz_writer *w, const qz_group *p, const qz_node *of, const char *x, tarn_dtype t,
                 uint32_t v) {
-  int e = scales(w)->e[v];
-  const char *lo = qz_scalar(w, t, bound(p ? p->lo : -INFINITY, e, -128));
-  const char *hi = qz_scalar(w, t, bound(p ? p->hi : INFINITY, e, 127));
+  double scale = scales(w)->of[v];
+  const char *lo = qz_scalar(w, t, bound(p ? p->lo : -INFINITY, scale, -128));
+  const char *hi = qz_scalar(w, t, bound(p ? p->hi : INFINITY, scale, 127));
   const char *name = qz_fresh(w, w->g->value[v].name, "i8");
   x = qz_emit(w, of, "Clip", "clip", NULL, 3, x, lo, hi);
   w->bytes[v] = qz_cast(w, of, "i8", name, x, TARN_I8);
 }
 
-/* An i32 sum of scale 2^from to the bytes of p's result. */
-static void end_sum(qz_writer *w, const qz_group *p, const char *x, int from) {
-  int k = scales(w)->e[p->out] - from;
-  if (k) end(w, p, p->main, shift(w, p->main, x, k), TARN_F64, p->out);
-  else end(w, p, p->main, x, TARN_I32, p->out);
+/* An i32 sum of that scale to the bytes of p's result. */
+static void end_sum(qz_writer *w, const qz_group *p, const char *x, double from) {
+  double to = scales(w)->of[p->out];
+  if (scales(w)->real) {
+    x = qz_cast(w, p->main, "f32", NULL, x, TARN_F32);
+    end(w, p, p->main, scaled(w, p->main, x, from / to), TARN_F32, p->out);
+  } else if (to == from) end(w, p, p->main, x, TARN_I32, p->out);
+  else end(w, p, p->main, shift(w, p->main, x, steps(to, from)), TARN_F64, p->out);
 }
 
 /* The bytes of a value, made from the real one when they are not there. */
 static const char *bytes(qz_writer *w, uint32_t v, const qz_node *of) {
-  const char *x = w->bytes[v];
-  if (!x) end(w, NULL, of, shift(w, of, qz_real(w, v), scales(w)->e[v]), TARN_F64, v);
+  if (w->bytes[v]) return w->bytes[v];
+  const char *x = qz_real(w, v);
+  double scale = scales(w)->of[v];
+  if (scales(w)->real) end(w, NULL, of, scaled(w, of, x, 1 / scale), TARN_F32, v);
+  else end(w, NULL, of, shift(w, of, x, ilogb(scale)), TARN_F64, v);
   return w->bytes[v];
 }
 
@@ -55,45 +72,46 @@ static void back(qz_writer *w, uint32_t v) {
   const qz_node *of = &w->g->node[w->g->value[v].maker];
   const char *x = qz_cast(w, of, "f32", NULL, w->bytes[v], TARN_F32);
   qz_emit(w, of, "Mul", "real", w->g->value[v].name, 2, x,
-          qz_scalar(w, TARN_F32, ldexp(1, scales(w)->e[v])));
+          qz_scalar(w, TARN_F32, scales(w)->of[v]));
 }
 
 /* ---------------------------------------------------------------- products */
 
-static tarn_tensor *weights(qz_writer *w, const qz_group *p, int e) {
+static tarn_tensor *weights(qz_writer *w, const qz_group *p, double scale) {
   tarn_tensor *t = tarn_tensor_new(w->cx, TARN_I8, p->w->n, p->w->dim);
   const float *x = p->w->data;
   for (int64_t i = 0, n = tarn_tensor_count(p->w); i < n; i++)
-    ((int8_t *)t->data)[i] = (int8_t)qz_byte((double)x[i], e);
+    ((int8_t *)t->data)[i] = (int8_t)qz_byte((double)x[i], scale);
   return t;
 }
 
 /* [1,O,1,1] behind a convolution, else [N]. */
-static const char *bias(qz_writer *w, uint32_t group, const tarn_tensor *q, int ew, int e) {
+static const char *bias(qz_writer *w, uint32_t group, const tarn_tensor *q, double weight,
+                        double sum) {
   const qz_group *p = &w->s->group[group];
   int64_t dim[TARN_MAX_DIMS] = {p->channels}, n = tarn_tensor_count(q);
   float *wq = TARN_ARRAY(w->cx, float, n);
   for (uint32_t i = 0; p->conv && i < p->w->n; i++) dim[i] = i == 1 ? p->channels : 1;
-  for (int64_t i = 0; i < n; i++) wq[i] = ldexpf(((const int8_t *)q->data)[i], ew);
+  for (int64_t i = 0; i < n; i++) wq[i] = (float)(((const int8_t *)q->data)[i] * weight);
   double *b = qz_bias(w->g, w->s, scales(w)->c, group, wq);
   tarn_tensor *t = tarn_tensor_new(w->cx, TARN_I32, p->conv ? p->w->n : 1, dim);
   for (uint32_t i = 0; i < p->channels; i++)
-    ((int32_t *)t->data)[i] = (int32_t)floor(ldexp(b[i], -e) + 0.5);
+    ((int32_t *)t->data)[i] = (int32_t)floor(b[i] / sum + 0.5);
   return qz_tensor(w, t, p->main->name, "bias");
 }
 
-/* The sum of 32 bits, with the bias; *e: its exponent. */
-static const char *product(qz_writer *w, uint32_t group, int *e) {
+/* The sum of 32 bits, with the bias, and its scale. */
+static const char *product(qz_writer *w, uint32_t group, double *scale) {
   const qz_group *p = &w->s->group[group];
-  int ew = scales(w)->ew[group];
-  const tarn_tensor *q = weights(w, p, ew);
-  *e = scales(w)->e[p->in[0]] + ew;
+  double weight = scales(w)->weight[group];
+  const tarn_tensor *q = weights(w, p, weight);
+  *scale = scales(w)->of[p->in[0]] * weight;
   const char *in[] = {bytes(w, p->in[0], p->main), qz_tensor(w, q, p->main->name, "weights")};
   const char *sum = qz_fresh(w, p->main->name, "sum");
   if (p->conv) qz_emit_like(w, p->main, "ConvInteger", sum, 2, in);
   else qz_emit(w, p->main, "MatMulInteger", "product", sum, 2, in[0], in[1]);
   if (!p->bias) return sum;
-  return qz_emit(w, p->main, "Add", "add", NULL, 2, sum, bias(w, group, q, ew, *e));
+  return qz_emit(w, p->main, "Add", "add", NULL, 2, sum, bias(w, group, q, weight, *scale));
 }
 
 /* ---------------------------------------------------------------- groups */
@@ -101,15 +119,16 @@ static const char *product(qz_writer *w, uint32_t group, int *e) {
 static void addition(qz_writer *w, uint32_t group) {
   const qz_group *p = &w->s->group[group];
   const char *in[2];
-  int sum = scales(w)->sum[group], e;
+  double sum = scales(w)->real ? scales(w)->of[p->in[0]] : scales(w)->sum[group];
+  double scale;
   for (uint32_t i = 0; i < 2; i++) {
     bool wide = p->wide != TARN_NONE && w->s->group[p->wide].out == p->in[i];
     if (wide) {
-      in[i] = product(w, p->wide, &e);
-      in[i] = moved(w, w->s->group[p->wide].main, in[i], e, sum);
+      in[i] = product(w, p->wide, &scale);
+      in[i] = moved(w, w->s->group[p->wide].main, in[i], scale, sum);
     } else {
       in[i] = qz_cast(w, p->main, "wide", NULL, bytes(w, p->in[i], p->main), TARN_I32);
-      in[i] = moved(w, p->main, in[i], scales(w)->e[p->in[i]], sum);
+      in[i] = moved(w, p->main, in[i], scales(w)->of[p->in[i]], sum);
     }
   }
   end_sum(w, p, qz_emit(w, p->main, "Add", "sum", NULL, 2, in[0], in[1]), sum);
@@ -129,17 +148,17 @@ static void move(qz_writer *w, const qz_group *p) {
 
 static void group(qz_writer *w, uint32_t i) {
   const qz_group *p = &w->s->group[i];
-  int e;
+  double scale;
   const char *x;
   switch (p->kind) {
   case QZ_PRODUCT:
-    x = product(w, i, &e);
-    end_sum(w, p, x, e);
+    x = product(w, i, &scale);
+    end_sum(w, p, x, scale);
     break;
   case QZ_ADD: addition(w, i); break;
   case QZ_CLIP:
     x = qz_cast(w, p->main, "wide", NULL, bytes(w, p->in[0], p->main), TARN_I32);
-    end_sum(w, p, x, scales(w)->e[p->in[0]]);
+    end_sum(w, p, x, scales(w)->of[p->in[0]]);
     break;
   case QZ_MOVE: move(w, p); break;
   }

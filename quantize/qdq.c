@@ -185,8 +185,10 @@ void qz_write_qdq(qz_writer *w, const qz_calibration *c, bool i8) {
   form f = {c, TARN_ARRAY(w->cx, qz_scale, w->g->nvalue + 1), i8};
   w->form = &f;
   w->back = back;
-  for (uint32_t v = 0; v < w->g->nvalue; v++)
-    if (c->range[v].n) f.scale[v] = i8 ? qz_scale_i8(&c->range[v]) : qz_scale_u8(&c->range[v]);
+  for (uint32_t v = 0; v < w->g->nvalue; v++) {
+    const qz_range *r = &c->range[v];
+    if (r->n) f.scale[v] = i8 ? qz_scale_i8(&r, 1) : qz_scale_u8(r);
+  }
   for (uint32_t i = 0; i < w->g->nnode; i++) {
     const qz_node *n = &w->g->node[i];
     if (n->group == TARN_NONE) qz_copy_node(w, n);

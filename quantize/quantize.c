@@ -61,7 +61,7 @@ const tarn_quantized *tarn_quantize(tarn_lang *L, const tarn_quantize_options *o
   if (o->output) check_output(cx, o->output);
   qz_graph *g = qz_graph_read(L, o);
   qz_samples *samples = qz_samples_read(g, o->samples);
-  qz_groups *s = groups_of(g, t.machine);
+  qz_groups *s = groups_of(g, t.machine && !t.scales);
   double most = o->work > 0 ? o->work : TARN_QUANTIZE_WORK;
   const tarn_quantize_engine *engine = qz_work(g, s, samples) > most ? o->engine : NULL;
   qz_calibration *c = qz_calibrate(g, s, samples, engine);
@@ -69,7 +69,8 @@ const tarn_quantized *tarn_quantize(tarn_lang *L, const tarn_quantize_options *o
   if (t.machine) qz_write_machine(w, qz_scales_choose(g, s, c, &t));
   else qz_write_qdq(w, c, t.i8);
   finish_model(g, &b);
-  *q = (tarn_quantized){.machine = t.machine, .nsample = samples->n, .bytes = b.p, .n = b.n};
+  *q = (tarn_quantized){
+      .machine = t.machine, .scales = t.scales, .nsample = samples->n, .bytes = b.p, .n = b.n};
   for (uint32_t i = 0; i < s->n; i++) q->products += s->group[i].kind == QZ_PRODUCT;
   list_left(g, q);
   q->nout = g->nout;

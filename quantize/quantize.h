@@ -65,7 +65,8 @@ typedef struct tarn_quantized_left {
 } tarn_quantized_left;
 
 typedef struct tarn_quantized {
-  bool machine; /* the form of a machine with integer shifts */
+  bool machine; /* the form of a machine with integer shifts, or that scales its sums */
+  bool scales;  /* the latter */
   uint32_t nsample;
   uint32_t products; /* convolutions and products in bytes */
   uint32_t nleft;

@@ -79,12 +79,16 @@ int qz_exponent(const qz_range *const *r, uint32_t n) {
 }
 
 /* ---- real scales: zero is exact; shares of the whole range are tried ---- */
-qz_scale qz_scale_i8(const qz_range *r) {
+qz_scale qz_scale_i8(const qz_range *const *r, uint32_t n) {
   qz_scale best = {1, 0};
-  double least = INFINITY, most = fmax(r->hi / 127, -r->lo / 128);
-  for (int i = 0; r->bin && i < SHARES; i++) {
+  double least = INFINITY;
+  double most = 0;
+  for (uint32_t k = 0; k < n; k++) most = fmax(most, fmax(r[k]->hi / 127, -r[k]->lo / 128));
+  for (int i = 0; i < SHARES; i++) {
     float scale = (float)(most * (1 - 0.02 * i));
-    double sum = scale > 0 ? qz_range_error(r, (double)scale, 0, -128, 127) : INFINITY;
+    double sum = 0;
+    if (!(scale > 0)) break;
+    for (uint32_t k = 0; k < n; k++) sum += qz_range_error(r[k], (double)scale, 0, -128, 127);
     if (sum >= least) continue;
     least = sum;
     best.scale = scale;
