@@ -70,6 +70,7 @@ static double reuse_of(const tarn_unit_plan *p) {
 }
 static double bound_of(const tarn_unit_plan *p, const tarn_unit_cost *u) {
   const tarn_unit_tensor *rows = &p->tensor[0];
+  if (p->way != TARN_UNIT_MULTIPLIES) return (double)u->compulsory;
   double adds = 1;
   double elements = 0;
   uint64_t counted = 0;

@@ -8,6 +8,7 @@
  * cycles; the emitter visits it and writes instructions.
  *
  *   unit_match.c   which units compute a kernel, and how its operands lie in entries
+ *   unit_map.c     kernels that sum nothing: the accumulators begin with an operand
  *   unit_vector.c  the epilogue as steps of the vector unit
  *   unit_rows.c    rows of a tile that one transfer moves
  *   unit_issue.c   loops of an instruction that issues a unit
@@ -90,6 +91,14 @@ typedef struct tarn_unit_loop {
   int64_t step; /* units */
 } tarn_unit_loop;
 
+/* How the accumulators come to hold what the vector unit goes on with. */
+typedef enum tarn_unit_way {
+  TARN_UNIT_MULTIPLIES, /* products are summed */
+  TARN_UNIT_FOLDS,      /* taps of a window, loaded by the identity, are joined */
+  TARN_UNIT_LOADS,      /* an operand is loaded by the identity */
+  TARN_UNIT_FILLS       /* a transfer brings an operand */
+} tarn_unit_way;
+
 typedef struct tarn_unit_plan {
   tarn_lang *L;
   const tarn_hw *hw;
@@ -99,15 +108,14 @@ typedef struct tarn_unit_plan {
   int64_t extent[TARN_MAX_DIMS]; /* elements */
   int64_t unit[TARN_MAX_DIMS];   /* elements */
   int64_t dim[TARN_MAX_DIMS];    /* units */
-  uint32_t product;              /* intrinsic; TARN_NONE: no product */
+  tarn_unit_way way;
+  uint32_t product; /* intrinsic whose accumulators these are */
   tarn_hw_form form;
   uint32_t rows, columns, sum; /* dims; TARN_NONE where none is needed */
   uint32_t ntensor;
   tarn_unit_tensor tensor[TARN_UNIT_TENSORS];
-  uint32_t sums, result; /* tensors */
-  uint32_t fold;         /* intrinsic: the kernel reduces by it what the product with the identity
-                            loads; TARN_NONE: it is a product */
-  uint32_t tap;          /* tensor, of a fold */
+  uint32_t sums, result; /* tensors; those before the sums are what the product multiplies */
+  uint32_t fold, tap;    /* FOLDS: intrinsic; tensor */
   uint32_t nstep;
   tarn_unit_step step[TARN_UNIT_STEPS];
   uint32_t store; /* intrinsic that makes an element of the result of a sum; TARN_NONE: as it is */

@@ -284,6 +284,14 @@ tarn_unit_tensor *unit_tensor(unit_match *m, tarn_unit_what what, uint32_t read,
 static bool is_constant(const unit_match *m, uint32_t read) {
   return m->p->k->in_const[m->p->stage->read[read].src];
 }
+void unit_longest_rows(unit_match *m) {
+  tarn_unit_plan *p = m->p;
+  p->rows = TARN_NONE;
+  for (uint32_t d = 0; d < p->nacc && p->form.m > 1; d++)
+    if (d != p->columns && p->extent[d] > 1 &&
+        (p->rows == TARN_NONE || p->extent[d] > p->extent[p->rows]))
+      p->rows = d;
+}
 /* Of a unit of several rows: the longest dim whose neighbours are those of the operand. */
 static void choose_rows(unit_match *m, const tarn_unit_tensor *t, uint32_t columns) {
   tarn_unit_plan *p = m->p;
@@ -370,8 +378,7 @@ bool unit_result(unit_match *m, uint32_t memory, uint32_t transfer) {
 }
 
 /* ---------------------------------------------------------------- reductions by the vector unit */
-/* Does the product with the identity load the operand as it is, widened? */
-static bool loads(unit_match *m, uint32_t i) {
+bool unit_loads(unit_match *m, uint32_t i, uint32_t read) {
   tarn_unit_plan *p = m->p;
   const tarn_hw_intrinsic *x = &p->hw->intrin[i];
   if (x->nop != 3) return false;
@@ -382,8 +389,9 @@ static bool loads(unit_match *m, uint32_t i) {
   uint32_t a = tarn_fx_cast(m->L, type, tarn_fx_hole(m->L, 0));
   uint32_t b = tarn_fx_cast(m->L, type, tarn_fx_hole(m->L, 1));
   return tarn_hw_same_product(m->L, p->form.body, tarn_fx_op(m->L, TARN_FX_MUL, a, b, 0), false) &&
+         !tarn_dtype_is_float(type) && /* a sum of zeros and a number may be another number */
          p->form.red == tarn_reducer_of(m->L, TARN_RED_SUM, type) &&
-         x->op[p->form.operand[0]].dtype == p->k->in_type[p->stage->read[0].src];
+         x->op[p->form.operand[0]].dtype == p->k->in_type[p->stage->read[read].src];
 }
 /* The intrinsic that joins two results of the reducer. */
 static uint32_t joins(unit_match *m, uint32_t red, const char *memory) {
@@ -397,43 +405,45 @@ static uint32_t joins(unit_match *m, uint32_t red, const char *memory) {
   }
   return TARN_NONE;
 }
-static bool lane_of_read(unit_match *m) {
+bool unit_lane(unit_match *m, uint32_t read) {
   tarn_unit_plan *p = m->p;
-  for (uint32_t d = 0; d < p->nacc; d++)
-    if (tarn_ix_coef(m->L, unit_map(m, 0)->e[0], d) == 1 && result_lane(m, d, p->form.n))
-      p->columns = d;
+  const tarn_imap *map = unit_map(m, read);
+  p->rows = p->columns = p->sum = TARN_NONE;
+  for (uint32_t d = 0; d < p->nacc && map->nin == 1; d++)
+    if (tarn_ix_coef(m->L, map->e[0], d) == 1 && result_lane(m, d, p->form.n)) p->columns = d;
   if (p->columns == TARN_NONE)
     return unit_no(m, "no dim lies in entries of %lld elements", (long long)p->form.n);
   for (uint32_t d = 0; d < p->n; d++) p->unit[d] = d == p->columns ? p->form.n : 1;
   for (uint32_t d = 0; d < p->n; d++) p->dim[d] = tarn_ceildiv(p->extent[d], p->unit[d]);
   return true;
 }
-static bool fold_operands(unit_match *m) {
+bool unit_loaded(unit_match *m, uint32_t i, uint32_t read) {
   tarn_unit_plan *p = m->p;
-  const tarn_hw_intrinsic *x = &p->hw->intrin[p->product];
+  const tarn_hw_intrinsic *x = &p->hw->intrin[i];
   const tarn_hw_operand *rows = &x->op[p->form.operand[0]];
   const tarn_hw_operand *columns = &x->op[p->form.operand[1]];
   uint32_t in = unit_memory(p->hw, rows->memory);
   uint32_t by = unit_memory(p->hw, columns->memory);
+  p->ntensor = p->nstep = 0;
+  p->product = i;
   if (in == TARN_NONE || by == TARN_NONE) return unit_no(m, "a unit's operand is in no memory");
-  tarn_unit_tensor *t = unit_tensor(m, TARN_UNIT_ROWS, 0, in);
+  if (!unit_lane(m, read)) return false;
+  tarn_unit_tensor *t = unit_tensor(m, TARN_UNIT_ROWS, read, in);
   t->lanes[1] = p->form.k;
   t->along[1] = p->columns;
-  if (!unit_coords(m, t, unit_map(m, 0))) return false;
+  if (!unit_coords(m, t, unit_map(m, read))) return false;
   t = unit_tensor(m, TARN_UNIT_ONE, TARN_NONE, by);
   t->packed = true;
   t->each = tarn_hw_operand_bytes(columns) / (int64_t)entry_of(m, by);
-  return true;
+  return unit_sums(m);
 }
 static bool by_fold(unit_match *m, uint32_t i) {
   tarn_unit_plan *p = m->p;
   const tarn_func *f = tarn_fn_get(m->L, p->stage->fn);
-  p->ntensor = p->nstep = 0;
-  p->product = i;
-  p->rows = p->columns = p->sum = TARN_NONE;
+  p->way = TARN_UNIT_FOLDS;
   p->fold = joins(m, f->red, p->hw->intrin[i].op[2].memory);
   if (p->fold == TARN_NONE) return unit_no(m, "the vector unit has no such reduction");
-  if (!lane_of_read(m) || !fold_operands(m) || !unit_sums(m)) return false;
+  if (!unit_loaded(m, i, 0)) return false;
   p->tap = p->ntensor;
   tarn_unit_tensor *t = unit_tensor(m, TARN_UNIT_TAP, TARN_NONE, p->tensor[p->sums].memory);
   *t = p->tensor[p->sums];
@@ -445,14 +455,15 @@ static bool find_fold(unit_match *m) {
   tarn_unit_plan *p = m->p;
   const tarn_func *f = tarn_fn_get(m->L, p->stage->fn);
   const tarn_read *r = &p->stage->read[0];
-  if (f->red == TARN_NONE || f->nops != 1 || r->stage || p->k->in_const[r->src])
+  if (f->nops != 1 || r->stage || p->k->in_const[r->src])
     return unit_no(m, "it is no product, and no reduction of one operand");
   const tarn_fx *x = tarn_fx_get(m->L, f->body);
   bool widened = x->op == TARN_FX_CAST && x->kid[0] == tarn_fx_hole(m->L, 0) &&
                  x->dtype == tarn_reducer_get(m->L, f->red)->dtype;
   if (!widened) return unit_no(m, "it reduces something else than an operand");
   for (uint32_t i = 0; i < p->hw->nintrin; i++)
-    if (loads(m, i) && p->hw->intrin[i].op[2].dtype == x->dtype && by_fold(m, i)) return true;
+    if (unit_loads(m, i, 0) && p->hw->intrin[i].op[2].dtype == x->dtype && by_fold(m, i))
+      return true;
   return unit_no(m, "no unit loads its operand");
 }
 
@@ -460,6 +471,7 @@ static bool find_fold(unit_match *m) {
 static bool by_product(unit_match *m, uint32_t i, uint32_t rows) {
   tarn_unit_plan *p = m->p;
   p->ntensor = p->nstep = 0;
+  p->way = TARN_UNIT_MULTIPLIES;
   p->product = i;
   return choose_dims(m, rows) && factor(m, TARN_UNIT_ROWS, rows, 0) &&
          factor(m, TARN_UNIT_COLUMNS, 1 - rows, 1) && unit_sums(m) && unit_epilogue(m);
@@ -471,8 +483,10 @@ static bool find(unit_match *m) {
     return unit_no(m, "a kernel of several stages or results");
   const tarn_func *f = tarn_fn_get(m->L, p->stage->fn);
   if (p->k->out[0].n != p->nacc) return unit_no(m, "the result has other dims than the loops");
+  m->epi = f->epi;
+  m->first = f->nops;
+  if (f->red == TARN_NONE) return unit_map_kernel(m);
   if (f->nops != 2) return find_fold(m);
-  if (f->red == TARN_NONE) return unit_no(m, "it is no product");
   for (uint32_t i = 0; i < p->hw->nintrin; i++)
     for (uint32_t rows = 0; rows < 2; rows++)
       if (multiplies(m, i, rows) && by_product(m, i, rows)) return true;

@@ -28,12 +28,14 @@ static void print_tensor(const tarn_unit_plan *p, uint32_t t, const char *verb, 
 }
 /* What is filled where so many loops are open. */
 static void fills(const tarn_unit_plan *p, uint32_t loops, uint32_t depth, tarn_buf *b) {
-  for (uint32_t t = 0; t < 2; t++)
+  bool comes = p->way == TARN_UNIT_FILLS;
+  for (uint32_t t = 0; t < p->sums; t++)
     if (p->tensor[t].at_loop == loops) print_tensor(p, t, "fill", depth, b);
-  if (p->tensor[p->sums].at_loop == loops) print_tensor(p, p->sums, "clear", depth, b);
+  if (p->tensor[p->sums].at_loop == loops)
+    print_tensor(p, p->sums, comes ? "fill" : "clear", depth, b);
 }
 static void finish(const tarn_unit_plan *p, uint32_t depth, tarn_buf *b) {
-  for (uint32_t t = 2; t < p->ntensor; t++)
+  for (uint32_t t = p->sums; t < p->ntensor; t++)
     if (p->tensor[t].what == TARN_UNIT_ADDEND)
       print_tensor(p, t, p->tensor[t].source == TARN_NONE ? "fill" : "load", depth, b);
   for (uint32_t i = 0; i < p->nstep; i++) {
@@ -59,9 +61,11 @@ void tarn_unit_print(const tarn_unit_plan *p, tarn_buf *b) {
     fills(p, i + 1, i + 1, b);
   }
   indent(b, p->nloop);
-  if (p->fold == TARN_NONE)
+  if (p->way == TARN_UNIT_MULTIPLIES)
     tarn_buf_fmt(b, "(%s sums rows columns)", p->hw->intrin[p->product].name);
-  else tarn_buf_fmt(b, "(each tap: load rows, %s sums)", p->hw->intrin[p->fold].name);
+  if (p->way == TARN_UNIT_FOLDS)
+    tarn_buf_fmt(b, "(each tap: load rows, %s sums)", p->hw->intrin[p->fold].name);
+  if (p->way == TARN_UNIT_LOADS) tarn_buf_str(b, "(load rows)");
   bool parts = p->tensor[p->result].at_loop > sums; /* each when its last product is added */
   if (parts) finish(p, p->nloop, b);
   for (uint32_t i = p->nloop; i > sums; i--) tarn_buf_str(b, ")");

@@ -119,7 +119,7 @@ static bool shape_of(const tarn_hw *hw, const tarn_unit_tensor *t, const tarn_un
   tarn_unit_move *m = &s->move;
   int64_t size = t->each;
   s->x = &hw->transfer[t->transfer];
-  s->bare = s->x->to == hw->nmem - 1 || t->what == TARN_UNIT_ONTO;
+  s->bare = s->x->to == hw->nmem - 1 || t->what == TARN_UNIT_ONTO || t->what == TARN_UNIT_SUMS;
   int64_t entry = tarn_hw_transfer_bytes(hw, s->x);
   int64_t most = s->x->row_bytes ? s->x->row_bytes / entry : INT64_MAX;
   *m = (tarn_unit_move){.main = t->base, .rows = 1, .entries = 1, .stride = 1};

@@ -50,11 +50,11 @@ uint32_t unit_replaced(const tarn_hw *hw, uint32_t intrinsic) {
 }
 
 /* ---------------------------------------------------------------- values */
-static uint32_t uses_of(const tarn_lang *L, uint32_t e, uint32_t hole) {
+uint32_t unit_uses(const tarn_lang *L, uint32_t e, uint32_t hole) {
   const tarn_fx *x = tarn_fx_get(L, e);
   uint32_t n = 0;
   if (x->op == TARN_FX_HOLE) return x->hole == hole;
-  for (uint32_t i = 0; i < tarn_fx_arity(x->op); i++) n += uses_of(L, x->kid[i], hole);
+  for (uint32_t i = 0; i < tarn_fx_arity(x->op); i++) n += unit_uses(L, x->kid[i], hole);
   return n;
 }
 static uint32_t sums_memory(const unit_match *m) { return m->p->tensor[m->p->sums].memory; }
@@ -94,6 +94,7 @@ static bool through_product(unit_match *m, tarn_unit_tensor *t, tarn_dtype type)
   tarn_unit_plan *p = m->p;
   const tarn_hw_intrinsic *x = &p->hw->intrin[p->product];
   const tarn_unit_tensor *rows = &p->tensor[0];
+  if (p->way == TARN_UNIT_FILLS) return unit_no(m, "the other operand comes by a transfer");
   if (type != x->op[p->form.operand[0]].dtype || p->form.k != p->form.n)
     return unit_no(m, "an operand of type %s, which no transfer brings to the sums",
                    tarn_dtype_name(type));
@@ -120,7 +121,7 @@ static bool through_product(unit_match *m, tarn_unit_tensor *t, tarn_dtype type)
 /* Hole h of the epilogue, h > 0. */
 static uint32_t operand(unit_match *m, uint32_t h) {
   tarn_unit_plan *p = m->p;
-  uint32_t read = tarn_fn_get(m->L, p->stage->fn)->nops + h - 1u;
+  uint32_t read = m->first + h - 1u;
   const tarn_read *r = &p->stage->read[read];
   tarn_unit_tensor *t = r->stage ? NULL : addend(m, read);
   if (!t) return TARN_NONE;
@@ -190,8 +191,7 @@ static uint32_t by_intrinsic(unit_match *m, uint32_t e, uint32_t i, bool immedia
   return add_step(m, i, to, from, imm) ? to : TARN_NONE;
 }
 /* ---------------------------------------------------------------- transfers that compute */
-/* Where the elements of an operand lie that come onto the sums. */
-static bool beside_sums(unit_match *m, tarn_unit_tensor *t) {
+bool unit_beside_sums(unit_match *m, tarn_unit_tensor *t) {
   const tarn_unit_plan *p = m->p;
   const tarn_imap *map = unit_map(m, t->read);
   bool fixed = p->k->in_const[p->stage->read[t->read].src];
@@ -227,7 +227,7 @@ static uint32_t by_transfer(unit_match *m, uint32_t e, uint32_t i) {
   if (!unify(m->L, body, e, bind) || bind[0] == TARN_NONE || bind[1] == TARN_NONE) return TARN_NONE;
   const tarn_fx *from = tarn_fx_get(m->L, bind[0]);
   if (from->op != TARN_FX_HOLE || !from->hole) return TARN_NONE;
-  uint32_t read = tarn_fn_get(m->L, p->stage->fn)->nops + from->hole - 1u;
+  uint32_t read = m->first + from->hole - 1u;
   if (p->stage->read[read].stage || p->k->in_type[p->stage->read[read].src] != x->op[0].dtype)
     return TARN_NONE;
   if (value(m, bind[1]) != p->sums) return TARN_NONE;
@@ -238,7 +238,7 @@ static uint32_t by_transfer(unit_match *m, uint32_t e, uint32_t i) {
   onto->along[1] = p->columns;
   onto->n = p->tensor[p->sums].n;
   memcpy(onto->at, p->tensor[p->sums].at, sizeof onto->at);
-  if (onto->lanes[1] != p->form.n || !beside_sums(m, onto)) return TARN_NONE;
+  if (onto->lanes[1] != p->form.n || !unit_beside_sums(m, onto)) return TARN_NONE;
   return add_step(m, t->intrinsic, p->sums, number_of(m, onto), 0) ? p->sums : TARN_NONE;
 }
 /* Its operands either way round. */
@@ -278,7 +278,7 @@ static uint32_t value(unit_match *m, uint32_t e) {
   if (x->op == TARN_FX_CONST && x->dtype == sums_type(m)) return constant(m, x);
   if (x->op == TARN_FX_CAST && x->dtype == sums_type(m)) {
     const tarn_fx *y = tarn_fx_get(m->L, x->kid[0]);
-    if (y->op == TARN_FX_HOLE && y->hole) return operand(m, y->hole);
+    if (y->op == TARN_FX_HOLE) return y->hole ? operand(m, y->hole) : m->p->sums;
   }
   for (uint32_t pass = 0; pass < 2; pass++)
     for (uint32_t i = 0; i < m->p->hw->nintrin; i++) {
@@ -342,9 +342,9 @@ static bool leaves(unit_match *m, uint32_t transfer, uint32_t epi) {
 }
 bool unit_epilogue(unit_match *m) {
   const tarn_func *f = tarn_fn_get(m->L, m->p->stage->fn);
-  uint32_t epi = f->epi == TARN_NONE ? tarn_fx_hole(m->L, 0) : f->epi;
-  for (uint32_t h = 0; h <= f->nepi; h++)
-    if (uses_of(m->L, epi, h) > 1)
+  uint32_t epi = m->epi == TARN_NONE ? tarn_fx_hole(m->L, 0) : m->epi;
+  for (uint32_t h = 0; h <= f->nops + f->nepi; h++)
+    if (unit_uses(m->L, epi, h) > 1)
       return unit_no(m, "the epilogue uses a value twice, the vector unit replaces it");
   for (uint32_t i = 0; i < m->p->hw->ntransfer; i++) {
     const tarn_unit_plan before = *m->p;

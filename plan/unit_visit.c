@@ -220,7 +220,7 @@ static bool next_tap(const tarn_unit_plan *p, tarn_unit_box *b) {
   return false;
 }
 /* Each tap of a window, loaded by the identity: the first one is what the accumulators begin with.
- */
+ * A map has one. */
 static void taps(visit *v, const int64_t *at) {
   const tarn_unit_plan *p = v->p;
   const tarn_unit_step fold = {p->fold, p->sums, p->tap, 0};
@@ -229,13 +229,14 @@ static void taps(visit *v, const int64_t *at) {
   for (uint32_t d = p->nacc; d < p->n; d++) b.n[d] = 1;
   uint32_t to = p->sums;
   do {
-    v->of[p->tap] = v->of[p->sums];
-    if (to == p->tap) clear(v, to);
+    if (p->way == TARN_UNIT_FOLDS) v->of[p->tap] = v->of[p->sums];
+    if (to != p->sums) clear(v, to);
     tarn_unit_stmt s = stmt(v, TARN_UNIT_LOAD, &b);
     s.tensor = to;
+    s.begins = true;
     operands(p, &s, 0, 1, to);
     issue(v, s, p->product, false, p->nacc);
-    if (to == p->tap) vector_step(v, &fold, &v->of[p->sums]);
+    if (to != p->sums) vector_step(v, &fold, &v->of[p->sums]);
     to = p->tap;
   } while (next_tap(p, &b));
 }
@@ -284,12 +285,12 @@ bool tarn_unit_visit(const tarn_unit_plan *p, tarn_unit_visit_fn *f, void *user)
   for (bool more = true; more && v.ok;) {
     tarn_unit_box b;
     tarn_unit_box then;
-    fill(&v, 0, at);
-    fill(&v, 1, at);
+    for (uint32_t t = 0; t < p->sums; t++) fill(&v, t, at);
     box_at(p, sums->at_loop, at, &b);
-    if (enter(&v, p->sums, &b)) clear(&v, p->sums);
-    if (p->fold == TARN_NONE) product(&v, at);
-    else taps(&v, at);
+    if (p->way == TARN_UNIT_FILLS) fill(&v, p->sums, at);
+    else if (enter(&v, p->sums, &b)) clear(&v, p->sums);
+    if (p->way == TARN_UNIT_MULTIPLIES) product(&v, at);
+    else if (p->way != TARN_UNIT_FILLS) taps(&v, at);
     memcpy(next, at, sizeof next);
     more = next_tile(p, next);
     box_at(p, sums->at_loop, next, &then);

@@ -79,6 +79,7 @@ static void move(clock *k, const tarn_unit_stmt *s) {
     k->part[slot] = hw->hazards ? k->first : end;
     k->now[queue] = end;
   }
+  if (of == k->p->sums && !leaves && !onto) k->part[slot] = hw->hazards ? k->first : end;
   if (leaves) k->free[of][slot] = end;
   else k->ready[of][slot] = end;
   k->c->bytes[s->tensor] += m.entries * hw->mem[t->memory].entry;

@@ -35,7 +35,7 @@ typedef struct search {
 } search;
 
 static uint32_t group_of(const tarn_unit_plan *p, uint32_t t) {
-  if (t < 2) return t ? COLUMNS : ROWS;
+  if (t < p->sums) return t ? COLUMNS : ROWS;
   if (t == p->sums || t == p->result) return SUMS;
   return p->tensor[t].what == TARN_UNIT_ROWS ? SOURCES : 0;
 }
@@ -50,7 +50,7 @@ static bool comes_once(const tarn_unit_plan *p, const tarn_unit_tensor *t) {
 }
 /* So many loops are outside of a tensor's tile. */
 static uint32_t loops_around(const tarn_unit_plan *p, const choice *c, uint32_t t) {
-  if (t < 2) return c->nloop;
+  if (t < p->sums) return c->nloop;
   return comes_once(p, &p->tensor[t]) ? 0 : c->sums_at;
 }
 static void apply(tarn_unit_plan *p, const choice *c) {
@@ -81,7 +81,7 @@ static step step_of(const search *q, const choice *c, uint32_t level, bool first
   const tarn_unit_plan *p = q->p;
   step s = {0};
   for (uint32_t t = 0; t < p->ntensor; t++) {
-    uint32_t at = q->once >> t & 1 ? 0 : t < 2 ? c->nloop : c->sums_at;
+    uint32_t at = q->once >> t & 1 ? 0 : t < p->sums ? c->nloop : c->sums_at;
     bool refilled = first;
     for (uint32_t i = level; i < at; i++) refilled |= q->dims[t] >> c->loop[i].dim & 1;
     if (!refilled || t == p->result || p->tensor[t].transfer == TARN_NONE) continue;
@@ -110,7 +110,8 @@ static counts counts_of(const search *q, const choice *c) {
 static double estimate(const search *q, const choice *c) {
   const tarn_unit_plan *p = q->p;
   counts n = counts_of(q, c);
-  double product = q->product / n.all + p->hw->intrin[p->product].startup;
+  double product = q->product / n.all;
+  if (p->way != TARN_UNIT_FILLS) product += p->hw->intrin[p->product].startup;
   double pieces = c->parts ? n.parts : 1;
   double finish = q->finish / n.around / pieces + q->start;
   double leave = q->per_fill[p->result] * n.parts / pieces;
@@ -202,7 +203,7 @@ static bool price_tile(search *q) {
     b.lo[d] = q->trips[d] > 2 ? q->tile[d] : 0;
     b.n[d] = tarn_min(q->tile[d], p->dim[d]);
   }
-  for (uint32_t t = 0; t < 2; t++)
+  for (uint32_t t = 0; t <= p->sums; t++)
     if (tarn_unit_entries(&p->tensor[t], &b) > tarn_hw_depth(&p->hw->mem[p->tensor[t].memory]))
       return false;
   for (uint32_t t = 0; t < p->ntensor; t++) {
@@ -229,9 +230,10 @@ static void try_tile(search *q) {
 static bool is_tap(const tarn_unit_plan *p, uint32_t d) {
   const tarn_unit_tensor *t = &p->tensor[0];
   bool tap = false;
+  if (d < p->nacc) return false;
   for (uint32_t i = 0; i < t->n; i++)
     for (uint32_t k = 0; k < t->at[i].n; k++) tap |= t->at[i].n > 1 && t->at[i].dim[k] == d;
-  return tap && d >= p->nacc;
+  return tap;
 }
 /* Sizes of which the number of tiles differs: all down to a tenth, then fewer and fewer. */
 static uint32_t sizes_of(const tarn_unit_plan *p, uint32_t d, int64_t *size) {
@@ -274,7 +276,8 @@ static void whole(search *q) {
   }
   q->product = issues / x->throughput;
   q->finish = cleared / x->throughput;
-  if (p->fold != TARN_NONE) { /* each tap is cleared, loaded, and joined */
+  if (p->way == TARN_UNIT_FILLS) q->product = q->finish = 0;
+  if (p->way == TARN_UNIT_FOLDS) { /* each tap is cleared, loaded, and joined */
     q->product += issues / x->throughput + issues / p->hw->intrin[p->fold].throughput;
     q->finish = 0;
   }
