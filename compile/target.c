@@ -23,8 +23,8 @@ static const char *const gpu_files[] = {"model.ptx", "weights.bin", "launch.json
                                         "model.o",   "model.so",    "model.h",     NULL};
 static const tarn_emission dsa_program[] = {{"stream", TARN_EMIT_STREAM, "stream.bin"},
                                             {NULL, 0, NULL}};
-static const char *const dsa_files[] = {"stream.bin", "stream.txt", "dram.bin", "memory.json",
-                                        "machine.hw", "here.so",    NULL};
+static const char *const dsa_files[] = {"stream.bin", "stream.txt",      "dram.bin", "memory.json",
+                                        "machine.hw", "host-machine.hw", "here.so",  NULL};
 
 static const tarn_target rows[] = {
     {.kind = TARN_HW_CPU,

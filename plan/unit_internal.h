@@ -23,6 +23,12 @@ tarn_unit_tensor *unit_tensor(unit_match *m, tarn_unit_what what, uint32_t read,
 /* Entries from one unit of dim d to the next; -1: not a whole number of them. */
 int64_t unit_step(const unit_match *m, const tarn_unit_tensor *t, int64_t coef, uint32_t d,
                   int64_t block);
+/* Only the dim along an entry may be divided, by the entry's elements: that is a blocked layout,
+ * whose last block may be ragged. *block: elements from one block to the next, beside those of an
+ * entry. */
+bool unit_affine(const unit_match *m, const tarn_unit_tensor *t, uint32_t e, int64_t *block);
+/* Does the last entry that is read end within the operand's memory? */
+bool unit_ends_inside(const unit_match *m, const tarn_unit_tensor *t);
 bool unit_coords(unit_match *m, tarn_unit_tensor *t, const tarn_imap *map);
 void unit_packed(unit_match *m, tarn_unit_tensor *t, const tarn_imap *map);
 bool unit_rows(unit_match *m, tarn_unit_tensor *t);

@@ -114,11 +114,7 @@ bool unit_rows(unit_match *m, tarn_unit_tensor *t) {
   t->at[t->n++] = c;
   return true;
 }
-/* Only the dim along an entry may be divided, by the entry's elements: that is a blocked layout,
- * whose last block may be ragged. *block: elements from one block to the next, beside those of an
- * entry. */
-static bool affine_but_lane(const unit_match *m, const tarn_unit_tensor *t, uint32_t e,
-                            int64_t *block) {
+bool unit_affine(const unit_match *m, const tarn_unit_tensor *t, uint32_t e, int64_t *block) {
   const tarn_ix *x = tarn_ix_get(m->L, e);
   uint32_t lane = t->along[1] == TARN_NONE ? e : tarn_ix_var(m->L, t->along[1], m->p->extent);
   *block = 0;
@@ -137,8 +133,7 @@ static bool padded_safely(const unit_match *m, const tarn_unit_tensor *t) {
   bool ragged = d != TARN_NONE && d >= m->p->nacc && m->p->extent[d] % m->p->unit[d];
   return !ragged || !tarn_dtype_is_float(m->p->k->in_type[m->p->stage->read[t->read].src]);
 }
-/* Does the last entry that is read end within the operand's memory? */
-static bool ends_inside(const unit_match *m, const tarn_unit_tensor *t) {
+bool unit_ends_inside(const unit_match *m, const tarn_unit_tensor *t) {
   int64_t last = t->base;
   for (uint32_t i = 0; i < t->n; i++) {
     const tarn_unit_coord *c = &t->at[i];
@@ -163,7 +158,7 @@ bool unit_coords(unit_match *m, tarn_unit_tensor *t, const tarn_imap *map) {
   const tarn_unit_plan *p = m->p;
   uint32_t done = 0;
   int64_t block = 0;
-  if (map->nin != 1 || !affine_but_lane(m, t, map->e[0], &block))
+  if (map->nin != 1 || !unit_affine(m, t, map->e[0], &block))
     return unit_no(m, "an operand is read by a division");
   const tarn_ix *e = tarn_ix_get(m->L, map->e[0]);
   for (uint32_t g = 0; g < map->nguard; g++)
@@ -195,7 +190,8 @@ bool unit_coords(unit_match *m, tarn_unit_tensor *t, const tarn_imap *map) {
   outermost_first(t);
   if (!guards_kept(m, t, map)) return false;
   if (!padded_safely(m, t)) return unit_no(m, "a sum of floats that is no whole number of units");
-  return ends_inside(m, t) || unit_no(m, "the last entry of an operand is not all in its memory");
+  return unit_ends_inside(m, t) ||
+         unit_no(m, "the last entry of an operand is not all in its memory");
 }
 /* A constant's coordinates: each dim that it depends on. */
 void unit_packed(unit_match *m, tarn_unit_tensor *t, const tarn_imap *map) {

@@ -195,14 +195,15 @@ bool unit_beside_sums(unit_match *m, tarn_unit_tensor *t) {
   const tarn_unit_plan *p = m->p;
   const tarn_imap *map = unit_map(m, t->read);
   bool fixed = p->k->in_const[p->stage->read[t->read].src];
-  if (map->nin != 1 || map->nguard || !tarn_ix_affine(m->L, map->e[0]))
+  int64_t block = 0;
+  if (map->nin != 1 || map->nguard || !unit_affine(m, t, map->e[0], &block))
     return unit_no(m, "an operand is read by a division");
   t->vector = fixed;
   for (uint32_t i = 0; i < t->n; i++) {
     if (!t->at[i].n) continue;
     uint32_t d = t->at[i].dim[0];
     int64_t coef = tarn_ix_coef(m->L, map->e[0], d);
-    int64_t step = fixed ? coef != 0 : unit_step(m, t, coef, d, 0);
+    int64_t step = fixed ? coef != 0 : unit_step(m, t, coef, d, block);
     if (step < 0 || (fixed && coef && d != p->columns))
       return unit_no(m, "an operand that does not lie in entries of %lld elements",
                      (long long)t->lanes[1]);
@@ -213,7 +214,8 @@ bool unit_beside_sums(unit_match *m, tarn_unit_tensor *t) {
   if (c % t->lanes[1] || tarn_ix_coef(m->L, map->e[0], p->columns) != 1)
     return unit_no(m, "an operand that begins within an entry");
   t->base = c / t->lanes[1];
-  return true;
+  return unit_ends_inside(m, t) ||
+         unit_no(m, "the last entry of an operand is not all in its memory");
 }
 /* e as what transfer i makes of sums that are there and of what it brings. */
 static uint32_t by_transfer(unit_match *m, uint32_t e, uint32_t i) {
@@ -279,6 +281,7 @@ static uint32_t value(unit_match *m, uint32_t e) {
   if (x->op == TARN_FX_CAST && x->dtype == sums_type(m)) {
     const tarn_fx *y = tarn_fx_get(m->L, x->kid[0]);
     if (y->op == TARN_FX_HOLE) return y->hole ? operand(m, y->hole) : m->p->sums;
+    if (y->dtype == x->dtype) return value(m, x->kid[0]);
   }
   for (uint32_t pass = 0; pass < 2; pass++)
     for (uint32_t i = 0; i < m->p->hw->nintrin; i++) {

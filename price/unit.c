@@ -182,7 +182,7 @@ bool tarn_unit_cost_of(const tarn_unit_plan *p, tarn_unit_cost *out) {
   *out = (tarn_unit_cost){.compulsory = compulsory(p)};
   if (!tarn_unit_places(p, entries, first, &memory, &needs)) return false;
   for (uint32_t t = 0; t < p->ntensor; t++)
-    if (t != p->result)
+    if (t != p->result && p->tensor[t].what != TARN_UNIT_ONTO)
       out->fill[p->tensor[t].memory] +=
           entries[t] * p->tensor[t].slots * p->hw->mem[p->tensor[t].memory].entry;
   if (!tarn_unit_micro_first(p, &k->early, &micro)) return false;

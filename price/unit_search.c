@@ -158,9 +158,12 @@ static void try_order(search *q, choice *c) {
     keep(q, c);
   }
 }
-/* Parts of sums can leave where loops over the result lie inside of those that sum. */
+/* Parts of sums can leave where loops over the result lie inside of those that sum, but what comes
+ * onto them comes onto all of them at once. */
 static void try_parts(search *q, choice *c) {
   bool inside = false;
+  bool onto = false;
+  for (uint32_t t = 0; t < q->p->ntensor; t++) onto |= q->p->tensor[t].what == TARN_UNIT_ONTO;
   c->sums_at = c->nloop;
   for (uint32_t i = c->nloop; i-- > 0;)
     if (c->loop[i].dim >= q->p->nacc) c->sums_at = i;
@@ -168,7 +171,7 @@ static void try_parts(search *q, choice *c) {
   c->parts = false;
   try_order(q, c);
   c->parts = true;
-  if (inside) try_order(q, c);
+  if (inside && !onto) try_order(q, c);
 }
 static void try_orders(search *q, choice *c, uint32_t i) {
   if (i == c->nloop) {

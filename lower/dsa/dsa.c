@@ -137,16 +137,31 @@ static void write_image(program *g) {
   memcpy(image + base_of(g, DSA_MICRO), m->micro.p ? m->micro.p : "", m->micro.n);
   tarn_write_file(g->cx, tarn_format(g->cx, "%s/dram.bin", g->o->dir), image, (size_t)size);
 }
+/* A description as a file of the folder. A host that is a file itself comes beside it. */
+static void write_machine(program *g, const tarn_hw *hw, const char *name) {
+  tarn_sx *s = tarn_copy(g->cx, hw->source, sizeof *s);
+  const char *host = tarn_format(g->cx, "host-%s", name);
+  tarn_buf b = {.cx = g->cx};
+  s->kid = tarn_copy(g->cx, s->kid, s->n * sizeof *s->kid);
+  for (uint32_t i = 0; i < s->n; i++) {
+    if (!tarn_sx_is(s->kid[i], "host") || !strpbrk(s->kid[i]->kid[1]->text, "./")) continue;
+    s->kid[i] = tarn_copy(g->cx, s->kid[i], sizeof *s);
+    s->kid[i]->kid = tarn_copy(g->cx, s->kid[i]->kid, 2 * sizeof *s->kid);
+    s->kid[i]->kid[1] = tarn_copy(g->cx, s->kid[i]->kid[1], sizeof *s);
+    s->kid[i]->kid[1]->text = host;
+    write_machine(g, hw->host, host);
+  }
+  tarn_sx_print(&b, s, 100);
+  tarn_write_file(g->cx, tarn_format(g->cx, "%s/%s", g->o->dir, name), b.p, b.n);
+}
 static void write_stream(program *g) {
   tarn_buf bits = {.cx = g->cx};
   tarn_buf text = {.cx = g->cx};
-  tarn_buf hw = {.cx = g->cx};
   dsa_encode(g->s, &bits);
   dsa_text(g->s, &text);
-  tarn_hw_print(g->image.hw, &hw);
   tarn_write_file(g->cx, tarn_format(g->cx, "%s/stream.bin", g->o->dir), bits.p, bits.n);
   tarn_write_file(g->cx, tarn_format(g->cx, "%s/stream.txt", g->o->dir), text.p, text.n);
-  tarn_write_file(g->cx, tarn_format(g->cx, "%s/machine.hw", g->o->dir), hw.p, hw.n);
+  write_machine(g, g->image.hw, "machine.hw");
 }
 
 /* ---------------------------------------------------------------- the host */
