@@ -12,6 +12,8 @@ bool site_open(rsite *s, uint32_t i, kern *k, bool (*fits)(const kern *k));
 unsigned site_facts(const rsite *s, uint32_t id); /* R_HAS_… */
 bool site_const(const rsite *s, uint32_t id);
 int64_t l2_capacity(const renv *e); /* bytes of the description's; usual ones without it */
+/* An accelerator is there, and the class is of a type with fewer bytes than that. */
+bool site_narrows(const rsite *s, uint32_t id, tarn_dtype from);
 uint32_t slot_leaf(const kern *k, const rsite *s);       /* the child that the pattern opened */
 bool kern_inline(kern *k, uint32_t slot, const kern *p); /* p: a map */
 bool site_inlinable(const rsite *s, uint32_t id);

@@ -114,6 +114,21 @@ uint32_t seen_through(rsite *s, uint32_t id, uint32_t map, uint32_t ns) {
   return view;
 }
 
+bool site_narrows(const rsite *s, uint32_t id, tarn_dtype from) {
+  const rhost *h = s->e->host;
+  const tarn_machines m = s->e->hw ? tarn_hw_machines(s->e->hw) : (tarn_machines){0};
+  tarn_dtype to = tarn_type_get(s->e->L, h->nest.type(h->nest.user, id))->dtype;
+  bool accelerated = false;
+  for (uint32_t i = 0; i < m.n; i++) accelerated |= m.hw[i]->kind == TARN_HW_DSA;
+  return accelerated && tarn_dtype_size(to) < tarn_dtype_size(from);
+}
+/* Sums of an accelerator that leave it as a narrower type: whoever reads them may do so apart. */
+static bool leaves_narrower(const rsite *s, const kern *p) {
+  uint32_t red = p->stage[p->nstage - 1].reducer;
+  return red != TARN_NONE &&
+         site_narrows(s, s->kid[s->slot].id, tarn_reducer_get(p->L, red)->dtype);
+}
+
 /* The aligned map k as the last thing that p does. */
 static bool append_epilogue(kern *p, const kern *k, uint32_t slot) {
   kstage *ps = kern_last(p);
@@ -195,11 +210,12 @@ uint32_t build_epilogue(rsite *s) {
       kern_outputs(&p) != 1)
     return TARN_NONE;
   uint32_t slot = slot_leaf(&k, s), map = kern_only_map(&k, slot), ns = k.out_ns, seen;
+  bool stops = leaves_narrower(s, &p);
   if (map == TARN_NONE || !same_loops(&k, &p, map, &seen) || !append_epilogue(&p, &k, slot))
     return TARN_NONE;
   uint32_t id = kern_store(&p);
-  s->worse =
-      id != TARN_NONE && s->e->host->graph && !(site_facts(s, s->kid[s->slot].id) & R_SHARED);
+  s->worse = id != TARN_NONE && s->e->host->graph && !stops &&
+             !(site_facts(s, s->kid[s->slot].id) & R_SHARED);
   return seen == TARN_NONE ? id : seen_through(s, id, seen, ns);
 }
 

@@ -142,6 +142,16 @@ static bool next_in_line(const rsite *s, const kern *k, uint32_t slot) {
     if (i != slot && !site_const(s, k->leaf[i])) return false;
   return reads_once(s, k, slot);
 }
+/* p makes a type with fewer bytes of what it reads: an accelerator may store that. */
+static bool narrows(const rsite *s, const kern *p) {
+  const rhost *h = s->e->host;
+  bool does = false;
+  for (uint32_t i = 0; i < p->nleaf; i++) {
+    tarn_dtype from = tarn_type_get(p->L, h->nest.type(h->nest.user, p->leaf[i]))->dtype;
+    does |= !site_const(s, p->leaf[i]) && site_narrows(s, s->kid[s->slot].id, from);
+  }
+  return does;
+}
 
 /* ---------------------------------------------------------------- many operands
  * A sum of n terms has n(n-1)/2 nests, one for each way to begin and to end. Of those with many
@@ -235,7 +245,7 @@ static uint32_t inline_slot(rsite *s, bool wide) {
   kern k, p;
   if (!site_root(s, &k) || !site_kid(s, s->slot, &p) || !kern_is_map(&p)) return TARN_NONE;
   uint32_t slot = slot_leaf(&k, s);
-  bool graph = s->e->host->graph, line = graph && next_in_line(s, &k, slot);
+  bool graph = s->e->host->graph, line = graph && next_in_line(s, &k, slot) && !narrows(s, &p);
   bool lone = graph && !line && reads_once(s, &k, slot) && !hosted(s, &p);
   bool terms = !wide && (!graph || (lone && crowded(&k) && is_small(&p)));
   k.wide = wide;
@@ -250,6 +260,16 @@ uint32_t build_inline_sum(rsite *s) { return inline_slot(s, true); }
 
 /* ---------------------------------------------------------------- when to inline */
 
+/* p reads a type with fewer bytes than it makes, which an accelerator has stored. */
+static bool widens(const rsite *s, uint32_t id, const kern *p) {
+  const rhost *h = s->e->host;
+  tarn_dtype to = tarn_type_get(p->L, h->nest.type(h->nest.user, id))->dtype;
+  bool does = false;
+  for (uint32_t i = 0; i < p->nleaf; i++)
+    does |= !site_const(s, p->leaf[i]) && site_narrows(s, p->leaf[i], to);
+  return does;
+}
+
 /* Is k, with p where it now reads `slot`, wanted? Not when k reads other results too, p brings in
  * more, and p can be the last thing that a kernel of its own does: sums of many branches would have
  * a form for each subset of them. */
@@ -262,7 +282,7 @@ static bool wants_inline(rsite *s, const kern *k, uint32_t id, const kern *p) {
     for (uint32_t j = 0; j < k->nleaf; j++) have |= k->leaf[j] == p->leaf[i];
     fresh += !have;
   }
-  return others == 0 || fresh == 0 || !hosted(s, p);
+  return others == 0 || fresh == 0 || !hosted(s, p) || widens(s, id, p);
 }
 
 /* Into a map: the first child that can be, so that chains and trees give one node for each prefix
