@@ -41,6 +41,7 @@ typedef struct tarn_unit_coord {
   int64_t c, lo, hi;
   int64_t whole; /* a tile has room for multiples of so many of `rows`; 0: for what is there */
   uint32_t rows; /* dim; TARN_NONE: it has one */
+  int64_t many;  /* of no dims: so many neighbours in main memory; 0: one */
 } tarn_unit_coord;
 
 typedef enum tarn_unit_what {
@@ -112,6 +113,7 @@ typedef struct tarn_unit_plan {
   uint32_t product; /* intrinsic whose accumulators these are */
   tarn_hw_form form;
   uint32_t rows, columns, sum; /* dims; TARN_NONE where none is needed */
+  int64_t wide;                /* FILLS: entries of a row of one dim alone; else 0 */
   uint32_t ntensor;
   tarn_unit_tensor tensor[TARN_UNIT_TENSORS];
   uint32_t sums, result; /* tensors; those before the sums are what the product multiplies */

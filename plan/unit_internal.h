@@ -20,6 +20,8 @@ uint32_t unit_transfer_to(const tarn_hw *hw, uint32_t memory); /* plain, from ma
 const tarn_imap *unit_map(const unit_match *m, uint32_t read);
 /* A further tensor; NULL: there is no room. */
 tarn_unit_tensor *unit_tensor(unit_match *m, tarn_unit_what what, uint32_t read, uint32_t memory);
+/* The transfer's instruction puts the entries of a row a number of them apart. */
+bool unit_has_blocks(const tarn_hw *hw, uint32_t transfer);
 /* Entries from one unit of dim d to the next; -1: not a whole number of them. */
 int64_t unit_step(const unit_match *m, const tarn_unit_tensor *t, int64_t coef, uint32_t d,
                   int64_t block);

@@ -34,14 +34,45 @@ static bool stores_computed(unit_match *m) {
   bool must = m->p->hw->quirks & TARN_HW_STORE_NEEDS_COMPUTE;
   return m->p->nstep || !must || unit_no(m, "it only moves data");
 }
-static bool by_transfer(unit_match *m, uint32_t read, uint32_t product, uint32_t transfer) {
+/* All of it lies along the columns. */
+static bool is_flat(const tarn_unit_plan *p) {
+  bool flat = true;
+  for (uint32_t d = 0; d < p->nacc; d++) flat = flat && (d == p->columns || p->extent[d] == 1);
+  return flat;
+}
+/* Where a transfer puts entries of a row apart, a flat map is seen as rows of several entries. */
+static void widen(unit_match *m, const tarn_hw_transfer *x, uint32_t transfer) {
+  tarn_unit_plan *p = m->p;
+  int64_t wide = x->row_bytes / tarn_hw_transfer_bytes(p->hw, x);
+  int64_t unit = wide * p->form.n;
+  if (!is_flat(p) || wide < 2 || p->extent[p->columns] % unit) return;
+  if (!unit_has_blocks(p->hw, transfer)) return;
+  p->wide = wide;
+  p->rows = p->columns;
+  p->unit[p->columns] = unit;
+  p->dim[p->columns] = p->extent[p->columns] / unit;
+}
+/* Steps of the vector unit go along dims, and would miss entries of a row. */
+static bool comes_whole(unit_match *m) {
+  const tarn_unit_plan *p = m->p;
+  bool onto = true;
+  for (uint32_t i = 0; i < p->nstep; i++)
+    onto =
+        onto && p->step[i].from != TARN_NONE && p->tensor[p->step[i].from].what == TARN_UNIT_ONTO;
+  return onto;
+}
+static bool by_transfer(unit_match *m, uint32_t read, uint32_t product, uint32_t transfer,
+                        bool flat) {
   tarn_unit_plan *p = m->p;
   const tarn_hw_transfer *x = &p->hw->transfer[transfer];
   p->ntensor = p->nstep = 0;
   p->way = TARN_UNIT_FILLS;
   p->product = product;
+  p->wide = 0;
   if (!unit_lane(m, read)) return false;
   unit_longest_rows(m);
+  if (flat) widen(m, x, transfer);
+  if (flat && !p->wide) return false;
   if (!unit_sums(m)) return false;
   tarn_unit_tensor *t = &p->tensor[p->sums];
   uint32_t src = p->stage->read[read].src;
@@ -49,7 +80,8 @@ static bool by_transfer(unit_match *m, uint32_t read, uint32_t product, uint32_t
   t->transfer = transfer;
   t->lanes[1] = tarn_hw_transfer_bytes(p->hw, x) / (int64_t)tarn_dtype_size(p->k->in_type[src]);
   if (t->lanes[1] != p->form.n) return unit_no(m, "entries of an operand are no columns");
-  return unit_beside_sums(m, t) && unit_epilogue(m) && stores_computed(m);
+  return unit_beside_sums(m, t) && unit_epilogue(m) && stores_computed(m) &&
+         (!flat || comes_whole(m));
 }
 /* The product's form is the plan's. */
 static bool from_memory(unit_match *m, uint32_t read, uint32_t i) {
@@ -58,9 +90,11 @@ static bool from_memory(unit_match *m, uint32_t read, uint32_t i) {
   uint32_t memory = unit_memory(p->hw, x->op[x->nop - 1u].memory);
   tarn_dtype from = p->k->in_type[p->stage->read[read].src];
   for (uint32_t t = 0; t < p->hw->ntransfer; t++)
-    if (p->hw->transfer[t].to == memory && brings(m, t, from, x->op[x->nop - 1u].dtype) &&
-        by_transfer(m, read, i, t))
-      return true;
+    for (uint32_t flat = 2; flat-- > 0;)
+      if (p->hw->transfer[t].to == memory && brings(m, t, from, x->op[x->nop - 1u].dtype) &&
+          by_transfer(m, read, i, t, flat))
+        return true;
+  p->wide = 0;
   return false;
 }
 static bool is_product(unit_match *m, uint32_t i) {

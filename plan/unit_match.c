@@ -334,8 +334,10 @@ static void own_coords(const unit_match *m, tarn_unit_tensor *t) {
     int64_t step = o->stride[d];
     if (d != p->columns) step /= t->lanes[1];
     else if (o->block) step /= t->lanes[1];
+    if (d == p->columns && p->wide) step *= p->wide;
     t->at[t->n++] = (tarn_unit_coord){.n = 1, .dim = {d}, .by = {1}, .step = step};
   }
+  if (p->wide) t->at[t->n++] = (tarn_unit_coord){.step = 1, .many = p->wide, .rows = TARN_NONE};
   outermost_first(t);
 }
 static bool result_lies_well(unit_match *m, int64_t lanes) {

@@ -9,7 +9,7 @@
 
 void tarn_unit_span(const tarn_unit_coord *c, const tarn_unit_box *b, int64_t *first, int64_t *n) {
   *first = 0;
-  *n = 1;
+  *n = c->many ? c->many : 1;
   for (uint32_t i = 0; i < c->n; i++) {
     *first += c->by[i] * b->lo[c->dim[i]];
     *n += c->by[i] * (b->n[c->dim[i]] - 1);
@@ -58,8 +58,7 @@ typedef struct shape {
   int64_t count;
 } shape;
 
-/* The instruction puts the entries of a row a number of them apart. */
-static bool has_blocks(const tarn_hw *hw, uint32_t transfer) {
+bool unit_has_blocks(const tarn_hw *hw, uint32_t transfer) {
   for (uint32_t i = 0; i < hw->ninstruction; i++)
     if (hw->instruction[i].does == TARN_HW_MOVES && hw->instruction[i].transfer == transfer)
       return hw->instruction[i].block != TARN_NONE;
@@ -134,7 +133,7 @@ static bool shape_of(const tarn_hw *hw, const tarn_unit_tensor *t, const tarn_un
     m->main += p->first * p->step;
     size *= room;
   }
-  if (has_blocks(hw, t->transfer)) block_of(s, most);
+  if (unit_has_blocks(hw, t->transfer)) block_of(s, most);
   else {
     row_of(s, most);
     rows_of(s);
@@ -185,7 +184,7 @@ static void walk(shape *s, uint32_t i, int64_t main, int64_t local) {
 static int64_t blocks_of(const tarn_hw *hw, const tarn_unit_tensor *t, int64_t *rows) {
   const tarn_hw_transfer *x = &hw->transfer[t->transfer];
   *rows = x->most_rows;
-  if (!*rows || !x->row_bytes || !has_blocks(hw, t->transfer)) return 1;
+  if (!*rows || !x->row_bytes || !unit_has_blocks(hw, t->transfer)) return 1;
   return tarn_max(x->row_bytes / tarn_hw_transfer_bytes(hw, x), 1);
 }
 int64_t tarn_unit_packed_at(const tarn_unit_plan *p, const tarn_unit_tensor *t, int64_t n,
