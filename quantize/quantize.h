@@ -9,9 +9,11 @@
  * the weights first.  Everything else stays f32.  Scales are those of the least squared error over
  * the samples, on which the model is run for that.
  *
- * Two forms (docs/quantize.md writes them out):
+ * Three forms (docs/quantize.md writes them out):
  *   - of a machine that has integer shifts and no floats: scales that are powers of two, integer
  *     operators, shifts that round to the nearest;
+ *   - of a machine that scales its sums as they leave: integer operators, a product with an f32,
+ *     rounding, saturation;
  *   - otherwise QuantizeLinear and DequantizeLinear around f32 operators, as ONNX Runtime's static
  *     quantisation writes them: activations u8, weights i8 with a scale for each channel.
  *

@@ -210,12 +210,22 @@ static void choose_powers(choosing *k, qz_scales *r) {
 
 /* ---------------------------------------------------------------- real numbers */
 
-/* The largest byte means no more than an upper bound of the result, so that saturation keeps it. */
+/* The largest number of a class. */
+static double largest_of(const choosing *k, uint32_t v) {
+  double most = 0;
+  uint32_t at = v;
+  do most = fmax(most, k->calibration->range[at].hi);
+  while ((at = k->next[at]) != v);
+  return most;
+}
+/* The largest byte means no more than an upper bound of the result, so that saturation keeps it,
+ * but where others of the class have larger numbers. */
 static void keep_bounds(const choosing *k, qz_scales *r) {
   for (uint32_t i = 0; i < k->s->n; i++) {
     const qz_group *p = &k->s->group[i];
     uint32_t at = p->out;
     if (!(p->hi > 0) || isinf(p->hi) || r->of[at] <= p->hi / 127) continue;
+    if (largest_of(k, at) > p->hi) continue;
     do r->of[at] = p->hi / 127;
     while ((at = k->next[at]) != p->out);
   }

@@ -338,8 +338,8 @@ static void check_description(tarn_ctx *c, void *arg) {
   o.hw = tarn_hw_load(L, at("mine.hw"));
   ck_assert(tarn_quantize(L, &o)->machine);
   ck_assert_int_le(computed(tarn_onnx_read(c, o.output), x)->most, 3);
-  /* A machine of i8 that scales by floats: no zero points, one scale of weights. */
-  o.hw = tarn_hw_load(L, "gemmini-default");
+  /* A machine of i8 into i32 and nothing else: no zero points, one scale of weights. */
+  o.hw = tarn_hw_load(L, TARN_TOP "/tests/data/hw/bytes.hw");
   const tarn_quantized *q = tarn_quantize(L, &o);
   ck_assert(!q->machine && q->products == 5 && q->out[0].error < 0.25);
   const Onnx__GraphProto *g = tarn_onnx_read(c, o.output)->graph;
@@ -352,6 +352,67 @@ static void check_description(tarn_ctx *c, void *arg) {
   ck_assert(!tarn_quantize(L, &o)->machine);
 }
 START_TEST(description) { must(check_description, NULL); }
+END_TEST
+
+/* ---------------------------------------------------------------- sums that are scaled */
+
+static uint32_t count(const Onnx__GraphProto *g, const char *op);
+static bool makes(const Onnx__NodeProto *n, const char *name) {
+  bool does = false;
+  for (size_t i = 0; i < n->n_output; i++) does |= !strcmp(n->output[i], name);
+  return does;
+}
+static const Onnx__NodeProto *maker(const Onnx__GraphProto *g, const char *name) {
+  for (size_t i = 0; i < g->n_node; i++)
+    if (makes(g->node[i], name)) return g->node[i];
+  return NULL;
+}
+static double initial(const Onnx__GraphProto *g, const char *name) {
+  for (size_t i = 0; i < g->n_initializer; i++)
+    if (!strcmp(g->initializer[i]->name, name))
+      return tarn_tensor_number(tarn_onnx_tensor(cx, g->initializer[i], NULL, "w"), 0);
+  ck_abort_msg("%s is no constant", name);
+}
+/* Of every cast to i8 the way back to a sum, in the order that the machine has: a relu makes the
+ * lower bound 0, the upper one is 127, but where a clip shares its scale with larger numbers. */
+static uint32_t ends(const Onnx__GraphProto *g) {
+  static const char *const before[] = {"Clip", "Round", "Mul"};
+  uint32_t n = 0;
+  uint32_t whole = 0;
+  for (size_t i = 0; i < g->n_node; i++) {
+    const Onnx__NodeProto *p = g->node[i];
+    if (strcmp(p->op_type, "Cast") != 0 || tarn_onnx_attr_int(p, "to", 0) != I8) continue;
+    for (size_t k = 0; k < sizeof before / sizeof *before; k++) {
+      p = maker(g, p->input[0]);
+      ck_assert_str_eq(p->op_type, before[k]);
+      if (k) continue;
+      double lo = initial(g, p->input[1]);
+      ck_assert(lo == -128 || lo == 0);
+      whole += initial(g, p->input[2]) == 127;
+    }
+    n++;
+  }
+  ck_assert_uint_eq(whole + 1, n);
+  return n;
+}
+static void check_scaled(tarn_ctx *c, void *arg) {
+  (void)arg;
+  prepare(11);
+  tarn_quantize_options o = options(at("m.onnx"), at("samples"));
+  o.hw = tarn_hw_load(L, "gemmini-default");
+  const tarn_quantized *q = tarn_quantize(L, &o);
+  ck_assert(q->machine && q->scales && q->products == 5 && q->nleft == 0);
+  ck_assert_double_lt(q->out[0].error, 0.25);
+  const Onnx__GraphProto *g = tarn_onnx_read(c, o.output)->graph;
+  ck_assert_uint_eq(count(g, "ConvInteger"), 4);
+  ck_assert_uint_eq(count(g, "MatMulInteger"), 1);
+  ck_assert_uint_eq(ends(g), 8);         /* x, five products, two additions */
+  for (size_t i = 0; i < g->n_node; i++) /* of operands with one scale */
+    if (!strcmp(g->node[i]->op_type, "Add") && maker(g, g->node[i]->input[1]))
+      for (uint32_t k = 0; k < 2; k++)
+        ck_assert_str_eq(maker(g, g->node[i]->input[k])->op_type, "Cast");
+}
+START_TEST(scaled) { must(check_scaled, NULL); }
 END_TEST
 
 /* ---------------------------------------------------------------- QDQ */
@@ -457,7 +518,8 @@ static double accuracy(const char *model, const tarn_tensor *images, const int32
 static void check_digits(tarn_ctx *c, void *arg) {
   static const int64_t n[] = {IMAGES};
   tarn_shape_binding shape = {"n", 1, n};
-  const char *hw = *(int *)arg ? "vta-pynq" : NULL;
+  static const char *const machines[] = {NULL, "vta-pynq", "gemmini-default"};
+  const char *hw = machines[*(int *)arg];
   tarn_tensor *images = tarn_tensor_read(c, DIGITS "held_images.npy");
   images->dim[0] = n[0];
   const int32_t *label = tarn_tensor_read(c, DIGITS "held_labels.npy")->data;
@@ -675,9 +737,16 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
 }
 
 int main(void) {
-  const looped tests[] = {{values, 4},   {description, 1}, {qdq, 1},
-                          {engines, 1},  {digits, 2},      {corner_cases, COUNT(corners)},
-                          {upgraded, 1}, {memory, 1},      {refused, COUNT(refusals)}};
+  const looped tests[] = {{values, 4},
+                          {description, 1},
+                          {qdq, 1},
+                          {scaled, 1},
+                          {engines, 1},
+                          {digits, 3},
+                          {corner_cases, COUNT(corners)},
+                          {upgraded, 1},
+                          {memory, 1},
+                          {refused, COUNT(refusals)}};
   if (!mkdtemp(folder)) return 2;
   int failed = run_suite("quantize", tests, sizeof tests / sizeof *tests);
   nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);

@@ -22,7 +22,7 @@ program() {
 try 0 compile "${model[@]}" --hw vta-pynq -o "$work/d" --dump offload,plan
 grep -q 'kernels on vta-pynq, .* on cortex-a9' "$work/err" || fail "$last says $(cat "$work/err")"
 grep -q '^(plan vta-pynq' "$work/out" || fail "$last: no plan of the accelerator"
-grep -q ': it is no product$' "$work/out" || fail "$last: no reason"
+grep -q ': it only moves data$' "$work/out" || fail "$last: no reason"
 program "$work/d"
 on=$(value offload.machine_kernels)
 [ "$on" -ge 4 ] || fail "$on kernels on the accelerator"
@@ -67,6 +67,32 @@ refused 3 "$work/all:" 'held in acc takes' 'bytes, it has 2048' -- \
 [ ! -e "$work/none" ] || fail "$last leaves a folder"
 try 0 compile "${model[@]}" --hw "$work/tiny.hw" -o "$work/b"
 program "$work/b"
+
+# Machines that are no VTA: one that scales its sums takes all products that pay, one of floats those of whole units.
+# offloaded OP: how many of its nodes a kernel of the accelerator is named after
+offloaded() {
+  local i
+  for ((i = 0; i < $(value 'offload.operators.#'); i++)); do
+    [ "$(value offload.operators.$i.op)" != "$1" ] || { value offload.operators.$i.machine; return; }
+  done
+  echo 0
+}
+try 0 quantize $digits -i "$work/s" -o "$work/qg.onnx" --shape n=359 --hw gemmini-default
+sed 's/(hw riscv64/(hw slow/; s/(clock [0-9.e+]*)/(clock 1e6)/' hw/riscv64.hw >"$work/slow.hw"
+sed 's/(host riscv64)/(host slow.hw)/' hw/gemmini-default.hw >"$work/gemmini.hw"
+sed 's/(host riscv64)/(host slow.hw)/' hw/systolic-f32.hw >"$work/systolic.hw"
+try 0 compile "$work/qg.onnx" --shape n=1 --hw gemmini-default -o "$work/g"
+program "$work/g"
+[ "$(offloaded ConvInteger)" -ge 5 ] || fail "$(offloaded ConvInteger) convolutions of bytes on gemmini-default"
+# every product, and both additions, where the host takes its time; a host that is a file comes along
+try 0 compile "$work/qg.onnx" --shape n=1 --hw "$work/gemmini.hw" -o "$work/g"
+program "$work/g"
+[ "$(offloaded ConvInteger)" = 6 ] || fail "$(offloaded ConvInteger) convolutions of bytes on an accelerator of a slow host"
+[ "$(offloaded MatMulInteger)" = 1 ] || fail "the product stays on a slow host"
+is offload.host slow
+try 0 compile $digits --shape n=1 --hw "$work/systolic.hw" -o "$work/f"
+program "$work/f"
+[ "$(offloaded Conv)" -ge 2 ] || fail "$(offloaded Conv) convolutions on systolic-f32"
 
 # The page of an accelerator in an hour, on a machine that is not shipped: its commands as they stand.
 block() { awk -v open='```'"$1" '$0 == open { on = 1; next } $0 == "```" { on = 0 } on' docs/accelerator-programs.md; }

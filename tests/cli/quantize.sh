@@ -3,7 +3,7 @@
 source tests/cli/lib.sh "$1"
 mkdir "$work/s" "$work/none" && cp examples/digits/held_images.npy "$work/s"
 
-for hw in "" "--hw vta-pynq"; do
+for hw in "" "--hw gemmini-default" "--hw vta-pynq"; do
   # shellcheck disable=SC2086
   try 0 quantize $digits -i "$work/s" -o "$work/q.onnx" --shape n=359 $hw --json
   is file "$work/q.onnx"
@@ -14,7 +14,7 @@ for hw in "" "--hw vta-pynq"; do
   [ "$(value outputs.0.argmax_agree)" -ge 356 ] || fail "quantize $hw: $(value outputs.0.argmax_agree) of 359"
   value outputs.0.relative_error outputs.0.max_abs >/dev/null
   is left.0.op GlobalAveragePool
-  [ -z "$hw" ] && is form qdq || is form integer
+  case $hw in "") is form qdq ;; *gemmini*) is form scaled ;; *) is form integer ;; esac
   # It is dynamic still, and standard.
   try 0 check "$work/q.onnx" --shape n=3
   if /usr/bin/python3 -c 'import onnx' 2>/dev/null; then
