@@ -34,7 +34,7 @@ int tarn_cmd_proof(tarn_ctx *cx, int argc, char **argv) {
   cli_compile c = {0};
   tarn_proof_options o = {.opaque = tarn_opaque_eval};
   uint64_t samples = 0;
-  bool json = false, free = false;
+  bool json = false, free = false, strict = false;
   const char *usage = "proof check FILE [--replay] [options]", *hw = NULL;
   const cli_opt opts[] = {
       {"--replay", NULL, CLI_FLAG, &o.replay, NULL,
@@ -44,6 +44,8 @@ int tarn_cmd_proof(tarn_ctx *cx, int argc, char **argv) {
       {"--rules", NULL, CLI_LIST, &rules, "FILE", "rules of the chain besides the shipped ones"},
       {"--free", NULL, CLI_FLAG, &free, NULL,
        "a chain of tarn explore --free, by the rules of --rules alone"},
+      {"--strict", NULL, CLI_FLAG, &strict, NULL,
+       "exit with 1 while anything is assumed, given or skipped"},
       {"--hw", NULL, CLI_STR, &hw, "NAME|FILE", "also the rules derived from this description"},
       {"--model", NULL, CLI_STR, &c.model, "FILE", "the model that the proof must be about"},
       {"--shape", NULL, CLI_LIST, &c.shapes, "NAME=DIMS", "bind a dynamic shape of it"},
@@ -67,5 +69,5 @@ int tarn_cmd_proof(tarn_ctx *cx, int argc, char **argv) {
   for (uint32_t i = 0; i < r.nassumed && !json; i++) printf("  %s\n", r.assumed[i]);
   if (json) report(cx, &r, o.replay);
   else tell(cx, &r, o.replay);
-  return r.ok ? 0 : TARN_NO;
+  return r.ok && !(strict && (r.nassumed || r.skipped)) ? 0 : TARN_NO;
 }

@@ -8,14 +8,18 @@ typedef struct explore_best {
   double cost;
   const char *term;
 } explore_best; /* term NULL: too large to print */
+/* Whole terms of a long chain would take the square of its length: then term is NULL, and there are
+ * the subterm that the step has made, where it stands, and the name of the whole in `nodes`. */
 typedef struct explore_step {
   const char *rule;
   bool forward;
-  const char *term;
-} explore_step; /* term: after it */
+  const char *term; /* after it */
+  const char *part, *at, *name;
+} explore_step;
 
 typedef struct explore_chain {
   const char *from; /* the first term, then the steps; NULL: none */
+  const char *from_name, *nodes; /* (node NAME TERM)…; NULL where the steps have their terms */
   TARN_VEC(explore_step) step;
   bool whole; /* all of them */
 } explore_chain;
@@ -51,7 +55,8 @@ typedef struct cli_explore {
   bool goal_reached, proved;
   const char *proof_text;        /* typed: for `tarn proof check` */
   explore_chain chain;           /* free */
-  TARN_VEC(explore_chain) lemma; /* before it: what conditions of its steps ask to be equal */
+  TARN_VEC(explore_chain) lemma; /* before it: what conditions and roots of its steps ask */
+  uint32_t n_names;              /* of terms in chains */
   const char
       *conflict; /* free: two values in one class; the steps lead from the one to the other */
 } cli_explore;

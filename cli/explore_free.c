@@ -211,16 +211,31 @@ void lab_report(lab *l) {
 }
 
 /* ---- terms out ---- */
-void lab_print(const lab *l, tarn_buf *b, lab_node_fn *at, const void *from, uint32_t id) {
-  tarn_eg_node e = at(from, id);
-  tarn_buf_str(b, e.n ? "(" : "");
-  tarn_free_print(l->rs, b, e.op);
-  for (uint32_t i = 0; i < e.n; i++) {
-    uint32_t kid = at(from, id).kids[i];
+typedef struct printing {
+  uint32_t id, next; /* the kid that comes next */
+} printing;
+void lab_print(const lab *l, tarn_buf *b, lab_node_fn *at, const void *from, uint32_t id,
+               size_t most) {
+  TARN_VEC(printing) open = {0};
+  size_t start = b->n;
+  printing top = {id, 0};
+  for (tarn_push(l->cx, &open, top); open.n;) {
+    printing *p = &open.p[open.n - 1];
+    tarn_eg_node e = at(from, p->id);
+    if (!p->next) tarn_buf_str(b, e.n ? "(" : ""), tarn_free_print(l->rs, b, e.op);
+    if (most && b->n - start > most) {
+      tarn_buf_str(b, " …");
+      return;
+    }
+    if (p->next == e.n) {
+      tarn_buf_str(b, e.n ? ")" : "");
+      open.n--;
+      continue;
+    }
     tarn_buf_str(b, " ");
-    lab_print(l, b, at, from, kid);
+    printing kid = {e.kids[p->next++], 0};
+    tarn_push(l->cx, &open, kid);
   }
-  if (e.n) tarn_buf_str(b, ")");
 }
 typedef struct chosen {
   const tarn_egraph *g;
@@ -239,7 +254,7 @@ void lab_best(lab *l, const uint32_t *root, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {
     tarn_buf b = {.cx = l->cx};
     bool small = c.size[i] <= PRINT_NODES;
-    if (small) lab_print(l, &b, chosen_at, &from, root[i]);
+    if (small) lab_print(l, &b, chosen_at, &from, root[i], 0);
     explore_best row = {c.cost[i], small ? b.p : NULL};
     tarn_push(l->cx, &l->x->best, row);
   }

@@ -7,6 +7,7 @@
 
 typedef struct node_row {
   uint32_t op, cls, first, n; /* kids from first on; cls NONE: only mentioned */
+  bool subsumed;
 } node_row;
 struct lab_file {
   const char *name;
@@ -17,7 +18,7 @@ struct lab_file {
 
 /* ---- reading: events of the parser, by depth and the last keys ---- */
 typedef enum { ELSEWHERE, NODES, ROOTS } section;
-typedef enum { OTHER, OP, CHILDREN, CLASS } field;
+typedef enum { OTHER, OP, CHILDREN, CLASS, SUBSUMED } field;
 typedef struct reading {
   lab *l;
   lab_file *f;
@@ -32,7 +33,7 @@ TARN_NORETURN static void wrong(const reading *r, const char *why, const char *w
   tarn_raise(r->l->cx, TARN_BAD_INPUT, "%s: %s %.*s", r->f->name, why, (int)n, what);
 }
 static uint32_t id_of(reading *r, const char *s, size_t n) {
-  static const node_row none = {TARN_NONE, TARN_NONE, 0, 0};
+  static const node_row none = {TARN_NONE, TARN_NONE, 0, 0, false};
   uint32_t id = tarn_intern_add(r->id, s, n);
   while (r->f->node.n <= id) tarn_push(r->l->cx, &r->f->node, none);
   return id;
@@ -56,6 +57,7 @@ static int on_key(void *user, const unsigned char *text, size_t n) {
     r->at = is("op", s, n)         ? OP
             : is("children", s, n) ? CHILDREN
             : is("eclass", s, n)   ? CLASS
+            : is("subsumed", s, n) ? SUBSUMED
                                    : OTHER;
   return 1;
 }
@@ -75,12 +77,19 @@ static int on_string(void *user, const unsigned char *text, size_t n) {
   if (r->at == CLASS) r->f->node.p[r->now].cls = tarn_intern_add(r->cls, s, n);
   return 1;
 }
+static int on_bool(void *user, int is_true) {
+  reading *r = user;
+  if (r->in == NODES && r->depth == 3 && r->at == SUBSUMED)
+    r->f->node.p[r->now].subsumed = is_true;
+  return 1;
+}
 static int on_open(void *user) { return ((reading *)user)->depth++, 1; }
 static int on_close(void *user) { return ((reading *)user)->depth--, 1; }
 
 static void free_parser(void *p) { yajl_free(p); }
 static void parse(reading *r, const char *text, size_t n) {
   static const yajl_callbacks on = {.yajl_string = on_string,
+                                    .yajl_boolean = on_bool,
                                     .yajl_start_map = on_open,
                                     .yajl_map_key = on_key,
                                     .yajl_end_map = on_close,
@@ -158,6 +167,7 @@ static void put_node(putting *p, uint32_t node) {
   if (id == TARN_NONE ||
       (!first && tarn_eg_union(p->g, id, p->have[v->cls], TARN_EG_RULE_GIVEN, 0) < 0))
     tarn_raise(p->l->cx, tarn_eg_status(p->g), "%s: %s", f->name, tarn_eg_message(p->g));
+  if (v->subsumed) tarn_eg_subsume(p->g, id);
   if (!first) return;
   p->have[v->cls] = id;
   for (uint32_t k = p->waits[v->cls]; k != TARN_NONE; k = p->next[k])

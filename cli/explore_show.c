@@ -32,12 +32,19 @@ static void rule_json(tarn_json *j, const tarn_sat_rule *r) {
 }
 static void chain_json(tarn_json *j, const explore_chain *c) {
   tarn_json_str(j, "from", c->from);
+  if (c->nodes) tarn_json_str(j, "from_name", c->from_name);
+  if (c->nodes) tarn_json_str(j, "nodes", c->nodes);
   tarn_json_open(j, "steps", '[');
   for (uint32_t i = 0; i < c->step.n; i++) {
     tarn_json_open(j, NULL, '{');
     tarn_json_str(j, "rule", c->step.p[i].rule);
     tarn_json_bool(j, "forward", c->step.p[i].forward);
     tarn_json_str(j, "term", c->step.p[i].term);
+    if (!c->step.p[i].term) {
+      tarn_json_str(j, "name", c->step.p[i].name);
+      tarn_json_str(j, "at", c->step.p[i].at);
+      tarn_json_str(j, "part", c->step.p[i].part);
+    }
     tarn_json_close(j, '}');
   }
   tarn_json_close(j, ']');
@@ -119,22 +126,27 @@ void explore_show_best(const cli_explore *x) {
 }
 static void show_steps(const explore_chain *c) {
   printf("  %s\n", c->from);
-  for (uint32_t i = 0; i < c->step.n; i++)
-    printf("= %s   by %s%s\n", c->step.p[i].term, c->step.p[i].rule,
-           c->step.p[i].forward ? "" : ", right to left");
+  for (uint32_t i = 0; i < c->step.n; i++) {
+    const explore_step *s = &c->step.p[i];
+    const char *back = s->forward ? "" : ", right to left";
+    if (s->term) printf("= %s   by %s%s\n", s->term, s->rule, back);
+    else printf("= … %s   at %s by %s%s\n", s->part, *s->at ? s->at : "the top", s->rule, back);
+  }
 }
 void explore_show_proof(const cli_explore *x) {
   if (x->proof_text) printf("%s\n", x->proof_text);
   if (!x->chain.from) return;
   printf("%s in %u steps:\n", x->conflict ? "in conflict" : "proved", x->chain.step.n);
   show_steps(&x->chain);
-  if (x->lemma.n) printf("what conditions of its rules ask:\n");
+  if (x->lemma.n) printf("what its rules ask:\n");
   for (uint32_t i = 0; i < x->lemma.n; i++) show_steps(&x->lemma.p[i]);
 }
 void explore_print_chain(tarn_buf *b, const char *word, const explore_chain *c) {
-  tarn_buf_fmt(b, "(%s %s", word, c->from);
+  if (c->nodes) tarn_buf_str(b, c->nodes);
+  tarn_buf_fmt(b, "(%s %s", word, c->nodes ? c->from_name : c->from);
   for (uint32_t i = 0; i < c->step.n; i++)
     tarn_buf_fmt(b, "\n  (step %s %s %s)", c->step.p[i].rule,
-                 c->step.p[i].forward ? "forward" : "backward", c->step.p[i].term);
+                 c->step.p[i].forward ? "forward" : "backward",
+                 c->nodes ? c->step.p[i].name : c->step.p[i].term);
   tarn_buf_str(b, ")\n");
 }

@@ -34,7 +34,7 @@ static bool simple_var(const tarn_eg_rules *rs, const eg_rule *r, uint32_t v) {
 
 bool eg_is_bulk(const eg_applier *ap, uint32_t rule) {
   const eg_rule *r = &ap->rs->rule[rule];
-  if (r->n_cond || r->apply || r->n_segs) return false;
+  if (r->n_cond || r->apply || r->n_segs || r->subsume) return false;
   for (uint32_t v = 0; v < r->n_vars; v++)
     if (!simple_var(ap->rs, r, v)) return false;
   for (uint32_t t = 0; t < r->n_tnode; t++)
@@ -119,9 +119,12 @@ static eg_outcome make_nodes(eg_applier *ap, uint32_t rule, const uint32_t *tupl
     if (!gather_kids(ap, r, t, tuple, m)) return EG_STOPPED;
     if (head == NONE) {
       if (t->pat->payload_how == TARN_EG_BIND) payload = m->payloads[payload];
-      if (t->pat->payload_how == TARN_EG_COMPUTED && !t->pat->compute(t->pat->user, g, m, &payload))
-        return g->mem.st == TARN_OK ? EG_DROPPED : EG_STOPPED;
       uint32_t op = t->pat->op_how == TARN_EG_BIND ? m->ops[t->pat->op] : t->pat->op;
+      uint32_t *number = t->pat->payload_how == TARN_EG_COMPUTED ? &payload
+                         : t->pat->op_how == TARN_EG_COMPUTED    ? &op
+                                                                 : NULL;
+      if (number && !t->pat->compute(t->pat->user, g, m, number))
+        return g->mem.st == TARN_OK ? EG_DROPPED : EG_STOPPED;
       head = eg_intern_head(g, op, payload, (uint32_t)ap->kids.n);
       if (head == NONE) return EG_STOPPED;
     }
@@ -212,8 +215,12 @@ eg_outcome eg_apply(eg_applier *ap, uint32_t rule, const uint32_t *tuple) {
   }
   eg_outcome o = conditions(r, g, &m);
   if (o != EG_APPLIED) return o;
-  if (r->apply) return apply_function(ap, rule, tuple, &m);
-  o = make_nodes(ap, rule, tuple, &m);
-  for (uint32_t k = 0; o == EG_APPLIED && k < r->n_part; k++) o = join_part(ap, rule, k, tuple);
+  if (r->apply) {
+    o = apply_function(ap, rule, tuple, &m);
+  } else {
+    o = make_nodes(ap, rule, tuple, &m);
+    for (uint32_t k = 0; o == EG_APPLIED && k < r->n_part; k++) o = join_part(ap, rule, k, tuple);
+  }
+  if (o == EG_APPLIED && r->subsume && !r->bare) tarn_eg_subsume(g, tuple[0]);
   return o;
 }

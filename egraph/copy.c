@@ -66,7 +66,7 @@ static void copy_numbers(tarn_egraph *c, const tarn_egraph *g) {
   c->n_heads = g->n_heads, c->head_mask = g->head_mask;
   memcpy(c->recent, g->recent, sizeof c->recent);
   c->now = g->now, c->now_used = g->now_used, c->epoch = g->epoch;
-  c->live = g->live, c->classes = g->classes, c->version = g->version;
+  c->live = g->live, c->classes = g->classes, c->n_gone = g->n_gone, c->version = g->version;
   c->conflict = g->conflict, c->has_conflict = g->has_conflict, c->conflict_how = g->conflict_how;
   c->cur_rule = g->cur_rule, c->cur_note = g->cur_note;
 }

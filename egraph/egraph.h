@@ -130,6 +130,14 @@ TARN_API bool tarn_eg_is_rebuilt(const tarn_egraph *g);
  * without a leaf. */
 TARN_API void tarn_eg_prune_to_leaves(tarn_egraph *g, uint32_t cls);
 
+/* Hides one node for good, and whatever becomes congruent to it: it stays equal to its class and is
+ * neither matched nor counted nor chosen. */
+TARN_API void tarn_eg_subsume(tarn_egraph *g, uint32_t node);
+TARN_API bool tarn_eg_is_subsumed(const tarn_egraph *g, uint32_t node);
+/* Takes one node out of the graph: adding it again makes a new class. What it has made equal stays
+ * so. */
+TARN_API void tarn_eg_remove(tarn_egraph *g, uint32_t node);
+
 /* Counts. Exact after a rebuild; before, nodes that will prove congruent are counted apart. */
 TARN_API uint32_t tarn_eg_node_count(const tarn_egraph *g);  /* live, visible e-nodes */
 TARN_API uint32_t tarn_eg_class_count(const tarn_egraph *g); /* live classes */
@@ -213,7 +221,7 @@ typedef enum {
   TARN_EG_BIND, /* a variable of the payload (or op) space: binds, or must equal what it is bound to
                  */
   TARN_EG_ANY,  /* left side only: anything */
-  TARN_EG_COMPUTED /* right side, payload only: by the callback */
+  TARN_EG_COMPUTED /* right side, payload or op: by the callback */
 } tarn_eg_how;
 
 typedef struct tarn_eg_pat {
@@ -227,8 +235,9 @@ typedef struct tarn_eg_pat {
   /* Left NODE, optional: may this e-node be matched here? Must depend on the node's op and payload
    * alone. */
   bool (*test)(void *user, uint32_t op, uint32_t payload);
-  /* Right NODE with payload COMPUTED: the payload; false: the rule does not apply after all. */
-  bool (*compute)(void *user, tarn_egraph *g, const tarn_eg_match *m, uint32_t *payload);
+  /* Right NODE with payload or op COMPUTED (not both): that number; false: the rule does not apply
+   * after all. */
+  bool (*compute)(void *user, tarn_egraph *g, const tarn_eg_match *m, uint32_t *number);
   void *user;
   const struct tarn_eg_pat *const *kids;
   uint32_t n;
@@ -286,6 +295,7 @@ typedef struct tarn_eg_rule {
   int (*apply)(void *user, tarn_egraph *g, const tarn_eg_match *m, uint32_t *result);
   void *user;
   uint32_t match_limit, ban_length; /* backoff; 0: the scheduler's */
+  bool subsume; /* the node of the first root is subsumed when the rule was applied */
 } tarn_eg_rule;
 
 typedef struct tarn_eg_rules
@@ -438,6 +448,10 @@ typedef struct tarn_eg_step {
   uint32_t before, after; /* terms */
   const uint32_t *lemmas; /* CONGRUENCE: one per kid; from before's kids to after's, or, when not
                              forward, from after's kids to before's */
+  /* Of a rule with several left roots: lemmas from what a root's class stands for in this step to
+   * the instance of its pattern, for each root where the two are different terms. */
+  const uint32_t *premises;
+  uint32_t n_premises;
 } tarn_eg_step;
 typedef struct tarn_eg_lemma {
   uint32_t from, to; /* terms */
@@ -484,17 +498,21 @@ TARN_API tarn_eg_step tarn_eg_proof_step(const tarn_eg_proof *p, uint32_t step);
  * from the root) leads to it; before and after are the subterms, whole is the whole term after the
  * step (terms of the proof; new ones are added to it). fn returns false to stop. Shared lemmas are
  * repeated, so the chain may be long: the number of steps, at most max_steps, or UINT64_MAX when
- * there are more, when stopped, or out of memory. */
+ * there are more, when stopped, or out of memory. Premises are lemmas to unfold by themselves. */
 typedef struct tarn_eg_flat {
   uint32_t rule, note;
   bool forward;
   uint32_t before, after, whole;
   const uint32_t *path;
   uint32_t n_path;
+  const uint32_t *premises;
+  uint32_t n_premises;
 } tarn_eg_flat;
 typedef bool tarn_eg_flat_fn(void *user, const tarn_eg_proof *p, const tarn_eg_flat *step);
 TARN_API uint64_t tarn_eg_proof_flatten(tarn_eg_proof *p, uint64_t max_steps, tarn_eg_flat_fn *fn,
                                         void *user);
+TARN_API uint64_t tarn_eg_proof_flatten_lemma(tarn_eg_proof *p, uint32_t lemma, uint64_t max_steps,
+                                              tarn_eg_flat_fn *fn, void *user);
 
 /* ---- writing out ---- */
 typedef struct tarn_eg_writer {
@@ -506,7 +524,8 @@ typedef struct tarn_eg_writer {
   double (*cost)(void *user, const tarn_egraph *g, uint32_t node); /* NULL: 1 for every node */
   void *user;
 } tarn_eg_writer;
-/* egraph-serialize JSON: node ids "class.k", kids name the first node of their class. Rebuilt
+/* egraph-serialize JSON: node ids "class.k", kids name the first node of their class; subsumed
+ * nodes, with that key, are "class.sID". Rebuilt
  * graphs only. TARN_IO: the writer stopped; TARN_USAGE: not rebuilt, no such root, or a cost that
  * is not finite. Takes no memory. */
 TARN_API tarn_status tarn_eg_write_json(const tarn_egraph *g, const uint32_t *roots,

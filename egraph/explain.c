@@ -78,7 +78,9 @@ static uint64_t shows(const tarn_egraph *g, const eg_rule *r) {
   for (uint32_t a = 0; a < g->n_analyses; a++) all |= g->analyses[a].leaves ? UINT64_C(1) << a : 0;
   for (uint32_t i = 0; all && i < r->n_cond; i++) read |= r->cond[i].reads;
   for (uint32_t i = 0; all && i < r->n_tnode; i++)
-    if (r->tnode[i].pat->payload_how == TARN_EG_COMPUTED) read = UINT64_MAX;
+    if (r->tnode[i].pat->payload_how == TARN_EG_COMPUTED ||
+        r->tnode[i].pat->op_how == TARN_EG_COMPUTED)
+      read = UINT64_MAX;
   return r->bare ? 0 : all & read;
 }
 
@@ -548,12 +550,61 @@ static bool to_right(explainer *x, chain *c, const use *u, uint32_t t, uint32_t 
   return kids_done(x, c, &w, eg_head_of(x->g, node), to, false, made);
 }
 
+/* ---- premises: the other roots of a rule ---- */
+
+/* From the instance of one atom to that of another, nodes of one class. */
+static bool between_atoms(explainer *x, chain *c, const use *u, uint32_t from, uint32_t to) {
+  chain back = {0};
+  uint32_t made;
+  bool ok = to_left(x, &back, u, from, &made) && add_reversed(x, c, &back) &&
+            explain_into(x, c, u->tuple[from], u->tuple[to], u->limit) &&
+            to_left(x, c, u, to, &made);
+  drop(x, &back);
+  return ok;
+}
+
+/* From what the class of the root at atom stands for in the step, which rewrites the instance of
+ * the atom `by`, to the instance of the root's pattern. */
+static bool premise_into(explainer *x, chain *c, const use *u, uint32_t by, uint32_t atom) {
+  uint32_t v = u->r->root_var[u->r->atom[atom].block], made;
+  if (v == NONE) return true;
+  if (by != NONE && u->r->root_var[u->r->atom[by].block] == v)
+    return between_atoms(x, c, u, by, atom);
+  uint32_t is = var_atom(u, v);
+  if (is != NONE) return is == atom || between_atoms(x, c, u, is, atom);
+  uint32_t id = shown_id(x, u, v);
+  return explain_into(x, c, id, u->tuple[atom], u->limit) && to_left(x, c, u, atom, &made);
+}
+
+/* The place of the premises' lemmas, as a step has it. */
+static bool premises(explainer *x, const use *u, uint32_t by, uint32_t *place) {
+  eg_vec all = {0};
+  bool ok = eg_push(x->m, &all, 0);
+  for (uint32_t a = 0; ok && a < u->r->n_atoms && u->r->n_plans > 1; a++) {
+    chain c = {0};
+    uint32_t lemma = NONE;
+    if (u->r->atom[a].parent != NONE || a == by) continue;
+    ok = premise_into(x, &c, u, by, a);
+    if (ok && c.n && c.p[0].before != c.p[c.n - 1].after) ok = finish(x, &c, &lemma);
+    ok = ok && (lemma == NONE || eg_push(x->m, &all, lemma));
+    drop(x, &c);
+  }
+  *place = 0;
+  if (ok && all.n > 1) {
+    all.p[0] = (uint32_t)all.n - 1;
+    *place = 1 + (uint32_t)x->p->kid_lemmas.n;
+    for (size_t i = 0; ok && i < all.n; i++) ok = eg_push(x->m, &x->p->kid_lemmas, all.p[i]);
+  }
+  eg_vec_free(x->m, &all);
+  return ok;
+}
+
 /* ---- edges as steps ---- */
 
 static bool rule_step(explainer *x, chain *c, uint32_t rule, uint32_t note, uint32_t before,
-                      uint32_t after) {
+                      uint32_t after, uint32_t place) {
   if (before == NONE || after == NONE) return false;
-  return add_step(x, c, (pf_step){rule, note, before, after, 0, true});
+  return add_step(x, c, (pf_step){rule, note, before, after, place, true});
 }
 
 static bool rule_into(explainer *x, chain *c, uint32_t e) {
@@ -563,6 +614,7 @@ static bool rule_into(explainer *x, chain *c, uint32_t e) {
   const eg_part *part = u.part == PART_FUNCTION ? NULL : &u.r->part[u.part];
   uint32_t atom = u.r->bare ? NONE : part ? part->atom : 0;
   chain tail = {0};
+  uint32_t place = 0;
   bool ok = atom != NONE ? to_left(x, c, &u, atom, &left) : (left = term_of(x, from)) != NONE;
   if (ok && part && part->result.kind == REF_NODE) {
     ok = to_right(x, &tail, &u, part->result.i, &right);
@@ -573,7 +625,7 @@ static bool rule_into(explainer *x, chain *c, uint32_t e) {
   } else if (ok) {
     right = term_of(x, to);
   }
-  ok = ok && rule_step(x, c, u.r->id, 0, left, right);
+  ok = ok && premises(x, &u, atom, &place) && rule_step(x, c, u.r->id, 0, left, right, place);
   for (uint32_t i = 0; ok && i < tail.n; i++) ok = add_step(x, c, tail.p[i]);
   drop(x, &tail);
   return ok;
@@ -602,10 +654,10 @@ static bool edge_into(explainer *x, chain *c, uint32_t e) {
   uint32_t left;
   switch (p[0] & 3) {
   case LOG_CONG: return respell(x, c, x->e[e].x, origin(x, x->e[e].y), e, &left);
-  case LOG_PLAIN: return rule_step(x, c, p[3], p[4], term_of(x, p[1]), term_of(x, p[2]));
+  case LOG_PLAIN: return rule_step(x, c, p[3], p[4], term_of(x, p[1]), term_of(x, p[2]), 0);
   case LOG_AT:
     return respell(x, c, p[1], p + 5, e, &left) &&
-           rule_step(x, c, p[3], p[4], left, term_of(x, p[2]));
+           rule_step(x, c, p[3], p[4], left, term_of(x, p[2]), 0);
   default: return rule_into(x, c, e);
   }
 }

@@ -70,7 +70,8 @@ typedef struct eg_rec {
 #define HEAD_HIDDEN 0x80000000u /* dead or pruned */
 #define HEAD_DEAD   0x40000000u /* a congruent copy of another node, or an alias */
 #define HEAD_SAVED  0x20000000u /* the original kids are in the origin log */
-#define HEAD_BITS   0x1FFFFFFFu
+#define HEAD_GONE   0x10000000u /* subsumed: hidden for good, with what becomes congruent to it */
+#define HEAD_BITS   0x0FFFFFFFu
 
 typedef struct eg_link {
   uint32_t next[2]; /* use lists of the two inline kids */
@@ -148,6 +149,7 @@ struct tarn_egraph {
   bool now_used;  /* some node has it */
   uint32_t epoch; /* advanced when stamps start over */
   uint32_t live, classes;
+  uint32_t n_gone; /* nodes that were subsumed */
   uint64_t version;
   uint64_t *data_version; /* per analysis: changes of values */
 

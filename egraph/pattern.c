@@ -390,7 +390,10 @@ static bool make_left(build *b) {
   }
   r->atom = rs_new(rs, r->n_atoms, sizeof *r->atom);
   r->elem = rs_new(rs, b->n_elem, sizeof *r->elem);
-  if (!r->atom || !r->elem) return false;
+  r->root_var = rs_new(rs, in->n_lhs, sizeof *r->root_var);
+  if (!r->atom || !r->elem || !r->root_var) return false;
+  for (uint32_t i = 0; i < in->n_lhs; i++)
+    r->root_var[i] = in->lhs[i].var != NONE ? in->lhs[i].var : in->lhs[i].pat->var;
   r->n_words = r->n_atoms;
   r->n_atoms = b->n_elem = 0;
   for (uint32_t i = 0; i < in->n_lhs; i++)
@@ -419,10 +422,11 @@ static bool count_right(build *b, const tarn_eg_pat *p, uint32_t depth) {
       (p->payload >= r->n_payloads || r->payload[p->payload] == NONE))
     return REFUSE(b, "rule %s: payload variable %u of the right side is not bound", r->name,
                   p->payload);
-  if (p->op_how == TARN_EG_ANY || p->payload_how == TARN_EG_ANY || p->op_how == TARN_EG_COMPUTED)
+  bool op = p->op_how == TARN_EG_COMPUTED, payload = p->payload_how == TARN_EG_COMPUTED;
+  if (p->op_how == TARN_EG_ANY || p->payload_how == TARN_EG_ANY || (op && payload))
     return REFUSE(b, "rule %s: this op or payload cannot be on a right side", r->name);
-  if (p->payload_how == TARN_EG_COMPUTED && !p->compute)
-    return REFUSE(b, "rule %s: a computed payload without a function", r->name);
+  if ((op || payload) && !p->compute)
+    return REFUSE(b, "rule %s: a computed op or payload without a function", r->name);
   r->n_tnode++, b->n_ref += p->n;
   for (uint32_t i = 0; i < p->n; i++)
     if (!count_right(b, p->kids[i], depth + 1)) return false;
@@ -492,6 +496,7 @@ static bool copy_rest(build *b) {
   r->name = copy, r->id = in->id, r->n_cond = in->n_conditions;
   r->apply = in->apply, r->user = in->user;
   r->match_limit = in->match_limit, r->ban_length = in->ban_length;
+  r->subsume = in->subsume;
   return true;
 }
 

@@ -104,9 +104,11 @@ typedef struct eg_rule {
   eg_ref *ref;
   eg_part *part;
   uint32_t n_tnode, n_part;
+  uint32_t *root_var; /* per left root: the variable that its class is, or NONE */
   int (*apply)(void *user, tarn_egraph *g, const tarn_eg_match *m, uint32_t *result);
   void *user;
   uint32_t match_limit, ban_length;
+  bool subsume;
 } eg_rule;
 
 struct tarn_eg_rules {

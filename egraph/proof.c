@@ -82,8 +82,11 @@ tarn_eg_node tarn_eg_proof_term(const tarn_eg_proof *p, uint32_t term) {
 tarn_eg_step tarn_eg_proof_step(const tarn_eg_proof *p, uint32_t step) {
   const pf_step *s = &p->step[step];
   bool cong = s->rule == TARN_EG_RULE_CONGRUENCE;
+  uint32_t n;
+  const uint32_t *premises = pf_premises(p, s, &n);
   return (tarn_eg_step){s->rule,   s->note,  s->forward,
-                        s->before, s->after, cong ? p->kid_lemmas.p + s->lemmas : NULL};
+                        s->before, s->after, cong ? p->kid_lemmas.p + s->lemmas : NULL,
+                        premises,  n};
 }
 
 tarn_status tarn_eg_proof_status(const tarn_eg_proof *p) { return p->mem.st; }
@@ -158,8 +161,10 @@ static bool unfold_step(unfold *u, const pf_step *s, bool back) {
   if (s->rule == TARN_EG_RULE_CONGRUENCE) return unfold_congruence(u, s, forward);
   uint32_t before = back ? s->after : s->before, after = back ? s->before : s->after;
   if (++u->n > u->max || !replace(u, after)) return false;
-  tarn_eg_flat f = {s->rule, s->note,       forward,   before,
-                    after,   u->spine.p[0], u->path.p, (uint32_t)u->path.n};
+  uint32_t n;
+  const uint32_t *premises = pf_premises(u->p, s, &n);
+  tarn_eg_flat f = {s->rule,      s->note,   forward,             before,   after,
+                    u->spine.p[0], u->path.p, (uint32_t)u->path.n, premises, n};
   return !u->fn || u->fn(u->user, u->p, &f);
 }
 
@@ -174,9 +179,13 @@ static bool unfold_lemma(unfold *u, uint32_t lemma, bool back) {
 
 uint64_t tarn_eg_proof_flatten(tarn_eg_proof *p, uint64_t max_steps, tarn_eg_flat_fn *fn,
                                void *user) {
+  return tarn_eg_proof_flatten_lemma(p, p->n_lemmas - 1, max_steps, fn, user);
+}
+
+uint64_t tarn_eg_proof_flatten_lemma(tarn_eg_proof *p, uint32_t lemma, uint64_t max_steps,
+                                     tarn_eg_flat_fn *fn, void *user) {
   unfold u = {.p = p, .max = max_steps, .fn = fn, .user = user};
-  uint32_t last = p->n_lemmas - 1;
-  bool ok = eg_push(&p->mem, &u.spine, p->lemma[last].from) && unfold_lemma(&u, last, false);
+  bool ok = eg_push(&p->mem, &u.spine, p->lemma[lemma].from) && unfold_lemma(&u, lemma, false);
   eg_vec_free(&p->mem, &u.path), eg_vec_free(&p->mem, &u.spine), eg_vec_free(&p->mem, &u.kids);
   return ok ? u.n : UINT64_MAX;
 }

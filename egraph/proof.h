@@ -10,7 +10,8 @@ typedef struct pf_term {
 } pf_term;
 typedef struct pf_step {
   uint32_t rule, note, before, after;
-  uint32_t lemmas; /* place in the lemma vector, of before's kid count */
+  uint32_t lemmas; /* CONGRUENCE: place in the lemma vector, of before's kid count; a rule: 1 +
+                      the place of its premises there, their number first; 0: none */
   bool forward;
 } pf_step;
 struct tarn_eg_proof {
@@ -31,6 +32,13 @@ struct tarn_eg_proof {
   uint32_t n_lemmas;
   size_t lemma_cap;
 };
+
+/* The lemmas of a rule's other roots, n of them; NULL: none. */
+static inline const uint32_t *pf_premises(const tarn_eg_proof *p, const pf_step *s, uint32_t *n) {
+  bool any = s->rule != TARN_EG_RULE_CONGRUENCE && s->lemmas;
+  *n = any ? p->kid_lemmas.p[s->lemmas - 1] : 0;
+  return any ? p->kid_lemmas.p + s->lemmas : NULL;
+}
 
 /* The number of a term, new or known; NONE: no memory. */
 uint32_t pf_intern(tarn_eg_proof *p, uint32_t op, uint32_t payload, const uint32_t *kids,

@@ -340,6 +340,37 @@ void tarn_eg_prune_to_leaves(tarn_egraph *g, uint32_t cls) {
   g->mask[root] = mask;
 }
 
+/* Of an id that stands for a term in another spelling: the node itself, or NONE. */
+static uint32_t real_node(const tarn_egraph *g, uint32_t node) {
+  tarn_eg_node v = tarn_eg_node_at(g, node);
+  return g->rec[node].head & HEAD_DEAD ? tarn_eg_lookup(g, v.op, v.payload, v.kids, v.n) : node;
+}
+
+static void take_out(tarn_egraph *g, uint32_t node, uint32_t flags) {
+  eg_hide(g, node, flags);
+  queue_repair(g, eg_find_mut(g, node));
+}
+
+void tarn_eg_subsume(tarn_egraph *g, uint32_t node) {
+  node = node < g->n_ids && !g->making ? real_node(g, node) : NONE;
+  if (node == NONE || g->rec[node].head & HEAD_GONE || !reserve_work(g, 1)) return;
+  g->n_gone++;
+  take_out(g, node, HEAD_GONE);
+}
+
+bool tarn_eg_is_subsumed(const tarn_egraph *g, uint32_t node) {
+  uint32_t flags = g->rec[node].head;
+  return flags & HEAD_GONE && !(flags & HEAD_DEAD);
+}
+
+void tarn_eg_remove(tarn_egraph *g, uint32_t node) {
+  node = node < g->n_ids && !g->making ? real_node(g, node) : NONE;
+  if (node == NONE || !reserve_work(g, 1)) return;
+  uint32_t head = eg_head_of(g, node), n = g->heads[head].n;
+  eg_table_remove(g, eg_hash_node(head, eg_kids(g, node, n), n), node);
+  take_out(g, node, HEAD_DEAD);
+}
+
 /* ---- rebuilding ---- */
 
 static void touch(tarn_egraph *g, uint32_t node) {
@@ -351,8 +382,10 @@ static void touch(tarn_egraph *g, uint32_t node) {
 static bool merge_nodes(tarn_egraph *g, uint64_t h, uint32_t node, uint32_t known) {
   bool keep_new = eg_visible(g, node) && !eg_visible(g, known);
   if (keep_new) eg_table_replace(g, h, known, node);
-  uint32_t gone = keep_new ? known : node;
+  uint32_t gone = keep_new ? known : node, kept = keep_new ? node : known;
+  bool subsumed = (g->rec[gone].head & ~g->rec[kept].head) & HEAD_GONE;
   eg_hide(g, gone, HEAD_DEAD);
+  if (subsumed) take_out(g, kept, HEAD_GONE);
   touch(g, node);
   if (gone != node) queue_repair(g, eg_find_mut(g, gone));
   bool apart = eg_find_mut(g, node) != eg_find_mut(g, known);

@@ -260,13 +260,13 @@ static uint32_t shorten_run(shortener *s, uint32_t first, part *out) {
 static bool take_steps(shortener *s, tarn_eg_lemma l, part *c) {
   for (uint32_t i = l.first; i < l.first + l.n; i++) {
     pf_step t = s->p->step[i];
-    uint32_t at = (uint32_t)s->kid_lemmas.n,
-             n = t.rule == TARN_EG_RULE_CONGRUENCE ? s->p->term[t.before].n : 0;
-    for (uint32_t k = 0; k < n; k++) {
-      uint32_t kid = s->p->kid_lemmas.p[t.lemmas + k];
-      if (!eg_push(s->m, &s->kid_lemmas, kid == NONE ? NONE : s->now.p[kid])) return false;
-    }
-    if (n) t.lemmas = at;
+    bool congruence = t.rule == TARN_EG_RULE_CONGRUENCE;
+    uint32_t at = (uint32_t)s->kid_lemmas.n, n = s->p->term[t.before].n;
+    const uint32_t *old = congruence ? s->p->kid_lemmas.p + t.lemmas : pf_premises(s->p, &t, &n);
+    if (old && !congruence && !eg_push(s->m, &s->kid_lemmas, n)) return false;
+    for (uint32_t k = 0; old && k < n; k++)
+      if (!eg_push(s->m, &s->kid_lemmas, old[k] == NONE ? NONE : s->now.p[old[k]])) return false;
+    if (old) t.lemmas = congruence ? at : at + 1;
     if (!part_put(s, c, t)) return false;
   }
   return true;
@@ -294,10 +294,11 @@ static bool mark_needed(shortener *s) {
     for (uint32_t i = p->lemma[l].first; s->needed.p[l] && i < p->lemma[l].first + p->lemma[l].n;
          i++) {
       const pf_step *t = &p->step[i];
-      for (uint32_t k = 0; t->rule == TARN_EG_RULE_CONGRUENCE && k < p->term[t->before].n; k++) {
-        uint32_t kid = p->kid_lemmas.p[t->lemmas + k];
-        if (kid != NONE) s->needed.p[kid] = 1;
-      }
+      bool congruence = t->rule == TARN_EG_RULE_CONGRUENCE;
+      uint32_t n = p->term[t->before].n;
+      const uint32_t *kid = congruence ? p->kid_lemmas.p + t->lemmas : pf_premises(p, t, &n);
+      for (uint32_t k = 0; kid && k < n; k++)
+        if (kid[k] != NONE) s->needed.p[kid[k]] = 1;
     }
   return true;
 }

@@ -49,15 +49,27 @@ static void json_number(out *o, double x) {
   if (whole) put(o, ".0");
 }
 
-static void json_node(out *o, uint32_t cls, uint32_t node, uint32_t k) {
-  char buf[160];
+/* The id of the first node of a class: where all are subsumed, of one of these. */
+static void first_id(const out *o, uint32_t cls, char *buf, size_t n) {
+  uint32_t node = tarn_eg_next_node(o->g, cls, NONE);
+  for (uint32_t i = 0; node == NONE && i < o->g->n_ids; i++)
+    if (tarn_eg_is_subsumed(o->g, i) && eg_find(o->g, i) == cls) {
+      snprintf(buf, n, "%u.s%u", cls, i);
+      return;
+    }
+  snprintf(buf, n, "%u.0", cls);
+}
+
+static void json_node(out *o, uint32_t cls, uint32_t node, const char *k) {
+  char buf[160], id[32];
   tarn_eg_node v = tarn_eg_node_at(o->g, node);
-  snprintf(buf, sizeof buf, "\"%u.%u\":{\"op\":\"", cls, k);
+  snprintf(buf, sizeof buf, "\"%u.%s\":{\"op\":\"", cls, k);
   put(o, buf);
   put_name(o, TARN_AS_JSON, node);
   put(o, "\",\"children\":[");
   for (uint32_t i = 0; i < v.n; i++) {
-    snprintf(buf, sizeof buf, "%s\"%u.0\"", i ? "," : "", v.kids[i]);
+    first_id(o, v.kids[i], id, sizeof id);
+    snprintf(buf, sizeof buf, "%s\"%s\"", i ? "," : "", id);
     put(o, buf);
   }
   snprintf(buf, sizeof buf, "],\"eclass\":\"%u\",\"cost\":", cls);
@@ -65,7 +77,7 @@ static void json_node(out *o, uint32_t cls, uint32_t node, uint32_t k) {
   double cost = o->w->cost ? o->w->cost(o->w->user, o->g, node) : 1.0;
   o->st = isfinite(cost) ? o->st : TARN_USAGE;
   json_number(o, cost);
-  put(o, "}");
+  put(o, tarn_eg_is_subsumed(o->g, node) ? ",\"subsumed\":true}" : "}");
 }
 
 static void json_graph(out *o, const uint32_t *roots, uint32_t n_roots) {
@@ -77,9 +89,18 @@ static void json_graph(out *o, const uint32_t *roots, uint32_t n_roots) {
     uint32_t k = 0;
     for (uint32_t n = tarn_eg_next_node(g, c, NONE); n != NONE && !o->st;
          n = tarn_eg_next_node(g, c, n)) {
+      char id[16];
+      snprintf(id, sizeof id, "%u", k++);
       put(o, comma), comma = ",";
-      json_node(o, c, n, k++);
+      json_node(o, c, n, id);
     }
+  }
+  for (uint32_t n = 0; g->n_gone && n < g->n_ids && !o->st; n++) {
+    char id[16];
+    if (!tarn_eg_is_subsumed(g, n)) continue;
+    snprintf(id, sizeof id, "s%u", n);
+    put(o, comma), comma = ",";
+    json_node(o, eg_find(g, n), n, id);
   }
   put(o, "},\"root_eclasses\":[");
   for (uint32_t i = 0; i < n_roots; i++) {

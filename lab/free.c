@@ -13,8 +13,22 @@ uint32_t free_symbol(free_state *f, const char *s, size_t n) {
   }
   return id;
 }
+/* (:fresh …) never becomes what was written. */
+uint32_t free_written(free_state *f, const char *s, size_t n, bool rules) {
+  uint32_t id = free_symbol(f, s, n);
+  while (f->written.n <= id) {
+    tarn_push(f->cx, &f->written, false);
+    tarn_push(f->cx, &f->in_rules, false);
+  }
+  f->written.p[id] = true;
+  f->in_rules.p[id] |= rules;
+  return id;
+}
 uint32_t tarn_free_symbol(const tarn_ruleset *rs, const char *name, size_t n) {
-  return free_symbol(free_of(rs), name, n);
+  return free_written(free_of(rs), name, n, false);
+}
+bool tarn_free_known(const tarn_ruleset *rs, const char *name) {
+  return tarn_intern_find(free_of(rs)->symbol, name, strlen(name)) != TARN_NONE;
 }
 void tarn_free_name(const tarn_ruleset *rs, uint32_t op, uint32_t payload, char *buf, size_t n) {
   size_t len;
@@ -27,15 +41,6 @@ void tarn_free_print(const tarn_ruleset *rs, tarn_buf *b, uint32_t op) {
   const char *s = tarn_intern_key(free_of(rs)->symbol, op, &n);
   tarn_sx_name(b, s, n);
 }
-tarn_sx *free_leaf(const tarn_ruleset *rs, uint32_t op) {
-  size_t n;
-  const char *s = tarn_intern_key(free_of(rs)->symbol, op, &n);
-  tarn_sx *leaf = TARN_NEW(rs->cx, tarn_sx);
-  *leaf = (tarn_sx){.kind = tarn_sx_is_atom(s, n) ? TARN_SX_ATOM : TARN_SX_STRING,
-                    .text = tarn_strndup(rs->cx, s, n),
-                    .len = n};
-  return leaf;
-}
 
 /* ---- terms in ---- */
 static uint32_t add(const tarn_ruleset *rs, tarn_egraph *g, const tarn_sx *s) {
@@ -44,7 +49,7 @@ static uint32_t add(const tarn_ruleset *rs, tarn_egraph *g, const tarn_sx *s) {
   uint32_t n = s->kind == TARN_SX_LIST ? s->n - 1 : 0;
   uint32_t *kid = TARN_ARRAY(rs->cx, uint32_t, n ? n : 1);
   for (uint32_t i = 0; i < n; i++) kid[i] = tarn_free_add(rs, g, s->kid[i + 1]);
-  uint32_t id = tarn_eg_add_exact(g, free_symbol(free_of(rs), head->text, head->len), 0, kid, n);
+  uint32_t id = tarn_eg_add_exact(g, free_written(free_of(rs), head->text, head->len, false), 0, kid, n);
   if (id == TARN_NONE) tarn_raise(rs->cx, tarn_eg_status(g), "%s", tarn_eg_message(g));
   return id;
 }
@@ -58,22 +63,86 @@ uint32_t tarn_free_add(const tarn_ruleset *rs, tarn_egraph *g, const tarn_sx *s)
   return a;
 }
 
+/* ---- leaves of right sides that are computed: values, and fresh names ---- */
+typedef struct leaf {
+  free_state *f;
+  const rule *r;
+  const rpat *p;
+} leaf;
+typedef struct leaf_call {
+  const leaf *x;
+  fenv e;
+  uint32_t symbol; /* NONE: there is no value */
+} leaf_call;
+
+/* A name that stands in no term of the graph and was never read. */
+static uint32_t new_name(free_state *f, const char *prefix) {
+  for (;;) {
+    char name[64];
+    int n = snprintf(name, sizeof name, "%.40s%u", prefix, ++f->n_fresh);
+    if (tarn_intern_find(f->symbol, name, (size_t)n) == TARN_NONE)
+      return free_symbol(f, name, (size_t)n);
+  }
+}
+/* The nodes of a match say what it is: one name for each, so that finding it again makes nothing
+ * new. A name that was written meanwhile is given up. */
+static uint32_t fresh_name(free_state *f, const rule *r, const tarn_eg_match *m,
+                           const char *prefix) {
+  uint32_t key[2 + R_CLASSES + R_SEGS], n = 0;
+  key[n++] = m->rule;
+  key[n++] = (uint32_t)tarn_hash_bytes(prefix, strlen(prefix), 0);
+  for (uint32_t i = 0; i < r->nnode; i++) key[n++] = m->nodes[i];
+  if (!r->nnode) key[n++] = m->root;
+  for (uint32_t i = 0; i < r->nseg; i++) key[n++] = m->segs[i].n;
+  uint32_t id = tarn_intern_add(f->fresh_of, key, n * sizeof *key);
+  while (f->fresh.n <= id) tarn_push(f->cx, &f->fresh, TARN_NONE);
+  uint32_t had = f->fresh.p[id];
+  bool taken = had == TARN_NONE || (had < f->written.n && f->written.p[had]);
+  return f->fresh.p[id] = taken ? new_name(f, prefix) : had;
+}
+static void leaf_raises(tarn_ctx *cx, void *arg) {
+  leaf_call *k = arg;
+  const leaf *x = k->x;
+  fval v = {0};
+  (void)cx;
+  if (x->p->kind == RP_FRESH) k->symbol = fresh_name(x->f, x->r, k->e.m, x->p->name);
+  else if (x->p->value->fun->fn(&k->e, x->p->value, &v)) k->symbol = free_value_symbol(x->f, &v);
+}
+static bool leaf_symbol(void *user, tarn_egraph *g, const tarn_eg_match *m, uint32_t *op) {
+  const leaf *x = user;
+  leaf_call k = {x, {.f = x->f, .g = g, .cls = m->vars, .m = m}, TARN_NONE};
+  tarn_status st = tarn_protect(x->f->cx, leaf_raises, &k);
+  if (st) x->f->failed = st;
+  *op = k.symbol;
+  return !st && k.symbol != TARN_NONE;
+}
+
 /* ---- patterns ---- */
 /* Must the right side be made by a function of ours, as it is not a plain pattern? */
 static bool computed(const rpat *p) {
-  bool any = p->kind == RP_EACH || p->kind == RP_VALUE || p->kind == RP_FRESH || p->kind == RP_ADD;
+  bool any = p->kind == RP_EACH || p->kind == RP_ADD;
   for (uint32_t i = 0; i < p->n; i++) any |= computed(p->kid[i]);
   return any;
 }
-static tarn_eg_pat *translate(const tarn_ruleset *rs, const rpat *p) {
+static tarn_eg_pat *translate(const tarn_ruleset *rs, const rule *r, const rpat *p) {
   tarn_eg_pat *q = TARN_NEW(rs->cx, tarn_eg_pat);
+  if (p->kind == RP_VALUE || p->kind == RP_FRESH) {
+    leaf *x = TARN_NEW(rs->cx, leaf);
+    *x = (leaf){free_of(rs), r, p};
+    *q = (tarn_eg_pat){.kind = TARN_EG_PAT_NODE,
+                       .var = TARN_NONE,
+                       .op_how = TARN_EG_COMPUTED,
+                       .compute = leaf_symbol,
+                       .user = x};
+    return q;
+  }
   if (p->kind != RP_NODE) {
     *q =
         (tarn_eg_pat){.kind = p->kind == RP_SEG ? TARN_EG_PAT_SEG : TARN_EG_PAT_VAR, .var = p->var};
     return q;
   }
   tarn_eg_pat const **kid = TARN_ARRAY(rs->cx, const tarn_eg_pat *, p->n ? p->n : 1);
-  for (uint32_t i = 0; i < p->n; i++) kid[i] = translate(rs, p->kid[i]);
+  for (uint32_t i = 0; i < p->n; i++) kid[i] = translate(rs, r, p->kid[i]);
   bool bind = p->op == TARN_NONE;
   *q = (tarn_eg_pat){.kind = TARN_EG_PAT_NODE,
                      .var = TARN_NONE,
@@ -85,15 +154,16 @@ static tarn_eg_pat *translate(const tarn_ruleset *rs, const rpat *p) {
                      .n = p->n};
   return q;
 }
-static tarn_eg_root *roots(const tarn_ruleset *rs, const rroot *r, uint32_t n) {
+static tarn_eg_root *roots(const tarn_ruleset *rs, const rule *r, const rroot *root, uint32_t n) {
   tarn_eg_root *q = TARN_ARRAY(rs->cx, tarn_eg_root, n);
-  for (uint32_t i = 0; i < n; i++) q[i] = (tarn_eg_root){r[i].var, translate(rs, r[i].pat)};
+  for (uint32_t i = 0; i < n; i++)
+    q[i] = (tarn_eg_root){root[i].var, translate(rs, r, root[i].pat)};
   return q;
 }
 
 void free_sides(const tarn_ruleset *rs, const rule *r, tarn_eg_rule *e) {
-  e->lhs = roots(rs, r->lhs, r->nlhs), e->n_lhs = r->nlhs;
-  e->rhs = roots(rs, r->rhs, r->nrhs), e->n_rhs = r->nrhs;
+  e->lhs = roots(rs, r, r->lhs, r->nlhs), e->n_lhs = r->nlhs;
+  e->rhs = roots(rs, r, r->rhs, r->nrhs), e->n_rhs = r->nrhs;
 }
 
 /* ---- conditions ---- */
@@ -122,7 +192,7 @@ typedef struct making {
   tarn_egraph *g;
   const rule *r;
   const tarn_eg_match *m;
-  uint32_t root, cls[R_CLASSES];
+  uint32_t cls[R_CLASSES];
   rseg seg[R_SEGS];
   int unions;
   uint32_t result;
@@ -160,15 +230,13 @@ static uint32_t build(making *k, const rpat *p) {
   uint32_t kid[R_KIDS], n = 0;
   fenv e = {.f = k->f, .g = k->g, .cls = k->cls, .m = k->m};
   fval v = {0};
-  char name[64];
   switch (p->kind) {
   case RP_VAR: return k->cls[p->var];
   case RP_VALUE:
     if (!p->value->fun->fn(&e, p->value, &v)) tarn_raise(k->f->cx, TARN_NO, "no value");
     return node(k, free_value_symbol(k->f, &v), NULL, 0);
   case RP_FRESH:
-    snprintf(name, sizeof name, "%.40s%u", p->name, k->root);
-    return node(k, free_symbol(k->f, name, strlen(name)), NULL, 0);
+    return node(k, fresh_name(k->f, k->r, k->m, p->name), NULL, 0);
   default: break;
   }
   for (uint32_t i = 0; i < p->n; i++) kids(k, p->kid[i], kid, &n);
@@ -196,7 +264,7 @@ static void apply_raises(tarn_ctx *cx, void *arg) {
 }
 static int apply(void *user, tarn_egraph *g, const tarn_eg_match *m, uint32_t *result) {
   const free_rule *x = user;
-  making k = {.f = x->f, .g = g, .r = x->r, .m = m, .root = m->root, .result = TARN_NONE};
+  making k = {.f = x->f, .g = g, .r = x->r, .m = m, .result = TARN_NONE};
   memcpy(k.cls, m->vars, x->r->ncls * sizeof *k.cls);
   tarn_status st = tarn_protect(x->f->cx, apply_raises, &k);
   if (!st && k.result != TARN_NONE) *result = k.result;
@@ -250,7 +318,7 @@ tarn_eg_rules *tarn_free_rules(const tarn_ruleset *rs) {
     const rule *r = rs->rule.p[i];
     tarn_eg_rule e = {.name = r->name,
                       .id = i,
-                      .lhs = roots(rs, r->lhs, r->nlhs),
+                      .lhs = roots(rs, r, r->lhs, r->nlhs),
                       .n_lhs = r->nlhs,
                       .conditions = conditions(rs, r),
                       .n_conditions = r->ncond + r->nguard};
@@ -261,7 +329,7 @@ tarn_eg_rules *tarn_free_rules(const tarn_ruleset *rs) {
       free_rule *x = TARN_NEW(rs->cx, free_rule);
       *x = (free_rule){free_of(rs), r, i};
       e.apply = apply, e.user = x;
-    } else e.rhs = roots(rs, r->rhs, r->nrhs), e.n_rhs = r->nrhs;
+    } else e.rhs = roots(rs, r, r->rhs, r->nrhs), e.n_rhs = r->nrhs;
     add_rule(rs, out, r, &e);
   }
   return out;
@@ -274,7 +342,7 @@ tarn_eg_rules *tarn_free_pattern(tarn_ruleset *rs, const tarn_sx *s) {
   tarn_eg_rules *out = new_set(rs->cx);
   rule *r = tarn_r_left_pattern(rs, s);
   tarn_eg_rule e = {
-      .name = "pattern", .lhs = roots(rs, r->lhs, r->nlhs), .n_lhs = r->nlhs, .apply = nothing};
+      .name = "pattern", .lhs = roots(rs, r, r->lhs, r->nlhs), .n_lhs = r->nlhs, .apply = nothing};
   add_rule(rs, out, r, &e);
   return out;
 }

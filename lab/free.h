@@ -79,6 +79,12 @@ typedef struct free_state {
   TARN_VEC(fval) value;     /* by symbol */
   tarn_intern *set;         /* classes in ascending order -> number; 0 is the empty one */
   TARN_VEC(uint32_t) scratch;
+  TARN_VEC(bool) written; /* by symbol: somebody wrote it, in a rule or a term */
+  TARN_VEC(bool) in_rules;
+  tarn_intern *fresh_of;  /* matches of rules with (:fresh …) -> number */
+  TARN_VEC(uint32_t) fresh; /* by that number: the name, a symbol */
+  uint32_t n_fresh;
+  struct fterms *terms;   /* of the proof that is looked at; free_terms.h */
   tarn_map *first[32]; /* by analysis: operator -> 1 + its first clause */
   tarn_status failed;  /* raised inside a callback of the engine */
 } free_state;
@@ -87,6 +93,8 @@ extern const rtheory free_theory; /* theory.c */
 static inline free_state *free_of(const tarn_ruleset *rs) { return rs->declared; }
 /* A symbol of this name; free_value_of() knows it at once. Raises. */
 uint32_t free_symbol(free_state *f, const char *s, size_t n);
+/* The same, of a name that somebody wrote; rules: in a rule. */
+uint32_t free_written(free_state *f, const char *s, size_t n, bool rules);
 
 /* Left and right sides of a rule for the engine. */
 void free_sides(const tarn_ruleset *rs, const rule *r, tarn_eg_rule *e);

@@ -1,241 +1,266 @@
 /* Chains of free terms, checked without an e-graph: (proof TERM (step RULE forward|backward
- * TERM)…), and before it any number of (lemma TERM (step …)…) that show what conditions ask to be
- * equal. Each step must rewrite one subterm by its rule. Terms are what the s-expression reader
- * gives; values are computed from them by the analyses' clauses. */
+ * TERM)…), and before it any number of (lemma TERM (step …)…) that show what conditions and the
+ * other roots of rules ask to be equal. Each step must rewrite one subterm by its rule; (node NAME
+ * TERM) gives a term a name, for what stands behind. Values are computed from the terms by the
+ * analyses' clauses.
+ *
+ * A name that (:fresh …) made is one: it stands in none of the terms that its rule was applied to,
+ * for one application only, not at both ends of the proof, and in nothing that is given. */
 #include "lab/free_terms.h"
 #include <string.h>
 
-enum { MOST_SEGMENT = 64 };
-static const char *head(const tarn_sx *t) {
-  return t->kind == TARN_SX_LIST ? t->n ? t->kid[0]->text : "" : t->text;
+enum { STEP_WORK = 1000000, FILE_WORK = 500000000 };
+
+/* ---- fresh names ---- */
+typedef struct naming { /* what a name was made for */
+  const tarn_sx *name;
+  const rule *r;
+  const tarn_sx *cls[R_CLASSES];
+} naming;
+typedef struct checking {
+  free_state *f;
+  fterms *terms;
+  tarn_proof_result r;
+  tarn_intern *assumed; /* each once */
+  free_facts facts;
+  TARN_VEC(naming) fresh;
+  tarn_map *fresh_at;              /* number of the name -> 1 + place in fresh */
+  TARN_VEC(const tarn_sx *) given; /* by twos */
+  uint64_t work;
+} checking;
+
+static bool same_naming(const naming *a, const naming *b) {
+  return a->r == b->r && !memcmp(a->cls, b->cls, sizeof a->cls);
 }
-static uint32_t arity(const tarn_sx *t) { return t->kind == TARN_SX_LIST && t->n ? t->n - 1 : 0; }
-bool free_term_equal(const tarn_sx *a, const tarn_sx *b) {
-  if (a == b) return true;
-  if (arity(a) != arity(b) || strcmp(head(a), head(b))) return false;
-  for (uint32_t i = 0; i < arity(a); i++)
-    if (!free_term_equal(a->kid[i + 1], b->kid[i + 1])) return false;
-  return true;
+static naming naming_of(const fcheck *k) {
+  naming n = {.name = k->fresh, .r = k->r};
+  memcpy(n.cls, k->cls, sizeof n.cls);
+  return n;
+}
+/* Was this name made for something else already? c NULL: nobody has kept them. */
+static bool other_naming(const checking *c, const naming *n) {
+  const uint64_t *at =
+      c ? tarn_map_get(c->fresh_at, free_term_of(n->name)->number) : NULL;
+  return at && !same_naming(&c->fresh.p[*at - 1], n);
+}
+static void keep_naming(checking *c, const naming *n) {
+  uint64_t *at = tarn_map_at(c->fresh_at, free_term_of(n->name)->number, NULL);
+  if (*at) return;
+  tarn_push(c->f->cx, &c->fresh, *n);
+  *at = c->fresh.n;
+}
+static bool is_new(const fcheck *k, const tarn_sx *left) {
+  fterms *x = k->f->terms;
+  bool is = !free_term_holds(x, left, k->fresh);
+  for (uint32_t i = 0; is && i < R_CLASSES; i++)
+    is = !k->cls[i] || !free_term_holds(x, k->cls[i], k->fresh);
+  for (uint32_t i = 0; is && i < R_SEGS; i++)
+    for (uint32_t j = 0; is && j < k->seg[i].n; j++)
+      is = !free_term_holds(x, k->seg[i].p[j], k->fresh);
+  return is;
 }
 
-/* ---- values of terms ---- */
-typedef struct args {
-  const tarn_sx *const *t;
-} args;
-static bool term_value(const fenv *e, uint32_t var, fval *out) {
-  return free_term_value(e->f, ((const args *)e->terms)->t[var], out);
-}
-bool free_term_value(free_state *f, const tarn_sx *t, fval *out) {
-  uint32_t op = tarn_intern_find(free_of(f->rs)->symbol, head(t), strlen(head(t)));
-  if (f->constants == TARN_NONE) return false;
-  if (arity(t) == 0) {
-    *out = free_parse(f, head(t), strlen(head(t)));
-    if (out->kind == FV_NONE && op != TARN_NONE) *out = free_value_of(f, op);
-    return out->kind != FV_NONE;
-  }
-  const fanalysis *a = f->analysis.p[f->constants];
-  args k = {(const tarn_sx *const *)(t->kid + 1)};
-  fenv e = {.f = f, .terms = &k, .term_value = term_value};
-  for (uint32_t i = 0; i < a->clause.n && op != TARN_NONE; i++) {
-    const fclause *c = &a->clause.p[i];
-    bool fits = c->op == op && c->n == arity(t);
-    fval have;
-    for (uint32_t j = 0; fits && j < c->n; j++)
-      fits = !c->fixed[j] ||
-             (free_term_value(f, t->kid[j + 1], &have) && !free_compare(&have, &c->want[j]));
-    if (fits && c->x->fun->fn(&e, c->x, out)) return true;
-  }
-  return false;
-}
-/* ---- patterns; on the right every variable is bound already, so that the same function compares
- * ---- */
-static bool match_kids(fcheck *k, const rpat *p, uint32_t i, const tarn_sx *t, uint32_t at) {
-  if (i == p->n) return at == arity(t);
-  const rpat *q = p->kid[i];
-  if (q->kind == RP_EACH) {
-    if (!k->seg[q->var].is || at + k->seg[q->var].n > arity(t)) return false;
-    for (uint32_t j = 0; j < k->seg[q->var].n; j++) {
-      k->cls[q->item] = k->seg[q->var].p[j];
-      if (!free_term_match(k, q->kid[0], t->kid[1 + at + j])) return false;
-    }
-    return match_kids(k, p, i + 1, t, at + k->seg[q->var].n);
-  }
-  if (q->kind != RP_SEG)
-    return at < arity(t) && free_term_match(k, q, t->kid[1 + at]) &&
-           match_kids(k, p, i + 1, t, at + 1);
-  fcheck was = *k;
-  for (uint32_t n = k->seg[q->var].is ? k->seg[q->var].n : 0;
-       at + n <= arity(t) && n <= MOST_SEGMENT; n++) {
-    bool same = true;
-    for (uint32_t j = 0; was.seg[q->var].is && j < n; j++)
-      same &= free_term_equal(was.seg[q->var].p[j], t->kid[1 + at + j]);
-    k->seg[q->var].p = n ? t->kid + 1 + at : NULL, k->seg[q->var].n = n, k->seg[q->var].is = true;
-    if (same && match_kids(k, p, i + 1, t, at + n)) return true;
-    *k = was;
-    if (was.seg[q->var].is) return false;
-  }
-  return false;
-}
-static bool match_value(fcheck *k, const rpat *p, const tarn_sx *t) {
-  args a = {k->cls};
-  fenv e = {.f = k->f, .terms = &a, .term_value = term_value};
-  fval want, have;
-  return p->value->fun->fn(&e, p->value, &want) && free_term_value(k->f, t, &have) &&
-         arity(t) == 0 && !free_compare(&want, &have);
-}
-bool free_term_match(fcheck *k, const rpat *p, const tarn_sx *t) {
-  size_t n;
-  switch (p->kind) {
-  case RP_VAR:
-    if (k->cls[p->var]) return free_term_equal(k->cls[p->var], t);
-    return k->cls[p->var] = t, true;
-  case RP_VALUE: return match_value(k, p, t);
-  case RP_FRESH:
-    if (arity(t) || strncmp(head(t), p->name, strlen(p->name)) ||
-        (k->fresh && strcmp(k->fresh, head(t))))
-      return false;
-    return k->fresh = head(t), true;
-  case RP_NODE: break;
-  default: return false;
-  }
-  if (p->op == TARN_NONE) {
-    const tarn_sx *op = t->kind == TARN_SX_LIST ? t->kid[0] : t;
-    if (k->op[p->opvar] && strcmp(k->op[p->opvar]->text, op->text)) return false;
-    k->op[p->opvar] = op;
-  } else {
-    const char *name = tarn_intern_key(free_of(k->f->rs)->symbol, p->op, &n);
-    if (strlen(head(t)) != n || memcmp(head(t), name, n)) return false;
-  }
-  return match_kids(k, p, 0, t, 0);
-}
-
-/* ---- one step ---- */
+/* ---- one step by one rule ---- */
 typedef enum { STEP_WRONG, STEP_ASSUMED, STEP_RIGHT } step_is;
 typedef struct stepping {
   free_state *f;
   const char *name;
   bool forward;
   const free_facts *facts;
+  checking *c; /* NULL: one step alone */
+  step_is best;
   free_texts assumes; /* of the best way to read the step so far */
+  naming fresh;       /* the name that it makes; name NULL: none */
+  bool spent;         /* there were too many ways to read it */
 } stepping;
+typedef struct reading {
+  stepping *st;
+  const tarn_sx *left;
+} reading;
 
-/* The step by root i of the left side and j of the right. */
-static step_is by_roots(stepping *st, const rule *r, uint32_t i, uint32_t j, const tarn_sx *left,
-                        const tarn_sx *right, free_texts *texts) {
-  fcheck k = {.f = st->f, .r = r, .assumes = texts, .facts = st->facts};
-  if (r->rhs[j].var != TARN_NONE && r->nlhs > 1 && r->lhs[i].var != r->rhs[j].var)
-    return STEP_WRONG;
-  if (r->nlhs > 1) free_assume(&k, "the other roots of a rule");
-  if (r->nguard) free_assume(&k, "that a guard held");
-  if (r->rhs[j].var != TARN_NONE) k.cls[r->rhs[j].var] = left;
-  if (r->rhs[j].var != TARN_NONE && r->lhs[i].var == TARN_NONE)
-    free_assume(&k, "that it was asked for"); /* ?x on demand */
-  else if (!free_term_match(&k, r->lhs[i].pat, left)) return STEP_WRONG;
-  if (!free_term_match(&k, r->rhs[j].pat, right) || free_term_conditions(&k) == FREE_REFUTED)
-    return STEP_WRONG;
-  return k.n_assumed ? STEP_ASSUMED : STEP_RIGHT;
+/* One way to read it: what is bound, with what is assumed so far. */
+static bool judge(fcheck *k, void *user) {
+  reading *rd = user;
+  stepping *st = rd->st;
+  free_texts texts = {0};
+  for (uint32_t i = 0; k->assumes && i < k->n_assumed && i < k->assumes->n; i++)
+    tarn_push(st->f->cx, &texts, k->assumes->p[i]);
+  fcheck at = *k;
+  at.assumes = &texts;
+  naming fresh = naming_of(k);
+  if (k->fresh && (!is_new(k, rd->left) || other_naming(st->c, &fresh))) return false;
+  if (free_term_conditions(&at) == FREE_REFUTED) return false;
+  step_is now = at.n_assumed ? STEP_ASSUMED : STEP_RIGHT;
+  bool better = now > st->best || (now == st->best && texts.n < st->assumes.n);
+  if (better) st->best = now, st->assumes = texts, st->fresh = fresh;
+  return now == STEP_RIGHT;
 }
-static step_is by_rule(stepping *st, const rule *r, const tarn_sx *left, const tarn_sx *right) {
-  step_is best = STEP_WRONG;
-  for (uint32_t i = 0; i < r->nlhs; i++)
-    for (uint32_t j = 0; j < r->nrhs; j++) {
-      free_texts texts = {0};
-      step_is now = by_roots(st, r, i, j, left, right, &texts);
-      if (now > best) best = now, st->assumes = texts;
+/* May root i of the left side be what root j of the right makes equal? */
+static bool are_one(const rule *r, uint32_t i, uint32_t j) {
+  uint32_t to = r->rhs[j].var;
+  return to == TARN_NONE ? i == 0 || (r->lhs[i].var != TARN_NONE && r->lhs[i].var == r->lhs[0].var)
+                         : r->lhs[i].var == to;
+}
+/* The step by root i of the left side (NONE: by the class variable of the right root alone) and j
+ * of the right. */
+static void by_roots(stepping *st, const rule *r, uint32_t i, uint32_t j, const tarn_sx *left,
+                     const tarn_sx *right) {
+  free_texts texts = {0};
+  fcheck k = {.f = st->f, .r = r, .assumes = &texts, .facts = st->facts};
+  reading rd = {st, left};
+  uint64_t work = STEP_WORK;
+  if (r->rhs[j].pat->kind == RP_ADD) return;
+  if (r->nguard) free_assume(&k, "that a guard held");
+  if (st->c && st->c->work < STEP_WORK) work = st->c->work;
+  uint64_t had = work;
+  st->spent |= !free_match_step(&k, i, j, left, right, &work, judge, &rd);
+  if (st->c) st->c->work -= had - work;
+}
+static void by_rule(stepping *st, const rule *r, const tarn_sx *left, const tarn_sx *right) {
+  for (uint32_t j = 0; j < r->nrhs && st->best != STEP_RIGHT; j++) {
+    bool alone = true;
+    for (uint32_t i = 0; i < r->nlhs && st->best != STEP_RIGHT; i++) {
+      if (!are_one(r, i, j)) continue;
+      by_roots(st, r, i, j, left, right);
+      alone = false;
     }
-  return best;
+    if (alone) by_roots(st, r, TARN_NONE, j, left, right);
+  }
 }
 void free_step_assumes(free_state *f, const rule *r, const tarn_sx *left, const tarn_sx *right,
                        free_texts *all) {
   stepping st = {.f = f};
-  if (by_rule(&st, r, left, right) == STEP_ASSUMED) free_texts_add(f->cx, all, &st.assumes);
-}
-/* Folding: one side is the value of the other. */
-static step_is by_analysis(free_state *f, const tarn_sx *left, const tarn_sx *right) {
-  fval a, b;
-  return arity(right) == 0 && free_term_value(f, left, &a) && free_term_value(f, right, &b) &&
-                 !free_compare(&a, &b)
-             ? STEP_RIGHT
-             : STEP_WRONG;
-}
-/* At the top, or in the one operand that differs. */
-static step_is one_step(stepping *st, const tarn_sx *before, const tarn_sx *after) {
-  const tarn_sx *left = st->forward ? before : after, *right = st->forward ? after : before;
-  free_state *f = st->f;
-  step_is best = STEP_WRONG;
-  if (!strcmp(st->name, "analysis")) best = by_analysis(f, left, right);
-  for (uint32_t i = 0; i < f->rs->rule.n && best != STEP_RIGHT; i++) {
-    const rule *r = f->rs->rule.p[i];
-    free_texts was = st->assumes;
-    step_is now = strcmp(r->name, st->name) ? STEP_WRONG : by_rule(st, r, left, right);
-    if (now > best) best = now;
-    else st->assumes = was;
-  }
-  if (best == STEP_RIGHT || arity(left) != arity(right) || strcmp(head(left), head(right)))
-    return best;
-  uint32_t other = TARN_NONE;
-  for (uint32_t i = 1; i <= arity(left); i++) {
-    if (free_term_equal(before->kid[i], after->kid[i])) continue;
-    if (other != TARN_NONE) return best;
-    other = i;
-  }
-  if (other == TARN_NONE) return best;
-  free_texts was = st->assumes;
-  step_is below = one_step(st, before->kid[other], after->kid[other]);
-  if (below > best) return below;
-  st->assumes = was;
-  return best;
-}
-/* ---- the chains ---- */
-typedef struct checking {
-  free_state *f;
-  tarn_proof_result r;
-  free_texts assumed;
-  free_facts facts;
-} checking;
-/* The term that a form leads to, (proof TERM …) or (lemma TERM …). */
-static const tarn_sx *last_of(const tarn_sx *s) {
-  return s->n > 2 ? s->kid[s->n - 1]->kid[3] : s->kid[1];
+  by_rule(&st, r, left, right);
+  if (st.best == STEP_ASSUMED) free_texts_add(f->cx, all, &st.assumes);
 }
 
-static void check_step(checking *c, const tarn_sx *before, const tarn_sx *t) {
+/* ---- one step ---- */
+/* Folding: one side is the value of the other. */
+static bool by_analysis(const tarn_sx *left, const tarn_sx *right) {
+  fval a, b;
+  return !free_arity(right) && free_term_value(left, &a) && free_term_value(right, &b) &&
+         !free_compare(&a, &b);
+}
+static void by_name(stepping *st, const tarn_sx *left, const tarn_sx *right) {
+  if (!strcmp(st->name, "analysis") && by_analysis(left, right)) st->best = STEP_RIGHT;
+  for (uint32_t i = 0; i < st->f->rs->rule.n && st->best != STEP_RIGHT; i++)
+    if (!strcmp(st->f->rs->rule.p[i]->name, st->name))
+      by_rule(st, st->f->rs->rule.p[i], left, right);
+}
+/* The only operand in which two terms of one operator differ. NONE: there is none, or several. */
+static uint32_t differs_in(const tarn_sx *a, const tarn_sx *b) {
+  uint32_t at = TARN_NONE;
+  const tarn_sx *x = free_head(a), *y = free_head(b);
+  if (free_arity(a) != free_arity(b) || x->len != y->len || memcmp(x->text, y->text, x->len))
+    return TARN_NONE;
+  for (uint32_t i = 1; i <= free_arity(a); i++) {
+    if (a->kid[i] == b->kid[i]) continue;
+    if (at != TARN_NONE) return TARN_NONE;
+    at = i;
+  }
+  return at;
+}
+/* At the top, or in the one operand that differs. */
+static void one_step(stepping *st, const tarn_sx *before, const tarn_sx *after) {
+  for (;;) {
+    by_name(st, st->forward ? before : after, st->forward ? after : before);
+    uint32_t i = st->best == STEP_RIGHT ? TARN_NONE : differs_in(before, after);
+    if (i == TARN_NONE) return;
+    before = before->kid[i], after = after->kid[i];
+  }
+}
+/* What is given is what differs. */
+static void one_given(checking *c, stepping *st, const tarn_sx *before, const tarn_sx *after) {
+  for (uint32_t i; (i = differs_in(before, after)) != TARN_NONE;)
+    before = before->kid[i], after = after->kid[i];
+  tarn_buf b = {.cx = c->f->cx};
+  tarn_buf_str(&b, "(given ");
+  free_term_print(&b, st->forward ? before : after);
+  tarn_buf_str(&b, " ");
+  free_term_print(&b, st->forward ? after : before);
+  tarn_buf_str(&b, ")");
+  tarn_push(c->f->cx, &c->given, before);
+  tarn_push(c->f->cx, &c->given, after);
+  tarn_push(c->f->cx, &st->assumes, b.p);
+  st->best = STEP_ASSUMED;
+}
+
+/* ---- the chains ---- */
+static void fail(checking *c, const char *why) {
+  c->r.ok = false, c->r.bad = c->r.steps, c->r.why = why;
+}
+static const tarn_sx *check_step(checking *c, const tarn_sx *before, const tarn_sx *t) {
   tarn_ctx *cx = c->f->cx;
-  tarn_proof_result *r = &c->r;
   if (!tarn_sx_is(t, "step") || t->n != 4)
     tarn_sx_error(cx, t, "expected (step RULE forward|backward TERM)");
   bool forward = tarn_sx_atom_is(t->kid[2], "forward"), given = tarn_sx_atom_is(t->kid[1], "given");
   if (!forward && !tarn_sx_atom_is(t->kid[2], "backward"))
     tarn_sx_error(cx, t->kid[2], "expected forward or backward");
-  stepping st = {.f = c->f, .name = t->kid[1]->text, .forward = forward, .facts = &c->facts};
-  if (given) tarn_push(cx, &st.assumes, "given equations");
-  step_is is = given ? STEP_ASSUMED : one_step(&st, before, t->kid[3]);
-  if (is == STEP_ASSUMED) free_texts_add(cx, &c->assumed, &st.assumes);
-  r->steps++;
-  r->skipped += is == STEP_ASSUMED;
-  if (is != STEP_WRONG) return;
-  r->ok = false, r->bad = r->steps;
-  r->why = tarn_format(cx, "line %u: not an instance of %s", t->line, t->kid[1]->text);
+  const tarn_sx *after = free_term(c->terms, t->kid[3]);
+  tarn_mark mark = tarn_arena_mark(cx);
+  stepping st = {
+      .f = c->f, .name = t->kid[1]->text, .forward = forward, .facts = &c->facts, .c = c};
+  if (given) one_given(c, &st, before, after);
+  else one_step(&st, before, after);
+  for (uint32_t i = 0; st.best == STEP_ASSUMED && i < st.assumes.n; i++)
+    tarn_intern_add(c->assumed, st.assumes.p[i], strlen(st.assumes.p[i]) + 1);
+  if (st.fresh.name) keep_naming(c, &st.fresh);
+  else if (st.best == STEP_RIGHT) tarn_release(cx, mark);
+  c->r.steps++;
+  c->r.skipped += st.best == STEP_ASSUMED;
+  if (st.best == STEP_WRONG)
+    fail(c, tarn_format(cx, st.spent ? "line %u: too many ways to read it as an instance of %s"
+                                     : "line %u: not an instance of %s",
+                        t->line, t->kid[1]->text));
+  return after;
 }
+/* (proof TERM STEP…) or (lemma TERM STEP…); its two ends are facts for what follows. */
 static void check_chain(checking *c, const tarn_sx *s) {
-  for (uint32_t i = 2; c->r.ok && i < s->n; i++)
-    check_step(c, i == 2 ? s->kid[1] : s->kid[i - 1]->kid[3], s->kid[i]);
+  const tarn_sx *first = free_term(c->terms, s->kid[1]), *last = first;
+  for (uint32_t i = 2; c->r.ok && i < s->n; i++) last = check_step(c, last, s->kid[i]);
   if (!c->r.ok) return;
-  tarn_push(c->f->cx, &c->facts, s->kid[1]);
-  tarn_push(c->f->cx, &c->facts, last_of(s));
+  tarn_push(c->f->cx, &c->facts, first);
+  tarn_push(c->f->cx, &c->facts, last);
+}
+/* Names that were made are new for what was given, and not at both ends. */
+static void check_names(checking *c) {
+  for (uint32_t i = 0; c->r.ok && i < c->fresh.n; i++) {
+    const tarn_sx *name = c->fresh.p[i].name, *const *end = &c->facts.p[c->facts.n - 2];
+    bool taken = free_term_holds(c->terms, end[0], name) && free_term_holds(c->terms, end[1], name);
+    for (uint32_t j = 0; !taken && j < c->given.n; j++)
+      taken = free_term_holds(c->terms, c->given.p[j], name);
+    if (taken) fail(c, tarn_format(c->f->cx, "%s is not a fresh name", name->text));
+  }
+}
+static void tell_assumed(checking *c) {
+  size_t n;
+  c->r.nassumed = tarn_intern_count(c->assumed);
+  const char **p = TARN_ARRAY(c->f->cx, const char *, c->r.nassumed + 1);
+  for (uint32_t i = 0; i < c->r.nassumed; i++) p[i] = tarn_intern_key(c->assumed, i, &n);
+  c->r.assumed = p;
 }
 tarn_proof_result tarn_free_proof_check(const tarn_ruleset *rs, const tarn_sx *all) {
-  checking c = {.f = free_of(rs), .r = {.ok = true, .bad = TARN_NONE, .why = ""}};
+  free_state *f = free_of(rs);
+  checking c = {.f = f,
+                .terms = free_terms_new(f),
+                .r = {.ok = true, .bad = TARN_NONE, .why = ""},
+                .assumed = tarn_intern_new(rs->cx),
+                .fresh_at = tarn_map_new(rs->cx),
+                .work = FILE_WORK};
   bool alone = tarn_sx_is(all, "proof"); /* the form itself, not what a file holds */
   uint32_t n = alone ? 1 : all->n;
   for (uint32_t i = 0; i < n; i++) {
     const tarn_sx *s = alone ? all : all->kid[i];
-    if (s->n < 2 || !tarn_sx_is(s, i + 1 < n ? "lemma" : "proof"))
+    bool node = i + 1 < n && tarn_sx_is(s, "node");
+    if (!node && (s->n < 2 || !tarn_sx_is(s, i + 1 < n ? "lemma" : "proof")))
       tarn_sx_error(
           rs->cx, s,
           "expected (lemma TERM STEP…)…, then (proof TERM (step RULE forward|backward TERM)…)");
-    if (c.r.ok) check_chain(&c, s);
+    if (node) free_term_name(c.terms, s);
+    else if (c.r.ok) check_chain(&c, s);
   }
   if (!n) tarn_sx_error(rs->cx, all, "expected (proof TERM (step RULE forward|backward TERM)…)");
-  c.r.assumed = c.assumed.p, c.r.nassumed = c.assumed.n;
+  check_names(&c);
+  tell_assumed(&c);
   return c.r;
 }

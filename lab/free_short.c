@@ -29,20 +29,13 @@ typedef struct finding {
 static void take_terms(finding *x) {
   for (uint32_t t = x->text.n; t < tarn_eg_proof_terms(x->p); t++) {
     tarn_eg_node e = tarn_eg_proof_term(x->p, t);
-    tarn_sx *atom = free_leaf(x->rs, e.op), *s = atom;
-    uint64_t size = 1;
-    if (e.n) {
-      s = TARN_NEW(x->cx, tarn_sx);
-      *s = (tarn_sx){
-          .kind = TARN_SX_LIST, .n = e.n + 1, .kid = TARN_ARRAY(x->cx, tarn_sx *, e.n + 1)};
-      s->kid[0] = atom;
-    }
-    for (uint32_t i = 0; i < e.n; i++) {
-      s->kid[i + 1] = (tarn_sx *)(uintptr_t)x->text.p[e.kids[i]];
-      size += x->size.p[e.kids[i]];
-    }
+    const tarn_sx **kid = TARN_ARRAY(x->cx, const tarn_sx *, e.n + 1);
+    for (uint32_t i = 0; i < e.n; i++) kid[i] = x->text.p[e.kids[i]];
+    size_t len;
+    const char *name = tarn_intern_key(x->f->symbol, e.op, &len);
+    const tarn_sx *s = free_term_make(x->f->terms, name, len, kid, e.n);
     tarn_push(x->cx, &x->text, s);
-    tarn_push(x->cx, &x->size, size > UINT32_MAX ? UINT32_MAX : (uint32_t)size);
+    tarn_push(x->cx, &x->size, free_term_of(s)->size);
     *tarn_map_at(x->term, (uint64_t)(uintptr_t)s, NULL) = t + UINT64_C(1);
   }
 }
@@ -120,7 +113,7 @@ static bool fits(const rule *r) {
 }
 static void try_value(finding *x, uint32_t t) {
   fval v;
-  if (!tarn_eg_proof_term(x->p, t).n || !free_term_value(x->f, x->text.p[t], &v)) return;
+  if (!tarn_eg_proof_term(x->p, t).n || !free_term_value(x->text.p[t], &v)) return;
   x->grow = x->text.n < x->first + MOST_NEW;
   put(x, TARN_EG_RULE_ANALYSIS, x->f->constants, t,
       node_of(x, free_value_symbol(x->f, &v), NULL, 0));
@@ -143,6 +136,7 @@ void tarn_free_shorten(const tarn_ruleset *rs, tarn_eg_proof *p) {
                .p = p,
                .first = tarn_eg_proof_terms(p),
                .term = tarn_map_new(rs->cx)};
+  free_terms_new(x.f);
   take_terms(&x);
   look_at_steps(&x);
   tarn_eg_proof_flatten(p, MOST_CHAIN, NULL, NULL); /* adds the whole terms of the chain */

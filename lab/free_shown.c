@@ -8,81 +8,21 @@
 #include "lab/free_terms.h"
 #include <string.h>
 
-static const char *head(const tarn_sx *t) {
-  return t->kind == TARN_SX_LIST ? t->n ? t->kid[0]->text : "" : t->text;
-}
-static uint32_t arity(const tarn_sx *t) { return t->kind == TARN_SX_LIST && t->n ? t->n - 1 : 0; }
-
-/* ---- sets of terms, as the clauses of an analysis of sets say it of a term ---- */
-typedef struct members {
-  const tarn_sx **p;
-  uint32_t n;
-} members;
-
-static bool has(const members *s, const tarn_sx *t) {
-  for (uint32_t i = 0; i < s->n; i++)
-    if (free_term_equal(s->p[i], t)) return true;
-  return false;
-}
-/* Those of a that are in b, or that are not; all: those of b as well. */
-static members merge(free_state *f, members a, members b, bool in, bool all) {
-  members out = {TARN_ARRAY(f->cx, const tarn_sx *, a.n + b.n + 1), 0};
-  for (uint32_t i = 0; i < a.n; i++)
-    if (has(&b, a.p[i]) == in) out.p[out.n++] = a.p[i];
-  for (uint32_t i = 0; all && i < b.n; i++) out.p[out.n++] = b.p[i];
-  return out;
-}
-static members single(free_state *f, const tarn_sx *t) {
-  members out = {TARN_ARRAY(f->cx, const tarn_sx *, 1), 1};
-  out.p[0] = t;
-  return out;
-}
-static members set_of(free_state *f, uint32_t analysis, const tarn_sx *t);
-static members set_by(free_state *f, const fexpr *x, tarn_sx *const *kid) {
-  static const members none = {NULL, 0};
-  const char *name = x->fun->name;
-  if (!*name) return set_of(f, x->analysis, kid[x->var]);
-  if (!strcmp(name, "none")) return none;
-  if (!strcmp(name, "one")) return single(f, kid[x->kid[0]->var]);
-  members a = set_by(f, x->kid[0], kid);
-  if (!strcmp(name, "without")) return merge(f, a, single(f, kid[x->kid[1]->var]), false, false);
-  members b = set_by(f, x->kid[1], kid);
-  bool both = !strcmp(name, "both");
-  return merge(f, a, b, both, !both);
-}
-static members set_of(free_state *f, uint32_t analysis, const tarn_sx *t) {
-  const fanalysis *a = f->analysis.p[analysis];
-  uint32_t op = tarn_intern_find(free_of(f->rs)->symbol, head(t), strlen(head(t)));
-  members out = {NULL, 0};
-  for (uint32_t i = 0; i < a->clause.n && arity(t); i++) {
-    const fclause *c = &a->clause.p[i];
-    bool fits = c->op == op && c->n == arity(t);
-    fval have;
-    for (uint32_t j = 0; fits && j < c->n; j++)
-      fits = !c->fixed[j] ||
-             (free_term_value(f, t->kid[j + 1], &have) && !free_compare(&have, &c->want[j]));
-    if (fits) return set_by(f, c->x, t->kid + 1);
-  }
-  for (uint32_t i = 0; i < arity(t); i++)
-    out = merge(f, out, set_of(f, analysis, t->kid[i + 1]), false, true);
-  return out;
-}
-
 /* ---- saying what is assumed ---- */
 static void print_value(tarn_buf *b, free_state *f, const fval *v) {
   tarn_buf_str(b, " ");
   tarn_free_print(f->rs, b, free_value_symbol(f, v));
 }
-static void print_pattern(tarn_buf *b, const fcheck *k, const rpat *p) {
+void free_print_pattern(tarn_buf *b, const fcheck *k, const rpat *p) {
   bool named = p->kind == RP_NODE && p->op != TARN_NONE;
   tarn_buf_str(b, " ");
-  if (p->kind == RP_VAR && k->cls[p->var]) tarn_sx_print(b, k->cls[p->var], 0);
+  if (p->kind == RP_VAR && k->cls[p->var]) free_term_print(b, k->cls[p->var]);
   else if (!named) tarn_buf_str(b, "...");
   if (!named) return;
   if (p->n) tarn_buf_str(b, "(");
   tarn_free_print(k->f->rs, b, p->op);
   if (!p->n) return;
-  for (uint32_t i = 0; i < p->n; i++) print_pattern(b, k, p->kid[i]);
+  for (uint32_t i = 0; i < p->n; i++) free_print_pattern(b, k, p->kid[i]);
   tarn_buf_str(b, ")");
 }
 static void print_expression(tarn_buf *b, const fcheck *k, const fexpr *x) {
@@ -92,7 +32,7 @@ static void print_expression(tarn_buf *b, const fcheck *k, const fexpr *x) {
   }
   if (!*x->fun->name) {
     tarn_buf_str(b, " ");
-    if (k->cls[x->var]) tarn_sx_print(b, k->cls[x->var], 0);
+    if (k->cls[x->var]) free_term_print(b, k->cls[x->var]);
     return;
   }
   tarn_buf_fmt(b, " (%s", x->fun->name);
@@ -102,7 +42,7 @@ static void print_expression(tarn_buf *b, const fcheck *k, const fexpr *x) {
       tarn_buf_fmt(b, " %s", k->f->analysis.p[x->analysis]->name);
   }
   for (size_t i = 0; i < sizeof x->pat / sizeof *x->pat && x->pat[i]; i++)
-    print_pattern(b, k, x->pat[i]);
+    free_print_pattern(b, k, x->pat[i]);
   tarn_buf_str(b, ")");
 }
 bool free_texts_has(const free_texts *all, const char *text) {
@@ -130,51 +70,49 @@ static fshown assume(fcheck *k, const fexpr *x, bool want) {
 }
 
 /* ---- conditions ---- */
-typedef struct args {
-  const tarn_sx *const *t;
-} args;
-static bool term_value(const fenv *e, uint32_t var, fval *out) {
-  return free_term_value(e->f, ((const args *)e->terms)->t[var], out);
-}
-static bool value_of(const fcheck *k, const fexpr *x, fval *out) {
-  args a = {k->cls};
-  fenv e = {.f = k->f, .terms = &a, .term_value = term_value};
-  return x->fun->fn(&e, x, out);
+static bool has(const fmembers *s, const tarn_sx *t) {
+  uint32_t lo = 0, hi = s->n, m = free_term_of(t)->number;
+  while (lo < hi) {
+    uint32_t mid = lo + (hi - lo) / 2;
+    if (s->p[mid] < m) lo = mid + 1;
+    else hi = mid;
+  }
+  return lo < s->n && s->p[lo] == m;
 }
 static fshown decided(bool is, bool want) { return is == want ? FREE_SHOWN : FREE_REFUTED; }
 
 static fshown compared(fcheck *k, const fexpr *x, bool want) {
   fval a, b;
-  if (!value_of(k, x->kid[0], &a) || !value_of(k, x->kid[1], &b))
+  fval v = {0};
+  if (!free_term_eval(k, x->kid[0], &a) || !free_term_eval(k, x->kid[1], &b))
     return want ? FREE_REFUTED : assume(k, x, want);
-  args t = {k->cls};
-  fenv e = {.f = k->f, .terms = &t, .term_value = term_value};
-  return decided(free_holds(&e, x), want);
+  return decided(free_term_eval(k, x, &v) && v.p, want);
 }
 static fshown is_constant(fcheck *k, const fexpr *x, bool want) {
   fval v;
-  bool is = free_term_value(k->f, k->cls[x->kid[0]->var], &v);
+  bool is = free_term_value(k->cls[x->kid[0]->var], &v);
   return is || want ? decided(is, want) : assume(k, x, want);
 }
 static fshown is_symbol(fcheck *k, const fexpr *x, bool want) {
   const tarn_sx *t = k->cls[x->kid[0]->var];
   fval v;
-  if (arity(t) || free_term_value(k->f, t, &v)) return assume(k, x, want);
+  if (!t || free_arity(t) || free_term_value(t, &v)) return assume(k, x, want);
   return decided(true, want);
 }
 static fshown is_same(fcheck *k, const fexpr *x, bool want) {
   const tarn_sx *a = k->cls[x->kid[0]->var], *b = k->cls[x->kid[1]->var];
   fval u, v;
-  if (free_term_equal(a, b)) return decided(true, want);
-  bool known = free_term_value(k->f, a, &u) && free_term_value(k->f, b, &v);
+  if (a && a == b) return decided(true, want);
+  bool known = free_term_value(a, &u) && free_term_value(b, &v);
   if (known && free_compare(&u, &v)) return decided(false, want);
   return assume(k, x, want);
 }
 /* A class has what all its terms have, or (either) what one of them has; where the names in a set
  * are others, that they are not the same is assumed. */
 static fshown is_in(fcheck *k, const fexpr *x, bool want) {
-  const tarn_sx *w = k->cls[x->kid[0]->var];
-  members s = set_of(k->f, x->analysis, k->cls[x->kid[1]->var]);
+  const tarn_sx *w = k->cls[x->kid[0]->var], *of = k->cls[x->kid[1]->var];
+  if (!w || !of) return assume(k, x, want);
+  fmembers s = free_term_set(k->f->terms, x->analysis, of);
   bool in = has(&s, w), either = k->f->analysis.p[x->analysis]->either;
   if (!either && !s.n) return decided(false, want);
   if (either ? in : in && want) return decided(true, want);
@@ -184,22 +122,18 @@ static fshown is_in(fcheck *k, const fexpr *x, bool want) {
 static const tarn_sx *instance(const fcheck *k, const rpat *p) {
   if (p->kind == RP_VAR) return k->cls[p->var];
   if (p->kind != RP_NODE || p->op == TARN_NONE) return NULL;
-  tarn_sx *atom = free_leaf(k->f->rs, p->op), *s = atom;
-  if (!p->n) return s;
-  s = TARN_NEW(k->f->cx, tarn_sx);
-  *s = (tarn_sx){
-      .kind = TARN_SX_LIST, .n = p->n + 1, .kid = TARN_ARRAY(k->f->cx, tarn_sx *, p->n + 1)};
-  s->kid[0] = atom;
+  const tarn_sx **kid = TARN_ARRAY(k->f->cx, const tarn_sx *, p->n + 1);
+  size_t len;
+  const char *name = tarn_intern_key(k->f->symbol, p->op, &len);
   for (uint32_t i = 0; i < p->n; i++)
-    if (!(s->kid[i + 1] = (tarn_sx *)(uintptr_t)instance(k, p->kid[i]))) return NULL;
-  return s;
+    if (!(kid[i] = instance(k, p->kid[i]))) return NULL;
+  return free_term_make(k->f->terms, name, len, kid, p->n);
 }
 static bool is_fact(const fcheck *k, const tarn_sx *a, const tarn_sx *b) {
-  bool is = free_term_equal(a, b);
+  bool is = a == b;
   for (uint32_t i = 0; k->facts && !is && i < k->facts->n; i += 2) {
     const tarn_sx *from = k->facts->p[i], *to = k->facts->p[i + 1];
-    is = (free_term_equal(a, from) && free_term_equal(b, to)) ||
-         (free_term_equal(a, to) && free_term_equal(b, from));
+    is = (a == from && b == to) || (a == to && b == from);
   }
   return is;
 }
@@ -207,15 +141,11 @@ static fshown is_equal(fcheck *k, const fexpr *x, bool want) {
   const tarn_sx *a = instance(k, x->pat[0]), *b = instance(k, x->pat[1]);
   return a && b && is_fact(k, a, b) ? decided(true, want) : assume(k, x, want);
 }
-static bool contains(const tarn_sx *t, const tarn_sx *part) {
-  bool is = free_term_equal(t, part);
-  for (uint32_t i = 1; !is && i <= arity(t); i++) is = contains(t->kid[i], part);
-  return is;
-}
 /* These terms may say no; a yes is about all terms of both classes. */
 static fshown is_acyclic(fcheck *k, const fexpr *x, bool want) {
   const tarn_sx *on = k->cls[x->kid[0]->var], *t = k->cls[x->kid[1]->var];
-  return contains(t, on) ? decided(false, want) : assume(k, x, want);
+  bool holds = on && t && free_term_holds(k->f->terms, t, on);
+  return holds ? decided(false, want) : assume(k, x, want);
 }
 static fshown junction(fcheck *k, const fexpr *x, bool want, bool all) {
   uint32_t n = k->n_assumed, had = k->assumes ? k->assumes->n : 0;

@@ -31,6 +31,7 @@ TARN_API void tarn_free_name(const tarn_ruleset *rs, uint32_t op, uint32_t paylo
                              size_t n);
 /* As it stands in a term: an atom or a string. */
 TARN_API void tarn_free_print(const tarn_ruleset *rs, tarn_buf *b, uint32_t op);
+TARN_API bool tarn_free_known(const tarn_ruleset *rs, const char *name); /* was it met anywhere? */
 /* The operator of this name. Raises for memory. */
 TARN_API uint32_t tarn_free_symbol(const tarn_ruleset *rs, const char *name, size_t n);
 /* What the analyses know of a class, in words; nothing when there is nothing. Raises. */

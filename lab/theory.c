@@ -20,7 +20,7 @@ static bool form(tarn_ruleset *rs, const tarn_sx *s) {
   return false;
 }
 static uint32_t symbol(tarn_ruleset *rs, const char *name, size_t n) {
-  return free_symbol(free_of(rs), name, n);
+  return free_written(free_of(rs), name, n, true);
 }
 
 static void size(const tarn_ruleset *rs, tarn_ruleset_mark *m) {
@@ -60,6 +60,7 @@ tarn_ruleset *tarn_free_ruleset_new(tarn_lang *L) {
   *f = (free_state){
       .rs = rs, .cx = rs->cx, .symbol = tarn_intern_new(rs->cx), .constants = TARN_NONE};
   f->set = tarn_intern_new(rs->cx);
+  f->fresh_of = tarn_intern_new(rs->cx);
   tarn_intern_add(f->set, "", 0);
   rs->declared = f;
   return rs;

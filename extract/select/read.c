@@ -233,6 +233,14 @@ static void read_children(reader *r) {
   }
 }
 
+/* A subsumed node is equal to its class and never chosen. */
+static bool read_subsumed(reader *r) {
+  int c = sel_scan_peek(&r->scan);
+  if (c != 't' && c != 'f') odd(r, "subsumed is true or false");
+  sel_scan_skip(&r->scan);
+  return c == 't';
+}
+
 static bool is(const char *key, const char *s, size_t n) {
   return strlen(key) == n && !memcmp(key, s, n);
 }
@@ -251,21 +259,27 @@ static void begin_node(reader *r, const char *id, size_t n) {
 
 static void read_node(reader *r) {
   tarn_sel_graph *g = r->g;
-  bool first = true, has_class = false, has_kids = false;
+  bool first = true, has_class = false, has_kids = false, subsumed = false;
   if (sel_scan_peek(&r->scan) != '{') odd(r, "an object is missing");
   r->scan.p++;
   while (sel_scan_more(&r->scan, '}', &first)) {
     size_t n;
     const char *key = a_string(r, &n);
-    int what = is("children", key, n) ? 1 : is("eclass", key, n) ? 2 : is("cost", key, n) ? 3 : 0;
+    int what = is("children", key, n)   ? 1
+               : is("eclass", key, n)   ? 2
+               : is("cost", key, n)     ? 3
+               : is("subsumed", key, n) ? 4
+                                        : 0;
     sel_scan_colon(&r->scan);
     if ((what == 1 && has_kids) || (what == 2 && has_class)) odd(r, "a key given twice");
     if (what == 1) read_children(r), has_kids = true;
     else if (what == 2) read_class(r), has_class = true;
     else if (what == 3) read_cost(r);
+    else if (what == 4) subsumed = read_subsumed(r);
     else sel_scan_skip(&r->scan);
   }
   if (!has_class) odd(r, "no eclass");
+  if (subsumed) g->cost[g->n_nodes] = INFINITY;
   g->kid_first[++g->n_nodes] = g->n_kids;
 }
 
