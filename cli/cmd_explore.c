@@ -25,13 +25,12 @@ void explore_options(tarn_ctx *cx, cli_explore *x) {
 }
 
 static void write_proof(tarn_ctx *cx, const cli_explore *x) {
-  if (!x->proof_file || !(x->proved || (x->conflict && x->chain.from))) return;
-  if (!x->proof_text && !x->chain.whole)
+  if (!x->proof_file || !(x->proof_text || x->proof.chain.from)) return;
+  if (!x->proof_text && !x->proof.chain.whole)
     tarn_raise(cx, TARN_NO_RESULT, "%s: not written, the chain is too long", x->proof_file);
   FILE *f = cli_open(cx, x->proof_file);
   tarn_buf b = {.cx = cx};
-  for (uint32_t i = 0; i < x->lemma.n; i++) explore_print_chain(&b, "lemma", &x->lemma.p[i]);
-  if (!x->proof_text) explore_print_chain(&b, "proof", &x->chain);
+  if (!x->proof_text) tarn_free_proof_print(&b, &x->proof);
   fprintf(f, "%s", x->proof_text ? x->proof_text : b.p);
   if (x->proof_text) fprintf(f, "\n");
   cli_close(cx, f, x->proof_file);
@@ -73,7 +72,7 @@ int tarn_cmd_explore(tarn_ctx *cx, int argc, char **argv) {
       {"--goal", NULL, CLI_STR, &x.goal, "T", "stop when the first root equals T"},
       {"--prove", NULL, CLI_PAIR, x.prove, "A B", "stop when A equals B, and show the rewrites"},
       {"--explain", NULL, CLI_STR, &x.proof_file, "FILE",
-       "write the proof there (typed: for tarn proof check)"},
+       "write the proof there (--free alone: of the least term)"},
       {"--count-matches", NULL, CLI_FLAG, &x.count_matches, NULL,
        "count every match of an iteration, not only new ones"},
       {"--scheduler", NULL, CLI_STR, &x.scheduler, "NAME", "simple (default) or backoff"},

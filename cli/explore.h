@@ -3,27 +3,12 @@
 #ifndef TARN_CLI_EXPLORE_H
 #define TARN_CLI_EXPLORE_H
 #include "cli/cli.h"
+#include "lab/lab.h"
 
 typedef struct explore_best {
   double cost;
   const char *term;
 } explore_best; /* term NULL: too large to print */
-/* Whole terms of a long chain would take the square of its length: then term is NULL, and there are
- * the subterm that the step has made, where it stands, and the name of the whole in `nodes`. */
-typedef struct explore_step {
-  const char *rule;
-  bool forward;
-  const char *term; /* after it */
-  const char *part, *at, *name;
-} explore_step;
-
-typedef struct explore_chain {
-  const char *from; /* the first term, then the steps; NULL: none */
-  const char *from_name, *nodes; /* (node NAME TERM)…; NULL where the steps have their terms */
-  TARN_VEC(explore_step) step;
-  bool whole; /* all of them */
-} explore_chain;
-
 /* The least term of each class that the roots need: pick[class] is an e-node, TARN_NONE elsewhere;
  * by root: its cost, and its operators, each as often as it is used. */
 typedef struct explore_choice {
@@ -53,10 +38,8 @@ typedef struct cli_explore {
   uint64_t peak_bytes;
   double took;
   bool goal_reached, proved;
-  const char *proof_text;        /* typed: for `tarn proof check` */
-  explore_chain chain;           /* free */
-  TARN_VEC(explore_chain) lemma; /* before it: what conditions and roots of its steps ask */
-  uint32_t n_names;              /* of terms in chains */
+  const char *proof_text; /* typed: for `tarn proof check` */
+  tarn_free_proof proof;  /* free; chain.from NULL: none */
   const char
       *conflict; /* free: two values in one class; the steps lead from the one to the other */
 } cli_explore;
@@ -93,8 +76,6 @@ void explore_show_size(const cli_explore *x);
 void explore_show_rules(const cli_explore *x, bool all); /* or only those that matched */
 void explore_show_best(const cli_explore *x);
 void explore_show_proof(const cli_explore *x);
-/* (lemma FROM (step RULE forward|backward TERM)…) or (proof …). */
-void explore_print_chain(tarn_buf *b, const char *word, const explore_chain *c);
 void explore_show_json(tarn_ctx *cx, const cli_explore *x);
 
 /* A session: commands from a terminal or a pipe. The exit status. */

@@ -1,6 +1,7 @@
 /* tarn explore --free: rules and terms over operators of any name, without types. */
 #include "lab/lab.h"
 #include "cli/explore_lab.h"
+#include <math.h>
 #include <string.h>
 
 enum { PRINT_NODES = 20000 };
@@ -35,13 +36,6 @@ void lab_compile(lab *l) {
   tarn_defer(l->cx, free_runner, l->runner);
 }
 
-const char *lab_rule_name(const lab *l, uint32_t id) {
-  if (id == TARN_EG_RULE_GIVEN) return "given";
-  if (id == TARN_EG_RULE_ANALYSIS) return "analysis";
-  if (id == TARN_EG_RULE_CONGRUENCE) return "congruence";
-  return tarn_ruleset_at(l->rs, id).name;
-}
-
 /* Two values in one class: what is said of it, and, where reasons are kept, the chain from the one
  * to the other. */
 static void conflict(lab *l) {
@@ -55,9 +49,8 @@ static void conflict(lab *l) {
   tarn_free_name(l->rs, leaf_b, 0, b, sizeof b);
   l->x->conflict =
       tarn_format(l->cx, "%s and %s are made equal by %s; a rule is wrong, or values were rounded",
-                  a, b, lab_rule_name(l, c.rule));
-  l->x->stop = tarn_eg_stop_name(TARN_EG_STOP_CONFLICT), l->x->chain = (explore_chain){0},
-  l->x->lemma.n = 0;
+                  a, b, tarn_free_rule_name(l->rs, c.rule));
+  l->x->stop = tarn_eg_stop_name(TARN_EG_STOP_CONFLICT), l->x->proof = (tarn_free_proof){0};
   if (l->runner) lab_report(l);
   if (l->config.reasons) {
     leaf_a = tarn_eg_add(l->g, leaf_a, 0, NULL, 0), leaf_b = tarn_eg_add(l->g, leaf_b, 0, NULL, 0);
@@ -211,32 +204,6 @@ void lab_report(lab *l) {
 }
 
 /* ---- terms out ---- */
-typedef struct printing {
-  uint32_t id, next; /* the kid that comes next */
-} printing;
-void lab_print(const lab *l, tarn_buf *b, lab_node_fn *at, const void *from, uint32_t id,
-               size_t most) {
-  TARN_VEC(printing) open = {0};
-  size_t start = b->n;
-  printing top = {id, 0};
-  for (tarn_push(l->cx, &open, top); open.n;) {
-    printing *p = &open.p[open.n - 1];
-    tarn_eg_node e = at(from, p->id);
-    if (!p->next) tarn_buf_str(b, e.n ? "(" : ""), tarn_free_print(l->rs, b, e.op);
-    if (most && b->n - start > most) {
-      tarn_buf_str(b, " …");
-      return;
-    }
-    if (p->next == e.n) {
-      tarn_buf_str(b, e.n ? ")" : "");
-      open.n--;
-      continue;
-    }
-    tarn_buf_str(b, " ");
-    printing kid = {e.kids[p->next++], 0};
-    tarn_push(l->cx, &open, kid);
-  }
-}
 typedef struct chosen {
   const tarn_egraph *g;
   const uint32_t *pick;
@@ -254,11 +221,40 @@ void lab_best(lab *l, const uint32_t *root, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {
     tarn_buf b = {.cx = l->cx};
     bool small = c.size[i] <= PRINT_NODES;
-    if (small) lab_print(l, &b, chosen_at, &from, root[i], 0);
+    if (small) tarn_free_print_term(l->rs, &b, chosen_at, &from, root[i], 0);
     explore_best row = {c.cost[i], small ? b.p : NULL};
     tarn_push(l->cx, &l->x->best, row);
   }
   l->x->choice = c;
+}
+
+/* The chosen term of a class as it is written, for an explanation to end with. */
+static uint32_t chosen_id(lab *l, uint32_t cls) {
+  const uint32_t *pick = l->x->choice.pick;
+  uint32_t n = tarn_eg_id_count(l->g), *id = TARN_ARRAY(l->cx, uint32_t, n);
+  TARN_VEC(uint32_t) todo = {0}, kids = {0};
+  memset(id, 0xFF, n * sizeof *id);
+  for (tarn_push(l->cx, &todo, tarn_eg_find(l->g, cls)); todo.n;) {
+    uint32_t c = todo.p[todo.n - 1], had = todo.n;
+    tarn_eg_node e = tarn_eg_node_at(l->g, pick[c]);
+    kids.n = 0;
+    for (uint32_t i = 0; i < e.n; i++) {
+      uint32_t k = tarn_eg_find(l->g, e.kids[i]);
+      tarn_push(l->cx, &kids, id[k]);
+      if (id[k] == TARN_NONE) tarn_push(l->cx, &todo, k);
+    }
+    if (todo.n > had) continue;
+    id[c] = tarn_eg_add_exact(l->g, e.op, e.payload, kids.p, e.n);
+    if (id[c] == TARN_NONE) tarn_raise(l->cx, tarn_eg_status(l->g), "%s", tarn_eg_message(l->g));
+    todo.n--;
+  }
+  return id[tarn_eg_find(l->g, cls)];
+}
+/* Why the first root equals its least term. */
+static void explain_best(lab *l) {
+  if (!l->root.n || !l->x->best.n || !isfinite(l->x->best.p[0].cost)) return;
+  tarn_eg_set_limits(l->g, 0, 0); /* the term is there; its spelling may be new */
+  lab_prove(l, l->g, l->root.p[0], chosen_id(l, l->root.p[0]));
 }
 
 void lab_name(void *user, uint32_t op, uint32_t payload, char *buf, size_t n) {
@@ -268,7 +264,9 @@ static void facts(void *user, uint32_t cls, tarn_buf *b) {
   lab *l = user;
   tarn_free_facts(l->rs, l->g, cls, b);
 }
-static const char *why(void *user, uint32_t rule) { return lab_rule_name(user, rule); }
+static const char *why(void *user, uint32_t rule) {
+  return tarn_free_rule_name(((lab *)user)->rs, rule);
+}
 explore_view lab_view(lab *l) {
   return (explore_view){l->g, l->root.p, l->root.n, lab_name, facts, why, l};
 }
@@ -295,13 +293,15 @@ static void explore_once(tarn_ctx *cx, void *arg) {
   lab_report(l);
   lab_best(l, l->root.p, l->root.n);
   if (x->proved) lab_prove(l, l->g, l->from, l->to);
+  else if (x->proof_file && !x->prove[0]) explain_best(l);
   explore_view v = lab_view(l);
   explore_write(cx, x, &v);
   explore_page(cx, x, &v);
 }
 /* A conflict is looked for once more with reasons kept, so that it can be explained. */
 void explore_free(tarn_ctx *cx, cli_explore *x) {
-  attempt a = {x, x->prove[0] || x->html ? TARN_EG_REASONS_ALL : TARN_EG_REASONS_NONE};
+  attempt a = {x, x->prove[0] || x->html || x->proof_file ? TARN_EG_REASONS_ALL
+                                                          : TARN_EG_REASONS_NONE};
   tarn_status st = tarn_protect(cx, explore_once, &a);
   if (st && x->conflict && !a.reasons) {
     const char *was = x->conflict;

@@ -45,11 +45,6 @@ void lab_best(lab *l, const uint32_t *root, uint32_t n);
  * conditions and the other roots of its rules ask to be equal. */
 void lab_keep_proof(lab *l, tarn_egraph *g, tarn_eg_proof *p);
 void lab_prove(lab *l, tarn_egraph *g, uint32_t from, uint32_t to);
-const char *lab_rule_name(const lab *l, uint32_t id);
-typedef tarn_eg_node lab_node_fn(const void *from, uint32_t id);
-/* The term of an id; most: so many bytes of it at most, then …; 0: all. */
-void lab_print(const lab *l, tarn_buf *b, lab_node_fn *at, const void *from, uint32_t id,
-               size_t most);
 void lab_name(void *user, uint32_t op, uint32_t payload, char *buf, size_t n);
 explore_view lab_view(lab *l);
 #endif

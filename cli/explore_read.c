@@ -79,8 +79,7 @@ static int on_string(void *user, const unsigned char *text, size_t n) {
 }
 static int on_bool(void *user, int is_true) {
   reading *r = user;
-  if (r->in == NODES && r->depth == 3 && r->at == SUBSUMED)
-    r->f->node.p[r->now].subsumed = is_true;
+  if (r->in == NODES && r->depth == 3 && r->at == SUBSUMED) r->f->node.p[r->now].subsumed = is_true;
   return 1;
 }
 static int on_open(void *user) { return ((reading *)user)->depth++, 1; }

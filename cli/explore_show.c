@@ -30,20 +30,20 @@ static void rule_json(tarn_json *j, const tarn_sat_rule *r) {
   tarn_json_num(j, "apply", r->count.apply);
   tarn_json_close(j, '}');
 }
-static void chain_json(tarn_json *j, const explore_chain *c) {
+static void chain_json(tarn_json *j, const tarn_chain *c) {
   tarn_json_str(j, "from", c->from);
   if (c->nodes) tarn_json_str(j, "from_name", c->from_name);
   if (c->nodes) tarn_json_str(j, "nodes", c->nodes);
   tarn_json_open(j, "steps", '[');
-  for (uint32_t i = 0; i < c->step.n; i++) {
+  for (uint32_t i = 0; i < c->n; i++) {
     tarn_json_open(j, NULL, '{');
-    tarn_json_str(j, "rule", c->step.p[i].rule);
-    tarn_json_bool(j, "forward", c->step.p[i].forward);
-    tarn_json_str(j, "term", c->step.p[i].term);
-    if (!c->step.p[i].term) {
-      tarn_json_str(j, "name", c->step.p[i].name);
-      tarn_json_str(j, "at", c->step.p[i].at);
-      tarn_json_str(j, "part", c->step.p[i].part);
+    tarn_json_str(j, "rule", c->step[i].rule);
+    tarn_json_bool(j, "forward", c->step[i].forward);
+    tarn_json_str(j, "term", c->step[i].term);
+    if (!c->step[i].term) {
+      tarn_json_str(j, "name", c->step[i].name);
+      tarn_json_str(j, "way", c->step[i].way);
+      tarn_json_str(j, "part", c->step[i].part);
     }
     tarn_json_close(j, '}');
   }
@@ -56,14 +56,14 @@ static void proof_json(tarn_json *j, const cli_explore *x) {
   if (x->conflict) tarn_json_str(j, "why", x->conflict);
   else tarn_json_bool(j, "found", x->proved);
   if (x->proof_text) tarn_json_str(j, "text", x->proof_text);
-  if (x->lemma.n) tarn_json_open(j, "lemmas", '[');
-  for (uint32_t i = 0; i < x->lemma.n; i++) {
+  if (x->proof.n_lemma) tarn_json_open(j, "lemmas", '[');
+  for (uint32_t i = 0; i < x->proof.n_lemma; i++) {
     tarn_json_open(j, NULL, '{');
-    chain_json(j, &x->lemma.p[i]);
+    chain_json(j, &x->proof.lemma[i]);
     tarn_json_close(j, '}');
   }
-  if (x->lemma.n) tarn_json_close(j, ']');
-  if (x->chain.from) chain_json(j, &x->chain);
+  if (x->proof.n_lemma) tarn_json_close(j, ']');
+  if (x->proof.chain.from) chain_json(j, &x->proof.chain);
   tarn_json_close(j, '}');
 }
 void explore_show_json(tarn_ctx *cx, const cli_explore *x) {
@@ -124,29 +124,20 @@ void explore_show_best(const cli_explore *x) {
     printf("%10.15g  %s\n", x->best.p[i].cost,
            x->best.p[i].term ? x->best.p[i].term : "(too large to print)");
 }
-static void show_steps(const explore_chain *c) {
+static void show_steps(const tarn_chain *c) {
   printf("  %s\n", c->from);
-  for (uint32_t i = 0; i < c->step.n; i++) {
-    const explore_step *s = &c->step.p[i];
+  for (uint32_t i = 0; i < c->n; i++) {
+    const tarn_chain_step *s = &c->step[i];
     const char *back = s->forward ? "" : ", right to left";
     if (s->term) printf("= %s   by %s%s\n", s->term, s->rule, back);
-    else printf("= … %s   at %s by %s%s\n", s->part, *s->at ? s->at : "the top", s->rule, back);
+    else printf("= … %s   by %s%s, in depth %u\n", s->part, s->rule, back, s->depth);
   }
 }
 void explore_show_proof(const cli_explore *x) {
   if (x->proof_text) printf("%s\n", x->proof_text);
-  if (!x->chain.from) return;
-  printf("%s in %u steps:\n", x->conflict ? "in conflict" : "proved", x->chain.step.n);
-  show_steps(&x->chain);
-  if (x->lemma.n) printf("what its rules ask:\n");
-  for (uint32_t i = 0; i < x->lemma.n; i++) show_steps(&x->lemma.p[i]);
-}
-void explore_print_chain(tarn_buf *b, const char *word, const explore_chain *c) {
-  if (c->nodes) tarn_buf_str(b, c->nodes);
-  tarn_buf_fmt(b, "(%s %s", word, c->nodes ? c->from_name : c->from);
-  for (uint32_t i = 0; i < c->step.n; i++)
-    tarn_buf_fmt(b, "\n  (step %s %s %s)", c->step.p[i].rule,
-                 c->step.p[i].forward ? "forward" : "backward",
-                 c->nodes ? c->step.p[i].name : c->step.p[i].term);
-  tarn_buf_str(b, ")\n");
+  if (!x->proof.chain.from) return;
+  printf("%s in %u steps:\n", x->conflict ? "in conflict" : "proved", x->proof.chain.n);
+  show_steps(&x->proof.chain);
+  if (x->proof.n_lemma) printf("what its rules ask:\n");
+  for (uint32_t i = 0; i < x->proof.n_lemma; i++) show_steps(&x->proof.lemma[i]);
 }

@@ -511,8 +511,10 @@ typedef struct tarn_eg_flat {
 typedef bool tarn_eg_flat_fn(void *user, const tarn_eg_proof *p, const tarn_eg_flat *step);
 TARN_API uint64_t tarn_eg_proof_flatten(tarn_eg_proof *p, uint64_t max_steps, tarn_eg_flat_fn *fn,
                                         void *user);
-TARN_API uint64_t tarn_eg_proof_flatten_lemma(tarn_eg_proof *p, uint32_t lemma, uint64_t max_steps,
-                                              tarn_eg_flat_fn *fn, void *user);
+/* Of one lemma. whole false: steps have no whole term (TARN_NONE), and none are made, which in deep
+ * terms are the most of it. */
+TARN_API uint64_t tarn_eg_proof_flatten_lemma(tarn_eg_proof *p, uint32_t lemma, bool whole,
+                                              uint64_t max_steps, tarn_eg_flat_fn *fn, void *user);
 
 /* ---- writing out ---- */
 typedef struct tarn_eg_writer {

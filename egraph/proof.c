@@ -119,24 +119,29 @@ typedef struct unfold {
   eg_vec spine; /* the terms along the path, root first; one more than path */
   eg_vec kids;
   uint64_t n, max;
+  bool whole;
   tarn_eg_flat_fn *fn;
   void *user;
 } unfold;
 
-/* Puts term at the end of the path, and rebuilds the terms above it. */
-static bool replace(unfold *u, uint32_t term) {
+/* The term at depth d of the path, over that below it as it is now. */
+static bool rebuild_at(unfold *u, size_t d) {
   tarn_eg_proof *p = u->p;
+  pf_term t = p->term[u->spine.p[d]];
+  if (p->kids.p[t.kids + u->path.p[d]] == u->spine.p[d + 1]) return true;
+  u->kids.n = 0;
+  if (!eg_vec_reserve(&p->mem, &u->kids, t.n)) return false;
+  memcpy(u->kids.p, p->kids.p + t.kids, t.n * sizeof *u->kids.p);
+  u->kids.p[u->path.p[d]] = u->spine.p[d + 1];
+  u->spine.p[d] = pf_intern(p, t.op, t.payload, u->kids.p, t.n);
+  return u->spine.p[d] != NONE;
+}
+
+/* Puts term at the end of the path; those above it follow when the path is left, or now. */
+static bool replace(unfold *u, uint32_t term) {
   u->spine.p[u->path.n] = term;
-  for (size_t d = u->path.n; d-- > 0;) {
-    pf_term t = p->term[u->spine.p[d]];
-    u->kids.n = 0;
-    if (!eg_vec_reserve(&p->mem, &u->kids, t.n)) return false;
-    memcpy(u->kids.p, p->kids.p + t.kids, t.n * sizeof *u->kids.p);
-    u->kids.p[u->path.p[d]] = u->spine.p[d + 1];
-    uint32_t above = pf_intern(p, t.op, t.payload, u->kids.p, t.n);
-    if (above == NONE) return false;
-    u->spine.p[d] = above;
-  }
+  for (size_t d = u->path.n; u->whole && d-- > 0;)
+    if (!rebuild_at(u, d)) return false;
   return true;
 }
 
@@ -150,7 +155,7 @@ static bool unfold_congruence(unfold *u, const pf_step *s, bool forward) {
     pf_term top = u->p->term[u->spine.p[u->path.n]];
     if (!eg_push(&u->p->mem, &u->path, i)) return false;
     if (!eg_push(&u->p->mem, &u->spine, u->p->kids.p[top.kids + i])) return false;
-    if (!unfold_lemma(u, l, !forward)) return false;
+    if (!unfold_lemma(u, l, !forward) || !rebuild_at(u, u->path.n - 1)) return false;
     u->path.n--, u->spine.n--;
   }
   return true;
@@ -163,8 +168,11 @@ static bool unfold_step(unfold *u, const pf_step *s, bool back) {
   if (++u->n > u->max || !replace(u, after)) return false;
   uint32_t n;
   const uint32_t *premises = pf_premises(u->p, s, &n);
-  tarn_eg_flat f = {s->rule,      s->note,   forward,             before,   after,
-                    u->spine.p[0], u->path.p, (uint32_t)u->path.n, premises, n};
+  tarn_eg_flat f = {s->rule,   s->note,
+                    forward,   before,
+                    after,     u->whole ? u->spine.p[0] : NONE,
+                    u->path.p, (uint32_t)u->path.n,
+                    premises,  n};
   return !u->fn || u->fn(u->user, u->p, &f);
 }
 
@@ -179,12 +187,12 @@ static bool unfold_lemma(unfold *u, uint32_t lemma, bool back) {
 
 uint64_t tarn_eg_proof_flatten(tarn_eg_proof *p, uint64_t max_steps, tarn_eg_flat_fn *fn,
                                void *user) {
-  return tarn_eg_proof_flatten_lemma(p, p->n_lemmas - 1, max_steps, fn, user);
+  return tarn_eg_proof_flatten_lemma(p, p->n_lemmas - 1, true, max_steps, fn, user);
 }
 
-uint64_t tarn_eg_proof_flatten_lemma(tarn_eg_proof *p, uint32_t lemma, uint64_t max_steps,
-                                     tarn_eg_flat_fn *fn, void *user) {
-  unfold u = {.p = p, .max = max_steps, .fn = fn, .user = user};
+uint64_t tarn_eg_proof_flatten_lemma(tarn_eg_proof *p, uint32_t lemma, bool whole,
+                                     uint64_t max_steps, tarn_eg_flat_fn *fn, void *user) {
+  unfold u = {.p = p, .max = max_steps, .whole = whole, .fn = fn, .user = user};
   bool ok = eg_push(&p->mem, &u.spine, p->lemma[lemma].from) && unfold_lemma(&u, lemma, false);
   eg_vec_free(&p->mem, &u.path), eg_vec_free(&p->mem, &u.spine), eg_vec_free(&p->mem, &u.kids);
   return ok ? u.n : UINT64_MAX;

@@ -49,7 +49,8 @@ static uint32_t add(const tarn_ruleset *rs, tarn_egraph *g, const tarn_sx *s) {
   uint32_t n = s->kind == TARN_SX_LIST ? s->n - 1 : 0;
   uint32_t *kid = TARN_ARRAY(rs->cx, uint32_t, n ? n : 1);
   for (uint32_t i = 0; i < n; i++) kid[i] = tarn_free_add(rs, g, s->kid[i + 1]);
-  uint32_t id = tarn_eg_add_exact(g, free_written(free_of(rs), head->text, head->len, false), 0, kid, n);
+  uint32_t id =
+      tarn_eg_add_exact(g, free_written(free_of(rs), head->text, head->len, false), 0, kid, n);
   if (id == TARN_NONE) tarn_raise(rs->cx, tarn_eg_status(g), "%s", tarn_eg_message(g));
   return id;
 }
@@ -235,8 +236,7 @@ static uint32_t build(making *k, const rpat *p) {
   case RP_VALUE:
     if (!p->value->fun->fn(&e, p->value, &v)) tarn_raise(k->f->cx, TARN_NO, "no value");
     return node(k, free_value_symbol(k->f, &v), NULL, 0);
-  case RP_FRESH:
-    return node(k, fresh_name(k->f, k->r, k->m, p->name), NULL, 0);
+  case RP_FRESH: return node(k, fresh_name(k->f, k->r, k->m, p->name), NULL, 0);
   default: break;
   }
   for (uint32_t i = 0; i < p->n; i++) kids(k, p->kid[i], kid, &n);

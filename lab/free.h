@@ -81,12 +81,12 @@ typedef struct free_state {
   TARN_VEC(uint32_t) scratch;
   TARN_VEC(bool) written; /* by symbol: somebody wrote it, in a rule or a term */
   TARN_VEC(bool) in_rules;
-  tarn_intern *fresh_of;  /* matches of rules with (:fresh …) -> number */
+  tarn_intern *fresh_of;    /* matches of rules with (:fresh …) -> number */
   TARN_VEC(uint32_t) fresh; /* by that number: the name, a symbol */
   uint32_t n_fresh;
-  struct fterms *terms;   /* of the proof that is looked at; free_terms.h */
-  tarn_map *first[32]; /* by analysis: operator -> 1 + its first clause */
-  tarn_status failed;  /* raised inside a callback of the engine */
+  struct fterms *terms; /* of the proof that is looked at; free_terms.h */
+  tarn_map *first[32];  /* by analysis: operator -> 1 + its first clause */
+  tarn_status failed;   /* raised inside a callback of the engine */
 } free_state;
 
 extern const rtheory free_theory; /* theory.c */

@@ -1,7 +1,9 @@
 /* Chains of free terms, checked without an e-graph: (proof TERM (step RULE forward|backward
  * TERM)…), and before it any number of (lemma TERM (step …)…) that show what conditions and the
- * other roots of rules ask to be equal. Each step must rewrite one subterm by its rule; (node NAME
- * TERM) gives a term a name, for what stands behind. Values are computed from the terms by the
+ * other roots of rules ask to be equal. Each step must rewrite one subterm by its rule. In a long
+ * chain (step RULE forward|backward SUBTERM UP KID…) says what is new, and where: so many levels up
+ * from the step before, then down by these operands; and (node NAME TERM) gives a term a name, for
+ * what stands behind. Values are computed from the terms by the
  * analyses' clauses.
  *
  * A name that (:fresh …) made is one: it stands in none of the terms that its rule was applied to,
@@ -39,8 +41,7 @@ static naming naming_of(const fcheck *k) {
 }
 /* Was this name made for something else already? c NULL: nobody has kept them. */
 static bool other_naming(const checking *c, const naming *n) {
-  const uint64_t *at =
-      c ? tarn_map_get(c->fresh_at, free_term_of(n->name)->number) : NULL;
+  const uint64_t *at = c ? tarn_map_get(c->fresh_at, free_term_of(n->name)->number) : NULL;
   return at && !same_naming(&c->fresh.p[*at - 1], n);
 }
 static void keep_naming(checking *c, const naming *n) {
@@ -189,15 +190,44 @@ static void one_given(checking *c, stepping *st, const tarn_sx *before, const ta
 static void fail(checking *c, const char *why) {
   c->r.ok = false, c->r.bad = c->r.steps, c->r.why = why;
 }
+/* A place in the term that a chain has come to: the terms above it, as they were when it was gone
+ * down, and the operands on the way. */
+typedef struct level {
+  const tarn_sx *above;
+  uint32_t kid;
+} level;
+typedef struct focus {
+  checking *c;
+  const tarn_sx *at;
+  TARN_VEC(level) up;
+  TARN_VEC(const tarn_sx *) kids;
+} focus;
+static void go_up(focus *f) {
+  level l = f->up.p[--f->up.n];
+  const tarn_sx *h = free_head(l.above);
+  f->kids.n = 0;
+  for (uint32_t i = 1; i <= free_arity(l.above); i++)
+    tarn_push(f->c->f->cx, &f->kids, i == l.kid ? f->at : l.above->kid[i]);
+  f->at = free_term_make(f->c->terms, h->text, h->len, f->kids.p, f->kids.n);
+}
+static void go(focus *f, const tarn_sx *t) {
+  tarn_ctx *cx = f->c->f->cx;
+  int64_t up = t->n > 4 ? tarn_sx_whole(cx, t, 4, 0, f->up.n) : f->up.n;
+  while (up-- > 0) go_up(f);
+  for (uint32_t i = 5; i < t->n; i++) {
+    level l = {f->at, (uint32_t)tarn_sx_whole(cx, t, i, 1, free_arity(f->at))};
+    tarn_push(cx, &f->up, l);
+    f->at = f->at->kid[l.kid];
+  }
+}
 static const tarn_sx *check_step(checking *c, const tarn_sx *before, const tarn_sx *t) {
   tarn_ctx *cx = c->f->cx;
-  if (!tarn_sx_is(t, "step") || t->n != 4)
-    tarn_sx_error(cx, t, "expected (step RULE forward|backward TERM)");
   bool forward = tarn_sx_atom_is(t->kid[2], "forward"), given = tarn_sx_atom_is(t->kid[1], "given");
   if (!forward && !tarn_sx_atom_is(t->kid[2], "backward"))
     tarn_sx_error(cx, t->kid[2], "expected forward or backward");
   const tarn_sx *after = free_term(c->terms, t->kid[3]);
   tarn_mark mark = tarn_arena_mark(cx);
+  uint64_t had = c->terms->changes;
   stepping st = {
       .f = c->f, .name = t->kid[1]->text, .forward = forward, .facts = &c->facts, .c = c};
   if (given) one_given(c, &st, before, after);
@@ -205,22 +235,30 @@ static const tarn_sx *check_step(checking *c, const tarn_sx *before, const tarn_
   for (uint32_t i = 0; st.best == STEP_ASSUMED && i < st.assumes.n; i++)
     tarn_intern_add(c->assumed, st.assumes.p[i], strlen(st.assumes.p[i]) + 1);
   if (st.fresh.name) keep_naming(c, &st.fresh);
-  else if (st.best == STEP_RIGHT) tarn_release(cx, mark);
+  else if (st.best == STEP_RIGHT && c->terms->changes == had) tarn_release(cx, mark);
   c->r.steps++;
   c->r.skipped += st.best == STEP_ASSUMED;
   if (st.best == STEP_WRONG)
-    fail(c, tarn_format(cx, st.spent ? "line %u: too many ways to read it as an instance of %s"
-                                     : "line %u: not an instance of %s",
+    fail(c, tarn_format(cx,
+                        st.spent ? "line %u: too many ways to read it as an instance of %s"
+                                 : "line %u: not an instance of %s",
                         t->line, t->kid[1]->text));
   return after;
 }
 /* (proof TERM STEP…) or (lemma TERM STEP…); its two ends are facts for what follows. */
 static void check_chain(checking *c, const tarn_sx *s) {
-  const tarn_sx *first = free_term(c->terms, s->kid[1]), *last = first;
-  for (uint32_t i = 2; c->r.ok && i < s->n; i++) last = check_step(c, last, s->kid[i]);
+  const tarn_sx *first = free_term(c->terms, s->kid[1]);
+  focus f = {.c = c, .at = first};
+  for (uint32_t i = 2; c->r.ok && i < s->n; i++) {
+    if (!tarn_sx_is(s->kid[i], "step") || s->kid[i]->n < 4)
+      tarn_sx_error(c->f->cx, s->kid[i], "expected (step RULE forward|backward TERM)");
+    go(&f, s->kid[i]);
+    f.at = check_step(c, f.at, s->kid[i]);
+  }
+  while (f.up.n) go_up(&f);
   if (!c->r.ok) return;
   tarn_push(c->f->cx, &c->facts, first);
-  tarn_push(c->f->cx, &c->facts, last);
+  tarn_push(c->f->cx, &c->facts, f.at);
 }
 /* Names that were made are new for what was given, and not at both ends. */
 static void check_names(checking *c) {

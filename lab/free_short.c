@@ -9,6 +9,7 @@ enum {
   MOST_NEW = 4000,
   MOST_KIDS = 64,
   MOST_CHAIN = 10000,
+  MOST_SPINES = 1000000,
   MOST_WORK = 1000000000
 };
 
@@ -119,6 +120,18 @@ static void try_value(finding *x, uint32_t t) {
       node_of(x, free_value_symbol(x->f, &v), NULL, 0));
 }
 
+/* What the whole terms of the chain will take. */
+static bool add_depth(void *user, const tarn_eg_proof *p, const tarn_eg_flat *step) {
+  (void)p;
+  *(uint64_t *)user += step->n_path + 1;
+  return *(uint64_t *)user <= MOST_SPINES;
+}
+static void add_whole_terms(tarn_eg_proof *p) {
+  uint64_t depths = 0;
+  uint32_t last = tarn_eg_proof_lemmas(p) - 1;
+  if (tarn_eg_proof_flatten_lemma(p, last, false, MOST_CHAIN, add_depth, &depths) != UINT64_MAX)
+    tarn_eg_proof_flatten(p, MOST_CHAIN, NULL, NULL);
+}
 static void look_at_steps(finding *x) {
   for (uint32_t i = 0; i < tarn_eg_proof_steps(x->p); i++) {
     tarn_eg_step s = tarn_eg_proof_step(x->p, i);
@@ -139,7 +152,7 @@ void tarn_free_shorten(const tarn_ruleset *rs, tarn_eg_proof *p) {
   free_terms_new(x.f);
   take_terms(&x);
   look_at_steps(&x);
-  tarn_eg_proof_flatten(p, MOST_CHAIN, NULL, NULL); /* adds the whole terms of the chain */
+  add_whole_terms(p);
   tarn_eg_proof_shorten(p, MOST_WORK);
   take_terms(&x);
   for (uint32_t t = 0; t < x.text.n && t < MOST_TERMS; t++) {

@@ -85,6 +85,7 @@ const tarn_sx *free_term_make(fterms *x, const char *head, size_t len, const tar
   for (uint32_t i = 0; i < n; i++) tarn_push(x->cx, &x->words, free_term_of(kid[i])->number);
   uint32_t id = tarn_intern_add(x->key, x->words.p, x->words.n * sizeof *x->words.p);
   if (id < x->all.n) return &x->all.p[id]->sx;
+  x->changes++;
   fterm *t = TARN_NEW(x->cx, fterm);
   t->number = id;
   fill(x, t, head, len, kid, n);
@@ -99,7 +100,8 @@ typedef struct frame {
   uint32_t done; /* operands that lie on the stack of results */
 } frame;
 static const tarn_sx *leaf(fterms *x, const tarn_sx *s) {
-  uint32_t name = s->kind == TARN_SX_STRING ? TARN_NONE : tarn_intern_find(x->name, s->text, s->len);
+  uint32_t name =
+      s->kind == TARN_SX_STRING ? TARN_NONE : tarn_intern_find(x->name, s->text, s->len);
   if (name != TARN_NONE) return x->named.p[name];
   return free_term_make(x, s->text, s->len, NULL, 0);
 }
@@ -142,7 +144,7 @@ void free_term_name(fterms *x, const tarn_sx *form) {
 bool free_term_holds(fterms *x, const tarn_sx *t, const tarn_sx *part) {
   uint32_t least = free_term_of(part)->number; /* what holds it was made later */
   bool found = false;
-  x->round++;
+  x->round++, x->changes++;
   x->todo.n = 0;
   for (tarn_push(x->cx, &x->todo, t); x->todo.n && !found;) {
     const tarn_sx *s = x->todo.p[--x->todo.n];
@@ -205,6 +207,7 @@ static fterm *with_sets(fterms *x, const tarn_sx *t) {
   return at;
 }
 fmembers free_term_set(fterms *x, uint32_t analysis, const tarn_sx *t) {
+  x->changes++;
   x->todo.n = 0;
   for (tarn_push(x->cx, &x->todo, t); x->todo.n;) {
     const tarn_sx *s = x->todo.p[x->todo.n - 1];

@@ -38,6 +38,7 @@ typedef struct fterms {
   TARN_VEC(uint32_t) words;
   TARN_VEC(const tarn_sx *) todo;
   uint32_t round;
+  uint64_t changes; /* of the table and what it keeps */
 } fterms;
 /* An empty table, which f->terms is from now on. Raises. */
 fterms *free_terms_new(free_state *f);

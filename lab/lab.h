@@ -107,7 +107,8 @@ TARN_API uint32_t tarn_rules_derive(tarn_ruleset *from, tarn_ruleset *of,
 /* ---------------------------------------------------------------- proofs */
 
 /* tarn_proof_check() for a chain of a free set, (proof TERM (step RULE forward|backward TERM)…):
- * each step rewrites one subterm by its rule. Before it may stand (lemma TERM (step …)…), for steps
+ * each step rewrites one subterm by its rule, or (step RULE forward|backward SUBTERM UP KID…) says
+ * what is new and where. Before it may stand (lemma TERM (step …)…), for steps
  * behind them whose conditions ask their ends to be equal. skipped: steps of which something was
  * assumed, as terms alone do not show it (given equations, conditions that hold because nothing
  * else is known or are about more of a class, further roots). */
@@ -116,6 +117,41 @@ TARN_API tarn_proof_result tarn_free_proof_check(const tarn_ruleset *rs, const t
  * that the rules allow between terms of the proof, nothing of them assumed, and a few terms more.
  * The steps' rules are numbers in the set. */
 TARN_API void tarn_free_shorten(const tarn_ruleset *rs, tarn_eg_proof *p);
+
+/* The same proof as text, which tarn_free_proof_check() reads: a chain of steps, each with the term
+ * after it, and lemmas before it for what its rules ask to be equal, in their order. Where whole
+ * terms would take the square of the chain's length, term is NULL: terms are named by `nodes`,
+ * lines (node NAME TERM), and a step has the name of the subterm that it has made, the way there
+ * (so many levels up from that of the step before, then down by these operands), and its text,
+ * perhaps cut. */
+typedef struct tarn_chain_step {
+  const char *rule;
+  bool forward;
+  const char *term, *part, *name, *way;
+  uint32_t depth;
+} tarn_chain_step;
+typedef struct tarn_chain {
+  const char *from, *from_name, *nodes;
+  const tarn_chain_step *step;
+  uint32_t n;
+  bool whole; /* false: it was too long, the first steps only */
+} tarn_chain;
+typedef struct tarn_free_proof {
+  tarn_chain chain;
+  const tarn_chain *lemma;
+  uint32_t n_lemma;
+} tarn_free_proof;
+/* Shortens p, which is freed when the enclosing protected call ends; lemmas are looked for in g. */
+TARN_API tarn_free_proof tarn_free_proof_of(const tarn_ruleset *rs, tarn_egraph *g,
+                                            tarn_eg_proof *p);
+TARN_API void tarn_free_proof_print(tarn_buf *b, const tarn_free_proof *p);
+TARN_API void tarn_chain_print(tarn_buf *b, const char *word, const tarn_chain *c);
+/* The name of a rule id of the set, or of what made terms equal without one. */
+TARN_API const char *tarn_free_rule_name(const tarn_ruleset *rs, uint32_t id);
+/* A term whose nodes `at` gives; most: so many bytes of it at most, then …; 0: all. */
+typedef tarn_eg_node tarn_free_node_at(const void *from, uint32_t id);
+TARN_API void tarn_free_print_term(const tarn_ruleset *rs, tarn_buf *b, tarn_free_node_at *at,
+                                   const void *from, uint32_t id, size_t most);
 
 #ifdef __cplusplus
 }

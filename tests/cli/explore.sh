@@ -140,6 +140,36 @@ prove_if() { # TERM LEAST: then the lemma's first step is gone, its rule another
 }
 prove_if "(if (= (var a) (var b)) (+ (var a) (var a)) (+ (var a) (var b)))" "(+ (var a) (var b))" \
   "(let a (var b) (+ (var a) (var a))) (let a (var b) (+ (var a) (var b)))"
+# A fresh name is none that was read, also where the graph would have taken it.
+echo '(rule ab (lam ?x ?b) => (lam (:fresh _) (sub ?x (:fresh _) ?b)))' >"$work/ab.rules"
+echo '(pair (lam a (f a _1)) (lam a (f a _2)))' >"$work/ab.term"
+try 0 explore --free --rules "$work/ab.rules" "$work/ab.term" --iters 1 --cost none --egraph "$work/ab.json"
+[ "$(grep -o '"_[0-9]*"' "$work/ab.json" | sort -u | wc -l)" = 4 ] || fail "a fresh name is not new"
+# The other roots of a rule are proved; what was given is said, and counts with --strict.
+printf '%s\n' '(rule base (and (= ?t true) (= ?t (edge ?a ?b))) => (and (= ?t (path ?a ?b))))' \
+  '(rule step (and (= ?t true) (= ?t (path ?a ?b)) (= ?t (edge ?b ?c))) => (and (= ?t (path ?a ?c))))' >"$work/path.rules"
+printf '(:equal (edge %s) true)\n' "1 2" "2 3" "3 4" "4 1" >"$work/path.term"
+try 0 explore --free --rules "$work/path.rules" "$work/path.term" --prove "(path 2 1)" true --explain "$work/path"
+try 0 proof check "$work/path" --free --rules "$work/path.rules" --json
+[ "$(value 'assumed.#')" = 3 ] || fail "more is assumed than was given: $(cat "$work/out")"
+is assumed.0 "(given (edge 2 3) true)"
+try 1 proof check "$work/path" --free --rules "$work/path.rules" --strict
+assumes 0 "(= true (path 4 ...));(= true (edge ... 1));" path "(proof (path 4 1) (step step backward true))"
+# That the first root equals its least term, when nothing else is to be proved.
+try 0 explore --free --rules $at/math.rules $at/harder.term --iters 4 --explain "$work/chain" --json
+grep -qF "(proof $(head -1 $at/harder.term | sed 's/;.*//')" "$work/chain" || fail "--explain of the least term"
+try 0 proof check "$work/chain" --free --rules $at/math.rules
+# Rows of operands may be split in several ways.
+echo '(rule sort (sum ?*xs ?x ?y ?*ys) => (sum ?*xs ?y ?x ?*ys))' >"$work/sort.rules"
+try 0 explore --free --rules "$work/sort.rules" --prove "(sum a b c d)" "(sum d c b a)" --explain "$work/chain"
+try 0 proof check "$work/chain" --free --rules "$work/sort.rules" --strict
+# A long chain takes what its steps change: terms are named where all of them would be too much.
+count() { for ((i = 0; i < $1; i++)); do printf '(+ a '; done; printf b; printf ')%.0s' $(seq $1); }
+printf '(rule z (z ?x) => (s ?x))\n(rule s (+ a ?x) => (+ ?x a))\n' >"$work/long.rules"
+try 0 explore --free --rules "$work/long.rules" --prove "$(count 400)" "$(count 400 | sed 's/(+ a /(+ /g; s/)/ a)/g')" --explain "$work/chain" --iters 3 --nodes 100000
+[ "$(wc -c <"$work/chain")" -lt 100000 ] || fail "a chain of $(wc -c <"$work/chain") bytes"
+grep -q '^(node %1 ' "$work/chain" || fail "a long chain names no terms"
+try 0 proof check "$work/chain" --free --rules "$work/long.rules" --strict
 # Long chains are short ones in the end: at most so many steps, each of which holds.
 proved() { # MOST RULES A B OPTIONS
   local most=$1 rules=$at/$2.rules
@@ -273,6 +303,12 @@ bad_graph "given twice: a" '{"nodes": {"a": {"op": "f", "eclass": "1"}, "a": {"o
 bad_graph "in node a" '{"nodes": {"a": {"op": "f"}}}'
 bad_graph ":2: this is no JSON" $'{"nodes":\n {"a" {"op": "f", "eclass": "1"}}}'
 bad_graph "without a term" '{"nodes": {"a": {"op": "f", "children": ["a"], "eclass": "1"}}, "root_eclasses": ["1"]}'
+graph '{"nodes": {"a": {"op": "a", "eclass": "r", "subsumed": true}, "b": {"op": "(b)", "eclass": "r", "children": ["c"]}, "c": {"op": "c", "eclass": "c"}}, "root_eclasses": ["r"]}'
+try 0 explore --free --rules $at/ac.rules "$work/other.json" --json --egraph "$work/again.json"
+is best.0.cost 2
+grep -q '"subsumed":true' "$work/again.json" || fail "a subsumed e-node is lost"
+try 0 extract "$work/again.json" --method exact --json
+is dag_cost 2
 bad_graph "no nodes" '{}'
 graph '{"nodes": {"a": {"op": "f", "eclass": "1"}}}'
 try 0 explore --free --rules $at/ac.rules "$work/other.json"
