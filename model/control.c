@@ -29,6 +29,7 @@ typedef struct trips {
   uint32_t from;   /* of the body's outputs, the first state */
   im_val *state;   /* as they are now */
   terms *list;
+  int32_t *stored;
   bool *fixed; /* of the lists */
 } trips;
 
@@ -45,6 +46,7 @@ static trips begin(im_node *n, const Onnx__GraphProto *g, uint32_t states, uint3
   t.list = tarn_new(n->cx, (t.scans + 1) * sizeof *t.list);
   memset(t.list, 0, (t.scans + 1) * sizeof *t.list);
   t.fixed = TARN_ARRAY(n->cx, bool, t.scans + 1);
+  t.stored = TARN_ARRAY(n->cx, int32_t, t.scans + 1);
   for (uint32_t k = 0; k < t.scans; k++) t.fixed[k] = true;
   return t;
 }
@@ -57,6 +59,7 @@ static const im_val *trip(trips *t, const im_val *in, size_t nin) {
     const im_val *v = &out[t->from + t->states + k];
     tarn_push(t->n->cx, &t->list[k], v->t);
     t->fixed[k] &= v->fixed;
+    t->stored[k] = v->stored;
   }
   return out;
 }
@@ -77,11 +80,12 @@ static tarn_term empty_list(trips *t, uint32_t k, uint32_t axis) {
 /* A list along a new axis, the first trip last if it is reversed. */
 static im_val listed(trips *t, uint32_t k, int64_t axis, bool reversed) {
   uint32_t count = t->list[k].n;
-  if (!count) return (im_val){empty_list(t, k, (uint32_t)axis), NULL, true};
+  if (!count) return (im_val){empty_list(t, k, (uint32_t)axis), NULL, true, 0};
   uint32_t rank = im_shape(t->n, t->list[k].p[0]).n;
   tarn_term *part = TARN_ARRAY(t->n->cx, tarn_term, count + 1);
   for (uint32_t i = 0; i < count; i++) part[i] = t->list[k].p[reversed ? count - 1 - i : i];
-  return (im_val){im_stack(t->n, im_axis(t->n, axis, rank + 1), part, count), NULL, t->fixed[k]};
+  return (im_val){im_stack(t->n, im_axis(t->n, axis, rank + 1), part, count), NULL, t->fixed[k],
+                  t->stored[k]};
 }
 
 /* ---------------------------------------------------------------- Loop */
@@ -102,7 +106,7 @@ static int64_t trip_count(im_node *n) {
 }
 
 static im_val number(im_node *n, tarn_dtype t, int64_t v) {
-  return (im_val){im_scalar(n, t, (double)v, v), NULL, true};
+  return (im_val){im_scalar(n, t, (double)v, v), NULL, true, 0};
 }
 
 void im_do_loop(im_node *n) {
@@ -175,7 +179,7 @@ static void run_scan(im_node *n, const scan *s, const im_val *in, im_val *out) {
     for (uint32_t k = 0; k < s->scans; k++) {
       const im_val *v = &in[s->states + k];
       int64_t at = s->in_back[k] ? length - 1 - i : i;
-      arg[s->states + k] = (im_val){im_pick(n, v->t, axis[k], at), NULL, v->fixed};
+      arg[s->states + k] = (im_val){im_pick(n, v->t, axis[k], at), NULL, v->fixed, v->stored};
     }
     trip(&t, arg, s->states + s->scans);
   }
@@ -200,13 +204,13 @@ static void scan_batch(im_node *n) {
       im_dims d = im_shape(n, v.t);
       if (d.n < 1 || d.d[0] != batch)
         im_bad(n, "input %u has no batch of %lld", 1 + i, (long long)batch);
-      in[i] = (im_val){im_pick(n, v.t, 0, b), NULL, v.fixed};
+      in[i] = (im_val){im_pick(n, v.t, 0, b), NULL, v.fixed, v.stored};
     }
     run_scan(n, &s, in, out);
     for (uint32_t k = 0; k < nout; k++) part[k * (size_t)batch + (size_t)b] = out[k].t;
   }
   for (uint32_t k = 0; k < nout && k < n->nout; k++)
-    n->out[k] = (im_val){im_stack(n, 0, part + k * (size_t)batch, (uint32_t)batch), NULL, false};
+    n->out[k] = (im_val){im_stack(n, 0, part + k * (size_t)batch, (uint32_t)batch), NULL, false, 0};
 }
 
 void im_do_scan(im_node *n) {

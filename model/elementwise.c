@@ -83,19 +83,30 @@ void im_do_bit_shift(im_node *n) {
   im_set(n, 0, im_el(n, left ? "(shl $0 $1)" : "(shr $0 $1)", 2, im_arg(n, 0), im_arg(n, 1)));
 }
 
+/* to, or stored as the type of that number. */
+static void cast(im_node *n, tarn_dtype to, int32_t stored) {
+  tarn_term x = im_arg(n, 0);
+  bool saturate = im_attr_int(n, "saturate", 1) != 0;
+  im_attr_is(n, "round_mode", "up", "up"); /* concerns float8e8m0 only */
+  if (n->in[0]->stored && n->in[0]->stored != stored) x = im_stored_read(n, x, n->in[0]->stored);
+  else if (n->in[0]->stored) stored = 0, to = im_type(n, x), n->out[0].stored = n->in[0]->stored;
+  if (stored) n->out[0].stored = stored;
+  im_set(n, 0, stored ? im_stored_write(n, x, stored, saturate) : im_cast(n, x, to));
+}
+
 void im_do_cast(im_node *n) {
   tarn_dtype to;
+  int32_t stored;
   int64_t code = im_attr_int(n, "to", 0);
-  im_attr_ignore(n, "saturate"); /* concerns 8-bit floats only */
-  if (code < 0 || code > 100 || !im_dtype((int32_t)code, &to))
+  if (code < 0 || code > 100 || !im_carrier((int32_t)code, &to, &stored))
     im_bad(n, "casts to %s are not supported",
            im_onnx_dtype_name(code < 0 || code > 100 ? -1 : (int32_t)code));
-  im_set(n, 0, im_cast(n, im_arg(n, 0), to));
+  cast(n, to, stored);
 }
 
 void im_do_cast_like(im_node *n) {
-  im_attr_ignore(n, "saturate");
-  im_set(n, 0, im_cast(n, im_arg(n, 0), im_type(n, im_arg(n, 1))));
+  tarn_dtype to = im_type(n, im_arg(n, 1));
+  cast(n, to, n->in[1]->stored);
 }
 
 void im_do_clip_by_attributes(im_node *n) {

@@ -59,8 +59,10 @@ static void settle_empty(im *m, im_val *v) {
   for (uint32_t i = 0; t && i < t->n; i++) empty |= t->dim[i] == 0;
   if (!empty) return;
   const tarn_tensor *x = tarn_tensor_new(m->cx, t->dtype, t->n, t->dim);
-  *v = (im_val){tarn_constant(m->L, "empty", x, x->n), x, true};
+  *v = (im_val){tarn_constant(m->L, "empty", x, x->n), x, true, v->stored};
 }
+
+static int32_t stored_type(int32_t onnx) { return im_stored_name(onnx) ? onnx : 0; }
 
 static void load_initializers(im *m, im_scope *s, const Onnx__GraphProto *g) {
   if (g->n_sparse_initializer)
@@ -71,7 +73,8 @@ static void load_initializers(im *m, im_scope *s, const Onnx__GraphProto *g) {
     tarn_tensor *t = im_tensor(m->cx, g->initializer[i], m->dir, what);
     im_val *v = im_define(m, s, name);
     if (v->t != TARN_NONE) tarn_raise(m->cx, TARN_BAD_INPUT, "%s: defined twice", what);
-    *v = (im_val){tarn_constant(m->L, name, t, t->n), t, true};
+    *v = (im_val){tarn_constant(m->L, name, t, t->n), t, true,
+                  stored_type(g->initializer[i]->data_type)};
   }
 }
 
@@ -119,7 +122,8 @@ static const Onnx__TypeProto__Tensor *tensor_type(im *m, const Onnx__ValueInfoPr
   if (!v->type || v->type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE)
     tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s is not a tensor", m->file, name);
   const Onnx__TypeProto__Tensor *t = v->type->tensor_type;
-  if (!im_dtype(t->elem_type, dt))
+  int32_t stored;
+  if (!im_carrier(t->elem_type, dt, &stored))
     tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s: tensors of type %s are not supported", m->file,
                name, im_onnx_dtype_name(t->elem_type));
   return t;
@@ -201,8 +205,9 @@ static const tarn_tensor *bound_value(im *m, const Onnx__ValueInfoProto *v) {
       const tarn_tensor *t = m->options->value[i].value;
       const Onnx__TypeProto__Tensor *want = v->type ? v->type->tensor_type : NULL;
       tarn_dtype dt;
+      int32_t stored;
       if (!want || v->type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ||
-          !im_dtype(want->elem_type, &dt) || dt != t->dtype ||
+          !im_carrier(want->elem_type, &dt, &stored) || dt != t->dtype ||
           (want->shape && want->shape->n_dim != t->n))
         tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s: expects %s, given %s", m->file,
                    text_of(v->name),
@@ -213,6 +218,11 @@ static const tarn_tensor *bound_value(im *m, const Onnx__ValueInfoProto *v) {
       return t;
     }
   return NULL;
+}
+
+static int32_t input_stored(const Onnx__ValueInfoProto *v) {
+  bool tensor = v->type && v->type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
+  return tensor ? stored_type(v->type->tensor_type->elem_type) : 0;
 }
 
 /* Inputs that no initializer defines, and no value that was given. */
@@ -227,11 +237,12 @@ static void declare_inputs(im *m, im_scope *s, const Onnx__GraphProto *g, tarn_p
       tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s occurs twice", m->file, name);
     if (!known) known = bound_value(m, g->input[i]);
     if (known) {
-      *v = (im_val){tarn_constant(m->L, name, known, known->n), known, true};
+      *v = (im_val){tarn_constant(m->L, name, known, known->n), known, true,
+                    input_stored(g->input[i])};
       continue;
     }
     uint32_t type = input_type(m, g->input[i]);
-    *v = (im_val){tarn_input(m->L, name, type), NULL, false};
+    *v = (im_val){tarn_input(m->L, name, type), NULL, false, input_stored(g->input[i])};
     p->in[p->nin++] = (tarn_io){name, v->t, type};
     settle_empty(m, v);
   }
@@ -347,7 +358,8 @@ static void widen(im_node *n, bool plain) {
     if (plain || !tarn_dtype_is_float(t)) continue;
     if (first && wide != t) n->narrow = t; /* results are as the first float is */
     first = false;
-    if (wide != t) *n->in[i] = (im_val){im_cast(n, n->in[i]->t, wide), NULL, n->in[i]->fixed};
+    if (wide != t)
+      *n->in[i] = (im_val){im_cast(n, n->in[i]->t, wide), NULL, n->in[i]->fixed, n->in[i]->stored};
   }
 }
 
@@ -357,7 +369,7 @@ static void narrow(im_node *n) {
     im_val *v = &n->out[k];
     if (v->t == TARN_NONE || n->own >> (k < 63 ? k : 63) & 1) continue;
     if (im_type(n, v->t) != tarn_dtype_accumulator(n->narrow)) continue;
-    *v = (im_val){im_cast(n, v->t, n->narrow), NULL, v->fixed};
+    *v = (im_val){im_cast(n, v->t, n->narrow), NULL, v->fixed, v->stored};
   }
 }
 
@@ -370,12 +382,34 @@ static void run_node(tarn_ctx *cx, void *arg) {
     return;
   }
   const im_op *op = operator_of(n);
+  im_stored_check(n);
   widen(n, op->plain);
   op->run(n);
   narrow(n);
+  im_stored_hand_on(n);
   im_attr_finish(n);
   check_outputs(n);
   im_fold(n);
+}
+
+const im_val *im_apply(im_node *n, const char *op, int64_t version, const tarn_term *in,
+                       uint32_t nin) {
+  const im_op *row = im_op_find("", op, version);
+  im_node *c = TARN_NEW(n->cx, im_node);
+  *c = *n;
+  c->op = op, c->version = version, c->nin = nin, c->nout = 4;
+  c->in = TARN_ARRAY(n->cx, im_val *, nin + 1);
+  c->out = TARN_ARRAY(n->cx, im_val, c->nout + 1);
+  c->given = TARN_ARRAY(n->cx, tarn_dtype, nin + 1);
+  for (uint32_t k = 0; k < c->nout; k++) c->out[k].t = TARN_NONE;
+  for (uint32_t i = 0; i < nin; i++) {
+    if (in[i] == TARN_NONE) continue;
+    c->in[i] = TARN_NEW(n->cx, im_val);
+    c->in[i]->t = in[i];
+    c->given[i] = im_type(n, in[i]);
+  }
+  row->run(c);
+  return c->out;
 }
 
 static const char *where(const im_node *n) {
@@ -484,19 +518,28 @@ static const char *maker_text(im *m, const Onnx__GraphProto *g, const char *outp
                            text_of(g->node[i]->op_type), output);
   return tarn_format(m->cx, "output %s", output);
 }
+static const char *actual_text(im *m, const im_val *v) {
+  const tarn_type *t = tarn_term_type(m->L, v->t);
+  const char *dims = tarn_dims_text(m->cx, t->dtype, t->n, t->dim);
+  if (!v->stored) return dims;
+  const char *at = strchr(dims, '[');
+  return tarn_format(m->cx, "%s%s", im_stored_name(v->stored), at ? at : "");
+}
 /* Another type than declared is an error; another shape, which exporters leave behind when they
  * change a model, a warning. */
 static void check_declared(im *m, const Onnx__GraphProto *g, const Onnx__ValueInfoProto *v,
-                           uint32_t type) {
+                           const im_val *is) {
   bool tensor = v->type && v->type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
   const Onnx__TypeProto__Tensor *d = tensor ? v->type->tensor_type : NULL;
-  const tarn_type *t = tarn_type_get(m->L, type);
+  const tarn_type *t = tarn_term_type(m->L, is->t);
   tarn_dtype dt;
-  bool same = !d || !d->elem_type || (im_dtype(d->elem_type, &dt) && dt == t->dtype);
+  int32_t stored;
+  bool same = !d || !d->elem_type ||
+              (im_carrier(d->elem_type, &dt, &stored) && dt == t->dtype && stored == is->stored);
   if (same && (!d || !d->shape || has_shape(t, d->shape))) return;
-  const char *what = tarn_format(m->cx, "%s: %s is declared as %s, but is %s", m->file,
-                                 maker_text(m, g, text_of(v->name)), declared_text(m, d),
-                                 tarn_dims_text(m->cx, t->dtype, t->n, t->dim));
+  const char *what =
+      tarn_format(m->cx, "%s: %s is declared as %s, but is %s", m->file,
+                  maker_text(m, g, text_of(v->name)), declared_text(m, d), actual_text(m, is));
   if (!same) tarn_raise(m->cx, TARN_BAD_INPUT, "%s", what);
   tarn_warn(m->cx, "%s", what);
 }
@@ -509,7 +552,7 @@ static void collect_outputs(im *m, im_scope *s, const Onnx__GraphProto *g, tarn_
     im_val *v = find_value(s, name);
     if (!v) tarn_raise(m->cx, TARN_BAD_INPUT, "%s: output %s is nowhere defined", m->file, name);
     uint32_t type = tarn_term_get(m->L, v->t)->type;
-    check_declared(m, g, g->output[i], type);
+    check_declared(m, g, g->output[i], v);
     p->out[p->nout++] = (tarn_io){name, v->t, type};
   }
 }

@@ -23,6 +23,7 @@ typedef struct im_val {
   tarn_term t;              /* type ((dims),()); TARN_NONE while undefined */
   const tarn_tensor *known; /* its value, when it has been computed */
   bool fixed;               /* depends on no input of the program */
+  int32_t stored;           /* ONNX's number of its type if that is only stored, else 0: stored.c */
 } im_val;
 #define IM_ABSENT                                                                                  \
   (TARN_NONE - 1) /* in a scope: an input of a function that the call leaves out                   \
@@ -104,6 +105,11 @@ im_val *im_define(im *m, im_scope *s, const char *name);
 void im_run_nodes(im *m, im_scope *s, Onnx__NodeProto *const *node, size_t count);
 void im_take_results(im_node *n, im_scope *s, char *const *name, size_t count);
 
+/* What another operator makes of these inputs (TARN_NONE: absent) with n's attributes: its outputs.
+ */
+const im_val *im_apply(im_node *n, const char *op, int64_t version, const tarn_term *in,
+                       uint32_t nin);
+
 /* ---- order.c ---- */
 const char *im_node_name(im *m, const Onnx__NodeProto *p,
                          size_t index); /* or what it makes, or its number */
@@ -137,8 +143,21 @@ const Onnx__AttributeProto *im_function_default(const im_function *f,
 ProtobufCMessage *im_unpack(tarn_ctx *cx, const ProtobufCMessageDescriptor *d, const void *p,
                             size_t n, const char *name);
 
+/* ---- stored.c: types that are only stored, in a carrier of bytes ---- */
+bool im_stored_dtype(int32_t onnx, tarn_dtype *carrier); /* false: no such type */
+const char *im_stored_name(int32_t onnx);                /* NULL: no such type */
+bool im_stored_is_integer(int32_t onnx);
+void im_stored_range(int32_t onnx, double *lo, double *hi); /* of an integer type */
+size_t im_stored_bytes(int32_t onnx, size_t count);
+void *im_stored_unpack(tarn_ctx *cx, int32_t onnx, const void *packed, size_t count);
+tarn_term im_stored_read(im_node *n, tarn_term t, int32_t onnx); /* as numbers */
+tarn_term im_stored_write(im_node *n, tarn_term t, int32_t onnx, bool saturate);
+void im_stored_check(im_node *n);   /* raises when the operator does not take such inputs */
+void im_stored_hand_on(im_node *n); /* what moves elements keeps their type */
+
 /* ---- tensorproto.c ---- */
-bool im_dtype(int32_t onnx, tarn_dtype *t);
+bool im_dtype(int32_t onnx, tarn_dtype *t);                    /* of what is computed with */
+bool im_carrier(int32_t onnx, tarn_dtype *t, int32_t *stored); /* or stored */
 int32_t im_onnx_dtype(tarn_dtype t);
 const char *im_onnx_dtype_name(int32_t onnx);
 /* `what` stands in messages. dir: where external data may lie; NULL: refused. May keep pointers
@@ -256,8 +275,18 @@ tarn_term im_contract(im_node *n, tarn_term a, const uint8_t *la, tarn_term b, c
  */
 void im_opaque(im_node *n, const uint32_t *out_type, uint32_t nout);
 
+/* Every element of an axis `each` times, the first `count` of them. */
+tarn_term im_repeat(im_node *n, tarn_term t, uint32_t axis, int64_t each, int64_t count);
 tarn_term im_softmax(im_node *n, tarn_term x, uint32_t mask);                 /* norm.c */
 tarn_term im_gather(im_node *n, tarn_term t, uint32_t axis, tarn_term index); /* slice.c */
+
+/* ---- quant.c ---- */
+/* A quantised operand as numbers: (x - zero) · scale; zero may be TARN_NONE. */
+tarn_term im_dequantised(im_node *n, tarn_term x, tarn_term scale, tarn_term zero);
+/* saturate(round(x / scale) + zero), in the type of zero, or without one in type t. */
+tarn_term im_quantised(im_node *n, tarn_term x, tarn_term scale, tarn_term zero, tarn_dtype t);
+/* The product of matrices of bytes in i32, zero points taken away first. */
+tarn_term im_byte_product(im_node *n, tarn_term a, tarn_term za, tarn_term b, tarn_term zb);
 
 /* ---- conv.c, used by pool.c and quant.c too ---- */
 typedef struct im_window {

@@ -92,7 +92,9 @@ void im_fold(im_node *n) {
     if (ty->tuple || tarn_dtype_is_float(ty->dtype) || tarn_type_count(ty) > FOLD_ELEMENTS)
       continue;
     if (tarn_term_get(n->L, v->t)->op == TARN_OP_CONST) continue;
+    int32_t stored = v->stored;
     im_set_tensor(n, k, im_known(n, v, "its value"));
+    n->out[k].stored = stored;
   }
 }
 

@@ -4,8 +4,8 @@
 #include <string.h>
 
 im_handler im_do_batch_norm, im_do_group_norm, im_do_instance_norm, im_do_layer_norm,
-    im_do_rms_norm, im_do_lp_norm, im_do_lrn, im_do_mean_variance, im_do_hardmax_flat,
-    im_do_hardmax, im_do_softmax_flat, im_do_softmax;
+    im_do_rms_norm, im_do_skip_layer_norm, im_do_skip_rms_norm, im_do_lp_norm, im_do_lrn,
+    im_do_mean_variance, im_do_hardmax_flat, im_do_hardmax, im_do_softmax_flat, im_do_softmax;
 
 static const char normalised[] = "(add (mul (div (sub $0 $1) (sqrt (add $2 eps))) $3) $4)";
 
@@ -120,35 +120,77 @@ void im_do_group_norm(im_node *n) {
                per_channel(n, 2, &d, group)));
 }
 
-void im_do_layer_norm(im_node *n) {
-  tarn_term x = im_arg(n, 0), mean, var;
-  im_dims d = im_shape(n, x);
-  uint32_t mask = axes_from(im_axis(n, im_attr_int(n, "axis", -1), d.n), d.n);
-  im_param eps = {"eps", im_attr_real(n, "epsilon", 1e-5f), 0};
-  tarn_dtype type = im_type(n, x);
+/* What norms over the last axes have in common. */
+typedef struct last_axes {
+  tarn_dtype type; /* of the input */
+  uint32_t mask;
+  im_param eps;
+  tarn_term mean, inverse; /* what it found */
+} last_axes;
+
+static last_axes over_last(im_node *n, tarn_term x, double epsilon) {
+  uint32_t rank = im_shape(n, x).n;
+  uint32_t mask = axes_from(im_axis(n, im_attr_int(n, "axis", -1), rank), rank);
+  im_param eps = {"eps", im_attr_real(n, "epsilon", epsilon), 0};
+  return (last_axes){im_type(n, x), mask, eps, TARN_NONE, TARN_NONE};
+}
+
+static tarn_term layer_norm(im_node *n, last_axes *a, tarn_term x, tarn_term scale,
+                            tarn_term bias) {
+  tarn_term var;
   x = stashed(n, x);
-  moments(n, x, mask, &mean, &var);
-  tarn_term inverse = im_elp(n, "(div 1 (sqrt (add $0 eps)))", &eps, 1, 1, var);
-  const char *first = in_type(n, "(mul (sub $0 $1) $2)", im_type(n, x), type);
+  moments(n, x, a->mask, &a->mean, &var);
+  a->inverse = im_elp(n, "(div 1 (sqrt (add $0 eps)))", &a->eps, 1, 1, var);
+  const char *first = in_type(n, "(mul (sub $0 $1) $2)", im_type(n, x), a->type);
   tarn_term y =
-      im_el(n, tarn_format(n->cx, "(mul %s $3)", first), 4, x, mean, inverse, im_arg(n, 1));
-  if (im_opt(n, 2) != TARN_NONE) y = im_el(n, "(add $0 $1)", 2, y, im_arg(n, 2));
-  im_set(n, 0, y);
-  im_set_as(n, 1, mean, stash_type(n));
-  im_set_as(n, 2, inverse, stash_type(n));
+      im_el(n, tarn_format(n->cx, "(mul %s $3)", first), 4, x, a->mean, a->inverse, scale);
+  return bias == TARN_NONE ? y : im_el(n, "(add $0 $1)", 2, y, bias);
+}
+
+static tarn_term rms_norm(im_node *n, last_axes *a, tarn_term x, tarn_term scale) {
+  x = stashed(n, x);
+  tarn_term square = im_mean(n, im_el(n, "(mul $0 $0)", 1, x), a->mask, true);
+  a->inverse = im_elp(n, "(div 1 (sqrt (add $0 eps)))", &a->eps, 1, 1, square);
+  const char *first = in_type(n, "(mul $0 $1)", im_type(n, x), a->type);
+  return im_el(n, tarn_format(n->cx, "(mul %s $2)", first), 3, x, a->inverse, scale);
+}
+
+void im_do_layer_norm(im_node *n) {
+  tarn_term x = im_arg(n, 0);
+  last_axes a = over_last(n, x, 1e-5f);
+  im_set(n, 0, layer_norm(n, &a, x, im_arg(n, 1), im_opt(n, 2)));
+  im_set_as(n, 1, a.mean, stash_type(n));
+  im_set_as(n, 2, a.inverse, stash_type(n));
 }
 
 void im_do_rms_norm(im_node *n) {
   tarn_term x = im_arg(n, 0);
-  im_dims d = im_shape(n, x);
-  uint32_t mask = axes_from(im_axis(n, im_attr_int(n, "axis", -1), d.n), d.n);
-  im_param eps = {"eps", im_attr_real(n, "epsilon", 1e-5f), 0};
-  tarn_dtype type = im_type(n, x);
-  x = stashed(n, x);
-  tarn_term square = im_mean(n, im_el(n, "(mul $0 $0)", 1, x), mask, true);
-  tarn_term inverse = im_elp(n, "(div 1 (sqrt (add $0 eps)))", &eps, 1, 1, square);
-  const char *first = in_type(n, "(mul $0 $1)", im_type(n, x), type);
-  im_set(n, 0, im_el(n, tarn_format(n->cx, "(mul %s $2)", first), 3, x, inverse, im_arg(n, 1)));
+  last_axes a = over_last(n, x, 1e-5f);
+  im_set(n, 0, rms_norm(n, &a, x, im_arg(n, 1)));
+  im_set_as(n, 1, a.inverse, stash_type(n));
+}
+
+/* The input, what skipped a layer, and a bias, added. */
+static tarn_term skipped(im_node *n, uint32_t bias) {
+  tarn_term x = im_el(n, "(add $0 $1)", 2, im_arg(n, 0), im_arg(n, 1));
+  if (im_opt(n, bias) != TARN_NONE) x = im_el(n, "(add $0 $1)", 2, x, im_arg(n, bias));
+  im_set(n, 3, x);
+  return x;
+}
+
+void im_do_skip_layer_norm(im_node *n) {
+  tarn_term x = skipped(n, 4);
+  last_axes a = over_last(n, x, 1e-12f);
+  im_set(n, 0, layer_norm(n, &a, x, im_arg(n, 2), im_opt(n, 3)));
+  im_set_as(n, 1, a.mean, stash_type(n));
+  im_set_as(n, 2, a.inverse, stash_type(n));
+}
+
+void im_do_skip_rms_norm(im_node *n) {
+  tarn_term x = skipped(n, 3);
+  last_axes a = over_last(n, x, 1e-12f);
+  im_set(n, 0, rms_norm(n, &a, x, im_arg(n, 2)));
+  im_set_as(n, 2, a.inverse, stash_type(n));
 }
 
 void im_do_lp_norm(im_node *n) {

@@ -33,6 +33,7 @@ void im_do_constant(im_node *n) {
   if (a) {
     if (!a->t) im_bad(n, "attribute value is not a tensor");
     im_set_tensor(n, 0, im_tensor(n->cx, a->t, n->m->dir, "attribute value"));
+    n->out[0].stored = im_stored_name(a->t->data_type) ? a->t->data_type : 0;
     return;
   }
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
@@ -67,6 +68,7 @@ void im_do_constant_of_shape(im_node *n) {
     value = im_scalar(n, t->dtype, v.d, v.i);
   }
   im_set(n, 0, im_fill(n, value, k, dim));
+  if (a) n->out[0].stored = im_stored_name(a->t->data_type) ? a->t->data_type : 0;
 }
 
 /* Steps from start until limit is reached, limit excluded: their exact number. */

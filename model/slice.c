@@ -121,6 +121,10 @@ static tarn_term floor_view(im_node *n, tarn_term t, uint32_t axis, int64_t coun
   return tarn_view(n->L, tarn_map_intern(n->L, &m), t);
 }
 
+tarn_term im_repeat(im_node *n, tarn_term t, uint32_t axis, int64_t each, int64_t count) {
+  return each == 1 ? im_cut(n, t, axis, 0, count, 1) : floor_view(n, t, axis, count, 1, 0, each);
+}
+
 tarn_term im_take(im_node *n, tarn_term t, uint32_t axis, const int64_t *index, int64_t count) {
   int64_t len = im_shape(n, t).d[axis], b;
   for (int64_t i = 0; i < count; i++)

@@ -28,6 +28,11 @@ bool im_dtype(int32_t onnx, tarn_dtype *t) {
   return true;
 }
 
+bool im_carrier(int32_t onnx, tarn_dtype *t, int32_t *stored) {
+  *stored = im_stored_dtype(onnx, t) ? onnx : 0;
+  return *stored || im_dtype(onnx, t);
+}
+
 int32_t im_onnx_dtype(tarn_dtype t) {
   for (int32_t i = 0; i < NDTYPES; i++)
     if (dtypes[i].tarn == (int)t) return i;
@@ -35,6 +40,8 @@ int32_t im_onnx_dtype(tarn_dtype t) {
 }
 
 const char *im_onnx_dtype_name(int32_t onnx) {
+  const char *stored = im_stored_name(onnx);
+  if (stored) return stored;
   return onnx < 0 || onnx >= NDTYPES ? "unknown" : dtypes[onnx].name;
 }
 
@@ -222,15 +229,18 @@ static size_t dims_of(tarn_ctx *cx, tarn_tensor *r, const Onnx__TensorProto *t, 
 tarn_tensor *im_tensor(tarn_ctx *cx, const Onnx__TensorProto *t, const char *dir,
                        const char *what) {
   tarn_tensor *r = TARN_NEW(cx, tarn_tensor);
-  if (!im_dtype(t->data_type, &r->dtype))
+  int32_t stored;
+  if (!im_carrier(t->data_type, &r->dtype, &stored))
     tarn_raise(cx, TARN_BAD_INPUT, "%s: tensors of type %s are not supported", what,
                im_onnx_dtype_name(t->data_type));
   if (t->segment) tarn_raise(cx, TARN_BAD_INPUT, "%s: segmented tensors are not supported", what);
-  size_t want = dims_of(cx, r, t, what) * tarn_dtype_size(r->dtype), n = 0;
+  size_t count = dims_of(cx, r, t, what), n = 0;
+  size_t want = stored ? im_stored_bytes(stored, count) : count * tarn_dtype_size(r->dtype);
   void *data = bytes_of(cx, t, r->dtype, dir, &n, what);
   if (n != want)
     tarn_raise(cx, TARN_BAD_INPUT, "%s: its dims need %zu bytes of %s, the file gives %zu", what,
-               want, tarn_dtype_name(r->dtype), n);
+               want, stored ? im_stored_name(stored) : tarn_dtype_name(r->dtype), n);
+  if (stored) data = im_stored_unpack(cx, stored, data, count);
   if (r->dtype == TARN_BOOL) tidy_bool(data, n);
   r->data = data;
   return r;

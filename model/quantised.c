@@ -1,0 +1,182 @@
+/* com.microsoft's quantised operators: numbers, the operator on them, and back; products stay on
+ * the integers.  Source: ONNX Runtime's docs/ContribOperators.md. */
+#include "model/import.h"
+#include <math.h>
+#include <string.h>
+
+im_handler im_do_qlinear_binary, im_do_qlinear_unary, im_do_qlinear_average_pool,
+    im_do_qlinear_global_pool, im_do_qlinear_softmax, im_do_qlinear_concat, im_do_qgemm,
+    im_do_matmul_integer_to_float, im_do_dynamic_quantize_matmul, im_do_matmul_nbits;
+
+/* ---------------------------------------------------------------- numbers and back */
+
+static tarn_term single(im_node *n, uint32_t i) {
+  tarn_term t = im_opt(n, i);
+  int64_t none = 0;
+  if (t == TARN_NONE) return t;
+  im_dims d = im_shape(n, t);
+  if (im_count(&d) != 1) im_bad(n, "input %u is not a single number", i);
+  return im_reshape(n, t, 0, &none);
+}
+
+/* Inputs i, i + 1, i + 2: an operand, its scale and its zero point. */
+static tarn_term numbers(im_node *n, uint32_t i) {
+  return im_dequantised(n, im_arg(n, i), single(n, i + 1), single(n, i + 2));
+}
+
+/* x by the scale and the zero point at inputs i and i + 1; without one, of the first input's type.
+ */
+static void set_quantised(im_node *n, tarn_term x, uint32_t i) {
+  if (im_opt(n, i) == TARN_NONE) im_bad(n, "input %u is missing", i);
+  im_set(n, 0, im_quantised(n, x, single(n, i), single(n, i + 1), im_type(n, im_arg(n, 0))));
+}
+
+void im_do_qlinear_binary(im_node *n) {
+  const char *text = strcmp(n->op, "QLinearAdd") == 0 ? "(add $0 $1)" : "(mul $0 $1)";
+  set_quantised(n, im_el(n, text, 2, numbers(n, 0), numbers(n, 3)), 6);
+}
+
+void im_do_qlinear_unary(im_node *n) {
+  tarn_term x = numbers(n, 0);
+  set_quantised(n, im_apply(n, n->op + strlen("QLinear"), 16, &x, 1)->t, 3);
+}
+
+/* The channels of an image last (1), or behind the batch. */
+static tarn_term channels(im_node *n, tarn_term x, bool to_last) {
+  uint32_t rank = im_shape(n, x).n, p[TARN_MAX_DIMS] = {0};
+  if (!im_attr_int(n, "channels_last", 0)) return x;
+  for (uint32_t i = 1; i < rank; i++) p[i] = to_last ? (i + 1 < rank ? i + 1 : 1) : i - 1;
+  if (!to_last) p[1] = rank - 1;
+  return im_permute(n, x, p);
+}
+
+void im_do_qlinear_average_pool(im_node *n) {
+  tarn_term x = channels(n, numbers(n, 0), false);
+  set_quantised(n, channels(n, im_apply(n, "AveragePool", 11, &x, 1)->t, true), 3);
+}
+
+void im_do_qlinear_global_pool(im_node *n) {
+  tarn_term x = channels(n, numbers(n, 0), false);
+  set_quantised(n, channels(n, im_apply(n, "GlobalAveragePool", 11, &x, 1)->t, true), 3);
+}
+
+void im_do_qlinear_softmax(im_node *n) {
+  tarn_term x = numbers(n, 0);
+  int64_t set = im_attr_int(n, "opset", 13);
+  set_quantised(n, im_apply(n, "Softmax", set < 13 ? 11 : 13, &x, 1)->t, 3);
+}
+
+/* Inputs: scale and zero point of the result, then a triple for each operand. */
+void im_do_qlinear_concat(im_node *n) {
+  uint32_t k = (n->nin - 2) / 3;
+  tarn_term *part = TARN_ARRAY(n->cx, tarn_term, k + 1), zero = single(n, 1);
+  if (n->nin < 5 || k * 3 + 2 != n->nin) im_bad(n, "%u inputs are no triples", n->nin);
+  for (uint32_t i = 0; i < k; i++) part[i] = numbers(n, 2 + 3 * i);
+  im_dims d = im_shape(n, part[0]);
+  tarn_term y = im_concat(n, im_axis(n, im_attr_int(n, "axis", 0), d.n), part, k);
+  im_set(n, 0, im_quantised(n, y, single(n, 0), zero, im_type(n, im_arg(n, 2))));
+}
+
+/* ---------------------------------------------------------------- products */
+
+/* A scale for each column, or one. */
+static tarn_term scaled(im_node *n, tarn_term sum, tarn_term a, tarn_term b) {
+  const char *type = tarn_dtype_name(im_type(n, a));
+  const char *text = tarn_format(n->cx, "(mul (cast %s $0) (mul $1 $2))", type);
+  return im_el(n, text, 3, sum, a, b);
+}
+
+static tarn_term plus_bias(im_node *n, tarn_term y, uint32_t i) {
+  return im_opt(n, i) == TARN_NONE ? y : im_el(n, "(add $0 $1)", 2, y, im_arg(n, i));
+}
+
+void im_do_matmul_integer_to_float(im_node *n) {
+  tarn_term sum = im_byte_product(n, im_arg(n, 0), im_opt(n, 4), im_arg(n, 1), im_opt(n, 5));
+  im_set(n, 0, plus_bias(n, scaled(n, sum, single(n, 2), im_arg(n, 3)), 6));
+}
+
+void im_do_dynamic_quantize_matmul(im_node *n) {
+  tarn_term x = im_arg(n, 0);
+  const im_val *q = im_apply(n, "DynamicQuantizeLinear", 11, &x, 1);
+  tarn_term sum = im_byte_product(n, q[0].t, q[2].t, im_arg(n, 1), im_opt(n, 3));
+  im_set(n, 0, plus_bias(n, scaled(n, sum, q[1].t, im_arg(n, 2)), 4));
+}
+
+static tarn_term turned(im_node *n, tarn_term t, const char *name) {
+  static const uint32_t p[] = {1, 0};
+  if (im_shape(n, t).n != 2) im_bad(n, "an operand is no matrix");
+  return im_attr_int(n, name, 0) ? im_permute(n, t, p) : t;
+}
+
+void im_do_qgemm(im_node *n) {
+  tarn_term a = turned(n, im_arg(n, 0), "transA"), b = turned(n, im_arg(n, 3), "transB");
+  tarn_term sum = plus_bias(n, im_byte_product(n, a, im_arg(n, 2), b, im_arg(n, 5)), 6);
+  im_param p[] = {{"alpha", im_attr_real(n, "alpha", 1), 0}};
+  tarn_term scale = im_elp(n, "(mul $0 alpha)", p, 1, 1, single(n, 1));
+  tarn_term y = scaled(n, sum, scale, im_arg(n, 4));
+  if (im_opt(n, 7) != TARN_NONE) set_quantised(n, y, 7);
+  else im_set(n, 0, y);
+}
+
+/* ---------------------------------------------------------------- packed weights */
+
+/* (…,bytes) -> (…,count): the numbers of `bits` in bytes, from the low bits on. */
+static tarn_term unpacked(im_node *n, tarn_term t, int64_t bits, int64_t count) {
+  im_dims d = im_shape(n, t);
+  int64_t per = 8 / bits, one[] = {per};
+  im_param p[] = {{"bits", 0, bits}, {"mask", 0, (1 << bits) - 1}};
+  if (im_type(n, t) != TARN_U8) im_bad(n, "packed numbers are bytes");
+  if (per > 1) {
+    d.d[d.n++] = 1;
+    tarn_term shift = im_reshape(n, im_iota(n, TARN_U8, per), 1, one);
+    t = im_elp(n, "(and (shr $0 (mul $1 bits)) mask)", p, 2, 2, im_reshape(n, t, d.n, d.d), shift);
+    d = im_shape(n, t);
+    d.n--;
+    d.d[d.n - 1] *= per;
+    t = im_reshape(n, t, d.n, d.d);
+  }
+  if (d.d[d.n - 1] < count)
+    im_bad(n, "%lld packed numbers where %lld are needed", (long long)d.d[d.n - 1],
+           (long long)count);
+  return im_cut(n, t, d.n - 1, 0, count, 1);
+}
+
+/* The zero points (N, blocks) as numbers of type t. */
+static tarn_term zero_points(im_node *n, int64_t rows, int64_t blocks, int64_t bits, tarn_dtype t) {
+  tarn_term z = im_opt(n, 3);
+  int64_t row[] = {rows, blocks}, packed[] = {rows, (blocks * bits + 7) / 8};
+  if (z == TARN_NONE) return im_scalar(n, t, ldexp(1, (int)bits - 1), 0);
+  if (tarn_dtype_is_float(im_type(n, z))) return im_reshape(n, z, 2, row);
+  return im_cast(n, unpacked(n, im_reshape(n, z, 2, packed), bits, blocks), t);
+}
+
+/* y = x · Wᵀ, W (N,K) in blocks of numbers of a few bits, each block with a scale and a zero point.
+ */
+void im_do_matmul_nbits(im_node *n) {
+  enum { SUM = 100, COLUMN };
+  tarn_term x = im_arg(n, 0), w = im_arg(n, 1), scale = im_arg(n, 2);
+  im_dims d = im_shape(n, x);
+  int64_t k = im_attr_int(n, "K", 0), rows = im_attr_int(n, "N", 0);
+  int64_t bits = im_attr_int(n, "bits", 4), block = im_attr_int(n, "block_size", 0);
+  im_attr_ignore(n, "accuracy_level"); /* f32 here */
+  if (bits != 2 && bits != 4 && bits != 8)
+    im_bad(n, "weights of %lld bits are not supported", (long long)bits);
+  if (d.n < 1 || k < 1 || rows < 1 || block < 1 || d.d[d.n - 1] != k)
+    im_bad(n, "K, N and block_size do not fit the input");
+  if (im_opt(n, 4) != TARN_NONE) im_bad(n, "g_idx is not supported");
+  int64_t blocks = (k + block - 1) / block, by_row[] = {rows, blocks};
+  int64_t packed[] = {rows, blocks * block * bits / 8}, column[] = {rows, blocks, 1};
+  tarn_dtype t = im_type(n, x);
+  w = unpacked(n, im_reshape(n, w, 2, packed), bits, blocks * block);
+  int64_t in_blocks[] = {rows, blocks, block}, flat[] = {rows, blocks * block};
+  tarn_term zero = zero_points(n, rows, blocks, bits, t);
+  if (im_shape(n, zero).n) zero = im_reshape(n, zero, 3, column);
+  scale = im_reshape(n, im_reshape(n, im_cast(n, scale, t), 2, by_row), 3, column);
+  w = im_el(n, tarn_format(n->cx, "(mul (sub (cast %s $0) $1) $2)", tarn_dtype_name(t)), 3,
+            im_reshape(n, w, 3, in_blocks), zero, scale);
+  w = im_cut(n, im_reshape(n, w, 2, flat), 1, 0, k, 1);
+  uint8_t lx[TARN_MAX_DIMS], lo[TARN_MAX_DIMS], lw[] = {COLUMN, SUM};
+  for (uint32_t i = 0; i < d.n; i++) lo[i] = lx[i] = (uint8_t)i;
+  lx[d.n - 1] = SUM, lo[d.n - 1] = COLUMN;
+  im_set(n, 0, plus_bias(n, im_contract(n, x, lx, w, lw, lo, d.n), 5));
+}
