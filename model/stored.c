@@ -3,8 +3,7 @@
  * a float.  What computes with them goes through f32 or wider, and casts are exact: they round
  * once, to nearest, ties to even.
  *
- * Source: onnx.proto (TensorProto.DataType); docs/docsgen/source/technical/float8.md; the operator
- * specification of Cast-24. */
+ * Source: onnx.proto (TensorProto.DataType); the operator specification of Cast-24. */
 #include "model/import.h"
 #include <math.h>
 #include <string.h>
