@@ -184,6 +184,10 @@ typedef struct tarn_hw_warps {
   uint32_t block;     /* most threads of a block */
   uint32_t registers; /* of 32 bits, of a unit, for the threads of all its warps */
   uint32_t issue;     /* instructions of warps that a unit begins in a cycle */
+  uint32_t own;       /* most registers of a thread; 0: as many as there are */
+  uint32_t shared;    /* most bytes of the nearest memory that a block holds; 0: all */
+  uint32_t async;     /* most bytes that a thread copies there at once without waiting for them, a
+                         power of two from 4 on; 0: it has to wait */
 } tarn_hw_warps;
 
 typedef struct tarn_hw {

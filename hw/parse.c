@@ -210,6 +210,9 @@ static const hw_form warps_forms[] = {{"lanes", F_U32, offsetof(tarn_hw_warps, l
                                       {"block", F_U32, offsetof(tarn_hw_warps, block)},
                                       {"registers", F_U32, offsetof(tarn_hw_warps, registers)},
                                       {"issue", F_U32, offsetof(tarn_hw_warps, issue)},
+                                      {"own", F_U32, offsetof(tarn_hw_warps, own)},
+                                      {"shared", F_U32, offsetof(tarn_hw_warps, shared)},
+                                      {"async", F_U32, offsetof(tarn_hw_warps, async)},
                                       {0}};
 static void read_warps(hw_reader *r, const tarn_sx *s, tarn_hw *h) {
   tarn_hw_warps *w = &h->warps;
@@ -222,6 +225,11 @@ static void read_warps(hw_reader *r, const tarn_sx *s, tarn_hw *h) {
     tarn_sx_error(r->cx, s,
                   "warps: (lanes N), (resident N), (registers N) and (block N), a multiple of the "
                   "lanes, are needed");
+  if (w->registers < w->block || (w->own && w->own < w->registers / w->block))
+    tarn_sx_error(r->cx, s, "warps: %u registers, %u of a thread: they hold no block of %u threads",
+                  w->registers, w->own, w->block);
+  if (w->async && (w->async < 4 || w->async > 16 || (w->async & (w->async - 1))))
+    tarn_sx_error(r->cx, s, "warps: (async %u): 4, 8 or 16 bytes are expected", w->async);
 }
 static void read_cycles(hw_reader *r, const tarn_sx *s, tarn_hw *h) {
   tarn_hw_latency *v = TARN_ARRAY(r->cx, tarn_hw_latency, s->n);
@@ -299,6 +307,9 @@ static void check_whole(hw_reader *r, const tarn_sx *s, const tarn_hw *h) {
   if (!h->nmem) tarn_sx_error(r->cx, s, "%s: at least one (memory …) is needed", h->name);
   if (h->kind == TARN_HW_CPU && !*h->triple)
     tarn_sx_error(r->cx, s, "%s: a cpu needs its (triple …)", h->name);
+  if (h->warps.lanes && h->nmem && (int64_t)h->warps.shared > tarn_hw_mem(h, TARN_HW_L1)->capacity)
+    tarn_sx_error(r->cx, s, "%s: %s has no room for a block's %u bytes", h->name,
+                  tarn_hw_mem(h, TARN_HW_L1)->name, h->warps.shared);
   if ((h->kind == TARN_HW_GPU) != (h->warps.lanes > 0))
     tarn_sx_error(r->cx, s, "%s: a gpu needs its (warps …), and nothing else has them", h->name);
   check_memories(r, s, h);

@@ -7,6 +7,7 @@
  * access.c     loads and stores               sharing.c    loads that copies share
  * transpose.c  register transposes            lanes.c      lane order
  * bilinear.c   constant matrices              dot.c        dot-product instructions
+ * fetch.c      what a GPU's block holds
  * prefetch.c   prefetches                     interleave.c copies of long code interleaved
  * value.c      scalar expressions             math.c       exp, tanh, erf, log, sin, cos
  * calls.c      gather, opaque and called kernels
@@ -141,7 +142,8 @@ LLVMValueRef low_alloca(low_fn *E, LLVMTypeRef t,
                         int64_t n); /* array of n in the entry block, aligned to 64 */
 /* Local memory of one thread: on the stack, or in its part of the workspace when large. */
 LLVMValueRef low_local(low_fn *E, int64_t bytes);
-/* Memory of all threads of a team. */
+/* Memory of all threads of a team; as a pointer of its address space. */
+LLVMValueRef low_shared_memory(low_fn *E, int64_t bytes);
 LLVMValueRef low_shared(low_fn *E, int64_t bytes);
 LLVMBasicBlockRef low_block(low_fn *E, const char *name);
 void low_begin(low_fn *E, LLVMBasicBlockRef b); /* continues there */

@@ -87,15 +87,18 @@ LLVMValueRef low_local(low_fn *E, int64_t bytes) {
 }
 
 #define SHARED 3 /* LLVM's number of that memory */
-LLVMValueRef low_shared(low_fn *E, int64_t bytes) {
+LLVMValueRef low_shared_memory(low_fn *E, int64_t bytes) {
   low_module *M = E->M;
-  if (bytes > *E->shared) return low_local(E, bytes > STACK_LIMIT ? bytes : STACK_LIMIT + 1);
   LLVMTypeRef t = LLVMArrayType2(M->i8, (uint64_t)(bytes + 15) / 16 * 16);
   LLVMValueRef v = LLVMAddGlobalInAddressSpace(M->m, t, "shared", SHARED);
   *E->shared -= (bytes + 15) / 16 * 16;
   LLVMSetInitializer(v, LLVMGetUndef(t)), LLVMSetLinkage(v, LLVMInternalLinkage);
   LLVMSetAlignment(v, 16);
-  return LLVMConstAddrSpaceCast(v, M->ptr);
+  return v;
+}
+LLVMValueRef low_shared(low_fn *E, int64_t bytes) {
+  if (bytes > *E->shared) return low_local(E, bytes > STACK_LIMIT ? bytes : STACK_LIMIT + 1);
+  return LLVMConstAddrSpaceCast(low_shared_memory(E, bytes), E->M->ptr);
 }
 
 void low_fn_begin(low_fn *E, low_module *M, LLVMValueRef fn, const tarn_plan_space *space) {

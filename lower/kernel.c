@@ -195,12 +195,14 @@ static void key_words(tarn_buf *b, const int64_t *v, uint32_t n) {
 }
 static void key_word(tarn_buf *b, int64_t v) { key_words(b, &v, 1); }
 
-static void key_operand(tarn_buf *b, const tarn_plan_operand *o) {
+/* vectors: are there copies of 16 bytes, which need operands that are aligned to them? */
+static void key_operand(tarn_buf *b, const tarn_plan_operand *o, bool vectors) {
   const tarn_layout *l = &o->layout;
   key_word(b, (int64_t)o->dtype), key_word(b, l->n);
   key_words(b, l->dim, l->n), key_words(b, l->stride, l->n);
   key_word(b, l->block), key_word(b, l->block ? l->baxis : 0);
   key_word(b, o->nfew);
+  if (vectors) key_word(b, l->offset * (int64_t)tarn_dtype_size(o->dtype) % 16);
   if (o->few) tarn_buf_add(b, (const char *)o->few, o->nfew * sizeof *o->few);
 }
 static void key_levels(tarn_buf *b, const tarn_level *l, uint32_t n) {
@@ -209,16 +211,28 @@ static void key_levels(tarn_buf *b, const tarn_level *l, uint32_t n) {
     key_word(b, l[i].dim), key_word(b, l[i].kind), key_word(b, l[i].step);
 }
 
+static void key_holds(tarn_buf *b, const tarn_stage_sched *s) {
+  key_word(b, s->nhold);
+  for (uint32_t i = 0; i < s->nhold; i++) {
+    const tarn_hold *h = &s->hold[i];
+    const int64_t word[] = {h->what, h->operand, h->slots, h->at, h->npart, h->pad};
+    key_words(b, word, sizeof word / sizeof *word);
+    for (uint32_t p = 0; p < h->npart; p++) key_word(b, h->part[p].dim);
+  }
+}
 uint32_t low_kernel_id(low_module *M, uint32_t nest, const tarn_schedule *s,
                        const tarn_plan_operand *in, uint32_t nin, const tarn_plan_operand *out,
                        uint32_t nout) {
   tarn_buf key = {.cx = M->cx};
   key_word(&key, nest);
-  for (uint32_t i = 0; i < nin; i++) key_operand(&key, &in[i]);
-  for (uint32_t i = 0; i < nout; i++) key_operand(&key, &out[i]);
+  bool vectors = M->hw->warps.lanes > 0;
+  for (uint32_t i = 0; i < nin; i++) key_operand(&key, &in[i], vectors);
+  for (uint32_t i = 0; i < nout; i++) key_operand(&key, &out[i], vectors);
   key_levels(&key, s->shared, s->nshared);
-  for (uint32_t i = 0; i < s->nstage; i++)
+  for (uint32_t i = 0; i < s->nstage; i++) {
     key_word(&key, s->stage[i].acc), key_levels(&key, s->stage[i].level, s->stage[i].nlevel);
+    key_holds(&key, &s->stage[i]);
+  }
   return tarn_intern_add(M->kernels, key.p, key.n);
 }
 low_kernel *low_kernel_nest(low_module *M, uint32_t nest, const tarn_schedule *s,

@@ -3,7 +3,9 @@
 #include <string.h>
 
 const tarn_plan_list *low_list(const low_nest *N) { return &N->p->list[1 + (N->now - N->stage)]; }
-uint32_t low_depth(const low_nest *N) { return N->p->nshared + low_list(N)->n; }
+uint32_t low_depth(const low_nest *N) {
+  return N->p->nshared + low_list(N)->n + N->now->p->tiled; /* the slot's number is a level, too */
+}
 
 /* ---------------------------------------------------------------- operands */
 /* The stages that a counter concerns which is set now. */
@@ -43,8 +45,7 @@ static void emit_inside(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   emit_from(N, E, s + 1, s + s->size);
 }
 
-/* What a statement that sets a counter holds. */
-static void enter(low_nest *N, low_fn *E, const tarn_plan_stmt *s, tarn_plan_at at) {
+void low_enter(low_nest *N, low_fn *E, const tarn_plan_stmt *s, tarn_plan_at at) {
   const tarn_plan_stmt *in = s + 1;
   const tarn_plan_stmt *end = s + s->size;
   E->env[s->var] = at;
@@ -57,7 +58,7 @@ static void enter(low_nest *N, low_fn *E, const tarn_plan_stmt *s, tarn_plan_at 
 }
 void low_emit_copies(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   for (int64_t i = s->lo; i <= s->hi; i++)
-    enter(N, E, s, (tarn_plan_at){.kind = TARN_PLAN_NUMBER, .c = i});
+    low_enter(N, E, s, (tarn_plan_at){.kind = TARN_PLAN_NUMBER, .c = i});
 }
 bool low_by_warp(const low_nest *N, const low_stage *st) {
   uint32_t lanes = N->p->hw->warps.lanes;
@@ -76,7 +77,7 @@ static void emit_own_lane(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   low_begin(E, body);
   E->counter[s->var] = E->lane;
   E->by_lane = true;
-  enter(N, E, s, (tarn_plan_at){.kind = TARN_PLAN_COUNTER, .lo = 0, .c = s->hi});
+  low_enter(N, E, s, (tarn_plan_at){.kind = TARN_PLAN_COUNTER, .lo = 0, .c = s->hi});
   E->by_lane = false;
   LLVMBuildBr(b, after);
   low_begin(E, after);
@@ -90,7 +91,7 @@ void low_emit_lanes(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   uint32_t row = E->row;
   if (s->lo > 1) E->row = (uint32_t)s->lo;
   if (s->lo > 1 || !E->row) E->lanes = (uint32_t)((s->hi + 1) * s->lo);
-  enter(N, E, s, (tarn_plan_at){.kind = TARN_PLAN_VECTOR, .c = s->hi, .lo = s->lo});
+  low_enter(N, E, s, (tarn_plan_at){.kind = TARN_PLAN_VECTOR, .c = s->hi, .lo = s->lo});
   E->lanes = lanes;
   E->row = row;
 }
@@ -103,7 +104,7 @@ void low_emit_loop(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   low_begin(E, body);
   LLVMValueRef i = LLVMBuildPhi(b, N->M->i64, "");
   E->counter[s->var] = i;
-  enter(N, E, s, (tarn_plan_at){.kind = TARN_PLAN_COUNTER, .lo = s->lo, .c = s->hi});
+  low_enter(N, E, s, (tarn_plan_at){.kind = TARN_PLAN_COUNTER, .lo = s->lo, .c = s->hi});
   LLVMValueRef next = LLVMBuildNUWAdd(b, i, low_i64(N->M, 1), "");
   LLVMValueRef in[2] = {low_i64(N->M, s->lo), next};
   LLVMBasicBlockRef blocks[2] = {before, LLVMGetInsertBlock(b)};
@@ -113,7 +114,8 @@ void low_emit_loop(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   low_begin(E, after);
 }
 void low_emit_guard(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
-  low_access *a = &N->now->read[s->read];
+  low_stage *st = N->now;
+  low_access *a = s->read < st->p->nread ? &st->read[s->read] : &st->result;
   LLVMBasicBlockRef yes = low_block(E, "yes");
   LLVMBasicBlockRef after = low_block(E, "next");
   LLVMBuildCondBr(N->M->b, low_test(E, &a->p->guard[s->guard]), yes, after);
@@ -182,7 +184,7 @@ void low_emit_case(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   low_begin(E, yes);
   tarn_plan_at env = {.kind = TARN_PLAN_COUNTER, .lo = s->lo, .c = s->hi};
   if (s->lo == s->hi) env = (tarn_plan_at){.kind = TARN_PLAN_NUMBER, .c = s->lo};
-  enter(N, E, s, env);
+  low_enter(N, E, s, env);
   LLVMBuildBr(b, N->after);
   low_begin(E, no);
 }
@@ -260,13 +262,23 @@ typedef void emit_fn(low_nest *N, low_fn *E, const tarn_plan_stmt *s);
 static emit_fn *const emitters[TARN_PLAN_OPS] = {TARN_PLAN_OP_TABLE(EMIT)};
 void low_emit(low_nest *N, low_fn *E, const tarn_plan_stmt *s) { emitters[s->op](N, E, s); }
 
+/* An operand that the block holds. */
+static void hold_operand(low_fn *E, low_stage *st, uint32_t read) {
+  LLVMTypeRef i8 = E->M->i8;
+  LLVMValueRef at = low_i64(E->M, st->p->held[st->p->read[read].held - 1].at);
+  st->memory[read] = st->read[read].base;
+  LLVMValueRef all = LLVMConstAddrSpaceCast(st->shared, E->M->ptr);
+  st->read[read].base = LLVMConstInBoundsGEP2(i8, all, &at, 1);
+}
 static void bind(low_nest *N, low_fn *E, const LLVMValueRef *in, const LLVMValueRef *out) {
   for (uint32_t i = 0; i < N->p->nstage; i++) {
     low_stage *st = &N->stage[i];
+    if (st->p->tiled) st->shared = low_shared_memory(E, st->p->shared);
     for (uint32_t r = 0; r < st->p->nread; r++) {
       const tarn_read *rd = &st->p->s->read[r];
       if (!rd->stage) st->read[r].base = in[rd->src];
       else st->read[r].base = N->stage[rd->src].result.base;
+      if (st->p->read[r].held) hold_operand(E, st, r);
       low_access_ready(E, &st->read[r]);
     }
     if (st->p->s->out) st->result.base = out[st->p->out_no];

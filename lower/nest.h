@@ -14,7 +14,9 @@ typedef struct low_stage {
   const tarn_plan_stage *p;
   low_access *read, result;
   LLVMValueRef *slot; /* slots × chains × state; in_memory: slot[0] is their base */
-  TARN_VEC(low_block_of_rows) block; /* those begun */
+  TARN_VEC(low_block_of_rows) block;      /* those begun */
+  LLVMValueRef memory[TARN_MAX_OPERANDS]; /* where operands lie that a block holds */
+  LLVMValueRef shared;                    /* and its shared memory */
 } low_stage;
 
 /* Copies of results that follow one another: see interleave.c */
@@ -45,6 +47,7 @@ struct low_nest {
   int64_t last[PLAN_MAX_VARS]; /* the last trip of each variable that is set */
   low_copies interleaved;      /* noted so far */
   LLVMBasicBlockRef after;     /* where the cases of a parallel level go on */
+  LLVMValueRef trip, free;     /* of a pipeline: its trip, an i32; the slot of the next copies */
 };
 /* The levels of the stage that is being printed, and how many there are around its leaves. */
 const tarn_plan_list *low_list(const low_nest *N);
@@ -52,13 +55,17 @@ uint32_t low_depth(const low_nest *N);
 /* Are the lanes of a stage's reduction the threads of a warp? */
 bool low_by_warp(const low_nest *N, const low_stage *st);
 void low_emit(low_nest *N, low_fn *E, const tarn_plan_stmt *s);
+/* What a statement that sets a counter holds. */
+void low_enter(low_nest *N, low_fn *E, const tarn_plan_stmt *s, tarn_plan_at at);
 
-/* Each prints a statement: nest.c, reduce.c (tile, compute), dot.c, bilinear.c (take, times),
- * prefetch.c (address, prefetch). */
+/* Each prints a statement: nest.c, reduce.c (tile, compute), fetch.c (what a block holds), dot.c,
+ * bilinear.c (take, times), prefetch.c (address, prefetch). */
 #define LOW_EMIT(OP, name, text)                                                                   \
   void low_emit_##name(low_nest *N, low_fn *E, const tarn_plan_stmt *s);
 TARN_PLAN_OP_TABLE(LOW_EMIT)
 #undef LOW_EMIT
+/* The numbers that this thread has of the team levels. */
+void low_number_thread(low_nest *N, low_fn *E);
 LLVMValueRef low_acc_load(low_nest *N, low_fn *E); /* of a reducer with one state */
 void low_acc_store(low_nest *N, low_fn *E, LLVMValueRef v);
 /* ---- transpose.c ---- */

@@ -13,7 +13,7 @@ static int64_t slot_number(const low_nest *N, low_fn *E, LLVMValueRef *loops) {
   *loops = NULL;
   for (uint32_t i = low_list(N)->n; i-- > 0;) {
     const tarn_plan_level *l = &low_list(N)->level[i];
-    if (!l->inside || l->red || l->kind == TARN_VECTOR) continue;
+    if (!l->inside || l->red || l->kind == TARN_VECTOR || l->kind == TARN_TEAM) continue;
     const tarn_plan_at *e = &E->env[l->var];
     if (e->kind == TARN_PLAN_NUMBER) at += radix * e->c;
     else {
@@ -347,6 +347,7 @@ void low_emit_tile(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
     st->slot[0] = low_local(E, p->slots * ns * 8 * (int64_t)p->max_lanes);
   } else st->slot = TARN_ARRAY(N->M->cx, LLVMValueRef, p->slots * p->chains * ns);
   E->gen++;
+  if (p->tiled) low_number_thread(N, E);
   for (const tarn_plan_stmt *in = s + 1; in < end; in += in->size) {
     low_emit(N, E, in);
     if (!p->nfactor) E->gen++; /* what the steps load is not kept for the results */

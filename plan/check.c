@@ -46,7 +46,9 @@ static counts count(const tarn_plan_nest *N, uint32_t stage, const tarn_plan_stm
     break;
   case TARN_PLAN_LOOP:
   case TARN_PLAN_COPIES:
+  case TARN_PLAN_MEMBER:
   case TARN_PLAN_CASE: trips = s->hi - s->lo + 1; break;
+  case TARN_PLAN_PIPELINE:
   case TARN_PLAN_LANES: trips = s->hi + 1; break;
   default: break;
   }
@@ -70,7 +72,7 @@ static void check_stage(const tarn_plan_nest *N, uint32_t stage, counts is) {
   const tarn_plan_stage *st = &N->stage[stage];
   int64_t points = 1;
   int64_t terms = 1;
-  for (uint32_t d = 0; d < st->n; d++) *(d < st->nacc ? &points : &terms) *= st->dim[d];
+  for (uint32_t d = 0; d < st->n; d++) *(d < st->nacc ? &points : &terms) *= st->over[d];
   bool many = resumes(N, stage);
   if (many ? points && is.ends % points : is.ends != points) wrong(N, "results", is.ends, points);
   if (!st->red || st->nfactor) return;

@@ -23,6 +23,14 @@
  *   ADDRESS   addresses of the lines that this trip of level var prefetches; n of them at once
  *   PREFETCH  the next n of these lines
  *   APART     nothing that is read is moved from before to behind, or kept in a register
+ *   MEMBER    each thread of a block has its own number var of lo … hi
+ *   PIPELINE  hi + 1 trips of the pipelined levels, flattened, one after the other; trip t works on
+ *             slot t mod n, which is variable var. FETCH for the first n - 1 trips comes before all
+ *   FETCH     the copies of trip t + n - 1, if there is one: into the slot that trip t - 1 has left
+ *   COPY      the threads of a block share the copy of what slot of operand `read` holds
+ *   FILL      and here they fill all its slots with what lies outside of the operand
+ *   AWAIT     a thread's copies have arrived, those of its last n FETCHes excepted
+ *   BARRIER   the threads of a block wait for one another
  *
  * Source: for peeling at borders and index-set splitting see peel.c; for the order of copies see
  * order.c. */
@@ -50,7 +58,14 @@
   X(TIMES, times, "times")                                                                         \
   X(ADDRESS, address, "address-lines")                                                             \
   X(PREFETCH, prefetch, "prefetch")                                                                \
-  X(APART, apart, "apart")
+  X(APART, apart, "apart")                                                                         \
+  X(MEMBER, member, "member")                                                                      \
+  X(PIPELINE, pipeline, "pipeline")                                                                \
+  X(FETCH, fetch, "fetch")                                                                         \
+  X(COPY, copy, "copy")                                                                            \
+  X(FILL, fill, "fill")                                                                            \
+  X(AWAIT, await, "await")                                                                         \
+  X(BARRIER, barrier, "barrier")
 #define TARN_PLAN_OP(OP, name, text) TARN_PLAN_##OP,
 typedef enum tarn_plan_op { TARN_PLAN_OP_TABLE(TARN_PLAN_OP) TARN_PLAN_OPS } tarn_plan_op;
 #undef TARN_PLAN_OP
@@ -83,11 +98,12 @@ typedef struct tarn_plan_stmt {
   int64_t lo, hi;  /* of var; inclusive */
   int64_t below;   /* CASE */
   int64_t last;    /* the last trip of the level here; trips of one extent count from 0 */
-  uint32_t read;   /* GUARD, TAKE */
+  uint32_t read;   /* GUARD (behind the last: the result), TAKE, COPY, FILL */
   uint32_t guard;  /* GUARD */
   uint32_t factor; /* TIMES */
   uint32_t value;  /* TAKE, TIMES; of COMPUTE: the sum that a result is made of; or TARN_NONE */
-  uint32_t n;      /* EITHER: tests; TIMES: values; ADDRESS, PREFETCH: lines */
+  uint32_t n;      /* EITHER: tests; TIMES: values; ADDRESS, PREFETCH: lines; PIPELINE: slots; AWAIT
+                    */
   union {
     const tarn_plan_test *test;
     const uint32_t *from; /* TARN_NONE: nothing, which counts as 0 */

@@ -10,22 +10,15 @@
 #include <string.h>
 
 /* ---------------------------------------------------------------- coordinates */
-#define MOST_TERMS 4
-typedef struct coordinate {
-  uint32_t n;
-  uint32_t dim[MOST_TERMS];
-  int64_t by[MOST_TERMS]; /* ascending, in units of the coordinate */
-  bool clipped;           /* only lo <= c + Σ by·dim < hi is inside */
-  int64_t c, lo, hi;
-} coordinate;
+#define MOST_TERMS TARN_COORDINATE_TERMS
+typedef tarn_coordinate coordinate;
 struct tarn_reach {
   uint32_t n;
   coordinate at[TARN_MAX_DIMS];
-  int64_t unit[TARN_MAX_DIMS];
 };
 typedef struct tarn_reach reach;
 
-static int64_t length(const coordinate *c, const int64_t *span) {
+int64_t tarn_coordinate_length(const tarn_coordinate *c, const int64_t *span) {
   int64_t n = 1;
   for (uint32_t i = 0; i < c->n; i++) n += c->by[i] * (span[c->dim[i]] - 1);
   return n;
@@ -49,17 +42,17 @@ static void add_term(const tarn_lang *L, reach *r, uint32_t dim, int64_t step,
                      const int64_t *extent, const tarn_imap *m) {
   for (uint32_t i = 0; i < r->n && m; i++) {
     coordinate *c = &r->at[i];
-    int64_t by = step / r->unit[i];
-    int64_t reached = c->clipped ? c->hi - c->lo : length(c, extent);
-    if (step % r->unit[i] || by >= reached || c->n == MOST_TERMS) continue;
+    int64_t by = step / c->unit;
+    int64_t reached = c->clipped ? c->hi - c->lo : tarn_coordinate_length(c, extent);
+    if (step % c->unit || by >= reached || c->n == MOST_TERMS) continue;
     c->dim[c->n] = dim;
     c->by[c->n++] = by;
     clip(L, c, m);
     return;
   }
   coordinate *c = &r->at[r->n];
-  r->unit[r->n++] = step;
-  *c = (coordinate){.n = 1, .dim = {dim}, .by = {1}};
+  r->n++;
+  *c = (coordinate){.unit = step, .n = 1, .dim = {dim}, .by = {1}};
   if (m) clip(L, c, m);
 }
 static void reach_of_read(const tarn_lang *L, const tarn_read *r, const int64_t *extent,
@@ -89,7 +82,7 @@ static void reach_of_read(const tarn_lang *L, const tarn_read *r, const int64_t 
     for (uint32_t i = 0; i < one.n; i++) {
       if (out->n == TARN_MAX_DIMS)
         tarn_raise(tarn_lang_ctx(L), TARN_BAD_INPUT, "schedule: a hold of too many dims");
-      out->unit[out->n] = one.unit[i];
+      one.at[i].of = k;
       out->at[out->n++] = one.at[i];
     }
   }
@@ -108,7 +101,7 @@ static void reach_of(const tarn_lang *L, const tarn_stage_dims *d, const tarn_ho
 /* Distinct values, clipped, where each dim runs from `start` for `span` elements. */
 static int64_t gaps(tarn_ctx *cx, const coordinate *c, int64_t first, int64_t lo, int64_t hi,
                     const int64_t *span) {
-  int64_t n = length(c, span);
+  int64_t n = tarn_coordinate_length(c, span);
   int64_t count = 0;
   int64_t at[MOST_TERMS] = {0};
   tarn_mark mark = tarn_arena_mark(cx);
@@ -166,6 +159,10 @@ static int64_t count_tiles(tarn_ctx *cx, const coordinate *c, const int64_t *dim
   return sum;
 }
 
+uint32_t tarn_reach_coordinates(const tarn_reach *r, const tarn_coordinate **out) {
+  *out = r->at;
+  return r->n;
+}
 uint32_t tarn_reach_dims(const tarn_reach *r) {
   uint32_t m = 0;
   for (uint32_t i = 0; i < r->n; i++)
@@ -271,7 +268,8 @@ static const tarn_hw_memory *memory_of(const tarn_lang *L, const tarn_hw *hw, co
   if (!m)
     tarn_raise(tarn_lang_ctx(L), TARN_BAD_INPUT, "schedule: %s has no memory %s", hw->name,
                h->memory);
-  if (!m->managed)
+  bool shared = hw->warps.lanes && m == tarn_hw_mem(hw, TARN_HW_L1); /* beside what it caches */
+  if (!m->managed && !shared)
     tarn_raise(tarn_lang_ctx(L), TARN_BAD_INPUT,
                "schedule: %s of %s is no memory that a program manages", h->memory, hw->name);
   return m;

@@ -27,6 +27,21 @@ TARN_API tarn_traffic tarn_hold_traffic(const tarn_lang *L, const tarn_stage_dim
 /* What a hold reaches: the dims (as bits) that change it; for tiles of these sizes the elements of
  * one tile at most, and those of one walk over all tiles. */
 typedef struct tarn_reach tarn_reach;
+/* An operand's elements are a product of coordinates: c + Σ by·dim, `unit` apart in dim `of` of its
+ * index map. */
+#define TARN_COORDINATE_TERMS 4
+typedef struct tarn_coordinate {
+  uint32_t of;
+  int64_t unit;
+  uint32_t n;
+  uint32_t dim[TARN_COORDINATE_TERMS];
+  int64_t by[TARN_COORDINATE_TERMS]; /* ascending, in units of the coordinate */
+  bool clipped;                      /* only lo <= c + Σ by·dim < hi is inside */
+  int64_t c, lo, hi;
+} tarn_coordinate;
+TARN_API uint32_t tarn_reach_coordinates(const tarn_reach *r, const tarn_coordinate **out);
+/* Distinct values, at most, that a coordinate takes where dims have these extents. */
+TARN_API int64_t tarn_coordinate_length(const tarn_coordinate *c, const int64_t *span);
 TARN_API tarn_reach *tarn_reach_of(const tarn_lang *L, const tarn_stage_dims *d,
                                    const tarn_hold *h);
 TARN_API uint32_t tarn_reach_dims(const tarn_reach *r);

@@ -7,7 +7,7 @@
 #define PLAN_HALVES 8
 
 /* Names of level kinds, as schedules are written (text.c). */
-#define PLAN_LEVEL_KINDS (TARN_DOT + 1)
+#define PLAN_LEVEL_KINDS (TARN_TEAM + 1)
 extern const char *const tarn_plan_level_names[PLAN_LEVEL_KINDS];
 
 void tarn_plan_dot_settle(
@@ -20,6 +20,13 @@ void tarn_plan_order_settle(const tarn_plan_nest *N, tarn_plan_stage *st,
                             const tarn_plan_list *list);
 void tarn_plan_lanes_settle(const tarn_plan_nest *N, tarn_plan_stage *st,
                             const tarn_plan_list *list);
+/* fetch.c, for a stage that holds operands in shared memory: its rounded extents and the check of
+ * its levels, before they are read; then what is held. */
+void tarn_plan_fetch_levels(tarn_plan_nest *N, tarn_plan_stage *st, const tarn_stage_sched *s);
+void tarn_plan_fetch_vars(tarn_plan_nest *N, tarn_plan_stage *st, tarn_plan_list *list,
+                          const tarn_stage_sched *s);
+void tarn_plan_fetch_settle(tarn_plan_nest *N, tarn_plan_stage *st, const tarn_plan_list *list,
+                            const tarn_stage_sched *s, const tarn_plan_operand *in);
 bool tarn_plan_exp_at_most_0(const tarn_plan_nest *N, const tarn_plan_stage *st);
 bool tarn_plan_nan_shows(const tarn_plan_nest *N,
                          const tarn_plan_stage *st); /* when all stages are prepared */

@@ -15,23 +15,15 @@ typedef struct machine {
   const tarn_plan_stage *st;
   tarn_value *acc; /* point by point, ns each; of the stage's current trip of the shared loops */
   bool *open;
-  double *value; /* of TAKE and TIMES */
+  double *value;                      /* of TAKE and TIMES */
+  tarn_value *held[PLAN_MOST_COORDS]; /* what the stage's block holds of an operand */
+  bool *there[PLAN_MOST_COORDS];      /* has it been written? */
+  int64_t trip;                       /* of the pipeline */
   int64_t item;
 } machine;
 
-static int64_t lin_at(const tarn_plan_lin *a, const int64_t *at) {
-  int64_t sum = a->c;
-  for (uint32_t i = 0; i < a->n; i++) {
-    const tarn_plan_term *t = &a->t[i];
-    int64_t x = t->kind == TARN_IX_VAR ? at[t->var] : lin_at(t->arg, at);
-    if (t->kind == TARN_IX_DIV) x = tarn_floordiv(x, t->by);
-    if (t->kind == TARN_IX_MOD) x = tarn_floormod(x, t->by);
-    sum += t->coef * x;
-  }
-  return sum;
-}
 static bool guard_holds(const machine *m, const tarn_plan_guard *g) {
-  int64_t e = lin_at(g->e, m->at);
+  int64_t e = tarn_plan_lin_at(g->e, m->at);
   return e >= g->lo && e < g->hi;
 }
 
@@ -40,38 +32,60 @@ static tarn_plan_memory memory_of(const machine *m, uint32_t stage) {
   const tarn_plan_stage *st = &m->N->stage[stage];
   return st->s->out ? m->out[st->out_no] : m->local[stage];
 }
+static void within(const machine *m, int64_t at, int64_t n, const char *what) {
+  if (at < 0 || at >= n)
+    tarn_raise(m->cx, TARN_INTERNAL, "plan: element %lld of %s, which has %lld", (long long)at,
+               what, (long long)n);
+}
+static tarn_value element(const machine *m, tarn_plan_memory from, const tarn_plan_access *a) {
+  int64_t at = from.offset + tarn_plan_lin_at(a->off, m->at);
+  within(m, at, tarn_tensor_count(from.elements), "an operand");
+  return tarn_tensor_get(from.elements, at);
+}
+static int64_t held_elems(const machine *m, uint32_t i) {
+  return m->st->held[i].elems * m->st->nslot;
+}
+static tarn_value held_at(const machine *m, uint32_t i, int64_t at) {
+  within(m, at, held_elems(m, i), "what is held");
+  if (!m->there[i][at])
+    tarn_raise(m->cx, TARN_INTERNAL, "plan: element %lld of what is held has not been copied",
+               (long long)at);
+  return m->held[i][at];
+}
 static tarn_value load(const machine *m, uint32_t read) {
   const tarn_plan_access *a = &m->st->read[read];
   const tarn_read *r = &m->st->s->read[read];
   for (uint32_t g = 0; g < a->nguard; g++)
     if (!guard_holds(m, &a->guard[g]))
       return tarn_fx_eval(m->N->L, a->fill, NULL, NULL, TARN_STRICT);
-  tarn_plan_memory from = r->stage ? memory_of(m, r->src) : m->in[r->src];
-  return tarn_tensor_get(from.elements, from.offset + lin_at(a->off, m->at));
+  if (a->held) return held_at(m, a->held - 1, tarn_plan_lin_at(a->off, m->at));
+  return element(m, r->stage ? memory_of(m, r->src) : m->in[r->src], a);
 }
 static void store(const machine *m, tarn_value v) {
   tarn_plan_memory to = memory_of(m, (uint32_t)(m->st - m->N->stage));
-  tarn_tensor_set(to.elements, to.offset + lin_at(m->st->result.off, m->at), v);
+  int64_t at = to.offset + tarn_plan_lin_at(m->st->result.off, m->at);
+  within(m, at, tarn_tensor_count(to.elements), "the result");
+  tarn_tensor_set(to.elements, at, v);
 }
 static tarn_value stored(const machine *m) {
   tarn_plan_memory to = memory_of(m, (uint32_t)(m->st - m->N->stage));
-  return tarn_tensor_get(to.elements, to.offset + lin_at(m->st->result.off, m->at));
+  return tarn_tensor_get(to.elements, to.offset + tarn_plan_lin_at(m->st->result.off, m->at));
 }
 
 /* ---------------------------------------------------------------- leaves */
 static int64_t own_points(const machine *m) {
   int64_t n = 1;
-  for (uint32_t d = m->N->n->depth; d < m->st->nacc; d++) n *= m->st->dim[d];
+  for (uint32_t d = m->N->n->depth; d < m->st->nacc; d++) n *= m->st->over[d];
   return n;
 }
 static int64_t point(const machine *m) {
   int64_t n = 0;
   for (uint32_t d = m->N->n->depth; d < m->st->nacc; d++) {
-    int64_t at = lin_at(m->st->index[d], m->at);
-    if (at < 0 || at >= m->st->dim[d])
+    int64_t at = tarn_plan_lin_at(m->st->index[d], m->at);
+    if (at < 0 || at >= m->st->over[d])
       tarn_raise(m->cx, TARN_INTERNAL, "plan: index %lld of dim %u of %lld", (long long)at, d,
-                 (long long)m->st->dim[d]);
-    n = n * m->st->dim[d] + at;
+                 (long long)m->st->over[d]);
+    n = n * m->st->over[d] + at;
   }
   return n;
 }
@@ -122,7 +136,7 @@ static void step(const machine *m) {
     v[k] = m->acc[at * red->ns + k];
     t[k] = m->st->state[k];
   }
-  v[red->ns].i = m->st->step_index ? lin_at(m->st->flat, m->at) : 0;
+  v[red->ns].i = m->st->step_index ? tarn_plan_lin_at(m->st->flat, m->at) : 0;
   t[red->ns] = TARN_I64;
   for (uint32_t r = 0; r < nops; r++) {
     v[red->ns + 1 + r] = load(m, r);
@@ -151,6 +165,8 @@ static void finish(const machine *m, const tarn_plan_stmt *s) {
     tarn_raise(m->cx, TARN_INTERNAL, "plan: a result of no type");
   store(m, epilogue(m, x, type));
 }
+/* An accumulator beyond the end of a dim ends without a result. */
+static void drop(const machine *m) { m->open[point(m)] = false; }
 static void run_compute(machine *m, const tarn_plan_stmt *s) {
   switch ((tarn_plan_phase)s->phase) {
   case TARN_PLAN_MAP: map(m); break;
@@ -203,6 +219,10 @@ static void run_stage(machine *m, const tarn_plan_stmt *s) {
   tarn_mark mark = tarn_arena_mark(m->cx);
   m->acc = m->st->red ? TARN_ARRAY(m->cx, tarn_value, n * m->st->red->ns) : NULL;
   m->open = TARN_ARRAY(m->cx, bool, n);
+  for (uint32_t i = 0; i < m->st->nheld; i++) {
+    m->held[i] = TARN_ARRAY(m->cx, tarn_value, held_elems(m, i));
+    m->there[i] = TARN_ARRAY(m->cx, bool, held_elems(m, i));
+  }
   run_inside(m, s);
   for (int64_t i = 0; i < n; i++) open_is(m, i, false);
   tarn_release(m->cx, mark);
@@ -239,7 +259,10 @@ static void run_either(machine *m, const tarn_plan_stmt *s) {
   run(m, all ? yes : yes + yes->size);
 }
 static void run_guard(machine *m, const tarn_plan_stmt *s) {
-  if (guard_holds(m, &m->st->read[s->read].guard[s->guard])) run_inside(m, s);
+  const tarn_plan_stage *st = m->st;
+  const tarn_plan_access *a = s->read < st->nread ? &st->read[s->read] : &st->result;
+  if (guard_holds(m, &a->guard[s->guard])) run_inside(m, s);
+  else if (s->read == st->nread) drop(m);
 }
 static void run_loop(machine *m, const tarn_plan_stmt *s) { run_counted(m, s); }
 static void run_copies(machine *m, const tarn_plan_stmt *s) { run_counted(m, s); }
@@ -251,6 +274,83 @@ static void run_phase(machine *m, const tarn_plan_stmt *s) { run_inside(m, s); }
 static void run_address(machine *m, const tarn_plan_stmt *s) { (void)m, (void)s; }
 static void run_prefetch(machine *m, const tarn_plan_stmt *s) { (void)m, (void)s; }
 static void run_apart(machine *m, const tarn_plan_stmt *s) { (void)m, (void)s; }
+
+static void run_member(machine *m, const tarn_plan_stmt *s) { run_counted(m, s); }
+
+/* ---------------------------------------------------------------- what a block holds */
+static void held_set(const machine *m, uint32_t i, int64_t at, tarn_value v) {
+  within(m, at, held_elems(m, i), "what is held");
+  m->held[i][at] = v;
+  m->there[i][at] = true;
+}
+static bool inside(const machine *m, const tarn_plan_access *a) {
+  for (uint32_t g = 0; g < a->nguard; g++)
+    if (!guard_holds(m, &a->guard[g])) return false;
+  return true;
+}
+/* So many elements side by side, or as many times the fill. */
+static void copy_here(const machine *m, uint32_t i) {
+  const tarn_plan_held *h = &m->st->held[i];
+  tarn_plan_memory from = m->in[m->st->s->read[h->read].src];
+  bool is = inside(m, &h->from);
+  tarn_value v = tarn_fx_eval(m->N->L, h->from.fill, NULL, NULL, TARN_STRICT);
+  for (uint32_t k = 0; k < h->wide; k++) {
+    tarn_plan_memory next = {from.elements, from.offset + k};
+    if (is) v = element(m, next, &h->from);
+    held_set(m, i, tarn_plan_lin_at(h->to, m->at) + k, v);
+  }
+}
+static uint32_t held_of(const machine *m, const tarn_plan_stmt *s) {
+  return m->st->read[s->read].held - 1;
+}
+static void run_copy(machine *m, const tarn_plan_stmt *s) {
+  const tarn_plan_held *h = &m->st->held[held_of(m, s)];
+  bool more = true;
+  while (more) {
+    copy_here(m, held_of(m, s));
+    more = false;
+    for (uint32_t k = h->n; k-- > 0 && !more;) {
+      more = ++m->at[h->var[k]] < h->count[k];
+      if (!more) m->at[h->var[k]] = 0;
+    }
+  }
+}
+static void run_fill(machine *m, const tarn_plan_stmt *s) {
+  uint32_t i = held_of(m, s);
+  tarn_value v = tarn_fx_eval(m->N->L, m->st->held[i].from.fill, NULL, NULL, TARN_STRICT);
+  for (int64_t k = 0; k < held_elems(m, i); k++) held_set(m, i, k, v);
+}
+static void set_trip(machine *m, int64_t trip) {
+  const tarn_plan_list *list = &m->N->list[1 + (m->st - m->N->stage)];
+  m->trip = trip;
+  m->at[m->st->slot] = trip % m->st->nslot;
+  for (uint32_t i = m->st->until; i-- > m->st->acc;) {
+    m->at[list->level[i].var] = trip % list->level[i].trips;
+    trip /= list->level[i].trips;
+  }
+}
+static void run_fetch(machine *m, const tarn_plan_stmt *s) {
+  int64_t trip = m->trip;
+  if (trip + m->st->nslot - 1 >= m->st->trips) return;
+  set_trip(m, trip + m->st->nslot - 1);
+  run_inside(m, s);
+  set_trip(m, trip);
+}
+static void run_pipeline(machine *m, const tarn_plan_stmt *s) {
+  const tarn_plan_stmt *fetch = s + 1;
+  while (fetch->op != TARN_PLAN_FETCH) fetch += fetch->size;
+  for (int64_t t = 1; t < s->n; t++) {
+    m->trip = t - s->n;
+    run_fetch(m, fetch);
+  }
+  for (int64_t t = 0; t <= s->hi; t++) {
+    set_trip(m, t);
+    run_inside(m, s);
+  }
+  set_trip(m, 0);
+}
+static void run_await(machine *m, const tarn_plan_stmt *s) { (void)m, (void)s; }
+static void run_barrier(machine *m, const tarn_plan_stmt *s) { (void)m, (void)s; }
 
 typedef void run_fn(machine *m, const tarn_plan_stmt *s);
 #define RUN(OP, name, text) [TARN_PLAN_##OP] = run_##name,

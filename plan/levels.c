@@ -69,6 +69,7 @@ void tarn_plan_list_own(tarn_ctx *cx, const tarn_plan_rules *r, const tarn_sched
     l->red = l->dim >= r->nacc;
     l->inside = r->reduces && i >= acc;
     if (l->kind == TARN_PARALLEL && (l->red || l->inside)) l->kind = TARN_SERIAL;
+    if (l->kind == TARN_TEAM && !(r->team && l->inside && !l->red)) l->kind = TARN_SERIAL;
   }
   settle_vector(out, r->splits, true, r->lanes_outside);
   settle_unroll(out);
@@ -89,7 +90,7 @@ tarn_plan_tile tarn_plan_tile_of(const tarn_plan_list *list) {
     const tarn_plan_level *l = &list->level[i];
     if (l->kind == TARN_VECTOR) t.lanes *= (uint32_t)l->trips;
     if (l->kind == TARN_VECTOR && l->red) t.red_lanes = (uint32_t)l->trips;
-    if (!l->inside || l->kind == TARN_VECTOR) continue;
+    if (!l->inside || l->kind == TARN_VECTOR || l->kind == TARN_TEAM) continue;
     if (!l->red) t.slots *= l->trips;
     else if (l->kind == TARN_UNROLL) t.chains *= l->trips;
     t.in_memory |= !l->red && l->kind == TARN_SERIAL && l->trips > 1;

@@ -171,3 +171,15 @@ bool tarn_plan_moves_by(const tarn_plan_lin *a, uint32_t var, int64_t *by) {
   }
   return true;
 }
+
+int64_t tarn_plan_lin_at(const tarn_plan_lin *a, const int64_t *at) {
+  int64_t sum = a->c;
+  for (uint32_t i = 0; i < a->n; i++) {
+    const tarn_plan_term *t = &a->t[i];
+    int64_t x = t->kind == TARN_IX_VAR ? at[t->var] : tarn_plan_lin_at(t->arg, at);
+    if (t->kind == TARN_IX_DIV) x = tarn_floordiv(x, t->by);
+    if (t->kind == TARN_IX_MOD) x = tarn_floormod(x, t->by);
+    sum += t->coef * x;
+  }
+  return sum;
+}

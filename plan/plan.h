@@ -18,6 +18,7 @@
  *   pack.c      packed constants                eval.c       programs in the interpreter
  *   places.c    programs of several machines    program_text.c  programs as text, both ways
  *   hold.c      what lies in managed memories   tiles.c      the search for least traffic
+ *   fetch.c     what a GPU's block holds
  *
  * Level lists: list 0 holds the shared levels, list 1+i those of stage i. Variables
  * (PLAN_MAX_VARS): a shared level has its own number, the levels of a stage follow them; stages use
@@ -75,6 +76,8 @@ TARN_API void tarn_plan_range(const tarn_plan_space *s, const tarn_plan_at *at,
                               const tarn_plan_lin *a, int64_t *lo, int64_t *hi);
 /* How far it goes in one step of a variable; false where that is not the same everywhere. */
 TARN_API bool tarn_plan_moves_by(const tarn_plan_lin *a, uint32_t var, int64_t *by);
+/* Its value where variable v is at[v]. */
+TARN_API int64_t tarn_plan_lin_at(const tarn_plan_lin *a, const int64_t *at);
 /* Range when variable v lies in lo[v] … hi[v]. */
 TARN_API void tarn_plan_lin_range(const tarn_plan_lin *a, const int64_t *lo, const int64_t *hi,
                                   int64_t *rlo, int64_t *rhi);
@@ -108,12 +111,30 @@ typedef struct tarn_plan_access {
   bool into_l2;        /* not into L1 */
   uint64_t along;      /* levels whose copies share what lanes along them hold */
   bool streaming; /* whole lines are stored by non-temporal stores; the base is aligned to them */
+  uint32_t held;  /* 1 + number of what the block holds of it; 0: it is read where it lies */
 } tarn_plan_access;
+
+/* What the threads of a GPU's block hold of an operand in shared memory: slots of a box of
+ * coordinates (hold.h). A copy counts the coordinates, its last one fastest and `wide` elements at
+ * a time, and goes from memory as the operand has it to where the box has it. */
+#define PLAN_MOST_COORDS 8
+typedef struct tarn_plan_held {
+  uint32_t read;
+  int64_t elems; /* of a slot */
+  int64_t at;    /* bytes: where it begins in the block's shared memory */
+  uint32_t n, wide;
+  int64_t count[PLAN_MOST_COORDS];
+  uint32_t var[PLAN_MOST_COORDS];
+  tarn_plan_access from; /* over outer levels and what a copy counts; its fill where guards fail */
+  const tarn_plan_lin *to; /* over the slot's number and what a copy counts */
+  bool async;              /* nobody waits for it at once */
+  bool border;             /* part of it no copy ever writes: it is filled first */
+} tarn_plan_held;
 
 /* ---- levels ---- */
 typedef struct tarn_plan_level {
   uint8_t dim;
-  uint8_t kind;        /* SERIAL PARALLEL UNROLL VECTOR DOT */
+  uint8_t kind;        /* SERIAL PARALLEL UNROLL VECTOR DOT TEAM */
   bool red, inside;    /* of a reduce dim; inside of the accumulators */
   int64_t step, trips; /* trips: for the full length outside of it, the tail's counted */
   uint32_t var;
@@ -131,6 +152,7 @@ typedef struct tarn_plan_rules {
   bool reduces;
   bool splits;        /* lanes may hold partial results of the reduction */
   bool lanes_outside; /* shared levels are lanes */
+  bool team;          /* the threads of a block share TEAM levels */
 } tarn_plan_rules;
 TARN_API void tarn_plan_list_shared(tarn_ctx *cx, const tarn_schedule *s, const int64_t *dim,
                                     tarn_plan_list *out);
@@ -207,6 +229,14 @@ typedef struct tarn_plan_stage {
   tarn_plan_factor *factor;
   bool at_most_0; /* arguments of exp in a map's body, see softmax.c */
   bool nan_shows; /* a NaN that it reduces need not be kept: see there, too */
+  /* operands held in a block's shared memory */
+  bool tiled;
+  int64_t over[TARN_MAX_DIMS]; /* extents, of such a stage rounded up to whole tiles */
+  uint32_t nheld, nslot, slot; /* slot: the variable that is its number */
+  tarn_plan_held *held;
+  uint32_t until; /* levels acc … until - 1 are pipelined: trips of them all */
+  int64_t trips;
+  int64_t threads, shared; /* of a block: threads; bytes */
   uint32_t start; /* an operand of the epilogue: the sum begins with it, instead of its being added;
                      TARN_NONE: there is none */
   TARN_VEC(tarn_plan_prefetch) prefetch; /* issued in its loops, of any stage's accesses */
@@ -234,6 +264,13 @@ TARN_API uint32_t tarn_plan_regions(const tarn_plan_nest *N);
 TARN_API int64_t tarn_plan_items(const tarn_plan_nest *N, uint32_t region); /* 1: not parallel */
 /* Of a stage in a team: items that its threads share. */
 TARN_API int64_t tarn_plan_team_items(const tarn_plan_nest *N, uint32_t stage);
+/* Threads of a block of a region whose stage holds operands in shared memory; else 0. */
+TARN_API int64_t tarn_plan_block(const tarn_plan_nest *N, uint32_t region);
+/* As tarn_plan_make(), but for the loop program. */
+TARN_API tarn_plan_nest *tarn_plan_prepare(tarn_lang *L, const tarn_hw *hw, bool contract,
+                                           const tarn_nest *n, const tarn_schedule *s,
+                                           const tarn_plan_operand *in,
+                                           const tarn_plan_operand *out);
 TARN_API bool tarn_plan_streams_out(const tarn_plan_nest *N, uint32_t region,
                                     bool *out);     /* results of non-temporal stores, if aligned */
 TARN_API void tarn_plan_through(tarn_plan_nest *N); /* no such stores */

@@ -23,6 +23,7 @@ static uint64_t serial_vars(const tarn_plan_list *list) {
 static void stage_dims(tarn_plan_nest *N, tarn_plan_stage *st) {
   st->n = tarn_nest_dims(N->n, st->s, st->dim);
   st->nacc = st->n - st->s->nred;
+  memcpy(st->over, st->dim, sizeof st->over);
 }
 
 static void index_of_dims(tarn_plan_nest *N, tarn_plan_stage *st, const tarn_plan_list *own) {
@@ -175,7 +176,8 @@ static void settle_start(const tarn_plan_nest *N, tarn_plan_stage *st, const tar
   uint32_t looks = 256, sum = TARN_NONE, other = TARN_NONE, epi = st->f->epi;
   st->start = TARN_NONE;
   if (!st->red || st->red->kind != TARN_RED_SUM || epi == TARN_NONE || !N->contract) return;
-  if (st->nfactor || st->red_lanes > 1 || !only_taker(L, epi, 0, &looks, &sum) || sum == TARN_NONE)
+  if (st->nfactor || st->red_lanes > 1 || st->result.nguard ||
+      !only_taker(L, epi, 0, &looks, &sum) || sum == TARN_NONE)
     return;
   const tarn_fx *x = tarn_fx_get(L, sum);
   if (x->op != TARN_FX_ADD || x->kid[0] == x->kid[1]) return;
@@ -189,11 +191,13 @@ static void settle_start(const tarn_plan_nest *N, tarn_plan_stage *st, const tar
 
 static void prepare_levels(tarn_plan_nest *N, uint32_t i, const tarn_schedule *s) {
   tarn_plan_stage *st = &N->stage[i];
-  tarn_plan_rules r = {.dim = st->dim, .nacc = st->nacc, .reduces = st->red};
+  tarn_plan_rules r = {.dim = st->over, .nacc = st->nacc, .reduces = st->red, .team = st->tiled};
   r.splits = may_split_reduction(N, st);
   r.lanes_outside = shared_lanes(N) != NULL;
   st->acc = tarn_plan_acc(&s->stage[i], st->red);
+  if (st->tiled) tarn_plan_fetch_levels(N, st, &s->stage[i]);
   tarn_plan_list_own(N->cx, &r, s, i, &N->list[1 + i]);
+  if (st->tiled) tarn_plan_fetch_vars(N, st, &N->list[1 + i], &s->stage[i]);
 }
 
 /* Of a window's sums: the copies of each tap go along the lanes. Where other copies use what is
@@ -243,6 +247,7 @@ static void prepare_stage(tarn_plan_nest *N, uint32_t i, const tarn_schedule *s,
   if (st->f->ntuple) tarn_raise(N->cx, TARN_INTERNAL, "plan: a stage in tuple form");
   st->red = st->f->red == TARN_NONE ? NULL : tarn_reducer_get(N->L, st->f->red);
   stage_dims(N, st);
+  st->tiled = N->hw->warps.lanes && N->split && s->stage[i].nhold;
   prepare_levels(N, i, s);
   index_of_dims(N, st, list);
   st->nread = (uint32_t)st->f->nops + st->f->nepi;
@@ -260,12 +265,13 @@ static void prepare_stage(tarn_plan_nest *N, uint32_t i, const tarn_schedule *s,
     st->result.off = local_offset(N, st, &st->space, st->index + N->n->depth);
     st->local_bytes = local_elems(N, st) * (int64_t)tarn_dtype_size(st->out_type);
   }
+  if (st->tiled) tarn_plan_fetch_settle(N, st, list, &s->stage[i], in);
   check_outer_reduction(N, i, list);
   tarn_plan_dot_settle(N, st, &N->list[1 + i]);
   prepare_tile(N, st, list);
   tarn_plan_transpose_settle(st, list);
-  tarn_plan_bilinear_settle(N, st, list);
-  if (st->nfactor) st->order = TARN_MAX_LEVELS;
+  if (!st->tiled) tarn_plan_bilinear_settle(N, st, list);
+  if (st->nfactor || st->tiled) st->order = TARN_MAX_LEVELS;
   else tarn_plan_order_settle(N, st, list);
   settle_start(N, st, list);
   tarn_plan_lanes_settle(N, st, list);
@@ -285,12 +291,13 @@ static void settle_accesses(tarn_plan_nest *N, tarn_plan_stage *st, uint64_t ser
   st->serial = serial;
   for (uint32_t r = 0; r < st->nread; r++) settle_access(&st->read[r], serial);
   settle_access(&st->result, serial);
+  st->result.inner = 0; /* stores have no fill to choose */
   st->nan_shows = N->contract && tarn_plan_nan_shows(N, st);
 }
 
-tarn_plan_nest *tarn_plan_make(tarn_lang *L, const tarn_hw *hw, bool contract, const tarn_nest *n,
-                               const tarn_schedule *s, const tarn_plan_operand *in,
-                               const tarn_plan_operand *out) {
+tarn_plan_nest *tarn_plan_prepare(tarn_lang *L, const tarn_hw *hw, bool contract,
+                                  const tarn_nest *n, const tarn_schedule *s,
+                                  const tarn_plan_operand *in, const tarn_plan_operand *out) {
   tarn_ctx *cx = tarn_lang_ctx(L);
   tarn_plan_nest *N = TARN_NEW(cx, tarn_plan_nest);
   *N = (tarn_plan_nest){.cx = cx, .L = L, .hw = hw, .contract = contract, .n = n};
@@ -312,7 +319,13 @@ tarn_plan_nest *tarn_plan_make(tarn_lang *L, const tarn_hw *hw, bool contract, c
   tarn_plan_prefetch_settle(N, in, out);
   for (uint32_t i = 0; i < n->nstage; i++)
     settle_accesses(N, &N->stage[i], serial_vars(&N->list[0]) | serial_vars(&N->list[1 + i]));
-  N->code = TARN_ARRAY(cx, const tarn_plan_code *, tarn_plan_regions(N));
+  return N;
+}
+tarn_plan_nest *tarn_plan_make(tarn_lang *L, const tarn_hw *hw, bool contract, const tarn_nest *n,
+                               const tarn_schedule *s, const tarn_plan_operand *in,
+                               const tarn_plan_operand *out) {
+  tarn_plan_nest *N = tarn_plan_prepare(L, hw, contract, n, s, in, out);
+  N->code = TARN_ARRAY(N->cx, const tarn_plan_code *, tarn_plan_regions(N));
   for (uint32_t r = 0; r < tarn_plan_regions(N); r++) N->code[r] = tarn_plan_walk_of(N, r);
   tarn_plan_check(N);
   return N;
@@ -327,6 +340,9 @@ static int64_t items_of(const tarn_plan_list *list) {
 }
 int64_t tarn_plan_items(const tarn_plan_nest *N, uint32_t region) {
   return items_of(&N->list[N->split ? 1 + region : 0]);
+}
+int64_t tarn_plan_block(const tarn_plan_nest *N, uint32_t region) {
+  return N->split && N->stage[region].tiled ? N->stage[region].threads : 0;
 }
 int64_t tarn_plan_team_items(const tarn_plan_nest *N, uint32_t stage) {
   return items_of(&N->list[1 + stage]);

@@ -6,7 +6,8 @@
 typedef struct printer {
   const tarn_plan_nest *N;
   tarn_buf *b;
-  uint32_t depth; /* of indentation */
+  uint32_t depth;            /* of indentation */
+  const tarn_plan_stage *st; /* of the statements */
 } printer;
 
 static void line(printer *p) {
@@ -74,6 +75,23 @@ static void print_access(printer *p, const tarn_plan_list *list, const tarn_plan
   if (a->streaming) tarn_buf_str(p->b, " (non-temporal)");
   tarn_buf_str(p->b, ")");
 }
+/* What a block's threads hold of an operand, and how they copy it there. */
+static void print_held(printer *p, const tarn_plan_stage *st, const tarn_plan_list *list) {
+  for (uint32_t i = 0; i < st->nheld; i++) {
+    const tarn_plan_held *h = &st->held[i];
+    line(p);
+    tarn_buf_fmt(p->b, "(held %u (byte %lld) %u x %lld (copy", h->read, (long long)h->at, st->nslot,
+                 (long long)h->elems);
+    for (uint32_t k = 0; k < h->n; k++)
+      tarn_buf_fmt(p->b, " l%u %lld", h->var[k], (long long)h->count[k]);
+    tarn_buf_fmt(p->b, ") (%u at once%s%s) (from ", h->wide, h->async ? ", asynchronous" : "",
+                 h->border ? ", borders filled" : "");
+    print_access(p, list, &h->from);
+    tarn_buf_str(p->b, " (to ");
+    print_lin(p->b, h->to);
+    tarn_buf_str(p->b, "))");
+  }
+}
 static void print_operands(printer *p, const tarn_plan_list *list, const tarn_plan_stage *st) {
   for (uint32_t r = 0; r < st->nread; r++) {
     const tarn_read *from = &st->s->read[r];
@@ -139,6 +157,7 @@ static void print_stage(printer *p, uint32_t i) {
   tarn_buf_fmt(p->b, "(stage %u", i);
   p->depth++;
   print_operands(p, &p->N->list[1 + i], st);
+  print_held(p, st, &p->N->list[1 + i]);
   if (st->red) print_accumulators(p, st);
   if (st->rows) {
     line(p);
@@ -175,6 +194,7 @@ static void print_fields(printer *p, const tarn_plan_stmt *s) {
   case TARN_PLAN_STAGE: tarn_buf_fmt(p->b, " %u", s->var); break;
   case TARN_PLAN_PARALLEL: tarn_buf_fmt(p->b, " l%u", s->var); break;
   case TARN_PLAN_LOOP:
+  case TARN_PLAN_MEMBER:
   case TARN_PLAN_COPIES:
   case TARN_PLAN_LANES:
     tarn_buf_fmt(p->b, " l%u", s->var);
@@ -186,7 +206,16 @@ static void print_fields(printer *p, const tarn_plan_stmt *s) {
     for (uint32_t i = 0; i < s->n; i++)
       tarn_buf_fmt(p->b, " (l%u = %lld)", s->test[i].var, (long long)s->test[i].is);
     break;
-  case TARN_PLAN_GUARD: tarn_buf_fmt(p->b, " %u (operand %u)", s->guard, s->read); break;
+  case TARN_PLAN_GUARD:
+    if (s->read < p->st->nread) tarn_buf_fmt(p->b, " %u (operand %u)", s->guard, s->read);
+    else tarn_buf_fmt(p->b, " %u (result)", s->guard);
+    break;
+  case TARN_PLAN_PIPELINE:
+    tarn_buf_fmt(p->b, " l%u trips %lld slots %u", s->var, (long long)s->hi + 1, s->n);
+    break;
+  case TARN_PLAN_COPY:
+  case TARN_PLAN_FILL: tarn_buf_fmt(p->b, " (operand %u)", s->read); break;
+  case TARN_PLAN_AWAIT: tarn_buf_fmt(p->b, " %u", s->n); break;
   case TARN_PLAN_COMPUTE:
     if (s->value != TARN_NONE) tarn_buf_fmt(p->b, " v%u", s->value);
     break;
@@ -208,6 +237,7 @@ static bool goes_on(const tarn_plan_stmt *s) {
 }
 static void print_stmt(printer *p, const tarn_plan_stmt *s) {
   const char *name = op_names[s->op];
+  if (s->op == TARN_PLAN_STAGE) p->st = &p->N->stage[s->var];
   tarn_buf_fmt(p->b, "(%s", name ? name : phase_names[s->phase]);
   print_fields(p, s);
   bool same_line = goes_on(s);
@@ -222,11 +252,9 @@ static void print_stmt(printer *p, const tarn_plan_stmt *s) {
 }
 
 /* ---------------------------------------------------------------- the whole */
-static const char *const kinds[] = {[TARN_SERIAL] = "serial",
-                                    [TARN_PARALLEL] = "thread",
-                                    [TARN_UNROLL] = "unroll",
-                                    [TARN_VECTOR] = "lane",
-                                    [TARN_DOT] = "unit"};
+static const char *const kinds[] = {
+    [TARN_SERIAL] = "serial", [TARN_PARALLEL] = "thread", [TARN_UNROLL] = "unroll",
+    [TARN_VECTOR] = "lane",   [TARN_DOT] = "unit",        [TARN_TEAM] = "team"};
 static void print_levels(printer *p, uint32_t list) {
   const tarn_plan_list *ll = &p->N->list[list];
   for (uint32_t i = 0; i < ll->n; i++) {

@@ -33,7 +33,8 @@ typedef enum tarn_level_kind {
   TARN_PARALLEL,
   TARN_UNROLL,
   TARN_VECTOR,
-  TARN_DOT
+  TARN_DOT,
+  TARN_TEAM
 } tarn_level_kind;
 /* One loop over `dim` of the stage's iteration space (shared dims, own dims, reduce dims, in this
  * order), in steps of `step` elements. The levels of one dim have falling steps, each dividing the
@@ -42,7 +43,9 @@ typedef enum tarn_level_kind {
  * ones of own dims, lanes are rows: of the last one's dim, side by side, for steps of the other. A
  * DOT level is the innermost of all, of a reduce dim: one instruction takes the step of the next
  * outer level of that dim (tarn_hw_dots); where there is no such instruction, or a tail is shorter,
- * it is unrolled. */
+ * it is unrolled. The trips of TEAM levels are shared out to the threads of a GPU's block, the last
+ * such level's to neighbours: inside of the accumulators of a stage whose operands are held in
+ * shared memory, where the parallel levels are blocks. */
 typedef struct tarn_level {
   uint8_t dim;
   uint8_t kind;
@@ -71,7 +74,7 @@ typedef struct tarn_level {
  * epilogue runs after it when the reduction is complete. Maps have acc = nlevel. */
 /* What lies in a memory that the program manages, see hold.h. As text:
  * (hold OPERAND|accumulators|result MEMORY (at LEVEL|all) [(slots N)] [(fresh)] [(slides)]
- *       [(order PART…)]), a PART being dN, dN/K or dN%K. */
+ *       [(order PART…)] [(pad K)]), a PART being dN, dN/K or dN%K. */
 typedef enum tarn_hold_what {
   TARN_HOLD_OPERAND,
   TARN_HOLD_ACCUMULATORS,
@@ -92,6 +95,7 @@ typedef struct tarn_hold {
   const char *memory; /* its name in the description */
   uint32_t npart;     /* the order in which it lies there, outermost first; 0: as in memory */
   tarn_hold_part part[TARN_HOLD_PARTS];
+  uint32_t pad; /* unused elements behind each row of the innermost part: keeps banks apart */
 } tarn_hold;
 /* An instruction computes the innermost part of a stage: its rows, columns and sum are these dims,
  * or none (TARN_NONE). As text: (unit NAME [(rows dN)] [(columns dN)] [(sum dN)]). */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 const char *const tarn_plan_level_names[PLAN_LEVEL_KINDS] = {"serial", "parallel", "unroll",
-                                                             "vector", "dot"};
+                                                             "vector", "dot",      "team"};
 
 static void print_levels(tarn_buf *b, const tarn_level *l, uint32_t n) {
   for (uint32_t i = 0; i < n; i++)
@@ -30,7 +30,9 @@ static void print_hold(tarn_buf *b, const tarn_hold *h) {
     if (p->div > 1) tarn_buf_fmt(b, "/%lld", (long long)p->div);
     if (p->mod) tarn_buf_fmt(b, "%%%lld", (long long)p->mod);
   }
-  tarn_buf_str(b, h->npart ? "))" : ")");
+  if (h->npart) tarn_buf_str(b, ")");
+  if (h->pad) tarn_buf_fmt(b, " (pad %u)", h->pad);
+  tarn_buf_str(b, ")");
 }
 static void print_unit(tarn_buf *b, const tarn_unit *u) {
   tarn_buf_str(b, " (unit ");
@@ -195,9 +197,10 @@ static void get_hold_word(reader *r, const tarn_sx *s, tarn_hold *h) {
   else if (tarn_sx_is(s, "slots")) h->slots = (uint8_t)tarn_sx_whole(r->cx, s, 1, 1, 64);
   else if (tarn_sx_is(s, "fresh")) h->fresh = true;
   else if (tarn_sx_is(s, "slides")) h->slides = true;
+  else if (tarn_sx_is(s, "pad")) h->pad = (uint32_t)tarn_sx_whole(r->cx, s, 1, 1, 1024);
   else if (tarn_sx_is(s, "order") && s->n - 1 <= TARN_HOLD_PARTS)
     for (uint32_t i = 1; i < s->n; i++) h->part[h->npart++] = get_part(r, s->kid[i]);
-  else tarn_sx_error(r->cx, s, "at, slots, fresh, slides or order is expected");
+  else tarn_sx_error(r->cx, s, "at, slots, fresh, slides, order or pad is expected");
 }
 static tarn_hold get_hold(reader *r, const tarn_sx *s) {
   tarn_hold h = {.slots = 1, .at = -1};

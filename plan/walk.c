@@ -165,6 +165,7 @@ static uint32_t enter(plan_walk *w, uint32_t list, uint32_t l, tarn_plan_at env,
   if (env.kind == TARN_PLAN_VECTOR) env = lanes_of(w, list, l, len);
   w->env[lev->var] = env;
   tarn_plan_stmt s = {.op = op_of(&env), .var = lev->var, .lo = env.lo, .hi = env.c};
+  if (lev->kind == TARN_TEAM) s.op = TARN_PLAN_MEMBER;
   if (s.op == TARN_PLAN_COPIES) s.lo = env.c;
   s.last = w->last[lev->var];
   uint32_t at = plan_open(w, s);
@@ -225,6 +226,10 @@ static void walk_level(plan_walk *w, uint32_t list, uint32_t l) {
   if (len == 0) return;
   if (lev->kind == TARN_VECTOR && len > 1) {
     enter(w, list, l, (tarn_plan_at){.kind = TARN_PLAN_VECTOR}, len, false);
+    return;
+  }
+  if (lev->kind == TARN_TEAM) {
+    enter(w, list, l, (tarn_plan_at){.kind = TARN_PLAN_COUNTER, .c = full - 1}, lev->step, false);
     return;
   }
   if (lev->kind == TARN_DOT && step && len == stage_of(w, list)->dot[0].k) {
@@ -318,6 +323,67 @@ static void walk_tile(plan_walk *w, uint32_t list, uint32_t l) {
   plan_close(w, at);
 }
 
+/* ---------------------------------------------------------------- what a block holds */
+static void simple(plan_walk *w, tarn_plan_op op, uint32_t n) {
+  plan_add(w, (tarn_plan_stmt){.op = (uint8_t)op, .n = n});
+}
+static void of_held(plan_walk *w, const tarn_plan_stage *st, tarn_plan_op op) {
+  for (uint32_t i = 0; i < st->nheld; i++)
+    if (op == TARN_PLAN_COPY || st->held[i].border)
+      plan_add(w, (tarn_plan_stmt){.op = (uint8_t)op, .read = st->held[i].read});
+}
+static void fetch(plan_walk *w, const tarn_plan_stage *st) {
+  uint32_t at = plan_open(w, (tarn_plan_stmt){.op = TARN_PLAN_FETCH});
+  of_held(w, st, TARN_PLAN_COPY);
+  plan_close(w, at);
+}
+/* What is held is copied slots - 1 trips ahead. With several slots one barrier serves for both: a
+ * trip's copies are there, and the slot that the next ones go to is no longer read. */
+static void pipeline(plan_walk *w, uint32_t list) {
+  const tarn_plan_stage *st = stage_of(w, list);
+  bool one = st->nslot == 1;
+  bool border = false;
+  for (uint32_t i = 0; i < st->nheld; i++) border |= st->held[i].border;
+  of_held(w, st, TARN_PLAN_FILL);
+  if (border) simple(w, TARN_PLAN_BARRIER, 0);
+  uint32_t at = plan_open(
+      w, (tarn_plan_stmt){
+             .op = TARN_PLAN_PIPELINE, .var = st->slot, .hi = st->trips - 1, .n = st->nslot});
+  for (uint32_t i = st->acc; i < st->until; i++) {
+    const tarn_plan_level *l = level_of(w, list, i);
+    w->len[l->dim] = l->step;
+  }
+  if (one) fetch(w, st);
+  simple(w, TARN_PLAN_AWAIT, one ? 0 : st->nslot - 2);
+  simple(w, TARN_PLAN_BARRIER, 0);
+  if (!one) fetch(w, st);
+  plan_walk_in(w, list, st->until);
+  if (one && st->trips > 1) simple(w, TARN_PLAN_BARRIER, 0);
+  for (uint32_t d = st->nacc; d < st->n; d++) w->len[d] = st->over[d];
+  plan_close(w, at);
+}
+
+/* A result that lies beyond the end of a dim, in a tile that is not whole, is not stored. */
+static void guarded(plan_walk *w, uint32_t list, uint32_t guard, tarn_plan_stmt leaf) {
+  const tarn_plan_stage *st = stage_of(w, list);
+  int64_t lo;
+  int64_t hi;
+  if (guard == st->result.nguard) {
+    plan_add(w, leaf);
+    return;
+  }
+  const tarn_plan_guard *g = &st->result.guard[guard];
+  plan_walk_range(w, g->e, &lo, &hi);
+  if (lo >= g->lo && hi < g->hi) {
+    guarded(w, list, guard + 1, leaf);
+    return;
+  }
+  uint32_t at =
+      plan_open(w, (tarn_plan_stmt){.op = TARN_PLAN_GUARD, .read = st->nread, .guard = guard});
+  guarded(w, list, guard + 1, leaf);
+  plan_close(w, at);
+}
+
 static void leaf(plan_walk *w, uint32_t list) {
   tarn_plan_stmt s = {.op = TARN_PLAN_COMPUTE, .phase = (uint8_t)w->phase, .value = TARN_NONE};
   bool ends = w->phase == TARN_PLAN_FINISH || w->phase == TARN_PLAN_LEAVE;
@@ -328,6 +394,8 @@ static void leaf(plan_walk *w, uint32_t list) {
   } else if (ends) {
     s.value = w->value;
     s.early = w->end != TARN_PLAN_MAP;
+    guarded(w, list, 0, s);
+    return;
   }
   plan_add(w, s);
 }
@@ -337,7 +405,7 @@ static void walk_stage(plan_walk *w, uint32_t i, void (*inside)(plan_walk *w, ui
   const tarn_plan_stage *st = &w->N->stage[i];
   const tarn_plan_space *space = w->space;
   uint32_t at = plan_open(w, (tarn_plan_stmt){.op = TARN_PLAN_STAGE, .var = i});
-  for (uint32_t d = w->N->n->depth; d < st->n; d++) w->len[d] = st->dim[d];
+  for (uint32_t d = w->N->n->depth; d < st->n; d++) w->len[d] = st->over[d];
   w->space = &st->space;
   w->value = TARN_NONE;
   inside(w, 1 + i);
@@ -363,7 +431,11 @@ void plan_walk_in(plan_walk *w, uint32_t list, uint32_t l) {
   bool map = w->phase == TARN_PLAN_MAP;
   bool step = w->phase == TARN_PLAN_STEP;
   if (st && st->red && map && l == st->acc) walk_tile(w, list, l);
-  else if (st && step && l == st->order && plan_walk_in_order(w, list)) return;
+  else if (st && st->tiled && step && l == st->acc && !w->fetching) {
+    w->fetching = true;
+    pipeline(w, list);
+    w->fetching = false;
+  } else if (st && step && l == st->order && plan_walk_in_order(w, list)) return;
   else if (l < ll->n && !map && !step && ll->level[l].red) plan_walk_in(w, list, l + 1);
   else if (l < ll->n) walk_level(w, list, l);
   else if (list) leaf(w, list);

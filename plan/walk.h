@@ -15,6 +15,7 @@ typedef struct plan_walk {
   tarn_plan_phase phase;
   tarn_plan_phase end; /* how accumulators end that are complete before the others, or MAP */
   bool ended;          /* they have */
+  bool fetching;       /* inside of a pipeline */
   bool takes;          /* a leaf puts what operand st->data holds in `value` */
   uint32_t value;      /* of TAKE, or the sum that a result is made of */
   uint32_t values;     /* given out */

@@ -8,6 +8,7 @@
  * Price: what takes longest of issuing instructions, moving sectors to a unit, moving bytes from
  * main memory, and waiting for loads with as many warps as there are. */
 #include "price/gpu.h"
+#include "price/gpu_tiles.h"
 #include "price/internal.h"
 #include <math.h>
 #include <stdlib.h>
@@ -128,29 +129,40 @@ static double sectors(const stage_model *m, const acc_model *a, const shape *x, 
   return each * ceil(lanes / row);
 }
 typedef struct work {
-  double issue, moved; /* instructions of warps; sectors to the units */
-  double waits;        /* cycles of a thread that waits for each load in turn */
+  double issue, moved; /* instructions of warps; wavefronts of the units' nearest memory */
+  double fma;          /* multiply-adds of warps */
+  double waits; /* cycles of a thread by itself: it waits for the slowest load of each trip */
   double warps;
 } work;
+/* A request takes one at least. */
+static double wavefronts(const tarn_hw *hw, const stage_model *m, const acc_model *a,
+                         const shape *x) {
+  double each = (double)tarn_hw_mem(hw, TARN_HW_L1)->line / SECTOR;
+  return tarn_fmax(1, sectors(m, a, x, hw->warps.lanes) / each);
+}
 static work work_of(const tarn_hw *hw, const stage_model *m, const shape *x) {
   double lanes = hw->warps.lanes, tile = 1, step = 0, end = m->epi_ops + 2, bytes = 0, once = 0;
   double near = tarn_hw_mem(hw, TARN_HW_L1)->latency, far = tarn_hw_mem(hw, TARN_HW_L2)->latency;
+  double asked = 0;
   for (uint32_t d = m->nshared; d < m->nacc; d++) tile *= (double)x->tile[d];
   for (uint32_t r = 0; r < m->nread; r++) {
     const acc_model *a = &m->read[r];
     double n = loads(m, a, x);
+    asked += a->epi ? 0 : n * UNROLLED;
     *(a->epi ? &end : &step) += n * (1 + ADDRESS + 4 * (a->guarded != 0));
-    *(a->epi ? &once : &bytes) += n * sectors(m, a, x, lanes);
+    *(a->epi ? &once : &bytes) += n * wavefronts(hw, m, a, x);
   }
   step += tile * (m->body_ops + 1) + hw->trip;
   end += tile * (1 + ADDRESS);
-  once += loads(m, &m->result, x) * sectors(m, &m->result, x, lanes);
+  once += loads(m, &m->result, x) * wavefronts(hw, m, &m->result, x);
   double steps = m->reduces ? x->steps : 1;
   if (x->by_warp) end += 2 * tile * log2(lanes) * SHUFFLE;
   work w = {.warps = ceil(x->items / lanes)};
   w.issue = w.warps * (steps * step + end + 10);
   w.moved = w.warps * (steps * bytes + once);
-  w.waits = steps * (NEAR * near + (1 - NEAR) * far) / UNROLLED + far;
+  w.fma = m->reduces ? w.warps * steps * tile : 0;
+  double all_near = pow(NEAR, asked);
+  w.waits = steps * (step + (all_near * near + (1 - all_near) * far) / UNROLLED) + end + far;
   return w;
 }
 /* Bytes that have to come from main memory, or go there: each operand once. */
@@ -189,9 +201,11 @@ static double stage_cost(const tarn_hw *hw, const stage_model *m, bool team,
   spread p = spread_of(hw, m, &x, &w, team);
   const tarn_hw_memory *main = tarn_hw_mem(hw, TARN_HW_MAIN), *l1 = tarn_hw_mem(hw, TARN_HW_L1);
   double issue = w.issue / (p.units * hw->warps.issue);
-  double moved = w.moved * SECTOR / (p.units * l1->read);
+  double moved = w.moved * l1->line / (p.units * l1->read);
+  double fma = w.fma / (p.units * gpu_fma_rate(hw));
   double bytes = whole_bytes(m), main_cycles = bytes / (main->read * hw->units);
   double waits = w.waits * p.rounds;
+  issue = tarn_fmax(issue, fma);
   double cycles = tarn_fmax(tarn_fmax(issue, moved), tarn_fmax(main_cycles, waits));
   double others = issue + moved + main_cycles + waits - cycles;
   c->compute_seconds += issue / hw->clock;
@@ -200,7 +214,7 @@ static double stage_cost(const tarn_hw *hw, const stage_model *m, bool team,
   c->bytes[hw->nmem > 1 ? hw->nmem - 2 : 0] += bytes;
   c->flops += m->flops_each * x.steps * x.items;
   c->parallel = tarn_fmax(c->parallel, p.units);
-  c->binds = cycles == issue   ? "issue"
+  c->binds = cycles == issue   ? issue == fma ? "fma" : "issue"
              : cycles == moved ? l1->name
              : cycles == waits ? "latency"
                                : main->name;
@@ -282,7 +296,9 @@ static double price(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const t
   double seconds = 0;
   *out = (tarn_cost){0};
   for (uint32_t i = 0; i < km->nstage; i++)
-    seconds += stage_cost(hw, &km->stage[i], is_team(km), &s->stage[i], out);
+    seconds += s->stage[i].nhold && km->nstage == 1
+                   ? gpu_tiles_price(L, hw, k, &km->stage[i], &s->stage[i], out)
+                   : stage_cost(hw, &km->stage[i], is_team(km), &s->stage[i], out);
   out->overhead_seconds = hw->launch;
   out->seconds = seconds + hw->launch;
   if (hw->launch > seconds) out->binds = "launch";
@@ -293,7 +309,7 @@ void tarn_gpu_price(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const t
   (void)threads;
   tarn_mark mark = tarn_arena_mark(tarn_lang_ctx(L));
   price(L, hw, k, s, out);
-  tarn_release(tarn_lang_ctx(L), mark);
+  if (!s->stage[0].nhold) tarn_release(tarn_lang_ctx(L), mark); /* else something was interned */
 }
 static const tarn_schedule *solve(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
                                   tarn_cost *cost) {
@@ -308,6 +324,11 @@ static const tarn_schedule *solve(tarn_lang *L, const tarn_hw *hw, const tarn_ks
     search q = {.hw = hw, .m = &km->stage[i], .strict = k->strict, .team = is_team(km)};
     solve_stage(&q);
     s->stage[i] = q.best;
+    tarn_stage_sched tiled;
+    double seconds;
+    if (km->nstage == 1 && gpu_tiles(L, hw, k, q.m, NULL, NULL, &tiled, &seconds) &&
+        seconds < q.least)
+      s->stage[i] = tiled;
   }
   price(L, hw, k, s, cost);
   cost->least = cost->seconds;
@@ -326,5 +347,8 @@ bool tarn_gpu_schedules(tarn_solver *s, const tarn_ksig *k, tarn_schedule_visit 
   if (km->nstage != 1) return false;
   search q = {.hw = hw, .m = km->stage, .strict = k->strict, .visit = visit, .user = user};
   solve_stage(&q);
+  tarn_stage_sched tiled;
+  double seconds;
+  gpu_tiles(L, hw, k, q.m, visit, user, &tiled, &seconds);
   return true;
 }

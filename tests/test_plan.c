@@ -21,6 +21,9 @@
   "40 "                                                                                            \
   "d0) d1)))) (stage 0 (index ((6 40) ()) () ())) out)))(in f32 (240) (1))(in f32 (40) (1))(out "  \
   "f32 (6 40) (40 1)))"
+#define TILES                                                                                      \
+  "(schedule (stage (acc 2) (parallel 0 8) (parallel 1 32) (serial 2 16) (serial 2 4) (unroll 2 "  \
+  "1) (unroll 0 2) (unroll 1 16) (team 0 1) (team 1 1) "
 static const struct {
   const char *kernel, *schedule, *hw; /* hw: NULL: the host */
 } cases[] = {
@@ -39,6 +42,22 @@ static const struct {
     {PRODUCT,
      "(schedule (stage (acc 3) (parallel 0 1) (parallel 1 32) (parallel 1 1) (serial 2 4) "
      "(unroll 2 1)))",
+     "cuda-sm80"},
+    /* No extent is a multiple of its tile. */
+    {PRODUCT,
+     TILES "(hold 0 shared (at 2) (slots 3) (order d2 d0) (pad 1)) (hold 1 shared (at 2) (slots 3) "
+           "(pad 4))))",
+     "cuda-sm80"},
+    {PRODUCT, TILES "(hold 0 shared (at 2)) (hold 1 shared (at 2))))", "cuda-sm80"},
+    /* Borders to the left and right that are filled once, those above and below in each trip. */
+    {WINDOW,
+     "(schedule (stage (acc 2) (parallel 0 4) (parallel 1 30) (serial 2 1) (serial 3 1) (unroll 0 "
+     "2) (team 0 1) (team 1 1) (hold 0 shared (at 2) (slots 2) (pad 3)) (hold 1 shared (at 2) "
+     "(slots 2))))",
+     "cuda-sm80"},
+    {WINDOW,
+     "(schedule (stage (acc 2) (parallel 0 9) (parallel 1 8) (unroll 2 1) (unroll 3 1) (unroll 1 "
+     "4) (team 0 1) (team 1 1) (hold 0 shared (at 1) (order d1 d0)) (hold 1 shared (at 1))))",
      "cuda-sm80"},
     {ROWS,
      "(schedule (shared (parallel 0 1)) (stage (acc 0) (serial 1 32) (vector 1 1)) (stage "
@@ -80,12 +99,19 @@ static bool is_right(trial *t) {
 
 /* One number of a statement changed; false: that would say the same. */
 static bool change(tarn_plan_stmt *s, uint32_t way) {
-  bool counted = s->op == TARN_PLAN_LOOP || s->op == TARN_PLAN_COPIES || s->op == TARN_PLAN_LANES;
+  bool counted = s->op == TARN_PLAN_LOOP || s->op == TARN_PLAN_COPIES || s->op == TARN_PLAN_LANES ||
+                 s->op == TARN_PLAN_MEMBER || s->op == TARN_PLAN_PIPELINE;
+  bool first = s->op == TARN_PLAN_LANES || s->op == TARN_PLAN_PIPELINE; /* always 0 */
   switch (way) {
   case 0: s->hi += counted; return counted;
   case 1: s->hi -= counted; return counted;
-  case 2: s->lo += counted && s->op != TARN_PLAN_LANES; return counted && s->op != TARN_PLAN_LANES;
+  case 2: s->lo += counted && !first; return counted && !first;
   case 3: s->phase = TARN_PLAN_STEP; return true;
+  case 4: s->read ^= 1; return s->op == TARN_PLAN_COPY;
+  case 5:
+    if (s->op != TARN_PLAN_FILL) return false;
+    s->op = TARN_PLAN_APART;
+    return true;
   default: return false;
   }
 }
@@ -96,7 +122,7 @@ static void try_changes(trial *t, uint32_t no) {
   uint32_t changed = 0;
   t->N->code[0] = &now;
   for (uint32_t i = 0; i < was->n; i++)
-    for (uint32_t way = 0; way < 4; way++) {
+    for (uint32_t way = 0; way < 6; way++) {
       tarn_plan_stmt before = p[i];
       if (way == 3 && (before.op != TARN_PLAN_COMPUTE || before.phase == TARN_PLAN_STEP)) continue;
       if (change(&p[i], way)) {

@@ -12,10 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BLOCK  128        /* threads */
-#define TEAM   256        /* most threads of a block that works together */
-#define SHARED (48 << 10) /* bytes of a block's shared memory that need no request */
-#define KERNEL 71         /* LLVM's calling convention of PTX kernels */
+#define BLOCK  128 /* threads */
+#define TEAM   256 /* most threads of a block that works together */
+#define KERNEL 71  /* LLVM's calling convention of PTX kernels */
 
 typedef struct region {
   const char *entry;
@@ -66,6 +65,9 @@ static LLVMValueRef begin_kernel(low_module *M, const region *r, uint32_t nin, u
   }
   return f;
 }
+static int64_t shared_bytes(const tarn_hw *hw) {
+  return hw->warps.shared ? hw->warps.shared : tarn_hw_mem(hw, TARN_HW_L1)->capacity;
+}
 /* Threads of a block that works together: as many as some stage has items. */
 static uint32_t team_of(const tarn_plan_nest *plan) {
   int64_t most = 1, lanes = plan->hw->warps.lanes;
@@ -100,12 +102,14 @@ static void emit_region(cuda *g, tarn_plan_nest *plan, uint32_t no, region *r, u
                         uint32_t nout) {
   low_module *M = g->M;
   low_fn E;
-  int64_t shared = SHARED;
+  int64_t shared = shared_bytes(plan->hw);
   LLVMValueRef in[TARN_MAX_OPERANDS], out[8], thread;
   r->team = plan->team, r->each = 1;
   uint32_t lanes = plan->hw->warps.lanes;
-  if (!r->team && plan->stage[no].red_lanes == lanes) r->each = lanes;
-  r->block = r->team ? team_of(plan) : BLOCK;
+  if (plan->split && plan->stage[no].red_lanes == lanes) r->each = lanes;
+  int64_t tiled = tarn_plan_block(plan, no);
+  r->block = tiled ? (uint32_t)tiled : r->team ? team_of(plan) : BLOCK;
+  r->team |= tiled > 0;
   LLVMValueRef f = begin_kernel(M, r, nin, nout);
   low_fn_begin(&E, M, f, NULL);
   for (uint32_t i = 0; i < nin + nout; i++)

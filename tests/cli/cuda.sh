@@ -63,6 +63,54 @@ for name in f16_norms hardmax_nan mask_of_integers; do
 done
 [ "$planted" -ge 8 ] || fail "$planted barriers left out were noticed"
 
+# Operands held in shared memory, by a schedule that is handed in: a product whose tiles are not whole, and a padded
+# window. Then faults in what was emitted, one by one: each is reported, or a value is wrong.
+held() { # NAME FILE SCHEDULE
+  try 0 compile "$2" --hw cuda-sm80 --numerics reassoc -o "$work/$1" --dump schedules
+  sed -n '/^(kernel/p' "$work/err" "$work/out" | head -1 >"$work/$1.sched"
+  echo "$3" >>"$work/$1.sched"
+  compiled "$1" "$2" --numerics reassoc --schedule "$work/$1.sched"
+  grep -q 'cp\.async' "$work/$1/model.ptx" || fail "$1: nothing is copied asynchronously"
+}
+cat >"$work/tiles.term" <<'T'
+(compute (map (max $0 0)) (compute dotProd (cartProd (access 1 (input x ((45 72) ()) f32)) (access 1 (input y ((37 72) ()) f32)))))
+T
+cat >"$work/window.term" <<'T'
+(compute dotProd (cartProd (access 1 (input w ((12 8 3 3) ()) f32)) (reshape ((9 14) (8 3 3)) (windows (8 3 3) (1 1 1) (access 0 (pad 1 0 1 1 (pad 2 0 1 1 (input x ((8 9 14) ()) f32))))))))
+T
+levels='(schedule (stage (acc 2) (parallel 0 32) (parallel 1 32) (serial 2 16) (serial 2 4) (unroll 2 1) (unroll 0 8) (unroll 1 16)
+  (team 0 1) (team 1 1)'
+held tiles "$work/tiles.term" "$levels (hold 0 shared (at 2) (slots 3) (order d2 d0) (pad 2)) (hold 1 shared (at 2) (slots 3) (order d2 d1) (pad 2))))"
+held window "$work/window.term" '(schedule (stage (acc 3) (parallel 0 12) (parallel 1 3) (parallel 2 14) (serial 5 4) (serial 3 1)
+  (serial 4 1) (serial 5 1) (unroll 0 3) (unroll 1 1) (team 0 1) (team 2 1) (hold 0 shared (at 3) (slots 2) (order d3 d4 d5 d0)
+  (pad 1)) (hold 1 shared (at 3) (slots 2) (pad 2))))'
+grep -q 'st\.shared' "$work/window/model.ptx" || fail "window: no borders are filled"
+cp "$work/tiles/model.ptx" "$work/whole.ptx"
+# planted WHAT AWK-PATTERN SED-EDIT: at each line that matches, by itself.
+planted() {
+  local n found=0
+  for n in $(grep -nE "$2" "$work/whole.ptx" | cut -d: -f1); do
+    sed "${n}$3" "$work/whole.ptx" >"$work/tiles/model.ptx"
+    cmp -s "$work/whole.ptx" "$work/tiles/model.ptx" && continue
+    "$tarn" check "$work/tiles" >"$work/out" 2>"$work/err" && fail "$1 at line $n goes unnoticed: $(sed -n "${n}p" "$work/whole.ptx")"
+    found=$((found + 1))
+  done
+  [ "$found" -ge "$4" ] || fail "$1: $found planted"
+  cp "$work/whole.ptx" "$work/tiles/model.ptx"
+}
+planted "a barrier left out" 'bar\.sync' d 1
+planted "a wait left out" 'cp\.async\.wait_group' d 1
+planted "a wait for one copy less" 'cp\.async\.wait_group' 's/wait_group 1/wait_group 2/' 1
+planted "a guard of rows widened" 'setp\.[lg]t\.u64.* (45|44|37|36);' 's/, 45;/, 46;/;s/, 44;/, 45;/;s/, 37;/, 38;/;s/, 36;/, 37;/' 4
+planted "a slot skipped" 'setp\.eq\.s64.* 3;' 's/ 3;/ 2;/' 2
+planted "a slot too few" '\.shared \.align' 's/\[[0-9]*\]/[8000]/' 1
+
+refused 3 "a block of 2048 threads, cuda-sm80 has at most 1024" -- compile "$work/tiles.term" --hw cuda-sm80 -o "$work/none" \
+  --schedule <(head -1 "$work/tiles.sched"; echo '(schedule (stage (acc 2) (parallel 0 32) (parallel 1 64) (serial 2 8) (serial 2 1)
+  (team 0 1) (team 1 1) (hold 0 shared (at 2)) (hold 1 shared (at 2))))')
+refused 3 "a block holds" "in shared memory, cuda-sm80 has room for 49152" -- compile "$work/tiles.term" --hw cuda-sm80 -o "$work/none" \
+  --schedule <(head -1 "$work/tiles.sched"; echo "$levels (hold 0 shared (at 2) (slots 16)) (hold 1 shared (at 2) (slots 16))))")
+
 # One line each, exit 3.
 cp -r "$work/digits" "$work/bad"
 damage() { # FILE SED WORDS…

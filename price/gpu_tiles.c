@@ -1,0 +1,614 @@
+/* Schedules whose blocks hold tiles of both operands in shared memory, and their price.
+ *
+ * The own dims that one operand alone depends on are rows, those of the other columns: a block
+ * makes a tile of both, each thread a smaller one in registers, strided so that neighbours read
+ * neighbours. The sum is cut along one dim. Tiles are compared by what can be counted from their
+ * sizes; for the best of them the plan is made, in some orders and with some padding, and what a
+ * warp's requests take of banks and sectors is counted request by request. */
+#include "price/gpu_tiles.h"
+#include "plan/hold.h"
+#include "plan/plan.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+  SECTOR = 32,
+  MOST_OPTIONS = 48,
+  FINALISTS = 3,
+  MOST_SLOTS = 3,
+  MOST_ACCUMULATORS = 64,
+  MOST_COPIES = 32, /* of a thread in a trip */
+  LEAST_THREADS = 64,
+  MOST_THREADS = 512,
+  UNROLLED = 8,
+  MOST_BODIES = 512,
+  COPY_ISSUE = 5,
+  COPY_WIDE = 16,
+  TRIP_ISSUE = 16,
+  BARRIER = 30,
+  OTHER_REGISTERS = 28,
+  STORE_ISSUE = 3
+};
+#define BESIDE 0.1 /* share of what does not bind that is not hidden */
+
+/* ---------------------------------------------------------------- a schedule */
+typedef struct pick {
+  int64_t block[TARN_MAX_DIMS], team[TARN_MAX_DIMS]; /* of own dims: tile, and its threads */
+  uint32_t walk; /* the reduce dim that is cut into steps of `by` */
+  int64_t by;
+  bool inside; /* the other reduce dims lie inside of a step, all of them */
+  uint32_t slots;
+} pick;
+typedef struct finalist {
+  pick p;
+  double seconds;
+} finalist;
+typedef struct tiles {
+  tarn_lang *L;
+  tarn_ctx *cx;
+  const tarn_hw *hw;
+  const tarn_ksig *k;
+  const stage_model *m;
+  const tarn_coordinate *c[2];
+  uint32_t nc[2];
+  uint32_t last; /* the own dim whose results lie side by side */
+  finalist best[FINALISTS];
+  uint32_t nbest;
+  bool known; /* what a plan interns of the kernel has been interned: its memory may be released */
+} tiles;
+
+static void add(tarn_stage_sched *s, uint32_t dim, tarn_level_kind kind, int64_t step) {
+  s->level[s->nlevel++] = (tarn_level){(uint8_t)dim, (uint8_t)kind, step};
+}
+static bool lies_inside(const pick *p, uint32_t d) {
+  return d != p->walk && (p->inside || d > p->walk);
+}
+static int64_t bodies(const tiles *t, const pick *p) {
+  int64_t n = 1;
+  for (uint32_t d = 0; d < t->m->nacc; d++) n *= p->block[d] / p->team[d];
+  return n;
+}
+static void add_walk(const tiles *t, const pick *p, bool innermost, tarn_stage_sched *s) {
+  int64_t by = UNROLLED;
+  while (by > 1 && (p->by % by || by * bodies(t, p) > MOST_BODIES)) by /= 2;
+  if (!innermost || by < 2) by = 1;
+  if (p->by > by) add(s, p->walk, TARN_SERIAL, by);
+  if (by > 1) add(s, p->walk, TARN_UNROLL, 1);
+}
+static void add_sum(const tiles *t, const pick *p, tarn_stage_sched *s) {
+  bool last = true;
+  for (uint32_t d = p->walk + 1; d < t->m->n; d++) last &= !lies_inside(p, d);
+  if (!p->inside) add_walk(t, p, last, s);
+  for (uint32_t d = t->m->nacc; d < t->m->n; d++)
+    if (lies_inside(p, d)) add(s, d, TARN_SERIAL, 1);
+  if (p->inside) add_walk(t, p, true, s);
+}
+static void make(const tiles *t, const pick *p, tarn_hold *hold, tarn_stage_sched *s) {
+  const stage_model *m = t->m;
+  *s = (tarn_stage_sched){.hold = hold, .nhold = 2};
+  for (uint32_t d = 0; d < m->nacc; d++) add(s, d, TARN_PARALLEL, p->block[d]);
+  s->acc = s->nlevel;
+  for (uint32_t d = m->nacc; d < m->n; d++)
+    if (!lies_inside(p, d)) add(s, d, TARN_SERIAL, d == p->walk ? p->by : 1);
+  int32_t at = (int32_t)s->nlevel - 1;
+  add_sum(t, p, s);
+  for (uint32_t d = 0; d < m->nacc; d++)
+    if (p->block[d] > p->team[d]) add(s, d, TARN_UNROLL, p->team[d]);
+  for (uint32_t d = 0; d <= m->nacc; d++) { /* the last one, last */
+    uint32_t e = d < m->nacc ? d : t->last;
+    if ((d == m->nacc || e != t->last) && p->team[e] > 1) add(s, e, TARN_TEAM, 1);
+  }
+  for (uint32_t r = 0; r < 2; r++) {
+    hold[r].operand = (uint8_t)r;
+    hold[r].slots = (uint8_t)p->slots;
+    hold[r].at = at;
+    hold[r].memory = tarn_hw_mem(t->hw, TARN_HW_L1)->name;
+  }
+}
+
+/* ---------------------------------------------------------------- what takes how long */
+/* Of one block and one trip, or of its end. */
+typedef struct counts {
+  double blocks, threads, warps, trips;
+  double steps, tile;  /* of a thread in a trip: steps of the sum; accumulators */
+  double loads;        /* of a thread in a step */
+  double wavefronts;   /* of the block in a trip */
+  double copies, wide; /* of a thread in a trip; of them, instructions beside the copies */
+  double sectors;      /* of the block in a trip */
+  double end_sectors, end_issue;
+  double shared, registers, ahead;
+} counts;
+static double resident(const tarn_hw *hw, const counts *c) {
+  double most = floor(hw->warps.resident / c->warps);
+  double by_memory = floor((double)tarn_hw_mem(hw, TARN_HW_L1)->capacity / (c->shared + 1024));
+  double by_registers = floor(hw->warps.registers / (c->registers * 32 * c->warps));
+  return tarn_fmax(1, tarn_fmin(most, tarn_fmin(by_memory, by_registers)));
+}
+double gpu_fma_rate(const tarn_hw *hw) {
+  for (uint32_t i = 0; i < hw->nintrin; i++)
+    if (hw->intrin[i].ops == hw->warps.lanes && hw->intrin[i].throughput > 0)
+      return hw->intrin[i].throughput;
+  return hw->warps.issue;
+}
+static double whole_bytes(const stage_model *m) {
+  double n = (double)m->result.elems * m->result.bytes;
+  for (uint32_t r = 0; r < m->nread; r++) n += (double)m->read[r].elems * m->read[r].bytes;
+  return n;
+}
+static double seconds_of(const tarn_hw *hw, const stage_model *m, const counts *c,
+                         tarn_cost *cost) {
+  const tarn_hw_memory *l1 = tarn_hw_mem(hw, TARN_HW_L1), *l2 = tarn_hw_mem(hw, TARN_HW_L2);
+  const tarn_hw_memory *main = tarn_hw_mem(hw, TARN_HW_MAIN);
+  double body = c->steps * c->tile * m->body_ops;
+  double issue = c->warps * (c->steps * (c->loads + 0.25) + body + c->steps * c->tile +
+                             c->copies * COPY_ISSUE + TRIP_ISSUE);
+  double fma = c->warps * c->steps * c->tile / gpu_fma_rate(hw);
+  double banks = c->wavefronts * l1->line / l1->read;
+  double moved = c->sectors * SECTOR / l2->read;
+  issue = (c->trips * issue + c->warps * c->end_issue) / hw->warps.issue;
+  fma *= c->trips, banks *= c->trips;
+  moved = c->trips * moved + c->end_sectors * SECTOR / l2->read;
+  double each = ceil(c->blocks / hw->units), rounds = each / resident(hw, c);
+  double alone = issue * hw->warps.issue / tarn_fmin(hw->warps.issue, c->warps) / c->trips;
+  alone += c->steps / UNROLLED * l1->latency;
+  double wait = c->ahead ? tarn_fmax(alone, main->latency / c->ahead) : alone + main->latency;
+  double latency = c->trips * (wait + BARRIER + l1->latency) + 2 * main->latency;
+  double bytes = whole_bytes(m), main_cycles = bytes / (main->read * hw->units);
+  double part[] = {each * issue, each * fma,  each * banks,
+                   each * moved, main_cycles, tarn_fmax(1, rounds) * latency};
+  const char *names[] = {"issue", "fma", l1->name, l2->name, main->name, "latency"};
+  double most = 0, sum = 0;
+  for (uint32_t i = 0; i < sizeof part / sizeof *part; i++) {
+    sum += i == 5 ? 0 : part[i];
+    if (part[i] <= most) continue;
+    most = part[i];
+    if (cost) cost->binds = names[i];
+  }
+  if (cost) {
+    cost->compute_seconds += tarn_fmax(part[0], part[1]) / hw->clock;
+    cost->memory_seconds[0] += part[2] / hw->clock;
+    cost->memory_seconds[hw->nmem > 1 ? hw->nmem - 2 : 0] += main_cycles / hw->clock;
+    cost->bytes[hw->nmem > 1 ? hw->nmem - 2 : 0] += bytes;
+    cost->flops += 2 * c->blocks * c->trips * c->steps * c->tile * c->threads;
+    cost->parallel = tarn_fmax(cost->parallel, tarn_fmin(hw->units, c->blocks));
+  }
+  return (most + BESIDE * tarn_fmax(0, sum - most)) / hw->clock;
+}
+
+/* ---------------------------------------------------------------- by sizes */
+static void count_sizes(const tiles *t, const pick *p, counts *c) {
+  const stage_model *m = t->m;
+  int64_t tile[TARN_MAX_DIMS];
+  *c = (counts){.blocks = 1, .threads = 1, .trips = 1, .steps = 1, .tile = 1};
+  for (uint32_t d = 0; d < m->nacc; d++) {
+    tile[d] = p->block[d];
+    c->blocks *= ceil((double)m->dim[d] / (double)p->block[d]);
+    c->threads *= (double)p->team[d];
+    c->tile *= (double)(p->block[d] / p->team[d]);
+  }
+  for (uint32_t d = m->nacc; d < m->n; d++) {
+    tile[d] = d == p->walk ? p->by : lies_inside(p, d) ? m->dim[d] : 1;
+    c->steps *= (double)tile[d];
+    c->trips *= ceil((double)m->dim[d] / (double)tile[d]);
+  }
+  c->warps = ceil(c->threads / 32);
+  for (uint32_t r = 0; r < 2; r++) {
+    double n = 1, loads = 1;
+    for (uint32_t i = 0; i < t->nc[r]; i++) n *= (double)tarn_coordinate_length(&t->c[r][i], tile);
+    for (uint32_t d = 0; d < m->nacc; d++)
+      if (m->read[r].touched >> d & 1) loads *= (double)(p->block[d] / p->team[d]);
+    c->shared += n * m->read[r].bytes * p->slots;
+    c->copies += ceil(n / c->threads);
+    c->sectors += n * m->read[r].bytes / SECTOR;
+    c->wavefronts += c->warps * c->steps * loads + n / 32;
+    c->loads += loads;
+  }
+  c->end_sectors = c->threads * c->tile * m->result.bytes / SECTOR;
+  c->end_issue = c->tile * (STORE_ISSUE + m->epi_ops);
+  c->ahead = p->slots - 1;
+  c->registers = c->tile + c->loads + OTHER_REGISTERS + 2 * c->copies;
+}
+static bool may_be(const tiles *t, const counts *c) {
+  const tarn_hw_warps *w = &t->hw->warps;
+  double most = w->shared ? w->shared : (double)tarn_hw_mem(t->hw, TARN_HW_L1)->capacity;
+  double own = tarn_fmin(w->own ? w->own : 1e9, floor(w->registers / (32 * c->warps)));
+  return c->threads >= w->lanes && c->threads <= tarn_fmin(MOST_THREADS, w->block) &&
+         c->tile <= MOST_ACCUMULATORS && c->copies <= MOST_COPIES && 1.15 * c->shared <= most &&
+         c->registers <= own;
+}
+static bool fits(const tiles *t, const pick *p, counts *c) {
+  count_sizes(t, p, c);
+  return may_be(t, c);
+}
+/* With as many slots as there is room for. */
+static void try_pick(tiles *t, pick *p) {
+  counts c;
+  p->slots = 1;
+  count_sizes(t, p, &c);
+  p->slots = (uint32_t)tarn_fmin(MOST_SLOTS, c.trips);
+  while (p->slots && !fits(t, p, &c)) p->slots--;
+  if (!p->slots || (p->slots == 1 && c.trips > 1)) return;
+  double s = seconds_of(t->hw, t->m, &c, NULL);
+  uint32_t at = t->nbest;
+  while (at > 0 && t->best[at - 1].seconds > s) at--;
+  if (at == FINALISTS) return;
+  if (t->nbest < FINALISTS) t->nbest++;
+  memmove(&t->best[at + 1], &t->best[at], (t->nbest - 1 - at) * sizeof *t->best);
+  t->best[at] = (finalist){*p, s};
+}
+static void try_sums(tiles *t, pick p) {
+  const stage_model *m = t->m;
+  for (p.walk = m->nacc; p.walk < m->n; p.walk++)
+    for (p.by = 4; p.by <= 32; p.by *= 2) {
+      bool whole = m->dim[p.walk] % p.by == 0;
+      if (p.by >= 2 * m->dim[p.walk] && p.by > 4) break;
+      if (!whole && t->k->strict) continue;
+      for (uint32_t inside = 0; inside <= (m->n - m->nacc > 1 && !t->k->strict); inside++) {
+        p.inside = inside;
+        try_pick(t, &p);
+      }
+    }
+}
+
+/* ---------------------------------------------------------------- tiles of rows, of columns */
+typedef struct option {
+  int64_t block[2], team[2];
+} option;
+typedef struct group {
+  uint32_t n, dim[2]; /* that are cut: the innermost two, the last one lies closest */
+  uint32_t noption;
+  option option[MOST_OPTIONS];
+} group;
+static void put_option(group *g, int64_t b0, int64_t t0, int64_t b1, int64_t t1) {
+  if (g->noption < MOST_OPTIONS) g->option[g->noption++] = (option){{b0, b1}, {t0, t1}};
+}
+static void options_of_one(const stage_model *m, group *g) {
+  int64_t n = m->dim[g->dim[0]];
+  for (int64_t b = 4; b <= 128 && (b < 2 * n || b == 4); b *= 2)
+    for (int64_t u = 1; u <= 8 && u <= b; u *= 2) put_option(g, b, b / u, 1, 1);
+  for (int64_t u = 1; u <= 8 && n <= 128 && (n & (n - 1)); u++)
+    if (n % u == 0) put_option(g, n, n / u, 1, 1);
+}
+static void options_of_two(const stage_model *m, group *g) {
+  int64_t h = m->dim[g->dim[0]], w = m->dim[g->dim[1]];
+  const int64_t wide[] = {w, 32, 16, 8}, high[] = {h, 1, 2, 4, 7, 8};
+  for (uint32_t i = 0; i < 4; i++)
+    for (uint32_t k = 0; k < 6; k++)
+      for (int64_t u = 1; u <= 8; u++)
+        for (int64_t v = 1; v <= 4 && u * v <= 8; v *= 2) {
+          int64_t b = wide[i], a = high[k];
+          bool twice = (i && b >= w) || (k && a >= h);
+          if (twice || b > 64 || a > 16 || b % v || a % u) continue;
+          if (a / u * (b / v) > 256 || a * b < 16) continue;
+          put_option(g, a, a / u, b, b / v);
+        }
+}
+static void options_of(const stage_model *m, group *g) {
+  if (g->n == 1) options_of_one(m, g);
+  else options_of_two(m, g);
+}
+static void apply(const group *g, const option *o, pick *p) {
+  for (uint32_t i = 0; i < g->n; i++) {
+    p->block[g->dim[i]] = o->block[i];
+    p->team[g->dim[i]] = o->team[i];
+  }
+}
+/* Own dims that operand r alone depends on; those with the closest results last. */
+static void group_of(const tiles *t, uint32_t r, group *g) {
+  const stage_model *m = t->m;
+  g->n = g->noption = 0;
+  for (uint32_t d = 0; d < m->nacc; d++) {
+    bool own = (m->read[r].touched >> d & 1) && !(m->read[1 - r].touched >> d & 1);
+    if (!own || m->dim[d] < 2) continue;
+    if (g->n < 2) g->dim[g->n++] = d;
+    else if (m->result.coef[d] < m->result.coef[g->dim[0]]) g->dim[0] = d;
+    if (g->n == 2 && m->result.coef[g->dim[0]] < m->result.coef[g->dim[1]]) {
+      uint32_t x = g->dim[0];
+      g->dim[0] = g->dim[1];
+      g->dim[1] = x;
+    }
+  }
+  if (g->n) options_of(m, g);
+}
+/* Multiply-adds alone take longer than the best that are known. */
+static bool is_hopeless(const tiles *t, const pick *p) {
+  double blocks = 1, threads = 1, work = 1;
+  if (t->nbest < FINALISTS) return false;
+  for (uint32_t d = 0; d < t->m->n; d++) {
+    if (d >= t->m->nacc) {
+      work *= (double)t->m->dim[d];
+      continue;
+    }
+    blocks *= ceil((double)t->m->dim[d] / (double)p->block[d]);
+    threads *= (double)p->team[d];
+    work *= (double)(p->block[d] / p->team[d]);
+  }
+  double each = ceil(blocks / t->hw->units) * ceil(threads / 32) * work;
+  return each / gpu_fma_rate(t->hw) / t->hw->clock > t->best[FINALISTS - 1].seconds;
+}
+static void search(tiles *t) {
+  group *g = TARN_ARRAY(t->cx, group, 2);
+  pick p = {0};
+  for (uint32_t r = 0; r < 2; r++) group_of(t, r, &g[r]);
+  for (uint32_t d = 0; d < TARN_MAX_DIMS; d++) p.block[d] = p.team[d] = 1;
+  for (uint32_t i = 0; i < g[0].noption; i++)
+    for (uint32_t j = 0; j < g[1].noption; j++) {
+      int64_t threads = 1;
+      apply(&g[0], &g[0].option[i], &p);
+      apply(&g[1], &g[1].option[j], &p);
+      for (uint32_t d = 0; d < t->m->nacc; d++) threads *= p.team[d];
+      if (threads < LEAST_THREADS || threads > MOST_THREADS || threads % 8) continue;
+      int64_t own = bodies(t, &p);
+      if (own >= 4 && own <= MOST_ACCUMULATORS && !is_hopeless(t, &p)) try_sums(t, p);
+    }
+}
+
+/* ---------------------------------------------------------------- request by request */
+static tarn_plan_nest *plan_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
+                               tarn_stage_sched *s) {
+  tarn_schedule all = {.nstage = 1, .stage = s};
+  tarn_plan_operand in[TARN_MAX_OPERANDS] = {{0}}, out[TARN_MAX_RESULTS] = {{0}};
+  for (uint32_t i = 0; i < k->nin; i++)
+    in[i] = (tarn_plan_operand){.dtype = k->in_type[i], .layout = k->in[i]};
+  for (uint32_t i = 0; i < k->nout; i++)
+    out[i] = (tarn_plan_operand){.dtype = k->out_type[i], .layout = k->out[i]};
+  return tarn_plan_prepare(L, hw, !k->strict, tarn_nest_get(L, k->nest), &all, in, out);
+}
+/* The numbers of a thread of the team levels. */
+static void number(const tarn_plan_nest *N, int64_t thread, int64_t *at) {
+  const tarn_plan_list *list = &N->list[1];
+  for (uint32_t i = list->n; i-- > 0;)
+    if (list->level[i].kind == TARN_TEAM) {
+      at[list->level[i].var] = thread % list->level[i].trips;
+      thread /= list->level[i].trips;
+    }
+}
+/* Wavefronts of a warp's request of shared memory, by the words that its lanes want. */
+static double banks_of(const int64_t *byte, uint32_t n, int64_t bytes, uint32_t banks) {
+  uint32_t words = bytes < 4 ? 1 : (uint32_t)bytes / 4, lanes = 32 / words;
+  double all = 0;
+  for (uint32_t from = 0; from < n; from += lanes) {
+    int64_t word[64];
+    uint32_t k = 0, used[256] = {0}, most = 0;
+    for (uint32_t i = from; i < n && i < from + lanes; i++)
+      for (uint32_t w = 0; w < words; w++) {
+        uint32_t same = 0;
+        int64_t x = byte[i] / 4 + w;
+        while (same < k && word[same] != x) same++;
+        if (same < k) continue;
+        word[k++] = x;
+        uint32_t *u = &used[x % banks];
+        if (++*u > most) most = *u;
+      }
+    all += most;
+  }
+  return all;
+}
+static double sectors_of(const int64_t *byte, uint32_t n, int64_t bytes) {
+  int64_t seen[64];
+  uint32_t k = 0;
+  for (uint32_t i = 0; i < n; i++)
+    for (int64_t s = byte[i] / SECTOR; s <= (byte[i] + bytes - 1) / SECTOR; s++) {
+      uint32_t same = 0;
+      while (same < k && seen[same] != s) same++;
+      if (same == k && k < 64) seen[k++] = s;
+    }
+  return k;
+}
+/* Mean over the warps of a block, of an access that threads make by their numbers. */
+static double mean(const tarn_plan_nest *N, const tarn_plan_lin *off, int64_t size, bool shared) {
+  const tarn_plan_stage *st = &N->stage[0];
+  double sum = 0;
+  int64_t warps = tarn_min(4, tarn_ceildiv(st->threads, 32));
+  for (int64_t w = 0; w < warps; w++) {
+    int64_t byte[32];
+    uint32_t n = 0;
+    for (int64_t i = 32 * w; i < 32 * w + 32 && i < st->threads; i++) {
+      int64_t at[PLAN_MAX_VARS] = {0};
+      number(N, i, at);
+      byte[n++] = tarn_plan_lin_at(off, at) * size;
+    }
+    sum += shared ? banks_of(byte, n, size, tarn_hw_mem(N->hw, TARN_HW_L1)->banks)
+                  : sectors_of(byte, n, size);
+  }
+  return sum / (double)warps;
+}
+typedef struct copied {
+  double copies, wavefronts, sectors; /* of a thread; of the block */
+} copied;
+static bool inside(const tarn_plan_held *h, const int64_t *at) {
+  for (uint32_t g = 0; g < h->from.nguard; g++) {
+    int64_t e = tarn_plan_lin_at(h->from.guard[g].e, at);
+    if (e < h->from.guard[g].lo || e >= h->from.guard[g].hi) return false;
+  }
+  return true;
+}
+/* Some of the requests of a trip's copy, of a block that is not at the border. */
+static copied count_copy(const tarn_plan_nest *N, const tarn_plan_held *h) {
+  const tarn_plan_stage *st = &N->stage[0];
+  int64_t size = (int64_t)tarn_dtype_size(h->from.dtype), all = 1, looked = 0;
+  copied c = {0};
+  for (uint32_t k = 0; k < h->n; k++) all *= h->count[k];
+  int64_t requests = tarn_ceildiv(all, 32), skip = tarn_max(1, requests / 8);
+  for (int64_t q = 0; q < requests; q += skip, looked++) {
+    int64_t to[32], from[32];
+    uint32_t n = 0, reads = 0;
+    for (int64_t e = 32 * q; e < 32 * q + 32 && e < all; e++) {
+      int64_t at[PLAN_MAX_VARS] = {0}, left = e;
+      for (uint32_t v = 0; v < N->list[1].parallel; v++)
+        at[N->list[1].level[v].var] = N->list[1].level[v].trips / 2;
+      for (uint32_t k = h->n; k-- > 0; left /= h->count[k]) at[h->var[k]] = left % h->count[k];
+      to[n++] = tarn_plan_lin_at(h->to, at) * size;
+      if (inside(h, at)) from[reads++] = tarn_plan_lin_at(h->from.off, at) * size;
+    }
+    c.wavefronts += banks_of(to, n, size * h->wide, tarn_hw_mem(N->hw, TARN_HW_L1)->banks);
+    c.sectors += sectors_of(from, reads, size * h->wide);
+  }
+  c.copies = ceil((double)all / (double)st->threads);
+  c.wavefronts *= (double)requests / (double)looked;
+  c.sectors *= (double)requests / (double)looked;
+  return c;
+}
+static double loads_of(const tarn_plan_nest *N, const tarn_plan_lin *off) {
+  double n = 1;
+  for (uint32_t i = N->stage[0].until; i < N->list[1].n; i++) {
+    const tarn_plan_level *l = &N->list[1].level[i];
+    if (l->kind == TARN_UNROLL && !l->red && (tarn_plan_lin_deps(off) >> l->var & 1))
+      n *= (double)l->trips;
+  }
+  return n;
+}
+/* Of operand r alone: what its order and padding change, in cycles of a trip. */
+static double held_cycles(const tarn_hw *hw, const counts *c, double loads, double banks,
+                          const copied *k) {
+  double l2 = tarn_hw_mem(hw, TARN_HW_L2)->read;
+  return c->warps * c->steps * loads * banks + k->wavefronts + k->sectors * SECTOR / l2 +
+         c->warps * k->copies * COPY_ISSUE / hw->warps.issue;
+}
+static void count_plan(const tarn_plan_nest *N, const stage_model *m, counts *c, double *cycles) {
+  const tarn_plan_stage *st = &N->stage[0];
+  double bytes = m->result.bytes;
+  *c = (counts){.blocks = (double)tarn_plan_items(N, 0),
+                .threads = (double)st->threads,
+                .trips = (double)st->trips,
+                .steps = 1,
+                .tile = (double)st->slots};
+  c->warps = ceil(c->threads / 32);
+  c->shared = (double)st->shared;
+  c->ahead = st->nslot - 1;
+  for (uint32_t i = st->until; i < N->list[1].n; i++)
+    if (N->list[1].level[i].red) c->steps *= (double)N->list[1].level[i].trips;
+  for (uint32_t i = 0; i < st->nheld; i++) {
+    const tarn_plan_access *a = &st->read[st->held[i].read];
+    copied k = count_copy(N, &st->held[i]);
+    double loads = loads_of(N, a->off);
+    double banks = mean(N, a->off, (int64_t)tarn_dtype_size(a->dtype), true);
+    c->copies += k.copies;
+    c->sectors += k.sectors;
+    c->wavefronts += c->warps * c->steps * loads * banks + k.wavefronts;
+    c->loads += loads;
+    cycles[i] = held_cycles(N->hw, c, loads, banks, &k);
+  }
+  c->end_sectors = c->warps * c->tile * mean(N, st->result.off, (int64_t)bytes, false);
+  for (uint32_t r = st->f->nops; r < st->nread; r++)
+    c->end_sectors += c->warps * loads_of(N, st->read[r].off) *
+                      mean(N, st->read[r].off, (int64_t)m->read[r].bytes, false);
+  c->end_issue = c->tile * (STORE_ISSUE + m->epi_ops + 2 * (st->result.nguard > 0));
+  c->registers = c->tile + c->loads + OTHER_REGISTERS + 2 * c->copies;
+}
+double gpu_tiles_price(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const stage_model *m,
+                       const tarn_stage_sched *s, tarn_cost *cost) {
+  counts c;
+  double cycles[4];
+  tarn_stage_sched own = *s;
+  count_plan(plan_of(L, hw, k, &own), m, &c, cycles);
+  return seconds_of(hw, m, &c, cost);
+}
+
+/* ---------------------------------------------------------------- orders and padding */
+/* The coordinates that own dims move innermost, else as they are. */
+static void turn(const tiles *t, uint32_t r, tarn_hold *h) {
+  h->npart = 0;
+  for (uint32_t own = 0; own < 2; own++)
+    for (uint32_t i = t->nc[r]; i-- > 0;) {
+      bool is = false;
+      for (uint32_t k = 0; k < t->c[r][i].n; k++) is |= t->c[r][i].dim[k] < t->m->nacc;
+      if (is == own && h->npart < TARN_HOLD_PARTS)
+        h->part[h->npart++] = (tarn_hold_part){.dim = (uint8_t)t->c[r][i].dim[0], .div = 1};
+    }
+}
+/* Each operand's order and padding, the one that costs least: they do not depend on one another. */
+typedef struct attempt {
+  tiles *t;
+  const pick *p;
+  tarn_hold *hold;
+  tarn_stage_sched *s;
+  double seconds, cycles[4];
+} attempt;
+static void count_attempt(tarn_ctx *cx, void *arg) {
+  attempt *a = arg;
+  counts c;
+  (void)cx;
+  make(a->t, a->p, a->hold, a->s);
+  count_plan(plan_of(a->t->L, a->t->hw, a->t->k, a->s), a->t->m, &c, a->cycles);
+  a->seconds = seconds_of(a->t->hw, a->t->m, &c, NULL);
+}
+static void refine(tiles *t, const pick *p, tarn_hold *best, tarn_stage_sched *s, double *seconds) {
+  static const uint32_t pads[] = {1, 0, 4, 8, 2};
+  tarn_hold hold[2];
+  double least[2] = {INFINITY, INFINITY};
+  attempt a = {.t = t, .p = p, .hold = hold, .s = s};
+  *seconds = INFINITY;
+  for (uint32_t turned = 0; turned < 2; turned++)
+    for (uint32_t i = 0; i < sizeof pads / sizeof *pads; i++) {
+      tarn_mark mark = tarn_arena_mark(t->cx);
+      for (uint32_t r = 0; r < 2; r++) {
+        hold[r] = (tarn_hold){.pad = pads[i]};
+        if (turned) turn(t, r, &hold[r]);
+      }
+      tarn_status st = tarn_protect(t->cx, count_attempt, &a);
+      for (uint32_t r = 0; r < 2 && st == TARN_OK; r++)
+        if (a.cycles[r] < least[r]) {
+          least[r] = a.cycles[r];
+          best[r] = hold[r];
+        }
+      if (t->known) tarn_release(t->cx, mark);
+      t->known = true;
+    }
+  if (least[0] == INFINITY) return;
+  a.hold = best;
+  if (!tarn_protect(t->cx, count_attempt, &a)) *seconds = a.seconds;
+}
+
+/* ---------------------------------------------------------------- the search */
+/* What only plans of ragged tiles ask for. */
+static void intern_zeros(const tiles *t, const tarn_func *f) {
+  const tarn_nest *n = tarn_nest_get(t->L, t->k->nest);
+  uint32_t zero[2];
+  for (uint32_t r = 0; r < 2; r++) {
+    tarn_dtype type = t->k->in_type[n->stage[0].read[r].src];
+    zero[r] =
+        tarn_dtype_is_float(type) ? tarn_fx_const(t->L, type, 0) : tarn_fx_iconst(t->L, type, 0);
+  }
+  tarn_fx_subst(t->L, f->body, zero, 2);
+}
+static bool begin(tiles *t) {
+  const stage_model *m = t->m;
+  const tarn_nest *n = tarn_nest_get(t->L, t->k->nest);
+  const tarn_func *f = tarn_fn_get(t->L, n->stage[0].fn);
+  tarn_stage_dims d = tarn_stage_dims_of(n, 0);
+  if (!m->reduces || m->custom || m->nshared || f->nops != 2 || m->n == m->nacc) return false;
+  for (uint32_t i = 0; i < m->n; i++)
+    if (d.dim[i] == 0) return false;
+  for (uint32_t r = 0; r < 2; r++) {
+    if (m->read[r].irregular || m->read[r].local || n->stage[0].read[r].stage) return false;
+    t->nc[r] = tarn_reach_coordinates(tarn_reach_of(t->L, &d, &(tarn_hold){.operand = (uint8_t)r}),
+                                      &t->c[r]);
+  }
+  intern_zeros(t, f);
+  t->last = 0;
+  for (uint32_t i = 1; i < m->nacc; i++)
+    if (m->dim[i] > 1 &&
+        (m->dim[t->last] == 1 || llabs(m->result.coef[i]) < llabs(m->result.coef[t->last])))
+      t->last = i;
+  return true;
+}
+bool gpu_tiles(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const stage_model *m,
+               tarn_schedule_visit *visit, void *user, tarn_stage_sched *out, double *seconds) {
+  tiles t = {.L = L, .cx = tarn_lang_ctx(L), .hw = hw, .k = k, .m = m};
+  *seconds = INFINITY;
+  if (!begin(&t)) return false;
+  search(&t);
+  for (uint32_t i = 0; i < t.nbest; i++) {
+    tarn_hold *hold = TARN_ARRAY(t.cx, tarn_hold, 2);
+    tarn_stage_sched s;
+    double x;
+    refine(&t, &t.best[i].p, hold, &s, &x);
+    if (visit && x < INFINITY) visit(user, &(tarn_schedule){.nstage = 1, .stage = &s}, x);
+    if (x >= *seconds) continue;
+    *seconds = x;
+    *out = s;
+  }
+  return *seconds < INFINITY;
+}
