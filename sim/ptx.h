@@ -78,6 +78,7 @@ typedef struct tarn_ptx_launch {
   int64_t limit;       /* most instructions of warps; 0: any number. TARN_NO_RESULT beyond */
   const uint32_t *run; /* NULL, or so many blocks of the grid as nrun, by number */
   uint32_t nrun;
+  bool agreed; /* threads may write to one address what is there already: no race then */
 } tarn_ptx_launch;
 /* Adds to counts. Raises. */
 TARN_API void tarn_ptx_run(tarn_ptx_device *d, const tarn_ptx_launch *l, tarn_ptx_counts *counts);

@@ -66,11 +66,14 @@ void ptx_store(ptx_run *r, const ptx_op *x, uint32_t mask) {
   uint8_t *where[PTX_LANES];
   uint32_t each = ptx_type_bytes((ptx_type)x->type);
   ptx_addresses(r, x, x->a, at);
+  r->doubtful = 0;
   ptx_touches(r, (ptx_space)x->space, at, mask, each * x->n, PTX_WRITE, where);
   for (uint32_t i = 0; i < x->n; i++)
     for (uint32_t m = mask; m; m &= m - 1) {
       uint32_t l = (uint32_t)__builtin_ctz(m);
       uint64_t v = ptx_get(r->w->file, x->v[i], x->wide_d, l);
+      if (r->doubtful >> l & 1 && memcmp(where[l] + i * each, &v, each) != 0)
+        ptx_fault(r, l, "other bytes than another thread wrote with no barrier between");
       memcpy(where[l] + i * each, &v, each); /* little-endian, as the GPU is */
     }
 }

@@ -240,8 +240,16 @@ static void pack(decoder *d, const ptx_operand *parts, uint32_t whole_at, bool p
   if (packs) d->x.d = dest_of(d, &d->st->operand[whole_at], bytes, false);
   else d->x.a = source(d, whole_at, d->type[0]);
 }
+/* rcp and rsqrt of half a double: such a row has no flags. */
+static void tell_gross(decoder *d) {
+  bool gross = d->type[0] == PTX_F64 && d->x.flags == PTX_FTZ && has(d, "approx");
+  if (!gross || (strcmp(d->key, "rcp") && strcmp(d->key, "rsqrt"))) return;
+  d->key = tarn_format(d->cx, "%s.approx", d->key);
+  d->x.flags = 0;
+}
 static void alu(decoder *d) {
   read_words(d);
+  tell_gross(d);
   if (d->type[0] == PTX_PRED) {
     logic(d);
     return;
@@ -578,7 +586,7 @@ static void mma(decoder *d) {
   for (uint32_t i = 1; i < d->st->nword; i++) {
     ptx_type t = ptx_type_named(d->st->word[i]);
     if (t) add_type(d, t);
-    if (!strcmp(d->st->word[i], "satfinite")) unknown(d, "satfinite");
+    if (!strcmp(d->st->word[i], "satfinite")) d->x.flags |= PTX_SAT;
   }
   for (uint32_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
     if (has(d, shapes[i].shape)) d->x.n = shapes[i].k;
@@ -594,6 +602,7 @@ static void mma(decoder *d) {
     refuse(d, "no such product is simulated");
   count(d, 4, 4);
   uint32_t *v = TARN_ARRAY(d->cx, uint32_t, 14);
+  if ((d->x.flags & PTX_SAT) && !ints) unknown(d, "satfinite");
   d->x.what = PTX_DO_MMA, d->x.type = (uint8_t)a, d->x.from = (uint8_t)d->type[2];
   d->x.mode = (uint8_t)regs;
   fragment(d, 1, regs, PTX_B32, false, v + 4), fragment(d, 2, regs / 2, PTX_B32, false, v + 8);

@@ -268,6 +268,7 @@ typedef struct ptx_run {
   ptx_part shared, local;     /* local: of all threads, one after the other */
   uint32_t *hint;             /* of each op, the part that it accessed last */
   uint32_t nwarp;
+  uint32_t doubtful;  /* lanes that must store what is there already: l->agreed */
   ptx_warp *warp, *w; /* the one at work */
   const ptx_op *x;    /* the op at work */
 } ptx_run;

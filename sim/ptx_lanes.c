@@ -51,6 +51,15 @@ static u32 reversed(u32 x) {
   for (u32 i = 0; i < 32; i++) y |= (x >> i & 1) << (31 - i);
   return y;
 }
+/* The upper 32 bits alone, what is subnormal as 0. */
+static f64 upper(f64 v) {
+  u64 bits;
+  if (fabs(v) < 0x1p-1022) return copysign(0, v);
+  memcpy(&bits, &v, sizeof bits);
+  bits &= UINT64_C(0xffffffff00000000);
+  memcpy(&v, &bits, sizeof v);
+  return v;
+}
 static u32 permuted(u32 a, u32 b, u32 c) {
   u64 all = (u64)b << 32 | a;
   u32 d = 0;
@@ -249,6 +258,10 @@ static u64 high64s(i64 a, i64 b) { return (u64)(i64)((__int128)a * b >> 64); }
   X1(CLZ32, "clz.b32", u32, u32, a ? (u32)__builtin_clz(a) : 32)                                   \
   X1(CLZ64, "clz.b64", u32, u64, a ? (u32)__builtin_clzll(a) : 64)                                 \
   X1(BREV32, "brev.b32", u32, u32, reversed(a))                                                    \
+  X3(SADU32, "sad.u32", u32, u32, u32, u32, (a > b ? a - b : b - a) + c)                           \
+  X3(SADS32, "sad.s32", u32, i32, i32, u32, (a > b ? (u32)a - (u32)b : (u32)b - (u32)a) + c)       \
+  X3(SADU64, "sad.u64", u64, u64, u64, u64, (a > b ? a - b : b - a) + c)                           \
+  X3(SADS64, "sad.s64", u64, i64, i64, u64, (a > b ? (u64)a - (u64)b : (u64)b - (u64)a) + c)       \
   X3(PRMT, "prmt.b32", u32, u32, u32, u32, permuted(a, b, c))                                      \
   X3(DP4AUU, "dp4a.u32.u32", u32, u32, u32, u32, dot4(a, b, c, false, false))                      \
   X3(DP4AUS, "dp4a.u32.s32", u32, u32, u32, u32, dot4(a, b, c, false, true))                       \
@@ -261,6 +274,8 @@ static u64 high64s(i64 a, i64 b) { return (u64)(i64)((__int128)a * b >> 64); }
   X1(SQRTD, "sqrt.f64", f64, f64, sqrt(a))                                                         \
   X1(RSQRTF, "rsqrt.f32", f32, f32, (f32)(1 / sqrt((f64)a)))                                       \
   X1(RSQRTD, "rsqrt.f64", f64, f64, 1 / sqrt(a))                                                   \
+  X1(RSQRTG, "rsqrt.approx.f64", f64, f64, upper(1 / sqrt(upper(a))))                              \
+  X1(RCPG, "rcp.approx.f64", f64, f64, upper(1 / upper(a)))                                        \
   X1(RCPF, "rcp.f32", f32, f32, 1 / a)                                                             \
   X1(RCPD, "rcp.f64", f64, f64, 1 / a)                                                             \
   X1(SINF, "sin.f32", f32, f32, (f32)sin((f64)a))                                                  \

@@ -164,7 +164,9 @@ static void writes(const toucher *t, ptx_touch *wrote, const ptx_touch *read, pt
   if (wrote->thread == PTX_PENDING && wrote->epoch >= t->r->began)
     ptx_fault(t->r, t->lane, "byte %lld of %s: an asynchronous copy to it has not been waited for",
               (long long)t->byte, t->p->name);
-  if (!both && wrote->epoch && !ordered(t, wrote)) race(t, "is written here and by", wrote);
+  bool again = !both && wrote->epoch && !ordered(t, wrote);
+  if (again && how == PTX_WRITE && t->r->l->agreed) t->r->doubtful |= UINT32_C(1) << t->lane;
+  else if (again) race(t, "is written here and by", wrote);
   if (read->epoch && !ordered(t, read)) race(t, "is written here and read by", read);
   uint16_t who = how == PTX_UPDATE ? PTX_ATOMIC : how == PTX_BEGIN_COPY ? PTX_PENDING : t->me;
   *wrote = (ptx_touch){t->epoch, t->sync, who};

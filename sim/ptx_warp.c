@@ -107,6 +107,9 @@ static void unpack(const ptx_run *r, const ptx_op *x, double a[16][32], double b
             part(ptx_u32(file, x->v[8 + i])[l], e, (ptx_type)x->from);
     }
 }
+static uint32_t saturated(double v) {
+  return (uint32_t)(int32_t)(v > INT32_MAX ? INT32_MAX : v < INT32_MIN ? INT32_MIN : v);
+}
 /* The products are summed exactly enough, then rounded once. */
 void ptx_mma(ptx_run *r, const ptx_op *x, uint32_t mask) {
   static const uint32_t down[4] = {0, 0, 8, 8}, along[4] = {0, 1, 0, 1};
@@ -126,7 +129,8 @@ void ptx_mma(ptx_run *r, const ptx_op *x, uint32_t mask) {
       if (ptx_type_float((ptx_type)x->type)) {
         f = (float)(sum + f);
         memcpy(&bits, &f, sizeof f);
-      } else bits += (uint32_t)(int32_t)sum;
+      } else if (x->flags & PTX_SAT) bits = saturated((int32_t)bits + sum);
+      else bits += (uint32_t)(int32_t)sum;
       result[i][l] = bits;
     }
   for (uint32_t i = 0; i < 4; i++) memcpy(file + x->v[i], result[i], sizeof result[i]);

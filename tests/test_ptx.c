@@ -24,7 +24,7 @@ typedef struct job {
   size_t n;
   uint32_t grid, block[2], extra;
   array a[ARRAYS];
-  bool words_first;
+  bool words_first, agreed;
   uint32_t word[2];
   tarn_ptx_counts counts;
 } job;
@@ -42,6 +42,7 @@ static void run(tarn_ctx *c, void *arg) {
       memcpy(param + e->param[i].offset, &at, 8), a++;
     } else memcpy(param + e->param[i].offset, &j->word[w++], 4);
   tarn_ptx_launch l = {.entry = k, .param = param, .shared = j->extra, .limit = 1 << 22};
+  l.agreed = j->agreed;
   memcpy(l.grid, (uint32_t[3]){j->grid ? j->grid : 1, 1, 1}, sizeof l.grid);
   memcpy(l.block, (uint32_t[3]){j->block[0] ? j->block[0] : 32, j->block[1] ? j->block[1] : 1, 1},
          sizeof l.block);
@@ -153,10 +154,15 @@ static const struct opcode {
     {"clz.b64 %r0, %d1", 1, 0, 0, 63},
     {"brev.b32 %r0, %r1", 1, 0, 0, 0x80000000},
     {"prmt.b32 %r0, %r1, %r2, %r3", 0x33221100, 0x77665544, 0x7531, 0x77553311},
+    {"sad.u32 %r0, %r1, %r2, %r3", 5, 9, 1, 5},
+    {"sad.s32 %r0, %r1, %r2, %r3", (uint32_t)-3, 4, 10, 17},
+    {"sad.u64 %d0, %d1, %d2, %d3", 5, UINT64_C(1) << 40, 1, (UINT64_C(1) << 40) - 4},
     {"dp4a.s32.s32 %r0, %r1, %r2, %r3", 0xff020304, 0x01010101, 10, 18},
     {"dp4a.u32.u32 %r0, %r1, %r2, %r3", 0xff020304, 0x01010101, 10, 274},
     {"copysign.f32 %r0, %r1, %r2", 0x80000000, 0x3f800000, 0, 0xbf800000},
     {"sqrt.rn.f32 %r0, %r1", 0x40800000, 0, 0, 0x40000000},
+    {"rcp.approx.ftz.f64 %d0, %d1", 0x40080000ffffffff, 0, 0, 0x3fd5555500000000},
+    {"rsqrt.approx.ftz.f64 %d0, %d1", 0x4010000000000000, 0, 0, 0x3fe0000000000000},
     {"rsqrt.approx.f32 %r0, %r1", 0x40800000, 0, 0, 0x3f000000},
     {"rcp.rn.f32 %r0, %r1", 0x40800000, 0, 0, 0x3e800000},
     {"sin.approx.f32 %r0, %r1", 0, 0, 0, 0},
@@ -402,6 +408,21 @@ START_TEST(fault) {
     for (int i = 0; i < 64; i++) ck_assert_int_eq(out[i], in[63 - i]);
 }
 END_TEST
+/* Threads that write the same bytes, where that is allowed; not other bytes. */
+START_TEST(agreed_writes) {
+  static int32_t in[64], out[64];
+  job j = {.text = kernel("mov.u32 %r1, 7; st.shared.u32 [sh], %r1; bar.sync 0;\n"
+                          "ld.shared.u32 %r2, [sh]; st.global.u32 [%d10], %r2;"),
+           .block = {64},
+           BOTH(64)};
+  reported(&j, "is written here and by thread 0 with no barrier");
+  j.agreed = true;
+  right(&j);
+  ck_assert_int_eq(out[63], 7);
+  j.text = kernel("st.shared.u32 [sh], %r8; bar.sync 0;");
+  reported(&j, "other bytes than another thread wrote with no barrier between");
+}
+END_TEST
 START_TEST(blocks_race) {
   static int32_t in[32], out[32];
   job j = {.text = kernel("st.global.u32 [%d10], %r8;"), .grid = 2, BOTH(32)};
@@ -463,9 +484,10 @@ static const struct product {
   const char *op;
   int k, each; /* the sum, elements of a word */
 } products[] = {
-    {"m16n8k16.row.col.f32.f16.f16.f32", 16, 2}, {"m16n8k8.row.col.f32.f16.f16.f32", 8, 2},
-    {"m16n8k8.row.col.f32.tf32.tf32.f32", 8, 1}, {"m16n8k4.row.col.f32.tf32.tf32.f32", 4, 1},
-    {"m16n8k32.row.col.s32.s8.s8.s32", 32, 4},   {"m16n8k16.row.col.s32.s8.s8.s32", 16, 4}};
+    {"m16n8k16.row.col.f32.f16.f16.f32", 16, 2},        {"m16n8k8.row.col.f32.f16.f16.f32", 8, 2},
+    {"m16n8k8.row.col.f32.tf32.tf32.f32", 8, 1},        {"m16n8k4.row.col.f32.tf32.tf32.f32", 4, 1},
+    {"m16n8k32.row.col.s32.s8.s8.s32", 32, 4},          {"m16n8k16.row.col.s32.s8.s8.s32", 16, 4},
+    {"m16n8k32.row.col.satfinite.s32.s8.s8.s32", 32, 4}};
 static uint32_t word_of(const int *v, int each) {
   uint32_t w = 0;
   static const uint16_t halves[] = {0, 0x3c00, 0x4000, 0x4200};
@@ -542,10 +564,10 @@ int main(void) {
   const struct {
     const TTest *test;
     int n;
-  } tests[] = {{opcode, N(opcodes)},   {divergence, 1},        {early_return, 1},
-               {shuffles, 1},          {counters, N(counted)}, {fault, N(faults)},
-               {blocks_race, 1},       {text, N(texts)},       {every_cut, 1},
-               {product, N(products)}, {matrices_loaded, 1}};
+  } tests[] = {{opcode, N(opcodes)}, {divergence, 1},        {early_return, 1},
+               {shuffles, 1},        {counters, N(counted)}, {fault, N(faults)},
+               {blocks_race, 1},     {agreed_writes, 1},     {text, N(texts)},
+               {every_cut, 1},       {product, N(products)}, {matrices_loaded, 1}};
   Suite *suite = suite_create("ptx");
   TCase *t = tcase_create("ptx");
   tcase_add_checked_fixture(t, setup, teardown);
