@@ -1,7 +1,10 @@
 /* tarn bench DIR|MODEL: the whole program, then kernel by kernel beside what measured peaks allow.
  */
+#include "cli/bench_gpu.h"
 #include "cli/peaks.h"
+#include "cli/ptx.h"
 #include "cli/timing.h"
+#include "tune/tune.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,6 +91,12 @@ static void write_trace(tarn_ctx *cx, const cli_timing *t, const char *path) {
   cli_close(cx, f, path);
 }
 
+static const tarn_rt_cuda_info *needed_gpu(tarn_ctx *cx, const char *dir) {
+  const char *why;
+  const tarn_rt_cuda_info *gpu = tarn_gpu_here(cx, &why);
+  if (!gpu) tarn_raise(cx, TARN_BAD_INPUT, "%s: %s", dir, why);
+  return gpu;
+}
 /* Medians of the whole program and of each kernel. */
 static void time_program(tarn_ctx *cx, tarn_loaded *m, const tarn_tensor *const *in,
                          uint32_t threads, uint64_t repeat, cli_timing *out) {
@@ -138,6 +147,7 @@ int tarn_cmd_bench(tarn_ctx *cx, int argc, char **argv) {
   const char *usage = "bench DIR|MODEL [--threads T] [--repeat R] [--html F] [--trace F]",
              *html = NULL, *trace = NULL;
   const cli_opt opts[] = {
+      {"--hw", NULL, CLI_STR, &c.hw, "NAME|FILE", "hardware that MODEL is compiled for"},
       {"--threads", NULL, CLI_THREADS, &threads, "T", "threads (default: all)"},
       {"--repeat", NULL, CLI_U32, &repeat, "R", "timed runs (default 20)"},
       {"--html", NULL, CLI_STR, &html, "F",
@@ -154,11 +164,17 @@ int tarn_cmd_bench(tarn_ctx *cx, int argc, char **argv) {
   tarn_loaded *m = cli_load(cx, words.p[0], &c);
   if (tarn_has_stream(cx, c.dir))
     tarn_raise(cx, TARN_BAD_INPUT, "%s is an accelerator's: tarn sim has its cycles", c.dir);
+  const tarn_rt_cuda_info *gpu = cli_is_ptx(cx, c.dir) ? needed_gpu(cx, c.dir) : NULL;
+  if (gpu && (html || trace)) tarn_raise(cx, TARN_USAGE, "--html, --trace: of a CPU's program");
   tarn_loaded_constants_huge(m);
   const tarn_port *ip;
   uint32_t nin = tarn_loaded_ports(m, false, &ip);
   const tarn_tensor *const *in =
       (const tarn_tensor *const *)cli_inputs(cx, &c, nin, ip, &given, c.seed);
+  if (gpu) {
+    cli_bench_gpu(cx, m, gpu, in, &c, (uint32_t)repeat);
+    return 0;
+  }
   cli_timing r = {0};
   time_program(cx, m, in, (uint32_t)threads, repeat, &r);
   bound_kernels(cx, &c, (uint32_t)threads, &r);

@@ -263,6 +263,7 @@ int tarn_cmd_tune(tarn_ctx *cx, int argc, char **argv) {
   }
   if (export) report_moved(cx, &c, take_out(cx, db, export));
   if (!works) return 0;
+  if (!o.train_only) tarn_measures(cx, cli_hardware(tarn_lang_new(cx), c.hw));
   c.threads = threads, o.threads = (uint32_t)threads, o.trials = (uint32_t)trials,
   o.per_kernel = (uint32_t)each, o.model = model;
   c.model = words.n ? words.p[0] : NULL;

@@ -39,6 +39,7 @@ static const tarn_target rows[] = {
      .program = cpu_program,
      .listing = cpu_listing,
      .file = cpu_files,
+     .evolves = true,
      .load = tarn_load,
      .time = tarn_loaded_kernel},
     {.kind = TARN_HW_GPU,
@@ -78,6 +79,11 @@ static const tarn_target rows[] = {
 tarn_solver *tarn_target_solver(tarn_lang *L, const tarn_hw *hw, uint32_t threads) {
   const tarn_target *t = tarn_target_find(hw->kind);
   return (t ? t->solver : tarn_solver_new)(L, hw, threads);
+}
+void tarn_target_price(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
+                       uint32_t threads, tarn_cost *out) {
+  const tarn_target *t = tarn_target_find(hw->kind);
+  (t ? t->price : tarn_cost_of)(L, hw, k, s, threads, out);
 }
 const tarn_target *tarn_target_at(uint32_t i) { return i < ROWS ? &rows[i] : NULL; }
 const tarn_target *tarn_target_find(tarn_hw_kind kind) {

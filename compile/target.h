@@ -46,6 +46,7 @@ typedef struct tarn_target {
   const tarn_emission *listing; /* what one kernel may be read as */
   const char *const *file;      /* what a model may leave; ends with NULL */
   bool away;                    /* it runs on a device that this machine need not have */
+  bool evolves;                 /* the tuner's changes fit its schedules (tune/evolve.h) */
   /* How to measure: an emitted folder opened, and the seconds of one run of one of its kernels;
    * NULL: nothing measures them. */
   tarn_loaded *(*load)(tarn_ctx *cx, const char *dir);
@@ -55,6 +56,9 @@ typedef struct tarn_target {
 
 /* The solver of a machine, by its kind; of one without a row the CPU's. */
 TARN_API tarn_solver *tarn_target_solver(tarn_lang *L, const tarn_hw *hw, uint32_t threads);
+/* The analytic price, by the row of its kind; of one without a row the CPU's. */
+TARN_API void tarn_target_price(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
+                                const tarn_schedule *s, uint32_t threads, tarn_cost *out);
 /* The rows, i = 0, 1, …; NULL beyond the last. */
 TARN_API const tarn_target *tarn_target_at(uint32_t i);
 /* The row of a kind; NULL: there is none. */

@@ -148,6 +148,13 @@ static double timed(tarn_loaded *m, uint32_t k) {
   settle(m, m->m->kernel[k](m->in, m->out, m->workspace, m->pool));
   return tarn_now() - t;
 }
+bool tarn_loaded_time(tarn_loaded *m, const tarn_tensor *const *in, tarn_tensor *const *out,
+                      uint32_t kernel, uint32_t rounds, double *seconds) {
+  prepare(m, in, out, 1);
+  if (!on_gpu(m, kernel)) return false;
+  settle(m, tarn_rt_cuda_time(m->pool, m->in, kernel, rounds, seconds));
+  return true;
+}
 double tarn_loaded_kernel(tarn_loaded *m, const tarn_tensor *const *in, tarn_tensor *const *out,
                           uint32_t threads, uint32_t i) {
   prepare(m, in, out, threads);

@@ -85,6 +85,11 @@ TARN_API const char *tarn_loaded_kernel_name(const tarn_loaded *m, uint32_t i);
 /* Runs kernel i alone, on whatever its buffers hold; returns its seconds. */
 TARN_API double tarn_loaded_kernel(tarn_loaded *m, const tarn_tensor *const *in,
                                    tarn_tensor *const *out, uint32_t threads, uint32_t i);
+/* The same of a GPU's program: each of so many rounds (runtime/cuda.h, tarn_rt_cuda_time()). False:
+ * no launch of the GPU is asked for. */
+TARN_API bool tarn_loaded_time(tarn_loaded *m, const tarn_tensor *const *in,
+                               tarn_tensor *const *out, uint32_t kernel, uint32_t rounds,
+                               double *seconds);
 TARN_API void tarn_loaded_constants_huge(tarn_loaded *m); /* tarn_rt_constants_huge() */
 /* seconds[i] of each kernel in one run. */
 TARN_API void tarn_loaded_profile(tarn_loaded *m, const tarn_tensor *const *in,

@@ -560,15 +560,21 @@ static tarn_stage_sched one_of_several(search *q, bool strict) {
   tarn_push(s->cx, &s->of_stage, q->b[0].sched);
   return q->b[0].sched;
 }
-static void solve(tarn_solver *s, solved *e) {
-  double least = 0;
+static void cost_of_given(const tarn_solver *s, solved *e) {
+  if (s->price_given) s->price_given(s->L, s->hw, e->sig, e->sched, s->threads, &e->cost);
+  else loop_cost(s->L, s->hw, e->sig, e->sched, s->threads, s->weights_cached, &e->cost);
+}
+/* The schedule that the price says it shall have. */
+static bool given_by_price(const tarn_solver *s, solved *e) {
   e->sched =
       s->price && s->price->schedule ? s->price->schedule(s->price->user, s->L, e->sig) : NULL;
-  if (e->sched) {
-    loop_cost(s->L, s->hw, e->sig, e->sched, s->threads, s->weights_cached, &e->cost);
-    e->cost.least = e->cost.seconds;
-    return;
-  }
+  if (!e->sched) return false;
+  cost_of_given(s, e);
+  e->cost.least = e->cost.seconds;
+  return true;
+}
+static void solve(tarn_solver *s, solved *e) {
+  double least = 0;
   const kernel_model *km = loop_model(s->L, s->hw, e->sig);
   tarn_schedule *sc = new_schedule(s, km);
   for (uint32_t i = 0; i < km->nstage; i++) {
@@ -622,8 +628,9 @@ static solved *entry_of(tarn_solver *s, const tarn_ksig *k) {
   if (known) return known;
   bool fresh;
   solved e = {.sig = tarn_copy(s->cx, k, sizeof *k)};
-  if (s->search) e.sched = s->search(s->L, s->hw, k, &e.cost);
-  else solve(s, &e);
+  bool given = given_by_price(s, &e);
+  if (!given && s->search) e.sched = s->search(s->L, s->hw, k, &e.cost);
+  else if (!given) solve(s, &e);
   uint64_t *head = tarn_map_at(s->by_hash, tarn_ksig_hash(s->L, k), &fresh);
   e.next = (uint32_t)*head;
   *head = s->all.n + 1;
@@ -641,8 +648,7 @@ const tarn_schedule *tarn_solve(tarn_solver *s, const tarn_ksig *k, tarn_cost *c
 void tarn_solver_give(tarn_solver *s, const tarn_ksig *k, const tarn_schedule *sched) {
   solved *e = entry_of(s, k);
   double least = e->cost.least;
-  if (s->price_given) s->price_given(s->L, s->hw, e->sig, sched, s->threads, &e->cost);
-  else loop_cost(s->L, s->hw, e->sig, sched, s->threads, s->weights_cached, &e->cost);
-  e->cost.least = least;
   e->sched = sched;
+  cost_of_given(s, e);
+  e->cost.least = least;
 }

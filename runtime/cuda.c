@@ -446,9 +446,20 @@ static void unwind(const cuda *g, clock *c) {
   if (c->begin) (void)g->d.event_free(c->begin);
   if (c->end) (void)g->d.event_free(c->end);
 }
-static bool upload(const cuda *g, const void *const *in) {
+static bool reads(const tarn_rt_launch *l, uint32_t kernel, uint32_t input) {
+  bool yes = false;
+  for (uint32_t a = 0; a < l->narg; a++)
+    yes |= l->arg[a].at == TARN_RT_INPUT && l->arg[a].index == input;
+  return yes && (kernel == TARN_RT_WHOLE || l->kernel == kernel);
+}
+static bool needs(const cuda *g, uint32_t kernel, uint32_t input) {
+  bool yes = false;
+  for (uint32_t i = 0; i < g->gpu->nlaunch; i++) yes |= reads(&g->gpu->launch[i], kernel, input);
+  return yes && g->m->in[input].bytes;
+}
+static bool upload(const cuda *g, uint32_t kernel, const void *const *in) {
   for (uint32_t i = 0; in && i < g->m->nin; i++)
-    if (g->m->in[i].bytes)
+    if (needs(g, kernel, i))
       TRY(g, copy(g->in[i], (uintptr_t)in[i], g->m->in[i].bytes, g->stream), "copying inputs");
   return true;
 }
@@ -485,7 +496,7 @@ int tarn_rt_cuda_time(tarn_rt_pool *pool, const void *const *in, uint32_t kernel
   double warm;
   g->why = pool->message;
   if (!enter(g)) return TARN_REF_FAILED;
-  bool ok = wind(g, &c) && upload(g, in) && round_of(g, &c, kernel, &warm);
+  bool ok = wind(g, &c) && upload(g, kernel, in) && round_of(g, &c, kernel, &warm);
   for (uint32_t i = 0; i < rounds && ok; i++) ok = round_of(g, &c, kernel, &seconds[i]);
   unwind(g, &c);
   leave(g);

@@ -46,7 +46,7 @@ TARN_RT_API int tarn_rt_cuda_info_get(tarn_rt_cuda_info *info, char message[TARN
 /* Times a pool's program on its device: seconds[0 … rounds-1], each between two events, after a run
  * that is not timed, and with the L2 cache overwritten before. kernel: one by its number (kernels
  * of the host take 0), or TARN_RT_WHOLE: all launches, without the copies and the host. in: NULL,
- * or inputs to be uploaded before. */
+ * or inputs, of which those that it reads are uploaded before. */
 #define TARN_RT_WHOLE UINT32_MAX
 TARN_RT_API int tarn_rt_cuda_time(tarn_rt_pool *pool, const void *const *in, uint32_t kernel,
                                   uint32_t rounds, double *seconds);

@@ -1,4 +1,5 @@
 /* A price that uses measured times. See tarn_measured() in tune.h. */
+#include "compile/target.h"
 #include "tune/tune.h"
 #include <math.h>
 #include <stdlib.h>
@@ -114,7 +115,7 @@ static void compare(tarn_ctx *cx, void *arg) {
     tarn_cost c;
     const tarn_schedule *s = tarn_schedule_parse(x->L, tarn_nest_get(x->L, k->nest),
                                                  r[i].schedule_text, strlen(r[i].schedule_text));
-    tarn_cost_of(x->L, x->hw, k, s, r->threads, &c);
+    tarn_target_price(x->L, x->hw, k, s, r->threads, &c);
     double t = expected(x->q->otherwise, x->L, x->hw, k, s, r->threads, &c);
     if (t < looks) looks = t, took = r[i].seconds;
     least = fmin(least, c.seconds);

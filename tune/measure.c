@@ -310,16 +310,19 @@ static void measure_job(tarn_ctx *cx, void *arg) {
   if (n && !time_some(cx, j, good, n) && n > 1)
     for (uint32_t i = 0; i < n; i++) time_some(cx, j, &good[i], 1);
 }
-void tarn_measure(tarn_lang *L, const tarn_hw *hw, const tarn_trial *t, uint32_t n,
-                  uint32_t threads, double limit, double *seconds) {
-  tarn_ctx *cx = tarn_lang_ctx(L);
+void tarn_measures(tarn_ctx *cx, const tarn_hw *hw) {
   const tarn_target *target = tarn_target_of(cx, hw);
   const char *why;
-  if (target->away && !tarn_gpu_here(cx, &why))
-    tarn_raise(cx, TARN_BAD_INPUT, "%s: nothing measures its kernels here: %s", hw->name, why);
   if (!target->load)
     tarn_raise(cx, TARN_BAD_INPUT, "%s is %s %s: nothing measures its kernels yet", hw->name,
                strchr("aeiou", *target->name) ? "an" : "a", target->name);
+  if (target->away && !tarn_gpu_here(cx, &why))
+    tarn_raise(cx, TARN_BAD_INPUT, "%s: nothing measures its kernels here: %s", hw->name, why);
+}
+void tarn_measure(tarn_lang *L, const tarn_hw *hw, const tarn_trial *t, uint32_t n,
+                  uint32_t threads, double limit, double *seconds) {
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  tarn_measures(cx, hw);
   job j = {.side = hw->units < 1               ? 1
                    : hw->units < MOST_BUILDERS ? hw->units
                                                : MOST_BUILDERS,

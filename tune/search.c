@@ -58,6 +58,7 @@ search_task *search_new(tarn_lang *L, const tarn_hw *hw, tarn_solver *solver, co
   tarn_cost c;
   *t = (search_task){.L = L,
                      .hw = hw,
+                     .target = tarn_target_of(cx, hw),
                      .sig = k,
                      .threads = threads,
                      .weight = 1,
@@ -69,7 +70,7 @@ search_task *search_new(tarn_lang *L, const tarn_hw *hw, tarn_solver *solver, co
   t->own = tarn_solve(solver, k, &c), t->flops = c.flops;
   draw d = {.random = seed, .limit = SLOWEST * c.seconds, .want = pool ? pool : 1};
   d.best = TARN_ARRAY(cx, drawn, d.want + 1), d.any = TARN_ARRAY(cx, drawn, d.want + 1);
-  if (tarn_schedules(solver, k, visit, &d)) {
+  if (t->target->schedules(solver, k, visit, &d)) {
     to_pool(t, d.best, d.nbest);
     t->nbest = t->pool.n;
     to_pool(t, d.any, d.nany);
@@ -126,7 +127,7 @@ uint32_t search_fastest(const search_task *t, uint32_t most, const search_trial 
 static double priced(const search_task *t, const tarn_price *price, const tarn_schedule *s,
                      float *feature) {
   tarn_cost c;
-  tarn_cost_of(t->L, t->hw, t->sig, s, t->threads, &c);
+  tarn_target_price(t->L, t->hw, t->sig, s, t->threads, &c);
   if (feature) tarn_features(t->L, t->hw, t->sig, s, t->threads, &c, feature);
   return price ? price->seconds(price->user, t->L, t->hw, t->sig, s, t->threads, &c) : c.seconds;
 }
@@ -197,6 +198,7 @@ static const individual *parent(const population *p, uint32_t n) {
 }
 static void breed(population *p) {
   tarn_ctx *cx = tarn_lang_ctx(p->t->L);
+  if (!p->t->target->evolves) return;
   uint32_t parents = p->n;
   for (uint32_t i = 0; i < POPULATION; i++) {
     tarn_schedule *s = evolve_copy(cx, parent(p, parents)->s);
@@ -247,7 +249,7 @@ static void take_random(picks *k, uint32_t want) {
 }
 static void take_mutants(picks *k, uint32_t want) {
   search_task *t = k->t;
-  for (uint32_t tries = 0; want && tries < 64 * 4; tries++) {
+  for (uint32_t tries = 0; t->target->evolves && want && tries < 64 * 4; tries++) {
     tarn_schedule *s =
         evolve_copy(tarn_lang_ctx(t->L), t->pool.p[evolve_below(&t->random, t->pool.n)]);
     for (uint32_t i = 1 + evolve_below(&t->random, 4); i > 0; i--)

@@ -1,6 +1,7 @@
 /* The tuning of one kernel: its measurements, and the choice of the next ones. */
 #ifndef TARN_TUNE_SEARCH_H
 #define TARN_TUNE_SEARCH_H
+#include "compile/target.h"
 #include "tune/evolve.h"
 
 typedef struct search_trial {
@@ -12,6 +13,7 @@ typedef struct search_trial {
 typedef struct search_task {
   tarn_lang *L;
   const tarn_hw *hw;
+  const tarn_target *target;
   const tarn_ksig *sig;
   uint32_t threads;
   double weight, flops; /* uses in the network; operations of one run */

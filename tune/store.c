@@ -1,6 +1,7 @@
 /* The store of measurements: kernels as text, and one row for every schedule of one that was
  * measured. A hash of the text is its name, so that models share what they have in common; features
  * are computed on demand. */
+#include "compile/target.h"
 #include "tune/tune.h"
 #include <inttypes.h>
 #include <math.h>
@@ -216,7 +217,7 @@ static void read_sample(tarn_ctx *cx, void *arg) {
   const tarn_schedule *s =
       tarn_schedule_parse(q->L, tarn_nest_get(q->L, q->k->nest), text, strlen(text));
   tarn_cost c;
-  tarn_cost_of(q->L, q->hw, q->k, s, q->r->threads, &c);
+  tarn_target_price(q->L, q->hw, q->k, s, q->r->threads, &c);
   tarn_features(q->L, q->hw, q->k, s, q->r->threads, &c, q->out->feature);
   q->out->analytic = c.seconds;
 }

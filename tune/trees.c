@@ -22,6 +22,7 @@
  * The children of a tree's k-th split are its nodes 2k + 1 and 2k + 2, so no number of a node is
  * kept. Trees of XGBoost's method "hist" compare a feature with 256 thresholds at most, so that
  * nothing is lost. */
+#include "compile/target.h"
 #include "tune/trees.h"
 #include <inttypes.h>
 #include <math.h>
@@ -67,7 +68,7 @@ static uint64_t probe(tarn_lang *L, const tarn_hw *hw, const char *const text[2]
   tarn_ksig_parse(L, text[0], strlen(text[0]), &k);
   const tarn_schedule *s =
       tarn_schedule_parse(L, tarn_nest_get(L, k.nest), text[1], strlen(text[1]));
-  tarn_cost_of(L, hw, &k, s, 1, &c);
+  tarn_target_price(L, hw, &k, s, 1, &c);
   tarn_features(L, hw, &k, s, 1, &c, f);
   for (uint32_t i = 0; i < TARN_FEATURES; i++)
     h = tarn_hash_mix(h, (uint64_t)(int64_t)llround(1e3 * (double)f[i]));

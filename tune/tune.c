@@ -312,7 +312,7 @@ static uint64_t kernel_of(const tuner *t, const tarn_ksig *k) {
   return tarn_hash_bytes(text, strlen(text), 0);
 }
 static void make_tasks(tuner *t, const tarn_ksig *const *sig, const uint32_t *uses, uint32_t nsig) {
-  tarn_solver *solver = tarn_solver_new(t->L, t->hw, t->threads);
+  tarn_solver *solver = tarn_target_solver(t->L, t->hw, t->threads);
   if (t->o->price) tarn_solver_rank(solver, t->o->price, TARN_RANKED);
   uint32_t *order = TARN_ARRAY(t->cx, uint32_t, nsig + 1);
   for (uint32_t i = 0; i < nsig; i++) {

@@ -71,6 +71,8 @@ TARN_API uint32_t tarn_samples(tarn_lang *L, const tarn_hw *hw, const tarn_recor
  * the driver, which does not survive a fork once it has been started. */
 TARN_API const tarn_rt_cuda_info *tarn_gpu_here(tarn_ctx *cx, const char **why);
 typedef tarn_plan_choice tarn_trial; /* a kernel with a schedule */
+/* Raises when nothing here measures kernels of this hardware. */
+TARN_API void tarn_measures(tarn_ctx *cx, const tarn_hw *hw);
 /* The least seconds of each trial, its buffers warm: all are compiled into one program and take
  * turns for a while. Done in a child process with a time limit: a crash or a hang costs only its
  * batch, whose seconds become INFINITY. */

@@ -27,7 +27,27 @@ try 0 run $digits --shape n=1 --hw cuda --simulate && [ "$(wc -l <"$work/out")" 
 try 0 check "$work/digits" && grep -q '^ok' "$work/out" || fail "check on the device"
 try 0 check $digits --shape n=1 --hw cuda-sm90 --simulate && grep -q '^ok' "$work/out" || fail "check --simulate"
 
+# Measured by the driver's events, into the store that a compile reads.
+try 0 bench "$work/digits" --repeat 3 --json
+is gpu "an executor of PTX"
+[ "$(value 'kernels.#')" = 11 ] || fail "bench: not every kernel"
+cat >"$work/product.term" <<'T'
+(compute (map (max $0 0)) (compute dotProd (cartProd (access 1 (input x ((37 65) ()) f32)) (access 1 (input y ((50 65) ()) f32)))))
+T
+try 0 tune "$work/product.term" --hw cuda-sm80 --db "$work/tuned.db" -o "$work/tuned.price" --trials 6 --json
+[ "$(value measured)" -gt 3 ] || fail "tune: few measurements"
+predicted() { try 0 compile "$work/product.term" --hw cuda-sm80 -o "$work/$1" "${@:2}"; }
+predicted plain
+predicted tuned --db "$work/tuned.db"
+seconds() { try 0 bench "$work/$1" --repeat 2 --json && value seconds.median; }
+awk -v a="$(seconds tuned)" -v b="$(seconds plain)" 'BEGIN { exit !(a < b) }' || fail "tuning found nothing faster"
+try 0 check "$work/tuned"
+
 # One line each.
+FAKE_CUDA=devices=0 refused 3 "no NVIDIA GPU" -- bench "$work/digits"
+FAKE_CUDA=devices=0 refused 3 "nothing measures its kernels here" "no NVIDIA GPU" -- tune "$work/product.term" --hw cuda \
+  --db "$work/none.db"
+[ ! -e "$work/none.db" ] || fail "tune left a store"
 FAKE_CUDA=devices=0 refused 3 "no NVIDIA GPU" "--simulate" -- run "$work/digits"
 FAKE_CUDA=driver=11030 refused 3 "driver is too old" "CUDA 11.3, 11.4 is needed" -- run "$work/digits"
 FAKE_CUDA=capability=75 refused 3 "the program is for sm_80" "is sm_75" -- run "$work/digits"
