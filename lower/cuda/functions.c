@@ -1,8 +1,11 @@
-/* exp, log and pow in double for a GPU, whose libm is not used. Their calls are inlined.
+/* Elementary functions in double for a GPU, whose libm is not used. Their calls are inlined.
  *
  * exp: two steps of ln 2 (Cody and Waite) and its series; log: as in fdlibm (Sun Microsystems,
  * e_log.c); both within 2 ulp. pow: exp(y · log x), which is good to 1e-13, and so rounds right in
- * float but for ties. */
+ * float but for ties. sin, cos and atan have fdlibm's polynomials; arguments beyond 2^20 are
+ * reduced by as many bits of 2/π as they need (Payne and Hanek, 1983). erf: its series with
+ * positive terms alone, e^(-x²) · 2x/√π · Σ (2x²)^n / (1·3·…·(2n+1)); beyond 3.5 a polynomial of
+ * 1/x². The others follow from these by identities that cancel nothing. */
 #include "lower/cuda/cuda.h"
 #include <math.h>
 #include <string.h>
@@ -119,7 +122,284 @@ static LLVMValueRef pow_of(const code *c, LLVMValueRef x, LLVMValueRef y) {
   return sel(c, LLVMBuildOr(c->b, one, unit, ""), num(c, 1), r);
 }
 
-static void define(low_module *M, const char *name, unsigned args, LLVMTypeRef t) {
+/* ---------------------------------------------------------------- sin, cos, tan */
+/* Quarter turns of x, modulo 4, and what is left of it, in turns of π / 2 from -1/2 to 1/2. */
+typedef struct quarter {
+  LLVMValueRef n, r; /* i64; radians */
+} quarter;
+static LLVMValueRef whole(const code *c, LLVMValueRef x) {
+  LLVMTypeRef over[2] = {c->M->i64, c->M->f64};
+  return low_intrinsic(c->M, "llvm.fptosi.sat", over, 2, &x, 1);
+}
+static quarter near_quarter(const code *c, LLVMValueRef x) {
+  LLVMValueRef n = mul(c, x, num(c, 6.36619772367581382433e-01));
+  n = intrinsic(c, "llvm.rint", &n, 1);
+  LLVMValueRef minus = LLVMBuildFNeg(c->b, n, "");
+  LLVMValueRef r = fma_of(c, minus, num(c, 0x1.921fb54442d18p+0), x);
+  r = fma_of(c, minus, num(c, 0x1.1a62633145c07p-54), r);
+  r = fma_of(c, minus, num(c, -0x1.f1976b7ed8fbcp-110), r);
+  return (quarter){whole(c, n), r};
+}
+static LLVMValueRef shifted(const code *c, LLVMValueRef high, LLVMValueRef low, LLVMValueRef by) {
+  LLVMValueRef v[3] = {high, low, by};
+  return low_intrinsic(c->M, "llvm.fshl", &c->M->i64, 1, v, 3);
+}
+/* 192 bits of 2/π from those on that make less than four turns. */
+static void window(const code *c, LLVMValueRef e, LLVMValueRef w[3]) {
+  static const uint64_t bits_of[] = {0,
+                                     UINT64_C(0xa2f9836e4e441529),
+                                     UINT64_C(0xfc2757d1f534ddc0),
+                                     UINT64_C(0xdb6295993c439041),
+                                     UINT64_C(0xfe5163abdebbc561),
+                                     UINT64_C(0xb7246e3a424dd2e0),
+                                     UINT64_C(0x06492eea09d1921c),
+                                     UINT64_C(0xfe1deb1cb129a73e),
+                                     UINT64_C(0xe88235f52ebb4484),
+                                     UINT64_C(0xe99c7026b45f7e41),
+                                     UINT64_C(0x3991d639835339f4),
+                                     UINT64_C(0x9c845f8bbdf9283b),
+                                     UINT64_C(0x1ff897ffde05980f),
+                                     UINT64_C(0xef2f118b5a0a6d1f),
+                                     UINT64_C(0x6d367ecf27cb09b7),
+                                     UINT64_C(0x4f463f669e5fea2d),
+                                     UINT64_C(0x7527bac7ebe5f17b),
+                                     UINT64_C(0x3d0739f78a5292ea),
+                                     UINT64_C(0x6bfb5fb11f8d5d08),
+                                     UINT64_C(0x56033046fc7b6bab)};
+  uint32_t n = sizeof bits_of / sizeof *bits_of;
+  LLVMTypeRef t = LLVMArrayType2(c->M->i64, n);
+  LLVMValueRef table = low_i64_table(c->M, (const int64_t *)bits_of, n), word[4];
+  LLVMValueRef at = LLVMBuildAdd(c->b, e, low_i64(c->M, 62), "");
+  LLVMValueRef by = LLVMBuildAnd(c->b, at, low_i64(c->M, 63), "");
+  at = LLVMBuildLShr(c->b, at, low_i64(c->M, 6), "");
+  LLVMValueRef last = low_i64(c->M, n - 4), fits = LLVMBuildICmp(c->b, LLVMIntULT, at, last, "");
+  at = LLVMBuildSelect(c->b, fits, at, last, "");
+  for (uint32_t i = 0; i < 4; i++) {
+    LLVMValueRef k[2] = {low_i64(c->M, 0), LLVMBuildAdd(c->b, at, low_i64(c->M, i), "")};
+    word[i] = LLVMBuildLoad2(c->b, c->M->i64, LLVMBuildInBoundsGEP2(c->b, t, table, k, 2, ""), "");
+  }
+  for (uint32_t i = 0; i < 3; i++) w[i] = shifted(c, word[i], word[i + 1], by);
+}
+/* The upper and the lower word of a · b + x. */
+static void multiply(const code *c, LLVMValueRef a, LLVMValueRef b, LLVMValueRef x,
+                     LLVMValueRef word[2]) {
+  LLVMTypeRef t = LLVMIntTypeInContext(c->M->lc, 128);
+  LLVMValueRef wide[2] = {LLVMBuildZExt(c->b, a, t, ""), LLVMBuildZExt(c->b, b, t, "")};
+  LLVMValueRef p = LLVMBuildMul(c->b, wide[0], wide[1], "");
+  LLVMValueRef high = LLVMBuildLShr(c->b, p, LLVMConstInt(t, 64, 0), "");
+  word[1] = LLVMBuildAdd(c->b, LLVMBuildMul(c->b, a, b, ""), x, "");
+  LLVMValueRef carry = LLVMBuildICmp(c->b, LLVMIntULT, word[1], x, "");
+  high = LLVMBuildTrunc(c->b, high, c->M->i64, "");
+  word[0] = LLVMBuildAdd(c->b, high, LLVMBuildZExt(c->b, carry, c->M->i64, ""), "");
+}
+static quarter far_quarter(const code *c, LLVMValueRef x) {
+  LLVMValueRef u = bits(c, x), w[3], low[2], mid[2], two = low_i64(c->M, 2);
+  LLVMValueRef e =
+      LLVMBuildAnd(c->b, LLVMBuildLShr(c->b, u, low_i64(c->M, 52), ""), low_i64(c->M, 0x7ff), "");
+  e = LLVMBuildSub(c->b, e, low_i64(c->M, 1075), "");
+  LLVMValueRef m = LLVMBuildAnd(c->b, u, low_i64(c->M, 0xfffffffffffff), "");
+  m = LLVMBuildOr(c->b, m, low_i64(c->M, INT64_C(1) << 52), "");
+  window(c, e, w);
+  multiply(c, w[2], m, low_i64(c->M, 0), low);
+  multiply(c, w[1], m, low[0], mid);
+  LLVMValueRef top = LLVMBuildAdd(c->b, LLVMBuildMul(c->b, w[0], m, ""), mid[0], "");
+  LLVMValueRef part = shifted(c, top, mid[1], two), rest = shifted(c, mid[1], low[1], two);
+  LLVMValueRef up = LLVMBuildLShr(c->b, part, low_i64(c->M, 63), "");
+  LLVMValueRef n = LLVMBuildAdd(c->b, LLVMBuildLShr(c->b, top, low_i64(c->M, 62), ""), up, "");
+  LLVMValueRef r = mul(c, LLVMBuildSIToFP(c->b, part, c->M->f64, ""), num(c, 0x1p-64));
+  r = fma_of(c, LLVMBuildUIToFP(c->b, rest, c->M->f64, ""), num(c, 0x1p-128), r);
+  r = mul(c, r, num(c, 1.57079632679489661923));
+  LLVMValueRef minus = LLVMBuildICmp(c->b, LLVMIntSLT, u, low_i64(c->M, 0), "");
+  n = LLVMBuildSelect(c->b, minus, LLVMBuildNeg(c->b, n, ""), n, "");
+  return (quarter){n, sel(c, minus, LLVMBuildFNeg(c->b, r, ""), r)};
+}
+static LLVMBasicBlockRef block(const code *c) {
+  LLVMValueRef f = LLVMGetBasicBlockParent(LLVMGetInsertBlock(c->b));
+  return LLVMAppendBasicBlockInContext(c->M->lc, f, "");
+}
+static LLVMValueRef either(const code *c, const LLVMValueRef v[2], LLVMBasicBlockRef from[2]) {
+  LLVMValueRef p = LLVMBuildPhi(c->b, LLVMTypeOf(v[0]), "");
+  LLVMAddIncoming(p, (LLVMValueRef *)(uintptr_t)v, from, 2);
+  return p;
+}
+static quarter quarter_of(const code *c, LLVMValueRef x) {
+  LLVMValueRef size = intrinsic(c, "llvm.fabs", &x, 1), n[2], r[2];
+  LLVMBasicBlockRef way[2] = {block(c), block(c)}, end = block(c);
+  LLVMBuildCondBr(c->b, cmp(c, LLVMRealOGE, size, 0x1p20), way[1], way[0]);
+  for (int far = 0; far < 2; far++) {
+    LLVMPositionBuilderAtEnd(c->b, way[far]);
+    quarter q = far ? far_quarter(c, x) : near_quarter(c, x);
+    n[far] = q.n, r[far] = q.r;
+    LLVMBuildBr(c->b, end);
+  }
+  LLVMPositionBuilderAtEnd(c->b, end);
+  quarter q = {either(c, n, way), either(c, r, way)};
+  q.r = sel(c, cmp(c, LLVMRealULT, size, INFINITY), q.r, num(c, NAN));
+  return q;
+}
+static LLVMValueRef sine(const code *c, LLVMValueRef x) {
+  static const double k[] = {1.58969099521155010221e-10, -2.50507602534068634195e-08,
+                             2.75573137070700676789e-06, -1.98412698298579493134e-04,
+                             8.33333333332248946124e-03, -1.66666666666666324348e-01};
+  LLVMValueRef z = mul(c, x, x);
+  return fma_of(c, mul(c, z, x), series(c, z, k, 6), x);
+}
+static LLVMValueRef cosine(const code *c, LLVMValueRef x) {
+  static const double k[] = {-1.13596475577881948265e-11, 2.08757232129817482790e-09,
+                             -2.75573143513906633035e-07, 2.48015872894767294178e-05,
+                             -1.38888888888741095749e-03, 4.16666666666666019037e-02};
+  LLVMValueRef z = mul(c, x, x), half = mul(c, z, num(c, 0.5)), w = sub(c, num(c, 1), half);
+  LLVMValueRef rest = sub(c, sub(c, num(c, 1), w), half);
+  return add(c, w, fma_of(c, mul(c, z, z), series(c, z, k, 6), rest));
+}
+static LLVMValueRef wave(const code *c, quarter q) {
+  LLVMValueRef odd = LLVMBuildTrunc(c->b, q.n, c->M->i1, "");
+  LLVMValueRef two = LLVMBuildAnd(c->b, q.n, low_i64(c->M, 2), "");
+  LLVMValueRef r = sel(c, odd, cosine(c, q.r), sine(c, q.r));
+  return sel(c, LLVMBuildIsNull(c->b, two, ""), r, LLVMBuildFNeg(c->b, r, ""));
+}
+static LLVMValueRef sin_of(const code *c, LLVMValueRef x) {
+  LLVMValueRef zero = cmp(c, LLVMRealOEQ, x, 0);
+  return sel(c, zero, x, wave(c, quarter_of(c, x)));
+}
+static LLVMValueRef cos_of(const code *c, LLVMValueRef x) {
+  quarter q = quarter_of(c, x);
+  q.n = LLVMBuildAdd(c->b, q.n, low_i64(c->M, 1), "");
+  return wave(c, q);
+}
+static LLVMValueRef tan_of(const code *c, LLVMValueRef x) {
+  quarter q = quarter_of(c, x);
+  LLVMValueRef odd = LLVMBuildTrunc(c->b, q.n, c->M->i1, "");
+  LLVMValueRef s = sine(c, q.r), o = cosine(c, q.r);
+  LLVMValueRef r =
+      LLVMBuildFDiv(c->b, sel(c, odd, LLVMBuildFNeg(c->b, o, ""), s), sel(c, odd, s, o), "");
+  return sel(c, cmp(c, LLVMRealOEQ, x, 0), x, r);
+}
+
+/* ---------------------------------------------------------------- their inverses */
+static LLVMValueRef size_of(const code *c, LLVMValueRef x) {
+  return intrinsic(c, "llvm.fabs", &x, 1);
+}
+static LLVMValueRef root(const code *c, LLVMValueRef x) { return intrinsic(c, "llvm.sqrt", &x, 1); }
+static LLVMValueRef over(const code *c, LLVMValueRef a, LLVMValueRef b) {
+  return LLVMBuildFDiv(c->b, a, b, "");
+}
+static LLVMValueRef with_sign(const code *c, LLVMValueRef r, LLVMValueRef sign) {
+  LLVMValueRef v[2] = {r, sign};
+  return intrinsic(c, "llvm.copysign", v, 2);
+}
+static LLVMValueRef atan_of(const code *c, LLVMValueRef x) {
+  static const double k[] = {
+      1.62858201153657823623e-02,  -3.65315727442169155270e-02, 4.97687799461593236017e-02,
+      -5.83357013379057348645e-02, 6.66107313738753120669e-02,  -7.69187620504482999495e-02,
+      9.09088713343650656196e-02,  -1.11111104054623557880e-01, 1.42857142725034663711e-01,
+      -1.99999999998764832476e-01, 3.33333333333329318027e-01};
+  LLVMValueRef a = size_of(c, x), large = cmp(c, LLVMRealOGT, a, 1);
+  LLVMValueRef t = sel(c, large, over(c, num(c, 1), a), a);
+  LLVMValueRef mid = cmp(c, LLVMRealOGT, t, 0.4142135623730951);
+  t = sel(c, mid, over(c, sub(c, t, num(c, 1)), add(c, t, num(c, 1))), t);
+  LLVMValueRef z = mul(c, t, t), r = sub(c, t, mul(c, mul(c, t, z), series(c, z, k, 11)));
+  r = sel(c, mid, add(c, num(c, 0.78539816339744830962), r), r);
+  r = sel(c, large, sub(c, num(c, 1.57079632679489661923), r), r);
+  return with_sign(c, r, x);
+}
+static LLVMValueRef asin_of(const code *c, LLVMValueRef x) {
+  LLVMValueRef one = num(c, 1), q = mul(c, sub(c, one, x), add(c, one, x));
+  return sel(c, cmp(c, LLVMRealOEQ, x, 0), x, atan_of(c, over(c, x, root(c, q))));
+}
+static LLVMValueRef acos_of(const code *c, LLVMValueRef x) {
+  LLVMValueRef one = num(c, 1), q = over(c, sub(c, one, x), add(c, one, x));
+  return mul(c, num(c, 2), atan_of(c, root(c, q)));
+}
+
+/* ---------------------------------------------------------------- sinh and its kind */
+/* log(1 + x): what 1 + x has lost is put right (Kahan). */
+static LLVMValueRef log1p_of(const code *c, LLVMValueRef x) {
+  LLVMValueRef u = add(c, num(c, 1), x), d = sub(c, u, num(c, 1));
+  LLVMValueRef r = mul(c, log_of(c, u), over(c, x, d));
+  r = sel(c, cmp(c, LLVMRealOEQ, d, 0), x, r);
+  return sel(c, cmp(c, LLVMRealOEQ, x, INFINITY), x, r);
+}
+/* sinh of up to 0.4: its series. */
+static LLVMValueRef small_sinh(const code *c, LLVMValueRef x) {
+  static const double k[] = {1 / 6227020800., 1 / 39916800., 1 / 362880.,
+                             1 / 5040.,       1 / 120.,      1 / 6.};
+  LLVMValueRef z = mul(c, x, x);
+  return fma_of(c, mul(c, z, x), series(c, z, k, 6), x);
+}
+/* (e^a ± e^-a) / 2 of a ≥ 0; e^(a/2) does not overflow before the result does. */
+static LLVMValueRef half_sum(const code *c, LLVMValueRef a, bool minus) {
+  LLVMValueRef e = exp_of(c, mul(c, a, num(c, 0.5))), half = mul(c, e, num(c, 0.5));
+  LLVMValueRef last = over(c, num(c, 0.5), mul(c, e, e));
+  return minus ? sub(c, mul(c, half, e), last) : add(c, mul(c, half, e), last);
+}
+static LLVMValueRef sinh_of(const code *c, LLVMValueRef x) {
+  LLVMValueRef a = size_of(c, x), small = cmp(c, LLVMRealOLT, a, 0.4);
+  return sel(c, small, small_sinh(c, x), with_sign(c, half_sum(c, a, true), x));
+}
+static LLVMValueRef cosh_of(const code *c, LLVMValueRef x) {
+  return half_sum(c, size_of(c, x), false);
+}
+static LLVMValueRef tanh_of(const code *c, LLVMValueRef x) {
+  LLVMValueRef a = size_of(c, x), small = cmp(c, LLVMRealOLT, a, 0.4);
+  LLVMValueRef e = exp_of(c, mul(c, a, num(c, 2)));
+  LLVMValueRef far = sub(c, num(c, 1), over(c, num(c, 2), add(c, e, num(c, 1))));
+  LLVMValueRef near = over(c, small_sinh(c, x), half_sum(c, a, false));
+  return sel(c, small, near, with_sign(c, far, x));
+}
+static LLVMValueRef log_of_twice(const code *c, LLVMValueRef a) {
+  return add(c, log_of(c, a), num(c, 6.93147180559945309417e-01));
+}
+static LLVMValueRef asinh_of(const code *c, LLVMValueRef x) {
+  LLVMValueRef a = size_of(c, x), z = mul(c, a, a), one = num(c, 1);
+  LLVMValueRef d = add(c, one, root(c, add(c, z, one)));
+  LLVMValueRef r = log1p_of(c, add(c, a, over(c, z, d)));
+  return with_sign(c, sel(c, cmp(c, LLVMRealOGT, a, 0x1p60), log_of_twice(c, a), r), x);
+}
+static LLVMValueRef acosh_of(const code *c, LLVMValueRef x) {
+  LLVMValueRef t = sub(c, x, num(c, 1));
+  LLVMValueRef r = log1p_of(c, add(c, t, root(c, mul(c, t, add(c, t, num(c, 2))))));
+  r = sel(c, cmp(c, LLVMRealOGT, x, 0x1p60), log_of_twice(c, x), r);
+  return sel(c, cmp(c, LLVMRealOGE, x, 1), r, num(c, NAN));
+}
+static LLVMValueRef atanh_of(const code *c, LLVMValueRef x) {
+  LLVMValueRef a = size_of(c, x), d = sub(c, num(c, 1), a);
+  LLVMValueRef r = mul(c, num(c, 0.5), log1p_of(c, over(c, add(c, a, a), d)));
+  return with_sign(c, r, x);
+}
+
+/* ---------------------------------------------------------------- erf */
+#define TERMS 64 /* enough for 2 · 3.5² */
+static LLVMValueRef erf_of(const code *c, LLVMValueRef x) {
+  static const double tail[] = {-29709.6212533647434, 23269.1449380935124,  -8872.027624193496,
+                                2264.55918212423334,  -458.64146084429862,  84.9213582655949257,
+                                -16.4092617341434637, 3.69545966570619677,  -1.05771466858143082,
+                                0.42314028396185114,  -0.28209477623648957, 0.564189583490044006};
+  double k[TERMS];
+  k[TERMS - 1] = 1;
+  for (int i = 1; i < TERMS; i++) k[TERMS - 1 - i] = k[TERMS - i] * 2 / (2 * i + 1);
+  LLVMValueRef a = size_of(c, x), far = cmp(c, LLVMRealOGT, a, 3.5), z = mul(c, a, a);
+  LLVMValueRef e = exp_of(c, LLVMBuildFNeg(c->b, z, ""));
+  LLVMValueRef near = mul(c, mul(c, a, num(c, 1.12837916709551257390)), e);
+  near = mul(c, near, series(c, sel(c, far, num(c, 0), z), k, TERMS));
+  LLVMValueRef rest =
+      mul(c, over(c, e, a), series(c, over(c, num(c, 1), z), tail, sizeof tail / sizeof *tail));
+  LLVMValueRef r = sel(c, far, sub(c, num(c, 1), rest), near);
+  return with_sign(c, sel(c, cmp(c, LLVMRealOGT, a, 6), num(c, 1), r), x);
+}
+
+/* ---------------------------------------------------------------- by name */
+static const struct function {
+  const char *name;
+  LLVMValueRef (*one)(const code *, LLVMValueRef);
+  LLVMValueRef (*two)(const code *, LLVMValueRef, LLVMValueRef);
+} functions[] = {{"pow", NULL, pow_of},     {"exp", exp_of, NULL},     {"log", log_of, NULL},
+                 {"log1p", log1p_of, NULL}, {"sin", sin_of, NULL},     {"cos", cos_of, NULL},
+                 {"tan", tan_of, NULL},     {"asin", asin_of, NULL},   {"acos", acos_of, NULL},
+                 {"atan", atan_of, NULL},   {"sinh", sinh_of, NULL},   {"cosh", cosh_of, NULL},
+                 {"tanh", tanh_of, NULL},   {"asinh", asinh_of, NULL}, {"acosh", acosh_of, NULL},
+                 {"atanh", atanh_of, NULL}, {"erf", erf_of, NULL}};
+static void define(low_module *M, const char *name, const struct function *def, LLVMTypeRef t) {
   LLVMValueRef f = LLVMGetNamedFunction(M->m, name), x[2];
   if (!f || !LLVMIsDeclaration(f)) return;
   unsigned id = LLVMGetEnumAttributeKindForName("alwaysinline", strlen("alwaysinline"));
@@ -128,17 +408,17 @@ static void define(low_module *M, const char *name, unsigned args, LLVMTypeRef t
   LLVMSetLinkage(f, LLVMInternalLinkage);
   LLVMPositionBuilderAtEnd(M->b, LLVMAppendBasicBlockInContext(M->lc, f, ""));
   code c = {M, M->b};
-  for (unsigned i = 0; i < args; i++) {
+  for (unsigned i = 0; i < (def->two ? 2 : 1); i++) {
     x[i] = LLVMGetParam(f, i);
     if (t == M->f32) x[i] = LLVMBuildFPExt(M->b, x[i], M->f64, "");
   }
-  LLVMValueRef r = args == 2      ? pow_of(&c, x[0], x[1])
-                   : *name == 'e' ? exp_of(&c, x[0])
-                                  : log_of(&c, x[0]);
+  LLVMValueRef r = def->two ? def->two(&c, x[0], x[1]) : def->one(&c, x[0]);
   LLVMBuildRet(M->b, t == M->f32 ? LLVMBuildFPTrunc(M->b, r, M->f32, "") : r);
 }
 void cuda_functions(low_module *M) {
   if (!M->contract) return; /* exact: libm's, or none */
-  define(M, "pow", 2, M->f64), define(M, "powf", 2, M->f32);
-  define(M, "exp", 1, M->f64), define(M, "log", 1, M->f64);
+  for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+    define(M, functions[i].name, &functions[i], M->f64);
+    define(M, tarn_format(M->cx, "%sf", functions[i].name), &functions[i], M->f32);
+  }
 }

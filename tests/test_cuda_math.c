@@ -1,0 +1,111 @@
+/* Elementary functions on a GPU (lower/cuda/functions.c), in the executor: within a few ulp of the
+ * C library's, and the same at zeros, infinities, NaN and beyond the domain; arguments of sin, cos
+ * and tan of any size. */
+#include "compile/compile.h"
+#include "hw/host/host.h"
+#include "sim/ptx.h"
+#include "tests/pipeline.h"
+#include <check.h>
+#include <math.h>
+#include <string.h>
+
+#define N 600
+static const struct function {
+  const char *name;
+  double (*host)(double);
+  double low, high; /* of half of the arguments; the others are of any size, of either sign */
+  bool any;
+  int ulps;
+} functions[] = {
+    {"exp", exp, -740, 705, false, 2},   {"log", log, 0, 10, true, 2},
+    {"log1p", log1p, -1, 1, true, 3},    {"sin", sin, -10, 10, true, 3},
+    {"cos", cos, -10, 10, true, 3},      {"tan", tan, -10, 10, true, 4},
+    {"asin", asin, -1, 1, false, 4},     {"acos", acos, -1, 1, false, 3},
+    {"atan", atan, -3, 3, true, 2},      {"sinh", sinh, -3, 3, false, 7},
+    {"cosh", cosh, -700, 700, false, 4}, {"tanh", tanh, -3, 3, true, 4},
+    {"asinh", asinh, -3, 3, true, 4},    {"acosh", acosh, 1, 4, true, 4},
+    {"atanh", atanh, -1, 1, false, 4},   {"erf", erf, -6.5, 6.5, true, 10},
+};
+
+static void fill(double *x, const struct function *f) {
+  static const double special[] = {0.0, -0.0, INFINITY, -INFINITY, 1, -1, 2, -2, 1e-300, 0x1p20};
+  uint32_t n = sizeof special / sizeof *special;
+  uint64_t seed = 5;
+  for (uint32_t i = 0; i < N; i++) {
+    double u = (tarn_random_unit(&seed) + 1) / 2, v = tarn_random_unit(&seed);
+    x[i] = f->low + u * (f->high - f->low);
+    if (i % 2 && f->any) x[i] = ldexp(v, (int)(600 * (2 * u - 1)));
+    if (i < n) x[i] = special[i];
+  }
+  x[n] = NAN;
+}
+typedef struct job {
+  const struct function *f;
+  bool wide;
+} job;
+static tarn_tensor *array(tarn_ctx *cx, bool wide) {
+  return tarn_tensor_new(cx, wide ? TARN_F64 : TARN_F32, 1, (int64_t[]){N});
+}
+static const char *compiled(tarn_ctx *cx, const job *j) {
+  tarn_lang *L = tarn_lang_new(cx);
+  tarn_compile_options *o = TARN_NEW(cx, tarn_compile_options);
+  *o = tarn_compile_defaults();
+  const char *dir = pipeline_folder(cx);
+  const char *text = tarn_format(cx, "(compute (map (%s $0)) (access 1 (input x ((%d) ()) %s)))",
+                                 j->f->name, N, j->wide ? "f64" : "f32");
+  o->model = tarn_format(cx, "%s/f.term", dir);
+  tarn_write_file(cx, o->model, text, strlen(text));
+  o->hw = tarn_hw_load(L, "cuda-sm80");
+  o->emit = "ptx";
+  o->dir = tarn_format(cx, "%s/out", dir);
+  tarn_compile(L, o);
+  return o->dir;
+}
+/* f32 is rounded from double, where it is not an approximation of its own. */
+static void compare(const job *j, double x, double got, double want) {
+  if (isnan(want)) ck_assert_msg(isnan(got), "%s(%g) is %g, no NaN", j->f->name, x, got);
+  else if (isinf(want) || want == 0)
+    ck_assert_msg(got == want, "%s(%g) is %g, not %g", j->f->name, x, got, want);
+  else {
+    double ulp = j->wide ? nextafter(fabs(want), INFINITY) - fabs(want)
+                         : (double)(nextafterf((float)fabs(want), INFINITY) - (float)fabs(want));
+    ck_assert_msg(fabs(got - want) <= j->f->ulps * ulp, "%s(%.17g) is %.17g, not %.17g", j->f->name,
+                  x, got, want);
+  }
+}
+static void try_one(tarn_ctx *cx, void *arg) {
+  const job *j = arg;
+  tarn_tensor *in = array(cx, j->wide), *out = array(cx, j->wide);
+  double x[N];
+  fill(x, j->f);
+  for (int i = 0; i < N; i++) tarn_tensor_set(in, i, (tarn_value){.d = x[i]});
+  tarn_ptx_program *p = tarn_ptx_load(cx, compiled(cx, j));
+  tarn_ptx_program_run(cx, p, (const tarn_tensor *const[]){in}, &out, NULL, NULL);
+  for (int i = 0; i < N; i++) {
+    double given = tarn_tensor_get(in, i).d, want = j->f->host(given);
+    if (!j->wide) want = (double)(float)want;
+    if (!j->wide && fabs(want) < 0x1p-126 && want != 0) continue; /* subnormal */
+    compare(j, given, tarn_tensor_get(out, i).d, want);
+  }
+}
+START_TEST(test_function) {
+  job j = {&functions[_i / 2], _i % 2 == 0};
+  tarn_ctx *cx = tarn_ctx_new(NULL);
+  tarn_status st = tarn_protect(cx, try_one, &j);
+  ck_assert_msg(st == TARN_OK, "%s: %s", j.f->name, tarn_message(cx));
+  tarn_ctx_free(cx);
+}
+END_TEST
+
+int main(void) {
+  Suite *suite = suite_create("cuda_math");
+  TCase *t = tcase_create("functions");
+  tcase_set_timeout(t, 300);
+  tcase_add_loop_test(t, test_function, 0, 2 * (int)(sizeof functions / sizeof *functions));
+  suite_add_tcase(suite, t);
+  SRunner *runner = srunner_create(suite);
+  srunner_run_all(runner, CK_NORMAL);
+  int failed = srunner_ntests_failed(runner);
+  srunner_free(runner);
+  return failed > 0;
+}
