@@ -6,9 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EACH_NODE(k, c, n)                                                                         \
-  for (uint32_t n = kg_next_node(k, c, TARN_NONE); n != TARN_NONE; n = kg_next_node(k, c, n))
-
 /* An operand as a candidate sees it: a buffer through a map, or a constant. */
 typedef struct operand {
   bool constant;
@@ -204,17 +201,12 @@ static void nest_cand(kgraph *k, const target *to, uint32_t node, uint32_t nest,
   if (best.nest != TARN_NONE) add_cand(k, to->ag, best);
 }
 
-static uint32_t plain_layouts(const kgroup *g) {
-  uint32_t n = 0;
-  while (n < g->nlayout && g->part_of[n] == TARN_NONE) n++;
-  return n;
-}
 /* The next combination of views and layouts of the operands; false: there is none. */
 static bool next_combo(const kgraph *k, const operand *op, uint32_t nk, uint32_t *vi,
                        uint32_t *li) {
   for (uint32_t j = 0; j < nk; j++) {
     if (op[j].constant) continue;
-    if (++li[j] < plain_layouts(&k->group.p[op[j].v[vi[j]].group])) return true;
+    if (++li[j] < k->group.p[op[j].v[vi[j]].group].nlayout) return true;
     li[j] = 0;
     if (++vi[j] < op[j].nv) return true;
     vi[j] = 0;
@@ -225,7 +217,7 @@ static bool next_combo(const kgraph *k, const operand *op, uint32_t nk, uint32_t
 static bool alike(const kgraph *k, const operand *op, uint32_t nk, uint32_t *li, uint32_t at) {
   bool any = at == 0;
   for (uint32_t j = 0; j < nk; j++) {
-    uint32_t n = op[j].constant ? 1 : plain_layouts(&k->group.p[op[j].v[0].group]);
+    uint32_t n = op[j].constant ? 1 : k->group.p[op[j].v[0].group].nlayout;
     li[j] = at < n ? at : n - 1;
     any |= at < n;
   }
@@ -303,7 +295,7 @@ static bool plain_operand(kgraph *k, const operand *op, kcand *c, uint32_t j) {
   }
   for (uint32_t i = 0; i < op->nv; i++) {
     kgroup *from = &k->group.p[op->v[i].group];
-    for (uint32_t l = 0; l < plain_layouts(from); l++) {
+    for (uint32_t l = 0; l < from->nlayout; l++) {
       if (!lies_so(k, from, l, op->v[i].map, &c->in[j])) continue;
       c->child[j] = kg_ag(k, from, l);
       return true;
@@ -349,7 +341,7 @@ static void copy_into(kgraph *k, uint32_t ag, const operand *op, const tarn_layo
   for (uint32_t i = 0; i < op->nv; i++) {
     const kview *v = &op->v[i];
     if (!op->constant && v->group == but) continue;
-    for (uint32_t s = 0; s < (op->constant ? 1 : plain_layouts(&k->group.p[v->group])); s++) {
+    for (uint32_t s = 0; s < (op->constant ? 1 : k->group.p[v->group].nlayout); s++) {
       target to = {.ag = ag, .kcls = op->kcls, .nout = 1, .out = {*l}};
       kcand c = new_cand(k, KC_NEST, TARN_NONE, op->kcls, 1);
       offered o;
@@ -379,6 +371,20 @@ static void within_larger(kgraph *k, uint32_t ag, const operand *op, const tarn_
     }
   }
 }
+/* The AND/OR class of an operand copied to its place in a whole, made once. */
+static uint32_t copied_part(kgraph *k, const operand *op, const tarn_layout *part, uint32_t part_of) {
+  uint64_t key = tarn_hash_bytes(part->stride, part->n * sizeof *part->stride,
+                                 tarn_hash_mix(op->kcls, (uint64_t)part->offset));
+  uint32_t whole = kg_ag(k, &k->group.p[part_of / KG_MAX_LAYOUTS], part_of % KG_MAX_LAYOUTS);
+  bool fresh;
+  uint64_t *at = tarn_map_at(k->part_copies, tarn_hash_mix(key, whole), &fresh);
+  if (!fresh) return (uint32_t)*at;
+  uint32_t ag = new_class(k);
+  *at = ag;
+  kg_lies_in(k, ag, whole);
+  copy_into(k, ag, op, part, TARN_NONE);
+  return ag;
+}
 /* The AND/OR class of a part that lies so within a whole. */
 static uint32_t concat_part(kgraph *k, const operand *op, const tarn_layout *part,
                             uint32_t part_of) {
@@ -391,8 +397,10 @@ static uint32_t concat_part(kgraph *k, const operand *op, const tarn_layout *par
     for (uint32_t l = 0; l < in->nlayout; l++)
       if (in->part_of[l] == part_of && tarn_layout_equal(&over, &in->layout[l]))
         at = kg_ag(k, in, l);
-  if (at == TARN_NONE) return copied(k, op, part);
-  copy_into(k, at, op, part, kid->group); /* a part that is a view of something larger */
+  if (at == TARN_NONE) return copied_part(k, op, part, part_of);
+  bool fresh;
+  tarn_map_at(k->part_copies, tarn_hash_mix(at, op->kcls), &fresh);
+  if (fresh) copy_into(k, at, op, part, kid->group); /* a view of something larger */
   return at;
 }
 static void concat_cand(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_node *e,
@@ -401,10 +409,9 @@ static void concat_cand(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_nod
   uint32_t axis = (uint32_t)tarn_payload_get(k->L, e->payload)->ints[0];
   for (uint32_t lo = 0; lo < g->nlayout; lo++) {
     tarn_layout whole;
-    uint32_t part_of = k->cls.p[kc].group * KG_MAX_LAYOUTS + lo;
-    if (g->part_of[lo] != TARN_NONE ||
-        !kg_layout_over(k, &g->layout[lo], k->cls.p[kc].to_rep, &whole))
-      continue;
+    bool outermost = g->part_of[lo] == TARN_NONE;
+    uint32_t part_of = outermost ? k->cls.p[kc].group * KG_MAX_LAYOUTS + lo : g->part_of[lo];
+    if (!kg_layout_over(k, &g->layout[lo], k->cls.p[kc].to_rep, &whole)) continue;
     kcand c = new_cand(k, KC_CONCAT, node, kc, e->n);
     c.out[0] = whole;
     int64_t at = 0;
@@ -412,7 +419,7 @@ static void concat_cand(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_nod
       const tarn_type *t = tarn_type_get(k->L, k->cls.p[op[j].kcls].type);
       c.in[j] = kg_part(&whole, t, axis, at);
       c.child[j] = concat_part(k, &op[j], &c.in[j], part_of);
-      within_larger(k, c.child[j], &op[j], &whole, part_of, axis, at, &c.in[j]);
+      if (outermost) within_larger(k, c.child[j], &op[j], &whole, part_of, axis, at, &c.in[j]);
       at += t->dim[axis];
     }
     add_cand(k, kg_ag(k, g, lo), c);
@@ -423,7 +430,7 @@ static void copies(kgraph *k) {
     kgroup *g = &k->group.p[gi];
     if (g->nlayout < 2) continue;
     uint32_t nest = identity_nest(k, g->type);
-    for (uint32_t a = 0; a < plain_layouts(g); a++)
+    for (uint32_t a = 0; a < g->nlayout; a++)
       for (uint32_t b = 0; b < g->nlayout; b++) {
         if (a == b) continue;
         kview self = {gi, tarn_map_identity(k->L, g->type)};
@@ -469,6 +476,11 @@ static uint32_t nth_class(kgraph *k, uint32_t t, uint32_t i, uint32_t *node) {
     if (c != TARN_NONE && !k->cls.p[c].constant) return c;
   }
   return TARN_NONE;
+}
+static uint32_t plain_layouts(const kgroup *g) {
+  uint32_t n = 0;
+  while (n < g->nlayout && g->part_of[n] == TARN_NONE) n++;
+  return n;
 }
 /* How many storage orders result i of a tuple can have: one that nothing asks for lies in row-major
  * order. */

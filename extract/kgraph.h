@@ -86,6 +86,8 @@ typedef struct kgraph {
   tarn_map *numbers;             /* small matrices as they lie: by term and layout */
   tarn_term *const_term; /* per kclass: a term for a constant class, TARN_NONE until asked */
   tarn_map *pick;        /* e-class -> 1 + chosen e-node */
+  tarn_map *whole_of;    /* AND/OR class of a part -> that of the concatenation it lies in */
+  tarn_map *part_copies; /* AND/OR classes of copied parts, by what and where */
   const char **label;    /* per AND/OR class: the model's nodes, see knames.c; NULL: none */
   tarn_nodes *nodes;     /* the same, as numbers of origins */
   TARN_VEC(tarn_ways) ways;
@@ -109,7 +111,14 @@ void kg_machine(kgraph *k, uint32_t number); /* looks at one of them from now on
 void kg_moves(kgraph *k);                    /* copies between places as candidates */
 uint32_t kg_next_node(const kgraph *k, uint32_t eclass,
                       uint32_t node);                /* those left out are passed over */
+#define EACH_NODE(k, c, n)                                                                         \
+  for (uint32_t n = kg_next_node(k, c, TARN_NONE); n != TARN_NONE; n = kg_next_node(k, c, n))
 uint32_t kg_class(const kgraph *k, uint32_t eclass); /* kclass number of an e-class */
+/* What class ag holds is written into the storage of class whole. */
+static inline void kg_lies_in(kgraph *k, uint32_t ag, uint32_t whole) {
+  bool fresh;
+  *tarn_map_at(k->whole_of, ag, &fresh) = whole;
+}
 bool kg_produces(uint32_t op);
 /* The nest that a compute or a nest of at most KG_MAX_KIDS children is. */
 uint32_t kg_nest_of(kgraph *k, const tarn_eg_node *e);
@@ -124,6 +133,10 @@ tarn_kprog *kg_program(kgraph *k,
 /* The strides that layout l of group gr has when walked over class c's dims; false when they are
  * not constant. */
 bool kg_layout_over(kgraph *k, const tarn_layout *l, uint32_t to_rep, tarn_layout *out);
+/* One more storage order of a group that has fewer than max; false: it has not got it. */
+bool kg_add_order(kgraph *k, kgroup *g, const tarn_layout *l, uint32_t part_of, uint32_t max);
+void kg_concat_room(kgraph *k);  /* kconcat.c: rows as far apart as parts need */
+void kg_concat_parts(kgraph *k); /* parts where the whole wants them */
 /* The layout of one part of a concatenation whose whole is laid out over its own dims. */
 tarn_layout kg_part(const tarn_layout *whole, const tarn_type *part, uint32_t axis, int64_t at);
 /* The part is a view that leaves out the ends of a larger buffer: that buffer's layout where the

@@ -12,9 +12,6 @@ bool kg_produces(uint32_t op) {
   return by != TARN_OPK_NONE && by != TARN_OPK_VIEW;
 }
 
-#define EACH_NODE(k, c, n)                                                                         \
-  for (uint32_t n = kg_next_node(k, c, TARN_NONE); n != TARN_NONE; n = kg_next_node(k, c, n))
-
 uint32_t kg_next_node(const kgraph *k, uint32_t c, uint32_t node) {
   do node = tarn_eg_next_node(k->g, c, node);
   while (node != TARN_NONE && k->in->left_out && k->in->left_out(k->in->user, node));
@@ -205,13 +202,13 @@ bool kg_layout_over(kgraph *k, const tarn_layout *l, uint32_t to_rep, tarn_layou
     out->dim[d] = m.dim[d], out->stride[d] = tarn_ix_coef(k->L, at, d);
   return true;
 }
-static bool has_layout(const kgroup *g, const tarn_layout *l) {
+static bool has_layout(const kgroup *g, const tarn_layout *l, uint32_t part_of) {
   for (uint32_t i = 0; i < g->nlayout; i++)
-    if (tarn_layout_equal(&g->layout[i], l)) return true;
+    if (g->part_of[i] == part_of && tarn_layout_equal(&g->layout[i], l)) return true;
   return false;
 }
-static bool add_one_of(kgraph *k, kgroup *g, const tarn_layout *l, uint32_t part_of, uint32_t max) {
-  if (part_of == TARN_NONE && has_layout(g, l)) return true;
+bool kg_add_order(kgraph *k, kgroup *g, const tarn_layout *l, uint32_t part_of, uint32_t max) {
+  if (has_layout(g, l, part_of)) return true;
   if (g->nlayout >= max) {
     k->r->cut_orders++;
     return false;
@@ -220,9 +217,9 @@ static bool add_one_of(kgraph *k, kgroup *g, const tarn_layout *l, uint32_t part
   g->layout[g->nlayout++] = *l;
   return true;
 }
-static bool add_layout(kgraph *k, kgroup *g, const tarn_layout *l, uint32_t part_of) {
-  uint32_t max = part_of == TARN_NONE ? k->o->max_orders ? k->o->max_orders : 3 : KG_MAX_LAYOUTS;
-  return add_one_of(k, g, l, part_of, max > KG_MAX_LAYOUTS ? KG_MAX_LAYOUTS : max);
+static bool add_layout(kgraph *k, kgroup *g, const tarn_layout *l) {
+  uint32_t max = k->o->max_orders ? k->o->max_orders : 3;
+  return kg_add_order(k, g, l, TARN_NONE, max > KG_MAX_LAYOUTS ? KG_MAX_LAYOUTS : max);
 }
 /* Row-major over a member class, said over the representative's dims. */
 static bool own_order(kgraph *k, uint32_t c, tarn_layout *over_rep) {
@@ -236,7 +233,7 @@ static bool demand(kgraph *k, uint32_t c) {
   tarn_layout l;
   if (!own_order(k, c, &l)) return false;
   g->demand = 1;
-  return add_layout(k, g, &l, TARN_NONE);
+  return add_layout(k, g, &l);
 }
 static void like_inner(kgroup *g, uint32_t mask) {
   if (!mask) return;
@@ -371,71 +368,7 @@ static void add_blocked(kgraph *k, kgroup *g, uint32_t inner) {
   if (block < 2 || __builtin_popcount(inner) != 1) return;
   for (uint32_t d = 0; d < t->n; d++) order[d] = (uint8_t)d;
   tarn_layout l = tarn_layout_ordered(t->n, t->dim, order, (uint8_t)__builtin_ctz(inner), block);
-  add_one_of(k, g, &l, TARN_NONE, KG_MAX_LAYOUTS);
-}
-
-static void concat_preferences(kgraph *k);
-static void concat_room(kgraph *k);
-static void concat_parts(kgraph *k);
-
-/* Rows whose step is a multiple of one way's size compete for the same few sets of L1, and a
- * product of two variables walks many such rows at a time. They are padded by a line. Not in the
- * order in which a tensor lies by default, because others may want it. */
-static void keep_apart(const kgraph *k, const tarn_type *t, const uint8_t *order, tarn_layout *l) {
-  const tarn_hw_memory *l1 = tarn_hw_mem(k->o->hw, TARN_HW_L1);
-  int64_t way, step = 1, bytes = (int64_t)tarn_dtype_size(t->dtype);
-  bool moved = false, rows = false;
-  for (uint32_t i = 0; i < t->n; i++) moved |= order[i] != i;
-  if (!l1 || l1->managed) return;
-  way = tarn_hw_way(l1);
-  for (uint32_t i = t->n; moved && i-- > 0;) {
-    int64_t extent = l->dim[order[i]];
-    bool next = !rows && step > 1 && extent > 1;
-    if (next && step * bytes % way == 0 && l1->line % bytes == 0) step += l1->line / bytes;
-    l->stride[order[i]] = step;
-    step *= extent;
-    rows |= next;
-  }
-}
-
-void kg_layouts(kgraph *k) {
-  for (uint32_t i = 0; i < k->cls.n; i++)
-    if (!k->cls.p[i].constant && holds_fixed(k, i) && !tarn_type_get(k->L, k->cls.p[i].type)->tuple)
-      demand(k, i);
-  for (uint32_t i = 0; i < k->in->nroot; i++) {
-    uint32_t c = kg_class(k, k->in->root[i]);
-    k->group.p[k->cls.p[c].group].root = true;
-    demand(k, c);
-  }
-  preferences(k, true);
-  for (int pass = 0; pass < 4; pass++) preferences(k, false), concat_preferences(k);
-  for (uint32_t i = 0; i < k->group.n; i++) {
-    kgroup *g = &k->group.p[i];
-    const tarn_type *t = tarn_type_get(k->L, g->type);
-    if (!g->produced || g->constant || t->tuple) continue;
-    for (uint32_t x = 0; x < g->ninner; x++) {
-      uint8_t order[TARN_MAX_DIMS];
-      uint32_t at = 0;
-      for (uint32_t d = 0; d < t->n; d++)
-        if (!(g->inner[x] >> d & 1)) order[at++] = (uint8_t)d;
-      for (uint32_t d = 0; d < t->n; d++)
-        if (g->inner[x] >> d & 1) order[at++] = (uint8_t)d;
-      tarn_layout l = tarn_layout_ordered(t->n, t->dim, order, 0, 0);
-      if (g->walked) keep_apart(k, t, order, &l);
-      add_layout(k, g, &l, TARN_NONE);
-    }
-    tarn_layout row = tarn_layout_row_major(t->n, t->dim);
-    if (!g->nlayout || !g->input) add_layout(k, g, &row, TARN_NONE);
-    for (uint32_t x = 0; x < g->ninner; x++) add_blocked(k, g, g->inner[x]);
-  }
-  concat_room(k);
-  concat_parts(k);
-  for (uint32_t i = 0; i < k->group.n; i++) {
-    k->group.p[i].first = k->nag;
-    k->nag += k->group.p[i].nlayout * k->machines.n;
-    k->r->orders += k->group.p[i].nlayout;
-    k->r->buffers += k->group.p[i].nlayout > 0;
-  }
+  kg_add_order(k, g, &l, TARN_NONE, KG_MAX_LAYOUTS);
 }
 
 /* The parts of a concatenation like what the whole likes, and the other way round. */
@@ -462,149 +395,76 @@ static void concat_preferences(kgraph *k) {
   }
 }
 
-tarn_layout kg_part(const tarn_layout *whole, const tarn_type *part, uint32_t axis, int64_t at) {
-  tarn_layout l = *whole;
-  for (uint32_t d = 0; d < part->n; d++) l.dim[d] = part->dim[d];
-  l.offset += at * l.stride[axis];
-  return l;
+/* Rows whose step is a multiple of one way's size compete for the same few sets of L1, and a
+ * product of two variables walks many such rows at a time. They are padded by a line. Not in the
+ * order in which a tensor lies by default, because others may want it. */
+static void keep_apart(const kgraph *k, const tarn_type *t, const uint8_t *order, tarn_layout *l) {
+  const tarn_hw_memory *l1 = tarn_hw_mem(k->o->hw, TARN_HW_L1);
+  int64_t way, step = 1, bytes = (int64_t)tarn_dtype_size(t->dtype);
+  bool moved = false, rows = false;
+  for (uint32_t i = 0; i < t->n; i++) moved |= order[i] != i;
+  if (!l1 || l1->managed) return;
+  way = tarn_hw_way(l1);
+  for (uint32_t i = t->n; moved && i-- > 0;) {
+    int64_t extent = l->dim[order[i]];
+    bool next = !rows && step > 1 && extent > 1;
+    if (next && step * bytes % way == 0 && l1->line % bytes == 0) step += l1->line / bytes;
+    l->stride[order[i]] = step;
+    step *= extent;
+    rows |= next;
+  }
 }
 
-/* ---- parts that are views of something larger ---- */
-/* A part that leaves out the ends of a larger buffer, as results of whole tiles of which the last
- * pass the end: with these extents instead of its own it would be all of that buffer. *back: from
- * there to the part with these extents. */
-static bool overhang(kgraph *k, uint32_t part, const kview *v, int64_t *extent, uint32_t *back) {
-  const kclass *kc = &k->cls.p[part];
-  tarn_imap m = *tarn_imap_get(k->L, v->map);
-  const kgroup *g = &k->group.p[v->group];
-  uint32_t var[TARN_MAX_DIMS];
-  if (v->group == kc->group || g->input || !g->produced || m.nguard) return false;
-  for (uint32_t d = 0; d < m.n; d++) extent[d] = 1;
-  for (uint32_t a = 0; a < m.nin; a++)
-    for (uint32_t d = 0; d < m.n; d++)
-      if (tarn_ix_dims(k->L, m.e[a]) >> d & 1) extent[d] *= m.in[a];
-  bool more = false;
-  for (uint32_t d = 0; d < m.n; d++) {
-    if (extent[d] < m.dim[d]) return false;
-    more |= extent[d] > m.dim[d];
-  }
-  if (!more) return false;
-  for (uint32_t d = 0; d < m.n; d++) var[d] = tarn_ix_var(k->L, d, extent);
-  for (uint32_t a = 0; a < m.nin; a++) m.e[a] = tarn_ix_subst(k->L, m.e[a], var, extent);
-  memcpy(m.dim, extent, m.n * sizeof *extent);
-  for (uint32_t a = 0; a < m.nin; a++) {
-    int64_t lo, hi;
-    tarn_ix_range(k->L, m.e[a], extent, &lo, &hi);
-    if (lo < 0 || hi >= m.in[a]) return false;
-  }
-  *back =
-      tarn_map_invert(k->L, tarn_map_intern_derived(k->L, &m), tarn_type_get(k->L, kc->type)->ns);
-  return *back != TARN_NONE;
-}
-/* Dims of more than one element by falling step. */
-static uint32_t by_step(const tarn_layout *l, uint32_t *order) {
-  uint32_t n = 0;
-  for (uint32_t d = 0; d < l->n; d++) {
-    if (l->dim[d] == 1) continue;
-    uint32_t at = n++;
-    for (; at && l->stride[order[at - 1]] < l->stride[d]; at--) order[at] = order[at - 1];
-    order[at] = d;
-  }
-  return n;
-}
-/* Do so many elements of each dim have places of their own? */
-static bool has_room(const tarn_layout *l, const int64_t *extent) {
-  uint32_t order[TARN_MAX_DIMS], n = by_step(l, order);
-  for (uint32_t i = 1; i < n; i++)
-    if (l->stride[order[i]] * extent[order[i]] > l->stride[order[i - 1]]) return false;
-  return true;
-}
-static bool make_room(tarn_layout *l, const int64_t *extent) {
-  uint32_t order[TARN_MAX_DIMS], n = by_step(l, order);
-  int64_t step = 1, dense = 1;
-  while (n-- > 0) {
-    uint32_t d = order[n];
-    if (l->stride[d] != dense) return false;
-    dense *= l->dim[d], l->stride[d] = step, step *= extent[d];
-  }
-  return step > dense;
-}
-bool kg_part_with_more(kgraph *k, uint32_t part, const kview *v, const tarn_layout *whole,
-                       uint32_t axis, int64_t at, tarn_layout *over) {
-  int64_t extent[TARN_MAX_DIMS];
-  uint32_t back;
-  const tarn_type *t = tarn_type_get(k->L, k->cls.p[part].type);
-  if (!overhang(k, part, v, extent, &back) || extent[axis] != t->dim[axis]) return false;
-  extent[axis] = whole->dim[axis];
-  tarn_layout l = kg_part(whole, t, axis, at);
-  return has_room(whole, extent) && kg_layout_over(k, &l, back, over);
-}
-/* Storage orders in which rows lie as far apart as such parts need. */
-static void concat_room(kgraph *k) {
-  for (uint32_t i = 0; i < k->cls.n; i++) {
-    if (k->cls.p[i].constant) continue;
-    EACH_NODE(k, k->cls.p[i].cls, n) {
-      tarn_eg_node e = tarn_eg_node_at(k->g, n);
-      if (e.op != TARN_OP_CONCAT) continue;
-      const tarn_type *t = tarn_type_get(k->L, k->cls.p[i].type);
-      kgroup *out = &k->group.p[k->cls.p[i].group];
-      if (out->root) continue; /* nothing may be written beyond it */
-      uint32_t axis = (uint32_t)tarn_payload_get(k->L, e.payload)->ints[0], back;
-      int64_t most[TARN_MAX_DIMS], extent[TARN_MAX_DIMS];
-      memcpy(most, t->dim, sizeof most);
-      for (uint32_t j = 0; j < e.n; j++) {
-        kview v[KG_MAX_VIEWS];
-        uint32_t kid = kg_class(k, e.kids[j]), nv = kg_views(k, kid, v);
-        for (uint32_t y = 0; y < nv; y++) {
-          if (!overhang(k, kid, &v[y], extent, &back) ||
-              extent[axis] != tarn_type_get(k->L, k->cls.p[kid].type)->dim[axis])
-            continue;
-          for (uint32_t d = 0; d < t->n; d++)
-            if (d != axis && extent[d] > most[d]) most[d] = extent[d];
-        }
-      }
-      back = tarn_map_invert(k->L, k->cls.p[i].to_rep, t->ns);
-      for (uint32_t l = 0, nl = out->nlayout; l < nl && back != TARN_NONE; l++) {
-        tarn_layout whole, over;
-        if (kg_layout_over(k, &out->layout[l], k->cls.p[i].to_rep, &whole) &&
-            make_room(&whole, most) && kg_layout_over(k, &whole, back, &over))
-          add_one_of(k, out, &over, TARN_NONE, KG_MAX_LAYOUTS);
-      }
+/* In the place, each part lies in the storage of its whole. */
+static void parts_lie_in(kgraph *k, uint32_t place) {
+  for (uint32_t i = 0; i < k->group.n; i++) {
+    const kgroup *g = &k->group.p[i];
+    for (uint32_t l = 0; l < g->nlayout; l++) {
+      if (g->part_of[l] == TARN_NONE) continue;
+      const kgroup *whole = &k->group.p[g->part_of[l] / KG_MAX_LAYOUTS];
+      kg_lies_in(k, g->first + place * g->nlayout + l,
+                 whole->first + place * whole->nlayout + g->part_of[l] % KG_MAX_LAYOUTS);
     }
   }
 }
-/* A part may be computed right where the whole wants it: one more layout of the part's buffer. */
-static void concat_parts(kgraph *k) {
-  for (uint32_t i = 0; i < k->cls.n; i++) {
-    if (k->cls.p[i].constant) continue;
-    EACH_NODE(k, k->cls.p[i].cls, n) {
-      tarn_eg_node e = tarn_eg_node_at(k->g, n);
-      if (e.op != TARN_OP_CONCAT) continue;
-      uint32_t og = k->cls.p[i].group, nl = k->group.p[og].nlayout;
-      uint32_t axis = (uint32_t)tarn_payload_get(k->L, e.payload)->ints[0];
-      for (uint32_t li = 0; li < nl; li++) {
-        tarn_layout whole;
-        if (k->group.p[og].part_of[li] != TARN_NONE) continue;
-        if (!kg_layout_over(k, &k->group.p[og].layout[li], k->cls.p[i].to_rep, &whole)) continue;
-        int64_t at = 0;
-        for (uint32_t j = 0; j < e.n; j++) {
-          const kclass *kid = &k->cls.p[kg_class(k, e.kids[j])];
-          const tarn_type *t = tarn_type_get(k->L, kid->type);
-          kgroup *in = &k->group.p[kid->group];
-          tarn_layout part = kg_part(&whole, t, axis, at), over;
-          uint32_t back = tarn_map_invert(k->L, kid->to_rep, t->ns), nv;
-          kview v[KG_MAX_VIEWS];
-          nv = kg_views(k, kg_class(k, e.kids[j]), v);
-          for (uint32_t y = 0; y < nv && !k->group.p[og].root; y++)
-            if (kg_part_with_more(k, kg_class(k, e.kids[j]), &v[y], &whole, axis, at, &over))
-              add_layout(k, &k->group.p[v[y].group], &over, og * KG_MAX_LAYOUTS + li);
-          at += t->dim[axis];
-          if (kid->constant || in->input || !in->produced || back == TARN_NONE || kid->group == og)
-            continue;
-          if (kg_layout_over(k, &part, back, &over))
-            add_layout(k, in, &over, og * KG_MAX_LAYOUTS + li);
-        }
-      }
-    }
+void kg_layouts(kgraph *k) {
+  for (uint32_t i = 0; i < k->cls.n; i++)
+    if (!k->cls.p[i].constant && holds_fixed(k, i) && !tarn_type_get(k->L, k->cls.p[i].type)->tuple)
+      demand(k, i);
+  for (uint32_t i = 0; i < k->in->nroot; i++) {
+    uint32_t c = kg_class(k, k->in->root[i]);
+    k->group.p[k->cls.p[c].group].root = true;
+    demand(k, c);
   }
+  preferences(k, true);
+  for (int pass = 0; pass < 4; pass++) preferences(k, false), concat_preferences(k);
+  for (uint32_t i = 0; i < k->group.n; i++) {
+    kgroup *g = &k->group.p[i];
+    const tarn_type *t = tarn_type_get(k->L, g->type);
+    if (!g->produced || g->constant || t->tuple) continue;
+    for (uint32_t x = 0; x < g->ninner; x++) {
+      uint8_t order[TARN_MAX_DIMS];
+      uint32_t at = 0;
+      for (uint32_t d = 0; d < t->n; d++)
+        if (!(g->inner[x] >> d & 1)) order[at++] = (uint8_t)d;
+      for (uint32_t d = 0; d < t->n; d++)
+        if (g->inner[x] >> d & 1) order[at++] = (uint8_t)d;
+      tarn_layout l = tarn_layout_ordered(t->n, t->dim, order, 0, 0);
+      if (g->walked) keep_apart(k, t, order, &l);
+      add_layout(k, g, &l);
+    }
+    tarn_layout row = tarn_layout_row_major(t->n, t->dim);
+    if (!g->nlayout || !g->input) add_layout(k, g, &row);
+    for (uint32_t x = 0; x < g->ninner; x++) add_blocked(k, g, g->inner[x]);
+  }
+  kg_concat_room(k);
+  kg_concat_parts(k);
+  for (uint32_t i = 0; i < k->group.n; i++) {
+    k->group.p[i].first = k->nag;
+    k->nag += k->group.p[i].nlayout * k->machines.n;
+    k->r->orders += k->group.p[i].nlayout;
+    k->r->buffers += k->group.p[i].nlayout > 0;
+  }
+  for (uint32_t p = 0; p < k->machines.n; p++) parts_lie_in(k, p);
 }
+

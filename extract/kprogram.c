@@ -47,6 +47,19 @@ static uint32_t const_buffer(build *b, tarn_term term, const tarn_layout *l, uin
 static tarn_dtype type_of_class(const build *b, uint32_t kc) {
   return tarn_type_get(b->k->L, b->k->cls.p[kc].type)->dtype;
 }
+static uint32_t buffer_of(build *b, uint32_t ag);
+/* The buffer in which the parts of a concatenation lie, though it may be chosen nowhere itself. */
+static uint32_t storage_of(build *b, uint32_t whole) {
+  if (b->buffer[whole] != TARN_NONE || b->choice[whole] != TARN_SEL_NONE) return buffer_of(b, whole);
+  uint32_t i = 0;
+  while (!kg_of_group(b->k, &b->k->group.p[i], whole)) i++;
+  const kgroup *g = &b->k->group.p[i];
+  uint32_t number = whole - g->first;
+  uint32_t x = new_buffer(b, TARN_BUF_TEMP, tarn_type_get(b->k->L, g->type)->dtype,
+                          &g->layout[number % g->nlayout], TARN_NONE);
+  b->buf.p[x].place = number / g->nlayout;
+  return b->buffer[whole] = x;
+}
 /* The buffer of an AND/OR class, whoever computes it. */
 static uint32_t buffer_of(build *b, uint32_t ag) {
   if (b->buffer[ag] != TARN_NONE) return b->buffer[ag];
@@ -62,6 +75,9 @@ static uint32_t buffer_of(build *b, uint32_t ag) {
   b->buf.p[b->buffer[ag]].place = c->place;
   if (c->kind == KC_INPUT)
     b->buf.p[b->buffer[ag]].name = tarn_payload_get(b->k->L, c->payload)->name;
+  const uint64_t *whole = tarn_map_get(b->k->whole_of, ag);
+  uint32_t parent = whole ? storage_of(b, (uint32_t)*whole) : TARN_NONE;
+  b->buf.p[b->buffer[ag]].parent = parent;
   return b->buffer[ag];
 }
 
@@ -231,12 +247,7 @@ static void emit(build *b, uint32_t ag) {
     if (c->kind == KC_OTHER) emit_other(b, ag, c);
     return;
   }
-  uint32_t self = buffer_of(b, ag);
-  if (c->kind == KC_CONCAT)
-    for (uint32_t j = 0; j < c->nchild; j++) {
-      uint32_t part = buffer_of(b, c->child[j]);
-      b->buf.p[part].parent = self;
-    }
+  buffer_of(b, ag);
   for (uint32_t j = 0; j < c->nchild; j++)
     if (c->child[j] != TARN_NONE) emit(b, c->child[j]);
   if (c->kind == KC_NEST) emit_nest(b, ag, c);
@@ -354,6 +365,8 @@ tarn_kprog *tarn_extract(const tarn_kgraph_input *in, const tarn_kgraph_options 
               .r = r,
               .by_class = tarn_map_new(cx),
               .numbers = tarn_map_new(cx),
+              .whole_of = tarn_map_new(cx),
+              .part_copies = tarn_map_new(cx),
               .pick = tarn_map_new(cx)};
   *r = (tarn_kgraph_report){0};
   kg_machines(&k);
