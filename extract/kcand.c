@@ -213,27 +213,62 @@ static bool next_combo(const kgraph *k, const operand *op, uint32_t nk, uint32_t
   }
   return false;
 }
-/* Many operands: each in its layout number `at`, or its last one; false: none has so many. */
+/* Layouts of a view. */
+static uint32_t orders(const kgraph *k, const operand *op, uint32_t view) {
+  return op->constant ? 1 : k->group.p[op->v[view].group].nlayout;
+}
+/* Ways to read the operand. */
+static uint32_t choices(const kgraph *k, const operand *op) {
+  uint32_t n = 0;
+  for (uint32_t v = 0; v < op->nv; v++) n += orders(k, op, v);
+  return op->constant ? 1 : n;
+}
+/* Each in its layout number `at`, or its last one; false: none has so many. */
 static bool alike(const kgraph *k, const operand *op, uint32_t nk, uint32_t *li, uint32_t at) {
   bool any = at == 0;
   for (uint32_t j = 0; j < nk; j++) {
-    uint32_t n = op[j].constant ? 1 : k->group.p[op[j].v[0].group].nlayout;
+    uint32_t n = orders(k, &op[j], 0);
     li[j] = at < n ? at : n - 1;
     any |= at < n;
   }
   return any;
 }
-/* All combinations of views and layouts of the operands, the likeliest first, at most 32. */
+/* Many operands: all alike, then all in their first way but one. */
+static bool nearly_alike(const kgraph *k, const operand *op, uint32_t nk, uint32_t *vi,
+                         uint32_t *li, uint32_t at) {
+  uint32_t most = 1;
+  memset(vi, 0, nk * sizeof *vi);
+  for (uint32_t j = 0; j < nk; j++)
+    if (orders(k, &op[j], 0) > most) most = orders(k, &op[j], 0);
+  if (at < most) return alike(k, op, nk, li, at);
+  at -= most;
+  memset(li, 0, nk * sizeof *li);
+  for (uint32_t j = 0; j < nk; j++) {
+    uint32_t others = choices(k, &op[j]) - 1;
+    if (at >= others) {
+      at -= others;
+      continue;
+    }
+    for (li[j] = at + 1; li[j] >= orders(k, &op[j], vi[j]); vi[j]++)
+      li[j] -= orders(k, &op[j], vi[j]);
+    return true;
+  }
+  return false;
+}
+/* Combinations of views and layouts of the operands, the likeliest first: all of them, at most 32,
+ * of operands that few can be read in several ways. */
 static void combos(kgraph *k, const target *to, uint32_t node, uint32_t nest, uint32_t nk,
                    const operand *op, const tarn_layout *over, bool copy) {
-  enum { COMBOS = 32, MANY = 16 };
-  uint32_t vi[KG_MAX_KIDS] = {0}, li[KG_MAX_KIDS] = {0};
+  enum { COMBOS = 32, MANY = 4 };
+  uint32_t vi[KG_MAX_KIDS] = {0}, li[KG_MAX_KIDS] = {0}, several = 0;
   bool more = true;
+  for (uint32_t j = 0; j < nk; j++) several += choices(k, &op[j]) > 1;
   for (uint32_t tries = 0; tries < COMBOS && more; tries++) {
     const kview *v[KG_MAX_KIDS] = {0};
     for (uint32_t j = 0; j < nk; j++) v[j] = &op[j].v[vi[j]];
     nest_cand(k, to, node, nest, &(reading){nk, op, v, li}, over, copy);
-    more = nk > MANY ? alike(k, op, nk, li, tries + 1) : next_combo(k, op, nk, vi, li);
+    more = several >= MANY ? nearly_alike(k, op, nk, vi, li, tries + 1)
+                           : next_combo(k, op, nk, vi, li);
   }
 }
 /* … for each storage order of the result. */
@@ -372,9 +407,10 @@ static void within_larger(kgraph *k, uint32_t ag, const operand *op, const tarn_
   }
 }
 /* The AND/OR class of an operand copied to its place in a whole, made once. */
-static uint32_t copied_part(kgraph *k, const operand *op, const tarn_layout *part, uint32_t part_of) {
-  uint64_t key = tarn_hash_bytes(part->stride, part->n * sizeof *part->stride,
-                                 tarn_hash_mix(op->kcls, (uint64_t)part->offset));
+static uint32_t copied_part(kgraph *k, const operand *op, const tarn_layout *part,
+                            uint32_t part_of) {
+  uint64_t key = tarn_hash_mix(tarn_hash_mix(op->kcls, 1), (uint64_t)part->offset);
+  key = tarn_hash_bytes(part->stride, part->n * sizeof *part->stride, key);
   uint32_t whole = kg_ag(k, &k->group.p[part_of / KG_MAX_LAYOUTS], part_of % KG_MAX_LAYOUTS);
   bool fresh;
   uint64_t *at = tarn_map_at(k->part_copies, tarn_hash_mix(key, whole), &fresh);
@@ -399,7 +435,7 @@ static uint32_t concat_part(kgraph *k, const operand *op, const tarn_layout *par
         at = kg_ag(k, in, l);
   if (at == TARN_NONE) return copied_part(k, op, part, part_of);
   bool fresh;
-  tarn_map_at(k->part_copies, tarn_hash_mix(at, op->kcls), &fresh);
+  tarn_map_at(k->part_copies, tarn_hash_mix(tarn_hash_mix(at, 2), op->kcls), &fresh);
   if (fresh) copy_into(k, at, op, part, kid->group); /* a view of something larger */
   return at;
 }

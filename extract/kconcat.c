@@ -124,13 +124,15 @@ typedef struct spot {
   uint32_t cls;
   tarn_layout at;
 } spot;
-typedef struct wholes {
-  uint32_t node, cls; /* a concatenation, and its class */
-  uint32_t next;      /* that begins with the same class, TARN_NONE */
-} wholes;
+typedef struct whole { /* a concatenation */
+  uint32_t node, cls, axis;
+  uint32_t n, *part; /* classes; parts that are concatenations along the axis are taken apart */
+  uint32_t next;     /* that begins with the same class, TARN_NONE */
+} whole;
 typedef struct parts {
-  TARN_VEC(wholes) all;
+  TARN_VEC(whole) all;
   tarn_map *by_first; /* class -> 1 + the first of those that begin with it */
+  tarn_map *by_node;  /* e-node -> 1 + its number */
   uint8_t *inside;    /* per class: it lies in another concatenation */
   TARN_VEC(spot) todo;
 } parts;
@@ -138,36 +140,64 @@ typedef struct parts {
 static uint32_t axis_of(const kgraph *k, const tarn_eg_node *e) {
   return (uint32_t)tarn_payload_get(k->L, e->payload)->ints[0];
 }
+/* The first e-node of the class that concatenates along the axis, TARN_NONE. */
+static uint32_t joins(const kgraph *k, uint32_t cls, uint32_t axis) {
+  EACH_NODE(k, k->cls.p[cls].cls, n) {
+    tarn_eg_node e = tarn_eg_node_at(k->g, n);
+    if (e.op == TARN_OP_CONCAT && e.n && axis_of(k, &e) == axis) return n;
+  }
+  return TARN_NONE;
+}
+/* Takes parts apart from the front on, at most MOST times: a class may hold itself. */
+static void take_apart(kgraph *k, whole *w) {
+  enum { MOST = 256 };
+  TARN_VEC(uint32_t) todo = {0}, done = {0};
+  tarn_eg_node e = tarn_eg_node_at(k->g, w->node);
+  for (uint32_t j = e.n; j-- > 0;) tarn_push(k->cx, &todo, kg_class(k, e.kids[j]));
+  for (uint32_t times = 0; todo.n;) {
+    uint32_t c = todo.p[--todo.n], node = joins(k, c, w->axis);
+    if (node == TARN_NONE || k->cls.p[c].constant || ++times > MOST) {
+      tarn_push(k->cx, &done, c);
+      continue;
+    }
+    e = tarn_eg_node_at(k->g, node);
+    for (uint32_t j = e.n; j-- > 0;) tarn_push(k->cx, &todo, kg_class(k, e.kids[j]));
+  }
+  w->n = done.n, w->part = done.p;
+}
+static void add_whole(kgraph *k, parts *p, uint32_t cls, uint32_t node, const tarn_eg_node *e) {
+  whole w = {.node = node, .cls = cls, .axis = axis_of(k, e)};
+  bool fresh;
+  take_apart(k, &w);
+  uint64_t *at = tarn_map_at(p->by_first, w.part[0], &fresh);
+  w.next = fresh ? TARN_NONE : (uint32_t)*at - 1;
+  tarn_push(k->cx, &p->all, w);
+  *at = p->all.n;
+  *tarn_map_at(p->by_node, node, &fresh) = p->all.n;
+  for (uint32_t j = 0; j < e->n; j++) p->inside[kg_class(k, e->kids[j])] = 1;
+}
 static void find_wholes(kgraph *k, parts *p) {
-  p->by_first = tarn_map_new(k->cx), p->inside = TARN_ARRAY(k->cx, uint8_t, k->cls.n);
+  p->by_first = tarn_map_new(k->cx), p->by_node = tarn_map_new(k->cx);
+  p->inside = TARN_ARRAY(k->cx, uint8_t, k->cls.n);
   for (uint32_t i = 0; i < k->cls.n; i++) {
     if (k->cls.p[i].constant) continue;
     EACH_NODE(k, k->cls.p[i].cls, n) {
       tarn_eg_node e = tarn_eg_node_at(k->g, n);
-      if (e.op != TARN_OP_CONCAT || !e.n) continue;
-      bool fresh;
-      uint64_t *at = tarn_map_at(p->by_first, kg_class(k, e.kids[0]), &fresh);
-      tarn_push(k->cx, &p->all, ((wholes){n, i, fresh ? TARN_NONE : (uint32_t)*at - 1}));
-      *at = p->all.n;
-      for (uint32_t j = 0; j < e.n; j++) p->inside[kg_class(k, e.kids[j])] = 1;
+      if (e.op == TARN_OP_CONCAT && e.n) add_whole(k, p, i, n, &e);
     }
   }
 }
-/* Are the parts of e those of `of` from number j on, and not all of them? */
-static bool follow(const kgraph *k, const tarn_eg_node *e, const tarn_eg_node *of, uint32_t j) {
-  if (e->n >= of->n || e->n > of->n - j || axis_of(k, e) != axis_of(k, of)) return false;
-  for (uint32_t i = 0; i < e->n; i++)
-    if (kg_class(k, e->kids[i]) != kg_class(k, of->kids[j + i])) return false;
-  return true;
+/* Are the parts of w those of `of` from number j on, and not all of them? */
+static bool follow(const whole *w, const whole *of, uint32_t j) {
+  return w->n < of->n && w->n <= of->n - j && w->axis == of->axis &&
+         memcmp(w->part, of->part + j, w->n * sizeof *w->part) == 0;
 }
-/* Concatenations whose parts follow one another in `of` from number j on, for each(user, class). */
-static void stretches(kgraph *k, parts *p, const tarn_eg_node *of, uint32_t j,
+/* Concatenations whose parts follow one another in `of` from number j on. */
+static void stretches(kgraph *k, parts *p, const whole *of, uint32_t j,
                       void each(kgraph *, parts *, uint32_t, const void *), const void *user) {
-  const uint64_t *at = tarn_map_get(p->by_first, kg_class(k, of->kids[j]));
-  for (uint32_t w = at ? (uint32_t)*at - 1 : TARN_NONE; w != TARN_NONE; w = p->all.p[w].next) {
-    tarn_eg_node e = tarn_eg_node_at(k->g, p->all.p[w].node);
-    if (follow(k, &e, of, j)) each(k, p, p->all.p[w].cls, user);
-  }
+  const uint64_t *at = tarn_map_get(p->by_first, of->part[j]);
+  for (uint32_t w = at ? (uint32_t)*at - 1 : TARN_NONE; w != TARN_NONE; w = p->all.p[w].next)
+    if (follow(&p->all.p[w], of, j)) each(k, p, p->all.p[w].cls, user);
 }
 static void mark_inside(kgraph *k, parts *p, uint32_t cls, const void *user) {
   (void)k, (void)user;
@@ -186,13 +216,13 @@ static bool put(kgraph *k, uint32_t cls, const tarn_layout *l, uint32_t part_of)
   return kg_add_order(k, in, &over, part_of, KG_MAX_LAYOUTS) && in->nlayout > before;
 }
 typedef struct place {
-  const tarn_layout *whole;
+  const tarn_layout *in; /* the whole's */
   uint32_t axis, part_of;
   int64_t at;
 } place;
 static void put_part(kgraph *k, parts *p, uint32_t cls, const void *user) {
   const place *x = user;
-  tarn_layout l = kg_part(x->whole, tarn_type_get(k->L, k->cls.p[cls].type), x->axis, x->at);
+  tarn_layout l = kg_part(x->in, tarn_type_get(k->L, k->cls.p[cls].type), x->axis, x->at);
   if (put(k, cls, &l, x->part_of)) tarn_push(k->cx, &p->todo, ((spot){cls, l}));
 }
 /* A part that is a view of something larger: that in the place of the part. */
@@ -201,33 +231,43 @@ static void put_larger(kgraph *k, uint32_t cls, const place *x) {
   uint32_t nv = kg_views(k, cls, v);
   tarn_layout over;
   for (uint32_t y = 0; y < nv && !k->group.p[x->part_of / KG_MAX_LAYOUTS].root; y++)
-    if (kg_part_with_more(k, cls, &v[y], x->whole, x->axis, x->at, &over))
+    if (kg_part_with_more(k, cls, &v[y], x->in, x->axis, x->at, &over))
       kg_add_order(k, &k->group.p[v[y].group], &over, x->part_of, KG_MAX_LAYOUTS);
 }
-/* What the class holds side by side, at its places in `whole`. deep: also what its parts hold. */
-static void put_parts(kgraph *k, parts *p, uint32_t cls, const tarn_layout *whole, uint32_t part_of,
+static int64_t length(const kgraph *k, uint32_t cls, uint32_t axis) {
+  return tarn_type_get(k->L, k->cls.p[cls].type)->dim[axis];
+}
+/* Stretches of the concatenation that are others. */
+static void put_stretches(kgraph *k, parts *p, uint32_t node, place x) {
+  whole of = p->all.p[*tarn_map_get(p->by_node, node) - 1];
+  for (uint32_t j = 0; j < of.n; x.at += length(k, of.part[j++], x.axis))
+    stretches(k, p, &of, j, put_part, &x);
+}
+/* What the class holds side by side, at its places in `in`. deep: also what these hold. */
+static void put_parts(kgraph *k, parts *p, uint32_t cls, const tarn_layout *in, uint32_t part_of,
                       bool deep, bool outermost) {
   EACH_NODE(k, k->cls.p[cls].cls, n) {
     tarn_eg_node e = tarn_eg_node_at(k->g, n);
-    if (e.op != TARN_OP_CONCAT) continue;
-    place x = {whole, axis_of(k, &e), part_of, 0};
+    if (e.op != TARN_OP_CONCAT || !e.n) continue;
+    place x = {in, axis_of(k, &e), part_of, 0};
+    if (deep) put_stretches(k, p, n, x);
     for (uint32_t j = 0; j < e.n; j++) {
       uint32_t kid = kg_class(k, e.kids[j]);
-      if (deep) stretches(k, p, &e, j, put_part, &x);
       if (outermost) put_larger(k, kid, &x);
       put_part(k, p, kid, &x);
-      x.at += tarn_type_get(k->L, k->cls.p[kid].type)->dim[x.axis];
+      x.at += length(k, kid, x.axis);
     }
   }
 }
 static void put_all(kgraph *k, parts *p, uint32_t cls, bool deep) {
   uint32_t og = k->cls.p[cls].group, nl = k->group.p[og].nlayout;
+  if (k->group.p[og].input) return; /* nothing is written into it */
   for (uint32_t li = 0; li < nl; li++) {
-    tarn_layout whole;
+    tarn_layout in;
     if (k->group.p[og].part_of[li] != TARN_NONE) continue;
-    if (!kg_layout_over(k, &k->group.p[og].layout[li], k->cls.p[cls].to_rep, &whole)) continue;
-    put_parts(k, p, cls, &whole, og * KG_MAX_LAYOUTS + li, deep, true);
-    for (; deep && p->todo.n; ) {
+    if (!kg_layout_over(k, &k->group.p[og].layout[li], k->cls.p[cls].to_rep, &in)) continue;
+    put_parts(k, p, cls, &in, og * KG_MAX_LAYOUTS + li, deep, true);
+    for (; deep && p->todo.n;) {
       spot s = p->todo.p[--p->todo.n];
       put_parts(k, p, s.cls, &s.at, og * KG_MAX_LAYOUTS + li, true, false);
     }
@@ -239,8 +279,8 @@ void kg_concat_parts(kgraph *k) {
   parts p = {0};
   find_wholes(k, &p);
   for (uint32_t w = 0; w < p.all.n; w++) {
-    tarn_eg_node e = tarn_eg_node_at(k->g, p.all.p[w].node);
-    for (uint32_t j = 0; j < e.n; j++) stretches(k, &p, &e, j, mark_inside, NULL);
+    whole of = p.all.p[w];
+    for (uint32_t j = 0; j < of.n; j++) stretches(k, &p, &of, j, mark_inside, NULL);
   }
   for (uint32_t inside = 0; inside < 2; inside++)
     for (uint32_t w = 0; w < p.all.n; w++) {

@@ -110,7 +110,7 @@ void kg_machines(kgraph *k);                 /* kplace.c: the machines of the de
 void kg_machine(kgraph *k, uint32_t number); /* looks at one of them from now on */
 void kg_moves(kgraph *k);                    /* copies between places as candidates */
 uint32_t kg_next_node(const kgraph *k, uint32_t eclass,
-                      uint32_t node);                /* those left out are passed over */
+                      uint32_t node); /* those left out are passed over */
 #define EACH_NODE(k, c, n)                                                                         \
   for (uint32_t n = kg_next_node(k, c, TARN_NONE); n != TARN_NONE; n = kg_next_node(k, c, n))
 uint32_t kg_class(const kgraph *k, uint32_t eclass); /* kclass number of an e-class */

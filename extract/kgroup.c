@@ -467,4 +467,3 @@ void kg_layouts(kgraph *k) {
   }
   for (uint32_t p = 0; p < k->machines.n; p++) parts_lie_in(k, p);
 }
-

@@ -50,7 +50,8 @@ static tarn_dtype type_of_class(const build *b, uint32_t kc) {
 static uint32_t buffer_of(build *b, uint32_t ag);
 /* The buffer in which the parts of a concatenation lie, though it may be chosen nowhere itself. */
 static uint32_t storage_of(build *b, uint32_t whole) {
-  if (b->buffer[whole] != TARN_NONE || b->choice[whole] != TARN_SEL_NONE) return buffer_of(b, whole);
+  if (b->buffer[whole] != TARN_NONE || b->choice[whole] != TARN_SEL_NONE)
+    return buffer_of(b, whole);
   uint32_t i = 0;
   while (!kg_of_group(b->k, &b->k->group.p[i], whole)) i++;
   const kgroup *g = &b->k->group.p[i];

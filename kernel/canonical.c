@@ -4,6 +4,7 @@
  * of their extent, dropped when their extent is 1, and merged with their neighbour when every
  * address, guard and result walks both as one. */
 #include "kernel/loops.h"
+#include <stddef.h>
 #include <string.h>
 
 /* Does the result depend on the order in which the reduction goes? */
@@ -223,4 +224,7 @@ bool tarn_ksig_equal(const tarn_ksig *a, const tarn_ksig *b) {
   for (uint32_t i = 0; same && i < a->nout; i++)
     same = same_place(&a->out[i], &b->out[i]) && a->out_type[i] == b->out_type[i];
   return same;
+}
+const tarn_ksig *tarn_ksig_keep(tarn_ctx *cx, const tarn_ksig *k) {
+  return tarn_copy(cx, k, offsetof(tarn_ksig, in) + k->nin * sizeof *k->in);
 }

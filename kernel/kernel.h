@@ -47,12 +47,13 @@ typedef struct tarn_ksig { /* a kernel to be scheduled and priced */
   uint32_t nest;
   bool strict; /* reduce dims keep their order (numerics `exact`) */
   uint32_t nin, nout;
-  tarn_layout in[TARN_MAX_OPERANDS], out[TARN_MAX_RESULTS];
+  tarn_layout out[TARN_MAX_RESULTS];
   tarn_dtype in_type[TARN_MAX_OPERANDS], out_type[TARN_MAX_RESULTS];
   bool in_const[TARN_MAX_OPERANDS];
   /* Of tarn_ksig_matrices(), where known, else NULL: what lies there. Codes differ by it,
    * signatures and prices do not. */
   const float *in_numbers[TARN_MAX_OPERANDS];
+  tarn_layout in[TARN_MAX_OPERANDS]; /* last, for tarn_ksig_keep */
 } tarn_ksig;
 TARN_API void tarn_ksig_canonical(tarn_lang *L, tarn_ksig *k); /* in place; raises */
 /* Only the last step, of extents of 1 and of neighbours that everything walks as one; children that
@@ -75,6 +76,8 @@ TARN_API bool tarn_ksig_gather(tarn_lang *L, tarn_ksig *k);
 TARN_API bool tarn_ksig_pack(tarn_lang *L, tarn_ksig *k, uint32_t read, uint32_t d, int64_t block,
                              int64_t panel);
 TARN_API bool tarn_ksig_equal(const tarn_ksig *a, const tarn_ksig *b); /* whatever the offsets */
+/* A copy for tarn_ksig_equal() alone: it ends behind the last operand, to take little room. */
+TARN_API const tarn_ksig *tarn_ksig_keep(tarn_ctx *cx, const tarn_ksig *k);
 TARN_API uint64_t
 tarn_ksig_hash(tarn_lang *L, const tarn_ksig *k); /* within this program: nests by their number */
 /* A kernel and a schedule as text that means the same in every program, offsets left out; parsing

@@ -10,7 +10,7 @@
 #include <string.h>
 
 typedef struct solved {
-  const tarn_ksig *sig;
+  const tarn_ksig *sig; /* for tarn_ksig_equal */
   const tarn_schedule *sched;
   tarn_cost cost;
   uint32_t next; /* 1 + the next with the same hash */
@@ -560,32 +560,31 @@ static tarn_stage_sched one_of_several(search *q, bool strict) {
   tarn_push(s->cx, &s->of_stage, q->b[0].sched);
   return q->b[0].sched;
 }
-static void cost_of_given(const tarn_solver *s, solved *e) {
-  if (s->price_given) s->price_given(s->L, s->hw, e->sig, e->sched, s->threads, &e->cost);
-  else loop_cost(s->L, s->hw, e->sig, e->sched, s->threads, s->weights_cached, &e->cost);
+static void cost_of_given(const tarn_solver *s, const tarn_ksig *k, solved *e) {
+  if (s->price_given) s->price_given(s->L, s->hw, k, e->sched, s->threads, &e->cost);
+  else loop_cost(s->L, s->hw, k, e->sched, s->threads, s->weights_cached, &e->cost);
 }
 /* The schedule that the price says it shall have. */
-static bool given_by_price(const tarn_solver *s, solved *e) {
-  e->sched =
-      s->price && s->price->schedule ? s->price->schedule(s->price->user, s->L, e->sig) : NULL;
+static bool given_by_price(const tarn_solver *s, const tarn_ksig *k, solved *e) {
+  e->sched = s->price && s->price->schedule ? s->price->schedule(s->price->user, s->L, k) : NULL;
   if (!e->sched) return false;
-  cost_of_given(s, e);
+  cost_of_given(s, k, e);
   e->cost.least = e->cost.seconds;
   return true;
 }
-static void solve(tarn_solver *s, solved *e) {
+static void solve(tarn_solver *s, const tarn_ksig *k, solved *e) {
   double least = 0;
-  const kernel_model *km = loop_model(s->L, s->hw, e->sig);
+  const kernel_model *km = loop_model(s->L, s->hw, k);
   tarn_schedule *sc = new_schedule(s, km);
   for (uint32_t i = 0; i < km->nstage; i++) {
     search q = {
         .s = s, .m = &km->stage[i], .shared = sc->shared, .nshared = sc->nshared, .want = 1};
     if (km->nstage > 1) {
-      sc->stage[i] = one_of_several(&q, e->sig->strict);
+      sc->stage[i] = one_of_several(&q, k->strict);
     } else {
       if (s->top > 1) q.want = s->top < TARN_RANKED ? s->top : TARN_RANKED;
-      solve_stage(&q, e->sig->strict);
-      sc->stage[i] = *ranked(s, e->sig, &q, &least);
+      solve_stage(&q, k->strict);
+      sc->stage[i] = *ranked(s, k, &q, &least);
     }
     if (!sc->nshared &&
         km->nstage > 1) /* stages of an unshared nest follow one another on one unit */
@@ -593,7 +592,7 @@ static void solve(tarn_solver *s, solved *e) {
         if (sc->stage[i].level[l].kind == TARN_PARALLEL) sc->stage[i].level[l].kind = TARN_SERIAL;
   }
   e->sched = sc;
-  loop_cost(s->L, s->hw, e->sig, sc, s->threads, s->weights_cached, &e->cost);
+  loop_cost(s->L, s->hw, k, sc, s->threads, s->weights_cached, &e->cost);
   e->cost.least = least > 0 ? least : e->cost.seconds;
 }
 
@@ -627,10 +626,10 @@ static solved *entry_of(tarn_solver *s, const tarn_ksig *k) {
   solved *known = find(s, k);
   if (known) return known;
   bool fresh;
-  solved e = {.sig = tarn_copy(s->cx, k, sizeof *k)};
-  bool given = given_by_price(s, &e);
+  solved e = {.sig = tarn_ksig_keep(s->cx, k)};
+  bool given = given_by_price(s, k, &e);
   if (!given && s->search) e.sched = s->search(s->L, s->hw, k, &e.cost);
-  else if (!given) solve(s, &e);
+  else if (!given) solve(s, k, &e);
   uint64_t *head = tarn_map_at(s->by_hash, tarn_ksig_hash(s->L, k), &fresh);
   e.next = (uint32_t)*head;
   *head = s->all.n + 1;
@@ -649,6 +648,6 @@ void tarn_solver_give(tarn_solver *s, const tarn_ksig *k, const tarn_schedule *s
   solved *e = entry_of(s, k);
   double least = e->cost.least;
   e->sched = sched;
-  cost_of_given(s, e);
+  cost_of_given(s, k, e);
   e->cost.least = least;
 }

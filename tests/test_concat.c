@@ -1,6 +1,6 @@
 /* Concatenations of parts of one tensor and of several: equal slices in any order, repeated,
- * strided, from behind, permuted and padded, with extents of 0 and 1; as imported in the
- * interpreter, and compiled.
+ * strided, from behind, permuted and padded, with extents of 0 and 1; and blocks of layers that
+ * join all results before them. As imported in the interpreter, and compiled.
  *
  *   test_concat [--all]      some graphs, or more of them
  *   test_concat FIRST COUNT  those of COUNT seeds from FIRST, each printed before it is tried */
@@ -167,6 +167,42 @@ static const char *random_graph(tarn_ctx *cx, uint64_t seed) {
   return g.head.p;
 }
 
+/* ---------------------------------------------------------------- dense blocks */
+
+/* Layers that each read all results before them, joined by concatenations that hold the one before
+ * or list all parts; some also give a part, or a whole, to another reader. */
+static const char *dense_block(tarn_ctx *cx, uint64_t seed, uint32_t layers, bool readers) {
+  graph g = {.head = {.cx = cx}, .body = {.cx = cx}, .seed = seed};
+  uint32_t channels = 2 + below(&g, 3);
+  tarn_buf list = {.cx = cx};
+  tarn_buf_fmt(&g.head, "opset 17\nin x f32 1,%u,5,5\n", channels);
+  tarn_buf_fmt(&g.body, "node Relu r x -> whole\n");
+  tarn_buf_str(&list, "whole");
+  const char *whole = "whole";
+  for (uint32_t i = 0; i < layers; i++) {
+    uint32_t grown = 1 + below(&g, 3), way = below(&g, 3);
+    const char *made = fresh(&g), *w = fresh(&g);
+    tarn_buf_fmt(&g.head, "rand %s %u,%u,3,3\n", w, grown, channels);
+    tarn_buf_fmt(&g.body, "node Conv %sc %s %s -> %sc : pads=1,1,1,1\n", made, whole, w, made);
+    tarn_buf_fmt(&g.body, "node Tanh %s %sc -> %s\n", made, made, made);
+    tarn_buf_fmt(&list, " %s", made);
+    const char *parts = way == 0   ? list.p
+                        : way == 1 ? tarn_format(cx, "%s %s", made, whole)
+                                   : tarn_format(cx, "%s %s", whole, made);
+    if (way == 1) { /* its own list from now on */
+      list = (tarn_buf){.cx = cx};
+      tarn_buf_fmt(&list, "%s %s", made, whole);
+    }
+    if (readers && below(&g, 4) == 0) output(&g, unary(&g, "Exp", made, ""));
+    if (readers && below(&g, 4) == 0) output(&g, unary(&g, "Sin", whole, ""));
+    whole = unary(&g, "Concat", parts, " : axis=1");
+    channels += grown;
+  }
+  output(&g, below(&g, 2) ? whole : unary(&g, "Abs", whole, ""));
+  tarn_buf_str(&g.head, g.body.p);
+  return g.head.p;
+}
+
 /* ---------------------------------------------------------------- compared */
 
 typedef struct trial {
@@ -181,9 +217,30 @@ static void try_graph(tarn_ctx *cx, void *arg) {
   agree(kit_model(tarn_lang_new(cx), text), TARN_RULE_REASSOC);
 }
 
-static bool good(uint64_t seed, bool shown) {
+static void try_dense(tarn_ctx *cx, void *arg) {
+  const trial *t = arg;
+  const char *text = dense_block(cx, t->seed, 6, t->seed % 2);
+  if (t->shown) printf("%s\n", text), fflush(stdout);
+  agree(kit_model(tarn_lang_new(cx), text), TARN_RULE_REASSOC);
+}
+/* Each layer is written once, into the largest concatenation: nothing is copied. */
+static void no_copies(tarn_ctx *cx, void *arg) {
+  const trial *t = arg;
+  tarn_lang *L = tarn_lang_new(cx);
+  tarn_kgraph_options o = {.method = TARN_SEL_EXACT, .threads = 1};
+  const char *text = dense_block(cx, t->seed, 10, false);
+  pipeline *r =
+      pipeline_extract_as(kit_model(L, text), tarn_hw_load(L, "x86-64-v3"), o, TARN_RULE_REASSOC);
+  uint32_t parts = 0;
+  for (uint32_t i = 0; i < r->kprog->nker; i++)
+    parts += r->kprog->ker[i].copy && r->kprog->buf[r->kprog->ker[i].out[0]].parent != TARN_NONE;
+  if (parts > 1) tarn_raise(cx, TARN_NO, "%u parts are copied of %u", parts, r->report.copies);
+  if (r->report.kernels > 12) tarn_raise(cx, TARN_NO, "%u kernels", r->report.kernels);
+}
+
+static bool good(uint64_t seed, bool shown, void try(tarn_ctx *, void *)) {
   tarn_ctx *cx = tarn_ctx_new(NULL);
-  tarn_status st = tarn_protect(cx, try_graph, &(trial){seed, shown});
+  tarn_status st = tarn_protect(cx, try, &(trial){seed, shown});
   if (st != TARN_OK) printf("graph %llu: %s\n", (unsigned long long)seed, tarn_message(cx));
   tarn_ctx_free(cx);
   return st == TARN_OK;
@@ -194,7 +251,16 @@ static bool listed;
 
 START_TEST(test_graphs) {
   uint32_t bad = 0;
-  for (uint64_t i = (uint64_t)_i; i < count; i += 10) bad += !good(first + i, listed);
+  for (uint64_t i = (uint64_t)_i; i < count; i += 10) bad += !good(first + i, listed, try_graph);
+  ck_assert_uint_eq(bad, 0);
+}
+END_TEST
+START_TEST(test_dense_blocks) {
+  uint32_t bad = 0;
+  for (uint64_t i = (uint64_t)_i; i < count / 2; i += 4) {
+    bad += !good(first + i, listed, try_dense);
+    if (i < 8) bad += !good(first + i, listed, no_copies);
+  }
   ck_assert_uint_eq(bad, 0);
 }
 END_TEST
@@ -207,6 +273,7 @@ int main(int argc, char **argv) {
   TCase *t = tcase_create("graphs");
   tcase_set_timeout(t, 300);
   tcase_add_loop_test(t, test_graphs, 0, 10);
+  tcase_add_loop_test(t, test_dense_blocks, 0, 4);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
   srunner_run_all(r, CK_NORMAL);

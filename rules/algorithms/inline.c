@@ -269,13 +269,19 @@ static bool widens(const rsite *s, uint32_t id, const kern *p) {
     does |= !site_const(s, p->leaf[i]) && site_narrows(s, p->leaf[i], to);
   return does;
 }
+/* What several read is computed in each of them only if that takes few operations: in a recurrence
+ * each step would have a form for each number of steps before it. */
+static bool long_and_shared(const rsite *s, uint32_t id, const kern *p) {
+  enum { SHORT = 12 };
+  return (site_facts(s, id) & R_SHARED) && tarn_fx_size(p->L, p->stage[0].body) > SHORT;
+}
 
 /* Is k, with p where it now reads `slot`, wanted? Not when k reads other results too, p brings in
  * more, and p can be the last thing that a kernel of its own does: sums of many branches would have
  * a form for each subset of them. */
 static bool wants_inline(rsite *s, const kern *k, uint32_t id, const kern *p) {
   uint32_t others = 0, fresh = 0;
-  if (!site_inlinable(s, id) || !has_room(s, k, id, p)) return false;
+  if (!site_inlinable(s, id) || long_and_shared(s, id, p) || !has_room(s, k, id, p)) return false;
   for (uint32_t i = 0; i < k->nleaf; i++) others += k->leaf[i] != id && !site_const(s, k->leaf[i]);
   for (uint32_t i = 0; i < p->nleaf; i++) {
     bool have = site_const(s, p->leaf[i]);
@@ -322,7 +328,9 @@ static double repeats(const kern *k, uint32_t slot) {
  * once an element, or it could not be the epilogue of another kernel instead. */
 bool when_inline_reduction(rsite *s) {
   kern k, p;
-  if (!site_inlinable(s, s->kid[s->slot].id) || !site_root(s, &k) || !site_kid(s, s->slot, &p))
+  uint32_t id = s->kid[s->slot].id;
+  if (!site_inlinable(s, id) || !site_root(s, &k) || !site_kid(s, s->slot, &p) ||
+      long_and_shared(s, id, &p))
     return false;
   bool after_reduction = false;
   for (uint32_t i = 0; i < p.nleaf; i++) {

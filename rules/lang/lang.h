@@ -158,9 +158,10 @@ typedef struct rphase {
   const char *name;
   uint32_t nfamily;
   const char **family;
-  uint32_t iterations;
-  const tarn_sx *at; /* the names */
-} rphase;            /* 0: to saturation */
+  uint32_t iterations; /* 0: to saturation */
+  uint32_t forms;      /* 0, or what a class may hold for its rules to add to it */
+  const tarn_sx *at;   /* the names */
+} rphase;
 
 TARN_API bool tarn_r_is_named(const tarn_ruleset *rs,
                               const char *name); /* a rule or a family; set.c */

@@ -640,23 +640,27 @@ static void add_family(tarn_ruleset *rs, const tarn_sx *s) {
   }
 }
 
-/* (phases (NAME (FAMILY…) [:iterations N])…) */
+/* (phases (NAME (FAMILY…) [:iterations N] [:forms N])…) */
+static void phase_limits(tarn_ruleset *rs, const tarn_sx *k, rphase *p) {
+  for (uint32_t i = 2; i < k->n; i += 2) {
+    bool forms = tarn_sx_atom_is(k->kid[i], ":forms");
+    if ((!forms && !tarn_sx_atom_is(k->kid[i], ":iterations")) || i + 1 == k->n ||
+        k->kid[i + 1]->kind != TARN_SX_INT || k->kid[i + 1]->i < 1 || k->kid[i + 1]->i > UINT32_MAX)
+      tarn_sx_error(rs->cx, k, "expected :iterations N or :forms N");
+    *(forms ? &p->forms : &p->iterations) = (uint32_t)k->kid[i + 1]->i;
+  }
+}
 static void add_phases(tarn_ruleset *rs, const tarn_sx *s) {
   for (uint32_t i = 1; i < s->n; i++) {
     const tarn_sx *k = s->kid[i];
     rphase p = {0};
-    if (k->kind != TARN_SX_LIST || (k->n != 2 && k->n != 4) || k->kid[1]->kind != TARN_SX_LIST)
-      tarn_sx_error(rs->cx, k, "expected (NAME (FAMILY…) [:iterations N])");
+    if (k->kind != TARN_SX_LIST || k->n < 2 || k->kid[1]->kind != TARN_SX_LIST)
+      tarn_sx_error(rs->cx, k, "expected (NAME (FAMILY…) [:iterations N] [:forms N])");
     p.name = k->kid[0]->text, p.at = k->kid[1];
     p.nfamily = k->kid[1]->n;
     p.family = TARN_ARRAY(rs->cx, const char *, p.nfamily ? p.nfamily : 1);
     for (uint32_t j = 0; j < p.nfamily; j++) p.family[j] = k->kid[1]->kid[j]->text;
-    if (k->n == 4) {
-      if (!tarn_sx_atom_is(k->kid[2], ":iterations") || k->kid[3]->kind != TARN_SX_INT ||
-          k->kid[3]->i < 1 || k->kid[3]->i > UINT32_MAX)
-        tarn_sx_error(rs->cx, k, "expected :iterations N");
-      p.iterations = (uint32_t)k->kid[3]->i;
-    }
+    phase_limits(rs, k, &p);
     tarn_push(rs->cx, &rs->phase, p);
   }
 }

@@ -231,11 +231,19 @@ static bool act_once(void *arg, renv *e) {
   return a->ok;
 }
 
+/* Does the class hold as many nodes as the phase wants? */
+static bool full(const tarn_saturation *s, uint32_t cls) {
+  uint32_t n = 0;
+  for (uint32_t e = tarn_eg_next_node(s->g, cls, TARN_NONE); e != TARN_NONE && n < s->forms;
+       e = tarn_eg_next_node(s->g, cls, e))
+    n += !sat_subsumed(s, e);
+  return s->forms && n == s->forms;
+}
 static void act(tarn_ctx *cx, void *arg) {
   guarded *c = arg;
   acting a;
   a.c = c, a.ok = true, a.n = 0;
-  if (!bind_match(c->x, c->m)) return;
+  if (full(c->x->s, c->m->root) || !bind_match(c->x, c->m)) return;
   if (r_has_choices(c->x->r)) tarn_r_choices(&c->x->s->env, c->x->r, look_once, &a);
   a.n = 0;
   tarn_r_choices(&c->x->s->env, c->x->r, act_once, &a);

@@ -294,6 +294,7 @@ static bool run_phase(tarn_saturation *s, const rphase *p, tarn_eg_stop *stop, d
     return false;
   }
   bool cut = p && p->iterations && p->iterations < left;
+  s->forms = p ? p->forms : 0;
   tarn_eg_run_config c = {.active = active,
                           .n_active = n,
                           .scheduler = s->o.backoff ? TARN_EG_BACKOFF : TARN_EG_SIMPLE,
