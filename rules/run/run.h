@@ -37,7 +37,7 @@ struct tarn_saturation {
            ids and which */
   TARN_VEC(uint8_t) state; /* by node: sat_state; see sweep.c */
   TARN_VEC(uint32_t)
-  rerouted; /* nodes whose replacements read other tensors, since uses were counted */
+  rerouted;       /* nodes whose replacements read other tensors, since uses were counted */
   uint32_t forms; /* of the phase at hand: see rphase */
   uint32_t nactive;
   struct engine_rule *er;
