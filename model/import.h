@@ -288,6 +288,11 @@ tarn_term im_quantised(im_node *n, tarn_term x, tarn_term scale, tarn_term zero,
 /* The product of matrices of bytes in i32, zero points taken away first. */
 tarn_term im_byte_product(im_node *n, tarn_term a, tarn_term za, tarn_term b, tarn_term zb);
 
+/* ---- recurrent operators: gather.c, opaque.c ---- */
+tarn_term im_reversed(im_node *n, tarn_term x, tarn_term length, uint32_t time);
+int64_t im_recurrent_check(im_node *n, int64_t gates);
+im_handler im_do_opaque;
+
 /* ---- conv.c, used by pool.c and quant.c too ---- */
 typedef struct im_window {
   uint32_t r;                                                   /* spatial rank */

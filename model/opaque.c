@@ -144,39 +144,18 @@ static void type_det(im_node *n, uint32_t *out) {
   out[0] = like(n, 0, &d);
 }
 
-static void type_gather_elements(im_node *n, uint32_t *out) {
-  im_dims d = im_shape(n, im_arg(n, 1)), x = im_shape(n, im_arg(n, 0));
-  if (d.n != x.n || d.n == 0) im_bad(n, "the indices have %u dims, the data %u", d.n, x.n);
-  uint32_t axis = im_axis(n, im_attr_int(n, "axis", 0), d.n);
-  for (uint32_t i = 0; i < d.n; i++)
-    if (i != axis && d.d[i] > x.d[i])
-      im_bad(n, "the indices are larger than the data along axis %u", i);
-  out[0] = like(n, 0, &d);
-}
-
 static void type_scatter_elements(im_node *n, uint32_t *out) {
-  type_gather_elements(n, out);
-  im_dims i = im_shape(n, im_arg(n, 1)), u = im_shape(n, im_arg(n, 2));
+  im_dims i = im_shape(n, im_arg(n, 1)), u = im_shape(n, im_arg(n, 2)),
+          x = im_shape(n, im_arg(n, 0));
+  if (i.n != x.n || i.n == 0) im_bad(n, "the indices have %u dims, the data %u", i.n, x.n);
+  uint32_t axis = im_axis(n, im_attr_int(n, "axis", 0), i.n);
+  for (uint32_t k = 0; k < i.n; k++)
+    if (k != axis && i.d[k] > x.d[k])
+      im_bad(n, "the indices are larger than the data along axis %u", k);
   if (i.n != u.n || memcmp(i.d, u.d, i.n * sizeof *i.d) != 0 ||
       im_type(n, im_arg(n, 0)) != im_type(n, im_arg(n, 2)))
     im_bad(n, "the updates do not have the shape of the indices and the type of the data");
   type_same(n, out);
-}
-
-static void type_gather_nd(im_node *n, uint32_t *out) {
-  im_dims x = im_shape(n, im_arg(n, 0)), i = im_shape(n, im_arg(n, 1)), d = {0};
-  int64_t batch = im_attr_int(n, "batch_dims", 0);
-  if (i.n < 1 || batch < 0 || batch >= i.n || batch >= x.n || i.d[i.n - 1] < 1 ||
-      i.d[i.n - 1] > x.n - batch)
-    im_bad(n, "data of %u dims, indices of %u, batch_dims %lld", x.n, i.n, (long long)batch);
-  for (uint32_t k = 0; k < batch; k++)
-    if (x.d[k] != i.d[k]) im_bad(n, "batch extents differ");
-  for (uint32_t k = 0; k + 1 < i.n; k++) d.d[d.n++] = i.d[k];
-  for (uint32_t k = (uint32_t)(batch + i.d[i.n - 1]); k < x.n; k++) {
-    if (d.n == TARN_MAX_DIMS) im_bad(n, "more than %d dims", TARN_MAX_DIMS);
-    d.d[d.n++] = x.d[k];
-  }
-  out[0] = like(n, 0, &d);
 }
 
 static void type_scatter_nd(im_node *n, uint32_t *out) {
@@ -193,26 +172,24 @@ static void type_scatter_nd(im_node *n, uint32_t *out) {
   type_same(n, out);
 }
 
-/* Y, Y_h, Y_c of recurrent operators; layout 1: the batch first. */
-static void type_recurrent(im_node *n, uint32_t *out) {
-  static const struct {
-    const char *op;
-    int64_t gates;
-  } kinds[] = {{"RNN", 1}, {"GRU", 3}, {"LSTM", 4}};
-  check_rank(n, 0, 3, 3);
-  check_rank(n, 1, 3, 3);
-  check_rank(n, 2, 3, 3);
+/* The number of directions; raises when the shapes do not fit so many gates. */
+int64_t im_recurrent_check(im_node *n, int64_t gates) {
+  for (uint32_t i = 0; i < 3; i++) check_rank(n, i, 3, 3);
   im_dims x = im_shape(n, im_arg(n, 0)), w = im_shape(n, im_arg(n, 1)),
           r = im_shape(n, im_arg(n, 2));
-  int64_t gates = 0, layout = im_attr_int(n, "layout", 0);
-  for (size_t i = 0; i < 3; i++)
-    if (strcmp(kinds[i].op, n->op) == 0) gates = kinds[i].gates;
   int64_t hidden = r.d[2], dirs = im_attr_is(n, "direction", "bidirectional", "forward") ? 2 : 1;
   if (hidden > IM_MAX_EXTENT || w.d[0] != dirs || r.d[0] != dirs || w.d[1] != gates * hidden ||
       r.d[1] != gates * hidden || w.d[2] != x.d[2] ||
       im_attr_int(n, "hidden_size", hidden) != hidden)
     im_bad(n, "the weights do not have the shapes of %lld gates of %lld", (long long)gates,
            (long long)hidden);
+  return dirs;
+}
+
+/* Y, Y_h, Y_c of recurrent operators; layout 1: the batch first. */
+static void type_recurrent(im_node *n, uint32_t *out) {
+  im_dims x = im_shape(n, im_arg(n, 0)), r = im_shape(n, im_arg(n, 2));
+  int64_t layout = im_attr_int(n, "layout", 0), dirs = r.d[0], hidden = r.d[2];
   int64_t seq = x.d[layout ? 1 : 0], batch = x.d[layout ? 0 : 1];
   im_dims y =
       layout ? (im_dims){4, {batch, seq, dirs, hidden}} : (im_dims){4, {seq, dirs, batch, hidden}};
@@ -281,13 +258,10 @@ static const struct {
   typer *type;
 } typers[] = {
     {"Det", 1, type_det},
-    {"GatherElements", 1, type_gather_elements},
-    {"GatherND", 1, type_gather_nd},
     {"GRU", 2, type_recurrent},
     {"LSTM", 3, type_recurrent},
     {"MaxRoiPool", 1, type_roi},
     {"MaxUnpool", 1, type_unpool},
-    {"ReverseSequence", 1, type_same},
     {"RNN", 2, type_recurrent},
     {"RoiAlign", 1, type_roi},
     {"Scatter", 1, type_scatter_elements},

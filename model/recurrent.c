@@ -1,0 +1,311 @@
+/* RNN, GRU and LSTM, written out step by step: one product of the whole sequence with the weights
+ * of the input, then for each step one with the state.  Gates in the order iofc (LSTM) and zrh
+ * (GRU), peepholes iof; biases Wb then Rb.  Source: ONNX's equations.
+ *
+ * Sequences of more than MOST_STEPS stay an opaque kernel: see opaque.c. */
+#include "model/import.h"
+#include <string.h>
+
+im_handler im_do_recurrent, im_do_dynamic_quantize_lstm;
+
+enum { MOST_STEPS = 256 };
+
+typedef enum kind { RNN, GRU, LSTM } kind;
+static const struct {
+  const char *op;
+  int64_t gates;
+  uint32_t functions;
+  const char *usual[3];
+} kinds[] = {{"RNN", 1, 1, {"Tanh"}},
+             {"GRU", 3, 2, {"Sigmoid", "Tanh"}},
+             {"LSTM", 4, 3, {"Sigmoid", "Tanh", "Tanh"}}};
+
+/* One direction. */
+typedef struct cell {
+  im_node *n;
+  kind kind;
+  int64_t steps, batch, hidden, gates;
+  tarn_term r;  /* (gates · hidden, hidden) */
+  tarn_term rb; /* GRU: the bias that goes with the product with the state; TARN_NONE: none */
+  tarn_term p;  /* peepholes, (3 · hidden) */
+  bool linear_first, couple;
+  double clip;
+  const char *act[3];
+  im_param param[3][2];
+  tarn_term h, c; /* the state: (batch, hidden) */
+} cell;
+
+/* ---------------------------------------------------------------- activations */
+
+static const struct {
+  const char *name, *text;
+  double alpha, beta;
+} activations[] = {{"Relu", "(max $0 0)", 0, 0},
+                   {"Tanh", "(tanh $0)", 0, 0},
+                   {"Sigmoid", "(div 1 (add 1 (exp (neg $0))))", 0, 0},
+                   {"Affine", "(add (mul a $0) b)", 1, 0},
+                   {"LeakyRelu", "(select (lt $0 0) (mul a $0) $0)", 0.01, 0},
+                   {"ThresholdedRelu", "(select (lt a $0) $0 0)", 1, 0},
+                   {"ScaledTanh", "(mul a (tanh (mul b $0)))", 1, 1},
+                   {"HardSigmoid", "(min (max (add (mul a $0) b) 0) 1)", 0.2, 0.5},
+                   {"Elu", "(select (lt $0 0) (mul a (sub (exp $0) 1)) $0)", 1, 0},
+                   {"Softsign", "(div $0 (add 1 (abs $0)))", 0, 0},
+                   {"Softplus", "(add (max $0 0) (log1p (exp (neg (abs $0)))))", 0, 0}};
+
+static bool same_name(const ProtobufCBinaryData *s, const char *name) {
+  return s->len == strlen(name) && strncasecmp((const char *)s->data, name, s->len) == 0;
+}
+
+static void read_activation(cell *c, uint32_t which, const ProtobufCBinaryData *name,
+                            const double *alpha, const double *beta) {
+  for (size_t i = 0; i < sizeof activations / sizeof *activations; i++) {
+    if (!same_name(name, activations[i].name)) continue;
+    c->act[which] = activations[i].text;
+    c->param[which][0] = (im_param){"a", alpha ? *alpha : activations[i].alpha, 0};
+    c->param[which][1] = (im_param){"b", beta ? *beta : activations[i].beta, 0};
+    return;
+  }
+  im_bad(c->n, "activation %.*s is unknown", (int)name->len, (const char *)name->data);
+}
+
+/* Those of direction d. */
+static void read_activations(cell *c, uint32_t d) {
+  uint32_t per = kinds[c->kind].functions;
+  const Onnx__AttributeProto *a = im_attr(c->n, "activations");
+  const Onnx__AttributeProto *alpha = im_attr(c->n, "activation_alpha");
+  const Onnx__AttributeProto *beta = im_attr(c->n, "activation_beta");
+  for (uint32_t i = 0; i < per; i++) {
+    uint32_t at = d * per + i;
+    const char *usual = kinds[c->kind].usual[i];
+    ProtobufCBinaryData name = {strlen(usual), (uint8_t *)(uintptr_t)usual};
+    if (a && a->n_strings && at >= a->n_strings) im_bad(c->n, "an activation is missing");
+    if (a && a->n_strings) name = a->strings[at];
+    double x = alpha && at < alpha->n_floats ? (double)alpha->floats[at] : 0;
+    double y = beta && at < beta->n_floats ? (double)beta->floats[at] : 0;
+    read_activation(c, i, &name, alpha && at < alpha->n_floats ? &x : NULL,
+                    beta && at < beta->n_floats ? &y : NULL);
+  }
+}
+
+static tarn_term activated(const cell *c, uint32_t which, tarn_term x) {
+  return im_elp(c->n, c->act[which], c->param[which], 2, 1, x);
+}
+
+static tarn_term clipped(const cell *c, tarn_term x) {
+  im_param p[] = {{"most", c->clip, 0}};
+  return c->clip > 0 ? im_elp(c->n, "(min (max $0 (neg most)) most)", p, 1, 1, x) : x;
+}
+
+/* ---------------------------------------------------------------- one step */
+
+static tarn_term add(im_node *n, tarn_term a, tarn_term b) {
+  return im_el(n, "(add $0 $1)", 2, a, b);
+}
+
+/* Part g of what has one for each gate, along the last axis. */
+static tarn_term part(const cell *c, tarn_term t, int64_t g) {
+  uint32_t last = im_shape(c->n, t).n - 1;
+  return im_cut(c->n, t, last, g * c->hidden, (g + 1) * c->hidden, 1);
+}
+
+/* (batch, hidden) · (rows, hidden)ᵀ */
+static tarn_term product(im_node *n, tarn_term h, tarn_term r) {
+  enum { BATCH = 1, ROW, SUM };
+  static const uint8_t lh[] = {BATCH, SUM}, lr[] = {ROW, SUM}, lo[] = {BATCH, ROW};
+  return im_contract(n, h, lh, r, lr, lo, 2);
+}
+
+/* A gate before its activation: with its peephole g at the cell state s. */
+static tarn_term peeping(const cell *c, tarn_term z, int64_t g, tarn_term s) {
+  if (c->p == TARN_NONE) return clipped(c, z);
+  return clipped(c, im_el(c->n, "(add $0 (mul $1 $2))", 3, z, part(c, c->p, g), s));
+}
+
+static void step_lstm(cell *c, tarn_term z) {
+  im_node *n = c->n;
+  z = add(n, z, product(n, c->h, c->r));
+  tarn_term in = activated(c, 0, peeping(c, part(c, z, 0), 0, c->c));
+  tarn_term forget = c->couple ? im_el(n, "(sub 1 $0)", 1, in)
+                               : activated(c, 0, peeping(c, part(c, z, 2), 2, c->c));
+  tarn_term next = activated(c, 1, clipped(c, part(c, z, 3)));
+  c->c = im_el(n, "(add (mul $0 $1) (mul $2 $3))", 4, forget, c->c, in, next);
+  tarn_term out = activated(c, 0, peeping(c, part(c, z, 1), 1, c->c));
+  c->h = im_el(n, "(mul $0 $1)", 2, out, activated(c, 2, c->c));
+}
+
+static void step_gru(cell *c, tarn_term z) {
+  im_node *n = c->n;
+  tarn_term zr, inner, both = im_cut(n, c->r, 0, 0, 2 * c->hidden, 1);
+  tarn_term last = im_cut(n, c->r, 0, 2 * c->hidden, 3 * c->hidden, 1);
+  zr = product(n, c->h, c->linear_first ? c->r : both);
+  tarn_term update = activated(c, 0, clipped(c, add(n, part(c, z, 0), part(c, zr, 0))));
+  tarn_term reset = activated(c, 0, clipped(c, add(n, part(c, z, 1), part(c, zr, 1))));
+  inner =
+      c->linear_first ? part(c, zr, 2) : product(n, im_el(n, "(mul $0 $1)", 2, reset, c->h), last);
+  if (c->rb != TARN_NONE) inner = add(n, inner, part(c, c->rb, 2));
+  if (c->linear_first) inner = im_el(n, "(mul $0 $1)", 2, reset, inner);
+  tarn_term next = activated(c, 1, clipped(c, add(n, part(c, z, 2), inner)));
+  c->h = im_el(n, "(add (mul (sub 1 $0) $1) (mul $0 $2))", 3, update, next, c->h);
+}
+
+static void step(cell *c, tarn_term z) {
+  if (c->kind == LSTM) step_lstm(c, z);
+  else if (c->kind == GRU) step_gru(c, z);
+  else c->h = activated(c, 0, clipped(c, add(c->n, z, product(c->n, c->h, c->r))));
+}
+
+/* ---------------------------------------------------------------- a sequence */
+
+/* x (steps, batch, in) times w (rows, in), with the biases that every gate has: (steps, batch,
+ * rows).
+ */
+static tarn_term projected(cell *c, tarn_term x, tarn_term w, tarn_term b) {
+  enum { STEP = 1, BATCH, ROW, SUM };
+  static const uint8_t lx[] = {STEP, BATCH, SUM}, lw[] = {ROW, SUM}, lo[] = {STEP, BATCH, ROW};
+  im_node *n = c->n;
+  tarn_term z = im_contract(n, x, lx, w, lw, lo, 3);
+  int64_t rows = c->gates * c->hidden;
+  if (b == TARN_NONE) return z;
+  tarn_term wb = im_cut(n, b, 0, 0, rows, 1), rb = im_cut(n, b, 0, rows, 2 * rows, 1);
+  if (c->kind != GRU) return add(n, z, add(n, wb, rb));
+  c->rb = rb; /* of the last gate; the others' join Wb */
+  tarn_term joined[] = {im_cut(n, rb, 0, 0, 2 * c->hidden, 1),
+                        im_fill(n, im_scalar(n, im_type(n, rb), 0, 0), 1, &c->hidden)};
+  return add(n, z, add(n, wb, im_concat(n, 0, joined, 2)));
+}
+
+/* Where a sequence has ended the state stays, and the result is 0. */
+static tarn_term ended(cell *c, tarn_term length, int64_t t, tarn_term was, tarn_term *is) {
+  int64_t column[] = {c->batch, 1};
+  im_param p[] = {{"t", 0, t}};
+  tarn_term live = im_elp(c->n, "(lt t $0)", p, 1, 1, im_reshape(c->n, length, 2, column));
+  tarn_term now = *is;
+  if (was != TARN_NONE) *is = im_el(c->n, "(select $0 $1 $2)", 3, live, now, was);
+  return im_elp(c->n, "(select $1 $0 0)", p, 0, 2, now, live);
+}
+
+/* A state that every later step reads is computed once: otherwise the expressions of all steps
+ * would be tried inside one another. */
+static tarn_term settled(im_node *n, tarn_term t) {
+  return tarn_mk(n->L, TARN_OP_MATERIALISE, 0, &t, 1);
+}
+
+/* The results of all steps (steps, batch, hidden); h and c are the state after them. */
+static tarn_term run(cell *c, tarn_term z, tarn_term length, bool backwards) {
+  im_node *n = c->n;
+  tarn_term *y = TARN_ARRAY(n->cx, tarn_term, (size_t)c->steps + 1);
+  if (backwards && length != TARN_NONE) z = im_reversed(n, z, length, 0);
+  for (int64_t k = 0; k < c->steps; k++) {
+    int64_t t = backwards && length == TARN_NONE ? c->steps - 1 - k : k;
+    tarn_term h = c->h, s = c->c;
+    step(c, im_pick(n, z, 0, t));
+    y[t] = c->h;
+    if (length != TARN_NONE) {
+      y[t] = ended(c, length, t, h, &c->h);
+      if (c->kind == LSTM) ended(c, length, t, s, &c->c);
+    }
+    if (c->kind == LSTM) c->c = settled(n, c->c);
+    if (c->kind != LSTM || length != TARN_NONE) c->h = settled(n, c->h);
+    if (length == TARN_NONE) y[t] = c->h;
+  }
+  tarn_term all = im_stack(n, 0, y, (uint32_t)c->steps);
+  return backwards && length != TARN_NONE ? im_reversed(n, all, length, 0) : all;
+}
+
+/* ---------------------------------------------------------------- the operator */
+
+/* Part d of an operand with one for each direction; TARN_NONE when it is left out. */
+static tarn_term of_direction(im_node *n, uint32_t i, uint32_t axis, uint32_t d, int64_t count,
+                              int64_t dirs) {
+  tarn_term t = im_opt(n, i);
+  if (t == TARN_NONE) return t;
+  im_dims x = im_shape(n, t);
+  if (x.n <= axis || x.d[axis] != dirs || im_count(&x) != count * dirs)
+    im_bad(n, "input %u has the wrong shape", i);
+  return im_pick(n, t, axis, d);
+}
+
+static tarn_term state(cell *c, uint32_t i, uint32_t d, int64_t dirs, bool batch_first) {
+  im_node *n = c->n;
+  int64_t dim[] = {c->batch, c->hidden};
+  tarn_term t = of_direction(n, i, batch_first, d, c->batch * c->hidden, dirs);
+  if (t != TARN_NONE) return im_reshape(n, t, 2, dim);
+  return im_fill(n, im_scalar(n, im_type(n, im_arg(n, 0)), 0, 0), 2, dim);
+}
+
+static cell cell_of(im_node *n, kind k, uint32_t d, int64_t dirs, bool batch_first) {
+  cell c = {.n = n, .kind = k, .gates = kinds[k].gates, .rb = TARN_NONE, .p = TARN_NONE};
+  im_dims x = im_shape(n, im_arg(n, 0));
+  c.steps = x.d[batch_first ? 1 : 0], c.batch = x.d[batch_first ? 0 : 1];
+  c.hidden = im_shape(n, im_arg(n, 2)).d[2];
+  c.r = im_pick(n, im_arg(n, 2), 0, d);
+  c.linear_first = im_attr_int(n, "linear_before_reset", 0) != 0;
+  c.couple = im_attr_int(n, "input_forget", 0) != 0;
+  c.clip = im_attr_real(n, "clip", 0);
+  c.h = state(&c, 5, d, dirs, batch_first);
+  c.c = k == LSTM ? state(&c, 6, d, dirs, batch_first) : TARN_NONE;
+  if (k == LSTM) c.p = of_direction(n, 7, 0, d, 3 * c.hidden, dirs);
+  read_activations(&c, d);
+  return c;
+}
+
+static void set_joined(im_node *n, uint32_t k, tarn_term const *part, uint32_t axis, int64_t dirs,
+                       bool batch_first) {
+  static const uint32_t of_all[] = {2, 0, 1, 3}, of_last[] = {1, 0, 2};
+  tarn_term t = im_stack(n, axis, part, (uint32_t)dirs);
+  im_set(n, k, batch_first ? im_permute(n, t, k ? of_last : of_all) : t);
+}
+
+static void written_out(im_node *n, kind k, int64_t dirs) {
+  static const uint32_t turn[] = {1, 0, 2};
+  bool batch_first = im_attr_int(n, "layout", 0) != 0;
+  bool reverse = im_attr_is(n, "direction", "reverse", "forward");
+  tarn_term x = im_arg(n, 0), length = im_opt(n, 4), y[2], h[2], s[2];
+  if (batch_first) x = im_permute(n, x, turn);
+  if (length != TARN_NONE) length = im_cast(n, length, TARN_I64);
+  for (uint32_t d = 0; d < dirs; d++) {
+    cell c = cell_of(n, k, d, dirs, batch_first);
+    tarn_term b = of_direction(n, 3, 0, d, 2 * c.gates * c.hidden, dirs);
+    tarn_term z = projected(&c, x, im_pick(n, im_arg(n, 1), 0, d), b);
+    y[d] = run(&c, z, length, reverse || d == 1);
+    h[d] = c.h, s[d] = c.c;
+  }
+  set_joined(n, 0, y, 1, dirs, batch_first);
+  set_joined(n, 1, h, 0, dirs, batch_first);
+  if (k == LSTM) set_joined(n, 2, s, 0, dirs, batch_first);
+}
+
+void im_do_recurrent(im_node *n) {
+  kind k = strcmp(n->op, "RNN") == 0 ? RNN : strcmp(n->op, "GRU") == 0 ? GRU : LSTM;
+  int64_t dirs = im_recurrent_check(n, kinds[k].gates);
+  im_dims x = im_shape(n, im_arg(n, 0));
+  int64_t steps = x.d[im_attr_int(n, "layout", 0) ? 1 : 0];
+  if (steps > MOST_STEPS || im_count(&x) == 0) im_do_opaque(n);
+  else written_out(n, k, dirs);
+}
+
+/* ---------------------------------------------------------------- com.microsoft */
+
+/* Weights (directions, in, gates · hidden) of bytes as numbers (directions, gates · hidden, in). */
+static tarn_term weights(im_node *n, uint32_t w, uint32_t scale) {
+  static const uint32_t turn[] = {0, 2, 1};
+  im_dims d = im_shape(n, im_arg(n, w));
+  tarn_term s = im_arg(n, scale), z = im_opt(n, scale + 1);
+  if (d.n != 3) im_bad(n, "weights of %u dims", d.n);
+  for (uint32_t i = 0; i < 2; i++) {
+    tarn_term *t = i ? &z : &s;
+    if (*t == TARN_NONE) continue;
+    im_dims ds = im_shape(n, *t);
+    int64_t dim[] = {ds.n ? ds.d[0] : 1, 1, ds.n > 1 ? ds.d[1] : 1};
+    *t = im_reshape(n, *t, 3, dim);
+  }
+  return im_permute(n, im_dequantised(n, im_arg(n, w), s, z), turn);
+}
+
+/* On the numbers that the bytes of the weights stand for; the state is not rounded to bytes. */
+void im_do_dynamic_quantize_lstm(im_node *n) {
+  tarn_term in[] = {im_arg(n, 0), weights(n, 1, 8), weights(n, 2, 10), im_opt(n, 3),
+                    im_opt(n, 4), im_opt(n, 5),     im_opt(n, 6),      im_opt(n, 7)};
+  const im_val *y = im_apply(n, "LSTM", 14, in, 8);
+  for (uint32_t k = 0; k < 3; k++) im_set(n, k, y[k].t);
+}
