@@ -48,8 +48,9 @@ static inline int32_t onnx_type(const char *name) {
   static const struct {
     const char *name;
     int32_t code;
-  } types[] = {{"f32", 1},    {"u8", 2},   {"i8", 3},   {"i32", 6},  {"i64", 7},
-               {"string", 8}, {"bool", 9}, {"f16", 10}, {"f64", 11}, {"bf16", 16}};
+  } types[] = {{"f32", 1},  {"u8", 2},   {"i8", 3},   {"u16", 4},  {"i16", 5},
+               {"u32", 12}, {"u64", 13}, {"i32", 6},  {"i64", 7},  {"string", 8},
+               {"bool", 9}, {"f16", 10}, {"f64", 11}, {"bf16", 16}};
   for (size_t i = 0; i < sizeof types / sizeof *types; i++)
     if (strcmp(types[i].name, name) == 0) return types[i].code;
   return atoi(name);

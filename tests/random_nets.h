@@ -10,7 +10,7 @@
 #define NET_MOST   2500 /* elements of a value */
 
 typedef struct net_value {
-  char name[16];
+  char name[16], type[8];
   uint32_t n;
   int64_t dim[TARN_MAX_DIMS];
 } net_value;
@@ -22,6 +22,8 @@ typedef struct net_item {
 typedef struct net {
   tarn_ctx *cx;
   uint64_t seed;
+  bool typed;     /* values of any type: random_types.h */
+  uint32_t opset; /* 0: what onnx_text.h has */
   uint32_t nv, nit, names;
   net_value v[NET_VALUES];
   bool given[NET_VALUES], asked[NET_VALUES]; /* inputs and outputs of the network */
@@ -53,9 +55,11 @@ static inline const char *net_name(net_op *o, const char *what) {
 /* ---------------------------------------------------------------- text */
 
 static inline void net_text(const net *g, tarn_buf *b) {
+  if (g->opset) tarn_buf_fmt(b, "opset %u\n", g->opset);
   for (uint32_t i = 0; i < g->nv; i++)
     if (g->given[i])
-      tarn_buf_fmt(b, "in %s f32 %s\n", g->v[i].name, net_dims(g->cx, g->v[i].n, g->v[i].dim));
+      tarn_buf_fmt(b, "in %s %s %s\n", g->v[i].name, g->v[i].type,
+                   net_dims(g->cx, g->v[i].n, g->v[i].dim));
   for (uint32_t i = 0; i < g->nit; i++)
     if (!g->gone[i]) tarn_buf_str(b, g->it[i].text);
   for (uint32_t i = 0; i < g->nv; i++)
@@ -87,6 +91,7 @@ static inline const char *net_read(net_op *o, uint32_t v) {
   return o->g->v[v].name;
 }
 static inline bool net_fits(const net_value *a, const net_value *b) {
+  if (strcmp(a->type, b->type) != 0) return false;
   for (uint32_t i = 1; i <= a->n && i <= b->n; i++)
     if (a->dim[a->n - i] != b->dim[b->n - i] && a->dim[a->n - i] != 1 && b->dim[b->n - i] != 1)
       return false;
@@ -200,6 +205,7 @@ static inline bool net_matmul(net_op *o) {
   for (uint32_t tries = 0; tries < 8; tries++) { /* of two values */
     uint32_t v = net_draw(o, g->nv);
     const net_value *y = &g->v[v];
+    if (strcmp(y->type, o->x->type) != 0) continue;
     if (y->n < 2 || y->dim[y->n - 2] != o->x->dim[o->x->n - 1] || net_draw(o, 2)) continue;
     net_node(o, "MatMul", NET_FMT(o, "%s %s", o->x->name, net_read(o, v)), "", 1);
     return true;
@@ -415,7 +421,7 @@ static inline bool net_concat(net_op *o) {
   tarn_buf_str(&parts, o->x->name);
   for (uint32_t tries = 0; tries < 10 && n < 3; tries++) {
     uint32_t v = net_draw(o, g->nv);
-    bool fits = g->v[v].n == o->x->n;
+    bool fits = g->v[v].n == o->x->n && strcmp(g->v[v].type, o->x->type) == 0;
     for (uint32_t i = 0; fits && i < o->x->n; i++)
       fits = i == axis || g->v[v].dim[i] == o->x->dim[i];
     if (!fits || (&g->v[v] == o->x && net_draw(o, 3))) continue;
@@ -704,7 +710,8 @@ static inline void net_shapes(tarn_ctx *cx, void *arg) {
   for (uint32_t i = 0; i < m->it->nout; i++) {
     const tarn_type *t = tarn_type_get(L, p->out[i].type);
     net_value *v = &m->g->v[m->it->out[i]];
-    if (t->dtype != TARN_F32 || t->n > 6) return;
+    if ((t->dtype != TARN_F32 && !m->g->typed) || t->n > 6) return;
+    snprintf(v->type, sizeof v->type, "%s", tarn_dtype_name(t->dtype));
     v->n = t->n;
     memcpy(v->dim, t->dim, sizeof *t->dim * t->n);
     if (net_size(v) < 1 || net_size(v) > NET_MOST) return;
@@ -744,6 +751,7 @@ static inline void net_inputs(net *g) {
           v->dim[d] = net_below(g, 4) ? 1 + net_below(g, d == 0 ? 2 : net_below(g, 6) ? 9 : 34) : 1;
       } while (net_size(v) > 800);
     snprintf(v->name, sizeof v->name, "x%u", i);
+    snprintf(v->type, sizeof v->type, "f32");
     g->given[g->nv++] = true;
   }
 }
@@ -757,19 +765,23 @@ static inline void net_outputs(net *g) {
     g->asked[i] = !g->given[i] && (!read[i] || net_below(g, 6) == 0);
 }
 
-static inline net *net_random(tarn_ctx *cx, uint64_t seed) {
-  net *g = TARN_NEW(cx, net);
-  *g = (net){.cx = cx, .seed = kit_random(&seed)};
-  net_inputs(g);
-  uint32_t want = 3 + net_below(g, 10);
+/* So many operators of a list, each one on a value that is there. */
+static inline void net_draw_all(net *g, uint32_t want, net_writer *const *list, uint32_t count) {
   for (uint32_t tries = 0; g->nit < want && tries < 200; tries++) {
-    net_op o = {.g = g, .b = {.cx = cx}};
+    net_op o = {.g = g, .b = {.cx = g->cx}};
     uint32_t x =
         net_below(g, 3) ? g->nv - 1 - net_below(g, g->nv < 3 ? g->nv : 3) : net_below(g, g->nv);
     o.x = &g->v[x];
     o.it.in[o.it.nin++] = x;
-    if (net_ops[net_below(g, sizeof net_ops / sizeof *net_ops)](&o)) net_append(g, &o);
+    if (list[net_below(g, count)](&o)) net_append(g, &o);
   }
+}
+
+static inline net *net_random(tarn_ctx *cx, uint64_t seed) {
+  net *g = TARN_NEW(cx, net);
+  *g = (net){.cx = cx, .seed = kit_random(&seed)};
+  net_inputs(g);
+  net_draw_all(g, 3 + net_below(g, 10), net_ops, sizeof net_ops / sizeof *net_ops);
   net_outputs(g);
   return g;
 }

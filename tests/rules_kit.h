@@ -55,7 +55,7 @@ static inline tarn_tensor *kit_values(tarn_ctx *cx, const tarn_type *t, uint64_t
     tarn_value v;
     if (tarn_dtype_is_float(t->dtype)) v.d = u;
     else if (t->dtype == TARN_I8 || t->dtype == TARN_U8) v.i = (int64_t)(kit_random(seed) % 256);
-    else v.i = (int64_t)(kit_random(seed) % 3);
+    else v.i = (int64_t)(kit_random(seed) % (t->dtype == TARN_BOOL ? 2 : 3));
     tarn_tensor_set(x, i, v);
   }
   return x;

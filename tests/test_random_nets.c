@@ -4,12 +4,13 @@
  *   test_random_nets [--all]          some networks, or thousands
  *   test_random_nets FIRST COUNT      those of COUNT seeds from FIRST: prints what is found,
  *                                     reduced
+ *   test_random_nets typed FIRST COUNT   likewise, of all types and operators, in three classes
  *   test_random_nets FILE             one network as text
  *
  * Every network is tried in a process of its own, so that a crash or an endless run is a finding
  * like any other. */
 #include "tests/pipeline.h"
-#include "tests/random_nets.h"
+#include "tests/random_types.h"
 
 #include <signal.h>
 #include <sys/resource.h>
@@ -17,13 +18,17 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NETS     50
-#define ALL_NETS 400
-#define SECONDS  20 /* a network may take, of the processor */
-#define SLOW     8  /* and in one step */
+#define NETS      50
+#define ALL_NETS  400
+#define TYPED     20
+#define ALL_TYPED 1000
+#define SECONDS   20 /* a network may take, of the processor */
+#define SLOW      8  /* and in one step */
 
 /* ---------------------------------------------------------------- one network, in its own process
  */
+
+static bool typed; /* networks of all types, in three classes */
 
 typedef struct trial {
   const char *text, *host;
@@ -73,13 +78,20 @@ static void compare(const trial *t) {
   if (wrong) found(t, tarn_format(tarn_lang_ctx(t->p->L), "wrong: %s", wrong));
 }
 
+/* The same number, or both none. */
+static bool alike(const tarn_tensor *a, const tarn_tensor *b, int64_t k) {
+  if (!tarn_dtype_is_float(a->dtype)) return tarn_tensor_get(a, k).i == tarn_tensor_get(b, k).i;
+  double x = tarn_tensor_get(a, k).d, y = tarn_tensor_get(b, k).d;
+  return x == y || (isnan(x) && isnan(y));
+}
+
 /* As the interpreter has it: to the bit, but for the sign of zeros. */
 static void same(const trial *t) {
   tarn_ctx *cx = tarn_lang_ctx(t->p->L);
-  compare(t);
+  if (!typed) compare(t);
   for (uint32_t i = 0; i < t->p->nout; i++)
     for (int64_t k = 0; k < tarn_tensor_count(t->got[i]); k++)
-      if (tarn_tensor_number(t->got[i], k) != tarn_tensor_number(t->want.out[i].strict, k))
+      if (!alike(t->got[i], t->want.out[i].strict, k))
         found(t,
               tarn_format(cx, "wrong: %s[%lld] is not the same", t->p->out[i].name, (long long)k));
 }
@@ -182,6 +194,34 @@ static void all_ways(tarn_ctx *cx, void *arg) {
   step(t, "done");
 }
 
+/* A network of all types in each numerics class, as kernels and compiled; exact: to the bit. */
+static void all_classes(tarn_ctx *cx, void *arg) {
+  trial *t = arg;
+  tarn_lang *L = tarn_lang_new(cx);
+  step(t, "import");
+  t->p = kit_model(L, t->text);
+  step(t, "reference");
+  reference(t);
+  for (int c = TARN_RULE_EXACT; c <= TARN_RULE_APPROX; c++) {
+    const char *class = tarn_rule_class_name((tarn_rule_class)c);
+    bool exact = c == TARN_RULE_EXACT;
+    const tarn_hw *hw = tarn_hw_parse(L, tarn_sx_read(cx, t->host, strlen(t->host), "host"));
+    tarn_kgraph_options ko = {.method = TARN_SEL_GREEDY, .strict = exact};
+    step(t, class);
+    pipeline *r = pipeline_extract_as(t->p, hw, ko, (tarn_rule_class)c);
+    t->want =
+        pipeline_expect(t->p, t->in, tarn_sat_result(r->sat)->used, tarn_sat_result(r->sat)->bound);
+    if (!exact && !sound(t)) break;
+    step(t, tarn_format(cx, "%s, as kernels", class));
+    tarn_kprog_eval(r->kprog, t->in, t->p->nin, TARN_STRICT, tarn_opaque_eval, t->got);
+    (exact ? same : compare)(t);
+    step(t, tarn_format(cx, "%s, compiled", class));
+    pipeline_run(pipeline_compile_as(r, pipeline_folder(cx), !exact), t->p, t->in, t->got);
+    (exact ? same : compare)(t);
+  }
+  step(t, "done");
+}
+
 _Noreturn static void child(const char *text, const char *host, int out) {
   struct rlimit time = {SECONDS, SECONDS}, space = {(rlim_t)6 << 30, (rlim_t)6 << 30};
   setrlimit(RLIMIT_CPU, &time);
@@ -193,7 +233,7 @@ _Noreturn static void child(const char *text, const char *host, int out) {
   alarm(6 * SECONDS);
   trial t = {.text = text, .host = host, .out = out, .seed = 11};
   tarn_ctx *cx = tarn_ctx_new(NULL);
-  tarn_status st = tarn_protect(cx, all_ways, &t);
+  tarn_status st = tarn_protect(cx, typed ? all_classes : all_ways, &t);
   if (st != TARN_OK) dprintf(out, "%s\n", tarn_message(cx));
   _exit(st == TARN_OK ? 0 : 1);
 }
@@ -311,7 +351,7 @@ typedef struct result {
 static result try_seed(uint64_t seed, const char *host) {
   result r = {0};
   tarn_ctx *cx = tarn_ctx_new(NULL);
-  net *g = net_random(cx, seed);
+  net *g = typed ? net_random_typed(cx, seed) : net_random(cx, seed);
   outcome o = try_net(g, host);
   r.sound = o.sound, r.bad = !o.good;
   if (r.bad) {
@@ -368,7 +408,18 @@ START_TEST(from_file) {
 }
 END_TEST
 
+START_TEST(typed_networks) { /* five of them */
+  typed = true;
+  for (uint64_t i = 0; i < 5; i++) {
+    result r = try_seed(first + 5 * (uint64_t)_i + i, host);
+    if (r.bad) ck_abort_msg("%s", r.text);
+  }
+}
+END_TEST
+
 int main(int argc, char **argv) {
+  typed = argc > 1 && strcmp(argv[1], "typed") == 0;
+  if (typed) argc--, argv++;
   tarn_ctx *cx = tarn_ctx_new(NULL);
   host = pipeline_host(cx).p;
   bool all = argc == 2 && strcmp(argv[1], "--all") == 0;
@@ -381,7 +432,10 @@ int main(int argc, char **argv) {
   } else if (argc == 2 && !all) {
     file = argv[1];
     tcase_add_test(t, from_file);
-  } else tcase_add_loop_test(t, networks, 0, (all ? ALL_NETS : NETS) / 10);
+  } else {
+    tcase_add_loop_test(t, networks, 0, (all ? ALL_NETS : NETS) / 10);
+    tcase_add_loop_test(t, typed_networks, 0, (all ? ALL_TYPED : TYPED) / 5);
+  }
   suite_add_tcase(suite, t);
   SRunner *r = srunner_create(suite);
   if (argc == 3) srunner_set_fork_status(r, CK_NOFORK);
