@@ -144,7 +144,15 @@ static void type_det(im_node *n, uint32_t *out) {
   out[0] = like(n, 0, &d);
 }
 
+/* Sums and the like are of numbers. */
+static void check_reduction(im_node *n) {
+  const char *how = im_attr_str(n, "reduction", "none");
+  if (im_type(n, im_arg(n, 0)) == TARN_BOOL && strcmp(how, "none") != 0)
+    im_bad(n, "reduction %s of bools", how);
+}
+
 static void type_scatter_elements(im_node *n, uint32_t *out) {
+  check_reduction(n);
   im_dims i = im_shape(n, im_arg(n, 1)), u = im_shape(n, im_arg(n, 2)),
           x = im_shape(n, im_arg(n, 0));
   if (i.n != x.n || i.n == 0) im_bad(n, "the indices have %u dims, the data %u", i.n, x.n);
@@ -159,6 +167,7 @@ static void type_scatter_elements(im_node *n, uint32_t *out) {
 }
 
 static void type_scatter_nd(im_node *n, uint32_t *out) {
+  check_reduction(n);
   im_dims x = im_shape(n, im_arg(n, 0)), i = im_shape(n, im_arg(n, 1)),
           u = im_shape(n, im_arg(n, 2)), d = {0};
   if (i.n < 1 || i.d[i.n - 1] < 1 || i.d[i.n - 1] > x.n)

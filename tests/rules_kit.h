@@ -25,8 +25,7 @@ static inline int64_t kit_count(const char *dims) {
 
 /* Lines `rand NAME DIMS` become initialisers with random numbers, `pos NAME DIMS` with positive
  * ones. */
-static inline tarn_program *kit_model(tarn_lang *L, const char *text) {
-  tarn_ctx *cx = tarn_lang_ctx(L);
+static inline uint8_t *kit_model_bytes(tarn_ctx *cx, const char *text, size_t *n) {
   tarn_buf b = {.cx = cx};
   uint64_t seed = 7;
   for (const char *s = text; *s;) {
@@ -43,8 +42,11 @@ static inline tarn_program *kit_model(tarn_lang *L, const char *text) {
     } else tarn_buf_fmt(&b, "%s\n", line);
     s += len + (s[len] == '\n');
   }
+  return onnx_model(cx, b.p, n);
+}
+static inline tarn_program *kit_model(tarn_lang *L, const char *text) {
   size_t n;
-  uint8_t *bytes = onnx_model(cx, b.p, &n);
+  uint8_t *bytes = kit_model_bytes(tarn_lang_ctx(L), text, &n);
   return tarn_model_load_bytes(L, bytes, n, "test", NULL, NULL, NULL);
 }
 

@@ -5,6 +5,7 @@
  *   test_random_nets FIRST COUNT      those of COUNT seeds from FIRST: prints what is found,
  *                                     reduced
  *   test_random_nets typed FIRST COUNT   likewise, of all types and operators, in three classes
+ *   test_random_nets typed FIRST COUNT DIR   writes them as DIR/SEED.onnx, for bench/zoo.py
  *   test_random_nets FILE             one network as text
  *
  * Every network is tried in a process of its own, so that a crash or an endless run is a finding
@@ -396,6 +397,24 @@ START_TEST(listed) {
 }
 END_TEST
 
+/* As ONNX files, for other engines. */
+static void write_models(tarn_ctx *cx, const char *dir) {
+  for (uint64_t i = 0; i < count; i++) {
+    tarn_buf b = {.cx = cx};
+    size_t n;
+    net_text(net_random_typed(cx, from + i), &b);
+    uint8_t *bytes = kit_model_bytes(cx, b.p, &n);
+    const char *path = tarn_format(cx, "%s/%llu.onnx", dir, (unsigned long long)(from + i));
+    tarn_write_file(cx, path, bytes, n);
+  }
+}
+START_TEST(to_files) {
+  tarn_ctx *cx = tarn_ctx_new(NULL);
+  write_models(cx, file);
+  tarn_ctx_free(cx);
+}
+END_TEST
+
 START_TEST(from_file) {
   static char text[100000];
   FILE *f = fopen(file, "r");
@@ -426,9 +445,10 @@ int main(int argc, char **argv) {
   Suite *suite = suite_create("random networks");
   TCase *t = tcase_create("random networks");
   tcase_set_timeout(t, 600);
-  if (argc == 3) {
+  if (argc >= 3) {
     from = strtoull(argv[1], NULL, 10), count = strtoull(argv[2], NULL, 10);
-    tcase_add_test(t, listed);
+    file = argc > 3 ? argv[3] : NULL;
+    tcase_add_test(t, file ? to_files : listed);
   } else if (argc == 2 && !all) {
     file = argv[1];
     tcase_add_test(t, from_file);
@@ -438,7 +458,7 @@ int main(int argc, char **argv) {
   }
   suite_add_tcase(suite, t);
   SRunner *r = srunner_create(suite);
-  if (argc == 3) srunner_set_fork_status(r, CK_NOFORK);
+  if (argc >= 3) srunner_set_fork_status(r, CK_NOFORK);
   srunner_run_all(r, CK_NORMAL);
   int bad = srunner_ntests_failed(r);
   srunner_free(r);
