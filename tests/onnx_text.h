@@ -152,6 +152,11 @@ static inline Onnx__AttributeProto *onnx_attribute(onnx_text *t, char *word) {
   } else if (strchr(value, ',')) a->ints = onnx_numbers(t, value, &a->n_ints);
   else if (strchr(value, '.')) a->has_f = 1, a->f = strtof(value, NULL);
   else a->has_i = 1, a->i = strtoll(value, NULL, 10);
+  a->has_type = 1;
+  a->type = a->has_s    ? ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING
+            : a->n_ints ? ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS
+            : a->has_f  ? ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT
+                        : ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT;
   return a;
 }
 
@@ -183,6 +188,9 @@ static inline uint8_t *onnx_model(tarn_ctx *cx, const char *text, size_t *size) 
                  .model = ONNX__MODEL_PROTO__INIT,
                  .graph = ONNX__GRAPH_PROTO__INIT,
                  .opset = ONNX__OPERATOR_SET_ID_PROTO__INIT};
+  t.model.has_ir_version = 1;
+  t.model.ir_version = 8;
+  t.graph.name = (char *)tarn_strdup(cx, "graph");
   t.opset.has_version = 1;
   t.opset.version = 17;
   for (const char *s = text; *s;) {
