@@ -525,23 +525,40 @@ static const char *actual_text(im *m, const im_val *v) {
   const char *at = strchr(dims, '[');
   return tarn_format(m->cx, "%s%s", im_stored_name(v->stored), at ? at : "");
 }
+static const Onnx__TypeProto__Tensor *declared_tensor(const Onnx__ValueInfoProto *v) {
+  bool tensor = v->type && v->type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
+  return tensor ? v->type->tensor_type : NULL;
+}
+
+static bool has_type(im *m, const Onnx__ValueInfoProto *v, const im_val *is) {
+  const Onnx__TypeProto__Tensor *d = declared_tensor(v);
+  tarn_dtype dt;
+  int32_t stored;
+  if (!d || !d->elem_type) return true;
+  return im_carrier(d->elem_type, &dt, &stored) && dt == tarn_term_type(m->L, is->t)->dtype &&
+         stored == is->stored;
+}
+
+static const char *otherwise(im *m, const Onnx__GraphProto *g, const Onnx__ValueInfoProto *v,
+                             const im_val *is) {
+  return tarn_format(m->cx, "%s: %s is declared as %s, but is %s", m->file,
+                     maker_text(m, g, text_of(v->name)), declared_text(m, declared_tensor(v)),
+                     actual_text(m, is));
+}
+
+_Noreturn static void refuse_type(im *m, const Onnx__GraphProto *g, const Onnx__ValueInfoProto *v,
+                                  const im_val *is) {
+  tarn_raise(m->cx, TARN_BAD_INPUT, "%s", otherwise(m, g, v, is));
+}
+
 /* Another type than declared is an error; another shape, which exporters leave behind when they
  * change a model, a warning. */
 static void check_declared(im *m, const Onnx__GraphProto *g, const Onnx__ValueInfoProto *v,
                            const im_val *is) {
-  bool tensor = v->type && v->type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
-  const Onnx__TypeProto__Tensor *d = tensor ? v->type->tensor_type : NULL;
-  const tarn_type *t = tarn_term_type(m->L, is->t);
-  tarn_dtype dt;
-  int32_t stored;
-  bool same = !d || !d->elem_type ||
-              (im_carrier(d->elem_type, &dt, &stored) && dt == t->dtype && stored == is->stored);
-  if (same && (!d || !d->shape || has_shape(t, d->shape))) return;
-  const char *what =
-      tarn_format(m->cx, "%s: %s is declared as %s, but is %s", m->file,
-                  maker_text(m, g, text_of(v->name)), declared_text(m, d), actual_text(m, is));
-  if (!same) tarn_raise(m->cx, TARN_BAD_INPUT, "%s", what);
-  tarn_warn(m->cx, "%s", what);
+  const Onnx__TypeProto__Tensor *d = declared_tensor(v);
+  if (!has_type(m, v, is)) refuse_type(m, g, v, is);
+  if (d && d->shape && !has_shape(tarn_term_type(m->L, is->t), d->shape))
+    tarn_warn(m->cx, "%s", otherwise(m, g, v, is));
 }
 
 static void collect_outputs(im *m, im_scope *s, const Onnx__GraphProto *g, tarn_program *p) {
@@ -551,9 +568,22 @@ static void collect_outputs(im *m, im_scope *s, const Onnx__GraphProto *g, tarn_
     const char *name = text_of(g->output[i]->name);
     im_val *v = find_value(s, name);
     if (!v) tarn_raise(m->cx, TARN_BAD_INPUT, "%s: output %s is nowhere defined", m->file, name);
+    for (size_t k = 0; k < i; k++)
+      if (strcmp(text_of(g->output[k]->name), name) == 0)
+        tarn_raise(m->cx, TARN_BAD_INPUT, "%s: output %s occurs twice", m->file, name);
     uint32_t type = tarn_term_get(m->L, v->t)->type;
     check_declared(m, g, g->output[i], v);
     p->out[p->nout++] = (tarn_io){name, v->t, type};
+  }
+}
+
+/* Types that a model declares of what lies between its inputs and its outputs. Their shapes, which
+ * exporters leave behind when they change a model, say nothing. */
+static void check_between(im *m, im_scope *s, const Onnx__GraphProto *g) {
+  for (size_t i = 0; i < g->n_value_info; i++) {
+    const Onnx__ValueInfoProto *v = g->value_info[i];
+    const im_val *is = find_value(s, text_of(v->name));
+    if (is && is->t != IM_ABSENT && !has_type(m, v, is)) refuse_type(m, g, v, is);
   }
 }
 
@@ -609,6 +639,7 @@ static tarn_program *run_model(im *m, tarn_model_report *report) {
   declare_inputs(m, s, g, p);
   check_bindings(m);
   im_run_nodes(m, s, g->node, g->n_node);
+  check_between(m, s, g);
   collect_outputs(m, s, g, p);
   p->norigin = m->origin.n, p->origin = m->origin.p;
   fill_report(m, report);

@@ -5,6 +5,7 @@
  *   init w f32 2,3 : 1 2 3 4 5 6
  *   data w f32 2,3 weights.bin 0 24      external data: file, offset, length
  *   node Conv c1 x w -> y : strides=1,1 auto_pad="VALID" alpha=0.5
+ *   between z f32 2,3                    what the model says of a value
  *   out y
  * An operand `_` is absent. Everything lives in the context's arena; the bytes are those of a
  * ModelProto.
@@ -179,6 +180,8 @@ static inline void onnx_line(onnx_text *t) {
   if (strcmp(what, "opset") == 0) t->opset.version = atoi(t->word[1]);
   else if (strcmp(what, "in") == 0) ONNX_ADD(t, t->graph.input, t->graph.n_input, onnx_info(t));
   else if (strcmp(what, "out") == 0) ONNX_ADD(t, t->graph.output, t->graph.n_output, onnx_info(t));
+  else if (strcmp(what, "between") == 0)
+    ONNX_ADD(t, t->graph.value_info, t->graph.n_value_info, onnx_info(t));
   else if (strcmp(what, "node") == 0) ONNX_ADD(t, t->graph.node, t->graph.n_node, onnx_node(t));
   else ONNX_ADD(t, t->graph.initializer, t->graph.n_initializer, onnx_tensor(t));
 }

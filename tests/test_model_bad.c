@@ -173,6 +173,12 @@ static const struct {
     {"in x f32 3\ninit k i64 1 : 4\nnode TopK t x k -> v i\nout v",
      "node t (TopK): the 4 largest of 3"},
     {"in x f32 3\nnode Relu r x -> y z\nout y", "node r (Relu): its output 1 (z) is not supported"},
+    {"in x f32 3\nnode Relu r x -> y\nout y\nout y", "output y occurs twice"},
+    {"in x f32 3\nnode Relu r x -> y\nnode Abs a y -> z\nbetween y i64 3\nout z",
+     "node r (Relu): its output y is declared as i64[3], but is f32[3]"},
+    {"in x bool 3\ninit i i64 1,1 : 0\nin u bool 1\n"
+     "node ScatterND s x i u -> y : reduction=\"add\"\nout y",
+     "node s (ScatterND): reduction add of bools"},
     {"in x f32 3\nnode Cast r x -> y : to=8\nout y",
      "node r (Cast): casts to string are not supported"},
 };
