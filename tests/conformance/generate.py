@@ -4,8 +4,8 @@ inputs.txt (names in order) and tolerance.txt (relative, absolute).
 
     generate.py OUT_DIR [--list]
 
-Needs Debian's python3-onnx (run with the system's python3).  ONNX 1.12 names NumPy aliases that NumPy 1.24 removed;
-they are put back first.  With --list, prints the single-node, float32, static-shape tests (the goal of expected.txt)
+Runs with Debian's python3-onnx (the system's python3), or with a newer onnx from PyPI.  ONNX 1.12 names NumPy aliases
+that NumPy 1.24 removed; they are put back first.  With --list, prints the single-node, float32, static-shape tests (the goal of expected.txt)
 instead of writing folders.
 """
 import os
