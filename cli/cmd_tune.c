@@ -1,6 +1,7 @@
 /* tarn tune MODEL: measures schedules of the model's kernels and learns a price from all that the
  * store holds. */
 #include "cli/cli.h"
+#include "tune/cache.h"
 #include "tune/tune.h"
 #include <math.h>
 #include <stdio.h>
@@ -146,6 +147,17 @@ static tarn_tune_report tune_program(tarn_ctx *cx, cli_compile *c, const char *d
   r.fresh = fresh, r.failed = failed;
   return r;
 }
+/* What was measured, as a function for programs that call the comprehension by the store. */
+static void fill_cache(tarn_ctx *cx, cli_compile *c, const char *db) {
+  size_t n = strlen(c->model);
+  if (n < 3 || strcmp(c->model + n - 3, ".tc")) return;
+  c->explores = false;
+  tarn_lang *L = tarn_lang_new(cx);
+  tarn_compile_options o = *cli_options(L, c);
+  if (o.hw->kind != TARN_HW_CPU) return;
+  o.text = tarn_read_file(cx, c->model, &o.text_n);
+  tarn_cache_renew(tarn_cache_open(cx, db), L, &o);
+}
 /* A sample of the kernels of a model's program, or of every kernel that its kernel graph prices;
  * with --train-only a price that is judged on what is kept of them. */
 static tarn_tune_report tune_spread(tarn_ctx *cx, cli_compile *c, const char *db, bool every,
@@ -273,6 +285,7 @@ int tarn_cmd_tune(tarn_ctx *cx, int argc, char **argv) {
                        : o.train_only && !words.n ? only_learn(cx, &c, db, &o)
                        : o.train_only || o.spread ? tune_spread(cx, &c, db, every, &o)
                                                   : tune_program(cx, &c, db, &o);
+  if (words.n && !o.train_only && !o.spread) fill_cache(cx, &c, db);
   report(cx, &c, &r, model);
   return 0;
 }

@@ -1,23 +1,34 @@
 /* The pipeline: import, saturate, select, lower, report. */
 #include "compile/internal.h"
+#include <string.h>
 
 tarn_compile_options tarn_compile_defaults(void) {
   return (tarn_compile_options){.numerics = TARN_RULE_REASSOC, .rtol = TARN_RTOL};
 }
 
 /* ---- load ---- */
-tarn_program *tarn_compile_import(tarn_lang *L, const tarn_compile_options *o,
-                                  tarn_model_report *r) {
-  tarn_ctx *cx = tarn_lang_ctx(L);
+static tarn_model_options model_options(tarn_ctx *cx, const tarn_compile_options *o) {
   tarn_shape_binding *shape = TARN_ARRAY(cx, tarn_shape_binding, o->shapes.n + 1);
   tarn_value_binding *set = TARN_ARRAY(cx, tarn_value_binding, o->sets.n + 1);
   for (uint32_t i = 0; i < o->shapes.n; i++)
     shape[i] = tarn_shape_binding_parse(cx, o->shapes.text[i]);
   for (uint32_t i = 0; i < o->sets.n; i++) set[i] = tarn_value_binding_parse(cx, o->sets.text[i]);
-  tarn_model_options m = {.nshape = o->shapes.n, .shape = shape, .nset = o->sets.n, .set = set};
-  m.def = o->def;
-  m.allow_copies = o->allow_copies;
+  return (tarn_model_options){.nshape = o->shapes.n,
+                              .shape = shape,
+                              .nset = o->sets.n,
+                              .set = set,
+                              .def = o->def,
+                              .allow_copies = o->allow_copies};
+}
+tarn_program *tarn_compile_import(tarn_lang *L, const tarn_compile_options *o,
+                                  tarn_model_report *r) {
+  tarn_model_options m = model_options(tarn_lang_ctx(L), o);
+  if (o->text) return tarn_comprehension(L, o->text, o->text_n, o->model, &m, r);
   return tarn_model_load(L, o->model, &m, r);
+}
+const char *tarn_compile_key(tarn_ctx *cx, const tarn_compile_options *o) {
+  tarn_model_options m = model_options(cx, o);
+  return tarn_comprehension_key(cx, o->text, o->text_n, o->model, &m);
 }
 
 static const char *prefix_of(tarn_ctx *cx, const tarn_compile_options *o) {
@@ -200,6 +211,19 @@ const tarn_compiled *tarn_compile(tarn_lang *L, const tarn_compile_options *o) {
   tarn_status st = tarn_protect(cx, all, c);
   if (st != TARN_OK) tarn_reraise(cx, st);
   return c;
+}
+
+tarn_loaded *tarn_compile_loaded(tarn_lang *L, const tarn_compile_options *o) {
+  tarn_compile_options in_memory = *o;
+  in_memory.dir = NULL;
+  in_memory.emit = "so";
+  const tarn_compiled *c = tarn_compile(L, &in_memory);
+  const tarn_artefact *so = c->artefact;
+  while (so < c->artefact + c->nartefact && strcmp(so->name, "model.so") != 0) so++;
+  if (so == c->artefact + c->nartefact)
+    tarn_raise(tarn_lang_ctx(L), TARN_USAGE, "compile: %s has no code for this process",
+               o->hw->name);
+  return tarn_load_bytes(tarn_lang_ctx(L), so->data, so->n, o->model);
 }
 
 const tarn_kprog *tarn_compile_kernels(tarn_lang *L, const tarn_hw *hw, const tarn_hw *here,

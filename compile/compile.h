@@ -86,6 +86,8 @@ TARN_API uint32_t tarn_given_read(tarn_lang *L, const tarn_hw *hw, const char *t
 typedef struct tarn_compile_options {
   /* ---- the model ---- */
   const char *model; /* a file: .onnx, .tc, .term or .tarn (model/model.h) */
+  const char *text; /* NULL, or the text of a comprehension; `model` is its name in messages then */
+  size_t text_n;
   tarn_texts shapes; /* "NAME=1,3,224,224" binds a dynamic shape, "NAME=1" a symbolic dim */
   tarn_texts sets;   /* "NAME=VALUE" makes an input a constant */
   const char *def;   /* of a file of comprehensions: which one; NULL: the only one */
@@ -191,7 +193,15 @@ TARN_API void tarn_compile_emit(tarn_compiled *c);
  * model to what was chosen (rules/rules.h checks it). */
 TARN_API void tarn_compile_explain(tarn_compiled *c, tarn_buf *out);
 
+/* The same, loaded into this process; no file stays. It is unloaded when the enclosing protected
+ * call ends, or by tarn_unload(); tarn_loaded_function() is the function. */
+TARN_API tarn_loaded *tarn_compile_loaded(tarn_lang *L, const tarn_compile_options *o);
+
 /* ---------------------------------------------------------------- parts of it */
+
+/* What the comprehension o->text means with the shapes and values of o: see
+ * tarn_comprehension_key(). */
+TARN_API const char *tarn_compile_key(tarn_ctx *cx, const tarn_compile_options *o);
 
 /* The model alone, as o->model, shapes and sets say. r: NULL, or filled. */
 TARN_API tarn_program *tarn_compile_import(tarn_lang *L, const tarn_compile_options *o,

@@ -2,12 +2,16 @@
 #include "lower/lower.h"
 #include "runtime/cuda.h"
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 struct tarn_loaded {
   tarn_ctx *cx;
   void *so;
+  int file; /* 1 + what it was loaded from; 0: nothing that is still open */
   const tarn_rt_model *m;
   tarn_port *port[2];
   tarn_rt_pool *pool;
@@ -29,6 +33,7 @@ void tarn_unload(tarn_loaded *m) {
   if (!m->so) return;
   drop_pool(m);
   dlclose(m->so);
+  if (m->file) close(m->file - 1);
   m->so = NULL, m->m = NULL;
 }
 static void unload(void *m) { tarn_unload(m); }
@@ -48,21 +53,96 @@ void tarn_loaded_device(tarn_loaded *m, tarn_device_fn *f, void *user) {
 tarn_loaded *tarn_load(tarn_ctx *cx, const char *dir) {
   return tarn_load_file(cx, dir, "model.so");
 }
-tarn_loaded *tarn_load_file(tarn_ctx *cx, const char *dir, const char *file) {
+/* A description of an object that has none: its one function. */
+static const tarn_rt_model *described(tarn_loaded *m, const tarn_rt_model *like) {
+  void *run = like ? dlsym(m->so, "tarn_run") : NULL;
+  tarn_rt_model *x = TARN_NEW(m->cx, tarn_rt_model);
+  if (!run) return NULL;
+  *x = *like;
+  memcpy(&x->run, &run, sizeof run);
+  return x;
+}
+/* like: of an object that has no description. */
+static tarn_loaded *opened(tarn_ctx *cx, const char *path, const char *name,
+                           const tarn_rt_model *like) {
   tarn_loaded *m = TARN_NEW(cx, tarn_loaded);
-  const char *path = tarn_format(cx, "%s%s/%s", *dir == '/' ? "" : "./", dir, file);
   m->cx = cx;
   m->so = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (!m->so) tarn_raise(cx, TARN_BAD_INPUT, "%s: %s", path, dlerror());
+  if (!m->so) tarn_raise(cx, TARN_BAD_INPUT, "%s: %s", name, dlerror());
   tarn_defer(cx, unload, m);
   m->m = dlsym(m->so, "tarn_model");
+  if (!m->m) m->m = described(m, like);
   if (!m->m || m->m->version != TARN_RT_VERSION)
-    tarn_raise(cx, TARN_BAD_INPUT, "%s: not a model compiled by this version", path);
+    tarn_raise(cx, TARN_BAD_INPUT, "%s: not a model compiled by this version", name);
   m->port[0] = ports(cx, m->m->in, m->m->nin);
   m->port[1] = ports(cx, m->m->out, m->m->nout);
   m->in = TARN_ARRAY(cx, const void *, m->m->nin);
   m->out = TARN_ARRAY(cx, void *, m->m->nout);
   return m;
+}
+tarn_loaded *tarn_load_file(tarn_ctx *cx, const char *dir, const char *file) {
+  const char *path = tarn_format(cx, "%s%s/%s", *dir == '/' ? "" : "./", dir, file);
+  return opened(cx, path, path, NULL);
+}
+
+/* Writes to a file in memory, which stays open as long as the object is loaded: its path is the
+ * object's name, by which dlopen() knows it. */
+static void fill_file(tarn_ctx *cx, int fd, const char *so, size_t n, const char *name) {
+  for (size_t done = 0; done < n;) {
+    ssize_t k = write(fd, so + done, n - done);
+    if (k < 0 && errno != EINTR) tarn_raise(cx, TARN_IO, "%s: %s", name, strerror(errno));
+    if (k > 0) done += (size_t)k;
+  }
+}
+typedef struct memory_file {
+  const char *so, *name;
+  size_t n;
+  int fd;
+  const tarn_rt_model *like;
+  tarn_loaded *m;
+} memory_file;
+static void load_file(tarn_ctx *cx, void *arg) {
+  memory_file *f = arg;
+  fill_file(cx, f->fd, f->so, f->n, f->name);
+  f->m = opened(cx, tarn_format(cx, "/proc/self/fd/%d", f->fd), f->name, f->like);
+  tarn_keep(cx, f->m);
+}
+static tarn_loaded *from_memory(tarn_ctx *cx, memory_file f) {
+  f.fd = memfd_create("tarn", MFD_CLOEXEC);
+  if (f.fd < 0) tarn_raise(cx, TARN_IO, "%s: %s", f.name, strerror(errno));
+  tarn_status st = tarn_protect(cx, load_file, &f);
+  if (st != TARN_OK) {
+    close(f.fd);
+    tarn_reraise(cx, st);
+  }
+  f.m->file = f.fd + 1;
+  tarn_defer(cx, unload, f.m);
+  return f.m;
+}
+tarn_loaded *tarn_load_bytes(tarn_ctx *cx, const void *so, size_t n, const char *name) {
+  return from_memory(cx, (memory_file){.so = so, .n = n, .name = name});
+}
+
+static const tarn_rt_port *rt_ports(tarn_ctx *cx, const tarn_port *p, uint32_t n) {
+  tarn_rt_port *out = TARN_ARRAY(cx, tarn_rt_port, n + 1);
+  for (uint32_t i = 0; i < n; i++)
+    out[i] = (tarn_rt_port){
+        .name = p[i].name, .dtype = (int32_t)p[i].dtype, .n = (int32_t)p[i].n, .dim = p[i].dim};
+  return out;
+}
+tarn_loaded *tarn_load_function(tarn_ctx *cx, const void *so, size_t n, const char *name,
+                                const tarn_port *in, uint32_t nin, const tarn_port *out,
+                                uint32_t nout) {
+  tarn_rt_model *like = TARN_NEW(cx, tarn_rt_model);
+  *like = (tarn_rt_model){.version = TARN_RT_VERSION, .nin = nin, .nout = nout};
+  like->in = rt_ports(cx, in, nin);
+  like->out = rt_ports(cx, out, nout);
+  return from_memory(cx, (memory_file){.so = so, .n = n, .name = name, .like = like});
+}
+
+tarn_model_fn *tarn_loaded_function(const tarn_loaded *m) { return m->m->run; }
+uint64_t tarn_loaded_workspace(const tarn_loaded *m, uint32_t threads) {
+  return m->m->workspace + threads * m->m->per_thread;
 }
 
 uint32_t tarn_loaded_ports(const tarn_loaded *m, bool outputs, const tarn_port **p) {

@@ -65,6 +65,23 @@ TARN_API tarn_loaded *
 tarn_load(tarn_ctx *cx,
           const char *dir); /* raises; closed with the enclosing protected call or tarn_unload */
 TARN_API tarn_loaded *tarn_load_file(tarn_ctx *cx, const char *dir, const char *file);
+/* The bytes of a shared object; `name` stands in messages. */
+TARN_API tarn_loaded *tarn_load_bytes(tarn_ctx *cx, const void *so, size_t n, const char *name);
+/* The same of an object without a description, whose function is `tarn_run` and takes no workspace;
+ * one with a description is loaded by that. */
+struct tarn_port;
+TARN_API tarn_loaded *tarn_load_function(tarn_ctx *cx, const void *so, size_t n, const char *name,
+                                         const struct tarn_port *in, uint32_t nin,
+                                         const struct tarn_port *out, uint32_t nout);
+/* The function itself, for pointers to row-major tensors in the model's order: it allocates
+ * nothing. workspace: so many bytes for that many threads, aligned to 64. pool: NULL, the calling
+ * thread alone, or tarn_rt_pool_new() of runtime/rt.h, of which a run with reference kernels needs
+ * one. Returns 0, or why it failed (runtime/ref.h). */
+struct tarn_rt_pool;
+typedef int tarn_model_fn(const void *const *in, void *const *out, void *workspace,
+                          struct tarn_rt_pool *pool);
+TARN_API tarn_model_fn *tarn_loaded_function(const tarn_loaded *m);
+TARN_API uint64_t tarn_loaded_workspace(const tarn_loaded *m, uint32_t threads);
 /* What runs an accelerator's segments: as `device` of runtime/rt.h. */
 typedef int tarn_device_fn(void *user, uint32_t segment, const void *const *in, void *const *out,
                            void *workspace, char *message);

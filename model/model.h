@@ -95,6 +95,11 @@ TARN_API tarn_program *tarn_comprehension(tarn_lang *L, const char *text, size_t
                                           const char *name, const tarn_model_options *options,
                                           tarn_model_report *report);
 
+/* What such a text means with these options, as a text: two that differ in names, remarks and
+ * spaces alone have the same. Of the file of a value that is set it holds the name. */
+TARN_API const char *tarn_comprehension_key(tarn_ctx *cx, const char *text, size_t n,
+                                            const char *name, const tarn_model_options *options);
+
 /* An ONNX ModelProto in memory. `name` stands in messages. External data is looked up in `dir`;
  * NULL: refused. */
 TARN_API tarn_program *tarn_model_load_bytes(tarn_lang *L, const void *bytes, size_t n,

@@ -190,7 +190,7 @@ static void run_statement(tc_run *r, const tc_stmt *s) {
 
 /* ---------------------------------------------------------------- programs */
 
-static const tc_def *chosen(const tc_text *t, const char *name) {
+const tc_def *tc_chosen(const tc_text *t, const char *name) {
   for (uint32_t i = 0; i < t->n; i++)
     if (name && tarn_is_called(t->cx, name, t->def[i].of.name)) return &t->def[i];
   if (name) tarn_raise(t->cx, TARN_BAD_INPUT, "%s: --def %s: it is not defined", t->file, name);
@@ -230,7 +230,7 @@ tarn_program *tarn_comprehension(tarn_lang *L, const char *text, size_t n, const
   tarn_ctx *cx = tarn_lang_ctx(L);
   const tc_text *t = tc_read(cx, text, n, name);
   tc_run r = {.text = t, .cx = cx, .L = L, .options = options ? options : &none};
-  r.def = chosen(t, r.options->def);
+  r.def = tc_chosen(t, r.options->def);
   im_refuse_twice(cx, t->file, r.options);
   tc_bind(&r);
   for (uint32_t i = 0; i < r.def->nstmt; i++) run_statement(&r, &r.def->stmt[i]);

@@ -111,6 +111,8 @@ typedef struct tc_text {
   const tc_def *def;
 } tc_text;
 tc_text *tc_read(tarn_ctx *cx, const char *text, size_t n, const char *file);
+/* The definition of that name, NULL: the only one. Raises. */
+const tc_def *tc_chosen(const tc_text *t, const char *name);
 /* Raises "FILE:LINE:COL: …". */
 _Noreturn void tc_bad(const tc_text *t, tc_at at, const char *fmt, ...) TARN_PRINTF(3, 4);
 const char *tc_op_text(tc_op op);

@@ -70,6 +70,20 @@ example kru B=2 P=2 Q=3 R=4 I=5
 example outer P=2 Q=3 R=4 S=5 T=6
 for file in examples/tc/*.tc; do grep -qxF "$file" <<<"$shown" || fail "$file is not tried"; done
 
+# The call from C, and what tuning leaves for it.
+block docs/calls.md c | sed '$d' | diff - examples/tc/call.c || fail "docs/calls.md shows another call than there is"
+if [ -e "$build/lib/libtarn-tune.so" ]; then
+  san=
+  ! nm -D "$build/lib/libtarn-rt.so" | grep -q __asan_init || san=-fsanitize=address,undefined
+  cc $san -D_GNU_SOURCE -I. examples/tc/call.c -L"$build/lib" -ltarn-tune -ltarn-codegen -ltarn -ltarn-select -o "$work/call" ||
+    fail "call.c does not compile"
+  said() { LD_LIBRARY_PATH=$build/lib "$work/call" "$1" | paste -sd ';'; }
+  [ "$(said "$work/a.db")" = "321 654, compiled;321 654, called before" ] || fail "call.c: the first process"
+  [ "$(said "$work/a.db")" = "321 654, in the file;321 654, called before" ] || fail "call.c: the second process"
+  try 0 tune examples/tc/matvec.tc --shape A=2,3 --trials 4 --db "$work/b.db" -o "$work/b.price"
+  [ "$(said "$work/b.db")" = "321 654, in the file;321 654, called before" ] || fail "call.c: after tarn tune"
+fi
+
 # What a compiled folder was made of is in its report.
 try 0 compile examples/tc/mlp.tc --def MLP1 --shape B=2 --shape M=3 --shape N=4 -o "$work/mlp"
 try 0 check "$work/mlp" && try 0 run "$work/mlp" --reference
