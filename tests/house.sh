@@ -35,7 +35,7 @@ price: plan kernel hw access base
 extract: extract/select egraph price plan kernel access hw base
 lower: plan kernel access hw runtime runtime/ref base
 compile: sim lower plan extract extract/select rules rules/run rules/proof rules/derive rules/lang price egraph access model hw kernel runtime base
-tune: compile plan egraph access model hw hw/host rules price kernel extract extract/select lower runtime base
+tune: compile plan egraph access model hw hw/host rules rules/run price kernel extract extract/select lower runtime base
 cli: *
 "
 includes() { # FILE TARGET, a line each
