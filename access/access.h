@@ -489,6 +489,9 @@ TARN_API const tarn_call_def *tarn_call_find(const tarn_lang *L,
  */
 TARN_API tarn_term tarn_call_expand(tarn_lang *L, tarn_term t);
 
+/* Pair number i of a gatherSum, in other operators: a sum over what a gather gives. */
+TARN_API tarn_term tarn_gather_sum_term(tarn_lang *L, tarn_term t, uint32_t i);
+
 /* ---------------------------------------------------------------- normal form of terms
  * Chains of transforms become one view; a view of a view is composed; identities vanish; the tuple
  * form over cartProd or pair becomes the n-ary form over views; elementwise tuple forms alike;

@@ -222,25 +222,75 @@ static value eval_CONCAT(run *r, const tarn_node *x, value *const *kid) {
   return out;
 }
 
+/* Blocks of `inner` bytes: of each of `outer` times `extent`, those at the n indices. */
+static void gather_into(run *r, const value *from, const value *index, int64_t outer,
+                        int64_t extent, size_t inner, char *to) {
+  int64_t n = count_of(r, index->type);
+  for (int64_t o = 0; inner && o < outer; o++)
+    for (int64_t k = 0; k < n; k++, to += inner) {
+      int64_t i = tarn_ev_get(index->b->data, index->b->store, k).i, j;
+      if (!tarn_index_in(index->b->store, i, extent, &j))
+        tarn_raise(r->cx, TARN_BAD_INPUT, "gather: index %lld, the axis has %lld elements",
+                   (long long)i, (long long)extent);
+      memcpy(to, (const char *)from->b->data + (size_t)(o * extent + j) * inner, inner);
+    }
+}
+
 static value eval_GATHER(run *r, const tarn_node *x, value *const *kid) {
   uint32_t axis = (uint32_t)tarn_payload_get(r->L, x->payload)->ints[0];
   const tarn_type *t = tarn_type_get(r->L, kid[0]->type);
   value a = plain(r, kid[0]), index = plain(r, kid[1]), out = fresh_value(r, x->type);
-  int64_t outer = 1, n = count_of(r, kid[1]->type), extent = t->dim[axis];
+  int64_t outer = 1;
   size_t inner = tarn_dtype_size(out.b->store);
-  char *to = out.b->data;
   for (uint32_t i = 0; i < axis; i++) outer *= t->dim[i];
   for (uint32_t i = axis + 1; i < t->n; i++) inner *= (size_t)t->dim[i];
-  for (int64_t o = 0; inner && o < outer; o++)
-    for (int64_t k = 0; k < n; k++, to += inner) {
-      int64_t i = tarn_ev_get(index.b->data, index.b->store, k).i, j;
-      if (!tarn_index_in(index.b->store, i, extent, &j))
-        tarn_raise(r->cx, TARN_BAD_INPUT, "gather: index %lld, the axis has %lld elements",
-                   (long long)i, (long long)extent);
-      memcpy(to, (const char *)a.b->data + (size_t)(o * extent + j) * inner, inner);
-    }
+  gather_into(r, &a, &index, outer, t->dim[axis], inner, out.b->data);
   drop(r, &a);
   drop(r, &index);
+  return out;
+}
+
+/* The rows at all indices, seen with the dims that are summed over last. */
+static value gathered_rows(run *r, const value *table, const value *index, uint32_t summed) {
+  const tarn_type *t = tarn_type_get(r->L, table->type), *it = tarn_type_get(r->L, index->type);
+  uint32_t kept = it->n - summed, row = t->n - 1u;
+  tarn_imap m = {.ns = (uint8_t)(kept + row), .n = (uint8_t)(it->n + row), .fill = TARN_NONE};
+  uint32_t at[TARN_MAX_DIMS];
+  for (uint32_t i = 0; i < m.n; i++) {
+    at[i] = i < kept ? i : i < kept + summed ? i + row : i - summed;
+    m.in[i] = i < it->n ? it->dim[i] : t->dim[i - it->n + 1];
+    m.dim[at[i]] = m.in[i];
+  }
+  m.nin = m.n;
+  for (uint32_t i = 0; i < m.n; i++) m.e[i] = tarn_ix_var(r->L, at[i], m.dim);
+  value v = fresh_value(r, tarn_type_tensor(r->L, t->dtype, m.n, m.n, m.in));
+  size_t inner = tarn_dtype_size(v.b->store);
+  for (uint32_t i = 1; i < t->n; i++) inner *= (size_t)t->dim[i];
+  gather_into(r, table, index, 1, t->dim[0], inner, v.b->data);
+  v.type = tarn_type_tensor(r->L, t->dtype, m.ns, m.n, m.dim);
+  v.map = tarn_map_intern(r->L, &m);
+  return v;
+}
+
+static value eval_GATHER_SUM(run *r, const tarn_node *x, value *const *kid) {
+  uint32_t summed = (uint32_t)tarn_payload_get(r->L, x->payload)->ints[0];
+  const tarn_type *t = tarn_type_get(r->L, x->type);
+  value out = t->tuple ? tuple_value(r, x->type, t->nelem) : fresh_value(r, x->type);
+  for (uint32_t i = 0; i < x->n / 2; i++) {
+    value a = plain(r, kid[2 * i]), index = plain(r, kid[2 * i + 1]);
+    tarn_dtype dt = tarn_type_get(r->L, a.type)->dtype;
+    uint32_t sum = tarn_reducer_of(r->L, TARN_RED_SUM, dt);
+    uint32_t fn = tarn_fn_reduce(r->L, tarn_fx_hole(r->L, 0), 1, sum);
+    value rows = gathered_rows(r, &a, &index, summed);
+    tarn_evarg arg = arg_of(r, &rows);
+    if (t->tuple) out.member[i] = fresh_value(r, t->elem[i]);
+    void *data = t->tuple ? out.member[i].b->data : out.b->data;
+    uint32_t payload = tarn_payload_of(r->L, TARN_P_FN, fn);
+    tarn_ev_nest(&r->e, tarn_nest_of(r->L, TARN_OP_COMPUTE, payload, &rows.type, 1), &arg, &data);
+    drop(r, &rows);
+    drop(r, &a);
+    drop(r, &index);
+  }
   return out;
 }
 

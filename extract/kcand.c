@@ -350,7 +350,8 @@ static void other_cand(kgraph *k, const target *to, uint32_t node, const tarn_eg
   for (uint32_t j = 0; j < to->nout; j++) elements += (double)tarn_layout_elems(&to->out[j]);
   for (uint32_t j = 0; j < e->n; j++) {
     if (!plain_operand(k, &op[j], &c, j)) c.child[j] = copied(k, &op[j], &c.in[j]);
-    if (e->op != TARN_OP_GATHER || j) elements += (double)tarn_layout_elems(&c.in[j]);
+    bool table = e->op == TARN_OP_GATHER_SUM ? j % 2 == 0 : e->op == TARN_OP_GATHER && j == 0;
+    if (!table) elements += (double)tarn_layout_elems(&c.in[j]);
   }
   c.price = elements * 1e-9 +
             k->now.hw->launch; /* about an element a nanosecond; there is no alternative to weigh */

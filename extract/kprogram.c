@@ -86,7 +86,9 @@ static const char *kind_word(const build *b, const kcand *c) {
   if (c->kind == KC_MOVE) return tarn_format(b->k->cx, "to_%s", b->k->machines.hw[c->place]->name);
   if (c->copy) return "copy";
   if (c->kind == KC_OTHER)
-    return c->op == TARN_OP_GATHER ? "gather" : tarn_payload_get(b->k->L, c->payload)->name;
+    return c->op == TARN_OP_OPAQUE || c->op == TARN_OP_CALL
+               ? tarn_payload_get(b->k->L, c->payload)->name
+               : tarn_op_info(c->op)->text;
   const tarn_nest *n = tarn_nest_get(b->k->L, c->nest);
   if (n->nstage > 1) return "nest";
   const tarn_func *f = tarn_fn_get(b->k->L, n->stage[0].fn);

@@ -1,25 +1,20 @@
-/* Kernels that are not nests: gather (an index read from memory), reference kernels of libtarn-rt,
- * and kernels called by name. */
-#include "lower/internal.h"
+/* Kernels that are not nests: gather (an index read from memory; sums of what it gives: rows.c),
+ * reference kernels of libtarn-rt, and kernels called by name. */
+#include "lower/calls.h"
 #include "runtime/ref.h"
 #include <string.h>
 
-typedef struct step {
-  low_module *M;
-  LLVMValueRef fn;
-  const tarn_kprog *p;
-  const tarn_kernel *k;
-} step;
+typedef low_step step;
 
-static tarn_layout layout_of(const step *s, bool out, uint32_t i) {
+tarn_layout low_step_layout(const low_step *s, bool out, uint32_t i) {
   const tarn_layout *given = out ? s->k->out_layout : s->k->in_layout;
   return given ? given[i] : s->p->buf[out ? s->k->out[i] : s->k->in[i]].layout;
 }
-static tarn_dtype dtype_of(const step *s, bool out, uint32_t i) {
+tarn_dtype low_step_dtype(const low_step *s, bool out, uint32_t i) {
   return s->p->buf[out ? s->k->out[i] : s->k->in[i]].dtype;
 }
 
-static LLVMBasicBlockRef block(const step *s) {
+LLVMBasicBlockRef low_step_block(const low_step *s) {
   return LLVMAppendBasicBlockInContext(s->M->lc, s->fn, "");
 }
 
@@ -33,10 +28,9 @@ static LLVMValueRef pool_member(const step *s, LLVMValueRef pool,
   return LLVMBuildLoad2(M->b, M->ptr, LLVMBuildStructGEP2(M->b, type, pool, i, ""), "");
 }
 
-/* Ends the step with a code; where there is a pool the message says why. */
-static void fail(const step *s, LLVMValueRef pool, int code, const char *why) {
+void low_step_fail(const low_step *s, LLVMValueRef pool, int code, const char *why) {
   low_module *M = s->M;
-  LLVMBasicBlockRef tell = block(s), end = block(s);
+  LLVMBasicBlockRef tell = low_step_block(s), end = low_step_block(s);
   size_t n = strlen(why);
   LLVMBuildCondBr(M->b, LLVMBuildIsNull(M->b, pool, ""), end, tell);
   LLVMPositionBuilderAtEnd(M->b, tell);
@@ -76,23 +70,27 @@ static LLVMValueRef address(const gather *g, uint32_t which, LLVMValueRef *idx, 
   return LLVMBuildGEP2(M->b, low_memory_type(M, t), g->base[which], &o, 1, "");
 }
 
-/* The index at the current place, counted from the start: as unsigned it is below the extent, or
- * outside. */
-static LLVMValueRef picked(gather *g) {
-  low_module *M = g->s->M;
-  LLVMTypeRef t = low_memory_type(M, g->index_type);
-  LLVMValueRef n = low_i64(M, g->l[0].dim[g->axis]), zero = low_i64(M, 0);
-  LLVMValueRef i = LLVMBuildLoad2(M->b, t, address(g, 1, g->at + g->axis, g->index_type), "");
-  LLVMSetAlignment(i, (unsigned)tarn_dtype_size(g->index_type));
-  bool sign = tarn_dtype_is_signed(g->index_type);
+LLVMValueRef low_index_inside(low_module *M, LLVMValueRef i, tarn_dtype type, int64_t extent,
+                              LLVMValueRef outside) {
+  LLVMValueRef n = low_i64(M, extent), zero = low_i64(M, 0);
+  bool sign = tarn_dtype_is_signed(type);
   i = LLVMBuildIntCast2(M->b, i, M->i64, sign, "");
   if (sign)
     i = LLVMBuildSelect(M->b, LLVMBuildICmp(M->b, LLVMIntSLT, i, zero, ""),
                         LLVMBuildAdd(M->b, i, n, ""), i, "");
   LLVMValueRef out = LLVMBuildICmp(M->b, LLVMIntUGE, i, n, "");
-  LLVMBuildStore(M->b, LLVMBuildOr(M->b, LLVMBuildLoad2(M->b, M->i1, g->outside, ""), out, ""),
-                 g->outside);
+  LLVMBuildStore(M->b, LLVMBuildOr(M->b, LLVMBuildLoad2(M->b, M->i1, outside, ""), out, ""),
+                 outside);
   return LLVMBuildSelect(M->b, out, zero, i, "");
+}
+
+/* The index at the current place. */
+static LLVMValueRef picked(gather *g) {
+  low_module *M = g->s->M;
+  LLVMTypeRef t = low_memory_type(M, g->index_type);
+  LLVMValueRef i = LLVMBuildLoad2(M->b, t, address(g, 1, g->at + g->axis, g->index_type), "");
+  LLVMSetAlignment(i, (unsigned)tarn_dtype_size(g->index_type));
+  return low_index_inside(M, i, g->index_type, g->l[0].dim[g->axis], g->outside);
 }
 
 /* Are the dims behind the axis one run of memory in data and result? Elements of it, or 0. */
@@ -130,7 +128,8 @@ static void loops(gather *g, uint32_t d, uint32_t n, int64_t run) {
     return;
   }
   if (out->dim[d] == 0) return;
-  LLVMBasicBlockRef before = LLVMGetInsertBlock(M->b), body = block(g->s), after = block(g->s);
+  LLVMBasicBlockRef before = LLVMGetInsertBlock(M->b), body = low_step_block(g->s),
+                    after = low_step_block(g->s);
   LLVMBuildBr(M->b, body);
   LLVMPositionBuilderAtEnd(M->b, body);
   LLVMValueRef i = g->at[d] = LLVMBuildPhi(M->b, M->i64, "");
@@ -147,8 +146,9 @@ static void emit_gather(step *s, const tarn_node *n, LLVMValueRef pool, const LL
                         const LLVMValueRef *out) {
   low_module *M = s->M;
   gather g = {.s = s, .base = {in[0], in[1], out[0]}};
-  g.l[0] = layout_of(s, false, 0), g.l[1] = layout_of(s, false, 1), g.l[2] = layout_of(s, true, 0);
-  g.data_type = dtype_of(s, false, 0), g.index_type = dtype_of(s, false, 1);
+  g.l[0] = low_step_layout(s, false, 0), g.l[1] = low_step_layout(s, false, 1),
+  g.l[2] = low_step_layout(s, true, 0);
+  g.data_type = low_step_dtype(s, false, 0), g.index_type = low_step_dtype(s, false, 1);
   g.axis = (uint32_t)tarn_payload_get(s->p->L, n->payload)->ints[0];
   if (g.l[2].n + 1 != g.l[0].n + g.l[1].n || g.axis >= g.l[0].n)
     tarn_raise(s->M->cx, TARN_INTERNAL, "lower: %s: a gather of other dims", s->k->name);
@@ -159,10 +159,10 @@ static void emit_gather(step *s, const tarn_node *n, LLVMValueRef pool, const LL
   g.outside = LLVMBuildAlloca(M->b, M->i1, "");
   LLVMBuildStore(M->b, LLVMConstInt(M->i1, extent == 0, 0), g.outside);
   if (extent) loops(&g, 0, run ? g.axis + g.l[1].n : g.l[2].n, run);
-  LLVMBasicBlockRef bad = block(s), good = block(s);
+  LLVMBasicBlockRef bad = low_step_block(s), good = low_step_block(s);
   LLVMBuildCondBr(M->b, LLVMBuildLoad2(M->b, M->i1, g.outside, ""), bad, good);
   LLVMPositionBuilderAtEnd(M->b, bad);
-  fail(s, pool, TARN_REF_INDEX, why);
+  low_step_fail(s, pool, TARN_REF_INDEX, why);
   LLVMPositionBuilderAtEnd(M->b, good);
 }
 
@@ -177,14 +177,14 @@ static LLVMValueRef tensors(step *s, bool out, uint32_t n, const LLVMValueRef *d
   LLVMTypeRef type = tensor_type(M);
   LLVMValueRef all = LLVMBuildArrayAlloca(M->b, type, low_i64(M, n ? n : 1), "");
   for (uint32_t i = 0; i < n; i++) {
-    tarn_layout l = layout_of(s, out, i), flat = tarn_layout_row_major(l.n, l.dim);
+    tarn_layout l = low_step_layout(s, out, i), flat = tarn_layout_row_major(l.n, l.dim);
     flat.offset = l.offset;
     if (!tarn_layout_equal(&l, &flat))
       tarn_raise(M->cx, TARN_INTERNAL,
                  "lower: %s: operand %u of a reference kernel is not row-major", s->k->name, i);
-    LLVMValueRef at = low_i64(M, l.offset * (int64_t)tarn_dtype_size(dtype_of(s, out, i)));
-    LLVMValueRef v[4] = {LLVMConstInt(M->i32, dtype_of(s, out, i), 0), LLVMConstInt(M->i32, l.n, 0),
-                         low_i64_table(M, l.dim, l.n),
+    LLVMValueRef at = low_i64(M, l.offset * (int64_t)tarn_dtype_size(low_step_dtype(s, out, i)));
+    LLVMValueRef v[4] = {LLVMConstInt(M->i32, low_step_dtype(s, out, i), 0),
+                         LLVMConstInt(M->i32, l.n, 0), low_i64_table(M, l.dim, l.n),
                          LLVMBuildGEP2(M->b, M->i8, data[i], &at, 1, "")};
     LLVMValueRef no = low_i64(M, i), t = LLVMBuildGEP2(M->b, type, all, &no, 1, "");
     for (uint32_t m = 0; m < 4; m++)
@@ -221,7 +221,7 @@ static LLVMValueRef emit_opaque(step *s, LLVMValueRef pool, const LLVMValueRef *
                                 const LLVMValueRef *out) {
   low_module *M = s->M;
   const tarn_payload *p = tarn_payload_get(M->L, s->k->payload);
-  LLVMBasicBlockRef yes = block(s), no = block(s);
+  LLVMBasicBlockRef yes = low_step_block(s), no = low_step_block(s);
   M->pooled = true;
   LLVMBuildCondBr(M->b, LLVMBuildIsNull(M->b, pool, ""), no, yes);
   LLVMPositionBuilderAtEnd(M->b, no);
@@ -244,11 +244,11 @@ static LLVMValueRef emit_opaque(step *s, LLVMValueRef pool, const LLVMValueRef *
 /* A GPU's pool holds one model's program. */
 static void check_program(const step *s, LLVMValueRef pool) {
   low_module *M = s->M;
-  LLVMBasicBlockRef other = block(s), ours = block(s);
+  LLVMBasicBlockRef other = low_step_block(s), ours = low_step_block(s);
   LLVMValueRef same = LLVMBuildICmp(M->b, LLVMIntEQ, pool_member(s, pool, 6), M->gpu, "");
   LLVMBuildCondBr(M->b, same, ours, other);
   LLVMPositionBuilderAtEnd(M->b, other);
-  fail(s, pool, TARN_REF_FAILED, "the pool was made for another model");
+  low_step_fail(s, pool, TARN_REF_FAILED, "the pool was made for another model");
   LLVMPositionBuilderAtEnd(M->b, ours);
 }
 /* pool && pool->device ? pool->device(user, segment, in, out, workspace, message) : failed */
@@ -257,7 +257,8 @@ LLVMValueRef low_device(low_module *M, LLVMValueRef fn, const tarn_kprog *p, con
   LLVMValueRef pool = LLVMGetParam(fn, 3);
   LLVMValueRef failed = LLVMConstInt(M->i32, TARN_REF_FAILED, 0);
   if (k->payload == TARN_NONE) return LLVMConstInt(M->i32, 0, 0);
-  LLVMBasicBlockRef has_pool = block(&s), ask = block(&s), no = block(&s);
+  LLVMBasicBlockRef has_pool = low_step_block(&s), ask = low_step_block(&s),
+                    no = low_step_block(&s);
   M->pooled = true;
   LLVMBuildCondBr(M->b, LLVMBuildIsNull(M->b, pool, ""), no, has_pool);
   LLVMPositionBuilderAtEnd(M->b, has_pool);
@@ -304,6 +305,10 @@ LLVMValueRef low_other(low_module *M, LLVMValueRef fn, const tarn_kprog *p, cons
   const tarn_node *n = k->term < tarn_term_count(M->L) ? tarn_term_get(M->L, k->term) : NULL;
   if (n && n->op == TARN_OP_GATHER) {
     emit_gather(&s, n, pool, in, out);
+    return NULL;
+  }
+  if (n && n->op == TARN_OP_GATHER_SUM) {
+    low_gather_sum(&s, n, pool, in, out);
     return NULL;
   }
   if (tarn_payload_get(M->L, k->payload)->kind != TARN_P_OPAQUE)

@@ -188,7 +188,7 @@ static inline uint32_t kit_kernels(tarn_saturation *s, uint32_t root) {
         tarn_eg_node x = tarn_eg_node_at(g, n);
         uint32_t sum = x.op == TARN_OP_NEST || x.op == TARN_OP_COMPUTE ||
                        x.op == TARN_OP_MATERIALISE || x.op == TARN_OP_OPAQUE ||
-                       x.op == TARN_OP_GATHER;
+                       x.op == TARN_OP_GATHER || x.op == TARN_OP_GATHER_SUM;
         for (uint32_t i = 0; i < x.n && sum < 1u << 20; i++)
           sum += cost[tarn_eg_find(g, x.kids[i])];
         if (tarn_sat_is_const(s, c)) sum = 0;
@@ -214,7 +214,7 @@ static inline uint32_t *kit_picks(const tarn_saturation *s) {
         tarn_eg_node x = tarn_eg_node_at(g, n);
         double sum = x.op == TARN_OP_NEST || x.op == TARN_OP_COMPUTE ||
                      x.op == TARN_OP_MATERIALISE || x.op == TARN_OP_OPAQUE ||
-                     x.op == TARN_OP_GATHER;
+                     x.op == TARN_OP_GATHER || x.op == TARN_OP_GATHER_SUM;
         for (uint32_t i = 0; i < x.n; i++) sum += cost[tarn_eg_find(g, x.kids[i])];
         if (sum + 1e-4 < cost[c]) cost[c] = sum + 1e-4, pick[c] = n, again = true;
       }

@@ -93,7 +93,7 @@ static double points(const cheapest *c, uint32_t payload) {
 }
 static double node_cost(const cheapest *c, tarn_eg_node x) {
   bool kernel = x.op == TARN_OP_NEST || x.op == TARN_OP_MATERIALISE || x.op == TARN_OP_OPAQUE ||
-                x.op == TARN_OP_GATHER;
+                x.op == TARN_OP_GATHER || x.op == TARN_OP_GATHER_SUM;
   double sum =
       (kernel ? 1 : 0) + (c->calls && x.op == TARN_OP_NEST ? points(c, x.payload) : 0) + 1e-4;
   for (uint32_t i = 0; i < x.n; i++) sum += c->cost[tarn_eg_find(c->g, x.kids[i])];

@@ -139,7 +139,26 @@ static void ranges(maker *m) {
   }
 }
 
+/* T(I(…),…) summed over an index of I, where there are such parameters. */
+static bool rows(maker *m) {
+  const known *index = NULL, *table = &m->k[0];
+  for (uint32_t i = 0; i < m->nknown; i++)
+    if (m->k[i].t == TARN_I32 && m->k[i].rank && m->k[i].rank < 3 && m->k[i].param)
+      index = &m->k[i];
+  if (!index || chance(m, 80)) return false;
+  known *left = &m->k[m->nknown];
+  *left = (known){.t = TARN_F32, .rank = index->rank + 1, .written = true};
+  snprintf(left->name, sizeof left->name, "t%u", m->nknown++ & 31);
+  bool turned = chance(m, 30), part = chance(m, 20);
+  tarn_buf_fmt(&m->text, "  %s(%s%s) +=! %s(%s(%sr),%s)%s\n", left->name,
+               index->rank > 1 ? "i," : "", turned ? "k,j" : "j,k", table->name, index->name,
+               index->rank > 1 ? "i," : "", turned ? "k,j" : "j,k",
+               part ? " where r in 0:1, k in 0:2" : "");
+  return true;
+}
+
 static void statement(maker *m) {
+  if (rows(m)) return;
   static const char *const how[] = {"=", "+=!", "+=", "-=!", "*=!", "max=!", "min=!", "max=", "-="};
   known *left = &m->k[pick(m, m->nknown)];
   bool fresh = left->param || chance(m, 60);
@@ -398,8 +417,10 @@ int main(int argc, char **argv) {
   all = argc > 1 && !strcmp(argv[1], "--all");
   if (argc > 1 && !all) {
     uint64_t seed = strtoull(argv[1], NULL, 10);
-    in_context(show, &seed);
-    return 0;
+    tarn_ctx *cx = tarn_ctx_new(NULL);
+    tarn_status st = tarn_protect(cx, show, &seed);
+    tarn_ctx_free(cx);
+    return (int)st;
   }
   Suite *s = suite_create("tc");
   TCase *t = tcase_create("tc");

@@ -1,0 +1,23 @@
+/* What kernels that are not nests share: calls.c and rows.c. */
+#ifndef TARN_LOWER_CALLS_H
+#define TARN_LOWER_CALLS_H
+#include "lower/internal.h"
+
+typedef struct low_step {
+  low_module *M;
+  LLVMValueRef fn;
+  const tarn_kprog *p;
+  const tarn_kernel *k;
+} low_step;
+tarn_layout low_step_layout(const low_step *s, bool out, uint32_t i);
+tarn_dtype low_step_dtype(const low_step *s, bool out, uint32_t i);
+LLVMBasicBlockRef low_step_block(const low_step *s);
+/* Ends the step with a code; where there is a pool the message says why. */
+void low_step_fail(const low_step *s, LLVMValueRef pool, int code, const char *why);
+/* An index as i64, counted from the start; one outside of the extent is 0 and noted in the flag. */
+LLVMValueRef low_index_inside(low_module *M, LLVMValueRef i, tarn_dtype type, int64_t extent,
+                              LLVMValueRef outside);
+/* rows.c */
+void low_gather_sum(low_step *s, const tarn_node *n, LLVMValueRef pool, const LLVMValueRef *in,
+                    const LLVMValueRef *out);
+#endif

@@ -1,0 +1,191 @@
+/* Sums of the rows of a table that indices in memory name (gatherSum): one loop over the results,
+ * in it one over a row, as many lanes as divide it, and one over what is summed, whose accumulators
+ * stay in registers. */
+#include "lower/calls.h"
+#include "runtime/ref.h"
+#include <string.h>
+
+#define VECTORS 4 /* of accumulators side by side */
+
+typedef struct rows {
+  low_step *s;
+  LLVMValueRef table, index, out, outside; /* outside: i1 in memory */
+  tarn_layout lt, li, lo;
+  tarn_dtype type, index_type;
+  uint32_t kept, summed, row; /* dims */
+  uint32_t lanes;
+  LLVMValueRef acc, at[2 * TARN_MAX_DIMS]; /* kept, summed, row */
+} rows;
+
+/* The dims of a layout from d on are one run of memory. */
+static bool is_run(const tarn_layout *l, uint32_t from) {
+  int64_t n = 1;
+  for (uint32_t d = l->n; d-- > from;) {
+    if (l->block && d == l->baxis) return false;
+    if (l->dim[d] != 1 && l->stride[d] != n) return false;
+    n *= l->dim[d];
+  }
+  return true;
+}
+
+/* Elements of a row, as one dim where they are a run in both. */
+static int64_t run_of(const rows *r) {
+  int64_t n = 1;
+  if (!is_run(&r->lt, 1) || !is_run(&r->lo, r->kept)) return 0;
+  for (uint32_t d = 1; d < r->lt.n; d++) n *= r->lt.dim[d];
+  return n;
+}
+
+static uint32_t lanes_of(const rows *r, int64_t run) {
+  uint32_t n = VECTORS * r->s->M->hw->vector_bits / (8 * (uint32_t)tarn_dtype_size(r->type));
+  n = n ? n : 1;
+  while (n & (n - 1)) n &= n - 1;
+  while (run % n) n /= 2;
+  return n;
+}
+
+static LLVMValueRef offset(const rows *r, const tarn_layout *l, const LLVMValueRef *idx) {
+  low_module *M = r->s->M;
+  LLVMValueRef o = low_i64(M, l->offset);
+  for (uint32_t d = 0; d < l->n; d++) {
+    LLVMValueRef i = idx[d];
+    if (l->block && d == l->baxis) {
+      o = LLVMBuildAdd(M->b, o, LLVMBuildURem(M->b, i, low_i64(M, l->block), ""), "");
+      i = LLVMBuildUDiv(M->b, i, low_i64(M, l->block), "");
+    }
+    o = LLVMBuildAdd(M->b, o, LLVMBuildMul(M->b, i, low_i64(M, l->stride[d]), ""), "");
+  }
+  return o;
+}
+static LLVMValueRef address(const rows *r, const tarn_layout *l, LLVMValueRef base, tarn_dtype t,
+                            const LLVMValueRef *idx) {
+  LLVMValueRef o = offset(r, l, idx);
+  return LLVMBuildGEP2(r->s->M->b, low_memory_type(r->s->M, t), base, &o, 1, "");
+}
+
+/* for (at = 0; at < n; at += step) body */
+typedef void body_fn(rows *r, uint32_t d);
+static void loop(rows *r, uint32_t d, int64_t n, int64_t step, body_fn *body, uint32_t next) {
+  low_module *M = r->s->M;
+  LLVMBasicBlockRef before = LLVMGetInsertBlock(M->b), in = low_step_block(r->s);
+  LLVMBasicBlockRef after = low_step_block(r->s);
+  if (n == 0) {
+    LLVMDeleteBasicBlock(in);
+    LLVMDeleteBasicBlock(after);
+    return;
+  }
+  LLVMBuildBr(M->b, in);
+  LLVMPositionBuilderAtEnd(M->b, in);
+  LLVMValueRef i = r->at[d] = LLVMBuildPhi(M->b, M->i64, "");
+  body(r, next);
+  LLVMValueRef then = LLVMBuildNUWAdd(M->b, i, low_i64(M, step), "");
+  LLVMAddIncoming(i, (LLVMValueRef[]){low_i64(M, 0), then},
+                  (LLVMBasicBlockRef[]){before, LLVMGetInsertBlock(M->b)}, 2);
+  LLVMBuildCondBr(M->b, LLVMBuildICmp(M->b, LLVMIntULT, then, low_i64(M, n), ""), in, after);
+  LLVMPositionBuilderAtEnd(M->b, after);
+}
+
+/* As a row lies in memory; accumulators of 16-bit floats are wider. */
+static LLVMTypeRef vector(const rows *r, bool memory) {
+  LLVMTypeRef t = memory ? low_memory_type(r->s->M, r->type) : low_compute_type(r->s->M, r->type);
+  return r->lanes > 1 ? LLVMVectorType(t, r->lanes) : t;
+}
+
+static void add_row(rows *r, uint32_t d) {
+  low_module *M = r->s->M;
+  (void)d;
+  LLVMValueRef idx[TARN_MAX_DIMS];
+  LLVMValueRef p = address(r, &r->li, r->index, r->index_type, r->at);
+  LLVMValueRef i = LLVMBuildLoad2(M->b, low_memory_type(M, r->index_type), p, "");
+  LLVMSetAlignment(i, (unsigned)tarn_dtype_size(r->index_type));
+  idx[0] = low_index_inside(M, i, r->index_type, r->lt.dim[0], r->outside);
+  memcpy(idx + 1, r->at + r->kept + r->summed, r->row * sizeof *idx);
+  LLVMValueRef x =
+      LLVMBuildLoad2(M->b, vector(r, true), address(r, &r->lt, r->table, r->type, idx), "");
+  LLVMSetAlignment(x, (unsigned)tarn_dtype_size(r->type));
+  x = low_from_memory(M, r->type, x);
+  LLVMValueRef was = LLVMBuildLoad2(M->b, vector(r, false), r->acc, "");
+  bool real = tarn_dtype_is_float(r->type);
+  LLVMBuildStore(M->b, real ? LLVMBuildFAdd(M->b, was, x, "") : LLVMBuildAdd(M->b, was, x, ""),
+                 r->acc);
+}
+
+static void summed_dims(rows *r, uint32_t d) {
+  if (d == r->summed) add_row(r, d);
+  else loop(r, r->kept + d, r->li.dim[r->kept + d], 1, summed_dims, d + 1);
+}
+
+static void one_result(rows *r) {
+  low_module *M = r->s->M;
+  LLVMValueRef idx[2 * TARN_MAX_DIMS];
+  LLVMBuildStore(M->b, LLVMConstNull(vector(r, false)), r->acc);
+  summed_dims(r, 0);
+  memcpy(idx, r->at, r->kept * sizeof *idx);
+  memcpy(idx + r->kept, r->at + r->kept + r->summed, r->row * sizeof *idx);
+  LLVMValueRef v = LLVMBuildLoad2(M->b, vector(r, false), r->acc, "");
+  v = low_to_memory(M, r->type, v);
+  LLVMValueRef s = LLVMBuildStore(M->b, v, address(r, &r->lo, r->out, r->type, idx));
+  LLVMSetAlignment(s, (unsigned)tarn_dtype_size(r->type));
+}
+
+static void row_dims(rows *r, uint32_t d) {
+  uint32_t at = r->kept + r->summed + d;
+  if (d == r->row) one_result(r);
+  else loop(r, at, r->lt.dim[1 + d], d + 1 == r->row ? r->lanes : 1, row_dims, d + 1);
+}
+
+static void kept_dims(rows *r, uint32_t d) {
+  if (d == r->kept) row_dims(r, 0);
+  else loop(r, d, r->li.dim[d], 1, kept_dims, d + 1);
+}
+
+/* A row that is a run is one dim. */
+static void flatten(rows *r) {
+  int64_t run = run_of(r);
+  if (!run || !r->row) return;
+  r->lanes = lanes_of(r, run);
+  r->row = 1;
+  r->lt.n = 2, r->lt.dim[1] = run, r->lt.stride[1] = 1;
+  r->lo.n = (uint8_t)(r->kept + 1), r->lo.dim[r->kept] = run, r->lo.stride[r->kept] = 1;
+}
+
+static rows pair(low_step *s, const tarn_node *n, uint32_t i, const LLVMValueRef *in,
+                 const LLVMValueRef *out) {
+  low_module *M = s->M;
+  rows r = {.s = s, .table = in[2 * i], .index = in[2 * i + 1], .out = out[i], .lanes = 1};
+  r.lt = low_step_layout(s, false, 2 * i);
+  r.li = low_step_layout(s, false, 2 * i + 1);
+  r.lo = low_step_layout(s, true, i);
+  r.type = low_step_dtype(s, false, 2 * i);
+  r.index_type = low_step_dtype(s, false, 2 * i + 1);
+  r.summed = (uint32_t)tarn_payload_get(s->p->L, n->payload)->ints[0];
+  if (r.summed > r.li.n || !r.lt.n || r.lo.n != r.li.n - r.summed + r.lt.n - 1)
+    tarn_raise(M->cx, TARN_INTERNAL, "lower: %s: sums of other dims", s->k->name);
+  r.kept = r.li.n - r.summed;
+  r.row = r.lt.n - 1u;
+  flatten(&r);
+  r.acc = LLVMBuildAlloca(M->b, vector(&r, false), "");
+  return r;
+}
+
+void low_gather_sum(low_step *s, const tarn_node *n, LLVMValueRef pool, const LLVMValueRef *in,
+                    const LLVMValueRef *out) {
+  low_module *M = s->M;
+  uint32_t pairs = s->k->nout;
+  rows *r = TARN_ARRAY(M->cx, rows, pairs);
+  LLVMValueRef outside = LLVMBuildAlloca(M->b, M->i1, "");
+  for (uint32_t i = 0; i < pairs; i++) r[i] = pair(s, n, i, in, out);
+  LLVMBuildStore(M->b, LLVMConstInt(M->i1, 0, 0), outside);
+  for (uint32_t i = 0; i < pairs; i++) {
+    r[i].outside = outside;
+    if (!tarn_layout_elems(&r[i].lo)) continue;
+    if (r[i].lt.dim[0] || !tarn_layout_elems(&r[i].li)) kept_dims(&r[i], 0);
+    else LLVMBuildStore(M->b, LLVMConstInt(M->i1, 1, 0), outside);
+  }
+  LLVMBasicBlockRef bad = low_step_block(s), good = low_step_block(s);
+  LLVMBuildCondBr(M->b, LLVMBuildLoad2(M->b, M->i1, outside, ""), bad, good);
+  LLVMPositionBuilderAtEnd(M->b, bad);
+  low_step_fail(s, pool, TARN_REF_INDEX,
+                tarn_format(M->cx, "%s: an index is out of range", s->k->name));
+  LLVMPositionBuilderAtEnd(M->b, good);
+}
