@@ -1,8 +1,9 @@
 /* Tensor comprehensions: random definitions against a direct interpreter of the language
  * (tc_direct.h), and broken ones, which are refused with a place.
  *
- *   test_tc [--all]      a few hundred of each; --all: 10,000 of each
+ *   test_tc [--all]      a few hundred of each; --all: 10,000 of each; one in a hundred is compiled
  *   test_tc SEED         prints one random definition, and what is different */
+#include "tests/pipeline.h"
 #include "tests/tc_direct.h"
 #include <check.h>
 #include <stdio.h>
@@ -296,9 +297,16 @@ static bool placed(const char *message, const char *text) {
   return line >= 1 && line <= rows && col >= 1 && col <= strlen(text) + 1;
 }
 
+/* Optimised and compiled; judged by what rounding does to it. */
+static void compile(tarn_ctx *cx, void *arg) {
+  subject *s = arg;
+  (void)cx;
+  pipeline_try(pipeline_optimise(s->p, tarn_hw_host(s->p->L, false)), s->in, "fuzz.tc");
+}
+
 enum { VALID, INVALID, NEITHER };
 /* *what: what is wrong with the importer, or NULL. */
-static int judge(tarn_ctx *cx, uint64_t seed, const char **what, subject *s) {
+static int judge(tarn_ctx *cx, uint64_t seed, bool compiled, const char **what, subject *s) {
   dt x;
   *what = NULL;
   begin(s, cx, seed);
@@ -317,6 +325,8 @@ static int judge(tarn_ctx *cx, uint64_t seed, const char **what, subject *s) {
     *what = tarn_format(cx, "%s: %s", x.outside ? "not out of bounds" : "fails", tarn_message(cx));
   for (uint32_t i = 0; st == TARN_OK && !*what && i < s->p->nout; i++)
     *what = difference(cx, s->p->out[i].name, s->out[i], dt_find(&x, s->p->out[i].name)->v);
+  if (compiled && st == TARN_OK && !*what && tarn_protect(cx, compile, s) != TARN_OK)
+    *what = tarn_strdup(cx, tarn_message(cx));
   return VALID;
 }
 
@@ -329,7 +339,7 @@ typedef struct count {
 static void one(tarn_ctx *cx, void *arg) {
   count *c = arg;
   subject s;
-  int is = judge(cx, c->seed, &c->what, &s);
+  int is = judge(cx, c->seed, c->seed % 97 == 0, &c->what, &s); /* about one in a hundred */
   c->valid += is == VALID;
   c->invalid += is == INVALID;
   if (c->what) snprintf(c->text, sizeof c->text, "%s\n%s", c->what, s.text);
@@ -405,7 +415,7 @@ END_TEST
 static void show(tarn_ctx *cx, void *arg) {
   const char *what;
   subject s;
-  int is = judge(cx, *(uint64_t *)arg, &what, &s);
+  int is = judge(cx, *(uint64_t *)arg, true, &what, &s);
   printf("%s%s\n%s\n", s.text,
          is == VALID     ? "valid"
          : is == INVALID ? "invalid"
