@@ -52,7 +52,8 @@ typedef enum tarn_unit_what {
   TARN_UNIT_ADDEND,  /* an operand of the vector unit, beside the accumulators */
   TARN_UNIT_ONE,     /* the identity, by which a product loads an addend */
   TARN_UNIT_ONTO,    /* a transfer computes it into the accumulators that are there */
-  TARN_UNIT_TAP      /* what a reduction that is no product folds into the accumulators next */
+  TARN_UNIT_TAP,     /* what a reduction that is no product folds into the accumulators next */
+  TARN_UNIT_COPY     /* what the accumulators held, for a later step of the vector unit */
 } tarn_unit_what;
 
 /* What lies in one memory of the machine, a tile at a time. */

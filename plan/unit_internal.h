@@ -11,6 +11,8 @@ typedef struct unit_match {
   const char *why; /* the first reason against the kernel */
   uint32_t epi;    /* what is made of the sums, hole 0; TARN_NONE: they are the result */
   uint32_t first;  /* the read that is hole 1; the others follow */
+  uint32_t twice;  /* an expression that the epilogue adds several times; or TARN_NONE */
+  uint32_t copy;   /* tensor: what it was; TARN_NONE: it has not been computed yet */
 } unit_match;
 /* Notes the reason; returns false. */
 bool unit_no(unit_match *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -45,8 +47,6 @@ uint32_t unit_meaning(const unit_match *m, uint32_t intrinsic, bool acc);
 /* The operand that the result replaces; TARN_NONE: none. */
 uint32_t unit_replaced(const tarn_hw *hw, uint32_t intrinsic);
 bool unit_epilogue(unit_match *m); /* unit_vector.c: steps, addends, the result */
-/* Uses of a hole in an expression. */
-uint32_t unit_uses(const tarn_lang *L, uint32_t e, uint32_t hole);
 /* Where the elements of an operand lie that comes to the places of the sums. */
 bool unit_beside_sums(unit_match *m, tarn_unit_tensor *t);
 /* The longest dim of the result but that of the columns becomes that of the rows. */

@@ -4,7 +4,7 @@
 static const char *const what_name[] = {
     [TARN_UNIT_ROWS] = "rows",     [TARN_UNIT_COLUMNS] = "columns", [TARN_UNIT_SUMS] = "sums",
     [TARN_UNIT_RESULT] = "result", [TARN_UNIT_ADDEND] = "addend",   [TARN_UNIT_ONE] = "identity",
-    [TARN_UNIT_ONTO] = "onto",     [TARN_UNIT_TAP] = "tap"};
+    [TARN_UNIT_ONTO] = "onto",     [TARN_UNIT_TAP] = "tap",         [TARN_UNIT_COPY] = "copy"};
 static void indent(tarn_buf *b, uint32_t n) { tarn_buf_fmt(b, "\n%*s", (int)(2 * n + 2), ""); }
 void tarn_unit_name(const tarn_unit_plan *p, uint32_t tensor, tarn_buf *b) {
   const tarn_unit_tensor *x = &p->tensor[tensor];

@@ -50,12 +50,31 @@ uint32_t unit_replaced(const tarn_hw *hw, uint32_t intrinsic) {
 }
 
 /* ---------------------------------------------------------------- values */
-uint32_t unit_uses(const tarn_lang *L, uint32_t e, uint32_t hole) {
+/* But for those in `once`, which is computed one time. */
+static uint32_t uses_of(const tarn_lang *L, uint32_t e, uint32_t hole, uint32_t once) {
   const tarn_fx *x = tarn_fx_get(L, e);
   uint32_t n = 0;
+  if (e == once) return 0;
   if (x->op == TARN_FX_HOLE) return x->hole == hole;
-  for (uint32_t i = 0; i < tarn_fx_arity(x->op); i++) n += unit_uses(L, x->kid[i], hole);
+  for (uint32_t i = 0; i < tarn_fx_arity(x->op); i++) n += uses_of(L, x->kid[i], hole, once);
   return n;
+}
+static bool contains(const tarn_lang *L, uint32_t e, uint32_t part) {
+  const tarn_fx *x = tarn_fx_get(L, e);
+  bool does = e == part;
+  for (uint32_t i = 0; i < tarn_fx_arity(x->op) && !does; i++) does = contains(L, x->kid[i], part);
+  return does;
+}
+/* What is added to something that was made of it; TARN_NONE: nothing is. */
+static uint32_t added_again(const tarn_lang *L, uint32_t e) {
+  const tarn_fx *x = tarn_fx_get(L, e);
+  uint32_t again = TARN_NONE;
+  for (uint32_t i = 0; i < 2 && x->op == TARN_FX_ADD; i++)
+    if (tarn_fx_get(L, x->kid[i])->op != TARN_FX_CONST && contains(L, x->kid[1 - i], x->kid[i]))
+      return x->kid[i];
+  for (uint32_t i = 0; i < tarn_fx_arity(x->op) && again == TARN_NONE; i++)
+    again = added_again(L, x->kid[i]);
+  return again;
 }
 static uint32_t sums_memory(const unit_match *m) { return m->p->tensor[m->p->sums].memory; }
 static tarn_dtype sums_type(const unit_match *m) {
@@ -171,6 +190,12 @@ static uint32_t by_intrinsic(unit_match *m, uint32_t e, uint32_t i, bool immedia
     imm = v->ivalue;
     if (v->op != TARN_FX_CONST || imm < x->op[k].lo || imm > x->op[k].hi) return TARN_NONE;
   }
+  if (other != TARN_NONE && m->twice != TARN_NONE && bind[inplace] == m->twice &&
+      bind[other] != m->twice &&
+      tarn_fx_get(m->L, body)->op == TARN_FX_ADD) { /* what is made of it takes its place */
+    bind[inplace] = bind[other];
+    bind[other] = m->twice;
+  }
   uint32_t to = value(m, bind[inplace]);
   if (to == TARN_NONE) return TARN_NONE;
   uint32_t from = other == TARN_NONE ? TARN_NONE : value(m, bind[other]);
@@ -249,10 +274,12 @@ static uint32_t by_transfers(unit_match *m, uint32_t e) {
   for (uint32_t i = 0; i < m->p->hw->ntransfer; i++)
     for (uint32_t swap = 0; swap < (x.op == TARN_FX_ADD ? 2 : 1); swap++) {
       const tarn_unit_plan before = *m->p;
+      const uint32_t copy = m->copy;
       uint32_t way = swap ? tarn_fx_op(m->L, TARN_FX_ADD, x.kid[1], x.kid[0], 0) : e;
       uint32_t at = by_transfer(m, way, i);
       if (at != TARN_NONE) return at;
       *m->p = before;
+      m->copy = copy;
     }
   return TARN_NONE;
 }
@@ -273,9 +300,40 @@ static uint32_t by_two_shifts(unit_match *m, uint32_t e) {
   }
   return TARN_NONE;
 }
+/* to = 0 + from. */
+static uint32_t copied(unit_match *m, uint32_t from) {
+  tarn_unit_plan *p = m->p;
+  uint32_t add = tarn_fx_op(m->L, TARN_FX_ADD, tarn_fx_hole(m->L, 0), tarn_fx_hole(m->L, 1), 0);
+  if (from != p->sums || unit_begins(p->hw, p->product)) {
+    unit_no(m, "nothing keeps a value that is used twice");
+    return TARN_NONE;
+  }
+  for (uint32_t i = 0; i < p->hw->nintrin; i++) {
+    const tarn_hw_intrinsic *x = &p->hw->intrin[i];
+    if (x->nop != 3 || x->op[0].immediate || x->op[1].immediate ||
+        unit_meaning(m, i, false) != add || unit_memory(p->hw, x->op[0].memory) != sums_memory(m))
+      continue;
+    tarn_unit_tensor *t = unit_tensor(m, TARN_UNIT_COPY, TARN_NONE, sums_memory(m));
+    if (!t) break;
+    *t = p->tensor[p->sums];
+    t->what = TARN_UNIT_COPY;
+    t->read = t->transfer = TARN_NONE;
+    m->copy = number_of(m, t);
+    return add_step(m, i, m->copy, from, 0) ? from : TARN_NONE;
+  }
+  unit_no(m, "nothing keeps a value that is used twice");
+  return TARN_NONE;
+}
 /* The tensor that holds e once the steps so far are done. */
 static uint32_t value(unit_match *m, uint32_t e) {
   const tarn_fx *x = tarn_fx_get(m->L, e);
+  if (e == m->twice) {
+    if (m->copy != TARN_NONE) return m->copy;
+    m->twice = TARN_NONE;
+    uint32_t at = value(m, e);
+    m->twice = e;
+    return at == TARN_NONE ? at : copied(m, at);
+  }
   if (x->op == TARN_FX_HOLE) return x->hole ? operand(m, x->hole) : m->p->sums;
   if (x->op == TARN_FX_CONST && x->dtype == sums_type(m)) return constant(m, x);
   if (x->op == TARN_FX_CAST && x->dtype == sums_type(m)) {
@@ -286,9 +344,11 @@ static uint32_t value(unit_match *m, uint32_t e) {
   for (uint32_t pass = 0; pass < 2; pass++)
     for (uint32_t i = 0; i < m->p->hw->nintrin; i++) {
       const tarn_unit_plan before = *m->p;
+      const uint32_t copy = m->copy;
       uint32_t at = by_intrinsic(m, e, i, pass == 0);
       if (at != TARN_NONE) return at;
       *m->p = before;
+      m->copy = copy;
     }
   uint32_t at = by_two_shifts(m, e);
   if (at == TARN_NONE) at = by_transfers(m, e);
@@ -346,11 +406,16 @@ static bool leaves(unit_match *m, uint32_t transfer, uint32_t epi) {
 bool unit_epilogue(unit_match *m) {
   const tarn_func *f = tarn_fn_get(m->L, m->p->stage->fn);
   uint32_t epi = m->epi == TARN_NONE ? tarn_fx_hole(m->L, 0) : m->epi;
+  uint32_t twice = added_again(m->L, epi);
   for (uint32_t h = 0; h <= f->nops + f->nepi; h++)
-    if (unit_uses(m->L, epi, h) > 1)
+    if (uses_of(m->L, epi, h, twice) +
+            (twice == TARN_NONE ? 0 : uses_of(m->L, twice, h, TARN_NONE)) >
+        1)
       return unit_no(m, "the epilogue uses a value twice, the vector unit replaces it");
   for (uint32_t i = 0; i < m->p->hw->ntransfer; i++) {
     const tarn_unit_plan before = *m->p;
+    m->twice = twice;
+    m->copy = TARN_NONE;
     if (leaves(m, i, epi)) return true;
     *m->p = before;
   }

@@ -258,6 +258,11 @@ static void finish(visit *v, const int64_t *at, const tarn_unit_box *box) {
   addends(v, at);
   for (uint32_t i = 0; i < p->nstep; i++) {
     uint32_t from = p->step[i].from;
+    uint32_t to = p->step[i].to;
+    if (p->tensor[to].what == TARN_UNIT_COPY) {
+      v->of[to] = v->of[p->sums];
+      clear(v, to);
+    }
     if (from != TARN_NONE && p->tensor[from].what == TARN_UNIT_ONTO) onto(v, from);
     else vector_step(v, &p->step[i], box);
   }

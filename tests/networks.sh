@@ -15,3 +15,4 @@ if [ ! -e "$models/.complete" ] && [ $# -lt 2 ]; then
   touch "$models/.complete"
 fi
 "$python" tests/networks.py "$build/tarn" "$models"
+"$python" tests/accelerators.py "$build/tarn" "$models"

@@ -149,6 +149,49 @@ START_TEST(chains_are_right) {
 }
 END_TEST
 
+/* ---------------------------------------------------------------- scales that are no shifts */
+/* What makes the result of the sums $0 and the bias $1: as a machine that scales its sums, as
+ * QuantizeLinear and DequantizeLinear, with a relu between. */
+static const char *const scaled[] = {
+    "(compute (map (cast i8 (min (max (round (mul (cast f32 (add $0 $1)) (f32 0.0037))) (f32 "
+    "-128)) "
+    "(f32 127))))",
+    "(compute (map (cast i8 (min (max (round (mul (add (mul (cast f32 $0) (f32 0.00021)) (mul "
+    "(cast "
+    "f32 $1) (f32 0.00021))) (f32 21.7))) (f32 -128)) (f32 127))))",
+    "(compute (map (cast i8 (min (max (round (mul (max (add (mul (cast f32 $0) (f32 0.0013)) (mul "
+    "(cast f32 $1) (f32 0.0013))) (f32 0)) (f32 1.9))) (f32 -128)) (f32 127))))"};
+typedef struct rescaled {
+  const char *end;
+  bool approximate;
+} rescaled;
+/* With approx a factor has nine digits, and the result is off by one step at most; otherwise the
+ * host makes it of the sums. */
+static void run_scaled(tarn_ctx *cx, void *arg) {
+  const rescaled *w = arg;
+  tarn_lang *L = tarn_lang_new(cx);
+  tarn_compile_options o = tarn_compile_defaults();
+  const char *text = term_of(cx, &convs[2], SHIFTED, 3, NULL);
+  const char *rest = strstr(text, " (transpose");
+  if (w->approximate) o.numerics = TARN_RULE_APPROX;
+  o.rtol = 0.01;
+  text = tarn_format(cx, "%s%s", w->end, rest);
+  const tarn_compiled *c = compiled_with(L, text, on_slow_host(L, "vta-pynq"), NULL, &o);
+  uint32_t whole = 0; /* kernels of the accelerator whose result is bytes */
+  for (uint32_t i = 0; i < c->kernels->nker; i++)
+    whole += c->kernels->ker[i].machine && c->kernels->ker[i].sig->out_type[0] == TARN_I8;
+  ck_assert_uint_eq(whole, w->approximate);
+  near_values(cx, c, tarn_load_simulated(cx, c->o->dir), w->approximate);
+}
+START_TEST(scales_are_near) {
+  rescaled w = {scaled[_i / 2], _i % 2};
+  tarn_ctx *cx = tarn_ctx_new(NULL);
+  tarn_status st = tarn_protect(cx, run_scaled, &w);
+  ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
+  tarn_ctx_free(cx);
+}
+END_TEST
+
 /* ---------------------------------------------------------------- maxima over windows */
 typedef struct pool {
   int channels, size, kernel, stride;
@@ -227,6 +270,7 @@ int main(void) {
   tcase_add_loop_test(t, products_are_right, 0, (int)(MACHINES * CONVS));
   tcase_add_loop_test(t, maxima_are_right, 0, (int)(sizeof pools / sizeof *pools));
   tcase_add_loop_test(t, chains_are_right, 0, MACHINES);
+  tcase_add_loop_test(t, scales_are_near, 0, 2 * (int)(sizeof scaled / sizeof *scaled));
   tcase_add_loop_test(t, maps_are_right, 0, (int)(MACHINES * MAPS * SHAPES));
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);

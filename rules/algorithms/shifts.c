@@ -9,19 +9,21 @@
  * and narrow integers are i32 that are cast down at last.
  *
  * shifts         exact
- * shifts-halves  rounding to nearest even is taken as floor(x + 1/2), and sums of more digits than
- *                f32 has as those of f32: one step of the result */
+ * shifts-halves  rounding to nearest even is taken as floor(x + 1/2), sums of more digits than f32
+ *                has as those of f32, and a factor that is no power of two as one of DIGITS digits
+ *                behind its first: one step of the result */
 #include "rules/algorithms/build.h"
 #include "rules/lang/range.h"
 #include <math.h>
 #include <stdlib.h>
 
-enum { SHIFTS = 31, DOUBLINGS = 8 };
+enum { SHIFTS = 31, DOUBLINGS = 8, DIGITS = 8 };
 
 typedef struct fixed {
   bool is, more;
   uint32_t n, m; /* i32 expressions */
   int k, j;      /* the value is n * 2^-k, with `more` n * 2^-k + m * 2^-j, j < k */
+  double s;      /* times this, without `more`; 1: nothing */
   double lo, hi, cap, mlo, mhi;
 } fixed;
 
@@ -116,7 +118,7 @@ static bool align(const shifts *c, fixed *x, int k) {
 }
 static fixed none(void) { return (fixed){0}; }
 static fixed number_of(uint32_t n, int k, double lo, double hi) {
-  return (fixed){.is = true, .n = n, .k = k, .lo = lo, .hi = hi, .cap = INFINITY};
+  return (fixed){.is = true, .n = n, .k = k, .s = 1, .lo = lo, .hi = hi, .cap = INFINITY};
 }
 static fixed coarse(const fixed *x) { return number_of(x->m, x->j, x->mlo, x->mhi); }
 static double most_of(const fixed *x) {
@@ -246,6 +248,97 @@ static bool power_of_two(const shifts *c, uint32_t f, int *e) {
   return x->op == TARN_FX_CONST && tarn_dtype_is_float(x->dtype) && x->value > 0 &&
          isfinite(x->value) && frexp(x->value, e) == 0.5 && abs(*e) <= 2 * SHIFTS;
 }
+static bool positive(const shifts *c, uint32_t f, double *v) {
+  const tarn_fx *x = tarn_fx_get(c->L, f);
+  *v = x->value;
+  return x->op == TARN_FX_CONST && tarn_dtype_is_float(x->dtype) && *v > 0 && isfinite(*v);
+}
+/* x times v, v so small that a step of n is at most half of one of the result: n (1 + 2^-a (1 +
+ * 2^-b (1 + …))) for the digits of v, each sum after a shift. */
+static fixed times(const shifts *c, fixed x, double v) {
+  int e;
+  int after = DIGITS;                               /* digits behind those that are done */
+  double f = rint(ldexp(frexp(v, &e), DIGITS + 1)); /* from 2^DIGITS to twice that */
+  uint32_t digits = (uint32_t)f;
+  x = whole(c, x);
+  if (!x.is || isfinite(x.cap)) return none();
+  double lo = fmin(x.lo * ldexp(f, -DIGITS), x.lo) - DIGITS, hi = x.hi * ldexp(f, -DIGITS);
+  uint32_t n = x.n;
+  uint32_t t = n;
+  while (!(digits & 1)) digits >>= 1, after--;
+  for (int gap = 0; after > 0; after--) {
+    gap++, digits >>= 1;
+    if (!(digits & 1)) continue;
+    t = op2(c, TARN_FX_ADD, op2(c, TARN_FX_SHR, t, number(c, gap)), n);
+    gap = 0;
+  }
+  int k = x.k - (e - 1) + after;
+  return in_i32(lo, hi) && k > 0 && k <= 2 * SHIFTS ? number_of(t, k, lo, fmax(hi, x.hi)) : none();
+}
+/* Without a factor. */
+static fixed settled(const shifts *c, fixed x) {
+  double s = x.s;
+  if (!x.is || s == 1) return x;
+  x.s = 1;
+  return times(c, x, s);
+}
+/* A factor is kept, since what is added and the bounds can be divided by it. */
+static fixed scaled(const shifts *c, fixed x, double v) {
+  int e;
+  x = whole(c, x);
+  x.s *= v;
+  if (!x.is || frexp(x.s, &e) != 0.5) return x;
+  x.s = 1, x.k -= e - 1;
+  return abs(x.k) <= 2 * SHIFTS ? x : none();
+}
+/* Half a step of it is less than what a factor is off by. */
+static bool is_fine(const fixed *x) { return fmax(-x->lo, x->hi) >= 2 << DIGITS; }
+/* In steps of x, the nearest. */
+static double steps_of(const fixed *x, double v) { return rint(ldexp(v / x->s, x->k)); }
+/* x + what expression i is, which reads constants alone: they become numbers of steps of x. */
+static fixed with_constants(const shifts *c, fixed x, uint32_t i) {
+  const tarn_fx *v = tarn_fx_get(c->L, c->w.id[i]);
+  tarn_dtype t = c->is[i].type;
+  tarn_range r = c->is[i].r;
+  x = whole(c, x);
+  if (!x.is || isfinite(x.cap) || !is_fine(&x)) return none();
+  if (v->op == TARN_FX_CONST) return moved(c, x, steps_of(&x, v->value));
+  if (!computed_before(c, c->w.id[i]) || !isfinite(r.lo) || !isfinite(r.hi)) return none();
+  double lo = x.lo + steps_of(&x, r.lo), hi = x.hi + steps_of(&x, r.hi);
+  uint32_t by = tarn_fx_const(c->L, t, ldexp(1 / x.s, x.k));
+  uint32_t f = tarn_fx_op(c->L, TARN_FX_ROUND, op2(c, TARN_FX_MUL, c->w.id[i], by), 0, 0);
+  if (!in_i32(lo, hi)) return none();
+  x.n = op2(c, TARN_FX_ADD, x.n, tarn_fx_cast(c->L, TARN_I32, f));
+  x.lo = lo, x.hi = hi;
+  return x;
+}
+/* One of them has a factor: it becomes that of the sum. */
+static fixed sum_scaled(const shifts *c, fixed a, fixed b, bool minus) {
+  double s = ldexp(a.s, -a.k) > ldexp(b.s, -b.k) ? a.s : b.s;
+  a.s /= s, b.s /= s;
+  a = settled(c, a), b = settled(c, b);
+  fixed r = a.is && b.is ? whole(c, sum(c, a, b, minus)) : none();
+  r.s = s;
+  return r;
+}
+/* The sum of kids a and b of a node. */
+static fixed sum_of(const shifts *c, uint32_t a, uint32_t b, bool minus) {
+  fixed x = c->at[a], y = c->at[b];
+  if (x.is && y.is && x.s == 1 && y.s == 1) return sum(c, x, y, minus);
+  if (!c->halves) return none();
+  if (x.is && !y.is) return minus ? none() : with_constants(c, x, b);
+  if (y.is && !x.is) return minus ? none() : with_constants(c, y, a);
+  return x.is ? sum_scaled(c, x, y, minus) : none();
+}
+/* The larger (or least) of x, which has a factor, and a number. */
+static fixed scaled_extreme(const shifts *c, fixed x, uint32_t bound, tarn_fxop op) {
+  const tarn_fx *v = tarn_fx_get(c->L, bound);
+  x = whole(c, x);
+  if (!x.is || v->op != TARN_FX_CONST || isnan(v->value)) return none();
+  if (v->value == 0) return limited(c, x, op, 0);
+  if (isinf(v->value)) return (v->value < 0) == (op == TARN_FX_MAX) ? x : none();
+  return is_fine(&x) ? limited(c, x, op, steps_of(&x, v->value)) : none();
+}
 /* A bound that is beyond all numbers, as of a clip on one side. */
 static bool beyond(const shifts *c, const tarn_fx *x, uint32_t a, fixed of) {
   const tarn_fx *v = tarn_fx_get(c->L, x->kid[a]);
@@ -260,27 +353,33 @@ static fixed of_float(const shifts *c, uint32_t i) {
   uint32_t n = tarn_fx_arity(x.op);
   fixed a = n > 0 ? c->at[kid_at(c, i, 0)] : none(), b = n > 1 ? c->at[kid_at(c, i, 1)] : none();
   int e;
+  double v;
   if (t != TARN_F32 && t != TARN_F64) return none();
   switch (x.op) {
   case TARN_FX_CONST: return of_number(c, &x);
   case TARN_FX_CAST: return a.is ? held(c, a, t) : a;
   case TARN_FX_MUL:
     if (power_of_two(c, x.kid[0], &e)) a = b;
-    else if (!power_of_two(c, x.kid[1], &e)) return none();
+    else if (!power_of_two(c, x.kid[1], &e)) {
+      if (!c->halves) return none();
+      if (positive(c, x.kid[0], &v)) return b.is ? scaled(c, b, v) : b;
+      return a.is && positive(c, x.kid[1], &v) ? scaled(c, a, v) : none();
+    }
     a.k -= e - 1, a.j -= e - 1;
     return abs(a.k) <= 2 * SHIFTS && abs(a.j) <= 4 * SHIFTS ? a : none();
   case TARN_FX_ADD:
   case TARN_FX_SUB:
-    if (a.is && b.is) a = sum(c, a, b, x.op == TARN_FX_SUB);
-    else return none();
+    a = sum_of(c, kid_at(c, i, 0), kid_at(c, i, 1), x.op == TARN_FX_SUB);
     return a.is ? held(c, a, t) : a;
   case TARN_FX_MIN:
   case TARN_FX_MAX:
+    if (a.is && a.s != 1) return scaled_extreme(c, a, x.kid[1], (tarn_fxop)x.op);
+    if (b.is && b.s != 1) return scaled_extreme(c, b, x.kid[0], (tarn_fxop)x.op);
     if (beyond(c, &x, 1, a)) return a;
     if (beyond(c, &x, 0, b)) return b;
     return a.is && b.is ? extreme(c, a, b, (tarn_fxop)x.op) : none();
-  case TARN_FX_FLOOR: return a.is ? floored(c, a) : a;
-  case TARN_FX_ROUND: return a.is ? rounded(c, a) : a;
+  case TARN_FX_FLOOR: a = settled(c, a); return a.is ? floored(c, a) : a;
+  case TARN_FX_ROUND: a = settled(c, a); return a.is ? rounded(c, a) : a;
   default: return none();
   }
 }
@@ -288,7 +387,7 @@ static fixed of_float(const shifts *c, uint32_t i) {
 /* Whole numbers n within the type: a cast of floats takes the nearest of its numbers. */
 static fixed cast_down(const shifts *c, fixed a, tarn_dtype t, bool from_float) {
   tarn_range all = vrange_any(t).r;
-  a = whole(c, a);
+  a = whole(c, settled(c, a));
   if (!a.is || a.k > 0 || !align(c, &a, 0)) return none();
   if (!from_float) return a.lo >= all.lo && a.hi <= all.hi ? a : none();
   if (tarn_dtype_size(t) > 2) return isfinite(a.cap) || a.lo < all.lo ? none() : a;
@@ -406,7 +505,7 @@ static bool sum_integers(shifts *c, kstage *st) {
   double terms = 1;
   if (!r || r->kind != TARN_RED_SUM || (r->dtype != TARN_F32 && r->dtype != TARN_F64)) return false;
   if (!analyse(c, st->body, hole, &n)) return false;
-  const fixed x = whole(c, c->at[c->w.n - 1]);
+  const fixed x = whole(c, settled(c, c->at[c->w.n - 1]));
   for (uint32_t d = 0; d < st->nred; d++) terms *= (double)st->red[d];
   if (!x.is || isfinite(x.cap) || terms < 1 || abs(x.k) > SHIFTS) return false;
   if (most_of(&x) * terms > vrange_exact(r->dtype) || !in_i32(x.lo * terms, x.hi * terms))
