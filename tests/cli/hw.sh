@@ -71,6 +71,47 @@ try 0 hw export timeloop vta-pynq
 for line in 'version: 0.4' 'depth: 1024' 'width: 2048' 'spatial: {meshX: 256}' 'keep: \[Weights\]'; do
   grep -q "$line" "$work/out" || fail "hw export timeloop: no $line"
 done
+# Is what it prints the shape of an architecture of Timeloop 0.4: a tree of containers and components, each memory with
+# whole words and datawidths, outermost first, a unit that computes last?
+timeloop() {
+  /usr/bin/python3 - "$1" "$work/out" <<'PYTHON' || fail "$last is no architecture of Timeloop"
+import sys
+import yaml
+
+nodes = {"!Container": dict, "!Component": dict}
+for tag in nodes:
+    yaml.SafeLoader.add_constructor(tag, lambda loader, node, tag=tag: dict(loader.construct_mapping(node, deep=True), tag=tag))
+spec = yaml.safe_load(open(sys.argv[2]))
+arch = spec["architecture"]
+assert list(spec) == ["architecture"] and arch["version"] == 0.4, spec
+first, *rest = arch["nodes"]
+assert first["tag"] == "!Container", first
+names = [n["name"] for n in arch["nodes"]]
+assert len(set(names)) == len(names), names
+kept = set()
+assert rest[0]["class"] == "DRAM", rest[0]
+for n in rest:
+    a = n["attributes"]
+    assert n["tag"] == "!Component" and a["datawidth"] > 0, n
+    if n["class"] not in ("DRAM", "SRAM"):
+        assert n is rest[-1] and n["class"] in ("intmac", "fpmac") and n["spatial"]["meshX"] > 0, n
+        continue
+    assert a["width"] % a["datawidth"] == 0 and a["read_bandwidth"] > 0 and a["write_bandwidth"] > 0, n
+    if n["class"] == "SRAM":
+        assert a["depth"] > 0 and a["n_banks"] > 0, n
+        space = n["constraints"]["dataspace"]
+        assert sorted(space["keep"] + space["bypass"]) == ["Inputs", "Outputs", "Weights"], n
+        kept |= set(space["keep"])
+assert rest[-1]["class"] in ("intmac", "fpmac"), rest[-1]
+assert kept == {"Inputs", "Outputs", "Weights"}, kept
+PYTHON
+}
+if /usr/bin/python3 -c 'import yaml' 2>/dev/null; then
+  for machine in vta-pynq vta-hls-timing gemmini-default systolic-f32; do
+    try 0 hw export timeloop $machine
+    timeloop $machine
+  done
+fi
 refused 3 'no such description' -- hw export timeloop vta
 try 0 hw peaks --threads 1 --json
 is threads 1
