@@ -9,6 +9,7 @@
  *
  *   unit_match.c   which units compute a kernel, and how its operands lie in entries
  *   unit_map.c     kernels that sum nothing: the accumulators begin with an operand
+ *   unit_whole.c   kernels that one instruction computes
  *   unit_vector.c  the epilogue as steps of the vector unit
  *   unit_rows.c    rows of a tile that one transfer moves
  *   unit_issue.c   loops of an instruction that issues a unit
@@ -98,7 +99,8 @@ typedef enum tarn_unit_way {
   TARN_UNIT_MULTIPLIES, /* products are summed */
   TARN_UNIT_FOLDS,      /* taps of a window, loaded by the identity, are joined */
   TARN_UNIT_LOADS,      /* an operand is loaded by the identity */
-  TARN_UNIT_FILLS       /* a transfer brings an operand */
+  TARN_UNIT_FILLS,      /* a transfer brings an operand */
+  TARN_UNIT_WHOLE       /* one instruction computes the kernel */
 } tarn_unit_way;
 
 typedef struct tarn_unit_plan {

@@ -59,5 +59,6 @@ bool unit_loaded(unit_match *m, uint32_t intrinsic, uint32_t read);
 /* The dim of the result that lies along an operand's elements and in entries. */
 bool unit_lane(unit_match *m, uint32_t read);
 bool unit_map_kernel(unit_match *m); /* unit_map.c */
+bool unit_whole(unit_match *m);      /* unit_whole.c */
 
 #endif

@@ -481,6 +481,7 @@ static bool find(unit_match *m) {
     return unit_no(m, "a kernel of several stages or results");
   const tarn_func *f = tarn_fn_get(m->L, p->stage->fn);
   if (p->k->out[0].n != p->nacc) return unit_no(m, "the result has other dims than the loops");
+  if (unit_whole(m)) return true;
   m->epi = f->epi;
   m->first = f->nops;
   if (f->red == TARN_NONE) return unit_map_kernel(m);

@@ -165,6 +165,13 @@ static void product(visit *v, const int64_t *at) {
   operands(v->p, &s, 0, 1, v->p->sums);
   issue(v, s, v->p->product, false, v->p->n);
 }
+/* All operands at once. */
+static void kernel(visit *v) {
+  tarn_unit_stmt s = stmt(v, TARN_UNIT_PRODUCT, &v->of[v->p->sums]);
+  s.begins = true;
+  for (uint32_t k = 0; k < TARN_UNIT_OPERANDS; k++) s.operand[k] = k <= v->p->sums ? k : TARN_NONE;
+  issue(v, s, v->p->product, false, 0);
+}
 /* An addend from its source, by the identity. */
 static void load(visit *v, uint32_t t, uint32_t one, const int64_t *at) {
   const tarn_unit_tensor *x = &v->p->tensor[t];
@@ -293,8 +300,9 @@ bool tarn_unit_visit(const tarn_unit_plan *p, tarn_unit_visit_fn *f, void *user)
     for (uint32_t t = 0; t < p->sums; t++) fill(&v, t, at);
     box_at(p, sums->at_loop, at, &b);
     if (p->way == TARN_UNIT_FILLS) fill(&v, p->sums, at);
-    else if (enter(&v, p->sums, &b)) clear(&v, p->sums);
+    else if (enter(&v, p->sums, &b) && p->way != TARN_UNIT_WHOLE) clear(&v, p->sums);
     if (p->way == TARN_UNIT_MULTIPLIES) product(&v, at);
+    else if (p->way == TARN_UNIT_WHOLE) kernel(&v);
     else if (p->way != TARN_UNIT_FILLS) taps(&v, at);
     memcpy(next, at, sizeof next);
     more = next_tile(p, next);

@@ -280,6 +280,7 @@ static void whole(search *q) {
   q->product = issues / x->throughput;
   q->finish = cleared / x->throughput;
   if (p->way == TARN_UNIT_FILLS) q->product = q->finish = 0;
+  if (p->way == TARN_UNIT_WHOLE) q->finish = 0;
   if (p->way == TARN_UNIT_FOLDS) { /* each tap is cleared, loaded, and joined */
     q->product += issues / x->throughput + issues / p->hw->intrin[p->fold].throughput;
     q->finish = 0;

@@ -311,7 +311,7 @@ static double execute_run(sim_run *r) {
   do issue_steps(r, &s, trip, begin, end);
   while (next_trip(is, extent, trip));
   double cycles = (double)issues / s.u->n->throughput;
-  if (s.u->f.product && !s.clears) r->result.compute_cycles += cycles;
+  if ((s.u->whole || s.u->f.product) && !s.clears) r->result.compute_cycles += cycles;
   return s.u->n->startup + cycles;
 }
 

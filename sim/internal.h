@@ -99,6 +99,8 @@ void sim_memories(sim_run *r);
 typedef struct sim_unit {
   bool made, reads_result;
   bool bytes, floats; /* products that are run as such */
+  bool whole;         /* neither a product nor a map: the interpreter computes its meaning */
+  tarn_hw_meaning m;
   tarn_hw_form f;
   const tarn_hw_intrinsic *n;
   int64_t step[3][3]; /* products: in operands 0, 1 and the result, elements along M, N, K */

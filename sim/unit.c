@@ -1,5 +1,6 @@
 /* Values of intrinsics: what their meanings say, on entries as they lie in memories. */
 #include "sim/internal.h"
+#include <string.h>
 
 /* Elements between neighbours along each role of an operand; false when a dim has no role. */
 static bool steps_of(const tarn_hw_operand *o, const tarn_hw_role *role, int64_t *step) {
@@ -34,10 +35,13 @@ sim_unit *sim_unit_of(sim_run *r, uint32_t intrinsic) {
     u->bytes = ok && adds_products(r->L, u, TARN_I8, TARN_I32);
     u->floats = ok && adds_products(r->L, u, TARN_F32, TARN_F32);
   }
-  if (!ok)
-    sim_refuse(r, "intrinsic %s is neither a product nor a map, others are not simulated",
+  u->whole = !ok;
+  u->m = m;
+  if (u->whole && (m.acc || m.immediate))
+    sim_refuse(r,
+               "intrinsic %s is neither a product nor a map, and accumulates or has an immediate",
                u->n->name);
-  u->reads_result = u->f.product ? u->f.epi != TARN_NONE : m.acc;
+  u->reads_result = u->f.product && ok ? u->f.epi != TARN_NONE : m.acc;
   u->made = true;
   return u;
 }
@@ -130,8 +134,26 @@ static void run_product(sim_run *r, const sim_unit *u, uint8_t *const *at) {
       set(y, at[u->n->nop - 1], i, v[0]);
     }
 }
+/* Operands as the interpreter has them. */
+static void run_whole(sim_run *r, const sim_unit *u, uint8_t *const *at) {
+  tarn_mark scratch = tarn_arena_mark(r->cx);
+  tarn_binding bind[16];
+  tarn_tensor *in = TARN_ARRAY(r->cx, tarn_tensor, u->n->nop);
+  tarn_tensor *out;
+  uint32_t last = u->n->nop - 1;
+  for (uint32_t k = 0; k < last; k++) {
+    const tarn_hw_operand *o = &u->n->op[k];
+    in[k] = (tarn_tensor){.dtype = o->dtype, .n = o->n, .data = at[k]};
+    memcpy(in[k].dim, o->dim, o->n * sizeof *o->dim);
+    bind[k] = (tarn_binding){o->name, &in[k]};
+  }
+  tarn_eval(r->L, &u->m.term, 1, bind, last, TARN_STRICT, NULL, &out);
+  memcpy(at[last], out->data, (size_t)tarn_hw_operand_bytes(&u->n->op[last]));
+  tarn_release(r->cx, scratch);
+}
 void sim_unit_run(sim_run *r, const sim_unit *u, uint8_t *const *at, tarn_value immediate) {
-  if (!u->f.product) run_map(r, u, at, immediate);
+  if (u->whole) run_whole(r, u, at);
+  else if (!u->f.product) run_map(r, u, at, immediate);
   else if (u->bytes) run_bytes(u, at);
   else if (u->floats) run_floats(r, u, at);
   else run_product(r, u, at);

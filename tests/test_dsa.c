@@ -263,6 +263,51 @@ START_TEST(maps_are_right) {
 }
 END_TEST
 
+/* ---------------------------------------------------------------- coarse units */
+#define COARSE TARN_TOP "/tests/data/hw/coarse.hw"
+/* A convolution whose weights are constants or an input, channels last in its result or first, and
+ * maxima over windows: of the sizes that an instruction has, one computes them; of others the host
+ * does. */
+static const struct whole {
+  const char *text;
+  int64_t weights; /* constants in the place of %s; 0: none */
+  uint32_t taken;
+} wholes[] = {
+    {"(compute (dotProd f32) (cartProd (access 1 (const f32 ((4 8 3 3) ())%s)) (squeeze 0 (windows "
+     "(8 3 3) (1 1 1) (access 0 (input x ((8 10 10) ()) f32))))))",
+     288, 1},
+    {"(compute (dotProd f32) (cartProd (access 1 (input r ((4 8 3 3) ()) f32)) (squeeze 0 (windows "
+     "(8 3 3) (1 1 1) (access 0 (input x ((8 10 10) ()) f32))))))",
+     0, 1},
+    {"(compute (dotProd f32) (cartProd (access 1 (const f32 ((4 8 3 3) ())%s)) (squeeze 0 (windows "
+     "(8 3 3) (1 1 1) (access 0 (input x ((8 11 11) ()) f32))))))",
+     288, 0},
+    {"(compute (reduceMax i8) (windows (2 2) (2 2) (access 1 (input x ((4 8 8) ()) i8))))", 0, 1},
+    {"(compute (reduceMax i8) (windows (2 2) (1 1) (access 1 (input x ((4 8 8) ()) i8))))", 0, 0}};
+static void run_whole(tarn_ctx *cx, void *arg) {
+  const struct whole *w = arg;
+  tarn_lang *L = tarn_lang_new(cx);
+  tarn_buf b = {.cx = cx};
+  uint64_t seed = 7;
+  const char *hole = strstr(w->text, "%s");
+  tarn_buf_add(&b, w->text, hole ? (size_t)(hole - w->text) : strlen(w->text));
+  numbers(&b, w->weights, -16, 15, &seed);
+  if (hole) tarn_buf_str(&b, hole + 2);
+  tarn_buf_str(&b, "\n");
+  const tarn_compiled *c = compiled(L, b.p, on_slow_host(L, COARSE), NULL);
+  ck_assert_uint_eq(on_machine(c, false), w->taken);
+  same_values(cx, c, tarn_load_simulated(cx, c->o->dir));
+  if (w->taken) same_cycles(cx, c);
+}
+START_TEST(coarse_units_are_matched) {
+  struct whole w = wholes[_i];
+  tarn_ctx *cx = tarn_ctx_new(NULL);
+  tarn_status st = tarn_protect(cx, run_whole, &w);
+  ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
+  tarn_ctx_free(cx);
+}
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("dsa");
   TCase *t = tcase_create("dsa");
@@ -270,6 +315,7 @@ int main(void) {
   tcase_add_loop_test(t, products_are_right, 0, (int)(MACHINES * CONVS));
   tcase_add_loop_test(t, maxima_are_right, 0, (int)(sizeof pools / sizeof *pools));
   tcase_add_loop_test(t, chains_are_right, 0, MACHINES);
+  tcase_add_loop_test(t, coarse_units_are_matched, 0, (int)(sizeof wholes / sizeof *wholes));
   tcase_add_loop_test(t, scales_are_near, 0, 2 * (int)(sizeof scaled / sizeof *scaled));
   tcase_add_loop_test(t, maps_are_right, 0, (int)(MACHINES * MAPS * SHAPES));
   suite_add_tcase(s, t);

@@ -143,6 +143,18 @@ static bool same_tile(const tarn_unit_tensor *t, const tarn_unit_box *a, const t
   }
   return true;
 }
+/* As it lies in its buffer. */
+static int64_t whole_constant(dsa_image *m, uint32_t kernel, const tarn_unit_plan *u,
+                              uint32_t tensor, const tarn_unit_box *box) {
+  const tarn_unit_tensor *t = &u->tensor[tensor];
+  while ((int64_t)m->constants.n % m->align) tarn_buf_add(&m->constants, "", 1);
+  dsa_tile made = {kernel, tensor, *box, (int64_t)m->constants.n};
+  const char *from = memory_of(m, &m->p->ker[kernel], u->stage->read[t->read].src);
+  tarn_buf_add(&m->constants, from, (size_t)(t->each * u->hw->mem[t->memory].entry));
+  arrange(m, u, t, made.at);
+  tarn_push(m->cx, &m->tile, made);
+  return made.at;
+}
 int64_t dsa_constant(dsa_image *m, uint32_t kernel, const tarn_unit_plan *u, uint32_t tensor,
                      const tarn_unit_box *box) {
   const tarn_unit_tensor *t = &u->tensor[tensor];
@@ -160,6 +172,7 @@ int64_t dsa_constant(dsa_image *m, uint32_t kernel, const tarn_unit_plan *u, uin
   for (uint32_t i = m->tile.n; i-- > 0 && m->tile.p[i].kernel == kernel;)
     if (m->tile.p[i].tensor == tensor && same_tile(t, &m->tile.p[i].box, box))
       return m->tile.p[i].at;
+  if (u->way == TARN_UNIT_WHOLE) return whole_constant(m, kernel, u, tensor, box);
   const tarn_hw_intrinsic *x = &u->hw->intrin[u->product];
   uint32_t which = t->what == TARN_UNIT_ADDEND || t->what == TARN_UNIT_ONTO ? 2 : 1;
   packer g = {.u = u, .t = t, .role = u->form.role[which]};

@@ -1,0 +1,187 @@
+/* Kernels that one instruction computes as a whole: a described convolution, pooling or another
+ * coarse unit, whose meaning is no product of matrices and no map.
+ *
+ * The meaning as a kernel over its operands, row-major, is the kernel's own: the loops have the
+ * same extents and go along operands and result alike, in whichever order, and the scalar functions
+ * are the same. Each operand is brought once, and the result leaves. */
+#include "kernel/kernel.h"
+#include "plan/unit_internal.h"
+#include <string.h>
+
+typedef struct nest {
+  const tarn_ksig *k;
+  tarn_stage_dims d;
+  const tarn_func *f;
+  uint32_t nread;
+} nest;
+static bool nest_of(tarn_lang *L, const tarn_ksig *k, nest *n) {
+  const tarn_nest *x = tarn_nest_get(L, k->nest);
+  if (x->nstage != 1 || x->depth || k->nout != 1) return false;
+  *n = (nest){.k = k, .d = tarn_stage_dims_of(x, 0)};
+  n->f = tarn_fn_get(L, n->d.stage->fn);
+  n->nread = (uint32_t)n->f->nops + n->f->nepi;
+  for (uint32_t r = 0; r < n->nread; r++) {
+    const tarn_imap *m = tarn_imap_get(L, n->d.stage->read[r].map);
+    if (n->d.stage->read[r].stage || m->nin != 1 || m->nguard || !tarn_ix_affine(L, m->e[0]))
+      return false;
+  }
+  return n->nread <= TARN_UNIT_OPERANDS - 1;
+}
+/* The meaning as a kernel; operand[r]: which operand of the intrinsic read r is. */
+static bool meaning_of(unit_match *m, uint32_t intrinsic, tarn_ksig *k, uint32_t *operand) {
+  tarn_lang *L = m->L;
+  tarn_hw_meaning x = tarn_hw_meaning_of(L, m->p->hw, intrinsic);
+  tarn_term t = tarn_kernel_form(L, x.term);
+  while (tarn_term_get(L, t)->op == TARN_OP_VIEW) t = tarn_term_get(L, t)->kid[0];
+  const tarn_node n = *tarn_term_get(L, t);
+  const tarn_type *to = tarn_term_type(L, t);
+  if (x.acc || x.immediate || n.op != TARN_OP_NEST || n.n != x.nin) return false;
+  *k = (tarn_ksig){.nest = tarn_payload_get(L, n.payload)->id, .nin = n.n, .nout = 1};
+  for (uint32_t i = 0; i < n.n; i++) {
+    const tarn_type *from = tarn_term_type(L, n.kid[i]);
+    k->in[i] = tarn_layout_row_major(from->n, from->dim);
+    k->in_type[i] = from->dtype;
+    operand[i] = 0;
+    while (operand[i] < x.nin && x.in[operand[i]] != n.kid[i]) operand[i]++;
+    if (operand[i] == x.nin) return false;
+  }
+  k->out[0] = tarn_layout_row_major(to->n, to->dim);
+  k->out_type[0] = to->dtype;
+  tarn_ksig_canonical(L, k);
+  return true;
+}
+static int64_t along(const tarn_lang *L, const nest *n, uint32_t read, uint32_t d) {
+  return tarn_ix_coef(L, tarn_imap_get(L, n->d.stage->read[read].map)->e[0], d);
+}
+static bool same_dim(const tarn_lang *L, const nest *a, uint32_t d, const nest *b, uint32_t e,
+                     const uint32_t *as) {
+  bool own = d < a->d.nacc;
+  if (own != (e < b->d.nacc) || a->d.dim[d] != b->d.dim[e]) return false;
+  if (own && a->k->out[0].stride[d] != b->k->out[0].stride[e]) return false;
+  for (uint32_t r = 0; r < a->nread; r++)
+    if (along(L, a, r, d) != along(L, b, as[r], e)) return false;
+  return true;
+}
+static bool same_loops(const tarn_lang *L, const nest *a, const nest *b, const uint32_t *as) {
+  uint32_t used = 0;
+  if (a->d.n != b->d.n || a->d.nacc != b->d.nacc) return false;
+  for (uint32_t d = 0; d < a->d.n; d++) {
+    uint32_t e = 0;
+    while (e < b->d.n && ((used >> e & 1) || !same_dim(L, a, d, b, e, as))) e++;
+    if (e == b->d.n) return false;
+    used |= 1u << e;
+  }
+  return true;
+}
+/* Read r of a is read as[r] of b. */
+static bool same_reads(tarn_lang *L, const nest *a, const nest *b, const uint32_t *as) {
+  uint32_t with[TARN_UNIT_OPERANDS];
+  for (uint32_t r = 0; r < a->nread; r++) {
+    const tarn_read *x = &a->d.stage->read[r];
+    const tarn_read *y = &b->d.stage->read[as[r]];
+    uint32_t e = tarn_imap_get(L, x->map)->e[0];
+    uint32_t g = tarn_imap_get(L, y->map)->e[0];
+    if (a->k->in_type[x->src] != b->k->in_type[y->src]) return false;
+    if (tarn_ix_get(L, e)->c != tarn_ix_get(L, g)->c) return false;
+    if (tarn_layout_elems(&a->k->in[x->src]) != tarn_layout_elems(&b->k->in[y->src])) return false;
+    with[r] = tarn_fx_hole(L, as[r]);
+  }
+  return tarn_fx_subst(L, a->f->body, with, a->nread) == b->f->body && same_loops(L, a, b, as);
+}
+/* Some order of a's reads. */
+static bool in_some_order(tarn_lang *L, const nest *a, const nest *b, uint32_t r, uint32_t *as) {
+  if (r == a->nread) return same_reads(L, a, b, as);
+  for (uint32_t k = 0; k < a->nread; k++) {
+    bool taken = false;
+    for (uint32_t i = 0; i < r; i++) taken |= as[i] == k;
+    as[r] = k;
+    if (!taken && in_some_order(L, a, b, r + 1, as)) return true;
+  }
+  return false;
+}
+
+/* ---------------------------------------------------------------- the plan */
+/* All of an operand as one row of entries. */
+static bool operand(unit_match *m, tarn_unit_what what, uint32_t read, const tarn_hw_operand *o) {
+  const tarn_unit_plan *p = m->p;
+  uint32_t memory = unit_memory(p->hw, o->memory);
+  if (memory == TARN_NONE) return unit_no(m, "operand %s is in no memory", o->name);
+  tarn_unit_tensor *t = unit_tensor(m, what, read, memory);
+  int64_t entry = p->hw->mem[memory].entry;
+  if (tarn_hw_operand_bytes(o) % entry)
+    return unit_no(m, "operand %s is no whole number of entries", o->name);
+  t->lanes[1] = entry / (int64_t)tarn_dtype_size(o->dtype);
+  t->n = 1;
+  t->at[0] =
+      (tarn_unit_coord){.step = 1, .many = tarn_hw_operand_bytes(o) / entry, .rows = TARN_NONE};
+  bool read_here = what == TARN_UNIT_ROWS;
+  if (read_here && p->k->in_const[p->stage->read[read].src]) {
+    t->packed = true;
+    t->each = t->at[0].many;
+    t->n = 0;
+  }
+  if (!read_here) t->transfer = TARN_NONE;
+  return !read_here || t->transfer != TARN_NONE ||
+         unit_no(m, "no transfer fills %s", p->hw->mem[memory].name);
+}
+static bool leaves(unit_match *m) {
+  tarn_unit_plan *p = m->p;
+  const tarn_unit_tensor sums = p->tensor[p->sums];
+  for (uint32_t i = 0; i < p->hw->ntransfer; i++) {
+    const tarn_hw_transfer *t = &p->hw->transfer[i];
+    if (t->from != sums.memory || t->to != p->hw->nmem - 1 || t->intrinsic != TARN_NONE) continue;
+    tarn_unit_tensor *r = unit_tensor(m, TARN_UNIT_RESULT, TARN_NONE, sums.memory);
+    *r = sums;
+    r->what = TARN_UNIT_RESULT;
+    r->transfer = i;
+    p->result = p->ntensor - 1;
+    return true;
+  }
+  return unit_no(m, "nothing brings results of %s to main memory", p->hw->intrin[p->product].name);
+}
+/* as[r]: which read of the kernel the meaning's read r is; operand numbers of the meaning's reads.
+ */
+static bool planned(unit_match *m, uint32_t intrinsic, const uint32_t *as, const uint32_t *number,
+                    uint32_t n) {
+  tarn_unit_plan *p = m->p;
+  const tarn_hw_intrinsic *x = &p->hw->intrin[intrinsic];
+  p->way = TARN_UNIT_WHOLE;
+  p->product = intrinsic;
+  p->ntensor = p->nstep = 0;
+  p->rows = p->columns = p->sum = TARN_NONE;
+  p->form = (tarn_hw_form){.m = 1, .n = 1, .k = 1};
+  for (uint32_t d = 0; d < p->n; d++) {
+    p->unit[d] = p->extent[d];
+    p->dim[d] = 1;
+  }
+  for (uint32_t o = 0; o < n; o++)
+    for (uint32_t r = 0; r < n; r++)
+      if (number[r] == o && !operand(m, TARN_UNIT_ROWS, as[r], &x->op[o])) return false;
+  if (p->ntensor != n || !operand(m, TARN_UNIT_SUMS, TARN_NONE, &x->op[n])) return false;
+  p->sums = n;
+  return leaves(m);
+}
+static bool is_whole(unit_match *m, uint32_t intrinsic, const nest *kernel) {
+  tarn_ksig k;
+  nest x;
+  uint32_t operand[TARN_MAX_OPERANDS];
+  uint32_t number[TARN_UNIT_OPERANDS];
+  uint32_t as[TARN_UNIT_OPERANDS];
+  tarn_hw_form form;
+  tarn_hw_meaning meaning = tarn_hw_meaning_of(m->L, m->p->hw, intrinsic);
+  if (meaning.nin >= TARN_UNIT_OPERANDS || tarn_hw_form_of(m->L, &meaning, &form)) return false;
+  if (!meaning_of(m, intrinsic, &k, operand) || !nest_of(m->L, &k, &x)) return false;
+  if (x.nread != kernel->nread || x.f->red != kernel->f->red || x.f->epi != TARN_NONE ||
+      kernel->f->epi != TARN_NONE || k.out_type[0] != kernel->k->out_type[0])
+    return false;
+  if (!in_some_order(m->L, &x, kernel, 0, as)) return false;
+  for (uint32_t r = 0; r < x.nread; r++) number[r] = operand[x.d.stage->read[r].src];
+  return planned(m, intrinsic, as, number, x.nread);
+}
+bool unit_whole(unit_match *m) {
+  nest kernel;
+  if (!nest_of(m->L, m->p->k, &kernel)) return false;
+  for (uint32_t i = 0; i < m->p->hw->nintrin; i++)
+    if (is_whole(m, i, &kernel)) return true;
+  return false;
+}
