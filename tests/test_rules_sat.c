@@ -239,10 +239,10 @@ static const net nets[] = {
     {"a square root of what may be infinite",
      "in x f32 2,6\nrand b 6\ninit a f32 - : 0.5\nnode Pow p x a -> u\nnode Add q u b -> v\nnode "
      "Relu r v -> y\nout y\n",
-     1, "!roots"},
+     1, "!power-half"},
     {"a square root of a square",
      "in x f32 2,6\ninit a f32 - : 0.5\nnode Mul q x x -> u\nnode Pow p u a -> y\nout y\n", 1,
-     "roots"},
+     "power-half"},
     {"quantised and dequantised",
      "in x f32 2,9\ninit s f32 - : 0.25\ninit z u8 - : 100\nnode QuantizeLinear q x s z -> u\n"
      "node DequantizeLinear d u s z -> v\nnode Relu r v -> y\nout y\n",
@@ -253,7 +253,7 @@ static const net nets[] = {
      "node Pow p x a -> x2\nnode Pow q x2 b -> x6\nnode Div r x6 c -> t\nnode Div s t d -> u\nnode "
      "Pow v u e -> w\nnode Add z "
      "w x -> y\nout y\n",
-     1, "powers"},
+     1, "power-two"},
     {"gelu by tanh",
      "in x f32 4,6\nrand w 6,5\nrand b 5\ninit c f32 1 : 0.044715\ninit k f32 1 : 0.7978846\ninit "
      "one f32 1 : 1\ninit h f32 1 "

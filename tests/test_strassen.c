@@ -1,4 +1,4 @@
-/* rules/algorithms/strassen.c: the products it applies to, equality of the result, and the bound of
+/* rules/strassen.rules: the products it applies to, equality of the result, and the bound of
  * its error in f32 against real arithmetic, in the interpreter and as code. */
 #include "model/model.h"
 #include "rules/rules.h"

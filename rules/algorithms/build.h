@@ -2,7 +2,7 @@
 #ifndef TARN_RULES_BUILD_H
 #define TARN_RULES_BUILD_H
 #include "kernel/edit.h"
-#include "rules/lang/lang.h"
+#include "rules/lang/loops.h"
 
 const rbuild *rbuild_find(const char *name);  /* builders.c; NULL: there is none */
 bool site_root(rsite *s, kern *k);            /* the root's nest; children by their classes */
@@ -11,7 +11,6 @@ bool site_kid(rsite *s, uint32_t i, kern *k); /* an opened kid's nest */
 bool site_open(rsite *s, uint32_t i, kern *k, bool (*fits)(const kern *k));
 unsigned site_facts(const rsite *s, uint32_t id); /* R_HAS_… */
 bool site_const(const rsite *s, uint32_t id);
-int64_t l2_capacity(const renv *e); /* bytes of the description's; usual ones without it */
 /* An accelerator is there, and the class is of a type with fewer bytes than that. */
 bool site_narrows(const rsite *s, uint32_t id, tarn_dtype from);
 uint32_t slot_leaf(const kern *k, const rsite *s);       /* the child that the pattern opened */
@@ -20,7 +19,6 @@ bool site_inlinable(const rsite *s, uint32_t id);
 uint32_t
 kern_only_map(const kern *k,
               uint32_t slot); /* the one map through which all reads of slot go, or TARN_NONE */
-uint32_t seen_through(rsite *s, uint32_t id, uint32_t map, uint32_t ns);
 
 /* inline.c */
 bool when_inline_map(rsite *s);
@@ -40,9 +38,7 @@ bool when_hoist(rsite *s);
 uint32_t build_hoist(rsite *s);
 uint32_t build_scale(rsite *s);
 uint32_t build_affine(rsite *s);
-/* strength.c */
-uint32_t build_powers(rsite *s);
-uint32_t build_roots(rsite *s);
+/* reciprocal.c */
 uint32_t build_reciprocal(rsite *s);
 /* recast.c */
 uint32_t build_recast(rsite *s);
@@ -52,21 +48,12 @@ bool when_absorb(rsite *s);
 uint32_t build_absorb(rsite *s);
 bool when_split_concat(rsite *s);
 uint32_t build_split_concat(rsite *s);
-uint32_t build_flat(rsite *s);
-uint32_t build_im2col(rsite *s);
 /* sums.c */
 bool when_sum(rsite *s);
 uint32_t build_sum(rsite *s);
 bool when_inline_sum(rsite *s);
 /* residue.c */
 uint32_t build_residue(rsite *s);
-/* winograd.c */
-uint32_t build_winograd_2(rsite *s);
-uint32_t build_winograd_4(rsite *s);
-uint32_t build_winograd_2_rows(rsite *s);
-uint32_t build_winograd_4_rows(rsite *s);
-/* strassen.c */
-uint32_t build_strassen(rsite *s);
 /* online.c */
 uint32_t build_online_2(rsite *s);
 uint32_t build_online_4(rsite *s);
@@ -74,12 +61,6 @@ uint32_t build_online_8(rsite *s);
 uint32_t build_online_16(rsite *s);
 uint32_t build_online_32(rsite *s);
 uint32_t build_online_64(rsite *s);
-/* parts.c */
-uint32_t build_parts_2(rsite *s);
-uint32_t build_parts_4(rsite *s);
-uint32_t build_parts_8(rsite *s);
-uint32_t build_parts_16(rsite *s);
-uint32_t build_parts_32(rsite *s);
 /* integers.c */
 bool when_integers(rsite *s);
 bool when_integers_moved(rsite *s);

@@ -77,9 +77,6 @@ static bool site_choose(rsite *s, uint32_t i, kern *k, double (*score)(const ker
 }
 
 unsigned site_facts(const rsite *s, uint32_t id) { return s->e->host->facts(s->e->host->user, id); }
-int64_t l2_capacity(const renv *e) {
-  return e->hw && e->hw->nmem > 1 ? (int64_t)tarn_hw_mem(e->hw, TARN_HW_L2)->capacity : 1 << 20;
-}
 bool site_const(const rsite *s, uint32_t id) { return s->e->host->is_const(s->e->host->user, id); }
 
 /* The index of the opened kid among the root's children. */
@@ -92,27 +89,6 @@ uint32_t slot_leaf(const kern *k, const rsite *s) {
 static bool reads_slot(uint32_t slot, const tarn_read *r) { return !r->stage && r->src == slot; }
 
 /* ---------------------------------------------------------------- epilogue */
-
-/* The result as the consumer has it: through map, split at ns. */
-uint32_t seen_through(rsite *s, uint32_t id, uint32_t map, uint32_t ns) {
-  const rhost *h = s->e->host;
-  tarn_lang *L = s->e->L;
-  if (id == TARN_NONE) return id;
-  map = map_with_split(L, map, ns);
-  const tarn_type *t = tarn_type_get(L, h->nest.type(h->nest.user, id));
-  if (tarn_map_is_identity(L, map) && t->ns == ns && tarn_imap_get(L, map)->n == t->n) return id;
-  uint32_t view =
-      h->nest.mk(h->nest.user, TARN_OP_VIEW, tarn_payload_of(L, TARN_P_MAP, map), &id, 1);
-  uint32_t inv = tarn_map_invert(L, map, t->ns);
-  if (view == TARN_NONE || inv == TARN_NONE || s->nmore == 4) return view;
-  /* the way back, so that kernels whose result is seen alike come into one class */
-  uint32_t back =
-      h->nest.mk(h->nest.user, TARN_OP_VIEW, tarn_payload_of(L, TARN_P_MAP, inv), &view, 1);
-  if (back == TARN_NONE) return view;
-  s->more[2 * s->nmore] = back;
-  s->more[2 * s->nmore++ + 1] = id;
-  return view;
-}
 
 bool site_narrows(const rsite *s, uint32_t id, tarn_dtype from) {
   const rhost *h = s->e->host;

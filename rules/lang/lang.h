@@ -14,9 +14,10 @@
 /* ---------------------------------------------------------------- values of attributes */
 
 /* One letter a kind, used in signatures: int, list of ints, scalar expression, function, map, nest,
- * shape, reducer, result type of a call, whole payload, class, segment, bool, name. */
+ * shape, reducer, result type of a call, whole payload, class, segment, bool, name, expression over
+ * loops, set of loops. */
 typedef struct rv {
-  char kind;   /* i l x f m n s r t p c g b y; 0: unbound */
+  char kind;   /* i l x f m n s r t p c g b y e o; 0: unbound */
   uint32_t id; /* x f m n s r t p: interned id; c g: variable number */
   int64_t i;   /* i b */
   uint32_t n;  /* l */
@@ -24,7 +25,7 @@ typedef struct rv {
   const char *name; /* y */
 } rv;
 
-enum { R_ATTRS = 32, R_CLASSES = 24, R_SEGS = 8, R_POOL = 2048 };
+enum { R_ATTRS = 48, R_CLASSES = 24, R_SEGS = 8, R_POOL = 2048 };
 
 struct rsite;
 typedef struct rseg {
@@ -70,6 +71,7 @@ typedef struct renv {
   rv attr[R_ATTRS];
   uint32_t cls[R_CLASSES];
   rseg seg[R_SEGS];
+  struct lmatch *loops;        /* of a rule over loops: the nest; loops.h */
   uint32_t payload[R_CLASSES]; /* payload of the k-th left NODE, in preorder, root after root */
   uint32_t node[R_CLASSES];    /* its class or term */
   uint32_t used;               /* of pool */
@@ -148,7 +150,8 @@ typedef struct rule {
   const char *doc;
   const tarn_hw
       *hw; /* NULL, or the description that it was derived from, which says what its calls mean */
-  const char *demand; /* NULL, or the predicate on the description that must hold for it to fire */
+  const char *demand;  /* NULL, or the predicate on the description that must hold for it to fire */
+  struct loops *loops; /* NULL, or a rule over loops (loops.h) */
   bool dropped;
   bool grows;    /* free: it may make its left side again without end */
   bool subsumes; /* the right side is as good for every use: it subsumes the root's node */

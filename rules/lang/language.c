@@ -1,16 +1,9 @@
 /* Reading rules. A file is a list of (family …), (rule …) and (phases …); a form that does not
  * parse, bind or match its kinds is refused with its place. Printing reproduces the text. */
-#include "rules/lang/lang.h"
+#include "rules/lang/loops.h"
 #include <string.h>
 
-typedef struct reader {
-  tarn_ruleset *rs;
-  tarn_ctx *cx;
-  rule *r;
-  bool left; /* reading a left side: unknown variables are bound, elsewhere they are errors */
-} reader;
-
-static bool starts(const tarn_sx *s, const char *prefix) {
+bool reader_starts(const tarn_sx *s, const char *prefix) {
   return s->kind == TARN_SX_ATOM && strncmp(s->text, prefix, strlen(prefix)) == 0;
 }
 
@@ -53,7 +46,7 @@ static uint32_t seg_variable(reader *rd, const tarn_sx *s) {
   return variable(rd, s, "segment", rd->r->seg_name, &rd->r->nseg, R_SEGS);
 }
 
-static uint32_t attr_variable(reader *rd, const tarn_sx *s, char kind) {
+uint32_t reader_attribute(reader *rd, const tarn_sx *s, char kind) {
   rule *r = rd->r;
   uint32_t before = r->nattr;
   uint32_t i = variable(rd, s, "attribute", r->attr_name, &r->nattr, R_ATTRS);
@@ -65,8 +58,6 @@ static uint32_t attr_variable(reader *rd, const tarn_sx *s, char kind) {
 }
 
 /* ---------------------------------------------------------------- expressions */
-
-static rx *expression(reader *rd, const tarn_sx *s);
 
 static rx *new_rx(reader *rd, const tarn_sx *s) {
   rx *x = TARN_NEW(rd->cx, rx);
@@ -101,7 +92,7 @@ static rx *call(reader *rd, const tarn_sx *s) {
   x->n = s->n - 1;
   x->kid = TARN_ARRAY(rd->cx, rx *, x->n);
   for (uint32_t i = 0; i < x->n; i++) {
-    x->kid[i] = expression(rd, s->kid[i + 1]);
+    x->kid[i] = reader_expression(rd, s->kid[i + 1]);
     kinds[i] = x->kid[i]->type;
   }
   kinds[x->n] = 0;
@@ -113,8 +104,15 @@ static rx *call(reader *rd, const tarn_sx *s) {
   return x;
 }
 
-static rx *expression(reader *rd, const tarn_sx *s) {
-  if (starts(s, "?")) return variable_use(rd, s);
+uint32_t reader_loop(const reader *rd, const tarn_sx *s) {
+  const rule *r = rd->r;
+  uint32_t i =
+      s->kind == TARN_SX_ATOM && r->loops ? name_in(r->attr_name, r->nattr, s->text) : TARN_NONE;
+  return i != TARN_NONE && r->attr_type[i] == 'o' ? i : TARN_NONE;
+}
+
+rx *reader_expression(reader *rd, const tarn_sx *s) {
+  if (reader_starts(s, "?") || reader_loop(rd, s) != TARN_NONE) return variable_use(rd, s);
   if (s->kind == TARN_SX_LIST) return call(rd, s);
   rx *x = new_rx(rd, s);
   x->kind = RX_LIT;
@@ -177,8 +175,6 @@ static rv literal(reader *rd, const tarn_sx *s, char kind, uint32_t op, const ta
 
 /* ---------------------------------------------------------------- patterns */
 
-static rpat *pattern(reader *rd, const tarn_sx *s);
-
 static rpat *new_pat(reader *rd, const tarn_sx *s) {
   rpat *p = TARN_NEW(rd->cx, rpat);
   p->at = s;
@@ -205,7 +201,7 @@ static uint32_t payload_length(reader *rd, const tarn_sx *s, uint32_t op) {
 static bool computed_result(const tarn_sx *s) {
   if (s->kind != TARN_SX_LIST || s->n != 1 || s->kid[0]->kind != TARN_SX_LIST || s->kid[0]->n != 2)
     return false;
-  return starts(s->kid[0]->kid[1], "?") || is_call(s->kid[0]->kid[1]);
+  return reader_starts(s->kid[0]->kid[1], "?") || is_call(s->kid[0]->kid[1]);
 }
 
 static rx *payload_expression(reader *rd, const tarn_sx *s, char kind) {
@@ -216,24 +212,24 @@ static rx *payload_expression(reader *rd, const tarn_sx *s, char kind) {
     *x = (rx){
         .kind = RX_CALL, .type = 't', .n = 2, .at = s, .fun = rfun_find("result", "ys", &known)};
     x->kid = TARN_ARRAY(rd->cx, rx *, 2);
-    for (uint32_t i = 0; i < 2; i++) x->kid[i] = expression(rd, s->kid[0]->kid[i]);
+    for (uint32_t i = 0; i < 2; i++) x->kid[i] = reader_expression(rd, s->kid[0]->kid[i]);
     if (x->kid[0]->type == 'y' && x->kid[1]->type == 's') return x;
     tarn_sx_error(rd->cx, s, "expected ((TYPE SHAPE))");
   }
-  x = expression(rd, s);
+  x = reader_expression(rd, s);
   if (x->type != kind) tarn_sx_error(rd->cx, s, "is of kind '%c', '%c' is needed", x->type, kind);
   return x;
 }
 
 static rx *payload_element(reader *rd, const tarn_sx *node, uint32_t i, char kind, uint32_t op) {
   const tarn_sx *s = node->kid[i + 1];
-  if (rd->left && starts(s, "?")) {
-    uint32_t v = attr_variable(rd, s, kind);
+  if (rd->left && reader_starts(s, "?")) {
+    uint32_t v = reader_attribute(rd, s, kind);
     rx *x = new_rx(rd, s);
     *x = (rx){.kind = RX_VAR, .type = kind, .var = v, .at = s};
     return x;
   }
-  if (starts(s, "?") || (kind != 'r' && is_call(s)) || (kind == 't' && computed_result(s)))
+  if (reader_starts(s, "?") || (kind != 'r' && is_call(s)) || (kind == 't' && computed_result(s)))
     return rd->left
                ? NULL
                : payload_expression(rd, s, kind); /* left: later, when all variables are bound */
@@ -245,15 +241,15 @@ static rx *payload_element(reader *rd, const tarn_sx *node, uint32_t i, char kin
 static void kids(reader *rd, rpat *p, const tarn_sx *s, uint32_t from) {
   p->n = s->n - from;
   p->kid = TARN_ARRAY(rd->cx, rpat *, p->n ? p->n : 1);
-  for (uint32_t i = 0; i < p->n; i++) p->kid[i] = pattern(rd, s->kid[from + i]);
+  for (uint32_t i = 0; i < p->n; i++) p->kid[i] = reader_pattern(rd, s->kid[from + i]);
 }
 
 /* Constants and memory spaces spelled out: the payload as one literal. False: there is a variable
  * or a function. */
 static bool whole_payload(reader *rd, rpat *p, const tarn_sx *s) {
   uint32_t used = 0;
-  if ((p->op != TARN_OP_CONST && p->op != TARN_OP_PLACE) || s->n < 2 || starts(s->kid[1], "?") ||
-      is_call(s->kid[1]))
+  if ((p->op != TARN_OP_CONST && p->op != TARN_OP_PLACE) || s->n < 2 ||
+      reader_starts(s->kid[1], "?") || is_call(s->kid[1]))
     return false;
   uint32_t id = tarn_payload_parse(rd->rs->L, p->op, s, &used);
   p->npay = 1;
@@ -297,7 +293,7 @@ static rpat *free_node(reader *rd, const tarn_sx *s) {
   p->kind = RP_NODE;
   if (rd->left) p->var = rd->r->nnode++;
   if (rd->left && p->var >= R_CLASSES) tarn_sx_error(rd->cx, s, "the pattern is too large");
-  if (starts(head, "?")) {
+  if (reader_starts(head, "?")) {
     p->op = TARN_NONE;
     p->opvar = variable(rd, head, "operator", rd->r->opvar_name, &rd->r->nopvar, R_SEGS);
   } else p->op = rd->rs->theory->symbol(rd->rs, head->text, head->len);
@@ -318,7 +314,7 @@ static rpat *build_node(reader *rd, const tarn_sx *s) {
 /* (each ?*xs ?x PATTERN) */
 static rpat *each_node(reader *rd, const tarn_sx *s) {
   rpat *p = new_pat(rd, s);
-  if (s->n != 4 || !starts(s->kid[1], "?*") || !starts(s->kid[2], "?"))
+  if (s->n != 4 || !reader_starts(s->kid[1], "?*") || !reader_starts(s->kid[2], "?"))
     tarn_sx_error(rd->cx, s, "expected (each ?*xs ?x PATTERN)");
   p->kind = RP_EACH;
   p->var = seg_variable(rd, s->kid[1]);
@@ -327,23 +323,23 @@ static rpat *each_node(reader *rd, const tarn_sx *s) {
   rd->left = false;
   p->n = 1;
   p->kid = TARN_ARRAY(rd->cx, rpat *, 1);
-  p->kid[0] = pattern(rd, s->kid[3]);
+  p->kid[0] = reader_pattern(rd, s->kid[3]);
   return p;
 }
 
 /* (for ?i COUNT PATTERN…) */
 static rpat *for_node(reader *rd, const tarn_sx *s) {
   rpat *p = new_pat(rd, s);
-  if (s->n < 4 || !starts(s->kid[1], "?"))
+  if (s->n < 4 || !reader_starts(s->kid[1], "?"))
     tarn_sx_error(rd->cx, s, "expected (for ?i COUNT PATTERN…)");
   p->kind = RP_FOR;
   p->npay = 1;
   p->pay = TARN_ARRAY(rd->cx, rx *, 1);
-  p->pay[0] = expression(rd, s->kid[2]);
+  p->pay[0] = reader_expression(rd, s->kid[2]);
   if (p->pay[0]->type != 'i')
     tarn_sx_error(rd->cx, s->kid[2], "expected an integer, not kind '%c'", p->pay[0]->type);
   rd->left = true; /* the number's name is new here */
-  p->var = attr_variable(rd, s->kid[1], 'i');
+  p->var = reader_attribute(rd, s->kid[1], 'i');
   rd->left = false;
   kids(rd, p, s, 3);
   return p;
@@ -366,14 +362,14 @@ static rpat *free_form(reader *rd, const tarn_sx *s) {
   return p;
 }
 
-static rpat *pattern(reader *rd, const tarn_sx *s) {
-  if (starts(s, "?*")) {
+rpat *reader_pattern(reader *rd, const tarn_sx *s) {
+  if (reader_starts(s, "?*")) {
     rpat *p = new_pat(rd, s);
     p->kind = RP_SEG;
     p->var = seg_variable(rd, s);
     return p;
   }
-  if (starts(s, "?")) {
+  if (reader_starts(s, "?")) {
     rpat *p = new_pat(rd, s);
     p->kind = RP_VAR;
     p->var = class_variable(rd, s);
@@ -385,7 +381,8 @@ static rpat *pattern(reader *rd, const tarn_sx *s) {
   if (rd->rs->theory) {
     if (s->kind == TARN_SX_LIST && (s->n == 0 || s->kid[0]->kind == TARN_SX_LIST))
       tarn_sx_error(rd->cx, s, "expected an operator");
-    if (!rd->left && s->kind == TARN_SX_LIST && starts(s->kid[0], ":")) return free_form(rd, s);
+    if (!rd->left && s->kind == TARN_SX_LIST && reader_starts(s->kid[0], ":"))
+      return free_form(rd, s);
     return free_node(rd, s);
   }
   if (s->kind != TARN_SX_LIST || s->n == 0 || s->kid[0]->kind != TARN_SX_ATOM)
@@ -410,15 +407,15 @@ static rroot *roots(reader *rd, const tarn_sx *s, uint32_t *n) {
   *n = many ? s->n - 1 : 1;
   rroot *r = TARN_ARRAY(rd->cx, rroot, *n);
   if (!many) {
-    r[0] = (rroot){TARN_NONE, pattern(rd, s)};
+    r[0] = (rroot){TARN_NONE, reader_pattern(rd, s)};
     return r;
   }
   for (uint32_t i = 0; i < *n; i++) {
     const tarn_sx *k = s->kid[i + 1];
-    if (!tarn_sx_is(k, "=") || k->n != 3 || !starts(k->kid[1], "?"))
+    if (!tarn_sx_is(k, "=") || k->n != 3 || !reader_starts(k->kid[1], "?"))
       tarn_sx_error(rd->cx, k, "expected (= ?x PATTERN)");
     r[i].var = class_variable(rd, k->kid[1]);
-    r[i].pat = pattern(rd, k->kid[2]);
+    r[i].pat = reader_pattern(rd, k->kid[2]);
   }
   return r;
 }
@@ -437,7 +434,7 @@ static void add_demand(reader *rd, const tarn_sx *v) {
   rule *r = rd->r;
   if (!rd->rs->theory || v->kind != TARN_SX_LIST) return;
   rd->left = true;
-  rpat *p = pattern(rd, v);
+  rpat *p = reader_pattern(rd, v);
   rd->left = false;
   rroot *more = TARN_ARRAY(rd->cx, rroot, r->nlhs + 1);
   memcpy(more, r->lhs, r->nlhs * sizeof *more);
@@ -451,6 +448,10 @@ static void set_grows(reader *rd, const tarn_sx *v) {
   if (!rd->r->grows && !tarn_sx_atom_is(v, "false"))
     tarn_sx_error(rd->cx, v, "expected true or false");
 }
+static void set_subsumes(reader *rd, const tarn_sx *v) {
+  rd->r->subsumes = tarn_sx_atom_is(v, "true");
+  if (!rd->r->subsumes) tarn_sx_error(rd->cx, v, "expected true");
+}
 static void set_demand(reader *rd, const tarn_sx *v) {
   if (rd->rs->theory && v->kind == TARN_SX_LIST) return;
   if (v->kind != TARN_SX_ATOM) tarn_sx_error(rd->cx, v, "expected the name of a demand");
@@ -462,14 +463,14 @@ static void set_doc(reader *rd, const tarn_sx *v) {
 }
 static void bind_where(reader *rd, const tarn_sx *v, bool each) {
   rule *r = rd->r;
-  if (v->kind != TARN_SX_LIST || v->n != 2 || !starts(v->kid[0], "?"))
+  if (v->kind != TARN_SX_LIST || v->n != 2 || !reader_starts(v->kid[0], "?"))
     tarn_sx_error(rd->cx, v, "expected (?v EXPRESSION)");
-  rx *x = expression(rd, v->kid[1]);
+  rx *x = reader_expression(rd, v->kid[1]);
   if (each && x->type != 'l')
     tarn_sx_error(rd->cx, v, "expected a list of integers, not kind '%c'", x->type);
   uint32_t before = r->nattr;
   rd->left = true;
-  uint32_t var = attr_variable(rd, v->kid[0], each ? 'i' : x->type);
+  uint32_t var = reader_attribute(rd, v->kid[0], each ? 'i' : x->type);
   rd->left = false;
   if (var != before) tarn_sx_error(rd->cx, v, "%s is bound already", v->kid[0]->text);
   r->where_var[r->nwhere] = var;
@@ -484,7 +485,7 @@ static rx *condition(reader *rd, const tarn_sx *v) {
     c->kind = RX_FREE, c->type = 'b', c->free = rd->rs->theory->condition(rd->rs, rd->r, v);
     return c;
   }
-  rx *x = expression(rd, v);
+  rx *x = reader_expression(rd, v);
   if (x->type != 'b') tarn_sx_error(rd->cx, v, "is no condition (kind '%c')", x->type);
   return x;
 }
@@ -499,10 +500,11 @@ static const struct option {
   const char *name;
   void (*set)(reader *rd, const tarn_sx *v);
   int when; /* before conditions, with them, after the right side */
-} options[] = {{":if", add_condition, 1},  {":where", add_where, 1},   {":each", add_each, 1},
-               {":when", add_guard, 1},    {":class", set_class, 2},   {":bound", set_bound, 2},
-               {":demand", add_demand, 0}, {":demand", set_demand, 2}, {":doc", set_doc, 2},
-               {":grows", set_grows, 2}};
+} options[] = {
+    {":if", add_condition, 1},  {":where", add_where, 1},       {":each", add_each, 1},
+    {":table", loops_table, 1}, {":subsumes", set_subsumes, 2}, {":when", add_guard, 1},
+    {":class", set_class, 2},   {":bound", set_bound, 2},       {":demand", add_demand, 0},
+    {":demand", set_demand, 2}, {":doc", set_doc, 2},           {":grows", set_grows, 2}};
 /* Of free sets: there is nothing to bind but terms, and no reals to be near. */
 static const char *const free_options[] = {":if", ":when", ":demand", ":doc", ":grows"};
 static bool allowed(const tarn_ruleset *rs, const char *name) {
@@ -523,10 +525,12 @@ static void read_options(reader *rd, const tarn_sx *s, int when) {
       if (found->when == when) found->set(rd, s->kid[i + 1]);
     }
     if (!found)
-      tarn_sx_error(rd->cx, s->kid[i],
-                    rd->rs->theory
-                        ? "expected :if, :when, :demand, :grows or :doc"
-                        : "expected :if, :when, :where, :each, :class, :bound, :demand or :doc");
+      tarn_sx_error(
+          rd->cx, s->kid[i],
+          rd->rs->theory
+              ? "expected :if, :when, :demand, :grows or :doc"
+              : "expected :if, :when, :where, :each, :table, :class, :bound, :demand, :subsumes "
+                "or :doc");
   }
 }
 
@@ -557,13 +561,15 @@ static rule *read_rule(tarn_ruleset *rs, const tarn_sx *s, const char *family,
   r->where = TARN_ARRAY(rs->cx, rx *, s->n);
   r->where_each = TARN_ARRAY(rs->cx, bool, s->n);
   r->where_var = TARN_ARRAY(rs->cx, uint32_t, s->n);
-  r->lhs = roots(&rd, left, &r->nlhs);
+  if (level == TARN_RULE_KERNEL && loops_is_left(left)) loops_left(&rd, left);
+  else r->lhs = roots(&rd, left, &r->nlhs);
   rd.left = false;
   deferred_roots(&rd, r->lhs, r->nlhs);
   uint32_t all = r->lhs[0].pat->kind == RP_VAR ? r->lhs[0].pat->var : TARN_NONE;
   read_options(&rd, s, 0);
   read_options(&rd, s, 1);
-  r->rhs = roots(&rd, right, &r->nrhs);
+  if (r->loops) loops_right(&rd, right);
+  else r->rhs = roots(&rd, right, &r->nrhs);
   read_options(&rd, s, 2);
   if (r->lhs[0].pat->kind != RP_NODE && !r->demand)
     tarn_sx_error(rs->cx, left, "the left side matches every term");
@@ -576,7 +582,7 @@ static rule *read_rule(tarn_ruleset *rs, const tarn_sx *s, const char *family,
 
 rpat *tarn_r_right_pattern(tarn_ruleset *rs, rule *r, const tarn_sx *s) {
   reader rd = {.rs = rs, .cx = rs->cx, .r = r};
-  return pattern(&rd, s);
+  return reader_pattern(&rd, s);
 }
 
 rule *tarn_r_left_pattern(tarn_ruleset *rs, const tarn_sx *s) {

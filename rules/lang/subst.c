@@ -1,7 +1,7 @@
 /* Matching and instantiating rules over a host. The e-graph has a matcher of its own (engine.c);
  * this file has the shared parts and the matcher over terms of the rule checker and the proof
  * checker. */
-#include "rules/lang/lang.h"
+#include "rules/lang/loops.h"
 #include <string.h>
 
 void tarn_r_env_reset(renv *e, const rule *r) {
@@ -76,10 +76,10 @@ bool r_has_choices(const rule *r) {
 static bool choose(renv *e, const rule *r, uint32_t from, r_choice_fn *fn, void *arg) {
   rv v;
   while (from < r->nwhere && !r->where_each[from]) {
-    if (!rx_eval(e, r->where[from], &e->attr[r->where_var[from]])) return false;
+    if (!r->loops && !rx_eval(e, r->where[from], &e->attr[r->where_var[from]])) return false;
     from++;
   }
-  if (from == r->nwhere) return !fn(arg, e);
+  if (from == r->nwhere) return r->loops ? loops_match(e, r, fn, arg) : !fn(arg, e);
   if (!rx_eval(e, r->where[from], &v)) return false;
   for (uint32_t i = 0; i < v.n; i++) {
     uint32_t used = e->used;

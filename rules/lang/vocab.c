@@ -72,9 +72,9 @@ static bool f_not(renv *e, const rv *a, rv *out) {
 
 /* ---------------------------------------------------------------- lists */
 static bool f_list(renv *e, const rv *a, rv *out) {
-  int64_t v[4];
+  int64_t v[8];
   uint32_t n = 0;
-  while (a[n].kind == 'i' && n < 4) v[n] = a[n].i, n++;
+  while (a[n].kind == 'i' && n < 8) v[n] = a[n].i, n++;
   return rv_list(e, out, v, n);
 }
 static bool f_len(renv *e, const rv *a, rv *out) {
@@ -318,11 +318,13 @@ static const rfun funs[] = {
     HERE("and", "bb:b", f_and, ""),
     HERE("or", "bb:b", f_or, ""),
     HERE("not", "b:b", f_not, ""),
-    HERE("list", ":l", f_list, "a list of up to four integers"),
+    HERE("list", ":l", f_list, "a list of up to six integers"),
     HERE("list", "i:l", f_list, ""),
     HERE("list", "ii:l", f_list, ""),
     HERE("list", "iii:l", f_list, ""),
     HERE("list", "iiii:l", f_list, ""),
+    HERE("list", "iiiii:l", f_list, ""),
+    HERE("list", "iiiiii:l", f_list, ""),
     HERE("len", "l:i", f_len, ""),
     HERE("at", "li:i", f_at, "element, from 0; none when out of range"),
     HERE("index-of", "li:i", f_index_of, "where it stands; none when it does not"),
@@ -372,10 +374,11 @@ static const rfun funs[] = {
 
 const rfun *rfun_find(const char *name, const char *kinds, bool *known) {
   *known = false;
-  const rfun *const tables[] = {funs, rfun_fn_table, rfun_call_table, rfun_make_table};
+  const rfun *const tables[] = {funs, rfun_fn_table, rfun_call_table, rfun_make_table,
+                                rfun_loops_table};
   const uint32_t counts[] = {(uint32_t)(sizeof funs / sizeof *funs), rfun_fn_count, rfun_call_count,
-                             rfun_make_count};
-  for (int table = 0; table < 4; table++) {
+                             rfun_make_count, rfun_loops_count};
+  for (int table = 0; table < 5; table++) {
     const rfun *f = tables[table];
     for (uint32_t i = 0; i < counts[table]; i++) {
       if (strcmp(f[i].name, name)) continue;

@@ -11,4 +11,6 @@ extern const rfun rfun_call_table[]; /* vocab_call.c */
 extern const uint32_t rfun_call_count;
 extern const rfun rfun_make_table[]; /* vocab_make.c */
 extern const uint32_t rfun_make_count;
+extern const rfun rfun_loops_table[]; /* vocab_loops.c */
+extern const uint32_t rfun_loops_count;
 #endif

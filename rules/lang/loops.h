@@ -1,0 +1,102 @@
+/* rules: the notation of loops (docs/loop-rules.md). A rule in it has a left side that a nest of
+ * one stage may be, or a scalar expression anywhere in a nest, and a right side of kernels.
+ *
+ * loops_read.c reads both sides, loops_match.c finds the ways in which a nest is the left side, and
+ * loops_make.c makes the right side. Names of loops, rows of loops and expressions are variables of
+ * the rule, of kinds 'o' and 'e', so that conditions may use them (vocab_loops.c). */
+#ifndef TARN_RULES_LOOPS_H
+#define TARN_RULES_LOOPS_H
+#include "rules/lang/lang.h"
+#include "rules/lang/reader.h"
+
+typedef struct lix { /* an index */
+  enum { LIX_LOOP, LIX_NUMBER, LIX_ADD, LIX_SUB, LIX_MUL, LIX_DIV, LIX_MOD, LIX_WITHIN } kind;
+  uint32_t var; /* LOOP */
+  rx *number;   /* NUMBER */
+  struct lix *kid[2];
+} lix;
+
+typedef struct lloop { /* what stands in a list of loops */
+  enum { LL_ROW, LL_LOOP, LL_OF, LL_ON, LL_OFF, LL_WITH } kind;
+  uint32_t var; /* ROW, LOOP, OF: its name; ON, OFF: an expression */
+  rx *extent;   /* LOOP; NULL: as it was */
+  lix *ix;      /* in (at …): what the loop, or the row counted through, becomes */
+  uint32_t n;   /* OF, ON, OFF, WITH */
+  struct lloop *kid;
+} lloop;
+
+typedef enum {
+  LX_ANY,    /* ?e */
+  LX_NUMBER, /* 2, ?N */
+  LX_OP,
+  LX_FOLD,
+  LX_THEN,
+  LX_AT,
+  LX_FOR,
+  LX_STAGE,
+  LX_SHARED,
+  LX_KEPT,
+  LX_TABLE
+} lx_kind;
+typedef struct lx { /* a scalar expression over loops */
+  lx_kind kind;
+  uint32_t var;      /* ANY, THEN; FOLD: the reducer, or TARN_NONE */
+  uint32_t op;       /* OP: tarn_fxop; FOLD: tarn_red_kind; TABLE: its number */
+  double value;      /* NUMBER */
+  const rx *counted; /* NUMBER, of the rule's integers; NULL */
+  uint32_t nloop;
+  lloop *loop;
+  uint32_t nix;
+  lix **ix; /* TABLE */
+  uint32_t n;
+  struct lx **kid;
+} lx;
+
+typedef struct ltable { /* constants of a rule */
+  const char *name;
+  uint32_t n;
+  int64_t dim[TARN_MAX_DIMS];
+  double *v;
+} ltable;
+
+typedef struct loops {
+  bool anywhere; /* left: an expression wherever it stands */
+  lx *left, *right;
+  uint32_t ntable;
+  ltable *table;
+} loops;
+
+/* Loops of the left side are numbered as they stand in the nest, others from here on by variable.
+ */
+enum { L_FRESH = 2 * TARN_MAX_DIMS, L_LOOPS = L_FRESH + R_ATTRS };
+
+/* The nest that is being matched. */
+typedef struct lmatch {
+  kern k;
+  uint32_t n; /* loops: own, then reduced */
+  int64_t dim[2 * TARN_MAX_DIMS];
+  tarn_dtype type;   /* of its reduction, or of what was matched */
+  uint32_t part, at; /* where that stands, and the expression */
+} lmatch;
+#define L_PART(stage, body) (2 * (stage) + !(body)) /* where an expression stands: rv.i */
+const tarn_read *loops_read_of(const lmatch *m, int64_t part, uint32_t hole); /* NULL: a result */
+/* A walk of an expression variable; false: it has none, or is too large. */
+bool loops_walk(const renv *e, const rv *v, fxwalk *w);
+
+/* loops_read.c: is it a left side of this notation? Both sides, and (:table …). */
+bool loops_is_left(const tarn_sx *s);
+void loops_left(reader *rd, const tarn_sx *s);
+void loops_right(reader *rd, const tarn_sx *s);
+void loops_table(reader *rd, const tarn_sx *s);
+/* loops_match.c: calls fn for each way; in a graph for the first alone for which conditions and
+ * guards hold. Was it stopped? */
+bool loops_match(renv *e, const rule *r, r_choice_fn *fn, void *arg);
+/* The same of the nest as it was loaded or changed since. */
+void loops_ways(renv *e, const rule *r, r_choice_fn *fn, void *arg);
+/* loops_anywhere.c, loops_make.c */
+extern const rbuild loops_builder;
+uint32_t loops_anywhere(rsite *s, const rule *r);
+int64_t l2_capacity(const renv *e); /* bytes of the description's; usual ones without it */
+/* The result as the consumer has it: through map, split at ns. */
+uint32_t seen_through(rsite *s, uint32_t id, uint32_t map, uint32_t ns);
+#endif

@@ -1,0 +1,65 @@
+/* Rules over scalar expressions: what fits is replaced wherever it stands in a nest, until nothing
+ * fits. */
+#include "rules/lang/loops.h"
+#include <string.h>
+
+enum { MOST = K_FX }; /* steps */
+
+typedef struct rewriting {
+  const rule *r;
+  bool any, failed;
+} rewriting;
+
+/* The right side, of what the variables stand for. */
+static uint32_t made(renv *e, const lx *x) {
+  uint32_t kid[3] = {0};
+  rv v = {0};
+  if (x->kind == LX_ANY) return e->attr[x->var].id;
+  if (x->kind == LX_NUMBER && x->counted && !rx_eval(e, x->counted, &v)) return TARN_NONE;
+  if (x->kind == LX_NUMBER)
+    return tarn_fx_const(e->L, e->loops->type, x->counted ? (double)v.i : x->value);
+  if (x->kind != LX_OP) return TARN_NONE;
+  for (uint32_t i = 0; i < x->n; i++)
+    if ((kid[i] = made(e, x->kid[i])) == TARN_NONE) return TARN_NONE;
+  return tarn_fx_op(e->L, (tarn_fxop)x->op, kid[0], kid[1], kid[2]);
+}
+
+/* One step, of what the variables stand for now. */
+static bool step(void *arg, renv *e) {
+  rewriting *w = arg;
+  lmatch *m = e->loops;
+  kstage *st = &m->k.stage[m->part / 2];
+  uint32_t with = made(e, w->r->loops->right), *f = m->part % 2 ? &st->epi : &st->body;
+  if (with == TARN_NONE || with == m->at) return true;
+  uint32_t now = fx_replace(e->L, *f, &m->at, &with, 1);
+  w->failed |= now == TARN_NONE;
+  w->any |= now != *f;
+  if (!w->failed) *f = now;
+  return false;
+}
+
+static void unbind(renv *e, const rule *r) {
+  for (uint32_t i = 0; i < r->nattr; i++)
+    if (r->attr_type[i] == 'e') e->attr[i].kind = 0;
+}
+
+uint32_t loops_anywhere(rsite *s, const rule *r) {
+  renv *e = s->e;
+  rewriting w = {.r = r};
+  rv saved[R_ATTRS];
+  lmatch was = *e->loops;
+  memcpy(saved, e->attr, sizeof saved);
+  step(&w, e);
+  bool more = w.any;
+  for (uint32_t i = 0; more && !w.failed && i < MOST; i++) {
+    unbind(e, r);
+    w.any = false;
+    loops_ways(e, r, step, &w);
+    more = w.any;
+    w.any = true;
+  }
+  uint32_t id = w.any && !w.failed ? kern_store(&e->loops->k) : TARN_NONE;
+  *e->loops = was;
+  memcpy(e->attr, saved, sizeof saved);
+  return id;
+}

@@ -1,0 +1,414 @@
+/* Makes the right side of a rule over loops: kernels from (for …) and (shared …), their stages from
+ * (stage …), maps by substituting what each loop of the left side is at that place. */
+#include "rules/lang/loops.h"
+#include <string.h>
+
+typedef struct scope { /* loops, and what those of the rule are in terms of them */
+  uint32_t n;
+  int64_t dim[2 * TARN_MAX_DIMS];
+  uint32_t ix[L_LOOPS];
+  int64_t end[L_LOOPS]; /* 0, or where what is read no longer matters */
+} scope;
+typedef struct making {
+  rsite *s;
+  renv *e;
+  tarn_lang *L;
+  const lmatch *m;
+} making;
+typedef struct place { /* where an expression is made */
+  kern *k;
+  const scope *shared;
+  kstage *st;
+  bool body;
+} place;
+typedef struct result { /* of a kernel or a stage: over which loops */
+  uint32_t n, id[2 * TARN_MAX_DIMS];
+  int64_t dim[2 * TARN_MAX_DIMS];
+} result;
+
+static uint32_t make(making *g, const lx *x, const scope *s, place *p);
+
+/* ---------------------------------------------------------------- loops */
+
+static void no_loops(scope *s) {
+  s->n = 0;
+  for (uint32_t i = 0; i < L_LOOPS; i++) s->ix[i] = TARN_NONE, s->end[i] = 0;
+}
+/* The number of a named loop: that of the left side, or a fresh one. */
+static uint32_t loop_id(const making *g, uint32_t var) {
+  const rv *v = &g->e->attr[var];
+  return v->kind == 'o' ? v->id : L_FRESH + var;
+}
+static bool add_loop(making *g, scope *s, result *r, uint32_t id, int64_t extent) {
+  if (s->n == 2 * TARN_MAX_DIMS || extent < 1) return false;
+  s->dim[s->n] = extent;
+  s->ix[id] = tarn_ix_var(g->L, s->n++, s->dim);
+  s->end[id] = 0;
+  if (r) r->id[r->n] = id, r->dim[r->n++] = extent;
+  return true;
+}
+static uint32_t uses(const making *g, uint32_t var) {
+  const rv *v = &g->e->attr[var];
+  uint32_t set = 0;
+  fxwalk w;
+  if (!loops_walk(g->e, v, &w)) return 0;
+  for (uint32_t i = 0; i < w.n; i++) {
+    const tarn_fx *x = tarn_fx_get(g->L, w.id[i]);
+    const tarn_read *r = x->op == TARN_FX_HOLE ? loops_read_of(g->m, v->i, x->hole) : NULL;
+    if (r) set |= map_uses(g->L, r->map);
+  }
+  return set;
+}
+typedef struct listing { /* of what a list may be restricted to, and extents that it changes */
+  uint32_t set;
+  const lloop *with;
+} listing;
+static bool add_loops(making *g, scope *s, result *r, const lloop *x, uint32_t n, listing l);
+
+static bool add_old(making *g, scope *s, result *r, uint32_t at, listing l) {
+  int64_t extent = g->m->dim[at];
+  rv v;
+  if (!(l.set >> at & 1)) return true;
+  for (uint32_t i = 1; l.with && i < l.with->n; i++)
+    if (loop_id(g, l.with->kid[i].var) == at && l.with->kid[i].extent) {
+      if (!rx_eval(g->e, l.with->kid[i].extent, &v)) return false;
+      extent = v.i;
+    }
+  return add_loop(g, s, r, at, extent);
+}
+static bool add_one(making *g, scope *s, result *r, const lloop *x, listing l) {
+  const rv *is = &g->e->attr[x->var];
+  rv v;
+  switch (x->kind) {
+  case LL_ROW:
+    for (uint32_t d = is->id; d < is->id + is->n; d++)
+      if (!add_old(g, s, r, d, l)) return false;
+    return true;
+  case LL_LOOP:
+    if (x->extent)
+      return rx_eval(g->e, x->extent, &v) && add_loop(g, s, r, loop_id(g, x->var), v.i);
+    return is->kind == 'o' && add_old(g, s, r, is->id, l);
+  case LL_ON: l.set &= uses(g, x->var); break;
+  case LL_OFF: l.set &= ~uses(g, x->var); break;
+  case LL_WITH: l.with = x; return add_loops(g, s, r, x->kid, 1, l);
+  case LL_OF: return false;
+  }
+  return add_loops(g, s, r, x->kid, x->n, l);
+}
+static bool add_loops(making *g, scope *s, result *r, const lloop *x, uint32_t n, listing l) {
+  for (uint32_t i = 0; i < n; i++)
+    if (!add_one(g, s, r, &x[i], l)) return false;
+  return true;
+}
+static bool add_list(making *g, scope *s, result *r, const lx *x) {
+  return add_loops(g, s, r, x->loop, x->nloop, (listing){.set = UINT32_MAX});
+}
+
+/* ---------------------------------------------------------------- indices */
+
+/* TARN_NONE: it has no value. end: of (within …). */
+static uint32_t index_at(making *g, const lix *x, const scope *s, int64_t *end) {
+  rv v = {0};
+  if (x->kind == LIX_NUMBER)
+    return rx_eval(g->e, x->number, &v) ? tarn_ix_const(g->L, v.i) : TARN_NONE;
+  if (x->kind == LIX_LOOP) return s->ix[loop_id(g, x->var)];
+  int64_t none;
+  uint32_t a = index_at(g, x->kid[0], s, end), b;
+  if (a == TARN_NONE) return a;
+  if (x->kind >= LIX_MUL && (!rx_eval(g->e, x->kid[1]->number, &v) || v.i < 1)) return TARN_NONE;
+  switch (x->kind) {
+  case LIX_MUL: return tarn_ix_scale(g->L, a, v.i, s->dim);
+  case LIX_DIV: return tarn_ix_div(g->L, a, v.i, s->dim);
+  case LIX_MOD: return tarn_ix_mod(g->L, a, v.i, s->dim);
+  case LIX_WITHIN: return *end = v.i, a;
+  default: break;
+  }
+  if ((b = index_at(g, x->kid[1], s, &none)) == TARN_NONE) return b;
+  if (x->kind == LIX_SUB) b = tarn_ix_scale(g->L, b, -1, s->dim);
+  return tarn_ix_add(g->L, a, b, s->dim);
+}
+static bool in_range(making *g, uint32_t ix, const scope *s, int64_t extent) {
+  int64_t lo, hi;
+  tarn_ix_range(g->L, ix, s->dim, &lo, &hi);
+  return lo >= 0 && hi < extent;
+}
+/* Loops of a row from where they are counted through, the last one fastest. */
+static void count_through(making *g, const rv *row, uint32_t ix, const scope *s, scope *to) {
+  for (uint32_t d = row->id + row->n; d-- > row->id;) {
+    int64_t n = g->m->dim[d];
+    to->ix[d] = d == row->id ? ix : tarn_ix_mod(g->L, ix, n, s->dim);
+    to->end[d] = 0;
+    if (d > row->id) ix = tarn_ix_div(g->L, ix, n, s->dim);
+  }
+}
+static bool substitute(making *g, const lx *x, const scope *s, scope *to) {
+  *to = *s;
+  for (uint32_t i = 0; i < x->nloop; i++) {
+    const lloop *l = &x->loop[i];
+    int64_t end = 0;
+    uint32_t ix = index_at(g, l->ix, s, &end);
+    if (ix == TARN_NONE) return false;
+    if (l->kind == LL_ROW) count_through(g, &g->e->attr[l->var], ix, s, to);
+    else to->ix[loop_id(g, l->var)] = ix, to->end[loop_id(g, l->var)] = end;
+  }
+  return true;
+}
+
+/* ---------------------------------------------------------------- reads */
+
+static bool add_end(making *g, tarn_imap *m, const scope *s, uint32_t id, tarn_dtype t) {
+  if (!s->end[id]) return true;
+  if (m->nguard == TARN_MAX_DIMS) return false;
+  if (m->nguard == 0) m->fill = tarn_fx_const(g->L, t, 0);
+  m->guard[m->nguard++] = (tarn_guard){s->ix[id], 0, s->end[id]};
+  return true;
+}
+/* A read of the left side at this place; TARN_NONE. */
+static uint32_t moved(making *g, uint32_t map, const scope *s, tarn_dtype t) {
+  tarn_imap m = *tarn_imap_get(g->L, map);
+  uint32_t sub[2 * TARN_MAX_DIMS], used = map_uses(g->L, map), n = m.n;
+  if (s->n > TARN_MAX_DIMS) return TARN_NONE;
+  for (uint32_t i = 0; i < n; i++) {
+    bool is = used >> i & 1;
+    if (is && (s->ix[i] == TARN_NONE || (!s->end[i] && !in_range(g, s->ix[i], s, m.dim[i]))))
+      return TARN_NONE;
+    sub[i] = is ? s->ix[i] : tarn_ix_const(g->L, 0);
+  }
+  imap_subst(g->L, &m, sub, s->n, s->dim);
+  for (uint32_t i = 0; i < n; i++)
+    if ((used >> i & 1) && !add_end(g, &m, s, i, t)) return TARN_NONE;
+  return tarn_map_intern_derived(g->L, &m);
+}
+/* Where a result is read: at what its loops are at this place. TARN_NONE. */
+static uint32_t map_to(making *g, const result *r, const scope *s, tarn_dtype t) {
+  tarn_imap m = {.n = (uint8_t)s->n, .ns = (uint8_t)s->n, .nin = (uint8_t)r->n, .fill = TARN_NONE};
+  if (s->n > TARN_MAX_DIMS || r->n > TARN_MAX_DIMS) return TARN_NONE;
+  memcpy(m.dim, s->dim, s->n * sizeof *s->dim);
+  for (uint32_t i = 0; i < r->n; i++) {
+    m.in[i] = r->dim[i], m.e[i] = s->ix[r->id[i]];
+    if (m.e[i] == TARN_NONE || !add_end(g, &m, s, r->id[i], t)) return TARN_NONE;
+    if (!s->end[r->id[i]] && !in_range(g, m.e[i], s, m.in[i])) return TARN_NONE;
+  }
+  return tarn_map_intern(g->L, &m);
+}
+static uint32_t add_read(place *p, tarn_read r) {
+  if (r.map == TARN_NONE) return TARN_NONE;
+  uint32_t at = kern_add_read(p->st, p->body, r);
+  return at == TARN_NONE ? at : tarn_fx_hole(p->k->L, at + !p->body);
+}
+static uint32_t add_child(place *p, uint32_t id, uint32_t map) {
+  uint32_t leaf = id == TARN_NONE || map == TARN_NONE ? TARN_NONE : kern_leaf(p->k, id);
+  return leaf == TARN_NONE ? leaf : add_read(p, (tarn_read){false, leaf, map});
+}
+static tarn_dtype type_of(const making *g, uint32_t id) {
+  const kern_host *h = &g->e->host->nest;
+  return tarn_type_get(g->L, h->type(h->user, id))->dtype;
+}
+
+/* What an expression variable stands for; value: of hole 0 of an epilogue. */
+static uint32_t any(making *g, uint32_t var, const scope *s, place *p, uint32_t value) {
+  const rv *v = &g->e->attr[var];
+  uint32_t with[K_READS + 1];
+  fxwalk w;
+  if (v->id == TARN_NONE) return value;
+  if (!loops_walk(g->e, v, &w)) return TARN_NONE;
+  for (uint32_t i = 0; i <= K_READS; i++) with[i] = TARN_NONE;
+  for (uint32_t i = 0; i < w.n; i++) {
+    const tarn_fx x = *tarn_fx_get(g->L, w.id[i]);
+    if (x.op != TARN_FX_HOLE) continue;
+    const tarn_read *r = loops_read_of(g->m, v->i, x.hole);
+    uint32_t id = r && !r->stage ? g->m->k.leaf[r->src] : TARN_NONE;
+    with[x.hole] =
+        r ? id == TARN_NONE ? id : add_child(p, id, moved(g, r->map, s, type_of(g, id))) : value;
+    if (with[x.hole] == TARN_NONE) return TARN_NONE;
+  }
+  return tarn_fx_subst(g->L, v->id, with, K_READS + 1);
+}
+
+static uint32_t table(making *g, const lx *x, const scope *s, place *p) {
+  const ltable *t = &g->e->rule->loops->table[x->op];
+  const kern_host *h = &g->e->host->nest;
+  tarn_tensor *v = tarn_tensor_new(tarn_lang_ctx(g->L), TARN_F32, t->n, t->dim);
+  tarn_imap m = {.n = (uint8_t)s->n, .ns = (uint8_t)s->n, .nin = (uint8_t)t->n, .fill = TARN_NONE};
+  if (s->n > TARN_MAX_DIMS) return TARN_NONE;
+  for (int64_t i = 0; i < tarn_tensor_count(v); i++)
+    tarn_tensor_set(v, i, (tarn_value){.d = t->v[i]});
+  tarn_payload c = {.kind = TARN_P_CONST,
+                    .name = t->name,
+                    .type = tarn_type_tensor(g->L, TARN_F32, t->n, t->n, t->dim),
+                    .tensor = v};
+  memcpy(m.dim, s->dim, s->n * sizeof *s->dim);
+  for (uint32_t i = 0; i < t->n; i++) {
+    int64_t end = 0;
+    m.in[i] = t->dim[i], m.e[i] = index_at(g, x->ix[i], s, &end);
+    if (m.e[i] == TARN_NONE || end || !in_range(g, m.e[i], s, m.in[i])) return TARN_NONE;
+  }
+  uint32_t id = h->mk(h->user, TARN_OP_CONST, tarn_payload_intern(g->L, &c), NULL, 0);
+  return add_child(p, id, tarn_map_intern(g->L, &m));
+}
+
+/* ---------------------------------------------------------------- stages and kernels */
+
+static bool has_fold(const lx *x) {
+  if (x->kind == LX_FOLD) return true;
+  if (x->kind != LX_OP && x->kind != LX_THEN && x->kind != LX_AT) return false;
+  for (uint32_t i = 0; i < x->n; i++)
+    if (has_fold(x->kid[i])) return true;
+  return false;
+}
+/* The stage that computes x over the loops of s, as the last one of k. */
+static bool add_stage(making *g, const lx *x, const scope *s, kern *k, const scope *shared) {
+  kstage *st = TARN_NEW(tarn_lang_ctx(g->L), kstage);
+  place p = {k, shared, st, !has_fold(x)};
+  if (s->n > TARN_MAX_DIMS) return false;
+  *st = (kstage){.nown = s->n - k->depth, .reducer = TARN_NONE, .epi = TARN_NONE};
+  st->body = st->space = TARN_NONE;
+  memcpy(st->own, s->dim + k->depth, st->nown * sizeof *st->own);
+  uint32_t f = make(g, x, s, &p);
+  if (f == TARN_NONE || k->nstage == K_STAGES) return false;
+  if (st->reducer == TARN_NONE) st->body = f;
+  else if (f != tarn_fx_hole(g->L, 0)) st->epi = f;
+  if (st->nb == 0) return false; /* a function has at least one operand */
+  k->stage[k->nstage++] = *st;
+  return true;
+}
+static uint32_t fold(making *g, const lx *x, const scope *s, place *p) {
+  scope in = *s;
+  if (p->body || p->st->reducer != TARN_NONE || !add_list(g, &in, NULL, x) || in.n > TARN_MAX_DIMS)
+    return TARN_NONE;
+  p->st->nred = in.n - s->n;
+  memcpy(p->st->red, in.dim + s->n, p->st->nred * sizeof *p->st->red);
+  p->st->reducer = x->var == TARN_NONE ? tarn_reducer_of(g->L, (tarn_red_kind)x->op, g->m->type)
+                                       : g->e->attr[x->var].id;
+  place q = {p->k, p->shared, p->st, true};
+  p->st->body = make(g, x->kid[0], &in, &q);
+  return p->st->body == TARN_NONE ? TARN_NONE : tarn_fx_hole(g->L, 0);
+}
+
+/* A kernel of (for …) or (shared …); not yet stored. */
+static kern *kernel(making *g, const lx *x, result *r) {
+  kern *k = TARN_NEW(tarn_lang_ctx(g->L), kern);
+  scope s, shared;
+  k->host = &g->e->host->nest, k->L = g->L;
+  no_loops(&s);
+  r->n = 0;
+  if (x->kind == LX_SHARED) {
+    if (!add_list(g, &s, r, x) || s.n > TARN_MAX_DIMS) return NULL;
+    k->depth = s.n;
+    memcpy(k->shared, s.dim, s.n * sizeof *s.dim);
+    x = x->kid[0];
+  }
+  shared = s;
+  if (!add_list(g, &s, r, x) || !add_stage(g, x->kid[0], &s, k, &shared)) return NULL;
+  kern_last(k)->out = true;
+  k->out_ns = s.n;
+  return k;
+}
+static uint32_t kernel_read(making *g, const lx *x, const scope *s, place *p) {
+  result r;
+  kern *k = kernel(g, x, &r);
+  uint32_t id = k ? kern_store(k) : TARN_NONE;
+  return id == TARN_NONE ? id : add_child(p, id, map_to(g, &r, s, type_of(g, id)));
+}
+static uint32_t stage_read(making *g, const lx *x, const scope *s, place *p) {
+  scope in = *p->shared;
+  result r = {0};
+  if (!add_list(g, &in, &r, x) || !add_stage(g, x->kid[0], &in, p->k, p->shared)) return TARN_NONE;
+  return add_read(p, (tarn_read){true, p->k->nstage - 1, map_to(g, &r, s, TARN_F32)});
+}
+/* A read of the left side, laid out over these loops. */
+static uint32_t kept_read(making *g, const lx *x, const scope *s, place *p) {
+  const kern_host *h = &g->e->host->nest;
+  const rv *v = &g->e->attr[x->kid[0]->var];
+  scope in;
+  result r = {0};
+  no_loops(&in);
+  const tarn_fx *f = x->kid[0]->kind == LX_ANY ? tarn_fx_get(g->L, v->id) : NULL;
+  const tarn_read *of = f && f->op == TARN_FX_HOLE ? loops_read_of(g->m, v->i, f->hole) : NULL;
+  if (!of || of->stage || !add_list(g, &in, &r, x)) return TARN_NONE;
+  uint32_t id = g->m->k.leaf[of->src], map = moved(g, of->map, &in, type_of(g, id));
+  if (map == TARN_NONE) return map;
+  id = h->mk(h->user, TARN_OP_VIEW, tarn_payload_of(g->L, TARN_P_MAP, map), &id, 1);
+  if (id != TARN_NONE) id = h->mk(h->user, TARN_OP_MATERIALISE, 0, &id, 1);
+  return id == TARN_NONE ? id : add_child(p, id, map_to(g, &r, s, type_of(g, id)));
+}
+
+/* ---------------------------------------------------------------- expressions */
+
+static uint32_t operation(making *g, const lx *x, const scope *s, place *p) {
+  uint32_t kid[3] = {0};
+  for (uint32_t i = 0; i < x->n; i++)
+    if ((kid[i] = make(g, x->kid[i], s, p)) == TARN_NONE) return TARN_NONE;
+  return tarn_fx_op(g->L, (tarn_fxop)x->op, kid[0], kid[1], kid[2]);
+}
+static uint32_t number(making *g, const lx *x) {
+  rv v = {0};
+  if (x->counted && !rx_eval(g->e, x->counted, &v)) return TARN_NONE;
+  return tarn_fx_const(g->L, g->m->type, x->counted ? (double)v.i : x->value);
+}
+/* TARN_NONE: it cannot be made. */
+static uint32_t make(making *g, const lx *x, const scope *s, place *p) {
+  scope in;
+  uint32_t value;
+  switch (x->kind) {
+  case LX_ANY: return any(g, x->var, s, p, TARN_NONE);
+  case LX_NUMBER: return number(g, x);
+  case LX_OP: return operation(g, x, s, p);
+  case LX_FOLD: return fold(g, x, s, p);
+  case LX_THEN:
+    value = make(g, x->kid[0], s, p);
+    return value == TARN_NONE ? value : any(g, x->var, s, p, value);
+  case LX_AT: return substitute(g, x, s, &in) ? make(g, x->kid[0], &in, p) : TARN_NONE;
+  case LX_FOR:
+  case LX_SHARED: return kernel_read(g, x, s, p);
+  case LX_STAGE: return stage_read(g, x, s, p);
+  case LX_KEPT: return kept_read(g, x, s, p);
+  case LX_TABLE: return table(g, x, s, p);
+  }
+  return TARN_NONE;
+}
+
+/* ---------------------------------------------------------------- the builder */
+
+/* The root's result: that of a kernel, at what its loops are in terms of the root's. */
+static uint32_t root(making *g, const lx *x) {
+  scope s, in;
+  result r;
+  no_loops(&s);
+  for (uint32_t d = 0; d < g->m->k.stage[0].nown; d++)
+    if (!add_loop(g, &s, NULL, d, g->m->dim[d])) return TARN_NONE;
+  for (; x->kind == LX_AT; x = x->kid[0], s = in)
+    if (!substitute(g, x, &s, &in)) return TARN_NONE;
+  kern *k = kernel(g, x, &r);
+  uint32_t map = k ? map_to(g, &r, &s, TARN_F32) : TARN_NONE, ns = g->m->k.out_ns;
+  if (map == TARN_NONE) return map;
+  if (r.n == s.n && tarn_map_is_identity(g->L, map)) return k->out_ns = ns, kern_store(k);
+  return seen_through(g->s, kern_store(k), map, ns);
+}
+static uint32_t build(rsite *s) {
+  const rule *r = s->e->rule;
+  making g = {s, s->e, s->e->L, s->e->loops};
+  s->replaced = r->subsumes;
+  return r->loops->anywhere ? loops_anywhere(s, r) : root(&g, r->loops->right);
+}
+const rbuild loops_builder = {.name = "loops", .build = build};
+
+uint32_t seen_through(rsite *s, uint32_t id, uint32_t map, uint32_t ns) {
+  const rhost *h = s->e->host;
+  tarn_lang *L = s->e->L;
+  if (id == TARN_NONE) return id;
+  map = map_with_split(L, map, ns);
+  const tarn_type *t = tarn_type_get(L, h->nest.type(h->nest.user, id));
+  if (tarn_map_is_identity(L, map) && t->ns == ns && tarn_imap_get(L, map)->n == t->n) return id;
+  uint32_t view =
+      h->nest.mk(h->nest.user, TARN_OP_VIEW, tarn_payload_of(L, TARN_P_MAP, map), &id, 1);
+  uint32_t inv = tarn_map_invert(L, map, t->ns);
+  if (view == TARN_NONE || inv == TARN_NONE || s->nmore == 4) return view;
+  /* the way back, so that kernels whose result is seen alike come into one class */
+  uint32_t back =
+      h->nest.mk(h->nest.user, TARN_OP_VIEW, tarn_payload_of(L, TARN_P_MAP, inv), &view, 1);
+  if (back == TARN_NONE) return view;
+  s->more[2 * s->nmore] = back;
+  s->more[2 * s->nmore++ + 1] = id;
+  return view;
+}

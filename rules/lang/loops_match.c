@@ -1,0 +1,261 @@
+/* Finds the ways in which a nest is the left side of a rule over loops.
+ *
+ * A list of loops is matched from the outer loop to the inner one, a row first with as few loops as
+ * possible; operands of sums and products also the other way round. In an e-graph the first way
+ * counts for which conditions and guards hold, so that a rule gives one right side for a nest. A
+ * proof accepts any. */
+#include "rules/lang/loops.h"
+#include <string.h>
+
+typedef struct matching {
+  renv *e;
+  const rule *r;
+  r_choice_fn *fn;
+  void *arg;
+  bool done, stop; /* no further way is wanted; fn said so */
+} matching;
+
+/* ---------------------------------------------------------------- what expressions read */
+
+const tarn_read *loops_read_of(const lmatch *m, int64_t part, uint32_t hole) {
+  const kstage *st = &m->k.stage[part / 2];
+  if (part % 2 == 0) return &st->read[hole];
+  return hole == 0 ? NULL : &st->read[st->nb + hole - 1];
+}
+bool loops_walk(const renv *e, const rv *v, fxwalk *w) {
+  return v->id != TARN_NONE && fx_walk(e->L, v->id, w);
+}
+
+/* ---------------------------------------------------------------- variables */
+
+static bool bind(renv *e, uint32_t var, rv v) {
+  rv *to = &e->attr[var];
+  if (to->kind) return rv_equal(to, &v) && (v.kind != 'e' || to->i == v.i);
+  *to = v;
+  return true;
+}
+
+/* ---------------------------------------------------------------- expressions */
+
+typedef struct goal { /* expressions that are still to be matched */
+  const lx *x;
+  uint32_t f;
+  const struct goal *next;
+} goal;
+typedef struct fxmatch {
+  renv *e;
+  int64_t part;
+  bool (*then)(void *arg); /* true: go on */
+  void *arg;
+} fxmatch;
+
+static bool solve(fxmatch *m, const goal *g);
+
+static bool solve_op(fxmatch *m, const lx *x, uint32_t f, const goal *next) {
+  const tarn_fx y = *tarn_fx_get(m->e->L, f);
+  if (y.op != x->op) return true;
+  bool commutes =
+      y.op == TARN_FX_ADD || y.op == TARN_FX_MUL || y.op == TARN_FX_MIN || y.op == TARN_FX_MAX;
+  for (uint32_t way = 0; way < 1u + (commutes && y.kid[0] != y.kid[1]); way++) {
+    goal g[3];
+    for (uint32_t i = 0; i < x->n; i++)
+      g[i] = (goal){x->kid[i], y.kid[way ? 1 - i : i], i + 1 < x->n ? &g[i + 1] : next};
+    if (!solve(m, g)) return false;
+  }
+  return true;
+}
+
+static bool is_number(const renv *e, const lx *x, uint32_t f) {
+  const tarn_fx *y = tarn_fx_get(e->L, f);
+  rv v = {0};
+  if (y->op != TARN_FX_CONST || !tarn_dtype_is_float(y->dtype)) return false;
+  if (x->counted && (!rx_eval((renv *)(uintptr_t)e, x->counted, &v))) return false;
+  return y->value == (x->counted ? (double)v.i : x->value);
+}
+
+/* False: no more is wanted. */
+static bool solve(fxmatch *m, const goal *g) {
+  if (!g) return m->then(m->arg);
+  if (g->x->kind == LX_OP) return solve_op(m, g->x, g->f, g->next);
+  if (g->x->kind == LX_NUMBER) return !is_number(m->e, g->x, g->f) || solve(m, g->next);
+  if (g->x->kind != LX_ANY) return true;
+  rv *to = &m->e->attr[g->x->var], had = *to;
+  bool more =
+      !bind(m->e, g->x->var, (rv){.kind = 'e', .id = g->f, .i = m->part}) || solve(m, g->next);
+  *to = had;
+  return more;
+}
+
+static void fx_match(renv *e, const lx *x, uint32_t f, int64_t part, bool (*then)(void *),
+                     void *arg) {
+  fxmatch m = {e, part, then, arg};
+  const goal g = {x, f, NULL};
+  solve(&m, &g);
+}
+
+/* ---------------------------------------------------------------- loops */
+
+typedef struct lists { /* own loops, then those that are reduced */
+  matching *m;
+  const lx *of[2];
+  uint32_t from[3];
+} lists;
+
+static bool whole(void *arg) {
+  matching *m = arg;
+  if (m->e->host->graph) {
+    if (!tarn_r_conditions(m->e, m->r, TARN_NONE) || !r_guards(m->e, m->r)) return true;
+    m->done = true;
+  }
+  m->stop = !m->fn(m->arg, m->e);
+  return !m->stop && !m->done;
+}
+
+static bool match_list(lists *l, uint32_t which, uint32_t elem, uint32_t at);
+
+static uint32_t mask(uint32_t from, uint32_t n) { return ((1u << n) - 1) << from; }
+
+static bool match_extent(renv *e, const lloop *x, int64_t extent) {
+  rv v;
+  if (!x->extent) return true;
+  if (x->extent->kind == RX_VAR) return bind(e, x->extent->var, (rv){.kind = 'i', .i = extent});
+  return rx_eval(e, x->extent, &v) && v.i == extent;
+}
+static bool bind_loop(renv *e, const lmatch *m, const lloop *x, uint32_t at) {
+  return match_extent(e, x, m->dim[at]) &&
+         bind(e, x->var, (rv){.kind = 'o', .id = at, .i = 1 << at, .n = TARN_NONE});
+}
+/* Loops out of a row in any order, from number i on. */
+static bool pick(lists *l, uint32_t which, uint32_t elem, uint32_t at, uint32_t n, uint32_t i) {
+  renv *e = l->m->e;
+  const lloop *x = &l->of[which]->loop[elem];
+  rv saved[R_ATTRS];
+  if (i == x->n) return match_list(l, which, elem + 1, at + n);
+  for (uint32_t d = at; d < at + n; d++) {
+    bool taken = false;
+    for (uint32_t j = 0; j < i; j++) taken |= e->attr[x->kid[j].var].id == d;
+    if (taken) continue;
+    memcpy(saved, e->attr, sizeof saved);
+    bool more = !bind_loop(e, e->loops, &x->kid[i], d) || pick(l, which, elem, at, n, i + 1);
+    memcpy(e->attr, saved, sizeof saved);
+    if (!more) return false;
+  }
+  return true;
+}
+static bool match_row(lists *l, uint32_t which, uint32_t elem, uint32_t at) {
+  renv *e = l->m->e;
+  const lx *x = l->of[which];
+  const lloop *r = &x->loop[elem];
+  uint32_t most = l->from[which + 1] - at;
+  for (uint32_t n = elem + 1 == x->nloop ? most : 0; n <= most; n++) {
+    rv had = e->attr[r->var];
+    rv v = {.kind = 'o', .i = mask(at, n), .id = at, .n = n};
+    bool more = !bind(e, r->var, v) || (r->kind == LL_OF ? pick(l, which, elem, at, n, 0)
+                                                         : match_list(l, which, elem + 1, at + n));
+    e->attr[r->var] = had;
+    if (!more) return false;
+  }
+  return true;
+}
+static bool match_list(lists *l, uint32_t which, uint32_t elem, uint32_t at) {
+  renv *e = l->m->e;
+  const lx *x = l->of[which];
+  rv saved[R_ATTRS];
+  if (!x || elem == x->nloop) {
+    if (at != l->from[which + 1]) return true;
+    return which ? whole(l->m) : match_list(l, 1, 0, at);
+  }
+  if (x->loop[elem].kind != LL_LOOP) return match_row(l, which, elem, at);
+  if (at == l->from[which + 1]) return true;
+  memcpy(saved, e->attr, sizeof saved);
+  bool more = !bind_loop(e, e->loops, &x->loop[elem], at) || match_list(l, which, elem + 1, at + 1);
+  memcpy(e->attr, saved, sizeof saved);
+  return more;
+}
+static bool match_lists(void *arg) {
+  lists *l = arg;
+  return match_list(l, 0, 0, 0);
+}
+
+/* ---------------------------------------------------------------- nests */
+
+static bool load(renv *e, lmatch *m) {
+  const rseg *s = &e->seg[0];
+  return kern_load(&m->k, &e->host->nest, tarn_payload_get(e->L, e->payload[0])->id, s->id, s->n);
+}
+
+static bool match_reducer(renv *e, const lx *x, const kstage *st) {
+  if (st->reducer == TARN_NONE) return false;
+  const tarn_reducer *r = tarn_reducer_get(e->L, st->reducer);
+  e->loops->type = r->dtype;
+  if (x->var == TARN_NONE) return r->kind == (tarn_red_kind)x->op;
+  return bind(e, x->var, (rv){.kind = 'r', .id = st->reducer});
+}
+
+static void match_nest(matching *m, const lx *x) {
+  renv *e = m->e;
+  lmatch *w = e->loops;
+  const kstage *st = &w->k.stage[0];
+  lists l = {.m = m, .of = {x, NULL}, .from = {0, st->nown, st->nown + st->nred}};
+  if (!kern_single(&w->k) || w->k.depth || kern_outputs(&w->k) != 1) return;
+  w->n = kern_dims(&w->k, st, true, w->dim);
+  if (w->n > TARN_MAX_DIMS) return;
+  x = x->kid[0];
+  if (x->kind == LX_THEN) {
+    bind(e, x->var, (rv){.kind = 'e', .id = st->epi, .i = L_PART(0, false)});
+    x = x->kid[0];
+  } else if (st->epi != TARN_NONE) return;
+  if (x->kind == LX_FOLD) {
+    if (!match_reducer(e, x, st)) return;
+    l.of[1] = x, x = x->kid[0];
+  } else if (st->reducer != TARN_NONE) return;
+  fx_match(e, x, st->body, L_PART(0, true), match_lists, &l);
+}
+
+/* The type of an expression of a part; false: not known. */
+static bool type_of(renv *e, uint32_t part, uint32_t f, tarn_dtype *out) {
+  lmatch *w = e->loops;
+  const kstage *st = &w->k.stage[part / 2];
+  tarn_dtype hole[K_READS + 1];
+  uint32_t n = part % 2 ? st->ne + 1 : st->nb;
+  for (uint32_t i = 0; i < n; i++) {
+    const tarn_read *r = loops_read_of(w, part, i);
+    hole[i] = r ? r->stage ? TARN_F32 : kern_leaf_type(&w->k, r->src)->dtype
+                : tarn_reducer_get(e->L, st->reducer)->dtype;
+  }
+  return tarn_fx_type(e->L, f, hole, n, out);
+}
+/* Every expression of every stage, the inner ones first. */
+static void match_anywhere(matching *m, const lx *x) {
+  lmatch *w = m->e->loops;
+  for (uint32_t i = 0; i < 2 * w->k.nstage && !m->stop && !m->done; i++) {
+    const kstage *st = &w->k.stage[i / 2];
+    uint32_t f = i % 2 ? st->epi : st->body;
+    fxwalk walk;
+    if (f == TARN_NONE || !fx_walk(m->e->L, f, &walk)) continue;
+    for (uint32_t j = 0; j < walk.n && !m->stop && !m->done; j++) {
+      w->part = i, w->at = walk.id[j];
+      if (tarn_fx_get(m->e->L, w->at)->op == x->op && type_of(m->e, i, w->at, &w->type))
+        fx_match(m->e, x, w->at, i, whole, m);
+    }
+  }
+}
+
+static bool ways(renv *e, const rule *r, r_choice_fn *fn, void *arg) {
+  matching m = {.e = e, .r = r, .fn = fn, .arg = arg};
+  if (r->loops->anywhere) match_anywhere(&m, r->loops->left);
+  else match_nest(&m, r->loops->left);
+  return m.stop;
+}
+void loops_ways(renv *e, const rule *r, r_choice_fn *fn, void *arg) { ways(e, r, fn, arg); }
+
+bool loops_match(renv *e, const rule *r, r_choice_fn *fn, void *arg) {
+  rv saved[R_ATTRS];
+  if (!e->loops) e->loops = TARN_NEW(tarn_lang_ctx(e->L), lmatch);
+  if (!load(e, e->loops)) return false;
+  e->loops->type = TARN_F32;
+  memcpy(saved, e->attr, sizeof saved);
+  bool stop = ways(e, r, fn, arg);
+  memcpy(e->attr, saved, sizeof saved);
+  return stop;
+}

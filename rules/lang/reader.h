@@ -1,0 +1,19 @@
+/* rules: what reads a rule, as far as the notation of loops shares it. language.c */
+#ifndef TARN_RULES_READER_H
+#define TARN_RULES_READER_H
+#include "rules/lang/lang.h"
+
+typedef struct reader {
+  tarn_ruleset *rs;
+  tarn_ctx *cx;
+  rule *r;
+  bool left; /* reading a left side: unknown variables are bound, elsewhere they are errors */
+} reader;
+bool reader_starts(const tarn_sx *s, const char *prefix);
+/* The variable of an attribute; new ones are bound on the left. */
+uint32_t reader_attribute(reader *rd, const tarn_sx *s, char kind);
+rx *reader_expression(reader *rd, const tarn_sx *s);
+rpat *reader_pattern(reader *rd, const tarn_sx *s);
+/* The loop, or row of loops, of this name; TARN_NONE. */
+uint32_t reader_loop(const reader *rd, const tarn_sx *s);
+#endif

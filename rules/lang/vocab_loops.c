@@ -1,0 +1,182 @@
+/* The vocabulary of rules over loops: e is an expression, o a set of loops (a loop, a row, or what
+ * these functions give), r a reducer. */
+#include "rules/lang/loops.h"
+#include "rules/lang/range.h"
+#include "rules/lang/vocab.h"
+#include <math.h>
+#include <string.h>
+
+static bool rv_set(rv *out, int64_t set) { return *out = (rv){.kind = 'o', .i = set}, true; }
+
+/* ---------------------------------------------------------------- expressions */
+
+/* Calls fn for each read of an expression; false: fn said so, or it is too large, or empty. */
+static bool each_read(renv *e, const rv *v, bool (*fn)(renv *e, const tarn_read *r, void *arg),
+                      void *arg) {
+  fxwalk w;
+  if (v->id == TARN_NONE) return true;
+  if (!loops_walk(e, v, &w)) return false;
+  for (uint32_t i = 0; i < w.n; i++) {
+    const tarn_fx *x = tarn_fx_get(e->L, w.id[i]);
+    if (x->op != TARN_FX_HOLE) continue;
+    const tarn_read *r = loops_read_of(e->loops, v->i, x->hole);
+    if (!r || !fn(e, r, arg)) return false;
+  }
+  return true;
+}
+static bool const_read(renv *e, const tarn_read *r, void *arg) {
+  (void)arg;
+  return !r->stage && e->host->is_const(e->host->user, e->loops->k.leaf[r->src]);
+}
+static bool f_is_const(renv *e, const rv *a, rv *out) {
+  return rv_bool(out, each_read(e, a, const_read, NULL));
+}
+static const tarn_read *only_read(renv *e, const rv *v) {
+  const tarn_fx *x = v->id == TARN_NONE ? NULL : tarn_fx_get(e->L, v->id);
+  const tarn_read *r = x && x->op == TARN_FX_HOLE ? loops_read_of(e->loops, v->i, x->hole) : NULL;
+  return r && !r->stage ? r : NULL;
+}
+static bool f_is_read(renv *e, const rv *a, rv *out) {
+  return rv_bool(out, only_read(e, a) != NULL);
+}
+static bool f_literal(renv *e, const rv *a, rv *out) {
+  return rv_bool(out, a->id != TARN_NONE && tarn_fx_get(e->L, a->id)->op == TARN_FX_CONST);
+}
+static bool f_elems(renv *e, const rv *a, rv *out) {
+  const tarn_read *r = only_read(e, a);
+  return r && rv_int(out, tarn_type_count(kern_leaf_type(&e->loops->k, r->src)));
+}
+static vrange range_of(renv *e, const rv *a) {
+  vrange hole[K_READS + 1];
+  const kstage *st = &e->loops->k.stage[a->i / 2];
+  uint32_t n = vrange_holes(e->host, &e->loops->k, st, a->i % 2 == 0, hole);
+  return vrange_of(e->L, a->id, hole, n);
+}
+static bool f_is_type(renv *e, const rv *a, rv *out) {
+  vrange r = range_of(e, a);
+  return rv_bool(out, r.typed && strcmp(tarn_dtype_name(r.type), a[1].name) == 0);
+}
+static bool f_low(renv *e, const rv *a, rv *out) { return rv_bool(out, range_of(e, a).r.lo >= 0); }
+static bool f_positive(renv *e, const rv *a, rv *out) {
+  return rv_bool(out, range_of(e, a).r.lo > 0);
+}
+static bool f_power_of_two(renv *e, const rv *a, rv *out) {
+  const tarn_fx *x = tarn_fx_get(e->L, a->id);
+  int exponent = 0;
+  return rv_bool(out, x->op == TARN_FX_CONST && (x->dtype == TARN_F32 || x->dtype == TARN_F64) &&
+                          fabs(frexp(x->value, &exponent)) == 0.5 && exponent <= 100 &&
+                          exponent >= -100);
+}
+
+/* ---------------------------------------------------------------- loops */
+
+static bool add_uses(renv *e, const tarn_read *r, void *arg) {
+  *(int64_t *)arg |= map_uses(e->L, r->map);
+  return true;
+}
+static bool f_uses(renv *e, const rv *a, rv *out) {
+  int64_t set = 0;
+  each_read(e, a, add_uses, &set);
+  return rv_set(out, set);
+}
+static bool f_free(renv *e, const rv *a, rv *out) {
+  int64_t set = 0;
+  return each_read(e, a, add_uses, &set) && rv_bool(out, !(set & a[1].i));
+}
+static bool f_meet(renv *e, const rv *a, rv *out) { return (void)e, rv_set(out, a[0].i & a[1].i); }
+static bool f_join(renv *e, const rv *a, rv *out) { return (void)e, rv_set(out, a[0].i | a[1].i); }
+static bool f_but(renv *e, const rv *a, rv *out) { return (void)e, rv_set(out, a[0].i & ~a[1].i); }
+static bool f_points(renv *e, const rv *a, rv *out) {
+  int64_t n = 1;
+  for (uint32_t d = 0; d < e->loops->n; d++)
+    if ((a->i >> d & 1) && __builtin_mul_overflow(n, e->loops->dim[d], &n)) return false;
+  return rv_int(out, n);
+}
+static bool f_count(renv *e, const rv *a, rv *out) {
+  return (void)e, rv_int(out, __builtin_popcountll((uint64_t)a->i));
+}
+static bool f_longest(renv *e, const rv *a, rv *out) {
+  const int64_t *dim = e->loops->dim, by = a[1].i;
+  bool ok = by > 0;
+  for (uint32_t d = 0; d < e->loops->n; d++)
+    if (ok && (a[2].i >> d & 1) && dim[d] % by == 0)
+      ok &= d < a->id ? dim[d] < dim[a->id] : dim[d] <= dim[a->id];
+  return rv_bool(out, ok);
+}
+
+/* Does an index depend on two loops by their sum alone? */
+static bool by_sum(const tarn_lang *L, uint32_t ix, uint32_t o, uint32_t r) {
+  const tarn_ix *x = tarn_ix_get(L, ix);
+  for (uint32_t i = 0; i < x->n; i++)
+    if (x->t[i].kind != TARN_IX_VAR && (tarn_ix_dims(L, x->t[i].arg) & (1u << o | 1u << r)))
+      return false;
+  return tarn_ix_coef(L, ix, o) == tarn_ix_coef(L, ix, r);
+}
+static bool read_slides(renv *e, const tarn_read *r, void *arg) {
+  const rv *a = arg;
+  const tarn_imap *m = tarn_imap_get(e->L, r->map);
+  bool ok = true;
+  for (uint32_t i = 0; i < m->nin; i++) ok &= by_sum(e->L, m->e[i], a[1].id, a[2].id);
+  for (uint32_t i = 0; i < m->nguard; i++) ok &= by_sum(e->L, m->guard[i].e, a[1].id, a[2].id);
+  return ok;
+}
+static bool f_slides(renv *e, const rv *a, rv *out) {
+  int64_t set = 0;
+  each_read(e, a, add_uses, &set);
+  return rv_bool(out, (set >> a[1].id & 1) && each_read(e, a, read_slides, (void *)(uintptr_t)a));
+}
+
+/* ---------------------------------------------------------------- reducers and machines */
+
+static bool f_merges(renv *e, const rv *a, rv *out) {
+  return rv_bool(out, tarn_reducer_get(e->L, a->id)->kind != TARN_RED_CUSTOM);
+}
+int64_t l2_capacity(const renv *e) {
+  return e->hw && e->hw->nmem > 1 ? (int64_t)tarn_hw_mem(e->hw, TARN_HW_L2)->capacity : 1 << 20;
+}
+static bool f_l2(renv *e, const rv *a, rv *out) { return (void)a, rv_int(out, l2_capacity(e)); }
+static bool f_units(renv *e, const rv *a, rv *out) {
+  return (void)a, e->hw && rv_int(out, e->hw->units);
+}
+static bool f_meeting(renv *e, const rv *a, rv *out) {
+  (void)a;
+  return e->hw &&
+         rv_int(out, (int64_t)(2 * e->hw->barrier * e->hw->clock * tarn_hw_lanes(e->hw, TARN_F32)));
+}
+static bool f_cube_root(renv *e, const rv *a, rv *out) {
+  (void)e;
+  int64_t n = 1;
+  while ((n + 1) * (n + 1) * (n + 1) <= a->i) n++;
+  return rv_int(out, n);
+}
+
+#define HERE(name, sig, fn, doc)                                                                   \
+  { name, sig, fn, 0, doc }
+const rfun rfun_loops_table[] = {
+    {"is-const", "e:b", f_is_const, R_READS_FACTS, "reads nothing but constants"},
+    HERE("is-read", "e:b", f_is_read, "an element of a tensor as it is"),
+    HERE("is-literal", "e:b", f_literal, "a number"),
+    HERE("is-type", "ey:b", f_is_type, "its values are of this type"),
+    {"nonneg", "e:b", f_low, R_READS_FACTS, "never below 0"},
+    {"positive", "e:b", f_positive, R_READS_FACTS, "always above 0"},
+    HERE("is-power-of-two", "e:b", f_power_of_two,
+         "a number 2^n or -2^n, whose reciprocal is exact"),
+    HERE("elems", "e:i", f_elems, "elements of the tensor that is read"),
+    HERE("uses", "e:o", f_uses, "loops that it depends on"),
+    HERE("free", "eo:b", f_free, "depends on none of them"),
+    HERE("slides", "eoo:b", f_slides, "depends on both loops, and on their sum alone"),
+    HERE("meet", "oo:o", f_meet, "loops in both sets"),
+    HERE("join", "oo:o", f_join, "loops in either set"),
+    HERE("but", "oo:o", f_but, "loops in the first set alone"),
+    HERE("points", "o:i", f_points, "product of the extents"),
+    HERE("count", "o:i", f_count, "number of loops"),
+    HERE("longest", "oio:b", f_longest,
+         "no multiple of n in the set is longer, nor as long and before it"),
+    HERE("merges", "r:b", f_merges, "results of parts are put together by the reducer itself"),
+    HERE("l2", ":i", f_l2, "bytes of the description's L2"),
+    HERE("units", ":i", f_units, "cores of the description"),
+    HERE("meeting-work", ":i", f_meeting,
+         "elements that a core reads in the time in which all wait for each other twice"),
+    HERE("cube-root", "i:i", f_cube_root, "rounded down"),
+};
+const uint32_t rfun_loops_count = sizeof rfun_loops_table / sizeof *rfun_loops_table;
