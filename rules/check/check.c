@@ -163,7 +163,7 @@ static void check_kernel_rules(checking *c, tarn_ruleset *rs) {
   uint32_t n = 0, samples = c->o->samples ? c->o->samples : 100;
   for (uint32_t i = 0; i < rs->rule.n; i++) {
     const rule *r = rs->rule.p[i];
-    if (r->level == TARN_RULE_KERNEL && !r->hw && chosen(c, r))
+    if (r->level == TARN_RULE_KERNEL && !r->hw && !r->loops && chosen(c, r))
       res[n++] = (kernel_result){.rule = r, .exact = true, .real = true};
   }
   if (!n) return;
@@ -192,7 +192,7 @@ uint32_t tarn_rules_check(tarn_ruleset *rs, const tarn_rules_check_options *o,
   if (rs->theory) return rs->theory->check(rs, o, out);
   for (uint32_t i = 0; i < rs->rule.n; i++) {
     const rule *r = rs->rule.p[i];
-    if ((r->level != TARN_RULE_SURFACE && !r->hw) || !chosen(&c, r)) continue;
+    if ((r->level != TARN_RULE_SURFACE && !r->hw && !r->loops) || !chosen(&c, r)) continue;
     if (!o->mutate) check_rule(&c, r, TARN_NONE);
     for (uint32_t k = 0; o->mutate && k < r->ncond + r->nguard; k++) check_rule(&c, r, k);
   }

@@ -6,6 +6,7 @@
  *   value.c     random functions, constants and elements
  *   compare.c   both sides evaluated and compared; the counterexample as text
  *   shrink.c    a smaller counterexample
+ *   loops.c     instances of rules over loops
  *   nest.c      instances of rules derived from a description
  *   kernel.c    kernel-level rules: small networks saturated, every e-node against its class
  *   net.c       those networks
@@ -103,6 +104,13 @@ const tarn_type *type_at(const gen *g, uint32_t term);
 bool pay_get(gen *g, const rpat *p, uint32_t i, rv *out);
 bool pay_set(gen *g, const rpat *p, uint32_t i, const rv *v);
 
+bool gen_bound(const gen *g, const rx *x);
+uint32_t gen_leaf(gen *g, uint32_t type, bool is_const); /* a tensor without a name; TARN_NONE */
+
+/* ---- loops.c ---- */
+/* Both sides of a rule over loops. */
+bool gen_loops(gen *g);
+
 /* ---- check_op.c ---- */
 /* Kids and payload of a node of the given type; false: it did not work out. */
 typedef struct made {
@@ -117,6 +125,7 @@ bool gen_nest(gen *g, const rpat *p, made *m, uint32_t *nest);
 /* ---- check_value.c ---- */
 uint32_t some_function(gen *g, uint32_t nops, uint32_t nepi, bool reduce, uint32_t tuple);
 uint32_t some_constant(gen *g, bool finite);
+uint32_t some_unary(gen *g, uint32_t x);
 uint32_t some_reducer(gen *g);
 tarn_tensor *some_values(gen *g, const tarn_type *t, const leaf *f, values how);
 /* The values of the instance's constants, by the class of the rule. */

@@ -62,12 +62,12 @@ void want_fill(gen *g, want *w) {
 
 /* ---------------------------------------------------------------- what is bound */
 
-static bool bound(const gen *g, const rx *x) {
+bool gen_bound(const gen *g, const rx *x) {
   if (x->kind == RX_VAR) return g->e.attr[x->var].kind != 0;
   if (x->kind == RX_CLASS) return g->e.cls[x->var] != TARN_NONE;
   if (x->kind == RX_SEG) return g->e.seg[x->var].n != UINT32_MAX;
   for (uint32_t i = 0; i < x->n; i++)
-    if (!bound(g, x->kid[i])) return false;
+    if (!gen_bound(g, x->kid[i])) return false;
   return true;
 }
 
@@ -79,7 +79,7 @@ bool gen_ready(const gen *g, const rpat *p) {
 static bool settle_where(gen *g, uint32_t i) {
   const rule *r = g->r;
   rv v;
-  if (g->e.attr[r->where_var[i]].kind || !bound(g, r->where[i])) return true;
+  if (g->e.attr[r->where_var[i]].kind || !gen_bound(g, r->where[i])) return true;
   if (!rx_eval(&g->e, r->where[i], &v)) return false;
   if (r->where_each[i]) {
     if (v.n == 0) return false;
@@ -95,7 +95,7 @@ bool gen_settle(gen *g) {
   for (uint32_t i = 0; i < r->nwhere; i++)
     if (!settle_where(g, i)) return false;
   for (uint32_t i = 0; i < r->ncond + r->nguard; i++) {
-    if (!bound(g, rule_cond(r, i)) || (i >= r->ncond && g->lax)) continue;
+    if (!gen_bound(g, rule_cond(r, i)) || (i >= r->ncond && g->lax)) continue;
     bool holds = rx_eval(&g->e, rule_cond(r, i), &v) && v.i;
     if (holds == (i == g->skip)) return false;
   }
@@ -109,7 +109,7 @@ static bool solve(gen *g, uint32_t var, rv *out) {
     const rx *c = rule_cond(r, i);
     if (i == g->skip || c->kind != RX_CALL || strcmp(c->fun->name, "=") != 0) continue;
     for (uint32_t k = 0; k < 2; k++)
-      if (c->kid[k]->kind == RX_VAR && c->kid[k]->var == var && bound(g, c->kid[1 - k]))
+      if (c->kid[k]->kind == RX_VAR && c->kid[k]->var == var && gen_bound(g, c->kid[1 - k]))
         return rx_eval(&g->e, c->kid[1 - k], out);
   }
   return false;
@@ -119,7 +119,7 @@ bool pay_get(gen *g, const rpat *p, uint32_t i, rv *out) {
   if (i >= p->npay) return false;
   const rx *x = p->pay[i];
   if (x->kind == RX_VAR && !g->e.attr[x->var].kind) return solve(g, x->var, out);
-  return bound(g, x) && rx_eval(&g->e, x, out);
+  return gen_bound(g, x) && rx_eval(&g->e, x, out);
 }
 
 bool pay_set(gen *g, const rpat *p, uint32_t i, const rv *v) {
@@ -127,7 +127,7 @@ bool pay_set(gen *g, const rpat *p, uint32_t i, const rv *v) {
   const rx *x = p->pay[i];
   rv had;
   if (x->kind == RX_VAR && !g->e.attr[x->var].kind) return g->e.attr[x->var] = *v, true;
-  if (!bound(g, x)) return true; /* an expression: looked at when everything is bound */
+  if (!gen_bound(g, x)) return true; /* an expression: looked at when everything is bound */
   return rx_eval(&g->e, x, &had) && rv_equal(&had, v);
 }
 
@@ -201,6 +201,21 @@ static uint32_t make_leaf(gen *g, uint32_t var, uint32_t type, const want *w) {
   return f.term;
 }
 
+uint32_t gen_leaf(gen *g, uint32_t type, bool is_const) {
+  leaf f = {.var = TARN_NONE, .kind = F_CONST};
+  uint32_t before = g->nleaf;
+  if (before == R_CLASSES) return TARN_NONE;
+  if (!is_const) {
+    uint32_t id = make_leaf(g, g->r->ncls + before, type, &want_any);
+    if (g->nleaf > before) g->leaf[before].var = TARN_NONE;
+    return id;
+  }
+  f.var = g->r->ncls + before;
+  f.term = constant(g, type, &f);
+  f.var = TARN_NONE;
+  return (g->leaf[g->nleaf++] = f).term;
+}
+
 static uint32_t type_wanted(gen *g, want w, tarn_dtype t) {
   int64_t dim[TARN_MAX_DIMS];
   want_fill(g, &w);
@@ -217,7 +232,7 @@ static bool told(gen *g, const rx *c, const char *function, uint32_t var, rv *ou
       strcmp(c->kid[0]->fun->name, function) != 0)
     return false;
   const rx *of = c->kid[0]->kid[0];
-  return of->kind == RX_CLASS && of->var == var && bound(g, c->kid[1]) &&
+  return of->kind == RX_CLASS && of->var == var && gen_bound(g, c->kid[1]) &&
          rx_eval(&g->e, c->kid[1], out);
 }
 static void want_dims(gen *g, want *w, const rv *dims) {
@@ -238,7 +253,7 @@ static uint32_t type_told(gen *g, uint32_t var, const want *given) {
     const rx *c = rule_cond(r, i);
     if (i == g->skip || c->kind != RX_CALL) continue;
     for (uint32_t k = 0; k < 2 && strcmp(c->fun->name, "same-type") == 0; k++)
-      if (c->kid[k]->var == var && bound(g, c->kid[1 - k]))
+      if (c->kid[k]->var == var && gen_bound(g, c->kid[1 - k]))
         return tarn_term_get(g->L, g->e.cls[c->kid[1 - k]->var])->type;
     if (strcmp(c->fun->name, "element") == 0 && c->kid[0]->var == var)
       tarn_dtype_parse(c->kid[1]->lit.name, &t);
@@ -300,6 +315,7 @@ bool gen_left(gen *g) {
   bool reverse = r->nlhs > 1 && draw(g, 2);
   g->lax = g->skip < r->ncond &&
            draw(g, 2); /* a condition must be needed where the rule is not wanted, too */
+  if (r->loops) return gen_loops(g);
   for (uint32_t k = 0; k < r->nlhs; k++) {
     uint32_t i = reverse ? r->nlhs - 1 - k : k;
     if (!gen_pattern(g, r->lhs[i].pat, &want_any, &g->left[i])) return false;
@@ -317,6 +333,7 @@ bool gen_left(gen *g) {
 
 bool gen_right(gen *g) {
   const rule *r = g->r;
+  if (r->loops) return true; /* made with the left side */
   for (uint32_t i = 0; i < r->nrhs; i++)
     if ((g->right[i] = tarn_r_instantiate(&g->e, r, r->rhs[i].pat)) == TARN_NONE) return false;
   return true;

@@ -10,7 +10,7 @@ static uint32_t number(gen *g, double v) {
                                        : tarn_fx_iconst(g->L, g->dtype, (int64_t)v);
 }
 
-static uint32_t unary(gen *g, uint32_t x) {
+uint32_t some_unary(gen *g, uint32_t x) {
   static const tarn_fxop op[] = {TARN_FX_NEG, TARN_FX_MAX, TARN_FX_ADD,  TARN_FX_MUL,
                                  TARN_FX_MIN, TARN_FX_ABS, TARN_FX_TANH, TARN_FX_EXP};
   static const double with[] = {0, 0, 1, 2, 1, 0, 0, 0};
@@ -27,9 +27,9 @@ static uint32_t binary(gen *g, uint32_t x, uint32_t y) {
 /* An expression that uses all n holes. */
 static uint32_t some_body(gen *g, uint32_t n) {
   uint32_t f = tarn_fx_hole(g->L, 0);
-  if (chance(g, 3)) f = unary(g, f);
+  if (chance(g, 3)) f = some_unary(g, f);
   for (uint32_t i = 1; i < n; i++) f = binary(g, f, tarn_fx_hole(g->L, i));
-  if (chance(g, 2)) f = unary(g, f);
+  if (chance(g, 2)) f = some_unary(g, f);
   return f;
 }
 
