@@ -213,29 +213,29 @@ static const net nets[] = {
     {"batch normalisation by itself",
      "in x f32 1,3,2,4\npos s 3\nrand n 3\nrand m 3\npos v 3\n"
      "node BatchNormalization k x s n m v -> u\nnode Relu r u -> y\nout y\n",
-     1, "affine"},
+     1, "constant-factors"},
     {"batch normalisation behind a product and its activation",
      "in x f32 3,6\nrand w 6,4\nrand m 4\npos s 4\nrand b 4\nnode MatMul p x w -> t\nnode Relu r t "
      "-> u\n"
      "node Sub a u m -> c\nnode Mul k c s -> v\nnode Add l v b -> y\nout y\n",
-     1, "affine"},
+     1, "factor-of-difference"},
     {"a factor of a sum that cannot cancel",
      "in x f32 2,6\ninit a f32 - : 3\ninit b f32 - : 0.3\nnode Abs p x -> u\nnode Add q u a -> "
      "v\nnode Mul r v b -> y\nout y\n",
-     1, "affine"},
+     1, "factor-of-sum"},
     {"a mask: a factor of a difference that may",
      "in m f32 2,6\nrand b 2,6\ninit one f32 - : 1\ninit c f32 - : -10000\n"
      "node Sub p one m -> n\nnode Mul q n c -> u\nnode Add r u b -> y\nout y\n",
-     1, "!affine"},
+     1, "!factor-of-rest"},
     {"a mask of integers",
      "in m i64 2,6\nrand b 2,6\ninit one f32 - : 1\ninit c f32 - : -3.4e38\nnode Cast k m -> f : "
      "to=1\n"
      "node Sub p one f -> n\nnode Mul q n c -> u\nnode Add r u b -> y\nout y\n",
-     1, "!affine"},
+     1, "!factor-of-rest"},
     {"constants whose product is lost",
      "in x f32 2,6\ninit a f32 - : 1e-30\ninit b f32 - : 1e-25\nnode Mul p x a -> u\nnode Mul q u "
      "b -> y\nout y\n",
-     1, "!affine"},
+     1, "!constant-factors"},
     {"a square root of what may be infinite",
      "in x f32 2,6\nrand b 6\ninit a f32 - : 0.5\nnode Pow p x a -> u\nnode Add q u b -> v\nnode "
      "Relu r v -> y\nout y\n",
@@ -246,7 +246,7 @@ static const net nets[] = {
     {"quantised and dequantised",
      "in x f32 2,9\ninit s f32 - : 0.25\ninit z u8 - : 100\nnode QuantizeLinear q x s z -> u\n"
      "node DequantizeLinear d u s z -> v\nnode Relu r v -> y\nout y\n",
-     1, "recast"},
+     1, "recast-nan"},
     {"powers and quotients",
      "in x f32 2,9\ninit a f32 1 : 2\ninit b f32 1 : 3\ninit c f32 1 : 8\ninit d f32 1 : 0.3\ninit "
      "e f32 1 : 1\n"

@@ -36,12 +36,8 @@ uint32_t build_outputs(rsite *s);
 uint32_t build_literals(rsite *s);
 bool when_hoist(rsite *s);
 uint32_t build_hoist(rsite *s);
-uint32_t build_scale(rsite *s);
-uint32_t build_affine(rsite *s);
 /* reciprocal.c */
 uint32_t build_reciprocal(rsite *s);
-/* recast.c */
-uint32_t build_recast(rsite *s);
 /* views.c */
 uint32_t build_copy(rsite *s);
 bool when_absorb(rsite *s);

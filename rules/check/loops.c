@@ -14,6 +14,7 @@ typedef struct building {
   kstage *st;
   uint32_t n; /* loops: own, then reduced */
   int64_t dim[2 * TARN_MAX_DIMS];
+  tarn_dtype type; /* of what is read */
 } building;
 
 /* ---------------------------------------------------------------- loops */
@@ -93,6 +94,10 @@ static uint32_t partner(building *b, uint32_t var, uint32_t d, uint32_t n, uint3
   return any ? own + draw(b->g, n - own) : TARN_NONE;
 }
 
+static uint32_t number(const building *b, double v) {
+  return tarn_dtype_is_float(b->type) ? tarn_fx_const(b->g->L, b->type, v)
+                                      : tarn_fx_iconst(b->g->L, b->type, (int64_t)v);
+}
 /* A tensor, and a map to it from the first n loops. TARN_NONE: it became too large. */
 static uint32_t a_read(building *b, uint32_t var, uint32_t n, bool body) {
   gen *g = b->g;
@@ -127,7 +132,7 @@ static uint32_t a_read(building *b, uint32_t var, uint32_t n, bool body) {
     dim[0] = dim[1], dim[1] = x, m.e[0] = m.e[1], m.e[1] = e;
   }
   memcpy(m.in, dim, sizeof m.in);
-  uint32_t type = tarn_type_tensor(L, g->dtype, m.nin, m.nin, dim),
+  uint32_t type = tarn_type_tensor(L, b->type, m.nin, m.nin, dim),
            id = gen_leaf(g, type, asked(b, var, "is-const"));
   uint32_t child = id == TARN_NONE ? id : kern_leaf(b->k, id);
   if (child == TARN_NONE) return child;
@@ -137,16 +142,40 @@ static uint32_t a_read(building *b, uint32_t var, uint32_t n, bool body) {
 
 /* ---------------------------------------------------------------- expressions */
 
+/* Whole numbers: bytes, or what is rounded and kept in bounds. */
+static uint32_t some_whole(building *b, uint32_t var, uint32_t n, bool body) {
+  tarn_lang *L = b->g->L;
+  tarn_dtype t = b->type;
+  if (tarn_dtype_is_float(t) && draw(b->g, 2)) {
+    uint32_t f = a_read(b, var, n, body);
+    if (f == TARN_NONE) return f;
+    f = tarn_fx_op(L, TARN_FX_MAX, f, number(b, -3 - (double)draw(b->g, 300)), 0);
+    f = tarn_fx_op(L, TARN_FX_MIN, f, number(b, 3 + (double)draw(b->g, 300)), 0);
+    return tarn_fx_op(L, TARN_FX_ROUND, f, 0, 0);
+  }
+  b->type = TARN_I8;
+  uint32_t f = a_read(b, var, n, body);
+  b->type = t;
+  return f == TARN_NONE || t == TARN_I8 ? f : tarn_fx_cast(L, t, f);
+}
 /* What a variable stands for: one read, or what is computed of some. */
 static uint32_t some_expression(building *b, uint32_t var, uint32_t n, bool body) {
   gen *g = b->g;
   rv *v = &g->e.attr[var];
   if (v->kind) return v->id;
   uint32_t f;
-  if (asked(b, var, "is-power-of-two") || (var != TARN_NONE && chance(g, 12)))
-    f = some_constant(g, true);
+  bool plain = b->type == g->dtype;
+  if (asked(b, var, "survives") || asked(b, var, "is-whole")) f = some_whole(b, var, n, body);
+  else if (asked(b, var, "is-zero")) f = number(b, 0);
+  else if (plain && (asked(b, var, "is-power-of-two") || chance(g, 12))) f = some_constant(g, true);
   else f = a_read(b, var, n, body);
-  if (f != TARN_NONE && chance(g, 6)) f = some_unary(g, f);
+  if (f != TARN_NONE && (asked(b, var, "loose") || asked(b, var, "loose-difference")) && draw(g, 2))
+    f = tarn_fx_op(g->L, TARN_FX_MUL, f, number(b, 0.7), 0); /* rounded */
+  if ((b->type == TARN_I32 || b->type == TARN_I64) && !plain && chance(g, 2)) {
+    f = some_whole(b, var, n, body); /* beyond what f32 holds */
+    if (f != TARN_NONE) f = tarn_fx_op(g->L, TARN_FX_MUL, f, number(b, 500009), 0);
+  }
+  if (plain && f != TARN_NONE && chance(g, 6)) f = some_unary(g, f);
   if (f != TARN_NONE && chance(g, 10)) {
     uint32_t h = a_read(b, var, n, body);
     f = h == TARN_NONE ? h : tarn_fx_op(g->L, TARN_FX_ADD, f, h, 0);
@@ -154,27 +183,46 @@ static uint32_t some_expression(building *b, uint32_t var, uint32_t n, bool body
   *v = (rv){.kind = 'e', .id = f, .i = L_PART(0, body)};
   return f;
 }
+static uint32_t an_expression(building *b, const lx *x, uint32_t n, bool body);
+
+/* Integers are cast to the type of the rule's tensors; what is cast twice is mostly of that type.
+ */
+static uint32_t a_cast(building *b, const lx *x, uint32_t n, bool body) {
+  static const tarn_dtype integers[] = {TARN_I32, TARN_I8, TARN_U8, TARN_I64};
+  const lx *in = x->kid[0];
+  bool twice = in->kind == LX_OP && in->op == TARN_FX_CAST;
+  tarn_dtype t = b->type, i = integers[draw(b->g, 4)];
+  b->type = twice && draw(b->g, 4) ? t : i;
+  uint32_t f = an_expression(b, twice ? in->kid[0] : in, n, body);
+  b->type = t;
+  if (f != TARN_NONE && twice) f = tarn_fx_cast(b->g->L, i, f);
+  return f == TARN_NONE ? f : tarn_fx_cast(b->g->L, t, f);
+}
 static uint32_t an_expression(building *b, const lx *x, uint32_t n, bool body) {
   tarn_lang *L = b->g->L;
   uint32_t kid[3] = {0};
   rv v;
   if (x->kind == LX_ANY) return some_expression(b, x->var, n, body);
+  if (x->kind == LX_FOLD) return tarn_fx_hole(L, 0);
   if (x->kind == LX_NUMBER) {
     if (x->counted && !rx_eval(&b->g->e, x->counted, &v)) return TARN_NONE;
-    double is = x->counted ? (double)v.i : x->value;
-    return tarn_dtype_is_float(b->g->dtype) ? tarn_fx_const(L, b->g->dtype, is) : TARN_NONE;
+    return number(b, x->counted ? (double)v.i : x->value);
   }
   if (x->kind != LX_OP) return TARN_NONE;
+  if (x->op == TARN_FX_CAST) return a_cast(b, x, n, body);
   bool swap = x->n == 2 && (x->op == TARN_FX_ADD || x->op == TARN_FX_MUL) && draw(b->g, 2);
   for (uint32_t i = 0; i < x->n; i++)
     if ((kid[i] = an_expression(b, x->kid[i], n, body)) == TARN_NONE) return TARN_NONE;
   return tarn_fx_op(L, (tarn_fxop)x->op, kid[swap ? 1 : 0], kid[swap ? 0 : 1], kid[2]);
 }
-static bool an_epilogue(building *b, uint32_t own) {
+static bool an_epilogue(building *b, const lx *x, uint32_t own) {
   gen *g = b->g;
-  uint32_t f = tarn_fx_hole(g->L, 0), h;
+  uint32_t f = an_expression(b, x, own, false), h;
+  if (f == TARN_NONE) return false;
+  b->st->epi = x->kind == LX_FOLD ? TARN_NONE : f;
   if (draw(g, 3) == 0) return true;
-  if (chance(g, 2)) f = some_unary(g, f);
+  if (g->r->numeric == TARN_RULE_APPROX) f = tarn_fx_op(g->L, TARN_FX_MAX, f, number(b, 0), 0);
+  else if (chance(g, 2)) f = some_unary(g, f);
   if (chance(g, 2)) {
     if ((h = a_read(b, TARN_NONE, own, false)) == TARN_NONE) return false;
     f = tarn_fx_op(g->L, TARN_FX_ADD, f, h, 0);
@@ -208,19 +256,19 @@ static uint32_t a_reducer(gen *g) {
 
 static bool a_nest(building *b, const lx *x) {
   gen *g = b->g;
-  bool then = false;
+  bool then = x->kid[0]->kind == LX_THEN;
+  const lx *in = then ? x->kid[0]->kid[0] : x->kid[0], *fold = loops_fold(in);
   if (!a_list(b, x)) return false;
   b->st->nown = b->n;
-  x = x->kid[0];
-  if (x->kind == LX_THEN) then = true, x = x->kid[0];
-  if (x->kind == LX_FOLD) {
-    uint32_t r =
-        x->var == TARN_NONE ? tarn_reducer_of(g->L, (tarn_red_kind)x->op, g->dtype) : a_reducer(g);
-    if (!a_list(b, x)) return false;
-    b->st->nred = b->n - b->st->nown, b->st->reducer = r, x = x->kid[0];
+  if (fold) {
+    if (!a_list(b, fold)) return false;
+    b->st->nred = b->n - b->st->nown;
+    b->st->reducer = fold->var == TARN_NONE
+                         ? tarn_reducer_of(g->L, (tarn_red_kind)fold->op, g->dtype)
+                         : a_reducer(g);
   }
-  b->st->body = an_expression(b, x, b->n, true);
-  return b->st->body != TARN_NONE && (!then || an_epilogue(b, b->st->nown));
+  b->st->body = an_expression(b, fold ? fold->kid[0] : in, b->n, true);
+  return b->st->body != TARN_NONE && (!then || an_epilogue(b, in, b->st->nown));
 }
 /* The expression in a map, in what is reduced or behind that. */
 static bool around(building *b, const lx *x) {
@@ -245,7 +293,7 @@ static bool around(building *b, const lx *x) {
 static bool make_left(gen *g) {
   const rule *r = g->r;
   kern *k = TARN_NEW(g->cx, kern);
-  building b = {.g = g, .r = r, .k = k, .st = &k->stage[0]};
+  building b = {.g = g, .r = r, .k = k, .st = &k->stage[0], .type = g->dtype};
   k->host = &g->host.nest, k->L = g->L, k->nstage = 1;
   *b.st = (kstage){.reducer = TARN_NONE, .epi = TARN_NONE, .space = TARN_NONE, .out = true};
   if (!(r->loops->anywhere ? around(&b, r->loops->left) : a_nest(&b, r->loops->left))) return false;

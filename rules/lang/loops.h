@@ -40,8 +40,10 @@ typedef enum {
 } lx_kind;
 typedef struct lx { /* a scalar expression over loops */
   lx_kind kind;
-  uint32_t var;      /* ANY, THEN; FOLD: the reducer, or TARN_NONE */
+  uint32_t var;      /* ANY, THEN; FOLD: the reducer, OP cast: the type, or TARN_NONE */
   uint32_t op;       /* OP: tarn_fxop; FOLD: tarn_red_kind; TABLE: its number */
+  tarn_dtype type;   /* OP cast, where var is TARN_NONE */
+  uint32_t name;     /* OP on the left: what it is called, or TARN_NONE */
   double value;      /* NUMBER */
   const rx *counted; /* NUMBER, of the rule's integers; NULL */
   uint32_t nloop;
@@ -77,6 +79,8 @@ typedef struct lmatch {
   int64_t dim[2 * TARN_MAX_DIMS];
   tarn_dtype type;   /* of its reduction, or of what was matched */
   uint32_t part, at; /* where that stands, and the expression */
+  const lx *body;    /* what the pattern says of what is reduced */
+  bool swapped;      /* its operands fit the other way round */
 } lmatch;
 #define L_PART(stage, body) (2 * (stage) + !(body)) /* where an expression stands: rv.i */
 const tarn_read *loops_read_of(const lmatch *m, int64_t part, uint32_t hole); /* NULL: a result */
@@ -93,9 +97,14 @@ void loops_table(reader *rd, const tarn_sx *s);
 bool loops_match(renv *e, const rule *r, r_choice_fn *fn, void *arg);
 /* The same of the nest as it was loaded or changed since. */
 void loops_ways(renv *e, const rule *r, r_choice_fn *fn, void *arg);
+/* The reduction in what a nest computes; NULL: none. */
+const lx *loops_fold(const lx *x);
 /* loops_anywhere.c, loops_make.c */
 extern const rbuild loops_builder;
 uint32_t loops_anywhere(rsite *s, const rule *r);
+/* An operator over kids, a number; TARN_NONE. */
+uint32_t loops_op(renv *e, const lx *x, const uint32_t *kid);
+uint32_t loops_number(renv *e, const lx *x);
 int64_t l2_capacity(const renv *e); /* bytes of the description's; usual ones without it */
 /* The result as the consumer has it: through map, split at ns. */
 uint32_t seen_through(rsite *s, uint32_t id, uint32_t map, uint32_t ns);

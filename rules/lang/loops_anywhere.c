@@ -10,22 +10,33 @@ typedef struct rewriting {
   bool any, failed;
 } rewriting;
 
+/* An operator over kids. */
+uint32_t loops_op(renv *e, const lx *x, const uint32_t *kid) {
+  tarn_dtype t = x->type;
+  if (x->op != TARN_FX_CAST) return tarn_fx_op(e->L, (tarn_fxop)x->op, kid[0], kid[1], kid[2]);
+  if (x->var != TARN_NONE && !tarn_dtype_parse(e->attr[x->var].name, &t)) return TARN_NONE;
+  return tarn_fx_cast(e->L, t, kid[0]);
+}
+uint32_t loops_number(renv *e, const lx *x) {
+  rv v = {0};
+  if (x->counted && !rx_eval(e, x->counted, &v)) return TARN_NONE;
+  double is = x->counted ? (double)v.i : x->value;
+  tarn_dtype t = e->loops->type;
+  return tarn_dtype_is_float(t) ? tarn_fx_const(e->L, t, is) : tarn_fx_iconst(e->L, t, (int64_t)is);
+}
 /* The right side, of what the variables stand for. */
 static uint32_t made(renv *e, const lx *x) {
   uint32_t kid[3] = {0};
-  rv v = {0};
   if (x->kind == LX_ANY) return e->attr[x->var].id;
-  if (x->kind == LX_NUMBER && x->counted && !rx_eval(e, x->counted, &v)) return TARN_NONE;
-  if (x->kind == LX_NUMBER)
-    return tarn_fx_const(e->L, e->loops->type, x->counted ? (double)v.i : x->value);
+  if (x->kind == LX_NUMBER) return loops_number(e, x);
   if (x->kind != LX_OP) return TARN_NONE;
   for (uint32_t i = 0; i < x->n; i++)
     if ((kid[i] = made(e, x->kid[i])) == TARN_NONE) return TARN_NONE;
-  return tarn_fx_op(e->L, (tarn_fxop)x->op, kid[0], kid[1], kid[2]);
+  return loops_op(e, x, kid);
 }
 
 /* One step, of what the variables stand for now. */
-static bool step(void *arg, renv *e) {
+static bool first(void *arg, renv *e) {
   rewriting *w = arg;
   lmatch *m = e->loops;
   kstage *st = &m->k.stage[m->part / 2];
@@ -38,9 +49,14 @@ static bool step(void *arg, renv *e) {
   return false;
 }
 
+static bool step(void *arg, renv *e) {
+  rewriting *w = arg;
+  return !tarn_r_conditions(e, w->r, TARN_NONE) || !r_guards(e, w->r) || first(w, e);
+}
+
 static void unbind(renv *e, const rule *r) {
   for (uint32_t i = 0; i < r->nattr; i++)
-    if (r->attr_type[i] == 'e') e->attr[i].kind = 0;
+    if (r->attr_type[i] == 'e' || r->attr_type[i] == 'y') e->attr[i].kind = 0;
 }
 
 uint32_t loops_anywhere(rsite *s, const rule *r) {
@@ -49,7 +65,7 @@ uint32_t loops_anywhere(rsite *s, const rule *r) {
   rv saved[R_ATTRS];
   lmatch was = *e->loops;
   memcpy(saved, e->attr, sizeof saved);
-  step(&w, e);
+  first(&w, e);
   bool more = w.any;
   for (uint32_t i = 0; more && !w.failed && i < MOST; i++) {
     unbind(e, r);

@@ -335,16 +335,22 @@ static uint32_t kept_read(making *g, const lx *x, const scope *s, place *p) {
 
 /* ---------------------------------------------------------------- expressions */
 
+/* Operands that the left side has the other way round stay so. */
+static bool keeps_order(const making *g, const lx *x) {
+  const lx *was = g->m->body;
+  return g->m->swapped && x->op == was->op && x->kid[0]->kind == LX_ANY &&
+         x->kid[0]->var == was->kid[0]->var;
+}
 static uint32_t operation(making *g, const lx *x, const scope *s, place *p) {
   uint32_t kid[3] = {0};
+  if (keeps_order(g, x)) {
+    if ((kid[0] = make(g, x->kid[1], s, p)) == TARN_NONE) return kid[0];
+    if ((kid[1] = make(g, x->kid[0], s, p)) == TARN_NONE) return kid[1];
+    return loops_op(g->e, x, kid);
+  }
   for (uint32_t i = 0; i < x->n; i++)
     if ((kid[i] = make(g, x->kid[i], s, p)) == TARN_NONE) return TARN_NONE;
-  return tarn_fx_op(g->L, (tarn_fxop)x->op, kid[0], kid[1], kid[2]);
-}
-static uint32_t number(making *g, const lx *x) {
-  rv v = {0};
-  if (x->counted && !rx_eval(g->e, x->counted, &v)) return TARN_NONE;
-  return tarn_fx_const(g->L, g->m->type, x->counted ? (double)v.i : x->value);
+  return loops_op(g->e, x, kid);
 }
 /* TARN_NONE: it cannot be made. */
 static uint32_t make(making *g, const lx *x, const scope *s, place *p) {
@@ -352,7 +358,7 @@ static uint32_t make(making *g, const lx *x, const scope *s, place *p) {
   uint32_t value;
   switch (x->kind) {
   case LX_ANY: return any(g, x->var, s, p, TARN_NONE);
-  case LX_NUMBER: return number(g, x);
+  case LX_NUMBER: return loops_number(g->e, x);
   case LX_OP: return operation(g, x, s, p);
   case LX_FOLD: return fold(g, x, s, p);
   case LX_THEN:

@@ -51,33 +51,56 @@ typedef struct fxmatch {
 
 static bool solve(fxmatch *m, const goal *g);
 
+static bool solve_cast(fxmatch *m, const lx *x, const tarn_fx *y, const goal *next) {
+  const goal g = {x->kid[0], y->kid[0], next};
+  if (x->var == TARN_NONE) return x->type != y->dtype || solve(m, &g);
+  rv *to = &m->e->attr[x->var], had = *to;
+  bool more =
+      !bind(m->e, x->var, (rv){.kind = 'y', .name = tarn_dtype_name(y->dtype)}) || solve(m, &g);
+  *to = had;
+  return more;
+}
 static bool solve_op(fxmatch *m, const lx *x, uint32_t f, const goal *next) {
   const tarn_fx y = *tarn_fx_get(m->e->L, f);
-  if (y.op != x->op) return true;
+  if (y.op == TARN_FX_CAST) return solve_cast(m, x, &y, next);
   bool commutes =
       y.op == TARN_FX_ADD || y.op == TARN_FX_MUL || y.op == TARN_FX_MIN || y.op == TARN_FX_MAX;
   for (uint32_t way = 0; way < 1u + (commutes && y.kid[0] != y.kid[1]); way++) {
     goal g[3];
     for (uint32_t i = 0; i < x->n; i++)
       g[i] = (goal){x->kid[i], y.kid[way ? 1 - i : i], i + 1 < x->n ? &g[i + 1] : next};
+    if (x == m->e->loops->body) m->e->loops->swapped = way;
     if (!solve(m, g)) return false;
   }
   return true;
 }
 
+static bool solve_node(fxmatch *m, const lx *x, uint32_t f, const goal *next) {
+  if (tarn_fx_get(m->e->L, f)->op != x->op) return true;
+  if (x->name == TARN_NONE) return solve_op(m, x, f, next);
+  rv *to = &m->e->attr[x->name], had = *to;
+  bool more =
+      !bind(m->e, x->name, (rv){.kind = 'e', .id = f, .i = m->part}) || solve_op(m, x, f, next);
+  *to = had;
+  return more;
+}
+
 static bool is_number(const renv *e, const lx *x, uint32_t f) {
   const tarn_fx *y = tarn_fx_get(e->L, f);
   rv v = {0};
-  if (y->op != TARN_FX_CONST || !tarn_dtype_is_float(y->dtype)) return false;
+  if (y->op != TARN_FX_CONST) return false;
   if (x->counted && (!rx_eval((renv *)(uintptr_t)e, x->counted, &v))) return false;
-  return y->value == (x->counted ? (double)v.i : x->value);
+  double is = tarn_dtype_is_float(y->dtype) ? y->value : (double)y->ivalue;
+  return is == (x->counted ? (double)v.i : x->value);
 }
 
 /* False: no more is wanted. */
 static bool solve(fxmatch *m, const goal *g) {
   if (!g) return m->then(m->arg);
-  if (g->x->kind == LX_OP) return solve_op(m, g->x, g->f, g->next);
+  if (g->x->kind == LX_OP) return solve_node(m, g->x, g->f, g->next);
   if (g->x->kind == LX_NUMBER) return !is_number(m->e, g->x, g->f) || solve(m, g->next);
+  if (g->x->kind == LX_FOLD) /* the result of the reduction, in its epilogue */
+    return g->f != tarn_fx_hole(m->e->L, 0) || m->part % 2 == 0 || solve(m, g->next);
   if (g->x->kind != LX_ANY) return true;
   rv *to = &m->e->attr[g->x->var], had = *to;
   bool more =
@@ -97,6 +120,7 @@ static void fx_match(renv *e, const lx *x, uint32_t f, int64_t part, bool (*then
 
 typedef struct lists { /* own loops, then those that are reduced */
   matching *m;
+  const lx *body;
   const lx *of[2];
   uint32_t from[3];
 } lists;
@@ -192,24 +216,56 @@ static bool match_reducer(renv *e, const lx *x, const kstage *st) {
   return bind(e, x->var, (rv){.kind = 'r', .id = st->reducer});
 }
 
+const lx *loops_fold(const lx *x) {
+  if (x->kind == LX_FOLD) return x;
+  const lx *f = NULL;
+  for (uint32_t i = 0; x->kind == LX_OP && i < x->n && !f; i++) f = loops_fold(x->kid[i]);
+  return f;
+}
+static bool match_body(void *arg) {
+  lists *l = arg;
+  const kstage *st = &l->m->e->loops->k.stage[0];
+  fx_match(l->m->e, l->body, st->body, L_PART(0, true), match_lists, l);
+  return !l->m->done && !l->m->stop;
+}
+/* (then ?g E), where E is more than the reduction: ?g is the epilogue around a node that is E. */
+static void match_around(lists *l, const lx *x, uint32_t var) {
+  renv *e = l->m->e;
+  uint32_t epi = e->loops->k.stage[0].epi, value = tarn_fx_hole(e->L, 0),
+           other = tarn_fx_hole(e->L, K_READS);
+  fxwalk w;
+  if (epi == TARN_NONE || !fx_walk(e->L, epi, &w)) return;
+  for (uint32_t i = 0; i < w.n && !l->m->done && !l->m->stop; i++) {
+    if (tarn_fx_get(e->L, w.id[i])->op != x->op) continue;
+    uint32_t rest = fx_replace(e->L, epi, &w.id[i], &other, 1),
+             g = fx_replace(e->L, epi, &w.id[i], &value, 1);
+    if (rest == TARN_NONE || g == TARN_NONE || tarn_fx_uses(e->L, rest, 0)) continue;
+    e->attr[var] = (rv){.kind = 'e', .id = g == value ? TARN_NONE : g, .i = L_PART(0, false)};
+    fx_match(e, x, w.id[i], L_PART(0, false), match_body, l);
+  }
+}
 static void match_nest(matching *m, const lx *x) {
   renv *e = m->e;
   lmatch *w = e->loops;
   const kstage *st = &w->k.stage[0];
-  lists l = {.m = m, .of = {x, NULL}, .from = {0, st->nown, st->nown + st->nred}};
+  const lx *then = x->kid[0]->kind == LX_THEN ? x->kid[0] : NULL,
+           *in = then ? then->kid[0] : x->kid[0], *fold = loops_fold(in);
+  lists l = {.m = m,
+             .of = {x, fold},
+             .from = {0, st->nown, st->nown + st->nred},
+             .body = fold ? fold->kid[0] : in};
   if (!kern_single(&w->k) || w->k.depth || kern_outputs(&w->k) != 1) return;
+  w->body = l.body, w->swapped = false;
   w->n = kern_dims(&w->k, st, true, w->dim);
-  if (w->n > TARN_MAX_DIMS) return;
-  x = x->kid[0];
-  if (x->kind == LX_THEN) {
-    bind(e, x->var, (rv){.kind = 'e', .id = st->epi, .i = L_PART(0, false)});
-    x = x->kid[0];
-  } else if (st->epi != TARN_NONE) return;
-  if (x->kind == LX_FOLD) {
-    if (!match_reducer(e, x, st)) return;
-    l.of[1] = x, x = x->kid[0];
-  } else if (st->reducer != TARN_NONE) return;
-  fx_match(e, x, st->body, L_PART(0, true), match_lists, &l);
+  if (w->n > TARN_MAX_DIMS || (fold ? !match_reducer(e, fold, st) : st->reducer != TARN_NONE))
+    return;
+  if (fold && in != fold) {
+    if (then) match_around(&l, in, then->var);
+    return;
+  }
+  if (then) bind(e, then->var, (rv){.kind = 'e', .id = st->epi, .i = L_PART(0, false)});
+  else if (st->epi != TARN_NONE) return;
+  match_body(&l);
 }
 
 /* The type of an expression of a part; false: not known. */

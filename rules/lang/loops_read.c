@@ -103,7 +103,11 @@ static lx *expression(reader *rd, const tarn_sx *s);
 
 static lx *new_lx(reader *rd, lx_kind kind, uint32_t n) {
   lx *x = TARN_NEW(rd->cx, lx);
-  *x = (lx){.kind = kind, .var = TARN_NONE, .n = n, .kid = TARN_ARRAY(rd->cx, lx *, n + 1)};
+  *x = (lx){.kind = kind,
+            .var = TARN_NONE,
+            .name = TARN_NONE,
+            .n = n,
+            .kid = TARN_ARRAY(rd->cx, lx *, n + 1)};
   return x;
 }
 static lx *with_loops(reader *rd, const tarn_sx *s, lx_kind kind, uint32_t list) {
@@ -174,6 +178,18 @@ static lx *operation(reader *rd, const tarn_sx *s) {
   for (uint32_t i = 0; i < x->n; i++) x->kid[i] = expression(rd, s->kid[i + 1]);
   return x;
 }
+/* (cast TYPE E), (cast ?t E) */
+static lx *cast(reader *rd, const tarn_sx *s) {
+  if (s->n != 3 || s->kid[1]->kind != TARN_SX_ATOM)
+    tarn_sx_error(rd->cx, s, "expected (cast TYPE EXPRESSION)");
+  lx *x = new_lx(rd, LX_OP, 1);
+  x->op = TARN_FX_CAST;
+  if (any(s->kid[1])) x->var = reader_attribute(rd, s->kid[1], 'y');
+  else if (!tarn_dtype_parse(s->kid[1]->text, &x->type))
+    tarn_sx_error(rd->cx, s->kid[1], "expected a type");
+  x->kid[0] = expression(rd, s->kid[2]);
+  return x;
+}
 /* ?e, or on the right an integer of the rule. */
 static lx *variable(reader *rd, const tarn_sx *s) {
   const rule *r = rd->r;
@@ -182,6 +198,13 @@ static lx *variable(reader *rd, const tarn_sx *s) {
     if (strcmp(r->attr_name[i], s->text) == 0 && r->attr_type[i] == 'i')
       return x->kind = LX_NUMBER, x->counted = reader_expression(rd, s), x;
   return x->var = reader_attribute(rd, s, 'e'), x;
+}
+/* (= ?y (OP E…)) */
+static lx *named(reader *rd, const tarn_sx *s) {
+  uint32_t name = s->n == 3 && any(s->kid[1]) ? reader_attribute(rd, s->kid[1], 'e') : TARN_NONE;
+  lx *x = name == TARN_NONE ? NULL : expression(rd, s->kid[2]);
+  if (!x || x->kind != LX_OP) tarn_sx_error(rd->cx, s, "expected (= ?y (OPERATOR EXPRESSION…))");
+  return x->name = name, x;
 }
 static lx *expression(reader *rd, const tarn_sx *s) {
   if (any(s)) return variable(rd, s);
@@ -192,6 +215,8 @@ static lx *expression(reader *rd, const tarn_sx *s) {
   if (s->kind != TARN_SX_LIST) tarn_sx_error(rd->cx, s, "expected an expression");
   if (tarn_sx_is(s, "sum") || tarn_sx_is(s, "fold")) return fold(rd, s);
   if (tarn_sx_is(s, "then")) return then(rd, s);
+  if (tarn_sx_is(s, "cast")) return cast(rd, s);
+  if (rd->left && tarn_sx_is(s, "=")) return named(rd, s);
   if (rd->left) return operation(rd, s);
   if (tarn_sx_is(s, "at")) return at(rd, s);
   if (tarn_sx_is(s, "for")) return with_loops(rd, s, LX_FOR, 1);

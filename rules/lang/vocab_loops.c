@@ -1,5 +1,6 @@
 /* The vocabulary of rules over loops: e is an expression, o a set of loops (a loop, a row, or what
  * these functions give), r a reducer. */
+#include "access/fx_internal.h"
 #include "rules/lang/loops.h"
 #include "rules/lang/range.h"
 #include "rules/lang/vocab.h"
@@ -66,6 +67,94 @@ static bool f_power_of_two(renv *e, const rv *a, rv *out) {
   return rv_bool(out, x->op == TARN_FX_CONST && (x->dtype == TARN_F32 || x->dtype == TARN_F64) &&
                           fabs(frexp(x->value, &exponent)) == 0.5 && exponent <= 100 &&
                           exponent >= -100);
+}
+
+static bool f_used_once(renv *e, const rv *a, rv *out) {
+  const kstage *st = &e->loops->k.stage[a->i / 2];
+  uint32_t n = 0;
+  fxwalk w;
+  if (!fx_walk(e->L, a->i % 2 ? st->epi : st->body, &w)) return false;
+  for (uint32_t i = 0; i < w.n; i++) {
+    const tarn_fx *x = tarn_fx_get(e->L, w.id[i]);
+    for (uint32_t k = 0; k < tarn_fx_arity(x->op); k++) n += x->kid[k] == a->id;
+  }
+  return rv_bool(out, n < 2);
+}
+/* Is it part of what a reduction goes over? */
+static bool f_is_reduced(renv *e, const rv *a, rv *out) {
+  return rv_bool(out, a->i % 2 == 0 && e->loops->k.stage[a->i / 2].reducer != TARN_NONE);
+}
+/* What no order of a sum loses anything of. */
+static bool whole(const vrange *k) {
+  return k->r.whole && vrange_most(k->r) <= vrange_exact(k->type);
+}
+static bool f_is_whole(renv *e, const rv *a, rv *out) {
+  vrange r = range_of(e, a);
+  return rv_bool(out, r.typed && whole(&r));
+}
+static bool f_is_zero(renv *e, const rv *a, rv *out) {
+  tarn_range r = range_of(e, a).r;
+  return rv_bool(out, r.lo == 0 && r.hi == 0 && !r.nan);
+}
+static bool f_may_be_nan(renv *e, const rv *a, rv *out) {
+  return rv_bool(out, range_of(e, a).r.nan);
+}
+static bool f_survives(renv *e, const rv *a, rv *out) {
+  vrange r = range_of(e, a);
+  tarn_dtype t;
+  return rv_bool(out, r.typed && tarn_dtype_parse(a[1].name, &t) && vrange_survives(&r, t));
+}
+static bool f_folds(renv *e, const rv *a, rv *out) {
+  vrange x = range_of(e, a), y = range_of(e, a + 1);
+  return rv_bool(out, !tarn_dtype_is_float(x.type) || vrange_folds(x.type, x.r, y.r));
+}
+static bool f_bounded(renv *e, const rv *a, rv *out) {
+  vrange x = range_of(e, a), y = range_of(e, a + 1);
+  return rv_bool(out,
+                 y.r.finite && vrange_most(x.r) * vrange_most(y.r) <= vrange_largest(x.type) / 2);
+}
+static bool f_inverts(renv *e, const rv *a, rv *out) {
+  vrange c = range_of(e, a);
+  return rv_bool(out, c.r.finite && vrange_least(c.r) >= 2 * vrange_normal(c.type) &&
+                          vrange_most(c.r) * vrange_normal(c.type) <= 0.5);
+}
+/* A sum's error may be that of its terms: one was rounded itself, or they do not cancel. */
+static bool f_loose(renv *e, const rv *a, rv *out) {
+  tarn_range x = range_of(e, a).r, y = range_of(e, a + 1).r;
+  return rv_bool(out, x.rounded || vrange_apart(x, y));
+}
+static tarn_range negated(tarn_range r) {
+  double lo = r.lo;
+  r.lo = -r.hi, r.hi = -lo;
+  return r;
+}
+static bool f_loose_difference(renv *e, const rv *a, rv *out) {
+  tarn_range x = range_of(e, a).r, y = negated(range_of(e, a + 1).r);
+  return rv_bool(out, x.rounded || vrange_apart(x, y));
+}
+/* May constants be put together before x is added, and none is lost? */
+static bool f_adds(renv *e, const rv *v, rv *out) {
+  vrange x = range_of(e, v), a = range_of(e, v + 1), b = range_of(e, v + 2);
+  if (!tarn_dtype_is_float(a.type)) return rv_bool(out, true);
+  if (whole(&x) && whole(&a) && !whole(&b)) return rv_bool(out, false);
+  if (a.r.finite && b.r.finite && vrange_most(a.r) + vrange_most(b.r) > vrange_largest(a.type))
+    return rv_bool(out, false);
+  bool numbers = a.r.lo == a.r.hi && b.r.lo == b.r.hi && a.r.lo != 0 && b.r.lo != 0;
+  const tarn_value w[2] = {{.d = a.r.lo}, {.d = b.r.lo}};
+  double sum = numbers ? tarn_fx_step(TARN_FX_ADD, a.type, a.type, w, TARN_STRICT).d : 0;
+  return rv_bool(out, !numbers || (fabs(sum) != fabs(a.r.lo) && fabs(sum) != fabs(b.r.lo)));
+}
+static bool in_type(const vrange *a, double lo, double hi, rv *out) {
+  tarn_range all = vrange_any(a->type).r;
+  return rv_bool(out, lo >= all.lo && hi <= all.hi);
+}
+static bool f_sum_fits(renv *e, const rv *v, rv *out) {
+  vrange a = range_of(e, v), b = range_of(e, v + 1);
+  return in_type(&a, a.r.lo + b.r.lo, a.r.hi + b.r.hi, out);
+}
+static bool f_difference_fits(renv *e, const rv *v, rv *out) {
+  vrange a = range_of(e, v), b = range_of(e, v + 1);
+  return in_type(&a, a.r.lo - b.r.hi, a.r.hi - b.r.lo, out);
 }
 
 /* ---------------------------------------------------------------- loops */
@@ -143,6 +232,9 @@ static bool f_meeting(renv *e, const rv *a, rv *out) {
   return e->hw &&
          rv_int(out, (int64_t)(2 * e->hw->barrier * e->hw->clock * tarn_hw_lanes(e->hw, TARN_F32)));
 }
+static bool f_scales_sums(renv *e, const rv *a, rv *out) {
+  return (void)a, rv_bool(out, e->hw && tarn_hw_scales(e->hw));
+}
 static bool f_cube_root(renv *e, const rv *a, rv *out) {
   (void)e;
   int64_t n = 1;
@@ -161,6 +253,23 @@ const rfun rfun_loops_table[] = {
     {"positive", "e:b", f_positive, R_READS_FACTS, "always above 0"},
     HERE("is-power-of-two", "e:b", f_power_of_two,
          "a number 2^n or -2^n, whose reciprocal is exact"),
+    HERE("is-reduced", "e:b", f_is_reduced, "part of what a reduction goes over"),
+    HERE("used-once", "e:b", f_used_once, "nothing else in the nest is computed from it"),
+    HERE("is-whole", "e:b", f_is_whole, "whole numbers that its type holds"),
+    HERE("is-zero", "e:b", f_is_zero, "0 everywhere"),
+    HERE("may-be-nan", "e:b", f_may_be_nan, ""),
+    HERE("survives", "ey:b", f_survives, "whole numbers that a cast to the type keeps"),
+    HERE("folds", "ee:b", f_folds,
+         "products of these constants are numbers of the type, and not all lost below it"),
+    HERE("bounded", "ee:b", f_bounded, "the second is finite, and no product overflows"),
+    HERE("inverts", "e:b", f_inverts, "finite and not 0, and so are the reciprocals"),
+    HERE("loose", "ee:b", f_loose,
+         "the first was rounded, or the two do not cancel: their sum may be as wrong as they are"),
+    HERE("loose-difference", "ee:b", f_loose_difference, "the same of their difference"),
+    HERE("adds", "eee:b", f_adds,
+         "the last two, constants, may be put together before the first is added: none is lost"),
+    HERE("sum-fits", "ee:b", f_sum_fits, "sums of these integers do not wrap"),
+    HERE("difference-fits", "ee:b", f_difference_fits, "differences of these integers do not wrap"),
     HERE("elems", "e:i", f_elems, "elements of the tensor that is read"),
     HERE("uses", "e:o", f_uses, "loops that it depends on"),
     HERE("free", "eo:b", f_free, "depends on none of them"),
@@ -175,6 +284,8 @@ const rfun rfun_loops_table[] = {
     HERE("merges", "r:b", f_merges, "results of parts are put together by the reducer itself"),
     HERE("l2", ":i", f_l2, "bytes of the description's L2"),
     HERE("units", ":i", f_units, "cores of the description"),
+    HERE("scales-sums", ":b", f_scales_sums,
+         "the description sums integers and scales them as they leave"),
     HERE("meeting-work", ":i", f_meeting,
          "elements that a core reads in the time in which all wait for each other twice"),
     HERE("cube-root", "i:i", f_cube_root, "rounded down"),
