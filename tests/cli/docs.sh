@@ -53,7 +53,8 @@ block docs/library.md "c compile" | diff - examples/compile/compile.c || fail "d
 block docs/library.md c | diff - examples/egraph/shifts.c || fail "docs/library.md shows another example than there is"
 
 for page in docs/*.md; do
-  [ "$(wc -l <"$page")" -le 250 ] || fail "$page has more than 250 lines"
+  [ "$page" = docs/rule-list.md ] || # a table that the program prints
+    [ "$(wc -l <"$page")" -le 250 ] || fail "$page has more than 250 lines"
 done
 for page in *.md docs/*.md bench/notes/*.md; do
   while read -r link; do
