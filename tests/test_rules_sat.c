@@ -294,6 +294,38 @@ static const net nets[] = {
      "w2 -> h3\nnode Add f5 h3 b2 "
      "-> h4\nnode Add f6 h4 h -> y\nout y\n",
      5, "merge-products"},
+    {"a factor of a row, summed",
+     "in x f32 3,8\nin a f32 3,1\nnode Mul m x a -> t\nnode ReduceMean r t -> y : axes=1,1\nout "
+     "y\n",
+     1, "factor-of-terms"},
+    {"an activation in front of a pooling",
+     "in x f32 1,2,6,6\nnode Relu r x -> t\nnode MaxPool p t -> y : kernel_shape=3,3 "
+     "strides=2,2\nout y\n",
+     1, "bound-of-extremes"},
+    {"the largest of sums with a row's value",
+     "in x f32 3,8\nin a f32 3,1\nnode Add m x a -> t\nnode ReduceMax r t -> y : "
+     "axes=1,1\nout y\n",
+     1, "term-of-extremes"},
+    {"a sum of what is repeated",
+     "in x f32 3,1,4\ninit s i64 3 : 3 5 4\nnode Expand e x s -> t\nnode Mul m t t -> u\nnode "
+     "ReduceSum r u -> y\nout y\n",
+     1, "equal-terms"},
+    {"the largest of what is repeated",
+     "in x f32 3,1,4\ninit s i64 3 : 3 5 4\nnode Expand e x s -> t\nnode ReduceMax r t -> y\nout "
+     "y\n",
+     1, "equal-extremes"},
+    {"a product with equal rows",
+     "in x f32 1,6\nrand w 6,5\ninit s i64 2 : 4 6\nnode Expand e x s -> t\nnode MatMul m t w "
+     "-> y\nout y\n",
+     1, "equal-results"},
+    {"a pooling with steps of one",
+     "in x f32 1,2,7,7\nnode MaxPool p x -> y : kernel_shape=5,5 pads=2,2,2,2\nout y\n", 2,
+     "windows-by-rows"},
+    {"the root of a square", "in x f32 3,8\nnode Mul m x x -> t\nnode Sqrt r t -> y\nout y\n", 1,
+     "root-of-square"},
+    {"two bounds",
+     "in x f32 3,8\nrand a 8\nrand b 8\nnode Max m x a -> t\nnode Max n t b -> y\nout y\n", 1,
+     "bound-of-bound"},
     {"map read through padding",
      "in x f32 1,1,4,4\nrand w 1,1,3,3\nnode Exp e x -> t\nnode Conv c t w -> y : "
      "pads=1,1,1,1\nout y\n",
