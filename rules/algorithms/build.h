@@ -51,12 +51,7 @@ bool when_inline_sum(rsite *s);
 /* residue.c */
 uint32_t build_residue(rsite *s);
 /* online.c */
-uint32_t build_online_2(rsite *s);
-uint32_t build_online_4(rsite *s);
-uint32_t build_online_8(rsite *s);
-uint32_t build_online_16(rsite *s);
-uint32_t build_online_32(rsite *s);
-uint32_t build_online_64(rsite *s);
+uint32_t build_online(rsite *s);
 /* integers.c */
 bool when_integers(rsite *s);
 bool when_integers_moved(rsite *s);
@@ -91,10 +86,8 @@ uint32_t build_pad(rsite *s);
 uint32_t build_zero_pad(rsite *s);
 uint32_t build_merge_groups(rsite *s);
 /* narrow.c */
-bool when_narrow_bytes(rsite *s);
-uint32_t build_narrow_bytes(rsite *s);
-bool when_narrow_bf16(rsite *s);
-uint32_t build_narrow_bf16(rsite *s);
+bool when_narrow(rsite *s);
+uint32_t build_narrow(rsite *s);
 /* products.c */
 bool when_merge(rsite *s);
 uint32_t build_merge(rsite *s);

@@ -30,18 +30,8 @@ static const rbuild builders[] = {
      "the opened sum as terms of the sum that reads it"},
     {"residue", NULL, build_residue, 0, true,
      "a reduce loop steps through the residue class in which its guard holds"},
-    {"online-2", NULL, build_online_2, 0, false,
-     "sums weighted by exponentials, over 2 parts of their axis, then combined"},
-    {"online-4", NULL, build_online_4, 0, false,
-     "sums weighted by exponentials, over 4 parts of their axis, then combined"},
-    {"online-8", NULL, build_online_8, 0, false,
-     "sums weighted by exponentials, over 8 parts of their axis, then combined"},
-    {"online-16", NULL, build_online_16, 0, false,
-     "sums weighted by exponentials, over 16 parts of their axis, then combined"},
-    {"online-32", NULL, build_online_32, 0, false,
-     "sums weighted by exponentials, over 32 parts of their axis, then combined"},
-    {"online-64", NULL, build_online_64, 0, false,
-     "sums weighted by exponentials, over 64 parts of their axis, then combined"},
+    {"online:i", NULL, build_online, 0, false,
+     "sums weighted by exponentials, over so many parts of their axis, then combined"},
     {"sum", when_sum, build_sum, GRAPH, true,
      "a sum of products over shifted views becomes one product"},
     {"integers", when_integers, build_integers, GRAPH, false,
@@ -78,16 +68,17 @@ static const rbuild builders[] = {
      "channels up to a multiple of what a unit multiplies at once, data and weights filled with 0"},
     {"merge-groups", when_merge_groups, build_merge_groups, GRAPH, false,
      "several groups of a unit's convolution as one, its weights filled with zeros"},
-    {"narrow-bytes", when_narrow_bytes, build_narrow_bytes, GRAPH, false,
-     "a product of floats on operands rounded to bytes"},
-    {"narrow-bf16", when_narrow_bf16, build_narrow_bf16, GRAPH, false,
-     "a product of floats on operands rounded to bf16"},
+    {"narrow:y", when_narrow, build_narrow, GRAPH, false,
+     "a product of floats on operands rounded to bytes or bf16"},
     {"merge", when_merge, build_merge, GRAPH, false,
      "products that share an operand become slices of one product"},
 };
 
 const rbuild *rbuild_find(const char *name) {
+  size_t n = strlen(name);
   for (size_t i = 0; i < sizeof builders / sizeof *builders; i++)
-    if (strcmp(builders[i].name, name) == 0) return &builders[i];
+    if (strncmp(builders[i].name, name, n) == 0 &&
+        (!builders[i].name[n] || builders[i].name[n] == ':'))
+      return &builders[i];
   return NULL;
 }

@@ -1,4 +1,5 @@
-/* Sums of products of floats on operands of fewer bits.
+/* Sums of products of floats on operands of fewer bits. In C because it makes several kernels of
+ * other types, whose loops follow from which dims of an operand a sum walks.
  *
  * To bytes: each operand x becomes s·(q - z) with q = round(x / s) + z in u8 (z = 128) or i8 (z =
  * 0) and s = max |x| / 127. The largest magnitude is taken over all that one sum may read: s
@@ -14,6 +15,7 @@
  * the sum is off by at most
  *   (2 · 2^-8 + 2^-16) · Σ |a| |b| < 0.0079 · K · max |a| · max |b|. */
 #include "rules/algorithms/integers.h"
+#include <string.h>
 
 typedef struct operand { /* of the product: a child through a map */
   uint32_t id, map;
@@ -148,14 +150,14 @@ static bool find(rsite *s, product *p, operand *o) {
          find_operand(&p->k, 1, &o[1]) && !(site_const(s, o[0].id) && site_const(s, o[1].id));
 }
 
-bool when_narrow_bytes(rsite *s) {
+static bool when_bytes(rsite *s) {
   product p;
   operand o[2];
   return s->e->hw && find(s, &p, o) &&
          product_taken(s, &p, TARN_I32, (tarn_dtype[]){TARN_U8, TARN_I8});
 }
 
-uint32_t build_narrow_bytes(rsite *s) {
+static uint32_t build_bytes(rsite *s) {
   product p;
   operand o[2];
   uint32_t leaf[2];
@@ -180,7 +182,7 @@ static uint32_t widened(tarn_lang *L, uint32_t hole) {
   return tarn_fx_cast(L, TARN_F32, tarn_fx_hole(L, hole));
 }
 
-bool when_narrow_bf16(rsite *s) {
+static bool when_bf16(rsite *s) {
   product p;
   return s->e->hw && wide_product(s, &p) &&
          product_taken(s, &p, TARN_F32, (tarn_dtype[]){TARN_BF16, TARN_BF16});
@@ -209,7 +211,7 @@ static bool take_rounded(kern *k, tarn_read *r) {
   return true;
 }
 
-uint32_t build_narrow_bf16(rsite *s) {
+static uint32_t build_bf16(rsite *s) {
   product p;
   if (!wide_product(s, &p)) return TARN_NONE;
   kstage *st = &p.k.stage[0];
@@ -218,3 +220,8 @@ uint32_t build_narrow_bf16(rsite *s) {
   st->body = tarn_fx_op(L, TARN_FX_MUL, widened(L, 0), widened(L, 1), 0);
   return kern_store(&p.k);
 }
+
+/* (build narrow bytes), (build narrow bf16) */
+static bool to_bytes(const rsite *s) { return strcmp(s->arg.name, "bytes") == 0; }
+bool when_narrow(rsite *s) { return to_bytes(s) ? when_bytes(s) : when_bf16(s); }
+uint32_t build_narrow(rsite *s) { return to_bytes(s) ? build_bytes(s) : build_bf16(s); }

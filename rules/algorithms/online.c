@@ -1,4 +1,5 @@
-/* Sums weighted by exponentials, over parts of their axis at a time (R64, R65).
+/* Sums weighted by exponentials, over parts of their axis at a time (R64, R65). In C because its
+ * left side is any number of stages in their roles, and that of the notation of loops is one stage.
  *
  * A nest takes the maximum m of x over an axis, multiplies by exp(x - m) and sums along that axis,
  * what a row has one of being multiplied or divided by: softmax behind a product is one such nest,
@@ -455,7 +456,8 @@ static bool put_together(joining *j) {
 
 /* ---------------------------------------------------------------- the builders */
 
-static uint32_t build_online(rsite *s, int64_t parts) {
+uint32_t build_online(rsite *s) {
+  int64_t parts = s->arg.i;
   kern k, a, b;
   online o = {.k = &k, .parts = parts};
   joining j = {.o = &o, .b = &b};
@@ -473,9 +475,3 @@ static uint32_t build_online(rsite *s, int64_t parts) {
   }
   return put_together(&j) ? kern_store(&b) : TARN_NONE;
 }
-uint32_t build_online_2(rsite *s) { return build_online(s, 2); }
-uint32_t build_online_4(rsite *s) { return build_online(s, 4); }
-uint32_t build_online_8(rsite *s) { return build_online(s, 8); }
-uint32_t build_online_16(rsite *s) { return build_online(s, 16); }
-uint32_t build_online_32(rsite *s) { return build_online(s, 32); }
-uint32_t build_online_64(rsite *s) { return build_online(s, 64); }

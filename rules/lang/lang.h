@@ -114,6 +114,7 @@ typedef struct rpat { /* a pattern; the same type for left and right sides */
   uint32_t npay;
   rx **pay;                   /* typed NODE: what stands between operator and kids; FOR: how many */
   const struct rbuild *build; /* BUILD */
+  rx *arg;                    /* BUILD: what it is given; NULL */
   const struct fexpr *value;  /* VALUE */
   const char *name;           /* FRESH: what the name begins with */
   uint32_t n;
@@ -184,6 +185,7 @@ typedef struct rsite {
   uint32_t payload, n; /* of the root, a NEST */
   rkid *kid;
   uint32_t slot;   /* the kid that the pattern opened; TARN_NONE */
+  rv arg;          /* of (build NAME ARG) */
   uint32_t root;   /* id of the root's class or term */
   uint32_t nextra; /* further terms that the right side uses: chosen by the builder in a graph,
                       given in a proof */
@@ -195,7 +197,7 @@ typedef struct rsite {
   uint32_t more[8]; /* true by comparing normal forms */
 } rsite;
 typedef struct rbuild {
-  const char *name;
+  const char *name;            /* NAME, or NAME:k with an argument of kind k */
   bool (*when)(rsite *s);      /* NULL, or: is it wanted now? Tried again when facts change */
   uint32_t (*build)(rsite *s); /* an id of the host, or TARN_NONE: it does not apply, ever */
   uint64_t reads;              /* what when() may see change */

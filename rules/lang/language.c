@@ -304,10 +304,15 @@ static rpat *free_node(reader *rd, const tarn_sx *s) {
 static rpat *build_node(reader *rd, const tarn_sx *s) {
   rpat *p = new_pat(rd, s);
   p->kind = RP_BUILD;
-  if (s->n != 2 || s->kid[1]->kind != TARN_SX_ATOM)
-    tarn_sx_error(rd->cx, s, "expected (build NAME)");
+  if (s->n < 2 || s->n > 3 || s->kid[1]->kind != TARN_SX_ATOM)
+    tarn_sx_error(rd->cx, s, "expected (build NAME) or (build NAME ARGUMENT)");
   p->build = rd->rs->builder(s->kid[1]->text);
   if (!p->build) tarn_sx_error(rd->cx, s, "no builder is called %s", s->kid[1]->text);
+  if (s->n == 3) p->arg = reader_expression(rd, s->kid[2]);
+  const char *kind = strchr(p->build->name, ':');
+  if ((p->arg ? p->arg->type : 0) != (kind ? kind[1] : 0))
+    tarn_sx_error(rd->cx, s, kind ? "%s takes an argument of kind '%c'" : "%s takes no argument",
+                  s->kid[1]->text, kind ? kind[1] : 0);
   return p;
 }
 

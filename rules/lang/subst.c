@@ -209,6 +209,8 @@ bool r_site(renv *e, const rule *r, rsite *s, rkid *kids, uint32_t *leaves) {
                .slot = TARN_NONE,
                .root = TARN_NONE,
                .also = {TARN_NONE, TARN_NONE}};
+  const rpat *right = r->rhs[0].pat;
+  if (right->kind == RP_BUILD && right->arg && !rx_eval(e, right->arg, &s->arg)) return false;
   for (uint32_t i = 0; i < p->n; i++) {
     const rpat *k = p->kid[i];
     uint32_t more = k->kind == RP_SEG ? e->seg[k->var].n : 1;
