@@ -91,6 +91,7 @@ static void saturate(tarn_compiled *c) {
   so.numerics = o->numerics;
   so.rtol = o->rtol;
   so.hw = o->hw;
+  so.surface_first = true;
   so.max_seconds = o->seconds;
   if (o->nodes) so.max_nodes = o->nodes;
   if (o->iters) so.max_iterations = o->iters;

@@ -126,6 +126,10 @@ typedef struct tarn_sat_options {
   tarn_eg_reasons reasons; /* kept for tarn_sat_explain() */
   const tarn_hw *hw;       /* whose demands exploratory rules serve; NULL: none fire */
   bool surface; /* keep terms as written (explore) instead of the kernel form (compile) */
+  bool surface_first; /* compile: surface-level rules of the set run first, on terms as written;
+                         then every e-node that they made is brought to kernel form */
+  uint64_t max_surface_nodes;      /* of that first part; 0: 10,000, or what the program has */
+  uint32_t max_surface_iterations; /* 0: 100 */
   tarn_term
       goal; /* surface: stop when the root class holds it; TARN_NONE: none. Note: 0 is a term */
   void (*after)(void *user, tarn_egraph *g, const tarn_eg_iteration *it);
@@ -149,6 +153,11 @@ typedef struct tarn_sat_rule {
   const char *name, *family;
   tarn_eg_rule_stats count;
 } tarn_sat_rule;
+/* What surface rules did before the kernel rules; stop NULL: there were none. */
+typedef struct tarn_sat_surface {
+  const char *stop;
+  uint32_t iterations, nodes, forms; /* forms: e-nodes after everything had its kernel form */
+} tarn_sat_surface;
 typedef struct tarn_sat_report {
   const char *stop; /* tarn_eg_stop_name of what ended it: "saturated" is the normal end */
   uint32_t nodes, classes, iterations;
@@ -157,12 +166,13 @@ typedef struct tarn_sat_report {
   const tarn_sat_rule *rule; /* in the order of the rule set */
   tarn_rule_class used;      /* strongest class of a rule that was applied */
   double bound;              /* the largest of the approx rules that were; 0: none */
+  tarn_sat_surface surface;
 } tarn_sat_report;
 
 typedef struct tarn_saturation tarn_saturation;
 /* Normalises the outputs' terms, puts them in kernel form, adds them to a new e-graph and runs the
  * phases of the rule set (kernel-level rules; with o->surface the surface-level rules on the terms
- * as they are). Raises; a limit that was reached is no error: the report says so. */
+ * as they are; with o->surface_first both). Raises; a limit that was reached is no error: the report says so. */
 TARN_API tarn_saturation *tarn_saturate(const tarn_program *p, const tarn_ruleset *rs,
                                         const tarn_sat_options *o);
 TARN_API void

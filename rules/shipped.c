@@ -34,6 +34,7 @@ void tarn_ruleset_ship(tarn_ruleset *rs, const char *family, tarn_rule_level lev
     found += keep(rs, from, family, level);
     if (family || level != TARN_RULE_KERNEL)
       rs->phase.n = phases; /* shipped phases are of the kernel level */
+    for (uint32_t p = phases; p < rs->phase.n; p++) rs->phase.p[p].shipped = true;
   }
   if (found == 0 && family)
     tarn_raise(rs->cx, TARN_USAGE, "rules: no shipped family is called %s", family);

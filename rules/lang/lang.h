@@ -165,6 +165,7 @@ typedef struct rphase {
   uint32_t iterations; /* 0: to saturation */
   uint32_t forms;      /* 0, or what a class may hold for its rules to add to it */
   const tarn_sx *at;   /* the names */
+  bool shipped; /* of the kernel level: what families of the user's are called is no matter */
 } rphase;
 
 TARN_API bool tarn_r_is_named(const tarn_ruleset *rs,

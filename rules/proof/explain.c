@@ -265,7 +265,7 @@ void tarn_sat_explain(tarn_saturation *s, uint32_t root, tarn_term chosen, tarn_
                   .to = chosen,
                   .output = s->program->out[root].name};
   take_terms(&x);
-  if (!s->o.surface) import_all(&x, p->from);
+  if (!s->o.surface && !s->both) import_all(&x, p->from);
   x.shift = p->lemma.n;
   take_lemmas(&x);
   begin_at(&x, p->from);

@@ -326,14 +326,20 @@ static bool allowed(const tarn_saturation *s, const rule *r) {
   return r->numeric <= s->o.numerics && (r->numeric != TARN_RULE_APPROX || r->bound <= s->o.rtol);
 }
 
+static bool of_mode(const tarn_saturation *s, const rule *r) {
+  if (r->level == TARN_RULE_SURFACE) return s->o.surface || s->o.surface_first;
+  return r->level == TARN_RULE_KERNEL && !s->o.surface;
+}
+
 void engine_compile(tarn_saturation *s) {
   const tarn_ruleset *rs = s->rs;
-  tarn_rule_level level = s->o.surface ? TARN_RULE_SURFACE : TARN_RULE_KERNEL;
   s->rules = tarn_eg_rules_new(tarn_ctx_allocator(s->cx));
   if (!s->rules) tarn_raise(s->cx, TARN_MEMORY, "rules: out of memory");
   s->er = TARN_ARRAY(s->cx, engine_rule, rs->rule.n ? rs->rule.n : 1);
   for (uint32_t i = 0; i < rs->rule.n; i++) {
     const rule *r = rs->rule.p[i];
-    if (r->level == level && allowed(s, r) && demanded(s, r)) compile_rule(s, r, i);
+    if (!of_mode(s, r) || !allowed(s, r) || !demanded(s, r)) continue;
+    compile_rule(s, r, i);
+    s->both |= !s->o.surface && r->level == TARN_RULE_SURFACE;
   }
 }

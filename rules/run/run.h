@@ -1,5 +1,6 @@
 /* rules: saturation. engine.c gives rules to the e-graph's engine, sat.c runs the phases, facts.c
- * has the analyses, sweep.c excludes what is no longer needed. */
+ * has the analyses, forms.c takes what surface rules made to kernel form, sweep.c excludes what is
+ * no longer needed. */
 #ifndef TARN_RULES_RUN_H
 #define TARN_RULES_RUN_H
 #include "rules/lang/lang.h"
@@ -38,6 +39,7 @@ struct tarn_saturation {
   TARN_VEC(uint8_t) state; /* by node: sat_state; see sweep.c */
   TARN_VEC(uint32_t)
   rerouted;       /* nodes whose replacements read other tensors, since uses were counted */
+  bool both;      /* surface rules first, on terms as written; then kernel forms and kernel rules */
   uint32_t forms; /* of the phase at hand: see rphase */
   uint32_t nactive;
   struct engine_rule *er;
@@ -52,13 +54,15 @@ typedef struct engine_rule {
 const facts *sat_facts(const tarn_saturation *s, uint32_t cls);
 /* State of a node. REPLACED: subsumed by one at least as good, so no rule matches it any more.
  * UNNEEDED: only subsumed nodes need it; likewise. WORSE: worse than another of its class, but
- * rules still match it until the phase ends. */
-typedef enum { SAT_LIVE, SAT_REPLACED, SAT_UNNEEDED, SAT_WORSE } sat_state;
+ * rules still match it until the phase ends. WRITTEN: of a term as people write them, whose kernel
+ * form is in its class too; subsumed for good. */
+typedef enum { SAT_LIVE, SAT_REPLACED, SAT_UNNEEDED, SAT_WORSE, SAT_WRITTEN } sat_state;
 static inline sat_state sat_state_of(const tarn_saturation *s, uint32_t node) {
   return node < s->state.n ? (sat_state)s->state.p[node] : SAT_LIVE;
 }
 static inline bool sat_subsumed(const tarn_saturation *s, uint32_t node) {
-  return sat_state_of(s, node) == SAT_REPLACED || sat_state_of(s, node) == SAT_UNNEEDED;
+  sat_state now = sat_state_of(s, node);
+  return now == SAT_REPLACED || now == SAT_UNNEEDED || now == SAT_WRITTEN;
 }
 void sat_set_state(tarn_saturation *s, uint32_t node, sat_state how);
 /* Compiles the rules that options allow into s->rules; s->er[k] is rule k of that set. Raises. */
@@ -67,9 +71,21 @@ rhost sat_host(tarn_saturation *s);
 /* Raises why the engine failed: often our facts of a class did, behind its back. */
 _Noreturn void sat_engine_failed(tarn_saturation *s);
 void sat_count_uses(tarn_saturation *s); /* sweep.c: R_SHARED of the program as it is given */
-void sat_sweep(tarn_saturation *s);      /* sweep.c: between phases */
+/* sweep.c: by class, whether a live node computes it; and R_SHARED of classes that are none of
+ * these, of which there were n ids. */
+uint8_t *sat_computed(tarn_saturation *s);
+void sat_count_other_uses(tarn_saturation *s, const uint8_t *computed, uint32_t n);
+void sat_sweep(tarn_saturation *s);  /* sweep.c: between phases */
 void sat_settle(tarn_saturation *s); /* at the end: every class that is needed has a node that is
                                         not subsumed */
+
+/* Adds a term; memo: terms -> their ids + 1, of terms added so far. */
+uint32_t sat_add_term(tarn_saturation *s, tarn_term t, tarn_map *memo);
+/* Congruence and facts after terms were added. */
+void sat_restore(tarn_saturation *s);
+void sat_forms(tarn_saturation *s); /* forms.c: kernel forms, after surface rules */
+/* forms.c: a class of which another is a view with its dims moved is a view of that one. */
+void sat_back_views(tarn_saturation *s);
 
 void facts_install(tarn_saturation *s);
 /* Adds to what a class holds. */

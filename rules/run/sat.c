@@ -118,13 +118,13 @@ _Noreturn void sat_engine_failed(tarn_saturation *s) {
 
 /* Congruence and facts after terms were added; a fold that found no memory leaves no other sign
  * than the status. */
-static void restore(tarn_saturation *s) {
+void sat_restore(tarn_saturation *s) {
   if (tarn_eg_rebuild(s->g) || s->failed || tarn_eg_status(s->g) == TARN_MEMORY)
     sat_engine_failed(s);
 }
 
 /* Adds a term, its subterms first; memo: term -> id + 1. No recursion: networks are deep. */
-static uint32_t add_term(tarn_saturation *s, tarn_term root, tarn_map *memo) {
+uint32_t sat_add_term(tarn_saturation *s, tarn_term root, tarn_map *memo) {
   TARN_VEC(tarn_term) todo = {0};
   tarn_push(s->cx, &todo, root);
   while (todo.n) {
@@ -147,8 +147,8 @@ static uint32_t add_term(tarn_saturation *s, tarn_term root, tarn_map *memo) {
 }
 
 uint32_t tarn_sat_add(tarn_saturation *s, tarn_term t) {
-  uint32_t id = add_term(s, t, tarn_map_new(s->cx));
-  restore(s);
+  uint32_t id = sat_add_term(s, t, tarn_map_new(s->cx));
+  sat_restore(s);
   return id;
 }
 
@@ -226,12 +226,12 @@ static void add_program(tarn_saturation *s) {
   s->exact = TARN_ARRAY(s->cx, uint32_t, p->nout ? p->nout : 1);
   s->term = TARN_ARRAY(s->cx, tarn_term, p->nout ? p->nout : 1);
   for (uint32_t i = 0; i < p->nout; i++) {
-    s->term[i] = s->o.surface ? p->out[i].term : kern_form(&terms, s->form, p->out[i].term);
-    s->exact[i] = add_term(s, s->term[i], s->added);
+    s->term[i] = s->o.surface || s->both ? p->out[i].term : kern_form(&terms, s->form, p->out[i].term);
+    s->exact[i] = sat_add_term(s, s->term[i], s->added);
   }
-  restore(s);
+  sat_restore(s);
   for (uint32_t i = 0; i < p->nout; i++) s->root[i] = tarn_eg_find(s->g, s->exact[i]);
-  sat_count_uses(s);
+  if (!s->both) sat_count_uses(s);
 }
 
 /* ---------------------------------------------------------------- running */
@@ -241,7 +241,7 @@ static bool goal_reached(void *user, tarn_egraph *g, uint32_t iteration) {
   (void)iteration;
   if (s->failed) return false;
   if (s->o.goal == TARN_NONE || s->nroot == 0) return true;
-  uint32_t id = add_term(s, s->o.goal, tarn_map_new(s->cx));
+  uint32_t id = sat_add_term(s, s->o.goal, tarn_map_new(s->cx));
   return tarn_eg_find(g, id) != tarn_eg_find(g, s->exact[0]);
 }
 
@@ -260,33 +260,37 @@ static bool named(const rule *r, const char *name) {
   return strcmp(r->family, name) == 0 || strcmp(r->name, name) == 0;
 }
 
-static uint32_t rules_of(const tarn_saturation *s, const rphase *p, uint32_t *active) {
-  uint32_t n = 0;
-  for (uint32_t i = 0; i < s->nactive; i++) {
-    bool in = !p;
-    for (uint32_t k = 0; p && k < p->nfamily; k++) in |= named(s->er[i].r, p->family[k]);
-    if (in) active[n++] = i;
-  }
-  return n;
+/* The shipped phases are of the kernel level, whatever else has a name that is in them. */
+static bool names(const rphase *p, const rule *r) {
+  if (p->shipped && r->level != TARN_RULE_KERNEL) return false;
+  for (uint32_t k = 0; k < p->nfamily; k++)
+    if (named(r, p->family[k])) return true;
+  return false;
 }
 
 static bool in_a_phase(const tarn_saturation *s, const rule *r) {
   for (uint32_t i = 0; i < s->rs->phase.n; i++)
-    for (uint32_t k = 0; k < s->rs->phase.p[i].nfamily; k++)
-      if (named(r, s->rs->phase.p[i].family[k])) return true;
+    if (names(&s->rs->phase.p[i], r)) return true;
   return false;
 }
 
+/* The rules of a level that the phase names, or with NULL those that no phase names. */
+static uint32_t rules_of(const tarn_saturation *s, const rphase *p, tarn_rule_level level,
+                         uint32_t *active) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < s->nactive; i++) {
+    const rule *r = s->er[i].r;
+    if (r->level == level && (p ? names(p, r) : !in_a_phase(s, r))) active[n++] = i;
+  }
+  return n;
+}
+
 /* One phase; false when the whole run must stop. */
-static bool run_phase(tarn_saturation *s, const rphase *p, tarn_eg_stop *stop, double deadline) {
+static bool run_phase(tarn_saturation *s, const rphase *p, tarn_rule_level level,
+                      tarn_eg_stop *stop, double deadline) {
   uint32_t *active = TARN_ARRAY(s->cx, uint32_t, s->nactive + 1);
   uint32_t done = tarn_eg_iteration_count(s->runner), left = s->o.max_iterations - done;
-  uint32_t n = rules_of(s, p, active);
-  if (!p) { /* rules of families that no phase names */
-    n = 0;
-    for (uint32_t i = 0; i < s->nactive; i++)
-      if (!in_a_phase(s, s->er[i].r)) active[n++] = i;
-  }
+  uint32_t n = rules_of(s, p, level, active);
   if (n == 0) return true;
   sat_sweep(s);
   if (left == 0) { /* for the engine, 0 would mean no limit */
@@ -315,13 +319,43 @@ static bool run_phase(tarn_saturation *s, const rphase *p, tarn_eg_stop *stop, d
 }
 
 /* The rules that no phase names, then the phases in turn. */
-static tarn_eg_stop run(tarn_saturation *s) {
+static tarn_eg_stop run(tarn_saturation *s, tarn_rule_level level) {
   tarn_eg_stop stop = TARN_EG_STOP_SATURATED;
   double deadline = s->o.max_seconds > 0 ? tarn_now() + s->o.max_seconds : 0;
-  if (!run_phase(s, NULL, &stop, deadline)) return stop;
+  if (!run_phase(s, NULL, level, &stop, deadline)) return stop;
   for (uint32_t i = 0; i < s->rs->phase.n; i++)
-    if (!run_phase(s, &s->rs->phase.p[i], &stop, deadline)) return stop;
+    if (!run_phase(s, &s->rs->phase.p[i], level, &stop, deadline)) return stop;
   return stop;
+}
+
+/* Memory that runs out is no limit with a usable result: what is lost depends on the machine. */
+static void must_be_usable(tarn_saturation *s, tarn_eg_stop stop) {
+  if (tarn_eg_status(s->g) == TARN_MEMORY || stop == TARN_EG_STOP_CONFLICT ||
+      stop == TARN_EG_STOP_ERROR)
+    sat_engine_failed(s);
+}
+
+/* The program itself, or what surface rules made of it, is within any limit. */
+static void limit_nodes(tarn_saturation *s, uint64_t most) {
+  uint64_t own = tarn_eg_node_count(s->g);
+  tarn_eg_set_limits(s->g, own > most ? own : most, s->o.max_bytes);
+}
+
+/* Surface rules first, within limits of their own; then everything in kernel form. */
+static void run_surface(tarn_saturation *s) {
+  limit_nodes(s, s->o.max_surface_nodes);
+  uint32_t most = s->o.max_iterations;
+  s->o.max_iterations = s->o.max_surface_iterations;
+  tarn_eg_stop stop = run(s, TARN_RULE_SURFACE);
+  s->o.max_iterations = most + tarn_eg_iteration_count(s->runner);
+  must_be_usable(s, stop);
+  s->report.surface = (tarn_sat_surface){.stop = tarn_eg_stop_name(stop),
+                                         .iterations = tarn_eg_iteration_count(s->runner),
+                                         .nodes = tarn_eg_node_count(s->g)};
+  tarn_eg_clear_status(s->g);
+  tarn_eg_set_limits(s->g, 0, s->o.max_bytes);
+  sat_forms(s);
+  s->report.surface.forms = tarn_eg_node_count(s->g);
 }
 
 tarn_tolerance tarn_rules_tolerance(tarn_rule_class numerics, double bound) {
@@ -335,7 +369,9 @@ tarn_tolerance tarn_rules_tolerance(tarn_rule_class numerics, double bound) {
 static void report(tarn_saturation *s, tarn_eg_stop stop, double seconds) {
   tarn_sat_report *r = &s->report;
   tarn_sat_rule *rows = TARN_ARRAY(s->cx, tarn_sat_rule, s->nactive + 1);
-  *r = (tarn_sat_report){.stop = tarn_eg_stop_name(stop),
+  tarn_sat_surface surface = r->surface;
+  *r = (tarn_sat_report){.surface = surface,
+                         .stop = tarn_eg_stop_name(stop),
                          .nodes = tarn_eg_node_count(s->g),
                          .classes = tarn_eg_class_count(s->g),
                          .iterations = tarn_eg_iteration_count(s->runner),
@@ -359,6 +395,8 @@ tarn_saturation *tarn_saturate(const tarn_program *p, const tarn_ruleset *rs,
   *s = (tarn_saturation){.L = rs->L, .cx = cx, .program = p, .rs = rs, .o = *o};
   if (!s->o.max_nodes) s->o.max_nodes = 200000;
   if (!s->o.max_iterations) s->o.max_iterations = 1000;
+  if (!s->o.max_surface_nodes) s->o.max_surface_nodes = 10000;
+  if (!s->o.max_surface_iterations) s->o.max_surface_iterations = 100;
   double start = tarn_now();
   tarn_defer(cx, free_all, s);
   tarn_eg_config config = {o->reasons, 0, o->max_bytes};
@@ -367,17 +405,15 @@ tarn_saturation *tarn_saturate(const tarn_program *p, const tarn_ruleset *rs,
   s->host = sat_host(s);
   s->env = (renv){.L = s->L, .host = &s->host, .hw = o->hw};
   facts_install(s);
-  add_program(s);
-  uint64_t own = tarn_eg_node_count(s->g); /* the program itself is within any limit */
-  tarn_eg_set_limits(s->g, own > s->o.max_nodes ? own : s->o.max_nodes, o->max_bytes);
   engine_compile(s);
+  add_program(s);
   s->runner = tarn_eg_runner_new(s->g, s->rules);
   if (!s->runner) tarn_raise(cx, TARN_MEMORY, "saturation: out of memory");
-  tarn_eg_stop stop = run(s);
-  /* Memory that runs out is no limit with a usable result: what is lost depends on the machine. */
-  if (tarn_eg_status(s->g) == TARN_MEMORY || stop == TARN_EG_STOP_CONFLICT ||
-      stop == TARN_EG_STOP_ERROR)
-    sat_engine_failed(s);
+  if (s->both) run_surface(s);
+  limit_nodes(s, s->o.max_nodes);
+  tarn_eg_stop stop = run(s, s->o.surface ? TARN_RULE_SURFACE : TARN_RULE_KERNEL);
+  must_be_usable(s, stop);
+  if (s->both) sat_back_views(s);
   sat_settle(s);
   report(s, stop, tarn_now() - start);
   return s;
@@ -393,7 +429,7 @@ uint32_t tarn_sat_root(const tarn_saturation *s, uint32_t i) {
   return tarn_eg_find(s->g, s->root[i]);
 }
 uint32_t tarn_sat_class(const tarn_saturation *s, tarn_term t) {
-  if (!s->o.surface) {
+  if (!s->o.surface && !s->both) {
     const uint64_t *form = tarn_map_get(s->form, tarn_normalise(s->L, t));
     if (!form) return TARN_NONE;
     t = (tarn_term)(*form - 1);

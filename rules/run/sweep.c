@@ -12,7 +12,8 @@ void sat_set_state(tarn_saturation *s, uint32_t node, sat_state how) {
 
 /* There is a better one. */
 static bool beaten(const tarn_saturation *s, uint32_t node) {
-  return sat_state_of(s, node) == SAT_REPLACED || sat_state_of(s, node) == SAT_WORSE;
+  sat_state now = sat_state_of(s, node);
+  return now == SAT_REPLACED || now == SAT_WORSE || now == SAT_WRITTEN;
 }
 
 /* Classes that the outputs need through nodes that were not beaten. A class all of whose nodes were
@@ -72,6 +73,24 @@ void sat_count_uses(tarn_saturation *s) {
     if (uses[i] > 1) facts_mark(s, i, R_SHARED);
 }
 
+uint8_t *sat_computed(tarn_saturation *s) {
+  uint8_t *known = TARN_ARRAY(s->cx, uint8_t, tarn_eg_id_count(s->g) + 1);
+  for (uint32_t c = tarn_eg_next_class(s->g, TARN_NONE); c != TARN_NONE;
+       c = tarn_eg_next_class(s->g, c))
+    for (uint32_t n = tarn_eg_next_node(s->g, c, TARN_NONE); n != TARN_NONE;
+         n = tarn_eg_next_node(s->g, c, n))
+      known[c] |= sat_state_of(s, n) == SAT_LIVE;
+  return known;
+}
+
+void sat_count_other_uses(tarn_saturation *s, const uint8_t *counted, uint32_t n) {
+  uint8_t *known = TARN_ARRAY(s->cx, uint8_t, tarn_eg_id_count(s->g) + 1);
+  uint8_t *uses = uses_of(s);
+  for (uint32_t i = 0; i < n; i++) known[tarn_eg_find(s->g, i)] |= counted[i];
+  for (uint32_t i = 0, all = tarn_eg_id_count(s->g); i < all; i++)
+    if (uses[i] > 1 && !known[tarn_eg_find(s->g, i)]) facts_mark(s, i, R_SHARED);
+}
+
 /* What nodes read whose replacements read others, and these others: a dequantised tensor that a sum
  * of products no longer needs, and the bytes that it takes instead. */
 static void count_again(tarn_saturation *s) {
@@ -105,6 +124,7 @@ void sat_sweep(tarn_saturation *s) {
     bool dead = !tarn_map_get(seen, c);
     for (uint32_t n = tarn_eg_next_node(s->g, c, TARN_NONE); n != TARN_NONE;
          n = tarn_eg_next_node(s->g, c, n)) {
+      if (sat_state_of(s, n) == SAT_WRITTEN) continue;
       if (beaten(s, n)) sat_set_state(s, n, SAT_REPLACED);
       else sat_set_state(s, n, dead ? SAT_UNNEEDED : SAT_LIVE);
     }
@@ -151,7 +171,7 @@ static bool take_back(tarn_saturation *s, const uint8_t *made) {
     if (made[c] || !tarn_map_get(seen, c)) continue;
     for (uint32_t n = tarn_eg_next_node(s->g, c, TARN_NONE); n != TARN_NONE;
          n = tarn_eg_next_node(s->g, c, n))
-      if (beaten(s, n)) s->state.p[n] = SAT_LIVE, any = true;
+      if (beaten(s, n) && sat_state_of(s, n) != SAT_WRITTEN) s->state.p[n] = SAT_LIVE, any = true;
   }
   return any;
 }
