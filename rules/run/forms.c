@@ -23,15 +23,17 @@ typedef struct forming {
   tarn_lang *L;
   tarn_ctx *cx;
   kern_host terms;
-  tarn_map *formed;           /* for kern_form() */
-  tarn_map *leaf, *of_leaf;   /* class -> its leaf + 1, and back, + 1 */
-  tarn_map *reached;          /* class -> its number in cls + 1 */
-  TARN_VEC(uint32_t) cls;     /* all below the outputs */
-  TARN_VEC(offered) offer;    /* by that number */
-  TARN_VEC(uint32_t) needed;  /* classes that kernels are made for */
-  tarn_map *seen;             /* of them */
-  TARN_VEC(tarn_term) form;   /* over leaves, of which the forms are added */
-  tarn_map *used;             /* their subterms */
+  tarn_map *leaf, *of_leaf;  /* class -> its leaf + 1, and back, + 1 */
+  tarn_map *reached;         /* class -> its number in cls + 1 */
+  TARN_VEC(uint32_t) cls;    /* all below the outputs */
+  TARN_VEC(offered) offer;   /* by that number */
+  TARN_VEC(uint32_t) needed; /* classes that kernels are made for */
+  tarn_map *seen;            /* of them */
+  TARN_VEC(tarn_term) form;  /* over leaves, of which the forms are added */
+  tarn_map *used;            /* their subterms */
+  tarn_term *out;            /* kernel forms of the outputs as they were given */
+  TARN_VEC(tarn_term) given; /* all terms that were */
+  tarn_map *given_in;        /* class -> kernel form of one of them, + 1 */
 } forming;
 
 /* Operators that kernel form does not have: what they do is done by maps of nests and views. */
@@ -54,9 +56,12 @@ static uint32_t kid_class(const forming *f, const tarn_eg_node *x, uint32_t i) {
 
 /* ---------------------------------------------------------------- leaves */
 
-/* The constant or input that a class is, else TARN_NONE. */
+/* The constant or input that a class is, or the kernel form of what the program has in it, so that
+ * forms over leaves are those of the program; else TARN_NONE. */
 static tarn_term as_given(const forming *f, uint32_t cls) {
   const tarn_egraph *g = f->s->g;
+  const uint64_t *given = tarn_map_get(f->given_in, cls);
+  if (given) return (tarn_term)(*given - 1);
   for (uint32_t n = tarn_eg_next_node(g, cls, TARN_NONE); n != TARN_NONE;
        n = tarn_eg_next_node(g, cls, n)) {
     tarn_eg_node x = tarn_eg_node_at(g, n);
@@ -70,25 +75,47 @@ static tarn_term leaf_of(forming *f, uint32_t cls) {
   uint64_t *at = tarn_map_at(f->leaf, cls, &fresh);
   if (!fresh) return (tarn_term)(*at - 1);
   tarn_term t = as_given(f, cls);
-  if (t == TARN_NONE)
+  if (t == TARN_NONE || tarn_map_get(f->of_leaf, t))
     t = tarn_input(f->L, tarn_format(f->cx, "?class %u", cls), tarn_sat_type(f->s, cls));
   *tarn_map_at(f->leaf, cls, NULL) = (uint64_t)t + 1;
   *tarn_map_at(f->of_leaf, t, NULL) = (uint64_t)cls + 1;
   return t;
 }
+/* Kernel forms of the program's terms, by their classes. */
+static void form_given(forming *f) {
+  tarn_saturation *s = f->s;
+  for (uint32_t i = 0; i < s->nroot; i++)
+    f->out[i] = kern_form(&f->terms, s->form, s->program->out[i].term);
+  for (uint32_t i = 0; i < f->given.n; i++) {
+    tarn_term t = f->given.p[i];
+    uint32_t cls = tarn_eg_find(s->g, (uint32_t)*tarn_map_get(s->added, t) - 1);
+    const uint64_t *form = tarn_map_get(s->form, tarn_normalise(f->L, t));
+    if (!form || looked_through(f, cls, tarn_term_get(f->L, t)->op)) continue;
+    if (!tarn_map_get(f->given_in, cls)) *tarn_map_at(f->given_in, cls, NULL) = *form;
+  }
+}
 /* Is there a node whose value is computed, or given? Then kernels may read it as it lies. A view of
  * a constant that was computed in passing stays a view. */
 static bool is_computed(const forming *f, uint32_t cls) {
   const tarn_egraph *g = f->s->g;
-  bool given = false, views = several(f, cls);
+  bool constant = false, views = several(f, cls);
+  if (tarn_map_get(f->given_in, cls)) return true;
   for (uint32_t n = tarn_eg_next_node(g, cls, TARN_NONE); n != TARN_NONE && !several(f, cls);
        n = tarn_eg_next_node(g, cls, n)) {
     uint32_t op = tarn_eg_node_at(g, n).op;
     if (looked_through(f, cls, op)) views = true;
-    else if (op == TARN_OP_CONST) given = true;
+    else if (op == TARN_OP_CONST) constant = true;
     else return true;
   }
-  return given && !views;
+  return constant && !views;
+}
+
+static bool has_constant(const forming *f, uint32_t cls) {
+  const tarn_egraph *g = f->s->g;
+  for (uint32_t n = tarn_eg_next_node(g, cls, TARN_NONE); n != TARN_NONE;
+       n = tarn_eg_next_node(g, cls, n))
+    if (tarn_eg_node_at(g, n).op == TARN_OP_CONST) return true;
+  return false;
 }
 
 /* ---------------------------------------------------------------- what may stand for a class */
@@ -112,7 +139,7 @@ static tarn_term over(const forming *f, const tarn_eg_node *x, const tarn_term *
 /* A concatenation stands for its class where it is a view of one tensor. */
 static bool stands(forming *f, tarn_term t, uint32_t op) {
   return op != TARN_OP_CONCAT ||
-         tarn_term_get(f->L, kern_form(&f->terms, f->formed, t))->op == TARN_OP_VIEW;
+         tarn_term_get(f->L, kern_form(&f->terms, f->s->form, t))->op == TARN_OP_VIEW;
 }
 static bool add_offer(forming *f, offered *o, tarn_term t, uint32_t op) {
   tarn_term normal = tarn_normalise(f->L, t);
@@ -136,22 +163,34 @@ static bool offer_more(forming *f, uint32_t number) {
   }
   return more;
 }
-static void offer_all(forming *f) {
-  for (uint32_t i = 0; i < f->cls.n; i++) {
-    offered o = {0};
-    if (is_computed(f, f->cls.p[i])) {
-      tarn_term t = leaf_of(f, f->cls.p[i]);
-      o = (offered){.n = 1, .term = {t}, .normal = {tarn_normalise(f->L, t)}};
-    }
-    tarn_push(f->cx, &f->offer, o);
-  }
+static void offer_leaf(forming *f, uint32_t number) {
+  tarn_term t = leaf_of(f, f->cls.p[number]);
+  f->offer.p[number] = (offered){.n = 1, .term = {t}, .normal = {tarn_normalise(f->L, t)}};
+}
+static void offer_views(forming *f) {
   bool more = true;
   for (int depth = 0; more && depth < DEPTH; depth++) {
     more = false;
     for (uint32_t i = f->cls.n; i-- > 0;) more |= offer_more(f, i);
   }
 }
-/* All classes below the outputs, those that read before those that are read where that is possible. */
+/* Constants that are views of one another alone are leaves after all. */
+static void offer_all(forming *f) {
+  for (uint32_t i = 0; i < f->cls.n; i++) {
+    tarn_push(f->cx, &f->offer, ((offered){0}));
+    if (is_computed(f, f->cls.p[i])) offer_leaf(f, i);
+  }
+  offer_views(f);
+  bool more = false;
+  for (uint32_t i = 0; i < f->cls.n; i++) {
+    if (f->offer.p[i].n || several(f, f->cls.p[i]) || !has_constant(f, f->cls.p[i])) continue;
+    offer_leaf(f, i);
+    more = true;
+  }
+  if (more) offer_views(f);
+}
+/* All classes below the outputs, those that read before those that are read where that is possible.
+ */
 static void reach_all(forming *f) {
   tarn_saturation *s = f->s;
   bool fresh;
@@ -187,7 +226,10 @@ static void need_leaves(forming *f, tarn_term t) {
     tarn_term u = todo.p[--todo.n];
     const tarn_node *x = tarn_term_get(f->L, u);
     const uint64_t *cls = tarn_map_get(f->of_leaf, u);
-    if (cls) need(f, (uint32_t)*cls - 1);
+    if (cls) {
+      need(f, (uint32_t)*cls - 1);
+      continue;
+    }
     for (uint32_t i = 0; i < x->n; i++) tarn_push(f->cx, &todo, x->kid[i]);
   }
 }
@@ -249,8 +291,9 @@ static void use_written(forming *f, tarn_term form, const tarn_map *id) {
     tarn_term t = todo.p[--todo.n];
     const tarn_node *x = tarn_term_get(f->L, t);
     tarn_map_at(f->used, t, &fresh);
-    if (!fresh) continue;
-    if (as_written(x->op)) use_class(f->s, (uint32_t)*tarn_map_get(id, t) - 1);
+    if (!fresh || tarn_map_get(f->of_leaf, t)) continue;
+    if (as_written(x->op) && tarn_map_get(id, t))
+      use_class(f->s, (uint32_t)*tarn_map_get(id, t) - 1);
     for (uint32_t i = 0; i < x->n; i++) tarn_push(f->cx, &todo, x->kid[i]);
   }
 }
@@ -276,55 +319,88 @@ static tarn_map *leaf_ids(forming *f) {
   }
   return id;
 }
+/* The form of a term, which may itself be the leaf of its class: its kids are leaves, it is not. */
+static uint32_t add_form_of(forming *f, tarn_term form, tarn_map *id) {
+  tarn_node x = *tarn_term_get(f->L, form);
+  uint32_t *kid = TARN_ARRAY(f->cx, uint32_t, x.n + 1u);
+  if (!x.n) return sat_add_term(f->s, form, id);
+  for (uint32_t i = 0; i < x.n; i++) kid[i] = sat_add_term(f->s, x.kid[i], id);
+  uint32_t made = f->s->host.nest.mk(f->s, x.op, x.payload, kid, x.n);
+  if (made == TARN_NONE) sat_engine_failed(f->s);
+  return made;
+}
 static void add_forms(forming *f, tarn_map *id) {
   tarn_saturation *s = f->s;
   for (uint32_t i = 0; i < f->form.n; i++) {
-    tarn_term t = f->form.p[i], form = kern_form(&f->terms, f->formed, t);
-    if (form != t) join(f, sat_add_term(s, t, id), sat_add_term(s, form, id));
-    else (void)sat_add_term(s, t, id);
+    tarn_term t = f->form.p[i], form = kern_form(&f->terms, f->s->form, t);
+    uint32_t made = add_form_of(f, form, id);
+    if (form != t) join(f, add_form_of(f, t, id), made);
+    if (as_written(tarn_term_get(f->L, form)->op)) use_class(s, made);
     use_written(f, form, id);
   }
 }
-/* The kernel forms of the program as it was given: of its outputs, and of what is below where it is
- * a kernel of its own. */
+/* The kernel forms of the program as it was given. Nearly all are there by now: what is left is
+ * joined term by term. */
 static void add_given(forming *f) {
   tarn_saturation *s = f->s;
-  TARN_VEC(tarn_term) given = {0};
-  for (tarn_term t = 0, all = tarn_term_count(f->L); t < all; t++)
-    if (tarn_map_get(s->added, t)) tarn_push(f->cx, &given, t);
   for (uint32_t i = 0; i < s->nroot; i++) {
-    tarn_term form = kern_form(&f->terms, s->form, s->program->out[i].term);
-    join(f, s->exact[i], sat_add_term(s, form, s->added));
-    use_written(f, form, s->added);
+    sat_add_term(s, f->out[i], s->added);
+    use_written(f, f->out[i], s->added);
   }
-  for (uint32_t i = 0; i < given.n; i++) {
-    tarn_term t = given.p[i];
+  sat_restore(s);
+  for (uint32_t i = 0; i < f->given.n; i++) {
+    tarn_term t = f->given.p[i];
     const uint64_t *form = tarn_map_get(s->form, tarn_normalise(f->L, t));
-    const uint64_t *id = form ? tarn_map_get(s->added, *form - 1) : NULL;
-    if (id && *form - 1 != t)
-      join(f, (uint32_t)*tarn_map_get(s->added, t) - 1, (uint32_t)*id - 1);
+    const uint64_t *id = form ? tarn_map_get(s->added, (tarn_term)(*form - 1)) : NULL;
+    uint32_t was = (uint32_t)*tarn_map_get(s->added, t) - 1;
+    if (id && tarn_eg_find(s->g, was) != tarn_eg_find(s->g, (uint32_t)*id - 1))
+      join(f, was, (uint32_t)*id - 1);
   }
+  sat_restore(s);
+}
+
+/* What the given program reads more than once; of classes that it has not, what any live node
+ * does. */
+static void count_uses(forming *f) {
+  tarn_saturation *s = f->s;
+  tarn_map *uses = tarn_map_new(f->cx);
+  TARN_VEC(tarn_term) todo = {0};
+  bool fresh;
+  for (uint32_t i = 0; i < s->nroot; i++) tarn_push(f->cx, &todo, f->out[i]);
+  uint8_t *known = TARN_ARRAY(f->cx, uint8_t, tarn_eg_id_count(s->g) + 1);
+  while (todo.n) {
+    tarn_term t = todo.p[--todo.n];
+    uint32_t c = tarn_eg_find(s->g, (uint32_t)*tarn_map_get(s->added, t) - 1);
+    uint64_t *n = tarn_map_at(uses, t, &fresh);
+    known[c] = true;
+    if (++*n == 2) facts_mark(s, c, R_SHARED);
+    if (!fresh) continue;
+    const tarn_node *x = tarn_term_get(f->L, t);
+    for (uint32_t i = 0; i < x->n; i++) tarn_push(f->cx, &todo, x->kid[i]);
+  }
+  sat_count_other_uses(s, known);
 }
 
 void sat_forms(tarn_saturation *s) {
   tarn_ctx *cx = s->cx;
   forming f = {.s = s, .L = s->L, .cx = cx, .terms = kern_term_host(s->L)};
-  f.formed = tarn_map_new(cx), f.used = tarn_map_new(cx), f.seen = tarn_map_new(cx);
+  f.used = tarn_map_new(cx), f.seen = tarn_map_new(cx);
   f.leaf = tarn_map_new(cx), f.of_leaf = tarn_map_new(cx), f.reached = tarn_map_new(cx);
+  f.out = TARN_ARRAY(cx, tarn_term, s->nroot + 1);
+  f.given_in = tarn_map_new(cx);
+  for (tarn_term t = 0, all = tarn_term_count(f.L); t < all; t++)
+    if (tarn_map_get(s->added, t)) tarn_push(cx, &f.given, t);
+  form_given(&f);
   reach_all(&f);
   offer_all(&f);
   for (uint32_t i = 0; i < s->nroot; i++) need(&f, tarn_eg_find(s->g, s->exact[i]));
   for (uint32_t i = 0; i < f.needed.n; i++) form_class(&f, f.needed.p[i]);
   tarn_map *id = leaf_ids(&f); /* before anything is added */
   set_aside(s);
-  add_given(&f);
-  sat_restore(s);
-  uint32_t n = tarn_eg_id_count(s->g);
-  const uint8_t *counted = sat_computed(s);
-  sat_count_uses(s);
   add_forms(&f, id);
   sat_restore(s);
-  sat_count_other_uses(s, counted, n);
+  add_given(&f);
+  count_uses(&f);
 }
 
 /* ---------------------------------------------------------------- views back */

@@ -71,10 +71,8 @@ rhost sat_host(tarn_saturation *s);
 /* Raises why the engine failed: often our facts of a class did, behind its back. */
 _Noreturn void sat_engine_failed(tarn_saturation *s);
 void sat_count_uses(tarn_saturation *s); /* sweep.c: R_SHARED of the program as it is given */
-/* sweep.c: by class, whether a live node computes it; and R_SHARED of classes that are none of
- * these, of which there were n ids. */
-uint8_t *sat_computed(tarn_saturation *s);
-void sat_count_other_uses(tarn_saturation *s, const uint8_t *computed, uint32_t n);
+/* sweep.c: the same of all classes but those that are known, by class. */
+void sat_count_other_uses(tarn_saturation *s, const uint8_t *known);
 void sat_sweep(tarn_saturation *s);  /* sweep.c: between phases */
 void sat_settle(tarn_saturation *s); /* at the end: every class that is needed has a node that is
                                         not subsumed */

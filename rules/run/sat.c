@@ -226,7 +226,8 @@ static void add_program(tarn_saturation *s) {
   s->exact = TARN_ARRAY(s->cx, uint32_t, p->nout ? p->nout : 1);
   s->term = TARN_ARRAY(s->cx, tarn_term, p->nout ? p->nout : 1);
   for (uint32_t i = 0; i < p->nout; i++) {
-    s->term[i] = s->o.surface || s->both ? p->out[i].term : kern_form(&terms, s->form, p->out[i].term);
+    s->term[i] =
+        s->o.surface || s->both ? p->out[i].term : kern_form(&terms, s->form, p->out[i].term);
     s->exact[i] = sat_add_term(s, s->term[i], s->added);
   }
   sat_restore(s);

@@ -73,22 +73,10 @@ void sat_count_uses(tarn_saturation *s) {
     if (uses[i] > 1) facts_mark(s, i, R_SHARED);
 }
 
-uint8_t *sat_computed(tarn_saturation *s) {
-  uint8_t *known = TARN_ARRAY(s->cx, uint8_t, tarn_eg_id_count(s->g) + 1);
-  for (uint32_t c = tarn_eg_next_class(s->g, TARN_NONE); c != TARN_NONE;
-       c = tarn_eg_next_class(s->g, c))
-    for (uint32_t n = tarn_eg_next_node(s->g, c, TARN_NONE); n != TARN_NONE;
-         n = tarn_eg_next_node(s->g, c, n))
-      known[c] |= sat_state_of(s, n) == SAT_LIVE;
-  return known;
-}
-
-void sat_count_other_uses(tarn_saturation *s, const uint8_t *counted, uint32_t n) {
-  uint8_t *known = TARN_ARRAY(s->cx, uint8_t, tarn_eg_id_count(s->g) + 1);
-  uint8_t *uses = uses_of(s);
-  for (uint32_t i = 0; i < n; i++) known[tarn_eg_find(s->g, i)] |= counted[i];
-  for (uint32_t i = 0, all = tarn_eg_id_count(s->g); i < all; i++)
-    if (uses[i] > 1 && !known[tarn_eg_find(s->g, i)]) facts_mark(s, i, R_SHARED);
+void sat_count_other_uses(tarn_saturation *s, const uint8_t *known) {
+  const uint8_t *uses = uses_of(s);
+  for (uint32_t i = 0, n = tarn_eg_id_count(s->g); i < n; i++)
+    if (uses[i] > 1 && !known[i]) facts_mark(s, i, R_SHARED);
 }
 
 /* What nodes read whose replacements read others, and these others: a dequantised tensor that a sum
