@@ -169,6 +169,14 @@ static uint32_t keep_roots(tarn_saturation *s, const rule *r) {
   return at;
 }
 
+/* What is made from one way to compute a kid is no replacement where there are others. */
+static bool opens_one_of_several(const tarn_saturation *s, const rsite *site) {
+  for (uint32_t i = 0; s->both && i < site->n; i++)
+    if (site->kid[i].payload != TARN_NONE && (sat_facts(s, site->kid[i].id)->has & R_SEVERAL))
+      return true;
+  return false;
+}
+
 static bool apply_build(engine_rule *x, guarded *c, const tarn_eg_match *m) {
   tarn_saturation *s = x->s;
   site_room room;
@@ -178,8 +186,10 @@ static bool apply_build(engine_rule *x, guarded *c, const tarn_eg_match *m) {
   uint32_t right = builder_of(x->r)->build(site);
   if (right == TARN_NONE) return true;
   if (site->elsewhere) tarn_push(s->cx, &s->rerouted, m->nodes[0]);
-  if (site->worse) sat_set_state(s, m->nodes[0], SAT_WORSE);
-  if (builder_of(x->r)->replaces || site->replaced) sat_set_state(s, m->nodes[0], SAT_REPLACED);
+  if (!opens_one_of_several(s, site)) {
+    if (site->worse) sat_set_state(s, m->nodes[0], SAT_WORSE);
+    if (builder_of(x->r)->replaces || site->replaced) sat_set_state(s, m->nodes[0], SAT_REPLACED);
+  }
   uint32_t left = s->o.reasons ? r_site_left(site) : m->root, note = keep_note(s, site, left);
   if (!unite(x, x->number, left, right, note, c)) return false;
   if (!unite(x, x->number, site->also[0], site->also[1], note, c)) return false;

@@ -381,6 +381,17 @@ static void count_uses(forming *f) {
   sat_count_other_uses(s, known);
 }
 
+static void mark_several(tarn_saturation *s) {
+  for (uint32_t c = tarn_eg_next_class(s->g, TARN_NONE); c != TARN_NONE;
+       c = tarn_eg_next_class(s->g, c)) {
+    uint32_t ways = 0;
+    for (uint32_t n = tarn_eg_next_node(s->g, c, TARN_NONE); n != TARN_NONE;
+         n = tarn_eg_next_node(s->g, c, n))
+      ways += sat_state_of(s, n) == SAT_LIVE && tarn_eg_node_at(s->g, n).op != TARN_OP_CONST;
+    if (ways > 1) facts_mark(s, c, R_SEVERAL);
+  }
+}
+
 void sat_forms(tarn_saturation *s) {
   tarn_ctx *cx = s->cx;
   forming f = {.s = s, .L = s->L, .cx = cx, .terms = kern_term_host(s->L)};
@@ -401,6 +412,7 @@ void sat_forms(tarn_saturation *s) {
   sat_restore(s);
   add_given(&f);
   count_uses(&f);
+  mark_several(s);
 }
 
 /* ---------------------------------------------------------------- views back */
