@@ -30,6 +30,22 @@ static void show_machines(tarn_ctx *cx, const tarn_compiled *r) {
   fprintf(stderr, "%s: %u kernels on %s, %u on %s; --dump offload says why\n",
           tarn_shown(cx, r->o->dir), on[1], r->o->hw->name, on[0], r->o->hw->host->name);
 }
+/* What rules that were asked for did; why, where that is nothing. */
+static void show_rules(tarn_ctx *cx, const tarn_compiled *r) {
+  const tarn_sat_report *s = r->rewriting;
+  for (uint32_t i = 0; i < s->nrule; i++) {
+    const tarn_eg_rule_stats *n = &s->rule[i].count;
+    if (!tarn_ruleset_at(r->rules, s->rule[i].number).asked || !n->unions) continue;
+    fprintf(stderr, "rule %s: %llu matches, %llu applied, %s\n", tarn_shown(cx, s->rule[i].name),
+            (unsigned long long)n->matches, (unsigned long long)n->applied,
+            r->steps[s->rule[i].number] ? "in the chosen program" : "not in the chosen program");
+  }
+  for (uint32_t i = 0; i < s->nidle; i++) {
+    tarn_rule_info x = tarn_ruleset_at(r->rules, s->idle[i].number);
+    fprintf(stderr, "tarn: warning: rule %s (%s:%u) did nothing: %s\n", tarn_shown(cx, x.name),
+            tarn_shown(cx, x.file), x.line, tarn_shown(cx, s->idle[i].why));
+  }
+}
 /* A folder that no compile wrote. */
 static bool holds_others(tarn_ctx *cx, const char *dir) {
   DIR *d = opendir(dir);
@@ -55,8 +71,9 @@ int tarn_cmd_compile(tarn_ctx *cx, int argc, char **argv) {
   tarn_lang *L = tarn_lang_new(cx);
   const tarn_compiled *r = tarn_compile(L, cli_options(L, &c));
   if (c.json) fwrite(r->report, 1, r->report_n, stdout);
+  if (!c.json) show(cx, r);
+  show_rules(cx, r);
   if (c.json) return 0;
-  show(cx, r);
   show_machines(cx, r);
   return 0;
 }

@@ -59,7 +59,9 @@ int tarn_cmd_proof(tarn_ctx *cx, int argc, char **argv) {
   tarn_lang *L = tarn_lang_new(cx);
   tarn_ruleset *rs = free ? tarn_free_ruleset_new(L) : tarn_ruleset_new(L);
   if (!free) cli_ship_rules(cx, rs);
-  for (uint32_t i = 0; i < rules.n; i++) tarn_ruleset_load(rs, rules.p[i]);
+  for (uint32_t i = 0; i < rules.n; i++)
+    if (free) tarn_ruleset_load(rs, rules.p[i]);
+    else tarn_ruleset_add(rs, rules.p[i]);
   if (hw) cli_derive_rules(rs, cli_hardware(L, hw));
   if (c.model) o.program = cli_reload(L, &c);
   const tarn_sx *chain = tarn_sx_read_file(cx, words.p[1]);

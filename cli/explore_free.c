@@ -196,7 +196,7 @@ void lab_report(lab *l) {
     tarn_push(l->cx, &x->iteration, tarn_eg_iteration_at(l->runner, i));
   for (uint32_t i = 0; i < tarn_ruleset_count(l->rs); i++) {
     tarn_rule_info r = tarn_ruleset_at(l->rs, i);
-    tarn_sat_rule row = {r.name, r.family, tarn_eg_stats(l->runner, i)};
+    tarn_sat_rule row = {r.name, r.family, tarn_eg_stats(l->runner, i), i};
     tarn_push(l->cx, &x->rule, row);
   }
   x->n_nodes = tarn_eg_node_count(l->g), x->n_classes = tarn_eg_class_count(l->g);

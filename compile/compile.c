@@ -74,8 +74,8 @@ static tarn_ruleset *rules_of(const tarn_compiled *c) {
   tarn_ruleset *rs = tarn_ruleset_new(c->L);
   if (!o->only_rules.n) tarn_ruleset_ship(rs, NULL, TARN_RULE_KERNEL);
   if (!o->only_rules.n && o->hw) mark_units(rs, o->hw);
-  for (uint32_t i = 0; i < o->only_rules.n; i++) tarn_ruleset_load(rs, o->only_rules.text[i]);
-  for (uint32_t i = 0; i < o->rules.n; i++) tarn_ruleset_load(rs, o->rules.text[i]);
+  for (uint32_t i = 0; i < o->only_rules.n; i++) tarn_ruleset_add(rs, o->only_rules.text[i]);
+  for (uint32_t i = 0; i < o->rules.n; i++) tarn_ruleset_add(rs, o->rules.text[i]);
   for (uint32_t i = 0; i < o->no_rules.n; i++) tarn_ruleset_drop(rs, o->no_rules.text[i]);
   return rs;
 }
@@ -95,10 +95,12 @@ static void saturate(tarn_compiled *c) {
   so.max_seconds = o->seconds;
   if (o->nodes) so.max_nodes = o->nodes;
   if (o->iters) so.max_iterations = o->iters;
-  so.reasons = o->explain || o->reasons ? TARN_EG_REASONS_ALL : TARN_EG_REASONS_NONE;
+  bool asked = o->rules.n || o->only_rules.n; /* the report says which are in the program */
+  so.reasons = o->explain || o->reasons || asked ? TARN_EG_REASONS_ALL : TARN_EG_REASONS_NONE;
   so.after = comp_dumps(c, TARN_DUMP_PHASES) ? after_iteration : NULL;
   so.user = &phases;
-  c->saturation = tarn_saturate(c->program, rules_of(c), &so);
+  c->rules = rules_of(c);
+  c->saturation = tarn_saturate(c->program, c->rules, &so);
   c->rewriting = tarn_sat_result(c->saturation);
   if (so.after) comp_dump_rules(&phases, c->rewriting);
   comp_dump(c, TARN_DUMP_PHASES, &phases);
@@ -148,17 +150,29 @@ static void choose(tarn_compiled *c) {
   comp_dump(c, TARN_DUMP_GRAPH, &graph);
   comp_dump_kernels(c);
 }
-void tarn_compile_optimise(tarn_compiled *c) {
-  saturate(c);
-  choose(c);
-}
-
 static uint32_t chosen(void *picks, uint32_t cls) { return tarn_extract_pick(picks, cls); }
 void tarn_compile_explain(tarn_compiled *c, tarn_buf *out) {
   for (uint32_t i = 0; i < c->kernels->nout; i++) {
     uint32_t root = tarn_sat_root(c->saturation, i);
     tarn_sat_explain(c->saturation, i, tarn_sat_term(c->saturation, root, chosen, c->picks), out);
   }
+}
+
+/* Which rules are steps of the chains from the outputs to what was chosen. */
+static void count_steps(tarn_compiled *c) {
+  const tarn_compile_options *o = c->o;
+  if (!o->explain && !o->reasons && !o->rules.n && !o->only_rules.n) return;
+  c->steps = TARN_ARRAY(tarn_lang_ctx(c->L), uint32_t, tarn_ruleset_count(c->rules) + 1);
+  for (uint32_t i = 0; i < c->kernels->nout; i++) {
+    uint32_t root = tarn_sat_root(c->saturation, i);
+    tarn_sat_uses(c->saturation, i, tarn_sat_term(c->saturation, root, chosen, c->picks),
+                  c->steps);
+  }
+}
+void tarn_compile_optimise(tarn_compiled *c) {
+  saturate(c);
+  choose(c);
+  count_steps(c);
 }
 
 /* ---- emit ---- */

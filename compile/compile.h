@@ -110,7 +110,9 @@ typedef struct tarn_compile_options {
   /* ---- rules ---- */
   tarn_rule_class numerics; /* the strongest class of rules used; default TARN_RULE_REASSOC */
   double rtol;              /* approx: the largest error bound of a rule; default TARN_RTOL */
-  tarn_texts rules;         /* files of rules beside the shipped ones */
+  tarn_texts rules;         /* files of rules, or shipped families over access patterns, beside
+                               the shipped rules over kernels. Rules over access patterns run
+                               first, on the terms as imported */
   tarn_texts no_rules;      /* families or single rules that are left out */
   tarn_texts only_rules;    /* files instead of the shipped ones; n = 0: the shipped ones */
 
@@ -165,6 +167,9 @@ typedef struct tarn_compiled {
   tarn_saturation *saturation; /* its graph is there until the enclosing protected call ends, and
                                   no longer after tarn_compile(); the report stays */
   const tarn_sat_report *rewriting;
+  const tarn_ruleset *rules;
+  uint32_t *steps; /* by rule: of it in the chains from the outputs to what was chosen; NULL:
+                      reasons were not kept */
   tarn_kprog *kernels; /* the kernel program: kernels with schedules, buffers (plan/schedule.h) */
   tarn_picks *picks;
   tarn_kgraph_report choice;

@@ -47,6 +47,13 @@ static void put_saturation(tarn_json *j, const tarn_compiled *c) {
   tarn_json_int(j, "nodes", s->nodes);
   tarn_json_int(j, "classes", s->classes);
   tarn_json_int(j, "iterations", s->iterations);
+  if (!s->surface.stop) return;
+  tarn_json_open(j, "surface", '{');
+  tarn_json_str(j, "stop", s->surface.stop);
+  tarn_json_int(j, "iterations", s->surface.iterations);
+  tarn_json_int(j, "nodes", s->surface.nodes);
+  tarn_json_int(j, "nodes_with_forms", s->surface.forms);
+  tarn_json_close(j, '}');
 }
 static void put_choice(tarn_json *j, const tarn_kgraph_report *g) {
   tarn_json_int(j, "kernels", g->kernels);
@@ -87,6 +94,38 @@ static void put_rules(tarn_json *j, const tarn_sat_report *s) {
     if (s->rule[i].count.applied)
       tarn_json_int(j, s->rule[i].name, (int64_t)s->rule[i].count.applied);
   tarn_json_close(j, '}');
+}
+static const char *idle_why(const tarn_sat_report *s, uint32_t number) {
+  for (uint32_t i = 0; i < s->nidle; i++)
+    if (s->idle[i].number == number) return s->idle[i].why;
+  return NULL;
+}
+static const tarn_sat_rule *row_of(const tarn_sat_report *s, uint32_t number) {
+  for (uint32_t i = 0; i < s->nrule; i++)
+    if (s->rule[i].number == number) return &s->rule[i];
+  return NULL;
+}
+/* Rules that matched, and those that were asked for. */
+static void put_rule_counts(tarn_json *j, const tarn_compiled *c) {
+  const tarn_sat_report *s = c->rewriting;
+  tarn_json_open(j, "rule_counts", '[');
+  for (uint32_t i = 0; i < tarn_ruleset_count(c->rules); i++) {
+    tarn_rule_info r = tarn_ruleset_at(c->rules, i);
+    const tarn_sat_rule *row = row_of(s, i);
+    if (!r.asked && (!row || !row->count.matches)) continue;
+    tarn_json_open(j, NULL, '{');
+    tarn_json_str(j, "name", r.name);
+    tarn_json_str(j, "family", r.family);
+    tarn_json_str(j, "level", r.level == TARN_RULE_KERNEL ? "kernel" : "surface");
+    tarn_json_int(j, "matches", row ? (int64_t)row->count.matches : 0);
+    tarn_json_int(j, "applied", row ? (int64_t)row->count.applied : 0);
+    tarn_json_int(j, "joined", row ? (int64_t)row->count.unions : 0);
+    if (c->steps) tarn_json_int(j, "chosen", c->steps[i]);
+    else tarn_json_str(j, "chosen", NULL);
+    if (r.asked) tarn_json_str(j, "idle", idle_why(s, i));
+    tarn_json_close(j, '}');
+  }
+  tarn_json_close(j, ']');
 }
 static void put_opaque(tarn_ctx *cx, tarn_json *j, const tarn_model_report *m) {
   tarn_json_open(j, "opaque", '[');
@@ -140,6 +179,7 @@ void comp_report(tarn_compiled *c, const comp_offload *f) {
   put_memory(j, c->memory);
   put_seconds(j, c);
   put_rules(j, c->rewriting);
+  put_rule_counts(j, c);
   put_inputs(cx, j, c->program);
   put_opaque(cx, j, &c->import);
   put_ways(j, &c->choice);

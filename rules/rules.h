@@ -58,6 +58,9 @@ TARN_API tarn_ruleset *tarn_ruleset_new(tarn_lang *L);
  * unknown name. */
 TARN_API void tarn_ruleset_ship(tarn_ruleset *rs, const char *family, tarn_rule_level level);
 TARN_API void tarn_ruleset_load(tarn_ruleset *rs, const char *path); /* a .rules file */
+/* A .rules file, or the name of a shipped family over access patterns, which may be in the set
+ * already. These rules are `asked` for. Raises TARN_USAGE when it is neither. */
+TARN_API void tarn_ruleset_add(tarn_ruleset *rs, const char *path_or_family);
 TARN_API void tarn_ruleset_read(tarn_ruleset *rs, const char *text, size_t n, const char *file);
 /* Removes a family, or one rule of that name. Raises TARN_USAGE when there is neither. */
 TARN_API void tarn_ruleset_drop(tarn_ruleset *rs, const char *family_or_rule);
@@ -88,6 +91,7 @@ typedef struct tarn_rule_info {
   const char *doc;     /* "" when it has none */
   const char *demand;  /* NULL, or what a description must ask for */
   bool both;           /* written with <=>: two rules, NAME and NAME:back */
+  bool asked;          /* of tarn_ruleset_add() */
 } tarn_rule_info;
 TARN_API uint32_t tarn_ruleset_count(const tarn_ruleset *rs);
 TARN_API tarn_rule_info tarn_ruleset_at(const tarn_ruleset *rs, uint32_t rule);
@@ -152,7 +156,13 @@ TARN_API tarn_tolerance tarn_rules_tolerance(tarn_rule_class numerics, double bo
 typedef struct tarn_sat_rule {
   const char *name, *family;
   tarn_eg_rule_stats count;
+  uint32_t number; /* in the rule set */
 } tarn_sat_rule;
+/* A rule that was asked for and did nothing. */
+typedef struct tarn_sat_idle {
+  uint32_t number; /* in the rule set */
+  const char *why; /* one line */
+} tarn_sat_idle;
 /* What surface rules did before the kernel rules; stop NULL: there were none. */
 typedef struct tarn_sat_surface {
   const char *stop;
@@ -164,6 +174,8 @@ typedef struct tarn_sat_report {
   double seconds;
   uint32_t nrule;
   const tarn_sat_rule *rule; /* in the order of the rule set */
+  uint32_t nidle;
+  const tarn_sat_idle *idle;
   tarn_rule_class used;      /* strongest class of a rule that was applied */
   double bound;              /* the largest of the approx rules that were; 0: none */
   tarn_sat_surface surface;
@@ -251,6 +263,8 @@ TARN_API uint32_t tarn_rules_check(tarn_ruleset *rs, const tarn_rules_check_opti
  * substitution). Needs reasons. Raises TARN_NO when they are not equal, TARN_USAGE without reasons.
  * Big constants appear as named leaves. */
 TARN_API void tarn_sat_explain(tarn_saturation *s, uint32_t root, tarn_term chosen, tarn_buf *out);
+/* By rule of the set: adds the steps of it in that chain. */
+TARN_API void tarn_sat_uses(tarn_saturation *s, uint32_t root, tarn_term chosen, uint32_t *steps);
 /* The rules a proof used, in order of first use, with how often. */
 typedef struct tarn_proof_use {
   const char *rule;

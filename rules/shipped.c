@@ -1,6 +1,7 @@
 /* The shipped families, and new sets of rules over access patterns. */
 #include "rules/algorithms/build.h"
 #include <string.h>
+#include <unistd.h>
 
 extern const tarn_embedded tarn_rules_embedded[];
 
@@ -38,4 +39,38 @@ void tarn_ruleset_ship(tarn_ruleset *rs, const char *family, tarn_rule_level lev
   }
   if (found == 0 && family)
     tarn_raise(rs->cx, TARN_USAGE, "rules: no shipped family is called %s", family);
+}
+
+static bool is_family(const rule *r, const char *name) {
+  return r->level == TARN_RULE_SURFACE && !strcmp(r->family, name);
+}
+static uint32_t ask(tarn_ruleset *rs, uint32_t from, const char *family) {
+  uint32_t n = 0;
+  for (uint32_t i = from; i < rs->rule.n; i++)
+    if (!family || is_family(rs->rule.p[i], family)) rs->rule.p[i]->asked = true, n++;
+  return n;
+}
+/* The rules of a shipped family, beside what is in the set. */
+static uint32_t take(tarn_ruleset *rs, const char *family) {
+  tarn_ruleset *all = tarn_ruleset_new(rs->L);
+  uint32_t n = 0;
+  tarn_ruleset_ship(all, NULL, TARN_RULE_SURFACE);
+  for (uint32_t i = 0; i < all->rule.n; i++) {
+    rule *r = all->rule.p[i];
+    if (!is_family(r, family)) continue;
+    if (tarn_ruleset_find(rs, r->name) != TARN_NONE)
+      tarn_raise(rs->cx, TARN_BAD_INPUT, "--rules %s: there is a rule %s already", family, r->name);
+    tarn_push(rs->cx, &rs->rule, r), n++;
+  }
+  return n;
+}
+void tarn_ruleset_add(tarn_ruleset *rs, const char *name) {
+  uint32_t from = rs->rule.n;
+  bool file = access(name, F_OK) == 0 || strchr(name, '/') || strchr(name, '.');
+  if (!file && ask(rs, 0, name)) return;
+  if (file) tarn_ruleset_load(rs, name);
+  else if (!take(rs, name))
+    tarn_raise(rs->cx, TARN_USAGE,
+               "--rules %s: neither a file nor a shipped family over access patterns", name);
+  ask(rs, from, NULL);
 }

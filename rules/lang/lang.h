@@ -155,6 +155,7 @@ typedef struct rule {
   const char *demand;  /* NULL, or the predicate on the description that must hold for it to fire */
   struct loops *loops; /* NULL, or a rule over loops (loops.h) */
   bool dropped;
+  bool asked;    /* of tarn_ruleset_add() */
   bool grows;    /* free: it may make its left side again without end */
   bool subsumes; /* the right side is as good for every use: it subsumes the root's node */
 } rule;

@@ -61,6 +61,7 @@ tarn_rule_info tarn_ruleset_at(const tarn_ruleset *rs, uint32_t i) {
                           .line = r->at->line,
                           .conditions = r->ncond,
                           .both = r->both,
+                          .asked = r->asked,
                           .doc = r->doc ? r->doc : "",
                           .demand = r->demand};
 }

@@ -238,7 +238,7 @@ static void begin_at(explaining *x, tarn_term imported) {
       (pf_lemma){.from = imported, .to = last.to, .first = first, .n = n + 1};
 }
 
-void tarn_sat_explain(tarn_saturation *s, uint32_t root, tarn_term chosen, tarn_buf *out) {
+static pf_proof *prove(tarn_saturation *s, uint32_t root, tarn_term chosen) {
   if (!s->o.reasons) tarn_raise(s->cx, TARN_USAGE, "explain: no reasons were kept");
   if (root >= s->nroot) tarn_raise(s->cx, TARN_USAGE, "explain: there is no output %u", root);
   pf_reserve_names(s->cx, s->program);
@@ -269,5 +269,17 @@ void tarn_sat_explain(tarn_saturation *s, uint32_t root, tarn_term chosen, tarn_
   x.shift = p->lemma.n;
   take_lemmas(&x);
   begin_at(&x, p->from);
-  pf_write(pf_tidy(s->rs, p), s->rs, out);
+  return p;
+}
+
+void tarn_sat_explain(tarn_saturation *s, uint32_t root, tarn_term chosen, tarn_buf *out) {
+  pf_write(pf_tidy(s->rs, prove(s, root, chosen)), s->rs, out);
+}
+
+void tarn_sat_uses(tarn_saturation *s, uint32_t root, tarn_term chosen, uint32_t *steps) {
+  const pf_proof *p = prove(s, root, chosen);
+  for (uint32_t i = 0; i < p->step.n; i++) {
+    if (p->step.p[i].kind != PF_RULE) continue;
+    steps[tarn_ruleset_find(s->rs, p->step.p[i].rule)]++;
+  }
 }

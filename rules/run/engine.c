@@ -322,7 +322,7 @@ static bool demanded_by(tarn_lang *L, const tarn_hw *hw, const char *what) {
     if (strcmp(hw->intrin[i].name, what) == 0) return true;
   return false;
 }
-static bool demanded(const tarn_saturation *s, const rule *r) {
+bool engine_demanded(const tarn_saturation *s, const rule *r) {
   if (!r->demand) return true;
   if (!s->o.hw) return false;
   if (strcmp(r->demand, "always") == 0) return true;
@@ -348,7 +348,7 @@ void engine_compile(tarn_saturation *s) {
   s->er = TARN_ARRAY(s->cx, engine_rule, rs->rule.n ? rs->rule.n : 1);
   for (uint32_t i = 0; i < rs->rule.n; i++) {
     const rule *r = rs->rule.p[i];
-    if (!of_mode(s, r) || !allowed(s, r) || !demanded(s, r)) continue;
+    if (!of_mode(s, r) || !allowed(s, r) || !engine_demanded(s, r)) continue;
     compile_rule(s, r, i);
     s->both |= !s->o.surface && r->level == TARN_RULE_SURFACE;
   }

@@ -1,6 +1,6 @@
 /* rules: saturation. engine.c gives rules to the e-graph's engine, sat.c runs the phases, facts.c
  * has the analyses, forms.c takes what surface rules made to kernel form, sweep.c excludes what is
- * no longer needed. */
+ * no longer needed, idle.c says why rules did nothing. */
 #ifndef TARN_RULES_RUN_H
 #define TARN_RULES_RUN_H
 #include "rules/lang/lang.h"
@@ -67,6 +67,8 @@ static inline bool sat_subsumed(const tarn_saturation *s, uint32_t node) {
 void sat_set_state(tarn_saturation *s, uint32_t node, sat_state how);
 /* Compiles the rules that options allow into s->rules; s->er[k] is rule k of that set. Raises. */
 void engine_compile(tarn_saturation *s);
+bool engine_demanded(const tarn_saturation *s, const rule *r); /* by the description */
+void sat_idle(tarn_saturation *s); /* idle.c: what asked rules did nothing, and why */
 rhost sat_host(tarn_saturation *s);
 /* Raises why the engine failed: often our facts of a class did, behind its back. */
 _Noreturn void sat_engine_failed(tarn_saturation *s);

@@ -381,12 +381,13 @@ static void report(tarn_saturation *s, tarn_eg_stop stop, double seconds) {
                          .rule = rows};
   for (uint32_t i = 0; i < s->nactive; i++) {
     const rule *x = s->er[i].r;
-    rows[i] = (tarn_sat_rule){x->name, x->family, tarn_eg_stats(s->runner, i)};
+    rows[i] = (tarn_sat_rule){x->name, x->family, tarn_eg_stats(s->runner, i), s->er[i].number};
     if (!rows[i].count.unions) continue;
     if (x->numeric > r->used) r->used = x->numeric;
     if (x->numeric == TARN_RULE_APPROX && x->bound > r->bound) r->bound = x->bound;
   }
   for (uint32_t i = 0; i < s->nroot; i++) s->root[i] = tarn_eg_find(s->g, s->exact[i]);
+  sat_idle(s);
 }
 
 tarn_saturation *tarn_saturate(const tarn_program *p, const tarn_ruleset *rs,

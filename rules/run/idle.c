@@ -1,0 +1,71 @@
+/* Why rules that were asked for did nothing. */
+#include "rules/run/run.h"
+#include <string.h>
+
+static const char *not_allowed(const tarn_saturation *s, const rule *r) {
+  const tarn_hw *hw = s->o.hw;
+  if (r->numeric > s->o.numerics)
+    return tarn_format(s->cx, "its class is %s, and --numerics is %s",
+                       tarn_rule_class_name(r->numeric), tarn_rule_class_name(s->o.numerics));
+  if (r->numeric == TARN_RULE_APPROX && r->bound > s->o.rtol)
+    return tarn_format(s->cx, "its bound is %g, and --rtol is %g", r->bound, s->o.rtol);
+  if (r->demand && !engine_demanded(s, r))
+    return hw ? tarn_format(s->cx, "its :demand is %s, and %s has none", r->demand, hw->name)
+              : tarn_format(s->cx, "its :demand is %s, and there is no --hw", r->demand);
+  return NULL;
+}
+static bool occurs(const tarn_saturation *s, uint32_t op) {
+  for (uint32_t c = tarn_eg_next_class(s->g, TARN_NONE); c != TARN_NONE;
+       c = tarn_eg_next_class(s->g, c))
+    for (uint32_t n = tarn_eg_next_node(s->g, c, TARN_NONE); n != TARN_NONE;
+         n = tarn_eg_next_node(s->g, c, n))
+      if (tarn_eg_node_at(s->g, n).op == op) return true;
+  return false;
+}
+/* An operator of the pattern that no e-node has; TARN_NONE: all occur. */
+static uint32_t missing(const tarn_saturation *s, const rpat *p) {
+  if (p->kind != RP_NODE) return TARN_NONE;
+  if (!occurs(s, p->op)) return p->op;
+  for (uint32_t i = 0; i < p->n; i++) {
+    uint32_t op = missing(s, p->kid[i]);
+    if (op != TARN_NONE) return op;
+  }
+  return TARN_NONE;
+}
+static const char *no_match(const tarn_saturation *s, const rule *r) {
+  const char *stop = r->level == TARN_RULE_SURFACE ? s->report.surface.stop : s->report.stop;
+  bool whole = stop && !strcmp(stop, tarn_eg_stop_name(TARN_EG_STOP_SATURATED));
+  const char *until =
+      whole || !stop ? "" : tarn_format(s->cx, "; the run ended at its limit of %s", stop);
+  uint32_t op = TARN_NONE;
+  for (uint32_t i = 0; i < r->nlhs && op == TARN_NONE; i++) op = missing(s, r->lhs[i].pat);
+  if (op == TARN_NONE) return tarn_format(s->cx, "its left side matches nothing%s", until);
+  return tarn_format(s->cx, "%s has no (%s …)%s",
+                     r->level == TARN_RULE_KERNEL ? "kernel form" : "the program",
+                     tarn_op_info(op)->text, until);
+}
+static const char *no_effect(const tarn_saturation *s, const tarn_eg_rule_stats *n) {
+  unsigned long long matches = n->matches, refused = n->refused;
+  if (!n->applied)
+    return tarn_format(s->cx, "a condition or guard fails at each of its %llu matches", matches);
+  if (n->refused)
+    return tarn_format(s->cx, "its right side has no type at %llu of its %llu matches", refused,
+                       matches);
+  return tarn_format(s->cx, "what it makes of its %llu matches was equal already, or ill-typed",
+                     matches);
+}
+
+void sat_idle(tarn_saturation *s) {
+  TARN_VEC(tarn_sat_idle) idle = {0};
+  for (uint32_t i = 0, k = 0; i < s->rs->rule.n; i++) {
+    const rule *r = s->rs->rule.p[i];
+    bool active = k < s->nactive && s->er[k].number == i;
+    tarn_eg_rule_stats n = {0};
+    if (active) n = tarn_eg_stats(s->runner, k++);
+    if (!r->asked || n.unions) continue;
+    const char *why = active ? n.matches ? no_effect(s, &n) : no_match(s, r) : not_allowed(s, r);
+    if (!why) why = "it is of the other level";
+    tarn_push(s->cx, &idle, ((tarn_sat_idle){i, why}));
+  }
+  s->report.nidle = idle.n, s->report.idle = idle.p;
+}
