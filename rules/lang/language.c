@@ -46,14 +46,34 @@ static uint32_t seg_variable(reader *rd, const tarn_sx *s) {
   return variable(rd, s, "segment", rd->r->seg_name, &rd->r->nseg, R_SEGS);
 }
 
+/* What a letter of rv.kind stands for. */
+static const char *kind_name(char kind) {
+  static const char *const name[] = {"i an integer",
+                                     "l a list of integers",
+                                     "x a scalar expression",
+                                     "f a function",
+                                     "m an index map",
+                                     "n a nest",
+                                     "s a shape",
+                                     "r a reducer",
+                                     "t a result type",
+                                     "p an operator's attributes",
+                                     "c a term",
+                                     "g a row of operands",
+                                     "b a condition",
+                                     "y a name"};
+  for (size_t i = 0; i < sizeof name / sizeof *name; i++)
+    if (name[i][0] == kind) return name[i] + 2;
+  return "something else";
+}
 uint32_t reader_attribute(reader *rd, const tarn_sx *s, char kind) {
   rule *r = rd->r;
   uint32_t before = r->nattr;
   uint32_t i = variable(rd, s, "attribute", r->attr_name, &r->nattr, R_ATTRS);
   if (i == before) r->attr_type[i] = kind;
   else if (r->attr_type[i] != kind)
-    tarn_sx_error(rd->cx, s, "%s is of kind '%c' here and '%c' elsewhere", s->text, kind,
-                  r->attr_type[i]);
+    tarn_sx_error(rd->cx, s, "%s is %s here and %s elsewhere", s->text, kind_name(kind),
+                  kind_name(r->attr_type[i]));
   return i;
 }
 
@@ -217,7 +237,8 @@ static rx *payload_expression(reader *rd, const tarn_sx *s, char kind) {
     tarn_sx_error(rd->cx, s, "expected ((TYPE SHAPE))");
   }
   x = reader_expression(rd, s);
-  if (x->type != kind) tarn_sx_error(rd->cx, s, "is of kind '%c', '%c' is needed", x->type, kind);
+  if (x->type != kind)
+    tarn_sx_error(rd->cx, s, "this is %s; %s is needed", kind_name(x->type), kind_name(kind));
   return x;
 }
 

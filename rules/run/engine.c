@@ -186,9 +186,11 @@ static bool apply_build(engine_rule *x, guarded *c, const tarn_eg_match *m) {
   uint32_t right = builder_of(x->r)->build(site);
   if (right == TARN_NONE) return true;
   if (site->elsewhere) tarn_push(s->cx, &s->rerouted, m->nodes[0]);
-  if (!opens_one_of_several(s, site)) {
-    if (site->worse) sat_set_state(s, m->nodes[0], SAT_WORSE);
-    if (builder_of(x->r)->replaces || site->replaced) sat_set_state(s, m->nodes[0], SAT_REPLACED);
+  bool replaced = builder_of(x->r)->replaces || site->replaced;
+  if (opens_one_of_several(s, site)) {
+    if (replaced || site->worse) facts_mark(s, m->root, R_SEVERAL);
+  } else if (replaced || site->worse) {
+    sat_set_state(s, m->nodes[0], replaced ? SAT_REPLACED : SAT_WORSE);
   }
   uint32_t left = s->o.reasons ? r_site_left(site) : m->root, note = keep_note(s, site, left);
   if (!unite(x, x->number, left, right, note, c)) return false;

@@ -14,20 +14,22 @@ static const char *not_allowed(const tarn_saturation *s, const rule *r) {
               : tarn_format(s->cx, "its :demand is %s, and there is no --hw", r->demand);
   return NULL;
 }
-static bool occurs(const tarn_saturation *s, uint32_t op) {
+static bool occurs(const tarn_saturation *s, uint32_t op, tarn_rule_level level) {
   for (uint32_t c = tarn_eg_next_class(s->g, TARN_NONE); c != TARN_NONE;
        c = tarn_eg_next_class(s->g, c))
     for (uint32_t n = tarn_eg_next_node(s->g, c, TARN_NONE); n != TARN_NONE;
          n = tarn_eg_next_node(s->g, c, n))
-      if (tarn_eg_node_at(s->g, n).op == op) return true;
+      if (tarn_eg_node_at(s->g, n).op == op &&
+          (level != TARN_RULE_KERNEL || sat_state_of(s, n) != SAT_WRITTEN))
+        return true;
   return false;
 }
 /* An operator of the pattern that no e-node has; TARN_NONE: all occur. */
-static uint32_t missing(const tarn_saturation *s, const rpat *p) {
+static uint32_t missing(const tarn_saturation *s, const rpat *p, tarn_rule_level level) {
   if (p->kind != RP_NODE) return TARN_NONE;
-  if (!occurs(s, p->op)) return p->op;
+  if (!occurs(s, p->op, level)) return p->op;
   for (uint32_t i = 0; i < p->n; i++) {
-    uint32_t op = missing(s, p->kid[i]);
+    uint32_t op = missing(s, p->kid[i], level);
     if (op != TARN_NONE) return op;
   }
   return TARN_NONE;
@@ -38,7 +40,8 @@ static const char *no_match(const tarn_saturation *s, const rule *r) {
   const char *until =
       whole || !stop ? "" : tarn_format(s->cx, "; the run ended at its limit of %s", stop);
   uint32_t op = TARN_NONE;
-  for (uint32_t i = 0; i < r->nlhs && op == TARN_NONE; i++) op = missing(s, r->lhs[i].pat);
+  for (uint32_t i = 0; i < r->nlhs && op == TARN_NONE; i++)
+    op = missing(s, r->lhs[i].pat, r->level);
   if (op == TARN_NONE) return tarn_format(s->cx, "its left side matches nothing%s", until);
   return tarn_format(s->cx, "%s has no (%s …)%s",
                      r->level == TARN_RULE_KERNEL ? "kernel form" : "the program",
@@ -47,7 +50,11 @@ static const char *no_match(const tarn_saturation *s, const rule *r) {
 static const char *no_effect(const tarn_saturation *s, const tarn_eg_rule_stats *n) {
   unsigned long long matches = n->matches, refused = n->refused;
   if (!n->applied)
-    return tarn_format(s->cx, "a condition or guard fails at each of its %llu matches", matches);
+    return tarn_format(
+        s->cx,
+        "an attribute, condition or guard fails at each of the %llu places that have "
+        "its operators",
+        matches);
   if (n->refused)
     return tarn_format(s->cx, "its right side has no type at %llu of its %llu matches", refused,
                        matches);

@@ -110,9 +110,22 @@ rhost sat_host(tarn_saturation *s) {
 
 /* ---------------------------------------------------------------- terms in and out */
 
+/* A rule joined two classes of different types. */
+static void must_not_conflict(tarn_saturation *s) {
+  tarn_eg_conflict c;
+  tarn_buf b = {.cx = s->cx};
+  if (!tarn_eg_last_conflict(s->g, &c) || c.analysis != RA_TYPE || c.rule >= s->rs->rule.n) return;
+  tarn_type_print(s->L, &b, (uint32_t)c.value_a);
+  tarn_buf_str(&b, " and ");
+  tarn_type_print(s->L, &b, (uint32_t)c.value_b);
+  const rule *r = s->rs->rule.p[c.rule];
+  tarn_sx_error(s->cx, r->at, "rule %s: its sides are of types %s in this program", r->name, b.p);
+}
+
 _Noreturn void sat_engine_failed(tarn_saturation *s) {
   tarn_status st = tarn_eg_status(s->g);
   if (s->failed) tarn_reraise(s->cx, s->failed);
+  must_not_conflict(s);
   tarn_raise(s->cx, st ? st : TARN_INTERNAL, "saturation: %s", tarn_eg_message(s->g));
 }
 

@@ -8,6 +8,9 @@ try 0 rules check "$work/shown.rules" --json
 is 'rules.#' 1
 is ok true
 try 0 rules check "$work/shown.rules" --mutate
+diff <(block docs/rules.md rules) <(grep -v '^;' examples/rules/pooled.rules) || fail "docs/rules.md shows another rule than there is"
+try 1 rules check examples/rules/wrong.rules
+grep -q 'the sides have different values' "$work/out" || fail "no counterexample of wrong.rules"
 block docs/hardware.md hw >"$work/shown.hw"
 try 0 hw check "$work/shown.hw"
 try 0 hw derive "$work/shown.hw"
@@ -51,6 +54,23 @@ try 0 explore --free --rules bench/egraph/lambda.rules --scheduler backoff --cos
 diff "$work/shown" <(sed -n '/^proved/,$p' "$work/out") || fail "docs/proofs.md shows another proof"
 block docs/library.md "c compile" | diff - examples/compile/compile.c || fail "docs/library.md shows another compile than there is"
 block docs/library.md c | diff - examples/egraph/shifts.c || fail "docs/library.md shows another example than there is"
+
+# Commands with what they print, in a folder of their own; times, prices and sizes of graphs may be others.
+figures() { sed -E 's/predicted [0-9.e-]+ ms/predicted T ms/; s/[0-9]+ e-nodes in [0-9]+ iterations/N e-nodes in N iterations/; s/; [0-9.]+ s$/; T s/'; }
+transcript() { # FILE: its console blocks; what is shown may end early
+  local line shown="$work/shown" here="$work/console" path
+  mkdir -p "$here" && ln -sfn "$PWD/examples" "$here/examples" && ln -sfn "$PWD/bench" "$here/bench"
+  path=$(realpath "$build")
+  block "$1" console >"$work/console.txt"
+  [ -s "$work/console.txt" ] || fail "$1: no console block"
+  while read -r -u 3 line; do
+    [[ $line == '$ '* ]] || continue
+    (cd "$here" && PATH=$path:$PATH && eval "${line#??}") 2>&1 | figures >"$work/printed"
+    awk -v at="$line" '/^\$ / { on = $0 == at; next } on' "$work/console.txt" | figures >"$shown"
+    diff "$shown" <(head -n "$(wc -l <"$shown")" "$work/printed") || fail "$1: another output of $line"
+  done 3<"$work/console.txt"
+}
+transcript docs/rules.md
 
 for page in docs/*.md; do
   [ "$page" = docs/rule-list.md ] || # a table that the program prints

@@ -50,6 +50,43 @@ try 0 rules check "$work/sum.rules" --samples 50
 for k in 1 2; do try 1 rules check "$work/my.rules" --seed 9 --json && cp "$work/out" "$work/$k"; done
 cmp "$work/1" "$work/2" || fail "two checks with one seed differ"
 
+# Rules over access patterns in a compile: counted, proved, named where they did nothing.
+pooled=examples/rules/pooled
+try 0 compile $pooled.onnx -o "$work/plain" --json
+flop=$(value program.0.flop)
+try 0 compile $pooled.onnx -o "$work/pooled" --rules $pooled.rules --explain "$work/chain" --json
+[ "$(value program.0.flop)" -lt $((flop / 50)) ] || fail "pool-first changes nothing"
+is surface.stop saturated
+grep -q '^rule pool-first: 1 matches, 1 applied, in the chosen program' "$work/err" || fail "pool-first is not counted"
+try 0 check "$work/pooled"
+try 0 proof check "$work/chain" --replay --rules $pooled.rules --json
+is rules.pool-first 1
+try 0 compile $pooled.onnx -o "$work/pooled" --rules exploratory --rules $pooled.rules --json
+[ "$(value 'rule_counts.#')" -gt 40 ] || fail "a shipped family does not take part"
+try 0 check "$work/pooled"
+try 0 compile $pooled.onnx -o "$work/pooled" --only-rules $pooled.rules
+try 0 check "$work/pooled"
+try 0 compile $pooled.onnx -o "$work/pooled" --rules $pooled.rules --numerics exact
+grep -q "rule pool-first ($pooled.rules:3) did nothing: its class is reassoc, and --numerics is exact" "$work/err" || fail "no reason: class"
+{
+  echo '(rule wide (compute reduceSum ?x) => (compute reduceSum (pad 0 0 0 1 ?x)) :demand nothing-has-it)'
+  echo '(rule none (squeeze ?i ?x) => ?x)'
+  echo '(rule other (compute reduceMax ?x) => (compute reduceMin ?x))'
+  echo '(family k :level kernel (rule low (transpose ?p (nest ?k ?*xs)) => (nest ?k ?*xs)))'
+} >"$work/idle.rules"
+try 0 compile $pooled.onnx -o "$work/pooled" --rules "$work/idle.rules"
+for why in "wide .*:demand is nothing-has-it" "none .*has no .squeeze" "other .*fails at each" "low .*has no .transpose"; do
+  grep -qE "warning: rule $why" "$work/err" || fail "no reason: $why"
+done
+# A wrong rule is refused with its place and the reason.
+bad() { echo "$1" >"$work/bad.rules"; shift; refused 3 bad.rules:1 "$@" -- compile $pooled.onnx -o "$work/none" --rules "$work/bad.rules"; }
+bad '(rule a (compute reduceSum ?x) => (compute reduceSum ?y))' '?y is not bound'
+bad '(rule a (compute reduceSum ?x) => (transpose ?x ?x))' 'a term; a list of integers is needed'
+bad '(rule a (compute reduceSum ?x) => (sum ?x))' 'no operator is called sum'
+bad '(rule a (compute reduceSum ?x) => ?x :class close)' 'expected exact, reassoc or approx'
+bad '(rule a (compute reduceSum (access 1 (transpose ?p ?x))) => (compute reduceSum (access 1 ?x)))' 'rule a' types '(48)' '(256)'
+refused 2 neither nonsense -- compile $pooled.onnx -o "$work/none" --rules nonsense
+
 refused 2 "no family or rule" -- compile $digits -o "$work/none" --shape n=1 --no-rules nonsense
 refused 2 nonsense -- rules learn-nonsense
 refused 2 interpretation -- rules check --free bench/egraph/ac.rules
