@@ -165,8 +165,7 @@ static void count_steps(tarn_compiled *c) {
   c->steps = TARN_ARRAY(tarn_lang_ctx(c->L), uint32_t, tarn_ruleset_count(c->rules) + 1);
   for (uint32_t i = 0; i < c->kernels->nout; i++) {
     uint32_t root = tarn_sat_root(c->saturation, i);
-    tarn_sat_uses(c->saturation, i, tarn_sat_term(c->saturation, root, chosen, c->picks),
-                  c->steps);
+    tarn_sat_uses(c->saturation, i, tarn_sat_term(c->saturation, root, chosen, c->picks), c->steps);
   }
 }
 void tarn_compile_optimise(tarn_compiled *c) {

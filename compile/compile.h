@@ -168,8 +168,8 @@ typedef struct tarn_compiled {
                                   no longer after tarn_compile(); the report stays */
   const tarn_sat_report *rewriting;
   const tarn_ruleset *rules;
-  uint32_t *steps; /* by rule: of it in the chains from the outputs to what was chosen; NULL:
-                      reasons were not kept */
+  uint32_t *steps;     /* by rule: of it in the chains from the outputs to what was chosen; NULL:
+                          reasons were not kept */
   tarn_kprog *kernels; /* the kernel program: kernels with schedules, buffers (plan/schedule.h) */
   tarn_picks *picks;
   tarn_kgraph_report choice;

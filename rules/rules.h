@@ -129,7 +129,7 @@ typedef struct tarn_sat_options {
   unsigned threads;        /* for searching; changes no result */
   tarn_eg_reasons reasons; /* kept for tarn_sat_explain() */
   const tarn_hw *hw;       /* whose demands exploratory rules serve; NULL: none fire */
-  bool surface; /* keep terms as written (explore) instead of the kernel form (compile) */
+  bool surface;       /* keep terms as written (explore) instead of the kernel form (compile) */
   bool surface_first; /* compile: surface-level rules of the set run first, on terms as written;
                          then every e-node that they made is brought to kernel form */
   uint64_t max_surface_nodes;      /* of that first part; 0: 10,000, or what the program has */
@@ -176,15 +176,16 @@ typedef struct tarn_sat_report {
   const tarn_sat_rule *rule; /* in the order of the rule set */
   uint32_t nidle;
   const tarn_sat_idle *idle;
-  tarn_rule_class used;      /* strongest class of a rule that was applied */
-  double bound;              /* the largest of the approx rules that were; 0: none */
+  tarn_rule_class used; /* strongest class of a rule that was applied */
+  double bound;         /* the largest of the approx rules that were; 0: none */
   tarn_sat_surface surface;
 } tarn_sat_report;
 
 typedef struct tarn_saturation tarn_saturation;
 /* Normalises the outputs' terms, puts them in kernel form, adds them to a new e-graph and runs the
  * phases of the rule set (kernel-level rules; with o->surface the surface-level rules on the terms
- * as they are; with o->surface_first both). Raises; a limit that was reached is no error: the report says so. */
+ * as they are; with o->surface_first both). Raises; a limit that was reached is no error: the
+ * report says so. */
 TARN_API tarn_saturation *tarn_saturate(const tarn_program *p, const tarn_ruleset *rs,
                                         const tarn_sat_options *o);
 TARN_API void

@@ -34,14 +34,18 @@ static uint32_t missing(const tarn_saturation *s, const rpat *p, tarn_rule_level
   }
   return TARN_NONE;
 }
+static uint32_t lacks(const tarn_saturation *s, const rule *r) {
+  uint32_t op = TARN_NONE;
+  for (uint32_t i = 0; i < r->nlhs && op == TARN_NONE; i++)
+    op = missing(s, r->lhs[i].pat, r->level);
+  return op;
+}
 static const char *no_match(const tarn_saturation *s, const rule *r) {
   const char *stop = r->level == TARN_RULE_SURFACE ? s->report.surface.stop : s->report.stop;
   bool whole = stop && !strcmp(stop, tarn_eg_stop_name(TARN_EG_STOP_SATURATED));
   const char *until =
       whole || !stop ? "" : tarn_format(s->cx, "; the run ended at its limit of %s", stop);
-  uint32_t op = TARN_NONE;
-  for (uint32_t i = 0; i < r->nlhs && op == TARN_NONE; i++)
-    op = missing(s, r->lhs[i].pat, r->level);
+  uint32_t op = lacks(s, r);
   if (op == TARN_NONE) return tarn_format(s->cx, "its left side matches nothing%s", until);
   return tarn_format(s->cx, "%s has no (%s …)%s",
                      r->level == TARN_RULE_KERNEL ? "kernel form" : "the program",
@@ -70,7 +74,8 @@ void sat_idle(tarn_saturation *s) {
     tarn_eg_rule_stats n = {0};
     if (active) n = tarn_eg_stats(s->runner, k++);
     if (!r->asked || n.unions) continue;
-    const char *why = active ? n.matches ? no_effect(s, &n) : no_match(s, r) : not_allowed(s, r);
+    bool meets = n.matches && (r->level != TARN_RULE_KERNEL || lacks(s, r) == TARN_NONE);
+    const char *why = active ? meets ? no_effect(s, &n) : no_match(s, r) : not_allowed(s, r);
     if (!why) why = "it is of the other level";
     tarn_push(s->cx, &idle, ((tarn_sat_idle){i, why}));
   }
