@@ -44,6 +44,7 @@ static void show(const cli_explore *x) {
   if (x->conflict) printf("\n");
   if (x->best.n) printf("\nleast %s:\n", x->cost);
   explore_show_best(x);
+  explore_show_shared(x);
   if (x->goal) printf("\ngoal %s\n", x->goal_reached ? "reached" : "not reached");
   if (x->prove[0] && !x->conflict) printf(x->proved ? "\n" : "\nnot proved\n");
   explore_show_proof(x);

@@ -14,7 +14,15 @@ typedef struct explore_best {
 typedef struct explore_choice {
   uint32_t *pick;
   double *cost, *size;
+  /* Of all roots together, each class counted once: of that choice, and of the best one that was
+   * found, which is `shared`. NULL: not asked for. */
+  double tree_dag, dag, bound;
+  bool optimal;
+  uint32_t *shared;
 } explore_choice;
+
+/* May it be chosen at all? */
+typedef bool explore_legal_fn(void *user, uint32_t op, uint32_t payload);
 
 typedef struct cli_explore {
   /* asked */
@@ -32,7 +40,10 @@ typedef struct cli_explore {
   TARN_VEC(tarn_eg_iteration) iteration;
   TARN_VEC(tarn_sat_rule) rule;
   TARN_VEC(explore_best) best;
+  explore_legal_fn *legal; /* of --hw; NULL: everything may */
+  void *legal_user;
   explore_choice choice; /* what best was chosen from; pick NULL: nothing */
+  TARN_VEC(const char *) shared; /* terms of choice.shared, by root; NULL: too large to print */
   const char *stop;
   uint32_t n_nodes, n_classes;
   uint64_t peak_bytes;
@@ -63,9 +74,9 @@ typedef struct explore_view {
   void *user;
 } explore_view;
 
-/* By x->cost: size, depth, or weights of operators (pow=10,d=100; others 1). */
-explore_choice explore_choose(tarn_ctx *cx, const cli_explore *x, tarn_egraph *g,
-                              const uint32_t *root, uint32_t n, explore_name_fn *name, void *user);
+/* By x->cost: size, depth, or weights of operators (pow=10,d=100; others 1). Where a root
+ * has no legal term, any may be chosen from then on, with a warning. */
+explore_choice explore_choose(tarn_ctx *cx, cli_explore *x, const explore_view *v);
 /* --dot and --egraph. */
 void explore_write(tarn_ctx *cx, const cli_explore *x, const explore_view *v);
 void explore_page(tarn_ctx *cx, const cli_explore *x, const explore_view *v); /* --html */
@@ -75,6 +86,7 @@ void explore_show_growth(const cli_explore *x, uint32_t from); /* iterations fro
 void explore_show_size(const cli_explore *x);
 void explore_show_rules(const cli_explore *x, bool all); /* or only those that matched */
 void explore_show_best(const cli_explore *x);
+void explore_show_shared(const cli_explore *x);
 void explore_show_proof(const cli_explore *x);
 void explore_show_json(tarn_ctx *cx, const cli_explore *x);
 

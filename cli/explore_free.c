@@ -213,19 +213,26 @@ static tarn_eg_node chosen_at(const void *from, uint32_t id) {
   return tarn_eg_node_at(c->g, c->pick[tarn_eg_find(c->g, id)]);
 }
 
+static const char *term_of(lab *l, uint32_t root, const uint32_t *pick) {
+  tarn_buf b = {.cx = l->cx};
+  chosen from = {l->g, pick};
+  tarn_free_print_term(l->rs, &b, chosen_at, &from, root, 0);
+  return b.p;
+}
 void lab_best(lab *l, const uint32_t *root, uint32_t n) {
-  l->x->best.n = 0;
-  if (!n || !strcmp(l->x->cost, "none")) return;
-  explore_choice c = explore_choose(l->cx, l->x, l->g, root, n, lab_name, l);
-  chosen from = {l->g, c.pick};
+  cli_explore *x = l->x;
+  x->best.n = x->shared.n = 0;
+  if (!n || !strcmp(x->cost, "none")) return;
+  explore_view v = lab_view(l);
+  v.root = root, v.n = n;
+  explore_choice c = explore_choose(l->cx, x, &v);
   for (uint32_t i = 0; i < n; i++) {
-    tarn_buf b = {.cx = l->cx};
     bool small = c.size[i] <= PRINT_NODES;
-    if (small) tarn_free_print_term(l->rs, &b, chosen_at, &from, root[i], 0);
-    explore_best row = {c.cost[i], small ? b.p : NULL};
-    tarn_push(l->cx, &l->x->best, row);
+    explore_best row = {c.cost[i], small ? term_of(l, root[i], c.pick) : NULL};
+    tarn_push(l->cx, &x->best, row);
+    tarn_push(l->cx, &x->shared, small && c.shared ? term_of(l, root[i], c.shared) : NULL);
   }
-  l->x->choice = c;
+  x->choice = c;
 }
 
 /* The chosen term of a class as it is written, for an explanation to end with. */

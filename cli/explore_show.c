@@ -87,6 +87,17 @@ void explore_show_json(tarn_ctx *cx, const cli_explore *x) {
     tarn_json_close(j, '}');
   }
   tarn_json_close(j, ']');
+  if (x->choice.shared) {
+    tarn_json_open(j, "shared", '{');
+    tarn_json_num(j, "dag_cost", x->choice.dag);
+    tarn_json_num(j, "lower_bound", x->choice.bound);
+    tarn_json_bool(j, "optimal", x->choice.optimal);
+    tarn_json_num(j, "tree_dag_cost", x->choice.tree_dag);
+    tarn_json_open(j, "terms", '[');
+    for (uint32_t i = 0; i < x->shared.n; i++) tarn_json_str(j, NULL, x->shared.p[i]);
+    tarn_json_close(j, ']');
+    tarn_json_close(j, '}');
+  }
   if (x->goal) tarn_json_bool(j, "goal", x->goal_reached);
   proof_json(j, x);
   cli_json_print(j);
@@ -118,6 +129,15 @@ void explore_show_rules(const cli_explore *x, bool all) {
              (unsigned long long)c->matches, (unsigned long long)c->applied,
              (unsigned long long)c->unions, c->bans, 1e3 * c->search, 1e3 * c->apply);
   }
+}
+/* With sharing, where that says more than the trees: each class once over all roots. */
+void explore_show_shared(const cli_explore *x) {
+  const explore_choice *c = &x->choice;
+  if (!c->shared) return;
+  printf("with sharing %.15g%s, what is least without it %.15g\n", c->dag,
+         c->optimal ? " (optimal)" : "", c->tree_dag);
+  for (uint32_t i = 0; i < x->shared.n && c->dag < c->tree_dag; i++)
+    printf("%10s  %s\n", "", x->shared.p[i] ? x->shared.p[i] : "(too large to print)");
 }
 void explore_show_best(const cli_explore *x) {
   for (uint32_t i = 0; i < x->best.n; i++)

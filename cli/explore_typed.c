@@ -13,8 +13,7 @@ tarn_term typed_term(typed *k, const char *text, const char *option) {
 static tarn_program *program(typed *k) {
   cli_explore *x = k->x;
   if (!x->prove[0]) {
-    cli_compile c = {
-        .model = x->file, .shapes = x->shapes, .sets = x->sets, .def = x->def, .copies = x->copies};
+    cli_compile c = {.model = x->file, .shapes = x->shapes, .sets = x->sets};
     return cli_reload(k->L, &c);
   }
   if (x->file) tarn_raise(k->cx, TARN_USAGE, "--prove A B takes no file but with --free");
@@ -25,8 +24,39 @@ static tarn_program *program(typed *k) {
   *p = (tarn_program){.L = k->L, .nout = 1, .out = out};
   return p;
 }
+/* ---- what hardware can do ---- */
+static void add_units(typed *k, const tarn_hw *hw) {
+  for (uint32_t i = 0; i < hw->nintrin; i++) {
+    TARN_VEC(tarn_term) todo = {0};
+    tarn_push(k->cx, &todo, tarn_hw_meaning_of(k->L, hw, i).term);
+    while (todo.n) {
+      tarn_node x = *tarn_term_get(k->L, todo.p[--todo.n]);
+      if (tarn_op_info(x.op)->kernel == TARN_OPK_NEST) tarn_push(k->cx, &k->unit, x);
+      for (uint32_t j = 0; j < x.n; j++) tarn_push(k->cx, &todo, x.kid[j]);
+    }
+  }
+}
+/* An array with an accumulator is one without, from zero. */
+static bool same_unit(const tarn_node *u, uint32_t op, uint32_t payload) {
+  bool array = u->op == TARN_OP_SYSTOLIC_ACC && op == TARN_OP_SYSTOLIC;
+  return (u->op == op || array) && u->payload == payload;
+}
+/* An accelerator computes what its units do, a processor everything but what an array does. */
+static bool legal(void *user, uint32_t op, uint32_t payload) {
+  const typed *k = user;
+  bool array = op == TARN_OP_SYSTOLIC || op == TARN_OP_SYSTOLIC_ACC;
+  if (tarn_op_info(op)->kernel != TARN_OPK_NEST) return true;
+  if (!array && k->hw->kind != TARN_HW_DSA) return true;
+  for (uint32_t i = 0; i < k->unit.n; i++)
+    if (same_unit(&k->unit.p[i], op, payload)) return true;
+  return false;
+}
+
 tarn_ruleset *typed_rules(typed *k, const tarn_hw *hw) {
   cli_explore *x = k->x;
+  k->hw = hw;
+  if (hw) add_units(k, hw);
+  x->legal = hw ? legal : NULL, x->legal_user = k;
   tarn_ruleset *rs = tarn_ruleset_new(k->L);
   if (!x->only_rules.n)
     tarn_ruleset_ship(rs, NULL, x->kernel ? TARN_RULE_KERNEL : TARN_RULE_SURFACE);
@@ -65,17 +95,21 @@ static void name_of(void *user, uint32_t op, uint32_t payload, char *buf, size_t
   if (tarn_protect(a.k->cx, name_raises, &a)) snprintf(buf, n, "%s", tarn_op_info(op)->text);
 }
 
-static uint32_t picked(void *user, uint32_t cls) {
-  return ((const explore_choice *)user)->pick[cls];
+static uint32_t picked(void *user, uint32_t cls) { return ((const uint32_t *)user)[cls]; }
+static const char *term_of(typed *k, tarn_saturation *s, uint32_t root, uint32_t *pick) {
+  tarn_buf b = {.cx = k->cx};
+  tarn_term_print(k->L, &b, tarn_sat_term(s, root, picked, pick));
+  return b.p;
 }
 void typed_best(typed *k, tarn_saturation *s, const uint32_t *root, uint32_t n) {
   if (!strcmp(k->x->cost, "none")) return;
-  explore_choice c = explore_choose(k->cx, k->x, tarn_sat_egraph(s), root, n, name_of, k);
+  explore_view v = typed_view(k, root, n);
+  v.g = tarn_sat_egraph(s);
+  explore_choice c = explore_choose(k->cx, k->x, &v);
   for (uint32_t i = 0; i < n; i++) {
-    tarn_buf b = {.cx = k->cx};
-    tarn_term_print(k->L, &b, tarn_sat_term(s, root[i], picked, &c));
-    explore_best row = {c.cost[i], b.p};
+    explore_best row = {c.cost[i], term_of(k, s, root[i], c.pick)};
     tarn_push(k->cx, &k->x->best, row);
+    tarn_push(k->cx, &k->x->shared, c.shared ? term_of(k, s, root[i], c.shared) : NULL);
   }
   k->x->choice = c;
 }

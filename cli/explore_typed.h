@@ -10,6 +10,8 @@ typedef struct typed {
   tarn_lang *L;
   tarn_ruleset *rs;
   tarn_saturation *s;
+  const tarn_hw *hw;        /* NULL, or whose units terms may use */
+  TARN_VEC(tarn_node) unit; /* operators of what its intrinsics mean, but views and leaves */
 } typed;
 
 /* All raise. */
