@@ -56,7 +56,7 @@ block docs/library.md "c compile" | diff - examples/compile/compile.c || fail "d
 block docs/library.md c | diff - examples/egraph/shifts.c || fail "docs/library.md shows another example than there is"
 
 # Commands with what they print, in a folder of their own; times, prices and sizes of graphs may be others.
-figures() { sed -E 's/predicted [0-9.e-]+ ms/predicted T ms/; s/[0-9]+ e-nodes in [0-9]+ iterations/N e-nodes in N iterations/; s/; [0-9.]+ s$/; T s/'; }
+figures() { sed -E 's/predicted [0-9.e-]+ ms/predicted T ms/; s/[0-9]+ e-nodes in [0-9]+ iterations/N e-nodes in N iterations/; s/; [0-9.]+ s$/; T s/; s/[0-9.]+ s\)$/T s)/'; }
 transcript() { # FILE: its console blocks; what is shown may end early
   local line shown="$work/shown" here="$work/console" path
   mkdir -p "$here" && ln -sfn "$PWD/examples" "$here/examples" && ln -sfn "$PWD/bench" "$here/bench"
@@ -71,6 +71,7 @@ transcript() { # FILE: its console blocks; what is shown may end early
   done 3<"$work/console.txt"
 }
 transcript docs/rules.md
+transcript docs/exploring.md
 
 for page in docs/*.md; do
   [ "$page" = docs/rule-list.md ] || # a table that the program prints
