@@ -42,7 +42,7 @@ typedef struct cli_explore {
   TARN_VEC(explore_best) best;
   explore_legal_fn *legal; /* of --hw; NULL: everything may */
   void *legal_user;
-  explore_choice choice; /* what best was chosen from; pick NULL: nothing */
+  explore_choice choice;         /* what best was chosen from; pick NULL: nothing */
   TARN_VEC(const char *) shared; /* terms of choice.shared, by root; NULL: too large to print */
   const char *stop;
   uint32_t n_nodes, n_classes;
