@@ -151,6 +151,11 @@ static inline double tarn_fmax(double a, double b) { return a > b ? a : b; }
 TARN_API int64_t tarn_gcd(int64_t a, int64_t b); /* >= 0; 0 where both are */
 TARN_API double tarn_now(void);                  /* seconds, monotonic */
 
+/* Calls fn on a stack of that many bytes, which are used as far as they are needed: for recursion
+ * whose depth is limited, but not by what a caller's stack may hold. fn raises nothing out of the
+ * call. False: there was no such stack, and fn was not called. */
+TARN_API bool tarn_deep(size_t bytes, void (*fn)(void *arg), void *arg);
+
 /* ---- hashing ---- */
 TARN_API uint64_t tarn_hash_bytes(const void *p, size_t n,
                                   uint64_t seed); /* stable across runs and platforms */
@@ -272,6 +277,8 @@ TARN_API bool tarn_sx_atom_is(const tarn_sx *s, const char *atom);
 TARN_NORETURN TARN_API void tarn_sx_error(tarn_ctx *cx, const tarn_sx *at, const char *fmt, ...)
     TARN_PRINTF(3, 4);
 /* Kid i of a list, of that kind; a whole number from lo to hi. Both raise: what is expected. */
+/* Raises where brackets nest deeper than that: what is read by recursion asks for it. */
+TARN_API void tarn_sx_limit(tarn_ctx *cx, const tarn_sx *s, uint32_t depth);
 TARN_API const tarn_sx *tarn_sx_kid(tarn_ctx *cx, const tarn_sx *s, uint32_t i, tarn_sx_kind kind,
                                     const char *what);
 TARN_API int64_t tarn_sx_whole(tarn_ctx *cx, const tarn_sx *s, uint32_t i, int64_t lo, int64_t hi);

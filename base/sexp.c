@@ -245,6 +245,24 @@ _Noreturn void tarn_sx_error(tarn_ctx *cx, const tarn_sx *at, const char *fmt, .
   tarn_raise(cx, TARN_BAD_INPUT, "%s:%u:%u: %s", file, at->line, at->col, what);
 }
 
+void tarn_sx_limit(tarn_ctx *cx, const tarn_sx *s, uint32_t depth) {
+  tarn_mark mark = tarn_arena_mark(cx);
+  TARN_VEC(open_list) open = {0};
+  open_list top = {(tarn_sx *)(uintptr_t)s, 0};
+  for (tarn_push(cx, &open, top); open.n;) {
+    open_list *o = &open.p[open.n - 1];
+    if (o->list->kind != TARN_SX_LIST || o->first == o->list->n) {
+      open.n--;
+      continue;
+    }
+    open_list kid = {o->list->kid[o->first++], 0};
+    if (open.n > depth)
+      tarn_sx_error(cx, kid.list, "nested more than %u deep", depth);
+    tarn_push(cx, &open, kid);
+  }
+  tarn_release(cx, mark);
+}
+
 const tarn_sx *tarn_sx_kid(tarn_ctx *cx, const tarn_sx *s, uint32_t i, tarn_sx_kind kind,
                            const char *what) {
   if (i >= s->n || s->kid[i]->kind != kind)

@@ -110,41 +110,51 @@ uint32_t tarn_eg_best_node(const tarn_eg_best *b, uint32_t cls) {
 
 /* ---- as text ---- */
 
-enum { MOST_DEPTH = 10000 };
 typedef struct output {
-  const tarn_eg_best *b;
-  const tarn_eg_names *names;
   char *buf;
   size_t n, at; /* at >= n: it does not fit */
-  uint32_t depth;
 } output;
 
 static void say(output *o, const char *s) {
   for (; *s && o->at < o->n; s++) o->buf[o->at++] = *s;
 }
 
-static void say_term(output *o, uint32_t cls) {
-  uint32_t node = tarn_eg_best_node(o->b, cls);
+static void say_op(output *o, const tarn_eg_names *names, const tarn_eg_node *e) {
+  bool is_number = e->op == names->number && e->payload;
   char number[16];
-  if (node == NONE || o->at >= o->n) return;
-  if (o->depth == MOST_DEPTH) o->at = o->n;
-  tarn_eg_node e = tarn_eg_node_at(o->b->g, node);
-  bool is_number = e.op == o->names->number && e.payload;
-  snprintf(number, sizeof number, "%u", is_number ? e.payload - 1 : 0);
-  if (e.n) say(o, "(");
-  say(o, is_number ? number : tarn_eg_op_name(o->names, e.op));
-  for (uint32_t i = 0; i < e.n; i++) {
-    uint32_t kid = tarn_eg_node_at(o->b->g, node).kids[i];
+  snprintf(number, sizeof number, "%u", is_number ? e->payload - 1 : 0);
+  if (e->n) say(o, "(");
+  say(o, is_number ? number : tarn_eg_op_name(names, e->op));
+}
+
+/* The open terms are pairs (node, kids said so far); false: out of memory. */
+static bool say_term(const tarn_eg_best *b, const tarn_eg_names *names, output *o, uint32_t node,
+                     eg_mem *m, eg_vec *open) {
+  bool ok = eg_push(m, open, node) && eg_push(m, open, 0);
+  while (ok && open->n && o->at < o->n) {
+    tarn_eg_node e = tarn_eg_node_at(b->g, open->p[open->n - 2]);
+    uint32_t i = open->p[open->n - 1]++;
+    if (!i) say_op(o, names, &e);
+    if (i == e.n) {
+      if (e.n) say(o, ")");
+      open->n -= 2;
+      continue;
+    }
     say(o, " ");
-    o->depth++, say_term(o, kid), o->depth--;
+    ok = eg_push(m, open, tarn_eg_best_node(b, e.kids[i])) && eg_push(m, open, 0);
   }
-  if (e.n) say(o, ")");
+  return ok;
 }
 
 bool tarn_eg_best_text(const tarn_eg_best *b, const tarn_eg_names *names, uint32_t cls, char *buf,
                        size_t n) {
-  output o = {b, names, buf, n, 0, 0};
-  say_term(&o, cls);
+  output o = {buf, n, 0};
+  uint32_t node = tarn_eg_best_node(b, cls);
+  eg_mem m;
+  eg_vec open = {0};
+  eg_mem_init(&m, &b->mem.a);
+  bool ok = node == NONE || say_term(b, names, &o, node, &m, &open);
+  eg_vec_free(&m, &open);
   if (n) buf[o.at < n ? o.at : n - 1] = 0;
-  return o.at < n && tarn_eg_best_node(b, cls) != NONE;
+  return ok && o.at < n && node != NONE;
 }

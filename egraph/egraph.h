@@ -429,8 +429,8 @@ TARN_API uint32_t tarn_eg_rules_add_text(tarn_eg_rules *rs, const tarn_eg_names 
                                          const char *name, const char *text,
                                          const tarn_eg_condition *conditions,
                                          uint32_t n_conditions);
-/* The least term of a class into buf, with its end. False: it does not fit (or nests deeper than
- * 10,000) and is cut off, or there is none. */
+/* The least term of a class into buf, with its end. False: it does not fit and is cut off, or there
+ * is none. */
 TARN_API bool tarn_eg_best_text(const tarn_eg_best *b, const tarn_eg_names *names, uint32_t cls,
                                 char *buf, size_t n);
 

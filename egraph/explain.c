@@ -45,7 +45,8 @@ typedef struct explainer {
   uint32_t depth;
 } explainer;
 
-enum { MAX_DEPTH = 4000, MAX_STEPS = 4000000, CONFLICT_WORK = 50000000 };
+enum { MAX_DEPTH = 50000, MAX_STEPS = 4000000, CONFLICT_WORK = 50000000 };
+enum { STACK = 1 << 28 }; /* of MAX_DEPTH chains in one another */
 
 typedef struct use { /* one application of a rule, as the log has it */
   const eg_rule *r;
@@ -765,6 +766,16 @@ static bool last_lemma(explainer *x, uint32_t a, uint32_t b) {
   return true;
 }
 
+typedef struct asking {
+  explainer *x;
+  uint32_t a, b;
+  bool ok;
+} asking;
+static void ask(void *arg) {
+  asking *k = arg;
+  k->ok = read_log(k->x) && index_edges(k->x) && last_lemma(k->x, k->a, k->b);
+}
+
 /* A path between any two ids. */
 static tarn_eg_proof *explain_ids(tarn_egraph *g, uint32_t a, uint32_t b, uint64_t work) {
   if (!eg_index_origins(g)) return NULL;
@@ -774,9 +785,10 @@ static tarn_eg_proof *explain_ids(tarn_egraph *g, uint32_t a, uint32_t b, uint64
   memset(p, 0, sizeof *p);
   eg_mem_init(&p->mem, &g->mem.a);
   explainer x = {.g = g, .p = p, .m = &p->mem, .work_left = work};
-  bool ok = read_log(&x) && index_edges(&x) && last_lemma(&x, a, b);
+  asking k = {&x, a, b, false};
+  if (!tarn_deep(STACK, ask, &k)) eg_fail(&p->mem, TARN_MEMORY, "egraph: no stack to explain on");
   free_scratch(&x);
-  if (ok) return p;
+  if (k.ok) return p;
   eg_fail(&g->mem, p->mem.st == TARN_OK ? TARN_MEMORY : p->mem.st, "%s", p->mem.msg);
   tarn_eg_proof_free(p);
   return NULL;

@@ -113,6 +113,8 @@ bool tarn_eg_proof_add_step(tarn_eg_proof *p, uint32_t rule, uint32_t note, uint
 
 /* ---- one chain ---- */
 
+enum { MOST_DEPTH = 400000, STACK = 1 << 28 }; /* of a path; for as many levels */
+
 typedef struct unfold {
   tarn_eg_proof *p;
   eg_vec path;  /* kid numbers */
@@ -120,6 +122,8 @@ typedef struct unfold {
   eg_vec kids;
   uint64_t n, max;
   bool whole;
+  uint32_t lemma;
+  bool ok;
   tarn_eg_flat_fn *fn;
   void *user;
 } unfold;
@@ -152,6 +156,7 @@ static bool unfold_congruence(unfold *u, const pf_step *s, bool forward) {
   for (uint32_t i = 0; i < n; i++) {
     uint32_t l = u->p->kid_lemmas.p[s->lemmas + i];
     if (l == NONE) continue;
+    if (u->path.n == MOST_DEPTH) return false;
     pf_term top = u->p->term[u->spine.p[u->path.n]];
     if (!eg_push(&u->p->mem, &u->path, i)) return false;
     if (!eg_push(&u->p->mem, &u->spine, u->p->kids.p[top.kids + i])) return false;
@@ -185,6 +190,11 @@ static bool unfold_lemma(unfold *u, uint32_t lemma, bool back) {
   return true;
 }
 
+static void unfold_all(void *user) {
+  unfold *u = user;
+  u->ok = unfold_lemma(u, u->lemma, false);
+}
+
 uint64_t tarn_eg_proof_flatten(tarn_eg_proof *p, uint64_t max_steps, tarn_eg_flat_fn *fn,
                                void *user) {
   return tarn_eg_proof_flatten_lemma(p, p->n_lemmas - 1, true, max_steps, fn, user);
@@ -192,8 +202,9 @@ uint64_t tarn_eg_proof_flatten(tarn_eg_proof *p, uint64_t max_steps, tarn_eg_fla
 
 uint64_t tarn_eg_proof_flatten_lemma(tarn_eg_proof *p, uint32_t lemma, bool whole,
                                      uint64_t max_steps, tarn_eg_flat_fn *fn, void *user) {
-  unfold u = {.p = p, .max = max_steps, .whole = whole, .fn = fn, .user = user};
-  bool ok = eg_push(&p->mem, &u.spine, p->lemma[lemma].from) && unfold_lemma(&u, lemma, false);
+  unfold u = {.p = p, .max = max_steps, .whole = whole, .lemma = lemma, .fn = fn, .user = user};
+  bool ok = eg_push(&p->mem, &u.spine, p->lemma[lemma].from) && tarn_deep(STACK, unfold_all, &u);
+  ok = ok && u.ok;
   eg_vec_free(&p->mem, &u.path), eg_vec_free(&p->mem, &u.spine), eg_vec_free(&p->mem, &u.kids);
   return ok ? u.n : UINT64_MAX;
 }

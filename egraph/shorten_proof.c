@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { ROOM = 1000, PASSES = 4, MOST_DEPTH = 2000 };
+enum { ROOM = 1000, PASSES = 4, MOST_DEPTH = 50000, STACK = 1 << 28 };
 enum { WORK = 10000000 }; /* of one run of steps */
 
 typedef struct shortener {
@@ -363,7 +363,12 @@ static bool length_of(tarn_eg_proof *p, uint64_t *length) {
   return ok;
 }
 
-bool tarn_eg_proof_shorten(tarn_eg_proof *p, uint64_t max_work) {
+typedef struct shortening {
+  tarn_eg_proof *p;
+  uint64_t max_work;
+  bool shorter;
+} shortening;
+static bool shorten_all(tarn_eg_proof *p, uint64_t max_work) {
   uint64_t work = max_work ? max_work : UINT64_MAX;
   bool shorter = false;
   for (int pass = 0; pass < PASSES && work; pass++) {
@@ -381,4 +386,14 @@ bool tarn_eg_proof_shorten(tarn_eg_proof *p, uint64_t max_work) {
     shorter = true;
   }
   return shorter;
+}
+
+static void shorten_apart(void *user) {
+  shortening *k = user;
+  k->shorter = shorten_all(k->p, k->max_work);
+}
+
+bool tarn_eg_proof_shorten(tarn_eg_proof *p, uint64_t max_work) {
+  shortening k = {p, max_work, false};
+  return tarn_deep(STACK, shorten_apart, &k) && k.shorter;
 }

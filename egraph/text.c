@@ -44,14 +44,30 @@ static const tarn_sx *head_of(const reading *r, const tarn_sx *s) {
 
 /* ---- terms ---- */
 
+typedef struct frame {
+  const tarn_sx *s;
+  uint32_t done; /* operands whose ids are there */
+} frame;
 static uint32_t add_term(reading *r, const tarn_sx *s) {
-  uint32_t op, payload, n = s->kind == TARN_SX_LIST && s->n ? s->n - 1 : 0;
-  op_of(r, head_of(r, s), &op, &payload);
-  uint32_t *kid = TARN_ARRAY(r->cx, uint32_t, n + 1);
-  for (uint32_t i = 0; i < n; i++) kid[i] = add_term(r, s->kid[i + 1]);
-  uint32_t id = tarn_eg_add_exact(r->g, op, payload, kid, n);
-  if (id == NONE) tarn_raise(r->cx, tarn_eg_status(r->g), "%s", tarn_eg_message(r->g));
-  return id;
+  TARN_VEC(frame) open = {0};
+  TARN_VEC(uint32_t) ids = {0};
+  frame top = {s, 0};
+  for (tarn_push(r->cx, &open, top); open.n;) {
+    frame *f = &open.p[open.n - 1];
+    uint32_t op, payload, n = f->s->kind == TARN_SX_LIST && f->s->n ? f->s->n - 1 : 0;
+    if (f->done < n) {
+      frame kid = {f->s->kid[++f->done], 0};
+      tarn_push(r->cx, &open, kid);
+      continue;
+    }
+    op_of(r, head_of(r, f->s), &op, &payload);
+    ids.n -= n;
+    uint32_t id = tarn_eg_add_exact(r->g, op, payload, ids.p + ids.n, n);
+    if (id == NONE) tarn_raise(r->cx, tarn_eg_status(r->g), "%s", tarn_eg_message(r->g));
+    tarn_push(r->cx, &ids, id);
+    open.n--;
+  }
+  return ids.p[0];
 }
 
 static void read_term(tarn_ctx *cx, void *arg) {
@@ -89,6 +105,7 @@ static uint32_t variable(reading *r, const char *name) {
   return r->var.n - 1;
 }
 
+enum { MOST_DEPTH = 200 };
 static const tarn_eg_pat *pattern(reading *r, const tarn_sx *s) {
   tarn_eg_pat *p = TARN_NEW(r->cx, tarn_eg_pat);
   *p = (tarn_eg_pat){.kind = TARN_EG_PAT_VAR, .var = NONE};
@@ -110,6 +127,7 @@ static void read_rule(tarn_ctx *cx, void *arg) {
   reading *r = arg;
   r->cx = cx;
   tarn_sx *s = tarn_sx_read(cx, r->text, strlen(r->text), r->name ? r->name : "rule");
+  tarn_sx_limit(cx, s, MOST_DEPTH);
   if (s->n != 3 || !tarn_sx_atom_is(s->kid[1], "=>"))
     tarn_sx_error(cx, s, "expected LEFT => RIGHT");
   tarn_eg_root left = {NONE, pattern(r, s->kid[0])}, right = {NONE, pattern(r, s->kid[2])};

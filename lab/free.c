@@ -43,16 +43,32 @@ void tarn_free_print(const tarn_ruleset *rs, tarn_buf *b, uint32_t op) {
 }
 
 /* ---- terms in ---- */
+typedef struct frame {
+  const tarn_sx *s;
+  uint32_t done; /* operands whose ids are there */
+} frame;
 static uint32_t add(const tarn_ruleset *rs, tarn_egraph *g, const tarn_sx *s) {
-  const tarn_sx *head = s->kind == TARN_SX_LIST && s->n ? s->kid[0] : s;
-  if (head->kind == TARN_SX_LIST) tarn_sx_error(rs->cx, s, "expected an operator");
-  uint32_t n = s->kind == TARN_SX_LIST ? s->n - 1 : 0;
-  uint32_t *kid = TARN_ARRAY(rs->cx, uint32_t, n ? n : 1);
-  for (uint32_t i = 0; i < n; i++) kid[i] = tarn_free_add(rs, g, s->kid[i + 1]);
-  uint32_t id =
-      tarn_eg_add_exact(g, free_written(free_of(rs), head->text, head->len, false), 0, kid, n);
-  if (id == TARN_NONE) tarn_raise(rs->cx, tarn_eg_status(g), "%s", tarn_eg_message(g));
-  return id;
+  TARN_VEC(frame) open = {0};
+  TARN_VEC(uint32_t) ids = {0};
+  frame top = {s, 0};
+  for (tarn_push(rs->cx, &open, top); open.n;) {
+    frame *f = &open.p[open.n - 1];
+    uint32_t n = f->s->kind == TARN_SX_LIST && f->s->n ? f->s->n - 1 : 0;
+    const tarn_sx *head = f->s->kind == TARN_SX_LIST && f->s->n ? f->s->kid[0] : f->s;
+    if (head->kind == TARN_SX_LIST) tarn_sx_error(rs->cx, f->s, "expected an operator");
+    if (f->done < n) {
+      frame kid = {f->s->kid[++f->done], 0};
+      tarn_push(rs->cx, &open, kid);
+      continue;
+    }
+    ids.n -= n;
+    uint32_t op = free_written(free_of(rs), head->text, head->len, false);
+    uint32_t id = tarn_eg_add_exact(g, op, 0, ids.p + ids.n, n);
+    if (id == TARN_NONE) tarn_raise(rs->cx, tarn_eg_status(g), "%s", tarn_eg_message(g));
+    tarn_push(rs->cx, &ids, id);
+    open.n--;
+  }
+  return ids.p[0];
 }
 /* (:equal A B): two terms that are given to be equal. */
 uint32_t tarn_free_add(const tarn_ruleset *rs, tarn_egraph *g, const tarn_sx *s) {

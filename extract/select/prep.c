@@ -37,17 +37,21 @@ void prep_kill(prep *p, uint32_t v) {
   p->unsure = true;
 }
 
+/* A chain of classes makes pairs that lean to either side, as deep as the chain is long. */
 void prep_lift(const prep *p, uint32_t v, uint32_t *choice) {
-  /* pairs lean to the left, so the walk recurs on the short side only */
-  for (;;) {
+  sel_u32s todo = {0};
+  for (bool more = true; more;) {
     prep_prov q = p->prov.p[v];
-    if (q.b == NONE) {
-      choice[p->run->g.node_class[q.a]] = q.a;
-      return;
+    if (q.b != NONE) {
+      SEL_PUSH(p->mem, &todo, q.b);
+      v = q.a;
+      continue;
     }
-    prep_lift(p, q.b, choice);
-    v = q.a;
+    choice[p->run->g.node_class[q.a]] = q.a;
+    more = todo.n > 0;
+    if (more) v = todo.p[--todo.n];
   }
+  sel_free(p->mem, todo.p);
 }
 
 void prep_lift_fixed(const prep *p, uint32_t *choice) {
@@ -360,6 +364,14 @@ static void adopt(prep *p, uint32_t v, uint32_t k, const prep_node *m) {
   }
 }
 
+/* One parent less for class k; with the last one, its only node m goes, which is then no parent
+ * either: else a chain that is met from its top would be put together from each of its nodes. */
+static void leave(prep *p, uint32_t k, uint32_t m) {
+  if (p->is_root[k] || --p->n_par[k]) return;
+  p->node.p[m].dead = p->littered = true;
+  for (uint32_t i = 0; i < p->node.p[m].nk; i++) p->n_par[p->node.p[m].kid[i]]--;
+}
+
 /* Puts node m, the only one of class k, into node v. */
 static void absorb(prep *p, uint32_t v, uint32_t k, uint32_t m) {
   uint32_t nk;
@@ -371,6 +383,7 @@ static void absorb(prep *p, uint32_t v, uint32_t k, uint32_t m) {
   p->fresh[n->cls] = 1;
   touch(p);
   adopt(p, v, k, &p->node.p[m]);
+  leave(p, k, m);
   if (has(kid, nk, n->cls)) drop(p, v); /* no finite term holds its own class */
 }
 

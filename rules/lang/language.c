@@ -3,6 +3,8 @@
 #include "rules/lang/loops.h"
 #include <string.h>
 
+enum { MOST_DEPTH = 200 }; /* of a form: patterns and expressions are read by recursion */
+
 bool reader_starts(const tarn_sx *s, const char *prefix) {
   return s->kind == TARN_SX_ATOM && strncmp(s->text, prefix, strlen(prefix)) == 0;
 }
@@ -614,6 +616,7 @@ rpat *tarn_r_right_pattern(tarn_ruleset *rs, rule *r, const tarn_sx *s) {
 rule *tarn_r_left_pattern(tarn_ruleset *rs, const tarn_sx *s) {
   reader rd = {.rs = rs, .cx = rs->cx, .r = TARN_NEW(rs->cx, rule), .left = true};
   rd.r->at = s;
+  tarn_sx_limit(rs->cx, s, MOST_DEPTH);
   rd.r->lhs = roots(&rd, s, &rd.r->nlhs);
   return rd.r;
 }
@@ -707,6 +710,7 @@ void r_read_all(tarn_ruleset *rs, const tarn_sx *all, const char *file) {
   tarn_rule_level level = rs->theory ? TARN_RULE_FREE : TARN_RULE_SURFACE;
   for (uint32_t i = 0; i < all->n; i++) {
     const tarn_sx *s = all->kid[i];
+    tarn_sx_limit(rs->cx, s, MOST_DEPTH);
     if (tarn_sx_is(s, "family")) add_family(rs, s);
     else if (tarn_sx_is(s, "phases")) add_phases(rs, s);
     else if (tarn_sx_is(s, "rule")) add_rule(rs, s, base_name(rs->cx, file), level);
