@@ -143,4 +143,11 @@ int tarn_cmd_quantize(tarn_ctx *cx, int argc, char **argv);
 int tarn_cmd_tune(tarn_ctx *cx, int argc, char **argv);
 int tarn_cmd_proof(tarn_ctx *cx, int argc, char **argv);
 int tarn_cmd_rules(tarn_ctx *cx, int argc, char **argv);
+
+/* ---- Ctrl-C: held back while something runs that asks cli_interrupted() and ends early with what
+ * it has found so far. interrupt.c ---- */
+bool cli_hold_interrupts(void); /* true: they were not held before; for the next call */
+void cli_release_interrupts(bool held);
+bool cli_interrupted(void *user);
+void cli_forget_interrupt(void);
 #endif

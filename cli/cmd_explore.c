@@ -84,7 +84,7 @@ int tarn_cmd_explore(tarn_ctx *cx, int argc, char **argv) {
       {"--nodes", NULL, CLI_UINT, &x.nodes, "N",
        "limit of e-nodes (default 200,000; with --free 1,000,000)"},
       {"--iters", NULL, CLI_U32, &x.iters, "N", "limit of iterations (default 100)"},
-      {"--bytes", NULL, CLI_UINT, &x.bytes, "N", "limit of memory (default: none)"},
+      {"--bytes", NULL, CLI_UINT, &x.bytes, "N", "limit of memory (default 4 GiB)"},
       {"--seconds", NULL, CLI_REAL, &x.seconds, "S", "limit of time (default: none)"},
       {"--threads", NULL, CLI_THREADS, &x.threads, "T",
        "threads for searching (default 1); results stay the same"},
@@ -111,6 +111,7 @@ int tarn_cmd_explore(tarn_ctx *cx, int argc, char **argv) {
   x.session = x.file ? !strcmp(x.file, "-") : !x.prove[0] && isatty(STDIN_FILENO);
   explore_options(cx, &x);
   if (x.session) return explore_session(cx, &x);
+  x.interrupted = cli_interrupted;
   if (x.free) explore_free(cx, &x);
   else explore_typed(cx, &x);
   write_proof(cx, &x);

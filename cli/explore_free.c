@@ -3,8 +3,10 @@
 #include "cli/explore_lab.h"
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { PRINT_NODES = 20000 };
+#define MOST_BYTES (UINT64_C(4) << 30) /* of the graph, matches that wait included */
 
 static void free_graph(void *arg) { tarn_eg_free(arg); }
 static void free_runner(void *arg) { tarn_eg_runner_free(arg); }
@@ -17,7 +19,7 @@ lab *lab_new(tarn_ctx *cx, cli_explore *x, tarn_eg_reasons reasons) {
              .rs = tarn_free_ruleset_new(tarn_lang_new(cx)),
              .from = TARN_NONE,
              .to = TARN_NONE,
-             .config = {reasons, x->nodes ? x->nodes : 1000000, x->bytes}};
+             .config = {reasons, x->nodes ? x->nodes : 1000000, x->bytes ? x->bytes : MOST_BYTES}};
   return l;
 }
 void lab_open(lab *l) {
@@ -129,6 +131,19 @@ static bool before(void *user, tarn_egraph *g, uint32_t iteration) {
   (void)g, (void)iteration;
   return !lab_reached(user);
 }
+/* On a terminal, now and then: how large the graph is. */
+static void tell(void *user, tarn_egraph *g, const tarn_eg_iteration *it) {
+  lab *l = user;
+  if (!isatty(STDERR_FILENO) || tarn_now() - l->told < 0.5) return;
+  (void)it;
+  l->told = tarn_now(), l->telling = true;
+  fprintf(stderr, "\riteration %u: %u e-nodes, %u classes  ", tarn_eg_iteration_count(l->runner),
+          tarn_eg_node_count(g), tarn_eg_class_count(g));
+}
+static void end_telling(lab *l) {
+  if (l->telling) fprintf(stderr, "\r%60s\r", "");
+  l->telling = false;
+}
 static void check_run(lab *l, tarn_eg_stop stop) {
   tarn_status st = tarn_free_failed(l->rs);
   if (st) tarn_reraise(l->cx, st);
@@ -150,8 +165,13 @@ tarn_eg_stop lab_run(lab *l, const uint32_t *active, uint32_t n, uint32_t iterat
                           .threads = (unsigned)x->threads,
                           .interrupted = x->interrupted,
                           .before = before,
+                          .after = tell,
                           .user = l};
+  bool held = cli_hold_interrupts();
+  l->told = tarn_now();
   tarn_eg_stop stop = tarn_eg_run(l->runner, &c);
+  cli_release_interrupts(held);
+  end_telling(l);
   check_run(l, stop);
   return stop;
 }

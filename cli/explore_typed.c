@@ -139,7 +139,8 @@ tarn_sat_options typed_options(typed *k, const tarn_hw *hw) {
   tarn_sat_options o = tarn_sat_defaults();
   if (x->nodes) o.max_nodes = x->nodes;
   if (x->iters) o.max_iterations = (uint32_t)x->iters;
-  o.max_bytes = x->bytes, o.max_seconds = x->seconds;
+  o.max_bytes = x->bytes ? x->bytes : UINT64_C(4) << 30;
+  o.max_seconds = x->seconds;
   o.backoff = x->backoff, o.match_limit = (uint32_t)x->match_limit,
   o.ban_length = (uint32_t)x->ban_length;
   o.count_matches = x->count_matches, o.threads = (unsigned)x->threads;
@@ -160,6 +161,8 @@ explore_view typed_view(typed *k, const uint32_t *root, uint32_t n) {
   return (explore_view){k->s ? tarn_sat_egraph(k->s) : NULL, root, n, name_of, facts, why, k};
 }
 
+static void release(void *held) { cli_release_interrupts(*(bool *)held); }
+
 void explore_typed(tarn_ctx *cx, cli_explore *x) {
   typed k = {.cx = cx, .x = x, .L = tarn_lang_new(cx)};
   if (x->goal && x->prove[0])
@@ -168,7 +171,11 @@ void explore_typed(tarn_ctx *cx, cli_explore *x) {
   tarn_program *p = program(&k);
   tarn_sat_options o = typed_options(&k, hw);
   k.rs = typed_rules(&k, hw);
+  bool held = cli_hold_interrupts(), *keep = tarn_copy(cx, &held, sizeof held);
+  tarn_defer(cx, release, keep);
   tarn_saturation *s = tarn_saturate(p, k.rs, &o);
+  cli_release_interrupts(held);
+  *keep = false;
   const tarn_sat_report *r = tarn_sat_result(s);
   x->stop = r->stop, x->took = r->seconds, x->n_nodes = r->nodes, x->n_classes = r->classes;
   x->peak_bytes = tarn_eg_peak_bytes(tarn_sat_egraph(s));

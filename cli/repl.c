@@ -363,34 +363,21 @@ static void remember(session *s, void *kept, const char *what) {
   }
   s->past[s->n_past++] = (undo){kept, what};
 }
-/* ---- Ctrl-C, on a terminal: the signal is held back, and a run looks whether it is there ---- */
-static bool is_waiting(void *user) {
-  sigset_t waiting;
-  (void)user;
-  return !sigpending(&waiting) && sigismember(&waiting, SIGINT) == 1;
-}
-static void forget_signal(void) {
-  sigset_t one;
-  struct timespec now = {0};
-  sigemptyset(&one), sigaddset(&one, SIGINT);
-  while (sigtimedwait(&one, NULL, &now) == SIGINT) continue;
-}
-static void release_signal(void *arg) {
-  forget_signal();
-  sigprocmask(SIG_SETMASK, arg, NULL);
-}
-static void hold_signal(session *s) {
-  sigset_t one, *was = TARN_NEW(s->cx, sigset_t);
-  sigemptyset(&one), sigaddset(&one, SIGINT);
-  if (sigprocmask(SIG_BLOCK, &one, was)) return;
-  tarn_defer(s->cx, release_signal, was);
-  s->x->interrupted = is_waiting;
+/* ---- Ctrl-C: on a terminal it is held back all the time (at the prompt it is a character), from a
+ * pipe while a command runs ---- */
+static void release(void *arg) { cli_release_interrupts(*(bool *)arg); }
+static void hold(session *s) {
+  bool *held = TARN_NEW(s->cx, bool);
+  *held = cli_hold_interrupts();
+  tarn_defer(s->cx, release, held);
 }
 
 static void one(session *s, const char *text) {
   line l = {.s = s, .text = tarn_strdup(s->cx, text)};
-  if (s->x->interrupted) forget_signal();
+  bool held = cli_hold_interrupts();
+  cli_forget_interrupt();
   tarn_status st = tarn_protect(s->cx, run_line, &l);
+  cli_release_interrupts(held);
   fflush(stdout);
   for (; s->warned < tarn_warning_count(s->cx); s->warned++)
     fprintf(stderr, "tarn: warning: %s\n", tarn_warning(s->cx, s->warned));
@@ -417,7 +404,8 @@ int explore_session(tarn_ctx *cx, cli_explore *x) {
   tarn_defer(cx, end_session, s);
   s->kind->start(s);
   repl_lines *in = repl_lines_open(s);
-  if (s->tty) hold_signal(s);
+  if (s->tty) hold(s);
+  x->interrupted = cli_interrupted;
   if (s->tty)
     printf("tarn explore, %s terms; help lists the commands, new %s starts on the others\n",
            x->free ? "free" : "typed", x->free ? "typed" : "free");

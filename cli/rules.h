@@ -10,6 +10,7 @@ typedef struct rules_job {
   const char *only, *hw, *ops, *out, *numerics;
   uint64_t samples, seed, size, vars, nodes, iters;
   double seconds;
+  uint64_t bytes;
   bool json, mutate, free, text, table, lax;
 } rules_job;
 

@@ -194,7 +194,14 @@ static void count(side *s) {
   }
 }
 static void derive_side(tarn_ctx *cx, const rules_job *k, side *s, side *from, tarn_json *j) {
-  tarn_derive_options o = {(uint32_t)k->iters, (uint32_t)k->nodes, k->lax, k->seed};
+  uint32_t struck = 0;
+  tarn_derive_options o = {.iterations = (uint32_t)k->iters,
+                           .nodes = (uint32_t)k->nodes,
+                           .lax = k->lax,
+                           .seed = k->seed,
+                           .bytes = k->bytes,
+                           .seconds = k->seconds,
+                           .struck = &struck};
   s->follows = TARN_ARRAY(cx, bool, tarn_ruleset_count(s->rs) + 1);
   tarn_rules_derive(from->rs, s->rs, &o, s->follows);
   count(s);
@@ -203,9 +210,11 @@ static void derive_side(tarn_ctx *cx, const rules_job *k, side *s, side *from, t
   tarn_json_str(j, "from", from->file);
   tarn_json_int(j, "follow", s->n);
   tarn_json_int(j, "of", s->count);
+  tarn_json_int(j, "at_limit", struck);
   tarn_json_open(j, "not", '[');
   if (!k->json)
     printf("%u of the %u rules of %s follow from %s\n", s->n, s->count, s->file, from->file);
+  if (!k->json && struck) printf("  at %u of them a limit of bytes or time struck\n", struck);
   for (uint32_t i = 0; i < tarn_ruleset_count(s->rs); i++) {
     tarn_buf b = {.cx = cx};
     if (s->follows[i] || strchr(tarn_ruleset_at(s->rs, i).name, ':')) continue;

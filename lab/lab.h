@@ -100,6 +100,13 @@ typedef struct tarn_derive_options {
   uint32_t iterations, nodes;
   bool lax;
   uint64_t seed;
+  /* For each rule: memory, buffered matches included, and time; 0: 1 GiB and 20 s. A rule at which
+   * one of them strikes does not follow; *struck, where not NULL, is how many these are. */
+  uint64_t bytes;
+  double seconds;
+  double (*clock)(void *user); /* NULL: the system's */
+  void *user;
+  uint32_t *struck;
 } tarn_derive_options;
 TARN_API uint32_t tarn_rules_derive(tarn_ruleset *from, tarn_ruleset *of,
                                     const tarn_derive_options *o, bool *follows);

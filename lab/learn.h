@@ -83,6 +83,10 @@ typedef struct lgraph_config {
   const bool *keep;        /* of the samples: those where what is assumed holds */
   bool lax;                /* conditions are ignored */
   uint32_t iterations, nodes;
+  uint64_t bytes; /* 0: no limit */
+  double seconds; /* the same */
+  double (*clock)(void *user);
+  void *user;
 } lgraph_config;
 /* Freed when the enclosing protected call ends. Raise. What a run needs is arena memory: mark and
  * release around it, outside of the protected call, after lgraph_symbols(), which makes the names
@@ -95,5 +99,6 @@ uint32_t lgraph_variable(lgraph *g, uint32_t number);
 uint32_t lgraph_pattern(lgraph *g, const tarn_ruleset *of, const rpat *p);
 /* Runs the rules of the set but for number `without`. */
 void lgraph_run(lgraph *g, uint32_t without);
+bool lgraph_struck(const lgraph *g); /* did a limit of bytes or time end it? */
 bool lgraph_same(const lgraph *g, uint32_t a, uint32_t b);
 #endif

@@ -9,7 +9,7 @@ typedef struct deriving {
   tarn_ruleset *from, *of;
   const tarn_derive_options *o;
   const rule *r;
-  bool follows;
+  bool follows, struck;
 } deriving;
 
 /* Values of the rule's variables, and where its conditions hold. */
@@ -42,13 +42,18 @@ static void derive(tarn_ctx *cx, void *arg) {
   lgraph_config c = {.keep = keep,
                      .lax = d->o->lax || !free_of(d->from)->meaning,
                      .iterations = d->o->iterations ? d->o->iterations : 8,
-                     .nodes = d->o->nodes ? d->o->nodes : 100000};
+                     .nodes = d->o->nodes ? d->o->nodes : 100000,
+                     .bytes = d->o->bytes ? d->o->bytes : UINT64_C(1) << 30,
+                     .seconds = d->o->seconds > 0 ? d->o->seconds : 20,
+                     .clock = d->o->clock,
+                     .user = d->o->user};
   if (!c.lax) c.samples = samples(d, keep);
   lgraph *g = lgraph_new(d->from, &c);
   uint32_t left = lgraph_pattern(g, d->of, d->r->lhs[0].pat),
            right = lgraph_pattern(g, d->of, d->r->rhs[0].pat);
   lgraph_run(g, TARN_NONE);
   d->follows = lgraph_same(g, left, right);
+  d->struck = lgraph_struck(g);
 }
 
 uint32_t tarn_rules_derive(tarn_ruleset *from, tarn_ruleset *of, const tarn_derive_options *o,
@@ -57,13 +62,15 @@ uint32_t tarn_rules_derive(tarn_ruleset *from, tarn_ruleset *of, const tarn_deri
   if (!from->theory || !of->theory)
     tarn_raise(from->cx, TARN_USAGE, "rules derive: rules over operators of any name are expected");
   lgraph_symbols(from, variable);
+  if (o->struck) *o->struck = 0;
   for (uint32_t i = 0; i < of->rule.n; i++) {
-    deriving d = {from, of, o, of->rule.p[i], false};
+    deriving d = {from, of, o, of->rule.p[i], false, false};
     if (d.r->nlhs != 1 || d.r->nrhs != 1)
       tarn_sx_error(from->cx, d.r->at, "one left and one right side are expected");
     tarn_status st = tarn_protect(from->cx, derive, &d);
     if (st) tarn_reraise(from->cx, st);
     n += follows[i] = d.follows;
+    if (o->struck && d.struck && !d.follows) ++*o->struck;
   }
   return n;
 }

@@ -27,6 +27,7 @@ struct lgraph {
   uint32_t variable[R_CLASSES]; /* symbol */
   mval *number;                 /* by symbol: of numbers */
   tarn_status failed;
+  bool struck;
 };
 
 static void free_graph(void *arg) {
@@ -177,11 +178,15 @@ void lgraph_run(lgraph *g, uint32_t without) {
     if (i != without && !from->rule.p[i]->dropped) add_rule(g, *rules, from->rule.p[i], i);
   if (tarn_eg_rebuild(g->g) || !(run = tarn_eg_runner_new(g->g, *rules)))
     tarn_raise(g->cx, TARN_MEMORY, "rules: out of memory");
-  tarn_eg_set_limits(g->g, tarn_eg_node_count(g->g) + g->c.nodes, 0);
-  tarn_eg_run_config c = {.max_iterations = g->c.iterations};
+  tarn_eg_set_limits(g->g, tarn_eg_node_count(g->g) + g->c.nodes, g->c.bytes);
+  tarn_eg_run_config c = {.max_iterations = g->c.iterations,
+                          .max_seconds = g->c.seconds,
+                          .clock = g->c.clock,
+                          .user = g->c.user};
   tarn_eg_stop stop = tarn_eg_run(run, &c);
   tarn_eg_runner_free(run);
   free_rules(rules);
+  g->struck = stop == TARN_EG_STOP_BYTES || stop == TARN_EG_STOP_SECONDS;
   if (g->failed) tarn_reraise(g->cx, g->failed);
   if (stop == TARN_EG_STOP_MEMORY || stop == TARN_EG_STOP_ERROR)
     tarn_raise(g->cx, tarn_eg_status(g->g), "%s", tarn_eg_message(g->g));
@@ -234,6 +239,7 @@ uint32_t lgraph_pattern(lgraph *g, const tarn_ruleset *of, const rpat *p) {
   const char *name = tarn_intern_key(free_of(of)->symbol, p->op, &n);
   return lgraph_node(g, tarn_intern_add(free_of(g->rs)->symbol, name, n), kid, p->n);
 }
+bool lgraph_struck(const lgraph *g) { return g->struck; }
 bool lgraph_same(const lgraph *g, uint32_t a, uint32_t b) {
   return tarn_eg_find(g->g, a) == tarn_eg_find(g->g, b);
 }

@@ -201,6 +201,36 @@ static void typed_body(tarn_ctx *cx, void *arg) {
                   "without %s:\n%s", taken[i].without[0], text);
   }
 }
+/* A set that would grow without end is held by time and by memory: by a clock of the test's own, in
+ * so many looks at it, and in so many bytes. */
+static double ticks(void *user) { return (double)++*(uint64_t *)user; }
+static void limits_body(tarn_ctx *cx, void *arg) {
+  static const char endless[] = "(rule a (+ ?x (+ ?y ?z)) => (+ (+ ?x ?y) ?z))"
+                                "(rule c (+ ?x ?y) => (+ ?y ?x))"
+                                "(rule p (+ ?x ?y) => (* (+ (s ?x) ?y) ?y) :grows true)";
+  static const char law[] = "(rule law (+ a (+ b (+ c (+ d (+ e f))))) => g)";
+  tarn_ruleset *from = read_rules(cx, endless), *of = read_rules(cx, law);
+  uint64_t looks = 0;
+  uint32_t struck;
+  bool yes[4];
+  (void)arg;
+  tarn_derive_options o = {.iterations = 1000, .nodes = 100000000, .struck = &struck};
+  o.clock = ticks, o.user = &looks, o.seconds = 5000;
+  ck_assert_uint_eq(tarn_rules_derive(from, of, &o, yes), 0);
+  ck_assert_uint_eq(struck, 1);
+  ck_assert_uint_le(looks, 5100); /* it looks, and then it ends */
+  o = (tarn_derive_options){.iterations = 1000, .nodes = 100000000, .struck = &struck};
+  o.bytes = 20 << 20;
+  ck_assert_uint_eq(tarn_rules_derive(from, of, &o, yes), 0);
+  ck_assert_uint_eq(struck, 1);
+}
+START_TEST(test_limits) {
+  tarn_ctx *cx = tarn_ctx_new(NULL);
+  ck_assert_msg(tarn_protect(cx, limits_body, NULL) == TARN_OK, "%s", tarn_message(cx));
+  tarn_ctx_free(cx);
+}
+END_TEST
+
 START_TEST(test_typed) {
   tarn_ctx *cx = tarn_ctx_new(NULL);
   ck_assert_msg(tarn_protect(cx, typed_body, NULL) == TARN_OK, "%s", tarn_message(cx));
@@ -242,6 +272,7 @@ int main(void) {
   tcase_add_loop_test(t, test_lesson, 0, sizeof lessons / sizeof *lessons);
   tcase_add_test(t, test_conditional);
   tcase_add_test(t, test_follows);
+  tcase_add_test(t, test_limits);
   tcase_add_test(t, test_typed);
   tcase_add_loop_test(t, test_refused, 0, sizeof refused / sizeof *refused);
   suite_add_tcase(s, t);

@@ -176,6 +176,33 @@ START_TEST(exact_is_not_behind) {
 }
 END_TEST
 
+/* More steps are never worse, neither in cost nor in bound. */
+START_TEST(more_steps_are_not_worse) {
+  for (uint64_t seed = 1; seed <= 60; seed++) {
+    tarn_ctx *cx = tarn_ctx_new(NULL);
+    tarn_sel_graph *g = middling_graph(cx, seed * 77);
+    double cost = INFINITY, bound = 0;
+    uint64_t s = seed;
+    for (uint64_t steps = 1; steps < 200000000;
+         steps = steps * (2 + below(&s, 6)) + below(&s, 99)) {
+      tarn_sel_options o = tarn_sel_defaults(TARN_SEL_EXACT);
+      tarn_sel_result r;
+      o.seconds = INFINITY, o.steps = steps;
+      ck_assert_msg(tarn_sel_run(g, TARN_SEL_EXACT, &o, &r) == TARN_OK, "%s", tarn_message(cx));
+      ck_assert_msg(r.dag_cost <= cost && r.lower_bound >= bound,
+                    "seed %llu, %llu steps: %g from %g, bound %g from %g", (unsigned long long)seed,
+                    (unsigned long long)steps, r.dag_cost, cost, r.lower_bound, bound);
+      cost = r.dag_cost, bound = r.lower_bound;
+      bool done = r.optimal;
+      tarn_sel_result_free(&r);
+      if (done) break;
+    }
+    tarn_sel_graph_free(g);
+    tarn_ctx_free(cx);
+  }
+}
+END_TEST
+
 START_TEST(ilp_agrees) {
   for (uint64_t seed = 1; seed <= 200; seed++) {
     tarn_ctx *cx = tarn_ctx_new(NULL);
@@ -270,6 +297,7 @@ int main(int argc, char **argv) {
   tcase_set_timeout(t, 600);
   tcase_add_test(t, exact_equals_brute_force);
   tcase_add_test(t, exact_is_not_behind);
+  tcase_add_test(t, more_steps_are_not_worse);
   tcase_add_test(t, ilp_agrees);
   tcase_add_test(t, combined_cost_equals_brute_force);
   suite_add_tcase(s, t);

@@ -82,8 +82,12 @@ typedef struct sel_run {
   tarn_sel_view g;
   const double *cost; /* by node: the costs in force */
   tarn_sel_options o;
-  double t0, first;
-  uint64_t steps;
+  double t0,
+      first;      /* when the round began, o being its limits; when the first selection was there */
+  double start;   /* of the run */
+  uint64_t steps; /* of the round */
+  uint64_t cap;   /* of the run, what is left of it; 0: no limit */
+  bool cut;       /* by that: what is known of bounds in the middle of something does not count */
   const char *stop; /* NULL while running */
   double pause_at;  /* by sel_now(); and in steps, 0 = none: see sel_pause_after() */
   uint64_t pause_steps;

@@ -20,6 +20,7 @@ bool sel_stop(sel_run *r, uint64_t work) {
   r->steps += work;
   if (r->stop) return true;
   if (r->o.steps && r->steps >= r->o.steps) return r->stop = "steps", true;
+  if (r->cap && r->steps >= r->cap) return r->stop = "steps", r->cut = true;
   if (r->pause_steps && r->steps >= r->pause_steps) return r->stop = paused, true;
   if (r->steps < r->next_look) return false;
   r->next_look = r->steps + LOOK;
@@ -43,7 +44,7 @@ bool sel_resume(sel_run *r) {
 
 static void tell(sel_run *r) {
   if (!r->o.progress || r->stop) return;
-  if (!r->o.progress(r->o.user, sel_now(r) - r->t0, r->best_cost, r->bound)) r->stop = "asked";
+  if (!r->o.progress(r->o.user, sel_now(r) - r->start, r->best_cost, r->bound)) r->stop = "asked";
 }
 
 bool sel_good_enough(const sel_run *r) {
@@ -53,7 +54,7 @@ bool sel_good_enough(const sel_run *r) {
 
 void sel_raise_bound(sel_run *r, double bound) {
   if (bound > r->best_cost) bound = r->best_cost;
-  if (!(bound > r->bound)) return;
+  if (!(bound > r->bound) || r->cut) return;
   r->bound = bound;
   tell(r);
 }
@@ -62,7 +63,7 @@ bool sel_offer(sel_run *r, const uint32_t *choice) {
   double dag;
   if (!sel_price(r->mem, &r->g, r->cost, choice, &dag, NULL, NULL, NULL)) return false;
   if (!(dag < r->best_cost)) return false;
-  if (!isfinite(r->first)) r->first = sel_now(r) - r->t0;
+  if (!isfinite(r->first)) r->first = sel_now(r) - r->start;
   memcpy(r->best, choice, r->g.n_classes * sizeof *choice);
   r->best_cost = dag;
   tell(r);
@@ -174,7 +175,7 @@ typedef struct job_args {
   const char *who;
   const tarn_sel_options *o;
   tarn_sel_result out;
-  sel_pool mem, brief;
+  sel_pool mem, brief, kept;
 } job_args;
 
 static void check_options(sel_run *r, tarn_sel_method m) {
@@ -192,11 +193,11 @@ static void check_options(sel_run *r, tarn_sel_method m) {
 }
 
 /* The values of an additive callback, checked like costs. */
-static void take_costs(sel_run *r) {
+static void take_costs(sel_run *r, job_args *a) {
   const tarn_sel_cost *c = r->o.cost;
   r->cost = r->g.cost;
   if (!c || c->term || c->combine || c->k != 1 || c->how[0] != TARN_SEL_SUM) return;
-  double *cost = SEL_NEW(r->mem, double, r->g.n_nodes);
+  double *cost = SEL_NEW(&a->kept, double, r->g.n_nodes);
   for (uint32_t v = 0; v < r->g.n_nodes; v++) {
     c->values(c->user, v, &cost[v]);
     if (!(cost[v] >= 0))
@@ -215,14 +216,15 @@ static void open_run(sel_run *r, job_args *a) {
                  .reduced = NONE};
   sel_pool_open(&a->mem, r->cx);
   sel_pool_open(&a->brief, r->cx);
+  sel_pool_open(&a->kept, r->cx);
   r->o = a->o ? *a->o : tarn_sel_defaults(a->m);
-  r->t0 = sel_now(r);
+  r->t0 = r->start = sel_now(r);
   r->best_cost = INFINITY, r->bound = -INFINITY;
   check_options(r, a->m);
   sel_graph_view(a->g, &r->g);
   if (!r->g.n_roots) tarn_raise(r->cx, TARN_BAD_INPUT, "%s: no roots", a->who);
-  take_costs(r);
-  r->best = SEL_NEW(r->mem, uint32_t, r->g.n_classes);
+  take_costs(r, a);
+  r->best = SEL_NEW(&a->kept, uint32_t, r->g.n_classes);
 }
 
 _Noreturn static void no_selection(sel_run *r, const char *who) {
@@ -268,8 +270,62 @@ static void finish(sel_run *r, job_args *a) {
   out->lower_bound = r->bound > 0 ? r->bound : 0;
   if (out->lower_bound > out->dag_cost) out->lower_bound = out->dag_cost;
   out->optimal = sel_closed(out->dag_cost, out->lower_bound);
-  out->seconds = sel_now(r) - r->t0;
+  out->seconds = sel_now(r) - r->start;
   out->first_seconds = r->first;
+}
+
+/* ---- rounds ---- */
+/* Work is shared out by what a round may take, and that depends on nothing else: so a run with more
+ * steps does the same as one with fewer until these are used up, and only then goes on, with a
+ * larger round, from the selection and the bound that it has. */
+enum { FIRST_ROUND = 60000000, LARGER = 4 };
+
+static void begin_round(sel_run *r, bool exact) {
+  sel_pool_close(r->mem);
+  sel_pool_close(r->brief);
+  r->t0 = sel_now(r);
+  r->steps = r->next_look = r->pause_steps = 0;
+  r->pause_at = 0, r->patience = 0;
+  r->tree = r->scratch = NULL;
+  r->stop = NULL, r->exact = exact;
+}
+
+static void rounds_of_steps(sel_run *r, void (*run)(sel_run *r)) {
+  uint64_t left = r->o.steps, used = 0;
+  for (uint64_t plan = FIRST_ROUND;; plan *= LARGER) {
+    begin_round(r, r->exact);
+    r->o.steps = plan, r->cap = left;
+    run(r);
+    used += r->steps;
+    bool cut = r->steps >= left;
+    left -= cut ? left : r->steps;
+    if (cut || !r->stop || strcmp(r->stop, "steps") || sel_good_enough(r)) break;
+  }
+  r->steps = used;
+}
+
+/* As much as greedy would by itself take within its own limit: so exact, whose limit is ten times
+ * that by default, is not behind it. */
+static void exact_after_greedy(sel_run *r) {
+  double limit = r->o.seconds;
+  uint64_t used;
+  r->o.seconds = limit / 10;
+  begin_round(r, false);
+  sel_run_greedy(r);
+  bool done = r->stop && strcmp(r->stop, "seconds");
+  used = r->steps;
+  r->o.seconds = limit - (sel_now(r) - r->start);
+  if (done || sel_closed(r->best_cost, r->bound) || !(r->o.seconds > 0)) return;
+  begin_round(r, true);
+  sel_run_exact(r);
+  r->steps += used;
+}
+
+static void run_method(sel_run *r, tarn_sel_method m) {
+  bool rounds = m == TARN_SEL_EXACT || m == TARN_SEL_GREEDY;
+  if (rounds && r->o.steps) rounds_of_steps(r, method[m].run);
+  else if (m == TARN_SEL_EXACT && isfinite(r->o.seconds)) exact_after_greedy(r);
+  else method[m].run(r);
 }
 
 static void run_body(tarn_ctx *cx, void *arg) {
@@ -284,7 +340,7 @@ static void run_body(tarn_ctx *cx, void *arg) {
     tarn_raise(r.cx, TARN_USAGE, "selection: a combined cost is for greedy and exact");
   r.exact = a->m == TARN_SEL_EXACT;
   if (combined) sel_run_custom(&r, &a->out);
-  else method[a->m].run(&r);
+  else run_method(&r, a->m);
   double cost = a->out.cost;
   finish(&r, a);
   if (!combined) return;

@@ -171,6 +171,36 @@ shows "4 e-nodes, 3 classes, 1 iterations" "3 e-nodes, 3 classes, 0 iterations" 
   "f32 ((4 8) ())" "2 e-nodes, 2 classes"
 [ "$(wc -l <"$work/err")" = 2 ] || fail "typed session: $(cat "$work/err")"
 
+# An interrupt ends a run with what was found so far: from a pipe the session goes on; of a file there is a result.
+export input=/dev/null
+interrupted() { # CODE ARGS…: a run that would not end for long, interrupted when it is under way
+  local want=$1 got
+  shift
+  last="tarn $* (interrupted)"
+  python3 - "$tarn" "$@" >"$work/out" 2>"$work/err" <<'P'
+import os, signal, subprocess, sys, time
+p = subprocess.Popen(sys.argv[1:], stdin=open(os.environ['input']))
+while p.poll() is None:  # again, as the first may come before the run has begun to look
+    time.sleep(0.3)
+    state = open(f'/proc/{p.pid}/status').read()
+    held = int(next(l for l in state.splitlines() if l.startswith('SigBlk')).split()[1], 16)
+    if held >> (signal.SIGINT - 1) & 1: p.send_signal(signal.SIGINT); break
+sys.exit(p.wait())
+P
+  got=$?
+  [ "$got" = "$want" ] || { fail "$last: exit code $got, expected $want"; cat "$work/err"; }
+}
+if command -v python3 >/dev/null && [ -r /proc/self/status ]; then
+  interrupted 0 explore --free --rules $at/pure.rules $at/math7.term --nodes 100000000 --json
+  is stop interrupted
+  is 'best.#' 7
+  interrupted 4 explore --free --rules $at/pure.rules $at/math7.term --nodes 100000000 --goal "(never there)"
+  shows "stopped: interrupted" "goal not reached"
+  printf 'rules %s/pure.rules\nload %s/math7.term\nrun\nsize\nbest\n' $at $at >"$work/piped"
+  input=$work/piped interrupted 0 explore --free --nodes 100000000 -
+  shows "stopped: interrupted" "7 terms" "  4  "
+fi
+
 # On a terminal: prompt, history, completion of commands, files, rules and operators.
 if command -v script >/dev/null; then
   cp $at/ac.rules "$work/unusual-name.rules"
