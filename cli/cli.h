@@ -144,6 +144,11 @@ int tarn_cmd_tune(tarn_ctx *cx, int argc, char **argv);
 int tarn_cmd_proof(tarn_ctx *cx, int argc, char **argv);
 int tarn_cmd_rules(tarn_ctx *cx, int argc, char **argv);
 
+/* ---- two programs: the one in the path starts fast and has no LLVM (front.c), tarn-full has every
+ * command (full.c) ---- */
+bool cli_hands_over(char **argv); /* is this for tarn-full? */
+int cli_hand_over(char **argv);   /* becomes it; returns an exit status if that fails */
+
 /* ---- Ctrl-C: held back while something runs that asks cli_interrupted() and ends early with what
  * it has found so far. interrupt.c ---- */
 bool cli_hold_interrupts(void); /* true: they were not held before; for the next call */

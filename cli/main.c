@@ -106,6 +106,7 @@ int main(int argc, char **argv) {
   for (size_t i = 0; i < COMMANDS; i++)
     if (!strcmp(argv[1], commands[i].name)) k.c = &commands[i];
   if (!k.c) return no_command(argv[1]);
+  if (cli_hands_over(argv)) return cli_hand_over(argv);
   k.argc = argc - 2, k.argv = argv + 2;
   tarn_ctx *cx = tarn_ctx_new(NULL);
   if (!cx) {

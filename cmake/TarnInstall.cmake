@@ -11,6 +11,9 @@ if(TARGET tarn)
   file(RELATIVE_PATH to_lib "${CMAKE_INSTALL_FULL_BINDIR}" "${CMAKE_INSTALL_FULL_LIBDIR}")
   set_target_properties(tarn PROPERTIES INSTALL_RPATH "$ORIGIN/${to_lib}")
   install(TARGETS tarn RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+  file(RELATIVE_PATH to_lib "${CMAKE_INSTALL_FULL_LIBEXECDIR}/tarn" "${CMAKE_INSTALL_FULL_LIBDIR}")
+  set_target_properties(tarn-full PROPERTIES INSTALL_RPATH "$ORIGIN/${to_lib}")
+  install(TARGETS tarn-full RUNTIME DESTINATION "${CMAKE_INSTALL_LIBEXECDIR}/tarn")
 endif()
 
 # A header is public when its module says so (tarn_module … HEADERS); <folder>/<folder>.h always is.

@@ -1,17 +1,20 @@
 # Folders become modules, modules become libraries and the program; tests link the modules they include.
 
-# tarn_module(NAME [DIR sub] [DEPS module…] [LIBS target…] [EXTRA file…] [EXCLUDE regex] [HEADERS file…]
+# tarn_module(NAME [DIR sub] [DEPS module…] [LIBS target…] [EXTRA file…] [EXCLUDE regex] [ONLY regex] [HEADERS file…]
 #   [PROGRAM])
 # Every *.c under the folder, picked up as it appears. DEPS: the modules that this one may include. A module without
 # sources makes no target, and who depends on it does without. HEADERS: what is public besides FOLDER/FOLDER.h;
 # nothing is in a PROGRAM.
 # Makes tarn_NAME (objects) and tarn_NAME_archive (for tests, which also see what is hidden).
 function(tarn_module name)
-  cmake_parse_arguments(M "PROGRAM" "DIR;EXCLUDE" "DEPS;LIBS;EXTRA;HEADERS" ${ARGN})
+  cmake_parse_arguments(M "PROGRAM" "DIR;EXCLUDE;ONLY" "DEPS;LIBS;EXTRA;HEADERS" ${ARGN})
   set(dir "${CMAKE_CURRENT_SOURCE_DIR}/${M_DIR}")
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${dir}/*.c")
   if(M_EXCLUDE)
     list(FILTER sources EXCLUDE REGEX "${M_EXCLUDE}")
+  endif()
+  if(M_ONLY)
+    list(FILTER sources INCLUDE REGEX "${M_ONLY}")
   endif()
   set_property(GLOBAL PROPERTY tarn_${name}_DEPS "${M_DEPS}")
   file(RELATIVE_PATH folder "${PROJECT_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}")
@@ -89,20 +92,27 @@ function(tarn_library name)
   set_property(GLOBAL APPEND PROPERTY tarn_LIBRARIES lib_${name})
 endfunction()
 
-# tarn_program(NAME MODULE module USES library…): the program stands at the top of the build folder.
+# tarn_program(NAME MODULES module… USES library… [TO folder]): the program stands at the top of the build folder, or in
+# a folder there.
 function(tarn_program name)
-  cmake_parse_arguments(P "" "MODULE" "USES" ${ARGN})
-  if(NOT TARGET tarn_${P_MODULE})
-    return()
-  endif()
-  get_property(libs GLOBAL PROPERTY tarn_${P_MODULE}_LIBS)
+  cmake_parse_arguments(P "" "TO" "MODULES;USES" ${ARGN})
+  set(libs "")
+  set(objects "")
+  foreach(m IN LISTS P_MODULES)
+    if(NOT TARGET tarn_${m})
+      return()
+    endif()
+    get_property(more GLOBAL PROPERTY tarn_${m}_LIBS)
+    list(APPEND libs ${more})
+    list(APPEND objects $<TARGET_OBJECTS:tarn_${m}>)
+  endforeach()
   foreach(other IN LISTS P_USES)
     if(TARGET lib_${other})
       list(APPEND libs lib_${other})
     endif()
   endforeach()
-  add_executable(${name} $<TARGET_OBJECTS:tarn_${P_MODULE}>)
-  set_target_properties(${name} PROPERTIES LINKER_LANGUAGE C RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}")
+  add_executable(${name} ${objects})
+  set_target_properties(${name} PROPERTIES LINKER_LANGUAGE C RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/${P_TO}")
   target_link_libraries(${name} PRIVATE ${libs} m)
 endfunction()
 
