@@ -256,8 +256,7 @@ void tarn_sx_limit(tarn_ctx *cx, const tarn_sx *s, uint32_t depth) {
       continue;
     }
     open_list kid = {o->list->kid[o->first++], 0};
-    if (open.n > depth)
-      tarn_sx_error(cx, kid.list, "nested more than %u deep", depth);
+    if (open.n > depth) tarn_sx_error(cx, kid.list, "nested more than %u deep", depth);
     tarn_push(cx, &open, kid);
   }
   tarn_release(cx, mark);

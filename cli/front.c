@@ -1,5 +1,6 @@
 /* The program that stands in the path: commands on terms, e-graphs, rules and proofs, which need no
- * LLVM, start in a few milliseconds; for all others it becomes tarn-full, which has every command. */
+ * LLVM, start in a few milliseconds; for all others it becomes tarn-full, which has every command.
+ */
 #include "cli/cli.h"
 #include "cli/rules.h"
 #include <errno.h>
@@ -12,21 +13,13 @@ static bool has(char **argv, const char *word) {
     if (!strncmp(*argv, word, strlen(word))) return true;
   return false;
 }
-/* A term in a file of its own: a model would be read by what compiles it. */
-static bool has_term(char **argv) {
-  for (; *argv; argv++) {
-    size_t n = strlen(*argv);
-    if (n > 5 && !strcmp(*argv + n - 5, ".term")) return true;
-  }
-  return false;
-}
 bool cli_hands_over(char **argv) {
   static const char *const here[] = {"explore", "extract", "proof", "rules"};
   bool mine = false;
   for (size_t i = 0; i < sizeof here / sizeof *here; i++) mine |= !strcmp(argv[1], here[i]);
   if (!mine || has(argv + 2, "--hw") || has(argv + 2, "--model")) return true;
-  if (!strcmp(argv[1], "explore"))
-    return !has(argv + 2, "--free") && !has_term(argv + 2) && !has(argv + 2, "--help");
+  if (!strcmp(argv[1], "explore")) /* typed terms of a file may be a model */
+    return !has(argv + 2, "--free") && !has(argv + 2, "--prove") && !has(argv + 2, "--help");
   return !strcmp(argv[1], "rules") && has(argv + 2, "stats");
 }
 
@@ -50,9 +43,7 @@ int cli_hand_over(char **argv) {
 _Noreturn static void elsewhere(tarn_ctx *cx, const char *what) {
   tarn_raise(cx, TARN_USAGE, "%s: start the session on typed terms, tarn explore", what);
 }
-const tarn_hw *cli_hardware(tarn_lang *L, const char *name) {
-  elsewhere(tarn_lang_ctx(L), name);
-}
+const tarn_hw *cli_hardware(tarn_lang *L, const char *name) { elsewhere(tarn_lang_ctx(L), name); }
 tarn_program *cli_reload(tarn_lang *L, const cli_compile *c) {
   elsewhere(tarn_lang_ctx(L), c->model);
 }
