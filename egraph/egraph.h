@@ -366,9 +366,10 @@ typedef struct tarn_eg_run_config {
   unsigned threads;   /* for searching; 0 or 1: one. Does not change any result */
   /* Seconds, monotonic; NULL: the system's. Only for reports and max_seconds. */
   double (*clock)(void *user);
-  /* Asked, as the clock is, at least once in 4,096 nodes that are looked at and in 512 matches that
-   * are applied, with several threads by all of them: true ends the run as a limit of time would.
-   * What was found so far is rebuilt and can be used. NULL: never. */
+  /* Asked, as the clock is, at least once in 65,536 nodes that are looked at (and after a list of
+   * them that is longer), and in 512 matches that are applied, with several threads by all of them:
+   * true ends the run as a limit of time would. What was found so far is rebuilt and can be used.
+   * NULL: never. */
   bool (*interrupted)(void *user);
   /* Before each iteration; false stops the run (GOAL). The graph is rebuilt and may be changed
    * here. */

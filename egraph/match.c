@@ -131,9 +131,10 @@ static inline bool found(eg_searcher *s) {
   return true;
 }
 
-/* Time is asked for once in a while only. */
-static bool out_of_time(eg_searcher *s) {
-  if (!s->hurry || ++s->patience < 4096) return false;
+/* Time is asked for once in LOOK nodes that were looked at. */
+enum { LOOK = 1 << 16 };
+static bool out_of_time(eg_searcher *s, uint32_t looked) {
+  if (!s->hurry || (s->patience += 1 + looked) < LOOK) return false;
   s->patience = 0;
   if (s->hurry(s->user)) s->gave_up = true;
   return s->gave_up;
@@ -166,6 +167,8 @@ static bool try_node(eg_searcher *s, uint32_t pc, uint32_t atom, uint32_t node) 
  * an enumeration may go on inside that of another atom. */
 
 enum { LONG_CLASS = 12 };
+/* In a class of so many nodes, such as that of true, a kid with few uses is asked for these. */
+enum { HUGE_CLASS = 1024, FEW_USES = 64 };
 
 static void sift(uint64_t *h, size_t i, size_t n) {
   for (size_t k; (k = 2 * i + 1) < n; i = k) {
@@ -225,7 +228,25 @@ static bool run_sorted(eg_searcher *s, uint32_t pc, uint32_t atom, uint32_t kid)
   }
   for (; lo < j->n && j->pair[lo] >> 32 == kid; lo++)
     if (!bind(s, pc, atom, (uint32_t)j->pair[lo])) return false;
-  return !out_of_time(s);
+  return !out_of_time(s, 0);
+}
+
+static bool has_few_uses(const tarn_egraph *g, uint32_t cls) {
+  uint32_t n = 0;
+  for (uint32_t e = eg_use_head(g, cls); e != USE_END && n <= FEW_USES; e = *eg_use_next(g, e)) n++;
+  return n <= FEW_USES;
+}
+
+/* By the uses of the kid. */
+static bool run_few(eg_searcher *s, uint32_t pc, const eg_instr *in, uint32_t cls, uint32_t kid) {
+  const tarn_egraph *g = s->g;
+  const uint8_t *ok = s->ok + s->r->atom[in->a].test * s->ok_stride;
+  for (uint32_t e = eg_use_head(g, kid); e != USE_END; e = *eg_use_next(g, e)) {
+    uint32_t n = eg_use_owner(g, e);
+    if (!eg_visible(g, n) || eg_use_slot(g, e, n) != in->key || !taken(s, ok, in->a, n)) continue;
+    if (eg_find(g, n) == cls && !bind(s, pc, in->a, n)) return false;
+  }
+  return !out_of_time(s, FEW_USES / 2);
 }
 
 /* The nodes of the class with that kid. */
@@ -236,6 +257,7 @@ static bool run_join(eg_searcher *s, uint32_t pc, const eg_instr *in, uint32_t c
   eg_keyed *j = &s->keyed[in->a];
   bool again = j->at == in && j->cls == cls && j->mode == mode;
   if (again && j->is_long) {
+    if (!j->sorted && j->is_huge && has_few_uses(g, kid)) return run_few(s, pc, in, cls, kid);
     if (j->sorted || sort_class(s, j, ok, in)) return run_sorted(s, pc, in->a, kid);
     s->gave_up = true;
     return false;
@@ -248,8 +270,14 @@ static bool run_join(eg_searcher *s, uint32_t pc, const eg_instr *in, uint32_t c
     n = g->rec[n].next;
   } while (n != cls && !over(s, mode, n));
   if (!again)
-    j->at = in, j->cls = cls, j->mode = mode, j->is_long = steps > LONG_CLASS, j->sorted = false;
-  return !out_of_time(s);
+    *j = (eg_keyed){.at = in,
+                    .cls = cls,
+                    .mode = mode,
+                    .is_long = steps > LONG_CLASS,
+                    .is_huge = steps > HUGE_CLASS,
+                    .pair = j->pair,
+                    .pair_cap = j->pair_cap};
+  return !out_of_time(s, steps);
 }
 
 /* ---- enumerating ---- */
@@ -265,7 +293,9 @@ static inline bool run_list(eg_searcher *s, uint32_t pc, uint32_t atom, uint32_t
                             uint8_t mode) {
   const tarn_egraph *g = s->g;
   const uint8_t *ok = s->ok + s->r->atom[atom].test * s->ok_stride;
+  uint32_t looked = 0;
   for (uint32_t n = g->rec[cls].next; n != cls; n = g->rec[n].next) {
+    looked++;
     uint16_t st = mode == ANY ? 1 : g->stamp[n];
     if (mode == CHANGED && st <= s->since) {
       if (st == 0) continue;
@@ -274,7 +304,7 @@ static inline bool run_list(eg_searcher *s, uint32_t pc, uint32_t atom, uint32_t
     if (mode == OLD && st > s->since) continue;
     if (fits(s, ok, n) && !bind(s, pc, atom, n)) return false;
   }
-  return !out_of_time(s);
+  return !out_of_time(s, looked);
 }
 
 /* The same for the last atom when all that is found is new and none too many: each node that fits
@@ -299,7 +329,7 @@ static bool run_last(eg_searcher *s, uint32_t atom, uint32_t cls) {
     v->n += words;
   }
   s->sink->count += count;
-  return !out_of_time(s);
+  return !out_of_time(s, (uint32_t)count);
 }
 
 static bool run_enum(eg_searcher *s, uint32_t pc, uint32_t atom, uint32_t cls) {
@@ -328,16 +358,18 @@ static bool run_keyed(eg_searcher *s, uint32_t pc, const eg_instr *in) {
 static bool run_scan(eg_searcher *s, uint32_t pc, uint32_t atom) {
   for (uint32_t n = 0; n < s->g->n_ids; n++)
     if (!try_node(s, pc, atom, n)) return false;
-  return !out_of_time(s);
+  return !out_of_time(s, s->g->n_ids);
 }
 
 static bool run_uses(eg_searcher *s, uint32_t pc, uint32_t atom, uint32_t cls, uint32_t slot) {
   const tarn_egraph *g = s->g;
+  uint32_t looked = 0;
   for (uint32_t e = eg_use_head(g, cls); e != USE_END; e = *eg_use_next(g, e)) {
     uint32_t n = eg_use_owner(g, e);
+    looked++;
     if (eg_visible(g, n) && eg_use_slot(g, e, n) == slot && !try_node(s, pc, atom, n)) return false;
   }
-  return !out_of_time(s);
+  return !out_of_time(s, looked);
 }
 
 static bool run_leaf(eg_searcher *s, uint32_t pc, uint32_t atom, uint32_t cls) {

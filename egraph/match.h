@@ -34,7 +34,7 @@ typedef struct eg_keyed {
   const eg_instr *at; /* by which instruction; NULL: none */
   uint32_t cls;
   uint8_t mode;
-  bool is_long, sorted;
+  bool is_long, is_huge, sorted;
   uint64_t *pair; /* when sorted: kid << 32 | node */
   size_t n, pair_cap;
 } eg_keyed;

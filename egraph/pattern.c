@@ -302,13 +302,19 @@ static void plan_root(build *b, uint32_t block) {
   const tarn_eg_root *root = &b->in->lhs[block];
   uint32_t atom = root_atom(b->r, block);
   eg_src self = {atom, SLOT_SELF}, from = {0, 0}, y = {atom, 0};
-  switch (b->n_code || block ? reach(b, block, &from, &y.slot) : 0) {
+  int how = b->n_code || block ? reach(b, block, &from, &y.slot) : 0;
+  uint32_t by = how != 2                                              ? NONE
+                : root->var != NONE && b->var[root->var].atom != NONE ? root->var
+                                                                      : root->pat->var;
+  switch (how) {
   case 2: emit(b, is_leaf(b, atom) ? I_LEAF : I_ENUM, atom, from, y); break;
   case 1: emit(b, I_USES, atom, from, y); break;
   default: emit(b, I_SCAN, atom, from, y);
   }
-  if (root->var != NONE) meet_var(b, root->var, self);
-  if (root->pat->var != NONE && root->pat->var != root->var) meet_var(b, root->pat->var, self);
+  /* what it was reached by needs no comparison */
+  if (root->var != NONE && root->var != by) meet_var(b, root->var, self);
+  if (root->pat->var != NONE && root->pat->var != root->var && root->pat->var != by)
+    meet_var(b, root->pat->var, self);
   plan_atom(b, root->pat, atom);
 }
 
