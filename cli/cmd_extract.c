@@ -6,7 +6,8 @@ static void free_graph(void *g) { tarn_sel_graph_free(g); }
 static void free_result(void *r) { tarn_sel_result_free(r); }
 
 tarn_sel_graph *extract_load(tarn_ctx *cx, const extract_job *k, const char *path) {
-  tarn_sel_read_options o = {.skip_missing_roots = k->skip_missing_roots};
+  tarn_sel_read_options o = {
+      .roots = k->roots.p, .n_roots = k->roots.n, .skip_missing_roots = k->skip_missing_roots};
   tarn_sel_graph *g;
   tarn_status st = tarn_sel_read_json(cx, path, &o, &g);
   if (st) tarn_reraise(cx, st);
@@ -27,9 +28,19 @@ bool extract_is_plugin(const char *method) {
   return n > 3 && !strcmp(method + n - 3, ".so");
 }
 
+/* One JSON object a line, at once: a run that is ended by force has its curve. */
+static void write_point(FILE *f, const extract_point *p) {
+  fprintf(f, "{\"seconds\": %.6f, \"cost\": ", p->seconds);
+  fprintf(f, isfinite(p->cost) ? "%.15g" : "null", p->cost);
+  fprintf(f, ", \"bound\": ");
+  fprintf(f, isfinite(p->bound) ? "%.15g" : "null", p->bound);
+  fprintf(f, "}\n");
+  fflush(f);
+}
 static bool note(void *user, double seconds, double cost, double bound) {
   extract_trace *t = user;
   tarn_push(t->cx, &t->at, ((extract_point){seconds, cost, bound}));
+  if (t->lines) write_point(t->lines, &t->at.p[t->at.n - 1]);
   return true;
 }
 
@@ -77,7 +88,12 @@ static int one(tarn_ctx *cx, const extract_job *k) {
   double start = tarn_now();
   tarn_sel_graph *g = extract_load(cx, k, k->words.p[0]);
   double read = tarn_now() - start;
-  const tarn_sel_result *r = extract_run(cx, k, g, method, NULL);
+  extract_trace trace = {.cx = cx, .lines = k->curve ? cli_open(cx, k->curve) : NULL};
+  const tarn_sel_result *r = extract_run(cx, k, g, method, k->curve ? &trace : NULL);
+  if (k->curve) {
+    write_point(trace.lines, &(extract_point){r->seconds, r->dag_cost, r->lower_bound});
+    cli_close(cx, trace.lines, k->curve);
+  }
   if (k->out) {
     tarn_status st = tarn_sel_write_result(g, r, method, k->out);
     if (st) tarn_reraise(cx, st);
@@ -97,7 +113,8 @@ static void check(tarn_ctx *cx, const extract_job *k, const char *usage) {
     tarn_raise(cx, TARN_USAGE, "extract: --plugin %s: a name that ends with .so is expected",
                k->plugin);
   if (k->plot && !k->compare) tarn_raise(cx, TARN_USAGE, "extract: --plot goes with --compare");
-  if (k->out && k->compare) tarn_raise(cx, TARN_USAGE, "extract: --output goes with one e-graph");
+  if ((k->out || k->curve || k->roots.n) && k->compare)
+    tarn_raise(cx, TARN_USAGE, "extract: --output, --curve and --root go with one e-graph");
 }
 
 int tarn_cmd_extract(tarn_ctx *cx, int argc, char **argv) {
@@ -116,6 +133,9 @@ int tarn_cmd_extract(tarn_ctx *cx, int argc, char **argv) {
       {"--gap", NULL, CLI_REAL, &k.gap, "X", "stop when proven to be within this of the optimum"},
       {"--seed", NULL, CLI_UINT, &k.seed, "K", "seed of random and of local search"},
       {"--output", "-o", CLI_STR, &k.out, "FILE", "write the selection as JSON"},
+      {"--root", NULL, CLI_LIST, &k.roots, "CLASS", "what is needed, instead of the file's roots"},
+      {"--curve", NULL, CLI_STR, &k.curve, "FILE",
+       "seconds, cost and bound of every improvement, as JSON lines"},
       {"--plugin", NULL, CLI_STR, &k.plugin, "F.so",
        "your own extractor (with --compare: besides the methods)"},
       {"--compare", NULL, CLI_STR, &k.compare, "DIR",

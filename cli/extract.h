@@ -4,11 +4,11 @@
 #include "cli/cli.h"
 
 typedef struct extract_job {
-  const char *method, *methods, *out, *plugin, *compare, *plot;
+  const char *method, *methods, *out, *plugin, *compare, *plot, *curve;
   double seconds, gap;
   uint64_t steps, seed;
   bool json, skip_missing_roots, cpu_time;
-  cli_list words;
+  cli_list words, roots;
 } extract_job;
 
 /* One method on one graph, and what it held when: cost and bound, in order of seconds. */
@@ -18,6 +18,7 @@ typedef struct extract_point {
 typedef struct extract_trace {
   tarn_ctx *cx;
   TARN_VEC(extract_point) at;
+  FILE *lines; /* where each is written as it comes; NULL: nowhere */
 } extract_trace;
 
 tarn_sel_graph *extract_load(tarn_ctx *cx, const extract_job *k, const char *path);

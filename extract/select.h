@@ -85,8 +85,10 @@ TARN_API const char *tarn_sel_node_name(const tarn_sel_graph *g, uint32_t node, 
  * infinite. Read as a stream: at most 100 bytes of memory a node and 32 a child, whatever the text
  * holds. */
 typedef struct tarn_sel_read_options {
-  bool skip_missing_roots; /* a root that names no class: warn and go on, instead of TARN_BAD_INPUT
-                            */
+  bool skip_missing_roots;  /* a root that names no class: warn and go on, instead of TARN_BAD_INPUT
+                             */
+  const char *const *roots; /* names of classes, instead of the file's roots; NULL: those */
+  uint32_t n_roots;
 } tarn_sel_read_options;
 /* o may be NULL. TARN_BAD_INPUT "FILE:LINE: …" for malformed JSON, "FILE: …" with the id for a
  * dangling child, an id given twice, a negative cost, a node without class, no nodes, no roots. */

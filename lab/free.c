@@ -258,6 +258,21 @@ static uint32_t build(making *k, const rpat *p) {
   for (uint32_t i = 0; i < p->n; i++) kids(k, p->kid[i], kid, &n);
   return node(k, p->op == TARN_NONE ? k->m->ops[p->opvar] : p->op, kid, n);
 }
+/* What (:delete PATTERN…) names is looked up, never made. */
+static void add_or_remove(making *k, const rpat *p, const rpat *kid) {
+  if (!p->deletes) {
+    build(k, kid);
+    return;
+  }
+  fenv e = {.f = k->f, .g = k->g, .cls = k->cls, .m = k->m};
+  uint32_t kids[64];
+  if (kid->kind != RP_NODE || kid->op == TARN_NONE || kid->n > 64)
+    tarn_raise(k->f->cx, TARN_BAD_INPUT, "rule %s: only a term can be deleted", k->r->name);
+  for (uint32_t i = 0; i < kid->n; i++)
+    if ((kids[i] = free_look_up(&e, kid->kid[i])) == TARN_NONE) return;
+  uint32_t id = tarn_eg_lookup(k->g, kid->op, 0, kids, kid->n);
+  if (id != TARN_NONE) tarn_eg_remove(k->g, id);
+}
 static void apply_raises(tarn_ctx *cx, void *arg) {
   making *k = arg;
   const rule *r = k->r;
@@ -266,7 +281,7 @@ static void apply_raises(tarn_ctx *cx, void *arg) {
                        k->m->segs[i].n};
   for (uint32_t i = 0; i < r->nrhs; i++) {
     const rpat *p = r->rhs[i].pat;
-    for (uint32_t j = 0; p->kind == RP_ADD && j < p->n; j++) build(k, p->kid[j]);
+    for (uint32_t j = 0; p->kind == RP_ADD && j < p->n; j++) add_or_remove(k, p, p->kid[j]);
     if (p->kind == RP_ADD) continue;
     uint32_t id = build(k, p);
     if (r->rhs[i].var == TARN_NONE) {
@@ -337,7 +352,8 @@ tarn_eg_rules *tarn_free_rules(const tarn_ruleset *rs) {
                       .lhs = roots(rs, r, r->lhs, r->nlhs),
                       .n_lhs = r->nlhs,
                       .conditions = conditions(rs, r),
-                      .n_conditions = r->ncond + r->nguard};
+                      .n_conditions = r->ncond + r->nguard,
+                      .subsume = r->subsumes};
     bool any = false;
     free_check_growth(rs, r);
     for (uint32_t k = 0; k < r->nrhs; k++) any |= computed(r->rhs[k].pat);

@@ -364,9 +364,20 @@ static void resolve_roots(reader *r) {
   if (!g->n_roots) tarn_raise(r->cx, TARN_BAD_INPUT, "%s: no roots", r->scan.file);
 }
 
+/* The roots that were asked for instead. */
+static void other_roots(reader *r) {
+  r->roots.n = 0;
+  for (uint32_t i = 0; i < r->o->n_roots; i++) {
+    r->roots.p = room(r, r->roots.p, r->roots.n, &r->roots.cap, sizeof *r->roots.p);
+    look_up_later(r, A_ROOT, r->roots.n++, r->o->roots[i], strlen(r->o->roots[i]));
+  }
+  serve(r);
+}
+
 static void finish(reader *r) {
   tarn_sel_graph *g = r->g;
   serve(r);
+  if (r->o && r->o->roots) other_roots(r);
   if (!g->n_nodes) tarn_raise(r->cx, TARN_BAD_INPUT, "%s: no nodes", r->scan.file);
   sel_drop(r->cx, r->slot, r->n_slots, sizeof *r->slot);
   r->slot = NULL, r->n_slots = 0;

@@ -118,6 +118,7 @@ typedef struct rpat { /* a pattern; the same type for left and right sides */
   rx *arg;                    /* BUILD: what it is given; NULL */
   const struct fexpr *value;  /* VALUE */
   const char *name;           /* FRESH: what the name begins with */
+  bool deletes;               /* ADD: takes these terms' nodes out of the graph instead */
   uint32_t n;
   struct rpat **kid;
   const tarn_sx *at;

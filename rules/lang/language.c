@@ -373,7 +373,8 @@ static rpat *for_node(reader *rd, const tarn_sx *s) {
   return p;
 }
 
-/* (:value EXPRESSION), (:fresh PREFIX), (:add PATTERN…) on the right of a free rule */
+/* (:value EXPRESSION), (:fresh PREFIX), (:add PATTERN…), (:delete PATTERN…) on the right of a free
+ * rule */
 static rpat *free_form(reader *rd, const tarn_sx *s) {
   rpat *p = new_pat(rd, s);
   if (tarn_sx_is(s, ":value") && s->n == 2) {
@@ -382,11 +383,14 @@ static rpat *free_form(reader *rd, const tarn_sx *s) {
   } else if (tarn_sx_is(s, ":fresh") && s->n == 2 && s->kid[1]->kind != TARN_SX_LIST) {
     p->kind = RP_FRESH;
     p->name = s->kid[1]->text;
-  } else if (tarn_sx_is(s, ":add") && s->n > 1) {
+  } else if ((tarn_sx_is(s, ":add") || tarn_sx_is(s, ":delete")) && s->n > 1) {
     p->kind = RP_ADD;
+    p->deletes = tarn_sx_is(s, ":delete");
     kids(rd, p, s, 1);
   } else
-    tarn_sx_error(rd->cx, s, "expected (:value EXPRESSION), (:fresh PREFIX) or (:add PATTERN…)");
+    tarn_sx_error(rd->cx, s,
+                  "expected (:value EXPRESSION), (:fresh PREFIX), (:add PATTERN…) or (:delete "
+                  "PATTERN…)");
   return p;
 }
 
@@ -476,9 +480,12 @@ static void set_grows(reader *rd, const tarn_sx *v) {
   if (!rd->r->grows && !tarn_sx_atom_is(v, "false"))
     tarn_sx_error(rd->cx, v, "expected true or false");
 }
-static void set_subsumes(reader *rd, const tarn_sx *v) {
+static void set_subsume(reader *rd, const tarn_sx *v) {
   rd->r->subsumes = tarn_sx_atom_is(v, "true");
-  if (!rd->r->subsumes) tarn_sx_error(rd->cx, v, "expected true");
+  if (!rd->r->subsumes && !tarn_sx_atom_is(v, "false"))
+    tarn_sx_error(rd->cx, v, "expected true or false");
+  if (rd->rs->theory && rd->r->lhs[0].pat->kind != RP_NODE)
+    tarn_sx_error(rd->cx, v, "there is no node that could be subsumed");
 }
 static void set_demand(reader *rd, const tarn_sx *v) {
   if (rd->rs->theory && v->kind == TARN_SX_LIST) return;
@@ -529,17 +536,17 @@ static const struct option {
   void (*set)(reader *rd, const tarn_sx *v);
   int when; /* before conditions, with them, after the right side */
 } options[] = {
-    {":if", add_condition, 1},  {":where", add_where, 1},       {":each", add_each, 1},
-    {":table", loops_table, 1}, {":subsumes", set_subsumes, 2}, {":when", add_guard, 1},
-    {":class", set_class, 2},   {":bound", set_bound, 2},       {":demand", add_demand, 0},
-    {":demand", set_demand, 2}, {":doc", set_doc, 2},           {":grows", set_grows, 2}};
+    {":if", add_condition, 1},  {":where", add_where, 1},     {":each", add_each, 1},
+    {":table", loops_table, 1}, {":subsume", set_subsume, 2}, {":when", add_guard, 1},
+    {":class", set_class, 2},   {":bound", set_bound, 2},     {":demand", add_demand, 0},
+    {":demand", set_demand, 2}, {":doc", set_doc, 2},         {":grows", set_grows, 2}};
 /* Of free sets: there is nothing to bind but terms, and no reals to be near. */
-static const char *const free_options[] = {":if", ":when", ":demand", ":doc", ":grows"};
+static const char *const free_options[] = {":if", ":when", ":demand", ":doc", ":grows", ":subsume"};
 static bool allowed(const tarn_ruleset *rs, const char *name) {
   bool in = false;
   for (size_t i = 0; i < sizeof free_options / sizeof *free_options; i++)
     in |= !strcmp(name, free_options[i]);
-  return rs->theory ? in : strcmp(name, ":grows") != 0;
+  return rs->theory ? in : strcmp(name, ":grows") != 0 && strcmp(name, ":subsume") != 0;
 }
 
 static void read_options(reader *rd, const tarn_sx *s, int when) {
@@ -556,8 +563,8 @@ static void read_options(reader *rd, const tarn_sx *s, int when) {
       tarn_sx_error(
           rd->cx, s->kid[i],
           rd->rs->theory
-              ? "expected :if, :when, :demand, :grows or :doc"
-              : "expected :if, :when, :where, :each, :table, :class, :bound, :demand, :subsumes "
+              ? "expected :if, :when, :demand, :grows, :subsume or :doc"
+              : "expected :if, :when, :where, :each, :table, :class, :bound, :demand, :subsume "
                 "or :doc");
   }
 }

@@ -159,6 +159,20 @@ assumes 0 "(= true (path 4 ...));(= true (edge ... 1));" path "(proof (path 4 1)
 try 0 explore --free --rules $at/math.rules $at/harder.term --iters 4 --explain "$work/chain" --json
 grep -qF "(proof $(head -1 $at/harder.term | sed 's/;.*//')" "$work/chain" || fail "--explain of the least term"
 try 0 proof check "$work/chain" --free --rules $at/math.rules
+# A rule may hide what it matched, or take terms out of the graph.
+printf '%s\n' '(rule shift (* ?x 2) => (shift ?x 1) :subsume true)' '(rule swap (* ?a ?b) => (* ?b ?a))' >"$work/hide.rules"
+echo '(* a 2)' >"$work/hide.term"
+try 0 explore --free --rules "$work/hide.rules" "$work/hide.term" --cost "shift=9" --json --egraph "$work/hide.json"
+is best.0.term "(* 2 a)"
+grep -q '"op":"\*".*"subsumed":true' "$work/hide.json" || fail "a rule does not subsume what it matched"
+try 0 explore --free --rules "$work/hide.rules" "$work/hide.term" --no-rules swap --cost "shift=9" --json
+is best.0.term "(shift a 1)"
+printf '%s\n' '(rule step (state (s ?n)) => (:add (state ?n)))' '(rule forget (and (= ?x (state (s ?n))) (= ?y (state ?n))) => (:delete (state (s ?n))))' >"$work/delete.rules"
+echo '(state (s (s (s z))))' >"$work/delete.term"
+try 0 explore --free --rules "$work/delete.rules" "$work/delete.term" --cost none --egraph "$work/delete.json"
+[ "$(grep -o '"op":"state"' "$work/delete.json" | wc -l)" = 1 ] || fail "a rule does not delete terms"
+printf '(rule r ?x => (f ?x) :demand always :subsume true)' >"$work/hide.rules"
+try 3 explore --free --rules "$work/hide.rules" "$work/hide.term" && says hide.rules "no node that could be subsumed"
 # Rows of operands may be split in several ways.
 echo '(rule sort (sum ?*xs ?x ?y ?*ys) => (sum ?*xs ?y ?x ?*ys))' >"$work/sort.rules"
 try 0 explore --free --rules "$work/sort.rules" --prove "(sum a b c d)" "(sum d c b a)" --explain "$work/chain"

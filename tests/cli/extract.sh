@@ -17,6 +17,23 @@ try 0 extract "$graph" --method random --seed 4 -o "$work/s.json"
 try 0 extract "$graph" --method exact --steps 1 --json
 [ "$("$json" dag_cost <"$work/out")" != null ] || fail "no selection within one step"
 
+# Other roots than the file's; what was known when; what is subsumed is never chosen.
+try 0 explore --free --rules bench/egraph/math.rules bench/egraph/math7.term --iters 5 --egraph "$work/g.json"
+roots=$("$json" root_eclasses.0 root_eclasses.1 <"$work/g.json" | paste -sd ' ' -)
+try 0 extract "$work/g.json" --method exact --root "${roots%% *}" --curve "$work/curve" --json
+one=$(value dag_cost)
+tail -n 1 "$work/curve" | grep -q "\"cost\": $one, \"bound\": $one}" || fail "--curve ends with $(tail -n 1 "$work/curve")"
+[ "$(grep -c '^{"seconds": .*}$' "$work/curve")" = "$(wc -l <"$work/curve")" ] || fail "--curve writes no JSON lines"
+try 0 extract "$work/g.json" --method exact --root "${roots%% *}" --root "${roots##* }" --json
+[ "$(value dag_cost)" -gt "$one" ] || fail "two roots cost $(value dag_cost), one of them $one"
+try 3 extract "$work/g.json" --root nowhere && says g.json "root nowhere names no class"
+echo '{"nodes":{"a":{"op":"a","eclass":"r","subsumed":true},"b":{"op":"b","eclass":"r","cost":5}},"root_eclasses":["r"]}' >"$work/s.json"
+for method in tree greedy exact worst random; do
+  try 0 extract "$work/s.json" --method $method --json && is dag_cost 5
+done
+sed -i 's/,"cost":5/,"subsumed":true/' "$work/s.json"
+try 4 extract "$work/s.json" --method exact
+
 # A folder, with a bad file in it: the others are compared all the same.
 mkdir "$work/dir"
 cp "$graph" "$work/dir/a.json"
