@@ -180,6 +180,7 @@ typedef struct tarn_imap {
   tarn_guard guard[TARN_MAX_DIMS];
   uint32_t fill; /* fx constant id; TARN_NONE iff nguard == 0 */
 } tarn_imap;
+TARN_API uint32_t tarn_imap_parse(tarn_lang *L, const tarn_sx *s); /* (index ((S) (C)) (IN) (E…)) */
 TARN_API uint32_t tarn_map_intern(
     tarn_lang *L, const tarn_imap *m); /* normalises, interns; raises when e may leave `in` */
 /* The same for a map made from an interned one by a change of its dims or by composing a layout,

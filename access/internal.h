@@ -177,7 +177,6 @@ uint32_t tarn_reducer_parse(tarn_lang *L, const tarn_sx *s);
 void tarn_ix_print(const tarn_lang *L, tarn_buf *b, uint32_t ix); /* index.c */
 uint32_t tarn_ix_parse(tarn_lang *L, const tarn_sx *s, const int64_t *extent, uint32_t n);
 void tarn_imap_print(const tarn_lang *L, tarn_buf *b, uint32_t map);
-uint32_t tarn_imap_parse(tarn_lang *L, const tarn_sx *s);
 void tarn_nest_print(const tarn_lang *L, tarn_buf *b, uint32_t nest);
 uint32_t tarn_nest_parse(tarn_lang *L, const tarn_sx *s);
 

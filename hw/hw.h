@@ -42,6 +42,9 @@ typedef struct tarn_hw_operand {
   int64_t dim[TARN_MAX_DIMS];
   bool immediate; /* one number of the instruction itself, from lo to hi */
   int64_t lo, hi;
+  /* Lies in registers of all lanes of a warp: an index map from (lane, register, place within it)
+   * to the dims, each element once; TARN_NONE: not so. */
+  uint32_t fragment;
 } tarn_hw_operand;
 typedef struct tarn_hw_intrinsic {
   const char *name;       /* fma  vnni  mma  gemm … */

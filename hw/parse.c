@@ -122,8 +122,34 @@ static tarn_hw_memory read_memory(hw_reader *r, const tarn_sx *s) {
   return m;
 }
 
+/* Does each element lie in one place of one register of one lane? */
+static void check_fragment(hw_reader *r, const tarn_sx *s, const tarn_hw_operand *o) {
+  const tarn_imap *m = tarn_imap_get(r->L, o->fragment);
+  bool same = m->n == 3 && m->nin == o->n && o->n == 2 && !m->nguard;
+  for (uint32_t i = 0; i < o->n && same; i++) same = m->in[i] == o->dim[i];
+  if (!same || m->dim[0] * m->dim[1] * m->dim[2] != o->dim[0] * o->dim[1])
+    tarn_sx_error(r->cx, s, "operand %s: a fragment maps (lane, register, place) to its two dims",
+                  o->name);
+  int64_t at[3] = {0};
+  bool *seen = TARN_ARRAY(r->cx, bool, o->dim[0] * o->dim[1]);
+  for (at[0] = 0; at[0] < m->dim[0]; at[0]++)
+    for (at[1] = 0; at[1] < m->dim[1]; at[1]++)
+      for (at[2] = 0; at[2] < m->dim[2]; at[2]++) {
+        int64_t i = tarn_ix_eval(r->L, m->e[0], at);
+        int64_t k = tarn_ix_eval(r->L, m->e[1], at);
+        bool *is = &seen[i * o->dim[1] + k];
+        if (*is)
+          tarn_sx_error(r->cx, s,
+                        "operand %s: the fragment is no bijection: element %lld %lld "
+                        "lies in two places, one of them lane %lld, register %lld",
+                        o->name, (long long)i, (long long)k, (long long)at[0], (long long)at[1]);
+        *is = true;
+      }
+}
+
 static tarn_hw_operand read_operand(hw_reader *r, const tarn_sx *s) {
-  tarn_hw_operand o = {.name = hw_name_of(r, s), .memory = "", .dtype = TARN_DTYPES};
+  tarn_hw_operand o = {
+      .name = hw_name_of(r, s), .memory = "", .dtype = TARN_DTYPES, .fragment = TARN_NONE};
   for (uint32_t i = 2; i < s->n; i++) {
     const tarn_sx *f = s->kid[i];
     if (f->kind == TARN_SX_LIST && f->n && f->kid[0]->kind != TARN_SX_LIST) hw_once(r, s, f);
@@ -143,11 +169,14 @@ static tarn_hw_operand read_operand(hw_reader *r, const tarn_sx *s) {
       o.lo = tarn_sx_whole(r->cx, f, 1, INT32_MIN, INT32_MAX);
       o.hi = tarn_sx_whole(r->cx, f, 2, o.lo, INT32_MAX);
       o.immediate = true;
+    } else if (tarn_sx_is(f, "fragment")) {
+      o.fragment = tarn_imap_parse(r->L, hw_arg(r, f, 1));
     } else {
       tarn_sx_error(r->cx, f, "operand %s: unknown form", o.name);
     }
   }
   if (o.dtype == TARN_DTYPES) tarn_sx_error(r->cx, s, "operand %s: (type T) is needed", o.name);
+  if (o.fragment != TARN_NONE) check_fragment(r, s, &o);
   return o;
 }
 

@@ -1,6 +1,7 @@
 /* Prints what a GPU's block holds in shared memory: the pipeline over the sum, the copies that its
  * threads share, waits and barriers. */
 #include "lower/nest.h"
+#include <string.h>
 
 enum { GLOBAL_SPACE = 1, SHARED_SPACE = 3 };
 
@@ -37,7 +38,13 @@ static void unset(low_fn *E, uint32_t var) { E->env[var] = (tarn_plan_at){0}; }
 void low_number_thread(low_nest *N, low_fn *E) {
   const tarn_plan_list *list = low_list(N);
   rest r = {LLVMBuildTrunc(N->M->b, E->thread, N->M->i32, ""), 0};
-  int64_t left = N->now->p->threads;
+  const tarn_plan_stage *st = N->now->p;
+  uint64_t lanes = N->p->hw->warps.lanes;
+  int64_t left = st->threads;
+  if (st->unit) {
+    left /= (int64_t)lanes;
+    E->counter[st->lane] = digit(N, &r, lanes, left == 1);
+  }
   for (uint32_t i = list->n; i-- > 0;) {
     const tarn_plan_level *l = &list->level[i];
     if (l->kind != TARN_TEAM) continue;
@@ -47,6 +54,67 @@ void low_number_thread(low_nest *N, low_fn *E) {
 }
 void low_emit_member(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   low_enter(N, E, s, (tarn_plan_at){.kind = TARN_PLAN_COUNTER, .c = s->hi});
+}
+
+/* ---------------------------------------------------------------- tensor cores */
+/* Register `reg` of operand o: what lies side by side where it is held. */
+static LLVMValueRef fragment_of(low_nest *N, low_fn *E, uint32_t o, int64_t reg) {
+  const tarn_plan_stage *st = N->now->p;
+  low_module *M = N->M;
+  const low_access *a = &N->now->read[st->unit_read[o]];
+  uint32_t bytes = (uint32_t)(st->each[o] * (int64_t)tarn_dtype_size(a->p->dtype));
+  E->env[st->reg[o]] = (tarn_plan_at){.kind = TARN_PLAN_NUMBER, .c = reg};
+  E->env[st->place[o]] = (tarn_plan_at){.kind = TARN_PLAN_NUMBER};
+  low_off off = low_eval(E, a->p->off);
+  LLVMValueRef at = low_off_scalar(E, &off);
+  LLVMTypeRef t = low_memory_type(M, a->p->dtype);
+  LLVMValueRef p = LLVMBuildInBoundsGEP2(M->b, t, a->base, &at, 1, "");
+  LLVMValueRef v = LLVMBuildLoad2(M->b, LLVMIntTypeInContext(M->lc, 8 * bytes), p, "");
+  LLVMSetAlignment(v, bytes);
+  unset(E, st->reg[o]), unset(E, st->place[o]);
+  return v;
+}
+/* The instruction: registers of both operands and of the result, and what the result becomes. */
+static LLVMValueRef call_unit(low_nest *N, const LLVMValueRef *reg, uint32_t n) {
+  low_module *M = N->M;
+  const tarn_hw_intrinsic *u = N->now->p->unit;
+  const char *name = u->encoding ? u->encoding : "";
+  unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
+  if (!id || LLVMIntrinsicIsOverloaded(id))
+    tarn_raise(M->cx, TARN_BAD_INPUT, "%s: intrinsic %s: LLVM knows no %s", M->hw->name, u->name,
+               name);
+  LLVMTypeRef type = LLVMIntrinsicGetType(M->lc, id, NULL, 0), param[64];
+  if (LLVMCountParamTypes(type) != n)
+    tarn_raise(M->cx, TARN_BAD_INPUT, "%s: intrinsic %s: %s does not take %u registers",
+               M->hw->name, u->name, name, n);
+  LLVMGetParamTypes(type, param);
+  LLVMValueRef arg[64];
+  for (uint32_t i = 0; i < n; i++) arg[i] = LLVMBuildBitCast(M->b, reg[i], param[i], "");
+  LLVMValueRef f = LLVMGetIntrinsicDeclaration(M->m, id, NULL, 0);
+  return LLVMBuildCall2(M->b, type, f, arg, n, "");
+}
+void low_emit_unit(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
+  const tarn_plan_stage *st = N->now->p;
+  LLVMValueRef reg[64];
+  uint32_t n = 0;
+  (void)s;
+  if (st->nreg[0] + st->nreg[1] + st->nreg[2] > 64)
+    tarn_raise(N->M->cx, TARN_BAD_INPUT, "intrinsic %s: more than 64 registers", st->unit->name);
+  E->env[st->lane] = (tarn_plan_at){.kind = TARN_PLAN_COUNTER, .c = st->space.hi[st->lane]};
+  for (uint32_t o = 0; o < 2; o++)
+    for (int64_t i = 0; i < st->nreg[o]; i++) reg[n++] = fragment_of(N, E, o, i);
+  uint32_t sums = n;
+  for (int64_t i = 0; i < st->nreg[2]; i++) {
+    E->env[st->reg[2]] = (tarn_plan_at){.kind = TARN_PLAN_NUMBER, .c = i};
+    reg[n++] = low_acc_load(N, E);
+  }
+  LLVMValueRef out = call_unit(N, reg, n);
+  for (int64_t i = 0; i < st->nreg[2]; i++) {
+    E->env[st->reg[2]] = (tarn_plan_at){.kind = TARN_PLAN_NUMBER, .c = i};
+    LLVMValueRef x = LLVMBuildExtractValue(N->M->b, out, (unsigned)i, "");
+    low_acc_store(N, E, LLVMBuildBitCast(N->M->b, x, LLVMTypeOf(reg[sums + i]), ""));
+  }
+  unset(E, st->reg[2]), unset(E, st->lane);
 }
 
 /* ---------------------------------------------------------------- copies */

@@ -213,9 +213,13 @@ static void key_levels(tarn_buf *b, const tarn_level *l, uint32_t n) {
 
 static void key_holds(tarn_buf *b, const tarn_stage_sched *s) {
   key_word(b, s->nhold);
+  if (s->unit) {
+    tarn_buf_add(b, s->unit->name, strlen(s->unit->name));
+    key_word(b, s->unit->rows), key_word(b, s->unit->columns), key_word(b, s->unit->sum);
+  }
   for (uint32_t i = 0; i < s->nhold; i++) {
     const tarn_hold *h = &s->hold[i];
-    const int64_t word[] = {h->what, h->operand, h->slots, h->at, h->npart, h->pad};
+    const int64_t word[] = {h->what, h->operand, h->slots, h->at, h->npart, h->pad, h->skew};
     key_words(b, word, sizeof word / sizeof *word);
     for (uint32_t p = 0; p < h->npart; p++) key_word(b, h->part[p].dim);
   }

@@ -14,6 +14,7 @@ static int64_t slot_number(const low_nest *N, low_fn *E, LLVMValueRef *loops) {
   for (uint32_t i = low_list(N)->n; i-- > 0;) {
     const tarn_plan_level *l = &low_list(N)->level[i];
     if (!l->inside || l->red || l->kind == TARN_VECTOR || l->kind == TARN_TEAM) continue;
+    if (l->kind == TARN_DOT) continue;
     const tarn_plan_at *e = &E->env[l->var];
     if (e->kind == TARN_PLAN_NUMBER) at += radix * e->c;
     else {
@@ -22,7 +23,8 @@ static int64_t slot_number(const low_nest *N, low_fn *E, LLVMValueRef *loops) {
     }
     radix *= l->trips;
   }
-  return at;
+  const tarn_plan_stage *st = N->now->p;
+  return st->unit ? at * st->nreg[2] + E->env[st->reg[2]].c : at;
 }
 
 static uint32_t acc_lanes(const low_stage *st, const low_fn *E) {

@@ -40,6 +40,10 @@ static counts count(const tarn_plan_nest *N, uint32_t stage, const tarn_plan_stm
     if (s->phase == TARN_PLAN_BEGIN || s->phase == TARN_PLAN_RESUME) return (counts){.begins = 1};
     return s->phase == TARN_PLAN_STEP ? (counts){.steps = 1} : (counts){.ends = 1};
   case TARN_PLAN_DOT: return (counts){.steps = N->stage[stage].dot[0].k};
+  case TARN_PLAN_UNIT: {
+    const tarn_hw_form *f = &N->stage[stage].form;
+    return (counts){.steps = f->m * f->n * f->k};
+  }
   case TARN_PLAN_EITHER: return count_either(N, stage, s);
   case TARN_PLAN_STAGE:
     if (s->var != stage) return (counts){0};

@@ -30,6 +30,7 @@
  *   COPY      the threads of a block share the copy of what slot of operand `read` holds
  *   FILL      and here they fill all its slots with what lies outside of the operand
  *   AWAIT     a thread's copies have arrived, those of its last n FETCHes excepted
+ *   UNIT      an instruction of a warp adds the products of its rows and columns
  *   BARRIER   the threads of a block wait for one another
  *
  * Source: for peeling at borders and index-set splitting see peel.c; for the order of copies see
@@ -65,6 +66,7 @@
   X(COPY, copy, "copy")                                                                            \
   X(FILL, fill, "fill")                                                                            \
   X(AWAIT, await, "await")                                                                         \
+  X(UNIT, unit, "unit")                                                                            \
   X(BARRIER, barrier, "barrier")
 #define TARN_PLAN_OP(OP, name, text) TARN_PLAN_##OP,
 typedef enum tarn_plan_op { TARN_PLAN_OP_TABLE(TARN_PLAN_OP) TARN_PLAN_OPS } tarn_plan_op;

@@ -32,11 +32,12 @@ static void check_levels(const tarn_plan_nest *N, const tarn_plan_stage *st,
   for (uint32_t i = 0; i < s->nlevel; i++) {
     const tarn_level *l = &s->level[i];
     bool sum = l->dim >= st->nacc;
+    bool units = s->unit && i + 3 >= s->nlevel && l->kind == TARN_SERIAL;
     bool fits = i < s->acc  ? !sum && l->kind == TARN_PARALLEL
                 : i < until ? sum && l->kind == TARN_SERIAL
                 : sum       ? l->kind == TARN_SERIAL || l->kind == TARN_UNROLL
                             : l->kind == TARN_TEAM || l->kind == TARN_UNROLL;
-    if (!fits)
+    if (!fits && !units)
       refuse(N, "parallel levels, serial ones over the sum, then team, unroll and serial ones");
   }
 }
@@ -49,12 +50,13 @@ void tarn_plan_fetch_levels(tarn_plan_nest *N, tarn_plan_stage *st, const tarn_s
 }
 /* The slot's number is a variable between those of the pipelined levels and the others. */
 void tarn_plan_fetch_vars(tarn_plan_nest *N, tarn_plan_stage *st, tarn_plan_list *list,
-                          const tarn_stage_sched *s) {
+                          const tarn_stage_sched *s, const tarn_plan_operand *in) {
   st->until = (uint32_t)(s->hold[0].at + 1);
   st->nslot = s->hold[0].slots;
   st->slot = st->until;
   st->trips = 1;
-  st->threads = 1;
+  st->threads = s->unit ? N->hw->warps.lanes : 1;
+  if (s->unit) tarn_plan_fragment_levels(N, st, list, s, in);
   if (list->n + 1 >= PLAN_MAX_VARS) refuse(N, "too many levels");
   for (uint32_t i = 0; i < list->n; i++) {
     tarn_plan_level *l = &list->level[i];
@@ -63,6 +65,7 @@ void tarn_plan_fetch_vars(tarn_plan_nest *N, tarn_plan_stage *st, tarn_plan_list
     if (l->kind == TARN_TEAM) st->threads *= l->trips;
     if (l->inside && !l->red && l->kind == TARN_SERIAL) refuse(N, "too many copies of the body");
   }
+  if (st->unit) tarn_plan_fragment_vars(N, st, list);
   if (st->threads > N->hw->warps.block)
     tarn_raise(N->cx, TARN_BAD_INPUT, "schedule: a block of %lld threads, %s has at most %u",
                (long long)st->threads, N->hw->name, N->hw->warps.block);
@@ -93,10 +96,18 @@ typedef struct box {
 
 /* The part of a dim's index that levels before `until` set, or the others. */
 static const tarn_plan_lin *part_of(const box *b, uint32_t dim, bool outer) {
-  const tarn_plan_space *s = &b->st->space;
+  const tarn_plan_stage *st = b->st;
+  const tarn_plan_space *s = &st->space;
   const tarn_plan_lin *x = tarn_plan_lin_const(s->cx, 0);
   for (uint32_t i = 0; i < b->list->n; i++) {
     const tarn_plan_level *l = &b->list->level[i];
+    if (st->unit && i >= st->unit_at) {
+      uint32_t o = st->unit_read[0] == b->hold->operand ? 0 : 1;
+      tarn_hw_role role = l->dim >= st->nacc ? TARN_HW_K : o ? TARN_HW_N : TARN_HW_M;
+      if (l->dim == dim && !outer)
+        x = tarn_plan_lin_add(s, x, 1, tarn_plan_fragment(b->N, st, o, role));
+      continue;
+    }
     if (l->dim == dim && (i < b->st->until) == outer)
       x = tarn_plan_lin_add(s, x, 1, tarn_plan_lin_var(s, l->step, l->var));
   }
@@ -183,6 +194,8 @@ static void lay_out(box *b, int64_t w) {
     at *= i == last ? tarn_ceildiv(b->length[i] + b->shift, w) * w + b->hold->pad : b->length[i];
   }
   int64_t whole = tarn_max(1, ALIGNED / b->size);
+  if (b->hold->skew && (b->n < 2 || b->shift || b->hold->pad || b->length[last] % whole))
+    refuse(b->N, "rows to be skewed are whole vectors of 16 bytes, and not padded");
   b->elems = tarn_ceildiv(at, whole) * whole;
 }
 static bool multiple(const tarn_plan_lin *a, int64_t w) {
@@ -201,10 +214,25 @@ static const tarn_plan_lin *value_of(const box *b, const tarn_plan_held *h, uint
   return tarn_plan_lin_add(s, tarn_plan_lin_const(s->cx, b->first[i]), 1,
                            tarn_plan_lin_var(s, by, h->var[k]));
 }
+/* Where a row that is skewed has element x, of row y. */
+static const tarn_plan_lin *skewed(const box *b, const tarn_plan_lin *x, const tarn_plan_lin *y) {
+  const tarn_plan_space *s = &b->st->space;
+  int64_t each = tarn_max(1, ALIGNED / b->size);
+  int64_t vectors = b->length[b->order[b->n - 1]] / each;
+  const tarn_plan_lin *v = tarn_plan_lin_div(s, x, each);
+  v = tarn_plan_lin_add(s, v, 1, tarn_plan_lin_div(s, y, b->hold->skew));
+  return tarn_plan_lin_add(s, tarn_plan_lin_mod(s, x, each), each,
+                           tarn_plan_lin_mod(s, v, vectors));
+}
 static const tarn_plan_lin *place(const box *b, const tarn_plan_lin *const *x) {
   const tarn_plan_space *s = &b->st->space;
   const tarn_plan_lin *at = tarn_plan_lin_var(s, b->elems, b->st->slot);
-  for (uint32_t i = 0; i < b->n; i++) at = tarn_plan_lin_add(s, at, b->stride[i], x[i]);
+  uint32_t last = b->n ? b->order[b->n - 1] : 0;
+  for (uint32_t i = 0; i < b->n; i++) {
+    bool turned = i == last && b->hold->skew;
+    const tarn_plan_lin *v = turned ? skewed(b, x[i], x[b->order[b->n - 2]]) : x[i];
+    at = tarn_plan_lin_add(s, at, b->stride[i], v);
+  }
   if (b->n) at = tarn_plan_lin_add(s, at, 1, tarn_plan_lin_const(s->cx, b->shift));
   return at;
 }
@@ -328,7 +356,7 @@ static void guard_ends(const tarn_plan_nest *N, tarn_plan_stage *st) {
 void tarn_plan_fetch_settle(tarn_plan_nest *N, tarn_plan_stage *st, const tarn_plan_list *list,
                             const tarn_stage_sched *s, const tarn_plan_operand *in) {
   tarn_stage_dims d = tarn_stage_dims_of(N->n, (uint32_t)(st - N->stage));
-  uint32_t vars = list->n + 1;
+  uint32_t vars = list->n + 1 + (st->unit ? TARN_PLAN_UNIT_VARS : 0);
   const tarn_hw_warps *w = &N->hw->warps;
   st->held = TARN_ARRAY(N->cx, tarn_plan_held, s->nhold);
   for (uint32_t i = 0; i < s->nhold; i++) {
@@ -355,4 +383,5 @@ void tarn_plan_fetch_settle(tarn_plan_nest *N, tarn_plan_stage *st, const tarn_p
                "schedule: a block holds %lld bytes in shared memory, %s has room for %lld",
                (long long)st->shared, N->hw->name, (long long)most);
   guard_ends(N, st);
+  if (st->unit) tarn_plan_fragment_check(N, st);
 }

@@ -283,6 +283,7 @@ static void check_unit(tarn_ctx *cx, const tarn_hw *hw, const tarn_unit *u) {
   if (!is) tarn_raise(cx, TARN_BAD_INPUT, "schedule: %s has no unit %s", hw->name, u->name);
   for (uint32_t i = 0; i < is->nop; i++) {
     const char *name = is->op[i].memory;
+    if (is->op[i].fragment != TARN_NONE) continue;
     const tarn_hw_memory *m = name ? tarn_hw_memory_find(hw, name) : NULL;
     if (!m || !m->managed)
       tarn_raise(cx, TARN_BAD_INPUT,

@@ -23,8 +23,17 @@ void tarn_plan_lanes_settle(const tarn_plan_nest *N, tarn_plan_stage *st,
 /* fetch.c, for a stage that holds operands in shared memory: its rounded extents and the check of
  * its levels, before they are read; then what is held. */
 void tarn_plan_fetch_levels(tarn_plan_nest *N, tarn_plan_stage *st, const tarn_stage_sched *s);
+/* fragment.c: the levels of an instruction of a warp; its variables; a fragment's index of rows,
+ * columns or sum, as its operand o has it; what is held as a register takes it. */
+#define TARN_PLAN_UNIT_VARS 6
+void tarn_plan_fragment_levels(tarn_plan_nest *N, tarn_plan_stage *st, tarn_plan_list *list,
+                               const tarn_stage_sched *s, const tarn_plan_operand *in);
+void tarn_plan_fragment_vars(tarn_plan_nest *N, tarn_plan_stage *st, const tarn_plan_list *list);
+const tarn_plan_lin *tarn_plan_fragment(const tarn_plan_nest *N, const tarn_plan_stage *st,
+                                        uint32_t o, tarn_hw_role role);
+void tarn_plan_fragment_check(const tarn_plan_nest *N, const tarn_plan_stage *st);
 void tarn_plan_fetch_vars(tarn_plan_nest *N, tarn_plan_stage *st, tarn_plan_list *list,
-                          const tarn_stage_sched *s);
+                          const tarn_stage_sched *s, const tarn_plan_operand *in);
 void tarn_plan_fetch_settle(tarn_plan_nest *N, tarn_plan_stage *st, const tarn_plan_list *list,
                             const tarn_stage_sched *s, const tarn_plan_operand *in);
 bool tarn_plan_exp_at_most_0(const tarn_plan_nest *N, const tarn_plan_stage *st);

@@ -3,7 +3,7 @@
  * This tests which points a program reaches, in which order accumulators begin, are added to and
  * end, and what its guards let through. An accumulator that begins twice, ends before it begins, or
  * is added to outside that range raises. */
-#include "plan/plan.h"
+#include "plan/internal.h"
 #include <string.h>
 
 typedef struct machine {
@@ -348,6 +348,54 @@ static void run_pipeline(machine *m, const tarn_plan_stmt *s) {
     run_inside(m, s);
   }
   set_trip(m, 0);
+}
+/* ---------------------------------------------------------------- tensor cores */
+typedef struct operands {
+  tarn_value v[2][32 * 32]; /* element by element: row or column, then step of the sum */
+} operands;
+static int64_t fragment(const machine *m, uint32_t o, tarn_hw_role role) {
+  const tarn_plan_lin *x = tarn_plan_fragment(m->N, m->st, o, role);
+  return tarn_plan_lin_at(x, m->at);
+}
+static void take_operand(machine *m, uint32_t o, operands *x) {
+  const tarn_plan_stage *st = m->st;
+  for (m->at[st->lane] = 0; m->at[st->lane] <= st->space.hi[st->lane]; m->at[st->lane]++)
+    for (m->at[st->reg[o]] = 0; m->at[st->reg[o]] < st->nreg[o]; m->at[st->reg[o]]++)
+      for (m->at[st->place[o]] = 0; m->at[st->place[o]] < st->each[o]; m->at[st->place[o]]++) {
+        int64_t row = fragment(m, o, o ? TARN_HW_N : TARN_HW_M);
+        x->v[o][row * st->form.k + fragment(m, o, TARN_HW_K)] = load(m, st->unit_read[o]);
+      }
+  m->at[st->lane] = m->at[st->reg[o]] = m->at[st->place[o]] = 0;
+}
+static void add_products(const machine *m, const operands *x) {
+  const tarn_plan_stage *st = m->st;
+  int64_t at = point(m);
+  int64_t row = fragment(m, 2, TARN_HW_M) * st->form.k;
+  int64_t column = fragment(m, 2, TARN_HW_N) * st->form.k;
+  tarn_value v[4];
+  tarn_dtype t[4] = {st->state[0], TARN_I64};
+  open_is(m, at, true);
+  for (int64_t k = 0; k < st->form.k; k++) {
+    v[0] = m->acc[at];
+    v[1].i = 0;
+    for (uint32_t o = 0; o < 2; o++) {
+      v[2 + st->unit_read[o]] = x->v[o][(o ? column : row) + k];
+      t[2 + o] = st->read[o].dtype;
+    }
+    m->acc[at] = tarn_fx_eval(m->N->L, st->step[0], v, t, TARN_STRICT);
+  }
+}
+static void run_unit(machine *m, const tarn_plan_stmt *s) {
+  const tarn_plan_stage *st = m->st;
+  tarn_mark mark = tarn_arena_mark(m->cx);
+  operands *x = TARN_NEW(m->cx, operands);
+  (void)s;
+  for (uint32_t o = 0; o < 2; o++) take_operand(m, o, x);
+  for (m->at[st->lane] = 0; m->at[st->lane] <= st->space.hi[st->lane]; m->at[st->lane]++)
+    for (m->at[st->reg[2]] = 0; m->at[st->reg[2]] < st->nreg[2]; m->at[st->reg[2]]++)
+      add_products(m, x);
+  m->at[st->lane] = m->at[st->reg[2]] = 0;
+  tarn_release(m->cx, mark);
 }
 static void run_await(machine *m, const tarn_plan_stmt *s) { (void)m, (void)s; }
 static void run_barrier(machine *m, const tarn_plan_stmt *s) { (void)m, (void)s; }

@@ -18,7 +18,7 @@
  *   pack.c      packed constants                eval.c       programs in the interpreter
  *   places.c    programs of several machines    program_text.c  programs as text, both ways
  *   hold.c      what lies in managed memories   tiles.c      the search for least traffic
- *   fetch.c     what a GPU's block holds
+ *   fetch.c     what a GPU's block holds            fragment.c   tensor cores
  *
  * Level lists: list 0 holds the shared levels, list 1+i those of stage i. Variables
  * (PLAN_MAX_VARS): a shared level has its own number, the levels of a stage follow them; stages use
@@ -237,6 +237,13 @@ typedef struct tarn_plan_stage {
   uint32_t until; /* levels acc … until - 1 are pipelined: trips of them all */
   int64_t trips;
   int64_t threads, shared; /* of a block: threads; bytes */
+  /* and computed by an instruction of a warp, see fragment.c; NULL: not so */
+  const tarn_hw_intrinsic *unit;
+  tarn_hw_form form;
+  uint32_t unit_at, unit_rows;     /* its first level; how far behind it the one of its rows is */
+  uint32_t unit_read[2];           /* which reads its operands are */
+  uint32_t lane, reg[3], place[2]; /* variables */
+  int64_t nreg[3], each[3];        /* registers, and elements in each, of operands and result */
   uint32_t start; /* an operand of the epilogue: the sum begins with it, instead of its being added;
                      TARN_NONE: there is none */
   TARN_VEC(tarn_plan_prefetch) prefetch; /* issued in its loops, of any stage's accesses */
@@ -266,6 +273,11 @@ TARN_API int64_t tarn_plan_items(const tarn_plan_nest *N, uint32_t region); /* 1
 TARN_API int64_t tarn_plan_team_items(const tarn_plan_nest *N, uint32_t stage);
 /* Threads of a block of a region whose stage holds operands in shared memory; else 0. */
 TARN_API int64_t tarn_plan_block(const tarn_plan_nest *N, uint32_t region);
+/* Does an instruction of a warp compute a reduction by `red` of `body` over elements of the two
+ * types, the first operand's its rows? */
+TARN_API bool tarn_plan_unit_serves(tarn_lang *L, const tarn_hw *hw, uint32_t intrinsic,
+                                    uint32_t body, uint32_t red, const tarn_dtype *type,
+                                    tarn_hw_form *f);
 /* As tarn_plan_make(), but for the loop program. */
 TARN_API tarn_plan_nest *tarn_plan_prepare(tarn_lang *L, const tarn_hw *hw, bool contract,
                                            const tarn_nest *n, const tarn_schedule *s,

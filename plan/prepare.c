@@ -28,19 +28,27 @@ static void stage_dims(tarn_plan_nest *N, tarn_plan_stage *st) {
 
 static void index_of_dims(tarn_plan_nest *N, tarn_plan_stage *st, const tarn_plan_list *own) {
   const tarn_plan_list *lists[2] = {&N->list[0], own};
+  uint32_t end = st->unit ? st->unit_at : own->n;
   st->space.cx = N->cx;
   for (uint32_t k = 0; k < 2; k++)
-    for (uint32_t i = 0; i < lists[k]->n; i++) {
+    for (uint32_t i = 0; i < (k ? end : lists[k]->n); i++) {
       int64_t trips = lists[k]->level[i].trips;
       st->space.hi[lists[k]->level[i].var] = trips > 0 ? trips - 1 : 0;
     }
   for (uint32_t d = 0; d < st->n; d++) st->index[d] = tarn_plan_lin_const(N->cx, 0);
   for (uint32_t k = 0; k < 2; k++)
-    for (uint32_t i = 0; i < lists[k]->n; i++) {
+    for (uint32_t i = 0; i < (k ? end : lists[k]->n); i++) {
       const tarn_plan_level *l = &lists[k]->level[i];
       const tarn_plan_lin **x = &st->index[l->dim];
       *x = tarn_plan_lin_add(&st->space, *x, 1, tarn_plan_lin_var(&st->space, l->step, l->var));
     }
+  for (uint32_t i = end; i < own->n; i++) { /* of the result's rows and columns */
+    uint32_t d = own->level[i].dim;
+    bool rows = d < st->nacc && i == st->unit_at + st->unit_rows;
+    if (d >= st->nacc) continue;
+    st->index[d] = tarn_plan_lin_add(&st->space, st->index[d], 1,
+                                     tarn_plan_fragment(N, st, 2, rows ? TARN_HW_M : TARN_HW_N));
+  }
 }
 
 /* Lanes of shared levels: every instance of a local buffer holds so many values side by side. */
@@ -133,7 +141,7 @@ static void prepare_types(tarn_plan_nest *N, tarn_plan_stage *st) {
 /* Accumulators: how many, of how many lanes, and whether loops walk them. */
 static void prepare_tile(const tarn_plan_nest *N, tarn_plan_stage *st, const tarn_plan_list *list) {
   tarn_plan_tile t = tarn_plan_tile_of(list);
-  st->slots = t.slots;
+  st->slots = t.slots * (st->unit ? st->nreg[2] : 1);
   st->red_lanes = t.red_lanes;
   st->in_memory = t.in_memory;
   st->max_lanes = t.lanes * (shared_lanes(N) ? (uint32_t)shared_lanes(N)->trips : 1);
@@ -189,7 +197,8 @@ static void settle_start(const tarn_plan_nest *N, tarn_plan_stage *st, const tar
   if (plain && shared_by_copies(list, a)) st->start = b->hole - 1u;
 }
 
-static void prepare_levels(tarn_plan_nest *N, uint32_t i, const tarn_schedule *s) {
+static void prepare_levels(tarn_plan_nest *N, uint32_t i, const tarn_schedule *s,
+                           const tarn_plan_operand *in) {
   tarn_plan_stage *st = &N->stage[i];
   tarn_plan_rules r = {.dim = st->over, .nacc = st->nacc, .reduces = st->red, .team = st->tiled};
   r.splits = may_split_reduction(N, st);
@@ -197,7 +206,7 @@ static void prepare_levels(tarn_plan_nest *N, uint32_t i, const tarn_schedule *s
   st->acc = tarn_plan_acc(&s->stage[i], st->red);
   if (st->tiled) tarn_plan_fetch_levels(N, st, &s->stage[i]);
   tarn_plan_list_own(N->cx, &r, s, i, &N->list[1 + i]);
-  if (st->tiled) tarn_plan_fetch_vars(N, st, &N->list[1 + i], &s->stage[i]);
+  if (st->tiled) tarn_plan_fetch_vars(N, st, &N->list[1 + i], &s->stage[i], in);
 }
 
 /* Of a window's sums: the copies of each tap go along the lanes. Where other copies use what is
@@ -248,7 +257,7 @@ static void prepare_stage(tarn_plan_nest *N, uint32_t i, const tarn_schedule *s,
   st->red = st->f->red == TARN_NONE ? NULL : tarn_reducer_get(N->L, st->f->red);
   stage_dims(N, st);
   st->tiled = N->hw->warps.lanes && N->split && s->stage[i].nhold;
-  prepare_levels(N, i, s);
+  prepare_levels(N, i, s, in);
   index_of_dims(N, st, list);
   st->nread = (uint32_t)st->f->nops + st->f->nepi;
   st->read = TARN_ARRAY(N->cx, tarn_plan_access, st->nread);
@@ -267,7 +276,7 @@ static void prepare_stage(tarn_plan_nest *N, uint32_t i, const tarn_schedule *s,
   }
   if (st->tiled) tarn_plan_fetch_settle(N, st, list, &s->stage[i], in);
   check_outer_reduction(N, i, list);
-  tarn_plan_dot_settle(N, st, &N->list[1 + i]);
+  if (!st->unit) tarn_plan_dot_settle(N, st, &N->list[1 + i]);
   prepare_tile(N, st, list);
   tarn_plan_transpose_settle(st, list);
   if (!st->tiled) tarn_plan_bilinear_settle(N, st, list);

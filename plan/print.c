@@ -215,6 +215,7 @@ static void print_fields(printer *p, const tarn_plan_stmt *s) {
     break;
   case TARN_PLAN_COPY:
   case TARN_PLAN_FILL: tarn_buf_fmt(p->b, " (operand %u)", s->read); break;
+  case TARN_PLAN_UNIT: tarn_buf_fmt(p->b, " %s", p->st->unit->name); break;
   case TARN_PLAN_AWAIT: tarn_buf_fmt(p->b, " %u", s->n); break;
   case TARN_PLAN_COMPUTE:
     if (s->value != TARN_NONE) tarn_buf_fmt(p->b, " v%u", s->value);

@@ -74,7 +74,7 @@ typedef struct tarn_level {
  * epilogue runs after it when the reduction is complete. Maps have acc = nlevel. */
 /* What lies in a memory that the program manages, see hold.h. As text:
  * (hold OPERAND|accumulators|result MEMORY (at LEVEL|all) [(slots N)] [(fresh)] [(slides)]
- *       [(order PART…)] [(pad K)]), a PART being dN, dN/K or dN%K. */
+ *       [(order PART…)] [(pad K)] [(skew K)]), a PART being dN, dN/K or dN%K. */
 typedef enum tarn_hold_what {
   TARN_HOLD_OPERAND,
   TARN_HOLD_ACCUMULATORS,
@@ -95,7 +95,9 @@ typedef struct tarn_hold {
   const char *memory; /* its name in the description */
   uint32_t npart;     /* the order in which it lies there, outermost first; 0: as in memory */
   tarn_hold_part part[TARN_HOLD_PARTS];
-  uint32_t pad; /* unused elements behind each row of the innermost part: keeps banks apart */
+  /* Both keep banks apart: unused elements behind each row of the innermost part; or every so many
+   * rows, vectors of 16 bytes move one further in their row, the last one to its beginning. */
+  uint32_t pad, skew;
 } tarn_hold;
 /* An instruction computes the innermost part of a stage: its rows, columns and sum are these dims,
  * or none (TARN_NONE). As text: (unit NAME [(rows dN)] [(columns dN)] [(sum dN)]). */

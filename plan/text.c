@@ -32,6 +32,7 @@ static void print_hold(tarn_buf *b, const tarn_hold *h) {
   }
   if (h->npart) tarn_buf_str(b, ")");
   if (h->pad) tarn_buf_fmt(b, " (pad %u)", h->pad);
+  if (h->skew) tarn_buf_fmt(b, " (skew %u)", h->skew);
   tarn_buf_str(b, ")");
 }
 static void print_unit(tarn_buf *b, const tarn_unit *u) {
@@ -198,9 +199,10 @@ static void get_hold_word(reader *r, const tarn_sx *s, tarn_hold *h) {
   else if (tarn_sx_is(s, "fresh")) h->fresh = true;
   else if (tarn_sx_is(s, "slides")) h->slides = true;
   else if (tarn_sx_is(s, "pad")) h->pad = (uint32_t)tarn_sx_whole(r->cx, s, 1, 1, 1024);
+  else if (tarn_sx_is(s, "skew")) h->skew = (uint32_t)tarn_sx_whole(r->cx, s, 1, 1, 1024);
   else if (tarn_sx_is(s, "order") && s->n - 1 <= TARN_HOLD_PARTS)
     for (uint32_t i = 1; i < s->n; i++) h->part[h->npart++] = get_part(r, s->kid[i]);
-  else tarn_sx_error(r->cx, s, "at, slots, fresh, slides, order or pad is expected");
+  else tarn_sx_error(r->cx, s, "at, slots, fresh, slides, order, pad or skew is expected");
 }
 static tarn_hold get_hold(reader *r, const tarn_sx *s) {
   tarn_hold h = {.slots = 1, .at = -1};

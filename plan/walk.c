@@ -400,6 +400,31 @@ static void leaf(plan_walk *w, uint32_t list) {
   plan_add(w, s);
 }
 
+/* All of an instruction of a warp; accumulators register by register of each lane. */
+static void unit(plan_walk *w, uint32_t list) {
+  const tarn_plan_stage *st = stage_of(w, list);
+  uint32_t lane = st->lane;
+  uint32_t reg = st->reg[2];
+  uint32_t before = TARN_NONE;
+  if (w->phase == TARN_PLAN_STEP) {
+    simple(w, TARN_PLAN_UNIT, 0);
+    return;
+  }
+  w->env[lane] = (tarn_plan_at){.kind = TARN_PLAN_COUNTER, .c = st->space.hi[lane]};
+  uint32_t at =
+      plan_open(w, (tarn_plan_stmt){.op = TARN_PLAN_MEMBER, .var = lane, .hi = st->space.hi[lane]});
+  for (int64_t i = 0; i < st->nreg[2]; i++) {
+    w->env[reg] = number(i);
+    uint32_t copy =
+        plan_open(w, (tarn_plan_stmt){.op = TARN_PLAN_COPIES, .var = reg, .lo = i, .hi = i});
+    leaf(w, list);
+    plan_close(w, copy);
+    before = before == TARN_NONE ? copy : joined(w, before, copy);
+  }
+  w->env[reg] = w->env[lane] = (tarn_plan_at){0};
+  plan_close(w, at);
+}
+
 /* ---------------------------------------------------------------- the whole */
 static void walk_stage(plan_walk *w, uint32_t i, void (*inside)(plan_walk *w, uint32_t list)) {
   const tarn_plan_stage *st = &w->N->stage[i];
@@ -430,6 +455,10 @@ void plan_walk_in(plan_walk *w, uint32_t list, uint32_t l) {
   const tarn_plan_stage *st = list ? stage_of(w, list) : NULL;
   bool map = w->phase == TARN_PLAN_MAP;
   bool step = w->phase == TARN_PLAN_STEP;
+  if (st && st->unit && !map && l == st->unit_at) {
+    unit(w, list);
+    return;
+  }
   if (st && st->red && map && l == st->acc) walk_tile(w, list, l);
   else if (st && st->tiled && step && l == st->acc && !w->fetching) {
     w->fetching = true;

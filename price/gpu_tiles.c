@@ -33,12 +33,19 @@ enum {
 #define BESIDE 0.1 /* share of what does not bind that is not hidden */
 
 /* ---------------------------------------------------------------- a schedule */
+typedef struct unit_form {
+  const tarn_hw_intrinsic *unit;
+  int64_t m, n, k, registers; /* of the result */
+  uint32_t first;             /* the read that is its first operand */
+} unit_form;
 typedef struct pick {
   int64_t block[TARN_MAX_DIMS], team[TARN_MAX_DIMS]; /* of own dims: tile, and its threads */
   uint32_t walk; /* the reduce dim that is cut into steps of `by` */
   int64_t by;
   bool inside; /* the other reduce dims lie inside of a step, all of them */
   uint32_t slots;
+  const unit_form *unit; /* an instruction of a warp; NULL: none. Its rows and columns are these */
+  uint32_t rows, columns;
 } pick;
 typedef struct finalist {
   pick p;
@@ -64,13 +71,22 @@ static void add(tarn_stage_sched *s, uint32_t dim, tarn_level_kind kind, int64_t
 static bool lies_inside(const pick *p, uint32_t d) {
   return d != p->walk && (p->inside || d > p->walk);
 }
+/* Steps of a dim that one body takes. */
+static int64_t body_of(const pick *p, uint32_t d) {
+  if (!p->unit) return 1;
+  return d == p->rows ? p->unit->m : d == p->columns ? p->unit->n : d == p->walk ? p->unit->k : 1;
+}
 static int64_t bodies(const tiles *t, const pick *p) {
   int64_t n = 1;
-  for (uint32_t d = 0; d < t->m->nacc; d++) n *= p->block[d] / p->team[d];
+  for (uint32_t d = 0; d < t->m->nacc; d++) n *= p->block[d] / p->team[d] / body_of(p, d);
   return n;
 }
 static void add_walk(const tiles *t, const pick *p, bool innermost, tarn_stage_sched *s) {
   int64_t by = UNROLLED;
+  if (p->unit) {
+    if (p->by > p->unit->k) add(s, p->walk, TARN_SERIAL, p->unit->k);
+    return;
+  }
   while (by > 1 && (p->by % by || by * bodies(t, p) > MOST_BODIES)) by /= 2;
   if (!innermost || by < 2) by = 1;
   if (p->by > by) add(s, p->walk, TARN_SERIAL, by);
@@ -84,6 +100,28 @@ static void add_sum(const tiles *t, const pick *p, tarn_stage_sched *s) {
     if (lies_inside(p, d)) add(s, d, TARN_SERIAL, 1);
   if (p->inside) add_walk(t, p, true, s);
 }
+/* A thread's results lie apart, so that those of neighbours lie side by side. */
+static void make_threads(const tiles *t, const pick *p, tarn_stage_sched *s) {
+  for (uint32_t d = 0; d < t->m->nacc; d++)
+    if (p->block[d] > p->team[d]) add(s, d, TARN_UNROLL, p->team[d]);
+  for (uint32_t d = 0; d <= t->m->nacc; d++) { /* the last one, last */
+    uint32_t e = d < t->m->nacc ? d : t->last;
+    if ((d == t->m->nacc || e != t->last) && p->team[e] > 1) add(s, e, TARN_TEAM, 1);
+  }
+}
+static void make_unit(const tiles *t, const pick *p, tarn_stage_sched *s) {
+  tarn_unit *u = TARN_NEW(t->cx, tarn_unit);
+  *u = (tarn_unit){p->unit->unit->name, p->rows, p->columns, p->walk};
+  for (uint32_t d = 0; d < t->m->nacc; d++) {
+    int64_t own = p->block[d] / p->team[d];
+    if (p->team[d] > 1) add(s, d, TARN_TEAM, own);
+    if (own > body_of(p, d)) add(s, d, TARN_UNROLL, body_of(p, d));
+  }
+  add(s, p->rows, TARN_SERIAL, 1);
+  add(s, p->columns, TARN_SERIAL, 1);
+  add(s, p->walk, TARN_SERIAL, 1);
+  s->unit = u;
+}
 static void make(const tiles *t, const pick *p, tarn_hold *hold, tarn_stage_sched *s) {
   const stage_model *m = t->m;
   *s = (tarn_stage_sched){.hold = hold, .nhold = 2};
@@ -93,12 +131,8 @@ static void make(const tiles *t, const pick *p, tarn_hold *hold, tarn_stage_sche
     if (!lies_inside(p, d)) add(s, d, TARN_SERIAL, d == p->walk ? p->by : 1);
   int32_t at = (int32_t)s->nlevel - 1;
   add_sum(t, p, s);
-  for (uint32_t d = 0; d < m->nacc; d++)
-    if (p->block[d] > p->team[d]) add(s, d, TARN_UNROLL, p->team[d]);
-  for (uint32_t d = 0; d <= m->nacc; d++) { /* the last one, last */
-    uint32_t e = d < m->nacc ? d : t->last;
-    if ((d == m->nacc || e != t->last) && p->team[e] > 1) add(s, e, TARN_TEAM, 1);
-  }
+  if (p->unit) make_unit(t, p, s);
+  else make_threads(t, p, s);
   for (uint32_t r = 0; r < 2; r++) {
     hold[r].operand = (uint8_t)r;
     hold[r].slots = (uint8_t)p->slots;
@@ -118,6 +152,7 @@ typedef struct counts {
   double sectors;      /* of the block in a trip */
   double end_sectors, end_issue;
   double shared, registers, ahead;
+  double bodies, rate; /* multiply-adds of a warp in a step, or matrix products; begun in a cycle */
 } counts;
 static double resident(const tarn_hw *hw, const counts *c) {
   double most = floor(hw->warps.resident / c->warps);
@@ -140,10 +175,10 @@ static double seconds_of(const tarn_hw *hw, const stage_model *m, const counts *
                          tarn_cost *cost) {
   const tarn_hw_memory *l1 = tarn_hw_mem(hw, TARN_HW_L1), *l2 = tarn_hw_mem(hw, TARN_HW_L2);
   const tarn_hw_memory *main = tarn_hw_mem(hw, TARN_HW_MAIN);
-  double body = c->steps * c->tile * m->body_ops;
-  double issue = c->warps * (c->steps * (c->loads + 0.25) + body + c->steps * c->tile +
+  double body = c->steps * c->bodies * (c->rate < 1 ? 0 : m->body_ops);
+  double issue = c->warps * (c->steps * (c->loads + 0.25) + body + c->steps * c->bodies +
                              c->copies * COPY_ISSUE + TRIP_ISSUE);
-  double fma = c->warps * c->steps * c->tile / gpu_fma_rate(hw);
+  double fma = c->warps * c->steps * c->bodies / c->rate;
   double banks = c->wavefronts * l1->line / l1->read;
   double moved = c->sectors * SECTOR / l2->read;
   issue = (c->trips * issue + c->warps * c->end_issue) / hw->warps.issue;
@@ -170,13 +205,31 @@ static double seconds_of(const tarn_hw *hw, const stage_model *m, const counts *
     cost->memory_seconds[0] += part[2] / hw->clock;
     cost->memory_seconds[hw->nmem > 1 ? hw->nmem - 2 : 0] += main_cycles / hw->clock;
     cost->bytes[hw->nmem > 1 ? hw->nmem - 2 : 0] += bytes;
-    cost->flops += 2 * c->blocks * c->trips * c->steps * c->tile * c->threads;
+    cost->flops += m->flops_each * loop_points(m, UINT32_MAX);
     cost->parallel = tarn_fmax(cost->parallel, tarn_fmin(hw->units, c->blocks));
   }
   return (most + BESIDE * tarn_fmax(0, sum - most)) / hw->clock;
 }
 
 /* ---------------------------------------------------------------- by sizes */
+static void count_unit(const tiles *t, const pick *p, counts *c) {
+  const unit_form *u = p->unit;
+  c->bodies = (double)bodies(t, p);
+  c->tile = c->bodies * (double)u->registers;
+  c->rate = u->unit->throughput;
+  c->steps /= (double)u->k;
+  c->threads *= t->hw->warps.lanes;
+}
+/* Registers' loads of an operand in a step, for all threads of a warp alike. */
+static double unit_loads(const tiles *t, const pick *p, uint32_t r) {
+  const tarn_hw_operand *o = &p->unit->unit->op[r == p->unit->first ? 0 : 1];
+  uint32_t d = r == p->unit->first ? p->rows : p->columns;
+  double n = (double)tarn_imap_get(t->L, o->fragment)->dim[1];
+  for (uint32_t e = 0; e < t->m->nacc; e++)
+    if (t->m->read[r].touched >> e & 1)
+      n *= (double)(p->block[e] / p->team[e] / (e == d ? body_of(p, e) : 1));
+  return n;
+}
 static void count_sizes(const tiles *t, const pick *p, counts *c) {
   const stage_model *m = t->m;
   int64_t tile[TARN_MAX_DIMS];
@@ -192,12 +245,16 @@ static void count_sizes(const tiles *t, const pick *p, counts *c) {
     c->steps *= (double)tile[d];
     c->trips *= ceil((double)m->dim[d] / (double)tile[d]);
   }
+  c->bodies = c->tile;
+  c->rate = gpu_fma_rate(t->hw);
+  if (p->unit) count_unit(t, p, c);
   c->warps = ceil(c->threads / 32);
   for (uint32_t r = 0; r < 2; r++) {
     double n = 1, loads = 1;
     for (uint32_t i = 0; i < t->nc[r]; i++) n *= (double)tarn_coordinate_length(&t->c[r][i], tile);
     for (uint32_t d = 0; d < m->nacc; d++)
       if (m->read[r].touched >> d & 1) loads *= (double)(p->block[d] / p->team[d]);
+    if (p->unit) loads = unit_loads(t, p, r);
     c->shared += n * m->read[r].bytes * p->slots;
     c->copies += ceil(n / c->threads);
     c->sectors += n * m->read[r].bytes / SECTOR;
@@ -236,6 +293,18 @@ static void try_pick(tiles *t, pick *p) {
   if (t->nbest < FINALISTS) t->nbest++;
   memmove(&t->best[at + 1], &t->best[at], (t->nbest - 1 - at) * sizeof *t->best);
   t->best[at] = (finalist){*p, s};
+}
+/* The sum's dim is one that both operands depend on. */
+static void try_unit_sums(tiles *t, pick p) {
+  const stage_model *m = t->m;
+  for (p.walk = m->nacc; p.walk < m->n; p.walk++)
+    for (p.by = p.unit->k; p.by <= 4 * p.unit->k; p.by *= 2) {
+      if (p.by >= 2 * m->dim[p.walk] && p.by > p.unit->k) break;
+      for (uint32_t in = 0; in <= (m->n - m->nacc > 1); in++) {
+        p.inside = in;
+        try_pick(t, &p);
+      }
+    }
 }
 static void try_sums(tiles *t, pick p) {
   const stage_model *m = t->m;
@@ -327,10 +396,50 @@ static bool is_hopeless(const tiles *t, const pick *p) {
   double each = ceil(blocks / t->hw->units) * ceil(threads / 32) * work;
   return each / gpu_fma_rate(t->hw) / t->hw->clock > t->best[FINALISTS - 1].seconds;
 }
+/* Tiles of whole instructions: those of the two dims, and of a further one of the columns. */
+static void try_unit(tiles *t, const unit_form *u, const group *row, const group *column) {
+  pick p = {.unit = u, .rows = row->dim[row->n - 1], .columns = column->dim[column->n - 1]};
+  const stage_model *m = t->m;
+  for (uint32_t d = 0; d < TARN_MAX_DIMS; d++) p.block[d] = p.team[d] = 1;
+  for (int64_t a = 1; a <= 8 && (a == 1 || a / 2 * u->m < m->dim[p.rows]); a *= 2)
+    for (int64_t b = 1; b <= 16 && (b == 1 || b / 2 * u->n < m->dim[p.columns]); b *= 2)
+      for (int64_t v = 1; v <= a && v <= 4; v *= 2)
+        for (int64_t w = 1; w <= b && w <= 4; w *= 2) {
+          p.block[p.rows] = a * u->m, p.team[p.rows] = v;
+          p.block[p.columns] = b * u->n, p.team[p.columns] = w;
+          if (a / v * (b / w) * u->registers <= MOST_ACCUMULATORS) try_unit_sums(t, p);
+          if (column->n < 2) continue;
+          for (int64_t h = 2; h <= 4 && h < 2 * m->dim[column->dim[0]]; h *= 2) {
+            pick q = p;
+            q.block[column->dim[0]] = h;
+            if (h * a / v * (b / w) * u->registers <= MOST_ACCUMULATORS) try_unit_sums(t, q);
+          }
+        }
+}
+static void try_units(tiles *t, const group *g) {
+  const tarn_nest *n = tarn_nest_get(t->L, t->k->nest);
+  const tarn_func *f = tarn_fn_get(t->L, n->stage[0].fn);
+  for (uint32_t i = 0; i < t->hw->nintrin; i++)
+    for (uint32_t first = 0; first < 2; first++) {
+      tarn_hw_form form;
+      tarn_dtype type[2];
+      for (uint32_t r = 0; r < 2; r++)
+        type[r] = t->k->in_type[n->stage[0].read[r ? 1 - first : first].src];
+      if (!g[0].n || !g[1].n ||
+          !tarn_plan_unit_serves(t->L, t->hw, i, f->body, f->red, type, &form))
+        continue;
+      unit_form *u = TARN_NEW(t->cx, unit_form);
+      *u = (unit_form){.unit = &t->hw->intrin[i], .m = form.m, .n = form.n, .k = form.k};
+      u->first = first;
+      u->registers = tarn_imap_get(t->L, u->unit->op[2].fragment)->dim[1];
+      try_unit(t, u, &g[first], &g[1 - first]);
+    }
+}
 static void search(tiles *t) {
   group *g = TARN_ARRAY(t->cx, group, 2);
   pick p = {0};
   for (uint32_t r = 0; r < 2; r++) group_of(t, r, &g[r]);
+  try_units(t, g);
   for (uint32_t d = 0; d < TARN_MAX_DIMS; d++) p.block[d] = p.team[d] = 1;
   for (uint32_t i = 0; i < g[0].noption; i++)
     for (uint32_t j = 0; j < g[1].noption; j++) {
@@ -358,6 +467,10 @@ static tarn_plan_nest *plan_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig 
 /* The numbers of a thread of the team levels. */
 static void number(const tarn_plan_nest *N, int64_t thread, int64_t *at) {
   const tarn_plan_list *list = &N->list[1];
+  if (N->stage[0].unit) {
+    at[N->stage[0].lane] = thread % N->hw->warps.lanes;
+    thread /= N->hw->warps.lanes;
+  }
   for (uint32_t i = list->n; i-- > 0;)
     if (list->level[i].kind == TARN_TEAM) {
       at[list->level[i].var] = thread % list->level[i].trips;
@@ -451,7 +564,10 @@ static copied count_copy(const tarn_plan_nest *N, const tarn_plan_held *h) {
   return c;
 }
 static double loads_of(const tarn_plan_nest *N, const tarn_plan_lin *off) {
+  const tarn_plan_stage *st = &N->stage[0];
   double n = 1;
+  for (uint32_t o = 0; o < 3 && st->unit; o++)
+    if (tarn_plan_lin_deps(off) >> st->reg[o] & 1) n *= (double)st->nreg[o];
   for (uint32_t i = N->stage[0].until; i < N->list[1].n; i++) {
     const tarn_plan_level *l = &N->list[1].level[i];
     if (l->kind == TARN_UNROLL && !l->red && (tarn_plan_lin_deps(off) >> l->var & 1))
@@ -473,17 +589,25 @@ static void count_plan(const tarn_plan_nest *N, const stage_model *m, counts *c,
                 .threads = (double)st->threads,
                 .trips = (double)st->trips,
                 .steps = 1,
-                .tile = (double)st->slots};
+                .tile = (double)st->slots,
+                .bodies = (double)st->slots,
+                .rate = gpu_fma_rate(N->hw)};
   c->warps = ceil(c->threads / 32);
   c->shared = (double)st->shared;
   c->ahead = st->nslot - 1;
   for (uint32_t i = st->until; i < N->list[1].n; i++)
     if (N->list[1].level[i].red) c->steps *= (double)N->list[1].level[i].trips;
+  if (st->unit) {
+    c->steps /= (double)st->form.k;
+    c->bodies /= (double)st->nreg[2];
+    c->rate = st->unit->throughput;
+  }
   for (uint32_t i = 0; i < st->nheld; i++) {
     const tarn_plan_access *a = &st->read[st->held[i].read];
     copied k = count_copy(N, &st->held[i]);
     double loads = loads_of(N, a->off);
-    double banks = mean(N, a->off, (int64_t)tarn_dtype_size(a->dtype), true);
+    int64_t bytes_each = (int64_t)tarn_dtype_size(a->dtype);
+    double banks = mean(N, a->off, bytes_each, true);
     c->copies += k.copies;
     c->sectors += k.sectors;
     c->wavefronts += c->warps * c->steps * loads * banks + k.wavefronts;
@@ -507,16 +631,24 @@ double gpu_tiles_price(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, cons
 }
 
 /* ---------------------------------------------------------------- orders and padding */
-/* The coordinates that own dims move innermost, else as they are. */
-static void turn(const tiles *t, uint32_t r, tarn_hold *h) {
+/* The coordinates that own dims move innermost; or that of an instruction's sum. */
+static void turn(const tiles *t, const pick *p, uint32_t r, tarn_hold *h) {
   h->npart = 0;
   for (uint32_t own = 0; own < 2; own++)
     for (uint32_t i = t->nc[r]; i-- > 0;) {
       bool is = false;
-      for (uint32_t k = 0; k < t->c[r][i].n; k++) is |= t->c[r][i].dim[k] < t->m->nacc;
+      for (uint32_t k = 0; k < t->c[r][i].n; k++)
+        is |= p->unit ? t->c[r][i].dim[k] == p->walk : t->c[r][i].dim[k] < t->m->nacc;
       if (is == own && h->npart < TARN_HOLD_PARTS)
         h->part[h->npart++] = (tarn_hold_part){.dim = (uint8_t)t->c[r][i].dim[0], .div = 1};
     }
+}
+/* What an instruction takes lies in rows of its sum: skewed so that as many rows as all banks hold
+ * move a vector further, or padded by vectors. */
+static void keep_apart(const tiles *t, const pick *p, uint32_t i, uint32_t r, tarn_hold *h) {
+  double row = (double)p->by * t->m->read[r].bytes;
+  h->pad = i ? (uint32_t)(16 * (i - 1) / t->m->read[r].bytes) : 0;
+  if (!i) h->skew = (uint32_t)tarn_fmax(1, tarn_hw_mem(t->hw, TARN_HW_L1)->line / row);
 }
 /* Each operand's order and padding, the one that costs least: they do not depend on one another. */
 typedef struct attempt {
@@ -545,7 +677,8 @@ static void refine(tiles *t, const pick *p, tarn_hold *best, tarn_stage_sched *s
       tarn_mark mark = tarn_arena_mark(t->cx);
       for (uint32_t r = 0; r < 2; r++) {
         hold[r] = (tarn_hold){.pad = pads[i]};
-        if (turned) turn(t, r, &hold[r]);
+        if (p->unit) keep_apart(t, p, i, r, &hold[r]);
+        if (turned) turn(t, p, r, &hold[r]);
       }
       tarn_status st = tarn_protect(t->cx, count_attempt, &a);
       for (uint32_t r = 0; r < 2 && st == TARN_OK; r++)

@@ -253,7 +253,7 @@ static const struct {
     {LEVELS "(hold 0 nowhere (at 0))))", "vta-pynq has no memory nowhere"},
     {LEVELS "(hold 0 inp (at 0) (slots 64)) (hold 1 inp (at 0) (slots 9))))",
      "what is held in inp takes 59136 bytes, it has 32768"},
-    {LEVELS "(hold 0 l1 (for 0))))", "at, slots, fresh, slides, order or pad is expected"},
+    {LEVELS "(hold 0 l1 (for 0))))", "at, slots, fresh, slides, order, pad or skew is expected"},
     {LEVELS "(hold sums l1)))", "an operand, accumulators or result is expected"},
     {LEVELS "(hold 0 l1 (order e0))))", "dN, dN/K or dN%K is expected"},
     {LEVELS "(hold 0 dram (at 0))))", "dram of vta-pynq is no memory that a program manages"},

@@ -21,6 +21,12 @@
   "40 "                                                                                            \
   "d0) d1)))) (stage 0 (index ((6 40) ()) () ())) out)))(in f32 (240) (1))(in f32 (40) (1))(out "  \
   "f32 (6 40) (40 1)))"
+/* Of bf16, for a tensor core; neither extent is a multiple of its tile. */
+#define NARROW                                                                                     \
+  "(kernel (nest (stages (children 2) (shared) (split 2) (stage (own 40 20) (reduce 40) (red sum " \
+  "(mul (cast f32 $0) (cast f32 $1))) (child 0 (index ((40 20) (40)) (1600) ((+ (* 40 d0) d2)))) " \
+  "(child 1 (index ((40 20) (40)) (800) ((+ d1 (* 20 d2))))) out)))(in bf16 (1600) (1))(in bf16 "  \
+  "(800) (1))(out f32 (40 20) (20 1)))"
 #define TILES                                                                                      \
   "(schedule (stage (acc 2) (parallel 0 8) (parallel 1 32) (serial 2 16) (serial 2 4) (unroll 2 "  \
   "1) (unroll 0 2) (unroll 1 16) (team 0 1) (team 1 1) "
@@ -58,6 +64,13 @@ static const struct {
     {WINDOW,
      "(schedule (stage (acc 2) (parallel 0 9) (parallel 1 8) (unroll 2 1) (unroll 3 1) (unroll 1 "
      "4) (team 0 1) (team 1 1) (hold 0 shared (at 1) (order d1 d0)) (hold 1 shared (at 1))))",
+     "cuda-sm80"},
+    {NARROW,
+     "(schedule (stage (acc 2) (parallel 0 32) (parallel 1 16) (serial 2 32) (team 0 16) (serial 2 "
+     "16) (unroll 1 8) (serial 0 1) (serial 1 1) (serial 2 1) (hold 0 shared (at 2) (slots 2) "
+     "(skew "
+     "2)) (hold 1 shared (at 2) (slots 2) (order d1 d2) (pad 8)) (unit mma-bf16 (rows d0) (columns "
+     "d1) (sum d2))))",
      "cuda-sm80"},
     {ROWS,
      "(schedule (shared (parallel 0 1)) (stage (acc 0) (serial 1 32) (vector 1 1)) (stage "

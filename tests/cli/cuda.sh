@@ -105,6 +105,40 @@ planted "a guard of rows widened" 'setp\.[lg]t\.u64.* (45|44|37|36);' 's/, 45;/,
 planted "a slot skipped" 'setp\.eq\.s64.* 3;' 's/ 3;/ 2;/' 2
 planted "a slot too few" '\.shared \.align' 's/\[[0-9]*\]/[8000]/' 1
 
+# Tensor cores: products of bytes and of bf16, by schedules that are handed in.
+product() { # TYPE SUM
+  echo "(compute (red (sum $2) (mul (cast $2 \$0) (cast $2 \$1)) (tuple 2)) (cartProd (access 1 (input x ((45 80) ()) $1))
+    (access 1 (input y ((37 80) ()) $1))))"
+}
+product i8 i32 >"$work/bytes.term"
+product bf16 f32 >"$work/halves.term"
+product f16 f32 >"$work/f16.term"
+tensor() { # NAME STEPS UNIT: an instruction takes so many steps of the sum
+  held "$1" "$work/$1.term" "(schedule (stage (acc 2) (parallel 0 32) (parallel 1 16) (serial 2 $(($2 * 2))) (team 0 16)
+    (serial 2 $2) (unroll 1 8) (serial 0 1) (serial 1 1) (serial 2 1) (hold 0 shared (at 2) (slots 3) (skew 2))
+    (hold 1 shared (at 2) (slots 3) (skew 2)) (unit $3 (rows d0) (columns d1) (sum d2))))"
+  grep -q 'mma\.sync' "$work/$1/model.ptx" || fail "$1: no tensor core"
+}
+tensor bytes 32 mma-s8
+grep -q 'difference 0,' "$work/out" || fail "bytes: not exact: $(cat "$work/out")"
+tensor halves 16 mma-bf16
+tensor f16 16 mma-f16
+try 0 sim "$work/bytes" --json
+[ "$(value launches.0.wavefronts)" = "$(value launches.0.fewest_wavefronts)" ] || fail "bytes: banks are in conflict"
+cp "$work/halves/model.ptx" "$work/whole.ptx"
+for n in $(grep -nE 'bar\.sync|wait_group' "$work/whole.ptx" | cut -d: -f1); do
+  sed "${n}d" "$work/whole.ptx" >"$work/halves/model.ptx"
+  "$tarn" check "$work/halves" >"$work/out" 2>"$work/err" && fail "halves: line $n left out goes unnoticed"
+done
+refused 3 "unit mma-s8: it does not compute this stage's product" -- compile "$work/halves.term" --hw cuda-sm80 -o "$work/none" \
+  --schedule <(sed 's/mma-bf16/mma-s8/;s/(serial 2 16)/(serial 2 32)/;s/(serial 2 32)/(serial 2 64)/' "$work/halves.sched")
+sed '0,/(\* 8 (mod d1 2))/s//(* 4 (mod d1 2))/' hw/cuda-sm80.hw >"$work/bad.hw"
+refused 3 "bad.hw" "the fragment is no bijection" -- hw check "$work/bad.hw"
+sed 's/(registers 65536)/(registers 512)/' hw/cuda-sm80.hw >"$work/bad.hw"
+refused 3 "bad.hw" "they hold no block of 1024 threads" -- hw check "$work/bad.hw"
+sed 's/(shared 49152)/(shared 490000)/' hw/cuda-sm80.hw >"$work/bad.hw"
+refused 3 "bad.hw" "has no room for a block's 490000 bytes" -- hw check "$work/bad.hw"
+
 refused 3 "a block of 2048 threads, cuda-sm80 has at most 1024" -- compile "$work/tiles.term" --hw cuda-sm80 -o "$work/none" \
   --schedule <(head -1 "$work/tiles.sched"; echo '(schedule (stage (acc 2) (parallel 0 32) (parallel 1 64) (serial 2 8) (serial 2 1)
   (team 0 1) (team 1 1) (hold 0 shared (at 2)) (hold 1 shared (at 2))))')

@@ -1,0 +1,119 @@
+/* A tensor core computes the innermost part of a stage: an instruction of a whole warp whose
+ * operands lie in registers of all its lanes, as the fragments of the description say.
+ *
+ * The last three levels of the stage are the instruction's rows, columns and sum. No loop walks
+ * them: an own dim's index within them is what the result's fragment says of (lane, register), an
+ * operand's what its own fragment says of (lane, register, place). So accumulators, results and
+ * operands are accesses over such variables, as all others are. */
+#include "plan/hold.h"
+#include "plan/internal.h"
+#include <string.h>
+
+TARN_NORETURN static void refuse(const tarn_plan_nest *N, const tarn_unit *u, const char *what) {
+  tarn_raise(N->cx, TARN_BAD_INPUT, "schedule: unit %s: %s", u->name, what);
+}
+static uint32_t dims_of(const tarn_plan_nest *N, const tarn_plan_stage *st, uint32_t read) {
+  const tarn_imap *m = tarn_imap_get(N->L, st->s->read[read].map);
+  uint32_t dims = 0;
+  for (uint32_t k = 0; k < m->nin; k++) dims |= tarn_ix_dims(N->L, m->e[k]);
+  return dims;
+}
+
+/* ---------------------------------------------------------------- what it computes */
+bool tarn_plan_unit_serves(tarn_lang *L, const tarn_hw *hw, uint32_t intrinsic, uint32_t body,
+                           uint32_t red, const tarn_dtype *type, tarn_hw_form *f) {
+  const tarn_hw_intrinsic *n = &hw->intrin[intrinsic];
+  for (uint32_t i = 0; i < n->nop; i++)
+    if (n->op[i].fragment == TARN_NONE) return false;
+  if (n->nop != 3 || n->op[0].dtype != type[0] || n->op[1].dtype != type[1]) return false;
+  tarn_hw_meaning m = tarn_hw_meaning_of(L, hw, intrinsic);
+  return tarn_hw_form_of(L, &m, f) && f->product && f->chains && f->red == red &&
+         f->operand[0] == 0 && f->operand[1] == 1 && tarn_hw_same_product(L, f->body, body, false);
+}
+static void match(tarn_plan_nest *N, tarn_plan_stage *st, const tarn_unit *u,
+                  const tarn_plan_operand *in) {
+  uint32_t i = 0;
+  if (u->rows == TARN_NONE || u->columns == TARN_NONE || u->sum == TARN_NONE || st->f->nops != 2)
+    refuse(N, u, "rows, columns and sum of a product are expected");
+  st->unit_read[0] = dims_of(N, st, 0) >> u->rows & 1 ? 0 : 1;
+  st->unit_read[1] = 1 - st->unit_read[0];
+  bool split = !(dims_of(N, st, st->unit_read[1]) >> u->rows & 1) &&
+               !(dims_of(N, st, st->unit_read[0]) >> u->columns & 1) && u->sum >= st->nacc &&
+               u->rows < st->nacc && u->columns < st->nacc;
+  if (!split) refuse(N, u, "one operand depends on its rows, the other on its columns");
+  tarn_dtype type[2];
+  for (uint32_t k = 0; k < 2; k++) type[k] = in[st->s->read[st->unit_read[k]].src].dtype;
+  while (i < N->hw->nintrin && strcmp(N->hw->intrin[i].name, u->name)) i++;
+  if (i == N->hw->nintrin ||
+      !tarn_plan_unit_serves(N->L, N->hw, i, st->f->body, st->f->red, type, &st->form))
+    refuse(N, u, "it does not compute this stage's product");
+  st->unit = &N->hw->intrin[i];
+}
+/* The last three levels, of steps of one: the loops around them have the instruction's. */
+void tarn_plan_fragment_levels(tarn_plan_nest *N, tarn_plan_stage *st, tarn_plan_list *list,
+                               const tarn_stage_sched *s, const tarn_plan_operand *in) {
+  const tarn_unit *u = s->unit;
+  match(N, st, u, in);
+  if (list->n < 3) refuse(N, u, "its levels are the last three");
+  st->unit_at = list->n - 3;
+  for (uint32_t i = st->unit_at; i < list->n; i++) {
+    tarn_plan_level *l = &list->level[i];
+    int64_t tile = l->dim == u->rows      ? st->form.m
+                   : l->dim == u->columns ? st->form.n
+                   : l->dim == u->sum     ? st->form.k
+                                          : 0;
+    if (l->step != 1 || l->trips != tile || !l->inside)
+      refuse(N, u, "its levels are the last three, with trips as its operands have rows");
+    l->kind = TARN_DOT;
+    if (l->dim == u->rows) st->unit_rows = i - st->unit_at;
+  }
+}
+
+/* ---------------------------------------------------------------- fragments */
+static void set_extent(tarn_plan_stage *st, uint32_t var, int64_t n) { st->space.hi[var] = n - 1; }
+/* Variables: lane, the result's register; then register and place of each operand. */
+void tarn_plan_fragment_vars(tarn_plan_nest *N, tarn_plan_stage *st, const tarn_plan_list *list) {
+  uint32_t v = list->level[st->unit_at].var;
+  if (v + TARN_PLAN_UNIT_VARS > PLAN_MAX_VARS)
+    tarn_raise(N->cx, TARN_BAD_INPUT, "schedule: too many levels");
+  st->lane = v++;
+  for (uint32_t o = 3; o-- > 0;) {
+    const tarn_imap *m = tarn_imap_get(N->L, st->unit->op[o].fragment);
+    set_extent(st, st->lane, m->dim[0]);
+    st->nreg[o] = m->dim[1];
+    st->each[o] = m->dim[2];
+    st->reg[o] = v++;
+    set_extent(st, st->reg[o], st->nreg[o]);
+    if (o == 2) continue;
+    st->place[o] = v++;
+    set_extent(st, st->place[o], st->each[o]);
+  }
+}
+const tarn_plan_lin *tarn_plan_fragment(const tarn_plan_nest *N, const tarn_plan_stage *st,
+                                        uint32_t o, tarn_hw_role role) {
+  const tarn_plan_space *s = &st->space;
+  const tarn_imap *m = tarn_imap_get(N->L, st->unit->op[o].fragment);
+  const tarn_plan_lin *sub[3] = {tarn_plan_lin_var(s, 1, st->lane),
+                                 tarn_plan_lin_var(s, 1, st->reg[o]),
+                                 tarn_plan_lin_const(s->cx, 0)};
+  if (o < 2) sub[2] = tarn_plan_lin_var(s, 1, st->place[o]);
+  for (uint32_t k = 0; k < 2; k++)
+    if (st->form.role[o][k] == role) return tarn_plan_lin_ix(s, N->L, m->e[k], sub);
+  return tarn_plan_lin_const(s->cx, 0);
+}
+/* What a register of an operand holds lies side by side, aligned to it. */
+void tarn_plan_fragment_check(const tarn_plan_nest *N, const tarn_plan_stage *st) {
+  for (uint32_t o = 0; o < 2; o++) {
+    const tarn_plan_access *a = &st->read[st->unit_read[o]];
+    int64_t by = 0;
+    bool fits = a->held && (tarn_plan_moves_by(a->off, st->place[o], &by) && by == 1);
+    for (uint32_t i = 0; i < a->off->n && fits; i++) {
+      const tarn_plan_term *t = &a->off->t[i];
+      fits = t->deps >> st->place[o] & 1 || t->coef % st->each[o] == 0;
+    }
+    if (!fits || a->off->c % st->each[o])
+      tarn_raise(N->cx, TARN_BAD_INPUT,
+                 "schedule: unit %s: operand %u is not held with its sum side by side",
+                 st->unit->name, st->unit_read[o]);
+  }
+}
