@@ -1,4 +1,5 @@
 /* report.json: what was compiled, how, and what came of it. */
+#include "compile/target.h"
 #include "compile/internal.h"
 #include <stdlib.h>
 
@@ -144,6 +145,19 @@ static void put_ways(tarn_json *j, const tarn_kgraph_report *g) {
   }
   tarn_json_close(j, ']');
 }
+/* Of a kernel that is not timed here: what its price says takes longest; and how much of the price
+ * the machine needs at least, for its products or for bytes to and from main memory. */
+static void put_bound(tarn_json *j, const tarn_kprog *p, const tarn_kernel *k) {
+  const tarn_hw *hw = p->hw;
+  const tarn_hw_memory *main = tarn_hw_mem(hw, TARN_HW_MAIN);
+  tarn_cost cost;
+  if (k->kind != TARN_K_NEST || !k->sig || !k->chosen || !k->sig->nin || !(k->price > 0)) return;
+  tarn_target_find(hw->kind)->price(p->L, hw, k->sig, k->chosen, 1, &cost);
+  double products = k->products / tarn_hw_peak(hw, k->sig->in_type[0], hw->units);
+  double bytes = (k->reads + k->writes) / (main->read * hw->clock * hw->units);
+  tarn_json_str(j, "binds", cost.binds ? cost.binds : "");
+  tarn_json_num(j, "roofline", (products > bytes ? products : bytes) / k->price);
+}
 static void put_kernels(tarn_json *j, const tarn_kprog *p, const comp_offload *f) {
   tarn_json_open(j, "program", '[');
   for (uint32_t i = 0; i < p->nker; i++) {
@@ -157,6 +171,7 @@ static void put_kernels(tarn_json *j, const tarn_kprog *p, const comp_offload *f
     tarn_json_num(j, "read_bytes", k->reads);
     tarn_json_num(j, "write_bytes", k->writes);
     tarn_json_bool(j, "copy", k->copy);
+    if (p->hw->warps.lanes) put_bound(j, p, k);
     if (f) comp_kernel_json(f, i, j);
     tarn_json_close(j, '}');
   }

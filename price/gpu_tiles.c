@@ -13,24 +13,15 @@
 #include <string.h>
 
 enum {
-  SECTOR = 32,
-  MOST_OPTIONS = 48,
+  MOST_OPTIONS = 256,
   FINALISTS = 3,
   MOST_SLOTS = 3,
   MOST_ACCUMULATORS = 64,
   MOST_COPIES = 32, /* of a thread in a trip */
   LEAST_THREADS = 64,
   MOST_THREADS = 512,
-  UNROLLED = 8,
-  MOST_BODIES = 512,
-  COPY_ISSUE = 5,
-  COPY_WIDE = 16,
-  TRIP_ISSUE = 16,
-  BARRIER = 30,
-  OTHER_REGISTERS = 28,
-  STORE_ISSUE = 3
+  MOST_BODIES = 512
 };
-#define BESIDE 0.1 /* share of what does not bind that is not hidden */
 
 /* ---------------------------------------------------------------- a schedule */
 typedef struct unit_form {
@@ -82,7 +73,7 @@ static int64_t bodies(const tiles *t, const pick *p) {
   return n;
 }
 static void add_walk(const tiles *t, const pick *p, bool innermost, tarn_stage_sched *s) {
-  int64_t by = UNROLLED;
+  int64_t by = GPU_UNROLLED;
   if (p->unit) {
     if (p->by > p->unit->k) add(s, p->walk, TARN_SERIAL, p->unit->k);
     return;
@@ -141,78 +132,8 @@ static void make(const tiles *t, const pick *p, tarn_hold *hold, tarn_stage_sche
   }
 }
 
-/* ---------------------------------------------------------------- what takes how long */
-/* Of one block and one trip, or of its end. */
-typedef struct counts {
-  double blocks, threads, warps, trips;
-  double steps, tile;  /* of a thread in a trip: steps of the sum; accumulators */
-  double loads;        /* of a thread in a step */
-  double wavefronts;   /* of the block in a trip */
-  double copies, wide; /* of a thread in a trip; of them, instructions beside the copies */
-  double sectors;      /* of the block in a trip */
-  double end_sectors, end_issue;
-  double shared, registers, ahead;
-  double bodies, rate; /* multiply-adds of a warp in a step, or matrix products; begun in a cycle */
-} counts;
-static double resident(const tarn_hw *hw, const counts *c) {
-  double most = floor(hw->warps.resident / c->warps);
-  double by_memory = floor((double)tarn_hw_mem(hw, TARN_HW_L1)->capacity / (c->shared + 1024));
-  double by_registers = floor(hw->warps.registers / (c->registers * 32 * c->warps));
-  return tarn_fmax(1, tarn_fmin(most, tarn_fmin(by_memory, by_registers)));
-}
-double gpu_fma_rate(const tarn_hw *hw) {
-  for (uint32_t i = 0; i < hw->nintrin; i++)
-    if (hw->intrin[i].ops == hw->warps.lanes && hw->intrin[i].throughput > 0)
-      return hw->intrin[i].throughput;
-  return hw->warps.issue;
-}
-static double whole_bytes(const stage_model *m) {
-  double n = (double)m->result.elems * m->result.bytes;
-  for (uint32_t r = 0; r < m->nread; r++) n += (double)m->read[r].elems * m->read[r].bytes;
-  return n;
-}
-static double seconds_of(const tarn_hw *hw, const stage_model *m, const counts *c,
-                         tarn_cost *cost) {
-  const tarn_hw_memory *l1 = tarn_hw_mem(hw, TARN_HW_L1), *l2 = tarn_hw_mem(hw, TARN_HW_L2);
-  const tarn_hw_memory *main = tarn_hw_mem(hw, TARN_HW_MAIN);
-  double body = c->steps * c->bodies * (c->rate < 1 ? 0 : m->body_ops);
-  double issue = c->warps * (c->steps * (c->loads + 0.25) + body + c->steps * c->bodies +
-                             c->copies * COPY_ISSUE + TRIP_ISSUE);
-  double fma = c->warps * c->steps * c->bodies / c->rate;
-  double banks = c->wavefronts * l1->line / l1->read;
-  double moved = c->sectors * SECTOR / l2->read;
-  issue = (c->trips * issue + c->warps * c->end_issue) / hw->warps.issue;
-  fma *= c->trips, banks *= c->trips;
-  moved = c->trips * moved + c->end_sectors * SECTOR / l2->read;
-  double each = ceil(c->blocks / hw->units), rounds = each / resident(hw, c);
-  double alone = issue * hw->warps.issue / tarn_fmin(hw->warps.issue, c->warps) / c->trips;
-  alone += c->steps / UNROLLED * l1->latency;
-  double wait = c->ahead ? tarn_fmax(alone, main->latency / c->ahead) : alone + main->latency;
-  double latency = c->trips * (wait + BARRIER + l1->latency) + 2 * main->latency;
-  double bytes = whole_bytes(m), main_cycles = bytes / (main->read * hw->units);
-  double part[] = {each * issue, each * fma,  each * banks,
-                   each * moved, main_cycles, tarn_fmax(1, rounds) * latency};
-  const char *names[] = {"issue", "fma", l1->name, l2->name, main->name, "latency"};
-  double most = 0, sum = 0;
-  for (uint32_t i = 0; i < sizeof part / sizeof *part; i++) {
-    sum += i == 5 ? 0 : part[i];
-    if (part[i] <= most) continue;
-    most = part[i];
-    if (cost) cost->binds = names[i];
-  }
-  if (cost) {
-    cost->compute_seconds += tarn_fmax(part[0], part[1]) / hw->clock;
-    cost->memory_seconds[0] += part[2] / hw->clock;
-    cost->memory_seconds[hw->nmem > 1 ? hw->nmem - 2 : 0] += main_cycles / hw->clock;
-    cost->bytes[hw->nmem > 1 ? hw->nmem - 2 : 0] += bytes;
-    cost->flops += m->flops_each * loop_points(m, UINT32_MAX);
-    cost->parallel = tarn_fmax(cost->parallel, tarn_fmin(hw->units, c->blocks));
-  }
-  return (most + BESIDE * tarn_fmax(0, sum - most)) / hw->clock;
-}
-
 /* ---------------------------------------------------------------- by sizes */
-static void count_unit(const tiles *t, const pick *p, counts *c) {
+static void count_unit(const tiles *t, const pick *p, gpu_counts *c) {
   const unit_form *u = p->unit;
   c->bodies = (double)bodies(t, p);
   c->tile = c->bodies * (double)u->registers;
@@ -230,10 +151,10 @@ static double unit_loads(const tiles *t, const pick *p, uint32_t r) {
       n *= (double)(p->block[e] / p->team[e] / (e == d ? body_of(p, e) : 1));
   return n;
 }
-static void count_sizes(const tiles *t, const pick *p, counts *c) {
+static void count_sizes(const tiles *t, const pick *p, gpu_counts *c) {
   const stage_model *m = t->m;
   int64_t tile[TARN_MAX_DIMS];
-  *c = (counts){.blocks = 1, .threads = 1, .trips = 1, .steps = 1, .tile = 1};
+  *c = (gpu_counts){.blocks = 1, .threads = 1, .trips = 1, .steps = 1, .tile = 1};
   for (uint32_t d = 0; d < m->nacc; d++) {
     tile[d] = p->block[d];
     c->blocks *= ceil((double)m->dim[d] / (double)p->block[d]);
@@ -257,16 +178,16 @@ static void count_sizes(const tiles *t, const pick *p, counts *c) {
     if (p->unit) loads = unit_loads(t, p, r);
     c->shared += n * m->read[r].bytes * p->slots;
     c->copies += ceil(n / c->threads);
-    c->sectors += n * m->read[r].bytes / SECTOR;
+    c->sectors += n * m->read[r].bytes / GPU_SECTOR;
     c->wavefronts += c->warps * c->steps * loads + n / 32;
     c->loads += loads;
   }
-  c->end_sectors = c->threads * c->tile * m->result.bytes / SECTOR;
-  c->end_issue = c->tile * (STORE_ISSUE + m->epi_ops);
+  c->end_sectors = c->threads * c->tile * m->result.bytes / GPU_SECTOR;
+  c->end_issue = c->tile * (GPU_STORE_ISSUE + m->epi_ops);
   c->ahead = p->slots - 1;
-  c->registers = c->tile + c->loads + OTHER_REGISTERS + 2 * c->copies;
+  c->registers = c->tile + c->loads + GPU_OTHER_REGISTERS + 2 * c->copies;
 }
-static bool may_be(const tiles *t, const counts *c) {
+static bool may_be(const tiles *t, const gpu_counts *c) {
   const tarn_hw_warps *w = &t->hw->warps;
   double most = w->shared ? w->shared : (double)tarn_hw_mem(t->hw, TARN_HW_L1)->capacity;
   double own = tarn_fmin(w->own ? w->own : 1e9, floor(w->registers / (32 * c->warps)));
@@ -274,19 +195,19 @@ static bool may_be(const tiles *t, const counts *c) {
          c->tile <= MOST_ACCUMULATORS && c->copies <= MOST_COPIES && 1.15 * c->shared <= most &&
          c->registers <= own;
 }
-static bool fits(const tiles *t, const pick *p, counts *c) {
+static bool fits(const tiles *t, const pick *p, gpu_counts *c) {
   count_sizes(t, p, c);
   return may_be(t, c);
 }
 /* With as many slots as there is room for. */
 static void try_pick(tiles *t, pick *p) {
-  counts c;
+  gpu_counts c;
   p->slots = 1;
   count_sizes(t, p, &c);
   p->slots = (uint32_t)tarn_fmin(MOST_SLOTS, c.trips);
   while (p->slots && !fits(t, p, &c)) p->slots--;
   if (!p->slots || (p->slots == 1 && c.trips > 1)) return;
-  double s = seconds_of(t->hw, t->m, &c, NULL);
+  double s = gpu_seconds(t->hw, t->m, &c, NULL);
   uint32_t at = t->nbest;
   while (at > 0 && t->best[at - 1].seconds > s) at--;
   if (at == FINALISTS) return;
@@ -341,13 +262,13 @@ static void options_of_one(const stage_model *m, group *g) {
 }
 static void options_of_two(const stage_model *m, group *g) {
   int64_t h = m->dim[g->dim[0]], w = m->dim[g->dim[1]];
-  const int64_t wide[] = {w, 32, 16, 8}, high[] = {h, 1, 2, 4, 7, 8};
-  for (uint32_t i = 0; i < 4; i++)
+  const int64_t wide[] = {w, 32, 16, 8, 28, 14}, high[] = {h, 1, 2, 4, 7, 8};
+  for (uint32_t i = 0; i < 6; i++)
     for (uint32_t k = 0; k < 6; k++)
       for (int64_t u = 1; u <= 8; u++)
         for (int64_t v = 1; v <= 4 && u * v <= 8; v *= 2) {
           int64_t b = wide[i], a = high[k];
-          bool twice = (i && b >= w) || (k && a >= h);
+          bool twice = (i && b >= w) || (i > 3 && w % b) || (k && a >= h);
           if (twice || b > 64 || a > 16 || b % v || a % u) continue;
           if (a / u * (b / v) > 256 || a * b < 16) continue;
           put_option(g, a, a / u, b, b / v);
@@ -453,183 +374,6 @@ static void search(tiles *t) {
     }
 }
 
-/* ---------------------------------------------------------------- request by request */
-static tarn_plan_nest *plan_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
-                               tarn_stage_sched *s) {
-  tarn_schedule all = {.nstage = 1, .stage = s};
-  tarn_plan_operand in[TARN_MAX_OPERANDS] = {{0}}, out[TARN_MAX_RESULTS] = {{0}};
-  for (uint32_t i = 0; i < k->nin; i++)
-    in[i] = (tarn_plan_operand){.dtype = k->in_type[i], .layout = k->in[i]};
-  for (uint32_t i = 0; i < k->nout; i++)
-    out[i] = (tarn_plan_operand){.dtype = k->out_type[i], .layout = k->out[i]};
-  return tarn_plan_prepare(L, hw, !k->strict, tarn_nest_get(L, k->nest), &all, in, out);
-}
-/* The numbers of a thread of the team levels. */
-static void number(const tarn_plan_nest *N, int64_t thread, int64_t *at) {
-  const tarn_plan_list *list = &N->list[1];
-  if (N->stage[0].unit) {
-    at[N->stage[0].lane] = thread % N->hw->warps.lanes;
-    thread /= N->hw->warps.lanes;
-  }
-  for (uint32_t i = list->n; i-- > 0;)
-    if (list->level[i].kind == TARN_TEAM) {
-      at[list->level[i].var] = thread % list->level[i].trips;
-      thread /= list->level[i].trips;
-    }
-}
-/* Wavefronts of a warp's request of shared memory, by the words that its lanes want. */
-static double banks_of(const int64_t *byte, uint32_t n, int64_t bytes, uint32_t banks) {
-  uint32_t words = bytes < 4 ? 1 : (uint32_t)bytes / 4, lanes = 32 / words;
-  double all = 0;
-  for (uint32_t from = 0; from < n; from += lanes) {
-    int64_t word[64];
-    uint32_t k = 0, used[256] = {0}, most = 0;
-    for (uint32_t i = from; i < n && i < from + lanes; i++)
-      for (uint32_t w = 0; w < words; w++) {
-        uint32_t same = 0;
-        int64_t x = byte[i] / 4 + w;
-        while (same < k && word[same] != x) same++;
-        if (same < k) continue;
-        word[k++] = x;
-        uint32_t *u = &used[x % banks];
-        if (++*u > most) most = *u;
-      }
-    all += most;
-  }
-  return all;
-}
-static double sectors_of(const int64_t *byte, uint32_t n, int64_t bytes) {
-  int64_t seen[64];
-  uint32_t k = 0;
-  for (uint32_t i = 0; i < n; i++)
-    for (int64_t s = byte[i] / SECTOR; s <= (byte[i] + bytes - 1) / SECTOR; s++) {
-      uint32_t same = 0;
-      while (same < k && seen[same] != s) same++;
-      if (same == k && k < 64) seen[k++] = s;
-    }
-  return k;
-}
-/* Mean over the warps of a block, of an access that threads make by their numbers. */
-static double mean(const tarn_plan_nest *N, const tarn_plan_lin *off, int64_t size, bool shared) {
-  const tarn_plan_stage *st = &N->stage[0];
-  double sum = 0;
-  int64_t warps = tarn_min(4, tarn_ceildiv(st->threads, 32));
-  for (int64_t w = 0; w < warps; w++) {
-    int64_t byte[32];
-    uint32_t n = 0;
-    for (int64_t i = 32 * w; i < 32 * w + 32 && i < st->threads; i++) {
-      int64_t at[PLAN_MAX_VARS] = {0};
-      number(N, i, at);
-      byte[n++] = tarn_plan_lin_at(off, at) * size;
-    }
-    sum += shared ? banks_of(byte, n, size, tarn_hw_mem(N->hw, TARN_HW_L1)->banks)
-                  : sectors_of(byte, n, size);
-  }
-  return sum / (double)warps;
-}
-typedef struct copied {
-  double copies, wavefronts, sectors; /* of a thread; of the block */
-} copied;
-static bool inside(const tarn_plan_held *h, const int64_t *at) {
-  for (uint32_t g = 0; g < h->from.nguard; g++) {
-    int64_t e = tarn_plan_lin_at(h->from.guard[g].e, at);
-    if (e < h->from.guard[g].lo || e >= h->from.guard[g].hi) return false;
-  }
-  return true;
-}
-/* Some of the requests of a trip's copy, of a block that is not at the border. */
-static copied count_copy(const tarn_plan_nest *N, const tarn_plan_held *h) {
-  const tarn_plan_stage *st = &N->stage[0];
-  int64_t size = (int64_t)tarn_dtype_size(h->from.dtype), all = 1, looked = 0;
-  copied c = {0};
-  for (uint32_t k = 0; k < h->n; k++) all *= h->count[k];
-  int64_t requests = tarn_ceildiv(all, 32), skip = tarn_max(1, requests / 8);
-  for (int64_t q = 0; q < requests; q += skip, looked++) {
-    int64_t to[32], from[32];
-    uint32_t n = 0, reads = 0;
-    for (int64_t e = 32 * q; e < 32 * q + 32 && e < all; e++) {
-      int64_t at[PLAN_MAX_VARS] = {0}, left = e;
-      for (uint32_t v = 0; v < N->list[1].parallel; v++)
-        at[N->list[1].level[v].var] = N->list[1].level[v].trips / 2;
-      for (uint32_t k = h->n; k-- > 0; left /= h->count[k]) at[h->var[k]] = left % h->count[k];
-      to[n++] = tarn_plan_lin_at(h->to, at) * size;
-      if (inside(h, at)) from[reads++] = tarn_plan_lin_at(h->from.off, at) * size;
-    }
-    c.wavefronts += banks_of(to, n, size * h->wide, tarn_hw_mem(N->hw, TARN_HW_L1)->banks);
-    c.sectors += sectors_of(from, reads, size * h->wide);
-  }
-  c.copies = ceil((double)all / (double)st->threads);
-  c.wavefronts *= (double)requests / (double)looked;
-  c.sectors *= (double)requests / (double)looked;
-  return c;
-}
-static double loads_of(const tarn_plan_nest *N, const tarn_plan_lin *off) {
-  const tarn_plan_stage *st = &N->stage[0];
-  double n = 1;
-  for (uint32_t o = 0; o < 3 && st->unit; o++)
-    if (tarn_plan_lin_deps(off) >> st->reg[o] & 1) n *= (double)st->nreg[o];
-  for (uint32_t i = N->stage[0].until; i < N->list[1].n; i++) {
-    const tarn_plan_level *l = &N->list[1].level[i];
-    if (l->kind == TARN_UNROLL && !l->red && (tarn_plan_lin_deps(off) >> l->var & 1))
-      n *= (double)l->trips;
-  }
-  return n;
-}
-/* Of operand r alone: what its order and padding change, in cycles of a trip. */
-static double held_cycles(const tarn_hw *hw, const counts *c, double loads, double banks,
-                          const copied *k) {
-  double l2 = tarn_hw_mem(hw, TARN_HW_L2)->read;
-  return c->warps * c->steps * loads * banks + k->wavefronts + k->sectors * SECTOR / l2 +
-         c->warps * k->copies * COPY_ISSUE / hw->warps.issue;
-}
-static void count_plan(const tarn_plan_nest *N, const stage_model *m, counts *c, double *cycles) {
-  const tarn_plan_stage *st = &N->stage[0];
-  double bytes = m->result.bytes;
-  *c = (counts){.blocks = (double)tarn_plan_items(N, 0),
-                .threads = (double)st->threads,
-                .trips = (double)st->trips,
-                .steps = 1,
-                .tile = (double)st->slots,
-                .bodies = (double)st->slots,
-                .rate = gpu_fma_rate(N->hw)};
-  c->warps = ceil(c->threads / 32);
-  c->shared = (double)st->shared;
-  c->ahead = st->nslot - 1;
-  for (uint32_t i = st->until; i < N->list[1].n; i++)
-    if (N->list[1].level[i].red) c->steps *= (double)N->list[1].level[i].trips;
-  if (st->unit) {
-    c->steps /= (double)st->form.k;
-    c->bodies /= (double)st->nreg[2];
-    c->rate = st->unit->throughput;
-  }
-  for (uint32_t i = 0; i < st->nheld; i++) {
-    const tarn_plan_access *a = &st->read[st->held[i].read];
-    copied k = count_copy(N, &st->held[i]);
-    double loads = loads_of(N, a->off);
-    int64_t bytes_each = (int64_t)tarn_dtype_size(a->dtype);
-    double banks = mean(N, a->off, bytes_each, true);
-    c->copies += k.copies;
-    c->sectors += k.sectors;
-    c->wavefronts += c->warps * c->steps * loads * banks + k.wavefronts;
-    c->loads += loads;
-    cycles[i] = held_cycles(N->hw, c, loads, banks, &k);
-  }
-  c->end_sectors = c->warps * c->tile * mean(N, st->result.off, (int64_t)bytes, false);
-  for (uint32_t r = st->f->nops; r < st->nread; r++)
-    c->end_sectors += c->warps * loads_of(N, st->read[r].off) *
-                      mean(N, st->read[r].off, (int64_t)m->read[r].bytes, false);
-  c->end_issue = c->tile * (STORE_ISSUE + m->epi_ops + 2 * (st->result.nguard > 0));
-  c->registers = c->tile + c->loads + OTHER_REGISTERS + 2 * c->copies;
-}
-double gpu_tiles_price(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const stage_model *m,
-                       const tarn_stage_sched *s, tarn_cost *cost) {
-  counts c;
-  double cycles[4];
-  tarn_stage_sched own = *s;
-  count_plan(plan_of(L, hw, k, &own), m, &c, cycles);
-  return seconds_of(hw, m, &c, cost);
-}
-
 /* ---------------------------------------------------------------- orders and padding */
 /* The coordinates that own dims move innermost; or that of an instruction's sum. */
 static void turn(const tiles *t, const pick *p, uint32_t r, tarn_hold *h) {
@@ -660,11 +404,11 @@ typedef struct attempt {
 } attempt;
 static void count_attempt(tarn_ctx *cx, void *arg) {
   attempt *a = arg;
-  counts c;
+  gpu_counts c;
   (void)cx;
   make(a->t, a->p, a->hold, a->s);
-  count_plan(plan_of(a->t->L, a->t->hw, a->t->k, a->s), a->t->m, &c, a->cycles);
-  a->seconds = seconds_of(a->t->hw, a->t->m, &c, NULL);
+  gpu_count(gpu_plan(a->t->L, a->t->hw, a->t->k, a->s), a->t->m, &c, a->cycles);
+  a->seconds = gpu_seconds(a->t->hw, a->t->m, &c, NULL);
 }
 static void refine(tiles *t, const pick *p, tarn_hold *best, tarn_stage_sched *s, double *seconds) {
   static const uint32_t pads[] = {1, 0, 4, 8, 2};

@@ -1,8 +1,30 @@
 /* price: kernels on a GPU whose blocks hold their operands in shared memory. */
 #ifndef TARN_PRICE_GPU_TILES_H
 #define TARN_PRICE_GPU_TILES_H
+#include "plan/plan.h"
 #include "price/internal.h"
 
+/* ---- gpu_count.c ---- */
+enum { GPU_SECTOR = 32, GPU_UNROLLED = 8, GPU_STORE_ISSUE = 3, GPU_OTHER_REGISTERS = 28 };
+/* Of one block and one trip, or of its end. */
+typedef struct gpu_counts {
+  double blocks, threads, warps, trips;
+  double steps, tile;  /* of a thread in a trip: steps of the sum; accumulators */
+  double loads;        /* of a thread in a step */
+  double wavefronts;   /* of the block in a trip */
+  double copies, wide; /* of a thread in a trip; of them, instructions beside the copies */
+  double sectors;      /* of the block in a trip */
+  double end_sectors, end_issue;
+  double shared, registers, ahead;
+  double bodies, rate; /* multiply-adds of a warp in a step, or matrix products; begun in a cycle */
+} gpu_counts;
+/* What all of it takes; cost may be NULL. */
+double gpu_seconds(const tarn_hw *hw, const stage_model *m, const gpu_counts *c, tarn_cost *cost);
+/* The plan of a kernel, but for its loop program; raises where the schedule does not fit. */
+tarn_plan_nest *gpu_plan(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, tarn_stage_sched *s);
+/* Counts it request by request. cycles: of what is held of each operand, as far as its order and
+ * padding change them. */
+void gpu_count(const tarn_plan_nest *N, const stage_model *m, gpu_counts *c, double *cycles);
 /* Multiply-adds of warps that a unit begins in a cycle. */
 double gpu_fma_rate(const tarn_hw *hw);
 /* The best such schedule of a kernel of one stage: false where there is none. visit may be NULL. */
