@@ -546,7 +546,7 @@ static bool allowed(const tarn_ruleset *rs, const char *name) {
   bool in = false;
   for (size_t i = 0; i < sizeof free_options / sizeof *free_options; i++)
     in |= !strcmp(name, free_options[i]);
-  return rs->theory ? in : strcmp(name, ":grows") != 0 && strcmp(name, ":subsume") != 0;
+  return rs->theory ? in : strcmp(name, ":grows") != 0;
 }
 
 static void read_options(reader *rd, const tarn_sx *s, int when) {
