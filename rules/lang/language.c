@@ -535,11 +535,10 @@ static const struct option {
   const char *name;
   void (*set)(reader *rd, const tarn_sx *v);
   int when; /* before conditions, with them, after the right side */
-} options[] = {
-    {":if", add_condition, 1},  {":where", add_where, 1},     {":each", add_each, 1},
-    {":table", loops_table, 1}, {":subsume", set_subsume, 2}, {":when", add_guard, 1},
-    {":class", set_class, 2},   {":bound", set_bound, 2},     {":demand", add_demand, 0},
-    {":demand", set_demand, 2}, {":doc", set_doc, 2},         {":grows", set_grows, 2}};
+} options[] = {{":if", add_condition, 1},  {":where", add_where, 1},     {":each", add_each, 1},
+               {":table", loops_table, 1}, {":subsume", set_subsume, 2}, {":when", add_guard, 1},
+               {":class", set_class, 2},   {":bound", set_bound, 2},     {":demand", add_demand, 0},
+               {":demand", set_demand, 2}, {":doc", set_doc, 2},         {":grows", set_grows, 2}};
 /* Of free sets: there is nothing to bind but terms, and no reals to be near. */
 static const char *const free_options[] = {":if", ":when", ":demand", ":doc", ":grows", ":subsume"};
 static bool allowed(const tarn_ruleset *rs, const char *name) {
