@@ -15,7 +15,13 @@ uint32_t qz_in(const qz_node *n, uint32_t i) { return i < n->nin ? n->in[i] : TA
 
 /* ---------------------------------------------------------------- importing */
 
-/* The model with everything that nodes make as outputs behind its own. */
+static bool is_output(const Onnx__GraphProto *g, const char *name) {
+  for (size_t i = 0; i < g->n_output; i++)
+    if (strcmp(text_of(g->output[i]->name), name) == 0) return true;
+  return false;
+}
+
+/* The model with everything else that nodes make as outputs behind its own. */
 static Onnx__ModelProto *exposed(tarn_ctx *cx, const Onnx__ModelProto *m) {
   Onnx__ModelProto *copy = tarn_copy(cx, m, sizeof *m);
   Onnx__GraphProto *g = copy->graph = tarn_copy(cx, m->graph, sizeof *m->graph);
@@ -26,7 +32,7 @@ static Onnx__ModelProto *exposed(tarn_ctx *cx, const Onnx__ModelProto *m) {
   for (size_t i = 0; i < g->n_node; i++)
     for (size_t k = 0; k < g->node[i]->n_output; k++) {
       const char *name = text_of(g->node[i]->output[k]);
-      if (*name) g->output[g->n_output++] = tarn_onnx_value(cx, name);
+      if (*name && !is_output(m->graph, name)) g->output[g->n_output++] = tarn_onnx_value(cx, name);
     }
   return copy;
 }
