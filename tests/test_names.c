@@ -68,15 +68,17 @@ START_TEST(names_of_nodes) { in_context(run_names, (void *)(uintptr_t)&cases[_i]
 END_TEST
 
 /* A function's nodes bear the name of the call, those of a branch their own (bodies.onnx: a
- * function Gate of two nodes, If with a known condition, a sum; and a kernel that is no nest). */
+ * function Gate of two nodes, If with a known condition, a sum; and an LSTM of many kernels). */
 static void run_bodies(tarn_ctx *cx, void *arg) {
   (void)arg;
   tarn_lang *L = tarn_lang_new(cx);
   tarn_program *p = tarn_model_load(L, TARN_TOP "/tests/data/names/bodies.onnx", NULL, NULL);
   const tarn_kprog *k = pipeline_optimise(p, tarn_hw_load(L, "x86-64-v3"))->kprog;
-  ck_assert_uint_eq(k->nker, 2);
-  ck_assert_str_eq(k->ker[0].name, "k0_gate1+inner_exp+z");
-  ck_assert_str_eq(k->ker[1].name, "k1_lstm");
+  uint32_t gates = 0;
+  for (uint32_t i = 0; i < k->nker; i++)
+    if (strstr(k->ker[i].name, "_gate1+inner_exp+z")) gates++;
+    else ck_assert(k->ker[i].copy || strstr(k->ker[i].name, "lstm"));
+  ck_assert_uint_eq(gates, 1);
 }
 START_TEST(names_of_bodies) { in_context(run_bodies, NULL); }
 END_TEST
