@@ -136,6 +136,7 @@ int tarn_cmd_check(tarn_ctx *cx, int argc, char **argv);
 int tarn_cmd_bench(tarn_ctx *cx, int argc, char **argv);
 int tarn_cmd_kernel(tarn_ctx *cx, int argc, char **argv);
 int tarn_cmd_explore(tarn_ctx *cx, int argc, char **argv);
+int tarn_cmd_equal(tarn_ctx *cx, int argc, char **argv);
 int tarn_cmd_extract(tarn_ctx *cx, int argc, char **argv);
 int tarn_cmd_hw(tarn_ctx *cx, int argc, char **argv);
 int tarn_cmd_sim(tarn_ctx *cx, int argc, char **argv);

@@ -57,6 +57,7 @@ int rules_stats(tarn_ctx *cx, const rules_job *k) {
     elsewhere(cx, #name);                                                                          \
   }
 ELSEWHERE(compile)
+ELSEWHERE(equal)
 ELSEWHERE(run)
 ELSEWHERE(check)
 ELSEWHERE(bench)

@@ -15,6 +15,7 @@ static const command commands[] = {
     {"bench", tarn_cmd_bench, "time each kernel"},
     {"kernel", tarn_cmd_kernel, "show one kernel: schedules, plan, code"},
     {"explore", tarn_cmd_explore, "saturate terms and show growth, rules and proofs"},
+    {"equal", tarn_cmd_equal, "decide whether two terms or models are equal"},
     {"extract", tarn_cmd_extract, "extract from a serialized e-graph, compare methods"},
     {"rules", tarn_cmd_rules, "list, check or learn rewrite rules"},
     {"proof", tarn_cmd_proof, "check a chain of rewrites"},
