@@ -13,7 +13,8 @@ tarn_term typed_term(typed *k, const char *text, const char *option) {
 static tarn_program *program(typed *k) {
   cli_explore *x = k->x;
   if (!x->prove[0]) {
-    cli_compile c = {.model = x->file, .shapes = x->shapes, .sets = x->sets};
+    cli_compile c = {
+        .model = x->file, .shapes = x->shapes, .sets = x->sets, .def = x->def, .copies = x->copies};
     return cli_reload(k->L, &c);
   }
   if (x->file) tarn_raise(k->cx, TARN_USAGE, "--prove A B takes no file but with --free");
