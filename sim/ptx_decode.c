@@ -275,6 +275,19 @@ static void alu(decoder *d) {
   for (uint32_t i = 1; i < n; i++) *to[i] = source(d, i, operand_type(d, bytes[i]));
   d->x.d = dest_of(d, &d->st->operand[0], bytes[0], false);
 }
+static void testp(decoder *d) {
+  for (uint32_t i = 1; i < d->st->nword; i++) {
+    ptx_type t = ptx_type_named(d->st->word[i]);
+    if (t) add_type(d, t);
+    else if (d->x.n || !ptx_test_named(d->st->word[i], &d->x.n)) unknown(d, d->st->word[i]);
+  }
+  if (!d->x.n || d->ntype != 1 || (d->type[0] != PTX_F32 && d->type[0] != PTX_F64))
+    refuse(d, "not understood");
+  count(d, 2, 2);
+  d->x.what = PTX_DO_SETP, d->x.type = (uint8_t)d->type[0];
+  d->x.a = source(d, 1, d->type[0]);
+  d->x.d = dest_predicate(d, 0);
+}
 static void setp(decoder *d) {
   bool compared = false;
   for (uint32_t i = 1; i < d->st->nword; i++) {
@@ -616,12 +629,13 @@ typedef struct opcode {
   void (*decode)(decoder *);
 } opcode;
 static const opcode opcodes[] = {
-    {"setp", setp},     {"selp", selp},        {"cvt", cvt},           {"cvta", cvta},
-    {"ld", load},       {"ldu", load},         {"st", store},          {"atom", atom},
-    {"red", atom},      {"cp", copies},        {"bra", branch},        {"ret", leave},
-    {"exit", leave},    {"bar", barrier},      {"barrier", barrier},   {"membar", nothing},
-    {"fence", nothing}, {"prefetch", nothing}, {"nanosleep", nothing}, {"shfl", shuffle},
-    {"vote", vote},     {"activemask", vote},  {"ldmatrix", ldmatrix}, {"mma", mma},
+    {"setp", setp},      {"testp", testp},   {"selp", selp},        {"cvt", cvt},
+    {"cvta", cvta},      {"ld", load},       {"ldu", load},         {"st", store},
+    {"atom", atom},      {"red", atom},      {"cp", copies},        {"bra", branch},
+    {"ret", leave},      {"exit", leave},    {"bar", barrier},      {"barrier", barrier},
+    {"membar", nothing}, {"fence", nothing}, {"prefetch", nothing}, {"nanosleep", nothing},
+    {"shfl", shuffle},   {"vote", vote},     {"activemask", vote},  {"ldmatrix", ldmatrix},
+    {"mma", mma},
 };
 static void decode_one(decoder *d) {
   const ptx_statement *st = d->st;

@@ -215,6 +215,7 @@ const uint8_t *ptx_alu_bytes(uint32_t row);
 void ptx_alu(const ptx_op *x, char *file, uint32_t mask);
 uint32_t ptx_setp(const ptx_op *x, const char *file); /* the lanes where it holds */
 bool ptx_compare_named(const char *s, uint16_t *code);
+bool ptx_test_named(const char *s, uint8_t *no); /* of testp: ptx_op.n of a SETP */
 void ptx_cvt(const ptx_op *x, char *file, uint32_t mask);
 
 /* ---- running ---- */

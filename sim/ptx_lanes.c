@@ -462,7 +462,38 @@ static u32 compare_halves(const ptx_op *x, const char *file) {
   }
   return compare_f32(x->code, a, b);
 }
+/* testp; a zero is normal. */
+static const char *const tests[] = {"finite",     "infinite", "number",
+                                    "notanumber", "normal",   "subnormal"};
+bool ptx_test_named(const char *s, uint8_t *no) {
+  for (uint8_t i = 0; i < sizeof tests / sizeof *tests; i++)
+    if (!strcmp(s, tests[i])) {
+      *no = i + 1;
+      return true;
+    }
+  return false;
+}
+static bool passes(uint8_t no, f64 v, f64 least) {
+  switch (no) {
+  case 1: return isfinite(v);
+  case 2: return isinf(v);
+  case 3: return !isnan(v);
+  case 4: return isnan(v);
+  case 5: return isfinite(v) && (v == 0 || fabs(v) >= least);
+  default: return v != 0 && fabs(v) < least;
+  }
+}
+static u32 tested(const ptx_op *x, const char *file) {
+  u32 m = 0;
+  bool wide = x->type == PTX_F64;
+  EACH_LANE {
+    f64 v = wide ? LANES(const f64, x->a)[l] : (f64)LANES(const f32, x->a)[l];
+    m |= (u32)passes(x->n, v, wide ? 0x1p-1022 : 0x1p-126) << l;
+  }
+  return m;
+}
 uint32_t ptx_setp(const ptx_op *x, const char *file) {
+  if (x->n) return tested(x, file);
 #define TWO_OF(T) LANES(const T, x->a), LANES(const T, x->b)
   switch (x->type) {
   case PTX_B16:
