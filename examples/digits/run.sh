@@ -39,8 +39,10 @@ compile after $count --explain "$out/proof"
 mattered=()
 for family in $("$tarn" rules list | awk '$3 == "kernel" && !seen[$2]++ { print $2 }'); do
   compile "no-$family" $count --no-rules "$family"
-  cmp -s "$out/no-$family/program.tarn" "$out/after/program.tarn" || mattered+=("$family")
+  cmp -s "$out/no-$family/program.tarn" "$out/after/program.tarn" ||
+    mattered+=("$(number "no-$family" price) $family")
 done
+mapfile -t mattered < <(printf '%s\n' "${mattered[@]}" | sort -gr | awk 'NR <= 3 { print $2 }')
 measure before after "${mattered[@]/#/no-}"
 row before "as the model says, no rules"
 row after "with all rules"
