@@ -14,7 +14,7 @@ static bool all;
 /* ---------------------------------------------------------------- random definitions */
 
 typedef struct known {
-  char name[8];
+  char name[16];
   tarn_dtype t;
   uint32_t rank;
   bool param, written;
