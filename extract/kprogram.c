@@ -184,7 +184,7 @@ static void emit_nest(build *b, uint32_t ag, const kcand *c) {
                    .flops = tarn_ksig_flops(k->L, k->now.hw, priced),
                    .term = TARN_NONE};
   x.in = operand_buffers(b, c, packs ? packed : NULL), x.out = result_buffers(b, ag, c);
-  x.in_layout = tarn_copy(k->cx, sig.in, (sig.nin + 1) * sizeof *sig.in);
+  x.in_layout = tarn_copy(k->cx, sig.in, sig.nin * sizeof *sig.in);
   x.out_layout = tarn_copy(k->cx, sig.out, sizeof sig.out);
   /* as it was priced: blocks of a constant, of which the last is ragged, hide how much of it is
    * read */
