@@ -61,7 +61,7 @@ static void copies(host *h) {
 /* Kernels of the device are segments that it starts: the first does all of them. */
 static tarn_kprog host_program(const cuda_program *g, const tarn_hw *hw) {
   tarn_kprog p = *g->p;
-  tarn_kernel *k = tarn_copy(g->cx, p.ker, (p.nker + 1) * sizeof *k);
+  tarn_kernel *k = tarn_copy(g->cx, p.ker, p.nker * sizeof *k);
   uint32_t s = 0;
   for (uint32_t i = 0; i < p.nker; i++) {
     if (g->p->ker[i].kind != TARN_K_NEST) continue;

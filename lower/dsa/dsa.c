@@ -168,7 +168,7 @@ static void write_stream(program *g) {
 /* The host's program: kernels of the device are segments that it starts. */
 static void emit_host(const program *g) {
   tarn_kprog host = *g->p;
-  tarn_kernel *k = tarn_copy(g->cx, g->p->ker, (g->p->nker + 1) * sizeof *k);
+  tarn_kernel *k = tarn_copy(g->cx, g->p->ker, g->p->nker * sizeof *k);
   uint32_t s = 0;
   host.ker = k;
   for (uint32_t i = 0; i < host.nker; i++) {

@@ -97,6 +97,7 @@ typedef struct object {
   bool recorded;
   /* GRAPH, EXEC */
   TARN_VEC(node) node;
+  struct object *before; /* of all that were made */
 } object;
 typedef struct allocation {
   object *context;
@@ -106,14 +107,15 @@ typedef struct allocation {
 } allocation;
 
 static bool started;
-static object *primary, *stack[16];
+static object *primary, *made, *stack[16];
 static int depth;
 static tarn_ctx *all; /* of what outlives contexts */
 static TARN_VEC(allocation) memory;
 
 static object *object_new(kind k, object *context) {
   object *o = calloc(1, sizeof *o);
-  *o = (object){.kind = k, .alive = true, .context = context};
+  *o = (object){.kind = k, .alive = true, .context = context, .before = made};
+  made = o;
   return o;
 }
 static bool good(const void *handle, kind k, const object *context) {
