@@ -75,6 +75,18 @@ const int64_t *im_attr_ints(im_node *n, const char *name, uint32_t *count) {
   return a->n_ints ? a->ints : none;
 }
 
+void im_attr_list(im_node *n, const char *name, int64_t *to, uint32_t count, int64_t otherwise,
+                  int64_t least, int64_t most) {
+  uint32_t k;
+  const int64_t *v = im_attr_ints(n, name, &k);
+  if (v && k != count) im_bad(n, "%s has %u entries, %u are needed", name, k, count);
+  for (uint32_t i = 0; i < count; i++) {
+    to[i] = v ? v[i] : otherwise;
+    if (to[i] < least || to[i] > most)
+      im_bad(n, "%s: %lld is out of range", name, (long long)to[i]);
+  }
+}
+
 bool im_attr_is(im_node *n, const char *name, const char *text, const char *otherwise) {
   return strcmp(im_attr_str(n, name, otherwise), text) == 0;
 }

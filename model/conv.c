@@ -20,18 +20,6 @@ im_handler im_do_conv, im_do_conv_transpose;
 /* ---------------------------------------------------------------- kernel, stride, dilation,
  * padding */
 
-static void read_list(im_node *n, const char *name, int64_t *to, uint32_t count, int64_t otherwise,
-                      int64_t least) {
-  uint32_t k;
-  const int64_t *v = im_attr_ints(n, name, &k);
-  if (v && k != count) im_bad(n, "%s has %u entries, %u are needed", name, k, count);
-  for (uint32_t i = 0; i < count; i++) {
-    to[i] = v ? v[i] : otherwise;
-    if (to[i] < least || to[i] > INT32_MAX)
-      im_bad(n, "%s: %lld is out of range", name, (long long)to[i]);
-  }
-}
-
 static void read_kernel(im_node *n, im_window *w, const int64_t *kernel) {
   uint32_t k;
   const int64_t *v = im_attr_ints(n, "kernel_shape", &k);
@@ -63,7 +51,7 @@ static void pad_same(im_window *w, const int64_t *x, bool lower) {
 static void read_padding(im_node *n, im_window *w, const int64_t *x) {
   const char *mode = im_attr_str(n, "auto_pad", "NOTSET");
   int64_t pads[2 * TARN_MAX_DIMS];
-  read_list(n, "pads", pads, 2 * w->r, 0, 0);
+  im_attr_list(n, "pads", pads, 2 * w->r, 0, 0, INT32_MAX);
   memcpy(w->b, pads, w->r * sizeof *pads);
   memcpy(w->a, pads + w->r, w->r * sizeof *pads);
   if (strcmp(mode, "NOTSET") == 0 || !*mode) return;
@@ -94,8 +82,8 @@ static void read_shape(im_node *n, im_window *w, const im_dims *x, const int64_t
   for (uint32_t i = 0; i < w->r; i++)
     if (x->d[2 + i] > IM_MAX_EXTENT) im_bad(n, "extent %lld is too large", (long long)x->d[2 + i]);
   read_kernel(n, w, kernel);
-  read_list(n, "strides", w->s, w->r, 1, 1);
-  read_list(n, "dilations", w->d, w->r, 1, 1);
+  im_attr_list(n, "strides", w->s, w->r, 1, 1, INT32_MAX);
+  im_attr_list(n, "dilations", w->d, w->r, 1, 1, INT32_MAX);
 }
 
 void im_window_read(im_node *n, im_window *w, const im_dims *x, const int64_t *kernel,
@@ -258,7 +246,7 @@ static void read_output(im_node *n, im_window *w, const im_dims *x, int64_t *ext
   bool upper = im_attr_is(n, "auto_pad", "SAME_UPPER", "NOTSET");
   bool given = shape && k;
   bool same = upper || im_attr_is(n, "auto_pad", "SAME_LOWER", "NOTSET");
-  read_list(n, "output_padding", extra, w->r, 0, 0);
+  im_attr_list(n, "output_padding", extra, w->r, 0, 0, INT32_MAX);
   read_padding(n, w, x->d + 2);
   if (!given && !same) return;
   if (given && k != w->r && k != w->r + 2)

@@ -75,18 +75,6 @@ typedef struct patches {
   int64_t count[TARN_MAX_DIMS]; /* of patches */
 } patches;
 
-static void read_row(im_node *n, const char *name, int64_t *to, uint32_t count, int64_t otherwise,
-                     int64_t least) {
-  uint32_t k;
-  const int64_t *v = im_attr_ints(n, name, &k);
-  if (v && k != count) im_bad(n, "%s has %u entries, %u are needed", name, k, count);
-  for (uint32_t i = 0; i < count; i++) {
-    to[i] = v ? v[i] : otherwise;
-    if (to[i] < least || to[i] > IM_MAX_MADE)
-      im_bad(n, "%s: %lld is out of range", name, (long long)to[i]);
-  }
-}
-
 static patches read_patches(im_node *n) {
   patches p = {0};
   uint32_t k;
@@ -95,9 +83,9 @@ static patches read_patches(im_node *n) {
   p.block = im_ints(n, 2, "block_shape", &k);
   if (p.r != k || p.r < 1 || 2 * p.r + 2 > TARN_MAX_DIMS)
     im_bad(n, "an image of %u dims, blocks of %u", p.r, k);
-  read_row(n, "strides", p.s, p.r, 1, 1);
-  read_row(n, "dilations", p.d, p.r, 1, 1);
-  read_row(n, "pads", pads, 2 * p.r, 0, 0);
+  im_attr_list(n, "strides", p.s, p.r, 1, 1, IM_MAX_MADE);
+  im_attr_list(n, "dilations", p.d, p.r, 1, 1, IM_MAX_MADE);
+  im_attr_list(n, "pads", pads, 2 * p.r, 0, 0, IM_MAX_MADE);
   for (uint32_t i = 0; i < p.r; i++) {
     p.b[i] = pads[i], p.a[i] = pads[p.r + i];
     if (p.image[i] < 1 || p.image[i] > IM_MAX_MADE || p.block[i] < 1 || p.block[i] > IM_MAX_MADE)

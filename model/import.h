@@ -177,6 +177,9 @@ double im_attr_real(im_node *n, const char *name, double otherwise);
 const char *im_attr_str(im_node *n, const char *name, const char *otherwise);
 const int64_t *im_attr_ints(im_node *n, const char *name,
                             uint32_t *count); /* NULL and 0 when absent */
+/* count integers from least to most, all `otherwise` when the attribute is absent; raises */
+void im_attr_list(im_node *n, const char *name, int64_t *to, uint32_t count, int64_t otherwise,
+                  int64_t least, int64_t most);
 bool im_attr_is(im_node *n, const char *name, const char *text, const char *otherwise);
 void im_attr_ignore(im_node *n, const char *name);
 void im_attr_finish(im_node *n); /* raises when some attribute was never looked up */
