@@ -55,9 +55,9 @@ typedef struct gather {
   LLVMValueRef outside;           /* i1 in memory */
 } gather;
 
-static LLVMValueRef address(const gather *g, uint32_t which, LLVMValueRef *idx, tarn_dtype t) {
-  low_module *M = g->s->M;
-  const tarn_layout *l = &g->l[which];
+LLVMValueRef low_step_address(const low_step *s, LLVMValueRef base, const tarn_layout *l,
+                              tarn_dtype t, const LLVMValueRef *idx) {
+  low_module *M = s->M;
   LLVMValueRef o = low_i64(M, l->offset);
   for (uint32_t d = 0; d < l->n; d++) {
     LLVMValueRef i = idx[d];
@@ -67,7 +67,11 @@ static LLVMValueRef address(const gather *g, uint32_t which, LLVMValueRef *idx, 
     }
     o = LLVMBuildAdd(M->b, o, LLVMBuildMul(M->b, i, low_i64(M, l->stride[d]), ""), "");
   }
-  return LLVMBuildGEP2(M->b, low_memory_type(M, t), g->base[which], &o, 1, "");
+  return LLVMBuildGEP2(M->b, low_memory_type(M, t), base, &o, 1, "");
+}
+static LLVMValueRef address(const gather *g, uint32_t which, const LLVMValueRef *idx,
+                            tarn_dtype t) {
+  return low_step_address(g->s, g->base[which], &g->l[which], t, idx);
 }
 
 LLVMValueRef low_index_inside(low_module *M, LLVMValueRef i, tarn_dtype type, int64_t extent,

@@ -12,6 +12,9 @@ typedef struct low_step {
 tarn_layout low_step_layout(const low_step *s, bool out, uint32_t i);
 tarn_dtype low_step_dtype(const low_step *s, bool out, uint32_t i);
 LLVMBasicBlockRef low_step_block(const low_step *s);
+/* The element of a buffer at logical indices. */
+LLVMValueRef low_step_address(const low_step *s, LLVMValueRef base, const tarn_layout *l,
+                              tarn_dtype t, const LLVMValueRef *idx);
 /* Ends the step with a code; where there is a pool the message says why. */
 void low_step_fail(const low_step *s, LLVMValueRef pool, int code, const char *why);
 /* An index as i64, counted from the start; one outside of the extent is 0 and noted in the flag. */

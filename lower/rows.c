@@ -44,25 +44,6 @@ static uint32_t lanes_of(const rows *r, int64_t run) {
   return n;
 }
 
-static LLVMValueRef offset(const rows *r, const tarn_layout *l, const LLVMValueRef *idx) {
-  low_module *M = r->s->M;
-  LLVMValueRef o = low_i64(M, l->offset);
-  for (uint32_t d = 0; d < l->n; d++) {
-    LLVMValueRef i = idx[d];
-    if (l->block && d == l->baxis) {
-      o = LLVMBuildAdd(M->b, o, LLVMBuildURem(M->b, i, low_i64(M, l->block), ""), "");
-      i = LLVMBuildUDiv(M->b, i, low_i64(M, l->block), "");
-    }
-    o = LLVMBuildAdd(M->b, o, LLVMBuildMul(M->b, i, low_i64(M, l->stride[d]), ""), "");
-  }
-  return o;
-}
-static LLVMValueRef address(const rows *r, const tarn_layout *l, LLVMValueRef base, tarn_dtype t,
-                            const LLVMValueRef *idx) {
-  LLVMValueRef o = offset(r, l, idx);
-  return LLVMBuildGEP2(r->s->M->b, low_memory_type(r->s->M, t), base, &o, 1, "");
-}
-
 /* for (at = 0; at < n; at += step) body */
 typedef void body_fn(rows *r, uint32_t d);
 static void loop(rows *r, uint32_t d, int64_t n, int64_t step, body_fn *body, uint32_t next) {
@@ -95,13 +76,13 @@ static void add_row(rows *r, uint32_t d) {
   low_module *M = r->s->M;
   (void)d;
   LLVMValueRef idx[TARN_MAX_DIMS];
-  LLVMValueRef p = address(r, &r->li, r->index, r->index_type, r->at);
+  LLVMValueRef p = low_step_address(r->s, r->index, &r->li, r->index_type, r->at);
   LLVMValueRef i = LLVMBuildLoad2(M->b, low_memory_type(M, r->index_type), p, "");
   LLVMSetAlignment(i, (unsigned)tarn_dtype_size(r->index_type));
   idx[0] = low_index_inside(M, i, r->index_type, r->lt.dim[0], r->outside);
   memcpy(idx + 1, r->at + r->kept + r->summed, r->row * sizeof *idx);
-  LLVMValueRef x =
-      LLVMBuildLoad2(M->b, vector(r, true), address(r, &r->lt, r->table, r->type, idx), "");
+  LLVMValueRef x = LLVMBuildLoad2(M->b, vector(r, true),
+                                  low_step_address(r->s, r->table, &r->lt, r->type, idx), "");
   LLVMSetAlignment(x, (unsigned)tarn_dtype_size(r->type));
   x = low_from_memory(M, r->type, x);
   LLVMValueRef was = LLVMBuildLoad2(M->b, vector(r, false), r->acc, "");
@@ -124,7 +105,7 @@ static void one_result(rows *r) {
   memcpy(idx + r->kept, r->at + r->kept + r->summed, r->row * sizeof *idx);
   LLVMValueRef v = LLVMBuildLoad2(M->b, vector(r, false), r->acc, "");
   v = low_to_memory(M, r->type, v);
-  LLVMValueRef s = LLVMBuildStore(M->b, v, address(r, &r->lo, r->out, r->type, idx));
+  LLVMValueRef s = LLVMBuildStore(M->b, v, low_step_address(r->s, r->out, &r->lo, r->type, idx));
   LLVMSetAlignment(s, (unsigned)tarn_dtype_size(r->type));
 }
 
