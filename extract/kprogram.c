@@ -61,7 +61,7 @@ static uint32_t storage_of(build *b, uint32_t whole) {
   b->buf.p[x].place = number / g->nlayout;
   return b->buffer[whole] = x;
 }
-/* The buffer of an AND/OR class, whoever computes it. */
+/* The buffer of an AND/OR class, which any of its candidates may compute. */
 static uint32_t buffer_of(build *b, uint32_t ag) {
   if (b->buffer[ag] != TARN_NONE) return b->buffer[ag];
   const kcand *c = &b->k->cand.p[b->choice[ag]];

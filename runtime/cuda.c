@@ -71,10 +71,10 @@ static bool load(cuda *g) {
       CU_FUNCTIONS(NAME)
 #undef NAME
   };
-  g->d.library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (!g->d.library) return fails(g->why, "no NVIDIA driver: %s", dlerror());
+  g->d.handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (!g->d.handle) return fails(g->why, "no NVIDIA driver: %s", dlerror());
   for (size_t i = 0; i < sizeof name / sizeof *name; i++) {
-    void *f = dlsym(g->d.library, name[i]);
+    void *f = dlsym(g->d.handle, name[i]);
     if (!f) return fails(g->why, "the NVIDIA driver is too old: it has no %s", name[i]);
     memcpy((char *)&g->d + i * sizeof f, &f, sizeof f);
   }
@@ -366,7 +366,7 @@ static int device(void *user, uint32_t segment, const void *const *in, void *con
 static void drop(void *user) {
   cuda *g = user;
   if (!g->lost) close_context(g);
-  if (g->d.library) dlclose(g->d.library);
+  if (g->d.handle) dlclose(g->d.handle);
   free(g->function), free(g->graph), free(g->plain), free(g->in), free(g->out);
   free(g->argument), free(g->param);
   free(g);
@@ -422,7 +422,7 @@ int tarn_rt_cuda_info_get(tarn_rt_cuda_info *info, char message[TARN_REF_MESSAGE
     }
     (void)g.d.context_release(g.device);
   }
-  if (g.d.library) dlclose(g.d.library);
+  if (g.d.handle) dlclose(g.d.handle);
   return ok ? TARN_REF_OK : TARN_REF_FAILED;
 }
 

@@ -94,6 +94,6 @@ typedef struct cu_driver {
 #define CU_MEMBER(symbol, name, args) int(*name) args;
   CU_FUNCTIONS(CU_MEMBER)
 #undef CU_MEMBER
-  void *library;
+  void *handle; /* of dlopen */
 } cu_driver;
 #endif

@@ -98,7 +98,7 @@ bool site_narrows(const rsite *s, uint32_t id, tarn_dtype from) {
   for (uint32_t i = 0; i < m.n; i++) accelerated |= m.hw[i]->kind == TARN_HW_DSA;
   return accelerated && tarn_dtype_size(to) < tarn_dtype_size(from);
 }
-/* Sums of an accelerator that leave it as a narrower type: whoever reads them may do so apart. */
+/* Sums of an accelerator that leave it as a narrower type: their readers may be other kernels. */
 static bool leaves_narrower(const rsite *s, const kern *p) {
   uint32_t red = p->stage[p->nstage - 1].reducer;
   return red != TARN_NONE &&
