@@ -199,6 +199,6 @@ void cli_sim_page(tarn_ctx *cx, const tarn_sim_program *p, const tarn_sim_result
         f);
   put_memories(cx, f, p);
   put_segments(f, p, each), put_kernels(f, p);
-  fprintf(f, "<script>\n%s</script>\n", cli_page_js[1].text);
+  fprintf(f, "<script>\n%s</script>\n", cli_page_js[0].text);
   cli_page_close(cx, f, path);
 }
