@@ -13,7 +13,7 @@ void cli_ship_rules(tarn_ctx *cx, tarn_ruleset *rs) {
 
 void cli_derive_rules(tarn_ruleset *rs, const tarn_hw *hw) {
   tarn_ruleset_derive(rs, hw);
-  if (hw->kind != TARN_HW_CPU) tarn_ruleset_derive_units(rs, hw);
+  if (tarn_hw_traits_of(hw).pads) tarn_ruleset_derive_units(rs, hw);
 }
 
 static void check_only(tarn_ctx *cx, const rules_job *k, const tarn_ruleset *rs) {

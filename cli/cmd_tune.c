@@ -154,7 +154,8 @@ static void fill_cache(tarn_ctx *cx, cli_compile *c, const char *db) {
   c->explores = false;
   tarn_lang *L = tarn_lang_new(cx);
   tarn_compile_options o = *cli_options(L, c);
-  if (o.hw->kind != TARN_HW_CPU) return;
+  const tarn_target *t = tarn_target_of(cx, o.hw);
+  if (t->away || !t->load) return; /* this process cannot call it */
   o.text = tarn_read_file(cx, c->model, &o.text_n);
   tarn_cache_renew(tarn_cache_open(cx, db), L, &o);
 }

@@ -65,7 +65,7 @@ const tarn_hw *cli_hardware(tarn_lang *L, const char *name) {
 }
 
 const tarn_hw *cli_hosted(tarn_lang *L, const tarn_hw *hw) {
-  if (hw->kind != TARN_HW_DSA || hw->host) return hw;
+  if (tarn_hw_traits_of(hw).any_nest || hw->host) return hw;
   tarn_hw *with = tarn_copy(tarn_lang_ctx(L), hw, sizeof *hw);
   with->host = tarn_hw_host(L, false);
   return with;
@@ -108,14 +108,14 @@ const tarn_compile_options *cli_options(tarn_lang *L, cli_compile *c) {
   o->numerics = cli_numerics(cx, c->numerics);
   o->dump = tarn_dump_parse(cx, c->dump);
   o->hw = cli_hosted(L, cli_hardware(L, c->hw));
-  if (o->hw->host || o->hw->kind == TARN_HW_GPU) o->here = tarn_hw_host(L, false);
+  if (o->hw->host || tarn_target_of(cx, o->hw)->away) o->here = tarn_hw_host(L, false);
   o->model = c->model;
   o->shapes = texts_of(&c->shapes);
   o->sets = texts_of(&c->sets);
   o->def = c->def;
   o->allow_copies = c->copies;
   o->threads = (uint32_t)c->threads;
-  if (o->hw->kind != TARN_HW_DSA) o->price = price_of(L, c, o->hw);
+  if (tarn_hw_traits_of(o->hw).any_nest) o->price = price_of(L, c, o->hw);
   if (c->schedule) {
     size_t n;
     const char *text = tarn_read_file(cx, c->schedule, &n);

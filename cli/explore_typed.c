@@ -47,7 +47,7 @@ static bool legal(void *user, uint32_t op, uint32_t payload) {
   const typed *k = user;
   bool array = op == TARN_OP_SYSTOLIC || op == TARN_OP_SYSTOLIC_ACC;
   if (tarn_op_info(op)->kernel != TARN_OPK_NEST) return true;
-  if (!array && k->hw->kind != TARN_HW_DSA) return true;
+  if (!array && tarn_hw_traits_of(k->hw).any_nest) return true;
   for (uint32_t i = 0; i < k->unit.n; i++)
     if (same_unit(&k->unit.p[i], op, payload)) return true;
   return false;
@@ -64,7 +64,8 @@ tarn_ruleset *typed_rules(typed *k, const tarn_hw *hw) {
   for (uint32_t i = 0; i < x->only_rules.n; i++) tarn_ruleset_load(rs, x->only_rules.p[i]);
   for (uint32_t i = 0; i < x->rules.n; i++) tarn_ruleset_load(rs, x->rules.p[i]);
   for (uint32_t i = 0; i < x->no_rules.n; i++) tarn_ruleset_drop(rs, x->no_rules.p[i]);
-  if (hw && hw->kind != TARN_HW_CPU) tarn_ruleset_derive(rs, hw); /* whose units schedules choose */
+  if (hw && tarn_hw_traits_of(hw).pads)
+    tarn_ruleset_derive(rs, hw); /* whose units schedules choose */
   return rs;
 }
 

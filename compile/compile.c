@@ -67,7 +67,7 @@ tarn_compiled *tarn_compile_load(tarn_lang *L, const tarn_compile_options *o) {
 static void mark_units(tarn_ruleset *rs, const tarn_hw *hw) {
   const tarn_machines m = tarn_hw_machines(hw);
   for (uint32_t i = 0; i < m.n; i++)
-    if (m.hw[i]->kind == TARN_HW_DSA) tarn_ruleset_derive_units(rs, m.hw[i]);
+    if (!tarn_hw_traits_of(m.hw[i]).any_nest) tarn_ruleset_derive_units(rs, m.hw[i]);
 }
 static tarn_ruleset *rules_of(const tarn_compiled *c) {
   const tarn_compile_options *o = c->o;

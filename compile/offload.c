@@ -115,7 +115,7 @@ static void add_unit(comp_offload *f, uint32_t kernel) {
 bool comp_print_unit(const tarn_compiled *c, uint32_t kernel, tarn_buf *b) {
   const tarn_kprog *p = c->kernels;
   const tarn_hw *hw = p->machines.n ? p->machines.hw[p->ker[kernel].machine] : c->o->hw;
-  if (hw->kind != TARN_HW_DSA) return false;
+  if (tarn_hw_traits_of(hw).any_nest) return false;
   tarn_unit_plan *u = TARN_NEW(tarn_lang_ctx(c->L), tarn_unit_plan);
   plan_of(c, kernel, u);
   tarn_unit_print(u, b);

@@ -593,9 +593,7 @@ static void of_node(kgraph *k, uint32_t kc, uint32_t node) {
   bool nest = e.op == TARN_OP_COMPUTE || e.op == TARN_OP_NEST;
   bool other = tarn_op_info(e.op)->kernel == TARN_OPK_OWN;
   if (!kg_produces(e.op) || e.op == TARN_OP_NTH || (nest && !emittable(k, &e))) return;
-  bool calls =
-      k->now.hw->kind == TARN_HW_CPU || (k->now.hw->kind == TARN_HW_GPU && !k->now.hw->host);
-  if (other && !calls) return; /* functions of the runtime, on a GPU's host if it names none */
+  if (other && !tarn_hw_traits_of(k->now.hw).calls) return; /* of the runtime */
   operand *op = TARN_ARRAY(k->cx, operand, e.n + 1);
   if (!read_operands(k, &e, op)) return;
   if (tarn_type_get(k->L, k->cls.p[kc].type)->tuple) {

@@ -15,7 +15,8 @@
  * they are made of. */
 static bool is_small(const kgraph *k, const tarn_hw *hw) {
   const tarn_program *p = k->in->program;
-  if (!p || hw->nmem <= 2) return false;
+  const tarn_hw_memory *last = tarn_hw_mem(hw, TARN_HW_LLC);
+  if (!p || !last) return false;
   uint32_t n = 0;
   for (uint32_t i = 0; i < p->nout; i++) n = p->out[i].term >= n ? p->out[i].term + 1 : n;
   bool *used = TARN_ARRAY(k->cx, bool, n + 1);
@@ -28,7 +29,7 @@ static bool is_small(const kgraph *k, const tarn_hw *hw) {
     if (type) bytes += (double)(tarn_type_count(type) * (int64_t)tarn_dtype_size(type->dtype));
     for (uint32_t i = 0; i < e->n; i++) used[e->kid[i]] = true;
   }
-  return bytes <= SMALL * (double)tarn_hw_mem(hw, TARN_HW_LLC)->capacity;
+  return bytes <= SMALL * (double)last->capacity;
 }
 
 void kg_machines(kgraph *k) {
@@ -42,7 +43,7 @@ void kg_machines(kgraph *k) {
     m->price = last && o->price ? o->price : tarn_price_analytic();
     m->solver = (o->solver ? o->solver : tarn_solver_new)(k->L, m->hw, m->threads);
     if (last && o->price) tarn_solver_rank(m->solver, o->price, TARN_RANKED);
-    if (m->hw->kind == TARN_HW_CPU && is_small(k, m->hw)) tarn_solver_cache_weights(m->solver);
+    if (is_small(k, m->hw)) tarn_solver_cache_weights(m->solver);
   }
   kg_machine(k, 0);
 }

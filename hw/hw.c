@@ -92,7 +92,18 @@ double tarn_hw_fx_cycles(const tarn_hw *hw, tarn_fxop op) {
   return row->cycles;
 }
 
-bool tarn_hw_x86_64(const tarn_hw *hw) { return hw->triple && !strncmp(hw->triple, "x86_64", 6); }
+tarn_hw_traits tarn_hw_traits_of(const tarn_hw *hw) {
+  switch (hw->kind) {
+  case TARN_HW_CPU: return (tarn_hw_traits){.any_nest = true, .calls = true};
+  case TARN_HW_GPU: return (tarn_hw_traits){.any_nest = true, .calls = !hw->host, .pads = true};
+  case TARN_HW_DSA: return (tarn_hw_traits){.pads = true};
+  }
+  return (tarn_hw_traits){0};
+}
+
+bool tarn_hw_mixes_lanes(const tarn_hw *hw) {
+  return hw->triple && !strncmp(hw->triple, "x86_64", 6);
+}
 
 /* Cycles of an expression per vector on this hardware; shared subexpressions once. */
 static double fx_cycles(tarn_lang *L, const tarn_hw *hw, uint32_t f, tarn_map *seen) {

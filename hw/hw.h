@@ -260,6 +260,14 @@ TARN_API double tarn_hw_peak(const tarn_hw *hw, tarn_dtype t,
                              uint32_t units); /* multiply-adds a second on that many units */
 /* Cycles of an expression per vector, shared subexpressions once. Pure. */
 TARN_API double tarn_fx_cycles(tarn_lang *L, const tarn_hw *hw, uint32_t f);
+/* What machines of a kind have in common. Outside of hw/ and the table of compile/target.c nothing
+ * asks for the kind itself. */
+typedef struct tarn_hw_traits {
+  bool any_nest; /* computes every loop nest; if not, only what the described units do */
+  bool calls;    /* its programs call functions of the runtime */
+  bool pads;     /* units read operands that were brought near them, and short ones with zeros */
+} tarn_hw_traits;
+TARN_API tarn_hw_traits tarn_hw_traits_of(const tarn_hw *hw);
 /* Memories by what they are to a unit. A CPU has L1, mostly L2 and a last-level cache, and main
  * memory. */
 typedef enum tarn_hw_level {
@@ -271,7 +279,8 @@ typedef enum tarn_hw_level {
 } tarn_hw_level;
 TARN_API const tarn_hw_memory *tarn_hw_mem(const tarn_hw *hw,
                                            tarn_hw_level role); /* NULL: the description has none */
-TARN_API bool tarn_hw_x86_64(const tarn_hw *hw);                /* by its triple */
+/* Can lanes of two registers form a third in one operation, also under a mask? By its triple. */
+TARN_API bool tarn_hw_mixes_lanes(const tarn_hw *hw);
 TARN_API uint32_t tarn_hw_lanes(const tarn_hw *hw, tarn_dtype t);   /* >= 1 */
 TARN_API double tarn_hw_fx_cycles(const tarn_hw *hw, tarn_fxop op); /* per vector */
 

@@ -243,7 +243,7 @@ low_cond low_conditions(low_fn *E, const low_access *a) {
 static uint32_t masked_whole(const low_module *M, const low_access *a, uint32_t n) {
   uint32_t whole = 4;
   while (whole < n) whole *= 2;
-  bool masks = M->hw->vector_bits >= 256 && tarn_hw_x86_64(M->hw);
+  bool masks = M->hw->vector_bits >= 256 && tarn_hw_mixes_lanes(M->hw);
   size_t bytes = tarn_dtype_size(a->p->dtype);
   return n < 3 || whole == n || !masks || bytes < 4 || whole * bytes * 8 > M->hw->vector_bits
              ? 0

@@ -10,7 +10,7 @@
  * fetch.c      what a GPU's block holds
  * prefetch.c   prefetches                     interleave.c copies of long code interleaved
  * value.c      scalar expressions             math.c       exp, tanh, erf, log, sin, cos
- * calls.c      gather, opaque and called kernels
+ * calls.c      gather, opaque and called kernels  isa.c  instructions that LLVM does not find
  *
  * What is emitted is the loop program of a plan (plan/code.h), statement by statement; nothing
  * about a kernel is decided here but which unrolled copies share a load. Every level is a variable;
@@ -82,6 +82,23 @@ LLVMValueRef low_fx(low_module *M, uint32_t f, const LLVMValueRef *hole, const t
 /* A float operator of one operand by our own approximation (f32 or f64, any lanes); NULL when there
  * is none. */
 LLVMValueRef low_math(low_module *M, tarn_fxop op, LLVMValueRef x);
+
+/* ---- isa.c: instructions on vectors of f32 that LLVM does not find by itself ---- */
+typedef enum low_isa {
+  LOW_ISA_SCALE,       /* p·2^n of (p, n, what masked lanes keep, mask, rounding mode) */
+  LOW_ISA_PERMUTE,     /* lanes of a register by index; x86 looks at an index's last bits only */
+  LOW_ISA_PERMUTE_INT, /* the same of i32 */
+  LOW_ISA_MAX,         /* (x, y): x if it is greater, else y, also where one is NaN */
+  LOW_ISA_MIN
+} low_isa;
+typedef struct low_isa_row {
+  low_isa what;
+  uint32_t lanes;
+  bool rounds; /* takes a rounding mode behind its operands */
+  const char *feature, *name;
+} low_isa_row;
+/* LLVM's intrinsic for so many lanes; NULL where the machine has none. */
+const low_isa_row *low_isa_find(const low_module *M, low_isa what, uint32_t lanes);
 
 /* ---- environments and accesses ---- */
 /* A number of elements: v + c + lane·stride + each lane's vec. Where lanes are rows (low_fn.row) it

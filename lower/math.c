@@ -82,18 +82,15 @@ static LLVMValueRef power2(const code *c, LLVMValueRef e) {
   return real(c, LLVMBuildShl(b, LLVMBuildAdd(b, e, i(c, 127), ""), i(c, 23), ""));
 }
 
-static bool has_scalef(const code *c) {
-  const char *features = c->M->hw->features;
-  return c->n == 16 && features && strstr(features, "+avx512f");
-}
 /* p·2^n, n an integer as a float, in one instruction where there is one. */
 static LLVMValueRef scaled(const code *c, LLVMValueRef p, LLVMValueRef n, LLVMValueRef e) {
   LLVMBuilderRef b = c->M->b;
-  if (has_scalef(c)) {
+  const low_isa_row *scale = low_isa_find(c->M, LOW_ISA_SCALE, c->n);
+  if (scale) {
     LLVMTypeRef i16 = LLVMInt16TypeInContext(c->M->lc);
     LLVMValueRef arg[] = {p, n, p, LLVMConstAllOnes(i16),
                           LLVMConstInt(c->M->i32, 4, 0)}; /* all lanes; rounding as it is set */
-    return low_intrinsic(c->M, "llvm.x86.avx512.mask.scalef.ps.512", NULL, 0, arg, 5);
+    return low_intrinsic(c->M, scale->name, NULL, 0, arg, 5);
   }
   LLVMValueRef half = LLVMBuildAShr(b, e, i(c, 1), "");
   p = mul(c, p,
@@ -117,16 +114,13 @@ static LLVMValueRef exp_by_table(const code *c, LLVMValueRef x) {
   low_module *M = c->M;
   LLVMValueRef entry[16], magic = f(c, 786432.0), t = madd(c, x, f(c, 1.44269504088896341), magic);
   for (int k = 0; k < 16; k++) entry[k] = LLVMConstReal(M->f32, exp2(k / 16.0));
-  LLVMValueRef power = low_intrinsic(M, "llvm.x86.avx512.permvar.sf.512", NULL, 0,
-                                     (LLVMValueRef[]){LLVMConstVector(entry, 16), bits(c, t)}, 2);
+  LLVMValueRef arg[] = {LLVMConstVector(entry, 16), bits(c, t)};
+  LLVMValueRef power =
+      low_intrinsic(M, low_isa_find(M, LOW_ISA_PERMUTE, 16)->name, NULL, 0, arg, 2);
   LLVMValueRef n = LLVMBuildFSub(M->b, t, magic, "");
   LLVMValueRef r = madd(c, n, f(c, -LN2_LO), madd(c, n, f(c, -LN2_HI), x));
   LLVMValueRef p = POLY(c, r, 1.6666074349e-1, 5.0001619853e-1, 1.000000003);
   return scaled(c, madd(c, p, mul(c, power, r), power), n, NULL); /* by 2 to the floor of n */
-}
-static bool has_permute(const code *c) {
-  const char *features = c->M->hw->features;
-  return c->n == 8 && features && strstr(features, "+avx2");
 }
 /* The table's entry that the last bits of t choose, of so many as there are lanes, less what those
  * bits add to the exponent. */
@@ -139,9 +133,10 @@ static LLVMValueRef entry_of(const code *c, const float *table, LLVMValueRef bit
     entry[k] = LLVMConstInt(M->i32, u - (k << (c->n == 8 ? 20 : 19)), 0);
   }
   arg[0] = LLVMConstVector(entry, c->n);
-  if (c->n == 16) return low_intrinsic(M, "llvm.x86.avx512.permvar.si.512", NULL, 0, arg, 2);
+  const low_isa_row *ints = low_isa_find(M, LOW_ISA_PERMUTE_INT, c->n);
+  if (ints) return low_intrinsic(M, ints->name, NULL, 0, arg, 2);
   arg[0] = real(c, arg[0]);
-  return bits(c, low_intrinsic(M, "llvm.x86.avx2.permps", NULL, 0, arg, 2));
+  return bits(c, low_intrinsic(M, low_isa_find(M, LOW_ISA_PERMUTE, c->n)->name, NULL, 0, arg, 2));
 }
 /* e^x = a·b·e^r, a and b both near 2^(n/2), n = x·log2 e rounded to quarters: a power of half the
  * size neither overflows nor is subnormal, whatever x, so that nothing is scaled in steps. a =
@@ -186,14 +181,15 @@ static LLVMValueRef exp_at_most_0(const code *c, LLVMValueRef x) {
 }
 
 static LLVMValueRef vexp(const code *c, LLVMValueRef x) {
-  if (c->M->at_most_0 && (has_permute(c) || has_scalef(c))) return exp_at_most_0(c, x);
+  bool permutes = low_isa_find(c->M, LOW_ISA_PERMUTE, c->n) != NULL;
+  if (c->M->at_most_0 && permutes) return exp_at_most_0(c, x);
   /* e^100 is beyond all floats and their differences: the last product may be contracted with a sum
    */
   if (!c->M->at_most_0) x = sel(c, cmp(c, LLVMRealOGT, x, f(c, 100.0)), f(c, 100.0), x);
   x = sel(c, cmp(c, LLVMRealOLT, x, f(c, -104.5)), f(c, -104.5), x);
-  return has_scalef(c)    ? exp_by_table(c, x)
-         : has_permute(c) ? exp_by_halves(c, x)
-                          : exp_by_powers(c, x);
+  return low_isa_find(c->M, LOW_ISA_SCALE, c->n) ? exp_by_table(c, x)
+         : permutes                              ? exp_by_halves(c, x)
+                                                 : exp_by_powers(c, x);
 }
 
 static LLVMValueRef vlog(const code *c, LLVMValueRef x) {

@@ -27,9 +27,6 @@
 #define NEAR ((int64_t)512 << 20) /* leaves room for what else is linked */
 extern char **environ;
 
-static const char *section_of(const low_module *M) {
-  return M->far && tarn_hw_x86_64(M->hw) ? ".lrodata.tarn_consts" : ".rodata.tarn_consts";
-}
 const char *low_path(const low_module *M, const char *ext) {
   return tarn_format(M->cx, "%s/model.%s", M->o->dir, ext);
 }
@@ -46,33 +43,49 @@ _Noreturn static void llvm_error(const low_module *M, const char *what, char *me
 /* ---------------------------------------------------------------- the target */
 typedef struct arch {
   const char *prefix;
+  bool large; /* has sections that may lie anywhere, ".l" before their names */
   void (*init[5])(void);
 } arch;
 static const arch archs[] = {
     {"x86_64",
+     true,
      {LLVMInitializeX86TargetInfo, LLVMInitializeX86Target, LLVMInitializeX86TargetMC,
       LLVMInitializeX86AsmPrinter, LLVMInitializeX86AsmParser}},
     {"aarch64",
+     false,
      {LLVMInitializeAArch64TargetInfo, LLVMInitializeAArch64Target, LLVMInitializeAArch64TargetMC,
       LLVMInitializeAArch64AsmPrinter, LLVMInitializeAArch64AsmParser}},
     {"riscv64",
+     false,
      {LLVMInitializeRISCVTargetInfo, LLVMInitializeRISCVTarget, LLVMInitializeRISCVTargetMC,
       LLVMInitializeRISCVAsmPrinter, LLVMInitializeRISCVAsmParser}},
     {"arm",
+     false,
      {LLVMInitializeARMTargetInfo, LLVMInitializeARMTarget, LLVMInitializeARMTargetMC,
       LLVMInitializeARMAsmPrinter, LLVMInitializeARMAsmParser}},
     {"nvptx64",
+     false,
      {LLVMInitializeNVPTXTargetInfo, LLVMInitializeNVPTXTarget, LLVMInitializeNVPTXTargetMC,
       LLVMInitializeNVPTXAsmPrinter}},
 };
 
+static const arch *arch_of(const char *triple) {
+  for (uint32_t i = 0; triple && i < sizeof archs / sizeof *archs; i++)
+    if (!strncmp(triple, archs[i].prefix, strlen(archs[i].prefix))) return &archs[i];
+  return NULL;
+}
+static bool in_large_section(const low_module *M) {
+  const arch *a = arch_of(M->hw->triple);
+  return M->far && a && a->large;
+}
+static const char *section_of(const low_module *M) {
+  return in_large_section(M) ? ".lrodata.tarn_consts" : ".rodata.tarn_consts";
+}
 static void dispose_machine(void *tm) { LLVMDisposeTargetMachine(tm); }
 static LLVMTargetMachineRef target_machine(low_module *M, const char *triple) {
   static const LLVMCodeGenOptLevel level[4] = {LLVMCodeGenLevelNone, LLVMCodeGenLevelLess,
                                                LLVMCodeGenLevelDefault, LLVMCodeGenLevelAggressive};
-  const arch *a = NULL;
-  for (uint32_t i = 0; i < sizeof archs / sizeof *archs; i++)
-    if (!strncmp(triple, archs[i].prefix, strlen(archs[i].prefix))) a = &archs[i];
+  const arch *a = arch_of(triple);
   if (!a)
     tarn_raise(M->cx, TARN_BAD_INPUT, "%s: no code generator for the triple %s", M->hw->name,
                triple);
@@ -244,7 +257,7 @@ static void name_consts(low_module *M) {
   const char *name = M->o->name;
   tarn_buf b = {.cx = M->cx};
   tarn_buf_fmt(&b, ".section %s,\"%s\",%%progbits\n.p2align 6\n", section_of(M),
-               M->far && tarn_hw_x86_64(M->hw) ? "al" : "a");
+               in_large_section(M) ? "al" : "a");
   tarn_buf_fmt(&b, ".hidden %s_consts\n.globl %s_consts\n%s_consts:\n.zero 64\n", name, name, name);
   if (M->far) {
     tarn_buf_str(&b, ".section .data.rel.ro.tarn_consts,\"aw\",%progbits\n.p2align 3\n");

@@ -251,26 +251,15 @@ static LLVMValueRef f_div(const args *a) {
   return flagged(a->M, LLVMBuildFMul(B, X, like(a->M, X, 1 / by), ""));
 }
 
-/* x if it is greater (less), else y, also where one is NaN: an instruction of x86, which LLVM is
- * not left to take apart. NULL: not on this machine, or not so many lanes. */
+/* x if it is greater (less), else y, also where one is NaN, in one instruction, which LLVM is not
+ * left to take apart. NULL: the machine has none. */
 static LLVMValueRef chosen(const args *a, LLVMValueRef x, LLVMValueRef y,
                            LLVMRealPredicate better) {
-  const char *features = a->M->hw->features;
-  bool all = features && strstr(features, "+avx512vl"), some = features && strstr(features, "+avx");
-  if (!(low_lanes_of(x) == 16 ? all : some) || a->t != TARN_F32) return NULL;
-  bool max = better == LLVMRealOGT;
+  uint32_t n = low_lanes_of(x);
+  low_isa what = better == LLVMRealOGT ? LOW_ISA_MAX : LOW_ISA_MIN;
+  const low_isa_row *row = a->t == TARN_F32 ? low_isa_find(a->M, what, n) : NULL;
   LLVMValueRef v[3] = {x, y, LLVMConstInt(a->M->i32, 4, 0)}; /* rounding as it is set */
-  switch (low_lanes_of(x)) {
-  case 4:
-    return low_intrinsic(a->M, max ? "llvm.x86.sse.max.ps" : "llvm.x86.sse.min.ps", NULL, 0, v, 2);
-  case 8:
-    return low_intrinsic(a->M, max ? "llvm.x86.avx.max.ps.256" : "llvm.x86.avx.min.ps.256", NULL, 0,
-                         v, 2);
-  case 16:
-    return low_intrinsic(a->M, max ? "llvm.x86.avx512.max.ps.512" : "llvm.x86.avx512.min.ps.512",
-                         NULL, 0, v, 3);
-  default: return NULL;
-  }
+  return row ? low_intrinsic(a->M, row->name, NULL, 0, v, row->rounds ? 3 : 2) : NULL;
 }
 /* All ones, a NaN, where q holds: without masks in registers of their own that is one operation
  * less than choosing. */

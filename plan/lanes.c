@@ -24,7 +24,7 @@ void tarn_plan_lanes_settle(const tarn_plan_nest *N, tarn_plan_stage *st,
   if (!lanes || tarn_plan_lanes_are_rows(list) || !st->red || st->red_lanes > 1 || st->step_index ||
       st->nfactor || lanes->trips != PLAN_HALVES)
     return;
-  if (!hw->spreads || hw->vector_bits != 32 * PLAN_HALVES || !tarn_hw_x86_64(hw)) return;
+  if (!hw->spreads || hw->vector_bits != 32 * PLAN_HALVES || !tarn_hw_mixes_lanes(hw)) return;
   for (uint32_t k = 0; k < st->red->ns; k++)
     if (tarn_dtype_size(st->state[k]) != 4) return;
   for (uint32_t r = 0; r < st->f->nops && fits; r++)

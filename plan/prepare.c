@@ -215,8 +215,8 @@ static void prepare_levels(tarn_plan_nest *N, uint32_t i, const tarn_schedule *s
 static void settle_along(tarn_plan_nest *N, tarn_plan_stage *st, const tarn_plan_list *list) {
   const tarn_hw *hw = N->hw;
   uint64_t taps = 0, copies = 0;
-  bool whole =
-      hw->nmem && hw->vector_bits == 8 * tarn_hw_mem(hw, TARN_HW_L1)->line && tarn_hw_x86_64(hw);
+  bool whole = hw->nmem && hw->vector_bits == 8 * tarn_hw_mem(hw, TARN_HW_L1)->line &&
+               tarn_hw_mixes_lanes(hw);
   if ((!tarn_plan_lanes_are_rows(list) && !(hw->moves && whole)) || !st->red || st->red_lanes > 1 ||
       st->nfactor)
     return;

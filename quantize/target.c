@@ -54,10 +54,10 @@ static void look_at(looking *k, uint32_t i) {
 /* Half of a step, 2^(k-1), is added before a shift by k. */
 qz_target qz_target_of(tarn_lang *L, const tarn_hw *hw) {
   qz_target t = {0};
-  if (!hw || hw->kind == TARN_HW_CPU) return t;
+  if (!hw || !tarn_hw_traits_of(hw).pads) return t;
   looking k = {.L = L, .hw = hw};
   for (uint32_t i = 0; i < hw->nintrin; i++) look_at(&k, i);
-  t.i8 = k.product && hw->kind == TARN_HW_DSA;
+  t.i8 = k.product && !tarn_hw_traits_of(hw).any_nest;
   t.machine = t.scales = k.product && k.scales;
   if (t.scales || !k.product || k.floats || !k.shift) return t;
   t.machine = true;

@@ -131,4 +131,7 @@ done < <(git grep -oE "(^|[^A-Za-z0-9_./-])($folders)/[a-z0-9_./-]+\.(c|h|def|md
 machines=$(git grep -lE '\(kind dsa\)' -- 'hw/*.hw' | xargs -n 1 basename -s .hw | sed 'p;s/-.*//' | sort -u | grep -vx systolic | paste -sd '|')
 while read -r line; do say "a machine by its name: $line"; done < <(
   git grep -nIE "\"([^\"]*[^a-z\"])?($machines)\b" -- '*.c' '*.h' ':!tests' ':!hw/import_*' | grep -v import)
+# 9. What follows from a machine's kind stands in hw/ and in the table of compile/target.c.
+while read -r line; do say "asks for the kind of a machine: $line"; done < <(
+  git grep -nE '\bTARN_HW_(CPU|GPU|DSA)\b' -- '*.c' '*.h' ':!tests' ':!hw' ':!compile/target.c' ':!lower/cpu.c')
 exit $bad

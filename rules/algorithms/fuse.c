@@ -95,7 +95,7 @@ bool site_narrows(const rsite *s, uint32_t id, tarn_dtype from) {
   const tarn_machines m = s->e->hw ? tarn_hw_machines(s->e->hw) : (tarn_machines){0};
   tarn_dtype to = tarn_type_get(s->e->L, h->nest.type(h->nest.user, id))->dtype;
   bool accelerated = false;
-  for (uint32_t i = 0; i < m.n; i++) accelerated |= m.hw[i]->kind == TARN_HW_DSA;
+  for (uint32_t i = 0; i < m.n; i++) accelerated |= !tarn_hw_traits_of(m.hw[i]).any_nest;
   return accelerated && tarn_dtype_size(to) < tarn_dtype_size(from);
 }
 /* Sums of an accelerator that leave it as a narrower type: their readers may be other kernels. */

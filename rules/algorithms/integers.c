@@ -339,7 +339,7 @@ static bool taken_by(tarn_lang *L, const tarn_hw *hw, const product *p, tarn_dty
   uint32_t body = tarn_fx_op(L, TARN_FX_MUL, h0, h1, 0),
            red = tarn_reducer_of(L, TARN_RED_SUM, sum);
   int64_t steps = tarn_hw_multiplies(L, hw, body, red, type);
-  if (hw->kind != TARN_HW_CPU || !steps) return steps > 0;
+  if (tarn_hw_traits_of(hw).pads || !steps) return steps > 0;
   for (uint32_t r = p->nacc; r < p->ndim; r++)
     if (p->dim[r] >= steps) return true;
   return false;

@@ -9,7 +9,7 @@
  * fill-channels channels up to a multiple of what the unit multiplies at once: the data padded by a
  *              copy, the weights filled with zeros (R15)
  *
- * Each asks for a unit of an accelerator that reduces the product; CPUs have other ways. */
+ * Each asks for a unit that reduces the product and whose operands are padded. */
 #include "rules/algorithms/build.h"
 #include "rules/lang/range.h"
 #include <string.h>
@@ -24,7 +24,7 @@ static int64_t unit_steps(const rsite *s, const kern *k) {
                               kern_leaf_type(k, st->read[1].src)->dtype};
   const tarn_machines m = tarn_hw_machines(s->e->hw);
   for (uint32_t i = 0; i < m.n; i++) {
-    if (m.hw[i]->kind == TARN_HW_CPU) continue;
+    if (!tarn_hw_traits_of(m.hw[i]).pads) continue;
     int64_t steps = tarn_hw_multiplies(k->L, m.hw[i], st->body, st->reducer, type);
     if (steps > most) most = steps;
   }
