@@ -140,6 +140,17 @@ static bool f_tile_sizes(renv *e, const rv *a, rv *out) {
   return rv_list(e, out, v, fit);
 }
 
+/* Has the axis an extent that the description's intrinsics want? */
+static bool f_is_tile(renv *e, const rv *a, rv *out) {
+  const tarn_type *t = type_of(e, a);
+  int64_t v[SIZES];
+  bool is = false;
+  if (a[1].i < 0 || a[1].i >= t->n) return false;
+  uint32_t n = e->hw ? tarn_hw_tiles(e->L, e->hw, t->dtype, v, 4) : 0;
+  for (uint32_t i = 0; i < n; i++) is |= v[i] == t->dim[a[1].i];
+  return rv_bool(out, is);
+}
+
 const rfun rfun_make_table[] = {
     {"count", "g:i", f_count, 0, "how many terms a row has"},
     {"same", "cc:b", f_same, TARN_EG_READS_GRAPH, "one and the same term"},
@@ -160,5 +171,6 @@ const rfun rfun_make_table[] = {
      "the value of the left side, all of whose leaves are constants"},
     {"tile-sizes", "ci:l", f_tile_sizes, 0,
      "extents that the description wants an axis to be cut into"},
+    {"is-tile", "ci:b", f_is_tile, 0, "the axis has an extent that the description wants"},
 };
 const uint32_t rfun_make_count = sizeof rfun_make_table / sizeof *rfun_make_table;
