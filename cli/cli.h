@@ -142,6 +142,8 @@ int tarn_cmd_hw(tarn_ctx *cx, int argc, char **argv);
 int tarn_cmd_sim(tarn_ctx *cx, int argc, char **argv);
 int tarn_cmd_quantize(tarn_ctx *cx, int argc, char **argv);
 int tarn_cmd_tune(tarn_ctx *cx, int argc, char **argv);
+int tarn_cmd_worker(tarn_ctx *cx, int argc, char **argv);
+int tarn_cmd_fleet(tarn_ctx *cx, int argc, char **argv);
 int tarn_cmd_proof(tarn_ctx *cx, int argc, char **argv);
 int tarn_cmd_rules(tarn_ctx *cx, int argc, char **argv);
 

@@ -1,6 +1,6 @@
 /* tarn tune MODEL: measures schedules of the model's kernels and learns a price from all that the
  * store holds. */
-#include "cli/cli.h"
+#include "cli/fleet.h"
 #include "tune/cache.h"
 #include "tune/tune.h"
 #include <math.h>
@@ -36,13 +36,46 @@ static void of_program(tarn_ctx *cx, const tarn_kprog *p, wanted *w) {
 
 typedef struct watch {
   double begin;
+  uint32_t done, of; /* trials, before this batch */
+  bool shown;        /* by a fleet, which knows more */
 } watch;
 static void show_progress(void *user, uint32_t done, uint32_t of, uint32_t fresh, double seconds) {
   watch *w = user;
   double spent = tarn_now() - w->begin;
+  w->done = done, w->of = of;
   fprintf(stderr, "\r%u of %u trials, kernels %.4g ms, %.0f s left   ", done, of, 1e3 * seconds,
           fresh ? spent / fresh * (of - done) : 0);
   if (done == of) fputc('\n', stderr);
+}
+
+static void show_fleet(void *user, const tarn_fleet_view *v) {
+  const watch *w = user;
+  double spent = tarn_now() - w->begin, rate = spent > 0 ? (double)v->answers / spent : 0;
+  uint32_t done = w->done + v->answered;
+  fprintf(stderr, "\r%u of %u trials, %.3g a second, %u workers (%u at work), %llu jobs wait", done,
+          w->of, rate, v->busy + v->idle, v->busy, (unsigned long long)v->queued);
+  if (rate > 0 && w->of > done) fprintf(stderr, ", %.0f s left   ", (w->of - done) / rate);
+}
+/* What makes a search the same one, so that it goes on where it was. */
+static const char *search_name(tarn_ctx *cx, const cli_compile *c, const tarn_tune_options *o,
+                               bool every, const char *again) {
+  tarn_buf b = {.cx = cx};
+  size_t n;
+  const char *from = c->model ? c->model : again ? again : NULL;
+  uint64_t bytes = 0;
+  if (from) {
+    const char *p = tarn_read_file(cx, from, &n);
+    bytes = tarn_hash_bytes(p, n, 0);
+  }
+  tarn_buf_fmt(&b, TARN_VERSION " %016llx %u %u %llu %d %d %u %g", (unsigned long long)bytes,
+               o->trials, o->threads, (unsigned long long)o->seed, o->spread, every, o->per_kernel,
+               o->seconds);
+  const char *const word[] = {c->hw, c->numerics, c->def, c->price_file};
+  for (size_t i = 0; i < sizeof word / sizeof *word; i++)
+    tarn_buf_fmt(&b, " %s", word[i] ? word[i] : "-");
+  for (uint32_t i = 0; i < c->shapes.n; i++) tarn_buf_fmt(&b, " %s", c->shapes.p[i]);
+  for (uint32_t i = 0; i < c->sets.n; i++) tarn_buf_fmt(&b, " %s", c->sets.p[i]);
+  return tarn_format(cx, "%016llx", (unsigned long long)tarn_hash_bytes(b.p, b.n, 0));
 }
 
 static void fit_json(tarn_json *j, const tarn_tune_report *r) {
@@ -217,9 +250,10 @@ static void report_moved(tarn_ctx *cx, const cli_compile *c, uint32_t n) {
 
 int tarn_cmd_tune(tarn_ctx *cx, int argc, char **argv) {
   cli_compile c = {.rtol = TARN_RTOL};
+  cli_fleet fleet = {0};
   cli_list words = {0};
   tarn_tune_options o = {.trust.within = -1}; /* not given */
-  const char *db = "tarn.db", *model = "tarn.price", *fleet = NULL, *again = NULL, *import = NULL,
+  const char *db = "tarn.db", *model = "tarn.price", *again = NULL, *import = NULL,
              *export = NULL;
   uint64_t trials = 0, threads = 0, each = 0;
   bool every = false;
@@ -251,7 +285,9 @@ int tarn_cmd_tune(tarn_ctx *cx, int argc, char **argv) {
        "its weight between schedules of one kernel (default 0.33)"},
       {"--price", NULL, CLI_STR, &c.price_file, "FILE",
        "the initial price, or analytic (default: the shipped one, if it fits)"},
-      {"--fleet", NULL, CLI_STR, &fleet, "URL", "measure on other machines"},
+      {"--fleet", NULL, CLI_STR, &fleet.url, "URL",
+       "measure on the workers of a fleet: nats://HOST or tls://HOST"},
+      CLI_FLEET(fleet),
       {"--hw", NULL, CLI_STR, &c.hw, "NAME|FILE", "hardware: host (default)"},
       {"--numerics", NULL, CLI_STR, &c.numerics, "CLASS", "exact, reassoc (default) or approx"},
       {"--threads", NULL, CLI_THREADS, &threads, "T", "threads of a kernel (default: all)"},
@@ -261,7 +297,6 @@ int tarn_cmd_tune(tarn_ctx *cx, int argc, char **argv) {
       {"--json", NULL, CLI_FLAG, &c.json, NULL, "print JSON"},
       {0}};
   if (cli_parse(cx, usage, opts, argc, argv, &words)) return 0;
-  if (fleet) tarn_raise(cx, TARN_USAGE, "--fleet: measuring on other machines is not there yet");
   bool works = words.n || o.train_only || again; /* beside moving measurements */
   if (words.n > 1 || (!works && !import && !export) || (words.n && again) || (works && export))
     tarn_raise(cx, TARN_USAGE, "usage: tarn %s", usage);
@@ -276,17 +311,25 @@ int tarn_cmd_tune(tarn_ctx *cx, int argc, char **argv) {
   }
   if (export) report_moved(cx, &c, take_out(cx, db, export));
   if (!works) return 0;
-  if (!o.train_only) tarn_measures(cx, cli_hardware(tarn_lang_new(cx), c.hw));
+  if (fleet.url && o.train_only) tarn_raise(cx, TARN_USAGE, "--fleet: not with --train-only");
+  if (!o.train_only && !fleet.url) tarn_measures(cx, cli_hardware(tarn_lang_new(cx), c.hw));
   c.threads = threads, o.threads = (uint32_t)threads, o.trials = (uint32_t)trials,
   o.per_kernel = (uint32_t)each, o.model = model;
   c.model = words.n ? words.p[0] : NULL;
   watch w = {.begin = tarn_now()};
   if (!c.json && isatty(2)) o.progress = show_progress, o.user = &w;
+  const char *store = db;
+  if (fleet.url) {
+    const tarn_hw *hw = cli_hardware(tarn_lang_new(cx), c.hw);
+    cli_fleet_run f = cli_fleet_begin(cx, &fleet, hw, db, search_name(cx, &c, &o, every, again),
+                                      o.progress ? show_fleet : NULL, &w);
+    o.by = f.by, db = f.db;
+  }
   tarn_tune_report r = again                      ? tune_again(cx, &c, again, db, &o)
                        : o.train_only && !words.n ? only_learn(cx, &c, db, &o)
                        : o.train_only || o.spread ? tune_spread(cx, &c, db, every, &o)
                                                   : tune_program(cx, &c, db, &o);
-  if (words.n && !o.train_only && !o.spread) fill_cache(cx, &c, db);
+  if (words.n && !o.train_only && !o.spread) fill_cache(cx, &c, store);
   report(cx, &c, &r, model);
   return 0;
 }

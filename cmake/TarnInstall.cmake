@@ -49,9 +49,11 @@ tarn_pkg_config(tarn-lab "rules over any operators" "tarn")
 tarn_pkg_config(tarn-sim "runs the instruction streams of accelerators" "tarn")
 tarn_pkg_config(tarn-codegen "code generation through LLVM" "tarn-sim")
 tarn_pkg_config(tarn-tune "measuring and the learned price" "tarn-codegen")
+tarn_pkg_config(tarn-fleet "measuring on other machines" "tarn-tune")
 tarn_pkg_config(tarn-rt "what compiled models link" "")
 
-# CMake: find_package(tarn), then tarn::tarn-select, tarn::tarn, tarn::tarn-lab, tarn::tarn-sim, tarn::tarn-codegen, tarn::tarn-tune, tarn::tarn-rt.
+# CMake: find_package(tarn), then tarn::tarn-select, tarn::tarn, tarn::tarn-lab, tarn::tarn-sim, tarn::tarn-codegen, tarn::tarn-tune, tarn::tarn-fleet,
+# tarn::tarn-rt.
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/tarn")
 install(EXPORT tarnTargets NAMESPACE tarn:: DESTINATION "${package_dir}")
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/tarnConfigVersion.cmake" COMPATIBILITY SameMinorVersion)

@@ -35,7 +35,8 @@ price: plan kernel hw access base
 extract: extract/select egraph price plan kernel access hw base
 lower: plan kernel access hw runtime runtime/ref base
 compile: sim lower plan extract extract/select rules rules/run rules/proof rules/derive rules/lang price egraph access model hw kernel runtime base
-tune: compile plan egraph access model hw hw/host rules rules/run price kernel extract extract/select lower runtime base
+tune: compile sim plan egraph access model hw hw/host rules rules/run price kernel extract extract/select lower runtime base
+fleet: tune compile plan price kernel hw access base
 cli: *
 "
 includes() { # FILE TARGET, a line each
@@ -121,7 +122,7 @@ for file in $(git grep -lE '\b(tarn_eg_run|tarn_saturate)\(' -- 'tests/*.c' 'tes
 done
 
 # 7. A file that a comment or a page names is there: as it stands, or below the folder that names it. Notebooks are records.
-folders="access|base|cli|compile|egraph|extract|hw|kernel|lab|lower|model|plan|price|quantize|rules|runtime|sim|tests|tune|docs|bench|cmake|tools|examples"
+folders="access|base|cli|compile|egraph|extract|fleet|hw|kernel|lab|lower|model|plan|price|quantize|rules|runtime|sim|tests|tune|docs|bench|cmake|tools|examples"
 while IFS=: read -r from file; do
   [ -e "$file" ] || [ -e "$(dirname "$from")/$file" ] || say "$from names $file, which is not there"
 done < <(git grep -oE "(^|[^A-Za-z0-9_./-])($folders)/[a-z0-9_./-]+\.(c|h|def|md|sh|py|rules|hw)\b" -- '*.[ch]' '*.def' '*.md' '*.sh' '*.rules' \

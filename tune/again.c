@@ -22,6 +22,8 @@ typedef struct again {
   tarn_trial *trial;
   tarn_record *record;
   double *seconds;
+  bool *unsure;
+  const tarn_measurer *by; /* NULL: this machine */
   tarn_tune_report r;
 } again;
 
@@ -69,17 +71,25 @@ static void enter(tarn_ctx *cx, void *arg) {
   }
   a->n = from;
 }
-static void measure(again *a, uint32_t threads) {
-  uint32_t n = a->n;
-  if (!n) return;
-  tarn_measure(a->L, a->hw, a->trial, n, threads, 120, a->seconds);
-  for (uint32_t i = 0; i < n; i++) {
-    if (n > 1 && !(a->seconds[i] < INFINITY))
+static void measure_here(again *a, uint32_t threads) {
+  tarn_measure(a->L, a->hw, a->trial, a->n, threads, 120, a->seconds);
+  for (uint32_t i = 0; i < a->n && a->n > 1; i++)
+    if (!(a->seconds[i] < INFINITY))
       tarn_measure(a->L, a->hw, &a->trial[i], 1, threads, 20, &a->seconds[i]);
+}
+static void measure(again *a, uint32_t threads) {
+  uint32_t n = a->n, sure = 0;
+  if (!n) return;
+  memset(a->unsure, 0, n * sizeof *a->unsure);
+  if (a->by)
+    a->by->measure(a->by->user, a->L, a->hw, a->trial, n, threads, a->seconds, a->unsure);
+  else measure_here(a, threads);
+  for (uint32_t i = 0; i < n; i++) {
     a->record[i].seconds = a->seconds[i];
     a->r.failed += !(a->seconds[i] < INFINITY);
+    if (!a->unsure[i]) a->record[sure++] = a->record[i];
   }
-  tarn_store_add(a->to, a->key, a->record, n);
+  tarn_store_add(a->to, a->key, a->record, sure);
   a->r.fresh += n;
   a->n = 0;
 }
@@ -92,11 +102,12 @@ tarn_tune_report tarn_measure_again(tarn_lang *L, const tarn_hw *hw, tarn_store 
   double begin = tarn_now();
   uint32_t n = tarn_store_read(of, NULL, &r), m = groups(cx, r, n, hw->units, &g), done = 0,
            all = 0;
-  again a = {.cx = cx, .L = L, .hw = hw, .to = to, .key = tarn_hw_key(hw, cx)};
+  again a = {.cx = cx, .L = L, .hw = hw, .to = to, .key = tarn_hw_key(hw, cx), .by = o->by};
   for (uint32_t i = 0; i < m; i++) all += g[i].n;
   a.trial = TARN_ARRAY(cx, tarn_trial, all + 1);
   a.record = TARN_ARRAY(cx, tarn_record, all + 1);
   a.seconds = TARN_ARRAY(cx, double, all + 1);
+  a.unsure = TARN_ARRAY(cx, bool, all + 1);
   for (uint32_t i = 0; i < m && !(o->seconds > 0 && tarn_now() > begin + o->seconds); i++) {
     if (a.n && (a.n + g[i].n > TOGETHER || g[i].threads != g[i - 1].threads))
       measure(&a, g[i - 1].threads);

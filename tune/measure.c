@@ -1,6 +1,7 @@
 /* Measures scheduled kernels: compiles a program of them and runs it in a child process. */
 #include "compile/compile.h"
 #include "hw/host/host.h"
+#include "tune/child.h"
 #include "tune/pace.h"
 #include "tune/tune.h"
 #include <dirent.h>
@@ -12,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 /* ---- timing ----
@@ -186,70 +186,9 @@ static void time_here(tarn_ctx *cx, void *arg) {
   }
   pace_settle(cx, run, nrun, n, g->seconds);
 }
-/* A process that does some work and then writes n numbers. */
-typedef struct worker {
-  tarn_ctx *cx;
-  tarn_fn *work;
-  void *arg;
-  double *out;
-  uint32_t n;
-  pid_t pid;
-  int from;
-} worker;
-static void child(const worker *w, int to) {
-  signal(SIGPIPE, SIG_IGN);
-  tarn_status st = tarn_protect(w->cx, w->work, w->arg);
-  const char *at = (const char *)w->out;
-  for (size_t left = st == TARN_OK ? w->n * sizeof(double) : 0; left;) {
-    ssize_t n = write(to, at, left);
-    if (n <= 0) break;
-    at += n, left -= (size_t)n;
-  }
-  _exit(st == TARN_OK ? 0 : 1);
-}
 static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *f) {
   (void)st, (void)flag, (void)f;
   return remove(path);
-}
-/* Reads n bytes until a moment; false when they do not come. */
-static bool receive(int from, char *to, size_t n, double until) {
-  while (n) {
-    double left = until - tarn_now();
-    if (left <= 0) return false;
-    fd_set set;
-    FD_ZERO(&set);
-    FD_SET(from, &set);
-    struct timeval tv = {(time_t)left, (suseconds_t)(1e6 * (left - floor(left)))};
-    int ready = select(from + 1, &set, NULL, NULL, &tv);
-    if (ready < 0 && errno == EINTR) continue;
-    if (ready <= 0) return false;
-    ssize_t r = read(from, to, n);
-    if (r <= 0) return false;
-    to += r, n -= (size_t)r;
-  }
-  return true;
-}
-static void begin(worker *w) {
-  int fd[2];
-  if (pipe(fd)) tarn_raise(w->cx, TARN_IO, "measuring: %s", strerror(errno));
-  w->pid = fork();
-  if (w->pid < 0) {
-    w->pid = 0;
-    close(fd[0]), close(fd[1]);
-    tarn_raise(w->cx, TARN_IO, "measuring: %s", strerror(errno));
-  }
-  if (w->pid == 0) close(fd[0]), child(w, fd[1]);
-  close(fd[1]);
-  w->from = fd[0];
-}
-/* Ends it; false when it has not done its work until then. */
-static bool end(worker *w, double until) {
-  bool ok = receive(w->from, (char *)w->out, w->n * sizeof(double), until);
-  close(w->from);
-  if (!ok) kill(w->pid, SIGKILL);
-  while (waitpid(w->pid, NULL, 0) < 0 && errno == EINTR) continue;
-  w->pid = 0;
-  return ok;
 }
 
 /* ---- many trials: programs of a few are built side by side, then timed in turns ---- */
@@ -260,12 +199,12 @@ typedef struct job {
   double limit;
   task *k;
   bool *built;
-  worker w[MOST_BUILDERS];
+  tarn_child w[MOST_BUILDERS];
 } job;
 static void clean_up(void *arg) {
   job *j = arg;
   for (uint32_t i = 0; i < MOST_BUILDERS; i++)
-    if (j->w[i].pid) kill(j->w[i].pid, SIGKILL), end(&j->w[i], -INFINITY);
+    if (j->w[i].pid) tarn_child_end(&j->w[i]);
   for (uint32_t i = 0; i < j->n; i++)
     if (j->k[i].dir[0]) nftw(j->k[i].dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
@@ -293,11 +232,11 @@ static void build_some(tarn_ctx *cx, job *j, uint32_t from, uint32_t n) {
       k->dir[0] = 0;
       tarn_raise(cx, TARN_IO, "/tmp: %s", strerror(errno));
     }
-    j->w[i] = (worker){.cx = cx, .work = build_here, .arg = k, .out = &k->seconds[0], .n = 1};
-    begin(&j->w[i]);
+    j->w[i] = (tarn_child){.cx = cx, .work = build_here, .arg = k, .out = &k->seconds[0], .n = 1};
+    tarn_child_begin(&j->w[i]);
   }
   double until = tarn_now() + j->limit;
-  for (uint32_t i = 0; i < n; i++) j->built[from + i] = end(&j->w[i], until);
+  for (uint32_t i = 0; i < n; i++) j->built[from + i] = tarn_child_wait(&j->w[i], until);
 }
 /* The seconds of some tasks side by side in the memory of all; nothing is known when the child
  * fails. */
@@ -306,9 +245,9 @@ static bool time_some(tarn_ctx *cx, job *j, task *k, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) trials += k[i].n;
   double *all = TARN_ARRAY(cx, double, trials + 1);
   timing g = {k, n, all};
-  j->w[0] = (worker){.cx = cx, .work = time_here, .arg = &g, .out = all, .n = trials};
-  begin(&j->w[0]);
-  bool ok = end(&j->w[0], tarn_now() + j->limit + 2 * LONG * trials);
+  j->w[0] = (tarn_child){.cx = cx, .work = time_here, .arg = &g, .out = all, .n = trials};
+  tarn_child_begin(&j->w[0]);
+  bool ok = tarn_child_wait(&j->w[0], tarn_now() + j->limit + 2 * LONG * trials);
   for (uint32_t i = 0; i < n && ok; all += k[i++].n)
     memcpy(k[i].seconds, all, k[i].n * sizeof(double));
   return ok;

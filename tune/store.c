@@ -1,18 +1,12 @@
 /* The store of measurements: kernels as text, and one row for every schedule of one that was
  * measured. A hash of the text is its name, so that models share what they have in common; features
  * are computed on demand. */
+#include "tune/store.h"
 #include "compile/target.h"
 #include "tune/tune.h"
 #include <inttypes.h>
 #include <math.h>
-#include <sqlite3.h>
 #include <string.h>
-
-struct tarn_store {
-  tarn_ctx *cx;
-  const char *path;
-  sqlite3 *db;
-};
 
 #define STORE_KIND 0x7461726e /* application_id: "tarn" */
 
@@ -26,21 +20,21 @@ static void close_store(void *p) {
   sqlite3_close(s->db);
   s->db = NULL;
 }
-static void fail(tarn_store *s) {
+void store_fail(tarn_store *s) {
   tarn_status st =
       sqlite3_errcode(s->db) == SQLITE_NOMEM ? TARN_MEMORY : TARN_IO; /* of no database too */
   tarn_raise(s->cx, st, "%s: %s", s->path, sqlite3_errmsg(s->db));
 }
-static void run(tarn_store *s, const char *sql) {
-  if (sqlite3_exec(s->db, sql, NULL, NULL, NULL) != SQLITE_OK) fail(s);
+void store_run(tarn_store *s, const char *sql) {
+  if (sqlite3_exec(s->db, sql, NULL, NULL, NULL) != SQLITE_OK) store_fail(s);
 }
-static sqlite3_stmt *prepare(tarn_store *s, const char *sql) {
+sqlite3_stmt *store_prepare(tarn_store *s, const char *sql) {
   sqlite3_stmt *q;
-  if (sqlite3_prepare_v2(s->db, sql, -1, &q, NULL) != SQLITE_OK) fail(s);
+  if (sqlite3_prepare_v2(s->db, sql, -1, &q, NULL) != SQLITE_OK) store_fail(s);
   return q;
 }
 static int64_t one_number(tarn_store *s, const char *sql) {
-  sqlite3_stmt *q = prepare(s, sql);
+  sqlite3_stmt *q = store_prepare(s, sql);
   int64_t v = sqlite3_step(q) == SQLITE_ROW ? sqlite3_column_int64(q, 0) : -1;
   sqlite3_finalize(q);
   return v;
@@ -51,15 +45,15 @@ tarn_store *tarn_store_open(tarn_ctx *cx, const char *path) {
   *s = (tarn_store){.cx = cx, .path = tarn_strdup(cx, path)};
   int st = sqlite3_open(path, &s->db);
   tarn_defer(cx, close_store, s);
-  if (st != SQLITE_OK) fail(s);
+  if (st != SQLITE_OK) store_fail(s);
   sqlite3_busy_timeout(s->db, 10000);
   int64_t kind = one_number(s, "PRAGMA application_id"),
           tables = one_number(s, "SELECT count(*) FROM sqlite_schema");
   if (kind != STORE_KIND && tables != 0)
     tarn_raise(cx, TARN_BAD_INPUT, "%s: not a store of measurements", path);
-  run(s, "PRAGMA journal_mode = WAL");
+  store_run(s, "PRAGMA journal_mode = WAL");
   if (tables != 0) return s; /* and the file stays as it is until something is added */
-  run(s, "BEGIN IMMEDIATE; PRAGMA application_id = 1952543342" /* all or nothing, if it is killed
+  store_run(s, "BEGIN IMMEDIATE; PRAGMA application_id = 1952543342" /* all or nothing, if it is killed
                                                                   here */
          ";CREATE TABLE IF NOT EXISTS kernel(id INTEGER PRIMARY KEY, text TEXT NOT NULL)"
          ";CREATE TABLE IF NOT EXISTS trial(hw TEXT NOT NULL, version INTEGER NOT NULL, threads "
@@ -85,7 +79,7 @@ static void bind_hw(sqlite3_stmt *q, const char *hw) {
 }
 bool tarn_store_has(tarn_store *s, const char *hw, uint32_t threads, uint64_t kernel,
                     uint64_t schedule, double *seconds) {
-  sqlite3_stmt *q = prepare(s, "SELECT seconds FROM trial WHERE hw=?1 AND version=?2 AND "
+  sqlite3_stmt *q = store_prepare(s, "SELECT seconds FROM trial WHERE hw=?1 AND version=?2 AND "
                                "threads=?3 AND kernel=?4 AND schedule=?5");
   bind_hw(q, hw);
   sqlite3_bind_int(q, 3, (int)threads);
@@ -95,7 +89,7 @@ bool tarn_store_has(tarn_store *s, const char *hw, uint32_t threads, uint64_t ke
   double took = st == SQLITE_ROW ? sqlite3_column_double(q, 0) : 0;
   if (st == SQLITE_ROW && seconds) *seconds = took > 0 ? took : INFINITY;
   sqlite3_finalize(q);
-  if (st != SQLITE_ROW && st != SQLITE_DONE) fail(s);
+  if (st != SQLITE_ROW && st != SQLITE_DONE) store_fail(s);
   return st == SQLITE_ROW;
 }
 
@@ -123,33 +117,46 @@ typedef struct addition {
 static void add_rows(tarn_ctx *cx, void *arg) {
   (void)cx;
   addition *a = arg;
-  sqlite3_stmt *kernel = prepare(a->s, "INSERT OR IGNORE INTO kernel VALUES(?1,?2)");
-  sqlite3_stmt *trial = prepare(
+  sqlite3_stmt *kernel = store_prepare(a->s, "INSERT OR IGNORE INTO kernel VALUES(?1,?2)");
+  sqlite3_stmt *trial = store_prepare(
       a->s, "INSERT INTO trial VALUES(?1,?2,?3,?4,?5,?6,?7) ON CONFLICT DO UPDATE SET seconds ="
             " coalesce(excluded.seconds, seconds)");
   bind_hw(trial, a->hw);
   for (uint32_t i = 0; i < a->n; i++)
-    if (add_row(kernel, trial, &a->x[i]) != SQLITE_DONE) fail(a->s);
+    if (add_row(kernel, trial, &a->x[i]) != SQLITE_DONE) store_fail(a->s);
   sqlite3_finalize(kernel), sqlite3_finalize(trial);
-  run(a->s, "COMMIT");
 }
-void tarn_store_add(tarn_store *s, const char *hw, const tarn_record *x, uint32_t n) {
-  addition a = {s, hw, x, n};
-  run(s, "BEGIN IMMEDIATE");
-  tarn_status st = tarn_protect(s->cx, add_rows, &a);
+typedef struct together {
+  tarn_store *s;
+  tarn_fn *fn;
+  void *arg;
+} together;
+static void do_and_commit(tarn_ctx *cx, void *arg) {
+  const together *t = arg;
+  t->fn(cx, t->arg);
+  store_run(t->s, "COMMIT");
+}
+void store_together(tarn_store *s, tarn_fn *fn, void *arg) {
+  together t = {s, fn, arg};
+  store_run(s, "BEGIN IMMEDIATE");
+  tarn_status st = tarn_protect(s->cx, do_and_commit, &t);
   if (st == TARN_OK) return;
   finish(s);
   sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
   tarn_reraise(s->cx, st);
 }
+void tarn_store_add(tarn_store *s, const char *hw, const tarn_record *x, uint32_t n) {
+  addition a = {s, hw, x, n};
+  store_together(s, add_rows, &a);
+}
 
-static const char *column(tarn_store *s, sqlite3_stmt *q, int i) {
+const char *store_column(tarn_store *s, sqlite3_stmt *q, int i) {
   const unsigned char *t = sqlite3_column_text(q, i);
   return t ? tarn_strndup(s->cx, (const char *)t, (size_t)sqlite3_column_bytes(q, i)) : "";
 }
 uint32_t tarn_store_read(tarn_store *s, const char *hw, const tarn_record **out) {
   TARN_VEC(tarn_record) v = {0};
-  sqlite3_stmt *q = prepare(
+  sqlite3_stmt *q = store_prepare(
       s,
       "SELECT t.threads, t.kernel, t.schedule, t.seconds, t.text, k.text FROM trial t JOIN kernel k"
       " ON k.id = t.kernel WHERE coalesce(?1, t.hw) = t.hw AND t.version=?2 AND t.seconds > 0"
@@ -165,23 +172,23 @@ uint32_t tarn_store_read(tarn_store *s, const char *hw, const tarn_record **out)
     if (v.n && last->threads == x.threads && last->kernel == x.kernel &&
         last->schedule == x.schedule)
       continue;
-    x.schedule_text = column(s, q, 4);
-    x.kernel_text = v.n && last->kernel == x.kernel ? last->kernel_text : column(s, q, 5);
+    x.schedule_text = store_column(s, q, 4);
+    x.kernel_text = v.n && last->kernel == x.kernel ? last->kernel_text : store_column(s, q, 5);
     tarn_push(s->cx, &v, x);
   }
   sqlite3_finalize(q);
-  if (st != SQLITE_DONE) fail(s);
+  if (st != SQLITE_DONE) store_fail(s);
   *out = v.p;
   return v.n;
 }
 uint32_t tarn_store_keys(tarn_store *s, const char *const **out) {
   TARN_VEC(const char *) v = {0};
-  sqlite3_stmt *q = prepare(s, "SELECT DISTINCT hw FROM trial WHERE version=?1 ORDER BY hw");
+  sqlite3_stmt *q = store_prepare(s, "SELECT DISTINCT hw FROM trial WHERE version=?1 ORDER BY hw");
   sqlite3_bind_int(q, 1, TARN_STORE_VERSION);
   int st;
-  while ((st = sqlite3_step(q)) == SQLITE_ROW) tarn_push(s->cx, &v, column(s, q, 0));
+  while ((st = sqlite3_step(q)) == SQLITE_ROW) tarn_push(s->cx, &v, store_column(s, q, 0));
   sqlite3_finalize(q);
-  if (st != SQLITE_DONE) fail(s);
+  if (st != SQLITE_DONE) store_fail(s);
   *out = v.p;
   return v.n;
 }

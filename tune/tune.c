@@ -157,8 +157,9 @@ typedef struct batch {
   uint32_t n, again; /* trials: n new ones, then those that are measured again */
   tarn_trial trial[GROUP + AGAIN * SIDE];
   search_task *of[GROUP + AGAIN * SIDE];
-  tarn_record record[GROUP + AGAIN * SIDE];
+  tarn_record record[GROUP + AGAIN * SIDE], sure[GROUP + AGAIN * SIDE];
   double seconds[GROUP + AGAIN * SIDE];
+  bool unsure[GROUP + AGAIN * SIDE];
 } batch;
 static void note(tuner *t, const batch *b, uint32_t i, double seconds) {
   search_note(b->of[i], b->trial[i].sched, seconds);
@@ -199,23 +200,36 @@ static void put_to_pace(batch *b) {
   }
   pace_align(kernel, before, b->n + b->again, b->seconds);
 }
-static void measure(tuner *t, batch *b) {
-  const tarn_sample *x;
-  uint32_t good = 0, all = b->n + b->again;
-  if (!b->n) return;
-  tarn_measure(t->L, t->hw, b->trial, all, t->threads, 60, b->seconds);
+/* On this machine, all trials side by side. */
+static void measure_here(tuner *t, batch *b) {
+  tarn_measure(t->L, t->hw, b->trial, b->n + b->again, t->threads, 60, b->seconds);
   for (uint32_t i = 0; i < b->n; i++) /* the batch broke: one by one, to find which */
     if (b->n > 1 && !(b->seconds[i] < INFINITY))
       tarn_measure(t->L, t->hw, &b->trial[i], 1, t->threads, 20, &b->seconds[i]);
   put_to_pace(b);
+}
+/* All trials but those whose times are not to be learned from: they are known in this search. */
+static uint32_t keep_sure(const batch *b, bool finite, tarn_record *out) {
+  uint32_t n = 0, all = finite ? b->n : b->n + b->again;
+  for (uint32_t i = 0; i < all; i++)
+    if (!b->unsure[i] && (!finite || b->seconds[i] < INFINITY)) out[n++] = b->record[i];
+  return n;
+}
+static void measure(tuner *t, batch *b) {
+  const tarn_sample *x;
+  const tarn_measurer *by = t->o->by;
+  uint32_t all = b->n + b->again;
+  if (!b->n) return;
+  memset(b->unsure, 0, sizeof b->unsure);
+  if (by) by->measure(by->user, t->L, t->hw, b->trial, all, t->threads, b->seconds, b->unsure);
+  else measure_here(t, b);
   for (uint32_t i = 0; i < b->n; i++)
     b->record[i].seconds = b->seconds[i], note(t, b, i, b->seconds[i]);
   for (uint32_t i = b->n; i < all; i++)
     b->record[i].seconds = search_note(b->of[i], b->trial[i].sched, b->seconds[i]);
-  tarn_store_add(t->store, t->key, b->record, all);
-  for (uint32_t i = 0; i < b->n; i++)
-    if (b->seconds[i] < INFINITY) b->record[good++] = b->record[i];
-  uint32_t n = tarn_samples(t->L, t->hw, b->record, good, &x);
+  tarn_record *sure = b->sure;
+  tarn_store_add(t->store, t->key, sure, keep_sure(b, false, sure));
+  uint32_t n = tarn_samples(t->L, t->hw, sure, keep_sure(b, true, sure), &x);
   for (uint32_t i = 0; i < n; i++) tarn_push(t->cx, &t->sample, x[i]);
   t->r.fresh += b->n;
 }

@@ -79,6 +79,18 @@ TARN_API void tarn_measures(tarn_ctx *cx, const tarn_hw *hw);
 TARN_API void tarn_measure(tarn_lang *L, const tarn_hw *hw, const tarn_trial *t, uint32_t n,
                            uint32_t threads, double limit_seconds, double *seconds);
 
+/* Who measures, other than this machine: several trials in one call. */
+typedef struct tarn_measurer {
+  void *user;
+  /* unsure: true where a time is to be told but not to be learned from. Raises when nothing can be
+   * measured any more; one trial that fails has INFINITY. */
+  void (*measure)(void *user, tarn_lang *L, const tarn_hw *hw, const tarn_trial *t, uint32_t n,
+                  uint32_t threads, double *seconds, bool *unsure);
+} tarn_measurer;
+/* One that takes the analytic price for a time, or, of an accelerator, what the simulator says:
+ * the same always. */
+TARN_API const tarn_measurer *tarn_simulating(tarn_ctx *cx, const tarn_hw *hw);
+
 /* ---- the learned price ---- */
 typedef struct tarn_agreement { /* of predictions with measurements */
   double pairwise;              /* pairs of schedules of one kernel put in the right order */
@@ -136,6 +148,7 @@ typedef struct tarn_tune_options {
   const char *model;       /* file to write the price to; NULL: none */
   tarn_trust trust;        /* in the price that is learned */
   bool train_only;         /* the kernels are those that the price is judged by; none: by all */
+  const tarn_measurer *by; /* NULL: this machine */
   /* After every batch: trials done of those wanted, how many of them were measured now, and the sum
    * over the kernels of uses times least seconds. */
   void (*progress)(void *user, uint32_t done, uint32_t of, uint32_t fresh, double seconds);
