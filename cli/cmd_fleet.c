@@ -1,4 +1,5 @@
-/* tarn fleet status: workers, queues and jobs that were given up; and a page of the throughput. */
+/* tarn fleet status: workers, queues and jobs that were given up; or the jobs of a store, with a
+ * page of the throughput. */
 #include "cli/fleet.h"
 #include "tune/jobs.h"
 #include <string.h>
@@ -24,10 +25,9 @@ static void show(const tarn_fleet_state *s) {
   for (uint32_t i = 0; i < s->nworker; i++) show_worker(&s->worker[i]);
   for (uint32_t i = 0; i < s->nqueue; i++) {
     const tarn_fleet_queue *q = &s->queue[i];
-    printf("queue %s %s: %llu jobs wait, %llu are measured, %llu workers wait; %llu handed out, "
-           "%llu of them again\n",
+    printf("queue %s %s: %llu jobs wait, %llu are measured; %llu handed out, %llu of them again\n",
            q->hw, q->name, (unsigned long long)q->queued, (unsigned long long)q->busy,
-           (unsigned long long)q->idle, (unsigned long long)q->handed_out,
+           (unsigned long long)q->handed_out,
            (unsigned long long)q->again);
   }
   for (uint32_t i = 0; i < s->naside; i++)
@@ -58,7 +58,6 @@ static void queue_json(tarn_json *j, const tarn_fleet_queue *q) {
   tarn_json_str(j, "name", q->name);
   tarn_json_int(j, "queued", (int64_t)q->queued);
   tarn_json_int(j, "busy", (int64_t)q->busy);
-  tarn_json_int(j, "idle", (int64_t)q->idle);
   tarn_json_int(j, "handed_out", (int64_t)q->handed_out);
   tarn_json_int(j, "again", (int64_t)q->again);
   tarn_json_close(j, '}');
@@ -91,19 +90,14 @@ static int64_t bin_of(tarn_store *s) {
   int64_t span = n ? b[n - 1].at - b[0].at + 1 : 1;
   return (span + BARS - 1) / BARS;
 }
-static void write_page(tarn_ctx *cx, const char *db, const char *path) {
+static void write_page(tarn_ctx *cx, tarn_store *s, const char *title, const char *path) {
   static const char *const column[] = {"time", "jobs", "", "jobs/s", "failed", "drifted"};
-  if (access(db, R_OK)) tarn_raise(cx, TARN_IO, "%s: no such file", db); /* it would be made */
-  tarn_store *s = tarn_store_open(cx, db);
   const tarn_jobs_bin *b;
-  tarn_store_name(s); /* one that no fleet has measured for has no jobs yet */
   int64_t bin = bin_of(s);
   uint32_t n = tarn_jobs_history(s, bin, &b), most = 1;
-  uint64_t all = 0;
-  for (uint32_t i = 0; i < n; i++) all += b[i].done, most = b[i].done > most ? b[i].done : most;
-  FILE *f = cli_page_open(cx, path, tarn_format(cx, "Jobs of %s", db));
-  fprintf(f, "<p>%llu jobs answered; a row is %lld s.</p>\n", (unsigned long long)all,
-          (long long)bin);
+  for (uint32_t i = 0; i < n; i++) most = b[i].done > most ? b[i].done : most;
+  FILE *f = cli_page_open(cx, path, title);
+  fprintf(f, "<p>A row is %lld s.</p>\n", (long long)bin);
   cli_page_head(f, column, sizeof column / sizeof *column);
   for (uint32_t i = 0; i < n; i++) {
     time_t at = (time_t)b[i].at;
@@ -119,25 +113,48 @@ static void write_page(tarn_ctx *cx, const char *db, const char *path) {
   cli_page_close(cx, f, path);
 }
 
+/* ---- a store ---- */
+static void sum_json(tarn_ctx *cx, const tarn_jobs_sum *n) {
+  tarn_json *j = cli_json_new(cx);
+  tarn_json_int(j, "asked", (int64_t)n->asked);
+  tarn_json_int(j, "answered", (int64_t)n->answered);
+  tarn_json_int(j, "failed", (int64_t)n->failed);
+  tarn_json_int(j, "drifted", (int64_t)n->drifted);
+  tarn_json_int(j, "aside", (int64_t)n->aside);
+  cli_json_print(j);
+}
+static void of_store(tarn_ctx *cx, const char *db, const char *html, bool json) {
+  if (access(db, R_OK)) tarn_raise(cx, TARN_IO, "%s: no such file", db); /* it would be made */
+  tarn_store *s = tarn_store_open(cx, db);
+  tarn_jobs_sum n = tarn_jobs_count(s);
+  if (html) write_page(cx, s, tarn_format(cx, "Jobs of %s", db), html);
+  if (json) sum_json(cx, &n);
+  else
+    printf("%s: %llu jobs, %llu of them answered: %llu failed, %llu drifted, %llu set aside\n", db,
+           (unsigned long long)n.asked, (unsigned long long)n.answered,
+           (unsigned long long)n.failed, (unsigned long long)n.drifted,
+           (unsigned long long)n.aside);
+}
+
 int tarn_cmd_fleet(tarn_ctx *cx, int argc, char **argv) {
   cli_fleet f = {.patience = 10};
   cli_list words = {0};
   const char *html = NULL, *db = NULL;
   bool json = false;
-  const char *usage = "fleet status [URL] [--json] [--db F --html F]";
+  const char *usage = "fleet status URL [--json] | fleet status --db F [--html F] [--json]";
   const cli_opt opts[] = {
       CLI_FLEET(f),
-      {"--db", NULL, CLI_STR, &db, "F", "a store of measurements, for --html"},
+      {"--db", NULL, CLI_STR, &db, "F", "the jobs of a store of measurements, instead"},
       {"--html", NULL, CLI_STR, &html, "F", "write a page of the throughput over time of --db"},
       {"--json", NULL, CLI_FLAG, &json, NULL, "print JSON"},
       {0}};
   if (cli_parse(cx, usage, opts, argc, argv, &words)) return 0;
-  bool page = html && db;
-  if (!words.n || words.n > 2 || strcmp(words.p[0], "status") != 0 || (words.n < 2 && !page) ||
-      !html != !db)
-    tarn_raise(cx, TARN_USAGE, "usage: tarn %s", usage);
-  if (page) write_page(cx, db, html);
-  if (words.n < 2) return 0;
+  bool fits = words.n == (db ? 1 : 2) && !strcmp(words.p[0], "status");
+  if (!fits || (html && !db)) tarn_raise(cx, TARN_USAGE, "usage: tarn %s", usage);
+  if (db) {
+    of_store(cx, db, html, json);
+    return 0;
+  }
   f.url = words.p[1];
   const tarn_fleet_state *s = tarn_fleet_look(cli_fleet_open(cx, &f));
   if (json) show_json(cx, s);

@@ -52,8 +52,8 @@ static void show_fleet(void *user, const tarn_fleet_view *v) {
   const watch *w = user;
   double spent = tarn_now() - w->begin, rate = spent > 0 ? (double)v->answers / spent : 0;
   uint32_t done = w->done + v->answered;
-  fprintf(stderr, "\r%u of %u trials, %.3g a second, %u workers (%u at work), %llu jobs wait", done,
-          w->of, rate, v->busy + v->idle, v->busy, (unsigned long long)v->queued);
+  fprintf(stderr, "\r%u of %u trials, %.3g a second, %u workers at work, %llu jobs wait", done,
+          w->of, rate, v->busy, (unsigned long long)v->queued);
   if (rate > 0 && w->of > done) fprintf(stderr, ", %.0f s left   ", (w->of - done) / rate);
 }
 /* What makes a search the same one, so that it goes on where it was. */

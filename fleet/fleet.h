@@ -39,7 +39,7 @@ typedef struct tarn_fleet_view { /* while a batch is measured */
   uint32_t jobs, answered;       /* of the batch */
   uint64_t answers, seconds;     /* of all batches until now; that they took, rounded */
   uint64_t queued;               /* jobs of this hardware that nobody works at, of whomever */
-  uint32_t busy, idle;           /* workers of this hardware */
+  uint32_t busy;                 /* jobs that workers have */
   uint32_t dropped;              /* answers that were malformed or not asked for */
 } tarn_fleet_view;
 /* Measures on the fleet's workers of this hardware, and stores every answer before it is
@@ -80,7 +80,7 @@ typedef struct tarn_fleet_worker {
 typedef struct tarn_fleet_queue { /* of a hardware */
   const char *hw;                 /* the number that stands for it */
   const char *name;               /* in words, where a worker says it; else "" */
-  uint64_t queued, busy, idle;
+  uint64_t queued, busy; /* jobs that wait, that are measured */
   uint64_t handed_out, again; /* jobs, and how often one was handed out again */
 } tarn_fleet_queue;
 typedef struct tarn_fleet_aside {

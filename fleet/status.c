@@ -92,7 +92,6 @@ static void queue_of(tarn_fleet *f, const char *stream, const char *hw, tarn_fle
   *q = (tarn_fleet_queue){.hw = hw,
                           .queued = ci->NumPending,
                           .busy = (uint64_t)ci->NumAckPending,
-                          .idle = (uint64_t)ci->NumWaiting,
                           .handed_out = ci->Delivered.Stream};
   if (ci->Delivered.Consumer > ci->Delivered.Stream)
     q->again = ci->Delivered.Consumer - ci->Delivered.Stream;

@@ -20,7 +20,7 @@ typedef struct tuner {
   void *user;
   tarn_fleet_view v;
   double begin, looked;
-  uint32_t lonely, stuck;
+  uint32_t waiting, lonely, stuck; /* waiting: workers that ask for jobs, a little rounded up */
   bool warned;
 } tuner;
 typedef struct batch {
@@ -106,6 +106,7 @@ static bool collect(tuner *t) {
   tarn_defer(t->f->cx, free_list, list);
   settle(t, list);
   for (int i = 0; i < list->Count; i++) natsMsg_Ack(list->Msgs[i], NULL);
+  natsConnection_FlushTimeout(t->f->nc, MOMENT); /* lost, they come again and change nothing */
   return true;
 }
 typedef struct collecting {
@@ -116,6 +117,15 @@ static void collect_here(tarn_ctx *cx, void *arg) {
   (void)cx;
   collecting *c = arg;
   c->came = collect(c->t);
+}
+
+static bool collect_some(tuner *t) {
+  tarn_mark m = tarn_arena_mark(t->f->cx);
+  collecting c = {t, false};
+  tarn_status st = tarn_protect(t->f->cx, collect_here, &c);
+  if (st != TARN_OK) tarn_reraise(t->f->cx, st);
+  tarn_release(t->f->cx, m);
+  return c.came;
 }
 
 /* ---- looks at the queue ---- */
@@ -131,7 +141,7 @@ static bool look_at_jobs(tuner *t) {
   jsConsumerInfo *ci;
   if (!info(t, fleet_jobs(t->f->cx, t->hw), FLEET_CONSUMER, &ci)) return false;
   t->v.queued = ci->NumPending;
-  t->v.busy = (uint32_t)ci->NumAckPending, t->v.idle = (uint32_t)ci->NumWaiting;
+  t->v.busy = (uint32_t)ci->NumAckPending, t->waiting = (uint32_t)ci->NumWaiting;
   jsConsumerInfo_Destroy(ci);
   return true;
 }
@@ -169,7 +179,7 @@ static void look(tuner *t, const batch *b) {
   bool there = look_at_jobs(t) && look_at_answers(t, &under_way);
   bool stuck = !there || !(t->v.queued + t->v.busy + under_way);
   t->stuck = stuck ? t->stuck + 1 : 0;
-  t->lonely = t->v.busy + t->v.idle ? 0 : t->lonely + 1;
+  t->lonely = t->v.busy + t->waiting ? 0 : t->lonely + 1;
   if (!there) fleet_make(t->f, t->hw, t->name);
   if (!there || t->stuck >= LONELY) hand_out(t, b), t->stuck = 0;
   if (t->lonely >= LONELY && !t->warned) warn_of_nobody(t);
@@ -182,11 +192,9 @@ static void await(tuner *t, batch *b) {
   look_up(t, b);
   if (b->left) hand_out(t, b);
   while (b->left) {
+    bool came = collect_some(t);
     tarn_mark m = tarn_arena_mark(cx);
-    collecting c = {t, false};
-    tarn_status st = tarn_protect(cx, collect_here, &c);
-    if (st != TARN_OK) tarn_reraise(cx, st);
-    if (c.came || tarn_now() > t->looked + LOOK) look_up(t, b); /* or another tuner stored it */
+    if (came || tarn_now() > t->looked + LOOK) look_up(t, b); /* or another tuner stored it */
     if (b->left) look(t, b);
     tarn_release(cx, m);
   }
@@ -218,6 +226,7 @@ const tarn_measurer *tarn_fleet_measurer(tarn_fleet *f, tarn_store *s, const tar
   t->hw = fleet_hw(f->cx, t->key);
   fleet_make(f, t->hw, t->name);
   t->answers = fleet_pull(f, fleet_answers(f->cx), t->name);
+  while (collect_some(t)) continue; /* what came after an earlier tuner had ended */
   *m = (tarn_measurer){t, measure};
   return m;
 }

@@ -270,6 +270,20 @@ void tarn_jobs_begin(tarn_store *s, const char *run, const char *hw, const char 
   store_together(s, copy_then, &b);
   store_run(s, "DETACH then_");
 }
+tarn_jobs_sum tarn_jobs_count(tarn_store *s) {
+  tarn_store_name(s); /* one that no fleet has measured for has no jobs yet */
+  sqlite3_stmt *q = store_prepare(
+      s, "SELECT count(*), count(stored), count(stored) - count(seconds), total(drifted), "
+         "total(state = 2) FROM job");
+  if (sqlite3_step(q) != SQLITE_ROW) store_fail(s);
+  tarn_jobs_sum r = {.asked = (uint64_t)sqlite3_column_int64(q, 0),
+                     .answered = (uint64_t)sqlite3_column_int64(q, 1),
+                     .failed = (uint64_t)sqlite3_column_int64(q, 2),
+                     .drifted = (uint64_t)sqlite3_column_int64(q, 3),
+                     .aside = (uint64_t)sqlite3_column_int64(q, 4)};
+  sqlite3_finalize(q);
+  return r;
+}
 uint32_t tarn_jobs_history(tarn_store *s, int64_t bin, const tarn_jobs_bin **out) {
   TARN_VEC(tarn_jobs_bin) v = {0};
   int st;

@@ -52,7 +52,12 @@ TARN_API tarn_settled tarn_jobs_settle(tarn_store *s, const tarn_answer *x, uint
 TARN_API bool tarn_jobs_answer(tarn_store *s, const char *name, tarn_answer *out);
 /* A new store at `path` with what this one knew of a hardware when the run began. */
 TARN_API void tarn_jobs_begin(tarn_store *s, const char *run, const char *hw, const char *path);
-/* How many jobs were answered since a moment (seconds since 1970), by bins of time. */
+/* Of all hardware. */
+typedef struct tarn_jobs_sum {
+  uint64_t asked, answered, failed, drifted, aside;
+} tarn_jobs_sum;
+TARN_API tarn_jobs_sum tarn_jobs_count(tarn_store *s);
+/* How many were answered when, by bins of time. */
 typedef struct tarn_jobs_bin {
   int64_t at; /* seconds since 1970 */
   uint32_t done, failed, drifted;

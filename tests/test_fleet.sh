@@ -1,0 +1,137 @@
+#!/usr/bin/env bash
+# tests/test_fleet.sh BUILD [--all]: workers and tuners over a NATS server of this test's own. Workers, the tuner and
+# the server are killed at random, and the store must hold what it holds without. Skipped without nats-server.
+set -uo pipefail
+tarn=$1/tarn
+all=${2:-}
+command -v nats-server >/dev/null || { echo "test_fleet: skipped, nats-server is not installed"; exit 77; }
+"$tarn" fleet status nats://127.0.0.1:1 2>&1 | grep -q 'has no NATS' && { echo "test_fleet: skipped, built without NATS"; exit 77; }
+work=$(mktemp -d)
+server=
+tuner=
+worker=()
+stop_all() {
+  for p in $tuner "${worker[@]:-}" $server; do [ -z "$p" ] || kill -9 "$p"; done 2>/dev/null
+  wait 2>/dev/null
+}
+trap 'stop_all; rm -rf "$work"' EXIT
+fail() { echo "test_fleet: $*" >&2; tail -n 5 "$work"/*.err >&2; exit 1; }
+
+# ---- the server ----
+port=-1
+url=
+start_server() { # [LINES OF CONFIGURATION]
+  printf 'listen: "127.0.0.1:%s"\nports_file_dir: "%s"\n%s\n' "$port" "$work" \
+    "${1:-jetstream { store_dir: \"$work/js\" \}}" >"$work/server.conf"
+  rm -f "$work"/*.ports
+  nats-server -c "$work/server.conf" >>"$work/server.log" 2>&1 &
+  server=$!
+  for ((i = 0; i < 200; i++)); do
+    [ ! -s "$work/nats-server_$server.ports" ] || break
+    sleep 0.05
+  done
+  port=$(sed -n 's/.*nats:\/\/[^:]*:\([0-9]*\).*/\1/p' "$work/nats-server_$server.ports" | head -n 1)
+  [ -n "$port" ] || fail "nats-server does not start: $(tail -n 3 "$work/server.log")"
+  url=nats://127.0.0.1:$port
+}
+end_server() { kill -9 "$server"; wait "$server" 2>/dev/null; server=; }
+
+# ---- workers and tuners ----
+printf 'def mm(float(M,K) A, float(K,N) B) -> (C) { C(i,j) +=! A(i,k) * B(k,j) }\n' >"$work/mm.tc"
+model=(examples/digits/digits.onnx --shape n=1)
+pace=0.02
+silence=1
+start_worker() { # INDEX
+  "$tarn" worker --fleet "$url" --hw x86-64-v3 --simulate --pace "$pace" --silence "$silence" --name "w$1" \
+    >>"$work/w$1.out" 2>>"$work/w$1.err" &
+  worker[$1]=$!
+}
+start_tuner() { # DB ARGUMENTS…
+  local db=$1
+  shift
+  "$tarn" tune "$@" --hw x86-64-v3 --price analytic --fleet "$url" --silence "$silence" --db "$db" -o "$work/price" --json \
+    >"$db.json" 2>>"$work/tuner.err" &
+  tuner=$!
+}
+end_workers() { kill -9 "${worker[@]}" 2>/dev/null; wait "${worker[@]}" 2>/dev/null; worker=(); }
+number() { sed -n "s/.*\"$2\": *\([0-9.e+-]*\).*/\1/p" "$1" | head -n 1; } # FILE KEY
+alive() { kill -0 "$1" 2>/dev/null; }
+
+kills=0
+kill_some() { # DB ARGUMENTS…, until the tuner has ended by itself
+  local next_server=$((kills + 10)) victim i
+  start_tuner "$@"
+  while :; do
+    sleep "$gap"
+    if ! alive "$tuner"; then
+      wait "$tuner" && break
+      fail "the tuner ends: $(tail -n 1 "$work/tuner.err")"
+    fi
+    victim=$((RANDOM % 20))
+    if ((victim < tuners)); then
+      kill -9 "$tuner" 2>/dev/null; wait "$tuner" 2>/dev/null
+      start_tuner "$@"
+    else
+      i=$((victim % 4))
+      kill -9 "${worker[$i]}" 2>/dev/null; wait "${worker[$i]}" 2>/dev/null
+      start_worker "$i"
+    fi
+    kills=$((kills + 1))
+    if ((restarts > 0 && kills >= next_server)); then
+      next_server=$((kills + 10)) restarts=$((restarts - 1))
+      end_server
+      sleep 0.3
+      start_server
+    fi
+  done
+  tuner=
+}
+# What a store holds after a search with kills is what it holds after one without.
+compare() { # SEED ARGUMENTS…
+  local seed=$1 i
+  shift
+  rm -f "$work"/*.db*
+  for i in 0 1 2 3; do start_worker $i; done
+  start_tuner "$work/calm.db" "$@" --seed "$seed"
+  wait "$tuner" || fail "tune: $(tail -n 1 "$work/tuner.err")"
+  tuner=
+  kill_some "$work/wild.db" "$@" --seed "$seed"
+  end_workers
+  start_tuner "$work/wild.db" "$@" --seed "$seed" # all is answered: it takes what came late
+  wait "$tuner" || fail "the same search again: $(tail -n 1 "$work/tuner.err")"
+  tuner=
+  [ "$(number "$work/wild.db.json" trials)" = "$(number "$work/calm.db.json" trials)" ] || fail "the same search has other trials"
+  for db in calm wild; do
+    "$tarn" fleet status --db "$work/$db.db" --json >"$work/$db.sum" || fail "fleet status --db"
+    "$tarn" tune --db "$work/$db.db" --export "$work/$db.txt" >/dev/null || fail "export"
+  done
+  cmp -s "$work/calm.txt" "$work/wild.txt" || fail "kills change what the store holds: $(diff "$work/calm.txt" "$work/wild.txt" | head -n 4 | cut -c 1-200)"
+  cmp -s "$work/calm.sum" "$work/wild.sum" || fail "kills change the jobs: $(cat "$work/calm.sum" "$work/wild.sum")"
+  [ "$(number "$work/wild.sum" asked)" = "$(number "$work/wild.sum" answered)" ] || fail "jobs without an answer"
+  [ "$(number "$work/wild.sum" aside)" = 0 ] || fail "a job is set aside that ends no worker"
+  for key in best trials kernels; do
+    [ "$(number "$work/calm.db.json" $key)" = "$(number "$work/wild.db.json" $key)" ] || fail "kills change \"$key\""
+  done
+  "$tarn" fleet status "$url" --json >"$work/status" || fail "fleet status"
+  [ "$(number "$work/status" answers)" = 0 ] || fail "answers are left behind"
+}
+
+RANDOM=7
+start_server
+if [ "$all" = --all ]; then
+  gap=0.7 tuners=4 restarts=2 pace=0.02
+  compare 1 "${model[@]}" --spread --every --per-kernel 500 --trials 2000
+  ((kills >= 20)) || fail "only $kills kills"
+  echo "2000 jobs, $kills kills"
+  kills=0
+  for ((seed = 2; kills < 1000; seed++)); do
+    gap=0.2 tuners=1 restarts=2 pace=0.1
+    compare $seed "${model[@]}" --trials 1500
+  done
+  echo "$kills kills"
+else
+  gap=0.25 tuners=5 restarts=1 pace=0.02 silence=0.6
+  compare 1 "${model[@]}" --trials 160
+  ((kills >= 8)) || fail "only $kills kills"
+fi
+exit 0
