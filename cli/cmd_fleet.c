@@ -27,8 +27,7 @@ static void show(const tarn_fleet_state *s) {
     const tarn_fleet_queue *q = &s->queue[i];
     printf("queue %s %s: %llu jobs wait, %llu are measured; %llu handed out, %llu of them again\n",
            q->hw, q->name, (unsigned long long)q->queued, (unsigned long long)q->busy,
-           (unsigned long long)q->handed_out,
-           (unsigned long long)q->again);
+           (unsigned long long)q->handed_out, (unsigned long long)q->again);
   }
   for (uint32_t i = 0; i < s->naside; i++)
     printf("set aside %s: %s\n", s->aside[i].job, s->aside[i].reason);

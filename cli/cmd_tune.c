@@ -253,8 +253,7 @@ int tarn_cmd_tune(tarn_ctx *cx, int argc, char **argv) {
   cli_fleet fleet = {0};
   cli_list words = {0};
   tarn_tune_options o = {.trust.within = -1}; /* not given */
-  const char *db = "tarn.db", *model = "tarn.price", *again = NULL, *import = NULL,
-             *export = NULL;
+  const char *db = "tarn.db", *model = "tarn.price", *again = NULL, *import = NULL, *export = NULL;
   uint64_t trials = 0, threads = 0, each = 0;
   bool every = false;
   const char *usage = "tune MODEL [--trials N] [--db F] | tune [MODEL] --train-only | tune "

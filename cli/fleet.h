@@ -11,8 +11,7 @@ typedef struct cli_fleet {
 } cli_fleet;
 /* Rows of their tables. */
 #define CLI_FLEET(x)                                                                               \
-  {"--creds",  NULL,   CLI_STR,                                                                    \
-   &(x).creds, "FILE", "credentials for NATS, as its tools write them"},                           \
+  {"--creds", NULL, CLI_STR, &(x).creds, "FILE", "credentials for NATS, as its tools write them"}, \
       {"--tlsca", NULL, CLI_STR, &(x).tlsca, "FILE", "speak TLS and trust these authorities"},     \
       {"--insecure", NULL, CLI_FLAG, &(x).insecure, NULL, "in the clear to other machines too"}, { \
     "--silence", NULL, CLI_REAL, &(x).silence, "S",                                                \

@@ -8,8 +8,8 @@
  * store (tune/jobs.h) keeps what was answered. docs/fleet.md describes streams, records and what
  * happens when something dies.
  *
- * Functions here raise: TARN_USAGE where the library was built without NATS, TARN_IO what the server
- * refuses. A server that goes away and comes back is waited for. */
+ * Functions here raise: TARN_USAGE where the library was built without NATS, TARN_IO what the
+ * server refuses. A server that goes away and comes back is waited for. */
 #ifndef TARN_FLEET_H
 #define TARN_FLEET_H
 #include "tune/tune.h"
@@ -18,13 +18,13 @@ extern "C" {
 #endif
 
 typedef struct tarn_fleet_options {
-  const char *url;    /* nats://[USER:PASSWORD@]HOST[:PORT] or tls://… */
-  const char *creds;  /* a file of credentials, as NATS has them; NULL: none */
-  const char *tlsca;  /* certificates of authorities: speaks TLS and trusts these; NULL: none */
-  bool insecure;      /* in the clear to other machines too */
-  double silence;     /* seconds after which a worker that is not heard has died; 0: 30. Of a queue
-                         that is there already its own count */
-  double patience;    /* seconds without the server that are waited for; 0: any number */
+  const char *url;   /* nats://[USER:PASSWORD@]HOST[:PORT] or tls://… */
+  const char *creds; /* a file of credentials, as NATS has them; NULL: none */
+  const char *tlsca; /* certificates of authorities: speaks TLS and trusts these; NULL: none */
+  bool insecure;     /* in the clear to other machines too */
+  double silence;    /* seconds after which a worker that is not heard has died; 0: 30. Of a queue
+                        that is there already its own count */
+  double patience;   /* seconds without the server that are waited for; 0: any number */
   void (*say)(void *user, const char *line); /* NULL, or what a person should know meanwhile */
   void *user;
 } tarn_fleet_options;
@@ -44,22 +44,21 @@ typedef struct tarn_fleet_view { /* while a batch is measured */
 } tarn_fleet_view;
 /* Measures on the fleet's workers of this hardware, and stores every answer before it is
  * acknowledged. Lives as long as f; watch: NULL, or called about once a second. */
-TARN_API const tarn_measurer *tarn_fleet_measurer(tarn_fleet *f, tarn_store *s, const tarn_hw *hw,
-                                                  void (*watch)(void *user,
-                                                                const tarn_fleet_view *v),
-                                                  void *user);
+TARN_API const tarn_measurer *
+tarn_fleet_measurer(tarn_fleet *f, tarn_store *s, const tarn_hw *hw,
+                    void (*watch)(void *user, const tarn_fleet_view *v), void *user);
 
 /* ---- a worker ---- */
 typedef struct tarn_worker_options {
-  const char *name;  /* letters, digits, - and _; NULL: host and process */
-  const char *cores; /* "0-3,8"; NULL: any */
-  const char *user;  /* that kernels run as where this process is root; NULL: nobody */
-  bool simulate;     /* the analytic price, or a simulator, instead of a measurement */
-  double pace;       /* … that takes so many seconds */
-  uint64_t memory;   /* bytes that a job may have; 0: 16 GiB */
-  double limit;      /* seconds that a job may take; 0: 60 */
-  double idle;       /* ends after so many seconds without a job; 0: never */
-  uint32_t jobs;     /* ends after so many; 0: never */
+  const char *name;       /* letters, digits, - and _; NULL: host and process */
+  const char *cores;      /* "0-3,8"; NULL: any */
+  const char *user;       /* that kernels run as where this process is root; NULL: nobody */
+  bool simulate;          /* the analytic price, or a simulator, instead of a measurement */
+  double pace;            /* … that takes so many seconds */
+  uint64_t memory;        /* bytes that a job may have; 0: 16 GiB */
+  double limit;           /* seconds that a job may take; 0: 60 */
+  double idle;            /* ends after so many seconds without a job; 0: never */
+  uint32_t jobs;          /* ends after so many; 0: never */
   bool (*stop)(void *of); /* NULL, or asked several times a second, of stop_user */
   void *stop_user;
 } tarn_worker_options;
@@ -80,8 +79,8 @@ typedef struct tarn_fleet_worker {
 typedef struct tarn_fleet_queue { /* of a hardware */
   const char *hw;                 /* the number that stands for it */
   const char *name;               /* in words, where a worker says it; else "" */
-  uint64_t queued, busy; /* jobs that wait, that are measured */
-  uint64_t handed_out, again; /* jobs, and how often one was handed out again */
+  uint64_t queued, busy;          /* jobs that wait, that are measured */
+  uint64_t handed_out, again;     /* jobs, and how often one was handed out again */
 } tarn_fleet_queue;
 typedef struct tarn_fleet_aside {
   const char *job, *reason;

@@ -231,7 +231,8 @@ void fleet_put(tarn_fleet *f, const char *subject, const tarn_buf *b) {
   do {
     s = js_Publish(NULL, f->js, subject, b->p, (int)b->n, NULL, &e);
     if (there_already(s)) s = NATS_OK;
-    if (s == NATS_NO_RESPONDERS) fleet_make(f, f->hw, f->store); /* the server has lost the stream */
+    if (s == NATS_NO_RESPONDERS)
+      fleet_make(f, f->hw, f->store); /* the server has lost the stream */
   } while (!fleet_passed(f, "handing out", s, e));
 }
 static void drop_pull(void *arg) { natsSubscription_Destroy(arg); }

@@ -14,7 +14,7 @@ struct tarn_fleet {
   jsCtx *js;
   kvStore *workers, *aside;
   const char *hw, *store; /* of fleet_make() */
-  double away; /* since when the server does not answer (tarn_now()); 0: it does */
+  double away;            /* since when the server does not answer (tarn_now()); 0: it does */
   bool told;
 };
 
@@ -25,7 +25,7 @@ void fleet_say(tarn_fleet *f, const char *fmt, ...) TARN_PRINTF(2, 3);
 
 /* ---- names ---- */
 #define FLEET_CONSUMER "workers"
-const char *fleet_hw(tarn_ctx *cx, const char *key); /* the number of a hardware, 16 digits */
+const char *fleet_hw(tarn_ctx *cx, const char *key);  /* the number of a hardware, 16 digits */
 const char *fleet_jobs(tarn_ctx *cx, const char *hw); /* the stream of its jobs */
 const char *fleet_job_subject(tarn_ctx *cx, const char *hw, const char *store, const char *name);
 #define FLEET_ANSWERS "tarn-answers"

@@ -56,8 +56,7 @@ typedef struct reader {
   uint32_t at; /* field */
 } reader;
 static reader open_record(tarn_ctx *cx, const char *text, size_t n, size_t most, const char *kind) {
-  if (n > most)
-    tarn_raise(cx, TARN_BAD_INPUT, "%s: %zu bytes, more than %zu", kind, n, most);
+  if (n > most) tarn_raise(cx, TARN_BAD_INPUT, "%s: %zu bytes, more than %zu", kind, n, most);
   const tarn_sx *all = tarn_sx_read(cx, text, n, kind);
   tarn_sx_limit(cx, all, KIND_DEEP);
   if (all->n != 1 || !tarn_sx_is(all->kid[0], kind))
@@ -69,8 +68,7 @@ static uint32_t version(reader *r) {
 }
 static void same_version(reader *r) {
   uint32_t v = version(r);
-  if (v != FLEET_VERSION)
-    tarn_sx_error(r->cx, r->of, "of version %u, not %d", v, FLEET_VERSION);
+  if (v != FLEET_VERSION) tarn_sx_error(r->cx, r->of, "of version %u, not %d", v, FLEET_VERSION);
 }
 /* The next field, which has this name and n values. */
 static const tarn_sx *next(reader *r, const char *name, uint32_t n) {

@@ -8,7 +8,9 @@
 #define AT_ONCE 256 /* answers of one transaction */
 #define MOMENT  300 /* milliseconds that answers are waited for */
 #define LOOK    1.0 /* seconds between two looks at the queue */
-#define LONELY  5   /* looks without any worker, or with nothing under way, before that is acted on */
+#define LONELY                                                                                     \
+  5 /* looks without any worker, or with nothing under way, before that is acted on                \
+     */
 
 typedef struct tuner {
   tarn_fleet *f;

@@ -26,7 +26,7 @@ typedef struct worker {
   fleet_bench bench;
   fleet_worker self;
   tarn_worker_report r;
-  natsMsg *now; /* the job that is measured */
+  natsMsg *now;                   /* the job that is measured */
   double told, beat, every, last; /* last: when there was a job */
 } worker;
 

@@ -81,8 +81,7 @@ static void measure(again *a, uint32_t threads) {
   uint32_t n = a->n, sure = 0;
   if (!n) return;
   memset(a->unsure, 0, n * sizeof *a->unsure);
-  if (a->by)
-    a->by->measure(a->by->user, a->L, a->hw, a->trial, n, threads, a->seconds, a->unsure);
+  if (a->by) a->by->measure(a->by->user, a->L, a->hw, a->trial, n, threads, a->seconds, a->unsure);
   else measure_here(a, threads);
   for (uint32_t i = 0; i < n; i++) {
     a->record[i].seconds = a->seconds[i];

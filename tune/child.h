@@ -22,7 +22,7 @@ typedef struct tarn_child {
   double *out; /* n numbers, which the work writes in the child, and the parent gets */
   uint32_t n;
   const tarn_limits *limits; /* NULL: none */
-  char why[TARN_CHILD_WHY];       /* what the work raised; "": it did not */
+  char why[TARN_CHILD_WHY];  /* what the work raised; "": it did not */
   pid_t pid;
   int from;
 } tarn_child;

@@ -137,8 +137,8 @@ static void open_settling(settling *a) {
   tables(s);
   a->state = store_prepare(s, "SELECT state FROM job WHERE name=?1");
   a->other = store_prepare(s, "SELECT 1 FROM job t WHERE " OF_JOB " AND t.stored IS NOT NULL");
-  a->before = store_prepare(
-      s, "UPDATE job SET before = (SELECT seconds FROM trial t WHERE " OF_JOB ") WHERE name=?1");
+  a->before = store_prepare(s, "UPDATE job SET before = (SELECT seconds FROM trial t WHERE " OF_JOB
+                               ") WHERE name=?1");
   a->answer = store_prepare(
       s, "UPDATE job SET state=?2, stored=(SELECT coalesce(max(stored), 0) + 1 FROM job), "
          "seconds=?3, calibration=?4, drifted=?5, worker=?6, reason=?7, done=?8 WHERE name=?1");
@@ -174,7 +174,7 @@ static void bind_answer(sqlite3_stmt *q, const tarn_answer *x) {
 }
 static void settle_one(settling *a, const tarn_answer *x) {
   int state = number(a->s, a->state, x->name);
-  a->r.unknown += state < 0, a->r.again += state > 0;
+  a->r.unknown += state<0, a->r.again += state> 0;
   if (state != ASKED) return;
   if (number(a->s, a->other, x->name) < 0) {
     sqlite3_bind_text(a->before, 1, x->name, -1, SQLITE_STATIC);
@@ -227,8 +227,8 @@ static void note_run(tarn_ctx *cx, void *arg) {
   (void)cx;
   const beginning *b = arg;
   tables(b->s);
-  sqlite3_stmt *q = store_prepare(
-      b->s, "INSERT OR IGNORE INTO run SELECT ?1, coalesce(max(stored), 0) FROM job");
+  sqlite3_stmt *q =
+      store_prepare(b->s, "INSERT OR IGNORE INTO run SELECT ?1, coalesce(max(stored), 0) FROM job");
   sqlite3_bind_text(q, 1, b->run, -1, SQLITE_STATIC);
   step(b->s, q);
   sqlite3_finalize(q);
@@ -292,10 +292,10 @@ uint32_t tarn_jobs_history(tarn_store *s, int64_t bin, const tarn_jobs_bin **out
          "state > 0 GROUP BY done / ?1 ORDER BY 1");
   sqlite3_bind_int64(q, 1, bin);
   while ((st = sqlite3_step(q)) == SQLITE_ROW)
-    tarn_push(s->cx, &v,
-              ((tarn_jobs_bin){sqlite3_column_int64(q, 0), (uint32_t)sqlite3_column_int(q, 1),
-                               (uint32_t)sqlite3_column_int(q, 2),
-                               (uint32_t)sqlite3_column_int(q, 3)}));
+    tarn_push(
+        s->cx, &v,
+        ((tarn_jobs_bin){sqlite3_column_int64(q, 0), (uint32_t)sqlite3_column_int(q, 1),
+                         (uint32_t)sqlite3_column_int(q, 2), (uint32_t)sqlite3_column_int(q, 3)}));
   sqlite3_finalize(q);
   if (st != SQLITE_DONE) store_fail(s);
   *out = v.p;

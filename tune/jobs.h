@@ -30,10 +30,10 @@ TARN_API tarn_job tarn_job_of(const char *hw, const tarn_record *r, uint32_t tur
 
 typedef struct tarn_answer {
   char name[TARN_JOB_NAME];
-  double seconds;     /* INFINITY: it failed */
-  double calibration; /* seconds of the kernel that ran in turns with it; 0: none did */
-  bool drifted;       /* the machine had changed its speed: told, but not learned from */
-  bool aside;         /* it was given up: it ended workers */
+  double seconds;              /* INFINITY: it failed */
+  double calibration;          /* seconds of the kernel that ran in turns with it; 0: none did */
+  bool drifted;                /* the machine had changed its speed: told, but not learned from */
+  bool aside;                  /* it was given up: it ended workers */
   const char *worker, *reason; /* reason: of a failure; NULL: none */
 } tarn_answer;
 

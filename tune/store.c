@@ -53,13 +53,14 @@ tarn_store *tarn_store_open(tarn_ctx *cx, const char *path) {
     tarn_raise(cx, TARN_BAD_INPUT, "%s: not a store of measurements", path);
   store_run(s, "PRAGMA journal_mode = WAL");
   if (tables != 0) return s; /* and the file stays as it is until something is added */
-  store_run(s, "BEGIN IMMEDIATE; PRAGMA application_id = 1952543342" /* all or nothing, if it is killed
-                                                                  here */
-         ";CREATE TABLE IF NOT EXISTS kernel(id INTEGER PRIMARY KEY, text TEXT NOT NULL)"
-         ";CREATE TABLE IF NOT EXISTS trial(hw TEXT NOT NULL, version INTEGER NOT NULL, threads "
-         "INTEGER NOT NULL,"
-         " kernel INTEGER NOT NULL, schedule INTEGER NOT NULL, seconds REAL, text TEXT NOT NULL,"
-         " PRIMARY KEY(hw, version, threads, kernel, schedule)) WITHOUT ROWID; COMMIT");
+  store_run(s,
+            "BEGIN IMMEDIATE; PRAGMA application_id = 1952543342" /* all or nothing, if it is killed
+                                                               here */
+            ";CREATE TABLE IF NOT EXISTS kernel(id INTEGER PRIMARY KEY, text TEXT NOT NULL)"
+            ";CREATE TABLE IF NOT EXISTS trial(hw TEXT NOT NULL, version INTEGER NOT NULL, threads "
+            "INTEGER NOT NULL,"
+            " kernel INTEGER NOT NULL, schedule INTEGER NOT NULL, seconds REAL, text TEXT NOT NULL,"
+            " PRIMARY KEY(hw, version, threads, kernel, schedule)) WITHOUT ROWID; COMMIT");
   return s;
 }
 
@@ -80,7 +81,7 @@ static void bind_hw(sqlite3_stmt *q, const char *hw) {
 bool tarn_store_has(tarn_store *s, const char *hw, uint32_t threads, uint64_t kernel,
                     uint64_t schedule, double *seconds) {
   sqlite3_stmt *q = store_prepare(s, "SELECT seconds FROM trial WHERE hw=?1 AND version=?2 AND "
-                               "threads=?3 AND kernel=?4 AND schedule=?5");
+                                     "threads=?3 AND kernel=?4 AND schedule=?5");
   bind_hw(q, hw);
   sqlite3_bind_int(q, 3, (int)threads);
   sqlite3_bind_int64(q, 4, (sqlite3_int64)kernel),

@@ -82,7 +82,7 @@ for page in *.md docs/*.md bench/notes/*.md; do
     [[ $link == http* || -e $(dirname "$page")/${link%%#*} ]] || fail "$page: no $link"
   done < <(grep -oE '\]\([^)]+\)' "$page" | sed 's/^](//; s/)$//')
 done
-for word in $(grep -ohE '`(access|base|bench|cli|compile|egraph|extract|hw|kernel|lab|lower|model|plan|price|rules|runtime|tests|tools|docs)/[A-Za-z0-9_./-]*`' *.md docs/*.md | tr -d '`' | sort -u); do
+for word in $(grep -ohE '`(access|base|bench|cli|compile|egraph|extract|fleet|hw|kernel|lab|lower|model|plan|price|rules|runtime|tests|tools|docs)/[A-Za-z0-9_./-]*`' *.md docs/*.md | tr -d '`' | sort -u); do
   [ -e "${word%.}" ] || fail "the documentation names $word, which is not there"
 done
 finish

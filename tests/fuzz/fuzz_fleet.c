@@ -57,8 +57,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     tarn_ctx *cx = tarn_ctx_new(NULL);
     FUZZ_CHECK(cx);
     tarn_status st = tarn_protect(cx, kind[i], &in);
-    FUZZ_CHECK(st == TARN_OK || (st == TARN_BAD_INPUT && strncmp(tarn_message(cx), name[i],
-                                                                  strlen(name[i])) == 0));
+    FUZZ_CHECK(st == TARN_OK ||
+               (st == TARN_BAD_INPUT && strncmp(tarn_message(cx), name[i], strlen(name[i])) == 0));
     tarn_ctx_free(cx);
   }
   free(exact);
