@@ -191,6 +191,52 @@ void tarn_ksig_merge(tarn_lang *L, tarn_ksig *k) {
   knest_close(&w, k);
 }
 
+/* ---- where operands begin ---- */
+/* The first and the last element that reads of flat child j name; guards may cut off either end. */
+static bool reach_of(const knest *w, uint32_t j, int64_t *first, int64_t *last) {
+  bool any = false, plain = true;
+  for (uint32_t i = 0; i < w->nstage; i++)
+    for (uint32_t r = 0; r < w->stage[i].nread; r++) {
+      const knest_read *x = &w->stage[i].read[r];
+      int64_t lo, hi;
+      if (x->stage || x->src != j) continue;
+      tarn_ix_range(w->L, x->m.e[0], x->m.dim, &lo, &hi);
+      plain &= !x->m.nguard;
+      *first = any ? tarn_min(*first, lo) : lo, *last = any ? tarn_max(*last, hi) : hi;
+      any = true;
+    }
+  return any && plain;
+}
+#define KSIG_ROOM 128 /* elements behind the last one, for vectors that are read whole */
+static void begin_at(knest *w, uint32_t j, int64_t by, int64_t last) {
+  tarn_layout *l = &w->in[j];
+  int64_t room = (last - by) / TARN_KSIG_STEP * TARN_KSIG_STEP + KSIG_ROOM;
+  int64_t elems = tarn_min(l->dim[0] - by, room), offset = l->offset + by;
+  for (uint32_t i = 0; i < w->nstage; i++)
+    for (uint32_t r = 0; r < w->stage[i].nread; r++) {
+      knest_read *x = &w->stage[i].read[r];
+      if (x->stage || x->src != j) continue;
+      x->m.e[0] = tarn_ix_add(w->L, x->m.e[0], tarn_ix_const(w->L, -by), x->m.dim);
+      x->m.in[0] = elems;
+    }
+  *l = tarn_layout_row_major(1, &elems);
+  l->offset = offset;
+}
+void tarn_ksig_rebase(tarn_lang *L, tarn_ksig *k) {
+  knest w;
+  bool changed = false;
+  knest_open(&w, L, k);
+  for (uint32_t j = 0; j < k->nin; j++) {
+    int64_t first = 0, last = 0;
+    bool flat = w.in[j].n == 1 && !w.in[j].block && w.in[j].stride[0] == 1;
+    if (k->in_const[j] || !flat || !reach_of(&w, j, &first, &last)) continue;
+    if (first < TARN_KSIG_STEP) continue;
+    begin_at(&w, j, first / TARN_KSIG_STEP * TARN_KSIG_STEP, last);
+    changed = true;
+  }
+  if (changed) knest_close(&w, k);
+}
+
 /* ---- equality ---- */
 static uint64_t hash_layout(uint64_t h, const tarn_layout *l) {
   h = tarn_hash_mix(h, l->n);
