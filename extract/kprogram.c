@@ -305,6 +305,17 @@ static void raise_if(kgraph *k, tarn_status st) {
 static void free_graph(void *g) { tarn_sel_graph_free(g); }
 static void free_result(void *r) { tarn_sel_result_free(r); }
 
+#define WIDE_GAP 1.2 /* of the price over its bound; a wider one is said */
+static void tell_gap(kgraph *k, const tarn_sel_result *r) {
+  bool ended = strcmp(r->stop, "done"), bound = r->lower_bound > 0;
+  const char *why = ended ? tarn_format(k->cx, "the search ended at its limit of %s", r->stop)
+                          : "no better bound is known";
+  if (bound && r->dag_cost > WIDE_GAP * r->lower_bound)
+    tarn_warn(k->cx, "the kernels cost %.2f times the proven lower bound: %s",
+              r->dag_cost / r->lower_bound, why);
+  else if (!bound && ended) tarn_warn(k->cx, "nothing is proven of the choice of kernels: %s", why);
+}
+
 static const uint32_t *choose(kgraph *k) {
   tarn_sel_graph *g;
   raise_if(k, tarn_sel_graph_new(k->cx, &g));
@@ -334,6 +345,7 @@ static const uint32_t *choose(kgraph *k) {
   tarn_defer(k->cx, free_result, best);
   k->r->price = best->dag_cost, k->r->price_bound = best->lower_bound,
   k->r->optimal = best->optimal;
+  tell_gap(k, best);
   k->r->method = tarn_sel_method_name(k->o->method);
   return tarn_copy(k->cx, best->choice, k->nag * sizeof(uint32_t));
 }

@@ -148,11 +148,17 @@ START_TEST(shared) {
 }
 END_TEST
 
+static bool warned_of_gap(const tarn_ctx *cx) {
+  for (size_t i = 0; i < tarn_warning_count(cx); i++)
+    if (strstr(tarn_warning(cx, i), "proven")) return true;
+  return false;
+}
 static void ordered(tarn_ctx *cx, void *arg) {
   const net *n = arg;
   pipeline exact = solve(cx, n->text, "x86-64-v3", (tarn_kgraph_options){.method = TARN_SEL_EXACT});
   pipeline greedy =
       solve(cx, n->text, "x86-64-v3", (tarn_kgraph_options){.method = TARN_SEL_GREEDY});
+  ck_assert_msg(!warned_of_gap(cx), "%s: chosen best, and warned of", n->name);
   pipeline worst = solve(cx, n->text, "x86-64-v3", (tarn_kgraph_options){.method = TARN_SEL_WORST});
   double slack = 1e-9 * exact.report.price;
   ck_assert(exact.report.optimal);
@@ -166,6 +172,17 @@ static void ordered(tarn_ctx *cx, void *arg) {
   ck_assert_double_le(fabs(sum - exact.report.price), slack + 1e-12);
   ck_assert_uint_eq(exact.report.kernels + exact.report.copies, exact.kprog->nker);
 }
+static void told(tarn_ctx *cx, void *arg) {
+  (void)arg;
+  tarn_kgraph_options o = {.method = TARN_SEL_EXACT};
+  solve(cx, raw_and_activated, "x86-64-v3", o);
+  ck_assert(!warned_of_gap(cx));
+  o.seconds = 1e-9;
+  solve(cx, raw_and_activated, "x86-64-v3", o);
+  ck_assert(warned_of_gap(cx));
+}
+START_TEST(wide_gap) { run(told, NULL, "wide gap"); }
+END_TEST
 START_TEST(prices) { run(ordered, (void *)(uintptr_t)&nets[_i], nets[_i].name); }
 END_TEST
 
@@ -300,6 +317,7 @@ int main(void) {
   tcase_set_timeout(t, 120);
   tcase_add_loop_test(t, values, 0, n * WAYS);
   tcase_add_loop_test(t, shared, 0, 2);
+  tcase_add_test(t, wide_gap);
   tcase_add_loop_test(t, prices, 0, n);
   tcase_add_test(t, joined_in_place);
   tcase_add_test(t, apart);
