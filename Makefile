@@ -3,13 +3,14 @@
 #   make demo       a small network from end to end        make check-all  and sanitizers, every allocation, all networks
 #   make bench      beside other engines                   make fuzz       SECONDS=60 for each target, or TARGETS=fuzz_sexp
 #   make install    PREFIX=/usr/local DESTDIR=             make format     clang-format over our sources
+#   make wheel      the Python module, into build/wheel
 JOBS    ?= $(shell nproc)
 PREFIX  ?= /usr/local
 SECONDS  = 60
 TARGETS  =
 
 .NOTPARALLEL:
-.PHONY: build check check-all demo bench bench-egraph install fuzz format clean packages
+.PHONY: build check check-all demo bench bench-egraph install wheel fuzz format clean packages
 
 build: packages
 	@$(call configure,release)
@@ -43,6 +44,10 @@ bench-egraph: build
 
 install: build
 	@DESTDIR="$(DESTDIR)" cmake --install build --prefix "$(PREFIX)"
+
+wheel: build
+	@tools/packages.sh build python
+	@python3 python/tarn_build.py build/wheel
 
 fuzz:
 	@tools/packages.sh build check-all

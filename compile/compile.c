@@ -24,6 +24,7 @@ tarn_program *tarn_compile_import(tarn_lang *L, const tarn_compile_options *o,
                                   tarn_model_report *r) {
   tarn_model_options m = model_options(tarn_lang_ctx(L), o);
   if (o->text) return tarn_comprehension(L, o->text, o->text_n, o->model, &m, r);
+  if (o->onnx) return tarn_model_load_bytes(L, o->onnx, o->onnx_n, o->model, NULL, &m, r);
   return tarn_model_load(L, o->model, &m, r);
 }
 const char *tarn_compile_key(tarn_ctx *cx, const tarn_compile_options *o) {
@@ -63,6 +64,13 @@ tarn_compiled *tarn_compile_load(tarn_lang *L, const tarn_compile_options *o) {
 }
 
 /* ---- saturate ---- */
+static bool interrupted(const tarn_compile_options *o) {
+  return o->interrupted && o->interrupted(o->user);
+}
+static void go_on(const tarn_compiled *c) {
+  if (interrupted(c->o))
+    tarn_raise(tarn_lang_ctx(c->L), TARN_NO_RESULT, "%s: interrupted", c->o->model);
+}
 /* Nests are marked with the units of accelerators that compute their products. */
 static void mark_units(tarn_ruleset *rs, const tarn_hw *hw) {
   const tarn_machines m = tarn_hw_machines(hw);
@@ -79,14 +87,19 @@ static tarn_ruleset *rules_of(const tarn_compiled *c) {
   for (uint32_t i = 0; i < o->no_rules.n; i++) tarn_ruleset_drop(rs, o->no_rules.text[i]);
   return rs;
 }
+typedef struct watch {
+  tarn_buf phases;
+  const tarn_compile_options *o;
+} watch;
 static void after_iteration(void *user, tarn_egraph *g, const tarn_eg_iteration *it) {
   (void)g;
-  comp_dump_iteration(user, it);
+  comp_dump_iteration(&((watch *)user)->phases, it);
 }
+static bool watched(void *user) { return interrupted(((watch *)user)->o); }
 static void saturate(tarn_compiled *c) {
   const tarn_compile_options *o = c->o;
   double t = tarn_now();
-  tarn_buf phases = {.cx = tarn_lang_ctx(c->L)};
+  watch w = {{.cx = tarn_lang_ctx(c->L)}, o};
   tarn_sat_options so = tarn_sat_defaults();
   so.numerics = o->numerics;
   so.rtol = o->rtol;
@@ -98,12 +111,13 @@ static void saturate(tarn_compiled *c) {
   bool asked = o->rules.n || o->only_rules.n; /* the report says which are in the program */
   so.reasons = o->explain || o->reasons || asked ? TARN_EG_REASONS_ALL : TARN_EG_REASONS_NONE;
   so.after = comp_dumps(c, TARN_DUMP_PHASES) ? after_iteration : NULL;
-  so.user = &phases;
+  so.interrupted = watched;
+  so.user = &w;
   c->rules = rules_of(c);
   c->saturation = tarn_saturate(c->program, c->rules, &so);
   c->rewriting = tarn_sat_result(c->saturation);
-  if (so.after) comp_dump_rules(&phases, c->rewriting);
-  comp_dump(c, TARN_DUMP_PHASES, &phases);
+  if (so.after) comp_dump_rules(&w.phases, c->rewriting);
+  comp_dump(c, TARN_DUMP_PHASES, &w.phases);
   c->seconds.saturate = tarn_now() - t;
 }
 
@@ -169,8 +183,11 @@ static void count_steps(tarn_compiled *c) {
   }
 }
 void tarn_compile_optimise(tarn_compiled *c) {
+  go_on(c);
   saturate(c);
+  go_on(c);
   choose(c);
+  go_on(c);
   count_steps(c);
 }
 

@@ -88,6 +88,8 @@ typedef struct tarn_compile_options {
   const char *model; /* a file: .onnx, .tc, .term or .tarn (model/model.h) */
   const char *text; /* NULL, or the text of a comprehension; `model` is its name in messages then */
   size_t text_n;
+  const void *onnx; /* NULL, or an ONNX ModelProto in memory, which names no other file */
+  size_t onnx_n;
   tarn_texts shapes; /* "NAME=1,3,224,224" binds a dynamic shape, "NAME=1" a symbolic dim */
   tarn_texts sets;   /* "NAME=VALUE" makes an input a constant */
   const char *def;   /* of a file of comprehensions: which one; NULL: the only one */
@@ -134,6 +136,9 @@ typedef struct tarn_compile_options {
   unsigned dump; /* set of tarn_dump */
   /* Gets each text that `dump` asks for, as soon as it is there; name: "terms". */
   void (*sink)(void *user, const char *name, const char *text, size_t n);
+  /* Asked between steps and often while rules run; true: the compile raises TARN_NO_RESULT. NULL:
+   * never. */
+  bool (*interrupted)(void *user);
   void *user;
   const tarn_folders *folders; /* NULL: they go when the call ends, not when the process does */
 } tarn_compile_options;

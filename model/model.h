@@ -100,6 +100,22 @@ TARN_API tarn_program *tarn_comprehension(tarn_lang *L, const char *text, size_t
 TARN_API const char *tarn_comprehension_key(tarn_ctx *cx, const char *text, size_t n,
                                             const char *name, const tarn_model_options *options);
 
+/* The parameters of a definition, of the one that is called def (NULL: of the only one), and the
+ * names of its results. Raises as tarn_comprehension(). */
+typedef struct tarn_parameter {
+  const char *name;
+  tarn_dtype dtype;
+  uint32_t n; /* dims; 0: a scalar */
+  bool fixed; /* a scalar whose number extents, ranges or subscripts need when it is compiled */
+} tarn_parameter;
+typedef struct tarn_signature {
+  const char *name;
+  uint32_t nparam, nresult;
+  const tarn_parameter *param;
+  const char *const *result;
+} tarn_signature;
+TARN_API tarn_signature tarn_comprehension_signature(tarn_ctx *cx, const char *text, size_t n,
+                                                     const char *name, const char *def);
 /* An ONNX ModelProto in memory. `name` stands in messages. External data is looked up in `dir`;
  * NULL: refused. */
 TARN_API tarn_program *tarn_model_load_bytes(tarn_lang *L, const void *bytes, size_t n,

@@ -270,6 +270,43 @@ static tarn_program *program_of(tc_run *r) {
   return p;
 }
 
+/* Does the number of the scalar stand where one is needed to compile: in a subscript, an extent? */
+static bool in_subscript(const tc_expr *e, const char *name, bool inside) {
+  if (inside && e->kind == TC_NAME && !strcmp(e->name, name)) return true;
+  bool is = false;
+  inside = inside || (e->kind == TC_APPLY && !tc_is_function(e->name));
+  for (uint32_t i = 0; !is && i < e->n; i++) is = in_subscript(e->kid[i], name, inside);
+  return is;
+}
+static bool statement_fixes(const tc_stmt *s, const char *name) {
+  bool is = in_subscript(s->value, name, false);
+  for (uint32_t i = 0; !is && i < s->nwhere; i++) {
+    const tc_where *w = &s->where[i];
+    is = in_subscript(w->lo, name, w->name != NULL) || (w->hi && in_subscript(w->hi, name, true));
+  }
+  return is;
+}
+static bool fixed(const tc_def *d, const char *name) {
+  bool is = false;
+  for (uint32_t i = 0; !is && i < d->nstmt; i++) is = statement_fixes(&d->stmt[i], name);
+  for (uint32_t i = 0; i < d->nparam; i++)
+    for (uint32_t k = 0; !is && k < d->param[i].n; k++)
+      is = in_subscript(d->param[i].extent[k], name, true);
+  return is;
+}
+tarn_signature tarn_comprehension_signature(tarn_ctx *cx, const char *text, size_t n,
+                                            const char *name, const char *def) {
+  const tc_def *d = tc_chosen(tc_read(cx, text, n, name), def);
+  tarn_parameter *param = TARN_ARRAY(cx, tarn_parameter, d->nparam + 1);
+  const char **result = TARN_ARRAY(cx, const char *, d->nresult + 1);
+  for (uint32_t i = 0; i < d->nparam; i++) {
+    const tc_param *p = &d->param[i];
+    param[i] = (tarn_parameter){p->of.name, p->type, p->n, !p->n && fixed(d, p->of.name)};
+  }
+  for (uint32_t i = 0; i < d->nresult; i++) result[i] = d->result[i].name;
+  return (tarn_signature){d->of.name, d->nparam, d->nresult, param, result};
+}
+
 tarn_program *tarn_comprehension(tarn_lang *L, const char *text, size_t n, const char *name,
                                  const tarn_model_options *options, tarn_model_report *report) {
   static const tarn_model_options none = {0};

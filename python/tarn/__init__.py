@@ -1,0 +1,62 @@
+"""tarn for Python: e-graphs over terms of any operators; models and tensor operators as functions.
+
+    import tarn
+    a, b = tarn.variables("a b")
+    g = tarn.EGraph([tarn.rule(a * b, b * a), tarn.rule(a * 2, a << 1)])
+
+    net = tarn.compile("digits.onnx", shapes={"n": 1})
+    mv = tarn.define("def mv(float(M,K) A, float(K) x) -> (C) { C(i) +=! A(i,k) * x(k) }")
+
+E-graphs load no LLVM; what compiles is imported when it is first used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tarn._egraph import (
+    Checked,
+    EClass,
+    EGraph,
+    Extracted,
+    Iteration,
+    Match,
+    Proof,
+    RuleCount,
+    Run,
+    Step,
+)
+from tarn._errors import (
+    Broken,
+    CheckFailed,
+    Error,
+    InputError,
+    NoResult,
+    SystemRefused,
+    UsageError,
+)
+from tarn._expr import Expr, Op, Rule, expr, ops, parse, rule, symbols, variables
+
+if TYPE_CHECKING:
+    from tarn._code import Tensor
+    from tarn._model import Comprehension, Port, Program, compile, define, load
+
+_LATE = {"Comprehension", "Port", "Program", "Tensor", "compile", "define", "load"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATE:
+        raise AttributeError(f"module 'tarn' has no attribute {name!r}")
+    from tarn import _model
+
+    value = getattr(_model, name)
+    globals()[name] = value
+    return value
+
+
+__all__ = [
+    "Broken", "CheckFailed", "Checked", "Comprehension", "EClass", "EGraph", "Error", "Expr",
+    "Extracted", "InputError", "Iteration", "Match", "NoResult", "Op", "Port", "Program", "Proof",
+    "Rule", "RuleCount", "Run", "Step", "SystemRefused", "Tensor", "UsageError", "compile",
+    "define", "expr", "load", "ops", "parse", "rule", "symbols", "variables",
+]  # fmt: skip

@@ -1,0 +1,46 @@
+"""The exceptions of the library, by its statuses (base/base.h)."""
+
+from __future__ import annotations
+
+
+class Error(Exception):
+    """Something that the library refuses, in one line: where, and what."""
+
+
+class CheckFailed(Error):
+    """A check says no: outputs differ, a rule is wrong, a proof does not hold."""
+
+
+class UsageError(Error, ValueError):
+    """Arguments that do not fit."""
+
+
+class InputError(Error, ValueError):
+    """A model, rule, description or comprehension is wrong; the line says where."""
+
+
+class NoResult(Error):
+    """No result within the limits."""
+
+
+class SystemRefused(Error, OSError):
+    """The system refused a file or a folder."""
+
+
+class Broken(Error):
+    """An invariant of the library's own is broken: please report it."""
+
+
+_BY_STATUS: dict[int, type[Exception]] = {
+    1: CheckFailed,
+    2: UsageError,
+    3: InputError,
+    4: NoResult,
+    5: MemoryError,
+    6: SystemRefused,
+    7: Broken,
+}
+
+
+def error_of(status: int, message: str) -> Exception:
+    return _BY_STATUS.get(status, Broken)(message)
