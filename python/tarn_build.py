@@ -1,8 +1,8 @@
 """Builds the wheel: `pip install ./python`, `make wheel`, or `python3 python/tarn_build.py DIR`.
 
 A backend of PEP 517 that needs nothing but Python, a C compiler and pkg-config, so that a machine
-without network builds it. Libraries: those of ../build, or of the folder that the setting `build`
-names (pip install -C build=DIR), which the wheel then carries; where nothing is built, those that
+without network builds it. Libraries: those of ../build, or of the folder that pip's
+--config-settings build=DIR names, which the wheel then carries; where nothing is built, those that
 pkg-config finds, which stay where they are. What the libraries need of the system (LLVM, SQLite,
 hwloc, XGBoost, protobuf-c, yajl) is not carried.
 """
