@@ -43,24 +43,23 @@ static void *apart(tarn_ctx *cx, const void *p, size_t n) {
   return copy;
 }
 /* Code of another architecture cannot be loaded; the first word of a triple names it. */
-static void check_runs_here(tarn_lang *L, const tarn_hw *hw) {
+static void check_runs_here(tarn_lang *L, const tarn_hw *hw, const tarn_target *t) {
   const char *ours = tarn_hw_host(L, false)->triple;
   size_t n = strcspn(ours, "-");
-  bool runs =
-      hw->kind != TARN_HW_CPU || (n == strcspn(hw->triple, "-") && !strncmp(ours, hw->triple, n));
-  if (!runs)
-    tarn_raise(tarn_lang_ctx(L), TARN_USAGE,
-               "compile: %s has no code for this process; `tarn compile` writes files for it",
-               hw->name);
+  if (t->away || (n == strcspn(hw->triple, "-") && !strncmp(ours, hw->triple, n))) return;
+  tarn_raise(tarn_lang_ctx(L), TARN_USAGE,
+             "compile: %s has no code for this process; `tarn compile` writes files for it",
+             hw->name);
 }
 static void compile(tarn_ctx *cx, void *arg) {
   job *j = arg;
   tarn_lang *L = tarn_lang_new(cx);
   tarn_compile_options *o = &j->x->o;
   o->hw = hardware(L, j->x->hw);
-  check_runs_here(L, o->hw);
-  if (o->hw->kind != TARN_HW_CPU) o->here = tarn_hw_host(L, false);
-  if (o->hw->kind != TARN_HW_DSA) o->price = price(L, j->x);
+  const tarn_target *t = tarn_target_of(cx, o->hw);
+  check_runs_here(L, o->hw, t);
+  if (t->away) o->here = tarn_hw_host(L, false);
+  if (tarn_hw_traits_of(o->hw).any_nest) o->price = price(L, j->x);
   o->emit = o->dir ? NULL : "so";
   o->interrupted = stop;
   o->user = &j->guard;
