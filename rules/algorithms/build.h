@@ -48,8 +48,6 @@ uint32_t build_split_concat(rsite *s);
 bool when_sum(rsite *s);
 uint32_t build_sum(rsite *s);
 bool when_inline_sum(rsite *s);
-/* residue.c */
-uint32_t build_residue(rsite *s);
 /* online.c */
 uint32_t build_online(rsite *s);
 /* integers.c */

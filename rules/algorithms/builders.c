@@ -28,8 +28,6 @@ static const rbuild builders[] = {
      "a map of a concatenation as a concatenation of maps"},
     {"inline-sum", when_inline_sum, build_inline_sum, GRAPH, true,
      "the opened sum as terms of the sum that reads it"},
-    {"residue", NULL, build_residue, 0, true,
-     "a reduce loop steps through the residue class in which its guard holds"},
     {"online:i", NULL, build_online, 0, false,
      "sums weighted by exponentials, over so many parts of their axis, then combined"},
     {"sum", when_sum, build_sum, GRAPH, true,

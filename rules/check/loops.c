@@ -89,6 +89,8 @@ static uint32_t partner(building *b, uint32_t var, uint32_t d, uint32_t n, uint3
     const rx *c = told(b, i, var, "slides");
     if (c && b->g->e.attr[c->kid[1]->var].id == d && draw(b->g, 8) < 7)
       return b->g->e.attr[c->kid[2]->var].id;
+    c = told(b, i, var, "sparse");
+    if (c && d < own && draw(b->g, 2)) return b->g->e.attr[c->kid[1]->var].id;
   }
   bool any = n > own && d < own && chance(b->g, 6);
   return any ? own + draw(b->g, n - own) : TARN_NONE;
@@ -97,6 +99,14 @@ static uint32_t partner(building *b, uint32_t var, uint32_t d, uint32_t n, uint3
 static uint32_t number(const building *b, double v) {
   return tarn_dtype_is_float(b->type) ? tarn_fx_const(b->g->L, b->type, v)
                                       : tarn_fx_iconst(b->g->L, b->type, (int64_t)v);
+}
+/* Its elements spread out: one at every step, zeros between them. */
+static void spread(building *b, tarn_imap *m, uint32_t *ix, int64_t *extent) {
+  int64_t step = 2 + draw(b->g, 2), at = draw(b->g, 2);
+  *ix = tarn_ix_add(b->g->L, *ix, tarn_ix_const(b->g->L, at), m->dim);
+  m->guard[m->nguard++] = (tarn_guard){tarn_ix_mod(b->g->L, *ix, step, m->dim), 0, 1};
+  m->fill = number(b, 0);
+  *ix = tarn_ix_div(b->g->L, *ix, step, m->dim), *extent = (*extent - 1 + at) / step + 1;
 }
 /* A tensor, and a map to it from the first n loops. TARN_NONE: it became too large. */
 static uint32_t a_read(building *b, uint32_t var, uint32_t n, bool body) {
@@ -113,7 +123,8 @@ static uint32_t a_read(building *b, uint32_t var, uint32_t n, bool body) {
     if (with != TARN_NONE && (left >> with & 1)) {
       ix = tarn_ix_add(L, ix, tarn_ix_var(L, with, m.dim), m.dim);
       extent += m.dim[with] - 1, left &= ~(1u << with);
-      if (before && extent > 1 && m.nguard == 0) { /* padded */
+      if (m.nguard == 0 && asked(b, var, "sparse") && draw(g, 4)) spread(b, &m, &ix, &extent);
+      else if (before && extent > 1 && m.nguard == 0) { /* padded */
         ix = tarn_ix_add(L, ix, tarn_ix_const(L, -1), m.dim), extent -= 1;
         m.guard[m.nguard++] = (tarn_guard){ix, 0, extent};
         m.fill = tarn_dtype_is_float(g->dtype) ? tarn_fx_const(L, g->dtype, 0)

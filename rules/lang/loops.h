@@ -10,8 +10,20 @@
 #include "rules/lang/reader.h"
 
 typedef struct lix { /* an index */
-  enum { LIX_LOOP, LIX_NUMBER, LIX_ADD, LIX_SUB, LIX_MUL, LIX_DIV, LIX_MOD, LIX_WITHIN } kind;
-  uint32_t var; /* LOOP */
+  enum {
+    LIX_LOOP,
+    LIX_NUMBER,
+    LIX_ADD,
+    LIX_SUB,
+    LIX_MUL,
+    LIX_DIV,
+    LIX_MOD,
+    LIX_WITHIN,
+    LIX_BEYOND,
+    LIX_FIRST
+  } kind;
+  uint32_t var; /* LOOP, FIRST */
+  uint32_t of;  /* FIRST: an expression */
   rx *number;   /* NUMBER */
   struct lix *kid[2];
 } lix;
@@ -87,6 +99,14 @@ const tarn_read *loops_read_of(const lmatch *m, int64_t part, uint32_t hole); /*
 /* A walk of an expression variable; false: it has none, or is too large. */
 bool loops_walk(const renv *e, const rv *v, fxwalk *w);
 
+/* loops_guards.c: a guard of an expression that leaves few values of a loop. */
+bool loops_stride(const renv *e, const rv *v, uint32_t loop, int64_t *stride, int64_t *trips);
+bool loops_sparse(const renv *e, const rv *v, uint32_t loop); /* where it fails, nothing is added */
+uint32_t loops_shifters(const renv *e, const rv *v,
+                        uint32_t loop); /* which other loops it depends on */
+/* The least of these values, of what the other loops are over the loops `dim`. */
+uint32_t loops_first(const renv *e, const rv *v, uint32_t loop, const uint32_t *ix,
+                     const int64_t *dim);
 /* loops_read.c: is it a left side of this notation? Both sides, and (:table …). */
 bool loops_is_left(const tarn_sx *s);
 void loops_left(reader *rd, const tarn_sx *s);

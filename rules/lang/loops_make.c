@@ -7,7 +7,8 @@ typedef struct scope { /* loops, and what those of the rule are in terms of them
   uint32_t n;
   int64_t dim[2 * TARN_MAX_DIMS];
   uint32_t ix[L_LOOPS];
-  int64_t end[L_LOOPS]; /* 0, or where what is read no longer matters */
+  int64_t end[L_LOOPS]; /* 0, or from where on nothing is read */
+  bool loose[L_LOOPS];  /* there may be something, which does not matter */
 } scope;
 typedef struct making {
   rsite *s;
@@ -32,7 +33,7 @@ static uint32_t make(making *g, const lx *x, const scope *s, place *p);
 
 static void no_loops(scope *s) {
   s->n = 0;
-  for (uint32_t i = 0; i < L_LOOPS; i++) s->ix[i] = TARN_NONE, s->end[i] = 0;
+  for (uint32_t i = 0; i < L_LOOPS; i++) s->ix[i] = TARN_NONE, s->end[i] = 0, s->loose[i] = false;
 }
 /* The number of a named loop: that of the left side, or a fresh one. */
 static uint32_t loop_id(const making *g, uint32_t var) {
@@ -43,7 +44,7 @@ static bool add_loop(making *g, scope *s, result *r, uint32_t id, int64_t extent
   if (s->n == 2 * TARN_MAX_DIMS || extent < 1) return false;
   s->dim[s->n] = extent;
   s->ix[id] = tarn_ix_var(g->L, s->n++, s->dim);
-  s->end[id] = 0;
+  s->end[id] = 0, s->loose[id] = false;
   if (r) r->id[r->n] = id, r->dim[r->n++] = extent;
   return true;
 }
@@ -106,12 +107,14 @@ static bool add_list(making *g, scope *s, result *r, const lx *x) {
 
 /* ---------------------------------------------------------------- indices */
 
-/* TARN_NONE: it has no value. end: of (within …). */
+/* TARN_NONE: it has no value. end: of (within …) and (beyond …). */
 static uint32_t index_at(making *g, const lix *x, const scope *s, int64_t *end) {
   rv v = {0};
   if (x->kind == LIX_NUMBER)
     return rx_eval(g->e, x->number, &v) ? tarn_ix_const(g->L, v.i) : TARN_NONE;
   if (x->kind == LIX_LOOP) return s->ix[loop_id(g, x->var)];
+  if (x->kind == LIX_FIRST)
+    return loops_first(g->e, &g->e->attr[x->of], loop_id(g, x->var), s->ix, s->dim);
   int64_t none;
   uint32_t a = index_at(g, x->kid[0], s, end), b;
   if (a == TARN_NONE) return a;
@@ -120,7 +123,8 @@ static uint32_t index_at(making *g, const lix *x, const scope *s, int64_t *end) 
   case LIX_MUL: return tarn_ix_scale(g->L, a, v.i, s->dim);
   case LIX_DIV: return tarn_ix_div(g->L, a, v.i, s->dim);
   case LIX_MOD: return tarn_ix_mod(g->L, a, v.i, s->dim);
-  case LIX_WITHIN: return *end = v.i, a;
+  case LIX_WITHIN:
+  case LIX_BEYOND: return *end = v.i, a;
   default: break;
   }
   if ((b = index_at(g, x->kid[1], s, &none)) == TARN_NONE) return b;
@@ -137,7 +141,7 @@ static void count_through(making *g, const rv *row, uint32_t ix, const scope *s,
   for (uint32_t d = row->id + row->n; d-- > row->id;) {
     int64_t n = g->m->dim[d];
     to->ix[d] = d == row->id ? ix : tarn_ix_mod(g->L, ix, n, s->dim);
-    to->end[d] = 0;
+    to->end[d] = 0, to->loose[d] = false;
     if (d > row->id) ix = tarn_ix_div(g->L, ix, n, s->dim);
   }
 }
@@ -149,7 +153,10 @@ static bool substitute(making *g, const lx *x, const scope *s, scope *to) {
     uint32_t ix = index_at(g, l->ix, s, &end);
     if (ix == TARN_NONE) return false;
     if (l->kind == LL_ROW) count_through(g, &g->e->attr[l->var], ix, s, to);
-    else to->ix[loop_id(g, l->var)] = ix, to->end[loop_id(g, l->var)] = end;
+    else {
+      uint32_t id = loop_id(g, l->var);
+      to->ix[id] = ix, to->end[id] = end, to->loose[id] = l->ix->kind == LIX_BEYOND;
+    }
   }
   return true;
 }
@@ -157,7 +164,7 @@ static bool substitute(making *g, const lx *x, const scope *s, scope *to) {
 /* ---------------------------------------------------------------- reads */
 
 static bool add_end(making *g, tarn_imap *m, const scope *s, uint32_t id, tarn_dtype t) {
-  if (!s->end[id]) return true;
+  if (!s->end[id] || in_range(g, s->ix[id], s, s->end[id])) return true;
   if (m->nguard == TARN_MAX_DIMS) return false;
   if (m->nguard == 0) m->fill = tarn_fx_const(g->L, t, 0);
   m->guard[m->nguard++] = (tarn_guard){s->ix[id], 0, s->end[id]};
@@ -175,8 +182,12 @@ static uint32_t moved(making *g, uint32_t map, const scope *s, tarn_dtype t) {
     sub[i] = is ? s->ix[i] : tarn_ix_const(g->L, 0);
   }
   imap_subst(g->L, &m, sub, s->n, s->dim);
-  for (uint32_t i = 0; i < n; i++)
-    if ((used >> i & 1) && !add_end(g, &m, s, i, t)) return TARN_NONE;
+  for (uint32_t loose = 0; loose < 2; loose++) {
+    uint32_t now = loose ? tarn_map_intern_derived(g->L, &m) : TARN_NONE;
+    if (loose && tarn_map_inside(g->L, now)) return now;
+    for (uint32_t i = 0; i < n; i++)
+      if ((used >> i & 1) && s->loose[i] == loose && !add_end(g, &m, s, i, t)) return TARN_NONE;
+  }
   return tarn_map_intern_derived(g->L, &m);
 }
 /* Where a result is read: at what its loops are at this place. TARN_NONE. */

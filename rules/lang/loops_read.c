@@ -74,13 +74,14 @@ static void loop_list(reader *rd, const tarn_sx *s, uint32_t from, lloop **out, 
 
 static bool has_loop(const reader *rd, const tarn_sx *s) {
   if (s->kind != TARN_SX_LIST) return reader_loop(rd, s) != TARN_NONE;
-  bool any = tarn_sx_is(s, "within");
+  bool any = tarn_sx_is(s, "within") || tarn_sx_is(s, "beyond") || tarn_sx_is(s, "first");
   for (uint32_t i = 1; i < s->n; i++) any |= has_loop(rd, s->kid[i]);
   return any;
 }
 static lix *index_of(reader *rd, const tarn_sx *s) {
-  static const char *const ops[] = {[LIX_ADD] = "+", [LIX_SUB] = "-",   [LIX_MUL] = "*",
-                                    [LIX_DIV] = "/", [LIX_MOD] = "mod", [LIX_WITHIN] = "within"};
+  static const char *const ops[] = {
+      [LIX_ADD] = "+",   [LIX_SUB] = "-",         [LIX_MUL] = "*",        [LIX_DIV] = "/",
+      [LIX_MOD] = "mod", [LIX_WITHIN] = "within", [LIX_BEYOND] = "beyond"};
   lix *x = TARN_NEW(rd->cx, lix);
   if (!has_loop(rd, s)) {
     x->kind = LIX_NUMBER, x->number = reader_expression(rd, s);
@@ -88,9 +89,16 @@ static lix *index_of(reader *rd, const tarn_sx *s) {
     return x;
   }
   if (s->kind != TARN_SX_LIST) return x->kind = LIX_LOOP, x->var = reader_loop(rd, s), x;
-  for (uint32_t i = LIX_ADD; i <= LIX_WITHIN; i++)
+  if (tarn_sx_is(s, "first") && s->n == 3) {
+    x->kind = LIX_FIRST, x->of = reader_attribute(rd, s->kid[1], 'e');
+    if ((x->var = reader_loop(rd, s->kid[2])) == TARN_NONE)
+      tarn_sx_error(rd->cx, s->kid[2], "is no loop of this rule");
+    return x;
+  }
+  for (uint32_t i = LIX_ADD; i <= LIX_BEYOND; i++)
     if (tarn_sx_is(s, ops[i]) && s->n == 3) x->kind = i;
-  if (!x->kind) tarn_sx_error(rd->cx, s, "expected (OP INDEX INDEX), OP one of + - * / mod within");
+  if (!x->kind)
+    tarn_sx_error(rd->cx, s, "expected (OP INDEX INDEX), OP one of + - * / mod within beyond");
   for (uint32_t i = 0; i < 2; i++) x->kid[i] = index_of(rd, s->kid[i + 1]);
   if (x->kind >= LIX_MUL && x->kid[1]->kind != LIX_NUMBER)
     tarn_sx_error(rd->cx, s->kid[2], "expected a number without loops");

@@ -215,6 +215,22 @@ static bool f_slides(renv *e, const rv *a, rv *out) {
   return rv_bool(out, (set >> a[1].id & 1) && each_read(e, a, read_slides, (void *)(uintptr_t)a));
 }
 
+/* ---------------------------------------------------------------- guards */
+
+static bool f_sparse(renv *e, const rv *a, rv *out) {
+  return rv_bool(out, loops_sparse(e, a, a[1].id));
+}
+static bool f_stride(renv *e, const rv *a, rv *out) {
+  int64_t stride, trips;
+  return loops_stride(e, a, a[1].id, &stride, &trips) && rv_int(out, stride);
+}
+static bool f_trips(renv *e, const rv *a, rv *out) {
+  int64_t stride, trips;
+  return loops_stride(e, a, a[1].id, &stride, &trips) && rv_int(out, trips);
+}
+static bool f_shifters(renv *e, const rv *a, rv *out) {
+  return rv_set(out, loops_shifters(e, a, a[1].id));
+}
 /* ---------------------------------------------------------------- reducers and machines */
 
 static bool f_merges(renv *e, const rv *a, rv *out) {
@@ -278,6 +294,11 @@ const rfun rfun_loops_table[] = {
     HERE("uses", "e:o", f_uses, "loops that it depends on"),
     HERE("free", "eo:b", f_free, "depends on none of them"),
     HERE("slides", "eoo:b", f_slides, "depends on both loops, and on their sum alone"),
+    FACTS("sparse", "eo:b", f_sparse,
+          "a guard leaves few values of the loop, and nothing is added for the others"),
+    HERE("stride", "eo:i", f_stride, "the distance between these values"),
+    HERE("trips", "eo:i", f_trips, "how many there may be"),
+    HERE("shifters", "eo:o", f_shifters, "the other loops on which these values depend"),
     HERE("meet", "oo:o", f_meet, "loops in both sets"),
     HERE("join", "oo:o", f_join, "loops in either set"),
     HERE("but", "oo:o", f_but, "loops in the first set alone"),
