@@ -64,7 +64,7 @@ bool kern_fits(const kern *k);
  * operands.c */
 bool kern_take_apart(kern *k);
 /* A map kernel over the chosen loops: f over these reads (holes 0…n-1), whose maps are over the
- * loops `dim`. constants.c */
+ * loops `dim`. */
 uint32_t kern_part(const kern *k, const int64_t *dim, uint32_t ndim, const uint32_t *axis,
                    uint32_t naxis, uint32_t f, const tarn_read *read, uint32_t n);
 

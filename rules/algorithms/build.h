@@ -32,10 +32,6 @@ bool when_place(rsite *s);
 uint32_t build_place(rsite *s);
 bool when_outputs(rsite *s);
 uint32_t build_outputs(rsite *s);
-/* constants.c */
-uint32_t build_literals(rsite *s);
-bool when_hoist(rsite *s);
-uint32_t build_hoist(rsite *s);
 /* reciprocal.c */
 uint32_t build_reciprocal(rsite *s);
 /* views.c */

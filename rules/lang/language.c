@@ -605,6 +605,9 @@ static rule *read_rule(tarn_ruleset *rs, const tarn_sx *s, const char *family,
   if (r->loops) loops_right(&rd, right);
   else r->rhs = roots(&rd, right, &r->nrhs);
   read_options(&rd, s, 2);
+  if (r->loops && r->loops->anywhere && r->loops->left->kind == LX_ANY && !r->ncond && !r->nguard &&
+      !r->nwhere)
+    tarn_sx_error(rs->cx, left, "the left side matches every expression");
   if (r->lhs[0].pat->kind != RP_NODE && !r->demand)
     tarn_sx_error(rs->cx, left, "the left side matches every term");
   if (all != TARN_NONE && r->lhs[0].pat->kind == RP_NODE && r->rhs[0].var == TARN_NONE)

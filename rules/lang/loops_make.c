@@ -89,7 +89,11 @@ static bool add_one(making *g, scope *s, result *r, const lloop *x, listing l) {
     if (x->extent)
       return rx_eval(g->e, x->extent, &v) && add_loop(g, s, r, loop_id(g, x->var), v.i);
     return is->kind == 'o' && add_old(g, s, r, is->id, l);
-  case LL_ON: l.set &= uses(g, x->var); break;
+  case LL_ON:
+    l.set &= uses(g, x->var);
+    for (uint32_t d = 0; x->n == 0 && d < g->m->n; d++)
+      if (!add_old(g, s, r, d, l)) return false;
+    break;
   case LL_OFF: l.set &= ~uses(g, x->var); break;
   case LL_WITH: l.with = x; return add_loops(g, s, r, x->kid, 1, l);
   case LL_OF: return false;

@@ -289,10 +289,11 @@ static void match_anywhere(matching *m, const lx *x) {
     uint32_t f = i % 2 ? st->epi : st->body;
     fxwalk walk;
     if (f == TARN_NONE || !fx_walk(m->e->L, f, &walk)) continue;
+    w->n = kern_dims(&w->k, st, i % 2 == 0, w->dim);
     for (uint32_t j = 0; j < walk.n && !m->stop && !m->done; j++) {
       w->part = i, w->at = walk.id[j];
-      if (tarn_fx_get(m->e->L, w->at)->op == x->op && type_of(m->e, i, w->at, &w->type))
-        fx_match(m->e, x, w->at, i, whole, m);
+      bool op = x->kind == LX_ANY || tarn_fx_get(m->e->L, w->at)->op == x->op;
+      if (op && type_of(m->e, i, w->at, &w->type)) fx_match(m->e, x, w->at, i, whole, m);
     }
   }
 }

@@ -44,7 +44,7 @@ static lloop one_loop(reader *rd, const tarn_sx *s) {
     return l;
   }
   bool on = tarn_sx_is(s, "on");
-  if (!rd->left && s->n > 2 && (on || tarn_sx_is(s, "off"))) {
+  if (!rd->left && s->n > (on ? 1 : 2) && (on || tarn_sx_is(s, "off"))) {
     lloop l = {.kind = on ? LL_ON : LL_OFF, .var = reader_attribute(rd, s->kid[1], 'e')};
     loop_list(rd, s, 2, &l.kid, &l.n);
     return l;
@@ -198,12 +198,12 @@ static lx *cast(reader *rd, const tarn_sx *s) {
   x->kid[0] = expression(rd, s->kid[2]);
   return x;
 }
-/* ?e, or on the right an integer of the rule. */
+/* ?e, or on the right an integer or a constant of the rule. */
 static lx *variable(reader *rd, const tarn_sx *s) {
   const rule *r = rd->r;
   lx *x = new_lx(rd, LX_ANY, 0);
   for (uint32_t i = 0; i < r->nattr; i++)
-    if (strcmp(r->attr_name[i], s->text) == 0 && r->attr_type[i] == 'i')
+    if (strcmp(r->attr_name[i], s->text) == 0 && (r->attr_type[i] == 'i' || r->attr_type[i] == 'x'))
       return x->kind = LX_NUMBER, x->counted = reader_expression(rd, s), x;
   return x->var = reader_attribute(rd, s, 'e'), x;
 }
@@ -279,8 +279,6 @@ void loops_left(reader *rd, const tarn_sx *s) {
   l->anywhere = tarn_sx_is(s, "anywhere");
   if (l->anywhere && s->n != 2) tarn_sx_error(rd->cx, s, "expected (anywhere EXPRESSION)");
   l->left = l->anywhere ? expression(rd, s->kid[1]) : with_loops(rd, s, LX_FOR, 1);
-  if (l->anywhere && l->left->kind != LX_OP)
-    tarn_sx_error(rd->cx, s->kid[1], "the left side matches every expression");
 }
 
 void loops_right(reader *rd, const tarn_sx *s) {

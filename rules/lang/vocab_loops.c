@@ -43,6 +43,64 @@ static bool f_is_read(renv *e, const rv *a, rv *out) {
 static bool f_literal(renv *e, const rv *a, rv *out) {
   return rv_bool(out, a->id != TARN_NONE && tarn_fx_get(e->L, a->id)->op == TARN_FX_CONST);
 }
+static bool f_value(renv *e, const rv *a, rv *out) {
+  const tarn_read *r = only_read(e, a);
+  uint32_t u = r ? e->host->uniform(e->host->user, e->loops->k.leaf[r->src]) : TARN_NONE;
+  const tarn_imap *m = r ? tarn_imap_get(e->L, r->map) : NULL;
+  *out = (rv){.kind = 'x', .id = u};
+  return u != TARN_NONE && (m->nguard == 0 || m->fill == u);
+}
+/* Is something that is computed from it in its part not constant, or nothing? */
+static bool f_is_last(renv *e, const rv *a, rv *out) {
+  const kstage *st = &e->loops->k.stage[a->i / 2];
+  uint32_t f = a->i % 2 ? st->epi : st->body;
+  bool last = f == a->id;
+  fxwalk w;
+  rv is;
+  if (!fx_walk(e->L, f, &w)) return false;
+  for (uint32_t i = 0; i < w.n && !last; i++) {
+    const tarn_fx *x = tarn_fx_get(e->L, w.id[i]);
+    const rv y = {.kind = 'e', .id = w.id[i], .i = a->i};
+    for (uint32_t k = 0; k < tarn_fx_arity(x->op); k++)
+      last |= x->kid[k] == a->id && f_is_const(e, &y, &is) && !is.i;
+  }
+  return rv_bool(out, last);
+}
+/* Is it part of a product of widened bytes, or of bf16, that is summed? Units read those as they
+ * are. */
+static bool f_narrow(renv *e, const rv *a, rv *out) {
+  const kern *k = &e->loops->k;
+  const kstage *st = &k->stage[a->i / 2];
+  const tarn_fx *x = tarn_fx_get(e->L, st->body);
+  bool is = a->i % 2 == 0 && x->op == TARN_FX_MUL && st->reducer != TARN_NONE;
+  for (uint32_t i = 0; i < 2 && is; i++) {
+    const tarn_fx *c = tarn_fx_get(e->L, x->kid[i]),
+                  *h = c->op == TARN_FX_CAST ? tarn_fx_get(e->L, c->kid[0]) : c;
+    is = c->op == TARN_FX_CAST && h->op == TARN_FX_HOLE && !st->read[h->hole].stage;
+    if (!is) break;
+    tarn_dtype t = kern_leaf_type(k, st->read[h->hole].src)->dtype;
+    is = (c->dtype == TARN_I32 && (t == TARN_I8 || t == TARN_U8)) ||
+         (c->dtype == TARN_F32 && t == TARN_BF16);
+  }
+  return rv_bool(out, is);
+}
+static bool f_varies(renv *e, const rv *a, rv *out) {
+  bool all = true;
+  (void)a;
+  for (uint32_t i = 0; i < e->loops->k.nleaf; i++)
+    all &= e->host->is_const(e->host->user, e->loops->k.leaf[i]);
+  return rv_bool(out, !all);
+}
+static bool f_most_read(renv *e, const rv *a, rv *out) {
+  const kstage *st = &e->loops->k.stage[a->i / 2];
+  int64_t most = 0;
+  for (uint32_t r = 0; r < st->nb + st->ne; r++) {
+    int64_t n =
+        st->read[r].stage ? 0 : tarn_type_count(kern_leaf_type(&e->loops->k, st->read[r].src));
+    if (n > most) most = n;
+  }
+  return rv_int(out, most);
+}
 static bool f_elems(renv *e, const rv *a, rv *out) {
   const tarn_read *r = only_read(e, a);
   return r && rv_int(out, tarn_type_count(kern_leaf_type(&e->loops->k, r->src)));
@@ -290,6 +348,13 @@ const rfun rfun_loops_table[] = {
     FACTS("sum-fits", "ee:b", f_sum_fits, "sums of these integers do not wrap"),
     FACTS("difference-fits", "ee:b", f_difference_fits,
           "differences of these integers do not wrap"),
+    FACTS("value-of", "e:x", f_value,
+          "the one value of all elements of the tensor that is read; none when they differ"),
+    FACTS("is-last", "e:b", f_is_last,
+          "what is computed from it is not constant, or nothing is computed from it"),
+    FACTS("varies", ":b", f_varies, "some tensor that the nest reads is not constant"),
+    HERE("is-narrow", "e:b", f_narrow, "part of a sum of products of widened bytes or of bf16"),
+    HERE("most-read", "e:i", f_most_read, "elements of the largest tensor that its stage reads"),
     HERE("elems", "e:i", f_elems, "elements of the tensor that is read"),
     HERE("uses", "e:o", f_uses, "loops that it depends on"),
     HERE("free", "eo:b", f_free, "depends on none of them"),
