@@ -136,7 +136,7 @@ static void of_store(tarn_ctx *cx, const char *db, const char *html, bool json) 
 }
 
 int tarn_cmd_fleet(tarn_ctx *cx, int argc, char **argv) {
-  cli_fleet f = {.patience = 10};
+  cli_fleet f = {.patience = 5};
   cli_list words = {0};
   const char *html = NULL, *db = NULL;
   bool json = false;

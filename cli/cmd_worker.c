@@ -1,6 +1,19 @@
 /* tarn worker: measures for the tuners of a fleet. */
 #include "cli/fleet.h"
+#include <signal.h>
 #include <string.h>
+
+/* Ctrl-C and SIGTERM are held back, by every thread, so that a job in hand goes to another worker
+ * at once. */
+static bool stopped(void *user) {
+  sigset_t waiting;
+  return cli_interrupted(user) || (!sigpending(&waiting) && sigismember(&waiting, SIGTERM) == 1);
+}
+static void hold_signals(void) {
+  sigset_t set;
+  sigemptyset(&set), sigaddset(&set, SIGINT), sigaddset(&set, SIGTERM);
+  sigprocmask(SIG_BLOCK, &set, NULL);
+}
 
 static void report(tarn_ctx *cx, const tarn_worker_report *r, bool json) {
   if (!json) {
@@ -21,7 +34,7 @@ static void report(tarn_ctx *cx, const tarn_worker_report *r, bool json) {
 int tarn_cmd_worker(tarn_ctx *cx, int argc, char **argv) {
   cli_fleet f = {0};
   cli_list words = {0};
-  tarn_worker_options o = {.stop = cli_interrupted};
+  tarn_worker_options o = {.stop = stopped};
   const char *hw = NULL;
   uint64_t memory = 0, jobs = 0;
   bool json = false;
@@ -49,10 +62,8 @@ int tarn_cmd_worker(tarn_ctx *cx, int argc, char **argv) {
   o.memory = memory << 20, o.jobs = (uint32_t)jobs;
   tarn_lang *L = tarn_lang_new(cx);
   const tarn_hw *here = cli_hosted(L, cli_hardware(L, hw));
-  tarn_fleet *fleet = cli_fleet_open(cx, &f);
-  bool held = cli_hold_interrupts();
-  tarn_worker_report r = tarn_worker_run(fleet, L, here, &o);
-  cli_release_interrupts(held);
+  hold_signals();
+  tarn_worker_report r = tarn_worker_run(cli_fleet_open(cx, &f), L, here, &o);
   report(cx, &r, json);
   return 0;
 }

@@ -5,6 +5,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#define DAY  86400
 #define WAIT 2000 /* milliseconds for an answer of the server */
 
 /* ---- what goes wrong ---- */
@@ -27,9 +28,13 @@ static bool passes_by(natsStatus s, jsErrCode e) {
   default: return e == JSClusterNotAvailErr || e == JSClusterNoPeersErr;
   }
 }
-static const char *reason(tarn_fleet *f, natsStatus s) {
+static const char *reason(tarn_fleet *f, natsStatus s, jsErrCode e) {
   natsStatus last;
-  const char *text = nats_GetLastError(&last);
+  const char *text = nats_GetLastError(&last), *behind = text ? strstr(text, "): ") : NULL;
+  if (text && *text == '(' && behind) text = behind + 3; /* where in the library it was noticed */
+  if (e == JSInsufficientResourcesErr || e == JSStorageResourcesExceededErr ||
+      (text && strstr(text, "insufficient resources")))
+    return "the server has no room left for JetStream";
   if (s == NATS_CONNECTION_AUTH_FAILED) return "wrong user, password or credentials";
   if (s == NATS_NO_SERVER) return "no server answers";
   if (s == NATS_CONNECTION_CLOSED) return "the connection is closed";
@@ -43,13 +48,13 @@ bool fleet_passed(tarn_fleet *f, const char *what, natsStatus s, jsErrCode e) {
   }
   if (!passes_by(s, e))
     tarn_raise(f->cx, s == NATS_NO_MEMORY ? TARN_MEMORY : TARN_IO, "%s: %s: %s", f->shown, what,
-               reason(f, s));
+               reason(f, s, e));
   double now = tarn_now();
   if (!(f->away > 0)) f->away = now;
   if (f->o.patience > 0 && now - f->away > f->o.patience)
     tarn_raise(f->cx, TARN_IO, "%s: %s: no answer of JetStream (nats-server needs --jetstream)",
                f->shown, what);
-  if (!f->told && now - f->away > 3) {
+  if (!f->told && !(f->o.patience > 0) && now - f->away > 3) {
     fleet_say(f, "%s: %s: no answer of JetStream; waiting for it", f->shown, what);
     f->told = true;
   }
@@ -126,7 +131,7 @@ static void connect_now(tarn_fleet *f) {
     o.Wait = WAIT;
     s = natsConnection_JetStream(&f->js, f->nc, &o);
   }
-  if (s != NATS_OK) tarn_raise(f->cx, TARN_IO, "%s: %s", f->shown, reason(f, s));
+  if (s != NATS_OK) tarn_raise(f->cx, TARN_IO, "%s: %s", f->shown, reason(f, s, 0));
 }
 static void open_bucket(tarn_fleet *f, kvStore **kv, const char *name, int size, int64_t seconds) {
   kvConfig c;
@@ -139,7 +144,6 @@ static void open_bucket(tarn_fleet *f, kvStore **kv, const char *name, int size,
     s = js_CreateKeyValue(kv, f->js, &c);
   } while (!fleet_passed(f, name, s, 0));
 }
-#define DAY 86400
 tarn_fleet *tarn_fleet_open(tarn_ctx *cx, const tarn_fleet_options *o) {
   tarn_fleet *f = TARN_NEW(cx, tarn_fleet);
   *f = (tarn_fleet){.cx = cx, .o = *o, .shown = without_user(cx, o->url)};
@@ -149,7 +153,7 @@ tarn_fleet *tarn_fleet_open(tarn_ctx *cx, const tarn_fleet_options *o) {
   tarn_defer(cx, close_fleet, f);
   connect_now(f);
   double patience = f->o.patience;
-  if (!(patience > 0)) f->o.patience = 10; /* nothing has begun yet: a line is better */
+  if (!(patience > 0)) f->o.patience = 5; /* nothing has begun yet: a line is better */
   open_bucket(f, &f->workers, "tarn-workers", 2 * FLEET_ANSWER, DAY);
   open_bucket(f, &f->aside, "tarn-aside", 2 * FLEET_ANSWER, 30 * DAY);
   f->o.patience = patience;
@@ -188,6 +192,7 @@ static void make_stream(tarn_fleet *f, const char *name, const char *subject, in
       c.Name = name, c.Subjects = &subject, c.SubjectsLen = 1;
       c.Retention = js_WorkQueuePolicy, c.Storage = js_FileStorage;
       c.MaxMsgSize = most, c.MaxMsgsPerSubject = 1;
+      c.MaxAge = 30 * DAY * 1000000000ll; /* of stores and hardware that never come again */
       c.Discard = js_DiscardNew, c.DiscardNewPerSubject = true;
       s = js_AddStream(&si, f->js, &c, NULL, &e);
       if (s != NATS_OK && e == JSStreamNameExistErr) s = NATS_OK; /* another was faster */

@@ -127,16 +127,27 @@ static void waiting_answers(tarn_fleet *f, tarn_fleet_state *st) {
   st->answers = si->State.Msgs;
   jsStreamInfo_Destroy(si);
 }
-const tarn_fleet_state *tarn_fleet_look(tarn_fleet *f) {
-  tarn_fleet_state *st = TARN_NEW(f->cx, tarn_fleet_state);
+typedef struct looking {
+  tarn_fleet *f;
+  tarn_fleet_state *st;
+} looking;
+static void look(tarn_ctx *cx, void *arg) {
+  looking *l = arg;
+  tarn_fleet_state *st = l->st;
   const entry *e;
-  workers(f, st);
+  workers(l->f, st);
   qsort((void *)(uintptr_t)st->worker, st->nworker, sizeof *st->worker, by_name);
-  queues(f, st), waiting_answers(f, st);
-  st->naside = entries(f, f->aside, &e);
-  tarn_fleet_aside *a = TARN_ARRAY(f->cx, tarn_fleet_aside, st->naside + 1);
+  queues(l->f, st), waiting_answers(l->f, st);
+  st->naside = entries(l->f, l->f->aside, &e);
+  tarn_fleet_aside *a = TARN_ARRAY(cx, tarn_fleet_aside, st->naside + 1);
   for (uint32_t i = 0; i < st->naside; i++)
-    a[i] = (tarn_fleet_aside){e[i].key, tarn_shown(f->cx, e[i].value)};
+    a[i] = (tarn_fleet_aside){e[i].key, tarn_shown(cx, e[i].value)};
   st->aside = a;
-  return st;
+}
+/* What NATS hands out is given back when it has been read, however that ends. */
+const tarn_fleet_state *tarn_fleet_look(tarn_fleet *f) {
+  looking l = {f, TARN_NEW(f->cx, tarn_fleet_state)};
+  tarn_status st = tarn_protect(f->cx, look, &l);
+  if (st != TARN_OK) tarn_reraise(f->cx, st);
+  return l.st;
 }

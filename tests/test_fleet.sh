@@ -1,40 +1,8 @@
 #!/usr/bin/env bash
 # tests/test_fleet.sh BUILD [--all]: workers and tuners over a NATS server of this test's own. Workers, the tuner and
 # the server are killed at random, and the store must hold what it holds without. Skipped without nats-server.
-set -uo pipefail
-tarn=$1/tarn
 all=${2:-}
-command -v nats-server >/dev/null || { echo "test_fleet: skipped, nats-server is not installed"; exit 77; }
-"$tarn" fleet status nats://127.0.0.1:1 2>&1 | grep -q 'has no NATS' && { echo "test_fleet: skipped, built without NATS"; exit 77; }
-work=$(mktemp -d)
-server=
-tuner=
-worker=()
-stop_all() {
-  for p in $tuner "${worker[@]:-}" $server; do [ -z "$p" ] || kill -9 "$p"; done 2>/dev/null
-  wait 2>/dev/null
-}
-trap 'stop_all; rm -rf "$work"' EXIT
-fail() { echo "test_fleet: $*" >&2; tail -n 5 "$work"/*.err >&2; exit 1; }
-
-# ---- the server ----
-port=-1
-url=
-start_server() { # [LINES OF CONFIGURATION]
-  printf 'listen: "127.0.0.1:%s"\nports_file_dir: "%s"\n%s\n' "$port" "$work" \
-    "${1:-jetstream { store_dir: \"$work/js\" \}}" >"$work/server.conf"
-  rm -f "$work"/*.ports
-  nats-server -c "$work/server.conf" >>"$work/server.log" 2>&1 &
-  server=$!
-  for ((i = 0; i < 200; i++)); do
-    [ ! -s "$work/nats-server_$server.ports" ] || break
-    sleep 0.05
-  done
-  port=$(sed -n 's/.*nats:\/\/[^:]*:\([0-9]*\).*/\1/p' "$work/nats-server_$server.ports" | head -n 1)
-  [ -n "$port" ] || fail "nats-server does not start: $(tail -n 3 "$work/server.log")"
-  url=nats://127.0.0.1:$port
-}
-end_server() { kill -9 "$server"; wait "$server" 2>/dev/null; server=; }
+source tests/fleet.sh "$1" test_fleet
 
 # ---- workers and tuners ----
 printf 'def mm(float(M,K) A, float(K,N) B) -> (C) { C(i,j) +=! A(i,k) * B(k,j) }\n' >"$work/mm.tc"
@@ -54,8 +22,6 @@ start_tuner() { # DB ARGUMENTS…
   tuner=$!
 }
 end_workers() { kill -9 "${worker[@]}" 2>/dev/null; wait "${worker[@]}" 2>/dev/null; worker=(); }
-number() { sed -n "s/.*\"$2\": *\([0-9.e+-]*\).*/\1/p" "$1" | head -n 1; } # FILE KEY
-alive() { kill -0 "$1" 2>/dev/null; }
 
 kills=0
 kill_some() { # DB ARGUMENTS…, until the tuner has ended by itself

@@ -37,4 +37,10 @@ TARN_API bool tarn_child_wait(tarn_child *c, double until);
 TARN_API int tarn_child_look(tarn_child *c, double seconds);
 /* Ends it, and every process that it started, and collects it. */
 TARN_API void tarn_child_end(tarn_child *c);
+
+/* A new folder /tmp/tarn-KIND-PID-…: the process that makes it stands in its name, so that the next
+ * one of its kind removes what a killed one left. Raises. */
+#define TARN_FOLDER 64
+TARN_API void tarn_folder_make(tarn_ctx *cx, const char *kind, char path[TARN_FOLDER]);
+TARN_API void tarn_folder_remove(const char *path);
 #endif

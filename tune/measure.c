@@ -4,12 +4,9 @@
 #include "tune/child.h"
 #include "tune/pace.h"
 #include "tune/tune.h"
-#include <dirent.h>
 #include <errno.h>
-#include <ftw.h>
 #include <math.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -93,7 +90,7 @@ typedef struct task {
   const tarn_hw *hw;
   const tarn_trial *t;
   uint32_t n, threads;
-  char dir[64];
+  char dir[TARN_FOLDER];
   double *seconds;
 } task;
 #define RESULT TARN_MAX_OPERANDS /* region of the first result */
@@ -186,11 +183,6 @@ static void time_here(tarn_ctx *cx, void *arg) {
   }
   pace_settle(cx, run, nrun, n, g->seconds);
 }
-static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *f) {
-  (void)st, (void)flag, (void)f;
-  return remove(path);
-}
-
 /* ---- many trials: programs of a few are built side by side, then timed in turns ---- */
 #define BATCH         24 /* kernels in one program */
 #define MOST_BUILDERS 64
@@ -206,32 +198,12 @@ static void clean_up(void *arg) {
   for (uint32_t i = 0; i < MOST_BUILDERS; i++)
     if (j->w[i].pid) tarn_child_end(&j->w[i]);
   for (uint32_t i = 0; i < j->n; i++)
-    if (j->k[i].dir[0]) nftw(j->k[i].dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    if (j->k[i].dir[0]) tarn_folder_remove(j->k[i].dir);
 }
-/* /tmp/tarn-measure-PID-…: the process that makes a folder stands in its name, so that the next one
- * removes what an interrupted one left. */
-#define FOLDERS "tarn-measure-"
-static void sweep(void) {
-  DIR *tmp = opendir("/tmp");
-  for (const struct dirent *e; tmp && (e = readdir(tmp));) {
-    if (strncmp(e->d_name, FOLDERS, strlen(FOLDERS)) != 0) continue;
-    long pid = strtol(e->d_name + strlen(FOLDERS), NULL, 10);
-    char path[sizeof e->d_name + 8];
-    snprintf(path, sizeof path, "/tmp/%s", e->d_name);
-    if (pid > 0 && kill((pid_t)pid, 0) != 0 && errno == ESRCH)
-      nftw(path, remove_one, 8, FTW_DEPTH | FTW_PHYS);
-  }
-  if (tmp) closedir(tmp);
-}
-
 static void build_some(tarn_ctx *cx, job *j, uint32_t from, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {
     task *k = &j->k[from + i];
-    snprintf(k->dir, sizeof k->dir, "/tmp/" FOLDERS "%ld-XXXXXX", (long)getpid());
-    if (!mkdtemp(k->dir)) {
-      k->dir[0] = 0;
-      tarn_raise(cx, TARN_IO, "/tmp: %s", strerror(errno));
-    }
+    tarn_folder_make(cx, "measure", k->dir);
     j->w[i] = (tarn_child){.cx = cx, .work = build_here, .arg = k, .out = &k->seconds[0], .n = 1};
     tarn_child_begin(&j->w[i]);
   }
@@ -254,7 +226,6 @@ static bool time_some(tarn_ctx *cx, job *j, task *k, uint32_t n) {
 }
 static void measure_job(tarn_ctx *cx, void *arg) {
   job *j = arg;
-  sweep();
   task *good = TARN_ARRAY(cx, task, j->n + 1);
   uint32_t n = 0;
   tarn_defer(cx, clean_up, j);

@@ -1,13 +1,9 @@
 /* Times without the machine: see tarn_simulating() in tune.h. */
 #include "compile/compile.h"
 #include "sim/sim.h"
+#include "tune/child.h"
 #include "tune/tune.h"
-#include <errno.h>
-#include <ftw.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 typedef struct one {
   tarn_lang *L;
@@ -33,16 +29,12 @@ static void analytic(void *user, tarn_lang *L, const tarn_hw *hw, const tarn_tri
   }
 }
 
-static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *f) {
-  (void)st, (void)flag, (void)f;
-  return remove(path);
-}
-static void remove_folder(void *dir) { nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS); }
+static void remove_folder(void *dir) { tarn_folder_remove(dir); }
 /* The stream of one kernel, run for its cycles. */
 static void run_stream(tarn_ctx *cx, void *arg) {
   one *x = arg;
-  char *dir = tarn_strdup(cx, "/tmp/tarn-simulate-XXXXXX");
-  if (!mkdtemp(dir)) tarn_raise(cx, TARN_IO, "/tmp: %s", strerror(errno));
+  char *dir = tarn_new(cx, TARN_FOLDER);
+  tarn_folder_make(cx, "simulate", dir);
   tarn_defer(cx, remove_folder, dir);
   tarn_compile_kernels(x->L, x->hw, NULL, x->t, 1, x->t->sig->strict, TARN_EMIT_STREAM, dir);
   tarn_sim_program *p = tarn_sim_load(x->L, dir, NULL);

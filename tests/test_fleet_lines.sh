@@ -1,0 +1,160 @@
+#!/usr/bin/env bash
+# tests/test_fleet_lines.sh BUILD: what a fleet says when something is wrong, in one line, and what it makes of messages
+# that nobody should send. Skipped without nats-server.
+source tests/fleet.sh "$1" test_fleet_lines
+
+printf 'def mm(float(M,K) A, float(K,N) B) -> (C) { C(i,j) +=! A(i,k) * B(k,j) }\n' >"$work/mm.tc"
+model=("$work/mm.tc" --shape M=64 --shape K=48 --shape N=32)
+silence=0.5
+tune() { # DB ARGUMENTS…
+  local db=$1
+  shift
+  timeout 60 "$tarn" tune "${model[@]}" --hw x86-64-v3 --price analytic --silence $silence --db "$db" -o "$work/price" "$@"
+}
+start_worker() { # INDEX ARGUMENTS…
+  local i=$1
+  shift
+  "$tarn" worker --hw x86-64-v3 --simulate --silence $silence --name "w$i" "$@" >"$work/w$i.out" 2>>"$work/w$i.err" &
+  worker[$i]=$!
+}
+end_worker() { kill -9 "${worker[$1]}" 2>/dev/null; wait "${worker[$1]}" 2>/dev/null; }
+says() { # STATUS WORDS COMMAND…: one line that begins with "tarn: " and has the words
+  local status=$1 words=$2 rc
+  shift 2
+  "$@" >"$work/out" 2>"$work/said.err"
+  rc=$?
+  [ "$rc" = "$status" ] || fail "$*: ends with $rc, not $status"
+  [ "$(wc -l <"$work/said.err")" = 1 ] && grep -q "^tarn: .*$words" "$work/said.err" || fail "$*: no line with \"$words\""
+}
+# Says what it is told to the server, without any client.
+send() { # SUBJECT TEXT [LOGIN]
+  exec 3<>"/dev/tcp/127.0.0.1/$port"
+  printf 'CONNECT {"verbose":false%s}\r\nPUB %s %d\r\n%s\r\nPING\r\n' "${3:-}" "$1" "${#2}" "$2" >&3
+  while read -r -t 5 -u 3 line; do [[ $line != PONG* ]] || break; done
+  exec 3>&-
+}
+
+# ---- before anything is connected ----
+says 2 "tls:// or --tlsca FILE, or --insecure" tune "$work/no.db" --fleet nats://192.0.2.1
+says 2 "tls:// or --tlsca" "$tarn" worker --fleet nats://127.0.0.1.example.org --simulate
+says 2 "nats://HOST or tls://HOST is expected" "$tarn" fleet status http://localhost
+says 2 "usage" "$tarn" worker
+says 3 "no server answers" tune "$work/no.db" --fleet nats://127.0.0.1:1
+says 3 "no-such-file" tune "$work/no.db" --fleet nats://127.0.0.1:1 --creds "$work/no-such-file"
+says 3 "no-such-model" "$tarn" tune "$work/no-such-model.tc" --fleet nats://127.0.0.1:1 --db "$work/no.db"
+[ ! -e "$work/no.db" ] || fail "a store is left behind where nothing was measured"
+
+# ---- passwords ----
+start_server "jetstream { store_dir: \"$work/locked\" }
+authorization { user: board, password: secret }"
+says 3 "wrong user, password or credentials" "$tarn" fleet status "nats://board:guess@127.0.0.1:$port"
+! grep -q guess "$work/said.err" || fail "a message shows a password"
+"$tarn" fleet status "nats://board:secret@127.0.0.1:$port" >"$work/out" || fail "the right password is refused"
+end_server
+start_server "# no JetStream"
+says 3 "nats-server needs --jetstream\|JetStream" "$tarn" fleet status "$url"
+end_server
+
+start_server
+says 2 "numbers as 0-3,8" "$tarn" worker --fleet "$url" --simulate --cores 3-1
+says 2 "letters, digits" "$tarn" worker --fleet "$url" --simulate --name a.b
+
+# ---- messages that nobody should send ----
+start_worker 0 --fleet "$url" --idle 20
+tune "$work/a.db" --trials 24 --fleet "$url" --json >"$work/a.json" || fail "tune"
+"$tarn" fleet status "$url" --json >"$work/status" || fail "status"
+hw=$(sed -n 's/.*"hw": *"\([0-9a-f]\{16\}\)".*/\1/p' "$work/status" | head -n 1)
+[ -n "$hw" ] || fail "status shows no queue"
+name=0123456789abcdef0123456789abcdef
+store=$(strings -n 16 "$work/a.db" 2>/dev/null | grep -xE '[0-9a-f]{16}' | head -n 1)
+send "tarn.6.job.$hw.aa.$name" '(job 6 (name "'$name'") (store "aa") (threads 1) (kernel "(kernel") (schedule "x"))'
+send "tarn.6.job.$hw.ab.$name" '(job 6 (name "'
+send "tarn.6.job.$hw.ac.$name" '(job 7 (name "'$name'"))'
+send "tarn.6.job.$hw.ad.$name" "$(head -c 600000 /dev/zero | tr '\0' x)"
+[ -n "$store" ] || fail "the store has no name"
+send "tarn.6.answer.$store.$name" '(answer 6 (name "'$name'") (seconds 1e-30) (calibration 0) (marks) (worker "x") (reason ""))'
+send "tarn.6.answer.$store.0$name" '(answer 6'
+send '$KV.tarn-workers.liar' '(worker 6 (name "liar")'
+"$tarn" tune --db "$work/a.db" --export "$work/before.txt" >/dev/null
+tune "$work/a.db" --trials 40 --fleet "$url" --json >"$work/b.json" || fail "tune after malformed messages"
+[ "$(number "$work/b.json" trials)" = 40 ] || fail "malformed messages: $(cat "$work/b.json")"
+for ((i = 0; i < 100; i++)); do
+  "$tarn" fleet status "$url" --json >"$work/status" || fail "status after malformed messages"
+  [ "$(number "$work/status" dropped)" != 2 ] || break
+  sleep 0.2
+done
+[ "$(number "$work/status" dropped)" = 2 ] || fail "malformed jobs are not counted: $(cat "$work/status")"
+grep -q "a malformed job is dropped" "$work/w0.err" || fail "malformed jobs are not told"
+! "$tarn" tune --db "$work/a.db" --export /dev/stdout | grep -q 'e-30' || fail "an answer to no question is stored"
+kill -TERM "${worker[0]}"
+wait "${worker[0]}" || fail "a worker does not end on SIGTERM"
+grep -q "2 malformed" "$work/w0.out" || fail "the worker's report: $(cat "$work/w0.out")"
+
+# ---- workers of another version, and none ----
+send '$KV.tarn-workers.old' '(worker 5 (name "old") (hw "x") (program "0.0.9") (marks) (done 0) (failed 0) (drifted 0) (dropped 0) (calibration 0) (at-first 0) (job ""))'
+tune "$work/v.db" --trials 1 --fleet "$url" >"$work/out" 2>"$work/v.err" &
+tuner=$!
+for ((i = 0; i < 100; i++)); do
+  ! grep -q "has this tuner's version" "$work/v.err" || break
+  sleep 0.2
+done
+grep -q "^tarn: no worker has this tuner's version" "$work/v.err" || fail "nothing is said of workers of another version"
+
+# ---- a job that ends workers: three, then it is set aside ----
+for i in 1 2 3; do
+  start_worker $i --fleet "$url" --pace 30
+  for ((k = 0; k < 100; k++)); do
+    "$tarn" fleet status "$url" --json >"$work/status"
+    ((i > 1)) && [ "$(number "$work/status" again)" -ge $((i - 1)) ] && break
+    ((i == 1)) && [ "$(number "$work/status" busy)" -ge 1 ] && break
+    sleep 0.1
+  done
+  end_worker $i
+done
+start_worker 4 --fleet "$url"
+wait "$tuner" || fail "tune with a job that ends workers"
+tuner=
+"$tarn" fleet status "$url" >"$work/status"
+grep -q "^set aside .*: it ended 3 workers" "$work/status" || fail "no job is set aside: $(cat "$work/status")"
+"$tarn" fleet status --db "$work/v.db" --json >"$work/sum"
+[ "$(number "$work/sum" aside)" = 1 ] && [ "$(number "$work/sum" failed)" = 1 ] || fail "the store: $(cat "$work/sum")"
+
+# ---- tuners that share a store ----
+tune "$work/s.db" --trials 40 --fleet "$url" --json >"$work/s1.json" &
+one=$!
+tune "$work/s.db" --trials 40 --fleet "$url" --json -o "$work/price2" >"$work/s2.json" &
+two=$!
+tune "$work/s.db" --trials 40 --seed 5 --fleet "$url" --json -o "$work/price3" >"$work/s3.json" || fail "the third tuner"
+wait $one || fail "the first tuner"
+wait $two || fail "the second tuner"
+[ "$(number "$work/s1.json" best)" = "$(number "$work/s2.json" best)" ] || fail "two tuners of one search differ"
+"$tarn" fleet status --db "$work/s.db" --json >"$work/sum"
+[ "$(number "$work/sum" asked)" = "$(number "$work/sum" answered)" ] || fail "tuners of one store: $(cat "$work/sum")"
+"$tarn" fleet status --db "$work/s.db" --html "$work/page.html" >/dev/null && grep -q '<td>' "$work/page.html" || fail "the page"
+
+# ---- full disks: one line, and the same command goes on ----
+(trap '' XFSZ; ulimit -f 64; says 3 "full\|I/O\|too large" tune "$work/f.db" --trials 120 --fleet "$url") || exit 1
+tune "$work/f.db" --trials 120 --fleet "$url" --json >"$work/f1.json" || fail "after a full disk"
+tune "$work/g.db" --trials 120 --fleet "$url" --json >"$work/f2.json" || fail "without a full disk"
+[ "$(number "$work/f1.json" best)" = "$(number "$work/f2.json" best)" ] || fail "a full disk changes the result"
+end_worker 4
+end_server
+start_server "jetstream { store_dir: \"$work/small\", max_file_store: 200KB }"
+model=(examples/digits/digits.onnx --shape n=1)
+says 3 "the server has no room left" tune "$work/h.db" --spread --every --per-kernel 500 --trials 2000 --fleet "$url"
+end_server
+
+# ---- TLS ----
+if command -v openssl >/dev/null; then
+  for ca in right wrong; do
+    openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj "/CN=localhost" -addext "subjectAltName=DNS:localhost" \
+      -keyout "$work/$ca.key" -out "$work/$ca.pem" 2>/dev/null || fail "openssl"
+  done
+  start_server "jetstream { store_dir: \"$work/tls\" }
+tls { cert_file: \"$work/right.pem\", key_file: \"$work/right.key\" }"
+  "$tarn" fleet status "tls://localhost:$port" --tlsca "$work/right.pem" >"$work/out" 2>"$work/tls.err" || fail "TLS"
+  says 3 "" "$tarn" fleet status "tls://localhost:$port" --tlsca "$work/wrong.pem"
+  says 3 "" "$tarn" fleet status "nats://localhost:$port"
+  end_server
+fi
+exit 0
