@@ -41,11 +41,8 @@ static uint32_t turn_of(tuner *t, const tarn_record *r) {
   if (fresh) *times = 0;
   return (uint32_t)(*times)++;
 }
-static void make_jobs(tuner *t, tarn_lang *L, const tarn_trial *x, uint32_t threads, batch *b) {
-  for (uint32_t i = 0; i < b->n; i++) {
-    tarn_record r = tarn_record_of(L, x[i].sig, x[i].sched, threads);
-    b->job[i] = tarn_job_of(t->key, &r, turn_of(t, &r));
-  }
+static void make_jobs(tuner *t, const tarn_record *r, batch *b) {
+  for (uint32_t i = 0; i < b->n; i++) b->job[i] = tarn_job_of(t->key, &r[i], turn_of(t, &r[i]));
   tarn_jobs_ask(t->s, t->key, b->job, b->n);
 }
 /* What has an answer by now, by whomever. */
@@ -201,34 +198,38 @@ static void await(tuner *t, batch *b) {
     tarn_release(cx, m);
   }
 }
-static void measure(void *user, tarn_lang *L, const tarn_hw *hw, const tarn_trial *x, uint32_t n,
-                    uint32_t threads, double *seconds, bool *unsure) {
-  tuner *t = user;
-  (void)hw;
+void fleet_measure(const tarn_measurer *m, const tarn_record *r, uint32_t n, double *seconds,
+                   bool *unsure) {
+  tuner *t = m->user;
   batch b = {.n = n, .left = n, .seconds = seconds, .unsure = unsure};
   b.job = TARN_ARRAY(t->f->cx, tarn_job, n + 1);
   b.answered = TARN_ARRAY(t->f->cx, bool, n + 1);
-  make_jobs(t, L, x, threads, &b);
+  make_jobs(t, r, &b);
   t->v.jobs = n;
   await(t, &b);
 }
-const tarn_measurer *tarn_fleet_measurer(tarn_fleet *f, tarn_store *s, const tarn_hw *hw,
-                                         void (*watch)(void *user, const tarn_fleet_view *v),
-                                         void *user) {
+static void measure(void *user, tarn_lang *L, const tarn_hw *hw, const tarn_trial *x, uint32_t n,
+                    uint32_t threads, double *seconds, bool *unsure) {
+  tarn_record *r = TARN_ARRAY(tarn_lang_ctx(L), tarn_record, n + 1);
+  (void)hw;
+  for (uint32_t i = 0; i < n; i++) r[i] = tarn_record_of(L, x[i].sig, x[i].sched, threads);
+  fleet_measure(&(tarn_measurer){user, measure}, r, n, seconds, unsure);
+}
+const tarn_measurer *fleet_measurer_of(tarn_fleet *f, tarn_store *s, const char *key,
+                                       void (*watch)(void *user, const tarn_fleet_view *v),
+                                       void *user) {
   tuner *t = TARN_NEW(f->cx, tuner);
   tarn_measurer *m = TARN_NEW(f->cx, tarn_measurer);
-  *t = (tuner){.f = f,
-               .s = s,
-               .key = tarn_hw_key(hw, f->cx),
-               .name = tarn_store_name(s),
-               .asked = tarn_map_new(f->cx),
-               .watch = watch,
-               .user = user,
-               .begin = tarn_now()};
-  t->hw = fleet_hw(f->cx, t->key);
+  *t = (tuner){.f = f, .s = s, .key = key, .watch = watch, .user = user, .begin = tarn_now()};
+  t->name = tarn_store_name(s), t->hw = fleet_hw(f->cx, key), t->asked = tarn_map_new(f->cx);
   fleet_make(f, t->hw, t->name);
   t->answers = fleet_pull(f, fleet_answers(f->cx), t->name);
   while (collect_some(t)) continue; /* what came after an earlier tuner had ended */
   *m = (tarn_measurer){t, measure};
   return m;
+}
+const tarn_measurer *tarn_fleet_measurer(tarn_fleet *f, tarn_store *s, const tarn_hw *hw,
+                                         void (*watch)(void *user, const tarn_fleet_view *v),
+                                         void *user) {
+  return fleet_measurer_of(f, s, tarn_hw_key(hw, f->cx), watch, user);
 }
