@@ -112,8 +112,9 @@ bool fleet_bench_measure(fleet_bench *b, const fleet_job *j, tarn_answer *x) {
 
 /* ---- options ---- */
 void fleet_cores(tarn_ctx *cx, const char *list, cpu_set_t *set) {
+  const char *p = list;
   CPU_ZERO(set);
-  for (const char *p = list; *p || p == list;) {
+  do {
     char *end;
     unsigned long a = strtoul(p, &end, 10), z = a;
     bool bad = end == p;
@@ -121,8 +122,8 @@ void fleet_cores(tarn_ctx *cx, const char *list, cpu_set_t *set) {
     if (bad || a > z || z >= CPU_SETSIZE || (*end && *end != ','))
       tarn_raise(cx, TARN_USAGE, "--cores %s: numbers as 0-3,8 are expected", list);
     for (unsigned long i = a; i <= z; i++) CPU_SET(i, set);
-    p = *end ? end + 1 : end;
-  }
+    p = *end ? end + 1 : NULL;
+  } while (p);
 }
 static void become_whom(tarn_ctx *cx, const char *name, tarn_limits *l) {
   const struct passwd *p = getpwnam(name ? name : "nobody");

@@ -13,19 +13,20 @@ enum { ASKED, DONE, ASIDE }; /* state */
 
 /* The geometric mean of what is not NULL; NULL of nothing. */
 typedef struct mean {
-  double sum;
+  double sum, last; /* of logarithms; of one alone, it is that */
   int64_t n;
 } mean;
 static void mean_step(sqlite3_context *q, int n, sqlite3_value **v) {
   mean *m = sqlite3_aggregate_context(q, sizeof *m);
   (void)n;
   if (!m || sqlite3_value_type(v[0]) == SQLITE_NULL) return;
-  m->sum += log(sqlite3_value_double(v[0]));
+  m->last = sqlite3_value_double(v[0]);
+  m->sum += log(m->last);
   m->n++;
 }
 static void mean_end(sqlite3_context *q) {
   const mean *m = sqlite3_aggregate_context(q, 0);
-  if (m && m->n) sqlite3_result_double(q, exp(m->sum / (double)m->n));
+  if (m && m->n) sqlite3_result_double(q, m->n > 1 ? exp(m->sum / (double)m->n) : m->last);
 }
 static void tables(tarn_store *s) {
   if (sqlite3_create_function(s->db, "tarn_mean", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL, NULL,
