@@ -132,6 +132,16 @@ wait $two || fail "the second tuner"
 [ "$(number "$work/sum" asked)" = "$(number "$work/sum" answered)" ] || fail "tuners of one store: $(cat "$work/sum")"
 "$tarn" fleet status --db "$work/s.db" --html "$work/page.html" >/dev/null && grep -q '<td>' "$work/page.html" || fail "the page"
 
+# ---- an accelerator, by its simulator ----
+mkdir "$work/s" && cp examples/digits/held_images.npy "$work/s"
+"$tarn" quantize examples/digits/digits.onnx -i "$work/s" -o "$work/q.onnx" --shape n=359 --hw vta-pynq >/dev/null 2>&1 || fail "quantize"
+"$tarn" worker --fleet "$url" --hw vta-pynq --simulate --name vta >"$work/vta.out" 2>"$work/vta.err" &
+worker[5]=$!
+timeout 60 "$tarn" tune "$work/q.onnx" --shape n=1 --hw vta-pynq --trials 60 --fleet "$url" --db "$work/q.db" -o "$work/price4" --json \
+  >"$work/q.json" || fail "tune for an accelerator"
+[ "$(number "$work/q.json" failed)" = 0 ] && [ "$(number "$work/q.json" kernels)" -ge 3 ] || fail "an accelerator: $(cat "$work/q.json")"
+end_worker 5
+
 # ---- full disks: one line, and the same command goes on ----
 (trap '' XFSZ; ulimit -f 64; says 3 "full\|I/O\|too large" tune "$work/f.db" --trials 120 --fleet "$url") || exit 1
 tune "$work/f.db" --trials 120 --fleet "$url" --json >"$work/f1.json" || fail "after a full disk"

@@ -30,13 +30,43 @@ static void analytic(void *user, tarn_lang *L, const tarn_hw *hw, const tarn_tri
 }
 
 static void remove_folder(void *dir) { tarn_folder_remove(dir); }
+/* Constants are zeros: cycles do not depend on values. */
+static void make_constants(const one *x, tarn_kprog *p) {
+  tarn_ctx *cx = tarn_lang_ctx(x->L);
+  p->nin = 0;
+  for (uint32_t j = 0; j < x->t->sig->nin; j++) {
+    uint32_t at = p->ker[0].in[j];
+    tarn_buffer *b = &p->buf[at];
+    int64_t elems = tarn_layout_elems(&b->layout);
+    if (b->kind == TARN_BUF_CONST) continue; /* of the code */
+    if (x->t->sig->in_const[j]) {
+      b->kind = TARN_BUF_CONST;
+      b->value = tarn_tensor_new(cx, b->dtype, 1, &elems);
+    } else p->in[p->nin++] = at;
+  }
+}
+/* The kernel on the accelerator, with its operands and results in that place. */
+static tarn_kprog *program_of(const one *x) {
+  tarn_kprog *p = tarn_plan_program(x->L, x->hw, x->t, 1);
+  p->machines = tarn_hw_machines(x->hw);
+  uint32_t device = p->machines.n - 1;
+  tarn_kernel *k = &p->ker[0];
+  k->machine = device, k->sig = x->t->sig, k->sched = k->chosen = x->t->sched;
+  k->nest = k->sig->nest, k->in_layout = k->sig->in, k->out_layout = k->sig->out; /* as it is */
+  make_constants(x, p);
+  for (uint32_t i = 0; i < p->nbuf; i++) p->buf[i].place = device;
+  return p;
+}
 /* The stream of one kernel, run for its cycles. */
 static void run_stream(tarn_ctx *cx, void *arg) {
   one *x = arg;
   char *dir = tarn_new(cx, TARN_FOLDER);
   tarn_folder_make(cx, "simulate", dir);
   tarn_defer(cx, remove_folder, dir);
-  tarn_compile_kernels(x->L, x->hw, NULL, x->t, 1, x->t->sig->strict, TARN_EMIT_STREAM, dir);
+  const tarn_target *t = tarn_target_of(cx, x->hw);
+  tarn_kprog *k = program_of(x);
+  tarn_lower_options o = {.emit = t->program->emit, .dir = dir, .name = "kernel", .opt = 3};
+  t->emit(k, t->memory(k, t->align), &o);
   tarn_sim_program *p = tarn_sim_load(x->L, dir, NULL);
   p->timed = true;
   x->seconds = tarn_sim_run(x->L, p, -1).cycles / x->hw->clock;

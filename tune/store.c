@@ -66,7 +66,7 @@ tarn_store *tarn_store_open(tarn_ctx *cx, const char *path) {
 
 const char *tarn_hw_key(const tarn_hw *hw, tarn_ctx *cx) {
   tarn_buf b = {.cx = cx};
-  tarn_buf_fmt(&b, "%s %u bit, %.2f GHz", hw->cpu ? hw->cpu : hw->name, hw->vector_bits,
+  tarn_buf_fmt(&b, "%s %u bit, %.2f GHz", hw->cpu && *hw->cpu ? hw->cpu : hw->name, hw->vector_bits,
                hw->clock / 1e9);
   for (uint32_t i = 0; i < hw->nmem; i++)
     if (hw->mem[i].capacity)

@@ -336,6 +336,7 @@ static void make_tasks(tuner *t, const tarn_ksig *const *sig, const uint32_t *us
   t->task = TARN_ARRAY(t->cx, search_task *, nsig + 1);
   for (uint32_t i = 0; i < nsig; i++) {
     const tarn_ksig *k = sig[t->o->spread ? order[i] : i];
+    if (!tarn_solve(solver, k, NULL)) continue; /* the host's part of an accelerator's program */
     uint64_t hash = kernel_of(t, k);
     bool fresh;
     uint64_t *at = tarn_map_at(t->by_kernel, hash, &fresh);
