@@ -18,10 +18,11 @@ trap 'stop_all; rm -rf "$work"' EXIT
 fail() { echo "$test_name: $*" >&2; tail -n 5 "$work"/*.err >&2; exit 1; }
 
 port=-1
+host=127.0.0.1
 url=
 start_server() { # [LINES OF CONFIGURATION]
   rm -f "$work"/*.ports
-  printf 'listen: "127.0.0.1:%s"\nports_file_dir: "%s"\n%s\n' "$port" "$work" \
+  printf 'listen: "%s:%s"\nports_file_dir: "%s"\n%s\n' "$host" "$port" "$work" \
     "${1:-jetstream { store_dir: \"$work/js\" \}}" >"$work/server.conf"
   nats-server -c "$work/server.conf" >>"$work/server.log" 2>&1 &
   server=$!
@@ -29,9 +30,9 @@ start_server() { # [LINES OF CONFIGURATION]
     [ ! -s "$work/nats-server_$server.ports" ] || break
     sleep 0.05
   done
-  port=$(sed -n 's/.*127.0.0.1:\([0-9]*\).*/\1/p' "$work/nats-server_$server.ports" | head -n 1)
+  port=$(sed -n "s/.*$host:\([0-9]*\).*/\1/p" "$work/nats-server_$server.ports" | head -n 1)
   [ -n "$port" ] || fail "nats-server does not start: $(tail -n 3 "$work/server.log")"
-  url=nats://127.0.0.1:$port
+  url=nats://$host:$port
 }
 end_server() { kill -9 "$server"; wait "$server" 2>/dev/null; server=; }
 number() { sed -n "s/.*\"$2\": *\([0-9.e+-]*\).*/\1/p" "$1" | head -n 1; } # FILE KEY
