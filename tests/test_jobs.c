@@ -2,6 +2,7 @@
 #include "tests/terms.h"
 
 #include "fleet/bench.h"
+#include "hw/host/host.h"
 #include "tune/child.h"
 #include "tune/jobs.h"
 #include <arpa/inet.h>
@@ -265,6 +266,58 @@ static void ends(tarn_ctx *c_, void *arg) {
 START_TEST(child_ends_all) { must(ends, NULL); }
 END_TEST
 
+/* ---- the bench of a worker ---- */
+static const char product[] =
+    "(kernel (nest (stages (children 2) (shared) (split 2) (stage (own 24 24) (reduce 24) (red sum "
+    "(mul $0 $1)) (child 0 (index ((24 24) (24)) (576) ((+ (* 24 d0) d2)))) (child 1 (index ((24 "
+    "24) (24)) (576) ((+ d1 (* 24 d2))))) out)))(in f32 (576) (1))(in f32 (576) (1))(out f32 (24 "
+    "24) (24 1)))";
+static const char plain[] = "(schedule (stage (acc 3) (serial 0 1) (serial 1 1) (serial 2 1)))";
+static void one_thing_after_another(tarn_ctx *c, void *arg) {
+  (void)arg;
+  tarn_lang *of = tarn_lang_new(c);
+  tarn_worker_options o = {.limit = 30};
+  fleet_bench *b = TARN_NEW(c, fleet_bench);
+  tarn_answer x = {0};
+  *b = (fleet_bench){.L = of, .hw = tarn_hw_host(of, false), .o = &o};
+  fleet_bench_open(b);
+  ck_assert(b->at_first[b->hw->units] > 0);
+  fleet_job j = {.store = "s", .kernel = product, .schedule = plain, .threads = 1};
+  ck_assert(fleet_bench_measure(b, &j, &x) && !x.reason);
+  ck_assert(x.seconds > 0 && x.seconds < 1 && x.calibration > 0 && x.calibration < 1);
+  ck_assert(b->at_first[1] > 0 && !x.drifted); /* the first on so many threads */
+  b->at_first[1] *= 8;                         /* as if the machine had got faster; and slower */
+  ck_assert(fleet_bench_measure(b, &j, &x) && x.drifted && x.seconds < 1);
+  b->at_first[1] /= 64;
+  ck_assert(fleet_bench_measure(b, &j, &x) && x.drifted);
+  j.schedule = "(schedule (stage (acc 99)))";
+  ck_assert(fleet_bench_measure(b, &j, &x) && isinf(x.seconds) && strlen(x.reason) > 5);
+  j.kernel = "(kernel";
+  ck_assert(fleet_bench_measure(b, &j, &x) && isinf(x.seconds) && strlen(x.reason) > 5);
+}
+START_TEST(bench) { must(one_thing_after_another, NULL); }
+END_TEST
+static bool never(void *user) {
+  (void)user;
+  return false;
+}
+static void slow(tarn_ctx *c, void *arg) {
+  (void)arg;
+  tarn_lang *of = tarn_lang_new(c);
+  tarn_worker_options o = {.simulate = true, .pace = 60, .limit = 0.1};
+  fleet_bench *b = TARN_NEW(c, fleet_bench);
+  tarn_answer x = {0};
+  *b = (fleet_bench){.L = of, .hw = tarn_hw_host(of, false), .o = &o};
+  fleet_bench_open(b);
+  fleet_job j = {.store = "s", .kernel = product, .schedule = plain, .threads = 1};
+  ck_assert(fleet_bench_measure(b, &j, &x) && isinf(x.seconds));
+  ck_assert_ptr_nonnull(strstr(x.reason, "not done within"));
+  b->tick = never;
+  ck_assert(!fleet_bench_measure(b, &j, &x)); /* given up: no answer */
+}
+START_TEST(bench_limits) { must(slow, NULL); }
+END_TEST
+
 /* ---- words ---- */
 static void cores_of(tarn_ctx *c, void *arg) {
   cpu_set_t set;
@@ -289,7 +342,9 @@ int main(void) {
                           {killed_while_settling, 1},
                           {child_limits, 1},
                           {child_ends_all, 1},
-                          {core_lists, 1}};
+                          {core_lists, 1},
+                          {bench, 1},
+                          {bench_limits, 1}};
   int failed = run_suite("jobs", tests, COUNT(tests));
   tarn_folder_remove(dir);
   return failed;
