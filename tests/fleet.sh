@@ -5,7 +5,7 @@ tarn=$1/tarn
 test_name=$2
 skip() { echo "$test_name: skipped, $*"; exit 77; }
 command -v nats-server >/dev/null || skip "nats-server is not installed"
-! "$tarn" fleet status nats://127.0.0.1:1 2>&1 | grep -q 'has no NATS' || skip "built without NATS"
+[[ $("$tarn" fleet status nats://127.0.0.1:1 2>&1) != *"has no NATS"* ]] || skip "built without NATS"
 work=$(mktemp -d)
 server=
 tuner=
