@@ -153,7 +153,7 @@ tarn_fleet *tarn_fleet_open(tarn_ctx *cx, const tarn_fleet_options *o) {
   tarn_defer(cx, close_fleet, f);
   connect_now(f);
   double patience = f->o.patience;
-  if (!(patience > 0)) f->o.patience = 5; /* nothing has begun yet: a line is better */
+  if (!(patience > 0)) f->o.patience = 3; /* nothing has begun yet: a line is better */
   open_bucket(f, &f->workers, "tarn-workers", 2 * FLEET_ANSWER, DAY);
   open_bucket(f, &f->aside, "tarn-aside", 2 * FLEET_ANSWER, 30 * DAY);
   f->o.patience = patience;

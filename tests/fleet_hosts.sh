@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# tests/test_fleet_hosts.sh BUILD: a worker on another machine, which is a network namespace, whose link goes down and
+# tests/fleet_hosts.sh BUILD: a worker on another machine, which is a network namespace, whose link goes down and
 # comes back while it works. Skipped without nats-server, and where no namespaces can be made.
-source tests/fleet.sh "$1" test_fleet_hosts
+source tests/fleet.sh "$1" fleet_hosts
 [ "$(id -u)" = 0 ] && command -v ip >/dev/null && command -v unshare >/dev/null || skip "needs root, ip and unshare"
 
 # ---- the other machine ----
