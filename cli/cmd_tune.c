@@ -36,13 +36,12 @@ static void of_program(tarn_ctx *cx, const tarn_kprog *p, wanted *w) {
 
 typedef struct watch {
   double begin;
-  uint32_t done, of; /* trials, before this batch */
-  bool shown;        /* by a fleet, which knows more */
+  uint32_t done, all; /* trials: before this batch; that are wanted */
 } watch;
 static void show_progress(void *user, uint32_t done, uint32_t of, uint32_t fresh, double seconds) {
   watch *w = user;
   double spent = tarn_now() - w->begin;
-  w->done = done, w->of = of;
+  w->done = done;
   fprintf(stderr, "\r%u of %u trials, kernels %.4g ms, %.0f s left   ", done, of, 1e3 * seconds,
           fresh ? spent / fresh * (of - done) : 0);
   if (done == of) fputc('\n', stderr);
@@ -51,10 +50,10 @@ static void show_progress(void *user, uint32_t done, uint32_t of, uint32_t fresh
 static void show_fleet(void *user, const tarn_fleet_view *v) {
   const watch *w = user;
   double spent = tarn_now() - w->begin, rate = spent > 0 ? (double)v->answers / spent : 0;
-  uint32_t done = w->done + v->answered;
+  uint32_t done = w->done + v->answered < w->all ? w->done + v->answered : w->all;
   fprintf(stderr, "\r%u of %u trials, %.3g a second, %u workers at work, %llu jobs wait", done,
-          w->of, rate, v->busy, (unsigned long long)v->queued);
-  if (rate > 0 && w->of > done) fprintf(stderr, ", %.0f s left   ", (w->of - done) / rate);
+          w->all, rate, v->busy, (unsigned long long)v->queued);
+  if (rate > 0) fprintf(stderr, ", %.0f s left   ", (w->all - done) / rate);
 }
 /* What makes a search the same one, so that it goes on where it was. */
 static const char *search_name(tarn_ctx *cx, const cli_compile *c, const tarn_tune_options *o,
@@ -315,7 +314,7 @@ int tarn_cmd_tune(tarn_ctx *cx, int argc, char **argv) {
   c.threads = threads, o.threads = (uint32_t)threads, o.trials = (uint32_t)trials,
   o.per_kernel = (uint32_t)each, o.model = model;
   c.model = words.n ? words.p[0] : NULL;
-  watch w = {.begin = tarn_now()};
+  watch w = {.begin = tarn_now(), .all = trials ? (uint32_t)trials : 1000};
   if (!c.json && isatty(2)) o.progress = show_progress, o.user = &w;
   const char *store = db;
   if (fleet.url) {
