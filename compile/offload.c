@@ -280,6 +280,7 @@ static void put_unit(const comp_offload *f, const unit *x, tarn_json *j) {
   tarn_json_str(j, "binds", x->cost.binds);
   tarn_json_num(j, "predicted_cycles", x->predicted);
   tarn_json_num(j, "simulated_cycles", x->cycles);
+  if (tarn_unit_bound(&x->p) > 0) tarn_json_num(j, "bound_cycles", tarn_unit_bound(&x->p));
   tarn_json_close(j, '}');
 }
 void comp_kernel_json(const comp_offload *f, uint32_t kernel, tarn_json *j) {
@@ -337,8 +338,11 @@ static void unit_text(const comp_offload *f, const tarn_kernel *k, const unit *x
                    100 * (double)x->u.fill[m] / (double)f->hw->mem[m].capacity);
   tarn_buf_fmt(b, "\n  %.0f bytes in %lld rows, %.2f x the bound\n", moved(x), (long long)x->u.rows,
                moved(x) / x->bound);
-  tarn_buf_fmt(b, "  cycles: %.0f product, %.0f vector, %.0f transfers\n", x->u.product,
-               x->u.vector, x->u.moves);
+  tarn_buf_fmt(b, "  cycles: %.0f product, %.0f vector, %.0f transfers", x->u.product, x->u.vector,
+               x->u.moves);
+  double least = tarn_unit_bound(&x->p);
+  if (least > 0) tarn_buf_fmt(b, "; at least %.0f, %.1f %%", least, 100 * least / x->cycles);
+  tarn_buf_str(b, "\n");
 }
 void comp_offload_text(const comp_offload *f, tarn_buf *b) {
   const tarn_kprog *p = f->c->kernels;

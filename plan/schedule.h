@@ -74,7 +74,8 @@ typedef struct tarn_level {
  * epilogue runs after it when the reduction is complete. Maps have acc = nlevel. */
 /* What lies in a memory that the program manages, see hold.h. As text:
  * (hold OPERAND|accumulators|result MEMORY (at LEVEL|all) [(slots N)] [(fresh)] [(slides)]
- *       [(order PART…)] [(pad K)] [(skew K)]), a PART being dN, dN/K or dN%K. */
+ *       [(unpadded)] [(gaps)] [(order PART…)] [(pad K)] [(skew K)]), a PART being dN, dN/K or dN%K.
+ */
 typedef enum tarn_hold_what {
   TARN_HOLD_OPERAND,
   TARN_HOLD_ACCUMULATORS,
@@ -91,6 +92,8 @@ typedef struct tarn_hold {
   uint8_t slots;      /* at least 1 */
   bool fresh;         /* filled in every trip of its level, whether it has changed or not */
   bool slides;        /* of overlapping windows, what is new is filled in only */
+  bool unpadded;      /* without the padding; products with that are left out */
+  bool gaps;          /* with what lies between the elements that are read */
   int32_t at;         /* number of a level of the stage; -1: around all of them */
   const char *memory; /* its name in the description */
   uint32_t npart;     /* the order in which it lies there, outermost first; 0: as in memory */

@@ -23,6 +23,8 @@ static void print_hold(tarn_buf *b, const tarn_hold *h) {
   if (h->slots > 1) tarn_buf_fmt(b, " (slots %u)", h->slots);
   if (h->fresh) tarn_buf_str(b, " (fresh)");
   if (h->slides) tarn_buf_str(b, " (slides)");
+  if (h->unpadded) tarn_buf_str(b, " (unpadded)");
+  if (h->gaps) tarn_buf_str(b, " (gaps)");
   if (h->npart) tarn_buf_str(b, " (order");
   for (uint32_t i = 0; i < h->npart; i++) {
     const tarn_hold_part *p = &h->part[i];
@@ -137,7 +139,14 @@ void tarn_schedule_fits(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
                         const tarn_schedule *s) {
   const tarn_nest *n = tarn_nest_get(L, k->nest);
   tarn_schedule_check(L, n, s);
-  for (uint32_t i = 0; i < n->nstage; i++) tarn_holds_check(L, hw, k, i, &s->stage[i]);
+  for (uint32_t i = 0; i < n->nstage; i++) {
+    tarn_holds_check(L, hw, k, i, &s->stage[i]);
+    for (uint32_t h = 0; h < s->stage[i].nhold; h++)
+      if (s->stage[i].hold[h].unpadded || s->stage[i].hold[h].gaps)
+        tarn_raise(tarn_lang_ctx(L), TARN_BAD_INPUT,
+                   "schedule: stage %u: holds are unpadded, or have gaps, on accelerators alone",
+                   i);
+  }
   for (uint32_t i = 0; i < n->nstage && k->strict; i++) {
     const tarn_func *f = tarn_fn_get(L, n->stage[i].fn);
     bool floats = f->red != TARN_NONE && tarn_dtype_is_float(tarn_reducer_get(L, f->red)->dtype);
@@ -198,11 +207,15 @@ static void get_hold_word(reader *r, const tarn_sx *s, tarn_hold *h) {
   else if (tarn_sx_is(s, "slots")) h->slots = (uint8_t)tarn_sx_whole(r->cx, s, 1, 1, 64);
   else if (tarn_sx_is(s, "fresh")) h->fresh = true;
   else if (tarn_sx_is(s, "slides")) h->slides = true;
+  else if (tarn_sx_is(s, "unpadded")) h->unpadded = true;
+  else if (tarn_sx_is(s, "gaps")) h->gaps = true;
   else if (tarn_sx_is(s, "pad")) h->pad = (uint32_t)tarn_sx_whole(r->cx, s, 1, 1, 1024);
   else if (tarn_sx_is(s, "skew")) h->skew = (uint32_t)tarn_sx_whole(r->cx, s, 1, 1, 1024);
   else if (tarn_sx_is(s, "order") && s->n - 1 <= TARN_HOLD_PARTS)
     for (uint32_t i = 1; i < s->n; i++) h->part[h->npart++] = get_part(r, s->kid[i]);
-  else tarn_sx_error(r->cx, s, "at, slots, fresh, slides, order, pad or skew is expected");
+  else
+    tarn_sx_error(r->cx, s,
+                  "at, slots, fresh, slides, unpadded, gaps, order, pad or skew is expected");
 }
 static tarn_hold get_hold(reader *r, const tarn_sx *s) {
   tarn_hold h = {.slots = 1, .at = -1};

@@ -12,6 +12,7 @@
  *   unit_whole.c   kernels that one instruction computes
  *   unit_vector.c  the epilogue as steps of the vector unit
  *   unit_rows.c    rows of a tile that one transfer moves
+ *   unit_inside.c  tiles without padding, and with what lies between their entries
  *   unit_issue.c   loops of an instruction that issues a unit
  *   unit_micro.c   its lists of micro-ops, and when they come
  *   unit_visit.c   the loop program: from a schedule, visited, as text
@@ -28,7 +29,7 @@ extern "C" {
 #define TARN_UNIT_TERMS    4
 #define TARN_UNIT_TENSORS  12
 #define TARN_UNIT_STEPS    24
-#define TARN_UNIT_SLOTS    4 /* of a hold, at most */
+#define TARN_UNIT_SLOTS    64 /* of a hold, at most */
 #define TARN_UNIT_MEMORIES 16
 #define TARN_UNIT_QUEUES   8
 
@@ -37,8 +38,9 @@ typedef struct tarn_unit_coord {
   uint32_t n;
   uint32_t dim[TARN_UNIT_TERMS];
   int64_t by[TARN_UNIT_TERMS];
-  int64_t step; /* entries of main memory from one value to the next */
-  bool clipped; /* only lo <= c + Σ by·dim < hi lies in main memory, the rest is 0 */
+  int64_t step;  /* entries of main memory from one value to the next */
+  bool clipped;  /* only lo <= c + Σ by·dim < hi lies in main memory, the rest is 0 */
+  bool unpadded; /* a tile has that part alone */
   int64_t c, lo, hi;
   int64_t whole; /* a tile has room for multiples of so many of `rows`; 0: for what is there */
   uint32_t rows; /* dim; TARN_NONE: it has one */
@@ -68,6 +70,8 @@ typedef struct tarn_unit_tensor {
   bool vector;       /* the same, ONTO: laid out along the columns alone */
   bool small;        /* it does not change along some own dim: steps of the vector unit read it,
                         nothing replaces it */
+  bool unpadded;     /* a tile has no padding: products with it are left out */
+  bool gaps;         /* what lies between entries that are read comes with them, in longer rows */
   uint32_t n;
   tarn_unit_coord at[TARN_UNIT_COORDS]; /* outermost in a tile first */
   int64_t base;                         /* entries: where all dims are 0 */
@@ -140,13 +144,25 @@ TARN_API uint32_t tarn_unit_dims(const tarn_unit_tensor *t);
 typedef struct tarn_unit_box {
   int64_t lo[TARN_MAX_DIMS], n[TARN_MAX_DIMS];
 } tarn_unit_box;
-/* Of a coordinate in a box: its first value and how many from there to its last one. */
+/* Of a coordinate in a box: its first value and how many from there to its last one; unpadded, of
+ * those that lie in main memory. */
 TARN_API void tarn_unit_span(const tarn_unit_coord *c, const tarn_unit_box *b, int64_t *first,
                              int64_t *n);
 /* Entries that a tile has for it, at least n. */
 TARN_API int64_t tarn_unit_room(const tarn_unit_coord *c, const tarn_unit_box *b);
 /* Entries of a tensor's tile. */
 TARN_API int64_t tarn_unit_entries(const tarn_unit_tensor *t, const tarn_unit_box *b);
+/* The same, at most, wherever a box of this size lies. */
+TARN_API int64_t tarn_unit_most_entries(const tarn_unit_tensor *t, const tarn_unit_box *b);
+
+/* The product's rows become unpadded, or come with their gaps. False: they cannot, or have none. */
+TARN_API bool tarn_unit_unpad(tarn_unit_plan *p);
+TARN_API bool tarn_unit_bridge(tarn_unit_plan *p);
+/* Calls f for the parts of a box in which no product is one with padding, those of one window's
+ * elements at a time; of rows that are not unpadded, for the box. */
+typedef void tarn_unit_inside_fn(void *user, const tarn_unit_box *b);
+TARN_API void tarn_unit_inside(const tarn_unit_plan *p, const tarn_unit_box *b,
+                               tarn_unit_inside_fn *f, void *user);
 
 /* One transfer: rows of entries, with zeros around them. Places are in entries. */
 typedef struct tarn_unit_move {
@@ -214,8 +230,9 @@ typedef struct tarn_unit_stmt {
   int64_t first[TARN_UNIT_OPERANDS];    /* entries from the beginning of its slot; LEAVE: [0] */
   tarn_unit_issue issue;
 } tarn_unit_stmt;
-typedef void tarn_unit_visit_fn(void *user, const tarn_unit_plan *p, const tarn_unit_stmt *s);
-/* False, and no further statement, where the machine cannot do one. */
+/* False: no further statement is asked for. */
+typedef bool tarn_unit_visit_fn(void *user, const tarn_unit_plan *p, const tarn_unit_stmt *s);
+/* False, and no further statement, where the machine cannot do one, or none is asked for. */
 TARN_API bool tarn_unit_visit(const tarn_unit_plan *p, tarn_unit_visit_fn *f, void *user);
 
 /* Lists of micro-ops that statements have had, each by a hash of what makes it. */

@@ -27,10 +27,11 @@ typedef struct sum {
   tarn_unit_lists seen;
   int64_t micro;
 } sum;
-static void add(void *user, const tarn_unit_plan *p, const tarn_unit_stmt *s) {
+static bool add(void *user, const tarn_unit_plan *p, const tarn_unit_stmt *s) {
   sum *k = user;
   if (s->does != TARN_UNIT_FILL && s->does != TARN_UNIT_LEAVE)
     k->micro += tarn_unit_new_micro(p, &k->seen, s);
+  return true;
 }
 bool tarn_unit_micro_first(const tarn_unit_plan *p, bool *first, int64_t *micro) {
   sum *k = TARN_NEW(tarn_lang_ctx(p->L), sum);

@@ -14,6 +14,10 @@ void tarn_unit_span(const tarn_unit_coord *c, const tarn_unit_box *b, int64_t *f
     *first += c->by[i] * b->lo[c->dim[i]];
     *n += c->by[i] * (b->n[c->dim[i]] - 1);
   }
+  if (!c->unpadded) return;
+  int64_t end = tarn_min(*first + *n, c->hi - c->c);
+  *first = tarn_max(*first, c->lo - c->c);
+  *n = tarn_max(end - *first, 0);
 }
 int64_t tarn_unit_room(const tarn_unit_coord *c, const tarn_unit_box *b) {
   int64_t first;
@@ -26,6 +30,16 @@ int64_t tarn_unit_room(const tarn_unit_coord *c, const tarn_unit_box *b) {
 int64_t tarn_unit_entries(const tarn_unit_tensor *t, const tarn_unit_box *b) {
   int64_t all = t->each;
   for (uint32_t i = 0; i < t->n; i++) all *= tarn_unit_room(&t->at[i], b);
+  return all;
+}
+int64_t tarn_unit_most_entries(const tarn_unit_tensor *t, const tarn_unit_box *b) {
+  int64_t all = t->each;
+  for (uint32_t i = 0; i < t->n; i++) {
+    tarn_unit_coord c = t->at[i];
+    c.unpadded = false;
+    int64_t room = tarn_unit_room(&c, b);
+    all *= t->at[i].unpadded ? tarn_min(room, c.hi - c.lo) : room;
+  }
   return all;
 }
 

@@ -37,38 +37,54 @@ static bool same_box(const tarn_unit_box *a, const tarn_unit_box *b, uint32_t di
     if ((dims >> d & 1) && (a->lo[d] != b->lo[d] || a->n[d] != b->n[d])) return false;
   return true;
 }
-/* Entries from one unit of dim d to the next in a tile. */
-static int64_t stride_of(const tarn_unit_tensor *t, const tarn_unit_box *of, uint32_t d) {
+/* Entries from one unit of each dim to the next in a tile. */
+static void strides_of(const tarn_unit_tensor *t, const tarn_unit_box *of, int64_t *stride) {
   int64_t inside = t->each;
-  int64_t sum = 0;
+  memset(stride, 0, TARN_MAX_DIMS * sizeof *stride);
   for (uint32_t i = t->n; i-- > 0;) {
-    for (uint32_t k = 0; k < t->at[i].n; k++)
-      if (t->at[i].dim[k] == d) sum += t->at[i].by[k] * inside;
+    for (uint32_t k = 0; k < t->at[i].n; k++) stride[t->at[i].dim[k]] += t->at[i].by[k] * inside;
     inside *= tarn_unit_room(&t->at[i], of);
   }
-  return sum;
 }
-static int64_t entry_at(const tarn_unit_tensor *t, const tarn_unit_box *of,
-                        const tarn_unit_box *here) {
+static int64_t entry_unpadded(const tarn_unit_tensor *t, const tarn_unit_box *of,
+                              const tarn_unit_box *here) {
+  int64_t inside = t->each;
   int64_t sum = 0;
-  for (uint32_t d = 0; d < TARN_MAX_DIMS; d++)
-    if (here->lo[d] != of->lo[d]) sum += (here->lo[d] - of->lo[d]) * stride_of(t, of, d);
+  for (uint32_t i = t->n; i-- > 0; inside *= tarn_unit_room(&t->at[i], of)) {
+    int64_t first[2];
+    int64_t n;
+    tarn_unit_span(&t->at[i], of, &first[0], &n);
+    tarn_unit_span(&t->at[i], here, &first[1], &n);
+    sum += (first[1] - first[0]) * inside;
+  }
   return sum;
 }
 
 /* ---------------------------------------------------------------- the visit */
 /* Issues that were found last: most statements walk as one before them did. */
-enum { FOUND = 16 };
+enum { FOUND = 64 };
 typedef struct found {
   uint32_t intrinsic;
   bool clears;
   tarn_unit_issue asked, is;
 } found;
+/* What lies in the slots of an operand. */
+typedef struct tile {
+  int64_t first[TARN_UNIT_COORDS], n[TARN_UNIT_COORDS];
+} tile;
+typedef struct slots {
+  uint32_t n; /* that have been filled, in turn */
+  tile tile[TARN_UNIT_SLOTS];
+} slots;
+enum { KEEPING = TARN_UNIT_OPERANDS };
 typedef struct visit {
   const tarn_unit_plan *p;
+  slots *kept; /* of each operand of the product */
   tarn_unit_visit_fn *f;
   void *user;
   tarn_unit_box of[TARN_UNIT_TENSORS];
+  int64_t stride[TARN_UNIT_TENSORS][TARN_MAX_DIMS]; /* of that */
+  uint32_t dims[TARN_UNIT_TENSORS];                 /* that a tensor changes along */
   uint32_t slot[TARN_UNIT_TENSORS];
   bool filled[TARN_UNIT_TENSORS];
   bool ok; /* transfers and instructions can do all that came so far */
@@ -101,26 +117,60 @@ static bool issue_of(visit *v, uint32_t intrinsic, bool clears, tarn_unit_issue 
   return true;
 }
 
+/* The tensor's slot holds this. */
+static void hold(visit *v, uint32_t t, const tarn_unit_box *b) {
+  v->of[t] = *b;
+  strides_of(&v->p->tensor[t], b, v->stride[t]);
+}
+static int64_t entry_at(const visit *v, uint32_t t, const tarn_unit_box *here) {
+  const tarn_unit_box *of = &v->of[t];
+  int64_t sum = 0;
+  if (v->p->tensor[t].unpadded) return entry_unpadded(&v->p->tensor[t], of, here);
+  for (uint32_t d = 0; d < v->p->n; d++) sum += (here->lo[d] - of->lo[d]) * v->stride[t][d];
+  return sum;
+}
+/* The statement's end for the visit. */
+static void say(visit *v, const tarn_unit_stmt *s) { v->ok = v->ok && v->f(v->user, v->p, s); }
 static tarn_unit_stmt stmt(visit *v, tarn_unit_does does, const tarn_unit_box *box) {
   return (tarn_unit_stmt){.does = does, .box = box, .of = v->of, .slot = v->slot};
+}
+/* An operand's tile that one of its slots still has is there; another one replaces the one that
+ * came first. True: it is to be filled. */
+static bool enter_kept(visit *v, uint32_t t, const tarn_unit_box *b) {
+  const tarn_unit_tensor *x = &v->p->tensor[t];
+  slots *s = &v->kept[t];
+  tile k = {.n = {0}};
+  if (s->n && same_box(&v->of[t], b, v->dims[t])) return false;
+  for (uint32_t i = 0; i < x->n; i++) tarn_unit_span(&x->at[i], b, &k.first[i], &k.n[i]);
+  hold(v, t, b);
+  for (uint32_t i = 0; i < s->n && i < x->slots; i++) {
+    uint32_t at = (v->slot[t] + i) % (s->n < x->slots ? s->n : x->slots);
+    if (memcmp(&s->tile[at], &k, sizeof k) != 0) continue;
+    v->slot[t] = at;
+    return false;
+  }
+  v->slot[t] = s->n++ % x->slots;
+  s->tile[v->slot[t]] = k;
+  return true;
 }
 /* True where the tile was another one, or none. */
 static bool enter(visit *v, uint32_t t, const tarn_unit_box *b) {
   const tarn_unit_tensor *x = &v->p->tensor[t];
-  if (v->filled[t] && same_box(&v->of[t], b, tarn_unit_dims(x))) return false;
+  if (t < v->p->sums && t < KEEPING) return enter_kept(v, t, b);
+  if (v->filled[t] && same_box(&v->of[t], b, v->dims[t])) return false;
   v->slot[t] = v->filled[t] ? (v->slot[t] + 1) % x->slots : 0;
   v->filled[t] = true;
-  v->of[t] = *b;
+  hold(v, t, b);
   return true;
 }
 static void fill(visit *v, uint32_t t, const int64_t *at) {
   tarn_unit_box b;
   box_at(v->p, v->p->tensor[t].at_loop, at, &b);
-  if (!v->ok || !enter(v, t, &b)) return;
+  if (!v->ok || !tarn_unit_entries(&v->p->tensor[t], &b) || !enter(v, t, &b)) return;
   tarn_unit_stmt s = stmt(v, TARN_UNIT_FILL, &v->of[t]);
   s.tensor = t;
   v->ok = tarn_unit_moves(v->p, &v->p->tensor[t], &b, NULL, NULL) >= 0;
-  if (v->ok) v->f(v->user, v->p, &s);
+  say(v, &s);
 }
 /* An intrinsic over a box: operand k of it is tensor operand[k], TARN_NONE: an immediate. */
 static void issue(visit *v, tarn_unit_stmt s, uint32_t intrinsic, bool clears, uint32_t dims) {
@@ -131,15 +181,13 @@ static void issue(visit *v, tarn_unit_stmt s, uint32_t intrinsic, bool clears, u
     int64_t rows = intrinsic == p->product && d == p->rows ? p->form.m : 1;
     tarn_unit_walk w = {.trips = tarn_ceildiv(s.box->n[d], rows), .sums = d >= p->nacc};
     for (uint32_t k = 0; k < nop; k++)
-      if (s.operand[k] != TARN_NONE)
-        w.step[k] = rows * stride_of(&p->tensor[s.operand[k]], &v->of[s.operand[k]], d);
+      if (s.operand[k] != TARN_NONE) w.step[k] = rows * v->stride[s.operand[k]][d];
     s.issue.walk[s.issue.nwalk++] = w;
   }
   for (uint32_t k = 0; k < nop; k++)
-    if (s.operand[k] != TARN_NONE)
-      s.first[k] = entry_at(&p->tensor[s.operand[k]], &v->of[s.operand[k]], s.box);
+    if (s.operand[k] != TARN_NONE) s.first[k] = entry_at(v, s.operand[k], s.box);
   v->ok = v->ok && issue_of(v, intrinsic, clears, &s.issue);
-  if (v->ok) v->f(v->user, p, &s);
+  say(v, &s);
 }
 static void operands(const tarn_unit_plan *p, tarn_unit_stmt *s, uint32_t rows, uint32_t columns,
                      uint32_t sums) {
@@ -155,15 +203,19 @@ static void clear(visit *v, uint32_t t) {
   operands(v->p, &s, TARN_NONE, TARN_NONE, t);
   issue(v, s, v->p->product, true, v->p->nacc);
 }
+static void multiply(void *user, const tarn_unit_box *b) {
+  visit *v = user;
+  tarn_unit_stmt s = stmt(v, TARN_UNIT_PRODUCT, b);
+  s.begins = true;
+  for (uint32_t d = v->p->nacc; d < v->p->n; d++)
+    s.begins = s.begins && b->lo[d] == v->of[v->p->sums].lo[d];
+  operands(v->p, &s, 0, 1, v->p->sums);
+  issue(v, s, v->p->product, false, v->p->n);
+}
 static void product(visit *v, const int64_t *at) {
   tarn_unit_box leaf;
   box_at(v->p, v->p->nloop, at, &leaf);
-  tarn_unit_stmt s = stmt(v, TARN_UNIT_PRODUCT, &leaf);
-  s.begins = true;
-  for (uint32_t d = v->p->nacc; d < v->p->n; d++)
-    s.begins = s.begins && leaf.lo[d] == v->of[v->p->sums].lo[d];
-  operands(v->p, &s, 0, 1, v->p->sums);
-  issue(v, s, v->p->product, false, v->p->n);
+  tarn_unit_inside(v->p, &leaf, multiply, v);
 }
 /* All operands at once. */
 static void kernel(visit *v) {
@@ -200,13 +252,13 @@ static void addends(visit *v, const int64_t *at) {
 /* A tile that a transfer computes into the accumulators, all of them at once. */
 static void onto(visit *v, uint32_t t) {
   const tarn_unit_plan *p = v->p;
-  v->of[t] = v->of[p->sums];
+  hold(v, t, &v->of[p->sums]);
   v->slot[t] = v->slot[p->sums];
   tarn_unit_stmt s = stmt(v, TARN_UNIT_FILL, &v->of[t]);
   s.tensor = t;
   v->ok = v->ok && p->tensor[p->result].at_loop == p->tensor[p->sums].at_loop &&
           tarn_unit_moves(p, &p->tensor[t], s.box, NULL, NULL) >= 0;
-  if (v->ok) v->f(v->user, p, &s);
+  say(v, &s);
 }
 static void vector_step(visit *v, const tarn_unit_step *x, const tarn_unit_box *box) {
   const tarn_unit_plan *p = v->p;
@@ -236,7 +288,7 @@ static void taps(visit *v, const int64_t *at) {
   for (uint32_t d = p->nacc; d < p->n; d++) b.n[d] = 1;
   uint32_t to = p->sums;
   do {
-    if (p->way == TARN_UNIT_FOLDS) v->of[p->tap] = v->of[p->sums];
+    if (p->way == TARN_UNIT_FOLDS) hold(v, p->tap, &v->of[p->sums]);
     if (to != p->sums) clear(v, to);
     tarn_unit_stmt s = stmt(v, TARN_UNIT_LOAD, &b);
     s.tensor = to;
@@ -267,20 +319,20 @@ static void finish(visit *v, const int64_t *at, const tarn_unit_box *box) {
     uint32_t from = p->step[i].from;
     uint32_t to = p->step[i].to;
     if (p->tensor[to].what == TARN_UNIT_COPY) {
-      v->of[to] = v->of[p->sums];
+      hold(v, to, &v->of[p->sums]);
       clear(v, to);
     }
     if (from != TARN_NONE && p->tensor[from].what == TARN_UNIT_ONTO) onto(v, from);
     else vector_step(v, &p->step[i], box);
   }
-  v->of[p->result] = v->of[p->sums];
+  hold(v, p->result, &v->of[p->sums]);
   v->slot[p->result] = v->slot[p->sums];
   tarn_unit_stmt s = stmt(v, TARN_UNIT_LEAVE, box);
   s.tensor = p->result;
-  s.first[0] = entry_at(result, &v->of[p->result], box);
+  s.first[0] = entry_at(v, p->result, box);
   v->ok = v->ok && in_one_piece(result, &v->of[p->result], box) &&
           tarn_unit_moves(p, result, box, NULL, NULL) >= 0;
-  if (v->ok) v->f(v->user, p, &s);
+  say(v, &s);
 }
 /* No loop over a sum goes on inside of the accumulators' tile. */
 static bool sums_end(const tarn_unit_plan *p, const int64_t *at) {
@@ -288,12 +340,24 @@ static bool sums_end(const tarn_unit_plan *p, const int64_t *at) {
     if (p->loop[i].dim >= p->nacc && at[i] + 1 < trips_of(p, i, at)) return false;
   return true;
 }
+/* What comes once to the vector unit comes first, while the product waits for its operands. */
+static void early(visit *v, const int64_t *at) {
+  const tarn_unit_plan *p = v->p;
+  for (uint32_t t = p->sums; t < p->ntensor; t++)
+    if (p->tensor[t].what == TARN_UNIT_ADDEND && p->tensor[t].source == TARN_NONE &&
+        !p->tensor[t].at_loop)
+      fill(v, t, at);
+}
 bool tarn_unit_visit(const tarn_unit_plan *p, tarn_unit_visit_fn *f, void *user) {
-  visit v = {.p = p, .f = f, .user = user, .ok = true};
+  slots kept[KEEPING];
+  visit v = {.p = p, .kept = kept, .f = f, .user = user, .ok = true};
   int64_t at[TARN_MAX_LEVELS] = {0};
   int64_t next[TARN_MAX_LEVELS];
   const tarn_unit_tensor *sums = &p->tensor[p->sums];
   uint32_t result = p->tensor[p->result].at_loop;
+  for (uint32_t t = 0; t < KEEPING; t++) kept[t].n = 0;
+  for (uint32_t t = 0; t < p->ntensor; t++) v.dims[t] = tarn_unit_dims(&p->tensor[t]);
+  early(&v, at);
   for (bool more = true; more && v.ok;) {
     tarn_unit_box b;
     tarn_unit_box then;
@@ -307,7 +371,7 @@ bool tarn_unit_visit(const tarn_unit_plan *p, tarn_unit_visit_fn *f, void *user)
     memcpy(next, at, sizeof next);
     more = next_tile(p, next);
     box_at(p, sums->at_loop, next, &then);
-    bool last = !more || !same_box(&b, &then, tarn_unit_dims(sums));
+    bool last = !more || !same_box(&b, &then, v.dims[p->sums]);
     box_at(p, result, at, &b);
     if (result > sums->at_loop ? sums_end(p, at) : last) finish(&v, at, &b);
     memcpy(at, next, sizeof at);
@@ -325,7 +389,7 @@ bool tarn_unit_places(const tarn_unit_plan *p, int64_t *entries, int64_t *first,
     const tarn_unit_tensor *x = &p->tensor[t];
     tarn_unit_box b;
     box_at(p, x->at_loop, at, &b);
-    entries[t] = tarn_unit_entries(x, &b);
+    entries[t] = tarn_unit_most_entries(x, &b);
     bool shared = t == p->result && (shadows || x->memory == p->tensor[p->sums].memory);
     shared |= x->what == TARN_UNIT_ONTO;
     first[t] = shared ? first[p->sums] : used[x->memory];
@@ -358,6 +422,14 @@ static uint32_t tile_levels(const tarn_stage_sched *s) {
   for (uint32_t i = 0; i < s->nhold; i++) last = s->hold[i].at > last ? s->hold[i].at : last;
   return (uint32_t)(last + 1);
 }
+static void held_so(tarn_unit_plan *p, uint32_t t, const tarn_hold *h) {
+  tarn_ctx *cx = tarn_lang_ctx(p->L);
+  if (!h) return;
+  if (h->gaps && (t || !tarn_unit_bridge(p)))
+    tarn_raise(cx, TARN_BAD_INPUT, "schedule: what is held in %s cannot come with gaps", h->memory);
+  if (h->unpadded && (t || !tarn_unit_unpad(p)))
+    tarn_raise(cx, TARN_BAD_INPUT, "schedule: what is held in %s cannot be unpadded", h->memory);
+}
 void tarn_unit_schedule(tarn_unit_plan *p, const tarn_schedule *sched) {
   tarn_ctx *cx = tarn_lang_ctx(p->L);
   const tarn_stage_sched *s = &sched->stage[sched->nstage - 1];
@@ -386,6 +458,7 @@ void tarn_unit_schedule(tarn_unit_plan *p, const tarn_schedule *sched) {
     bool operand = x->what == TARN_UNIT_ROWS || x->what == TARN_UNIT_COLUMNS;
     x->at_loop = h && h->at >= 0 ? of_level[h->at] : h ? 0 : operand ? p->nloop : TARN_NONE;
     x->slots = h ? h->slots : 1;
+    held_so(p, t, h);
     if (x->slots > TARN_UNIT_SLOTS)
       tarn_raise(cx, TARN_BAD_INPUT, "schedule: %u slots in %s, %d are the most", x->slots,
                  p->hw->mem[x->memory].name, TARN_UNIT_SLOTS);
@@ -423,6 +496,8 @@ static tarn_hold hold_for(const tarn_unit_plan *p, uint32_t t) {
                             : TARN_HOLD_OPERAND;
   h.operand = (uint8_t)(x->read == TARN_NONE ? 0 : x->read);
   h.at = (int32_t)x->at_loop - 1;
+  h.unpadded = x->unpadded;
+  h.gaps = x->gaps;
   return h;
 }
 const tarn_schedule *tarn_unit_scheduled(const tarn_unit_plan *p) {

@@ -19,6 +19,7 @@ typedef struct clock {
   bool early;                   /* all of them came first */
   double there;                 /* when */
   double first;                 /* the end of the first of the last ones */
+  double limit;                 /* of cycles */
   double part[TARN_UNIT_SLOTS]; /* accumulators of which a part is ready: hardware orders what
                          conflicts entry by entry, so that what follows begins with them */
 } clock;
@@ -120,11 +121,12 @@ static void compute(clock *k, const tarn_unit_stmt *s) {
   double cycles = tarn_unit_issue_cycles(p->hw, s->intrinsic, &s->issue);
   double from = 0;
   bool writes_new = s->does == TARN_UNIT_CLEAR;
+  bool begins = s->begins && !tarn_unit_clears(p);
   for (uint32_t i = 0; i < TARN_UNIT_OPERANDS; i++) {
     uint32_t t = s->operand[i];
     if (t == TARN_NONE) continue;
     uint32_t slot = s->slot[t];
-    bool is_new = writes_new || (s->begins && p->tensor[t].what == TARN_UNIT_SUMS);
+    bool is_new = writes_new || (begins && p->tensor[t].what == TARN_UNIT_SUMS);
     from = tarn_fmax(from, is_new ? k->free[t][slot] : k->ready[t][slot]);
   }
   from = tarn_fmax(from, k->early ? k->there : bring(k, tarn_unit_new_micro(p, &k->lists, s)));
@@ -142,10 +144,11 @@ static void compute(clock *k, const tarn_unit_stmt *s) {
   if (s->does == TARN_UNIT_VECTOR) k->c->vector += cycles;
   k->c->instructions += s->issue.instructions;
 }
-static void advance(void *user, const tarn_unit_plan *p, const tarn_unit_stmt *s) {
-  (void)p;
+static bool advance(void *user, const tarn_unit_plan *p, const tarn_unit_stmt *s) {
+  const clock *k = user;
   if (s->does == TARN_UNIT_FILL || s->does == TARN_UNIT_LEAVE) move(user, s);
   else compute(user, s);
+  return k->now[tarn_unit_queue_of_run(p->hw, p->product)] <= k->limit;
 }
 
 int64_t tarn_unit_once(const tarn_unit_plan *p, uint32_t tensor) {
@@ -169,27 +172,36 @@ static int64_t compulsory(const tarn_unit_plan *p) {
   for (uint32_t t = 0; t < p->ntensor; t++) bytes += tarn_unit_once(p, t);
   return bytes;
 }
-bool tarn_unit_cost_of(const tarn_unit_plan *p, tarn_unit_cost *out) {
+static bool cost_of(const tarn_unit_plan *p, double limit, tarn_unit_cost *out) {
   int64_t entries[TARN_UNIT_TENSORS];
   int64_t first[TARN_UNIT_TENSORS];
   uint32_t memory;
   int64_t needs;
-  int64_t micro;
+  tarn_mark scratch = tarn_arena_mark(tarn_lang_ctx(p->L));
   clock *k = TARN_NEW(tarn_lang_ctx(p->L), clock);
-  *k = (clock){.p = p, .c = out};
+  *k = (clock){.p = p, .c = out, .early = out->early, .limit = limit};
   for (uint32_t i = 0; i < p->hw->nqueue; i++)
     k->began[i] = TARN_ARRAY(tarn_lang_ctx(p->L), double, p->hw->queue[i].depth + 1);
-  *out = (tarn_unit_cost){.compulsory = compulsory(p)};
+  *out = (tarn_unit_cost){.compulsory = compulsory(p), .early = out->early, .micro = out->micro};
   if (!tarn_unit_places(p, entries, first, &memory, &needs)) return false;
   for (uint32_t t = 0; t < p->ntensor; t++)
     if (t != p->result && p->tensor[t].what != TARN_UNIT_ONTO)
       out->fill[p->tensor[t].memory] +=
           entries[t] * p->tensor[t].slots * p->hw->mem[p->tensor[t].memory].entry;
-  if (!tarn_unit_micro_first(p, &k->early, &micro)) return false;
-  if (k->early) k->there = bring(k, micro);
+  if (k->early) k->there = bring(k, out->micro);
   bool ok = tarn_unit_visit(p, advance, k);
   for (uint32_t i = 0; i < TARN_UNIT_QUEUES; i++) out->cycles = tarn_fmax(out->cycles, k->now[i]);
-  return ok;
+  tarn_release(tarn_lang_ctx(p->L), scratch);
+  return ok && out->cycles <= limit;
+}
+bool tarn_unit_cost_of(const tarn_unit_plan *p, tarn_unit_cost *out) {
+  return tarn_unit_micro_first(p, &out->early, &out->micro) && cost_of(p, INFINITY, out);
+}
+bool tarn_unit_cost_near(const tarn_unit_plan *p, const tarn_unit_cost *like, double limit,
+                         tarn_unit_cost *out) {
+  out->early = like->early;
+  out->micro = like->micro;
+  return cost_of(p, limit, out);
 }
 
 /* ---------------------------------------------------------------- the table's rows */

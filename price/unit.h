@@ -16,14 +16,29 @@ typedef struct tarn_unit_cost {
   int64_t rows, instructions;       /* of transfers; of the stream, at least */
   int64_t fill[TARN_UNIT_MEMORIES]; /* bytes of each memory that are taken */
   int64_t compulsory;               /* bytes of operands and result, each once */
+  bool early;                       /* so many micro-ops come before all else */
+  int64_t micro;
 } tarn_unit_cost;
 /* Bytes of main memory that a tensor takes once; 0 where it does not come from there. */
 TARN_API int64_t tarn_unit_once(const tarn_unit_plan *p, uint32_t tensor);
+/* Issues of the product that are none with padding; in how many parts (or NULL). */
+double tarn_unit_products(const tarn_unit_plan *p, double *parts);
+/* The accumulators of a product are cleared by issues of their own. */
+bool tarn_unit_clears(const tarn_unit_plan *p);
+/* Cycles that no schedule goes below; 0 where none are known, of what is no product. */
+TARN_API double tarn_unit_bound(const tarn_unit_plan *p);
 /* Of a plan with its schedule; false: the machine cannot run it so. */
 TARN_API bool tarn_unit_cost_of(const tarn_unit_plan *p, tarn_unit_cost *out);
+/* The same, with as many micro-ops as another schedule has; false where it takes more cycles than
+ * the limit, too. */
+bool tarn_unit_cost_near(const tarn_unit_plan *p, const tarn_unit_cost *like, double limit,
+                         tarn_unit_cost *out);
 /* The schedule with the fewest cycles, found by trying tiles, orders of loops and slots; p gets it.
  * False: none fits. */
 TARN_API bool tarn_unit_search(tarn_unit_plan *p, tarn_unit_cost *out);
+/* Changes the schedule of a plan as long as it takes less; moves: what a cycle of transfers weighs
+ * besides. */
+void tarn_unit_refine(tarn_unit_plan *p, tarn_unit_cost *cost, double moves);
 /* The queue that does a transfer, or issues an intrinsic. */
 uint32_t tarn_unit_queue_of_move(const tarn_hw *hw, uint32_t transfer);
 uint32_t tarn_unit_queue_of_run(const tarn_hw *hw, uint32_t intrinsic);

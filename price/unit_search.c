@@ -3,7 +3,11 @@
  * Of each dim the tile sizes of which the number of tiles differs are tried, with all orders of the
  * loops. Those that fit are ranked by an estimate: what is filled where a loop goes on, in two
  * slots, comes while the tile before it is computed; in one slot, after that. The best are visited
- * statement by statement, as they will be emitted, and the fewest cycles win. */
+ * statement by statement, as they will be emitted, and the fewest cycles win; where these are more
+ * than the bound, the winner is changed here and there (unit_refine.c).
+ *
+ * The product's rows are held in each way that there is: with their padding or without, with what
+ * lies between them or without. */
 #include "price/unit.h"
 #include <math.h>
 #include <string.h>
@@ -18,18 +22,24 @@ typedef struct choice {
   tarn_unit_loop loop[LOOPS];
   uint32_t sums_at; /* loops outside of the accumulators */
   uint32_t twice;   /* what has two slots */
+  uint32_t held;    /* how the product's rows are held: number of a way */
   bool parts;       /* of sums leave when they are complete, not all at the end */
   double cycles;    /* estimated */
 } choice;
+enum { WAYS = 3 };
 typedef struct search {
   tarn_unit_plan *p;
+  uint32_t nway, held;
+  tarn_unit_tensor way[WAYS]; /* the product's rows, held so */
   int64_t tile[TARN_MAX_DIMS], trips[TARN_MAX_DIMS];
   uint32_t dims[TARN_UNIT_TENSORS];
   double per_fill[TARN_UNIT_TENSORS];
   bool computes[TARN_UNIT_TENSORS]; /* the queue of the product fills it */
   uint32_t once;                    /* tensors that come once, as bits */
-  double product, finish;           /* cycles of the whole kernel: issues, what is made of sums */
-  double start;                     /* of the instructions of that, for each tile of sums */
+  uint32_t group[TARN_UNIT_TENSORS];
+  double product, finish; /* cycles of the whole kernel: issues, what is made of sums */
+  double start;           /* of the instructions of that, for each tile of sums */
+  double begin;           /* of those of a product */
   uint32_t nkept;
   choice kept[KEPT];
 } search;
@@ -49,21 +59,22 @@ static bool comes_once(const tarn_unit_plan *p, const tarn_unit_tensor *t) {
   return tarn_unit_entries(t, &all) <= tarn_hw_depth(&p->hw->mem[t->memory]) / 16;
 }
 /* So many loops are outside of a tensor's tile. */
-static uint32_t loops_around(const tarn_unit_plan *p, const choice *c, uint32_t t) {
-  if (t < p->sums) return c->nloop;
-  return comes_once(p, &p->tensor[t]) ? 0 : c->sums_at;
+static uint32_t loops_around(const search *q, const choice *c, uint32_t t) {
+  if (t < q->p->sums) return c->nloop;
+  return q->once >> t & 1 ? 0 : c->sums_at;
 }
-static void apply(tarn_unit_plan *p, const choice *c) {
+static void apply(const search *q, const choice *c) {
+  tarn_unit_plan *p = q->p;
+  p->tensor[0] = q->way[c->held];
   p->nloop = c->nloop;
   memcpy(p->loop, c->loop, sizeof c->loop);
   for (uint32_t t = 0; t < p->ntensor; t++) {
     tarn_unit_tensor *x = &p->tensor[t];
-    uint32_t around = loops_around(p, c, t);
+    uint32_t around = loops_around(q, c, t);
     x->at_loop = t == p->result && c->parts ? c->nloop : around;
-    uint32_t dims = tarn_unit_dims(x);
     bool refilled = false;
-    for (uint32_t i = 0; i < around; i++) refilled |= dims >> c->loop[i].dim & 1;
-    x->slots = refilled && (c->twice & group_of(p, t)) ? 2 : 1;
+    for (uint32_t i = 0; i < around; i++) refilled |= q->dims[t] >> c->loop[i].dim & 1;
+    x->slots = refilled && (c->twice & q->group[t]) ? 2 : 1;
   }
 }
 static void keep(search *q, const choice *c) {
@@ -72,21 +83,45 @@ static void keep(search *q, const choice *c) {
   for (; at > 0 && q->kept[at - 1].cycles > c->cycles; at--) q->kept[at] = q->kept[at - 1];
   q->kept[at] = *c;
 }
-/* Cycles of one kind of step: loop `level` goes on, those inside of it begin again. level nloop:
- * the first step, which waits for everything. */
+/* What is filled where loop i goes on and those inside of it begin again, as bits. */
+typedef struct fills {
+  uint32_t first;       /* at the beginning */
+  uint32_t goes[LOOPS]; /* where loop i goes on */
+  uint32_t kept[LOOPS]; /* of these, what two slots still have */
+  uint32_t groups;      /* of what is filled more than once */
+} fills;
+static void fills_of_tensor(const search *q, const choice *c, uint32_t t, fills *f) {
+  uint32_t at = loops_around(q, c, t);
+  double inside = 1; /* tiles of it in the loops inside of loop i */
+  for (uint32_t i = at; i-- > 0;) {
+    bool along = q->dims[t] >> c->loop[i].dim & 1;
+    if (along || inside > 1) f->goes[i] |= 1u << t;
+    if (!along && inside == 2 && t < q->p->sums) f->kept[i] |= 1u << t;
+    if (along) inside *= (double)q->trips[c->loop[i].dim];
+  }
+  if (inside > 1) f->groups |= q->group[t];
+}
+static fills fills_of(const search *q, const choice *c) {
+  fills f = {0};
+  for (uint32_t t = 0; t < q->p->ntensor; t++) {
+    if (t == q->p->sums || t == q->p->result) fills_of_tensor(q, c, t, &f);
+    if (t == q->p->result || q->p->tensor[t].transfer == TARN_NONE) continue;
+    f.first |= 1u << t;
+    if (t != q->p->sums) fills_of_tensor(q, c, t, &f);
+  }
+  for (uint32_t i = 0; i < c->nloop; i++) f.goes[i] &= f.first;
+  return f;
+}
+/* Cycles of the fills of one step. */
 typedef struct step {
-  double hidden, shown, computed; /* fills: in two slots, in one, by the product's queue */
+  double hidden, shown, computed; /* in two slots, in one, by the product's queue */
 } step;
-static step step_of(const search *q, const choice *c, uint32_t level, bool first) {
-  const tarn_unit_plan *p = q->p;
+static step step_of(const search *q, const choice *c, uint32_t filled) {
   step s = {0};
-  for (uint32_t t = 0; t < p->ntensor; t++) {
-    uint32_t at = q->once >> t & 1 ? 0 : t < p->sums ? c->nloop : c->sums_at;
-    bool refilled = first;
-    for (uint32_t i = level; i < at; i++) refilled |= q->dims[t] >> c->loop[i].dim & 1;
-    if (!refilled || t == p->result || p->tensor[t].transfer == TARN_NONE) continue;
+  for (uint32_t t = 0; filled; t++, filled >>= 1) {
+    if (!(filled & 1)) continue;
     if (q->computes[t]) s.computed += q->per_fill[t];
-    else if ((c->twice & group_of(p, t)) && s.shown == 0) s.hidden += q->per_fill[t];
+    else if ((c->twice & q->group[t]) && s.shown == 0) s.hidden += q->per_fill[t];
     else s.shown += q->per_fill[t]; /* those behind it in its queue wait with it */
   }
   return s;
@@ -107,22 +142,22 @@ static counts counts_of(const search *q, const choice *c) {
   }
   return n;
 }
-static double estimate(const search *q, const choice *c) {
+static double estimate(const search *q, const choice *c, const fills *f) {
   const tarn_unit_plan *p = q->p;
   counts n = counts_of(q, c);
-  double product = q->product / n.all;
-  if (p->way != TARN_UNIT_FILLS) product += p->hw->intrin[p->product].startup;
+  double product = q->product / n.all + q->begin;
   double pieces = c->parts ? n.parts : 1;
   double finish = q->finish / n.around / pieces + q->start;
   double leave = q->per_fill[p->result] * n.parts / pieces;
-  step s = step_of(q, c, 0, true);
+  step s = step_of(q, c, f->first);
   double moves = s.hidden + s.shown + s.computed + n.around * pieces * leave;
   double all = s.hidden + s.shown + s.computed + product + finish + leave;
   double before = 1;
   for (uint32_t i = 0; i < c->nloop; i++) {
     double trips = (double)q->trips[c->loop[i].dim];
     double steps = before * (trips - 1);
-    s = step_of(q, c, i, false);
+    uint32_t kept = (c->twice & ROWS ? 1u : 0) | (c->twice & COLUMNS ? ~1u : 0);
+    s = step_of(q, c, f->goes[i] & ~(f->kept[i] & kept));
     moves += steps * (s.hidden + s.shown + s.computed);
     double loads = s.hidden + (s.shown > 0 ? product + s.shown : 0);
     double after = finish + s.computed;
@@ -142,17 +177,18 @@ static void try_order(search *q, choice *c) {
   int64_t needs;
   uint32_t fits[ALL + 1];
   uint32_t nfits = 0;
+  fills f = fills_of(q, c);
   for (uint32_t twice = ALL + 1; twice-- > 0;) {
-    bool less = false;
+    bool less = (twice & ~f.groups) != 0;
     for (uint32_t i = 0; i < nfits; i++) less |= (twice & fits[i]) == twice;
     if (less) continue;
     c->twice = twice;
-    c->cycles = estimate(q, c);
+    c->cycles = estimate(q, c, &f);
     if (q->nkept == KEPT && c->cycles >= q->kept[KEPT - 1].cycles) {
-      if (twice == ALL) return; /* fewer slots take no fewer cycles */
+      if (twice == f.groups) return; /* fewer slots take no fewer cycles */
       continue;
     }
-    apply(p, c);
+    apply(q, c);
     if (!tarn_unit_places(p, entries, first, &memory, &needs)) continue;
     fits[nfits++] = twice;
     keep(q, c);
@@ -219,15 +255,30 @@ static bool price_tile(search *q) {
   }
   return true;
 }
+/* No order of the loops takes fewer cycles: each tile comes once at least. */
+static double least_of(const search *q) {
+  const tarn_unit_plan *p = q->p;
+  double moves = 0;
+  for (uint32_t t = 0; t < p->ntensor; t++) {
+    double times = 1;
+    if (p->tensor[t].transfer == TARN_NONE) continue;
+    for (uint32_t d = 0; d < p->n && !(q->once >> t & 1); d++)
+      if (q->dims[t] >> d & 1) times *= (double)q->trips[d];
+    moves += times * q->per_fill[t];
+  }
+  return q->product + q->finish + q->start + moves * MOVES;
+}
 static void try_tile(search *q) {
-  choice c = {0};
+  choice c = {.held = q->held};
   for (uint32_t d = 0; d < q->p->n; d++) {
     q->trips[d] = tarn_ceildiv(q->p->dim[d], q->tile[d]);
     if (q->trips[d] == 1) continue;
     if (c.nloop == LOOPS) return;
     c.loop[c.nloop++] = (tarn_unit_loop){d, q->tile[d]};
   }
-  if (price_tile(q)) try_orders(q, &c, 0);
+  if (!price_tile(q)) return;
+  if (q->nkept == KEPT && least_of(q) >= q->kept[KEPT - 1].cycles) return;
+  try_orders(q, &c, 0);
 }
 /* A tap of a window: it goes along with another dim of what is read. */
 static bool is_tap(const tarn_unit_plan *p, uint32_t d) {
@@ -264,16 +315,36 @@ static void try_tiles(search *q, uint32_t d) {
     try_tiles(q, d + 1);
   }
 }
+typedef struct products {
+  const tarn_unit_plan *p;
+  double n, parts;
+} products;
+static void add_part(void *user, const tarn_unit_box *b) {
+  products *x = user;
+  double n = 1;
+  for (uint32_t d = 0; d < x->p->n; d++)
+    n *= (double)(d == x->p->rows ? tarn_ceildiv(b->n[d], x->p->form.m) : b->n[d]);
+  x->n += n;
+  x->parts++;
+}
+double tarn_unit_products(const tarn_unit_plan *p, double *parts) {
+  products x = {.p = p};
+  tarn_unit_box all = {.lo = {0}};
+  memcpy(all.n, p->dim, sizeof all.n);
+  tarn_unit_inside(p, &all, add_part, &x);
+  if (parts) *parts = x.parts;
+  return x.n;
+}
 /* Cycles of the whole kernel, whichever its tiles are. */
 static void whole(search *q) {
   const tarn_unit_plan *p = q->p;
   const tarn_hw_intrinsic *x = &p->hw->intrin[p->product];
-  double issues = 1;
   double own = 1;
   double cleared = 1;
+  double parts;
+  double issues = tarn_unit_products(p, &parts);
   for (uint32_t d = 0; d < p->n; d++) {
     int64_t n = d == p->rows ? tarn_ceildiv(p->dim[d], p->form.m) : p->dim[d];
-    issues *= (double)n;
     if (d < p->nacc) cleared *= (double)n;
     if (d < p->nacc) own *= (double)p->dim[d];
   }
@@ -286,32 +357,49 @@ static void whole(search *q) {
     q->finish = 0;
   }
   q->start = x->startup;
+  q->begin = p->way == TARN_UNIT_FILLS ? 0 : parts * x->startup;
   for (uint32_t i = 0; i < p->nstep; i++) {
     q->finish += own / p->hw->intrin[p->step[i].intrinsic].throughput;
     q->start += p->hw->intrin[p->step[i].intrinsic].startup;
   }
   for (uint32_t t = 0; t < p->ntensor; t++) {
     q->dims[t] = tarn_unit_dims(&p->tensor[t]);
+    q->group[t] = group_of(p, t);
     q->once |= (uint32_t)comes_once(p, &p->tensor[t]) << t;
     if (p->tensor[t].transfer != TARN_NONE)
       q->computes[t] = tarn_unit_queue_of_move(p->hw, p->tensor[t].transfer) ==
                        tarn_unit_queue_of_run(p->hw, p->product);
   }
 }
+/* As it is matched, and each other way. */
+static void ways_of(search *q) {
+  tarn_unit_tensor as_is = q->p->tensor[0];
+  q->way[q->nway++] = as_is;
+  if (tarn_unit_unpad(q->p)) q->way[q->nway++] = q->p->tensor[0];
+  q->p->tensor[0] = as_is;
+  if (tarn_unit_bridge(q->p)) q->way[q->nway++] = q->p->tensor[0];
+  q->p->tensor[0] = as_is;
+}
 bool tarn_unit_search(tarn_unit_plan *p, tarn_unit_cost *out) {
   search *q = TARN_NEW(tarn_lang_ctx(p->L), search);
   choice *best = NULL;
   *q = (search){.p = p};
-  whole(q);
-  try_tiles(q, 0);
+  ways_of(q);
+  for (q->held = 0; q->held < q->nway; q->held++) {
+    p->tensor[0] = q->way[q->held];
+    whole(q);
+    try_tiles(q, 0);
+  }
   for (uint32_t i = 0; i < q->nkept; i++) {
     tarn_unit_cost c;
-    apply(p, &q->kept[i]);
+    apply(q, &q->kept[i]);
     if (!tarn_unit_cost_of(p, &c)) continue;
     if (best && c.cycles + c.moves * MOVES >= out->cycles + out->moves * MOVES) continue;
     best = &q->kept[i];
     *out = c;
   }
-  if (best) apply(p, best);
-  return best != NULL;
+  if (!best) return false;
+  apply(q, best);
+  if (p->way == TARN_UNIT_MULTIPLIES) tarn_unit_refine(p, out, MOVES);
+  return true;
 }

@@ -1,7 +1,7 @@
 /* Programs for an accelerator: products and convolutions of many shapes, compiled for described
  * machines, run in the simulator, which refuses what the machine could compute wrongly; results are
  * those of the interpreter, bit for bit, and cycles those that were predicted. */
-#include "plan/unit.h"
+#include "price/unit.h"
 #include "tests/accelerator.h"
 
 /* ---------------------------------------------------------------- models */
@@ -219,6 +219,53 @@ START_TEST(maxima_are_right) {
 }
 END_TEST
 
+/* ---------------------------------------------------------------- rows that roll */
+/* Row after row of the result, and in each the rows of its windows one after another. */
+static void roll(tarn_unit_plan *p, uint32_t slots) {
+  const tarn_unit_coord *c = p->tensor[0].at;
+  while (!c->clipped) c++;
+  bool second = c->dim[0] >= p->nacc;
+  p->nloop = 2;
+  p->loop[0] = (tarn_unit_loop){c->dim[second], 1};
+  p->loop[1] = (tarn_unit_loop){c->dim[!second], 1};
+  for (uint32_t t = 0; t < p->ntensor; t++) p->tensor[t].at_loop = t < p->sums ? 2 : 1;
+  p->tensor[0].slots = slots;
+  p->tensor[1].slots = 3;
+}
+static void run_rolling(tarn_ctx *cx, void *arg) {
+  const uint32_t slots = *(const uint32_t *)arg;
+  tarn_lang *L = tarn_lang_new(cx);
+  tarn_unit_plan p;
+  tarn_unit_cost cost;
+  const char *text = term_of(cx, &convs[2], SHIFTED, 3, NULL);
+  const tarn_hw *hw = on_slow_host(L, "vta-pynq");
+  const tarn_compiled *c = compiled(L, text, hw, NULL);
+  uint32_t k = 0;
+  while (k < c->kernels->nker && !c->kernels->ker[k].machine) k++;
+  ck_assert_uint_lt(k, c->kernels->nker);
+  const tarn_ksig *sig = c->kernels->ker[k].sig;
+  ck_assert(tarn_unit_match(L, hw, sig, &p, NULL) && tarn_unit_unpad(&p));
+  roll(&p, slots);
+  const tarn_schedule *s = tarn_unit_scheduled(&p);
+  tarn_unit_schedule(&p, s);
+  ck_assert(tarn_unit_cost_of(&p, &cost));
+  ck_assert((cost.bytes[0] == tarn_unit_once(&p, 0)) == (slots > 1));
+  ck_assert_int_eq(cost.bytes[1], tarn_unit_once(&p, 1));
+  const char *given = tarn_format(cx, "%s %s", tarn_ksig_text(L, cx, sig),
+                                  tarn_schedule_text(L, cx, tarn_nest_get(L, sig->nest), s));
+  c = compiled(L, text, hw, given);
+  same_values(cx, c, tarn_load_simulated(cx, c->o->dir));
+  same_cycles(cx, c);
+}
+START_TEST(rows_roll) {
+  uint32_t slots = (uint32_t)_i + 1;
+  tarn_ctx *cx = tarn_ctx_new(NULL);
+  tarn_status st = tarn_protect(cx, run_rolling, &slots);
+  ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
+  tarn_ctx_free(cx);
+}
+END_TEST
+
 /* ---------------------------------------------------------------- maps alone */
 /* A relu, a sum of two tensors, a relu of one with a bias: nothing is multiplied. */
 static const char *const shapes[] = {"(28 28 64)", "(7 9 48)", "(4096)", "(5 160)"};
@@ -315,6 +362,7 @@ int main(void) {
   tcase_set_timeout(t, 120);
   tcase_add_loop_test(t, products_are_right, 0, (int)(MACHINES * CONVS));
   tcase_add_loop_test(t, maxima_are_right, 0, (int)(sizeof pools / sizeof *pools));
+  tcase_add_loop_test(t, rows_roll, 0, 3);
   tcase_add_loop_test(t, chains_are_right, 0, MACHINES);
   tcase_add_loop_test(t, coarse_units_are_matched, 0, (int)(sizeof wholes / sizeof *wholes));
   tcase_add_loop_test(t, scales_are_near, 0, 2 * (int)(sizeof scaled / sizeof *scaled));

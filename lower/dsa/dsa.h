@@ -37,7 +37,8 @@ typedef struct dsa_stream {
   TARN_VEC(dsa_instruction) x;
   uint32_t first; /* of the segment */
   uint32_t last[TARN_UNIT_QUEUES];
-  dsa_touched *touched; /* of each memory */
+  TARN_VEC(uint32_t) item[TARN_UNIT_QUEUES]; /* of the segment: 1 + numbers, of each queue */
+  dsa_touched *touched;                      /* of each memory */
 } dsa_stream;
 dsa_stream *dsa_stream_new(tarn_ctx *cx, const tarn_hw *hw, int64_t main_bytes);
 void dsa_segment(dsa_stream *s); /* another one begins: nothing is known */

@@ -297,11 +297,12 @@ static void issue(dsa_emitter *e, const tarn_unit_plan *p, const tarn_unit_stmt 
     instruction(&r, s->immediate, !s->begins || !begins(s, apart, n, i));
   }
 }
-static void statement(void *user, const tarn_unit_plan *p, const tarn_unit_stmt *s) {
+static bool statement(void *user, const tarn_unit_plan *p, const tarn_unit_stmt *s) {
   dsa_emitter *e = user;
   bool moves = s->does == TARN_UNIT_FILL || s->does == TARN_UNIT_LEAVE;
   if (!moves) issue(e, p, s);
   else if (!e->collects) transfers(e, p, s);
+  return true;
 }
 static bool visit(dsa_emitter *e, const tarn_unit_plan *p, bool collects) {
   e->collects = collects;

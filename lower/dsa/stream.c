@@ -34,6 +34,7 @@ void dsa_segment(dsa_stream *s) {
       memset(s->touched[m].written[q], 0, (size_t)s->touched[m].n * sizeof(uint32_t));
     }
   memset(s->last, 0, sizeof s->last);
+  for (uint32_t q = 0; q < s->hw->nqueue; q++) s->item[q].n = 0;
   s->first = s->x.n;
 }
 
@@ -101,6 +102,18 @@ static dsa_instruction blank(dsa_stream *s, const tarn_hw_instruction *is, const
 static void push_instruction(dsa_stream *s, const dsa_instruction *x) {
   tarn_push(s->cx, &s->x, *x);
   s->last[x->is->queue] = s->x.n;
+  tarn_push(s->cx, &s->item[x->is->queue], s->x.n);
+}
+/* The first instruction of queue m that comes after instruction `number` of the queue; all behind
+ * it do too. */
+static uint32_t first_after(const dsa_stream *s, uint32_t m, uint32_t queue, uint32_t number) {
+  uint32_t lo = 0;
+  for (uint32_t hi = (uint32_t)s->item[m].n; lo < hi;) {
+    uint32_t k = (lo + hi) / 2;
+    if (s->x.p[s->item[m].p[k] - 1].after[queue] < number) lo = k + 1;
+    else hi = k;
+  }
+  return lo < s->item[m].n ? s->item[m].p[lo] : 0;
 }
 /* Numbers of the token's flags, in the instruction that pops and in the one that pushes it; false:
  * no token leads there. */
@@ -135,12 +148,13 @@ static void pass_on(dsa_stream *s, const dsa_instruction *x, uint32_t queue, uin
                  token_between(s->hw, m, x->is->queue) != TARN_NONE;
     const tarn_hw_instruction *is = leads ? idle(s, m) : NULL;
     if (!is) continue;
-    if (!s->last[m] || s->x.p[s->last[m] - 1].after[queue] < number) {
+    if (!first_after(s, m, queue, number)) {
       dsa_instruction between = blank(s, is, NULL);
       wait_for(s, &between, queue, number);
       push_instruction(s, &between);
     }
-    if (s->last[m] > need[m]) need[m] = s->last[m];
+    uint32_t then = first_after(s, m, queue, number);
+    if (then > need[m]) need[m] = then;
     return;
   }
   tarn_raise(s->cx, TARN_BAD_INPUT, "%s: no tokens lead from queue %s to queue %s", s->hw->name,

@@ -41,7 +41,7 @@ for ((i = 0; i < $(value 'program.#'); i++)); do
   seen=$((seen + 1))
   for key in product tile.0.units tile.0.elements tile.0.of 'order.#' operands.0.name operands.0.memory operands.0.slots \
     operands.0.dram_bytes operands.0.compulsory_bytes fill.0.memory fill.0.bytes fill.0.share dram_bytes bound_bytes \
-    over_bound dma_rows compute_cycles vector_cycles transfer_cycles queue_cycles.load binds; do
+    over_bound dma_rows predicted_cycles compute_cycles vector_cycles transfer_cycles queue_cycles.load binds; do
     [ -n "$(value "program.$i.accelerator.$key")" ] || fail "kernel $i: $key is empty"
   done
   near "$(value program.$i.accelerator.predicted_cycles)" "$(value program.$i.accelerator.simulated_cycles)"
