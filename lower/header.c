@@ -114,6 +114,7 @@ void low_header(low_module *M, const tarn_kprog *p, const tarn_memory_plan *plan
   tarn_buf_str(
       &b, "/* Names and functions of the kernels, for profiling: see runtime/rt.h of tarn. */\n");
   tarn_buf_fmt(&b, "extern const struct tarn_rt_model %s_model;\n", name);
+  if (M->o->header) tarn_buf_str(&b, M->o->header);
   tarn_buf_str(&b, "#ifdef __cplusplus\n}\n#endif\n#endif\n");
   tarn_write_file(M->cx, tarn_format(M->cx, "%s/model.h", M->o->dir), b.p, b.n);
   low_wrote(M, "h");

@@ -39,6 +39,7 @@ typedef struct tarn_lower_options {
                           GPU's model.so needs it */
   int64_t near; /* constants of more bytes lie far from the code, and link whatever their size; 0:
                    512 MiB */
+  const char *header; /* further declarations for model.h, or NULL */
 } tarn_lower_options;
 TARN_API bool tarn_lower_name_ok(const char *name);
 /* The prefix of a model in this file: the file's name without its ending, other characters as _. */

@@ -179,6 +179,7 @@ static void emit_host(const program *g) {
   }
   tarn_lower_options o = *g->o;
   o.emit = TARN_EMIT_SO | TARN_EMIT_O;
+  o.header = dsa_relocation(g->s, o.name);
   if (o.here) {
     const char *from = tarn_format(g->cx, "%s/model.so", o.dir);
     host.hw = o.here;

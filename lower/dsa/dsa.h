@@ -5,6 +5,7 @@
  *   stream.c  instructions in order, and the tokens that what they touch asks for
  *   image.c   main memory: micro-ops, constants tile by tile, buffers
  *   encode.c  instructions as bits and as text
+ *   relocate.c  what model.h says of the stream
  *
  * No decision about a kernel is made here. */
 #ifndef TARN_LOWER_DSA_H
@@ -108,4 +109,6 @@ void dsa_kernel(dsa_emitter *e, uint32_t kernel);
 void dsa_put(const tarn_hw_format *f, uint8_t *bits, uint32_t field, int64_t v);
 void dsa_encode(const dsa_stream *s, tarn_buf *out);
 void dsa_text(const dsa_stream *s, tarn_buf *out);
+/* Declarations for model.h; NULL: places of this machine cannot be moved. */
+const char *dsa_relocation(const dsa_stream *s, const char *prefix);
 #endif

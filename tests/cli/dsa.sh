@@ -107,9 +107,29 @@ program "$work/small"
 try 0 sim "$work/small" --html "$work/page.html"
 page "$work/page.html" compute
 
+# The image somewhere else: the stream is moved by the model's header, and runs with it there.
+try 0 compile "$work/q8.onnx" --shape n=1 --hw "$work/small.hw" -o "$work/digits" --name digits
+cc -std=c17 -Wall -Wextra -Werror -I"$work/digits" tests/cli/relocate.c -o "$work/relocate" || fail "model.h is not compiled"
+sed -i 's/"role": *"scratch"/"role": "output"/' "$work/digits/memory.json" # to see all that is computed
+for base in 4194304 64; do
+  mkdir "$work/moved" "$work/here" "$work/there"
+  cp "$work/digits/machine.hw" "$work/moved"
+  "$work/relocate" $base <"$work/digits/stream.bin" >"$work/moved/stream.bin" || fail "the stream is not moved to $base"
+  { head -c $base /dev/zero; cat "$work/digits/dram.bin"; } >"$work/moved/dram.bin"
+  perl -pe 's/("base": *)(\d+)/$1 . ($2 + '$base')/ge' "$work/digits/memory.json" >"$work/moved/memory.json"
+  cmp -s "$work/digits/stream.bin" "$work/moved/stream.bin" && fail "the stream is the same at $base"
+  try 0 sim "$work/digits" -o "$work/here" && try 0 sim "$work/moved" -o "$work/there"
+  [ -n "$(ls "$work/here")" ] || fail "$last: no outputs"
+  diff -r "$work/here" "$work/there" || fail "$last: another result at $base"
+  rm -r "$work/moved" "$work/here" "$work/there"
+done
+for base in 4 0x4000000000; do # no multiple of an entry; too far for a field
+  "$work/relocate" $base <"$work/digits/stream.bin" >"$work/none"
+  [ $? = 1 ] && [ ! -s "$work/none" ] || fail "the stream is moved to $base"
+done
+
 # A host program with a device of its own.
 if [ -e "$build/lib/libtarn-sim.so" ] && ! nm -D "$build/lib/libtarn-sim.so" | grep -q __asan_init; then
-  try 0 compile "$work/q8.onnx" --shape n=1 --hw "$work/small.hw" -o "$work/digits" --name digits
   if cc -std=c17 -I. -I"$work/digits" examples/accelerator/digits.c "$work/digits/here.so" -L"$build/lib" -ltarn-sim -ltarn -ltarn-select \
     -ltarn-rt -lm -o "$work/host"; then
     LD_LIBRARY_PATH=$build/lib "$work/host" "$work/digits" >"$work/out" || fail "the example of a host: $(cat "$work/out")"
