@@ -53,7 +53,7 @@ typedef struct tarn_ksig { /* a kernel to be scheduled and priced */
   /* Of tarn_ksig_matrices(), where known, else NULL: what lies there. Codes differ by it,
    * signatures and prices do not. */
   const float *in_numbers[TARN_MAX_OPERANDS];
-  tarn_layout in[TARN_MAX_OPERANDS]; /* last, for tarn_ksig_keep */
+  tarn_layout in[TARN_MAX_OPERANDS];
 } tarn_ksig;
 TARN_API void tarn_ksig_canonical(tarn_lang *L, tarn_ksig *k); /* in place; raises */
 /* Of a canonical kernel: what all reads of an operand add goes into its layout's offset, in steps
@@ -81,8 +81,8 @@ TARN_API bool tarn_ksig_gather(tarn_lang *L, tarn_ksig *k);
 TARN_API bool tarn_ksig_pack(tarn_lang *L, tarn_ksig *k, uint32_t read, uint32_t d, int64_t block,
                              int64_t panel);
 TARN_API bool tarn_ksig_equal(const tarn_ksig *a, const tarn_ksig *b); /* whatever the offsets */
-/* A copy for tarn_ksig_equal() alone: it ends behind the last operand, to take little room. */
-TARN_API const tarn_ksig *tarn_ksig_keep(tarn_ctx *cx, const tarn_ksig *k);
+/* Bytes that are equal where tarn_ksig_equal() says so, within this program: a key for tables. */
+TARN_API void tarn_ksig_key(const tarn_ksig *k, tarn_buf *b);
 TARN_API uint64_t
 tarn_ksig_hash(tarn_lang *L, const tarn_ksig *k); /* within this program: nests by their number */
 /* A kernel and a schedule as text that means the same in every program, offsets left out; parsing

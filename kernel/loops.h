@@ -20,7 +20,7 @@ typedef struct knest_stage {
   knest_read *read;
   tarn_layout out; /* of an output, over shared ++ own */
 } knest_stage;
-#define KNEST_ROOM 12288 /* bytes: of most nests; more comes from the arena, and stays there */
+#define KNEST_ROOM 49152 /* bytes: of most nests; more comes from the arena, and stays there */
 typedef struct knest {
   tarn_lang *L;
   uint8_t depth;

@@ -60,11 +60,15 @@ typedef struct kernel_model {
    * next: what all stages touch is then reckoned together, and local buffers that stay in a
    * cache cost no transfers. */
   bool blocks;
+  uint32_t stages, reads; /* room: of `stage`, of `read` */
+  acc_model *read;        /* of all stages */
 } kernel_model;
 /* Bytes that all stages touch while the shared loops from `from` on go round; local buffers once.
  */
 double loop_held(const kernel_model *km, uint32_t from, double line);
 kernel_model *loop_model(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k);
+/* The same into km, whose room it uses again; all zero at first. */
+void loop_model_into(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, kernel_model *km);
 
 /* Price of one stage on one unit with the loops outside it (shared levels) counted in `repeat`. */
 void loop_stage_cost(const tarn_hw *hw, const stage_model *m, const tarn_level *shared,

@@ -223,14 +223,14 @@ static void note_again(kernel_model *km, double line) {
     }
 }
 static void stage_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_nest *nest,
-                     const tarn_stage *s, uint32_t out, stage_model *m) {
+                     const tarn_stage *s, uint32_t out, acc_model *read, stage_model *m) {
   const tarn_func *f = tarn_fn_get(L, s->fn);
+  m->read = read;
   m->n = tarn_nest_dims(nest, s, m->dim);
   m->nshared = nest->depth, m->nacc = m->n - s->nred;
   for (uint32_t d = 0; d < m->n; d++)
     if (m->dim[d] == 0) m->dim[d] = 1; /* a loop without trips is priced as one with one */
   m->nread = (uint32_t)f->nops + f->nepi;
-  m->read = TARN_ARRAY(tarn_lang_ctx(L), acc_model, m->nread);
   for (uint32_t r = 0; r < m->nread; r++)
     m->read[r] = read_model(L, k, nest, &s->read[r], r >= f->nops);
   stage_functions(L, hw, s, m);
@@ -241,13 +241,32 @@ static void stage_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const 
   m->resumes = tarn_stage_resumes(L, k, s, out);
   result_model(k, s, out, m);
 }
-kernel_model *loop_model(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k) {
+static uint32_t reads_of(tarn_lang *L, const tarn_nest *nest, uint32_t i) {
+  const tarn_func *f = tarn_fn_get(L, nest->stage[i].fn);
+  return (uint32_t)f->nops + f->nepi;
+}
+static void make_room(tarn_lang *L, const tarn_nest *nest, kernel_model *km) {
   tarn_ctx *cx = tarn_lang_ctx(L);
+  uint32_t n = nest->nstage, nread = 0;
+  for (uint32_t i = 0; i < n; i++) nread += reads_of(L, nest, i);
+  if (n > km->stages) km->stage = TARN_ARRAY(cx, stage_model, n), km->stages = n;
+  if (nread > km->reads) km->read = TARN_ARRAY(cx, acc_model, nread), km->reads = nread;
+  memset(km->stage, 0, n * sizeof *km->stage);
+  if (nread) memset(km->read, 0, nread * sizeof *km->read);
+  km->nstage = n, km->blocks = false;
+}
+kernel_model *loop_model(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k) {
+  kernel_model *km = TARN_NEW(tarn_lang_ctx(L), kernel_model);
+  loop_model_into(L, hw, k, km);
+  return km;
+}
+void loop_model_into(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, kernel_model *km) {
   const tarn_nest *nest = tarn_nest_get(L, k->nest);
-  kernel_model *km = TARN_NEW(cx, kernel_model);
-  km->nstage = nest->nstage, km->stage = TARN_ARRAY(cx, stage_model, nest->nstage);
+  make_room(L, nest, km);
+  acc_model *read = km->read;
   for (uint32_t i = 0, out = 0; i < nest->nstage; out += nest->stage[i++].out) {
-    stage_of(L, hw, k, nest, &nest->stage[i], out, &km->stage[i]);
+    stage_of(L, hw, k, nest, &nest->stage[i], out, read, &km->stage[i]);
+    read += km->stage[i].nread;
     km->blocks |= nest->nstage > 1 && reuses(&km->stage[i]);
   }
   double line = hw->nmem ? tarn_hw_mem(hw, TARN_HW_L1)->line : 1;
@@ -257,5 +276,4 @@ kernel_model *loop_model(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k) {
       km->blocks && hw->nmem && held <= 0.8 * (double)tarn_hw_mem(hw, TARN_HW_L1)->capacity;
   for (uint32_t i = 0; i < km->nstage; i++)
     km->stage[i].block = km->blocks, km->stage[i].in_l1 = in_l1, km->stage[i].held = held;
-  return km;
 }

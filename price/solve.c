@@ -10,17 +10,17 @@
 #include <string.h>
 
 typedef struct solved {
-  const tarn_ksig *sig; /* for tarn_ksig_equal */
   const tarn_schedule *sched;
   tarn_cost cost;
-  uint32_t next; /* 1 + the next with the same hash */
 } solved;
 struct tarn_solver {
   tarn_lang *L;
   tarn_ctx *cx;
   const tarn_hw *hw;
   uint32_t threads;
-  tarn_map *by_hash;
+  tarn_intern *signature; /* by number: of all */
+  tarn_buf key;
+  kernel_model room; /* of the kernel that is solved: its arrays serve the next one */
   TARN_VEC(solved) all;
   tarn_solver_stats stats;
   tarn_intern *stage; /* stages of kernels with several, by what their loops and accesses are */
@@ -40,7 +40,8 @@ tarn_solver *tarn_solver_new(tarn_lang *L, const tarn_hw *hw, uint32_t threads) 
                      .cx = cx,
                      .hw = hw,
                      .threads = threads ? threads : hw->units,
-                     .by_hash = tarn_map_new(cx)};
+                     .signature = tarn_intern_new(cx),
+                     .key = {.cx = cx}};
   s->stage = tarn_intern_new(cx);
   return s;
 }
@@ -574,7 +575,8 @@ static bool given_by_price(const tarn_solver *s, const tarn_ksig *k, solved *e) 
 }
 static void solve(tarn_solver *s, const tarn_ksig *k, solved *e) {
   double least = 0;
-  const kernel_model *km = loop_model(s->L, s->hw, k);
+  const kernel_model *km = &s->room;
+  loop_model_into(s->L, s->hw, k, &s->room);
   tarn_schedule *sc = new_schedule(s, km);
   for (uint32_t i = 0; i < km->nstage; i++) {
     search q = {
@@ -616,26 +618,23 @@ bool tarn_schedules(tarn_solver *s, const tarn_ksig *k, tarn_schedule_visit *vis
   return true;
 }
 
-static solved *find(const tarn_solver *s, const tarn_ksig *k) { /* NULL: it is new */
-  const uint64_t *head = tarn_map_get(s->by_hash, tarn_ksig_hash(s->L, k));
-  uint32_t at = head ? (uint32_t)*head : 0;
-  while (at && !tarn_ksig_equal(s->all.p[at - 1].sig, k)) at = s->all.p[at - 1].next;
-  return at ? &s->all.p[at - 1] : NULL;
+static void set_key(tarn_solver *s, const tarn_ksig *k) {
+  s->key.n = 0;
+  tarn_ksig_key(k, &s->key);
 }
 static solved *entry_of(tarn_solver *s, const tarn_ksig *k) {
-  solved *known = find(s, k);
-  if (known) return known;
-  bool fresh;
-  solved e = {.sig = tarn_ksig_keep(s->cx, k)};
+  solved e = {0};
+  set_key(s, k);
+  uint32_t at = tarn_intern_find(s->signature, s->key.p, s->key.n);
+  if (at != TARN_NONE) return &s->all.p[at];
   bool given = given_by_price(s, k, &e);
   if (!given && s->search) e.sched = s->search(s->L, s->hw, k, &e.cost);
   else if (!given) solve(s, k, &e);
-  uint64_t *head = tarn_map_at(s->by_hash, tarn_ksig_hash(s->L, k), &fresh);
-  e.next = (uint32_t)*head;
-  *head = s->all.n + 1;
+  set_key(s, k);
+  at = tarn_intern_add(s->signature, s->key.p, s->key.n);
   tarn_push(s->cx, &s->all, e);
   s->stats.signatures++;
-  return &s->all.p[s->all.n - 1];
+  return &s->all.p[at];
 }
 const tarn_schedule *tarn_solve(tarn_solver *s, const tarn_ksig *k, tarn_cost *cost) {
   s->stats.uses++;
