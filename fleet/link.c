@@ -59,6 +59,8 @@ bool fleet_passed(tarn_fleet *f, const char *what, natsStatus s, jsErrCode e) {
     f->told = true;
   }
   usleep(100000);
+  if (f->stops && f->stops(f->stops_of))
+    tarn_raise(f->cx, TARN_IO, "%s: %s: no answer of JetStream; stopped", f->shown, what);
   return false;
 }
 

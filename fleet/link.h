@@ -13,8 +13,10 @@ struct tarn_fleet {
   natsConnection *nc;
   jsCtx *js;
   kvStore *workers, *aside;
-  const char *hw, *store; /* of fleet_make() */
-  double away;            /* since when the server does not answer (tarn_now()); 0: it does */
+  const char *hw, *store;  /* of fleet_make() */
+  bool (*stops)(void *of); /* NULL, or asked while the server is waited for, of stops_of */
+  void *stops_of;
+  double away; /* since when the server does not answer (tarn_now()); 0: it does */
   bool told;
 };
 

@@ -25,7 +25,7 @@ static uint32_t entries(tarn_fleet *f, kvStore *kv, const entry **out) {
     kvEntry *e;
     if (kvStore_Get(&e, kv, keys->Keys[i]) != NATS_OK) continue; /* gone meanwhile */
     entry x = {.key = tarn_shown(f->cx, keys->Keys[i]), .n = (size_t)kvEntry_ValueLen(e)};
-    x.value = tarn_strndup(f->cx, kvEntry_Value(e), x.n);
+    x.value = x.n ? tarn_strndup(f->cx, kvEntry_Value(e), x.n) : "";
     x.age = (double)time(NULL) - (double)kvEntry_Created(e) / 1e9;
     tarn_push(f->cx, &v, x);
     kvEntry_Destroy(e);

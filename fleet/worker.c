@@ -64,7 +64,8 @@ static bool gives_up(worker *w, uint64_t deaths) {
   double all = (double)ci->Delivered.Consumer, own = (double)deaths,
          others = fmax(0, all - (double)ci->Delivered.Stream - own);
   jsConsumerInfo_Destroy(ci);
-  return deaths >= MOST_DEATHS || pow(others / (all - own + SOME), own) < CHANCE;
+  double rate = (others + 2 * sqrt(others)) / (all - own + SOME); /* more than that is unlikely */
+  return deaths >= MOST_DEATHS || pow(rate, own) < CHANCE;
 }
 static void set_aside(worker *w, const fleet_job *j, uint64_t deaths, tarn_answer *x) {
   x->seconds = INFINITY, x->aside = true;
@@ -197,6 +198,7 @@ tarn_worker_report tarn_worker_run(tarn_fleet *f, tarn_lang *L, const tarn_hw *h
                            .version = FLEET_VERSION,
                            .simulates = o->simulate,
                            .job = ""};
+  f->stops = o->stop, f->stops_of = o->stop_user;
   fleet_bench_open(&w->bench);
   fleet_make(f, w->hw, NULL);
   w->every = beats(w);

@@ -70,25 +70,27 @@ store=$(strings -n 16 "$work/a.db" 2>/dev/null | grep -xE '[0-9a-f]{16}' | head 
 send "tarn.6.job.$hw.aa.$name" '(job 6 (name "'$name'") (store "aa") (threads 1) (kernel "(kernel") (schedule "x"))'
 send "tarn.6.job.$hw.ab.$name" '(job 6 (name "'
 send "tarn.6.job.$hw.ac.$name" '(job 7 (name "'$name'"))'
+send "tarn.6.job.$hw.af.$name" ""
 send "tarn.6.job.$hw.ad.$name" "$(head -c 600000 /dev/zero | tr '\0' x)"
 [ -n "$store" ] || fail "the store has no name"
 send "tarn.6.answer.$store.$name" '(answer 6 (name "'$name'") (seconds 1e-30) (calibration 0) (marks) (worker "x") (reason ""))'
 send "tarn.6.answer.$store.0$name" '(answer 6'
 send '$KV.tarn-workers.liar' '(worker 6 (name "liar")'
+send '$KV.tarn-workers.silent' ''
 "$tarn" tune --db "$work/a.db" --export "$work/before.txt" >/dev/null
 tune "$work/a.db" --trials 40 --fleet "$url" --json >"$work/b.json" || fail "tune after malformed messages"
 [ "$(number "$work/b.json" trials)" = 40 ] || fail "malformed messages: $(cat "$work/b.json")"
 for ((i = 0; i < 100; i++)); do
   "$tarn" fleet status "$url" --json >"$work/status" || fail "status after malformed messages"
-  [ "$(number "$work/status" dropped)" != 2 ] || break
+  [ "$(number "$work/status" dropped)" != 3 ] || break
   sleep 0.2
 done
-[ "$(number "$work/status" dropped)" = 2 ] || fail "malformed jobs are not counted: $(cat "$work/status")"
+[ "$(number "$work/status" dropped)" = 3 ] || fail "malformed jobs are not counted: $(cat "$work/status")"
 grep -q "a malformed job is dropped" "$work/w0.err" || fail "malformed jobs are not told"
 ! "$tarn" tune --db "$work/a.db" --export /dev/stdout | grep -q 'e-30' || fail "an answer to no question is stored"
 kill -TERM "${worker[0]}"
 wait "${worker[0]}" || fail "a worker does not end on SIGTERM"
-grep -q "2 malformed" "$work/w0.out" || fail "the worker's report: $(cat "$work/w0.out")"
+grep -q "3 malformed" "$work/w0.out" || fail "the worker's report: $(cat "$work/w0.out")"
 
 # ---- workers of another version, and none ----
 send '$KV.tarn-workers.old' '(worker 5 (name "old") (hw "x") (program "0.0.9") (marks) (done 0) (failed 0) (drifted 0) (dropped 0) (calibration 0) (at-first 0) (job ""))'
@@ -147,8 +149,14 @@ end_worker 5
 tune "$work/f.db" --trials 120 --fleet "$url" --json >"$work/f1.json" || fail "after a full disk"
 tune "$work/g.db" --trials 120 --fleet "$url" --json >"$work/f2.json" || fail "without a full disk"
 [ "$(number "$work/f1.json" best)" = "$(number "$work/f2.json" best)" ] || fail "a full disk changes the result"
-end_worker 4
 end_server
+sleep 1
+kill -TERM "${worker[4]}"
+for ((i = 0; i < 100; i++)); do
+  alive "${worker[4]}" || break
+  sleep 0.1
+done
+! alive "${worker[4]}" || fail "a worker does not end on SIGTERM while there is no server"
 start_server "jetstream { store_dir: \"$work/small\", max_file_store: 200KB }"
 model=(examples/digits/digits.onnx --shape n=1)
 says 3 "the server has no room left" tune "$work/h.db" --spread --every --per-kernel 500 --trials 2000 --fleet "$url"
