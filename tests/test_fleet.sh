@@ -31,6 +31,10 @@ kill_some() { # DB ARGUMENTS…, until the tuner has ended by itself
     sleep "$gap"
     if ! alive "$tuner"; then
       wait "$tuner" && break
+      if tail -n 1 "$work/tuner.err" | grep -q "no server answers"; then # started while the server was
+        start_tuner "$@"
+        continue
+      fi
       fail "the tuner ends: $(tail -n 1 "$work/tuner.err")"
     fi
     ((most-- > 0)) || continue
