@@ -10,10 +10,16 @@ work=$(mktemp -d)
 server=
 tuner=
 worker=()
-stop_all() {
-  for p in $tuner "${worker[@]:-}" $server; do [ -z "$p" ] || kill -9 "$p"; done 2>/dev/null
-  wait 2>/dev/null
+# Numbers of processes come again: only what this shell still runs is killed.
+alive() { jobs -pr | grep -qx -- "$1"; }
+end() { # PROCESS…
+  local p
+  for p in "$@"; do
+    ! alive "$p" || kill -9 "$p"
+    wait "$p"
+  done 2>/dev/null
 }
+stop_all() { end $(jobs -pr); }
 trap 'stop_all; rm -rf "$work"' EXIT
 fail() { echo "$test_name: $*" >&2; tail -n 5 "$work"/*.err >&2; exit 1; }
 
@@ -34,6 +40,5 @@ start_server() { # [LINES OF CONFIGURATION]
   [ -n "$port" ] || fail "nats-server does not start: $(tail -n 3 "$work/server.log")"
   url=nats://$host:$port
 }
-end_server() { kill -9 "$server"; wait "$server" 2>/dev/null; server=; }
+end_server() { end "$server"; server=; }
 number() { sed -n "s/.*\"$2\": *\([0-9.e+-]*\).*/\1/p" "$1" | head -n 1; } # FILE KEY
-alive() { kill -0 "$1" 2>/dev/null; }

@@ -8,7 +8,7 @@ source tests/fleet.sh "$1" fleet_hosts
 near=tarn$$a far=tarn$$b
 unshare -n sleep 300 2>/dev/null &
 other=$!
-trap 'ip link del $near 2>/dev/null; kill $other 2>/dev/null; stop_all; rm -rf "$work"' EXIT
+trap 'ip link del $near 2>/dev/null; stop_all; rm -rf "$work"' EXIT
 sleep 0.3
 ip link add "$near" type veth peer name "$far" netns $other 2>/dev/null || skip "no namespaces of networks here"
 there() { nsenter -n -t $other "$@"; }

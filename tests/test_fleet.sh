@@ -21,7 +21,7 @@ start_tuner() { # DB ARGUMENTS…
     >"$db.json" 2>>"$work/tuner.err" &
   tuner=$!
 }
-end_workers() { kill -9 "${worker[@]}" 2>/dev/null; wait "${worker[@]}" 2>/dev/null; worker=(); }
+end_workers() { end "${worker[@]}"; worker=(); }
 
 kills=0
 kill_some() { # DB ARGUMENTS…, until the tuner has ended by itself
@@ -40,11 +40,11 @@ kill_some() { # DB ARGUMENTS…, until the tuner has ended by itself
     ((most-- > 0)) || continue
     victim=$((RANDOM % 20))
     if ((victim < tuners)); then
-      kill -9 "$tuner" 2>/dev/null; wait "$tuner" 2>/dev/null
+      end "$tuner"
       start_tuner "$@"
     else
       i=$((victim % 4))
-      kill -9 "${worker[$i]}" 2>/dev/null; wait "${worker[$i]}" 2>/dev/null
+      end "${worker[$i]}"
       start_worker "$i"
     fi
     kills=$((kills + 1))

@@ -17,7 +17,7 @@ start_worker() { # INDEX ARGUMENTS…
   "$tarn" worker --hw x86-64-v3 --simulate --silence $silence --name "w$i" "$@" >"$work/w$i.out" 2>>"$work/w$i.err" &
   worker[$i]=$!
 }
-end_worker() { kill -9 "${worker[$1]}" 2>/dev/null; wait "${worker[$1]}" 2>/dev/null; }
+end_worker() { end "${worker[$1]}"; }
 says() { # STATUS WORDS COMMAND…: one line that begins with "tarn: " and has the words
   local status=$1 words=$2 rc
   shift 2
