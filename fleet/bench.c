@@ -146,7 +146,9 @@ static void warm_up(fleet_bench *b) {
 }
 void fleet_bench_open(fleet_bench *b) {
   tarn_ctx *cx = tarn_lang_ctx(b->L);
-  b->limits = (tarn_limits){.memory = b->o->memory ? b->o->memory : MEMORY, .offline = true};
+  bool away = tarn_target_of(cx, b->hw)->away; /* a device's driver reserves more addresses */
+  b->limits = (tarn_limits){.offline = true};
+  b->limits.memory = b->o->memory || away ? b->o->memory : MEMORY;
 #if defined(__SANITIZE_ADDRESS__)
   b->limits.memory = 0; /* it reserves more addresses than any limit */
 #endif

@@ -55,7 +55,7 @@ typedef struct tarn_worker_options {
   const char *user;       /* that kernels run as where this process is root; NULL: nobody */
   bool simulate;          /* the analytic price, or a simulator, instead of a measurement */
   double pace;            /* … that takes so many seconds */
-  uint64_t memory;        /* bytes that a job may have; 0: 16 GiB */
+  uint64_t memory;        /* bytes that a job may have; 0: 16 GiB, of a GPU no limit */
   double limit;           /* seconds that a job may take; 0: 60 */
   double idle;            /* ends after so many seconds without a job; 0: never */
   uint32_t jobs;          /* ends after so many; 0: never */
