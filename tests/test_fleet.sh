@@ -101,8 +101,8 @@ if [ "$all" = --all ]; then
   echo "2000 jobs, $kills kills"
   kills=0
   for ((seed = 2; kills < 1000; seed++)); do
-    gap=0.2 most=1000 tuners=1 restarts=2 pace=0.1
-    compare $seed "${model[@]}" --trials 1500
+    gap=0.3 most=1000 tuners=1 restarts=2 pace=0.1
+    compare $seed "${model[@]}" --trials 400
   done
   echo "$kills kills"
 else
