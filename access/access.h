@@ -490,6 +490,69 @@ TARN_API const tarn_call_def *tarn_call_find(const tarn_lang *L,
  */
 TARN_API tarn_term tarn_call_expand(tarn_lang *L, tarn_term t);
 
+/* ---------------------------------------------------------------- kernels written by hand
+ * What a rule file declares of a C function that computes one point of the access dims:
+ *
+ *   (kernel NAME
+ *     (operand x (type f32) (dims 8 K) [(order 1 0)] [(packed)])…
+ *     (result (type f32) (dims 8 8) …)
+ *     (seconds FORMULA) | (cycles FORMULA)     of one call, in the sizes; or (measured)
+ *     [(symbol C_NAME)] [(link FILE)])
+ *
+ * A call of it is (call NAME () ((T ((S) (R)))) A…) with operands ((S),(dims)): the function at every
+ * point of S. It means what the function computes. */
+typedef struct tarn_written_port {
+  const char *name;
+  tarn_dtype dtype;
+  uint32_t n;
+  int64_t dim[TARN_MAX_DIMS];   /* an extent, or -1 - the number of a size */
+  uint8_t order[TARN_MAX_DIMS]; /* of the dims in memory, the outermost first */
+  bool packed;                  /* without gaps; else only the innermost one is */
+} tarn_written_port;
+/* One operand at one point of S: strides in elements. */
+typedef struct tarn_written_arg {
+  tarn_dtype dtype;
+  uint32_t n;
+  const int64_t *dim, *stride;
+  void *data;
+} tarn_written_arg;
+struct tarn_written;
+typedef void tarn_written_fn(tarn_ctx *cx, const struct tarn_written *w, const tarn_written_arg *in,
+                             const tarn_written_arg *out); /* raises */
+#define TARN_WRITTEN_SIZES 16
+typedef struct tarn_written {
+  const char *name, *symbol;
+  const char *link; /* object, archive or shared object, beside the file that names it; NULL */
+  const tarn_sx *at;
+  uint32_t nin, nsize;
+  const char *size[TARN_WRITTEN_SIZES];
+  const tarn_written_port *in;
+  tarn_written_port out;
+  bool measured, cycles; /* how the price is told */
+  const tarn_sx *price;  /* NULL: measured alone */
+  tarn_written_fn *run;  /* NULL: the interpreter cannot call it */
+  void *function;        /* for `run` */
+  const char *absent;    /* why it cannot; NULL: nobody tried */
+} tarn_written;
+/* Reads and adds one; its name must be new. Raises TARN_BAD_INPUT with the place. */
+TARN_API tarn_written *tarn_written_read(tarn_lang *L, const tarn_sx *s);
+/* The same declaration in another language; one that is there already stays. */
+TARN_API void tarn_written_add(tarn_lang *L, tarn_written *w);
+TARN_API tarn_written *tarn_written_find(const tarn_lang *L, const char *name); /* or NULL */
+/* What the operands say of the sizes; false, and tarn_message, when they do not fit. */
+TARN_API bool tarn_written_sizes(tarn_lang *L, const tarn_written *w, const uint32_t *kid_types,
+                                 uint32_t n, int64_t size[TARN_WRITTEN_SIZES]);
+/* The type of a call; TARN_NONE, and tarn_message. */
+TARN_API uint32_t tarn_written_type(tarn_lang *L, const tarn_written *w, const uint32_t *kid_types,
+                                    uint32_t n);
+/* The price formula, in its unit; NAN without one. */
+TARN_API double tarn_written_price(const tarn_written *w, const int64_t *size);
+/* Is the node computed outside of the language: an opaque, or a call of such a kernel? */
+TARN_API bool tarn_is_outside(const tarn_lang *L, uint32_t op, uint32_t payload);
+/* Do dims of these extents and strides lie as the port asks? */
+TARN_API bool tarn_written_lies(const tarn_written_port *p, const int64_t *dim,
+                                const int64_t *stride);
+
 /* Pair number i of a gatherSum, in other operators: a sum over what a gather gives. */
 TARN_API tarn_term tarn_gather_sum_term(tarn_lang *L, tarn_term t, uint32_t i);
 

@@ -63,7 +63,17 @@ static bool operand_fits(const tarn_type *k, const tarn_type *want, const tarn_t
          memcmp(k->dim + ns, want->dim, want->n * sizeof *k->dim) == 0;
 }
 
+static bool written_types(tarn_lang *L, const tarn_written *w, const tarn_payload *p,
+                          const uint32_t *kid_types, uint32_t n) {
+  uint32_t type = tarn_written_type(L, w, kid_types, n);
+  if (type != TARN_NONE && (type != p->type || p->n))
+    tarn_set_message(L->cx, "the call is not of the type that the kernel %s gives", w->name);
+  return type == p->type && !p->n;
+}
+
 bool tarn_call_types(tarn_lang *L, const tarn_payload *p, const uint32_t *kid_types, uint32_t n) {
+  const tarn_written *w = tarn_written_find(L, p->name);
+  if (w) return written_types(L, w, p, kid_types, n);
   const tarn_call_def *d = tarn_call_find(L, p->name);
   if (!d) return true;
   const tarn_type *out = tarn_type_get(L, p->type), *first = tarn_type_get(L, kid_types[0]);

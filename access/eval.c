@@ -346,11 +346,72 @@ static value eval_OPAQUE(run *r, const tarn_node *x, value *const *kid) {
   return t->tuple ? v : v.member[0];
 }
 
+/* ---- calls of kernels written by hand ---- */
+typedef struct calling {
+  run *r;
+  const tarn_written *w;
+  uint32_t ns; /* access dims */
+  tarn_written_arg arg[TARN_MAX_OPERANDS + 1];
+  int64_t dim[TARN_MAX_OPERANDS + 1][TARN_MAX_DIMS], stride[TARN_MAX_OPERANDS + 1][TARN_MAX_DIMS];
+} calling;
+/* Memory for one point of an operand, in the order that the function wants. */
+static void lay_out(calling *c, uint32_t i, const tarn_written_port *p, const tarn_tensor *t) {
+  int64_t count = 1;
+  for (uint32_t k = p->n; k-- > 0;) {
+    uint32_t d = p->order[k];
+    c->dim[i][d] = t->dim[c->ns + d];
+    c->stride[i][d] = count;
+    count *= c->dim[i][d];
+  }
+  size_t bytes = (size_t)(count ? count : 1) * tarn_dtype_size(p->dtype);
+  void *data = TARN_ARRAY(c->r->cx, char, bytes);
+  c->arg[i] = (tarn_written_arg){p->dtype, p->n, c->dim[i], c->stride[i], data};
+}
+/* One point between a tensor and that memory. */
+static void move(const calling *c, uint32_t i, tarn_tensor *t, int64_t point, bool store) {
+  const tarn_written_arg *a = &c->arg[i];
+  tarn_tensor flat = {.dtype = a->dtype, .data = a->data};
+  int64_t idx[TARN_MAX_DIMS] = {0}, n = 1;
+  for (uint32_t d = 0; d < a->n; d++) n *= a->dim[d];
+  for (int64_t k = 0; k < n; k++) {
+    int64_t at = 0;
+    for (uint32_t d = 0; d < a->n; d++) at += idx[d] * a->stride[d];
+    if (store) tarn_tensor_set(t, point * n + k, tarn_tensor_get(&flat, at));
+    else tarn_tensor_set(&flat, at, tarn_tensor_get(t, point * n + k));
+    for (uint32_t d = a->n; d-- > 0 && ++idx[d] == a->dim[d];) idx[d] = 0;
+  }
+}
+static void call_points(calling *c, tarn_tensor *const *in, tarn_tensor *out) {
+  int64_t points = 1;
+  for (uint32_t d = 0; d < c->ns; d++) points *= out->dim[d];
+  for (uint32_t i = 0; i < c->w->nin; i++) lay_out(c, i, &c->w->in[i], in[i]);
+  lay_out(c, c->w->nin, &c->w->out, out);
+  for (int64_t p = 0; p < points; p++) {
+    for (uint32_t i = 0; i < c->w->nin; i++) move(c, i, in[i], p, false);
+    c->w->run(c->r->cx, c->w, c->arg, &c->arg[c->w->nin]);
+    move(c, c->w->nin, out, p, true);
+  }
+}
 static value eval_CALL(run *r, const tarn_node *x, value *const *kid) {
-  (void)kid;
-  tarn_raise(r->cx, TARN_BAD_INPUT,
-             "eval: (call %s) has no meaning without its hardware description",
-             tarn_payload_get(r->L, x->payload)->name);
+  const char *name = tarn_payload_get(r->L, x->payload)->name;
+  calling *c = TARN_NEW(r->cx, calling);
+  *c = (calling){.r = r, .w = tarn_written_find(r->L, name)};
+  if (!c->w)
+    tarn_raise(r->cx, TARN_BAD_INPUT,
+               "eval: (call %s) has no meaning without its hardware description", name);
+  if (!c->w->run)
+    tarn_raise(r->cx, TARN_NO_RESULT, "eval: the function %s of (call %s) is not loaded",
+               c->w->symbol, name);
+  const tarn_type *t = tarn_type_get(r->L, x->type);
+  tarn_tensor *in[TARN_MAX_OPERANDS], *out;
+  value held[TARN_MAX_OPERANDS], none, v = new_value(r, x->type, t->dtype, NULL);
+  c->ns = t->ns;
+  for (uint32_t i = 0; i < x->n; i++) in[i] = as_tensor(r, kid[i], &held[i]);
+  out = as_tensor(r, &v, &none);
+  drop(r, &none);
+  call_points(c, in, out);
+  for (uint32_t i = 0; i < x->n; i++) drop(r, &held[i]);
+  return v;
 }
 
 /* The normal form has none of these. */

@@ -289,6 +289,9 @@ TARN_API void tarn_sx_name(tarn_buf *b, const char *s, size_t n);
 TARN_API bool tarn_sx_is_atom(const char *s, size_t n);
 /* width 0: one line; else breaks lines longer than width, indenting by 2. */
 TARN_API void tarn_sx_print(tarn_buf *b, const tarn_sx *s, unsigned width);
+/* Runs lld with these arguments (the first is its name, NULL ends them); *why: its first error. */
+typedef enum { TARN_LLD_DONE, TARN_LLD_FAILED, TARN_LLD_MISSING } tarn_lld_result;
+TARN_API tarn_lld_result tarn_lld(tarn_ctx *cx, const char *const *argv, const char **why);
 /* The file's text, NUL-terminated beyond n; raises TARN_IO. */
 TARN_API char *tarn_read_file(tarn_ctx *cx, const char *path, size_t *n);
 /* Writes to a temporary file beside path and renames, so a full disk or a kill loses nothing;

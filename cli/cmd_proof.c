@@ -1,6 +1,6 @@
 /* tarn proof check FILE: a chain of rewrites, checked without the e-graph. */
 #include "lab/lab.h"
-#include "cli/cli.h"
+#include "cli/rules.h"
 #include <string.h>
 
 static void report(tarn_ctx *cx, const tarn_proof_result *r, bool replay) {
@@ -29,6 +29,22 @@ static void tell(tarn_ctx *cx, const tarn_proof_result *r, bool replay) {
   for (uint32_t i = 0; i < r->nuse; i++) printf("  %6u  %s\n", r->use[i].count, r->use[i].rule);
 }
 
+/* Steps that hold because of what a function of C computes. */
+static uint32_t tell_given(tarn_ctx *cx, const tarn_ruleset *rs, const tarn_proof_result *r,
+                           bool quiet) {
+  const tarn_written *w;
+  uint32_t rule, n = 0;
+  for (uint32_t i = 0; (w = tarn_ruleset_written(rs, i, &rule)); i++)
+    for (uint32_t k = 0; k < r->nuse; k++) {
+      if (strcmp(r->use[k].rule, tarn_ruleset_at(rs, rule).name) != 0) continue;
+      n++;
+      if (quiet) continue;
+      printf("  given: %s, by the function %s of %s%s%s\n", tarn_shown(cx, r->use[k].rule),
+             w->symbol, w->link ? tarn_shown(cx, w->link) : "the program", w->absent ? "; " : "",
+             w->absent ? w->absent : "");
+    }
+  return n;
+}
 int tarn_cmd_proof(tarn_ctx *cx, int argc, char **argv) {
   cli_list words = {0}, rules = {0};
   cli_compile c = {0};
@@ -64,6 +80,7 @@ int tarn_cmd_proof(tarn_ctx *cx, int argc, char **argv) {
     else tarn_ruleset_add(rs, rules.p[i]);
   if (hw) cli_derive_rules(rs, cli_hardware(L, hw));
   if (c.model) o.program = cli_reload(L, &c);
+  if (o.replay) cli_load_written(cx, rs);
   const tarn_sx *chain = tarn_sx_read_file(cx, words.p[1]);
   tarn_proof_result r = free ? tarn_free_proof_check(rs, chain) : tarn_proof_check(rs, chain, &o);
   if (r.nassumed && !json)
@@ -71,5 +88,6 @@ int tarn_cmd_proof(tarn_ctx *cx, int argc, char **argv) {
   for (uint32_t i = 0; i < r.nassumed && !json; i++) printf("  %s\n", r.assumed[i]);
   if (json) report(cx, &r, o.replay);
   else tell(cx, &r, o.replay);
-  return r.ok && !(strict && (r.nassumed || r.skipped)) ? 0 : TARN_NO;
+  uint32_t given = tell_given(cx, rs, &r, json);
+  return r.ok && !(strict && (r.nassumed || r.skipped || given)) ? 0 : TARN_NO;
 }

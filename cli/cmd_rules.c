@@ -91,6 +91,11 @@ static int list(tarn_ctx *cx, const rules_job *k) {
 }
 
 /* ---- check ---- */
+void cli_load_written(tarn_ctx *cx, const tarn_ruleset *rs) {
+  tarn_written *w;
+  uint32_t rule;
+  for (uint32_t i = 0; (w = tarn_ruleset_written(rs, i, &rule)); i++) tarn_written_load(cx, w);
+}
 static void check_json(tarn_json *j, const tarn_rule_result *r) {
   tarn_json_open(j, NULL, '{');
   tarn_json_str(j, "name", r->name);
@@ -133,7 +138,9 @@ static int check(tarn_ctx *cx, const rules_job *k) {
   tarn_rules_check_options o = {
       .samples = (uint32_t)k->samples, .seed = k->seed, .only = k->only, .mutate = k->mutate};
   const tarn_rule_result *r;
-  uint32_t n = tarn_rules_check(load(cx, k), &o, &r), bad = 0, left = 0;
+  tarn_ruleset *rs = load(cx, k);
+  cli_load_written(cx, rs);
+  uint32_t n = tarn_rules_check(rs, &o, &r), bad = 0, left = 0;
   tarn_json *j = cli_json_new(cx);
   tarn_json_open(j, "rules", '[');
   for (uint32_t i = 0; i < n; i++) {
@@ -148,7 +155,7 @@ static int check(tarn_ctx *cx, const rules_job *k) {
   else
     printf("%u of %u %s", n - bad - left, n - left,
            k->mutate ? "conditions needed, guards not" : "rules hold");
-  if (!k->json && left) printf("; %u have no meaning", left);
+  if (!k->json && left) printf("; %u %s", left, k->free ? "have no meaning" : "not tried");
   if (!k->json) printf("\n");
   return bad ? TARN_NO : 0;
 }

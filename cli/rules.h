@@ -14,6 +14,8 @@ typedef struct rules_job {
   bool json, mutate, free, text, table, lax;
 } rules_job;
 
+/* Functions that rules call are loaded, where they can be. */
+void cli_load_written(tarn_ctx *cx, const tarn_ruleset *rs);
 int rules_learn(tarn_ctx *cx, const rules_job *k);
 int rules_derive(tarn_ctx *cx, const rules_job *k);
 int rules_stats(tarn_ctx *cx, const rules_job *k);

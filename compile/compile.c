@@ -114,6 +114,7 @@ static void saturate(tarn_compiled *c) {
   so.interrupted = watched;
   so.user = &w;
   c->rules = rules_of(c);
+  comp_written(c);
   c->saturation = tarn_saturate(c->program, c->rules, &so);
   c->rewriting = tarn_sat_result(c->saturation);
   if (so.after) comp_dump_rules(&w.phases, c->rewriting);
@@ -208,6 +209,7 @@ static void emit_into(tarn_compiled *c, const char *dir) {
                            .contract = o->numerics != TARN_RULE_EXACT,
                            .opt = 3,
                            .here = o->here};
+  lo.link = comp_written_files(c->kernels, &lo.nlink);
   c->target->emit(c->kernels, c->memory, &lo);
   const comp_offload *f = comp_offload_of(c, dir);
   c->seconds.lower = tarn_now() - t;

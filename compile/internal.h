@@ -27,6 +27,11 @@ void comp_kernel_json(const comp_offload *f, uint32_t kernel, tarn_json *j);
 /* The loop program of an accelerator's kernel; false: it is none. */
 bool comp_print_unit(const tarn_compiled *c, uint32_t kernel, tarn_buf *b);
 
+/* ---- kernels written by hand (written.c) ---- */
+void comp_written(const tarn_compiled *c); /* raises, when one cannot be called or linked */
+const char *const *comp_written_files(const tarn_kprog *p, uint32_t *n); /* to be linked */
+void comp_put_written(tarn_json *j, const tarn_kprog *p);
+
 /* ---- the report (report.c) ---- */
 void comp_report(tarn_compiled *c, const comp_offload *f);
 

@@ -197,6 +197,7 @@ void comp_report(tarn_compiled *c, const comp_offload *f) {
   put_rule_counts(j, c);
   put_inputs(cx, j, c->program);
   put_opaque(cx, j, &c->import);
+  comp_put_written(j, c->kernels);
   put_ways(j, &c->choice);
   if (f) comp_offload_json(f, j);
   put_kernels(j, c->kernels, f);

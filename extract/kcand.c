@@ -6,15 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An operand as a candidate sees it: a buffer through a map, or a constant. */
-typedef struct operand {
-  bool constant;
-  uint32_t kcls, nv;
-  kview v[KG_MAX_VIEWS]; /* constant: v[0].map leads to term */
-  tarn_term term;        /* constant: what is stored, broadcasts and other views taken off */
-} operand;
-
-static kcand *add_cand(kgraph *k, uint32_t ag, kcand c) {
+kcand *kg_add_cand(kgraph *k, uint32_t ag, kcand c) {
   c.machine = k->machine, c.place = k->place;
   tarn_push(k->cx, &k->cand, c);
   tarn_push(k->cx, &k->cand_class, ag);
@@ -22,8 +14,7 @@ static kcand *add_cand(kgraph *k, uint32_t ag, kcand c) {
   return &k->cand.p[k->cand.n - 1];
 }
 
-/* A candidate with one result and n children, none of which is said yet. */
-static kcand new_cand(kgraph *k, kcand_kind kind, uint32_t node, uint32_t kcls, uint32_t n) {
+kcand kg_new_cand(kgraph *k, kcand_kind kind, uint32_t node, uint32_t kcls, uint32_t n) {
   kcand c = {.kind = kind, .node = node, .kcls = kcls, .nchild = n, .nout = 1};
   c.child = TARN_ARRAY(k->cx, uint32_t, n + 1), c.cterm = TARN_ARRAY(k->cx, uint32_t, n + 1);
   c.in = TARN_ARRAY(k->cx, tarn_layout, n + 1);
@@ -32,9 +23,9 @@ static kcand new_cand(kgraph *k, kcand_kind kind, uint32_t node, uint32_t kcls, 
 }
 /* AND/OR class `ag` is what class `of` holds, as it lies. */
 static void add_alias(kgraph *k, uint32_t ag, uint32_t kcls, uint32_t of, const tarn_layout *l) {
-  kcand c = new_cand(k, KC_ALIAS, TARN_NONE, kcls, 1);
+  kcand c = kg_new_cand(k, KC_ALIAS, TARN_NONE, kcls, 1);
   c.child[0] = of, c.in[0] = c.out[0] = *l;
-  add_cand(k, ag, c);
+  kg_add_cand(k, ag, c);
 }
 
 /* ---- pricing ---- */
@@ -43,7 +34,7 @@ static tarn_dtype child_type(kgraph *k, const kcand *c, uint32_t j) {
   for (uint32_t g = 0; g < k->group.n; g++)
     if (kg_of_group(k, &k->group.p[g], c->child[j]))
       return tarn_type_get(k->L, k->group.p[g].type)->dtype;
-  return TARN_F32;
+  return c->copy ? tarn_type_get(k->L, k->cls.p[c->kcls].type)->dtype : TARN_F32;
 }
 void kg_signature(kgraph *k, const kcand *c, tarn_ksig *sig) {
   memset(sig, 0, sizeof *sig);
@@ -72,8 +63,7 @@ double kg_price(const kgraph *k, const tarn_ksig *sig, const tarn_schedule *s,
   const tarn_price *p = m->price;
   return (p->kernel ? p->kernel : p->seconds)(p->user, k->L, m->hw, sig, s, m->threads, cost);
 }
-/* False: the machine cannot run it. */
-static bool price(kgraph *k, kcand *c) {
+bool kg_price_cand(kgraph *k, kcand *c) {
   tarn_ksig sig;
   tarn_cost cost;
   kg_signature(k, c, &sig);
@@ -94,7 +84,7 @@ typedef struct target {
  */
 typedef struct reading {
   uint32_t n;
-  const operand *op;
+  const koperand *op;
   const kview *const *v;
   const uint32_t *pick;
 } reading;
@@ -164,7 +154,7 @@ static bool offer(kgraph *k, kcand cand, const offered *from, const kcut *cut, b
   knest_close(&w, &o.sig);
   cand.nest = o.sig.nest, cand.nchild = o.sig.nin, cand.in = o.sig.in;
   memcpy(cand.out, o.sig.out, sizeof cand.out);
-  if (!price(k, &cand)) return false;
+  if (!kg_price_cand(k, &cand)) return false;
   if (best->nest != TARN_NONE && cand.price >= best->price) return true;
   *best = cand;
   best->child = tarn_copy(k->cx, cand.child, cand.nchild * sizeof *cand.child);
@@ -183,7 +173,7 @@ static void nest_cand(kgraph *k, const target *to, uint32_t node, uint32_t nest,
     if (!r->op[j].constant && from_group(k, r, j) == to->ag) return; /* reads what it writes */
   if (!over_buffers(k, &o, to, nest, r, over)) return;
   if (tarn_solver_takes_as_is(k->now.solver)) {
-    if (offer(k, cand, &o, NULL, false, &best)) add_cand(k, to->ag, best);
+    if (offer(k, cand, &o, NULL, false, &best)) kg_add_cand(k, to->ag, best);
     return;
   }
   kcut cut[KG_MAX_CUTS];
@@ -199,11 +189,11 @@ static void nest_cand(kgraph *k, const target *to, uint32_t node, uint32_t nest,
     for (uint32_t i = kg_packs(k, &merged, cut); i-- > 0;)
       offer(k, cand, &o, &cut[i], false, &best);
   }
-  if (best.nest != TARN_NONE) add_cand(k, to->ag, best);
+  if (best.nest != TARN_NONE) kg_add_cand(k, to->ag, best);
 }
 
 /* The next combination of views and layouts of the operands; false: there is none. */
-static bool next_combo(const kgraph *k, const operand *op, uint32_t nk, uint32_t *vi,
+static bool next_combo(const kgraph *k, const koperand *op, uint32_t nk, uint32_t *vi,
                        uint32_t *li) {
   for (uint32_t j = 0; j < nk; j++) {
     if (op[j].constant) continue;
@@ -215,17 +205,17 @@ static bool next_combo(const kgraph *k, const operand *op, uint32_t nk, uint32_t
   return false;
 }
 /* Layouts of a view. */
-static uint32_t orders(const kgraph *k, const operand *op, uint32_t view) {
+static uint32_t orders(const kgraph *k, const koperand *op, uint32_t view) {
   return op->constant ? 1 : k->group.p[op->v[view].group].nlayout;
 }
 /* Ways to read the operand. */
-static uint32_t choices(const kgraph *k, const operand *op) {
+static uint32_t choices(const kgraph *k, const koperand *op) {
   uint32_t n = 0;
   for (uint32_t v = 0; v < op->nv; v++) n += orders(k, op, v);
   return op->constant ? 1 : n;
 }
 /* Each in its layout number `at`, or its last one; false: none has so many. */
-static bool alike(const kgraph *k, const operand *op, uint32_t nk, uint32_t *li, uint32_t at) {
+static bool alike(const kgraph *k, const koperand *op, uint32_t nk, uint32_t *li, uint32_t at) {
   bool any = at == 0;
   for (uint32_t j = 0; j < nk; j++) {
     uint32_t n = orders(k, &op[j], 0);
@@ -235,7 +225,7 @@ static bool alike(const kgraph *k, const operand *op, uint32_t nk, uint32_t *li,
   return any;
 }
 /* Many operands: all alike, then all in their first way but one. */
-static bool nearly_alike(const kgraph *k, const operand *op, uint32_t nk, uint32_t *vi,
+static bool nearly_alike(const kgraph *k, const koperand *op, uint32_t nk, uint32_t *vi,
                          uint32_t *li, uint32_t at) {
   uint32_t most = 1;
   memset(vi, 0, nk * sizeof *vi);
@@ -259,7 +249,7 @@ static bool nearly_alike(const kgraph *k, const operand *op, uint32_t nk, uint32
 /* Combinations of views and layouts of the operands, the likeliest first: all of them, at most 32,
  * of operands that few can be read in several ways. */
 static void combos(kgraph *k, const target *to, uint32_t node, uint32_t nest, uint32_t nk,
-                   const operand *op, const tarn_layout *over, bool copy) {
+                   const koperand *op, const tarn_layout *over, bool copy) {
   enum { COMBOS = 32, MANY = 4 };
   uint32_t vi[KG_MAX_KIDS] = {0}, li[KG_MAX_KIDS] = {0}, several = 0;
   bool more = true;
@@ -274,7 +264,7 @@ static void combos(kgraph *k, const target *to, uint32_t node, uint32_t nest, ui
 }
 /* … for each storage order of the result. */
 static void all_orders(kgraph *k, uint32_t kc, uint32_t node, uint32_t nest, uint32_t nk,
-                       const operand *op, bool copy) {
+                       const koperand *op, bool copy) {
   kgroup *g = &k->group.p[k->cls.p[kc].group];
   for (uint32_t lo = 0; lo < g->nlayout; lo++) {
     target to = {.ag = kg_ag(k, g, lo), .kcls = kc, .nout = 1};
@@ -282,7 +272,7 @@ static void all_orders(kgraph *k, uint32_t kc, uint32_t node, uint32_t nest, uin
     combos(k, &to, node, nest, nk, op, direct ? NULL : &g->layout[lo], copy);
   }
 }
-static bool read_constant(kgraph *k, operand *op) {
+static bool read_constant(kgraph *k, koperand *op) {
   op->term = kg_constant(k, op->kcls);
   if (op->term >= TARN_NONE - 1) return false;
   op->nv = 1, op->v[0] = (kview){TARN_NONE, tarn_map_identity(k->L, k->cls.p[op->kcls].type)};
@@ -295,20 +285,20 @@ static bool read_constant(kgraph *k, operand *op) {
   }
 }
 /* False: a constant without a term. */
-static bool read_operand(kgraph *k, uint32_t kcls, operand *op) {
-  *op = (operand){.kcls = kcls, .constant = k->cls.p[kcls].constant};
+static bool read_operand(kgraph *k, uint32_t kcls, koperand *op) {
+  *op = (koperand){.kcls = kcls, .constant = k->cls.p[kcls].constant};
   if (op->constant) return read_constant(k, op);
   uint32_t n = kg_views(k, kcls, op->v);
   for (uint32_t i = 0; i < n; i++) /* only buffers that have a storage order */
     if (k->group.p[op->v[i].group].nlayout) op->v[op->nv++] = op->v[i];
   return true;
 }
-static bool read_operands(kgraph *k, const tarn_eg_node *e, operand *op) {
+static bool read_operands(kgraph *k, const tarn_eg_node *e, koperand *op) {
   for (uint32_t j = 0; j < e->n; j++)
     if (!read_operand(k, kg_class(k, e->kids[j]), &op[j]) || !op[j].nv) return false;
   return true;
 }
-static uint32_t identity_nest(kgraph *k, uint32_t type) {
+uint32_t kg_identity_nest(kgraph *k, uint32_t type) {
   uint32_t fn = tarn_fn_map(k->L, tarn_fx_hole(k->L, 0), 1);
   return tarn_nest_of(k->L, TARN_OP_COMPUTE, tarn_payload_of(k->L, TARN_P_FN, fn), &type, 1);
 }
@@ -323,7 +313,7 @@ static bool lies_so(kgraph *k, const kgroup *g, uint32_t l, uint32_t map, const 
 }
 /* A buffer that holds the operand as a plain row-major tensor, or a constant; false when there is
  * none. */
-static bool plain_operand(kgraph *k, const operand *op, kcand *c, uint32_t j) {
+static bool plain_operand(kgraph *k, const koperand *op, kcand *c, uint32_t j) {
   c->in[j] = row_major(k, op->kcls);
   if (op->constant) {
     c->cterm[j] = kg_constant(k, op->kcls);
@@ -339,12 +329,12 @@ static bool plain_operand(kgraph *k, const operand *op, kcand *c, uint32_t j) {
   }
   return false;
 }
-static uint32_t copied(kgraph *k, const operand *op, const tarn_layout *l);
+static uint32_t copied(kgraph *k, const koperand *op, const tarn_layout *l);
 /* A kernel that is no nest: reads and writes plain row-major tensors; operands lying otherwise are
  * copied first. */
 static void other_cand(kgraph *k, const target *to, uint32_t node, const tarn_eg_node *e,
-                       const operand *op) {
-  kcand c = new_cand(k, KC_OTHER, node, to->kcls, e->n);
+                       const koperand *op) {
+  kcand c = kg_new_cand(k, KC_OTHER, node, to->kcls, e->n);
   c.op = e->op, c.payload = e->payload, c.nout = to->nout;
   memcpy(c.out, to->out, sizeof c.out);
   double elements = 0;
@@ -356,10 +346,10 @@ static void other_cand(kgraph *k, const target *to, uint32_t node, const tarn_eg
   }
   c.price = elements * 1e-9 +
             k->now.hw->launch; /* about an element a nanosecond; there is no alternative to weigh */
-  add_cand(k, to->ag, c);
+  kg_add_cand(k, to->ag, c);
 }
 static void other_node(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_node *e,
-                       const operand *op) {
+                       const koperand *op) {
   kgroup *g = &k->group.p[k->cls.p[kc].group];
   tarn_layout row = row_major(k, kc);
   for (uint32_t l = 0; l < g->nlayout; l++) {
@@ -372,31 +362,31 @@ static void other_node(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_node
 static uint32_t new_class(kgraph *k) { return k->nag++; }
 /* Copies of an operand into layout l (over its dims), from whatever group it can be read from but
  * one. */
-static void copy_into(kgraph *k, uint32_t ag, const operand *op, const tarn_layout *l,
+static void copy_into(kgraph *k, uint32_t ag, const koperand *op, const tarn_layout *l,
                       uint32_t but) {
-  uint32_t nest = identity_nest(k, k->cls.p[op->kcls].type);
+  uint32_t nest = kg_identity_nest(k, k->cls.p[op->kcls].type);
   for (uint32_t i = 0; i < op->nv; i++) {
     const kview *v = &op->v[i];
     if (!op->constant && v->group == but) continue;
     for (uint32_t s = 0; s < (op->constant ? 1 : k->group.p[v->group].nlayout); s++) {
       target to = {.ag = ag, .kcls = op->kcls, .nout = 1, .out = {*l}};
-      kcand c = new_cand(k, KC_NEST, TARN_NONE, op->kcls, 1);
+      kcand c = kg_new_cand(k, KC_NEST, TARN_NONE, op->kcls, 1);
       offered o;
       if (!over_buffers(k, &o, &to, nest, &(reading){1, op, &v, &s}, NULL)) continue;
       c.copy = true, c.nest = o.sig.nest, c.out[0] = *l;
       c.child[0] = o.child[0], c.cterm[0] = o.cterm[0], c.in[0] = o.sig.in[0];
-      if (price(k, &c)) add_cand(k, ag, c);
+      if (kg_price_cand(k, &c)) kg_add_cand(k, ag, c);
     }
   }
 }
 /* An AND/OR class for an operand copied to a place of its own. */
-static uint32_t copied(kgraph *k, const operand *op, const tarn_layout *l) {
+static uint32_t copied(kgraph *k, const koperand *op, const tarn_layout *l) {
   uint32_t ag = new_class(k);
   copy_into(k, ag, op, l, TARN_NONE);
   return ag;
 }
 /* A part that is computed in its place together with what lies around it. */
-static void within_larger(kgraph *k, uint32_t ag, const operand *op, const tarn_layout *whole,
+static void within_larger(kgraph *k, uint32_t ag, const koperand *op, const tarn_layout *whole,
                           uint32_t part_of, uint32_t axis, int64_t at, const tarn_layout *part) {
   tarn_layout over;
   for (uint32_t i = 0; i < op->nv && !op->constant; i++) {
@@ -409,7 +399,7 @@ static void within_larger(kgraph *k, uint32_t ag, const operand *op, const tarn_
   }
 }
 /* The AND/OR class of an operand copied to its place in a whole, made once. */
-static uint32_t copied_part(kgraph *k, const operand *op, const tarn_layout *part,
+static uint32_t copied_part(kgraph *k, const koperand *op, const tarn_layout *part,
                             uint32_t part_of) {
   uint64_t key = tarn_hash_mix(tarn_hash_mix(op->kcls, 1), (uint64_t)part->offset);
   key = tarn_hash_bytes(part->stride, part->n * sizeof *part->stride, key);
@@ -424,7 +414,7 @@ static uint32_t copied_part(kgraph *k, const operand *op, const tarn_layout *par
   return ag;
 }
 /* The AND/OR class of a part that lies so within a whole. */
-static uint32_t concat_part(kgraph *k, const operand *op, const tarn_layout *part,
+static uint32_t concat_part(kgraph *k, const koperand *op, const tarn_layout *part,
                             uint32_t part_of) {
   const kclass *kid = &k->cls.p[op->kcls];
   const kgroup *in = &k->group.p[kid->group];
@@ -442,7 +432,7 @@ static uint32_t concat_part(kgraph *k, const operand *op, const tarn_layout *par
   return at;
 }
 static void concat_cand(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_node *e,
-                        const operand *op) {
+                        const koperand *op) {
   kgroup *g = &k->group.p[k->cls.p[kc].group];
   uint32_t axis = (uint32_t)tarn_payload_get(k->L, e->payload)->ints[0];
   for (uint32_t lo = 0; lo < g->nlayout; lo++) {
@@ -450,7 +440,7 @@ static void concat_cand(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_nod
     bool outermost = g->part_of[lo] == TARN_NONE;
     uint32_t part_of = outermost ? k->cls.p[kc].group * KG_MAX_LAYOUTS + lo : g->part_of[lo];
     if (!kg_layout_over(k, &g->layout[lo], k->cls.p[kc].to_rep, &whole)) continue;
-    kcand c = new_cand(k, KC_CONCAT, node, kc, e->n);
+    kcand c = kg_new_cand(k, KC_CONCAT, node, kc, e->n);
     c.out[0] = whole;
     int64_t at = 0;
     for (uint32_t j = 0; j < e->n; j++) {
@@ -460,20 +450,20 @@ static void concat_cand(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_nod
       if (outermost) within_larger(k, c.child[j], &op[j], &whole, part_of, axis, at, &c.in[j]);
       at += t->dim[axis];
     }
-    add_cand(k, kg_ag(k, g, lo), c);
+    kg_add_cand(k, kg_ag(k, g, lo), c);
   }
 }
 static void copies(kgraph *k) {
   for (uint32_t gi = 0; gi < k->group.n; gi++) {
     kgroup *g = &k->group.p[gi];
     if (g->nlayout < 2) continue;
-    uint32_t nest = identity_nest(k, g->type);
+    uint32_t nest = kg_identity_nest(k, g->type);
     for (uint32_t a = 0; a < g->nlayout; a++)
       for (uint32_t b = 0; b < g->nlayout; b++) {
         if (a == b) continue;
         kview self = {gi, tarn_map_identity(k->L, g->type)};
         const kview *v = &self;
-        operand op = {.kcls = g->rep};
+        koperand op = {.kcls = g->rep};
         target to = {.ag = kg_ag(k, g, b), .kcls = g->rep, .nout = 1, .out = {g->layout[b]}};
         nest_cand(k, &to, TARN_NONE, nest, &(reading){1, &op, &v, &a}, NULL, true);
       }
@@ -484,7 +474,7 @@ static uint32_t root(kgraph *k, uint32_t i, tarn_map *taken) {
   uint32_t kc = kg_class(k, k->in->root[i]);
   kgroup *g = &k->group.p[k->cls.p[kc].group];
   tarn_layout row = row_major(k, kc);
-  operand op;
+  koperand op;
   bool fresh;
   if (!read_operand(k, kc, &op))
     tarn_raise(k->cx, TARN_INTERNAL, "output %u: a constant without a term", i);
@@ -549,14 +539,14 @@ static bool next_orders(const kgraph *k, results *r) {
 static void take_results(kgraph *k, const results *r, const target *from) {
   for (uint32_t i = 0; i < r->n; i++) {
     if (r->cls[i] == TARN_NONE) continue;
-    kcand n = new_cand(k, KC_NTH, r->nth[i], r->cls[i], 1);
+    kcand n = kg_new_cand(k, KC_NTH, r->nth[i], r->cls[i], 1);
     n.nth = i, n.child[0] = from->ag, n.in[0] = n.out[0] = from->out[i];
-    add_cand(k, kg_ag(k, &k->group.p[k->cls.p[r->cls[i]].group], r->li[i]), n);
+    kg_add_cand(k, kg_ag(k, &k->group.p[k->cls.p[r->cls[i]].group], r->li[i]), n);
   }
 }
 /* Each choice of a storage order per result is an AND/OR class of its own. */
 static void tuple_node(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_node *e,
-                       const operand *op) {
+                       const koperand *op) {
   const tarn_type *t = tarn_type_get(k->L, k->cls.p[kc].type);
   results r = {.n = t->nelem};
   bool more = true;
@@ -587,26 +577,28 @@ static void of_node(kgraph *k, uint32_t kc, uint32_t node) {
   kgroup *g = &k->group.p[k->cls.p[kc].group];
   if (e.op == TARN_OP_INPUT) {
     if (g->nlayout && !k->machine)
-      add_cand(k, kg_ag(k, g, 0),
-               (kcand){.kind = KC_INPUT, .node = node, .kcls = kc, .payload = e.payload});
+      kg_add_cand(k, kg_ag(k, g, 0),
+                  (kcand){.kind = KC_INPUT, .node = node, .kcls = kc, .payload = e.payload});
     return;
   }
   bool nest = e.op == TARN_OP_COMPUTE || e.op == TARN_OP_NEST;
   bool other = tarn_op_info(e.op)->kernel == TARN_OPK_OWN;
   if (!kg_produces(e.op) || e.op == TARN_OP_NTH || (nest && !emittable(k, &e))) return;
   if (other && !tarn_hw_traits_of(k->now.hw).calls) return; /* of the runtime */
-  operand *op = TARN_ARRAY(k->cx, operand, e.n + 1);
+  koperand *op = TARN_ARRAY(k->cx, koperand, e.n + 1);
   if (!read_operands(k, &e, op)) return;
   if (tarn_type_get(k->L, k->cls.p[kc].type)->tuple) {
     if (e.op == TARN_OP_NEST || other) tuple_node(k, kc, node, &e, op);
   } else if (e.op == TARN_OP_CONCAT) {
     concat_cand(k, kc, node, &e, op);
+  } else if (e.op == TARN_OP_CALL) {
+    if (kg_written(k, &e)) kg_call(k, kc, node, &e, op);
   } else if (other) {
     other_node(k, kc, node, &e, op);
   } else if (nest) {
     all_orders(k, kc, node, kg_nest_of(k, &e), e.n, op, false);
   } else if (e.op == TARN_OP_MATERIALISE) {
-    all_orders(k, kc, node, identity_nest(k, k->cls.p[op[0].kcls].type), 1, op, true);
+    all_orders(k, kc, node, kg_identity_nest(k, k->cls.p[op[0].kcls].type), 1, op, true);
   }
 }
 

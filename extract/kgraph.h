@@ -49,6 +49,7 @@ typedef struct kcand {
   uint32_t *child; /* AND/OR class; constants: TARN_NONE */
   uint32_t *cterm; /* constants: the (packed) term; else TARN_NONE */
   tarn_layout *in; /* layout per child */
+  tarn_layout *stored; /* NULL: as `in`; of constants, over the dims of cterm */
   tarn_layout out[KG_MAX_OUT];
   uint32_t nout;
   uint32_t op, payload; /* OTHER, INPUT */
@@ -127,6 +128,21 @@ void kg_layouts(kgraph *k); /* storage orders */
 /* Where operand class c (kclass number) can be read from. */
 uint32_t kg_views(kgraph *k, uint32_t c, kview out[KG_MAX_VIEWS]);
 void kg_candidates(kgraph *k);                /* kernels and their prices */
+/* An operand as a candidate sees it: a buffer through a map, or a constant. */
+typedef struct koperand {
+  bool constant;
+  uint32_t kcls, nv;
+  kview v[KG_MAX_VIEWS]; /* constant: v[0].map leads to term */
+  tarn_term term;        /* constant: what is stored, broadcasts and other views taken off */
+} koperand;
+kcand *kg_add_cand(kgraph *k, uint32_t ag, kcand c);
+/* A candidate with one result and n children, none of which is said yet. */
+kcand kg_new_cand(kgraph *k, kcand_kind kind, uint32_t node, uint32_t kcls, uint32_t n);
+bool kg_price_cand(kgraph *k, kcand *c); /* of a nest; false: the machine cannot run it */
+uint32_t kg_identity_nest(kgraph *k, uint32_t type);
+/* kcall.c: calls of kernels written by hand. */
+const tarn_written *kg_written(const kgraph *k, const tarn_eg_node *e); /* NULL: it is none */
+void kg_call(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_node *e, const koperand *op);
 tarn_term kg_constant(kgraph *k, uint32_t c); /* a term for constant class c */
 tarn_kprog *kg_program(kgraph *k,
                        const uint32_t *choice_cand); /* per AND/OR class: candidate or TARN_NONE */

@@ -112,8 +112,10 @@ static bool fixed_order(uint32_t op) {
   return by == TARN_OPK_INPUT || by == TARN_OPK_OWN || by == TARN_OPK_PART;
 }
 static bool holds_fixed(const kgraph *k, uint32_t c) {
-  EACH_NODE(k, k->cls.p[c].cls, n)
-  if (fixed_order(tarn_eg_node_at(k->g, n).op)) return true;
+  EACH_NODE(k, k->cls.p[c].cls, n) {
+    tarn_eg_node e = tarn_eg_node_at(k->g, n);
+    if (fixed_order(e.op) && !kg_written(k, &e)) return true;
+  }
   return false;
 }
 static bool own_order(kgraph *k, uint32_t c, tarn_layout *over_rep);
@@ -349,6 +351,20 @@ static void prefer(kgraph *k, uint32_t c, const tarn_eg_node *e, bool seed) {
     }
   }
 }
+/* A kernel written by hand says which of its dims lies innermost. */
+static void prefer_written(kgraph *k, uint32_t c, const tarn_eg_node *e, const tarn_written *w) {
+  uint32_t ns = tarn_type_get(k->L, k->cls.p[c].type)->ns;
+  kgroup *out = &k->group.p[k->cls.p[c].group];
+  if (w->out.n)
+    like_inner(out, image(k, k->cls.p[c].to_rep, 1u << (ns + w->out.order[w->out.n - 1])));
+  for (uint32_t j = 0; j < e->n; j++) {
+    const tarn_written_port *p = &w->in[j];
+    kview v[KG_MAX_VIEWS];
+    uint32_t n = p->n ? kg_views(k, kg_class(k, e->kids[j]), v) : 0;
+    for (uint32_t i = 0; i < n; i++)
+      like_inner(&k->group.p[v[i].group], image(k, v[i].map, 1u << (ns + p->order[p->n - 1])));
+  }
+}
 static void preferences(kgraph *k, bool seed) {
   for (uint32_t i = 0; i < k->cls.n; i++) {
     if (k->cls.p[i].constant || tarn_type_get(k->L, k->cls.p[i].type)->tuple) continue;
@@ -356,6 +372,8 @@ static void preferences(kgraph *k, bool seed) {
       tarn_eg_node e = tarn_eg_node_at(k->g, n);
       if (e.op == TARN_OP_COMPUTE || e.op == TARN_OP_NEST || e.op == TARN_OP_MATERIALISE)
         prefer(k, i, &e, seed);
+      const tarn_written *w = seed ? kg_written(k, &e) : NULL;
+      if (w) prefer_written(k, i, &e, w);
     }
   }
 }

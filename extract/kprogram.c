@@ -150,8 +150,8 @@ static const uint32_t *operand_buffers(build *b, const kcand *c, const tarn_pack
     const tarn_packed *p = packed && packed[j].layout.n ? &packed[j] : NULL;
     tarn_term t = c->cterm[j];
     if (p && p->view != TARN_NONE) t = reordered(b->k->L, t, p->view);
-    in[j] = c->child[j] == TARN_NONE ? const_buffer(b, t, p ? &p->layout : &c->in[j], c->place)
-                                     : buffer_of(b, c->child[j]);
+    const tarn_layout *l = p ? &p->layout : c->stored ? &c->stored[j] : &c->in[j];
+    in[j] = c->child[j] == TARN_NONE ? const_buffer(b, t, l, c->place) : buffer_of(b, c->child[j]);
   }
   return in;
 }

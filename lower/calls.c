@@ -1,5 +1,5 @@
 /* Kernels that are not nests: gather (an index read from memory; sums of what it gives: rows.c),
- * reference kernels of libtarn-rt, and kernels called by name. */
+ * reference kernels of libtarn-rt; those written by hand are in written.c. */
 #include "lower/calls.h"
 #include "runtime/ref.h"
 #include <string.h>
@@ -19,9 +19,9 @@ LLVMBasicBlockRef low_step_block(const low_step *s) {
 }
 
 /* ---------------------------------------------------------------- the pool, and failures */
-static LLVMValueRef pool_member(const step *s, LLVMValueRef pool,
-                                unsigned i) { /* run, opaque, message, threads, device, its user
-                                                 and program */
+LLVMValueRef low_pool_member(const low_step *s, LLVMValueRef pool,
+                             unsigned i) { /* run, opaque, message, threads, device, its user
+                                              and program */
   low_module *M = s->M;
   LLVMTypeRef face[7] = {M->ptr, M->ptr, M->ptr, M->i32, M->ptr, M->ptr, M->ptr},
               type = LLVMStructTypeInContext(M->lc, face, 7, 0);
@@ -36,7 +36,7 @@ void low_step_fail(const low_step *s, LLVMValueRef pool, int code, const char *w
   LLVMPositionBuilderAtEnd(M->b, tell);
   if (n >= TARN_REF_MESSAGE) n = TARN_REF_MESSAGE - 1;
   char *text = tarn_strndup(M->cx, why, n);
-  LLVMBuildMemCpy(M->b, pool_member(s, pool, 2), 1, low_text(M, text), 1,
+  LLVMBuildMemCpy(M->b, low_pool_member(s, pool, 2), 1, low_text(M, text), 1,
                   low_i64(M, (int64_t)n + 1));
   LLVMBuildBr(M->b, end);
   LLVMPositionBuilderAtEnd(M->b, end);
@@ -171,28 +171,34 @@ static void emit_gather(step *s, const tarn_node *n, LLVMValueRef pool, const LL
 }
 
 /* ---------------------------------------------------------------- reference kernels */
-static LLVMTypeRef tensor_type(low_module *M) {
-  LLVMTypeRef t[4] = {M->i32, M->i32, M->ptr, M->ptr};
-  return LLVMStructTypeInContext(M->lc, t, 4, 0);
+LLVMTypeRef low_tensor_type(const low_module *M) {
+  LLVMTypeRef t[5] = {M->i32, M->i32, M->ptr, M->ptr, M->ptr};
+  return LLVMStructTypeInContext(M->lc, t, 5, 0);
+}
+void low_tensor_store(low_module *M, LLVMValueRef all, uint32_t i, tarn_dtype t, uint32_t n,
+                      const int64_t *dim, LLVMValueRef data, const int64_t *stride) {
+  LLVMTypeRef type = low_tensor_type(M);
+  LLVMValueRef no = low_i64(M, i), at = LLVMBuildGEP2(M->b, type, all, &no, 1, "");
+  LLVMValueRef v[5] = {LLVMConstInt(M->i32, t, 0), LLVMConstInt(M->i32, n, 0),
+                       low_i64_table(M, dim, n), data,
+                       stride ? low_i64_table(M, stride, n) : LLVMConstNull(M->ptr)};
+  for (uint32_t m = 0; m < 5; m++)
+    LLVMBuildStore(M->b, v[m], LLVMBuildStructGEP2(M->b, type, at, m, ""));
 }
 
 static LLVMValueRef tensors(step *s, bool out, uint32_t n, const LLVMValueRef *data) {
   low_module *M = s->M;
-  LLVMTypeRef type = tensor_type(M);
-  LLVMValueRef all = LLVMBuildArrayAlloca(M->b, type, low_i64(M, n ? n : 1), "");
+  LLVMValueRef all = LLVMBuildArrayAlloca(M->b, low_tensor_type(M), low_i64(M, n ? n : 1), "");
   for (uint32_t i = 0; i < n; i++) {
     tarn_layout l = low_step_layout(s, out, i), flat = tarn_layout_row_major(l.n, l.dim);
     flat.offset = l.offset;
     if (!tarn_layout_equal(&l, &flat))
       tarn_raise(M->cx, TARN_INTERNAL,
                  "lower: %s: operand %u of a reference kernel is not row-major", s->k->name, i);
-    LLVMValueRef at = low_i64(M, l.offset * (int64_t)tarn_dtype_size(low_step_dtype(s, out, i)));
-    LLVMValueRef v[4] = {LLVMConstInt(M->i32, low_step_dtype(s, out, i), 0),
-                         LLVMConstInt(M->i32, l.n, 0), low_i64_table(M, l.dim, l.n),
-                         LLVMBuildGEP2(M->b, M->i8, data[i], &at, 1, "")};
-    LLVMValueRef no = low_i64(M, i), t = LLVMBuildGEP2(M->b, type, all, &no, 1, "");
-    for (uint32_t m = 0; m < 4; m++)
-      LLVMBuildStore(M->b, v[m], LLVMBuildStructGEP2(M->b, type, t, m, ""));
+    tarn_dtype t = low_step_dtype(s, out, i);
+    LLVMValueRef at = low_i64(M, l.offset * (int64_t)tarn_dtype_size(t));
+    low_tensor_store(M, all, i, t, l.n, l.dim, LLVMBuildGEP2(M->b, M->i8, data[i], &at, 1, ""),
+                     NULL);
   }
   return all;
 }
@@ -232,7 +238,7 @@ static LLVMValueRef emit_opaque(step *s, LLVMValueRef pool, const LLVMValueRef *
   LLVMBuildRet(M->b, LLVMConstInt(M->i32, TARN_REF_FAILED, 0));
   LLVMPositionBuilderAtEnd(M->b, yes);
   LLVMTypeRef t[8] = {M->ptr, M->ptr, M->i32, M->ptr, M->i32, M->ptr, M->i32, M->ptr};
-  LLVMValueRef f = pool_member(s, pool, 1), message = pool_member(s, pool, 2);
+  LLVMValueRef f = low_pool_member(s, pool, 1), message = low_pool_member(s, pool, 2);
   LLVMValueRef a[8] = {low_text(M, p->name),
                        attributes(s, p),
                        LLVMConstInt(M->i32, p->nattr, 0),
@@ -249,7 +255,7 @@ static LLVMValueRef emit_opaque(step *s, LLVMValueRef pool, const LLVMValueRef *
 static void check_program(const step *s, LLVMValueRef pool) {
   low_module *M = s->M;
   LLVMBasicBlockRef other = low_step_block(s), ours = low_step_block(s);
-  LLVMValueRef same = LLVMBuildICmp(M->b, LLVMIntEQ, pool_member(s, pool, 6), M->gpu, "");
+  LLVMValueRef same = LLVMBuildICmp(M->b, LLVMIntEQ, low_pool_member(s, pool, 6), M->gpu, "");
   LLVMBuildCondBr(M->b, same, ours, other);
   LLVMPositionBuilderAtEnd(M->b, other);
   low_step_fail(s, pool, TARN_REF_FAILED, "the pool was made for another model");
@@ -266,7 +272,7 @@ LLVMValueRef low_device(low_module *M, LLVMValueRef fn, const tarn_kprog *p, con
   M->pooled = true;
   LLVMBuildCondBr(M->b, LLVMBuildIsNull(M->b, pool, ""), no, has_pool);
   LLVMPositionBuilderAtEnd(M->b, has_pool);
-  LLVMValueRef f = pool_member(&s, pool, 4), user = pool_member(&s, pool, 5);
+  LLVMValueRef f = low_pool_member(&s, pool, 4), user = low_pool_member(&s, pool, 5);
   LLVMBuildCondBr(M->b, LLVMBuildIsNull(M->b, f, ""), no, ask);
   LLVMPositionBuilderAtEnd(M->b, no);
   LLVMBuildRet(M->b, failed);
@@ -278,34 +284,13 @@ LLVMValueRef low_device(low_module *M, LLVMValueRef fn, const tarn_kprog *p, con
                        LLVMGetParam(fn, 0),
                        LLVMGetParam(fn, 1),
                        LLVMGetParam(fn, 2),
-                       pool_member(&s, pool, 2)};
+                       low_pool_member(&s, pool, 2)};
   return LLVMBuildCall2(M->b, LLVMFunctionType(M->i32, t, 6, 0), f, a, 6, "");
-}
-
-/* ---------------------------------------------------------------- kernels called by name */
-/* int NAME(const void *const *in, void *const *out): the buffers as they stand. What it returns but
- * 0 is a failure. */
-static LLVMValueRef emit_call(step *s, const LLVMValueRef *in, const LLVMValueRef *out) {
-  low_module *M = s->M;
-  LLVMValueRef list[2];
-  for (uint32_t w = 0; w < 2; w++) {
-    uint32_t n = w ? s->k->nout : s->k->nin;
-    list[w] = LLVMBuildArrayAlloca(M->b, M->ptr, low_i64(M, n + 1), "");
-    for (uint32_t i = 0; i < n; i++) {
-      LLVMValueRef at = low_i64(M, i);
-      LLVMBuildStore(M->b, w ? out[i] : in[i], LLVMBuildGEP2(M->b, M->ptr, list[w], &at, 1, ""));
-    }
-  }
-  LLVMValueRef st = low_call(M, tarn_payload_get(M->L, s->k->payload)->name, M->i32, list, 2);
-  LLVMValueRef ok = LLVMConstInt(M->i32, TARN_REF_OK, 0),
-               bad = LLVMConstInt(M->i32, TARN_REF_FAILED, 0);
-  return LLVMBuildSelect(M->b, LLVMBuildIsNull(M->b, st, ""), ok, bad, "");
 }
 
 LLVMValueRef low_other(low_module *M, LLVMValueRef fn, const tarn_kprog *p, const tarn_kernel *k,
                        LLVMValueRef pool, const LLVMValueRef *in, const LLVMValueRef *out) {
   step s = {M, fn, p, k};
-  if (k->kind == TARN_K_CALL) return emit_call(&s, in, out);
   const tarn_node *n = k->term < tarn_term_count(M->L) ? tarn_term_get(M->L, k->term) : NULL;
   if (n && n->op == TARN_OP_GATHER) {
     emit_gather(&s, n, pool, in, out);
@@ -315,6 +300,7 @@ LLVMValueRef low_other(low_module *M, LLVMValueRef fn, const tarn_kprog *p, cons
     low_gather_sum(&s, n, pool, in, out);
     return NULL;
   }
+  if (n && n->op == TARN_OP_CALL) return low_written(&s, pool, in, out);
   if (tarn_payload_get(M->L, k->payload)->kind != TARN_P_OPAQUE)
     tarn_raise(M->cx, TARN_INTERNAL, "lower: %s: a kernel of unknown kind", k->name);
   return emit_opaque(&s, pool, in, out);

@@ -20,6 +20,16 @@ void low_step_fail(const low_step *s, LLVMValueRef pool, int code, const char *w
 /* An index as i64, counted from the start; one outside of the extent is 0 and noted in the flag. */
 LLVMValueRef low_index_inside(low_module *M, LLVMValueRef i, tarn_dtype type, int64_t extent,
                               LLVMValueRef outside);
+/* A member of the pool (runtime/rt.h): run, opaque, message, threads, device, its user and program.
+ */
+LLVMValueRef low_pool_member(const low_step *s, LLVMValueRef pool, unsigned i);
+/* tarn_ref_tensor, and one of an array of them; stride: NULL where it is row-major. */
+LLVMTypeRef low_tensor_type(const low_module *M);
+void low_tensor_store(low_module *M, LLVMValueRef all, uint32_t i, tarn_dtype t, uint32_t n,
+                      const int64_t *dim, LLVMValueRef data, const int64_t *stride);
+/* written.c: gives the step's code. */
+LLVMValueRef low_written(low_step *s, LLVMValueRef pool, const LLVMValueRef *in,
+                         const LLVMValueRef *out);
 /* rows.c */
 void low_gather_sum(low_step *s, const tarn_node *n, LLVMValueRef pool, const LLVMValueRef *in,
                     const LLVMValueRef *out);

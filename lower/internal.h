@@ -10,7 +10,8 @@
  * fetch.c      what a GPU's block holds
  * prefetch.c   prefetches                     interleave.c copies of long code interleaved
  * value.c      scalar expressions             math.c       exp, tanh, erf, log, sin, cos
- * calls.c      gather, opaque and called kernels  isa.c  instructions that LLVM does not find
+ * calls.c      gather and opaque kernels     isa.c  instructions that LLVM does not find
+ * written.c    kernels written by hand
  *
  * What is emitted is the loop program of a plan (plan/code.h), statement by statement; nothing
  * about a kernel is decided here but which unrolled copies share a load. Every level is a variable;

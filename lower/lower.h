@@ -37,6 +37,8 @@ typedef struct tarn_lower_options {
   int opt;       /* LLVM optimisation level 0-3 */
   const tarn_hw *here; /* NULL, or a CPU that the host's part is emitted for too, as here.so; a
                           GPU's model.so needs it */
+  uint32_t nlink;
+  const char *const *link; /* objects, archives and shared objects of kernels written by hand */
   int64_t near; /* constants of more bytes lie far from the code, and link whatever their size; 0:
                    512 MiB */
   const char *header; /* further declarations for model.h, or NULL */

@@ -17,11 +17,9 @@
 #include <llvm-c/Target.h>
 #include <llvm-c/TargetMachine.h>
 #include <llvm-c/Transforms/PassBuilder.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define NEAR ((int64_t)512 << 20) /* leaves room for what else is linked */
@@ -231,25 +229,24 @@ static const char *libm_path(const char *triple) {
 }
 
 static void link_shared(low_module *M, const char *triple) {
-  static const char *const names[] = {"ld.lld-19", "/usr/lib/llvm-19/bin/ld.lld", "ld.lld"};
-  const char *so = low_path(M, "so"), *libm = libm_path(triple);
+  const char *so = low_path(M, "so"), *libm = libm_path(triple), *why;
   const char *tmp = tarn_format(M->cx, "%s.tmp", so);
-  const char *argv[] = {"ld.lld", "-shared",        "-z", "noexecstack", "--as-needed", "-o",
-                        tmp,      low_path(M, "o"), libm, NULL};
-  int rc = -1, status = 0;
-  pid_t pid;
-  for (uint32_t i = 0; i < sizeof names / sizeof *names && rc; i++)
-    rc = posix_spawnp(&pid, names[i], NULL, NULL, (char *const *)argv, environ);
-  if (rc) {
-    tarn_warn(M->cx, "lld-19 is not installed: model.o was written, model.so was not");
-    return;
-  }
-  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
-  if (!WIFEXITED(status) || WEXITSTATUS(status)) {
+  const char **argv = TARN_ARRAY(M->cx, const char *, 16 + M->o->nlink);
+  uint32_t n = 0;
+  static const char *const first[] = {"ld.lld",      "-shared",     "-z",
+                                      "noexecstack", "--as-needed", "-o"};
+  for (; n < sizeof first / sizeof *first; n++) argv[n] = first[n];
+  argv[n++] = tmp, argv[n++] = low_path(M, "o");
+  for (uint32_t i = 0; i < M->o->nlink; i++) argv[n++] = M->o->link[i];
+  argv[n] = libm;
+  tarn_lld_result r = tarn_lld(M->cx, argv, &why);
+  if (r == TARN_LLD_MISSING) tarn_warn(M->cx, "%s: model.o was written, model.so was not", why);
+  if (r == TARN_LLD_FAILED) {
     unlink(tmp);
-    tarn_raise(M->cx, TARN_INTERNAL, "lower: linking %s failed", so);
+    tarn_raise(M->cx, M->o->nlink ? TARN_BAD_INPUT : TARN_INTERNAL, "linking %s: %s", so, why);
   }
-  if (rename(tmp, so)) tarn_raise(M->cx, TARN_IO, "%s: %s", so, strerror(errno));
+  if (r == TARN_LLD_DONE && rename(tmp, so))
+    tarn_raise(M->cx, TARN_IO, "%s: %s", so, strerror(errno));
 }
 
 /* ---------------------------------------------------------------- all of it */

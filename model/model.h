@@ -144,6 +144,18 @@ TARN_API void tarn_tensorproto_write_bytes(tarn_buf *b, const tarn_tensor *t,
 /* Computes any `opaque` that an import makes, by the kernels of runtime/ref.h; for tarn_eval(). */
 TARN_API tarn_opaque_fn tarn_opaque_eval;
 
+/* ---------------------------------------------------------------- kernels written by hand */
+
+/* Links the file of a kernel by itself into a shared object; false: *why. */
+TARN_API bool tarn_written_link(tarn_ctx *cx, const tarn_written *w, const char *so,
+                                const char **why);
+/* Raises TARN_BAD_INPUT, with the place of the declaration, when the file or its function is not
+ * there. */
+TARN_API void tarn_written_verify(tarn_ctx *cx, const tarn_written *w);
+/* Loads the function into this process, for tarn_eval(), until the enclosing protected call ends.
+ * Else w->absent says why it cannot be called here. */
+TARN_API void tarn_written_load(tarn_ctx *cx, tarn_written *w);
+
 /* Which operands are indices or lengths, and how far they go; for tarn_input_domains(). Integers of
  * an operator that it does not know are 0 or 1. */
 TARN_API tarn_opaque_index_fn tarn_opaque_index;

@@ -322,7 +322,7 @@ void im_do_data_dependent(im_node *n) {
 /* ---------------------------------------------------------------- evaluation */
 
 static tarn_ref_tensor ref_tensor(const tarn_tensor *t) {
-  return (tarn_ref_tensor){(int32_t)t->dtype, (int32_t)t->n, t->dim, t->data};
+  return (tarn_ref_tensor){(int32_t)t->dtype, (int32_t)t->n, t->dim, t->data, NULL};
 }
 
 void tarn_opaque_eval(tarn_ctx *cx, const tarn_payload *p, const tarn_tensor *const *in,

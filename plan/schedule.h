@@ -149,13 +149,13 @@ typedef struct tarn_kernel {
   const char *name; /* unique; letters, digits and _ . + -: k12_layer1.0.conv1+bn1+relu, after the
                        model's nodes that it computes */
   tarn_nodes nodes; /* that it is named after */
-  enum { TARN_K_NEST, TARN_K_OPAQUE, TARN_K_CALL, TARN_K_MOVE, TARN_K_DEVICE } kind;
+  enum { TARN_K_NEST, TARN_K_OPAQUE, TARN_K_MOVE, TARN_K_DEVICE } kind;
   uint32_t machine; /* that runs it: a number of p->machines; MOVE copies a buffer as it stands from
                        one place to another, as the machine does whose link it passes */
   uint32_t nest;    /* K_NEST: tarn_nest id, canonical (see tarn_nest_canonical) */
   uint32_t payload; /* K_DEVICE, in a host's program: the segment that the device runs, TARN_NONE:
-                       it has run already; K_OPAQUE (any operator that is no nest: gather, opaque),
-                       K_CALL */
+                       it has run already; K_OPAQUE (any operator that is no nest: gather, opaque,
+                       call) */
   uint32_t nin, nout;
   const uint32_t *in, *out; /* buffer numbers: children of the nest; output stages in order */
   const tarn_layout *in_layout,

@@ -98,6 +98,9 @@ TARN_API tarn_rule_info tarn_ruleset_at(const tarn_ruleset *rs, uint32_t rule);
 TARN_API uint32_t tarn_ruleset_find(const tarn_ruleset *rs, const char *name); /* TARN_NONE */
 TARN_API void tarn_rule_print(const tarn_ruleset *rs, uint32_t rule,
                               tarn_buf *b); /* as it was written */
+/* Calls of kernels written by hand, rule by rule: i = 0, 1, …; NULL beyond the last. rule: which one
+ * it is that calls it. */
+TARN_API tarn_written *tarn_ruleset_written(const tarn_ruleset *rs, uint32_t i, uint32_t *rule);
 /* Phases, in order: the rules of each run to saturation, or as often as it says (0: to saturation),
  * before the next. */
 typedef struct tarn_phase_info {
@@ -249,8 +252,9 @@ typedef struct tarn_rule_result {
   bool all;                   /* free rules: every assignment of the domain was tried */
   bool identity; /* free rules over rationals: the sides are one rational function (probability of
                     error below 2^-1000) */
-  const char *unchecked; /* free rules: NULL, or what in the rule has no meaning; then it was not
-                            tried, and ok */
+  const char *unchecked; /* NULL, or why it was not tried, and ok: of a free rule, what in it has no
+                            meaning; of one that calls a kernel written by hand, why that cannot be
+                            called */
 } tarn_rule_result;
 /* One result per rule (and per condition with mutate). Free rules are checked over the
  * (interpretation …) of their files: TARN_USAGE when there is none. Arena. Raises. */

@@ -35,12 +35,15 @@ enum {
   TARN_REF_BOOL
 };
 
-/* Row-major, contiguous. data == NULL: an optional input that is absent. */
+/* Of an operator: row-major, contiguous, stride == NULL. data == NULL: an optional input that is
+ * absent. Of a kernel written by hand (docs/kernels.md): element (i0, i1, …) is number i0 stride[0] +
+ * i1 stride[1] + … from data on, which is aligned as its elements are. */
 typedef struct tarn_ref_tensor {
   int32_t dtype;
   int32_t n;          /* rank */
   const int64_t *dim; /* n extents */
   void *data;
+  const int64_t *stride; /* n of them, in elements; NULL */
 } tarn_ref_tensor;
 
 typedef struct tarn_ref_attr {
@@ -73,7 +76,8 @@ enum {
 };
 
 /* TARN_REF_OK, or another of these with call->message set. Scratch memory is malloc'd and freed
- * within the call. */
+ * within the call. A kernel written by hand is such a function too: `in` and `out` are one point of
+ * its access dims, and several threads may be in it at once. */
 typedef int tarn_ref_kernel(tarn_ref_call *call);
 
 /* The kernel of an ONNX operator, NULL when there is none. */

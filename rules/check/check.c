@@ -1,6 +1,7 @@
 /* Checks rules on random instances. */
 #include "rules/check/net.h"
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* ---------------------------------------------------------------- the tape */
@@ -106,7 +107,8 @@ static void check_rule(checking *c, const rule *r, uint32_t skip) {
            seed = tarn_hash_bytes(r->name, strlen(r->name), c->o->seed);
   tarn_rule_result res = {.name = r->name, .family = r->family, .stated = r->numeric};
   bool exact = true, real = true, fits_other = false;
-  uint32_t other = 0; /* tries of other types than f32 */
+  uint32_t other = 0;   /* tries of other types than f32 */
+  char never[256] = ""; /* why the right side of a call does not apply */
   job *j = TARN_NEW(c->cx, job);
   *j = (job){.outer = c->cx,
              .given = r,
@@ -121,6 +123,8 @@ static void check_rule(checking *c, const rule *r, uint32_t skip) {
     res.tried++;
     if (!job_run(j, tarn_hash_mix(seed, res.tried), NULL, 0) || !j->v.applied || !j->v.differs) {
       other += j->g->dtype != TARN_F32;
+      if (j->v.made && !j->v.applied && !res.samples && r->nwritten)
+        snprintf(never, sizeof never, "%s", tarn_message(j->cx));
       j->only_f32 = !fits_other && other > 400;
       continue;
     }
@@ -133,12 +137,26 @@ static void check_rule(checking *c, const rule *r, uint32_t skip) {
   res.found = exact ? TARN_RULE_EXACT : real ? TARN_RULE_REASSOC : TARN_RULE_APPROX;
   if (skip == TARN_NONE) res.ok = !res.counterexample && res.samples >= samples;
   else without(c, r, skip, &res);
+  if (skip == TARN_NONE && !res.samples && *never)
+    res.counterexample = tarn_format(c->cx, "  its right side never applies: %s", never);
   job_end(j);
   tarn_push(c->cx, &c->out, res);
 }
 
 /* ---------------------------------------------------------------- the kernel level */
 
+/* A rule that calls what cannot be called here is not tried. */
+static bool push_absent(checking *c, const rule *r) {
+  for (uint32_t i = 0; i < r->nwritten; i++) {
+    const tarn_written *w = r->written[i];
+    if (w->run) continue;
+    tarn_rule_result res = {.name = r->name, .family = r->family, .stated = r->numeric, .ok = true};
+    res.unchecked = w->absent ? w->absent : tarn_format(c->cx, "%s is not loaded", w->symbol);
+    tarn_push(c->cx, &c->out, res);
+    return true;
+  }
+  return false;
+}
 static bool chosen(const checking *c, const rule *r) {
   return !c->o->only || strcmp(c->o->only, r->name) == 0 || strcmp(c->o->only, r->family) == 0;
 }
@@ -193,6 +211,7 @@ uint32_t tarn_rules_check(tarn_ruleset *rs, const tarn_rules_check_options *o,
   for (uint32_t i = 0; i < rs->rule.n; i++) {
     const rule *r = rs->rule.p[i];
     if ((r->level != TARN_RULE_SURFACE && !r->hw && !r->loops) || !chosen(&c, r)) continue;
+    if (push_absent(&c, r)) continue;
     if (!o->mutate) check_rule(&c, r, TARN_NONE);
     for (uint32_t k = 0; o->mutate && k < r->ncond + r->nguard; k++) check_rule(&c, r, k);
   }

@@ -30,7 +30,26 @@ bool want_fits(const want *w, const tarn_type *t) {
   return true;
 }
 
+/* An extent that a kernel written by hand asks for, or twice that; 0: none does. */
+static int64_t extent_of_port(const tarn_written_port *p, uint32_t *skip) {
+  for (uint32_t d = 0; d < p->n; d++)
+    if (p->dim[d] > 1 && !(*skip)--) return p->dim[d];
+  return 0;
+}
+static int64_t extent_asked(gen *g) {
+  uint32_t skip = draw(g, 4), times = 1 + draw(g, 2);
+  int64_t n = 0;
+  for (uint32_t tries = 0; tries < 8 && !n; tries++)
+    for (uint32_t i = 0; i < g->r->nwritten && !n; i++) {
+      const tarn_written *w = g->r->written[i];
+      for (uint32_t j = 0; j < w->nin && !n; j++) n = extent_of_port(&w->in[j], &skip);
+      if (!n) n = extent_of_port(&w->out, &skip);
+    }
+  return n * times;
+}
 int64_t some_extent(gen *g, uint32_t rank) {
+  int64_t asked = g->r->nwritten && draw(g, 4) ? extent_asked(g) : 0;
+  if (asked) return asked;
   int64_t most = rank > 4 ? 3 : rank > 2 ? 5 : 7;
   if (most > g->max_extent) most = g->max_extent;
   if (chance(g, 12)) return 1;

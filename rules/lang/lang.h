@@ -155,6 +155,8 @@ typedef struct rule {
       *hw; /* NULL, or the description that it was derived from, which says what its calls mean */
   const char *demand;  /* NULL, or the predicate on the description that must hold for it to fire */
   struct loops *loops; /* NULL, or a rule over loops (loops.h) */
+  uint32_t nwritten;
+  tarn_written **written; /* kernels written by hand that its right side calls */
   bool dropped;
   bool asked;    /* of tarn_ruleset_add() */
   bool grows;    /* free: it may make its left side again without end */

@@ -1,5 +1,6 @@
-/* Reading rules. A file is a list of (family …), (rule …) and (phases …); a form that does not
- * parse, bind or match its kinds is refused with its place. Printing reproduces the text. */
+/* Reading rules. A file is a list of (family …), (rule …), (kernel …) and (phases …); a form that
+ * does not parse, bind or match its kinds is refused with its place. Printing reproduces the text.
+ */
 #include "rules/lang/loops.h"
 #include <string.h>
 
@@ -292,7 +293,50 @@ static uint32_t reducer_literal(reader *rd, const tarn_sx *s, uint32_t op, const
   return tarn_payload_get(rd->rs->L, tarn_payload_parse(rd->rs->L, op, &form, &used))->value;
 }
 
+/* (call NAME TERM…) of a kernel written by hand: the type follows from the operands. A call of an
+ * intrinsic has integers and a type before them. */
+static bool calls_written(reader *rd, const tarn_sx *s) {
+  if (!tarn_sx_is(s, "call") || s->n < 3 || s->kid[1]->kind != TARN_SX_ATOM ||
+      reader_starts(s->kid[1], "?"))
+    return false;
+  const tarn_sx *first = s->kid[2];
+  bool term = first->kind == TARN_SX_LIST
+                  ? first->n && first->kid[0]->kind == TARN_SX_ATOM && !is_call(first)
+                  : name_in(rd->r->cls_name, rd->r->ncls, first->text) != TARN_NONE;
+  if (!term) return false;
+  if (rd->left) tarn_sx_error(rd->cx, s, "a kernel is called on right sides only");
+  return true;
+}
+static void note_written(reader *rd, tarn_written *w) {
+  rule *r = rd->r;
+  for (uint32_t i = 0; i < r->nwritten; i++)
+    if (r->written[i] == w) return;
+  tarn_written **more = TARN_ARRAY(rd->cx, tarn_written *, r->nwritten + 1);
+  for (uint32_t i = 0; i < r->nwritten; i++) more[i] = r->written[i];
+  more[r->nwritten++] = w;
+  r->written = more;
+}
+static rpat *written_node(reader *rd, const tarn_sx *s) {
+  rpat *p = new_pat(rd, s);
+  tarn_written *w = tarn_written_find(rd->rs->L, s->kid[1]->text);
+  if (!w)
+    tarn_sx_error(rd->cx, s->kid[1], "no (kernel %s …) stands before this rule", s->kid[1]->text);
+  note_written(rd, w);
+  *p = (rpat){.kind = RP_NODE, .op = TARN_OP_CALL, .opvar = TARN_NONE, .npay = 1, .at = s};
+  p->pay = TARN_ARRAY(rd->cx, rx *, 1);
+  p->pay[0] = new_rx(rd, s);
+  *p->pay[0] = (rx){.kind = RX_LIT, .type = 'y', .lit = {.kind = 'y', .name = w->name}, .at = s};
+  kids(rd, p, s, 2);
+  bool several = false;
+  for (uint32_t i = 0; i < p->n; i++)
+    several |= p->kid[i]->kind == RP_SEG || p->kid[i]->kind == RP_FOR || p->kid[i]->kind == RP_EACH;
+  if (!several && p->n != w->nin)
+    tarn_sx_error(rd->cx, s, "the kernel %s has %u operands", w->name, w->nin);
+  return p;
+}
+
 static rpat *typed_node(reader *rd, const tarn_sx *s) {
+  if (calls_written(rd, s)) return written_node(rd, s);
   rpat *p = new_pat(rd, s);
   p->kind = RP_NODE;
   p->op = tarn_op_find(s->kid[0]->text);
@@ -632,6 +676,7 @@ rule *tarn_r_left_pattern(tarn_ruleset *rs, const tarn_sx *s) {
 
 rule *r_read_again(tarn_ruleset *rs, const rule *r) {
   for (uint32_t i = 0; r->hw && i < r->hw->nintrin; i++) tarn_hw_meaning_of(rs->L, r->hw, i);
+  for (uint32_t i = 0; i < r->nwritten; i++) tarn_written_add(rs->L, r->written[i]);
   rule *q = read_rule(rs, r->at, r->family, r->level, r->back);
   q->both = r->both;
   q->hw = r->hw;
@@ -724,9 +769,10 @@ void r_read_all(tarn_ruleset *rs, const tarn_sx *all, const char *file) {
     else if (tarn_sx_is(s, "phases")) add_phases(rs, s);
     else if (tarn_sx_is(s, "rule")) add_rule(rs, s, base_name(rs->cx, file), level);
     else if (rs->theory && rs->theory->form(rs, s)) continue;
+    else if (!rs->theory && tarn_sx_is(s, "kernel")) tarn_written_read(rs->L, s);
     else
       tarn_sx_error(rs->cx, s, "expected (family …), (rule …)%s",
-                    rs->theory ? rs->theory->forms : " or (phases …)");
+                    rs->theory ? rs->theory->forms : ", (kernel …) or (phases …)");
   }
 }
 

@@ -72,6 +72,15 @@ uint32_t tarn_ruleset_find(const tarn_ruleset *rs, const char *name) {
   return TARN_NONE;
 }
 
+tarn_written *tarn_ruleset_written(const tarn_ruleset *rs, uint32_t i, uint32_t *number) {
+  for (*number = 0; *number < rs->rule.n; ++*number) {
+    const rule *r = rs->rule.p[*number];
+    if (i < r->nwritten) return r->written[i];
+    i -= r->nwritten;
+  }
+  return NULL;
+}
+
 uint32_t tarn_ruleset_phases(const tarn_ruleset *rs) { return rs->phase.n; }
 
 tarn_phase_info tarn_ruleset_phase(const tarn_ruleset *rs, uint32_t i) {

@@ -151,13 +151,25 @@ static uint32_t payload_of(renv *e, const rpat *p) {
   return r_payload_join(e, p->op, v, p->npay);
 }
 
+/* A call of a kernel written by hand has the type that follows from its operands. */
+static uint32_t call_of_written(renv *e, const rpat *p, const uint32_t *kid, uint32_t n) {
+  uint32_t types[R_KIDS];
+  const tarn_written *w = tarn_written_find(e->L, p->pay[0]->lit.name);
+  for (uint32_t i = 0; i < n; i++) types[i] = e->host->nest.type(e->host->nest.user, kid[i]);
+  uint32_t type = tarn_written_type(e->L, w, types, n);
+  if (type == TARN_NONE) return TARN_NONE;
+  return tarn_payload_intern(e->L,
+                             &(tarn_payload){.kind = TARN_P_CALL, .name = w->name, .type = type});
+}
+
 uint32_t tarn_r_instantiate(renv *e, const rule *r, const rpat *p) {
   uint32_t kid[R_KIDS];
   if (p->kind == RP_VAR) return e->cls[p->var];
   if (p->kind == RP_BUILD) return p->build->build(e->site);
   uint32_t n = r_kids(e, r, p, kid);
   if (n == TARN_NONE) return TARN_NONE;
-  uint32_t payload = payload_of(e, p);
+  bool written = p->op == TARN_OP_CALL && p->npay == 1;
+  uint32_t payload = written ? call_of_written(e, p, kid, n) : payload_of(e, p);
   return payload == TARN_NONE ? TARN_NONE
                               : e->host->nest.mk(e->host->nest.user, p->op, payload, kid, n);
 }

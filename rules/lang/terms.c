@@ -20,7 +20,7 @@ static bool const_node(void *user, uint32_t id) {
     const char *name = tarn_payload_get(L, x->payload)->name;
     return strncmp(name, "const:", 6) == 0;
   }
-  if (x->op == TARN_OP_OPAQUE) return false;
+  if (tarn_is_outside(L, x->op, x->payload)) return false;
   for (uint32_t i = 0; i < x->n; i++)
     if (!term_const(user, x->kid[i])) return false;
   return true;
@@ -38,7 +38,7 @@ static bool term_const(void *user, uint32_t id) {
 /* Constants all the way down, with their values, and not many. */
 static bool term_known(tarn_lang *L, uint32_t id, int *left) {
   const tarn_node *x = tarn_term_get(L, id);
-  bool values = x->op != TARN_OP_INPUT && x->op != TARN_OP_OPAQUE && --*left >= 0;
+  bool values = x->op != TARN_OP_INPUT && !tarn_is_outside(L, x->op, x->payload) && --*left >= 0;
   for (uint32_t i = 0; i < x->n && values; i++)
     values = term_known(L, tarn_term_get(L, id)->kid[i], left);
   return values;

@@ -359,6 +359,9 @@ static pvalue nth_at(points *p, const tarn_node *x, const int64_t *index) {
 
 /* What a call means, over its operands as they are. */
 static tarn_term meaning(points *p, tarn_term t) {
+  const tarn_node *call = tarn_term_get(p->L, t);
+  if (tarn_is_outside(p->L, call->op, call->payload))
+    tarn_raise(p->cx, TARN_NO_RESULT, "a kernel written by hand has no value at a point");
   tarn_node x = *tarn_term_get(p->L, t);
   const uint64_t *known = tarn_map_get(p->part, t);
   if (known) return (tarn_term)(*known - 1);

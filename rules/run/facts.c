@@ -113,7 +113,7 @@ static bool could_be_epilogue(tarn_saturation *s, const tarn_eg_node *n) {
 static facts facts_of(tarn_saturation *s, const tarn_eg_node *n) {
   facts f = unknown();
   if (n->op == TARN_OP_CONST) facts_const(s, n->payload, &f);
-  f.constant = n->op != TARN_OP_INPUT && n->op != TARN_OP_OPAQUE;
+  f.constant = n->op != TARN_OP_INPUT && !tarn_is_outside(s->L, n->op, n->payload);
   for (uint32_t i = 0; i < n->n; i++) f.constant = f.constant && sat_facts(s, n->kids[i])->constant;
   if (n->op != TARN_OP_CONST) f.uniform = uniform_of(s, n);
   range_of(s, n, &f);
