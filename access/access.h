@@ -499,8 +499,8 @@ TARN_API tarn_term tarn_call_expand(tarn_lang *L, tarn_term t);
  *     (seconds FORMULA) | (cycles FORMULA)     of one call, in the sizes; or (measured)
  *     [(symbol C_NAME)] [(link FILE)])
  *
- * A call of it is (call NAME () ((T ((S) (R)))) A…) with operands ((S),(dims)): the function at every
- * point of S. It means what the function computes. */
+ * A call of it is (call NAME () ((T ((S) (R)))) A…) with operands ((S),(dims)): the function at
+ * every point of S. It means what the function computes. */
 typedef struct tarn_written_port {
   const char *name;
   tarn_dtype dtype;

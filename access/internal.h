@@ -42,7 +42,7 @@ struct tarn_lang {
     TARN_VEC(uint32_t) order;
   } * walk;
   TARN_VEC(const tarn_call_def *) call; /* meanings of calls (call.c) */
-  TARN_VEC(tarn_written *) written; /* kernels written by hand (written.c) */
+  TARN_VEC(tarn_written *) written;     /* kernels written by hand (written.c) */
   tarn_map *normal;                     /* term -> its normal form + 1 (normalise.c) */
   tarn_map *composed; /* outer << 32 | inner -> composed map, or TARN_NONE (map.c) */
 };

@@ -2,9 +2,6 @@
 #include "compile/internal.h"
 #include <string.h>
 
-static const char *kind_of(const tarn_hw *hw) {
-  return hw->kind == TARN_HW_GPU ? "a GPU" : hw->kind == TARN_HW_DSA ? "an accelerator" : "a CPU";
-}
 static bool seen(const tarn_ruleset *rs, const tarn_written *w, uint32_t before) {
   uint32_t number;
   for (uint32_t i = 0; i < before; i++)
@@ -18,9 +15,9 @@ void comp_written(const tarn_compiled *c) {
   for (uint32_t i = 0; (w = tarn_ruleset_written(c->rules, i, &number)); i++) {
     tarn_ctx *cx = tarn_lang_ctx(c->L);
     tarn_rule_info r = tarn_ruleset_at(c->rules, number);
-    if (c->o->hw->kind != TARN_HW_CPU)
-      tarn_raise(cx, TARN_BAD_INPUT, "%s:%u: rule %s calls the function %s, and %s is %s", r.file,
-                 r.line, r.name, w->symbol, c->o->hw->name, kind_of(c->o->hw));
+    if (!tarn_hw_traits_of(c->o->hw).links)
+      tarn_raise(cx, TARN_BAD_INPUT, "%s:%u: rule %s calls the function %s, and %s (%s) takes none",
+                 r.file, r.line, r.name, w->symbol, c->o->hw->name, c->target->name);
     if (!w->link && (c->emission->emit & TARN_EMIT_SO))
       tarn_sx_error(cx, w->at, "the kernel %s has no (link FILE): --emit o alone goes without",
                     w->name);

@@ -160,7 +160,7 @@ void kg_call(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_node *e, const
   bool direct = false;
   c->ns = tarn_type_get(k->L, k->cls.p[kc].type)->ns;
   c->price = price_of(c);
-  if (k->now.hw->kind != TARN_HW_CPU || isnan(c->price) || e->n > KG_MAX_KIDS) return;
+  if (!tarn_hw_traits_of(k->now.hw).links || isnan(c->price) || e->n > KG_MAX_KIDS) return;
   for (uint32_t j = 0; j < e->n; j++) {
     operand_ways(c, &op[j], j);
     if (!c->nway[j]) return;

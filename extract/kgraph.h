@@ -42,13 +42,13 @@ typedef struct kgroup {
 typedef enum { KC_INPUT, KC_NEST, KC_CONCAT, KC_OTHER, KC_ALIAS, KC_NTH, KC_MOVE } kcand_kind;
 typedef struct kcand {
   kcand_kind kind;
-  uint32_t node;   /* e-node it comes from, TARN_NONE for copies */
-  uint32_t kcls;   /* the class whose value it computes */
-  uint32_t nest;   /* before canonicalising */
-  uint32_t nchild; /* of the nest (or concat, opaque) */
-  uint32_t *child; /* AND/OR class; constants: TARN_NONE */
-  uint32_t *cterm; /* constants: the (packed) term; else TARN_NONE */
-  tarn_layout *in; /* layout per child */
+  uint32_t node;       /* e-node it comes from, TARN_NONE for copies */
+  uint32_t kcls;       /* the class whose value it computes */
+  uint32_t nest;       /* before canonicalising */
+  uint32_t nchild;     /* of the nest (or concat, opaque) */
+  uint32_t *child;     /* AND/OR class; constants: TARN_NONE */
+  uint32_t *cterm;     /* constants: the (packed) term; else TARN_NONE */
+  tarn_layout *in;     /* layout per child */
   tarn_layout *stored; /* NULL: as `in`; of constants, over the dims of cterm */
   tarn_layout out[KG_MAX_OUT];
   uint32_t nout;
@@ -127,7 +127,7 @@ void kg_groups(kgraph *k);  /* classes, groups, maps to representatives */
 void kg_layouts(kgraph *k); /* storage orders */
 /* Where operand class c (kclass number) can be read from. */
 uint32_t kg_views(kgraph *k, uint32_t c, kview out[KG_MAX_VIEWS]);
-void kg_candidates(kgraph *k);                /* kernels and their prices */
+void kg_candidates(kgraph *k); /* kernels and their prices */
 /* An operand as a candidate sees it: a buffer through a map, or a constant. */
 typedef struct koperand {
   bool constant;

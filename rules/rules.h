@@ -98,8 +98,8 @@ TARN_API tarn_rule_info tarn_ruleset_at(const tarn_ruleset *rs, uint32_t rule);
 TARN_API uint32_t tarn_ruleset_find(const tarn_ruleset *rs, const char *name); /* TARN_NONE */
 TARN_API void tarn_rule_print(const tarn_ruleset *rs, uint32_t rule,
                               tarn_buf *b); /* as it was written */
-/* Calls of kernels written by hand, rule by rule: i = 0, 1, …; NULL beyond the last. rule: which one
- * it is that calls it. */
+/* Calls of kernels written by hand, rule by rule: i = 0, 1, …; NULL beyond the last. rule: which
+ * one it is that calls it. */
 TARN_API tarn_written *tarn_ruleset_written(const tarn_ruleset *rs, uint32_t i, uint32_t *rule);
 /* Phases, in order: the rules of each run to saturation, or as often as it says (0: to saturation),
  * before the next. */

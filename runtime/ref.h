@@ -36,8 +36,8 @@ enum {
 };
 
 /* Of an operator: row-major, contiguous, stride == NULL. data == NULL: an optional input that is
- * absent. Of a kernel written by hand (docs/kernels.md): element (i0, i1, …) is number i0 stride[0] +
- * i1 stride[1] + … from data on, which is aligned as its elements are. */
+ * absent. Of a kernel written by hand (docs/kernels.md): element (i0, i1, …) is number i0 stride[0]
+ * + i1 stride[1] + … from data on, which is aligned as its elements are. */
 typedef struct tarn_ref_tensor {
   int32_t dtype;
   int32_t n;          /* rank */

@@ -48,7 +48,7 @@ static int64_t extent_asked(gen *g) {
   return n * times;
 }
 int64_t some_extent(gen *g, uint32_t rank) {
-  int64_t asked = g->r->nwritten && draw(g, 4) ? extent_asked(g) : 0;
+  int64_t asked = g->r && g->r->nwritten && draw(g, 4) ? extent_asked(g) : 0;
   if (asked) return asked;
   int64_t most = rank > 4 ? 3 : rank > 2 ? 5 : 7;
   if (most > g->max_extent) most = g->max_extent;

@@ -220,7 +220,8 @@ static void at_points(replaying *r) {
 static void sample(tarn_ctx *cx, void *arg) {
   replaying *r = arg;
   (void)cx;
-  if (whole_work(r) <= (double)(allowed(r) / SHARE)) everywhere(r);
+  int64_t share = calls_written(r) ? 1 : SHARE; /* calls have no values at points */
+  if (whole_work(r) <= (double)(allowed(r) / share)) everywhere(r);
   else at_points(r);
 }
 
