@@ -97,6 +97,14 @@ double tarn_round_to(tarn_dtype t, double v) {
   }
 }
 
+double tarn_round_tf32(double v) {
+  int e;
+  if (!isfinite(v) || v == 0) return v;
+  frexp(v, &e);
+  double unit = ldexp(1, (e > -125 ? e : -125) - 11), r = round(v / unit) * unit;
+  return fabs(r) < 0x1p128 ? r : copysign((double)INFINITY, r);
+}
+
 /* The number of the type next to v, above or below it. */
 static double neighbour(tarn_dtype t, double v, bool up) {
   if (t == TARN_F32) return (double)nextafterf((float)v, up ? INFINITY : -INFINITY);

@@ -51,6 +51,7 @@ UNARY(atanh, atanh(a))
 UNARY(floor, floor(a))
 UNARY(ceil, ceil(a))
 UNARY(round, nearbyint(a))
+UNARY(tf32, tarn_round_tf32(a))
 UNARY(isnan, isnan(a) ? 1 : 0)
 UNARY(isinf, isinf(a) ? 1 : 0)
 

@@ -22,6 +22,7 @@ typedef enum tarn_fxerror {
   TARN_FXE_EXTREME,
   TARN_FXE_SIGN,
   TARN_FXE_STEP,
+  TARN_FXE_ROUND,
   TARN_FXE_POWER,
   TARN_FXE_EXP,
   TARN_FXE_SMOOTH,

@@ -37,6 +37,7 @@ RANGE(root, sqrt(fmax(A.lo, 0)), sqrt(fmax(A.hi, 0)))
 RANGE(floor, floor(A.lo), floor(A.hi))
 RANGE(ceil, ceil(A.lo), ceil(A.hi))
 RANGE(round, nearbyint(A.lo), nearbyint(A.hi))
+RANGE(tf32, tarn_round_tf32(A.lo), tarn_round_tf32(A.hi))
 RANGE(sign, A.lo > 0 ? 1 : A.lo == 0 ? 0 : -1, A.hi < 0 ? -1 : A.hi == 0 ? 0 : 1)
 
 /* Of a function that grows, known to a few units in the last place. */

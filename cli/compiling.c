@@ -20,7 +20,7 @@ const cli_opt *cli_compile_options(tarn_ctx *cx, cli_compile *c) {
       {"--only-rules", NULL, CLI_LIST, &c->only_rules, "FILE|FAMILY",
        "these rules instead of the shipped ones"},
       {"--rtol", NULL, CLI_REAL, &c->rtol, "X",
-       "approx: the largest error bound of a rule (default 1e-3)"},
+       "approx: the largest error bound of a rule (default 5e-4)"},
       {"--nodes", NULL, CLI_UINT, &c->nodes, "N", "limit of e-nodes"},
       {"--iters", NULL, CLI_U32, &c->iters, "N", "limit of iterations"},
       {"--seconds", NULL, CLI_REAL, &c->seconds, "S",

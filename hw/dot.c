@@ -23,6 +23,7 @@ bool tarn_hw_same_product(const tarn_lang *L, uint32_t a, uint32_t b, bool excha
   if (x->op == TARN_FX_HOLE) return x->hole < 2 && y->hole == (exchanged ? 1 - x->hole : x->hole);
   if (x->op == TARN_FX_CAST)
     return x->dtype == y->dtype && tarn_hw_same_product(L, x->kid[0], y->kid[0], exchanged);
+  if (x->op == TARN_FX_TF32) return tarn_hw_same_product(L, x->kid[0], y->kid[0], exchanged);
   if (x->op != TARN_FX_MUL) return false;
   return (tarn_hw_same_product(L, x->kid[0], y->kid[0], exchanged) &&
           tarn_hw_same_product(L, x->kid[1], y->kid[1], exchanged)) ||

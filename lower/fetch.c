@@ -57,6 +57,13 @@ void low_emit_member(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
 }
 
 /* ---------------------------------------------------------------- tensor cores */
+/* A register of one element, rounded as the instruction takes it. */
+static LLVMValueRef rounded(low_nest *N, tarn_dtype t, uint32_t fx, LLVMValueRef v) {
+  if (fx == TARN_NONE) return v;
+  LLVMValueRef x = LLVMBuildBitCast(N->M->b, v, low_memory_type(N->M, t), "");
+  x = low_fx(N->M, fx, &x, &t, 1, 1, NULL);
+  return LLVMBuildBitCast(N->M->b, x, LLVMTypeOf(v), "");
+}
 /* Register `reg` of operand o: what lies side by side where it is held. */
 static LLVMValueRef fragment_of(low_nest *N, low_fn *E, uint32_t o, int64_t reg) {
   const tarn_plan_stage *st = N->now->p;
@@ -72,7 +79,7 @@ static LLVMValueRef fragment_of(low_nest *N, low_fn *E, uint32_t o, int64_t reg)
   LLVMValueRef v = LLVMBuildLoad2(M->b, LLVMIntTypeInContext(M->lc, 8 * bytes), p, "");
   LLVMSetAlignment(v, bytes);
   unset(E, st->reg[o]), unset(E, st->place[o]);
-  return v;
+  return rounded(N, a->p->dtype, st->unit_round[o], v);
 }
 /* The instruction: registers of both operands and of the result, and what the result becomes. */
 static LLVMValueRef call_unit(low_nest *N, const LLVMValueRef *reg, uint32_t n) {

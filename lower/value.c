@@ -207,6 +207,21 @@ static LLVMValueRef f_sqrt(const args *a) { return unary(a, "llvm.sqrt"); }
 static LLVMValueRef f_floor(const args *a) { return unary(a, "llvm.floor"); }
 static LLVMValueRef f_ceil(const args *a) { return unary(a, "llvm.ceil"); }
 static LLVMValueRef f_round(const args *a) { return unary(a, "llvm.rint"); }
+/* A GPU has an instruction. f16 and bf16 have no more bits. */
+static LLVMValueRef f_tf32(const args *a) {
+  if (is_half(a->t)) return X;
+  LLVMValueRef x = a->t == TARN_F64 ? odd_float(a->M, X) : X;
+  LLVMTypeRef t = LLVMTypeOf(x);
+  if (a->M->hw->kind == TARN_HW_GPU && low_lanes_of(x) == 1) {
+    x = LLVMBuildBitCast(B, low_intrinsic(a->M, "llvm.nvvm.f2tf32.rna", NULL, 0, &x, 1), t, "");
+  } else {
+    LLVMValueRef u = LLVMBuildBitCast(B, x, with_lanes(a->M->i32, x), "");
+    LLVMValueRef r = LLVMBuildAdd(B, u, like(a->M, u, 0x1000), "");
+    r = LLVMBuildAnd(B, r, like(a->M, u, ~0x1fff), "");
+    x = pick(a, LLVMBuildFCmp(B, LLVMRealUNO, x, x, ""), x, LLVMBuildBitCast(B, r, t, ""));
+  }
+  return a->t == TARN_F64 ? LLVMBuildFPExt(B, x, LLVMTypeOf(X), "") : x;
+}
 static LLVMValueRef f_eq(const args *a) { return LLVMBuildFCmp(B, LLVMRealOEQ, X, Y, ""); }
 static LLVMValueRef f_lt(const args *a) { return LLVMBuildFCmp(B, LLVMRealOLT, X, Y, ""); }
 static LLVMValueRef f_le(const args *a) { return LLVMBuildFCmp(B, LLVMRealOLE, X, Y, ""); }

@@ -30,6 +30,17 @@ bool tarn_plan_unit_serves(tarn_lang *L, const tarn_hw *hw, uint32_t intrinsic, 
   return tarn_hw_form_of(L, &m, f) && f->product && f->chains && f->red == red &&
          f->operand[0] == 0 && f->operand[1] == 1 && tarn_hw_same_product(L, f->body, body, false);
 }
+/* What the product takes in place of its operand: $0 rounded; TARN_NONE: the operand, of a wider
+ * type or not. */
+static uint32_t rounding_of(tarn_lang *L, uint32_t body, uint32_t operand) {
+  const tarn_fx *x = tarn_fx_get(L, body);
+  for (uint32_t k = 0; k < 2; k++) {
+    const tarn_fx *y = tarn_fx_get(L, x->kid[k]);
+    if (y->op == TARN_FX_TF32 && tarn_fx_get(L, y->kid[0])->hole == operand)
+      return tarn_fx_op(L, TARN_FX_TF32, tarn_fx_hole(L, 0), 0, 0);
+  }
+  return TARN_NONE;
+}
 static void match(tarn_plan_nest *N, tarn_plan_stage *st, const tarn_unit *u,
                   const tarn_plan_operand *in) {
   uint32_t i = 0;
@@ -48,6 +59,7 @@ static void match(tarn_plan_nest *N, tarn_plan_stage *st, const tarn_unit *u,
       !tarn_plan_unit_serves(N->L, N->hw, i, st->f->body, st->f->red, type, &st->form))
     refuse(N, u, "it does not compute this stage's product");
   st->unit = &N->hw->intrin[i];
+  for (uint32_t o = 0; o < 2; o++) st->unit_round[o] = rounding_of(N->L, st->form.body, o);
 }
 /* The last three levels, of steps of one: the loops around them have the instruction's. */
 void tarn_plan_fragment_levels(tarn_plan_nest *N, tarn_plan_stage *st, tarn_plan_list *list,
@@ -106,7 +118,8 @@ void tarn_plan_fragment_check(const tarn_plan_nest *N, const tarn_plan_stage *st
   for (uint32_t o = 0; o < 2; o++) {
     const tarn_plan_access *a = &st->read[st->unit_read[o]];
     int64_t by = 0;
-    bool fits = a->held && (tarn_plan_moves_by(a->off, st->place[o], &by) && by == 1);
+    bool fits =
+        a->held && (st->each[o] == 1 || (tarn_plan_moves_by(a->off, st->place[o], &by) && by == 1));
     for (uint32_t i = 0; i < a->off->n && fits; i++) {
       const tarn_plan_term *t = &a->off->t[i];
       fits = t->deps >> st->place[o] & 1 || t->coef % st->each[o] == 0;

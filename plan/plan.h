@@ -242,6 +242,7 @@ typedef struct tarn_plan_stage {
   tarn_hw_form form;
   uint32_t unit_at, unit_rows;     /* its first level; how far behind it the one of its rows is */
   uint32_t unit_read[2];           /* which reads its operands are */
+  uint32_t unit_round[2];          /* fx of $0: each is rounded on its way there; TARN_NONE: not */
   uint32_t lane, reg[3], place[2]; /* variables */
   int64_t nreg[3], each[3];        /* registers, and elements in each, of operands and result */
   uint32_t start; /* an operand of the epilogue: the sum begins with it, instead of its being added;

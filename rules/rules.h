@@ -118,7 +118,7 @@ TARN_API bool tarn_rules_shipped(uint32_t i, const char **family, const char **t
 
 /* Bounds of approx rules up to which an algorithm is one of f32; what costs more has to be asked
  * for. */
-#define TARN_RTOL 1e-3
+#define TARN_RTOL 5e-4
 typedef struct tarn_sat_options {
   tarn_rule_class numerics; /* rules above this class are left out */
   double rtol; /* and approx rules whose bound is above this; tarn_sat_defaults(): TARN_RTOL */

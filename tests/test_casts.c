@@ -244,7 +244,7 @@ static void integers(tarn_ctx *cx, void *arg) {
 static void functions(tarn_ctx *cx, void *arg) {
   static const char names[] = "exp log log1p sqrt tanh erf sin cos tan asin acos atan sinh cosh "
                               "asinh acosh atanh floor ceil "
-                              "round neg abs sign isnan isinf";
+                              "round tf32 neg abs sign isnan isinf";
   const char *fn[40] = {"(add (mul $0 $0) $0)", "(div $0 (sqrt (abs $0)))",
                         "(exp (sub (mul $0 $0) (exp $0)))"};
   uint32_t nfn = 3;

@@ -13,7 +13,11 @@
  *
  * To bf16: each operand is rounded to 8 bits of significand, off by at most 2^-8 of itself, so that
  * the sum is off by at most
- *   (2 · 2^-8 + 2^-16) · Σ |a| |b| < 0.0079 · K · max |a| · max |b|. */
+ *   (2 · 2^-8 + 2^-16) · Σ |a| |b| < 0.0079 · K · max |a| · max |b|.
+ *
+ * To tf32: f32 that stay f32; the product takes each rounded to 11 bits of significand, off by at
+ * most 2^-11 of itself, so that the sum is off by at most
+ *   (2 · 2^-11 + 2^-22) · Σ |a| |b| < 0.00098 · K · max |a| · max |b|. */
 #include "rules/algorithms/integers.h"
 #include <string.h>
 
@@ -154,7 +158,8 @@ static bool when_bytes(rsite *s) {
   product p;
   operand o[2];
   return s->e->hw && find(s, &p, o) &&
-         product_taken(s, &p, TARN_I32, (tarn_dtype[]){TARN_U8, TARN_I8});
+         product_taken(s, &p, TARN_I32, product_body(p.k.L, TARN_I32),
+                       (tarn_dtype[]){TARN_U8, TARN_I8});
 }
 
 static uint32_t build_bytes(rsite *s) {
@@ -185,7 +190,8 @@ static uint32_t widened(tarn_lang *L, uint32_t hole) {
 static bool when_bf16(rsite *s) {
   product p;
   return s->e->hw && wide_product(s, &p) &&
-         product_taken(s, &p, TARN_F32, (tarn_dtype[]){TARN_BF16, TARN_BF16});
+         product_taken(s, &p, TARN_F32, product_body(p.k.L, TARN_F32),
+                       (tarn_dtype[]){TARN_BF16, TARN_BF16});
 }
 
 /* The child rounded, as a kernel of its own; the read of it. */
@@ -221,7 +227,37 @@ static uint32_t build_bf16(rsite *s) {
   return kern_store(&p.k);
 }
 
-/* (build narrow bytes), (build narrow bf16) */
-static bool to_bytes(const rsite *s) { return strcmp(s->arg.name, "bytes") == 0; }
-bool when_narrow(rsite *s) { return to_bytes(s) ? when_bytes(s) : when_bf16(s); }
-uint32_t build_narrow(rsite *s) { return to_bytes(s) ? build_bytes(s) : build_bf16(s); }
+/* ---------------------------------------------------------------- tf32 */
+
+static uint32_t tf32_product(tarn_lang *L) {
+  uint32_t h0 = tarn_fx_op(L, TARN_FX_TF32, tarn_fx_hole(L, 0), 0, 0);
+  uint32_t h1 = tarn_fx_op(L, TARN_FX_TF32, tarn_fx_hole(L, 1), 0, 0);
+  return tarn_fx_op(L, TARN_FX_MUL, h0, h1, 0);
+}
+static bool when_tf32(rsite *s) {
+  product p;
+  return s->e->hw && wide_product(s, &p) &&
+         product_taken(s, &p, TARN_F32, tf32_product(p.k.L), (tarn_dtype[]){TARN_F32, TARN_F32});
+}
+static uint32_t build_tf32(rsite *s) {
+  product p;
+  if (!wide_product(s, &p)) return TARN_NONE;
+  p.k.stage[0].body = tf32_product(p.k.L);
+  return kern_store(&p.k);
+}
+
+/* (build narrow bytes), (build narrow bf16), (build narrow tf32) */
+static const struct way {
+  const char *name;
+  bool (*when)(rsite *s);
+  uint32_t (*build)(rsite *s);
+} ways[] = {{"bytes", when_bytes, build_bytes},
+            {"bf16", when_bf16, build_bf16},
+            {"tf32", when_tf32, build_tf32}};
+static const struct way *way_of(const rsite *s) {
+  for (uint32_t i = 0; i < sizeof ways / sizeof *ways; i++)
+    if (!strcmp(s->arg.name, ways[i].name)) return &ways[i];
+  return NULL;
+}
+bool when_narrow(rsite *s) { return way_of(s) && way_of(s)->when(s); }
+uint32_t build_narrow(rsite *s) { return way_of(s)->build(s); }

@@ -392,8 +392,21 @@ static const tarn_hw *integer_unit(kernels *k, const char *byte) {
   return tarn_hw_parse(k->g->L, tarn_sx_read(k->cx, text, strlen(text), "the checker's unit"));
 }
 
+/* A unit that rounds f32 to tf32. */
+static const tarn_hw *tensor_unit(kernels *k) {
+  static const char text[] =
+      "(hw tensor (kind dsa) (clock 1e8) (memory m (capacity 4096) (read 64) (write 64))"
+      " (memory dram (read 8) (write 8))"
+      " (intrinsic product (meaning (compute (red (sum f32) (mul (tf32 $0) (tf32 $1)) (tuple 2))"
+      " (cartProd (access 1 ?a) (access 1 ?b))))"
+      " (operand a (type f32) (memory m) (dims 2 4)) (operand b (type f32) (memory m) (dims 4 4))"
+      " (operand c (type f32) (memory m) (dims 2 4))))";
+  return tarn_hw_parse(k->g->L, tarn_sx_read(k->cx, text, sizeof text - 1, "the checker's unit"));
+}
+
 /* A machine of some units which take no time to join, whose L2 holds next to nothing:
- * sizes that follow from it are then met by small networks. It hangs on one for integers. */
+ * sizes that follow from it are then met by small networks. It hangs on one for integers, and that
+ * on one for tf32. */
 static const tarn_hw *small_machine(kernels *k) {
   const tarn_hw *hw = tarn_hw_load(k->g->L, "x86-64-bf16");
   tarn_hw *copy = tarn_copy(k->cx, hw, sizeof *hw);
@@ -403,7 +416,9 @@ static const tarn_hw *small_machine(kernels *k) {
   copy->units = 2u << (a > b ? a : b);
   copy->barrier = 0;
   copy->mem = mem;
-  copy->host = integer_unit(k, a & 1 ? "i8" : "u8");
+  tarn_hw *bytes = tarn_copy(k->cx, integer_unit(k, a & 1 ? "i8" : "u8"), sizeof *bytes);
+  bytes->host = tensor_unit(k);
+  copy->host = bytes;
   return copy;
 }
 

@@ -173,6 +173,7 @@ static bool rounds(const tarn_lang *L, const tarn_fx *x, const vrange *a, const 
   case TARN_FXE_TEST:
   case TARN_FXE_COMPARE:
   case TARN_FXE_EXP:
+  case TARN_FXE_ROUND:
   case TARN_FXE_SMOOTH: break;
   }
   return true;

@@ -240,6 +240,7 @@ static rounding divided(tarn_dtype t, const double *v, const rounding *a, const 
 #define SLOPE_MODULO          SLOPE_NONE
 #define SLOPE_EXTREME         SLOPE_NONE
 #define SLOPE_STEP            SLOPE_NONE
+#define SLOPE_ROUND           SLOPE_NONE
 #define SLOPE_POWER           SLOPE_NONE
 #define SLOPE_EXP             SLOPE_NONE
 #define SLOPE_TEST            SLOPE_NONE
@@ -355,6 +356,15 @@ static rounding compared(const double *v, const rounding *r) {
   x.off = close_by(v, r) || r[0].either || r[1].either;
   return x;
 }
+/* The same value rounded once more, by up to so many of its units; 0: not. */
+static rounding shorter(tarn_dtype t, double v, const rounding *a, double result, double unit) {
+  rounding r = plain(t, result, rounding_total(a, v) + unit * fabs(result));
+  r.whole = a->whole && unit == 0;
+  r.slack = a->slack, r.product = a->product;
+  r.bare = a->bare, r.scale = a->scale, r.scaled = a->scaled;
+  r.most = a->most, r.least = a->least, r.high = a->high, r.low = a->low;
+  return checked(r, t, result);
+}
 static rounding converted(tarn_dtype in, tarn_dtype out, tarn_value v, const rounding *a,
                           tarn_value result) {
   bool from = tarn_dtype_is_float(in), to = tarn_dtype_is_float(out);
@@ -369,14 +379,16 @@ static rounding converted(tarn_dtype in, tarn_dtype out, tarn_value v, const rou
   if (!isfinite(v.d)) return not_finite(out, result.d, a->either);
   if (in == out) return *a;
   bool narrows = unit_of(out) > unit_of(in);
-  rounding r =
-      plain(out, result.d, rounding_total(a, v.d) + (narrows ? unit_of(out) * fabs(result.d) : 0));
+  rounding r = shorter(out, v.d, a, result.d, narrows ? unit_of(out) : 0);
   r.error += narrows && result.d != 0 && fabs(result.d) < vrange_normal(out) ? tiny(out) : 0;
-  r.whole = a->whole && !narrows;
-  r.slack = a->slack, r.product = a->product;
-  r.bare = a->bare, r.scale = a->scale, r.scaled = a->scaled;
-  r.most = a->most, r.least = a->least, r.high = a->high, r.low = a->low;
-  return checked(r, out, result.d);
+  return r;
+}
+/* To tf32. */
+static rounding tensor_rounded(tarn_dtype t, double v, const rounding *a, double result) {
+  if (!isfinite(v)) return not_finite(t, result, a->either);
+  rounding r = shorter(t, v, a, result, 0x1p13);
+  r.error += fabs(result) < 0x1p-126 ? 0x1p-113 : 0;
+  return r;
 }
 
 /* ---------------------------------------------------------------- operators */
@@ -400,6 +412,7 @@ static rounding of_floats(uint32_t op, tarn_dtype in, tarn_dtype out, const tarn
     return x;
   case TARN_FXE_TEST: return x.off = r[0].either, x;
   case TARN_FXE_STEP: return leap(op, in, out, v[0], &r[0], result);
+  case TARN_FXE_ROUND: return tensor_rounded(out, v[0], &r[0], result.d);
   case TARN_FXE_SIGN:
   case TARN_FXE_SMOOTH: return function(op, out, v[0], &r[0], result.d);
   case TARN_FXE_NONE: break; /* not of floats */

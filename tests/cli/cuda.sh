@@ -123,6 +123,30 @@ tensor bytes 32 mma-s8
 grep -q 'difference 0,' "$work/out" || fail "bytes: not exact: $(cat "$work/out")"
 tensor halves 16 mma-bf16
 tensor f16 16 mma-f16
+mixed() { # TYPE TYPE: bytes, some with a sign
+  echo "(compute (red (sum i32) (mul \$0 \$1) (tuple 2)) (cartProd (access 1 (compute (map (cast i32 \$0)) (access 2 (input x ((45 80) ()) $1))))
+    (access 1 (compute (map (cast i32 \$0)) (access 2 (input y ((37 80) ()) $2))))))"
+}
+mixed u8 u8 >"$work/u8.term"
+mixed u8 i8 >"$work/u8s8.term"
+mixed i8 u8 >"$work/s8u8.term"
+for name in u8 u8s8 s8u8; do
+  tensor $name 32 mma-$name
+  grep -q 'difference 0,' "$work/out" || fail "$name: not exact: $(cat "$work/out")"
+done
+# Of f32 rounded to tf32: what the sum is of, what the rule makes of a plain product, and how far it may be off.
+echo "(compute (red (sum f32) (mul (tf32 \$0) (tf32 \$1)) (tuple 2)) (cartProd (access 1 (input x ((45 80) ()) f32))
+  (access 1 (input y ((37 80) ()) f32))))" >"$work/tf32.term"
+tensor tf32 8 mma-tf32
+try 0 compile "$work/tf32.term" --hw x86-64-v3 -o "$work/cpu"
+echo "(compute dotProd (cartProd (access 1 (input x ((100 512) ()) f32)) (access 1 (input y ((512 512) ()) f32))))" >"$work/plain.term"
+uses_tensor_cores() { # RTOL: does it?
+  try 0 compile "$work/plain.term" --hw cuda-sm80 --numerics approx --rtol "$1" -o "$work/plain"
+  try 0 check "$work/plain" && grep -q '^ok' "$work/out" || fail "$1: $(cat "$work/out" "$work/err")"
+  grep -q 'mma\.sync.*tf32' "$work/plain/model.ptx"
+}
+uses_tensor_cores 0.001 || fail "no product is rounded to tf32"
+! uses_tensor_cores 0.0009 || fail "tf32 where --rtol forbids it"
 try 0 sim "$work/bytes" --json
 [ "$(value launches.0.wavefronts)" = "$(value launches.0.fewest_wavefronts)" ] || fail "bytes: banks are in conflict"
 cp "$work/halves/model.ptx" "$work/whole.ptx"
