@@ -66,23 +66,24 @@ static bool f_is_last(renv *e, const rv *a, rv *out) {
   }
   return rv_bool(out, last);
 }
-/* Is it part of a product of widened bytes, or of bf16, that is summed? Units read those as they
- * are. */
+/* A widened byte or bf16, or an f32 rounded to tf32. */
+static bool is_narrow(const kern *k, const kstage *st, uint32_t f) {
+  const tarn_fx *c = tarn_fx_get(k->L, f);
+  if (c->op != TARN_FX_CAST && c->op != TARN_FX_TF32) return false;
+  const tarn_fx *h = tarn_fx_get(k->L, c->kid[0]);
+  if (h->op != TARN_FX_HOLE || st->read[h->hole].stage) return false;
+  tarn_dtype t = kern_leaf_type(k, st->read[h->hole].src)->dtype;
+  if (c->op == TARN_FX_TF32) return t == TARN_F32;
+  bool bytes = c->dtype == TARN_I32 && (t == TARN_I8 || t == TARN_U8);
+  return bytes || (c->dtype == TARN_F32 && t == TARN_BF16);
+}
+/* Is it part of a product of such that is summed? Units read those as they are. */
 static bool f_narrow(renv *e, const rv *a, rv *out) {
   const kern *k = &e->loops->k;
   const kstage *st = &k->stage[a->i / 2];
   const tarn_fx *x = tarn_fx_get(e->L, st->body);
   bool is = a->i % 2 == 0 && x->op == TARN_FX_MUL && st->reducer != TARN_NONE;
-  for (uint32_t i = 0; i < 2 && is; i++) {
-    const tarn_fx *c = tarn_fx_get(e->L, x->kid[i]),
-                  *h = c->op == TARN_FX_CAST ? tarn_fx_get(e->L, c->kid[0]) : c;
-    is = c->op == TARN_FX_CAST && h->op == TARN_FX_HOLE && !st->read[h->hole].stage;
-    if (!is) break;
-    tarn_dtype t = kern_leaf_type(k, st->read[h->hole].src)->dtype;
-    is = (c->dtype == TARN_I32 && (t == TARN_I8 || t == TARN_U8)) ||
-         (c->dtype == TARN_F32 && t == TARN_BF16);
-  }
-  return rv_bool(out, is);
+  return rv_bool(out, is && is_narrow(k, st, x->kid[0]) && is_narrow(k, st, x->kid[1]));
 }
 static bool f_varies(renv *e, const rv *a, rv *out) {
   bool all = true;
@@ -353,7 +354,8 @@ const rfun rfun_loops_table[] = {
     FACTS("is-last", "e:b", f_is_last,
           "what is computed from it is not constant, or nothing is computed from it"),
     FACTS("varies", ":b", f_varies, "some tensor that the nest reads is not constant"),
-    HERE("is-narrow", "e:b", f_narrow, "part of a sum of products of widened bytes or of bf16"),
+    HERE("is-narrow", "e:b", f_narrow,
+         "part of a sum of products of widened bytes, of bf16 or tf32"),
     HERE("most-read", "e:i", f_most_read, "elements of the largest tensor that its stage reads"),
     HERE("elems", "e:i", f_elems, "elements of the tensor that is read"),
     HERE("uses", "e:o", f_uses, "loops that it depends on"),

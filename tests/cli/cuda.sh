@@ -140,13 +140,14 @@ echo "(compute (red (sum f32) (mul (tf32 \$0) (tf32 \$1)) (tuple 2)) (cartProd (
 tensor tf32 8 mma-tf32
 try 0 compile "$work/tf32.term" --hw x86-64-v3 -o "$work/cpu"
 echo "(compute dotProd (cartProd (access 1 (input x ((100 512) ()) f32)) (access 1 (input y ((512 512) ()) f32))))" >"$work/plain.term"
-uses_tensor_cores() { # RTOL: does it?
-  try 0 compile "$work/plain.term" --hw cuda-sm80 --numerics approx --rtol "$1" -o "$work/plain"
+uses_tensor_cores() { # RTOL MODEL ARGS…: does it?
+  try 0 compile "${@:2}" --hw cuda-sm80 --numerics approx --rtol "$1" -o "$work/plain"
   try 0 check "$work/plain" && grep -q '^ok' "$work/out" || fail "$1: $(cat "$work/out" "$work/err")"
   grep -q 'mma\.sync.*tf32' "$work/plain/model.ptx"
 }
-uses_tensor_cores 0.001 || fail "no product is rounded to tf32"
-! uses_tensor_cores 0.0009 || fail "tf32 where --rtol forbids it"
+uses_tensor_cores 0.001 "$work/plain.term" || fail "no product is rounded to tf32"
+uses_tensor_cores 0.001 $digits --shape n=16 || fail "no constant is rounded to tf32"
+! uses_tensor_cores 0.0009 "$work/plain.term" || fail "tf32 where --rtol forbids it"
 try 0 sim "$work/bytes" --json
 [ "$(value launches.0.wavefronts)" = "$(value launches.0.fewest_wavefronts)" ] || fail "bytes: banks are in conflict"
 cp "$work/halves/model.ptx" "$work/whole.ptx"
