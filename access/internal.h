@@ -63,7 +63,7 @@ static inline uint32_t tarn_table_count(const tarn_table *t) { return t->item.n;
 
 /* ---- numbers (dtype.c) ---- */
 double tarn_round_to(tarn_dtype t,
-                     double v); /* a float type: rounded once to nearest even; NaN canonical */
+                     double v);   /* a float type: rounded once to nearest even; NaN canonical */
 double tarn_round_tf32(double v); /* to nearest, ties away from zero; infinite beyond 2^128 */
 double tarn_round_toward(tarn_dtype t, double v,
                          bool up); /* up or down; infinite only where nearest is */

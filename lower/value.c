@@ -212,7 +212,7 @@ static LLVMValueRef f_tf32(const args *a) {
   if (is_half(a->t)) return X;
   LLVMValueRef x = a->t == TARN_F64 ? odd_float(a->M, X) : X;
   LLVMTypeRef t = LLVMTypeOf(x);
-  if (a->M->hw->kind == TARN_HW_GPU && low_lanes_of(x) == 1) {
+  if (a->M->hw->warps.lanes && low_lanes_of(x) == 1) {
     x = LLVMBuildBitCast(B, low_intrinsic(a->M, "llvm.nvvm.f2tf32.rna", NULL, 0, &x, 1), t, "");
   } else {
     LLVMValueRef u = LLVMBuildBitCast(B, x, with_lanes(a->M->i32, x), "");
