@@ -60,7 +60,7 @@ static int verdict(const cli_explore *x) {
 int tarn_cmd_explore(tarn_ctx *cx, int argc, char **argv) {
   cli_explore x = {.iters = 100, .dot_classes = 200, .html_classes = 2000};
   cli_list words = {0};
-  const char *usage = "explore [FILE.term|MODEL|-] [options]";
+  const char *usage = "explore [FILE.term|MODEL|FILE.egg|-] [options]";
   const cli_opt opts[] = {
       {"--rules", NULL, CLI_LIST, &x.rules, "FILE", "add the rules of a file"},
       {"--no-rules", NULL, CLI_LIST, &x.no_rules, "FAMILY", "leave out a family or a rule"},
@@ -109,6 +109,7 @@ int tarn_cmd_explore(tarn_ctx *cx, int argc, char **argv) {
   if (words.n > 1) tarn_raise(cx, TARN_USAGE, "usage: tarn %s", usage);
   x.file = words.n ? words.p[0] : NULL;
   x.session = x.file ? !strcmp(x.file, "-") : !x.prove[0] && isatty(STDIN_FILENO);
+  if (explore_is_egg(x.file)) return explore_egg(cx, &x);
   explore_options(cx, &x);
   if (x.session) return explore_session(cx, &x);
   x.interrupted = cli_interrupted;

@@ -56,6 +56,8 @@ typedef struct cli_explore {
 } cli_explore;
 
 void explore_free(tarn_ctx *cx, cli_explore *x);
+bool explore_is_egg(const char *file);
+int explore_egg(tarn_ctx *cx, const cli_explore *x); /* the exit status */
 void explore_typed(tarn_ctx *cx, cli_explore *x);
 /* Raises TARN_USAGE for a scheduler or cost of another name. */
 void explore_options(tarn_ctx *cx, cli_explore *x);

@@ -1,6 +1,7 @@
 /* The program that stands in the path: commands on terms, e-graphs, rules and proofs, which need no
  * LLVM, start in a few milliseconds; for all others it becomes tarn-full, which has every command.
  */
+#include "cli/explore.h"
 #include "cli/cli.h"
 #include "cli/rules.h"
 #include <errno.h>
@@ -8,6 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
+static bool has_egg(char **argv) {
+  for (; *argv; argv++)
+    if (explore_is_egg(*argv)) return true;
+  return false;
+}
 static bool has(char **argv, const char *word) {
   for (; *argv; argv++)
     if (!strncmp(*argv, word, strlen(word))) return true;
@@ -19,7 +25,8 @@ bool cli_hands_over(char **argv) {
   for (size_t i = 0; i < sizeof here / sizeof *here; i++) mine |= !strcmp(argv[1], here[i]);
   if (!mine || has(argv + 2, "--hw") || has(argv + 2, "--model")) return true;
   if (!strcmp(argv[1], "explore")) /* typed terms of a file may be a model */
-    return !has(argv + 2, "--free") && !has(argv + 2, "--prove") && !has(argv + 2, "--help");
+    return !has(argv + 2, "--free") && !has(argv + 2, "--prove") && !has(argv + 2, "--help") &&
+           !has_egg(argv + 2);
   return !strcmp(argv[1], "rules") && has(argv + 2, "stats");
 }
 

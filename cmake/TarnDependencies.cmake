@@ -3,6 +3,7 @@ find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
 
 pkg_check_modules(yajl REQUIRED IMPORTED_TARGET yajl)
+pkg_check_modules(gmp REQUIRED IMPORTED_TARGET gmp)
 pkg_check_modules(libedit REQUIRED IMPORTED_TARGET libedit)
 pkg_check_modules(protobuf_c REQUIRED IMPORTED_TARGET libprotobuf-c)
 if(TARN_TUNE)

@@ -44,6 +44,29 @@ TARN_API tarn_eg_rules *tarn_free_rules(const tarn_ruleset *rs);
  * variables. Raises. */
 TARN_API tarn_eg_rules *tarn_free_pattern(tarn_ruleset *rs, const tarn_sx *s);
 
+/* ---------------------------------------------------------------- programs in egglog's language
+ * The subset of docs/egglog.md; whatever is outside is refused with its file, line and name. */
+typedef struct tarn_egg tarn_egg;
+typedef struct tarn_egg_options { /* 0, NULL: the default */
+  uint64_t max_nodes, max_bytes;  /* of the e-graph; a million, 4 GiB */
+  double max_seconds;             /* of all runs together */
+  unsigned threads;
+  bool (*interrupted)(void *user);
+  void (*say)(void *user, const char *text); /* what a command prints, lines with their ends */
+  void *user;
+} tarn_egg_options;
+/* Lives as long as the enclosing protected call. Raises. */
+TARN_API tarn_egg *tarn_egg_new(tarn_ctx *cx, const tarn_egg_options *o);
+/* Carries out the commands of a text; may be called again. Raises TARN_NO for a check that fails,
+ * TARN_NO_RESULT where a limit struck. */
+TARN_API void tarn_egg_run(tarn_egg *E, const char *text, size_t n, const char *file);
+TARN_API tarn_egraph *tarn_egg_graph(tarn_egg *E);
+/* Classes of what the last (extract …) was about. */
+TARN_API const uint32_t *tarn_egg_roots(const tarn_egg *E, uint32_t *n);
+TARN_API void tarn_egg_name(const tarn_egg *E, uint32_t op, uint32_t payload, char *buf, size_t n);
+/* What a node costs by the declarations; infinite for rows that are no terms. */
+TARN_API double tarn_egg_cost(const tarn_egg *E, uint32_t op);
+
 /* ---------------------------------------------------------------- finding rules
  * Terms over the operators of an (interpretation …) are enumerated, smallest first; those whose
  * values agree on samples are candidates; the simplest that does not follow from the rules so far

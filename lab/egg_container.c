@@ -1,0 +1,201 @@
+/* Sets, vectors, multisets and maps of primitive values, as egglog has them. */
+#include "lab/egg.h"
+#include <string.h>
+
+typedef const egg_value *const *values;
+#define PRIM(name) static bool name(tarn_egg *E, values a, uint32_t n, egg_value *out)
+#define UNUSED     ((void)E, (void)a, (void)n)
+
+/* out->sort is what the caller knows it to be. */
+static bool made(tarn_egg *E, const uint32_t *elem, uint32_t n, egg_value *out) {
+  uint32_t sort = out->sort;
+  *out = (egg_value){.sort = sort, .n = n, .elem = tarn_copy(E->cx, elem, n * sizeof *elem)};
+  return n < 1 << 20;
+}
+static bool int_is(int64_t i, egg_value *out) {
+  *out = (egg_value){.sort = SORT_I64, .i = i};
+  return true;
+}
+static bool unit_if(bool b, egg_value *out) {
+  *out = (egg_value){.sort = SORT_UNIT};
+  return b;
+}
+/* Where x is in it, or would be. */
+static uint32_t place(const egg_value *c, uint32_t x, uint32_t step) {
+  uint32_t i = 0;
+  while (i < c->n && c->elem[i] < x) i += step;
+  return i;
+}
+static bool has(const egg_value *c, uint32_t x, uint32_t step) {
+  uint32_t i = place(c, x, step);
+  return i < c->n && c->elem[i] == x;
+}
+static bool cut(tarn_egg *E, const egg_value *c, uint32_t at, uint32_t n, egg_value *out) {
+  uint32_t *p = TARN_ARRAY(E->cx, uint32_t, c->n + 1);
+  memcpy(p, c->elem, at * sizeof *p);
+  memcpy(p + at, c->elem + at + n, (c->n - at - n) * sizeof *p);
+  return made(E, p, c->n - n, out);
+}
+static bool put(tarn_egg *E, const egg_value *c, uint32_t at, const uint32_t *x, uint32_t n,
+                egg_value *out) {
+  uint32_t *p = TARN_ARRAY(E->cx, uint32_t, c->n + n + 1);
+  memcpy(p, c->elem, at * sizeof *p);
+  memcpy(p + at, x, n * sizeof *p);
+  memcpy(p + at + n, c->elem + at, (c->n - at) * sizeof *p);
+  return made(E, p, c->n + n, out);
+}
+static bool one_by_one(tarn_egg *E, values a, uint32_t n, bool once, egg_value *out) {
+  egg_value c = {.sort = out->sort};
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t x = egg_number(E, a[i]);
+    egg_value next = {.sort = out->sort};
+    if (once && has(&c, x, 1)) continue;
+    if (!put(E, &c, place(&c, x, 1), &x, 1, &next)) return false;
+    c = next;
+  }
+  return made(E, c.elem, c.n, out);
+}
+/* Of two ascending ones: what is in both ('b'), in the first alone ('d'), in either ('u'), or all
+ * of both ('s'). */
+static bool merged(tarn_egg *E, char how, values a, egg_value *out) {
+  uint32_t *p = TARN_ARRAY(E->cx, uint32_t, a[0]->n + a[1]->n + 1), n = 0, i = 0, k = 0;
+  while (i < a[0]->n || k < a[1]->n) {
+    bool left = i < a[0]->n && (k == a[1]->n || a[0]->elem[i] <= a[1]->elem[k]);
+    bool both = left && k < a[1]->n && a[0]->elem[i] == a[1]->elem[k];
+    uint32_t x = left ? a[0]->elem[i] : a[1]->elem[k];
+    if (how == 's' || how == 'u' || (how == 'b' ? both : left && !both)) p[n++] = x;
+    i += left, k += !left || (both && how != 's');
+  }
+  return made(E, p, n, out);
+}
+
+PRIM(set_of) { return one_by_one(E, a, n, true, out); }
+PRIM(multiset_of) { return one_by_one(E, a, n, false, out); }
+PRIM(set_insert) {
+  uint32_t x = egg_number(E, a[1]);
+  UNUSED;
+  if (has(a[0], x, 1)) return made(E, a[0]->elem, a[0]->n, out);
+  return put(E, a[0], place(a[0], x, 1), &x, 1, out);
+}
+PRIM(multiset_insert) {
+  uint32_t x = egg_number(E, a[1]);
+  UNUSED;
+  return put(E, a[0], place(a[0], x, 1), &x, 1, out);
+}
+PRIM(any_remove) {
+  uint32_t x = egg_number(E, a[1]);
+  UNUSED;
+  return cut(E, a[0], place(a[0], x, 1), has(a[0], x, 1), out);
+}
+PRIM(set_union) { return UNUSED, merged(E, 'u', a, out); }
+PRIM(set_both) { return UNUSED, merged(E, 'b', a, out); }
+PRIM(set_less) { return UNUSED, merged(E, 'd', a, out); }
+PRIM(multiset_sum) { return UNUSED, merged(E, 's', a, out); }
+PRIM(any_has) { return UNUSED, unit_if(has(a[0], egg_number(E, a[1]), 1), out); }
+PRIM(any_lacks) { return UNUSED, unit_if(!has(a[0], egg_number(E, a[1]), 1), out); }
+PRIM(length) { return UNUSED, int_is(a[0]->n, out); }
+
+PRIM(vec_of) {
+  uint32_t *p = TARN_ARRAY(E->cx, uint32_t, n + 1);
+  for (uint32_t i = 0; i < n; i++) p[i] = egg_number(E, a[i]);
+  return made(E, p, n, out);
+}
+PRIM(vec_push) {
+  uint32_t x = egg_number(E, a[1]);
+  UNUSED;
+  return put(E, a[0], a[0]->n, &x, 1, out);
+}
+PRIM(vec_pop) { return UNUSED, a[0]->n && cut(E, a[0], a[0]->n - 1, 1, out); }
+PRIM(vec_append) {
+  egg_value all = {.sort = out->sort};
+  for (uint32_t i = 0; i < n; i++) {
+    egg_value next = {.sort = out->sort};
+    if (!put(E, &all, all.n, a[i]->elem, a[i]->n, &next)) return false;
+    all = next;
+  }
+  return made(E, all.elem, all.n, out);
+}
+static bool inside(values a) { return a[1]->i >= 0 && a[1]->i < a[0]->n; }
+PRIM(vec_get) {
+  UNUSED;
+  if (!inside(a)) return false;
+  *out = E->value.p[a[0]->elem[a[1]->i]];
+  return true;
+}
+PRIM(vec_set) {
+  UNUSED;
+  if (!inside(a)) return false;
+  uint32_t *p = TARN_ARRAY(E->cx, uint32_t, a[0]->n);
+  memcpy(p, a[0]->elem, a[0]->n * sizeof *p);
+  p[a[1]->i] = egg_number(E, a[2]);
+  return made(E, p, a[0]->n, out);
+}
+static bool vec_holds(tarn_egg *E, values a) {
+  uint32_t x = egg_number(E, a[1]);
+  for (uint32_t i = 0; i < a[0]->n; i++)
+    if (a[0]->elem[i] == x) return true;
+  return false;
+}
+PRIM(vec_has) { return UNUSED, unit_if(vec_holds(E, a), out); }
+PRIM(vec_lacks) { return UNUSED, unit_if(!vec_holds(E, a), out); }
+
+PRIM(map_insert) {
+  uint32_t pair[2] = {egg_number(E, a[1]), egg_number(E, a[2])}, i = place(a[0], pair[0], 2);
+  egg_value without = {.sort = out->sort};
+  UNUSED;
+  return cut(E, a[0], i, has(a[0], pair[0], 2) ? 2 : 0, &without) &&
+         put(E, &without, i, pair, 2, out);
+}
+PRIM(map_get) {
+  uint32_t x = egg_number(E, a[1]);
+  UNUSED;
+  if (!has(a[0], x, 2)) return false;
+  *out = E->value.p[a[0]->elem[place(a[0], x, 2) + 1]];
+  return true;
+}
+PRIM(map_remove) {
+  uint32_t x = egg_number(E, a[1]);
+  UNUSED;
+  return cut(E, a[0], place(a[0], x, 2), has(a[0], x, 2) ? 2 : 0, out);
+}
+PRIM(map_has) { return UNUSED, unit_if(has(a[0], egg_number(E, a[1]), 2), out); }
+PRIM(map_lacks) { return UNUSED, unit_if(!has(a[0], egg_number(E, a[1]), 2), out); }
+PRIM(map_length) { return UNUSED, int_is(a[0]->n / 2, out); }
+
+const egg_prim egg_containers[] = {
+    {"set-of", "e*:S", set_of},
+    {"set-empty", ":S", set_of},
+    {"set-insert", "Se:S", set_insert},
+    {"set-remove", "Se:S", any_remove},
+    {"set-union", "SS:S", set_union},
+    {"set-intersect", "SS:S", set_both},
+    {"set-diff", "SS:S", set_less},
+    {"set-contains", "Se:u", any_has},
+    {"set-not-contains", "Se:u", any_lacks},
+    {"set-length", "S:i", length},
+    {"multiset-of", "e*:M", multiset_of},
+    {"multiset-insert", "Me:M", multiset_insert},
+    {"multiset-remove", "Me:M", any_remove},
+    {"multiset-sum", "MM:M", multiset_sum},
+    {"multiset-contains", "Me:u", any_has},
+    {"multiset-not-contains", "Me:u", any_lacks},
+    {"multiset-length", "M:i", length},
+    {"vec-of", "e*:V", vec_of},
+    {"vec-empty", ":V", vec_of},
+    {"vec-push", "Ve:V", vec_push},
+    {"vec-pop", "V:V", vec_pop},
+    {"vec-append", "V*:V", vec_append},
+    {"vec-get", "Vi:e", vec_get},
+    {"vec-set", "Vie:V", vec_set},
+    {"vec-contains", "Ve:u", vec_has},
+    {"vec-not-contains", "Ve:u", vec_lacks},
+    {"vec-length", "V:i", length},
+    {"map-empty", ":P", vec_of},
+    {"map-insert", "Pkv:P", map_insert},
+    {"map-get", "Pk:v", map_get},
+    {"map-remove", "Pk:P", map_remove},
+    {"map-contains", "Pk:u", map_has},
+    {"map-not-contains", "Pk:u", map_lacks},
+    {"map-length", "P:i", map_length},
+};
+const uint32_t egg_n_containers = sizeof egg_containers / sizeof *egg_containers;

@@ -1,0 +1,135 @@
+/* lab/: programs in egglog's language. Each tests/egg/NAME.egg prints what NAME.out holds, which is
+ * what egglog 13 prints for it (bench/egraph/compare_egglog.py compares them); what is outside the
+ * subset, or wrong, is refused with its place; what a failure of an allocation leaves can be freed.
+ */
+#include "lab/lab.h"
+#include "tests/alloc.h"
+#include <check.h>
+#include <string.h>
+
+typedef struct program {
+  const char *text, *file;
+  size_t n;
+  tarn_egg_options o;
+  tarn_buf out;
+} program;
+static void say(void *user, const char *text) { tarn_buf_str(&((program *)user)->out, text); }
+static void run(tarn_ctx *cx, void *arg) {
+  program *p = arg;
+  p->out = (tarn_buf){.cx = cx};
+  p->o.say = say, p->o.user = p;
+  tarn_egg_run(tarn_egg_new(cx, &p->o), p->text, p->n, p->file);
+}
+
+static const char *const names[] = {"terms", "datalog", "analysis", "schedule", "values"};
+static void print_as_expected(tarn_ctx *cx, void *arg) {
+  const char *name = arg;
+  size_t n;
+  program p = {.file = tarn_format(cx, TARN_TOP "/tests/egg/%s.egg", name)};
+  p.text = tarn_read_file(cx, p.file, &p.n);
+  run(cx, &p);
+  ck_assert_str_eq(p.out.p,
+                   tarn_read_file(cx, tarn_format(cx, TARN_TOP "/tests/egg/%s.out", name), &n));
+}
+START_TEST(prints_what_egglog_prints) {
+  tarn_ctx *cx = tarn_ctx_new(NULL);
+  tarn_status st = tarn_protect(cx, print_as_expected, (void *)(uintptr_t)names[_i]);
+  ck_assert_msg(st == TARN_OK, "%s: %s", names[_i], tarn_message(cx));
+  tarn_ctx_free(cx);
+}
+END_TEST
+
+#define MATH                                                                                       \
+  "(datatype E (Num i64) (Add E E))\n"                                                             \
+  "(function low (E) i64 :merge (min old new))\n"
+static const struct {
+  const char *text, *says;
+  tarn_status st;
+} refusals[] = {
+    {"(calc 1)", "x.egg:1:1: calc: no command of the subset", TARN_BAD_INPUT},
+    {"(include \"a.egg\")", "include: no command of the subset", TARN_BAD_INPUT},
+    {"(sort F (UnstableFn (i64) i64))", "x.egg:1:9: this kind of sort", TARN_BAD_INPUT},
+    {MATH "(sort S (Vec E))", "x.egg:3:14: a container of terms (E)", TARN_BAD_INPUT},
+    {MATH "(rewrite (Add x y) (Sub x y))", "x.egg:3:20: no function is called Sub", TARN_BAD_INPUT},
+    {MATH "(rewrite (Add x y) (Add x z))", "x.egg:3:27: z is not bound", TARN_BAD_INPUT},
+    {MATH "(rewrite (Add x) x)", "x.egg:3:10: Add takes 2 arguments, not 1", TARN_BAD_INPUT},
+    {MATH "(let a (Add (Num 1) 2))", "x.egg:3:21: this is of sort i64, and E is", TARN_BAD_INPUT},
+    {MATH "(let a (+ 1 2.0))", "x.egg:3:8: no primitive (+ i64 f64)", TARN_BAD_INPUT},
+    {MATH "(let a (+ 1 (Num 2)))", "x.egg:3:8: no primitive (+ i64 E)", TARN_BAD_INPUT},
+    {MATH "(rule ((< a b)) ((Num a)))", "the sort of a is not known", TARN_BAD_INPUT},
+    {MATH "(rule ((< a 2)) ((Num a)))", "x.egg:3:", TARN_BAD_INPUT},
+    {MATH "(rule ((= a (+ b 1)) (= c (Num a))) ((Num a)))", "not known", TARN_BAD_INPUT},
+    {MATH "(rule ((= c (Num a))) ((Num a)) :rulset x)", "expected :ruleset", TARN_BAD_INPUT},
+    {MATH "(run nothing 1)", "no ruleset is called nothing", TARN_BAD_INPUT},
+    {MATH "(union 1 2)", "x.egg:3:1: only terms can be united", TARN_BAD_INPUT},
+    {MATH "(datatype E (Z))", "there is a sort E already", TARN_BAD_INPUT},
+    {MATH "(relation low (i64))", "low is declared already", TARN_BAD_INPUT},
+    {MATH "(constructor c (i64) i64)", "i64 is a primitive sort", TARN_BAD_INPUT},
+    {MATH "(pop)", "there is no (push) before it", TARN_BAD_INPUT},
+    {MATH "(set (Num 1) 2)", "only a function's rows can be set", TARN_BAD_INPUT},
+    {MATH "(subsume (low (Num 1)))", "cannot be subsumed", TARN_BAD_INPUT},
+    {MATH "(extract (low (Num 1)))", "x.egg:3: (low (Num 1)) has no value", TARN_NO},
+    {MATH "(check (= (Num 1) (Num 1)))", "x.egg:3: this does not hold: (check", TARN_NO},
+    {MATH "(fail (run 1))", "x.egg:3: this did not fail", TARN_NO},
+    {MATH "(rule ((= e (Num a))) ((panic \"no numbers\")))(Num 1)(run 1)", "x.egg:3: no numbers",
+     TARN_NO},
+    {MATH "(rule ((= e (Num a))) ((Num (+ a 1))))(Num 1)(run-schedule (saturate (run)))",
+     "x.egg:3: the run was stopped: nodes", TARN_NO_RESULT},
+    {"(function f (i64) i64 :no-merge)(set (f 1) 2)(set (f 1) 3)",
+     "function f has two values for the same arguments: 2 and 3", TARN_NO},
+    {"(function f (i64) i64)", "expected :no-merge, or :merge", TARN_BAD_INPUT},
+    {"(extract 9999999999999999999)", "does not fit in an i64", TARN_BAD_INPUT},
+    {"(extract (", "x.egg:1:", TARN_BAD_INPUT},
+};
+START_TEST(refuses_with_the_place) {
+  program p = {.text = refusals[_i].text, .file = "x.egg", .n = strlen(refusals[_i].text)};
+  tarn_ctx *cx = tarn_ctx_new(NULL);
+  p.o.max_nodes = 1000;
+  tarn_status st = tarn_protect(cx, run, &p);
+  ck_assert_msg(st == refusals[_i].st && strstr(tarn_message(cx), refusals[_i].says), "%s: %d %s",
+                p.text, (int)st, tarn_message(cx));
+  tarn_ctx_free(cx);
+}
+END_TEST
+
+/* A program with most of the language, while the k-th allocation fails. */
+static const char everything[] =
+    "(datatype E (Num i64) (Add E E))(function low (E) BigRat :merge (max old new))(ruleset r)\n"
+    "(rewrite (Add x y) (Add y x) :ruleset r)(sort S (Set String))\n"
+    "(rule ((= e (Num n)) (< n 3)) ((set (low e) (bigrat (bigint n) (bigint 7)))))\n"
+    "(let a (Add (Num 1) (Num 2)))(push)(run 3)(union (Num 1) (Num 2))(run r 2)(pop)\n"
+    "(run-schedule (saturate (run)))(extract a 2)(print-size)(print-function low 9)\n"
+    "(fail (check (= (low (Num 4)) x)))(extract (set-of \"a\" \"b\"))";
+START_TEST(fails_without_a_leak) {
+  for (uint64_t k = 1; k < 4000; k += 1 + k / 32) {
+    tarn_test_alloc t = {.fail_at = k};
+    tarn_allocator a = tarn_test_allocator(&t);
+    program p = {.text = everything, .file = "x.egg", .n = sizeof everything - 1};
+    tarn_ctx *cx = tarn_ctx_new(&a);
+    if (cx) {
+      tarn_status st = tarn_protect(cx, run, &p);
+      ck_assert_msg(st == TARN_OK || st == TARN_MEMORY || st == TARN_NO_RESULT, "%u: %d %s",
+                    (unsigned)k, (int)st, tarn_message(cx));
+      ck_assert(st != TARN_OK || t.count < k || t.failed);
+      tarn_ctx_free(cx);
+    }
+    ck_assert_uint_eq(t.held, 0);
+    if (t.count < k) return;
+  }
+}
+END_TEST
+
+int main(void) {
+  Suite *s = suite_create("egg");
+  TCase *c = tcase_create("programs");
+  tcase_set_timeout(c, 60);
+  tcase_add_loop_test(c, prints_what_egglog_prints, 0, (int)(sizeof names / sizeof *names));
+  tcase_add_loop_test(c, refuses_with_the_place, 0, (int)(sizeof refusals / sizeof *refusals));
+  tcase_add_test(c, fails_without_a_leak);
+  suite_add_tcase(s, c);
+  SRunner *r = srunner_create(s);
+  srunner_run_all(r, CK_NORMAL);
+  int failed = srunner_ntests_failed(r);
+  srunner_free(r);
+  return failed != 0;
+}
