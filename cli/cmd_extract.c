@@ -6,12 +6,21 @@ static void free_graph(void *g) { tarn_sel_graph_free(g); }
 static void free_result(void *r) { tarn_sel_result_free(r); }
 
 tarn_sel_graph *extract_load(tarn_ctx *cx, const extract_job *k, const char *path) {
-  tarn_sel_read_options o = {
-      .roots = k->roots.p, .n_roots = k->roots.n, .skip_missing_roots = k->skip_missing_roots};
+  tarn_sel_read_options o = {.roots = k->roots.p,
+                             .n_roots = k->roots.n,
+                             .skip_missing_roots = k->skip_missing_roots,
+                             .ops = k->terms || k->costs.n || k->print || k->pruned,
+                             .n_values = k->objectives.n};
+  const char **key = TARN_ARRAY(cx, const char *, k->objectives.n + 1);
+  tarn_sel_aggregate how;
+  for (uint32_t i = 0; i < k->objectives.n; i++)
+    key[i] = extract_objective(k->objectives.p[i], &how);
+  o.values = key;
   tarn_sel_graph *g;
   tarn_status st = tarn_sel_read_json(cx, path, &o, &g);
   if (st) tarn_reraise(cx, st);
   tarn_defer(cx, free_graph, g);
+  if (k->costs.n) extract_costs(cx, k, g);
   return g;
 }
 
@@ -88,6 +97,8 @@ static int one(tarn_ctx *cx, const extract_job *k) {
   double start = tarn_now();
   tarn_sel_graph *g = extract_load(cx, k, k->words.p[0]);
   double read = tarn_now() - start;
+  if (k->terms) return extract_terms(cx, k, g);
+  if (k->objectives.n) return extract_front(cx, k, g, options(k, TARN_SEL_EXACT, NULL));
   extract_trace trace = {.cx = cx, .lines = k->curve ? cli_open(cx, k->curve) : NULL};
   const tarn_sel_result *r = extract_run(cx, k, g, method, k->curve ? &trace : NULL);
   if (k->curve) {
@@ -98,7 +109,12 @@ static int one(tarn_ctx *cx, const extract_job *k) {
     tarn_status st = tarn_sel_write_result(g, r, method, k->out);
     if (st) tarn_reraise(cx, st);
   }
+  if (k->pruned) {
+    tarn_status st = tarn_sel_write_chosen(g, r, k->pruned);
+    if (st) tarn_reraise(cx, st);
+  }
   if (!k->json) extract_result_text(method, r);
+  if (k->print) extract_print_chosen(cx, g, r, k->print);
   if (!k->json) return 0;
   tarn_json *j = cli_json_new(cx);
   extract_result_json(j, method, r);
@@ -113,8 +129,13 @@ static void check(tarn_ctx *cx, const extract_job *k, const char *usage) {
     tarn_raise(cx, TARN_USAGE, "extract: --plugin %s: a name that ends with .so is expected",
                k->plugin);
   if (k->plot && !k->compare) tarn_raise(cx, TARN_USAGE, "extract: --plot goes with --compare");
-  if ((k->out || k->curve || k->roots.n) && k->compare)
-    tarn_raise(cx, TARN_USAGE, "extract: --output, --curve and --root go with one e-graph");
+  bool one =
+      k->out || k->curve || k->roots.n || k->terms || k->print || k->pruned || k->objectives.n;
+  if (one && k->compare)
+    tarn_raise(cx, TARN_USAGE,
+               "extract: --output, --curve, --root, --terms, --print, --pruned and "
+               "--objective go with one e-graph");
+  if (k->objectives.n > 8) tarn_raise(cx, TARN_USAGE, "extract: at most 8 objectives");
 }
 
 int tarn_cmd_extract(tarn_ctx *cx, int argc, char **argv) {
@@ -136,6 +157,13 @@ int tarn_cmd_extract(tarn_ctx *cx, int argc, char **argv) {
       {"--root", NULL, CLI_LIST, &k.roots, "CLASS", "what is needed, instead of the file's roots"},
       {"--curve", NULL, CLI_STR, &k.curve, "FILE",
        "seconds, cost and bound of every improvement, as JSON lines"},
+      {"--terms", NULL, CLI_U32, &k.terms, "K", "the K terms of least tree cost of each root"},
+      {"--print", NULL, CLI_STR, &k.print, "FILE",
+       "the chosen term; what is used more than once is bound by let (- prints)"},
+      {"--pruned", NULL, CLI_STR, &k.pruned, "FILE", "the e-graph with only the chosen nodes"},
+      {"--cost", NULL, CLI_LIST, &k.costs, "OPERATOR=COST", "instead of the file's"},
+      {"--objective", NULL, CLI_LIST, &k.objectives, "[max:]KEY",
+       "a number of each node, summed (or its maximum); several: the Pareto front"},
       {"--plugin", NULL, CLI_STR, &k.plugin, "F.so",
        "your own extractor (with --compare: besides the methods)"},
       {"--compare", NULL, CLI_STR, &k.compare, "DIR",

@@ -6,9 +6,10 @@
 typedef struct extract_job {
   const char *method, *methods, *out, *plugin, *compare, *plot, *curve;
   double seconds, gap;
-  uint64_t steps, seed;
+  const char *print, *pruned;
+  uint64_t steps, seed, terms;
   bool json, skip_missing_roots, cpu_time;
-  cli_list words, roots;
+  cli_list words, roots, costs, objectives;
 } extract_job;
 
 /* One method on one graph, and what it held when: cost and bound, in order of seconds. */
@@ -30,6 +31,15 @@ tarn_sel_result *extract_run(tarn_ctx *cx, const extract_job *k, tarn_sel_graph 
 bool extract_is_plugin(const char *method);
 void extract_result_json(tarn_json *j, const char *method, const tarn_sel_result *r);
 void extract_result_text(const char *method, const tarn_sel_result *r);
+
+/* extract_terms.c: costs by operator into the graph; the chosen term, in which what is used more
+ * than once has a name; the best terms; the front of several objectives. */
+void extract_costs(tarn_ctx *cx, const extract_job *k, tarn_sel_graph *g);
+void extract_print_chosen(tarn_ctx *cx, tarn_sel_graph *g, const tarn_sel_result *r,
+                          const char *path);
+int extract_terms(tarn_ctx *cx, const extract_job *k, tarn_sel_graph *g);
+const char *extract_objective(const char *text, tarn_sel_aggregate *how); /* the key */
+int extract_front(tarn_ctx *cx, const extract_job *k, tarn_sel_graph *g, tarn_sel_options o);
 
 /* compare.c: a folder. Every method on every graph. */
 typedef struct compare_run {

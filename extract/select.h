@@ -81,14 +81,19 @@ TARN_API const char *tarn_sel_node_name(const tarn_sel_graph *g, uint32_t node, 
 /* ---- egraph-serialize JSON ----
  * {"nodes": {ID: {"op", "children": [ID…], "eclass": CLASS, "cost": number}}, "root_eclasses":
  * [CLASS…]}, keys in any order, others skipped. Children are ids of nodes and stand for their
- * classes. An absent cost is 1, null (what serde writes for it) or an overflowing number is
- * infinite. Read as a stream: at most 100 bytes of memory a node and 32 a child, whatever the text
- * holds. */
+ * classes; where they are written as numbers, or one is no node, and all are classes, they are
+ * classes. Ids may be whole numbers. Without roots, those are taken that "class_data" binds to a
+ * name ("let"), as egglog writes it. An absent cost is 1, null (what serde writes for it) or an
+ * overflowing number is infinite. Read as a stream: at most 100 bytes of memory a node and 32 a
+ * child, whatever the text holds. */
 typedef struct tarn_sel_read_options {
   bool skip_missing_roots;  /* a root that names no class: warn and go on, instead of TARN_BAD_INPUT
                              */
   const char *const *roots; /* names of classes, instead of the file's roots; NULL: those */
   uint32_t n_roots;
+  bool ops;                  /* operators are kept: tarn_sel_node_op() */
+  const char *const *values; /* further keys of nodes whose numbers are kept, or "cost" */
+  uint32_t n_values;         /* tarn_sel_node_value(); 0 where a node lacks the key */
 } tarn_sel_read_options;
 /* o may be NULL. TARN_BAD_INPUT "FILE:LINE: …" for malformed JSON, "FILE: …" with the id for a
  * dangling child, an id given twice, a negative cost, a node without class, no nodes, no roots. */
@@ -97,8 +102,12 @@ TARN_API tarn_status tarn_sel_read_json(tarn_ctx *cx, const char *path,
 /* The same from memory; file is used in messages. */
 TARN_API tarn_status tarn_sel_parse_json(tarn_ctx *cx, const char *text, size_t n, const char *file,
                                          const tarn_sel_read_options *o, tarn_sel_graph **out);
-/* Writes the graph in the same format (op = node name). */
+/* Writes the graph in the same format (op = the operator that was kept, or the node's name). */
 TARN_API tarn_status tarn_sel_write_json(tarn_sel_graph *g, const char *path);
+/* The operator of a node, or its name where none is kept; cut as by tarn_sel_node_name(). */
+TARN_API const char *tarn_sel_node_op(const tarn_sel_graph *g, uint32_t node, char *buf, size_t n);
+TARN_API double tarn_sel_node_value(const tarn_sel_graph *g, uint32_t node, uint32_t key);
+TARN_API tarn_status tarn_sel_set_cost(tarn_sel_graph *g, uint32_t node, double cost);
 
 /* ---- running ---- */
 typedef enum tarn_sel_method {
@@ -196,6 +205,22 @@ typedef struct tarn_sel_prices {
 TARN_API tarn_status tarn_sel_verify(tarn_sel_graph *g, const uint32_t *choice,
                                      tarn_sel_prices *out);
 
+/* ---- the k best terms ----
+ * Of each root, the k terms of least tree cost; no two are the same. Unlike in a selection, a class
+ * may have two different terms in one, and a term of its class may stand in another one of it.
+ * Terms that go round a cycle of no cost are left out but for k of them. Bytes: 4 k for each class
+ * and about 60 for each of its terms, in the arena of the graph's context. Source: Knuth 1977;
+ * Huang and Chiang, Better k-best parsing, 2005. */
+typedef struct tarn_sel_terms {
+  uint32_t n; /* of all roots, in their order, cheapest first */
+  uint32_t *root, *term;
+  double *cost;
+  /* Terms with their parts, parts first: term t is node[t] over the terms kid[kid_first[t] …
+   * kid_first[t + 1]). */
+  uint32_t n_terms, *node, *kid_first, *kid;
+} tarn_sel_terms;
+TARN_API tarn_status tarn_sel_best_terms(tarn_sel_graph *g, uint32_t k, tarn_sel_terms *out);
+
 /* ---- several objectives ---- */
 typedef struct tarn_sel_front {
   uint32_t n, k, n_classes;
@@ -218,6 +243,10 @@ TARN_API void tarn_sel_front_free(tarn_sel_front *f);
  * libraries don't print. */
 TARN_API tarn_status tarn_sel_write_result(tarn_sel_graph *g, const tarn_sel_result *r,
                                            const char *method, const char *path);
+
+/* The graph with only the chosen nodes, in the format that is read. */
+TARN_API tarn_status tarn_sel_write_chosen(tarn_sel_graph *g, const tarn_sel_result *r,
+                                           const char *path);
 
 /* ---- an extractor of one's own ----
  * A shared object that exports

@@ -3,6 +3,7 @@
  * with the values of a smaller one is a candidate; one that differs only where a condition fails is
  * a candidate for a conditional rule. */
 #include "lab/learn.h"
+#include <math.h>
 #include <string.h>
 
 enum { L_TERMS = 4000000, L_ALL = 64, L_CORNERS = 16, L_RANDOM = 24 };
@@ -166,6 +167,18 @@ static bool fresh_pair(learn *l, lpair *p) {
   return !known;
 }
 
+/* What values are told apart by. Reals are rounded to 24 bits, after what would be 0 but for
+ * rounding is 0: equal ones differ by far less, so they hardly ever get two keys; ones that only
+ * seem equal are found out when the rule is checked. */
+static mval key_of(const learn *l, mval v) {
+  int e;
+  if (l->m->domain != M_REAL || !m_has(v)) return v;
+  double x = m_double(v);
+  if (fabs(x) < 1e-9) return m_real(0);
+  frexp(x, &e);
+  return m_real(ldexp(floor(ldexp(x, 24 - e) + 0.3819), e - 24));
+}
+
 /* The fewest conditions on variables under which the samples agree; 0: there are none. */
 static uint64_t explain(const learn *l, uint32_t a, uint32_t b) {
   const mval *x = l->term.p[a].value, *y = l->term.p[b].value;
@@ -177,7 +190,8 @@ static uint64_t explain(const learn *l, uint32_t a, uint32_t b) {
     for (uint32_t i = 0; i < bits && fits; i++) fits = !(m >> i & 1) || vars >> i % L_VARS & 1;
     for (uint32_t s = 0; s < l->samples.n && fits; s++) {
       if (!learn_assumed(l, m, l->samples.var[s])) continue;
-      fits = x[s].n == y[s].n && x[s].d == y[s].d, kept++;
+      mval kx = key_of(l, x[s]), ky = key_of(l, y[s]);
+      fits = kx.n == ky.n && kx.d == ky.d, kept++;
     }
     if (fits && kept > l->samples.n / 4) best = m;
   }
@@ -197,7 +211,7 @@ static void conditional(learn *l, uint32_t t, const mval *v) {
   uint64_t all = 0;
   for (uint32_t i = 0; i < l->cond.n; i++) all |= ((UINT64_C(1) << l->nvar) - 1) << i * L_VARS;
   for (uint32_t s = 0; s < l->samples.n; s++)
-    if (learn_assumed(l, all, l->samples.var[s])) usual[n++] = v[s];
+    if (learn_assumed(l, all, l->samples.var[s])) usual[n++] = key_of(l, v[s]);
   uint32_t id = tarn_intern_add(l->usual, usual, n * sizeof *usual);
   if (id == l->usual_rep.n) {
     tarn_push(l->cx, &l->usual_rep, t);
@@ -224,15 +238,15 @@ static bool evaluate(learn *l, const lterm *t, mval *v) {
   return any;
 }
 static void consider(learn *l, lterm t) {
-  mval v[L_ALL];
-  size_t bytes;
+  mval v[L_ALL], key[L_ALL];
   const lop *o = &l->op.p[t.op];
   t.size = 1, t.vars = o->var != TARN_NONE ? 1u << o->var : 0;
   for (uint32_t i = 0; i < o->arity; i++)
     t.size += l->term.p[t.kid[i]].size, t.vars |= l->term.p[t.kid[i]].vars;
   l->report.terms++;
   if (!evaluate(l, &t, v)) return;
-  uint32_t id = tarn_intern_add(l->vec, v, l->samples.n * sizeof *v), number = l->term.n;
+  for (uint32_t s = 0; s < l->samples.n; s++) key[s] = key_of(l, v[s]);
+  uint32_t id = tarn_intern_add(l->vec, key, l->samples.n * sizeof *key), number = l->term.n;
   if (id < l->rep.n) {
     lpair p = {.l = number, .r = l->rep.p[id]};
     tarn_push(l->cx, &l->term, t);
@@ -240,7 +254,7 @@ static void consider(learn *l, lterm t) {
     else l->term.n--;
     return;
   }
-  t.value = tarn_intern_key(l->vec, id, &bytes);
+  t.value = tarn_copy(l->cx, v, l->samples.n * sizeof *v);
   tarn_push(l->cx, &l->term, t);
   tarn_push(l->cx, &l->rep, number);
   tarn_push(l->cx, &l->by_size, number);
@@ -298,8 +312,6 @@ tarn_learn_report tarn_rules_learn(tarn_ruleset *rs, const tarn_learn_options *o
   if (!free_of(rs)->meaning)
     tarn_raise(rs->cx, TARN_USAGE,
                "rules learn: no (interpretation …) says what the operators mean");
-  if (l->m->domain == M_REAL)
-    tarn_sx_error(rs->cx, l->m->at, "reals have no exact equality to learn from; rational has");
   if (rs->rule.n) tarn_raise(rs->cx, TARN_USAGE, "rules learn: the file holds rules already");
   l->deadline = o->seconds > 0 ? tarn_now() + o->seconds : 0;
   known_options(l);
@@ -316,6 +328,7 @@ tarn_learn_report tarn_rules_learn(tarn_ruleset *rs, const tarn_learn_options *o
   }
   conditional_rules(l);
   learn_minimise(l);
+  learn_complete(l);
   l->report.late = learn_late(l);
   l->report.values = l->by_size.n;
   return l->report;

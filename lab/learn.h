@@ -59,8 +59,10 @@ typedef struct learn {
   tarn_intern *vec, *usual, *seen;
   TARN_VEC(uint32_t) rep, usual_rep;         /* by id of vec, of usual */
   TARN_VEC(lpair) pair, conditional, chosen; /* chosen: of each rule */
+  TARN_VEC(lpair) followed;                  /* from rules, among other candidates */
   bool partial;                              /* some term has no value somewhere */
   double deadline;
+  uint32_t named; /* rules that got a name, those that were left out later too */
   tarn_learn_report report;
 } learn;
 
@@ -75,6 +77,7 @@ bool learn_assumed(const learn *l, uint64_t assume, const mval *var);
 void learn_settle(learn *l, lpair *p, uint32_t n, uint64_t assume);
 /* Leaves out rules that follow from the others. */
 void learn_minimise(learn *l);
+void learn_complete(learn *l);
 
 /* ---- learn_graph.c ---- */
 typedef struct lgraph lgraph;

@@ -8,6 +8,8 @@ enum {
   SETTLE_NODES = 60000,
   MINIMISE_ITERATIONS = 5,
   MINIMISE_NODES = 40000,
+  ALONE_ITERATIONS = 8,
+  ALONE_NODES = 20000,
   AT_ONCE = 8000
 };
 
@@ -69,7 +71,7 @@ static const char *rule_text(const learn *l, const lpair *p) {
       (y->vars & ~x->vars) != 0; /* the smaller side has variables that the larger has not */
   bool both = x->vars == y->vars && arity_of(l, p->r) &&
               (x->size == y->size || (x->size <= y->size + 2 && y->size >= 3));
-  tarn_buf_fmt(&b, "(family learned (rule law-%u ", l->report.rules + 1);
+  tarn_buf_fmt(&b, "(family learned (rule law-%u ", l->named + 1);
   learn_print(l, &b, turn ? p->r : p->l, p->name);
   tarn_buf_str(&b, both ? " <=> " : " => ");
   learn_print(l, &b, turn ? p->l : p->r, p->name);
@@ -95,7 +97,7 @@ static bool adopt(learn *l, const lpair *p) {
       return false;
     }
   for (uint32_t i = before; i < l->rs->rule.n; i++) tarn_push(l->cx, &l->chosen, *p);
-  l->report.rules++, l->report.conditional += p->assume != 0;
+  l->named++, l->report.rules++, l->report.conditional += p->assume != 0;
   return true;
 }
 
@@ -144,8 +146,10 @@ static void settle(learn *l, lpair *p, uint32_t n, uint64_t assume) {
                 .nodes = SETTLE_NODES,
                 .follows = follows};
     run(&a);
-    for (uint32_t i = 0; i < n; i++)
-      if (!follows[i]) p[left++] = p[i];
+    for (uint32_t i = 0; i < n; i++) {
+      if (follows[i]) tarn_push(l->cx, &l->followed, p[i]);
+      else p[left++] = p[i];
+    }
     l->report.followed += n - left, n = left;
     uint32_t first = 0;
     while (first < n && !adopt(l, &p[first])) first++;
@@ -185,4 +189,29 @@ void learn_minimise(learn *l) {
   for (uint32_t i = 0; i < l->rs->rule.n; i++)
     if (!l->rs->rule.p[i]->dropped) l->rs->rule.p[n++] = l->rs->rule.p[i];
   l->rs->rule.n = n;
+}
+
+/* A candidate may have followed only because terms of others were in the same graph: what does not
+ * follow from the rules by its own two terms becomes a rule too. Most follow soon. */
+static bool follows_alone(learn *l, lpair *p) {
+  static const uint32_t limits[][2] = {{2, 500}, {4, 3000}, {ALONE_ITERATIONS, ALONE_NODES}};
+  bool follows = false;
+  for (size_t i = 0; i < sizeof limits / sizeof *limits && !follows; i++) {
+    asking a = {.l = l,
+                .pair = p,
+                .n = 1,
+                .without = TARN_NONE,
+                .assume = p->assume,
+                .iterations = limits[i][0],
+                .nodes = limits[i][1],
+                .follows = &follows};
+    run(&a);
+  }
+  return follows;
+}
+void learn_complete(learn *l) {
+  lpair *p = l->followed.p;
+  simplest_first(l, p, l->followed.n);
+  for (uint32_t i = 0; i < l->followed.n && !learn_late(l); i++)
+    if (!follows_alone(l, &p[i]) && adopt(l, &p[i])) l->report.followed--;
 }

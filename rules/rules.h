@@ -200,7 +200,7 @@ TARN_API tarn_lang *tarn_sat_lang(const tarn_saturation *s);
 TARN_API uint32_t tarn_sat_roots(const tarn_saturation *s);
 TARN_API uint32_t tarn_sat_root(const tarn_saturation *s, uint32_t i);
 /* The class of a term below the program's outputs, as imported; TARN_NONE: it has none, as a view
- * that whoever reads it took in. */
+ * that its readers absorbed. */
 TARN_API uint32_t tarn_sat_class(const tarn_saturation *s, tarn_term t);
 
 /* Facts of a class. An e-node of the graph is a term node: op = tarn_op, payload = payload id. */

@@ -293,7 +293,15 @@ static const struct {
     {"{\"\\u0000\":1}", "zero byte", TARN_BAD_INPUT},
     {"{\"\\ud83d\":1}", "surrogate", TARN_BAD_INPUT},
     {"{\"nodes\":{},\"nodes\":{}}", "given twice", TARN_BAD_INPUT},
-    {"{\"nodes\":[]}", "no object", TARN_BAD_INPUT},
+    {"{\"nodes\":[]}", "no object: this is JSON of another dialect", TARN_BAD_INPUT},
+    {"{\"memo\":[],\"classes\":{}}", "another dialect than egraph-serialize (it has memo, classes)",
+     TARN_BAD_INPUT},
+    {"{\"nodes\":{\"n\":{\"eclass\":1.5}},\"root_eclasses\":[1]}", "a class is a string or a whole",
+     TARN_BAD_INPUT},
+    {"{\"nodes\":{\"n\":{\"eclass\":1,\"children\":[1,2]}},\"root_eclasses\":[1]}", "node n: child",
+     TARN_BAD_INPUT},
+    {"{\"nodes\":{\"n\":{\"eclass\":1}},\"root_eclasses\":[true]}", "a root is a string or a whole",
+     TARN_BAD_INPUT},
     {NODE(",\"eclass\":\"d\""), "node n: a key given twice", TARN_BAD_INPUT},
     {"{\"nodes\":{}}", "no nodes", TARN_BAD_INPUT},
     {"{\"nodes\":{\"n\":{\"op\":\"n\"}}}", "node n: no eclass", TARN_BAD_INPUT},
@@ -308,6 +316,98 @@ static const struct {
     {"{\"nodes\":{\"n\":{\"eclass\":\"c\"}},\"root_eclasses\":[\"d\"]}", "root d names no class",
      TARN_BAD_INPUT},
     {NODE("") "x", "t.json:1:", TARN_BAD_INPUT}};
+
+/* Other programs' files: numbers as ids, children that are classes, roots that a program has bound
+ * to a name. */
+static const struct {
+  const char *text;
+  double tree, dag;
+} dialects[] = {
+    {"{\"nodes\":{\"0\":{\"op\":\"a\",\"eclass\":7,\"children\":[],\"cost\":3},\"1\":{\"op\":\"f\","
+     "\"eclass\":0,\"children\":[7,7]}},\"root_eclasses\":[0]}",
+     7, 4},
+    {"{\"nodes\":{\"x\":{\"eclass\":\"c\",\"cost\":3},\"y\":{\"eclass\":\"d\",\"children\":[\"c\","
+     "\"c\"]}},\"root_eclasses\":[\"d\"]}",
+     7, 4},
+    {"{\"nodes\":{\"x\":{\"eclass\":\"c\",\"cost\":3},\"y\":{\"eclass\":\"d\",\"children\":[\"x\"]}"
+     "},"
+     "\"root_eclasses\":[],\"class_data\":{\"c\":{\"type\":\"T\"},\"d\":{\"let\":\"$p\"}}}",
+     4, 4},
+    {"{\"class_data\":{\"c\":{\"let\":\"q\"},\"d\":null},\"nodes\":{\"x\":{\"eclass\":\"c\","
+     "\"cost\":3},\"y\":{\"eclass\":\"d\",\"children\":[\"x\"]}}}",
+     3, 3},
+};
+START_TEST(json_dialects) {
+  const char *text = dialects[_i].text;
+  ck_assert_msg(tarn_sel_parse_json(cx, text, strlen(text), "t.json", NULL, &g) == TARN_OK, "%s",
+                tarn_message(cx));
+  ck_assert_int_eq(tarn_sel_run(g, TARN_SEL_EXACT, NULL, &r), TARN_OK);
+  ck_assert(r.tree_cost == dialects[_i].tree && r.dag_cost == dialects[_i].dag);
+}
+END_TEST
+
+/* The k best terms against all terms there are, of random graphs without cycles. */
+enum { MOST_TERMS = 4000 };
+static int by_cost(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+/* Costs of the terms of each class; 0 where there are too many. */
+static uint32_t all_terms(const tarn_sel_view *v, uint32_t cls, double (*cost)[MOST_TERMS],
+                          const uint32_t *n) {
+  uint32_t count = 0;
+  for (uint32_t i = v->class_first[cls]; i < v->class_first[cls + 1]; i++) {
+    uint32_t node = v->class_node[i], from = count;
+    cost[cls][count++] = v->cost[node];
+    for (uint32_t k = v->kid_first[node]; k < v->kid_first[node + 1]; k++) {
+      uint32_t had = count - from, c = v->kid[k];
+      if (had * n[c] + from >= MOST_TERMS / 2) return 0;
+      double before[MOST_TERMS];
+      memcpy(before, cost[cls] + from, had * sizeof *before);
+      count = from;
+      for (uint32_t a = 0; a < had; a++)
+        for (uint32_t b = 0; b < n[c]; b++) cost[cls][count++] = before[a] + cost[c][b];
+    }
+  }
+  qsort(cost[cls], count, sizeof **cost, by_cost);
+  return count;
+}
+START_TEST(best_terms) {
+  static double cost[8][MOST_TERMS];
+  uint64_t seed = 17 + (uint64_t)_i;
+  uint32_t n[8] = {0}, kid[3];
+  ck_assert_int_eq(tarn_sel_graph_new(cx, &g), TARN_OK);
+  tarn_sel_add_classes(g, 8, NULL);
+  for (uint32_t c = 0; c < 8; c++)
+    for (uint32_t i = 0; i < 1 + tarn_random(&seed) % 3; i++) {
+      uint32_t arity = c ? (uint32_t)(tarn_random(&seed) % 4) : 0;
+      for (uint32_t k = 0; k < arity; k++) kid[k] = (uint32_t)(tarn_random(&seed) % c);
+      tarn_sel_add_node(g, c, (double)(tarn_random(&seed) % 5), kid, arity, NULL);
+    }
+  tarn_sel_add_root(g, 7);
+  tarn_sel_view v;
+  tarn_sel_terms t;
+  tarn_sel_graph_view(g, &v);
+  for (uint32_t c = 0; c < 8; c++)
+    if (!(n[c] = all_terms(&v, c, cost, n))) return;
+  ck_assert_int_eq(tarn_sel_best_terms(g, 20, &t), TARN_OK);
+  ck_assert_uint_eq(t.n, n[7] < 20 ? n[7] : 20);
+  for (uint32_t i = 0; i < t.n; i++) ck_assert_double_eq(t.cost[i], cost[7][i]);
+}
+END_TEST
+/* x = f(x) or a: a, f(a), f(f(a)) …, and no end where f costs nothing. */
+START_TEST(best_terms_of_cycles) {
+  parse("{\"nodes\":{\"a\":{\"eclass\":\"x\",\"cost\":1},\"f\":{\"eclass\":\"x\",\"cost\":2,"
+        "\"children\":[\"a\"]},\"z\":{\"eclass\":\"y\",\"cost\":0,\"children\":[\"z\"]},"
+        "\"b\":{\"eclass\":\"y\",\"cost\":3}},\"root_eclasses\":[\"x\",\"y\"]}");
+  tarn_sel_terms t;
+  ck_assert_int_eq(tarn_sel_best_terms(g, 4, &t), TARN_OK);
+  const double want[] = {1, 3, 5, 7, 3, 3, 3, 3};
+  ck_assert_uint_eq(t.n, 8);
+  for (uint32_t i = 0; i < 8; i++) ck_assert_double_eq(t.cost[i], want[i]);
+  ck_assert_int_eq(tarn_sel_best_terms(g, 0, &t), TARN_USAGE);
+}
+END_TEST
 
 START_TEST(bad_json) {
   ck_assert_int_eq(
@@ -677,6 +777,9 @@ int main(void) {
   tcase_add_test(t, strings_in_json);
   tcase_add_test(t, tokens_across_chunks);
   tcase_add_test(t, numbers_in_json);
+  tcase_add_loop_test(t, best_terms, 0, 300);
+  tcase_add_test(t, best_terms_of_cycles);
+  tcase_add_loop_test(t, json_dialects, 0, sizeof dialects / sizeof *dialects);
   tcase_add_loop_test(t, bad_json, 0, sizeof bad_text / sizeof *bad_text);
   tcase_add_test(t, missing_file_and_roots);
   tcase_add_loop_test(t, no_finite_selection, 0, sizeof impossible / sizeof *impossible);

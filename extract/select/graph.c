@@ -74,6 +74,8 @@ void tarn_sel_graph_free(tarn_sel_graph *g) {
   sel_drop(cx, g->root, g->cap_roots, sizeof(uint32_t));
   sel_drop(cx, g->class_name, g->cap_class_names, sizeof(uint32_t));
   sel_drop(cx, g->node_name, g->cap_node_names, sizeof(uint32_t));
+  sel_drop(cx, g->node_op, g->cap_node_ops, sizeof(uint32_t));
+  sel_drop(cx, g->value, g->cap_values, sizeof(double));
   for (uint32_t i = 0; i < g->texts.n; i++) sel_drop(cx, g->texts.block[i], TEXT_BLOCK, 1);
   sel_drop(cx, g->texts.block, g->texts.cap, sizeof(char *));
   if (g->file) sel_drop(cx, g->file, strlen(g->file) + 1, 1);
@@ -283,4 +285,20 @@ const char *tarn_sel_class_name(const tarn_sel_graph *g, uint32_t cls, char *buf
 
 const char *tarn_sel_node_name(const tarn_sel_graph *g, uint32_t node, char *buf, size_t n) {
   return name_of(g, g->node_name, g->cap_node_names, node, buf, n);
+}
+const char *tarn_sel_node_op(const tarn_sel_graph *g, uint32_t node, char *buf, size_t n) {
+  if (!g->node_op || node >= g->n_nodes || !g->node_op[node])
+    return tarn_sel_node_name(g, node, buf, n);
+  return name_of(g, g->node_op, g->cap_node_ops, node, buf, n);
+}
+double tarn_sel_node_value(const tarn_sel_graph *g, uint32_t node, uint32_t key) {
+  return g->value[(size_t)node * g->n_values + key];
+}
+tarn_status tarn_sel_set_cost(tarn_sel_graph *g, uint32_t node, double cost) {
+  if (node >= g->n_nodes || !(cost >= 0)) {
+    tarn_set_message(g->cx, "selection: node %u: a cost of %g", node, cost);
+    return TARN_USAGE;
+  }
+  g->cost[node] = cost;
+  return TARN_OK;
 }

@@ -51,6 +51,9 @@ struct tarn_sel_graph {
   uint32_t *node_class, *kid_first, *kid, *root; /* kid_first has n_nodes + 1 entries */
   double *cost;
   uint32_t *class_name, *node_name; /* NULL or references, cap_… of them */
+  uint32_t *node_op;                /* the same; NULL: not kept */
+  uint32_t cap_node_ops, n_values, cap_values;
+  double *value; /* by node, n_values each: of the keys that were asked for */
   sel_texts texts;
   uint32_t *class_first, *class_node; /* the view; NULL when stale */
   char *file;                         /* read from, for messages; or NULL */
@@ -77,7 +80,7 @@ void sel_prob_parents(sel_pool *p, sel_prob *q); /* fills pfirst, pnode */
 typedef struct sel_run {
   tarn_ctx *cx;
   sel_pool *mem;
-  sel_pool *brief; /* for one step at a time; whoever uses it closes it */
+  sel_pool *brief; /* for one step at a time; its user closes it */
   tarn_sel_graph *graph;
   tarn_sel_view g;
   const double *cost; /* by node: the costs in force */

@@ -340,7 +340,7 @@ static void enqueue_around(search *s, uint32_t v) {
 }
 
 /* Class c takes node v; those that descent leaves alone are c and, as long as it costs nothing,
- * whoever can use what v newly needs: it pulls them over, so that what they needed may go. */
+ * and classes that can use what v newly needs: they switch to it, and what they needed may go. */
 static bool push_in(search *s, uint32_t c, uint32_t v, uint64_t limit) {
   uint32_t was = s->choice[c];
   if (v == was || !usable(s, v) || !make_way(s, c, v)) return false;
@@ -482,7 +482,7 @@ bool sel_improve(sel_run *r, sel_pool *mem, const tarn_sel_view *g, const double
   }
   bool over = impatient(&s) || (!better && !out_of_steps(&s, steps));
   at->spent += s.steps, at->better = s.better;
-  tell_steps(&s); /* opening counts too: whoever calls again until steps are used up gets there */
+  tell_steps(&s); /* opening counts too: repeated calls use up the steps in the end */
   close_search(&s);
   return over;
 }

@@ -10,6 +10,8 @@
 #include "extract/select/scan.h"
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +24,7 @@ typedef struct symbol {
 } symbol;
 
 /* What a text that waits is. */
-typedef enum { A_NODE, A_CLASS, THE_SAME_CLASS, A_CHILD, A_ROOT } meaning;
+typedef enum { A_NODE, A_CLASS, THE_SAME_CLASS, A_CHILD, A_ROOT, A_LET } meaning;
 enum { WAITING = 64, WAITING_TEXT = 1 << 17, LONGEST = 65536, LAST = 64 };
 typedef struct waiting {
   uint32_t hash, text, n,
@@ -41,7 +43,10 @@ typedef struct reader {
   uint32_t n_syms, cap_syms, n_slots;
   uint32_t *sym_of; /* by node */
   uint32_t cap_sym_of;
-  sel_u32s roots; /* symbols */
+  sel_u32s roots, lets; /* symbols; lets: classes that "class_data" gives a name */
+  bool by_class;        /* children are written as numbers: of classes */
+  char number[32];      /* an id that is one */
+  char keys[128];       /* of the document, that are not known */
   uint32_t n_waiting, waiting_text;
   waiting wait[WAITING];
   uint32_t *wait_text;
@@ -159,7 +164,7 @@ static void serve_one(reader *r, const waiting *w) {
   if (w->is == A_CHILD) r->g->kid[w->at] = sym;
   else if (w->is == A_NODE) define(r, sym, w->at);
   else if (w->is == A_CLASS) r->g->node_class[w->at] = r->last_class = class_of(r, sym);
-  else r->roots.p[w->at] = sym;
+  else (w->is == A_LET ? &r->lets : &r->roots)->p[w->at] = sym;
 }
 
 /* Looks up all that wait, in their order. */
@@ -197,9 +202,21 @@ static const char *a_string(reader *r, size_t *n) {
   return sel_scan_string(&r->scan, n);
 }
 
+/* A string, or a whole number, which is the text of it; NULL: neither is there. */
+static const char *an_id(reader *r, size_t *n) {
+  int c = sel_scan_peek(&r->scan);
+  if (c == '"') return sel_scan_string(&r->scan, n);
+  if (c < '0' || c > '9') return NULL;
+  double x = sel_scan_number(&r->scan);
+  if (!(x < 0x1p53) || x != floor(x)) return NULL;
+  *n = (size_t)snprintf(r->number, sizeof r->number, "%.0f", x);
+  return r->number;
+}
+
 static void read_class(reader *r) {
   size_t n;
-  const char *s = a_string(r, &n);
+  const char *s = an_id(r, &n);
+  if (!s) odd(r, "a class is a string or a whole number");
   if (n == r->n_last && !memcmp(s, r->last, n)) {
     look_up_later(r, THE_SAME_CLASS, r->g->n_nodes, NULL, 0);
     return;
@@ -227,7 +244,10 @@ static void read_children(reader *r) {
   r->scan.p++;
   while (sel_scan_more(&r->scan, ']', &first)) {
     size_t n;
-    const char *s = a_string(r, &n);
+    bool number = sel_scan_peek(&r->scan) != '"';
+    const char *s = an_id(r, &n);
+    if (!s) odd(r, "a child is a string or a whole number");
+    r->by_class |= number;
     g->kid = room(r, g->kid, g->n_kids, &g->cap_kids, sizeof *g->kid);
     look_up_later(r, A_CHILD, g->n_kids++, s, n);
   }
@@ -245,6 +265,42 @@ static bool is(const char *key, const char *s, size_t n) {
   return strlen(key) == n && !memcmp(key, s, n);
 }
 
+/* Operators and other numbers, where they were asked for. */
+static void read_op(reader *r) {
+  tarn_sel_graph *g = r->g;
+  size_t n;
+  const char *s = a_string(r, &n);
+  g->node_op[g->n_nodes] = sel_text_add(g, s, n);
+}
+static uint32_t value_named(const reader *r, const char *key, size_t n) {
+  for (uint32_t i = 0; r->o && i < r->o->n_values; i++)
+    if (is(r->o->values[i], key, n)) return i;
+  return NONE;
+}
+static void read_value(reader *r, uint32_t i) {
+  tarn_sel_graph *g = r->g;
+  int c = sel_scan_peek(&r->scan);
+  double x = INFINITY;
+  if (c == 'n') sel_scan_skip(&r->scan);
+  else if (c == '-' || (c >= '0' && c <= '9')) x = sel_scan_number(&r->scan);
+  else odd(r, tarn_format(r->cx, "%s is a number or null", r->o->values[i]));
+  if (!(x >= 0)) odd(r, tarn_format(r->cx, "negative %s %g", r->o->values[i], x));
+  g->value[(size_t)g->n_nodes * g->n_values + i] = x;
+}
+static void begin_extras(reader *r, uint32_t v) {
+  tarn_sel_graph *g = r->g;
+  if (!r->o) return;
+  if (r->o->ops) {
+    g->node_op = room(r, g->node_op, v, &g->cap_node_ops, sizeof *g->node_op);
+    g->node_op[v] = 0;
+  }
+  g->n_values = r->o->n_values;
+  for (uint32_t i = 0; i < g->n_values; i++) {
+    uint32_t at = v * g->n_values + i;
+    g->value = room(r, g->value, at, &g->cap_values, sizeof *g->value);
+    g->value[at] = is(r->o->values[i], "cost", 4);
+  }
+}
 static void begin_node(reader *r, const char *id, size_t n) {
   tarn_sel_graph *g = r->g;
   uint32_t v = g->n_nodes;
@@ -255,6 +311,7 @@ static void begin_node(reader *r, const char *id, size_t n) {
   g->kid_first[v] = g->n_kids;
   g->cost[v] = 1;
   look_up_later(r, A_NODE, v, id, n);
+  begin_extras(r, v);
 }
 
 static void read_node(reader *r) {
@@ -270,12 +327,18 @@ static void read_node(reader *r) {
                : is("cost", key, n)     ? 3
                : is("subsumed", key, n) ? 4
                                         : 0;
+    uint32_t value = value_named(r, key, n);
+    if (!what && r->o && r->o->ops && is("op", key, n)) what = 5;
     sel_scan_colon(&r->scan);
     if ((what == 1 && has_kids) || (what == 2 && has_class)) odd(r, "a key given twice");
     if (what == 1) read_children(r), has_kids = true;
     else if (what == 2) read_class(r), has_class = true;
-    else if (what == 3) read_cost(r);
-    else if (what == 4) subsumed = read_subsumed(r);
+    else if (what == 5) read_op(r);
+    else if (value != NONE && what != 3) read_value(r, value);
+    else if (what == 3) {
+      read_cost(r);
+      if (value != NONE) g->value[(size_t)g->n_nodes * g->n_values + value] = g->cost[g->n_nodes];
+    } else if (what == 4) subsumed = read_subsumed(r);
     else sel_scan_skip(&r->scan);
   }
   if (!has_class) odd(r, "no eclass");
@@ -287,7 +350,9 @@ static void read_node(reader *r) {
 static void read_nodes(reader *r) {
   bool first = true;
   if (r->seen_nodes) sel_scan_error(&r->scan, "\"nodes\" given twice");
-  if (sel_scan_peek(&r->scan) != '{') sel_scan_error(&r->scan, "\"nodes\" is no object");
+  if (sel_scan_peek(&r->scan) != '{')
+    sel_scan_error(&r->scan,
+                   "\"nodes\" is no object: this is JSON of another dialect than egraph-serialize");
   r->scan.p++;
   r->seen_nodes = true;
   while (sel_scan_more(&r->scan, '}', &first)) {
@@ -300,19 +365,67 @@ static void read_nodes(reader *r) {
   }
 }
 
+static void add_root(reader *r, meaning is, const char *s, size_t n) {
+  sel_u32s *v = is == A_LET ? &r->lets : &r->roots;
+  v->p = room(r, v->p, v->n, &v->cap, sizeof *v->p);
+  look_up_later(r, is, v->n++, s, n);
+}
 static void read_roots(reader *r) {
   bool first = true;
   if (sel_scan_peek(&r->scan) != '[') sel_scan_error(&r->scan, "\"root_eclasses\" is no list");
   r->scan.p++;
   while (sel_scan_more(&r->scan, ']', &first)) {
     size_t n;
-    if (sel_scan_peek(&r->scan) != '"') sel_scan_error(&r->scan, "a root is no string");
-    const char *s = sel_scan_string(&r->scan, &n);
-    r->roots.p = room(r, r->roots.p, r->roots.n, &r->roots.cap, sizeof *r->roots.p);
-    look_up_later(r, A_ROOT, r->roots.n++, s, n);
+    const char *s = an_id(r, &n);
+    if (!s) sel_scan_error(&r->scan, "a root is a string or a whole number");
+    add_root(r, A_ROOT, s, n);
   }
 }
 
+/* What is known of one class; egglog names those that a program has bound: "let". */
+static bool has_let(reader *r) {
+  bool first = true, let = false;
+  if (sel_scan_peek(&r->scan) != '{') {
+    sel_scan_skip(&r->scan);
+    return false;
+  }
+  r->scan.p++;
+  while (sel_scan_more(&r->scan, '}', &first)) {
+    size_t n;
+    if (sel_scan_peek(&r->scan) != '"') sel_scan_error(&r->scan, "a key is missing");
+    const char *key = sel_scan_string(&r->scan, &n);
+    let |= is("let", key, n);
+    sel_scan_colon(&r->scan);
+    sel_scan_skip(&r->scan);
+  }
+  return let;
+}
+static void read_class_data(reader *r) {
+  bool first = true;
+  if (sel_scan_peek(&r->scan) != '{') {
+    sel_scan_skip(&r->scan);
+    return;
+  }
+  r->scan.p++;
+  while (sel_scan_more(&r->scan, '}', &first)) {
+    size_t n;
+    if (sel_scan_peek(&r->scan) != '"') sel_scan_error(&r->scan, "the name of a class is missing");
+    const char *s = sel_scan_string(&r->scan, &n);
+    if (n > LONGEST) sel_scan_error(&r->scan, "the name of a class is too long");
+    char *cls = tarn_strndup(r->cx, s, n);
+    sel_scan_colon(&r->scan);
+    if (has_let(r)) add_root(r, A_LET, cls, n);
+  }
+}
+
+/* The first keys that are not ours, for a message. */
+static void note_key(reader *r, const char *key, size_t n) {
+  size_t at = strlen(r->keys);
+  if (r->seen_nodes || at + 24 > sizeof r->keys) return;
+  for (size_t i = 0; i < n && i < 16; i++)
+    if (!tarn_visible(key + i, 1)) return;
+  snprintf(r->keys + at, sizeof r->keys - at, "%s %.*s", at ? "," : "", n < 16 ? (int)n : 16, key);
+}
 static void read_document(reader *r) {
   bool first = true;
   int c = sel_scan_peek(&r->scan);
@@ -323,12 +436,19 @@ static void read_document(reader *r) {
     if (sel_scan_peek(&r->scan) != '"') sel_scan_error(&r->scan, "a key is missing");
     const char *key = sel_scan_string(&r->scan, &n);
     bool nodes = is("nodes", key, n), roots = is("root_eclasses", key, n);
+    bool data = is("class_data", key, n);
+    if (!nodes && !roots && !data) note_key(r, key, n);
     sel_scan_colon(&r->scan);
     if (nodes) read_nodes(r);
     else if (roots) read_roots(r);
+    else if (data) read_class_data(r);
     else sel_scan_skip(&r->scan);
   }
   if (sel_scan_peek(&r->scan) >= 0) sel_scan_error(&r->scan, "something follows the end");
+  if (!r->seen_nodes && *r->keys)
+    tarn_raise(r->cx, TARN_BAD_INPUT,
+               "%s: no \"nodes\": this is JSON of another dialect than egraph-serialize (it has%s)",
+               r->scan.file, r->keys);
 }
 
 /* ---- the end: symbols become classes ---- */
@@ -339,11 +459,24 @@ _Noreturn static void dangling(reader *r, uint32_t i) {
              sym_text(r, r->sym_of[v]), sym_text(r, r->g->kid[i]));
 }
 
+/* Children name nodes, as egraph-serialize has it; in other programs' files they are classes: where
+ * they are written as numbers, or where one is no node and all are classes. */
+static bool are_classes(const reader *r) {
+  const tarn_sel_graph *g = r->g;
+  bool all = true, some = r->by_class;
+  for (uint32_t i = 0; i < g->n_kids; i++) {
+    const symbol *s = &r->sym[g->kid[i]];
+    all &= s->cls != NONE, some |= s->node == NONE;
+  }
+  return all && some;
+}
 static void resolve(reader *r) {
   tarn_sel_graph *g = r->g;
   for (uint32_t v = 0; v < g->n_nodes; v++) r->sym[r->sym_of[v]].node = g->node_class[v];
+  bool by_class = are_classes(r);
   for (uint32_t i = 0; i < g->n_kids; i++) {
-    uint32_t c = r->sym[g->kid[i]].node;
+    const symbol *s = &r->sym[g->kid[i]];
+    uint32_t c = by_class ? s->cls : s->node;
     if (c == NONE) dangling(r, i);
     g->kid[i] = c;
   }
@@ -378,6 +511,10 @@ static void finish(reader *r) {
   tarn_sel_graph *g = r->g;
   serve(r);
   if (r->o && r->o->roots) other_roots(r);
+  else if (!r->roots.n && r->lets.n) {
+    sel_u32s none = r->roots;
+    r->roots = r->lets, r->lets = none;
+  }
   if (!g->n_nodes) tarn_raise(r->cx, TARN_BAD_INPUT, "%s: no nodes", r->scan.file);
   sel_drop(r->cx, r->slot, r->n_slots, sizeof *r->slot);
   r->slot = NULL, r->n_slots = 0;
@@ -394,6 +531,7 @@ static void reader_close(void *arg) {
   sel_drop(r->cx, r->sym, r->cap_syms, sizeof *r->sym);
   sel_drop(r->cx, r->sym_of, r->cap_sym_of, sizeof *r->sym_of);
   sel_drop(r->cx, r->roots.p, r->roots.cap, sizeof *r->roots.p);
+  sel_drop(r->cx, r->lets.p, r->lets.cap, sizeof *r->lets.p);
 }
 
 static void open_reader(reader *r) {

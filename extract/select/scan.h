@@ -1,5 +1,5 @@
 /* Private to extract/select/: JSON (RFC 8259) scanned where it lies, a chunk of the file at a time.
- * Whoever reads a document asks for what it expects; strings are not looked at as text, so any
+ * The caller names the token it expects next; strings are not looked at as text, so any
  * bytes from 0x20 on may stand in them. */
 #ifndef TARN_SELECT_SCAN_H
 #define TARN_SELECT_SCAN_H

@@ -7,7 +7,7 @@
  *
  * A class in a set counts what its present node costs. A set that was made before one of its
  * classes got cheaper is out of date until its node's turn comes, so the choices might close a
- * cycle; whoever asks for them looks.
+ * cycle; the functions that use them check for cycles.
  */
 #include "extract/select/solve.h"
 #include <string.h>

@@ -76,11 +76,12 @@ tarn_status tarn_sel_write_result(tarn_sel_graph *g, const tarn_sel_result *r, c
   return tarn_protect(g->cx, write_result, &a);
 }
 
-/* A child is written as the first node of its class. */
-static void put_node(tarn_buf *b, tarn_sel_graph *g, const tarn_sel_view *v, uint32_t n) {
+/* A child is written as the chosen node of its class, or the first. */
+static void put_node(tarn_buf *b, tarn_sel_graph *g, const tarn_sel_view *v, uint32_t n,
+                     const uint32_t *choice) {
   put_name(b, g, tarn_sel_node_name, n);
   tarn_buf_str(b, ": {\"op\":");
-  put_name(b, g, tarn_sel_node_name, n);
+  put_name(b, g, tarn_sel_node_op, n);
   tarn_buf_str(b, ", \"eclass\":");
   put_name(b, g, tarn_sel_class_name, v->node_class[n]);
   tarn_buf_str(b, ", \"cost\":");
@@ -92,7 +93,7 @@ static void put_node(tarn_buf *b, tarn_sel_graph *g, const tarn_sel_view *v, uin
       tarn_raise(g->cx, TARN_USAGE,
                  "selection: class %" PRIu32 " has no node: the format cannot name it", c);
     if (i > v->kid_first[n]) tarn_buf_add(b, ",", 1);
-    put_name(b, g, tarn_sel_node_name, v->class_node[v->class_first[c]]);
+    put_name(b, g, tarn_sel_node_name, choice ? choice[c] : v->class_node[v->class_first[c]]);
   }
   tarn_buf_str(b, "]}");
 }
@@ -104,9 +105,13 @@ static void write_graph(tarn_ctx *cx, void *arg) {
   tarn_mark m = tarn_arena_mark(cx);
   tarn_buf b = {.cx = cx};
   tarn_buf_str(&b, "{\"nodes\":{");
+  const uint32_t *choice = a->r ? a->r->choice : NULL;
+  bool first = true;
   for (uint32_t n = 0; n < v.n_nodes; n++) {
-    tarn_buf_str(&b, n ? ",\n  " : "\n  ");
-    put_node(&b, a->g, &v, n);
+    if (choice && choice[v.node_class[n]] != n) continue;
+    tarn_buf_str(&b, first ? "\n  " : ",\n  ");
+    put_node(&b, a->g, &v, n, choice);
+    first = false;
   }
   tarn_buf_str(&b, "},\n \"root_eclasses\":[");
   for (uint32_t i = 0; i < v.n_roots; i++) {
@@ -120,5 +125,10 @@ static void write_graph(tarn_ctx *cx, void *arg) {
 
 tarn_status tarn_sel_write_json(tarn_sel_graph *g, const char *path) {
   write_args a = {.g = g, .path = path};
+  return tarn_protect(g->cx, write_graph, &a);
+}
+
+tarn_status tarn_sel_write_chosen(tarn_sel_graph *g, const tarn_sel_result *r, const char *path) {
+  write_args a = {.g = g, .r = r, .path = path};
   return tarn_protect(g->cx, write_graph, &a);
 }
