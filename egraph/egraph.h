@@ -296,6 +296,7 @@ typedef struct tarn_eg_rule {
   void *user;
   uint32_t match_limit, ban_length; /* backoff; 0: the scheduler's */
   bool subsume; /* the node of the first root is subsumed when the rule was applied */
+  bool again;   /* with apply: once more for each match whenever what the conditions read changes */
 } tarn_eg_rule;
 
 typedef struct tarn_eg_rules

@@ -502,7 +502,7 @@ static bool copy_rest(build *b) {
   r->name = copy, r->id = in->id, r->n_cond = in->n_conditions;
   r->apply = in->apply, r->user = in->user;
   r->match_limit = in->match_limit, r->ban_length = in->ban_length;
-  r->subsume = in->subsume;
+  r->subsume = in->subsume, r->again = in->again;
   return true;
 }
 

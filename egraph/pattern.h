@@ -108,7 +108,7 @@ typedef struct eg_rule {
   int (*apply)(void *user, tarn_egraph *g, const tarn_eg_match *m, uint32_t *result);
   void *user;
   uint32_t match_limit, ban_length;
-  bool subsume;
+  bool subsume, again;
 } eg_rule;
 
 struct tarn_eg_rules {

@@ -293,7 +293,8 @@ static uint64_t condition_version(const tarn_eg_runner *r, const eg_rule *er) {
   return v;
 }
 
-/* Applies tuples; those whose condition does not hold go to held. */
+/* Applies tuples; those whose condition does not hold, or that are to be applied again, go to held.
+ */
 static bool apply_all(tarn_eg_runner *r, uint32_t rule, eg_span v, eg_vec *held) {
   rule_state *s = &r->rule[rule];
   uint32_t w = r->rs->rule[rule].n_words;
@@ -301,7 +302,7 @@ static bool apply_all(tarn_eg_runner *r, uint32_t rule, eg_span v, eg_vec *held)
     if ((k & 255) == 255 && is_late(r)) return false;
     eg_outcome o = eg_apply(&r->apply, rule, v.p + i);
     if (o == EG_STOPPED) return false;
-    if (o == EG_HELD) {
+    if (o == EG_HELD || (o == EG_APPLIED && r->rs->rule[rule].again)) {
       if (!eg_vec_reserve(&r->g->mem, held, w)) return false;
       memcpy(held->p + held->n, v.p + i, w * sizeof *v.p);
       held->n += w;
@@ -434,8 +435,11 @@ static bool apply_rules(tarn_eg_runner *r, const uint32_t *active, uint32_t n, u
     }
     double t = seconds(r);
     uint64_t before = r->apply.unions, refused = r->apply.refused;
+    const eg_rule *er = &r->rs->rule[active[i]];
+    uint64_t read = condition_version(r, er);
     bool ok = apply_found(r, active[i]);
-    s->held_at = condition_version(r, &r->rs->rule[active[i]]);
+    /* What is applied again may have read what a later match changed. */
+    s->held_at = er->again ? read : condition_version(r, er);
     s->stats.apply += seconds(r) - t;
     s->stats.unions += r->apply.unions - before, s->stats.refused += r->apply.refused - refused;
     r->now->unions += r->apply.unions - before;

@@ -8,7 +8,7 @@ uint32_t free_symbol(free_state *f, const char *s, size_t n) {
   uint32_t id = tarn_intern_add(free_of(f->rs)->symbol, s, n);
   while (f->value.n <= id) {
     const char *name = tarn_intern_key(free_of(f->rs)->symbol, f->value.n, &n);
-    fval v = f->constants != TARN_NONE ? free_parse(f, name, n) : (fval){0};
+    fval v = f->counts ? free_parse(f, name, n) : (fval){0};
     tarn_push(f->cx, &f->value, v);
   }
   return id;
@@ -258,6 +258,16 @@ static uint32_t build(making *k, const rpat *p) {
   for (uint32_t i = 0; i < p->n; i++) kids(k, p->kid[i], kid, &n);
   return node(k, p->op == TARN_NONE ? k->m->ops[p->opvar] : p->op, kid, n);
 }
+/* (:set ANALYSIS PATTERN VALUE): without a value, nothing is set. */
+static void set_value(making *k, const rpat *p) {
+  uint32_t a = free_lattice_named(k->f, p->name), cls = build(k, p->kid[0]);
+  fenv e = {.f = k->f, .g = k->g, .cls = k->cls, .m = k->m};
+  fval v = {0};
+  if (!p->value->fun->fn(&e, p->value, &v)) return;
+  int changed = tarn_eg_join_data(k->g, a, cls, 1 + (uint64_t)free_value_symbol(k->f, &v));
+  if (changed < 0) tarn_raise(k->f->cx, TARN_BAD_INPUT, "%s", tarn_eg_message(k->g));
+  k->unions += changed;
+}
 /* What (:delete PATTERN…) names is looked up, never made. */
 static void add_or_remove(making *k, const rpat *p, const rpat *kid) {
   if (!p->deletes) {
@@ -281,7 +291,9 @@ static void apply_raises(tarn_ctx *cx, void *arg) {
                        k->m->segs[i].n};
   for (uint32_t i = 0; i < r->nrhs; i++) {
     const rpat *p = r->rhs[i].pat;
-    for (uint32_t j = 0; p->kind == RP_ADD && j < p->n; j++) add_or_remove(k, p, p->kid[j]);
+    if (p->kind == RP_ADD && p->sets) set_value(k, p);
+    for (uint32_t j = 0; p->kind == RP_ADD && !p->sets && j < p->n; j++)
+      add_or_remove(k, p, p->kid[j]);
     if (p->kind == RP_ADD) continue;
     uint32_t id = build(k, p);
     if (r->rhs[i].var == TARN_NONE) {
@@ -327,8 +339,25 @@ static void add_condition(const tarn_ruleset *rs, const rule *r, const rx *x,
               x->free ? x->free : free_condition(free_of(rs)->rs, (rule *)(uintptr_t)r, x->at)};
   *to = (tarn_eg_condition){holds, h, free_reads(free_of(rs), h->x, true)};
 }
+static bool always(void *user, tarn_egraph *g, const tarn_eg_match *m) {
+  (void)user, (void)g, (void)m;
+  return true;
+}
+/* What (:set …) reads: the rule is applied again when it changes. */
+static uint64_t reads_to_set(const tarn_ruleset *rs, const rule *r) {
+  uint64_t reads = 0;
+  for (uint32_t i = 0; i < r->nrhs; i++) {
+    const rpat *p = r->rhs[i].pat;
+    if (p->kind != RP_ADD || !p->sets) continue;
+    if (free_lattice_named(free_of(rs), p->name) == TARN_NONE)
+      tarn_sx_error(rs->cx, p->at, "no lattice is called %s", p->name);
+    reads |= free_reads(free_of(rs), p->value, true) | free_reads(free_of(rs), p->value, false);
+  }
+  return reads;
+}
 static tarn_eg_condition *conditions(const tarn_ruleset *rs, const rule *r) {
-  tarn_eg_condition *c = TARN_ARRAY(rs->cx, tarn_eg_condition, r->ncond + r->nguard + 1);
+  tarn_eg_condition *c = TARN_ARRAY(rs->cx, tarn_eg_condition, r->ncond + r->nguard + 2);
+  c[r->ncond + r->nguard] = (tarn_eg_condition){always, NULL, reads_to_set(rs, r)};
   for (uint32_t i = 0; i < r->ncond; i++) add_condition(rs, r, r->cond[i], &c[i]);
   for (uint32_t i = 0; i < r->nguard; i++) add_condition(rs, r, r->guard[i], &c[r->ncond + i]);
   return c;
@@ -352,7 +381,8 @@ tarn_eg_rules *tarn_free_rules(const tarn_ruleset *rs) {
                       .lhs = roots(rs, r, r->lhs, r->nlhs),
                       .n_lhs = r->nlhs,
                       .conditions = conditions(rs, r),
-                      .n_conditions = r->ncond + r->nguard,
+                      .n_conditions = r->ncond + r->nguard + (reads_to_set(rs, r) != 0),
+                      .again = reads_to_set(rs, r) != 0,
                       .subsume = r->subsumes};
     bool any = false;
     free_check_growth(rs, r);

@@ -24,6 +24,7 @@ typedef struct fenv { /* what an expression is about */
   tarn_egraph *g;
   const uint32_t *cls;    /* class per variable */
   const tarn_eg_match *m; /* NULL in an analysis */
+  const fval *slot; /* ?old and ?new of a merge */
   const void
       *terms; /* instead of a graph, where chains are checked: values of terms by this function */
   bool (*term_value)(const struct fenv *e, uint32_t var, struct fval *out);
@@ -57,6 +58,8 @@ typedef struct fclause {
 } fclause;
 typedef struct fanalysis {
   const char *name;
+  bool lattice, leaves; /* values that are merged; a number is its own value */
+  const struct fexpr *merge;
   bool set, prune, either; /* either: a set joins to the union of both, else to what is in both */
   TARN_VEC(fclause) clause;
 } fanalysis;
@@ -72,6 +75,7 @@ typedef struct free_state {
   struct meaning *meaning; /* NULL, or what (interpretation …) says; meaning.h */
   const tarn_sx *learn;    /* NULL, or (learn …) */
   free_numbers numbers;
+  bool counts; /* some analysis has values, so numbers are some */
   uint32_t constants; /* the analysis of constants, or TARN_NONE */
   TARN_VEC(fanalysis *) analysis;
   TARN_VEC(fpredicate) predicate;
@@ -101,6 +105,8 @@ void free_sides(const tarn_ruleset *rs, const rule *r, tarn_eg_rule *e);
 
 /* ---- reading (free_read.c) ---- */
 void free_read_analysis(tarn_ruleset *rs, const tarn_sx *s);
+/* The number of the lattice of this name, or NONE. */
+uint32_t free_lattice_named(const free_state *f, const char *name);
 void free_read_predicate(tarn_ruleset *rs, const tarn_sx *s);
 fexpr *free_condition(tarn_ruleset *rs, rule *r, const tarn_sx *s);
 /* The same; NULL where it cannot be computed: that is said when the rule is to be run. A checker

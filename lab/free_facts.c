@@ -90,7 +90,10 @@ static void make_raises(tarn_ctx *cx, void *arg) {
                               SET_UNION);
 }
 static bool leaf_value(making *k, uint64_t *value) {
-  if (!k->f->analysis.p[k->analysis]->set && free_value_of(k->f, k->node->op).kind != FV_NONE)
+  const fanalysis *a = k->f->analysis.p[k->analysis];
+  if (a->lattice && by_clause(k)) return true;
+  if (a->lattice && !a->leaves) return true;
+  if (!a->set && free_value_of(k->f, k->node->op).kind != FV_NONE)
     *value = 1 + (uint64_t)free_value_symbol(k->f, &k->f->value.p[k->node->op]); /* 1.0 is 1 */
   return true;
 }
@@ -132,12 +135,38 @@ static void join_raises(tarn_ctx *cx, void *arg) {
   (void)cx;
   j->out = free_set_merge(j->f, j->a, j->b, j->how);
 }
+typedef struct merging {
+  const one_analysis *x;
+  uint64_t a, b, out; /* out 0: they have no merge */
+} merging;
+static void merge_raises(tarn_ctx *cx, void *arg) {
+  merging *k = arg;
+  free_state *f = k->x->f;
+  fval slot[2] = {free_value_of(f, (uint32_t)(k->a - 1)), free_value_of(f, (uint32_t)(k->b - 1))};
+  fenv e = {.f = f, .slot = slot};
+  const fexpr *m = f->analysis.p[k->x->number]->merge;
+  fval v = {0};
+  (void)cx;
+  if (m->fun->fn(&e, m, &v)) k->out = 1 + (uint64_t)free_value_symbol(f, &v);
+}
+/* Of a lattice: what :merge says. */
+static unsigned merge_values(const one_analysis *x, uint64_t *a, uint64_t b) {
+  merging k = {x, *a, b, 0};
+  tarn_status st = tarn_protect(x->f->cx, merge_raises, &k);
+  if (st) x->f->failed = st;
+  if (st || !k.out) return TARN_EG_JOIN_FAIL;
+  unsigned changed = (k.out != *a ? TARN_EG_JOIN_A : 0u) | (k.out != b ? TARN_EG_JOIN_B : 0u);
+  *a = k.out;
+  return changed;
+}
 static unsigned join(void *user, const tarn_egraph *g, uint64_t *a, uint64_t b) {
   const one_analysis *x = user;
   (void)g;
   if (*a == b) return TARN_EG_JOIN_SAME;
-  if (!x->f->analysis.p[x->number]->set) {
+  const fanalysis *is = x->f->analysis.p[x->number];
+  if (!is->set) {
     if (!b) return TARN_EG_JOIN_B;
+    if (*a && is->lattice) return merge_values(x, a, b);
     if (*a) return TARN_EG_JOIN_FAIL;
     *a = b;
     return TARN_EG_JOIN_A;
@@ -180,8 +209,8 @@ void tarn_free_prepare(const tarn_ruleset *rs, tarn_egraph *g) {
     one_analysis *a = TARN_NEW(rs->cx, one_analysis);
     *a = (one_analysis){f, i};
     tarn_eg_analysis e = {
-        f->analysis.p[i]->name, a, make, join, f->analysis.p[i]->set ? NULL : modify,
-        !f->analysis.p[i]->set};
+        f->analysis.p[i]->name, a, make, join, i == f->constants ? modify : NULL,
+        i == f->constants};
     if (tarn_eg_add_analysis(g, &e) != i)
       tarn_raise(rs->cx, tarn_eg_status(g) ? tarn_eg_status(g) : TARN_USAGE, "analysis %s: %s",
                  e.name, tarn_eg_message(g));

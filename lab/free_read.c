@@ -3,6 +3,7 @@
  *   (analysis NAME constant [:numbers real|integer|rational] [:names (NAME…)] [:prune true]
  *     ((OP KID…) VALUE)…)
  *   (analysis NAME set [:join both|either] ((OP KID…) SET)…)
+ *   (analysis NAME lattice :merge VALUE [:numbers …] [:leaves true] ((OP KID…) VALUE)…)
  *   (predicate (NAME ?x…) CONDITION)
  *
  * and the expressions in them and in rules. */
@@ -18,6 +19,7 @@ typedef struct freader {
   uint32_t n;
   uint32_t analysis; /* the set that a variable of a clause stands for */
   uint32_t depth;    /* of predicates in predicates */
+  bool merges;       /* variables are values: ?old and ?new */
 } freader;
 
 static bool variable(const tarn_sx *s) {
@@ -38,6 +40,11 @@ static uint32_t set_named(const freader *rd, const tarn_sx *s) {
   tarn_sx_error(rd->cx, s, "expected the name of an analysis of sets");
 }
 
+uint32_t free_lattice_named(const free_state *f, const char *name) {
+  for (uint32_t i = 0; i < f->analysis.n; i++)
+    if (f->analysis.p[i]->lattice && !strcmp(f->analysis.p[i]->name, name)) return i;
+  return TARN_NONE;
+}
 static fexpr *leaf(const freader *rd, const char *sig) {
   fexpr *x = TARN_NEW(rd->cx, fexpr);
   x->fun = free_function("", sig, NULL);
@@ -131,10 +138,23 @@ static fexpr *call(freader *rd, const tarn_sx *s, char kind) {
   return x;
 }
 static fexpr *expression(freader *rd, const tarn_sx *s, char kind) {
+  uint32_t lattice = s->kind == TARN_SX_LIST && s->n == 2 && s->kid[0]->kind == TARN_SX_ATOM
+                         ? free_lattice_named(rd->f, s->kid[0]->text)
+                         : TARN_NONE;
+  if (lattice != TARN_NONE && kind == 'v' && variable(s->kid[1])) {
+    fexpr *x = leaf(rd, "c:v");
+    x->var = bound(rd, s->kid[1]), x->analysis = lattice;
+    return x;
+  }
   if (variable(s) && kind != 'b') {
-    fexpr *x = leaf(rd, kind == 'v' ? "c:v" : kind == 's' ? "c:s" : "c:c");
+    fexpr *x = leaf(rd, rd->merges     ? "n:v"
+                        : kind == 'v' ? "c:v"
+                        : kind == 's' ? "c:s"
+                                      : "c:c");
     x->var = bound(rd, s);
-    if (kind == 'v') need_constants(rd, s);
+    bool own = !rd->r && rd->analysis != TARN_NONE && rd->f->analysis.p[rd->analysis]->lattice;
+    if (kind == 'v' && own) x->analysis = rd->analysis;
+    else if (kind == 'v' && !rd->merges) need_constants(rd, s);
     if (kind == 's') x->analysis = rd->analysis;
     if (kind == 's' && rd->r) tarn_sx_error(rd->cx, s, "expected a set");
     return x;
@@ -168,9 +188,7 @@ fexpr *free_try_condition(tarn_ruleset *rs, rule *r, const tarn_sx *s) {
 }
 fexpr *free_computed(tarn_ruleset *rs, rule *r, const tarn_sx *s) {
   freader rd = {.rs = rs, .cx = rs->cx, .f = free_of(rs), .r = r, .analysis = TARN_NONE};
-  fexpr *x = expression(&rd, s, 'v');
-  if (rd.f->constants == TARN_NONE) need_constants(&rd, s);
-  return x;
+  return expression(&rd, s, 'v');
 }
 
 /* A predicate may use those before it, so that none goes on without end. */
@@ -203,6 +221,8 @@ static void set_numbers(freader *rd, fanalysis *a, const tarn_sx *v) {
   static const char *const names[] = {"real", "integer", "rational"};
   for (int i = 0; i < 3; i++)
     if (tarn_sx_atom_is(v, names[i]) && !a->set) {
+      bool other = rd->f->counts && rd->f->numbers != (free_numbers)i;
+      if (other) tarn_sx_error(rd->cx, v, "an analysis before it has other numbers");
       rd->f->numbers = (free_numbers)i;
       return;
     }
@@ -223,11 +243,24 @@ static void set_join(freader *rd, fanalysis *a, const tarn_sx *v) {
   if ((!a->either && !tarn_sx_atom_is(v, "both")) || !a->set)
     tarn_sx_error(rd->cx, v, "expected both or either, of sets");
 }
+static void set_merge(freader *rd, fanalysis *a, const tarn_sx *v) {
+  static const char *const names[] = {"?old", "?new"};
+  if (!a->lattice) tarn_sx_error(rd->cx, v, ":merge is for lattices");
+  freader in = {.rs = rd->rs, .cx = rd->cx, .f = rd->f, .name = names, .n = 2, .merges = true};
+  in.analysis = TARN_NONE;
+  a->merge = expression(&in, v, 'v');
+}
+static void set_leaves(freader *rd, fanalysis *a, const tarn_sx *v) {
+  a->leaves = tarn_sx_atom_is(v, "true");
+  if (!a->lattice || (!a->leaves && !tarn_sx_atom_is(v, "false")))
+    tarn_sx_error(rd->cx, v, "expected true or false, of a lattice");
+}
 static const struct option {
   const char *name;
   void (*set)(freader *rd, fanalysis *a, const tarn_sx *v);
 } options[] = {
-    {":numbers", set_numbers}, {":names", set_names}, {":prune", set_prune}, {":join", set_join}};
+    {":numbers", set_numbers}, {":names", set_names}, {":prune", set_prune},
+    {":join", set_join},       {":merge", set_merge}, {":leaves", set_leaves}};
 
 static void clause(freader *rd, uint32_t number, const tarn_sx *s) {
   fanalysis *a = rd->f->analysis.p[number];
@@ -267,29 +300,34 @@ void free_read_analysis(tarn_ruleset *rs, const tarn_sx *s) {
   freader rd = {.rs = rs, .cx = rs->cx, .f = free_of(rs)};
   free_state *f = rd.f;
   if (s->n < 3 || s->kid[1]->kind != TARN_SX_ATOM ||
-      (!tarn_sx_atom_is(s->kid[2], "set") && !tarn_sx_atom_is(s->kid[2], "constant")))
-    tarn_sx_error(rs->cx, s, "expected (analysis NAME constant|set …)");
+      (!tarn_sx_atom_is(s->kid[2], "set") && !tarn_sx_atom_is(s->kid[2], "constant") &&
+       !tarn_sx_atom_is(s->kid[2], "lattice")))
+    tarn_sx_error(rs->cx, s, "expected (analysis NAME constant|set|lattice …)");
   fanalysis *a = TARN_NEW(rs->cx, fanalysis);
-  *a = (fanalysis){.name = s->kid[1]->text, .set = tarn_sx_atom_is(s->kid[2], "set")};
+  *a = (fanalysis){.name = s->kid[1]->text,
+                   .set = tarn_sx_atom_is(s->kid[2], "set"),
+                   .lattice = tarn_sx_atom_is(s->kid[2], "lattice")};
+  bool constant = !a->set && !a->lattice;
   for (uint32_t i = 0; i < f->analysis.n; i++)
     if (!strcmp(f->analysis.p[i]->name, a->name))
       tarn_sx_error(rs->cx, s, "there is an analysis %s already", a->name);
-  if (!a->set && f->constants != TARN_NONE)
+  if (constant && f->constants != TARN_NONE)
     tarn_sx_error(rs->cx, s, "there is an analysis of constants already");
   if (f->analysis.n == 32) tarn_sx_error(rs->cx, s, "more than 32 analyses");
   uint32_t number = f->analysis.n;
   tarn_push(rs->cx, &f->analysis, a);
-  if (!a->set) f->constants = number;
+  if (constant) f->constants = number;
   uint32_t i = 3;
   for (; i + 1 < s->n && s->kid[i]->kind == TARN_SX_ATOM; i += 2) {
     const struct option *o = NULL;
     for (size_t k = 0; k < sizeof options / sizeof *options; k++)
       if (tarn_sx_atom_is(s->kid[i], options[k].name)) o = &options[k];
     if (!o)
-      tarn_sx_error(rs->cx, s->kid[i], "expected :numbers, :names, :prune, :join or a clause");
+      tarn_sx_error(rs->cx, s->kid[i], "expected :numbers, :names, :prune, :join, :merge, :leaves or a clause");
     o->set(&rd, a, s->kid[i + 1]);
   }
-  if (!a->set) learn_values(f);
+  if (a->lattice && !a->merge) tarn_sx_error(rs->cx, s, "a lattice needs :merge");
+  if (!a->set) learn_values(f), f->counts = true;
   f->first[number] = tarn_map_new(rs->cx);
   for (; i < s->n; i++) {
     clause(&rd, number, s->kid[i]);

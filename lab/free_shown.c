@@ -25,14 +25,23 @@ void free_print_pattern(tarn_buf *b, const fcheck *k, const rpat *p) {
   for (uint32_t i = 0; i < p->n; i++) free_print_pattern(b, k, p->kid[i]);
   tarn_buf_str(b, ")");
 }
+/* The value of a lattice is what rules have said, which terms do not show. */
+static bool reads_lattice(const fexpr *x) {
+  bool reads = !strcmp(x->fun->sig, "c:v") && x->analysis != TARN_NONE;
+  for (uint32_t i = 0; i < x->n && !reads; i++) reads = reads_lattice(x->kid[i]);
+  return reads;
+}
 static void print_expression(tarn_buf *b, const fcheck *k, const fexpr *x) {
   if (!*x->fun->name && x->fun->sig[0] == ':') {
     print_value(b, k->f, &x->lit);
     return;
   }
   if (!*x->fun->name) {
+    bool lattice = reads_lattice(x);
+    if (lattice) tarn_buf_fmt(b, " (%s", k->f->analysis.p[x->analysis]->name);
     tarn_buf_str(b, " ");
     if (k->cls[x->var]) free_term_print(b, k->cls[x->var]);
+    if (lattice) tarn_buf_str(b, ")");
     return;
   }
   tarn_buf_fmt(b, " (%s", x->fun->name);
@@ -84,6 +93,7 @@ static fshown decided(bool is, bool want) { return is == want ? FREE_SHOWN : FRE
 static fshown compared(fcheck *k, const fexpr *x, bool want) {
   fval a, b;
   fval v = {0};
+  if (reads_lattice(x)) return assume(k, x, want);
   if (!free_term_eval(k, x->kid[0], &a) || !free_term_eval(k, x->kid[1], &b))
     return want ? FREE_REFUTED : assume(k, x, want);
   return decided(free_term_eval(k, x, &v) && v.p, want);

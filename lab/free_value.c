@@ -186,10 +186,17 @@ static bool f_literal(const fenv *e, const fexpr *x, fval *out) {
   return true;
 }
 static bool f_variable(const fenv *e, const fexpr *x, fval *out) {
-  if (e->term_value) return e->term_value(e, x->var, out);
-  uint64_t v = tarn_eg_data(e->g, e->f->constants, e->cls[x->var]);
+  bool lattice = x->analysis != TARN_NONE;
+  if (e->term_value) return !lattice && e->term_value(e, x->var, out);
+  uint64_t v = tarn_eg_data(e->g, lattice ? x->analysis : e->f->constants, e->cls[x->var]);
   if (!v) return false;
   *out = free_value_of(e->f, (uint32_t)(v - 1));
+  return true;
+}
+
+/* ?old or ?new of a merge. */
+static bool f_slot(const fenv *e, const fexpr *x, fval *out) {
+  *out = e->slot[x->var];
   return true;
 }
 
@@ -325,6 +332,7 @@ static bool f_class(const fenv *e, const fexpr *x, fval *out) {
 static const ffun functions[] = {
     {"", ":v", f_literal, 0, 0},
     {"", "c:v", f_variable, FREE_READS, FREE_READS},
+    {"", "n:v", f_slot, 0, 0},
     {"", "c:s", f_of, FREE_READS, FREE_READS},
     {"", "c:c", f_class, 0, 0},
     {"add", "vv:v", f_add, 0, 0},

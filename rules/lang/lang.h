@@ -119,6 +119,7 @@ typedef struct rpat { /* a pattern; the same type for left and right sides */
   const struct fexpr *value;  /* VALUE */
   const char *name;           /* FRESH: what the name begins with */
   bool deletes;               /* ADD: takes these terms' nodes out of the graph instead */
+  bool sets; /* ADD: joins value into the one kid's value of the analysis `name` instead */
   uint32_t n;
   struct rpat **kid;
   const tarn_sx *at;

@@ -417,8 +417,8 @@ static rpat *for_node(reader *rd, const tarn_sx *s) {
   return p;
 }
 
-/* (:value EXPRESSION), (:fresh PREFIX), (:add PATTERN…), (:delete PATTERN…) on the right of a free
- * rule */
+/* (:value EXPRESSION), (:fresh PREFIX), (:add PATTERN…), (:delete PATTERN…), (:set ANALYSIS PATTERN
+ * EXPRESSION) on the right of a free rule */
 static rpat *free_form(reader *rd, const tarn_sx *s) {
   rpat *p = new_pat(rd, s);
   if (tarn_sx_is(s, ":value") && s->n == 2) {
@@ -431,10 +431,15 @@ static rpat *free_form(reader *rd, const tarn_sx *s) {
     p->kind = RP_ADD;
     p->deletes = tarn_sx_is(s, ":delete");
     kids(rd, p, s, 1);
+  } else if (tarn_sx_is(s, ":set") && s->n == 4 && s->kid[1]->kind == TARN_SX_ATOM) {
+    p->kind = RP_ADD, p->sets = true, p->name = s->kid[1]->text;
+    p->kid = TARN_ARRAY(rd->cx, rpat *, 1);
+    p->kid[0] = reader_pattern(rd, s->kid[2]), p->n = 1;
+    p->value = rd->rs->theory->computed(rd->rs, rd->r, s->kid[3]);
   } else
     tarn_sx_error(rd->cx, s,
-                  "expected (:value EXPRESSION), (:fresh PREFIX), (:add PATTERN…) or (:delete "
-                  "PATTERN…)");
+                  "expected (:value EXPRESSION), (:fresh PREFIX), (:add PATTERN…), (:delete "
+                  "PATTERN…) or (:set ANALYSIS PATTERN EXPRESSION)");
   return p;
 }
 
