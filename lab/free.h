@@ -4,17 +4,19 @@
  * gives the engine the analyses; free.c has terms, patterns, conditions and right sides. */
 #ifndef TARN_RULES_FREE_H
 #define TARN_RULES_FREE_H
+#include "lab/big.h"
 #include "lab/lab.h"
 #include "rules/lang/lang.h"
 
-/* A value: nothing, a real, a fraction in lowest terms (q > 0), or a name that the file lists as a
- * value. */
-typedef enum { FV_NONE, FV_REAL, FV_FRACTION, FV_NAME } fv_kind;
+/* A value: nothing, a real, a fraction in lowest terms (q > 0), one of which a part does not fit in
+ * 64 bits, or a name that the file lists as a value. */
+typedef enum { FV_NONE, FV_REAL, FV_FRACTION, FV_BIG, FV_NAME } fv_kind;
 typedef struct fval {
   fv_kind kind;
   double x;
   int64_t p, q;
-  uint32_t symbol; /* NAME */
+  const bigrat *big; /* BIG */
+  uint32_t symbol;   /* NAME */
 } fval;
 typedef enum { FREE_REAL, FREE_INTEGER, FREE_RATIONAL } free_numbers;
 
@@ -24,7 +26,7 @@ typedef struct fenv { /* what an expression is about */
   tarn_egraph *g;
   const uint32_t *cls;    /* class per variable */
   const tarn_eg_match *m; /* NULL in an analysis */
-  const fval *slot; /* ?old and ?new of a merge */
+  const fval *slot;       /* ?old and ?new of a merge */
   const void
       *terms; /* instead of a graph, where chains are checked: values of terms by this function */
   bool (*term_value)(const struct fenv *e, uint32_t var, struct fval *out);
@@ -75,7 +77,7 @@ typedef struct free_state {
   struct meaning *meaning; /* NULL, or what (interpretation …) says; meaning.h */
   const tarn_sx *learn;    /* NULL, or (learn …) */
   free_numbers numbers;
-  bool counts; /* some analysis has values, so numbers are some */
+  bool counts;        /* some analysis has values, so numbers are some */
   uint32_t constants; /* the analysis of constants, or TARN_NONE */
   TARN_VEC(fanalysis *) analysis;
   TARN_VEC(fpredicate) predicate;

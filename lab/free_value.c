@@ -15,10 +15,55 @@ static bool fraction(int64_t p, int64_t q, fval *out) {
   return true;
 }
 
+/* ---- fractions of any size, where 64 bits are not enough ---- */
+static big small(int64_t i, uint64_t *limb) {
+  *limb = i < 0 ? 0 - (uint64_t)i : (uint64_t)i;
+  return (big){limb, i < 0 ? -1 : i > 0};
+}
+static bool is_exact(const fval *v) { return v->kind == FV_FRACTION || v->kind == FV_BIG; }
+/* limb: room for two */
+static bigrat wide_of(const fval *v, uint64_t *limb) {
+  return v->kind == FV_BIG ? *v->big : (bigrat){small(v->p, limb), small(v->q, limb + 1)};
+}
+static bool narrow(tarn_ctx *cx, const bigrat *q, fval *out) {
+  fval v = {.kind = FV_FRACTION};
+  if (!big_fits(&q->num, &v.p) || !big_fits(&q->den, &v.q) || v.p == INT64_MIN) {
+    bigrat *own = TARN_NEW(cx, bigrat);
+    *own = *q;
+    v = (fval){.kind = FV_BIG, .big = own};
+  }
+  *out = v;
+  return true;
+}
+static bool wide(const fenv *e, char op, const fval *a, const fval *b, fval *out) {
+  uint64_t limb[4];
+  bigrat x = wide_of(a, limb), y = wide_of(b, limb + 2), r;
+  return bigrat_apply(e->f->cx, op, &x, &y, &r) && narrow(e->f->cx, &r, out);
+}
+/* Of whole numbers. */
+static bool wide_whole(const fenv *e, char op, const fval *a, const fval *b, fval *out) {
+  uint64_t limb[4], one = 1;
+  bigrat x = wide_of(a, limb), y = wide_of(b, limb + 2), r = {.den = {&one, 1}};
+  if (x.den.n != 1 || x.den.p[0] != 1 || y.den.n != 1 || y.den.p[0] != 1) return false;
+  if (!big_apply(e->f->cx, op, &x.num, &y.num, &r.num)) return false;
+  r.den = big_from(e->f->cx, 1);
+  return narrow(e->f->cx, &r, out);
+}
+/* DIGITS or DIGITS/DIGITS */
+static bool parse_wide(const free_state *f, const char *s, size_t n, fval *out) {
+  const char *slash = f->numbers == FREE_RATIONAL ? memchr(s, '/', n) : NULL;
+  bigrat q = {.den = big_from(f->cx, 1)}, r;
+  size_t head = slash ? (size_t)(slash - s) : n;
+  return big_parse(f->cx, s, head, &q.num) &&
+         (!slash || big_parse(f->cx, slash + 1, n - head - 1, &q.den)) &&
+         bigrat_make(f->cx, &q.num, &q.den, &r) && narrow(f->cx, &r, out);
+}
+
 fval free_parse(const free_state *f, const char *s, size_t n) {
   char buf[64], *end;
   fval v = {0};
-  if (!n || n >= sizeof buf || !strpbrk(s, "0123456789")) return v;
+  if (!n || !strpbrk(s, "0123456789")) return v;
+  if (n >= sizeof buf) return f->numbers == FREE_REAL || !parse_wide(f, s, n, &v) ? (fval){0} : v;
   memcpy(buf, s, n);
   buf[n] = 0;
   errno = 0;
@@ -30,7 +75,8 @@ fval free_parse(const free_state *f, const char *s, size_t n) {
   }
   int64_t p = strtoll(buf, &end, 10), q = 1;
   if (end != buf && *end == '/' && f->numbers == FREE_RATIONAL) q = strtoll(end + 1, &end, 10);
-  if (errno || *end || !fraction(p, q, &v)) v.kind = FV_NONE;
+  if (errno) return parse_wide(f, s, n, &v) ? v : (fval){0};
+  if (*end || !fraction(p, q, &v)) v.kind = FV_NONE;
   return v;
 }
 
@@ -42,17 +88,28 @@ uint32_t free_value_symbol(free_state *f, const fval *v) {
   if (v->kind == FV_NAME) return v->symbol;
   tarn_buf b = {.cx = f->cx};
   if (v->kind == FV_REAL) tarn_buf_double(&b, v->x);
-  else if (v->q == 1) tarn_buf_fmt(&b, "%lld", (long long)v->p);
+  else if (v->kind == FV_BIG) {
+    big_print(&b, &v->big->num);
+    if (v->big->den.n != 1 || v->big->den.p[0] != 1) {
+      tarn_buf_str(&b, "/");
+      big_print(&b, &v->big->den);
+    }
+  } else if (v->q == 1) tarn_buf_fmt(&b, "%lld", (long long)v->p);
   else tarn_buf_fmt(&b, "%lld/%lld", (long long)v->p, (long long)v->q);
   return free_symbol(f, b.p, b.n);
 }
 
 int free_compare(const fval *a, const fval *b) {
+  if (is_exact(a) && is_exact(b) && a->kind + b->kind != 2 * FV_FRACTION) {
+    uint64_t limb[4];
+    bigrat x = wide_of(a, limb), y = wide_of(b, limb + 2);
+    return bigrat_compare(&x, &y);
+  }
   if (a->kind != b->kind || a->kind == FV_NONE) return 2;
   if (a->kind == FV_NAME) return a->symbol == b->symbol ? 0 : 2;
   if (a->kind == FV_REAL) return a->x < b->x ? -1 : a->x > b->x;
-  __extension__ typedef __int128 wide;
-  wide l = (wide)a->p * b->q, r = (wide)b->p * a->q;
+  __extension__ typedef __int128 twice;
+  twice l = (twice)a->p * b->q, r = (twice)b->p * a->q;
   return l < r ? -1 : l > r;
 }
 
@@ -61,7 +118,8 @@ static bool arg(const fenv *e, const fexpr *x, uint32_t i, fval *out) {
   return x->kid[i]->fun->fn(e, x->kid[i], out);
 }
 static bool two(const fenv *e, const fexpr *x, fval *a, fval *b) {
-  return arg(e, x, 0, a) && arg(e, x, 1, b) && a->kind == b->kind && a->kind != FV_NAME;
+  if (!arg(e, x, 0, a) || !arg(e, x, 1, b)) return false;
+  return (a->kind == b->kind && a->kind != FV_NAME) || (is_exact(a) && is_exact(b));
 }
 static bool real(double x, fval *out) {
   if (!isfinite(x)) return false;
@@ -73,18 +131,28 @@ static bool truth(bool b, fval *out) {
   return true;
 }
 
-/* ---- arithmetic; a fraction that is too long has no value ---- */
+/* Both in 64 bits. */
+static bool are_small(const fval *a, const fval *b) {
+  return a->kind == FV_FRACTION && b->kind == FV_FRACTION;
+}
+
+/* ---- arithmetic; a fraction of more than BIG_LIMBS has no value ---- */
 static bool f_add(const fenv *e, const fexpr *x, fval *out) {
   fval a, b;
   int64_t l, r, p, q;
   if (!two(e, x, &a, &b)) return false;
   if (a.kind == FV_REAL) return real(a.x + b.x, out);
-  return !__builtin_mul_overflow(a.p, b.q, &l) && !__builtin_mul_overflow(b.p, a.q, &r) &&
-         !__builtin_add_overflow(l, r, &p) && !__builtin_mul_overflow(a.q, b.q, &q) &&
-         fraction(p, q, out);
+  bool fits = are_small(&a, &b) && !__builtin_mul_overflow(a.p, b.q, &l) &&
+              !__builtin_mul_overflow(b.p, a.q, &r) && !__builtin_add_overflow(l, r, &p) &&
+              !__builtin_mul_overflow(a.q, b.q, &q) && fraction(p, q, out);
+  return fits || wide(e, '+', &a, &b, out);
 }
 static bool f_neg(const fenv *e, const fexpr *x, fval *out) {
   if (!arg(e, x, 0, out) || out->kind == FV_NAME) return false;
+  if (out->kind == FV_BIG) {
+    bigrat minus = bigrat_negate(e->f->cx, out->big);
+    return narrow(e->f->cx, &minus, out);
+  }
   out->p = -out->p, out->x = 0 - out->x;
   return true;
 }
@@ -93,19 +161,22 @@ static bool f_sub(const fenv *e, const fexpr *x, fval *out) {
   int64_t l, r, p, q;
   if (!two(e, x, &a, &b)) return false;
   if (a.kind == FV_REAL) return real(a.x - b.x, out);
-  return !__builtin_mul_overflow(a.p, b.q, &l) && !__builtin_mul_overflow(b.p, a.q, &r) &&
-         !__builtin_sub_overflow(l, r, &p) && !__builtin_mul_overflow(a.q, b.q, &q) &&
-         fraction(p, q, out);
+  bool fits = are_small(&a, &b) && !__builtin_mul_overflow(a.p, b.q, &l) &&
+              !__builtin_mul_overflow(b.p, a.q, &r) && !__builtin_sub_overflow(l, r, &p) &&
+              !__builtin_mul_overflow(a.q, b.q, &q) && fraction(p, q, out);
+  return fits || wide(e, '-', &a, &b, out);
 }
-static bool product(const fval *a, const fval *b, fval *out) {
+static bool product(const fenv *e, const fval *a, const fval *b, fval *out) {
   int64_t p, q;
+  fval x = *a, y = *b;
   if (a->kind == FV_REAL) return real(a->x * b->x, out);
-  return !__builtin_mul_overflow(a->p, b->p, &p) && !__builtin_mul_overflow(a->q, b->q, &q) &&
-         fraction(p, q, out);
+  bool fits = are_small(a, b) && !__builtin_mul_overflow(a->p, b->p, &p) &&
+              !__builtin_mul_overflow(a->q, b->q, &q) && fraction(p, q, out);
+  return fits || wide(e, '*', &x, &y, out);
 }
 static bool f_mul(const fenv *e, const fexpr *x, fval *out) {
   fval a, b;
-  return two(e, x, &a, &b) && product(&a, &b, out);
+  return two(e, x, &a, &b) && product(e, &a, &b, out);
 }
 /* Of whole numbers: truncated. By zero: no value. */
 static bool f_div(const fenv *e, const fexpr *x, fval *out) {
@@ -113,30 +184,44 @@ static bool f_div(const fenv *e, const fexpr *x, fval *out) {
   int64_t p, q;
   if (!two(e, x, &a, &b)) return false;
   if (a.kind == FV_REAL) return b.x != 0 && real(a.x / b.x, out);
-  if (b.p == 0) return false;
+  if (b.kind == FV_FRACTION && b.p == 0) return false;
+  if (e->f->numbers == FREE_INTEGER && !are_small(&a, &b)) return wide_whole(e, '/', &a, &b, out);
   if (e->f->numbers == FREE_INTEGER) return fraction(a.p / b.p, 1, out);
-  return !__builtin_mul_overflow(a.p, b.q, &p) && !__builtin_mul_overflow(a.q, b.p, &q) &&
-         fraction(p, q, out);
+  bool fits = are_small(&a, &b) && !__builtin_mul_overflow(a.p, b.q, &p) &&
+              !__builtin_mul_overflow(a.q, b.p, &q) && fraction(p, q, out);
+  return fits || wide(e, '/', &a, &b, out);
 }
 /* The sign of the divisor. */
 static bool f_mod(const fenv *e, const fexpr *x, fval *out) {
   fval a, b;
   if (!two(e, x, &a, &b)) return false;
   if (a.kind == FV_REAL) return b.x != 0 && real(a.x - b.x * floor(a.x / b.x), out);
+  if (!are_small(&a, &b)) { /* the remainder has the sign of a */
+    fval r, zero = {.kind = FV_FRACTION, .q = 1};
+    if (!wide_whole(e, '%', &a, &b, &r)) return false;
+    int sign = free_compare(&r, &zero);
+    bool turn = sign && (sign < 0) != (free_compare(&b, &zero) < 0);
+    if (turn) return wide(e, '+', &r, &b, out);
+    *out = r;
+    return true;
+  }
   if (b.p == 0 || a.q != 1 || b.q != 1) return false;
   int64_t r = a.p % b.p;
   return fraction(r && (r < 0) != (b.p < 0) ? r + b.p : r, 1, out);
 }
-/* Of fractions: to a whole exponent of at most 64. */
+/* Of fractions: to a whole exponent of at most 1,000. */
 static bool f_pow(const fenv *e, const fexpr *x, fval *out) {
   fval a, b;
   if (!two(e, x, &a, &b)) return false;
   if (a.kind == FV_REAL) return real(pow(a.x, b.x), out);
+  bool down = b.kind == FV_BIG ? b.big->num.n < 0 : b.p < 0;
+  if (down && e->f->numbers == FREE_INTEGER) return false;
+  if (!are_small(&a, &b) || (b.q == 1 && (b.p < -64 || b.p > 64))) return wide(e, 'p', &a, &b, out);
   if (b.q != 1 || b.p < -64 || b.p > 64 || (b.p < 0 && e->f->numbers == FREE_INTEGER)) return false;
   if (b.p < 0 && !fraction(a.q, a.p, &a)) return false;
   *out = (fval){.kind = FV_FRACTION, .p = 1, .q = 1};
   for (int64_t i = b.p < 0 ? -b.p : b.p; i > 0; i--)
-    if (!product(out, &a, out)) return false;
+    if (!product(e, out, &a, out)) return false;
   return true;
 }
 static bool pick(const fenv *e, const fexpr *x, fval *out, int want) {
@@ -149,6 +234,10 @@ static bool f_min(const fenv *e, const fexpr *x, fval *out) { return pick(e, x, 
 static bool f_max(const fenv *e, const fexpr *x, fval *out) { return pick(e, x, out, 1); }
 static bool f_abs(const fenv *e, const fexpr *x, fval *out) {
   if (!arg(e, x, 0, out) || out->kind == FV_NAME) return false;
+  if (out->kind == FV_BIG && out->big->num.n < 0) {
+    bigrat minus = bigrat_negate(e->f->cx, out->big);
+    return narrow(e->f->cx, &minus, out);
+  }
   out->p = out->p < 0 ? -out->p : out->p, out->x = fabs(out->x);
   return true;
 }
@@ -158,8 +247,22 @@ static bool f_sqrt(const fenv *e, const fexpr *x, fval *out) {
 static bool f_floor(const fenv *e, const fexpr *x, fval *out) {
   if (!arg(e, x, 0, out) || out->kind == FV_NAME) return false;
   if (out->kind == FV_REAL) return real(floor(out->x), out);
+  if (out->kind == FV_BIG) {
+    bigrat down = bigrat_round(e->f->cx, 'f', out->big);
+    return narrow(e->f->cx, &down, out);
+  }
   return fraction(out->p / out->q - (out->p % out->q < 0), 1, out);
 }
+/* ---- bits of whole numbers, which go on to the left as their sign ---- */
+static bool bits(const fenv *e, const fexpr *x, char op, fval *out) {
+  fval a, b;
+  return two(e, x, &a, &b) && is_exact(&a) && wide_whole(e, op, &a, &b, out);
+}
+static bool f_bitand(const fenv *e, const fexpr *x, fval *out) { return bits(e, x, '&', out); }
+static bool f_bitor(const fenv *e, const fexpr *x, fval *out) { return bits(e, x, '|', out); }
+static bool f_bitxor(const fenv *e, const fexpr *x, fval *out) { return bits(e, x, '^', out); }
+static bool f_shl(const fenv *e, const fexpr *x, fval *out) { return bits(e, x, '<', out); }
+static bool f_shr(const fenv *e, const fexpr *x, fval *out) { return bits(e, x, '>', out); }
 /* (choose COND A B) */
 static bool f_choose(const fenv *e, const fexpr *x, fval *out) {
   return arg(e, x, free_holds(e, x->kid[0]) ? 1 : 2, out);
@@ -343,6 +446,11 @@ static const ffun functions[] = {
     {"pow", "vv:v", f_pow, 0, 0},
     {"min", "vv:v", f_min, 0, 0},
     {"max", "vv:v", f_max, 0, 0},
+    {"bitand", "vv:v", f_bitand, 0, 0},
+    {"bitor", "vv:v", f_bitor, 0, 0},
+    {"bitxor", "vv:v", f_bitxor, 0, 0},
+    {"shl", "vv:v", f_shl, 0, 0},
+    {"shr", "vv:v", f_shr, 0, 0},
     {"neg", "v:v", f_neg, 0, 0},
     {"abs", "v:v", f_abs, 0, 0},
     {"sqrt", "v:v", f_sqrt, 0, 0},

@@ -1,5 +1,6 @@
-/* lab/: lattices of free rule sets. Distances in random graphs that rules compute are those of
- * Floyd and Warshall, in whatever steps the run is made and whatever is united on the way. */
+/* lab/: values of free rule sets: lattices, and numbers of any size. Distances in random graphs
+ * that rules compute are those of Floyd and Warshall, in whatever steps the run is made and
+ * whatever is united on the way. */
 #include "lab/lab.h"
 #include <check.h>
 #include <stdio.h>
@@ -11,7 +12,8 @@ static const char rules[] =
     "(rule step (edge ?a ?b ?n) => (:set dist ?b (add (dist ?a) (len ?n))))\n"
     "(rule near (near ?a) => yes :if (le (dist ?a) 3))\n"
     "(rule same (same ?a ?b) => (and (= ?a ?b)))";
-static const char lengths[] = "(analysis len lattice :numbers integer :merge (min ?old ?new) :leaves true)\n";
+static const char lengths[] =
+    "(analysis len lattice :numbers integer :merge (min ?old ?new) :leaves true)\n";
 
 typedef struct task {
   uint64_t seed;
@@ -81,6 +83,66 @@ START_TEST(are_the_shortest) {
 }
 END_TEST
 
+/* ---- numbers of any size ---- */
+#define WHOLE                                                                                      \
+  "(analysis v constant :numbers integer ((+ ?a ?b) (add ?a ?b)) ((- ?a ?b) (sub ?a ?b))"          \
+  " ((* ?a ?b) (mul ?a ?b)) ((/ ?a ?b) (div ?a ?b)) ((% ?a ?b) (mod ?a ?b)) ((~ ?a) (neg ?a))"     \
+  " ((abs ?a) (abs ?a)) ((pow ?a ?b) (pow ?a ?b)) ((& ?a ?b) (bitand ?a ?b))"                      \
+  " ((| ?a ?b) (bitor ?a ?b)) ((^ ?a ?b) (bitxor ?a ?b)) ((<< ?a ?b) (shl ?a ?b))"                 \
+  " ((>> ?a ?b) (shr ?a ?b)) ((max ?a ?b) (max ?a ?b)))"
+#define FRACTIONS                                                                                  \
+  "(analysis v constant :numbers rational ((+ ?a ?b) (add ?a ?b)) ((- ?a ?b) (sub ?a ?b))"         \
+  " ((* ?a ?b) (mul ?a ?b)) ((/ ?a ?b) (div ?a ?b)) ((floor ?a) (floor ?a)) ((pow ?a ?b) (pow ?a " \
+  "?b)))"
+static const struct {
+  const char *rules, *term, *value; /* value "": none */
+} sums[] = {
+    {WHOLE, "(* 10000000000 10000000000)", "100000000000000000000"},
+    {WHOLE, "(+ 9223372036854775807 1)", "9223372036854775808"},
+    {WHOLE, "(- (+ 9223372036854775807 1) 1)", "9223372036854775807"},
+    {WHOLE, "(- -9223372036854775807 2)", "-9223372036854775809"},
+    {WHOLE, "(/ 100000000000000000000 -7)", "-14285714285714285714"},
+    {WHOLE, "(% 100000000000000000000 -7)", "-5"},
+    {WHOLE, "(% (~ 100000000000000000000) 7)", "5"},
+    {WHOLE, "(/ 100000000000000000000 0)", ""},
+    {WHOLE, "(abs (~ 100000000000000000000))", "100000000000000000000"},
+    {WHOLE, "(pow 2 100)", "1267650600228229401496703205376"},
+    {WHOLE, "(pow 2 -1)", ""},
+    {WHOLE, "(max 100000000000000000000 3)", "100000000000000000000"},
+    {WHOLE, "(& 12 10)", "8"},
+    {WHOLE, "(| (<< 1 70) 1)", "1180591620717411303425"},
+    {WHOLE, "(^ -1 5)", "-6"},
+    {WHOLE, "(>> (<< 5 70) 69)", "10"},
+    {FRACTIONS, "(+ 1/10000000000 1/9999999999)", "19999999999/99999999990000000000"},
+    {FRACTIONS, "(* 19999999999/99999999990000000000 99999999990000000000)", "19999999999"},
+    {FRACTIONS, "(/ 1 100000000000000000000)", "1/100000000000000000000"},
+    {FRACTIONS, "(- 1/3 1/3)", "0"},
+    {FRACTIONS, "(floor (/ -100000000000000000000 3))", "-33333333333333333334"},
+    {FRACTIONS, "(pow 2/3 -70)", "2503155504993241601315571986085849/1180591620717411303424"},
+};
+static void compute(tarn_ctx *cx, void *arg) {
+  int i = *(int *)arg;
+  tarn_ruleset *rs = tarn_free_ruleset_new(tarn_lang_new(cx));
+  tarn_ruleset_read(rs, sums[i].rules, strlen(sums[i].rules), "r");
+  tarn_egraph *g = tarn_eg_new(tarn_ctx_allocator(cx), NULL);
+  tarn_defer(cx, drop_graph, g);
+  tarn_free_prepare(rs, g);
+  uint32_t id =
+      tarn_free_add(rs, g, tarn_sx_read(cx, sums[i].term, strlen(sums[i].term), "t")->kid[0]);
+  ck_assert_int_eq(tarn_eg_rebuild(g), TARN_OK);
+  tarn_buf facts = {.cx = cx};
+  tarn_buf_str(&facts, "");
+  tarn_free_facts(rs, g, id, &facts);
+  const char *want = *sums[i].value ? tarn_format(cx, "v %s", sums[i].value) : "";
+  ck_assert_msg(!strcmp(facts.p, want), "%s: %s, not %s", sums[i].term, facts.p, want);
+}
+START_TEST(computes) {
+  tarn_ctx *cx = tarn_ctx_new(NULL);
+  ck_assert_msg(tarn_protect(cx, compute, &_i) == TARN_OK, "%s", tarn_message(cx));
+  tarn_ctx_free(cx);
+}
+END_TEST
+
 static const struct {
   const char *text, *says;
 } refusals[] = {
@@ -112,6 +174,7 @@ int main(void) {
   Suite *s = suite_create("lattice");
   TCase *c = tcase_create("all");
   tcase_add_loop_test(c, are_the_shortest, 0, 200);
+  tcase_add_loop_test(c, computes, 0, (int)(sizeof sums / sizeof *sums));
   tcase_add_loop_test(c, refuses, 0, (int)(sizeof refusals / sizeof *refusals));
   suite_add_tcase(s, c);
   SRunner *r = srunner_create(s);
