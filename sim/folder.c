@@ -145,6 +145,31 @@ static void read_segments(loading *l, yajl_val tree) {
                l->file, (long long)first, p->count);
   p->segment = all, p->nsegment = (uint32_t)n;
 }
+/* Where a kernel keeps its tiles; may be left out. */
+static void read_places(loading *l, yajl_val v, tarn_sim_kernel *k) {
+  const tarn_hw *hw = l->p->hw;
+  yajl_val list = yajl_tree_get(v, (const char *[]){"places", NULL}, yajl_t_any);
+  if (!list) return;
+  list = member(l, v, "places", yajl_t_array, "a list of places");
+  size_t n = YAJL_GET_ARRAY(list)->len;
+  tarn_sim_place *all = TARN_ARRAY(l->cx, tarn_sim_place, n);
+  for (size_t i = 0; i < n; i++) {
+    yajl_val x = YAJL_GET_ARRAY(list)->values[i];
+    const char *memory = text(l, x, "memory");
+    tarn_sim_place p = {.name = text(l, x, "name"), .first = whole(l, x, "first")};
+    p.entries = whole(l, x, "entries"), p.slots = whole(l, x, "slots");
+    while (p.memory + 1 < hw->nmem && strcmp(hw->mem[p.memory].name, memory)) p.memory++;
+    if (p.memory + 1 >= hw->nmem)
+      tarn_raise(l->cx, TARN_BAD_INPUT, "%s: kernel %s: %s has no memory %s beside main memory",
+                 l->file, tarn_shown(l->cx, k->name), hw->name, tarn_shown(l->cx, memory));
+    all[i] = p;
+  }
+  k->place = all, k->nplace = (uint32_t)n;
+  const char *fault = sim_places_fault(l->cx, hw, k);
+  if (fault)
+    tarn_raise(l->cx, TARN_BAD_INPUT, "%s: kernel %s: %s", l->file, tarn_shown(l->cx, k->name),
+               fault);
+}
 /* Parts of the stream with names; ascending, apart. */
 static void read_kernels(loading *l, yajl_val tree) {
   tarn_sim_program *p = l->p;
@@ -164,7 +189,8 @@ static void read_kernels(loading *l, yajl_val tree) {
           "%s: kernel %s: %lld instructions from %lld on, of %u; those before it end at %lld",
           l->file, tarn_shown(l->cx, name), (long long)count, (long long)first, p->count,
           (long long)end);
-    all[i] = (tarn_sim_kernel){name, (uint32_t)first, (uint32_t)count};
+    all[i] = (tarn_sim_kernel){.name = name, .first = (uint32_t)first, .count = (uint32_t)count};
+    read_places(l, v, &all[i]);
     end = first + count;
   }
   p->kernel = all, p->nkernel = (uint32_t)n;

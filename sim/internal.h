@@ -71,6 +71,7 @@ typedef struct sim_run {
   double ready;      /* hazards of hardware: when all that the one at work comes after has ended */
   uint32_t ready_by; /* and the queue of the last of them */
   sim_memory *mem;   /* of each memory of the description; main memory in granules */
+  const tarn_sim_kernel *kernel; /* of an instruction before, or NULL */
   struct sim_unit *unit; /* of each intrinsic, made when first used */
   double latency;
   TARN_VEC(sim_used) used; /* kept only for a trace */
@@ -85,6 +86,14 @@ sim_touch *sim_touched(sim_run *r, sim_memory *m, int64_t at);
 void sim_left_unread(sim_run *r);
 /* No instruction after `since` has written them. */
 void sim_unwritten(sim_run *r, uint32_t memory, int64_t at, int64_t n, uint32_t since);
+
+/* ---- the tiles of kernels (places.c) ---- */
+/* What is wrong with a kernel's places; NULL: nothing. */
+const char *sim_places_fault(tarn_ctx *cx, const tarn_hw *hw, const tarn_sim_kernel *k);
+/* The instruction at work touches entries of one tile of its kernel. */
+void sim_in_place(sim_run *r, uint32_t memory, int64_t at, int64_t n, const char *does);
+/* What it reads was written by its kernel. */
+void sim_own_value(sim_run *r, uint32_t memory, int64_t at, const sim_touch *t);
 
 /* The instruction at work has worked from then to then, counted from the segment's start; and the
  * segment has ended. */

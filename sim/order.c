@@ -52,12 +52,14 @@ void sim_reads(sim_run *r, uint32_t memory, int64_t at, int64_t n) {
   sim_memory *m = &r->mem[memory];
   uint32_t queue = r->x[r->now].is->queue;
   check_range(r, m, at, n);
+  sim_in_place(r, memory, at, n, "reads");
   uses(r, memory, at, n, false);
   for (int64_t i = at; i < at + n; i++) {
     sim_touch *t = sim_touched(r, m, i);
     if (t->state == SIM_NOTHING && !m->is_main)
       sim_refuse(r, "reads entry %lld of %s, which nothing has written", (long long)i, m->name);
     comes_after(r, m, i, "reads", t->queue, t->writer, "writes");
+    sim_own_value(r, memory, i, t);
     t->read[queue] = r->number[r->now], t->seen = true;
   }
 }
@@ -78,6 +80,7 @@ void sim_writes(sim_run *r, uint32_t memory, int64_t at, int64_t n, sim_state st
   sim_memory *m = &r->mem[memory];
   uint32_t queue = r->x[r->now].is->queue;
   check_range(r, m, at, n);
+  sim_in_place(r, memory, at, n, "writes");
   uses(r, memory, at, n, true);
   for (int64_t i = at; i < at + n; i++) {
     sim_touch *t = sim_touched(r, m, i);

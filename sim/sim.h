@@ -42,10 +42,19 @@ typedef struct tarn_sim_segment {
   const char *name;
   uint32_t first, count; /* instructions */
 } tarn_sim_segment;
-/* Consecutive instructions that have a name, for those who look at a run. */
+/* A kernel's tiles in a memory: so many slots, one behind the other. */
+typedef struct tarn_sim_place {
+  const char *name;
+  uint32_t memory; /* of the description */
+  int64_t first, entries, slots;
+} tarn_sim_place;
+/* Consecutive instructions that have a name, for those who look at a run; with places, they touch
+ * no other entries, and what they read they have written. */
 typedef struct tarn_sim_kernel {
   const char *name;
   uint32_t first, count;
+  uint32_t nplace;
+  const tarn_sim_place *place;
 } tarn_sim_kernel;
 typedef struct tarn_sim_program {
   const tarn_hw *hw;

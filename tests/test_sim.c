@@ -355,6 +355,30 @@ START_TEST(quirks) {
       strstr(refusal(m), "entry 0 of acc is used again after less than 3 issues"));
 }
 END_TEST
+/* A kernel whose tiles are known touches nothing else, and reads what it has written. */
+static const struct placed {
+  uint32_t first; /* instruction */
+  tarn_sim_place inp, wgt, acc;
+  const char *why;
+} placed[] = {
+    {0, {"x", 2, 0, 4, 2}, {"w", 0, 0, 4, 2}, {"y", 1, 0, 16, 1}, NULL},
+    {0, {"x", 2, 0, 3, 2}, {"w", 0, 0, 4, 2}, {"y", 1, 0, 16, 1}, "beyond a tile of x of kernel k"},
+    {0, {"x", 2, 0, 4, 2}, {"w", 0, 0, 4, 1}, {"y", 1, 0, 16, 1}, "of wgt, which is no tile of"},
+    {0, {"x", 2, 0, 4, 2}, {"w", 0, 0, 4, 2}, {"y", 1, 1, 16, 1}, "entry 0 of acc, which is no"},
+    {4, {"x", 2, 0, 4, 2}, {"w", 0, 0, 4, 2}, {"y", 1, 0, 16, 1}, "wrote before kernel k began"},
+};
+START_TEST(tiles_of_kernels) {
+  const struct placed *t = &placed[_i];
+  made *m = product(small, "vta-pynq");
+  const tarn_sim_place place[] = {t->inp, t->wgt, t->acc};
+  const tarn_sim_kernel k = {"k", t->first, m->p.count - t->first, 3, place};
+  for (uint32_t i = 0; i < 3; i++)
+    ck_assert_str_eq(m->p.hw->mem[place[i].memory].name, i ? i > 1 ? "acc" : "wgt" : "inp");
+  m->p.kernel = &k, m->p.nkernel = 1;
+  const char *why = refusal(m);
+  ck_assert_msg(t->why ? why && strstr(why, t->why) : !why, "says %s", why ? why : "ok");
+}
+END_TEST
 START_TEST(circular) {
   made *m = product(small, "vta-pynq");
   assembler a = {.hw = m->p.hw, .bytes = 16, .stream = TARN_ARRAY(cx, uint8_t, 64)};
@@ -439,6 +463,7 @@ int main(int argc, char **argv) {
                           {every_token_moved, 1},
                           {changed, COUNT(changes)},
                           {quirks, 1},
+                          {tiles_of_kernels, COUNT(placed)},
                           {circular, 1},
                           {damaged, 16},
                           {disassembled, 1}};

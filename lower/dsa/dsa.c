@@ -113,6 +113,9 @@ static void write_memory(program *g) {
     tarn_json_str(j, "name", g->p->ker[k].name);
     tarn_json_int(j, "first", g->first[k]);
     tarn_json_int(j, "count", g->count[k]);
+    tarn_json_open(j, "places", '[');
+    dsa_places(&g->image, k, j);
+    tarn_json_close(j, ']');
     tarn_json_close(j, '}');
   }
   tarn_json_close(j, ']');

@@ -10,6 +10,7 @@
  * No decision about a kernel is made here. */
 #ifndef TARN_LOWER_DSA_H
 #define TARN_LOWER_DSA_H
+#include "base/json.h"
 #include "lower/internal.h"
 #include "plan/unit.h"
 
@@ -104,6 +105,8 @@ typedef struct dsa_emitter {
 } dsa_emitter;
 void dsa_begin(dsa_emitter *e); /* a segment: the memories hold nothing */
 void dsa_kernel(dsa_emitter *e, uint32_t kernel);
+/* Where a kernel keeps its tiles, as a list for memory.json. */
+void dsa_places(const dsa_image *m, uint32_t kernel, tarn_json *j);
 
 /* ---- bits and text ---- */
 void dsa_put(const tarn_hw_format *f, uint8_t *bits, uint32_t field, int64_t v);

@@ -334,16 +334,44 @@ void dsa_begin(dsa_emitter *e) {
   e->known = TARN_ARRAY(e->s->cx, bool, e->hw->nregister + 1);
   e->needs = TARN_ARRAY(e->s->cx, bool, e->hw->nregister + 1);
 }
+static tarn_unit_plan *plan_of(const dsa_image *m, uint32_t kernel) {
+  const tarn_kernel *k = &m->p->ker[kernel];
+  tarn_unit_plan *p = TARN_NEW(m->cx, tarn_unit_plan);
+  const char *why;
+  if (!tarn_unit_match(m->p->L, m->hw, k->sig, p, &why))
+    tarn_raise(m->cx, TARN_INTERNAL, "%s: %s", k->name, why);
+  tarn_unit_schedule(p, k->chosen);
+  return p;
+}
+void dsa_places(const dsa_image *m, uint32_t kernel, tarn_json *j) {
+  const tarn_unit_plan *p = plan_of(m, kernel);
+  int64_t entries[TARN_UNIT_TENSORS];
+  int64_t first[TARN_UNIT_TENSORS];
+  uint32_t memory;
+  int64_t needs;
+  tarn_unit_places(p, entries, first, &memory, &needs);
+  for (uint32_t t = 0; t < p->ntensor; t++) {
+    const tarn_unit_tensor *x = &p->tensor[t];
+    tarn_buf name = {.cx = m->cx};
+    bool result = t == p->result &&
+                  (m->hw->mem[x->memory].shadow_of || x->memory == p->tensor[p->sums].memory);
+    if (result || x->what == TARN_UNIT_ONTO) continue; /* they lie where the sums do */
+    tarn_unit_name(p, t, &name);
+    tarn_json_open(j, NULL, '{');
+    tarn_json_str(j, "name", name.p);
+    tarn_json_str(j, "memory", m->hw->mem[x->memory].name);
+    tarn_json_int(j, "first", first[t]);
+    tarn_json_int(j, "entries", entries[t]);
+    tarn_json_int(j, "slots", x->slots);
+    tarn_json_close(j, '}');
+  }
+}
 void dsa_kernel(dsa_emitter *e, uint32_t kernel) {
   const tarn_kernel *k = &e->image->p->ker[kernel];
-  tarn_unit_plan *p = TARN_NEW(e->s->cx, tarn_unit_plan);
-  const char *why;
+  tarn_unit_plan *p = plan_of(e->image, kernel);
   uint32_t memory;
   int64_t needs;
   e->kernel = kernel;
-  if (!tarn_unit_match(e->image->p->L, e->hw, k->sig, p, &why))
-    tarn_raise(e->s->cx, TARN_INTERNAL, "%s: %s", k->name, why);
-  tarn_unit_schedule(p, k->chosen);
   tarn_unit_places(p, e->entries, e->first, &memory, &needs);
   if (!load_early(e, p) || !visit(e, p, false))
     tarn_raise(e->s->cx, TARN_BAD_INPUT, "%s: no instruction of %s moves or computes a tile",

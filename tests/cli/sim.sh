@@ -84,6 +84,14 @@ bad 'segments have 31 instructions' 'program has 32' -- 's/"instructions": 32,/"
 bad 'segment b: instructions 31 to 32 of 32' -- 's/"instructions": 32,/"instructions": 32, "segments": [{"name": "a", "instructions": 31}, {"name": "b", "instructions": 2}],/'
 bad 'instruction 30 (store)' 'ends a segment' -- 's/"instructions": 32,/"instructions": 32, "segments": [{"name": "a", "instructions": 31}, {"name": "b", "instructions": 1}],/'
 bad 'kernel b' '3 instructions from 30 on, of 32' -- 's/"instructions": 32,/"instructions": 32, "kernels": [{"name": "b", "first": 30, "count": 3}],/'
+# places PLACE…: those of a kernel of all instructions
+places() { local IFS=,; echo 's/"instructions": 32,/"instructions": 32, "kernels": [{"name": "k", "first": 0, "count": 32, "places": ['"$*"']}],/'; }
+bad 'kernel k: places x and w share entries of inp' -- "$(places '{"name": "x", "memory": "inp", "first": 0, "entries": 4, "slots": 2}' \
+  '{"name": "w", "memory": "inp", "first": 7, "entries": 4, "slots": 2}')"
+bad 'kernel k: place x: 600 slots of 4 entries from entry 0 of inp, which has 2048' -- \
+  "$(places '{"name": "x", "memory": "inp", "first": 0, "entries": 4, "slots": 600}')"
+bad 'kernel k: vta-pynq has no memory ram' -- "$(places '{"name": "x", "memory": "ram", "first": 0, "entries": 4, "slots": 1}')"
+bad 'is no tile of kernel k' -- "$(places '{"name": "x", "memory": "inp", "first": 0, "entries": 4, "slots": 2}')"
 bad 'role source' -- 's/"input"/"source"/'
 rm -rf "$work/b" && cp -r "$d" "$work/b"
 head -c 500 "$d/stream.bin" >"$work/b/stream.bin"
