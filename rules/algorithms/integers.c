@@ -394,7 +394,7 @@ static bool wanted(rsite *s, tarn_dtype sum, moving how) {
 static uint32_t build(rsite *s, tarn_dtype sum, moving how) {
   product p;
   uint32_t leaf[2];
-  if (!product_find(s, &p, sum) || !find_factors(s, &p, sum)) return TARN_NONE;
+  if (how == MOVES || !product_find(s, &p, sum) || !find_factors(s, &p, sum)) return TARN_NONE;
   uint32_t set = moved_ones(s, &p, how);
   bool only = agreed(s, &p, how);
   if (how != MOVE_NONE && !set) return TARN_NONE;
@@ -406,19 +406,17 @@ static uint32_t build(rsite *s, tarn_dtype sum, moving how) {
   return product_of_bytes(&p, leaf);
 }
 
-bool when_integers(rsite *s) { return wanted(s, TARN_I32, MOVE_NONE); }
-bool when_integers_moved(rsite *s) { return wanted(s, TARN_I32, MOVE_ONE); }
-bool when_integers_signed(rsite *s) { return wanted(s, TARN_I32, MOVE_SIGNED); }
-bool when_integers_unsigned(rsite *s) { return wanted(s, TARN_I32, MOVE_UNSIGNED); }
-bool when_quantised(rsite *s) { return wanted(s, TARN_F32, MOVE_NONE); }
-bool when_quantised_moved(rsite *s) { return wanted(s, TARN_F32, MOVE_ONE); }
-bool when_quantised_signed(rsite *s) { return wanted(s, TARN_F32, MOVE_SIGNED); }
-bool when_quantised_unsigned(rsite *s) { return wanted(s, TARN_F32, MOVE_UNSIGNED); }
-uint32_t build_integers(rsite *s) { return build(s, TARN_I32, MOVE_NONE); }
-uint32_t build_integers_moved(rsite *s) { return build(s, TARN_I32, MOVE_ONE); }
-uint32_t build_integers_signed(rsite *s) { return build(s, TARN_I32, MOVE_SIGNED); }
-uint32_t build_integers_unsigned(rsite *s) { return build(s, TARN_I32, MOVE_UNSIGNED); }
-uint32_t build_quantised(rsite *s) { return build(s, TARN_F32, MOVE_NONE); }
-uint32_t build_quantised_moved(rsite *s) { return build(s, TARN_F32, MOVE_ONE); }
-uint32_t build_quantised_signed(rsite *s) { return build(s, TARN_F32, MOVE_SIGNED); }
-uint32_t build_quantised_unsigned(rsite *s) { return build(s, TARN_F32, MOVE_UNSIGNED); }
+/* (build integers kept), moved, signed, unsigned */
+static moving how(const rsite *s) {
+  static const char *const name[MOVES] = {[MOVE_NONE] = "kept",
+                                          [MOVE_ONE] = "moved",
+                                          [MOVE_SIGNED] = "signed",
+                                          [MOVE_UNSIGNED] = "unsigned"};
+  moving m = MOVE_NONE;
+  while (m < MOVES && strcmp(s->arg.name, name[m]) != 0) m++;
+  return m;
+}
+bool when_integers(rsite *s) { return wanted(s, TARN_I32, how(s)); }
+bool when_quantised(rsite *s) { return wanted(s, TARN_F32, how(s)); }
+uint32_t build_integers(rsite *s) { return build(s, TARN_I32, how(s)); }
+uint32_t build_quantised(rsite *s) { return build(s, TARN_F32, how(s)); }

@@ -92,7 +92,10 @@ static uint32_t partner(building *b, uint32_t var, uint32_t d, uint32_t n, uint3
     c = told(b, i, var, "sparse");
     if (c && d < own && draw(b->g, 2)) return b->g->e.attr[c->kid[1]->var].id;
   }
-  bool any = n > own && d < own && chance(b->g, 6);
+  bool pads = false;
+  for (uint32_t i = 0; i < b->r->ncond + b->r->nguard; i++)
+    pads |= told(b, i, var, "pads-with") != NULL;
+  bool any = n > own && d < own && (pads ? draw(b->g, 2) : chance(b->g, 6));
   return any ? own + draw(b->g, n - own) : TARN_NONE;
 }
 
@@ -301,9 +304,19 @@ static bool around(building *b, const lx *x) {
   return f != TARN_NONE && b->st->body != TARN_NONE;
 }
 
+/* The type that an operand of what is reduced is cast to; false: any. */
+static bool cast_type(const lx *x, tarn_dtype *type) {
+  if (x->kind == LX_OP && x->op == TARN_FX_CAST && x->var == TARN_NONE)
+    return *type = x->type, true;
+  bool any = false;
+  for (uint32_t i = 0; !any && i < x->n && (x->kind != LX_OP || x->op != TARN_FX_CAST); i++)
+    any = cast_type(x->kid[i], type);
+  return any;
+}
 static bool make_left(gen *g) {
   const rule *r = g->r;
   kern *k = TARN_NEW(g->cx, kern);
+  if (!r->loops->anywhere) cast_type(r->loops->left, &g->dtype);
   building b = {.g = g, .r = r, .k = k, .st = &k->stage[0], .type = g->dtype};
   k->host = &g->host.nest, k->L = g->L, k->nstage = 1;
   *b.st = (kstage){.reducer = TARN_NONE, .epi = TARN_NONE, .space = TARN_NONE, .out = true};
@@ -338,7 +351,7 @@ bool gen_loops(gen *g) {
   /* :each first: extents may follow from it */
   for (uint32_t i = 0; i < r->nwhere; i++) {
     rv v;
-    if (r->where_each[i] && rx_eval(&g->e, r->where[i], &v) && v.n)
+    if (r->where_each[i] && !r_late(r, i) && rx_eval(&g->e, r->where[i], &v) && v.n)
       g->e.attr[r->where_var[i]] = (rv){.kind = 'i', .i = v.p[draw(g, v.n)]};
   }
   if (!make_left(g)) return false;

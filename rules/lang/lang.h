@@ -286,6 +286,10 @@ bool r_bind_payload(renv *e, const rpat *p, uint32_t payload);
 typedef bool r_choice_fn(void *arg, renv *e);
 TARN_API bool tarn_r_choices(renv *e, const rule *r, r_choice_fn *fn, void *arg);
 bool r_has_choices(const rule *r);
+/* Of a rule over loops whose left side is bound: is this :each evaluated only then? Calls fn for
+ * each choice of those, once where there is none; false: fn said so. */
+bool r_late(const rule *r, uint32_t where);
+bool r_late_choices(renv *e, const rule *r, uint32_t from, r_choice_fn *fn, void *arg);
 /* After all nodes are bound (and what :each leaves open chosen): deferred payload expressions,
  * where, conditions, guards. skip: a condition left out, or TARN_NONE. */
 TARN_API bool tarn_r_conditions(renv *e, const rule *r, uint32_t skip);

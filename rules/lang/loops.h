@@ -48,6 +48,7 @@ typedef enum {
   LX_STAGE,
   LX_SHARED,
   LX_KEPT,
+  LX_PADDED,
   LX_TABLE
 } lx_kind;
 typedef struct lx { /* a scalar expression over loops */
@@ -107,6 +108,9 @@ uint32_t loops_shifters(const renv *e, const rv *v,
 /* The least of these values, of what the other loops are over the loops `dim`. */
 uint32_t loops_first(const renv *e, const rv *v, uint32_t loop, const uint32_t *ix,
                      const int64_t *dim);
+/* vocab_units.c: steps of a product's reduction that a unit whose operands are padded does at once;
+ * 0: no unit takes it. */
+int64_t loops_unit_steps(const renv *e, const kern *k);
 /* loops_read.c: is it a left side of this notation? Both sides, and (:table …). */
 bool loops_is_left(const tarn_sx *s);
 void loops_left(reader *rd, const tarn_sx *s);

@@ -170,7 +170,8 @@ static bool substitute(making *g, const lx *x, const scope *s, scope *to) {
 static bool add_end(making *g, tarn_imap *m, const scope *s, uint32_t id, tarn_dtype t) {
   if (!s->end[id] || in_range(g, s->ix[id], s, s->end[id])) return true;
   if (m->nguard == TARN_MAX_DIMS) return false;
-  if (m->nguard == 0) m->fill = tarn_fx_const(g->L, t, 0);
+  if (m->nguard == 0)
+    m->fill = tarn_dtype_is_float(t) ? tarn_fx_const(g->L, t, 0) : tarn_fx_iconst(g->L, t, 0);
   m->guard[m->nguard++] = (tarn_guard){s->ix[id], 0, s->end[id]};
   return true;
 }
@@ -348,6 +349,54 @@ static uint32_t kept_read(making *g, const lx *x, const scope *s, place *p) {
   return id == TARN_NONE ? id : add_child(p, id, map_to(g, &r, s, type_of(g, id)));
 }
 
+/* A read through `map` of a tensor that is padded by its guards over the dims in `set` alone: the
+ * map from the padded tensor to the tensor, and that from here to it. False: it pads in another
+ * way. */
+static bool split_padding(tarn_lang *L, uint32_t map, uint32_t set, uint32_t *pads,
+                          uint32_t *view) {
+  tarn_imap in = *tarn_imap_get(L, map), out = in, p = {.fill = in.fill};
+  int64_t lo[TARN_MAX_DIMS], hi;
+  p.n = p.ns = p.nin = in.nin, out.nguard = 0;
+  for (uint32_t i = 0; i < in.nguard; i++)
+    if (tarn_ix_dims(L, in.guard[i].e) & ~set) out.guard[out.nguard++] = in.guard[i];
+  if (out.nguard == 0) out.fill = TARN_NONE;
+  for (uint32_t a = 0; a < in.nin; a++) {
+    tarn_ix_range(L, in.e[a], in.dim, &lo[a], &hi);
+    bool along = (tarn_ix_dims(L, in.e[a]) & set) != 0;
+    if (!along || lo[a] > 0) lo[a] = 0;
+    if (!along || hi < in.in[a] - 1) hi = in.in[a] - 1;
+    p.in[a] = in.in[a], p.dim[a] = out.in[a] = hi - lo[a] + 1;
+    out.e[a] = tarn_ix_add(L, in.e[a], tarn_ix_const(L, -lo[a]), in.dim);
+  }
+  for (uint32_t a = 0; a < in.nin; a++) {
+    p.e[a] = tarn_ix_add(L, tarn_ix_var(L, a, p.dim), tarn_ix_const(L, lo[a]), p.dim);
+    if (p.dim[a] != p.in[a]) p.guard[p.nguard++] = (tarn_guard){p.e[a], 0, p.in[a]};
+  }
+  if (p.nguard == 0) return false;
+  *pads = tarn_map_intern(L, &p), *view = tarn_map_intern_derived(L, &out);
+  return tarn_map_compose(L, *view, *pads) == map;
+}
+/* A read of the left side, of a copy of its tensor that holds what lies beside it, too. */
+static uint32_t padded(making *g, const lx *x, const scope *s, place *p) {
+  const kern_host *h = &g->e->host->nest;
+  const rv *v = &g->e->attr[x->var];
+  const tarn_fx *f = tarn_fx_get(g->L, v->id);
+  const tarn_read *of = f->op == TARN_FX_HOLE ? loops_read_of(g->m, v->i, f->hole) : NULL;
+  if (!of || of->stage) return TARN_NONE;
+  uint32_t id = g->m->k.leaf[of->src], map = moved(g, of->map, s, type_of(g, id)), pads, view,
+           set = x->nloop ? 0 : UINT32_MAX, axis[TARN_MAX_DIMS];
+  for (uint32_t i = 0; i < x->nloop; i++) {
+    uint32_t ix = s->ix[loop_id(g, x->loop[i].var)];
+    if (ix != TARN_NONE) set |= tarn_ix_dims(g->L, ix);
+  }
+  if (map == TARN_NONE || !split_padding(g->L, map, set, &pads, &view)) return TARN_NONE;
+  const tarn_imap *m = tarn_imap_get(g->L, pads);
+  kern k = {.host = h, .L = g->L, .nleaf = 1, .leaf = {id}};
+  for (uint32_t a = 0; a < m->n; a++) axis[a] = a;
+  const tarn_read r = {false, 0, pads};
+  return add_child(p, kern_part(&k, m->dim, m->n, axis, m->n, tarn_fx_hole(g->L, 0), &r, 1), view);
+}
+
 /* ---------------------------------------------------------------- expressions */
 
 /* Operands that the left side has the other way round stay so. */
@@ -384,6 +433,7 @@ static uint32_t make(making *g, const lx *x, const scope *s, place *p) {
   case LX_SHARED: return kernel_read(g, x, s, p);
   case LX_STAGE: return stage_read(g, x, s, p);
   case LX_KEPT: return kept_read(g, x, s, p);
+  case LX_PADDED: return padded(g, x, s, p);
   case LX_TABLE: return table(g, x, s, p);
   }
   return TARN_NONE;

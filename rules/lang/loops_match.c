@@ -125,14 +125,19 @@ typedef struct lists { /* own loops, then those that are reduced */
   uint32_t from[3];
 } lists;
 
-static bool whole(void *arg) {
+static bool one_choice(void *arg, renv *e) {
   matching *m = arg;
+  (void)e;
   if (m->e->host->graph) {
     if (!tarn_r_conditions(m->e, m->r, TARN_NONE) || !r_guards(m->e, m->r)) return true;
     m->done = true;
   }
   m->stop = !m->fn(m->arg, m->e);
   return !m->stop && !m->done;
+}
+static bool whole(void *arg) {
+  matching *m = arg;
+  return r_late_choices(m->e, m->r, 0, one_choice, m);
 }
 
 static bool match_list(lists *l, uint32_t which, uint32_t elem, uint32_t at);

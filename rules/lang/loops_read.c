@@ -207,6 +207,14 @@ static lx *variable(reader *rd, const tarn_sx *s) {
       return x->kind = LX_NUMBER, x->counted = reader_expression(rd, s), x;
   return x->var = reader_attribute(rd, s, 'e'), x;
 }
+/* (padded ?e LOOP…) */
+static lx *padded(reader *rd, const tarn_sx *s) {
+  if (s->n < 2 || !any(s->kid[1])) tarn_sx_error(rd->cx, s, "expected (padded ?e LOOP…)");
+  lx *x = new_lx(rd, LX_PADDED, 0);
+  x->var = reader_attribute(rd, s->kid[1], 'e');
+  loop_list(rd, s, 2, &x->loop, &x->nloop);
+  return x;
+}
 /* (= ?y (OP E…)) */
 static lx *named(reader *rd, const tarn_sx *s) {
   uint32_t name = s->n == 3 && any(s->kid[1]) ? reader_attribute(rd, s->kid[1], 'e') : TARN_NONE;
@@ -227,6 +235,7 @@ static lx *expression(reader *rd, const tarn_sx *s) {
   if (rd->left && tarn_sx_is(s, "=")) return named(rd, s);
   if (rd->left) return operation(rd, s);
   if (tarn_sx_is(s, "at")) return at(rd, s);
+  if (tarn_sx_is(s, "padded")) return padded(rd, s);
   if (tarn_sx_is(s, "for")) return with_loops(rd, s, LX_FOR, 1);
   if (tarn_sx_is(s, "stage")) return with_loops(rd, s, LX_STAGE, 1);
   if (tarn_sx_is(s, "kept")) return with_loops(rd, s, LX_KEPT, 1);

@@ -72,10 +72,33 @@ bool r_has_choices(const rule *r) {
   return false;
 }
 
+/* Does an :each of a rule over loops depend on what its left side binds? */
+static bool has_variable(const rx *x) {
+  bool any = x->kind == RX_VAR;
+  for (uint32_t i = 0; i < x->n; i++) any |= has_variable(x->kid[i]);
+  return any;
+}
+bool r_late(const rule *r, uint32_t where) {
+  return r->loops && r->where_each[where] && has_variable(r->where[where]);
+}
+bool r_late_choices(renv *e, const rule *r, uint32_t from, r_choice_fn *fn, void *arg) {
+  rv v;
+  for (; from < r->nwhere && !r_late(r, from); from++)
+    if (!r->where_each[from] && !rx_eval(e, r->where[from], &e->attr[r->where_var[from]]))
+      return true;
+  if (from == r->nwhere) return fn(arg, e);
+  if (!rx_eval(e, r->where[from], &v)) return true;
+  for (uint32_t i = 0; i < v.n; i++) {
+    e->attr[r->where_var[from]] = (rv){.kind = 'i', .i = v.p[i]};
+    if (!r_late_choices(e, r, from + 1, fn, arg)) return false;
+  }
+  return true;
+}
+
 /* The where-clauses from number `from` on. True: stopped. */
 static bool choose(renv *e, const rule *r, uint32_t from, r_choice_fn *fn, void *arg) {
   rv v;
-  while (from < r->nwhere && !r->where_each[from]) {
+  while (from < r->nwhere && (!r->where_each[from] || r_late(r, from))) {
     if (!r->loops && !rx_eval(e, r->where[from], &e->attr[r->where_var[from]])) return false;
     from++;
   }

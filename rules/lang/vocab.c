@@ -374,11 +374,15 @@ static const rfun funs[] = {
 
 const rfun *rfun_find(const char *name, const char *kinds, bool *known) {
   *known = false;
-  const rfun *const tables[] = {funs, rfun_fn_table, rfun_call_table, rfun_make_table,
-                                rfun_loops_table};
-  const uint32_t counts[] = {(uint32_t)(sizeof funs / sizeof *funs), rfun_fn_count, rfun_call_count,
-                             rfun_make_count, rfun_loops_count};
-  for (int table = 0; table < 5; table++) {
+  const rfun *const tables[] = {
+      funs, rfun_fn_table, rfun_call_table, rfun_make_table, rfun_loops_table, rfun_units_table};
+  const uint32_t counts[] = {(uint32_t)(sizeof funs / sizeof *funs),
+                             rfun_fn_count,
+                             rfun_call_count,
+                             rfun_make_count,
+                             rfun_loops_count,
+                             rfun_units_count};
+  for (int table = 0; table < 6; table++) {
     const rfun *f = tables[table];
     for (uint32_t i = 0; i < counts[table]; i++) {
       if (strcmp(f[i].name, name)) continue;

@@ -13,4 +13,6 @@ extern const rfun rfun_make_table[]; /* vocab_make.c */
 extern const uint32_t rfun_make_count;
 extern const rfun rfun_loops_table[]; /* vocab_loops.c */
 extern const uint32_t rfun_loops_count;
+extern const rfun rfun_units_table[]; /* vocab_units.c */
+extern const uint32_t rfun_units_count;
 #endif

@@ -1,0 +1,125 @@
+/* The vocabulary of rules for units whose operands are padded: what such a unit takes at once, and
+ * how a tensor lies along a group of loops. */
+#include "rules/lang/loops.h"
+#include "rules/lang/vocab.h"
+
+enum { SIZES = 64 };
+
+int64_t loops_unit_steps(const renv *e, const kern *k) {
+  const kstage *st = &k->stage[0];
+  int64_t most = 0;
+  if (!e->hw || !kern_single(k) || k->depth || st->reducer == TARN_NONE || st->nb != 2) return 0;
+  if (st->read[0].stage || st->read[1].stage) return 0;
+  const tarn_dtype type[2] = {kern_leaf_type(k, st->read[0].src)->dtype,
+                              kern_leaf_type(k, st->read[1].src)->dtype};
+  const tarn_machines m = tarn_hw_machines(e->hw);
+  for (uint32_t i = 0; i < m.n; i++) {
+    if (!tarn_hw_traits_of(m.hw[i]).pads) continue;
+    int64_t steps = tarn_hw_multiplies(k->L, m.hw[i], st->body, st->reducer, type);
+    if (steps > most) most = steps;
+  }
+  return most;
+}
+static bool f_steps(renv *e, const rv *a, rv *out) {
+  return (void)a, rv_int(out, loops_unit_steps(e, &e->loops->k));
+}
+
+/* ---------------------------------------------------------------- sizes
+ * Without a description, which is where rules and proofs are checked, all that may be wanted. */
+
+static bool f_fills(renv *e, const rv *a, rv *out) {
+  int64_t v[SIZES], steps = loops_unit_steps(e, &e->loops->k);
+  uint32_t n = 0;
+  if (e->hw && steps > 1 && a->i % steps) v[n++] = tarn_ceildiv(a->i, steps) * steps;
+  for (; !e->hw && n < SIZES; n++) v[n] = a->i + 1 + n;
+  return rv_list(e, out, v, n);
+}
+/* The fewest of n groups, prime by prime, that have so many steps; 1: none. */
+static int64_t fewest(int64_t n, int64_t each, int64_t steps) {
+  int64_t p = 1;
+  for (int64_t f = 2; n > 1 && each * p < steps; f++)
+    while (n % f == 0 && each * p < steps) p *= f, n /= f;
+  return p;
+}
+static bool f_merges(renv *e, const rv *a, rv *out) {
+  int64_t v[SIZES], steps = loops_unit_steps(e, &e->loops->k);
+  uint32_t n = 0;
+  for (int64_t p = 2; p <= a->i && n < SIZES; p++)
+    if (a->i % p == 0 && (!e->hw || (steps > 1 && p == fewest(a->i, a[1].i, steps)))) v[n++] = p;
+  return rv_list(e, out, v, n);
+}
+
+/* ---------------------------------------------------------------- how a tensor lies */
+
+static const tarn_imap *read_map(const renv *e, const rv *v) {
+  const tarn_fx *x = v->id == TARN_NONE ? NULL : tarn_fx_get(e->L, v->id);
+  const tarn_read *r = x && x->op == TARN_FX_HOLE ? loops_read_of(e->loops, v->i, x->hole) : NULL;
+  return r && !r->stage ? tarn_imap_get(e->L, r->map) : NULL;
+}
+static int64_t gcd(int64_t a, int64_t b) { return b ? gcd(b, a % b) : a; }
+/* The most q for which an index depends on loop o by o div q alone; 0: not on it. */
+static int64_t run_of(const tarn_lang *L, uint32_t ix, uint32_t o) {
+  const tarn_ix *x = tarn_ix_get(L, ix);
+  int64_t q = 0;
+  for (uint32_t i = 0; i < x->n; i++) {
+    const tarn_ixterm *t = &x->t[i];
+    bool has = t->kind == TARN_IX_VAR ? t->arg == o : tarn_ix_dims(L, t->arg) >> o & 1;
+    if (has) q = gcd(t->kind == TARN_IX_DIV && ix_loop(L, t->arg) == o ? t->by : 1, q);
+  }
+  return q;
+}
+static bool f_run(renv *e, const rv *a, rv *out) {
+  const tarn_imap *m = read_map(e, a);
+  int64_t q = 0;
+  for (uint32_t i = 0; m && i < m->nin; i++) q = gcd(run_of(e->L, m->e[i], a[1].id), q);
+  for (uint32_t i = 0; m && i < m->nguard; i++) q = gcd(run_of(e->L, m->guard[i].e, a[1].id), q);
+  return q > 0 && rv_int(out, q);
+}
+/* The dim of the tensor that these loops walk, and nothing else does or is walked by them;
+ * TARN_NONE. */
+static uint32_t axis_of(const tarn_lang *L, const tarn_imap *m, uint32_t set) {
+  uint32_t axis = TARN_NONE, seen = 0;
+  for (uint32_t a = 0; a < m->nin; a++) {
+    uint32_t dims = tarn_ix_dims(L, m->e[a]);
+    if (!(dims & set)) continue;
+    if (axis != TARN_NONE || (dims & ~set)) return TARN_NONE;
+    axis = a, seen = dims;
+  }
+  return seen == set && !(imap_guarded(L, m) & set) ? axis : TARN_NONE;
+}
+/* Do the loops walk through a whole dim, in order? */
+static bool f_walks(renv *e, const rv *a, rv *out) {
+  const tarn_imap *m = read_map(e, a);
+  uint32_t set = (uint32_t)a[1].i, axis = m ? axis_of(e->L, m, set) : TARN_NONE;
+  int64_t n = 1, top = 0;
+  if (axis == TARN_NONE) return rv_bool(out, false);
+  const tarn_ix *x = tarn_ix_get(e->L, m->e[axis]);
+  bool whole = x->c == 0;
+  for (uint32_t i = 0; i < x->n; i++) {
+    const tarn_ixterm *t = &x->t[i];
+    uint32_t loop = t->kind == TARN_IX_VAR ? t->arg : ix_loop(e->L, t->arg);
+    whole &= t->kind != TARN_IX_MOD && loop != TARN_NONE;
+    if (!whole) break;
+    int64_t trips = t->kind == TARN_IX_DIV ? e->loops->dim[loop] / t->by : e->loops->dim[loop];
+    n *= trips, top += t->coef * (trips - 1);
+  }
+  return rv_bool(out, whole && n == m->in[axis] && top == n - 1);
+}
+static bool f_pads_with(renv *e, const rv *a, rv *out) {
+  const tarn_imap *m = read_map(e, a);
+  return m && rv_bool(out, m->nguard == 0 || tarn_fx_get(e->L, m->fill)->ivalue == a[1].i);
+}
+
+const rfun rfun_units_table[] = {
+    {"unit-steps", ":i", f_steps, 0,
+     "steps of the reduction that a unit whose operands are padded does at once; 0: none takes it"},
+    {"fills", "i:l", f_fills, 0, "the next multiple of these steps, where it is none"},
+    {"merges-to", "ii:l", f_merges, 0,
+     "how many of n groups, of so many steps each, have as many as the unit, where one has not"},
+    {"run", "eo:i", f_run, 0, "the most n for which it depends on the loop by (/ loop n) alone"},
+    {"walks", "eo:b", f_walks, 0,
+     "the loops go through one dim of the tensor that is read, in order"},
+    {"pads-with", "ei:b", f_pads_with, 0,
+     "what is read beside the tensor is this number, or nothing is"},
+};
+const uint32_t rfun_units_count = sizeof rfun_units_table / sizeof *rfun_units_table;
