@@ -97,7 +97,7 @@ send '$KV.tarn-workers.old' '(worker 5 (name "old") (hw "x") (program "0.0.9") (
 tune "$work/v.db" --trials 1 --fleet "$url" >"$work/out" 2>"$work/v.err" &
 tuner=$!
 for ((i = 0; i < 100; i++)); do
-  ! grep -q "has this tuner's version" "$work/v.err" || break
+  ! grep -qs "has this tuner's version" "$work/v.err" || break
   sleep 0.2
 done
 grep -q "^tarn: no worker has this tuner's version" "$work/v.err" || fail "nothing is said of workers of another version"
