@@ -61,17 +61,21 @@ kill_some() { # DB ARGUMENTS…, until the tuner has ended by itself
 compare() { # SEED ARGUMENTS…
   local seed=$1 i
   shift
-  rm -f "$work"/*.db*
+  [ -z "$server" ] || end_server
+  rm -rf "$work"/*.db* "$work/js" # what late workers answer to a search before does not count
+  start_server
   for i in 0 1 2 3; do start_worker $i; done
   start_tuner "$work/calm.db" "$@" --seed "$seed"
   wait "$tuner" || fail "tune: $(tail -n 1 "$work/tuner.err")"
   tuner=
   kill_some "$work/wild.db" "$@" --seed "$seed"
   end_workers
-  for ((i = 0; i < 20; i++)); do # all is answered: the same search takes what came late, or was a dead tuner's
-    start_tuner "$work/wild.db" "$@" --seed "$seed"
-    wait "$tuner" || fail "the same search again: $(tail -n 1 "$work/tuner.err")"
-    tuner=
+  for ((i = 0; i < 20; i++)); do # all is answered: the same searches take what came late, or was a dead tuner's
+    for db in calm wild; do
+      start_tuner "$work/$db.db" "$@" --seed "$seed"
+      wait "$tuner" || fail "the same search again: $(tail -n 1 "$work/tuner.err")"
+      tuner=
+    done
     "$tarn" fleet status "$url" --json >"$work/status" || fail "fleet status"
     [ "$(number "$work/status" answers)" != 0 ] || break
     sleep 0.5
@@ -93,7 +97,6 @@ compare() { # SEED ARGUMENTS…
 }
 
 RANDOM=7
-start_server
 if [ "$all" = --all ]; then
   gap=0.7 most=1000 tuners=4 restarts=2 pace=0.02
   compare 1 "${model[@]}" --spread --every --per-kernel 500 --trials 2000
