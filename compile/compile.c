@@ -7,7 +7,7 @@ tarn_compile_options tarn_compile_defaults(void) {
 }
 
 /* ---- load ---- */
-static tarn_model_options model_options(tarn_ctx *cx, const tarn_compile_options *o) {
+tarn_model_options comp_model_options(tarn_ctx *cx, const tarn_compile_options *o) {
   tarn_shape_binding *shape = TARN_ARRAY(cx, tarn_shape_binding, o->shapes.n + 1);
   tarn_value_binding *set = TARN_ARRAY(cx, tarn_value_binding, o->sets.n + 1);
   for (uint32_t i = 0; i < o->shapes.n; i++)
@@ -20,15 +20,17 @@ static tarn_model_options model_options(tarn_ctx *cx, const tarn_compile_options
                               .def = o->def,
                               .allow_copies = o->allow_copies};
 }
+const tarn_source *comp_source(tarn_ctx *cx, const tarn_compile_options *o) {
+  if (o->onnx) return tarn_source_onnx(cx, o->onnx, o->onnx_n, o->model);
+  return tarn_source_open(cx, o->model, o->text, o->text_n);
+}
 tarn_program *tarn_compile_import(tarn_lang *L, const tarn_compile_options *o,
                                   tarn_model_report *r) {
-  tarn_model_options m = model_options(tarn_lang_ctx(L), o);
-  if (o->text) return tarn_comprehension(L, o->text, o->text_n, o->model, &m, r);
-  if (o->onnx) return tarn_model_load_bytes(L, o->onnx, o->onnx_n, o->model, NULL, &m, r);
-  return tarn_model_load(L, o->model, &m, r);
+  tarn_model_options m = comp_model_options(tarn_lang_ctx(L), o);
+  return tarn_source_load(L, comp_source(tarn_lang_ctx(L), o), &m, r);
 }
 const char *tarn_compile_key(tarn_ctx *cx, const tarn_compile_options *o) {
-  tarn_model_options m = model_options(cx, o);
+  tarn_model_options m = comp_model_options(cx, o);
   return tarn_comprehension_key(cx, o->text, o->text_n, o->model, &m);
 }
 
@@ -41,7 +43,7 @@ static const char *prefix_of(tarn_ctx *cx, const tarn_compile_options *o) {
   return o->name;
 }
 /* Options, before anything is made. */
-static tarn_compiled *begin(tarn_lang *L, const tarn_compile_options *o) {
+tarn_compiled *comp_begin(tarn_lang *L, const tarn_compile_options *o) {
   tarn_ctx *cx = tarn_lang_ctx(L);
   tarn_compiled *c = TARN_NEW(cx, tarn_compiled);
   if (!o->model) tarn_raise(cx, TARN_USAGE, "compile: no model is given");
@@ -51,15 +53,16 @@ static tarn_compiled *begin(tarn_lang *L, const tarn_compile_options *o) {
   c->name = prefix_of(cx, o);
   return c;
 }
-static void import(tarn_compiled *c) {
+void comp_import(tarn_compiled *c, const tarn_source *s) {
   double t = tarn_now();
-  c->program = tarn_compile_import(c->L, c->o, &c->import);
+  tarn_model_options m = comp_model_options(tarn_lang_ctx(c->L), c->o);
+  c->program = tarn_source_load(c->L, s, &m, &c->import);
   comp_dump_program(c);
   c->seconds.import = tarn_now() - t;
 }
 tarn_compiled *tarn_compile_load(tarn_lang *L, const tarn_compile_options *o) {
-  tarn_compiled *c = begin(L, o);
-  import(c);
+  tarn_compiled *c = comp_begin(L, o);
+  comp_import(c, comp_source(tarn_lang_ctx(L), o));
   return c;
 }
 
@@ -193,6 +196,14 @@ void tarn_compile_optimise(tarn_compiled *c) {
 }
 
 /* ---- emit ---- */
+tarn_lower_options comp_lower_options(const tarn_compiled *c, const char *dir) {
+  return (tarn_lower_options){.emit = c->emission->emit,
+                              .dir = dir,
+                              .name = c->name,
+                              .contract = c->o->numerics != TARN_RULE_EXACT,
+                              .opt = 3,
+                              .here = c->o->here};
+}
 static void emit_into(tarn_compiled *c, const char *dir) {
   const tarn_compile_options *o = c->o;
   tarn_ctx *cx = tarn_lang_ctx(c->L);
@@ -203,12 +214,7 @@ static void emit_into(tarn_compiled *c, const char *dir) {
   c->memory = c->target->memory(c->kernels, c->target->align);
   tarn_kprog_print(c->kernels, &program);
   tarn_write_file(cx, tarn_format(cx, "%s/program.tarn", dir), program.p, program.n);
-  tarn_lower_options lo = {.emit = c->emission->emit,
-                           .dir = dir,
-                           .name = c->name,
-                           .contract = o->numerics != TARN_RULE_EXACT,
-                           .opt = 3,
-                           .here = o->here};
+  tarn_lower_options lo = comp_lower_options(c, dir);
   lo.link = comp_written_files(c->kernels, &lo.nlink);
   c->target->emit(c->kernels, c->memory, &lo);
   const comp_offload *f = comp_offload_of(c, dir);
@@ -232,16 +238,23 @@ void tarn_compile_emit(tarn_compiled *c) {
 
 /* The workshop first: whether files can be written there is known before the work is done. */
 static void all(tarn_ctx *cx, void *arg) {
-  tarn_compiled *c = arg;
-  const char *dir = comp_workshop(cx, c->o);
-  import(c);
-  tarn_compile_optimise(c);
-  emit_into(c, dir);
+  tarn_compiled **c = arg;
+  const tarn_compile_options *o = (*c)->o;
+  const char *dir = comp_workshop(cx, o);
+  const tarn_source *s = comp_source(cx, o);
+  comp_sizes *sizes = comp_sizes_of(*c, s);
+  if (sizes) {
+    *c = comp_compile_sizes(*c, s, sizes, dir);
+    return;
+  }
+  comp_import(*c, s);
+  tarn_compile_optimise(*c);
+  emit_into(*c, dir);
 }
 const tarn_compiled *tarn_compile(tarn_lang *L, const tarn_compile_options *o) {
   tarn_ctx *cx = tarn_lang_ctx(L);
-  tarn_compiled *c = begin(L, o);
-  tarn_status st = tarn_protect(cx, all, c);
+  tarn_compiled *c = comp_begin(L, o);
+  tarn_status st = tarn_protect(cx, all, &c);
   if (st != TARN_OK) tarn_reraise(cx, st);
   return c;
 }

@@ -90,7 +90,9 @@ typedef struct tarn_compile_options {
   size_t text_n;
   const void *onnx; /* NULL, or an ONNX ModelProto in memory, which names no other file */
   size_t onnx_n;
-  tarn_texts shapes; /* "NAME=1,3,224,224" binds a dynamic shape, "NAME=1" a symbolic dim */
+  /* "NAME=1,3,224,224" binds a dynamic shape, "NAME=1" a symbolic dim; "NAME=1,4,16" and
+   * "NAME=1..64" of a dim, and "NAME=1..64,3,224,224": one program for all of these sizes */
+  tarn_texts shapes;
   tarn_texts sets;   /* "NAME=VALUE" makes an input a constant */
   const char *def;   /* of a file of comprehensions: which one; NULL: the only one */
   bool allow_copies; /* a statement of one may read what it writes, as it was before */
@@ -154,7 +156,8 @@ typedef struct tarn_artefact {
   size_t n;         /* bytes */
 } tarn_artefact;
 
-typedef struct tarn_compiled {
+typedef struct tarn_compiled tarn_compiled;
+struct tarn_compiled {
   tarn_lang *L;
   const tarn_compile_options *o;
   const tarn_target *target;
@@ -185,7 +188,11 @@ typedef struct tarn_compiled {
   size_t report_n;
   uint32_t nartefact;
   const tarn_artefact *artefact;
-} tarn_compiled;
+
+  /* Of several sizes (o->shapes): this is the program of the largest, and these are all of them. */
+  const tarn_lower_sizes *sizes; /* NULL: one program */
+  tarn_compiled *const *programs;
+};
 /* Grows only when a key changes its meaning; keys may be added without. */
 #define TARN_REPORT_SCHEMA 1
 
@@ -196,7 +203,8 @@ TARN_API const tarn_compiled *tarn_compile(tarn_lang *L, const tarn_compile_opti
 
 /* The same step by step. The e-graph lies outside of the arena until the enclosing protected call
  * ends. */
-TARN_API tarn_compiled *tarn_compile_load(tarn_lang *L, const tarn_compile_options *o);
+TARN_API tarn_compiled *tarn_compile_load(tarn_lang *L, const tarn_compile_options *o); /* of one
+                                                                                  size */
 TARN_API void tarn_compile_optimise(tarn_compiled *c); /* saturates, selects */
 TARN_API void tarn_compile_emit(tarn_compiled *c);
 /* After tarn_compile_optimise(), with o->reasons: the chain of rewrites from each output of the

@@ -32,6 +32,21 @@ void comp_written(const tarn_compiled *c); /* raises, when one cannot be called 
 const char *const *comp_written_files(const tarn_kprog *p, uint32_t *n); /* to be linked */
 void comp_put_written(tarn_json *j, const tarn_kprog *p);
 
+/* ---- the steps (compile.c) ---- */
+tarn_compiled *comp_begin(tarn_lang *L, const tarn_compile_options *o); /* looks at the options */
+tarn_model_options comp_model_options(tarn_ctx *cx, const tarn_compile_options *o);
+const tarn_source *comp_source(tarn_ctx *cx, const tarn_compile_options *o); /* its model */
+void comp_import(tarn_compiled *c, const tarn_source *s);
+tarn_lower_options comp_lower_options(const tarn_compiled *c, const char *dir);
+
+/* ---- programs of several sizes (sizes.c) ---- */
+/* What --shape says beside fixed numbers; NULL: nothing. */
+typedef struct comp_sizes comp_sizes;
+comp_sizes *comp_sizes_of(tarn_compiled *c, const tarn_source *s);
+/* All of them, into the workshop; the one of the largest sizes. */
+tarn_compiled *comp_compile_sizes(tarn_compiled *c, const tarn_source *s, comp_sizes *z,
+                                  const char *dir);
+
 /* ---- the report (report.c) ---- */
 void comp_report(tarn_compiled *c, const comp_offload *f);
 

@@ -177,6 +177,42 @@ static void put_kernels(tarn_json *j, const tarn_kprog *p, const comp_offload *f
   }
   tarn_json_close(j, ']');
 }
+/* Of a program for several sizes: each with its sizes. What stands outside of this list is of the
+ * largest, the last one. */
+static void put_size(tarn_json *j, const tarn_compiled *of, uint32_t number) {
+  const tarn_compiled *c = of->programs[number];
+  tarn_json_open(j, NULL, '{');
+  tarn_json_open(j, "size", '[');
+  for (uint32_t i = 0; i < of->sizes->n; i++)
+    tarn_json_int(j, NULL, of->sizes->program[number].size[i]);
+  tarn_json_close(j, ']');
+  put_texts(j, "shapes", &c->o->shapes);
+  put_saturation(j, c);
+  put_choice(j, &c->choice);
+  put_memory(j, c->memory);
+  put_seconds(j, c);
+  put_inputs(tarn_lang_ctx(c->L), j, c->program);
+  put_kernels(j, c->kernels, NULL);
+  tarn_json_close(j, '}');
+}
+static void put_sizes(tarn_json *j, const tarn_compiled *c) {
+  const tarn_lower_sizes *s = c->sizes;
+  tarn_json_open(j, "sizes", '{');
+  tarn_json_open(j, "names", '[');
+  for (uint32_t i = 0; i < s->n; i++) tarn_json_str(j, NULL, s->name[i]);
+  tarn_json_close(j, ']');
+  if (s->rows < s->n) {
+    tarn_json_open(j, "rows", '{');
+    tarn_json_str(j, "name", s->name[s->rows]);
+    tarn_json_int(j, "low", s->lo);
+    tarn_json_int(j, "high", s->hi);
+    tarn_json_close(j, '}');
+  }
+  tarn_json_open(j, "programs", '[');
+  for (uint32_t i = 0; i < s->nprogram; i++) put_size(j, c, i);
+  tarn_json_close(j, ']');
+  tarn_json_close(j, '}');
+}
 void comp_report(tarn_compiled *c, const comp_offload *f) {
   const tarn_compile_options *o = c->o;
   tarn_ctx *cx = tarn_lang_ctx(c->L);
@@ -201,5 +237,6 @@ void comp_report(tarn_compiled *c, const comp_offload *f) {
   put_ways(j, &c->choice);
   if (f) comp_offload_json(f, j);
   put_kernels(j, c->kernels, f);
+  if (c->sizes) put_sizes(j, c);
   c->report = tarn_json_text(j, &c->report_n);
 }

@@ -36,6 +36,7 @@ static const tarn_target rows[] = {
      .memory = tarn_memory_plan_make,
      .align = 64,
      .emit = tarn_lower_cpu,
+     .emit_sizes = tarn_lower_cpu_sizes,
      .program = cpu_program,
      .listing = cpu_listing,
      .file = cpu_files,

@@ -42,6 +42,8 @@ typedef struct tarn_target {
   tarn_memory_plan *(*memory)(const tarn_kprog *p, int64_t align);
   int64_t align;
   void (*emit)(const tarn_kprog *p, const tarn_memory_plan *m, const tarn_lower_options *o);
+  /* Several programs in one; NULL: there are none of this kind. */
+  void (*emit_sizes)(const tarn_lower_sizes *s, const tarn_lower_options *o);
   const tarn_emission *program; /* what a model may become, the default first */
   const tarn_emission *listing; /* what one kernel may be read as */
   const char *const *file;      /* what a model may leave; ends with NULL */

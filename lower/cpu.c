@@ -19,8 +19,7 @@ static void types(low_module *M) {
 }
 
 typedef struct job {
-  const tarn_kprog *p;
-  const tarn_memory_plan *plan;
+  const tarn_lower_sizes *s;
   const tarn_lower_options *o;
   const low_device_part *device;
   unsigned wrote; /* of these */
@@ -59,9 +58,29 @@ low_module *low_module_new(const tarn_kprog *p, const tarn_lower_options *o, uns
 static void lower(tarn_ctx *cx, void *arg) {
   (void)cx;
   job *j = arg;
-  low_module *M = low_module_new(j->p, j->o, &j->wrote);
+  low_module *M = low_module_new(j->s->program[0].p, j->o, &j->wrote);
   M->device = j->device;
-  low_object(M, j->p, j->plan);
+  low_object(M, j->s);
+}
+static void check_program(const tarn_kprog *p) {
+  tarn_ctx *cx = tarn_lang_ctx(p->L);
+  if (p->hw->kind != TARN_HW_CPU) tarn_raise(cx, TARN_USAGE, "%s is not a CPU", p->hw->name);
+  for (uint32_t i = 0; i < p->nker; i++)
+    if (p->machines.n > 1 && p->ker[i].machine && p->ker[i].kind != TARN_K_DEVICE)
+      tarn_raise(cx, TARN_BAD_INPUT, "%s: kernel %s is of another machine", p->hw->name,
+                 p->ker[i].name);
+}
+static void lower_all(const tarn_lower_sizes *s, const tarn_lower_options *o,
+                      const low_device_part *device) {
+  tarn_ctx *cx = tarn_lang_ctx(s->program[0].p->L);
+  job j = {s, o, device, 0};
+  for (uint32_t i = 0; i < s->nprogram; i++) check_program(s->program[i].p);
+  if (!tarn_lower_name_ok(o->name))
+    tarn_raise(cx, TARN_USAGE, "%s: no prefix of names in C", o->name);
+  tarn_status st = tarn_protect(cx, lower, &j);
+  if (st == TARN_OK) return;
+  remove_files(&j);
+  tarn_reraise(cx, st);
 }
 
 void tarn_lower_cpu(const tarn_kprog *p, const tarn_memory_plan *plan,
@@ -70,17 +89,9 @@ void tarn_lower_cpu(const tarn_kprog *p, const tarn_memory_plan *plan,
 }
 void low_cpu(const tarn_kprog *p, const tarn_memory_plan *plan, const tarn_lower_options *o,
              const low_device_part *device) {
-  tarn_ctx *cx = tarn_lang_ctx(p->L);
-  job j = {p, plan, o, device, 0};
-  if (p->hw->kind != TARN_HW_CPU) tarn_raise(cx, TARN_USAGE, "%s is not a CPU", p->hw->name);
-  for (uint32_t i = 0; i < p->nker; i++)
-    if (p->machines.n > 1 && p->ker[i].machine && p->ker[i].kind != TARN_K_DEVICE)
-      tarn_raise(cx, TARN_BAD_INPUT, "%s: kernel %s is of another machine", p->hw->name,
-                 p->ker[i].name);
-  if (!tarn_lower_name_ok(o->name))
-    tarn_raise(cx, TARN_USAGE, "%s: no prefix of names in C", o->name);
-  tarn_status st = tarn_protect(cx, lower, &j);
-  if (st == TARN_OK) return;
-  remove_files(&j);
-  tarn_reraise(cx, st);
+  const tarn_lower_program one = {NULL, p, plan};
+  lower_all(&(tarn_lower_sizes){.nprogram = 1, .program = &one}, o, device);
+}
+void tarn_lower_cpu_sizes(const tarn_lower_sizes *s, const tarn_lower_options *o) {
+  lower_all(s, o, NULL);
 }

@@ -33,16 +33,101 @@ static void upper(tarn_buf *b, const char *s) {
   for (; *s; s++) tarn_buf_fmt(b, "%c", toupper((unsigned char)*s));
 }
 
+/* ---- shapes ---- */
+static const tarn_buffer *port(const tarn_lower_sizes *s, uint32_t program, bool out, uint32_t i) {
+  const tarn_kprog *p = s->program[program].p;
+  return &p->buf[out ? p->out[i] : p->in[i]];
+}
+/* Of a range of rows programs are a few sizes of many: what has rows has up to hi. */
+static bool has_rows(const tarn_lower_sizes *s, bool out, uint32_t i) {
+  return s->rows < s->n && (out ? s->out_rows : s->in_rows)[i];
+}
+/* The size that dim d is in every program, but for a constant *more; TARN_NONE: it is none. */
+static uint32_t size_of_dim(const tarn_lower_sizes *s, bool out, uint32_t i, uint32_t d,
+                            int64_t *more) {
+  for (uint32_t k = 0; k < s->n; k++) {
+    bool is = true;
+    *more = port(s, 0, out, i)->layout.dim[d] - s->program[0].size[k];
+    for (uint32_t q = 0; q < s->nprogram; q++)
+      is &= port(s, q, out, i)->layout.dim[d] == s->program[q].size[k] + *more;
+    if (is) return k;
+  }
+  return TARN_NONE;
+}
+static void dim_text(tarn_buf *b, const tarn_lower_sizes *s, bool out, uint32_t i, uint32_t d) {
+  int64_t lo = INT64_MAX, hi = 0, more;
+  for (uint32_t q = 0; q < s->nprogram; q++) {
+    int64_t n = port(s, q, out, i)->layout.dim[d];
+    if (n < lo) lo = n;
+    if (n > hi) hi = n;
+  }
+  uint32_t k = lo < hi ? size_of_dim(s, out, i, d, &more) : TARN_NONE;
+  if (lo == hi) tarn_buf_fmt(b, "%lld", (long long)lo);
+  else if (k == TARN_NONE) tarn_buf_fmt(b, "%lld..%lld", (long long)lo, (long long)hi);
+  else tarn_buf_as(b, TARN_AS_C, s->name[k], strlen(s->name[k]));
+  if (k != TARN_NONE && more) tarn_buf_fmt(b, "%+lld", (long long)more);
+}
+static void shape_text(tarn_buf *b, const tarn_lower_sizes *s, bool out, uint32_t i) {
+  const tarn_buffer *x = port(s, 0, out, i);
+  tarn_buf_fmt(b, "%s[", tarn_dtype_name(x->dtype));
+  for (uint32_t d = 0; d < x->layout.n; d++) {
+    tarn_buf_str(b, d ? "," : "");
+    dim_text(b, s, out, i, d);
+  }
+  tarn_buf_str(b, "]");
+}
+/* Of the largest of the programs; with rows, of the most rows. */
+static int64_t most_bytes(const tarn_lower_sizes *s, bool out, uint32_t i) {
+  int64_t most = 0;
+  for (uint32_t q = 0; q < s->nprogram; q++) {
+    int64_t n = low_bytes(port(s, q, out, i));
+    if (has_rows(s, out, i)) n = n / s->program[q].size[s->rows] * s->hi;
+    if (n > most) most = n;
+  }
+  return most;
+}
+
 /* Names are data here: whatever the model calls its tensors stays inside of the comment. */
-static void ports(tarn_buf *b, const tarn_kprog *p, const uint32_t *list, uint32_t n,
-                  const char *what) {
-  for (uint32_t i = 0; i < n; i++) {
-    const tarn_buffer *x = &p->buf[list[i]];
-    tarn_buf_fmt(b, " *   %s[%u]  ", what, i);
+static void ports(tarn_buf *b, const tarn_lower_sizes *s, bool out) {
+  const tarn_kprog *p = s->program[0].p;
+  for (uint32_t i = 0; i < (out ? p->nout : p->nin); i++) {
+    const tarn_buffer *x = port(s, 0, out, i);
+    tarn_buf_fmt(b, " *   %s[%u]  ", out ? "out" : "in", i);
     if (x->name) tarn_buf_as(b, TARN_AS_C, x->name, strlen(x->name));
-    tarn_buf_fmt(b, "  %s  %lld bytes\n",
-                 tarn_dims_text(b->cx, x->dtype, x->layout.n, x->layout.dim),
-                 (long long)low_bytes(x));
+    tarn_buf_str(b, "  ");
+    shape_text(b, s, out, i);
+    tarn_buf_fmt(b, "  %s%lld bytes\n", s->n ? "at most " : "", (long long)most_bytes(s, out, i));
+  }
+}
+/* What a size may be: 1, 4, 16, or 1..512. */
+static void size_values(tarn_buf *b, const tarn_lower_sizes *s, uint32_t k) {
+  if (k == s->rows) {
+    tarn_buf_fmt(b, "%lld..%lld", (long long)s->lo, (long long)s->hi);
+    return;
+  }
+  int64_t last = INT64_MIN, begin = 0;
+  bool any = false;
+  for (;;) { /* in rising order, neighbours as one */
+    int64_t next = INT64_MAX;
+    for (uint32_t q = 0; q < s->nprogram; q++) {
+      int64_t v = s->program[q].size[k];
+      if (v > last && v < next) next = v;
+    }
+    bool follows = any && next == last + 1;
+    if (any && !follows && begin < last) tarn_buf_fmt(b, "..%lld", (long long)last);
+    if (next == INT64_MAX) return;
+    if (!follows) tarn_buf_fmt(b, "%s%lld", any ? ", " : "", (long long)(begin = next));
+    last = next;
+    any = true;
+  }
+}
+static void sizes(tarn_buf *b, const tarn_lower_sizes *s) {
+  for (uint32_t k = 0; k < s->n; k++) {
+    tarn_buf_fmt(b, " *   size[%u]  ", k);
+    tarn_buf_as(b, TARN_AS_C, s->name[k], strlen(s->name[k]));
+    tarn_buf_str(b, "  ");
+    size_values(b, s, k);
+    tarn_buf_str(b, "\n");
   }
 }
 static void pool(const low_module *M, tarn_buf *b) {
@@ -53,28 +138,35 @@ static void pool(const low_module *M, tarn_buf *b) {
              ? " This model has operators\n * that run in libtarn-rt: the pool may not be NULL.\n"
              : "\n");
 }
-static void comment(const low_module *M, tarn_buf *b, const tarn_kprog *p) {
+static void comment(const low_module *M, tarn_buf *b, const tarn_lower_sizes *s) {
+  const char *name = M->o->name;
   tarn_buf_str(b, "/* A model compiled by tarn for ");
-  const tarn_hw *hw = M->device ? M->device->hw : p->hw;
+  const tarn_hw *hw = M->device ? M->device->hw : s->program[0].p->hw;
   tarn_buf_as(b, TARN_AS_C, hw->name, strlen(hw->name));
   tarn_buf_str(b, ". Tensors are row-major; none may overlap.\n *\n");
-  ports(b, p, p->in, p->nin, "in");
-  ports(b, p, p->out, p->nout, "out");
+  sizes(b, s);
+  ports(b, s, false);
+  ports(b, s, true);
   tarn_buf_fmt(b,
-               " *\n * workspace: %s_workspace(threads) bytes, aligned to 64; its contents need "
+               " *\n * workspace: %s_workspace(%sthreads) bytes, aligned to 64; its contents need "
                "not be kept between runs.\n",
-               M->o->name);
+               name, s->n ? "size, " : "");
   if (M->device)
     tarn_buf_fmt(b,
                  " * pool: tarn_rt_cuda_pool_new(&%s_model, threads, message) of runtime/cuda.h, "
                  "libtarn-rt: not NULL.\n",
-                 M->o->name);
+                 name);
   else pool(M, b);
   tarn_buf_str(b, " * Returns 0; 1 when a kernel failed; 2 when an index read from a tensor is out "
                   "of range (the outputs are\n");
   tarn_buf_str(b, " * not to be used then; the next run may succeed). pool->message says why. "
-                  "Nothing is allocated while it\n");
-  tarn_buf_str(b, " * runs. */\n");
+                  "Nothing is allocated while it\n * runs. ");
+  if (s->n)
+    tarn_buf_fmt(b,
+                 "Sizes that are not among those above: %s_run returns 4 and computes nothing,\n"
+                 " * %s_workspace returns (size_t)-1. ",
+                 name, name);
+  tarn_buf_str(b, "*/\n");
 }
 
 static void macro(tarn_buf *b, const char *prefix, const char *name, int64_t v) {
@@ -82,38 +174,49 @@ static void macro(tarn_buf *b, const char *prefix, const char *name, int64_t v) 
   upper(b, prefix);
   tarn_buf_fmt(b, "_%s %lld\n", name, (long long)v);
 }
-static void macros(const low_module *M, tarn_buf *b, const tarn_kprog *p,
-                   const tarn_memory_plan *plan) {
+static void macros(const low_module *M, tarn_buf *b, const tarn_lower_sizes *s) {
   const char *name = M->o->name;
+  const tarn_kprog *p = s->program[0].p;
+  int64_t most = 0;
+  for (uint32_t q = 0; q < s->nprogram; q++)
+    if (s->program[q].plan->bytes > most) most = s->program[q].plan->bytes;
+  if (s->n) macro(b, name, "SIZES", s->n);
   macro(b, name, "INPUTS", p->nin);
   macro(b, name, "OUTPUTS", p->nout);
-  macro(b, name, "KERNELS", p->nker);
+  if (!s->n) macro(b, name, "KERNELS", p->nker);
   for (uint32_t i = 0; i < p->nin; i++)
-    macro(b, name, tarn_format(M->cx, "IN%u_BYTES", i), low_bytes(&p->buf[p->in[i]]));
+    macro(b, name, tarn_format(M->cx, "IN%u_BYTES", i), most_bytes(s, false, i));
   for (uint32_t i = 0; i < p->nout; i++)
-    macro(b, name, tarn_format(M->cx, "OUT%u_BYTES", i), low_bytes(&p->buf[p->out[i]]));
-  macro(b, name, "WORKSPACE", plan->bytes);
+    macro(b, name, tarn_format(M->cx, "OUT%u_BYTES", i), most_bytes(s, true, i));
+  macro(b, name, "WORKSPACE", most);
   macro(b, name, "WORKSPACE_PER_THREAD", (int64_t)M->per_thread);
+}
+static void functions(tarn_buf *b, const char *name, bool sized) {
+  const char *size = sized ? "const int64_t *size, " : "";
+  tarn_buf_str(b, "struct tarn_rt_pool;\n");
+  tarn_buf_fmt(b, "struct %s;\n", sized ? "tarn_rt_sizes" : "tarn_rt_model");
+  tarn_buf_fmt(b, "size_t %s_workspace(%sunsigned threads);\n", name, size);
+  tarn_buf_fmt(b,
+               "int %s_run(%sconst void *const *in, void *const *out, void *workspace, struct "
+               "tarn_rt_pool *pool);\n",
+               name, size);
+  tarn_buf_str(
+      b, "/* Names and functions of the kernels, for profiling: see runtime/rt.h of tarn. */\n");
+  tarn_buf_fmt(b, "extern const struct %s %s_%s;\n", sized ? "tarn_rt_sizes" : "tarn_rt_model",
+               name, sized ? "sizes" : "model");
 }
 
 /* The guard has the prefix as it is, so that headers whose prefixes differ in case alone do not
  * hide each other. */
-void low_header(low_module *M, const tarn_kprog *p, const tarn_memory_plan *plan) {
+void low_header(low_module *M, const tarn_lower_sizes *s) {
   const char *name = M->o->name;
   tarn_buf b = {.cx = M->cx};
-  comment(M, &b, p);
+  comment(M, &b, s);
   tarn_buf_fmt(&b, "#ifndef TARN_%s_H\n#define TARN_%s_H\n#include <stddef.h>\n", name, name);
+  if (s->n) tarn_buf_str(&b, "#include <stdint.h>\n");
   tarn_buf_str(&b, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
-  macros(M, &b, p, plan);
-  tarn_buf_str(&b, "struct tarn_rt_pool;\nstruct tarn_rt_model;\n");
-  tarn_buf_fmt(&b, "size_t %s_workspace(unsigned threads);\n", name);
-  tarn_buf_fmt(&b,
-               "int %s_run(const void *const *in, void *const *out, void *workspace, struct "
-               "tarn_rt_pool *pool);\n",
-               name);
-  tarn_buf_str(
-      &b, "/* Names and functions of the kernels, for profiling: see runtime/rt.h of tarn. */\n");
-  tarn_buf_fmt(&b, "extern const struct tarn_rt_model %s_model;\n", name);
+  macros(M, &b, s);
+  functions(&b, name, s->n > 0);
   if (M->o->header) tarn_buf_str(&b, M->o->header);
   tarn_buf_str(&b, "#ifdef __cplusplus\n}\n#endif\n#endif\n");
   tarn_write_file(M->cx, tarn_format(M->cx, "%s/model.h", M->o->dir), b.p, b.n);

@@ -1,6 +1,7 @@
 /* lower: what its files share.
  *
  * program.c    the module: run, tables        kernel.c     kernel functions, work items
+ * sizes.c      programs of several sizes      same.c       constants that they share
  * memory.c     offsets of buffers             consts.c     constants to the file
  * header.c     model.h                        object.c     LLVM's passes, the object, linking
  * nest.c       statements, loops              reduce.c     leaves, accumulators
@@ -236,7 +237,14 @@ LLVMValueRef low_function(low_module *M, const char *name,
 LLVMValueRef low_table(low_module *M, LLVMTypeRef elem, LLVMValueRef *v, uint32_t n);
 LLVMValueRef low_text(low_module *M, const char *s);
 LLVMValueRef low_i64_table(low_module *M, const int64_t *v, uint32_t n);
-void low_program(low_module *M, const tarn_kprog *p, const tarn_memory_plan *plan);
+void low_program(low_module *M, const tarn_lower_sizes *s);
+const char *low_symbol(const low_module *M, const char *what); /* NAME_what */
+
+/* sizes.c: the run that chooses among programs, and its tables. step: the type of their runs. */
+typedef struct low_ready {
+  LLVMValueRef run, model;
+} low_ready;
+void low_sizes(low_module *M, const tarn_lower_sizes *s, const low_ready *ready, LLVMTypeRef step);
 
 /* cuda/host.c */
 struct tarn_rt_gpu;
@@ -262,7 +270,7 @@ LLVMMemoryBufferRef low_generate(low_module *M, LLVMTargetMachineRef tm, LLVMCod
 /* The constants as they lie behind one another, in a file of their own. */
 void low_weights(low_module *M, const tarn_kprog *p, const tarn_memory_plan *plan,
                  const char *path);
-void low_object(low_module *M, const tarn_kprog *p, const tarn_memory_plan *plan);
+void low_object(low_module *M, const tarn_lower_sizes *s);
 /* consts.c: where constants are written; `path` is for messages. To be ended before the file is
  * closed, which raises what went wrong; when something else raises it ends by itself. */
 typedef struct low_sink low_sink;
@@ -272,6 +280,6 @@ void low_sink_end(low_sink *s);
 void low_const_write(const tarn_kprog *p, uint32_t b, low_sink *s, off_t at);
 /* header.c */
 void low_wrote(low_module *M, const char *ext); /* model.ext is there (cpu.c) */
-void low_header(low_module *M, const tarn_kprog *p, const tarn_memory_plan *plan);
+void low_header(low_module *M, const tarn_lower_sizes *s);
 
 #endif

@@ -13,6 +13,8 @@ struct tarn_loaded {
   void *so;
   int file; /* 1 + what it was loaded from; 0: nothing that is still open */
   const tarn_rt_model *m;
+  const tarn_rt_sizes *sizes; /* NULL: it has one program */
+  int64_t *size;              /* that are selected */
   tarn_port *port[2];
   tarn_rt_pool *pool;
   uint32_t threads; /* asked for when the pool was made */
@@ -62,6 +64,75 @@ static const tarn_rt_model *described(tarn_loaded *m, const tarn_rt_model *like)
   memcpy(&x->run, &run, sizeof run);
   return x;
 }
+/* m->m has just been set. */
+static void describe(tarn_loaded *m) {
+  m->port[0] = ports(m->cx, m->m->in, m->m->nin);
+  m->port[1] = ports(m->cx, m->m->out, m->m->nout);
+  m->in = TARN_ARRAY(m->cx, const void *, m->m->nin);
+  m->out = TARN_ARRAY(m->cx, void *, m->m->nout);
+}
+static bool of_this_version(const tarn_loaded *m) {
+  if (m->sizes) return m->sizes->version == TARN_RT_VERSION;
+  return m->m && m->m->version == TARN_RT_VERSION;
+}
+/* ---- sizes ---- */
+uint32_t tarn_loaded_sizes(const tarn_loaded *m) { return m->sizes ? m->sizes->nsize : 0; }
+const char *tarn_loaded_size_name(const tarn_loaded *m, uint32_t i) { return m->sizes->name[i]; }
+uint32_t tarn_loaded_programs(const tarn_loaded *m) { return m->sizes ? m->sizes->nprogram : 1; }
+const int64_t *tarn_loaded_program_size(const tarn_loaded *m, uint32_t program) {
+  return m->sizes->program[program].size;
+}
+bool tarn_loaded_rows(const tarn_loaded *m, uint32_t *rows, int64_t *lo, int64_t *hi) {
+  if (!m->sizes || m->sizes->rows == m->sizes->nsize) return false;
+  *rows = m->sizes->rows;
+  *lo = m->sizes->lo;
+  *hi = m->sizes->hi;
+  return true;
+}
+/* Does a program serve these sizes, with other numbers of rows perhaps? */
+static bool serves(const tarn_rt_sizes *s, const int64_t *of, const int64_t *size) {
+  for (uint32_t i = 0; i < s->nsize; i++) {
+    bool is = i == s->rows ? size[i] >= s->lo && size[i] <= s->hi : size[i] == of[i];
+    if (!is) return false;
+  }
+  return true;
+}
+/* A port with rows has as many as were asked for. */
+static void give_rows(tarn_loaded *m, bool outputs, const uint8_t *has, int64_t n) {
+  for (uint32_t i = 0; i < (outputs ? m->m->nout : m->m->nin); i++) {
+    tarn_port *p = &m->port[outputs][i];
+    if (!has[i]) continue;
+    int64_t *dim = tarn_copy(m->cx, p->dim, p->n * sizeof *dim);
+    dim[0] = n;
+    p->dim = dim;
+  }
+}
+bool tarn_loaded_select(tarn_loaded *m, const int64_t *size) {
+  const tarn_rt_sizes *s = m->sizes;
+  const tarn_rt_model *found = NULL;
+  for (uint32_t i = 0; i < s->nprogram; i++) { /* of several for rows: the largest that fits */
+    const int64_t *of = s->program[i].size;
+    if (!serves(s, of, size)) continue;
+    if (!found || of[s->rows] <= size[s->rows]) found = s->program[i].model;
+  }
+  if (!found) return false;
+  free(m->workspace);
+  m->workspace = NULL;
+  m->m = found;
+  m->size = tarn_copy(m->cx, size, s->nsize * sizeof *size);
+  describe(m);
+  if (s->rows == s->nsize) return true;
+  give_rows(m, false, s->in_rows, size[s->rows]);
+  give_rows(m, true, s->out_rows, size[s->rows]);
+  return true;
+}
+/* Of a range the smallest number of rows in it. */
+static void select_first(tarn_loaded *m) {
+  const tarn_rt_sizes *s = m->sizes;
+  int64_t *size = tarn_copy(m->cx, s->program[0].size, s->nsize * sizeof *size);
+  if (s->rows < s->nsize) size[s->rows] = s->lo;
+  (void)tarn_loaded_select(m, size);
+}
 /* like: of an object that has no description. */
 static tarn_loaded *opened(tarn_ctx *cx, const char *path, const char *name,
                            const tarn_rt_model *like) {
@@ -70,14 +141,13 @@ static tarn_loaded *opened(tarn_ctx *cx, const char *path, const char *name,
   m->so = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!m->so) tarn_raise(cx, TARN_BAD_INPUT, "%s: %s", name, dlerror());
   tarn_defer(cx, unload, m);
-  m->m = dlsym(m->so, "tarn_model");
-  if (!m->m) m->m = described(m, like);
-  if (!m->m || m->m->version != TARN_RT_VERSION)
+  m->sizes = dlsym(m->so, "tarn_sizes");
+  if (!m->sizes) m->m = dlsym(m->so, "tarn_model");
+  if (!m->sizes && !m->m) m->m = described(m, like);
+  if (!of_this_version(m))
     tarn_raise(cx, TARN_BAD_INPUT, "%s: not a model compiled by this version", name);
-  m->port[0] = ports(cx, m->m->in, m->m->nin);
-  m->port[1] = ports(cx, m->m->out, m->m->nout);
-  m->in = TARN_ARRAY(cx, const void *, m->m->nin);
-  m->out = TARN_ARRAY(cx, void *, m->m->nout);
+  if (m->sizes) select_first(m);
+  else describe(m);
   return m;
 }
 tarn_loaded *tarn_load_file(tarn_ctx *cx, const char *dir, const char *file) {
@@ -142,6 +212,7 @@ tarn_loaded *tarn_load_function(tarn_ctx *cx, const void *so, size_t n, const ch
 
 tarn_model_fn *tarn_loaded_function(const tarn_loaded *m) { return m->m->run; }
 uint64_t tarn_loaded_workspace(const tarn_loaded *m, uint32_t threads) {
+  if (m->sizes) return m->sizes->workspace(m->size, threads);
   return m->m->workspace + threads * m->m->per_thread;
 }
 
@@ -185,11 +256,13 @@ static void prepare(tarn_loaded *m, const tarn_tensor *const *in, tarn_tensor *c
   for (uint32_t i = 0; i < m->m->nout; i++)
     check_port(m, "output", &m->port[1][i], out[i]), m->out[i] = out[i]->data;
   if (m->pool) m->pool->message[0] = 0;
-  if (m->pool && m->threads == threads) return;
-  drop_pool(m);
-  m->threads = threads;
-  make_pool(m, threads);
-  uint64_t bytes = m->m->workspace + m->pool->threads * m->m->per_thread;
+  if (m->pool && m->threads == threads && m->workspace) return;
+  if (!m->pool || m->threads != threads) {
+    drop_pool(m);
+    m->threads = threads;
+    make_pool(m, threads);
+  }
+  uint64_t bytes = tarn_loaded_workspace(m, m->pool->threads);
   m->workspace = tarn_rt_workspace_new(bytes);
   if (m->workspace) return;
   drop_pool(m);
@@ -209,7 +282,8 @@ static void settle(tarn_loaded *m, int code) {
 void tarn_loaded_run(tarn_loaded *m, const tarn_tensor *const *in, tarn_tensor *const *out,
                      uint32_t threads) {
   prepare(m, in, out, threads);
-  settle(m, m->m->run(m->in, m->out, m->workspace, m->pool));
+  if (m->sizes) settle(m, m->sizes->run(m->size, m->in, m->out, m->workspace, m->pool));
+  else settle(m, m->m->run(m->in, m->out, m->workspace, m->pool));
 }
 
 /* Launches of a GPU are timed there. */

@@ -51,6 +51,30 @@ TARN_API char *tarn_lower_name(tarn_ctx *cx, const char *path);
 TARN_API void tarn_lower_cpu(const tarn_kprog *p, const tarn_memory_plan *plan,
                              const tarn_lower_options *o);
 
+/* One artefact of several programs, which differ in the sizes of their tensors (a CPU's). The run
+ * takes the sizes, and the program of these sizes computes. Where the rows of the outputs depend on
+ * the same rows of the inputs alone, the programs of one of the sizes serve all numbers of rows
+ * from lo to hi: one after the other computes a part of them. */
+typedef struct tarn_lower_program {
+  const int64_t *size; /* a number for each size */
+  const tarn_kprog *p;
+  const tarn_memory_plan *plan;
+} tarn_lower_program;
+typedef struct tarn_lower_sizes {
+  uint32_t n;              /* sizes that a run takes; 0: one program of fixed sizes */
+  const char *const *name; /* of each size */
+  uint32_t nprogram;
+  const tarn_lower_program *program; /* of rising sizes, the last of them first to rise */
+  uint32_t rows;                     /* which of the sizes is a number of rows; n: none */
+  int64_t lo, hi;                    /* of it */
+  const bool *in_rows, *out_rows;    /* of a range: which inputs and outputs have rows */
+} tarn_lower_sizes;
+TARN_API void tarn_lower_cpu_sizes(const tarn_lower_sizes *s, const tarn_lower_options *o);
+/* Constants with the same bytes lie in one place of the blob that all of these programs have then.
+ * Raises. */
+TARN_API void tarn_lower_share(const tarn_kprog *const *p, tarn_memory_plan *const *plan,
+                               uint32_t n, int64_t align);
+
 /* Emits the program for p->hw, a GPU: model.ptx, weights.bin and launch.json (docs/cuda.md).
  * Raises.
  */
@@ -64,6 +88,16 @@ TARN_API void tarn_lower_dsa(const tarn_kprog *p, const tarn_memory_plan *plan,
 
 /* Loads a compiled model.so and runs it (used by run, check, bench). */
 typedef struct tarn_loaded tarn_loaded;
+/* ---- programs of several sizes: what follows describes the first of them until one is selected
+ * ---- */
+TARN_API uint32_t tarn_loaded_sizes(const tarn_loaded *m); /* how many sizes a run takes; or 0 */
+TARN_API const char *tarn_loaded_size_name(const tarn_loaded *m, uint32_t i);
+/* Its programs, and the sizes of each; of a range of rows lo … hi, which is size number rows. */
+TARN_API uint32_t tarn_loaded_programs(const tarn_loaded *m);
+TARN_API const int64_t *tarn_loaded_program_size(const tarn_loaded *m, uint32_t program);
+TARN_API bool tarn_loaded_rows(const tarn_loaded *m, uint32_t *rows, int64_t *lo, int64_t *hi);
+/* From now on m is what runs for these sizes. False: there is none for them. */
+TARN_API bool tarn_loaded_select(tarn_loaded *m, const int64_t *size);
 TARN_API tarn_loaded *
 tarn_load(tarn_ctx *cx,
           const char *dir); /* raises; closed with the enclosing protected call or tarn_unload */

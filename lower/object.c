@@ -185,11 +185,17 @@ static open_file *create(low_module *M, const char *path) {
   return f;
 }
 /* And closes the file. */
-static void write_constants(low_module *M, const tarn_kprog *p, const tarn_memory_plan *plan,
-                            open_file *f, const char *path, off_t at) {
+static void write_constants(low_module *M, const tarn_lower_sizes *s, open_file *f,
+                            const char *path, off_t at) {
   low_sink *sink = low_sink_new(M->cx, f->fd, path);
-  for (uint32_t b = 0; b < p->nbuf; b++)
-    if (plan->const_offset[b] >= 0) low_const_write(p, b, sink, at + plan->const_offset[b]);
+  int64_t end = -1; /* what lies up to here, another program has written */
+  for (uint32_t i = 0; i < s->nprogram; i++)
+    for (uint32_t b = 0; b < s->program[i].p->nbuf; b++) {
+      int64_t offset = s->program[i].plan->const_offset[b];
+      if (offset < 0 || (s->n && offset <= end)) continue;
+      low_const_write(s->program[i].p, b, sink, at + offset);
+      end = offset;
+    }
   low_sink_end(sink);
   int fd = f->fd;
   f->fd = -1;
@@ -200,10 +206,11 @@ void low_weights(low_module *M, const tarn_kprog *p, const tarn_memory_plan *pla
   open_file *f = create(M, path);
   if (ftruncate(f->fd, (off_t)plan->const_bytes))
     tarn_raise(M->cx, TARN_IO, "%s: %s", path, strerror(errno));
-  write_constants(M, p, plan, f, path, 0);
+  const tarn_lower_program one = {NULL, p, plan};
+  write_constants(M, &(tarn_lower_sizes){.nprogram = 1, .program = &one}, f, path, 0);
 }
-static void write_object(low_module *M, const tarn_kprog *p, const tarn_memory_plan *plan,
-                         const char *from, size_t n) {
+static void write_object(low_module *M, const tarn_lower_sizes *s, const char *from, size_t n) {
+  const tarn_memory_plan *plan = s->program[0].plan; /* of one blob for all */
   const char *path = low_path(M, "o");
   char *elf = tarn_copy(M->cx, from, n);
   size_t at = (n + 63) / 64 * 64;
@@ -214,7 +221,7 @@ static void write_object(low_module *M, const tarn_kprog *p, const tarn_memory_p
   put(M, f->fd, path, elf, n);
   if (ftruncate(f->fd, (off_t)(at + size)))
     tarn_raise(M->cx, TARN_IO, "%s: %s", path, strerror(errno));
-  write_constants(M, p, plan, f, path, (off_t)at);
+  write_constants(M, s, f, path, (off_t)at);
 }
 
 /* ---------------------------------------------------------------- the link */
@@ -286,21 +293,21 @@ LLVMTargetMachineRef low_machine(low_module *M) {
   return tm;
 }
 
-void low_object(low_module *M, const tarn_kprog *p, const tarn_memory_plan *plan) {
+void low_object(low_module *M, const tarn_lower_sizes *s) {
   LLVMTargetMachineRef tm = low_machine(M);
-  M->far = plan->const_bytes > (M->o->near ? M->o->near : NEAR);
+  M->far = s->program[0].plan->const_bytes > (M->o->near ? M->o->near : NEAR);
   name_consts(M);
-  low_program(M, p, plan);
-  low_header(M, p, plan);
+  low_program(M, s);
+  low_header(M, s);
   low_optimise(M, tm);
   if (M->o->emit & TARN_EMIT_LL) low_write_text(M);
   if (M->o->emit & TARN_EMIT_ASM) {
-    LLVMMemoryBufferRef s = low_generate(M, tm, LLVMAssemblyFile);
-    tarn_write_file(M->cx, low_path(M, "s"), LLVMGetBufferStart(s), LLVMGetBufferSize(s));
+    LLVMMemoryBufferRef text = low_generate(M, tm, LLVMAssemblyFile);
+    tarn_write_file(M->cx, low_path(M, "s"), LLVMGetBufferStart(text), LLVMGetBufferSize(text));
     low_wrote(M, "s");
   }
   if (!(M->o->emit & (TARN_EMIT_O | TARN_EMIT_SO))) return;
   LLVMMemoryBufferRef o = low_generate(M, tm, LLVMObjectFile);
-  write_object(M, p, plan, LLVMGetBufferStart(o), LLVMGetBufferSize(o));
+  write_object(M, s, LLVMGetBufferStart(o), LLVMGetBufferSize(o));
   if (M->o->emit & TARN_EMIT_SO) link_shared(M, LLVMGetTarget(M->m));
 }

@@ -12,13 +12,19 @@ typedef struct program {
   LLVMValueRef consts;   /* the blob's symbol */
   LLVMValueRef at;       /* far: where its address is kept */
   LLVMTypeRef step_type; /* int (in, out, workspace, pool) */
+  bool inner;            /* one of several, in a module that chooses among them: sizes.c */
+  LLVMValueRef run, model;
   uint32_t nstep;
   LLVMValueRef *step;
   const char **step_name;
 } program;
 
-static const char *prefixed(const low_module *M, const char *what) {
+const char *low_symbol(const low_module *M, const char *what) {
   return tarn_format(M->cx, "%s_%s", M->o->name, what);
+}
+/* Of one of several programs: it is reached by a table. */
+static void keep_inside(const program *g, LLVMValueRef v) {
+  if (g->inner) LLVMSetLinkage(v, LLVMInternalLinkage);
 }
 
 /* ---------------------------------------------------------------- pointers of buffers */
@@ -127,9 +133,11 @@ static void copy_step(program *g) {
   if (f) LLVMBuildRet(M->b, LLVMConstInt(M->i32, 0, 0));
 }
 
-static LLVMValueRef emit_run(program *g) {
+static void emit_run(program *g) {
   low_module *M = g->M;
-  LLVMValueRef f = LLVMAddFunction(M->m, prefixed(M, "run"), g->step_type), a[4];
+  LLVMValueRef f = LLVMAddFunction(M->m, low_symbol(M, "run"), g->step_type), a[4];
+  g->run = f;
+  keep_inside(g, f);
   LLVMBasicBlockRef bad = NULL;
   LLVMValueRef code = NULL;
   LLVMPositionBuilderAtEnd(M->b, LLVMAppendBasicBlockInContext(M->lc, f, ""));
@@ -151,7 +159,6 @@ static LLVMValueRef emit_run(program *g) {
     LLVMPositionBuilderAtEnd(M->b, next);
   }
   LLVMBuildRet(M->b, LLVMConstInt(M->i32, 0, 0));
-  return f;
 }
 
 /* ---------------------------------------------------------------- tables */
@@ -190,7 +197,7 @@ static LLVMValueRef port_table(program *g, const uint32_t *list, uint32_t n) {
   return low_table(M, port, row, n);
 }
 
-static void emit_model(program *g, LLVMValueRef run) {
+static void emit_model(program *g) {
   low_module *M = g->M;
   LLVMValueRef *name = TARN_ARRAY(M->cx, LLVMValueRef, g->nstep + 1);
   for (uint32_t k = 0; k < g->nstep; k++) name[k] = low_text(M, g->step_name[k]);
@@ -204,13 +211,16 @@ static void emit_model(program *g, LLVMValueRef run) {
                       port_table(g, g->p->out, g->p->nout),
                       low_table(M, M->ptr, name, g->nstep),
                       low_table(M, M->ptr, g->step, g->nstep),
-                      run,
+                      g->run,
                       g->consts,
                       low_i64(M, g->plan->const_bytes),
                       M->gpu ? M->gpu : LLVMConstNull(M->ptr)};
   LLVMValueRef model = LLVMConstStructInContext(M->lc, c, sizeof c / sizeof *c, 0);
-  LLVMValueRef v = LLVMAddGlobal(M->m, LLVMTypeOf(model), prefixed(M, "model"));
+  LLVMValueRef v = LLVMAddGlobal(M->m, LLVMTypeOf(model), low_symbol(M, "model"));
+  g->model = v;
   LLVMSetInitializer(v, model), LLVMSetGlobalConstant(v, true);
+  keep_inside(g, v);
+  if (g->inner) return;
   LLVMSetLinkage(LLVMAddAlias2(M->m, LLVMTypeOf(model), 0, v, "tarn_model"), LLVMWeakAnyLinkage);
 }
 
@@ -218,7 +228,7 @@ static void emit_model(program *g, LLVMValueRef run) {
 static void emit_workspace(program *g) {
   low_module *M = g->M;
   LLVMValueRef f =
-      LLVMAddFunction(M->m, prefixed(M, "workspace"), LLVMFunctionType(M->i64, &M->i32, 1, 0));
+      LLVMAddFunction(M->m, low_symbol(M, "workspace"), LLVMFunctionType(M->i64, &M->i32, 1, 0));
   LLVMPositionBuilderAtEnd(M->b, LLVMAppendBasicBlockInContext(M->lc, f, ""));
   LLVMValueRef n = LLVMBuildZExt(M->b, LLVMGetParam(f, 0), M->i64, "");
   n = LLVMBuildMul(M->b, n, low_i64(M, (int64_t)M->per_thread), "");
@@ -227,32 +237,47 @@ static void emit_workspace(program *g) {
 
 static LLVMValueRef declare(const low_module *M, LLVMTypeRef type, const char *what,
                             unsigned align) {
-  LLVMValueRef v = LLVMAddGlobal(M->m, type, prefixed(M, what));
+  LLVMValueRef v = LLVMAddGlobal(M->m, type, low_symbol(M, what));
   LLVMSetVisibility(v, LLVMHiddenVisibility);
   LLVMSetGlobalConstant(v, true);
   LLVMSetAlignment(v, align);
   return v;
 }
-static void declare_consts(program *g) {
-  g->consts = declare(g->M, g->M->i8, "consts", 64);
-  if (g->M->far) g->at = declare(g->M, g->M->ptr, "consts_at", 8);
+static void kernel_step(program *g, const tarn_kernel *k) {
+  low_module *M = g->M;
+  LLVMValueRef f = begin_step(g, k->name);
+  if (k->kind == TARN_K_NEST) nest_step(g, k, f);
+  else if (k->kind == TARN_K_DEVICE) LLVMBuildRet(M->b, low_device(M, f, g->p, k));
+  else other_step(g, k, f);
+}
+static void emit_steps(program *g) {
+  g->step = TARN_ARRAY(g->M->cx, LLVMValueRef, g->p->nker + 1);
+  g->step_name = TARN_ARRAY(g->M->cx, const char *, g->p->nker + 1);
+  for (uint32_t k = 0; k < g->p->nker; k++) kernel_step(g, &g->p->ker[k]);
+  copy_step(g);
+  emit_run(g);
 }
 
-void low_program(low_module *M, const tarn_kprog *p, const tarn_memory_plan *plan) {
-  program g = {.M = M, .p = p, .plan = plan};
+/* Tables behind the kernels of all programs: how much scratch a thread needs is known then. */
+void low_program(low_module *M, const tarn_lower_sizes *s) {
+  program *g = TARN_ARRAY(M->cx, program, s->nprogram);
+  low_ready *ready = TARN_ARRAY(M->cx, low_ready, s->nprogram);
   LLVMTypeRef t[4] = {M->ptr, M->ptr, M->ptr, M->ptr};
-  g.step_type = LLVMFunctionType(M->i32, t, 4, 0);
-  g.step = TARN_ARRAY(M->cx, LLVMValueRef, p->nker + 1);
-  g.step_name = TARN_ARRAY(M->cx, const char *, p->nker + 1);
-  declare_consts(&g);
+  LLVMTypeRef step_type = LLVMFunctionType(M->i32, t, 4, 0);
+  LLVMValueRef consts = declare(M, M->i8, "consts", 64);
+  LLVMValueRef at = M->far ? declare(M, M->ptr, "consts_at", 8) : NULL;
   if (M->device) M->gpu = low_gpu_table(M, M->device->gpu);
-  for (uint32_t k = 0; k < p->nker; k++) {
-    LLVMValueRef f = begin_step(&g, p->ker[k].name);
-    if (p->ker[k].kind == TARN_K_NEST) nest_step(&g, &p->ker[k], f);
-    else if (p->ker[k].kind == TARN_K_DEVICE) LLVMBuildRet(M->b, low_device(M, f, p, &p->ker[k]));
-    else other_step(&g, &p->ker[k], f);
+  for (uint32_t i = 0; i < s->nprogram; i++) {
+    g[i] = (program){.M = M, .p = s->program[i].p, .plan = s->program[i].plan, .consts = consts};
+    g[i].at = at;
+    g[i].step_type = step_type;
+    g[i].inner = s->n > 0;
+    emit_steps(&g[i]);
   }
-  copy_step(&g);
-  emit_model(&g, emit_run(&g));
-  emit_workspace(&g);
+  for (uint32_t i = 0; i < s->nprogram; i++) {
+    emit_model(&g[i]);
+    ready[i] = (low_ready){g[i].run, g[i].model};
+  }
+  if (s->n) low_sizes(M, s, ready, step_type);
+  else emit_workspace(&g[0]);
 }

@@ -1,6 +1,7 @@
 /* Entry points: files by their ending, bytes, shape bindings. */
 #include "model/import.h"
 #include "model/onnx.h"
+#include "model/tc.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -144,20 +145,17 @@ Onnx__ModelProto *tarn_onnx_read(tarn_ctx *cx, const char *path) {
   return (Onnx__ModelProto *)w.message;
 }
 
-tarn_program *tarn_onnx_program(tarn_lang *L, const Onnx__ModelProto *m, const char *path,
-                                const tarn_model_options *options, tarn_model_report *report) {
+static tarn_program *run_onnx(tarn_lang *L, const Onnx__ModelProto *m, const char *name,
+                              const char *dir, const tarn_model_options *options,
+                              tarn_model_report *report) {
   tarn_ctx *cx = tarn_lang_ctx(L);
-  im i = {.cx = cx, .L = L, .file = tarn_shown(cx, path), .options = options, .model = m};
-  i.dir = tarn_onnx_folder(cx, path);
+  im i = {.cx = cx, .L = L, .file = tarn_shown(cx, name), .options = options, .model = m};
+  i.dir = dir;
   return im_run(&i, report);
 }
-
-static tarn_program *load_comprehension(tarn_lang *L, const char *path,
-                                        const tarn_model_options *options,
-                                        tarn_model_report *report) {
-  size_t n;
-  const char *text = tarn_read_file(tarn_lang_ctx(L), path, &n);
-  return tarn_comprehension(L, text, n, path, options, report);
+tarn_program *tarn_onnx_program(tarn_lang *L, const Onnx__ModelProto *m, const char *path,
+                                const tarn_model_options *options, tarn_model_report *report) {
+  return run_onnx(L, m, path, tarn_onnx_folder(tarn_lang_ctx(L), path), options, report);
 }
 
 /* What only a comprehension has. */
@@ -167,13 +165,34 @@ static void refuse_def(tarn_ctx *cx, const char *path, const tarn_model_options 
                o->def ? "--def" : "--allow-copies");
 }
 
-tarn_program *tarn_model_load(tarn_lang *L, const char *path, const tarn_model_options *options,
-                              tarn_model_report *report) {
+/* ---- sources ---- */
+struct tarn_source {
+  tarn_ctx *cx;
+  const char *path;
+  const Onnx__ModelProto *onnx; /* NULL: it is none */
+  const char *dir;              /* of its external data; NULL: refused */
+  const char *text;             /* of a comprehension; NULL: it is none */
+  size_t n;
+};
+tarn_source *tarn_source_open(tarn_ctx *cx, const char *path, const char *text, size_t n) {
+  tarn_source *s = TARN_NEW(cx, tarn_source);
+  *s = (tarn_source){.cx = cx, .path = path, .text = text, .n = n};
+  if (text) return s;
+  if (ends(path, ".tc")) s->text = tarn_read_file(cx, path, &s->n);
+  else if (!ends(path, ".tarn") && !ends(path, ".term")) s->onnx = tarn_onnx_read(cx, path);
+  s->dir = tarn_onnx_folder(cx, path);
+  return s;
+}
+tarn_source *tarn_source_onnx(tarn_ctx *cx, const void *bytes, size_t n, const char *name) {
+  tarn_source *s = TARN_NEW(cx, tarn_source);
+  *s = (tarn_source){.cx = cx, .path = name};
+  s->onnx = (const Onnx__ModelProto *)im_unpack(cx, &onnx__model_proto__descriptor, bytes, n, name);
+  return s;
+}
+/* Programs and terms: all is fixed. */
+static tarn_program *load_fixed(tarn_lang *L, const char *path, const tarn_model_options *options,
+                                tarn_model_report *report) {
   bool program = ends(path, ".tarn");
-  if (ends(path, ".tc")) return load_comprehension(L, path, options, report);
-  refuse_def(tarn_lang_ctx(L), path, options);
-  if (!program && !ends(path, ".term"))
-    return tarn_onnx_program(L, tarn_onnx_read(tarn_lang_ctx(L), path), path, options, report);
   if (options && options->nshape)
     tarn_raise(tarn_lang_ctx(L), TARN_BAD_INPUT, "%s: --shape %s: the shapes of a term are fixed",
                path, options->shape[0].name);
@@ -181,4 +200,29 @@ tarn_program *tarn_model_load(tarn_lang *L, const char *path, const tarn_model_o
   tarn_program *p = program ? load_program(L, path) : load_term(L, path);
   if (options && options->nset) im_set_inputs(p, path, options);
   return p;
+}
+tarn_program *tarn_source_load(tarn_lang *L, const tarn_source *s,
+                               const tarn_model_options *options, tarn_model_report *report) {
+  if (s->text) return tarn_comprehension(L, s->text, s->n, s->path, options, report);
+  refuse_def(tarn_lang_ctx(L), s->path, options);
+  if (s->onnx) return run_onnx(L, s->onnx, s->path, s->dir, options, report);
+  return load_fixed(L, s->path, options, report);
+}
+static bool is_parameter(const tarn_source *s, const char *def, const char *name) {
+  const tc_def *d = tc_chosen(tc_read(s->cx, s->text, s->n, s->path), def);
+  for (uint32_t i = 0; i < d->nparam; i++)
+    if (d->param[i].n && tarn_is_called(s->cx, name, d->param[i].of.name)) return true;
+  return false;
+}
+bool tarn_source_has_input(const tarn_source *s, const tarn_model_options *options,
+                           const char *name) {
+  const Onnx__GraphProto *g = s->onnx ? s->onnx->graph : NULL;
+  if (s->text) return is_parameter(s, options ? options->def : NULL, name);
+  for (size_t i = 0; g && i < g->n_input; i++)
+    if (tarn_is_called(s->cx, name, g->input[i]->name ? g->input[i]->name : "")) return true;
+  return false;
+}
+tarn_program *tarn_model_load(tarn_lang *L, const char *path, const tarn_model_options *options,
+                              tarn_model_report *report) {
+  return tarn_source_load(L, tarn_source_open(tarn_lang_ctx(L), path, NULL, 0), options, report);
 }

@@ -88,6 +88,20 @@ TARN_API tarn_program *tarn_model_load(tarn_lang *L, const char *path,
                                        const tarn_model_options *options,
                                        tarn_model_report *report);
 
+/* A file that is loaded several times, with other options each time: it is read once. Raises as
+ * tarn_model_load(). text: NULL, or that of a comprehension, of n bytes; `path` is its name then. */
+typedef struct tarn_source tarn_source;
+TARN_API tarn_source *tarn_source_open(tarn_ctx *cx, const char *path, const char *text, size_t n);
+/* An ONNX ModelProto in memory, which names no other file; it may be freed then. */
+TARN_API tarn_source *tarn_source_onnx(tarn_ctx *cx, const void *bytes, size_t n,
+                                       const char *name);
+TARN_API tarn_program *tarn_source_load(tarn_lang *L, const tarn_source *s,
+                                        const tarn_model_options *options,
+                                        tarn_model_report *report);
+/* Is NAME a tensor whose shape --shape NAME=DIMS gives? Else it may be a size. */
+TARN_API bool tarn_source_has_input(const tarn_source *s, const tarn_model_options *options,
+                                    const char *name);
+
 /* A text of tensor comprehensions (docs/comprehensions.md). `name` stands in messages, with line
  * and column. Extents come from options->shape: "M=128" for a size or a scalar, "A=128,32" for a
  * parameter. */

@@ -81,6 +81,28 @@ typedef struct tarn_rt_model {
   const struct tarn_rt_gpu *gpu; /* NULL, or what a GPU runs: tarn_rt_cuda_pool_new() */
 } tarn_rt_model;
 
+/* ---- several programs in one, for different sizes of their tensors: symbol NAME_sizes, and
+ * tarn_sizes (weak) in every such object; it has no NAME_model ---- */
+typedef struct tarn_rt_sized {
+  const int64_t *size; /* a number for each size */
+  const tarn_rt_model *model;
+} tarn_rt_sized;
+typedef struct tarn_rt_sizes {
+  uint32_t version;
+  uint32_t nsize, nprogram;
+  uint32_t rows;  /* the number of a size that may be any from lo to hi: programs compute so many
+                     rows of the first dim of inputs and outputs at once as their size says, one
+                     after the other; nsize: there is none */
+  int64_t lo, hi; /* of it */
+  const char *const *name;
+  const tarn_rt_sized *program;
+  /* TARN_REF_SIZE: there is no program for these sizes. */
+  int (*run)(const int64_t *size, const void *const *in, void *const *out, void *workspace,
+             tarn_rt_pool *pool);
+  uint64_t (*workspace)(const int64_t *size, uint32_t threads); /* bytes; or UINT64_MAX */
+  const uint8_t *in_rows, *out_rows; /* of each: does it have rows? */
+} tarn_rt_sizes;
+
 /* Moves a program's constants into huge pages, where they are: what lies in whole ones, if the
  * system has them; returns how many bytes. Once, at any time. A program runs up to 5 % faster
  * (bench/notes/performance.md); they are this process's own then, no longer shared with others that

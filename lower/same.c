@@ -1,0 +1,90 @@
+/* Programs of several sizes have most constants in common: those with the same bytes lie in one
+ * place of the blob.
+ *
+ * One that is the same term in the same layout is known without being computed. Others are computed
+ * when another one has as many bytes: equal hashes first, then the bytes themselves. */
+#include "lower/internal.h"
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct kept {
+  uint32_t program, buf;
+  int64_t bytes, at;
+  bool hashed;
+  uint64_t hash;
+} kept;
+typedef struct sharing {
+  tarn_ctx *cx;
+  const tarn_kprog *const *p;
+  TARN_VEC(kept) kept;
+} sharing;
+
+static const tarn_buffer *buffer(const sharing *h, const kept *k) {
+  return &h->p[k->program]->buf[k->buf];
+}
+static void free_bytes(void *p) { free(p); }
+
+/* As it lies in memory; the caller frees it. */
+static char *bytes_of(const sharing *h, const kept *k) {
+  const tarn_buffer *b = buffer(h, k);
+  tarn_mark before = tarn_arena_mark(h->cx);
+  const tarn_tensor *t = tarn_plan_const_value(h->p[k->program], b);
+  char *p = calloc(k->bytes ? (size_t)k->bytes : 1, 1);
+  if (!p) tarn_raise(h->cx, TARN_MEMORY, "lower: no memory for %lld bytes", (long long)k->bytes);
+  tarn_plan_const_lay_out(&b->layout, t, p);
+  tarn_drop(h->cx, t->data, before);
+  return p;
+}
+static uint64_t hash_of(const sharing *h, kept *k) {
+  if (k->hashed) return k->hash;
+  char *p = bytes_of(h, k);
+  k->hash = tarn_hash_bytes(p, (size_t)k->bytes, 0);
+  k->hashed = true;
+  free(p);
+  return k->hash;
+}
+static bool equal_bytes(const sharing *h, const kept *a, const kept *b) {
+  char *p = bytes_of(h, a);
+  tarn_defer(h->cx, free_bytes, p);
+  char *q = bytes_of(h, b);
+  bool same = !memcmp(p, q, (size_t)a->bytes);
+  free(q);
+  tarn_keep(h->cx, p);
+  free(p);
+  return same;
+}
+static bool same_term(const tarn_buffer *a, const tarn_buffer *b) {
+  return !a->value && !b->value && a->term != TARN_NONE && a->term == b->term &&
+         a->dtype == b->dtype && tarn_layout_equal(&a->layout, &b->layout);
+}
+/* The one that lies there already with the bytes of k; NULL: none. */
+static const kept *find(sharing *h, kept *k) {
+  for (uint32_t i = 0; i < h->kept.n; i++)
+    if (same_term(buffer(h, &h->kept.p[i]), buffer(h, k))) return &h->kept.p[i];
+  for (uint32_t i = 0; i < h->kept.n; i++) {
+    kept *x = &h->kept.p[i];
+    if (x->bytes != k->bytes || hash_of(h, x) != hash_of(h, k)) continue;
+    if (equal_bytes(h, x, k)) return x;
+  }
+  return NULL;
+}
+
+/* Where constant b of program i lies; *end: of the blob so far. */
+static int64_t place(sharing *h, uint32_t i, uint32_t b, int64_t align, int64_t *end) {
+  kept k = {.program = i, .buf = b, .bytes = low_bytes(&h->p[i]->buf[b]), .at = *end};
+  const kept *there = find(h, &k);
+  if (there) return there->at;
+  tarn_push(h->cx, &h->kept, k);
+  *end += (k.bytes + align - 1) / align * align;
+  return k.at;
+}
+void tarn_lower_share(const tarn_kprog *const *p, tarn_memory_plan *const *plan, uint32_t n,
+                      int64_t align) {
+  sharing h = {.cx = tarn_lang_ctx(p[0]->L), .p = p};
+  int64_t end = 0;
+  for (uint32_t i = 0; i < n; i++)
+    for (uint32_t b = 0; b < p[i]->nbuf; b++)
+      if (plan[i]->const_offset[b] >= 0)
+        plan[i]->const_offset[b] = place(&h, i, b, align, &end);
+  for (uint32_t i = 0; i < n; i++) plan[i]->const_bytes = end;
+}
