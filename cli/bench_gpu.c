@@ -67,7 +67,7 @@ void cli_bench_gpu(tarn_ctx *cx, tarn_loaded *m, const tarn_rt_cuda_info *gpu,
     t.whole = cli_median(each, rounds), t.least = each[0];
   for (uint32_t k = 0; k < t.n; k++) {
     t.kernel[k].name = tarn_loaded_kernel_name(m, k);
-    if (k < c->work.n) t.kernel[k].work = c->work.p[k];
+    if (k < c->is.work.n) t.kernel[k].work = c->is.work.p[k];
     if (tarn_loaded_time(m, in, out, k, rounds, each))
       t.kernel[k].seconds = cli_median(each, rounds);
   }

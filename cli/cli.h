@@ -73,6 +73,14 @@ double cli_median(double *v, size_t n); /* sorts v; n > 0 */
 typedef struct cli_work {
   double flop, slots, products, read, write;
 } cli_work; /* operations, lanes of vector instructions, of those that multiply, bytes, bytes */
+/* What is known of one program of a compiled folder. */
+typedef struct cli_program {
+  const int64_t *size;      /* of a folder for several sizes: its own */
+  tarn_rule_class used;     /* the strongest class of its rules */
+  double bound;             /* and the largest bound of approx ones */
+  TARN_VEC(tarn_domain) in; /* of its inputs */
+  TARN_VEC(cli_work) work;  /* what each kernel has to do */
+} cli_program;
 typedef struct cli_compile {
   const char *model, *dir, *name, *hw, *numerics, *emit, *explain, *dump, *schedule;
   cli_list rules, no_rules, only_rules, shapes, sets;
@@ -80,8 +88,7 @@ typedef struct cli_compile {
   bool copies;
   uint64_t nodes, iters, threads, seed;
   double seconds, rtol;
-  tarn_rule_class used; /* of a compiled folder: the strongest class of its rules */
-  double bound;         /* and the largest bound of approx ones */
+  cli_program is; /* of a compiled folder: its program; of several, the one that is selected */
   bool json;
   const char *price_file; /* --price: "analytic", a model file; NULL: the shipped one, if it fits */
   const char *db;         /* --db: a store of measurements */
@@ -89,8 +96,10 @@ typedef struct cli_compile {
   const tarn_price *price;   /* of this program, instead */
   const tarn_price *learned; /* by cli_options(): beside the store; NULL: the analytic one */
   const char *triple;        /* of a compiled folder */
-  TARN_VEC(tarn_domain) in;  /* of a compiled folder: of its inputs */
-  TARN_VEC(cli_work) work;   /* of a compiled folder: what each kernel has to do */
+  /* of a folder for several sizes; n = 0: it is for one */
+  TARN_VEC(cli_program) programs;
+  cli_list size_names;
+  cli_list asked; /* --shape words that choose among them */
 } cli_compile;
 extern const cli_opt *cli_compile_options(tarn_ctx *cx,
                                           cli_compile *c); /* a table that ends with a NULL name */
@@ -107,6 +116,29 @@ const char *cli_scratch_folder(tarn_ctx *cx); /* removed when the command ends *
 /* A compiled folder for DIR|MODEL: DIR itself when it holds a report.json, else MODEL compiled to a
  * folder that is removed at exit. *c is filled with what it was compiled from. */
 const char *cli_folder(tarn_ctx *cx, const char *dir_or_model, cli_compile *c);
+/* ---- folders for several sizes (sizes.c) ---- */
+/* Of a report, or of what was just compiled. */
+struct yajl_val_s;
+void cli_read_program(tarn_ctx *cx, struct yajl_val_s *v, cli_program *p);
+void cli_read_sizes(tarn_ctx *cx, struct yajl_val_s *report, cli_compile *c);
+void cli_take_program(tarn_ctx *cx, const tarn_compiled *r, cli_program *p);
+void cli_take_sizes(tarn_ctx *cx, const tarn_compiled *r, cli_compile *c);
+/* m runs these sizes from now on, and c->is is what is known of their program. Raises TARN_USAGE
+ * when it has none for them. */
+void cli_select(tarn_ctx *cx, tarn_loaded *m, cli_compile *c, const int64_t *size);
+/* Selects what --shape words and the shapes of given inputs say. False: they say nothing, or the
+ * folder is for one size. */
+bool cli_select_asked(tarn_ctx *cx, tarn_loaded *m, cli_compile *c, const cli_list *given);
+/* Some sizes to try, at most so many programs: the smallest, the largest and what lies between. Of
+ * a range of rows other numbers too, by the seed. */
+uint32_t cli_some_sizes(tarn_ctx *cx, const tarn_loaded *m, uint32_t most, uint64_t seed,
+                        const int64_t ***size);
+const char *cli_size_text(tarn_ctx *cx, const tarn_loaded *m); /* "batch=4", as selected */
+void cli_size_json(tarn_json *j, const tarn_loaded *m);        /* {"batch": 4} as "size" */
+/* Which input NAME=FILE is for, and the file; n: none. */
+uint32_t cli_input_of(tarn_ctx *cx, uint32_t n, const tarn_port *ports, const char *given,
+                      const char **file);
+
 /* That, loaded. Raises TARN_BAD_INPUT for a folder that was compiled for a machine of another kind.
  */
 tarn_loaded *cli_load(tarn_ctx *cx, const char *dir_or_model, cli_compile *c);
@@ -114,11 +146,11 @@ tarn_loaded *cli_load(tarn_ctx *cx, const char *dir_or_model, cli_compile *c);
 tarn_loaded *cli_load_folder(tarn_ctx *cx, const char *dir, const cli_compile *c);
 /* The model of a compiled folder, as a program. */
 tarn_program *cli_reload(tarn_lang *L, const cli_compile *c);
-/* Input tensors by -i NAME=FILE, the rest random from the seed within c->in; in the program's
+/* Input tensors by -i NAME=FILE, the rest random from the seed within c->is.in; in the program's
  * order. */
 tarn_tensor **cli_inputs(tarn_ctx *cx, const cli_compile *c, uint32_t n, const tarn_port *ports,
                          const cli_list *given, uint64_t seed);
-/* Fills c->in. */
+/* Fills c->is.in. */
 void cli_domains(const tarn_program *p, cli_compile *c);
 tarn_tensor **cli_outputs(tarn_ctx *cx, const tarn_loaded *m);
 uint32_t cli_ports(const tarn_program *p, bool outputs, const tarn_port **ports);

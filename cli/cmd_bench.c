@@ -97,19 +97,26 @@ static const tarn_rt_cuda_info *needed_gpu(tarn_ctx *cx, const char *dir) {
   if (!gpu) tarn_raise(cx, TARN_BAD_INPUT, "%s: %s", dir, why);
   return gpu;
 }
-/* Medians of the whole program and of each kernel. */
-static void time_program(tarn_ctx *cx, tarn_loaded *m, const tarn_tensor *const *in,
-                         uint32_t threads, uint64_t repeat, cli_timing *out) {
-  uint32_t nk = tarn_loaded_kernels(m);
+/* Seconds of each of the runs, after one that is not counted. */
+static double *time_runs(tarn_ctx *cx, tarn_loaded *m, const tarn_tensor *const *in,
+                         uint32_t threads, uint64_t repeat) {
   tarn_tensor **result = cli_outputs(cx, m);
-  double *t = TARN_ARRAY(cx, double, repeat), *each = TARN_ARRAY(cx, double, nk + 1);
-  double *sum = TARN_ARRAY(cx, double, (nk + 1) * repeat);
+  double *t = TARN_ARRAY(cx, double, repeat);
   tarn_loaded_run(m, in, result, threads);
   for (uint64_t r = 0; r < repeat; r++) {
     t[r] = tarn_now();
     tarn_loaded_run(m, in, result, threads);
     t[r] = tarn_now() - t[r];
   }
+  return t;
+}
+/* Medians of the whole program and of each kernel. */
+static void time_program(tarn_ctx *cx, tarn_loaded *m, const tarn_tensor *const *in,
+                         uint32_t threads, uint64_t repeat, cli_timing *out) {
+  uint32_t nk = tarn_loaded_kernels(m);
+  tarn_tensor **result = cli_outputs(cx, m);
+  double *t = time_runs(cx, m, in, threads, repeat), *each = TARN_ARRAY(cx, double, nk + 1);
+  double *sum = TARN_ARRAY(cx, double, (nk + 1) * repeat);
   for (uint64_t r = 0; r < repeat; r++) {
     tarn_loaded_profile(m, in, result, threads, each);
     for (uint32_t k = 0; k < nk; k++) sum[k * repeat + r] = each[k];
@@ -125,7 +132,7 @@ static void bound_kernels(tarn_ctx *cx, const cli_compile *c, uint32_t threads, 
   size_t reach = 0;
   for (uint32_t k = 0; k < t->n; k++) {
     cli_work *w = &t->kernel[k].work;
-    if (k < c->work.n) *w = c->work.p[k];
+    if (k < c->is.work.n) *w = c->is.work.p[k];
     t->gflop += w->flop / 1e9;
     if (w->read + w->write > (double)reach) reach = (size_t)(w->read + w->write);
   }
@@ -138,6 +145,56 @@ static void bound_kernels(tarn_ctx *cx, const cli_compile *c, uint32_t threads, 
     t->bound += x->bound.seconds;
     t->peak_fraction += share / t->median;
   }
+}
+
+/* ---- a folder for several sizes: a row for each ---- */
+typedef struct benching {
+  tarn_ctx *cx;
+  cli_compile *c;
+  tarn_loaded *m;
+  const cli_list *given;
+  uint32_t threads;
+  uint64_t repeat;
+} benching;
+static void time_size(const benching *b, tarn_json *j) {
+  const tarn_port *ip;
+  uint32_t nin = tarn_loaded_ports(b->m, false, &ip);
+  const tarn_tensor *const *in =
+      (const tarn_tensor *const *)cli_inputs(b->cx, b->c, nin, ip, b->given, b->c->seed);
+  double *t = time_runs(b->cx, b->m, in, b->threads, b->repeat);
+  double median = cli_median(t, b->repeat);
+  tarn_json_open(j, NULL, '{');
+  cli_size_json(j, b->m);
+  tarn_json_open(j, "seconds", '{');
+  tarn_json_num(j, "median", median);
+  tarn_json_num(j, "min", t[0]);
+  tarn_json_close(j, '}');
+  tarn_json_close(j, '}');
+  if (!b->c->json)
+    printf("%-24s %10.4f ms median %10.4f ms min\n", cli_size_text(b->cx, b->m), 1e3 * median,
+           1e3 * t[0]);
+}
+static int by_sizes(const void *a, const void *b, void *n) {
+  const int64_t *x = *(const int64_t *const *)a, *y = *(const int64_t *const *)b;
+  for (uint32_t i = 0; i < *(const uint32_t *)n; i++)
+    if (x[i] != y[i]) return x[i] < y[i] ? -1 : 1;
+  return 0;
+}
+#define TIMED_PROGRAMS 24 /* of a folder for more sizes */
+static void bench_sizes(const benching *b) {
+  const int64_t **size;
+  uint32_t n = cli_some_sizes(b->cx, b->m, TIMED_PROGRAMS, 0, &size);
+  uint32_t names = tarn_loaded_sizes(b->m);
+  tarn_json *j = cli_json_new(b->cx);
+  qsort_r(size, n, sizeof *size, by_sizes, &names);
+  tarn_json_open(j, "sizes", '[');
+  for (uint32_t i = 0; i < n; i++) {
+    if (i && !by_sizes(&size[i - 1], &size[i], &names)) continue;
+    cli_select(b->cx, b->m, b->c, size[i]);
+    time_size(b, j);
+  }
+  tarn_json_close(j, ']');
+  if (b->c->json) cli_json_print(j);
 }
 
 int tarn_cmd_bench(tarn_ctx *cx, int argc, char **argv) {
@@ -155,7 +212,8 @@ int tarn_cmd_bench(tarn_ctx *cx, int argc, char **argv) {
       {"--trace", NULL, CLI_STR, &trace, "F", "write a trace for a browser's trace viewer"},
       {"--input", "-i", CLI_LIST, &given, "NAME=FILE", "input (random when absent)"},
       {"--seed", NULL, CLI_UINT, &c.seed, "K", "seed of random inputs"},
-      {"--shape", NULL, CLI_LIST, &c.shapes, "NAME=DIMS", "bind a dynamic shape of MODEL"},
+      {"--shape", NULL, CLI_LIST, &c.shapes, "NAME=DIMS",
+       "bind a dynamic shape of MODEL, or choose one of several sizes of DIR"},
       CLI_SET(c),
       {"--json", NULL, CLI_FLAG, &c.json, NULL, "print JSON"},
       {0}};
@@ -167,6 +225,12 @@ int tarn_cmd_bench(tarn_ctx *cx, int argc, char **argv) {
   const tarn_rt_cuda_info *gpu = cli_is_ptx(cx, c.dir) ? needed_gpu(cx, c.dir) : NULL;
   if (gpu && (html || trace)) tarn_raise(cx, TARN_USAGE, "--html, --trace: of a CPU's program");
   tarn_loaded_constants_huge(m);
+  if (!cli_select_asked(cx, m, &c, &given) && c.programs.n) {
+    if (html || trace)
+      tarn_raise(cx, TARN_USAGE, "--html, --trace: of one size: --shape says which");
+    bench_sizes(&(benching){cx, &c, m, &given, (uint32_t)threads, repeat});
+    return 0;
+  }
   const tarn_port *ip;
   uint32_t nin = tarn_loaded_ports(m, false, &ip);
   const tarn_tensor *const *in =

@@ -62,47 +62,77 @@ static void same_ports(tarn_ctx *cx, const cli_subject *m, const tarn_program *p
                c->model);
 }
 
+/* ---- one size ---- */
+typedef struct checking {
+  tarn_ctx *cx;
+  cli_compile *c;
+  const cli_subject *m;
+  const cli_list *given;
+  uint64_t samples, threads;
+  double rtol;
+} checking;
+/* What is compiled against the interpreter, as many times as asked for. */
+static void check_one(const checking *k, worst *w) {
+  tarn_ctx *cx = k->cx;
+  const cli_compile *c = k->c;
+  const tarn_program *p = cli_reload(tarn_lang_new(cx), c);
+  const tarn_port *ip;
+  same_ports(cx, k->m, p, c);
+  tarn_rounding *want = TARN_ARRAY(cx, tarn_rounding, p->nout + 1);
+  uint32_t nin = cli_subject_ports(cx, k->m, false, &ip);
+  tarn_tolerance t = tarn_rules_tolerance(c->is.used, c->is.bound);
+  for (uint64_t s = 0; s < k->samples; s++) {
+    tarn_tensor **in = cli_inputs(cx, c, nin, ip, k->given, c->seed + s);
+    tarn_tensor **out = cli_subject_run(cx, k->m, in, (uint32_t)k->threads);
+    t.noise.seed = c->seed + s;
+    tarn_eval_rounding(p->L, cli_roots(p), p->nout, cli_bindings(p, in), p->nin, t.runs, t.noise,
+                       tarn_opaque_eval, want);
+    for (uint32_t i = 0; i < p->nout; i++)
+      judge(p->out[i].name, &want[i], tarn_judge(out[i], &want[i], t.times, k->rtol), c->seed + s,
+            w);
+  }
+}
+#define TRIED_PROGRAMS 16 /* of a folder for more sizes */
+/* A folder for several sizes: some of them, which are printed unless JSON is. */
+static void check_sizes(const checking *k, worst *w) {
+  const int64_t **size;
+  uint32_t n = cli_some_sizes(k->cx, k->m->m, TRIED_PROGRAMS, k->c->seed, &size);
+  for (uint32_t i = 0; i < n && w->v.ok; i++) {
+    cli_select(k->cx, k->m->m, k->c, size[i]);
+    check_one(k, w);
+    if (!k->c->json) printf("%s: %s\n", cli_size_text(k->cx, k->m->m), w->v.ok ? "ok" : "WRONG");
+  }
+}
+
 int tarn_cmd_check(tarn_ctx *cx, int argc, char **argv) {
   cli_compile c = {0};
   cli_list words = {0}, given = {0};
-  uint64_t samples = 1, threads = 0;
-  double rtol = TARN_JUDGE_RTOL;
   bool simulate = false;
+  checking k = {.cx = cx, .c = &c, .given = &given, .samples = 1, .rtol = TARN_JUDGE_RTOL};
   const char *usage = "check DIR|MODEL [--samples N] [--rtol X] [--simulate]";
   const cli_opt opts[] = {
-      {"--samples", NULL, CLI_U32, &samples, "N", "random inputs to compare on (default 1)"},
-      {"--rtol", NULL, CLI_REAL, &rtol, "X",
+      {"--samples", NULL, CLI_U32, &k.samples, "N", "random inputs to compare on (default 1)"},
+      {"--rtol", NULL, CLI_REAL, &k.rtol, "X",
        "tolerance besides rounding, relative to the element (default 1e-5)"},
       {"--input", "-i", CLI_LIST, &given, "NAME=FILE", "compare on this input"},
       {"--simulate", NULL, CLI_FLAG, &simulate, NULL,
        "a GPU's program: in the executor, whether there is a GPU or not"},
       {"--hw", NULL, CLI_STR, &c.hw, "NAME|FILE", "hardware that MODEL is compiled for"},
-      {"--threads", NULL, CLI_THREADS, &threads, "T", "threads (default: all)"},
+      {"--threads", NULL, CLI_THREADS, &k.threads, "T", "threads (default: all)"},
       {"--seed", NULL, CLI_UINT, &c.seed, "K", "seed of random inputs"},
-      {"--shape", NULL, CLI_LIST, &c.shapes, "NAME=DIMS", "bind a dynamic shape of MODEL"},
+      {"--shape", NULL, CLI_LIST, &c.shapes, "NAME=DIMS",
+       "bind a dynamic shape of MODEL, or choose one of several sizes of DIR"},
       CLI_SET(c),
       {"--json", NULL, CLI_FLAG, &c.json, NULL, "print JSON"},
       {0}};
   if (cli_parse(cx, usage, opts, argc, argv, &words)) return 0;
-  if (words.n != 1 || !samples)
+  if (words.n != 1 || !k.samples)
     tarn_raise(cx, TARN_USAGE, "usage: tarn %s; N is at least 1", usage);
   cli_subject m = cli_open_subject(cx, words.p[0], &c, simulate ? CLI_SIMULATED : CLI_EITHER);
-  tarn_program *p = cli_reload(tarn_lang_new(cx), &c);
-  same_ports(cx, &m, p, &c);
-  tarn_rounding *want = TARN_ARRAY(cx, tarn_rounding, p->nout + 1);
-  const tarn_port *ip;
-  uint32_t nin = cli_subject_ports(cx, &m, false, &ip);
   worst w = {.v.ok = true};
-  tarn_tolerance t = tarn_rules_tolerance(c.used, c.bound);
-  for (uint64_t s = 0; s < samples; s++) {
-    tarn_tensor **in = cli_inputs(cx, &c, nin, ip, &given, c.seed + s);
-    tarn_tensor **out = cli_subject_run(cx, &m, in, (uint32_t)threads);
-    t.noise.seed = c.seed + s;
-    tarn_eval_rounding(p->L, cli_roots(p), p->nout, cli_bindings(p, in), p->nin, t.runs, t.noise,
-                       tarn_opaque_eval, want);
-    for (uint32_t i = 0; i < p->nout; i++)
-      judge(p->out[i].name, &want[i], tarn_judge(out[i], &want[i], t.times, rtol), c.seed + s, &w);
-  }
+  k.m = &m;
+  if (!cli_select_asked(cx, m.m, &c, &given) && c.programs.n) check_sizes(&k, &w);
+  else check_one(&k, &w);
   if (c.json) show_json(cx, &w);
   else show_text(cx, &w);
   return w.v.ok ? 0 : TARN_NO;

@@ -83,7 +83,8 @@ int tarn_cmd_run(tarn_ctx *cx, int argc, char **argv) {
       {"--hw", NULL, CLI_STR, &c.hw, "NAME|FILE", "hardware that MODEL is compiled for"},
       {"--threads", NULL, CLI_THREADS, &threads, "T", "threads (default: all)"},
       {"--seed", NULL, CLI_UINT, &c.seed, "K", "seed of random inputs"},
-      {"--shape", NULL, CLI_LIST, &c.shapes, "NAME=DIMS", "bind a dynamic shape of MODEL"},
+      {"--shape", NULL, CLI_LIST, &c.shapes, "NAME=DIMS",
+       "bind a dynamic shape of MODEL, or choose one of several sizes of DIR"},
       CLI_SET(c),
       {"--json", NULL, CLI_FLAG, &c.json, NULL, "print JSON"},
       {0}};
@@ -96,6 +97,7 @@ int tarn_cmd_run(tarn_ctx *cx, int argc, char **argv) {
   if (ref) {
     if (!stat(words.p[0], &st) && S_ISDIR(st.st_mode)) cli_folder(cx, words.p[0], &c);
     else c.model = words.p[0];
+    if (c.programs.n) cli_select_asked(cx, cli_load_folder(cx, c.dir, &c), &c, &given);
     tarn_program *p = cli_reload(tarn_lang_new(cx), &c);
     cli_domains(p, &c);
     nin = cli_ports(p, false, &ip), nout = cli_ports(p, true, &op);
@@ -103,6 +105,7 @@ int tarn_cmd_run(tarn_ctx *cx, int argc, char **argv) {
     out = reference(cx, p, in);
   } else {
     cli_subject m = cli_open_subject(cx, words.p[0], &c, simulate ? CLI_SIMULATED : CLI_DEVICE);
+    cli_select_asked(cx, m.m, &c, &given);
     nin = cli_subject_ports(cx, &m, false, &ip), nout = cli_subject_ports(cx, &m, true, &op);
     in = cli_inputs(cx, &c, nin, ip, &given, c.seed);
     out = cli_subject_run(cx, &m, in, (uint32_t)threads);

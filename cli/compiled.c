@@ -6,11 +6,6 @@
 #include <yajl/yajl_tree.h>
 
 /* ---- compiled folders ---- */
-static double number_of(yajl_val object, const char *key) {
-  const char *path[] = {key, NULL};
-  yajl_val v = yajl_tree_get(object, path, yajl_t_number);
-  return v ? YAJL_GET_DOUBLE(v) : 0;
-}
 static void take_texts(tarn_ctx *cx, yajl_val object, const char *key, cli_list *to) {
   const char *path[] = {key, NULL};
   yajl_val s = yajl_tree_get(object, path, yajl_t_array);
@@ -25,39 +20,26 @@ static void from_report(tarn_ctx *cx, const char *path, cli_compile *c) {
   yajl_val v = yajl_tree_parse(tarn_read_file(cx, path, &n), error, sizeof error);
   if (!v) tarn_raise(cx, TARN_BAD_INPUT, "%s: %s", path, error);
   static const char *const model[] = {"model", NULL}, *const hw[] = {"hw", NULL},
-                           *const triple[] = {"triple", NULL},
-                           *const used[] = {"numerics_used", NULL};
+                           *const triple[] = {"triple", NULL};
   yajl_val m = yajl_tree_get(v, (const char **)(uintptr_t)model, yajl_t_string);
   yajl_val h = yajl_tree_get(v, (const char **)(uintptr_t)hw, yajl_t_string);
   if (m) c->model = tarn_strdup(cx, YAJL_GET_STRING(m));
   yajl_val t = yajl_tree_get(v, (const char **)(uintptr_t)triple, yajl_t_string);
   if (h) c->hw = tarn_strdup(cx, YAJL_GET_STRING(h));
   if (t) c->triple = tarn_strdup(cx, YAJL_GET_STRING(t));
-  take_texts(cx, v, "shapes", &c->shapes);
+  cli_list asked = c->shapes;
+  static const char *const sizes[] = {"sizes", NULL};
+  yajl_val several = yajl_tree_get(v, (const char **)(uintptr_t)sizes, yajl_t_object);
+  if (several) c->shapes = (cli_list){0};
+  if (several) c->asked = asked;
+  take_texts(cx, several ? several : v, several ? "given" : "shapes", &c->shapes);
   take_texts(cx, v, "set", &c->sets);
   static const char *const def[] = {"def", NULL}, *const copies[] = {"allow_copies", NULL};
   yajl_val d = yajl_tree_get(v, (const char **)(uintptr_t)def, yajl_t_string);
   if (d) c->def = tarn_strdup(cx, YAJL_GET_STRING(d));
   c->copies = yajl_tree_get(v, (const char **)(uintptr_t)copies, yajl_t_true) != NULL;
-  yajl_val u = yajl_tree_get(v, (const char **)(uintptr_t)used, yajl_t_string);
-  c->used = TARN_RULE_REASSOC;
-  if (u) tarn_rule_class_parse(YAJL_GET_STRING(u), &c->used);
-  c->bound = number_of(v, "bound");
-  static const char *const inputs[] = {"inputs", NULL}, *const program[] = {"program", NULL};
-  yajl_val in = yajl_tree_get(v, (const char **)(uintptr_t)inputs, yajl_t_array);
-  for (size_t i = 0; in && i < YAJL_GET_ARRAY(in)->len; i++) {
-    yajl_val x = YAJL_GET_ARRAY(in)->values[i];
-    tarn_domain range = {(int64_t)number_of(x, "low"), (int64_t)number_of(x, "high")};
-    tarn_push(cx, &c->in, range);
-  }
-  yajl_val k = yajl_tree_get(v, (const char **)(uintptr_t)program, yajl_t_array);
-  for (size_t i = 0; k && i < YAJL_GET_ARRAY(k)->len; i++) {
-    yajl_val x = YAJL_GET_ARRAY(k)->values[i];
-    cli_work w = {number_of(x, "flop"), number_of(x, "slots"), number_of(x, "products"),
-                  number_of(x, "read_bytes"), number_of(x, "write_bytes")};
-    if (!w.slots) w.slots = w.flop / 2; /* of an older report */
-    tarn_push(cx, &c->work, w);
-  }
+  cli_read_program(cx, v, &c->is);
+  cli_read_sizes(cx, v, c);
   yajl_tree_free(v);
   if (!c->model) tarn_raise(cx, TARN_BAD_INPUT, "%s: no \"model\" in it", path);
 }
@@ -76,14 +58,8 @@ const char *cli_folder(tarn_ctx *cx, const char *what, cli_compile *c) {
   c->dir = cli_scratch_folder(cx);
   tarn_lang *L = tarn_lang_new(cx);
   const tarn_compiled *r = tarn_compile(L, cli_options(L, c));
-  for (uint32_t i = 0; i < r->kernels->nker; i++) {
-    const tarn_kernel *x = &r->kernels->ker[i];
-    cli_work w = {x->flops, x->slots, x->products, x->reads, x->writes};
-    tarn_push(cx, &c->work, w);
-  }
-  c->used = r->rewriting->used;
-  c->bound = r->rewriting->bound;
-  cli_domains(r->program, c);
+  cli_take_program(cx, r, &c->is);
+  if (r->sizes) cli_take_sizes(cx, r, c);
   return c->dir;
 }
 
@@ -110,12 +86,12 @@ void cli_domains(const tarn_program *p, cli_compile *c) {
   tarn_ctx *cx = tarn_lang_ctx(p->L);
   tarn_domain *r = TARN_ARRAY(cx, tarn_domain, p->nin + 1);
   tarn_input_domains(p, tarn_opaque_index, r);
-  c->in.n = 0;
-  for (uint32_t i = 0; i < p->nin; i++) tarn_push(cx, &c->in, r[i]);
+  c->is.in.n = 0;
+  for (uint32_t i = 0; i < p->nin; i++) tarn_push(cx, &c->is.in, r[i]);
 }
-/* Which input NAME=FILE is for, and the file; n: none. Both NAME and FILE may have = in them. */
-static uint32_t input_of(tarn_ctx *cx, uint32_t n, const tarn_port *ports, const char *given,
-                         const char **file) {
+/* Both NAME and FILE may have = in them. */
+uint32_t cli_input_of(tarn_ctx *cx, uint32_t n, const tarn_port *ports, const char *given,
+                      const char **file) {
   *file = given;
   if (!strchr(given, '=')) return n == 1 ? 0 : n;
   for (size_t k = strlen(given); k-- > 0;) {
@@ -138,14 +114,14 @@ static tarn_tensor *given_tensor(tarn_ctx *cx, const tarn_port *p, const char *f
   return t;
 }
 static tarn_domain domain_of(const cli_compile *c, uint32_t i) {
-  return i < c->in.n ? c->in.p[i] : (tarn_domain){0, 1};
+  return i < c->is.in.n ? c->is.in.p[i] : (tarn_domain){0, 1};
 }
 tarn_tensor **cli_inputs(tarn_ctx *cx, const cli_compile *c, uint32_t n, const tarn_port *ports,
                          const cli_list *given, uint64_t seed) {
   tarn_tensor **t = TARN_ARRAY(cx, tarn_tensor *, n + 1);
   const char **from = TARN_ARRAY(cx, const char *, n + 1), *file;
   for (uint32_t g = 0; g < given->n; g++) {
-    uint32_t i = input_of(cx, n, ports, given->p[g], &file);
+    uint32_t i = cli_input_of(cx, n, ports, given->p[g], &file);
     if (i == n)
       tarn_raise(cx, TARN_USAGE, "-i %s: no such input; NAME=FILE is expected", given->p[g]);
     if (from[i])

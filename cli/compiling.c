@@ -29,7 +29,8 @@ const cli_opt *cli_compile_options(tarn_ctx *cx, cli_compile *c) {
        "threads of the compiled program (default: all)"},
       {"--seed", NULL, CLI_UINT, &c->seed, "K", "seed of all random choices"},
       {"--emit", NULL, CLI_STR, &c->emit, "KIND", "so (default), o, ll; of a GPU so, ptx, ll"},
-      {"--shape", NULL, CLI_LIST, &c->shapes, "NAME=DIMS", "bind a dynamic shape"},
+      {"--shape", NULL, CLI_LIST, &c->shapes, "NAME=DIMS",
+       "bind a dynamic shape; NAME=1,4,16 and NAME=0..64 make a program for each size"},
       CLI_SET(*c),
       {"--price", NULL, CLI_STR, &c->price_file, "FILE",
        "a learned price, or analytic (default: the shipped one, if it fits)"},
@@ -143,5 +144,6 @@ tarn_program *cli_reload(tarn_lang *L, const cli_compile *c) {
   o.sets = texts_of(&c->sets);
   o.def = c->def;
   o.allow_copies = c->copies;
+  if (c->is.size) o.shapes = tarn_compile_shapes_at(L, &o, c->is.size);
   return tarn_compile_import(L, &o, NULL);
 }

@@ -242,7 +242,7 @@ static void all(tarn_ctx *cx, void *arg) {
   const tarn_compile_options *o = (*c)->o;
   const char *dir = comp_workshop(cx, o);
   const tarn_source *s = comp_source(cx, o);
-  comp_sizes *sizes = comp_sizes_of(*c, s);
+  comp_sizes *sizes = comp_sizes_of(cx, o, s);
   if (sizes) {
     *c = comp_compile_sizes(*c, s, sizes, dir);
     return;

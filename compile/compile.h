@@ -192,6 +192,7 @@ struct tarn_compiled {
   /* Of several sizes (o->shapes): this is the program of the largest, and these are all of them. */
   const tarn_lower_sizes *sizes; /* NULL: one program */
   tarn_compiled *const *programs;
+  const tarn_texts *given; /* the shapes of all, as they were given */
 };
 /* Grows only when a key changes its meaning; keys may be added without. */
 #define TARN_REPORT_SCHEMA 1
@@ -224,6 +225,9 @@ TARN_API const char *tarn_compile_key(tarn_ctx *cx, const tarn_compile_options *
 /* The model alone, as o->model, shapes and sets say. r: NULL, or filled. */
 TARN_API tarn_program *tarn_compile_import(tarn_lang *L, const tarn_compile_options *o,
                                            tarn_model_report *r);
+/* The texts of o->shapes for one choice of the sizes in them, in their order. */
+TARN_API tarn_texts tarn_compile_shapes_at(tarn_lang *L, const tarn_compile_options *o,
+                                           const int64_t *size);
 /* Does the folder hold an accelerator's program? Loads it, the host's part as here.so, with the
  * simulator as the accelerator: tarn_loaded_run() gives the values. Raises. */
 TARN_API bool tarn_has_stream(tarn_ctx *cx, const char *dir);

@@ -42,7 +42,7 @@ tarn_lower_options comp_lower_options(const tarn_compiled *c, const char *dir);
 /* ---- programs of several sizes (sizes.c) ---- */
 /* What --shape says beside fixed numbers; NULL: nothing. */
 typedef struct comp_sizes comp_sizes;
-comp_sizes *comp_sizes_of(tarn_compiled *c, const tarn_source *s);
+comp_sizes *comp_sizes_of(tarn_ctx *cx, const tarn_compile_options *o, const tarn_source *s);
 /* All of them, into the workshop; the one of the largest sizes. */
 tarn_compiled *comp_compile_sizes(tarn_compiled *c, const tarn_source *s, comp_sizes *z,
                                   const char *dir);

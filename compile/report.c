@@ -198,6 +198,7 @@ static void put_size(tarn_json *j, const tarn_compiled *of, uint32_t number) {
 static void put_sizes(tarn_json *j, const tarn_compiled *c) {
   const tarn_lower_sizes *s = c->sizes;
   tarn_json_open(j, "sizes", '{');
+  put_texts(j, "given", c->given);
   tarn_json_open(j, "names", '[');
   for (uint32_t i = 0; i < s->n; i++) tarn_json_str(j, NULL, s->name[i]);
   tarn_json_close(j, ']');

@@ -25,7 +25,8 @@ struct comp_sizes {
 
 /* ---- what --shape says ---- */
 _Noreturn static void malformed(tarn_ctx *cx, const char *text) {
-  tarn_raise(cx, TARN_USAGE, "--shape %s: numbers and ranges such as 1,4,16..32 are expected", text);
+  tarn_raise(cx, TARN_USAGE, "--shape %s: numbers and ranges such as 1,4,16..32 are expected",
+             text);
 }
 static int64_t number(tarn_ctx *cx, const char *text, const char **p) {
   char *end;
@@ -90,10 +91,9 @@ static void take_shape(comp_sizes *z, const char *text, const char *name, uint32
     if (!*p) break;
   }
 }
-comp_sizes *comp_sizes_of(tarn_compiled *c, const tarn_source *source) {
-  tarn_ctx *cx = tarn_lang_ctx(c->L);
-  const tarn_texts *shapes = &c->o->shapes;
-  const tarn_model_options only = {.def = c->o->def};
+comp_sizes *comp_sizes_of(tarn_ctx *cx, const tarn_compile_options *o, const tarn_source *source) {
+  const tarn_texts *shapes = &o->shapes;
+  const tarn_model_options only = {.def = o->def};
   comp_sizes *z = TARN_NEW(cx, comp_sizes);
   z->cx = cx;
   for (uint32_t i = 0; i < shapes->n; i++) {
@@ -120,8 +120,7 @@ static void optimise_one(tarn_ctx *cx, void *arg) {
 /* The text of --shape with one size in the place of what it says. */
 static const char *with_value(tarn_ctx *cx, const char *text, const size_of *s, int64_t v) {
   const char *p = strrchr(text, '=') + 1;
-  if (s->dim == TARN_NONE)
-    return tarn_format(cx, "%.*s%lld", (int)(p - text), text, (long long)v);
+  if (s->dim == TARN_NONE) return tarn_format(cx, "%.*s%lld", (int)(p - text), text, (long long)v);
   for (uint32_t d = 0; d < s->dim; d++) p = strchr(p, ',') + 1;
   const char *behind = strchr(p, ',');
   return tarn_format(cx, "%.*s%lld%s", (int)(p - text), text, (long long)v, behind ? behind : "");
@@ -142,16 +141,25 @@ static void sink(void *user, const char *name, const char *text, size_t n) {
   const labelled *l = user;
   l->o->sink(l->o->user, tarn_format(l->cx, "%s %s", name, l->label), text, n);
 }
-static const tarn_compile_options *options_of(const comp_sizes *z, const tarn_compile_options *o,
-                                              const int64_t *size) {
-  tarn_compile_options *mine = tarn_copy(z->cx, o, sizeof *o);
-  const char **text = tarn_copy(z->cx, o->shapes.text, o->shapes.n * sizeof *text);
-  labelled *l = TARN_NEW(z->cx, labelled);
+static tarn_texts shapes_at(const comp_sizes *z, const tarn_texts *given, const int64_t *size) {
+  const char **text = tarn_copy(z->cx, given->text, given->n * sizeof *text);
   for (uint32_t i = 0; i < z->size.n; i++) {
     const size_of *s = &z->size.p[i];
     text[s->shape] = with_value(z->cx, text[s->shape], s, size[i]);
   }
-  mine->shapes.text = text;
+  return (tarn_texts){given->n, text};
+}
+tarn_texts tarn_compile_shapes_at(tarn_lang *L, const tarn_compile_options *o,
+                                  const int64_t *size) {
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  const comp_sizes *z = comp_sizes_of(cx, o, comp_source(cx, o));
+  return z ? shapes_at(z, &o->shapes, size) : o->shapes;
+}
+static const tarn_compile_options *options_of(const comp_sizes *z, const tarn_compile_options *o,
+                                              const int64_t *size) {
+  tarn_compile_options *mine = tarn_copy(z->cx, o, sizeof *o);
+  labelled *l = TARN_NEW(z->cx, labelled);
+  mine->shapes = shapes_at(z, &o->shapes, size);
   *l = (labelled){o, label_of(z, size), z->cx};
   if (o->sink) mine->sink = sink;
   mine->user = l;
@@ -254,6 +262,7 @@ tarn_compiled *comp_compile_sizes(tarn_compiled *c, const tarn_source *source, c
   for (uint32_t i = 0; i < n; i++) all[i] = compile_one(z, c, source, sizes_at(z, i));
   emit(z, all, describe(z, n), dir);
   tarn_compiled *whole = all[n - 1];
+  whole->given = &c->o->shapes;
   comp_report(whole, NULL);
   tarn_write_file(z->cx, tarn_format(z->cx, "%s/report.json", dir), whole->report, whole->report_n);
   comp_finish(whole, dir, &(tarn_buf){.cx = z->cx});

@@ -2,6 +2,7 @@
  *
  * program.c    the module: run, tables        kernel.c     kernel functions, work items
  * sizes.c      programs of several sizes      same.c       constants that they share
+ * load.c       runs a program                 load_sizes.c which of several
  * memory.c     offsets of buffers             consts.c     constants to the file
  * header.c     model.h                        object.c     LLVM's passes, the object, linking
  * nest.c       statements, loops              reduce.c     leaves, accumulators

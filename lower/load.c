@@ -1,5 +1,5 @@
 /* Runs a compiled model.so. The first run makes the pool and the workspace, which are kept. */
-#include "lower/lower.h"
+#include "lower/loaded.h"
 #include "runtime/cuda.h"
 #include <dlfcn.h>
 #include <errno.h>
@@ -7,23 +7,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-struct tarn_loaded {
-  tarn_ctx *cx;
-  void *so;
-  int file; /* 1 + what it was loaded from; 0: nothing that is still open */
-  const tarn_rt_model *m;
-  const tarn_rt_sizes *sizes; /* NULL: it has one program */
-  int64_t *size;              /* that are selected */
-  tarn_port *port[2];
-  tarn_rt_pool *pool;
-  uint32_t threads; /* asked for when the pool was made */
-  tarn_device_fn *device;
-  void *device_user;
-  void *workspace;
-  const void **in;
-  void **out;
-};
 
 static void drop_pool(tarn_loaded *m) {
   tarn_rt_pool_free(m->pool);
@@ -64,8 +47,7 @@ static const tarn_rt_model *described(tarn_loaded *m, const tarn_rt_model *like)
   memcpy(&x->run, &run, sizeof run);
   return x;
 }
-/* m->m has just been set. */
-static void describe(tarn_loaded *m) {
+void low_loaded_describe(tarn_loaded *m) {
   m->port[0] = ports(m->cx, m->m->in, m->m->nin);
   m->port[1] = ports(m->cx, m->m->out, m->m->nout);
   m->in = TARN_ARRAY(m->cx, const void *, m->m->nin);
@@ -74,64 +56,6 @@ static void describe(tarn_loaded *m) {
 static bool of_this_version(const tarn_loaded *m) {
   if (m->sizes) return m->sizes->version == TARN_RT_VERSION;
   return m->m && m->m->version == TARN_RT_VERSION;
-}
-/* ---- sizes ---- */
-uint32_t tarn_loaded_sizes(const tarn_loaded *m) { return m->sizes ? m->sizes->nsize : 0; }
-const char *tarn_loaded_size_name(const tarn_loaded *m, uint32_t i) { return m->sizes->name[i]; }
-uint32_t tarn_loaded_programs(const tarn_loaded *m) { return m->sizes ? m->sizes->nprogram : 1; }
-const int64_t *tarn_loaded_program_size(const tarn_loaded *m, uint32_t program) {
-  return m->sizes->program[program].size;
-}
-bool tarn_loaded_rows(const tarn_loaded *m, uint32_t *rows, int64_t *lo, int64_t *hi) {
-  if (!m->sizes || m->sizes->rows == m->sizes->nsize) return false;
-  *rows = m->sizes->rows;
-  *lo = m->sizes->lo;
-  *hi = m->sizes->hi;
-  return true;
-}
-/* Does a program serve these sizes, with other numbers of rows perhaps? */
-static bool serves(const tarn_rt_sizes *s, const int64_t *of, const int64_t *size) {
-  for (uint32_t i = 0; i < s->nsize; i++) {
-    bool is = i == s->rows ? size[i] >= s->lo && size[i] <= s->hi : size[i] == of[i];
-    if (!is) return false;
-  }
-  return true;
-}
-/* A port with rows has as many as were asked for. */
-static void give_rows(tarn_loaded *m, bool outputs, const uint8_t *has, int64_t n) {
-  for (uint32_t i = 0; i < (outputs ? m->m->nout : m->m->nin); i++) {
-    tarn_port *p = &m->port[outputs][i];
-    if (!has[i]) continue;
-    int64_t *dim = tarn_copy(m->cx, p->dim, p->n * sizeof *dim);
-    dim[0] = n;
-    p->dim = dim;
-  }
-}
-bool tarn_loaded_select(tarn_loaded *m, const int64_t *size) {
-  const tarn_rt_sizes *s = m->sizes;
-  const tarn_rt_model *found = NULL;
-  for (uint32_t i = 0; i < s->nprogram; i++) { /* of several for rows: the largest that fits */
-    const int64_t *of = s->program[i].size;
-    if (!serves(s, of, size)) continue;
-    if (!found || of[s->rows] <= size[s->rows]) found = s->program[i].model;
-  }
-  if (!found) return false;
-  free(m->workspace);
-  m->workspace = NULL;
-  m->m = found;
-  m->size = tarn_copy(m->cx, size, s->nsize * sizeof *size);
-  describe(m);
-  if (s->rows == s->nsize) return true;
-  give_rows(m, false, s->in_rows, size[s->rows]);
-  give_rows(m, true, s->out_rows, size[s->rows]);
-  return true;
-}
-/* Of a range the smallest number of rows in it. */
-static void select_first(tarn_loaded *m) {
-  const tarn_rt_sizes *s = m->sizes;
-  int64_t *size = tarn_copy(m->cx, s->program[0].size, s->nsize * sizeof *size);
-  if (s->rows < s->nsize) size[s->rows] = s->lo;
-  (void)tarn_loaded_select(m, size);
 }
 /* like: of an object that has no description. */
 static tarn_loaded *opened(tarn_ctx *cx, const char *path, const char *name,
@@ -146,8 +70,8 @@ static tarn_loaded *opened(tarn_ctx *cx, const char *path, const char *name,
   if (!m->sizes && !m->m) m->m = described(m, like);
   if (!of_this_version(m))
     tarn_raise(cx, TARN_BAD_INPUT, "%s: not a model compiled by this version", name);
-  if (m->sizes) select_first(m);
-  else describe(m);
+  if (m->sizes) low_loaded_first(m);
+  else low_loaded_describe(m);
   return m;
 }
 tarn_loaded *tarn_load_file(tarn_ctx *cx, const char *dir, const char *file) {

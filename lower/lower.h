@@ -98,6 +98,9 @@ TARN_API const int64_t *tarn_loaded_program_size(const tarn_loaded *m, uint32_t 
 TARN_API bool tarn_loaded_rows(const tarn_loaded *m, uint32_t *rows, int64_t *lo, int64_t *hi);
 /* From now on m is what runs for these sizes. False: there is none for them. */
 TARN_API bool tarn_loaded_select(tarn_loaded *m, const int64_t *size);
+/* For these inputs, NULL where there is none yet: the first program whose shapes are theirs. */
+TARN_API bool tarn_loaded_select_for(tarn_loaded *m, const tarn_tensor *const *in);
+TARN_API const int64_t *tarn_loaded_size(const tarn_loaded *m); /* selected; of each size */
 TARN_API tarn_loaded *
 tarn_load(tarn_ctx *cx,
           const char *dir); /* raises; closed with the enclosing protected call or tarn_unload */

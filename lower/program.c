@@ -22,7 +22,10 @@ typedef struct program {
 const char *low_symbol(const low_module *M, const char *what) {
   return tarn_format(M->cx, "%s_%s", M->o->name, what);
 }
-/* Of one of several programs: it is reached by a table. */
+/* One of several programs is reached by a table, and leaves the name to the module's own. */
+static const char *symbol_of(const program *g, const char *what) {
+  return g->inner ? tarn_format(g->M->cx, "%s.%s", g->M->o->name, what) : low_symbol(g->M, what);
+}
 static void keep_inside(const program *g, LLVMValueRef v) {
   if (g->inner) LLVMSetLinkage(v, LLVMInternalLinkage);
 }
@@ -135,7 +138,7 @@ static void copy_step(program *g) {
 
 static void emit_run(program *g) {
   low_module *M = g->M;
-  LLVMValueRef f = LLVMAddFunction(M->m, low_symbol(M, "run"), g->step_type), a[4];
+  LLVMValueRef f = LLVMAddFunction(M->m, symbol_of(g, "run"), g->step_type), a[4];
   g->run = f;
   keep_inside(g, f);
   LLVMBasicBlockRef bad = NULL;
@@ -216,7 +219,7 @@ static void emit_model(program *g) {
                       low_i64(M, g->plan->const_bytes),
                       M->gpu ? M->gpu : LLVMConstNull(M->ptr)};
   LLVMValueRef model = LLVMConstStructInContext(M->lc, c, sizeof c / sizeof *c, 0);
-  LLVMValueRef v = LLVMAddGlobal(M->m, LLVMTypeOf(model), low_symbol(M, "model"));
+  LLVMValueRef v = LLVMAddGlobal(M->m, LLVMTypeOf(model), symbol_of(g, "model"));
   g->model = v;
   LLVMSetInitializer(v, model), LLVMSetGlobalConstant(v, true);
   keep_inside(g, v);

@@ -84,7 +84,6 @@ void tarn_lower_share(const tarn_kprog *const *p, tarn_memory_plan *const *plan,
   int64_t end = 0;
   for (uint32_t i = 0; i < n; i++)
     for (uint32_t b = 0; b < p[i]->nbuf; b++)
-      if (plan[i]->const_offset[b] >= 0)
-        plan[i]->const_offset[b] = place(&h, i, b, align, &end);
+      if (plan[i]->const_offset[b] >= 0) plan[i]->const_offset[b] = place(&h, i, b, align, &end);
   for (uint32_t i = 0; i < n; i++) plan[i]->const_bytes = end;
 }

@@ -21,7 +21,8 @@ static LLVMBasicBlockRef block(const chooser *c, const char *name) {
 }
 static void go_to(const chooser *c, LLVMBasicBlockRef b) { LLVMPositionBuilderAtEnd(c->M->b, b); }
 
-/* Programs first … first + n - 1 differ in the number of rows alone; without rows each by itself. */
+/* Programs first … first + n - 1 differ in the number of rows alone; without rows each by itself.
+ */
 static uint32_t group_of(const tarn_lower_sizes *s, uint32_t first) {
   uint32_t n = 1;
   for (; s->rows < s->n && first + n < s->nprogram; n++)
@@ -249,8 +250,7 @@ static LLVMValueRef flag_table(const chooser *c, const bool *is, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) v[i] = LLVMConstInt(c->M->i8, is && is[i], 0);
   return low_table(c->M, c->M->i8, v, n);
 }
-void low_sizes(low_module *M, const tarn_lower_sizes *s, const low_ready *ready,
-               LLVMTypeRef step) {
+void low_sizes(low_module *M, const tarn_lower_sizes *s, const low_ready *ready, LLVMTypeRef step) {
   chooser c = {.M = M, .s = s, .ready = ready, .step = step};
   const tarn_kprog *p = s->program[0].p;
   LLVMValueRef run = emit_run(&c), workspace = emit_workspace(&c);

@@ -89,7 +89,8 @@ TARN_API tarn_program *tarn_model_load(tarn_lang *L, const char *path,
                                        tarn_model_report *report);
 
 /* A file that is loaded several times, with other options each time: it is read once. Raises as
- * tarn_model_load(). text: NULL, or that of a comprehension, of n bytes; `path` is its name then. */
+ * tarn_model_load(). text: NULL, or that of a comprehension, of n bytes; `path` is its name then.
+ */
 typedef struct tarn_source tarn_source;
 TARN_API tarn_source *tarn_source_open(tarn_ctx *cx, const char *path, const char *text, size_t n);
 /* An ONNX ModelProto in memory, which names no other file; it may be freed then. */

@@ -68,9 +68,9 @@ typedef struct tarn_ref_call {
 /* What a kernel, and the run of an emitted program, returns. */
 enum {
   TARN_REF_OK,
-  TARN_REF_FAILED, /* operands that do not fit, no memory, no pool where one is needed */
-  TARN_REF_INDEX,  /* an index is out of range: the data of the run are wrong, the next run may
-                     succeed */
+  TARN_REF_FAILED,  /* operands that do not fit, no memory, no pool where one is needed */
+  TARN_REF_INDEX,   /* an index is out of range: the data of the run are wrong, the next run may
+                      succeed */
   TARN_REF_PROGRAM, /* an accelerator refused its instructions, or a GPU a kernel: the program is
                        wrong */
   TARN_REF_SIZE     /* there is no program for these sizes; nothing was computed */

@@ -100,7 +100,7 @@ typedef struct tarn_rt_sizes {
   int (*run)(const int64_t *size, const void *const *in, void *const *out, void *workspace,
              tarn_rt_pool *pool);
   uint64_t (*workspace)(const int64_t *size, uint32_t threads); /* bytes; or UINT64_MAX */
-  const uint8_t *in_rows, *out_rows; /* of each: does it have rows? */
+  const uint8_t *in_rows, *out_rows;                            /* of each: does it have rows? */
 } tarn_rt_sizes;
 
 /* Moves a program's constants into huge pages, where they are: what lies in whole ones, if the

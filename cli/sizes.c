@@ -1,0 +1,218 @@
+/* Folders that were compiled for several sizes: what is known of each program, and which one is
+ * selected. */
+#include "cli/cli.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <yajl/yajl_tree.h>
+
+/* ---- what is known of a program ---- */
+static yajl_val member(yajl_val object, const char *key, yajl_type type) {
+  const char *path[] = {key, NULL};
+  return yajl_tree_get(object, path, type);
+}
+static double number_of(yajl_val object, const char *key) {
+  yajl_val v = member(object, key, yajl_t_number);
+  return v ? YAJL_GET_DOUBLE(v) : 0;
+}
+void cli_read_program(tarn_ctx *cx, yajl_val v, cli_program *p) {
+  yajl_val used = member(v, "numerics_used", yajl_t_string);
+  yajl_val in = member(v, "inputs", yajl_t_array), kernels = member(v, "program", yajl_t_array);
+  p->used = TARN_RULE_REASSOC;
+  if (used) tarn_rule_class_parse(YAJL_GET_STRING(used), &p->used);
+  p->bound = number_of(v, "bound");
+  for (size_t i = 0; in && i < YAJL_GET_ARRAY(in)->len; i++) {
+    yajl_val x = YAJL_GET_ARRAY(in)->values[i];
+    tarn_domain range = {(int64_t)number_of(x, "low"), (int64_t)number_of(x, "high")};
+    tarn_push(cx, &p->in, range);
+  }
+  for (size_t i = 0; kernels && i < YAJL_GET_ARRAY(kernels)->len; i++) {
+    yajl_val x = YAJL_GET_ARRAY(kernels)->values[i];
+    cli_work w = {number_of(x, "flop"), number_of(x, "slots"), number_of(x, "products"),
+                  number_of(x, "read_bytes"), number_of(x, "write_bytes")};
+    if (!w.slots) w.slots = w.flop / 2; /* of an older report */
+    tarn_push(cx, &p->work, w);
+  }
+}
+static void read_size(tarn_ctx *cx, yajl_val v, uint32_t n, cli_compile *c) {
+  cli_program p = {0};
+  int64_t *size = TARN_ARRAY(cx, int64_t, n + 1);
+  yajl_val list = member(v, "size", yajl_t_array);
+  for (size_t i = 0; list && i < YAJL_GET_ARRAY(list)->len && i < n; i++)
+    size[i] = (int64_t)YAJL_GET_DOUBLE(YAJL_GET_ARRAY(list)->values[i]);
+  p.size = size;
+  cli_read_program(cx, v, &p);
+  tarn_push(cx, &c->programs, p);
+}
+void cli_read_sizes(tarn_ctx *cx, yajl_val report, cli_compile *c) {
+  yajl_val v = member(report, "sizes", yajl_t_object);
+  yajl_val names = v ? member(v, "names", yajl_t_array) : NULL;
+  yajl_val programs = v ? member(v, "programs", yajl_t_array) : NULL;
+  for (size_t i = 0; names && i < YAJL_GET_ARRAY(names)->len; i++) {
+    const char *name = YAJL_GET_STRING(YAJL_GET_ARRAY(names)->values[i]);
+    tarn_push(cx, &c->size_names, tarn_strdup(cx, name ? name : ""));
+  }
+  for (size_t i = 0; programs && i < YAJL_GET_ARRAY(programs)->len; i++)
+    read_size(cx, YAJL_GET_ARRAY(programs)->values[i], c->size_names.n, c);
+}
+void cli_take_program(tarn_ctx *cx, const tarn_compiled *r, cli_program *p) {
+  tarn_domain *range = TARN_ARRAY(cx, tarn_domain, r->program->nin + 1);
+  for (uint32_t i = 0; i < r->kernels->nker; i++) {
+    const tarn_kernel *x = &r->kernels->ker[i];
+    cli_work w = {x->flops, x->slots, x->products, x->reads, x->writes};
+    tarn_push(cx, &p->work, w);
+  }
+  p->used = r->rewriting->used;
+  p->bound = r->rewriting->bound;
+  tarn_input_domains(r->program, tarn_opaque_index, range);
+  for (uint32_t i = 0; i < r->program->nin; i++) tarn_push(cx, &p->in, range[i]);
+}
+void cli_take_sizes(tarn_ctx *cx, const tarn_compiled *r, cli_compile *c) {
+  for (uint32_t i = 0; i < r->sizes->n; i++) tarn_push(cx, &c->size_names, r->sizes->name[i]);
+  for (uint32_t i = 0; i < r->sizes->nprogram; i++) {
+    cli_program p = {.size = r->sizes->program[i].size};
+    cli_take_program(cx, r->programs[i], &p);
+    tarn_push(cx, &c->programs, p);
+  }
+  c->asked = (cli_list){0};
+}
+
+/* ---- selecting ---- */
+/* Of a range of rows: the number that is a number of rows; else one beyond the last size. */
+static uint32_t rows_of(const tarn_loaded *m) {
+  uint32_t rows = tarn_loaded_sizes(m);
+  int64_t lo, hi;
+  (void)tarn_loaded_rows(m, &rows, &lo, &hi);
+  return rows;
+}
+/* c->is: of a range of rows the program with most rows that are not more. */
+static void describe(cli_compile *c, const int64_t *size, uint32_t rows) {
+  const cli_program *found = NULL;
+  for (uint32_t i = 0; i < c->programs.n; i++) {
+    const cli_program *p = &c->programs.p[i];
+    bool same = true;
+    for (uint32_t k = 0; k < c->size_names.n; k++) same &= k == rows || p->size[k] == size[k];
+    if (same && (!found || (rows < c->size_names.n && p->size[rows] <= size[rows]))) found = p;
+  }
+  if (found) c->is = *found;
+  c->is.size = size;
+}
+void cli_select(tarn_ctx *cx, tarn_loaded *m, cli_compile *c, const int64_t *size) {
+  tarn_buf b = {.cx = cx};
+  if (tarn_loaded_select(m, size)) {
+    describe(c, size, rows_of(m));
+    return;
+  }
+  for (uint32_t i = 0; i < c->size_names.n; i++)
+    tarn_buf_fmt(&b, "%s%s=%lld", i ? " " : "", c->size_names.p[i], (long long)size[i]);
+  tarn_raise(cx, TARN_USAGE, "%s: not compiled for %s; model.h says for which sizes", c->dir, b.p);
+}
+static uint32_t size_number(tarn_ctx *cx, const cli_compile *c, const char *name) {
+  uint32_t i = 0;
+  while (i < c->size_names.n && !tarn_is_called(cx, name, c->size_names.p[i])) i++;
+  return i;
+}
+/* --shape batch=4 of a folder. */
+static void take_word(tarn_ctx *cx, const cli_compile *c, const char *word, int64_t *size) {
+  const char *eq = strrchr(word, '=');
+  uint32_t i = eq ? size_number(cx, c, tarn_strndup(cx, word, (size_t)(eq - word))) : 0;
+  char *end = NULL;
+  errno = 0;
+  long long v = eq ? strtoll(eq + 1, &end, 10) : 0;
+  if (!eq || end == eq + 1 || *end || errno || v < 0 || i == c->size_names.n)
+    tarn_raise(cx, TARN_USAGE, "--shape %s: NAME=NUMBER of a size that %s is compiled for", word,
+               c->dir);
+  size[i] = v;
+}
+/* The first program for what is asked; what is not asked for is free. */
+static void select_words(tarn_ctx *cx, tarn_loaded *m, cli_compile *c) {
+  int64_t *asked = TARN_ARRAY(cx, int64_t, c->size_names.n);
+  uint32_t rows = rows_of(m);
+  for (uint32_t i = 0; i < c->size_names.n; i++) asked[i] = -1;
+  for (uint32_t i = 0; i < c->asked.n; i++) take_word(cx, c, c->asked.p[i], asked);
+  for (uint32_t i = 0; i < c->programs.n; i++) {
+    bool is = true;
+    int64_t *size = tarn_copy(cx, c->programs.p[i].size, c->size_names.n * sizeof *size);
+    for (uint32_t k = 0; k < c->size_names.n; k++) {
+      is &= k == rows || asked[k] < 0 || asked[k] == size[k];
+      if (asked[k] >= 0) size[k] = asked[k];
+    }
+    if (!is) continue;
+    cli_select(cx, m, c, size);
+    return;
+  }
+  for (uint32_t i = 0; i < c->size_names.n; i++)
+    if (asked[i] < 0) asked[i] = c->programs.p[0].size[i];
+  cli_select(cx, m, c, asked); /* which says that there is none */
+}
+static void select_inputs(tarn_ctx *cx, tarn_loaded *m, cli_compile *c, const cli_list *given) {
+  const tarn_port *port;
+  const char *file;
+  uint32_t n = tarn_loaded_ports(m, false, &port);
+  const tarn_tensor **in = TARN_ARRAY(cx, const tarn_tensor *, n + 1);
+  for (uint32_t i = 0; i < given->n; i++) {
+    uint32_t k = cli_input_of(cx, n, port, given->p[i], &file);
+    if (k < n) in[k] = tarn_tensor_read(cx, file);
+  }
+  if (!tarn_loaded_select_for(m, in))
+    tarn_raise(cx, TARN_BAD_INPUT,
+               "%s: not compiled for inputs of these shapes; model.h says for "
+               "which sizes",
+               c->dir);
+  describe(c, tarn_loaded_size(m), rows_of(m));
+}
+bool cli_select_asked(tarn_ctx *cx, tarn_loaded *m, cli_compile *c, const cli_list *given) {
+  if (!m || !c->programs.n) return false;
+  if (c->asked.n) select_words(cx, m, c);
+  else if (given->n) select_inputs(cx, m, c, given);
+  else {
+    describe(c, tarn_loaded_size(m), rows_of(m));
+    return false;
+  }
+  return true;
+}
+
+/* ---- sizes to try ---- */
+static void add_rows(tarn_ctx *cx, const int64_t *of, uint32_t n, uint32_t rows, int64_t v,
+                     const int64_t **to) {
+  int64_t *size = tarn_copy(cx, of, n * sizeof *size);
+  size[rows] = v;
+  *to = size;
+}
+#define TRIED_ROWS 8
+uint32_t cli_some_sizes(tarn_ctx *cx, const tarn_loaded *m, uint32_t most, uint64_t seed,
+                        const int64_t ***size) {
+  uint32_t n = tarn_loaded_programs(m), rows = 0, k = 0;
+  int64_t lo, hi;
+  const int64_t **v = TARN_ARRAY(cx, const int64_t *, n + TRIED_ROWS);
+  bool range = tarn_loaded_rows(m, &rows, &lo, &hi);
+  uint32_t step = n > most ? (n + most - 2) / (most - 1) : 1;
+  for (uint32_t i = 0; i < n; i += step) {
+    const int64_t *of = tarn_loaded_program_size(m, i);
+    if (!range || (of[rows] >= lo && of[rows] <= hi)) v[k++] = of;
+  }
+  if ((n - 1) % step) v[k++] = tarn_loaded_program_size(m, n - 1);
+  *size = v;
+  if (!range) return k;
+  const int64_t *of = tarn_loaded_program_size(m, 0);
+  add_rows(cx, of, tarn_loaded_sizes(m), rows, lo, &v[k++]);
+  add_rows(cx, of, tarn_loaded_sizes(m), rows, hi, &v[k++]);
+  for (uint32_t i = 2; i < TRIED_ROWS; i++) {
+    uint64_t drawn = tarn_hash_mix(seed, i) % (uint64_t)(hi - lo + 1);
+    add_rows(cx, of, tarn_loaded_sizes(m), rows, lo + (int64_t)drawn, &v[k++]);
+  }
+  return k;
+}
+const char *cli_size_text(tarn_ctx *cx, const tarn_loaded *m) {
+  tarn_buf b = {.cx = cx};
+  for (uint32_t i = 0; i < tarn_loaded_sizes(m); i++)
+    tarn_buf_fmt(&b, "%s%s=%lld", i ? " " : "", tarn_shown(cx, tarn_loaded_size_name(m, i)),
+                 (long long)tarn_loaded_size(m)[i]);
+  return b.p;
+}
+void cli_size_json(tarn_json *j, const tarn_loaded *m) {
+  tarn_json_open(j, "size", '{');
+  for (uint32_t i = 0; i < tarn_loaded_sizes(m); i++)
+    tarn_json_int(j, tarn_loaded_size_name(m, i), tarn_loaded_size(m)[i]);
+  tarn_json_close(j, '}');
+}

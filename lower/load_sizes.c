@@ -1,0 +1,89 @@
+/* Loaded programs of several sizes: which program runs, and the shapes of its inputs and outputs.
+ */
+#include "lower/loaded.h"
+#include <stdlib.h>
+
+uint32_t tarn_loaded_sizes(const tarn_loaded *m) { return m->sizes ? m->sizes->nsize : 0; }
+const char *tarn_loaded_size_name(const tarn_loaded *m, uint32_t i) { return m->sizes->name[i]; }
+uint32_t tarn_loaded_programs(const tarn_loaded *m) { return m->sizes ? m->sizes->nprogram : 1; }
+const int64_t *tarn_loaded_program_size(const tarn_loaded *m, uint32_t program) {
+  return m->sizes->program[program].size;
+}
+const int64_t *tarn_loaded_size(const tarn_loaded *m) { return m->size; }
+bool tarn_loaded_rows(const tarn_loaded *m, uint32_t *rows, int64_t *lo, int64_t *hi) {
+  if (!m->sizes || m->sizes->rows == m->sizes->nsize) return false;
+  *rows = m->sizes->rows;
+  *lo = m->sizes->lo;
+  *hi = m->sizes->hi;
+  return true;
+}
+/* Does a program serve these sizes, with other numbers of rows perhaps? */
+static bool serves(const tarn_rt_sizes *s, const int64_t *of, const int64_t *size) {
+  for (uint32_t i = 0; i < s->nsize; i++) {
+    bool is = i == s->rows ? size[i] >= s->lo && size[i] <= s->hi : size[i] == of[i];
+    if (!is) return false;
+  }
+  return true;
+}
+/* A port with rows has as many as were asked for. */
+static void give_rows(tarn_loaded *m, bool outputs, const uint8_t *has, int64_t n) {
+  for (uint32_t i = 0; i < (outputs ? m->m->nout : m->m->nin); i++) {
+    tarn_port *p = &m->port[outputs][i];
+    if (!has[i]) continue;
+    int64_t *dim = tarn_copy(m->cx, p->dim, p->n * sizeof *dim);
+    dim[0] = n;
+    p->dim = dim;
+  }
+}
+bool tarn_loaded_select(tarn_loaded *m, const int64_t *size) {
+  const tarn_rt_sizes *s = m->sizes;
+  const tarn_rt_model *found = NULL;
+  for (uint32_t i = 0; i < s->nprogram; i++) { /* of several for rows: the largest that fits */
+    const int64_t *of = s->program[i].size;
+    if (!serves(s, of, size)) continue;
+    if (!found || of[s->rows] <= size[s->rows]) found = s->program[i].model;
+  }
+  if (!found) return false;
+  free(m->workspace);
+  m->workspace = NULL;
+  m->m = found;
+  m->size = tarn_copy(m->cx, size, s->nsize * sizeof *size);
+  low_loaded_describe(m);
+  if (s->rows == s->nsize) return true;
+  give_rows(m, false, s->in_rows, size[s->rows]);
+  give_rows(m, true, s->out_rows, size[s->rows]);
+  return true;
+}
+/* ---- sizes from tensors ---- */
+/* Does the tensor fit the port? *rows: of a port with rows how many, if that is not known yet. */
+static bool fits(const tarn_rt_port *p, bool has_rows, const tarn_tensor *t, int64_t *rows) {
+  bool same = (int32_t)t->n == p->n && (int32_t)t->dtype == p->dtype;
+  uint32_t first = has_rows ? 1 : 0;
+  for (uint32_t d = first; same && d < t->n; d++) same = t->dim[d] == p->dim[d];
+  if (!same || !has_rows) return same;
+  if (*rows < 0) *rows = t->dim[0];
+  return *rows == t->dim[0];
+}
+bool tarn_loaded_select_for(tarn_loaded *m, const tarn_tensor *const *in) {
+  const tarn_rt_sizes *s = m->sizes;
+  for (uint32_t i = 0; i < s->nprogram; i++) {
+    const tarn_rt_model *x = s->program[i].model;
+    int64_t rows = -1;
+    bool is = true;
+    for (uint32_t k = 0; k < x->nin; k++)
+      is = is && (!in[k] || fits(&x->in[k], s->rows < s->nsize && s->in_rows[k], in[k], &rows));
+    if (!is) continue;
+    int64_t *size = tarn_copy(m->cx, s->program[i].size, s->nsize * sizeof *size);
+    if (rows >= 0) size[s->rows] = rows;
+    if (tarn_loaded_select(m, size)) return true;
+  }
+  return false;
+}
+
+/* Of a range the smallest number of rows in it. */
+void low_loaded_first(tarn_loaded *m) {
+  const tarn_rt_sizes *s = m->sizes;
+  int64_t *size = tarn_copy(m->cx, s->program[0].size, s->nsize * sizeof *size);
+  if (s->rows < s->nsize) size[s->rows] = s->lo;
+  (void)tarn_loaded_select(m, size);
+}

@@ -1,0 +1,192 @@
+/* One artefact for several sizes: every size computes what a program of that size alone does, and
+ * what all have in common is there once. */
+#include "compile/compile.h"
+#include "hw/host/host.h"
+#include "runtime/rt.h"
+#include "tests/pipeline.h"
+#include "tests/rules_kit.h"
+#include <check.h>
+#include <string.h>
+
+typedef struct sized {
+  const char *model;
+  const char *shapes[4];
+  uint32_t programs; /* expected */
+} sized;
+
+#define MLP                                                                                        \
+  "rand w 24,40\nrand v 40,10\nrand b 40\n"                                                        \
+  "node MatMul m x w -> t\nnode Add a t b -> u\nnode Relu r u -> q\nnode MatMul n q v -> y\nout "  \
+  "y\n"
+/* A decoder's attention: keys and values of earlier tokens in, those with the new one out. */
+#define DECODER                                                                                    \
+  "in x f32 1,16\nin pk f32 2,P,8\nin pv f32 2,P,8\nrand wq 16,16\nrand wk 16,16\nrand wv 16,16\n" \
+  "rand wo 16,16\nrand w1 16,48\nrand w2 48,16\ninit split i64 3 : 1 2 8\ninit join i64 2 : 1 "    \
+  "16\n"                                                                                           \
+  "node MatMul mq x wq -> q0\nnode Reshape rq q0 split -> q1\n"                                    \
+  "node Transpose tq q1 -> q : perm=1,0,2\nnode MatMul mk x wk -> k0\n"                            \
+  "node Reshape rk k0 split -> k1\nnode Transpose tk k1 -> k : perm=1,0,2\n"                       \
+  "node MatMul mv x wv -> v0\nnode Reshape rv v0 split -> v1\n"                                    \
+  "node Transpose tv v1 -> v : perm=1,0,2\nnode Concat ck pk k -> K : axis=1\n"                    \
+  "node Concat cv pv v -> V : axis=1\nnode Transpose kt K -> KT : perm=0,2,1\n"                    \
+  "node MatMul sc q KT -> s\nnode Softmax sm s -> p : axis=-1\nnode MatMul o p V -> o0\n"          \
+  "node Transpose ot o0 -> o1 : perm=1,0,2\nnode Reshape jo o1 join -> o2\n"                       \
+  "node MatMul mo o2 wo -> o3\nnode Add ha x o3 -> h\nnode MatMul m1 h w1 -> m\n"                  \
+  "node Relu mr m -> n\nnode MatMul m2 n w2 -> f\nnode Add ya h f -> y\nout y\nout K\nout V\n"
+static const sized cases[] = {
+    {"in x f32 N,24\n" MLP, {"N=1,4,16"}, 3},
+    {"in x f32 N,M,24\n" MLP, {"N=1,3", "M=2,5"}, 4},
+    {"in x f32 N,M,24\n" MLP, {"N=2", "M=2..4,7"}, 4},
+    {"in x f32 ?,24\n" MLP, {"x=2..4,24"}, 3},
+    /* windows over a side of any length */
+    {"in x f32 1,3,H,9\nrand w 4,3,3,3\nnode Conv c x w -> t : pads=1,1,1,1 strides=2,2\n"
+     "node Relu r t -> y\nout y\n",
+     {"H=3..8"},
+     6},
+    /* every token sees every other one */
+    {"in x f32 S,16\nrand q 16,16\nrand k 16,16\nnode MatMul a x q -> s\nnode MatMul b x k -> t\n"
+     "node Transpose c t -> u : perm=1,0\nnode MatMul d s u -> v\nnode Softmax e v -> p : axis=-1\n"
+     "node MatMul f p x -> y\nout y\n",
+     {"S=1..9"},
+     9},
+    {DECODER, {"P=0..6"}, 7},
+    /* an output that is an input, and a length that is 0 */
+    {"in x f32 N,5\nnode Exp e x -> y\nout y\nout x\n", {"N=0,2"}, 2},
+};
+
+static tarn_compile_options options(tarn_lang *L, const sized *c, const char *dir) {
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  tarn_compile_options o = tarn_compile_defaults();
+  size_t n;
+  const uint8_t *bytes = kit_model_bytes(cx, c->model, &n);
+  o.model = tarn_format(cx, "%s/test.onnx", dir);
+  tarn_write_file(cx, o.model, (const char *)bytes, n);
+  while (o.shapes.n < 4 && c->shapes[o.shapes.n]) o.shapes.n++;
+  o.shapes.text = c->shapes;
+  o.hw = tarn_hw_load(L, "x86-64-v3");
+  o.dir = tarn_format(cx, "%s/out", dir);
+  return o;
+}
+/* The program of that size alone, interpreted, says what is right. */
+static void try_size(tarn_loaded *m, tarn_compile_options o, const int64_t *size,
+                     const tarn_compiled *c) {
+  tarn_ctx *cx = tarn_lang_ctx(c->L);
+  tarn_lang *L = tarn_lang_new(cx);
+  ck_assert(tarn_loaded_select(m, size));
+  o.shapes = tarn_compile_shapes_at(L, &o, size);
+  const tarn_program *p = tarn_compile_import(L, &o, NULL);
+  tarn_binding *in = TARN_ARRAY(cx, tarn_binding, p->nin + 1);
+  const tarn_tensor **t = TARN_ARRAY(cx, const tarn_tensor *, p->nin + 1);
+  tarn_tensor **out = TARN_ARRAY(cx, tarn_tensor *, p->nout + 1);
+  uint64_t seed = 11;
+  for (uint32_t i = 0; i < p->nin; i++) {
+    t[i] = kit_values(cx, tarn_type_get(L, p->in[i].type), &seed);
+    in[i] = (tarn_binding){p->in[i].name, t[i]};
+  }
+  pipeline_want want = pipeline_expect(p, in, c->rewriting->used, c->rewriting->bound);
+  ck_assert(tarn_loaded_select_for(m, t));
+  pipeline_run(m, p, in, out);
+  const char *wrong = pipeline_wrong(p, &want, out);
+  ck_assert_msg(!wrong, "%s: %s", o.shapes.text[0], wrong);
+}
+/* The description of the object: a size that is not there is refused, by both functions. */
+static void refuse_others(const tarn_loaded *m, tarn_loaded *n) {
+  uint32_t sizes = tarn_loaded_sizes(m);
+  int64_t size[4] = {0};
+  for (uint32_t i = 0; i < sizes; i++) size[i] = 1000;
+  ck_assert(!tarn_loaded_select(n, size));
+}
+static void run_case(tarn_ctx *cx, void *arg) {
+  const sized *s = arg;
+  tarn_lang *L = tarn_lang_new(cx);
+  tarn_compile_options o = options(L, s, pipeline_folder(cx));
+  const tarn_compiled *c = tarn_compile(L, &o);
+  ck_assert_uint_eq(c->sizes->nprogram, s->programs);
+  tarn_loaded *m = tarn_load(cx, o.dir);
+  ck_assert_uint_eq(tarn_loaded_programs(m), s->programs);
+  for (uint32_t i = 0; i < s->programs; i++)
+    try_size(m, o, tarn_loaded_program_size(m, i), c->programs[i]);
+  refuse_others(m, m);
+}
+static void in_context(tarn_fn *f, void *arg) {
+  tarn_ctx *cx = tarn_ctx_new(NULL);
+  tarn_status st = tarn_protect(cx, f, arg);
+  ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
+  tarn_ctx_free(cx);
+}
+START_TEST(every_size) { in_context(run_case, (void *)(uintptr_t)&cases[_i]); }
+END_TEST
+
+/* ---- constants ---- */
+/* Weights that every program reads in one order lie there once; so do equal ones of one program. */
+static void share(tarn_ctx *cx, void *arg) {
+  (void)arg;
+  static const sized three = {
+      "in x f32 N,24\nrand w 24,40\nnode MatMul m x w -> y\nout y\n", {"N=1,4,16"}, 3};
+  tarn_lang *L = tarn_lang_new(cx);
+  tarn_compile_options o = options(L, &three, pipeline_folder(cx));
+  const tarn_compiled *c = tarn_compile(L, &o);
+  int64_t all = 0, most = 0;
+  for (uint32_t i = 0; i < c->sizes->nprogram; i++) {
+    const tarn_kprog *p = c->sizes->program[i].p;
+    int64_t own = tarn_memory_plan_make(p, 64)->const_bytes;
+    all += own;
+    if (own > most) most = own;
+    ck_assert_int_eq(c->sizes->program[i].plan->const_bytes, c->memory->const_bytes);
+  }
+  ck_assert_int_ge(c->memory->const_bytes, most);
+  ck_assert_int_lt(c->memory->const_bytes, all);
+}
+START_TEST(constants_once) { in_context(share, NULL); }
+END_TEST
+
+/* ---- what is refused ---- */
+typedef struct refusal {
+  const char *shape[3], *hw, *words;
+} refusal;
+static const refusal refusals[] = {
+    {{"N=4..2"}, "x86-64-v3", "a range goes upwards"},
+    {{"N=1..2..3"}, "x86-64-v3", "numbers and ranges"},
+    {{"N=1,,3"}, "x86-64-v3", "numbers and ranges"},
+    {{"N=-1..3"}, "x86-64-v3", "numbers and ranges"},
+    {{"N=1.5"}, "x86-64-v3", "numbers and ranges"},
+    {{"N=1,"}, "x86-64-v3", "numbers and ranges"},
+    {{"N=2", "M=2", "Q=1,2"}, "x86-64-v3", "no such input or dim"},
+    {{"N=1,4"}, "cuda-sm80", "a program for a GPU has one size"},
+    {{"N=1..20", "M=1..20"}, "x86-64-v3", "more than 128 programs"},
+};
+static void compile_refused(tarn_ctx *cx, void *arg) {
+  const refusal *r = arg;
+  sized s = {"in x f32 N,M,24\nin z f32 M,N\nrand w 24,3\nnode MatMul m x w -> y\n"
+             "node Exp e z -> q\nout y\nout q\n",
+             {r->shape[0], r->shape[1] ? r->shape[1] : "M=2", r->shape[2]},
+             0};
+  tarn_lang *L = tarn_lang_new(cx);
+  tarn_compile_options o = options(L, &s, pipeline_folder(cx));
+  o.hw = tarn_hw_load(L, r->hw);
+  if (o.hw->kind == TARN_HW_GPU) o.here = tarn_hw_host(L, false);
+  tarn_compile(L, &o);
+}
+START_TEST(refused) {
+  tarn_ctx *cx = tarn_ctx_new(NULL);
+  tarn_status st = tarn_protect(cx, compile_refused, (void *)(uintptr_t)&refusals[_i]);
+  ck_assert_int_ne(st, TARN_OK);
+  ck_assert_msg(strstr(tarn_message(cx), refusals[_i].words) != NULL, "%s", tarn_message(cx));
+  tarn_ctx_free(cx);
+}
+END_TEST
+
+int main(void) {
+  Suite *s = suite_create("sizes");
+  TCase *t = tcase_create("sizes");
+  tcase_set_timeout(t, 300);
+  tcase_add_loop_test(t, every_size, 0, sizeof cases / sizeof *cases);
+  tcase_add_test(t, constants_once);
+  tcase_add_loop_test(t, refused, 0, sizeof refusals / sizeof *refusals);
+  suite_add_tcase(s, t);
+  SRunner *r = srunner_create(s);
+  srunner_run_all(r, CK_NORMAL);
+  int failed = srunner_ntests_failed(r);
+  srunner_free(r);
+  return failed != 0;
+}
