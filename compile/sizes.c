@@ -21,6 +21,9 @@ typedef struct size_of {
 struct comp_sizes {
   tarn_ctx *cx;
   TARN_VEC(size_of) size;
+  uint32_t rows; /* which of them is a number of rows, in a range lo … hi; TARN_NONE: none is */
+  int64_t lo, hi;
+  const comp_rows *of; /* which inputs and outputs have them */
 };
 
 /* ---- what --shape says ---- */
@@ -96,6 +99,7 @@ comp_sizes *comp_sizes_of(tarn_ctx *cx, const tarn_compile_options *o, const tar
   const tarn_model_options only = {.def = o->def};
   comp_sizes *z = TARN_NEW(cx, comp_sizes);
   z->cx = cx;
+  z->rows = TARN_NONE;
   for (uint32_t i = 0; i < shapes->n; i++) {
     const char *text = shapes->text[i], *eq = strrchr(text, '=');
     if (!eq || eq == text || !strpbrk(eq, ",.")) continue;
@@ -175,6 +179,101 @@ static tarn_compiled *compile_one(comp_sizes *z, const tarn_compiled *of, const 
   tarn_raise(z->cx, st, "%s: %s", label_of(z, size), why);
 }
 
+/* ---- a range of rows ---- */
+#define FEW_SIZES  4  /* a program for each of so many */
+#define MOST_ROWS  32 /* of one program */
+#define MOST_TRIED 24 /* numbers of rows that the model is looked at with */
+static tarn_program *import_at(const comp_sizes *z, const tarn_compiled *c,
+                               const tarn_source *source, const int64_t *size) {
+  tarn_compile_options o = *c->o;
+  o.shapes = shapes_at(z, &c->o->shapes, size);
+  tarn_model_options m = comp_model_options(z->cx, &o);
+  return tarn_source_load(c->L, source, &m, NULL);
+}
+/* Powers of two: whatever is left is computed by one more program, which begins earlier. */
+static value_list parts_of(const comp_sizes *z, int64_t hi) {
+  value_list v = {.p = TARN_ARRAY(z->cx, int64_t, 8)};
+  for (int64_t k = 1; k <= hi && k <= MOST_ROWS; k *= 2) v.p[v.n++] = k;
+  return v;
+}
+/* All numbers of rows from 2 on, or some of many: the parts, the ends, and some between. */
+static value_list tried_rows(const comp_sizes *z, int64_t lo, int64_t hi) {
+  value_list v = parts_of(z, hi);
+  int64_t first = lo < 2 ? 2 : lo, n = hi - first + 1;
+  add_values(z->cx, "", hi, hi, &v);
+  for (int64_t i = 0; i < n && i < MOST_TRIED; i++) {
+    int64_t k = first + (n <= MOST_TRIED ? i : i * (n - 1) / (MOST_TRIED - 1));
+    add_values(z->cx, "", k, k, &v);
+  }
+  sort_values(&v);
+  return v;
+}
+typedef struct trial {
+  comp_sizes *z;
+  const tarn_compiled *c;
+  const tarn_source *source;
+  uint32_t which; /* size is a number of rows? */
+} trial;
+/* With these other sizes. */
+static const comp_rows *see_all(const trial *t, int64_t *size, const value_list *rows) {
+  comp_rows *r = NULL;
+  const tarn_program *last = NULL;
+  for (uint32_t i = rows->n; i-- > 0;) {
+    size[t->which] = rows->p[i];
+    const tarn_program *p = import_at(t->z, t->c, t->source, size);
+    if (last && !r) {
+      r = comp_rows_new(last, p);
+      comp_rows_see(r, last, rows->p[i + 1]);
+    }
+    if (r && rows->p[i] > 1) comp_rows_see(r, p, rows->p[i]);
+    last = p;
+  }
+  return r;
+}
+static uint32_t choices(const comp_sizes *z, uint32_t without);
+static int64_t *sizes_at(const comp_sizes *z, uint32_t number);
+static void try_rows(tarn_ctx *cx, void *arg) {
+  const trial *t = arg;
+  comp_sizes *z = t->z;
+  size_of *s = &z->size.p[t->which];
+  const value_list all = s->value;
+  int64_t lo = all.p[0], hi = all.p[all.n - 1];
+  value_list rows = tried_rows(z, lo, hi);
+  const comp_rows *r = NULL;
+  s->value.n = 1;
+  uint32_t others = choices(z, t->which);
+  if (others == TARN_NONE) tarn_raise(cx, TARN_BAD_INPUT, "there are too many other sizes");
+  for (uint32_t i = 0; i < others; i++) r = see_all(t, sizes_at(z, i), &rows);
+  s->value = all;
+  for (uint32_t i = 0; !lo && i < r->nout; i++)
+    if (!r->out[i]) tarn_raise(cx, TARN_BAD_INPUT, "an output has no rows, and there may be none");
+  z->of = r;
+}
+static bool may_be_rows(const size_of *s) {
+  return s->range && s->value.n > FEW_SIZES && s->value.p[s->value.n - 1] > 1;
+}
+/* The first size whose numbers can be computed in parts; why: of the last that cannot. */
+static void find_rows(comp_sizes *z, const tarn_compiled *c, const tarn_source *source,
+                      const char **why) {
+  for (uint32_t i = 0; i < z->size.n && z->rows == TARN_NONE; i++) {
+    size_of *s = &z->size.p[i];
+    trial t = {z, c, source, i};
+    const value_list all = s->value;
+    if (!may_be_rows(s)) continue;
+    tarn_status st = tarn_protect(z->cx, try_rows, &t);
+    s->value = all;
+    if (st != TARN_OK && st != TARN_BAD_INPUT) tarn_reraise(z->cx, st);
+    if (st == TARN_BAD_INPUT) {
+      *why = tarn_strdup(z->cx, tarn_message(z->cx));
+      continue;
+    }
+    z->rows = i;
+    z->lo = all.p[0];
+    z->hi = all.p[all.n - 1];
+    s->value = parts_of(z, z->hi);
+  }
+}
+
 /* ---- all of them ---- */
 static void refuse(const comp_sizes *z, const tarn_compiled *c) {
   const tarn_compile_options *o = c->o;
@@ -187,21 +286,31 @@ static void refuse(const comp_sizes *z, const tarn_compiled *c) {
   if (o->ngiven)
     tarn_raise(z->cx, TARN_USAGE, "--shape %s: --schedule is for a program of one size", text);
 }
-static uint32_t count(const comp_sizes *z) {
+/* How many choices of sizes there are, of all but one of them. */
+static uint32_t choices(const comp_sizes *z, uint32_t without) {
   uint64_t n = 1;
   for (uint32_t i = 0; i < z->size.n; i++) {
-    n *= z->size.p[i].value.n;
-    if (n > MOST_PROGRAMS)
-      tarn_raise(z->cx, TARN_USAGE,
-                 "--shape %s: more than %d programs, one for each choice of sizes: fewer sizes are "
-                 "expected",
-                 z->size.p[i].text, MOST_PROGRAMS);
+    if (i != without) n *= z->size.p[i].value.n;
+    if (n > MOST_PROGRAMS) return TARN_NONE;
   }
   return (uint32_t)n;
 }
+static uint32_t count(const comp_sizes *z, const char *why) {
+  uint32_t n = choices(z, TARN_NONE);
+  if (n == TARN_NONE)
+    tarn_raise(z->cx, TARN_USAGE,
+               "--shape %s: more than %d programs, one for each choice of sizes: fewer sizes are "
+               "expected%s%s",
+               z->size.p[0].text, MOST_PROGRAMS,
+               why ? "; a range cannot be computed in parts, because " : "", why ? why : "");
+  return n;
+}
+/* The number of rows rises first, then the last of the other sizes. */
 static int64_t *sizes_at(const comp_sizes *z, uint32_t number) {
   int64_t *v = TARN_ARRAY(z->cx, int64_t, z->size.n);
-  for (uint32_t i = z->size.n; i-- > 0;) {
+  for (uint32_t k = 0; k <= z->size.n; k++) {
+    uint32_t i = k ? z->size.n - k : z->rows;
+    if (i == TARN_NONE || (k && i == z->rows)) continue;
     const value_list *l = &z->size.p[i].value;
     v[i] = l->p[number % l->n];
     number /= l->n;
@@ -213,6 +322,12 @@ static tarn_lower_sizes *describe(const comp_sizes *z, uint32_t n) {
   const char **name = TARN_ARRAY(z->cx, const char *, z->size.n);
   for (uint32_t i = 0; i < z->size.n; i++) name[i] = z->size.p[i].name;
   *s = (tarn_lower_sizes){.n = z->size.n, .name = name, .nprogram = n, .rows = z->size.n};
+  if (z->rows == TARN_NONE) return s;
+  s->rows = z->rows;
+  s->lo = z->lo;
+  s->hi = z->hi;
+  s->in_rows = z->of->in;
+  s->out_rows = z->of->out;
   return s;
 }
 /* Memory plans, with constants in common. */
@@ -256,8 +371,10 @@ static void emit(const comp_sizes *z, tarn_compiled **c, tarn_lower_sizes *s, co
 }
 tarn_compiled *comp_compile_sizes(tarn_compiled *c, const tarn_source *source, comp_sizes *z,
                                   const char *dir) {
+  const char *why = NULL;
   refuse(z, c);
-  uint32_t n = count(z);
+  find_rows(z, c, source, &why);
+  uint32_t n = count(z, why);
   tarn_compiled **all = TARN_ARRAY(z->cx, tarn_compiled *, n);
   for (uint32_t i = 0; i < n; i++) all[i] = compile_one(z, c, source, sizes_at(z, i));
   emit(z, all, describe(z, n), dir);

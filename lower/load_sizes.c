@@ -26,32 +26,33 @@ static bool serves(const tarn_rt_sizes *s, const int64_t *of, const int64_t *siz
   return true;
 }
 /* A port with rows has as many as were asked for. */
-static void give_rows(tarn_loaded *m, bool outputs, const uint8_t *has, int64_t n) {
+static void give_rows(tarn_loaded *m, bool outputs, const uint8_t *has, int64_t of, int64_t n) {
   for (uint32_t i = 0; i < (outputs ? m->m->nout : m->m->nin); i++) {
     tarn_port *p = &m->port[outputs][i];
     if (!has[i]) continue;
     int64_t *dim = tarn_copy(m->cx, p->dim, p->n * sizeof *dim);
-    dim[0] = n;
+    dim[0] = dim[0] / of * n;
     p->dim = dim;
   }
 }
 bool tarn_loaded_select(tarn_loaded *m, const int64_t *size) {
   const tarn_rt_sizes *s = m->sizes;
-  const tarn_rt_model *found = NULL;
+  const tarn_rt_sized *found = NULL;
+  bool rows = s->rows < s->nsize;
   for (uint32_t i = 0; i < s->nprogram; i++) { /* of several for rows: the largest that fits */
-    const int64_t *of = s->program[i].size;
-    if (!serves(s, of, size)) continue;
-    if (!found || of[s->rows] <= size[s->rows]) found = s->program[i].model;
+    const tarn_rt_sized *p = &s->program[i];
+    if (!serves(s, p->size, size)) continue;
+    if (!found || (rows && p->size[s->rows] <= size[s->rows])) found = p;
   }
   if (!found) return false;
   free(m->workspace);
   m->workspace = NULL;
-  m->m = found;
+  m->m = found->model;
   m->size = tarn_copy(m->cx, size, s->nsize * sizeof *size);
   low_loaded_describe(m);
-  if (s->rows == s->nsize) return true;
-  give_rows(m, false, s->in_rows, size[s->rows]);
-  give_rows(m, true, s->out_rows, size[s->rows]);
+  if (!rows) return true;
+  give_rows(m, false, s->in_rows, found->size[s->rows], size[s->rows]);
+  give_rows(m, true, s->out_rows, found->size[s->rows], size[s->rows]);
   return true;
 }
 /* ---- sizes from tensors ---- */

@@ -4,7 +4,8 @@
  * Where one size is a number of rows, programs for some numbers of rows compute all of them, part
  * by part: at each step the smallest program that takes all that is left, if there are so many rows
  * in all, else the largest that fits. Where it takes more than is left it begins earlier: rows are
- * computed twice then, to the same values. */
+ * computed twice then, to the same values. The program of one row is for one row alone: a model may
+ * mean something else by a dim of 1. */
 #include "lower/internal.h"
 #include "runtime/rt.h"
 
@@ -70,6 +71,8 @@ static void choose_part(parts *p) {
   for (uint32_t i = p->n - 1; i-- > 0;) {
     LLVMValueRef rows = low_i64(M, rows_of(p, i));
     LLVMValueRef is = LLVMBuildICmp(M->b, LLVMIntSGE, rows, p->left, "");
+    if (rows_of(p, i) == 1)
+      is = LLVMBuildAnd(M->b, is, LLVMBuildICmp(M->b, LLVMIntEQ, rows, p->rows, ""), "");
     over = LLVMBuildSelect(M->b, is, low_i64(M, i), over, "");
     over_rows = LLVMBuildSelect(M->b, is, rows, over_rows, "");
   }
