@@ -30,7 +30,7 @@ const cli_opt *cli_compile_options(tarn_ctx *cx, cli_compile *c) {
       {"--seed", NULL, CLI_UINT, &c->seed, "K", "seed of all random choices"},
       {"--emit", NULL, CLI_STR, &c->emit, "KIND", "so (default), o, ll; of a GPU so, ptx, ll"},
       {"--shape", NULL, CLI_LIST, &c->shapes, "NAME=DIMS",
-       "bind a dynamic shape; NAME=1,4,16 and NAME=0..64 make a program for each size"},
+       "bind a dynamic shape; NAME=1,4,16 and NAME=0..64: one artefact for several sizes"},
       CLI_SET(*c),
       {"--price", NULL, CLI_STR, &c->price_file, "FILE",
        "a learned price, or analytic (default: the shipped one, if it fits)"},

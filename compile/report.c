@@ -209,6 +209,7 @@ static void put_sizes(tarn_json *j, const tarn_compiled *c) {
     tarn_json_int(j, "high", s->hi);
     tarn_json_close(j, '}');
   }
+  if (c->each) tarn_json_str(j, "each", c->each);
   tarn_json_open(j, "programs", '[');
   for (uint32_t i = 0; i < s->nprogram; i++) put_size(j, c, i);
   tarn_json_close(j, ']');

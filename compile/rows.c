@@ -77,14 +77,15 @@ static uint32_t split(const analysis *a, uint32_t e, const space *s) {
 static uint32_t within_row(const analysis *a, uint32_t e, const space *s) {
   if (!s->rows) return e;
   uint32_t x = split(a, e, s);
-  if (tarn_ix_dims(a->L, x) >> s->n & 1) not_rows(a, "what it reads depends on the number of a row");
+  if (tarn_ix_dims(a->L, x) >> s->n & 1)
+    not_rows(a, "what it reads depends on the number of a row");
   return x;
 }
 /* A read of a value with rows in a space with rows. */
 static void key_row_read(const analysis *a, const tarn_imap *m, const value *v, const space *s,
                          tarn_buf *b) {
-  if (!s->rows || row_read(a, m, v, s) != tarn_ix_div(a->L, tarn_ix_var(a->L, s->dim, s->extent),
-                                                      s->per, s->extent))
+  if (!s->rows || row_read(a, m, v, s) !=
+                      tarn_ix_div(a->L, tarn_ix_var(a->L, s->dim, s->extent), s->per, s->extent))
     not_rows(a, "it reads another row than the one it computes");
   for (uint32_t i = 0; i < m->nin; i++) {
     uint32_t e = i == v->dim ? tarn_ix_mod(a->L, m->e[i], v->per, s->extent) : m->e[i];
@@ -267,8 +268,8 @@ static bool out_rows(analysis *a, uint32_t i) {
   if (st != TARN_OK) tarn_reraise(a->cx, st);
   const value *v = value_of(a, tarn_kernel_form(a->L, a->p->out[i].term));
   if (v->rows && v->dim)
-    not_rows(a, tarn_format(a->cx, "output %s: its first dim does not count rows",
-                            a->p->out[i].name));
+    not_rows(a,
+             tarn_format(a->cx, "output %s: its first dim does not count rows", a->p->out[i].name));
   tarn_push(a->cx, &a->r->found, v->key);
   return v->rows;
 }

@@ -159,6 +159,10 @@ tarn_texts tarn_compile_shapes_at(tarn_lang *L, const tarn_compile_options *o,
   const comp_sizes *z = comp_sizes_of(cx, o, comp_source(cx, o));
   return z ? shapes_at(z, &o->shapes, size) : o->shapes;
 }
+static bool interrupted(void *user) {
+  const labelled *l = user;
+  return l->o->interrupted(l->o->user);
+}
 static const tarn_compile_options *options_of(const comp_sizes *z, const tarn_compile_options *o,
                                               const int64_t *size) {
   tarn_compile_options *mine = tarn_copy(z->cx, o, sizeof *o);
@@ -166,6 +170,7 @@ static const tarn_compile_options *options_of(const comp_sizes *z, const tarn_co
   mine->shapes = shapes_at(z, &o->shapes, size);
   *l = (labelled){o, label_of(z, size), z->cx};
   if (o->sink) mine->sink = sink;
+  if (o->interrupted) mine->interrupted = interrupted;
   mine->user = l;
   return mine;
 }
@@ -375,11 +380,14 @@ tarn_compiled *comp_compile_sizes(tarn_compiled *c, const tarn_source *source, c
   refuse(z, c);
   find_rows(z, c, source, &why);
   uint32_t n = count(z, why);
+  if (why && z->rows == TARN_NONE)
+    tarn_warn(z->cx, "--shape %s: a program for each size: %s", z->size.p[0].text, why);
   tarn_compiled **all = TARN_ARRAY(z->cx, tarn_compiled *, n);
   for (uint32_t i = 0; i < n; i++) all[i] = compile_one(z, c, source, sizes_at(z, i));
   emit(z, all, describe(z, n), dir);
   tarn_compiled *whole = all[n - 1];
   whole->given = &c->o->shapes;
+  whole->each = z->rows == TARN_NONE ? why : NULL;
   comp_report(whole, NULL);
   tarn_write_file(z->cx, tarn_format(z->cx, "%s/report.json", dir), whole->report, whole->report_n);
   comp_finish(whole, dir, &(tarn_buf){.cx = z->cx});

@@ -50,6 +50,33 @@ static const sized cases[] = {
      {"S=1..9"},
      9},
     {DECODER, {"P=0..6"}, 7},
+    /* ranges of rows, computed in parts */
+    {"in x f32 N,24\n" MLP, {"N=1..40"}, 6},
+    {"in x f32 N,24\n" MLP, {"N=0..9"}, 4},
+    {"in x f32 N,M,24\n" MLP, {"N=3..20", "M=2,5"}, 10},
+    {"in x f32 M,N,24\n" MLP, {"N=3..9", "M=2,5"}, 14}, /* not the first dim: each by itself */
+    {"in x f32 ?,24\n" MLP, {"x=2..11,24"}, 4},
+    {"in x f32 N,3,9,7\nrand w 4,3,3,3\nrand g 4\nrand b 4\nrand m 4\npos d 4\nrand f 16,5\n"
+     "node Conv c x w -> t : pads=1,1,1,1 strides=2,2\nnode BatchNormalization n t g b m d -> u\n"
+     "node Relu r u -> v\nnode MaxPool p v -> q : kernel_shape=2,2 strides=2,2\n"
+     "node Flatten l q -> z\nnode MatMul e z f -> y\nout y\nout v\n",
+     {"N=1..7"},
+     3},
+    /* attention in batches: rows are of the second dim between, and part of a dim at times */
+    {"in x f32 N,6,8\nin a f32 6,8\nrand q 8,8\nrand k 8,8\ninit s i64 2 : -1 8\n"
+     "init o i64 3 : -1 6 8\nnode Add w x a -> b\nnode Reshape f b s -> c\n"
+     "node MatMul g c q -> d\nnode Reshape h d o -> e\nnode Transpose i e -> t : perm=1,0,2\n"
+     "node Transpose j t -> u : perm=1,2,0\nnode MatMul l x u -> v\n"
+     "node Softmax m v -> p : axis=-1\nnode MatMul n p x -> y\nout y\nout c\n",
+     {"N=2..13"},
+     4},
+    /* a row that is summed, and an output that has none */
+    {"in x f32 N,12\nin z f32 5\nnode LogSoftmax a x -> y : axis=1\nnode Exp c z -> q\nout y\n"
+     "out q\n",
+     {"N=4..8"},
+     4},
+    /* a sum over the batch: a program for each */
+    {"in x f32 N,12\nnode Softmax a x -> y : axis=0\nout y\n", {"N=2..7"}, 6},
     /* an output that is an input, and a length that is 0 */
     {"in x f32 N,5\nnode Exp e x -> y\nout y\nout x\n", {"N=0,2"}, 2},
 };
@@ -89,6 +116,23 @@ static void try_size(tarn_loaded *m, tarn_compile_options o, const int64_t *size
   const char *wrong = pipeline_wrong(p, &want, out);
   ck_assert_msg(!wrong, "%s: %s", o.shapes.text[0], wrong);
 }
+/* Of a range of rows the sizes of the program with most rows stand for all that it may have. */
+static void try_rows(tarn_loaded *m, tarn_compile_options o, uint32_t i, const tarn_compiled *c) {
+  tarn_ctx *cx = tarn_lang_ctx(c->L);
+  uint32_t rows;
+  int64_t lo, hi, n = tarn_loaded_sizes(m);
+  const int64_t *of = tarn_loaded_program_size(m, i);
+  if (!tarn_loaded_rows(m, &rows, &lo, &hi)) {
+    try_size(m, o, of, c);
+    return;
+  }
+  int64_t *size = tarn_copy(cx, of, (size_t)n * sizeof *size);
+  for (size[rows] = lo; of[rows] == 2 && size[rows] <= hi; size[rows]++) try_size(m, o, size, c);
+  for (int k = 0; k < 2; k++) {
+    size[rows] = k ? lo - 1 : hi + 1;
+    ck_assert(!tarn_loaded_select(m, size));
+  }
+}
 /* The description of the object: a size that is not there is refused, by both functions. */
 static void refuse_others(const tarn_loaded *m, tarn_loaded *n) {
   uint32_t sizes = tarn_loaded_sizes(m);
@@ -104,8 +148,7 @@ static void run_case(tarn_ctx *cx, void *arg) {
   ck_assert_uint_eq(c->sizes->nprogram, s->programs);
   tarn_loaded *m = tarn_load(cx, o.dir);
   ck_assert_uint_eq(tarn_loaded_programs(m), s->programs);
-  for (uint32_t i = 0; i < s->programs; i++)
-    try_size(m, o, tarn_loaded_program_size(m, i), c->programs[i]);
+  for (uint32_t i = 0; i < s->programs; i++) try_rows(m, o, i, c->programs[i]);
   refuse_others(m, m);
 }
 static void in_context(tarn_fn *f, void *arg) {
@@ -154,6 +197,8 @@ static const refusal refusals[] = {
     {{"N=2", "M=2", "Q=1,2"}, "x86-64-v3", "no such input or dim"},
     {{"N=1,4"}, "cuda-sm80", "a program for a GPU has one size"},
     {{"N=1..20", "M=1..20"}, "x86-64-v3", "more than 128 programs"},
+    {{"N=1..200"}, "x86-64-v3", "input z: the size is not that of its first dim alone"},
+    {{"M=1..200", "N=2"}, "x86-64-v3", "input x: the size is not that of its first dim alone"},
 };
 static void compile_refused(tarn_ctx *cx, void *arg) {
   const refusal *r = arg;

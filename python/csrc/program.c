@@ -71,6 +71,8 @@ static void compile(tarn_ctx *cx, void *arg) {
     j->so = apart(cx, c->artefact[i].data, c->artefact[i].n);
     j->n = c->artefact[i].n;
   }
+  if (c->sizes)
+    tarn_raise(cx, TARN_USAGE, "%s: programs for several sizes are for C", o->shapes.text[0]);
   if (!j->so && !o->dir)
     tarn_raise(cx, TARN_USAGE, "compile: %s has no code for this process", o->hw->name);
 }
@@ -86,7 +88,10 @@ typedef struct loading {
 static void load(tarn_ctx *cx, void *arg) {
   loading *l = arg;
   program *p = l->p;
-  p->m = l->so ? tarn_load_bytes(cx, l->so, l->n, l->name) : tarn_load(cx, l->name);
+  tarn_loaded *m = l->so ? tarn_load_bytes(cx, l->so, l->n, l->name) : tarn_load(cx, l->name);
+  if (tarn_loaded_sizes(m))
+    tarn_raise(cx, TARN_USAGE, "%s: programs for several sizes are for C", l->name);
+  p->m = m;
   tarn_keep(cx, p->m);
   tarn_call *f = &p->call;
   f->run = tarn_loaded_function(p->m);

@@ -45,6 +45,15 @@ refused 3 "inputs of these shapes" -- run "$work/some" -i image="$work/in5.npy"
 refused 2 "--explain" -- compile $digits --shape n=1,2 -o "$work/none" --explain "$work/chain"
 [ ! -e "$work/none" ] || fail "a refused compile leaves a folder"
 
+# A range of rows: a few programs, any number of rows.
+try 0 compile $digits --shape n=1..6 -o "$work/rows" --json
+is sizes.rows.high 6
+is sizes.programs.# 3
+try 0 run "$work/rows" -i image="$work/in5.npy" --json
+is outputs.probability.shape.0 5
+try 0 check "$work/rows" -i image="$work/in5.npy"
+refused 2 "not compiled for n=7" -- run "$work/rows" --shape n=7
+
 # Linked: sizes go in, a size that is not there comes back as a code.
 cat >"$work/use.c" <<'C'
 #include "some/model.h"
