@@ -52,7 +52,7 @@ tarn_compiled *comp_compile_sizes(tarn_compiled *c, const tarn_source *s, comp_s
  * All programs are of one language. */
 typedef struct comp_rows {
   uint32_t nout;
-  bool *in, *out; /* of each input and output: does it have rows? */
+  uint8_t *in, *out; /* of each input and output: as in tarn_lower_sizes */
   /* for its own use */
   tarn_intern *keys;
   const tarn_program *first;

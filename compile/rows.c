@@ -193,7 +193,7 @@ static value input(analysis *a, tarn_term t) {
     tarn_buf b = {.cx = a->cx};
     put(&b, -1);
     put(&b, i);
-    return (value){a->r->in[i], 0, 1, key_of(a, &b)};
+    return (value){a->r->in[i] > 0, a->r->in[i] ? a->r->in[i] - 1u : 0, 1, key_of(a, &b)};
   }
   not_rows(a, "an input is not the model's");
 }
@@ -256,7 +256,13 @@ static const tarn_origin *culprit(analysis *a) {
   }
   return NULL;
 }
-static bool out_rows(analysis *a, uint32_t i) {
+/* Dims of 1 alone are before that one. */
+static bool is_outermost(const tarn_type *t, uint32_t dim) {
+  for (uint32_t d = 0; d < dim; d++)
+    if (t->dim[d] != 1) return false;
+  return true;
+}
+static uint8_t out_rows(analysis *a, uint32_t i) {
   attempt x = {a, a->p->out[i].term};
   tarn_status st = tarn_protect(a->cx, try_term, &x);
   if (st == TARN_BAD_INPUT) {
@@ -267,11 +273,11 @@ static bool out_rows(analysis *a, uint32_t i) {
   }
   if (st != TARN_OK) tarn_reraise(a->cx, st);
   const value *v = value_of(a, tarn_kernel_form(a->L, a->p->out[i].term));
-  if (v->rows && v->dim)
+  if (v->rows && !is_outermost(tarn_type_get(a->L, a->p->out[i].type), v->dim))
     not_rows(a,
              tarn_format(a->cx, "output %s: its first dim does not count rows", a->p->out[i].name));
   tarn_push(a->cx, &a->r->found, v->key);
-  return v->rows;
+  return (uint8_t)(v->rows ? v->dim + 1 : 0);
 }
 /* An input has rows when its first dim is their number, and nothing else differs. */
 static void check_inputs(const comp_rows *r, const tarn_program *p, int64_t rows) {
@@ -280,10 +286,10 @@ static void check_inputs(const comp_rows *r, const tarn_program *p, int64_t rows
     const tarn_type *u = tarn_type_get(p->L, r->first->in[i].type);
     bool is = t->n == u->n;
     for (uint32_t d = 0; is && d < t->n; d++)
-      is = d || !r->in[i] ? t->dim[d] == u->dim[d] : t->dim[d] == rows;
+      is = d + 1 == r->in[i] ? t->dim[d] == rows : t->dim[d] == u->dim[d];
     if (!is)
       tarn_raise(tarn_lang_ctx(p->L), TARN_BAD_INPUT,
-                 "input %s: the size is not that of its first dim alone", p->in[i].name);
+                 "input %s: the size is not that of its outermost dim alone", p->in[i].name);
   }
 }
 /* keys: of the outputs, as they were found at a first number of rows. */
@@ -293,14 +299,22 @@ static void compare(const comp_rows *r, tarn_ctx *cx, int64_t rows) {
       tarn_raise(cx, TARN_BAD_INPUT, "%lld rows are not computed as %lld are", (long long)rows,
                  (long long)r->compared_rows);
 }
+/* The first dim in which they differ, if it is outermost: 1 + that. */
+static uint8_t differing_dim(const tarn_type *t, const tarn_type *u) {
+  uint32_t d = 0;
+  while (d < t->n && d < u->n && t->dim[d] == u->dim[d]) d++;
+  return (uint8_t)(d < t->n && is_outermost(t, d) ? d + 1 : 0);
+}
 comp_rows *comp_rows_new(const tarn_program *one, const tarn_program *other) {
   tarn_ctx *cx = tarn_lang_ctx(one->L);
   comp_rows *r = TARN_NEW(cx, comp_rows);
   r->keys = tarn_intern_new(cx);
   r->first = one;
   r->nout = one->nout;
-  r->in = TARN_ARRAY(cx, bool, one->nin + 1);
-  for (uint32_t i = 0; i < one->nin; i++) r->in[i] = one->in[i].type != other->in[i].type;
+  r->in = TARN_ARRAY(cx, uint8_t, one->nin + 1);
+  for (uint32_t i = 0; i < one->nin; i++)
+    r->in[i] = differing_dim(tarn_type_get(one->L, one->in[i].type),
+                             tarn_type_get(other->L, other->in[i].type));
   return r;
 }
 void comp_rows_see(comp_rows *r, const tarn_program *p, int64_t rows) {
@@ -308,7 +322,7 @@ void comp_rows_see(comp_rows *r, const tarn_program *p, int64_t rows) {
   analysis a = {.cx = cx, .L = p->L, .r = r, .p = p, .rows = rows, .seen = tarn_map_new(cx)};
   check_inputs(r, p, rows);
   r->found.n = 0;
-  bool *out = TARN_ARRAY(cx, bool, p->nout + 1);
+  uint8_t *out = TARN_ARRAY(cx, uint8_t, p->nout + 1);
   for (uint32_t i = 0; i < p->nout; i++) out[i] = out_rows(&a, i);
   if (!r->out) {
     r->out = out;

@@ -218,6 +218,7 @@ static bool on_gpu(const tarn_loaded *m, uint32_t k) {
   return false;
 }
 static double timed(tarn_loaded *m, uint32_t k) {
+  if (low_loaded_empty(m)) return 0;
   double t = tarn_now();
   if (on_gpu(m, k)) {
     settle(m, tarn_rt_cuda_time(m->pool, m->in, k, 1, &t));

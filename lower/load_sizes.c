@@ -31,7 +31,7 @@ static void give_rows(tarn_loaded *m, bool outputs, const uint8_t *has, int64_t 
     tarn_port *p = &m->port[outputs][i];
     if (!has[i]) continue;
     int64_t *dim = tarn_copy(m->cx, p->dim, p->n * sizeof *dim);
-    dim[0] = dim[0] / of * n;
+    dim[has[i] - 1] = dim[has[i] - 1] / of * n;
     p->dim = dim;
   }
 }
@@ -57,13 +57,12 @@ bool tarn_loaded_select(tarn_loaded *m, const int64_t *size) {
 }
 /* ---- sizes from tensors ---- */
 /* Does the tensor fit the port? *rows: of a port with rows how many, if that is not known yet. */
-static bool fits(const tarn_rt_port *p, bool has_rows, const tarn_tensor *t, int64_t *rows) {
+static bool fits(const tarn_rt_port *p, uint8_t has, const tarn_tensor *t, int64_t *rows) {
   bool same = (int32_t)t->n == p->n && (int32_t)t->dtype == p->dtype;
-  uint32_t first = has_rows ? 1 : 0;
-  for (uint32_t d = first; same && d < t->n; d++) same = t->dim[d] == p->dim[d];
-  if (!same || !has_rows) return same;
-  if (*rows < 0) *rows = t->dim[0];
-  return *rows == t->dim[0];
+  for (uint32_t d = 0; same && d < t->n; d++) same = d + 1 == has || t->dim[d] == p->dim[d];
+  if (!same || !has) return same;
+  if (*rows < 0) *rows = t->dim[has - 1];
+  return *rows == t->dim[has - 1];
 }
 bool tarn_loaded_select_for(tarn_loaded *m, const tarn_tensor *const *in) {
   const tarn_rt_sizes *s = m->sizes;
@@ -72,7 +71,7 @@ bool tarn_loaded_select_for(tarn_loaded *m, const tarn_tensor *const *in) {
     int64_t rows = -1;
     bool is = true;
     for (uint32_t k = 0; k < x->nin; k++)
-      is = is && (!in[k] || fits(&x->in[k], s->rows < s->nsize && s->in_rows[k], in[k], &rows));
+      is = is && (!in[k] || fits(&x->in[k], s->rows < s->nsize ? s->in_rows[k] : 0, in[k], &rows));
     if (!is) continue;
     int64_t *size = tarn_copy(m->cx, s->program[i].size, s->nsize * sizeof *size);
     if (rows >= 0) size[s->rows] = rows;
@@ -81,6 +80,11 @@ bool tarn_loaded_select_for(tarn_loaded *m, const tarn_tensor *const *in) {
   return false;
 }
 
+/* There are no rows: nothing runs. */
+bool low_loaded_empty(const tarn_loaded *m) {
+  const tarn_rt_sizes *s = m->sizes;
+  return s && s->rows < s->nsize && !m->size[s->rows];
+}
 /* Of a range the smallest number of rows in it. */
 void low_loaded_first(tarn_loaded *m) {
   const tarn_rt_sizes *s = m->sizes;

@@ -25,4 +25,5 @@ struct tarn_loaded {
 void low_loaded_describe(tarn_loaded *m);
 /* load_sizes.c: selects the smallest sizes. */
 void low_loaded_first(tarn_loaded *m);
+bool low_loaded_empty(const tarn_loaded *m);
 #endif

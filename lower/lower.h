@@ -67,7 +67,8 @@ typedef struct tarn_lower_sizes {
   const tarn_lower_program *program; /* of rising sizes, the last of them first to rise */
   uint32_t rows;                     /* which of the sizes is a number of rows; n: none */
   int64_t lo, hi;                    /* of it */
-  const bool *in_rows, *out_rows;    /* of a range: which inputs and outputs have rows */
+  /* Of a range, of each input and output: 0, or 1 + the dim that counts rows, behind dims of 1. */
+  const uint8_t *in_rows, *out_rows;
 } tarn_lower_sizes;
 TARN_API void tarn_lower_cpu_sizes(const tarn_lower_sizes *s, const tarn_lower_options *o);
 /* Constants with the same bytes lie in one place of the blob that all of these programs have then.

@@ -88,7 +88,7 @@ static void choose_part(parts *p) {
 }
 /* Pointers to row `at` of what has rows. */
 static void move_pointers(const parts *p, LLVMValueRef from, LLVMValueRef to, LLVMValueRef at,
-                          const uint32_t *list, uint32_t n, const bool *has) {
+                          const uint32_t *list, uint32_t n, const uint8_t *has) {
   low_module *M = p->c->M;
   const tarn_kprog *k = p->c->s->program[p->first].p;
   for (uint32_t i = 0; i < n; i++) {
@@ -248,9 +248,9 @@ static LLVMValueRef name_table(const chooser *c) {
   for (uint32_t i = 0; i < c->s->n; i++) v[i] = low_text(c->M, c->s->name[i]);
   return low_table(c->M, c->M->ptr, v, c->s->n);
 }
-static LLVMValueRef flag_table(const chooser *c, const bool *is, uint32_t n) {
+static LLVMValueRef dim_table(const chooser *c, const uint8_t *dim, uint32_t n) {
   LLVMValueRef *v = TARN_ARRAY(c->M->cx, LLVMValueRef, n + 1);
-  for (uint32_t i = 0; i < n; i++) v[i] = LLVMConstInt(c->M->i8, is && is[i], 0);
+  for (uint32_t i = 0; i < n; i++) v[i] = LLVMConstInt(c->M->i8, dim ? dim[i] : 0, 0);
   return low_table(c->M, c->M->i8, v, n);
 }
 void low_sizes(low_module *M, const tarn_lower_sizes *s, const low_ready *ready, LLVMTypeRef step) {
@@ -267,8 +267,8 @@ void low_sizes(low_module *M, const tarn_lower_sizes *s, const low_ready *ready,
                       program_table(&c),
                       run,
                       workspace,
-                      flag_table(&c, s->in_rows, p->nin),
-                      flag_table(&c, s->out_rows, p->nout)};
+                      dim_table(&c, s->in_rows, p->nin),
+                      dim_table(&c, s->out_rows, p->nout)};
   LLVMValueRef all = LLVMConstStructInContext(M->lc, v, sizeof v / sizeof *v, 0);
   LLVMValueRef g = LLVMAddGlobal(M->m, LLVMTypeOf(all), low_symbol(M, "sizes"));
   LLVMSetInitializer(g, all);

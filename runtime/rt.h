@@ -91,7 +91,7 @@ typedef struct tarn_rt_sizes {
   uint32_t version;
   uint32_t nsize, nprogram;
   uint32_t rows;  /* the number of a size that may be any from lo to hi: programs compute so many
-                     rows of the first dim of inputs and outputs at once as their size says, one
+                     rows of inputs and outputs at once as their size says, one
                      after the other; nsize: there is none */
   int64_t lo, hi; /* of it */
   const char *const *name;
@@ -100,7 +100,8 @@ typedef struct tarn_rt_sizes {
   int (*run)(const int64_t *size, const void *const *in, void *const *out, void *workspace,
              tarn_rt_pool *pool);
   uint64_t (*workspace)(const int64_t *size, uint32_t threads); /* bytes; or UINT64_MAX */
-  const uint8_t *in_rows, *out_rows;                            /* of each: does it have rows? */
+  /* Of each: 0, or 1 + the dim that counts rows; what is before it are dims of 1. */
+  const uint8_t *in_rows, *out_rows;
 } tarn_rt_sizes;
 
 /* Moves a program's constants into huge pages, where they are: what lies in whole ones, if the
