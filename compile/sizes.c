@@ -359,6 +359,19 @@ static void write_text(const comp_sizes *z, tarn_compiled *const *c, uint32_t n,
   }
   tarn_write_file(z->cx, tarn_format(z->cx, "%s/program.tarn", dir), b.p, b.n);
 }
+/* Files of kernels written by hand, each once. */
+static void add_files(tarn_ctx *cx, const tarn_kprog *p, tarn_lower_options *o) {
+  uint32_t n, have = o->nlink;
+  const char *const *file = comp_written_files(p, &n);
+  const char **all = TARN_ARRAY(cx, const char *, have + n + 1);
+  for (uint32_t i = 0; i < have; i++) all[i] = o->link[i];
+  for (uint32_t i = 0; i < n; i++) {
+    bool known = false;
+    for (uint32_t k = 0; k < have; k++) known |= !strcmp(all[k], file[i]);
+    if (!known) all[o->nlink++] = file[i];
+  }
+  o->link = all;
+}
 static void emit(const comp_sizes *z, tarn_compiled **c, tarn_lower_sizes *s, const char *dir) {
   tarn_compiled *whole = c[s->nprogram - 1];
   double t = tarn_now();
@@ -369,6 +382,7 @@ static void emit(const comp_sizes *z, tarn_compiled **c, tarn_lower_sizes *s, co
   s->program = row;
   write_text(z, c, s->nprogram, row, dir);
   tarn_lower_options lo = comp_lower_options(whole, dir);
+  for (uint32_t i = 0; i < s->nprogram; i++) add_files(z->cx, c[i]->kernels, &lo);
   whole->target->emit_sizes(s, &lo);
   whole->sizes = s;
   whole->programs = c;
