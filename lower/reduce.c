@@ -146,6 +146,86 @@ static void merge_lanes(low_nest *N, const low_stage *st, LLVMValueRef *v) {
   }
 }
 
+/* ---------------------------------------------------------------- parts of sums */
+/* The number of this thread among those of its part, and how many it has. */
+static LLVMValueRef member(const low_nest *N, const low_fn *E, int64_t *members) {
+  const tarn_plan_stage *p = N->now->p;
+  LLVMBuilderRef b = N->M->b;
+  LLVMValueRef at = p->unit ? E->counter[p->lane] : low_i64(N->M, 0);
+  *members = p->unit ? N->p->hw->warps.lanes : 1;
+  for (uint32_t i = 0; i < low_list(N)->n; i++) {
+    const tarn_plan_level *l = &low_list(N)->level[i];
+    if (l->kind != TARN_TEAM || l->red) continue;
+    LLVMValueRef v = LLVMBuildMul(b, E->counter[l->var], low_i64(N->M, *members), "");
+    at = LLVMBuildAdd(b, at, v, "");
+    *members *= l->trips;
+  }
+  return at;
+}
+/* Where member number `at` of part `part`, from 1 on, leaves sum number i for part 0. */
+static LLVMValueRef place_of(const low_nest *N, LLVMValueRef part, LLVMValueRef at, int64_t members,
+                             int64_t i) {
+  low_module *M = N->M;
+  const tarn_plan_stage *p = N->now->p;
+  LLVMValueRef n = LLVMBuildSub(M->b, part, low_i64(M, 1), "");
+  n = LLVMBuildMul(M->b, n, low_i64(M, members * p->slots), "");
+  n = LLVMBuildAdd(M->b, n, low_i64(M, i * members), "");
+  n = LLVMBuildAdd(M->b, n, at, "");
+  LLVMTypeRef t = low_compute_type(M, p->state[0]);
+  return LLVMBuildInBoundsGEP2(M->b, t, N->now->shared, &n, 1, "");
+}
+static LLVMValueRef merged(const low_nest *N, LLVMValueRef x, LLVMValueRef y) {
+  const tarn_plan_stage *p = N->now->p;
+  LLVMValueRef two[2] = {x, y};
+  const tarn_dtype t[2] = {p->state[0], p->state[0]};
+  return low_fx(N->M, p->red->merge[0], two, t, 2, 1, NULL);
+}
+/* This thread's sum number i, of all its chains. */
+static LLVMValueRef own_sum(const low_nest *N, int64_t i) {
+  const low_stage *st = N->now;
+  LLVMTypeRef t = low_compute_type(N->M, st->p->state[0]);
+  LLVMValueRef sum = NULL;
+  for (int64_t c = 0; c < st->p->chains; c++) {
+    LLVMValueRef v = LLVMBuildLoad2(N->M->b, t, st->slot[i * st->p->chains + c], "");
+    sum = sum ? merged(N, sum, v) : v;
+  }
+  return sum;
+}
+static void wait_for_all(low_nest *N, low_fn *E) {
+  low_emit_barrier(N, E, &(tarn_plan_stmt){.op = TARN_PLAN_BARRIER});
+}
+void low_emit_merge(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
+  low_module *M = N->M;
+  const low_stage *st = N->now;
+  LLVMBasicBlockRef give = low_block(E, "give"), given = low_block(E, "given");
+  LLVMBasicBlockRef take = low_block(E, "take"), after = low_block(E, "merged");
+  LLVMValueRef part = E->counter[s->var];
+  int64_t members;
+  wait_for_all(N, E); /* nobody reads any more what was held there */
+  LLVMValueRef at = member(N, E, &members);
+  LLVMValueRef first = LLVMBuildICmp(M->b, LLVMIntEQ, part, low_i64(M, 0), "");
+  LLVMBuildCondBr(M->b, first, given, give);
+  low_begin(E, give);
+  for (int64_t i = 0; i < st->p->slots; i++)
+    LLVMBuildStore(M->b, own_sum(N, i), place_of(N, part, at, members, i));
+  LLVMBuildBr(M->b, given);
+  low_begin(E, given);
+  wait_for_all(N, E);
+  LLVMBuildCondBr(M->b, first, take, after);
+  low_begin(E, take);
+  for (int64_t i = 0; i < st->p->slots; i++) {
+    LLVMValueRef *sum = &st->slot[i * st->p->chains];
+    LLVMTypeRef t = low_compute_type(M, st->p->state[0]);
+    for (int64_t k = 1; k <= s->hi; k++) {
+      LLVMValueRef other = LLVMBuildLoad2(M->b, t, place_of(N, low_i64(M, k), at, members, i), "");
+      LLVMBuildStore(M->b, merged(N, LLVMBuildLoad2(M->b, t, *sum, ""), other), *sum);
+    }
+  }
+  for (const tarn_plan_stmt *in = s + 1; in < s + s->size; in += in->size) low_emit(N, E, in);
+  LLVMBuildBr(M->b, after);
+  low_begin(E, after);
+}
+
 /* ---------------------------------------------------------------- lanes that are threads */
 static LLVMValueRef first_lane(low_module *M, const low_fn *E) {
   return LLVMBuildICmp(M->b, LLVMIntEQ, E->lane, low_i64(M, 0), "");

@@ -32,6 +32,8 @@
  *   FILL      and here they fill all its slots with what lies outside of the operand
  *   AWAIT     a thread's copies have arrived, those of its last n FETCHes excepted
  *   UNIT      an instruction of a warp adds the products of its rows and columns
+ *   MERGE     the members of level var, hi + 1 of them, have each a part of the sums: number 0 adds
+ *             those of the others to its own, and does alone what is held
  *   BARRIER   the threads of a block wait for one another
  *
  * Source: for peeling at borders and index-set splitting see peel.c; for the order of copies see
@@ -68,6 +70,7 @@
   X(FILL, fill, "fill")                                                                            \
   X(AWAIT, await, "await")                                                                         \
   X(UNIT, unit, "unit")                                                                            \
+  X(MERGE, merge, "merge")                                                                         \
   X(BARRIER, barrier, "barrier")
 #define TARN_PLAN_OP(OP, name, text) TARN_PLAN_##OP,
 typedef enum tarn_plan_op { TARN_PLAN_OP_TABLE(TARN_PLAN_OP) TARN_PLAN_OPS } tarn_plan_op;

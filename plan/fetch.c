@@ -35,7 +35,7 @@ static void check_levels(const tarn_plan_nest *N, const tarn_plan_stage *st,
     bool units = s->unit && i + 3 >= s->nlevel && l->kind == TARN_SERIAL;
     bool fits = i < s->acc  ? !sum && l->kind == TARN_PARALLEL
                 : i < until ? sum && l->kind == TARN_SERIAL
-                : sum       ? l->kind == TARN_SERIAL || l->kind == TARN_UNROLL
+                : sum       ? l->kind != TARN_PARALLEL && l->kind != TARN_VECTOR
                             : l->kind == TARN_TEAM || l->kind == TARN_UNROLL;
     if (!fits && !units)
       refuse(N, "parallel levels, serial ones over the sum, then team, unroll and serial ones");
@@ -48,6 +48,18 @@ void tarn_plan_fetch_levels(tarn_plan_nest *N, tarn_plan_stage *st, const tarn_s
     st->over[d] = tarn_ceildiv(st->dim[d], s->level[i].step) * s->level[i].step;
   }
 }
+/* A level of the sum whose trips the threads share. */
+static void share_sum(const tarn_plan_nest *N, tarn_plan_stage *st, const tarn_plan_list *list,
+                      uint32_t i) {
+  const tarn_plan_level *l = &list->level[i];
+  int64_t outside = st->over[l->dim];
+  for (uint32_t k = 0; k < i; k++)
+    if (list->level[k].dim == l->dim) outside = list->level[k].step;
+  if (st->parts > 1 || st->red->ns != 1 || outside != l->trips * l->step)
+    refuse(N, "threads share one level of a sum, whose trips are whole");
+  st->parts = l->trips;
+  st->part = l->var;
+}
 /* The slot's number is a variable between those of the pipelined levels and the others. */
 void tarn_plan_fetch_vars(tarn_plan_nest *N, tarn_plan_stage *st, tarn_plan_list *list,
                           const tarn_stage_sched *s, const tarn_plan_operand *in) {
@@ -55,6 +67,7 @@ void tarn_plan_fetch_vars(tarn_plan_nest *N, tarn_plan_stage *st, tarn_plan_list
   st->nslot = s->hold[0].slots;
   st->slot = st->until;
   st->trips = 1;
+  st->parts = 1;
   st->threads = s->unit ? N->hw->warps.lanes : 1;
   if (s->unit) tarn_plan_fragment_levels(N, st, list, s, in);
   if (list->n + 1 >= PLAN_MAX_VARS) refuse(N, "too many levels");
@@ -63,6 +76,7 @@ void tarn_plan_fetch_vars(tarn_plan_nest *N, tarn_plan_stage *st, tarn_plan_list
     if (i >= st->until) l->var++;
     if (i >= s->acc && i < st->until) st->trips *= l->trips;
     if (l->kind == TARN_TEAM) st->threads *= l->trips;
+    if (l->kind == TARN_TEAM && l->red && l->trips > 1) share_sum(N, st, list, i);
     if (l->inside && !l->red && l->kind == TARN_SERIAL) refuse(N, "too many copies of the body");
   }
   if (st->unit) tarn_plan_fragment_vars(N, st, list);
@@ -377,6 +391,9 @@ void tarn_plan_fetch_settle(tarn_plan_nest *N, tarn_plan_stage *st, const tarn_p
     st->held[i].at = st->shared;
     st->shared += st->nslot * b.elems * b.size;
   }
+  int64_t others = st->threads - st->threads / st->parts, sums = tarn_plan_tile_of(list).slots;
+  if (st->unit) sums *= st->nreg[2];
+  st->shared = tarn_max(st->shared, others * sums * (int64_t)tarn_dtype_size(st->state[0]));
   int64_t most = w->shared ? w->shared : tarn_hw_mem(N->hw, TARN_HW_L1)->capacity;
   if (st->shared > most)
     tarn_raise(N->cx, TARN_BAD_INPUT,

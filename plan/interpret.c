@@ -397,6 +397,7 @@ static void run_unit(machine *m, const tarn_plan_stmt *s) {
   m->at[st->lane] = m->at[st->reg[2]] = 0;
   tarn_release(m->cx, mark);
 }
+static void run_merge(machine *m, const tarn_plan_stmt *s) { run_inside(m, s); }
 static void run_await(machine *m, const tarn_plan_stmt *s) { (void)m, (void)s; }
 static void run_barrier(machine *m, const tarn_plan_stmt *s) { (void)m, (void)s; }
 

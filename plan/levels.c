@@ -69,7 +69,8 @@ void tarn_plan_list_own(tarn_ctx *cx, const tarn_plan_rules *r, const tarn_sched
     l->red = l->dim >= r->nacc;
     l->inside = r->reduces && i >= acc;
     if (l->kind == TARN_PARALLEL && (l->red || l->inside)) l->kind = TARN_SERIAL;
-    if (l->kind == TARN_TEAM && !(r->team && l->inside && !l->red)) l->kind = TARN_SERIAL;
+    if (l->kind == TARN_TEAM && !(r->team && l->inside && (!l->red || r->splits)))
+      l->kind = TARN_SERIAL;
   }
   settle_vector(out, r->splits, true, r->lanes_outside);
   settle_unroll(out);

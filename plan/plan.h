@@ -237,6 +237,8 @@ typedef struct tarn_plan_stage {
   uint32_t until; /* levels acc … until - 1 are pipelined: trips of them all */
   int64_t trips;
   int64_t threads, shared; /* of a block: threads; bytes */
+  int64_t parts;           /* groups of threads that have each a part of the sums; 1: none */
+  uint32_t part;           /* > 1: the variable that is the group's number */
   /* and computed by an instruction of a warp, see fragment.c; NULL: not so */
   const tarn_hw_intrinsic *unit;
   tarn_hw_form form;

@@ -184,7 +184,7 @@ static void settle_start(const tarn_plan_nest *N, tarn_plan_stage *st, const tar
   uint32_t looks = 256, sum = TARN_NONE, other = TARN_NONE, epi = st->f->epi;
   st->start = TARN_NONE;
   if (!st->red || st->red->kind != TARN_RED_SUM || epi == TARN_NONE || !N->contract) return;
-  if (st->nfactor || st->red_lanes > 1 || st->result.nguard ||
+  if (st->nfactor || st->red_lanes > 1 || st->parts > 1 || st->result.nguard ||
       !only_taker(L, epi, 0, &looks, &sum) || sum == TARN_NONE)
     return;
   const tarn_fx *x = tarn_fx_get(L, sum);

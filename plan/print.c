@@ -195,6 +195,7 @@ static void print_fields(printer *p, const tarn_plan_stmt *s) {
   case TARN_PLAN_PARALLEL: tarn_buf_fmt(p->b, " l%u", s->var); break;
   case TARN_PLAN_LOOP:
   case TARN_PLAN_MEMBER:
+  case TARN_PLAN_MERGE:
   case TARN_PLAN_COPIES:
   case TARN_PLAN_LANES:
     tarn_buf_fmt(p->b, " l%u", s->var);

@@ -318,7 +318,11 @@ static void walk_tile(plan_walk *w, uint32_t list, uint32_t l) {
   else {
     walk_either(w, list, l, false, TARN_PLAN_BEGIN, TARN_PLAN_RESUME);
     walk_phase(w, list, l, TARN_PLAN_STEP);
+    const tarn_plan_stage *st = stage_of(w, list);
+    tarn_plan_stmt merge = {.op = TARN_PLAN_MERGE, .var = st->part, .hi = st->parts - 1};
+    uint32_t merged = st->parts > 1 ? plan_open(w, merge) : TARN_NONE;
     if (!w->ended) walk_either(w, list, l, true, TARN_PLAN_FINISH, TARN_PLAN_LEAVE);
+    if (merged != TARN_NONE) plan_close(w, merged);
   }
   plan_close(w, at);
 }

@@ -35,14 +35,17 @@ double gpu_seconds(const tarn_hw *hw, const stage_model *m, const gpu_counts *c,
   double fma = c->warps * c->steps * c->bodies / c->rate;
   double banks = c->wavefronts * l1->line / l1->read;
   double moved = c->sectors * GPU_SECTOR / l2->read;
-  issue = (c->trips * issue + c->warps * c->end_issue) / hw->warps.issue;
-  fma *= c->trips, banks *= c->trips;
+  double merged = c->tile * (c->parts - 1) / c->parts; /* sums of a thread that go to another */
+  issue = (c->trips * issue + c->warps * (c->end_issue + 3 * merged)) / hw->warps.issue;
+  fma *= c->trips;
+  banks = c->trips * banks + 2 * c->warps * merged * l1->line / l1->read;
   moved = c->trips * moved + c->end_sectors * GPU_SECTOR / l2->read;
   double each = ceil(c->blocks / hw->units), rounds = each / resident(hw, c);
   double alone = issue * hw->warps.issue / tarn_fmin(hw->warps.issue, c->warps) / c->trips;
   alone += c->steps / GPU_UNROLLED * l1->latency;
   double wait = c->ahead ? tarn_fmax(alone, main->latency / c->ahead) : alone + main->latency;
   double latency = c->trips * (wait + BARRIER + l1->latency) + 2 * main->latency;
+  if (c->parts > 1) latency += 2 * BARRIER + l1->latency + 2 * c->parts * merged;
   double bytes = whole_bytes(m), main_cycles = bytes / (main->read * hw->units);
   double part[] = {each * issue, each * fma,  each * banks,
                    each * moved, main_cycles, tarn_fmax(1, rounds) * latency};
@@ -199,6 +202,7 @@ void gpu_count(const tarn_plan_nest *N, const stage_model *m, gpu_counts *c, dou
   *c = (gpu_counts){.blocks = (double)tarn_plan_items(N, 0),
                     .threads = (double)st->threads,
                     .trips = (double)st->trips,
+                    .parts = (double)st->parts,
                     .steps = 1,
                     .tile = (double)st->slots,
                     .bodies = (double)st->slots,
@@ -207,7 +211,8 @@ void gpu_count(const tarn_plan_nest *N, const stage_model *m, gpu_counts *c, dou
   c->shared = (double)st->shared;
   c->ahead = st->nslot - 1;
   for (uint32_t i = st->until; i < N->list[1].n; i++)
-    if (N->list[1].level[i].red) c->steps *= (double)N->list[1].level[i].trips;
+    if (N->list[1].level[i].red && N->list[1].level[i].kind != TARN_TEAM)
+      c->steps *= (double)N->list[1].level[i].trips;
   if (st->unit) {
     c->steps /= (double)st->form.k;
     c->bodies /= (double)st->nreg[2];
@@ -229,7 +234,8 @@ void gpu_count(const tarn_plan_nest *N, const stage_model *m, gpu_counts *c, dou
   for (uint32_t r = st->f->nops; r < st->nread; r++)
     c->end_sectors += c->warps * loads_of(N, st->read[r].off) *
                       mean(N, st->read[r].off, (int64_t)m->read[r].bytes, false);
-  c->end_issue = c->tile * (GPU_STORE_ISSUE + m->epi_ops + 2 * (st->result.nguard > 0));
+  c->end_sectors /= c->parts;
+  c->end_issue = c->tile * (GPU_STORE_ISSUE + m->epi_ops + 2 * (st->result.nguard > 0)) / c->parts;
   c->registers = c->tile + c->loads + GPU_OTHER_REGISTERS + 2 * c->copies;
 }
 double gpu_tiles_price(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const stage_model *m,

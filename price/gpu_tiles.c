@@ -20,7 +20,11 @@ enum {
   MOST_COPIES = 32, /* of a thread in a trip */
   LEAST_THREADS = 64,
   MOST_THREADS = 512,
-  MOST_BODIES = 512
+  MOST_BODIES = 512,
+  MOST_PARTS = 32,
+  MOST_SHARING = 256, /* threads: more leave too few registers for the copies' addresses */
+  FEW_WARPS = 16,     /* of a multiprocessor: then threads share a step of the sum */
+  SUM_BYTES = 4
 };
 
 /* ---------------------------------------------------------------- a schedule */
@@ -33,7 +37,8 @@ typedef struct pick {
   int64_t block[TARN_MAX_DIMS], team[TARN_MAX_DIMS]; /* of own dims: tile, and its threads */
   uint32_t walk; /* the reduce dim that is cut into steps of `by` */
   int64_t by;
-  bool inside; /* the other reduce dims lie inside of a step, all of them */
+  bool inside;   /* the other reduce dims lie inside of a step, all of them */
+  int64_t parts; /* groups of threads that share a step */
   uint32_t slots;
   const unit_form *unit; /* an instruction of a warp; NULL: none. Its rows and columns are these */
   uint32_t rows, columns;
@@ -73,14 +78,15 @@ static int64_t bodies(const tiles *t, const pick *p) {
   return n;
 }
 static void add_walk(const tiles *t, const pick *p, bool innermost, tarn_stage_sched *s) {
-  int64_t by = GPU_UNROLLED;
+  int64_t by = GPU_UNROLLED, own = p->by / p->parts;
+  if (p->parts > 1) add(s, p->walk, TARN_TEAM, own);
   if (p->unit) {
-    if (p->by > p->unit->k) add(s, p->walk, TARN_SERIAL, p->unit->k);
+    if (own > p->unit->k) add(s, p->walk, TARN_SERIAL, p->unit->k);
     return;
   }
-  while (by > 1 && (p->by % by || by * bodies(t, p) > MOST_BODIES)) by /= 2;
+  while (by > 1 && (own % by || by * bodies(t, p) > MOST_BODIES)) by /= 2;
   if (!innermost || by < 2) by = 1;
-  if (p->by > by) add(s, p->walk, TARN_SERIAL, by);
+  if (own > by) add(s, p->walk, TARN_SERIAL, by);
   if (by > 1) add(s, p->walk, TARN_UNROLL, 1);
 }
 static void add_sum(const tiles *t, const pick *p, tarn_stage_sched *s) {
@@ -169,6 +175,9 @@ static void count_sizes(const tiles *t, const pick *p, gpu_counts *c) {
   c->bodies = c->tile;
   c->rate = gpu_fma_rate(t->hw);
   if (p->unit) count_unit(t, p, c);
+  c->parts = (double)p->parts;
+  c->steps /= c->parts;
+  c->threads *= c->parts;
   c->warps = ceil(c->threads / 32);
   for (uint32_t r = 0; r < 2; r++) {
     double n = 1, loads = 1;
@@ -182,8 +191,10 @@ static void count_sizes(const tiles *t, const pick *p, gpu_counts *c) {
     c->wavefronts += c->warps * c->steps * loads + n / 32;
     c->loads += loads;
   }
-  c->end_sectors = c->threads * c->tile * m->result.bytes / GPU_SECTOR;
-  c->end_issue = c->tile * (GPU_STORE_ISSUE + m->epi_ops);
+  c->end_sectors = c->threads / c->parts * c->tile * m->result.bytes / GPU_SECTOR;
+  c->end_issue = c->tile * (GPU_STORE_ISSUE + m->epi_ops) / c->parts;
+  double merged = (c->parts - 1) / c->parts * c->threads * c->tile * SUM_BYTES;
+  c->shared = tarn_fmax(c->shared, merged);
   c->ahead = p->slots - 1;
   c->registers = c->tile + c->loads + GPU_OTHER_REGISTERS + 2 * c->copies;
 }
@@ -215,6 +226,22 @@ static void try_pick(tiles *t, pick *p) {
   memmove(&t->best[at + 1], &t->best[at], (t->nbest - 1 - at) * sizeof *t->best);
   t->best[at] = (finalist){*p, s};
 }
+/* Where there are few warps, threads share the steps of the sum. */
+static void try_parts(tiles *t, pick *p) {
+  int64_t least = p->unit ? p->unit->k : 1;
+  double blocks = 1, threads = p->unit ? t->hw->warps.lanes : 1;
+  for (uint32_t d = 0; d < t->m->nacc; d++) {
+    blocks *= ceil((double)t->m->dim[d] / (double)p->block[d]);
+    threads *= (double)p->team[d];
+  }
+  bool few = blocks * threads / t->hw->warps.lanes < FEW_WARPS * (double)t->hw->units;
+  for (p->parts = 1; p->parts <= MOST_PARTS; p->parts *= 2) {
+    double all = threads * (double)p->parts;
+    bool whole = p->by % (p->parts * least) == 0 && all <= MOST_SHARING;
+    if (p->parts > 1 && (!few || t->k->strict || !whole)) return;
+    if (p->unit || (all >= LEAST_THREADS && fmod(all, 8) == 0)) try_pick(t, p);
+  }
+}
 /* The sum's dim is one that both operands depend on. */
 static void try_unit_sums(tiles *t, pick p) {
   const stage_model *m = t->m;
@@ -223,7 +250,7 @@ static void try_unit_sums(tiles *t, pick p) {
       if (p.by >= 2 * m->dim[p.walk] && p.by > p.unit->k) break;
       for (uint32_t in = 0; in <= (m->n - m->nacc > 1); in++) {
         p.inside = in;
-        try_pick(t, &p);
+        try_parts(t, &p);
       }
     }
 }
@@ -236,7 +263,7 @@ static void try_sums(tiles *t, pick p) {
       if (!whole && t->k->strict) continue;
       for (uint32_t inside = 0; inside <= (m->n - m->nacc > 1 && !t->k->strict); inside++) {
         p.inside = inside;
-        try_pick(t, &p);
+        try_parts(t, &p);
       }
     }
 }
@@ -270,7 +297,7 @@ static void options_of_two(const stage_model *m, group *g) {
           int64_t b = wide[i], a = high[k];
           bool twice = (i && b >= w) || (i > 3 && w % b) || (k && a >= h);
           if (twice || b > 64 || a > 16 || b % v || a % u) continue;
-          if (a / u * (b / v) > 256 || a * b < 16) continue;
+          if (a / u * (b / v) > 256 || a * b < 8) continue;
           put_option(g, a, a / u, b, b / v);
         }
 }
@@ -368,7 +395,8 @@ static void search(tiles *t) {
       apply(&g[0], &g[0].option[i], &p);
       apply(&g[1], &g[1].option[j], &p);
       for (uint32_t d = 0; d < t->m->nacc; d++) threads *= p.team[d];
-      if (threads < LEAST_THREADS || threads > MOST_THREADS || threads % 8) continue;
+      if (threads * (t->k->strict ? 1 : MOST_PARTS) < LEAST_THREADS) continue;
+      if (threads > MOST_THREADS) continue;
       int64_t own = bodies(t, &p);
       if (own >= 4 && own <= MOST_ACCUMULATORS && !is_hopeless(t, &p)) try_sums(t, p);
     }

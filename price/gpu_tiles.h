@@ -16,6 +16,7 @@ typedef struct gpu_counts {
   double sectors;      /* of the block in a trip */
   double end_sectors, end_issue;
   double shared, registers, ahead;
+  double parts;        /* groups of threads that have each a part of the sums */
   double bodies, rate; /* multiply-adds of a warp in a step, or matrix products; begun in a cycle */
 } gpu_counts;
 /* What all of it takes; cost may be NULL. */

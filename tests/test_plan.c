@@ -72,6 +72,18 @@ static const struct {
      "2)) (hold 1 shared (at 2) (slots 2) (order d1 d2) (pad 8)) (unit mma-bf16 (rows d0) (columns "
      "d1) (sum d2))))",
      "cuda-sm80"},
+    /* Groups of threads have parts of the sum. */
+    {PRODUCT,
+     "(schedule (stage (acc 2) (parallel 0 8) (parallel 1 32) (serial 2 16) (team 2 4) (serial 2 "
+     "2) (unroll 2 1) (unroll 0 2) (unroll 1 16) (team 0 1) (team 1 1) (hold 0 shared (at 2) "
+     "(slots 2)) (hold 1 shared (at 2) (slots 2))))",
+     "cuda-sm80"},
+    {NARROW,
+     "(schedule (stage (acc 2) (parallel 0 32) (parallel 1 16) (serial 2 32) (team 2 16) (team 0 "
+     "16) (unroll 1 8) (serial 0 1) (serial 1 1) (serial 2 1) (hold 0 shared (at 2) (slots 2) "
+     "(skew 2)) (hold 1 shared (at 2) (slots 2) (order d1 d2) (pad 8)) (unit mma-bf16 (rows d0) "
+     "(columns d1) (sum d2))))",
+     "cuda-sm80"},
     {ROWS,
      "(schedule (shared (parallel 0 1)) (stage (acc 0) (serial 1 32) (vector 1 1)) (stage "
      "(acc 2) (parallel 1 8) (serial 1 1)))",

@@ -85,6 +85,17 @@ held window "$work/window.term" '(schedule (stage (acc 3) (parallel 0 12) (paral
   (serial 4 1) (serial 5 1) (unroll 0 3) (unroll 1 1) (team 0 1) (team 2 1) (hold 0 shared (at 3) (slots 2) (order d3 d4 d5 d0)
   (pad 1)) (hold 1 shared (at 3) (slots 2) (pad 2))))'
 grep -q 'st\.shared' "$work/window/model.ptx" || fail "window: no borders are filled"
+# Groups of threads that have each a part of the sums: each of the barriers around their merging counts.
+held parts "$work/tiles.term" '(schedule (stage (acc 2) (parallel 0 32) (parallel 1 32) (serial 2 16) (team 2 4) (serial 2 1) (unroll 0 8)
+  (unroll 1 16) (team 0 1) (team 1 1) (hold 0 shared (at 2) (slots 3)) (hold 1 shared (at 2) (slots 3))))'
+refused 3 "threads share one level of a sum" -- compile "$work/tiles.term" --numerics reassoc --hw cuda-sm80 \
+  -o "$work/none" --schedule <(sed 's/(team 2 4) (serial 2 1)/(team 2 4) (team 2 1)/' "$work/parts.sched")
+cp "$work/parts/model.ptx" "$work/whole.ptx"
+[ "$(grep -c 'bar\.sync' "$work/whole.ptx")" = 3 ] || fail "parts: not three barriers"
+for n in $(grep -n 'bar\.sync' "$work/whole.ptx" | cut -d: -f1); do
+  sed "${n}d" "$work/whole.ptx" >"$work/parts/model.ptx"
+  "$tarn" check "$work/parts" >"$work/out" 2>"$work/err" && fail "parts: the barrier at line $n left out goes unnoticed"
+done
 cp "$work/tiles/model.ptx" "$work/whole.ptx"
 # planted WHAT AWK-PATTERN SED-EDIT: at each line that matches, by itself.
 planted() {
