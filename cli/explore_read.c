@@ -17,7 +17,7 @@ struct lab_file {
 };
 
 /* ---- reading: events of the parser, by depth and the last keys ---- */
-typedef enum { ELSEWHERE, NODES, ROOTS } section;
+typedef enum { ELSEWHERE, NODES, ROOTS, DATA } section;
 typedef enum { OTHER, OP, CHILDREN, CLASS, SUBSUMED } field;
 typedef struct reading {
   lab *l;
@@ -26,7 +26,8 @@ typedef struct reading {
   unsigned depth;
   section in;
   field at;
-  uint32_t now; /* the node */
+  uint32_t now;           /* the node; in DATA: the class */
+  TARN_VEC(uint32_t) let; /* classes that a program has bound to a name */
 } reading;
 
 TARN_NORETURN static void wrong(const reading *r, const char *why, const char *what, size_t n) {
@@ -46,7 +47,12 @@ static int on_key(void *user, const unsigned char *text, size_t n) {
   reading *r = user;
   const char *s = (const char *)text;
   if (r->depth == 1)
-    r->in = is("nodes", s, n) ? NODES : is("root_eclasses", s, n) ? ROOTS : ELSEWHERE;
+    r->in = is("nodes", s, n)           ? NODES
+            : is("root_eclasses", s, n) ? ROOTS
+            : is("class_data", s, n)    ? DATA
+                                        : ELSEWHERE;
+  if (r->in == DATA && r->depth == 2) r->now = tarn_intern_add(r->cls, s, n);
+  if (r->in == DATA && r->depth == 3 && is("let", s, n)) tarn_push(r->l->cx, &r->let, r->now);
   if (r->in == NODES && r->depth == 2) {
     r->now = id_of(r, s, n);
     tarn_push(r->l->cx, &r->f->order, r->now);
@@ -113,6 +119,7 @@ lab_file *lab_read_graph(lab *l, const char *name, const char *text, size_t n) {
   reading r = {.l = l, .f = f, .id = tarn_intern_new(l->cx), .cls = tarn_intern_new(l->cx)};
   tarn_push(l->cx, &f->kid, TARN_NONE); /* so that no node's first is 0 */
   parse(&r, text, n);
+  for (uint32_t i = 0; !f->root.n && i < r.let.n; i++) tarn_push(l->cx, &f->root, r.let.p[i]);
   f->n_classes = tarn_intern_count(r.cls);
   for (uint32_t i = 0; i < f->node.n; i++) {
     const node_row *v = &f->node.p[i];

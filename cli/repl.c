@@ -273,7 +273,7 @@ static const command commands[] = {
      true, REPL_TERMS},
     {"explain", "A B", "why two terms are equal", do_explain, false, REPL_TERMS},
     {"prove", "A B", "run until they are, and say why", do_prove, true, REPL_TERMS},
-    {"match", "PATTERN", "count where a pattern matches", do_match, false, REPL_TERMS},
+    {"match", "PATTERN", "show where a pattern matches, and by what", do_match, false, REPL_TERMS},
     {"size", "", "e-nodes, classes, memory", do_size, false, REPL_NOTHING},
     {"growth", "", "all iterations so far", show_growth, false, REPL_NOTHING},
     {"stats", "", "what each rule did", do_stats, false, REPL_NOTHING},

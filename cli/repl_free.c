@@ -220,28 +220,53 @@ static void goal(session *s, const tarn_sx *t) {
 enum { SHOWN = 10 };
 typedef struct matching {
   session *s;
-  TARN_VEC(uint32_t) cls;
+  const char *const *name; /* of variables */
+  uint32_t n;
+  uint32_t shown;         /* matches */
+  TARN_VEC(uint32_t) cls; /* of each match: its own, then those of its variables */
 } matching;
-static void note_class(tarn_ctx *cx, void *arg) {
-  uint32_t *c = ((void **)arg)[1];
-  tarn_push(cx, &((matching *)((void **)arg)[0])->cls, *c);
+typedef struct noting {
+  matching *k;
+  const tarn_eg_match *m;
+} noting;
+static void note_match(tarn_ctx *cx, void *arg) {
+  const noting *x = arg;
+  const tarn_egraph *g = lab_of(x->k->s)->g;
+  uint32_t c = tarn_eg_find(g, x->m->root);
+  tarn_push(cx, &x->k->cls, c);
+  for (uint32_t i = 0; i < x->k->n; i++) {
+    c = tarn_eg_find(g, x->m->vars[i]);
+    tarn_push(cx, &x->k->cls, c);
+  }
+  x->k->shown++;
 }
 static bool at(void *user, const tarn_eg_match *m) {
   matching *k = user;
-  uint32_t c = m->root;
-  if (k->cls.n && k->cls.p[k->cls.n - 1] == c) return true;
-  return !tarn_protect(k->s->cx, note_class, (void *[]){k, &c});
+  noting x = {k, m};
+  return k->shown == SHOWN || !tarn_protect(k->s->cx, note_match, &x);
+}
+static void print_class(const session *s, uint32_t i, uint32_t cls) {
+  const char *term = s->x->best.p[i].term;
+  if (term && strlen(term) <= 60) printf("%s", term);
+  else printf("#%u", cls);
 }
 static void match(session *s, const tarn_sx *pattern) {
   lab *l = lab_of(s);
   matching k = {.s = s};
-  uint64_t n = tarn_eg_search(l->g, tarn_free_pattern(l->rs, pattern), 0, at, &k);
+  tarn_eg_rules *rules = tarn_free_pattern_named(l->rs, pattern, &k.name, &k.n);
+  uint64_t n = tarn_eg_search(l->g, rules, 0, at, &k);
   printf("%llu match%s%s\n", (unsigned long long)n, n == 1 ? "" : "es",
-         k.cls.n > SHOWN ? ", the first are" : "");
-  if (k.cls.n > SHOWN) k.cls.n = SHOWN;
+         n > k.shown ? ", the first are" : "");
   lab_best(l, k.cls.p, k.cls.n);
-  for (uint32_t i = 0; i < s->x->best.n; i++)
-    printf("#%-6u %s\n", k.cls.p[i], s->x->best.p[i].term ? s->x->best.p[i].term : "(large)");
+  for (uint32_t i = 0, at = 0; i < k.shown && s->x->best.n; i++, at += k.n + 1) {
+    printf("#%-6u ", k.cls.p[at]);
+    print_class(s, at, k.cls.p[at]);
+    for (uint32_t v = 0; v < k.n; v++) {
+      printf("%s%s = ", v ? ", " : "   ", k.name[v]);
+      print_class(s, at + 1 + v, k.cls.p[at + 1 + v]);
+    }
+    printf("\n");
+  }
 }
 static void view(session *s, explore_view *v) {
   *v = lab_view(lab_of(s));

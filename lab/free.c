@@ -401,8 +401,15 @@ static int nothing(void *user, tarn_egraph *g, const tarn_eg_match *m, uint32_t 
   return 0;
 }
 tarn_eg_rules *tarn_free_pattern(tarn_ruleset *rs, const tarn_sx *s) {
+  const char *const *names;
+  uint32_t n;
+  return tarn_free_pattern_named(rs, s, &names, &n);
+}
+tarn_eg_rules *tarn_free_pattern_named(tarn_ruleset *rs, const tarn_sx *s,
+                                       const char *const **names, uint32_t *n) {
   tarn_eg_rules *out = new_set(rs->cx);
   rule *r = tarn_r_left_pattern(rs, s);
+  *names = r->cls_name, *n = r->ncls;
   tarn_eg_rule e = {
       .name = "pattern", .lhs = roots(rs, r, r->lhs, r->nlhs), .n_lhs = r->nlhs, .apply = nothing};
   add_rule(rs, out, r, &e);

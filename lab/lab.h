@@ -43,6 +43,9 @@ TARN_API tarn_eg_rules *tarn_free_rules(const tarn_ruleset *rs);
 /* One pattern as the left side of rule 0 of a set, to search for; a term is a pattern without
  * variables. Raises. */
 TARN_API tarn_eg_rules *tarn_free_pattern(tarn_ruleset *rs, const tarn_sx *s);
+/* The same; *names: those of its variables, by number, with the question mark; *n of them. */
+TARN_API tarn_eg_rules *tarn_free_pattern_named(tarn_ruleset *rs, const tarn_sx *s,
+                                                const char *const **names, uint32_t *n);
 
 /* ---------------------------------------------------------------- programs in egglog's language
  * The subset of docs/egglog.md; whatever is outside is refused with its file, line and name. */
