@@ -139,6 +139,9 @@ static tarn_program *load_program(tarn_lang *L, const char *path) {
 /* The bytes are needed only while unpacking, which copies; a large model is in memory twice for
  * that long only. */
 Onnx__ModelProto *tarn_onnx_read(tarn_ctx *cx, const char *path) {
+  if (ends(path, ".tc") || ends(path, ".term") || ends(path, ".tarn"))
+    tarn_raise(cx, TARN_BAD_INPUT, "%s: only a model of ONNX will do here: what is written is one",
+               path);
   whole_file w = {.cx = cx, .path = path};
   tarn_status st = tarn_protect(cx, unpack_file, &w);
   if (st != TARN_OK) tarn_reraise(cx, st);

@@ -30,6 +30,7 @@ cmp "$work/q.onnx" "$work/once" || fail "the same again gives another file"
 
 refused 2 usage -- quantize $digits -o "$work/q.onnx"
 refused 2 usage -- quantize $digits -i "$work/s"
+refused 3 'mlp.tc' 'only a model of ONNX' -- quantize examples/tc/mlp.tc -i "$work/s" -o "$work/q.onnx"
 refused 3 'bind it with --shape' -- quantize $digits -i "$work/s" -o "$work/q.onnx"
 refused 3 'held_images.npy' 'f32[1,1,8,8]' 'f32[359,1,8,8]' -- quantize $digits -i "$work/s" -o "$work/q.onnx" --shape n=1
 refused 3 "$work/none" 'no samples' -- quantize $digits -i "$work/none" -o "$work/q.onnx" --shape n=1
