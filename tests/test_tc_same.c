@@ -32,6 +32,20 @@ static const same cases[] = {
      "def f(float(1,4,8,8) x) -> (y) {\n"
      "  y(n,c,h,w) max=! x(n,c,2 * h + i,2 * w + j) where i in 0:2, j in 0:2 }",
      "opset 13\nin x f32 1,4,8,8\nnode MaxPool p x -> y : kernel_shape=2,2 strides=2,2\nout y\n",
+     NULL},
+    {"batched product",
+     "def f(float(6,24,32) x, float(6,32,16) w) -> (y) { y(b,i,j) +=! x(b,i,k) * w(b,k,j) }",
+     "opset 13\nin x f32 6,24,32\nin w f32 6,32,16\nnode MatMul m x w -> y\nout y\n", NULL},
+    {"sum of rows", "def f(float(30,8) x, long(4,5) i) -> (y) { y(b,d) +=! x(i(b,l),d) }",
+     "opset 13\nin x f32 30,8\nin i i64 4,5\ninit a i64 1 : 1\nnode Gather g x i -> r : axis=0\n"
+     "node ReduceSum s r a -> y : keepdims=0\nout y\n",
+     "(gatherSum 1 (input x ((30 8) ()) f32) (input i ((4 5) ()) i64))"},
+    {"two sums of rows",
+     "def f(float(30,8) x, long(4,5) i, float(20,8) w, long(4,5) k) -> (y, z) {\n"
+     "  y(b,d) +=! x(i(b,l),d)\n  z(b,d) +=! w(k(b,l),d) }",
+     "opset 13\nin x f32 30,8\nin i i64 4,5\nin w f32 20,8\nin k i64 4,5\ninit a i64 1 : 1\n"
+     "node Gather g x i -> r : axis=0\nnode ReduceSum s r a -> y : keepdims=0\n"
+     "node Gather h w k -> q : axis=0\nnode ReduceSum t q a -> z : keepdims=0\nout y\nout z\n",
      NULL}};
 
 static tarn_program *of_term(tarn_lang *L, const char *text) {
@@ -50,7 +64,9 @@ static const char *kernels(tarn_ctx *cx, tarn_program *p, const tarn_hw *hw) {
   tarn_buf b = {.cx = cx};
   const tarn_kprog *k = pipeline_optimise(p, hw)->kprog;
   for (uint32_t i = 0; i < k->nker; i++) {
-    tarn_buf_fmt(&b, "nest %u, %u to %u: ", k->ker[i].nest, k->ker[i].nin, k->ker[i].nout);
+    bool nest = k->ker[i].kind == TARN_K_NEST;
+    tarn_buf_fmt(&b, "kind %d, %s %u, %u to %u: ", (int)k->ker[i].kind, nest ? "nest" : "payload",
+                 nest ? k->ker[i].nest : k->ker[i].payload, k->ker[i].nin, k->ker[i].nout);
     if (k->ker[i].sched)
       tarn_schedule_print(p->L, &b, tarn_nest_get(p->L, k->ker[i].nest), k->ker[i].sched);
     tarn_buf_str(&b, "\n");

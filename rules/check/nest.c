@@ -72,7 +72,30 @@ static bool bind(gen *g, const rpat *p, const tarn_node *x, made *m) {
   return p->n == x->n;
 }
 
+/* The sum over some neighbouring dims of what the only operand, a pattern, gives. */
+static bool sum_of(gen *g, const rpat *p, made *m, uint32_t *nest) {
+  tarn_lang *L = g->L;
+  uint32_t at[TARN_MAX_DIMS], k = 0;
+  if (!gen_pattern(g, p->kid[0], &want_any, &m->kid[0])) return false;
+  const tarn_type *t = type_at(g, m->kid[0]);
+  if (!t->n || t->dtype == TARN_BOOL) return false;
+  uint32_t from = draw(g, t->n), n = 1 + draw(g, t->n - from);
+  for (uint32_t d = 0; d < t->n; d++)
+    if (d < from || d >= from + n) at[k++] = d;
+  for (uint32_t d = from; d < from + n; d++) at[k++] = d;
+  tarn_term x = tarn_access(L, t->n, m->kid[0]);
+  x = tarn_access(L, t->n - n, tarn_transpose(L, at, x));
+  uint32_t sum = tarn_reducer_of(L, TARN_RED_SUM, t->dtype);
+  x = tarn_compute(L, tarn_fn_reduce(L, tarn_fx_hole(L, 0), 1, sum), &x, 1);
+  const tarn_node *form = tarn_term_get(L, tarn_kernel_form(L, x));
+  if (form->op != TARN_OP_NEST || form->n != 1 || form->kid[0] != m->kid[0]) return false;
+  *nest = tarn_payload_get(L, form->payload)->id;
+  m->n = 1;
+  return true;
+}
+
 bool gen_nest(gen *g, const rpat *p, made *m, uint32_t *nest) {
+  if (p->n == 1 && p->kid[0]->kind == RP_NODE) return sum_of(g, p, m, nest);
   tarn_hw_form f;
   tarn_lang *L = g->L;
   const tarn_call_def *d = call_of(g, &f);

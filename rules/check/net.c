@@ -2,6 +2,7 @@
  * join again. */
 #include "rules/check/net.h"
 #include <math.h>
+#include <string.h>
 
 typedef struct net {
   gen *g;
@@ -575,6 +576,34 @@ static void masked(net *x) {
   add(x, tarn_compute(L, tarn_fn_map(L, m, 2), kid, 2));
 }
 
+/* Rows of a table that constant indices name, summed; its first result dims are those of the
+ * indices but the last. */
+static tarn_term rows_of(net *x, tarn_term table, const int64_t dim[2]) {
+  tarn_lang *L = x->L;
+  const int64_t summed = 1;
+  tarn_tensor *index = tarn_tensor_new(x->g->cx, TARN_I64, 2, dim);
+  for (int64_t i = 0; i < tarn_tensor_count(index); i++)
+    tarn_tensor_set(index, i, (tarn_value){.i = draw(x->g, (uint32_t)type(x, table)->dim[0])});
+  tarn_term kid[2] = {table,
+                      tarn_constant(L, tarn_format(x->g->cx, "i%u", tarn_term_count(L)), index, 2)};
+  tarn_term sum = tarn_mk(L, TARN_OP_GATHER_SUM, tarn_payload_ints(L, 1, &summed), kid, 2);
+  return tarn_gather_sum_term(L, sum, 0);
+}
+/* Of one table, or of two, with their sum. */
+static void row_sums(net *x) {
+  tarn_term t = last(x), kid[2];
+  const tarn_type y = *type(x, t);
+  int64_t dim[2] = {some_extent(x->g, 3), some_extent(x->g, 3)}, other[TARN_MAX_DIMS];
+  if (!y.n || y.dim[0] < 1) return;
+  kid[0] = rows_of(x, t, dim);
+  add(x, kid[0]);
+  if (draw(x->g, 2)) return;
+  memcpy(other, y.dim, sizeof other);
+  other[0] = some_extent(x->g, y.n);
+  kid[1] = rows_of(x, chance(x->g, 2) ? input(x, y.n, other) : weights(x, y.n, y.n, other), dim);
+  add(x, tarn_compute(x->L, map_of(x, TARN_FX_ADD), kid, 2));
+}
+
 typedef void block(net *x);
 static block *const blocks[] = {map_one,       map_two,           scale_and_shift, product,
                                 convolution,   normalise,         map_one,         residual,
@@ -598,6 +627,8 @@ tarn_program *check_network(gen *g) {
   /* beside the others; not where sums may change their order, which is told where floor jumps */
   static block *const of_integers[] = {shifted, pooled, grouped};
   if (!g->spread && chance(g, 2)) of_integers[draw(g, 3)](&x), p->nout++;
+  if (p->nout < 3 && chance(g, 4)) row_sums(&x), p->nout++;
+  if (p->nout > x.n) p->nout = x.n;
   p->out = TARN_ARRAY(g->cx, tarn_io, 3);
   for (uint32_t i = 0; i < p->nout; i++) {
     tarn_term t = x.pool[x.n - 1 - i];
