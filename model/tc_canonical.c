@@ -23,15 +23,34 @@ static const char *known(const printer *p, const char *name) {
   return NULL;
 }
 
+/* By hand: this is most of what is printed. */
+static void digits(char *at, uint32_t v) {
+  uint32_t n = 1;
+  for (uint32_t rest = v; rest >= 10; rest /= 10) n++;
+  for (at[n] = 0; n-- > 0; v /= 10) at[n] = (char)('0' + v % 10);
+}
+
 static const char *given(printer *p, const char *name, int kind) {
   const char *is = known(p, name);
   if (is) return is;
-  is = tarn_format(p->cx, "%c%u", "psti"[kind], p -> of[kind]++);
+  char text[16] = {"psti"[kind]};
+  digits(text + 1, p->of[kind]++);
+  is = tarn_strdup(p->cx, text);
   tarn_push(p->cx, &p->name, ((renamed){name, is}));
   return is;
 }
 
 static void put(printer *p, const char *s) { tarn_buf_str(&p->b, s); }
+
+static void whole(printer *p, int64_t v) {
+  char text[16];
+  if (v < 0 || v > UINT32_MAX) {
+    tarn_buf_fmt(&p->b, "%lld", (long long)v);
+    return;
+  }
+  digits(text, (uint32_t)v);
+  put(p, text);
+}
 
 static void expression(printer *p, const tc_expr *e, int kind);
 
@@ -51,14 +70,16 @@ static void operation(printer *p, const tc_expr *e, int kind) {
 /* kind: of a name that is not known yet. Functions keep theirs. */
 static void expression(printer *p, const tc_expr *e, int kind) {
   switch (e->kind) {
-  case TC_INT: tarn_buf_fmt(&p->b, "%lld", (long long)e->i); return;
+  case TC_INT: whole(p, e->i); return;
   case TC_REAL:
     put(p, "r");
     tarn_buf_double(&p->b, e->r);
     return;
   case TC_NAME: put(p, given(p, e->name, kind)); return;
   case TC_EXTENT:
-    tarn_buf_fmt(&p->b, "%s.%lld", given(p, e->name, TENSOR), (long long)e->i);
+    put(p, given(p, e->name, TENSOR));
+    put(p, ".");
+    whole(p, e->i);
     return;
   case TC_APPLY:
     put(p, known(p, e->name) ? known(p, e->name) : e->name);
@@ -85,7 +106,11 @@ static void statement(printer *p, const tc_stmt *s) {
   uint32_t outer = p->name.n;
   p->of[INDEX] = 0;
   for (uint32_t i = 0; i < s->nindex; i++) given(p, s->index[i].name, INDEX);
-  tarn_buf_fmt(&p->b, "[%u]%u%s", s->nindex, (unsigned)s->how, s->fresh ? "!" : "");
+  put(p, "[");
+  whole(p, s->nindex);
+  put(p, "]");
+  whole(p, (int64_t)s->how);
+  if (s->fresh) put(p, "!");
   expression(p, s->value, INDEX);
   for (uint32_t i = 0; i < s->nwhere; i++) {
     const tc_where *w = &s->where[i];
@@ -95,7 +120,9 @@ static void statement(printer *p, const tc_stmt *s) {
     if (w->hi) put(p, ":"), expression(p, w->hi, INDEX);
   }
   p->name.n = outer;
-  tarn_buf_fmt(&p->b, "->%s;", given(p, s->left.name, TENSOR));
+  put(p, "->");
+  put(p, given(p, s->left.name, TENSOR));
+  put(p, ";");
 }
 
 static int by_text(const void *a, const void *b) {
@@ -106,7 +133,13 @@ typedef TARN_VEC(const char *) lines;
 
 static void bound(printer *p, lines *v, const char *name, const char *what, int64_t value) {
   const char *is = known(p, name);
-  tarn_push(p->cx, v, tarn_format(p->cx, "%s%s=%lld", is ? is : name, what, (long long)value));
+  size_t from = p->b.n;
+  put(p, is ? is : name);
+  put(p, what);
+  put(p, "=");
+  whole(p, value);
+  tarn_push(p->cx, v, tarn_strdup(p->cx, p->b.p + from));
+  p->b.n = from; /* what is bound is printed in order */
 }
 
 /* The shape of a parameter is the numbers of the sizes that it is made of. */

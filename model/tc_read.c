@@ -84,10 +84,24 @@ static const char *number_end(const reader *r) {
   return p < r->end && is_word(*p) ? NULL : p;
 }
 
+/* A whole number of few digits, which most numbers are, without a copy of its text. */
+static bool small(token *k) {
+  int64_t v = 0;
+  for (size_t i = 0; i < k->n; i++) {
+    if (i == 9 || !is_digit(k->p[i])) return false;
+    v = 10 * v + (k->p[i] - '0');
+  }
+  k->kind = TK_INT;
+  k->i = v;
+  k->r = (double)v;
+  return true;
+}
+
 static bool number(reader *r, token *k) {
   const char *end = number_end(r);
   if (!end) return false;
   k->n = (size_t)(end - r->p);
+  if (small(k)) return true;
   char *text = tarn_strndup(r->cx, r->p, k->n);
   k->kind = strcspn(text, ".eE") == k->n ? TK_INT : TK_REAL;
   errno = 0;
@@ -99,15 +113,16 @@ static bool number(reader *r, token *k) {
   return true;
 }
 
+static bool is_two(const char *p) {
+  bool assigns = p[1] == '=' && strchr("+-*=!<>", p[0]);
+  return assigns || (p[0] == '-' && p[1] == '>') || (p[0] == p[1] && (*p == '&' || *p == '|'));
+}
 static void punctuation(reader *r, token *k) {
-  static const char *const two[] = {"->", "+=", "-=", "*=", "==", "!=", "<=", ">=", "&&", "||"};
   k->kind = TK_PUNCT;
-  k->n = 1;
-  for (size_t i = 0; i < sizeof two / sizeof *two; i++)
-    if (r->end - r->p > 1 && !strncmp(r->p, two[i], 2)) k->n = 2;
+  k->n = r->end - r->p > 1 && is_two(r->p) ? 2 : 1;
+  if (k->n == 2 || (*r->p && strchr("(){},:;=+-*/%<>!?.", *r->p))) return;
   size_t seen = tarn_visible(r->p, (size_t)(r->end - r->p));
-  if (!strchr("(){},:;=+-*/%<>!?.", *r->p) && k->n == 1)
-    tc_bad(r->t, k->at, "'%.*s' is not of this language", (int)(seen ? seen : 1), r->p);
+  tc_bad(r->t, k->at, "'%.*s' is not of this language", (int)(seen ? seen : 1), r->p);
 }
 
 static bool after_name(const reader *r, const token *k) {
@@ -261,6 +276,7 @@ static tc_expr *unary(reader *r) {
 }
 
 static tc_op operator_at(const reader *r, int lowest) {
+  if (r->now.kind != TK_PUNCT || strchr("(),;{}", *r->now.p)) return TC_OPS;
   for (size_t i = 0; i < BINARY; i++)
     if (binary[i].precedence >= lowest && is(&r->now, binary[i].text)) return (tc_op)i;
   return TC_OPS;

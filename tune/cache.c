@@ -137,8 +137,12 @@ static void add_texts(tarn_buf *b, const tarn_texts *t) {
 
 /* The options that change the code, but for texts. */
 static void add_numbers(tarn_buf *b, const tarn_compile_options *o) {
-  tarn_buf_fmt(b, " %d %u %.17g %llu %u %.17g %d", (int)o->numerics, o->threads, o->rtol,
-               (unsigned long long)o->nodes, o->iters, o->seconds, o->allow_copies);
+  uint64_t real[2];
+  memcpy(&real[0], &o->rtol, sizeof real[0]);
+  memcpy(&real[1], &o->seconds, sizeof real[1]);
+  tarn_buf_fmt(b, " %d %u %llx %llu %u %llx %d", (int)o->numerics, o->threads,
+               (unsigned long long)real[0], (unsigned long long)o->nodes, o->iters,
+               (unsigned long long)real[1], o->allow_copies);
 }
 
 /* The call as it is written; equal ones mean the same. */
@@ -177,18 +181,43 @@ static void add_sets(tarn_ctx *cx, tarn_buf *b, const tarn_texts *t) {
 }
 
 /* What the call means, as a text. */
-static const char *meaning(tarn_cache *c, const tarn_compile_options *o) {
-  tarn_buf b = {.cx = c->cx};
-  const target *t = target_of(c, o->hw);
-  tarn_buf_fmt(&b, "tarn %s %d %s %016llx", TARN_VERSION, TARN_RT_VERSION, t->hw->name,
-               (unsigned long long)t->hash);
-  add_numbers(&b, o);
-  add_files(c->cx, &b, "rules", &o->rules);
-  add_files(c->cx, &b, "only", &o->only_rules);
-  add_sets(c->cx, &b, &o->sets);
-  for (uint32_t i = 0; i < o->no_rules.n; i++) tarn_buf_fmt(&b, " no %s", o->no_rules.text[i]);
-  tarn_buf_fmt(&b, " %s", tarn_compile_key(c->cx, o));
-  return b.p;
+typedef struct meaning {
+  const target *t;
+  const tarn_compile_options *o;
+  tarn_buf b;
+} meaning;
+static void mean(tarn_ctx *cx, void *arg) {
+  meaning *m = arg;
+  const tarn_compile_options *o = m->o;
+  tarn_buf *b = &m->b;
+  b->cx = cx;
+  tarn_buf_fmt(b, "tarn %s %d %s %016llx", TARN_VERSION, TARN_RT_VERSION, m->t->hw->name,
+               (unsigned long long)m->t->hash);
+  add_numbers(b, o);
+  add_files(cx, b, "rules", &o->rules);
+  add_files(cx, b, "only", &o->only_rules);
+  add_sets(cx, b, &o->sets);
+  for (uint32_t i = 0; i < o->no_rules.n; i++) tarn_buf_fmt(b, " no %s", o->no_rules.text[i]);
+  tarn_buf_fmt(b, " %s", tarn_compile_key(cx, o));
+}
+static void free_context(void *cx) { tarn_ctx_free(cx); }
+
+/* Its number in `meant`. The text is read in memory that goes when the call ends: only a key that
+ * is new stays. */
+typedef struct asked_for {
+  tarn_cache *c;
+  const tarn_compile_options *o;
+  uint32_t m;
+} asked_for;
+static void find_meaning(tarn_ctx *cx, void *arg) {
+  asked_for *a = arg;
+  meaning m = {.t = target_of(a->c, a->o->hw), .o = a->o};
+  tarn_ctx *own = tarn_ctx_new(tarn_ctx_allocator(cx));
+  if (!own) tarn_raise(cx, TARN_MEMORY, "cache: out of memory");
+  tarn_defer(cx, free_context, own);
+  tarn_status st = tarn_protect(own, mean, &m);
+  if (st != TARN_OK) tarn_raise(cx, st, "%s", tarn_message(own));
+  a->m = tarn_intern_add(a->c->meant, m.b.p, m.b.n + 1);
 }
 
 static bool of_files(const tarn_compile_options *o) {
@@ -208,12 +237,13 @@ static void check_options(const tarn_cache *c, const tarn_compile_options *o) {
 static uint32_t number_of(tarn_cache *c, const tarn_compile_options *o) {
   uint32_t id = asked(c, o);
   if (id < c->meaning.n && !of_files(o)) return c->meaning.p[id];
-  const char *key = meaning(c, o);
-  uint32_t m = tarn_intern_add(c->meant, key, strlen(key) + 1);
-  while (c->entry.n <= m) tarn_push(c->cx, &c->entry, TARN_NEW(c->cx, entry));
+  asked_for a = {c, o, TARN_NONE};
+  tarn_status st = tarn_protect(c->cx, find_meaning, &a);
+  if (st != TARN_OK) tarn_reraise(c->cx, st);
+  while (c->entry.n <= a.m) tarn_push(c->cx, &c->entry, TARN_NEW(c->cx, entry));
   while (c->meaning.n <= id) tarn_push(c->cx, &c->meaning, TARN_NONE);
-  c->meaning.p[id] = m;
-  return m;
+  c->meaning.p[id] = a.m;
+  return a.m;
 }
 static const char *key_of(const tarn_cache *c, uint32_t m) {
   size_t n;
@@ -240,8 +270,6 @@ static void compile(tarn_ctx *cx, void *arg) {
     if (!strcmp(c->artefact[i].name, "model.so"))
       j->made = (object){(void *)(uintptr_t)c->artefact[i].data, c->artefact[i].n, false};
 }
-
-static void free_context(void *cx) { tarn_ctx_free(cx); }
 
 /* Its memory is given back when the enclosing protected call ends. */
 static object compiled(tarn_cache *c, tarn_lang *L, const tarn_compile_options *o) {
