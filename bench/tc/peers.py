@@ -2,7 +2,7 @@
 """Tensor comprehensions beside PyTorch's compiler and TVM, called from Python in one process.
 
     bench/tc/peers.py [--list bench/tc/paper.txt] [--only WORD] [--calls 1000] [--seconds 2]
-                      [--threads 1] [--values]
+                      [--threads 1] [--engines tarn,torch,tvm] [--values]
 
 Prints for each row and engine microseconds of a call, its own cost included: the fewest (p0), the
 median and nine tenths, of --calls calls or what fits into --seconds. Engines take turns in ten
@@ -200,8 +200,11 @@ def error(row, arrays, result, rng):
 def timed(calls, a):
     took = {name: [] for name in calls}
     for call in calls.values():
+        begin = time.perf_counter()
         for _ in range(WARM):
             call()
+            if time.perf_counter() - begin > a.seconds:
+                break
     for _ in range(ROUNDS):
         for name, call in calls.items():
             end = time.perf_counter() + a.seconds / ROUNDS
@@ -254,9 +257,11 @@ def main():
     p.add_argument("--calls", type=int, default=1000)
     p.add_argument("--seconds", type=float, default=2)
     p.add_argument("--threads", type=int, default=1)
+    p.add_argument("--engines", default=",".join(ENGINES))
     p.add_argument("--values", action="store_true")
     a = p.parse_args()
-    engines = [n for n, (_, m) in ENGINES.items() if importlib.util.find_spec(m)]
+    asked = a.engines.split(",")
+    engines = [n for n, (_, m) in ENGINES.items() if n in asked and importlib.util.find_spec(m)]
     if a.values or "torch" not in engines:
         engines = [n for n in engines if n == "tarn"]
     if "tarn" not in engines:
