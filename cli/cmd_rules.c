@@ -110,6 +110,9 @@ static void check_json(tarn_json *j, const tarn_rule_result *r) {
   if (r->all) tarn_json_bool(j, "all", true);
   if (r->identity) tarn_json_bool(j, "identity", true);
   if (r->unchecked) tarn_json_str(j, "unchecked", r->unchecked);
+  if (r->proved || r->unproved) tarn_json_bool(j, "proved", r->proved);
+  if (r->proved) tarn_json_int(j, "cases", r->cases);
+  if (r->unproved) tarn_json_str(j, "unproved", r->unproved);
   tarn_json_str(j, "counterexample", r->counterexample);
   tarn_json_close(j, '}');
 }
@@ -131,20 +134,25 @@ static void check_text(const tarn_rule_result *r, bool free) {
   if (!free && r->stated == TARN_RULE_REASSOC)
     printf(", at most %.2g times the bound of the left side", r->worst);
   if (r->deleted) printf(", without %s", r->deleted);
+  if (r->proved) printf(", proved for all sizes in %u cases of ranks and axes", r->cases);
+  else if (r->unproved) printf(", tested on %u instances: %s", r->samples, r->unproved);
   printf("\n");
   if (r->counterexample && (!r->ok || r->deleted)) printf("%s\n", r->counterexample);
 }
 static int check(tarn_ctx *cx, const rules_job *k) {
-  tarn_rules_check_options o = {
-      .samples = (uint32_t)k->samples, .seed = k->seed, .only = k->only, .mutate = k->mutate};
+  tarn_rules_check_options o = {.samples = (uint32_t)k->samples,
+                                .seed = k->seed,
+                                .only = k->only,
+                                .mutate = k->mutate,
+                                .prove = k->prove};
   const tarn_rule_result *r;
   tarn_ruleset *rs = load(cx, k);
   cli_load_written(cx, rs);
-  uint32_t n = tarn_rules_check(rs, &o, &r), bad = 0, left = 0;
+  uint32_t n = tarn_rules_check(rs, &o, &r), bad = 0, left = 0, proved = 0;
   tarn_json *j = cli_json_new(cx);
   tarn_json_open(j, "rules", '[');
   for (uint32_t i = 0; i < n; i++) {
-    bad += !r[i].ok, left += r[i].unchecked != NULL;
+    bad += !r[i].ok, left += r[i].unchecked != NULL, proved += r[i].proved;
     check_json(j, &r[i]);
     if (!k->json) check_text(&r[i], k->free);
   }
@@ -155,6 +163,7 @@ static int check(tarn_ctx *cx, const rules_job *k) {
   else
     printf("%u of %u %s", n - bad - left, n - left,
            k->mutate ? "conditions needed, guards not" : "rules hold");
+  if (!k->json && k->prove) printf(", %u proved for all sizes", proved);
   if (!k->json && left) printf("; %u %s", left, k->free ? "have no meaning" : "not tried");
   if (!k->json) printf("\n");
   return bad ? TARN_NO : 0;
@@ -187,6 +196,8 @@ int tarn_cmd_rules(tarn_ctx *cx, int argc, char **argv) {
       {"--seed", NULL, CLI_UINT, &k.seed, "K", "seed of shapes and values"},
       {"--mutate", NULL, CLI_FLAG, &k.mutate, NULL,
        "check: delete each side condition; a counterexample must appear"},
+      {"--prove", NULL, CLI_FLAG, &k.prove, NULL,
+       "check: prove each rule for all sizes, where that can be had"},
       {"--size", NULL, CLI_U32, &k.size, "N",
        "learn: operators and leaves of a term (default 5, or what FILE says)"},
       {"--vars", NULL, CLI_U32, &k.vars, "N", "learn: variables (default 3, or what FILE says)"},

@@ -11,7 +11,7 @@ typedef struct rules_job {
   uint64_t samples, seed, size, vars, nodes, iters;
   double seconds;
   uint64_t bytes;
-  bool json, mutate, free, text, table, lax;
+  bool json, mutate, prove, free, text, table, lax;
 } rules_job;
 
 /* Functions that rules call are loaded, where they can be. */

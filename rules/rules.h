@@ -237,6 +237,7 @@ typedef struct tarn_rules_check_options {
   bool mutate; /* delete each side condition in turn: the rule must then fail; each guard: it must
                   not */
   int64_t max_extent; /* 0: 7 */
+  bool prove;         /* try to prove each rule for all sizes */
 } tarn_rules_check_options;
 typedef struct tarn_rule_result {
   const char *name, *family;
@@ -249,7 +250,10 @@ typedef struct tarn_rule_result {
               guard: none was) */
   const char *counterexample; /* shrunk: both terms, inputs, values; NULL when none */
   double worst;               /* largest relative error seen */
-  bool all;                   /* free rules: every assignment of the domain was tried */
+  bool proved;          /* for all sizes of at least 1, at the ranks and axes of all instances */
+  uint32_t cases;       /* of ranks and axes among them */
+  const char *unproved; /* why it is not proved; NULL */
+  bool all;             /* free rules: every assignment of the domain was tried */
   bool identity; /* free rules over rationals: the sides are one rational function (probability of
                     error below 2^-1000) */
   const char *unchecked; /* NULL, or why it was not tried, and ok: of a free rule, what in it has no

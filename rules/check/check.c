@@ -1,5 +1,6 @@
 /* Checks rules on random instances. */
 #include "rules/check/net.h"
+#include "rules/check/prove.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,6 +31,8 @@ static void instance(tarn_ctx *cx, void *arg) {
   if (!gen_right(g)) return;
   j->v.applied = true;
   check_compare(g, &j->v);
+  j->which = 0;
+  j->proved = j->prove && j->v.differs && prove_instance(g, &j->which, j->why, sizeof j->why);
   if (j->print) check_print(g, &j->v, j->print);
 }
 
@@ -100,6 +103,22 @@ static void without(checking *c, const rule *r, uint32_t skip, tarn_rule_result 
   res->ok = guard == (res->counterexample == NULL);
 }
 
+/* A rule is proved if each of its instances is, at its ranks and axes. A prover that shows what an
+ * instance of the same case refutes is wrong. */
+static void note_proof(const checking *c, const job *j, tarn_rule_result *res, tarn_map *cases) {
+  bool fresh, bad = check_bad(j->r, &j->v);
+  uint64_t *at = tarn_map_at(cases, j->which, &fresh);
+  if (fresh) *at = 0;
+  if (j->proved) *at |= 1;
+  if (bad) *at |= 2;
+  if (*at == 3)
+    tarn_raise(c->cx, TARN_INTERNAL, "rules check: %s is proved, and an instance refutes it",
+               res->name);
+  res->proved = j->proved && (res->samples == 1 || res->proved);
+  res->cases = tarn_map_count(cases);
+  if (!j->proved && !res->unproved) res->unproved = tarn_strdup(c->cx, j->why);
+}
+
 /* Instances until the rule has fired often enough, or a counterexample is found. */
 static void check_rule(checking *c, const rule *r, uint32_t skip) {
   uint32_t samples = c->o->samples ? c->o->samples : 100;
@@ -107,14 +126,16 @@ static void check_rule(checking *c, const rule *r, uint32_t skip) {
            seed = tarn_hash_bytes(r->name, strlen(r->name), c->o->seed);
   tarn_rule_result res = {.name = r->name, .family = r->family, .stated = r->numeric};
   bool exact = true, real = true, fits_other = false;
-  uint32_t other = 0;   /* tries of other types than f32 */
+  uint32_t other = 0; /* tries of other types than f32 */
+  tarn_map *cases = tarn_map_new(c->cx);
   char never[256] = ""; /* why the right side of a call does not apply */
   job *j = TARN_NEW(c->cx, job);
   *j = (job){.outer = c->cx,
              .given = r,
              .builder = c->builder,
              .skip = skip,
-             .max_extent = c->o->max_extent ? c->o->max_extent : 7};
+             .max_extent = c->o->max_extent ? c->o->max_extent : 7,
+             .prove = c->o->prove};
   tarn_defer(c->cx, job_end, j);
   if (skip < r->ncond) samples *= PATIENCE;
   else if (skip != TARN_NONE)
@@ -132,6 +153,7 @@ static void check_rule(checking *c, const rule *r, uint32_t skip) {
     res.samples++;
     exact &= j->v.exact, real &= j->v.real;
     res.worst = fmax(res.worst, j->v.error);
+    if (j->prove) note_proof(c, j, &res, cases);
     if (check_bad(j->r, &j->v)) res.counterexample = check_shrink(j);
   }
   res.found = exact ? TARN_RULE_EXACT : real ? TARN_RULE_REASSOC : TARN_RULE_APPROX;

@@ -168,7 +168,10 @@ typedef struct job {
   gen *g;
   verdict v;
   bool only_f32;
-  tarn_buf *print; /* where to print the instance; NULL */
+  tarn_buf *print;    /* where to print the instance; NULL */
+  bool prove, proved; /* prove: try; proved: this instance was, for all sizes */
+  uint64_t which;     /* the case of that proof */
+  char why[160];      /* why it was not */
 } job;
 /* Runs one instance: fresh when from is NULL, else the tape again. False: no instance. */
 bool job_run(job *j, uint64_t seed, const uint32_t *from, uint32_t n);
