@@ -337,28 +337,21 @@ static void prove(tarn_ctx *cx, void *arg) {
   gen *g = x->g;
   const rule *r = g->r;
   prover *p = TARN_NEW(cx, prover);
-  st *left[R_SEGS], *right[R_SEGS];
   *p = (prover){.g = g, .cx = cx};
   p->s.cx = cx;
   if (r->loops || r->level != TARN_RULE_SURFACE) poly_stuck(&p->s, "a rule over kernels");
+  if (r->nlhs > 1 || r->nrhs > 1) poly_stuck(&p->s, "several terms at once");
   sym_begin(p);
-  for (uint32_t i = 0; i < r->nlhs; i++) left[i] = sym_left(p, r->lhs[i].pat);
+  const st *left = sym_left(p, r->lhs[0].pat);
   sym_conditions(p);
-  for (uint32_t i = 0; i < r->nrhs; i++) right[i] = sym_right(p, r->rhs[i].pat, g->right[i]);
+  const st *right = sym_right(p, r->rhs[0].pat, g->right[0]);
   x->which = sym_case(p);
-  for (uint32_t i = 0; i < r->nrhs; i++) {
-    valuing v = {.p = p, .s = &p->s, .ids = tarn_intern_new(cx)};
-    poly at[TARN_MAX_DIMS];
-    const st *l = left[0];
-    for (uint32_t k = 0; k < r->nlhs && r->rhs[i].var != TARN_NONE; k++)
-      if (r->lhs[k].var == r->rhs[i].var) l = left[k];
-    if (r->nlhs == 1 && r->rhs[i].var != TARN_NONE && r->lhs[0].var != r->rhs[i].var)
-      l = p->cls[r->rhs[i].var] ? p->cls[r->rhs[i].var] : left[0];
-    if (!sym_same_type(p, l, right[i])) poly_stuck(&p->s, "the types are not shown to be equal");
-    for (uint32_t d = 0; d < l->n; d++) at[d] = index_of(&v, 0, d, &l->dim[d]);
-    if (value(&v, l, at, 0) != value(&v, right[i], at, 0))
-      poly_stuck(&p->s, "the sides are not shown to be equal");
-  }
+  valuing v = {.p = p, .s = &p->s, .ids = tarn_intern_new(cx)};
+  poly at[TARN_MAX_DIMS];
+  if (!sym_same_type(p, left, right)) poly_stuck(&p->s, "the types are not shown to be equal");
+  for (uint32_t d = 0; d < left->n; d++) at[d] = index_of(&v, 0, d, &left->dim[d]);
+  if (value(&v, left, at, 0) != value(&v, right, at, 0))
+    poly_stuck(&p->s, "the sides are not shown to be equal");
 }
 bool prove_instance(gen *g, uint64_t *which, char *why, size_t room) {
   proving x = {g, 0};

@@ -1,0 +1,153 @@
+/* Proofs of rules for all sizes: which rules are proved, and that nothing is which instances
+ * refute. The checker itself raises where an instance refutes what was proved in its case. */
+#include "rules/rules.h"
+#include <check.h>
+#include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct job {
+  const char *text;
+  bool proved, ok;
+} job;
+static const job jobs[] = {
+    /* views */
+    {"(rule a (transpose ?q (transpose ?p ?A)) => (transpose (compose-perm ?q ?p) ?A))", true,
+     true},
+    {"(rule a (transpose ?q (transpose ?p ?A)) => (transpose (compose-perm ?p ?q) ?A))", false,
+     false},
+    {"(rule a (slice ?i ?l ?h (slice ?i ?k ?m ?A)) => (slice ?i (+ ?k ?l) (+ ?k ?h) ?A))", true,
+     true},
+    {"(rule a (slice ?i ?l ?h (slice ?i ?k ?m ?A)) => (slice ?i ?l (+ ?l (- ?h ?l)) ?A))", false,
+     false},
+    {"(rule a (pad ?i ?v ?b ?a (pad ?i ?v ?c ?d ?A)) => (pad ?i ?v (+ ?b ?c) (+ ?a ?d) ?A))", true,
+     true},
+    {"(rule a (pad ?i ?v ?b ?a (pad ?i ?v ?c ?d ?A)) => (pad ?i ?v (+ ?b ?d) (+ ?a ?c) ?A))", false,
+     false},
+    {"(rule a (pad ?i ?v ?b ?a (pad ?i ?w ?c ?d ?A)) => (pad ?i ?v (+ ?b ?c) (+ ?a ?d) ?A))", false,
+     false},
+    {"(rule a (flatten (flatten ?A)) => (flatten ?A))", true, true},
+    {"(rule a (reshape ?t ?A) => ?A :if (= ?t (shape-of ?A)))", true, true},
+    {"(rule a (reshape (shape (list (* (dim ?A 0) (dim ?A 1))) (list)) (transpose (1 0) ?A)) "
+     "=> (reshape (shape (list (* (dim ?A 0) (dim ?A 1))) (list)) ?A) :if (= (nc ?A) 0))",
+     false, false},
+    /* a map of what lies in parts; the order of the parts */
+    {"(rule a (concat ?i (compute ?f ?A) (compute ?f ?B)) => (compute ?f (concat ?i ?A ?B)) "
+     ":if (elementwise ?f))",
+     true, true},
+    {"(rule a (concat ?i (compute ?f ?A) (compute ?f ?B)) => (compute ?f (concat ?i ?B ?A)) "
+     ":if (elementwise ?f))",
+     false, false},
+    {"(rule a (slice ?i 0 (dim ?A ?i) (concat ?i ?A ?B)) => ?A)", true, true},
+    /* reductions stay as they are */
+    {"(rule a (compute dotProd (cartProd ?A (slice ?i ?l ?h ?B))) "
+     "=> (slice (+ ?i (ns ?A)) ?l ?h (compute dotProd (cartProd ?A ?B))) :if (< ?i (ns ?B)))",
+     true, true},
+    {"(rule a (compute dotProd (cartProd ?A ?B)) => (compute dotProd (cartProd ?B ?A)))", false,
+     false},
+};
+
+static void check(tarn_ctx *cx, void *arg) {
+  const job *j = arg;
+  const tarn_rule_result *r;
+  tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx));
+  tarn_ruleset_read(rs, j->text, strlen(j->text), "t.rules");
+  tarn_rules_check_options o = {.samples = 40, .seed = 5, .prove = true};
+  ck_assert_uint_eq(tarn_rules_check(rs, &o, &r), 1);
+  ck_assert_msg(r->ok == j->ok, "%s: %u of %u\n%s", j->text, r->samples, r->tried,
+                r->counterexample ? r->counterexample : "");
+  ck_assert_msg(r->proved == j->proved, "%s: %s", j->text, r->unproved ? r->unproved : "proved");
+}
+static void must(tarn_fn *fn, const void *arg) {
+  tarn_ctx *cx = tarn_ctx_new(NULL);
+  tarn_status st = tarn_protect(cx, fn, (void *)(uintptr_t)arg);
+  ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
+  tarn_ctx_free(cx);
+}
+START_TEST(test_rules) { must(check, &jobs[_i]); }
+END_TEST
+
+/* ---- shipped rules with one thing changed ---- */
+
+static bool all; /* --all: each change of each rule */
+/* One change of the right side: a number by one more, + and - exchanged, an axis list of another
+ * term. False: there is no such place. */
+static bool changed(char *text, uint32_t at) {
+  static const char *const swap[][2] = {{"(+ ", "(- "}, {"(- ", "(+ "}, {"?A", "?B"},
+                                        {"?B", "?A"},   {"?l", "?h"},   {"?b", "?a"},
+                                        {" 1", " 2"},   {" 0", " 1"},   {"take", "drop"}};
+  char *right = strstr(text, "=>"), *end = strstr(text, ":doc");
+  for (char *p = right; p && p < end; p++)
+    for (size_t i = 0; i < sizeof swap / sizeof *swap; i++)
+      if (!strncmp(p, swap[i][0], strlen(swap[i][0])) && !at--) {
+        memcpy(p, swap[i][1], strlen(swap[i][1]));
+        return true;
+      }
+  return false;
+}
+typedef struct change {
+  tarn_ruleset *rs;
+  const char *text;
+  uint32_t refuted;
+} change;
+static void try_change(tarn_ctx *cx, void *arg) {
+  change *c = arg;
+  const tarn_rule_result *r;
+  tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx));
+  tarn_ruleset_read(rs, c->text, strlen(c->text), "t.rules");
+  tarn_rules_check_options o = {.samples = all ? 60 : 12, .seed = 7, .prove = true};
+  if (!tarn_rules_check(rs, &o, &r)) return;
+  ck_assert_msg(!r->counterexample || !r->proved, "%s", c->text);
+  c->refuted += r->counterexample != NULL;
+}
+static void changes(tarn_ctx *cx, void *arg) {
+  tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx));
+  change c = {.rs = rs};
+  uint32_t tried = 0;
+  (void)arg;
+  tarn_ruleset_ship(rs, "algebra", TARN_RULE_SURFACE);
+  for (uint32_t i = 0; i < tarn_ruleset_count(rs); i += all ? 1 : 4)
+    for (uint32_t at = 0; at < (all ? 12 : 2); at++) {
+      tarn_buf b = {.cx = cx};
+      tarn_rule_print(rs, i, &b);
+      c.text = b.p;
+      if (strstr(b.p, "<=>") || !changed(b.p, at)) continue;
+      tarn_status st = tarn_protect(cx, try_change, &c);
+      ck_assert_msg(st == TARN_OK || st == TARN_BAD_INPUT, "%s: %s", b.p, tarn_message(cx));
+      tried += st == TARN_OK;
+    }
+  ck_assert_msg(tried > (all ? 60 : 6) && c.refuted * 2 > tried, "%u of %u", c.refuted, tried);
+}
+START_TEST(test_changes) { must(changes, NULL); }
+END_TEST
+
+/* How many of the shipped family are proved; none is lost. */
+static void family(tarn_ctx *cx, void *arg) {
+  const tarn_rule_result *r;
+  uint32_t proved = 0;
+  tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx));
+  (void)arg;
+  tarn_ruleset_ship(rs, "algebra", TARN_RULE_SURFACE);
+  tarn_rules_check_options o = {.samples = 8, .seed = 1, .prove = true};
+  uint32_t n = tarn_rules_check(rs, &o, &r);
+  for (uint32_t i = 0; i < n; i++) proved += r[i].proved;
+  ck_assert_msg(proved >= 40, "%u of %u", proved, n);
+}
+START_TEST(test_family) { must(family, NULL); }
+END_TEST
+
+int main(int argc, char **argv) {
+  Suite *s = suite_create("prove");
+  TCase *t = tcase_create("prove");
+  all = argc > 1 && !strcmp(argv[1], "--all");
+  tcase_set_timeout(t, 0);
+  tcase_add_loop_test(t, test_rules, 0, sizeof jobs / sizeof *jobs);
+  tcase_add_test(t, test_changes);
+  tcase_add_test(t, test_family);
+  suite_add_tcase(s, t);
+  SRunner *r = srunner_create(s);
+  srunner_run_all(r, CK_NORMAL);
+  int bad = srunner_ntests_failed(r);
+  srunner_free(r);
+  return bad != 0;
+}
