@@ -208,9 +208,8 @@ void tarn_free_prepare(const tarn_ruleset *rs, tarn_egraph *g) {
   for (uint32_t i = 0; i < f->analysis.n; i++) {
     one_analysis *a = TARN_NEW(rs->cx, one_analysis);
     *a = (one_analysis){f, i};
-    tarn_eg_analysis e = {
-        f->analysis.p[i]->name, a, make, join, i == f->constants ? modify : NULL,
-        i == f->constants};
+    tarn_eg_analysis e = {f->analysis.p[i]->name, a, make, join, i == f->constants ? modify : NULL,
+                          i == f->constants};
     if (tarn_eg_add_analysis(g, &e) != i)
       tarn_raise(rs->cx, tarn_eg_status(g) ? tarn_eg_status(g) : TARN_USAGE, "analysis %s: %s",
                  e.name, tarn_eg_message(g));

@@ -147,10 +147,7 @@ static fexpr *expression(freader *rd, const tarn_sx *s, char kind) {
     return x;
   }
   if (variable(s) && kind != 'b') {
-    fexpr *x = leaf(rd, rd->merges     ? "n:v"
-                        : kind == 'v' ? "c:v"
-                        : kind == 's' ? "c:s"
-                                      : "c:c");
+    fexpr *x = leaf(rd, rd->merges ? "n:v" : kind == 'v' ? "c:v" : kind == 's' ? "c:s" : "c:c");
     x->var = bound(rd, s);
     bool own = !rd->r && rd->analysis != TARN_NONE && rd->f->analysis.p[rd->analysis]->lattice;
     if (kind == 'v' && own) x->analysis = rd->analysis;
@@ -258,9 +255,8 @@ static void set_leaves(freader *rd, fanalysis *a, const tarn_sx *v) {
 static const struct option {
   const char *name;
   void (*set)(freader *rd, fanalysis *a, const tarn_sx *v);
-} options[] = {
-    {":numbers", set_numbers}, {":names", set_names}, {":prune", set_prune},
-    {":join", set_join},       {":merge", set_merge}, {":leaves", set_leaves}};
+} options[] = {{":numbers", set_numbers}, {":names", set_names}, {":prune", set_prune},
+               {":join", set_join},       {":merge", set_merge}, {":leaves", set_leaves}};
 
 static void clause(freader *rd, uint32_t number, const tarn_sx *s) {
   fanalysis *a = rd->f->analysis.p[number];
@@ -323,7 +319,8 @@ void free_read_analysis(tarn_ruleset *rs, const tarn_sx *s) {
     for (size_t k = 0; k < sizeof options / sizeof *options; k++)
       if (tarn_sx_atom_is(s->kid[i], options[k].name)) o = &options[k];
     if (!o)
-      tarn_sx_error(rs->cx, s->kid[i], "expected :numbers, :names, :prune, :join, :merge, :leaves or a clause");
+      tarn_sx_error(rs->cx, s->kid[i],
+                    "expected :numbers, :names, :prune, :join, :merge, :leaves or a clause");
     o->set(&rd, a, s->kid[i + 1]);
   }
   if (a->lattice && !a->merge) tarn_sx_error(rs->cx, s, "a lattice needs :merge");

@@ -35,6 +35,23 @@ static void shortest(task *t) {
 }
 static void drop_graph(void *g) { tarn_eg_free(g); }
 static void drop_runner(void *r) { tarn_eg_runner_free(r); }
+/* Why a point is near: by its rule, for which the distance is assumed. */
+static void judge_near(tarn_ctx *cx, tarn_ruleset *rs, tarn_egraph *g, uint32_t near,
+                       uint32_t yes) {
+  tarn_eg_proof *p = tarn_eg_explain(g, near, yes);
+  ck_assert_ptr_nonnull(p);
+  tarn_free_proof f = tarn_free_proof_of(rs, g, p);
+  tarn_buf b = {.cx = cx};
+  tarn_free_proof_print(&b, &f);
+  tarn_ruleset *own = tarn_free_ruleset_new(tarn_lang_new(cx));
+  tarn_ruleset_read(own, lengths, sizeof lengths - 1, "l");
+  tarn_ruleset_read(own, rules, sizeof rules - 1, "r");
+  tarn_proof_result r = tarn_free_proof_check(own, tarn_sx_read(cx, b.p, b.n, "p"));
+  ck_assert_msg(r.ok && r.nassumed, "step %u: %s\n%s", r.bad, r.why, b.p);
+  bool said = false;
+  for (uint32_t i = 0; i < r.nassumed; i++) said |= strstr(r.assumed[i], "(dist ") != NULL;
+  ck_assert_msg(said, "%s\n%s", r.assumed[0], b.p);
+}
 static void distances(tarn_ctx *cx, void *arg) {
   task *t = arg;
   uint64_t rng = t->seed;
@@ -49,7 +66,8 @@ static void distances(tarn_ctx *cx, void *arg) {
   tarn_ruleset *rs = tarn_free_ruleset_new(tarn_lang_new(cx));
   tarn_ruleset_read(rs, lengths, sizeof lengths - 1, "l");
   tarn_ruleset_read(rs, rules, sizeof rules - 1, "r");
-  tarn_egraph *g = tarn_eg_new(tarn_ctx_allocator(cx), NULL);
+  tarn_egraph *g =
+      tarn_eg_new(tarn_ctx_allocator(cx), &(tarn_eg_config){.reasons = TARN_EG_REASONS_ALL});
   tarn_defer(cx, drop_graph, g);
   tarn_free_prepare(rs, g);
   const tarn_sx *s = tarn_sx_read(cx, b.p, b.n, "t");
@@ -73,6 +91,7 @@ static void distances(tarn_ctx *cx, void *arg) {
     uint32_t near = tarn_eg_lookup(g, tarn_free_symbol(rs, "near", 4), 0, &p, 1);
     bool is = yes != TARN_NONE && tarn_eg_find(g, near) == tarn_eg_find(g, yes);
     ck_assert_msg(is == (t->dist[0][i] <= 3), "seed %d: near p%d", (int)t->seed, i);
+    if (is) judge_near(cx, rs, g, near, yes);
   }
 }
 START_TEST(are_the_shortest) {
