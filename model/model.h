@@ -94,8 +94,7 @@ TARN_API tarn_program *tarn_model_load(tarn_lang *L, const char *path,
 typedef struct tarn_source tarn_source;
 TARN_API tarn_source *tarn_source_open(tarn_ctx *cx, const char *path, const char *text, size_t n);
 /* An ONNX ModelProto in memory, which names no other file; it may be freed then. */
-TARN_API tarn_source *tarn_source_onnx(tarn_ctx *cx, const void *bytes, size_t n,
-                                       const char *name);
+TARN_API tarn_source *tarn_source_onnx(tarn_ctx *cx, const void *bytes, size_t n, const char *name);
 TARN_API tarn_program *tarn_source_load(tarn_lang *L, const tarn_source *s,
                                         const tarn_model_options *options,
                                         tarn_model_report *report);
