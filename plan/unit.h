@@ -83,6 +83,7 @@ typedef struct tarn_unit_tensor {
   /* of the schedule: */
   uint32_t at_loop; /* so many loops are outside of its tile */
   uint32_t slots;
+  bool fresh; /* filled in each trip of these loops, whether it is there or not */
 } tarn_unit_tensor;
 
 /* A step of the vector unit over a tile: to = intrinsic(to, from or immediate). Where `from` comes
@@ -250,6 +251,8 @@ TARN_API bool tarn_unit_micro_first(const tarn_unit_plan *p, bool *first, int64_
 
 /* The schedule's loops and holds; raises TARN_BAD_INPUT where they do not fit the machine. */
 TARN_API void tarn_unit_schedule(tarn_unit_plan *p, const tarn_schedule *s);
+/* Where results leave part by part, does each part lie in one piece? */
+TARN_API bool tarn_unit_leaves_in_parts(const tarn_unit_plan *p);
 /* The other way: a schedule of the plan's loops. */
 TARN_API const tarn_schedule *tarn_unit_scheduled(const tarn_unit_plan *p);
 /* Entries of one slot at most, and the entry in its memory at which slot 0 begins: slots follow one

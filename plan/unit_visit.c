@@ -136,14 +136,14 @@ static tarn_unit_stmt stmt(visit *v, tarn_unit_does does, const tarn_unit_box *b
 }
 /* An operand's tile that one of its slots still has is there; another one replaces the one that
  * came first. True: it is to be filled. */
-static bool enter_kept(visit *v, uint32_t t, const tarn_unit_box *b) {
+static bool enter_kept(visit *v, uint32_t t, const tarn_unit_box *b, bool again) {
   const tarn_unit_tensor *x = &v->p->tensor[t];
   slots *s = &v->kept[t];
   tile k = {.n = {0}};
-  if (s->n && same_box(&v->of[t], b, v->dims[t])) return false;
+  if (s->n && !again && same_box(&v->of[t], b, v->dims[t])) return false;
   for (uint32_t i = 0; i < x->n; i++) tarn_unit_span(&x->at[i], b, &k.first[i], &k.n[i]);
   hold(v, t, b);
-  for (uint32_t i = 0; i < s->n && i < x->slots; i++) {
+  for (uint32_t i = 0; i < s->n && i < x->slots && !again; i++) {
     uint32_t at = (v->slot[t] + i) % (s->n < x->slots ? s->n : x->slots);
     if (memcmp(&s->tile[at], &k, sizeof k) != 0) continue;
     v->slot[t] = at;
@@ -154,9 +154,9 @@ static bool enter_kept(visit *v, uint32_t t, const tarn_unit_box *b) {
   return true;
 }
 /* True where the tile was another one, or none. */
-static bool enter(visit *v, uint32_t t, const tarn_unit_box *b) {
+static bool enter(visit *v, uint32_t t, const tarn_unit_box *b, bool again) {
   const tarn_unit_tensor *x = &v->p->tensor[t];
-  if (t < v->p->sums && t < KEEPING) return enter_kept(v, t, b);
+  if (t < v->p->sums && t < KEEPING) return enter_kept(v, t, b, again);
   if (v->filled[t] && same_box(&v->of[t], b, v->dims[t])) return false;
   v->slot[t] = v->filled[t] ? (v->slot[t] + 1) % x->slots : 0;
   v->filled[t] = true;
@@ -165,8 +165,10 @@ static bool enter(visit *v, uint32_t t, const tarn_unit_box *b) {
 }
 static void fill(visit *v, uint32_t t, const int64_t *at) {
   tarn_unit_box b;
+  bool again = v->p->tensor[t].fresh;
+  for (uint32_t i = v->p->tensor[t].at_loop; i < v->p->nloop; i++) again = again && !at[i];
   box_at(v->p, v->p->tensor[t].at_loop, at, &b);
-  if (!v->ok || !tarn_unit_entries(&v->p->tensor[t], &b) || !enter(v, t, &b)) return;
+  if (!v->ok || !tarn_unit_entries(&v->p->tensor[t], &b) || !enter(v, t, &b, again)) return;
   tarn_unit_stmt s = stmt(v, TARN_UNIT_FILL, &v->of[t]);
   s.tensor = t;
   v->ok = tarn_unit_moves(v->p, &v->p->tensor[t], &b, NULL, NULL) >= 0;
@@ -231,7 +233,7 @@ static void load(visit *v, uint32_t t, uint32_t one, const int64_t *at) {
   fill(v, x->source, at);
   fill(v, one, at);
   box_at(v->p, x->at_loop, at, &b);
-  if (!enter(v, t, &b)) return;
+  if (!enter(v, t, &b, false)) return;
   clear(v, t);
   tarn_unit_stmt s = stmt(v, TARN_UNIT_LOAD, &v->of[t]);
   s.tensor = t;
@@ -310,6 +312,14 @@ static bool in_one_piece(const tarn_unit_tensor *t, const tarn_unit_box *of,
   }
   return true;
 }
+bool tarn_unit_leaves_in_parts(const tarn_unit_plan *p) {
+  const int64_t at[TARN_MAX_LEVELS] = {0};
+  tarn_unit_box of;
+  tarn_unit_box part;
+  box_at(p, p->tensor[p->sums].at_loop, at, &of);
+  box_at(p, p->nloop, at, &part);
+  return in_one_piece(&p->tensor[p->result], &of, &part);
+}
 /* The sums of a tile, or of a part of it, are complete. */
 static void finish(visit *v, const int64_t *at, const tarn_unit_box *box) {
   const tarn_unit_plan *p = v->p;
@@ -364,7 +374,7 @@ bool tarn_unit_visit(const tarn_unit_plan *p, tarn_unit_visit_fn *f, void *user)
     for (uint32_t t = 0; t < p->sums; t++) fill(&v, t, at);
     box_at(p, sums->at_loop, at, &b);
     if (p->way == TARN_UNIT_FILLS) fill(&v, p->sums, at);
-    else if (enter(&v, p->sums, &b) && p->way != TARN_UNIT_WHOLE) clear(&v, p->sums);
+    else if (enter(&v, p->sums, &b, false) && p->way != TARN_UNIT_WHOLE) clear(&v, p->sums);
     if (p->way == TARN_UNIT_MULTIPLIES) product(&v, at);
     else if (p->way == TARN_UNIT_WHOLE) kernel(&v);
     else if (p->way != TARN_UNIT_FILLS) taps(&v, at);
@@ -425,6 +435,14 @@ static uint32_t tile_levels(const tarn_stage_sched *s) {
 static void held_so(tarn_unit_plan *p, uint32_t t, const tarn_hold *h) {
   tarn_ctx *cx = tarn_lang_ctx(p->L);
   if (!h) return;
+  p->tensor[t].fresh = h->fresh;
+  if (h->fresh && t >= p->sums)
+    tarn_raise(cx, TARN_BAD_INPUT, "schedule: no factor is held in %s: it is never fresh",
+               h->memory);
+  if (h->slides || h->npart || h->pad || h->skew)
+    tarn_raise(cx, TARN_BAD_INPUT,
+               "schedule: %s is a memory of %s, where nothing slides, has an order, pad or skew",
+               h->memory, p->hw->name);
   if (h->gaps && (t || !tarn_unit_bridge(p)))
     tarn_raise(cx, TARN_BAD_INPUT, "schedule: what is held in %s cannot come with gaps", h->memory);
   if (h->unpadded && (t || !tarn_unit_unpad(p)))
@@ -496,6 +514,7 @@ static tarn_hold hold_for(const tarn_unit_plan *p, uint32_t t) {
                             : TARN_HOLD_OPERAND;
   h.operand = (uint8_t)(x->read == TARN_NONE ? 0 : x->read);
   h.at = (int32_t)x->at_loop - 1;
+  h.fresh = x->fresh;
   h.unpadded = x->unpadded;
   h.gaps = x->gaps;
   return h;

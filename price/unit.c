@@ -230,6 +230,21 @@ void tarn_unit_price(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const 
   tarn_unit_schedule(&p, s);
   if (tarn_unit_cost_of(&p, &u)) to_cost(&p, &u, out);
 }
+/* Bytes of main memory that each tensor moves. */
+static void put_traffic(const tarn_unit_plan *p, tarn_buf *b) {
+  tarn_unit_cost u;
+  int64_t all = 0;
+  if (!tarn_unit_cost_of(p, &u)) return;
+  tarn_buf_fmt(b, "; %s:", p->hw->mem[p->hw->nmem - 1].name);
+  for (uint32_t t = 0; t < p->ntensor; t++) {
+    if (!u.bytes[t]) continue;
+    tarn_buf_str(b, " ");
+    tarn_unit_name(p, t, b);
+    tarn_buf_fmt(b, " %lld,", (long long)u.bytes[t]);
+    all += u.bytes[t];
+  }
+  tarn_buf_fmt(b, " all %lld bytes, once %lld\n", (long long)all, (long long)u.compulsory);
+}
 void tarn_unit_text(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
                     tarn_buf *b) {
   tarn_unit_plan p;
@@ -238,6 +253,7 @@ void tarn_unit_text(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const t
     tarn_raise(tarn_lang_ctx(L), TARN_BAD_INPUT, "%s cannot run this kernel: %s", hw->name, why);
   tarn_unit_schedule(&p, s);
   tarn_unit_print(&p, b);
+  put_traffic(&p, b);
 }
 void tarn_unit_check(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s) {
   tarn_unit_plan p;

@@ -189,6 +189,7 @@ static void try_order(search *q, choice *c) {
       continue;
     }
     apply(q, c);
+    if (c->parts && !tarn_unit_leaves_in_parts(p)) return;
     if (!tarn_unit_places(p, entries, first, &memory, &needs)) continue;
     fits[nfits++] = twice;
     keep(q, c);

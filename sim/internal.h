@@ -72,7 +72,7 @@ typedef struct sim_run {
   uint32_t ready_by; /* and the queue of the last of them */
   sim_memory *mem;   /* of each memory of the description; main memory in granules */
   const tarn_sim_kernel *kernel; /* of an instruction before, or NULL */
-  struct sim_unit *unit; /* of each intrinsic, made when first used */
+  struct sim_unit *unit;         /* of each intrinsic, made when first used */
   double latency;
   TARN_VEC(sim_used) used; /* kept only for a trace */
   tarn_sim_result result;

@@ -94,6 +94,18 @@ try 0 compile $digits --shape n=1 --hw "$work/systolic.hw" -o "$work/f"
 program "$work/f"
 [ "$(offloaded Conv)" -ge 2 ] || fail "$(offloaded Conv) convolutions on systolic-f32"
 
+# What schedules that are handed in move, of numbers of 4 bytes; a word that is none of such a machine.
+ex=examples/accelerator
+for s in reloaded:172261376 filters:143949824 channels:413696000; do
+  try 0 kernel $ex/pointwise.kernel --hw $ex/pointwise.hw --schedule $ex/${s%:*}.schedule
+  grep -q "all $((4 * ${s#*:})) bytes" "$work/out" || fail "$last: $(tail -n 1 "$work/out")"
+done
+for word in slides 'pad 1' 'skew 1' 'order d0'; do
+  sed "s/(hold 1 sram (at 1)/& ($word)/" $ex/filters.schedule >"$work/s.schedule"
+  try 3 kernel $ex/pointwise.kernel --hw $ex/pointwise.hw --schedule "$work/s.schedule"
+  grep -q 'where nothing slides' "$work/err" || fail "$last says $(cat "$work/err")"
+done
+
 # The page of an accelerator in an hour, on a machine that is not shipped: its commands as they stand.
 block() { awk -v open='```'"$1" '$0 == open { on = 1; next } $0 == "```" { on = 0 } on' docs/accelerator-programs.md; }
 block sed >"$work/small.sed"
