@@ -68,6 +68,8 @@ int tarn_cmd_explore(tarn_ctx *cx, int argc, char **argv) {
        "these rules instead of the shipped ones"},
       {"--free", NULL, CLI_FLAG, &x.free, NULL,
        "operators of any name, no types; FILE may hold several terms, or egraph-serialize JSON"},
+      {"--meet", NULL, CLI_STR, &x.meet, "FILE",
+       "--free: only what the e-graph has in common with this one"},
       {"--kernel", NULL, CLI_FLAG, &x.kernel, NULL,
        "terms in kernel form and the rules of compile"},
       {"--goal", NULL, CLI_STR, &x.goal, "T", "stop when the first root equals T"},
@@ -106,8 +108,11 @@ int tarn_cmd_explore(tarn_ctx *cx, int argc, char **argv) {
       {"--json", NULL, CLI_FLAG, &x.json, NULL, "print JSON"},
       {0}};
   if (cli_parse(cx, usage, opts, argc, argv, &words)) return 0;
-  if (words.n > 1) tarn_raise(cx, TARN_USAGE, "usage: tarn %s", usage);
+  if (words.n > 1 && (!x.free || x.meet)) tarn_raise(cx, TARN_USAGE, "usage: tarn %s", usage);
   x.file = words.n ? words.p[0] : NULL;
+  for (uint32_t i = 1; i < words.n; i++) tarn_push(cx, &x.more, words.p[i]);
+  if (x.meet && (!x.free || !x.file))
+    tarn_raise(cx, TARN_USAGE, "--meet goes with --free and an e-graph");
   x.session = x.file ? !strcmp(x.file, "-") : !x.prove[0] && isatty(STDIN_FILENO);
   if (explore_is_egg(x.file)) return explore_egg(cx, &x);
   explore_options(cx, &x);

@@ -27,6 +27,8 @@ typedef bool explore_legal_fn(void *user, uint32_t op, uint32_t payload);
 typedef struct cli_explore {
   /* asked */
   const char *file; /* NULL: only what is to be proved */
+  cli_list more;    /* further files, into the same graph */
+  const char *meet; /* NULL, or the e-graph that the first one is to be met with */
   cli_list rules, no_rules, only_rules, shapes, sets;
   const char *def; /* of a file of comprehensions */
   bool copies;

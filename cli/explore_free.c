@@ -79,13 +79,20 @@ const tarn_sx *lab_read(tarn_ctx *cx, const char *text, const char *where) {
   if (s->n != 1) tarn_raise(cx, TARN_USAGE, "%s: one term is expected, not %u", where, s->n);
   return s->kid[0];
 }
+static const uint32_t *meet(lab *l, const lab_file *f, uint32_t *n_roots) {
+  size_t n;
+  const char *text = tarn_read_file(l->cx, l->x->meet, &n);
+  if (!lab_is_graph(text))
+    tarn_raise(l->cx, TARN_BAD_INPUT, "%s: no e-graph (egraph-serialize JSON)", l->x->meet);
+  return lab_meet_graphs(l, l->g, f, lab_read_graph(l, l->x->meet, text, n), n_roots);
+}
 static void load(lab *l, const char *file) {
   size_t n;
   const char *text = tarn_read_file(l->cx, file, &n);
   if (lab_is_graph(text)) {
     const lab_file *f = lab_read_graph(l, file, text, n);
     uint32_t roots_n;
-    const uint32_t *root = lab_put_graph(l, l->g, f, &roots_n);
+    const uint32_t *root = l->x->meet ? meet(l, f, &roots_n) : lab_put_graph(l, l->g, f, &roots_n);
     for (uint32_t i = 0; i < roots_n; i++) tarn_push(l->cx, &l->root, root[i]);
     return;
   }
@@ -97,6 +104,7 @@ static void load(lab *l, const char *file) {
 static void roots(lab *l) {
   cli_explore *x = l->x;
   if (x->file) load(l, x->file);
+  for (uint32_t i = 0; i < x->more.n; i++) load(l, x->more.p[i]);
   if (x->prove[0]) {
     l->from = tarn_free_add(l->rs, l->g, lab_read(l->cx, x->prove[0], "--prove"));
     l->to = tarn_free_add(l->rs, l->g, lab_read(l->cx, x->prove[1], "--prove"));

@@ -28,6 +28,22 @@ lab_file *lab_read_graph(lab *l, const char *name, const char *text, size_t n);
  * What has no finite term is left out, with a warning. */
 const uint32_t *lab_put_graph(lab *l, tarn_egraph *g, const lab_file *f, uint32_t *n_roots);
 
+/* A node as it stands in the file, its kids from `first` on. */
+typedef struct lab_node {
+  uint32_t op, cls, first, n;
+} lab_node;
+uint32_t lab_file_nodes(const lab_file *f);
+uint32_t lab_file_classes(const lab_file *f);
+uint32_t lab_file_kids(const lab_file *f); /* kids are 1 … this - 1 */
+lab_node lab_file_node(const lab_file *f, uint32_t i);
+uint32_t lab_file_kid_class(const lab_file *f, uint32_t kid);
+lab_node lab_file_user(const lab_file *f, uint32_t kid); /* the node that has this kid */
+bool lab_file_is_root(const lab_file *f, uint32_t cls);
+/* What two files have in common, into g; the ids of the classes that are roots of both.
+ * explore_meet.c */
+const uint32_t *lab_meet_graphs(lab *l, tarn_egraph *g, const lab_file *a, const lab_file *b,
+                                uint32_t *n_roots);
+
 /* All raise; graphs, rules and runners end with the enclosing protected call unless tarn_keep()
  * says otherwise. */
 lab *lab_new(tarn_ctx *cx, cli_explore *x, tarn_eg_reasons reasons);

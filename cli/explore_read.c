@@ -13,6 +13,7 @@ struct lab_file {
   const char *name;
   TARN_VEC(node_row) node;             /* by id */
   TARN_VEC(uint32_t) kid, root, order; /* ids; classes; ids as they stand in the file */
+  TARN_VEC(uint32_t) user;             /* by kid: the node */
   uint32_t n_classes;
 };
 
@@ -76,6 +77,7 @@ static int on_string(void *user, const unsigned char *text, size_t n) {
   if (r->at == CHILDREN && r->depth == 4) {
     uint32_t kid = id_of(r, s, n);
     tarn_push(r->l->cx, &r->f->kid, kid);
+    tarn_push(r->l->cx, &r->f->user, r->now);
     r->f->node.p[r->now].n++;
   }
   if (r->depth != 3) return 1;
@@ -118,6 +120,7 @@ lab_file *lab_read_graph(lab *l, const char *name, const char *text, size_t n) {
   *f = (lab_file){.name = name};
   reading r = {.l = l, .f = f, .id = tarn_intern_new(l->cx), .cls = tarn_intern_new(l->cx)};
   tarn_push(l->cx, &f->kid, TARN_NONE); /* so that no node's first is 0 */
+  tarn_push(l->cx, &f->user, TARN_NONE);
   parse(&r, text, n);
   for (uint32_t i = 0; !f->root.n && i < r.let.n; i++) tarn_push(l->cx, &f->root, r.let.p[i]);
   f->n_classes = tarn_intern_count(r.cls);
@@ -129,6 +132,23 @@ lab_file *lab_read_graph(lab *l, const char *name, const char *text, size_t n) {
   }
   if (!f->node.n) wrong(&r, "no nodes", "", 0);
   return f;
+}
+
+uint32_t lab_file_nodes(const lab_file *f) { return f->node.n; }
+uint32_t lab_file_classes(const lab_file *f) { return f->n_classes; }
+uint32_t lab_file_kids(const lab_file *f) { return f->kid.n; }
+lab_node lab_file_node(const lab_file *f, uint32_t i) {
+  const node_row *v = &f->node.p[i];
+  return (lab_node){v->op, v->cls, v->first, v->n};
+}
+uint32_t lab_file_kid_class(const lab_file *f, uint32_t kid) {
+  return f->node.p[f->kid.p[kid]].cls;
+}
+lab_node lab_file_user(const lab_file *f, uint32_t kid) { return lab_file_node(f, f->user.p[kid]); }
+bool lab_file_is_root(const lab_file *f, uint32_t cls) {
+  for (uint32_t i = 0; i < f->root.n; i++)
+    if (f->root.p[i] == cls) return true;
+  return false;
 }
 
 /* ---- into a graph: a node is added when each of its kids' classes has one ---- */

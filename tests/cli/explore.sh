@@ -347,4 +347,18 @@ echo '(compute (red (sum i32) (mul (cast i32 $0) (cast i32 $1)) (tuple 2))
   (cartProd (access 1 (input x ((7 40) ()) i8)) (access 1 (input w ((20 40) ()) i8))))' >"$work/u.term"
 try 0 explore "$work/u.term" --kernel --hw vta-pynq --egraph "$work/u.json" --json
 grep -q 'call vta-pynq.gemm' "$work/u.json" || fail "no call of a unit"
+
+# Two e-graphs of one term: what both say, and what either says.
+echo '(+ (f a) (+ b c))' >"$work/m.term"
+echo '(rule one (f ?x) => (g ?x)) (rule comm (+ ?a ?b) => (+ ?b ?a))' >"$work/ma.rules"
+echo '(rule two (f ?x) => (h ?x)) (rule comm (+ ?a ?b) => (+ ?b ?a))' >"$work/mb.rules"
+echo '(rule none (never ?x) => ?x)' >"$work/none.rules"
+for k in a b; do try 0 explore --free --rules "$work/m$k.rules" "$work/m.term" --egraph "$work/$k.json"; done
+ops() { grep -o '"op":"[^"]*"' "$1" | sort | uniq -c | tr -d ' "op:\n'; }
+try 0 explore --free --rules "$work/none.rules" "$work/a.json" --meet "$work/b.json" --egraph "$work/meet.json"
+try 0 explore --free --rules "$work/none.rules" "$work/a.json" "$work/b.json" --egraph "$work/both.json"
+[ "$(ops "$work/meet.json")" = 4+1a1b1c1f ] || fail "meet: $(ops "$work/meet.json")"
+[ "$(ops "$work/both.json")" = 4+1a1b1c1f1g1h ] || fail "union: $(ops "$work/both.json")"
+refused 2 -- explore "$work/a.json" --meet "$work/b.json"
+refused 3 -- explore --free --rules "$work/none.rules" "$work/a.json" --meet "$work/m.term"
 finish
