@@ -5,9 +5,10 @@
 #include <math.h>
 #include <string.h>
 
-#define AT_ONCE 256 /* answers of one transaction */
-#define MOMENT  300 /* milliseconds that answers are waited for */
-#define LOOK    1.0 /* seconds between two looks at the queue */
+#define AT_ONCE 256        /* answers of one transaction */
+#define MOMENT  300        /* milliseconds that answers are waited for */
+#define LOOK    1.0        /* seconds between two looks at the queue */
+#define SECOND  (1u << 30) /* turns of jobs that were set aside, and are tried once more */
 #define LONELY                                                                                     \
   5 /* looks without any worker, or with nothing under way, before that is acted on                \
      */
@@ -45,35 +46,50 @@ static void make_jobs(tuner *t, const tarn_record *r, batch *b) {
   for (uint32_t i = 0; i < b->n; i++) b->job[i] = tarn_job_of(t->key, &r[i], turn_of(t, &r[i]));
   tarn_jobs_ask(t->s, t->key, b->job, b->n);
 }
+static void hand_out_one(tuner *t, const tarn_job *j);
+/* A job that was set aside is handed out once more: machines that are shut off at any moment may
+ * have ended its workers. False: it was already. */
+static bool once_more(tuner *t, tarn_job *j) {
+  if (j->turn >= SECOND) return false;
+  *j = tarn_job_of(t->key, &j->of, j->turn + SECOND);
+  tarn_jobs_ask(t->s, t->key, j, 1);
+  return true;
+}
 /* What has an answer by now, by whomever. */
 static void look_up(tuner *t, batch *b) {
   tarn_answer a;
   for (uint32_t i = 0; i < b->n; i++) {
     if (b->answered[i] || !tarn_jobs_answer(t->s, b->job[i].name, &a)) continue;
+    if (a.aside && once_more(t, &b->job[i])) {
+      if (!tarn_jobs_answer(t->s, b->job[i].name, &a)) {
+        hand_out_one(t, &b->job[i]);
+        continue;
+      }
+    }
     b->answered[i] = true, b->left--;
     b->seconds[i] = a.seconds, b->unsure[i] = a.drifted;
     t->v.answers++;
   }
   t->v.answered = b->n - b->left;
 }
+static void hand_out_one(tuner *t, const tarn_job *x) {
+  tarn_mark m = tarn_arena_mark(t->f->cx);
+  tarn_buf text = {.cx = t->f->cx};
+  fleet_job j = {.store = t->name,
+                 .kernel = x->of.kernel_text,
+                 .schedule = x->of.schedule_text,
+                 .threads = x->of.threads};
+  memcpy(j.name, x->name, sizeof j.name);
+  fleet_job_print(&text, &j);
+  if (text.n > FLEET_JOB)
+    tarn_raise(t->f->cx, TARN_BAD_INPUT, "a kernel of %zu bytes as text: a job has at most %d",
+               text.n, FLEET_JOB);
+  fleet_put(t->f, fleet_job_subject(t->f->cx, t->hw, t->name, j.name), &text);
+  tarn_release(t->f->cx, m);
+}
 static void hand_out(tuner *t, const batch *b) {
-  for (uint32_t i = 0; i < b->n; i++) {
-    const tarn_record *r = &b->job[i].of;
-    if (b->answered[i]) continue;
-    tarn_mark m = tarn_arena_mark(t->f->cx);
-    tarn_buf text = {.cx = t->f->cx};
-    fleet_job j = {.store = t->name,
-                   .kernel = r->kernel_text,
-                   .schedule = r->schedule_text,
-                   .threads = r->threads};
-    memcpy(j.name, b->job[i].name, sizeof j.name);
-    fleet_job_print(&text, &j);
-    if (text.n > FLEET_JOB)
-      tarn_raise(t->f->cx, TARN_BAD_INPUT, "a kernel of %zu bytes as text: a job has at most %d",
-                 text.n, FLEET_JOB);
-    fleet_put(t->f, fleet_job_subject(t->f->cx, t->hw, t->name, j.name), &text);
-    tarn_release(t->f->cx, m);
-  }
+  for (uint32_t i = 0; i < b->n; i++)
+    if (!b->answered[i]) hand_out_one(t, &b->job[i]);
 }
 
 /* ---- answers ---- */
