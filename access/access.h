@@ -496,7 +496,7 @@ TARN_API tarn_term tarn_call_expand(tarn_lang *L, tarn_term t);
  *   (kernel NAME
  *     (operand x (type f32) (dims 8 K) [(order 1 0)] [(packed)])…
  *     (result (type f32) (dims 8 8) …)
- *     (seconds FORMULA) | (cycles FORMULA)     of one call, in the sizes; or (measured)
+ *     (seconds FORMULA) | (cycles FORMULA)     of one call, in the sizes
  *     [(symbol C_NAME)] [(link FILE)])
  *
  * A call of it is (call NAME () ((T ((S) (R)))) A…) with operands ((S),(dims)): the function at
@@ -528,11 +528,11 @@ typedef struct tarn_written {
   const char *size[TARN_WRITTEN_SIZES];
   const tarn_written_port *in;
   tarn_written_port out;
-  bool measured, cycles; /* how the price is told */
-  const tarn_sx *price;  /* NULL: measured alone */
-  tarn_written_fn *run;  /* NULL: the interpreter cannot call it */
-  void *function;        /* for `run` */
-  const char *absent;    /* why it cannot; NULL: nobody tried */
+  bool cycles; /* the price is told in cycles */
+  const tarn_sx *price;
+  tarn_written_fn *run; /* NULL: the interpreter cannot call it */
+  void *function;       /* for `run` */
+  const char *absent;   /* why it cannot; NULL: nobody tried */
 } tarn_written;
 /* Reads and adds one; its name must be new. Raises TARN_BAD_INPUT with the place. */
 TARN_API tarn_written *tarn_written_read(tarn_lang *L, const tarn_sx *s);
@@ -545,7 +545,7 @@ TARN_API bool tarn_written_sizes(tarn_lang *L, const tarn_written *w, const uint
 /* The type of a call; TARN_NONE, and tarn_message. */
 TARN_API uint32_t tarn_written_type(tarn_lang *L, const tarn_written *w, const uint32_t *kid_types,
                                     uint32_t n);
-/* The price formula, in its unit; NAN without one. */
+/* What the price formula says, in its unit. */
 TARN_API double tarn_written_price(const tarn_written *w, const int64_t *size);
 /* Is the node computed outside of the language: an opaque, or a call of such a kernel? */
 TARN_API bool tarn_is_outside(const tarn_lang *L, uint32_t op, uint32_t payload);

@@ -118,7 +118,7 @@ static double formula(const tarn_written *w, const tarn_sx *s, const int64_t *si
   return v;
 }
 double tarn_written_price(const tarn_written *w, const int64_t *size) {
-  return w->price ? formula(w, w->price, size) : NAN;
+  return formula(w, w->price, size);
 }
 
 /* ---- the whole ---- */
@@ -134,9 +134,8 @@ static const char *text_of(reading *r, const tarn_sx *s) {
 }
 static void read_price(reading *r, const tarn_sx *s) {
   tarn_written *w = r->w;
-  if (w->price || (s->n != 2 && !tarn_sx_is(s, "measured")))
-    tarn_sx_error(r->L->cx, s, "expected one formula");
-  if (s->n == 2) check_formula(r, w->price = s->kid[1]);
+  if (w->price || s->n != 2) tarn_sx_error(r->L->cx, s, "expected one formula");
+  check_formula(r, w->price = s->kid[1]);
   w->cycles = tarn_sx_is(s, "cycles");
 }
 /* C's identifiers, and what assemblers allow besides. */
@@ -149,12 +148,9 @@ static void read_form(reading *r, const tarn_sx *k) {
   tarn_written *w = r->w;
   if (tarn_sx_is(k, "operand") || tarn_sx_is(k, "result")) return;
   if (tarn_sx_is(k, "seconds") || tarn_sx_is(k, "cycles")) read_price(r, k);
-  else if (tarn_sx_is(k, "measured") && k->n == 1) w->measured = true;
   else if (tarn_sx_is(k, "symbol")) w->symbol = text_of(r, k);
   else if (tarn_sx_is(k, "link")) w->link = beside(r->L->cx, k->file, text_of(r, k));
-  else
-    tarn_sx_error(r->L->cx, k,
-                  "expected operand, result, seconds, cycles, measured, symbol or link");
+  else tarn_sx_error(r->L->cx, k, "expected operand, result, seconds, cycles, symbol or link");
 }
 static void read_ports(reading *r, const tarn_sx *s) {
   tarn_written *w = r->w;
@@ -183,8 +179,7 @@ tarn_written *tarn_written_read(tarn_lang *L, const tarn_sx *s) {
   read_ports(&r, s);
   for (uint32_t i = 2; i < s->n; i++) read_form(&r, s->kid[i]);
   check_symbol(&r, s);
-  if (!w->price && !w->measured)
-    tarn_sx_error(L->cx, s, "its price is needed: (seconds …), (cycles …) or (measured)");
+  if (!w->price) tarn_sx_error(L->cx, s, "its price is needed: (seconds …) or (cycles …)");
   tarn_push(L->cx, &L->written, w);
   return w;
 }
