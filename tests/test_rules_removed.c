@@ -1,0 +1,250 @@
+/* Every kernel rule that is written in the notation of loops is worth something: it has a small
+ * network here, whose program is another one without that rule. */
+#include "compile/compile.h"
+#include "plan/schedule.h"
+#include "tests/pipeline.h"
+#include "tests/rules_kit.h"
+#include <check.h>
+#include <string.h>
+
+/* hw: NULL: x86-64-v3. rtol: 0: class reassoc; below: exact; above: approx. */
+typedef struct worth {
+  const char *rule, *text, *hw;
+  double rtol;
+  uint32_t threads; /* 0: all of the machine */
+} worth;
+
+#define ONE "in x f32 4,8\nrand a 8\nrand b 8\npos c 8\n"
+#define END "out y\n"
+#define CONV(ci, co, hw, taps, pad)                                                                \
+  "in x f32 1," ci "," hw "," hw "\nrand w " co "," ci "," taps "," taps                           \
+  "\nnode Conv c x w -> y : pads=" pad "," pad "," pad "," pad "\nout y\n"
+#define SPREAD(ci, co, hw, taps)                                                                   \
+  "in x f32 1," ci "," hw "," hw "\nrand w " ci "," co "," taps "," taps                           \
+  "\nnode ConvTranspose c x w -> y : strides=2,2 pads=1,1,1,1\nout y\n"
+/* Bytes a and b as i32. */
+#define BYTES                                                                                      \
+  "in p u8 4,8\nin q u8 4,8\ninit z i32 - : 0\nnode Cast ca p -> a : to=6\nnode Cast cb q -> b : " \
+  "to=6\n"
+
+/* Bytes w. */
+#define WEIGHTS(dims)                                                                              \
+  "rand f " dims "\ninit n f32 - : 9\nnode Mul w0 f n -> f0\nnode Cast w1 f0 -> w : to=3\n"
+/* A sum q as a byte y. */
+#define BYTE                                                                                       \
+  "init l i32 - : -128\ninit h i32 - : 127\nnode Max f q l -> q0\nnode Min g q0 h -> q1\nnode "    \
+  "Cast k q1 -> y : to=3\n" END
+
+static const worth rows[] = {
+    {"constant-quotient", ONE "node Div d x c -> y\n" END, NULL, 0, 0},
+    {"constant-factors", ONE "node Mul d x a -> u\nnode Mul e u b -> y\n" END, NULL, 0, 0},
+    {"constant-terms", ONE "node Add d x a -> u\nnode Add e u b -> y\n" END, NULL, 0, 0},
+    {"constant-term-less", ONE "node Add d x a -> u\nnode Sub e u b -> y\n" END, NULL, 0, 0},
+    {"constant-less-term", ONE "node Sub d x a -> u\nnode Add e u b -> y\n" END, NULL, 0, 0},
+    {"factor-of-sum", ONE "node Exp p x -> t\nnode Add d t c -> u\nnode Mul e u b -> y\n" END, NULL,
+     0, 0},
+    {"factor-of-difference",
+     ONE "node Exp p x -> t\nnode Sub d t a -> u\nnode Mul e u b -> y\n" END, NULL, 0, 0},
+    {"factor-of-rest", ONE "node Exp p x -> t\nnode Sub d a t -> u\nnode Mul e u b -> y\n" END,
+     NULL, 0, 0},
+    {"factor-of-negative", ONE "node Neg d x -> u\nnode Mul e u b -> y\n" END, NULL, 0, 0},
+    {"negative-of-product", ONE "node Mul d x a -> u\nnode Neg e u -> y\n" END, NULL, 0, 0},
+    {"scale",
+     "in x f32 4,16\nrand w 16,8\nrand s 8\nnode MatMul m x w -> t\nnode Mul e t s -> y\n" END,
+     NULL, 0, 0},
+    {"recast",
+     BYTES "node Cast k p -> f : to=1\nnode Cast i f -> g : to=6\nnode Cast j g -> y : to=1\n" END,
+     NULL, 0, 0},
+    {"recast-nan",
+     "in x f32 4,8\ninit l f32 - : -100\ninit h f32 - : 100\nnode Round r x -> u\nnode Clip c u l "
+     "h "
+     "-> v\nnode Cast i v -> g : to=6\nnode Cast j g -> y : to=1\n" END,
+     NULL, 0, 0},
+    {"recast-integers", BYTES "node Cast j a -> y : to=1\n" END, NULL, 0, 0},
+    {"recast-sum", BYTES "node Add s a b -> g\nnode Cast j g -> y : to=1\n" END, NULL, 0, 0},
+    {"recast-difference", BYTES "node Sub s a b -> g\nnode Cast j g -> y : to=1\n" END, NULL, 0, 0},
+    {"recast-sum-zero",
+     BYTES "node Min m a z -> t\nnode Add s b t -> g\nnode Cast j g -> y : to=1\n" END, NULL, 0, 0},
+    {"recast-difference-zero",
+     BYTES "node Min m a z -> t\nnode Sub s b t -> g\nnode Cast j g -> y : to=1\n" END, NULL, 0, 0},
+    {"sum-zero",
+     "in p u8 4,8\ninit z f32 - : 0\nnode Cast k p -> f : to=1\nnode Add s f z -> y\n" END, NULL, 0,
+     0},
+    {"difference-zero",
+     "in p u8 4,8\ninit z f32 - : 0\nnode Cast k p -> f : to=1\nnode Sub s f z -> y\n" END, NULL, 0,
+     0},
+    {"power-one", "in x f32 4,8\ninit e f32 - : 1\nnode Pow p x e -> y\n" END, NULL, 0, 0},
+    {"power-two", "in x f32 4,8\ninit e f32 - : 2\nnode Pow p x e -> y\n" END, NULL, 0, 0},
+    {"power-three", "in x f32 4,8\ninit e f32 - : 3\nnode Pow p x e -> y\n" END, NULL, 0, 0},
+    {"power-half", "in x f32 4,8\ninit e f32 - : 0.5\nnode Abs a x -> u\nnode Pow p u e -> y\n" END,
+     NULL, 0, 0},
+    {"power-minus-half",
+     "in x f32 4,8\ninit e f32 - : -0.5\nnode Exp a x -> t\ninit o f32 - : 1\nnode Add b t o -> "
+     "u\nnode Pow p u e -> y\n" END,
+     NULL, 0, 0},
+    {"power-minus-one", "in x f32 4,8\ninit e f32 - : -1\nnode Pow p x e -> y\n" END, NULL, 0, 0},
+    {"over-power-of-two", "in x f32 4,8\ninit e f32 - : 4\nnode Div p x e -> y\n" END, NULL, -1, 0},
+    {"factor-of-terms",
+     "in x f32 16,64\nin a f32 16,1\nnode Mul m x a -> u\ninit d i64 1 : 1\nnode ReduceSum s u d "
+     "-> "
+     "y\n" END,
+     NULL, 0, 0},
+    {"bound-of-extremes",
+     "in x f32 1,8,28,28\nnode Relu r x -> u\nnode MaxPool m u -> y : kernel_shape=3,3 "
+     "strides=1,1\n" END,
+     NULL, 0, 0},
+    {"term-of-extremes",
+     "opset 13\nin x f32 16,64\nin a f32 16,1\nnode Add m x a -> u\nnode ReduceMax s u -> y : "
+     "axes=1,\n" END,
+     NULL, 0, 0},
+    {"equal-terms",
+     "in x f32 64,1\ninit e i64 2 : 64 256\nnode Expand k x e -> u\nnode Mul m u u -> v\ninit d "
+     "i64 "
+     "1 : 1\nnode ReduceSum s v d -> y\n" END,
+     NULL, 0, 0},
+    {"equal-extremes",
+     "opset 13\nin x f32 64,1\ninit e i64 2 : 64 256\nnode Expand k x e -> u\nnode ReduceMax s u "
+     "-> "
+     "y : axes=1,\n" END,
+     NULL, 0, 0},
+    {"equal-results",
+     "in x f32 1,128\nrand w 128,16\ninit e i64 2 : 64 128\nnode Expand k x e -> u\nnode MatMul m "
+     "u "
+     "w -> y\n" END,
+     NULL, 0, 0},
+    {"windows-by-rows",
+     "in x f32 1,64,56,56\nnode AveragePool p x -> y : kernel_shape=7,7 strides=1,1\n" END, NULL, 0,
+     0},
+    {"root-of-square", "in x f32 4,8\nnode Mul m x x -> u\nnode Sqrt s u -> y\n" END, NULL, 0, 0},
+    {"bound-of-bound",
+     "in x f32 4,8\ninit a f32 - : 0.1\ninit b f32 - : 0.2\nnode Max m x a -> u\nnode Max n u b -> "
+     "y\n" END,
+     NULL, 0, 0},
+    {"parts", "opset 13\nin x f32 1,4000000\nnode ReduceMax s x -> y : axes=1,\n" END, NULL, 0, 0},
+    {"flat-reduction",
+     "in x f32 1,3,224,224\nrand w 64,3,3,3\nnode Conv c x w -> y : strides=2,2\n" END, NULL, 0, 0},
+    {"im2col", "in x f32 1,3,224,224\nrand w 64,3,3,3\nnode Conv c x w -> y : strides=2,2\n" END,
+     NULL, 0, 0},
+    {"residue", SPREAD("16", "16", "8", "4"), NULL, 0, 0},
+    {"few-terms", "in x f32 1,16,1,2\nrand w 16,16,4,3\nnode ConvTranspose c x w -> y\n" END, NULL,
+     0, 0},
+    {"pad",
+     "in x i8 1,16,8,8\ninit v i8 1,16,1,1 : 1 2 3 4 5 6 7 8 -1 -2 -3 -4 -5 -6 -7 -8\ninit r i64 4 "
+     ": 16 1 3 3\ninit z i8 - : 5\nnode Tile t v r -> w\nnode ConvInteger c x w z -> y : "
+     "pads=1,1,1,1\n" END,
+     "vta-pynq", 0, 0},
+    {"fill-channels",
+     "in x i8 1,3,56,56\n" WEIGHTS("64,3,3,3") "node ConvInteger c x w -> q : pads=1,1,1,1\n" BYTE,
+     "vta-pynq", 0, 0},
+    {"merge-groups-dense",
+     "in x i8 1,64,56,56\n" WEIGHTS(
+         "64,4,3,3") "node ConvInteger c x w -> q : pads=1,1,1,1 group=16\n" BYTE,
+     "vta-pynq", 0, 0},
+    {"merge-rows-dense",
+     "in x i8 1,64,56,56\n" WEIGHTS(
+         "64,1,3,3") "rand e 64,64,1,1\nnode Mul a1 e n -> e1\nnode Cast a2 e1 -> e2 : to=3\nnode "
+                     "ConvInteger c x w -> p0 : pads=1,1,1,1 group=64\nnode Max m0 p0 l -> "
+                     "p1\nnode Min m1 p1 h -> p2\nnode Cast m2 p2 -> p3 : to=3\nnode ConvInteger d "
+                     "p3 e2 -> q\n" BYTE,
+     "vta-pynq", 0, 0},
+    {"literals",
+     "in x f32 4,8\ninit a f32 8 : 2 2 2 2 2 2 2 2\nnode Exp e x -> u\nnode Mul m u a -> y\n" END,
+     NULL, 0, 0},
+    {"hoist", ONE "node Mul d x a -> u\nnode Mul e u b -> y\n" END, NULL, 0, 0},
+    {"winograd-tiles-2",
+     "in x f32 1,256,6,6\nrand v 16,256,3,3\ninit r i64 4 : 16 1 1 1\nnode Tile t v r -> w\nnode "
+     "Conv c x w -> y : pads=1,1,1,1\n" END,
+     NULL, 1e-4, 0},
+    {"winograd-tiles-2-of-2",
+     "in x f32 1,256,7,7\nrand v 16,256,2,2\ninit r i64 4 : 16 1 1 1\nnode Tile t v r -> w\nnode "
+     "Conv c x w -> y\n" END,
+     NULL, 1e-4, 0},
+    {"winograd-tiles-4", CONV("64", "64", "12", "3", "1"), NULL, 1e-3, 0},
+    {"winograd-tiles-4-of-2", CONV("64", "64", "29", "2", "0"), NULL, 1e-3, 0},
+    {"winograd-rows-2", CONV("64", "64", "56", "3", "1"), NULL, 1e-4, 0},
+    {"winograd-rows-2-of-2", CONV("64", "64", "57", "2", "0"), NULL, 1e-4, 0},
+    {"winograd-rows-4", CONV("64", "64", "56", "3", "1"), NULL, 1e-3, 0},
+    {"winograd-rows-4-of-2", CONV("32", "32", "57", "2", "0"), NULL, 1e-3, 0},
+    {"winograd-line-2",
+     "in x f32 1,128,512\nrand w 128,128,3\nnode Conv c x w -> y : pads=1,1\n" END, NULL, 1e-4, 0},
+    {"winograd-line-4",
+     "in x f32 1,128,512\nrand w 128,128,3\nnode Conv c x w -> y : pads=1,1\n" END, NULL, 1e-3, 0},
+    {"strassen-halves",
+     "in x f32 512,3072\nrand v 32,768\ninit r i64 2 : 96 1\nnode Tile t v r -> w\nnode MatMul m x "
+     "w -> y\n" END,
+     NULL, 1e-2, 1},
+};
+enum { ROWS = sizeof rows / sizeof *rows };
+
+/* The kernels and their schedules, with or without the rule. */
+static const char *program(tarn_ctx *cx, const worth *w, const char *file, bool without) {
+  tarn_lang *L = tarn_lang_new(cx);
+  tarn_compile_options o = tarn_compile_defaults();
+  const char *const one[] = {w->rule};
+  o.model = file;
+  o.hw = tarn_hw_load(L, w->hw ? w->hw : "x86-64-v3");
+  if (w->rtol < 0) o.numerics = TARN_RULE_EXACT;
+  if (w->rtol > 0) o.numerics = TARN_RULE_APPROX, o.rtol = w->rtol;
+  o.threads = w->threads;
+  if (without) o.no_rules = (tarn_texts){1, one};
+  tarn_compiled *c = tarn_compile_load(L, &o);
+  tarn_compile_optimise(c);
+  tarn_buf b = {.cx = cx};
+  tarn_kprog_print(c->kernels, &b);
+  return b.p;
+}
+static void compare(tarn_ctx *cx, void *arg) {
+  const worth *w = arg;
+  const char *file = tarn_format(cx, "%s/net.onnx", pipeline_folder(cx));
+  size_t n;
+  const uint8_t *bytes = kit_model_bytes(cx, w->text, &n);
+  tarn_write_file(cx, file, bytes, n);
+  if (!strcmp(program(cx, w, file, false), program(cx, w, file, true)))
+    tarn_raise(cx, TARN_NO, "its network has the same program without it");
+}
+START_TEST(test_removed) {
+  tarn_ctx *cx = tarn_ctx_new(NULL);
+  tarn_status st = tarn_protect(cx, compare, (void *)(uintptr_t)&rows[_i]);
+  ck_assert_msg(st == TARN_OK, "%s: %s", rows[_i].rule, tarn_message(cx));
+  tarn_ctx_free(cx);
+}
+END_TEST
+
+/* A kernel rule that has no row here, and a row of no such rule. */
+static void all_there(tarn_ctx *cx, void *arg) {
+  (void)arg;
+  tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx));
+  tarn_ruleset_ship(rs, NULL, TARN_RULE_KERNEL);
+  uint32_t found = 0;
+  for (uint32_t i = 0; i < tarn_ruleset_count(rs); i++) {
+    tarn_rule_info r = tarn_ruleset_at(rs, i);
+    tarn_buf b = {.cx = cx};
+    tarn_rule_print(rs, i, &b);
+    bool loops = r.level == TARN_RULE_KERNEL && !strstr(b.p, "(build "), has = false;
+    for (uint32_t j = 0; j < ROWS; j++) has |= !strcmp(rows[j].rule, r.name);
+    if (loops && !has) tarn_raise(cx, TARN_NO, "rule %s has no network", r.name);
+    found += loops && has;
+  }
+  if (found != ROWS) tarn_raise(cx, TARN_NO, "%u rules, %d rows", found, ROWS);
+}
+START_TEST(test_all) {
+  tarn_ctx *cx = tarn_ctx_new(NULL);
+  tarn_status st = tarn_protect(cx, all_there, NULL);
+  ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
+  tarn_ctx_free(cx);
+}
+END_TEST
+
+int main(void) {
+  Suite *s = suite_create("rules removed");
+  TCase *t = tcase_create("rows");
+  tcase_set_timeout(t, 300);
+  tcase_add_loop_test(t, test_removed, 0, ROWS);
+  tcase_add_test(t, test_all);
+  suite_add_tcase(s, t);
+  SRunner *r = srunner_create(s);
+  srunner_run_all(r, CK_ENV);
+  int failed = srunner_ntests_failed(r);
+  srunner_free(r);
+  return failed != 0;
+}
