@@ -182,6 +182,11 @@ class Models(Cached):
             other = "aarch64" if os.uname().machine != "aarch64" else "x86-64-v3"
             tarn.compile(DIGITS, shapes={"n": 1}, hw=other)
 
+    def test_programs_of_several_sizes(self) -> None:
+        for words in ({}, {"output": self.folder / "sizes"}):
+            with self.assertRaisesRegex(tarn.UsageError, "several sizes"):
+                tarn.compile(DIGITS, shapes={"n": "1..2"}, threads=1, **words)
+
     @unittest.skipUnless(HAS["numpy"], "numpy is not installed")
     def test_results_outlive_the_program(self) -> None:
         import numpy
