@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Rows of bench/workloads/operators.csv compiled for a GPU and run in the executor of PTX, against the interpreter.
 
-    tests/cuda_rows.py TARN FOLDER [--all]
+    tests/cuda_rows.py TARN FOLDER [--all] [--rtol X]
 
-Without --all a sample. A row of more than MOST multiply-adds is made smaller before it is run: batch 1, then fewer rows and
+Without --all a sample. With --rtol, --numerics approx is used and may round products so far: 0.001 lets them go to tf32, 0.0079
+to bf16; how many rows use tensor cores is printed. A row of more than MOST multiply-adds is made smaller before it is run: batch 1, then fewer rows and
 columns, then fewer channels; what was run is printed. `tarn check --simulate` judges element by element.
 """
 import os
+import shutil
 import subprocess
 import sys
 
@@ -56,28 +58,36 @@ def tables():
     return g.model()
 
 
-def checked(tarn, folder, name, model, said):
-    path = os.path.join(folder, name + ".onnx")
+def checked(tarn, folder, name, model, said, how):
+    """Is it right, and is a kernel of it on tensor cores?"""
+    path, out = os.path.join(folder, name + ".onnx"), os.path.join(folder, name)
     models.onnx.save(model, path)
-    done = subprocess.run([tarn, "check", path, "--hw", "cuda-sm80", "--simulate"], capture_output=True, text=True)
-    os.unlink(path)
-    print(f"{name:16} {said}: {(done.stdout + done.stderr).strip()}", flush=True)
-    return done.returncode == 0
+    for command in (["compile", path, "--hw", "cuda-sm80", "-o", out] + how, ["check", out]):
+        done = subprocess.run([tarn] + command, capture_output=True, text=True)
+        if done.returncode:
+            break
+    ptx = os.path.join(out, "model.ptx")
+    tensor = os.path.exists(ptx) and "mma.sync" in open(ptx).read()
+    os.unlink(path), shutil.rmtree(out, ignore_errors=True)
+    print(f"{name:16} {said}{', tensor cores' if tensor else ''}: {(done.stdout + done.stderr).strip()}", flush=True)
+    return done.returncode == 0, tensor
 
 
 def main():
-    tarn, folder, every = sys.argv[1], sys.argv[2], "--all" in sys.argv[3:]
+    tarn, folder, rest = sys.argv[1], sys.argv[2], sys.argv[3:]
+    every, rtol = "--all" in rest, rest[rest.index("--rtol") + 1] if "--rtol" in rest else None
+    how = ["--numerics", "approx", "--rtol", rtol] if rtol else []
     os.makedirs(folder, exist_ok=True)
-    bad = 1 - checked(tarn, folder, "tc.2LUT", tables(), "1000 rows a table (smaller)")
-    count, smaller = 1, 1
+    right, tensors = checked(tarn, folder, "tc.2LUT", tables(), "1000 rows a table (smaller)", how)
+    bad, count, smaller = not right, 1, 1
     for row in models.rows():
         if not every and row["id"] not in SAMPLE:
             continue
         made, cut = fitting(row)
         shape = " ".join(f"{k}={made[k]}" for k in SMALLER if made[k])
-        bad += not checked(tarn, folder, row["id"], models.build(made), shape + (" (smaller)" if cut else ""))
-        count, smaller = count + 1, smaller + cut
-    print(f"{count} rows, {smaller} of them made smaller, {bad} wrong")
+        right, tensor = checked(tarn, folder, row["id"], models.build(made), shape + (" (smaller)" if cut else ""), how)
+        bad, count, smaller, tensors = bad + (not right), count + 1, smaller + cut, tensors + tensor
+    print(f"{count} rows, {smaller} of them made smaller, {tensors} with tensor cores, {bad} wrong")
     sys.exit(1 if bad or not count else 0)
 
 
