@@ -95,7 +95,7 @@ static const conv convs[] = {
     {32, 64, 14, 3, 2, 1, 8, -128, false},  {64, 128, 14, 1, 2, 0, 7, 0, false},
     {128, 40, 7, 3, 1, 1, 10, -128, false}, {512, 1000, 1, 1, 1, 0, 9, -128, false},
     {512, 16, 5, 1, 1, 0, 9, 0, true},      {16, 16, 9, 5, 1, 2, 8, 0, false},
-    {48, 16, 10, 2, 2, 0, 20, -128, true},  {256, 256, 7, 3, 1, 1, 10, 0, false},
+    {48, 16, 10, 2, 2, 0, 12, -128, true},  {256, 256, 7, 3, 1, 1, 10, 0, false},
     {24, 40, 20, 1, 1, 0, 7, 0, false},     {40, 24, 20, 3, 1, 1, 9, -128, true},
 };
 typedef struct work {
@@ -113,8 +113,8 @@ static void run_one(tarn_ctx *cx, void *arg) {
   if (w->next) text = term_of(cx, w->next, w->how, 4, text);
   const tarn_compiled *c = compiled(L, text, on_slow_host(L, w->hw), NULL);
   uint32_t n = on_machine(c, true);
-  ck_assert_msg(n == (is_ragged(w) ? 0 : w->next ? 2 : 1), "%u products on the accelerator", n);
   same_values(cx, c, tarn_load_simulated(cx, c->o->dir));
+  ck_assert_msg(n == (is_ragged(w) ? 0 : w->next ? 2 : 1), "%u products on the accelerator", n);
   if (on_machine(c, false)) same_cycles(cx, c);
 }
 #define CONVS (sizeof convs / sizeof *convs)

@@ -27,6 +27,11 @@ typedef struct worth {
   "in p u8 4,8\nin q u8 4,8\ninit z i32 - : 0\nnode Cast ca p -> a : to=6\nnode Cast cb q -> b : " \
   "to=6\n"
 
+/* Sums of the rows of table x that i names. */
+#define ROWS_OF(x, i, t, y)                                                                        \
+  "rand " x " 30,8\nin " i " i64 4,5\nnode Gather g" x " " x " " i " -> " t                        \
+  " : axis=0\nnode ReduceSum s" x " " t " a -> " y " : keepdims=0\n"
+
 /* Bytes w. */
 #define WEIGHTS(dims)                                                                              \
   "rand f " dims "\ninit n f32 - : 9\nnode Mul w0 f n -> f0\nnode Cast w1 f0 -> w : to=3\n"
@@ -36,6 +41,10 @@ typedef struct worth {
   "Cast k q1 -> y : to=3\n" END
 
 static const worth rows[] = {
+    {"sum-of-rows", "init a i64 1 : 1\n" ROWS_OF("x", "i", "t", "y") END, NULL, 0, 0},
+    {"rows-of-two",
+     "init a i64 1 : 1\n" ROWS_OF("x", "i", "t", "y") ROWS_OF("w", "k", "q", "z") END "out z\n",
+     NULL, 0, 0},
     {"constant-quotient", ONE "node Div d x c -> y\n" END, NULL, 0, 0},
     {"constant-factors", ONE "node Mul d x a -> u\nnode Mul e u b -> y\n" END, NULL, 0, 0},
     {"constant-terms", ONE "node Add d x a -> u\nnode Add e u b -> y\n" END, NULL, 0, 0},
