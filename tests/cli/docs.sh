@@ -39,7 +39,7 @@ cc -O2 -shared -fPIC -I. -o "$work/rounds.so" examples/extractor/rounds.c || fai
 try 0 extract "$work/g.json" --plugin "$work/rounds.so" --json
 value dag_cost >/dev/null
 
-block docs/exploring.md sh | sed 's/--html page.html/--html "$work\/page.html"/; s/eight.json/"$work\/&"/; s/^tarn/try 0/' >"$work/commands"
+block docs/exploring.md sh | sed 's/--html page.html/--html "$work\/page.html"/; s/eight.json/"$work\/&"/g; s/^tarn/try 0/' >"$work/commands"
 [ "$(wc -l <"$work/commands")" -ge 4 ] || fail "the commands of docs/exploring.md are not found"
 source "$work/commands"
 # Transcripts: the commands give what is shown, but for times.
