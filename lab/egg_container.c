@@ -30,18 +30,21 @@ static bool has(const egg_value *c, uint32_t x, uint32_t step) {
   uint32_t i = place(c, x, step);
   return i < c->n && c->elem[i] == x;
 }
+static void copy(uint32_t *to, const uint32_t *from, uint32_t n) { /* from: NULL of none */
+  if (n) memcpy(to, from, n * sizeof *to);
+}
 static bool cut(tarn_egg *E, const egg_value *c, uint32_t at, uint32_t n, egg_value *out) {
   uint32_t *p = TARN_ARRAY(E->cx, uint32_t, c->n + 1);
-  memcpy(p, c->elem, at * sizeof *p);
-  memcpy(p + at, c->elem + at + n, (c->n - at - n) * sizeof *p);
+  copy(p, c->elem, at);
+  copy(p + at, c->elem + at + n, c->n - at - n);
   return made(E, p, c->n - n, out);
 }
 static bool put(tarn_egg *E, const egg_value *c, uint32_t at, const uint32_t *x, uint32_t n,
                 egg_value *out) {
   uint32_t *p = TARN_ARRAY(E->cx, uint32_t, c->n + n + 1);
-  memcpy(p, c->elem, at * sizeof *p);
-  memcpy(p + at, x, n * sizeof *p);
-  memcpy(p + at + n, c->elem + at, (c->n - at) * sizeof *p);
+  copy(p, c->elem, at);
+  copy(p + at, x, n);
+  copy(p + at + n, c->elem + at, c->n - at);
   return made(E, p, c->n + n, out);
 }
 static bool one_by_one(tarn_egg *E, values a, uint32_t n, bool once, egg_value *out) {
@@ -126,7 +129,7 @@ PRIM(vec_set) {
   UNUSED;
   if (!inside(a)) return false;
   uint32_t *p = TARN_ARRAY(E->cx, uint32_t, a[0]->n);
-  memcpy(p, a[0]->elem, a[0]->n * sizeof *p);
+  copy(p, a[0]->elem, a[0]->n);
   p[a[1]->i] = egg_number(E, a[2]);
   return made(E, p, a[0]->n, out);
 }

@@ -67,7 +67,7 @@ uint32_t egg_look_up(tarn_egg *E, egg_decl *d, const uint32_t *arg) {
 }
 static uint32_t add_row(tarn_egg *E, const egg_decl *d, const uint32_t *arg, uint32_t out) {
   uint32_t few[EGG_FEW], *kid = egg_room(E, few, d->n + 1);
-  memcpy(kid, arg, d->n * sizeof *kid);
+  if (d->n) memcpy(kid, arg, d->n * sizeof *kid);
   kid[d->n] = out;
   uint32_t id = tarn_eg_add(E->g, d->op, 0, kid, d->n + 1);
   if (id == TARN_NONE) egg_graph_failed(E);
@@ -141,7 +141,7 @@ static bool join_rows(tarn_egg *E, egg_decl *d, uint32_t first, uint32_t second)
   t->row.p[second].node = TARN_NONE;
   t->live--;
   if (old == new) return false;
-  memcpy(arg, tarn_eg_node_at(E->g, a).kids, d->n * sizeof *arg);
+  if (d->n) memcpy(arg, tarn_eg_node_at(E->g, a).kids, d->n * sizeof *arg);
   uint32_t out = merged(E, d, old, new, &changes);
   if (tarn_eg_find(E->g, out) != new) tarn_eg_remove(E->g, b);
   if (tarn_eg_find(E->g, out) != old) {

@@ -79,7 +79,7 @@ static void distances(tarn_ctx *cx, void *arg) {
   ck_assert_int_eq(tarn_eg_status(g), TARN_OK);
   uint32_t yes = tarn_eg_lookup(g, tarn_free_symbol(rs, "yes", 3), 0, NULL, 0);
   for (int i = 0; i < POINTS; i++) {
-    char name[8], want[32];
+    char name[16], want[32];
     snprintf(name, sizeof name, "p%d", i);
     snprintf(want, sizeof want, "dist %d", t->dist[0][i]);
     uint32_t p = tarn_eg_lookup(g, tarn_free_symbol(rs, name, 2), 0, NULL, 0);
