@@ -331,7 +331,7 @@ static st *node_of(prover *p, const rpat *t, uint32_t term, bool left) {
   const tarn_node *node = tarn_term_get(p->g->L, term);
   uint32_t at = 0, nkid = node->n;
   if (node->op != t->op) poly_stuck(&p->s, "the instance was simplified");
-  const tarn_term *kid = tarn_copy(p->cx, node->kid, (nkid + 1) * sizeof *kid);
+  const tarn_term *kid = tarn_copy(p->cx, node->kid, nkid * sizeof *kid);
   x->kid = TARN_ARRAY(p->cx, st *, nkid + 1);
   for (uint32_t i = 0; i < t->n; i++) {
     const rpat *k = t->kid[i];
