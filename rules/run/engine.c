@@ -125,7 +125,9 @@ static bool holds(void *user, tarn_egraph *g, const tarn_eg_match *m) {
   guarded c = {user, m, false, 0};
   tarn_saturation *s = c.x->s;
   (void)g;
+  s->asks = true;
   tarn_status st = tarn_protect(s->cx, check, &c);
+  s->asks = false;
   if (st) s->failed = st;
   return c.holds && !st;
 }

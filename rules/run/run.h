@@ -16,6 +16,7 @@ typedef struct facts { /* of a class, by value in a table; joined by taking what
   tarn_range range;
 } facts;
 struct tarn_saturation {
+  bool asks; /* a condition is looked at: what is made must be there already */
   tarn_lang *L;
   tarn_ctx *cx;
   const tarn_program *program;

@@ -22,6 +22,7 @@ static unsigned host_facts(void *user, uint32_t id) {
 static uint32_t host_mk(void *user, uint32_t op, uint32_t payload, const uint32_t *kid,
                         uint32_t n) {
   tarn_saturation *s = user;
+  if (s->asks) return tarn_eg_lookup(s->g, op, payload, kid, n); /* a condition adds nothing */
   uint32_t id = s->o.reasons ? tarn_eg_add_exact(s->g, op, payload, kid, n)
                              : tarn_eg_add(s->g, op, payload, kid, n);
   if (id == TARN_NONE && tarn_eg_status(s->g) == TARN_BAD_INPUT) tarn_eg_clear_status(s->g);
