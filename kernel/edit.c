@@ -205,6 +205,19 @@ static bool settle_reads(kern *k, kstage *s) {
   return true;
 }
 
+/* A reduction whose value the epilogue does not use is the epilogue alone. */
+static void drop_sum(const kern *k, kstage *s) {
+  uint32_t with[K_READS + 1];
+  if (s->reducer == TARN_NONE || s->epi == TARN_NONE || !s->ne) return;
+  if (tarn_reducer_get(k->L, s->reducer)->ns > 1 || tarn_fx_uses(k->L, s->epi, 0)) return;
+  for (uint32_t i = 0; i <= s->ne; i++) with[i] = tarn_fx_hole(k->L, i ? i - 1 : 0);
+  s->body = tarn_fx_subst(k->L, s->epi, with, s->ne + 1);
+  s->reducer = s->epi = TARN_NONE;
+  memmove(s->read, s->read + s->nb, s->ne * sizeof *s->read);
+  s->nb = s->ne;
+  s->ne = s->nred = 0;
+}
+
 /* Stages that are read, or are outputs, from the last to the first. */
 static void drop_stages(kern *k) {
   bool used[K_STAGES] = {false};
@@ -264,6 +277,7 @@ bool kern_fits(const kern *k) {
 }
 
 bool kern_tidy(kern *k) {
+  for (uint32_t i = 0; i < k->nstage; i++) drop_sum(k, &k->stage[i]);
   drop_stages(k);
   for (uint32_t i = 0; i < k->nstage; i++)
     if (!settle_reads(k, &k->stage[i])) return false;

@@ -139,6 +139,26 @@ START_TEST(products_are_right) {
   run_work(&w);
 }
 END_TEST
+/* A sum of which the shift leaves nothing is not computed. */
+static void drop_sum(tarn_ctx *cx, void *arg) {
+  static const conv none = {48, 16, 10, 2, 2, 0, 20, -128, true};
+  tarn_lang *L = tarn_lang_new(cx);
+  (void)arg;
+  const char *text = term_of(cx, &none, SHIFTED, 3, NULL);
+  const tarn_compiled *c = compiled(L, text, on_slow_host(L, "vta-pynq"), NULL);
+  for (uint32_t i = 0; i < c->kernels->nker; i++) {
+    const tarn_ksig *k = c->kernels->ker[i].sig;
+    ck_assert(!k || tarn_ksig_products(L, c->o->hw, k) == 0);
+  }
+  same_values(cx, c, tarn_load_simulated(cx, c->o->dir));
+}
+START_TEST(nothing_is_left) {
+  tarn_ctx *cx = tarn_ctx_new(NULL);
+  tarn_status st = tarn_protect(cx, drop_sum, NULL);
+  ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
+  tarn_ctx_free(cx);
+}
+END_TEST
 /* What one kernel writes to main memory the next one reads, in one segment. */
 START_TEST(chains_are_right) {
   static const conv two[] = {{32, 64, 14, 3, 1, 1, 9, 0, false},
@@ -361,6 +381,7 @@ int main(void) {
   TCase *t = tcase_create("dsa");
   tcase_set_timeout(t, 120);
   tcase_add_loop_test(t, products_are_right, 0, (int)(MACHINES * CONVS));
+  tcase_add_test(t, nothing_is_left);
   tcase_add_loop_test(t, maxima_are_right, 0, (int)(sizeof pools / sizeof *pools));
   tcase_add_loop_test(t, rows_roll, 0, 3);
   tcase_add_loop_test(t, chains_are_right, 0, MACHINES);
