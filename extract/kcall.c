@@ -112,7 +112,11 @@ static double price_of(const calling *c) {
   for (uint32_t j = 0; j < c->e->n; j++) types[j] = k->cls.p[kg_class(k, c->e->kids[j])].type;
   if (!tarn_written_sizes(k->L, c->w, types, c->e->n, size)) return NAN;
   for (uint32_t d = 0; d < c->ns; d++) points *= (double)t->dim[d];
-  double one = tarn_written_price(c->w, size) / (c->w->cycles ? k->now.hw->clock : 1);
+  double given = tarn_written_price(c->w, size);
+  if (!(given >= 0))
+    tarn_sx_error(k->cx, c->w->price, "the kernel %s costs %g at these sizes: less than nothing",
+                  c->w->name, given);
+  double one = given / (c->w->cycles ? k->now.hw->clock : 1);
   double waves = ceil(points / (double)k->now.threads);
   bool joined = k->now.threads > 1 && points > 1;
   return one * waves + k->now.hw->launch + (joined ? k->now.hw->barrier : 0);

@@ -37,6 +37,8 @@ changed 's/(dims 8 8)/(dims 8 M)/' size && refused size.rules 'no operand has th
 changed 's/(order 1 0)/(order 1 1)/' order && refused order.rules 'each of the 2 dims once'
 changed 's/(type f32) (dims 8 8)/(type f99) (dims 8 8)/' type && refused type.rules 'type.rules:5:17: an element type'
 changed 's/(cycles.*$//' price && refused price.rules 'its price is needed'
+changed 's/(cycles.*$/(seconds (- K 600))/' negative && refused negative.rules 'negative.rules:6:12: the kernel tile8 costs -88 at these sizes'
+changed 's/(cycles.*$/(cycles (\/ 0 0))/' nothing && refused nothing.rules 'nothing.rules:6:11: the kernel tile8 costs'
 changed 's/call tile8/call tile9/' name && refused name.rules 'no (kernel tile9 …) stands before this rule'
 echo 'int tile8; ' >data.c && echo text >text.o && changed 's/"tile8.o"/"text.o"/' text && refused text.rules 'text.o'
 text=$(timeout 60 "$tarn" compile product.term -o out --hw cuda-sm80 --rules tile8.rules 2>&1) && say "a GPU takes it"
