@@ -43,7 +43,7 @@ const char *const *comp_written_files(const tarn_kprog *p, uint32_t *n) {
   }
   return file;
 }
-/* Each kernel that is a call: what it means is given by whoever wrote the function. */
+/* Each kernel that is a call. What it computes is given, not proved. */
 void comp_put_written(tarn_json *j, const tarn_kprog *p) {
   tarn_json_open(j, "given", '[');
   for (uint32_t i = 0; i < p->nker; i++) {
