@@ -65,4 +65,7 @@ for pair in "(d x (+ 1 (* 2 x)))|2" "(i (+ x (cos x)) x)|(+ (sin x) (i x x))" "(
   try 0 explore --free --rules $at/math.rules --iters 12 --nodes 100000 --prove "${pair%|*}" "${pair#*|}" --cost none --json
   is proof.found true
 done
+# A network whose products are tiled: rules of both levels meet, and the values are those of the model.
+try 0 compile $digits --shape n=1 --hw x86-64-v3 --price analytic --rules tiling -o "$work/tiled"
+try 0 check "$work/tiled"
 finish
