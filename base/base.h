@@ -217,6 +217,10 @@ typedef struct tarn_buf {
   size_t n, cap;
 } tarn_buf; /* p is always NUL-terminated once used */
 TARN_API void tarn_buf_add(tarn_buf *b, const char *s, size_t n);
+/* The bytes of a number, for keys of tables. */
+static inline void tarn_buf_i64(tarn_buf *b, int64_t v) {
+  tarn_buf_add(b, (const char *)&v, sizeof v);
+}
 TARN_API void tarn_buf_str(tarn_buf *b, const char *s);
 TARN_API void tarn_buf_fmt(tarn_buf *b, const char *fmt, ...) TARN_PRINTF(2, 3);
 /* Shortest decimal text that reads back to the same double; inf, -inf, nan for those. */

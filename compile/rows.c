@@ -36,7 +36,6 @@ typedef struct space {
 _Noreturn static void not_rows(const analysis *a, const char *why) {
   tarn_raise(a->cx, TARN_BAD_INPUT, "%s", why);
 }
-static void put(tarn_buf *b, int64_t v) { tarn_buf_add(b, (const char *)&v, sizeof v); }
 static uint32_t key_of(analysis *a, const tarn_buf *b) {
   return tarn_intern_add(a->r->keys, b->p, b->n);
 }
@@ -89,27 +88,28 @@ static void key_row_read(const analysis *a, const tarn_imap *m, const value *v, 
     not_rows(a, "it reads another row than the one it computes");
   for (uint32_t i = 0; i < m->nin; i++) {
     uint32_t e = i == v->dim ? tarn_ix_mod(a->L, m->e[i], v->per, s->extent) : m->e[i];
-    put(b, within_row(a, e, s));
+    tarn_buf_i64(b, within_row(a, e, s));
   }
 }
 static void key_read(const analysis *a, const tarn_imap *m, const value *v, const space *s,
                      tarn_buf *b) {
-  put(b, v ? v->key : TARN_NONE);
+  tarn_buf_i64(b, v ? v->key : TARN_NONE);
   if (v && v->rows) key_row_read(a, m, v, s, b);
   else
-    for (uint32_t i = 0; i < m->nin; i++) put(b, within_row(a, m->e[i], s));
-  put(b, m->nguard);
+    for (uint32_t i = 0; i < m->nin; i++) tarn_buf_i64(b, within_row(a, m->e[i], s));
+  tarn_buf_i64(b, m->nguard);
   for (uint32_t g = 0; g < m->nguard; g++) {
-    put(b, within_row(a, m->guard[g].e, s));
-    put(b, m->guard[g].lo);
-    put(b, m->guard[g].hi);
+    tarn_buf_i64(b, within_row(a, m->guard[g].e, s));
+    tarn_buf_i64(b, m->guard[g].lo);
+    tarn_buf_i64(b, m->guard[g].hi);
   }
-  put(b, m->fill);
+  tarn_buf_i64(b, m->fill);
 }
 static void key_space(const space *s, tarn_buf *b) {
-  put(b, s->n);
-  put(b, s->rows ? s->dim : TARN_NONE);
-  for (uint32_t i = 0; i < s->n; i++) put(b, s->rows && i == s->dim ? s->per : s->extent[i]);
+  tarn_buf_i64(b, s->n);
+  tarn_buf_i64(b, s->rows ? s->dim : TARN_NONE);
+  for (uint32_t i = 0; i < s->n; i++)
+    tarn_buf_i64(b, s->rows && i == s->dim ? s->per : s->extent[i]);
 }
 
 /* ---- terms ---- */
@@ -142,12 +142,12 @@ static void find_rows(const analysis *a, const tarn_node *x, const tarn_stage *s
 static void key_stage(const analysis *a, const tarn_node *x, const tarn_stage *st, const space *s,
                       tarn_buf *b) {
   key_space(s, b);
-  put(b, st->nred);
-  put(b, st->fn);
-  put(b, st->out);
+  tarn_buf_i64(b, st->nred);
+  tarn_buf_i64(b, st->fn);
+  tarn_buf_i64(b, st->out);
   for (uint32_t i = 0; i < reads_of(a, st); i++) {
     const tarn_read *r = &st->read[i];
-    put(b, r->stage ? (int64_t)r->src : -1);
+    tarn_buf_i64(b, r->stage ? (int64_t)r->src : -1);
     key_read(a, tarn_imap_get(a->L, r->map), r->stage ? NULL : value_of(a, x->kid[r->src]), s, b);
   }
 }
@@ -156,8 +156,8 @@ static value nest(analysis *a, const tarn_node *x) {
   const tarn_nest *n = tarn_nest_get(a->L, tarn_payload_get(a->L, x->payload)->id);
   tarn_buf b = {.cx = a->cx};
   value v = {0};
-  put(&b, x->op);
-  put(&b, n->depth);
+  tarn_buf_i64(&b, x->op);
+  tarn_buf_i64(&b, n->depth);
   for (uint32_t i = 0; i < n->nstage; i++) {
     const tarn_stage *st = &n->stage[i];
     space s = space_of(a, n, st);
@@ -182,7 +182,7 @@ static value view(analysis *a, const tarn_node *x) {
   if (s.n >= TARN_MAX_DIMS) not_rows(a, "it has too many dims");
   if (of->rows && !find_row(a, row_read(a, m, of, &s), &s))
     not_rows(a, "its rows are not those of what it reads");
-  put(&b, x->op);
+  tarn_buf_i64(&b, x->op);
   key_space(&s, &b);
   key_read(a, m, of, &s, &b);
   return (value){s.rows, s.dim, s.per, key_of(a, &b)};
@@ -191,8 +191,8 @@ static value input(analysis *a, tarn_term t) {
   for (uint32_t i = 0; i < a->p->nin; i++) {
     if (a->p->in[i].term != t) continue;
     tarn_buf b = {.cx = a->cx};
-    put(&b, -1);
-    put(&b, i);
+    tarn_buf_i64(&b, -1);
+    tarn_buf_i64(&b, i);
     return (value){a->r->in[i] > 0, a->r->in[i] ? a->r->in[i] - 1u : 0, 1, key_of(a, &b)};
   }
   not_rows(a, "an input is not the model's");
@@ -200,13 +200,13 @@ static value input(analysis *a, tarn_term t) {
 /* What is neither may have no rows. */
 static value other(analysis *a, const tarn_node *x) {
   tarn_buf b = {.cx = a->cx};
-  put(&b, x->op);
-  put(&b, x->payload);
+  tarn_buf_i64(&b, x->op);
+  tarn_buf_i64(&b, x->payload);
   for (uint32_t i = 0; i < x->n; i++) {
     const value *v = value_of(a, x->kid[i]);
     if (v->rows && x->op != TARN_OP_MATERIALISE)
       not_rows(a, tarn_format(a->cx, "rows of %s are not known", tarn_op_info(x->op)->text));
-    put(&b, v->key);
+    tarn_buf_i64(&b, v->key);
   }
   value v = {0};
   if (x->op == TARN_OP_MATERIALISE) v = *value_of(a, x->kid[0]);

@@ -270,18 +270,17 @@ bool tarn_ksig_equal(const tarn_ksig *a, const tarn_ksig *b) {
     same = same_place(&a->out[i], &b->out[i]) && a->out_type[i] == b->out_type[i];
   return same;
 }
-static void key_add(tarn_buf *b, int64_t v) { tarn_buf_add(b, (const char *)&v, sizeof v); }
 static void key_layout(tarn_buf *b, const tarn_layout *l, int64_t kind) {
-  key_add(b, kind * 256 + l->n);
+  tarn_buf_i64(b, kind * 256 + l->n);
   for (uint32_t d = 0; d < l->n; d++) {
-    key_add(b, l->dim[d]);
-    key_add(b, l->dim[d] == 1 ? 0 : l->stride[d]);
+    tarn_buf_i64(b, l->dim[d]);
+    tarn_buf_i64(b, l->dim[d] == 1 ? 0 : l->stride[d]);
   }
-  key_add(b, l->block ? l->block * TARN_MAX_DIMS + l->baxis : 0);
+  tarn_buf_i64(b, l->block ? l->block * TARN_MAX_DIMS + l->baxis : 0);
 }
 void tarn_ksig_key(const tarn_ksig *k, tarn_buf *b) {
-  key_add(b, (int64_t)k->nest * 2 + k->strict);
-  key_add(b, (int64_t)k->nin << 32 | k->nout);
+  tarn_buf_i64(b, (int64_t)k->nest * 2 + k->strict);
+  tarn_buf_i64(b, (int64_t)k->nin << 32 | k->nout);
   for (uint32_t i = 0; i < k->nin; i++)
     key_layout(b, &k->in[i], k->in_type[i] * 2 + k->in_const[i]);
   for (uint32_t i = 0; i < k->nout; i++) key_layout(b, &k->out[i], k->out_type[i]);
