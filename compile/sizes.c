@@ -284,8 +284,8 @@ static void refuse(const comp_sizes *z, const tarn_compiled *c) {
   const tarn_compile_options *o = c->o;
   const char *text = z->size.p[0].text;
   if (!c->target->emit_sizes)
-    tarn_raise(z->cx, TARN_USAGE, "--shape %s: a program for %s %s has one size", text,
-               strchr("aeiou", *c->target->name) ? "an" : "a", c->target->name);
+    tarn_raise(z->cx, TARN_USAGE, "--shape %s: a program for %s (%s) has one size", text,
+               o->hw->name, c->target->name);
   if (o->explain || o->reasons)
     tarn_raise(z->cx, TARN_USAGE, "--shape %s: --explain is for a program of one size", text);
   if (o->ngiven)
