@@ -38,7 +38,7 @@ TARN_API tarn_fleet *tarn_fleet_open(tarn_ctx *cx, const tarn_fleet_options *o);
 typedef struct tarn_fleet_view { /* while a batch is measured */
   uint32_t jobs, answered;       /* of the batch */
   uint64_t answers, seconds;     /* of all batches until now; that they took, rounded */
-  uint64_t queued;               /* jobs of this hardware that nobody works at, of whomever */
+  uint64_t queued;               /* jobs of this hardware that no worker has yet, of any tuner */
   uint32_t busy;                 /* jobs that workers have */
   uint32_t dropped;              /* answers that were malformed or not asked for */
 } tarn_fleet_view;

@@ -55,7 +55,7 @@ static bool once_more(tuner *t, tarn_job *j) {
   tarn_jobs_ask(t->s, t->key, j, 1);
   return true;
 }
-/* What has an answer by now, by whomever. */
+/* Jobs that have an answer by now, perhaps one that another tuner stored. */
 static void look_up(tuner *t, batch *b) {
   tarn_answer a;
   for (uint32_t i = 0; i < b->n; i++) {
