@@ -260,7 +260,7 @@ TARN_API double tarn_hw_peak(const tarn_hw *hw, tarn_dtype t,
                              uint32_t units); /* multiply-adds a second on that many units */
 /* Cycles of an expression per vector, shared subexpressions once. Pure. */
 TARN_API double tarn_fx_cycles(tarn_lang *L, const tarn_hw *hw, uint32_t f);
-/* What machines of a kind have in common. Outside of hw/ and the table of compile/target.c nothing
+/* What machines of a kind have in common. Outside of hw/, compile/target.c and lower/cpu.c nothing
  * asks for the kind itself. */
 typedef struct tarn_hw_traits {
   bool any_nest; /* computes every loop nest; if not, only what the described units do */
