@@ -243,9 +243,8 @@ low_cond low_conditions(low_fn *E, const low_access *a) {
 static uint32_t masked_whole(const low_module *M, const low_access *a, uint32_t n) {
   uint32_t whole = 4;
   while (whole < n) whole *= 2;
-  bool masks = M->hw->vector_bits >= 256 && tarn_hw_mixes_lanes(M->hw);
   size_t bytes = tarn_dtype_size(a->p->dtype);
-  return n < 3 || whole == n || !masks || bytes < 4 || whole * bytes * 8 > M->hw->vector_bits
+  return n < 3 || whole == n || !M->regs.masks || bytes < 4 || whole * bytes * 8 > M->regs.bits
              ? 0
              : whole;
 }
@@ -292,7 +291,7 @@ static bool load_pair(low_fn *E, const low_access *a, LLVMValueRef p, int64_t ro
                       LLVMValueRef *w) {
   uint32_t n = E->lanes, whole = n & (n - 1) ? masked_whole(E->M, a, n) : n;
   if (n < 4 || !whole || room < 2 * (int64_t)whole) return false;
-  bool one = 2 * whole * tarn_dtype_size(a->p->dtype) * 8 <= E->M->hw->vector_bits;
+  bool one = 2 * whole * tarn_dtype_size(a->p->dtype) * 8 <= E->M->regs.bits;
   w[0] = load_at(E, a, p, one ? 2 * whole : whole, room);
   w[1] = one ? NULL : load_at(E, a, step_const(E, a, p, whole), whole, room);
   return true;
@@ -464,8 +463,7 @@ static int64_t room_of(const low_fn *E, const low_access *a, int64_t stride) {
 /* Copies whose first lanes lie less than a line apart (taps of a window) prefetch once. */
 static void prefetch_ahead(low_fn *E, low_access *a, const low_off *out, const low_off *in,
                            LLVMValueRef p) {
-  int64_t size = (int64_t)tarn_dtype_size(a->p->dtype),
-          line = (int64_t)tarn_hw_mem(E->M->hw, TARN_HW_L1)->line, c = out->c + in->c;
+  int64_t size = (int64_t)tarn_dtype_size(a->p->dtype), line = E->M->regs.line, c = out->c + in->c;
   if (a->asked_gen != E->gen) a->nasked = 0, a->asked_gen = E->gen;
   for (uint32_t i = 0; i < a->nasked; i++)
     if (a->asked[i].v[0] == out->v && a->asked[i].v[1] == in->v &&
@@ -598,10 +596,10 @@ LLVMValueRef low_load_group(low_fn *E, low_access *a, uint32_t level, uint32_t k
 
 /* ---------------------------------------------------------------- stores */
 #define LEAST_STREAMED 16 /* bytes of a non-temporal store */
-/* Without masks in registers of their own a masked store may take twelve cycles (AMD), three of 4 +
- * 2 + 1 lanes three. */
+/* Where masked stores are slow (twelve cycles on some AMD cores), 4 + 2 + 1 lanes in three stores
+ * are faster. */
 void low_store_at(low_fn *E, const low_access *a, LLVMValueRef p, LLVMValueRef v) {
-  uint32_t n = low_lanes_of(v), whole = E->M->hw->spreads ? 0 : masked_whole(E->M, a, n);
+  uint32_t n = low_lanes_of(v), whole = E->M->regs.slow_masks ? 0 : masked_whole(E->M, a, n);
   if (whole) {
     LLVMTypeRef over[2] = {low_vec(low_memory_type(E->M, a->p->dtype), whole), E->M->ptr};
     LLVMValueRef arg[4] = {low_resized(E->M, v, n, whole), p,

@@ -39,7 +39,7 @@ void low_number_thread(low_nest *N, low_fn *E) {
   const tarn_plan_list *list = low_list(N);
   rest r = {LLVMBuildTrunc(N->M->b, E->thread, N->M->i32, ""), 0};
   const tarn_plan_stage *st = N->now->p;
-  uint64_t lanes = N->p->hw->warps.lanes;
+  uint64_t lanes = N->M->regs.warp;
   int64_t left = st->threads;
   if (st->unit) {
     left /= (int64_t)lanes;

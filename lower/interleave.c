@@ -104,8 +104,7 @@ void low_copies_end(low_nest *N) {
   low_copies *c = &N->interleaved;
   tarn_ctx *cx = N->M->cx;
   tarn_mark mark = tarn_arena_mark(cx);
-  uint32_t ncopy = c->n, stop[LOW_COPIES], n,
-           regs = N->M->hw->vector_regs ? N->M->hw->vector_regs : 16;
+  uint32_t ncopy = c->n, stop[LOW_COPIES], n, regs = N->M->regs.count;
   c->n = 0;
   if (ncopy < 2) return;
   instr *in = TARN_ARRAY(cx, instr, MOST), **sorted = TARN_ARRAY(cx, instr *, MOST);

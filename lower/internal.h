@@ -30,11 +30,23 @@
 uint32_t low_root(const tarn_kprog *p, uint32_t buf); /* the buffer that owns the storage */
 int64_t low_bytes(const tarn_buffer *b);
 
+/* ---- isa.c: all that emitted code takes from a description ---- */
+typedef struct low_regs {
+  uint32_t bits;   /* of a vector register; 0: there is none */
+  uint32_t count;  /* vector registers */
+  uint32_t warp;   /* threads of a GPU that run in step; 0: it is none */
+  int64_t line;    /* bytes of a line of L1 */
+  bool masks;      /* loads and stores of some lanes */
+  bool slow_masks; /* a masked store is slower than stores of the pieces */
+} low_regs;
+low_regs low_regs_of(const tarn_hw *hw);
+
 /* ---- one module being emitted ---- */
 typedef struct low_module {
   tarn_ctx *cx;
   tarn_lang *L;
   const tarn_hw *hw;
+  low_regs regs;
   const tarn_lower_options *o;
   bool contract;
   bool far;        /* code reaches the constants through a pointer only: see object.c */
@@ -86,7 +98,7 @@ LLVMValueRef low_fx(low_module *M, uint32_t f, const LLVMValueRef *hole, const t
  * is none. */
 LLVMValueRef low_math(low_module *M, tarn_fxop op, LLVMValueRef x);
 
-/* ---- isa.c: instructions on vectors of f32 that LLVM does not find by itself ---- */
+/* Instructions on vectors of f32 that LLVM does not find by itself (isa.c). */
 typedef enum low_isa {
   LOW_ISA_SCALE,       /* p·2^n of (p, n, what masked lanes keep, mask, rounding mode) */
   LOW_ISA_PERMUTE,     /* lanes of a register by index; x86 looks at an index's last bits only */

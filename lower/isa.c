@@ -1,5 +1,6 @@
-/* Instructions that LLVM does not find by itself: a row for each, with the feature of the processor
- * that brings it. Everything else in lower/ asks this table and knows no instruction set. */
+/* What emitted code takes from a description: its registers, and instructions that LLVM does not
+ * find by itself, a row for each with the feature of the processor that brings it. The rest of the
+ * printing asks here and knows no instruction set. */
 #include "lower/internal.h"
 #include <string.h>
 
@@ -22,4 +23,14 @@ const low_isa_row *low_isa_find(const low_module *M, low_isa what, uint32_t lane
     if (row[i].what == what && row[i].lanes == lanes && strstr(features, row[i].feature))
       return &row[i];
   return NULL;
+}
+
+low_regs low_regs_of(const tarn_hw *hw) {
+  const tarn_hw_memory *l1 = hw->nmem ? tarn_hw_mem(hw, TARN_HW_L1) : NULL;
+  return (low_regs){.bits = hw->vector_bits,
+                    .count = hw->vector_regs ? hw->vector_regs : 16,
+                    .warp = hw->warps.lanes,
+                    .line = l1 ? (int64_t)l1->line : 0,
+                    .masks = hw->vector_bits >= 256 && tarn_hw_mixes_lanes(hw),
+                    .slow_masks = hw->spreads};
 }

@@ -24,8 +24,8 @@ LLVMValueRef low_function(low_module *M, const char *name, LLVMTypeRef type) {
   LLVMValueRef f = LLVMAddFunction(M->m, name, type);
   LLVMSetLinkage(f, LLVMInternalLinkage);
   attribute(M, f, (unsigned)LLVMAttributeFunctionIndex, "nounwind");
-  if (M->hw->vector_bits) {
-    const char *bits = tarn_format(M->cx, "%u", M->hw->vector_bits);
+  if (M->regs.bits) {
+    const char *bits = tarn_format(M->cx, "%u", M->regs.bits);
     string_attribute(M, f, "prefer-vector-width", bits);
     string_attribute(M, f, "min-legal-vector-width", bits);
   }
@@ -229,7 +229,7 @@ uint32_t low_kernel_id(low_module *M, uint32_t nest, const tarn_schedule *s,
                        uint32_t nout) {
   tarn_buf key = {.cx = M->cx};
   key_word(&key, nest);
-  bool vectors = M->hw->warps.lanes > 0;
+  bool vectors = M->regs.warp > 0;
   for (uint32_t i = 0; i < nin; i++) key_operand(&key, &in[i], vectors);
   for (uint32_t i = 0; i < nout; i++) key_operand(&key, &out[i], vectors);
   key_levels(&key, s->shared, s->nshared);

@@ -61,7 +61,7 @@ void low_emit_copies(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
     low_enter(N, E, s, (tarn_plan_at){.kind = TARN_PLAN_NUMBER, .c = i});
 }
 bool low_by_warp(const low_nest *N, const low_stage *st) {
-  uint32_t lanes = N->p->hw->warps.lanes;
+  uint32_t lanes = N->M->regs.warp;
   return lanes > 1 && st && st->p->red_lanes == lanes;
 }
 /* Each thread does its lane; those beyond the last nothing. */
@@ -70,7 +70,7 @@ static void emit_own_lane(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   LLVMBasicBlockRef body = low_block(E, "lane");
   LLVMBasicBlockRef after = low_block(E, "next");
   LLVMValueRef last = low_i64(N->M, s->hi);
-  bool all = s->hi + 1 == N->p->hw->warps.lanes;
+  bool all = s->hi + 1 == N->M->regs.warp;
   LLVMValueRef has =
       all ? LLVMConstInt(N->M->i1, 1, 0) : LLVMBuildICmp(b, LLVMIntULE, E->lane, last, "");
   LLVMBuildCondBr(b, has, body, after);
@@ -225,7 +225,7 @@ static bool ends_block(const low_nest *N) {
 /* Thread t does items t, t + threads, …; where a warp does an item, warp w items w, w + warps, … */
 void low_emit_team(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   LLVMBuilderRef b = N->M->b;
-  int64_t items = s->hi + 1, lanes = N->p->hw->warps.lanes;
+  int64_t items = s->hi + 1, lanes = N->M->regs.warp;
   int64_t each = low_by_warp(N, N->now) ? lanes : 1;
   int64_t teams = E->threads / each;
   LLVMValueRef first = E->thread;

@@ -152,7 +152,7 @@ static LLVMValueRef member(const low_nest *N, const low_fn *E, int64_t *members)
   const tarn_plan_stage *p = N->now->p;
   LLVMBuilderRef b = N->M->b;
   LLVMValueRef at = p->unit ? E->counter[p->lane] : low_i64(N->M, 0);
-  *members = p->unit ? N->p->hw->warps.lanes : 1;
+  *members = p->unit ? N->M->regs.warp : 1;
   for (uint32_t i = 0; i < low_list(N)->n; i++) {
     const tarn_plan_level *l = &low_list(N)->level[i];
     if (l->kind != TARN_TEAM || l->red) continue;

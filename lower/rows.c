@@ -37,7 +37,7 @@ static int64_t run_of(const rows *r) {
 }
 
 static uint32_t lanes_of(const rows *r, int64_t run) {
-  uint32_t n = VECTORS * r->s->M->hw->vector_bits / (8 * (uint32_t)tarn_dtype_size(r->type));
+  uint32_t n = VECTORS * r->s->M->regs.bits / (8 * (uint32_t)tarn_dtype_size(r->type));
   n = n ? n : 1;
   while (n & (n - 1)) n &= n - 1;
   while (run % n) n /= 2;

@@ -172,7 +172,7 @@ static LLVMValueRef load_along(low_fn *E, low_access *a, const low_off *out, con
     if (!(a->p->along >> v & 1) || e->kind != TARN_PLAN_NUMBER ||
         !tarn_plan_moves_by(a->p->off, v, &step) || step != 1)
       continue;
-    if (hi < 1 || hi >= E->lanes || 32 * E->lanes != E->M->hw->vector_bits ||
+    if (hi < 1 || hi >= E->lanes || 32 * E->lanes != E->M->regs.bits ||
         !moves_as_lanes(a, v, 1, lane))
       continue;
     int64_t c = out->c + in->c - e->c, at = hi / 2, first = into_vector(E, a, c);

@@ -212,7 +212,7 @@ static LLVMValueRef f_tf32(const args *a) {
   if (is_half(a->t)) return X;
   LLVMValueRef x = a->t == TARN_F64 ? odd_float(a->M, X) : X;
   LLVMTypeRef t = LLVMTypeOf(x);
-  if (a->M->hw->warps.lanes && low_lanes_of(x) == 1) {
+  if (a->M->regs.warp && low_lanes_of(x) == 1) {
     x = LLVMBuildBitCast(B, low_intrinsic(a->M, "llvm.nvvm.f2tf32.rna", NULL, 0, &x, 1), t, "");
   } else {
     LLVMValueRef u = LLVMBuildBitCast(B, x, with_lanes(a->M->i32, x), "");
@@ -305,7 +305,7 @@ static LLVMValueRef extreme(const args *a, LLVMRealPredicate better, const char 
   if (plain_number(y)) x = Y, y = X;
   if (a->M->nan_shows) return pick(a, LLVMBuildFCmp(B, better, x, y, ""), x, y);
   LLVMValueRef r = plain_number(x) ? NULL : chosen(a, y, x, better);
-  if (r && low_lanes_of(r) == 8 && a->M->hw->spreads)
+  if (r && low_lanes_of(r) == 8 && a->M->regs.slow_masks)
     return with_ones(a, LLVMBuildFCmp(B, LLVMRealUNO, y, y, ""), r);
   if (r) return pick(a, LLVMBuildFCmp(B, LLVMRealORD, y, y, ""), r, y);
   r = pick(a, LLVMBuildFCmp(B, better, x, y, ""), x, y);
