@@ -20,8 +20,10 @@ tarn_sel_graph *extract_load(tarn_ctx *cx, const extract_job *k, const char *pat
   tarn_status st = tarn_sel_read_json(cx, path, &o, &g);
   if (st) tarn_reraise(cx, st);
   tarn_defer(cx, free_graph, g);
-  if (k->costs.n) extract_costs(cx, k, g);
-  return g;
+  if (!k->costs.n) return g;
+  tarn_sel_graph *priced = extract_costs(cx, k, g);
+  if (priced != g) tarn_defer(cx, free_graph, priced);
+  return priced;
 }
 
 tarn_sel_method extract_method(tarn_ctx *cx, const char *name) {
@@ -161,7 +163,8 @@ int tarn_cmd_extract(tarn_ctx *cx, int argc, char **argv) {
       {"--print", NULL, CLI_STR, &k.print, "FILE",
        "the chosen term; what is used more than once is bound by let (- prints)"},
       {"--pruned", NULL, CLI_STR, &k.pruned, "FILE", "the e-graph with only the chosen nodes"},
-      {"--cost", NULL, CLI_LIST, &k.costs, "OPERATOR=COST", "instead of the file's"},
+      {"--cost", NULL, CLI_LIST, &k.costs, "OPERATOR[@PARENT]=COST",
+       "instead of the file's (below a parent of that operator)"},
       {"--objective", NULL, CLI_LIST, &k.objectives, "[max:]KEY",
        "a number of each node, summed (or its maximum); several: the Pareto front"},
       {"--plugin", NULL, CLI_STR, &k.plugin, "F.so",

@@ -32,9 +32,10 @@ bool extract_is_plugin(const char *method);
 void extract_result_json(tarn_json *j, const char *method, const tarn_sel_result *r);
 void extract_result_text(const char *method, const tarn_sel_result *r);
 
-/* extract_terms.c: costs by operator into the graph; the chosen term, in which what is used more
- * than once has a name; the best terms; the front of several objectives. */
-void extract_costs(tarn_ctx *cx, const extract_job *k, tarn_sel_graph *g);
+/* extract_terms.c: costs by operator: the graph, or one of its own where they depend on parents;
+ * the chosen term, in which what is used more than once has a name; the best terms; the front of
+ * several objectives. */
+tarn_sel_graph *extract_costs(tarn_ctx *cx, const extract_job *k, tarn_sel_graph *g);
 void extract_print_chosen(tarn_ctx *cx, tarn_sel_graph *g, const tarn_sel_result *r,
                           const char *path);
 int extract_terms(tarn_ctx *cx, const extract_job *k, tarn_sel_graph *g);

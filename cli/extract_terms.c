@@ -28,6 +28,11 @@ typedef struct piece { /* a class of which child i is next */
   uint32_t cls, i;
 } piece;
 
+/* The class that the chosen links lead to. */
+static uint32_t past_links(const printing *p, uint32_t cls) {
+  while (tarn_sel_is_link(p->g, p->choice[cls])) cls = p->v.kid[p->v.kid_first[p->choice[cls]]];
+  return cls;
+}
 static uint32_t kids_of(const printing *p, uint32_t cls, const uint32_t **kid) {
   uint32_t node = p->choice[cls];
   *kid = p->v.kid + p->v.kid_first[node];
@@ -39,7 +44,7 @@ static uint32_t *in_order(printing *p, uint32_t *n) {
   TARN_VEC(uint32_t) done = {0};
   const uint32_t *kid;
   for (uint32_t r = 0; r < p->v.n_roots; r++) {
-    piece root = {p->v.root[r], 0};
+    piece root = {past_links(p, p->v.root[r]), 0};
     if (p->uses[root.cls]++) continue;
     for (tarn_push(p->cx, &open, root); open.n;) {
       piece *top = &open.p[open.n - 1];
@@ -48,7 +53,7 @@ static uint32_t *in_order(printing *p, uint32_t *n) {
         open.n--;
         continue;
       }
-      piece next = {kid[top->i++], 0};
+      piece next = {past_links(p, kid[top->i++]), 0};
       if (!p->uses[next.cls]++) tarn_push(p->cx, &open, next);
     }
   }
@@ -74,7 +79,7 @@ static void put_class(printing *p, uint32_t cls) {
       continue;
     }
     tarn_buf_str(p->b, " ");
-    piece next = {kid[t->i++], 0};
+    piece next = {past_links(p, kid[t->i++]), 0};
     tarn_push(p->cx, &open, next);
   }
 }
@@ -96,7 +101,7 @@ void extract_print_chosen(tarn_ctx *cx, tarn_sel_graph *g, const tarn_sel_result
     p.name[order[i]] = ++p.n_names;
   }
   for (uint32_t i = 0; i < p.v.n_roots; i++) {
-    uint32_t c = p.v.root[i];
+    uint32_t c = past_links(&p, p.v.root[i]);
     if (p.name[c]) tarn_buf_fmt(&b, "x%u", p.name[c]);
     else put_class(&p, c);
     tarn_buf_str(&b, "\n");
@@ -116,6 +121,10 @@ static const char *term_text(tarn_ctx *cx, const tarn_sel_graph *g, const tarn_s
   piece first = {term, 0};
   for (tarn_push(cx, &open, first); open.n;) {
     piece *p = &open.p[open.n - 1];
+    if (tarn_sel_is_link(g, t->node[p->cls])) {
+      p->cls = t->kid[t->kid_first[p->cls]];
+      continue;
+    }
     uint32_t n = t->kid_first[p->cls + 1] - t->kid_first[p->cls];
     if (!p->i) {
       if (!left--) tarn_raise(cx, TARN_NO_RESULT, "a term of more than %d nodes", MOST_PRINTED);
@@ -156,30 +165,50 @@ int extract_terms(tarn_ctx *cx, const extract_job *k, tarn_sel_graph *g) {
 }
 
 /* ---- costs by operator ---- */
-/* Sets those of one OPERATOR=COST; how many nodes had the operator. */
-static uint32_t set_costs(tarn_ctx *cx, tarn_sel_graph *g, uint32_t n, const char *op,
-                          double cost) {
+static bool has_op(const tarn_sel_graph *g, uint32_t node, const char *op) {
   char buf[NAME];
+  return !strcmp(tarn_sel_node_op(g, node, buf, sizeof buf), op);
+}
+/* Of all nodes of an operator; how many there are. */
+static uint32_t set_costs(tarn_ctx *cx, tarn_sel_graph *g, uint32_t n, const char *op,
+                          const double *cost) {
   uint32_t hits = 0;
   for (uint32_t v = 0; v < n; v++) {
-    if (strcmp(tarn_sel_node_op(g, v, buf, sizeof buf), op)) continue;
-    must(cx, tarn_sel_set_cost(g, v, cost));
+    if (!has_op(g, v, op)) continue;
+    if (cost) must(cx, tarn_sel_set_cost(g, v, *cost));
     hits++;
   }
   return hits;
 }
-void extract_costs(tarn_ctx *cx, const extract_job *k, tarn_sel_graph *g) {
+/* OPERATOR=COST, or OPERATOR@PARENT=COST. An operator that is called so is meant first. */
+static tarn_sel_parent_cost read_cost(tarn_ctx *cx, tarn_sel_graph *g, uint32_t n,
+                                      const char *given) {
+  char *text = tarn_strdup(cx, given), *end, *eq = strrchr(text, '=');
+  double cost = eq ? strtod(eq + 1, &end) : NAN;
+  if (!eq || eq == text || !eq[1] || *end || !(cost > -INFINITY))
+    tarn_raise(cx, TARN_USAGE, "--cost %s: OPERATOR=COST or OPERATOR@PARENT=COST is expected",
+               text);
+  *eq = 0;
+  char *at = set_costs(cx, g, n, text, NULL) ? NULL : strchr(text + 1, '@');
+  if (at) *at = 0;
+  if (!set_costs(cx, g, n, text, NULL)) tarn_warn(cx, "--cost %s: no node has this operator", text);
+  if (at && !set_costs(cx, g, n, at + 1, NULL))
+    tarn_warn(cx, "--cost %s: no node has this operator", at + 1);
+  return (tarn_sel_parent_cost){text, at ? at + 1 : NULL, cost};
+}
+tarn_sel_graph *extract_costs(tarn_ctx *cx, const extract_job *k, tarn_sel_graph *g) {
   tarn_sel_view v;
+  TARN_VEC(tarn_sel_parent_cost) below = {0};
   must(cx, tarn_sel_graph_view(g, &v));
   for (uint32_t i = 0; i < k->costs.n; i++) {
-    char *text = tarn_strdup(cx, k->costs.p[i]), *end, *eq = strrchr(text, '=');
-    double cost = eq ? strtod(eq + 1, &end) : NAN;
-    if (!eq || eq == text || !eq[1] || *end || !(cost >= 0))
-      tarn_raise(cx, TARN_USAGE, "--cost %s: OPERATOR=COST is expected, at least 0", text);
-    *eq = 0;
-    if (!set_costs(cx, g, v.n_nodes, text, cost))
-      tarn_warn(cx, "--cost %s: no node has this operator", text);
+    tarn_sel_parent_cost c = read_cost(cx, g, v.n_nodes, k->costs.p[i]);
+    if (c.parent) tarn_push(cx, &below, c);
+    else set_costs(cx, g, v.n_nodes, c.op, &c.cost);
   }
+  if (below.n && k->objectives.n)
+    tarn_raise(cx, TARN_USAGE, "extract: costs below a parent do not go with --objective");
+  if (below.n) must(cx, tarn_sel_by_parent(g, below.p, below.n, &g));
+  return g;
 }
 
 /* ---- several objectives ---- */

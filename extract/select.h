@@ -9,8 +9,9 @@
  *               NP-hard (set cover is a special case), so every answer has a proven lower bound.
  *
  * Nothing here knows of terms, tensors or files of tarn. Ids are dense, from 0, in order of
- * addition. Costs are doubles >= 0; +infinity means "never choose"; a negative cost or NaN is
- * refused: with them "needed" is not what it seems (a selection could grow only to collect them).
+ * addition. Costs are doubles; +infinity means "never choose". With costs below 0 a selection is the
+ * same, without cycles and with no more than the roots need, so there is a least one; greedy and
+ * exact find it, tree, ilp and the best terms refuse such graphs (TARN_BAD_INPUT).
  *
  * Errors.  Functions here return a status and never jump out to the caller; the one-line reason is
  * tarn_message() of the graph's context. TARN_USAGE: a wrong id, option or callback.
@@ -109,6 +110,19 @@ TARN_API const char *tarn_sel_node_op(const tarn_sel_graph *g, uint32_t node, ch
 TARN_API double tarn_sel_node_value(const tarn_sel_graph *g, uint32_t node, uint32_t key);
 TARN_API tarn_status tarn_sel_set_cost(tarn_sel_graph *g, uint32_t node, double cost);
 
+/* What nodes of an operator cost as children of nodes of another, instead of their own cost.
+ * *out is a graph of its own, in which a class may take another node below each such parent, and a
+ * node counts once for each cost that it is used at. g must have its operators. A class c below the
+ * operator P is called c@P, a node v there v@P, and a node that all others share stands in c/v.
+ * Links between these cost nothing; what is written and printed leaves them out. */
+typedef struct tarn_sel_parent_cost {
+  const char *op, *parent;
+  double cost;
+} tarn_sel_parent_cost;
+TARN_API tarn_status tarn_sel_by_parent(tarn_sel_graph *g, const tarn_sel_parent_cost *cost,
+                                        uint32_t n, tarn_sel_graph **out);
+TARN_API bool tarn_sel_is_link(const tarn_sel_graph *g, uint32_t node);
+
 /* ---- running ---- */
 typedef enum tarn_sel_method {
   TARN_SEL_TREE,   /* least tree cost, by a priority queue (Knuth 1977); linear but for the queue */
@@ -130,7 +144,7 @@ TARN_API bool tarn_sel_method_named(const char *name, tarn_sel_method *out);
  *                     a maximum, a weighted sum, a sum with a penalty beyond a limit;
  *   combine == NULL   k = 1: the aggregate itself; k > 1: several objectives, see
  *                     tarn_sel_pareto().
- * Values are >= 0 (infinite: never choose; nor is a node whose own cost is infinite). The graph's
+ * Values are >= 0, or of one sum any number (infinite: never choose; nor is a node whose own cost is infinite). The graph's
  * own costs are not used unless the callback gives them. */
 typedef enum { TARN_SEL_SUM, TARN_SEL_MAX } tarn_sel_aggregate;
 typedef struct tarn_sel_cost {

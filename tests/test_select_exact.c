@@ -19,7 +19,7 @@ enum { MOST = 8 };
 
 /* A graph of a few classes: some costs zero, some infinite, some fractions; children anywhere, so
  * with cycles. */
-static tarn_sel_graph *random_graph(tarn_ctx *cx, uint64_t seed) {
+static tarn_sel_graph *random_costs(tarn_ctx *cx, uint64_t seed, uint32_t below_0) {
   tarn_sel_graph *g;
   uint64_t s = seed;
   uint32_t n = 2 + below(&s, MOST - 1), kind = below(&s, 4), first;
@@ -34,6 +34,7 @@ static tarn_sel_graph *random_graph(tarn_ctx *cx, uint64_t seed) {
       if (kind == 1 && kids && below(&s, 4) == 0) kid[0] = below(&s, n);
       double cost = kind == 2 ? below(&s, 1000) / 128.0 : below(&s, 5);
       if (below(&s, 20) == 0) cost = INFINITY;
+      else cost -= below_0 ? below(&s, below_0) : 0;
       ck_assert_int_eq(tarn_sel_add_node(g, c, cost, kid, c + 1 == n && kind ? 0 : kids, NULL),
                        TARN_OK);
     }
@@ -41,6 +42,10 @@ static tarn_sel_graph *random_graph(tarn_ctx *cx, uint64_t seed) {
   for (uint32_t i = 0, roots = 1 + below(&s, 3); i < roots; i++)
     ck_assert_int_eq(tarn_sel_add_root(g, i ? below(&s, n) : 0), TARN_OK);
   return g;
+}
+
+static tarn_sel_graph *random_graph(tarn_ctx *cx, uint64_t seed) {
+  return random_costs(cx, seed, 0);
 }
 
 /* The least dag cost over all choices; INFINITY when there is no selection. */
@@ -75,7 +80,7 @@ static void check_method(tarn_sel_graph *g, tarn_sel_method m, double best, uint
   tarn_sel_prices p;
   ck_assert_int_eq(tarn_sel_verify(g, r.choice, &p), TARN_OK);
   ck_assert_double_eq(p.dag_cost, r.dag_cost);
-  double eps = 1e-9 * (1 + best);
+  double eps = 1e-9 * (1 + fabs(best));
   ck_assert_msg(r.dag_cost >= best - eps && r.lower_bound <= best + eps,
                 "%s, seed %llu: %g and bound %g, best %g", tarn_sel_method_name(m),
                 (unsigned long long)seed, r.dag_cost, r.lower_bound, best);
@@ -99,6 +104,108 @@ START_TEST(exact_equals_brute_force) {
     check_method(g, (tarn_sel_method[]){TARN_SEL_TREE, TARN_SEL_WORST, TARN_SEL_RANDOM}[seed % 3],
                  best, seed);
     tarn_sel_graph_free(g);
+    tarn_ctx_free(cx);
+  }
+}
+END_TEST
+
+/* The same with costs below 0: what the roots need and no more is paid, or gained. */
+START_TEST(negative_costs) {
+  for (uint64_t seed = 1; seed <= graphs / 4; seed++) {
+    tarn_ctx *cx = tarn_ctx_new(NULL);
+    tarn_sel_graph *g = random_costs(cx, seed * 1009, (uint32_t)(2 + seed % 12));
+    double best = brute_force(g);
+    check_method(g, TARN_SEL_EXACT, best, seed);
+    check_method(g, TARN_SEL_GREEDY, best, seed);
+    check_method(g, seed % 2 ? TARN_SEL_WORST : TARN_SEL_RANDOM, best, seed);
+    tarn_sel_graph_free(g);
+    tarn_ctx_free(cx);
+  }
+}
+END_TEST
+
+/* ---- costs below a parent, against all choices of a node for each class and parent ---- */
+enum { FEW = 4, OPS = 3 }; /* classes; operators f, g, h, of which f and g are parents */
+typedef struct tiny {
+  uint32_t n, n_nodes, op[2 * FEW], n_kids[2 * FEW], kid[2 * FEW][2];
+  double own[2 * FEW], below[2][OPS]; /* below f and g, by operator; NAN: not said */
+  uint32_t choice[FEW][OPS];          /* by class and operator above */
+  bool paid[2 * FEW][OPS], open[2 * FEW][OPS];
+  double sum;
+} tiny;
+/* The nodes of class c are 2c and 2c + 1. */
+static void random_small(tiny *q, uint64_t s) {
+  memset(q, 0, sizeof *q);
+  q->n = 2 + below(&s, FEW - 1), q->n_nodes = 2 * q->n;
+  for (uint32_t v = 0; v < q->n_nodes; v++) {
+    q->op[v] = below(&s, OPS), q->own[v] = below(&s, 6);
+    q->n_kids[v] = v + 2 < q->n_nodes ? below(&s, 3) : 0;
+    for (uint32_t i = 0; i < q->n_kids[v]; i++)
+      q->kid[v][i] = below(&s, 5) ? v / 2 + 1 + below(&s, q->n - v / 2 - 1) : below(&s, q->n);
+  }
+  for (uint32_t p = 0; p < 2; p++)
+    for (uint32_t o = 0; o < OPS; o++) q->below[p][o] = below(&s, 2) ? (double)below(&s, 6) : (double)NAN;
+}
+static bool pay(tiny *q, uint32_t cls, uint32_t above) {
+  bool concerns = false;
+  for (uint32_t v = 2 * cls; v < 2 * cls + 2; v++)
+    concerns |= above < 2 && !isnan(q->below[above][q->op[v]]);
+  if (!concerns) above = 2;
+  uint32_t v = q->choice[cls][above];
+  uint32_t kind = above < 2 && !isnan(q->below[above][q->op[v]]) ? above : 2;
+  if (q->open[v][kind]) return false;
+  if (q->paid[v][kind]) return true;
+  q->open[v][kind] = q->paid[v][kind] = true;
+  q->sum += kind < 2 ? q->below[kind][q->op[v]] : q->own[v];
+  for (uint32_t i = 0; i < q->n_kids[v]; i++)
+    if (!pay(q, q->kid[v][i], q->op[v])) return false;
+  q->open[v][kind] = false;
+  return true;
+}
+static double least_small(tiny *q) {
+  double best = INFINITY;
+  for (uint32_t all = 0; all < 1u << (q->n * OPS); all++) {
+    for (uint32_t i = 0; i < q->n * OPS; i++)
+      q->choice[i / OPS][i % OPS] = 2 * (i / OPS) + (all >> i & 1);
+    memset(q->paid, 0, sizeof q->paid), memset(q->open, 0, sizeof q->open);
+    q->sum = 0;
+    if (pay(q, 0, 2) && q->sum < best) best = q->sum;
+  }
+  return best;
+}
+static tarn_sel_graph *graph_of(tarn_ctx *cx, const tiny *q) {
+  tarn_buf b = {.cx = cx};
+  tarn_sel_graph *g;
+  for (uint32_t v = 0; v < q->n_nodes; v++) {
+    tarn_buf_fmt(&b, "%s\"%u\":{\"op\":\"%c\",\"eclass\":\"c%u\",\"cost\":%g,\"children\":[",
+                 v ? "," : "{\"nodes\":{", v, "fgh"[q->op[v]], v / 2, q->own[v]);
+    for (uint32_t i = 0; i < q->n_kids[v]; i++)
+      tarn_buf_fmt(&b, "%s\"%u\"", i ? "," : "", 2 * q->kid[v][i]);
+    tarn_buf_str(&b, "]}");
+  }
+  tarn_buf_str(&b, "},\"root_eclasses\":[\"c0\"]}");
+  tarn_sel_read_options o = {.ops = true};
+  ck_assert_int_eq(tarn_sel_parse_json(cx, b.p, b.n, "small", &o, &g), TARN_OK);
+  return g;
+}
+START_TEST(costs_below_parents) {
+  static const char *const name[] = {"f", "g", "h"};
+  for (uint64_t seed = 1; seed <= graphs / 20; seed++) {
+    tarn_ctx *cx = tarn_ctx_new(NULL);
+    tarn_sel_parent_cost cost[2 * OPS];
+    tarn_sel_graph *priced;
+    tiny q;
+    uint32_t n = 0;
+    random_small(&q, seed * 31);
+    tarn_sel_graph *g = graph_of(cx, &q);
+    for (uint32_t i = 0; i < 2 * OPS; i++)
+      if (!isnan(q.below[i / OPS][i % OPS]))
+        cost[n++] = (tarn_sel_parent_cost){name[i % OPS], name[i / OPS], q.below[i / OPS][i % OPS]};
+    ck_assert_int_eq(tarn_sel_by_parent(g, cost, n, &priced), TARN_OK);
+    double best = least_small(&q);
+    check_method(priced, TARN_SEL_EXACT, best, seed);
+    check_method(priced, TARN_SEL_GREEDY, best, seed);
+    tarn_sel_graph_free(priced), tarn_sel_graph_free(g);
     tarn_ctx_free(cx);
   }
 }
@@ -296,6 +403,8 @@ int main(int argc, char **argv) {
   TCase *t = tcase_create("brute force");
   tcase_set_timeout(t, 600);
   tcase_add_test(t, exact_equals_brute_force);
+  tcase_add_test(t, negative_costs);
+  tcase_add_test(t, costs_below_parents);
   tcase_add_test(t, exact_is_not_behind);
   tcase_add_test(t, more_steps_are_not_worse);
   tcase_add_test(t, ilp_agrees);

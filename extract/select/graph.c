@@ -113,9 +113,8 @@ static void need_class(add_args *a, uint32_t cls, const char *what) {
 }
 
 static void need_cost(tarn_ctx *cx, uint32_t node, double cost) {
-  if (!(cost >= 0))
-    tarn_raise(cx, TARN_BAD_INPUT, "selection: node %" PRIu32 ": %s cost; costs must be at least 0",
-               node, isnan(cost) ? "a not-a-number" : "a negative");
+  if (!(cost > -INFINITY))
+    tarn_raise(cx, TARN_BAD_INPUT, "selection: node %" PRIu32 ": a cost must be a number", node);
 }
 
 static void add_classes(tarn_ctx *cx, void *arg) {
@@ -295,7 +294,7 @@ double tarn_sel_node_value(const tarn_sel_graph *g, uint32_t node, uint32_t key)
   return g->value[(size_t)node * g->n_values + key];
 }
 tarn_status tarn_sel_set_cost(tarn_sel_graph *g, uint32_t node, double cost) {
-  if (node >= g->n_nodes || !(cost >= 0)) {
+  if (node >= g->n_nodes || !(cost > -INFINITY)) {
     tarn_set_message(g->cx, "selection: node %u: a cost of %g", node, cost);
     return TARN_USAGE;
   }

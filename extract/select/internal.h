@@ -55,6 +55,7 @@ struct tarn_sel_graph {
   uint32_t cap_node_ops, n_values, cap_values;
   double *value; /* by node, n_values each: of the keys that were asked for */
   sel_texts texts;
+  uint32_t links; /* nodes from here on are links of parent.c; 0: there are none */
   uint32_t *class_first, *class_node; /* the view; NULL when stale */
   char *file;                         /* read from, for messages; or NULL */
 };
@@ -140,6 +141,10 @@ void sel_run_exact(sel_run *r);
 void sel_run_ilp(sel_run *r);
 void sel_run_worst(sel_run *r);
 void sel_run_random(sel_run *r);
+/* negative.c: costs below 0, for greedy and exact; a number that no selection costs less than. */
+bool sel_has_negative(const sel_run *r);
+double sel_floor(const sel_run *r);
+void sel_run_negative(sel_run *r, tarn_sel_method m);
 void sel_run_custom(sel_run *r, tarn_sel_result *out); /* pareto.c: combined costs */
 
 static inline double sel_unit(uint64_t *s) { return (double)(tarn_random(s) >> 11) * 0x1p-53; }

@@ -233,7 +233,7 @@ static void read_cost(reader *r) {
   if (c == 'n') sel_scan_skip(&r->scan);
   else if (c == '-' || (c >= '0' && c <= '9')) cost = sel_scan_number(&r->scan);
   else odd(r, "a cost is a number or null");
-  if (!(cost >= 0)) odd(r, tarn_format(r->cx, "negative cost %g; costs must be at least 0", cost));
+  if (!(cost > -INFINITY)) odd(r, "a cost is too far below 0");
   g->cost[g->n_nodes] = cost;
 }
 

@@ -200,8 +200,8 @@ static void take_costs(sel_run *r, job_args *a) {
   double *cost = SEL_NEW(&a->kept, double, r->g.n_nodes);
   for (uint32_t v = 0; v < r->g.n_nodes; v++) {
     c->values(c->user, v, &cost[v]);
-    if (!(cost[v] >= 0))
-      tarn_raise(r->cx, TARN_BAD_INPUT, "selection: node %" PRIu32 ": custom cost below 0", v);
+    if (!(cost[v] > -INFINITY))
+      tarn_raise(r->cx, TARN_BAD_INPUT, "selection: node %" PRIu32 ": custom cost is no number", v);
     if (!(r->g.cost[v] < INFINITY)) cost[v] = INFINITY;
   }
   r->cost = cost;
@@ -267,7 +267,7 @@ static void finish(sel_run *r, job_args *a) {
   fill(r, a);
   tarn_sel_result *out = &a->out;
   out->cost = a->m == TARN_SEL_TREE ? out->tree_cost : out->dag_cost;
-  out->lower_bound = r->bound > 0 ? r->bound : 0;
+  out->lower_bound = fmax(r->bound, sel_floor(r));
   if (out->lower_bound > out->dag_cost) out->lower_bound = out->dag_cost;
   out->optimal = sel_closed(out->dag_cost, out->lower_bound);
   out->seconds = sel_now(r) - r->start;
@@ -321,9 +321,26 @@ static void exact_after_greedy(sel_run *r) {
   r->steps += used;
 }
 
+/* Only what builds a selection out of whole selections can weigh a cost below 0. */
+static void refuse_negative(sel_run *r, tarn_sel_method m) {
+  char name[200];
+  uint32_t v = 0;
+  if (m == TARN_SEL_WORST || m == TARN_SEL_RANDOM) return;
+  while (!(r->cost[v] < 0)) v++;
+  tarn_raise(r->cx, TARN_BAD_INPUT,
+             "%s: node %s: negative cost %g; greedy and exact take these, %s needs costs of at "
+             "least 0",
+             r->graph->file ? r->graph->file : "selection",
+             tarn_sel_node_name(r->graph, v, name, sizeof name), r->cost[v],
+             tarn_sel_method_name(m));
+}
+
 static void run_method(sel_run *r, tarn_sel_method m) {
   bool rounds = m == TARN_SEL_EXACT || m == TARN_SEL_GREEDY;
-  if (rounds && r->o.steps) rounds_of_steps(r, method[m].run);
+  bool negative = !(r->o.cost && r->o.cost->term) && sel_has_negative(r);
+  if (negative && !rounds) refuse_negative(r, m);
+  if (negative && rounds) sel_run_negative(r, m);
+  else if (rounds && r->o.steps) rounds_of_steps(r, method[m].run);
   else if (m == TARN_SEL_EXACT && isfinite(r->o.seconds)) exact_after_greedy(r);
   else method[m].run(r);
 }
@@ -345,7 +362,7 @@ static void run_body(tarn_ctx *cx, void *arg) {
   finish(&r, a);
   if (!combined) return;
   a->out.cost = cost;
-  a->out.lower_bound = r.bound > 0 ? r.bound : 0;
+  a->out.lower_bound = fmax(r.bound, 0);
   a->out.optimal = sel_closed(cost, a->out.lower_bound);
 }
 

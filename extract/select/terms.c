@@ -150,6 +150,15 @@ static void give(finding *f) {
       out->cost[out->n] = f->cost.p[out->term[out->n]];
     }
 }
+/* Terms are settled in order of cost, so none may cost less than its parts. */
+static void refuse_negative(finding *f, const tarn_sel_graph *g) {
+  char name[200];
+  for (uint32_t n = 0; n < f->v.n_nodes; n++)
+    if (f->v.cost[n] < 0)
+      tarn_raise(f->cx, TARN_BAD_INPUT,
+                 "selection: node %s: negative cost %g; best terms need costs of at least 0",
+                 tarn_sel_node_name(g, n, name, sizeof name), f->v.cost[n]);
+}
 typedef struct asked {
   tarn_sel_graph *g;
   uint32_t k;
@@ -159,6 +168,7 @@ static void find_terms(tarn_ctx *cx, void *arg) {
   asked *a = arg;
   finding f = {.cx = cx, .k = a->k, .out = a->out};
   sel_graph_view(a->g, &f.v);
+  refuse_negative(&f, a->g);
   f.count = TARN_ARRAY(cx, uint32_t, f.v.n_classes + 1);
   f.of = TARN_ARRAY(cx, uint32_t, (size_t)f.v.n_classes * a->k + 1);
   f.wait = TARN_ARRAY(cx, uint32_t, f.v.n_classes + 1);

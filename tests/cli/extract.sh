@@ -44,7 +44,7 @@ is 'results.#' 6
 head -c 4 "$work/p.svg" | grep -q '<svg' || fail "--plot draws no SVG"
 grep -q '</svg>' "$work/p.svg" || fail "--plot leaves an SVG open"
 cp tests/corpus/egraph/negative "$work/dir/n.json"
-try 3 extract --compare "$work/dir" --methods greedy --json && says n.json negative
+try 3 extract --compare "$work/dir" --methods tree --json && says n.json negative
 is 'results.#' 2
 
 # An extractor of one's own, and what is refused.
@@ -62,7 +62,25 @@ refused 2 method -- extract --compare "$work/dir" --methods greedy,best
 refused 2 --plot -- extract "$graph" --plot "$work/p.svg"
 
 # Bad graphs, one line each.
-refused 3 'node n' negative -- extract tests/corpus/egraph/negative
+# Costs below 0: least trees would not be trees, and a choice takes no more than the roots need.
+refused 3 'node n' negative -- extract tests/corpus/egraph/negative --method tree
+refused 3 'node n' negative -- extract tests/corpus/egraph/negative --method ilp
+refused 3 'node n' negative -- extract tests/corpus/egraph/negative --terms 2
+echo '{"nodes":{"p":{"op":"p","eclass":"r","cost":5},"q":{"op":"q","eclass":"r","cost":6,"children":["b"]},"b":{"op":"b","eclass":"c","cost":-3,"children":["e"]},"e":{"op":"e","eclass":"d","cost":1}},"root_eclasses":["r"]}' >"$work/gain.json"
+for method in greedy exact; do
+  try 0 extract "$work/gain.json" --method $method --json && is dag_cost 4; is lower_bound 4
+  try 0 extract "$work/gain.json" --method $method --cost e=3 --json && is dag_cost 5
+done
+try 0 extract "$work/gain.json" --cost p=-1 --print - && [ "$(tail -1 "$work/out")" = p ] || fail "--cost below 0"
+try 0 extract "$work/gain.json" --method random --json
+# Costs below a parent: of the two uses of n, one takes another node.
+echo '{"nodes":{"a":{"op":"add","eclass":"a","children":["n","m"]},"b":{"op":"mul","eclass":"b","children":["n","m"]},"t":{"op":"top","eclass":"t","children":["a","b"]},"n":{"op":"neg","eclass":"n","cost":4,"children":["x"]},"l":{"op":"alt","eclass":"n","cost":3,"children":["x"]},"m":{"op":"m","eclass":"m","cost":2,"children":["n"]},"x":{"op":"x","eclass":"x"}},"root_eclasses":["t"]}' >"$work/p.json"
+try 0 extract "$work/p.json" --method exact --cost neg@add=0 --print - --pruned "$work/q.json"
+grep -qF '(top (add (neg x) x2) (mul x1 x2))' "$work/out" || fail "--cost neg@add: $(cat "$work/out")"
+try 0 extract "$work/q.json" --json && is dag_cost 9
+try 0 extract "$work/p.json" --cost neg@add=9 --cost alt@mul=9 --json && is dag_cost 13
+try 0 extract "$work/p.json" --cost neg@add=0 --terms 1 && grep -qF '20  (top (add (neg x) (m (alt x))) (mul (alt x) (m (alt x))))' "$work/out" || fail "--terms below a parent"
+
 refused 3 'child m is not a node' -- extract tests/corpus/egraph/dangling
 refused 3 'root d names no class' -- extract tests/corpus/egraph/no-root
 refused 3 cut-short:1: -- extract tests/corpus/egraph/cut-short
