@@ -57,6 +57,14 @@ typedef struct tarn_level {
  */
 #define TARN_TRANSPOSE_LANES 16
 #define TARN_TRANSPOSE_ROWS  32
+/* May so many lanes of results of so many bytes each, `step` elements apart in memory, be
+ * transposed; and are so many unrolled neighbours, `step` apart, the rows that come of it? */
+static inline bool tarn_transposes(int64_t lanes, int64_t step, size_t bytes) {
+  return lanes >= 2 && lanes <= TARN_TRANSPOSE_LANES && bytes >= 4 && step != 1;
+}
+static inline bool tarn_transposed_rows(int64_t rows, int64_t step) {
+  return rows > 1 && rows <= TARN_TRANSPOSE_ROWS && step == 1;
+}
 /* Most rows and columns of a constant matrix that is multiplied by in registers (Winograd
  * transform).
  */

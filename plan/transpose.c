@@ -9,17 +9,17 @@ void tarn_plan_transpose_settle(tarn_plan_stage *st, const tarn_plan_list *list)
   st->rows = NULL;
   for (uint32_t i = 0; i < list->n; i++)
     if (list->level[i].kind == TARN_VECTOR) lanes = &list->level[i];
-  if (!lanes || tarn_plan_lanes_are_rows(list) || lanes->red || lanes->trips < 2 ||
-      lanes->trips > TARN_TRANSPOSE_LANES || tarn_dtype_size(st->out_type) < 4)
+  if (!lanes || tarn_plan_lanes_are_rows(list) || lanes->red ||
+      !tarn_plan_moves_by(st->result.off, lanes->var, &by) ||
+      !tarn_transposes(lanes->trips, by, tarn_dtype_size(st->out_type)))
     return;
-  if (!tarn_plan_moves_by(st->result.off, lanes->var, &by) || by == 1) return;
   for (uint32_t i = list->n; i-- > 0;) {
     const tarn_plan_level *l = &list->level[i];
     if (l->red || l->kind == TARN_VECTOR) continue;
     if (l->kind != TARN_UNROLL || (st->red && !l->inside))
       return; /* inside of a loop a block would never be whole */
-    if (l->step == 1 && l->trips > 1 && l->trips <= TARN_TRANSPOSE_ROWS &&
-        tarn_plan_moves_by(st->result.off, l->var, &by) && by == 1) {
+    if (l->step == 1 && tarn_plan_moves_by(st->result.off, l->var, &by) &&
+        tarn_transposed_rows(l->trips, by)) {
       st->rows = l;
       return;
     }

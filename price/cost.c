@@ -184,12 +184,11 @@ static double shuffles(const acc_model *a, const stage_model *m, const tile *t) 
 /* The dim of the tile along which the rows of a register transpose lie; UINT32_MAX: none. */
 static uint32_t rows_across(const stage_model *m, const tile *t) {
   const acc_model *a = &m->result;
-  if (t->vdim >= m->nacc || a->irregular || t->lanes < 2 || t->lanes > TARN_TRANSPOSE_LANES ||
-      a->bytes < 4 || llabs(a->coef[t->vdim]) <= 1)
+  if (t->vdim >= m->nacc || a->irregular || llabs(a->coef[t->vdim]) <= 1 ||
+      !tarn_transposes(t->lanes, a->coef[t->vdim], (size_t)a->bytes))
     return UINT32_MAX;
   for (uint32_t d = m->nshared; d < m->nacc; d++)
-    if (d != t->vdim && a->coef[d] == 1 && t->size[d] > 1 && t->size[d] <= TARN_TRANSPOSE_ROWS)
-      return d;
+    if (d != t->vdim && tarn_transposed_rows(t->size[d], a->coef[d])) return d;
   return UINT32_MAX;
 }
 /* Register transposes of a tile's blocks and the stores of their rows: two shuffles for each pair
