@@ -5,15 +5,11 @@
 #include "fleet/record.h"
 #include "tests/fuzz/fuzz.h"
 
-typedef struct input {
-  const char *bytes;
-  size_t n;
-} input;
 static void same(const tarn_buf *a, const tarn_buf *b) {
   FUZZ_CHECK(a->n == b->n && memcmp(a->p, b->p, a->n) == 0);
 }
 static void job(tarn_ctx *cx, void *arg) {
-  const input *in = arg;
+  const fuzz_input *in = arg;
   fleet_job j;
   tarn_buf a = {.cx = cx}, b = {.cx = cx};
   fleet_job_read(cx, in->bytes, in->n, &j);
@@ -24,7 +20,7 @@ static void job(tarn_ctx *cx, void *arg) {
   same(&a, &b);
 }
 static void answer(tarn_ctx *cx, void *arg) {
-  const input *in = arg;
+  const fuzz_input *in = arg;
   tarn_answer x;
   tarn_buf a = {.cx = cx}, b = {.cx = cx};
   fleet_answer_read(cx, in->bytes, in->n, &x);
@@ -35,7 +31,7 @@ static void answer(tarn_ctx *cx, void *arg) {
   same(&a, &b);
 }
 static void worker(tarn_ctx *cx, void *arg) {
-  const input *in = arg;
+  const fuzz_input *in = arg;
   fleet_worker w;
   tarn_buf a = {.cx = cx}, b = {.cx = cx};
   fleet_worker_read(cx, in->bytes, in->n, &w);
@@ -47,20 +43,8 @@ static void worker(tarn_ctx *cx, void *arg) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
-  static tarn_fn *const kind[] = {job, answer, worker};
-  static const char *const name[] = {"job:", "answer:", "worker:"};
-  char *exact = malloc(n ? n : 1);
-  FUZZ_CHECK(exact);
-  if (n) memcpy(exact, data, n);
-  input in = {exact, n};
-  for (int i = 0; i < 3; i++) {
-    tarn_ctx *cx = tarn_ctx_new(NULL);
-    FUZZ_CHECK(cx);
-    tarn_status st = tarn_protect(cx, kind[i], &in);
-    FUZZ_CHECK(st == TARN_OK ||
-               (st == TARN_BAD_INPUT && strncmp(tarn_message(cx), name[i], strlen(name[i])) == 0));
-    tarn_ctx_free(cx);
-  }
-  free(exact);
+  fuzz_read(data, n, NULL, job, NULL, "job:");
+  fuzz_read(data, n, NULL, answer, NULL, "answer:");
+  fuzz_read(data, n, NULL, worker, NULL, "worker:");
   return 0;
 }

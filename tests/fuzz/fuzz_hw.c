@@ -1,21 +1,15 @@
 /* Whatever text comes, it is a description that prints and reads back as itself, or a placed
  * message says why not. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "hw/hw.h"
 #include "tests/fuzz/fuzz.h"
 
-typedef struct input {
-  const char *text;
-  size_t n;
-} input;
-
 static void round_trip(tarn_ctx *cx, void *arg) {
-  input *in = arg;
+  const fuzz_input *in = arg;
   tarn_lang *L = tarn_lang_new(cx);
   tarn_buf a = {.cx = cx}, b = {.cx = cx};
-  const tarn_hw *h = tarn_hw_parse(L, tarn_sx_read(cx, in->text, in->n, "input"));
+  const tarn_hw *h = tarn_hw_parse(L, tarn_sx_read(cx, in->bytes, in->n, "input"));
   FUZZ_CHECK(h->nmem > 0 && h->clock > 0 && h->units > 0);
   FUZZ_CHECK(tarn_hw_lanes(h, TARN_F32) >= 1 && tarn_hw_peak(h, TARN_F32, 1) >= 0);
   tarn_hw_print(h, &a);
@@ -24,16 +18,6 @@ static void round_trip(tarn_ctx *cx, void *arg) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
-  char *exact = malloc(n ? n : 1);
-  FUZZ_CHECK(exact);
-  if (n) memcpy(exact, data, n);
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  FUZZ_CHECK(cx);
-  input in = {exact, n};
-  tarn_status st = tarn_protect(cx, round_trip, &in);
-  FUZZ_CHECK(st == TARN_OK ||
-             (st == TARN_BAD_INPUT && strncmp(tarn_message(cx), "input:", 6) == 0));
-  tarn_ctx_free(cx);
-  free(exact);
+  fuzz_read(data, n, NULL, round_trip, NULL, "input:");
   return 0;
 }

@@ -1,15 +1,9 @@
 /* Whatever text comes as memory.json, it describes a program within its files, or a message that
  * names a file says why not. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "sim/sim.h"
 #include "tests/fuzz/fuzz.h"
 
-typedef struct input {
-  const char *text;
-  size_t n;
-} input;
 enum { STREAM = 512, IMAGE = 4096 };
 
 static void check(const tarn_sim_program *p) {
@@ -30,24 +24,14 @@ static void check(const tarn_sim_program *p) {
       FUZZ_CHECK(tarn_sim_kernel_of(p, p->kernel[i].first + k) == i);
 }
 static void read_program(tarn_ctx *cx, void *arg) {
-  const input *in = arg;
+  const fuzz_input *in = arg;
   static const char stream[STREAM], image[IMAGE];
   tarn_lang *L = tarn_lang_new(cx);
-  tarn_sim_files f = {"input", in->text, stream, image, in->n, STREAM, IMAGE};
+  tarn_sim_files f = {"input", in->bytes, stream, image, in->n, STREAM, IMAGE};
   check(tarn_sim_read(L, &f, "vta-pynq"));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
-  char *exact = malloc(n ? n : 1);
-  FUZZ_CHECK(exact);
-  if (n) memcpy(exact, data, n);
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  FUZZ_CHECK(cx);
-  input in = {exact, n};
-  tarn_status st = tarn_protect(cx, read_program, &in);
-  FUZZ_CHECK(st == TARN_OK ||
-             (st == TARN_BAD_INPUT && strncmp(tarn_message(cx), "input/", 6) == 0));
-  tarn_ctx_free(cx);
-  free(exact);
+  fuzz_read(data, n, NULL, read_program, NULL, "input/");
   return 0;
 }

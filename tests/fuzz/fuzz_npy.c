@@ -1,15 +1,9 @@
 /* Whatever bytes come as .npy or as TensorProto, they are a tensor that writes and reads back as
  * itself, or a message says why not. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "model/model.h"
 #include "tests/fuzz/fuzz.h"
-
-typedef struct input {
-  const uint8_t *p;
-  size_t n;
-} input;
 
 static void check_same(const tarn_tensor *a, const tarn_tensor *b) {
   FUZZ_CHECK(a->dtype == b->dtype && a->n == b->n &&
@@ -19,35 +13,23 @@ static void check_same(const tarn_tensor *a, const tarn_tensor *b) {
 }
 
 static void read_npy(tarn_ctx *cx, void *arg) {
-  input *in = arg;
+  const fuzz_input *in = arg;
   tarn_buf b = {.cx = cx};
-  tarn_tensor *t = tarn_npy_read_bytes(cx, in->p, in->n, "input");
+  tarn_tensor *t = tarn_npy_read_bytes(cx, in->bytes, in->n, "input");
   tarn_npy_write_bytes(&b, t);
   check_same(t, tarn_npy_read_bytes(cx, b.p, b.n, "again"));
 }
 
 static void read_proto(tarn_ctx *cx, void *arg) {
-  input *in = arg;
+  const fuzz_input *in = arg;
   tarn_buf b = {.cx = cx};
-  tarn_tensor *t = tarn_tensorproto_read_bytes(cx, in->p, in->n, "input");
+  tarn_tensor *t = tarn_tensorproto_read_bytes(cx, in->bytes, in->n, "input");
   tarn_tensorproto_write_bytes(&b, t, "x");
   check_same(t, tarn_tensorproto_read_bytes(cx, b.p, b.n, "again"));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
-  static tarn_fn *const readers[] = {read_npy, read_proto};
-  for (int k = 0; k < 2; k++) {
-    uint8_t *exact = malloc(n ? n : 1);
-    FUZZ_CHECK(exact);
-    if (n) memcpy(exact, data, n);
-    tarn_ctx *cx = tarn_ctx_new(NULL);
-    FUZZ_CHECK(cx);
-    input in = {exact, n};
-    tarn_status st = tarn_protect(cx, readers[k], &in);
-    FUZZ_CHECK(st == TARN_OK ||
-               (st == TARN_BAD_INPUT && strncmp(tarn_message(cx), "input:", 6) == 0));
-    tarn_ctx_free(cx);
-    free(exact);
-  }
+  fuzz_read(data, n, NULL, read_npy, NULL, "input:");
+  fuzz_read(data, n, NULL, read_proto, NULL, "input:");
   return 0;
 }

@@ -8,11 +8,6 @@
 
 #define MOST_BYTES ((size_t)768 << 20)
 
-typedef struct input {
-  const uint8_t *p;
-  size_t n;
-} input;
-
 /* Refuses what would exceed MOST_BYTES in all. */
 static void *limited(void *user, void *ptr, size_t old, size_t n) {
   size_t *held = user;
@@ -23,10 +18,10 @@ static void *limited(void *user, void *ptr, size_t old, size_t n) {
 }
 
 static void load(tarn_ctx *cx, void *arg) {
-  input *in = arg;
+  const fuzz_input *in = arg;
   tarn_lang *L = tarn_lang_new(cx);
   tarn_model_report report;
-  tarn_program *p = tarn_model_load_bytes(L, in->p, in->n, "input", NULL, NULL, &report);
+  tarn_program *p = tarn_model_load_bytes(L, in->bytes, in->n, "input", NULL, NULL, &report);
   FUZZ_CHECK(p->nout > 0);
   for (uint32_t i = 0; i < p->nout; i++) {
     FUZZ_CHECK(tarn_term_get(L, p->out[i].term)->type == p->out[i].type);
@@ -40,17 +35,7 @@ static void load(tarn_ctx *cx, void *arg) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
   size_t held = 0;
   tarn_allocator a = {limited, &held};
-  uint8_t *exact = malloc(n ? n : 1);
-  FUZZ_CHECK(exact);
-  if (n) memcpy(exact, data, n);
-  tarn_ctx *cx = tarn_ctx_new(&a);
-  FUZZ_CHECK(cx);
-  input in = {exact, n};
-  tarn_status st = tarn_protect(cx, load, &in);
-  FUZZ_CHECK(st == TARN_OK ||
-             (st == TARN_BAD_INPUT && strncmp(tarn_message(cx), "input:", 6) == 0));
-  tarn_ctx_free(cx);
+  fuzz_read(data, n, &a, load, NULL, "input:");
   FUZZ_CHECK(held == 0);
-  free(exact);
   return 0;
 }

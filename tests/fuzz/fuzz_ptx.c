@@ -1,20 +1,14 @@
 /* Whatever text comes as PTX, it is read, or a message that names the file and the line says why
  * not; a small run of what is read ends, too. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "sim/ptx.h"
 #include "tests/fuzz/fuzz.h"
 
-typedef struct input {
-  const char *text;
-  size_t n;
-} input;
-
 static void read_and_run(tarn_ctx *cx, void *arg) {
-  const input *in = arg;
+  const fuzz_input *in = arg;
   static uint8_t memory[4096], param[1 << 15];
-  tarn_ptx *p = tarn_ptx_read(cx, in->text, in->n, "input");
+  tarn_ptx *p = tarn_ptx_read(cx, in->bytes, in->n, "input");
   tarn_ptx_device *d = tarn_ptx_device_new(cx, p);
   uint64_t at = tarn_ptx_map(d, "memory", memory, sizeof memory, TARN_PTX_WRITTEN);
   for (size_t i = 0; i < sizeof param; i += 8) memcpy(param + i, &at, 8);
@@ -29,17 +23,6 @@ static void read_and_run(tarn_ctx *cx, void *arg) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
-  char *exact = malloc(n ? n : 1);
-  FUZZ_CHECK(exact);
-  if (n) memcpy(exact, data, n);
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  FUZZ_CHECK(cx);
-  input in = {exact, n};
-  tarn_status st = tarn_protect(cx, read_and_run, &in);
-  FUZZ_CHECK(st == TARN_OK || st == TARN_NO_RESULT ||
-             (st == TARN_BAD_INPUT && strncmp(tarn_message(cx), "input:", 6) == 0 &&
-              !strchr(tarn_message(cx), '\n')));
-  tarn_ctx_free(cx);
-  free(exact);
+  fuzz_read(data, n, NULL, read_and_run, NULL, "input:");
   return 0;
 }

@@ -1,15 +1,9 @@
 /* Whatever bytes come, the reader returns a tree or a placed message; and a tree printed at any
  * width reads back as the tree that it was. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
 #include "tests/fuzz/fuzz.h"
-
-typedef struct input {
-  const char *text;
-  size_t n;
-} input;
 
 static const char *flat(tarn_ctx *cx, const tarn_sx *s) {
   tarn_buf b = {.cx = cx};
@@ -21,8 +15,8 @@ static const char *flat(tarn_ctx *cx, const tarn_sx *s) {
 }
 
 static void round_trip(tarn_ctx *cx, void *arg) {
-  input *in = arg;
-  const tarn_sx *s = tarn_sx_read(cx, in->text, in->n, "input");
+  const fuzz_input *in = arg;
+  const tarn_sx *s = tarn_sx_read(cx, in->bytes, in->n, "input");
   const char *once = flat(cx, s);
   for (unsigned width = 0; width <= 60; width += 20) {
     tarn_buf b = {.cx = cx};
@@ -36,16 +30,6 @@ static void round_trip(tarn_ctx *cx, void *arg) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
-  char *exact = malloc(n ? n : 1); /* of its exact size, so that reading past the end is seen */
-  FUZZ_CHECK(exact);
-  if (n) memcpy(exact, data, n);
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  FUZZ_CHECK(cx);
-  input in = {exact, n};
-  tarn_status st = tarn_protect(cx, round_trip, &in);
-  FUZZ_CHECK(st == TARN_OK ||
-             (st == TARN_BAD_INPUT && strncmp(tarn_message(cx), "input:", 6) == 0));
-  tarn_ctx_free(cx);
-  free(exact);
+  fuzz_read(data, n, NULL, round_trip, NULL, "input:");
   return 0;
 }
