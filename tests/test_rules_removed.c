@@ -36,9 +36,9 @@ typedef struct worth {
 #define WEIGHTS(dims)                                                                              \
   "rand f " dims "\ninit n f32 - : 9\nnode Mul w0 f n -> f0\nnode Cast w1 f0 -> w : to=3\n"
 /* A sum q as a byte y. */
-#define BYTE                                                                                       \
-  "init l i32 - : -128\ninit h i32 - : 127\nnode Max f q l -> q0\nnode Min g q0 h -> q1\nnode "    \
-  "Cast k q1 -> y : to=3\n" END
+#define BYTE_OF_Q                                                                                  \
+  "init l i32 - : -128\ninit h i32 - : 127\nnode Max f q l -> q0\nnode Min g q0 h -> q1\n"
+#define BYTE BYTE_OF_Q "node Cast k q1 -> y : to=3\n" END
 
 static const worth rows[] = {
     {"sum-of-rows", "init a i64 1 : 1\n" ROWS_OF("x", "i", "t", "y") END, NULL, 0, 0},
@@ -155,6 +155,28 @@ static const worth rows[] = {
                      "ConvInteger c x w -> p0 : pads=1,1,1,1 group=64\nnode Max m0 p0 l -> "
                      "p1\nnode Min m1 p1 h -> p2\nnode Cast m2 p2 -> p3 : to=3\nnode ConvInteger d "
                      "p3 e2 -> q\n" BYTE,
+     "vta-pynq", 0, 0},
+    {"split-epilogue",
+     "in x i8 1,16,8,8\nrand b 16,1,1\ninit e f32 - : 900\nnode Mul b0 b e -> b1\nnode Cast b2 b1 "
+     "-> c0 : to=6\n" WEIGHTS("16,16,3,3") "node ConvInteger c x w -> q\nnode Add a q c0 -> "
+                                           "q0\ninit s f32 - : "
+                                           "0.3\nnode Cast d q0 -> u : to=1\nnode Mul m u s "
+                                           "-> y\n" END,
+     "gemmini-default", 0, 0},
+    {"split-bytes",
+     "in x i8 1,16,8,8\n" WEIGHTS(
+         "16,16,3,3") "node ConvInteger c x w -> q\n" BYTE_OF_Q
+                      "init s f32 - : 0.3\nnode Cast d q1 -> u : to=1\nnode Mul m u s -> y\n" END,
+     "vta-pynq", 0, 0},
+    {"store-bytes",
+     "in x i8 1,16,8,8\n" WEIGHTS("16,16,3,3") "node ConvInteger c x w -> q\n"
+                                               "init l i32 - : -100\ninit h i32 - : 100\nnode Max "
+                                               "f q l -> q0\nnode Min g q0 h -> y\n" END,
+     "vta-pynq", 0, 0},
+    {"store-unsigned",
+     "in x i8 1,16,8,8\n" WEIGHTS("16,16,3,3") "node ConvInteger c x w -> q\ninit l i32 - : "
+                                               "0\ninit h i32 - : 255\nnode Max f q l -> q0\nnode "
+                                               "Min g q0 h -> q1\nnode Cast k q1 -> y : to=2\n" END,
      "vta-pynq", 0, 0},
     {"literals",
      "in x f32 4,8\ninit a f32 8 : 2 2 2 2 2 2 2 2\nnode Exp e x -> u\nnode Mul m u a -> y\n" END,

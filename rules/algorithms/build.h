@@ -57,9 +57,7 @@ uint32_t build_inline_integers(rsite *s);
 uint32_t build_shifts(rsite *s);
 uint32_t build_shifts_halves(rsite *s);
 /* units.c */
-bool when_split(rsite *s);
 bool when_inline_rest(rsite *s);
-uint32_t build_split(rsite *s);
 uint32_t build_zero_pad(rsite *s);
 /* narrow.c */
 bool when_narrow(rsite *s);

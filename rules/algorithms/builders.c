@@ -39,8 +39,6 @@ static const rbuild builders[] = {
      "floats that are integers times a power of two are computed as integers"},
     {"shifts-halves", NULL, build_shifts_halves, 0, true,
      "the same, rounding to nearest even as floor(x + 1/2)"},
-    {"split", when_split, build_split, GRAPH, false,
-     "the epilogue of a unit's product ends where the vector unit ends; the rest is a map"},
     {"inline-rest", when_inline_rest, build_inline, GRAPH, false,
      "the opened map, which computes something, inside a reduction"},
     {"zero-pad", NULL, build_zero_pad, 0, false,

@@ -206,11 +206,27 @@ static uint32_t a_cast(building *b, const lx *x, uint32_t n, bool body) {
   const lx *in = x->kid[0];
   bool twice = in->kind == LX_OP && in->op == TARN_FX_CAST;
   tarn_dtype t = b->type, i = integers[draw(b->g, 4)];
+  if (in->kind == LX_THEN) { /* of what is done with a reduction's value */
+    uint32_t value = an_expression(b, in, n, body);
+    return value == TARN_NONE ? value : tarn_fx_cast(b->g->L, x->type, value);
+  }
   b->type = twice && draw(b->g, 4) ? t : i;
   uint32_t f = an_expression(b, twice ? in->kid[0] : in, n, body);
   b->type = t;
   if (f != TARN_NONE && twice) f = tarn_fx_cast(b->g->L, i, f);
   return f == TARN_NONE ? f : tarn_fx_cast(b->g->L, t, f);
+}
+/* What is done with a reduction's value, as far as a cut in its epilogue. */
+static uint32_t some_step(building *b, const lx *x, uint32_t own) {
+  gen *g = b->g;
+  uint32_t f = an_expression(b, x->kid[0], own, false);
+  if (f != TARN_NONE && chance(g, 2)) f = tarn_fx_op(g->L, TARN_FX_ADD, f, number(b, 3), 0);
+  if (f != TARN_NONE && asked(b, x->var, "survives")) {
+    f = tarn_fx_op(g->L, TARN_FX_MAX, f, number(b, -(double)draw(g, 100)), 0);
+    f = tarn_fx_op(g->L, TARN_FX_MIN, f, number(b, (double)draw(g, 100)), 0);
+  }
+  g->e.attr[x->var] = (rv){.kind = 'e', .id = f, .i = L_PART(0, false)};
+  return f;
 }
 static uint32_t an_expression(building *b, const lx *x, uint32_t n, bool body) {
   tarn_lang *L = b->g->L;
@@ -218,6 +234,7 @@ static uint32_t an_expression(building *b, const lx *x, uint32_t n, bool body) {
   rv v;
   if (x->kind == LX_ANY) return some_expression(b, x->var, n, body);
   if (x->kind == LX_FOLD) return tarn_fx_hole(L, 0);
+  if (x->kind == LX_THEN) return some_step(b, x, n);
   if (x->kind == LX_NUMBER) {
     if (x->counted && !rx_eval(&b->g->e, x->counted, &v)) return TARN_NONE;
     return number(b, x->counted ? (double)v.i : x->value);
@@ -229,12 +246,13 @@ static uint32_t an_expression(building *b, const lx *x, uint32_t n, bool body) {
     if ((kid[i] = an_expression(b, x->kid[i], n, body)) == TARN_NONE) return TARN_NONE;
   return tarn_fx_op(L, (tarn_fxop)x->op, kid[swap ? 1 : 0], kid[swap ? 0 : 1], kid[2]);
 }
-static bool an_epilogue(building *b, const lx *x, uint32_t own) {
+/* more: and perhaps what is done with that. */
+static bool an_epilogue(building *b, const lx *x, uint32_t own, bool more) {
   gen *g = b->g;
   uint32_t f = an_expression(b, x, own, false), h;
   if (f == TARN_NONE) return false;
   b->st->epi = x->kind == LX_FOLD ? TARN_NONE : f;
-  if (draw(g, 3) == 0) return true;
+  if (!more || draw(g, 3) == 0) return true;
   if (g->r->numeric == TARN_RULE_APPROX) f = tarn_fx_op(g->L, TARN_FX_MAX, f, number(b, 0), 0);
   else if (chance(g, 2)) f = some_unary(g, f);
   if (chance(g, 2)) {
@@ -272,6 +290,7 @@ static bool a_nest(building *b, const lx *x) {
   gen *g = b->g;
   bool then = x->kid[0]->kind == LX_THEN;
   const lx *in = then ? x->kid[0]->kid[0] : x->kid[0], *fold = loops_fold(in);
+  if (then && in == fold && asked(b, x->kid[0]->var, "survives")) in = x->kid[0], then = false;
   if (!a_list(b, x)) return false;
   b->st->nown = b->n;
   if (fold) {
@@ -282,7 +301,8 @@ static bool a_nest(building *b, const lx *x) {
                          : a_reducer(g);
   }
   b->st->body = an_expression(b, fold ? fold->kid[0] : in, b->n, true);
-  return b->st->body != TARN_NONE && (!then || an_epilogue(b, in, b->st->nown));
+  if (b->st->body == TARN_NONE || (!then && in == fold) || !fold) return b->st->body != TARN_NONE;
+  return an_epilogue(b, in, b->st->nown, then);
 }
 /* The expression in a map, in what is reduced or behind that. */
 static bool around(building *b, const lx *x) {
@@ -316,7 +336,8 @@ static bool cast_type(const lx *x, tarn_dtype *type) {
 static bool make_left(gen *g) {
   const rule *r = g->r;
   kern *k = TARN_NEW(g->cx, kern);
-  if (!r->loops->anywhere) cast_type(r->loops->left, &g->dtype);
+  const lx *fold = r->loops->anywhere ? NULL : loops_fold(r->loops->left->kid[0]);
+  if (!r->loops->anywhere) cast_type(fold ? fold : r->loops->left, &g->dtype);
   building b = {.g = g, .r = r, .k = k, .st = &k->stage[0], .type = g->dtype};
   k->host = &g->host.nest, k->L = g->L, k->nstage = 1;
   *b.st = (kstage){.reducer = TARN_NONE, .epi = TARN_NONE, .space = TARN_NONE, .out = true};

@@ -101,7 +101,7 @@ static bool solve(fxmatch *m, const goal *g) {
   if (g->x->kind == LX_NUMBER) return !is_number(m->e, g->x, g->f) || solve(m, g->next);
   if (g->x->kind == LX_FOLD) /* the result of the reduction, in its epilogue */
     return g->f != tarn_fx_hole(m->e->L, 0) || m->part % 2 == 0 || solve(m, g->next);
-  if (g->x->kind != LX_ANY) return true;
+  if (g->x->kind != LX_ANY && g->x->kind != LX_THEN) return true;
   rv *to = &m->e->attr[g->x->var], had = *to;
   bool more =
       !bind(m->e, g->x->var, (rv){.kind = 'e', .id = g->f, .i = m->part}) || solve(m, g->next);
@@ -224,7 +224,8 @@ static bool match_reducer(renv *e, const lx *x, const kstage *st) {
 const lx *loops_fold(const lx *x) {
   if (x->kind == LX_FOLD) return x;
   const lx *f = NULL;
-  for (uint32_t i = 0; x->kind == LX_OP && i < x->n && !f; i++) f = loops_fold(x->kid[i]);
+  bool in = x->kind == LX_OP || x->kind == LX_THEN;
+  for (uint32_t i = 0; in && i < x->n && !f; i++) f = loops_fold(x->kid[i]);
   return f;
 }
 static bool match_body(void *arg) {
@@ -233,20 +234,27 @@ static bool match_body(void *arg) {
   fx_match(l->m->e, l->body, st->body, L_PART(0, true), match_lists, l);
   return !l->m->done && !l->m->stop;
 }
-/* (then ?g E), where E is more than the reduction: ?g is the epilogue around a node that is E. */
-static void match_around(lists *l, const lx *x, uint32_t var) {
+/* (then ?g E), where E is more than the reduction: ?g is the epilogue around node i, which is E. */
+static void match_around(lists *l, const lx *x, uint32_t var, uint32_t at) {
   renv *e = l->m->e;
   uint32_t epi = e->loops->k.stage[0].epi, value = tarn_fx_hole(e->L, 0),
            other = tarn_fx_hole(e->L, K_READS);
+  uint32_t rest = fx_replace(e->L, epi, &at, &other, 1), g = fx_replace(e->L, epi, &at, &value, 1);
+  if (rest == TARN_NONE || g == TARN_NONE || tarn_fx_uses(e->L, rest, 0)) return;
+  e->attr[var] = (rv){.kind = 'e', .id = g == value ? TARN_NONE : g, .i = L_PART(0, false)};
+  fx_match(e, x, at, L_PART(0, false), match_body, l);
+}
+/* The inner nodes first; of (then ?g (then ?h E)), which is any cut, those where ?h is longest. */
+static void match_epilogue(lists *l, const lx *x, const lx *then) {
+  renv *e = l->m->e;
+  uint32_t epi = e->loops->k.stage[0].epi;
+  bool any = x->kind == LX_THEN;
   fxwalk w;
   if (epi == TARN_NONE || !fx_walk(e->L, epi, &w)) return;
-  for (uint32_t i = 0; i < w.n && !l->m->done && !l->m->stop; i++) {
-    if (tarn_fx_get(e->L, w.id[i])->op != x->op) continue;
-    uint32_t rest = fx_replace(e->L, epi, &w.id[i], &other, 1),
-             g = fx_replace(e->L, epi, &w.id[i], &value, 1);
-    if (rest == TARN_NONE || g == TARN_NONE || tarn_fx_uses(e->L, rest, 0)) continue;
-    e->attr[var] = (rv){.kind = 'e', .id = g == value ? TARN_NONE : g, .i = L_PART(0, false)};
-    fx_match(e, x, w.id[i], L_PART(0, false), match_body, l);
+  if (!then) fx_match(e, x, epi, L_PART(0, false), match_body, l);
+  for (uint32_t i = 0; then && i < w.n && !l->m->done && !l->m->stop; i++) {
+    uint32_t at = w.id[any ? w.n - 1 - i : i];
+    if (any || tarn_fx_get(e->L, at)->op == x->op) match_around(l, x, then->var, at);
   }
 }
 static void match_nest(matching *m, const lx *x) {
@@ -265,7 +273,7 @@ static void match_nest(matching *m, const lx *x) {
   if (w->n > TARN_MAX_DIMS || (fold ? !match_reducer(e, fold, st) : st->reducer != TARN_NONE))
     return;
   if (fold && in != fold) {
-    if (then) match_around(&l, in, then->var);
+    match_epilogue(&l, in, then);
     return;
   }
   if (then) bind(e, then->var, (rv){.kind = 'e', .id = st->epi, .i = L_PART(0, false)});

@@ -110,6 +110,7 @@ static vrange range_of(renv *e, const rv *a) {
   vrange hole[K_READS + 1];
   const kstage *st = &e->loops->k.stage[a->i / 2];
   uint32_t n = vrange_holes(e->host, &e->loops->k, st, a->i % 2 == 0, hole);
+  if (a->id == TARN_NONE) return hole[0]; /* nothing is done with the reduction's result */
   return vrange_of(e->L, a->id, hole, n);
 }
 static bool f_is_type(renv *e, const rv *a, rv *out) {

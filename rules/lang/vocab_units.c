@@ -1,6 +1,7 @@
 /* The vocabulary of rules for units whose operands are padded: what such a unit takes at once, and
  * how a tensor lies along a group of loops. */
 #include "rules/lang/loops.h"
+#include "rules/lang/range.h"
 #include "rules/lang/vocab.h"
 
 enum { SIZES = 64 };
@@ -22,6 +23,61 @@ int64_t loops_unit_steps(const renv *e, const kern *k) {
 }
 static bool f_steps(renv *e, const rv *a, rv *out) {
   return (void)a, rv_int(out, loops_unit_steps(e, &e->loops->k));
+}
+
+/* ---------------------------------------------------------------- vector units */
+
+static bool kids_are(const tarn_fx *x, uint32_t n, const fxwalk *w, const bool *is) {
+  for (uint32_t a = 0; a < n; a++) {
+    uint32_t i = 0;
+    while (w->id[i] != x->kid[a]) i++;
+    if (!is[i]) return false;
+  }
+  return true;
+}
+/* Of a node of i32: `is` says it of those before it in the walk. */
+static bool vector_op(const tarn_lang *L, const fxwalk *w, uint32_t i, const bool *is) {
+  const tarn_fx *x = tarn_fx_get(L, w->id[i]);
+  switch (x->op) {
+  case TARN_FX_HOLE:
+  case TARN_FX_CONST: return true;
+  case TARN_FX_CAST: return tarn_fx_get(L, x->kid[0])->op == TARN_FX_HOLE;
+  case TARN_FX_ADD:
+  case TARN_FX_MIN:
+  case TARN_FX_MAX: return kids_are(x, 2, w, is);
+  case TARN_FX_SHR: return tarn_fx_get(L, x->kid[1])->op == TARN_FX_CONST && kids_are(x, 1, w, is);
+  default: return false;
+  }
+}
+/* The most of what is done behind the reduction, and through which alone its value is read, that a
+ * vector unit does; TARN_NONE. */
+static uint32_t by_vectors(const renv *e) {
+  const kern *k = &e->loops->k;
+  const rv epi = {.kind = 'e', .id = k->stage[0].epi, .i = L_PART(0, false)};
+  uint32_t other = tarn_fx_hole(e->L, K_READS);
+  fxwalk w;
+  vrange hole[K_READS + 1], of[K_FX];
+  bool is[K_FX];
+  if (!loops_walk(e, &epi, &w)) return TARN_NONE;
+  vrange_walk(e->L, &w, hole, vrange_holes(e->host, k, &k->stage[0], false, hole), of);
+  for (uint32_t i = 0; i < w.n; i++)
+    is[i] = of[i].typed && of[i].type == TARN_I32 && vector_op(e->L, &w, i, is);
+  for (uint32_t i = w.n; i-- > 0;) {
+    if (!is[i] || !tarn_fx_uses(e->L, w.id[i], 0)) continue;
+    uint32_t rest = fx_replace(e->L, epi.id, &w.id[i], &other, 1);
+    if (rest != TARN_NONE && !tarn_fx_uses(e->L, rest, 0)) return w.id[i];
+  }
+  return TARN_NONE;
+}
+static bool f_vectors(renv *e, const rv *a, rv *out) {
+  return rv_bool(out, a->id != TARN_NONE && a->id == by_vectors(e));
+}
+/* A cast to integers is how the unit stores it. */
+static bool f_vectors_all(renv *e, const rv *a, rv *out) {
+  uint32_t all = e->loops->k.stage[0].epi, most = by_vectors(e);
+  const tarn_fx *top = all == TARN_NONE ? NULL : tarn_fx_get(e->L, all);
+  bool stores = top && top->op == TARN_FX_CAST && !tarn_dtype_is_float(top->dtype);
+  return (void)a, rv_bool(out, most == all || (stores && top->kid[0] == most));
 }
 
 /* ---------------------------------------------------------------- sizes
@@ -113,6 +169,10 @@ static bool f_pads_with(renv *e, const rv *a, rv *out) {
 const rfun rfun_units_table[] = {
     {"unit-steps", ":i", f_steps, 0,
      "steps of the reduction that a unit whose operands are padded does at once; 0: none takes it"},
+    {"by-vectors", "e:b", f_vectors, R_READS_FACTS,
+     "the most of what is done behind the reduction that is sums, bounds and shifts of i32 alone"},
+    {"all-by-vectors", ":b", f_vectors_all, R_READS_FACTS,
+     "all that is done behind the reduction is such, perhaps cast to other integers"},
     {"fills", "i:l", f_fills, 0, "the next multiple of these steps, where it is none"},
     {"merges-to", "ii:l", f_merges, 0,
      "how many of n groups, of so many steps each, have as many as the unit, where one has not"},
