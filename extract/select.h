@@ -9,9 +9,9 @@
  *               NP-hard (set cover is a special case), so every answer has a proven lower bound.
  *
  * Nothing here knows of terms, tensors or files of tarn. Ids are dense, from 0, in order of
- * addition. Costs are doubles; +infinity means "never choose". With costs below 0 a selection is the
- * same, without cycles and with no more than the roots need, so there is a least one; greedy and
- * exact find it, tree, ilp and the best terms refuse such graphs (TARN_BAD_INPUT).
+ * addition. Costs are doubles; +infinity means "never choose". With costs below 0 a selection is
+ * the same, without cycles and with no more than the roots need, so there is a least one; greedy
+ * and exact find it, tree, ilp and the best terms refuse such graphs (TARN_BAD_INPUT).
  *
  * Errors.  Functions here return a status and never jump out to the caller; the one-line reason is
  * tarn_message() of the graph's context. TARN_USAGE: a wrong id, option or callback.
@@ -144,8 +144,8 @@ TARN_API bool tarn_sel_method_named(const char *name, tarn_sel_method *out);
  *                     a maximum, a weighted sum, a sum with a penalty beyond a limit;
  *   combine == NULL   k = 1: the aggregate itself; k > 1: several objectives, see
  *                     tarn_sel_pareto().
- * Values are >= 0, or of one sum any number (infinite: never choose; nor is a node whose own cost is infinite). The graph's
- * own costs are not used unless the callback gives them. */
+ * Values are >= 0, or of one sum any number (infinite: never choose; nor is a node whose own cost
+ * is infinite). The graph's own costs are not used unless the callback gives them. */
 typedef enum { TARN_SEL_SUM, TARN_SEL_MAX } tarn_sel_aggregate;
 typedef struct tarn_sel_cost {
   uint32_t k;

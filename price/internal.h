@@ -73,6 +73,9 @@ void loop_model_into(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, kernel
 /* Price of one stage on one unit with the loops outside it (shared levels) counted in `repeat`. */
 void loop_stage_cost(const tarn_hw *hw, const stage_model *m, const tarn_level *shared,
                      uint32_t nshared, const tarn_stage_sched *s, uint32_t threads, tarn_cost *c);
+/* Cycles of all its register tiles on one unit, in `repeat` trips of the shared loops (tile.c). */
+double loop_cycles(const tarn_hw *hw, const stage_model *m, const tarn_stage_sched *s,
+                   double repeat);
 /* Computing and transfers, which overlap, but not perfectly; *binds (may be NULL): the level whose
  * transfers take longest, left alone when computing does. */
 double loop_overlapped(const tarn_hw *hw, const tarn_cost *c, uint32_t *binds);

@@ -144,7 +144,8 @@ static void random_small(tiny *q, uint64_t s) {
       q->kid[v][i] = below(&s, 5) ? v / 2 + 1 + below(&s, q->n - v / 2 - 1) : below(&s, q->n);
   }
   for (uint32_t p = 0; p < 2; p++)
-    for (uint32_t o = 0; o < OPS; o++) q->below[p][o] = below(&s, 2) ? (double)below(&s, 6) : (double)NAN;
+    for (uint32_t o = 0; o < OPS; o++)
+      q->below[p][o] = below(&s, 2) ? (double)below(&s, 6) : (double)NAN;
 }
 static bool pay(tiny *q, uint32_t cls, uint32_t above) {
   bool concerns = false;
