@@ -120,6 +120,11 @@ double tarn_fx_cycles(tarn_lang *L, const tarn_hw *hw, uint32_t f) {
   return fx_cycles(L, hw, f, tarn_map_new(tarn_lang_ctx(L)));
 }
 
+int64_t tarn_hw_block_memory(const tarn_hw *hw) {
+  const tarn_hw_warps *w = &hw->warps;
+  int64_t most = w->dynamic > w->shared ? w->dynamic : w->shared;
+  return most ? most : tarn_hw_mem(hw, TARN_HW_L1)->capacity;
+}
 const tarn_hw_memory *tarn_hw_mem(const tarn_hw *hw, tarn_hw_level role) {
   uint32_t n = hw->nmem;
   uint32_t at[] = {[TARN_HW_L1] = 0,

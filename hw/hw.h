@@ -189,6 +189,7 @@ typedef struct tarn_hw_warps {
   uint32_t issue;     /* instructions of warps that a unit begins in a cycle */
   uint32_t own;       /* most registers of a thread; 0: as many as there are */
   uint32_t shared;    /* most bytes of the nearest memory that a block holds; 0: all */
+  uint32_t dynamic;   /* and that it holds where its launch asks for them; 0: no more */
   uint32_t async;     /* most bytes that a thread copies there at once without waiting for them, a
                          power of two from 4 on; 0: it has to wait */
 } tarn_hw_warps;
@@ -278,6 +279,8 @@ typedef enum tarn_hw_level {
   TARN_HW_LLC,       /* in front of main memory; NULL where there is L1 alone */
   TARN_HW_MAIN
 } tarn_hw_level;
+/* Bytes of its nearest memory that a GPU's block may hold: all that it asks for at its launch. */
+TARN_API int64_t tarn_hw_block_memory(const tarn_hw *hw);
 TARN_API const tarn_hw_memory *tarn_hw_mem(const tarn_hw *hw,
                                            tarn_hw_level role); /* NULL: the description has none */
 /* Can lanes of two registers form a third in one operation, also under a mask? By its triple. */

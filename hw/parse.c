@@ -241,6 +241,7 @@ static const hw_form warps_forms[] = {{"lanes", F_U32, offsetof(tarn_hw_warps, l
                                       {"issue", F_U32, offsetof(tarn_hw_warps, issue)},
                                       {"own", F_U32, offsetof(tarn_hw_warps, own)},
                                       {"shared", F_U32, offsetof(tarn_hw_warps, shared)},
+                                      {"dynamic", F_U32, offsetof(tarn_hw_warps, dynamic)},
                                       {"async", F_U32, offsetof(tarn_hw_warps, async)},
                                       {0}};
 static void read_warps(hw_reader *r, const tarn_sx *s, tarn_hw *h) {
@@ -257,6 +258,9 @@ static void read_warps(hw_reader *r, const tarn_sx *s, tarn_hw *h) {
   if (w->registers < w->block || (w->own && w->own < w->registers / w->block))
     tarn_sx_error(r->cx, s, "warps: %u registers, %u of a thread: they hold no block of %u threads",
                   w->registers, w->own, w->block);
+  if (w->dynamic && (!w->shared || w->dynamic < w->shared))
+    tarn_sx_error(r->cx, s, "warps: (dynamic %u): more than the (shared %u) bytes are expected",
+                  w->dynamic, w->shared);
   if (w->async && (w->async < 4 || w->async > 16 || (w->async & (w->async - 1))))
     tarn_sx_error(r->cx, s, "warps: (async %u): 4, 8 or 16 bytes are expected", w->async);
 }
@@ -336,9 +340,9 @@ static void check_whole(hw_reader *r, const tarn_sx *s, const tarn_hw *h) {
   if (!h->nmem) tarn_sx_error(r->cx, s, "%s: at least one (memory …) is needed", h->name);
   if (h->kind == TARN_HW_CPU && !*h->triple)
     tarn_sx_error(r->cx, s, "%s: a cpu needs its (triple …)", h->name);
-  if (h->warps.lanes && h->nmem && (int64_t)h->warps.shared > tarn_hw_mem(h, TARN_HW_L1)->capacity)
-    tarn_sx_error(r->cx, s, "%s: %s has no room for a block's %u bytes", h->name,
-                  tarn_hw_mem(h, TARN_HW_L1)->name, h->warps.shared);
+  if (h->warps.lanes && h->nmem && tarn_hw_block_memory(h) > tarn_hw_mem(h, TARN_HW_L1)->capacity)
+    tarn_sx_error(r->cx, s, "%s: %s has no room for a block's %lld bytes", h->name,
+                  tarn_hw_mem(h, TARN_HW_L1)->name, (long long)tarn_hw_block_memory(h));
   if ((h->kind == TARN_HW_GPU) != (h->warps.lanes > 0))
     tarn_sx_error(r->cx, s, "%s: a gpu needs its (warps …), and nothing else has them", h->name);
   check_memories(r, s, h);

@@ -164,19 +164,19 @@ typedef struct low_fn {
                    they are of one dim */
   LLVMValueRef thread; /* its number in a block of `threads`, where they are a team */
   int64_t threads;
-  LLVMValueRef lane; /* of the thread in its warp, where the lanes of a reduction are threads */
-  bool by_lane;      /* each of them does another step now */
-  int64_t *shared;   /* bytes of the block's shared memory that are left */
-  bool halves;       /* loads keep the lane order of lanes.c now */
-  uint32_t gen;      /* changes with the basic block: what is cached holds for one */
+  LLVMValueRef lane;   /* of the thread in its warp, where the lanes of a reduction are threads */
+  bool by_lane;        /* each of them does another step now */
+  LLVMValueRef shared; /* the block's shared memory, of its address space; NULL: none */
+  bool halves;         /* loads keep the lane order of lanes.c now */
+  uint32_t gen;        /* changes with the basic block: what is cached holds for one */
 } low_fn;
 LLVMValueRef low_alloca(low_fn *E, LLVMTypeRef t,
                         int64_t n); /* array of n in the entry block, aligned to 64 */
 /* Local memory of one thread: on the stack, or in its part of the workspace when large. */
 LLVMValueRef low_local(low_fn *E, int64_t bytes);
-/* Memory of all threads of a team; as a pointer of its address space. */
-LLVMValueRef low_shared_memory(low_fn *E, int64_t bytes);
-LLVMValueRef low_shared(low_fn *E, int64_t bytes);
+LLVMValueRef low_scratch(low_fn *E, int64_t bytes); /* in the workspace */
+/* Memory of all threads of a block: its own, or (`dynamic`) what its launch asks for. */
+LLVMValueRef low_shared_memory(low_module *M, int64_t bytes, bool dynamic);
 LLVMBasicBlockRef low_block(low_fn *E, const char *name);
 void low_begin(low_fn *E, LLVMBasicBlockRef b); /* continues there */
 

@@ -77,6 +77,9 @@ LLVMValueRef low_alloca(low_fn *E, LLVMTypeRef t, int64_t n) {
 #define STACK_LIMIT (16 * 1024) /* bytes of one local buffer */
 LLVMValueRef low_local(low_fn *E, int64_t bytes) {
   if (bytes <= STACK_LIMIT) return low_alloca(E, E->M->i8, bytes > 1 ? bytes : 2);
+  return low_scratch(E, bytes);
+}
+LLVMValueRef low_scratch(low_fn *E, int64_t bytes) {
   LLVMBuilderRef b = LLVMCreateBuilderInContext(E->M->lc);
   LLVMPositionBuilderBefore(b, LLVMGetBasicBlockTerminator(E->entry));
   LLVMValueRef at = low_i64(E->M, (int64_t)*E->scratch_bytes);
@@ -87,18 +90,15 @@ LLVMValueRef low_local(low_fn *E, int64_t bytes) {
 }
 
 #define SHARED 3 /* LLVM's number of that memory */
-LLVMValueRef low_shared_memory(low_fn *E, int64_t bytes) {
-  low_module *M = E->M;
-  LLVMTypeRef t = LLVMArrayType2(M->i8, (uint64_t)(bytes + 15) / 16 * 16);
-  LLVMValueRef v = LLVMAddGlobalInAddressSpace(M->m, t, "shared", SHARED);
-  *E->shared -= (bytes + 15) / 16 * 16;
-  LLVMSetInitializer(v, LLVMGetUndef(t)), LLVMSetLinkage(v, LLVMInternalLinkage);
+LLVMValueRef low_shared_memory(low_module *M, int64_t bytes, bool dynamic) {
+  LLVMTypeRef t = LLVMArrayType2(M->i8, dynamic ? 0 : (uint64_t)(bytes + 15) / 16 * 16);
+  LLVMValueRef v = dynamic ? LLVMGetNamedGlobal(M->m, "dynamic") : NULL;
+  if (v) return v;
+  v = LLVMAddGlobalInAddressSpace(M->m, t, dynamic ? "dynamic" : "shared", SHARED);
   LLVMSetAlignment(v, 16);
+  if (dynamic) return v;
+  LLVMSetInitializer(v, LLVMGetUndef(t)), LLVMSetLinkage(v, LLVMInternalLinkage);
   return v;
-}
-LLVMValueRef low_shared(low_fn *E, int64_t bytes) {
-  if (bytes > *E->shared) return low_local(E, bytes > STACK_LIMIT ? bytes : STACK_LIMIT + 1);
-  return LLVMConstAddrSpaceCast(low_shared_memory(E, bytes), E->M->ptr);
 }
 
 void low_fn_begin(low_fn *E, low_module *M, LLVMValueRef fn, const tarn_plan_space *space) {

@@ -270,10 +270,18 @@ static void hold_operand(low_fn *E, low_stage *st, uint32_t read) {
   LLVMValueRef all = LLVMConstAddrSpaceCast(st->shared, E->M->ptr);
   st->read[read].base = LLVMConstInBoundsGEP2(i8, all, &at, 1);
 }
+/* What a stage makes for others: in the block's memory, or in that of its thread. */
+static LLVMValueRef local_buffer(low_nest *N, low_fn *E, const tarn_plan_stage *st) {
+  if (!N->p->team) return low_local(E, st->local_bytes);
+  if (st->shared_at < 0) return low_scratch(E, st->local_bytes);
+  LLVMValueRef at = low_i64(E->M, st->shared_at);
+  LLVMValueRef all = LLVMConstAddrSpaceCast(E->shared, E->M->ptr);
+  return LLVMConstInBoundsGEP2(E->M->i8, all, &at, 1);
+}
 static void bind(low_nest *N, low_fn *E, const LLVMValueRef *in, const LLVMValueRef *out) {
   for (uint32_t i = 0; i < N->p->nstage; i++) {
     low_stage *st = &N->stage[i];
-    if (st->p->tiled) st->shared = low_shared_memory(E, st->p->shared);
+    if (st->p->tiled) st->shared = E->shared;
     for (uint32_t r = 0; r < st->p->nread; r++) {
       const tarn_read *rd = &st->p->s->read[r];
       if (!rd->stage) st->read[r].base = in[rd->src];
@@ -282,8 +290,7 @@ static void bind(low_nest *N, low_fn *E, const LLVMValueRef *in, const LLVMValue
       low_access_ready(E, &st->read[r]);
     }
     if (st->p->s->out) st->result.base = out[st->p->out_no];
-    else if (N->p->team) st->result.base = low_shared(E, st->p->local_bytes);
-    else st->result.base = low_local(E, st->p->local_bytes);
+    else st->result.base = local_buffer(N, E, st->p);
     low_access_ready(E, &st->result);
   }
 }

@@ -371,7 +371,6 @@ void tarn_plan_fetch_settle(tarn_plan_nest *N, tarn_plan_stage *st, const tarn_p
                             const tarn_stage_sched *s, const tarn_plan_operand *in) {
   tarn_stage_dims d = tarn_stage_dims_of(N->n, (uint32_t)(st - N->stage));
   uint32_t vars = list->n + 1 + (st->unit ? TARN_PLAN_UNIT_VARS : 0);
-  const tarn_hw_warps *w = &N->hw->warps;
   st->held = TARN_ARRAY(N->cx, tarn_plan_held, s->nhold);
   for (uint32_t i = 0; i < s->nhold; i++) {
     box b = {.N = N, .st = st, .list = list, .hold = &s->hold[i]};
@@ -394,7 +393,7 @@ void tarn_plan_fetch_settle(tarn_plan_nest *N, tarn_plan_stage *st, const tarn_p
   int64_t others = st->threads - st->threads / st->parts, sums = tarn_plan_tile_of(list).slots;
   if (st->unit) sums *= st->nreg[2];
   st->shared = tarn_max(st->shared, others * sums * (int64_t)tarn_dtype_size(st->state[0]));
-  int64_t most = w->shared ? w->shared : tarn_hw_mem(N->hw, TARN_HW_L1)->capacity;
+  int64_t most = tarn_hw_block_memory(N->hw);
   if (st->shared > most)
     tarn_raise(N->cx, TARN_BAD_INPUT,
                "schedule: a block holds %lld bytes in shared memory, %s has room for %lld",

@@ -34,6 +34,8 @@ const tarn_plan_lin *tarn_plan_fragment(const tarn_plan_nest *N, const tarn_plan
 void tarn_plan_fragment_check(const tarn_plan_nest *N, const tarn_plan_stage *st);
 void tarn_plan_fetch_vars(tarn_plan_nest *N, tarn_plan_stage *st, tarn_plan_list *list,
                           const tarn_stage_sched *s, const tarn_plan_operand *in);
+/* Where a team's buffers lie: blocks.c. */
+void tarn_plan_share(tarn_plan_nest *N);
 void tarn_plan_fetch_settle(tarn_plan_nest *N, tarn_plan_stage *st, const tarn_plan_list *list,
                             const tarn_stage_sched *s, const tarn_plan_operand *in);
 bool tarn_plan_exp_at_most_0(const tarn_plan_nest *N, const tarn_plan_stage *st);

@@ -225,6 +225,7 @@ typedef struct tarn_plan_stage {
   const tarn_plan_level
       *rows; /* its copies make neighbours of rows that lie across the lanes; NULL: there is none */
   int64_t local_bytes;    /* result of a stage that is no output */
+  int64_t shared_at;      /* where it lies in shared memory, of a team's; -1: not there */
   uint32_t nfactor, data; /* multiplied by so many constant matrices is read number `data` */
   tarn_plan_factor *factor;
   bool at_most_0; /* arguments of exp in a map's body, see softmax.c */
@@ -274,8 +275,14 @@ TARN_API uint32_t tarn_plan_regions(const tarn_plan_nest *N);
 TARN_API int64_t tarn_plan_items(const tarn_plan_nest *N, uint32_t region); /* 1: not parallel */
 /* Of a stage in a team: items that its threads share. */
 TARN_API int64_t tarn_plan_team_items(const tarn_plan_nest *N, uint32_t stage);
-/* Threads of a block of a region whose stage holds operands in shared memory; else 0. */
+/* Threads of a block whose threads, or warps, have nothing to do with one another; most of a team.
+ */
+enum { TARN_BLOCK_ALONE = 128, TARN_BLOCK_TEAM = 256 };
+/* Of a region on a GPU: threads of a block, threads that share an item, and bytes of shared memory,
+ * see blocks.c. */
 TARN_API int64_t tarn_plan_block(const tarn_plan_nest *N, uint32_t region);
+TARN_API int64_t tarn_plan_each(const tarn_plan_nest *N, uint32_t region);
+TARN_API int64_t tarn_plan_shared(const tarn_plan_nest *N, uint32_t region);
 /* Does an instruction of a warp compute a reduction by `red` of `body` over elements of the two
  * types, the first operand's its rows? */
 TARN_API bool tarn_plan_unit_serves(tarn_lang *L, const tarn_hw *hw, uint32_t intrinsic,

@@ -325,6 +325,7 @@ tarn_plan_nest *tarn_plan_prepare(tarn_lang *L, const tarn_hw *hw, bool contract
   for (uint32_t i = 0; i < n->nstage; i++) prepare_stage(N, i, s, in, out, &out_no);
   for (uint32_t i = 0; i <= n->nstage; i++)
     tarn_plan_list_parallel(&N->list[i], i == 0 || N->split || N->team);
+  if (hw->warps.lanes) tarn_plan_share(N);
   tarn_plan_prefetch_settle(N, in, out);
   for (uint32_t i = 0; i < n->nstage; i++)
     settle_accesses(N, &N->stage[i], serial_vars(&N->list[0]) | serial_vars(&N->list[1 + i]));
@@ -349,9 +350,6 @@ static int64_t items_of(const tarn_plan_list *list) {
 }
 int64_t tarn_plan_items(const tarn_plan_nest *N, uint32_t region) {
   return items_of(&N->list[N->split ? 1 + region : 0]);
-}
-int64_t tarn_plan_block(const tarn_plan_nest *N, uint32_t region) {
-  return N->split && N->stage[region].tiled ? N->stage[region].threads : 0;
 }
 int64_t tarn_plan_team_items(const tarn_plan_nest *N, uint32_t stage) {
   return items_of(&N->list[1 + stage]);

@@ -14,15 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-  SECTOR = 32,
-  ADDRESS = 1,
-  MOST_TILE = 32,
-  MOST_SIDE = 8,
-  UNROLLED = 4,
-  SHUFFLE = 2,
-  TEAM = 256
-};
+enum { SECTOR = 32, ADDRESS = 1, MOST_TILE = 32, MOST_SIDE = 8, UNROLLED = 4, SHUFFLE = 2 };
 
 #define NEAR   0.9 /* share of loads that a unit's own cache answers */
 #define BESIDE 0.1 /* share of what does not bind that is not hidden */
@@ -128,6 +120,56 @@ static double sectors(const stage_model *m, const acc_model *a, const shape *x, 
   double each = tarn_fmin(row, ceil((row - 1) * step / SECTOR + 1));
   return each * ceil(lanes / row);
 }
+/* Elements of an operand that are at so many points of each dim: neighbouring windows overlap. */
+static double distinct(const stage_model *m, const acc_model *a, const int64_t *span) {
+  double n = 1, reach = 1;
+  bool done[TARN_MAX_DIMS] = {false};
+  for (uint32_t i = 0; i < m->n; i++) {
+    uint32_t d = m->n;
+    for (uint32_t k = 0; k < m->n; k++) {
+      bool first = d == m->n || llabs(a->coef[k]) < llabs(a->coef[d]);
+      if (!done[k] && (a->touched >> k & 1) && first) d = k;
+    }
+    if (d == m->n) break;
+    done[d] = true;
+    double step = fabs((double)a->coef[d]), more = (double)span[d] - 1;
+    n += more * (a->irregular || step > reach ? n : n * step / reach);
+    reach += more * step;
+  }
+  return tarn_fmin(n, (double)a->elems);
+}
+/* What the items of a block are of each dim: neighbours along the last levels. */
+static void spans(const tarn_hw *hw, const stage_model *m, const tarn_stage_sched *s,
+                  const shape *x, bool team, int64_t *span) {
+  int64_t left = x->by_warp ? TARN_BLOCK_ALONE / hw->warps.lanes : TARN_BLOCK_ALONE,
+          step[TARN_MAX_DIMS];
+  memcpy(span, m->dim, sizeof x->tile);
+  for (uint32_t d = 0; d < m->nshared; d++) span[d] = 1;
+  for (uint32_t d = m->nshared; d < m->nacc && !team; d++) span[d] = step[d] = x->tile[d];
+  for (uint32_t i = s->nlevel; i-- > 0 && !team;) {
+    const tarn_level *l = &s->level[i];
+    if (l->kind != TARN_PARALLEL) continue;
+    int64_t outer = m->dim[l->dim];
+    for (uint32_t k = 0; k < i; k++)
+      if (s->level[k].dim == l->dim && s->level[k].kind == TARN_PARALLEL) outer = s->level[k].step;
+    int64_t trips = tarn_ceildiv(tarn_min(outer, m->dim[l->dim]), l->step);
+    int64_t here = tarn_min(trips, left);
+    span[l->dim] = tarn_min(m->dim[l->dim], here > 1 ? here * l->step : span[l->dim]);
+    left = tarn_max(1, left / trips);
+  }
+}
+/* Bytes that come from the cache that all units share: for each block what its items read. */
+static double shared_bytes(const tarn_hw *hw, const stage_model *m, const tarn_stage_sched *s,
+                           const shape *x, bool team) {
+  int64_t span[TARN_MAX_DIMS];
+  double each = 0, blocks = x->items / TARN_BLOCK_ALONE;
+  spans(hw, m, s, x, team, span);
+  for (uint32_t r = 0; r < m->nread; r++)
+    if (!m->read[r].local) each += distinct(m, &m->read[r], span) * m->read[r].bytes;
+  if (team) blocks = 1;
+  for (uint32_t d = 0; d < m->nshared && team; d++) blocks *= (double)m->dim[d];
+  return tarn_fmax(1, blocks) * each;
+}
 typedef struct work {
   double issue, moved; /* instructions of warps; wavefronts of the units' nearest memory */
   double fma;          /* multiply-adds of warps */
@@ -187,11 +229,11 @@ static spread spread_of(const tarn_hw *hw, const stage_model *m, const shape *x,
   if (!team) return p;
   double blocks = 1;
   for (uint32_t d = 0; d < m->nshared; d++) blocks *= (double)m->dim[d];
-  double own = x->items / tarn_fmax(1, blocks), threads = tarn_fmin(own, TEAM);
+  double own = x->items / tarn_fmax(1, blocks), threads = tarn_fmin(own, TARN_BLOCK_TEAM);
   double at_once =
       tarn_fmax(1, floor(hw->warps.resident * hw->warps.lanes / tarn_fmax(32, threads)));
   p.units = tarn_fmin(hw->units, blocks);
-  p.rounds = ceil(own / TEAM) * tarn_fmax(1, blocks / (hw->units * at_once));
+  p.rounds = ceil(own / TARN_BLOCK_TEAM) * tarn_fmax(1, blocks / (hw->units * at_once));
   return p;
 }
 static double stage_cost(const tarn_hw *hw, const stage_model *m, bool team,
@@ -204,20 +246,24 @@ static double stage_cost(const tarn_hw *hw, const stage_model *m, bool team,
   double moved = w.moved * l1->line / (p.units * l1->read);
   double fma = w.fma / (p.units * gpu_fma_rate(hw));
   double bytes = whole_bytes(m), main_cycles = bytes / (main->read * hw->units);
+  const tarn_hw_memory *l2 = tarn_hw_mem(hw, TARN_HW_L2);
+  double beyond = shared_bytes(hw, m, s, &x, team) / (l2->read * p.units);
   double waits = w.waits * p.rounds;
   issue = tarn_fmax(issue, fma);
   double cycles = tarn_fmax(tarn_fmax(issue, moved), tarn_fmax(main_cycles, waits));
-  double others = issue + moved + main_cycles + waits - cycles;
+  cycles = tarn_fmax(cycles, beyond);
+  double others = issue + moved + main_cycles + beyond + waits - cycles;
   c->compute_seconds += issue / hw->clock;
   c->memory_seconds[0] += moved / hw->clock;
   c->memory_seconds[hw->nmem > 1 ? hw->nmem - 2 : 0] += main_cycles / hw->clock;
   c->bytes[hw->nmem > 1 ? hw->nmem - 2 : 0] += bytes;
   c->flops += m->flops_each * x.steps * x.items;
   c->parallel = tarn_fmax(c->parallel, p.units);
-  c->binds = cycles == issue   ? issue == fma ? "fma" : "issue"
-             : cycles == moved ? l1->name
-             : cycles == waits ? "latency"
-                               : main->name;
+  c->binds = cycles == issue    ? issue == fma ? "fma" : "issue"
+             : cycles == moved  ? l1->name
+             : cycles == waits  ? "latency"
+             : cycles == beyond ? l2->name
+                                : main->name;
   return (cycles + BESIDE * others) / hw->clock;
 }
 

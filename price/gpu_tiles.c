@@ -14,7 +14,7 @@
 
 enum {
   MOST_OPTIONS = 256,
-  FINALISTS = 3,
+  FINALISTS = 8,
   MOST_SLOTS = 3,
   MOST_ACCUMULATORS = 64,
   MOST_COPIES = 32, /* of a thread in a trip */
@@ -200,7 +200,7 @@ static void count_sizes(const tiles *t, const pick *p, gpu_counts *c) {
 }
 static bool may_be(const tiles *t, const gpu_counts *c) {
   const tarn_hw_warps *w = &t->hw->warps;
-  double most = w->shared ? w->shared : (double)tarn_hw_mem(t->hw, TARN_HW_L1)->capacity;
+  double most = (double)tarn_hw_block_memory(t->hw);
   double own = tarn_fmin(w->own ? w->own : 1e9, floor(w->registers / (32 * c->warps)));
   return c->threads >= w->lanes && c->threads <= tarn_fmin(MOST_THREADS, w->block) &&
          c->tile <= MOST_ACCUMULATORS && c->copies <= MOST_COPIES && 1.15 * c->shared <= most &&
@@ -280,10 +280,12 @@ typedef struct group {
 static void put_option(group *g, int64_t b0, int64_t t0, int64_t b1, int64_t t1) {
   if (g->noption < MOST_OPTIONS) g->option[g->noption++] = (option){{b0, b1}, {t0, t1}};
 }
+/* Each of the threads has up to eight; or the whole dim, where it is no power of two. */
 static void options_of_one(const stage_model *m, group *g) {
   int64_t n = m->dim[g->dim[0]];
-  for (int64_t b = 4; b <= 128 && (b < 2 * n || b == 4); b *= 2)
-    for (int64_t u = 1; u <= 8 && u <= b; u *= 2) put_option(g, b, b / u, 1, 1);
+  for (int64_t t = 1; t <= 32; t *= 2)
+    for (int64_t u = 1; u <= 8; u++)
+      if (t * u >= 4 && (t * u < 2 * n || t * u == 4)) put_option(g, t * u, t, 1, 1);
   for (int64_t u = 1; u <= 8 && n <= 128 && (n & (n - 1)); u++)
     if (n % u == 0) put_option(g, n, n / u, 1, 1);
 }

@@ -108,6 +108,7 @@ typedef struct tarn_ptx_step {
   tarn_ptx_does does;
   const char *kernel; /* of the program; COPIES: NULL */
   uint32_t entry, grid, block, narg;
+  uint32_t shared;           /* bytes that the launch asks for */
   const tarn_ptx_place *arg; /* LAUNCHES; COPIES: from, and to */
   int64_t bytes;             /* COPIES */
   tarn_ptx_counts counts;    /* of the last run */

@@ -85,6 +85,9 @@ static uint32_t reg(decoder *d, uint32_t no, uint32_t bytes, bool wide) {
   r->read = true;
   return r->at;
 }
+static uint64_t address_of(const decoder *d, const ptx_variable *v) {
+  return v->dynamic ? d->b->shared_end : v->at;
+}
 static uint32_t source_of(decoder *d, const ptx_operand *o, ptx_type t) {
   uint32_t bytes = register_bytes(t);
   const ptx_variable *v;
@@ -101,7 +104,7 @@ static uint32_t source_of(decoder *d, const ptx_operand *o, ptx_type t) {
     v = ptx_variable_of(d->b, o->name);
     if (!v || bytes < 4)
       ptx_refuse(d->cx, d->b->p->file, d->st->line, "%s: unknown name %s", d->st->op, o->name);
-    return number(d, v->at, bytes);
+    return number(d, address_of(d, v), bytes);
   default: refuse(d, "a register or a number is expected");
   }
 }
@@ -387,7 +390,7 @@ static void address(decoder *d, uint32_t i, ptx_space space, uint32_t *base, uin
   const ptx_variable *v = o->name ? ptx_variable_of(d->b, o->name) : NULL;
   if (o->name && !v)
     ptx_refuse(d->cx, d->b->p->file, d->st->line, "%s: unknown name %s", d->st->op, o->name);
-  uint64_t at = v ? v->at : 0;
+  uint64_t at = v ? address_of(d, v) : 0;
   if (v && space == PTX_GENERIC) at += window(v->space);
   else if (v && v->space != space && !(space == PTX_GLOBAL && v->space == PTX_CONST))
     ptx_refuse(d->cx, d->b->p->file, d->st->line, "%s: %s lies in another memory", d->st->op,

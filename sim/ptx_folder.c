@@ -107,6 +107,7 @@ static void read_launch(const loading *l, yajl_val v, tarn_ptx_step *s) {
                tarn_shown(l->cx, entry));
   s->grid = (uint32_t)whole(l, v, "grid", INT32_MAX),
   s->block = (uint32_t)whole(l, v, "block", 1024);
+  if (has(v, "shared")) s->shared = (uint32_t)whole(l, v, "shared", 1 << 20);
   s->arg = read_places(l, v, "arguments", &s->narg);
   const tarn_ptx_entry *e = tarn_ptx_entry_at(l->p->ptx, s->entry);
   bool addresses = e->nparam == s->narg;
@@ -225,7 +226,7 @@ static void launch(run *r, tarn_ptx_step *s) {
     memcpy(param + e->param[i].offset, &at, sizeof at);
   }
   tarn_ptx_launch l = {.entry = s->entry, .grid = {s->grid, 1, 1}, .block = {s->block, 1, 1}};
-  l.param = param;
+  l.param = param, l.shared = s->shared;
   tarn_ptx_run(r->d, &l, &s->counts);
 }
 static void call(run *r, const tarn_ptx_step *s, tarn_ptx_host *host, void *user) {

@@ -64,6 +64,7 @@ typedef struct ptx_variable {
   const char *name;
   ptx_space space;
   uint32_t line, align;
+  bool dynamic; /* of shared memory, what a launch asks for: it begins at the body's shared_end */
   int64_t bytes;
   uint64_t at;         /* address in its space; of PARAM: offset */
   const uint8_t *data; /* NULL: no contents */
@@ -185,6 +186,7 @@ struct tarn_ptx {
   TARN_VEC(ptx_entry *) entry;
   TARN_VEC(ptx_variable *) variable; /* of the module */
   uint64_t end;                      /* behind its variables in global memory */
+  uint32_t dynamic; /* alignment of what launches ask for; 0: no name for it has been read */
   uint32_t granule; /* the fewest bytes that a kernel reads or writes at once, at most 4 */
 };
 TARN_NORETURN void ptx_refuse(tarn_ctx *cx, const char *file, uint32_t line, const char *fmt, ...)

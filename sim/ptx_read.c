@@ -209,9 +209,16 @@ static uint64_t room(reader *r, uint32_t *end, const ptx_variable *v, int64_t mo
   *end = (uint32_t)(from + v->bytes);
   return (uint64_t)from;
 }
+/* What a launch asks for lies behind all other shared memory of a kernel, and begins the same for
+ * each name. */
+static void place_dynamic(reader *r, const ptx_variable *v) {
+  if (r->body) REFUSE(r, "%s: memory of a launch is declared outside of kernels", v->name);
+  r->p->dynamic = (uint32_t)tarn_max(r->p->dynamic, tarn_max(v->align, 16));
+}
 static void place(reader *r, ptx_variable *v) {
   ptx_body *b = r->body;
-  if (v->space == PTX_SHARED)
+  if (v->dynamic) place_dynamic(r, v);
+  else if (v->space == PTX_SHARED)
     v->at = room(r, b ? &b->shared_end : &r->module.shared_end, v, 1 << 20);
   else if (v->space == PTX_LOCAL && b) v->at = room(r, &b->local_end, v, 512 << 10);
   else if (v->space == PTX_LOCAL) REFUSE(r, "%s: local memory outside of a kernel", v->name);
@@ -252,6 +259,7 @@ static void variables(reader *r, ptx_space space, bool external) {
     }
     r->bytes += v->bytes;
     if (r->bytes > 4 * MOST_BYTES) REFUSE(r, "%s: too many bytes of variables", v->name);
+    v->dynamic = external && !v->bytes && space == PTX_SHARED;
     if (!v->bytes && !external) REFUSE(r, "%s: no bytes", v->name);
     if (take(r, "=")) {
       bool list = take(r, "{");
@@ -500,6 +508,7 @@ static void entry(reader *r) {
   expect(r, "{");
   body(r);
   r->body = NULL;
+  if (r->p->dynamic) b.shared_end = (b.shared_end + r->p->dynamic - 1) & -r->p->dynamic;
   ptx_decode(&b);
   ptx_meets(r->cx, b.e);
   b.e->p.shared = b.shared_end, b.e->p.local = (b.local_end + 15) / 16 * 16;

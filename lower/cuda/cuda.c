@@ -12,9 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BLOCK  128 /* threads */
-#define TEAM   256 /* most threads of a block that works together */
-#define KERNEL 71  /* LLVM's calling convention of PTX kernels */
+#define KERNEL 71 /* LLVM's calling convention of PTX kernels */
 
 typedef struct region {
   const char *entry;
@@ -22,6 +20,7 @@ typedef struct region {
   uint32_t block;   /* threads */
   bool team;        /* a block does one item */
   uint32_t each;    /* else: threads that do an item */
+  uint32_t shared;  /* bytes that its launch asks for */
   uint64_t scratch; /* bytes of a block's item, or of a thread */
 } region;
 typedef struct function {
@@ -65,18 +64,6 @@ static LLVMValueRef begin_kernel(low_module *M, const region *r, uint32_t nin, u
   }
   return f;
 }
-static int64_t shared_bytes(const tarn_hw *hw) {
-  return hw->warps.shared ? hw->warps.shared : tarn_hw_mem(hw, TARN_HW_L1)->capacity;
-}
-/* Threads of a block that works together: as many as some stage has items. */
-static uint32_t team_of(const tarn_plan_nest *plan) {
-  int64_t most = 1, lanes = plan->hw->warps.lanes;
-  for (uint32_t i = 0; i < plan->nstage; i++) {
-    int64_t each = plan->stage[i].red_lanes == lanes ? lanes : 1;
-    most = tarn_max(most, each * tarn_plan_team_items(plan, i));
-  }
-  return (uint32_t)tarn_min(TEAM, tarn_ceildiv(most, lanes) * lanes);
-}
 /* Scratch memory of the item; how much that is, is known when all has been emitted. */
 static LLVMValueRef begin_scratch(low_fn *E, LLVMValueRef memory, LLVMValueRef item) {
   low_module *M = E->M;
@@ -98,23 +85,27 @@ static LLVMValueRef emit_item(low_fn *E, const region *r, LLVMValueRef *all) {
   E->lane = LLVMBuildURem(M->b, thread, low_i64(M, r->each), "");
   return LLVMBuildUDiv(M->b, *all, low_i64(M, r->each), "");
 }
+static void size_region(const tarn_plan_nest *plan, uint32_t no, region *r) {
+  const tarn_hw *hw = plan->hw;
+  int64_t shared = tarn_plan_shared(plan, no), own = hw->warps.shared;
+  r->block = (uint32_t)tarn_plan_block(plan, no);
+  r->each = (uint32_t)tarn_plan_each(plan, no);
+  r->team = plan->team || plan->stage[no].tiled;
+  r->shared = own && shared > own ? (uint32_t)shared : 0;
+}
 static void emit_region(cuda *g, tarn_plan_nest *plan, uint32_t no, region *r, uint32_t nin,
                         uint32_t nout) {
   low_module *M = g->M;
   low_fn E;
-  int64_t shared = shared_bytes(plan->hw);
+  int64_t shared = tarn_plan_shared(plan, no);
   LLVMValueRef in[TARN_MAX_OPERANDS], out[8], thread;
-  r->team = plan->team, r->each = 1;
-  uint32_t lanes = plan->hw->warps.lanes;
-  if (plan->split && plan->stage[no].red_lanes == lanes) r->each = lanes;
-  int64_t tiled = tarn_plan_block(plan, no);
-  r->block = tiled ? (uint32_t)tiled : r->team ? team_of(plan) : BLOCK;
-  r->team |= tiled > 0;
+  size_region(plan, no, r);
   LLVMValueRef f = begin_kernel(M, r, nin, nout);
   low_fn_begin(&E, M, f, NULL);
   for (uint32_t i = 0; i < nin + nout; i++)
     *(i < nin ? &in[i] : &out[i - nin]) = LLVMGetParam(f, i);
-  E.scratch_bytes = &r->scratch, E.shared = &shared;
+  E.scratch_bytes = &r->scratch;
+  if (shared) E.shared = low_shared_memory(M, shared, r->shared > 0);
   LLVMValueRef item = emit_item(&E, r, &thread);
   /* Locals are made at the end of the entry block, behind what they are made of. */
   LLVMBasicBlockRef work = low_block(&E, "work");
@@ -166,7 +157,7 @@ static void step(cuda *g, uint32_t no) {
     if (!r->items) continue;
     int64_t grid = r->team ? r->items : tarn_ceildiv(r->items * r->each, r->block);
     int64_t scratch = (r->team ? grid : grid * r->block) * (int64_t)r->scratch;
-    tarn_rt_launch l = {.entry = r->entry, .kernel = no, .block = r->block};
+    tarn_rt_launch l = {.entry = r->entry, .kernel = no, .block = r->block, .shared = r->shared};
     cuda_launch(g->program, l, grid, scratch, in, out);
   }
 }

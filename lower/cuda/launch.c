@@ -74,6 +74,7 @@ static void put_launch(const cuda_program *g, tarn_json *j, const tarn_rt_launch
   tarn_json_open(j, NULL, '{');
   tarn_json_str(j, "kernel", g->p->ker[l->kernel].name), tarn_json_str(j, "entry", l->entry);
   tarn_json_int(j, "grid", l->grid), tarn_json_int(j, "block", l->block);
+  if (l->shared) tarn_json_int(j, "shared", l->shared);
   tarn_json_open(j, "arguments", '[');
   for (uint32_t i = 0; i < l->narg; i++) {
     tarn_json_open(j, NULL, '{');

@@ -439,11 +439,13 @@ int cuModuleGetFunction(object **f, object *m, const char *name) {
   (*f)->entry = entry;
   return CU_OK;
 }
+/* Of a block, where its kernel was allowed to have it: A100's and H100's. */
+static int most_shared(void) { return (is.capability < 90 ? 163 : 227) << 10; }
 int cuFuncSetAttribute(object *f, int attribute, int v);
 int cuFuncSetAttribute(object *f, int attribute, int v) {
   CURRENT(c);
   NEEDS(good(f, FUNCTION, c), CU_INVALID_HANDLE);
-  NEEDS(attribute == CU_DYNAMIC_SHARED && v >= 0 && v <= (163 << 10), CU_INVALID_VALUE);
+  NEEDS(attribute == CU_DYNAMIC_SHARED && v >= 0 && v <= most_shared(), CU_INVALID_VALUE);
   f->dynamic = v;
   return CU_OK;
 }
@@ -477,7 +479,8 @@ static int check_launch(const object *c, const object *f, const node *n) {
   NEEDS(n->grid[0] && n->grid[1] && n->grid[2], CU_INVALID_VALUE);
   NEEDS(n->grid[1] <= 65535 && n->grid[2] <= 65535 && n->grid[0] <= INT32_MAX, CU_INVALID_VALUE);
   NEEDS(n->shared <= (48u << 10) || n->shared <= (uint32_t)f->dynamic, CU_INVALID_VALUE);
-  NEEDS(e->shared + n->shared <= (163u << 10) && e->shared <= (48u << 10), CU_INVALID_VALUE);
+  NEEDS(e->shared + n->shared <= (uint32_t)most_shared() && e->shared <= (48u << 10),
+        CU_INVALID_VALUE);
   NEEDS(strcmp(e->name, is.refuse) != 0, CU_OUT_OF_RESOURCES);
   NEEDS(e->param_bytes <= sizeof n->param, CU_NOT_SUPPORTED);
   return CU_OK;
