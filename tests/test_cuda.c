@@ -100,6 +100,23 @@ static subject subject_of(tarn_ctx *cx, const char *model, const char *const *sh
   make_tensors(&s);
   return s;
 }
+/* Compiled for a GPU whose kernels own so little shared memory that their launches ask for it. */
+#define DIGITS TARN_TOP "/examples/digits/digits.onnx"
+static const char *const digits_shape[] = {"n=1", NULL};
+static subject small_subject(tarn_ctx *cx, const char *model) {
+  subject s = {0};
+  size_t n;
+  const char *text = tarn_read_file(cx, TARN_TOP "/hw/cuda-sm80.hw", &n);
+  const char *at = strstr(text, "(shared 49152)");
+  const char *path = tarn_format(cx, "%s/small.hw", pipeline_folder(cx));
+  ck_assert_ptr_nonnull(at);
+  const char *small = tarn_format(cx, "%.*s(shared 16)%s", (int)(at - text), text, at + 14);
+  tarn_write_file(cx, path, small, strlen(small));
+  compile(cx, &s, model, path, strcmp(model, DIGITS) ? NULL : digits_shape);
+  open_model(&s);
+  make_tensors(&s);
+  return s;
+}
 static tarn_rt_pool *pool_of(const subject *s) {
   char why[TARN_REF_MESSAGE];
   tarn_rt_pool *pool = tarn_rt_cuda_pool_new(s->m, 1, why);
@@ -127,10 +144,7 @@ static void clear_outputs(const subject *s) {
 }
 
 /* ---------------------------------------------------------------- values */
-static const char *const digits_shape[] = {"n=1", NULL};
-static subject digits(tarn_ctx *cx) {
-  return subject_of(cx, TARN_TOP "/examples/digits/digits.onnx", digits_shape);
-}
+static subject digits(tarn_ctx *cx) { return subject_of(cx, DIGITS, digits_shape); }
 static const char *case_model(tarn_ctx *cx, const char *name) {
   const char *term = tarn_format(cx, "%s/%s/g.term", CASES, name);
   return access(term, R_OK) ? tarn_format(cx, "%s/%s/model.onnx", CASES, name) : term;
@@ -174,6 +188,13 @@ static void try_case(tarn_ctx *cx, void *arg) {
   subject s = subject_of(cx, case_model(cx, arg), NULL);
   values(&s);
 }
+static void try_small(tarn_ctx *cx, void *arg) {
+  subject s = small_subject(cx, arg ? case_model(cx, arg) : DIGITS);
+  uint32_t asks = 0;
+  for (uint32_t i = 0; i < s.m->gpu->nlaunch; i++) asks += s.m->gpu->launch[i].shared > 16;
+  ck_assert_uint_gt(asks, 0);
+  values(&s);
+}
 static void in_context(tarn_fn *f, void *arg) {
   tarn_ctx *cx = tarn_ctx_new(NULL);
   fake.is("");
@@ -182,6 +203,9 @@ static void in_context(tarn_fn *f, void *arg) {
   tarn_ctx_free(cx);
 }
 START_TEST(test_values) { in_context(try_case, (void *)(uintptr_t)shown[_i]); }
+END_TEST
+static const char *const asking[] = {NULL, "attention_masked_row"};
+START_TEST(test_asking) { in_context(try_small, (void *)(uintptr_t)asking[_i]); }
 END_TEST
 static void try_digits(tarn_ctx *cx, void *arg) {
   (void)arg;
@@ -468,6 +492,7 @@ int main(int argc, char **argv) {
   Suite *suite = suite_create("cuda");
   TCase *t = tests("cuda");
   tcase_add_loop_test(t, test_values, 0, sizeof shown / sizeof *shown);
+  tcase_add_loop_test(t, test_asking, 0, sizeof asking / sizeof *asking);
   tcase_add_test(t, test_digits);
   tcase_add_test(t, test_addresses);
   tcase_add_test(t, test_refusals);

@@ -414,6 +414,29 @@ START_TEST(fault) {
     for (int i = 0; i < 64; i++) ck_assert_int_eq(out[i], in[63 - i]);
 }
 END_TEST
+/* What the launch asks for begins behind the kernel's own memory, aligned; nothing lies behind it.
+ */
+START_TEST(dynamic_memory) {
+  static int32_t in[64], out[64];
+  const char *text = tarn_format(
+      cx, "%s",
+      HEAD ".extern .shared .align 16 .b8 more[];\n.extern .shared .align 4 .b32 same[];\n"
+           ".visible .entry k(.param .u64 A, .param .u64 B, .param .u32 N) {\n"
+           ".reg .b32 %r<6>; .reg .b64 %d<6>; .shared .b8 own[3];\n"
+           "ld.param.u64 %d1, [A]; ld.param.u64 %d2, [B]; ld.param.u32 %r5, [N];\n"
+           "mov.u32 %r1, %tid.x; mul.wide.u32 %d3, %r1, 4; mov.u64 %d4, more;\n"
+           "st.shared.u8 [own+2], 1; add.s64 %d4, %d4, %d3; add.s64 %d2, %d2, %d3;\n"
+           "ld.global.u32 %r2, [%d2]; st.shared.u32 [%d4], %r2; bar.sync 0;\n"
+           "ld.shared.u32 %r3, [same+4]; cvt.u32.u64 %r4, %d4; add.u32 %r3, %r3, %r4;\n"
+           "add.s64 %d1, %d1, %d3; st.global.u32 [%d1], %r3; ret; }\n");
+  for (int i = 0; i < 64; i++) in[i] = 100 * i;
+  job j = {.text = text, .block = {64}, .extra = 256, .agreed = true, BOTH(64)};
+  right(&j);
+  for (int i = 0; i < 64; i++) ck_assert_int_eq(out[i], 100 + 16 + 4 * i);
+  j.extra = 252;
+  reported(&j, "of shared memory, which has 268");
+}
+END_TEST
 /* Threads that write the same bytes, where that is allowed; not other bytes. */
 START_TEST(agreed_writes) {
   static int32_t in[64], out[64];
@@ -573,7 +596,8 @@ int main(void) {
   } tests[] = {{opcode, N(opcodes)}, {divergence, 1},        {early_return, 1},
                {shuffles, 1},        {counters, N(counted)}, {fault, N(faults)},
                {blocks_race, 1},     {agreed_writes, 1},     {text, N(texts)},
-               {every_cut, 1},       {product, N(products)}, {matrices_loaded, 1}};
+               {every_cut, 1},       {product, N(products)}, {matrices_loaded, 1},
+               {dynamic_memory, 1}};
   Suite *suite = suite_create("ptx");
   TCase *t = tcase_create("ptx");
   tcase_add_checked_fixture(t, setup, teardown);
