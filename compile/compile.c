@@ -165,6 +165,7 @@ static void choose(tarn_compiled *c) {
   c->kernels = tarn_extract(&in, &ko, &c->choice, &c->picks);
   c->seconds.extract = tarn_now() - t;
   comp_given_used(c);
+  comp_refuse_host(c);
   comp_dump(c, TARN_DUMP_GRAPH, &graph);
   comp_dump_kernels(c);
 }

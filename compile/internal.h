@@ -22,6 +22,8 @@ typedef struct comp_offload comp_offload;
 const comp_offload *comp_offload_of(const tarn_compiled *c, const char *dir);
 void comp_offload_json(const comp_offload *f, tarn_json *j);
 void comp_offload_text(const comp_offload *f, tarn_buf *b);
+/* Raises where a machine without a host does not compute a kernel. */
+void comp_refuse_host(const tarn_compiled *c);
 /* Members of a kernel's object: its machine, and how an accelerator computes it. */
 void comp_kernel_json(const comp_offload *f, uint32_t kernel, tarn_json *j);
 /* The loop program of an accelerator's kernel; false: it is none. */

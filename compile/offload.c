@@ -128,10 +128,25 @@ static const char *why_left(const comp_offload *f, tarn_solver *s, const tarn_ke
   tarn_cost cost;
   if (k->kind != TARN_K_NEST || !k->sig) return "it is no loop nest";
   tarn_solve(s, k->sig, &cost);
-  if (!isfinite(cost.seconds)) return f->c->target->refuses(f->c->L, f->hw, k->sig);
+  if (!isfinite(cost.seconds))
+    return f->c->target->refuses(f->c->L, f->hw, k->unfit ? k->unfit : k->sig);
   const char *how = cost.seconds > k->price ? "faster on the host"
                                             : "together with its neighbours faster on the host";
   return tarn_format(cx, "%s: %.4g us against %.4g us", how, 1e6 * k->price, 1e6 * cost.seconds);
+}
+void comp_refuse_host(const tarn_compiled *c) {
+  const tarn_kprog *p = c->kernels;
+  tarn_ctx *cx = tarn_lang_ctx(c->L);
+  const comp_offload f = {.c = c, .hw = c->o->hw};
+  if (!c->o->hw->alone) return;
+  for (uint32_t i = 0; i < p->nker; i++) {
+    const tarn_kernel *k = &p->ker[i];
+    if (on_machine(&f, i)) continue;
+    const char *why = k->copy ? "it brings data into another order"
+                              : why_left(&f, c->target->solver(c->L, f.hw, 1), k);
+    tarn_raise(cx, TARN_BAD_INPUT, "%s: %s has no host, and does not compute %s: %s", c->o->model,
+               f.hw->name, k->name, why);
+  }
 }
 static void find_left(comp_offload *f) {
   const tarn_kprog *p = f->c->kernels;

@@ -3,6 +3,7 @@
  * schedule. */
 #include "extract/kgraph.h"
 #include "kernel/loops.h"
+#include "plan/unit.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,12 +64,20 @@ double kg_price(const kgraph *k, const tarn_ksig *sig, const tarn_schedule *s,
   const tarn_price *p = m->price;
   return (p->kernel ? p->kernel : p->seconds)(p->user, k->L, m->hw, sig, s, m->threads, cost);
 }
+static void note_unfit(kgraph *k, const kcand *c, const tarn_ksig *sig) {
+  bool fresh;
+  tarn_unit_plan p;
+  if (tarn_hw_traits_of(k->now.hw).any_nest || tarn_map_get(k->unfit, c->kcls)) return;
+  if (!tarn_unit_match(k->L, k->now.hw, sig, &p, NULL)) return;
+  *tarn_map_at(k->unfit, c->kcls, &fresh) = (uint64_t)(uintptr_t)tarn_copy(k->cx, sig, sizeof *sig);
+}
 bool kg_price_cand(kgraph *k, kcand *c) {
   tarn_ksig sig;
   tarn_cost cost;
   kg_signature(k, c, &sig);
   const tarn_schedule *s = tarn_solve(k->now.solver, &sig, &cost);
   if (s) c->price = kg_price(k, &sig, s, &cost);
+  else note_unfit(k, c, &sig);
   return s != NULL;
 }
 

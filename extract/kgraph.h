@@ -91,6 +91,7 @@ typedef struct kgraph {
   tarn_map *part_copies; /* AND/OR classes of copied parts, by what and where */
   const char **label;    /* per AND/OR class: the model's nodes, see knames.c; NULL: none */
   tarn_nodes *nodes;     /* the same, as numbers of origins */
+  tarn_map *unfit; /* kclass -> a kernel of it (tarn_ksig) that a unit computes, but for room */
   TARN_VEC(tarn_ways) ways;
   tarn_kgraph_report *r;
 } kgraph;

@@ -155,6 +155,10 @@ static const uint32_t *operand_buffers(build *b, const kcand *c, const tarn_pack
   }
   return in;
 }
+static const tarn_ksig *unfit_of(const kgraph *k, const kcand *c) {
+  const uint64_t *at = tarn_map_get(k->unfit, c->kcls);
+  return at ? (const tarn_ksig *)(uintptr_t)*at : NULL;
+}
 static void emit_nest(build *b, uint32_t ag, const kcand *c) {
   kgraph *k = b->k;
   kg_machine(k, c->machine);
@@ -179,6 +183,7 @@ static void emit_nest(build *b, uint32_t ag, const kcand *c) {
                    .sched = s,
                    .sig = priced,
                    .chosen = chosen,
+                   .unfit = unfit_of(k, c),
                    .copy = c->copy,
                    .price = predicted,
                    .flops = tarn_ksig_flops(k->L, k->now.hw, priced),
@@ -316,6 +321,14 @@ static void tell_gap(kgraph *k, const tarn_sel_result *r) {
   else if (!bound && ended) tarn_warn(k->cx, "nothing is proven of the choice of kernels: %s", why);
 }
 
+/* What is chosen only where nothing else can be: a kernel of the host, of a machine without one.
+ * Rather one that moves data. */
+#define NEVER 1e6 /* seconds */
+static double weight_of(const kgraph *k, const kcand *c) {
+  bool runs = c->kind == KC_NEST || c->kind == KC_OTHER;
+  if (!k->o->hw->alone || c->machine || !runs) return c->price;
+  return c->price + (c->copy ? NEVER / 1e3 : NEVER);
+}
 static const uint32_t *choose(kgraph *k) {
   tarn_sel_graph *g;
   raise_if(k, tarn_sel_graph_new(k->cx, &g));
@@ -330,7 +343,7 @@ static const uint32_t *choose(kgraph *k) {
     uint32_t n = 0;
     for (uint32_t j = 0; j < c->nchild; j++)
       if (c->child[j] != TARN_NONE) kids[n++] = c->child[j];
-    raise_if(k, tarn_sel_add_node(g, k->cand_class.p[i], c->price, kids, n, NULL));
+    raise_if(k, tarn_sel_add_node(g, k->cand_class.p[i], weight_of(k, c), kids, n, NULL));
   }
   for (uint32_t i = 0; i < k->in->nroot; i++) raise_if(k, tarn_sel_add_root(g, k->root_class[i]));
   tarn_sel_result *tree = TARN_NEW(k->cx, tarn_sel_result),
@@ -382,6 +395,7 @@ tarn_kprog *tarn_extract(const tarn_kgraph_input *in, const tarn_kgraph_options 
               .numbers = tarn_map_new(cx),
               .whole_of = tarn_map_new(cx),
               .part_copies = tarn_map_new(cx),
+              .unfit = tarn_map_new(cx),
               .pick = tarn_map_new(cx)};
   *r = (tarn_kgraph_report){0};
   kg_machines(&k);

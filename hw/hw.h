@@ -214,6 +214,7 @@ typedef struct tarn_hw {
   const tarn_hw_intrinsic *intrin;
   const struct tarn_hw *host; /* the machine that it hangs on, in whose memory a model's inputs and
                                  outputs lie; NULL: it is its own */
+  bool alone;                 /* (host none): every kernel is its own, a host only starts them */
   tarn_hw_link link;          /* to the host's memory; none: it works in that */
   double launch, barrier;     /* seconds to start a kernel on one unit, to join all units */
   uint32_t nlatency;

@@ -301,10 +301,12 @@ static void read_link(hw_reader *r, const tarn_sx *s, tarn_hw *h) {
   if (h->link.send <= 0 || h->link.receive <= 0)
     tarn_sx_error(r->cx, s, "link: (send B) and (receive B), bytes a second, are needed");
 }
-/* A shipped description, or a file whose name is relative to the one that names it. */
+/* A shipped description, or a file whose name is relative to the one that names it; or none. */
 static void read_host(hw_reader *r, const tarn_sx *s, tarn_hw *h) {
   const char *name = hw_name_of(r, s), *end = strrchr(s->file, '/');
   hw_value(r, s);
+  h->alone = !strcmp(name, "none");
+  if (h->alone) return;
   if (r->guests + 2 > TARN_HW_MACHINES)
     tarn_sx_error(r->cx, s, "host %s: more than %d machines hang on one another", name,
                   TARN_HW_MACHINES);
@@ -331,6 +333,8 @@ static void check_host(hw_reader *r, const tarn_sx *s, const tarn_hw *h) {
     tarn_sx_error(r->cx, s, "%s: a (link …) leads to a (host NAME), which is not given", h->name);
   if (h->host && h->host->kind != TARN_HW_CPU && !h->host->host)
     tarn_sx_error(r->cx, s, "%s: the host %s is no cpu, and has no host", h->name, h->host->name);
+  if (h->alone && tarn_hw_traits_of(h).any_nest)
+    tarn_sx_error(r->cx, s, "%s: (host none) is of accelerators alone", h->name);
   for (const tarn_hw *o = h->host; o; o = o->host)
     if (!strcmp(o->name, h->name))
       tarn_sx_error(r->cx, s, "%s: its host has the same name", h->name);

@@ -282,12 +282,40 @@ const char *tarn_unit_lacks(const tarn_hw *hw) {
   if (hw->nmem > TARN_UNIT_MEMORIES) return "has more than 16 memories";
   return hw->nqueue > TARN_UNIT_QUEUES ? "has more than 8 queues" : NULL;
 }
+/* The smallest tiles that are tried: a unit of each dim, but for taps of windows. */
+static void smallest(tarn_unit_plan *p) {
+  p->nloop = 0;
+  for (uint32_t d = 0; d < p->n; d++) {
+    int64_t unit = d == p->rows ? p->form.m : 1;
+    if (p->dim[d] > unit && !tarn_unit_is_tap(p, d))
+      p->loop[p->nloop++] = (tarn_unit_loop){d, unit};
+  }
+  for (uint32_t t = 0; t < p->ntensor; t++) {
+    p->tensor[t].slots = 1;
+    p->tensor[t].at_loop = 0;
+    while (p->tensor[t].at_loop < p->nloop &&
+           (t < p->sums || p->loop[p->tensor[t].at_loop].dim < p->nacc))
+      p->tensor[t].at_loop++;
+  }
+}
+static const char *too_small(tarn_unit_plan *p) {
+  int64_t entries[TARN_UNIT_TENSORS];
+  int64_t first[TARN_UNIT_TENSORS];
+  uint32_t memory;
+  int64_t needs;
+  smallest(p);
+  if (tarn_unit_places(p, entries, first, &memory, &needs))
+    return "no tile of it fits the memories and transfers";
+  const tarn_hw_memory *m = &p->hw->mem[memory];
+  return tarn_format(tarn_lang_ctx(p->L), "its smallest tiles take %lld bytes of %s, which has %lld",
+                     (long long)needs * m->entry, m->name, (long long)m->capacity);
+}
 const char *tarn_unit_refuses(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k) {
   tarn_unit_plan p;
   tarn_unit_cost u;
   const char *why;
   if (!tarn_unit_match(L, hw, k, &p, &why)) return why;
-  return tarn_unit_search(&p, &u) ? NULL : "no tile of it fits the memories";
+  return tarn_unit_search(&p, &u) ? NULL : too_small(&p);
 }
 bool tarn_unit_schedules(tarn_solver *s, const tarn_ksig *k, tarn_schedule_visit *visit,
                          void *user) {

@@ -281,11 +281,10 @@ static void try_tile(search *q) {
   if (q->nkept == KEPT && least_of(q) >= q->kept[KEPT - 1].cycles) return;
   try_orders(q, &c, 0);
 }
-/* A tap of a window: it goes along with another dim of what is read. */
-static bool is_tap(const tarn_unit_plan *p, uint32_t d) {
+bool tarn_unit_is_tap(const tarn_unit_plan *p, uint32_t d) {
   const tarn_unit_tensor *t = &p->tensor[0];
   bool tap = false;
-  if (d < p->nacc) return false;
+  if (d < p->nacc || p->dim[d] >= SHORT) return false;
   for (uint32_t i = 0; i < t->n; i++)
     for (uint32_t k = 0; k < t->at[i].n; k++) tap |= t->at[i].n > 1 && t->at[i].dim[k] == d;
   return tap;
@@ -294,7 +293,7 @@ static bool is_tap(const tarn_unit_plan *p, uint32_t d) {
 static uint32_t sizes_of(const tarn_unit_plan *p, uint32_t d, int64_t *size) {
   int64_t dim = p->dim[d];
   uint32_t n = 0;
-  bool whole = dim < SHORT && is_tap(p, d);
+  bool whole = tarn_unit_is_tap(p, d);
   int64_t unit = d == p->rows ? p->form.m : 1;
   for (int64_t tiles = 1; tiles <= dim && n < SIZES; tiles += 1 + (n > 4) * tiles / 2) {
     int64_t s = tarn_min(tarn_ceildiv(tarn_ceildiv(dim, tiles), unit) * unit, dim);

@@ -175,6 +175,7 @@ typedef struct refusal {
 static const refusal bad[] = {
     {"(hw a " REST " (link (send 1) (receive 1)))", "which is not given"},
     {"(hw a " REST " (host nowhere))", "no such description"},
+    {"(hw a " REST " (host none))", "is of accelerators alone"},
     {"(hw a " REST " (host ./nowhere.hw))", "nowhere.hw"},
     {"(hw a " REST " (host riscv64) (link (send 1)))", "(receive B)"},
     {"(hw a " REST " (host riscv64) (link (send 1) (receive 1) (speed 1)))", "unknown form speed"},

@@ -150,6 +150,24 @@ if [ -e "$build/lib/libtarn-sim.so" ] && ! nm -D "$build/lib/libtarn-sim.so" | g
   else fail "the example of a host is not compiled"; fi
 fi
 
+# A machine without a host takes all of a model, or says which kernel it does not take, and the bytes.
+sed 's/(host cortex-a9)/(host none)/' hw/vta-pynq.hw >"$work/alone.hw"
+sed 's/(memory inp (capacity 32768)/(memory inp (capacity 64)/' "$work/alone.hw" >"$work/narrow.hw"
+echo "(compute (map (cast i8 (min (max (shr \$0 (i32 5)) (i32 -128)) (i32 127)))) (transpose (1 2 0) (compute (dotProd i32)
+  (cartProd (access 1 (compute (map (cast i32 \$0)) (const i8 ((16 32 3 3) ()) $(seq -s ' ' 4608 | sed 's/[0-9]*\([0-9]\)/\1/g'))))
+  (squeeze 0 (windows (32 3 3) (1 1 1) (access 0 (reshape ((32 10 10) ()) (transpose (0 3 1 2) (compute (map (cast i32 \$0))
+  (input x ((2 10 10 16) ()) i8)))))))))))" >"$work/blocked.term"
+try 0 compile "$work/blocked.term" --hw "$work/alone.hw" -o "$work/b"
+program "$work/b"
+is offload.machine_kernels 1
+is offload.host_kernels 0
+refused 3 "has no host, and does not compute k0_dot" "take 144 bytes of inp, which has 64" -- \
+  compile "$work/blocked.term" --hw "$work/narrow.hw" -o "$work/none"
+sed 's/((2 10 10 16) ()) i8/((10 10 32) ()) i8/; s/transpose (0 3 1 2)/transpose (2 0 1)/; s/transpose (1 2 0)/transpose (0 1 2)/' \
+  "$work/blocked.term" >"$work/unblocked.term"
+refused 3 "has no host" "brings data into another order" -- compile "$work/unblocked.term" --hw "$work/alone.hw" -o "$work/none"
+[ ! -e "$work/none" ] || fail "$last leaves a folder"
+
 # One line each.
 sed 's/(memory wgt (capacity 262144)/(memory wgt (capacity 128)/' hw/vta-pynq.hw >"$work/bad.hw"
 refused 3 "$work/bad.hw:" wgt 256 128 -- compile "${model[@]}" --hw "$work/bad.hw" -o "$work/none"
