@@ -68,7 +68,8 @@ static void measure_here(tarn_ctx *cx, void *arg) {
   }
   if (w->j) t[n++] = read_trial(b, w->j);
   t[n++] = calibrating(b, w->threads);
-  tarn_measure(b->L, b->hw, t, n, w->threads, b->o->limit > 0 ? b->o->limit : SECONDS, seconds);
+  tarn_measure(b->L, b->hw, t, n, w->threads, b->o->limit > 0 ? b->o->limit : SECONDS,
+               w->j ? w->j->seed : TARN_MEASURE_SEED, seconds);
   w->out[0] = seconds[0], w->out[1] = seconds[n - 1];
 }
 

@@ -1,9 +1,9 @@
 /* See record.h. A record is (KIND VERSION (FIELD VALUE)…), its fields in their order:
  *
- *   (job 6 (name 0f…) (store 9a…) (threads 2) (kernel "…") (schedule "…"))
- *   (answer 6 (name 0f…) (seconds 1.5e-5) (calibration 2e-5) (marks drifted) (worker board1)
+ *   (job 7 (name 0f…) (store 9a…) (threads 2) (seed 1) (kernel "…") (schedule "…"))
+ *   (answer 7 (name 0f…) (seconds 1.5e-5) (calibration 2e-5) (marks drifted) (worker board1)
  *    (reason "…"))
- *   (worker 6 (name board1) …)
+ *   (worker 7 (name board1) …)
  *
  * seconds are inf where a job failed; marks: drifted, aside, both or none. */
 #include "fleet/record.h"
@@ -28,7 +28,7 @@ static void field_number(tarn_buf *b, const char *name, double x) {
 void fleet_job_print(tarn_buf *b, const fleet_job *j) {
   tarn_buf_fmt(b, "(job %d", FLEET_VERSION);
   field(b, "name", j->name), field(b, "store", j->store);
-  tarn_buf_fmt(b, " (threads %u)", j->threads);
+  tarn_buf_fmt(b, " (threads %u) (seed %u)", j->threads, j->seed);
   field(b, "kernel", j->kernel), field(b, "schedule", j->schedule);
   tarn_buf_str(b, ")");
 }
@@ -130,6 +130,7 @@ void fleet_job_read(tarn_ctx *cx, const char *text, size_t n, fleet_job *j) {
   job_name(&r, j->name), j->store = name_of(&r, "store");
   j->threads = count_of(&r, "threads", 1);
   if (j->threads > 1024) tarn_sx_error(cx, r.of, "threads: at most 1024");
+  j->seed = count_of(&r, "seed", 1);
   j->kernel = text_of(&r, "kernel", FLEET_JOB), j->schedule = text_of(&r, "schedule", FLEET_JOB);
   close_record(&r);
 }

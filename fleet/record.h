@@ -5,17 +5,20 @@
 #define TARN_FLEET_RECORD_H
 #include "tune/jobs.h"
 
-/* Of the records and of what a measurement is. */
-#define FLEET_VERSION TARN_STORE_VERSION
-#define FLEET_JOB     (512 << 10) /* most bytes of a job; servers refuse more than 1 MiB */
-#define FLEET_ANSWER  2048        /* most bytes of an answer, and of what a worker says of itself */
-#define FLEET_NAME    64          /* most characters of a name */
+/* Of the records and of what a measurement is: it grows with either. */
+#define FLEET_VERSION 7
+_Static_assert(TARN_STORE_VERSION == 6, "a measurement is another one now: so is FLEET_VERSION");
+#define FLEET_JOB    (512 << 10) /* most bytes of a job; servers refuse more than 1 MiB */
+#define FLEET_ANSWER 2048        /* most bytes of an answer, and of what a worker says of itself */
+#define FLEET_NAME   64          /* most characters of a name */
 
-/* A trial to be measured. store: whom the answer is for. */
+/* A trial to be measured. store: whom the answer is for; seed: see tarn_measure(). The kernel's
+ * text says its numerics: of a strict one sums keep their order, and products are not fused into
+ * them. */
 typedef struct fleet_job {
   char name[TARN_JOB_NAME];
   const char *store, *kernel, *schedule;
-  uint32_t threads;
+  uint32_t threads, seed;
 } fleet_job;
 void fleet_job_print(tarn_buf *b, const fleet_job *j);
 void fleet_job_read(tarn_ctx *cx, const char *text, size_t n, fleet_job *j);

@@ -78,7 +78,8 @@ static void hand_out_one(tuner *t, const tarn_job *x) {
   fleet_job j = {.store = t->name,
                  .kernel = x->of.kernel_text,
                  .schedule = x->of.schedule_text,
-                 .threads = x->of.threads};
+                 .threads = x->of.threads,
+                 .seed = TARN_MEASURE_SEED + x->turn};
   memcpy(j.name, x->name, sizeof j.name);
   fleet_job_print(&text, &j);
   if (text.n > FLEET_JOB)

@@ -67,15 +67,15 @@ hw=$(sed -n 's/.*"hw": *"\([0-9a-f]\{16\}\)".*/\1/p' "$work/status" | head -n 1)
 [ -n "$hw" ] || fail "status shows no queue"
 name=0123456789abcdef0123456789abcdef
 store=$(strings -n 16 "$work/a.db" 2>/dev/null | grep -xE '[0-9a-f]{16}' | head -n 1)
-send "tarn.6.job.$hw.aa.$name" '(job 6 (name "'$name'") (store "aa") (threads 1) (kernel "(kernel") (schedule "x"))'
-send "tarn.6.job.$hw.ab.$name" '(job 6 (name "'
-send "tarn.6.job.$hw.ac.$name" '(job 7 (name "'$name'"))'
-send "tarn.6.job.$hw.af.$name" ""
-send "tarn.6.job.$hw.ad.$name" "$(head -c 600000 /dev/zero | tr '\0' x)"
+send "tarn.7.job.$hw.aa.$name" '(job 7 (name "'$name'") (store "aa") (threads 1) (seed 1) (kernel "(kernel") (schedule "x"))'
+send "tarn.7.job.$hw.ab.$name" '(job 7 (name "'
+send "tarn.7.job.$hw.ac.$name" '(job 8 (name "'$name'"))'
+send "tarn.7.job.$hw.af.$name" ""
+send "tarn.7.job.$hw.ad.$name" "$(head -c 600000 /dev/zero | tr '\0' x)"
 [ -n "$store" ] || fail "the store has no name"
-send "tarn.6.answer.$store.$name" '(answer 6 (name "'$name'") (seconds 1e-30) (calibration 0) (marks) (worker "x") (reason ""))'
-send "tarn.6.answer.$store.0$name" '(answer 6'
-send '$KV.tarn-workers.liar' '(worker 6 (name "liar")'
+send "tarn.7.answer.$store.$name" '(answer 7 (name "'$name'") (seconds 1e-30) (calibration 0) (marks) (worker "x") (reason ""))'
+send "tarn.7.answer.$store.0$name" '(answer 7'
+send '$KV.tarn-workers.liar' '(worker 7 (name "liar")'
 send '$KV.tarn-workers.silent' ''
 "$tarn" tune --db "$work/a.db" --export "$work/before.txt" >/dev/null
 tune "$work/a.db" --trials 40 --fleet "$url" --json >"$work/b.json" || fail "tune after malformed messages"

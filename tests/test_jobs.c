@@ -284,7 +284,7 @@ static void one_thing_after_another(tarn_ctx *c, void *arg) {
   *b = (fleet_bench){.L = of, .hw = tarn_hw_host(of, false), .o = &o};
   fleet_bench_open(b);
   ck_assert(b->at_first[b->hw->units] > 0);
-  fleet_job j = {.store = "s", .kernel = product, .schedule = plain, .threads = 1};
+  fleet_job j = {.store = "s", .kernel = product, .schedule = plain, .threads = 1, .seed = 1};
   ck_assert(fleet_bench_measure(b, &j, &x) && !x.reason);
   ck_assert(x.seconds > 0 && x.seconds < 1 && x.calibration > 0 && x.calibration < 1);
   ck_assert(b->at_first[1] > 0 && !x.drifted); /* the first on so many threads */
@@ -311,7 +311,7 @@ static void slow(tarn_ctx *c, void *arg) {
   tarn_answer x = {0};
   *b = (fleet_bench){.L = of, .hw = tarn_hw_host(of, false), .o = &o};
   fleet_bench_open(b);
-  fleet_job j = {.store = "s", .kernel = product, .schedule = plain, .threads = 1};
+  fleet_job j = {.store = "s", .kernel = product, .schedule = plain, .threads = 1, .seed = 1};
   ck_assert(fleet_bench_measure(b, &j, &x) && isinf(x.seconds));
   ck_assert_ptr_nonnull(strstr(x.reason, "not done within"));
   b->tick = never;

@@ -822,15 +822,32 @@ static void measure(tarn_ctx *c, void *arg) {
   tarn_trial t[2];
   double seconds[2];
   for (int i = 0; i < 2; i++) t[i] = (tarn_trial){&k[i], tarn_solve(s, &k[i], NULL)};
-  tarn_measure(L, hw, t, 2, 1, 60, seconds);
+  tarn_measure(L, hw, t, 2, 1, 60, TARN_MEASURE_SEED, seconds);
   for (int i = 0; i < 2; i++) ck_assert(seconds[i] > 0 && seconds[i] < 1);
-  tarn_measure(L, hw, t, 2, 1, 0, seconds); /* no time at all */
+  tarn_measure(L, hw, t, 2, 1, 0, TARN_MEASURE_SEED, seconds); /* no time at all */
   for (int i = 0; i < 2; i++) ck_assert(isinf(seconds[i]));
+}
+
+/* Kernels of both kinds of numerics in one call, with two seeds. */
+static void measure_strict(tarn_ctx *c, void *arg) {
+  (void)arg, (void)c;
+  const tarn_hw *hw = tarn_hw_load(L, "x86-64-v3");
+  tarn_ksig k[2] = {product(64, 64, 64), product(64, 64, 64)};
+  k[1].strict = true;
+  tarn_solver *s = tarn_solver_new(L, hw, 1);
+  tarn_trial t[4];
+  double seconds[4];
+  for (int i = 0; i < 4; i++) t[i] = (tarn_trial){&k[i / 2], tarn_solve(s, &k[i / 2], NULL)};
+  for (uint32_t seed = 1; seed < 3; seed++) {
+    tarn_measure(L, hw, t, 4, 1, 60, seed, seconds);
+    for (int i = 0; i < 4; i++) ck_assert(seconds[i] > 0 && seconds[i] < 1);
+  }
 }
 
 START_TEST(measures) {
 #if defined(__x86_64__)
   must(measure, NULL);
+  must(measure_strict, NULL);
 #endif
 }
 END_TEST

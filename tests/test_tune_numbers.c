@@ -86,7 +86,7 @@ static void measured_job(tarn_ctx *c, void *arg) {
                               "(serial 3 1) (serial 4 8) (serial 5 1)"
                               " (serial 6 1) (vector 4 1)))";
   t[1] = (tarn_trial){&k, tarn_schedule_parse(of, tarn_nest_get(of, k.nest), plain, strlen(plain))};
-  tarn_measure(of, hw, t, 2, 1, 20, seconds);
+  tarn_measure(of, hw, t, 2, 1, 20, TARN_MEASURE_SEED, seconds);
   ck_assert(seconds[0] > 0 && seconds[0] < 1 && seconds[1] > 0 && seconds[1] < 1);
 }
 START_TEST(measured_with_numbers) { must(measured_job, NULL); }

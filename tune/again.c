@@ -72,10 +72,10 @@ static void enter(tarn_ctx *cx, void *arg) {
   a->n = from;
 }
 static void measure_here(again *a, uint32_t threads) {
-  tarn_measure(a->L, a->hw, a->trial, a->n, threads, 120, a->seconds);
+  tarn_measure(a->L, a->hw, a->trial, a->n, threads, 120, TARN_MEASURE_SEED, a->seconds);
   for (uint32_t i = 0; i < a->n && a->n > 1; i++)
     if (!(a->seconds[i] < INFINITY))
-      tarn_measure(a->L, a->hw, &a->trial[i], 1, threads, 20, &a->seconds[i]);
+      tarn_measure(a->L, a->hw, &a->trial[i], 1, threads, 20, TARN_MEASURE_SEED, &a->seconds[i]);
 }
 static void measure(again *a, uint32_t threads) {
   uint32_t n = a->n, sure = 0;

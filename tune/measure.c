@@ -35,10 +35,10 @@ typedef struct region {
 } region;
 typedef struct shared {
   tarn_ctx *cx;
+  uint32_t seed;
   TARN_VEC(region) at;
 } shared;
-static void fill(tarn_tensor *t) {
-  uint32_t seed = 1;
+static void fill(tarn_tensor *t, uint32_t seed) {
   for (int64_t i = 0, n = tarn_tensor_count(t); i < n; i++) {
     seed = seed * 1664525u + 1013904223u; /* Numerical Recipes, 2nd edition, section 7.1 */
     ((float *)t->data)[i] = (float)(seed >> 8) * 0x1p-24f;
@@ -64,7 +64,7 @@ static tarn_tensor *spread_out(shared *s, int64_t n) {
   *t = (tarn_tensor){.dtype = TARN_F32, .n = 1, .dim = {n}, .data = aligned_alloc(page, bytes)};
   if (!t->data) tarn_raise(s->cx, TARN_MEMORY, "out of memory");
   (void)madvise(t->data, bytes, MADV_HUGEPAGE);
-  fill(t);
+  fill(t, s->seed);
   return t;
 }
 static void place(shared *s, tarn_tensor *t, uint32_t i, bool constant) {
@@ -134,8 +134,8 @@ static double run_once(shared *s, const program *p, uint32_t k, uint32_t threads
 static void build_here(tarn_ctx *cx, void *arg) {
   task *k = arg;
   const tarn_target *t = tarn_target_of(cx, k->hw);
-  tarn_compile_kernels(k->L, k->hw, tarn_hw_host(k->L, false), k->t, k->n, false, t->program->emit,
-                       k->dir);
+  tarn_compile_kernels(k->L, k->hw, tarn_hw_host(k->L, false), k->t, k->n, k->t[0].sig->strict,
+                       t->program->emit, k->dir);
   k->seconds[0] = 0;
 }
 typedef struct one_run {
@@ -154,14 +154,14 @@ static void shuffle(one_run *o, uint32_t n, uint32_t *seed) {
  * one after the other. */
 typedef struct timing {
   task *k;
-  uint32_t n;
+  uint32_t n, seed;
   double *seconds;
 } timing;
 static void time_here(tarn_ctx *cx, void *arg) {
   timing *g = arg;
-  shared s = {.cx = cx};
+  shared s = {.cx = cx, .seed = g->seed};
   double begin = tarn_now();
-  uint32_t n = 0, nrun = 0, seed = 1;
+  uint32_t n = 0, nrun = 0, seed = g->seed;
   program *p = TARN_ARRAY(cx, program, g->n);
   for (uint32_t i = 0; i < g->n; n += g->k[i++].n) p[i] = open_program(&s, &g->k[i]);
   one_run *order = TARN_ARRAY(cx, one_run, n + 1);
@@ -187,7 +187,7 @@ static void time_here(tarn_ctx *cx, void *arg) {
 #define BATCH         24 /* kernels in one program */
 #define MOST_BUILDERS 64
 typedef struct job {
-  uint32_t n, side;
+  uint32_t n, side, seed;
   double limit;
   task *k;
   bool *built;
@@ -216,7 +216,7 @@ static bool time_some(tarn_ctx *cx, job *j, task *k, uint32_t n) {
   uint32_t trials = 0;
   for (uint32_t i = 0; i < n; i++) trials += k[i].n;
   double *all = TARN_ARRAY(cx, double, trials + 1);
-  timing g = {k, n, all};
+  timing g = {k, n, j->seed, all};
   j->w[0] = (tarn_child){.cx = cx, .work = time_here, .arg = &g, .out = all, .n = trials};
   tarn_child_begin(&j->w[0]);
   bool ok = tarn_child_wait(&j->w[0], tarn_now() + j->limit + 2 * LONG * trials);
@@ -247,17 +247,24 @@ void tarn_measures(tarn_ctx *cx, const tarn_hw *hw) {
   if (target->away && !tarn_gpu_here(cx, &why))
     tarn_raise(cx, TARN_BAD_INPUT, "%s: nothing measures its kernels here: %s", hw->name, why);
 }
+/* How many of them one program can hold: it is compiled for one kind of numerics. */
+static uint32_t together(const tarn_trial *t, uint32_t n) {
+  uint32_t m = 1;
+  while (m < n && m < BATCH && t[m].sig->strict == t->sig->strict) m++;
+  return m;
+}
 void tarn_measure(tarn_lang *L, const tarn_hw *hw, const tarn_trial *t, uint32_t n,
-                  uint32_t threads, double limit, double *seconds) {
+                  uint32_t threads, double limit, uint32_t seed, double *seconds) {
   tarn_ctx *cx = tarn_lang_ctx(L);
   tarn_measures(cx, hw);
   job j = {.side = hw->units < 1               ? 1
                    : hw->units < MOST_BUILDERS ? hw->units
                                                : MOST_BUILDERS,
+           .seed = seed,
            .limit = limit};
-  j.k = TARN_ARRAY(cx, task, n / BATCH + 1), j.built = TARN_ARRAY(cx, bool, n / BATCH + 1);
+  j.k = TARN_ARRAY(cx, task, n + 1), j.built = TARN_ARRAY(cx, bool, n + 1);
   for (uint32_t at = 0, m; at < n; at += m) {
-    m = n - at < BATCH ? n - at : BATCH;
+    m = together(t + at, n - at);
     j.k[j.n++] =
         (task){.L = L, .hw = hw, .t = t + at, .n = m, .threads = threads, .seconds = seconds + at};
   }

@@ -202,10 +202,11 @@ static void put_to_pace(batch *b) {
 }
 /* On this machine, all trials side by side. */
 static void measure_here(tuner *t, batch *b) {
-  tarn_measure(t->L, t->hw, b->trial, b->n + b->again, t->threads, 60, b->seconds);
+  tarn_measure(t->L, t->hw, b->trial, b->n + b->again, t->threads, 60, TARN_MEASURE_SEED,
+               b->seconds);
   for (uint32_t i = 0; i < b->n; i++) /* the batch broke: one by one, to find which */
     if (b->n > 1 && !(b->seconds[i] < INFINITY))
-      tarn_measure(t->L, t->hw, &b->trial[i], 1, t->threads, 20, &b->seconds[i]);
+      tarn_measure(t->L, t->hw, &b->trial[i], 1, t->threads, 20, TARN_MEASURE_SEED, &b->seconds[i]);
   put_to_pace(b);
 }
 /* All trials but those whose times are not to be learned from: they are known in this search. */

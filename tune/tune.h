@@ -73,11 +73,13 @@ TARN_API const tarn_rt_cuda_info *tarn_gpu_here(tarn_ctx *cx, const char **why);
 typedef tarn_plan_choice tarn_trial; /* a kernel with a schedule */
 /* Raises when nothing here measures kernels of this hardware. */
 TARN_API void tarn_measures(tarn_ctx *cx, const tarn_hw *hw);
-/* The least seconds of each trial, its buffers warm: all are compiled into one program and take
- * turns for a while. Done in a child process with a time limit: a crash or a hang costs only its
- * batch, whose seconds become INFINITY. */
+/* The least seconds of each trial, its buffers warm: those of the same numerics are compiled into
+ * one program, and all take turns for a while. The seed gives the data and the order of the turns.
+ * Done in a child process with a time limit: a crash or a hang costs only its batch, whose seconds
+ * become INFINITY. */
+#define TARN_MEASURE_SEED 1 /* where nothing asks for another */
 TARN_API void tarn_measure(tarn_lang *L, const tarn_hw *hw, const tarn_trial *t, uint32_t n,
-                           uint32_t threads, double limit_seconds, double *seconds);
+                           uint32_t threads, double limit_seconds, uint32_t seed, double *seconds);
 
 /* Who measures, other than this machine: several trials in one call. */
 typedef struct tarn_measurer {
