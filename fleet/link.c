@@ -40,6 +40,13 @@ static const char *reason(tarn_fleet *f, natsStatus s, jsErrCode e) {
   if (s == NATS_CONNECTION_CLOSED) return "the connection is closed";
   return tarn_shown(f->cx, text && last == s ? text : natsStatus_GetText(s));
 }
+/* A server answers nothing to what a user may not say, and tells the connection why. */
+static void may_not(tarn_fleet *f, const char *what) {
+  const char *text = NULL;
+  if (f->nc && natsConnection_GetLastError(f->nc, &text) == NATS_NOT_PERMITTED)
+    tarn_raise(f->cx, TARN_IO, "%s: %s: this user may not: %s", f->shown, what,
+               tarn_shown(f->cx, text ? text : ""));
+}
 bool fleet_passed(tarn_fleet *f, const char *what, natsStatus s, jsErrCode e) {
   if (s == NATS_OK) {
     if (f->told) fleet_say(f, "%s answers again", f->shown);
@@ -49,6 +56,7 @@ bool fleet_passed(tarn_fleet *f, const char *what, natsStatus s, jsErrCode e) {
   if (!passes_by(s, e))
     tarn_raise(f->cx, s == NATS_NO_MEMORY ? TARN_MEMORY : TARN_IO, "%s: %s: %s", f->shown, what,
                reason(f, s, e));
+  may_not(f, what);
   double now = tarn_now();
   if (!(f->away > 0)) f->away = now;
   if (f->o.patience > 0 && now - f->away > f->o.patience)

@@ -1,11 +1,11 @@
 /* See record.h. A record is (KIND VERSION (FIELD VALUE)…), its fields in their order:
  *
- *   (job 7 (name 0f…) (store 9a…) (threads 2) (seed 1) (kernel "…") (schedule "…"))
+ *   (job 7 (name 0f…) (store 9a…) (threads 2) (seed 1) (marks second) (kernel "…") (schedule "…"))
  *   (answer 7 (name 0f…) (seconds 1.5e-5) (calibration 2e-5) (marks drifted) (worker board1)
  *    (reason "…"))
  *   (worker 7 (name board1) …)
  *
- * seconds are inf where a job failed; marks: drifted, aside, both or none. */
+ * seconds are inf where a job failed; marks of an answer: drifted, aside, both or none. */
 #include "fleet/record.h"
 #include <math.h>
 #include <stdio.h>
@@ -28,7 +28,8 @@ static void field_number(tarn_buf *b, const char *name, double x) {
 void fleet_job_print(tarn_buf *b, const fleet_job *j) {
   tarn_buf_fmt(b, "(job %d", FLEET_VERSION);
   field(b, "name", j->name), field(b, "store", j->store);
-  tarn_buf_fmt(b, " (threads %u) (seed %u)", j->threads, j->seed);
+  tarn_buf_fmt(b, " (threads %u) (seed %u) (marks%s)", j->threads, j->seed,
+               j->second ? " second" : "");
   field(b, "kernel", j->kernel), field(b, "schedule", j->schedule);
   tarn_buf_str(b, ")");
 }
@@ -125,12 +126,14 @@ bool fleet_is_name(const char *s) {
 }
 
 void fleet_job_read(tarn_ctx *cx, const char *text, size_t n, fleet_job *j) {
+  static const char *const marks[] = {"second"};
   reader r = open_record(cx, text, n, FLEET_JOB, "job");
   same_version(&r);
   job_name(&r, j->name), j->store = name_of(&r, "store");
   j->threads = count_of(&r, "threads", 1);
   if (j->threads > 1024) tarn_sx_error(cx, r.of, "threads: at most 1024");
   j->seed = count_of(&r, "seed", 1);
+  j->second = marks_of(&r, marks, 1);
   j->kernel = text_of(&r, "kernel", FLEET_JOB), j->schedule = text_of(&r, "schedule", FLEET_JOB);
   close_record(&r);
 }

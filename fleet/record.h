@@ -19,6 +19,7 @@ typedef struct fleet_job {
   char name[TARN_JOB_NAME];
   const char *store, *kernel, *schedule;
   uint32_t threads, seed;
+  bool second; /* it was set aside, and is tried once more */
 } fleet_job;
 void fleet_job_print(tarn_buf *b, const fleet_job *j);
 void fleet_job_read(tarn_ctx *cx, const char *text, size_t n, fleet_job *j);

@@ -9,6 +9,7 @@
 #define MOMENT  300        /* milliseconds that answers are waited for */
 #define LOOK    1.0        /* seconds between two looks at the queue */
 #define SECOND  (1u << 30) /* turns of jobs that were set aside, and are tried once more */
+#define ALIVE   11.0       /* seconds since a worker was heard, which tells every five */
 #define LONELY                                                                                     \
   5 /* looks without any worker, or with nothing under way, before that is acted on                \
      */
@@ -79,7 +80,8 @@ static void hand_out_one(tuner *t, const tarn_job *x) {
                  .kernel = x->of.kernel_text,
                  .schedule = x->of.schedule_text,
                  .threads = x->of.threads,
-                 .seed = TARN_MEASURE_SEED + x->turn};
+                 .seed = TARN_MEASURE_SEED + x->turn,
+                 .second = x->turn >= SECOND};
   memcpy(j.name, x->name, sizeof j.name);
   fleet_job_print(&text, &j);
   if (text.n > FLEET_JOB)
@@ -175,7 +177,8 @@ static void warn_of_nobody(tuner *t) {
     const tarn_fleet_worker *w = &st->worker[i];
     if (w->heard > 60) continue;
     if (w->version != FLEET_VERSION) old++, version = w->version;
-    else other += strcmp(w->hw, t->key) != 0;
+    else if (strcmp(w->hw, t->key) != 0) other++;
+    else if (w->heard < ALIVE) return; /* between two jobs at each look */
   }
   if (old)
     fleet_say(t->f, "no worker has this tuner's version, %d: %u have others, as %u", FLEET_VERSION,

@@ -12,7 +12,7 @@
 
 /* A job that ended so many workers is given up: three, in a fleet whose workers do not end
  * otherwise. Where they often do, as they are shut off at any moment, a job may have met that
- * each time: so many that this would be once in a million. */
+ * each time: so many that this would be once in a million. The second time three are enough. */
 #define DEATHS      3
 #define MOST_DEATHS 20
 #define CHANCE      1e-6
@@ -54,11 +54,12 @@ static bool tick(void *user) {
 }
 
 /* ---- a job that ends workers ---- */
-static bool gives_up(worker *w, uint64_t deaths) {
+static bool gives_up(worker *w, uint64_t deaths, bool second) {
   jsConsumerInfo *ci;
   jsErrCode e = 0;
   natsStatus s;
   if (deaths < DEATHS) return false;
+  if (second) return true;
   do s = js_GetConsumerInfo(&ci, w->f->js, fleet_jobs(w->cx, w->hw), FLEET_CONSUMER, NULL, &e);
   while (!fleet_passed(w->f, "the queue", s, e));
   double all = (double)ci->Delivered.Consumer, own = (double)deaths,
@@ -120,7 +121,7 @@ static void do_job(worker *w, natsMsg *m) {
   tarn_answer x = {.worker = w->name};
   memcpy(x.name, j.name, sizeof x.name);
   w->now = m, w->beat = tarn_now(), w->self.job = j.name;
-  if (deaths >= DEATHS && gives_up(w, deaths)) set_aside(w, &j, deaths, &x);
+  if (gives_up(w, deaths, j.second)) set_aside(w, &j, deaths, &x);
   else if (!fleet_bench_measure(&w->bench, &j, &x)) natsMsg_Nak(m, NULL), x.name[0] = 0;
   w->now = NULL, w->self.job = "";
   if (!x.name[0]) return; /* stopped: another takes it */

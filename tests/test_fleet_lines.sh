@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# tests/test_fleet_lines.sh BUILD: what a fleet says when something is wrong, in one line, and what it makes of messages
+# tests/test_fleet_lines.sh BUILD [--all]: what a fleet says when something is wrong, in one line, and what it makes of messages
 # that nobody should send. Skipped without nats-server.
 source tests/fleet.sh "$1" test_fleet_lines
 
@@ -67,7 +67,7 @@ hw=$(sed -n 's/.*"hw": *"\([0-9a-f]\{16\}\)".*/\1/p' "$work/status" | head -n 1)
 [ -n "$hw" ] || fail "status shows no queue"
 name=0123456789abcdef0123456789abcdef
 store=$(strings -n 16 "$work/a.db" 2>/dev/null | grep -xE '[0-9a-f]{16}' | head -n 1)
-send "tarn.7.job.$hw.aa.$name" '(job 7 (name "'$name'") (store "aa") (threads 1) (seed 1) (kernel "(kernel") (schedule "x"))'
+send "tarn.7.job.$hw.aa.$name" '(job 7 (name "'$name'") (store "aa") (threads 1) (seed 1) (marks) (kernel "(kernel") (schedule "x"))'
 send "tarn.7.job.$hw.ab.$name" '(job 7 (name "'
 send "tarn.7.job.$hw.ac.$name" '(job 8 (name "'$name'"))'
 send "tarn.7.job.$hw.af.$name" ""
@@ -96,30 +96,36 @@ grep -q "3 malformed" "$work/w0.out" || fail "the worker's report: $(cat "$work/
 send '$KV.tarn-workers.old' '(worker 5 (name "old") (hw "x") (program "0.0.9") (marks) (done 0) (failed 0) (drifted 0) (dropped 0) (calibration 0) (at-first 0) (job ""))'
 tune "$work/v.db" --trials 1 --fleet "$url" >"$work/out" 2>"$work/v.err" &
 tuner=$!
-for ((i = 0; i < 100; i++)); do
+for ((i = 0; i < 300; i++)); do
   ! grep -qs "has this tuner's version" "$work/v.err" || break
   sleep 0.2
 done
 grep -q "^tarn: no worker has this tuner's version" "$work/v.err" || fail "nothing is said of workers of another version"
 
-# ---- a job that ends workers: three, then it is set aside ----
-for i in 1 2 3; do
-  start_worker $i --fleet "$url" --pace 30
+# ---- a job that ends workers: three, then it is set aside; tried once more, and then it counts as failed ----
+until_status() { # CONDITION…, of what fleet status says
   for ((k = 0; k < 100; k++)); do
     "$tarn" fleet status "$url" --json >"$work/status"
-    ((i > 1)) && [ "$(number "$work/status" again)" -ge $((i - 1)) ] && break
-    ((i == 1)) && [ "$(number "$work/status" busy)" -ge 1 ] && break
+    ! eval "$@" || return 0
     sleep 0.1
   done
+  fail "not so: $*: $(cat "$work/status")"
+}
+at_least() { [ "$(number "$work/status" "$1")" -ge "$2" ]; } # KEY NUMBER
+handed=0
+for i in 1 2 3 4 5 6; do
+  start_worker $i --fleet "$url" --pace 30
+  until_status at_least busy 1 '&&' at_least again $((i - 1)) '&&' at_least handed_out $((handed + i / 4))
+  ((i > 1)) || handed=$(number "$work/status" handed_out)
   end_worker $i
 done
-start_worker 4 --fleet "$url"
+start_worker 7 --fleet "$url"
 wait "$tuner" || fail "tune with a job that ends workers"
 tuner=
 "$tarn" fleet status "$url" >"$work/status"
-grep -q "^set aside .*: it ended 3 workers" "$work/status" || fail "no job is set aside: $(cat "$work/status")"
+[ "$(grep -c "^set aside .*: it ended 3 workers" "$work/status")" = 2 ] || fail "no job is set aside twice: $(cat "$work/status")"
 "$tarn" fleet status --db "$work/v.db" --json >"$work/sum"
-[ "$(number "$work/sum" aside)" = 1 ] && [ "$(number "$work/sum" failed)" = 1 ] || fail "the store: $(cat "$work/sum")"
+[ "$(number "$work/sum" aside)" = 2 ] && [ "$(number "$work/sum" failed)" = 2 ] || fail "the store: $(cat "$work/sum")"
 
 # ---- tuners that share a store ----
 tune "$work/s.db" --trials 40 --fleet "$url" --json >"$work/s1.json" &
@@ -144,6 +150,34 @@ timeout 60 "$tarn" tune "$work/q.onnx" --shape n=1 --hw vta-pynq --trials 60 --f
 [ "$(number "$work/q.json" failed)" = 0 ] && [ "$(number "$work/q.json" kernels)" -ge 3 ] || fail "an accelerator: $(cat "$work/q.json")"
 end_worker 5
 
+# ---- a GPU, by the executor that stands for a driver ----
+if [ "${2:-}" = --all ] && [ -e "$1/fake_cuda" ]; then
+  LD_LIBRARY_PATH=$1/fake_cuda "$tarn" worker --fleet "$url" --hw cuda-sm80 --name gpu >"$work/gpu.out" 2>"$work/gpu.err" &
+  worker[9]=$!
+  timeout 200 "$tarn" tune "$work/mm.tc" --shape M=16 --shape K=12 --shape N=8 --hw cuda-sm80 --price analytic --trials 6 \
+    --fleet "$url" --db "$work/gpu.db" -o "$work/price5" --json >"$work/gpu.json" 2>>"$work/tune.err" || fail "tune for a GPU"
+  [ "$(number "$work/gpu.json" failed)" = 0 ] && [ "$(number "$work/gpu.json" trials)" -ge 3 ] || fail "a GPU: $(cat "$work/gpu.json")"
+  end_worker 9
+fi
+
+# ---- clocks that jump by hours and weeks every second, of the tuner and of a worker ----
+end_worker 7
+clock=$PWD/$1/jumping_clock/libjumping_clock.so
+[[ $1 != /* ]] || clock=$1/jumping_clock/libjumping_clock.so
+if [ -e "$clock" ] && LD_PRELOAD=$clock true; then
+  LD_PRELOAD=$clock start_worker 8 --fleet "$url" --pace 0.1
+  LD_PRELOAD=$clock tune "$work/jumps.db" --trials 40 --seed 9 --fleet "$url" --json >"$work/j1.json" 2>"$work/jumps.err" ||
+    fail "clocks that jump"
+  LD_PRELOAD=$clock "$tarn" fleet status "$url" >"$work/status" && ! grep -q "heard -" "$work/status" || fail "status: $(cat "$work/status")"
+  end_worker 8
+fi
+start_worker 7 --fleet "$url"
+if [ -e "$work/j1.json" ]; then
+  tune "$work/still.db" --trials 40 --seed 9 --fleet "$url" --json >"$work/j2.json" || fail "without jumps"
+  for db in jumps still; do "$tarn" tune --db "$work/$db.db" --export "$work/$db.txt" >/dev/null || fail "export"; done
+  cmp -s "$work/jumps.txt" "$work/still.txt" || fail "clocks that jump change what is stored"
+fi
+
 # ---- full disks: one line, and the same command goes on ----
 (trap '' XFSZ; ulimit -f 64; says 3 "full\|I/O\|too large" tune "$work/f.db" --trials 120 --fleet "$url") || exit 1
 tune "$work/f.db" --trials 120 --fleet "$url" --json >"$work/f1.json" || fail "after a full disk"
@@ -151,16 +185,36 @@ tune "$work/g.db" --trials 120 --fleet "$url" --json >"$work/f2.json" || fail "w
 [ "$(number "$work/f1.json" best)" = "$(number "$work/f2.json" best)" ] || fail "a full disk changes the result"
 end_server
 sleep 1
-kill -TERM "${worker[4]}"
+kill -TERM "${worker[7]}"
 for ((i = 0; i < 100; i++)); do
-  alive "${worker[4]}" || break
+  alive "${worker[7]}" || break
   sleep 0.1
 done
-! alive "${worker[4]}" || fail "a worker does not end on SIGTERM while there is no server"
+! alive "${worker[7]}" || fail "a worker does not end on SIGTERM while there is no server"
 start_server "jetstream { store_dir: \"$work/small\", max_file_store: 200KB }"
 model=(examples/digits/digits.onnx --shape n=1)
 says 3 "the server has no room left" tune "$work/h.db" --spread --every --per-kernel 500 --trials 2000 --fleet "$url"
 end_server
+
+# ---- credentials: users who may say no more than docs/fleet.md says that they need ----
+if command -v openssl >/dev/null && command -v python3 >/dev/null; then
+  mkdir "$work/creds" && python3 tests/nats_creds.py "$work/creds" || fail "nats_creds.py"
+  start_server "jetstream { store_dir: \"$work/owned\" }
+$(cat "$work/creds/operator.conf")"
+  says 3 "wrong user, password or credentials" "$tarn" fleet status "$url"
+  says 3 "wrong user, password or credentials" "$tarn" fleet status "$url" --creds "$work/creds/stranger.creds"
+  sed 's/^SU../SUAA/' "$work/creds/tuner.creds" >"$work/creds/broken.creds"
+  says 3 "" "$tarn" fleet status "$url" --creds "$work/creds/broken.creds"
+  start_worker 6 --fleet "$url" --creds "$work/creds/worker.creds"
+  model=("$work/mm.tc" --shape M=64 --shape K=48 --shape N=32)
+  tune "$work/i.db" --trials 24 --fleet "$url" --creds "$work/creds/tuner.creds" --json >"$work/i.json" || fail "tune with credentials"
+  [ "$(number "$work/i.json" trials)" = 24 ] && [ "$(number "$work/i.json" failed)" = 0 ] || fail "credentials: $(cat "$work/i.json")"
+  "$tarn" fleet status "$url" --creds "$work/creds/worker.creds" >"$work/status" && grep -q '^  w6' "$work/status" ||
+    fail "status with credentials: $(cat "$work/status")"
+  says 3 "ermission" tune "$work/k.db" --trials 4 --fleet "$url" --creds "$work/creds/worker.creds"
+  end_worker 6
+  end_server
+fi
 
 # ---- TLS ----
 if command -v openssl >/dev/null; then
