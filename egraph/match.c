@@ -23,6 +23,7 @@ void eg_scratch_free(eg_searcher *s) {
   for (size_t a = 0; a < s->keyed_cap; a++)
     eg_release(m, s->keyed[a].pair, s->keyed[a].pair_cap * sizeof *s->keyed[a].pair);
   eg_release(m, s->keyed, s->keyed_cap * sizeof *s->keyed);
+  eg_kinds_free(m, &s->kinds);
   eg_release(m, s->pairs, s->pairs_cap * sizeof *s->pairs);
   eg_release(m, s->pairs2, s->pairs2_cap * sizeof *s->pairs2);
 }
@@ -168,7 +169,7 @@ static bool try_node(eg_searcher *s, uint32_t pc, uint32_t atom, uint32_t node) 
 
 enum { LONG_CLASS = 12 };
 /* In a class of so many nodes, such as that of true, a kid with few uses is asked for these. */
-enum { HUGE_CLASS = 1024, FEW_USES = 64 };
+enum { HUGE_CLASS = 1024 };
 
 static void sift(uint64_t *h, size_t i, size_t n) {
   for (size_t k; (k = 2 * i + 1) < n; i = k) {
@@ -231,12 +232,6 @@ static bool run_sorted(eg_searcher *s, uint32_t pc, uint32_t atom, uint32_t kid)
   return !out_of_time(s, 0);
 }
 
-static bool has_few_uses(const tarn_egraph *g, uint32_t cls) {
-  uint32_t n = 0;
-  for (uint32_t e = eg_use_head(g, cls); e != USE_END && n <= FEW_USES; e = *eg_use_next(g, e)) n++;
-  return n <= FEW_USES;
-}
-
 /* By the uses of the kid. */
 static bool run_few(eg_searcher *s, uint32_t pc, const eg_instr *in, uint32_t cls, uint32_t kid) {
   const tarn_egraph *g = s->g;
@@ -257,7 +252,7 @@ static bool run_join(eg_searcher *s, uint32_t pc, const eg_instr *in, uint32_t c
   eg_keyed *j = &s->keyed[in->a];
   bool again = j->at == in && j->cls == cls && j->mode == mode;
   if (again && j->is_long) {
-    if (!j->sorted && j->is_huge && has_few_uses(g, kid)) return run_few(s, pc, in, cls, kid);
+    if (!j->sorted && j->is_huge && eg_has_few_uses(g, kid)) return run_few(s, pc, in, cls, kid);
     if (j->sorted || sort_class(s, j, ok, in)) return run_sorted(s, pc, in->a, kid);
     s->gave_up = true;
     return false;
@@ -361,15 +356,79 @@ static bool run_scan(eg_searcher *s, uint32_t pc, uint32_t atom) {
   return !out_of_time(s, s->g->n_ids);
 }
 
-static bool run_uses(eg_searcher *s, uint32_t pc, uint32_t atom, uint32_t cls, uint32_t slot) {
+/* Nodes that have a class at a place. */
+typedef struct use_of {
+  uint32_t cls, slot;
+} use_of;
+
+static bool run_list_of(eg_searcher *s, uint32_t pc, uint32_t atom, const eg_kind *k) {
+  uint32_t start = k->start, n = k->n; /* the list may move, and so may k */
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t node = s->kinds.list.p[start + i];
+    if (mode_allows(s, atom, node) && !bind(s, pc, atom, node)) return false;
+  }
+  return !out_of_time(s, n);
+}
+
+/* All uses of the class; of many, those that are right are known the next time. */
+static bool run_all_uses(eg_searcher *s, uint32_t pc, uint32_t atom, use_of u) {
+  enum { MANY = 32 };
   const tarn_egraph *g = s->g;
   uint32_t looked = 0;
-  for (uint32_t e = eg_use_head(g, cls); e != USE_END; e = *eg_use_next(g, e)) {
+  for (uint32_t e = eg_use_head(g, u.cls); e != USE_END; e = *eg_use_next(g, e)) {
     uint32_t n = eg_use_owner(g, e);
     looked++;
-    if (eg_visible(g, n) && eg_use_slot(g, e, n) == slot && !try_node(s, pc, atom, n)) return false;
+    if (eg_visible(g, n) && eg_use_slot(g, e, n) == u.slot && !try_node(s, pc, atom, n))
+      return false;
   }
+  if (looked > MANY && !eg_kind_note(s, s->r->atom[atom].test, u.cls, u.slot)) return false;
   return !out_of_time(s, looked);
+}
+
+/* The kid by which the fewest nodes are found, of those that are known already; one with few uses
+ * is good enough. Which one it is depends on the graph alone. */
+static bool fewest_uses(eg_searcher *s, uint32_t pc, const eg_instr *in, use_of *best) {
+  uint32_t test = s->r->atom[in->a].test, least = NONE;
+  use_of first = *best;
+  for (int counted = 0; counted < 2; counted++)
+    for (uint32_t i = 0; i <= in->alts; i++) {
+      const eg_instr *eq = &s->code[pc + i];
+      use_of u = i ? (use_of){class_at(s, eq->x, eq->x_near), (uint32_t)eq->y.slot} : first;
+      const eg_kind *k =
+          counted ? eg_kind_of(s, test, u.cls, u.slot) : eg_kind_note(s, test, u.cls, u.slot);
+      if (!k) return false;
+      if (!counted && !k->few) continue;
+      if (!counted || k->n < least) *best = u, least = k->n;
+      if (!counted) return true;
+    }
+  return true;
+}
+
+/* A known kid at another place. */
+static bool another_kid(const eg_searcher *s, uint32_t pc, const eg_instr *in, uint32_t slot,
+                        use_of *out) {
+  for (uint32_t i = 0; i <= in->alts && in->alts; i++) {
+    const eg_instr *eq = &s->code[pc + i];
+    eg_src x = i ? eq->x : in->x, y = i ? eq->y : in->y;
+    bool near = i ? eq->x_near : in->x_near;
+    *out = (use_of){class_at(s, x, near), (uint32_t)y.slot};
+    if (out->slot != slot) return true;
+  }
+  return false;
+}
+
+static bool run_uses(eg_searcher *s, uint32_t pc, const eg_instr *in) {
+  enum { WORTH_BOTH = 8 }; /* nodes */
+  use_of u = {class_at(s, in->x, in->x_near), (uint32_t)in->y.slot};
+  if (in->alts && !fewest_uses(s, pc, in, &u)) return false;
+  const eg_kind *k = eg_kind_again(s, s->r->atom[in->a].test, u.cls, u.slot);
+  if (s->gave_up) return false;
+  use_of v;
+  if (k && k->n > WORTH_BOTH && another_kid(s, pc, in, u.slot, &v)) {
+    const eg_kind *both = eg_kind_both(s, k, v.cls, v.slot);
+    return both ? run_list_of(s, pc, in->a, both) : !s->gave_up;
+  }
+  return k ? run_list_of(s, pc, in->a, k) : run_all_uses(s, pc, in->a, u);
 }
 
 static bool run_leaf(eg_searcher *s, uint32_t pc, uint32_t atom, uint32_t cls) {
@@ -426,8 +485,7 @@ static bool run(eg_searcher *s, uint32_t pc) {
     case I_ENUM: return run_enum(s, pc, in->a, class_at(s, in->x, in->x_near));
     case I_KEYED: return run_keyed(s, pc, in);
     case I_LEAF: return run_leaf(s, pc, in->a, class_at(s, in->x, in->x_near));
-    case I_USES:
-      return run_uses(s, pc, in->a, class_at(s, in->x, in->x_near), (uint32_t)in->y.slot);
+    case I_USES: return run_uses(s, pc, in);
     case I_SCAN: return run_scan(s, pc, in->a);
     case I_SPLIT:
       return run_split(s, pc, in->a, 0,

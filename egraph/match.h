@@ -39,6 +39,20 @@ typedef struct eg_keyed {
   size_t n, pair_cap;
 } eg_keyed;
 
+/* Nodes that a test accepts and that have a class at a place: uses.c. */
+typedef struct eg_kind {
+  uint32_t test, cls, slot, cls2, slot2; /* the last two NONE, or another class at another place */
+  uint32_t start, n;
+  bool in_use, few; /* few: uses at all */
+} eg_kind;
+typedef struct eg_kinds {
+  eg_kind *at; /* a hash table of cap places, cap a power of two */
+  size_t n, cap, held;
+  eg_vec list; /* what start and n are of */
+  uint64_t *pair, *pair2;
+  size_t pair_cap, pair2_cap;
+} eg_kinds;
+
 /* What a search may take for an atom. */
 enum { ANY, OLD, CHANGED, FIXED };
 
@@ -59,7 +73,7 @@ typedef struct eg_searcher {
   eg_vec trig, trig_at; /* of search.c: triggers; per head of a parent, where they begin and which
                            ops they are about */
   uint16_t wanted;      /* ops that some trigger is about */
-  eg_vec possible;      /* per rule searched for */
+  eg_vec possible;      /* per rule searched for: 0, or 1 + the root to begin from */
   size_t last_roots;    /* nodes that the last search began from */
   bool (*hurry)(void *user); /* true: give up (time is over); asked now and then */
   void *user;
@@ -69,6 +83,7 @@ typedef struct eg_searcher {
   uint32_t *tuple, *fixed;
   uint8_t *mode;
   eg_keyed *keyed; /* per atom */
+  eg_kinds kinds;
   size_t tuple_cap, fixed_cap, mode_cap, keyed_cap;
   uint64_t *pairs, *pairs2; /* for sorting: key << 32 | node */
   size_t pairs_cap, pairs2_cap;
@@ -112,6 +127,20 @@ typedef struct eg_team eg_team;
 eg_team *eg_team_start(eg_searcher *s);
 bool eg_team_search(eg_team *t, const eg_search_job *j, eg_sink *sinks, double more);
 void eg_team_send_home(eg_team *t); /* NULL allowed */
+
+/* uses.c: those of the class, in the order of its uses; NULL: gave up. _again: the same, where the
+ * class was noted before; NULL: it was not, or gave up. _note: without looking for them. */
+enum { FEW_USES = 64 };
+bool eg_has_few_uses(const tarn_egraph *g, uint32_t cls);
+const eg_kind *eg_kind_of(eg_searcher *s, uint32_t test, uint32_t cls, uint32_t slot);
+const eg_kind *eg_kind_again(eg_searcher *s, uint32_t test, uint32_t cls, uint32_t slot);
+const eg_kind *eg_kind_note(eg_searcher *s, uint32_t test, uint32_t cls, uint32_t slot);
+/* Of these, those that also have cls2 at slot2; NULL: none, or gave up. */
+const eg_kind *eg_kind_both(eg_searcher *s, const eg_kind *of, uint32_t cls2, uint32_t slot2);
+/* search.c: sorts n pairs by their keys below n_keys, keeping the order of equal ones. */
+void eg_sort_by_key(uint64_t *p, uint64_t *tmp, size_t n, uint32_t n_keys);
+void eg_kinds_forget(eg_kinds *k);
+void eg_kinds_free(eg_mem *m, eg_kinds *k);
 
 /* The plan of s->code with the root bound to node. false: stop searching. */
 bool eg_run_from(eg_searcher *s, uint32_t root, uint32_t node);

@@ -107,6 +107,7 @@ static void search_pieces(worker *w) {
   own.mem = &mem, own.hurry = give_up, own.user = w, own.gave_up = false, own.patience = 0;
   own.tuple = own.fixed = NULL, own.mode = NULL, own.keyed = NULL;
   own.tuple_cap = own.fixed_cap = own.mode_cap = own.keyed_cap = 0;
+  own.kinds = (eg_kinds){0};
   own.pairs = own.pairs2 = NULL, own.pairs_cap = own.pairs2_cap = 0;
   eg_sink *part = NULL;
   size_t parts = 0;

@@ -255,6 +255,22 @@ static bool is_near(const build *b, eg_src s) {
   return t->n <= 2 && !t->segs;
 }
 
+static bool is_kid_of(eg_src s, uint32_t atom) {
+  return s.atom == atom && s.slot >= 0 && s.slot < SLOT_ELEM;
+}
+
+static void note_alts(build *b) {
+  for (uint32_t i = 0; i < b->n_code; i++) {
+    uint32_t n = 0, atom = b->code[i].a;
+    if (b->code[i].code != I_USES) continue;
+    for (; i + n + 1 < b->n_code; n++) {
+      const eg_instr *eq = &b->code[i + n + 1];
+      if (eq->code != I_EQ || eq->x.atom == atom || !is_kid_of(eq->y, atom)) break;
+    }
+    b->code[i].alts = n;
+  }
+}
+
 static void note_near(build *b) {
   for (uint32_t i = 0; i < b->n_code; i++) {
     eg_instr *in = &b->code[i];
@@ -298,6 +314,15 @@ static int reach(const build *b, uint32_t block, eg_src *from, int32_t *slot) {
   return 0;
 }
 
+/* By so many of its kids. */
+static int known_kids(const build *b, uint32_t block) {
+  const tarn_eg_pat *p = b->in->lhs[block].pat;
+  int n = 0;
+  for (uint32_t i = 0; i < p->n; i++)
+    n += p->kids[i]->kind == TARN_EG_PAT_VAR && b->var[p->kids[i]->var].atom != NONE;
+  return n;
+}
+
 static void plan_root(build *b, uint32_t block) {
   const tarn_eg_root *root = &b->in->lhs[block];
   uint32_t atom = root_atom(b->r, block);
@@ -335,12 +360,14 @@ static void plan_from(build *b, uint32_t first, bool *done) {
   done[first] = true;
   for (uint32_t k = 1; k < n; k++) {
     uint32_t best = NONE;
-    int best_reach = -1;
+    int best_reach = -1, best_known = -1;
     for (uint32_t j = 0; j < n; j++) {
       eg_src s;
       int32_t slot;
       int c = done[j] ? -1 : reach(b, j, &s, &slot);
-      if (c > best_reach) best = j, best_reach = c;
+      int known = c == 1 ? known_kids(b, j) : 0;
+      if (c < best_reach || (c == best_reach && known <= best_known)) continue;
+      best = j, best_reach = c, best_known = known;
     }
     plan_root(b, best);
     done[best] = true;
@@ -366,6 +393,7 @@ static bool make_plans(build *b) {
     plan_from(b, k, done);
     fuse_keys(b);
     note_near(b);
+    note_alts(b);
     eg_instr *code = rs_new(rs, b->n_code, sizeof *code);
     if (!code) return false;
     memcpy(code, b->code, b->n_code * sizeof *code);

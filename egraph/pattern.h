@@ -64,6 +64,7 @@ typedef struct eg_instr {
   uint32_t a;
   eg_src x, y;
   uint32_t key;
+  uint32_t alts;       /* of I_USES: so many I_EQ follow that say what other kids of the node are */
   bool x_near, y_near; /* the source is kid 0 or 1 of a node of at most two kids */
 } eg_instr;
 

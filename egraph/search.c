@@ -22,6 +22,27 @@ static bool rule_possible(const eg_searcher *s, const eg_rule *r) {
   return !r->bare;
 }
 
+static uint64_t count_test(const eg_searcher *s, uint32_t test) {
+  uint64_t n = 0;
+  for (uint32_t h = 0; h < s->ok_heads; h++)
+    if (s->ok[test * s->ok_stride + h]) n += s->g->heads[h].live;
+  return n;
+}
+
+/* Where all is new, any root will do to begin from: the first, or one that far fewer nodes fit. */
+static uint32_t root_to_begin(const eg_searcher *s, const eg_rule *r) {
+  enum { MANY = 256, FEWER = 4 };
+  uint32_t root = 0;
+  if (s->since || r->n_plans < 2) return root;
+  uint64_t least = count_test(s, r->atom[0].test) / FEWER;
+  if (least < MANY / FEWER) return root;
+  for (uint32_t a = 1; a < r->n_atoms; a++) {
+    uint64_t n = r->atom[a].parent == NONE ? count_test(s, r->atom[a].test) : UINT64_MAX;
+    if (n < least) root = a, least = n;
+  }
+  return root;
+}
+
 /* A piece of a search: its part of the roots, then of the classes. */
 static size_t piece(size_t n, const eg_search_job *j, uint32_t k) { return n * k / j->pieces; }
 
@@ -29,7 +50,7 @@ static size_t piece(size_t n, const eg_search_job *j, uint32_t k) { return n * k
 
 /* Atom must be changed, those before it old, those after it anything. */
 static void set_modes(eg_searcher *s, const eg_rule *r, uint32_t atom) {
-  for (uint32_t a = 0; a < r->n_atoms; a++) s->mode[a] = a < atom ? OLD : ANY;
+  for (uint32_t a = 0; a < r->n_atoms; a++) s->mode[a] = a < atom && s->since ? OLD : ANY;
   s->mode[atom] = CHANGED;
 }
 
@@ -71,8 +92,7 @@ static bool search_roots_all(eg_searcher *s, const eg_rule *r, eg_sink *sink, ui
   return true;
 }
 
-/* Sorts n pairs by their keys below n_keys, keeping the order of equal ones. */
-static void sort_by_key(uint64_t *p, uint64_t *tmp, size_t n, uint32_t n_keys) {
+void eg_sort_by_key(uint64_t *p, uint64_t *tmp, size_t n, uint32_t n_keys) {
   enum { DIGIT = 11, VALUES = 1 << DIGIT };
   uint64_t *from = p, *to = tmp;
   for (unsigned shift = 32; shift == 32 || n_keys >> (shift - 32); shift += DIGIT) {
@@ -95,7 +115,7 @@ static bool run_grouped(eg_searcher *s, uint32_t root, int32_t slot, const uint3
     return false;
   }
   for (size_t i = 0; i < n; i++) s->pairs[i] = (uint64_t)s->g->rec[node[i]].k[slot] << 32 | node[i];
-  sort_by_key(s->pairs, s->pairs2, n, s->g->n_ids);
+  eg_sort_by_key(s->pairs, s->pairs2, n, s->g->n_ids);
   for (size_t i = 0; i < n; i++)
     if (!eg_run_from(s, root, (uint32_t)s->pairs[i])) return false;
   return true;
@@ -353,7 +373,7 @@ bool eg_search_piece(eg_searcher *s, const eg_search_job *j, eg_sink *sinks, uin
     size_t n = j->scan ? s->g->n_ids : s->order.n, first = piece(n, j, k), end = piece(n, j, k + 1);
     if (j->scan && !search_roots_all(s, r, &sinks[i], (uint32_t)first, (uint32_t)end)) return false;
     for (uint32_t a = 0; !j->scan && a < r->n_atoms; a++)
-      if (r->atom[a].parent == NONE && (s->since || a == 0) &&
+      if (r->atom[a].parent == NONE && (s->since || a == s->possible.p[i] - 1) &&
           !search_roots(s, r, &sinks[i], a, first, end))
         return false;
   }
@@ -378,23 +398,26 @@ enum { FEW_RULES = 3, PIECES = 32, SMALL = 1 << 13, WORTH_THREADS = 1 << 14 };
 
 bool eg_search(eg_searcher *s, const uint32_t *rules, eg_sink *sinks, uint32_t n, uint32_t since,
                const uint32_t *first_id) {
-  uint32_t left = 0, new_id = 0; /* ids from there on are younger than since */
-  bool grouped = false;          /* some rule's roots */
+  uint32_t left = 0, new_id = 0;       /* ids from there on are younger than since */
+  bool grouped = false, begun = false; /* some rule's roots; by another one than the first */
   s->since = since, s->gave_up = false;
   s->possible.n = 0;
   for (size_t a = 0; a < s->keyed_cap; a++)
     s->keyed[a].at = NULL; /* classes and stamps are no longer what they were */
+  eg_kinds_forget(&s->kinds);
   for (uint32_t i = 0; i < n; i++) {
     const eg_rule *r = &s->rs->rule[rules[i]];
     if (r->bare && !search_bare(s, r, &sinks[i], since ? first_id[i] : 0)) return false;
-    if (!eg_push(s->mem, &s->possible, rule_possible(s, r))) return false;
-    left += s->possible.p[i];
+    uint32_t root = rule_possible(s, r) ? 1 + root_to_begin(s, r) : 0;
+    if (!eg_push(s->mem, &s->possible, root)) return false;
+    left += root > 0;
+    begun |= root > 1;
     if (first_id[i] > new_id) new_id = first_id[i];
     grouped |= s->possible.p[i] && r->group_by[0] >= 0;
   }
   bool changed = !since || since + 1 < s->g->now || s->g->now_used;
   if (!left || !changed) return true;
-  eg_search_job j = {rules, n, since == 0 && left <= FEW_RULES && !grouped, 1};
+  eg_search_job j = {rules, n, since == 0 && left <= FEW_RULES && !grouped && !begun, 1};
   eg_team *team = NULL;
   if (s->threads > 1 && s->g->n_ids - new_id > WORTH_THREADS && !(team = eg_team_start(s)))
     return false;

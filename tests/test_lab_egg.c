@@ -39,6 +39,75 @@ START_TEST(prints_what_egglog_prints) {
 }
 END_TEST
 
+/* ---- joins of rows that share what very many rows have, against three loops ---- */
+enum { VALUES = 12, TRIPLES = 700, PAIRS = 60 };
+typedef struct rows {
+  bool f[VALUES][VALUES][VALUES], g[VALUES][VALUES];
+  uint32_t a, b, c;
+} rows;
+static void put_rows(tarn_buf *text, rows *all, uint64_t *rng) {
+  for (uint32_t i = 0; i < TRIPLES + PAIRS; i++) {
+    uint32_t x = (uint32_t)(tarn_random(rng) % VALUES), y = (uint32_t)(tarn_random(rng) % VALUES),
+             z = (uint32_t)(tarn_random(rng) % VALUES);
+    if (i < TRIPLES) all->f[x][y][z] = true, tarn_buf_fmt(text, "(f %u %u %u)\n", x, y, z);
+    else all->g[x][y] = true, tarn_buf_fmt(text, "(g %u %u)\n", x, y);
+  }
+  tarn_buf_str(text, "(run 1)\n");
+}
+static void count_rows(rows *r) {
+  for (uint32_t x = 0; x < VALUES; x++)
+    for (uint32_t y = 0; y < VALUES; y++)
+      for (uint32_t z = 0; z < VALUES; z++) {
+        for (uint32_t w = 0; w < VALUES; w++) r->a += r->f[x][y][z] && r->f[z][y][w] && r->g[w][x];
+        r->b += r->g[x][y] && r->g[y][z] && r->g[z][x];
+        r->c += r->f[x][y][x] && r->g[y][z];
+      }
+}
+typedef struct joining {
+  uint64_t seed, print;
+  unsigned threads;
+} joining;
+static void join(tarn_ctx *cx, void *arg) {
+  joining *j = arg;
+  tarn_buf text = {.cx = cx};
+  rows all = {0};
+  tarn_buf_str(&text, "(relation f (i64 i64 i64)) (relation g (i64 i64))\n"
+                      "(relation a (i64 i64 i64 i64)) (relation b (i64 i64 i64))\n"
+                      "(relation c (i64 i64 i64))\n"
+                      "(rule ((f x y z) (f z y w) (g w x)) ((a x y z w)))\n"
+                      "(rule ((g x y) (g y z) (g z x)) ((b x y z)))\n"
+                      "(rule ((f x y x) (g y z)) ((c x y z)))\n");
+  for (uint64_t i = 0, rng = j->seed; i < 3; i++) put_rows(&text, &all, &rng);
+  tarn_buf_str(&text, "(print-size a) (print-size b) (print-size c)\n");
+  count_rows(&all);
+  program p = {.text = text.p, .n = text.n, .file = "j.egg", .o.threads = j->threads};
+  p.out = (tarn_buf){.cx = cx};
+  p.o.say = say, p.o.user = &p;
+  tarn_egg *E = tarn_egg_new(cx, &p.o);
+  tarn_egg_run(E, p.text, p.n, p.file);
+  ck_assert_str_eq(p.out.p, tarn_format(cx, "%u\n%u\n%u\n", all.a, all.b, all.c));
+  const tarn_egraph *g = tarn_egg_graph(E);
+  for (uint32_t i = 0; i < tarn_eg_id_count(g); i++) {
+    tarn_eg_node n = tarn_eg_node_at(g, i);
+    for (uint32_t k = 0; k < n.n; k++) j->print = tarn_hash_mix(j->print + n.op, n.kids[k]);
+  }
+}
+START_TEST(joins_find_all) {
+  for (uint64_t seed = 1; seed <= 5; seed++) {
+    uint64_t one = 0;
+    for (unsigned threads = 1; threads < 4; threads++) {
+      joining j = {.seed = seed, .threads = threads};
+      tarn_ctx *cx = tarn_ctx_new(NULL);
+      tarn_status st = tarn_protect(cx, join, &j);
+      ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
+      tarn_ctx_free(cx);
+      if (threads == 1) one = j.print;
+      ck_assert(one == j.print);
+    }
+  }
+}
+END_TEST
+
 #define MATH                                                                                       \
   "(datatype E (Num i64) (Add E E))\n"                                                             \
   "(function low (E) i64 :merge (min old new))\n"
@@ -124,6 +193,7 @@ int main(void) {
   TCase *c = tcase_create("programs");
   tcase_set_timeout(c, 60);
   tcase_add_loop_test(c, prints_what_egglog_prints, 0, (int)(sizeof names / sizeof *names));
+  tcase_add_test(c, joins_find_all);
   tcase_add_loop_test(c, refuses_with_the_place, 0, (int)(sizeof refusals / sizeof *refusals));
   tcase_add_test(c, fails_without_a_leak);
   suite_add_tcase(s, c);
