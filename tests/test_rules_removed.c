@@ -200,6 +200,12 @@ static const worth rows[] = {
      "in x f32 1,128,512\nrand w 128,128,3\nnode Conv c x w -> y : pads=1,1\n" END, NULL, 1e-4, 0},
     {"winograd-line-4",
      "in x f32 1,128,512\nrand w 128,128,3\nnode Conv c x w -> y : pads=1,1\n" END, NULL, 1e-3, 0},
+    {"narrow-bf16", "in x f32 64,256\nrand w 256,64\nnode MatMul m x w -> y\n" END, "x86-64-bf16",
+     1e-2, 0},
+    {"narrow-tf32",
+     "in x f32 512,512\nrand v 64,512\ninit r i64 2 : 8 1\nnode Tile t v r -> w\nnode MatMul m x w "
+     "-> y\n" END,
+     "cuda-sm80", 1e-2, 0},
     {"strassen-halves",
      "in x f32 512,3072\nrand v 32,768\ninit r i64 2 : 96 1\nnode Tile t v r -> w\nnode MatMul m x "
      "w -> y\n" END,

@@ -43,8 +43,8 @@ static const rbuild builders[] = {
      "the opened map, which computes something, inside a reduction"},
     {"zero-pad", NULL, build_zero_pad, 0, false,
      "a maximum of what is never below 0 is padded with 0"},
-    {"narrow:y", when_narrow, build_narrow, GRAPH, false,
-     "a product of floats on operands rounded to bytes or bf16"},
+    {"narrow", when_narrow, build_narrow, GRAPH, false,
+     "a product of floats on operands rounded to bytes"},
     {"merge", when_merge, build_merge, GRAPH, false,
      "products that share an operand become slices of one product"},
 };

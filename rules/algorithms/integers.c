@@ -303,8 +303,7 @@ uint32_t product_of_bytes(product *p, const uint32_t *leaf) {
   tarn_lang *L = p->k.L;
   kstage *st = &p->k.stage[0];
   uint32_t epi = st->epi, h0 = tarn_fx_hole(L, 0);
-  st->body = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_cast(L, TARN_I32, h0),
-                        tarn_fx_cast(L, TARN_I32, tarn_fx_hole(L, 1)), 0);
+  st->body = units_product(L, TARN_I32);
   st->reducer = tarn_reducer_of(L, TARN_RED_SUM, TARN_I32);
   if (!corrected(p, through, &value)) return TARN_NONE;
   for (uint32_t h = 0; h <= K_READS; h++) with[h] = TARN_NONE;
@@ -331,39 +330,15 @@ static bool plainly_read(const kern *k) {
 
 /* ---------------------------------------------------------------- where it is wanted */
 
-uint32_t product_body(tarn_lang *L, tarn_dtype sum) {
-  uint32_t h0 = tarn_fx_cast(L, sum, tarn_fx_hole(L, 0));
-  uint32_t h1 = tarn_fx_cast(L, sum, tarn_fx_hole(L, 1));
-  return tarn_fx_op(L, TARN_FX_MUL, h0, h1, 0);
-}
-/* A CPU's instructions take several steps of one reduce loop at once; other units are padded. */
-static bool taken_by(tarn_lang *L, const tarn_hw *hw, const product *p, tarn_dtype sum,
-                     uint32_t body, const tarn_dtype type[2]) {
-  uint32_t red = tarn_reducer_of(L, TARN_RED_SUM, sum);
-  int64_t steps = tarn_hw_multiplies(L, hw, body, red, type);
-  if (tarn_hw_traits_of(hw).pads || !steps) return steps > 0;
-  for (uint32_t r = p->nacc; r < p->ndim; r++)
-    if (p->dim[r] >= steps) return true;
-  return false;
-}
-
-bool product_taken(const rsite *s, const product *p, tarn_dtype sum, uint32_t body,
-                   const tarn_dtype type[2]) {
-  if (!s->e->hw) return false;
-  const tarn_machines m = tarn_hw_machines(s->e->hw);
-  for (uint32_t i = 0; i < m.n; i++)
-    if (taken_by(p->k.L, m.hw[i], p, sum, body, type)) return true;
-  return false;
-}
-
 /* The way for which the fewest operands have to move. */
 static moving best(rsite *s, const product *p, const tarn_hw *hw) {
+  uint32_t body = units_product(p->k.L, TARN_I32);
   for (moving how = MOVE_NONE; how < MOVES; how++) {
     uint32_t set = moved_ones(s, p, how);
     tarn_dtype type[2];
     if (how != MOVE_NONE && !set) continue;
     for (uint32_t i = 0; i < 2; i++) type[i] = set >> i & 1 ? other(p->f[i].type) : p->f[i].type;
-    if (taken_by(p->k.L, hw, p, TARN_I32, product_body(p->k.L, TARN_I32), type)) return how;
+    if (units_hw_sums(hw, &p->k, TARN_I32, body, type)) return how;
   }
   return MOVES;
 }

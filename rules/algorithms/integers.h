@@ -20,12 +20,6 @@ typedef struct product {
 
 /* The root as a sum of products in that type; p->f is not looked at. */
 bool product_find(rsite *s, product *p, tarn_dtype sum);
-/* Of two elements that are cast to the type. */
-uint32_t product_body(tarn_lang *L, tarn_dtype sum);
-/* Does an instruction of the description sum, in that type, what this body makes of elements of
- * these types, several at once along a reduce loop? */
-bool product_taken(const rsite *s, const product *p, tarn_dtype sum, uint32_t body,
-                   const tarn_dtype type[2]);
 /* The product p of its factors as one of their 8-bit tensors, leaf[0] and leaf[1] of the host, zero
  * points and scales behind the sum. Changes p. TARN_NONE where it cannot be. */
 uint32_t product_of_bytes(product *p, const uint32_t *leaf);

@@ -1,7 +1,7 @@
-/* Sums of products of floats on operands of fewer bits. In C because it makes several kernels of
- * other types, whose loops follow from which dims of an operand a sum walks.
+/* Sums of products of floats on operands of bytes. In C because it makes several kernels, whose
+ * loops follow from which dims of an operand a sum walks.
  *
- * To bytes: each operand x becomes s·(q - z) with q = round(x / s) + z in u8 (z = 128) or i8 (z =
+ * Each operand x becomes s·(q - z) with q = round(x / s) + z in u8 (z = 128) or i8 (z =
  * 0) and s = max |x| / 127. The largest magnitude is taken over all that one sum may read: s
  * depends on those dims of the operand that no reduce loop walks, so that it is a factor of the sum
  * and goes behind it (integers.c). Of weights that is computed at compile time, a scale for
@@ -9,15 +9,7 @@
  * image that windows are read from.
  *
  * Error. |x - s(q - z)| <= s/2 = max |x| / 254, so that a sum of K products is off by at most
- *   K · max |a| · max |b| · (2 / 254 + 1 / 254²) < 0.008 · K · max |a| · max |b|.
- *
- * To bf16: each operand is rounded to 8 bits of significand, off by at most 2^-8 of itself, so that
- * the sum is off by at most
- *   (2 · 2^-8 + 2^-16) · Σ |a| |b| < 0.0079 · K · max |a| · max |b|.
- *
- * To tf32: f32 that stay f32; the product takes each rounded to 11 bits of significand, off by at
- * most 2^-11 of itself, so that the sum is off by at most
- *   (2 · 2^-11 + 2^-22) · Σ |a| |b| < 0.00098 · K · max |a| · max |b|. */
+ *   K · max |a| · max |b| · (2 / 254 + 1 / 254²) < 0.008 · K · max |a| · max |b|. */
 #include "rules/algorithms/integers.h"
 #include <string.h>
 
@@ -154,15 +146,14 @@ static bool find(rsite *s, product *p, operand *o) {
          find_operand(&p->k, 1, &o[1]) && !(site_const(s, o[0].id) && site_const(s, o[1].id));
 }
 
-static bool when_bytes(rsite *s) {
+bool when_narrow(rsite *s) {
   product p;
   operand o[2];
-  return s->e->hw && find(s, &p, o) &&
-         product_taken(s, &p, TARN_I32, product_body(p.k.L, TARN_I32),
-                       (tarn_dtype[]){TARN_U8, TARN_I8});
+  return find(s, &p, o) && units_sum(s->e, &p.k, TARN_I32, units_product(p.k.L, TARN_I32),
+                                     (tarn_dtype[]){TARN_U8, TARN_I8});
 }
 
-static uint32_t build_bytes(rsite *s) {
+uint32_t build_narrow(rsite *s) {
   product p;
   operand o[2];
   uint32_t leaf[2];
@@ -173,91 +164,3 @@ static uint32_t build_bytes(rsite *s) {
       return TARN_NONE;
   return product_of_bytes(&p, leaf);
 }
-
-/* ---------------------------------------------------------------- bf16 */
-
-static bool wide_product(rsite *s, product *p) {
-  if (!product_find(s, p, TARN_F32)) return false;
-  const kstage *st = &p->k.stage[0];
-  for (uint32_t i = 0; i < 2; i++)
-    if (kern_leaf_type(&p->k, st->read[i].src)->dtype != TARN_F32) return false;
-  return !(site_const(s, p->k.leaf[st->read[0].src]) && site_const(s, p->k.leaf[st->read[1].src]));
-}
-static uint32_t widened(tarn_lang *L, uint32_t hole) {
-  return tarn_fx_cast(L, TARN_F32, tarn_fx_hole(L, hole));
-}
-
-static bool when_bf16(rsite *s) {
-  product p;
-  return s->e->hw && wide_product(s, &p) &&
-         product_taken(s, &p, TARN_F32, product_body(p.k.L, TARN_F32),
-                       (tarn_dtype[]){TARN_BF16, TARN_BF16});
-}
-
-/* The child rounded, as a kernel of its own; the read of it. */
-static bool take_rounded(kern *k, tarn_read *r) {
-  kern *c = new_kern(k, 0, TARN_RED_NONE);
-  kstage *st = &c->stage[0];
-  const tarn_type *t = kern_leaf_type(k, r->src);
-  const tarn_imap *m = tarn_imap_get(k->L, r->map);
-  uint32_t axis[TARN_MAX_DIMS], fill = TARN_NONE;
-  if (m->nguard) { /* what is read beside the operand has to stay as it is */
-    const tarn_fx *x = tarn_fx_get(k->L, m->fill);
-    fill = tarn_fx_const(k->L, TARN_BF16, x->value);
-    if (tarn_fx_get(k->L, fill)->value != x->value) return false;
-  }
-  for (uint32_t a = 0; a < t->n; a++) st->own[a] = t->dim[a], axis[a] = a;
-  c->out_ns = t->ns, st->nown = t->n, st->nb = 1,
-  st->body = tarn_fx_cast(k->L, TARN_BF16, tarn_fx_hole(k->L, 0));
-  st->read[0] = (tarn_read){false, kern_leaf(c, k->leaf[r->src]),
-                            map_project(k->L, st->own, t->n, axis, t->n)};
-  uint32_t id = kern_store(c), leaf = id == TARN_NONE ? id : kern_leaf(k, id);
-  if (leaf == TARN_NONE) return false;
-  *r = (tarn_read){false, leaf, fill == TARN_NONE ? r->map : map_with_fill(k->L, r->map, fill)};
-  return true;
-}
-
-static uint32_t build_bf16(rsite *s) {
-  product p;
-  if (!wide_product(s, &p)) return TARN_NONE;
-  kstage *st = &p.k.stage[0];
-  tarn_lang *L = p.k.L;
-  if (!take_rounded(&p.k, &st->read[0]) || !take_rounded(&p.k, &st->read[1])) return TARN_NONE;
-  st->body = tarn_fx_op(L, TARN_FX_MUL, widened(L, 0), widened(L, 1), 0);
-  return kern_store(&p.k);
-}
-
-/* ---------------------------------------------------------------- tf32 */
-
-static uint32_t tf32_product(tarn_lang *L) {
-  uint32_t h0 = tarn_fx_op(L, TARN_FX_TF32, tarn_fx_hole(L, 0), 0, 0);
-  uint32_t h1 = tarn_fx_op(L, TARN_FX_TF32, tarn_fx_hole(L, 1), 0, 0);
-  return tarn_fx_op(L, TARN_FX_MUL, h0, h1, 0);
-}
-static bool when_tf32(rsite *s) {
-  product p;
-  return s->e->hw && wide_product(s, &p) &&
-         product_taken(s, &p, TARN_F32, tf32_product(p.k.L), (tarn_dtype[]){TARN_F32, TARN_F32});
-}
-static uint32_t build_tf32(rsite *s) {
-  product p;
-  if (!wide_product(s, &p)) return TARN_NONE;
-  p.k.stage[0].body = tf32_product(p.k.L);
-  return kern_store(&p.k);
-}
-
-/* (build narrow bytes), (build narrow bf16), (build narrow tf32) */
-static const struct way {
-  const char *name;
-  bool (*when)(rsite *s);
-  uint32_t (*build)(rsite *s);
-} ways[] = {{"bytes", when_bytes, build_bytes},
-            {"bf16", when_bf16, build_bf16},
-            {"tf32", when_tf32, build_tf32}};
-static const struct way *way_of(const rsite *s) {
-  for (uint32_t i = 0; i < sizeof ways / sizeof *ways; i++)
-    if (!strcmp(s->arg.name, ways[i].name)) return &ways[i];
-  return NULL;
-}
-bool when_narrow(rsite *s) { return way_of(s) && way_of(s)->when(s); }
-uint32_t build_narrow(rsite *s) { return way_of(s)->build(s); }

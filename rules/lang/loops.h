@@ -49,12 +49,13 @@ typedef enum {
   LX_SHARED,
   LX_KEPT,
   LX_PADDED,
+  LX_TENSOR,
   LX_TABLE
 } lx_kind;
 typedef struct lx { /* a scalar expression over loops */
   lx_kind kind;
-  uint32_t var;      /* ANY, THEN; FOLD: the reducer, OP cast: the type, or TARN_NONE */
-  uint32_t op;       /* OP: tarn_fxop; FOLD: tarn_red_kind; TABLE: its number */
+  uint32_t var; /* ANY, THEN, PADDED, TENSOR; FOLD: the reducer, OP cast: the type, or TARN_NONE */
+  uint32_t op;  /* OP: tarn_fxop; FOLD: tarn_red_kind; TABLE: its number */
   tarn_dtype type;   /* OP cast, where var is TARN_NONE */
   uint32_t name;     /* OP on the left: what it is called, or TARN_NONE */
   double value;      /* NUMBER */
@@ -111,6 +112,13 @@ uint32_t loops_first(const renv *e, const rv *v, uint32_t loop, const uint32_t *
 /* vocab_units.c: steps of a product's reduction that a unit whose operands are padded does at once;
  * 0: no unit takes it. */
 int64_t loops_unit_steps(const renv *e, const kern *k);
+/* Does an instruction of a machine, or of any of the description, sum in that type what this body
+ * makes of elements of these types, several at once along a reduced loop of k? */
+bool units_hw_sums(const tarn_hw *hw, const kern *k, tarn_dtype sum, uint32_t body,
+                   const tarn_dtype type[2]);
+bool units_sum(const renv *e, const kern *k, tarn_dtype sum, uint32_t body,
+               const tarn_dtype type[2]);
+uint32_t units_product(tarn_lang *L, tarn_dtype sum); /* of two elements cast to the type */
 /* loops_read.c: is it a left side of this notation? Both sides, and (:table …). */
 bool loops_is_left(const tarn_sx *s);
 void loops_left(reader *rd, const tarn_sx *s);
@@ -126,7 +134,9 @@ const lx *loops_fold(const lx *x);
 /* loops_anywhere.c, loops_make.c */
 extern const rbuild loops_builder;
 uint32_t loops_anywhere(rsite *s, const rule *r);
-/* An operator over kids, a number; TARN_NONE. */
+/* A scalar expression of what the variables stand for; an operator over kids, a number. TARN_NONE.
+ */
+uint32_t loops_scalar(renv *e, const lx *x);
 uint32_t loops_op(renv *e, const lx *x, const uint32_t *kid);
 uint32_t loops_number(renv *e, const lx *x);
 int64_t l2_capacity(const renv *e); /* bytes of the description's; usual ones without it */

@@ -57,14 +57,14 @@ static bool of_its_loops(const lx *x) {
   return x->nloop == 1 && x->loop[0].kind == LL_ON && x->loop[0].n == 0;
 }
 /* The right side, of what the variables stand for. */
-static uint32_t made(renv *e, const lx *x) {
+uint32_t loops_scalar(renv *e, const lx *x) {
   uint32_t kid[3] = {0};
-  if (x->kind == LX_FOR) return of_its_loops(x) ? tensor(e, made(e, x->kid[0])) : TARN_NONE;
+  if (x->kind == LX_FOR) return of_its_loops(x) ? tensor(e, loops_scalar(e, x->kid[0])) : TARN_NONE;
   if (x->kind == LX_ANY) return e->attr[x->var].id;
   if (x->kind == LX_NUMBER) return loops_number(e, x);
   if (x->kind != LX_OP) return TARN_NONE;
   for (uint32_t i = 0; i < x->n; i++)
-    if ((kid[i] = made(e, x->kid[i])) == TARN_NONE) return TARN_NONE;
+    if ((kid[i] = loops_scalar(e, x->kid[i])) == TARN_NONE) return TARN_NONE;
   return loops_op(e, x, kid);
 }
 
@@ -73,7 +73,7 @@ static bool first(void *arg, renv *e) {
   rewriting *w = arg;
   lmatch *m = e->loops;
   kstage *st = &m->k.stage[m->part / 2];
-  uint32_t with = made(e, w->r->loops->right), *f = m->part % 2 ? &st->epi : &st->body;
+  uint32_t with = loops_scalar(e, w->r->loops->right), *f = m->part % 2 ? &st->epi : &st->body;
   if (with == TARN_NONE || with == m->at) return true;
   uint32_t now = fx_replace(e->L, *f, &m->at, &with, 1);
   w->failed |= now == TARN_NONE;

@@ -221,6 +221,14 @@ static tarn_dtype type_of(const making *g, uint32_t id) {
   return tarn_type_get(g->L, h->type(h->user, id))->dtype;
 }
 
+/* The read of the left side that a variable is; NULL: it is more than that. */
+static const tarn_read *read_of(const making *g, uint32_t var) {
+  const rv *v = &g->e->attr[var];
+  const tarn_fx *f = v->id == TARN_NONE ? NULL : tarn_fx_get(g->L, v->id);
+  const tarn_read *r = f && f->op == TARN_FX_HOLE ? loops_read_of(g->m, v->i, f->hole) : NULL;
+  return r && !r->stage ? r : NULL;
+}
+
 /* What an expression variable stands for; value: of hole 0 of an epilogue. */
 static uint32_t any(making *g, uint32_t var, const scope *s, place *p, uint32_t value) {
   const rv *v = &g->e->attr[var];
@@ -335,13 +343,11 @@ static uint32_t stage_read(making *g, const lx *x, const scope *s, place *p) {
 /* A read of the left side, laid out over these loops. */
 static uint32_t kept_read(making *g, const lx *x, const scope *s, place *p) {
   const kern_host *h = &g->e->host->nest;
-  const rv *v = &g->e->attr[x->kid[0]->var];
   scope in;
   result r = {0};
   no_loops(&in);
-  const tarn_fx *f = x->kid[0]->kind == LX_ANY ? tarn_fx_get(g->L, v->id) : NULL;
-  const tarn_read *of = f && f->op == TARN_FX_HOLE ? loops_read_of(g->m, v->i, f->hole) : NULL;
-  if (!of || of->stage || !add_list(g, &in, &r, x)) return TARN_NONE;
+  const tarn_read *of = x->kid[0]->kind == LX_ANY ? read_of(g, x->kid[0]->var) : NULL;
+  if (!of || !add_list(g, &in, &r, x)) return TARN_NONE;
   uint32_t id = g->m->k.leaf[of->src], map = moved(g, of->map, &in, type_of(g, id));
   if (map == TARN_NONE) return map;
   id = h->mk(h->user, TARN_OP_VIEW, tarn_payload_of(g->L, TARN_P_MAP, map), &id, 1);
@@ -376,25 +382,46 @@ static bool split_padding(tarn_lang *L, uint32_t map, uint32_t set, uint32_t *pa
   *pads = tarn_map_intern(L, &p), *view = tarn_map_intern_derived(L, &out);
   return tarn_map_compose(L, *view, *pads) == map;
 }
+/* A kernel: f of each element of the tensor that is seen through this map. */
+static uint32_t map_of_tensor(making *g, uint32_t id, uint32_t map, uint32_t f) {
+  const tarn_imap *m = tarn_imap_get(g->L, map);
+  const tarn_read r = {false, 0, map};
+  kern k = {.host = &g->e->host->nest, .L = g->L, .nleaf = 1, .leaf = {id}};
+  uint32_t axis[TARN_MAX_DIMS];
+  for (uint32_t a = 0; a < m->n; a++) axis[a] = a;
+  return kern_part(&k, m->dim, m->n, axis, m->n, f, &r, 1);
+}
 /* A read of the left side, of a copy of its tensor that holds what lies beside it, too. */
 static uint32_t padded(making *g, const lx *x, const scope *s, place *p) {
-  const kern_host *h = &g->e->host->nest;
-  const rv *v = &g->e->attr[x->var];
-  const tarn_fx *f = tarn_fx_get(g->L, v->id);
-  const tarn_read *of = f->op == TARN_FX_HOLE ? loops_read_of(g->m, v->i, f->hole) : NULL;
-  if (!of || of->stage) return TARN_NONE;
+  const tarn_read *of = read_of(g, x->var);
+  if (!of) return TARN_NONE;
   uint32_t id = g->m->k.leaf[of->src], map = moved(g, of->map, s, type_of(g, id)), pads, view,
-           set = x->nloop ? 0 : UINT32_MAX, axis[TARN_MAX_DIMS];
+           set = x->nloop ? 0 : UINT32_MAX;
   for (uint32_t i = 0; i < x->nloop; i++) {
     uint32_t ix = s->ix[loop_id(g, x->loop[i].var)];
     if (ix != TARN_NONE) set |= tarn_ix_dims(g->L, ix);
   }
   if (map == TARN_NONE || !split_padding(g->L, map, set, &pads, &view)) return TARN_NONE;
-  const tarn_imap *m = tarn_imap_get(g->L, pads);
-  kern k = {.host = h, .L = g->L, .nleaf = 1, .leaf = {id}};
-  for (uint32_t a = 0; a < m->n; a++) axis[a] = a;
-  const tarn_read r = {false, 0, pads};
-  return add_child(p, kern_part(&k, m->dim, m->n, axis, m->n, tarn_fx_hole(g->L, 0), &r, 1), view);
+  return add_child(p, map_of_tensor(g, id, pads, tarn_fx_hole(g->L, 0)), view);
+}
+/* Of each element of the tensor that a read of the left side is of, and of what lies beside it. */
+static uint32_t tensor_read(making *g, const lx *x, const scope *s, place *p) {
+  const tarn_read *of = read_of(g, x->var);
+  uint32_t f = of ? loops_scalar(g->e, x->kid[0]) : TARN_NONE, h0 = tarn_fx_hole(g->L, 0),
+           with[K_READS + 1], axis[TARN_MAX_DIMS];
+  if (f == TARN_NONE) return f;
+  uint32_t id = g->m->k.leaf[of->src], map = moved(g, of->map, s, type_of(g, id));
+  const tarn_type *t = tarn_type_get(g->L, g->e->host->nest.type(g->e->host->nest.user, id));
+  for (uint32_t i = 0; i <= K_READS; i++) with[i] = h0;
+  for (uint32_t a = 0; a < t->n; a++) axis[a] = a;
+  f = tarn_fx_subst(g->L, f, with, K_READS + 1);
+  const tarn_imap *m = map == TARN_NONE ? NULL : tarn_imap_get(g->L, map);
+  if (m && m->nguard) {
+    uint32_t fill = tarn_fx_subst(g->L, f, &m->fill, 1);
+    if (tarn_fx_get(g->L, fill)->op != TARN_FX_CONST) return TARN_NONE;
+    map = map_with_fill(g->L, map, fill);
+  }
+  return add_child(p, map_of_tensor(g, id, map_project(g->L, t->dim, t->n, axis, t->n), f), map);
 }
 
 /* ---------------------------------------------------------------- expressions */
@@ -434,6 +461,7 @@ static uint32_t make(making *g, const lx *x, const scope *s, place *p) {
   case LX_STAGE: return stage_read(g, x, s, p);
   case LX_KEPT: return kept_read(g, x, s, p);
   case LX_PADDED: return padded(g, x, s, p);
+  case LX_TENSOR: return tensor_read(g, x, s, p);
   case LX_TABLE: return table(g, x, s, p);
   }
   return TARN_NONE;

@@ -215,6 +215,13 @@ static lx *padded(reader *rd, const tarn_sx *s) {
   loop_list(rd, s, 2, &x->loop, &x->nloop);
   return x;
 }
+/* (tensor ?e E) */
+static lx *tensor(reader *rd, const tarn_sx *s) {
+  if (s->n != 3 || !any(s->kid[1])) tarn_sx_error(rd->cx, s, "expected (tensor ?e EXPRESSION)");
+  lx *x = new_lx(rd, LX_TENSOR, 1);
+  x->var = reader_attribute(rd, s->kid[1], 'e');
+  return x->kid[0] = expression(rd, s->kid[2]), x;
+}
 /* (= ?y (OP E…)) */
 static lx *named(reader *rd, const tarn_sx *s) {
   uint32_t name = s->n == 3 && any(s->kid[1]) ? reader_attribute(rd, s->kid[1], 'e') : TARN_NONE;
@@ -236,6 +243,7 @@ static lx *expression(reader *rd, const tarn_sx *s) {
   if (rd->left) return operation(rd, s);
   if (tarn_sx_is(s, "at")) return at(rd, s);
   if (tarn_sx_is(s, "padded")) return padded(rd, s);
+  if (tarn_sx_is(s, "tensor")) return tensor(rd, s);
   if (tarn_sx_is(s, "for")) return with_loops(rd, s, LX_FOR, 1);
   if (tarn_sx_is(s, "stage")) return with_loops(rd, s, LX_STAGE, 1);
   if (tarn_sx_is(s, "kept")) return with_loops(rd, s, LX_KEPT, 1);

@@ -3,6 +3,7 @@
 #include "rules/lang/loops.h"
 #include "rules/lang/range.h"
 #include "rules/lang/vocab.h"
+#include <string.h>
 
 enum { SIZES = 64 };
 
@@ -23,6 +24,41 @@ int64_t loops_unit_steps(const renv *e, const kern *k) {
 }
 static bool f_steps(renv *e, const rv *a, rv *out) {
   return (void)a, rv_int(out, loops_unit_steps(e, &e->loops->k));
+}
+
+/* ---------------------------------------------------------------- products */
+
+uint32_t units_product(tarn_lang *L, tarn_dtype sum) {
+  uint32_t h0 = tarn_fx_cast(L, sum, tarn_fx_hole(L, 0));
+  uint32_t h1 = tarn_fx_cast(L, sum, tarn_fx_hole(L, 1));
+  return tarn_fx_op(L, TARN_FX_MUL, h0, h1, 0);
+}
+/* A CPU's instructions take several steps of one reduced loop at once; other units are padded. */
+bool units_hw_sums(const tarn_hw *hw, const kern *k, tarn_dtype sum, uint32_t body,
+                   const tarn_dtype type[2]) {
+  int64_t steps =
+      tarn_hw_multiplies(k->L, hw, body, tarn_reducer_of(k->L, TARN_RED_SUM, sum), type);
+  bool any = tarn_hw_traits_of(hw).pads && steps;
+  for (uint32_t r = 0; r < k->stage[0].nred && steps; r++) any |= k->stage[0].red[r] >= steps;
+  return any;
+}
+bool units_sum(const renv *e, const kern *k, tarn_dtype sum, uint32_t body,
+               const tarn_dtype type[2]) {
+  const tarn_machines m = e->hw ? tarn_hw_machines(e->hw) : (tarn_machines){0};
+  for (uint32_t i = 0; i < m.n; i++)
+    if (units_hw_sums(m.hw[i], k, sum, body, type)) return true;
+  return false;
+}
+/* tf32 is how a product takes operands of f32. */
+static bool f_sums_products(renv *e, const rv *a, rv *out) {
+  tarn_dtype t = TARN_F32, sum;
+  bool tf32 = !strcmp(a->name, "tf32");
+  uint32_t h[2] = {tarn_fx_hole(e->L, 0), tarn_fx_hole(e->L, 1)};
+  if ((!tf32 && !tarn_dtype_parse(a->name, &t)) || !tarn_dtype_parse(a[1].name, &sum)) return false;
+  for (uint32_t i = 0; i < 2 && tf32; i++) h[i] = tarn_fx_op(e->L, TARN_FX_TF32, h[i], 0, 0);
+  uint32_t body = tf32 ? tarn_fx_op(e->L, TARN_FX_MUL, h[0], h[1], 0) : units_product(e->L, sum);
+  return rv_bool(out, kern_is_product(&e->loops->k, sum) &&
+                          units_sum(e, &e->loops->k, sum, body, (tarn_dtype[]){t, t}));
 }
 
 /* ---------------------------------------------------------------- vector units */
@@ -169,6 +205,8 @@ static bool f_pads_with(renv *e, const rv *a, rv *out) {
 const rfun rfun_units_table[] = {
     {"unit-steps", ":i", f_steps, 0,
      "steps of the reduction that a unit whose operands are padded does at once; 0: none takes it"},
+    {"sums-products", "yy:b", f_sums_products, 0,
+     "it is a sum of products in the second type, and a unit takes operands of the first, or tf32"},
     {"by-vectors", "e:b", f_vectors, R_READS_FACTS,
      "the most of what is done behind the reduction that is sums, bounds and shifts of i32 alone"},
     {"all-by-vectors", ":b", f_vectors_all, R_READS_FACTS,
