@@ -124,14 +124,13 @@ static void set_child(kgraph *k, offered *o, const reading *r, uint32_t j) {
  * representative's dims, over these. False: it cannot be. */
 static bool over_buffers(kgraph *k, offered *o, const target *to, uint32_t nest, const reading *r,
                          const tarn_layout *over) {
-  const kclass *c = &k->cls.p[to->kcls];
   knest w;
   o->sig = (tarn_ksig){.nest = nest, .nin = r->n, .nout = to->nout};
   memcpy(o->sig.out, to->out, sizeof o->sig.out);
   for (uint32_t j = 0; j < r->n; j++) set_child(k, o, r, j);
   knest_open(&w, k->L, &o->sig);
   if (over) {
-    uint32_t inv = tarn_map_invert(k->L, c->to_rep, tarn_type_get(k->L, c->type)->ns);
+    uint32_t inv = kg_from_rep(k, to->kcls);
     if (w.nstage != 1 || w.depth || inv == TARN_NONE) return false;
     if (!knest_own_as(&w, tarn_imap_get(k->L, inv))) return false;
     w.stage->out = *over;
@@ -427,8 +426,7 @@ static uint32_t concat_part(kgraph *k, const koperand *op, const tarn_layout *pa
                             uint32_t part_of) {
   const kclass *kid = &k->cls.p[op->kcls];
   const kgroup *in = &k->group.p[kid->group];
-  uint32_t back = tarn_map_invert(k->L, kid->to_rep, tarn_type_get(k->L, kid->type)->ns),
-           at = TARN_NONE;
+  uint32_t back = kg_from_rep(k, op->kcls), at = TARN_NONE;
   tarn_layout over;
   if (back != TARN_NONE && !kid->constant && kg_layout_over(k, part, back, &over))
     for (uint32_t l = 0; l < in->nlayout; l++)

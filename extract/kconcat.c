@@ -41,8 +41,7 @@ static bool overhang(kgraph *k, uint32_t part, const kview *v, int64_t *extent, 
     tarn_ix_range(k->L, m.e[a], extent, &lo, &hi);
     if (lo < 0 || hi >= m.in[a]) return false;
   }
-  *back =
-      tarn_map_invert(k->L, tarn_map_intern_derived(k->L, &m), tarn_type_get(k->L, kc->type)->ns);
+  *back = tarn_map_invert(k->L, tarn_map_intern_derived(k->L, &m), 0);
   return *back != TARN_NONE;
 }
 /* Dims of more than one element by falling step. */
@@ -107,7 +106,7 @@ void kg_concat_room(kgraph *k) {
             if (d != axis && extent[d] > most[d]) most[d] = extent[d];
         }
       }
-      back = tarn_map_invert(k->L, k->cls.p[i].to_rep, t->ns);
+      back = kg_from_rep(k, i);
       for (uint32_t l = 0, nl = out->nlayout; l < nl && back != TARN_NONE; l++) {
         tarn_layout whole, over;
         if (kg_layout_over(k, &out->layout[l], k->cls.p[i].to_rep, &whole) &&
@@ -207,7 +206,7 @@ static void mark_inside(kgraph *k, parts *p, uint32_t cls, const void *user) {
 static bool put(kgraph *k, uint32_t cls, const tarn_layout *l, uint32_t part_of) {
   const kclass *c = &k->cls.p[cls];
   kgroup *in = &k->group.p[c->group];
-  uint32_t back = tarn_map_invert(k->L, c->to_rep, tarn_type_get(k->L, c->type)->ns);
+  uint32_t back = kg_from_rep(k, cls);
   uint32_t before = in->nlayout;
   tarn_layout over;
   if (c->constant || in->input || !in->produced || back == TARN_NONE ||

@@ -147,6 +147,8 @@ void kg_call(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_node *e, const
 tarn_term kg_constant(kgraph *k, uint32_t c); /* a term for constant class c */
 tarn_kprog *kg_program(kgraph *k,
                        const uint32_t *choice_cand); /* per AND/OR class: candidate or TARN_NONE */
+/* From the dims of its group's representative to the class's own, whatever their splits. */
+uint32_t kg_from_rep(kgraph *k, uint32_t c);
 /* The strides that layout l of group gr has when walked over class c's dims; false when they are
  * not constant. */
 bool kg_layout_over(kgraph *k, const tarn_layout *l, uint32_t to_rep, tarn_layout *out);

@@ -193,6 +193,9 @@ uint32_t kg_views(kgraph *k, uint32_t c, kview out[KG_MAX_VIEWS]) {
 }
 
 /* ---- layouts ---- */
+uint32_t kg_from_rep(kgraph *k, uint32_t c) {
+  return tarn_map_invert(k->L, k->cls.p[c].to_rep, 0);
+}
 bool kg_layout_over(kgraph *k, const tarn_layout *l, uint32_t to_rep, tarn_layout *out) {
   const tarn_imap m = *tarn_imap_get(k->L, to_rep);
   if (l->block || m.nguard) return false;
@@ -227,7 +230,7 @@ static bool add_layout(kgraph *k, kgroup *g, const tarn_layout *l) {
 static bool own_order(kgraph *k, uint32_t c, tarn_layout *over_rep) {
   const tarn_type *t = tarn_type_get(k->L, k->cls.p[c].type);
   tarn_layout own = tarn_layout_row_major(t->n, t->dim);
-  uint32_t back = tarn_map_invert(k->L, k->cls.p[c].to_rep, t->ns);
+  uint32_t back = kg_from_rep(k, c);
   return back != TARN_NONE && kg_layout_over(k, &own, back, over_rep);
 }
 static bool demand(kgraph *k, uint32_t c) {
@@ -345,7 +348,7 @@ static void prefer(kgraph *k, uint32_t c, const tarn_eg_node *e, bool seed) {
       if (seed || (weights && i < f->nops)) continue;
       for (uint32_t x = 0; x < in->ninner; x++)
         like_inner(out, image(k, to_rep, preimage(k, m, in->inner[x]) & own));
-      uint32_t back = tarn_map_invert(k->L, to_rep, 0);
+      uint32_t back = kg_from_rep(k, c);
       for (uint32_t x = 0; x < out->ninner && back != TARN_NONE; x++)
         like_inner(in, image(k, m, image(k, back, out->inner[x])));
     }
@@ -397,7 +400,7 @@ static void concat_preferences(kgraph *k) {
       tarn_eg_node e = tarn_eg_node_at(k->g, n);
       if (e.op != TARN_OP_CONCAT) continue;
       kgroup *out = &k->group.p[k->cls.p[i].group];
-      uint32_t back = tarn_map_invert(k->L, k->cls.p[i].to_rep, 0);
+      uint32_t back = kg_from_rep(k, i);
       for (uint32_t j = 0; j < e.n && back != TARN_NONE; j++) {
         kview v[KG_MAX_VIEWS];
         uint32_t nv = kg_views(k, kg_class(k, e.kids[j]), v);

@@ -281,6 +281,7 @@ static bool f_acyclic(renv *e, const rv *a, rv *out) {
 static bool f_summed_rows(renv *e, const rv *a, rv *out) {
   tarn_lang *L = e->L;
   tarn_term kid[2];
+  if (type_of(e, a + 1)->dtype == TARN_BOOL) return false; /* has no sums */
   for (uint32_t i = 0; i < 2; i++)
     kid[i] = tarn_input(L, i ? "rows" : "table", tarn_type_intern(L, type_of(e, a + 1 + i)));
   for (int64_t k = 1; k <= type_of(e, a + 2)->n; k++) {
