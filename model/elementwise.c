@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-im_handler im_do_formula, im_do_bit_shift, im_do_cast, im_do_cast_like, im_do_clip_by_attributes,
+im_handler im_do_formula, im_do_bit_cast, im_do_bit_shift, im_do_cast, im_do_cast_like, im_do_clip_by_attributes,
     im_do_clip, im_do_gelu, im_do_is_inf, im_do_variadic, im_do_mean_of, im_do_mod, im_do_pow,
     im_do_where;
 
@@ -104,6 +104,20 @@ void im_do_cast(im_node *n) {
   cast(n, to, stored);
 }
 
+/* Between integers of as many bits a cast keeps the bits. */
+void im_do_bit_cast(im_node *n) {
+  tarn_term x = im_arg(n, 0);
+  tarn_dtype from = im_type(n, x), to;
+  int64_t code = im_attr_int(n, "to", 0);
+  if (n->in[0]->stored || code < 0 || code > 100 || !im_dtype((int32_t)code, &to))
+    im_bad(n, "the type %lld is not supported", (long long)code);
+  if (tarn_dtype_size(from) != tarn_dtype_size(to)) im_bad(n, "the types differ in size");
+  bool real = tarn_dtype_is_float(from) || tarn_dtype_is_float(to);
+  if (from != to && (real || to == TARN_BOOL))
+    im_bad(n, "only integers are seen as integers of another sign");
+  im_set(n, 0, im_cast(n, x, to));
+}
+
 void im_do_cast_like(im_node *n) {
   tarn_dtype to = im_type(n, im_arg(n, 1));
   cast(n, to, n->in[1]->stored);
@@ -167,8 +181,6 @@ void im_do_mean_of(im_node *n) {
 
 void im_do_mod(im_node *n) {
   bool c = im_attr_int(n, "fmod", 0);
-  if (!c && tarn_dtype_is_float(im_type(n, im_arg(n, 0))))
-    im_bad(n, "floating-point operands need fmod = 1");
   im_set(n, 0, im_el(n, c ? "(fmod $0 $1)" : "(mod $0 $1)", 2, im_arg(n, 0), im_arg(n, 1)));
 }
 

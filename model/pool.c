@@ -68,22 +68,29 @@ void im_do_average_pool(im_node *n) {
  * would need a second operand, so positions are found by equality: the first whose element equals
  * the maximum, or is the NaN that made it one. Padding is nowhere, whatever the maximum. */
 #define NOWHERE ((int64_t)1 << 62)
+
+/* The position within its plane, counted by columns. */
+static tarn_term by_columns(im_node *n, tarn_term at, const im_dims *d) {
+  int64_t plane = 1, scale = 1;
+  for (uint32_t k = 2; k < d->n; k++) plane *= d->d[k];
+  im_param whole[] = {{"plane", 0, plane}, {"none", 0, NOWHERE}};
+  if (plane == 0) return at;
+  tarn_term y = im_elp(n, "(sub $0 (mod $0 plane))", whole, 2, 1, at);
+  for (uint32_t k = 2; k < d->n; k++) {
+    int64_t step = 1;
+    for (uint32_t j = k + 1; j < d->n; j++) step *= d->d[j];
+    im_param p[] = {{"step", 0, step}, {"extent", 0, d->d[k]}, {"scale", 0, scale}};
+    y = im_elp(n, "(add $0 (mul scale (mod (div $1 step) extent)))", p, 3, 2, y, at);
+    scale *= d->d[k];
+  }
+  return im_elp(n, "(select (eq $0 none) $0 $1)", whole, 2, 2, at, y);
+}
 static tarn_term positions(im_node *n, tarn_term x, const im_window *w, tarn_term most,
                            bool column_major) {
   im_dims d = im_shape(n, x), at = d;
-  int64_t count = im_count(&d), lead = d.d[0] * d.d[1], plane = lead ? count / lead : 0;
+  int64_t count = im_count(&d);
   tarn_tensor *iota = im_new(n, TARN_I64, d.n, d.d);
-  for (int64_t i = 0; i < count; i++) {
-    int64_t in = i % plane, rest = in, order = 0, scale = 1;
-    for (uint32_t k = 2; column_major && k < d.n; k++) {
-      int64_t below = 1;
-      for (uint32_t j = k + 1; j < d.n; j++) below *= d.d[j];
-      order += rest / below * scale;
-      rest %= below;
-      scale *= d.d[k];
-    }
-    tarn_tensor_set(iota, i, (tarn_value){.i = i - in + (column_major ? order : in)});
-  }
+  for (int64_t i = 0; i < count; i++) tarn_tensor_set(iota, i, (tarn_value){.i = i});
   tarn_term where = windows_of(n, im_const(n, iota), w, (double)NOWHERE),
             values = windows_of(n, x, w, im_lowest(im_type(n, x)));
   const tarn_type *ty = tarn_term_type(n->L, values);
@@ -101,7 +108,8 @@ static tarn_term positions(im_node *n, tarn_term x, const im_window *w, tarn_ter
   uint32_t body = im_formula(n, text, TARN_I64, &none, 1);
   uint32_t fn = tarn_fn_reduce(n->L, body, 3, tarn_reducer_of(n->L, TARN_RED_MIN, TARN_I64));
   tarn_term operand[] = {values, top, where};
-  return tarn_compute(n->L, fn, operand, 3);
+  tarn_term first = tarn_compute(n->L, fn, operand, 3);
+  return column_major ? by_columns(n, first, &d) : first;
 }
 
 void im_do_max_pool(im_node *n) {

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-im_handler im_do_arg_extreme, im_do_cum_sum, im_do_reduce;
+im_handler im_do_arg_extreme, im_do_cumulate, im_do_reduce;
 
 /* What is reduced, how, and what is done to the result ($0; $1 for the count). */
 static const struct row {
@@ -74,11 +74,20 @@ static tarn_term by_row(im_node *n, tarn_term x, uint32_t mask, bool keep) {
   return r->after ? im_el(n, r->after, 1, x) : x;
 }
 
+/* Roots and logarithms of integers are taken in f64, and cut off. */
+static bool in_reals(im_node *n, tarn_dtype t) {
+  if (tarn_dtype_is_float(t)) return false;
+  return is_log_sum_exp(n) || (!is_mean(n) && row_of(n)->after);
+}
+
 void im_do_reduce(im_node *n) {
   tarn_term x = im_arg(n, 0);
   uint32_t mask, rank = im_shape(n, x).n;
-  bool keep = im_attr_int(n, "keepdims", 1);
-  im_set(n, 0, read_axes(n, rank, &mask) ? by_row(n, x, mask, keep) : by_element(n, x));
+  bool keep = im_attr_int(n, "keepdims", 1), some = read_axes(n, rank, &mask);
+  tarn_dtype t = im_type(n, x);
+  if (in_reals(n, t)) x = im_cast(n, x, TARN_F64);
+  x = some ? by_row(n, x, mask, keep) : by_element(n, x);
+  im_set(n, 0, im_cast(n, x, t));
 }
 
 /* ---------------------------------------------------------------- argmax, argmin */
@@ -123,10 +132,12 @@ void im_do_arg_extreme(im_node *n) {
   im_set(n, 0, im_reduce_with(n, x, 1u << axis, fn, keep));
 }
 
-/* ---------------------------------------------------------------- cumulative sum */
+/* ---------------------------------------------------------------- cumulative sum and product */
 
-/* Each element is the sum of the window that ends there, over the input with zeros before it. */
-void im_do_cum_sum(im_node *n) {
+/* Each element is the sum of the window that ends there, over the input with zeros before it; or
+ * the product, with ones. */
+void im_do_cumulate(im_node *n) {
+  bool product = strcmp(n->op, "CumProd") == 0;
   tarn_term x = im_arg(n, 0);
   im_dims d = im_shape(n, x);
   uint32_t k;
@@ -144,10 +155,10 @@ void im_do_cum_sum(im_node *n) {
   last[m] = axis;
   for (uint32_t i = 0; i < d.n; i++) back[last[i]] = i;
   if (reverse) x = im_cut(n, x, axis, len - 1, -1, -1);
-  x = im_pad(n, x, axis, 0, exclusive ? len : len - 1, exclusive ? -1 : 0);
+  x = im_pad(n, x, axis, product, exclusive ? len : len - 1, exclusive ? -1 : 0);
   tarn_term w =
       tarn_windows(n->L, &len, &one, &one, tarn_access(n->L, d.n - 1, im_permute(n, x, last)));
-  uint32_t red = tarn_reducer_of(n->L, TARN_RED_SUM, im_type(n, x));
+  uint32_t red = tarn_reducer_of(n->L, product ? TARN_RED_PROD : TARN_RED_SUM, im_type(n, x));
   w = tarn_compute(n->L, tarn_fn_reduce(n->L, tarn_fx_hole(n->L, 0), 1, red), &w, 1);
   w = im_permute(n, w, back);
   im_set(n, 0, reverse ? im_cut(n, w, axis, len - 1, -1, -1) : w);

@@ -223,13 +223,17 @@ static tarn_term resize_axis(const resize *r, tarn_term x, uint32_t axis) {
   return im_map(n, im_formula(n, "(select $0 v $1)", im_type(n, x), &p, 1), keep, 2);
 }
 
+/* Integers are interpolated as reals that hold them, and cut off. */
 static void resize_all(const resize *r) {
   tarn_term x = im_arg(r->n, 0);
+  tarn_dtype t = im_type(r->n, x);
+  if (interpolates(r) && !tarn_dtype_is_float(t))
+    x = im_cast(r->n, x, tarn_dtype_size(t) < 4 ? TARN_F32 : TARN_F64);
   for (uint32_t i = 0; i < r->rank; i++) {
     bool whole = !crops(r) || (r->lo[i] == 0 && r->hi[i] == 1);
     if (r->out[i] != r->in[i] || r->scale[i] != 1 || !whole) x = resize_axis(r, x, i);
   }
-  im_set(r->n, 0, x);
+  im_set(r->n, 0, im_cast(r->n, x, t));
 }
 
 /* ---------------------------------------------------------------- what a node asks for */
@@ -248,8 +252,6 @@ static void check_mode(resize *r) {
   if (strcmp(r->mode, "bilinear") == 0) r->mode = "linear";
   if (interpolates(r) && strcmp(r->mode, "linear") != 0 && strcmp(r->mode, "cubic") != 0)
     im_bad(r->n, "mode %s is unknown", r->mode);
-  if (interpolates(r) && !tarn_dtype_is_float(im_type(r->n, im_arg(r->n, 0))))
-    im_bad(r->n, "interpolation of integers is not supported");
 }
 
 static resize new_resize(im_node *n) {

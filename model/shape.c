@@ -350,7 +350,8 @@ void im_do_space_to_depth(im_node *n) {
     im_bad(n, "%lld by %lld does not divide by the block", (long long)d.d[2], (long long)d.d[3]);
   int64_t in[] = {d.d[0], d.d[1], d.d[2] / b, b, d.d[3] / b, b},
           out[] = {d.d[0], d.d[1] * b * b, d.d[2] / b, d.d[3] / b};
-  static const uint32_t p[] = {0, 3, 5, 1, 2, 4};
+  static const uint32_t by_dcr[] = {0, 3, 5, 1, 2, 4}, by_crd[] = {0, 1, 3, 5, 2, 4};
+  const uint32_t *p = im_attr_is(n, "mode", "CRD", "DCR") ? by_crd : by_dcr;
   check_dims(n, out, 4);
   im_set(n, 0, im_reshape(n, im_permute(n, im_reshape(n, im_arg(n, 0), 6, in), p), 4, out));
 }

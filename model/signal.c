@@ -97,6 +97,21 @@ static tarn_term fourier(im_node *n, tarn_dtype t, int64_t time, int64_t length,
   return im_const(n, m);
 }
 
+/* The matrix (frequency, 2 in, time, 1 out) back from the half of a real signal's spectrum: each
+ * frequency but 0 and the highest of an even length stands for two. */
+static tarn_term half_fourier(im_node *n, tarn_dtype t, int64_t bins, int64_t length) {
+  int64_t dim[] = {bins, 2, length, 1};
+  tarn_tensor *m = im_new(n, t, 4, dim);
+  for (int64_t f = 0; f < bins; f++)
+    for (int64_t i = 0; i < length; i++) {
+      double angle = 2 * pi() * (double)((i * f) % length) / (double)length;
+      double times = (f == 0 || 2 * f == length ? 1 : 2) / (double)length;
+      tarn_tensor_set(m, 2 * f * length + i, (tarn_value){.d = cos(angle) * times});
+      tarn_tensor_set(m, (2 * f + 1) * length + i, (tarn_value){.d = -sin(angle) * times});
+    }
+  return im_const(n, m);
+}
+
 /* x (…, time at `axis`, …, 1 or 2): the product with the matrix, frequencies in the place of time.
  */
 static tarn_term transform(im_node *n, tarn_term x, uint32_t axis, tarn_term matrix) {
@@ -116,16 +131,20 @@ void im_do_dft(im_node *n) {
   if (d.n < 3 || d.d[d.n - 1] < 1 || d.d[d.n - 1] > 2)
     im_bad(n, "the last dim holds neither real nor complex numbers");
   if (!tarn_dtype_is_float(im_type(n, x))) im_bad(n, "integers are not supported");
-  if (inverse && onesided) im_bad(n, "one-sided inverse transforms are not supported");
   bool by_input = n->version >= 20;
   int64_t at =
       by_input ? im_opt(n, 2) == TARN_NONE ? -2 : im_int(n, 2, "axis") : im_attr_int(n, "axis", 1);
   if (at == -1) im_bad(n, "the last dim cannot be transformed");
   uint32_t axis = im_axis(n, at < 0 ? at + 1 : at, d.n - 1);
-  int64_t length = im_opt(n, 1) == TARN_NONE ? d.d[axis] : length_of(n, 1, "dft_length");
+  bool half = inverse && onesided;
+  int64_t whole = half ? 2 * (d.d[axis] - 1) : d.d[axis];
+  int64_t length = im_opt(n, 1) == TARN_NONE ? whole : length_of(n, 1, "dft_length");
   if (length < 1) im_bad(n, "dft_length %lld is out of range", (long long)length);
-  int64_t time = d.d[axis] < length ? d.d[axis] : length, bins = onesided ? length / 2 + 1 : length;
-  tarn_term m = fourier(n, im_type(n, x), time, length, bins, d.d[d.n - 1] == 2, inverse);
+  if (half && d.d[d.n - 1] != 2) im_bad(n, "half a spectrum needs complex numbers");
+  int64_t bins = onesided ? length / 2 + 1 : length, most = half ? bins : length;
+  int64_t time = d.d[axis] < most ? d.d[axis] : most;
+  tarn_term m = half ? half_fourier(n, im_type(n, x), time, length)
+                     : fourier(n, im_type(n, x), time, length, bins, d.d[d.n - 1] == 2, inverse);
   im_set(n, 0, transform(n, im_cut(n, x, axis, 0, time, 1), axis, m));
 }
 
