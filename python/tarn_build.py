@@ -4,7 +4,7 @@ A backend of PEP 517 that needs nothing but Python, a C compiler and pkg-config,
 without network builds it. Libraries: those of ../build, or of the folder that pip's
 --config-settings build=DIR names, which the wheel then carries; where nothing is built, those that
 pkg-config finds, which stay where they are. What the libraries need of the system (LLVM, SQLite,
-hwloc, XGBoost, protobuf-c, yajl) is not carried.
+hwloc, XGBoost, protobuf-c, yajl, GMP) is not carried.
 """
 
 from __future__ import annotations
