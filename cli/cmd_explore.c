@@ -21,6 +21,7 @@ void explore_options(tarn_ctx *cx, cli_explore *x) {
     tarn_raise(cx, TARN_USAGE, "--free needs --rules FILE");
   if (x->proof_file && !x->prove[0] && !x->free)
     tarn_raise(cx, TARN_USAGE, "--explain needs --prove A B");
+  if (x->existence && !x->free) tarn_raise(cx, TARN_USAGE, "--existence goes with --free");
   if (x->free && x->kernel) tarn_raise(cx, TARN_USAGE, "--free and --kernel exclude each other");
 }
 
@@ -47,12 +48,14 @@ static void show(const cli_explore *x) {
   explore_show_shared(x);
   if (x->goal) printf("\ngoal %s\n", x->goal_reached ? "reached" : "not reached");
   if (x->prove[0] && !x->conflict) printf(x->proved ? "\n" : "\nnot proved\n");
+  explore_show_making(x);
   explore_show_proof(x);
 }
 
 /* 1: the graph is saturated without it; 4: a limit struck first. */
 static int verdict(const cli_explore *x) {
-  bool failed = (x->goal && !x->goal_reached) || (x->prove[0] && !x->proved);
+  bool failed = (x->goal && !x->goal_reached) || (x->prove[0] && !x->proved) ||
+                (x->existence && !x->making.n);
   if (!failed) return 0;
   return strcmp(x->stop, tarn_eg_stop_name(TARN_EG_STOP_SATURATED)) ? TARN_NO_RESULT : TARN_NO;
 }
@@ -74,6 +77,8 @@ int tarn_cmd_explore(tarn_ctx *cx, int argc, char **argv) {
        "terms in kernel form and the rules of compile"},
       {"--goal", NULL, CLI_STR, &x.goal, "T", "stop when the first root equals T"},
       {"--prove", NULL, CLI_PAIR, x.prove, "A B", "stop when A equals B, and show the rewrites"},
+      {"--existence", NULL, CLI_STR, &x.existence, "T",
+       "--free: why a term or pattern is in the graph, back to what was given"},
       {"--explain", NULL, CLI_STR, &x.proof_file, "FILE",
        "write the proof there (--free alone: of the least term)"},
       {"--count-matches", NULL, CLI_FLAG, &x.count_matches, NULL,

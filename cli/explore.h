@@ -24,6 +24,12 @@ typedef struct explore_choice {
 /* May it be chosen at all? */
 typedef bool explore_legal_fn(void *user, uint32_t op, uint32_t payload);
 
+/* One step of why a term is in the graph: the rule made the right side of its left. The first has
+ * no rule: it was given; nor has the last: it is what was asked for. */
+typedef struct explore_making {
+  const char *rule, *left, *right;
+} explore_making;
+
 typedef struct cli_explore {
   /* asked */
   const char *file; /* NULL: only what is to be proved */
@@ -33,6 +39,7 @@ typedef struct cli_explore {
   const char *def; /* of a file of comprehensions */
   bool copies;
   const char *goal, *prove[2], *scheduler, *cost, *dot, *egraph, *html, *proof_file, *numerics, *hw;
+  const char *existence; /* free: a term, or NULL */
   uint64_t nodes, iters, bytes, threads, match_limit, ban_length, dot_classes, html_classes;
   double seconds;
   bool free, kernel, count_matches, json, backoff, session;
@@ -51,8 +58,9 @@ typedef struct cli_explore {
   uint64_t peak_bytes;
   double took;
   bool goal_reached, proved;
-  const char *proof_text; /* typed: for `tarn proof check` */
-  tarn_free_proof proof;  /* free; chain.from NULL: none */
+  const char *proof_text;          /* typed: for `tarn proof check` */
+  TARN_VEC(explore_making) making; /* of existence; none: it is not there */
+  tarn_free_proof proof;           /* free; chain.from NULL: none */
   const char
       *conflict; /* free: two values in one class; the steps lead from the one to the other */
 } cli_explore;
@@ -92,6 +100,7 @@ void explore_show_rules(const cli_explore *x, bool all); /* or only those that m
 void explore_show_best(const cli_explore *x);
 void explore_show_shared(const cli_explore *x);
 void explore_show_proof(const cli_explore *x);
+void explore_show_making(const cli_explore *x);
 void explore_show_json(tarn_ctx *cx, const cli_explore *x);
 
 /* A session: commands from a terminal or a pipe. The exit status. */

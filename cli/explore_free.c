@@ -112,6 +112,7 @@ static void roots(lab *l) {
   }
   if (x->goal) l->goal = tarn_free_pattern(l->rs, lab_read(l->cx, x->goal, "--goal"));
   lab_settle(l);
+  l->given = tarn_eg_id_count(l->g);
 }
 
 /* ---- running ---- */
@@ -327,6 +328,7 @@ static void explore_once(tarn_ctx *cx, void *arg) {
   lab_reached(l);
   lab_report(l);
   lab_best(l, l->root.p, l->root.n);
+  if (x->existence) lab_exists(l);
   if (x->proved) lab_prove(l, l->g, l->from, l->to);
   else if (x->proof_file && !x->prove[0]) explain_best(l);
   explore_view v = lab_view(l);
@@ -335,8 +337,8 @@ static void explore_once(tarn_ctx *cx, void *arg) {
 }
 /* A conflict is looked for once more with reasons kept, so that it can be explained. */
 void explore_free(tarn_ctx *cx, cli_explore *x) {
-  attempt a = {x, x->prove[0] || x->html || x->proof_file ? TARN_EG_REASONS_ALL
-                                                          : TARN_EG_REASONS_NONE};
+  attempt a = {x, x->prove[0] || x->html || x->proof_file || x->existence ? TARN_EG_REASONS_ALL
+                                                                          : TARN_EG_REASONS_NONE};
   tarn_status st = tarn_protect(cx, explore_once, &a);
   if (st && x->conflict && !a.reasons) {
     const char *was = x->conflict;

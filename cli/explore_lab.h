@@ -13,6 +13,7 @@ typedef struct lab {
   tarn_eg_rules *rules;
   tarn_eg_runner *runner;
   TARN_VEC(uint32_t) root; /* exact ids */
+  uint32_t given;          /* ids below it were there before any run */
   uint32_t from, to;       /* to be proved equal: exact ids, or TARN_NONE */
   tarn_eg_rules *goal;     /* rule 0: what the first root is to be; NULL: nothing is asked */
   tarn_status failed;
@@ -47,6 +48,7 @@ const uint32_t *lab_meet_graphs(lab *l, tarn_egraph *g, const lab_file *a, const
 /* All raise; graphs, rules and runners end with the enclosing protected call unless tarn_keep()
  * says otherwise. */
 lab *lab_new(tarn_ctx *cx, cli_explore *x, tarn_eg_reasons reasons);
+void lab_exists(lab *l);  /* why x->existence is there, into x->making */
 void lab_open(lab *l);    /* a new graph, once the rules are loaded */
 void lab_compile(lab *l); /* rules and runner */
 const tarn_sx *lab_read(tarn_ctx *cx, const char *text, const char *where); /* one term */

@@ -49,6 +49,17 @@ static void chain_json(tarn_json *j, const tarn_chain *c) {
   }
   tarn_json_close(j, ']');
 }
+static void making_json(tarn_json *j, const cli_explore *x) {
+  tarn_json_open(j, "existence", '[');
+  for (uint32_t i = 0; i < x->making.n; i++) {
+    tarn_json_open(j, NULL, '{');
+    tarn_json_str(j, "rule", x->making.p[i].rule);
+    tarn_json_str(j, "left", x->making.p[i].left);
+    tarn_json_str(j, "right", x->making.p[i].right);
+    tarn_json_close(j, '}');
+  }
+  tarn_json_close(j, ']');
+}
 static void proof_json(tarn_json *j, const cli_explore *x) {
   if (!x->prove[0] || x->conflict) tarn_json_str(j, "proof", NULL);
   if (!x->prove[0] && !x->conflict) return;
@@ -100,6 +111,7 @@ void explore_show_json(tarn_ctx *cx, const cli_explore *x) {
   }
   if (x->goal) tarn_json_bool(j, "goal", x->goal_reached);
   proof_json(j, x);
+  if (x->existence) making_json(j, x);
   cli_json_print(j);
 }
 
@@ -151,6 +163,15 @@ static void show_steps(const tarn_chain *c) {
     const char *back = s->forward ? "" : ", right to left";
     if (s->term) printf("= %s   by %s%s\n", s->term, s->rule, back);
     else printf("= … %s   by %s%s, in depth %u\n", s->part, s->rule, back, s->depth);
+  }
+}
+void explore_show_making(const cli_explore *x) {
+  if (!x->existence) return;
+  if (!x->making.n) printf("\nnot in the graph: %s\n", x->existence);
+  for (uint32_t i = 0; i < x->making.n; i++) {
+    const explore_making *m = &x->making.p[i];
+    if (m->rule) printf("  %s\n    => %s   by %s\n", m->left, m->right, m->rule);
+    else if (!i) printf("\n%s is there since\n  %s   was given\n", x->existence, m->left);
   }
 }
 void explore_show_proof(const cli_explore *x) {

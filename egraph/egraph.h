@@ -466,6 +466,11 @@ typedef struct tarn_eg_lemma {
  * (TARN_NO: not equal). REASONS_ALL: a chain with few steps, congruences counted; REASONS_FIRST:
  * the one remembered. */
 TARN_API tarn_eg_proof *tarn_eg_explain(tarn_egraph *g, uint32_t a, uint32_t b);
+/* Why the node id is in the graph, if ids below `given` are what was given: the first lemma is the
+ * term that it began with (n = 0), each further one a step of a rule, from the instance of its left
+ * side to that of its right, which made what the next one matched; the last (n = 0) is the term of
+ * id. A node that no record made counts as given. NULL as above. */
+TARN_API tarn_eg_proof *tarn_eg_explain_existence(tarn_egraph *g, uint32_t id, uint32_t given);
 /* Why tarn_eg_last_conflict() is one: from the term of a, an id of the class of value_a, to that of
  * b, which has value_b, as if what was refused had been done; for values that leaves show, the two
  * leaves. One step of the chain is wrong, or what computes values is. NULL as above; TARN_NO_RESULT

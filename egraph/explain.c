@@ -178,15 +178,16 @@ static bool last_lemma(explainer *x, uint32_t a, uint32_t b) {
 typedef struct asking {
   explainer *x;
   uint32_t a, b;
+  bool exists; /* why a is there, where ids below b are given; else from a to b */
   bool ok;
 } asking;
 static void ask(void *arg) {
   asking *k = arg;
-  k->ok = ex_read_log(k->x) && ex_index_edges(k->x) && last_lemma(k->x, k->a, k->b);
+  k->ok = ex_read_log(k->x) && ex_index_edges(k->x) &&
+          (k->exists ? ex_existence(k->x, k->a, k->b) : last_lemma(k->x, k->a, k->b));
 }
 
-/* A path between any two ids. */
-static tarn_eg_proof *explain_ids(tarn_egraph *g, uint32_t a, uint32_t b, uint64_t work) {
+static tarn_eg_proof *explain_asked(tarn_egraph *g, asking k, uint64_t work) {
   if (!eg_index_origins(g)) return NULL;
   tarn_eg_proof *p = eg_resize(&g->mem, NULL, 0, sizeof *p);
   if (!p) return NULL;
@@ -194,13 +195,27 @@ static tarn_eg_proof *explain_ids(tarn_egraph *g, uint32_t a, uint32_t b, uint64
   memset(p, 0, sizeof *p);
   eg_mem_init(&p->mem, &g->mem.a);
   explainer x = {.g = g, .p = p, .m = &p->mem, .work_left = work};
-  asking k = {&x, a, b, false};
+  k.x = &x;
   if (!tarn_deep(STACK, ask, &k)) eg_fail(&p->mem, TARN_MEMORY, "egraph: no stack to explain on");
   free_scratch(&x);
   if (k.ok) return p;
   eg_fail(&g->mem, p->mem.st == TARN_OK ? TARN_MEMORY : p->mem.st, "%s", p->mem.msg);
   tarn_eg_proof_free(p);
   return NULL;
+}
+
+/* A path between any two ids. */
+static tarn_eg_proof *explain_ids(tarn_egraph *g, uint32_t a, uint32_t b, uint64_t work) {
+  return explain_asked(g, (asking){.a = a, .b = b}, work);
+}
+
+tarn_eg_proof *tarn_eg_explain_existence(tarn_egraph *g, uint32_t id, uint32_t given) {
+  if (id >= g->n_ids || !g->reasons) {
+    eg_fail(&g->mem, TARN_USAGE,
+            "egraph: explain_existence needs an id and a graph that keeps reasons");
+    return NULL;
+  }
+  return explain_asked(g, (asking){.a = id, .b = given, .exists = true}, UINT64_MAX);
 }
 
 tarn_eg_proof *tarn_eg_explain(tarn_egraph *g, uint32_t a, uint32_t b) {

@@ -84,6 +84,9 @@ bool ex_to_var(explainer *x, chain *c, const use *u, uint32_t id, uint32_t v, ui
 bool ex_premises(explainer *x, const use *u, uint32_t by, uint32_t *place);
 uint32_t ex_telling_leaf(const tarn_egraph *g, uint32_t id, uint64_t analyses);
 
+/* ---- explain_exists.c ---- */
+bool ex_existence(explainer *x, uint32_t id, uint32_t given);
+
 /* ---- explain.c ---- */
 bool ex_explain(explainer *x, chain *c, uint32_t a, uint32_t b, uint32_t limit);
 

@@ -361,4 +361,31 @@ try 0 explore --free --rules "$work/none.rules" "$work/a.json" "$work/b.json" --
 [ "$(ops "$work/both.json")" = 4+1a1b1c1f1g1h ] || fail "union: $(ops "$work/both.json")"
 refused 2 -- explore "$work/a.json" --meet "$work/b.json"
 refused 3 -- explore --free --rules "$work/none.rules" "$work/a.json" --meet "$work/m.term"
+
+# Why a term is there: from what was given, by rules that each made what the next one matched. Each is a step that the
+# checker passes, and what comes next stands in what was made, up to what is known to be equal.
+cat >"$work/x.rules" <<'R'
+(rule comm (+ ?a ?b) => (+ ?b ?a))
+(rule dist (* ?a (+ ?b ?c)) => (+ (* ?a ?b) (* ?a ?c)))
+(rule two (* 2 ?x) => (<< ?x 1))
+(rule drop (- ?a ?a) => 0)
+R
+echo '(f (* 2 (+ (- a a) (* 2 y))))' >"$work/x.term"
+try 0 explore --free --rules "$work/x.rules" "$work/x.term" --existence '(<< 0 1)' --json
+is existence.0.left '(* 2 (+ (- a a) (* 2 y)))'
+is existence.1.rule dist; is existence.1.right '(+ (* 2 (- a a)) (* 2 (* 2 y)))'
+is existence.2.rule two; is existence.2.left '(* 2 (- a a))'; is existence.2.right '(<< (- a a) 1)'
+is existence.3.left '(<< (- a a) 1)'
+for i in 1 2; do
+  value existence.$i.left >"$work/left"; value existence.$i.right >"$work/right"; value existence.$i.rule >"$work/rule"
+  echo "(proof $(cat "$work/left") (step $(cat "$work/rule") forward $(cat "$work/right")))" >"$work/proof$i"
+done
+for i in 1 2; do try 0 proof check "$work/proof$i" --free --rules "$work/x.rules" --strict; done
+try 0 explore --free --rules "$work/x.rules" "$work/x.term" --existence '(* 2 y)' --json && is existence.1.rule null
+try 1 explore --free --rules "$work/x.rules" "$work/x.term" --existence '(g y)'
+try 4 explore --free --rules "$work/x.rules" "$work/x.term" --existence '(<< 0 1)' --iters 1
+refused 2 --existence -- explore examples/rules/product.term --existence a
+# A long one, in a graph with analyses, conditions and several roots: it is found, and begins with what was given.
+try 0 explore --free --rules bench/egraph/math.rules bench/egraph/math7.term --iters 5 --existence '(* ?a (pow ?b 3))' --json
+value existence.0.rule | grep -q null || fail "the existence begins with a rule"
 finish
