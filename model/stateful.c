@@ -56,8 +56,8 @@ void im_do_tensor_scatter(im_node *n) {
   past = swapped(n, past, 1, axis), update = swapped(n, update, 1, axis);
   im_param p[] = {{"rows", 0, du.d[axis]}, {"last", 0, du.d[axis] - 1}};
   tarn_term inside = im_elp(n, "(and (le 0 $0) (lt $0 rows))", p, 2, 1, row);
-  row = im_elp(n, "(add (max 0 (min last $0)) (mul rows $1))", p, 2, 2, row,
-               steps(n, 0, 2, d.d[0]));
+  row =
+      im_elp(n, "(add (max 0 (min last $0)) (mul rows $1))", p, 2, 2, row, steps(n, 0, 2, d.d[0]));
   im_dims f = im_shape(n, update), mask = {.n = d.n};
   memmove(f.d + 1, f.d + 2, (f.n - 2u) * sizeof *f.d);
   f.d[0] = du.d[0] * du.d[axis];
@@ -89,7 +89,8 @@ void im_do_causal_conv(im_node *n) {
   if (past == TARN_NONE) x = im_pad(n, x, 2, 0, k - 1, 0);
   else x = im_concat(n, 2, all, 2);
   im_dims da = im_shape(n, x);
-  if (da.d[2] != d.d[2] + k - 1) im_bad(n, "past_state does not have k - 1 = %lld", (long long)k - 1);
+  if (da.d[2] != d.d[2] + k - 1)
+    im_bad(n, "past_state does not have k - 1 = %lld", (long long)k - 1);
   im_window win;
   im_window_read(n, &win, &da, &k, false);
   tarn_term y = im_conv(n, x, w, d.d[1], &win);
@@ -174,7 +175,8 @@ static tarn_term next_state(const linear *a, tarn_term s, int64_t t) {
 /* Queries of one step, a group for each head of the keys: (batch, heads · dv). */
 static tarn_term answer(const linear *a, tarn_term s, int64_t t, double scale) {
   im_node *n = a->n;
-  int64_t group[] = {a->batch, a->kv, a->heads / a->kv, a->dk}, flat[] = {a->batch, a->heads * a->dv};
+  int64_t group[] = {a->batch, a->kv, a->heads / a->kv, a->dk},
+          flat[] = {a->batch, a->heads * a->dv};
   static const uint8_t ls[] = {0, 1, 2, 3}, lq[] = {0, 1, 4, 2}, lo[] = {0, 1, 4, 3};
   im_param p[] = {{"scale", scale, 0}};
   tarn_term q = im_reshape(n, im_pick(n, a->q, 1, t), 4, group);

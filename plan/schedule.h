@@ -182,7 +182,8 @@ typedef struct tarn_kernel {
    * (`sched` is what packing made of it); or NULL. */
   const tarn_ksig *sig;
   const tarn_schedule *chosen;
-  const tarn_ksig *unfit; /* the same as a kernel of an accelerator that has no room for it; or NULL */
+  const tarn_ksig
+      *unfit; /* the same as a kernel of an accelerator that has no room for it; or NULL */
   tarn_term
       term; /* K_OPAQUE: the operator over inputs that stand for the buffers; else TARN_NONE */
 } tarn_kernel;

@@ -307,7 +307,8 @@ static const char *too_small(tarn_unit_plan *p) {
   if (tarn_unit_places(p, entries, first, &memory, &needs))
     return "no tile of it fits the memories and transfers";
   const tarn_hw_memory *m = &p->hw->mem[memory];
-  return tarn_format(tarn_lang_ctx(p->L), "its smallest tiles take %lld bytes of %s, which has %lld",
+  return tarn_format(tarn_lang_ctx(p->L),
+                     "its smallest tiles take %lld bytes of %s, which has %lld",
                      (long long)needs * m->entry, m->name, (long long)m->capacity);
 }
 const char *tarn_unit_refuses(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k) {

@@ -21,7 +21,8 @@ typedef struct tarn_unit_cost {
 } tarn_unit_cost;
 /* Bytes of main memory that a tensor takes once; 0 where it does not come from there. */
 TARN_API int64_t tarn_unit_once(const tarn_unit_plan *p, uint32_t tensor);
-/* A tap of a window, which tiles have as a whole: it goes along with another dim of what is read. */
+/* A tap of a window, which tiles have as a whole: it goes along with another dim of what is read.
+ */
 bool tarn_unit_is_tap(const tarn_unit_plan *p, uint32_t d);
 /* Issues of the product that are none with padding; in how many parts (or NULL). */
 double tarn_unit_products(const tarn_unit_plan *p, double *parts);
