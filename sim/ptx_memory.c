@@ -171,14 +171,19 @@ static void writes(const toucher *t, ptx_touch *wrote, const ptx_touch *read, pt
   uint16_t who = how == PTX_UPDATE ? PTX_ATOMIC : how == PTX_BEGIN_COPY ? PTX_PENDING : t->me;
   *wrote = (ptx_touch){t->epoch, t->sync, who};
 }
-/* A whole granule that an earlier launch wrote, and that only this epoch has read if any: as nearly
- * always. False: not so. */
+/* Written by an earlier launch, or before a barrier by a thread of this block. */
+static inline bool is_settled(const toucher *t, const ptx_touch *wrote) {
+  if (wrote->epoch < t->r->launch) return wrote->epoch && t->p->at;
+  return wrote->epoch >= t->r->began && wrote->epoch < t->epoch && wrote->thread <= PTX_THREADS;
+}
+/* A whole granule that is settled, and that this epoch has read already: as nearly always. False:
+ * not so. */
 static inline bool read_again(const toucher *t, uint64_t from, uint32_t bytes) {
   uint32_t each = t->r->d->p->granule;
   if (bytes != each) return false;
   const ptx_touch *wrote = &t->p->wrote[from / each];
   ptx_touch *read = &t->p->read[from / each];
-  if (!wrote->epoch || wrote->epoch >= t->r->launch || read->epoch != t->epoch) return false;
+  if (read->epoch != t->epoch || !is_settled(t, wrote)) return false;
   if (read->thread != t->me && read->thread != PTX_BLOCKS) read->thread = PTX_MANY;
   return true;
 }
@@ -233,25 +238,38 @@ static void count_sectors(ptx_run *r, const uint64_t *at, uint32_t n, uint32_t b
   r->n->sectors += sectors;
   r->n->used += (int64_t)places * bytes;
 }
-/* Requests of 8 and 16 bytes a lane go by halves and quarters of a warp; in each, a bank gives one
- * of its words of 4 bytes at a time. */
+/* Words that the banks are asked for; each gives one at a time. */
+typedef struct banks {
+  uint8_t n[32], most;
+  uint64_t word[32][PTX_LANES];
+} banks;
+static bool wants(banks *b, uint64_t word) {
+  uint32_t at = word % 32, n = b->n[at];
+  for (uint32_t i = n; i-- > 0;)
+    if (b->word[at][i] == word) return false;
+  b->word[at][n] = word;
+  b->n[at] = (uint8_t)(n + 1);
+  if (b->n[at] > b->most) b->most = b->n[at];
+  return true;
+}
+/* Requests of 8 and 16 bytes a lane go by halves and quarters of a warp. */
 static void count_wavefronts(ptx_run *r, const uint64_t *at, uint32_t n, uint32_t bytes) {
-  uint32_t words = bytes < 4 ? 1 : bytes / 4, group = PTX_LANES / words, all = 0;
+  uint32_t words = bytes < 4 ? 1 : bytes / 4, group = PTX_LANES / words, all = 0, places = 0;
   uint64_t first[PTX_LANES];
   for (uint32_t from = 0; from < n; from += group) {
-    uint64_t word[PTX_LANES * 2];
-    uint32_t k = 0, most = 0;
-    uint8_t bank[32] = {0};
+    banks b;
+    b.most = 0;
+    memset(b.n, 0, sizeof b.n);
     for (uint32_t i = from; i < n && i < from + group; i++)
-      for (uint32_t w = 0; w < words; w++) word[k++] = at[i] / 4 + w;
-    k = distinct(word, k);
-    for (uint32_t i = 0; i < k; i++)
-      if (++bank[word[i] % 32] > most) most = bank[word[i] % 32];
-    all += most;
+      for (uint32_t w = 0; w < words; w++) places += wants(&b, at[i] / 4 + w);
+    all += b.most;
   }
-  memcpy(first, at, n * sizeof *first);
+  if (bytes != 4) {
+    memcpy(first, at, n * sizeof *first);
+    places = distinct(first, n);
+  }
   r->n->shared++, r->n->wavefronts += all;
-  r->n->fewest += ((int64_t)distinct(first, n) * bytes + 127) / 128;
+  r->n->fewest += ((int64_t)places * bytes + 127) / 128;
 }
 
 /* ---------------------------------------------------------------- a warp's request */
@@ -266,7 +284,7 @@ static uint8_t *one(ptx_run *r, ptx_space s, uint64_t at, uint32_t lane, uint32_
   if (p->wrote) {
     toucher t = {.r = r, .p = p, .lane = lane, .epoch = r->d->epoch};
     t.me = (uint16_t)(r->w->first + lane + 1), t.sync = r->w->sync;
-    touch(&t, at - p->at, bytes, how);
+    if (how != PTX_READ || !read_again(&t, at - p->at, bytes)) touch(&t, at - p->at, bytes, how);
   } else if (how != PTX_READ) ptx_fault(r, lane, "%s is constant and written to", p->name);
   return p->data + (at - p->at);
 }
