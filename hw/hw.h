@@ -190,8 +190,10 @@ typedef struct tarn_hw_warps {
   uint32_t own;       /* most registers of a thread; 0: as many as there are */
   uint32_t shared;    /* most bytes of the nearest memory that a block holds; 0: all */
   uint32_t dynamic;   /* and that it holds where its launch asks for them; 0: no more */
-  uint32_t async;     /* most bytes that a thread copies there at once without waiting for them, a
-                         power of two from 4 on; 0: it has to wait */
+  uint32_t matrix; /* bytes of a row of the matrices of eight rows that a warp loads from there, a
+                      lane four of them; 0: it has no such instruction */
+  uint32_t async;  /* most bytes that a thread copies there at once without waiting for them, a
+                      power of two from 4 on; 0: it has to wait */
 } tarn_hw_warps;
 
 typedef struct tarn_hw {

@@ -242,6 +242,7 @@ static const hw_form warps_forms[] = {{"lanes", F_U32, offsetof(tarn_hw_warps, l
                                       {"own", F_U32, offsetof(tarn_hw_warps, own)},
                                       {"shared", F_U32, offsetof(tarn_hw_warps, shared)},
                                       {"dynamic", F_U32, offsetof(tarn_hw_warps, dynamic)},
+                                      {"matrix", F_U32, offsetof(tarn_hw_warps, matrix)},
                                       {"async", F_U32, offsetof(tarn_hw_warps, async)},
                                       {0}};
 static void read_warps(hw_reader *r, const tarn_sx *s, tarn_hw *h) {
@@ -261,6 +262,9 @@ static void read_warps(hw_reader *r, const tarn_sx *s, tarn_hw *h) {
   if (w->dynamic && (!w->shared || w->dynamic < w->shared))
     tarn_sx_error(r->cx, s, "warps: (dynamic %u): more than the (shared %u) bytes are expected",
                   w->dynamic, w->shared);
+  if (w->matrix && (w->matrix != 16 || w->lanes != 32))
+    tarn_sx_error(r->cx, s, "warps: (matrix %u): rows of 16 bytes, for 32 lanes, are expected",
+                  w->matrix);
   if (w->async && (w->async < 4 || w->async > 16 || (w->async & (w->async - 1))))
     tarn_sx_error(r->cx, s, "warps: (async %u): 4, 8 or 16 bytes are expected", w->async);
 }

@@ -57,6 +57,9 @@ void low_emit_member(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
 }
 
 /* ---------------------------------------------------------------- tensor cores */
+static LLVMValueRef advanced(low_nest *N, LLVMTypeRef t, LLVMValueRef p, LLVMValueRef by) {
+  return LLVMBuildInBoundsGEP2(N->M->b, t, p, &by, 1, "");
+}
 /* A register of one element, rounded as the instruction takes it. */
 static LLVMValueRef rounded(low_nest *N, tarn_dtype t, uint32_t fx, LLVMValueRef v) {
   if (fx == TARN_NONE) return v;
@@ -80,6 +83,42 @@ static LLVMValueRef fragment_of(low_nest *N, low_fn *E, uint32_t o, int64_t reg)
   LLVMSetAlignment(v, bytes);
   unset(E, st->reg[o]), unset(E, st->place[o]);
   return rounded(N, a->p->dtype, st->unit_round[o], v);
+}
+/* Registers `first` and so on, as many as one instruction loads: lane 8 i + k says where row k of
+ * the i-th of them begins, which is where its first four lanes' registers lie. */
+static void load_matrices(low_nest *N, low_fn *E, uint32_t o, int64_t first, LLVMValueRef *reg) {
+  const tarn_plan_stage *st = N->now->p;
+  low_module *M = N->M;
+  const low_access *a = &N->now->read[st->unit_read[o]];
+  int64_t n = st->matrices[o];
+  LLVMValueRef lane = E->counter[st->lane], eight = low_i64(M, 8);
+  LLVMValueRef which = LLVMBuildUDiv(M->b, lane, eight, "");
+  if (n < 4) which = LLVMBuildURem(M->b, which, low_i64(M, n), "");
+  E->counter[st->lane] =
+      LLVMBuildNUWMul(M->b, LLVMBuildURem(M->b, lane, eight, ""), low_i64(M, 4), "");
+  set(E, st->reg[o], LLVMBuildNUWAdd(M->b, which, low_i64(M, first), ""), st->nreg[o]);
+  E->env[st->place[o]] = (tarn_plan_at){.kind = TARN_PLAN_NUMBER};
+  low_off off = low_eval(E, a->p->off);
+  LLVMValueRef at = low_off_scalar(E, &off);
+  LLVMValueRef base = advanced(N, M->i8, N->now->shared, low_i64(M, st->held[a->p->held - 1].at));
+  LLVMValueRef p = advanced(N, low_memory_type(M, a->p->dtype), base, at);
+  LLVMTypeRef type = LLVMTypeOf(p);
+  const char *name =
+      tarn_format(M->cx, "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x%lld.b16", (long long)n);
+  LLVMValueRef v = low_intrinsic(M, name, &type, 1, &p, 1);
+  for (int64_t i = 0; i < n; i++) {
+    LLVMValueRef x = n > 1 ? LLVMBuildExtractValue(M->b, v, (unsigned)i, "") : v;
+    reg[i] = rounded(N, a->p->dtype, st->unit_round[o], x);
+  }
+  E->counter[st->lane] = lane;
+  unset(E, st->reg[o]), unset(E, st->place[o]);
+}
+static void load_fragment(low_nest *N, low_fn *E, uint32_t o, LLVMValueRef *reg) {
+  const tarn_plan_stage *st = N->now->p;
+  int64_t each = st->matrices[o];
+  for (int64_t i = 0; i < st->nreg[o]; i += each ? each : 1)
+    if (each) load_matrices(N, E, o, i, &reg[i]);
+    else reg[i] = fragment_of(N, E, o, i);
 }
 /* The instruction: registers of both operands and of the result, and what the result becomes. */
 static LLVMValueRef call_unit(low_nest *N, const LLVMValueRef *reg, uint32_t n) {
@@ -108,8 +147,10 @@ void low_emit_unit(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   if (st->nreg[0] + st->nreg[1] + st->nreg[2] > 64)
     tarn_raise(N->M->cx, TARN_BAD_INPUT, "intrinsic %s: more than 64 registers", st->unit->name);
   E->env[st->lane] = (tarn_plan_at){.kind = TARN_PLAN_COUNTER, .c = st->space.hi[st->lane]};
-  for (uint32_t o = 0; o < 2; o++)
-    for (int64_t i = 0; i < st->nreg[o]; i++) reg[n++] = fragment_of(N, E, o, i);
+  for (uint32_t o = 0; o < 2; o++) {
+    load_fragment(N, E, o, &reg[n]);
+    n += (uint32_t)st->nreg[o];
+  }
   uint32_t sums = n;
   for (int64_t i = 0; i < st->nreg[2]; i++) {
     E->env[st->reg[2]] = (tarn_plan_at){.kind = TARN_PLAN_NUMBER, .c = i};
@@ -125,9 +166,6 @@ void low_emit_unit(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
 }
 
 /* ---------------------------------------------------------------- copies */
-static LLVMValueRef advanced(low_nest *N, LLVMTypeRef t, LLVMValueRef p, LLVMValueRef by) {
-  return LLVMBuildInBoundsGEP2(N->M->b, t, p, &by, 1, "");
-}
 static LLVMValueRef conditions(low_fn *E, const tarn_plan_access *a) {
   LLVMValueRef all = NULL;
   for (uint32_t g = 0; g < a->nguard; g++) {

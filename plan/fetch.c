@@ -399,5 +399,7 @@ void tarn_plan_fetch_settle(tarn_plan_nest *N, tarn_plan_stage *st, const tarn_p
                "schedule: a block holds %lld bytes in shared memory, %s has room for %lld",
                (long long)st->shared, N->hw->name, (long long)most);
   guard_ends(N, st);
-  if (st->unit) tarn_plan_fragment_check(N, st);
+  if (!st->unit) return;
+  tarn_plan_fragment_check(N, st);
+  tarn_plan_fragment_matrices(N, st);
 }

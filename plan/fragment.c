@@ -130,3 +130,65 @@ void tarn_plan_fragment_check(const tarn_plan_nest *N, const tarn_plan_stage *st
                  st->unit->name, st->unit_read[o]);
   }
 }
+
+/* ---------------------------------------------------------------- matrices */
+enum { MOST_POINTS = 512 };
+/* Where register `reg` of a lane lies, from what the other variables are. */
+static int64_t at_lane(const tarn_plan_stage *st, uint32_t o, int64_t *at, int64_t lane,
+                       int64_t reg) {
+  at[st->lane] = lane;
+  at[st->reg[o]] = reg;
+  return tarn_plan_lin_at(st->read[st->unit_read[o]].off, at);
+}
+/* Do four lanes each have a row of 16 bytes, side by side and aligned, in all registers? */
+static bool are_rows(const tarn_plan_stage *st, uint32_t o, int64_t *at, int64_t lanes) {
+  int64_t each = st->each[o];
+  for (int64_t r = 0; r < st->nreg[o]; r++)
+    for (int64_t l = 0; l < lanes; l += 4) {
+      int64_t first = at_lane(st, o, at, l, r);
+      if (first % (4 * each)) return false;
+      for (int64_t k = 1; k < 4; k++)
+        if (at_lane(st, o, at, l + k, r) != first + k * each) return false;
+    }
+  return true;
+}
+/* Variables of terms that lanes or registers turn up in; false where another term leaves a row
+ * unaligned. */
+static bool mixed_with(const tarn_plan_stage *st, uint32_t o, uint64_t *vars) {
+  const tarn_plan_lin *off = st->read[st->unit_read[o]].off;
+  uint64_t own = UINT64_C(1) << st->lane | UINT64_C(1) << st->reg[o];
+  for (uint32_t i = 0; i < off->n; i++)
+    if (off->t[i].deps & own) *vars |= off->t[i].deps;
+    else if (off->t[i].coef % (4 * st->each[o]) && off->t[i].deps != UINT64_C(1) << st->place[o])
+      return false;
+  *vars &= ~(own | UINT64_C(1) << st->place[o]);
+  return true;
+}
+static bool is_loaded_whole(const tarn_plan_nest *N, const tarn_plan_stage *st, uint32_t o) {
+  const tarn_plan_access *a = &st->read[st->unit_read[o]];
+  int64_t at[PLAN_MAX_VARS] = {0}, points = 1;
+  uint64_t vars = 0;
+  if (st->each[o] * (int64_t)tarn_dtype_size(a->dtype) * 4 != N->hw->warps.matrix) return false;
+  if (!mixed_with(st, o, &vars)) return false;
+  for (uint64_t v = vars; v; v &= v - 1) points *= st->space.hi[__builtin_ctzll(v)] + 1;
+  if (points > MOST_POINTS) return false;
+  for (int64_t p = 0; p < points; p++) {
+    int64_t left = p;
+    for (uint64_t v = vars; v; v &= v - 1) {
+      int64_t n = st->space.hi[__builtin_ctzll(v)] + 1;
+      at[__builtin_ctzll(v)] = left % n;
+      left /= n;
+    }
+    if (!are_rows(st, o, at, N->hw->warps.lanes)) return false;
+  }
+  return true;
+}
+/* Registers by fours, by twos or one by one: as many as an operand has. */
+void tarn_plan_fragment_matrices(const tarn_plan_nest *N, tarn_plan_stage *st) {
+  for (uint32_t o = 0; o < 2; o++) {
+    int64_t n = st->nreg[o];
+    st->matrices[o] = 0;
+    if (N->hw->warps.matrix && is_loaded_whole(N, st, o))
+      st->matrices[o] = n % 4 == 0 ? 4 : n % 2 == 0 ? 2 : 1;
+  }
+}

@@ -31,6 +31,7 @@ void tarn_plan_fragment_levels(tarn_plan_nest *N, tarn_plan_stage *st, tarn_plan
 void tarn_plan_fragment_vars(tarn_plan_nest *N, tarn_plan_stage *st, const tarn_plan_list *list);
 const tarn_plan_lin *tarn_plan_fragment(const tarn_plan_nest *N, const tarn_plan_stage *st,
                                         uint32_t o, tarn_hw_role role);
+void tarn_plan_fragment_matrices(const tarn_plan_nest *N, tarn_plan_stage *st);
 void tarn_plan_fragment_check(const tarn_plan_nest *N, const tarn_plan_stage *st);
 void tarn_plan_fetch_vars(tarn_plan_nest *N, tarn_plan_stage *st, tarn_plan_list *list,
                           const tarn_stage_sched *s, const tarn_plan_operand *in);

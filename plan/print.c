@@ -150,6 +150,14 @@ static void print_units(printer *p, const tarn_plan_stage *st) {
                  (long long)st->dot[i].lanes, (long long)st->dot[i].k);
   }
 }
+static void print_matrices(printer *p, const tarn_plan_stage *st) {
+  for (uint32_t o = 0; o < 2 && st->unit; o++) {
+    if (!st->matrices[o]) continue;
+    line(p);
+    tarn_buf_fmt(p->b, "(matrices (operand %u) %lld registers at once)", st->unit_read[o],
+                 (long long)st->matrices[o]);
+  }
+}
 /* What the stage's leaves compute, on what. */
 static void print_stage(printer *p, uint32_t i) {
   const tarn_plan_stage *st = &p->N->stage[i];
@@ -158,6 +166,7 @@ static void print_stage(printer *p, uint32_t i) {
   p->depth++;
   print_operands(p, &p->N->list[1 + i], st);
   print_held(p, st, &p->N->list[1 + i]);
+  print_matrices(p, st);
   if (st->red) print_accumulators(p, st);
   if (st->rows) {
     line(p);

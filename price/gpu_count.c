@@ -141,6 +141,26 @@ static double mean(const tarn_plan_nest *N, const tarn_plan_lin *off, int64_t si
   }
   return sum / (double)warps;
 }
+/* The same of the rows that lanes name for a load of matrices, of operand o of the instruction. */
+static double mean_rows(const tarn_plan_nest *N, uint32_t o, const tarn_plan_lin *off,
+                        int64_t size) {
+  const tarn_plan_stage *st = &N->stage[0];
+  int64_t warps = tarn_min(4, tarn_ceildiv(st->threads, 32));
+  double sum = 0;
+  for (int64_t w = 0; w < warps; w++) {
+    int64_t byte[32];
+    uint32_t n = 0;
+    for (int64_t i = 0; i < 8 * st->matrices[o]; i++) {
+      int64_t at[PLAN_MAX_VARS] = {0};
+      number(N, 32 * w, at);
+      at[st->lane] = i % 8 * 4;
+      at[st->reg[o]] = i / 8;
+      byte[n++] = tarn_plan_lin_at(off, at) * size;
+    }
+    sum += banks_of(byte, n, N->hw->warps.matrix, tarn_hw_mem(N->hw, TARN_HW_L1)->banks);
+  }
+  return sum / (double)warps;
+}
 typedef struct copied {
   double copies, wavefronts, sectors; /* of a thread; of the block */
 } copied;
@@ -223,7 +243,11 @@ void gpu_count(const tarn_plan_nest *N, const stage_model *m, gpu_counts *c, dou
     copied k = count_copy(N, &st->held[i]);
     double loads = loads_of(N, a->off);
     int64_t bytes_each = (int64_t)tarn_dtype_size(a->dtype);
-    double banks = mean(N, a->off, bytes_each, true);
+    uint32_t o = st->unit && st->unit_read[1] == st->held[i].read;
+    bool whole = st->unit && st->matrices[o];
+    double banks = whole ? mean_rows(N, o, a->off, bytes_each) : mean(N, a->off, bytes_each, true);
+    c->registers += loads;
+    if (whole) loads /= (double)st->matrices[o];
     c->copies += k.copies;
     c->sectors += k.sectors;
     c->wavefronts += c->warps * c->steps * loads * banks + k.wavefronts;
@@ -236,7 +260,7 @@ void gpu_count(const tarn_plan_nest *N, const stage_model *m, gpu_counts *c, dou
                       mean(N, st->read[r].off, (int64_t)m->read[r].bytes, false);
   c->end_sectors /= c->parts;
   c->end_issue = c->tile * (GPU_STORE_ISSUE + m->epi_ops + 2 * (st->result.nguard > 0)) / c->parts;
-  c->registers = c->tile + c->loads + GPU_OTHER_REGISTERS + 2 * c->copies;
+  c->registers += c->tile + GPU_OTHER_REGISTERS + 2 * c->copies;
 }
 double gpu_tiles_price(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const stage_model *m,
                        const tarn_stage_sched *s, tarn_cost *cost) {

@@ -168,12 +168,40 @@ START_TEST(changes_are_noticed) {
 }
 END_TEST
 
+/* Matrices of eight rows are loaded at once where each row is 16 bytes that are aligned: what else
+ * is held beside a row decides. */
+#define HELD_ROWS(HOLD)                                                                            \
+  "(schedule (stage (acc 2) (parallel 0 32) (parallel 1 16) (serial 2 32) (team 0 16) (serial 2 "  \
+  "16) (unroll 1 8) (serial 0 1) (serial 1 1) (serial 2 1) (hold 0 shared (at 2) " HOLD            \
+  ") (hold 1 shared (at 2) (order d1 d2) (pad 8)) (unit mma-bf16 (rows d0) (columns d1) (sum "     \
+  "d2))))"
+static const struct {
+  const char *schedule;
+  int64_t at_once[2];
+} loads[] = {{HELD_ROWS("(slots 1)"), {4, 2}},
+             {HELD_ROWS("(skew 2)"), {4, 2}},
+             {HELD_ROWS("(pad 8)"), {4, 2}},
+             {HELD_ROWS("(pad 4)"), {0, 2}},
+             {HELD_ROWS("(pad 2)"), {0, 2}}};
+START_TEST(matrices_at_once) {
+  tarn_hw none = *tarn_hw_load(L, "cuda-sm80");
+  none.warps.matrix = 0;
+  kit_case c = kit_case_text(L, NARROW, loads[_i].schedule);
+  for (int has = 0; has < 2; has++) {
+    tarn_kprog *p = kit_program(L, has ? tarn_hw_load(L, "cuda-sm80") : &none, &c, 1);
+    const tarn_plan_stage *st = &tarn_plan_of_kernel(p, &p->ker[0], true)->stage[0];
+    for (int o = 0; o < 2; o++) ck_assert_int_eq(st->matrices[o], has ? loads[_i].at_once[o] : 0);
+  }
+}
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("plan");
   TCase *t = tcase_create("programs");
   tcase_add_checked_fixture(t, setup, teardown);
   tcase_set_timeout(t, 120);
   tcase_add_loop_test(t, changes_are_noticed, 0, sizeof cases / sizeof *cases);
+  tcase_add_loop_test(t, matrices_at_once, 0, sizeof loads / sizeof *loads);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
   srunner_run_all(r, CK_NORMAL);
