@@ -308,20 +308,26 @@ uint32_t kern_store(kern *k) {
   return k->host->mk(k->host->user, TARN_OP_NEST, payload, k->leaf, k->nleaf);
 }
 
-uint32_t kern_part(const kern *k, const int64_t *dim, uint32_t ndim, const uint32_t *axis,
-                   uint32_t naxis, uint32_t f, const tarn_read *read, uint32_t n) {
-  kern c = {.host = k->host, .L = k->L, .nstage = 1, .out_ns = naxis};
+typedef struct part { /* over the chosen loops, of which the last are reduced */
+  const int64_t *dim;
+  uint32_t ndim, naxis, nred, reducer, epi;
+  const uint32_t *axis;
+} part;
+static uint32_t part_of(const kern *k, part p, uint32_t f, const tarn_read *read, uint32_t n) {
+  kern c = {.host = k->host, .L = k->L, .nstage = 1, .out_ns = p.naxis - p.nred};
   kstage *st = &c.stage[0];
   *st = (kstage){
-      .nown = naxis,
+      .nown = c.out_ns,
+      .nred = p.nred,
       .body = f,
-      .reducer = TARN_NONE,
-      .epi = TARN_NONE,
+      .reducer = p.reducer,
+      .epi = p.epi,
       .nb = n,
       .out = true,
   };
-  for (uint32_t i = 0; i < naxis; i++) st->own[i] = dim[axis[i]];
-  uint32_t in = map_embed(k->L, dim, ndim, axis, naxis);
+  for (uint32_t i = 0; i < p.naxis; i++)
+    *(i < st->nown ? &st->own[i] : &st->red[i - st->nown]) = p.dim[p.axis[i]];
+  uint32_t in = map_embed(k->L, p.dim, p.ndim, p.axis, p.naxis);
   for (uint32_t i = 0; i < n; i++) {
     uint32_t map = tarn_map_compose(k->L, in, read[i].map);
     uint32_t leaf = map == TARN_NONE ? map : kern_leaf(&c, k->leaf[read[i].src]);
@@ -329,6 +335,26 @@ uint32_t kern_part(const kern *k, const int64_t *dim, uint32_t ndim, const uint3
     st->read[i] = (tarn_read){false, leaf, map};
   }
   return kern_store(&c);
+}
+uint32_t kern_part(const kern *k, const int64_t *dim, uint32_t ndim, const uint32_t *axis,
+                   uint32_t naxis, uint32_t f, const tarn_read *read, uint32_t n) {
+  const part p = {dim, ndim, naxis, 0, TARN_NONE, TARN_NONE, axis};
+  return part_of(k, p, f, read, n);
+}
+uint32_t kern_reduced(const kern *k, const int64_t *dim, uint32_t ndim, const uint32_t *axis,
+                      uint32_t nown, uint32_t nred, uint32_t reducer, uint32_t f, uint32_t epi,
+                      tarn_read read) {
+  const part p = {dim, ndim, nown + nred, nred, reducer, epi, axis};
+  return part_of(k, p, f, &read, 1);
+}
+uint32_t kern_of_tensor(const kern *k, uint32_t id, uint32_t map, uint32_t f) {
+  const tarn_type *t = tarn_type_get(k->L, k->host->type(k->host->user, id));
+  kern c = {.host = k->host, .L = k->L, .nleaf = 1, .leaf = {id}};
+  uint32_t axis[TARN_MAX_DIMS];
+  const tarn_read r = {false, 0, map == TARN_NONE ? map_same(k->L, t->dim, t->n) : map};
+  const tarn_imap *m = tarn_imap_get(k->L, r.map);
+  for (uint32_t a = 0; a < m->n; a++) axis[a] = a;
+  return kern_part(&c, m->dim, m->n, axis, m->n, f, &r, 1);
 }
 
 /* ---------------------------------------------------------------- loops reordered */

@@ -67,6 +67,12 @@ bool kern_take_apart(kern *k);
  * loops `dim`. */
 uint32_t kern_part(const kern *k, const int64_t *dim, uint32_t ndim, const uint32_t *axis,
                    uint32_t naxis, uint32_t f, const tarn_read *read, uint32_t n);
+/* The same of one read, reducing the last nred of the chosen loops. */
+uint32_t kern_reduced(const kern *k, const int64_t *dim, uint32_t ndim, const uint32_t *axis,
+                      uint32_t nown, uint32_t nred, uint32_t reducer, uint32_t f, uint32_t epi,
+                      tarn_read read);
+/* A map kernel: f of each element of a tensor, seen through this map; TARN_NONE: as it is. */
+uint32_t kern_of_tensor(const kern *k, uint32_t id, uint32_t map, uint32_t f);
 
 uint32_t kern_leaf(kern *k, uint32_t id); /* index of a child, added when new; TARN_NONE: full */
 const tarn_type *kern_leaf_type(const kern *k, uint32_t leaf);

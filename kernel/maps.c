@@ -102,6 +102,22 @@ uint32_t map_project(tarn_lang *L, const int64_t *dim, uint32_t n, const uint32_
   return tarn_map_intern(L, &m);
 }
 
+uint32_t map_range(tarn_lang *L, const int64_t *dim, uint32_t n, uint32_t axis, int64_t from,
+                   int64_t count) {
+  tarn_imap m = {.ns = (uint8_t)n, .n = (uint8_t)n, .nin = (uint8_t)n, .fill = TARN_NONE};
+  for (uint32_t i = 0; i < n; i++) m.in[i] = dim[i], m.dim[i] = i == axis ? count : dim[i];
+  for (uint32_t i = 0; i < n; i++) {
+    m.e[i] = tarn_ix_var(L, i, m.dim);
+    if (i == axis) m.e[i] = tarn_ix_add(L, m.e[i], tarn_ix_const(L, from), m.dim);
+  }
+  return tarn_map_intern(L, &m);
+}
+uint32_t map_same(tarn_lang *L, const int64_t *dim, uint32_t n) {
+  uint32_t axis[2 * TARN_MAX_DIMS];
+  for (uint32_t i = 0; i < n; i++) axis[i] = i;
+  return map_project(L, dim, n, axis, n);
+}
+
 uint32_t map_embed(tarn_lang *L, const int64_t *dim, uint32_t n, const uint32_t *axis,
                    uint32_t naxis) {
   tarn_imap m = {.ns = (uint8_t)naxis, .n = (uint8_t)naxis, .nin = (uint8_t)n, .fill = TARN_NONE};

@@ -28,6 +28,10 @@ uint32_t map_with_split(tarn_lang *L, uint32_t map, uint32_t ns);
 /* dims -> chosen of them, in the order given */
 uint32_t map_project(tarn_lang *L, const int64_t *dim, uint32_t n, const uint32_t *axis,
                      uint32_t naxis);
+uint32_t map_same(tarn_lang *L, const int64_t *dim, uint32_t n); /* each as it is */
+/* To these dims, along one of them from there on, so many. */
+uint32_t map_range(tarn_lang *L, const int64_t *dim, uint32_t n, uint32_t axis, int64_t from,
+                   int64_t count);
 /* From the chosen loops to all n of them, the others 0. */
 uint32_t map_embed(tarn_lang *L, const int64_t *dim, uint32_t n, const uint32_t *axis,
                    uint32_t naxis);

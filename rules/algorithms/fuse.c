@@ -439,11 +439,8 @@ uint32_t build_place(rsite *s) {
 /* Reads of slot become reads at the loops as they are: slot now has the consumer's dims. */
 static void kern_identity_read(kern *k, uint32_t slot) {
   kstage *st = &k->stage[0];
-  uint32_t axis[TARN_MAX_DIMS];
-  for (uint32_t i = 0; i < st->nown; i++) axis[i] = i;
-  uint32_t id = map_project(k->L, st->own, st->nown, axis, st->nown);
   for (uint32_t r = 0; r < st->nb; r++)
-    if (reads_slot(slot, &st->read[r])) st->read[r].map = id;
+    if (reads_slot(slot, &st->read[r])) st->read[r].map = map_same(k->L, st->own, st->nown);
 }
 
 static double outputs_score(const kern *p, void *arg) {

@@ -171,29 +171,13 @@ static tarn_dtype other(tarn_dtype t) { return t == TARN_I8 ? TARN_U8 : TARN_I8;
 /* The tensor in the other 8-bit type, by 128; the zero point with it. */
 static uint32_t moved(const kern *k, factor *f, uint32_t leaf) {
   tarn_lang *L = k->L;
-  bool up = f->type == TARN_I8;
-  kern c = {.host = k->host, .L = L, .nstage = 1};
-  kstage *st = &c.stage[0];
-  const tarn_type *t = k->host ? tarn_type_get(L, k->host->type(k->host->user, leaf)) : NULL;
   uint32_t h = tarn_fx_cast(L, TARN_I32, tarn_fx_hole(L, 0)),
-           by = tarn_fx_iconst(L, TARN_I32, up ? 128 : -128);
-  uint32_t axis[TARN_MAX_DIMS];
-  if (!t) return TARN_NONE;
+           by = tarn_fx_iconst(L, TARN_I32, f->type == TARN_I8 ? 128 : -128);
   f->type = other(f->type);
-  *st = (kstage){
-      .nown = t->n,
-      .reducer = TARN_NONE,
-      .epi = TARN_NONE,
-      .nb = 1,
-      .out = true,
-  };
-  st->body = tarn_fx_cast(L, f->type, tarn_fx_op(L, TARN_FX_ADD, h, by, 0));
-  for (uint32_t i = 0; i < t->n; i++) st->own[i] = t->dim[i], axis[i] = i;
-  c.out_ns = t->ns;
-  st->read[0] = (tarn_read){false, kern_leaf(&c, leaf), map_project(L, t->dim, t->n, axis, t->n)};
   f->zero = f->zero == TARN_NONE ? by : tarn_fx_op(L, TARN_FX_ADD, f->zero, by, 0);
   drop_zero(L, f);
-  return kern_store(&c);
+  uint32_t body = tarn_fx_cast(L, f->type, tarn_fx_op(L, TARN_FX_ADD, h, by, 0));
+  return kern_of_tensor(k, leaf, TARN_NONE, body);
 }
 
 /* ---------------------------------------------------------------- the new kernel */
@@ -203,28 +187,14 @@ static uint32_t moved(const kern *k, factor *f, uint32_t leaf) {
 static bool summed(product *p, const tarn_read *of, uint32_t *hole) {
   kern *k = &p->k;
   tarn_lang *L = k->L;
-  uint32_t axis[2 * TARN_MAX_DIMS], n = 0, used = map_uses(L, of->map);
-  for (uint32_t d = 0; d < p->nacc; d++)
-    if (used >> d & 1) axis[n++] = d;
-  kern c = {.host = k->host, .L = L, .nstage = 1, .out_ns = n};
-  kstage *st = &c.stage[0];
-  *st = (kstage){
-      .nown = n,
-      .nred = p->ndim - p->nacc,
-      .epi = TARN_NONE,
-      .nb = 1,
-      .out = true,
-  };
-  st->body = tarn_fx_cast(L, TARN_I32, tarn_fx_hole(L, 0)),
-  st->reducer = tarn_reducer_of(L, TARN_RED_SUM, TARN_I32);
-  for (uint32_t d = 0; d < n; d++) st->own[d] = p->dim[axis[d]];
-  for (uint32_t d = 0; d < st->nred; d++)
-    st->red[d] = p->dim[p->nacc + d], axis[n + d] = p->nacc + d;
-  uint32_t map = tarn_map_compose(L, map_embed(L, p->dim, p->ndim, axis, n + st->nred), of->map);
-  uint32_t from = map == TARN_NONE ? map : kern_leaf(&c, k->leaf[of->src]);
-  if (from == TARN_NONE) return false;
-  st->read[0] = (tarn_read){false, from, map};
-  uint32_t id = kern_store(&c), leaf = id == TARN_NONE ? id : kern_leaf(k, id);
+  uint32_t axis[2 * TARN_MAX_DIMS], n = 0, nred = p->ndim - p->nacc, used = map_uses(L, of->map);
+  for (uint32_t d = 0; d < p->ndim; d++)
+    if (d >= p->nacc || (used >> d & 1)) axis[n++] = d;
+  n -= nred;
+  uint32_t id =
+      kern_reduced(k, p->dim, p->ndim, axis, n, nred, tarn_reducer_of(L, TARN_RED_SUM, TARN_I32),
+                   tarn_fx_cast(L, TARN_I32, tarn_fx_hole(L, 0)), TARN_NONE, *of);
+  uint32_t leaf = id == TARN_NONE ? id : kern_leaf(k, id);
   if (leaf == TARN_NONE) return false;
   uint32_t at = kern_add_read(&k->stage[0], false,
                               (tarn_read){false, leaf, map_project(L, p->dim, p->nacc, axis, n)});

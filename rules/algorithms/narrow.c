@@ -40,39 +40,28 @@ static bool find_operand(const kern *k, uint32_t i, operand *o) {
 
 /* ---------------------------------------------------------------- kernels */
 
-static kern *new_kern(const kern *like, uint32_t nred, tarn_red_kind reducer) {
-  kern *k = TARN_NEW(tarn_lang_ctx(like->L), kern);
-  kstage *st = &k->stage[0];
-  k->host = like->host, k->L = like->L, k->nstage = 1;
-  *st = (kstage){.nred = nred, .reducer = TARN_NONE, .epi = TARN_NONE, .out = true};
-  if (reducer != TARN_RED_NONE) st->reducer = tarn_reducer_of(k->L, reducer, TARN_F32);
-  return k;
-}
-/* Over the dims `own` of a tensor, reducing the dims `red`, one read of it. TARN_NONE on failure.
- */
+/* The largest f of a tensor over its dims `red`, for each of the dims `own`; least: then. TARN_NONE
+ * on failure. */
 static uint32_t reduced(const kern *like, uint32_t id, const tarn_type *t, const uint32_t *own,
-                        uint32_t nown, const uint32_t *red, uint32_t nred, uint32_t body,
-                        uint32_t epi) {
-  kern *k = new_kern(like, nred, TARN_RED_MAX);
-  kstage *st = &k->stage[0];
-  tarn_imap m = {.ns = (uint8_t)nown, .n = (uint8_t)(nown + nred), .nin = t->n, .fill = TARN_NONE};
-  k->out_ns = st->nown = nown, st->nb = 1, st->body = body, st->epi = epi;
-  for (uint32_t i = 0; i < nown; i++) m.dim[i] = st->own[i] = t->dim[own[i]];
-  for (uint32_t i = 0; i < nred; i++) m.dim[nown + i] = st->red[i] = t->dim[red[i]];
-  for (uint32_t a = 0; a < t->n; a++) m.in[a] = t->dim[a];
-  for (uint32_t i = 0; i < nown + nred; i++)
-    m.e[i < nown ? own[i] : red[i - nown]] = tarn_ix_var(k->L, i, m.dim);
-  st->read[0] = (tarn_read){false, kern_leaf(k, id), tarn_map_intern(k->L, &m)};
-  return kern_store(k);
+                        uint32_t nown, const uint32_t *red, uint32_t nred, uint32_t f,
+                        uint32_t least) {
+  kern k = {.host = like->host, .L = like->L, .nleaf = 1, .leaf = {id}};
+  uint32_t axis[2 * TARN_MAX_DIMS];
+  for (uint32_t i = 0; i < nown + nred; i++) axis[i] = i < nown ? own[i] : red[i - nown];
+  return kern_reduced(&k, t->dim, t->n, axis, nown, nred,
+                      tarn_reducer_of(k.L, TARN_RED_MAX, TARN_F32), f, least,
+                      (tarn_read){false, 0, map_same(k.L, t->dim, t->n)});
 }
 /* A map over the dims of the operand: of a tensor of its shape and of one over its kept dims. */
 static kern *mapped(const kern *like, const operand *o, uint32_t id, uint32_t by, uint32_t body) {
-  kern *k = new_kern(like, 0, TARN_RED_NONE);
+  kern *k = TARN_NEW(tarn_lang_ctx(like->L), kern);
   kstage *st = &k->stage[0];
-  uint32_t axis[TARN_MAX_DIMS], n = o->type->n;
-  for (uint32_t a = 0; a < n; a++) st->own[a] = o->type->dim[a], axis[a] = a;
-  k->out_ns = o->type->ns, st->nown = n, st->nb = 2, st->body = body;
-  st->read[0] = (tarn_read){false, kern_leaf(k, id), map_project(k->L, st->own, n, axis, n)};
+  uint32_t n = o->type->n;
+  k->host = like->host, k->L = like->L, k->nstage = 1, k->out_ns = o->type->ns;
+  *st = (kstage){
+      .nown = n, .nb = 2, .body = body, .reducer = TARN_NONE, .epi = TARN_NONE, .out = true};
+  memcpy(st->own, o->type->dim, n * sizeof *st->own);
+  st->read[0] = (tarn_read){false, kern_leaf(k, id), map_same(k->L, st->own, n)};
   st->read[1] =
       (tarn_read){false, kern_leaf(k, by), map_project(k->L, st->own, n, o->kept, o->nkept)};
   return k;
@@ -105,24 +94,12 @@ static uint32_t largest(const kern *k, const operand *o) {
   return part == TARN_NONE ? part : reduced(k, part, &t, axis, nkept, red, nred, h0, least);
 }
 
-/* 127 over the largest magnitude. */
-static uint32_t inverse(const kern *like, const operand *o, uint32_t most) {
-  kern *k = new_kern(like, 0, TARN_RED_NONE);
-  kstage *st = &k->stage[0];
-  uint32_t axis[TARN_MAX_DIMS];
-  for (uint32_t i = 0; i < o->nkept; i++) st->own[i] = o->type->dim[o->kept[i]], axis[i] = i;
-  k->out_ns = st->nown = o->nkept, st->nb = 1;
-  st->body = tarn_fx_op(k->L, TARN_FX_DIV, number(k, 127), tarn_fx_hole(k->L, 0), 0);
-  st->read[0] =
-      (tarn_read){false, kern_leaf(k, most), map_project(k->L, st->own, o->nkept, axis, o->nkept)};
-  return kern_store(k);
-}
-
 /* The operand rounded to bytes, which are returned, and in f how they are read back. */
 static uint32_t rounded(const kern *k, const operand *o, tarn_dtype type, factor *f) {
   tarn_lang *L = k->L;
   uint32_t h0 = tarn_fx_hole(L, 0), h1 = tarn_fx_hole(L, 1), most = largest(k, o);
-  uint32_t by = most == TARN_NONE ? most : inverse(k, o, most);
+  uint32_t inverse = tarn_fx_op(L, TARN_FX_DIV, number(k, 127), h0, 0);
+  uint32_t by = most == TARN_NONE ? most : kern_of_tensor(k, most, TARN_NONE, inverse);
   if (by == TARN_NONE) return TARN_NONE;
   uint32_t x = tarn_fx_op(L, TARN_FX_ROUND, tarn_fx_op(L, TARN_FX_MUL, h0, h1, 0), 0, 0);
   if (type == TARN_U8) x = tarn_fx_op(L, TARN_FX_ADD, x, number(k, 128), 0);

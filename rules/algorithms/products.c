@@ -218,13 +218,7 @@ uint32_t build_merge(rsite *s) {
   for (uint32_t i = 0; i < g->n; i++) s->extra[i] = g->id[i];
   s->nextra = g->n;
   const tarn_type *t = tarn_type_get(s->e->L, h->nest.type(h->nest.user, d));
-  tarn_imap m = {.ns = t->ns, .n = t->n, .nin = t->n, .fill = TARN_NONE};
-  for (uint32_t i = 0; i < t->n; i++)
-    m.in[i] = t->dim[i], m.dim[i] = i == g->loop ? g->k[at].stage[0].own[i] : t->dim[i];
-  for (uint32_t i = 0; i < t->n; i++) {
-    m.e[i] = tarn_ix_var(s->e->L, i, m.dim);
-    if (i == g->loop) m.e[i] = tarn_ix_add(s->e->L, m.e[i], tarn_ix_const(s->e->L, from), m.dim);
-  }
-  return h->nest.mk(h->nest.user, TARN_OP_VIEW,
-                    tarn_payload_of(s->e->L, TARN_P_MAP, tarn_map_intern(s->e->L, &m)), &d, 1);
+  uint32_t view = map_range(s->e->L, t->dim, t->n, g->loop, from, g->k[at].stage[0].own[g->loop]);
+  view = map_with_split(s->e->L, view, t->ns);
+  return h->nest.mk(h->nest.user, TARN_OP_VIEW, tarn_payload_of(s->e->L, TARN_P_MAP, view), &d, 1);
 }

@@ -61,15 +61,7 @@ static uint32_t part_of(const kern *whole, uint32_t slot, uint32_t axis, uint32_
                         int64_t from, int64_t n, uint32_t part) {
   kern k = *whole;
   kstage *st = &k.stage[0];
-  tarn_imap e = {
-      .ns = (uint8_t)st->nown, .n = (uint8_t)st->nown, .nin = (uint8_t)st->nown, .fill = TARN_NONE};
-  for (uint32_t i = 0; i < st->nown; i++)
-    e.in[i] = st->own[i], e.dim[i] = i == loop ? n : st->own[i];
-  for (uint32_t i = 0; i < st->nown; i++) {
-    e.e[i] = tarn_ix_var(k.L, i, e.dim);
-    if (i == loop) e.e[i] = tarn_ix_add(k.L, e.e[i], tarn_ix_const(k.L, from), e.dim);
-  }
-  uint32_t in = tarn_map_intern(k.L, &e), leaf = kern_leaf(&k, part);
+  uint32_t in = map_range(k.L, st->own, st->nown, loop, from, n), leaf = kern_leaf(&k, part);
   if (leaf == TARN_NONE) return TARN_NONE;
   st->own[loop] = n;
   for (uint32_t r = 0; r < st->nb; r++) {

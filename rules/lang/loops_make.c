@@ -382,15 +382,6 @@ static bool split_padding(tarn_lang *L, uint32_t map, uint32_t set, uint32_t *pa
   *pads = tarn_map_intern(L, &p), *view = tarn_map_intern_derived(L, &out);
   return tarn_map_compose(L, *view, *pads) == map;
 }
-/* A kernel: f of each element of the tensor that is seen through this map. */
-static uint32_t map_of_tensor(making *g, uint32_t id, uint32_t map, uint32_t f) {
-  const tarn_imap *m = tarn_imap_get(g->L, map);
-  const tarn_read r = {false, 0, map};
-  kern k = {.host = &g->e->host->nest, .L = g->L, .nleaf = 1, .leaf = {id}};
-  uint32_t axis[TARN_MAX_DIMS];
-  for (uint32_t a = 0; a < m->n; a++) axis[a] = a;
-  return kern_part(&k, m->dim, m->n, axis, m->n, f, &r, 1);
-}
 /* A read of the left side, of a copy of its tensor that holds what lies beside it, too. */
 static uint32_t padded(making *g, const lx *x, const scope *s, place *p) {
   const tarn_read *of = read_of(g, x->var);
@@ -402,18 +393,16 @@ static uint32_t padded(making *g, const lx *x, const scope *s, place *p) {
     if (ix != TARN_NONE) set |= tarn_ix_dims(g->L, ix);
   }
   if (map == TARN_NONE || !split_padding(g->L, map, set, &pads, &view)) return TARN_NONE;
-  return add_child(p, map_of_tensor(g, id, pads, tarn_fx_hole(g->L, 0)), view);
+  return add_child(p, kern_of_tensor(&g->m->k, id, pads, tarn_fx_hole(g->L, 0)), view);
 }
 /* Of each element of the tensor that a read of the left side is of, and of what lies beside it. */
 static uint32_t tensor_read(making *g, const lx *x, const scope *s, place *p) {
   const tarn_read *of = read_of(g, x->var);
   uint32_t f = of ? loops_scalar(g->e, x->kid[0]) : TARN_NONE, h0 = tarn_fx_hole(g->L, 0),
-           with[K_READS + 1], axis[TARN_MAX_DIMS];
+           with[K_READS + 1];
   if (f == TARN_NONE) return f;
   uint32_t id = g->m->k.leaf[of->src], map = moved(g, of->map, s, type_of(g, id));
-  const tarn_type *t = tarn_type_get(g->L, g->e->host->nest.type(g->e->host->nest.user, id));
   for (uint32_t i = 0; i <= K_READS; i++) with[i] = h0;
-  for (uint32_t a = 0; a < t->n; a++) axis[a] = a;
   f = tarn_fx_subst(g->L, f, with, K_READS + 1);
   const tarn_imap *m = map == TARN_NONE ? NULL : tarn_imap_get(g->L, map);
   if (m && m->nguard) {
@@ -421,7 +410,7 @@ static uint32_t tensor_read(making *g, const lx *x, const scope *s, place *p) {
     if (tarn_fx_get(g->L, fill)->op != TARN_FX_CONST) return TARN_NONE;
     map = map_with_fill(g->L, map, fill);
   }
-  return add_child(p, map_of_tensor(g, id, map_project(g->L, t->dim, t->n, axis, t->n), f), map);
+  return add_child(p, kern_of_tensor(&g->m->k, id, TARN_NONE, f), map);
 }
 
 /* ---------------------------------------------------------------- expressions */
