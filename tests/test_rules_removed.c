@@ -178,6 +178,10 @@ static const worth rows[] = {
                                                "0\ninit h i32 - : 255\nnode Max f q l -> q0\nnode "
                                                "Min g q0 h -> q1\nnode Cast k q1 -> y : to=2\n" END,
      "vta-pynq", 0, 0},
+    {"copy",
+     "in x f32 4,8\nrand w 8,4\ninit e f32 - : 1\nnode Pow p x e -> u\nnode MatMul m u w -> "
+     "y\nnode Transpose t u -> v : perm=1,0\n" END "out v\n",
+     NULL, 0, 0},
     {"literals",
      "in x f32 4,8\ninit a f32 8 : 2 2 2 2 2 2 2 2\nnode Exp e x -> u\nnode Mul m u a -> y\n" END,
      NULL, 0, 0},

@@ -13,6 +13,9 @@ unsigned site_facts(const rsite *s, uint32_t id); /* R_HAS_… */
 bool site_const(const rsite *s, uint32_t id);
 /* An accelerator is there, and the class is of a type with fewer bytes than that. */
 bool site_narrows(const rsite *s, uint32_t id, tarn_dtype from);
+uint32_t site_nth(rsite *s, uint32_t tuple, int64_t i); /* a result of several */
+/* Children of p that k does not have, and that are not constant. */
+uint32_t site_fresh(const rsite *s, const kern *k, const kern *p);
 uint32_t slot_leaf(const kern *k, const rsite *s);       /* the child that the pattern opened */
 bool kern_inline(kern *k, uint32_t slot, const kern *p); /* p: a map */
 bool site_inlinable(const rsite *s, uint32_t id);
@@ -35,7 +38,6 @@ uint32_t build_outputs(rsite *s);
 /* reciprocal.c */
 uint32_t build_reciprocal(rsite *s);
 /* views.c */
-uint32_t build_copy(rsite *s);
 bool when_absorb(rsite *s);
 uint32_t build_absorb(rsite *s);
 bool when_split_concat(rsite *s);
@@ -53,7 +55,6 @@ uint32_t build_integers(rsite *s);
 uint32_t build_quantised(rsite *s);
 /* shifts.c */
 bool when_inline_integers(rsite *s);
-uint32_t build_inline_integers(rsite *s);
 uint32_t build_shifts(rsite *s);
 uint32_t build_shifts_halves(rsite *s);
 /* units.c */

@@ -5,6 +5,9 @@
  * place      a kernel becomes an earlier stage of its reader's nest, inside the loops they share
  * outputs    a kernel and a map of its result become one nest that writes both
  *
+ * In C because they join two nests of any stages, and the left sides of the notation of loops are
+ * one nest of one stage.
+ *
  * Loop placement as a value: Ragan-Kelley et al., Halide (PLDI 2013). */
 #include "rules/algorithms/build.h"
 #include <string.h>
@@ -78,6 +81,16 @@ static bool site_choose(rsite *s, uint32_t i, kern *k, double (*score)(const ker
 
 unsigned site_facts(const rsite *s, uint32_t id) { return s->e->host->facts(s->e->host->user, id); }
 bool site_const(const rsite *s, uint32_t id) { return s->e->host->is_const(s->e->host->user, id); }
+
+uint32_t site_fresh(const rsite *s, const kern *k, const kern *p) {
+  uint32_t fresh = 0;
+  for (uint32_t i = 0; i < p->nleaf; i++) {
+    bool have = site_const(s, p->leaf[i]);
+    for (uint32_t j = 0; j < k->nleaf; j++) have |= k->leaf[j] == p->leaf[i];
+    fresh += !have;
+  }
+  return fresh;
+}
 
 /* The index of the opened kid among the root's children. */
 uint32_t slot_leaf(const kern *k, const rsite *s) {
@@ -369,7 +382,7 @@ typedef struct fitting {
 static double place_score(const kern *p, void *arg) {
   const fitting *f = arg;
   const rsite *s = f->s;
-  uint32_t heavy = heavy_stages(p), fresh = 0;
+  uint32_t heavy = heavy_stages(p);
   if (kern_outputs(p) != 1 || (heavy > 0) != f->heavy || !settled(s, p, TARN_NONE)) return -1;
   if (heavy + heavy_stages(f->k) > 2 || p->nstage + f->k->nstage > MOST_STAGES) return -1;
   if (kern_is_map(p) && reading_stages(f->k, f->slot) < 2) return -1; /* inlining does as well */
@@ -379,13 +392,7 @@ static double place_score(const kern *p, void *arg) {
     return -1; /* two products side by side */
   kern k = *f->k, q = *p;
   uint32_t order[TARN_MAX_DIMS];
-  if (!join(f->s, &q, &k, f->slot, false, order)) return -1;
-  for (uint32_t i = 0; i < p->nleaf; i++) {
-    bool have = site_const(s, p->leaf[i]);
-    for (uint32_t j = 0; j < f->k->nleaf; j++) have |= f->k->leaf[j] == p->leaf[i];
-    fresh += !have;
-  }
-  return fresh;
+  return join(f->s, &q, &k, f->slot, false, order) ? (double)site_fresh(s, f->k, p) : -1;
 }
 
 /* What others read too is written anyway, unless all who read it are in the nest. */
@@ -472,7 +479,7 @@ bool when_outputs(rsite *s) {
   return find_outputs(s, &k, &p);
 }
 
-static uint32_t nth(rsite *s, uint32_t tuple, int64_t i) {
+uint32_t site_nth(rsite *s, uint32_t tuple, int64_t i) {
   const rhost *h = s->e->host;
   return h->nest.mk(h->nest.user, TARN_OP_NTH, tarn_payload_ints(s->e->L, 1, &i), &tuple, 1);
 }
@@ -495,11 +502,11 @@ uint32_t build_outputs(rsite *s) {
   uint32_t map, ns, both = both_outputs(s, &map, &ns);
   if (both == TARN_NONE) return TARN_NONE;
   const rkid *c = &s->kid[s->slot];
-  uint32_t inv = tarn_map_invert(s->e->L, map, ns), first = nth(s, both, 0);
+  uint32_t inv = tarn_map_invert(s->e->L, map, ns), first = site_nth(s, both, 0);
   uint32_t raw =
       s->e->host->nest.mk(s->e->host->nest.user, TARN_OP_NEST, c->payload, c->leaf, c->n);
   if (inv == TARN_NONE || first == TARN_NONE || raw == TARN_NONE) return TARN_NONE;
   s->also[0] = raw;
   s->also[1] = seen_through(s, first, inv, ns);
-  return nth(s, both, 1);
+  return site_nth(s, both, 1);
 }

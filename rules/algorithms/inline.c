@@ -1,5 +1,6 @@
 /* The builder `inline`: computes a map where it is read, by substituting index maps and scalar
- * expressions, and decides when that is useful. */
+ * expressions, and decides when that is useful. In C because it opens a nest that another reads, of
+ * which the notation of loops knows nothing but its values. */
 #include "rules/algorithms/build.h"
 
 static bool reads_slot(uint32_t slot, const tarn_read *r) { return !r->stage && r->src == slot; }
@@ -280,15 +281,10 @@ static bool long_and_shared(const rsite *s, uint32_t id, const kern *p) {
  * more, and p can be the last thing that a kernel of its own does: sums of many branches would have
  * a form for each subset of them. */
 static bool wants_inline(rsite *s, const kern *k, uint32_t id, const kern *p) {
-  uint32_t others = 0, fresh = 0;
+  uint32_t others = 0;
   if (!site_inlinable(s, id) || long_and_shared(s, id, p) || !has_room(s, k, id, p)) return false;
   for (uint32_t i = 0; i < k->nleaf; i++) others += k->leaf[i] != id && !site_const(s, k->leaf[i]);
-  for (uint32_t i = 0; i < p->nleaf; i++) {
-    bool have = site_const(s, p->leaf[i]);
-    for (uint32_t j = 0; j < k->nleaf; j++) have |= k->leaf[j] == p->leaf[i];
-    fresh += !have;
-  }
-  return others == 0 || fresh == 0 || !hosted(s, p) || widens(s, id, p);
+  return others == 0 || site_fresh(s, k, p) == 0 || !hosted(s, p) || widens(s, id, p);
 }
 
 /* Into a map: the first child that can be, so that chains and trees give one node for each prefix

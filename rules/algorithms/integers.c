@@ -7,7 +7,9 @@
  * this holds modulo 2^32, as they wrap; on floats it is a matter of rounding, as long as no sum of
  * integers can overflow. Operands may be moved by 128 from i8 to u8, or back, where a unit of the
  * description, or of a machine that it hangs on, takes that type (cf. Jacob et al., "Quantization
- * and training of neural networks for efficient integer-arithmetic-only inference", CVPR 2018). */
+ * and training of neural networks for efficient integer-arithmetic-only inference", CVPR 2018). In
+ * C because it opens both operands, whose scales and zero points may stand in many ways, and what
+ * is padded becomes the zero point. */
 #include "rules/algorithms/integers.h"
 #include <string.h>
 

@@ -355,10 +355,6 @@ static uint32_t of_part(const online *o, const int64_t *dim, uint32_t n, uint32_
   return map_project(o->k->L, dim, n, axis, m);
 }
 
-static uint32_t nth(rsite *s, uint32_t tuple, int64_t i) {
-  const rhost *h = s->e->host;
-  return h->nest.mk(h->nest.user, TARN_OP_NTH, tarn_payload_ints(s->e->L, 1, &i), &tuple, 1);
-}
 static void no_stage(kstage *s) {
   memset(s, 0, sizeof *s), s->reducer = s->epi = s->space = TARN_NONE;
 }
@@ -470,7 +466,7 @@ uint32_t build_online(rsite *s) {
   b = k;
   for (uint32_t i = 0; i < k.nstage; i++) {
     if (o.role[i] != TOP && o.role[i] != SUM) continue;
-    uint32_t id = nth(s, tuple, result++);
+    uint32_t id = site_nth(s, tuple, result++);
     if (id == TARN_NONE || (j.leaf[i] = kern_leaf(&b, id)) == TARN_NONE) return TARN_NONE;
   }
   return put_together(&j) ? kern_store(&b) : TARN_NONE;

@@ -2,7 +2,8 @@
  * X·[Wa Wb].
  *
  * All operands except the shared one must be constant. Then no product can depend on another, and
- * the concatenation costs nothing at run time. */
+ * the concatenation costs nothing at run time. In C because it finds the other users of an operand,
+ * of any number, and the left sides of the notation of loops are one nest. */
 #include "rules/algorithms/build.h"
 #include <string.h>
 

@@ -11,7 +11,11 @@
  * shifts         exact
  * shifts-halves  rounding to nearest even is taken as floor(x + 1/2), sums of more digits than f32
  *                has as those of f32, and a factor that is no power of two as one of DIGITS digits
- *                behind its first: one step of the result */
+ *                behind its first: one step of the result
+ *
+ * In C because a node's n and k follow from those of its operands, and what was found is kept only
+ * where the whole expression gains by it: the notation of loops replaces one expression at a time.
+ */
 #include "rules/algorithms/build.h"
 #include "rules/lang/range.h"
 #include <math.h>
@@ -564,10 +568,4 @@ bool when_inline_integers(rsite *s) {
     for (uint32_t r = 0; r < k.stage[i].nb && k.stage[i].reducer != TARN_NONE; r++)
       if (!k.stage[i].read[r].stage && k.stage[i].read[r].src == slot) return false;
   return slot != TARN_NONE && tarn_dtype_is_float(kern_leaf_type(&k, slot)->dtype);
-}
-uint32_t build_inline_integers(rsite *s) {
-  kern k, p;
-  if (!site_root(s, &k) || !site_kid(s, s->slot, &p) || !kern_is_map(&p)) return TARN_NONE;
-  uint32_t slot = slot_leaf(&k, s);
-  return slot != TARN_NONE && kern_inline(&k, slot, &p) ? kern_store(&k) : TARN_NONE;
 }

@@ -5,7 +5,8 @@
  * The shifts must form a grid: base + Σ a_g · step_g, 0 <= a_g < extent_g.  The grid's loops are
  * new reduce loops; a constant operand that is no such grid is stacked.  That the new map
  * restricted to each point of the grid is the map it came from is checked on normal forms, guards
- * included. */
+ * included. In C because the terms are nests of their own, of any number, whose shifts have to be
+ * found to form a grid. */
 #include "rules/algorithms/build.h"
 #include <string.h>
 

@@ -1,23 +1,12 @@
 /* Builders that move views and layouts.
  *
- * copy          a nest that only moves data is a view
  * absorb        a child that is a view of a kernel's result, its dims moved: read the result itself
  * split-concat  a map of a concatenation is the concatenation of maps (R22)
- * flat          the reduce loops as one (implicit im2col, R28)
- * im2col        an operand that is read several times an element is copied flat first */
+ *
+ * In C because they open a view or a concatenation below a nest, and the notation of loops has
+ * nests alone. */
 #include "rules/algorithms/build.h"
 #include <string.h>
-
-uint32_t build_copy(rsite *s) {
-  kern k;
-  const rhost *h = s->e->host;
-  if (!site_root(s, &k) || !kern_is_map(&k) || k.stage[0].nb != 1 || k.nleaf != 1) return TARN_NONE;
-  if (k.stage[0].body != tarn_fx_hole(k.L, 0) || k.stage[0].read[0].stage) return TARN_NONE;
-  uint32_t map = map_with_split(k.L, k.stage[0].read[0].map, k.out_ns);
-  const tarn_type *t = kern_leaf_type(&k, 0);
-  if (tarn_map_is_identity(k.L, map) && t->ns == k.out_ns) return k.leaf[0];
-  return h->nest.mk(h->nest.user, TARN_OP_VIEW, tarn_payload_of(k.L, TARN_P_MAP, map), k.leaf, 1);
-}
 
 /* ---------------------------------------------------------------- absorb */
 

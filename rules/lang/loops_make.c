@@ -458,10 +458,22 @@ static uint32_t make(making *g, const lx *x, const scope *s, place *p) {
 
 /* ---------------------------------------------------------------- the builder */
 
+/* A tensor itself, seen as the left side reads it. */
+static uint32_t seen(making *g, uint32_t var) {
+  const kern_host *h = &g->e->host->nest;
+  const tarn_read *r = read_of(g, var);
+  if (!r) return TARN_NONE;
+  uint32_t id = g->m->k.leaf[r->src], map = map_with_split(g->L, r->map, g->m->k.out_ns);
+  if (tarn_map_is_identity(g->L, map) &&
+      tarn_type_get(g->L, h->type(h->user, id))->ns == g->m->k.out_ns)
+    return id;
+  return h->mk(h->user, TARN_OP_VIEW, tarn_payload_of(g->L, TARN_P_MAP, map), &id, 1);
+}
 /* The root's result: that of a kernel, at what its loops are in terms of the root's. */
 static uint32_t root(making *g, const lx *x) {
   scope s, in;
   result r;
+  if (x->kind == LX_ANY) return seen(g, x->var);
   no_loops(&s);
   for (uint32_t d = 0; d < g->m->k.stage[0].nown; d++)
     if (!add_loop(g, &s, NULL, d, g->m->dim[d])) return TARN_NONE;

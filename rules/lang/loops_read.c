@@ -139,12 +139,13 @@ static lx *fold(reader *rd, const tarn_sx *s) {
     tarn_sx_error(rd->cx, s->kid[1], "expected sum, prod, max, min or ?r");
   return x;
 }
-static lx *then(reader *rd, const tarn_sx *s) {
-  if (s->n != 3 || !any(s->kid[1])) tarn_sx_error(rd->cx, s, "expected (then ?g EXPRESSION)");
-  lx *x = new_lx(rd, LX_THEN, 1);
+/* (then ?g E), (tensor ?e E) */
+static lx *with_variable(reader *rd, const tarn_sx *s, lx_kind kind) {
+  if (s->n != 3 || !any(s->kid[1]))
+    tarn_sx_error(rd->cx, s, "expected (%s ?e EXPRESSION)", s->kid[0]->text);
+  lx *x = new_lx(rd, kind, 1);
   x->var = reader_attribute(rd, s->kid[1], 'e');
-  x->kid[0] = expression(rd, s->kid[2]);
-  return x;
+  return x->kid[0] = expression(rd, s->kid[2]), x;
 }
 /* (at E LOOP INDEX …) */
 static lx *at(reader *rd, const tarn_sx *s) {
@@ -215,13 +216,6 @@ static lx *padded(reader *rd, const tarn_sx *s) {
   loop_list(rd, s, 2, &x->loop, &x->nloop);
   return x;
 }
-/* (tensor ?e E) */
-static lx *tensor(reader *rd, const tarn_sx *s) {
-  if (s->n != 3 || !any(s->kid[1])) tarn_sx_error(rd->cx, s, "expected (tensor ?e EXPRESSION)");
-  lx *x = new_lx(rd, LX_TENSOR, 1);
-  x->var = reader_attribute(rd, s->kid[1], 'e');
-  return x->kid[0] = expression(rd, s->kid[2]), x;
-}
 /* (= ?y (OP E…)) */
 static lx *named(reader *rd, const tarn_sx *s) {
   uint32_t name = s->n == 3 && any(s->kid[1]) ? reader_attribute(rd, s->kid[1], 'e') : TARN_NONE;
@@ -237,13 +231,13 @@ static lx *expression(reader *rd, const tarn_sx *s) {
   }
   if (s->kind != TARN_SX_LIST) tarn_sx_error(rd->cx, s, "expected an expression");
   if (tarn_sx_is(s, "sum") || tarn_sx_is(s, "fold")) return fold(rd, s);
-  if (tarn_sx_is(s, "then")) return then(rd, s);
+  if (tarn_sx_is(s, "then")) return with_variable(rd, s, LX_THEN);
   if (tarn_sx_is(s, "cast")) return cast(rd, s);
   if (rd->left && tarn_sx_is(s, "=")) return named(rd, s);
   if (rd->left) return operation(rd, s);
   if (tarn_sx_is(s, "at")) return at(rd, s);
   if (tarn_sx_is(s, "padded")) return padded(rd, s);
-  if (tarn_sx_is(s, "tensor")) return tensor(rd, s);
+  if (tarn_sx_is(s, "tensor")) return with_variable(rd, s, LX_TENSOR);
   if (tarn_sx_is(s, "for")) return with_loops(rd, s, LX_FOR, 1);
   if (tarn_sx_is(s, "stage")) return with_loops(rd, s, LX_STAGE, 1);
   if (tarn_sx_is(s, "kept")) return with_loops(rd, s, LX_KEPT, 1);
@@ -306,8 +300,8 @@ void loops_right(reader *rd, const tarn_sx *s) {
   l->right = expression(rd, l->anywhere ? s->kid[1] : s);
   const lx *top = l->right;
   while (!l->anywhere && top->kind == LX_AT) top = top->kid[0];
-  if (!l->anywhere && top->kind != LX_FOR && top->kind != LX_SHARED)
-    tarn_sx_error(rd->cx, s, "expected (for …) or (shared …), perhaps in (at …)");
+  if (!l->anywhere && top->kind != LX_FOR && top->kind != LX_SHARED && l->right->kind != LX_ANY)
+    tarn_sx_error(rd->cx, s, "expected (for …) or (shared …), perhaps in (at …), or ?e");
   rpat *p = TARN_NEW(rd->cx, rpat);
   *p = (rpat){.kind = RP_BUILD, .build = &loops_builder, .opvar = TARN_NONE, .at = s};
   r->nrhs = 1;
