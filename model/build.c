@@ -29,7 +29,7 @@ void im_set_as(im_node *n, uint32_t k, tarn_term t, tarn_dtype type) {
 
 void im_set_tensor(im_node *n, uint32_t k, const tarn_tensor *t) {
   if (k >= n->nout) return;
-  n->out[k] = (im_val){im_const(n, t), t, true, 0};
+  n->out[k] = (im_val){im_const(n, t), t, true, 0, NULL};
 }
 
 /* ---------------------------------------------------------------- shapes */

@@ -57,6 +57,7 @@ static const im_val *trip(trips *t, const im_val *in, size_t nin) {
   memcpy(t->state, out + t->from, t->states * sizeof *out);
   for (uint32_t k = 0; k < t->scans; k++) {
     const im_val *v = &out[t->from + t->states + k];
+    if (v->list) im_bad(t->n, "output %u of its body is not a tensor", k);
     tarn_push(t->n->cx, &t->list[k], v->t);
     t->fixed[k] &= v->fixed;
     t->stored[k] = v->stored;
@@ -80,12 +81,12 @@ static tarn_term empty_list(trips *t, uint32_t k, uint32_t axis) {
 /* A list along a new axis, the first trip last if it is reversed. */
 static im_val listed(trips *t, uint32_t k, int64_t axis, bool reversed) {
   uint32_t count = t->list[k].n;
-  if (!count) return (im_val){empty_list(t, k, (uint32_t)axis), NULL, true, 0};
+  if (!count) return (im_val){empty_list(t, k, (uint32_t)axis), NULL, true, 0, NULL};
   uint32_t rank = im_shape(t->n, t->list[k].p[0]).n;
   tarn_term *part = TARN_ARRAY(t->n->cx, tarn_term, count + 1);
   for (uint32_t i = 0; i < count; i++) part[i] = t->list[k].p[reversed ? count - 1 - i : i];
   return (im_val){im_stack(t->n, im_axis(t->n, axis, rank + 1), part, count), NULL, t->fixed[k],
-                  t->stored[k]};
+                  t->stored[k], NULL};
 }
 
 /* ---------------------------------------------------------------- Loop */
@@ -106,7 +107,7 @@ static int64_t trip_count(im_node *n) {
 }
 
 static im_val number(im_node *n, tarn_dtype t, int64_t v) {
-  return (im_val){im_scalar(n, t, (double)v, v), NULL, true, 0};
+  return (im_val){im_scalar(n, t, (double)v, v), NULL, true, 0, NULL};
 }
 
 void im_do_loop(im_node *n) {
@@ -179,7 +180,7 @@ static void run_scan(im_node *n, const scan *s, const im_val *in, im_val *out) {
     for (uint32_t k = 0; k < s->scans; k++) {
       const im_val *v = &in[s->states + k];
       int64_t at = s->in_back[k] ? length - 1 - i : i;
-      arg[s->states + k] = (im_val){im_pick(n, v->t, axis[k], at), NULL, v->fixed, v->stored};
+      arg[s->states + k] = (im_val){im_pick(n, v->t, axis[k], at), NULL, v->fixed, v->stored, NULL};
     }
     trip(&t, arg, s->states + s->scans);
   }
@@ -204,13 +205,14 @@ static void scan_batch(im_node *n) {
       im_dims d = im_shape(n, v.t);
       if (d.n < 1 || d.d[0] != batch)
         im_bad(n, "input %u has no batch of %lld", 1 + i, (long long)batch);
-      in[i] = (im_val){im_pick(n, v.t, 0, b), NULL, v.fixed, v.stored};
+      in[i] = (im_val){im_pick(n, v.t, 0, b), NULL, v.fixed, v.stored, NULL};
     }
     run_scan(n, &s, in, out);
     for (uint32_t k = 0; k < nout; k++) part[k * (size_t)batch + (size_t)b] = out[k].t;
   }
   for (uint32_t k = 0; k < nout && k < n->nout; k++)
-    n->out[k] = (im_val){im_stack(n, 0, part + k * (size_t)batch, (uint32_t)batch), NULL, false, 0};
+    n->out[k] =
+        (im_val){im_stack(n, 0, part + k * (size_t)batch, (uint32_t)batch), NULL, false, 0, NULL};
 }
 
 void im_do_scan(im_node *n) {
@@ -229,9 +231,7 @@ void im_do_scan(im_node *n) {
 
 /* ---------------------------------------------------------------- what there is not */
 
-void im_do_unsupported(im_node *n) {
-  im_bad(n, "operators on sequences, optionals and strings are not supported");
-}
+void im_do_unsupported(im_node *n) { im_bad(n, "operators on strings are not supported"); }
 
 void im_do_random(im_node *n) {
   im_bad(n, "random operators are not supported: a program gives one result per input");

@@ -59,7 +59,7 @@ static void settle_empty(im *m, im_val *v) {
   for (uint32_t i = 0; t && i < t->n; i++) empty |= t->dim[i] == 0;
   if (!empty) return;
   const tarn_tensor *x = tarn_tensor_new(m->cx, t->dtype, t->n, t->dim);
-  *v = (im_val){tarn_constant(m->L, "empty", x, x->n), x, true, v->stored};
+  *v = (im_val){tarn_constant(m->L, "empty", x, x->n), x, true, v->stored, NULL};
 }
 
 static int32_t stored_type(int32_t onnx) { return im_stored_name(onnx) ? onnx : 0; }
@@ -74,7 +74,7 @@ static void load_initializers(im *m, im_scope *s, const Onnx__GraphProto *g) {
     im_val *v = im_define(m, s, name);
     if (v->t != TARN_NONE) tarn_raise(m->cx, TARN_BAD_INPUT, "%s: defined twice", what);
     *v = (im_val){tarn_constant(m->L, name, t, t->n), t, true,
-                  stored_type(g->initializer[i]->data_type)};
+                  stored_type(g->initializer[i]->data_type), NULL};
   }
 }
 
@@ -238,11 +238,11 @@ static void declare_inputs(im *m, im_scope *s, const Onnx__GraphProto *g, tarn_p
     if (!known) known = bound_value(m, g->input[i]);
     if (known) {
       *v = (im_val){tarn_constant(m->L, name, known, known->n), known, true,
-                    input_stored(g->input[i])};
+                    input_stored(g->input[i]), NULL};
       continue;
     }
     uint32_t type = input_type(m, g->input[i]);
-    *v = (im_val){tarn_input(m->L, name, type), NULL, false, input_stored(g->input[i])};
+    *v = (im_val){tarn_input(m->L, name, type), NULL, false, input_stored(g->input[i]), NULL};
     p->in[p->nin++] = (tarn_io){name, v->t, type};
     settle_empty(m, v);
   }
@@ -343,6 +343,7 @@ static void check_outputs(im_node *n) {
     const char *name = text_of(n->p->output[k]);
     if (*name && n->out[k].t == TARN_NONE)
       im_bad(n, "its output %u (%s) is not supported", k, name);
+    if (n->out[k].list) continue;
     n->out[k].fixed |= fixed;
     settle_empty(n->m, &n->out[k]);
   }
@@ -359,7 +360,8 @@ static void widen(im_node *n, bool plain) {
     if (first && wide != t) n->narrow = t; /* results are as the first float is */
     first = false;
     if (wide != t)
-      *n->in[i] = (im_val){im_cast(n, n->in[i]->t, wide), NULL, n->in[i]->fixed, n->in[i]->stored};
+      *n->in[i] =
+          (im_val){im_cast(n, n->in[i]->t, wide), NULL, n->in[i]->fixed, n->in[i]->stored, NULL};
   }
 }
 
@@ -369,7 +371,7 @@ static void narrow(im_node *n) {
     im_val *v = &n->out[k];
     if (v->t == TARN_NONE || n->own >> (k < 63 ? k : 63) & 1) continue;
     if (im_type(n, v->t) != tarn_dtype_accumulator(n->narrow)) continue;
-    *v = (im_val){im_cast(n, v->t, n->narrow), NULL, v->fixed, v->stored};
+    *v = (im_val){im_cast(n, v->t, n->narrow), NULL, v->fixed, v->stored, NULL};
   }
 }
 
@@ -383,6 +385,7 @@ static void run_node(tarn_ctx *cx, void *arg) {
   }
   const im_op *op = operator_of(n);
   im_stored_check(n);
+  im_list_check(n);
   widen(n, op->plain);
   op->run(n);
   narrow(n);
@@ -474,7 +477,9 @@ static void run_named(im *m, im_node *n) {
  * its own nodes'. */
 static void note_origin(const im_node *n, uint32_t k) {
   tarn_origin o = {n->out[k].t, text_of(n->p->name), n->op};
-  if (im_function_scope(n->scope) || n->inner || o.term == TARN_NONE || o.term == IM_ABSENT) return;
+  if (im_function_scope(n->scope) || n->inner || n->out[k].list || o.term == TARN_NONE ||
+      o.term == IM_ABSENT)
+    return;
   for (uint32_t i = 0; i < n->nin; i++)
     if (n->in[i] && n->in[i]->t == o.term) return; /* handed through */
   if (!*o.node) o.node = text_of(n->p->output[k]);
@@ -568,6 +573,7 @@ static void collect_outputs(im *m, im_scope *s, const Onnx__GraphProto *g, tarn_
     const char *name = text_of(g->output[i]->name);
     im_val *v = find_value(s, name);
     if (!v) tarn_raise(m->cx, TARN_BAD_INPUT, "%s: output %s is nowhere defined", m->file, name);
+    if (v->list) tarn_raise(m->cx, TARN_BAD_INPUT, "%s: output %s is not a tensor", m->file, name);
     for (size_t k = 0; k < i; k++)
       if (strcmp(text_of(g->output[k]->name), name) == 0)
         tarn_raise(m->cx, TARN_BAD_INPUT, "%s: output %s occurs twice", m->file, name);

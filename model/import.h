@@ -24,7 +24,13 @@ typedef struct im_val {
   const tarn_tensor *known; /* its value, when it has been computed */
   bool fixed;               /* depends on no input of the program */
   int32_t stored;           /* ONNX's number of its type if that is only stored, else 0: stored.c */
+  const struct im_list *list; /* no tensor, but these: sequence.c; NULL: a tensor */
 } im_val;
+typedef struct im_list {
+  uint32_t n;
+  bool optional; /* an optional value that is not there */
+  im_val *v;
+} im_list;
 #define IM_ABSENT                                                                                  \
   (TARN_NONE - 1) /* in a scope: an input of a function that the call leaves out                   \
                    */
@@ -154,6 +160,9 @@ tarn_term im_stored_read(im_node *n, tarn_term t, int32_t onnx); /* as numbers *
 tarn_term im_stored_write(im_node *n, tarn_term t, int32_t onnx, bool saturate);
 void im_stored_check(im_node *n);   /* raises when the operator does not take such inputs */
 void im_stored_hand_on(im_node *n); /* what moves elements keeps their type */
+
+/* ---- sequence.c ---- */
+void im_list_check(im_node *n); /* raises when the operator does not take lists */
 
 /* ---- tensorproto.c ---- */
 bool im_dtype(int32_t onnx, tarn_dtype *t);                    /* of what is computed with */

@@ -87,7 +87,7 @@ uint32_t im_number_fx(im_node *n, im_number x) {
 void im_fold(im_node *n) {
   for (uint32_t k = 0; k < n->nout; k++) {
     im_val *v = &n->out[k];
-    if (v->t == TARN_NONE || !v->fixed) continue;
+    if (v->t == TARN_NONE || !v->fixed || v->list) continue;
     const tarn_type *ty = tarn_term_type(n->L, v->t);
     if (ty->tuple || tarn_dtype_is_float(ty->dtype) || tarn_type_count(ty) > FOLD_ELEMENTS)
       continue;

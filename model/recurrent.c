@@ -56,13 +56,27 @@ static bool same_name(const ProtobufCBinaryData *s, const char *name) {
   return s->len == strlen(name) && strncasecmp((const char *)s->data, name, s->len) == 0;
 }
 
-static void read_activation(cell *c, uint32_t which, const ProtobufCBinaryData *name,
-                            const double *alpha, const double *beta) {
+/* Numbers that functions with such a parameter take in turn, whatever others stand between them. */
+typedef struct given {
+  const Onnx__AttributeProto *list;
+  const char *parameter;
+  size_t used;
+} given;
+static im_param parameter(given *g, const char *name, const char *text, double otherwise) {
+  im_param p = {name, otherwise, 0};
+  if (strstr(text, g->parameter) && g->list && g->used < g->list->n_floats)
+    p.r = (double)g->list->floats[g->used++];
+  return p;
+}
+
+static void read_activation(cell *c, uint32_t which, const ProtobufCBinaryData *name, given *alpha,
+                            given *beta) {
   for (size_t i = 0; i < sizeof activations / sizeof *activations; i++) {
+    const char *text = activations[i].text;
     if (!same_name(name, activations[i].name)) continue;
-    c->act[which] = activations[i].text;
-    c->param[which][0] = (im_param){"a", alpha ? *alpha : activations[i].alpha, 0};
-    c->param[which][1] = (im_param){"b", beta ? *beta : activations[i].beta, 0};
+    c->act[which] = text;
+    c->param[which][0] = parameter(alpha, "a", text, activations[i].alpha);
+    c->param[which][1] = parameter(beta, "b", text, activations[i].beta);
     return;
   }
   im_bad(c->n, "activation %.*s is unknown", (int)name->len, (const char *)name->data);
@@ -72,18 +86,14 @@ static void read_activation(cell *c, uint32_t which, const ProtobufCBinaryData *
 static void read_activations(cell *c, uint32_t d) {
   uint32_t per = kinds[c->kind].functions;
   const Onnx__AttributeProto *a = im_attr(c->n, "activations");
-  const Onnx__AttributeProto *alpha = im_attr(c->n, "activation_alpha");
-  const Onnx__AttributeProto *beta = im_attr(c->n, "activation_beta");
-  for (uint32_t i = 0; i < per; i++) {
-    uint32_t at = d * per + i;
-    const char *usual = kinds[c->kind].usual[i];
+  given alpha = {im_attr(c->n, "activation_alpha"), " a ", 0};
+  given beta = {im_attr(c->n, "activation_beta"), " b", 0};
+  for (uint32_t at = 0; at < (d + 1) * per; at++) { /* those of the direction before come first */
+    const char *usual = kinds[c->kind].usual[at % per];
     ProtobufCBinaryData name = {strlen(usual), (uint8_t *)(uintptr_t)usual};
     if (a && a->n_strings && at >= a->n_strings) im_bad(c->n, "an activation is missing");
     if (a && a->n_strings) name = a->strings[at];
-    double x = alpha && at < alpha->n_floats ? (double)alpha->floats[at] : 0;
-    double y = beta && at < beta->n_floats ? (double)beta->floats[at] : 0;
-    read_activation(c, i, &name, alpha && at < alpha->n_floats ? &x : NULL,
-                    beta && at < beta->n_floats ? &y : NULL);
+    read_activation(c, at % per, &name, &alpha, &beta);
   }
 }
 
