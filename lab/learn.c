@@ -79,22 +79,52 @@ static void operators(learn *l) {
   }
   if (l->op.n == l->nvar) tarn_raise(l->cx, TARN_USAGE, "rules learn: no operators to learn about");
 }
+/* The condition over ?x, or over ?x and ?y. */
+static const mexpr *predicate(learn *l, const tarn_sx *s, uint32_t *arity) {
+  rule two = {.ncls = 2, .cls_name = {"?x", "?y"}};
+  const char *why = NULL;
+  for (*arity = 1; *arity <= 2; ++*arity) {
+    const char *text = tarn_format(l->cx, *arity == 1 ? "(%s ?x)" : "(%s ?x ?y)", s->text);
+    const tarn_sx *c = tarn_sx_read(l->cx, text, strlen(text), s->file)->kid[0];
+    why = NULL;
+    const mexpr *e = meaning_condition(l->rs, &two, c, &why);
+    if (!why) return e;
+  }
+  tarn_sx_error(l->cx, s, "%s", why);
+}
+static void add_fact(learn *l, uint32_t cond, uint32_t v, uint32_t w) {
+  lfact f = {cond, v, w};
+  if (l->fact.n == 64)
+    tarn_raise(l->cx, TARN_USAGE, "rules learn: more than 64 conditions on variables");
+  tarn_push(l->cx, &l->fact, f);
+}
 static void predicates(learn *l) {
   const tarn_sx *s = option(l, ":conditions");
-  rule one = {.ncls = 1, .cls_name = {"?x"}};
+  uint64_t all = 0;
+  tarn_push(l->cx, &l->usual_case, all);
   for (uint32_t i = 0; s && i < s->n; i++) {
-    const char *text = tarn_format(l->cx, "(%s ?x)", s->kid[i]->text), *why = NULL;
-    if (i == L_CONDS / 2) tarn_sx_error(l->cx, s, "at most %d conditions", L_CONDS / 2);
-    const tarn_sx *c = tarn_sx_read(l->cx, text, strlen(text), s->file)->kid[0];
-    l->predicate[i] = meaning_condition(l->rs, &one, c, &why);
-    if (why) tarn_sx_error(l->cx, s->kid[i], "%s", why);
+    uint32_t arity, from = l->fact.n;
+    if (i == L_CONDS) tarn_sx_error(l->cx, s, "at most %d conditions", L_CONDS);
+    l->predicate[i] = predicate(l, s->kid[i], &arity);
     tarn_push(l->cx, &l->cond, s->kid[i]->text);
+    for (uint32_t v = 0; v < l->nvar; v++)
+      for (uint32_t w = 0; w < (arity == 1 ? 1 : l->nvar); w++)
+        if (arity == 1 || v != w) add_fact(l, i, v, arity == 1 ? TARN_NONE : w);
+    for (uint32_t k = from; k < l->fact.n; k++) {
+      uint64_t alone = UINT64_C(1) << k;
+      if (arity == 1) all |= alone;
+      else tarn_push(l->cx, &l->usual_case, alone);
+    }
   }
+  l->usual_case.p[0] = all;
+}
+static bool holds(const learn *l, const lfact *f, const mval *var) {
+  mval a[2] = {var[f->v], f->w == TARN_NONE ? var[f->v] : var[f->w]};
+  return m_truth(meaning_eval(l->m, l->predicate[f->cond], a));
 }
 bool learn_assumed(const learn *l, uint64_t assume, const mval *var) {
-  for (uint32_t i = 0; i < l->cond.n * L_VARS; i++)
-    if (assume >> i & 1 && !m_truth(meaning_eval(l->m, l->predicate[i / L_VARS], &var[i % L_VARS])))
-      return false;
+  for (uint32_t i = 0; i < l->fact.n; i++)
+    if (assume >> i & 1 && !holds(l, &l->fact.p[i], var)) return false;
   return true;
 }
 
@@ -179,39 +209,60 @@ static mval key_of(const learn *l, mval v) {
   return m_real(ldexp(floor(ldexp(x, 24 - e) + 0.3819), e - 24));
 }
 
-/* The fewest conditions on variables under which the samples agree; 0: there are none. */
-static uint64_t explain(const learn *l, uint32_t a, uint32_t b) {
+/* Do the samples agree where these conditions hold, and do they hold often enough? */
+static bool agrees(const learn *l, uint64_t assume, uint32_t a, uint32_t b) {
   const mval *x = l->term.p[a].value, *y = l->term.p[b].value;
-  uint32_t vars = l->term.p[a].vars | l->term.p[b].vars, bits = l->cond.n * L_VARS;
-  uint64_t best = 0;
-  for (uint64_t m = 1; bits < 13 && m < UINT64_C(1) << bits; m++) {
-    bool fits = !best || __builtin_popcountll(m) < __builtin_popcountll(best);
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < bits && fits; i++) fits = !(m >> i & 1) || vars >> i % L_VARS & 1;
-    for (uint32_t s = 0; s < l->samples.n && fits; s++) {
-      if (!learn_assumed(l, m, l->samples.var[s])) continue;
-      mval kx = key_of(l, x[s]), ky = key_of(l, y[s]);
-      fits = kx.n == ky.n && kx.d == ky.d, kept++;
-    }
-    if (fits && kept > l->samples.n / 4) best = m;
+  uint32_t vars = l->term.p[a].vars | l->term.p[b].vars, kept = 0;
+  for (uint32_t i = 0; i < l->fact.n; i++) {
+    const lfact *f = &l->fact.p[i];
+    if (assume >> i & 1 && (!(vars >> f->v & 1) || (f->w != TARN_NONE && !(vars >> f->w & 1))))
+      return false;
   }
+  for (uint32_t s = 0; s < l->samples.n; s++) {
+    if (!learn_assumed(l, assume, l->samples.var[s])) continue;
+    mval kx = key_of(l, x[s]), ky = key_of(l, y[s]);
+    if (kx.n != ky.n || kx.d != ky.d) return false;
+    kept++;
+  }
+  return kept > l->samples.n / 4;
+}
+/* The fewest conditions on variables under which the samples agree, of many at most two; 0: there
+ * are none. */
+static uint64_t explain(const learn *l, uint32_t a, uint32_t b) {
+  uint32_t bits = l->fact.n;
+  uint64_t best = 0;
+  for (uint64_t m = 1; bits < 13 && m < UINT64_C(1) << bits; m++)
+    if ((!best || __builtin_popcountll(m) < __builtin_popcountll(best)) && agrees(l, m, a, b))
+      best = m;
+  for (uint32_t i = 0; i < bits && bits >= 13 && !best; i++)
+    if (agrees(l, UINT64_C(1) << i, a, b)) best = UINT64_C(1) << i;
+  for (uint32_t i = 0; i < bits && bits >= 13; i++)
+    for (uint32_t k = 0; k < i && !best; k++) {
+      uint64_t m = UINT64_C(1) << i | UINT64_C(1) << k;
+      if (agrees(l, m, a, b)) best = m;
+    }
   return best;
 }
-static uint64_t renamed(uint64_t assume, const uint8_t *name) {
+static uint64_t renamed(const learn *l, uint64_t assume, const uint8_t *name) {
   uint64_t r = 0;
-  for (uint32_t i = 0; i < L_CONDS * L_VARS / 2; i++)
-    if (assume >> i & 1) r |= UINT64_C(1) << (i / L_VARS * L_VARS + name[i % L_VARS]);
+  for (uint32_t i = 0; i < l->fact.n; i++) {
+    const lfact *f = &l->fact.p[i];
+    uint32_t v = name[f->v], w = f->w == TARN_NONE ? TARN_NONE : name[f->w];
+    for (uint32_t k = 0; assume >> i & 1 && k < l->fact.n; k++) {
+      const lfact *o = &l->fact.p[k];
+      if (o->cond == f->cond && o->v == v && o->w == w) r |= UINT64_C(1) << k;
+    }
+  }
   return r;
 }
-/* A new smallest term that agrees with an earlier one where all conditions hold of all variables.
- */
-static void conditional(learn *l, uint32_t t, const mval *v) {
-  mval usual[L_ALL];
-  uint32_t n = 0;
-  uint64_t all = 0;
-  for (uint32_t i = 0; i < l->cond.n; i++) all |= ((UINT64_C(1) << l->nvar) - 1) << i * L_VARS;
-  for (uint32_t s = 0; s < l->samples.n; s++)
+/* A new smallest term that agrees with an earlier one where the conditions hold. */
+static void conditional_in(learn *l, uint32_t t, const mval *v, uint32_t which) {
+  mval usual[L_ALL + 1] = {{which, 1}};
+  uint32_t n = 1;
+  uint64_t all = l->usual_case.p[which];
+  for (uint32_t s = 0; all && s < l->samples.n; s++)
     if (learn_assumed(l, all, l->samples.var[s])) usual[n++] = key_of(l, v[s]);
+  if (n == 1) return;
   uint32_t id = tarn_intern_add(l->usual, usual, n * sizeof *usual);
   if (id == l->usual_rep.n) {
     tarn_push(l->cx, &l->usual_rep, t);
@@ -219,8 +270,11 @@ static void conditional(learn *l, uint32_t t, const mval *v) {
   }
   lpair p = {.l = t, .r = l->usual_rep.p[id], .assume = explain(l, t, l->usual_rep.p[id])};
   if (!p.assume || !fresh_pair(l, &p)) return;
-  p.assume = renamed(p.assume, p.name);
+  p.assume = renamed(l, p.assume, p.name);
   tarn_push(l->cx, &l->conditional, p);
+}
+static void conditional(learn *l, uint32_t t, const mval *v) {
+  for (uint32_t i = 0; i < l->usual_case.n; i++) conditional_in(l, t, v, i);
 }
 
 static bool evaluate(learn *l, const lterm *t, mval *v) {

@@ -14,7 +14,7 @@
 #define TARN_RULES_LEARN_H
 #include "lab/meaning.h"
 
-enum { L_VARS = 6, L_CONDS = 16 };
+enum { L_VARS = 6, L_CONDS = 8 };
 
 /* Assignments that terms are told apart by. */
 typedef struct lsamples {
@@ -35,8 +35,12 @@ typedef struct lterm {
   uint32_t vars;     /* bit set */
   const mval *value; /* by sample; only of the smallest term of these values */
 } lterm;
-/* l = r where the assumptions hold: bit p * L_VARS + v says that predicate p holds of variable v.
- * Variables are renamed in the order in which they come. */
+/* That a predicate holds of a variable, or of two. */
+typedef struct lfact {
+  uint32_t cond, v, w; /* w: TARN_NONE */
+} lfact;
+/* l = r where the assumptions hold: bit i says that fact i does. Variables are renamed in the order
+ * in which they come. */
 typedef struct lpair {
   uint32_t l, r, size, vars, seen;
   uint8_t name[L_VARS]; /* variable -> its new number */
@@ -55,7 +59,9 @@ typedef struct learn {
   TARN_VEC(uint32_t) by_size; /* the smallest terms, in order of size */
   uint32_t first[64];         /* of a size, in by_size */
   TARN_VEC(const char *) cond;
-  const mexpr *predicate[L_CONDS]; /* over variable 0 */
+  const mexpr *predicate[L_CONDS]; /* over variables 0 and 1 */
+  TARN_VEC(lfact) fact;            /* at most 64 */
+  TARN_VEC(uint64_t) usual_case;   /* facts under which terms are compared */
   tarn_intern *vec, *usual, *seen;
   TARN_VEC(uint32_t) rep, usual_rep;         /* by id of vec, of usual */
   TARN_VEC(lpair) pair, conditional, chosen; /* chosen: of each rule */

@@ -75,9 +75,13 @@ static const char *rule_text(const learn *l, const lpair *p) {
   learn_print(l, &b, turn ? p->r : p->l, p->name);
   tarn_buf_str(&b, both ? " <=> " : " => ");
   learn_print(l, &b, turn ? p->l : p->r, p->name);
-  for (uint32_t i = 0; i < l->cond.n * L_VARS; i++)
-    if (p->assume >> i & 1)
-      tarn_buf_fmt(&b, " :if (%s ?%c)", l->cond.p[i / L_VARS], 'a' + (int)(i % L_VARS));
+  for (uint32_t i = 0; i < l->fact.n; i++) {
+    const lfact *f = &l->fact.p[i];
+    if (!(p->assume >> i & 1)) continue;
+    tarn_buf_fmt(&b, " :if (%s ?%c", l->cond.p[f->cond], 'a' + (int)f->v);
+    if (f->w != TARN_NONE) tarn_buf_fmt(&b, " ?%c", 'a' + (int)f->w);
+    tarn_buf_str(&b, ")");
+  }
   tarn_buf_str(&b, "))");
   return b.p;
 }
