@@ -73,9 +73,10 @@ typedef struct fpredicate {
 typedef struct free_state {
   tarn_ruleset *rs;
   tarn_ctx *cx;
-  tarn_intern *symbol;     /* operator names */
-  struct meaning *meaning; /* NULL, or what (interpretation …) says; meaning.h */
-  const tarn_sx *learn;    /* NULL, or (learn …) */
+  tarn_intern *symbol;                  /* operator names */
+  struct meaning *meaning;              /* NULL, or what (interpretation …) says; meaning.h */
+  const struct tarn_own_domain *domain; /* NULL, or the caller's own */
+  const tarn_sx *learn;                 /* NULL, or (learn …) */
   free_numbers numbers;
   bool counts;        /* some analysis has values, so numbers are some */
   uint32_t constants; /* the analysis of constants, or TARN_NONE */

@@ -85,9 +85,9 @@ static bool choose(const freecheck *c, uint64_t k, uint64_t *state, mval *out) {
     for (uint32_t i = 0; i < c->nfree; i++, k /= base) out[i] = (mval){(int64_t)(k % base), 1};
     return true;
   }
-  bool corner = of_corners <= CORNERS && k < of_corners;
-  for (uint32_t i = 0; i < c->nfree; i++, k /= base)
-    if (corner || tarn_random(state) % 4 == 0)
+  bool corner = corners && of_corners <= CORNERS && k < of_corners;
+  for (uint32_t i = 0; i < c->nfree; i++, k /= base ? base : 1)
+    if (corner || (corners && tarn_random(state) % 4 == 0))
       m_corner(c->m, (uint32_t)((corner ? k : tarn_random(state)) % corners), &out[i]);
     else out[i] = m_random(c->m, state);
   return true;

@@ -137,6 +137,34 @@ typedef struct tarn_derive_options {
 TARN_API uint32_t tarn_rules_derive(tarn_ruleset *from, tarn_ruleset *of,
                                     const tarn_derive_options *o, bool *follows);
 
+/* A domain of the caller's own for (interpretation NAME (OPERATOR EXPRESSION)…), whose expressions
+ * are over its operators and $0, $1, $2. Values are numbers of the caller's; equal values are equal
+ * numbers. */
+typedef enum {
+  TARN_OWN_VALUE,
+  TARN_OWN_NONE,   /* it has no value, as a division by 0 */
+  TARN_OWN_UNKNOWN /* it has one, which cannot be said */
+} tarn_own_answer;
+typedef struct tarn_own_op {
+  const char *name;
+  uint32_t arity; /* 1 to 3 */
+  bool truth;     /* a predicate, 0 or 1: for conditions */
+} tarn_own_op;
+typedef struct tarn_own_domain {
+  const char *name;
+  const tarn_own_op *op;
+  uint32_t n_op;
+  tarn_own_answer (*apply)(void *user, uint32_t op, const int64_t *arg, int64_t *out);
+  int64_t (*random)(void *user, uint64_t bits); /* a value chosen by these bits */
+  /* May be NULL: the simplest values first, false: no more; a value as text; a text as value. */
+  bool (*corner)(void *user, uint32_t i, int64_t *out);
+  void (*show)(void *user, int64_t value, char *buf, size_t n);
+  bool (*read)(void *user, const char *text, int64_t *out);
+  void *user;
+} tarn_own_domain;
+/* Before its interpretation is read; d and what it points to outlive the set. */
+TARN_API void tarn_free_domain(tarn_ruleset *rs, const tarn_own_domain *d);
+
 /* ---------------------------------------------------------------- proofs */
 
 /* tarn_proof_check() for a chain of a free set, (proof TERM (step RULE forward|backward TERM)…):

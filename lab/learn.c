@@ -144,7 +144,7 @@ static void samples(learn *l) {
     uint64_t k = i;
     for (uint32_t j = 0; j < l->nvar; j++, k /= values ? values : 1)
       if (all <= L_ALL) s->var[i][j] = (mval){(int64_t)(k % values), 1};
-      else if (i < L_CORNERS)
+      else if (i < L_CORNERS && corners)
         m_corner(l->m, (uint32_t)(tarn_random(&seed) % (corners < 4 ? corners : 4)), &s->var[i][j]);
       else s->var[i][j] = m_random(l->m, &seed);
   }

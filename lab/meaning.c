@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const domains[M_DOMAINS] = {"bool", "bits", "integer", "rational", "real"};
+static const char *const domains[M_DOMAINS] = {"bool", "bits",   "integer", "rational",
+                                               "real", "string", ""};
 
 const mdef *meaning_find(const meaning *m, const char *name) {
   for (uint32_t i = 0; i < m->def.n; i++)
@@ -40,6 +41,7 @@ bool meaning_number(const meaning *m, const char *text, mval *out) {
     *out = (mval){strcmp(text, "true") == 0, 1};
     return out->n || strcmp(text, "false") == 0;
   }
+  if (!m_scalar(m->domain)) return mown_read(m, text, out);
   if (!rational_text(text, &v) || (v.d != 1 && m->domain < M_RATIONAL)) return false;
   if (m->domain == M_REAL) v = m_real((double)v.n / (double)v.d);
   if (m->domain == M_BITS && m->width < 64) v.n &= (int64_t)((UINT64_C(1) << m->width) - 1);
@@ -49,6 +51,7 @@ bool meaning_number(const meaning *m, const char *text, mval *out) {
 void meaning_print(const meaning *m, mval v, tarn_buf *b) {
   if (v.d == M_NONE) tarn_buf_str(b, "no value");
   else if (v.d < 0) tarn_buf_str(b, "too large");
+  else if (!m_scalar(m->domain)) mown_show(m, v, b);
   else if (m->domain == M_BOOL) tarn_buf_str(b, v.n ? "true" : "false");
   else if (m->domain == M_REAL) tarn_buf_double(b, m_double(v));
   else if (m->domain == M_BITS) tarn_buf_fmt(b, "%llu", (unsigned long long)v.n);
@@ -85,11 +88,24 @@ static void check_truth(reader *rd, const tarn_sx *s, mexpr *e) {
                   domains[rd->m->domain]);
   e->truth = !two || tarn_fx_gives_bool(e->op) || (e->op == TARN_FX_SEL ? k1 : k0);
 }
+static mexpr *own_operation(reader *rd, const tarn_sx *s, mexpr *e, const tarn_own_op *o) {
+  e->kind = ME_OWN, e->truth = o->truth;
+  if (s->n != o->arity + 1) tarn_sx_error(rd->cx, s, "%s takes %u operands", o->name, o->arity);
+  for (uint32_t i = 1; i < s->n; i++) {
+    e->kid[i - 1] = expression(rd, s->kid[i]);
+    if (e->kid[i - 1]->truth)
+      tarn_sx_error(rd->cx, s, "a truth value stands where another is needed");
+  }
+  return e;
+}
 static mexpr *operation(reader *rd, const tarn_sx *s) {
   mexpr *e = TARN_NEW(rd->cx, mexpr);
   e->kind = ME_OP;
   if (!s->n || s->kid[0]->kind != TARN_SX_ATOM)
     tarn_sx_error(rd->cx, s, "expected (OPERATOR OPERAND…)");
+  const tarn_own_op *own = NULL;
+  if (!m_scalar(rd->m->domain)) own = mown_op(rd->m, s->kid[0]->text, &e->op);
+  if (own) return own_operation(rd, s, e, own);
   e->op = tarn_fx_find(s->kid[0]->text);
   if (e->op == TARN_NONE || e->op == TARN_FX_CAST)
     tarn_sx_error(rd->cx, s, "no scalar operator is called %s", s->kid[0]->text);
@@ -126,9 +142,11 @@ void meaning_read(tarn_ruleset *rs, const tarn_sx *s) {
   const tarn_sx *d = s->n > 1 ? s->kid[1] : s,
                 *word = d->kind == TARN_SX_LIST && d->n ? d->kid[0] : d;
   m->at = s;
-  while (m->domain < M_DOMAINS && !tarn_sx_atom_is(word, domains[m->domain])) m->domain++;
+  m->own = free_of(rs)->domain;
+  while (m->domain < M_OWN && !tarn_sx_atom_is(word, domains[m->domain])) m->domain++;
+  if (m->domain == M_OWN && !(m->own && tarn_sx_atom_is(word, m->own->name))) m->domain++;
   if (m->domain == M_DOMAINS || (word != d) != (m->domain == M_BITS))
-    tarn_sx_error(rs->cx, d, "expected bool, (bits W), integer, rational or real");
+    tarn_sx_error(rs->cx, d, "expected bool, (bits W), integer, rational, real or string");
   if (m->domain == M_BITS) {
     if (d->n != 2 || d->kid[1]->kind != TARN_SX_INT || d->kid[1]->i < 1 || d->kid[1]->i > 64)
       tarn_sx_error(rs->cx, d, "expected a width of 1 to 64");
@@ -176,7 +194,16 @@ static mval operate(const meaning *m, const mexpr *e, const mval *arg) {
   if (is_logic(e->op) && e->kid[0]->truth && m->domain != M_BOOL) return logic(e->op, a);
   return mop_apply(m, e->op, a);
 }
+static mval operate_own(const meaning *m, const mexpr *e, const mval *arg) {
+  mval a[3] = {{0, 1}, {0, 1}, {0, 1}};
+  for (uint32_t i = 0; i < 3 && e->kid[i]; i++) {
+    a[i] = meaning_eval(m, e->kid[i], arg);
+    if (!m_has(a[i])) return a[i];
+  }
+  return mown_apply(m, e->op, a);
+}
 mval meaning_eval(const meaning *m, const mexpr *e, const mval *arg) {
+  if (e->kind == ME_OWN) return operate_own(m, e, arg);
   if (e->kind == ME_CALL) return call(m, e, arg);
   if (e->kind == ME_HOLE) return arg[e->hole];
   if (e->kind == ME_CONST) return m->prime ? m_to_prime(e->value) : e->value;

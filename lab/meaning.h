@@ -1,6 +1,7 @@
 /* rules: what the operators of a free rule set mean.
  *
- *   (interpretation DOMAIN (NAME EXPR)…)     DOMAIN: bool, (bits W), integer, rational or real
+ *   (interpretation DOMAIN (NAME EXPR)…)     DOMAIN: bool, (bits W), integer, rational, real,
+ *                                            string, or a caller's own (tarn_free_domain)
  *
  * EXPR is a scalar expression (docs/language.md) over $0, $1 …, read anew over the domain: exact
  * for all but real. It may have no value (division by zero, a logarithm of 0). One of a truth value
@@ -9,11 +10,13 @@
 #ifndef TARN_RULES_MEANING_H
 #define TARN_RULES_MEANING_H
 #include "lab/free.h"
+#include "lab/lab.h"
 
-typedef enum { M_BOOL, M_BITS, M_INTEGER, M_RATIONAL, M_REAL, M_DOMAINS } mdomain;
+typedef enum { M_BOOL, M_BITS, M_INTEGER, M_RATIONAL, M_REAL, M_STRING, M_OWN, M_DOMAINS } mdomain;
+static inline bool m_scalar(mdomain d) { return d < M_STRING; }
 
 /* A value. d > 0: n/d in lowest terms (integers, bits and bool: d = 1; real: bits of a double in
- * n). */
+ * n; string: meaning_own.c). */
 typedef struct mval {
   int64_t n, d;
 } mval;
@@ -22,8 +25,8 @@ static inline bool m_has(mval v) { return v.d > 0; }
 static inline bool m_truth(mval v) { return v.d > 0 && v.n != 0; }
 
 typedef struct mexpr {
-  enum { ME_HOLE, ME_CONST, ME_OP, ME_CALL } kind;
-  uint32_t op, hole; /* op: tarn_fxop */
+  enum { ME_HOLE, ME_CONST, ME_OP, ME_OWN, ME_CALL } kind;
+  uint32_t op, hole; /* op: tarn_fxop; OWN: of the domain */
   mval value;
   bool truth;
   const struct mdef *def; /* CALL */
@@ -38,7 +41,8 @@ typedef struct mdef {
 typedef struct meaning {
   mdomain domain;
   uint32_t width; /* bits */
-  bool prime;     /* rational, seen modulo the prime 2^61 - 1 */
+  const tarn_own_domain *own;
+  bool prime; /* rational, seen modulo the prime 2^61 - 1 */
   const tarn_sx *at;
   TARN_VEC(mdef) def;
 } meaning;
@@ -77,6 +81,14 @@ mval m_random(const meaning *m, uint64_t *state);
 bool m_simpler(const meaning *m, mval v, uint32_t i, mval *out);
 /* How many values the domain has; 0: too many to try. */
 uint64_t m_values(const meaning *m);
+
+/* ---- meaning_own.c: texts and callers' domains ---- */
+const tarn_own_op *mown_op(const meaning *m, const char *name, uint32_t *number); /* NULL */
+mval mown_apply(const meaning *m, uint32_t op, const mval *a);
+bool mown_read(const meaning *m, const char *s, mval *out);
+void mown_show(const meaning *m, mval v, tarn_buf *b);
+bool mown_corner(const meaning *m, uint32_t i, mval *out);
+mval mown_random(const meaning *m, uint64_t *state);
 
 /* ---- free_check.c: patterns and conditions with a meaning ---- */
 typedef struct mterm {

@@ -235,8 +235,12 @@ static mop *const table[M_ALGEBRAS][TARN_FX_COUNT] = {
                 AT(COSH, real_cosh), AT(FLOOR, real_floor), AT(CEIL, real_ceil),
                 AT(EQ, real_eq),     AT(LT, real_lt),       AT(LE, real_le)},
 };
-bool mop_known(const meaning *m, uint32_t op) { return table[m->domain][op] != NULL; }
+static bool same(const mval *a) { return a[0].n == a[1].n && a[0].d == a[1].d; }
+bool mop_known(const meaning *m, uint32_t op) {
+  return m_scalar(m->domain) ? table[m->domain][op] != NULL : op == TARN_FX_EQ;
+}
 mval mop_apply(const meaning *m, uint32_t op, const mval *a) {
+  if (!m_scalar(m->domain)) return op == TARN_FX_EQ ? whole(same(a)) : unknown;
   mop *f = table[m->prime ? M_PRIME : m->domain][op];
   return f ? f(m, a) : unknown;
 }
@@ -266,6 +270,7 @@ static bool bits_corner(const meaning *m, uint32_t i, mval *out) {
   return i < n;
 }
 bool m_corner(const meaning *m, uint32_t i, mval *out) {
+  if (!m_scalar(m->domain)) return mown_corner(m, i, out);
   if (m->domain <= M_BITS) return bits_corner(m, i, out);
   uint32_t k = 0;
   for (; k < SMALL; k++)
@@ -276,6 +281,7 @@ bool m_corner(const meaning *m, uint32_t i, mval *out) {
   return true;
 }
 mval m_random(const meaning *m, uint64_t *s) {
+  if (!m_scalar(m->domain)) return mown_random(m, s);
   uint64_t r = tarn_random(s);
   if (m->prime) return mod_p(r);
   if (m->domain <= M_BITS) return bits(m, r);
@@ -291,7 +297,7 @@ bool m_simpler(const meaning *m, mval v, uint32_t i, mval *out) {
     if (c.n == v.n && c.d == v.d) return false;
     if (k == i) return *out = c, true;
   }
-  if (m->domain <= M_BITS) return false;
+  if (m->domain <= M_BITS || !m_scalar(m->domain)) return false;
   mval half = m->domain == M_REAL ? m_real(trunc(m_double(v) / 2)) : whole(v.n / v.d / 2),
        round = whole(v.n / v.d);
   if (m->domain == M_REAL) round = m_real(trunc(m_double(v)));

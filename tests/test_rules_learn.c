@@ -43,6 +43,17 @@ static const lesson lessons[] = {
      "(rule a (* (exp ?a) (exp ?b)) => (exp (+ ?a ?b))) (rule b (sin (- ?a)) => (- (sin ?a)))"
      " (rule c (exp (+ ?a (- ?a))) => (exp 0))",
      5, 12, 45},
+    {"(interpretation integer (min (min $0 $1)) (max (max $0 $1)) (- (sub $0 $1)) (le (le $0 $1)))"
+     "(learn :variables 2 :constants (0) :conditions (le))",
+     "(rule a (min ?a ?b) => ?a :if (le ?a ?b)) (rule b (max ?a ?b) => ?b :if (le ?a ?b))"
+     " (rule c (- ?a ?a) => 0)",
+     5, 8, 30},
+    {"(interpretation string (++ (concat $0 $1)) (rev (reverse $0)) (first (head $0))"
+     " (rest (tail $0)) (filled (not (empty $0))))(learn :constants (') :conditions (filled))",
+     "(rule a (++ ?a (++ ?b ?c)) => (++ (++ ?a ?b) ?c)) (rule b (rev (rev ?a)) => ?a)"
+     " (rule c (++ (rev ?a) (rev ?b)) => (rev (++ ?b ?a))) (rule d (++ ' ?a) => ?a)"
+     " (rule e (first (++ ?a ?b)) => (first ?a) :if (filled ?a))",
+     5, 12, 60},
 };
 /* What is not so, or not said: must not follow. */
 static const char *const wrong[] = {
@@ -53,6 +64,11 @@ static const char *const wrong[] = {
     "(rule a (- ?a) => (~ ?a)) (rule b (& ?a ?b) => (+ ?a ?b))",
     "(rule a (neg (min ?a ?b)) => (min (neg ?a) (neg ?b))) (rule b (max ?a ?b) => ?a)",
     "(rule a (sin (+ ?a ?b)) => (+ (sin ?a) (sin ?b))) (rule b (sin ?a) => ?a)",
+    "(rule a (min ?a ?b) => ?a) (rule b (- ?a ?b) => (- ?b ?a)) (rule c (max ?a ?b) => ?a :if (le "
+    "?a ?b))",
+    "(rule a (++ ?a ?b) => (++ ?b ?a)) (rule b (first (++ ?a ?b)) => (first ?a)) (rule c (rev "
+    "(rest "
+    "(rest ?a))) => (rest (rest ?a)))",
 };
 
 static tarn_ruleset *read_rules(tarn_ctx *cx, const char *text) {
@@ -127,6 +143,66 @@ static void conditional_body(tarn_ctx *cx, void *arg) {
 START_TEST(test_conditional) {
   tarn_ctx *cx = tarn_ctx_new(NULL);
   ck_assert_msg(tarn_protect(cx, conditional_body, NULL) == TARN_OK, "%s", tarn_message(cx));
+  tarn_ctx_free(cx);
+}
+END_TEST
+
+/* A caller's own domain: permutations of three things, digits 0 to 2 in base 3; a predicate. */
+static int64_t perm(const int *at) { return at[0] + 3 * at[1] + 9 * at[2]; }
+static void unpack(int64_t v, int *at) {
+  for (int i = 0; i < 3; i++, v /= 3) at[i] = (int)(v % 3);
+}
+static tarn_own_answer permute(void *user, uint32_t op, const int64_t *arg, int64_t *out) {
+  int a[3], b[3] = {0}, r[3];
+  ++*(uint32_t *)user;
+  unpack(arg[0], a);
+  if (op == 0) unpack(arg[1], b);
+  for (int i = 0; i < 3; i++)
+    if (op == 0) r[i] = a[b[i]];
+    else r[a[i]] = i;
+  *out = op == 2 ? a[0] == 0 : perm(r);
+  return TARN_OWN_VALUE;
+}
+static int64_t some_perm(void *user, uint64_t bits) {
+  static const int all[6][3] = {{0, 1, 2}, {1, 0, 2}, {2, 1, 0}, {0, 2, 1}, {1, 2, 0}, {2, 0, 1}};
+  (void)user;
+  return perm(all[bits % 6]);
+}
+static bool read_perm(void *user, const char *text, int64_t *out) {
+  (void)user;
+  return *out = perm((int[]){0, 1, 2}), !strcmp(text, "id");
+}
+static void own_body(tarn_ctx *cx, void *arg) {
+  static const tarn_own_op op[] = {{"after", 2, false}, {"back", 1, false}, {"stays", 1, true}};
+  uint32_t calls = 0, of;
+  tarn_own_domain d = {.name = "perm3",
+                       .op = op,
+                       .n_op = 3,
+                       .apply = permute,
+                       .random = some_perm,
+                       .read = read_perm,
+                       .user = &calls};
+  const char *text = "(interpretation perm3 (* (after $0 $1)) (inv (back $0)) (still (stays $0)))"
+                     "(learn :constants (id) :conditions (still))";
+  (void)arg;
+  tarn_ruleset *rs = tarn_free_ruleset_new(tarn_lang_new(cx));
+  tarn_free_domain(rs, &d);
+  tarn_ruleset_read(rs, text, strlen(text), "own.rules");
+  tarn_learn_options o = {.size = 5};
+  tarn_rules_learn(rs, &o);
+  uint32_t got = follow(cx, rs,
+                        "(rule a (* ?a (* ?b ?c)) => (* (* ?a ?b) ?c)) (rule b (* ?a (inv ?a)) => "
+                        "id) (rule c (inv (* ?a ?b)) => (* (inv ?b) (inv ?a)))"
+                        " (rule d (inv ?a) => ?a :if (still ?a))",
+                        &of);
+  ck_assert_msg(got == of, "%u of %u follow from\n%s", got, of, print(cx, rs));
+  ck_assert_msg(!follow(cx, rs, "(rule a (* ?a ?b) => (* ?b ?a)) (rule b (inv ?a) => ?a)", &of),
+                "too much follows from\n%s", print(cx, rs));
+  ck_assert_uint_gt(calls, 100);
+}
+START_TEST(test_own_domain) {
+  tarn_ctx *cx = tarn_ctx_new(NULL);
+  ck_assert_msg(tarn_protect(cx, own_body, NULL) == TARN_OK, "%s", tarn_message(cx));
   tarn_ctx_free(cx);
 }
 END_TEST
@@ -281,6 +357,7 @@ int main(void) {
   tcase_set_timeout(t, 600);
   tcase_add_loop_test(t, test_lesson, 0, sizeof lessons / sizeof *lessons);
   tcase_add_test(t, test_conditional);
+  tcase_add_test(t, test_own_domain);
   tcase_add_test(t, test_follows);
   tcase_add_test(t, test_limits);
   tcase_add_test(t, test_typed);
