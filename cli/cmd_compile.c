@@ -36,9 +36,11 @@ static void show_rules(tarn_ctx *cx, const tarn_compiled *r) {
   for (uint32_t i = 0; i < s->nrule; i++) {
     const tarn_eg_rule_stats *n = &s->rule[i].count;
     if (!tarn_ruleset_at(r->rules, s->rule[i].number).asked || !n->unions) continue;
-    fprintf(stderr, "rule %s: %llu matches, %llu applied, %s\n", tarn_shown(cx, s->rule[i].name),
-            (unsigned long long)n->matches, (unsigned long long)n->applied,
-            r->steps[s->rule[i].number] ? "in the chosen program" : "not in the chosen program");
+    fprintf(stderr, "rule %s: %llu matches, %llu applied%s, %sin the chosen program\n",
+            tarn_shown(cx, s->rule[i].name), (unsigned long long)n->matches,
+            (unsigned long long)n->applied,
+            tarn_ruleset_unphased(r->rules, s->rule[i].number) ? " before the first phase" : "",
+            r->steps[s->rule[i].number] ? "" : "not ");
   }
   for (uint32_t i = 0; i < s->nidle; i++) {
     tarn_rule_info x = tarn_ruleset_at(r->rules, s->idle[i].number);

@@ -362,17 +362,8 @@ static tarn_eg_condition *conditions(const tarn_ruleset *rs, const rule *r) {
   for (uint32_t i = 0; i < r->nguard; i++) add_condition(rs, r, r->guard[i], &c[r->ncond + i]);
   return c;
 }
-/* A phase that names nothing would do nothing. */
-static void check_phases(const tarn_ruleset *rs) {
-  for (uint32_t p = 0; p < rs->phase.n; p++)
-    for (uint32_t k = 0; k < rs->phase.p[p].nfamily; k++) {
-      const char *name = rs->phase.p[p].family[k];
-      if (!tarn_r_is_named(rs, name))
-        tarn_sx_error(rs->cx, rs->phase.p[p].at, "no rule or family is called %s", name);
-    }
-}
 tarn_eg_rules *tarn_free_rules(const tarn_ruleset *rs) {
-  check_phases(rs);
+  tarn_r_check_phases(rs);
   tarn_eg_rules *out = new_set(rs->cx);
   for (uint32_t i = 0; i < rs->rule.n; i++) {
     const rule *r = rs->rule.p[i];

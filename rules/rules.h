@@ -110,6 +110,8 @@ typedef struct tarn_phase_info {
 TARN_API uint32_t tarn_ruleset_phases(const tarn_ruleset *rs);
 TARN_API tarn_phase_info tarn_ruleset_phase(const tarn_ruleset *rs, uint32_t phase);
 TARN_API bool tarn_ruleset_in_phase(const tarn_ruleset *rs, uint32_t phase, uint32_t rule);
+/* There are phases for its level, and it is in none of them: it runs before the first. */
+TARN_API bool tarn_ruleset_unphased(const tarn_ruleset *rs, uint32_t rule);
 /* Names of the shipped families with their text, for listing: i = 0, 1, … until it returns false.
  */
 TARN_API bool tarn_rules_shipped(uint32_t i, const char **family, const char **text);

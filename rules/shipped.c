@@ -32,6 +32,7 @@ void tarn_ruleset_ship(tarn_ruleset *rs, const char *family, tarn_rule_level lev
   for (const tarn_embedded *f = tarn_rules_embedded; f->name; f++) {
     uint32_t from = rs->rule.n, phases = rs->phase.n;
     tarn_ruleset_read(rs, f->text, f->n, tarn_format(rs->cx, "%s.rules", f->name));
+    for (uint32_t i = from; i < rs->rule.n; i++) rs->rule.p[i]->shipped = true;
     found += keep(rs, from, family, level);
     if (family || level != TARN_RULE_KERNEL)
       rs->phase.n = phases; /* shipped phases are of the kernel level */

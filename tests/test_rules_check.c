@@ -201,6 +201,12 @@ static const trap traps[] = {
      "reassoc)"},
     {"the root of what may be infinite",
      "(rule t (compute (map (pow $0 0.5)) ?A) => (compute (map (sqrt $0)) ?A) :class reassoc)"},
+    {"a factor that goes into products whose sum is exact",
+     "(rule t (compute ?f (compute dotProd (cartProd ?k ?A ?B)))"
+     " => (compute dotProd (cartProd ?k (compute ?f ?A) ?B)) :if (scales ?f) :class reassoc)"},
+    {"constants put together, of which one is added exactly",
+     "(family t :level kernel (rule t (anywhere (add (add ?x ?a) ?b)) => (anywhere (add ?x (add ?a "
+     "?b))) :class reassoc))"},
     {"a kernel's operands swapped",
      "(family t :level kernel (rule t (nest ?k ?a ?b) => (nest ?k ?b ?a)))"},
 };
@@ -220,6 +226,24 @@ static void trapped(tarn_ctx *cx, void *arg) {
   ck_assert_msg(strlen(r->counterexample) < 1800, "%s: not small\n%s", t->name, r->counterexample);
 }
 START_TEST(test_traps) { must(trapped, (void *)(uintptr_t)&traps[_i]); }
+END_TEST
+
+/* A network shows that something is wrong: the rule over loops is at fault, not the one that was
+ * asked for. */
+static void blamed(tarn_ctx *cx, void *arg) {
+  tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx));
+  tarn_rules_check_options o = {.samples = 4, .seed = 3, .only = "absorb"};
+  const tarn_rule_result *r;
+  const char *text =
+      "(family t :level kernel (rule wrong (anywhere (neg ?x)) => (anywhere ?x) :class reassoc))";
+  (void)arg;
+  tarn_ruleset_ship(rs, NULL, TARN_RULE_KERNEL);
+  tarn_ruleset_read(rs, text, strlen(text), "t");
+  ck_assert_uint_eq(tarn_rules_check(rs, &o, &r), 2);
+  ck_assert_msg(r[0].ok && !strcmp(r[0].name, "absorb"), "%s", r[0].counterexample);
+  ck_assert(!r[1].ok && r[1].counterexample && !strcmp(r[1].name, "wrong"));
+}
+START_TEST(test_blamed) { must(blamed, NULL); }
 END_TEST
 
 /* What only reorders: no worse than the left side in another order. */
@@ -348,6 +372,7 @@ int main(int argc, char **argv) {
   tcase_add_test(t, test_needed);
   tcase_add_test(t, test_documented);
   tcase_add_test(t, test_sentences);
+  tcase_add_test(t, test_blamed);
   tcase_add_loop_test(t, test_traps, 0, sizeof traps / sizeof *traps);
   tcase_add_loop_test(t, test_reordered, 0, sizeof reordered / sizeof *reordered);
   tcase_add_test(t, test_shrunk);

@@ -198,19 +198,40 @@ static void push_kernel(checking *c, const kernel_result *k, uint32_t tried, boo
   tarn_push(c->cx, &c->out, res);
 }
 
-static void check_kernel_rules(checking *c, tarn_ruleset *rs) {
-  kernel_result *res = TARN_ARRAY(c->cx, kernel_result, rs->rule.n + 1);
-  uint32_t n = 0, samples = c->o->samples ? c->o->samples : 100;
+/* Of a rule that networks show to be wrong: in place of what its own instances say, if there is
+ * any. */
+static void push_extra(checking *c, const kernel_result *k, uint32_t tried) {
+  uint32_t n = c->out.n, i = 0;
+  if (!k->counterexample) return;
+  push_kernel(c, k, tried, false, NULL);
+  while (i < n && strcmp(c->out.p[i].name, k->rule->name)) i++;
+  if (i < n) c->out.p[i] = c->out.p[n], c->out.n = n;
+}
+static void on_networks(checking *c, tarn_ruleset *rs, uint32_t samples, kernel_result *res,
+                        uint32_t n) {
+  uint32_t tried = check_kernel(rs, c->o, samples, 150 * samples, NULL, 0, res, n);
+  for (uint32_t i = 0; i < n; i++)
+    if (res[i].extra) push_extra(c, &res[i], tried);
+    else push_kernel(c, &res[i], tried, !res[i].counterexample && res[i].samples >= samples, NULL);
+}
+/* Kernel rules that are asked for, those with builders, or any other ones, which may be found to be
+ * at fault. How many. */
+static uint32_t kernel_rules(const checking *c, const tarn_ruleset *rs, bool extra,
+                             kernel_result *res) {
+  uint32_t n = 0;
   for (uint32_t i = 0; i < rs->rule.n; i++) {
     const rule *r = rs->rule.p[i];
-    if (r->level == TARN_RULE_KERNEL && !r->hw && !r->loops && chosen(c, r))
-      res[n++] = (kernel_result){.rule = r, .exact = true, .real = true};
+    if (r->level == TARN_RULE_KERNEL && !r->hw && (r->loops || !chosen(c, r)) == extra)
+      res[n++] = (kernel_result){.rule = r, .extra = extra, .exact = true, .real = true};
   }
+  return n;
+}
+static void check_kernel_rules(checking *c, tarn_ruleset *rs) {
+  kernel_result *res = TARN_ARRAY(c->cx, kernel_result, rs->rule.n + 1);
+  uint32_t n = kernel_rules(c, rs, false, res), samples = c->o->samples ? c->o->samples : 100;
   if (!n) return;
   if (!c->o->mutate) {
-    uint32_t tried = check_kernel(rs, c->o, samples, 150 * samples, NULL, 0, res, n);
-    for (uint32_t i = 0; i < n; i++)
-      push_kernel(c, &res[i], tried, !res[i].counterexample && res[i].samples >= samples, NULL);
+    on_networks(c, rs, samples, res, n + kernel_rules(c, rs, true, res + n));
     return;
   }
   for (uint32_t i = 0; i < n; i++)

@@ -60,6 +60,7 @@ typedef struct gen {
   double seen[4];   /* numbers drawn last */
   bool only_f32;    /* the rule's literals fit nothing else */
   bool lax;         /* guards need not hold */
+  bool whole;       /* most operands are whole numbers, sums of which are exact */
   uint32_t nroot, last, left[R_SEGS], right[R_SEGS]; /* last: the root made last */
   uint32_t segs[R_SEGS][8];
 } gen;

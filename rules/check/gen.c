@@ -195,11 +195,26 @@ static uint32_t within_told(gen *g, uint32_t var, tarn_dtype t) {
   return TARN_NONE;
 }
 
+/* Whole numbers: what is computed of them may be exact. */
+static uint32_t whole(gen *g, uint32_t var, uint32_t type) {
+  const tarn_type *t = tarn_type_get(g->L, type);
+  uint32_t bytes = tarn_type_tensor(g->L, TARN_I8, t->ns, t->n, t->dim);
+  leaf f = {.var = var, .kind = F_WILD, .term = tarn_input(g->L, var_name(g, var), bytes)};
+  uint32_t cast = tarn_fx_cast(g->L, t->dtype, tarn_fx_hole(g->L, 0));
+  g->leaf[g->nleaf++] = f;
+  return tarn_compute(g->L, tarn_fn_map(g->L, cast, 1), &f.term, 1);
+}
+static bool wants_whole(gen *g, uint32_t type, const want *w) {
+  bool real = tarn_dtype_is_float(tarn_type_get(g->L, type)->dtype) && !w->index;
+  return g->whole && real && g->nleaf < R_CLASSES && draw(g, 4);
+}
+
 /* What the variable stands for: mostly an input. */
 static uint32_t make_leaf(gen *g, uint32_t var, uint32_t type, const want *w) {
   leaf f = {.var = var, .kind = F_WILD};
   tarn_dtype t = tarn_type_get(g->L, type)->dtype;
   uint32_t within = within_told(g, var, t), k = draw(g, 8);
+  if (within == TARN_NONE && wants_whole(g, type, w)) return whole(g, var, type);
   if (w->index) f.kind = F_INDEX, f.below = w->below;
   else if (within != TARN_NONE && k) f.kind = F_UNIFORM, f.uniform = within;
   else if (k < 4 || !tarn_dtype_is_float(tarn_type_get(g->L, type)->dtype)) f.kind = F_WILD;
@@ -327,11 +342,12 @@ bool gen_left(gen *g) {
   const rule *r = g->r;
   tarn_r_env_reset(&g->e, r);
   static const tarn_dtype other[] = {TARN_I32, TARN_F16, TARN_BF16};
-  uint32_t kind = draw(g, 9);
+  uint32_t first = draw(g, 9 * 8), kind = first % 9;
   g->nleaf = g->nroot = 0;
   some_span(g);
   g->dtype = kind < 6 || g->only_f32 ? TARN_F32 : other[kind - 6];
   bool reverse = r->nlhs > 1 && draw(g, 2);
+  g->whole = r->numeric == TARN_RULE_REASSOC && first / 9 == 7;
   g->lax = g->skip < r->ncond &&
            draw(g, 2); /* a condition must be needed where the rule is not wanted, too */
   if (r->loops) return gen_loops(g);

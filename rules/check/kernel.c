@@ -541,7 +541,7 @@ static void count(kernels *k, tarn_rule_class numerics, kernel_result *res, uint
 
 static bool enough(const kernel_result *res, uint32_t n, uint32_t samples) {
   for (uint32_t i = 0; i < n; i++)
-    if (res[i].samples < samples && !res[i].counterexample) return false;
+    if (!res[i].extra && res[i].samples < samples && !res[i].counterexample) return false;
   return true;
 }
 
@@ -562,6 +562,7 @@ uint32_t check_kernel(tarn_ruleset *rs, const tarn_rules_check_options *o, uint3
   double bound = 0;
   for (uint32_t i = 0; i < n; i++) {
     const rule *r = res[i].rule;
+    if (res[i].extra) continue;
     if (r->numeric == TARN_RULE_APPROX && last < TARN_RULE_APPROX) last = TARN_RULE_APPROX;
     if (coarse(r)) last = TARN_RULE_APPROX + 1, bound = fmax(bound, r->bound);
   }

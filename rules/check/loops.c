@@ -179,7 +179,9 @@ static uint32_t some_expression(building *b, uint32_t var, uint32_t n, bool body
   if (v->kind) return v->id;
   uint32_t f;
   bool plain = b->type == g->dtype;
-  if (asked(b, var, "survives") || asked(b, var, "is-whole")) f = some_whole(b, var, n, body);
+  bool exact = g->whole && draw(g, 4);
+  if (exact || asked(b, var, "survives") || asked(b, var, "is-whole"))
+    f = some_whole(b, var, n, body);
   else if (asked(b, var, "is-zero")) f = number(b, 0);
   else if (plain && (asked(b, var, "is-power-of-two") || chance(g, 12))) f = some_constant(g, true);
   else f = a_read(b, var, n, body);

@@ -8,6 +8,7 @@ tarn_program *check_network(gen *g);
 
 typedef struct kernel_result { /* of one rule */
   const rule *rule;
+  bool extra;       /* it is not asked for, but may be the one at fault */
   uint32_t samples; /* networks in which it joined classes */
   bool exact, real;
   double worst;

@@ -15,7 +15,8 @@ uint32_t some_unary(gen *g, uint32_t x) {
                                  TARN_FX_MIN, TARN_FX_ABS, TARN_FX_TANH, TARN_FX_EXP};
   static const double with[] = {0, 0, 1, 2, 1, 0, 0, 0};
   uint32_t k = draw(g, tarn_dtype_is_float(g->dtype) ? 8 : 6);
-  return tarn_fx_op(g->L, op[k], x, number(g, with[k]), 0);
+  double by = g->whole && op[k] == TARN_FX_MUL ? 0.7 : with[k]; /* which rounds */
+  return tarn_fx_op(g->L, op[k], x, number(g, by), 0);
 }
 
 static uint32_t binary(gen *g, uint32_t x, uint32_t y) {

@@ -160,6 +160,7 @@ typedef struct rule {
   tarn_written **written; /* kernels written by hand that its right side calls */
   bool dropped;
   bool asked;    /* of tarn_ruleset_add() */
+  bool shipped;
   bool grows;    /* free: it may make its left side again without end */
   bool subsumes; /* the right side is as good for every use: it subsumes the root's node */
 } rule;
@@ -174,6 +175,12 @@ typedef struct rphase {
   bool shipped; /* of the kernel level: what families of the user's are called is no matter */
 } rphase;
 
+/* Does the phase name the rule or its family? */
+bool r_in_phase(const rphase *p, const rule *r);
+/* Is it in no phase of the set, of which some are for its level? Then it runs before them. */
+bool r_unphased(const tarn_ruleset *rs, const rule *r);
+/* The user's own phases name what there is; a warning of rules that they leave out. Raises. */
+TARN_API void tarn_r_check_phases(const tarn_ruleset *rs);
 TARN_API bool tarn_r_is_named(const tarn_ruleset *rs,
                               const char *name); /* a rule or a family; set.c */
 

@@ -748,12 +748,18 @@ static void add_phases(tarn_ruleset *rs, const tarn_sx *s) {
   for (uint32_t i = 1; i < s->n; i++) {
     const tarn_sx *k = s->kid[i];
     rphase p = {0};
-    if (k->kind != TARN_SX_LIST || k->n < 2 || k->kid[1]->kind != TARN_SX_LIST)
+    bool named = k->kind == TARN_SX_LIST && k->n > 1 && k->kid[0]->kind == TARN_SX_ATOM;
+    if (!named || k->kid[1]->kind != TARN_SX_LIST)
       tarn_sx_error(rs->cx, k, "expected (NAME (FAMILY…) [:iterations N] [:forms N])");
     p.name = k->kid[0]->text, p.at = k->kid[1];
     p.nfamily = k->kid[1]->n;
     p.family = TARN_ARRAY(rs->cx, const char *, p.nfamily ? p.nfamily : 1);
-    for (uint32_t j = 0; j < p.nfamily; j++) p.family[j] = k->kid[1]->kid[j]->text;
+    for (uint32_t j = 0; j < p.nfamily; j++) {
+      const tarn_sx *name = k->kid[1]->kid[j];
+      if (name->kind != TARN_SX_ATOM)
+        tarn_sx_error(rs->cx, name, "expected the name of a family or rule");
+      p.family[j] = name->text;
+    }
     phase_limits(rs, k, &p);
     tarn_push(rs->cx, &rs->phase, p);
   }

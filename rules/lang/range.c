@@ -31,6 +31,13 @@ double vrange_exact(tarn_dtype t) {
   return ldexp(1, t == TARN_F64 ? 53 : t == TARN_F32 ? 24 : t == TARN_F16 ? 11 : 8);
 }
 
+bool vrange_exactly(tarn_dtype t, tarn_range r) {
+  return r.whole && vrange_most(r) <= vrange_exact(t);
+}
+bool vrange_rounds(tarn_dtype t, tarn_range a, tarn_range b) {
+  return !tarn_dtype_is_float(t) || !vrange_exactly(t, a) || !vrange_exactly(t, b);
+}
+
 bool vrange_survives(const vrange *k, tarn_dtype t) {
   tarn_range r = vrange_any(t).r;
   if (tarn_dtype_is_float(t)) r.whole = true, r.hi = vrange_exact(t), r.lo = -r.hi;
@@ -374,6 +381,12 @@ uint32_t vrange_holes(const rhost *h, const kern *k, const kstage *st, bool body
 
 /* ---------------------------------------------------------------- nodes */
 
+/* A map of operands as they are. */
+static vrange of_map(tarn_lang *L, uint32_t fn, const vrange *kid, uint32_t n) {
+  const tarn_func *f = tarn_fn_get(L, fn);
+  bool map = f->red == TARN_NONE && !f->ntuple && f->epi == TARN_NONE && f->nops == n;
+  return map ? vrange_of(L, f->body, kid, n) : (vrange){0};
+}
 vrange vrange_node(tarn_lang *L, uint32_t op, uint32_t payload, uint32_t type, const vrange *kid,
                    uint32_t n) {
   const tarn_type *t = tarn_type_get(L, type);
@@ -382,8 +395,8 @@ vrange vrange_node(tarn_lang *L, uint32_t op, uint32_t payload, uint32_t type, c
   if (op == TARN_OP_CONST) return vrange_tensor(p->tensor);
   vrange k = vrange_any(t->dtype), of;
   uint32_t fill = TARN_NONE;
-  if (op == TARN_OP_NEST) {
-    of = vrange_nest(L, p->id, kid);
+  if (op == TARN_OP_NEST || op == TARN_OP_COMPUTE) {
+    of = op == TARN_OP_NEST ? vrange_nest(L, p->id, kid) : of_map(L, p->id, kid, n);
     return of.typed ? of : k;
   }
   tarn_opvalues from = tarn_op_info(op)->values;

@@ -24,6 +24,10 @@ double vrange_largest(tarn_dtype t); /* of a float type: the largest number, */
 double vrange_normal(tarn_dtype t);  /* and the least that has all digits */
 /* Whole numbers up to here are numbers of a float type. */
 double vrange_exact(tarn_dtype t);
+/* Whole numbers that all are numbers of the type. */
+bool vrange_exactly(tarn_dtype t, tarn_range r);
+/* May sums of products of the two be rounded? Of integers they are what they are in any order. */
+bool vrange_rounds(tarn_dtype t, tarn_range a, tarn_range b);
 /* Is it kept by a cast to t? */
 bool vrange_survives(const vrange *k, tarn_dtype t);
 

@@ -87,12 +87,45 @@ tarn_phase_info tarn_ruleset_phase(const tarn_ruleset *rs, uint32_t i) {
   return (tarn_phase_info){rs->phase.p[i].name, rs->phase.p[i].iterations};
 }
 
-bool tarn_ruleset_in_phase(const tarn_ruleset *rs, uint32_t phase, uint32_t i) {
-  const rphase *p = &rs->phase.p[phase];
-  const rule *r = rs->rule.p[i];
-  for (uint32_t k = 0; k < p->nfamily; k++)
+/* The shipped phases are of the kernel level, whatever else has a name that is in them. */
+static bool is_for(const rphase *p, const rule *r) {
+  return !p->shipped || r->level == TARN_RULE_KERNEL;
+}
+bool r_in_phase(const rphase *p, const rule *r) {
+  for (uint32_t k = 0; k < p->nfamily && is_for(p, r); k++)
     if (strcmp(r->family, p->family[k]) == 0 || strcmp(r->name, p->family[k]) == 0) return true;
   return false;
+}
+bool tarn_ruleset_in_phase(const tarn_ruleset *rs, uint32_t phase, uint32_t i) {
+  return r_in_phase(&rs->phase.p[phase], rs->rule.p[i]);
+}
+bool r_unphased(const tarn_ruleset *rs, const rule *r) {
+  bool any = false;
+  for (uint32_t i = 0; i < rs->phase.n; i++) {
+    any |= is_for(&rs->phase.p[i], r);
+    if (r_in_phase(&rs->phase.p[i], r)) return false;
+  }
+  return any;
+}
+bool tarn_ruleset_unphased(const tarn_ruleset *rs, uint32_t i) {
+  return r_unphased(rs, rs->rule.p[i]);
+}
+/* A phase that names nothing would do nothing. */
+static void must_name(const tarn_ruleset *rs, const rphase *p) {
+  for (uint32_t k = 0; k < p->nfamily; k++)
+    if (!tarn_r_is_named(rs, p->family[k]))
+      tarn_sx_error(rs->cx, p->at, "no rule or family is called %s", p->family[k]);
+}
+void tarn_r_check_phases(const tarn_ruleset *rs) {
+  bool own = false;
+  for (uint32_t i = 0; i < rs->phase.n; i++)
+    if (!rs->phase.p[i].shipped) own = true, must_name(rs, &rs->phase.p[i]);
+  for (uint32_t i = 0; own && i < rs->rule.n; i++) {
+    const rule *r = rs->rule.p[i];
+    if (!r->shipped && r_unphased(rs, r))
+      tarn_warn(rs->cx, "%s:%u: no phase names rule %s or its family %s; it runs before the first",
+                r->at->file, r->at->line, r->name, r->family);
+  }
 }
 
 tarn_ruleset_mark tarn_ruleset_size(const tarn_ruleset *rs) {

@@ -270,6 +270,9 @@ static bool f_folds(renv *e, const rv *a, rv *out) {
               e->host->is_const(e->host->user, id_of(e, a + 1));
   return rv_bool(out, !both || vrange_folds(type_of(e, a)->dtype, x, by));
 }
+static bool f_rounds(renv *e, const rv *a, rv *out) {
+  return rv_bool(out, vrange_rounds(type_of(e, a)->dtype, range_at(e, a), range_at(e, a + 1)));
+}
 static bool f_apart(renv *e, const rv *a, rv *out) {
   return rv_bool(out, vrange_apart(range_at(e, a), range_at(e, a + 1)));
 }
@@ -382,6 +385,8 @@ static const rfun funs[] = {
      "no element of one cancels one of the other, so that sums are as large as they are"},
     {"folds", "cc:b", f_folds, R_READS_FACTS,
      "where both are constants, sums of their products are numbers of the type"},
+    {"rounds", "cc:b", f_rounds, R_READS_FACTS,
+     "not both hold whole numbers of the type, whose products and sums may be exact"},
     HERE("summed-rows", "ncc:i", f_summed_rows,
          "how many dims of the indices the nest sums of what a gather gives; none where it is no "
          "sum of "

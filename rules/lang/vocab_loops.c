@@ -145,9 +145,7 @@ static bool f_is_reduced(renv *e, const rv *a, rv *out) {
   return rv_bool(out, a->i % 2 == 0 && e->loops->k.stage[a->i / 2].reducer != TARN_NONE);
 }
 /* What no order of a sum loses anything of. */
-static bool whole(const vrange *k) {
-  return k->r.whole && vrange_most(k->r) <= vrange_exact(k->type);
-}
+static bool whole(const vrange *k) { return vrange_exactly(k->type, k->r); }
 static bool f_is_whole(renv *e, const rv *a, rv *out) {
   vrange r = range_of(e, a);
   return rv_bool(out, r.typed && whole(&r));
@@ -167,6 +165,10 @@ static bool f_survives(renv *e, const rv *a, rv *out) {
 static bool f_folds(renv *e, const rv *a, rv *out) {
   vrange x = range_of(e, a), y = range_of(e, a + 1);
   return rv_bool(out, !tarn_dtype_is_float(x.type) || vrange_folds(x.type, x.r, y.r));
+}
+static bool f_rounds(renv *e, const rv *a, rv *out) {
+  vrange x = range_of(e, a), y = range_of(e, a + 1);
+  return rv_bool(out, vrange_rounds(x.type, x.r, y.r));
 }
 static bool f_bounded(renv *e, const rv *a, rv *out) {
   vrange x = range_of(e, a), y = range_of(e, a + 1);
@@ -340,6 +342,8 @@ const rfun rfun_loops_table[] = {
     FACTS("survives", "ey:b", f_survives, "whole numbers that a cast to the type keeps"),
     FACTS("folds", "ee:b", f_folds,
           "products of these constants are numbers of the type, and not all lost below it"),
+    FACTS("rounds", "ee:b", f_rounds,
+          "not both are whole numbers of the type, whose products and sums may be exact"),
     FACTS("bounded", "ee:b", f_bounded, "the second is finite, and no product overflows"),
     FACTS("inverts", "e:b", f_inverts, "finite and not 0, and so are the reciprocals"),
     FACTS("loose", "ee:b", f_loose,

@@ -46,10 +46,12 @@ static const char *no_match(const tarn_saturation *s, const rule *r) {
   const char *until =
       whole || !stop ? "" : tarn_format(s->cx, "; the run ended at its limit of %s", stop);
   uint32_t op = lacks(s, r);
-  if (op == TARN_NONE) return tarn_format(s->cx, "its left side matches nothing%s", until);
-  return tarn_format(s->cx, "%s has no (%s …)%s",
+  const char *when =
+      r_unphased(s->rs, r) ? "; it runs before the first phase, and no phase names it" : "";
+  if (op == TARN_NONE) return tarn_format(s->cx, "its left side matches nothing%s%s", until, when);
+  return tarn_format(s->cx, "%s has no (%s …)%s%s",
                      r->level == TARN_RULE_KERNEL ? "kernel form" : "the program",
-                     tarn_op_info(op)->text, until);
+                     tarn_op_info(op)->text, until, when);
 }
 static const char *no_effect(const tarn_saturation *s, const tarn_eg_rule_stats *n) {
   unsigned long long matches = n->matches, refused = n->refused;

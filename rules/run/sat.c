@@ -270,22 +270,9 @@ static bool interrupted(void *user) {
   return s->o.interrupted(s->o.user);
 }
 
-/* A phase names families and rules. */
-static bool named(const rule *r, const char *name) {
-  return strcmp(r->family, name) == 0 || strcmp(r->name, name) == 0;
-}
-
-/* The shipped phases are of the kernel level, whatever else has a name that is in them. */
-static bool names(const rphase *p, const rule *r) {
-  if (p->shipped && r->level != TARN_RULE_KERNEL) return false;
-  for (uint32_t k = 0; k < p->nfamily; k++)
-    if (named(r, p->family[k])) return true;
-  return false;
-}
-
 static bool in_a_phase(const tarn_saturation *s, const rule *r) {
   for (uint32_t i = 0; i < s->rs->phase.n; i++)
-    if (names(&s->rs->phase.p[i], r)) return true;
+    if (r_in_phase(&s->rs->phase.p[i], r)) return true;
   return false;
 }
 
@@ -295,7 +282,7 @@ static uint32_t rules_of(const tarn_saturation *s, const rphase *p, tarn_rule_le
   uint32_t n = 0;
   for (uint32_t i = 0; i < s->nactive; i++) {
     const rule *r = s->er[i].r;
-    if (r->level == level && (p ? names(p, r) : !in_a_phase(s, r))) active[n++] = i;
+    if (r->level == level && (p ? r_in_phase(p, r) : !in_a_phase(s, r))) active[n++] = i;
   }
   return n;
 }
@@ -414,6 +401,7 @@ tarn_saturation *tarn_saturate(const tarn_program *p, const tarn_ruleset *rs,
   if (!s->o.max_surface_nodes) s->o.max_surface_nodes = 10000;
   if (!s->o.max_surface_iterations) s->o.max_surface_iterations = 100;
   double start = tarn_now();
+  tarn_r_check_phases(rs);
   tarn_defer(cx, free_all, s);
   tarn_eg_config config = {o->reasons, 0, o->max_bytes};
   s->g = tarn_eg_new(tarn_ctx_allocator(cx), &config);

@@ -90,6 +90,17 @@ try 3 explore --free --rules "$work/p.rules" --prove "(f a)" "(g a)"
 grep -q "p.rules:2:25: no rule or family is called downn" "$work/err" || fail "a phase of nothing: $(cat "$work/err")"
 sed -i s/downn/down/ "$work/p.rules"
 try 0 explore --free --rules "$work/p.rules" --prove "(f a)" "(g a)" --no-rules down
+grep -q warning "$work/err" && fail "a warning of what is in a phase: $(cat "$work/err")"
+# A rule in no phase is named, at either level.
+sed -i 's/ (two (down))//' "$work/p.rules"
+try 0 explore --free --rules "$work/p.rules" --prove "(f a)" "(g a)"
+grep -q "p.rules:1: no phase names rule down or its family p; it runs before the first" "$work/err" || fail "no word of a rule in no phase"
+printf '(phases (one (a)) (two (zz)))\n(family a (rule r (squeeze ?i ?x) => ?x))(family b (rule s (squeeze ?i ?x) => ?x))' >"$work/p.rules"
+try 3 explore examples/rules/product.term --only-rules "$work/p.rules"
+grep -q "p.rules:1:24: no rule or family is called zz" "$work/err" || fail "a typed phase of nothing: $(cat "$work/err")"
+sed -i 's/ (two (zz))//' "$work/p.rules"
+try 0 explore examples/rules/product.term --only-rules "$work/p.rules"
+grep -q "p.rules:2: no phase names rule s or its family b" "$work/err" || fail "no word of a typed rule in no phase"
 # The chain is checked without the e-graph; each of these is not it any more.
 try 0 explore --free --rules $at/math.rules --prove "(/ (* 6 x) (+ 1 2))" "(* x 2)" --iters 12 --explain "$work/chain"
 try 0 proof check "$work/chain" --free --rules $at/math.rules --json

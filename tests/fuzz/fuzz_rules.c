@@ -1,0 +1,66 @@
+/* Whatever text comes as a rule file, it is read, over access patterns and loops or over operators
+ * of any name, or a placed message says why not. What was read prints, and runs within limits. */
+#include <string.h>
+
+#include "lab/lab.h"
+#include "rules/rules.h"
+#include "tests/fuzz/fuzz.h"
+
+typedef struct input {
+  const char *text;
+  size_t n;
+  bool free;
+} input;
+
+static void print_all(tarn_ctx *cx, const tarn_ruleset *rs) {
+  for (uint32_t i = 0; i < tarn_ruleset_count(rs); i++) {
+    tarn_buf b = {.cx = cx};
+    tarn_rule_print(rs, i, &b);
+    FUZZ_CHECK(b.n > 0 && tarn_ruleset_at(rs, i).name);
+  }
+}
+
+/* A product behind a map and a sum of squares: what rules over loops and access patterns match. */
+static const char network[] =
+    "(compute (map (tanh (mul $0 2.0))) (compute dotProd (cartProd (access 1 (compute (map (max $0 "
+    "0.0)) (input x ((4 6) ()) f32))) (access 1 (transpose (1 0) (input w ((6 4) ()) f32))))))";
+
+static void run_typed(tarn_ctx *cx, const tarn_ruleset *rs, tarn_lang *L) {
+  tarn_program *p = TARN_NEW(cx, tarn_program);
+  tarn_term t = tarn_term_parse(L, tarn_sx_read(cx, network, sizeof network - 1, "n")->kid[0]);
+  *p = (tarn_program){.L = L, .nout = 1};
+  p->out = TARN_NEW(cx, tarn_io);
+  p->out[0] = (tarn_io){"y", t, tarn_term_get(L, t)->type};
+  tarn_sat_options o = tarn_sat_defaults();
+  o.max_nodes = o.max_surface_nodes = 200;
+  o.max_iterations = o.max_surface_iterations = 3;
+  o.max_seconds = 0.5;
+  o.surface_first = true;
+  tarn_saturate(p, rs, &o);
+}
+
+static void read_rules(tarn_ctx *cx, void *arg) {
+  const input *in = arg;
+  tarn_lang *L = tarn_lang_new(cx);
+  tarn_ruleset *rs = in->free ? tarn_free_ruleset_new(L) : tarn_ruleset_new(L);
+  tarn_ruleset_read(rs, in->text, in->n, "input");
+  print_all(cx, rs);
+  if (in->free) tarn_free_rules(rs);
+  else run_typed(cx, rs, L);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
+  char *exact = malloc(n ? n : 1);
+  FUZZ_CHECK(exact);
+  if (n) memcpy(exact, data, n);
+  for (int free = 0; free < 2; free++) {
+    tarn_ctx *cx = tarn_ctx_new(NULL);
+    FUZZ_CHECK(cx);
+    input in = {exact, n, free};
+    tarn_status st = tarn_protect(cx, read_rules, &in);
+    FUZZ_CHECK(st == TARN_OK || (st == TARN_BAD_INPUT && strstr(tarn_message(cx), "input")));
+    tarn_ctx_free(cx);
+  }
+  free(exact);
+  return 0;
+}
