@@ -178,3 +178,55 @@ void kg_call(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_node *e, const
   }
   if (!direct) packed_result(c);
 }
+
+/* ---- what a call does ---- */
+/* For each buffer, 1 + the candidate from the e-node that was there first: the program's own. */
+static uint32_t *first_cands(const kgraph *k) {
+  uint32_t *first = TARN_ARRAY(k->cx, uint32_t, k->group.n + 1);
+  for (uint32_t i = 0; i < k->cand.n; i++) {
+    const kcand *c = &k->cand.p[i];
+    if (c->kind != KC_NEST || c->node == TARN_NONE) continue;
+    uint32_t *at = &first[k->cls.p[c->kcls].group];
+    if (!*at || c->node < k->cand.p[*at - 1].node) *at = i + 1;
+  }
+  return first;
+}
+typedef struct counting {
+  kgraph *k;
+  const uint32_t *first;
+  bool *seen; /* by group */
+  kwork work;
+} counting;
+static void count_cand(counting *n, const kcand *c) {
+  tarn_ksig sig;
+  kg_signature(n->k, c, &sig);
+  n->work.flops += tarn_ksig_flops(n->k->L, n->k->now.hw, &sig);
+  n->work.slots += tarn_ksig_slots(n->k->L, n->k->now.hw, &sig);
+  n->work.products += tarn_ksig_products(n->k->L, n->k->now.hw, &sig);
+}
+/* What computes the operands of an e-node, each buffer once. */
+static void count_below(counting *n, uint32_t node, bool counts) {
+  kgraph *k = n->k;
+  tarn_eg_node e = tarn_eg_node_at(k->g, node);
+  for (uint32_t j = 0; j < e.n; j++) {
+    kview v[KG_MAX_VIEWS];
+    uint32_t nv = kg_views(k, kg_class(k, e.kids[j]), v);
+    if (!nv || n->seen[v[0].group]) continue;
+    n->seen[v[0].group] = true;
+    uint32_t at = n->first[v[0].group];
+    if (!at) continue;
+    if (counts) count_cand(n, &k->cand.p[at - 1]);
+    count_below(n, k->cand.p[at - 1].node, counts);
+  }
+}
+/* What the program itself would do between the call's operands and its result. */
+kwork kg_call_work(kgraph *k, uint32_t kc, uint32_t node) {
+  counting n = {.k = k, .first = first_cands(k), .seen = TARN_ARRAY(k->cx, bool, k->group.n + 1)};
+  count_below(&n, node, false);
+  uint32_t group = k->cls.p[kc].group, at = n.first[group];
+  if (!at || n.seen[group]) return n.work;
+  n.seen[group] = true;
+  count_cand(&n, &k->cand.p[at - 1]);
+  count_below(&n, k->cand.p[at - 1].node, true);
+  return n.work;
+}

@@ -144,6 +144,11 @@ uint32_t kg_identity_nest(kgraph *k, uint32_t type);
 /* kcall.c: calls of kernels written by hand. */
 const tarn_written *kg_written(const kgraph *k, const tarn_eg_node *e); /* NULL: it is none */
 void kg_call(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_node *e, const koperand *op);
+/* What a call does is what the program does without it, from its operands to its result. */
+typedef struct kwork {
+  double flops, slots, products;
+} kwork;
+kwork kg_call_work(kgraph *k, uint32_t kc, uint32_t node);
 tarn_term kg_constant(kgraph *k, uint32_t c); /* a term for constant class c */
 tarn_kprog *kg_program(kgraph *k,
                        const uint32_t *choice_cand); /* per AND/OR class: candidate or TARN_NONE */

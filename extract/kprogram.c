@@ -237,6 +237,8 @@ static void emit_other(build *b, uint32_t ag, const kcand *c) {
   x.in_layout = c->in, x.out_layout = tarn_copy(k->cx, c->out, sizeof c->out);
   for (uint32_t j = 0; j < x.nin; j++) x.reads += layout_bytes(b, x.in[j], &x.in_layout[j]);
   for (uint32_t j = 0; j < x.nout; j++) x.writes += layout_bytes(b, x.out[j], &x.out_layout[j]);
+  kwork work = kg_written(k, &e) ? kg_call_work(k, c->kcls, c->node) : (kwork){0};
+  x.flops = work.flops, x.slots = work.slots, x.products = work.products;
   tarn_push(k->cx, &b->ker, x);
 }
 static void emit(build *b, uint32_t ag) {

@@ -174,7 +174,8 @@ typedef struct tarn_kernel {
   const tarn_schedule *sched;
   bool copy;            /* only moves data (layout copy, materialise): counted apart */
   double price;         /* predicted seconds on the described hardware */
-  double flops;         /* operations of one run: tarn_ksig_flops; K_NEST */
+  double flops;         /* operations of one run: tarn_ksig_flops; K_NEST, and of a call those of what
+                           it stands for */
   double slots;         /* lanes of vector instructions of one run: tarn_ksig_slots; K_NEST */
   double products;      /* of those that multiply: tarn_ksig_products; K_NEST */
   double reads, writes; /* bytes that one run has to read and write: tarn_ksig_traffic */

@@ -11,7 +11,8 @@ say() { echo "test_written: $*"; bad=1; }
 
 out=$("$top/examples/kernels/run.sh" "$tarn" 2>&1) || say "the example fails: $out"
 for words in '1 of 1 rules hold' 'in the chosen program' 'ok: largest difference' \
-  '4 steps evaluated on both sides, 0 skipped' 'given: product-in-tiles, by the function tile8' '"symbol": "tile8"'; do
+  '4 steps evaluated on both sides, 0 skipped' 'given: product-in-tiles, by the function tile8' '"symbol": "tile8"' \
+  '"flop": 16777216'; do
   grep -qF "$words" <<<"$out" || say "the example does not say: $words: $out"
 done
 

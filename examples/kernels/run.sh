@@ -14,3 +14,4 @@ ${CC:-cc} -O3 -fPIC -I "$here/../.." -c tile8.c # add -march=native: then it pay
 "$tarn" check product
 "$tarn" proof check chain --replay --rules tile8.rules
 grep -A 6 '"given"' product/report.json
+grep '"flop"' product/report.json
