@@ -496,7 +496,7 @@ TARN_API tarn_term tarn_call_expand(tarn_lang *L, tarn_term t);
  *   (kernel NAME
  *     (operand x (type f32) (dims 8 K) [(order 1 0)] [(packed)])…
  *     (result (type f32) (dims 8 8) …)
- *     (seconds FORMULA) | (cycles FORMULA)     of one call, in the sizes
+ *     (seconds FORMULA) | (cycles FORMULA) | (measured)     of one call, in the sizes
  *     [(symbol C_NAME)] [(link FILE)])
  *
  * A call of it is (call NAME () ((T ((S) (R)))) A…) with operands ((S),(dims)): the function at
@@ -528,8 +528,9 @@ typedef struct tarn_written {
   const char *size[TARN_WRITTEN_SIZES];
   const tarn_written_port *in;
   tarn_written_port out;
-  bool cycles; /* the price is told in cycles */
-  const tarn_sx *price;
+  bool cycles;          /* the price is told in cycles */
+  const tarn_sx *price; /* NULL: it is measured */
+  uint64_t code;        /* of what is linked, so that a time is that of this code; 0: not known */
   tarn_written_fn *run; /* NULL: the interpreter cannot call it */
   void *function;       /* for `run` */
   const char *absent;   /* why it cannot; NULL: nobody tried */
@@ -547,6 +548,8 @@ TARN_API uint32_t tarn_written_type(tarn_lang *L, const tarn_written *w, const u
                                     uint32_t n);
 /* What the price formula says, in its unit. */
 TARN_API double tarn_written_price(const tarn_written *w, const int64_t *size);
+/* The kernel at these sizes, in words: what a measured time is kept under. Arena. */
+TARN_API const char *tarn_written_text(tarn_ctx *cx, const tarn_written *w, const int64_t *size);
 /* Is the node computed outside of the language: an opaque, or a call of such a kernel? */
 TARN_API bool tarn_is_outside(const tarn_lang *L, uint32_t op, uint32_t payload);
 /* Do dims of these extents and strides lie as the port asks? */

@@ -17,6 +17,7 @@ typedef struct reading {
   tarn_lang *L;
   tarn_written *w;
   bool result; /* sizes must be known */
+  bool priced;
 } reading;
 
 static bool size_name(const tarn_sx *s) {
@@ -121,6 +122,24 @@ double tarn_written_price(const tarn_written *w, const int64_t *size) {
   return formula(w, w->price, size);
 }
 
+static void put_port(tarn_buf *b, const tarn_written_port *p, const int64_t *size) {
+  tarn_buf_fmt(b, " (%s", tarn_dtype_name(p->dtype));
+  for (uint32_t i = 0; i < p->n; i++) {
+    uint32_t d = p->order[i];
+    int64_t n = p->dim[d] < 0 ? size[-1 - p->dim[d]] : p->dim[d];
+    tarn_buf_fmt(b, " %u:%lld", d, (long long)n);
+  }
+  tarn_buf_str(b, p->packed ? " packed)" : ")");
+}
+const char *tarn_written_text(tarn_ctx *cx, const tarn_written *w, const int64_t *size) {
+  tarn_buf b = {.cx = cx};
+  tarn_buf_fmt(&b, "(call %s %016llx", w->symbol, (unsigned long long)w->code);
+  for (uint32_t i = 0; i < w->nin; i++) put_port(&b, &w->in[i], size);
+  put_port(&b, &w->out, size);
+  tarn_buf_str(&b, ")");
+  return b.p;
+}
+
 /* ---- the whole ---- */
 static const char *beside(tarn_ctx *cx, const char *file, const char *name) {
   const char *slash = strrchr(file ? file : "", '/');
@@ -134,7 +153,7 @@ static const char *text_of(reading *r, const tarn_sx *s) {
 }
 static void read_price(reading *r, const tarn_sx *s) {
   tarn_written *w = r->w;
-  if (w->price || s->n != 2) tarn_sx_error(r->L->cx, s, "expected one formula");
+  if (s->n != 2) tarn_sx_error(r->L->cx, s, "expected one formula");
   check_formula(r, w->price = s->kid[1]);
   w->cycles = tarn_sx_is(s, "cycles");
 }
@@ -147,10 +166,17 @@ static void check_symbol(reading *r, const tarn_sx *at) {
 static void read_form(reading *r, const tarn_sx *k) {
   tarn_written *w = r->w;
   if (tarn_sx_is(k, "operand") || tarn_sx_is(k, "result")) return;
-  if (tarn_sx_is(k, "seconds") || tarn_sx_is(k, "cycles")) read_price(r, k);
-  else if (tarn_sx_is(k, "symbol")) w->symbol = text_of(r, k);
+  bool measured = tarn_sx_is(k, "measured");
+  if (measured || tarn_sx_is(k, "seconds") || tarn_sx_is(k, "cycles")) {
+    if (r->priced) tarn_sx_error(r->L->cx, k, "its price is told already");
+    r->priced = true;
+    if (!measured) read_price(r, k);
+    else if (k->n > 1) tarn_sx_error(r->L->cx, k, "expected (measured)");
+  } else if (tarn_sx_is(k, "symbol")) w->symbol = text_of(r, k);
   else if (tarn_sx_is(k, "link")) w->link = beside(r->L->cx, k->file, text_of(r, k));
-  else tarn_sx_error(r->L->cx, k, "expected operand, result, seconds, cycles, symbol or link");
+  else if (!measured && !tarn_sx_is(k, "seconds") && !tarn_sx_is(k, "cycles"))
+    tarn_sx_error(r->L->cx, k,
+                  "expected operand, result, seconds, cycles, measured, symbol or link");
 }
 static void read_ports(reading *r, const tarn_sx *s) {
   tarn_written *w = r->w;
@@ -179,7 +205,8 @@ tarn_written *tarn_written_read(tarn_lang *L, const tarn_sx *s) {
   read_ports(&r, s);
   for (uint32_t i = 2; i < s->n; i++) read_form(&r, s->kid[i]);
   check_symbol(&r, s);
-  if (!w->price) tarn_sx_error(L->cx, s, "its price is needed: (seconds …) or (cycles …)");
+  if (!r.priced)
+    tarn_sx_error(L->cx, s, "its price is needed: (seconds …), (cycles …) or (measured)");
   tarn_push(L->cx, &L->written, w);
   return w;
 }

@@ -48,6 +48,20 @@ static void show_rules(tarn_ctx *cx, const tarn_compiled *r) {
             tarn_shown(cx, x.file), x.line, tarn_shown(cx, s->idle[i].why));
   }
 }
+static void show_unmeasured(tarn_ctx *cx, const tarn_compiled *r) {
+  const tarn_kgraph_report *g = &r->choice;
+  for (uint32_t i = 0; i < g->nunmeasured; i++) {
+    const tarn_written *w = g->unmeasured[i].w;
+    tarn_buf b = {.cx = cx};
+    for (uint32_t k = 0; k < w->nsize; k++)
+      tarn_buf_fmt(&b, "%s%s = %lld", k ? ", " : " at ", w->size[k],
+                   (long long)g->unmeasured[i].size[k]);
+    fprintf(stderr,
+            "tarn: warning: %s:%u: the price of the kernel %s%s is not measured yet, so nothing "
+            "calls it; tarn tune --rules FILE --db STORE measures it\n",
+            tarn_shown(cx, w->at->file), w->at->line, tarn_shown(cx, w->name), b.p ? b.p : "");
+  }
+}
 /* A folder that no compile wrote. */
 static bool holds_others(tarn_ctx *cx, const char *dir) {
   DIR *d = opendir(dir);
@@ -75,6 +89,7 @@ int tarn_cmd_compile(tarn_ctx *cx, int argc, char **argv) {
   if (c.json) fwrite(r->report, 1, r->report_n, stdout);
   if (!c.json) show(cx, r);
   show_rules(cx, r);
+  show_unmeasured(cx, r);
   if (c.json) return 0;
   show_machines(cx, r);
   return 0;

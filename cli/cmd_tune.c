@@ -147,6 +147,23 @@ static void no_longer(tarn_ctx *cx, const texts *was, tarn_lang *L, wanted *out)
     tarn_push(cx, &out->sig, k), tarn_push(cx, &out->uses, 0u);
   }
 }
+/* Kernels written by hand that the program may call, measured: the store's figure is their price.
+ */
+static bool measure_calls(tarn_ctx *cx, const tarn_compiled *p, const char *db) {
+  const tarn_kgraph_report *g = &p->choice;
+  tarn_store *s = g->nunmeasured ? tarn_store_open(cx, db) : NULL;
+  for (uint32_t i = 0; i < g->nunmeasured; i++) {
+    const tarn_unmeasured *x = &g->unmeasured[i];
+    const char *why;
+    tarn_record r = tarn_record_of_call(cx, x->w, x->size);
+    r.seconds = tarn_measure_call(cx, tarn_written_find(p->L, x->w->name), x->size, &why);
+    if (!(r.seconds < INFINITY))
+      tarn_warn(cx, "%s:%u: the kernel %s is not measured: %s", x->w->at->file, x->w->at->line,
+                x->w->name, why);
+    tarn_store_add(s, tarn_hw_key(p->o->hw, cx), &r, 1);
+  }
+  return g->nunmeasured > 0;
+}
 /* Searches for the fastest schedules of the program's kernels with two thirds of the trials; and
  * twice of those that it has then, with half of the rest each: what was measured may favour other
  * kernels, which may turn out slower than they were expected to be. */
@@ -163,6 +180,7 @@ static tarn_tune_report tune_program(tarn_ctx *cx, cli_compile *c, const char *d
   c->explores = true;
   for (int pass = 0; pass < PASSES; pass++) {
     const tarn_compiled *p = optimised(cx, c);
+    if (measure_calls(cx, p, db)) c->db = db, p = optimised(cx, c);
     wanted w = {0};
     of_program(cx, p->kernels, &w);
     uint32_t own = w.sig.n;
@@ -289,6 +307,8 @@ int tarn_cmd_tune(tarn_ctx *cx, int argc, char **argv) {
       {"--hw", NULL, CLI_STR, &c.hw, "NAME|FILE", "hardware: host (default)"},
       {"--numerics", NULL, CLI_STR, &c.numerics, "CLASS", "exact, reassoc (default) or approx"},
       {"--threads", NULL, CLI_THREADS, &threads, "T", "threads of a kernel (default: all)"},
+      {"--rules", NULL, CLI_LIST, &c.rules, "F",
+       "add a rule file; kernels written by hand whose price is (measured) are measured too"},
       {"--seed", NULL, CLI_UINT, &o.seed, "K", "seed of all random choices"},
       {"--shape", NULL, CLI_LIST, &c.shapes, "NAME=DIMS", "bind a dynamic shape"},
       CLI_SET(c),

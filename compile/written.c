@@ -2,7 +2,7 @@
 #include "compile/internal.h"
 #include <string.h>
 
-static bool seen(const tarn_ruleset *rs, const tarn_written *w, uint32_t before) {
+static bool seen(const tarn_ruleset *rs, tarn_written *w, uint32_t before) {
   uint32_t number;
   for (uint32_t i = 0; i < before; i++)
     if (tarn_ruleset_written(rs, i, &number) == w) return true;
@@ -10,7 +10,7 @@ static bool seen(const tarn_ruleset *rs, const tarn_written *w, uint32_t before)
 }
 /* A function of C runs on CPUs; it is linked with what is emitted. */
 void comp_written(const tarn_compiled *c) {
-  const tarn_written *w;
+  tarn_written *w;
   uint32_t number;
   for (uint32_t i = 0; (w = tarn_ruleset_written(c->rules, i, &number)); i++) {
     tarn_ctx *cx = tarn_lang_ctx(c->L);

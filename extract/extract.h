@@ -53,6 +53,11 @@ typedef struct tarn_ways {
   const char *kernel;
   double implicit, materialised;
 } tarn_ways;
+/* A kernel written by hand whose price is measured, and is not, at these sizes. */
+typedef struct tarn_unmeasured {
+  const tarn_written *w;
+  int64_t size[TARN_WRITTEN_SIZES];
+} tarn_unmeasured;
 typedef struct tarn_kgraph_report {
   uint32_t buffers, orders, candidates; /* of the kernel graph */
   uint64_t signatures, price_uses, evaluations;
@@ -62,6 +67,8 @@ typedef struct tarn_kgraph_report {
   bool optimal;
   const char *method, *price_name;
   uint32_t kernels, copies; /* chosen; copies apart */
+  uint32_t nunmeasured;
+  const tarn_unmeasured *unmeasured; /* kernels written by hand that are no candidates yet */
   uint32_t nways;
   const tarn_ways *ways; /* of the chosen kernels that have both */
 } tarn_kgraph_report;

@@ -103,6 +103,28 @@ static void operand_ways(calling *c, const koperand *op, uint32_t j) {
 }
 
 /* ---- the price ---- */
+static void note_unmeasured(kgraph *k, const tarn_written *w, const int64_t *size) {
+  tarn_unmeasured x = {.w = w};
+  memcpy(x.size, size, sizeof x.size);
+  for (uint32_t i = 0; i < k->unmeasured.n; i++)
+    if (k->unmeasured.p[i].w == w && !memcmp(k->unmeasured.p[i].size, size, sizeof x.size)) return;
+  tarn_push(k->cx, &k->unmeasured, x);
+}
+/* Seconds of one call; NAN: nobody measured it. */
+static double one_call(kgraph *k, const tarn_written *w, const int64_t *size) {
+  const tarn_price *p = k->now.price;
+  double t = !w->price && p->call ? p->call(p->user, w, size) : 0;
+  if (w->price) {
+    t = tarn_written_price(w, size);
+    if (!(t >= 0))
+      tarn_sx_error(k->cx, w->price, "the kernel %s costs %g at these sizes: less than nothing",
+                    w->name, t);
+    return w->cycles ? t / k->now.hw->clock : t;
+  }
+  if (t > 0) return t < INFINITY ? t : NAN;
+  note_unmeasured(k, w, size);
+  return NAN;
+}
 static double price_of(const calling *c) {
   kgraph *k = c->k;
   uint32_t types[KG_MAX_KIDS];
@@ -112,11 +134,7 @@ static double price_of(const calling *c) {
   for (uint32_t j = 0; j < c->e->n; j++) types[j] = k->cls.p[kg_class(k, c->e->kids[j])].type;
   if (!tarn_written_sizes(k->L, c->w, types, c->e->n, size)) return NAN;
   for (uint32_t d = 0; d < c->ns; d++) points *= (double)t->dim[d];
-  double given = tarn_written_price(c->w, size);
-  if (!(given >= 0))
-    tarn_sx_error(k->cx, c->w->price, "the kernel %s costs %g at these sizes: less than nothing",
-                  c->w->name, given);
-  double one = given / (c->w->cycles ? k->now.hw->clock : 1);
+  double one = one_call(k, c->w, size);
   double waves = ceil(points / (double)k->now.threads);
   bool joined = k->now.threads > 1 && points > 1;
   return one * waves + k->now.hw->launch + (joined ? k->now.hw->barrier : 0);

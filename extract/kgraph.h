@@ -93,6 +93,7 @@ typedef struct kgraph {
   tarn_nodes *nodes;     /* the same, as numbers of origins */
   tarn_map *unfit; /* kclass -> a kernel of it (tarn_ksig) that a unit computes, but for room */
   TARN_VEC(tarn_ways) ways;
+  TARN_VEC(tarn_unmeasured) unmeasured;
   tarn_kgraph_report *r;
 } kgraph;
 struct tarn_picks {

@@ -423,5 +423,6 @@ tarn_kprog *tarn_extract(const tarn_kgraph_input *in, const tarn_kgraph_options 
   }
   tarn_kprog *p = kg_program(&k, choice);
   r->ways = k.ways.p, r->nways = k.ways.n;
+  r->unmeasured = k.unmeasured.p, r->nunmeasured = k.unmeasured.n;
   return p;
 }

@@ -165,7 +165,7 @@ TARN_API bool tarn_written_link(tarn_ctx *cx, const tarn_written *w, const char 
                                 const char **why);
 /* Raises TARN_BAD_INPUT, with the place of the declaration, when the file or its function is not
  * there. */
-TARN_API void tarn_written_verify(tarn_ctx *cx, const tarn_written *w);
+TARN_API void tarn_written_verify(tarn_ctx *cx, tarn_written *w);
 /* Loads the function into this process, for tarn_eval(), until the enclosing protected call ends.
  * Else w->absent says why it cannot be called here. */
 TARN_API void tarn_written_load(tarn_ctx *cx, tarn_written *w);

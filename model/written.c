@@ -42,10 +42,13 @@ static char *workshop(tarn_ctx *cx) {
   return so;
 }
 
-void tarn_written_verify(tarn_ctx *cx, const tarn_written *w) {
+void tarn_written_verify(tarn_ctx *cx, tarn_written *w) {
   const char *why;
+  size_t n;
   if (!w->link) return;
   if (!tarn_written_link(cx, w, workshop(cx), &why)) tarn_sx_error(cx, w->at, "%s", why);
+  const char *code = tarn_read_file(cx, w->link, &n);
+  w->code = tarn_hash_bytes(code, n, 0);
 }
 
 /* ---- the call ---- */

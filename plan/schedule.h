@@ -172,12 +172,12 @@ typedef struct tarn_kernel {
                     * elements from the start of the buffer (of its outermost parent, for a part).
                     */
   const tarn_schedule *sched;
-  bool copy;            /* only moves data (layout copy, materialise): counted apart */
-  double price;         /* predicted seconds on the described hardware */
-  double flops;         /* operations of one run: tarn_ksig_flops; K_NEST, and of a call those of what
-                           it stands for */
-  double slots;         /* lanes of vector instructions of one run: tarn_ksig_slots; K_NEST */
-  double products;      /* of those that multiply: tarn_ksig_products; K_NEST */
+  bool copy;       /* only moves data (layout copy, materialise): counted apart */
+  double price;    /* predicted seconds on the described hardware */
+  double flops;    /* operations of one run: tarn_ksig_flops; K_NEST, and of a call those of what
+                      it stands for */
+  double slots;    /* lanes of vector instructions of one run: tarn_ksig_slots; K_NEST */
+  double products; /* of those that multiply: tarn_ksig_products; K_NEST */
   double reads, writes; /* bytes that one run has to read and write: tarn_ksig_traffic */
   /* K_NEST: the canonical kernel that was priced, before constants were packed, and its schedule
    * (`sched` is what packing made of it); or NULL. */

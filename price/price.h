@@ -72,6 +72,9 @@ typedef struct tarn_price {
    * price is wrong most where nothing was measured. */
   double (*kernel)(void *user, tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
                    const tarn_schedule *s, uint32_t threads, const tarn_cost *cost);
+  /* Measured seconds of one call of a kernel written by hand, at these sizes; 0: nobody measured
+   * them. NULL: nothing is known of any. */
+  double (*call)(void *user, const tarn_written *w, const int64_t *size);
   /* How much of what it says beside the analytic price (the logarithm of their ratio) counts where
    * the solver compares schedules of a kernel, up to 1; 0: a third. */
   double within;

@@ -206,7 +206,7 @@ static const trap traps[] = {
      " => (compute dotProd (cartProd ?k (compute ?f ?A) ?B)) :if (scales ?f) :class reassoc)"},
     {"constants put together, of which one is added exactly",
      "(family t :level kernel (rule t (anywhere (add (add ?x ?a) ?b)) => (anywhere (add ?x (add ?a "
-     "?b))) :class reassoc))"},
+     "?b))) :if (is-whole ?x) :if (is-whole ?a) :class reassoc))"},
     {"a kernel's operands swapped",
      "(family t :level kernel (rule t (nest ?k ?a ?b) => (nest ?k ?b ?a)))"},
 };

@@ -3,8 +3,8 @@
  *
  *   tarn-measurements 6           the kind of file, and the version of the store (STORE_VERSION)
  *   hw KEY                        of what follows (tarn_hw_key)
- *   kernel TEXT                   tarn_ksig_text(), once; the lines behind it are of this kernel:
- *   THREADS SECONDS SCHEDULE      tarn_schedule_text()
+ *   kernel TEXT                   tarn_ksig_text() or tarn_written_text(), once; the lines behind
+ * it are of this kernel: THREADS SECONDS SCHEDULE      tarn_schedule_text()
  *
  * sorted by hardware, kernel, threads and schedule, so that the same measurements make the same
  * text and what is alike lies together, for who compresses it. Seconds are decimal and give back
@@ -90,7 +90,8 @@ static void read_line(reading *r, const char *s) {
   } else if (!strncmp(s, "kernel ", 7)) {
     if (!r->section.n) wrong(r, "a kernel before its hardware");
     r->kernel = s + 7;
-    if (strncmp(r->kernel, "(kernel ", 8)) wrong(r, "a kernel is expected");
+    if (strncmp(r->kernel, "(kernel ", 8) && strncmp(r->kernel, "(call ", 6))
+      wrong(r, "a kernel is expected");
   } else read_record(r, s);
 }
 static void read_lines(reading *r, char *at, const char *end) {

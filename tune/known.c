@@ -12,6 +12,8 @@ typedef struct known_kernel {
 } known_kernel;
 typedef struct known {
   tarn_ctx *cx;
+  tarn_store *store;
+  const char *key;      /* of the hardware */
   const tarn_record *r; /* of this number of threads, by kernel */
   TARN_VEC(known_kernel) kernel;
   tarn_map *by_text; /* hash of a kernel's text -> 1 + number in kernel */
@@ -63,6 +65,14 @@ static double measured_kernel(void *user, tarn_lang *L, const tarn_hw *hw, const
   const tarn_price *p = q->otherwise;
   return q->scale *
          (p && p->kernel ? p->kernel(p->user, L, hw, k, s, threads, cost) : cost->seconds);
+}
+
+static double measured_call(void *user, const tarn_written *w, const int64_t *size) {
+  const known *q = user;
+  double seconds = 0;
+  tarn_record r = tarn_record_of_call(q->cx, w, size);
+  tarn_store_has(q->store, q->key, r.threads, r.kernel, r.schedule, &seconds);
+  return seconds;
 }
 
 typedef struct reading {
@@ -154,12 +164,17 @@ const tarn_price *tarn_measured(tarn_lang *L, const tarn_hw *hw, const char *pat
                                 const tarn_price *otherwise, bool explores) {
   tarn_ctx *cx = tarn_lang_ctx(L);
   const tarn_record *all;
-  uint32_t n = tarn_store_read(tarn_store_open(cx, path), tarn_hw_key(hw, cx), &all), kept = 0;
+  tarn_store *store = tarn_store_open(cx, path);
+  const char *key = tarn_hw_key(hw, cx);
+  uint32_t n = tarn_store_read(store, key, &all), kept = 0;
   tarn_record *mine = TARN_ARRAY(cx, tarn_record, n + 1);
   for (uint32_t i = 0; i < n; i++)
-    if (all[i].threads == threads) mine[kept++] = all[i];
+    if (all[i].threads == threads && strncmp(all[i].kernel_text, "(call ", 6))
+      mine[kept++] = all[i];
   known *q = TARN_NEW(cx, known);
   *q = (known){.cx = cx,
+               .store = store,
+               .key = key,
                .r = mine,
                .by_text = tarn_map_new(cx),
                .by_sig = tarn_map_new(cx),
@@ -171,6 +186,7 @@ const tarn_price *tarn_measured(tarn_lang *L, const tarn_hw *hw, const char *pat
   *p = (tarn_price){.user = q,
                     .seconds = measured_seconds,
                     .kernel = measured_kernel,
+                    .call = measured_call,
                     .schedule = measured_schedule};
   p->within = otherwise ? otherwise->within : 0;
   p->name = tarn_format(cx, "measured: %u schedules of %u kernels; else %s", kept, q->kernel.n,

@@ -81,6 +81,14 @@ TARN_API void tarn_measures(tarn_ctx *cx, const tarn_hw *hw);
 TARN_API void tarn_measure(tarn_lang *L, const tarn_hw *hw, const tarn_trial *t, uint32_t n,
                            uint32_t threads, double limit_seconds, uint32_t seed, double *seconds);
 
+/* Seconds of one call of a kernel written by hand, on one thread, its operands where its
+ * declaration lets them lie and warm: the least of several runs, in a child process. INFINITY: it
+ * failed, as *why says. */
+TARN_API double tarn_measure_call(tarn_ctx *cx, tarn_written *w, const int64_t *size,
+                                  const char **why);
+/* What the store keeps of it. */
+TARN_API tarn_record tarn_record_of_call(tarn_ctx *cx, const tarn_written *w, const int64_t *size);
+
 /* Who measures, other than this machine: several trials in one call. */
 typedef struct tarn_measurer {
   void *user;

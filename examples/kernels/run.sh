@@ -15,3 +15,9 @@ ${CC:-cc} -O3 -fPIC -I "$here/../.." -c tile8.c # add -march=native: then it pay
 "$tarn" proof check chain --replay --rules tile8.rules
 grep -A 6 '"given"' product/report.json
 grep '"flop"' product/report.json
+# the same with a price that tarn tune measures here
+sed 's/(cycles .*/(measured)/' tile8.rules >measured.rules
+"$tarn" compile product.term -o measured --rules measured.rules
+"$tarn" tune product.term --rules measured.rules --db tiles.db --trials 4 -o tiles.price
+"$tarn" compile product.term -o measured --rules measured.rules --db tiles.db
+"$tarn" check measured

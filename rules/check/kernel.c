@@ -370,8 +370,11 @@ static tarn_ruleset *rules_of(kernels *k) {
       q->guard = without_one(k->g, q->guard, &q->nguard, k->skip - q->ncond);
     tarn_push(rs->cx, &rs->rule, q);
   }
-  for (uint32_t i = 0; i < k->given->phase.n; i++)
-    tarn_push(rs->cx, &rs->phase, k->given->phase.p[i]);
+  for (uint32_t i = 0; i < k->given->phase.n; i++) {
+    rphase p = k->given->phase.p[i];
+    p.shipped = true; /* they may name what is left out here */
+    tarn_push(rs->cx, &rs->phase, p);
+  }
   return rs;
 }
 

@@ -159,7 +159,7 @@ typedef struct rule {
   uint32_t nwritten;
   tarn_written **written; /* kernels written by hand that its right side calls */
   bool dropped;
-  bool asked;    /* of tarn_ruleset_add() */
+  bool asked; /* of tarn_ruleset_add() */
   bool shipped;
   bool grows;    /* free: it may make its left side again without end */
   bool subsumes; /* the right side is as good for every use: it subsumes the root's node */
