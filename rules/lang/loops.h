@@ -134,9 +134,9 @@ const lx *loops_fold(const lx *x);
 /* loops_anywhere.c, loops_make.c */
 extern const rbuild loops_builder;
 uint32_t loops_anywhere(rsite *s, const rule *r);
-/* A scalar expression of what the variables stand for; an operator over kids, a number. TARN_NONE.
- */
-uint32_t loops_scalar(renv *e, const lx *x);
+/* loops_make.c: a right side where the left one was matched, its reads added there; an operator
+ * over kids, a number. TARN_NONE. */
+uint32_t loops_in_place(renv *e, const lx *x);
 uint32_t loops_op(renv *e, const lx *x, const uint32_t *kid);
 uint32_t loops_number(renv *e, const lx *x);
 int64_t l2_capacity(const renv *e); /* bytes of the description's; usual ones without it */

@@ -11,10 +11,10 @@ typedef struct scope { /* loops, and what those of the rule are in terms of them
   bool loose[L_LOOPS];  /* there may be something, which does not matter */
 } scope;
 typedef struct making {
-  rsite *s;
+  rsite *s; /* NULL: in place */
   renv *e;
   tarn_lang *L;
-  const lmatch *m;
+  lmatch *m;
 } making;
 typedef struct place { /* where an expression is made */
   kern *k;
@@ -235,6 +235,7 @@ static uint32_t any(making *g, uint32_t var, const scope *s, place *p, uint32_t 
   uint32_t with[K_READS + 1];
   fxwalk w;
   if (v->id == TARN_NONE) return value;
+  if (p->k == &g->m->k) return v->id; /* in place */
   if (!loops_walk(g->e, v, &w)) return TARN_NONE;
   for (uint32_t i = 0; i <= K_READS; i++) with[i] = TARN_NONE;
   for (uint32_t i = 0; i < w.n; i++) {
@@ -398,7 +399,7 @@ static uint32_t padded(making *g, const lx *x, const scope *s, place *p) {
 /* Of each element of the tensor that a read of the left side is of, and of what lies beside it. */
 static uint32_t tensor_read(making *g, const lx *x, const scope *s, place *p) {
   const tarn_read *of = read_of(g, x->var);
-  uint32_t f = of ? loops_scalar(g->e, x->kid[0]) : TARN_NONE, h0 = tarn_fx_hole(g->L, 0),
+  uint32_t f = of ? loops_in_place(g->e, x->kid[0]) : TARN_NONE, h0 = tarn_fx_hole(g->L, 0),
            with[K_READS + 1];
   if (f == TARN_NONE) return f;
   uint32_t id = g->m->k.leaf[of->src], map = moved(g, of->map, s, type_of(g, id));
@@ -484,6 +485,16 @@ static uint32_t root(making *g, const lx *x) {
   if (map == TARN_NONE) return map;
   if (r.n == s.n && tarn_map_is_identity(g->L, map)) return k->out_ns = ns, kern_store(k);
   return seen_through(g->s, kern_store(k), map, ns);
+}
+uint32_t loops_in_place(renv *e, const lx *x) {
+  making g = {NULL, e, e->L, e->loops};
+  lmatch *m = e->loops;
+  place p = {&m->k, NULL, &m->k.stage[m->part / 2], m->part % 2 == 0};
+  scope s;
+  no_loops(&s);
+  for (uint32_t d = 0; d < m->n; d++)
+    if (!add_loop(&g, &s, NULL, d, m->dim[d])) return TARN_NONE;
+  return make(&g, x, &s, &p);
 }
 static uint32_t build(rsite *s) {
   const rule *r = s->e->rule;

@@ -297,6 +297,7 @@ static bool type_of(renv *e, uint32_t part, uint32_t f, tarn_dtype *out) {
 /* Every expression of every stage, the inner ones first. */
 static void match_anywhere(matching *m, const lx *x) {
   lmatch *w = m->e->loops;
+  w->swapped = false;
   for (uint32_t i = 0; i < 2 * w->k.nstage && !m->stop && !m->done; i++) {
     const kstage *st = &w->k.stage[i / 2];
     uint32_t f = i % 2 ? st->epi : st->body;

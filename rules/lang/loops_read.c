@@ -139,13 +139,22 @@ static lx *fold(reader *rd, const tarn_sx *s) {
     tarn_sx_error(rd->cx, s->kid[1], "expected sum, prod, max, min or ?r");
   return x;
 }
+/* Is it computed of that variable alone? */
+static bool of_variable(const lx *x, uint32_t var) {
+  bool is = x->kind == LX_NUMBER || x->kind == LX_OP || (x->kind == LX_ANY && x->var == var);
+  for (uint32_t i = 0; is && i < x->n; i++) is = of_variable(x->kid[i], var);
+  return is;
+}
 /* (then ?g E), (tensor ?e E) */
 static lx *with_variable(reader *rd, const tarn_sx *s, lx_kind kind) {
   if (s->n != 3 || !any(s->kid[1]))
     tarn_sx_error(rd->cx, s, "expected (%s ?e EXPRESSION)", s->kid[0]->text);
   lx *x = new_lx(rd, kind, 1);
   x->var = reader_attribute(rd, s->kid[1], 'e');
-  return x->kid[0] = expression(rd, s->kid[2]), x;
+  x->kid[0] = expression(rd, s->kid[2]);
+  if (kind == LX_TENSOR && !of_variable(x->kid[0], x->var))
+    tarn_sx_error(rd->cx, s->kid[2], "expected an expression of %s alone", s->kid[1]->text);
+  return x;
 }
 /* (at E LOOP INDEX …) */
 static lx *at(reader *rd, const tarn_sx *s) {
