@@ -117,11 +117,6 @@ const tarn_compile_options *cli_options(tarn_lang *L, cli_compile *c) {
   o->allow_copies = c->copies;
   o->threads = (uint32_t)c->threads;
   if (tarn_hw_traits_of(o->hw).any_nest) o->price = price_of(L, c, o->hw);
-  if (c->schedule) {
-    size_t n;
-    const char *text = tarn_read_file(cx, c->schedule, &n);
-    o->ngiven = tarn_given_read(L, o->hw, text, n, c->schedule, &o->given);
-  }
   o->rtol = c->rtol;
   o->rules = texts_of(&c->rules);
   o->no_rules = texts_of(&c->no_rules);
@@ -135,6 +130,11 @@ const tarn_compile_options *cli_options(tarn_lang *L, cli_compile *c) {
   o->explain = c->explain;
   o->sink = print_dump;
   o->folders = &cli_folders;
+  if (c->schedule) {
+    size_t n;
+    const char *text = tarn_read_file(cx, c->schedule, &n);
+    o->ngiven = tarn_given_read(L, tarn_compile_units(L, o), text, n, c->schedule, &o->given);
+  }
   return o;
 }
 tarn_program *cli_reload(tarn_lang *L, const cli_compile *c) {

@@ -51,6 +51,9 @@ tarn_compiled *comp_begin(tarn_lang *L, const tarn_compile_options *o) {
   *c = (tarn_compiled){.L = L, .o = o, .target = tarn_target_of_program(cx, o->hw)};
   c->emission = tarn_target_emission(cx, c->target, c->target->program, o->emit);
   c->name = prefix_of(cx, o);
+  tarn_compile_options *with = tarn_copy(cx, o, sizeof *o);
+  with->hw = tarn_compile_units(L, o);
+  c->o = with;
   return c;
 }
 void comp_import(tarn_compiled *c, const tarn_source *s) {
@@ -80,7 +83,7 @@ static void mark_units(tarn_ruleset *rs, const tarn_hw *hw) {
   for (uint32_t i = 0; i < m.n; i++)
     if (!tarn_hw_traits_of(m.hw[i]).any_nest) tarn_ruleset_derive_units(rs, m.hw[i]);
 }
-static tarn_ruleset *rules_of(const tarn_compiled *c) {
+tarn_ruleset *comp_rules(const tarn_compiled *c) {
   const tarn_compile_options *o = c->o;
   tarn_ruleset *rs = tarn_ruleset_new(c->L);
   if (!o->only_rules.n) tarn_ruleset_ship(rs, NULL, TARN_RULE_KERNEL);
@@ -99,10 +102,8 @@ static void after_iteration(void *user, tarn_egraph *g, const tarn_eg_iteration 
   comp_dump_iteration(&((watch *)user)->phases, it);
 }
 static bool watched(void *user) { return interrupted(((watch *)user)->o); }
-static void saturate(tarn_compiled *c) {
+tarn_sat_options comp_saturation(const tarn_compiled *c) {
   const tarn_compile_options *o = c->o;
-  double t = tarn_now();
-  watch w = {{.cx = tarn_lang_ctx(c->L)}, o};
   tarn_sat_options so = tarn_sat_defaults();
   so.numerics = o->numerics;
   so.rtol = o->rtol;
@@ -111,12 +112,20 @@ static void saturate(tarn_compiled *c) {
   so.max_seconds = o->seconds;
   if (o->nodes) so.max_nodes = o->nodes;
   if (o->iters) so.max_iterations = o->iters;
+  so.reasons = TARN_EG_REASONS_NONE;
+  return so;
+}
+static void saturate(tarn_compiled *c) {
+  const tarn_compile_options *o = c->o;
+  double t = tarn_now();
+  watch w = {{.cx = tarn_lang_ctx(c->L)}, o};
+  tarn_sat_options so = comp_saturation(c);
   bool asked = o->rules.n || o->only_rules.n; /* the report says which are in the program */
   so.reasons = o->explain || o->reasons || asked ? TARN_EG_REASONS_ALL : TARN_EG_REASONS_NONE;
   so.after = comp_dumps(c, TARN_DUMP_PHASES) ? after_iteration : NULL;
   so.interrupted = watched;
   so.user = &w;
-  c->rules = rules_of(c);
+  c->rules = comp_rules(c);
   comp_written(c);
   c->saturation = tarn_saturate(c->program, c->rules, &so);
   c->rewriting = tarn_sat_result(c->saturation);

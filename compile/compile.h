@@ -200,6 +200,11 @@ struct tarn_compiled {
 
 /* ---------------------------------------------------------------- the call */
 
+/* The machine of the options. Instructions that compute neither a product nor a map get the nests
+ * that the options' rules find to equal their meanings: a kernel is compared with these. The steps
+ * below do it themselves; schedules that are handed in for such kernels are read with it. */
+TARN_API const tarn_hw *tarn_compile_units(tarn_lang *L, const tarn_compile_options *o);
+
 /* All of it. When it raises, nothing is left of it, in o->dir or elsewhere. */
 TARN_API const tarn_compiled *tarn_compile(tarn_lang *L, const tarn_compile_options *o);
 

@@ -35,6 +35,8 @@ const char *const *comp_written_files(const tarn_kprog *p, uint32_t *n); /* to b
 void comp_put_written(tarn_json *j, const tarn_kprog *p);
 
 /* ---- the steps (compile.c) ---- */
+tarn_ruleset *comp_rules(const tarn_compiled *c); /* that the options ask for */
+tarn_sat_options comp_saturation(const tarn_compiled *c);
 tarn_compiled *comp_begin(tarn_lang *L, const tarn_compile_options *o); /* looks at the options */
 tarn_model_options comp_model_options(tarn_ctx *cx, const tarn_compile_options *o);
 const tarn_source *comp_source(tarn_ctx *cx, const tarn_compile_options *o); /* its model */

@@ -301,6 +301,8 @@ static void put_unit(const comp_offload *f, const unit *x, tarn_json *j) {
 void comp_kernel_json(const comp_offload *f, uint32_t kernel, tarn_json *j) {
   const tarn_kprog *p = f->c->kernels;
   tarn_json_str(j, "machine", p->machines.hw[p->ker[kernel].machine]->name);
+  tarn_json_int(j, "live_bytes", f->c->memory->live[kernel]);
+  tarn_json_int(j, "allocated_bytes", f->c->memory->bytes);
   if (f->unit[kernel]) put_unit(f, f->unit[kernel], j);
 }
 static void put_operators(const comp_offload *f, tarn_json *j) {

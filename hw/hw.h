@@ -58,6 +58,10 @@ typedef struct tarn_hw_intrinsic {
   uint32_t reuse; /* an instruction may touch an entry of the result again so many issues later;
                      0: at once */
   const char *encoding; /* LLVM intrinsic, PTX, or instruction family; NULL: plain IR */
+  /* Nests over its operands (INPUT terms) that are known to equal its meaning; who compiles for it
+   * finds them, a description has none. */
+  uint32_t nwhole;
+  const tarn_term *whole;
 } tarn_hw_intrinsic;
 
 /* Cost of a scalar operator, in cycles per vector, by its name in access/fx.def. */

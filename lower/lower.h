@@ -13,6 +13,7 @@ typedef struct tarn_memory_plan {
   int64_t bytes; /* of the workspace */
   int64_t
       live_bound;  /* the most bytes of live TEMP buffers at any kernel: no plan can be smaller */
+  int64_t *live;   /* the same of each kernel, while it runs */
   int64_t *offset; /* per buffer, multiple of align; -1 for inputs, outputs and constants */
   int64_t const_bytes;
   int64_t *const_offset; /* constants blob, laid out as the kernels read it */

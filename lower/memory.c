@@ -135,12 +135,14 @@ static int64_t squeeze(tarn_ctx *cx, life *l, uint32_t n, int64_t bound) {
   return place(l, best, n, other);
 }
 
-static int64_t live_bound(const life *l, uint32_t n, uint32_t nker) {
+/* live: of each kernel, the bytes alive while it runs. */
+static int64_t live_bound(const life *l, uint32_t n, uint32_t nker, int64_t *live) {
   int64_t most = 0;
   for (uint32_t k = 0; k < nker; k++) {
     int64_t sum = 0;
     for (uint32_t i = 0; i < n; i++)
       if (l[i].first <= k && k <= l[i].last) sum += l[i].bytes;
+    live[k] = sum;
     if (sum > most) most = sum;
   }
   return most;
@@ -156,7 +158,8 @@ tarn_memory_plan *tarn_memory_plan_make(const tarn_kprog *p, int64_t align) {
   plan->const_offset = TARN_ARRAY(cx, int64_t, p->nbuf);
   life *l = TARN_ARRAY(cx, life, p->nbuf);
   uint32_t n = lifetimes(p, align, l);
-  plan->live_bound = live_bound(l, n, p->nker);
+  plan->live = TARN_ARRAY(cx, int64_t, p->nker + 1);
+  plan->live_bound = live_bound(l, n, p->nker, plan->live);
   plan->bytes = squeeze(cx, l, n, plan->live_bound);
   bool *read = TARN_ARRAY(cx, bool, p->nbuf + 1);
   for (uint32_t k = 0; k < p->nker; k++) /* an accelerator's are packed with its code */

@@ -92,9 +92,14 @@ static void check_levels(tarn_ctx *cx, const tarn_level *l, uint32_t n, uint32_t
   if (f == TARN_DIM_UNCOVERED)
     tarn_raise(cx, TARN_BAD_INPUT, "schedule: stage %u: dim %u is not covered", stage, at);
 }
+/* A unit that computes all of a nest holds the nest's operands, outside of all loops. */
+static bool is_whole(const tarn_unit *u) {
+  return u && u->rows == TARN_NONE && u->columns == TARN_NONE && u->sum == TARN_NONE;
+}
 static void check_holds(tarn_ctx *cx, const tarn_nest *n, const tarn_stage_sched *s, uint32_t nread,
                         uint32_t stage) {
-  if (s->nhold && n->depth)
+  if (is_whole(s->unit)) nread = n->nchild;
+  else if (s->nhold && n->depth)
     tarn_raise(cx, TARN_BAD_INPUT, "schedule: stage %u: holds inside of shared loops", stage);
   for (uint32_t i = 0; i < s->nhold; i++) {
     const tarn_hold *h = &s->hold[i];

@@ -10,6 +10,7 @@
  *   unit_match.c   which units compute a kernel, and how its operands lie in entries
  *   unit_map.c     kernels that sum nothing: the accumulators begin with an operand
  *   unit_whole.c   kernels that one instruction computes
+ *   unit_same.c    whether two nests compute the same
  *   unit_vector.c  the epilogue as steps of the vector unit
  *   unit_rows.c    rows of a tile that one transfer moves
  *   unit_inside.c  tiles without padding, and with what lies between their entries

@@ -60,5 +60,7 @@ bool unit_loaded(unit_match *m, uint32_t intrinsic, uint32_t read);
 bool unit_lane(unit_match *m, uint32_t read);
 bool unit_map_kernel(unit_match *m); /* unit_map.c */
 bool unit_whole(unit_match *m);      /* unit_whole.c */
+/* The kernels compute the same; operand i of a is operand as[i] of b (unit_same.c). */
+bool unit_same_kernel(const tarn_lang *L, const tarn_ksig *a, const tarn_ksig *b, uint32_t *as);
 
 #endif

@@ -477,11 +477,11 @@ static bool by_product(unit_match *m, uint32_t i, uint32_t rows) {
 static bool find(unit_match *m) {
   tarn_unit_plan *p = m->p;
   const tarn_nest *n = tarn_nest_get(m->L, p->k->nest);
+  if (p->k->nout == 1 && unit_whole(m)) return true;
   if (n->nstage != 1 || n->depth || p->k->nout != 1)
     return unit_no(m, "a kernel of several stages or results");
   const tarn_func *f = tarn_fn_get(m->L, p->stage->fn);
   if (p->k->out[0].n != p->nacc) return unit_no(m, "the result has other dims than the loops");
-  if (unit_whole(m)) return true;
   m->epi = f->epi;
   m->first = f->nops;
   if (f->red == TARN_NONE) return unit_map_kernel(m);

@@ -519,16 +519,27 @@ static tarn_hold hold_for(const tarn_unit_plan *p, uint32_t t) {
   h.gaps = x->gaps;
   return h;
 }
+/* A stage that the unit computes along with the last one: its loops as they are. */
+static void whole_stage(const tarn_nest *n, uint32_t stage, tarn_stage_sched *g) {
+  const tarn_stage_dims d = tarn_stage_dims_of(n, stage);
+  for (uint32_t i = n->depth; i < d.n; i++) add_level(g, i, 1);
+}
 const tarn_schedule *tarn_unit_scheduled(const tarn_unit_plan *p) {
   tarn_ctx *cx = tarn_lang_ctx(p->L);
   tarn_schedule *s = TARN_NEW(cx, tarn_schedule);
-  tarn_stage_sched *g = TARN_NEW(cx, tarn_stage_sched);
+  const tarn_nest *nest = tarn_nest_get(p->L, p->k->nest);
+  uint32_t last = nest->nstage - 1;
+  tarn_stage_sched *stage = TARN_ARRAY(cx, tarn_stage_sched, nest->nstage);
+  tarn_stage_sched *g = &stage[last];
   tarn_hold *hold = TARN_ARRAY(cx, tarn_hold, p->ntensor);
   tarn_unit *u = TARN_NEW(cx, tarn_unit);
   for (uint32_t i = 0; i < p->nloop; i++)
     add_level(g, p->loop[i].dim, p->loop[i].step * p->unit[p->loop[i].dim]);
   g->acc = p->tensor[p->sums].at_loop;
-  for (uint32_t d = 0; d < p->n; d++) {
+  for (uint32_t i = 0; i < last; i++) whole_stage(nest, i, &stage[i]);
+  for (uint32_t d = 0; d < nest->depth; d++)
+    s->shared[s->nshared++] = (tarn_level){(uint8_t)d, TARN_SERIAL, 1};
+  for (uint32_t d = nest->depth; d < p->n; d++) {
     if (p->unit[d] > 1) add_level(g, d, p->unit[d]);
     add_level(g, d, 1);
   }
@@ -540,6 +551,7 @@ const tarn_schedule *tarn_unit_scheduled(const tarn_unit_plan *p) {
   *u = (tarn_unit){p->hw->intrin[p->product].name, p->rows, p->columns, p->sum};
   g->hold = hold;
   g->unit = u;
-  *s = (tarn_schedule){.nstage = 1, .stage = g};
+  s->nstage = nest->nstage;
+  s->stage = stage;
   return s;
 }

@@ -3,7 +3,8 @@
  *
  * The meaning as a kernel over its operands, row-major, is the kernel's own: the loops have the
  * same extents and go along operands and result alike, in whichever order, and the scalar functions
- * are the same. Each operand is brought once, and the result leaves. */
+ * are the same. Or it is one of the nests that are known to equal the meaning, of several stages
+ * too. Each operand is brought once, and the result leaves. */
 #include "kernel/kernel.h"
 #include "plan/unit_internal.h"
 #include <string.h>
@@ -25,14 +26,13 @@ static bool nest_of(tarn_lang *L, const tarn_ksig *k, nest *n) {
     if (n->d.stage->read[r].stage || m->nin != 1 || m->nguard || !tarn_ix_affine(L, m->e[0]))
       return false;
   }
-  return n->nread <= TARN_UNIT_OPERANDS - 1;
+  return n->nread <= TARN_UNIT_OPERANDS - 1 && k->out[0].n == n->d.nacc;
 }
-/* The meaning as a kernel; operand[r]: which operand of the intrinsic read r is. */
-static bool meaning_of(unit_match *m, uint32_t intrinsic, tarn_ksig *k, uint32_t *operand) {
+/* A nest over operands of the meaning as a kernel; operand[i]: which one its operand i is. */
+static bool kernel_of(unit_match *m, const tarn_hw_meaning *of, tarn_term t, tarn_ksig *k,
+                      uint32_t *operand) {
   tarn_lang *L = m->L;
-  tarn_hw_meaning x = tarn_hw_meaning_of(L, m->p->hw, intrinsic);
-  tarn_term t = tarn_kernel_form(L, x.term);
-  while (tarn_term_get(L, t)->op == TARN_OP_VIEW) t = tarn_term_get(L, t)->kid[0];
+  const tarn_hw_meaning x = *of;
   const tarn_node n = *tarn_term_get(L, t);
   const tarn_type *to = tarn_term_type(L, t);
   if (x.acc || x.immediate || n.op != TARN_OP_NEST || n.n != x.nin) return false;
@@ -49,6 +49,13 @@ static bool meaning_of(unit_match *m, uint32_t intrinsic, tarn_ksig *k, uint32_t
   k->out_type[0] = to->dtype;
   tarn_ksig_canonical(L, k);
   return true;
+}
+/* The meaning as one; operand[r]: which operand of the intrinsic read r is. */
+static bool meaning_of(unit_match *m, uint32_t intrinsic, tarn_ksig *k, uint32_t *operand) {
+  const tarn_hw_meaning x = tarn_hw_meaning_of(m->L, m->p->hw, intrinsic);
+  tarn_term t = tarn_kernel_form(m->L, x.term);
+  while (tarn_term_get(m->L, t)->op == TARN_OP_VIEW) t = tarn_term_get(m->L, t)->kid[0];
+  return kernel_of(m, &x, t, k, operand);
 }
 static int64_t along(const tarn_lang *L, const nest *n, uint32_t read, uint32_t d) {
   return tarn_ix_coef(L, tarn_imap_get(L, n->d.stage->read[read].map)->e[0], d);
@@ -178,8 +185,38 @@ static bool is_whole(unit_match *m, uint32_t intrinsic, const nest *kernel) {
   for (uint32_t r = 0; r < x.nread; r++) number[r] = operand[x.d.stage->read[r].src];
   return planned(m, intrinsic, as, number, x.nread);
 }
+
+/* ---------------------------------------------------------------- known nests */
+/* In the place of the last stage one that reads each operand of the kernel once. */
+static void read_operands(unit_match *m) {
+  tarn_unit_plan *p = m->p;
+  tarn_stage *s = tarn_copy(m->cx, p->stage, sizeof *p->stage);
+  tarn_read *r = TARN_ARRAY(m->cx, tarn_read, p->k->nin + 1);
+  for (uint32_t i = 0; i < p->k->nin; i++) r[i] = (tarn_read){false, i, TARN_NONE};
+  s->read = r;
+  p->stage = s;
+}
+/* A nest that is known to equal the meaning, of as many stages as it may have. */
+static bool is_known(unit_match *m, uint32_t intrinsic) {
+  const tarn_hw_intrinsic *n = &m->p->hw->intrin[intrinsic];
+  uint32_t as[TARN_MAX_OPERANDS];
+  uint32_t number[TARN_MAX_OPERANDS];
+  for (uint32_t w = 0; w < n->nwhole; w++) {
+    tarn_ksig k;
+    const tarn_hw_meaning x = tarn_hw_meaning_of(m->L, m->p->hw, intrinsic);
+    if (x.nin > TARN_UNIT_OPERANDS - 1 || !kernel_of(m, &x, n->whole[w], &k, number)) continue;
+    if (!unit_same_kernel(m->L, &k, m->p->k, as)) continue;
+    const tarn_stage *stage = m->p->stage;
+    read_operands(m);
+    if (planned(m, intrinsic, as, number, k.nin)) return true;
+    m->p->stage = stage;
+  }
+  return false;
+}
 bool unit_whole(unit_match *m) {
   nest kernel;
+  for (uint32_t i = 0; i < m->p->hw->nintrin; i++)
+    if (is_known(m, i)) return true;
   if (!nest_of(m->L, m->p->k, &kernel)) return false;
   for (uint32_t i = 0; i < m->p->hw->nintrin; i++)
     if (is_whole(m, i, &kernel)) return true;

@@ -101,6 +101,13 @@ static bool has_let(const tarn_sx *s) {
   for (uint32_t i = 0; i < s->n && !any; i++) any = has_let(s->kid[i]);
   return any;
 }
+/* Operators of a meaning, each where it is written. A pattern of more is none. */
+static uint32_t operators(const tarn_sx *s) {
+  uint32_t n = s->kind == TARN_SX_LIST && s->n && s->kid[0]->kind == TARN_SX_ATOM &&
+               tarn_op_find(s->kid[0]->text) != TARN_NONE;
+  for (uint32_t i = 0; i < s->n; i++) n += operators(s->kid[i]);
+  return n;
+}
 /* Does ?name stand anywhere but under (access …), perhaps transposed, so that its own split
  * matters? */
 static bool bare(const tarn_sx *s, const char *var) {
@@ -136,7 +143,7 @@ static bool split_is_free(const deriving *d, uint32_t i) {
 static void derive_meaning(deriving *d) {
   const tarn_sx *s = d->n->meaning;
   tarn_buf shape = {.cx = d->cx};
-  if (s->kind != TARN_SX_LIST || has_let(s)) return;
+  if (s->kind != TARN_SX_LIST || has_let(s) || operators(s) > R_CLASSES) return;
   tarn_buf_str(&shape, "(() (");
   put_ints(&shape, result_type(d)->n, result_type(d)->dim);
   head(d, "");

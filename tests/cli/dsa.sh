@@ -44,6 +44,8 @@ for ((i = 0; i < $(value 'program.#'); i++)); do
     over_bound dma_rows predicted_cycles compute_cycles vector_cycles transfer_cycles queue_cycles.load binds; do
     [ -n "$(value "program.$i.accelerator.$key")" ] || fail "kernel $i: $key is empty"
   done
+  [ "$(value program.$i.live_bytes)" -gt 0 ] && [ "$(value program.$i.live_bytes)" -le "$(value program.$i.allocated_bytes)" ] ||
+    fail "kernel $i: live $(value program.$i.live_bytes) of $(value program.$i.allocated_bytes)"
   near "$(value program.$i.accelerator.predicted_cycles)" "$(value program.$i.accelerator.simulated_cycles)"
   [ "$(value program.$i.accelerator.dram_bytes)" -ge "$(value program.$i.accelerator.bound_bytes)" ] || fail "kernel $i is below its bound"
 done
