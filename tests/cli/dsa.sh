@@ -164,11 +164,11 @@ program "$work/b"
 is offload.machine_kernels 1
 is offload.host_kernels 0
 refused 3 "has no host, and does not compute k0_dot" "take 144 bytes of inp, which has 64" -- \
-  compile "$work/blocked.term" --hw "$work/narrow.hw" -o "$work/none"
+  compile "$work/blocked.term" --hw "$work/narrow.hw" -o "$work/nowhere"
 sed 's/((2 10 10 16) ()) i8/((10 10 32) ()) i8/; s/transpose (0 3 1 2)/transpose (2 0 1)/; s/transpose (1 2 0)/transpose (0 1 2)/' \
   "$work/blocked.term" >"$work/unblocked.term"
-refused 3 "has no host" "brings data into another order" -- compile "$work/unblocked.term" --hw "$work/alone.hw" -o "$work/none"
-[ ! -e "$work/none" ] || fail "$last leaves a folder"
+refused 3 "has no host" "brings data into another order" -- compile "$work/unblocked.term" --hw "$work/alone.hw" -o "$work/nowhere"
+[ ! -e "$work/nowhere" ] || fail "$last leaves a folder"
 
 # One line each.
 sed 's/(memory wgt (capacity 262144)/(memory wgt (capacity 128)/' hw/vta-pynq.hw >"$work/bad.hw"
