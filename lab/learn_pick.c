@@ -39,7 +39,8 @@ static void ask(tarn_ctx *cx, void *arg) {
   uint32_t *left = TARN_ARRAY(cx, uint32_t, a->n + 1), *right = TARN_ARRAY(cx, uint32_t, a->n + 1);
   for (uint32_t s = 0; s < l->samples.n; s++)
     keep[s] = learn_assumed(l, a->assume, l->samples.var[s]);
-  lgraph_config c = {.samples = l->partial || a->assume ? &l->samples : NULL,
+  bool by_values = l->partial || a->assume || l->report.conditional;
+  lgraph_config c = {.samples = by_values ? &l->samples : NULL,
                      .keep = keep,
                      .iterations = a->iterations,
                      .nodes = a->nodes};

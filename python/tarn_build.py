@@ -25,7 +25,7 @@ HERE = Path(__file__).resolve().parent
 ABI = "cp311-abi3"  # csrc/tp.h: the stable interface of Python 3.11
 # module: its sources, the library that it is over; what it shares with the other
 MODULES = {
-    "_lab": (["graph", "choose", "shown"], "tarn-lab"),
+    "_lab": (["graph", "choose", "learn", "shown"], "tarn-lab"),
     "_code": (["code", "program", "calls", "options", "run", "tensor", "borrow"], "tarn-tune"),
 }
 SHARED = ["tp"]

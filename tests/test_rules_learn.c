@@ -193,7 +193,8 @@ static void own_body(tarn_ctx *cx, void *arg) {
   uint32_t got = follow(cx, rs,
                         "(rule a (* ?a (* ?b ?c)) => (* (* ?a ?b) ?c)) (rule b (* ?a (inv ?a)) => "
                         "id) (rule c (inv (* ?a ?b)) => (* (inv ?b) (inv ?a)))"
-                        " (rule d (inv ?a) => ?a :if (still ?a))",
+                        " (rule d (inv ?a) => ?a :if (still ?a)) (rule e (inv (inv ?a)) => ?a)"
+                        " (rule f (* (inv ?a) ?a) => id)",
                         &of);
   ck_assert_msg(got == of, "%u of %u follow from\n%s", got, of, print(cx, rs));
   ck_assert_msg(!follow(cx, rs, "(rule a (* ?a ?b) => (* ?b ?a)) (rule b (inv ?a) => ?a)", &of),

@@ -488,5 +488,8 @@ static PyType_Slot slots[] = {{Py_tp_init, graph_init},
 static PyType_Spec spec = {"tarn._lab.Graph", sizeof(graph), 0, Py_TPFLAGS_DEFAULT, slots};
 static int exec(PyObject *module) { return tp_add_type(module, &spec) ? 0 : -1; }
 static PyModuleDef_Slot module_slots[] = {{Py_mod_exec, exec}, {0}};
-static PyModuleDef definition = {PyModuleDef_HEAD_INIT, .m_name = "_lab", .m_slots = module_slots};
+static PyMethodDef functions[] = {
+    {"learn", graph_learn, METH_VARARGS, "rules over values whose operators are callables"}, {0}};
+static PyModuleDef definition = {PyModuleDef_HEAD_INIT, .m_name = "_lab", .m_methods = functions,
+                                 .m_slots = module_slots};
 PyMODINIT_FUNC PyInit__lab(void) { return PyModuleDef_Init(&definition); }

@@ -30,6 +30,9 @@ PyObject *graph_extract(PyObject *self, PyObject *args);
  * Freed by the caller with PyMem_Free(). */
 uint32_t *graph_least(graph *s, const uint32_t *root, uint32_t n);
 
+/* ---- learn.c ---- */
+PyObject *graph_learn(PyObject *module, PyObject *args);
+
 /* ---- shown.c ---- */
 PyObject *graph_explain(PyObject *self, PyObject *args);
 PyObject *graph_check(PyObject *self, PyObject *args);

@@ -36,6 +36,7 @@ from tarn._errors import (
     UsageError,
 )
 from tarn._expr import Expr, Op, Rule, expr, ops, parse, rule, symbols, variables
+from tarn._learn import learn
 
 if TYPE_CHECKING:
     from tarn._code import Tensor
@@ -58,5 +59,5 @@ __all__ = [
     "Broken", "CheckFailed", "Checked", "Comprehension", "EClass", "EGraph", "Error", "Expr",
     "Extracted", "InputError", "Iteration", "Match", "NoResult", "Op", "Port", "Program", "Proof",
     "Rule", "RuleCount", "Run", "Step", "SystemRefused", "Tensor", "UsageError", "compile",
-    "define", "expr", "load", "ops", "parse", "rule", "symbols", "variables",
+    "define", "expr", "learn", "load", "ops", "parse", "rule", "symbols", "variables",
 ]  # fmt: skip

@@ -1,4 +1,14 @@
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+
+def learn(
+    text: str,
+    operators: list[tuple[str, int, bool]],
+    apply: Callable[[int, tuple[int, ...]], int | None],
+    random: Callable[[int], int],
+    size: int,
+    variables: int,
+    seconds: float,
+) -> list[str]: ...
 
 class Graph:
     def __init__(self, nodes: int = ..., bytes: int = ..., reasons: bool = ...) -> None: ...

@@ -1,5 +1,6 @@
 """The e-graph of the Python module."""
 
+import itertools
 import json
 import os
 import signal
@@ -206,6 +207,44 @@ class Results(unittest.TestCase):
         self.assertIn('"op":"x"', page.replace(" ", ""))
         self.assertIn("<iframe", self.g._repr_html_())
         self.assertIn("is empty", tarn.EGraph().to_html())
+
+
+class Learning(unittest.TestCase):
+    """Rules of functions of Python's: permutations, and what may have no value."""
+
+    def test_permutations(self) -> None:
+        every = list(itertools.permutations(range(3)))
+
+        def back(p: tuple[int, ...]) -> tuple[int, ...]:
+            return tuple(p.index(i) for i in range(3))
+
+        rules = tarn.learn(
+            {"*": lambda p, q: tuple(p[i] for i in q), "inv": back},
+            lambda r: r.choice(every),
+            constants={"id": (0, 1, 2)},
+            conditions={"still": lambda p: p[0] == 0},
+        )
+        g = tarn.EGraph([r for r in rules if ":if" not in r])
+        g.add("(* (inv (* x y)) (* x (* y z)))")
+        g.add("z")
+        g.run(8)
+        self.assertTrue(g.equal("(* (inv (* x y)) (* x (* y z)))", "z"))
+        self.assertFalse(g.equal("(* x y)", "(* y x)"))
+        self.assertTrue(any(r.endswith("(inv ?a) => ?a :if (still ?a))") for r in rules), rules)
+
+    def test_no_value_and_exceptions(self) -> None:
+        rules = tarn.learn(
+            {"/": lambda a, b: Fraction(a, b) if b else None},
+            lambda r: Fraction(r.randrange(-4, 5), r.randrange(1, 4)),
+            constants={"1": Fraction(1)},
+            size=3,
+        )
+        self.assertTrue(any("(/ ?a 1) => ?a" in r for r in rules), rules)
+        self.assertFalse(any("(/ ?a ?a) => 1)" in r for r in rules), rules)
+        with self.assertRaises(ZeroDivisionError):
+            tarn.learn({"/": lambda a, b: a // b}, lambda r: r.randrange(3))
+        with self.assertRaises(ValueError):
+            tarn.learn({"f": lambda: 0}, lambda r: 0)
 
 
 if __name__ == "__main__":
