@@ -14,6 +14,7 @@ typedef struct rows {
   tarn_dtype type, index_type;
   uint32_t kept, summed, row; /* dims */
   uint32_t lanes;
+  int64_t ahead; /* rows that are prefetched before they are read; 0: none */
   LLVMValueRef acc, at[2 * TARN_MAX_DIMS]; /* kept, summed, row */
 } rows;
 
@@ -72,10 +73,37 @@ static LLVMTypeRef vector(const rows *r, bool memory) {
   return r->lanes > 1 ? LLVMVectorType(t, r->lanes) : t;
 }
 
+/* The place of the current index among all, which are one run. */
+static LLVMValueRef place_of(const rows *r) {
+  low_module *M = r->s->M;
+  LLVMValueRef at = low_i64(M, 0);
+  for (uint32_t d = 0; d < r->kept + r->summed; d++)
+    at = LLVMBuildAdd(M->b, LLVMBuildMul(M->b, at, low_i64(M, r->li.dim[d]), ""), r->at[d], "");
+  return at;
+}
+/* The lines of a later row that this trip of the loop over a row will read: any index may be there,
+ * as nothing is read. The last ones ask for the last row again. */
+static void prefetch_row(rows *r) {
+  low_module *M = r->s->M;
+  int64_t last = tarn_layout_elems(&r->li) - 1, size = (int64_t)tarn_dtype_size(r->type),
+          bytes = size * r->lanes, line = M->regs.line > 0 ? M->regs.line : bytes;
+  LLVMTypeRef type = low_memory_type(M, r->index_type);
+  LLVMValueRef at = LLVMBuildAdd(M->b, place_of(r), low_i64(M, r->ahead), "");
+  at = LLVMBuildSelect(M->b, LLVMBuildICmp(M->b, LLVMIntULT, at, low_i64(M, last), ""), at,
+                       low_i64(M, last), "");
+  at = LLVMBuildAdd(M->b, at, low_i64(M, r->li.offset), "");
+  LLVMValueRef i = LLVMBuildLoad2(M->b, type, LLVMBuildGEP2(M->b, type, r->index, &at, 1, ""), "");
+  LLVMSetAlignment(i, (unsigned)tarn_dtype_size(r->index_type));
+  LLVMValueRef idx[] = {LLVMBuildIntCast2(M->b, i, M->i64, tarn_dtype_is_signed(r->index_type), ""),
+                        r->at[r->kept + r->summed]};
+  LLVMValueRef p = low_step_address(r->s, r->table, &r->lt, r->type, idx);
+  for (int64_t by = 0; by < bytes; by += line) low_prefetch(M, p, low_i64(M, by), false, 3);
+}
 static void add_row(rows *r, uint32_t d) {
   low_module *M = r->s->M;
   (void)d;
   LLVMValueRef idx[TARN_MAX_DIMS];
+  if (r->ahead) prefetch_row(r);
   LLVMValueRef p = low_step_address(r->s, r->index, &r->li, r->index_type, r->at);
   LLVMValueRef i = LLVMBuildLoad2(M->b, low_memory_type(M, r->index_type), p, "");
   LLVMSetAlignment(i, (unsigned)tarn_dtype_size(r->index_type));
@@ -145,6 +173,9 @@ static rows pair(low_step *s, const tarn_node *n, uint32_t i, const LLVMValueRef
   r.kept = r.li.n - r.summed;
   r.row = r.lt.n - 1u;
   flatten(&r);
+  int64_t size = (int64_t)tarn_dtype_size(r.type);
+  if (r.row == 1 && r.lt.stride[1] == 1 && is_run(&r.li, 0))
+    r.ahead = tarn_rows_ahead(M->hw, tarn_layout_elems(&r.lt) * size, r.lanes * size);
   r.acc = LLVMBuildAlloca(M->b, vector(&r, false), "");
   return r;
 }

@@ -62,6 +62,7 @@ example tmm M=16 K=8 N=8
 example tbmm B=3 N=4 M=5 K=6
 example gconv N=2 G=3 C=4 F=5 H=7 W=7 KH=3 KW=3
 example 2lut B=4 D=8 L1=5 L2=5 E1=20 E2=30
+example 2lut B=3 D=70 L1=7 L2=40 E1=60000 E2=30 # a table that no L2 holds: its rows are prefetched
 example c3 B=4 WX=8 WY=6
 example mlp --def:MLP1 B=4 M=8 N=6
 example mlp --def:MLP3 B=4 N=8 O=6 P=5 Q=2
