@@ -10,8 +10,8 @@
 #include <math.h>
 #include <string.h>
 
-im_handler im_do_attention, im_do_rotary, im_do_group_query_attention, im_do_multi_head_attention,
-    im_do_rotary_microsoft;
+im_handler im_do_attention, im_do_attention_microsoft, im_do_quantised_attention, im_do_rotary,
+    im_do_group_query_attention, im_do_multi_head_attention, im_do_rotary_microsoft;
 
 typedef struct attention {
   im_node *n;
@@ -410,4 +410,79 @@ void im_do_multi_head_attention(im_node *n) {
   if (im_attr_int(n, "unidirectional", 0)) mask_causal(&a, offset_number(&a, a.t - a.s));
   a.surely = true; /* as ONNX Runtime: no row is looked at */
   im_set(n, 0, joined_heads(n, attend(&a)));
+}
+
+/* ---------------------------------------------------------------- projections and attention in one
+ */
+
+/* 0 where a key is seen, the filter where it is not, from what mask_index may be: how many keys of
+ * each batch, their ends and then their beginnings, or a flag for each key, or for each query too.
+ */
+static tarn_term seen_keys(const attention *a, tarn_term m) {
+  im_node *n = a->n;
+  im_dims d = im_shape(n, m);
+  tarn_term t = positions(a, 4, a->t);
+  int64_t flags[] = {d.d[0], 1, 1, d.n == 3 ? d.d[1] : 1, d.n ? d.d[d.n - 1] : 1};
+  bool fits = flags[4] == a->t && (d.n == 2 || d.d[1] == a->s);
+  if (d.n == 1 && d.d[0] == a->b) return im_el(n, "(lt $0 $1)", 2, t, per_batch(n, m));
+  if (d.n == 1 && d.d[0] == 2 * a->b)
+    return im_el(n, "(and (lt $0 $1) (le $2 $0))", 3, t, per_batch(n, im_cut(n, m, 0, 0, a->b, 1)),
+                 per_batch(n, im_cut(n, m, 0, a->b, 2 * a->b, 1)));
+  if (d.n < 2 || d.n > 3 || !fits || d.d[0] != a->b) im_bad(n, "its mask is of no known shape");
+  return im_el(n, "(lt 0 $0)", 1, im_cast(n, im_reshape(n, m, 5, flags), TARN_I64));
+}
+
+static void filter_keys(attention *a, tarn_term mask) {
+  im_param p[] = {{"filter", im_attr_real(a->n, "mask_filter_value", -10000), 0}};
+  if (mask == TARN_NONE) return;
+  mask = seen_keys(a, mask);
+  uint32_t f = im_formula(a->n, "(select $0 0 filter)", im_type(a->n, a->q), p, 1);
+  a->bias = im_map(a->n, f, &mask, 1);
+}
+
+/* all: queries, keys and values behind one another, as projected (B,S,(2·H·D + H·E)); past and the
+ * second output: keys and values before one another, (2,B,H,T,D). */
+static void attend_projected(im_node *n, tarn_term all, tarn_term mask, tarn_term past) {
+  attention a = begin(n);
+  int64_t heads = im_attr_int(n, "num_heads", 0), whole = im_shape(n, all).d[2];
+  uint32_t sizes;
+  const int64_t *size = im_attr_ints(n, "qkv_hidden_sizes", &sizes);
+  int64_t third[] = {whole / 3, whole / 3, whole / 3}, from = 0;
+  if (size && sizes != 3) im_bad(n, "qkv_hidden_sizes has %u entries, 3 are needed", sizes);
+  if (!size) size = third;
+  if (size[0] < 1 || size[1] != size[0] || size[2] < 1 || whole - size[0] - size[1] != size[2])
+    im_bad(n, "%lld columns are no queries, keys and values", (long long)whole);
+  tarn_term part[3];
+  for (uint32_t i = 0; i < 3; from += size[i++])
+    part[i] = split_heads(n, im_cut(n, all, 2, from, from + size[i], 1), heads);
+  for (uint32_t i = 1; i < 3; i++)
+    if (past != TARN_NONE) part[i] = behind(n, im_pick(n, past, 0, i - 1), part[i]);
+  set_operands(&a, part[0], part[1], part[2]);
+  filter_keys(&a, mask);
+  if (im_attr_int(n, "unidirectional", 0)) mask_causal(&a, offset_number(&a, a.t - a.s));
+  if (n->nout > 1) im_set(n, 1, im_stack(n, 0, part + 1, 2));
+  a.surely = true; /* as ONNX Runtime: no row is looked at */
+  if (im_opt(n, 5) != TARN_NONE && strcmp(n->op, "Attention") == 0) {
+    add_mask(&a, im_arg(n, 5));
+    a.surely = true;
+  }
+  im_set(n, 0, joined_heads(n, attend(&a)));
+}
+
+void im_do_attention_microsoft(im_node *n) {
+  tarn_term in[] = {im_arg(n, 0), im_arg(n, 1)}, y = im_apply(n, "MatMul", 13, in, 2)->t;
+  if (im_attr_int(n, "do_rotary", 0) || im_attr_int(n, "past_present_share_buffer", 0))
+    im_bad(n, "rotary embedding and shared buffers are not supported");
+  if (im_opt(n, 2) != TARN_NONE) y = im_el(n, "(add $0 $1)", 2, y, im_arg(n, 2));
+  attend_projected(n, y, im_opt(n, 3), im_opt(n, 4));
+}
+
+/* The projection is a product of bytes. */
+void im_do_quantised_attention(im_node *n) {
+  tarn_term y = im_byte_product(n, im_arg(n, 0), im_opt(n, 6), im_arg(n, 1), im_opt(n, 7));
+  tarn_term bias = im_arg(n, 2), scale = im_el(n, "(mul $0 $1)", 2, im_arg(n, 3), im_arg(n, 4));
+  if (im_attr_int(n, "do_rotary", 0) || im_attr_int(n, "past_present_share_buffer", 0))
+    im_bad(n, "rotary embedding and shared buffers are not supported");
+  y = im_el(n, "(add (mul $0 $1) $2)", 3, im_cast(n, y, im_type(n, bias)), scale, bias);
+  attend_projected(n, y, im_opt(n, 5), im_opt(n, 8));
 }

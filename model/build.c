@@ -17,6 +17,13 @@ tarn_term im_arg(im_node *n, uint32_t i) {
   return t;
 }
 
+void im_alike(im_node *n, uint32_t i, uint32_t j) {
+  if (im_opt(n, i) == TARN_NONE || im_opt(n, j) == TARN_NONE) return;
+  if (im_type(n, im_arg(n, i)) != im_type(n, im_arg(n, j)))
+    im_bad(n, "inputs %u and %u are %s and %s: they must be of one type", i, j,
+           tarn_dtype_name(n->given[i]), tarn_dtype_name(n->given[j]));
+}
+
 void im_set(im_node *n, uint32_t k, tarn_term t) {
   if (k < n->nout) n->out[k].t = t;
 }

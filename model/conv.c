@@ -199,6 +199,8 @@ static void check_group(im_node *n, const im_dims *x, const im_dims *w, int64_t 
 }
 
 void im_do_conv(im_node *n) {
+  im_alike(n, 0, 1);
+  im_alike(n, 0, 2);
   tarn_term x = im_arg(n, 0), w = im_arg(n, 1);
   im_dims xd = im_shape(n, x), wd = im_shape(n, w);
   int64_t group = im_attr_int(n, "group", 1);
@@ -318,6 +320,8 @@ static tarn_term conv_inside(im_node *n, tarn_term x, tarn_term w, const transpo
 }
 
 void im_do_conv_transpose(im_node *n) {
+  im_alike(n, 0, 1);
+  im_alike(n, 0, 2);
   tarn_term x = im_arg(n, 0), w = im_arg(n, 1);
   im_dims xd = im_shape(n, x), wd = im_shape(n, w);
   int64_t extra[TARN_MAX_DIMS];

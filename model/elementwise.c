@@ -63,6 +63,7 @@ void im_do_formula(im_node *n) {
     p[np] = (im_param){r->a[np].attr, v, fabs(v) < 1e9 ? (int64_t)v : 0};
   }
   tarn_term t[2] = {im_arg(n, 0), im_opt(n, 1)};
+  im_alike(n, 0, 1);
   im_set(n, 0,
          im_map(n, im_formula(n, r->text, im_type(n, t[0]), p, np), t, t[1] == TARN_NONE ? 1 : 2));
 }
@@ -162,7 +163,10 @@ void im_do_is_inf(im_node *n) {
 /* Max, Min, Sum of any number of operands: one map per further operand. */
 static tarn_term over_all(im_node *n, const char *text) {
   tarn_term t = im_arg(n, 0);
-  for (uint32_t i = 1; i < n->nin; i++) t = im_el(n, text, 2, t, im_arg(n, i));
+  for (uint32_t i = 1; i < n->nin; i++) {
+    im_alike(n, 0, i);
+    t = im_el(n, text, 2, t, im_arg(n, i));
+  }
   return t;
 }
 
@@ -181,6 +185,7 @@ void im_do_mean_of(im_node *n) {
 
 void im_do_mod(im_node *n) {
   bool c = im_attr_int(n, "fmod", 0);
+  im_alike(n, 0, 1);
   im_set(n, 0, im_el(n, c ? "(fmod $0 $1)" : "(mod $0 $1)", 2, im_arg(n, 0), im_arg(n, 1)));
 }
 
@@ -197,5 +202,6 @@ void im_do_pow(im_node *n) {
 }
 
 void im_do_where(im_node *n) {
+  im_alike(n, 1, 2);
   im_set(n, 0, im_el(n, "(select $0 $1 $2)", 3, im_arg(n, 0), im_arg(n, 1), im_arg(n, 2)));
 }

@@ -82,10 +82,19 @@ static tarn_term turned(im_node *n, tarn_term t, const char *name) {
   return im_permute(n, t, p);
 }
 
+/* The first dim behind those of the batch, if the attribute says so. */
+static tarn_term batch_first(im_node *n, tarn_term t, const char *name) {
+  uint32_t p[TARN_MAX_DIMS], rank = im_shape(n, t).n;
+  if (!im_attr_int(n, name, 0) || rank < 3) return t;
+  for (uint32_t i = 0; i < rank; i++) p[i] = i + 1 < rank - 1 ? i + 1 : i;
+  p[rank - 2] = 0;
+  return im_permute(n, t, p);
+}
+
 void im_do_fused_matmul(im_node *n) {
-  if (im_attr_int(n, "transBatchA", 0) || im_attr_int(n, "transBatchB", 0))
-    im_bad(n, "transBatchA and transBatchB are not supported");
-  tarn_term in[] = {turned(n, im_arg(n, 0), "transA"), turned(n, im_arg(n, 1), "transB")};
+  tarn_term a = batch_first(n, im_arg(n, 0), "transBatchA");
+  tarn_term b = batch_first(n, im_arg(n, 1), "transBatchB");
+  tarn_term in[] = {turned(n, a, "transA"), turned(n, b, "transB")};
   im_param p[] = {{"alpha", im_attr_real(n, "alpha", 1), 0}};
   tarn_term y = im_apply(n, "MatMul", 13, in, 2)->t;
   im_set(n, 0, p->r == 1 ? y : im_elp(n, "(mul $0 alpha)", p, 1, 1, y));

@@ -216,8 +216,10 @@ typedef struct im_dims {
   uint32_t n;
   int64_t d[TARN_MAX_DIMS];
 } im_dims;
-tarn_term im_arg(im_node *n, uint32_t i); /* raises when absent */
-tarn_term im_opt(im_node *n, uint32_t i); /* TARN_NONE when absent */
+tarn_term im_arg(im_node *n, uint32_t i);          /* raises when absent */
+tarn_term im_opt(im_node *n, uint32_t i);          /* TARN_NONE when absent */
+void im_alike(im_node *n, uint32_t i, uint32_t j); /* raises unless both inputs, where they are
+                                                      there, have one type */
 void im_set(im_node *n, uint32_t k, tarn_term t);
 void im_set_as(im_node *n, uint32_t k, tarn_term t,
                tarn_dtype type); /* whatever type the others are rounded to */

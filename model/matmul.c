@@ -64,7 +64,7 @@ static tarn_term matmul(im_node *n, tarn_term a, tarn_term b) {
 
 void im_do_matmul(im_node *n) {
   tarn_term a = im_arg(n, 0), b = im_arg(n, 1);
-  if (im_type(n, a) != im_type(n, b)) im_bad(n, "operands of different types");
+  im_alike(n, 0, 1);
   im_set(n, 0, matmul(n, a, b));
 }
 
@@ -78,6 +78,8 @@ static tarn_term scaled(im_node *n, tarn_term t, double by) {
 void im_do_gemm(im_node *n) {
   tarn_term a = im_arg(n, 0), b = im_arg(n, 1), c = im_opt(n, 2);
   im_dims da = im_shape(n, a), db = im_shape(n, b);
+  im_alike(n, 0, 1);
+  im_alike(n, 0, 2);
   bool ta = im_attr_int(n, "transA", 0), tb = im_attr_int(n, "transB", 0);
   if (da.n != 2 || db.n != 2) im_bad(n, "operands have %u and %u dims, 2 are needed", da.n, db.n);
   if (da.d[!ta] != db.d[tb])

@@ -4,8 +4,9 @@
 #include <string.h>
 
 im_handler im_do_batch_norm, im_do_group_norm, im_do_instance_norm, im_do_layer_norm,
-    im_do_rms_norm, im_do_skip_layer_norm, im_do_skip_rms_norm, im_do_lp_norm, im_do_lrn,
-    im_do_mean_variance, im_do_hardmax_flat, im_do_hardmax, im_do_softmax_flat, im_do_softmax;
+    im_do_rms_norm, im_do_embed_layer_norm, im_do_skip_layer_norm, im_do_skip_rms_norm,
+    im_do_lp_norm, im_do_lrn, im_do_mean_variance, im_do_hardmax_flat, im_do_hardmax,
+    im_do_softmax_flat, im_do_softmax;
 
 static const char normalised[] = "(add (mul (div (sub $0 $1) (sqrt (add $2 eps))) $3) $4)";
 
@@ -184,6 +185,25 @@ void im_do_skip_layer_norm(im_node *n) {
   im_set(n, 0, layer_norm(n, &a, x, im_arg(n, 2), im_opt(n, 3)));
   im_set_as(n, 1, a.mean, stash_type(n));
   im_set_as(n, 2, a.inverse, stash_type(n));
+}
+
+/* Rows of three tables, added; the second output counts a mask's ones. */
+void im_do_embed_layer_norm(im_node *n) {
+  tarn_term id = im_arg(n, 0), segment = im_opt(n, 1), mask = im_opt(n, 7), at = im_opt(n, 8);
+  im_dims d = im_shape(n, id);
+  if (d.n != 2) im_bad(n, "the indices have %u dims, 2 are needed", d.n);
+  if (at == TARN_NONE) at = im_iota(n, TARN_I64, d.d[1]);
+  tarn_term x = im_el(n, "(add $0 $1)", 2, im_gather(n, im_arg(n, 2), 0, id),
+                      im_gather(n, im_arg(n, 3), 0, at));
+  if (segment != TARN_NONE)
+    x = im_el(n, "(add $0 $1)", 2, x, im_gather(n, im_arg(n, 4), 0, segment));
+  last_axes a = over_last(n, x, 1e-12f);
+  im_set(n, 0, layer_norm(n, &a, x, im_arg(n, 5), im_arg(n, 6)));
+  im_attr_ignore(n, "mask_index_type");
+  im_set(n, 1,
+         mask == TARN_NONE ? im_fill(n, im_scalar(n, TARN_I32, 0, 0), 1, d.d)
+                           : im_reduce(n, mask, 2, TARN_NONE, TARN_RED_SUM, false));
+  im_set(n, 2, x);
 }
 
 void im_do_skip_rms_norm(im_node *n) {

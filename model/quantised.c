@@ -4,9 +4,10 @@
 #include <math.h>
 #include <string.h>
 
-im_handler im_do_qlinear_binary, im_do_qlinear_unary, im_do_qlinear_average_pool,
-    im_do_qlinear_global_pool, im_do_qlinear_softmax, im_do_qlinear_concat, im_do_qgemm,
-    im_do_matmul_integer_to_float, im_do_dynamic_quantize_matmul, im_do_matmul_nbits;
+im_handler im_do_qlinear_binary, im_do_qlinear_where, im_do_qlinear_unary,
+    im_do_qlinear_average_pool, im_do_qlinear_global_pool, im_do_qlinear_softmax,
+    im_do_qlinear_concat, im_do_qgemm, im_do_matmul_integer_to_float, im_do_dynamic_quantize_matmul,
+    im_do_matmul_nbits;
 
 /* ---------------------------------------------------------------- numbers and back */
 
@@ -34,6 +35,10 @@ static void set_quantised(im_node *n, tarn_term x, uint32_t i) {
 void im_do_qlinear_binary(im_node *n) {
   const char *text = strcmp(n->op, "QLinearAdd") == 0 ? "(add $0 $1)" : "(mul $0 $1)";
   set_quantised(n, im_el(n, text, 2, numbers(n, 0), numbers(n, 3)), 6);
+}
+
+void im_do_qlinear_where(im_node *n) {
+  set_quantised(n, im_el(n, "(select $2 $0 $1)", 3, numbers(n, 1), numbers(n, 4), im_arg(n, 0)), 7);
 }
 
 void im_do_qlinear_unary(im_node *n) {

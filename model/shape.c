@@ -315,6 +315,7 @@ void im_do_concat(im_node *n) {
   uint32_t a = im_axis(n, axis, im_shape(n, im_arg(n, 0)).n);
   for (uint32_t i = 0; i < n->nin; i++) {
     im_dims d = im_shape(n, t[k] = im_arg(n, i));
+    im_alike(n, 0, i);
     if (a >= d.n || d.d[a] != 0 || (k == 0 && i + 1 == n->nin)) k++; /* empty parts add nothing */
   }
   im_set(n, 0, k == 1 ? t[0] : tarn_concat(n->L, a, t, k));
