@@ -193,9 +193,7 @@ uint32_t kg_views(kgraph *k, uint32_t c, kview out[KG_MAX_VIEWS]) {
 }
 
 /* ---- layouts ---- */
-uint32_t kg_from_rep(kgraph *k, uint32_t c) {
-  return tarn_map_invert(k->L, k->cls.p[c].to_rep, 0);
-}
+uint32_t kg_from_rep(kgraph *k, uint32_t c) { return tarn_map_invert(k->L, k->cls.p[c].to_rep, 0); }
 bool kg_layout_over(kgraph *k, const tarn_layout *l, uint32_t to_rep, tarn_layout *out) {
   const tarn_imap m = *tarn_imap_get(k->L, to_rep);
   if (l->block || m.nguard) return false;

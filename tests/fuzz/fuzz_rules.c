@@ -6,12 +6,6 @@
 #include "rules/rules.h"
 #include "tests/fuzz/fuzz.h"
 
-typedef struct input {
-  const char *text;
-  size_t n;
-  bool free;
-} input;
-
 static void print_all(tarn_ctx *cx, const tarn_ruleset *rs) {
   for (uint32_t i = 0; i < tarn_ruleset_count(rs); i++) {
     tarn_buf b = {.cx = cx};
@@ -40,27 +34,19 @@ static void run_typed(tarn_ctx *cx, const tarn_ruleset *rs, tarn_lang *L) {
 }
 
 static void read_rules(tarn_ctx *cx, void *arg) {
-  const input *in = arg;
+  const fuzz_input *in = arg;
+  bool free = in->with;
   tarn_lang *L = tarn_lang_new(cx);
-  tarn_ruleset *rs = in->free ? tarn_free_ruleset_new(L) : tarn_ruleset_new(L);
-  tarn_ruleset_read(rs, in->text, in->n, "input");
+  tarn_ruleset *rs = free ? tarn_free_ruleset_new(L) : tarn_ruleset_new(L);
+  tarn_ruleset_read(rs, in->bytes, in->n, "input");
   print_all(cx, rs);
-  if (in->free) tarn_free_rules(rs);
+  if (free) tarn_free_rules(rs);
   else run_typed(cx, rs, L);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
-  char *exact = malloc(n ? n : 1);
-  FUZZ_CHECK(exact);
-  if (n) memcpy(exact, data, n);
-  for (int free = 0; free < 2; free++) {
-    tarn_ctx *cx = tarn_ctx_new(NULL);
-    FUZZ_CHECK(cx);
-    input in = {exact, n, free};
-    tarn_status st = tarn_protect(cx, read_rules, &in);
-    FUZZ_CHECK(st == TARN_OK || (st == TARN_BAD_INPUT && strstr(tarn_message(cx), "input")));
-    tarn_ctx_free(cx);
-  }
-  free(exact);
+  static const bool free = true;
+  fuzz_read(data, n, NULL, read_rules, NULL, "input:");
+  fuzz_read(data, n, NULL, read_rules, &free, "input:");
   return 0;
 }
