@@ -34,4 +34,10 @@ for method in tree greedy exact worst random; do
   done
 done
 try 0 explore --free --rules "$work/f.rules" "$work/root.json" --iters 1 --json
+# Costs below 0 and below a parent, and why a term far down is there.
+try 0 extract "$work/root.json" --method exact --cost f=-1 --json && is dag_cost -100000
+try 0 extract "$work/root.json" --method greedy --cost f@f=2 --json && is dag_cost 199999
+echo '(rule g (g ?x) => (h ?x))' >"$work/g.rules"
+nested 9000 "(f a " "(g b)" ")" >"$work/g.term"
+try 0 explore --free --rules "$work/g.rules" "$work/g.term" --existence "(h b)" --json && is existence.1.rule g
 finish
