@@ -142,6 +142,13 @@ static const worth rows[] = {
      ": 16 1 3 3\ninit z i8 - : 5\nnode Tile t v r -> w\nnode ConvInteger c x w z -> y : "
      "pads=1,1,1,1\n" END,
      "vta-pynq", 0, 0},
+    {"zero-pad",
+     "in x i8 1,16,8,8\n" WEIGHTS("16,16,3,3") "node ConvInteger c x w -> q\ninit l i32 - : "
+                                               "0\ninit h i32 - : 127\nnode Max f q l -> q0\nnode "
+                                               "Min g q0 h -> q1\nnode Cast k q1 -> q2 : "
+                                               "to=3\nnode MaxPool p q2 -> y : kernel_shape=3,3 "
+                                               "strides=2,2 pads=1,1,1,1\n" END,
+     "vta-pynq", 0, 0},
     {"fill-channels",
      "in x i8 1,3,56,56\n" WEIGHTS("64,3,3,3") "node ConvInteger c x w -> q : pads=1,1,1,1\n" BYTE,
      "vta-pynq", 0, 0},

@@ -26,6 +26,7 @@ kern_only_map(const kern *k,
 /* inline.c */
 bool when_inline_map(rsite *s);
 bool when_inline_reduction(rsite *s);
+bool when_inline_rest(rsite *s);
 uint32_t build_inline(rsite *s);
 uint32_t build_inline_sum(rsite *s);
 /* fuse.c */
@@ -57,9 +58,6 @@ uint32_t build_quantised(rsite *s);
 bool when_inline_integers(rsite *s);
 uint32_t build_shifts(rsite *s);
 uint32_t build_shifts_halves(rsite *s);
-/* units.c */
-bool when_inline_rest(rsite *s);
-uint32_t build_zero_pad(rsite *s);
 /* narrow.c */
 bool when_narrow(rsite *s);
 uint32_t build_narrow(rsite *s);

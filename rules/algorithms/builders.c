@@ -40,8 +40,6 @@ static const rbuild builders[] = {
      "the same, rounding to nearest even as floor(x + 1/2)"},
     {"inline-rest", when_inline_rest, build_inline, GRAPH, false,
      "the opened map, which computes something, inside a reduction"},
-    {"zero-pad", NULL, build_zero_pad, 0, false,
-     "a maximum of what is never below 0 is padded with 0"},
     {"narrow", when_narrow, build_narrow, GRAPH, false,
      "a product of floats on operands rounded to bytes"},
     {"merge", when_merge, build_merge, GRAPH, false,

@@ -335,3 +335,10 @@ bool when_inline_reduction(rsite *s) {
   }
   return !after_reduction || repeats(&k, slot_leaf(&k, s)) <= 1;
 }
+
+/* Into the reduction that reads it: what computes something, no padding of what units read. */
+bool when_inline_rest(rsite *s) {
+  kern p;
+  return site_kid(s, s->slot, &p) && kern_is_map(&p) &&
+         tarn_fx_get(p.L, p.stage[0].body)->op != TARN_FX_HOLE && when_inline_reduction(s);
+}

@@ -94,7 +94,7 @@ static uint32_t partner(building *b, uint32_t var, uint32_t d, uint32_t n, uint3
   }
   bool pads = false;
   for (uint32_t i = 0; i < b->r->ncond + b->r->nguard; i++)
-    pads |= told(b, i, var, "pads-with") != NULL;
+    pads |= told(b, i, var, "pads-with") || told(b, i, var, "pads-below");
   bool any = n > own && d < own && (pads ? draw(b->g, 2) : chance(b->g, 6));
   return any ? own + draw(b->g, n - own) : TARN_NONE;
 }
@@ -117,7 +117,9 @@ static uint32_t a_read(building *b, uint32_t var, uint32_t n, bool body) {
   tarn_lang *L = g->L;
   tarn_imap m = {.n = (uint8_t)n, .ns = (uint8_t)n, .fill = TARN_NONE};
   uint32_t left = ((1u << n) - 1) & ~avoided(b, var), own = b->st->nown;
-  int64_t count = 1, dim[TARN_MAX_DIMS], before = chance(g, 4);
+  int64_t count = 1, dim[TARN_MAX_DIMS], before = chance(g, 4), beside = 0;
+  if (asked(b, var, "pads-below")) before = 1, beside = -1 - draw(g, 3);
+  else if (g->r->nguard == 0) beside = draw(g, 3);
   memcpy(m.dim, b->dim, n * sizeof *b->dim);
   for (uint32_t d = 0; d < n; d++) {
     uint32_t with = partner(b, var, d, n, own), ix = tarn_ix_var(L, d, m.dim);
@@ -130,8 +132,7 @@ static uint32_t a_read(building *b, uint32_t var, uint32_t n, bool body) {
       else if (before && extent > 1 && m.nguard == 0) { /* padded */
         ix = tarn_ix_add(L, ix, tarn_ix_const(L, -1), m.dim), extent -= 1;
         m.guard[m.nguard++] = (tarn_guard){ix, 0, extent};
-        m.fill = tarn_dtype_is_float(g->dtype) ? tarn_fx_const(L, g->dtype, 0)
-                                               : tarn_fx_iconst(L, g->dtype, 0);
+        m.fill = number(b, (double)beside);
       }
     } else if (chance(g, 8)) step = 2;
     dim[m.nin] = (extent - 1) * step + 1;
@@ -148,6 +149,9 @@ static uint32_t a_read(building *b, uint32_t var, uint32_t n, bool body) {
   memcpy(m.in, dim, sizeof m.in);
   uint32_t type = tarn_type_tensor(L, b->type, m.nin, m.nin, dim),
            id = gen_leaf(g, type, asked(b, var, "is-const"));
+  if (id != TARN_NONE && asked(b, var, "nonneg-integers"))
+    id = kern_of_tensor(b->k, id, TARN_NONE,
+                        tarn_fx_op(L, TARN_FX_MAX, tarn_fx_hole(L, 0), number(b, 0), 0));
   uint32_t child = id == TARN_NONE ? id : kern_leaf(b->k, id);
   if (child == TARN_NONE) return child;
   uint32_t at = kern_add_read(b->st, body, (tarn_read){false, child, tarn_map_intern(L, &m)});
@@ -340,6 +344,10 @@ static bool make_left(gen *g) {
   kern *k = TARN_NEW(g->cx, kern);
   const lx *fold = r->loops->anywhere ? NULL : loops_fold(r->loops->left->kid[0]);
   if (!r->loops->anywhere) cast_type(fold ? fold : r->loops->left, &g->dtype);
+  for (uint32_t i = 0; i < r->ncond; i++)
+    if (i != g->skip && rule_cond(r, i)->kind == RX_CALL && draw(g, 8) < 7 &&
+        strcmp(rule_cond(r, i)->fun->name, "nonneg-integers") == 0)
+      g->dtype = draw(g, 2) ? TARN_I32 : TARN_I8;
   building b = {.g = g, .r = r, .k = k, .st = &k->stage[0], .type = g->dtype};
   k->host = &g->host.nest, k->L = g->L, k->nstage = 1;
   *b.st = (kstage){.reducer = TARN_NONE, .epi = TARN_NONE, .space = TARN_NONE, .out = true};

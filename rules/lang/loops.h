@@ -50,12 +50,14 @@ typedef enum {
   LX_KEPT,
   LX_PADDED,
   LX_TENSOR,
+  LX_BESIDE,
   LX_TABLE
 } lx_kind;
 typedef struct lx { /* a scalar expression over loops */
   lx_kind kind;
-  uint32_t var; /* ANY, THEN, PADDED, TENSOR; FOLD: the reducer, OP cast: the type, or TARN_NONE */
-  uint32_t op;  /* OP: tarn_fxop; FOLD: tarn_red_kind; TABLE: its number */
+  uint32_t var;      /* ANY, THEN, PADDED, TENSOR, BESIDE; FOLD: the reducer, OP cast: the type, or
+                        TARN_NONE */
+  uint32_t op;       /* OP: tarn_fxop; FOLD: tarn_red_kind; TABLE: its number */
   tarn_dtype type;   /* OP cast, where var is TARN_NONE */
   uint32_t name;     /* OP on the left: what it is called, or TARN_NONE */
   double value;      /* NUMBER */

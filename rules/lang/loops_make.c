@@ -9,6 +9,7 @@ typedef struct scope { /* loops, and what those of the rule are in terms of them
   uint32_t ix[L_LOOPS];
   int64_t end[L_LOOPS]; /* 0, or from where on nothing is read */
   bool loose[L_LOOPS];  /* there may be something, which does not matter */
+  const lx *beside;     /* NULL, or the number that is read beside tensors */
 } scope;
 typedef struct making {
   rsite *s; /* NULL: in place */
@@ -32,7 +33,7 @@ static uint32_t make(making *g, const lx *x, const scope *s, place *p);
 /* ---------------------------------------------------------------- loops */
 
 static void no_loops(scope *s) {
-  s->n = 0;
+  s->n = 0, s->beside = NULL;
   for (uint32_t i = 0; i < L_LOOPS; i++) s->ix[i] = TARN_NONE, s->end[i] = 0, s->loose[i] = false;
 }
 /* The number of a named loop: that of the left side, or a fresh one. */
@@ -229,6 +230,19 @@ static const tarn_read *read_of(const making *g, uint32_t var) {
   return r && !r->stage ? r : NULL;
 }
 
+/* The tensor of a read at this place; with the number of (beside …). */
+static uint32_t child_read(making *g, const tarn_read *r, const scope *s, place *p) {
+  if (r->stage) return TARN_NONE;
+  uint32_t id = g->m->k.leaf[r->src], map = moved(g, r->map, s, type_of(g, id));
+  tarn_dtype t = type_of(g, id);
+  double v = s->beside ? s->beside->value : 0;
+  if (map != TARN_NONE && s->beside && tarn_imap_get(g->L, map)->nguard)
+    map = map_with_fill(g->L, map,
+                        tarn_dtype_is_float(t) ? tarn_fx_const(g->L, t, v)
+                                               : tarn_fx_iconst(g->L, t, (int64_t)v));
+  return add_child(p, id, map);
+}
+
 /* What an expression variable stands for; value: of hole 0 of an epilogue. */
 static uint32_t any(making *g, uint32_t var, const scope *s, place *p, uint32_t value) {
   const rv *v = &g->e->attr[var];
@@ -242,9 +256,7 @@ static uint32_t any(making *g, uint32_t var, const scope *s, place *p, uint32_t 
     const tarn_fx x = *tarn_fx_get(g->L, w.id[i]);
     if (x.op != TARN_FX_HOLE) continue;
     const tarn_read *r = loops_read_of(g->m, v->i, x.hole);
-    uint32_t id = r && !r->stage ? g->m->k.leaf[r->src] : TARN_NONE;
-    with[x.hole] =
-        r ? id == TARN_NONE ? id : add_child(p, id, moved(g, r->map, s, type_of(g, id))) : value;
+    with[x.hole] = r ? child_read(g, r, s, p) : value;
     if (with[x.hole] == TARN_NONE) return TARN_NONE;
   }
   return tarn_fx_subst(g->L, v->id, with, K_READS + 1);
@@ -452,6 +464,7 @@ static uint32_t make(making *g, const lx *x, const scope *s, place *p) {
   case LX_KEPT: return kept_read(g, x, s, p);
   case LX_PADDED: return padded(g, x, s, p);
   case LX_TENSOR: return tensor_read(g, x, s, p);
+  case LX_BESIDE: in = *s, in.beside = x->kid[0]; return any(g, x->var, &in, p, TARN_NONE);
   case LX_TABLE: return table(g, x, s, p);
   }
   return TARN_NONE;

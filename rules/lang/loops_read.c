@@ -145,7 +145,7 @@ static bool of_variable(const lx *x, uint32_t var) {
   for (uint32_t i = 0; is && i < x->n; i++) is = of_variable(x->kid[i], var);
   return is;
 }
-/* (then ?g E), (tensor ?e E) */
+/* (then ?g E), (tensor ?e E), (beside ?e NUMBER) */
 static lx *with_variable(reader *rd, const tarn_sx *s, lx_kind kind) {
   if (s->n != 3 || !any(s->kid[1]))
     tarn_sx_error(rd->cx, s, "expected (%s ?e EXPRESSION)", s->kid[0]->text);
@@ -154,6 +154,8 @@ static lx *with_variable(reader *rd, const tarn_sx *s, lx_kind kind) {
   x->kid[0] = expression(rd, s->kid[2]);
   if (kind == LX_TENSOR && !of_variable(x->kid[0], x->var))
     tarn_sx_error(rd->cx, s->kid[2], "expected an expression of %s alone", s->kid[1]->text);
+  if (kind == LX_BESIDE && x->kid[0]->kind != LX_NUMBER)
+    tarn_sx_error(rd->cx, s->kid[2], "expected a number");
   return x;
 }
 /* (at E LOOP INDEX …) */
@@ -246,6 +248,7 @@ static lx *expression(reader *rd, const tarn_sx *s) {
   if (rd->left) return operation(rd, s);
   if (tarn_sx_is(s, "at")) return at(rd, s);
   if (tarn_sx_is(s, "padded")) return padded(rd, s);
+  if (tarn_sx_is(s, "beside")) return with_variable(rd, s, LX_BESIDE);
   if (tarn_sx_is(s, "tensor")) return with_variable(rd, s, LX_TENSOR);
   if (tarn_sx_is(s, "for")) return with_loops(rd, s, LX_FOR, 1);
   if (tarn_sx_is(s, "stage")) return with_loops(rd, s, LX_STAGE, 1);

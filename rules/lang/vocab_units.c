@@ -3,6 +3,7 @@
 #include "rules/lang/loops.h"
 #include "rules/lang/range.h"
 #include "rules/lang/vocab.h"
+#include <math.h>
 #include <string.h>
 
 enum { SIZES = 64 };
@@ -202,6 +203,56 @@ static bool f_pads_with(renv *e, const rv *a, rv *out) {
   return m && rv_bool(out, m->nguard == 0 || tarn_fx_get(e->L, m->fill)->ivalue == a[1].i);
 }
 
+/* Is, for all values of the other loops, one of the reduced within the guard? Of one of each. */
+static bool meets(tarn_lang *L, const tarn_imap *m, const tarn_guard *g, uint32_t reduced) {
+  int64_t at[2 * TARN_MAX_DIMS] = {0};
+  uint32_t dims = tarn_ix_dims(L, g->e), own = TARN_NONE, red = TARN_NONE;
+  for (uint32_t d = 0; d < m->n; d++) {
+    if (!(dims >> d & 1)) continue;
+    uint32_t *of = reduced >> d & 1 ? &red : &own;
+    if (*of != TARN_NONE) return false;
+    *of = d;
+  }
+  for (int64_t i = 0, n = own == TARN_NONE ? 1 : m->dim[own]; i < n; i++) {
+    bool any = false;
+    if (own != TARN_NONE) at[own] = i;
+    for (int64_t j = 0, w = red == TARN_NONE ? 1 : m->dim[red]; j < w && !any; j++) {
+      if (red != TARN_NONE) at[red] = j;
+      int64_t e = tarn_ix_eval(L, g->e, at);
+      any = e >= g->lo && e < g->hi;
+    }
+    if (!any) return false;
+  }
+  return true;
+}
+/* Guards on loops of their own, so that each may be met by itself. */
+static bool always_meets(tarn_lang *L, const tarn_imap *m, uint32_t reduced) {
+  uint32_t seen = 0;
+  for (uint32_t i = 0; i < m->nguard; i++) {
+    uint32_t dims = tarn_ix_dims(L, m->guard[i].e) & reduced;
+    if ((seen & dims) || !meets(L, m, &m->guard[i], reduced)) return false;
+    seen |= dims;
+  }
+  return true;
+}
+static bool f_meets(renv *e, const rv *a, rv *out) {
+  const tarn_imap *m = read_map(e, a);
+  return m && rv_bool(out, always_meets(e->L, m, (uint32_t)a[1].i));
+}
+static bool f_pads_below(renv *e, const rv *a, rv *out) {
+  const tarn_imap *m = read_map(e, a);
+  const tarn_fx *x = m && m->nguard ? tarn_fx_get(e->L, m->fill) : NULL;
+  double v = x && tarn_dtype_is_float(x->dtype) ? x->value : x ? (double)x->ivalue : INFINITY;
+  return m && rv_bool(out, v < (double)a[1].i);
+}
+static bool f_nonneg_integers(renv *e, const rv *a, rv *out) {
+  const tarn_read *r =
+      read_map(e, a) ? loops_read_of(e->loops, a->i, tarn_fx_get(e->L, a->id)->hole) : NULL;
+  const kern *k = &e->loops->k;
+  return r && rv_bool(out, !tarn_dtype_is_float(kern_leaf_type(k, r->src)->dtype) &&
+                               e->host->range(e->host->user, k->leaf[r->src]).lo >= 0);
+}
+
 const rfun rfun_units_table[] = {
     {"unit-steps", ":i", f_steps, 0,
      "steps of the reduction that a unit whose operands are padded does at once; 0: none takes it"},
@@ -217,6 +268,12 @@ const rfun rfun_units_table[] = {
     {"run", "eo:i", f_run, 0, "the most n for which it depends on the loop by (/ loop n) alone"},
     {"walks", "eo:b", f_walks, 0,
      "the loops go through one dim of the tensor that is read, in order"},
+    {"always-meets", "eo:b", f_meets, 0,
+     "for all values of other loops, some of these are where the tensor is, and nothing beside it"},
+    {"pads-below", "ei:b", f_pads_below, 0,
+     "something is read beside the tensor, and it is less than this number"},
+    {"nonneg-integers", "e:b", f_nonneg_integers, R_READS_FACTS,
+     "the tensor that is read holds integers, none below 0"},
     {"pads-with", "ei:b", f_pads_with, 0,
      "what is read beside the tensor is this number, or nothing is"},
 };
