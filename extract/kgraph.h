@@ -109,6 +109,7 @@ static inline uint32_t kg_ag(const kgraph *k, const kgroup *g, uint32_t layout) 
 static inline bool kg_of_group(const kgraph *k, const kgroup *g, uint32_t ag) {
   return ag >= g->first && ag - g->first < g->nlayout * k->machines.n;
 }
+void kg_sequence(kgraph *k, tarn_kprog *p);  /* ksequence.c: kernels in the order of least memory */
 void kg_machines(kgraph *k);                 /* kplace.c: the machines of the description */
 void kg_machine(kgraph *k, uint32_t number); /* looks at one of them from now on */
 void kg_moves(kgraph *k);                    /* copies between places as candidates */

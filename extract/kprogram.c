@@ -301,6 +301,7 @@ tarn_kprog *kg_program(kgraph *k, const uint32_t *choice) {
     as_declared(&b, p->in[i], io);
   }
   p->nbuf = b.buf.n, p->buf = b.buf.p, p->nker = b.ker.n, p->ker = b.ker.p;
+  if (k->machines.n > 1) kg_sequence(k, p);
   for (uint32_t i = 0; i < p->nker; i++) *(p->ker[i].copy ? &k->r->copies : &k->r->kernels) += 1;
   return p;
 }

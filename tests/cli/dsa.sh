@@ -170,6 +170,15 @@ sed 's/((2 10 10 16) ()) i8/((10 10 32) ()) i8/; s/transpose (0 3 1 2)/transpose
 refused 3 "has no host" "brings data into another order" -- compile "$work/unblocked.term" --hw "$work/alone.hw" -o "$work/nowhere"
 [ ! -e "$work/nowhere" ] || fail "$last leaves a folder"
 
+# Of two branches the one with the larger values on its way runs first: otherwise 427,904 bytes live at once.
+for bytes in 400000 300000; do
+  sed "s/(hazards hardware)/& (limits (buffer $bytes))/" tests/data/hw/coarse.hw >"$work/limit$bytes.hw"
+done
+try 0 compile tests/data/terms/two_branches.term --hw "$work/limit400000.hw" -o "$work/branches"
+try 0 check "$work/branches"
+refused 3 "393216 bytes of main memory" "its limit is 300000" -- \
+  compile tests/data/terms/two_branches.term --hw "$work/limit300000.hw" -o "$work/nowhere"
+
 # One line each.
 sed 's/(memory wgt (capacity 262144)/(memory wgt (capacity 128)/' hw/vta-pynq.hw >"$work/bad.hw"
 refused 3 "$work/bad.hw:" wgt 256 128 -- compile "${model[@]}" --hw "$work/bad.hw" -o "$work/none"
