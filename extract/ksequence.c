@@ -7,9 +7,9 @@
 #include <string.h>
 
 enum { WIDTH = 48, KERNELS = 1024 };
-typedef struct place { /* a buffer with all that lies in it */
-  int64_t bytes;       /* 0: not of the workspace */
-  uint32_t touches;    /* kernels */
+typedef struct place {       /* a buffer with all that lies in it */
+  int64_t bytes;             /* 0: not of the workspace */
+  TARN_VEC(uint32_t) kernel; /* that touch it */
 } place;
 typedef struct state {
   uint64_t *done;
@@ -35,11 +35,6 @@ static uint32_t root_of(const tarn_kprog *p, uint32_t b) {
   while (p->buf[b].parent != TARN_NONE) b = p->buf[b].parent;
   return b;
 }
-static bool touches(const sequence *q, const tarn_kernel *k, uint32_t root) {
-  bool any = false;
-  for (uint32_t i = 0; i < operands(k); i++) any |= q->root[operand(k, i)] == root;
-  return any;
-}
 /* b waits for a: it reads of what a writes into, or writes what a touches, but for two that write
  * different parts of one buffer. */
 static bool waits(const sequence *q, const tarn_kernel *b, const tarn_kernel *a) {
@@ -53,6 +48,11 @@ static bool waits(const sequence *q, const tarn_kernel *b, const tarn_kernel *a)
     for (uint32_t k = 0; k < b->nout; k++)
       if (q->root[a->in[i]] == q->root[b->out[k]]) return true;
   return false;
+}
+static void note(sequence *q, uint32_t root, uint32_t kernel) {
+  place *at = &q->place[root];
+  if (!at->kernel.n || at->kernel.p[at->kernel.n - 1] != kernel)
+    tarn_push(q->cx, &at->kernel, kernel);
 }
 static void prepare(sequence *q) {
   tarn_kprog *p = q->p;
@@ -71,14 +71,14 @@ static void prepare(sequence *q) {
     q->before[k] = TARN_ARRAY(q->cx, uint64_t, q->words);
     for (uint32_t a = 0; a < k; a++)
       if (waits(q, &p->ker[k], &p->ker[a])) put(q->before[k], a);
-    for (uint32_t b = 0; b < p->nbuf; b++)
-      q->place[b].touches += q->root[b] == b && touches(q, &p->ker[k], b);
+    for (uint32_t i = 0; i < operands(&p->ker[k]); i++) note(q, q->root[operand(&p->ker[k], i)], k);
   }
 }
 /* Kernels of a set that touch a buffer. */
 static uint32_t touched(const sequence *q, const uint64_t *done, uint32_t root) {
+  const place *at = &q->place[root];
   uint32_t n = 0;
-  for (uint32_t k = 0; k < q->p->nker; k++) n += has(done, k) && touches(q, &q->p->ker[k], root);
+  for (uint32_t i = 0; i < at->kernel.n; i++) n += has(done, at->kernel.p[i]);
   return n;
 }
 static state after(const sequence *q, const state *s, uint32_t from, uint32_t kernel) {
@@ -92,7 +92,7 @@ static state after(const sequence *q, const state *s, uint32_t from, uint32_t ke
     if (again || !q->place[r].bytes) continue;
     uint32_t n = touched(q, s->done, r);
     if (!n) t.live += q->place[r].bytes;
-    if (n + 1 == q->place[r].touches) ends += q->place[r].bytes;
+    if (n + 1 == q->place[r].kernel.n) ends += q->place[r].bytes;
   }
   t.peak = tarn_max(s->peak, t.live);
   t.live -= ends;
