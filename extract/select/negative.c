@@ -27,6 +27,7 @@ typedef struct branch {
 typedef struct negative {
   sel_run *r;
   tarn_sel_method m;
+  double share; /* of what is left of the limits, for one problem */
   struct {
     branch *p;
     uint32_t n, cap;
@@ -38,6 +39,7 @@ typedef struct negative {
   double *least, base;       /* by class: m(c), or 0; their sum */
   sel_u32s stack;
   uint32_t *part, *need, *choice; /* by node: [p], or NONE; by class; by class */
+  sel_u32s odd;                   /* see take() */
   sel_u32s origin;                /* by node of the relaxation: the node that it is, or NONE */
 } negative;
 
@@ -232,25 +234,29 @@ static tarn_status solve(negative *x, tarn_sel_graph *q, tarn_sel_result *out) {
   tarn_sel_options o = r->o;
   o.cost = NULL, o.start = NULL, o.gap = 0;
   o.progress = going_on, o.user = r;
-  if (isfinite(o.seconds)) o.seconds = fmax(sel_left(r), 0.001);
-  if (o.steps) o.steps = o.steps > r->steps ? o.steps - r->steps : 1;
+  if (isfinite(o.seconds)) o.seconds = fmax(x->share * sel_left(r), 0.001);
+  if (o.steps > r->steps) o.steps = (uint64_t)(x->share * (double)(o.steps - r->steps)) + 1;
   return tarn_sel_run(q, x->m, &o, out);
 }
 
-/* Takes the selection; a node through which a path goes that its class has not chosen, or NONE. */
-static uint32_t take(negative *x, tarn_sel_graph *q, const tarn_sel_result *got) {
+/* Takes the selection, and notes the nodes through which a path goes that their classes have not
+ * chosen, one for each class. */
+static void take(negative *x, const tarn_sel_result *got) {
   const tarn_sel_view *g = &x->r->g;
-  uint32_t odd = NONE;
-  (void)q;
   for (uint32_t c = 0; c < g->n_classes; c++) {
     uint32_t v = got->choice[c];
     x->choice[c] = v == NONE ? NONE : x->origin.p[v];
   }
   sel_offer(x->r, x->choice);
-  for (uint32_t v = 0; v < g->n_nodes && odd == NONE; v++)
-    if (x->part[v] != NONE && got->choice[x->part[v]] != NONE && x->choice[g->node_class[v]] != v)
-      odd = v;
-  return odd;
+  x->odd.n = 0;
+  memset(x->has, 0, g->n_classes);
+  for (uint32_t v = 0; v < g->n_nodes; v++) {
+    uint32_t c = g->node_class[v];
+    if (x->part[v] == NONE || got->choice[x->part[v]] == NONE || x->choice[c] == v || x->has[c])
+      continue;
+    x->has[c] = 1;
+    SEL_PUSH(x->r->mem, &x->odd, v);
+  }
 }
 
 static void add_branch(negative *x, uint32_t up, uint32_t node, bool keep, double bound) {
@@ -279,35 +285,59 @@ static void prepare(negative *x, uint32_t b) {
   x->origin.n = 0;
 }
 
-/* Solves problem b; its parts take its place where a path was wrong. */
-static void look_at(negative *x, uint32_t b, const uint8_t *is_root) {
+/* Solves problem b and takes what it gives: its bound; INFINITY where it has no selection at all.
+ * *done: it is solved to the end. */
+static double look_at(negative *x, uint32_t b, const uint8_t *is_root, bool *done) {
   sel_run *r = x->r;
   tarn_sel_graph *q;
   tarn_sel_result got = {0};
   prepare(x, b);
-  uint32_t n = number(x), odd = NONE;
+  uint32_t n = number(x);
   tarn_status st = tarn_sel_graph_new(r->cx, &q);
   if (st) tarn_reraise(r->cx, st);
   st = relax(x, q, n, is_root);
   if (!st) st = solve(x, q, &got);
   double bound = x->base + got.lower_bound;
-  bool done = !st && got.optimal;
+  *done = !st && got.optimal;
   if (!st) {
     if (r->reduced == NONE) r->reduced = got.n_reduced;
     r->steps += got.steps;
-    odd = take(x, q, &got);
+    take(x, &got);
   }
   tarn_sel_result_free(&got);
   tarn_sel_graph_free(q);
-  if (st == TARN_NO_RESULT) return; /* it has no selection at all */
+  if (st == TARN_NO_RESULT) return INFINITY;
   if (st) tarn_reraise(r->cx, st);
-  bound = fmax(bound, x->all.p[b].bound);
-  if (odd == NONE || !done) { /* nothing to learn from parts, or no time */
-    x->closed = fmin(x->closed, bound);
-    if (odd == NONE) return;
+  return fmax(bound, x->all.p[b].bound);
+}
+
+static bool out_of_time(sel_run *r) {
+  sel_stop(r, 0);
+  if (isfinite(r->o.seconds) && sel_left(r) <= 0 && !r->stop) r->stop = "seconds";
+  return r->stop != NULL;
+}
+
+static void tell_bound(sel_run *r, double bound) {
+  if (isfinite(r->best_cost)) sel_raise_bound(r, bound);
+}
+
+/* Makes the paths right, all that are wrong at once, again and again: no proof, but selections. */
+static void dive(negative *x, const uint8_t *is_root, double share) {
+  enum { MOST = 12 }; /* problems */
+  uint32_t b = x->all.n;
+  bool done;
+  x->m = TARN_SEL_GREEDY, x->share = share;
+  add_branch(x, NONE, NONE, false, -INFINITY);
+  for (uint32_t i = 0; i < MOST && !out_of_time(x->r); i++) {
+    double bound = look_at(x, b, is_root, &done);
+    if (!i) tell_bound(x->r, bound);
+    if (!isfinite(bound) || !x->odd.n || sel_good_enough(x->r)) break;
+    for (uint32_t k = 0; k < x->odd.n; k++) {
+      add_branch(x, b, x->odd.p[k], true, -INFINITY);
+      b = x->all.n - 1;
+    }
   }
-  add_branch(x, b, odd, true, bound);
-  add_branch(x, b, odd, false, bound);
+  x->open.n = 0;
 }
 
 static double bound_of(const negative *x) {
@@ -329,24 +359,37 @@ static void open_negative(negative *x) {
   x->choice = SEL_NEW(r->mem, uint32_t, g->n_classes);
 }
 
+/* Problems, best bound first, until nothing is open or so many were looked at: the two parts of one
+ * take its place where a path was wrong. */
+static void branch_on(negative *x, const uint8_t *is_root, tarn_sel_method m, double share,
+                      uint32_t most) {
+  sel_run *r = x->r;
+  x->m = m, x->share = share;
+  x->open.n = 0, x->closed = INFINITY;
+  add_branch(x, NONE, NONE, false, -INFINITY);
+  for (uint32_t n = 0; x->open.n && n < most && !out_of_time(r); n++) {
+    if (isfinite(r->best_cost) && sel_good_enough(r)) break;
+    uint32_t at = best_open(x), b = x->open.p[at];
+    bool done;
+    x->open.p[at] = x->open.p[--x->open.n];
+    double bound = look_at(x, b, is_root, &done);
+    if (isfinite(bound) && (!x->odd.n || !done)) x->closed = fmin(x->closed, bound);
+    for (int keep = 1; isfinite(bound) && x->odd.n && keep >= 0; keep--)
+      add_branch(x, b, x->odd.p[0], keep, bound);
+    tell_bound(r, bound_of(x));
+  }
+}
+
 void sel_run_negative(sel_run *r, tarn_sel_method m) {
-  enum { MOST_GREEDY = 16 }; /* problems */
-  negative x = {.r = r, .m = m, .closed = INFINITY};
+  enum { SEARCHED = 20 }; /* problems */
+  negative x = {.r = r, .closed = INFINITY};
   open_negative(&x);
   uint8_t *is_root = SEL_NEW(r->mem, uint8_t, r->g.n_classes);
   for (uint32_t i = 0; i < r->g.n_roots; i++) is_root[r->g.root[i]] = 1;
   sel_tree(r->mem, &r->g, r->cost, NULL, x.choice, NULL, NULL); /* whatever it is worth */
   sel_offer(r, x.choice);
-  add_branch(&x, NONE, NONE, false, -INFINITY);
-  for (uint32_t n = 0; x.open.n && !r->stop; n++) {
-    if (m == TARN_SEL_GREEDY && n == MOST_GREEDY) break;
-    uint32_t at = best_open(&x), b = x.open.p[at];
-    x.open.p[at] = x.open.p[--x.open.n];
-    look_at(&x, b, is_root);
-    double bound = bound_of(&x);
-    if (isfinite(r->best_cost)) sel_raise_bound(r, bound);
-    if (isfinite(r->best_cost) && sel_good_enough(r)) break;
-    sel_stop(r, 0);
-    if (isfinite(r->o.seconds) && sel_left(r) <= 0 && !r->stop) r->stop = "seconds";
-  }
+  bool exact = m == TARN_SEL_EXACT;
+  dive(&x, is_root, exact ? 0.03 : 0.2);
+  branch_on(&x, is_root, TARN_SEL_GREEDY, exact ? 0.03 : 0.1, SEARCHED);
+  if (exact) branch_on(&x, is_root, TARN_SEL_EXACT, 1, UINT32_MAX);
 }
