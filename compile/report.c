@@ -156,6 +156,11 @@ static void put_bound(tarn_json *j, const tarn_kprog *p, const tarn_kernel *k) {
   double products = k->products / tarn_hw_peak(hw, k->sig->in_type[0], hw->units);
   double bytes = (k->reads + k->writes) / (main->read * hw->clock * hw->units);
   tarn_json_str(j, "binds", cost.binds ? cost.binds : "");
+  if (cost.registers > 0) {
+    tarn_json_int(j, "registers", (int64_t)cost.registers);
+    tarn_json_int(j, "resident_warps", (int64_t)cost.warps);
+    tarn_json_int(j, "shared_bytes", (int64_t)cost.shared);
+  }
   tarn_json_num(j, "roofline", (products > bytes ? products : bytes) / k->price);
 }
 static void put_kernels(tarn_json *j, const tarn_kprog *p, const comp_offload *f) {

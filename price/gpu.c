@@ -236,6 +236,14 @@ static spread spread_of(const tarn_hw *hw, const stage_model *m, const shape *x,
   p.rounds = ceil(own / TARN_BLOCK_TEAM) * tarn_fmax(1, blocks / (hw->units * at_once));
   return p;
 }
+/* A tile of sums, and what one step of them loads. */
+static double registers_of(const stage_model *m, const shape *x) {
+  double tile = 1, loaded = 0;
+  for (uint32_t d = m->nshared; d < m->nacc; d++) tile *= (double)x->tile[d];
+  for (uint32_t r = 0; r < m->nread; r++)
+    if (!m->read[r].epi) loaded += loads(m, &m->read[r], x);
+  return tile + loaded + GPU_OTHER_REGISTERS;
+}
 static double stage_cost(const tarn_hw *hw, const stage_model *m, bool team,
                          const tarn_stage_sched *s, tarn_cost *c) {
   shape x = shape_of(m, s);
@@ -259,6 +267,8 @@ static double stage_cost(const tarn_hw *hw, const stage_model *m, bool team,
   c->bytes[hw->nmem > 1 ? hw->nmem - 2 : 0] += bytes;
   c->flops += m->flops_each * x.steps * x.items;
   c->parallel = tarn_fmax(c->parallel, p.units);
+  c->registers = tarn_fmax(c->registers, registers_of(m, &x));
+  c->warps = tarn_fmin(hw->warps.resident, hw->warps.registers / (32 * c->registers));
   c->binds = cycles == issue    ? issue == fma ? "fma" : "issue"
              : cycles == moved  ? l1->name
              : cycles == waits  ? "latency"

@@ -64,6 +64,8 @@ double gpu_seconds(const tarn_hw *hw, const stage_model *m, const gpu_counts *c,
     cost->bytes[hw->nmem > 1 ? hw->nmem - 2 : 0] += bytes;
     cost->flops += m->flops_each * loop_points(m, UINT32_MAX);
     cost->parallel = tarn_fmax(cost->parallel, tarn_fmin(hw->units, c->blocks));
+    cost->registers = c->registers, cost->shared = c->shared;
+    cost->warps = resident(hw, c) * c->warps;
   }
   return (most + BESIDE * tarn_fmax(0, sum - most)) / hw->clock;
 }

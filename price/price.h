@@ -40,6 +40,9 @@ typedef struct tarn_cost {                      /* analytic, one run */
   double bytes[8]; /* moved between memory level i and i+1 of the description (reuse of each loop
                       counted) */
   double compute_seconds, memory_seconds[8], overhead_seconds;
+  /* On a GPU: registers of a thread, bytes of shared memory of a block that holds tiles, warps that
+   * are resident on a unit. */
+  double registers, shared, warps;
   const char *binds; /* which of them is largest: "fma", a memory's name, "launch" … */
   double parallel;   /* units kept busy */
   double least; /* by tarn_solve(): seconds of the kernel's best schedule by the analytic price,
