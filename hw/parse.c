@@ -147,6 +147,24 @@ static void check_fragment(hw_reader *r, const tarn_sx *s, const tarn_hw_operand
       }
 }
 
+typedef struct reading {
+  hw_reader *r;
+  const tarn_sx *s;
+  uint32_t map;
+} reading;
+static void read_map(tarn_ctx *cx, void *arg) {
+  reading *m = arg;
+  (void)cx;
+  m->map = tarn_imap_parse(m->r->L, m->s);
+}
+static uint32_t read_fragment(hw_reader *r, const tarn_sx *f, const char *operand) {
+  reading m = {.r = r, .s = hw_arg(r, f, 1)};
+  tarn_status st = tarn_protect(r->cx, read_map, &m);
+  if (st && strncmp(tarn_message(r->cx), "index map: ", 11)) tarn_reraise(r->cx, st);
+  if (st)
+    tarn_sx_error(r->cx, f, "operand %s: %s", operand, tarn_strdup(r->cx, tarn_message(r->cx)));
+  return m.map;
+}
 static tarn_hw_operand read_operand(hw_reader *r, const tarn_sx *s) {
   tarn_hw_operand o = {
       .name = hw_name_of(r, s), .memory = "", .dtype = TARN_DTYPES, .fragment = TARN_NONE};
@@ -170,7 +188,7 @@ static tarn_hw_operand read_operand(hw_reader *r, const tarn_sx *s) {
       o.hi = tarn_sx_whole(r->cx, f, 2, o.lo, INT32_MAX);
       o.immediate = true;
     } else if (tarn_sx_is(f, "fragment")) {
-      o.fragment = tarn_imap_parse(r->L, hw_arg(r, f, 1));
+      o.fragment = read_fragment(r, f, o.name);
     } else {
       tarn_sx_error(r->cx, f, "operand %s: unknown form", o.name);
     }

@@ -17,6 +17,7 @@ enum {
   FINALISTS = 8,
   MOST_SLOTS = 3,
   MOST_ACCUMULATORS = 64,
+  MOST_MERGED = 32, /* of those that groups of threads add up: else ptxas was seen to spill */
   MOST_COPIES = 32, /* of a thread in a trip */
   LEAST_THREADS = 64,
   MOST_THREADS = 512,
@@ -203,8 +204,8 @@ static bool may_be(const tiles *t, const gpu_counts *c) {
   double most = (double)tarn_hw_block_memory(t->hw);
   double own = tarn_fmin(w->own ? w->own : 1e9, floor(w->registers / (32 * c->warps)));
   return c->threads >= w->lanes && c->threads <= tarn_fmin(MOST_THREADS, w->block) &&
-         c->tile <= MOST_ACCUMULATORS && c->copies <= MOST_COPIES && 1.15 * c->shared <= most &&
-         c->registers <= own;
+         c->tile <= (c->parts > 1 ? MOST_MERGED : MOST_ACCUMULATORS) && c->copies <= MOST_COPIES &&
+         1.15 * c->shared <= most && c->registers <= own;
 }
 static bool fits(const tiles *t, const pick *p, gpu_counts *c) {
   count_sizes(t, p, c);

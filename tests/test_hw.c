@@ -180,6 +180,14 @@ START_TEST(questions) {
 END_TEST
 
 /* ---------------------------------------------------------------- refusals: where and why */
+#define GPU(MORE)                                                                                  \
+  "(hw m (kind gpu) (clock 1e9) (warps (lanes 32) (resident 64) (block 1024) (registers "      \
+  "65536) " MORE ") "
+#define FRAGMENT(ROW)                                                                              \
+  " (intrinsic i (meaning (compute (map (mul $0 $1)) ?a ?b))\n(operand a (type f32) (dims 8 4)\n"  \
+  "(fragment (index ((32 1 1) ()) (8 4) (" ROW                                                     \
+  " (div d0 8))))) (operand b (type f32) (dims 8 4)) "                                             \
+  "(latency 1) (throughput 1) (ops 32)))"
 static const struct refusal {
   const char *text, *at, *why;
 } refusals[] = {
@@ -195,6 +203,12 @@ static const struct refusal {
     {"(hw m\n ())", "m.hw:2:2", "a form (name value…)"},
     {"(hw m\n ((a)))", "m.hw:2:2", "a form (name value…)"},
     {"(hw m (triple \"t\") (clock 1)" MEMORY ")", "m.hw:1:1", "(kind cpu|gpu|dsa)"},
+    {GPU("(shared 4096) (dynamic 2048)") MEMORY ")", "m.hw:1:30", "more than the (shared 4096)"},
+    {GPU("(dynamic 2048)") MEMORY ")", "m.hw:1:30", "(dynamic 2048)"},
+    {GPU("(shared 4096) (dynamic 65536)") MEMORY ")", "m.hw:1:1", "no room for a block's 65536"},
+    {GPU("(matrix 8)") MEMORY ")", "m.hw:1:30", "rows of 16 bytes"},
+    {GPU("") MEMORY FRAGMENT("(mod d0 9)"), "m.hw:3:1", "operand a: index map: index 0 leaves"},
+    {GPU("") MEMORY FRAGMENT("(mod d0 4)"), "m.hw:2:1", "no bijection: element 0 0"},
     {"(hw m " CPU "\n (memory l1 (capacity 64) (read 1) (write 1) (hidden 1.5)) (memory dram (read "
      "1) (write 1)))",
      "m.hw:2:2", "(hidden S) is a share"},
