@@ -265,7 +265,8 @@ static uint32_t preimage(kgraph *k, uint32_t map, uint32_t in_dims) {
 
 /* What one compute likes. A product with constant weights: the result along the dim that the
  * weights' rows are indexed by, the other operand along the dim it is summed over. A product of two
- * variables: the operand that the result's last dim walks along that dim, the other along the sum.
+ * variables: the operand that the result's last dim walks along that dim, the other along the sum,
+ * or, where the last dim is shorter than a vector, along a dim that it alone has.
  * Anything else: that its operands and its result agree. */
 static uint32_t largest(uint32_t mask, const int64_t *dim) {
   uint32_t best = TARN_NONE;
@@ -299,6 +300,19 @@ static uint32_t beside_windows(const kgraph *k, const tarn_stage *s, uint32_t ma
     if (!(dims & ~own)) beside |= dims;
   }
   return beside;
+}
+/* Own dims of the last stage that operand i of a product walks and the others do not. */
+static uint32_t alone(kgraph *k, const tarn_stage *s, const tarn_func *f, uint32_t i,
+                      uint32_t own) {
+  uint32_t dims = imap_dims(k->L, tarn_imap_get(k->L, s->read[i].map)) & own;
+  for (uint32_t j = 0; j < f->nops; j++)
+    if (j != i) dims &= ~imap_dims(k->L, tarn_imap_get(k->L, s->read[j].map));
+  return dims;
+}
+/* Is the last dim of a result too short to fill a vector? */
+static bool short_lanes(const kgraph *k, uint32_t last, const int64_t *dim, tarn_dtype type) {
+  int64_t lanes = k->o->hw->vector_bits / (8 * (int64_t)tarn_dtype_size(type));
+  return last && dim[__builtin_ctz(last)] < lanes;
 }
 static void prefer(kgraph *k, uint32_t c, const tarn_eg_node *e, bool seed) {
   if (e->n > KG_MAX_KIDS) return; /* none that is emitted */
@@ -341,6 +355,8 @@ static void prefer(kgraph *k, uint32_t c, const tarn_eg_node *e, bool seed) {
       if (seed && !weights && product && in->input &&
           i < f->nops) { /* others are written as their readers like */
         uint32_t lanes = image(k, m, last_own);
+        if (!lanes && short_lanes(k, last_own, dim, tarn_type_get(k->L, in->type)->dtype))
+          like_inner(in, image(k, m, largest(alone(k, s, f, i, own), dim)));
         like_inner(in, lanes ? lanes : image(k, m, largest(sum, dim)));
       }
       if (seed || (weights && i < f->nops)) continue;

@@ -89,6 +89,12 @@ fi
 try 0 compile examples/tc/mlp.tc --def MLP1 --shape B=2 --shape M=3 --shape N=4 -o "$work/mlp"
 try 0 check "$work/mlp" && try 0 run "$work/mlp" --reference
 
+# Rows of 5 places fill no vector: the weights are copied so that one goes along their filters, in place of a copy of windows.
+try 0 compile examples/tc/gconv.tc --hw x86-64-vnni --shape N=32 --shape G=8 --shape C=16 --shape F=16 --shape H=7 --shape W=7 \
+  --shape KH=3 --shape KW=3 --dump graph -o "$work/gconv"
+slot=$(sed -n 's/.*(slot \([0-9]*\)) (order 8:2304 16:1 16:144 3:48 3:16).*/\1/p' "$work/out")
+[ -n "$slot" ] && grep -q "(copy [0-9]* (slot $slot) .* chosen)" "$work/out" || fail "$last: the weights are not copied"
+
 # Refusals: one line, then the line of the file with a caret below the place.
 bad() { # PLACE WORDS TEXT ARGS…
   local place=$1 words=$2 line col
