@@ -45,6 +45,41 @@ static const job jobs[] = {
      true, true},
     {"(rule a (compute dotProd (cartProd ?A ?B)) => (compute dotProd (cartProd ?B ?A)))", false,
      false},
+/* loops: in parts, as one, the other way round; wrong in one place each */
+#define LOOPS(left, right) "(family t :level kernel (rule a " left " => " right " :class reassoc "
+#define REDUCED            "(for (?*o) (then ?g (fold ?r (?*a (k ?K) ?*b) ?e)))"
+#define PARTS(at)                                                                                  \
+  LOOPS(REDUCED, "(for (?*o) (then ?g (fold ?r ((p ?P)) (for (?*o (p ?P)) (fold ?r (?*a (k ?k) "   \
+                 "?*b) (at ?e k " at ")))))) :each (?P (list 2 3)) :where (?k (/ ?K ?P))")
+    {PARTS("(+ (* p ?k) k)") ":if (divides ?P ?K) :if (merges ?r)))", true, true},
+    {PARTS("(+ (* k ?P) p)") ":if (divides ?P ?K) :if (merges ?r)))", true, true},
+    {PARTS("(+ (* p ?P) k)") ":if (divides ?P ?K) :if (merges ?r)))", false, false},
+    {PARTS("(+ (* p ?k) k)") ":if (merges ?r)))", false, false},
+    {PARTS("(+ (* p ?k) k)") ":if (divides ?P ?K)))", false, false},
+    {LOOPS("(for (?*o) (then ?g (sum (?*k) ?e)))",
+           "(for (?*o) (then ?g (sum ((f (points ?*k))) (at ?e ?*k f))))") "))",
+     true, true},
+    {LOOPS("(for (?*o) (then ?g (sum (?*r) (mul ?x ?a))))",
+           "(for (?*o) (then ?g (mul ?a (sum (?*r) ?x))))") ":when (free ?a ?*r)))",
+     true, true},
+    {LOOPS("(for (?*o) (then ?g (sum (?*r) (add ?x ?a))))",
+           "(for (?*o) (then ?g (add ?a (sum (?*r) ?x))))") ":when (free ?a ?*r)))",
+     false, false},
+    {LOOPS("(for (?*o) (then ?g (fold max (?*r) (add ?x ?a))))",
+           "(for (?*o) (then ?g (add ?a (fold max (?*r) ?x))))") ":when (free ?a ?*r)))",
+     true, true},
+    {LOOPS("(for (?*o) (then ?g (sum (?*a (k ?K) ?*b) ?e)))",
+           "(for (?*o) (then ?g (mul (sum (?*a ?*b) ?e) ?K)))") ":when (free ?e k)))",
+     true, true},
+    {LOOPS("(for (?*o) (then ?g (sum (?*a (k ?K) ?*b) ?e)))",
+           "(for (?*o) (then ?g (sum (?*a ?*b) ?e)))") ":when (free ?e k)))",
+     false, false},
+    {LOOPS("(anywhere (mul (sub ?x ?a) ?b))",
+           "(anywhere (sub (mul ?x ?b) (mul ?b ?a)))") ":if (loose-difference ?x ?a) :if (bounded "
+                                                       "?a ?b)))",
+     true, true},
+    {LOOPS("(anywhere (div ?x ?c))", "(anywhere (mul ?x (div 1 ?c)))") ":if (inverts ?c)))", false,
+     false},
 };
 
 static void check(tarn_ctx *cx, void *arg) {
@@ -136,6 +171,46 @@ static void family(tarn_ctx *cx, void *arg) {
 START_TEST(test_family) { must(family, NULL); }
 END_TEST
 
+/* Rules over loops that are proved, with each condition and guard deleted in turn, and changed in
+ * one place: nothing is proved that an instance refutes, and what is needed is missed. */
+static const char *const over_loops[] = {"parts", "scale", "affine", "reductions", "im2col"};
+static void without(tarn_ctx *cx, void *arg) {
+  const char *name = *(const char *const *)arg;
+  const tarn_rule_result *r;
+  tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx));
+  tarn_ruleset_ship(rs, name, TARN_RULE_KERNEL);
+  tarn_rules_check_options o = {.samples = 6, .seed = 2, .prove = true, .mutate = true};
+  uint32_t n = tarn_rules_check(rs, &o, &r);
+  for (uint32_t i = 0; i < n; i++)
+    ck_assert_msg(!r[i].counterexample || !r[i].proved, "%s without %s", r[i].name, r[i].deleted);
+}
+static void swapped(tarn_ctx *cx, void *arg) {
+  static const char *const swap[][2] = {{"(+ ", "(- "},     {"(mul ", "(add "}, {"(add ", "(sub "},
+                                        {"(sub ", "(add "}, {"?a", "?x"},       {"?b", "?a"},
+                                        {" 1)", " 2)"},     {"(* ", "(+ "},     {"?K)", "2)"}};
+  const char *name = *(const char *const *)arg;
+  tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx));
+  change c = {.rs = rs};
+  tarn_ruleset_ship(rs, name, TARN_RULE_KERNEL);
+  for (uint32_t i = 0; i < tarn_ruleset_count(rs); i++)
+    for (size_t k = 0; k < sizeof swap / sizeof *swap; k++) {
+      tarn_buf b = {.cx = cx};
+      tarn_buf_str(&b, "(family t :level kernel ");
+      tarn_rule_print(rs, i, &b);
+      tarn_buf_str(&b, ")");
+      char *right = strstr(b.p, "=>"), *at = right ? strstr(right, swap[k][0]) : NULL;
+      if (!at || at > strstr(b.p, ":doc") || strlen(swap[k][0]) != strlen(swap[k][1])) continue;
+      memcpy(at, swap[k][1], strlen(swap[k][1]));
+      c.text = b.p;
+      tarn_status st = tarn_protect(cx, try_change, &c);
+      ck_assert_msg(st == TARN_OK || st == TARN_BAD_INPUT, "%s: %s", b.p, tarn_message(cx));
+    }
+}
+START_TEST(test_without) { must(without, &over_loops[_i]); }
+END_TEST
+START_TEST(test_swapped) { must(swapped, &over_loops[_i]); }
+END_TEST
+
 int main(int argc, char **argv) {
   Suite *s = suite_create("prove");
   TCase *t = tcase_create("prove");
@@ -144,6 +219,8 @@ int main(int argc, char **argv) {
   tcase_add_loop_test(t, test_rules, 0, sizeof jobs / sizeof *jobs);
   tcase_add_test(t, test_changes);
   tcase_add_test(t, test_family);
+  tcase_add_loop_test(t, test_without, 0, all ? 5 : 1);
+  tcase_add_loop_test(t, test_swapped, 0, all ? 5 : 4);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
   srunner_run_all(r, CK_NORMAL);

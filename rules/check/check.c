@@ -33,6 +33,8 @@ static void instance(tarn_ctx *cx, void *arg) {
   check_compare(g, &j->v);
   j->which = 0;
   j->proved = j->prove && j->v.differs && prove_instance(g, &j->which, j->why, sizeof j->why);
+  j->apart = j->proved && check_bad(g->r, &j->v) &&
+             (g->r->numeric == TARN_RULE_EXACT || j->v.why || check_apart(g) > 1e-3);
   if (j->print) check_print(g, &j->v, j->print);
 }
 
@@ -104,18 +106,20 @@ static void without(checking *c, const rule *r, uint32_t skip, tarn_rule_result 
 }
 
 /* A rule is proved if each of its instances is, at its ranks and axes. A prover that shows what an
- * instance of the same case refutes is wrong. */
+ * instance of the same case refutes is wrong; but of a rule that reorders it shows that the sides
+ * are equal in real arithmetic, not that rounding does no more to the right one. */
 static void note_proof(const checking *c, const job *j, tarn_rule_result *res, tarn_map *cases) {
-  bool fresh, bad = check_bad(j->r, &j->v);
+  bool fresh, bad = check_bad(j->r, &j->v), worse = j->proved && bad && !j->apart;
   uint64_t *at = tarn_map_at(cases, j->which, &fresh);
   if (fresh) *at = 0;
   if (j->proved) *at |= 1;
-  if (bad) *at |= 2;
+  if (bad && !worse) *at |= 2;
   if (*at == 3)
     tarn_raise(c->cx, TARN_INTERNAL, "rules check: %s is proved, and an instance refutes it",
                res->name);
   res->proved = j->proved && (res->samples == 1 || res->proved);
   res->cases = tarn_map_count(cases);
+  if (worse) res->proved = false, res->unproved = "rounding may do more to the right side";
   if (!j->proved && !res->unproved) res->unproved = tarn_strdup(c->cx, j->why);
 }
 

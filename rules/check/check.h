@@ -144,6 +144,8 @@ typedef struct verdict {
 } verdict;
 void check_compare(gen *g, verdict *v);
 bool check_bad(const rule *r, const verdict *v);
+/* The sides' largest difference in real arithmetic on small values, relative. */
+double check_apart(gen *g);
 void check_print(gen *g, const verdict *v, tarn_buf *b);
 /* All elements of a term without a tuple, with what rounding may do to them. given: input ->
  * pvalue[]. */
@@ -171,6 +173,7 @@ typedef struct job {
   bool only_f32;
   tarn_buf *print;    /* where to print the instance; NULL */
   bool prove, proved; /* prove: try; proved: this instance was, for all sizes */
+  bool apart;         /* its sides differ in more than rounding */
   uint64_t which;     /* the case of that proof */
   char why[160];      /* why it was not */
 } job;

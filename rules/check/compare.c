@@ -238,6 +238,19 @@ void check_compare(gen *g, verdict *v) {
                                                : check_distance(wide[i], rounded[i], &where));
 }
 
+double check_apart(gen *g) {
+  double most = 0;
+  int64_t where;
+  give_values(g, V_TAME);
+  for (uint32_t i = 0; i < g->r->nrhs; i++) {
+    tarn_term t[2] = {left_of(g, i), g->right[i]};
+    tarn_tensor *x[2];
+    evaluate(g, TARN_WIDE, t, 2, x);
+    most = fmax(most, check_distance(x[0], x[1], &where));
+  }
+  return most;
+}
+
 bool check_bad(const rule *r, const verdict *v) {
   if (!v->made || !v->applied || !v->differs) return false;
   if (v->why) return true;

@@ -4,6 +4,7 @@
  * A proof holds for the ranks and axes of the instance that it was made from, and for all sizes of
  * at least 1. */
 #include "rules/check/prove.h"
+#include "rules/check/prove_loops.h"
 #include "rules/check/sym.h"
 #include <string.h>
 
@@ -336,10 +337,14 @@ static void prove(tarn_ctx *cx, void *arg) {
   proving *x = arg;
   gen *g = x->g;
   const rule *r = g->r;
+  if (r->loops) {
+    prove_loops(cx, g);
+    return;
+  }
   prover *p = TARN_NEW(cx, prover);
   *p = (prover){.g = g, .cx = cx};
   p->s.cx = cx;
-  if (r->loops || r->level != TARN_RULE_SURFACE) poly_stuck(&p->s, "a rule over kernels");
+  if (r->level != TARN_RULE_SURFACE) poly_stuck(&p->s, "a rule over kernels");
   if (r->nlhs > 1 || r->nrhs > 1) poly_stuck(&p->s, "several terms at once");
   sym_begin(p);
   const st *left = sym_left(p, r->lhs[0].pat);

@@ -1,0 +1,485 @@
+/* Proofs of rules over loops for all extents. The right side is computed at one point of the left
+ * side's result: what a kernel computes is read where it stands, so indices are polynomials over
+ * those of the left side. Values are sums of products of atoms, in real arithmetic; of a rule that
+ * says `exact` only what keeps every bit is used. In a sum, factors that its loops leave alone
+ * stand before it, loops on which nothing depends are a factor, and two loops a and b that are only
+ * ever read as |b| a + b are one. Equal values are equal numbers.
+ *
+ * What typing ensures is taken as known: an expression that the right side reads where a loop of
+ * the left side is gone does not depend on it, because the right side is not made otherwise. */
+#include "rules/check/prove_loops.h"
+#include <string.h>
+
+/* ---------------------------------------------------------------- atoms and values */
+static bool find(const lprover *p, uint32_t var, uint32_t *at) {
+  for (*at = 0; *at < p->nloop; ++*at)
+    if (p->loop[*at].var == var) return true;
+  return false;
+}
+static void put_poly(lprover *p, tarn_buf *b, const poly *a) {
+  poly x = poly_now(&p->s, a);
+  tarn_buf_add(b, (const char *)&x.n, sizeof x.n);
+  for (uint32_t i = 0; i < x.n; i++) {
+    tarn_buf_add(b, (const char *)&x.m[i].c, sizeof x.m[i].c);
+    tarn_buf_add(b, (const char *)&x.m[i].n, sizeof x.m[i].n);
+    tarn_buf_add(b, (const char *)x.m[i].v, x.m[i].n * sizeof *x.m[i].v);
+  }
+}
+static void put_val(tarn_buf *b, const lval *v) {
+  tarn_buf_add(b, (const char *)&v->n, sizeof v->n);
+  for (uint32_t i = 0; i < v->n; i++) {
+    tarn_buf_add(b, (const char *)&v->t[i].c, sizeof v->t[i].c);
+    tarn_buf_add(b, (const char *)&v->t[i].n, sizeof v->t[i].n);
+    tarn_buf_add(b, (const char *)v->t[i].atom, v->t[i].n * sizeof *v->t[i].atom);
+  }
+}
+static uint32_t intern(lprover *p, const latom *a) {
+  tarn_buf b = {.cx = p->cx};
+  uint32_t head[6] = {(uint32_t)a->kind, a->var, a->op, a->nix, a->nkid, a->nloop};
+  tarn_buf_add(&b, (const char *)head, sizeof head);
+  for (uint32_t i = 0; i < a->nix; i++) put_poly(p, &b, &a->ix[i]);
+  for (uint32_t i = 0; i < a->nkid; i++) put_val(&b, &a->kid[i]);
+  for (uint32_t i = 0; i < a->nloop; i++) put_poly(p, &b, &p->s.var[a->bound[i]].a);
+  uint32_t id = tarn_intern_add(p->ids, b.p, b.n);
+  if (id == p->atom.n) tarn_push(p->cx, &p->atom, *a);
+  return id;
+}
+static int order(const lterm *a, const lterm *b) {
+  if (a->n != b->n) return a->n < b->n ? -1 : 1;
+  return memcmp(a->atom, b->atom, a->n * sizeof *a->atom);
+}
+static void add_term(lprover *p, lval *v, const lterm *t) {
+  uint32_t i = 0;
+  while (i < v->n && order(&v->t[i], t) < 0) i++;
+  if (i < v->n && !order(&v->t[i], t)) {
+    v->t[i].c += t->c;
+    if (v->t[i].c != 0) return;
+    memmove(&v->t[i], &v->t[i + 1], (--v->n - i) * sizeof *v->t);
+    return;
+  }
+  if (t->c == 0) return;
+  if (v->n == L_TERMS) poly_stuck(&p->s, "an expression of many terms");
+  memmove(&v->t[i + 1], &v->t[i], (v->n++ - i) * sizeof *v->t);
+  v->t[i] = *t;
+}
+static lval add(lprover *p, const lval *a, const lval *b, double times) {
+  lval v = *a;
+  for (uint32_t i = 0; i < b->n; i++) {
+    lterm t = b->t[i];
+    t.c *= times;
+    add_term(p, &v, &t);
+  }
+  return v;
+}
+static lterm join_terms(lprover *p, const lterm *a, const lterm *b) {
+  lterm t = {.c = a->c * b->c};
+  uint32_t i = 0, j = 0;
+  if (a->n + b->n > L_FACTORS) poly_stuck(&p->s, "a product of many factors");
+  while (i < a->n || j < b->n)
+    t.atom[t.n++] =
+        j == b->n || (i < a->n && a->atom[i] <= b->atom[j]) ? a->atom[i++] : b->atom[j++];
+  return t;
+}
+static lval multiply(lprover *p, const lval *a, const lval *b) {
+  lval v = {0};
+  for (uint32_t i = 0; i < a->n; i++)
+    for (uint32_t j = 0; j < b->n; j++) {
+      lterm t = join_terms(p, &a->t[i], &b->t[j]);
+      add_term(p, &v, &t);
+    }
+  return v;
+}
+static lval number(double c) {
+  lval v = {.n = c != 0};
+  v.t[0] = (lterm){.c = c};
+  return v;
+}
+static lval one_atom(lprover *p, const latom *a) {
+  lval v = {.n = 1};
+  v.t[0] = (lterm){.c = 1, .n = 1, .atom = {intern(p, a)}};
+  return v;
+}
+/* The atom that a value is; NULL. */
+static const latom *alone(const lprover *p, const lval *v) {
+  return v->n == 1 && v->t[0].c == 1 && v->t[0].n == 1 ? &p->atom.p[v->t[0].atom[0]] : NULL;
+}
+static lval size_value(lprover *p, const poly *a) {
+  lval v = {0};
+  poly x = poly_now(&p->s, a);
+  for (uint32_t i = 0; i < x.n; i++) {
+    lval m = number((double)x.m[i].c);
+    for (uint32_t k = 0; k < x.m[i].n; k++) {
+      latom size = {.kind = LA_SIZE, .var = x.m[i].v[k]};
+      lval f = one_atom(p, &size);
+      m = multiply(p, &m, &f);
+    }
+    v = add(p, &v, &m, 1);
+  }
+  return v;
+}
+
+/* ---------------------------------------------------------------- indices in values */
+static bool val_has(const lprover *p, const lval *v, uint32_t var);
+static bool poly_has(const poly *a, uint32_t var) {
+  for (uint32_t i = 0; i < a->n; i++)
+    for (uint32_t k = 0; k < a->m[i].n; k++)
+      if (a->m[i].v[k] == var) return true;
+  return false;
+}
+static bool atom_has(const lprover *p, uint32_t id, uint32_t var) {
+  const latom *a = &p->atom.p[id];
+  for (uint32_t i = 0; i < a->nix; i++)
+    if (poly_has(&a->ix[i], var)) return true;
+  for (uint32_t i = 0; i < a->nkid; i++)
+    if (val_has(p, &a->kid[i], var)) return true;
+  return false;
+}
+static bool val_has(const lprover *p, const lval *v, uint32_t var) {
+  for (uint32_t i = 0; i < v->n; i++)
+    for (uint32_t k = 0; k < v->t[i].n; k++)
+      if (atom_has(p, v->t[i].atom[k], var)) return true;
+  return false;
+}
+static poly poly_with(lprover *p, const poly *a, uint32_t var, const poly *is) {
+  poly x = {0};
+  for (uint32_t i = 0; i < a->n; i++) {
+    poly term = poly_int(a->m[i].c);
+    for (uint32_t k = 0; k < a->m[i].n; k++) {
+      poly f = a->m[i].v[k] == var ? *is : poly_var(&p->s, a->m[i].v[k]);
+      term = poly_mul(&p->s, &term, &f);
+    }
+    x = poly_add(&p->s, &x, &term, 1);
+  }
+  return poly_now(&p->s, &x);
+}
+static lval with(lprover *p, const lval *v, uint32_t var, const poly *is);
+static uint32_t atom_with(lprover *p, uint32_t id, uint32_t var, const poly *is) {
+  latom a = p->atom.p[id];
+  if (!atom_has(p, id, var)) return id;
+  const latom was = a;
+  a.ix = TARN_ARRAY(p->cx, poly, a.nix + 1);
+  a.kid = TARN_ARRAY(p->cx, lval, a.nkid + 1);
+  for (uint32_t i = 0; i < a.nix; i++) a.ix[i] = poly_with(p, &was.ix[i], var, is);
+  for (uint32_t i = 0; i < a.nkid; i++) a.kid[i] = with(p, &was.kid[i], var, is);
+  return intern(p, &a);
+}
+static void sort_atoms(lterm *t) {
+  for (uint32_t i = 1; i < t->n; i++)
+    for (uint32_t k = i; k && t->atom[k - 1] > t->atom[k]; k--) {
+      uint32_t x = t->atom[k];
+      t->atom[k] = t->atom[k - 1], t->atom[k - 1] = x;
+    }
+}
+/* The value where an index is that polynomial. */
+static lval with(lprover *p, const lval *v, uint32_t var, const poly *is) {
+  lval x = {0};
+  for (uint32_t i = 0; i < v->n; i++) {
+    lterm t = v->t[i];
+    for (uint32_t k = 0; k < t.n; k++) t.atom[k] = atom_with(p, t.atom[k], var, is);
+    sort_atoms(&t);
+    add_term(p, &x, &t);
+  }
+  return x;
+}
+
+/* ---------------------------------------------------------------- reductions */
+static uint32_t height(const lprover *p, const lval *v) {
+  uint32_t most = 0;
+  for (uint32_t i = 0; i < v->n; i++)
+    for (uint32_t k = 0; k < v->t[i].n; k++) {
+      const latom *a = &p->atom.p[v->t[i].atom[k]];
+      uint32_t own = a->kind == LA_FOLD;
+      for (uint32_t j = 0; j < a->nkid; j++) {
+        uint32_t h = own + height(p, &a->kid[j]);
+        if (h > most) most = h;
+      }
+    }
+  return most;
+}
+/* The k-th index of a reduction of this height and extent: always the same one. */
+static uint32_t standard(lprover *p, uint32_t high, uint32_t k, const poly *extent) {
+  for (uint32_t i = 0; i < p->nstandard; i++)
+    if (p->standard[i].high == high && p->standard[i].k == k &&
+        poly_equal(&p->s, &p->s.var[p->standard[i].var].a, extent))
+      return p->standard[i].var;
+  if (p->nstandard == L_STANDARD) poly_stuck(&p->s, "too many indices");
+  uint32_t var = poly_index(&p->s, extent);
+  p->standard[p->nstandard].high = high, p->standard[p->nstandard].k = k;
+  return p->standard[p->nstandard++].var = var;
+}
+enum { APART = 1000 }; /* a height that nothing has */
+static lval named(lprover *p, const lfold *f, const uint32_t *perm) {
+  latom a = {.kind = LA_FOLD, .var = f->var, .op = f->op, .nkid = 1, .nloop = f->n};
+  uint32_t high = height(p, &f->body);
+  lval body = f->body;
+  for (uint32_t i = 0; i < f->n; i++) { /* apart first: a standard index may be among them */
+    poly apart = poly_var(&p->s, standard(p, APART, i, &p->s.var[f->loop[perm[i]]].a));
+    body = with(p, &body, f->loop[perm[i]], &apart);
+    a.bound[i] = apart.m[0].v[0];
+  }
+  for (uint32_t i = 0; i < f->n; i++) {
+    uint32_t var = standard(p, high, i, &p->s.var[a.bound[i]].a);
+    poly is = poly_var(&p->s, var);
+    body = with(p, &body, a.bound[i], &is);
+    a.bound[i] = var;
+  }
+  a.kid = tarn_copy(p->cx, &body, sizeof body);
+  return one_atom(p, &a);
+}
+static bool next_order(uint32_t *perm, uint32_t n) {
+  uint32_t i = n, j = n;
+  while (i > 1 && perm[i - 2] > perm[i - 1]) i--;
+  if (i < 2) return false;
+  while (perm[j - 1] < perm[i - 2]) j--;
+  uint32_t x = perm[i - 2];
+  perm[i - 2] = perm[j - 1], perm[j - 1] = x;
+  for (uint32_t a = i - 1, b = n - 1; a < b; a++, b--) x = perm[a], perm[a] = perm[b], perm[b] = x;
+  return true;
+}
+/* Of all orders of the loops the one whose atom was there first. */
+static lval any_order(lprover *p, const lfold *f) {
+  uint32_t perm[L_LIST] = {0, 1, 2, 3, 4, 5};
+  if (f->n > 4 && !f->ordered) poly_stuck(&p->s, "a reduction over many loops");
+  lval best = named(p, f, perm);
+  while (!f->ordered && next_order(perm, f->n)) {
+    lval v = named(p, f, perm);
+    if (v.t[0].atom[0] < best.t[0].atom[0]) best = v;
+  }
+  return best;
+}
+/* Loops a and b that are only read as |b| a + b. */
+static bool join_two(lprover *p, lfold *f, uint32_t a, uint32_t b) {
+  poly A = p->s.var[f->loop[a]].a, B = p->s.var[f->loop[b]].a, extent = poly_mul(&p->s, &A, &B);
+  uint32_t j = poly_index(&p->s, &extent);
+  poly ia = poly_var(&p->s, f->loop[a]), far = poly_mul(&p->s, &B, &ia), both = poly_var(&p->s, j);
+  poly is = poly_add(&p->s, &both, &far, -1);
+  lval body = with(p, &f->body, f->loop[b], &is);
+  if (val_has(p, &body, f->loop[a])) return false;
+  f->body = body, f->loop[a] = j;
+  memmove(&f->loop[b], &f->loop[b + 1], (--f->n - b) * sizeof *f->loop);
+  return true;
+}
+static void join_loops(lprover *p, lfold *f) {
+  for (uint32_t a = 0; a < f->n; a++)
+    for (uint32_t b = 0; b < f->n; b++)
+      if (a != b && join_two(p, f, a, b)) {
+        a = UINT32_MAX;
+        break;
+      }
+}
+/* A reduction of a reduction by the same reducer is one; false: it is none. */
+static bool absorb(lprover *p, lfold *f) {
+  const latom *in = alone(p, &f->body);
+  if (!in || in->kind != LA_FOLD || in->var != f->var || in->op != f->op) return false;
+  latom a = *in;
+  lval body = a.kid[0];
+  if (f->n + a.nloop > L_LIST) poly_stuck(&p->s, "a reduction over many loops");
+  for (uint32_t i = 0; i < a.nloop; i++) {
+    uint32_t var = poly_index(&p->s, &p->s.var[a.bound[i]].a);
+    poly is = poly_var(&p->s, var);
+    body = with(p, &body, a.bound[i], &is);
+    f->loop[f->n++] = var;
+  }
+  f->body = body;
+  return true;
+}
+static bool depends(const lprover *p, const lfold *f, const lval *v) {
+  for (uint32_t i = 0; i < f->n; i++)
+    if (val_has(p, v, f->loop[i])) return true;
+  return false;
+}
+/* Takes out loops on which nothing depends; the product of their extents. */
+static poly drop_loops(lprover *p, lfold *f) {
+  poly times = poly_int(1);
+  for (uint32_t i = f->n; i-- > 0;)
+    if (!val_has(p, &f->body, f->loop[i])) {
+      times = poly_mul(&p->s, &times, &p->s.var[f->loop[i]].a);
+      memmove(&f->loop[i], &f->loop[i + 1], (--f->n - i) * sizeof *f->loop);
+    }
+  return times;
+}
+static lval sum_of(lprover *p, lfold f);
+/* Of one product: what does not depend on the loops stands before the sum. */
+static lval sum_of_term(lprover *p, const lfold *of, const lterm *t) {
+  lfold f = *of;
+  lval before = number(t->c), in = number(1);
+  for (uint32_t k = 0; k < t->n; k++) {
+    lval x = {.n = 1, .t = {{.c = 1, .n = 1, .atom = {t->atom[k]}}}};
+    lval *to = depends(p, of, &x) ? &in : &before;
+    *to = multiply(p, to, &x);
+  }
+  f.body = in;
+  if (absorb(p, &f)) in = sum_of(p, f);
+  else {
+    poly times = drop_loops(p, &f);
+    lval many = size_value(p, &times);
+    join_loops(p, &f);
+    if (f.n) in = any_order(p, &f);
+    in = multiply(p, &in, &many);
+  }
+  return multiply(p, &before, &in);
+}
+static lval sum_of(lprover *p, lfold f) {
+  lval v = {0};
+  for (uint32_t i = 0; i < f.body.n; i++) {
+    lval x = sum_of_term(p, &f, &f.body.t[i]);
+    v = add(p, &v, &x, 1);
+  }
+  return v;
+}
+static lval operate(lprover *p, uint32_t op, lval *kid, uint32_t n);
+/* max (max (x, a)) = max (max x, a), max (x + a) = max x + a: what the loops leave alone. */
+static bool put_before(lprover *p, const lfold *f, lval *out) {
+  const latom *a = alone(p, &f->body);
+  uint32_t same = f->op == TARN_RED_MAX ? TARN_FX_MAX : TARN_FX_MIN;
+  if (!a || a->kind != LA_OP || (a->op != same && a->op != TARN_FX_ADD)) return false;
+  uint32_t op = a->op, n = a->nkid, with_loops = 0, at = 0;
+  lval kid[L_KIDS];
+  memcpy(kid, a->kid, n * sizeof *kid);
+  for (uint32_t i = 0; i < n; i++)
+    if (depends(p, f, &kid[i])) with_loops++, at = i;
+  if (n != 2 || with_loops != 1) return false;
+  lfold in = *f;
+  in.body = kid[at];
+  kid[at] = fold_value(p, in);
+  *out = operate(p, op, kid, n);
+  return true;
+}
+/* Summands that do not depend on the loops. */
+static lval take_out(lprover *p, lfold *f) {
+  lval out = {0}, in = {0};
+  for (uint32_t i = 0; i < f->body.n; i++) {
+    lval x = {.n = 1, .t = {f->body.t[i]}};
+    add_term(p, depends(p, f, &x) ? &in : &out, &f->body.t[i]);
+  }
+  f->body = in;
+  return out;
+}
+static lval extreme_of(lprover *p, lfold f) {
+  lval before;
+  while (absorb(p, &f)) continue;
+  drop_loops(p, &f);
+  if (!f.n) return f.body;
+  if (put_before(p, &f, &before)) return before;
+  before = p->real ? take_out(p, &f) : number(0);
+  join_loops(p, &f);
+  lval most = any_order(p, &f);
+  return add(p, &most, &before, 1);
+}
+lval fold_value(lprover *p, lfold f) {
+  bool extreme = f.var == TARN_NONE && (f.op == TARN_RED_MAX || f.op == TARN_RED_MIN);
+  bool built_in = f.var == TARN_NONE || p->merges == f.var;
+  if (extreme) return extreme_of(p, f);
+  if (p->real && f.var == TARN_NONE && f.op == TARN_RED_SUM) return sum_of(p, f);
+  f.ordered = !p->real || !built_in;
+  if (f.ordered) return any_order(p, &f);
+  while (absorb(p, &f)) continue;
+  join_loops(p, &f);
+  return any_order(p, &f);
+}
+
+/* ---------------------------------------------------------------- operators */
+static bool commutes(uint32_t op) {
+  return op == TARN_FX_ADD || op == TARN_FX_MUL || op == TARN_FX_MAX || op == TARN_FX_MIN;
+}
+static uint32_t rank_of(lprover *p, const lval *v) {
+  tarn_buf b = {.cx = p->cx};
+  put_val(&b, v);
+  return tarn_intern_add(p->ranks, b.p, b.n);
+}
+static void sort_kids(lprover *p, lval *kid, uint32_t n) {
+  for (uint32_t i = 1; i < n; i++)
+    for (uint32_t k = i; k && rank_of(p, &kid[k - 1]) > rank_of(p, &kid[k]); k--) {
+      lval x = kid[k];
+      kid[k] = kid[k - 1], kid[k - 1] = x;
+    }
+}
+/* max (max (x, y), z): one of three. */
+static uint32_t spread(lprover *p, uint32_t op, const lval *kid, uint32_t n, lval *out) {
+  uint32_t m = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    const latom *a = alone(p, &kid[i]);
+    bool same = a && a->kind == LA_OP && a->op == op;
+    uint32_t more = same ? a->nkid : 1;
+    if (m + more > L_KIDS) poly_stuck(&p->s, "an expression of many operands");
+    memcpy(&out[m], same ? a->kid : &kid[i], more * sizeof *out);
+    m += more;
+  }
+  return m;
+}
+static lval plain_op(lprover *p, uint32_t op, uint32_t type, lval *kid, uint32_t n) {
+  lval flat[L_KIDS];
+  if (op == TARN_FX_MAX || op == TARN_FX_MIN) n = spread(p, op, kid, n, flat), kid = flat;
+  if (commutes(op)) sort_kids(p, kid, n);
+  latom a = {.kind = LA_OP, .op = op, .var = type, .nkid = n};
+  a.kid = tarn_copy(p->cx, kid, n * sizeof *kid);
+  return one_atom(p, &a);
+}
+static lval inverse(lprover *p, lval v) {
+  if (!p->floats) poly_stuck(&p->s, "a quotient that may be one of integers");
+  lval x = number(1);
+  if (v.n != 1) return plain_op(p, TARN_FX_DIV, TARN_NONE, &v, 1);
+  for (uint32_t k = 0; k < v.t[0].n; k++) {
+    lval f = {.n = 1, .t = {{.c = 1, .n = 1, .atom = {v.t[0].atom[k]}}}};
+    const latom *a = alone(p, &f);
+    bool twice = a->kind == LA_OP && a->op == TARN_FX_DIV && a->nkid == 1;
+    f = twice ? a->kid[0] : plain_op(p, TARN_FX_DIV, TARN_NONE, &f, 1);
+    x = multiply(p, &x, &f);
+  }
+  lval c = number(1 / v.t[0].c);
+  return multiply(p, &c, &x);
+}
+static lval power(lprover *p, lval *kid) {
+  const lval *e = &kid[1];
+  double n = e->n ? e->t[0].c : 0;
+  bool known = e->n == 1 && !e->t[0].n && (n == 1 || n == 2 || n == 3 || n == -1 || n == -2);
+  if (!known) return plain_op(p, TARN_FX_POW, TARN_NONE, kid, 2);
+  lval base = n < 0 ? inverse(p, kid[0]) : kid[0], v = base;
+  for (double i = 1; i < (n < 0 ? -n : n); i++) v = multiply(p, &v, &base);
+  return v;
+}
+static lval operate(lprover *p, uint32_t op, lval *kid, uint32_t n) {
+  lval zero = {0}, x;
+  if (!p->real) return plain_op(p, op, TARN_NONE, kid, n);
+  switch (op) {
+  case TARN_FX_ADD: return add(p, &kid[0], &kid[1], 1);
+  case TARN_FX_SUB: return add(p, &kid[0], &kid[1], -1);
+  case TARN_FX_NEG: return add(p, &zero, &kid[0], -1);
+  case TARN_FX_MUL: return multiply(p, &kid[0], &kid[1]);
+  case TARN_FX_DIV: x = inverse(p, kid[1]); return multiply(p, &kid[0], &x);
+  case TARN_FX_POW: return power(p, kid);
+  default: return plain_op(p, op, TARN_NONE, kid, n);
+  }
+}
+lval op_value(lprover *p, const lx *x, lval *kid) {
+  if (x->op != TARN_FX_CAST) return operate(p, x->op, kid, x->n);
+  uint32_t type = x->var == TARN_NONE ? (uint32_t)x->type : 1000 + x->var;
+  return plain_op(p, x->op, type, kid, x->n);
+}
+lval read_value(lprover *p, uint32_t kind, uint32_t var, const lenv *e, lval *kid) {
+  latom a = {.kind = kind, .var = var, .nkid = kid ? 1 : 0};
+  const lslide *s = NULL;
+  for (uint32_t i = 0; i < p->nslide && kind == LA_READ; i++)
+    if (p->slide[i].of == var) s = &p->slide[i];
+  a.ix = TARN_ARRAY(p->cx, poly, p->nloop + 1);
+  uint32_t last = kind == LA_THEN ? p->nown : p->nleft;
+  for (uint32_t i = 0; i < last; i++) {
+    if (!e->has[i]) p->gone[var] |= 1u << i;
+    if (p->gone[var] >> i & 1 || (s && s->b == i)) continue;
+    a.ix[a.nix] = e->at[i];
+    if (s && s->a == i && e->has[s->b])
+      a.ix[a.nix] = poly_add(&p->s, &a.ix[a.nix], &e->at[s->b], 1);
+    a.nix++;
+  }
+  if (kid) a.kid = tarn_copy(p->cx, kid, sizeof *kid);
+  return one_atom(p, &a);
+}
+bool same_value(const lval *a, const lval *b) {
+  bool same = a->n == b->n;
+  for (uint32_t i = 0; same && i < a->n; i++)
+    same = a->t[i].c == b->t[i].c && !order(&a->t[i], &b->t[i]);
+  return same;
+}
+lval number_value(double c) { return number(c); }
+lval poly_value_of(lprover *p, const poly *a) { return size_value(p, a); }
+bool loop_number(const lprover *p, uint32_t var, uint32_t *at) { return find(p, var, at); }
