@@ -134,10 +134,23 @@ static void check_text(const tarn_rule_result *r, bool free) {
   if (!free && r->stated == TARN_RULE_REASSOC)
     printf(", at most %.2g times the bound of the left side", r->worst);
   if (r->deleted) printf(", without %s", r->deleted);
-  if (r->proved) printf(", proved for all sizes in %u cases of ranks and axes", r->cases);
+  if (r->proved && r->loops) printf(", proved for all extents");
+  else if (r->proved) printf(", proved for all sizes in %u cases of ranks and axes", r->cases);
   else if (r->unproved) printf(", tested on %u instances: %s", r->samples, r->unproved);
   printf("\n");
   if (r->counterexample && (!r->ok || r->deleted)) printf("%s\n", r->counterexample);
+}
+/* How many are proved of those that proofs are tried of, in either notation. */
+static void count_proofs(tarn_json *j, const tarn_rule_result *r, uint32_t n, bool json) {
+  static const char *const notation[] = {"access patterns", "loops"};
+  for (uint32_t loops = 0; loops < 2; loops++) {
+    uint32_t tried = 0, proved = 0;
+    for (uint32_t i = 0; i < n; i++)
+      if (r[i].loops == loops) tried += r[i].proved || r[i].unproved, proved += r[i].proved;
+    tarn_json_int(j, loops ? "proved_loops" : "proved_patterns", proved);
+    if (!json && tried)
+      printf("; proved for all sizes: %u of %u over %s", proved, tried, notation[loops]);
+  }
 }
 static int check(tarn_ctx *cx, const rules_job *k) {
   tarn_rules_check_options o = {.samples = (uint32_t)k->samples,
@@ -148,22 +161,22 @@ static int check(tarn_ctx *cx, const rules_job *k) {
   const tarn_rule_result *r;
   tarn_ruleset *rs = load(cx, k);
   cli_load_written(cx, rs);
-  uint32_t n = tarn_rules_check(rs, &o, &r), bad = 0, left = 0, proved = 0;
+  uint32_t n = tarn_rules_check(rs, &o, &r), bad = 0, left = 0;
   tarn_json *j = cli_json_new(cx);
   tarn_json_open(j, "rules", '[');
   for (uint32_t i = 0; i < n; i++) {
-    bad += !r[i].ok, left += r[i].unchecked != NULL, proved += r[i].proved;
+    bad += !r[i].ok, left += r[i].unchecked != NULL;
     check_json(j, &r[i]);
     if (!k->json) check_text(&r[i], k->free);
   }
   tarn_json_close(j, ']');
   tarn_json_bool(j, "ok", bad == 0);
   if (left) tarn_json_int(j, "unchecked", left);
-  if (k->json) cli_json_print(j);
-  else
+  if (!k->json)
     printf("%u of %u %s", n - bad - left, n - left,
            k->mutate ? "conditions needed, guards not" : "rules hold");
-  if (!k->json && k->prove) printf(", %u proved for all sizes", proved);
+  if (k->prove) count_proofs(j, r, n, k->json);
+  if (k->json) cli_json_print(j);
   if (!k->json && left) printf("; %u %s", left, k->free ? "have no meaning" : "not tried");
   if (!k->json) printf("\n");
   return bad ? TARN_NO : 0;

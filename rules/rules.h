@@ -254,6 +254,7 @@ typedef struct tarn_rule_result {
   double worst;               /* largest relative error seen */
   bool proved;          /* for all sizes of at least 1, at the ranks and axes of all instances */
   uint32_t cases;       /* of ranks and axes among them */
+  bool loops;           /* in the notation of loops */
   const char *unproved; /* why it is not proved; NULL */
   bool all;             /* free rules: every assignment of the domain was tried */
   bool identity; /* free rules over rationals: the sides are one rational function (probability of

@@ -128,7 +128,8 @@ static void check_rule(checking *c, const rule *r, uint32_t skip) {
   uint32_t samples = c->o->samples ? c->o->samples : 100;
   uint64_t most = 800ull * samples + 20000,
            seed = tarn_hash_bytes(r->name, strlen(r->name), c->o->seed);
-  tarn_rule_result res = {.name = r->name, .family = r->family, .stated = r->numeric};
+  tarn_rule_result res = {
+      .name = r->name, .family = r->family, .stated = r->numeric, .loops = r->loops != NULL};
   bool exact = true, real = true, fits_other = false;
   uint32_t other = 0; /* tries of other types than f32 */
   tarn_map *cases = tarn_map_new(c->cx);
