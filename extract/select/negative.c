@@ -297,7 +297,8 @@ static double look_at(negative *x, uint32_t b, const uint8_t *is_root, bool *don
   if (st) tarn_reraise(r->cx, st);
   st = relax(x, q, n, is_root);
   if (!st) st = solve(x, q, &got);
-  double bound = x->base + got.lower_bound;
+  double bound = x->base + got.lower_bound; /* less what the sums may have lost */
+  bound -= 1e-15 * (fabs(x->base) + got.lower_bound);
   *done = !st && got.optimal;
   if (!st) {
     if (r->reduced == NONE) r->reduced = got.n_reduced;
