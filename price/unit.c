@@ -194,8 +194,11 @@ static bool cost_of(const tarn_unit_plan *p, double limit, tarn_unit_cost *out) 
   tarn_release(tarn_lang_ctx(p->L), scratch);
   return ok && out->cycles <= limit;
 }
+bool tarn_unit_cost_within(const tarn_unit_plan *p, double limit, tarn_unit_cost *out) {
+  return tarn_unit_micro_first(p, &out->early, &out->micro) && cost_of(p, limit, out);
+}
 bool tarn_unit_cost_of(const tarn_unit_plan *p, tarn_unit_cost *out) {
-  return tarn_unit_micro_first(p, &out->early, &out->micro) && cost_of(p, INFINITY, out);
+  return tarn_unit_cost_within(p, INFINITY, out);
 }
 bool tarn_unit_cost_near(const tarn_unit_plan *p, const tarn_unit_cost *like, double limit,
                          tarn_unit_cost *out) {

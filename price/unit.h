@@ -32,6 +32,8 @@ bool tarn_unit_clears(const tarn_unit_plan *p);
 TARN_API double tarn_unit_bound(const tarn_unit_plan *p);
 /* Of a plan with its schedule; false: the machine cannot run it so. */
 TARN_API bool tarn_unit_cost_of(const tarn_unit_plan *p, tarn_unit_cost *out);
+/* False too where it takes more cycles than the limit. */
+bool tarn_unit_cost_within(const tarn_unit_plan *p, double limit, tarn_unit_cost *out);
 /* The same, with as many micro-ops as another schedule has; false where it takes more cycles than
  * the limit, too. */
 bool tarn_unit_cost_near(const tarn_unit_plan *p, const tarn_unit_cost *like, double limit,

@@ -393,7 +393,8 @@ bool tarn_unit_search(tarn_unit_plan *p, tarn_unit_cost *out) {
   for (uint32_t i = 0; i < q->nkept; i++) {
     tarn_unit_cost c;
     apply(q, &q->kept[i]);
-    if (!tarn_unit_cost_of(p, &c)) continue;
+    double limit = best ? out->cycles + out->moves * MOVES : INFINITY;
+    if (!tarn_unit_cost_within(p, limit, &c)) continue;
     if (best && c.cycles + c.moves * MOVES >= out->cycles + out->moves * MOVES) continue;
     best = &q->kept[i];
     *out = c;
