@@ -356,8 +356,8 @@ class EGraph:
         out = [1.0] * (max(names, default=-1) + 1)
         for op, name in names.items():
             out[op] = float(cost.get(name, 1) if isinstance(cost, Mapping) else cost(name))
-            if not out[op] >= 0:
-                raise ValueError(f"the cost of {name} is {out[op]}: 0 or more is expected")
+            if not out[op] > float("-inf"):
+                raise ValueError(f"the cost of {name} is {out[op]}: a number is expected")
         return out
 
     # ---- reasons ----

@@ -208,6 +208,15 @@ class Results(unittest.TestCase):
         self.assertIn("<iframe", self.g._repr_html_())
         self.assertIn("is empty", tarn.EGraph().to_html())
 
+    def test_negative_costs(self) -> None:
+        g = tarn.EGraph("(rule a (f ?x) => (g (h ?x)))")
+        term = g.add("(f x)")
+        g.run(3)
+        best = g.extract(term, {"h": -5}, method="exact")
+        self.assertEqual((str(best.term), best.cost, best.optimal), ("(g (h x))", -3.0, True))
+        with self.assertRaises(tarn.InputError):
+            g.extract(term, {"h": -5})
+
 
 class Learning(unittest.TestCase):
     """Rules of functions of Python's: permutations, and what may have no value."""
