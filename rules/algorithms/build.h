@@ -23,6 +23,10 @@ uint32_t
 kern_only_map(const kern *k,
               uint32_t slot); /* the one map through which all reads of slot go, or TARN_NONE */
 
+static inline uint32_t op2(tarn_lang *L, tarn_fxop op, uint32_t a, uint32_t b) {
+  return tarn_fx_op(L, op, a, b, 0);
+}
+
 /* inline.c */
 bool when_inline_map(rsite *s);
 bool when_inline_reduction(rsite *s);

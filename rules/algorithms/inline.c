@@ -143,13 +143,15 @@ static bool next_in_line(const rsite *s, const kern *k, uint32_t slot) {
     if (i != slot && !site_const(s, k->leaf[i])) return false;
   return reads_once(s, k, slot);
 }
-/* p makes a type with fewer bytes of what it reads: an accelerator may store that. */
-static bool narrows(const rsite *s, const kern *p) {
-  const rhost *h = s->e->host;
+/* Is what p makes of a type with fewer bytes than something that it reads, or (back) the other way
+ * round? An accelerator may store the narrower one, or has stored it. */
+static bool narrows(const rsite *s, uint32_t id, const kern *p, bool back) {
+  const kern_host *h = &s->e->host->nest;
   bool does = false;
   for (uint32_t i = 0; i < p->nleaf; i++) {
-    tarn_dtype from = tarn_type_get(p->L, h->nest.type(h->nest.user, p->leaf[i]))->dtype;
-    does |= !site_const(s, p->leaf[i]) && site_narrows(s, s->kid[s->slot].id, from);
+    uint32_t to = back ? p->leaf[i] : id, from = back ? id : p->leaf[i];
+    does |= !site_const(s, p->leaf[i]) &&
+            site_narrows(s, to, tarn_type_get(p->L, h->type(h->user, from))->dtype);
   }
   return does;
 }
@@ -246,7 +248,8 @@ static uint32_t inline_slot(rsite *s, bool wide) {
   kern k, p;
   if (!site_root(s, &k) || !site_kid(s, s->slot, &p) || !kern_is_map(&p)) return TARN_NONE;
   uint32_t slot = slot_leaf(&k, s);
-  bool graph = s->e->host->graph, line = graph && next_in_line(s, &k, slot) && !narrows(s, &p);
+  bool graph = s->e->host->graph,
+       line = graph && next_in_line(s, &k, slot) && !narrows(s, s->kid[s->slot].id, &p, false);
   bool lone = graph && !line && reads_once(s, &k, slot) && !hosted(s, &p);
   bool terms = !wide && (!graph || (lone && crowded(&k) && is_small(&p)));
   k.wide = wide;
@@ -261,15 +264,6 @@ uint32_t build_inline_sum(rsite *s) { return inline_slot(s, true); }
 
 /* ---------------------------------------------------------------- when to inline */
 
-/* p reads a type with fewer bytes than it makes, which an accelerator has stored. */
-static bool widens(const rsite *s, uint32_t id, const kern *p) {
-  const rhost *h = s->e->host;
-  tarn_dtype to = tarn_type_get(p->L, h->nest.type(h->nest.user, id))->dtype;
-  bool does = false;
-  for (uint32_t i = 0; i < p->nleaf; i++)
-    does |= !site_const(s, p->leaf[i]) && site_narrows(s, p->leaf[i], to);
-  return does;
-}
 /* What several read is computed in each of them only if that takes few operations: in a recurrence
  * each step would have a form for each number of steps before it. */
 static bool long_and_shared(const rsite *s, uint32_t id, const kern *p) {
@@ -284,7 +278,7 @@ static bool wants_inline(rsite *s, const kern *k, uint32_t id, const kern *p) {
   uint32_t others = 0;
   if (!site_inlinable(s, id) || long_and_shared(s, id, p) || !has_room(s, k, id, p)) return false;
   for (uint32_t i = 0; i < k->nleaf; i++) others += k->leaf[i] != id && !site_const(s, k->leaf[i]);
-  return others == 0 || site_fresh(s, k, p) == 0 || !hosted(s, p) || widens(s, id, p);
+  return others == 0 || site_fresh(s, k, p) == 0 || !hosted(s, p) || narrows(s, id, p, true);
 }
 
 /* Into a map: the first child that can be, so that chains and trees give one node for each prefix

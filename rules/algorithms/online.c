@@ -42,10 +42,6 @@ typedef struct online {
   role role[K_STAGES];
 } online;
 
-static uint32_t op2(tarn_lang *L, tarn_fxop op, uint32_t a, uint32_t b) {
-  return tarn_fx_op(L, op, a, b, 0);
-}
-
 /* ---------------------------------------------------------------- the axis in every stage */
 
 /* exp(x - m): x as the maximum takes it, read for read. */

@@ -150,13 +150,10 @@ static void find_members(rsite *s, group *g, uint32_t shared) {
 }
 
 static bool members(rsite *s, group *g) {
-  uint32_t leaf[R_KIDS], shared;
+  uint32_t shared;
   kern *k = &g->k[0];
-  for (uint32_t i = 0; i < s->n; i++) leaf[i] = s->kid[i].id;
   g->n = 0;
-  if (!kern_load(k, &s->e->host->nest, tarn_payload_get(s->e->L, s->payload)->id, leaf, s->n) ||
-      !joinable(k))
-    return false;
+  if (!site_root(s, k) || !joinable(k)) return false;
   if ((shared = shared_leaf(s, k)) == TARN_NONE) return false;
   if ((g->loop = free_loop(k, shared)) == TARN_NONE || !alike(s, g, k, k)) return false;
   if (s->e->host->graph) {

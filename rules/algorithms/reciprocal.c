@@ -3,10 +3,6 @@
  * notation of loops have one. */
 #include "rules/algorithms/build.h"
 
-static uint32_t op2(tarn_lang *L, tarn_fxop op, uint32_t a, uint32_t b) {
-  return tarn_fx_op(L, op, a, b, 0);
-}
-
 /* Points of a stage beside the shared loops. */
 static int64_t points(const kstage *s, bool body) {
   int64_t n = 1;

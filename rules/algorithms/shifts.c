@@ -58,10 +58,6 @@ static bool literal(const shifts *c, uint32_t f, double *v) {
   const tarn_fx *x = tarn_fx_get(c->L, f);
   return *v = (double)x->ivalue, x->op == TARN_FX_CONST;
 }
-static uint32_t op2(const shifts *c, tarn_fxop op, uint32_t a, uint32_t b) {
-  return tarn_fx_op(c->L, op, a, b, 0);
-}
-
 /* ---------------------------------------------------------------- sums and bounds of integers */
 
 /* Does an expression read constants alone? */
@@ -80,13 +76,13 @@ static uint32_t plus(const shifts *c, uint32_t n, double v) {
   const tarn_fx x = *tarn_fx_get(c->L, n);
   for (uint32_t a = 0; a < 2 && x.op == TARN_FX_ADD && v != 0; a++)
     if (tarn_fx_get(c->L, x.kid[a])->op == TARN_FX_CONST || computed_before(c, x.kid[a]))
-      return op2(c, TARN_FX_ADD, x.kid[1 - a], op2(c, TARN_FX_ADD, x.kid[a], number(c, v)));
-  return v == 0 ? n : op2(c, TARN_FX_ADD, n, number(c, v));
+      return op2(c->L, TARN_FX_ADD, x.kid[1 - a], op2(c->L, TARN_FX_ADD, x.kid[a], number(c, v)));
+  return v == 0 ? n : op2(c->L, TARN_FX_ADD, n, number(c, v));
 }
 /* a - b: what is computed before is negated and added. */
 static uint32_t difference(const shifts *c, uint32_t a, uint32_t b) {
-  if (!computed_before(c, b)) return op2(c, TARN_FX_SUB, a, b);
-  return op2(c, TARN_FX_ADD, a, op2(c, TARN_FX_NEG, b, 0));
+  if (!computed_before(c, b)) return op2(c->L, TARN_FX_SUB, a, b);
+  return op2(c->L, TARN_FX_ADD, a, op2(c->L, TARN_FX_NEG, b, 0));
 }
 /* The larger (or least) of n and v, joined with bounds that n has already. */
 static uint32_t bounded(const shifts *c, uint32_t n, tarn_fxop op, double v) {
@@ -95,11 +91,11 @@ static uint32_t bounded(const shifts *c, uint32_t n, tarn_fxop op, double v) {
   bool other = x.op == TARN_FX_MIN || x.op == TARN_FX_MAX;
   if (other && literal(c, x.kid[1], &b)) {
     if (x.op == op)
-      return op2(c, op, x.kid[0], number(c, op == TARN_FX_MAX ? fmax(b, v) : fmin(b, v)));
+      return op2(c->L, op, x.kid[0], number(c, op == TARN_FX_MAX ? fmax(b, v) : fmin(b, v)));
     if (op == TARN_FX_MAX && v <= b)
-      return op2(c, TARN_FX_MIN, bounded(c, x.kid[0], op, v), x.kid[1]);
+      return op2(c->L, TARN_FX_MIN, bounded(c, x.kid[0], op, v), x.kid[1]);
   }
-  return op2(c, op, n, number(c, v));
+  return op2(c->L, op, n, number(c, v));
 }
 
 /* ---------------------------------------------------------------- steps */
@@ -113,7 +109,7 @@ static bool align(const shifts *c, fixed *x, int k) {
   for (int left = k - x->k; left > 0; left--) {
     x->lo *= 2, x->hi *= 2;
     if (!in_i32(x->lo, x->hi) || isfinite(x->cap)) return false;
-    x->n = number_itself ? number(c, v *= 2) : op2(c, TARN_FX_ADD, x->n, x->n);
+    x->n = number_itself ? number(c, v *= 2) : op2(c->L, TARN_FX_ADD, x->n, x->n);
   }
   bool any = x->k < k && !number_itself;
   if (any && k - x->k > DOUBLINGS) return false;
@@ -152,7 +148,7 @@ static fixed summed(const shifts *c, fixed a, fixed b, bool minus) {
   if (isfinite(a.cap) || isfinite(b.cap)) return none();
   double lo = minus ? a.lo - b.hi : a.lo + b.lo, hi = minus ? a.hi - b.lo : a.hi + b.hi;
   if (!in_i32(lo, hi)) return none();
-  return number_of(minus ? difference(c, a.n, b.n) : op2(c, TARN_FX_ADD, a.n, b.n), a.k, lo, hi);
+  return number_of(minus ? difference(c, a.n, b.n) : op2(c->L, TARN_FX_ADD, a.n, b.n), a.k, lo, hi);
 }
 /* As one number. */
 static fixed whole(const shifts *c, fixed x) {
@@ -207,13 +203,13 @@ static fixed extreme(const shifts *c, fixed a, fixed b, tarn_fxop op) {
   if (isfinite(a.cap) || isfinite(b.cap)) return none();
   double lo = op == TARN_FX_MAX ? fmax(a.lo, b.lo) : fmin(a.lo, b.lo),
          hi = op == TARN_FX_MAX ? fmax(a.hi, b.hi) : fmin(a.hi, b.hi);
-  return number_of(op2(c, op, a.n, b.n), k, lo, hi);
+  return number_of(op2(c->L, op, a.n, b.n), k, lo, hi);
 }
 
 /* Without the last digits; their number is at most SHIFTS. */
 static fixed cut(const shifts *c, fixed x, int digits) {
   double step = ldexp(1, digits);
-  x.n = op2(c, TARN_FX_SHR, x.n, number(c, digits));
+  x.n = op2(c->L, TARN_FX_SHR, x.n, number(c, digits));
   x.lo = floor(x.lo / step), x.hi = floor(x.hi / step), x.cap = floor(x.cap / step);
   x.k -= digits;
   return x;
@@ -273,7 +269,7 @@ static fixed times(const shifts *c, fixed x, double v) {
   for (int gap = 0; after > 0; after--) {
     gap++, digits >>= 1;
     if (!(digits & 1)) continue;
-    t = op2(c, TARN_FX_ADD, op2(c, TARN_FX_SHR, t, number(c, gap)), n);
+    t = op2(c->L, TARN_FX_ADD, op2(c->L, TARN_FX_SHR, t, number(c, gap)), n);
     gap = 0;
   }
   int k = x.k - (e - 1) + after;
@@ -310,9 +306,9 @@ static fixed with_constants(const shifts *c, fixed x, uint32_t i) {
   if (!computed_before(c, c->w.id[i]) || !isfinite(r.lo) || !isfinite(r.hi)) return none();
   double lo = x.lo + steps_of(&x, r.lo), hi = x.hi + steps_of(&x, r.hi);
   uint32_t by = tarn_fx_const(c->L, t, ldexp(1 / x.s, x.k));
-  uint32_t f = tarn_fx_op(c->L, TARN_FX_ROUND, op2(c, TARN_FX_MUL, c->w.id[i], by), 0, 0);
+  uint32_t f = tarn_fx_op(c->L, TARN_FX_ROUND, op2(c->L, TARN_FX_MUL, c->w.id[i], by), 0, 0);
   if (!in_i32(lo, hi)) return none();
-  x.n = op2(c, TARN_FX_ADD, x.n, tarn_fx_cast(c->L, TARN_I32, f));
+  x.n = op2(c->L, TARN_FX_ADD, x.n, tarn_fx_cast(c->L, TARN_I32, f));
   x.lo = lo, x.hi = hi;
   return x;
 }
@@ -516,7 +512,7 @@ static bool sum_integers(shifts *c, kstage *st) {
     return false;
   uint32_t sum = tarn_fx_cast(c->L, r->dtype, tarn_fx_hole(c->L, 0)),
            scale = tarn_fx_const(c->L, r->dtype, ldexp(1, -x.k));
-  if (x.k) sum = op2(c, TARN_FX_MUL, sum, scale);
+  if (x.k) sum = op2(c->L, TARN_FX_MUL, sum, scale);
   st->body = x.n, st->reducer = tarn_reducer_of(c->L, TARN_RED_SUM, TARN_I32);
   st->epi = st->epi == TARN_NONE ? sum : tarn_fx_subst(c->L, st->epi, &sum, 1);
   return true;
