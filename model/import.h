@@ -277,6 +277,9 @@ tarn_term im_elp(im_node *n, const char *text, const im_param *param, uint32_t n
 tarn_term im_reduce(im_node *n, tarn_term t, uint32_t mask, uint32_t body, tarn_red_kind kind,
                     bool keep);
 tarn_term im_reduce_with(im_node *n, tarn_term t, uint32_t mask, uint32_t fn, bool keep);
+/* The position of the largest or least element among those of the axes, counted row by row. */
+tarn_term im_arg_extreme(im_node *n, tarn_term t, uint32_t mask, bool max, bool last,
+                         bool keep); /* reduce.c */
 tarn_term im_mean(im_node *n, tarn_term t, uint32_t mask, bool keep);
 
 /* Sum of products: A and B with a label per dim (labels within one operand differ), result in the

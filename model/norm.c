@@ -299,7 +299,9 @@ static uint32_t flat_axes(im_node *n) {
 
 void im_do_softmax_flat(im_node *n) { im_set(n, 0, softmax(n, im_arg(n, 0), flat_axes(n))); }
 
-/* One where the first maximum is, or the NaN that makes it one. */
+/* One where the first maximum is, or the NaN that makes it one. The position comes out of one
+ * reduction: elements that are computed once for the maximum and once to be compared with it may
+ * be rounded differently. */
 static tarn_term hardmax(im_node *n, tarn_term x, uint32_t mask) {
   im_dims d = im_shape(n, x), at = d;
   int64_t count = 1;
@@ -307,13 +309,7 @@ static tarn_term hardmax(im_node *n, tarn_term x, uint32_t mask) {
     if (mask >> i & 1) count *= d.d[i];
     else at.d[i] = 1;
   tarn_term index = im_reshape(n, im_iota(n, TARN_I64, count), d.n, at.d);
-  tarn_term most = im_reduce(n, x, mask, TARN_NONE, TARN_RED_MAX, true);
-  im_param none = {"none", 0, INT64_MAX};
-  tarn_term t[] = {x, most, index};
-  const char *text = "(select (or (eq $0 $1) (isnan $0)) $2 none)";
-  if (!tarn_dtype_is_float(im_type(n, x))) text = "(select (eq $0 $1) $2 none)";
-  tarn_term where = im_map(n, im_formula(n, text, TARN_I64, &none, 1), t, 3);
-  tarn_term first = im_reduce(n, where, mask, TARN_NONE, TARN_RED_MIN, true);
+  tarn_term first = im_arg_extreme(n, x, mask, true, false, true);
   return im_cast(n, im_el(n, "(eq $0 $1)", 2, index, first), im_type(n, x));
 }
 

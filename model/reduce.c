@@ -122,14 +122,17 @@ static uint32_t extreme_reducer(im_node *n, tarn_dtype t, bool max, bool last) {
   return tarn_reducer_intern(n->L, &r);
 }
 
+tarn_term im_arg_extreme(im_node *n, tarn_term x, uint32_t mask, bool max, bool last, bool keep) {
+  uint32_t red = extreme_reducer(n, im_type(n, x), max, last);
+  return im_reduce_with(n, x, mask, tarn_fn_reduce(n->L, tarn_fx_hole(n->L, 0), 1, red), keep);
+}
+
 void im_do_arg_extreme(im_node *n) {
   tarn_term x = im_arg(n, 0);
   uint32_t axis = im_axis(n, im_attr_int(n, "axis", 0), im_shape(n, x).n);
   bool keep = im_attr_int(n, "keepdims", 1), last = im_attr_int(n, "select_last_index", 0);
   if (im_shape(n, x).d[axis] == 0) im_bad(n, "the axis is empty");
-  uint32_t red = extreme_reducer(n, im_type(n, x), strcmp(n->op, "ArgMax") == 0, last);
-  uint32_t fn = tarn_fn_reduce(n->L, tarn_fx_hole(n->L, 0), 1, red);
-  im_set(n, 0, im_reduce_with(n, x, 1u << axis, fn, keep));
+  im_set(n, 0, im_arg_extreme(n, x, 1u << axis, strcmp(n->op, "ArgMax") == 0, last, keep));
 }
 
 /* ---------------------------------------------------------------- cumulative sum and product */
