@@ -181,7 +181,7 @@ END_TEST
 
 /* ---------------------------------------------------------------- refusals: where and why */
 #define GPU(MORE)                                                                                  \
-  "(hw m (kind gpu) (clock 1e9) (warps (lanes 32) (resident 64) (block 1024) (registers "      \
+  "(hw m (kind gpu) (clock 1e9) (warps (lanes 32) (resident 64) (block 1024) (registers "          \
   "65536) " MORE ") "
 #define FRAGMENT(ROW)                                                                              \
   " (intrinsic i (meaning (compute (map (mul $0 $1)) ?a ?b))\n(operand a (type f32) (dims 8 4)\n"  \
