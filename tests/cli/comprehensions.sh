@@ -89,6 +89,18 @@ fi
 try 0 compile examples/tc/mlp.tc --def MLP1 --shape B=2 --shape M=3 --shape N=4 -o "$work/mlp"
 try 0 check "$work/mlp" && try 0 run "$work/mlp" --reference
 
+# One kernel, so nothing between the statements is stored.
+one_kernel() { # FILE DEF SHAPES…
+  local file=examples/tc/$1.tc def=$2 with=()
+  shift 2
+  for s in "$@"; do with+=(--shape "$s"); done
+  try 0 compile "$file" --def "$def" "${with[@]}" -o "$work/one"
+  cat "$work/out" "$work/err" | grep -q ": 1 kernels, 0 copies" || fail "$last: $(head -n 1 "$work/err")"
+}
+one_kernel 2lut 2LUT B=128 D=64 L1=50 L2=50 E1=1000 E2=1000
+one_kernel outer outer P=8 Q=32 R=64 S=32 T=64
+one_kernel mlp MLP1 B=128 M=200 N=128
+
 # Rows of 5 places fill no vector: the weights are copied so that one goes along their filters, in place of a copy of windows.
 try 0 compile examples/tc/gconv.tc --hw x86-64-vnni --shape N=32 --shape G=8 --shape C=16 --shape F=16 --shape H=7 --shape W=7 \
   --shape KH=3 --shape KW=3 --dump graph -o "$work/gconv"
