@@ -309,6 +309,9 @@ static double look_at(negative *x, uint32_t b, const uint8_t *is_root, bool *don
   tarn_sel_graph_free(q);
   if (st == TARN_NO_RESULT) return INFINITY;
   if (st) tarn_reraise(r->cx, st);
+  double cost; /* of the selection itself, if that is the problem's optimum */
+  if (*done && !x->odd.n && sel_price(r->mem, &r->g, r->cost, x->choice, &cost, NULL, NULL, NULL))
+    bound = cost;
   return fmax(bound, x->all.p[b].bound);
 }
 
