@@ -43,6 +43,16 @@ static const struct row {
     {"GlobalMaxPool", "in x f32 1,2,0,3\nnode GlobalMaxPool n x -> y", "1,2,1,1 = -inf"},
     {"GlobalAveragePool", "in x f32 0,2,4\nnode GlobalAveragePool n x -> y", "0,2,1"},
     {"GlobalLpPool", "in x f32 1,2,0\nnode GlobalLpPool n x -> y", "1,2,1 = 0"},
+    /* lists of tensors */
+    {"SequenceConstruct",
+     "in x f32 0,3\nin z f32 2,3\nnode SequenceConstruct n x z -> s\n"
+     "node ConcatFromSequence m s -> y : axis=0",
+     "2,3 = 2"},
+    {"SequenceEmpty", "node SequenceEmpty n -> s\nnode SequenceLength m s -> y", "- = 0"},
+    {"SplitToSequence",
+     "in x f32 0,3\nnode SplitToSequence n x -> s : axis=1\nnode SequenceLength m s -> y", "- = 3"},
+    {"Optional", "in x f32 0,3\nnode Optional n x -> o\nnode OptionalGetElement m o -> y", "0,3"},
+    {"OptionalHasElement", "in x f32 0,3\nnode OptionalHasElement n x -> y", "- = 1"},
     /* products: sums of nothing */
     {"MatMul", "in x f32 2,0\nin w f32 0,3\nnode MatMul n x w -> y", "2,3 = 0"},
     {"MatMul", "in x f32 4,2,0\nin w f32 0\nnode MatMul n x w -> y", "4,2 = 0"},
