@@ -87,7 +87,9 @@ static void scales_of_terms(rounding *r, const rounding *a, const rounding *b) {
 }
 /* Constants of a tensor that are too small for their type when they are put together are lost. */
 static double lost(tarn_dtype t, const rounding *r) { return r->scaled ? tiny(t) * r->bare : 0; }
-static bool is_zero(const rounding *r, double v) { return r->fixed && r->error == 0 && v == 0; }
+static bool is_zero(const rounding *r, double v) {
+  return v == 0 && r->fixed && r->terms < 2 && r->error == 0;
+}
 
 static rounding added(tarn_dtype t, const double *v, const rounding *a, const rounding *b,
                       double sum) {

@@ -179,7 +179,7 @@ refused 3 "a block of 2048 threads, cuda-sm80 has at most 1024" -- compile "$wor
   --schedule <(head -1 "$work/tiles.sched"; echo '(schedule (stage (acc 2) (parallel 0 32) (parallel 1 64) (serial 2 8) (serial 2 1)
   (team 0 1) (team 1 1) (hold 0 shared (at 2)) (hold 1 shared (at 2))))')
 refused 3 "a block holds" "in shared memory, cuda-sm80 has room for 166912" -- compile "$work/tiles.term" --hw cuda-sm80 -o "$work/none" \
-  --schedule <(head -1 "$work/tiles.sched"; echo "$levels (hold 0 shared (at 2) (slots 48)) (hold 1 shared (at 2) (slots 48))))")
+  --schedule <(head -1 "$work/tiles.sched"; echo "$levels (hold 0 shared (at 2) (slots 41)) (hold 1 shared (at 2) (slots 41))))")
 
 # One line each, exit 3.
 cp -r "$work/digits" "$work/bad"
