@@ -493,6 +493,7 @@ void tarn_ev_roots(const tarn_ev *like, const tarn_term *root, uint32_t nroot,
     if (r->uses[t]) eval_term(r, t);
   for (uint32_t i = 0; i < nroot; i++) out[i] = output(r, &r->val[normal[i]]);
   free_all(&r->e);
+  tarn_keep(cx, &r->e); /* the caller may release the arena before its protected call ends */
 }
 
 void tarn_eval(tarn_lang *L, const tarn_term *root, uint32_t nroot, const tarn_binding *in,

@@ -211,8 +211,10 @@ void tarn_defer(tarn_ctx *cx, void (*fn)(void *), void *arg) {
 }
 
 void tarn_keep(tarn_ctx *cx, const void *arg) {
+  size_t mine = cx->frame ? cx->frame->defers : 0;
   for (size_t i = 0; i < cx->defer_count; i++)
     if (cx->defers[i].arg == arg) cx->defers[i].fn = NULL;
+  while (cx->defer_count > mine && !cx->defers[cx->defer_count - 1].fn) cx->defer_count--;
 }
 
 /* ---- warnings ---- */
