@@ -268,7 +268,8 @@ static bool steady(uint32_t op, tarn_dtype in, tarn_dtype out, double v, double 
 static rounding exponential(tarn_dtype t, double v, const rounding *a, double result) {
   double error = rounding_total(a, v), reach = v + U * error;
   if (isnan(v)) return not_finite(t, result, a->either);
-  if (v <= 0) reach = fmin(reach, 0); /* x less the largest x: neither is rounding above it */
+  if (v <= 0 && !a->product)
+    reach = fmin(reach, 0); /* x less the largest x: neither is rounding above it */
   if (v < -200 && (reach < -200 || a->over || isinf(v))) {
     rounding r = plain(t, result, isinf(v) ? 0 : tiny(t));
     r.off = a->off; /* 0, also of what is below the range */
