@@ -93,26 +93,14 @@ static bool leaves_idle(const kgraph *k, int64_t blocks) {
   return blocks % threads && blocks < 8 * threads;
 }
 
-/* Bytes of a block's local buffers: in L1; in L2, where larger ones were measured not to pay. A GPU
- * keeps them in its nearest memory both times. */
-static int64_t room_of(const tarn_hw *hw, bool more) {
-  if (hw->warps.lanes) return tarn_hw_block_memory(hw);
-  return more ? tarn_hw_mem(hw, TARN_HW_L2)->capacity / 4
-              : tarn_hw_mem(hw, TARN_HW_L1)->capacity / 2;
-}
-/* Each unit of a GPU has a block, or two. */
-static bool leaves_blocks(const tarn_hw *hw, bool more, int64_t blocks) {
-  return !hw->warps.lanes || blocks >= (more ? 1 : 2) * (int64_t)hw->units;
-}
-
 uint32_t kg_cuts(kgraph *k, uint32_t nest, kcut out[KG_MAX_CUTS]) {
   const tarn_nest *n = tarn_nest_get(k->L, nest);
   const tarn_hw *hw = k->now.hw;
   uint32_t some = n->depth ? reused(k->L, n) : 0, got = 0;
-  int64_t each = local_bytes(n), points = 1, room[2];
+  int64_t each = local_bytes(n), points = 1;
   if (n->nstage > 1 && !some && hw->nmem) return rows_at_once(k, n, out);
   if (n->nstage < 2 || !some || !each || hw->nmem < 2) return 0;
-  for (uint32_t m = 0; m < 2; m++) room[m] = room_of(hw, m);
+  const tarn_hw_between may = tarn_hw_between_of(hw);
   for (uint32_t d = 0; d < n->depth; d++) points *= n->shared[d];
   kcut c = {0}, best[2];
   int64_t rows = 1, most[2] = {1, 1};
@@ -125,11 +113,11 @@ uint32_t kg_cuts(kgraph *k, uint32_t nest, kcut out[KG_MAX_CUTS]) {
       c.block[d] = b;
       int64_t bytes = rows * b * each;
       for (uint32_t m = 0; m < 2; m++)
-        if (bytes <= room[m] && leaves_blocks(hw, m, points / (rows * b)) &&
+        if (bytes <= may.block[m] && points / (rows * b) >= may.least[m] &&
             (m == 0 || most[1] < ROWS))
           most[m] = rows * b, best[m] = c;
     }
-    if (rows * extent * each > room[1] || rows * extent == points) break;
+    if (rows * extent * each > may.block[1] || rows * extent == points) break;
     c.block[d] = extent, rows *= extent;
   }
   for (uint32_t m = 0; m < 2; m++) {

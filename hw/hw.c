@@ -134,3 +134,16 @@ const tarn_hw_memory *tarn_hw_mem(const tarn_hw *hw, tarn_hw_level role) {
                    [TARN_HW_MAIN] = n - 1};
   return n && at[role] < n ? &hw->mem[at[role]] : NULL;
 }
+/* Of a CPU a block's buffers stay in L1, or in L2, where larger ones were measured not to pay. A
+ * GPU keeps them in a block's memory, and each of its units has two blocks, or one. */
+tarn_hw_between tarn_hw_between_of(const tarn_hw *hw) {
+  bool gpu = hw->warps.lanes > 0;
+  tarn_hw_between b = {.least = {1, 1}, .whole = 1 << 17};
+  if (hw->nmem > 2) b.whole = tarn_hw_mem(hw, gpu ? TARN_HW_L1 : TARN_HW_BEHIND_L2)->capacity / 2;
+  for (uint32_t i = 0; i < 2 && hw->nmem > 1; i++) {
+    if (gpu) b.block[i] = tarn_hw_block_memory(hw);
+    else b.block[i] = tarn_hw_mem(hw, i ? TARN_HW_L2 : TARN_HW_L1)->capacity / (i ? 4 : 2);
+    if (gpu) b.least[i] = (2 - (int64_t)i) * hw->units;
+  }
+  return b;
+}

@@ -288,6 +288,14 @@ typedef enum tarn_hw_level {
 } tarn_hw_level;
 /* Bytes of its nearest memory that a GPU's block may hold: all that it asks for at its launch. */
 TARN_API int64_t tarn_hw_block_memory(const tarn_hw *hw);
+/* Room for the buffers between the stages of a kernel, which works in blocks or as a whole. Of two
+ * sizes of blocks the second is the larger one. */
+typedef struct tarn_hw_between {
+  int64_t block[2]; /* most bytes of a block's buffers */
+  int64_t least[2]; /* fewest blocks of the kernel that are worth it */
+  int64_t whole;    /* most bytes of a buffer that is not cut */
+} tarn_hw_between;
+TARN_API tarn_hw_between tarn_hw_between_of(const tarn_hw *hw);
 TARN_API const tarn_hw_memory *tarn_hw_mem(const tarn_hw *hw,
                                            tarn_hw_level role); /* NULL: the description has none */
 /* Can lanes of two registers form a third in one operation, also under a mask? By its triple. */

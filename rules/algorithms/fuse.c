@@ -294,13 +294,9 @@ static int64_t product(const int64_t *v, uint32_t n) {
   return p;
 }
 
-/* Elements that a local buffer may have: half of the last-level cache, and on a GPU half of a
- * unit's shared memory. */
+/* Elements that a local buffer may have. */
 static int64_t buffer_limit(const rsite *s) {
-  const tarn_hw *hw = s->e->hw;
-  tarn_hw_level level = hw && hw->warps.lanes ? TARN_HW_L1 : TARN_HW_BEHIND_L2;
-  int64_t bytes = hw && hw->nmem > 2 ? tarn_hw_mem(hw, level)->capacity / 2 : 1 << 17;
-  return bytes / 4;
+  return (s->e->hw ? tarn_hw_between_of(s->e->hw).whole : 1 << 17) / 4;
 }
 
 static uint32_t heavy_stages(const kern *k) {
