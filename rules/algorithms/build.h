@@ -16,8 +16,7 @@ bool site_narrows(const rsite *s, uint32_t id, tarn_dtype from);
 uint32_t site_nth(rsite *s, uint32_t tuple, int64_t i); /* a result of several */
 /* Children of p that k does not have, and that are not constant. */
 uint32_t site_fresh(const rsite *s, const kern *k, const kern *p);
-uint32_t slot_leaf(const kern *k, const rsite *s);       /* the child that the pattern opened */
-bool kern_inline(kern *k, uint32_t slot, const kern *p); /* p: a map */
+uint32_t slot_leaf(const kern *k, const rsite *s); /* the child that the pattern opened */
 bool site_inlinable(const rsite *s, uint32_t id);
 uint32_t
 kern_only_map(const kern *k,

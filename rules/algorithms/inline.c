@@ -84,7 +84,7 @@ static bool inline_part(kern *k, kstage *s, bool body, uint32_t slot, const kern
   return true;
 }
 
-bool kern_inline(kern *k, uint32_t slot, const kern *p) {
+static bool kern_inline(kern *k, uint32_t slot, const kern *p) {
   for (uint32_t i = 0; i < k->nstage; i++)
     if (!inline_part(k, &k->stage[i], true, slot, p) ||
         !inline_part(k, &k->stage[i], false, slot, p))

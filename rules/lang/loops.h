@@ -111,11 +111,8 @@ uint32_t loops_shifters(const renv *e, const rv *v,
 /* The least of these values, of what the other loops are over the loops `dim`. */
 uint32_t loops_first(const renv *e, const rv *v, uint32_t loop, const uint32_t *ix,
                      const int64_t *dim);
-/* vocab_units.c: steps of a product's reduction that a unit whose operands are padded does at once;
- * 0: no unit takes it. */
-int64_t loops_unit_steps(const renv *e, const kern *k);
-/* Does an instruction of a machine, or of any of the description, sum in that type what this body
- * makes of elements of these types, several at once along a reduced loop of k? */
+/* vocab_units.c. Does an instruction of a machine, or of any of the description, sum in that type
+ * what this body makes of elements of these types, several at once along a reduced loop of k? */
 bool units_hw_sums(const tarn_hw *hw, const kern *k, tarn_dtype sum, uint32_t body,
                    const tarn_dtype type[2]);
 bool units_sum(const renv *e, const kern *k, tarn_dtype sum, uint32_t body,

@@ -8,7 +8,9 @@
 
 enum { SIZES = 64 };
 
-int64_t loops_unit_steps(const renv *e, const kern *k) {
+/* Steps of a product's reduction that a unit whose operands are padded does at once; 0: none takes
+ * it. */
+static int64_t unit_steps(const renv *e, const kern *k) {
   const kstage *st = &k->stage[0];
   int64_t most = 0;
   if (!e->hw || !kern_single(k) || k->depth || st->reducer == TARN_NONE || st->nb != 2) return 0;
@@ -24,7 +26,7 @@ int64_t loops_unit_steps(const renv *e, const kern *k) {
   return most;
 }
 static bool f_steps(renv *e, const rv *a, rv *out) {
-  return (void)a, rv_int(out, loops_unit_steps(e, &e->loops->k));
+  return (void)a, rv_int(out, unit_steps(e, &e->loops->k));
 }
 
 /* ---------------------------------------------------------------- products */
@@ -121,7 +123,7 @@ static bool f_vectors_all(renv *e, const rv *a, rv *out) {
  * Without a description, which is where rules and proofs are checked, all that may be wanted. */
 
 static bool f_fills(renv *e, const rv *a, rv *out) {
-  int64_t v[SIZES], steps = loops_unit_steps(e, &e->loops->k);
+  int64_t v[SIZES], steps = unit_steps(e, &e->loops->k);
   uint32_t n = 0;
   if (e->hw && steps > 1 && a->i % steps) v[n++] = tarn_ceildiv(a->i, steps) * steps;
   for (; !e->hw && n < SIZES; n++) v[n] = a->i + 1 + n;
@@ -135,7 +137,7 @@ static int64_t fewest(int64_t n, int64_t each, int64_t steps) {
   return p;
 }
 static bool f_merges(renv *e, const rv *a, rv *out) {
-  int64_t v[SIZES], steps = loops_unit_steps(e, &e->loops->k);
+  int64_t v[SIZES], steps = unit_steps(e, &e->loops->k);
   uint32_t n = 0;
   for (int64_t p = 2; p <= a->i && n < SIZES; p++)
     if (a->i % p == 0 && (!e->hw || (steps > 1 && p == fewest(a->i, a[1].i, steps)))) v[n++] = p;
