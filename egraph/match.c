@@ -385,22 +385,28 @@ static bool run_all_uses(eg_searcher *s, uint32_t pc, uint32_t atom, use_of u) {
   return !out_of_time(s, looked);
 }
 
-/* The kid by which the fewest nodes are found, of those that are known already; one with few uses
- * is good enough. Which one it is depends on the graph alone. */
+/* A kid that is known already: the instruction's own, then its alternatives. */
+static use_of known_kid(const eg_searcher *s, uint32_t pc, const eg_instr *in, uint32_t i) {
+  if (!i) return (use_of){class_at(s, in->x, in->x_near), (uint32_t)in->y.slot};
+  const eg_instr *eq = &s->code[pc + i];
+  return (use_of){class_at(s, eq->x, eq->x_near), (uint32_t)eq->y.slot};
+}
+/* The known kid by which the fewest nodes are found; the first with few uses is good enough. Which
+ * one it is depends on the graph alone. */
 static bool fewest_uses(eg_searcher *s, uint32_t pc, const eg_instr *in, use_of *best) {
   uint32_t test = s->r->atom[in->a].test, least = NONE;
-  use_of first = *best;
-  for (int counted = 0; counted < 2; counted++)
-    for (uint32_t i = 0; i <= in->alts; i++) {
-      const eg_instr *eq = &s->code[pc + i];
-      use_of u = i ? (use_of){class_at(s, eq->x, eq->x_near), (uint32_t)eq->y.slot} : first;
-      const eg_kind *k =
-          counted ? eg_kind_of(s, test, u.cls, u.slot) : eg_kind_note(s, test, u.cls, u.slot);
-      if (!k) return false;
-      if (!counted && !k->few) continue;
-      if (!counted || k->n < least) *best = u, least = k->n;
-      if (!counted) return true;
-    }
+  for (uint32_t i = 0; i <= in->alts; i++) {
+    *best = known_kid(s, pc, in, i);
+    const eg_kind *k = eg_kind_note(s, test, best->cls, best->slot);
+    if (!k) return false;
+    if (k->few) return true;
+  }
+  for (uint32_t i = 0; i <= in->alts; i++) {
+    use_of u = known_kid(s, pc, in, i);
+    const eg_kind *k = eg_kind_of(s, test, u.cls, u.slot);
+    if (!k) return false;
+    if (k->n < least) *best = u, least = k->n;
+  }
   return true;
 }
 
@@ -408,10 +414,7 @@ static bool fewest_uses(eg_searcher *s, uint32_t pc, const eg_instr *in, use_of 
 static bool another_kid(const eg_searcher *s, uint32_t pc, const eg_instr *in, uint32_t slot,
                         use_of *out) {
   for (uint32_t i = 0; i <= in->alts && in->alts; i++) {
-    const eg_instr *eq = &s->code[pc + i];
-    eg_src x = i ? eq->x : in->x, y = i ? eq->y : in->y;
-    bool near = i ? eq->x_near : in->x_near;
-    *out = (use_of){class_at(s, x, near), (uint32_t)y.slot};
+    *out = known_kid(s, pc, in, i);
     if (out->slot != slot) return true;
   }
   return false;
@@ -419,7 +422,7 @@ static bool another_kid(const eg_searcher *s, uint32_t pc, const eg_instr *in, u
 
 static bool run_uses(eg_searcher *s, uint32_t pc, const eg_instr *in) {
   enum { WORTH_BOTH = 8 }; /* nodes */
-  use_of u = {class_at(s, in->x, in->x_near), (uint32_t)in->y.slot};
+  use_of u = known_kid(s, pc, in, 0);
   if (in->alts && !fewest_uses(s, pc, in, &u)) return false;
   const eg_kind *k = eg_kind_again(s, s->r->atom[in->a].test, u.cls, u.slot);
   if (s->gave_up) return false;
