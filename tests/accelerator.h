@@ -17,6 +17,14 @@ static inline void numbers(tarn_buf *b, int64_t n, int64_t lo, int64_t hi, uint6
     tarn_buf_fmt(b, " %lld", (long long)(lo + (int64_t)(*random >> 33) % (hi - lo + 1)));
   }
 }
+/* The machine on a host that takes its time, so that all that can is done by the machine. */
+static inline const tarn_hw *on_slow_host(tarn_lang *L, const char *name) {
+  tarn_hw *hw = tarn_copy(tarn_lang_ctx(L), tarn_hw_load(L, name), sizeof *hw);
+  tarn_hw *host = tarn_copy(tarn_lang_ctx(L), hw->host, sizeof *host);
+  host->clock = 1e6;
+  hw->host = host;
+  return hw;
+}
 static inline const tarn_compiled *compiled_with(tarn_lang *L, const char *text, const tarn_hw *hw,
                                                  const char *schedules,
                                                  const tarn_compile_options *with) {

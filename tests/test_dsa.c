@@ -68,14 +68,6 @@ static const char *term_of(tarn_ctx *cx, const conv *c, ending how, uint64_t see
 }
 
 /* ---------------------------------------------------------------- one model on one machine */
-/* The machine on a host that takes its time, so that all that can is done by the machine. */
-static const tarn_hw *on_slow_host(tarn_lang *L, const char *name) {
-  tarn_hw *hw = tarn_copy(tarn_lang_ctx(L), tarn_hw_load(L, name), sizeof *hw);
-  tarn_hw *host = tarn_copy(tarn_lang_ctx(L), hw->host, sizeof *host);
-  host->clock = 1e6;
-  hw->host = host;
-  return hw;
-}
 /* Kernels of the machine; or those of them that are products. */
 static uint32_t on_machine(const tarn_compiled *c, bool products) {
   uint32_t n = 0;

@@ -65,22 +65,25 @@ static double multiplied(const conv *c) {
   int64_t o = result_size(c);
   return (double)(o * o * c->kernel * c->kernel * c->in / 16 * c->out / 16);
 }
-/* Cycles that no schedule goes below, as they are reported: no less than what a queue multiplies,
- * without padding, clears and makes four steps of, or another one loads of weights. */
-static double bound(const tarn_compiled *c, const conv *v) {
+/* Cycles that no schedule goes below, as they are reported. */
+static double bound(const tarn_compiled *c) {
   double cycles = 0;
-  int64_t o = result_size(v);
   for (uint32_t i = 0; i < c->kernels->nker; i++) {
     tarn_unit_plan p;
     const tarn_kernel *k = &c->kernels->ker[i];
     if (!k->machine || !tarn_unit_match(c->L, c->o->hw, k->sig, &p, NULL)) continue;
     cycles += tarn_unit_bound(&p);
   }
+  return cycles;
+}
+/* No less than what a queue multiplies, without padding, clears and makes four steps of, or another
+ * one loads of weights, on vta-hls-timing. */
+static void no_less(double cycles, const conv *v) {
+  int64_t o = result_size(v);
   double edge = v->pad ? (double)(o - 1) * (double)(o - 1) / (double)(o * o) : 1;
   double loads = (double)(v->kernel * v->kernel * v->in / 16 * v->out / 16) * 64;
   ck_assert(cycles >= multiplied(v) * edge + (double)(o * o * v->out / 16) * 9);
   ck_assert(cycles >= loads);
-  return cycles;
 }
 static tarn_sim_result simulated(tarn_ctx *cx, const tarn_compiled *c, double latency) {
   tarn_lang *L = tarn_lang_new(cx);
@@ -97,7 +100,8 @@ static void run_layer(tarn_ctx *cx, void *arg) {
   same_values(cx, c, tarn_load_simulated(cx, c->o->dir));
   same_cycles(cx, c);
   if (strcmp(w->hw, "vta-hls-timing") != 0) return;
-  double part = bound(c, &l->c) / simulated(cx, c, -1).cycles;
+  no_less(bound(c), &l->c);
+  double part = bound(c) / simulated(cx, c, -1).cycles;
   ck_assert_msg(part > 0.95 && part <= 1, "%s: %.3f of the time is needed", l->name, part);
 }
 START_TEST(layers_are_right) {
@@ -114,13 +118,154 @@ START_TEST(layers_keep_the_unit_busy) {
   double cycles = 0;
   for (size_t i = 0; i < LAYERS; i++) {
     tarn_ctx *cx = tarn_ctx_new(NULL);
-    busy += multiplied(&layers[i].c);
     const char *text = term_of(cx, &layers[i].c, 3);
     const tarn_compiled *c = compiled_for(cx, text, "tests/data/hw/vta-plain-costs.hw", NULL);
-    cycles += simulated(cx, c, -1).cycles;
+    tarn_sim_result r = simulated(cx, c, -1);
+    busy += r.compute_cycles;
+    cycles += r.cycles;
     tarn_ctx_free(cx);
   }
   ck_assert_msg(busy / cycles > 0.9, "%.3f", busy / cycles);
+}
+END_TEST
+
+/* ---------------------------------------------------------------- the tables of bench/notes */
+/* The schedules of a program, each operand in one slot. */
+static const char *one_slot(tarn_ctx *cx, const tarn_compiled *c) {
+  tarn_buf b = {.cx = cx};
+  for (uint32_t i = 0; i < c->kernels->nker; i++) {
+    const tarn_kernel *k = &c->kernels->ker[i];
+    if (!k->machine) continue;
+    tarn_buf_str(&b, tarn_ksig_text(c->L, cx, k->sig));
+    const char *s = tarn_schedule_text(c->L, cx, tarn_nest_get(c->L, k->sig->nest), k->sched);
+    for (const char *slots; (slots = strstr(s, " (slots ")) != NULL;) {
+      tarn_buf_fmt(&b, "%.*s", (int)(slots - s), s);
+      s = strchr(slots, ')') + 1;
+    }
+    tarn_buf_fmt(&b, "%s\n", s);
+  }
+  return b.p;
+}
+static void put_row(tarn_ctx *cx, const char *hw, const layer *l, double *sum) {
+  const char *text = term_of(cx, &l->c, 3);
+  const tarn_compiled *c = compiled_for(cx, text, hw, NULL);
+  tarn_sim_result r = simulated(cx, c, -1);
+  double busy = r.compute_cycles;
+  double least = bound(c);
+  double one = simulated(cx, compiled_for(cx, text, hw, one_slot(cx, c)), -1).cycles;
+  printf("| %s | %.0f | %.0f | %.0f | %.0f | %.1f | %.1f | %.0f | %.1f | %.0f |\n", l->name,
+         multiplied(&l->c), busy, least, r.cycles, 100 * least / r.cycles, 100 * busy / r.cycles,
+         one, 100 * busy / one, (double)(r.read + r.written));
+  sum[0] += busy;
+  sum[1] += r.cycles;
+  sum[2] += one;
+}
+static void put_table(tarn_ctx *cx, void *hw) {
+  double sum[3] = {0};
+  printf("## %s\n| layer | MAC cycles | without padding | bound | cycles | bound / cycles %% | "
+         "utilisation %% | one "
+         "slot | utilisation %% | bytes |\n|---|---|---|---|---|---|---|---|---|---|\n",
+         (const char *)hw);
+  for (size_t i = 0; i < LAYERS; i++) put_row(cx, hw, &layers[i], sum);
+  printf("| sum | | %.0f | | %.0f | | %.1f | %.0f | %.1f | |\n\n", sum[0], sum[1],
+         100 * sum[0] / sum[1], sum[2], 100 * sum[0] / sum[2]);
+}
+START_TEST(tables) {
+  char plain[] = "tests/data/hw/vta-plain-costs.hw";
+  char timed[] = "vta-hls-timing";
+  tarn_ctx *cx = tarn_ctx_new(NULL);
+  tarn_status st = tarn_protect(cx, put_table, _i ? timed : plain);
+  ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
+  tarn_ctx_free(cx);
+}
+END_TEST
+
+/* ---------------------------------------------------------------- the bound, by all schedules */
+/* Small layers, of which all tiles, orders, places of the sums and slots are tried. */
+static const conv small[] = {
+    {32, 16, 2, 3, 1, 1, 9, 0}, {32, 48, 8, 1, 2, 0, 9, 0}, {64, 32, 4, 1, 1, 0, 9, 0}};
+#define SMALL (sizeof small / sizeof *small)
+typedef struct every {
+  tarn_unit_plan p;
+  double least;
+} every;
+static void try_slots(every *e) {
+  tarn_unit_plan *p = &e->p;
+  for (uint32_t twice = 0; twice < 8; twice++) {
+    tarn_unit_cost c;
+    p->tensor[0].slots = 1 + (twice & 1);
+    p->tensor[1].slots = 1 + (twice >> 1 & 1);
+    p->tensor[p->sums].slots = p->tensor[p->result].slots = 1 + (twice >> 2);
+    if (tarn_unit_cost_of(p, &c)) e->least = fmin(e->least, c.cycles);
+  }
+}
+static void try_places(every *e) {
+  tarn_unit_plan *p = &e->p;
+  for (uint32_t at = 0; at <= p->nloop && (!at || p->loop[at - 1].dim < p->nacc); at++)
+    for (uint32_t parts = 0; parts < 2; parts++) {
+      for (uint32_t t = 0; t < p->ntensor; t++)
+        p->tensor[t].at_loop = t < p->sums ? p->nloop : t > p->result ? 0 : at;
+      if (parts) p->tensor[p->result].at_loop = p->nloop;
+      if (!parts || (at < p->nloop && tarn_unit_leaves_in_parts(p))) try_slots(e);
+    }
+}
+static void try_orders(every *e, uint32_t i) {
+  tarn_unit_plan *p = &e->p;
+  if (i == p->nloop) try_places(e);
+  for (uint32_t k = i; k < p->nloop; k++) {
+    tarn_unit_loop l = p->loop[k];
+    p->loop[k] = p->loop[i];
+    p->loop[i] = l;
+    try_orders(e, i + 1);
+    p->loop[i] = p->loop[k];
+    p->loop[k] = l;
+  }
+}
+static void try_tiles(every *e, uint32_t d) {
+  tarn_unit_plan *p = &e->p;
+  if (d == p->n) {
+    try_orders(e, 0);
+    return;
+  }
+  try_tiles(e, d + 1); /* as a whole */
+  uint32_t inside = p->nloop;
+  for (int64_t tile = (p->dim[d] + 1) / 2; tile < p->dim[d] && tile > 0; tile /= 2) {
+    p->loop[p->nloop++] = (tarn_unit_loop){d, tile};
+    try_tiles(e, d + 1);
+    p->nloop = inside;
+  }
+}
+static void run_every(tarn_ctx *cx, void *arg) {
+  const int which = *(int *)arg;
+  tarn_lang *L = tarn_lang_new(cx);
+  const tarn_hw *hw = on_slow_host(L, machines[which % 2]);
+  const tarn_compiled *c = compiled(L, term_of(cx, &small[which / 2], 3), hw, NULL);
+  uint32_t k = 0;
+  while (k < c->kernels->nker && !c->kernels->ker[k].machine) k++;
+  ck_assert_uint_lt(k, c->kernels->nker);
+  every e = {.least = INFINITY};
+  tarn_unit_plan found;
+  tarn_unit_cost cost;
+  ck_assert(tarn_unit_match(c->L, c->o->hw, c->kernels->ker[k].sig, &e.p, NULL));
+  found = e.p;
+  double least = tarn_unit_bound(&e.p);
+  for (uint32_t way = 0; way < 3; way++) {
+    tarn_unit_plan as_is = e.p;
+    if (way == 0 || (way == 1 ? tarn_unit_unpad(&e.p) : tarn_unit_bridge(&e.p))) try_tiles(&e, 0);
+    e.p = as_is;
+  }
+  ck_assert(tarn_unit_search(&found, &cost));
+  ck_assert_msg(least <= e.least, "%.0f cycles, the bound is %.0f", e.least, least);
+  ck_assert_msg(least <= cost.cycles && cost.cycles <= e.least,
+                "%.0f cycles are found, %.0f are "
+                "known",
+                cost.cycles, e.least);
+}
+START_TEST(no_schedule_is_below) {
+  tarn_ctx *cx = tarn_ctx_new(NULL);
+  tarn_status st = tarn_protect(cx, run_every, &_i);
+  ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
+  tarn_ctx_free(cx);
 }
 END_TEST
 
@@ -174,11 +319,14 @@ END_TEST
 
 int main(int argc, char **argv) {
   bool all = argc > 1 && !strcmp(argv[1], "--all");
+  bool table = argc > 1 && !strcmp(argv[1], "--table");
   Suite *s = suite_create("dsa_layers");
   TCase *t = tcase_create("dsa_layers");
-  tcase_set_timeout(t, all ? 600 : 120);
-  tcase_add_loop_test(t, layers_are_right, 0, all ? (int)(2 * LAYERS) : 4);
-  if (!all) tcase_add_loop_test(t, schedules_are_followed, 0, 3);
+  tcase_set_timeout(t, all || table ? 600 : 120);
+  if (table) tcase_add_loop_test(t, tables, 0, 2);
+  else tcase_add_loop_test(t, layers_are_right, 0, all ? (int)(2 * LAYERS) : 4);
+  if (!all && !table) tcase_add_loop_test(t, schedules_are_followed, 0, 3);
+  if (!all && !table) tcase_add_loop_test(t, no_schedule_is_below, 0, 2 * (int)SMALL);
   if (all) tcase_add_test(t, layers_keep_the_unit_busy);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
