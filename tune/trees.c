@@ -84,12 +84,28 @@ const char *trees_features(tarn_ctx *cx) {
   return tarn_format(cx, "%u features %016" PRIx64, TARN_FEATURES, h);
 }
 
+/* Trees are walked this many at a time: each step waits for the memory of one node only. */
+#define ABREAST 8
+static void leaves_of(const trees *t, const float *f, const uint32_t *root, uint32_t at[ABREAST]) {
+  memcpy(at, root, ABREAST * sizeof *at);
+  for (bool more = true; more;) {
+    more = false;
+    for (uint32_t i = 0; i < ABREAST; i++) {
+      const tree_node *n = &t->node[at[i]];
+      uint32_t child = n->left + !(f[n->feature] < n->at);
+      at[i] = n->left ? child : at[i];
+      more |= n->left != 0;
+    }
+  }
+}
 double trees_predict(const trees *t, const float *f) {
   float sum = 0; /* in the order and width of XGBoost */
-  for (uint32_t i = 0; i < t->ntree; i++) {
-    const tree_node *n = &t->node[t->root[i]];
-    while (n->left) n = &t->node[n->left + !(f[n->feature] < n->at)];
-    sum += n->at;
+  uint32_t at[ABREAST];
+  for (uint32_t i = 0; i < t->ntree; i += ABREAST) {
+    uint32_t n = t->ntree - i < ABREAST ? t->ntree - i : ABREAST, root[ABREAST];
+    for (uint32_t j = 0; j < ABREAST; j++) root[j] = t->root[j < n ? i + j : i];
+    leaves_of(t, f, root, at);
+    for (uint32_t j = 0; j < n; j++) sum += t->node[at[j]].at;
   }
   return (double)sum;
 }
@@ -261,16 +277,17 @@ static void read_tree(reading *r) {
   uint32_t base = r->node.n, splits = number(r, 2), n = 2 * splits + 1,
            seen = 1; /* nodes that have a parent, and the root */
   const uint8_t *kind = take(r, n), *cut = take(r, splits);
+  if (base + n > TREES_LEFT) wrong(r, "a learned price of more than 16 million nodes");
   tarn_push(r->cx, &r->root, base);
   for (uint32_t i = 0; i < n; i++) {
-    tree_node d = {.feature = kind[i]};
+    tree_node d = {0};
     if (i == seen) wrong(r, "a learned price with a tree in pieces");
     if (kind[i] == LEAF) d.at = real(r);
     else {
       if (seen + 2 > n) wrong(r, "a learned price with a tree of more splits than it says");
       if (kind[i] >= r->t->nfeature || *cut >= r->table[kind[i]].n)
         wrong(r, "a learned price that compares with nothing");
-      d.at = r->table[kind[i]].at[*cut++], d.left = base + seen;
+      d = tree_split(r->table[kind[i]].at[*cut++], base + seen, kind[i]);
       seen += 2;
     }
     tarn_push(r->cx, &r->node, d);

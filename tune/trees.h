@@ -4,11 +4,17 @@
 #define TARN_TUNE_TREES_H
 #include "tune/tune.h"
 
+#define TREES_LEFT_BITS 24 /* a node in 8 bytes: a price should stay in L2 */
+#define TREES_LEFT      ((1u << TREES_LEFT_BITS) - 1)
 typedef struct tree_node {
-  float at;      /* below it: the left child; a leaf's value */
-  uint32_t left; /* number of the left child in trees.node, the right one is the next; 0: a leaf */
-  uint32_t feature;
+  float at; /* below it: the left child; a leaf's value */
+  /* The number of the left child in trees.node, the right one is the next; 0: a leaf, whose feature
+   * does not matter but exists. */
+  uint32_t left : TREES_LEFT_BITS, feature : 32 - TREES_LEFT_BITS;
 } tree_node;
+static inline tree_node tree_split(float at, uint32_t left, uint32_t feature) {
+  return (tree_node){at, left & TREES_LEFT, (uint8_t)feature};
+}
 typedef struct trees {
   uint32_t ntree, nnode;
   const uint32_t *root;  /* numbers of nodes, ascending */

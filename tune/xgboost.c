@@ -117,8 +117,9 @@ static void read_tree(reading *r, yajl_val tree) {
     tree_node d = {.at = (float)number(r->cx, of[AT][from])};
     double left = number(r->cx, of[LEFT][from]);
     if (left >= 0) {
-      d.left = base + r->order.n, d.feature = (uint32_t)number(r->cx, of[FEATURE][from]);
-      if (d.feature >= TARN_FEATURES) strange(r->cx);
+      uint32_t feature = (uint32_t)number(r->cx, of[FEATURE][from]);
+      if (feature >= TARN_FEATURES || base + r->order.n > TREES_LEFT) strange(r->cx);
+      d = tree_split(d.at, base + r->order.n, feature);
       tarn_push(r->cx, &r->order, (uint32_t)left);
       tarn_push(r->cx, &r->order, (uint32_t)number(r->cx, of[RIGHT][from]));
     }
