@@ -1,9 +1,9 @@
 /* rules: what its files share.
  *
- * language.c reads text into rules (trees of patterns and expressions); vocab.c holds the functions
- * that conditions and right sides may use; payload.c takes payloads apart into attributes and back;
- * subst.c matches and instantiates rules over a host (terms, or classes of an e-graph), so that
- * saturation and the rule checker say the same.
+ * language.c and patterns.c read text into rules (trees of patterns and expressions); vocab.c holds
+ * the functions that conditions and right sides may use; payload.c takes payloads apart into
+ * attributes and back; subst.c matches and instantiates rules over a host (terms, or classes of an
+ * e-graph), so that saturation and the rule checker say the same.
  *
  * TARN_API stands where lab/ calls, which is a library of its own; this header is not installed. */
 #ifndef TARN_RULES_LANG_H
