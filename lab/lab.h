@@ -48,7 +48,7 @@ TARN_API tarn_eg_rules *tarn_free_pattern_named(tarn_ruleset *rs, const tarn_sx 
                                                 const char *const **names, uint32_t *n);
 
 /* ---------------------------------------------------------------- programs in egglog's language
- * The subset of docs/egglog.md; whatever is outside is refused with its file, line and name. */
+ * The subset of docs/free-rules.md; whatever is outside is refused with its file, line and name. */
 typedef struct tarn_egg tarn_egg;
 typedef struct tarn_egg_options { /* 0, NULL: the default */
   uint64_t max_nodes, max_bytes;  /* of the e-graph; a million, 4 GiB */

@@ -72,7 +72,7 @@ example outer P=2 Q=3 R=4 S=5 T=6
 for file in examples/tc/*.tc; do grep -qxF "$file" <<<"$shown" || fail "$file is not tried"; done
 
 # The call from C, and what tuning leaves for it.
-block docs/calls.md c | sed '$d' | diff - examples/tc/call.c || fail "docs/calls.md shows another call than there is"
+block docs/library.md "c call" | sed '$d' | diff - examples/tc/call.c || fail "docs/library.md shows another call than there is"
 if [ -e "$build/lib/libtarn-tune.so" ]; then
   san=
   ! nm -D "$build/lib/libtarn-rt.so" | grep -q __asan_init || san=-fsanitize=address,undefined
