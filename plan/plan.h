@@ -226,6 +226,7 @@ typedef struct tarn_plan_stage {
       *rows; /* its copies make neighbours of rows that lie across the lanes; NULL: there is none */
   int64_t local_bytes;    /* result of a stage that is no output */
   int64_t shared_at;      /* where it lies in shared memory, of a team's; -1: not there */
+  uint32_t pad, skew;     /* of its rows, see hold.h; skewed by elements */
   uint32_t nfactor, data; /* multiplied by so many constant matrices is read number `data` */
   tarn_plan_factor *factor;
   bool at_most_0; /* arguments of exp in a map's body, see softmax.c */

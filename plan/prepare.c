@@ -58,19 +58,42 @@ static const tarn_plan_level *shared_lanes(const tarn_plan_nest *N) {
   return NULL;
 }
 
+/* The buffer of a stage that is no output: rows of its last own dim, a team's padded or skewed. */
+static void order_local(const tarn_plan_nest *N, tarn_plan_stage *st, const tarn_stage_sched *s) {
+  for (uint32_t i = 0; i < s->nhold; i++) {
+    const tarn_hold *h = &s->hold[i];
+    if (st->tiled || !N->team) continue;
+    if (h->what != TARN_HOLD_RESULT || st->s->out || !st->s->nown || (h->pad && h->skew))
+      tarn_raise(N->cx, TARN_BAD_INPUT,
+                 "schedule: in a block of several stages results between them alone are held, "
+                 "padded or skewed");
+    st->pad = h->pad, st->skew = h->skew;
+  }
+}
 /* Where a stage that is no output keeps the element with these own indices. */
 static const tarn_plan_lin *local_offset(const tarn_plan_nest *N, const tarn_plan_stage *of,
                                          const tarn_plan_space *s,
                                          const tarn_plan_lin *const *own) {
   const tarn_plan_level *lanes = shared_lanes(N);
-  tarn_layout l = tarn_layout_row_major(of->s->nown, of->s->own);
+  uint32_t n = of->s->nown;
+  int64_t row = n ? tarn_max(1, of->s->own[n - 1]) : 1;
+  tarn_layout l = tarn_layout_row_major(n, of->s->own);
+  for (uint32_t d = 0; d + 1 < n; d++) l.stride[d] = l.stride[d] / row * (row + of->pad);
+  if (of->skew) l.stride[n - 1] = 0;
   const tarn_plan_lin *at = tarn_plan_lin_layout(s, &l, own);
+  if (of->skew) {
+    const tarn_plan_lin *y = tarn_plan_lin_const(s->cx, 0);
+    for (uint32_t d = 0; d + 1 < n; d++) y = tarn_plan_lin_add(s, y, l.stride[d] / row, own[d]);
+    y = tarn_plan_lin_add(s, own[n - 1], 1, tarn_plan_lin_div(s, y, of->skew));
+    at = tarn_plan_lin_add(s, at, 1, tarn_plan_lin_mod(s, y, row));
+  }
   if (!lanes) return at;
   return tarn_plan_lin_add(s, tarn_plan_lin_var(s, 1, lanes->var), lanes->trips, at);
 }
 static int64_t local_elems(const tarn_plan_nest *N, const tarn_plan_stage *of) {
   int64_t n = shared_lanes(N) ? shared_lanes(N)->trips : 1;
-  for (uint32_t i = 0; i < of->s->nown; i++) n *= of->s->own[i];
+  for (uint32_t i = 0; i < of->s->nown; i++)
+    n *= of->s->own[i] + (i + 1 == of->s->nown ? of->pad : 0);
   return n;
 }
 
@@ -257,6 +280,7 @@ static void prepare_stage(tarn_plan_nest *N, uint32_t i, const tarn_schedule *s,
   st->red = st->f->red == TARN_NONE ? NULL : tarn_reducer_get(N->L, st->f->red);
   stage_dims(N, st);
   st->tiled = N->hw->warps.lanes && N->split && s->stage[i].nhold;
+  order_local(N, st, &s->stage[i]);
   prepare_levels(N, i, s, in);
   index_of_dims(N, st, list);
   st->nread = (uint32_t)st->f->nops + st->f->nepi;

@@ -99,10 +99,10 @@ static bool is_whole(const tarn_unit *u) {
 static void check_holds(tarn_ctx *cx, const tarn_nest *n, const tarn_stage_sched *s, uint32_t nread,
                         uint32_t stage) {
   if (is_whole(s->unit)) nread = n->nchild;
-  else if (s->nhold && n->depth)
-    tarn_raise(cx, TARN_BAD_INPUT, "schedule: stage %u: holds inside of shared loops", stage);
   for (uint32_t i = 0; i < s->nhold; i++) {
     const tarn_hold *h = &s->hold[i];
+    if (n->depth && !is_whole(s->unit) && h->what != TARN_HOLD_RESULT)
+      tarn_raise(cx, TARN_BAD_INPUT, "schedule: stage %u: holds inside of shared loops", stage);
     if (h->what == TARN_HOLD_OPERAND && h->operand >= nread)
       tarn_raise(cx, TARN_BAD_INPUT, "schedule: stage %u: a hold of operand %u of %u", stage,
                  h->operand, nread);

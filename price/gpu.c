@@ -14,7 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SECTOR = 32, ADDRESS = 1, MOST_TILE = 32, MOST_SIDE = 8, UNROLLED = 4, SHUFFLE = 2 };
+enum { ADDRESS = 1, MOST_TILE = 32, MOST_SIDE = 8, UNROLLED = 4, SHUFFLE = 2 };
+
+#define SKEW 0.5   /* cycles that computing a skewed place takes of a warp */
 
 #define NEAR   0.9 /* share of loads that a unit's own cache answers */
 #define BESIDE 0.1 /* share of what does not bind that is not hidden */
@@ -76,8 +78,9 @@ typedef struct shape {
   bool packed;   /* constants along it are */
   bool by_warp;  /* a warp shares the reduction */
   double items, steps;
+  gpu_warp warp; /* the first one */
 } shape;
-static shape shape_of(const stage_model *m, const tarn_stage_sched *s) {
+static shape shape_of(const tarn_hw *hw, const stage_model *m, const tarn_stage_sched *s) {
   shape x = {.lane = m->n, .items = 1, .steps = 1};
   for (uint32_t d = 0; d < m->n; d++) x.left[d] = x.tile[d] = m->dim[d];
   for (uint32_t d = 0; d < m->nshared; d++) x.items *= (double)m->dim[d], x.tile[d] = 1;
@@ -99,44 +102,22 @@ static shape shape_of(const stage_model *m, const tarn_stage_sched *s) {
     x.items *= lanes;
     x.steps *= ceil((double)m->dim[last->dim] / lanes) / (double)m->dim[last->dim];
   }
+  gpu_warp_of(hw, m, s, &x.warp);
   return x;
 }
-/* Loads of one step of the reduction (or of a result), and the sectors that a warp's load touches.
- */
+/* The block that a kernel's stages run in. */
+typedef struct block {
+  const tarn_hw *hw;
+  bool team;              /* its threads do all stages of one trip of the shared loops */
+  const gpu_order *order; /* of each stage's local buffer; NULL: all keep banks apart */
+  double shared;          /* bytes */
+} block;
+/* Loads of one step of the reduction (or of a result). */
 static double loads(const stage_model *m, const acc_model *a, const shape *x) {
   double n = 1;
   for (uint32_t d = m->nshared; d < m->nacc; d++)
     if (a->touched >> d & 1) n *= (double)x->tile[d];
   return n;
-}
-static double sectors(const stage_model *m, const acc_model *a, const shape *x, double lanes) {
-  if (a->local) return 1;
-  if (x->lane >= m->n || !(a->touched >> x->lane & 1)) return 1;
-  double step = fabs((double)a->coef[x->lane]) * (double)x->tile[x->lane] * a->bytes;
-  if (a->irregular) step = tarn_fmax(step, a->bytes);
-  if (a->constant && x->packed) step = (double)x->tile[x->lane] * a->bytes;
-  double side = ceil((double)m->dim[x->lane] / (double)x->tile[x->lane]);
-  double row = tarn_fmin(lanes, side);
-  double each = tarn_fmin(row, ceil((row - 1) * step / SECTOR + 1));
-  return each * ceil(lanes / row);
-}
-/* Elements of an operand that are at so many points of each dim: neighbouring windows overlap. */
-static double distinct(const stage_model *m, const acc_model *a, const int64_t *span) {
-  double n = 1, reach = 1;
-  bool done[TARN_MAX_DIMS] = {false};
-  for (uint32_t i = 0; i < m->n; i++) {
-    uint32_t d = m->n;
-    for (uint32_t k = 0; k < m->n; k++) {
-      bool first = d == m->n || llabs(a->coef[k]) < llabs(a->coef[d]);
-      if (!done[k] && (a->touched >> k & 1) && first) d = k;
-    }
-    if (d == m->n) break;
-    done[d] = true;
-    double step = fabs((double)a->coef[d]), more = (double)span[d] - 1;
-    n += more * (a->irregular || step > reach ? n : n * step / reach);
-    reach += more * step;
-  }
-  return tarn_fmin(n, (double)a->elems);
 }
 /* What the items of a block are of each dim: neighbours along the last levels. */
 static void spans(const tarn_hw *hw, const stage_model *m, const tarn_stage_sched *s,
@@ -165,7 +146,7 @@ static double shared_bytes(const tarn_hw *hw, const stage_model *m, const tarn_s
   double each = 0, blocks = x->items / TARN_BLOCK_ALONE;
   spans(hw, m, s, x, team, span);
   for (uint32_t r = 0; r < m->nread; r++)
-    if (!m->read[r].local) each += distinct(m, &m->read[r], span) * m->read[r].bytes;
+    if (!m->read[r].local) each += gpu_box_sectors(m, &m->read[r], span) * GPU_SECTOR;
   if (team) blocks = 1;
   for (uint32_t d = 0; d < m->nshared && team; d++) blocks *= (double)m->dim[d];
   return tarn_fmax(1, blocks) * each;
@@ -176,13 +157,32 @@ typedef struct work {
   double waits; /* cycles of a thread by itself: it waits for the slowest load of each trip */
   double warps;
 } work;
-/* A request takes one at least. */
-static double wavefronts(const tarn_hw *hw, const stage_model *m, const acc_model *a,
-                         const shape *x) {
-  double each = (double)tarn_hw_mem(hw, TARN_HW_L1)->line / SECTOR;
-  return tarn_fmax(1, sectors(m, a, x, hw->warps.lanes) / each);
+/* Of a load whose address no steps say, or of constants that are packed for neighbours. */
+static double sectors_by_step(const stage_model *m, const acc_model *a, const shape *x,
+                              double lanes) {
+  if (x->lane >= m->n || !(a->touched >> x->lane & 1)) return 1;
+  double step = fabs((double)a->coef[x->lane]) * (double)x->tile[x->lane] * a->bytes;
+  if (a->irregular) step = tarn_fmax(step, a->bytes);
+  if (a->constant && x->packed) step = (double)x->tile[x->lane] * a->bytes;
+  double side = ceil((double)m->dim[x->lane] / (double)x->tile[x->lane]);
+  double row = tarn_fmin(lanes, side);
+  double each = tarn_fmin(row, ceil((row - 1) * step / GPU_SECTOR + 1));
+  return each * ceil(lanes / row);
 }
-static work work_of(const tarn_hw *hw, const stage_model *m, const shape *x) {
+/* A request takes one at least. */
+static double wavefronts(const block *b, const stage_model *m, const acc_model *a, const shape *x) {
+  double each = (double)tarn_hw_mem(b->hw, TARN_HW_L1)->line / GPU_SECTOR;
+  bool packed = a->constant && x->packed;
+  int64_t byte[GPU_LANES];
+  if (a->local && (a->irregular || !b->order)) return 1;
+  if (a->irregular || packed)
+    return tarn_fmax(1, sectors_by_step(m, a, x, b->hw->warps.lanes) / each);
+  gpu_warp_bytes(m, a, a->local ? &b->order[a->from] : NULL, &x->warp, byte);
+  if (a->local) return tarn_fmax(1, gpu_banks(b->hw, byte, x->warp.n, (int64_t)a->bytes));
+  return tarn_fmax(1, gpu_sectors(byte, x->warp.n, (int64_t)a->bytes) / each);
+}
+static work work_of(const block *b, const stage_model *m, const shape *x) {
+  const tarn_hw *hw = b->hw;
   double lanes = hw->warps.lanes, tile = 1, step = 0, end = m->epi_ops + 2, bytes = 0, once = 0;
   double near = tarn_hw_mem(hw, TARN_HW_L1)->latency, far = tarn_hw_mem(hw, TARN_HW_L2)->latency;
   double asked = 0;
@@ -192,11 +192,11 @@ static work work_of(const tarn_hw *hw, const stage_model *m, const shape *x) {
     double n = loads(m, a, x);
     asked += a->epi ? 0 : n * UNROLLED;
     *(a->epi ? &end : &step) += n * (1 + ADDRESS + 4 * (a->guarded != 0));
-    *(a->epi ? &once : &bytes) += n * wavefronts(hw, m, a, x);
+    *(a->epi ? &once : &bytes) += n * wavefronts(b, m, a, x);
   }
   step += tile * (m->body_ops + 1) + hw->trip;
   end += tile * (1 + ADDRESS);
-  once += loads(m, &m->result, x) * wavefronts(hw, m, &m->result, x);
+  once += loads(m, &m->result, x) * wavefronts(b, m, &m->result, x);
   double steps = m->reduces ? x->steps : 1;
   if (x->by_warp) end += 2 * tile * log2(lanes) * SHUFFLE;
   work w = {.warps = ceil(x->items / lanes)};
@@ -221,17 +221,18 @@ static double whole_bytes(const stage_model *m) {
 typedef struct spread {
   double units, rounds;
 } spread;
-static spread spread_of(const tarn_hw *hw, const stage_model *m, const shape *x, const work *w,
-                        bool team) {
+static spread spread_of(const block *b, const stage_model *m, const shape *x, const work *w) {
+  const tarn_hw *hw = b->hw;
   double resident = (double)hw->units * hw->warps.resident;
   spread p = {tarn_fmin(hw->units, tarn_fmax(1, ceil(w->warps / 4))),
               tarn_fmax(1, w->warps / resident)};
-  if (!team) return p;
+  if (!b->team) return p;
   double blocks = 1;
   for (uint32_t d = 0; d < m->nshared; d++) blocks *= (double)m->dim[d];
   double own = x->items / tarn_fmax(1, blocks), threads = tarn_fmin(own, TARN_BLOCK_TEAM);
-  double at_once =
-      tarn_fmax(1, floor(hw->warps.resident * hw->warps.lanes / tarn_fmax(32, threads)));
+  double at_once = tarn_fmin(hw->warps.resident * hw->warps.lanes / tarn_fmax(32, threads),
+                             (double)tarn_hw_mem(hw, TARN_HW_L1)->capacity / (b->shared + GPU_OWN_SHARED));
+  at_once = tarn_fmax(1, floor(at_once));
   p.units = tarn_fmin(hw->units, blocks);
   p.rounds = ceil(own / TARN_BLOCK_TEAM) * tarn_fmax(1, blocks / (hw->units * at_once));
   return p;
@@ -244,18 +245,19 @@ static double registers_of(const stage_model *m, const shape *x) {
     if (!m->read[r].epi) loaded += loads(m, &m->read[r], x);
   return tile + loaded + GPU_OTHER_REGISTERS;
 }
-static double stage_cost(const tarn_hw *hw, const stage_model *m, bool team,
-                         const tarn_stage_sched *s, tarn_cost *c) {
-  shape x = shape_of(m, s);
-  work w = work_of(hw, m, &x);
-  spread p = spread_of(hw, m, &x, &w, team);
+static double stage_cost(const block *b, const stage_model *m, const tarn_stage_sched *s,
+                         tarn_cost *c) {
+  const tarn_hw *hw = b->hw;
+  shape x = shape_of(hw, m, s);
+  work w = work_of(b, m, &x);
+  spread p = spread_of(b, m, &x, &w);
   const tarn_hw_memory *main = tarn_hw_mem(hw, TARN_HW_MAIN), *l1 = tarn_hw_mem(hw, TARN_HW_L1);
   double issue = w.issue / (p.units * hw->warps.issue);
   double moved = w.moved * l1->line / (p.units * l1->read);
   double fma = w.fma / (p.units * gpu_fma_rate(hw));
   double bytes = whole_bytes(m), main_cycles = bytes / (main->read * hw->units);
   const tarn_hw_memory *l2 = tarn_hw_mem(hw, TARN_HW_L2);
-  double beyond = shared_bytes(hw, m, s, &x, team) / (l2->read * p.units);
+  double beyond = shared_bytes(hw, m, s, &x, b->team) / (l2->read * p.units);
   double waits = w.waits * p.rounds;
   issue = tarn_fmax(issue, fma);
   double cycles = tarn_fmax(tarn_fmax(issue, moved), tarn_fmax(main_cycles, waits));
@@ -279,12 +281,11 @@ static double stage_cost(const tarn_hw *hw, const stage_model *m, bool team,
 
 /* ---------------------------------------------------------------- the search */
 typedef struct search {
-  const tarn_hw *hw;
+  const block *block;
   const stage_model *m;
   tarn_stage_sched best;
   double least;
   bool strict; /* sums keep their order */
-  bool team;   /* a block does all stages of one trip */
   tarn_schedule_visit *visit;
   void *user;
 } search;
@@ -292,7 +293,7 @@ static void try_pick(search *q, const pick *p) {
   tarn_stage_sched s;
   tarn_cost c = {0};
   make_levels(q->m, p, &s);
-  double t = stage_cost(q->hw, q->m, q->team, &s, &c);
+  double t = stage_cost(q->block, q->m, &s, &c);
   if (q->visit) {
     tarn_schedule one = {.nstage = 1, .stage = &s};
     q->visit(q->user, &one, t);
@@ -331,7 +332,7 @@ static void try_warps(search *q, pick p) {
 }
 static void solve_stage(search *q) {
   const stage_model *m = q->m;
-  pick p = {.lane = m->nacc, .lanes = q->hw->warps.lanes};
+  pick p = {.lane = m->nacc, .lanes = q->block->hw->warps.lanes};
   q->least = INFINITY;
   for (uint32_t d = 0; d < TARN_MAX_DIMS; d++) p.tile[d] = 1;
   try_tiles(q, p);
@@ -346,15 +347,102 @@ static bool is_team(const kernel_model *km) {
   for (uint32_t i = 0; i < km->nstage; i++) local |= km->stage[i].result.local;
   return local;
 }
+
+/* ---------------------------------------------------------------- buffers between stages */
+static gpu_order order_of(const stage_model *m, const tarn_stage_sched *s) {
+  gpu_order o = {.row = m->nacc > m->nshared ? m->dim[m->nacc - 1] : 1};
+  for (uint32_t i = 0; i < s->nhold; i++)
+    if (s->hold[i].what == TARN_HOLD_RESULT) o.pad = s->hold[i].pad, o.skew = s->hold[i].skew;
+  return o;
+}
+static double bytes_of(const stage_model *m, const gpu_order *o) {
+  double n = m->result.bytes * (double)(o->row + o->pad);
+  for (uint32_t d = m->nshared; d + 1 < m->nacc; d++) n *= (double)m->dim[d];
+  return n;
+}
+/* Bytes of shared memory: of the buffers that some stage still needs, at most. */
+static double most_shared(const kernel_model *km, const gpu_order *order) {
+  double most = 0;
+  for (uint32_t i = 0; i < km->nstage; i++) {
+    double now = 0;
+    for (uint32_t k = 0; k <= i; k++) {
+      bool needed = k == i;
+      for (uint32_t e = i; e < km->nstage && !needed; e++)
+        for (uint32_t r = 0; r < km->stage[e].nread; r++)
+          needed |= km->stage[e].read[r].local && km->stage[e].read[r].from == k;
+      if (needed && km->stage[k].result.local) now += bytes_of(&km->stage[k], &order[k]);
+    }
+    most = tarn_fmax(most, now);
+  }
+  return most;
+}
+static block block_of(tarn_ctx *cx, const tarn_hw *hw, const kernel_model *km,
+                      const tarn_schedule *s) {
+  gpu_order *order = TARN_ARRAY(cx, gpu_order, km->nstage);
+  for (uint32_t i = 0; i < km->nstage; i++) order[i] = order_of(&km->stage[i], &s->stage[i]);
+  return (block){hw, is_team(km), order, most_shared(km, order)};
+}
+/* Wavefronts of all that write and read the buffer of stage i; a skewed place is computed. */
+static double buffer_cost(const block *b, const kernel_model *km, const shape *x, uint32_t i) {
+  double sum = 0;
+  for (uint32_t k = i; k < km->nstage; k++) {
+    const stage_model *m = &km->stage[k];
+    for (uint32_t r = 0; r <= m->nread; r++) {
+      const acc_model *a = r < m->nread ? &m->read[r] : &m->result;
+      double n = ceil(x[k].items / b->hw->warps.lanes) * loads(m, a, &x[k]);
+      if (!a->local || a->from != i) continue;
+      if (!a->epi && m->reduces) n *= x[k].steps;
+      sum += n * (wavefronts(b, m, a, &x[k]) + (b->order[i].skew ? SKEW : 0));
+    }
+  }
+  return sum;
+}
+static void hold_result(tarn_ctx *cx, const tarn_hw *hw, const gpu_order *o, tarn_stage_sched *s) {
+  s->nhold = 0;
+  if (!o->pad && !o->skew) return;
+  tarn_hold h = {.what = TARN_HOLD_RESULT, .slots = 1, .at = -1, .pad = o->pad, .skew = o->skew};
+  h.memory = tarn_hw_mem(hw, TARN_HW_L1)->name;
+  s->hold = tarn_copy(cx, &h, sizeof h);
+  s->nhold = 1;
+}
+/* Each buffer's order, the one that costs least: they do not depend on one another. */
+static void order_buffers(tarn_ctx *cx, const tarn_hw *hw, const kernel_model *km,
+                          tarn_schedule *s) {
+  static const gpu_order ways[] = {{0, 0, 0}, {0, 1, 0}, {0, 2, 0}, {0, 4, 0}, {0, 8, 0},
+                                   {0, 0, 1}, {0, 0, 2}, {0, 0, 4}, {0, 0, 8}};
+  block b = block_of(cx, hw, km, s);
+  gpu_order *order = tarn_copy(cx, b.order, km->nstage * sizeof *order);
+  shape *x = TARN_ARRAY(cx, shape, km->nstage);
+  b.order = order;
+  for (uint32_t i = 0; i < km->nstage; i++) x[i] = shape_of(hw, &km->stage[i], &s->stage[i]);
+  for (uint32_t i = 0; i < km->nstage; i++) {
+    const gpu_order was = order[i];
+    double least = INFINITY;
+    if (!km->stage[i].result.local) continue;
+    gpu_order best = was;
+    for (uint32_t w = 0; w < sizeof ways / sizeof *ways; w++) {
+      order[i] = (gpu_order){was.row, ways[w].pad, ways[w].skew};
+      bool fits = most_shared(km, order) <= (double)tarn_hw_block_memory(hw);
+      double cost = buffer_cost(&b, km, x, i);
+      if (cost < least && (fits || !w)) least = cost, best = order[i];
+    }
+    order[i] = best;
+    hold_result(cx, hw, &best, &s->stage[i]);
+  }
+}
+
+/* ---------------------------------------------------------------- all stages */
 static double price(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
                     tarn_cost *out) {
   const kernel_model *km = loop_model(L, hw, k);
+  block b = block_of(tarn_lang_ctx(L), hw, km, s);
   double seconds = 0;
   *out = (tarn_cost){0};
   for (uint32_t i = 0; i < km->nstage; i++)
     seconds += s->stage[i].nhold && km->nstage == 1
                    ? gpu_tiles_price(L, hw, k, &km->stage[i], &s->stage[i], out)
-                   : stage_cost(hw, &km->stage[i], is_team(km), &s->stage[i], out);
+                   : stage_cost(&b, &km->stage[i], &s->stage[i], out);
+  if (b.team) out->shared = b.shared;
   out->overhead_seconds = hw->launch;
   out->seconds = seconds + hw->launch;
   if (hw->launch > seconds) out->binds = "launch";
@@ -365,7 +453,35 @@ void tarn_gpu_price(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const t
   (void)threads;
   tarn_mark mark = tarn_arena_mark(tarn_lang_ctx(L));
   price(L, hw, k, s, out);
-  if (!s->stage[0].nhold) tarn_release(tarn_lang_ctx(L), mark); /* else something was interned */
+  bool plans = s->nstage == 1 && s->stage[0].nhold; /* then something was interned */
+  if (!plans) tarn_release(tarn_lang_ctx(L), mark);
+}
+static tarn_stage_sched solve_one(const block *b, const tarn_ksig *k, const stage_model *m,
+                                  double *seconds) {
+  search q = {.block = b, .m = m, .strict = k->strict};
+  solve_stage(&q);
+  *seconds = q.least;
+  return q.best;
+}
+/* Stages as if no banks met, then the orders of buffers; then once more, as these are. */
+static void solve_team(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const kernel_model *km,
+                       tarn_schedule *s) {
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  tarn_stage_sched *best = NULL;
+  block b = {.hw = hw, .team = true};
+  double least = INFINITY, seconds;
+  for (uint32_t round = 0; round < 2; round++) {
+    for (uint32_t i = 0; i < km->nstage; i++)
+      s->stage[i] = solve_one(&b, k, &km->stage[i], &seconds);
+    order_buffers(cx, hw, km, s);
+    b = block_of(cx, hw, km, s);
+    tarn_cost cost;
+    seconds = price(L, hw, k, s, &cost);
+    if (seconds >= least) continue;
+    least = seconds;
+    best = tarn_copy(cx, s->stage, km->nstage * sizeof *best);
+  }
+  s->stage = best;
 }
 static const tarn_schedule *solve(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
                                   tarn_cost *cost) {
@@ -376,16 +492,15 @@ static const tarn_schedule *solve(tarn_lang *L, const tarn_hw *hw, const tarn_ks
   s->nstage = km->nstage, s->stage = TARN_ARRAY(cx, tarn_stage_sched, km->nstage);
   for (uint32_t d = 0; d < last->nshared; d++)
     s->shared[s->nshared++] = (tarn_level){(uint8_t)d, TARN_PARALLEL, 1};
-  for (uint32_t i = 0; i < km->nstage; i++) {
-    search q = {.hw = hw, .m = &km->stage[i], .strict = k->strict, .team = is_team(km)};
-    solve_stage(&q);
-    s->stage[i] = q.best;
-    tarn_stage_sched tiled;
-    double seconds;
-    if (km->nstage == 1 && gpu_tiles(L, hw, k, q.m, NULL, NULL, &tiled, &seconds) &&
-        seconds < q.least)
-      s->stage[i] = tiled;
-  }
+  block b = {.hw = hw};
+  double least = INFINITY, seconds;
+  tarn_stage_sched tiled;
+  for (uint32_t i = 0; i < km->nstage && !is_team(km); i++)
+    s->stage[i] = solve_one(&b, k, &km->stage[i], &least);
+  if (is_team(km)) solve_team(L, hw, k, km, s);
+  else if (km->nstage == 1 && gpu_tiles(L, hw, k, km->stage, NULL, NULL, &tiled, &seconds) &&
+           seconds < least)
+    s->stage[0] = tiled;
   price(L, hw, k, s, cost);
   cost->least = cost->seconds;
   return s;
@@ -401,7 +516,8 @@ bool tarn_gpu_schedules(tarn_solver *s, const tarn_ksig *k, tarn_schedule_visit 
   const tarn_hw *hw = tarn_solver_hw(s);
   const kernel_model *km = loop_model(L, hw, k);
   if (km->nstage != 1) return false;
-  search q = {.hw = hw, .m = km->stage, .strict = k->strict, .visit = visit, .user = user};
+  block b = {.hw = hw};
+  search q = {.block = &b, .m = km->stage, .strict = k->strict, .visit = visit, .user = user};
   solve_stage(&q);
   tarn_stage_sched tiled;
   double seconds;

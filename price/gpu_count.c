@@ -4,14 +4,14 @@
 #include <math.h>
 #include <string.h>
 
-enum { COPY_ISSUE = 5, TRIP_ISSUE = 16, BARRIER = 30, OWN_SHARED = 1024 };
+enum { COPY_ISSUE = 5, TRIP_ISSUE = 16, BARRIER = 30 };
 #define BESIDE 0.1 /* share of what does not bind that is not hidden */
 
 /* ---------------------------------------------------------------- what takes how long */
 static double resident(const tarn_hw *hw, const gpu_counts *c) {
   double most = floor(hw->warps.resident / c->warps);
   double by_memory =
-      floor((double)tarn_hw_mem(hw, TARN_HW_L1)->capacity / (c->shared + OWN_SHARED));
+      floor((double)tarn_hw_mem(hw, TARN_HW_L1)->capacity / (c->shared + GPU_OWN_SHARED));
   double by_registers = floor(hw->warps.registers / (c->registers * 32 * c->warps));
   return tarn_fmax(1, tarn_fmin(most, tarn_fmin(by_memory, by_registers)));
 }
@@ -93,38 +93,6 @@ static void number(const tarn_plan_nest *N, int64_t thread, int64_t *at) {
       thread /= list->level[i].trips;
     }
 }
-/* Wavefronts of a warp's request of shared memory, by the words that its lanes want. */
-static double banks_of(const int64_t *byte, uint32_t n, int64_t bytes, uint32_t banks) {
-  uint32_t words = bytes < 4 ? 1 : (uint32_t)bytes / 4, lanes = 32 / words;
-  double all = 0;
-  for (uint32_t from = 0; from < n; from += lanes) {
-    int64_t word[64];
-    uint32_t k = 0, used[256] = {0}, most = 0;
-    for (uint32_t i = from; i < n && i < from + lanes; i++)
-      for (uint32_t w = 0; w < words; w++) {
-        uint32_t same = 0;
-        int64_t x = byte[i] / 4 + w;
-        while (same < k && word[same] != x) same++;
-        if (same < k) continue;
-        word[k++] = x;
-        uint32_t *u = &used[x % banks];
-        if (++*u > most) most = *u;
-      }
-    all += most;
-  }
-  return all;
-}
-static double sectors_of(const int64_t *byte, uint32_t n, int64_t bytes) {
-  int64_t seen[64];
-  uint32_t k = 0;
-  for (uint32_t i = 0; i < n; i++)
-    for (int64_t s = byte[i] / GPU_SECTOR; s <= (byte[i] + bytes - 1) / GPU_SECTOR; s++) {
-      uint32_t same = 0;
-      while (same < k && seen[same] != s) same++;
-      if (same == k && k < 64) seen[k++] = s;
-    }
-  return k;
-}
 /* Mean over the warps of a block, of an access that threads make by their numbers. */
 static double mean(const tarn_plan_nest *N, const tarn_plan_lin *off, int64_t size, bool shared) {
   const tarn_plan_stage *st = &N->stage[0];
@@ -138,8 +106,8 @@ static double mean(const tarn_plan_nest *N, const tarn_plan_lin *off, int64_t si
       number(N, i, at);
       byte[n++] = tarn_plan_lin_at(off, at) * size;
     }
-    sum += shared ? banks_of(byte, n, size, tarn_hw_mem(N->hw, TARN_HW_L1)->banks)
-                  : sectors_of(byte, n, size);
+    sum += shared ? gpu_banks(N->hw, byte, n, size)
+                  : gpu_sectors(byte, n, size);
   }
   return sum / (double)warps;
 }
@@ -159,7 +127,7 @@ static double mean_rows(const tarn_plan_nest *N, uint32_t o, const tarn_plan_lin
       at[st->reg[o]] = i / 8;
       byte[n++] = tarn_plan_lin_at(off, at) * size;
     }
-    sum += banks_of(byte, n, N->hw->warps.matrix, tarn_hw_mem(N->hw, TARN_HW_L1)->banks);
+    sum += gpu_banks(N->hw, byte, n, N->hw->warps.matrix);
   }
   return sum / (double)warps;
 }
@@ -191,8 +159,8 @@ static copied count_copy(const tarn_plan_nest *N, const tarn_plan_held *h) {
       to[n++] = tarn_plan_lin_at(h->to, at) * size;
       if (inside(h, at)) from[reads++] = tarn_plan_lin_at(h->from.off, at) * size;
     }
-    c.wavefronts += banks_of(to, n, size * h->wide, tarn_hw_mem(N->hw, TARN_HW_L1)->banks);
-    c.sectors += sectors_of(from, reads, size * h->wide);
+    c.wavefronts += gpu_banks(N->hw, to, n, size * h->wide);
+    c.sectors += gpu_sectors(from, reads, size * h->wide);
   }
   c.copies = ceil((double)all / (double)st->threads);
   c.wavefronts *= (double)requests / (double)looked;

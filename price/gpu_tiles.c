@@ -188,7 +188,7 @@ static void count_sizes(const tiles *t, const pick *p, gpu_counts *c) {
     if (p->unit) loads = unit_loads(t, p, r);
     c->shared += n * m->read[r].bytes * p->slots;
     c->copies += ceil(n / c->threads);
-    c->sectors += n * m->read[r].bytes / GPU_SECTOR;
+    c->sectors += gpu_box_sectors(m, &m->read[r], tile);
     c->wavefronts += c->warps * c->steps * loads + n / 32;
     c->loads += loads;
   }

@@ -4,8 +4,31 @@
 #include "plan/plan.h"
 #include "price/internal.h"
 
+/* ---- gpu_requests.c ---- */
+enum { GPU_LANES = 32 };
+/* The lanes of a warp that have something to do: the point of a stage's dims at which each begins.
+ */
+typedef struct gpu_warp {
+  uint32_t n;
+  int64_t at[GPU_LANES][TARN_MAX_DIMS];
+} gpu_warp;
+/* How a buffer between stages lies in shared memory: rows of its last dim, padded or skewed. */
+typedef struct gpu_order {
+  int64_t row;
+  uint32_t pad, skew;
+} gpu_order;
+/* Wavefronts of shared memory, and sectors of another, of one request for so many bytes a lane. */
+double gpu_banks(const tarn_hw *hw, const int64_t *byte, uint32_t n, int64_t bytes);
+double gpu_sectors(const int64_t *byte, uint32_t n, int64_t bytes);
+/* The first warp of a stage's threads; where it reads or writes, order NULL: as it lies. */
+void gpu_warp_of(const tarn_hw *hw, const stage_model *m, const tarn_stage_sched *s, gpu_warp *w);
+void gpu_warp_bytes(const stage_model *m, const acc_model *a, const gpu_order *o, const gpu_warp *w,
+                    int64_t *byte);
+/* Sectors that an operand touches where its dims have these extents. */
+double gpu_box_sectors(const stage_model *m, const acc_model *a, const int64_t *span);
+
 /* ---- gpu_count.c ---- */
-enum { GPU_SECTOR = 32, GPU_UNROLLED = 8, GPU_STORE_ISSUE = 3, GPU_OTHER_REGISTERS = 28 };
+enum { GPU_SECTOR = 32, GPU_UNROLLED = 8, GPU_STORE_ISSUE = 3, GPU_OTHER_REGISTERS = 28, GPU_OWN_SHARED = 1024 };
 /* Of one block and one trip, or of its end. */
 typedef struct gpu_counts {
   double blocks, threads, warps, trips;

@@ -15,6 +15,7 @@ typedef struct acc_model {
   double bytes;     /* of one element */
   int64_t elems;    /* of the whole operand; of a local buffer: 0 */
   uint32_t src;     /* number of the operand */
+  uint32_t from;    /* of a local buffer: number of its stage */
   bool irregular;   /* a division remains: no constant step */
   bool local;       /* another stage's local buffer */
   bool epi;         /* read once a result, not once an operation */

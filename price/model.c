@@ -14,6 +14,7 @@ static acc_model read_model(tarn_lang *L, const tarn_ksig *k, const tarn_nest *n
   if (r->stage) {
     tarn_layout row = tarn_layout_row_major(nest->stage[r->src].nown, nest->stage[r->src].own);
     imap_steps(L, m, &row, a.coef);
+    a.from = r->src;
     return a;
   }
   const tarn_layout *l = &k->in[r->src];
@@ -266,6 +267,7 @@ void loop_model_into(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, kernel
   acc_model *read = km->read;
   for (uint32_t i = 0, out = 0; i < nest->nstage; out += nest->stage[i++].out) {
     stage_of(L, hw, k, nest, &nest->stage[i], out, read, &km->stage[i]);
+    km->stage[i].result.from = i;
     read += km->stage[i].nread;
     km->blocks |= nest->nstage > 1 && reuses(&km->stage[i]);
   }

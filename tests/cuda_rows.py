@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Rows of bench/workloads/operators.csv compiled for a GPU and run in the executor of PTX, against the interpreter.
 
-    tests/cuda_rows.py TARN FOLDER [--all] [--rtol X]
+    tests/cuda_rows.py TARN FOLDER [--all [--from ID]] [--rtol X] [--no-rules R]
 
-Without --all a sample. With --rtol, --numerics approx is used and may round products so far: 0.001 lets them go to tf32, 0.0079
-to bf16; how many rows use tensor cores is printed. A row of more than MOST multiply-adds is made smaller before it is run: batch 1, then fewer rows and
+Without --all a sample; with --from the rows from that one on. With --rtol, --numerics approx is used and may round products so
+far: 0.001 lets them go to tf32, 0.0079 to bf16, which is taken where --no-rules narrow-tf32 leaves nothing faster; how many rows use
+tensor cores is printed. A row of more than MOST multiply-adds is made smaller before it is run: batch 1, then fewer rows and
 columns, then fewer channels; what was run is printed. `tarn check --simulate` judges element by element.
 """
 import os
@@ -77,10 +78,16 @@ def main():
     tarn, folder, rest = sys.argv[1], sys.argv[2], sys.argv[3:]
     every, rtol = "--all" in rest, rest[rest.index("--rtol") + 1] if "--rtol" in rest else None
     how = ["--numerics", "approx", "--rtol", rtol] if rtol else []
+    if "--no-rules" in rest:
+        how += ["--no-rules", rest[rest.index("--no-rules") + 1]]
     os.makedirs(folder, exist_ok=True)
     right, tensors = checked(tarn, folder, "tc.2LUT", tables(), "1000 rows a table (smaller)", how)
     bad, count, smaller = not right, 1, 1
-    for row in models.rows():
+    rows = list(models.rows())
+    if "--from" in rest:
+        first = rest[rest.index("--from") + 1]
+        rows = rows[[row["id"] for row in rows].index(first):]
+    for row in rows:
         if not every and row["id"] not in SAMPLE:
             continue
         made, cut = fitting(row)
