@@ -16,7 +16,7 @@
 
 enum { ADDRESS = 1, MOST_TILE = 32, MOST_SIDE = 8, UNROLLED = 4, SHUFFLE = 2 };
 
-#define SKEW 0.5   /* cycles that computing a skewed place takes of a warp */
+#define SKEW 0.5 /* cycles that computing a skewed place takes of a warp */
 
 #define NEAR   0.9 /* share of loads that a unit's own cache answers */
 #define BESIDE 0.1 /* share of what does not bind that is not hidden */
@@ -230,8 +230,9 @@ static spread spread_of(const block *b, const stage_model *m, const shape *x, co
   double blocks = 1;
   for (uint32_t d = 0; d < m->nshared; d++) blocks *= (double)m->dim[d];
   double own = x->items / tarn_fmax(1, blocks), threads = tarn_fmin(own, TARN_BLOCK_TEAM);
-  double at_once = tarn_fmin(hw->warps.resident * hw->warps.lanes / tarn_fmax(32, threads),
-                             (double)tarn_hw_mem(hw, TARN_HW_L1)->capacity / (b->shared + GPU_OWN_SHARED));
+  double at_once =
+      tarn_fmin(hw->warps.resident * hw->warps.lanes / tarn_fmax(32, threads),
+                (double)tarn_hw_mem(hw, TARN_HW_L1)->capacity / (b->shared + GPU_OWN_SHARED));
   at_once = tarn_fmax(1, floor(at_once));
   p.units = tarn_fmin(hw->units, blocks);
   p.rounds = ceil(own / TARN_BLOCK_TEAM) * tarn_fmax(1, blocks / (hw->units * at_once));

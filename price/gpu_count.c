@@ -106,8 +106,7 @@ static double mean(const tarn_plan_nest *N, const tarn_plan_lin *off, int64_t si
       number(N, i, at);
       byte[n++] = tarn_plan_lin_at(off, at) * size;
     }
-    sum += shared ? gpu_banks(N->hw, byte, n, size)
-                  : gpu_sectors(byte, n, size);
+    sum += shared ? gpu_banks(N->hw, byte, n, size) : gpu_sectors(byte, n, size);
   }
   return sum / (double)warps;
 }

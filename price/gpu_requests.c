@@ -106,7 +106,8 @@ double gpu_box_sectors(const stage_model *m, const acc_model *a, const int64_t *
   for (uint32_t d; (d = next_dim(m, a, done)) < m->n; done[d] = true) {
     double step = fabs((double)a->coef[d]), more = (double)span[d] - 1;
     one &= step <= tarn_fmax(reach, near);
-    aligned &= fmod(one ? step * (double)span[d] : step, near) == 0 || (one && span[d] == m->dim[d]);
+    aligned &=
+        fmod(one ? step * (double)span[d] : step, near) == 0 || (one && span[d] == m->dim[d]);
     if (!one) rows += more * (a->irregular || step > reach ? rows : rows * step / reach);
     reach += more * step;
     if (one) row = reach;

@@ -28,7 +28,13 @@ void gpu_warp_bytes(const stage_model *m, const acc_model *a, const gpu_order *o
 double gpu_box_sectors(const stage_model *m, const acc_model *a, const int64_t *span);
 
 /* ---- gpu_count.c ---- */
-enum { GPU_SECTOR = 32, GPU_UNROLLED = 8, GPU_STORE_ISSUE = 3, GPU_OTHER_REGISTERS = 28, GPU_OWN_SHARED = 1024 };
+enum {
+  GPU_SECTOR = 32,
+  GPU_UNROLLED = 8,
+  GPU_STORE_ISSUE = 3,
+  GPU_OTHER_REGISTERS = 28,
+  GPU_OWN_SHARED = 1024
+};
 /* Of one block and one trip, or of its end. */
 typedef struct gpu_counts {
   double blocks, threads, warps, trips;

@@ -1,5 +1,6 @@
 /* plan/: loop programs. The checker counts a plan and the interpreter runs it; both must detect a
  * program with one wrong number. */
+#include "price/gpu.h"
 #include "tests/lower_cases.h"
 
 #define PRODUCT                                                                                    \
@@ -21,6 +22,24 @@
   "40 "                                                                                            \
   "d0) d1)))) (stage 0 (index ((6 40) ()) () ())) out)))(in f32 (240) (1))(in f32 (40) (1))(out "  \
   "f32 (6 40) (40 1)))"
+/* Products of each of six rows, four columns of which are added up. */
+#define BETWEEN                                                                                    \
+  "(kernel (nest (stages (children 2) (shared 6) (split 1) (stage (own 10 4) (reduce) (map (mul "  \
+  "$0 $1)) (child 0 (index ((6 10 4) ()) (240) ((+ (* 40 d0) (* 4 d1) d2)))) (child 1 (index ((6 " \
+  "10 4) ()) (40) ((+ (* 4 d1) d2))))) (stage (own 4) (reduce 10) (red sum $0) (stage 0 (index "   \
+  "((6 4) (10)) (10 4) (d2 d1))) out)))(in f32 (240) (1))(in f32 (40) (1))(out f32 (6 4) (4 1)))"
+#define HELD_BETWEEN(FIRST, LAST)                                                                  \
+  "(schedule (shared (parallel 0 1)) (stage (acc 2) (parallel 1 1) (parallel 2 1)" FIRST           \
+  ") (stage (acc 1) (parallel 1 2) (serial 2 2) (unroll 2 1) (unroll 1 1)" LAST "))"
+/* The same of 32 rows of 32, turned: a column of the buffer lies in one bank. */
+#define COLUMNS                                                                                    \
+  "(kernel (nest (stages (children 2) (shared 6) (split 1) (stage (own 32 32) (reduce) (map (mul " \
+  "$0 $1)) (child 0 (index ((6 32 32) ()) (6144) ((+ (* 1024 d0) (* 32 d1) d2)))) (child 1 "       \
+  "(index ((6 32 32) ()) (1024) ((+ (* 32 d1) d2))))) (stage (own 32 32) (reduce) (map $0) "       \
+  "(stage "                                                                                        \
+  "0 (index ((6 32 32) ()) (32 32) (d2 d1))) out)))(in f32 (6144) (1))(in f32 (1024) (1))(out "    \
+  "f32 "                                                                                           \
+  "(6 32 32) (1024 32 1)))"
 /* Of bf16, for a tensor core; neither extent is a multiple of its tile. */
 #define NARROW                                                                                     \
   "(kernel (nest (stages (children 2) (shared) (split 2) (stage (own 40 20) (reduce 40) (red sum " \
@@ -88,6 +107,8 @@ static const struct {
      "(schedule (shared (parallel 0 1)) (stage (acc 0) (serial 1 32) (vector 1 1)) (stage "
      "(acc 2) (parallel 1 8) (serial 1 1)))",
      "cuda-sm80"},
+    {BETWEEN, HELD_BETWEEN(" (hold result shared (at all) (pad 1))", ""), "cuda-sm80"},
+    {BETWEEN, HELD_BETWEEN(" (hold result shared (at all) (skew 3))", ""), "cuda-sm80"},
 };
 
 typedef struct trial {
@@ -195,6 +216,43 @@ START_TEST(matrices_at_once) {
 }
 END_TEST
 
+/* Buffers between stages are held; what leaves the kernel is not. */
+static const struct {
+  const char *schedule, *words;
+} refused[] = {
+    {HELD_BETWEEN("", " (hold result shared (at all) (pad 1))"), "results between them alone"},
+    {HELD_BETWEEN(" (hold result shared (at all) (pad 1) (skew 1))", ""), "padded or skewed"},
+    {HELD_BETWEEN(" (hold 0 shared (at all) (pad 1))", ""), "holds inside of shared loops"},
+};
+static void make_plan(tarn_ctx *c, void *arg) {
+  (void)c;
+  kit_case k = kit_case_text(L, BETWEEN, arg);
+  tarn_kprog *p = kit_program(L, tarn_hw_load(L, "cuda-sm80"), &k, 1);
+  tarn_plan_of_kernel(p, &p->ker[0], true);
+}
+START_TEST(held_results) {
+  tarn_status st = tarn_protect(cx, make_plan, (void *)(uintptr_t)refused[_i].schedule);
+  ck_assert_int_eq(st, TARN_BAD_INPUT);
+  ck_assert_msg(strstr(tarn_message(cx), refused[_i].words) != NULL, "%s", tarn_message(cx));
+}
+END_TEST
+/* The search keeps banks apart, and without that the price is higher. */
+START_TEST(banks_are_kept_apart) {
+  const tarn_hw *gpu = tarn_hw_load(L, "cuda-sm80");
+  tarn_ksig k;
+  tarn_cost best, plain;
+  tarn_ksig_parse(L, COLUMNS, strlen(COLUMNS), &k);
+  tarn_schedule s = *tarn_solve(tarn_gpu_solver(L, gpu, 1), &k, &best);
+  tarn_stage_sched stage[2] = {s.stage[0], s.stage[1]};
+  ck_assert_uint_eq(stage[0].nhold, 1);
+  ck_assert_int_eq(stage[0].hold->what, TARN_HOLD_RESULT);
+  stage[0].nhold = 0;
+  s.stage = stage;
+  tarn_gpu_price(L, gpu, &k, &s, 1, &plain);
+  ck_assert_double_gt(plain.seconds, best.seconds);
+}
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("plan");
   TCase *t = tcase_create("programs");
@@ -202,6 +260,8 @@ int main(void) {
   tcase_set_timeout(t, 120);
   tcase_add_loop_test(t, changes_are_noticed, 0, sizeof cases / sizeof *cases);
   tcase_add_loop_test(t, matrices_at_once, 0, sizeof loads / sizeof *loads);
+  tcase_add_loop_test(t, held_results, 0, sizeof refused / sizeof *refused);
+  tcase_add_test(t, banks_are_kept_apart);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
   srunner_run_all(r, CK_NORMAL);
