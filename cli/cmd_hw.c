@@ -1,6 +1,7 @@
 /* tarn hw show|check|derive NAME|FILE, tarn hw import vta|gemmini FILE, tarn hw export timeloop
  * NAME|FILE, tarn hw peaks */
 #include "cli/peaks.h"
+#include "plan/unit.h"
 #include <string.h>
 
 /* ---- show ---- */
@@ -87,7 +88,32 @@ static void check(tarn_ctx *cx, tarn_lang *L, const char *name, bool json) {
 static const char *level_name(tarn_rule_info r) {
   return r.level == TARN_RULE_KERNEL ? "kernel" : "surface";
 }
-static void derive_json(tarn_ctx *cx, const tarn_ruleset *rs, uint32_t n) {
+/* Nests that the rules find to equal the meaning of an instruction, for each of a model that is one
+ * of them; as their signatures. */
+typedef void found_nest(void *user, const tarn_hw_intrinsic *x, const char *signature);
+static void each_nest(tarn_lang *L, const tarn_hw *h, found_nest *f, void *user) {
+  tarn_compile_options o = tarn_compile_defaults();
+  o.hw = h;
+  const tarn_hw *with = tarn_compile_units(L, &o);
+  for (uint32_t i = 0; i < with->nintrin; i++)
+    for (uint32_t w = 0; w < with->intrin[i].nwhole; w++) {
+      tarn_ksig k;
+      if (!tarn_unit_known(L, with, i, w, &k)) continue;
+      f(user, &with->intrin[i], tarn_ksig_text(L, tarn_lang_ctx(L), &k));
+    }
+}
+static void put_nest(void *user, const tarn_hw_intrinsic *x, const char *signature) {
+  tarn_buf_fmt(user, "; %s computes %s\n", x->name, signature);
+}
+static void put_nest_json(void *user, const tarn_hw_intrinsic *x, const char *signature) {
+  tarn_json *j = user;
+  tarn_json_open(j, NULL, '{');
+  tarn_json_str(j, "intrinsic", x->name);
+  tarn_json_str(j, "kernel", signature);
+  tarn_json_close(j, '}');
+}
+static void derive_json(tarn_ctx *cx, tarn_lang *L, const tarn_hw *h, const tarn_ruleset *rs) {
+  uint32_t n = tarn_ruleset_count(rs);
   tarn_json *j = cli_json_new(cx);
   tarn_json_open(j, "rules", '[');
   for (uint32_t i = 0; i < n; i++) {
@@ -101,19 +127,24 @@ static void derive_json(tarn_ctx *cx, const tarn_ruleset *rs, uint32_t n) {
     tarn_json_close(j, '}');
   }
   tarn_json_close(j, ']');
+  tarn_json_open(j, "nests", '[');
+  each_nest(L, h, put_nest_json, j);
+  tarn_json_close(j, ']');
   cli_json_print(j);
 }
 static void derive(tarn_ctx *cx, tarn_lang *L, const char *name, bool json) {
   tarn_ruleset *rs = tarn_ruleset_new(L);
-  cli_derive_rules(rs, cli_hardware(L, name));
+  const tarn_hw *h = cli_hardware(L, name);
+  cli_derive_rules(rs, h);
   uint32_t n = tarn_ruleset_count(rs);
-  if (json) return derive_json(cx, rs, n);
+  if (json) return derive_json(cx, L, h, rs);
   tarn_buf b = {.cx = cx};
   for (uint32_t i = 0; i < n; i++) {
     tarn_buf_fmt(&b, "(family %s :level %s\n", tarn_ruleset_at(rs, i).family,
                  level_name(tarn_ruleset_at(rs, i)));
     tarn_rule_print(rs, i, &b), tarn_buf_str(&b, ")\n");
   }
+  each_nest(L, h, put_nest, &b);
   printf("%s", b.n ? b.p : "; no intrinsic of this description gives a rule\n");
 }
 

@@ -107,7 +107,9 @@ int tarn_cmd_kernel(tarn_ctx *cx, int argc, char **argv) {
   const char *why;
   const char *text = text_of(cx, words.p[0], &n);
   tarn_ksig_parse(l.L, text, n, &k);
-  l.hw = cli_hardware(l.L, hw);
+  tarn_compile_options o = tarn_compile_defaults();
+  o.hw = cli_hardware(l.L, hw);
+  l.hw = tarn_compile_units(l.L, &o);
   l.target = tarn_target_of(cx, l.hw);
   const tarn_emission *as = tarn_target_emission(cx, l.target, l.target->listing, emit);
   if (!price || strcmp(price, "analytic") != 0) l.price = tarn_learned(cx, l.hw, price, &why);

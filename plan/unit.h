@@ -139,6 +139,10 @@ typedef struct tarn_unit_plan {
 TARN_API bool tarn_unit_match(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
                               tarn_unit_plan *p, const char **why);
 
+/* A nest that is known to equal an intrinsic's meaning, of its nwhole, as a kernel. */
+TARN_API bool tarn_unit_known(tarn_lang *L, const tarn_hw *hw, uint32_t intrinsic, uint32_t which,
+                              tarn_ksig *k);
+
 /* The dims that a tensor changes along, as bits. */
 TARN_API uint32_t tarn_unit_dims(const tarn_unit_tensor *t);
 

@@ -219,12 +219,14 @@ static void product(visit *v, const int64_t *at) {
   box_at(v->p, v->p->nloop, at, &leaf);
   tarn_unit_inside(v->p, &leaf, multiply, v);
 }
-/* All operands at once. */
-static void kernel(visit *v) {
-  tarn_unit_stmt s = stmt(v, TARN_UNIT_PRODUCT, &v->of[v->p->sums]);
+/* All operands at once, part by part of the result. */
+static void kernel(visit *v, const int64_t *at) {
+  tarn_unit_box leaf;
+  box_at(v->p, v->p->nloop, at, &leaf);
+  tarn_unit_stmt s = stmt(v, TARN_UNIT_PRODUCT, &leaf);
   s.begins = true;
   for (uint32_t k = 0; k < TARN_UNIT_OPERANDS; k++) s.operand[k] = k <= v->p->sums ? k : TARN_NONE;
-  issue(v, s, v->p->product, false, 0);
+  issue(v, s, v->p->product, false, v->p->nacc);
 }
 /* An addend from its source, by the identity. */
 static void load(visit *v, uint32_t t, uint32_t one, const int64_t *at) {
@@ -376,7 +378,7 @@ bool tarn_unit_visit(const tarn_unit_plan *p, tarn_unit_visit_fn *f, void *user)
     if (p->way == TARN_UNIT_FILLS) fill(&v, p->sums, at);
     else if (enter(&v, p->sums, &b, false) && p->way != TARN_UNIT_WHOLE) clear(&v, p->sums);
     if (p->way == TARN_UNIT_MULTIPLIES) product(&v, at);
-    else if (p->way == TARN_UNIT_WHOLE) kernel(&v);
+    else if (p->way == TARN_UNIT_WHOLE) kernel(&v, at);
     else if (p->way != TARN_UNIT_FILLS) taps(&v, at);
     memcpy(next, at, sizeof next);
     more = next_tile(p, next);

@@ -1,10 +1,12 @@
 /* Kernels that one instruction computes as a whole: a described convolution, pooling or another
  * coarse unit, whose meaning is no product of matrices and no map.
  *
- * The meaning as a kernel over its operands, row-major, is the kernel's own: the loops have the
- * same extents and go along operands and result alike, in whichever order, and the scalar functions
- * are the same. Or it is one of the nests that are known to equal the meaning, of several stages
- * too. Each operand is brought once, and the result leaves. */
+ * The meaning as a kernel over its operands, row-major, is the kernel's own: the loops go along
+ * operands and result alike, in whichever order, the scalar functions are the same. Loops over sums
+ * have the same extents; those over the result may have several times as many, and there may be
+ * more of them: then the instruction computes part after part. A part of an operand lies in one
+ * piece. Or the kernel is one of the nests that are known to equal the meaning, of several stages
+ * too, at once. */
 #include "kernel/kernel.h"
 #include "plan/unit_internal.h"
 #include <string.h>
@@ -14,6 +16,8 @@ typedef struct nest {
   tarn_stage_dims d;
   const tarn_func *f;
   uint32_t nread;
+  int64_t part[TARN_MAX_DIMS]; /* of a kernel: what the meaning has of each dim */
+  bool alike;                  /* the same: a meaning computes this, perhaps of another size */
 } nest;
 static bool nest_of(tarn_lang *L, const tarn_ksig *k, nest *n) {
   const tarn_nest *x = tarn_nest_get(L, k->nest);
@@ -29,9 +33,8 @@ static bool nest_of(tarn_lang *L, const tarn_ksig *k, nest *n) {
   return n->nread <= TARN_UNIT_OPERANDS - 1 && k->out[0].n == n->d.nacc;
 }
 /* A nest over operands of the meaning as a kernel; operand[i]: which one its operand i is. */
-static bool kernel_of(unit_match *m, const tarn_hw_meaning *of, tarn_term t, tarn_ksig *k,
+static bool kernel_of(tarn_lang *L, const tarn_hw_meaning *of, tarn_term t, tarn_ksig *k,
                       uint32_t *operand) {
-  tarn_lang *L = m->L;
   const tarn_hw_meaning x = *of;
   const tarn_node n = *tarn_term_get(L, t);
   const tarn_type *to = tarn_term_type(L, t);
@@ -55,33 +58,47 @@ static bool meaning_of(unit_match *m, uint32_t intrinsic, tarn_ksig *k, uint32_t
   const tarn_hw_meaning x = tarn_hw_meaning_of(m->L, m->p->hw, intrinsic);
   tarn_term t = tarn_kernel_form(m->L, x.term);
   while (tarn_term_get(m->L, t)->op == TARN_OP_VIEW) t = tarn_term_get(m->L, t)->kid[0];
-  return kernel_of(m, &x, t, k, operand);
+  return kernel_of(m->L, &x, t, k, operand);
 }
 static int64_t along(const tarn_lang *L, const nest *n, uint32_t read, uint32_t d) {
   return tarn_ix_coef(L, tarn_imap_get(L, n->d.stage->read[read].map)->e[0], d);
 }
+/* The meaning's dim d is the kernel's dim e, or a part of it. */
 static bool same_dim(const tarn_lang *L, const nest *a, uint32_t d, const nest *b, uint32_t e,
                      const uint32_t *as) {
   bool own = d < a->d.nacc;
-  if (own != (e < b->d.nacc) || a->d.dim[d] != b->d.dim[e]) return false;
+  if (own != (e < b->d.nacc) || (own ? b->d.dim[e] % a->d.dim[d] : b->d.dim[e] != a->d.dim[d]))
+    return false;
   if (own && a->k->out[0].stride[d] != b->k->out[0].stride[e]) return false;
   for (uint32_t r = 0; r < a->nread; r++)
     if (along(L, a, r, d) != along(L, b, as[r], e)) return false;
   return true;
 }
-static bool same_loops(const tarn_lang *L, const nest *a, const nest *b, const uint32_t *as) {
+/* Dims of the result that the meaning has none of are done one by one. */
+static bool same_loops(const tarn_lang *L, const nest *a, nest *b, const uint32_t *as) {
   uint32_t used = 0;
-  if (a->d.n != b->d.n || a->d.nacc != b->d.nacc) return false;
+  for (uint32_t e = 0; e < b->d.n; e++) b->part[e] = 1;
   for (uint32_t d = 0; d < a->d.n; d++) {
     uint32_t e = 0;
     while (e < b->d.n && ((used >> e & 1) || !same_dim(L, a, d, b, e, as))) e++;
     if (e == b->d.n) return false;
     used |= 1u << e;
+    b->part[e] = a->d.dim[d];
   }
+  for (uint32_t e = b->d.nacc; e < b->d.n; e++)
+    if (!(used >> e & 1)) return false;
   return true;
 }
+/* Does the operand end where the last part of it does, or later? */
+static bool ends_inside(const tarn_lang *L, const nest *a, uint32_t r, const nest *b,
+                        const uint32_t *as) {
+  int64_t end = tarn_layout_elems(&a->k->in[a->d.stage->read[r].src]);
+  for (uint32_t e = 0; e < b->d.nacc; e++)
+    end += (b->d.dim[e] - b->part[e]) * along(L, b, as[r], e);
+  return end <= tarn_layout_elems(&b->k->in[b->d.stage->read[as[r]].src]);
+}
 /* Read r of a is read as[r] of b. */
-static bool same_reads(tarn_lang *L, const nest *a, const nest *b, const uint32_t *as) {
+static bool same_reads(tarn_lang *L, const nest *a, nest *b, const uint32_t *as) {
   uint32_t with[TARN_UNIT_OPERANDS];
   for (uint32_t r = 0; r < a->nread; r++) {
     const tarn_read *x = &a->d.stage->read[r];
@@ -90,13 +107,17 @@ static bool same_reads(tarn_lang *L, const nest *a, const nest *b, const uint32_
     uint32_t g = tarn_imap_get(L, y->map)->e[0];
     if (a->k->in_type[x->src] != b->k->in_type[y->src]) return false;
     if (tarn_ix_get(L, e)->c != tarn_ix_get(L, g)->c) return false;
-    if (tarn_layout_elems(&a->k->in[x->src]) != tarn_layout_elems(&b->k->in[y->src])) return false;
     with[r] = tarn_fx_hole(L, as[r]);
   }
-  return tarn_fx_subst(L, a->f->body, with, a->nread) == b->f->body && same_loops(L, a, b, as);
+  if (tarn_fx_subst(L, a->f->body, with, a->nread) != b->f->body) return false;
+  b->alike = true;
+  if (!same_loops(L, a, b, as)) return false;
+  for (uint32_t r = 0; r < a->nread; r++)
+    if (!ends_inside(L, a, r, b, as)) return false;
+  return true;
 }
 /* Some order of a's reads. */
-static bool in_some_order(tarn_lang *L, const nest *a, const nest *b, uint32_t r, uint32_t *as) {
+static bool in_some_order(tarn_lang *L, const nest *a, nest *b, uint32_t r, uint32_t *as) {
   if (r == a->nread) return same_reads(L, a, b, as);
   for (uint32_t k = 0; k < a->nread; k++) {
     bool taken = false;
@@ -108,7 +129,25 @@ static bool in_some_order(tarn_lang *L, const nest *a, const nest *b, uint32_t r
 }
 
 /* ---------------------------------------------------------------- the plan */
-/* All of an operand as one row of entries. */
+/* How a tensor goes along the dims that are done part by part. */
+static bool part_by_part(unit_match *m, tarn_unit_tensor *t, uint32_t read, tarn_dtype type) {
+  const tarn_unit_plan *p = m->p;
+  int64_t entry = p->hw->mem[t->memory].entry;
+  for (uint32_t d = 0; d < p->nacc; d++) {
+    if (p->dim[d] == 1) continue;
+    int64_t by =
+        read == TARN_NONE ? p->k->out[0].stride[d] : tarn_ix_coef(m->L, unit_map(m, read)->e[0], d);
+    int64_t bytes = by * p->unit[d] * (int64_t)tarn_dtype_size(type);
+    if (!by) continue;
+    if (bytes % entry)
+      return unit_no(m, "parts of operand %u are no whole number of entries", read);
+    if (t->n == TARN_UNIT_COORDS - 1) return unit_no(m, "an operand has too many dims");
+    t->at[t->n++] =
+        (tarn_unit_coord){.n = 1, .dim = {d}, .by = {1}, .step = bytes / entry, .rows = TARN_NONE};
+  }
+  return true;
+}
+/* What the instruction takes of an operand is one row of entries. */
 static bool operand(unit_match *m, tarn_unit_what what, uint32_t read, const tarn_hw_operand *o) {
   const tarn_unit_plan *p = m->p;
   uint32_t memory = unit_memory(p->hw, o->memory);
@@ -118,15 +157,15 @@ static bool operand(unit_match *m, tarn_unit_what what, uint32_t read, const tar
   if (tarn_hw_operand_bytes(o) % entry)
     return unit_no(m, "operand %s is no whole number of entries", o->name);
   t->lanes[1] = entry / (int64_t)tarn_dtype_size(o->dtype);
-  t->n = 1;
-  t->at[0] =
-      (tarn_unit_coord){.step = 1, .many = tarn_hw_operand_bytes(o) / entry, .rows = TARN_NONE};
   bool read_here = what == TARN_UNIT_ROWS;
-  if (read_here && p->k->in_const[p->stage->read[read].src]) {
+  bool constant = read_here && p->k->in_const[p->stage->read[read].src];
+  if (!part_by_part(m, t, read_here ? read : TARN_NONE, o->dtype)) return false;
+  if (constant) {
     t->packed = true;
-    t->each = t->at[0].many;
-    t->n = 0;
-  }
+    t->each = tarn_hw_operand_bytes(o) / entry;
+  } else
+    t->at[t->n++] =
+        (tarn_unit_coord){.step = 1, .many = tarn_hw_operand_bytes(o) / entry, .rows = TARN_NONE};
   if (!read_here) t->transfer = TARN_NONE;
   return !read_here || t->transfer != TARN_NONE ||
          unit_no(m, "no transfer fills %s", p->hw->mem[memory].name);
@@ -146,10 +185,10 @@ static bool leaves(unit_match *m) {
   }
   return unit_no(m, "nothing brings results of %s to main memory", p->hw->intrin[p->product].name);
 }
-/* as[r]: which read of the kernel the meaning's read r is; operand numbers of the meaning's reads.
- */
+/* as[r]: which read of the kernel the meaning's read r is; operand numbers of the meaning's reads;
+ * what the meaning has of each dim. */
 static bool planned(unit_match *m, uint32_t intrinsic, const uint32_t *as, const uint32_t *number,
-                    uint32_t n) {
+                    uint32_t n, const int64_t *part) {
   tarn_unit_plan *p = m->p;
   const tarn_hw_intrinsic *x = &p->hw->intrin[intrinsic];
   p->way = TARN_UNIT_WHOLE;
@@ -158,8 +197,8 @@ static bool planned(unit_match *m, uint32_t intrinsic, const uint32_t *as, const
   p->rows = p->columns = p->sum = TARN_NONE;
   p->form = (tarn_hw_form){.m = 1, .n = 1, .k = 1};
   for (uint32_t d = 0; d < p->n; d++) {
-    p->unit[d] = p->extent[d];
-    p->dim[d] = 1;
+    p->unit[d] = part[d];
+    p->dim[d] = p->extent[d] / part[d];
   }
   for (uint32_t o = 0; o < n; o++)
     for (uint32_t r = 0; r < n; r++)
@@ -168,7 +207,13 @@ static bool planned(unit_match *m, uint32_t intrinsic, const uint32_t *as, const
   p->sums = n;
   return leaves(m);
 }
-static bool is_whole(unit_match *m, uint32_t intrinsic, const nest *kernel) {
+static const char *sizes_of(tarn_ctx *cx, const nest *n) {
+  tarn_buf b = {.cx = cx};
+  for (uint32_t d = 0; d < n->d.n; d++)
+    tarn_buf_fmt(&b, "%s%lld", !d ? "" : d == n->d.nacc ? " over " : " x ", (long long)n->d.dim[d]);
+  return b.p;
+}
+static bool is_whole(unit_match *m, uint32_t intrinsic, nest *kernel) {
   tarn_ksig k;
   nest x;
   uint32_t operand[TARN_MAX_OPERANDS];
@@ -181,9 +226,13 @@ static bool is_whole(unit_match *m, uint32_t intrinsic, const nest *kernel) {
   if (x.nread != kernel->nread || x.f->red != kernel->f->red || x.f->epi != TARN_NONE ||
       kernel->f->epi != TARN_NONE || k.out_type[0] != kernel->k->out_type[0])
     return false;
-  if (!in_some_order(m->L, &x, kernel, 0, as)) return false;
+  kernel->alike = false;
+  if (!in_some_order(m->L, &x, kernel, 0, as))
+    return kernel->alike &&
+           unit_no(m, "%s takes %s, each operand in one piece, this is %s",
+                   m->p->hw->intrin[intrinsic].name, sizes_of(m->cx, &x), sizes_of(m->cx, kernel));
   for (uint32_t r = 0; r < x.nread; r++) number[r] = operand[x.d.stage->read[r].src];
-  return planned(m, intrinsic, as, number, x.nread);
+  return planned(m, intrinsic, as, number, x.nread, kernel->part);
 }
 
 /* ---------------------------------------------------------------- known nests */
@@ -204,14 +253,20 @@ static bool is_known(unit_match *m, uint32_t intrinsic) {
   for (uint32_t w = 0; w < n->nwhole; w++) {
     tarn_ksig k;
     const tarn_hw_meaning x = tarn_hw_meaning_of(m->L, m->p->hw, intrinsic);
-    if (x.nin > TARN_UNIT_OPERANDS - 1 || !kernel_of(m, &x, n->whole[w], &k, number)) continue;
+    if (x.nin > TARN_UNIT_OPERANDS - 1 || !kernel_of(m->L, &x, n->whole[w], &k, number)) continue;
     if (!unit_same_kernel(m->L, &k, m->p->k, as)) continue;
     const tarn_stage *stage = m->p->stage;
     read_operands(m);
-    if (planned(m, intrinsic, as, number, k.nin)) return true;
+    if (planned(m, intrinsic, as, number, k.nin, m->p->extent)) return true;
     m->p->stage = stage;
   }
   return false;
+}
+bool tarn_unit_known(tarn_lang *L, const tarn_hw *hw, uint32_t intrinsic, uint32_t which,
+                     tarn_ksig *k) {
+  const tarn_hw_meaning x = tarn_hw_meaning_of(L, hw, intrinsic);
+  uint32_t number[TARN_MAX_OPERANDS];
+  return kernel_of(L, &x, hw->intrin[intrinsic].whole[which], k, number);
 }
 bool unit_whole(unit_match *m) {
   nest kernel;

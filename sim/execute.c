@@ -60,7 +60,7 @@ static void check_stored(sim_run *r, uint32_t memory, int64_t at) {
 
 typedef struct move {
   const tarn_hw_transfer *t;
-  const sim_unit *u;      /* of what becomes of an entry on the way, or NULL */
+  sim_unit *u;            /* of what becomes of an entry on the way, or NULL */
   uint32_t local, source; /* memories; source: where entries that go out are read */
   int64_t entry, each;    /* bytes of an entry, and of what it is in main memory */
   int64_t at, main, rows, entries, stride, pad[4];

@@ -109,6 +109,7 @@ typedef struct sim_unit {
   bool made, reads_result;
   bool bytes, floats; /* products that are run as such */
   bool whole;         /* neither a product nor a map: the interpreter computes its meaning */
+  bool ran;           /* the same, before */
   tarn_hw_meaning m;
   tarn_hw_form f;
   const tarn_hw_intrinsic *n;
@@ -116,7 +117,7 @@ typedef struct sim_unit {
 } sim_unit;
 sim_unit *sim_unit_of(sim_run *r, uint32_t intrinsic);
 /* at: the entry of each operand, the result last; NULL for an immediate. */
-void sim_unit_run(sim_run *r, const sim_unit *u, uint8_t *const *at, tarn_value immediate);
+void sim_unit_run(sim_run *r, sim_unit *u, uint8_t *const *at, tarn_value immediate);
 /* The bits that an instruction has for an immediate, as a number of its type; it is refused when
  * the intrinsic does not take it. */
 tarn_value sim_immediate(sim_run *r, const tarn_hw_intrinsic *n, int64_t bits);

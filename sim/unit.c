@@ -134,8 +134,8 @@ static void run_product(sim_run *r, const sim_unit *u, uint8_t *const *at) {
       set(y, at[u->n->nop - 1], i, v[0]);
     }
 }
-/* Operands as the interpreter has them. */
-static void run_whole(sim_run *r, const sim_unit *u, uint8_t *const *at) {
+/* Operands as the interpreter has them. What the first run interns stays. */
+static void run_whole(sim_run *r, sim_unit *u, uint8_t *const *at) {
   tarn_mark scratch = tarn_arena_mark(r->cx);
   tarn_binding bind[16];
   tarn_tensor *in = TARN_ARRAY(r->cx, tarn_tensor, u->n->nop);
@@ -149,9 +149,10 @@ static void run_whole(sim_run *r, const sim_unit *u, uint8_t *const *at) {
   }
   tarn_eval(r->L, &u->m.term, 1, bind, last, TARN_STRICT, NULL, &out);
   memcpy(at[last], out->data, (size_t)tarn_hw_operand_bytes(&u->n->op[last]));
-  tarn_release(r->cx, scratch);
+  if (u->ran) tarn_release(r->cx, scratch);
+  u->ran = true;
 }
-void sim_unit_run(sim_run *r, const sim_unit *u, uint8_t *const *at, tarn_value immediate) {
+void sim_unit_run(sim_run *r, sim_unit *u, uint8_t *const *at, tarn_value immediate) {
   if (u->whole) run_whole(r, u, at);
   else if (!u->f.product) run_map(r, u, at, immediate);
   else if (u->bytes) run_bytes(u, at);

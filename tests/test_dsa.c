@@ -353,6 +353,19 @@ static const struct whole {
      "(8 3 3) (1 1 1) (access 0 (input x ((8 11 11) ()) f32))))))",
      288, 0},
     {"(compute (reduceMax i8) (windows (2 2) (2 2) (access 1 (input x ((4 8 8) ()) i8))))", 0, 1},
+    /* several times as much of the result: filters, images, channels; part by part */
+    {"(compute (dotProd f32) (cartProd (access 1 (const f32 ((12 8 3 3) ())%s)) (squeeze 0 "
+     "(windows (8 3 3) (1 1 1) (access 0 (input x ((8 10 10) ()) f32))))))",
+     864, 1},
+    {"(transpose (1 0 2 3) (compute (dotProd f32) (cartProd (access 1 (const f32 ((8 8 3 3) "
+     "())%s)) "
+     "(squeeze 1 (windows (8 3 3) (1 1 1) (access 1 (input x ((5 8 10 10) ()) f32)))))))",
+     576, 1},
+    {"(compute (dotProd f32) (cartProd (access 1 (const f32 ((6 8 3 3) ())%s)) (squeeze 0 "
+     "(windows (8 3 3) (1 1 1) (access 0 (input x ((8 10 10) ()) f32))))))",
+     432, 0},
+    {"(compute (reduceMax i8) (windows (2 2) (2 2) (access 1 (input x ((48 8 8) ()) i8))))", 0, 1},
+    {"(compute (reduceMax i8) (windows (2 2) (2 2) (access 1 (input x ((3 24 8) ()) i8))))", 0, 0},
     {"(compute (reduceMax i8) (windows (2 2) (1 1) (access 1 (input x ((4 8 8) ()) i8))))", 0, 0},
     /* an attention of the size that there is, and with a query more; the output of an LSTM cell,
      * its factors and terms in two orders */

@@ -143,14 +143,24 @@ static bool same_tile(const tarn_unit_tensor *t, const tarn_unit_box *a, const t
   }
   return true;
 }
-/* As it lies in its buffer. */
+/* The parts of a box, each as it lies in its buffer. */
 static int64_t whole_constant(dsa_image *m, uint32_t kernel, const tarn_unit_plan *u,
                               uint32_t tensor, const tarn_unit_box *box) {
   const tarn_unit_tensor *t = &u->tensor[tensor];
+  int64_t entry = u->hw->mem[t->memory].entry;
+  int64_t at[TARN_UNIT_COORDS] = {0};
+  int64_t count = 1;
   while ((int64_t)m->constants.n % m->align) tarn_buf_add(&m->constants, "", 1);
   dsa_tile made = {kernel, tensor, *box, (int64_t)m->constants.n};
   const char *from = memory_of(m, &m->p->ker[kernel], u->stage->read[t->read].src);
-  tarn_buf_add(&m->constants, from, (size_t)(t->each * u->hw->mem[t->memory].entry));
+  for (uint32_t i = 0; i < t->n; i++) count *= box->n[t->at[i].dim[0]];
+  for (int64_t c = 0; c < count; c++) {
+    int64_t first = 0;
+    for (uint32_t i = 0; i < t->n; i++) first += (box->lo[t->at[i].dim[0]] + at[i]) * t->at[i].step;
+    tarn_buf_add(&m->constants, from + first * entry, (size_t)(t->each * entry));
+    for (uint32_t i = t->n; i-- > 0; at[i] = 0)
+      if (++at[i] < box->n[t->at[i].dim[0]]) break;
+  }
   arrange(m, u, t, made.at);
   tarn_push(m->cx, &m->tile, made);
   return made.at;

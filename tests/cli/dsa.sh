@@ -19,6 +19,12 @@ program() {
   near "$(value offload.predicted_cycles)" "$cycles"
 }
 
+# A coarse instruction that takes other sizes is named, with both.
+echo '(compute (dotProd f32) (cartProd (access 1 (input w ((6 8 3 3) ()) f32)) (squeeze 0 (windows (8 3 3) (1 1 1) (access 0
+  (input x ((8 10 10) ()) f32))))))' >"$work/six.term"
+try 0 compile "$work/six.term" --hw tests/data/hw/coarse.hw -o "$work/six" --dump offload
+grep -q '^k0.*: conv takes 4 x 8 x 8 over 8 x 3 x 3, .*this is 6 x 8 x 8 over' "$work/out" || fail "$last: no reason"
+
 try 0 compile "${model[@]}" --hw vta-pynq -o "$work/d" --dump offload,plan
 grep -q 'kernels on vta-pynq, .* on cortex-a9' "$work/err" || fail "$last says $(cat "$work/err")"
 grep -q '^(plan vta-pynq' "$work/out" || fail "$last: no plan of the accelerator"

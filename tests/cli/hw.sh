@@ -26,6 +26,15 @@ for name in vta-pynq vta-hls-timing gemmini-default systolic-f32; do # all hold,
   done
 done
 
+# Coarse units: what they compute is printed as nests, which the kernel command plans.
+try 0 hw derive tests/data/hw/coarse.hw && cp "$work/out" "$work/nests"
+for unit in conv pool attend cell; do
+  try 0 kernel "$(sed -n "s/^; $unit computes //p" "$work/nests" | tail -1)" --hw tests/data/hw/coarse.hw
+  grep -q "^  ($unit)" "$work/out" || fail "a nest of $unit is planned without it"
+done
+try 0 hw derive tests/data/hw/coarse.hw --json
+is nests.# "$(grep -c '^; .* computes' "$work/nests")"
+
 # Wrong descriptions: one line with the place, exit 3, from check and from derive.
 machine() { # FORMS of the intrinsic, on line 3
   printf '(hw m (kind dsa) (clock 1e8)\n (memory dram (read 1) (write 1))\n (intrinsic u %s))\n' "$1" >"$work/m.hw"
