@@ -145,6 +145,7 @@ static bool cut_loops(tarn_lang *L, tarn_ksig *sig, const kcut *cut) {
   if (cut->pack ? !tarn_ksig_pack(L, sig, cut->read, cut->dim, cut->block[0], cut->block[1])
                 : !tarn_ksig_cut(L, sig, cut->block, cut->behind))
     return false;
+  if (cut->hold) return tarn_ksig_hold(L, sig, cut->hold);
   return !cut->gather || tarn_ksig_gather(L, sig);
 }
 /* cand with its shared loops cut (NULL: as they are) and its constants packed, into best if nothing

@@ -176,10 +176,11 @@ bool kg_part_with_more(kgraph *k, uint32_t part, const kview *v, const tarn_layo
 void kg_ways(kgraph *k, uint32_t ag, const kcand *chosen, const char *kernel);
 /* Blocks of the loops that the stages of a nest share (tarn_ksig_cut): at most KG_MAX_CUTS ways
  * worth a price. */
-#define KG_MAX_CUTS 6
+#define KG_MAX_CUTS 10
 typedef struct kcut {
   int64_t block[TARN_MAX_DIMS];
   bool behind, gather; /* gather: tarn_ksig_gather() after it */
+  int64_t hold;        /* > 0: tarn_ksig_hold() of so many bytes after it */
   bool more;           /* the nest as it is may be as good */
   bool pack; /* instead: tarn_ksig_pack() of read `read`, own dim `dim` in blocks of block[0],
                 panels of block[1] */

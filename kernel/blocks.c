@@ -7,23 +7,26 @@
  * A shared loop cut in (blocks, within a block), the inner part becoming the first own loop of
  * every stage: then a local buffer holds a block of results, and each stage computes it with loops
  * of its own. */
+/* Own dim d of the local buffer of stage i was from[d]. */
+static void turn_buffer(knest *w, uint32_t i, const uint8_t *from) {
+  uint8_t all[TARN_MAX_DIMS + 2], nown = w->stage[i].s.nown;
+  for (uint32_t d = 0; d < TARN_MAX_DIMS + 2; d++) all[d] = (uint8_t)d;
+  for (uint32_t d = 0; d < nown; d++) all[w->depth + d] = (uint8_t)(w->depth + from[d]);
+  knest_permute(w, &w->stage[i], all);
+  for (uint32_t k = i + 1; k < w->nstage; k++)
+    for (uint32_t r = 0; r < w->stage[k].nread; r++) {
+      knest_read *x = &w->stage[k].read[r];
+      tarn_imap was = x->m;
+      if (!x->stage || x->src != i) continue;
+      for (uint32_t d = 0; d < nown; d++) x->m.e[d] = was.e[from[d]], x->m.in[d] = was.in[from[d]];
+    }
+}
 /* The first n own loops of local buffers behind the others: the buffer then lies along them. */
 static void own_behind(knest *w, uint32_t n) {
   for (uint32_t i = 0; i < w->nstage; i++) {
-    knest_stage *s = &w->stage[i];
-    uint8_t from[TARN_MAX_DIMS + 2], nown = s->s.nown;
-    if (s->s.out) continue;
-    for (uint32_t d = 0; d < TARN_MAX_DIMS + 2; d++) from[d] = (uint8_t)d;
-    for (uint32_t d = 0; d < nown; d++) from[w->depth + d] = (uint8_t)(w->depth + (d + n) % nown);
-    knest_permute(w, s, from);
-    for (uint32_t k = i + 1; k < w->nstage; k++)
-      for (uint32_t r = 0; r < w->stage[k].nread; r++) {
-        knest_read *x = &w->stage[k].read[r];
-        tarn_imap was = x->m;
-        if (!x->stage || x->src != i) continue;
-        for (uint32_t d = 0; d < nown; d++)
-          x->m.e[d] = was.e[(d + n) % nown], x->m.in[d] = was.in[(d + n) % nown];
-      }
+    uint8_t from[TARN_MAX_DIMS], nown = w->stage[i].s.nown;
+    for (uint32_t d = 0; d < nown; d++) from[d] = (uint8_t)((d + n) % nown);
+    if (!w->stage[i].s.out) turn_buffer(w, i, from);
   }
 }
 
@@ -93,6 +96,65 @@ bool tarn_ksig_gather(tarn_lang *L, tarn_ksig *k) {
     const tarn_func *f = tarn_fn_get(L, w.stage[i].s.fn);
     for (uint32_t r = 0; r < f->nops && f->nops > 1; r++)
       if (gathers(&w, k, &w.stage[i], &w.stage[i].read[r])) knest_copy(&w, i++, r, 0);
+  }
+  if (w.nstage == was) return false;
+  knest_close(&w, k);
+  return true;
+}
+
+/* ---- operands held ----
+ * What a stage reads of an operand in one trip of the shared loops, several points the same, is
+ * copied in front of it as the operand lies: neighbours then read neighbours, whatever the stage
+ * itself goes along. */
+/* Does each dim go further than all of the smaller ones together, the first one by 1? */
+static bool lies_apart(const knest *w, const knest_stage *s, const knest_read *r, int64_t bytes) {
+  int64_t step[TARN_MAX_DIMS] = {0}, dim[TARN_MAX_DIMS], reach = 1, elems = 1;
+  uint32_t n = knest_dims(w, s, dim), left = imap_dims(w->L, &r->m) >> w->depth << w->depth;
+  if (!tarn_ix_affine(w->L, imap_address(w->L, &r->m, &w->in[r->src]))) return false;
+  imap_steps(w->L, &r->m, &w->in[r->src], step);
+  while (left) {
+    uint32_t d = n;
+    for (uint32_t e = w->depth; e < n; e++)
+      if ((left >> e & 1) && (d == n || step[e] < step[d])) d = e;
+    if (d == n || step[d] < reach || (elems == 1 && step[d] != 1)) return false;
+    reach = step[d] * dim[d], elems *= dim[d];
+    left &= ~(1u << d);
+  }
+  return elems > 1 && elems * 4 <= bytes;
+}
+static bool holds(const knest *w, const knest_stage *s, const knest_read *r, int64_t bytes) {
+  uint32_t used = imap_dims(w->L, &r->m);
+  int64_t again = 1;
+  if (r->stage || r->epi || r->m.nguard || !s->s.nred) return false;
+  for (uint32_t d = 0; d < s->s.nown; d++)
+    if (!(used >> (w->depth + d) & 1)) again *= s->s.own[d];
+  return again > 1 && lies_apart(w, s, r, bytes);
+}
+/* The buffer of a copy in rows as its operand lies. */
+static void lie_as_read(knest *w, uint32_t i) {
+  const knest_stage *s = &w->stage[i];
+  int64_t step[TARN_MAX_DIMS] = {0};
+  uint8_t from[TARN_MAX_DIMS];
+  imap_steps(w->L, &s->read->m, &w->in[s->read->src], step);
+  for (uint8_t d = 0; d < s->s.nown; d++) {
+    uint32_t at = d;
+    for (; at > 0 && step[w->depth + from[at - 1]] < step[w->depth + d]; at--)
+      from[at] = from[at - 1];
+    from[at] = d;
+  }
+  turn_buffer(w, i, from);
+}
+bool tarn_ksig_hold(tarn_lang *L, tarn_ksig *k, int64_t bytes) {
+  knest w;
+  knest_open(&w, L, k);
+  uint32_t was = w.nstage;
+  for (uint32_t i = 0; i < w.nstage && was > 1; i++) {
+    const tarn_func *f = tarn_fn_get(L, w.stage[i].s.fn);
+    for (uint32_t r = 0; r < f->nops && f->nops > 1; r++)
+      if (holds(&w, &w.stage[i], &w.stage[i].read[r], bytes)) {
+        knest_copy(&w, i, r, 0);
+        lie_as_read(&w, i++);
+      }
   }
   if (w.nstage == was) return false;
   knest_close(&w, k);

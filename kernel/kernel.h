@@ -74,6 +74,10 @@ TARN_API bool tarn_ksig_cut(tarn_lang *L, tarn_ksig *k, const int64_t *block, bo
  * times over: a further stage copies each into a buffer that lies along that dim too. False, and
  * the kernel as it was, when there is none. */
 TARN_API bool tarn_ksig_gather(tarn_lang *L, tarn_ksig *k);
+/* Operands of sums that a stage reads several times over in one trip of the shared loops, at most
+ * so many bytes of each: a further stage copies each into a buffer that lies as the operand does.
+ * False, and the kernel as it was, when there is none. */
+TARN_API bool tarn_ksig_hold(tarn_lang *L, tarn_ksig *k, int64_t bytes);
 /* Of a kernel of one stage: own dim d in blocks of `block`, shared loops over them and over
  * whatever else operand read `read` depends on, and within a block panels of `panel` (each divides
  * the one before it). A stage in front copies what the reduction walks of that operand into a local

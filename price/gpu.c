@@ -169,16 +169,18 @@ static double sectors_by_step(const stage_model *m, const acc_model *a, const sh
   double each = tarn_fmin(row, ceil((row - 1) * step / GPU_SECTOR + 1));
   return each * ceil(lanes / row);
 }
-/* A request takes one at least. */
+/* A request takes one at least. Buffers between stages for which there is no room in shared memory
+ * lie behind the caches. */
 static double wavefronts(const block *b, const stage_model *m, const acc_model *a, const shape *x) {
   double each = (double)tarn_hw_mem(b->hw, TARN_HW_L1)->line / GPU_SECTOR;
   bool packed = a->constant && x->packed;
   int64_t byte[GPU_LANES];
-  if (a->local && (a->irregular || !b->order)) return 1;
+  bool near = a->local && b->shared <= (double)tarn_hw_block_memory(b->hw);
+  if (near && (a->irregular || !b->order)) return 1;
   if (a->irregular || packed)
     return tarn_fmax(1, sectors_by_step(m, a, x, b->hw->warps.lanes) / each);
-  gpu_warp_bytes(m, a, a->local ? &b->order[a->from] : NULL, &x->warp, byte);
-  if (a->local) return tarn_fmax(1, gpu_banks(b->hw, byte, x->warp.n, (int64_t)a->bytes));
+  gpu_warp_bytes(m, a, near ? &b->order[a->from] : NULL, &x->warp, byte);
+  if (near) return tarn_fmax(1, gpu_banks(b->hw, byte, x->warp.n, (int64_t)a->bytes));
   return tarn_fmax(1, gpu_sectors(byte, x->warp.n, (int64_t)a->bytes) / each);
 }
 static work work_of(const block *b, const stage_model *m, const shape *x) {
@@ -190,7 +192,7 @@ static work work_of(const block *b, const stage_model *m, const shape *x) {
   for (uint32_t r = 0; r < m->nread; r++) {
     const acc_model *a = &m->read[r];
     double n = loads(m, a, x);
-    asked += a->epi ? 0 : n * UNROLLED;
+    asked += a->epi || a->local ? 0 : n * UNROLLED;
     *(a->epi ? &end : &step) += n * (1 + ADDRESS + 4 * (a->guarded != 0));
     *(a->epi ? &once : &bytes) += n * wavefronts(b, m, a, x);
   }
@@ -307,8 +309,9 @@ static bool side(const stage_model *m, uint32_t d, int64_t t) {
 static void try_tiles(search *q, pick p) {
   const stage_model *m = q->m;
   try_pick(q, &p);
-  for (uint32_t a = m->nshared; a < m->nacc && m->reduces; a++)
-    for (int64_t t = 2; t <= MOST_SIDE; t++) {
+  bool tiles = m->reduces || q->block->team; /* of a map: what a thread loads at once */
+  for (uint32_t a = m->nshared; a < m->nacc && tiles; a++)
+    for (int64_t t = 2; t <= (m->reduces ? MOST_SIDE : MOST_TILE); t++) {
       if (!side(m, a, t)) continue;
       pick one = p;
       one.tile[a] = t;

@@ -40,6 +40,13 @@
   "0 (index ((6 32 32) ()) (32 32) (d2 d1))) out)))(in f32 (6144) (1))(in f32 (1024) (1))(out "    \
   "f32 "                                                                                           \
   "(6 32 32) (1024 32 1)))"
+/* Products of four rows with sixteen that lie 24 apart, added up. */
+#define SCORES                                                                                     \
+  "(kernel (nest (stages (children 2) (shared 6) (split 1) (stage (own 4 16) (reduce 8) (red sum " \
+  "(mul $0 $1)) (child 0 (index ((6 4 16) (8)) (192) ((+ (* 32 d0) (* 8 d1) d3)))) (child 1 "      \
+  "(index ((6 4 16) (8)) (384) ((+ (* 24 d2) d3))))) (stage (own 4) (reduce 16) (red sum $0) "     \
+  "(stage 0 (index ((6 4) (16)) (4 16) (d1 d2))) out)))(in f32 (192) (1))(in f32 (384) (1))(out "  \
+  "f32 (6 4) (4 1)))"
 /* Of bf16, for a tensor core; neither extent is a multiple of its tile. */
 #define NARROW                                                                                     \
   "(kernel (nest (stages (children 2) (shared) (split 2) (stage (own 40 20) (reduce 40) (red sum " \
@@ -252,6 +259,36 @@ START_TEST(banks_are_kept_apart) {
   ck_assert_double_gt(plain.seconds, best.seconds);
 }
 END_TEST
+/* What is read several times over is copied in rows as it lies: the same values. */
+START_TEST(operands_are_held) {
+  const tarn_hw *gpu = tarn_hw_load(L, "cuda-sm80");
+  tarn_ksig k[2];
+  tarn_cost cost;
+  kit_case c[2];
+  tarn_ksig_parse(L, SCORES, strlen(SCORES), &k[0]);
+  k[1] = k[0];
+  ck_assert(!tarn_ksig_hold(L, &k[1], 4 * 32 - 1));
+  ck_assert(tarn_ksig_hold(L, &k[1], 4 * 16 * 8));
+  const tarn_nest *n = tarn_nest_get(L, k[1].nest);
+  ck_assert_uint_eq(n->nstage, 4);
+  const tarn_imap *rows = tarn_imap_get(L, n->stage[1].read[0].map);
+  ck_assert_int_eq(tarn_ix_coef(L, rows->e[0], 1), 24);
+  ck_assert_int_eq(tarn_ix_coef(L, rows->e[0], 2), 1);
+  for (int i = 0; i < 2; i++) {
+    c[i] = kit_case_of(cx, &k[i], tarn_solve(tarn_gpu_solver(L, gpu, 1), &k[i], &cost));
+    memcpy(c[i].value, c[0].value, sizeof c[i].value);
+    tarn_kprog *p = kit_program(L, gpu, &c[i], 1);
+    trial t = {c[i], tarn_plan_of_kernel(p, &p->ker[0], true), {{0}}, {0}};
+    for (uint32_t r = 0; r < 2; r++)
+      t.in[r].elements = kit_place(cx, c[i].value[r], &c[i].in[r], NULL, false);
+    kit_reference(L, &t.c, TARN_STRICT);
+    ck_assert_msg(is_right(&t), "%s", tarn_message(cx));
+    c[i] = t.c;
+  }
+  for (int64_t i = 0; i < tarn_tensor_count(c[0].want[0]); i++)
+    ck_assert_double_eq(tarn_tensor_number(c[0].want[0], i), tarn_tensor_number(c[1].want[0], i));
+}
+END_TEST
 
 int main(void) {
   Suite *s = suite_create("plan");
@@ -262,6 +299,7 @@ int main(void) {
   tcase_add_loop_test(t, matrices_at_once, 0, sizeof loads / sizeof *loads);
   tcase_add_loop_test(t, held_results, 0, sizeof refused / sizeof *refused);
   tcase_add_test(t, banks_are_kept_apart);
+  tcase_add_test(t, operands_are_held);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
   srunner_run_all(r, CK_NORMAL);
