@@ -79,27 +79,54 @@ static bool site_choose(rsite *s, uint32_t i, kern *k, double (*score)(const ker
   return kern_load(k, &s->e->host->nest, tarn_payload_get(s->e->L, x.payload)->id, c->leaf, c->n);
 }
 
+uint32_t site_mk(rsite *s, uint32_t op, uint32_t payload, const uint32_t *kid, uint32_t n) {
+  return s->e->host->nest.mk(s->e->host->nest.user, op, payload, kid, n);
+}
+uint32_t site_nth(rsite *s, uint32_t tuple, int64_t i) {
+  return site_mk(s, TARN_OP_NTH, tarn_payload_ints(s->e->L, 1, &i), &tuple, 1);
+}
+uint32_t site_concat(rsite *s, uint32_t axis, const uint32_t *part, uint32_t n) {
+  return site_mk(s, TARN_OP_CONCAT, tarn_payload_ints(s->e->L, 1, &(int64_t){axis}), part, n);
+}
 unsigned site_facts(const rsite *s, uint32_t id) { return s->e->host->facts(s->e->host->user, id); }
 bool site_const(const rsite *s, uint32_t id) { return s->e->host->is_const(s->e->host->user, id); }
 
 uint32_t site_fresh(const rsite *s, const kern *k, const kern *p) {
   uint32_t fresh = 0;
-  for (uint32_t i = 0; i < p->nleaf; i++) {
-    bool have = site_const(s, p->leaf[i]);
-    for (uint32_t j = 0; j < k->nleaf; j++) have |= k->leaf[j] == p->leaf[i];
-    fresh += !have;
-  }
+  for (uint32_t i = 0; i < p->nleaf; i++)
+    fresh += !site_const(s, p->leaf[i]) && leaf_at(k, p->leaf[i]) == TARN_NONE;
   return fresh;
 }
 
-/* The index of the opened kid among the root's children. */
-uint32_t slot_leaf(const kern *k, const rsite *s) {
+uint32_t leaf_at(const kern *k, uint32_t id) {
   for (uint32_t i = 0; i < k->nleaf; i++)
-    if (k->leaf[i] == s->kid[s->slot].id) return i;
+    if (k->leaf[i] == id) return i;
   return TARN_NONE;
 }
+uint32_t slot_leaf(const kern *k, const rsite *s) { return leaf_at(k, s->kid[s->slot].id); }
 
-static bool reads_slot(uint32_t slot, const tarn_read *r) { return !r->stage && r->src == slot; }
+const tarn_read *slot_read(const kern *k, uint32_t slot, uint32_t *at) {
+  while (*at < k->nstage * K_READS) {
+    const kstage *s = &k->stage[*at / K_READS];
+    uint32_t r = (*at)++ % K_READS;
+    if (r < s->nb + s->ne && reads_slot(slot, &s->read[r])) return &s->read[r];
+  }
+  return NULL;
+}
+
+int64_t points(const int64_t *extent, uint32_t n) {
+  int64_t p = 1;
+  for (uint32_t i = 0; i < n; i++)
+    if (__builtin_mul_overflow(p, extent[i], &p)) return INT64_MAX;
+  return p;
+}
+
+bool feeds_reduction(const kern *k, uint32_t slot) {
+  for (uint32_t i = 0; i < k->nstage; i++)
+    for (uint32_t r = 0; k->stage[i].reducer != TARN_NONE && r < k->stage[i].nb; r++)
+      if (reads_slot(slot, &k->stage[i].read[r])) return true;
+  return false;
+}
 
 /* ---------------------------------------------------------------- epilogue */
 
@@ -223,12 +250,9 @@ static bool same_loop(const tarn_imap *m, const tarn_lang *L, uint32_t j, uint32
 }
 
 static bool all_reads_share(const kern *k, uint32_t slot, uint32_t j, uint32_t i) {
-  for (uint32_t s = 0; s < k->nstage; s++)
-    for (uint32_t r = 0; r < k->stage[s].nb + k->stage[s].ne; r++) {
-      const tarn_read *x = &k->stage[s].read[r];
-      if (!x->stage && x->src == slot && !same_loop(tarn_imap_get(k->L, x->map), k->L, j, i))
-        return false;
-    }
+  uint32_t at = 0;
+  for (const tarn_read *x; (x = slot_read(k, slot, &at));)
+    if (!same_loop(tarn_imap_get(k->L, x->map), k->L, j, i)) return false;
   return true;
 }
 
@@ -287,13 +311,6 @@ static bool append_stages(kern *p, const kern *k, uint32_t slot, const uint32_t 
   return true;
 }
 
-static int64_t product(const int64_t *v, uint32_t n) {
-  int64_t p = 1;
-  for (uint32_t i = 0; i < n; i++)
-    if (__builtin_mul_overflow(p, v[i], &p)) return INT64_MAX;
-  return p;
-}
-
 /* Elements that a local buffer may have. */
 static int64_t buffer_limit(const rsite *s) {
   return (s->e->hw ? tarn_hw_between_of(s->e->hw).whole : 1 << 17) / 4;
@@ -303,7 +320,7 @@ static uint32_t heavy_stages(const kern *k) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < k->nstage; i++) {
     const kstage *s = &k->stage[i];
-    n += s->reducer != TARN_NONE && s->nb > 1 && product(s->red, s->nred) > 1;
+    n += s->reducer != TARN_NONE && s->nb > 1 && points(s->red, s->nred) > 1;
   }
   return n;
 }
@@ -318,7 +335,7 @@ static bool join(rsite *s, kern *p, kern *k, uint32_t slot, bool keep, uint32_t 
   if (!kern_reorder(k, order_k, sh.n) || !kern_reorder(p, order_p, sh.n)) return false;
   const kstage *last = kern_last(p);
   if (s->e->host->graph &&
-      (product(p->shared, sh.n) <= 1 || product(last->own, last->nown) > buffer_limit(s)))
+      (points(p->shared, sh.n) <= 1 || points(last->own, last->nown) > buffer_limit(s)))
     return false;
   for (uint32_t i = 0; keep && i < free_p; i++)
     if (order_p[i] != i) return false; /* its result would come out permuted */
@@ -340,22 +357,9 @@ static uint32_t restored(rsite *s, const kern *k, const uint32_t *order, uint32_
 
 /* In how many stages is slot read? */
 static uint32_t reading_stages(const kern *k, uint32_t slot) {
-  uint32_t n = 0;
-  for (uint32_t i = 0; i < k->nstage; i++) {
-    bool any = false;
-    for (uint32_t r = 0; r < k->stage[i].nb + k->stage[i].ne; r++)
-      any |= reads_slot(slot, &k->stage[i].read[r]);
-    n += any;
-  }
-  return n;
-}
-
-/* Is slot an operand of a reduction, not only of an epilogue or a map? */
-static bool feeds_reduction(const kern *k, uint32_t slot) {
-  for (uint32_t i = 0; i < k->nstage; i++)
-    for (uint32_t r = 0; k->stage[i].reducer != TARN_NONE && r < k->stage[i].nb; r++)
-      if (reads_slot(slot, &k->stage[i].read[r])) return true;
-  return false;
+  uint32_t stages = 0, at = 0;
+  while (slot_read(k, slot, &at)) stages |= 1u << (at - 1) / K_READS;
+  return (uint32_t)__builtin_popcount(stages);
 }
 
 /* Every child is no longer to be inlined, has a kernel of its own, or is read in several stages. */
@@ -475,32 +479,20 @@ bool when_outputs(rsite *s) {
   return find_outputs(s, &k, &p);
 }
 
-uint32_t site_nth(rsite *s, uint32_t tuple, int64_t i) {
-  const rhost *h = s->e->host;
-  return h->nest.mk(h->nest.user, TARN_OP_NTH, tarn_payload_ints(s->e->L, 1, &i), &tuple, 1);
-}
-
 /* Two equations: the root is the second output; the opened kernel is the first. The second one is
  * made by a site of its own (outputs-raw), so that each is an instance of a rule. */
-static uint32_t both_outputs(rsite *s, uint32_t *map, uint32_t *ns) {
+uint32_t build_outputs(rsite *s) {
   kern k, p;
   uint32_t order[TARN_MAX_DIMS], seen;
   if (!find_outputs(s, &k, &p)) return TARN_NONE;
-  uint32_t slot = slot_leaf(&k, s);
-  *ns = p.out_ns;
-  *map = kern_only_map(&k, slot);
-  if (*map == TARN_NONE || !same_loops(&k, &p, *map, &seen) || seen != TARN_NONE) return TARN_NONE;
-  if (!tarn_map_is_identity(k.L, *map)) kern_identity_read(&k, slot);
-  return join(s, &p, &k, slot, true, order) ? kern_store(&p) : TARN_NONE;
-}
-
-uint32_t build_outputs(rsite *s) {
-  uint32_t map, ns, both = both_outputs(s, &map, &ns);
+  uint32_t slot = slot_leaf(&k, s), ns = p.out_ns, map = kern_only_map(&k, slot);
+  if (map == TARN_NONE || !same_loops(&k, &p, map, &seen) || seen != TARN_NONE) return TARN_NONE;
+  if (!tarn_map_is_identity(k.L, map)) kern_identity_read(&k, slot);
+  uint32_t both = join(s, &p, &k, slot, true, order) ? kern_store(&p) : TARN_NONE;
   if (both == TARN_NONE) return TARN_NONE;
   const rkid *c = &s->kid[s->slot];
   uint32_t inv = tarn_map_invert(s->e->L, map, ns), first = site_nth(s, both, 0);
-  uint32_t raw =
-      s->e->host->nest.mk(s->e->host->nest.user, TARN_OP_NEST, c->payload, c->leaf, c->n);
+  uint32_t raw = site_mk(s, TARN_OP_NEST, c->payload, c->leaf, c->n);
   if (inv == TARN_NONE || first == TARN_NONE || raw == TARN_NONE) return TARN_NONE;
   s->also[0] = raw;
   s->also[1] = seen_through(s, first, inv, ns);

@@ -3,8 +3,6 @@
  * which the notation of loops knows nothing but its values. */
 #include "rules/algorithms/build.h"
 
-static bool reads_slot(uint32_t slot, const tarn_read *r) { return !r->stage && r->src == slot; }
-
 /* A constant c such that body is `want` where every operand is c (or its own fill): then the guard
  * can move inside. */
 static bool fixpoint(kern *k, const kern *p, uint32_t want, uint32_t *fill) {
@@ -95,14 +93,9 @@ static bool kern_inline(kern *k, uint32_t slot, const kern *p) {
 /* ---------------------------------------------------------------- what may be inlined */
 
 uint32_t kern_only_map(const kern *k, uint32_t slot) {
-  uint32_t map = TARN_NONE;
-  for (uint32_t i = 0; i < k->nstage; i++)
-    for (uint32_t r = 0; r < k->stage[i].nb + k->stage[i].ne; r++) {
-      const tarn_read *x = &k->stage[i].read[r];
-      if (x->stage || x->src != slot) continue;
-      if (map != TARN_NONE && map != x->map) return TARN_NONE;
-      map = x->map;
-    }
+  uint32_t map = TARN_NONE, at = 0;
+  for (const tarn_read *x; (x = slot_read(k, slot, &at)); map = x->map)
+    if (map != TARN_NONE && map != x->map) return TARN_NONE;
   return map;
 }
 
@@ -233,9 +226,8 @@ static bool inline_terms(rsite *s, kern *k) {
   bool graph = s->e->host->graph;
   for (uint32_t i = 0; i < s->n; i++) {
     kern q;
-    uint32_t leaf = 0;
-    while (leaf < k->nleaf && k->leaf[leaf] != s->kid[i].id) leaf++;
-    if (i == s->slot || leaf == k->nleaf) continue;
+    uint32_t leaf = leaf_at(k, s->kid[i].id);
+    if (i == s->slot || leaf == TARN_NONE) continue;
     bool opened = graph ? open_term(s, i, k, leaf, &q) : site_kid(s, i, &q);
     if (opened && !kern_inline(k, leaf, &q)) return false;
   }
@@ -301,16 +293,14 @@ bool when_inline_map(rsite *s) {
  */
 static double repeats(const kern *k, uint32_t slot) {
   double most = 0;
-  for (uint32_t i = 0; i < k->nstage; i++)
-    for (uint32_t r = 0; r < k->stage[i].nb + k->stage[i].ne; r++) {
-      const tarn_read *x = &k->stage[i].read[r];
-      if (x->stage || x->src != slot) continue;
-      const tarn_imap *m = tarn_imap_get(k->L, x->map);
-      double points = 1, elements = 1;
-      for (uint32_t d = 0; d < m->n; d++) points *= (double)m->dim[d];
-      for (uint32_t d = 0; d < m->nin; d++) elements *= (double)m->in[d];
-      if (elements > 0 && points / elements > most) most = points / elements;
-    }
+  uint32_t at = 0;
+  for (const tarn_read *x; (x = slot_read(k, slot, &at));) {
+    const tarn_imap *m = tarn_imap_get(k->L, x->map);
+    double points = 1, elements = 1;
+    for (uint32_t d = 0; d < m->n; d++) points *= (double)m->dim[d];
+    for (uint32_t d = 0; d < m->nin; d++) elements *= (double)m->in[d];
+    if (elements > 0 && points / elements > most) most = points / elements;
+  }
   return most;
 }
 

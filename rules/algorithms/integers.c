@@ -131,10 +131,9 @@ static bool steady(product *p, uint32_t i) {
 bool product_find(rsite *s, product *p, tarn_dtype sum) {
   const kstage *st = &p->k.stage[0];
   if (!site_root(s, &p->k) || !kern_is_product(&p->k, sum)) return false;
-  p->ndim = kern_dims(&p->k, st, true, p->dim), p->nacc = st->nown, p->steps = 1;
+  p->ndim = kern_dims(&p->k, st, true, p->dim), p->nacc = st->nown;
   if (p->ndim > 31) return false;
-  for (uint32_t d = p->nacc; d < p->ndim; d++)
-    if (__builtin_mul_overflow(p->steps, p->dim[d], &p->steps)) return false;
+  p->steps = points(p->dim + p->nacc, p->ndim - p->nacc);
   return p->steps > 1 && p->steps < (sum == TARN_F32 ? INT32_MAX / (255 * 255) : INT32_MAX);
 }
 static bool find_factors(rsite *s, product *p, tarn_dtype sum) {

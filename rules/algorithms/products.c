@@ -33,17 +33,14 @@ static uint32_t shared_leaf(rsite *s, const kern *k) {
 /* The last own loop that the shared operand does not use. */
 static uint32_t free_loop(const kern *k, uint32_t leaf) {
   const kstage *st = &k->stage[0];
-  uint32_t used = 0;
-  for (uint32_t r = 0; r < st->nb + st->ne; r++)
-    if (!st->read[r].stage && st->read[r].src == leaf) used |= map_uses(k->L, st->read[r].map);
+  uint32_t used = 0, at = 0;
+  for (const tarn_read *r; (r = slot_read(k, leaf, &at));) used |= map_uses(k->L, r->map);
   for (uint32_t i = st->nown; i-- > 0;)
     if (!(used >> i & 1) && st->own[i] > 1) return i;
   return TARN_NONE;
 }
 
-/* The dim of a constant's read that is the loop, or TARN_NONE: not used; false: used in another
- * way. */
-static bool along(const tarn_lang *L, uint32_t map, uint32_t loop, uint32_t *dim) {
+bool loop_along(const tarn_lang *L, uint32_t map, uint32_t loop, uint32_t *dim) {
   const tarn_imap *m = tarn_imap_get(L, map);
   *dim = TARN_NONE;
   for (uint32_t i = 0; i < m->nguard; i++)
@@ -56,8 +53,7 @@ static bool along(const tarn_lang *L, uint32_t map, uint32_t loop, uint32_t *dim
   return true;
 }
 
-/* The map with the loop's extent (and that of the dim it walks along) replaced. */
-static uint32_t stretched(tarn_lang *L, uint32_t map, uint32_t loop, int64_t extent, uint32_t dim) {
+uint32_t map_stretched(tarn_lang *L, uint32_t map, uint32_t loop, int64_t extent, uint32_t dim) {
   tarn_imap m = *tarn_imap_get(L, map);
   m.dim[loop] = extent;
   if (dim != TARN_NONE) {
@@ -100,11 +96,11 @@ static bool alike(rsite *s, const group *g, const kern *a, const kern *b) {
     if (i != g->loop && x->own[i] != y->own[i]) return false;
   for (uint32_t r = 0; r < x->nb + x->ne; r++) {
     uint32_t da, db, la = a->leaf[x->read[r].src], lb = b->leaf[y->read[r].src];
-    if (!along(a->L, x->read[r].map, g->loop, &da) || !along(a->L, y->read[r].map, g->loop, &db) ||
-        da != db)
+    if (!loop_along(a->L, x->read[r].map, g->loop, &da) ||
+        !loop_along(a->L, y->read[r].map, g->loop, &db) || da != db)
       return false;
-    if (stretched(a->L, x->read[r].map, g->loop, 1, da) !=
-        stretched(a->L, y->read[r].map, g->loop, 1, da))
+    if (map_stretched(a->L, x->read[r].map, g->loop, 1, da) !=
+        map_stretched(a->L, y->read[r].map, g->loop, 1, da))
       return false;
     walked += da != TARN_NONE;
     if (da == TARN_NONE ? la != lb : site_const(s, la) != site_const(s, lb)) return false;
@@ -116,15 +112,15 @@ static bool alike(rsite *s, const group *g, const kern *a, const kern *b) {
 
 /* ---------------------------------------------------------------- members */
 
-static bool add_member(rsite *s, group *g, uint32_t payload, const uint32_t *kid, uint32_t n) {
-  const rhost *h = s->e->host;
+/* A nest like the root. */
+static bool add_member(rsite *s, group *g, const kern *root, uint32_t payload, const uint32_t *kid,
+                       uint32_t n) {
   kern *k = &g->k[g->n];
   if (g->n == GROUP ||
       !kern_load(k, &s->e->host->nest, tarn_payload_get(s->e->L, payload)->id, kid, n) ||
-      !joinable(k))
+      !joinable(k) || shared_leaf(s, k) == TARN_NONE || !alike(s, g, root, k))
     return false;
-  if (g->n && !alike(s, g, &g->k[0], k)) return false;
-  g->id[g->n] = h->nest.mk(h->nest.user, TARN_OP_NEST, payload, kid, n);
+  g->id[g->n] = site_mk(s, TARN_OP_NEST, payload, kid, n);
   for (uint32_t i = 0; i < g->n; i++)
     if (g->id[i] == g->id[g->n]) return false;
   g->n += g->id[g->n] != TARN_NONE;
@@ -132,38 +128,27 @@ static bool add_member(rsite *s, group *g, uint32_t payload, const uint32_t *kid
 }
 
 /* In a graph: the users of the shared operand, in the order of their payloads and children. */
-static void find_members(rsite *s, group *g, uint32_t shared) {
+static void find_members(rsite *s, group *g, const kern *root, uint32_t shared) {
   const rhost *h = s->e->host;
   uint32_t payload, n;
   const uint32_t *kid;
-  kern first = g->k[0];
   for (uint32_t i = 0;
        h->user_at && i < 256 && h->user_at(h->user, shared, TARN_OP_NEST, i, &payload, &kid, &n);
-       i++) {
-    kern k;
-    if (!kern_load(&k, &s->e->host->nest, tarn_payload_get(s->e->L, payload)->id, kid, n) ||
-        !joinable(&k))
-      continue;
-    if (shared_leaf(s, &k) == TARN_NONE || !alike(s, g, &first, &k)) continue;
-    add_member(s, g, payload, kid, n);
-  }
+       i++)
+    add_member(s, g, root, payload, kid, n);
 }
 
 static bool members(rsite *s, group *g) {
   uint32_t shared;
-  kern *k = &g->k[0];
+  kern k;
   g->n = 0;
-  if (!site_root(s, k) || !joinable(k)) return false;
-  if ((shared = shared_leaf(s, k)) == TARN_NONE) return false;
-  if ((g->loop = free_loop(k, shared)) == TARN_NONE || !alike(s, g, k, k)) return false;
-  if (s->e->host->graph) {
-    find_members(s, g, k->leaf[shared]);
-    return g->n > 1;
-  }
-  const tarn_node *x;
-  for (uint32_t i = 0; i < s->nextra; i++) {
-    x = tarn_term_get(s->e->L, s->extra[i]);
-    if (x->op != TARN_OP_NEST || !add_member(s, g, x->payload, x->kid, x->n)) return false;
+  if (!site_root(s, &k) || !joinable(&k)) return false;
+  if ((shared = shared_leaf(s, &k)) == TARN_NONE) return false;
+  if ((g->loop = free_loop(&k, shared)) == TARN_NONE || !alike(s, g, &k, &k)) return false;
+  if (s->e->host->graph) find_members(s, g, &k, k.leaf[shared]);
+  for (uint32_t i = 0; i < s->nextra && !s->e->host->graph; i++) {
+    const tarn_node *x = tarn_term_get(s->e->L, s->extra[i]);
+    if (x->op != TARN_OP_NEST || !add_member(s, g, &k, x->payload, x->kid, x->n)) return false;
   }
   return g->n > 1;
 }
@@ -176,11 +161,9 @@ bool when_merge(rsite *s) {
 /* ---------------------------------------------------------------- the joined product */
 
 static uint32_t joined_leaf(rsite *s, const group *g, uint32_t r, uint32_t dim) {
-  const rhost *h = s->e->host;
   uint32_t part[GROUP];
   for (uint32_t i = 0; i < g->n; i++) part[i] = g->k[i].leaf[g->k[i].stage[0].read[r].src];
-  return h->nest.mk(h->nest.user, TARN_OP_CONCAT, tarn_payload_ints(s->e->L, 1, &(int64_t){dim}),
-                    part, g->n);
+  return site_concat(s, dim, part, g->n);
 }
 
 static uint32_t joined(rsite *s, const group *g, int64_t total) {
@@ -188,12 +171,12 @@ static uint32_t joined(rsite *s, const group *g, int64_t total) {
   kstage *st = &d.stage[0];
   for (uint32_t r = 0; r < st->nb + st->ne; r++) {
     uint32_t dim;
-    along(d.L, st->read[r].map, g->loop, &dim);
+    loop_along(d.L, st->read[r].map, g->loop, &dim);
     if (dim != TARN_NONE) {
       uint32_t id = joined_leaf(s, g, r, dim);
       if (id == TARN_NONE || (st->read[r].src = kern_leaf(&d, id)) == TARN_NONE) return TARN_NONE;
     }
-    st->read[r].map = stretched(d.L, st->read[r].map, g->loop, total, dim);
+    st->read[r].map = map_stretched(d.L, st->read[r].map, g->loop, total, dim);
   }
   st->own[g->loop] = total;
   return kern_store(&d);
@@ -218,5 +201,5 @@ uint32_t build_merge(rsite *s) {
   const tarn_type *t = tarn_type_get(s->e->L, h->nest.type(h->nest.user, d));
   uint32_t view = map_range(s->e->L, t->dim, t->n, g->loop, from, g->k[at].stage[0].own[g->loop]);
   view = map_with_split(s->e->L, view, t->ns);
-  return h->nest.mk(h->nest.user, TARN_OP_VIEW, tarn_payload_of(s->e->L, TARN_P_MAP, view), &d, 1);
+  return seen_as(s, d, view);
 }

@@ -3,13 +3,6 @@
  * notation of loops have one. */
 #include "rules/algorithms/build.h"
 
-/* Points of a stage beside the shared loops. */
-static int64_t points(const kstage *s, bool body) {
-  int64_t n = 1;
-  for (uint32_t d = 0; d < s->nown; d++) n *= s->own[d];
-  for (uint32_t d = 0; d < s->nred && body; d++) n *= s->red[d];
-  return n;
-}
 /* Is the hole read, and only to be divided by? */
 static bool only_divides(tarn_lang *L, uint32_t f, uint32_t hole) {
   fxwalk w;
@@ -64,7 +57,8 @@ static bool invert(kern *k, uint32_t i) {
   uint32_t at = (uint32_t)(r - c->read), one = tarn_fx_const(k->L, TARN_F32, 1);
   bool body = at < c->nb;
   uint32_t *f = body ? &c->body : &c->epi, *g = p->reducer == TARN_NONE ? &p->body : &p->epi;
-  if (points(c, body) < 2 * points(p, false)) return false;
+  int64_t uses = points(c->own, c->nown) * (body ? points(c->red, c->nred) : 1);
+  if (uses < 2 * points(p->own, p->nown)) return false;
   uint32_t now = by_product(k->L, *f, body ? at : at - c->nb + 1);
   if (now == TARN_NONE) return false;
   *f = now;

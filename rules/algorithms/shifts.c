@@ -560,8 +560,6 @@ bool when_inline_integers(rsite *s) {
   uint32_t slot = slot_leaf(&k, s);
   for (uint32_t i = 0; i < p.nleaf; i++)
     if (tarn_dtype_is_float(kern_leaf_type(&p, i)->dtype)) return false;
-  for (uint32_t i = 0; i < k.nstage; i++)
-    for (uint32_t r = 0; r < k.stage[i].nb && k.stage[i].reducer != TARN_NONE; r++)
-      if (!k.stage[i].read[r].stage && k.stage[i].read[r].src == slot) return false;
-  return slot != TARN_NONE && tarn_dtype_is_float(kern_leaf_type(&k, slot)->dtype);
+  return slot != TARN_NONE && !feeds_reduction(&k, slot) &&
+         tarn_dtype_is_float(kern_leaf_type(&k, slot)->dtype);
 }

@@ -88,7 +88,6 @@ static bool one_leaf(const taps *t, uint32_t j) {
 /* The constants of the taps one after the other, over the loops that any of them uses. */
 static uint32_t stack(rsite *s, const taps *t, uint32_t j, const uint32_t *tap,
                       const uint32_t *axis, uint32_t naxis, const int64_t *dim, uint32_t ndim) {
-  const rhost *h = s->e->host;
   tarn_lang *L = t->g.L;
   uint32_t part[R_TAPS];
   int64_t one[TARN_MAX_DIMS + 1] = {1};
@@ -101,12 +100,10 @@ static uint32_t stack(rsite *s, const taps *t, uint32_t j, const uint32_t *tap,
     for (uint32_t a = 0; a < naxis; a++) m.e[axis[a]] = tarn_ix_var(L, a + 1, m.dim);
     uint32_t map = tarn_map_compose(L, tarn_map_intern(L, &m), t->map[j][tap[i]]);
     if (map == TARN_NONE) return TARN_NONE;
-    part[i] = h->nest.mk(h->nest.user, TARN_OP_VIEW, tarn_payload_of(L, TARN_P_MAP, map),
-                         &t->leaf[j][tap[i]], 1);
+    part[i] = seen_as(s, t->leaf[j][tap[i]], map);
     if (part[i] == TARN_NONE) return TARN_NONE;
   }
-  return h->nest.mk(h->nest.user, TARN_OP_CONCAT, tarn_payload_ints(L, 1, &(int64_t){0}), part,
-                    t->n);
+  return site_concat(s, 0, part, t->n);
 }
 
 static bool stacked_read(rsite *s, kern *d, const taps *t, uint32_t j, const uint32_t *tap,
@@ -231,11 +228,7 @@ static bool may_be_window(rsite *s, const kern *k) {
 /* Where the sum of both reads more than a kernel may, only a window can still become one. */
 static bool sum_fits(rsite *s, const kern *k, const kern *p) {
   uint32_t n = k->nleaf - 1;
-  for (uint32_t i = 0; i < p->nleaf; i++) {
-    bool known = false;
-    for (uint32_t j = 0; j < k->nleaf; j++) known |= k->leaf[j] == p->leaf[i];
-    n += !known;
-  }
+  for (uint32_t i = 0; i < p->nleaf; i++) n += leaf_at(k, p->leaf[i]) == TARN_NONE;
   return n <= TARN_MAX_OPERANDS || may_be_window(s, p) || may_be_window(s, k);
 }
 

@@ -28,18 +28,11 @@ uint32_t build_absorb(rsite *s) {
 
 /* The loop that walks along the concatenated axis in every read of slot, or TARN_NONE. */
 static uint32_t concat_loop(const kern *k, uint32_t slot, uint32_t axis) {
-  const kstage *st = &k->stage[0];
-  uint32_t loop = TARN_NONE;
-  for (uint32_t r = 0; r < st->nb; r++) {
-    if (st->read[r].stage || st->read[r].src != slot) continue;
-    const tarn_imap *m = tarn_imap_get(k->L, st->read[r].map);
-    uint32_t l = ix_loop(k->L, m->e[axis]);
-    if (l == TARN_NONE || m->in[axis] != m->dim[l] || (loop != TARN_NONE && loop != l))
-      return TARN_NONE;
-    for (uint32_t i = 0; i < m->nin; i++)
-      if (i != axis && (tarn_ix_dims(k->L, m->e[i]) >> l & 1)) return TARN_NONE;
-    for (uint32_t i = 0; i < m->nguard; i++)
-      if (tarn_ix_dims(k->L, m->guard[i].e) >> l & 1) return TARN_NONE;
+  uint32_t loop = TARN_NONE, at = 0;
+  for (const tarn_read *r; (r = slot_read(k, slot, &at));) {
+    uint32_t l = ix_loop(k->L, tarn_imap_get(k->L, r->map)->e[axis]), dim;
+    if (l == TARN_NONE || (loop != TARN_NONE && loop != l)) return TARN_NONE;
+    if (!loop_along(k->L, r->map, l, &dim) || dim != axis) return TARN_NONE;
     loop = l;
   }
   return loop;
@@ -56,11 +49,8 @@ static uint32_t part_of(const kern *whole, uint32_t slot, uint32_t axis, uint32_
   for (uint32_t r = 0; r < st->nb; r++) {
     tarn_read *x = &st->read[r];
     if ((x->map = tarn_map_compose(k.L, in, x->map)) == TARN_NONE) return TARN_NONE;
-    if (x->stage || x->src != slot) continue;
-    tarn_imap m = *tarn_imap_get(k.L, x->map);
-    m.in[axis] = n;
-    m.e[axis] = tarn_ix_var(k.L, loop, m.dim);
-    *x = (tarn_read){false, leaf, tarn_map_intern(k.L, &m)};
+    if (reads_slot(slot, x))
+      *x = (tarn_read){false, leaf, map_stretched(k.L, x->map, loop, n, axis)};
   }
   return kern_store(&k);
 }
@@ -94,6 +84,5 @@ uint32_t build_split_concat(rsite *s) {
       return TARN_NONE;
     from += n;
   }
-  return h->nest.mk(h->nest.user, TARN_OP_CONCAT, tarn_payload_ints(k.L, 1, &(int64_t){loop}),
-                    parts, c->n);
+  return site_concat(s, loop, parts, c->n);
 }

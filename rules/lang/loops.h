@@ -139,6 +139,7 @@ uint32_t loops_in_place(renv *e, const lx *x);
 uint32_t loops_op(renv *e, const lx *x, const uint32_t *kid);
 uint32_t loops_number(renv *e, const lx *x);
 int64_t l2_capacity(const renv *e); /* bytes of the description's; usual ones without it */
+uint32_t seen_as(rsite *s, uint32_t id, uint32_t map); /* as that view */
 /* The result as the consumer has it: through map, split at ns. */
 uint32_t seen_through(rsite *s, uint32_t id, uint32_t map, uint32_t ns);
 #endif

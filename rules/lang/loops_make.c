@@ -481,7 +481,7 @@ static uint32_t seen(making *g, uint32_t var) {
   if (tarn_map_is_identity(g->L, map) &&
       tarn_type_get(g->L, h->type(h->user, id))->ns == g->m->k.out_ns)
     return id;
-  return h->mk(h->user, TARN_OP_VIEW, tarn_payload_of(g->L, TARN_P_MAP, map), &id, 1);
+  return seen_as(g->s, id, map);
 }
 /* The root's result: that of a kernel, at what its loops are in terms of the root's. */
 static uint32_t root(making *g, const lx *x) {
@@ -517,6 +517,10 @@ static uint32_t build(rsite *s) {
 }
 const rbuild loops_builder = {.name = "loops", .build = build};
 
+uint32_t seen_as(rsite *s, uint32_t id, uint32_t map) {
+  const kern_host *h = &s->e->host->nest;
+  return h->mk(h->user, TARN_OP_VIEW, tarn_payload_of(s->e->L, TARN_P_MAP, map), &id, 1);
+}
 uint32_t seen_through(rsite *s, uint32_t id, uint32_t map, uint32_t ns) {
   const rhost *h = s->e->host;
   tarn_lang *L = s->e->L;
@@ -524,13 +528,11 @@ uint32_t seen_through(rsite *s, uint32_t id, uint32_t map, uint32_t ns) {
   map = map_with_split(L, map, ns);
   const tarn_type *t = tarn_type_get(L, h->nest.type(h->nest.user, id));
   if (tarn_map_is_identity(L, map) && t->ns == ns && tarn_imap_get(L, map)->n == t->n) return id;
-  uint32_t view =
-      h->nest.mk(h->nest.user, TARN_OP_VIEW, tarn_payload_of(L, TARN_P_MAP, map), &id, 1);
+  uint32_t view = seen_as(s, id, map);
   uint32_t inv = tarn_map_invert(L, map, t->ns);
   if (view == TARN_NONE || inv == TARN_NONE || s->nmore == 4) return view;
   /* the way back, so that kernels whose result is seen alike come into one class */
-  uint32_t back =
-      h->nest.mk(h->nest.user, TARN_OP_VIEW, tarn_payload_of(L, TARN_P_MAP, inv), &view, 1);
+  uint32_t back = seen_as(s, view, inv);
   if (back == TARN_NONE) return view;
   s->more[2 * s->nmore] = back;
   s->more[2 * s->nmore++ + 1] = id;
