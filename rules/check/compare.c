@@ -157,10 +157,11 @@ double check_distance(const tarn_tensor *a, const tarn_tensor *b, int64_t *where
   if (!tarn_dtype_is_float(a->dtype)) return check_same_bits(a, b) ? 0 : INFINITY;
   for (int64_t i = 0; i < n; i++) {
     double x = tarn_tensor_get(a, i).d, y = tarn_tensor_get(b, i).d, d = fabs(x - y);
-    if (!isfinite(x) || x == y) continue;
+    if (!isfinite(x)) continue;
+    most = fmax(most, fabs(x));
+    if (x == y) continue;
     if (isnan(d)) d = INFINITY;
     if (d > diff) diff = d, *where = i;
-    most = fmax(most, fabs(x));
   }
   return diff == 0 ? 0 : diff / fmax(most, 1e-3);
 }

@@ -205,13 +205,14 @@ static uint32_t some_expression(building *b, uint32_t var, uint32_t n, bool body
 }
 static uint32_t an_expression(building *b, const lx *x, uint32_t n, bool body);
 
-/* Integers are cast to the type of the rule's tensors; what is cast twice is mostly of that type.
- */
+/* Integers, or floats, are cast to the type of the rule's tensors; what is cast twice is mostly of
+ * that type. */
 static uint32_t a_cast(building *b, const lx *x, uint32_t n, bool body) {
   static const tarn_dtype integers[] = {TARN_I32, TARN_I8, TARN_U8, TARN_I64};
   const lx *in = x->kid[0];
   bool twice = in->kind == LX_OP && in->op == TARN_FX_CAST;
   tarn_dtype t = b->type, i = integers[draw(b->g, 4)];
+  if (!twice && !tarn_dtype_is_float(t) && draw(b->g, 2)) i = TARN_F32;
   if (in->kind == LX_THEN) { /* of what is done with a reduction's value */
     uint32_t value = an_expression(b, in, n, body);
     return value == TARN_NONE ? value : tarn_fx_cast(b->g->L, x->type, value);
@@ -344,6 +345,8 @@ static bool make_left(gen *g) {
   kern *k = TARN_NEW(g->cx, kern);
   const lx *fold = r->loops->anywhere ? NULL : loops_fold(r->loops->left->kid[0]);
   if (!r->loops->anywhere) cast_type(fold ? fold : r->loops->left, &g->dtype);
+  else if (r->loops->left->kind == LX_OP && r->loops->left->op == TARN_FX_CAST && chance(g, 4))
+    g->dtype = TARN_I8;
   for (uint32_t i = 0; i < r->ncond; i++)
     if (i != g->skip && rule_cond(r, i)->kind == RX_CALL && draw(g, 8) < 7 &&
         strcmp(rule_cond(r, i)->fun->name, "nonneg-integers") == 0)

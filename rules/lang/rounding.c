@@ -170,6 +170,7 @@ static rounding multiplied(tarn_dtype t, const double *v, const rounding *a, con
   if (stays_whole(t, a, b, product)) {
     rounding r = plain(t, product, 0);
     r.whole = true;
+    if (!a->fixed && !b->fixed) factors_of(&r, t, a, b);
     return r;
   }
   rounding r = plain(t, product, fabs(v[0]) * eb + fabs(v[1]) * ea + U * ea * eb);
