@@ -22,6 +22,12 @@ uint32_t draw(gen *g, uint32_t n) {
 
 /* ---------------------------------------------------------------- one instance */
 
+/* Of a rule over loops a proof is the same for all instances. */
+static void try_proof(job *j) {
+  if (j->g->r->loops && j->tried) return;
+  j->tried = true, j->which = 0;
+  j->proved = prove_instance(j->g, &j->which, j->why, sizeof j->why);
+}
 static void instance(tarn_ctx *cx, void *arg) {
   job *j = arg;
   gen *g = j->g;
@@ -31,9 +37,8 @@ static void instance(tarn_ctx *cx, void *arg) {
   if (!gen_right(g)) return;
   j->v.applied = true;
   check_compare(g, &j->v);
-  j->which = 0;
-  j->proved = j->prove && j->v.differs && prove_instance(g, &j->which, j->why, sizeof j->why);
-  j->apart = j->proved && check_bad(g->r, &j->v) &&
+  if (j->prove && j->v.differs) try_proof(j);
+  j->apart = j->prove && j->v.differs && j->proved && check_bad(g->r, &j->v) &&
              (g->r->numeric == TARN_RULE_EXACT || j->v.why || check_apart(g) > 1e-3);
   if (j->print) check_print(g, &j->v, j->print);
 }

@@ -173,6 +173,7 @@ typedef struct job {
   bool only_f32;
   tarn_buf *print;    /* where to print the instance; NULL */
   bool prove, proved; /* prove: try; proved: this instance was, for all sizes */
+  bool tried;         /* a rule over loops, of which a proof is one of all instances */
   bool apart;         /* its sides differ in more than rounding */
   uint64_t which;     /* the case of that proof */
   char why[160];      /* why it was not */

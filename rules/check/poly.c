@@ -173,6 +173,28 @@ static bool natural(polys *s, const poly *a, uint32_t depth) {
   }
   return false;
 }
+/* Of a polynomial that has quotients by one number or size, [A / m] and -[B / m], and else is R:
+ * A + m R - B, of which it is at least 0 if that is. False: it is none of these. */
+static bool without_quotients(polys *s, const poly *p, poly *out) {
+  poly rest = {0}, plus = {0}, minus = {0}, by = {0};
+  bool any = false;
+  for (uint32_t i = 0; i < p->n; i++) {
+    const mono *m = &p->m[i];
+    const pvar *v = m->n == 1 ? &s->var[m->v[0]] : NULL;
+    if (!v || v->kind != PV_DIV || (m->c != 1 && m->c != -1)) {
+      add_mono(s, &rest, *m);
+      continue;
+    }
+    poly *to = m->c > 0 ? &plus : &minus;
+    if (to->n || (any && !poly_equal(s, &by, &v->b))) return false;
+    by = v->b, *to = v->a, any = true;
+  }
+  if (!any) return false;
+  *out = poly_mul(s, &rest, &by);
+  *out = poly_add(s, out, &plus, 1);
+  *out = poly_add(s, out, &minus, -1);
+  return true;
+}
 /* An index at the end that makes the polynomial least; -1: there is none left. */
 static int an_index(const polys *s, const poly *p, bool *low) {
   for (uint32_t i = p->n; i-- > 0;)
@@ -188,12 +210,15 @@ static int an_index(const polys *s, const poly *p, bool *low) {
   return -1;
 }
 bool poly_natural(polys *s, const poly *a) {
-  poly p = poly_now(s, a);
+  poly p = poly_now(s, a), q;
   for (uint32_t steps = 0; steps < 32; steps++) {
     bool low;
+    if (without_quotients(s, &p, &q)) p = poly_now(s, &q);
     int v = an_index(s, &p, &low);
     if (v == -2) return false;
-    if (v == -1) return natural(s, &p, 3);
+    for (uint32_t depth = 0; v == -1 && depth < 4; depth++)
+      if (natural(s, &p, depth)) return true;
+    if (v == -1) return false;
     const pvar *x = &s->var[v];
     if (!low && x->kind == PV_DIV) return false; /* nothing is known above */
     poly end = poly_int(0), one = poly_int(1), sum = {0};

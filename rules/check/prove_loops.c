@@ -8,6 +8,7 @@
  * What typing ensures is taken as known: an expression that the right side reads where a loop of
  * the left side is gone does not depend on it, because the right side is not made otherwise. */
 #include "rules/check/prove_loops.h"
+#include <math.h>
 #include <string.h>
 
 /* ---------------------------------------------------------------- atoms and values */
@@ -48,22 +49,47 @@ static int order(const lterm *a, const lterm *b) {
   if (a->n != b->n) return a->n < b->n ? -1 : 1;
   return memcmp(a->atom, b->atom, a->n * sizeof *a->atom);
 }
+/* Where there are tables of fractions: the multiple of 1/den that a computed number stands for. */
+static double exactly(lprover *p, double c) {
+  if (!p->den) return c;
+  double k = rint(c * (double)p->den);
+  if (fabs(c * (double)p->den - k) > 1e-4) poly_stuck(&p->s, "a number that is no simple fraction");
+  return k / (double)p->den;
+}
+static uint32_t place_of(const lval *v, const lterm *t) {
+  uint32_t lo = 0, hi = v->n;
+  while (lo < hi) {
+    uint32_t mid = (lo + hi) / 2;
+    if (order(&v->t[mid], t) < 0) lo = mid + 1;
+    else hi = mid;
+  }
+  return lo;
+}
+static void make_room(lprover *p, lval *v, uint32_t n) {
+  if (n <= v->room) return;
+  if (n > L_TERMS) poly_stuck(&p->s, "an expression of many terms");
+  lterm *t = TARN_ARRAY(p->cx, lterm, 2 * n);
+  if (v->n) memcpy(t, v->t, v->n * sizeof *t);
+  v->t = t, v->room = 2 * n;
+}
 static void add_term(lprover *p, lval *v, const lterm *t) {
-  uint32_t i = 0;
-  while (i < v->n && order(&v->t[i], t) < 0) i++;
+  uint32_t i = place_of(v, t);
   if (i < v->n && !order(&v->t[i], t)) {
-    v->t[i].c += t->c;
+    v->t[i].c = exactly(p, v->t[i].c + t->c);
     if (v->t[i].c != 0) return;
     memmove(&v->t[i], &v->t[i + 1], (--v->n - i) * sizeof *v->t);
     return;
   }
   if (t->c == 0) return;
-  if (v->n == L_TERMS) poly_stuck(&p->s, "an expression of many terms");
+  make_room(p, v, v->n + 1);
   memmove(&v->t[i + 1], &v->t[i], (v->n++ - i) * sizeof *v->t);
   v->t[i] = *t;
 }
 static lval add(lprover *p, const lval *a, const lval *b, double times) {
-  lval v = *a;
+  lval v = {0};
+  make_room(p, &v, a->n + 1);
+  if (a->n) memcpy(v.t, a->t, a->n * sizeof *a->t);
+  v.n = a->n;
   for (uint32_t i = 0; i < b->n; i++) {
     lterm t = b->t[i];
     t.c *= times;
@@ -72,7 +98,7 @@ static lval add(lprover *p, const lval *a, const lval *b, double times) {
   return v;
 }
 static lterm join_terms(lprover *p, const lterm *a, const lterm *b) {
-  lterm t = {.c = a->c * b->c};
+  lterm t = {.c = exactly(p, a->c * b->c)};
   uint32_t i = 0, j = 0;
   if (a->n + b->n > L_FACTORS) poly_stuck(&p->s, "a product of many factors");
   while (i < a->n || j < b->n)
@@ -89,16 +115,20 @@ static lval multiply(lprover *p, const lval *a, const lval *b) {
     }
   return v;
 }
-static lval number(double c) {
-  lval v = {.n = c != 0};
-  v.t[0] = (lterm){.c = c};
+static lval one_term(lprover *p, const lterm *t) {
+  lval v = {0};
+  add_term(p, &v, t);
   return v;
 }
-static lval one_atom(lprover *p, const latom *a) {
-  lval v = {.n = 1};
-  v.t[0] = (lterm){.c = 1, .n = 1, .atom = {intern(p, a)}};
-  return v;
+static lval number(lprover *p, double c) {
+  lterm t = {.c = c};
+  return one_term(p, &t);
 }
+static lval atom_value(lprover *p, uint32_t id) {
+  lterm t = {.c = 1, .n = 1, .atom = {id}};
+  return one_term(p, &t);
+}
+static lval one_atom(lprover *p, const latom *a) { return atom_value(p, intern(p, a)); }
 /* The atom that a value is; NULL. */
 static const latom *alone(const lprover *p, const lval *v) {
   return v->n == 1 && v->t[0].c == 1 && v->t[0].n == 1 ? &p->atom.p[v->t[0].atom[0]] : NULL;
@@ -107,7 +137,7 @@ static lval size_value(lprover *p, const poly *a) {
   lval v = {0};
   poly x = poly_now(&p->s, a);
   for (uint32_t i = 0; i < x.n; i++) {
-    lval m = number((double)x.m[i].c);
+    lval m = number(p, (double)x.m[i].c);
     for (uint32_t k = 0; k < x.m[i].n; k++) {
       latom size = {.kind = LA_SIZE, .var = x.m[i].v[k]};
       lval f = one_atom(p, &size);
@@ -254,7 +284,10 @@ static bool join_two(lprover *p, lfold *f, uint32_t a, uint32_t b) {
   poly ia = poly_var(&p->s, f->loop[a]), far = poly_mul(&p->s, &B, &ia), both = poly_var(&p->s, j);
   poly is = poly_add(&p->s, &both, &far, -1);
   lval body = with(p, &f->body, f->loop[b], &is);
-  if (val_has(p, &body, f->loop[a])) return false;
+  if (val_has(p, &body, f->loop[a])) {
+    if (j + 1 == p->s.n) p->s.n--;
+    return false;
+  }
   f->body = body, f->loop[a] = j;
   memmove(&f->loop[b], &f->loop[b + 1], (--f->n - b) * sizeof *f->loop);
   return true;
@@ -300,11 +333,11 @@ static poly drop_loops(lprover *p, lfold *f) {
 }
 static lval sum_of(lprover *p, lfold f);
 /* Of one product: what does not depend on the loops stands before the sum. */
-static lval sum_of_term(lprover *p, const lfold *of, const lterm *t) {
+static lval sum_of_product(lprover *p, const lfold *of, const lterm *t) {
   lfold f = *of;
-  lval before = number(t->c), in = number(1);
+  lval before = number(p, 1), in = number(p, 1);
   for (uint32_t k = 0; k < t->n; k++) {
-    lval x = {.n = 1, .t = {{.c = 1, .n = 1, .atom = {t->atom[k]}}}};
+    lval x = atom_value(p, t->atom[k]);
     lval *to = depends(p, of, &x) ? &in : &before;
     *to = multiply(p, to, &x);
   }
@@ -319,11 +352,25 @@ static lval sum_of_term(lprover *p, const lfold *of, const lterm *t) {
   }
   return multiply(p, &before, &in);
 }
+/* The same of one that was there before is known. */
+static lval sum_of_term(lprover *p, const lfold *f, const lterm *t) {
+  tarn_buf b = {.cx = p->cx};
+  tarn_buf_add(&b, (const char *)f->loop, f->n * sizeof *f->loop);
+  tarn_buf_add(&b, (const char *)&f->n, sizeof f->n);
+  tarn_buf_add(&b, (const char *)t->atom, t->n * sizeof *t->atom);
+  uint32_t id = tarn_intern_add(p->folds, b.p, b.n);
+  if (id < p->folded.n) return p->folded.p[id];
+  lval none = {0};
+  tarn_push(p->cx, &p->folded, none);
+  lval v = sum_of_product(p, f, t);
+  return p->folded.p[id] = v;
+}
 static lval sum_of(lprover *p, lfold f) {
   lval v = {0};
   for (uint32_t i = 0; i < f.body.n; i++) {
-    lval x = sum_of_term(p, &f, &f.body.t[i]);
-    v = add(p, &v, &x, 1);
+    lval c = number(p, f.body.t[i].c), x = sum_of_term(p, &f, &f.body.t[i]);
+    x = multiply(p, &c, &x);
+    for (uint32_t k = 0; k < x.n; k++) add_term(p, &v, &x.t[k]);
   }
   return v;
 }
@@ -349,7 +396,7 @@ static bool put_before(lprover *p, const lfold *f, lval *out) {
 static lval take_out(lprover *p, lfold *f) {
   lval out = {0}, in = {0};
   for (uint32_t i = 0; i < f->body.n; i++) {
-    lval x = {.n = 1, .t = {f->body.t[i]}};
+    lval x = one_term(p, &f->body.t[i]);
     add_term(p, depends(p, f, &x) ? &in : &out, &f->body.t[i]);
   }
   f->body = in;
@@ -361,7 +408,7 @@ static lval extreme_of(lprover *p, lfold f) {
   drop_loops(p, &f);
   if (!f.n) return f.body;
   if (put_before(p, &f, &before)) return before;
-  before = p->real ? take_out(p, &f) : number(0);
+  before = p->real ? take_out(p, &f) : number(p, 0);
   join_loops(p, &f);
   lval most = any_order(p, &f);
   return add(p, &most, &before, 1);
@@ -417,31 +464,88 @@ static lval plain_op(lprover *p, uint32_t op, uint32_t type, lval *kid, uint32_t
 }
 static lval inverse(lprover *p, lval v) {
   if (!p->floats) poly_stuck(&p->s, "a quotient that may be one of integers");
-  lval x = number(1);
+  lval x = number(p, 1);
   if (v.n != 1) return plain_op(p, TARN_FX_DIV, TARN_NONE, &v, 1);
   for (uint32_t k = 0; k < v.t[0].n; k++) {
-    lval f = {.n = 1, .t = {{.c = 1, .n = 1, .atom = {v.t[0].atom[k]}}}};
+    lval f = atom_value(p, v.t[0].atom[k]);
     const latom *a = alone(p, &f);
     bool twice = a->kind == LA_OP && a->op == TARN_FX_DIV && a->nkid == 1;
     f = twice ? a->kid[0] : plain_op(p, TARN_FX_DIV, TARN_NONE, &f, 1);
     x = multiply(p, &x, &f);
   }
-  lval c = number(1 / v.t[0].c);
+  lval c = number(p, 1 / v.t[0].c);
   return multiply(p, &c, &x);
+}
+/* |v|: of each factor. */
+static lval magnitude(lprover *p, lval v) {
+  if (v.n != 1) return plain_op(p, TARN_FX_ABS, TARN_NONE, &v, 1);
+  lval x = number(p, fabs(v.t[0].c));
+  for (uint32_t k = 0; k < v.t[0].n; k++) {
+    lval f = atom_value(p, v.t[0].atom[k]);
+    f = plain_op(p, TARN_FX_ABS, TARN_NONE, &f, 1);
+    x = multiply(p, &x, &f);
+  }
+  return x;
+}
+/* Of the square of a product: its magnitude. */
+static lval square_root(lprover *p, lval v) {
+  const lterm *t = v.t;
+  bool square = v.n == 1 && t->c == 1 && t->n % 2 == 0;
+  for (uint32_t k = 0; square && k < t->n; k += 2) square = t->atom[k] == t->atom[k + 1];
+  if (!square) return plain_op(p, TARN_FX_SQRT, TARN_NONE, &v, 1);
+  lterm half = {.c = 1, .n = t->n / 2};
+  for (uint32_t k = 0; k < half.n; k++) half.atom[k] = t->atom[2 * k];
+  return magnitude(p, one_term(p, &half));
 }
 static lval power(lprover *p, lval *kid) {
   const lval *e = &kid[1];
   double n = e->n ? e->t[0].c : 0;
   bool known = e->n == 1 && !e->t[0].n && (n == 1 || n == 2 || n == 3 || n == -1 || n == -2);
+  if (e->n == 1 && !e->t[0].n && (n == 0.5 || n == -0.5)) {
+    lval root = square_root(p, kid[0]);
+    return n < 0 ? inverse(p, root) : root;
+  }
   if (!known) return plain_op(p, TARN_FX_POW, TARN_NONE, kid, 2);
   lval base = n < 0 ? inverse(p, kid[0]) : kid[0], v = base;
   for (double i = 1; i < (n < 0 ? -n : n); i++) v = multiply(p, &v, &base);
   return v;
 }
+bool has_fact(const lprover *p, uint32_t kind, uint32_t a, uint32_t b, uint32_t type) {
+  for (uint32_t i = 0; i < p->nfact; i++) {
+    const lfact *f = &p->fact[i];
+    if (f->kind == kind && f->a == a && f->b == b && f->type == type) return true;
+  }
+  return false;
+}
+/* The variable that a value is; TARN_NONE. */
+static uint32_t variable_of(const lprover *p, const lval *v) {
+  const latom *a = alone(p, v);
+  return a && a->kind == LA_READ ? a->var : TARN_NONE;
+}
+/* What keeps every bit: x^1 = x, x^2 = x x, x / 2^n = x 2^-n. */
+static lval operate_exactly(lprover *p, uint32_t op, lval *kid, uint32_t n) {
+  double e = op == TARN_FX_POW && kid[1].n == 1 && !kid[1].t[0].n ? kid[1].t[0].c : 0;
+  if (e == 1) return kid[0];
+  if (e == 2) op = TARN_FX_MUL, kid[1] = kid[0];
+  if (op == TARN_FX_DIV && has_fact(p, LF_TWO, variable_of(p, &kid[1]), TARN_NONE, TARN_NONE) &&
+      !(kid[0].n == 1 && !kid[0].t[0].n)) {
+    lval by[2] = {number(p, 1), kid[1]};
+    kid[1] = plain_op(p, TARN_FX_DIV, TARN_NONE, by, 2), op = TARN_FX_MUL;
+  }
+  return plain_op(p, op, TARN_NONE, kid, n);
+}
+/* NaN is no real number. */
+static bool is_nan_test(const lprover *p, const lval *v) {
+  const latom *a = alone(p, v);
+  return a && a->kind == LA_OP && a->op == TARN_FX_ISNAN;
+}
 static lval operate(lprover *p, uint32_t op, lval *kid, uint32_t n) {
   lval zero = {0}, x;
-  if (!p->real) return plain_op(p, op, TARN_NONE, kid, n);
+  if (!p->real) return operate_exactly(p, op, kid, n);
   switch (op) {
+  case TARN_FX_SQRT: return square_root(p, kid[0]);
+  case TARN_FX_ABS: return magnitude(p, kid[0]);
+  case TARN_FX_SEL: return is_nan_test(p, &kid[0]) ? kid[2] : plain_op(p, op, TARN_NONE, kid, n);
   case TARN_FX_ADD: return add(p, &kid[0], &kid[1], 1);
   case TARN_FX_SUB: return add(p, &kid[0], &kid[1], -1);
   case TARN_FX_NEG: return add(p, &zero, &kid[0], -1);
@@ -451,24 +555,47 @@ static lval operate(lprover *p, uint32_t op, lval *kid, uint32_t n) {
   default: return plain_op(p, op, TARN_NONE, kid, n);
   }
 }
+/* Is it a variable whose values such a cast keeps, or a sum or difference of two? */
+static bool cast_keeps(lprover *p, const lval *v, uint32_t type) {
+  uint32_t a = variable_of(p, v);
+  if (v->n == 0) return true;
+  if (a != TARN_NONE)
+    return has_fact(p, LF_SURVIVES, a, TARN_NONE, type) ||
+           has_fact(p, LF_TYPED, a, TARN_NONE, type);
+  for (uint32_t i = 0; i < 2 && v->n == 2; i++) {
+    const lterm *t = &v->t[i], *u = &v->t[1 - i];
+    if (t->n != 1 || u->n != 1 || t->c != 1 || fabs(u->c) != 1) continue;
+    lval one = atom_value(p, t->atom[0]), other = atom_value(p, u->atom[0]);
+    uint32_t x = variable_of(p, &one), y = variable_of(p, &other);
+    if (has_fact(p, u->c < 0 ? LF_DIFFERENCE : LF_SUM, x, y, TARN_NONE) &&
+        has_fact(p, LF_SURVIVES, x, TARN_NONE, type) &&
+        has_fact(p, LF_SURVIVES, y, TARN_NONE, type))
+      return true;
+  }
+  return false;
+}
 lval op_value(lprover *p, const lx *x, lval *kid) {
   if (x->op != TARN_FX_CAST) return operate(p, x->op, kid, x->n);
   uint32_t type = x->var == TARN_NONE ? (uint32_t)x->type : 1000 + x->var;
+  if (p->real && cast_keeps(p, kid, type)) return kid[0];
   return plain_op(p, x->op, type, kid, x->n);
+}
+/* A pair of loops, one of them loop i, on which the expression depends by their sum; NULL. */
+static const lslide *slide_of(const lprover *p, uint32_t kind, uint32_t var, uint32_t i) {
+  for (uint32_t k = 0; k < p->nslide && kind == LA_READ; k++)
+    if (p->slide[k].of == var && (p->slide[k].a == i || p->slide[k].b == i)) return &p->slide[k];
+  return NULL;
 }
 lval read_value(lprover *p, uint32_t kind, uint32_t var, const lenv *e, lval *kid) {
   latom a = {.kind = kind, .var = var, .nkid = kid ? 1 : 0};
-  const lslide *s = NULL;
-  for (uint32_t i = 0; i < p->nslide && kind == LA_READ; i++)
-    if (p->slide[i].of == var) s = &p->slide[i];
   a.ix = TARN_ARRAY(p->cx, poly, p->nloop + 1);
   uint32_t last = kind == LA_THEN ? p->nown : p->nleft;
   for (uint32_t i = 0; i < last; i++) {
     if (!e->has[i]) p->gone[var] |= 1u << i;
-    if (p->gone[var] >> i & 1 || (s && s->b == i)) continue;
+    const lslide *with = slide_of(p, kind, var, i);
+    if (p->gone[var] >> i & 1 || (with && with->b == i)) continue;
     a.ix[a.nix] = e->at[i];
-    if (s && s->a == i && e->has[s->b])
-      a.ix[a.nix] = poly_add(&p->s, &a.ix[a.nix], &e->at[s->b], 1);
+    if (with && e->has[with->b]) a.ix[a.nix] = poly_add(&p->s, &a.ix[a.nix], &e->at[with->b], 1);
     a.nix++;
   }
   if (kid) a.kid = tarn_copy(p->cx, kid, sizeof *kid);
@@ -480,6 +607,7 @@ bool same_value(const lval *a, const lval *b) {
     same = a->t[i].c == b->t[i].c && !order(&a->t[i], &b->t[i]);
   return same;
 }
-lval number_value(double c) { return number(c); }
+lval number_value(lprover *p, double c) { return number(p, c); }
+lval sum_value(lprover *p, const lval *a, const lval *b) { return add(p, a, b, 1); }
 lval poly_value_of(lprover *p, const poly *a) { return size_value(p, a); }
 bool loop_number(const lprover *p, uint32_t var, uint32_t *at) { return find(p, var, at); }

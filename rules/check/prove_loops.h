@@ -6,14 +6,23 @@
 #include "rules/check/poly.h"
 #include "rules/lang/loops.h"
 
-enum { L_TERMS = 6, L_FACTORS = 8, L_KIDS = 6, L_LIST = 6, L_STANDARD = 96, L_MOST = 24 };
+enum {
+  L_TERMS = 400,
+  L_FACTORS = 8,
+  L_KIDS = 6,
+  L_LIST = 6,
+  L_STANDARD = 96,
+  L_MOST = 24,
+  L_FACTS = 8,
+  L_SPREAD = 8 /* loops of at most so many steps are written out where there are tables */
+};
 typedef struct lterm { /* c times these atoms, ascending */
   double c;
   uint32_t n, atom[L_FACTORS];
 } lterm;
-typedef struct lval { /* a sum, in order */
-  uint32_t n;
-  lterm t[L_TERMS];
+typedef struct lval { /* a sum, in order; terms are changed only by who makes it */
+  uint32_t n, room;
+  lterm *t;
 } lval;
 /* READ: an expression of the left side at these indices; THEN: what is done with a value; SIZE: a
  * variable of sizes; OP: a scalar operator over values; FOLD: a reduction over the bound indices.
@@ -38,6 +47,16 @@ typedef struct lenv { /* of the left side's loops and those that the right side 
 typedef struct lslide {
   uint32_t of, a, b; /* depends on loops a and b by their sum alone */
 } lslide;
+typedef struct lfact { /* of the values of a, or of a with b, and a type */
+  enum { LF_SURVIVES, LF_TYPED, LF_ZERO, LF_SUM, LF_DIFFERENCE, LF_TWO } kind;
+  uint32_t a, b, type;
+} lfact;
+typedef struct lcase { /* a loop of the result in parts: the i-th, or every i-th of them */
+  uint32_t at;
+  bool every;
+  poly by;
+  int64_t n;
+} lcase;
 typedef struct lprover {
   gen *g;
   const rule *r;
@@ -58,7 +77,16 @@ typedef struct lprover {
   struct {
     uint32_t high, k, var;
   } standard[L_STANDARD];
-  uint32_t nstandard, nslide;
+  struct {
+    const void *of;
+    uint32_t k, var;
+  } index[L_STANDARD];
+  uint32_t nstandard, nslide, nindex, nfact, ncase;
+  lfact fact[L_FACTS];
+  lcase part[4];
+  int64_t den; /* numbers are multiples of 1/den; 0: any */
+  tarn_intern *folds;
+  TARN_VEC(lval) folded;
   lslide slide[8];
   bool named[R_ATTRS];
   lval name[R_ATTRS]; /* (= ?y …) */
@@ -67,7 +95,9 @@ typedef struct lprover {
 lval fold_value(lprover *p, lfold f);
 lval op_value(lprover *p, const lx *x, lval *kid);
 lval read_value(lprover *p, uint32_t kind, uint32_t var, const lenv *e, lval *kid);
-lval number_value(double c);
+lval number_value(lprover *p, double c);
+lval sum_value(lprover *p, const lval *a, const lval *b);
+bool has_fact(const lprover *p, uint32_t kind, uint32_t a, uint32_t b, uint32_t type);
 lval poly_value_of(lprover *p, const poly *a);
 bool same_value(const lval *a, const lval *b);
 bool loop_number(const lprover *p, uint32_t var, uint32_t *at);

@@ -1,5 +1,6 @@
 /* The two sides of a rule over loops as values; see prove_loops.c. */
 #include "rules/check/prove_loops.h"
+#include <math.h>
 #include <string.h>
 
 /* ---------------------------------------------------------------- integers of the rule */
@@ -21,14 +22,12 @@ static poly integer_call(lprover *p, const rx *x) {
   poly_stuck(&p->s, tarn_format(p->cx, "the function %s has no symbolic form", f));
 }
 /* A name: of a :where what that says, else a size of its own. */
-enum { SOME = 12 }; /* what the instance does not tell; it divides itself */
+enum { SOME = 12 }; /* of each, as an example; it divides itself */
 static poly integer_named(lprover *p, uint32_t var) {
   const rule *r = p->r;
-  const rv *v = &p->g->e.attr[var];
   for (uint32_t i = 0; i < r->nwhere && !p->sized[var]; i++)
     if (r->where_var[i] == var && !r->where_each[i]) return integer(p, r->where[i]);
-  int64_t is = v->kind == 'i' && v->i > 0 ? v->i : SOME;
-  if (!p->sized[var]) p->size[var] = poly_var(&p->s, poly_size(&p->s, is, 1));
+  if (!p->sized[var]) p->size[var] = poly_var(&p->s, poly_size(&p->s, SOME, 1));
   p->sized[var] = true;
   return p->size[var];
 }
@@ -40,6 +39,39 @@ static poly integer(lprover *p, const rx *x) {
 }
 
 /* ---------------------------------------------------------------- conditions */
+static void add_fact(lprover *p, uint32_t kind, uint32_t a, uint32_t b, uint32_t type) {
+  if (p->nfact < L_FACTS) p->fact[p->nfact++] = (lfact){kind, a, b, type};
+}
+/* As op_value() numbers them. */
+static uint32_t type_number(const rx *x) {
+  tarn_dtype t;
+  if (x->kind == RX_VAR) return 1000 + x->var;
+  return x->kind == RX_LIT && x->lit.name && tarn_dtype_parse(x->lit.name, &t) ? t : TARN_NONE;
+}
+/* What a condition says of the values of expressions. */
+static void said_of_values(lprover *p, const rx *c) {
+  static const struct {
+    const char *name;
+    uint32_t kind, n;
+  } says[] = {{"survives", LF_SURVIVES, 2},
+              {"is-zero", LF_ZERO, 1},
+              {"is-type", LF_TYPED, 2},
+              {"sum-fits", LF_SUM, 2},
+              {"difference-fits", LF_DIFFERENCE, 2},
+              {"is-power-of-two", LF_TWO, 1}};
+  for (uint32_t i = 0; i < sizeof says / sizeof *says; i++) {
+    if (strcmp(c->fun->name, says[i].name)) continue;
+    bool two = says[i].kind == LF_SUM || says[i].kind == LF_DIFFERENCE;
+    bool type = says[i].n == 2 && !two;
+    add_fact(p, says[i].kind, c->kid[0]->var, two ? c->kid[1]->var : TARN_NONE,
+             type ? type_number(c->kid[1]) : TARN_NONE);
+  }
+}
+/* The expression whose type that of x is; TARN_NONE. */
+static uint32_t typed_like(const lx *x) {
+  if (x->kind == LX_OP && x->op == TARN_FX_SEL) return typed_like(x->kid[2]);
+  return x->kind == LX_ANY ? x->var : TARN_NONE;
+}
 static void divides(lprover *p, const rx *c) {
   poly d = integer(p, c->kid[0]), n = integer(p, c->kid[1]);
   int64_t by = poly_value(&p->s, &d), of = poly_value(&p->s, &n);
@@ -54,7 +86,9 @@ static void one_condition(lprover *p, const rx *c, bool needed) {
   bool one = c->kind == RX_CALL && c->n && c->kid[0]->kind == RX_VAR;
   if (one && !strcmp(f, "free") && c->kid[1]->kind == RX_VAR && loop_number(p, c->kid[1]->var, &at))
     p->gone[c->kid[0]->var] |= 1u << at;
-  if (!needed) return; /* what a guard says is known only where typing says so, too */
+  /* what a guard says is known only where typing says so, too, as that tables have so many rows */
+  if (!needed && (strcmp(f, "divides") || !p->r->loops->ntable)) return;
+  if (one) said_of_values(p, c);
   if (one && !strcmp(f, "merges")) p->merges = c->kid[0]->var;
   if (!strcmp(f, "divides")) divides(p, c);
   if (one && !strcmp(f, "slides") && p->nslide < 8 && loop_number(p, c->kid[1]->var, &a) &&
@@ -66,6 +100,21 @@ static bool of_floats(const rx *c) {
   const char *f = c->kind == RX_CALL ? c->fun->name : "";
   bool any = !strcmp(f, "is-type") && c->kid[1]->lit.name && c->kid[1]->lit.name[0] == 'f';
   for (uint32_t i = 0; !strcmp(f, "and") && i < c->n; i++) any |= of_floats(c->kid[i]);
+  return any;
+}
+/* Has it an operator of floats alone? */
+static bool takes_floats(const lx *x) {
+  static const bool alone[] = {
+#define FX(ID, name, n, gives, floats, ints, ...) [TARN_FX_##ID] = FLOATS_##floats##ints,
+#define FLOATS_YN                                 true
+#define FLOATS_YY                                 false
+#define FLOATS_NN                                 false
+#define FLOATS_NY                                 false
+#include "access/fx.def"
+#undef FX
+  };
+  bool any = x->kind == LX_OP && alone[x->op];
+  for (uint32_t i = 0; !any && i < x->n; i++) any = takes_floats(x->kid[i]);
   return any;
 }
 static void conditions(lprover *p) {
@@ -82,19 +131,41 @@ static uint32_t new_loop(lprover *p, uint32_t var, const poly *extent) {
   return p->nloop++;
 }
 static poly any_size(lprover *p) { return poly_var(&p->s, poly_size(&p->s, 2, 1)); }
-/* A loop of the left side, or a row as one loop of all its points. */
-static uint32_t left_loop(lprover *p, const lloop *x, lenv *e) {
-  uint32_t at;
-  if (x->kind != LL_ROW && x->kind != LL_LOOP) poly_stuck(&p->s, "a row of chosen loops");
-  if (!loop_number(p, x->var, &at)) {
-    poly extent = x->kind == LL_LOOP && x->extent ? integer(p, x->extent) : any_size(p);
-    at = new_loop(p, x->var, &extent);
-    p->nleft = p->nloop;
-  }
-  e->at[at] = poly_var(&p->s, poly_index(&p->s, &p->loop[at].extent)), e->has[at] = true;
-  return at;
+/* An index of this extent, the same one each time that this is looked at. */
+static uint32_t index_of(lprover *p, const void *of, uint32_t k, const poly *extent) {
+  for (uint32_t i = 0; i < p->nindex; i++)
+    if (p->index[i].of == of && p->index[i].k == k &&
+        poly_equal(&p->s, &p->s.var[p->index[i].var].a, extent))
+      return p->index[i].var;
+  if (p->nindex == L_STANDARD) poly_stuck(&p->s, "too many indices");
+  p->index[p->nindex].of = of, p->index[p->nindex].k = k;
+  return p->index[p->nindex++].var = poly_index(&p->s, extent);
 }
-/* Where a loop of the right side lies among all loops. */
+typedef struct entry { /* a loop of a list, and its extent there */
+  uint32_t at;
+  poly extent;
+} entry;
+typedef struct entries {
+  uint32_t n;
+  entry e[L_LIST];
+} entries;
+static void add_entry(lprover *p, entries *to, uint32_t at, const poly *extent) {
+  if (to->n == L_LIST) poly_stuck(&p->s, "a reduction over many loops");
+  to->e[to->n].at = at, to->e[to->n++].extent = *extent;
+}
+/* Loops of the left side; a row is one loop of all its points, of those that `of` does not name. */
+static void left_loops(lprover *p, const lloop *x, uint32_t n, entries *to) {
+  for (uint32_t i = 0; i < n; i++, x++) {
+    uint32_t at;
+    if (x->kind == LL_OF) left_loops(p, x->kid, x->n, to);
+    if (!loop_number(p, x->var, &at)) {
+      poly extent = x->kind == LL_LOOP && x->extent ? integer(p, x->extent) : any_size(p);
+      at = new_loop(p, x->var, &extent);
+      p->nleft = p->nloop;
+    }
+    add_entry(p, to, at, &p->loop[at].extent);
+  }
+}
 static uint32_t right_loop(lprover *p, const lloop *x, poly *extent) {
   uint32_t at;
   if (x->kind != LL_ROW && x->kind != LL_LOOP) poly_stuck(&p->s, "a row of chosen loops");
@@ -104,6 +175,17 @@ static uint32_t right_loop(lprover *p, const lloop *x, poly *extent) {
   else poly_stuck(&p->s, "a loop without an extent");
   if (!known) at = new_loop(p, x->var, extent);
   return at;
+}
+/* Those of the right side that have an extent there; others are there anyway. */
+static void right_loops(lprover *p, const lloop *x, uint32_t n, bool all, entries *to) {
+  for (uint32_t i = 0; i < n; i++, x++) {
+    poly extent;
+    if (x->kind == LL_WITH) right_loops(p, x->kid, x->n, all, to);
+    else if (all || (x->kind != LL_ON && x->kind != LL_OFF)) {
+      uint32_t at = right_loop(p, x, &extent);
+      add_entry(p, to, at, &extent);
+    }
+  }
 }
 static void must_lie(lprover *p, const poly *at, const poly *extent) {
   poly one = poly_int(1), room = poly_add(&p->s, extent, at, -1);
@@ -121,9 +203,8 @@ static poly index_at(lprover *p, const lix *x, const lenv *e) {
   if (x->kind == LIX_FIRST || x->kind == LIX_BEYOND)
     poly_stuck(&p->s, "an index beyond its loop, or found by guards");
   poly a = index_at(p, x->kid[0], e);
-  if (x->kind == LIX_WITHIN) {
-    poly n = index_at(p, x->kid[1], e);
-    must_lie(p, &a, &n);
+  if (x->kind == LIX_WITHIN) { /* an expression goes on beyond its loops, whatever it is there */
+    if (!poly_natural(&p->s, &a)) poly_stuck(&p->s, "an index that may be below 0");
     return a;
   }
   poly b = index_at(p, x->kid[1], e);
@@ -138,34 +219,81 @@ static poly index_at(lprover *p, const lix *x, const lenv *e) {
 
 /* ---------------------------------------------------------------- expressions */
 static lval side(lprover *p, const lx *x, const lenv *e, bool left);
-static lval reduction(lprover *p, const lx *x, const lenv *e, bool left) {
-  lenv in = *e;
-  lfold f = {.var = x->var, .op = x->var == TARN_NONE ? x->op : 0};
-  for (uint32_t i = 0; i < x->nloop; i++) {
-    poly extent;
-    uint32_t at;
-    if (left) at = left_loop(p, &x->loop[i], &in);
-    else {
-      at = right_loop(p, &x->loop[i], &extent);
-      in.at[at] = poly_var(&p->s, poly_index(&p->s, &extent)), in.has[at] = true;
-    }
-    if (f.n == L_LIST) poly_stuck(&p->s, "a reduction over many loops");
-    f.loop[f.n++] = in.at[at].m[0].v[0];
+typedef struct writing { /* a reduction whose loops may be written out */
+  const lx *x;
+  entries loops;
+  lfold f;
+  bool left, out;
+} writing;
+/* How often the extent holds a part: itself, if it is small, or a factor of it. */
+static int64_t steps_of(const writing *w, const poly *extent) {
+  int64_t c = extent->n == 1 ? extent->m[0].c : 0;
+  return w->out && c > 1 && c <= L_SPREAD ? c : 1;
+}
+static lval reduced(lprover *p, writing *w, uint32_t i, const lenv *e) {
+  if (i == w->loops.n) {
+    lfold f = w->f;
+    f.body = side(p, w->x->kid[0], e, w->left);
+    return f.n ? fold_value(p, f) : f.body;
   }
-  f.body = side(p, x->kid[0], &in, left);
-  return fold_value(p, f);
+  lenv in = *e;
+  const entry *l = &w->loops.e[i];
+  poly extent = poly_now(&p->s, &l->extent);
+  int64_t steps = steps_of(w, &extent);
+  lval sum = {0};
+  bool index = steps == 1 || extent.m[0].n;
+  extent.m[0].c /= steps;
+  uint32_t var = index ? index_of(p, w->x, i, &extent) : 0, n = w->f.n;
+  if (index) w->f.loop[w->f.n++] = var;
+  for (int64_t k = 0; k < steps; k++) {
+    poly at = index ? poly_var(&p->s, var) : poly_int(0);
+    in.at[l->at] = index ? poly_add(&p->s, &at, &extent, k) : poly_int(k);
+    in.has[l->at] = true;
+    lval v = reduced(p, w, i + 1, &in);
+    if (steps == 1) sum = v;
+    else sum = sum_value(p, &sum, &v);
+  }
+  w->f.n = n;
+  return sum;
+}
+static lval reduction(lprover *p, const lx *x, const lenv *e, bool left) {
+  writing w = {.x = x, .left = left};
+  w.f = (lfold){.var = x->var, .op = x->var == TARN_NONE ? x->op : 0};
+  w.out = p->real && p->r->loops->ntable && x->var == TARN_NONE && x->op == TARN_RED_SUM;
+  if (left) left_loops(p, x->loop, x->nloop, &w.loops);
+  else right_loops(p, x->loop, x->nloop, true, &w.loops);
+  return reduced(p, &w, 0, e);
 }
 /* What a kernel computes, read where it stands. */
 static lval kernel(lprover *p, const lx *x, const lenv *e) {
-  for (uint32_t i = 0; i < x->nloop; i++) {
-    const lloop *l = &x->loop[i];
-    poly extent;
-    if (l->kind == LL_ON || l->kind == LL_OFF) continue; /* loops that are there anyway */
-    uint32_t at = right_loop(p, l, &extent);
-    if (!e->has[at]) poly_stuck(&p->s, "a kernel is read at no value of a loop");
-    must_lie(p, &e->at[at], &extent);
+  entries here = {0};
+  for (uint32_t i = 0; i < x->nloop; i++, here.n = 0) {
+    right_loops(p, &x->loop[i], 1, false, &here);
+    for (uint32_t k = 0; k < here.n; k++) {
+      const entry *l = &here.e[k];
+      if (!e->has[l->at]) poly_stuck(&p->s, "a kernel is read at no value of a loop");
+      must_lie(p, &e->at[l->at], &l->extent);
+    }
   }
   return side(p, x->kid[0], e, false);
+}
+/* The fraction of the least denominator that is rounded to that. */
+static int64_t denominator(lprover *p, double v) {
+  for (int64_t d = 1; d < 1000; d++)
+    if (rint(v * (double)d) / (double)d == v) return d;
+  poly_stuck(&p->s, "a number of a table that is no simple fraction");
+}
+static lval table_entry(lprover *p, const lx *x, const lenv *e) {
+  const ltable *t = &p->r->loops->table[x->op];
+  int64_t at = 0, i;
+  for (uint32_t d = 0; d < t->n; d++) {
+    poly ix = index_at(p, x->ix[d], e);
+    ix = poly_now(&p->s, &ix);
+    if (!poly_constant(&ix, &i) || i < 0 || i >= t->dim[d])
+      poly_stuck(&p->s, "an index of a table that is no number");
+    at = at * t->dim[d] + i;
+  }
+  return number_value(p, t->v[at]);
 }
 static lval elsewhere(lprover *p, const lx *x, const lenv *e) {
   lenv in = *e;
@@ -191,9 +319,10 @@ static lval side(lprover *p, const lx *x, const lenv *e, bool left) {
   switch (x->kind) {
   case LX_ANY:
     if (p->named[x->var]) return p->name[x->var];
+    if (p->real && has_fact(p, LF_ZERO, x->var, TARN_NONE, TARN_NONE)) return number_value(p, 0);
     return read_value(p, LA_READ, x->var, e, NULL);
   case LX_NUMBER:
-    if (!x->counted) return number_value(x->value);
+    if (!x->counted) return number_value(p, x->value);
     poly n = integer(p, x->counted);
     return poly_value_of(p, &n);
   case LX_OP: return operator(p, x, e, left);
@@ -204,7 +333,8 @@ static lval side(lprover *p, const lx *x, const lenv *e, bool left) {
   case LX_STAGE:
   case LX_SHARED: return kernel(p, x, e);
   case LX_KEPT: return side(p, x->kid[0], e, left);
-  default: poly_stuck(&p->s, "elements of tables, or beside a tensor");
+  case LX_TABLE: return table_entry(p, x, e);
+  default: poly_stuck(&p->s, "what lies beside a tensor, or another tensor");
   }
 }
 
@@ -219,23 +349,108 @@ static void must_follow(lprover *p, const lx *x) {
     from = at + 1;
   }
 }
+/* The least common denominator of products with one entry of each table that is read. */
+static void denominators(lprover *p, const lx *x) {
+  if (x->kind == LX_TABLE) {
+    const ltable *t = &p->r->loops->table[x->op];
+    int64_t n = 1, all = 1;
+    for (uint32_t d = 0; d < t->n; d++) n *= t->dim[d];
+    for (int64_t i = 0; i < n; i++) {
+      int64_t d = denominator(p, t->v[i]), a = all, b = d;
+      while (b) {
+        int64_t rest = a % b;
+        a = b, b = rest;
+      }
+      all = all / a * d;
+    }
+    if (__builtin_mul_overflow(p->den, all, &p->den) || p->den > 1 << 20)
+      poly_stuck(&p->s, "numbers of tables that are no simple fractions");
+  }
+  for (uint32_t i = 0; i < x->n; i++) denominators(p, x->kid[i]);
+}
+/* A loop of the result that the right side divides: its residue classes, or parts. */
+static void one_part(lprover *p, const lix *x) {
+  uint32_t at;
+  bool divides = x->kind == LIX_DIV || x->kind == LIX_MOD;
+  if (!divides || x->kid[0]->kind != LIX_LOOP || !loop_number(p, x->kid[0]->var, &at)) return;
+  if (at >= p->nown || p->ncase == sizeof p->part / sizeof *p->part) return;
+  for (uint32_t i = 0; i < p->ncase; i++)
+    if (p->part[i].at == at) return;
+  lcase c = {.at = at, .by = integer(p, x->kid[1]->number)};
+  c.by = poly_now(&p->s, &c.by);
+  c.every = poly_constant(&c.by, &c.n);
+  poly n = poly_div(&p->s, &p->loop[at].extent, &c.by), all = poly_mul(&p->s, &n, &c.by);
+  if (!c.every && (!poly_constant(&n, &c.n) || !poly_equal(&p->s, &all, &p->loop[at].extent)))
+    return;
+  if (c.n <= L_SPREAD) p->part[p->ncase++] = c;
+}
+static void parts_of_index(lprover *p, const lix *x) {
+  if (!x) return;
+  one_part(p, x);
+  for (uint32_t i = 0; i < 2; i++) parts_of_index(p, x->kid[i]);
+}
+static void find_parts(lprover *p, const lx *x) {
+  for (uint32_t i = 0; i < x->nix; i++) parts_of_index(p, x->ix[i]);
+  for (uint32_t i = 0; i < x->nloop; i++) parts_of_index(p, x->loop[i].ix);
+  for (uint32_t i = 0; i < x->n; i++) find_parts(p, x->kid[i]);
+}
+typedef struct sides {
+  const lx *left, *right;
+} sides;
+static void same_sides(lprover *p, const sides *s, const lenv *e) {
+  side(p, s->right, e, false), side(p, s->left, e, true); /* for what does not depend on loops */
+  lval b = side(p, s->right, e, false), a = side(p, s->left, e, true);
+  if (!same_value(&a, &b)) poly_stuck(&p->s, "the sides are not shown to be equal");
+}
+/* At each part of the loops that are divided. */
+static void in_parts(lprover *p, const sides *s, uint32_t i, const lenv *e) {
+  if (i == p->ncase) {
+    same_sides(p, s, e);
+    return;
+  }
+  const lcase *c = &p->part[i];
+  poly one = poly_int(1), extent = p->loop[c->at].extent;
+  for (int64_t k = 0; k < c->n; k++) {
+    lenv in = *e;
+    uint32_t facts = p->s.nfact,
+             var = c->every ? poly_size(&p->s, 0, 0) : index_of(p, c, 0, &c->by);
+    poly x = poly_var(&p->s, var), most = poly_int(k), *at = &in.at[c->at];
+    poly many = poly_mul(&p->s, c->every ? &x : &most, &c->by);
+    *at = poly_add(&p->s, &many, c->every ? &most : &x, 1);
+    if (c->every) {
+      most = poly_add(&p->s, &extent, at, -1);
+      most = poly_add(&p->s, &most, &one, -1);
+      poly_assume_natural(&p->s, &most);
+    }
+    in_parts(p, s, i + 1, &in);
+    p->s.nfact = facts;
+  }
+}
 void prove_loops(tarn_ctx *cx, gen *g) {
   lprover *p = TARN_NEW(cx, lprover);
   *p = (lprover){.g = g, .r = g->r, .cx = cx, .merges = TARN_NONE};
   const loops *l = g->r->loops;
   lenv e = {0};
+  entries own = {0};
   p->s.cx = cx, p->real = g->r->numeric != TARN_RULE_EXACT;
-  p->ids = tarn_intern_new(cx), p->ranks = tarn_intern_new(cx);
-  const lx *left = l->left, *right = l->right;
+  p->ids = tarn_intern_new(cx), p->ranks = tarn_intern_new(cx), p->folds = tarn_intern_new(cx);
+  sides s = {l->left, l->right};
   for (uint32_t i = 0; i < g->r->ncond; i++) p->floats |= i != g->skip && of_floats(g->r->cond[i]);
-  if (left->kind == LX_FOR) {
-    for (uint32_t i = 0; i < left->nloop; i++) left_loop(p, &left->loop[i], &e);
-    p->nown = p->nloop, left = left->kid[0];
+  p->floats |= takes_floats(s.left) || takes_floats(s.right);
+  if (s.left->kind == LX_FOR) {
+    left_loops(p, s.left->loop, s.left->nloop, &own);
+    for (uint32_t i = 0; i < own.n; i++) {
+      poly *at = &e.at[own.e[i].at];
+      *at = poly_var(&p->s, index_of(p, s.left, i, &own.e[i].extent)), e.has[own.e[i].at] = true;
+    }
+    p->nown = p->nloop, s.left = s.left->kid[0];
   }
-  side(p, left, &e, true); /* for its loops, */
+  if (l->anywhere && s.left->kind == LX_OP && s.left->op == TARN_FX_CAST)
+    add_fact(p, LF_TYPED, typed_like(s.right), TARN_NONE,
+             s.left->var == TARN_NONE ? (uint32_t)s.left->type : 1000 + s.left->var);
+  side(p, s.left, &e, true); /* for its loops, */
   conditions(p);
-  must_follow(p, right);
-  side(p, right, &e, false), side(p, left, &e, true); /* and for what does not depend on them */
-  lval b = side(p, right, &e, false), a = side(p, left, &e, true);
-  if (!same_value(&a, &b)) poly_stuck(&p->s, "the sides are not shown to be equal");
+  must_follow(p, s.right);
+  if (l->ntable) p->den = 1, denominators(p, s.right), find_parts(p, s.right);
+  in_parts(p, &s, 0, &e);
 }

@@ -206,23 +206,18 @@ static bool f_adds(renv *e, const rv *v, rv *out) {
   double sum = numbers ? tarn_fx_step(TARN_FX_ADD, a.type, a.type, w, TARN_STRICT).d : 0;
   return rv_bool(out, !numbers || (fabs(sum) != fabs(a.r.lo) && fabs(sum) != fabs(b.r.lo)));
 }
-static bool lies(tarn_dtype t, double lo, double hi) {
-  tarn_range all = vrange_any(t).r;
-  return lo >= all.lo && hi <= all.hi;
-}
-/* In their type, and in that to which they are cast. */
-static bool in_types(const vrange *a, const rv *to, double lo, double hi, rv *out) {
-  tarn_dtype t;
-  if (!tarn_dtype_parse(to->name, &t)) return false;
-  return rv_bool(out, lies(a->type, lo, hi) && (tarn_dtype_is_float(t) || lies(t, lo, hi)));
+/* Of integers that do not wrap. */
+static bool in_type(const vrange *a, double lo, double hi, rv *out) {
+  tarn_range all = vrange_any(a->type).r;
+  return rv_bool(out, !tarn_dtype_is_float(a->type) && lo >= all.lo && hi <= all.hi);
 }
 static bool f_sum_fits(renv *e, const rv *v, rv *out) {
   vrange a = range_of(e, v), b = range_of(e, v + 1);
-  return in_types(&a, v + 2, a.r.lo + b.r.lo, a.r.hi + b.r.hi, out);
+  return in_type(&a, a.r.lo + b.r.lo, a.r.hi + b.r.hi, out);
 }
 static bool f_difference_fits(renv *e, const rv *v, rv *out) {
   vrange a = range_of(e, v), b = range_of(e, v + 1);
-  return in_types(&a, v + 2, a.r.lo - b.r.hi, a.r.hi - b.r.lo, out);
+  return in_type(&a, a.r.lo - b.r.hi, a.r.hi - b.r.lo, out);
 }
 
 /* ---------------------------------------------------------------- loops */
@@ -357,9 +352,8 @@ const rfun rfun_loops_table[] = {
     FACTS("loose-difference", "ee:b", f_loose_difference, "the same of their difference"),
     FACTS("adds", "eee:b", f_adds,
           "the last two, constants, may be put together before the first is added: none is lost"),
-    FACTS("sum-fits", "eey:b", f_sum_fits,
-          "sums of these lie in their type, and in that type if it is one of integers"),
-    FACTS("difference-fits", "eey:b", f_difference_fits, "the same of differences"),
+    FACTS("sum-fits", "ee:b", f_sum_fits, "integers, whose sums do not wrap"),
+    FACTS("difference-fits", "ee:b", f_difference_fits, "integers, whose differences do not wrap"),
     FACTS("value-of", "e:x", f_value,
           "the one value of all elements of the tensor that is read; none when they differ"),
     FACTS("is-last", "e:b", f_is_last,
