@@ -173,7 +173,8 @@ END_TEST
 
 /* Rules over loops that are proved, with each condition and guard deleted in turn, and changed in
  * one place: nothing is proved that an instance refutes, and what is needed is missed. */
-static const char *const over_loops[] = {"parts", "scale", "affine", "reductions", "im2col"};
+static const char *const over_loops[] = {"parts", "recast", "strassen",   "powers",
+                                         "scale", "affine", "reductions", "im2col"};
 static void without(tarn_ctx *cx, void *arg) {
   const char *name = *(const char *const *)arg;
   const tarn_rule_result *r;
@@ -206,6 +207,57 @@ static void swapped(tarn_ctx *cx, void *arg) {
       ck_assert_msg(st == TARN_OK || st == TARN_BAD_INPUT, "%s: %s", b.p, tarn_message(cx));
     }
 }
+/* A number of a table that is another one: of each rule the first ones, then every ninth. */
+static uint32_t with_other_numbers(tarn_ctx *cx, tarn_ruleset *rs, uint32_t rule) {
+  tarn_buf b = {.cx = cx};
+  tarn_buf_str(&b, "(family t :level kernel ");
+  tarn_rule_print(rs, rule, &b);
+  tarn_buf_str(&b, ")");
+  uint32_t n = 0, tried = 0;
+  for (char *at = strstr(b.p, ":table"); at && at < strstr(b.p, ":if"); at++) {
+    bool number = at[0] == ' ' && (at[1] == '0' || at[1] == '1') && (at[2] == ' ' || at[2] == ')');
+    if (!number || (n++ > 3 && n % (all ? 3 : 9))) continue;
+    char had = at[1];
+    const tarn_rule_result *r;
+    tarn_ruleset *other = tarn_ruleset_new(tarn_lang_new(cx));
+    tarn_rules_check_options o = {.samples = 2, .seed = 5, .prove = true};
+    at[1] = had == '0' ? '1' : '0';
+    tarn_ruleset_read(other, b.p, strlen(b.p), "t.rules");
+    ck_assert_uint_eq(tarn_rules_check(other, &o, &r), 1);
+    ck_assert_msg(!r->proved, "%s", b.p);
+    at[1] = had, tried++;
+  }
+  return tried;
+}
+static void numbers(tarn_ctx *cx, void *arg) {
+  static const char *const rules[] = {"winograd-line-2", "winograd-line-4", "strassen-halves"};
+  tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx));
+  uint32_t tried = 0;
+  (void)arg;
+  tarn_ruleset_ship(rs, NULL, TARN_RULE_KERNEL);
+  for (uint32_t i = 0; i < tarn_ruleset_count(rs); i++)
+    for (size_t k = 0; k < sizeof rules / sizeof *rules; k++)
+      if (!strcmp(tarn_ruleset_at(rs, i).name, rules[k])) tried += with_other_numbers(cx, rs, i);
+  ck_assert_uint_gt(tried, 15);
+}
+/* And as they are. */
+static void tables(tarn_ctx *cx, void *arg) {
+  static const char *const rules[] = {"winograd-line-4", "strassen-halves", "winograd-tiles-2",
+                                      "winograd-rows-4"};
+  for (size_t k = 0; k < (all ? 4 : 3); k++) {
+    const tarn_rule_result *r;
+    tarn_ruleset *rs = tarn_ruleset_new(tarn_lang_new(cx));
+    tarn_rules_check_options o = {.samples = 1, .seed = 1, .prove = true, .only = rules[k]};
+    tarn_ruleset_ship(rs, NULL, TARN_RULE_KERNEL);
+    ck_assert(tarn_rules_check(rs, &o, &r) && r->ok);
+    ck_assert_msg(r->proved, "%s: %s", rules[k], r->unproved);
+  }
+  (void)arg;
+}
+START_TEST(test_numbers) { must(numbers, NULL); }
+END_TEST
+START_TEST(test_tables) { must(tables, NULL); }
+END_TEST
 START_TEST(test_without) { must(without, &over_loops[_i]); }
 END_TEST
 START_TEST(test_swapped) { must(swapped, &over_loops[_i]); }
@@ -219,8 +271,10 @@ int main(int argc, char **argv) {
   tcase_add_loop_test(t, test_rules, 0, sizeof jobs / sizeof *jobs);
   tcase_add_test(t, test_changes);
   tcase_add_test(t, test_family);
-  tcase_add_loop_test(t, test_without, 0, all ? 5 : 1);
-  tcase_add_loop_test(t, test_swapped, 0, all ? 5 : 4);
+  tcase_add_test(t, test_numbers);
+  tcase_add_test(t, test_tables);
+  tcase_add_loop_test(t, test_without, 0, all ? 8 : 3);
+  tcase_add_loop_test(t, test_swapped, 0, all ? 8 : 7);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
   srunner_run_all(r, CK_NORMAL);

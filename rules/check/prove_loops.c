@@ -517,10 +517,10 @@ bool has_fact(const lprover *p, uint32_t kind, uint32_t a, uint32_t b, uint32_t 
   }
   return false;
 }
-/* The variable that a value is; TARN_NONE. */
+/* The variable that a value is, or what is done by one; TARN_NONE. */
 static uint32_t variable_of(const lprover *p, const lval *v) {
   const latom *a = alone(p, v);
-  return a && a->kind == LA_READ ? a->var : TARN_NONE;
+  return a && (a->kind == LA_READ || a->kind == LA_THEN) ? a->var : TARN_NONE;
 }
 /* What keeps every bit: x^1 = x, x^2 = x x, x / 2^n = x 2^-n. */
 static lval operate_exactly(lprover *p, uint32_t op, lval *kid, uint32_t n) {
@@ -574,10 +574,24 @@ static bool cast_keeps(lprover *p, const lval *v, uint32_t type) {
   }
   return false;
 }
+/* Casts of integers by way of bytes: of what bytes hold, back to its type, it is that; to other
+ * bytes, the bytes in between do not matter. What is cast first; NULL. */
+static const lval *cast_before(const lprover *p, const lval *v, uint32_t type) {
+  const latom *a = alone(p, v);
+  if (!a || a->kind != LA_OP || a->op != TARN_FX_CAST) return NULL;
+  uint32_t x = variable_of(p, &a->kid[0]), bytes = a->var;
+  if ((bytes != TARN_I8 && bytes != TARN_U8) || !has_fact(p, LF_TYPED, x, TARN_NONE, TARN_I32))
+    return NULL;
+  bool held = type == TARN_I32 && has_fact(p, LF_SURVIVES, x, TARN_NONE, bytes);
+  return held || type == TARN_I8 || type == TARN_U8 ? &a->kid[0] : NULL;
+}
 lval op_value(lprover *p, const lx *x, lval *kid) {
   if (x->op != TARN_FX_CAST) return operate(p, x->op, kid, x->n);
   uint32_t type = x->var == TARN_NONE ? (uint32_t)x->type : 1000 + x->var;
   if (p->real && cast_keeps(p, kid, type)) return kid[0];
+  const lval *first = cast_before(p, kid, type);
+  if (first && type == TARN_I32) return *first;
+  if (first) kid[0] = *first;
   return plain_op(p, x->op, type, kid, x->n);
 }
 /* A pair of loops, one of them loop i, on which the expression depends by their sum; NULL. */

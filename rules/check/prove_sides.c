@@ -67,11 +67,6 @@ static void said_of_values(lprover *p, const rx *c) {
              type ? type_number(c->kid[1]) : TARN_NONE);
   }
 }
-/* The expression whose type that of x is; TARN_NONE. */
-static uint32_t typed_like(const lx *x) {
-  if (x->kind == LX_OP && x->op == TARN_FX_SEL) return typed_like(x->kid[2]);
-  return x->kind == LX_ANY ? x->var : TARN_NONE;
-}
 static void divides(lprover *p, const rx *c) {
   poly d = integer(p, c->kid[0]), n = integer(p, c->kid[1]);
   int64_t by = poly_value(&p->s, &d), of = poly_value(&p->s, &n);
@@ -86,8 +81,10 @@ static void one_condition(lprover *p, const rx *c, bool needed) {
   bool one = c->kind == RX_CALL && c->n && c->kid[0]->kind == RX_VAR;
   if (one && !strcmp(f, "free") && c->kid[1]->kind == RX_VAR && loop_number(p, c->kid[1]->var, &at))
     p->gone[c->kid[0]->var] |= 1u << at;
-  /* what a guard says is known only where typing says so, too, as that tables have so many rows */
-  if (!needed && (strcmp(f, "divides") || !p->r->loops->ntable)) return;
+  /* what a guard says is known only where typing says so, too: without it no right side is made,
+   * because of its type, or of a table's number of rows */
+  bool typing = !strcmp(f, "is-type") || (!strcmp(f, "divides") && p->r->loops->ntable);
+  if (!needed && !typing) return;
   if (one) said_of_values(p, c);
   if (one && !strcmp(f, "merges")) p->merges = c->kid[0]->var;
   if (!strcmp(f, "divides")) divides(p, c);
@@ -121,7 +118,8 @@ static void conditions(lprover *p) {
   const rule *r = p->r;
   for (uint32_t i = 0; i < r->ncond; i++)
     if (i != p->g->skip) one_condition(p, r->cond[i], true);
-  for (uint32_t i = 0; i < r->nguard; i++) one_condition(p, r->guard[i], false);
+  for (uint32_t i = 0; i < r->nguard; i++)
+    if (r->ncond + i != p->g->skip) one_condition(p, r->guard[i], false);
 }
 
 /* ---------------------------------------------------------------- loops */
@@ -307,6 +305,18 @@ static lval elsewhere(lprover *p, const lx *x, const lenv *e) {
   }
   return side(p, x->kid[0], &in, false);
 }
+/* The one value of all elements of an expression, which is that expression. */
+static bool valued(lprover *p, const rx *x, lval *v, const lenv *e) {
+  const rule *r = p->r;
+  for (uint32_t i = 0; x && x->kind == RX_VAR && i < r->nwhere; i++) {
+    const rx *is = r->where[i];
+    if (r->where_var[i] != x->var || is->kind != RX_CALL || strcmp(is->fun->name, "value-of"))
+      continue;
+    *v = read_value(p, LA_READ, is->kid[0]->var, e, NULL);
+    return true;
+  }
+  return false;
+}
 static lval operator(lprover *p, const lx *x, const lenv *e, bool left) {
   lval kid[3];
   for (uint32_t i = 0; i < x->n; i++) kid[i] = side(p, x->kid[i], e, left);
@@ -321,7 +331,9 @@ static lval side(lprover *p, const lx *x, const lenv *e, bool left) {
     if (p->named[x->var]) return p->name[x->var];
     if (p->real && has_fact(p, LF_ZERO, x->var, TARN_NONE, TARN_NONE)) return number_value(p, 0);
     return read_value(p, LA_READ, x->var, e, NULL);
+  case LX_PADDED: return read_value(p, LA_READ, x->var, e, NULL);
   case LX_NUMBER:
+    if (valued(p, x->counted, &kid, e)) return kid;
     if (!x->counted) return number_value(p, x->value);
     poly n = integer(p, x->counted);
     return poly_value_of(p, &n);
@@ -445,9 +457,6 @@ void prove_loops(tarn_ctx *cx, gen *g) {
     }
     p->nown = p->nloop, s.left = s.left->kid[0];
   }
-  if (l->anywhere && s.left->kind == LX_OP && s.left->op == TARN_FX_CAST)
-    add_fact(p, LF_TYPED, typed_like(s.right), TARN_NONE,
-             s.left->var == TARN_NONE ? (uint32_t)s.left->type : 1000 + s.left->var);
   side(p, s.left, &e, true); /* for its loops, */
   conditions(p);
   must_follow(p, s.right);
