@@ -26,6 +26,7 @@ typedef struct kgroup {
   uint32_t type;
   bool produced, input, constant, root;
   bool walked;             /* an operand of a product of two variables */
+  uint32_t summed;         /* dims that products with constants sum along */
   uint32_t nlayout, first; /* first: AND/OR class of layout 0 */
   tarn_layout layout[KG_MAX_LAYOUTS];
   uint32_t part_of[KG_MAX_LAYOUTS]; /* the concatenation this layout lies in, or TARN_NONE: group *

@@ -350,7 +350,11 @@ static void prefer(kgraph *k, uint32_t c, const tarn_eg_node *e, bool seed) {
         like_inner(out, image(k, to_rep, beside));
         like_inner(in, image(k, m, beside));
       }
-      if (seed && weights) like_inner(in, image(k, m, largest(weights & ~own, dim)));
+      if (seed && weights) {
+        uint32_t summed = image(k, m, largest(weights & ~own, dim));
+        like_inner(in, summed);
+        in->summed |= summed;
+      }
       if (seed && !weights && product && i < f->nops) in->walked = true;
       if (seed && !weights && product && in->input &&
           i < f->nops) { /* others are written as their readers like */
@@ -395,14 +399,24 @@ static void preferences(kgraph *k, bool seed) {
   }
 }
 
-/* A dim in blocks of one entry each, innermost, all else in the order it had. */
+/* A dim in blocks of one entry each, innermost, all else in the order it had; or, where products
+ * sum along it and it is innermost already, behind all else, so that neighbours of the others are
+ * neighbours entry by entry. Of several dims that are walked as one the last has the blocks. */
 static void add_blocked(kgraph *k, kgroup *g, uint32_t inner) {
   const tarn_type *t = tarn_type_get(k->L, g->type);
   int64_t block = entry_elements(k, t->dtype);
   uint8_t order[TARN_MAX_DIMS];
-  if (block < 2 || __builtin_popcount(inner) != 1) return;
-  for (uint32_t d = 0; d < t->n; d++) order[d] = (uint8_t)d;
-  tarn_layout l = tarn_layout_ordered(t->n, t->dim, order, (uint8_t)__builtin_ctz(inner), block);
+  uint32_t n = 0;
+  uint32_t last = 31 - (uint32_t)__builtin_clz(inner);
+  bool innermost = !(inner & ~g->summed);
+  for (uint32_t d = last + 1; d < t->n; d++) innermost &= t->dim[d] == 1;
+  bool several = __builtin_popcount(inner) != 1;
+  if (block < 2 || (several && (!innermost || t->dim[last] % block))) return;
+  for (uint32_t d = 0; innermost && d < t->n; d++)
+    if (inner >> d & 1) order[n++] = (uint8_t)d;
+  for (uint32_t d = 0; d < t->n; d++)
+    if (!innermost || !(inner >> d & 1)) order[n++] = (uint8_t)d;
+  tarn_layout l = tarn_layout_ordered(t->n, t->dim, order, (uint8_t)last, block);
   kg_add_order(k, g, &l, TARN_NONE, KG_MAX_LAYOUTS);
 }
 

@@ -22,6 +22,12 @@ grep -q '1 kernels on systolic-f32, 0 on riscv64' "$work/err" || fail "im2col is
 try 0 check "$work/windows"
 on_array --no-rules im2col
 grep -q '0 kernels on systolic-f32, 1 on riscv64' "$work/err" || fail "without im2col"
+# An array whose transfers move single rows of entries reads the copy too: it is laid out entry by entry.
+sed -e 's/(transfer load (from dram) (to spad) .*/(transfer load (from dram) (to spad) (entry 4))/' \
+  -e '/(move load (/{N;s/ (rows rows).*/))/}' hw/systolic-f32.hw >"$work/flat.hw"
+try 0 compile $rules/windows.term --set "w=$work/filters/out.npy" --hw "$work/flat.hw" -o "$work/flat"
+grep -q '1 kernels on systolic-f32, 0 on riscv64' "$work/err" || fail "single rows: $(cat "$work/err")"
+try 0 check "$work/flat"
 # Maxima over windows on a vector unit.
 sed 's/(clock 1e8)/(clock 4e8)/' hw/vta-pynq.hw >"$work/vta.hw"
 try 0 compile $rules/pooling.term --hw "$work/vta.hw" -o "$work/pooling"
