@@ -69,6 +69,45 @@ class Mamba(nn.Module):
         return self.leave((torch.stack(ys, 1) + self.direct * x) * F.silu(gate))
 
 
+class DecoderLayer(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads = heads
+        self.before, self.middle = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x, past_k, past_v):
+        q, k, v = (t.view(1, 1, self.heads, -1).transpose(1, 2) for t in self.qkv(self.before(x)).chunk(3, -1))
+        k, v = torch.cat([past_k, k], 2), torch.cat([past_v, v], 2)
+        weights = (q @ k.transpose(2, 3) * q.shape[-1] ** -0.5).softmax(-1)
+        x = x + self.out((weights @ v).transpose(1, 2).reshape(1, 1, -1))
+        return x + self.down(F.gelu(self.up(self.middle(x)))), k, v
+
+
+class Decoder(nn.Module):
+    """One token of a decoder: takes the keys and values of the tokens before it, returns them with its own."""
+
+    def __init__(self, layers=4, width=256, heads=8, words=2048):
+        super().__init__()
+        self.layers = nn.ModuleList(DecoderLayer(width, heads) for _ in range(layers))
+        self.last, self.words = nn.LayerNorm(width), nn.Linear(width, words)
+        self.past = (1, heads, 5, width // heads)
+
+    def forward(self, x, *past):
+        present = []
+        for i, layer in enumerate(self.layers):
+            x, k, v = layer(x, past[2 * i], past[2 * i + 1])
+            present += [k, v]
+        return (self.words(self.last(x)), *present)
+
+    def export(self, shape, path):
+        old = [f"past_{i}" for i in range(2 * len(self.layers))]
+        torch.onnx.export(self, (torch.randn(shape), *(torch.randn(self.past) for _ in old)), path, opset_version=17,
+                          input_names=["x", *old], output_names=["y", *(f"present_{i}" for i in range(len(old)))],
+                          dynamic_axes={name: {2: "past"} for name in old})
+
+
 def conv(inputs, outputs, k, stride=1):
     return nn.Sequential(nn.Conv2d(inputs, outputs, k, stride, k // 2, bias=False), nn.BatchNorm2d(outputs), nn.SiLU())
 
@@ -130,7 +169,12 @@ MODELS = {
     "dense24": (DenseLayers, (1, 32, 28, 28)),
     "recurrence64": (Recurrence, (1, 64, 64)),
     **{f"mamba{n}": (lambda n=n: Mamba(n), (1, n, 64)) for n in (4, 8, 16, 32)},
+    "decoder": (Decoder, (1, 1, 256)),
 }
+
+
+def plain(model, shape, path):
+    torch.onnx.export(model, torch.randn(shape), path, opset_version=14, input_names=["x"], output_names=["y"])
 
 
 def main():
@@ -144,8 +188,7 @@ def main():
             if isinstance(m, nn.BatchNorm2d):
                 nn.init.normal_(m.running_mean, 0, 0.2)
                 nn.init.uniform_(m.running_var, 0.5, 1.5)
-        torch.onnx.export(model, torch.randn(shape), f"{out}/{name}.onnx", opset_version=14, input_names=["x"],
-                          output_names=["y"])
+        getattr(model, "export", lambda *to: plain(model, *to))(shape, f"{out}/{name}.onnx")
         print(name, flush=True)
 
 

@@ -148,11 +148,31 @@ static bool cut_loops(tarn_lang *L, tarn_ksig *sig, const kcut *cut) {
   if (cut->hold) return tarn_ksig_hold(L, sig, cut->hold);
   return !cut->gather || tarn_ksig_gather(L, sig);
 }
+/* A candidate among others that are compared with it: its lists lie here until it is kept. */
+typedef struct leader {
+  kcand c;
+  uint32_t child[KG_MAX_KIDS], cterm[KG_MAX_KIDS];
+  tarn_layout in[KG_MAX_KIDS];
+} leader;
+static void lead(leader *best, const kcand *c) {
+  best->c = *c;
+  best->c.child = memcpy(best->child, c->child, c->nchild * sizeof *c->child);
+  best->c.cterm = memcpy(best->cterm, c->cterm, c->nchild * sizeof *c->cterm);
+  best->c.in = memcpy(best->in, c->in, c->nchild * sizeof *c->in);
+}
+static void keep_leader(kgraph *k, uint32_t ag, const leader *best) {
+  kcand c = best->c;
+  if (c.nest == TARN_NONE) return;
+  c.child = tarn_copy(k->cx, c.child, c.nchild * sizeof *c.child);
+  c.cterm = tarn_copy(k->cx, c.cterm, c.nchild * sizeof *c.cterm);
+  c.in = tarn_copy(k->cx, c.in, c.nchild * sizeof *c.in);
+  kg_add_cand(k, ag, c);
+}
 /* cand with its shared loops cut (NULL: as they are) and its constants packed, into best if nothing
  * is cheaper. Loops are split where reads divide by a part of them: a constant then depends on the
  * part that it needs. */
 static bool offer(kgraph *k, kcand cand, const offered *from, const kcut *cut, bool across,
-                  kcand *best) {
+                  leader *best) {
   offered o = *from;
   knest w;
   if (cut && !cut_loops(k->L, &o.sig, cut)) return false;
@@ -164,11 +184,7 @@ static bool offer(kgraph *k, kcand cand, const offered *from, const kcut *cut, b
   cand.nest = o.sig.nest, cand.nchild = o.sig.nin, cand.in = o.sig.in;
   memcpy(cand.out, o.sig.out, sizeof cand.out);
   if (!kg_price_cand(k, &cand)) return false;
-  if (best->nest != TARN_NONE && cand.price >= best->price) return true;
-  *best = cand;
-  best->child = tarn_copy(k->cx, cand.child, cand.nchild * sizeof *cand.child);
-  best->cterm = tarn_copy(k->cx, cand.cterm, cand.nchild * sizeof *cand.cterm);
-  best->in = tarn_copy(k->cx, cand.in, cand.nchild * sizeof *cand.in);
+  if (best->c.nest == TARN_NONE || cand.price < best->c.price) lead(best, &cand);
   return true;
 }
 /* A nest candidate for operands read in this way. over: the group layout to write when the nest has
@@ -176,13 +192,15 @@ static bool offer(kgraph *k, kcand cand, const offered *from, const kcut *cut, b
 static void nest_cand(kgraph *k, const target *to, uint32_t node, uint32_t nest, const reading *r,
                       const tarn_layout *over, bool copy) {
   kcand cand = {.kind = KC_NEST, .node = node, .kcls = to->kcls, .nout = to->nout, .copy = copy};
-  kcand best = {.nest = TARN_NONE};
+  leader best;
   offered o;
+  best.c.nest = TARN_NONE;
   for (uint32_t j = 0; j < r->n; j++)
     if (!r->op[j].constant && from_group(k, r, j) == to->ag) return; /* reads what it writes */
   if (!over_buffers(k, &o, to, nest, r, over)) return;
   if (tarn_solver_takes_as_is(k->now.solver)) {
-    if (offer(k, cand, &o, NULL, false, &best)) kg_add_cand(k, to->ag, best);
+    offer(k, cand, &o, NULL, false, &best);
+    keep_leader(k, to->ag, &best);
     return;
   }
   kcut cut[KG_MAX_CUTS];
@@ -198,7 +216,7 @@ static void nest_cand(kgraph *k, const target *to, uint32_t node, uint32_t nest,
     for (uint32_t i = kg_packs(k, &merged, cut); i-- > 0;)
       offer(k, cand, &o, &cut[i], false, &best);
   }
-  if (best.nest != TARN_NONE) kg_add_cand(k, to->ag, best);
+  keep_leader(k, to->ag, &best);
 }
 
 /* The next combination of views and layouts of the operands; false: there is none. */

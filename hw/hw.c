@@ -117,7 +117,11 @@ static double fx_cycles(tarn_lang *L, const tarn_hw *hw, uint32_t f, tarn_map *s
 }
 
 double tarn_fx_cycles(tarn_lang *L, const tarn_hw *hw, uint32_t f) {
-  return fx_cycles(L, hw, f, tarn_map_new(tarn_lang_ctx(L)));
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  tarn_mark scratch = tarn_arena_mark(cx);
+  double cycles = fx_cycles(L, hw, f, tarn_map_new(cx));
+  tarn_release(cx, scratch);
+  return cycles;
 }
 
 int64_t tarn_hw_block_memory(const tarn_hw *hw) {

@@ -20,10 +20,14 @@ struct tarn_solver {
   uint32_t threads;
   tarn_intern *signature; /* by number: of all */
   tarn_buf key;
-  kernel_model room; /* of the kernel that is solved: its arrays serve the next one */
+  kernel_model room;            /* of the kernel that is solved: its arrays serve the next one */
+  tarn_stage_sched *stage_room; /* likewise, of so many stages */
+  uint32_t stages;
   TARN_VEC(solved) all;
   tarn_solver_stats stats;
-  tarn_intern *stage; /* stages of kernels with several, by what their loops and accesses are */
+  tarn_intern *stage;    /* stages of kernels with several, by what their loops and accesses are */
+  tarn_intern *schedule; /* what was chosen: kernels of one choice share it */
+  TARN_VEC(const tarn_schedule *) chosen;
   TARN_VEC(tarn_stage_sched) of_stage;
   const tarn_price *price; /* ranks the `top` best of the analytic price; NULL: that price alone */
   uint32_t top;
@@ -43,6 +47,7 @@ tarn_solver *tarn_solver_new(tarn_lang *L, const tarn_hw *hw, uint32_t threads) 
                      .signature = tarn_intern_new(cx),
                      .key = {.cx = cx}};
   s->stage = tarn_intern_new(cx);
+  s->schedule = tarn_intern_new(cx);
   return s;
 }
 tarn_solver_stats tarn_solver_count(const tarn_solver *s) { return s->stats; }
@@ -494,14 +499,42 @@ static void solve_stage(search *q, bool strict) {
   else try_dots(q, none), try_deeper(q);
 }
 
-static tarn_schedule *new_schedule(tarn_solver *s, const kernel_model *km) {
-  tarn_schedule *sc = TARN_NEW(s->cx, tarn_schedule);
-  sc->nstage = km->nstage, sc->stage = TARN_ARRAY(s->cx, tarn_stage_sched, km->nstage);
+/* In the room of the solver, until kept() takes it. */
+static tarn_schedule new_schedule(tarn_solver *s, const kernel_model *km) {
+  if (km->nstage > s->stages) {
+    s->stages = km->nstage;
+    s->stage_room = TARN_ARRAY(s->cx, tarn_stage_sched, s->stages);
+  }
+  tarn_schedule sc = {.nstage = km->nstage, .stage = s->stage_room};
   const stage_model *last = &km->stage[km->nstage - 1];
   for (uint32_t d = 0; d < last->nshared; d++)
-    sc->shared[sc->nshared++] = (tarn_level){(uint8_t)d, TARN_SERIAL, 1};
-  mark_parallel(last->dim, sc->shared, sc->nshared, sc->nshared, s->threads);
+    sc.shared[sc.nshared++] = (tarn_level){(uint8_t)d, TARN_SERIAL, 1};
+  mark_parallel(last->dim, sc.shared, sc.nshared, sc.nshared, s->threads);
   return sc;
+}
+static void key_add(tarn_buf *b, const void *p, size_t n) { tarn_buf_add(b, p, n); }
+static void key_levels(tarn_buf *b, const tarn_level *l, uint32_t n) {
+  key_add(b, &n, sizeof n);
+  for (uint32_t i = 0; i < n; i++) {
+    const int64_t x[] = {l[i].dim, l[i].kind, l[i].step};
+    key_add(b, x, sizeof x);
+  }
+}
+/* The one that stays, of schedules that hold nothing and have no units. */
+static const tarn_schedule *kept(tarn_solver *s, const tarn_schedule *sc) {
+  tarn_buf *b = &s->key;
+  b->n = 0;
+  key_levels(b, sc->shared, sc->nshared);
+  for (uint32_t i = 0; i < sc->nstage; i++) {
+    key_add(b, &sc->stage[i].acc, sizeof sc->stage[i].acc);
+    key_levels(b, sc->stage[i].level, sc->stage[i].nlevel);
+  }
+  uint32_t at = tarn_intern_add(s->schedule, b->p, b->n);
+  if (at < s->chosen.n) return s->chosen.p[at];
+  tarn_schedule *kept = tarn_copy(s->cx, sc, sizeof *sc);
+  kept->stage = tarn_copy(s->cx, sc->stage, sc->nstage * sizeof *sc->stage);
+  tarn_push(s->cx, &s->chosen, kept);
+  return kept;
 }
 /* Of the best by the analytic price, the best by the solver's own, which may say much of schedules
  * that are unlike all it was learned from: what it adds to the analytic price (the logarithm of
@@ -527,7 +560,6 @@ static const tarn_stage_sched *ranked(tarn_solver *s, const tarn_ksig *k, const 
   return &q->b[first].sched;
 }
 /* A stage among several: the same loops and accesses come in many kernels, solved once. */
-static void key_add(tarn_buf *b, const void *p, size_t n) { tarn_buf_add(b, p, n); }
 static void key_access(tarn_buf *b, const acc_model *a, uint32_t n) {
   const uint32_t bits[] = {a->touched, a->guarded,  a->irregular, a->local,
                            a->epi,     a->constant, a->few,       a->again};
@@ -536,22 +568,23 @@ static void key_access(tarn_buf *b, const acc_model *a, uint32_t n) {
 }
 static uint32_t stage_number(tarn_solver *s, const search *q, bool strict) {
   const stage_model *m = q->m;
-  tarn_buf b = {.cx = s->cx};
+  tarn_buf *b = &s->key;
   const uint32_t bits[] = {m->n,      m->nshared, m->nacc,  m->nread, m->reduces, m->fma,
                            m->custom, m->resumes, m->block, m->in_l1, strict,     q->nshared};
   bool again = false;
+  b->n = 0;
   for (uint32_t r = 0; r < m->nread; r++) again |= m->read[r].again;
   const double ops[] = {m->body_ops, m->epi_ops, m->flops_each, m->flops_result,
                         again ? m->held : 0};
-  key_add(&b, bits, sizeof bits), key_add(&b, ops, sizeof ops),
-      key_add(&b, m->dim, m->n * sizeof *m->dim);
-  for (uint32_t r = 0; r < m->nread; r++) key_access(&b, &m->read[r], m->n);
-  key_access(&b, &m->result, m->n);
+  key_add(b, bits, sizeof bits), key_add(b, ops, sizeof ops),
+      key_add(b, m->dim, m->n * sizeof *m->dim);
+  for (uint32_t r = 0; r < m->nread; r++) key_access(b, &m->read[r], m->n);
+  key_access(b, &m->result, m->n);
   for (uint32_t i = 0; i < q->nshared; i++) {
     const int64_t l[] = {q->shared[i].dim, q->shared[i].kind, q->shared[i].step};
-    key_add(&b, l, sizeof l);
+    key_add(b, l, sizeof l);
   }
-  return tarn_intern_add(s->stage, b.p, b.n);
+  return tarn_intern_add(s->stage, b->p, b->n);
 }
 static tarn_stage_sched one_of_several(search *q, bool strict) {
   tarn_solver *s = q->s;
@@ -573,28 +606,32 @@ static bool given_by_price(const tarn_solver *s, const tarn_ksig *k, solved *e) 
   e->cost.least = e->cost.seconds;
   return true;
 }
+/* Stages of an unshared nest follow one another on one unit. */
+static void make_serial(tarn_stage_sched *st) {
+  for (uint32_t l = 0; l < st->nlevel; l++)
+    if (st->level[l].kind == TARN_PARALLEL) st->level[l].kind = TARN_SERIAL;
+}
+/* least: of a single stage, the seconds of the best by the analytic price. */
+static void schedule_stage(tarn_solver *s, const tarn_ksig *k, uint32_t i, tarn_schedule *sc,
+                           double *least) {
+  search q = {
+      .s = s, .m = &s->room.stage[i], .shared = sc->shared, .nshared = sc->nshared, .want = 1};
+  if (sc->nstage > 1) {
+    sc->stage[i] = one_of_several(&q, k->strict);
+    if (!sc->nshared) make_serial(&sc->stage[i]);
+    return;
+  }
+  if (s->top > 1) q.want = s->top < TARN_RANKED ? s->top : TARN_RANKED;
+  solve_stage(&q, k->strict);
+  sc->stage[i] = *ranked(s, k, &q, least);
+}
 static void solve(tarn_solver *s, const tarn_ksig *k, solved *e) {
   double least = 0;
-  const kernel_model *km = &s->room;
   loop_model_into(s->L, s->hw, k, &s->room);
-  tarn_schedule *sc = new_schedule(s, km);
-  for (uint32_t i = 0; i < km->nstage; i++) {
-    search q = {
-        .s = s, .m = &km->stage[i], .shared = sc->shared, .nshared = sc->nshared, .want = 1};
-    if (km->nstage > 1) {
-      sc->stage[i] = one_of_several(&q, k->strict);
-    } else {
-      if (s->top > 1) q.want = s->top < TARN_RANKED ? s->top : TARN_RANKED;
-      solve_stage(&q, k->strict);
-      sc->stage[i] = *ranked(s, k, &q, &least);
-    }
-    if (!sc->nshared &&
-        km->nstage > 1) /* stages of an unshared nest follow one another on one unit */
-      for (uint32_t l = 0; l < sc->stage[i].nlevel; l++)
-        if (sc->stage[i].level[l].kind == TARN_PARALLEL) sc->stage[i].level[l].kind = TARN_SERIAL;
-  }
-  e->sched = sc;
-  loop_cost(s->L, s->hw, k, sc, s->threads, s->weights_cached, &e->cost);
+  tarn_schedule sc = new_schedule(s, &s->room);
+  for (uint32_t i = 0; i < sc.nstage; i++) schedule_stage(s, k, i, &sc, &least);
+  e->sched = kept(s, &sc);
+  loop_cost(s->L, s->hw, k, e->sched, s->threads, s->weights_cached, &e->cost);
   e->cost.least = least > 0 ? least : e->cost.seconds;
 }
 
