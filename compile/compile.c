@@ -125,7 +125,7 @@ static void saturate(tarn_compiled *c) {
   so.after = comp_dumps(c, TARN_DUMP_PHASES) ? after_iteration : NULL;
   so.interrupted = watched;
   so.user = &w;
-  c->rules = comp_rules(c);
+  if (!c->rules) c->rules = comp_rules(c);
   comp_written(c);
   c->saturation = tarn_saturate(c->program, c->rules, &so);
   c->rewriting = tarn_sat_result(c->saturation);
@@ -164,6 +164,7 @@ static void choose(tarn_compiled *c) {
   tarn_kgraph_options ko = {.hw = o->hw,
                             .price = o->price,
                             .solver = tarn_target_solver,
+                            .solvers = c->solvers,
                             .threads = o->threads,
                             .strict = o->numerics == TARN_RULE_EXACT,
                             .method = TARN_SEL_EXACT,

@@ -193,6 +193,7 @@ struct tarn_compiled {
   const tarn_lower_sizes *sizes; /* NULL: one program */
   tarn_compiled *const *programs;
   const tarn_texts *given; /* the shapes of all, as they were given */
+  tarn_solver **solvers;   /* that they share: tarn_kgraph_options */
   const char *each;        /* NULL, or why a range has a program for each of its sizes */
 };
 /* Grows only when a key changes its meaning; keys may be added without. */

@@ -174,9 +174,12 @@ static const tarn_compile_options *options_of(const comp_sizes *z, const tarn_co
   mine->user = l;
   return mine;
 }
-static tarn_compiled *compile_one(comp_sizes *z, const tarn_compiled *of, const tarn_source *source,
-                                  const int64_t *size) {
+/* like: the one before, or NULL: it reads the same rules and knows the prices of its kernels. */
+static tarn_compiled *compile_one(comp_sizes *z, const tarn_compiled *of, const tarn_compiled *like,
+                                  const tarn_source *source, const int64_t *size) {
   tarn_compiled *c = comp_begin(of->L, options_of(z, of->o, size));
+  c->solvers = like ? like->solvers : TARN_ARRAY(z->cx, tarn_solver *, TARN_EXTRACT_SOLVERS);
+  c->rules = like ? like->rules : NULL;
   one x = {c, source};
   tarn_status st = tarn_protect(z->cx, optimise_one, &x);
   if (st == TARN_OK) return c;
@@ -397,7 +400,8 @@ tarn_compiled *comp_compile_sizes(tarn_compiled *c, const tarn_source *source, c
   if (why && z->rows == TARN_NONE)
     tarn_warn(z->cx, "--shape %s: a program for each size: %s", z->size.p[0].text, why);
   tarn_compiled **all = TARN_ARRAY(z->cx, tarn_compiled *, n);
-  for (uint32_t i = 0; i < n; i++) all[i] = compile_one(z, c, source, sizes_at(z, i));
+  for (uint32_t i = 0; i < n; i++)
+    all[i] = compile_one(z, c, i ? all[i - 1] : NULL, source, sizes_at(z, i));
   emit(z, all, describe(z, n), dir);
   tarn_compiled *whole = all[n - 1];
   whole->given = &c->o->shapes;

@@ -31,11 +31,15 @@ typedef struct tarn_kgraph_input {
   const uint32_t *root;        /* classes, in the order of the program's outputs */
   const tarn_program *program; /* names of inputs and outputs */
 } tarn_kgraph_input;
+#define TARN_EXTRACT_SOLVERS (2 * TARN_HW_MACHINES)
 typedef struct tarn_kgraph_options {
   const tarn_hw *hw;
   const tarn_price *price; /* NULL: analytic */
   /* The search for schedules on each machine; NULL: tarn_solver_new. */
   tarn_solver *(*solver)(tarn_lang *L, const tarn_hw *hw, uint32_t threads);
+  /* NULL, or what extractions of one lang, hardware and price share: the solvers of each machine,
+   * TARN_EXTRACT_SOLVERS, which the first that needs one makes. */
+  tarn_solver **solvers;
   uint32_t threads;       /* 0: hw->units */
   bool strict;            /* numerics exact: reductions keep their order */
   uint32_t max_views;     /* (buffer, map) pairs kept per operand, at most 4; 0 = 4 */

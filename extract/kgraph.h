@@ -66,6 +66,7 @@ typedef struct kmachine {
   const tarn_hw *hw;
   const tarn_price *price;
   tarn_solver *solver;
+  tarn_solver_stats before; /* what it had done for other programs */
   uint32_t threads;
 } kmachine;
 

@@ -32,6 +32,17 @@ static bool is_small(const kgraph *k, const tarn_hw *hw) {
   return bytes <= SMALL * (double)last->capacity;
 }
 
+/* Of machine i. small: the program's weights stay in the last-level cache. */
+static tarn_solver *solver_of(kgraph *k, uint32_t i, bool small) {
+  const tarn_kgraph_options *o = k->o;
+  const kmachine *m = &k->of[i];
+  tarn_solver *made = NULL, **s = o->solvers ? &o->solvers[2 * i + small] : &made;
+  if (*s) return *s;
+  *s = (o->solver ? o->solver : tarn_solver_new)(k->L, m->hw, m->threads);
+  if (i + 1 == k->machines.n && o->price) tarn_solver_rank(*s, o->price, TARN_RANKED);
+  if (small) tarn_solver_cache_weights(*s);
+  return *s;
+}
 void kg_machines(kgraph *k) {
   const tarn_kgraph_options *o = k->o;
   k->machines = tarn_hw_machines(o->hw);
@@ -41,9 +52,8 @@ void kg_machines(kgraph *k) {
     m->hw = k->machines.hw[i];
     m->threads = o->threads && !i ? o->threads : m->hw->units;
     m->price = last && o->price ? o->price : tarn_price_analytic();
-    m->solver = (o->solver ? o->solver : tarn_solver_new)(k->L, m->hw, m->threads);
-    if (last && o->price) tarn_solver_rank(m->solver, o->price, TARN_RANKED);
-    if (is_small(k, m->hw)) tarn_solver_cache_weights(m->solver);
+    m->solver = solver_of(k, i, is_small(k, m->hw));
+    m->before = tarn_solver_count(m->solver);
   }
   kg_machine(k, 0);
 }

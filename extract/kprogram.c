@@ -413,9 +413,10 @@ tarn_kprog *tarn_extract(const tarn_kgraph_input *in, const tarn_kgraph_options 
     tarn_solver_give(k.of[tarn_schedule_machine(&k.machines, o->given[i].sched)].solver,
                      o->given[i].sig, o->given[i].sched);
   for (uint32_t i = 0; i < k.machines.n; i++) {
-    tarn_solver_stats st = tarn_solver_count(k.of[i].solver);
-    r->signatures += (uint32_t)st.signatures, r->price_uses += st.uses;
-    r->evaluations += st.evaluations;
+    tarn_solver_stats st = tarn_solver_count(k.of[i].solver), had = k.of[i].before;
+    r->signatures += st.signatures - had.signatures;
+    r->price_uses += st.uses - had.uses;
+    r->evaluations += st.evaluations - had.evaluations;
   }
   r->price_name = (o->price ? o->price : tarn_price_analytic())->name;
   if (picks) {

@@ -310,8 +310,7 @@ static void count_reads(packer *p) {
 
 bool tarn_ksig_block(tarn_lang *L, tarn_ksig *k, const tarn_schedule **s, tarn_packed *how) {
   tarn_ctx *cx = tarn_lang_ctx(L);
-  packer *p = TARN_NEW(cx, packer);
-  p->L = L, p->k = k;
+  packer here = {.L = L, .k = k}, *p = &here;
   knest_open(&p->w, L, k);
   count_reads(p);
   stage_cut *cut = TARN_ARRAY(cx, stage_cut, p->w.nstage);
