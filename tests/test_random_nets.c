@@ -8,8 +8,8 @@
  *   test_random_nets typed FIRST COUNT DIR   writes them as DIR/SEED.onnx, for bench/zoo.py
  *   test_random_nets FILE             one network as text
  *
- * Every network is tried in a process of its own, so that a crash or an endless run is a finding
- * like any other. */
+ * Networks are tried in processes of their own, so that a crash or an endless run is a finding like
+ * any other. */
 #include "tests/pipeline.h"
 #include "tests/random_types.h"
 
@@ -196,35 +196,80 @@ static void all_ways(tarn_ctx *cx, void *arg) {
 }
 
 /* A network of all types in each numerics class, as kernels and compiled; exact: to the bit. */
+typedef struct class_net {
+  pipeline *r;
+  pipeline_want want;
+  bool sound;
+} class_net;
+static class_net of_class(trial *t, tarn_rule_class c) {
+  tarn_lang *L = t->p->L;
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  const char *class = tarn_rule_class_name(c);
+  const tarn_hw *hw = tarn_hw_parse(L, tarn_sx_read(cx, t->host, strlen(t->host), "host"));
+  bool exact = c == TARN_RULE_EXACT;
+  class_net n = {0};
+  step(t, class);
+  tarn_kgraph_options ko = {.method = TARN_SEL_GREEDY, .strict = exact};
+  n.r = pipeline_extract_as(t->p, hw, ko, c);
+  const tarn_sat_report *rewriting = tarn_sat_result(n.r->sat);
+  t->want = n.want = pipeline_expect(t->p, t->in, rewriting->used, rewriting->bound);
+  n.sound = exact || sound(t);
+  if (!n.sound) return n;
+  step(t, tarn_format(cx, "%s, as kernels", class));
+  tarn_kprog_eval(n.r->kprog, t->in, t->p->nin, TARN_STRICT, tarn_opaque_eval, t->got);
+  (exact ? same : compare)(t);
+  return n;
+}
+/* Both in one artefact, as if they were of two sizes: kernels of both are compiled once. */
+static tarn_loaded *compile_both(trial *t, const class_net *n) {
+  static const int64_t number[2] = {0, 1};
+  static const char *const name = "class";
+  tarn_ctx *cx = tarn_lang_ctx(t->p->L);
+  tarn_lower_program row[2];
+  const tarn_kprog *p[2];
+  tarn_memory_plan *m[2];
+  for (int i = 0; i < 2; i++) {
+    p[i] = n[i].r->kprog;
+    m[i] = tarn_memory_plan_make(p[i], 64);
+    row[i] = (tarn_lower_program){&number[i], p[i], m[i]};
+  }
+  tarn_lower_share(p, m, 2, 64);
+  tarn_lower_sizes sizes = {.n = 1, .name = &name, .nprogram = 2, .program = row, .rows = 1};
+  tarn_lower_options o = {.emit = TARN_EMIT_SO, .name = "model", .contract = true, .opt = 2};
+  o.dir = pipeline_folder(cx);
+  tarn_lower_cpu_sizes(&sizes, &o);
+  return tarn_load(cx, o.dir);
+}
 static void all_classes(tarn_ctx *cx, void *arg) {
   trial *t = arg;
-  tarn_lang *L = tarn_lang_new(cx);
   step(t, "import");
-  t->p = kit_model(L, t->text);
+  t->p = kit_model(tarn_lang_new(cx), t->text);
   step(t, "reference");
   reference(t);
-  for (int c = TARN_RULE_EXACT; c <= TARN_RULE_APPROX; c++) {
-    const char *class = tarn_rule_class_name((tarn_rule_class)c);
-    bool exact = c == TARN_RULE_EXACT;
-    const tarn_hw *hw = tarn_hw_parse(L, tarn_sx_read(cx, t->host, strlen(t->host), "host"));
-    tarn_kgraph_options ko = {.method = TARN_SEL_GREEDY, .strict = exact};
-    step(t, class);
-    pipeline *r = pipeline_extract_as(t->p, hw, ko, (tarn_rule_class)c);
-    t->want =
-        pipeline_expect(t->p, t->in, tarn_sat_result(r->sat)->used, tarn_sat_result(r->sat)->bound);
-    if (!exact && !sound(t)) break;
-    step(t, tarn_format(cx, "%s, as kernels", class));
-    tarn_kprog_eval(r->kprog, t->in, t->p->nin, TARN_STRICT, tarn_opaque_eval, t->got);
-    (exact ? same : compare)(t);
-    step(t, tarn_format(cx, "%s, compiled", class));
-    pipeline_run(pipeline_compile_as(r, pipeline_folder(cx), !exact), t->p, t->in, t->got);
-    (exact ? same : compare)(t);
+  class_net exact = of_class(t, TARN_RULE_EXACT);
+  step(t, "exact, compiled");
+  pipeline_run(pipeline_compile_as(exact.r, pipeline_folder(cx), false), t->p, t->in, t->got);
+  same(t);
+  class_net n[2] = {of_class(t, TARN_RULE_REASSOC), of_class(t, TARN_RULE_APPROX)};
+  if (n[0].sound && n[1].sound) {
+    step(t, "reassoc and approx, compiled");
+    tarn_loaded *m = compile_both(t, n);
+    for (int64_t i = 0; i < 2; i++) {
+      ck_assert(tarn_loaded_select(m, &i));
+      pipeline_run(m, t->p, t->in, t->got);
+      step(t, i ? "approx, compiled" : "reassoc, compiled");
+      t->want = n[i].want;
+      compare(t);
+    }
   }
   step(t, "done");
 }
 
-_Noreturn static void child(const char *text, const char *host, int out) {
-  struct rlimit time = {SECONDS, SECONDS}, space = {(rlim_t)6 << 30, (rlim_t)6 << 30};
+/* A process that tries networks has so much time for the next one. */
+static void limit(void) {
+  struct rlimit space = {(rlim_t)6 << 30, (rlim_t)6 << 30};
+  rlim_t used = (rlim_t)(clock() / CLOCKS_PER_SEC) + SECONDS;
+  struct rlimit time = {used, RLIM_INFINITY};
   setrlimit(RLIMIT_CPU, &time);
 #ifdef __SANITIZE_ADDRESS__
   (void)space; /* its shadow alone is larger */
@@ -232,46 +277,63 @@ _Noreturn static void child(const char *text, const char *host, int out) {
   setrlimit(RLIMIT_AS, &space);
 #endif
   alarm(6 * SECONDS);
+}
+static bool try_here(const char *text, const char *host, int out) {
   trial t = {.text = text, .host = host, .out = out, .seed = 11};
   tarn_ctx *cx = tarn_ctx_new(NULL);
+  limit();
   tarn_status st = tarn_protect(cx, typed ? all_classes : all_ways, &t);
   if (st != TARN_OK) dprintf(out, "%s\n", tarn_message(cx));
-  _exit(st == TARN_OK ? 0 : 1);
+  tarn_ctx_free(cx);
+  return st == TARN_OK;
 }
 
+/* The steps said how far it came; what stands after the last of them is what was wrong. */
 typedef struct outcome {
   bool good, sound;
   char step[80], what[400];
 } outcome;
-
-/* The steps said how far it came; what stands after the last of them is what was wrong. */
-static outcome try_text(const char *text, const char *host) {
-  outcome o = {.sound = true};
-  char line[400];
-  int pipes[2], status;
+static void heard(outcome *o, char *line) {
+  line[strcspn(line, "\n")] = 0;
+  snprintf(o->step, sizeof o->step, "%.79s", o->what);
+  snprintf(o->what, sizeof o->what, "%s", line);
+}
+/* A process that talks to this one. Returns its id, or 0 in that process. */
+static pid_t talking(FILE **in, int *out) {
+  int pipes[2];
   ck_assert_int_eq(pipe(pipes), 0);
   fflush(NULL);
   pid_t pid = fork();
   ck_assert_int_ge(pid, 0);
-  if (pid == 0) {
+  *out = pipes[1];
+  if (!pid) {
     close(pipes[0]);
-    child(text, host, pipes[1]);
+    return 0;
   }
   close(pipes[1]);
-  FILE *f = fdopen(pipes[0], "r");
-  ck_assert_ptr_nonnull(f);
-  while (fgets(line, sizeof line, f)) {
-    line[strcspn(line, "\n")] = 0;
-    snprintf(o.step, sizeof o.step, "%.79s", o.what);
-    snprintf(o.what, sizeof o.what, "%s", line);
-  }
-  fclose(f);
+  *in = fdopen(pipes[0], "r");
+  ck_assert_ptr_nonnull(*in);
+  return pid;
+}
+static void ended(outcome *o, pid_t pid) {
+  int status;
   ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-  o.good = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-  o.sound = !o.good || strcmp(o.what, "unsound") != 0;
-  if (WIFEXITED(status)) return o;
-  snprintf(o.step, sizeof o.step, "%.79s", o.what);
-  snprintf(o.what, sizeof o.what, "signal %d", WTERMSIG(status));
+  o->good = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  o->sound = !o->good || strcmp(o->what, "unsound") != 0;
+  if (WIFEXITED(status)) return;
+  snprintf(o->step, sizeof o->step, "%.79s", o->what);
+  snprintf(o->what, sizeof o->what, "signal %d", WTERMSIG(status));
+}
+static outcome try_text(const char *text, const char *host) {
+  outcome o = {.sound = true};
+  char line[400];
+  FILE *f;
+  int out;
+  pid_t pid = talking(&f, &out);
+  if (!pid) _exit(try_here(text, host, out) ? 0 : 1);
+  while (fgets(line, sizeof line, f)) heard(&o, line);
+  fclose(f);
+  ended(&o, pid);
   return o;
 }
 
@@ -383,17 +445,60 @@ END_TEST
 static uint64_t from, count;
 static const char *file;
 
+/* Many in one process, up to the first that is wrong; prints "with numbers" or "without" after
+ * each. */
+#define BATCH 64
+_Noreturn static void try_many(uint64_t at, uint64_t end, int out) {
+  for (; at < end; at++) {
+    tarn_ctx *cx = tarn_ctx_new(NULL);
+    tarn_buf b = {.cx = cx};
+    net_text(typed ? net_random_typed(cx, at) : net_random(cx, at), &b);
+    bool good = try_here(b.p, host, out);
+    tarn_ctx_free(cx);
+    if (!good) _exit(1);
+    dprintf(out, "next\n");
+  }
+  _exit(0);
+}
+typedef struct tally {
+  uint64_t tried, sound, bad;
+} tally;
+/* Returns the seed behind the last that was tried. */
+static uint64_t batch(uint64_t at, uint64_t end, tally *t) {
+  outcome o = {.sound = true};
+  char line[400];
+  FILE *f;
+  int out;
+  pid_t pid = talking(&f, &out);
+  if (!pid) try_many(at, end, out);
+  while (fgets(line, sizeof line, f)) {
+    if (strcmp(line, "next\n") != 0) {
+      heard(&o, line);
+      continue;
+    }
+    t->sound += strcmp(o.what, "unsound") != 0;
+    at++;
+  }
+  fclose(f);
+  ended(&o, pid);
+  if (o.good) return at;
+  result r = try_seed(at, host);
+  if (r.bad) printf("%s\n", r.text);
+  else printf("network %llu: behind others: %s: %s\n", (unsigned long long)at, o.step, o.what);
+  t->bad++;
+  return at + 1;
+}
 START_TEST(listed) {
-  uint64_t bad = 0, sound = 0;
-  for (uint64_t i = 0; i < count; i++) {
-    result r = try_seed(from + i, host);
-    if (r.bad) printf("%s\n", r.text);
-    bad += r.bad, sound += r.sound;
+  tally t = {0};
+  for (uint64_t at = from, end = from + count; at < end; t.tried = at - from) {
+    uint64_t last = end - at < BATCH ? end : at + BATCH;
+    at = batch(at, last, &t);
+    fprintf(stderr, "\r%llu networks", (unsigned long long)(at - from));
     fflush(stdout);
   }
   printf("%llu networks, %llu with numbers, %llu bad\n", (unsigned long long)count,
-         (unsigned long long)sound, (unsigned long long)bad);
-  ck_assert_uint_eq(bad, 0);
+         (unsigned long long)t.sound, (unsigned long long)t.bad);
+  ck_assert_uint_eq(t.bad, 0);
 }
 END_TEST
 

@@ -232,6 +232,37 @@ static void share(tarn_ctx *cx, void *arg) {
 START_TEST(constants_once) { in_context(share, NULL); }
 END_TEST
 
+/* The kernels of a size as they are chosen when nothing else is compiled. */
+static const char *kernels_alone(tarn_ctx *cx, tarn_compile_options o, int64_t size) {
+  tarn_lang *L = tarn_lang_new(cx);
+  tarn_buf b = {.cx = cx};
+  o.hw = tarn_hw_load(L, "x86-64-v3");
+  o.shapes = tarn_compile_shapes_at(L, &o, &size);
+  tarn_compiled *c = tarn_compile_load(L, &o);
+  tarn_compile_optimise(c);
+  tarn_kprog_print(c->kernels, &b);
+  return b.p;
+}
+/* Rules are read once, and a kernel that two sizes have in common is priced once; that changes no
+ * choice. */
+static void price_once(tarn_ctx *cx, void *arg) {
+  (void)arg;
+  static const sized decoder = {DECODER, {"P=4..6"}, 3};
+  tarn_lang *L = tarn_lang_new(cx);
+  tarn_compile_options o = options(L, &decoder, pipeline_folder(cx));
+  const tarn_compiled *c = tarn_compile(L, &o);
+  uint64_t first = c->programs[0]->choice.signatures;
+  for (uint32_t i = 1; i < 3; i++) {
+    ck_assert_ptr_eq(c->programs[i]->rules, c->programs[0]->rules);
+    ck_assert_uint_lt(c->programs[i]->choice.signatures, first);
+    tarn_buf b = {.cx = cx};
+    tarn_kprog_print(c->programs[i]->kernels, &b);
+    ck_assert_str_eq(b.p, kernels_alone(cx, o, 4 + i));
+  }
+}
+START_TEST(prices_once) { in_context(price_once, NULL); }
+END_TEST
+
 /* ---- what is refused ---- */
 typedef struct refusal {
   const char *shape[3], *hw, *words;
@@ -277,6 +308,7 @@ int main(void) {
   tcase_add_loop_test(t, every_size, 0, sizeof cases / sizeof *cases);
   tcase_add_test(t, one_artefact_generates);
   tcase_add_test(t, constants_once);
+  tcase_add_test(t, prices_once);
   tcase_add_loop_test(t, refused, 0, sizeof refusals / sizeof *refusals);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
