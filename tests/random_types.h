@@ -305,11 +305,20 @@ static net_writer *const net_typed_ops[] = {
     net_gemm,      net_pool,     net_norm,    net_softmax,    net_resize,     net_depth,
     net_whole,     net_attention};
 
-static inline net *net_random_typed(tarn_ctx *cx, uint64_t seed) {
+/* All inputs of one type, or each of its own; type: which, or NULL. */
+static inline void net_input_types(net *g, const char *type) {
+  const char *all = net_below(g, 4) ? NULL : net_types[net_below(g, NET_TYPES)].name;
+  for (uint32_t i = 0; i < g->nv; i++) {
+    const char *own = net_types[net_below(g, 2) ? net_below(g, NET_TYPES) : 0].name;
+    snprintf(g->v[i].type, sizeof g->v[i].type, "%s", type ? type : all ? all : own);
+  }
+}
+static inline net *net_random_typed(tarn_ctx *cx, uint64_t seed, const char *type) {
   net *g = TARN_NEW(cx, net);
   *g = (net){.cx = cx, .seed = kit_random(&seed), .typed = true};
   g->opset = net_below(g, 2) ? 17 : 23;
   net_inputs(g);
+  net_input_types(g, type);
   uint32_t most = net_below(g, 4) ? 6 : NET_ITEMS;
   net_draw_all(g, 2 + net_below(g, most - 1), net_typed_ops,
                sizeof net_typed_ops / sizeof *net_typed_ops);

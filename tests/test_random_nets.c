@@ -5,6 +5,7 @@
  *   test_random_nets FIRST COUNT      those of COUNT seeds from FIRST: prints what is found,
  *                                     reduced
  *   test_random_nets typed FIRST COUNT   likewise, of all types and operators, in three classes
+ *   test_random_nets bf16 FIRST COUNT    likewise, all inputs of that type
  *   test_random_nets typed FIRST COUNT DIR   writes them as DIR/SEED.onnx, for bench/zoo.py
  *   test_random_nets FILE             one network as text
  *
@@ -29,7 +30,8 @@
 /* ---------------------------------------------------------------- one network, in its own process
  */
 
-static bool typed; /* networks of all types, in three classes */
+static bool typed;          /* networks of all types, in three classes */
+static const char *of_type; /* whose inputs have this type; NULL: any */
 
 typedef struct trial {
   const char *text, *host;
@@ -414,7 +416,7 @@ typedef struct result {
 static result try_seed(uint64_t seed, const char *host) {
   result r = {0};
   tarn_ctx *cx = tarn_ctx_new(NULL);
-  net *g = typed ? net_random_typed(cx, seed) : net_random(cx, seed);
+  net *g = typed ? net_random_typed(cx, seed, of_type) : net_random(cx, seed);
   outcome o = try_net(g, host);
   r.sound = o.sound, r.bad = !o.good;
   if (r.bad) {
@@ -452,7 +454,7 @@ _Noreturn static void try_many(uint64_t at, uint64_t end, int out) {
   for (; at < end; at++) {
     tarn_ctx *cx = tarn_ctx_new(NULL);
     tarn_buf b = {.cx = cx};
-    net_text(typed ? net_random_typed(cx, at) : net_random(cx, at), &b);
+    net_text(typed ? net_random_typed(cx, at, of_type) : net_random(cx, at), &b);
     bool good = try_here(b.p, host, out);
     tarn_ctx_free(cx);
     if (!good) _exit(1);
@@ -507,7 +509,7 @@ static void write_models(tarn_ctx *cx, const char *dir) {
   for (uint64_t i = 0; i < count; i++) {
     tarn_buf b = {.cx = cx};
     size_t n;
-    net_text(net_random_typed(cx, from + i), &b);
+    net_text(net_random_typed(cx, from + i, of_type), &b);
     uint8_t *bytes = kit_model_bytes(cx, b.p, &n);
     const char *path = tarn_format(cx, "%s/%llu.onnx", dir, (unsigned long long)(from + i));
     tarn_write_file(cx, path, bytes, n);
@@ -542,7 +544,9 @@ START_TEST(typed_networks) { /* five of them */
 END_TEST
 
 int main(int argc, char **argv) {
-  typed = argc > 1 && strcmp(argv[1], "typed") == 0;
+  for (size_t i = 0; argc > 1 && i < NET_TYPES; i++)
+    if (!strcmp(argv[1], net_types[i].name)) of_type = net_types[i].name;
+  typed = of_type || (argc > 1 && strcmp(argv[1], "typed") == 0);
   if (typed) argc--, argv++;
   tarn_ctx *cx = tarn_ctx_new(NULL);
   host = pipeline_host(cx).p;
