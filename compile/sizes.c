@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_PROGRAMS 128
+#define MOST_PROGRAMS 256
 
 typedef struct value_list {
   uint32_t n;

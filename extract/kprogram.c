@@ -166,8 +166,8 @@ static void emit_nest(build *b, uint32_t ag, const kcand *c) {
   tarn_cost cost;
   tarn_packed packed[TARN_MAX_OPERANDS];
   kg_signature(k, c, &sig);
-  const tarn_ksig *priced = tarn_copy(k->cx, &sig, sizeof sig);
   const tarn_schedule *s = tarn_solve(k->now.solver, &sig, &cost);
+  const tarn_ksig *priced = tarn_solver_kept(k->now.solver, &sig);
   const tarn_schedule *chosen = s;
   double predicted = kg_price(k, priced, chosen, &cost);
   k->r->price += predicted - c->price; /* 0 but for a schedule that was given */
@@ -190,7 +190,7 @@ static void emit_nest(build *b, uint32_t ag, const kcand *c) {
                    .term = TARN_NONE};
   x.in = operand_buffers(b, c, packs ? packed : NULL), x.out = result_buffers(b, ag, c);
   x.in_layout = tarn_copy(k->cx, sig.in, sig.nin * sizeof *sig.in);
-  x.out_layout = tarn_copy(k->cx, sig.out, sizeof sig.out);
+  x.out_layout = tarn_copy(k->cx, sig.out, sig.nout * sizeof *sig.out);
   /* as it was priced: blocks of a constant, of which the last is ragged, hide how much of it is
    * read */
   tarn_ksig_traffic(k->L, k->now.hw, priced, &x.reads, &x.writes);
@@ -212,7 +212,7 @@ static void emit_move(build *b, uint32_t ag, const kcand *c) {
                    .price = c->price,
                    .term = TARN_NONE};
   x.in = operand_buffers(b, c, NULL), x.out = result_buffers(b, ag, c);
-  x.in_layout = c->in, x.out_layout = tarn_copy(b->k->cx, c->out, sizeof c->out);
+  x.in_layout = c->in, x.out_layout = tarn_copy(b->k->cx, c->out, sizeof *c->out);
   x.reads = layout_bytes(b, x.in[0], c->in), x.writes = x.reads;
   tarn_push(b->k->cx, &b->ker, x);
 }
@@ -234,7 +234,7 @@ static void emit_other(build *b, uint32_t ag, const kcand *c) {
     kid[j] = tarn_input(k->L, tarn_format(k->cx, "%s.%u", x.name, j),
                         k->in->type_of(k->in->user, e.kids[j]));
   x.term = tarn_mk(k->L, c->op, c->payload, kid, c->nchild);
-  x.in_layout = c->in, x.out_layout = tarn_copy(k->cx, c->out, sizeof c->out);
+  x.in_layout = c->in, x.out_layout = tarn_copy(k->cx, c->out, c->nout * sizeof *c->out);
   for (uint32_t j = 0; j < x.nin; j++) x.reads += layout_bytes(b, x.in[j], &x.in_layout[j]);
   for (uint32_t j = 0; j < x.nout; j++) x.writes += layout_bytes(b, x.out[j], &x.out_layout[j]);
   kwork work = kg_written(k, &e) ? kg_call_work(k, c->kcls, c->node) : (kwork){0};

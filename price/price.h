@@ -90,6 +90,8 @@ TARN_API tarn_solver *tarn_solver_new(tarn_lang *L, const tarn_hw *hw,
                                       uint32_t threads); /* arena */
 TARN_API const tarn_schedule *tarn_solve(tarn_solver *s, const tarn_ksig *canonical,
                                          tarn_cost *cost);
+/* The signature as it lies in the solver, which keeps one of those that are the same. */
+TARN_API const tarn_ksig *tarn_solver_kept(tarn_solver *s, const tarn_ksig *canonical);
 /* The search and the price of another kind of hardware in place of the CPU's. The search returns
  * NULL, at an infinite cost, where the hardware cannot run the kernel. */
 typedef const tarn_schedule *tarn_solver_search_fn(tarn_lang *L, const tarn_hw *hw,

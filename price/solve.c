@@ -12,6 +12,7 @@
 typedef struct solved {
   const tarn_schedule *sched;
   tarn_cost cost;
+  const tarn_ksig *kept; /* NULL: not asked for yet */
 } solved;
 struct tarn_solver {
   tarn_lang *L;
@@ -678,6 +679,12 @@ const tarn_schedule *tarn_solve(tarn_solver *s, const tarn_ksig *k, tarn_cost *c
   const solved *e = entry_of(s, k);
   if (cost) *cost = e->cost;
   return e->sched;
+}
+const tarn_ksig *tarn_solver_kept(tarn_solver *s, const tarn_ksig *k) {
+  solved *e = entry_of(s, k);
+  bool same = e->kept && !memcmp(e->kept, k, sizeof *k); /* equal ones differ in where they begin */
+  if (!same) e->kept = tarn_copy(s->cx, k, sizeof *k);
+  return e->kept;
 }
 /* The cost of the best is kept: a learned price wants it beside that of another. */
 void tarn_solver_give(tarn_solver *s, const tarn_ksig *k, const tarn_schedule *sched) {

@@ -276,9 +276,9 @@ static const refusal refusals[] = {
     {{"N=1,"}, "x86-64-v3", "numbers and ranges"},
     {{"N=2", "M=2", "Q=1,2"}, "x86-64-v3", "no such input or dim"},
     {{"N=1,4"}, "cuda-sm80", "a program for cuda-sm80 (GPU) has one size"},
-    {{"N=1..20", "M=1..20"}, "x86-64-v3", "more than 128 programs"},
-    {{"N=1..200"}, "x86-64-v3", "input z: the size is not that of its outermost dim alone"},
-    {{"M=1..200", "N=2"}, "x86-64-v3", "input x: the size is not that of its outermost dim alone"},
+    {{"N=1..20", "M=1..20"}, "x86-64-v3", "more than 256 programs"},
+    {{"N=1..300"}, "x86-64-v3", "input z: the size is not that of its outermost dim alone"},
+    {{"M=1..300", "N=2"}, "x86-64-v3", "input x: the size is not that of its outermost dim alone"},
 };
 static void compile_refused(tarn_ctx *cx, void *arg) {
   const refusal *r = arg;

@@ -154,8 +154,8 @@ static bool members(rsite *s, group *g) {
 }
 
 bool when_merge(rsite *s) {
-  group *g = TARN_NEW(tarn_lang_ctx(s->e->L), group);
-  return members(s, g);
+  group g;
+  return members(s, &g);
 }
 
 /* ---------------------------------------------------------------- the joined product */
@@ -183,7 +183,7 @@ static uint32_t joined(rsite *s, const group *g, int64_t total) {
 }
 
 uint32_t build_merge(rsite *s) {
-  group *g = TARN_NEW(tarn_lang_ctx(s->e->L), group);
+  group of, *g = &of;
   const rhost *h = s->e->host;
   if (!members(s, g)) return TARN_NONE;
   uint32_t me = r_site_left(s), at = 0;
