@@ -11,207 +11,6 @@
 #include <math.h>
 #include <string.h>
 
-/* ---------------------------------------------------------------- atoms and values */
-static bool find(const lprover *p, uint32_t var, uint32_t *at) {
-  for (*at = 0; *at < p->nloop; ++*at)
-    if (p->loop[*at].var == var) return true;
-  return false;
-}
-static void put_poly(lprover *p, tarn_buf *b, const poly *a) {
-  poly x = poly_now(&p->s, a);
-  tarn_buf_add(b, (const char *)&x.n, sizeof x.n);
-  for (uint32_t i = 0; i < x.n; i++) {
-    tarn_buf_add(b, (const char *)&x.m[i].c, sizeof x.m[i].c);
-    tarn_buf_add(b, (const char *)&x.m[i].n, sizeof x.m[i].n);
-    tarn_buf_add(b, (const char *)x.m[i].v, x.m[i].n * sizeof *x.m[i].v);
-  }
-}
-static void put_val(tarn_buf *b, const lval *v) {
-  tarn_buf_add(b, (const char *)&v->n, sizeof v->n);
-  for (uint32_t i = 0; i < v->n; i++) {
-    tarn_buf_add(b, (const char *)&v->t[i].c, sizeof v->t[i].c);
-    tarn_buf_add(b, (const char *)&v->t[i].n, sizeof v->t[i].n);
-    tarn_buf_add(b, (const char *)v->t[i].atom, v->t[i].n * sizeof *v->t[i].atom);
-  }
-}
-static uint32_t intern(lprover *p, const latom *a) {
-  tarn_buf b = {.cx = p->cx};
-  uint32_t head[6] = {(uint32_t)a->kind, a->var, a->op, a->nix, a->nkid, a->nloop};
-  tarn_buf_add(&b, (const char *)head, sizeof head);
-  for (uint32_t i = 0; i < a->nix; i++) put_poly(p, &b, &a->ix[i]);
-  for (uint32_t i = 0; i < a->nkid; i++) put_val(&b, &a->kid[i]);
-  for (uint32_t i = 0; i < a->nloop; i++) put_poly(p, &b, &p->s.var[a->bound[i]].a);
-  uint32_t id = tarn_intern_add(p->ids, b.p, b.n);
-  if (id == p->atom.n) tarn_push(p->cx, &p->atom, *a);
-  return id;
-}
-static int order(const lterm *a, const lterm *b) {
-  if (a->n != b->n) return a->n < b->n ? -1 : 1;
-  return memcmp(a->atom, b->atom, a->n * sizeof *a->atom);
-}
-/* Where there are tables of fractions: the multiple of 1/den that a computed number stands for. */
-static double exactly(lprover *p, double c) {
-  if (!p->den) return c;
-  double k = rint(c * (double)p->den);
-  if (fabs(c * (double)p->den - k) > 1e-4) poly_stuck(&p->s, "a number that is no simple fraction");
-  return k / (double)p->den;
-}
-static uint32_t place_of(const lval *v, const lterm *t) {
-  uint32_t lo = 0, hi = v->n;
-  while (lo < hi) {
-    uint32_t mid = (lo + hi) / 2;
-    if (order(&v->t[mid], t) < 0) lo = mid + 1;
-    else hi = mid;
-  }
-  return lo;
-}
-static void make_room(lprover *p, lval *v, uint32_t n) {
-  if (n <= v->room) return;
-  if (n > L_TERMS) poly_stuck(&p->s, "an expression of many terms");
-  lterm *t = TARN_ARRAY(p->cx, lterm, 2 * n);
-  if (v->n) memcpy(t, v->t, v->n * sizeof *t);
-  v->t = t, v->room = 2 * n;
-}
-static void add_term(lprover *p, lval *v, const lterm *t) {
-  uint32_t i = place_of(v, t);
-  if (i < v->n && !order(&v->t[i], t)) {
-    v->t[i].c = exactly(p, v->t[i].c + t->c);
-    if (v->t[i].c != 0) return;
-    memmove(&v->t[i], &v->t[i + 1], (--v->n - i) * sizeof *v->t);
-    return;
-  }
-  if (t->c == 0) return;
-  make_room(p, v, v->n + 1);
-  memmove(&v->t[i + 1], &v->t[i], (v->n++ - i) * sizeof *v->t);
-  v->t[i] = *t;
-}
-static lval add(lprover *p, const lval *a, const lval *b, double times) {
-  lval v = {0};
-  make_room(p, &v, a->n + 1);
-  if (a->n) memcpy(v.t, a->t, a->n * sizeof *a->t);
-  v.n = a->n;
-  for (uint32_t i = 0; i < b->n; i++) {
-    lterm t = b->t[i];
-    t.c *= times;
-    add_term(p, &v, &t);
-  }
-  return v;
-}
-static lterm join_terms(lprover *p, const lterm *a, const lterm *b) {
-  lterm t = {.c = exactly(p, a->c * b->c)};
-  uint32_t i = 0, j = 0;
-  if (a->n + b->n > L_FACTORS) poly_stuck(&p->s, "a product of many factors");
-  while (i < a->n || j < b->n)
-    t.atom[t.n++] =
-        j == b->n || (i < a->n && a->atom[i] <= b->atom[j]) ? a->atom[i++] : b->atom[j++];
-  return t;
-}
-static lval multiply(lprover *p, const lval *a, const lval *b) {
-  lval v = {0};
-  for (uint32_t i = 0; i < a->n; i++)
-    for (uint32_t j = 0; j < b->n; j++) {
-      lterm t = join_terms(p, &a->t[i], &b->t[j]);
-      add_term(p, &v, &t);
-    }
-  return v;
-}
-static lval one_term(lprover *p, const lterm *t) {
-  lval v = {0};
-  add_term(p, &v, t);
-  return v;
-}
-static lval number(lprover *p, double c) {
-  lterm t = {.c = c};
-  return one_term(p, &t);
-}
-static lval atom_value(lprover *p, uint32_t id) {
-  lterm t = {.c = 1, .n = 1, .atom = {id}};
-  return one_term(p, &t);
-}
-static lval one_atom(lprover *p, const latom *a) { return atom_value(p, intern(p, a)); }
-/* The atom that a value is; NULL. */
-static const latom *alone(const lprover *p, const lval *v) {
-  return v->n == 1 && v->t[0].c == 1 && v->t[0].n == 1 ? &p->atom.p[v->t[0].atom[0]] : NULL;
-}
-static lval size_value(lprover *p, const poly *a) {
-  lval v = {0};
-  poly x = poly_now(&p->s, a);
-  for (uint32_t i = 0; i < x.n; i++) {
-    lval m = number(p, (double)x.m[i].c);
-    for (uint32_t k = 0; k < x.m[i].n; k++) {
-      latom size = {.kind = LA_SIZE, .var = x.m[i].v[k]};
-      lval f = one_atom(p, &size);
-      m = multiply(p, &m, &f);
-    }
-    v = add(p, &v, &m, 1);
-  }
-  return v;
-}
-
-/* ---------------------------------------------------------------- indices in values */
-static bool val_has(const lprover *p, const lval *v, uint32_t var);
-static bool poly_has(const poly *a, uint32_t var) {
-  for (uint32_t i = 0; i < a->n; i++)
-    for (uint32_t k = 0; k < a->m[i].n; k++)
-      if (a->m[i].v[k] == var) return true;
-  return false;
-}
-static bool atom_has(const lprover *p, uint32_t id, uint32_t var) {
-  const latom *a = &p->atom.p[id];
-  for (uint32_t i = 0; i < a->nix; i++)
-    if (poly_has(&a->ix[i], var)) return true;
-  for (uint32_t i = 0; i < a->nkid; i++)
-    if (val_has(p, &a->kid[i], var)) return true;
-  return false;
-}
-static bool val_has(const lprover *p, const lval *v, uint32_t var) {
-  for (uint32_t i = 0; i < v->n; i++)
-    for (uint32_t k = 0; k < v->t[i].n; k++)
-      if (atom_has(p, v->t[i].atom[k], var)) return true;
-  return false;
-}
-static poly poly_with(lprover *p, const poly *a, uint32_t var, const poly *is) {
-  poly x = {0};
-  for (uint32_t i = 0; i < a->n; i++) {
-    poly term = poly_int(a->m[i].c);
-    for (uint32_t k = 0; k < a->m[i].n; k++) {
-      poly f = a->m[i].v[k] == var ? *is : poly_var(&p->s, a->m[i].v[k]);
-      term = poly_mul(&p->s, &term, &f);
-    }
-    x = poly_add(&p->s, &x, &term, 1);
-  }
-  return poly_now(&p->s, &x);
-}
-static lval with(lprover *p, const lval *v, uint32_t var, const poly *is);
-static uint32_t atom_with(lprover *p, uint32_t id, uint32_t var, const poly *is) {
-  latom a = p->atom.p[id];
-  if (!atom_has(p, id, var)) return id;
-  const latom was = a;
-  a.ix = TARN_ARRAY(p->cx, poly, a.nix + 1);
-  a.kid = TARN_ARRAY(p->cx, lval, a.nkid + 1);
-  for (uint32_t i = 0; i < a.nix; i++) a.ix[i] = poly_with(p, &was.ix[i], var, is);
-  for (uint32_t i = 0; i < a.nkid; i++) a.kid[i] = with(p, &was.kid[i], var, is);
-  return intern(p, &a);
-}
-static void sort_atoms(lterm *t) {
-  for (uint32_t i = 1; i < t->n; i++)
-    for (uint32_t k = i; k && t->atom[k - 1] > t->atom[k]; k--) {
-      uint32_t x = t->atom[k];
-      t->atom[k] = t->atom[k - 1], t->atom[k - 1] = x;
-    }
-}
-/* The value where an index is that polynomial. */
-static lval with(lprover *p, const lval *v, uint32_t var, const poly *is) {
-  lval x = {0};
-  for (uint32_t i = 0; i < v->n; i++) {
-    lterm t = v->t[i];
-    for (uint32_t k = 0; k < t.n; k++) t.atom[k] = atom_with(p, t.atom[k], var, is);
-    sort_atoms(&t);
-    add_term(p, &x, &t);
-  }
-  return x;
-}
-
 /* ---------------------------------------------------------------- reductions */
 static uint32_t height(const lprover *p, const lval *v) {
   uint32_t most = 0;
@@ -244,17 +43,17 @@ static lval named(lprover *p, const lfold *f, const uint32_t *perm) {
   lval body = f->body;
   for (uint32_t i = 0; i < f->n; i++) { /* apart first: a standard index may be among them */
     poly apart = poly_var(&p->s, standard(p, APART, i, &p->s.var[f->loop[perm[i]]].a));
-    body = with(p, &body, f->loop[perm[i]], &apart);
+    body = val_with(p, &body, f->loop[perm[i]], &apart);
     a.bound[i] = apart.m[0].v[0];
   }
   for (uint32_t i = 0; i < f->n; i++) {
     uint32_t var = standard(p, high, i, &p->s.var[a.bound[i]].a);
     poly is = poly_var(&p->s, var);
-    body = with(p, &body, a.bound[i], &is);
+    body = val_with(p, &body, a.bound[i], &is);
     a.bound[i] = var;
   }
   a.kid = tarn_copy(p->cx, &body, sizeof body);
-  return one_atom(p, &a);
+  return value_of(p, &a);
 }
 static bool next_order(uint32_t *perm, uint32_t n) {
   uint32_t i = n, j = n;
@@ -283,7 +82,7 @@ static bool join_two(lprover *p, lfold *f, uint32_t a, uint32_t b) {
   uint32_t j = poly_index(&p->s, &extent);
   poly ia = poly_var(&p->s, f->loop[a]), far = poly_mul(&p->s, &B, &ia), both = poly_var(&p->s, j);
   poly is = poly_add(&p->s, &both, &far, -1);
-  lval body = with(p, &f->body, f->loop[b], &is);
+  lval body = val_with(p, &f->body, f->loop[b], &is);
   if (val_has(p, &body, f->loop[a])) {
     if (j + 1 == p->s.n) p->s.n--;
     return false;
@@ -302,7 +101,7 @@ static void join_loops(lprover *p, lfold *f) {
 }
 /* A reduction of a reduction by the same reducer is one; false: it is none. */
 static bool absorb(lprover *p, lfold *f) {
-  const latom *in = alone(p, &f->body);
+  const latom *in = atom_of(p, &f->body);
   if (!in || in->kind != LA_FOLD || in->var != f->var || in->op != f->op) return false;
   latom a = *in;
   lval body = a.kid[0];
@@ -310,7 +109,7 @@ static bool absorb(lprover *p, lfold *f) {
   for (uint32_t i = 0; i < a.nloop; i++) {
     uint32_t var = poly_index(&p->s, &p->s.var[a.bound[i]].a);
     poly is = poly_var(&p->s, var);
-    body = with(p, &body, a.bound[i], &is);
+    body = val_with(p, &body, a.bound[i], &is);
     f->loop[f->n++] = var;
   }
   f->body = body;
@@ -335,22 +134,22 @@ static lval sum_of(lprover *p, lfold f);
 /* Of one product: what does not depend on the loops stands before the sum. */
 static lval sum_of_product(lprover *p, const lfold *of, const lterm *t) {
   lfold f = *of;
-  lval before = number(p, 1), in = number(p, 1);
+  lval before = number_value(p, 1), in = number_value(p, 1);
   for (uint32_t k = 0; k < t->n; k++) {
     lval x = atom_value(p, t->atom[k]);
     lval *to = depends(p, of, &x) ? &in : &before;
-    *to = multiply(p, to, &x);
+    *to = val_multiply(p, to, &x);
   }
   f.body = in;
   if (absorb(p, &f)) in = sum_of(p, f);
   else {
     poly times = drop_loops(p, &f);
-    lval many = size_value(p, &times);
+    lval many = poly_value_of(p, &times);
     join_loops(p, &f);
     if (f.n) in = any_order(p, &f);
-    in = multiply(p, &in, &many);
+    in = val_multiply(p, &in, &many);
   }
-  return multiply(p, &before, &in);
+  return val_multiply(p, &before, &in);
 }
 /* The same of one that was there before is known. */
 static lval sum_of_term(lprover *p, const lfold *f, const lterm *t) {
@@ -368,16 +167,16 @@ static lval sum_of_term(lprover *p, const lfold *f, const lterm *t) {
 static lval sum_of(lprover *p, lfold f) {
   lval v = {0};
   for (uint32_t i = 0; i < f.body.n; i++) {
-    lval c = number(p, f.body.t[i].c), x = sum_of_term(p, &f, &f.body.t[i]);
-    x = multiply(p, &c, &x);
-    for (uint32_t k = 0; k < x.n; k++) add_term(p, &v, &x.t[k]);
+    lval c = number_value(p, f.body.t[i].c), x = sum_of_term(p, &f, &f.body.t[i]);
+    x = val_multiply(p, &c, &x);
+    for (uint32_t k = 0; k < x.n; k++) val_add_term(p, &v, &x.t[k]);
   }
   return v;
 }
 static lval operate(lprover *p, uint32_t op, lval *kid, uint32_t n);
 /* max (max (x, a)) = max (max x, a), max (x + a) = max x + a: what the loops leave alone. */
 static bool put_before(lprover *p, const lfold *f, lval *out) {
-  const latom *a = alone(p, &f->body);
+  const latom *a = atom_of(p, &f->body);
   uint32_t same = f->op == TARN_RED_MAX ? TARN_FX_MAX : TARN_FX_MIN;
   if (!a || a->kind != LA_OP || (a->op != same && a->op != TARN_FX_ADD)) return false;
   uint32_t op = a->op, n = a->nkid, with_loops = 0, at = 0;
@@ -396,8 +195,8 @@ static bool put_before(lprover *p, const lfold *f, lval *out) {
 static lval take_out(lprover *p, lfold *f) {
   lval out = {0}, in = {0};
   for (uint32_t i = 0; i < f->body.n; i++) {
-    lval x = one_term(p, &f->body.t[i]);
-    add_term(p, depends(p, f, &x) ? &in : &out, &f->body.t[i]);
+    lval x = term_value(p, &f->body.t[i]);
+    val_add_term(p, depends(p, f, &x) ? &in : &out, &f->body.t[i]);
   }
   f->body = in;
   return out;
@@ -408,10 +207,10 @@ static lval extreme_of(lprover *p, lfold f) {
   drop_loops(p, &f);
   if (!f.n) return f.body;
   if (put_before(p, &f, &before)) return before;
-  before = p->real ? take_out(p, &f) : number(p, 0);
+  before = p->real ? take_out(p, &f) : number_value(p, 0);
   join_loops(p, &f);
   lval most = any_order(p, &f);
-  return add(p, &most, &before, 1);
+  return val_add(p, &most, &before, 1);
 }
 lval fold_value(lprover *p, lfold f) {
   bool extreme = f.var == TARN_NONE && (f.op == TARN_RED_MAX || f.op == TARN_RED_MIN);
@@ -431,7 +230,7 @@ static bool commutes(uint32_t op) {
 }
 static uint32_t rank_of(lprover *p, const lval *v) {
   tarn_buf b = {.cx = p->cx};
-  put_val(&b, v);
+  val_put(&b, v);
   return tarn_intern_add(p->ranks, b.p, b.n);
 }
 static void sort_kids(lprover *p, lval *kid, uint32_t n) {
@@ -445,7 +244,7 @@ static void sort_kids(lprover *p, lval *kid, uint32_t n) {
 static uint32_t spread(lprover *p, uint32_t op, const lval *kid, uint32_t n, lval *out) {
   uint32_t m = 0;
   for (uint32_t i = 0; i < n; i++) {
-    const latom *a = alone(p, &kid[i]);
+    const latom *a = atom_of(p, &kid[i]);
     bool same = a && a->kind == LA_OP && a->op == op;
     uint32_t more = same ? a->nkid : 1;
     if (m + more > L_KIDS) poly_stuck(&p->s, "an expression of many operands");
@@ -460,30 +259,30 @@ static lval plain_op(lprover *p, uint32_t op, uint32_t type, lval *kid, uint32_t
   if (commutes(op)) sort_kids(p, kid, n);
   latom a = {.kind = LA_OP, .op = op, .var = type, .nkid = n};
   a.kid = tarn_copy(p->cx, kid, n * sizeof *kid);
-  return one_atom(p, &a);
+  return value_of(p, &a);
 }
 static lval inverse(lprover *p, lval v) {
   if (!p->floats) poly_stuck(&p->s, "a quotient that may be one of integers");
-  lval x = number(p, 1);
+  lval x = number_value(p, 1);
   if (v.n != 1) return plain_op(p, TARN_FX_DIV, TARN_NONE, &v, 1);
   for (uint32_t k = 0; k < v.t[0].n; k++) {
     lval f = atom_value(p, v.t[0].atom[k]);
-    const latom *a = alone(p, &f);
+    const latom *a = atom_of(p, &f);
     bool twice = a->kind == LA_OP && a->op == TARN_FX_DIV && a->nkid == 1;
     f = twice ? a->kid[0] : plain_op(p, TARN_FX_DIV, TARN_NONE, &f, 1);
-    x = multiply(p, &x, &f);
+    x = val_multiply(p, &x, &f);
   }
-  lval c = number(p, 1 / v.t[0].c);
-  return multiply(p, &c, &x);
+  lval c = number_value(p, 1 / v.t[0].c);
+  return val_multiply(p, &c, &x);
 }
 /* |v|: of each factor. */
 static lval magnitude(lprover *p, lval v) {
   if (v.n != 1) return plain_op(p, TARN_FX_ABS, TARN_NONE, &v, 1);
-  lval x = number(p, fabs(v.t[0].c));
+  lval x = number_value(p, fabs(v.t[0].c));
   for (uint32_t k = 0; k < v.t[0].n; k++) {
     lval f = atom_value(p, v.t[0].atom[k]);
     f = plain_op(p, TARN_FX_ABS, TARN_NONE, &f, 1);
-    x = multiply(p, &x, &f);
+    x = val_multiply(p, &x, &f);
   }
   return x;
 }
@@ -495,7 +294,7 @@ static lval square_root(lprover *p, lval v) {
   if (!square) return plain_op(p, TARN_FX_SQRT, TARN_NONE, &v, 1);
   lterm half = {.c = 1, .n = t->n / 2};
   for (uint32_t k = 0; k < half.n; k++) half.atom[k] = t->atom[2 * k];
-  return magnitude(p, one_term(p, &half));
+  return magnitude(p, term_value(p, &half));
 }
 static lval power(lprover *p, lval *kid) {
   const lval *e = &kid[1];
@@ -507,7 +306,7 @@ static lval power(lprover *p, lval *kid) {
   }
   if (!known) return plain_op(p, TARN_FX_POW, TARN_NONE, kid, 2);
   lval base = n < 0 ? inverse(p, kid[0]) : kid[0], v = base;
-  for (double i = 1; i < (n < 0 ? -n : n); i++) v = multiply(p, &v, &base);
+  for (double i = 1; i < (n < 0 ? -n : n); i++) v = val_multiply(p, &v, &base);
   return v;
 }
 bool has_fact(const lprover *p, uint32_t kind, uint32_t a, uint32_t b, uint32_t type) {
@@ -519,7 +318,7 @@ bool has_fact(const lprover *p, uint32_t kind, uint32_t a, uint32_t b, uint32_t 
 }
 /* The variable that a value is, or what is done by one; TARN_NONE. */
 static uint32_t variable_of(const lprover *p, const lval *v) {
-  const latom *a = alone(p, v);
+  const latom *a = atom_of(p, v);
   return a && (a->kind == LA_READ || a->kind == LA_THEN) ? a->var : TARN_NONE;
 }
 /* What keeps every bit: x^1 = x, x^2 = x x, x / 2^n = x 2^-n. */
@@ -529,14 +328,14 @@ static lval operate_exactly(lprover *p, uint32_t op, lval *kid, uint32_t n) {
   if (e == 2) op = TARN_FX_MUL, kid[1] = kid[0];
   if (op == TARN_FX_DIV && has_fact(p, LF_TWO, variable_of(p, &kid[1]), TARN_NONE, TARN_NONE) &&
       !(kid[0].n == 1 && !kid[0].t[0].n)) {
-    lval by[2] = {number(p, 1), kid[1]};
+    lval by[2] = {number_value(p, 1), kid[1]};
     kid[1] = plain_op(p, TARN_FX_DIV, TARN_NONE, by, 2), op = TARN_FX_MUL;
   }
   return plain_op(p, op, TARN_NONE, kid, n);
 }
 /* NaN is no real number. */
 static bool is_nan_test(const lprover *p, const lval *v) {
-  const latom *a = alone(p, v);
+  const latom *a = atom_of(p, v);
   return a && a->kind == LA_OP && a->op == TARN_FX_ISNAN;
 }
 static lval operate(lprover *p, uint32_t op, lval *kid, uint32_t n) {
@@ -546,11 +345,11 @@ static lval operate(lprover *p, uint32_t op, lval *kid, uint32_t n) {
   case TARN_FX_SQRT: return square_root(p, kid[0]);
   case TARN_FX_ABS: return magnitude(p, kid[0]);
   case TARN_FX_SEL: return is_nan_test(p, &kid[0]) ? kid[2] : plain_op(p, op, TARN_NONE, kid, n);
-  case TARN_FX_ADD: return add(p, &kid[0], &kid[1], 1);
-  case TARN_FX_SUB: return add(p, &kid[0], &kid[1], -1);
-  case TARN_FX_NEG: return add(p, &zero, &kid[0], -1);
-  case TARN_FX_MUL: return multiply(p, &kid[0], &kid[1]);
-  case TARN_FX_DIV: x = inverse(p, kid[1]); return multiply(p, &kid[0], &x);
+  case TARN_FX_ADD: return val_add(p, &kid[0], &kid[1], 1);
+  case TARN_FX_SUB: return val_add(p, &kid[0], &kid[1], -1);
+  case TARN_FX_NEG: return val_add(p, &zero, &kid[0], -1);
+  case TARN_FX_MUL: return val_multiply(p, &kid[0], &kid[1]);
+  case TARN_FX_DIV: x = inverse(p, kid[1]); return val_multiply(p, &kid[0], &x);
   case TARN_FX_POW: return power(p, kid);
   default: return plain_op(p, op, TARN_NONE, kid, n);
   }
@@ -577,7 +376,7 @@ static bool cast_keeps(lprover *p, const lval *v, uint32_t type) {
 /* Casts of integers by way of bytes: of what bytes hold, back to its type, it is that; to other
  * bytes, the bytes in between do not matter. What is cast first; NULL. */
 static const lval *cast_before(const lprover *p, const lval *v, uint32_t type) {
-  const latom *a = alone(p, v);
+  const latom *a = atom_of(p, v);
   if (!a || a->kind != LA_OP || a->op != TARN_FX_CAST) return NULL;
   uint32_t x = variable_of(p, &a->kid[0]), bytes = a->var;
   if ((bytes != TARN_I8 && bytes != TARN_U8) || !has_fact(p, LF_TYPED, x, TARN_NONE, TARN_I32))
@@ -613,15 +412,5 @@ lval read_value(lprover *p, uint32_t kind, uint32_t var, const lenv *e, lval *ki
     a.nix++;
   }
   if (kid) a.kid = tarn_copy(p->cx, kid, sizeof *kid);
-  return one_atom(p, &a);
+  return value_of(p, &a);
 }
-bool same_value(const lval *a, const lval *b) {
-  bool same = a->n == b->n;
-  for (uint32_t i = 0; same && i < a->n; i++)
-    same = a->t[i].c == b->t[i].c && !order(&a->t[i], &b->t[i]);
-  return same;
-}
-lval number_value(lprover *p, double c) { return number(p, c); }
-lval sum_value(lprover *p, const lval *a, const lval *b) { return add(p, a, b, 1); }
-lval poly_value_of(lprover *p, const poly *a) { return size_value(p, a); }
-bool loop_number(const lprover *p, uint32_t var, uint32_t *at) { return find(p, var, at); }

@@ -95,10 +95,21 @@ typedef struct lprover {
 lval fold_value(lprover *p, lfold f);
 lval op_value(lprover *p, const lx *x, lval *kid);
 lval read_value(lprover *p, uint32_t kind, uint32_t var, const lenv *e, lval *kid);
-lval number_value(lprover *p, double c);
-lval sum_value(lprover *p, const lval *a, const lval *b);
 bool has_fact(const lprover *p, uint32_t kind, uint32_t a, uint32_t b, uint32_t type);
+/* prove_values.c */
+lval number_value(lprover *p, double c);
 lval poly_value_of(lprover *p, const poly *a);
+lval term_value(lprover *p, const lterm *t);
+lval atom_value(lprover *p, uint32_t id);
+lval value_of(lprover *p, const latom *a);
+const latom *atom_of(const lprover *p, const lval *v); /* that a value is; NULL */
+int term_order(const lterm *a, const lterm *b);
+void val_add_term(lprover *p, lval *v, const lterm *t); /* of who makes v */
+lval val_add(lprover *p, const lval *a, const lval *b, double times);
+lval val_multiply(lprover *p, const lval *a, const lval *b);
+bool val_has(const lprover *p, const lval *v, uint32_t var);
+lval val_with(lprover *p, const lval *v, uint32_t var, const poly *is); /* where an index is that */
+void val_put(tarn_buf *b, const lval *v);
 bool same_value(const lval *a, const lval *b);
 bool loop_number(const lprover *p, uint32_t var, uint32_t *at);
 /* Both sides of the rule; raises TARN_NO_RESULT with the reason when they are not shown to be

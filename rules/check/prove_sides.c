@@ -249,7 +249,7 @@ static lval reduced(lprover *p, writing *w, uint32_t i, const lenv *e) {
     in.has[l->at] = true;
     lval v = reduced(p, w, i + 1, &in);
     if (steps == 1) sum = v;
-    else sum = sum_value(p, &sum, &v);
+    else sum = val_add(p, &sum, &v, 1);
   }
   w->f.n = n;
   return sum;
