@@ -406,6 +406,9 @@ lval read_value(lprover *p, uint32_t kind, uint32_t var, const lenv *e, lval *ki
   for (uint32_t i = 0; i < last; i++) {
     if (!e->has[i]) p->gone[var] |= 1u << i;
     const lslide *with = slide_of(p, kind, var, i);
+    bool sparse = kind == LA_READ && has_fact(p, LF_SPARSE, var, i, TARN_NONE);
+    if (sparse != (kind == LA_READ && (e->counts >> i & 1)))
+      poly_stuck(&p->s, "a value of a loop that a guard may leave out");
     if (p->gone[var] >> i & 1 || (with && with->b == i)) continue;
     a.ix[a.nix] = e->at[i];
     if (with && e->has[with->b]) a.ix[a.nix] = poly_add(&p->s, &a.ix[a.nix], &e->at[with->b], 1);

@@ -42,18 +42,21 @@ typedef struct lfold {
 } lfold;
 typedef struct lenv { /* of the left side's loops and those that the right side adds */
   bool has[L_MOST];
+  uint32_t counts; /* loops whose index counts the values that a guard leaves */
   poly at[L_MOST];
 } lenv;
 typedef struct lslide {
   uint32_t of, a, b; /* depends on loops a and b by their sum alone */
 } lslide;
 typedef struct lfact { /* of the values of a, or of a with b, and a type */
-  enum { LF_SURVIVES, LF_TYPED, LF_ZERO, LF_SUM, LF_DIFFERENCE, LF_TWO } kind;
+  /* SPARSE: b is a loop of the left side, of which a guard in a leaves few values */
+  enum { LF_SURVIVES, LF_TYPED, LF_ZERO, LF_SUM, LF_DIFFERENCE, LF_TWO, LF_SPARSE } kind;
   uint32_t a, b, type;
 } lfact;
-typedef struct lcase { /* a loop of the result in parts: the i-th, or every i-th of them */
+typedef struct lcase { /* a loop of the result in parts: the i-th, or every i-th of them; any: by
+                          quotient and remainder */
   uint32_t at;
-  bool every;
+  bool every, any;
   poly by;
   int64_t n;
 } lcase;
@@ -80,8 +83,8 @@ typedef struct lprover {
   struct {
     const void *of;
     uint32_t k, var;
-  } index[L_STANDARD];
-  uint32_t nstandard, nslide, nindex, nfact, ncase;
+  } index[L_STANDARD], asked[8];
+  uint32_t nstandard, nslide, nindex, nasked, nfact, ncase;
   lfact fact[L_FACTS];
   lcase part[4];
   int64_t den; /* numbers are multiples of 1/den; 0: any */

@@ -5,13 +5,24 @@
 
 /* ---------------------------------------------------------------- integers of the rule */
 static poly integer(lprover *p, const rx *x);
+enum { SOME = 12 }; /* of each, as an example; it divides itself */
 static poly points(lprover *p, const rx *x) {
   uint32_t at;
   if (x->kind != RX_VAR || !loop_number(p, x->var, &at)) poly_stuck(&p->s, "loops that are chosen");
   return p->loop[at].extent;
 }
+/* How far apart the values of a loop are that a guard leaves, or how many: some size. */
+static poly asked_size(lprover *p, const rx *x) {
+  for (uint32_t i = 0; i < p->nasked; i++)
+    if (p->asked[i].of == x) return poly_var(&p->s, p->asked[i].var);
+  if (p->nasked == sizeof p->asked / sizeof *p->asked) poly_stuck(&p->s, "too many sizes");
+  uint32_t var = poly_size(&p->s, SOME, 1);
+  p->asked[p->nasked].of = x, p->asked[p->nasked++].var = var;
+  return poly_var(&p->s, var);
+}
 static poly integer_call(lprover *p, const rx *x) {
   const char *f = x->fun->name;
+  if (!strcmp(f, "stride") || !strcmp(f, "trips")) return asked_size(p, x);
   if (!strcmp(f, "points")) return points(p, x->kid[0]);
   if (x->n != 2) poly_stuck(&p->s, tarn_format(p->cx, "the function %s has no symbolic form", f));
   poly a = integer(p, x->kid[0]), b = integer(p, x->kid[1]);
@@ -22,7 +33,6 @@ static poly integer_call(lprover *p, const rx *x) {
   poly_stuck(&p->s, tarn_format(p->cx, "the function %s has no symbolic form", f));
 }
 /* A name: of a :where what that says, else a size of its own. */
-enum { SOME = 12 }; /* of each, as an example; it divides itself */
 static poly integer_named(lprover *p, uint32_t var) {
   const rule *r = p->r;
   for (uint32_t i = 0; i < r->nwhere && !p->sized[var]; i++)
@@ -88,6 +98,8 @@ static void one_condition(lprover *p, const rx *c, bool needed) {
   if (one) said_of_values(p, c);
   if (one && !strcmp(f, "merges")) p->merges = c->kid[0]->var;
   if (!strcmp(f, "divides")) divides(p, c);
+  if (one && !strcmp(f, "sparse") && loop_number(p, c->kid[1]->var, &at))
+    add_fact(p, LF_SPARSE, c->kid[0]->var, at, TARN_NONE);
   if (one && !strcmp(f, "slides") && p->nslide < 8 && loop_number(p, c->kid[1]->var, &a) &&
       loop_number(p, c->kid[2]->var, &b))
     p->slide[p->nslide++] = (lslide){c->kid[0]->var, a, b};
@@ -198,10 +210,10 @@ static poly index_at(lprover *p, const lix *x, const lenv *e) {
     if (!loop_number(p, x->var, &at) || !e->has[at]) poly_stuck(&p->s, "a loop that is not there");
     return e->at[at];
   }
-  if (x->kind == LIX_FIRST || x->kind == LIX_BEYOND)
-    poly_stuck(&p->s, "an index beyond its loop, or found by guards");
+  if (x->kind == LIX_FIRST) poly_stuck(&p->s, "an index that guards find");
   poly a = index_at(p, x->kid[0], e);
-  if (x->kind == LIX_WITHIN) { /* an expression goes on beyond its loops, whatever it is there */
+  if (x->kind == LIX_WITHIN ||
+      x->kind == LIX_BEYOND) { /* an expression goes on beyond its loops, whatever it is there */
     if (!poly_natural(&p->s, &a)) poly_stuck(&p->s, "an index that may be below 0");
     return a;
   }
@@ -228,6 +240,20 @@ static int64_t steps_of(const writing *w, const poly *extent) {
   int64_t c = extent->n == 1 ? extent->m[0].c : 0;
   return w->out && c > 1 && c <= L_SPREAD ? c : 1;
 }
+/* Does a guard leave few values of the loop, and is the rest not added? How many. */
+static bool trips_of(lprover *p, const lx *body, uint32_t at, poly *n) {
+  const rule *r = p->r;
+  if (body->kind != LX_ANY || !has_fact(p, LF_SPARSE, body->var, at, TARN_NONE)) return false;
+  for (uint32_t i = 0; i < r->nwhere; i++) {
+    const rx *is = r->where[i];
+    if (is->kind != RX_CALL || strcmp(is->fun->name, "trips") || is->kid[0]->var != body->var ||
+        is->kid[1]->var != p->loop[at].var)
+      continue;
+    *n = asked_size(p, is);
+    return true;
+  }
+  return false;
+}
 static lval reduced(lprover *p, writing *w, uint32_t i, const lenv *e) {
   if (i == w->loops.n) {
     lfold f = w->f;
@@ -237,6 +263,8 @@ static lval reduced(lprover *p, writing *w, uint32_t i, const lenv *e) {
   lenv in = *e;
   const entry *l = &w->loops.e[i];
   poly extent = poly_now(&p->s, &l->extent);
+  in.counts &= ~(1u << l->at);
+  if (w->left && trips_of(p, w->x->kid[0], l->at, &extent)) in.counts |= 1u << l->at;
   int64_t steps = steps_of(w, &extent);
   lval sum = {0};
   bool index = steps == 1 || extent.m[0].n;
@@ -293,15 +321,35 @@ static lval table_entry(lprover *p, const lx *x, const lenv *e) {
   }
   return number_value(p, t->v[at]);
 }
+/* (within (+ (* INDEX s) (first ?e i)) N), s being its stride: the INDEX-th value of loop i that
+ * the guard in ?e leaves. */
+static const lix *value_counted(lprover *p, const lix *x, uint32_t at) {
+  const lix *sum = x->kind == LIX_WITHIN ? x->kid[0] : x, *times = sum->kid[0],
+            *first = sum->kid[1];
+  uint32_t of;
+  if (sum->kind != LIX_ADD || times->kind != LIX_MUL || first->kind != LIX_FIRST) return NULL;
+  if (!loop_number(p, first->var, &of) || of != at) return NULL;
+  if (!has_fact(p, LF_SPARSE, first->of, at, TARN_NONE)) return NULL;
+  const rx *s = times->kid[1]->number;
+  for (uint32_t i = 0; s->kind == RX_VAR && i < p->r->nwhere; i++) {
+    const rx *is = p->r->where[i];
+    if (p->r->where_var[i] == s->var && is->kind == RX_CALL && !strcmp(is->fun->name, "stride") &&
+        is->kid[0]->var == first->of && is->kid[1]->var == first->var)
+      return times->kid[0];
+  }
+  return NULL;
+}
 static lval elsewhere(lprover *p, const lx *x, const lenv *e) {
   lenv in = *e;
   for (uint32_t i = 0; i < x->nloop; i++) {
     const lloop *l = &x->loop[i];
     uint32_t at;
     if (l->kind != LL_ROW && l->kind != LL_LOOP) poly_stuck(&p->s, "a row of chosen loops");
-    poly is = index_at(p, l->ix, e);
+    const lix *counted = loop_number(p, l->var, &at) ? value_counted(p, l->ix, at) : NULL;
+    poly is = index_at(p, counted ? counted : l->ix, e);
     if (!loop_number(p, l->var, &at)) at = new_loop(p, l->var, &is);
     in.at[at] = is, in.has[at] = true;
+    in.counts = counted ? in.counts | 1u << at : in.counts & ~(1u << at);
   }
   return side(p, x->kid[0], &in, false);
 }
@@ -391,8 +439,10 @@ static void one_part(lprover *p, const lix *x) {
   lcase c = {.at = at, .by = integer(p, x->kid[1]->number)};
   c.by = poly_now(&p->s, &c.by);
   c.every = poly_constant(&c.by, &c.n);
+  c.any = !p->r->loops->ntable;
   poly n = poly_div(&p->s, &p->loop[at].extent, &c.by), all = poly_mul(&p->s, &n, &c.by);
-  if (!c.every && (!poly_constant(&n, &c.n) || !poly_equal(&p->s, &all, &p->loop[at].extent)))
+  if (c.any) c.every = false, c.n = 1;
+  else if (!c.every && (!poly_constant(&n, &c.n) || !poly_equal(&p->s, &all, &p->loop[at].extent)))
     return;
   if (c.n <= L_SPREAD) p->part[p->ncase++] = c;
 }
@@ -414,6 +464,24 @@ static void same_sides(lprover *p, const sides *s, const lenv *e) {
   lval b = side(p, s->right, e, false), a = side(p, s->left, e, true);
   if (!same_value(&a, &b)) poly_stuck(&p->s, "the sides are not shown to be equal");
 }
+static void in_parts(lprover *p, const sides *s, uint32_t i, const lenv *e);
+/* At a quotient and a remainder. */
+static void by_remainder(lprover *p, const sides *s, uint32_t i, const lenv *e) {
+  const lcase *c = &p->part[i];
+  lenv in = *e;
+  uint32_t facts = p->s.nfact;
+  poly one = poly_int(1), q = poly_var(&p->s, poly_size(&p->s, 0, 0)),
+       r = poly_var(&p->s, poly_size(&p->s, 0, 0)), at = poly_mul(&p->s, &q, &c->by);
+  in.at[c->at] = at = poly_add(&p->s, &at, &r, 1);
+  const poly *bound[] = {&c->by, &p->loop[c->at].extent}, *below[] = {&r, &at};
+  for (uint32_t k = 0; k < 2; k++) {
+    poly room = poly_add(&p->s, bound[k], below[k], -1);
+    room = poly_add(&p->s, &room, &one, -1);
+    poly_assume_natural(&p->s, &room);
+  }
+  in_parts(p, s, i + 1, &in);
+  p->s.nfact = facts;
+}
 /* At each part of the loops that are divided. */
 static void in_parts(lprover *p, const sides *s, uint32_t i, const lenv *e) {
   if (i == p->ncase) {
@@ -421,6 +489,10 @@ static void in_parts(lprover *p, const sides *s, uint32_t i, const lenv *e) {
     return;
   }
   const lcase *c = &p->part[i];
+  if (c->any) {
+    by_remainder(p, s, i, e);
+    return;
+  }
   poly one = poly_int(1), extent = p->loop[c->at].extent;
   for (int64_t k = 0; k < c->n; k++) {
     lenv in = *e;
@@ -460,6 +532,9 @@ void prove_loops(tarn_ctx *cx, gen *g) {
   side(p, s.left, &e, true); /* for its loops, */
   conditions(p);
   must_follow(p, s.right);
-  if (l->ntable) p->den = 1, denominators(p, s.right), find_parts(p, s.right);
+  if (l->ntable) p->den = 1, denominators(p, s.right);
+  bool sparse = false;
+  for (uint32_t i = 0; i < p->nfact; i++) sparse |= p->fact[i].kind == LF_SPARSE;
+  if (l->ntable || sparse) find_parts(p, s.right);
   in_parts(p, &s, 0, &e);
 }
