@@ -14,7 +14,7 @@ static void line(FILE *f, const cli_explore *x, bool classes, double most) {
   fprintf(f, "<polyline class=\"%s\" points=\"", classes ? "classes" : "nodes");
   for (uint32_t i = 0; i < n; i++) {
     double v = classes ? x->iteration.p[i].classes : x->iteration.p[i].nodes;
-    fprintf(f, "%.1f,%.1f ", 50 + 600.0 * (i + 1) / (n + 1), height(v, most));
+    fprintf(f, "%.1f,%.1f ", 50 + 600.0 * i / (n > 1 ? n - 1 : 1), height(v, most));
   }
   fputs("\"/>\n", f);
 }

@@ -15,7 +15,7 @@ FILE *cli_page_open(tarn_ctx *cx, const char *path, const char *title) {
   cli_page_text(f, title);
   fputs("</title>\n<style>body{font:14px/1.5 sans-serif;margin:2em;max-width:70em;color:#222}"
         "table{border-collapse:collapse;margin:1em 0}td,th{padding:.15em "
-        ".8em;text-align:right;border-bottom:1px solid #ddd}"
+        ".8em;text-align:right;white-space:nowrap;border-bottom:1px solid #ddd}"
         "td:first-child,th:first-child{text-align:left;font-family:monospace}"
         ".bar{background:#4878a8;height:.8em}pre{white-space:pre-wrap;background:#f4f4f4;padding:."
         "6em}</style></"

@@ -52,7 +52,7 @@ static void grid(FILE *f, const plane *p) {
           "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">operations a byte of operands and "
           "results</text>\n",
           (WIDE + LEFT) / 2, HIGH - 6);
-  fprintf(f, "<text x=\"%d\" y=\"8\">GFLOP/s</text>\n", LEFT - 40);
+  fprintf(f, "<text x=\"%d\" y=\"24\">GFLOP/s</text>\n", LEFT + 4);
 }
 /* A slope for each level that was timed, under the arithmetic's ceiling. */
 static void roofs(FILE *f, const plane *p, const cli_peaks *peaks) {
@@ -91,21 +91,27 @@ static void roofline(FILE *f, const cli_timing *t) {
     fprintf(f, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\"><title>", across(&p, intensity(x)),
             up(&p, gflops(x)), 3 + 12 * sqrt(x->seconds / t->median));
     cli_page_text(f, x->name);
-    fprintf(f, ": %.4f ms, %.1f GFLOP/s, %s %.0f %%</title></circle>\n", 1e3 * x->seconds,
+    fprintf(f, ": %.2f µs, %.1f GFLOP/s, %s %.0f %%</title></circle>\n", 1e6 * x->seconds,
             gflops(x), x->bound.binds, 100 * x->bound.seconds / x->seconds);
   }
   fputs("</svg>\n", f);
 }
 
+static const char *const colours[][2] = {{"fma", "#4878a8"},
+                                         {"l1", "#86b875"},
+                                         {"l2", "#c8a03c"},
+                                         {"l3", "#d0743c"},
+                                         {"dram", "#b04040"}};
 static const char *colour_of(const char *binds) {
-  static const char *const by[][2] = {{"fma", "#4878a8"},
-                                      {"l1", "#86b875"},
-                                      {"l2", "#c8a03c"},
-                                      {"l3", "#d0743c"},
-                                      {"dram", "#b04040"}};
-  for (size_t i = 0; i < sizeof by / sizeof *by; i++)
-    if (!strcmp(by[i][0], binds)) return by[i][1];
+  for (size_t i = 0; i < sizeof colours / sizeof *colours; i++)
+    if (!strcmp(colours[i][0], binds)) return colours[i][1];
   return "#888";
+}
+static void legend(FILE *f) {
+  fputs("<p>Colours say what binds:", f);
+  for (size_t i = 0; i < sizeof colours / sizeof *colours; i++)
+    fprintf(f, " <span style=\"color:%s\">&#9632;</span> %s", colours[i][1], colours[i][0]);
+  fputs(" <span style=\"color:#888\">&#9632;</span> else</p>\n", f);
 }
 static void timeline(FILE *f, const cli_timing *t) {
   double all = 0, at = 0;
@@ -121,16 +127,17 @@ static void timeline(FILE *f, const cli_timing *t) {
             "stroke-width=\".4\"><title>",
             WIDE * at / all, WIDE * x->seconds / all, colour_of(x->bound.binds));
     cli_page_text(f, x->name);
-    fprintf(f, ": %.4f ms from %.4f</title></rect>\n", 1e3 * x->seconds, 1e3 * at);
+    fprintf(f, ": %.2f µs from %.2f</title></rect>\n", 1e6 * x->seconds, 1e6 * at);
     at += x->seconds;
   }
   fprintf(f,
-          "<text x=\"0\" y=\"42\">0</text><text x=\"%d\" y=\"42\" text-anchor=\"end\">%.4g ms; "
-          "colour: what binds</text></svg>\n",
+          "<text x=\"0\" y=\"42\">0</text><text x=\"%d\" y=\"42\" text-anchor=\"end\">%.4g "
+          "ms</text></svg>\n",
           WIDE, 1e3 * all);
+  legend(f);
 }
 static void rows(FILE *f, const cli_timing *t) {
-  static const char *const column[] = {"kernel",  "ms",          "",      "share",
+  static const char *const column[] = {"kernel",  "µs",          "",      "share",
                                        "GFLOP/s", "of the peak", "binds", "reached"};
   double all = 0;
   for (uint32_t k = 0; k < t->n; k++) all += t->kernel[k].seconds;
@@ -139,7 +146,7 @@ static void rows(FILE *f, const cli_timing *t) {
     const cli_timed *x = &t->kernel[k];
     fputs("<tr><td>", f);
     cli_page_text(f, x->name);
-    fprintf(f, "</td><td>%.4f</td>", 1e3 * x->seconds);
+    fprintf(f, "</td><td>%.2f</td>", 1e6 * x->seconds);
     cli_page_bar(f, x->seconds / all);
     fprintf(f, "<td>%.1f %%</td><td>%.2f</td><td>%.1f %%</td><td>%s</td><td>%.0f %%</td></tr>\n",
             100 * x->seconds / all, gflops(x), 100 * x->peak_fraction, x->bound.binds,

@@ -128,7 +128,9 @@ static const char controls[] =
     "<p><button id=\"more\">40 more</button> <button id=\"all\">all</button> <button "
     "id=\"in\">+</button> <button id=\"out\">−</button> "
     "<button id=\"fit\">fit</button> <label><input type=\"checkbox\" id=\"best\" checked> the "
-    "least terms</label> <input id=\"find\" type=\"search\" placeholder=\"operator or #class\"> "
+    "least terms</label> <label><input type=\"checkbox\" id=\"near\"> the open class and its "
+    "neighbours alone</label> <input id=\"find\" type=\"search\" placeholder=\"operator or "
+    "#class\"> "
     "<span id=\"hits\"></span></p>\n"
     "<div id=\"both\"><svg id=\"graph\"></svg><div id=\"panel\">A click on a class opens "
     "it.</div></div>\n";

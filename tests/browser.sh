@@ -29,6 +29,10 @@ has "$classes of $classes classes are shown."
 drawn "$classes"
 dom "m.html#find=sqrt&open=0"
 has "1 class matches" '<h3>Class #0' 'class="cls best found"' 'class="cls best open"'
+dom "m.html#open=0&near=1"
+few=$(sed -n '/<svg id="graph"/,/<\/svg>/p' "$work/dom" | grep -o '<g class="cls' | wc -l)
+has "$few of $classes classes are shown." '<h3>Class #0'
+[ "$few" -gt 1 ] && [ "$few" -lt "$classes" ] || fail "$last: $few boxes around one class"
 # A smaller page says what it leaves out.
 try 0 explore --free --rules $at/math.rules $at/math7.term --iters 4 --html "$work/s.html" --html-classes 50
 dom "s.html#show=all"
