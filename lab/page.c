@@ -154,7 +154,8 @@ void tarn_page_graph_print(const tarn_page_graph *v, tarn_buf *out) {
 static const char style[] =
     "<style>#both{display:flex;gap:1em}#graph{flex:3;height:70vh;border:1px solid "
     "#ccc;touch-action:none;cursor:grab}"
-    "#panel{flex:1;max-height:70vh;overflow:auto;min-width:16em}#graph text{font:11px "
+    "#panel{flex:1;max-height:70vh;overflow:auto;min-width:16em}#panel "
+    "td{white-space:normal}#graph text{font:11px "
     "monospace}#graph .id{fill:#777}#graph .more{fill:#999}"
     "#graph rect{fill:#fff;stroke:#aaa}#graph .best rect{stroke:#2a7a3a;stroke-width:2}#graph "
     ".found rect{fill:#fff3b0}#graph .open rect{stroke:#b03030;stroke-width:3}"
