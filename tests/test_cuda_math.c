@@ -46,13 +46,11 @@ typedef struct job {
 static tarn_tensor *array(tarn_ctx *cx, bool wide) {
   return tarn_tensor_new(cx, wide ? TARN_F64 : TARN_F32, 1, (int64_t[]){N});
 }
-static const char *compiled(tarn_ctx *cx, const job *j) {
+static const char *compiled(tarn_ctx *cx, const char *text) {
   tarn_lang *L = tarn_lang_new(cx);
   tarn_compile_options *o = TARN_NEW(cx, tarn_compile_options);
   *o = tarn_compile_defaults();
   const char *dir = pipeline_folder(cx);
-  const char *text = tarn_format(cx, "(compute (map (%s $0)) (access 1 (input x ((%d) ()) %s)))",
-                                 j->f->name, N, j->wide ? "f64" : "f32");
   o->model = tarn_format(cx, "%s/f.term", dir);
   tarn_write_file(cx, o->model, text, strlen(text));
   o->hw = tarn_hw_load(L, "cuda-sm80");
@@ -60,6 +58,9 @@ static const char *compiled(tarn_ctx *cx, const job *j) {
   o->dir = tarn_format(cx, "%s/out", dir);
   tarn_compile(L, o);
   return o->dir;
+}
+static const char *leaf(tarn_ctx *cx, const char *name, bool wide) {
+  return tarn_format(cx, "(access 1 (input %s ((%d) ()) %s))", name, N, wide ? "f64" : "f32");
 }
 /* f32 is rounded from double, where it is not an approximation of its own. */
 static void compare(const job *j, double x, double got, double want) {
@@ -79,7 +80,9 @@ static void try_one(tarn_ctx *cx, void *arg) {
   double x[N];
   fill(x, j->f);
   for (int i = 0; i < N; i++) tarn_tensor_set(in, i, (tarn_value){.d = x[i]});
-  tarn_ptx_program *p = tarn_ptx_load(cx, compiled(cx, j));
+  const char *text =
+      tarn_format(cx, "(compute (map (%s $0)) %s)", j->f->name, leaf(cx, "x", j->wide));
+  tarn_ptx_program *p = tarn_ptx_load(cx, compiled(cx, text));
   tarn_ptx_program_run(cx, p, (const tarn_tensor *const[]){in}, &out, NULL, NULL);
   for (int i = 0; i < N; i++) {
     double given = tarn_tensor_get(in, i).d, want = j->f->host(given);
@@ -97,11 +100,61 @@ START_TEST(test_function) {
 }
 END_TEST
 
+/* Whole powers of whole numbers that double holds, powers of any size, and pairs of edges. */
+static void fill_powers(double *x, double *y) {
+  static const double edge[] = {0.0, -0.0, 1,   -1, INFINITY, -INFINITY, NAN,
+                                2,   -2,   0.5, 3,  -3,       1e300,     0x1p-1074};
+  uint32_t n = sizeof edge / sizeof *edge;
+  uint64_t seed = 7;
+  for (uint32_t i = 0; i < N; i++) {
+    double u = tarn_random_unit(&seed), v = (tarn_random_unit(&seed) + 1) / 2;
+    if (i < n * n) x[i] = edge[i / n], y[i] = edge[i % n];
+    else if (i % 2) {
+      x[i] = 2 + floor(98 * v);
+      y[i] = floor(fabs(u) * 53 / log2(x[i]));
+      if (u < 0) x[i] = -x[i];
+    } else x[i] = ldexp(1 + v, (int)(i % 7) - 3), y[i] = u * 700 / log(x[i]);
+  }
+}
+static void try_powers(tarn_ctx *cx, void *arg) {
+  bool wide = *(bool *)arg;
+  const struct function pow_ = {.name = "pow", .ulps = 1};
+  const job j = {&pow_, wide};
+  tarn_tensor *x = array(cx, wide), *y = array(cx, wide), *out = array(cx, wide);
+  double base[N], power[N];
+  fill_powers(base, power);
+  for (int i = 0; i < N; i++) {
+    tarn_tensor_set(x, i, (tarn_value){.d = base[i]});
+    tarn_tensor_set(y, i, (tarn_value){.d = power[i]});
+  }
+  const char *text = tarn_format(cx, "(compute (map (pow $0 $1)) %s %s)", leaf(cx, "x", wide),
+                                 leaf(cx, "y", wide));
+  tarn_ptx_program *p = tarn_ptx_load(cx, compiled(cx, text));
+  tarn_ptx_program_run(cx, p, (const tarn_tensor *const[]){x, y}, &out, NULL, NULL);
+  for (int i = 0; i < N; i++) {
+    double a = tarn_tensor_get(x, i).d, b = tarn_tensor_get(y, i).d, want = pow(a, b);
+    if (!wide) want = (double)(float)want;
+    if (!wide && fabs(want) < 0x1p-126 && want != 0) continue; /* subnormal */
+    if (wide && i % 2 && fabs(want) <= 0x1p53 && floor(a) == a && floor(b) == b && b > 0)
+      ck_assert_msg(tarn_tensor_get(out, i).d == want, "%g^%g is %.17g", a, b,
+                    tarn_tensor_get(out, i).d);
+    compare(&j, a, tarn_tensor_get(out, i).d, want);
+  }
+}
+START_TEST(test_powers) {
+  bool wide = _i;
+  tarn_ctx *cx = tarn_ctx_new(NULL);
+  ck_assert_msg(tarn_protect(cx, try_powers, &wide) == TARN_OK, "%s", tarn_message(cx));
+  tarn_ctx_free(cx);
+}
+END_TEST
+
 int main(void) {
   Suite *suite = suite_create("cuda_math");
   TCase *t = tcase_create("functions");
   tcase_set_timeout(t, 300);
   tcase_add_loop_test(t, test_function, 0, 2 * (int)(sizeof functions / sizeof *functions));
+  tcase_add_loop_test(t, test_powers, 0, 2);
   suite_add_tcase(suite, t);
   SRunner *runner = srunner_create(suite);
   srunner_run_all(runner, CK_NORMAL);

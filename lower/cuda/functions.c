@@ -1,11 +1,13 @@
 /* Elementary functions in double for a GPU, whose libm is not used. Their calls are inlined.
  *
  * exp: two steps of ln 2 (Cody and Waite) and its series; log: as in fdlibm (Sun Microsystems,
- * e_log.c); both within 2 ulp. pow: exp(y · log x), which is good to 1e-13, and so rounds right in
- * float but for ties. sin, cos and atan have fdlibm's polynomials; arguments beyond 2^20 are
- * reduced by as many bits of 2/π as they need (Payne and Hanek, 1983). erf: its series with
- * positive terms alone, e^(-x²) · 2x/√π · Σ (2x²)^n / (1·3·…·(2n+1)); beyond 3.5 a polynomial of
- * 1/x². The others follow from these by identities that cancel nothing. */
+ * e_log.c); both within 2 ulp. pow: exp(y · log x), which is good to 1e-13 and so rounds right in
+ * float but for ties; in double log x and the product have a second double for what rounding loses
+ * (Dekker, 1971), so that whole powers of whole numbers are exact. sin, cos and atan have fdlibm's
+ * polynomials; arguments beyond 2^20 are reduced by as many bits of 2/π as they need (Payne and
+ * Hanek, 1983). erf: its series with positive terms alone, e^(-x²) · 2x/√π · Σ (2x²)^n /
+ * (1·3·…·(2n+1)); beyond 3.5 a polynomial of 1/x². The others follow from these by identities that
+ * cancel nothing. */
 #include "lower/cuda/cuda.h"
 #include <math.h>
 #include <string.h>
@@ -13,7 +15,11 @@
 typedef struct code {
   low_module *M;
   LLVMBuilderRef b;
+  bool wide; /* the call is of double, not of float */
 } code;
+typedef struct pair { /* their sum, the second no more than a rounding of the first */
+  LLVMValueRef high, low;
+} pair;
 
 static LLVMValueRef num(const code *c, double v) { return LLVMConstReal(c->M->f64, v); }
 static LLVMValueRef add(const code *c, LLVMValueRef a, LLVMValueRef b) {
@@ -58,29 +64,41 @@ static LLVMValueRef power_of_2(const code *c, LLVMValueRef e) {
   return real(c, LLVMBuildShl(c->b, e, low_i64(c->M, 52), ""));
 }
 
-static LLVMValueRef exp_of(const code *c, LLVMValueRef x) {
-  double k[14]; /* 1 / 13! … 1 / 1!, 1 */
-  k[13] = 1;
-  for (int i = 12; i >= 0; i--) k[i] = k[i + 1] / (13 - i);
-  LLVMValueRef high = cmp(c, LLVMRealOGT, x, 710), low = cmp(c, LLVMRealOLT, x, -746);
-  x = sel(c, high, num(c, 710), sel(c, low, num(c, -746), x));
+#define LN2_HIGH 6.93147180369123816490e-01 /* its product with an exponent is exact */
+#define LN2_LOW  1.90821492927058770002e-10
+static LLVMValueRef sum(const code *c, const LLVMValueRef *x, uint32_t n) {
+  LLVMValueRef s = x[0];
+  for (uint32_t i = 1; i < n; i++) s = add(c, s, x[i]);
+  return s;
+}
+/* exp(x + low): of 1 + r + r² (1/2 + r/6 + …) the 1 is added last. */
+static LLVMValueRef exp_pair(const code *c, LLVMValueRef x, LLVMValueRef low) {
+  double k[12]; /* 1 / 13! … 1 / 2! */
+  k[11] = 0.5;
+  for (int i = 10; i >= 0; i--) k[i] = k[i + 1] / (13 - i);
+  LLVMValueRef above = cmp(c, LLVMRealOGT, x, 710), below = cmp(c, LLVMRealOLT, x, -746);
+  x = sel(c, above, num(c, 710), sel(c, below, num(c, -746), x));
   LLVMValueRef n = mul(c, x, num(c, 1.4426950408889634));
   n = intrinsic(c, "llvm.rint", &n, 1);
-  LLVMValueRef minus = sub(c, num(c, 0), n);
-  LLVMValueRef r = fma_of(c, minus, num(c, 6.93147180369123816490e-01), x);
-  r = fma_of(c, minus, num(c, 1.90821492927058770002e-10), r);
+  LLVMValueRef first = fma_of(c, n, num(c, -LN2_HIGH), x), second = mul(c, n, num(c, LN2_LOW));
+  LLVMValueRef r = sub(c, first, second), lost = sub(c, sub(c, first, r), second);
+  LLVMValueRef tail = mul(c, mul(c, r, r), series(c, r, k, 12));
+  if (low) lost = add(c, lost, low);
+  LLVMValueRef whole = add(c, num(c, 1), add(c, r, tail));
+  LLVMValueRef p = add(c, num(c, 1), add(c, r, fma_of(c, lost, whole, tail)));
   LLVMTypeRef over[2] = {c->M->i64, c->M->f64};
   LLVMValueRef e = low_intrinsic(c->M, "llvm.fptosi.sat", over, 2, &n, 1);
   LLVMValueRef half = LLVMBuildAShr(c->b, e, low_i64(c->M, 1), "");
   LLVMValueRef rest = LLVMBuildSub(c->b, e, half, "");
-  LLVMValueRef p = mul(c, series(c, r, k, 14), power_of_2(c, half));
-  return mul(c, p, power_of_2(c, rest));
+  return mul(c, mul(c, p, power_of_2(c, half)), power_of_2(c, rest));
 }
-static LLVMValueRef log_of(const code *c, LLVMValueRef given) {
-  static const double k[] = {1.479819860511658591e-01, 1.531383769920937332e-01,
-                             1.818357216161805012e-01, 2.222219843214978396e-01,
-                             2.857142874366239149e-01, 3.999999999940941908e-01,
-                             6.666666666666735130e-01};
+static LLVMValueRef exp_of(const code *c, LLVMValueRef x) { return exp_pair(c, x, NULL); }
+
+/* A positive number as m · 2^n, m from √½ to √2. */
+typedef struct parted {
+  LLVMValueRef m, n;
+} parted;
+static parted part(const code *c, LLVMValueRef given) {
   LLVMValueRef tiny = cmp(c, LLVMRealOLT, given, 0x1p-1022);
   LLVMValueRef x = sel(c, tiny, mul(c, given, num(c, 0x1p54)), given);
   LLVMValueRef u = bits(c, x), e = LLVMBuildLShr(c->b, u, low_i64(c->M, 52), "");
@@ -91,25 +109,72 @@ static LLVMValueRef log_of(const code *c, LLVMValueRef given) {
   m = sel(c, large, mul(c, m, num(c, 0.5)), m);
   LLVMValueRef n = LLVMBuildSIToFP(c->b, e, c->M->f64, "");
   n = add(c, n, sel(c, large, num(c, 1), num(c, 0)));
-  n = sub(c, n, sel(c, tiny, num(c, 54), num(c, 0)));
-  LLVMValueRef f = sub(c, m, num(c, 1));
+  return (parted){m, sub(c, n, sel(c, tiny, num(c, 54), num(c, 0)))};
+}
+/* r, the logarithm of x where x is positive and finite; elsewhere what log is there. */
+static LLVMValueRef log_edges(const code *c, LLVMValueRef x, LLVMValueRef r) {
+  r = sel(c, cmp(c, LLVMRealOEQ, x, 0), num(c, -INFINITY), r);
+  r = sel(c, cmp(c, LLVMRealULT, x, 0), num(c, NAN), r); /* NaN too */
+  return sel(c, cmp(c, LLVMRealOEQ, x, INFINITY), num(c, INFINITY), r);
+}
+static LLVMValueRef log_of(const code *c, LLVMValueRef given) {
+  static const double k[] = {1.479819860511658591e-01, 1.531383769920937332e-01,
+                             1.818357216161805012e-01, 2.222219843214978396e-01,
+                             2.857142874366239149e-01, 3.999999999940941908e-01,
+                             6.666666666666735130e-01};
+  parted x = part(c, given);
+  LLVMValueRef f = sub(c, x.m, num(c, 1));
   LLVMValueRef s = LLVMBuildFDiv(c->b, f, add(c, num(c, 2), f), ""), z = mul(c, s, s);
   LLVMValueRef half = mul(c, mul(c, num(c, 0.5), f), f);
   LLVMValueRef r = mul(c, z, series(c, z, k, sizeof k / sizeof *k));
   r = mul(c, s, add(c, half, r));
-  r = add(c, r, mul(c, n, num(c, 1.90821492927058770002e-10)));
+  r = add(c, r, mul(c, x.n, num(c, LN2_LOW)));
   r = sub(c, sub(c, half, r), f);
-  r = sub(c, mul(c, n, num(c, 6.93147180369123816490e-01)), r);
-  r = sel(c, cmp(c, LLVMRealOEQ, given, 0), num(c, -INFINITY), r);
-  r = sel(c, cmp(c, LLVMRealULT, given, 0), num(c, NAN), r); /* NaN too */
-  return sel(c, cmp(c, LLVMRealOEQ, given, INFINITY), num(c, INFINITY), r);
+  r = sub(c, mul(c, x.n, num(c, LN2_HIGH)), r);
+  return log_edges(c, given, r);
+}
+static pair two_sum(const code *c, LLVMValueRef a, LLVMValueRef b) { /* Knuth */
+  LLVMValueRef s = add(c, a, b), v = sub(c, s, a);
+  return (pair){s, add(c, sub(c, a, sub(c, s, v)), sub(c, b, v))};
+}
+static pair two_product(const code *c, pair a, pair b) {
+  LLVMValueRef p = mul(c, a.high, b.high), minus = LLVMBuildFNeg(c->b, p, "");
+  LLVMValueRef lost = fma_of(c, a.high, b.high, minus);
+  lost = fma_of(c, a.high, b.low, fma_of(c, a.low, b.high, lost));
+  return (pair){p, lost};
+}
+/* The logarithm as a pair: 2 atanh s of s = (m - 1) / (m + 1), the first two terms as pairs too. */
+static pair log_pair(const code *c, LLVMValueRef given) {
+  double k[11]; /* 2 / 25 … 2 / 5 */
+  for (int i = 0; i < 11; i++) k[i] = 2.0 / (25 - 2 * i);
+  parted x = part(c, given);
+  LLVMValueRef f = sub(c, x.m, num(c, 1)), g = add(c, x.m, num(c, 1));
+  LLVMValueRef lost = sub(c, x.m, sub(c, g, num(c, 1)));
+  LLVMValueRef q = LLVMBuildFDiv(c->b, f, g, ""), minus = LLVMBuildFNeg(c->b, q, "");
+  LLVMValueRef off = fma_of(c, minus, lost, fma_of(c, minus, g, f));
+  pair s = {q, LLVMBuildFDiv(c->b, off, g, "")}, z = two_product(c, s, s);
+  pair third = {num(c, 2.0 / 3), num(c, 3.7007434154171886e-17)};
+  pair cube = two_product(c, two_product(c, s, z), third);
+  LLVMValueRef fifth = mul(c, mul(c, q, z.high), mul(c, z.high, series(c, z.high, k, 11)));
+  pair a = two_sum(c, mul(c, x.n, num(c, LN2_HIGH)), mul(c, q, num(c, 2)));
+  pair b = two_sum(c, a.high, cube.high);
+  LLVMValueRef low[] = {
+      fifth, mul(c, x.n, num(c, LN2_LOW)), cube.low, mul(c, s.low, num(c, 2)), b.low, a.low};
+  pair r = two_sum(c, b.high, sum(c, low, sizeof low / sizeof *low));
+  return (pair){log_edges(c, given, r.high), r.low};
+}
+/* |x|^y by its logarithm. */
+static LLVMValueRef power_pair(const code *c, LLVMValueRef size, LLVMValueRef y) {
+  pair p = two_product(c, (pair){y, num(c, 0)}, log_pair(c, size));
+  LLVMValueRef far = intrinsic(c, "llvm.fabs", &p.high, 1); /* beyond, low is no number */
+  return exp_pair(c, p.high, sel(c, cmp(c, LLVMRealOLT, far, 1000), p.low, num(c, 0)));
 }
 static LLVMValueRef floor_of(const code *c, LLVMValueRef x) {
   return intrinsic(c, "llvm.floor", &x, 1);
 }
 static LLVMValueRef pow_of(const code *c, LLVMValueRef x, LLVMValueRef y) {
   LLVMValueRef size = intrinsic(c, "llvm.fabs", &x, 1), rate = intrinsic(c, "llvm.fabs", &y, 1);
-  LLVMValueRef r = exp_of(c, mul(c, y, log_of(c, size)));
+  LLVMValueRef r = c->wide ? power_pair(c, size, y) : exp_of(c, mul(c, y, log_of(c, size)));
   LLVMValueRef half = mul(c, y, num(c, 0.5));
   LLVMValueRef whole = LLVMBuildFCmp(c->b, LLVMRealOEQ, y, floor_of(c, y), "");
   LLVMValueRef odd = LLVMBuildFCmp(c->b, LLVMRealONE, half, floor_of(c, half), "");
@@ -407,7 +472,7 @@ static void define(low_module *M, const char *name, const struct function *def, 
                           LLVMCreateEnumAttribute(M->lc, id, 0));
   LLVMSetLinkage(f, LLVMInternalLinkage);
   LLVMPositionBuilderAtEnd(M->b, LLVMAppendBasicBlockInContext(M->lc, f, ""));
-  code c = {M, M->b};
+  code c = {M, M->b, t == M->f64};
   for (unsigned i = 0; i < (def->two ? 2 : 1); i++) {
     x[i] = LLVMGetParam(f, i);
     if (t == M->f32) x[i] = LLVMBuildFPExt(M->b, x[i], M->f64, "");
