@@ -56,8 +56,7 @@ static void show_text(tarn_ctx *cx, const worst *w) {
 static void same_ports(tarn_ctx *cx, const cli_subject *m, const tarn_program *p,
                        const cli_compile *c) {
   const tarn_port *port;
-  if (cli_subject_ports(cx, m, false, &port) != p->nin ||
-      cli_subject_ports(cx, m, true, &port) != p->nout)
+  if (cli_subject_ports(m, false, &port) != p->nin || cli_subject_ports(m, true, &port) != p->nout)
     tarn_raise(cx, TARN_BAD_INPUT, "%s: has not as many inputs and outputs as %s", c->dir,
                c->model);
 }
@@ -79,7 +78,7 @@ static void check_one(const checking *k, worst *w) {
   const tarn_port *ip;
   same_ports(cx, k->m, p, c);
   tarn_rounding *want = TARN_ARRAY(cx, tarn_rounding, p->nout + 1);
-  uint32_t nin = cli_subject_ports(cx, k->m, false, &ip);
+  uint32_t nin = cli_subject_ports(k->m, false, &ip);
   tarn_tolerance t = tarn_rules_tolerance(c->is.used, c->is.bound);
   for (uint64_t s = 0; s < k->samples; s++) {
     tarn_tensor **in = cli_inputs(cx, c, nin, ip, k->given, c->seed + s);

@@ -106,7 +106,7 @@ int tarn_cmd_run(tarn_ctx *cx, int argc, char **argv) {
   } else {
     cli_subject m = cli_open_subject(cx, words.p[0], &c, simulate ? CLI_SIMULATED : CLI_DEVICE);
     cli_select_asked(cx, m.m, &c, &given);
-    nin = cli_subject_ports(cx, &m, false, &ip), nout = cli_subject_ports(cx, &m, true, &op);
+    nin = cli_subject_ports(&m, false, &ip), nout = cli_subject_ports(&m, true, &op);
     in = cli_inputs(cx, &c, nin, ip, &given, c.seed);
     out = cli_subject_run(cx, &m, in, (uint32_t)threads);
   }

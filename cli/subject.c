@@ -13,22 +13,21 @@ static bool in_executor(tarn_ctx *cx, const char *dir, cli_where where) {
 cli_subject cli_open_subject(tarn_ctx *cx, const char *what, cli_compile *c, cli_where where) {
   const char *dir = cli_folder(cx, what, c);
   bool ptx = cli_is_ptx(cx, dir), executed = in_executor(cx, dir, where);
-  if (ptx && executed) return (cli_subject){.x = cli_ptx_load(cx, dir)};
+  if (ptx && executed) return (cli_subject){.x = tarn_execute_load(cx, dir)};
   if (where == CLI_SIMULATED && !tarn_has_stream(cx, dir))
     tarn_raise(cx, TARN_USAGE, "--simulate: %s is a CPU's program, which runs as it is", what);
   return (cli_subject){.m = cli_load_folder(cx, dir, c)};
 }
-uint32_t cli_subject_ports(tarn_ctx *cx, const cli_subject *s, bool outputs,
-                           const tarn_port **ports) {
-  return s->x ? cli_ptx_ports(cx, s->x, outputs, ports) : tarn_loaded_ports(s->m, outputs, ports);
+uint32_t cli_subject_ports(const cli_subject *s, bool outputs, const tarn_port **ports) {
+  return s->x ? tarn_execute_ports(s->x, outputs, ports) : tarn_loaded_ports(s->m, outputs, ports);
 }
 tarn_tensor **cli_subject_run(tarn_ctx *cx, const cli_subject *s, tarn_tensor *const *in,
                               uint32_t threads) {
   const tarn_port *p;
-  uint32_t n = cli_subject_ports(cx, s, true, &p);
+  uint32_t n = cli_subject_ports(s, true, &p);
   tarn_tensor **out = TARN_ARRAY(cx, tarn_tensor *, n + 1);
   for (uint32_t i = 0; i < n; i++) out[i] = tarn_tensor_new(cx, p[i].dtype, p[i].n, p[i].dim);
-  if (s->x) cli_ptx_run(s->x, in, out);
+  if (s->x) tarn_execute_run(s->x, (const tarn_tensor *const *)in, out);
   else tarn_loaded_run(s->m, (const tarn_tensor *const *)in, out, threads);
   return out;
 }

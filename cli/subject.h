@@ -5,7 +5,7 @@
 
 typedef struct cli_subject {
   tarn_loaded *m;
-  cli_ptx *x; /* or in the executor of its PTX */
+  tarn_executed *x; /* or in the executor of its PTX */
 } cli_subject;
 typedef enum cli_where {
   CLI_DEVICE,   /* a GPU's program needs one */
@@ -14,8 +14,7 @@ typedef enum cli_where {
 } cli_where;
 /* Of DIR|MODEL, as cli_load(). */
 cli_subject cli_open_subject(tarn_ctx *cx, const char *what, cli_compile *c, cli_where where);
-uint32_t cli_subject_ports(tarn_ctx *cx, const cli_subject *s, bool outputs,
-                           const tarn_port **ports);
+uint32_t cli_subject_ports(const cli_subject *s, bool outputs, const tarn_port **ports);
 tarn_tensor **cli_subject_run(tarn_ctx *cx, const cli_subject *s, tarn_tensor *const *in,
                               uint32_t threads);
 #endif

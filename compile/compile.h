@@ -239,6 +239,15 @@ TARN_API tarn_texts tarn_compile_shapes_at(tarn_lang *L, const tarn_compile_opti
  * simulator as the accelerator: tarn_loaded_run() gives the values. Raises. */
 TARN_API bool tarn_has_stream(tarn_ctx *cx, const char *dir);
 TARN_API tarn_loaded *tarn_load_simulated(tarn_ctx *cx, const char *dir);
+/* A folder that was compiled for a GPU, in the executor of sim/ptx.h; what does not run on the GPU
+ * runs in the interpreter. _program: with what was counted, after a run. Raise. */
+typedef struct tarn_executed tarn_executed;
+TARN_API tarn_executed *tarn_execute_load(tarn_ctx *cx, const char *dir);
+TARN_API uint32_t tarn_execute_ports(const tarn_executed *x, bool outputs, const tarn_port **ports);
+TARN_API void tarn_execute_run(tarn_executed *x, const tarn_tensor *const *in,
+                               tarn_tensor *const *out);
+struct tarn_ptx_program;
+TARN_API const struct tarn_ptx_program *tarn_execute_program(const tarn_executed *x);
 /* Kernels by themselves as one program, emitted into an existing folder: to be measured, or to look
  * at their code. here: as in the options. exact: in the order that their reductions are written in.
  */

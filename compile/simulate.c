@@ -1,6 +1,8 @@
-/* The folder of a program for an accelerator, loaded with the simulator in its place. */
+/* The folder of a program for an accelerator, loaded with the simulator in its place; and that of a
+ * GPU, run in the executor of PTX. */
 #include "compile/compile.h"
 #include "runtime/rt.h"
+#include "sim/ptx.h"
 #include "sim/sim.h"
 #include <stdio.h>
 #include <string.h>
@@ -73,3 +75,69 @@ tarn_loaded *tarn_load_simulated(tarn_ctx *cx, const char *dir) {
   tarn_loaded_device(d->m, run, d);
   return d->m;
 }
+
+/* ---------------------------------------------------------------- a GPU's */
+struct tarn_executed {
+  tarn_ptx_program *p;
+  tarn_lang *L;
+  const tarn_kprog *kernels;
+};
+tarn_executed *tarn_execute_load(tarn_ctx *cx, const char *dir) {
+  tarn_executed *x = TARN_NEW(cx, tarn_executed);
+  x->L = tarn_lang_new(cx);
+  x->p = tarn_ptx_load(cx, dir);
+  const tarn_hw *hw = tarn_hw_load(x->L, x->p->hw);
+  const char *path = tarn_format(cx, "%s/program.tarn", dir);
+  const tarn_sx *all = tarn_sx_read_file(cx, path);
+  x->kernels = tarn_kprog_parse(x->L, hw, all->n == 1 ? all->kid[0] : all);
+  if (x->kernels->nbuf != x->p->nbuffer)
+    tarn_raise(cx, TARN_BAD_INPUT, "%s: %u buffers, launch.json has %u", path, x->kernels->nbuf,
+               x->p->nbuffer);
+  return x;
+}
+uint32_t tarn_execute_ports(const tarn_executed *x, bool outputs, const tarn_port **ports) {
+  uint32_t n = outputs ? x->p->nout : x->p->nin;
+  const tarn_ptx_port *from = outputs ? x->p->out : x->p->in;
+  tarn_port *to = TARN_ARRAY(tarn_lang_ctx(x->L), tarn_port, n + 1);
+  for (uint32_t i = 0; i < n; i++)
+    to[i] = (tarn_port){from[i].name, from[i].dtype, from[i].n, from[i].dim};
+  *ports = to;
+  return n;
+}
+
+/* Kernels on the host. */
+static int64_t elements_of(const tarn_kprog *p, uint32_t root) {
+  int64_t n = 0;
+  for (uint32_t b = 0; b < p->nbuf; b++) {
+    uint32_t r = b;
+    while (p->buf[r].parent != TARN_NONE) r = p->buf[r].parent;
+    if (r == root) n = tarn_max(n, tarn_layout_elems(&p->buf[b].layout) + p->buf[b].layout.offset);
+  }
+  return n;
+}
+static void on_host(void *user, const char *kernel, void *const *buffer, int64_t *written) {
+  const tarn_executed *x = user;
+  const tarn_kprog *p = x->kernels;
+  tarn_ctx *cx = tarn_lang_ctx(x->L);
+  uint32_t k = 0;
+  while (k < p->nker && strcmp(p->ker[k].name, kernel)) k++;
+  if (k == p->nker)
+    tarn_raise(cx, TARN_BAD_INPUT, "%s: program.tarn has no kernel %s", x->p->dir, kernel);
+  tarn_tensor **mem = TARN_ARRAY(cx, tarn_tensor *, p->nbuf);
+  for (uint32_t b = 0; b < p->nbuf; b++) {
+    if (p->buf[b].parent != TARN_NONE || !buffer[b]) continue;
+    mem[b] = TARN_NEW(cx, tarn_tensor);
+    *mem[b] = (tarn_tensor){.dtype = p->buf[b].dtype, .n = 1, .data = buffer[b]};
+    mem[b]->dim[0] = elements_of(p, b);
+  }
+  tarn_kprog_step(p, k, mem, TARN_STRICT, tarn_opaque_eval);
+  for (uint32_t i = 0; i < p->ker[k].nout; i++) {
+    uint32_t b = p->ker[k].out[i];
+    while (p->buf[b].parent != TARN_NONE) b = p->buf[b].parent;
+    written[b] = elements_of(p, b) * (int64_t)tarn_dtype_size(p->buf[b].dtype);
+  }
+}
+void tarn_execute_run(tarn_executed *x, const tarn_tensor *const *in, tarn_tensor *const *out) {
+  tarn_ptx_program_run(tarn_lang_ctx(x->L), x->p, in, out, on_host, x);
+}
+const tarn_ptx_program *tarn_execute_program(const tarn_executed *x) { return x->p; }
