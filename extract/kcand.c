@@ -171,7 +171,7 @@ static void keep_leader(kgraph *k, uint32_t ag, const leader *best) {
 /* cand with its shared loops cut (NULL: as they are) and its constants packed, into best if nothing
  * is cheaper. Loops are split where reads divide by a part of them: a constant then depends on the
  * part that it needs. */
-static bool offer(kgraph *k, kcand cand, const offered *from, const kcut *cut, bool across,
+static bool offer(kgraph *k, kcand cand, const offered *from, const kcut *cut, kg_order how,
                   leader *best) {
   offered o = *from;
   knest w;
@@ -179,13 +179,19 @@ static bool offer(kgraph *k, kcand cand, const offered *from, const kcut *cut, b
   knest_open(&w, k->L, &o.sig);
   knest_split_divided(&w);
   cand.child = o.child, cand.cterm = o.cterm;
-  if (!kg_pack_constants(k, &w, &cand, across)) return false;
+  if (!kg_pack_constants(k, &w, &cand, how)) return false;
   knest_close(&w, &o.sig);
   cand.nest = o.sig.nest, cand.nchild = o.sig.nin, cand.in = o.sig.in;
   memcpy(cand.out, o.sig.out, sizeof cand.out);
   if (!kg_price_cand(k, &cand)) return false;
   if (best->c.nest == TARN_NONE || cand.price < best->c.price) lead(best, &cand);
   return true;
+}
+/* Results so few that the threads of a GPU's warp may share each sum. */
+static bool are_few(const kgraph *k, const tarn_ksig *sig) {
+  enum { EACH = 128 };
+  int64_t most = k->now.hw->warps.lanes ? (int64_t)k->now.hw->units * EACH : 0;
+  return tarn_layout_elems(&sig->out[0]) <= most;
 }
 /* A nest candidate for operands read in this way. over: the group layout to write when the nest has
  * to be put over the representative's dims first, else NULL. */
@@ -199,7 +205,7 @@ static void nest_cand(kgraph *k, const target *to, uint32_t node, uint32_t nest,
     if (!r->op[j].constant && from_group(k, r, j) == to->ag) return; /* reads what it writes */
   if (!over_buffers(k, &o, to, nest, r, over)) return;
   if (tarn_solver_takes_as_is(k->now.solver)) {
-    offer(k, cand, &o, NULL, false, &best);
+    offer(k, cand, &o, NULL, KG_WRITTEN, &best);
     keep_leader(k, to->ag, &best);
     return;
   }
@@ -208,13 +214,16 @@ static void nest_cand(kgraph *k, const target *to, uint32_t node, uint32_t nest,
   /* stages that would go over single rows go over blocks instead, where they can; the cheapest
    * stands for the node */
   for (uint32_t i = kg_cuts(k, o.sig.nest, cut); i-- > 0;)
-    any |= offer(k, cand, &o, &cut[i], false, &best) && !cut[i].more;
-  if (!any && offer(k, cand, &o, NULL, false, &best)) offer(k, cand, &o, NULL, true, &best);
+    any |= offer(k, cand, &o, &cut[i], KG_WRITTEN, &best) && !cut[i].more;
+  if (!any && offer(k, cand, &o, NULL, KG_WRITTEN, &best)) {
+    offer(k, cand, &o, NULL, KG_ACROSS, &best);
+    if (are_few(k, &o.sig)) offer(k, cand, &o, NULL, KG_SUMMED, &best);
+  }
   if (tarn_nest_get(k->L, o.sig.nest)->nstage == 1) {
     tarn_ksig merged = o.sig;
     tarn_ksig_merge(k->L, &merged);
     for (uint32_t i = kg_packs(k, &merged, cut); i-- > 0;)
-      offer(k, cand, &o, &cut[i], false, &best);
+      offer(k, cand, &o, &cut[i], KG_WRITTEN, &best);
   }
   keep_leader(k, to->ag, &best);
 }

@@ -189,10 +189,11 @@ static void order_keys(const knest *w, const kcand *c, const knest_stage *s, int
   for (uint32_t d = 0; d < TARN_MAX_DIMS; d++)
     if (guarded >> d & 1) key[d] += KNEST_GUARDED;
 }
-static bool pack_stage(kgraph *k, knest *w, kcand *c, knest_stage *s, bool across) {
+static bool pack_stage(kgraph *k, knest *w, kcand *c, knest_stage *s, kg_order how) {
   int64_t key[TARN_MAX_DIMS] = {0};
   inner_dims last = written_last(w, c, s);
-  if (across) {
+  if (how == KG_SUMMED) last = (inner_dims){0};
+  if (how == KG_ACROSS) {
     uint32_t own = constants_along(w, c, s, &last);
     if (own == UINT32_MAX) return false;
     last = (inner_dims){.mask = 1u << own, .n = 1, .dim = {own}};
@@ -202,11 +203,11 @@ static bool pack_stage(kgraph *k, knest *w, kcand *c, knest_stage *s, bool acros
     if (is_const(c, &s->read[j])) pack_read(k, w, c, s, &s->read[j], key, &last);
   return true;
 }
-bool kg_pack_constants(kgraph *k, knest *w, kcand *c, bool across) {
+bool kg_pack_constants(kgraph *k, knest *w, kcand *c, kg_order how) {
   uint32_t to[TARN_MAX_OPERANDS];
-  if (across && w->nstage > 1) return false;
+  if (how && w->nstage > 1) return false;
   for (uint32_t i = 0; i < w->nstage; i++)
-    if (!pack_stage(k, w, c, &w->stage[i], across)) return false;
+    if (!pack_stage(k, w, c, &w->stage[i], how)) return false;
   uint32_t n = w->nin;
   knest_drop_children(w, to);
   for (uint32_t j = 0; j < n; j++)

@@ -194,9 +194,11 @@ uint32_t kg_cuts(kgraph *k, uint32_t nest, kcut out[KG_MAX_CUTS]);
 uint32_t kg_packs(kgraph *k, const tarn_ksig *sig, kcut out[KG_MAX_CUTS]);
 struct knest;
 /* Constants that a candidate reads, its nest opened, put into the order in which the loops walk
- * them: one dim for each loop. across: along a dim of their own where the result does not go along
- * any of theirs; false: there is none. (kconst.c) */
-bool kg_pack_constants(kgraph *k, struct knest *w, kcand *c, bool across);
+ * them: one dim for each loop, the last one that along which the result is written; or a dim of
+ * their own where the result does not go along any of theirs; or that of the sum. False: there is
+ * none. (kconst.c) */
+typedef enum kg_order { KG_WRITTEN, KG_ACROSS, KG_SUMMED } kg_order;
+bool kg_pack_constants(kgraph *k, struct knest *w, kcand *c, kg_order how);
 /* What lies there of a small constant, from offset 0 on. */
 const float *kg_numbers(kgraph *k, tarn_term t, const tarn_layout *l);
 /* As text, with what was chosen for each AND/OR class (kprint.c). */

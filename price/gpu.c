@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ADDRESS = 1, MOST_TILE = 32, MOST_SIDE = 8, UNROLLED = 4, SHUFFLE = 2 };
+enum { ADDRESS = 1, MOST_TILE = 32, MOST_SIDE = 8, UNROLLED = 4, MOST_STEPS = 20, SHUFFLE = 2 };
 
 #define SKEW 0.5 /* cycles that computing a skewed place takes of a warp */
 
@@ -26,21 +26,24 @@ typedef struct pick {
   uint32_t lane; /* the dim of neighbouring threads; m->nacc: none */
   int64_t lanes; /* of a warp */
   uint32_t warp; /* a reduce dim that the threads of a warp share; or 0 */
+  int64_t steps; /* of the innermost reduce loop that are unrolled */
   int64_t tile[TARN_MAX_DIMS];
 } pick;
 static void add(tarn_stage_sched *s, uint32_t dim, tarn_level_kind kind, int64_t step) {
   s->level[s->nlevel++] = (tarn_level){(uint8_t)dim, (uint8_t)kind, step};
 }
 /* The innermost reduce loop is unrolled a few times; a short one whole. */
+static bool unrolls(const stage_model *m, int64_t tile, int64_t steps) {
+  int64_t n = m->dim[m->n - 1];
+  return tile * steps <= 2 * MOST_TILE && n % steps == 0 && n > steps;
+}
 static void add_reduction(const stage_model *m, int64_t tile, const pick *p, tarn_stage_sched *s) {
   for (uint32_t d = m->nacc; d < m->n; d++) {
     if (p->warp) {
       add(s, d, TARN_SERIAL, d == p->warp ? p->lanes : 1);
       continue;
     }
-    int64_t by = d + 1 == m->n && tile * UNROLLED <= 2 * MOST_TILE ? UNROLLED : 1;
-    if (by > 1 && m->dim[d] % by) by = 1;
-    if (by > 1 && m->dim[d] == by) by = 1;
+    int64_t by = d + 1 == m->n && unrolls(m, tile, p->steps) ? p->steps : 1;
     add(s, d, TARN_SERIAL, by);
     if (by > 1) add(s, d, TARN_UNROLL, 1);
   }
@@ -78,14 +81,17 @@ typedef struct shape {
   bool packed;   /* constants along it are */
   bool by_warp;  /* a warp shares the reduction */
   double items, steps;
-  gpu_warp warp; /* the first one */
+  double unrolled; /* steps that are loaded at once */
+  gpu_warp warp;   /* the first one */
 } shape;
 static shape shape_of(const tarn_hw *hw, const stage_model *m, const tarn_stage_sched *s) {
-  shape x = {.lane = m->n, .items = 1, .steps = 1};
+  shape x = {.lane = m->n, .items = 1, .steps = 1, .unrolled = UNROLLED};
   for (uint32_t d = 0; d < m->n; d++) x.left[d] = x.tile[d] = m->dim[d];
   for (uint32_t d = 0; d < m->nshared; d++) x.items *= (double)m->dim[d], x.tile[d] = 1;
   for (uint32_t i = 0; i < s->nlevel; i++) {
     const tarn_level *l = &s->level[i];
+    if (l->dim >= m->nacc && l->kind == TARN_SERIAL && i + 1 < s->nlevel && l[1].dim == l->dim)
+      x.unrolled = tarn_fmax(x.unrolled, l[1].kind == TARN_UNROLL ? (double)l->step : 1);
     if (l->kind != TARN_PARALLEL) continue;
     x.items *= ceil((double)x.left[l->dim] / (double)l->step);
     x.left[l->dim] = x.tile[l->dim] = tarn_min(l->step, x.left[l->dim]);
@@ -192,7 +198,7 @@ static work work_of(const block *b, const stage_model *m, const shape *x) {
   for (uint32_t r = 0; r < m->nread; r++) {
     const acc_model *a = &m->read[r];
     double n = loads(m, a, x);
-    asked += a->epi || a->local ? 0 : n * UNROLLED;
+    asked += a->epi || a->local ? 0 : n * x->unrolled;
     *(a->epi ? &end : &step) += n * (1 + ADDRESS + 4 * (a->guarded != 0));
     *(a->epi ? &once : &bytes) += n * wavefronts(b, m, a, x);
   }
@@ -206,7 +212,7 @@ static work work_of(const block *b, const stage_model *m, const shape *x) {
   w.moved = w.warps * (steps * bytes + once);
   w.fma = m->reduces ? w.warps * steps * tile : 0;
   double all_near = pow(NEAR, asked);
-  w.waits = steps * (step + (all_near * near + (1 - all_near) * far) / UNROLLED) + end + far;
+  w.waits = steps * (step + (all_near * near + (1 - all_near) * far) / x->unrolled) + end + far;
   return w;
 }
 /* Bytes that have to come from main memory, or go there: each operand once. */
@@ -292,7 +298,7 @@ typedef struct search {
   tarn_schedule_visit *visit;
   void *user;
 } search;
-static void try_pick(search *q, const pick *p) {
+static void try_levels(search *q, const pick *p) {
   tarn_stage_sched s;
   tarn_cost c = {0};
   make_levels(q->m, p, &s);
@@ -302,6 +308,16 @@ static void try_pick(search *q, const pick *p) {
     q->visit(q->user, &one, t);
   }
   if (t < q->least) q->least = t, q->best = s;
+}
+/* With more steps of a sum unrolled, more loads are waited for at once. */
+static void try_pick(search *q, const pick *p) {
+  const stage_model *m = q->m;
+  int64_t tile = 1;
+  pick more = *p;
+  try_levels(q, p);
+  for (uint32_t d = m->nshared; d < m->nacc; d++) tile *= p->tile[d];
+  for (more.steps++; m->reduces && !p->warp && more.steps <= MOST_STEPS; more.steps++)
+    if (unrolls(m, tile, more.steps)) try_levels(q, &more);
 }
 static bool side(const stage_model *m, uint32_t d, int64_t t) {
   return t == 1 || (t <= m->dim[d] && m->dim[d] % t == 0);
@@ -336,7 +352,7 @@ static void try_warps(search *q, pick p) {
 }
 static void solve_stage(search *q) {
   const stage_model *m = q->m;
-  pick p = {.lane = m->nacc, .lanes = q->block->hw->warps.lanes};
+  pick p = {.lane = m->nacc, .lanes = q->block->hw->warps.lanes, .steps = UNROLLED};
   q->least = INFINITY;
   for (uint32_t d = 0; d < TARN_MAX_DIMS; d++) p.tile[d] = 1;
   try_tiles(q, p);
