@@ -14,7 +14,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ADDRESS = 1, MOST_TILE = 32, MOST_SIDE = 8, UNROLLED = 4, MOST_STEPS = 20, SHUFFLE = 2 };
+enum {
+  ADDRESS = 1,
+  MOST_TILE = 32,
+  MOST_SIDE = 8,
+  UNROLLED = 4,
+  MOST_STEPS = 20,
+  MOST_LOADED = 64,
+  OTHER_REGISTERS = 24,
+  SHUFFLE = 2
+};
 
 #define SKEW 0.5 /* cycles that computing a skewed place takes of a warp */
 
@@ -246,13 +255,13 @@ static spread spread_of(const block *b, const stage_model *m, const shape *x, co
   p.rounds = ceil(own / TARN_BLOCK_TEAM) * tarn_fmax(1, blocks / (hw->units * at_once));
   return p;
 }
-/* A tile of sums, and what one step of them loads. */
+/* A tile of sums, and what steps of them load at once; fitted to what ptxas gives. */
 static double registers_of(const stage_model *m, const shape *x) {
   double tile = 1, loaded = 0;
   for (uint32_t d = m->nshared; d < m->nacc; d++) tile *= (double)x->tile[d];
   for (uint32_t r = 0; r < m->nread; r++)
     if (!m->read[r].epi) loaded += loads(m, &m->read[r], x);
-  return tile + loaded + GPU_OTHER_REGISTERS;
+  return OTHER_REGISTERS + tile + tarn_fmin(MOST_LOADED, loaded * (m->reduces ? x->unrolled : 1));
 }
 static double stage_cost(const block *b, const stage_model *m, const tarn_stage_sched *s,
                          tarn_cost *c) {

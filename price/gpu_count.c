@@ -15,6 +15,10 @@ static double resident(const tarn_hw *hw, const gpu_counts *c) {
   double by_registers = floor(hw->warps.registers / (c->registers * 32 * c->warps));
   return tarn_fmax(1, tarn_fmin(most, tarn_fmin(by_memory, by_registers)));
 }
+double gpu_registers(const gpu_counts *c, double loads, bool unit) {
+  return GPU_OTHER_REGISTERS + c->tile + (unit ? 1 : GPU_STEPS) * loads +
+         GPU_COPY_REGISTERS * c->copies;
+}
 double gpu_fma_rate(const tarn_hw *hw) {
   for (uint32_t i = 0; i < hw->nintrin; i++)
     if (hw->intrin[i].ops == hw->warps.lanes && hw->intrin[i].throughput > 0)
@@ -207,6 +211,7 @@ void gpu_count(const tarn_plan_nest *N, const stage_model *m, gpu_counts *c, dou
     c->bodies /= (double)st->nreg[2];
     c->rate = st->unit->throughput;
   }
+  double registers = 0;
   for (uint32_t i = 0; i < st->nheld; i++) {
     const tarn_plan_access *a = &st->read[st->held[i].read];
     copied k = count_copy(N, &st->held[i]);
@@ -215,7 +220,7 @@ void gpu_count(const tarn_plan_nest *N, const stage_model *m, gpu_counts *c, dou
     uint32_t o = st->unit && st->unit_read[1] == st->held[i].read;
     bool whole = st->unit && st->matrices[o];
     double banks = whole ? mean_rows(N, o, a->off, bytes_each) : mean(N, a->off, bytes_each, true);
-    c->registers += loads;
+    registers += loads;
     if (whole) loads /= (double)st->matrices[o];
     c->copies += k.copies;
     c->sectors += k.sectors;
@@ -229,7 +234,7 @@ void gpu_count(const tarn_plan_nest *N, const stage_model *m, gpu_counts *c, dou
                       mean(N, st->read[r].off, (int64_t)m->read[r].bytes, false);
   c->end_sectors /= c->parts;
   c->end_issue = c->tile * (GPU_STORE_ISSUE + m->epi_ops + 2 * (st->result.nguard > 0)) / c->parts;
-  c->registers += c->tile + GPU_OTHER_REGISTERS + 2 * c->copies;
+  c->registers = gpu_registers(c, registers, st->unit);
 }
 double gpu_tiles_price(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const stage_model *m,
                        const tarn_stage_sched *s, tarn_cost *cost) {

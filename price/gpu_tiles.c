@@ -197,7 +197,7 @@ static void count_sizes(const tiles *t, const pick *p, gpu_counts *c) {
   double merged = (c->parts - 1) / c->parts * c->threads * c->tile * SUM_BYTES;
   c->shared = tarn_fmax(c->shared, merged);
   c->ahead = p->slots - 1;
-  c->registers = c->tile + c->loads + GPU_OTHER_REGISTERS + 2 * c->copies;
+  c->registers = gpu_registers(c, c->loads, p->unit);
 }
 static bool may_be(const tiles *t, const gpu_counts *c) {
   const tarn_hw_warps *w = &t->hw->warps;

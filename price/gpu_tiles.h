@@ -28,13 +28,10 @@ void gpu_warp_bytes(const stage_model *m, const acc_model *a, const gpu_order *o
 double gpu_box_sectors(const stage_model *m, const acc_model *a, const int64_t *span);
 
 /* ---- gpu_count.c ---- */
-enum {
-  GPU_SECTOR = 32,
-  GPU_UNROLLED = 8,
-  GPU_STORE_ISSUE = 3,
-  GPU_OTHER_REGISTERS = 28,
-  GPU_OWN_SHARED = 1024
-};
+enum { GPU_SECTOR = 32, GPU_UNROLLED = 8, GPU_STORE_ISSUE = 3, GPU_OWN_SHARED = 1024 };
+/* Registers of a thread, fitted to what ptxas gives (bench/gpu/registers.py): those of no tile; of
+ * a copy's addresses; steps of a sum, not of an instruction, whose loads are in flight. */
+enum { GPU_OTHER_REGISTERS = 28, GPU_COPY_REGISTERS = 5, GPU_STEPS = 2 };
 /* Of one block and one trip, or of its end. */
 typedef struct gpu_counts {
   double blocks, threads, warps, trips;
@@ -48,6 +45,7 @@ typedef struct gpu_counts {
   double parts;        /* groups of threads that have each a part of the sums */
   double bodies, rate; /* multiply-adds of a warp in a step, or matrix products; begun in a cycle */
 } gpu_counts;
+double gpu_registers(const gpu_counts *c, double loads, bool unit);
 /* What all of it takes; cost may be NULL. */
 double gpu_seconds(const tarn_hw *hw, const stage_model *m, const gpu_counts *c, tarn_cost *cost);
 /* The plan of a kernel, but for its loop program; raises where the schedule does not fit. */
