@@ -1,7 +1,6 @@
 /* What requests take of a GPU's memories, from the addresses that the lanes of a warp ask for:
  * wavefronts of shared memory by the banks of its words, sectors of all others. */
 #include "price/gpu_tiles.h"
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,30 +43,47 @@ static uint32_t shared_dim(const stage_model *m, const tarn_stage_sched *s) {
   const tarn_level *last = s->nlevel > 1 ? &s->level[s->nlevel - 1] : NULL;
   return last && last->kind == TARN_VECTOR && last->dim >= m->nacc ? last->dim : m->n;
 }
-/* The first element of a tile, by its number. False: it lies beyond the end of a dim. */
-static bool place_item(const stage_model *m, const tarn_stage_sched *s, int64_t item, int64_t *at) {
-  int64_t trips[TARN_MAX_LEVELS], left[TARN_MAX_DIMS];
+/* The parallel levels of more than one trip, and their trips. */
+static uint32_t walked(const stage_model *m, const tarn_stage_sched *s, const tarn_level **level,
+                       int64_t *trips) {
+  int64_t left[TARN_MAX_DIMS];
+  uint32_t n = 0;
   memcpy(left, m->dim, sizeof left);
-  memset(at, 0, m->n * sizeof *at);
   for (uint32_t i = 0; i < s->nlevel; i++) {
     const tarn_level *l = &s->level[i];
-    trips[i] = l->kind == TARN_PARALLEL ? tarn_ceildiv(left[l->dim], l->step) : 1;
-    if (l->kind == TARN_PARALLEL) left[l->dim] = tarn_min(left[l->dim], l->step);
+    if (l->kind != TARN_PARALLEL || left[l->dim] <= l->step) continue;
+    level[n] = l;
+    trips[n++] = tarn_ceildiv(left[l->dim], l->step);
+    left[l->dim] = l->step;
   }
-  for (uint32_t i = s->nlevel; i-- > 0; item /= trips[i])
-    if (trips[i] > 1) at[s->level[i].dim] += item % trips[i] * s->level[i].step;
-  for (uint32_t d = 0; d < m->n; d++)
+  return n;
+}
+/* From one item to the next; false: there is none. */
+static bool next_item(const tarn_level *const *level, const int64_t *trips, uint32_t n,
+                      int64_t *count, int64_t *at) {
+  for (uint32_t i = n; i-- > 0;) {
+    at[level[i]->dim] += level[i]->step;
+    if (++count[i] < trips[i]) return true;
+    at[level[i]->dim] -= trips[i] * level[i]->step;
+    count[i] = 0;
+  }
+  return false;
+}
+static bool is_within(const stage_model *m, const int64_t *at) {
+  for (uint32_t d = m->nshared; d < m->n; d++)
     if (at[d] >= m->dim[d]) return false;
-  return item == 0;
+  return true;
 }
 void gpu_warp_of(const tarn_hw *hw, const stage_model *m, const tarn_stage_sched *s, gpu_warp *w) {
-  uint32_t shared = shared_dim(m, s), lanes = hw->warps.lanes;
+  const tarn_level *level[TARN_MAX_LEVELS];
+  int64_t trips[TARN_MAX_LEVELS], count[TARN_MAX_LEVELS] = {0}, at[TARN_MAX_DIMS] = {0};
+  uint32_t shared = shared_dim(m, s), n = shared < m->n ? 0 : walked(m, s, level, trips);
+  bool more = true;
   w->n = 0;
-  for (uint32_t i = 0; i < lanes && i < GPU_LANES; i++) {
-    int64_t *at = w->at[w->n];
-    bool is = place_item(m, s, shared < m->n ? 0 : i, at);
-    if (shared < m->n) at[shared] = i;
-    w->n += is && (shared == m->n || i < m->dim[shared]);
+  for (uint32_t i = 0; i < hw->warps.lanes && i < GPU_LANES && more; i++) {
+    if (is_within(m, at)) memcpy(w->at[w->n++], at, sizeof at);
+    if (shared < m->n) at[shared]++;
+    else more = next_item(level, trips, n, count, at);
   }
 }
 static int64_t placed(const gpu_order *o, int64_t element) {
@@ -88,30 +104,37 @@ void gpu_warp_bytes(const stage_model *m, const acc_model *a, const gpu_order *o
 }
 
 /* ---------------------------------------------------------------- boxes */
-/* The touched dim of the smallest step that is not yet done; m->n: none. */
-static uint32_t next_dim(const stage_model *m, const acc_model *a, const bool *done) {
-  uint32_t d = m->n;
-  for (uint32_t k = 0; k < m->n; k++) {
-    bool less = d == m->n || llabs(a->coef[k]) < llabs(a->coef[d]);
-    if (!done[k] && (a->touched >> k & 1) && less) d = k;
+/* The touched dims by rising step; their number. */
+static uint32_t by_step(const stage_model *m, const acc_model *a, uint32_t *dim) {
+  uint32_t n = 0;
+  for (uint32_t d = 0; d < m->n; d++) {
+    uint32_t at = n;
+    if (!(a->touched >> d & 1)) continue;
+    for (; at > 0 && llabs(a->coef[dim[at - 1]]) > llabs(a->coef[d]); at--) dim[at] = dim[at - 1];
+    dim[at] = d;
+    n++;
   }
-  return d;
+  return n;
 }
 /* Rows of elements that follow one another, gaps of less than a sector included. Neighbouring
  * windows overlap. */
 double gpu_box_sectors(const stage_model *m, const acc_model *a, const int64_t *span) {
-  double rows = 1, row = 1, reach = 1, near = GPU_SECTOR / a->bytes;
-  bool done[TARN_MAX_DIMS] = {false}, one = !a->irregular;
-  bool aligned = fmod((double)a->start, near) == 0;
-  for (uint32_t d; (d = next_dim(m, a, done)) < m->n; done[d] = true) {
-    double step = fabs((double)a->coef[d]), more = (double)span[d] - 1;
-    one &= step <= tarn_fmax(reach, near);
-    aligned &=
-        fmod(one ? step * (double)span[d] : step, near) == 0 || (one && span[d] == m->dim[d]);
-    if (!one) rows += more * (a->irregular || step > reach ? rows : rows * step / reach);
+  uint32_t dim[TARN_MAX_DIMS], n = by_step(m, a, dim);
+  int64_t near = tarn_max(1, (int64_t)(GPU_SECTOR / a->bytes)), reach = 1, row = 1;
+  bool one = !a->irregular, aligned = a->start % near == 0;
+  double rows = 1;
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t d = dim[i];
+    int64_t step = llabs(a->coef[d]), more = span[d] - 1;
+    one &= step <= tarn_max(reach, near);
+    bool whole = one && span[d] == m->dim[d];
+    aligned &= whole || (one ? step * span[d] : step) % near == 0;
+    if (!one)
+      rows +=
+          (double)more * rows * (a->irregular || step > reach ? 1 : (double)step / (double)reach);
     reach += more * step;
     if (one) row = reach;
   }
-  double each = aligned ? ceil(row / near) : (row - 1) / near + 1;
-  return tarn_fmin(rows * each, ceil((double)a->elems / near) + 1);
+  double each = aligned ? (double)tarn_ceildiv(row, near) : (double)(row - 1) / (double)near + 1;
+  return tarn_fmin(rows * each, (double)(a->elems / near + 2));
 }
