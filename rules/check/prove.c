@@ -285,6 +285,56 @@ static uint32_t mapped(valuing *v, const sv *f, const row *r) {
   uint32_t y = mapped(v, f, &then), z = mapped(v, f, &other);
   return guarded(v, &g->c, y, z);
 }
+static bool over(const valuing *v, const poly *a, const poly *in, uint32_t n);
+/* Is it one of these indices, or a quotient or remainder of what depends on one? */
+static bool var_over(const valuing *v, uint32_t var, const poly *in, uint32_t n) {
+  const pvar *x = &v->s->var[var];
+  if (x->kind == PV_DIV || x->kind == PV_MOD) return over(v, &x->a, in, n) || over(v, &x->b, in, n);
+  for (uint32_t k = 0; k < n; k++)
+    if (in[k].n && in[k].m[0].n && in[k].m[0].v[0] == var) return true;
+  return false;
+}
+static bool over(const valuing *v, const poly *a, const poly *in, uint32_t n) {
+  for (uint32_t i = 0; i < a->n; i++)
+    for (uint32_t j = 0; j < a->m[i].n; j++)
+      if (var_over(v, a->m[i].v[j], in, n)) return true;
+  return false;
+}
+typedef struct reducing {
+  const st *t;
+  const poly *at, *in; /* where the result is, and what is gone over */
+  uint32_t n, from, depth;
+} reducing;
+/* Of what lies in parts that the result's place alone tells apart, the results do. */
+static uint32_t reduced(valuing *v, const reducing *x, const row *r) {
+  for (uint32_t i = 0; i < r->n; i++) {
+    const guard *g = v->guard.p[r->id[i]];
+    if (!g || over(v, &g->c, x->in, x->n)) continue;
+    row then = *r, other = *r;
+    for (uint32_t j = i; j < r->n; j++) {
+      then.id[j] = restricted(v, r->id[j], &g->c, true);
+      other.id[j] = restricted(v, r->id[j], &g->c, false);
+    }
+    uint32_t y = reduced(v, x, &then), z = reduced(v, x, &other);
+    return guarded(v, &g->c, y, z);
+  }
+  key l = begin(v, V_LAMBDA);
+  for (uint32_t i = 0; i < x->n; i++) add_poly(v, &l, &x->in[i]);
+  word(&l, row_id(v, r));
+  uint32_t body = done(v, &l, NULL);
+  key k = begin(v, V_APPLY);
+  attribute(&k, &x->t->pay[0]);
+  word(&k, body);
+  for (uint32_t j = x->from; j < x->t->nkid; j++) word(&k, value(v, x->t->kid[j], x->at, x->depth));
+  return done(v, &k, NULL);
+}
+/* The factors of a dot product in one order. */
+static void sort_factors(const valuing *v, const sv *f, row *r) {
+  bool dot = !f->free && r->n == 2 && tarn_fn_is_dot(v->p->g->L, f->given.id);
+  if (!dot || r->id[0] <= r->id[1]) return;
+  uint32_t x = r->id[0];
+  r->id[0] = r->id[1], r->id[1] = x;
+}
 static uint32_t compute_value(valuing *v, const st *t, const poly *at, uint32_t depth) {
   const tarn_func *f = tarn_fn_get(v->p->g->L, t->pay[0].given.id);
   const st *x = t->kid[0];
@@ -300,16 +350,9 @@ static uint32_t compute_value(valuing *v, const st *t, const poly *at, uint32_t 
   for (uint32_t i = x->ns + skip; i < x->n; i++)
     in[i - skip] = index_of(v, depth + 1, i - x->ns - skip, &x->dim[i]);
   r = given(v, t, f, in, depth + 1);
-  key l = begin(v, V_LAMBDA);
-  for (uint32_t i = x->ns; i < x->n - skip; i++) add_poly(v, &l, &in[i]);
-  word(&l, row_id(v, &r));
-  uint32_t body = done(v, &l, NULL);
-  key k = begin(v, V_APPLY);
-  attribute(&k, &t->pay[0]);
-  word(&k, body);
-  for (uint32_t j = f->ntuple ? 1 : f->nops; j < t->nkid; j++)
-    word(&k, value(v, t->kid[j], at, depth));
-  return done(v, &k, NULL);
+  sort_factors(v, &t->pay[0], &r);
+  reducing go = {t, at, in + x->ns, x->n - skip - x->ns, f->ntuple ? 1 : f->nops, depth};
+  return reduced(v, &go, &r);
 }
 static uint32_t value(valuing *v, const st *t, const poly *at, uint32_t depth) {
   key k;
