@@ -250,8 +250,10 @@ typedef struct tarn_unit_lists {
 /* Micro-ops of a statement whose list none before it had; it has it from now on. */
 TARN_API int64_t tarn_unit_new_micro(const tarn_unit_plan *p, tarn_unit_lists *seen,
                                      const tarn_unit_stmt *s);
-/* All lists of a kernel come before its tiles, at once, where they fit their memory (*first);
- * *micro: of how many micro-ops. False where the machine cannot do a statement. */
+/* All lists of a kernel come before its tiles, at once, where they fit their memory. */
+TARN_API bool tarn_unit_micro_fits(const tarn_hw *hw, int64_t micro);
+/* Whether they do (*first); *micro: of how many micro-ops. False where the machine cannot do a
+ * statement. */
 TARN_API bool tarn_unit_micro_first(const tarn_unit_plan *p, bool *first, int64_t *micro);
 
 /* The schedule's loops and holds; raises TARN_BAD_INPUT where they do not fit the machine. */

@@ -33,14 +33,17 @@ static bool add(void *user, const tarn_unit_plan *p, const tarn_unit_stmt *s) {
     k->micro += tarn_unit_new_micro(p, &k->seen, s);
   return true;
 }
+bool tarn_unit_micro_fits(const tarn_hw *hw, int64_t micro) {
+  int64_t depth = 0;
+  for (uint32_t i = 0; i < hw->ninstruction; i++)
+    if (hw->instruction[i].does == TARN_HW_RUNS && hw->instruction[i].steps != TARN_NONE)
+      depth = tarn_hw_depth(&hw->mem[hw->instruction[i].steps]);
+  return micro > 0 && micro <= depth;
+}
 bool tarn_unit_micro_first(const tarn_unit_plan *p, bool *first, int64_t *micro) {
   sum *k = TARN_NEW(tarn_lang_ctx(p->L), sum);
-  int64_t depth = 0;
   if (!tarn_unit_visit(p, add, k)) return false;
-  for (uint32_t i = 0; i < p->hw->ninstruction; i++)
-    if (p->hw->instruction[i].does == TARN_HW_RUNS && p->hw->instruction[i].steps != TARN_NONE)
-      depth = tarn_hw_depth(&p->hw->mem[p->hw->instruction[i].steps]);
   *micro = k->micro;
-  *first = k->micro > 0 && k->micro <= depth;
+  *first = tarn_unit_micro_fits(p->hw, k->micro);
   return true;
 }

@@ -12,14 +12,15 @@ typedef struct clock {
   double now[TARN_UNIT_QUEUES];
   double ready[TARN_UNIT_TENSORS][TARN_UNIT_SLOTS]; /* what is there can be read from then on */
   double free[TARN_UNIT_TENSORS][TARN_UNIT_SLOTS];  /* and replaced from then on */
-  tarn_unit_lists lists;                            /* of micro-ops that have been brought */
+  tarn_unit_lists lists;                            /* of micro-ops that have been used */
+  int64_t micro;                                    /* how many */
   double *began[TARN_UNIT_QUEUES]; /* of a queue's last instructions, as many as wait in it */
   int64_t come[TARN_UNIT_QUEUES];
-  double arrived;               /* the last instruction, at its queue */
-  bool early;                   /* all of them came first */
-  double there;                 /* when */
-  double first;                 /* the end of the first of the last ones */
-  double limit;                 /* of cycles */
+  double arrived; /* the last instruction, at its queue */
+  bool early;     /* all of them came first */
+  double there;   /* when */
+  double first;   /* the end of the first of the last ones */
+  tarn_unit_limit limit;
   double part[TARN_UNIT_SLOTS]; /* accumulators of which a part is ready: hardware orders what
                          conflicts entry by entry, so that what follows begins with them */
 } clock;
@@ -129,7 +130,9 @@ static void compute(clock *k, const tarn_unit_stmt *s) {
     bool is_new = writes_new || (begins && p->tensor[t].what == TARN_UNIT_SUMS);
     from = tarn_fmax(from, is_new ? k->free[t][slot] : k->ready[t][slot]);
   }
-  from = tarn_fmax(from, k->early ? k->there : bring(k, tarn_unit_new_micro(p, &k->lists, s)));
+  int64_t micro = tarn_unit_new_micro(p, &k->lists, s);
+  k->micro += micro;
+  from = tarn_fmax(from, k->early ? k->there : bring(k, micro));
   double end = run(k, queue, from, cycles, s->issue.instructions * (1 + sets(p->hw, s->intrinsic)));
   for (uint32_t i = 0; i < TARN_UNIT_OPERANDS; i++)
     if (s->operand[i] != TARN_NONE) {
@@ -148,7 +151,10 @@ static bool advance(void *user, const tarn_unit_plan *p, const tarn_unit_stmt *s
   const clock *k = user;
   if (s->does == TARN_UNIT_FILL || s->does == TARN_UNIT_LEAVE) move(user, s);
   else compute(user, s);
-  return k->now[tarn_unit_queue_of_run(p->hw, p->product)] <= k->limit;
+  uint32_t queue = tarn_unit_queue_of_run(p->hw, p->product);
+  double rest = tarn_fmax(k->c->least_work - k->c->busy[queue], 0);
+  double moves = tarn_fmax(k->c->moves, k->c->least_moves);
+  return k->now[queue] + rest + moves * k->limit.moves <= k->limit.all;
 }
 
 int64_t tarn_unit_once(const tarn_unit_plan *p, uint32_t tensor) {
@@ -172,18 +178,22 @@ static int64_t compulsory(const tarn_unit_plan *p) {
   for (uint32_t t = 0; t < p->ntensor; t++) bytes += tarn_unit_once(p, t);
   return bytes;
 }
-static bool cost_of(const tarn_unit_plan *p, double limit, tarn_unit_cost *out) {
+/* Of so many micro-ops, which come before all else, or each list when it is used: *guess. What they
+ * are in truth becomes known on the way. */
+static bool visited(const tarn_unit_plan *p, tarn_unit_limit limit, const tarn_unit_cost *guess,
+                    tarn_unit_cost *out, tarn_unit_cost *truth) {
   int64_t entries[TARN_UNIT_TENSORS];
   int64_t first[TARN_UNIT_TENSORS];
   uint32_t memory;
   int64_t needs;
+  if (!tarn_unit_places(p, entries, first, &memory, &needs)) return false;
   tarn_mark scratch = tarn_arena_mark(tarn_lang_ctx(p->L));
   clock *k = TARN_NEW(tarn_lang_ctx(p->L), clock);
-  *k = (clock){.p = p, .c = out, .early = out->early, .limit = limit};
+  *k = (clock){.p = p, .c = out, .early = guess->early, .limit = limit};
   for (uint32_t i = 0; i < p->hw->nqueue; i++)
     k->began[i] = TARN_ARRAY(tarn_lang_ctx(p->L), double, p->hw->queue[i].depth + 1);
-  *out = (tarn_unit_cost){.compulsory = compulsory(p), .early = out->early, .micro = out->micro};
-  if (!tarn_unit_places(p, entries, first, &memory, &needs)) return false;
+  *out = *guess;
+  out->compulsory = compulsory(p);
   for (uint32_t t = 0; t < p->ntensor; t++)
     if (t != p->result && p->tensor[t].what != TARN_UNIT_ONTO)
       out->fill[p->tensor[t].memory] +=
@@ -191,20 +201,27 @@ static bool cost_of(const tarn_unit_plan *p, double limit, tarn_unit_cost *out) 
   if (k->early) k->there = bring(k, out->micro);
   bool ok = tarn_unit_visit(p, advance, k);
   for (uint32_t i = 0; i < TARN_UNIT_QUEUES; i++) out->cycles = tarn_fmax(out->cycles, k->now[i]);
+  *truth = *guess;
+  truth->early = tarn_unit_micro_fits(p->hw, k->micro);
+  truth->micro = k->micro;
   tarn_release(tarn_lang_ctx(p->L), scratch);
-  return ok && out->cycles <= limit;
+  return ok && out->cycles + out->moves * limit.moves <= limit.all;
 }
-bool tarn_unit_cost_within(const tarn_unit_plan *p, double limit, tarn_unit_cost *out) {
-  return tarn_unit_micro_first(p, &out->early, &out->micro) && cost_of(p, limit, out);
+bool tarn_unit_cost_near(const tarn_unit_plan *p, const tarn_unit_cost *like, tarn_unit_limit limit,
+                         tarn_unit_cost *out) {
+  const tarn_unit_cost guess = {.early = like->early,
+                                .micro = like->micro,
+                                .least_work = like->least_work,
+                                .least_moves = like->least_moves};
+  tarn_unit_cost truth;
+  tarn_unit_cost again;
+  if (!visited(p, limit, &guess, out, &truth)) return false;
+  if (truth.early == guess.early && truth.micro == guess.micro) return true;
+  return visited(p, limit, &truth, out, &again);
 }
 bool tarn_unit_cost_of(const tarn_unit_plan *p, tarn_unit_cost *out) {
-  return tarn_unit_cost_within(p, INFINITY, out);
-}
-bool tarn_unit_cost_near(const tarn_unit_plan *p, const tarn_unit_cost *like, double limit,
-                         tarn_unit_cost *out) {
-  out->early = like->early;
-  out->micro = like->micro;
-  return cost_of(p, limit, out);
+  const tarn_unit_cost none = {.early = true}; /* micro-ops */
+  return tarn_unit_cost_near(p, &none, (tarn_unit_limit){INFINITY, 0}, out);
 }
 
 /* ---------------------------------------------------------------- the table's rows */

@@ -18,6 +18,7 @@ typedef struct tarn_unit_cost {
   int64_t compulsory;               /* bytes of operands and result, each once */
   bool early;                       /* so many micro-ops come before all else */
   int64_t micro;
+  double least_work, least_moves; /* of the product's queue, of transfers, whatever the schedule */
 } tarn_unit_cost;
 /* Bytes of main memory that a tensor takes once; 0 where it does not come from there. */
 TARN_API int64_t tarn_unit_once(const tarn_unit_plan *p, uint32_t tensor);
@@ -32,12 +33,16 @@ bool tarn_unit_clears(const tarn_unit_plan *p);
 TARN_API double tarn_unit_bound(const tarn_unit_plan *p);
 /* Of a plan with its schedule; false: the machine cannot run it so. */
 TARN_API bool tarn_unit_cost_of(const tarn_unit_plan *p, tarn_unit_cost *out);
-/* False too where it takes more cycles than the limit. */
-bool tarn_unit_cost_within(const tarn_unit_plan *p, double limit, tarn_unit_cost *out);
-/* The same, with as many micro-ops as another schedule has; false where it takes more cycles than
- * the limit, too. */
-bool tarn_unit_cost_near(const tarn_unit_plan *p, const tarn_unit_cost *like, double limit,
+/* Cycles, and what those of transfers weigh besides. */
+typedef struct tarn_unit_limit {
+  double all, moves;
+} tarn_unit_limit;
+/* The same, at first with as many micro-ops as another schedule has; false too where that, or it,
+ * takes more than the limit. */
+bool tarn_unit_cost_near(const tarn_unit_plan *p, const tarn_unit_cost *like, tarn_unit_limit limit,
                          tarn_unit_cost *out);
+/* What no schedule has less of: micro-ops, cycles of the product's queue and of transfers. */
+tarn_unit_cost tarn_unit_least(const tarn_unit_plan *p);
 /* The schedule with the fewest cycles, found by trying tiles, orders of loops and slots; p gets it.
  * False: none fits. */
 TARN_API bool tarn_unit_search(tarn_unit_plan *p, tarn_unit_cost *out);

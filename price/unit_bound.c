@@ -134,6 +134,18 @@ static void add_issues(const tarn_unit_plan *p, work *w) {
     w->one += s->startup + 1 / s->throughput;
   }
 }
+tarn_unit_cost tarn_unit_least(const tarn_unit_plan *plan) {
+  tarn_unit_plan *p = tarn_copy(tarn_lang_ctx(plan->L), plan, sizeof *p);
+  tarn_unit_cost c = {.early = true};
+  work w = {.one = 0};
+  if (p->way != TARN_UNIT_MULTIPLIES) return c;
+  tarn_unit_unpad(p);
+  add_issues(p, &w);
+  c.least_work = w.all[tarn_unit_queue_of_run(p->hw, p->product)];
+  for (uint32_t t = 0; t < p->ntensor; t++)
+    if (p->tensor[t].transfer != TARN_NONE) c.least_moves += moves(p, t);
+  return c;
+}
 double tarn_unit_bound(const tarn_unit_plan *plan) {
   tarn_unit_plan *p = tarn_copy(tarn_lang_ctx(plan->L), plan, sizeof *p);
   work w = {.one = 0};

@@ -44,8 +44,8 @@ static bool takes(refine *r) {
   if (!is_sound(r->next)) return false;
   double limit = worth(r, r->best) * (1 - LESS);
   r->tried++;
-  if (!tarn_unit_cost_near(r->next, r->best, limit, &c) || worth(r, &c) >= limit) return false;
-  if (!tarn_unit_cost_of(r->next, &c) || worth(r, &c) >= limit) return false;
+  if (!tarn_unit_cost_near(r->next, r->best, (tarn_unit_limit){limit, r->moves}, &c)) return false;
+  if (worth(r, &c) >= limit) return false;
   *r->best = c;
   *r->p = *r->next;
   return true;

@@ -383,6 +383,7 @@ static void ways_of(search *q) {
 bool tarn_unit_search(tarn_unit_plan *p, tarn_unit_cost *out) {
   search *q = TARN_NEW(tarn_lang_ctx(p->L), search);
   choice *best = NULL;
+  const tarn_unit_cost least = tarn_unit_least(p);
   *q = (search){.p = p};
   ways_of(q);
   for (q->held = 0; q->held < q->nway; q->held++) {
@@ -394,8 +395,8 @@ bool tarn_unit_search(tarn_unit_plan *p, tarn_unit_cost *out) {
     tarn_unit_cost c;
     apply(q, &q->kept[i]);
     double limit = best ? out->cycles + out->moves * MOVES : INFINITY;
-    if (!tarn_unit_cost_within(p, limit, &c)) continue;
-    if (best && c.cycles + c.moves * MOVES >= out->cycles + out->moves * MOVES) continue;
+    if (!tarn_unit_cost_near(p, &least, (tarn_unit_limit){limit, MOVES}, &c)) continue;
+    if (c.cycles + c.moves * MOVES >= limit) continue;
     best = &q->kept[i];
     *out = c;
   }
