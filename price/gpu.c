@@ -255,13 +255,16 @@ static spread spread_of(const block *b, const stage_model *m, const shape *x, co
   p.rounds = ceil(own / TARN_BLOCK_TEAM) * tarn_fmax(1, blocks / (hw->units * at_once));
   return p;
 }
-/* A tile of sums, and what steps of them load at once; fitted to what ptxas gives. */
+/* A tile of sums, and what steps of them load at once, fewer of what lies near; fitted to what
+ * ptxas gives. */
 static double registers_of(const stage_model *m, const shape *x) {
   double tile = 1, loaded = 0;
   for (uint32_t d = m->nshared; d < m->nacc; d++) tile *= (double)x->tile[d];
-  for (uint32_t r = 0; r < m->nread; r++)
-    if (!m->read[r].epi) loaded += loads(m, &m->read[r], x);
-  return OTHER_REGISTERS + tile + tarn_fmin(MOST_LOADED, loaded * (m->reduces ? x->unrolled : 1));
+  for (uint32_t r = 0; r < m->nread; r++) {
+    double steps = !m->reduces ? 1 : m->read[r].local ? UNROLLED : x->unrolled;
+    loaded += m->read[r].epi ? 0 : steps * loads(m, &m->read[r], x);
+  }
+  return OTHER_REGISTERS + (m->reduces ? tile : 0) + tarn_fmin(MOST_LOADED, loaded);
 }
 static double stage_cost(const block *b, const stage_model *m, const tarn_stage_sched *s,
                          tarn_cost *c) {
