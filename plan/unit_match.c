@@ -458,6 +458,9 @@ static bool find_fold(unit_match *m) {
   const tarn_fx *x = tarn_fx_get(m->L, f->body);
   bool widened = x->op == TARN_FX_CAST && x->kid[0] == tarn_fx_hole(m->L, 0) &&
                  x->dtype == tarn_reducer_get(m->L, f->red)->dtype;
+  if (x->op == TARN_FX_HOLE)
+    return unit_no(m, "nothing brings windows of %s to the vector unit",
+                   tarn_dtype_name(p->k->in_type[r->src]));
   if (!widened) return unit_no(m, "it reduces something else than an operand");
   for (uint32_t i = 0; i < p->hw->nintrin; i++)
     if (unit_loads(m, i, 0) && p->hw->intrin[i].op[2].dtype == x->dtype && by_fold(m, i))

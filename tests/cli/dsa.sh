@@ -24,6 +24,10 @@ echo '(compute (dotProd f32) (cartProd (access 1 (input w ((6 8 3 3) ()) f32)) (
   (input x ((8 10 10) ()) f32))))))' >"$work/six.term"
 try 0 compile "$work/six.term" --hw tests/data/hw/coarse.hw -o "$work/six" --dump offload
 grep -q '^k0.*: conv takes 4 x 8 x 8 over 8 x 3 x 3, .*this is 6 x 8 x 8 over' "$work/out" || fail "$last: no reason"
+# So are windows of floats, which no unit loads.
+echo '(compute (reduceMax f32) (windows (3 3) (2 2) (access 2 (input x ((1 64 33 33) ()) f32))))' >"$work/pool.term"
+try 0 compile "$work/pool.term" --hw systolic-f32 -o "$work/pool" --dump offload
+grep -q '^k0.*: nothing brings windows of f32 to the vector unit' "$work/out" || fail "$last: no reason"
 
 try 0 compile "${model[@]}" --hw vta-pynq -o "$work/d" --dump offload,plan
 grep -q 'kernels on vta-pynq, .* on cortex-a9' "$work/err" || fail "$last says $(cat "$work/err")"
