@@ -210,7 +210,11 @@ static uint32_t view_value(valuing *v, const st *t, const poly *at, uint32_t dep
     for (uint32_t i = 0; i < t->n; i++) in[poly_value(v->s, &t->pay[0].p[i])] = at[i];
     break;
   case TARN_OP_WINDOWS: windowed(v, t, at, in); break;
-  case TARN_OP_SLICE: in[axis] = poly_add(v->s, &at[axis], t->pay[1].p, 1); break;
+  case TARN_OP_SLICE: {
+    poly step = poly_int(poly_value(v->s, t->pay[3].p)), far = poly_mul(v->s, &at[axis], &step);
+    in[axis] = poly_add(v->s, &far, t->pay[1].p, 1);
+    break;
+  }
   case TARN_OP_SQUEEZE:
     for (uint32_t i = 0; i < x->n; i++) in[i] = (int64_t)i == axis ? zero : at[n++];
     break;

@@ -2,6 +2,7 @@
  * attributes name; sizes become variables. What typing and conditions say of them is assumed, and
  * every size is compared with the instance's. */
 #include "rules/check/sym.h"
+#include <stdlib.h>
 #include <string.h>
 
 /* ---------------------------------------------------------------- attributes */
@@ -100,13 +101,18 @@ static void type_windows(prover *p, st *t) {
   memcpy(t->dim, k->dim, k->ns * sizeof *t->dim);
 }
 static void type_slice(prover *p, st *t) {
-  int64_t axis = whole(p, &t->pay[0], 0);
-  if (whole(p, &t->pay[3], 0) != 1) poly_stuck(&p->s, "a slice with steps");
+  int64_t axis = whole(p, &t->pay[0], 0), step = whole(p, &t->pay[3], 0), by = llabs(step);
+  bool back = step < 0;
+  const poly *low = t->pay[back ? 2 : 1].p, *high = t->pay[back ? 1 : 2].p;
+  poly more = poly_int(by - 1), steps = poly_int(by), one = poly_int(back);
   memcpy(t->dim, t->kid[0]->dim, t->n * sizeof *t->dim);
-  t->dim[axis] = poly_add(&p->s, t->pay[2].p, t->pay[1].p, -1);
-  poly room = poly_add(&p->s, &t->kid[0]->dim[axis], t->pay[2].p, -1);
+  poly length = poly_add(&p->s, high, low, -1),
+       room = poly_add(&p->s, &t->kid[0]->dim[axis], high, -1);
+  room = poly_add(&p->s, &room, &one, -1);
   poly_assume_natural(&p->s, &room);
-  poly_assume_natural(&p->s, &t->dim[axis]);
+  poly_assume_natural(&p->s, &length);
+  length = poly_add(&p->s, &length, &more, 1);
+  t->dim[axis] = by == 1 ? length : poly_div(&p->s, &length, &steps);
 }
 static void type_broadcast(prover *p, st *t) {
   const st *k = t->kid[0];
