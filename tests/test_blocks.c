@@ -2,6 +2,8 @@
  * two products in one. The compiled program must compute the network, and its proof must replay. */
 #include <check.h>
 
+#include "kernel/maps.h"
+#include "price/gpu.h"
 #include "tests/pipeline.h"
 #include "tests/rules_kit.h"
 
@@ -221,6 +223,62 @@ static const net twice = {
 START_TEST(test_read_twice) { run(read_twice, &twice); }
 END_TEST
 
+/* ---- on a GPU ---- */
+/* Copies of at least so many elements between stages: a block's keys, its values. */
+static uint32_t copies_of(tarn_lang *L, const tarn_nest *n, int64_t least) {
+  uint32_t found = 0;
+  for (uint32_t i = 0; i < n->nstage; i++) {
+    int64_t elems = 1;
+    for (uint32_t d = 0; d < n->stage[i].nown; d++) elems *= n->stage[i].own[d];
+    tarn_nest one = *n;
+    one.nstage = 1;
+    one.stage = &n->stage[i];
+    found += elems >= least && gathers(L, &one);
+  }
+  return found;
+}
+static void held(tarn_ctx *cx, void *arg) {
+  const net *n = arg;
+  tarn_lang *L = tarn_lang_new(cx);
+  tarn_kgraph_options o = {.solver = tarn_gpu_solver};
+  pipeline *r = pipeline_extract(kit_model(L, n->text), tarn_hw_load(L, "cuda-sm80"), o);
+  uint32_t most = 0;
+  for (uint32_t i = 0; i < r->kprog->nker; i++)
+    if (r->kprog->ker[i].kind == TARN_K_NEST)
+      most = (uint32_t)tarn_max(most,
+                                copies_of(L, tarn_nest_get(L, r->kprog->ker[i].nest), n->points));
+  ck_assert_uint_eq(most, 2);
+}
+static const net keys = {"attention on a GPU",
+                         "in q f32 1,4,128,64\nin k f32 1,4,128,64\nin v f32 1,4,128,64\n"
+                         "node Transpose t k -> kt : perm=0,1,3,2\nnode MatMul m q kt -> s\n"
+                         "node Softmax f s -> p : axis=-1\nnode MatMul o p v -> y\nout y\n",
+                         128 * 64};
+START_TEST(test_held) { run(held, &keys); }
+END_TEST
+/* Threads of a warp that share a sum read a constant that lies along it. */
+static void summed(tarn_ctx *cx, void *arg) {
+  const net *n = arg;
+  tarn_lang *L = tarn_lang_new(cx);
+  tarn_kgraph_options o = {.solver = tarn_gpu_solver};
+  pipeline *r = pipeline_extract(kit_model(L, n->text), tarn_hw_load(L, "cuda-sm80"), o);
+  ck_assert_uint_eq(r->kprog->nker, 1);
+  const tarn_kernel *x = &r->kprog->ker[0];
+  const tarn_stage *st = &tarn_nest_get(L, x->nest)->stage[0];
+  const tarn_stage_sched *s = &x->sched->stage[0];
+  ck_assert_int_eq(s->level[s->nlevel - 1].kind, TARN_VECTOR);
+  ck_assert_uint_eq(st->nred, 1);
+  for (uint32_t i = 0; i < 2; i++) {
+    const tarn_imap *m = tarn_imap_get(L, st->read[i].map);
+    uint32_t at = imap_address(L, m, &x->in_layout[st->read[i].src]);
+    ck_assert_int_eq(tarn_ix_coef(L, at, st->nown), 1);
+  }
+}
+static const net vector = {"a vector by a matrix",
+                           "in x f32 1,512\nrand w 512,240\nnode MatMul m x w -> y\nout y\n", 0};
+START_TEST(test_summed) { run(summed, &vector); }
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("blocks");
   TCase *t = tcase_create("blocks");
@@ -231,6 +289,8 @@ int main(void) {
   tcase_add_loop_test(t, test_chosen, 0, (int)(sizeof large / sizeof *large));
   tcase_add_test(t, test_uneven);
   tcase_add_test(t, test_read_twice);
+  tcase_add_test(t, test_held);
+  tcase_add_test(t, test_summed);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
   srunner_run_all(r, CK_NORMAL);
