@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { LONG = 10000, ROWS = 8 };
+enum { LONG = 10000, ROWS = 16 };
 static char long_name[LONG + 1];
 static const char *const names[] = {
     "y */ int injected(void) { return 1; } /* ?\?/ %s%n%d",

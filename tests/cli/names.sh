@@ -27,8 +27,8 @@ header() { # DIR: the header says what it does to both languages, and no more
 for file in "$work"/*.onnx; do
   k=$(basename "$file" .onnx)
   name=$work/$k.name
-  IFS= read -r -d '' shape <"$name" # all of it, its ends of lines too
-  shape=(--shape "d$shape=3")
+  IFS= read -r -d '' dim <"$name" # all of it, its ends of lines too
+  shape=(--shape "d$dim=3")
   dir=$work/out-$k
   tarn_json compile "$file" "${shape[@]}" -o "$dir" --iters 4 --explain "$work/proof"
   is name "model_$k"
@@ -66,6 +66,24 @@ for file in "$work"/*.onnx; do
     "$names" lacks "$work/page.html" "$name" || fail "$last: --html"
     "$names" lacks "$work/bench.html" "$name" || fail "$last: bench --html"
   fi
+  # Programs of two sizes, of a GPU and of an accelerator, and what is printed and drawn of their runs.
+  tarn_json compile "$file" --shape "d$dim=2,3" -o "$dir-sizes" --iters 1
+  for hw in cuda-sm80 systolic-f32; do
+    tarn_json compile "$file" --shape "d$dim=16" -o "$dir-$hw" --iters 1 --hw $hw
+    pages=(--html "$work/sim.html" --trace "$work/sim.json")
+    [ $hw = systolic-f32 ] || pages=()
+    tarn_json sim "$dir-$hw" --check "${pages[@]}"
+    try 0 sim "$dir-$hw" "${pages[@]}"
+    clean
+  done
+  "$json" <"$work/sim.json" || fail "$last: --trace"
+  page "$work/sim.html"
+  ! grep -q '[<>"]' "$name" || "$names" lacks "$work/sim.html" "$name" || fail "$last: sim --html"
+  for other in sizes cuda-sm80 systolic-f32; do
+    header "$dir-$other"
+    find "$dir-$other" "$work"/sim.* -type f ! -name '*.so' ! -name '*.o' ! -name '*.bin' -exec "$names" clean {} + ||
+      fail "$dir-$other: not clean"
+  done
   # What is wrong is said in one line.
   try 3 compile "$file" -o "$work/none"
   says --shape
