@@ -76,7 +76,7 @@ typedef struct cli_work {
 /* What is known of one program of a compiled folder. */
 typedef struct cli_program {
   const int64_t *size;      /* of a folder for several sizes: its own */
-  tarn_rule_class used;     /* the strongest class of its rules */
+  tarn_rule_class numerics; /* that it was compiled in */
   double bound;             /* and the largest bound of approx ones */
   TARN_VEC(tarn_domain) in; /* of its inputs */
   TARN_VEC(cli_work) work;  /* what each kernel has to do */

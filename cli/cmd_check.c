@@ -79,7 +79,7 @@ static void check_one(const checking *k, worst *w) {
   same_ports(cx, k->m, p, c);
   tarn_rounding *want = TARN_ARRAY(cx, tarn_rounding, p->nout + 1);
   uint32_t nin = cli_subject_ports(k->m, false, &ip);
-  tarn_tolerance t = tarn_rules_tolerance(c->is.used, c->is.bound);
+  tarn_tolerance t = tarn_rules_tolerance(c->is.numerics, c->is.bound);
   for (uint64_t s = 0; s < k->samples; s++) {
     tarn_tensor **in = cli_inputs(cx, c, nin, ip, k->given, c->seed + s);
     tarn_tensor **out = cli_subject_run(cx, k->m, in, (uint32_t)k->threads);

@@ -16,10 +16,10 @@ static double number_of(yajl_val object, const char *key) {
   return v ? YAJL_GET_DOUBLE(v) : 0;
 }
 void cli_read_program(tarn_ctx *cx, yajl_val v, cli_program *p) {
-  yajl_val used = member(v, "numerics_used", yajl_t_string);
+  yajl_val numerics = member(v, "numerics", yajl_t_string);
   yajl_val in = member(v, "inputs", yajl_t_array), kernels = member(v, "program", yajl_t_array);
-  p->used = TARN_RULE_REASSOC;
-  if (used) tarn_rule_class_parse(YAJL_GET_STRING(used), &p->used);
+  p->numerics = TARN_RULE_REASSOC;
+  if (numerics) tarn_rule_class_parse(YAJL_GET_STRING(numerics), &p->numerics);
   p->bound = number_of(v, "bound");
   for (size_t i = 0; in && i < YAJL_GET_ARRAY(in)->len; i++) {
     yajl_val x = YAJL_GET_ARRAY(in)->values[i];
@@ -62,7 +62,7 @@ void cli_take_program(tarn_ctx *cx, const tarn_compiled *r, cli_program *p) {
     cli_work w = {x->flops, x->slots, x->products, x->reads, x->writes};
     tarn_push(cx, &p->work, w);
   }
-  p->used = r->rewriting->used;
+  p->numerics = r->o->numerics;
   p->bound = r->rewriting->bound;
   tarn_input_domains(r->program, tarn_opaque_index, range);
   for (uint32_t i = 0; i < r->program->nin; i++) tarn_push(cx, &p->in, range[i]);

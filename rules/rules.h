@@ -147,10 +147,12 @@ typedef struct tarn_sat_options {
   void *user;
 } tarn_sat_options;
 TARN_API tarn_sat_options tarn_sat_defaults(void);
-/* How a program is judged in which rules of such a bound were applied. Of an algorithm of f32 the
- * bound is that of a sum of products; where operands have fewer bits each product is off, by what
- * the largest one gives. So much noise needs more runs to show on every element, and then fewer
- * multiples of it. Rules that are not exact distribute factors over constants. */
+/* How a program of this class is judged in which rules of such a bound were applied. Of an
+ * algorithm of f32 the bound is that of a sum of products; where operands have fewer bits each
+ * product is off, by what the largest one gives. So much noise needs more runs to show on every
+ * element, and then fewer multiples of it. Rules that are not exact distribute factors over
+ * constants, and in all classes but exact code may fuse a product with a sum, whatever rules were
+ * applied: x·x - m then is not 0 where m is x·x, rounded. */
 typedef struct tarn_tolerance {
   uint32_t runs; /* of tarn_eval_rounding */
   tarn_noise noise;

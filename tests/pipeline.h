@@ -15,6 +15,7 @@
 typedef struct pipeline {
   tarn_program *program;
   const tarn_hw *hw;
+  tarn_rule_class numerics;
   tarn_saturation *sat;
   tarn_kgraph_report report;
   tarn_kprog *kprog;
@@ -62,6 +63,7 @@ static inline pipeline *pipeline_extract_within(tarn_program *p, const tarn_hw *
   pipeline *r = TARN_NEW(cx, pipeline);
   r->program = p;
   r->hw = hw;
+  r->numerics = numerics;
   tarn_ruleset *rs = tarn_ruleset_new(p->L);
   tarn_ruleset_ship(rs, NULL, TARN_RULE_KERNEL);
   tarn_sat_options so = tarn_sat_defaults();
@@ -156,10 +158,11 @@ typedef struct pipeline_want {
   tarn_tolerance tolerance;
 } pipeline_want;
 static inline pipeline_want pipeline_expect(const tarn_program *p, const tarn_binding *in,
-                                            tarn_rule_class used, double bound) {
+                                            tarn_rule_class numerics, double bound) {
   tarn_ctx *cx = tarn_lang_ctx(p->L);
   tarn_term *root = TARN_ARRAY(cx, tarn_term, p->nout + 1);
-  pipeline_want w = {TARN_ARRAY(cx, tarn_rounding, p->nout + 1), tarn_rules_tolerance(used, bound)};
+  pipeline_want w = {TARN_ARRAY(cx, tarn_rounding, p->nout + 1),
+                     tarn_rules_tolerance(numerics, bound)};
   for (uint32_t i = 0; i < p->nout; i++) root[i] = p->out[i].term;
   tarn_eval_rounding(p->L, root, p->nout, in, p->nin, w.tolerance.runs, w.tolerance.noise,
                      tarn_opaque_eval, w.out);
@@ -179,8 +182,7 @@ static inline const char *pipeline_wrong(const tarn_program *p, const pipeline_w
 static inline void pipeline_try(pipeline *r, const tarn_binding *in, const char *name) {
   const tarn_program *p = r->program;
   tarn_ctx *cx = tarn_lang_ctx(p->L);
-  pipeline_want want =
-      pipeline_expect(p, in, tarn_sat_result(r->sat)->used, tarn_sat_result(r->sat)->bound);
+  pipeline_want want = pipeline_expect(p, in, r->numerics, tarn_sat_result(r->sat)->bound);
   tarn_tensor **out = TARN_ARRAY(cx, tarn_tensor *, p->nout + 1);
   tarn_kprog_eval(r->kprog, in, p->nin, TARN_STRICT, tarn_opaque_eval, out);
   const char *wrong = pipeline_wrong(p, &want, out);

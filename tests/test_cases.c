@@ -118,7 +118,7 @@ static void run_class(tarn_program *p, const test_case *t, const tarn_binding *i
   tarn_tensor **out = TARN_ARRAY(cx, tarn_tensor *, p->nout + 1);
   pipeline_want meant;
   if (t->ways & INTERPRETED)
-    meant = pipeline_expect(p, in, tarn_sat_result(r->sat)->used, tarn_sat_result(r->sat)->bound);
+    meant = pipeline_expect(p, in, numerics, tarn_sat_result(r->sat)->bound);
   if (t->ways & OPTIMISED) {
     tarn_kprog_eval(r->kprog, in, p->nin, TARN_STRICT, tarn_opaque_eval, out);
     judge(cx, t->name, tarn_format(cx, "optimised, %s", class), p, out);

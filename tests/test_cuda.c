@@ -134,8 +134,7 @@ static void same_as_reference(const subject *s) {
   const tarn_program *p = s->c->program;
   tarn_binding *in = TARN_ARRAY(s->cx, tarn_binding, p->nin + 1);
   for (uint32_t i = 0; i < p->nin; i++) in[i] = (tarn_binding){p->in[i].name, s->in[i]};
-  const tarn_sat_report *r = s->c->rewriting;
-  pipeline_want want = pipeline_expect(p, in, r->used, r->bound);
+  pipeline_want want = pipeline_expect(p, in, s->c->o->numerics, s->c->rewriting->bound);
   const char *wrong = pipeline_wrong(p, &want, s->out);
   if (wrong) tarn_raise(s->cx, TARN_NO, "%s", wrong);
 }

@@ -225,8 +225,7 @@ static class_net of_class(trial *t, tarn_rule_class c) {
   step(t, class);
   tarn_kgraph_options ko = {.method = TARN_SEL_GREEDY, .strict = exact};
   n.r = pipeline_extract_as(t->p, hw, ko, c);
-  const tarn_sat_report *rewriting = tarn_sat_result(n.r->sat);
-  t->want = n.want = pipeline_expect(t->p, t->in, rewriting->used, rewriting->bound);
+  t->want = n.want = pipeline_expect(t->p, t->in, c, tarn_sat_result(n.r->sat)->bound);
   n.sound = exact || sound(t);
   if (!n.sound) return n;
   step(t, tarn_format(cx, "%s, as kernels", class));

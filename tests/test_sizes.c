@@ -116,7 +116,7 @@ static void try_size(tarn_loaded *m, tarn_compile_options o, const int64_t *size
     t[i] = kit_values(cx, tarn_type_get(L, p->in[i].type), &seed);
     in[i] = (tarn_binding){p->in[i].name, t[i]};
   }
-  pipeline_want want = pipeline_expect(p, in, c->rewriting->used, c->rewriting->bound);
+  pipeline_want want = pipeline_expect(p, in, c->o->numerics, c->rewriting->bound);
   ck_assert(tarn_loaded_select_for(m, t));
   pipeline_run(m, p, in, out);
   const char *wrong = pipeline_wrong(p, &want, out);
@@ -185,7 +185,7 @@ static void step(tarn_ctx *cx, generation *g, int64_t past) {
   ck_assert(tarn_loaded_select_for(g->m, g->in));
   ck_assert_int_eq(*tarn_loaded_size(g->m), past);
   pipeline_run(g->m, p, in, out);
-  pipeline_want want = pipeline_expect(p, in, g->c->rewriting->used, g->c->rewriting->bound);
+  pipeline_want want = pipeline_expect(p, in, g->c->o->numerics, g->c->rewriting->bound);
   const char *wrong = pipeline_wrong(p, &want, out);
   ck_assert_msg(!wrong, "past=%lld: %s", (long long)past, wrong);
   for (uint32_t i = 0; i < 3; i++) g->in[i] = out[i];
