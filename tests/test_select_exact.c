@@ -311,6 +311,36 @@ START_TEST(more_steps_are_not_worse) {
 }
 END_TEST
 
+/* A cover of the edges of a complete graph: all corners but one. The relaxation takes half of each,
+ * and no cut by flow helps; sums of rows do. */
+START_TEST(bound_above_halves) {
+  enum { CORNERS = 36 };
+  tarn_ctx *cx = tarn_ctx_new(NULL);
+  tarn_sel_graph *g;
+  uint32_t edge = CORNERS;
+  ck_assert_int_eq(tarn_sel_graph_new(cx, &g), TARN_OK);
+  ck_assert_int_eq(tarn_sel_add_classes(g, CORNERS * (CORNERS + 1) / 2, NULL), TARN_OK);
+  for (uint32_t i = 0; i < CORNERS; i++) {
+    ck_assert_int_eq(tarn_sel_add_node(g, i, 1, NULL, 0, NULL), TARN_OK);
+    for (uint32_t j = 0; j < i; j++, edge++) {
+      ck_assert_int_eq(tarn_sel_add_node(g, edge, 0, &i, 1, NULL), TARN_OK);
+      ck_assert_int_eq(tarn_sel_add_node(g, edge, 0, &j, 1, NULL), TARN_OK);
+      ck_assert_int_eq(tarn_sel_add_root(g, edge), TARN_OK);
+    }
+  }
+  tarn_sel_options o = tarn_sel_defaults(TARN_SEL_EXACT);
+  tarn_sel_result r;
+  o.seconds = INFINITY, o.steps = 400000000;
+  ck_assert_int_eq(tarn_sel_run(g, TARN_SEL_EXACT, &o, &r), TARN_OK);
+  ck_assert_double_eq(r.dag_cost, CORNERS - 1);
+  ck_assert_msg(r.lower_bound > CORNERS / 2 + 3 && r.lower_bound <= CORNERS - 1, "bound %g",
+                r.lower_bound);
+  tarn_sel_result_free(&r);
+  tarn_sel_graph_free(g);
+  tarn_ctx_free(cx);
+}
+END_TEST
+
 START_TEST(ilp_agrees) {
   for (uint64_t seed = 1; seed <= 200; seed++) {
     tarn_ctx *cx = tarn_ctx_new(NULL);
@@ -408,6 +438,7 @@ int main(int argc, char **argv) {
   tcase_add_test(t, costs_below_parents);
   tcase_add_test(t, exact_is_not_behind);
   tcase_add_test(t, more_steps_are_not_worse);
+  tcase_add_test(t, bound_above_halves);
   tcase_add_test(t, ilp_agrees);
   tcase_add_test(t, combined_cost_equals_brute_force);
   suite_add_tcase(s, t);

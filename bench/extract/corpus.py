@@ -2,6 +2,9 @@
 """A corpus of e-graphs for selection: twelve families, the same files for the same seed.
 
   bench/extract/corpus.py TARN OUT [--count N] [--seed K] [--vary DIR] [--scale S] [--top] [--long]
+  bench/extract/corpus.py TARN OUT --multipliers
+
+--multipliers makes four instead: the low bits of products of two words, as gates under laws of Boolean algebra.
 
 --scale makes graphs S times as large and --top only large ones (otherwise most are small); --long writes them as other tools
 do, with indentation, long ids and operators.
@@ -467,6 +470,57 @@ def lengthen(path):
         json.dump(out, f, indent=4)
 
 
+GATES = """(rule c1 (and ?a ?b) => (and ?b ?a))
+(rule c2 (or ?a ?b) => (or ?b ?a))
+(rule c3 (xor ?a ?b) => (xor ?b ?a))
+(rule a1 (and ?a (and ?b ?c)) => (and (and ?a ?b) ?c))
+(rule a2 (or ?a (or ?b ?c)) => (or (or ?a ?b) ?c))
+(rule a3 (xor ?a (xor ?b ?c)) => (xor (xor ?a ?b) ?c))
+(rule d1 (and ?a (or ?b ?c)) => (or (and ?a ?b) (and ?a ?c)))
+(rule d2 (or (and ?a ?b) (and ?a ?c)) => (and ?a (or ?b ?c)))
+(rule m1 (not (and ?a ?b)) => (or (not ?a) (not ?b)))
+(rule m2 (not (or ?a ?b)) => (and (not ?a) (not ?b)))
+(rule m3 (or (not ?a) (not ?b)) => (not (and ?a ?b)))
+(rule n1 (not (not ?a)) => ?a)
+(rule x1 (xor ?a ?b) => (or (and ?a (not ?b)) (and (not ?a) ?b)))
+"""
+
+
+def product(width, bits):
+    """The low bits of a product of two words: columns of partial products, added by full and half adders."""
+    gate = lambda op, a, b: f"({op} {a} {b})"
+    columns = [[gate("and", f"a{i}", f"b{k - i}") for i in range(width) if 0 <= k - i < width] for k in range(bits + 1)]
+    for k in range(bits):
+        c = columns[k]
+        while len(c) > 1:
+            x, y, *rest = c
+            half, carry = gate("xor", x, y), gate("and", x, y)
+            if rest:
+                carry = gate("or", carry, gate("and", rest[0], half))
+                half = gate("xor", half, rest.pop(0))
+            columns[k] = c = rest + [half]
+            columns[k + 1].append(carry)
+    return [columns[k][0] for k in range(bits)]
+
+
+def multipliers(tarn, out):
+    for width, bits in ((5, 7), (6, 8), (8, 8), (8, 10)):
+        path = os.path.join(out, f"mul{width}_{bits}.json")
+        with tempfile.TemporaryDirectory() as d:
+            with open(f"{d}/r.rules", "w") as f:
+                f.write(GATES)
+            with open(f"{d}/t.term", "w") as f:
+                f.write("\n".join(product(width, bits)) + "\n")
+            subprocess.run([tarn, "explore", "--free", "--rules", f"{d}/r.rules", f"{d}/t.term", "--iters", "3", "--cost", "none",
+                            "--egraph", path], check=True, stdout=subprocess.DEVNULL)
+        with open(path) as f:
+            g = json.load(f)
+        for n in g["nodes"].values():
+            n["cost"] = float(bool(n["children"]))
+        with open(path, "w") as f:
+            json.dump(g, f)
+
+
 MADE = {"library": library, "regions": regions, "tensor": tensor, "kernels": kernels, "cover": cover, "equations": equations,
         "andor": andor}
 SHARE = {"math": 4, "bits": 3, "datapath": 2, "vectors": 2, "library": 4, "regions": 4, "tensor": 4, "kernels": 2, "cover": 1,
@@ -483,10 +537,13 @@ def main():
     a.add_argument("--scale", type=float, default=1)
     a.add_argument("--top", action="store_true")
     a.add_argument("--long", action="store_true")
+    a.add_argument("--multipliers", action="store_true")
     a = a.parse_args()
     global scale, top
     scale, top = a.scale, a.top
     os.makedirs(a.out, exist_ok=True)
+    if a.multipliers:
+        return multipliers(a.tarn, a.out)
     share = {k: v for k, v in SHARE.items() if k != "vary" or a.vary}
     sources = sorted(os.path.join(a.vary, f) for f in os.listdir(a.vary) if f.endswith(".json")) if a.vary else []
     order = [k for k, v in share.items() for _ in range(v)]

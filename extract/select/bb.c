@@ -30,11 +30,12 @@ typedef struct bb_node {
 
 typedef struct bb {
   sel_run *r;
-  sel_pool *mem;
+  sel_pool *mem, *keep; /* while it is solved; as long as the part */
   sel_part *t;
   const sel_prob *q;
   sel_rows rows;
-  sel_lp *lp; /* of rows */
+  sel_lp *lp;     /* of rows */
+  uint32_t plain; /* rows that are no cuts */
   struct {
     bb_node *p;
     uint32_t n, cap;
@@ -278,10 +279,21 @@ static bool take_whole(bb *b) {
   return true;
 }
 
-static uint32_t separate(bb *b) {
+/* Is it too far from the bound to the target for branching? Small parts have been seen to close
+ * from anywhere. */
+static bool wide_gap(const bb *b, double bound) {
+  enum { SMALL = 1000 }; /* nodes */
+  double target = sel_part_target(b->t);
+  return b->t->sums && b->q->nn >= SMALL && target - bound > 0.05 * target;
+}
+
+static uint32_t separate(bb *b, bool sums) {
+  enum { FEW = 10 }; /* then sums of rows do more for the time that a relaxation takes */
   memcpy(b->x, b->lp->x, ((size_t)b->q->nn + b->q->nc) * sizeof *b->x);
   b->r->steps += 20 * b->q->nn;
-  return sel_separate(b->r, b->mem, b->q, b->x, &b->rows, 60);
+  uint32_t found = sel_separate(b->r, b->mem, b->q, b->x, &b->rows, 60);
+  if (sums && found < FEW) found += sel_half_cuts(b->r, b->mem, b->q, &b->rows, 50);
+  return found;
 }
 
 /* Rows from levels of reduced cost; the bound must rise by a visible part of what is missing. */
@@ -320,8 +332,19 @@ static lp_status solve_rows(bb *b, double *z) {
   }
 }
 
+/* Are cuts to be looked for at the root? While they pay (the last rounds closed a hundredth of the
+ * gap), the longer where branching is not to be hoped for. */
+static bool go_on(const bb *b, uint32_t round, double bound, double *before) {
+  enum { ROUNDS = 16, ENOUGH = 60 };
+  if (!wide_gap(b, bound)) return round < ENOUGH;
+  if (round % ROUNDS) return true;
+  double gap = sel_part_target(b->t) - *before, closed = bound - *before;
+  *before = bound;
+  return round == 0 || closed > 0.01 * gap;
+}
+
 static verdict relax(bb *b, bool root, double *bound) {
-  uint32_t rounds = root ? 60 : 8;
+  double before = 0;
   for (uint32_t k = 0;; k++) {
     double z;
     lp_status st = solve_rows(b, &z);
@@ -330,12 +353,14 @@ static verdict relax(bb *b, bool root, double *bound) {
     if (*bound > sel_part_target(b->t)) return PRUNED;
     if (st != LP_OPTIMAL || out_of_work(b)) return STOPPED;
     if (root) sel_rows_purge(&b->rows);
-    if (k < rounds && raise_levels(b, z)) continue;
+    bool more = root ? go_on(b, k, *bound, &before) : k < 8;
+    if (more && raise_levels(b, z)) continue;
     bool integral = whole(b);
     if (root || integral) round_relaxation(b, root && k < 3);
     if (integral && take_whole(b)) return PRUNED;
     if (*bound > sel_part_target(b->t)) return PRUNED;
-    if ((k >= rounds && !integral) || !separate(b)) return integral ? STOPPED : BRANCH;
+    if ((!more && !integral) || !separate(b, root && wide_gap(b, *bound)))
+      return integral ? STOPPED : BRANCH;
   }
 }
 
@@ -429,6 +454,25 @@ static void open_bb(bb *b) {
   b->apart = sel_apart_new(b->r, b->mem, q, true);
   sel_relaxation(&b->rows, b->mem, b->r, q);
   b->lp = b->rows.lp;
+  b->plain = b->rows.in_lp.n;
+  for (uint32_t i = 0; i < b->t->cuts.n;) {
+    uint32_t n = b->t->cuts.p[i].at;
+    sel_rows_add(&b->rows, b->t->cuts.p + i + 1, n);
+    i += n + 1;
+  }
+}
+
+/* The cuts that matter now, for the next time that the part is solved: the number of terms of each,
+ * and these. */
+static void keep_cuts(bb *b) {
+  sel_rows *w = &b->rows;
+  b->t->cuts.n = 0;
+  for (uint32_t row = b->plain; row < w->in_lp.n; row++) {
+    uint32_t from = w->first.p[row], end = w->first.p[row + 1];
+    if (!w->in_lp.p[row]) continue;
+    SEL_PUSH(b->keep, &b->t->cuts, ((lp_term){end - from, 0}));
+    for (uint32_t i = from; i < end; i++) SEL_PUSH(b->keep, &b->t->cuts, w->term.p[i]);
+  }
 }
 
 /* Before any relaxation: the bound of plain costs. */
@@ -445,6 +489,7 @@ static void solve(bb *b, bool root_only, double *reduced) {
     return;
   }
   verdict w = fix_roots(b) ? relax(b, true, &bound) : PRUNED;
+  if (wide_gap(b, bound)) keep_cuts(b);
   if (w == BRANCH && fix_by_cost(b, bound, NULL) == NONE) w = PRUNED;
   double cap = sel_part_cap(t);
   if (w == PRUNED) bound = cap;
@@ -465,7 +510,7 @@ void sel_part_solve(sel_run *r, sel_pool *mem, sel_part *t, bool root_only, uint
   if (t->q.nn && !t->dead) t->dead = SEL_NEW(mem, uint8_t, t->q.nn); /* outlives the pool below */
   double *reduced = t->reduced ? t->reduced : SEL_NEW(mem, double, (size_t)t->q.nn + t->q.nc);
   sel_pool *own = r->brief;
-  bb b = {.r = r, .mem = own, .t = t, .q = &t->q, .seed = 1, .floor = INFINITY};
+  bb b = {.r = r, .mem = own, .keep = mem, .t = t, .q = &t->q, .seed = 1, .floor = INFINITY};
   b.limit = steps ? r->steps + steps : 0;
   open_bb(&b);
   solve(&b, root_only, reduced);

@@ -60,8 +60,8 @@ static uint64_t tables_for(const sel_run *r, const sel_part *t, bool first, uint
 }
 
 /* What a pass does with parts whose tables of partial selections are too large: nothing, bounds at
- * the root, branching. */
-typedef enum { TABLES, ROOT, BRANCH } depth;
+ * the root, the same with cuts from sums of rows, branching. */
+typedef enum { TABLES, ROOT, SUMS, BRANCH } depth;
 
 /* One pass over the parts; true when all are closed. partial: what may be spent on tables of
  * partial selections. */
@@ -70,9 +70,10 @@ static bool pass(sel_parts *s, depth how, uint64_t steps, uint64_t partial) {
   for (uint32_t i = 0; i < s->n && !s->r->stop && !s->impossible; i++) {
     sel_part *t = &s->part[i];
     set_limit(s, t);
+    t->sums = how >= SUMS;
     if (!sel_part_closed(t) &&
         !sel_part_width(s->r, t, tables_for(s->r, t, how != BRANCH, partial)) && how != TABLES)
-      sel_part_solve(s->r, s->mem, t, how == ROOT, steps);
+      sel_part_solve(s->r, s->mem, t, how < BRANCH, steps);
     sel_parts_offer(s);
     if (sel_good_enough(s->r)) {
       if (!s->r->stop && !sel_closed(s->r->best_cost, s->r->bound)) s->r->stop = "gap";
@@ -120,7 +121,11 @@ static bool at_the_root(sel_parts *s, uint64_t *seed) {
       if (how == ROOT && paused) return false;
       if ((closed && !paused) || r->stop) return true;
     }
-    if (!sel_parts_again(s)) return false;
+    if (sel_parts_again(s)) continue;
+    sel_pause_after(r, 0.3);
+    bool closed = pass(s, SUMS, 0, 0), paused = sel_resume(r);
+    if ((closed && !paused) || r->stop) return true;
+    if (paused || !sel_parts_again(s)) return false;
   }
   return false;
 }

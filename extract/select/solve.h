@@ -28,6 +28,11 @@ typedef struct sel_part {
   bool searched; /* it is over */
   uint8_t *dead; /* by node of q: proven not to be in any better selection; or NULL */
   uint32_t n_dead;
+  bool sums; /* relaxations may have cuts from sums of rows */
+  struct {
+    lp_term *p;
+    uint32_t n, cap;
+  } cuts; /* of its last relaxation: see bb.c */
   /* Or NULL; by node, then by class: a selection that is better costs at least reduced_base and the
    * reduced costs of its nodes and of the classes that it needs. */
   double *reduced, reduced_base;
@@ -105,6 +110,8 @@ double sel_apart_bound(sel_apart *a, sel_pool *mem, const tarn_sel_view *g, cons
  * fixed at 0. */
 uint32_t sel_level_cuts(sel_run *r, sel_pool *mem, const sel_prob *q, const tarn_sel_view *g,
                         const double *node_cost, const uint8_t *needed, sel_rows *w, double enough);
+/* half.c: cuts from sums of rows that the present point violates; adds at most so many. */
+uint32_t sel_half_cuts(sel_run *r, sel_pool *mem, const sel_prob *q, sel_rows *w, uint32_t most);
 /* Components by class of the whole problem; returns true when some class is in a cycle. */
 bool sel_prob_scc(sel_pool *mem, const sel_prob *q, uint32_t *scc);
 /* width.c: exact by dynamic programming, where at most so many partial selections do; false where
