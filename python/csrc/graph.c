@@ -475,6 +475,7 @@ static PyMethodDef methods[] = {
     {"operators", graph_operators, METH_NOARGS, "(number, name) of the operators of the graph"},
     {"extract", graph_extract, METH_VARARGS, "least terms of classes"},
     {"explain", graph_explain, METH_VARARGS, "why two ids are equal"},
+    {"existence", graph_existence, METH_VARARGS, "why a node is there"},
     {"check", graph_check, METH_VARARGS, "checks a proof without the graph"},
     {"json", graph_json, METH_VARARGS, "egraph-serialize"},
     {"dot", graph_dot, METH_VARARGS, "Graphviz"},

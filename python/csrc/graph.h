@@ -35,6 +35,7 @@ PyObject *graph_learn(PyObject *module, PyObject *args);
 
 /* ---- shown.c ---- */
 PyObject *graph_explain(PyObject *self, PyObject *args);
+PyObject *graph_existence(PyObject *self, PyObject *args);
 PyObject *graph_check(PyObject *self, PyObject *args);
 PyObject *graph_json(PyObject *self, PyObject *args);
 PyObject *graph_dot(PyObject *self, PyObject *args);

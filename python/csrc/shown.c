@@ -6,6 +6,10 @@
 
 static graph *of(PyObject *self) { return (graph *)self; }
 
+static const char *rule_of(void *user, uint32_t rule) {
+  return tarn_free_rule_name(((graph *)user)->rs, rule);
+}
+
 /* ---------------------------------------------------------------- proofs */
 
 typedef struct explaining {
@@ -14,15 +18,16 @@ typedef struct explaining {
   tarn_free_proof proof;
   tarn_buf text;
 } explaining;
+static _Noreturn void refuse(tarn_ctx *cx, graph *s) {
+  tarn_status st = tarn_eg_status(s->g);
+  const char *why = tarn_strdup(cx, tarn_eg_message(s->g));
+  tarn_eg_clear_status(s->g);
+  tarn_raise(cx, st, "%s", why);
+}
 static void explain(tarn_ctx *cx, void *arg) {
   explaining *x = arg;
   tarn_eg_proof *p = tarn_eg_explain(x->s->g, x->a, x->b);
-  if (!p) {
-    tarn_status st = tarn_eg_status(x->s->g);
-    const char *why = tarn_strdup(cx, tarn_eg_message(x->s->g));
-    tarn_eg_clear_status(x->s->g);
-    tarn_raise(cx, st, "%s", why);
-  }
+  if (!p) refuse(cx, x->s);
   x->proof = tarn_free_proof_of(x->s->rs, x->s->g, p);
   x->text.cx = cx;
   tarn_free_proof_print(&x->text, &x->proof);
@@ -52,6 +57,69 @@ PyObject *graph_explain(PyObject *self, PyObject *args) {
   const tarn_chain *c = &x.proof.chain;
   return Py_BuildValue("(NNNO)", or_none(c->from), steps(c), tp_text(x.text.p, x.text.n),
                        c->whole ? Py_True : Py_False);
+}
+
+/* Why a node is there: (rule or None, from, to) of each step, from what was added to it. */
+typedef struct made_row {
+  const char *rule, *from, *to;
+} made_row;
+typedef struct making {
+  graph *s;
+  const char *text; /* of a pattern */
+  Py_ssize_t size;
+  uint32_t id, n;
+  made_row *row;
+} making;
+/* The oldest node that matches. */
+static bool oldest(void *user, const tarn_eg_match *m) {
+  making *k = user;
+  if (m->nodes[0] < k->id) k->id = m->nodes[0];
+  return true;
+}
+static void find_oldest(tarn_ctx *cx, making *m) {
+  const tarn_sx *all = tarn_sx_read(cx, m->text, (size_t)m->size, "existence");
+  if (all->n != 1) tarn_raise(cx, TARN_USAGE, "existence: one term is expected, not %u", all->n);
+  graph_open(m->s);
+  m->id = TARN_NONE;
+  if (tarn_eg_search(m->s->g, tarn_free_pattern(m->s->rs, all->kid[0]), 0, oldest, m) == UINT64_MAX)
+    tarn_raise(cx, TARN_MEMORY, "out of memory");
+  if (m->id == TARN_NONE) tarn_raise(cx, TARN_NO, "existence: no term of the graph matches");
+}
+static tarn_eg_node term_at(const void *from, uint32_t id) { return tarn_eg_proof_term(from, id); }
+static void free_proof(void *p) { tarn_eg_proof_free(p); }
+static const char *term_text(tarn_ctx *cx, graph *s, const tarn_eg_proof *p, uint32_t term) {
+  enum { MOST = 1 << 16 }; /* bytes */
+  tarn_buf b = {.cx = cx};
+  tarn_free_print_term(s->rs, &b, term_at, p, term, MOST);
+  return b.p;
+}
+static void make(tarn_ctx *cx, void *arg) {
+  making *m = arg;
+  find_oldest(cx, m);
+  tarn_eg_proof *p = tarn_eg_explain_existence(m->s->g, m->id, 0);
+  if (!p) refuse(cx, m->s);
+  tarn_defer(cx, free_proof, p);
+  m->n = tarn_eg_proof_lemmas(p);
+  m->row = TARN_ARRAY(cx, made_row, m->n + 1);
+  for (uint32_t i = 0; i < m->n; i++) {
+    tarn_eg_lemma l = tarn_eg_proof_lemma(p, i);
+    m->row[i].from = term_text(cx, m->s, p, l.from);
+    m->row[i].to = term_text(cx, m->s, p, l.to);
+    if (l.n) m->row[i].rule = rule_of(m->s, tarn_eg_proof_step(p, l.first).rule);
+  }
+}
+PyObject *graph_existence(PyObject *self, PyObject *args) {
+  making m = {.s = of(self)};
+  if (!PyArg_ParseTuple(args, "s#", &m.text, &m.size)) return NULL;
+  if (!tp_call(&m.s->guard, make, &m)) return NULL;
+  PyObject *list = PyList_New(0);
+  for (uint32_t i = 0; list && i < m.n; i++) {
+    const made_row *r = &m.row[i];
+    PyObject *one = Py_BuildValue("(NNN)", or_none(r->rule), or_none(r->from), or_none(r->to));
+    if (!one || PyList_Append(list, one)) Py_CLEAR(list);
+    Py_XDECREF(one);
+  }
+  return list;
 }
 
 typedef struct checking {
@@ -88,9 +156,6 @@ static void name_of(void *user, uint32_t op, uint32_t payload, char *buf, size_t
 }
 static void facts_of(void *user, uint32_t cls, tarn_buf *b) {
   tarn_free_facts(((graph *)user)->rs, ((graph *)user)->g, cls, b);
-}
-static const char *rule_of(void *user, uint32_t rule) {
-  return tarn_free_rule_name(((graph *)user)->rs, rule);
 }
 
 typedef struct writing {

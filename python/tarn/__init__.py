@@ -20,6 +20,7 @@ from tarn._egraph import (
     EGraph,
     Extracted,
     Iteration,
+    Made,
     Match,
     Proof,
     RuleCount,
@@ -57,7 +58,7 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "Broken", "CheckFailed", "Checked", "Comprehension", "EClass", "EGraph", "Error", "Expr",
-    "Extracted", "InputError", "Iteration", "Match", "NoResult", "Op", "Port", "Program", "Proof",
-    "Rule", "RuleCount", "Run", "Step", "SystemRefused", "Tensor", "UsageError", "compile",
+    "Extracted", "InputError", "Iteration", "Made", "Match", "NoResult", "Op", "Port", "Program",
+    "Proof", "Rule", "RuleCount", "Run", "Step", "SystemRefused", "Tensor", "UsageError", "compile",
     "define", "expr", "learn", "load", "ops", "parse", "rule", "symbols", "variables",
 ]  # fmt: skip

@@ -119,6 +119,15 @@ class Proof:
 
 
 @dataclass(frozen=True)
+class Made:
+    """A step to a term: what the rule matched, and what it put in. No rule: the term as it was."""
+
+    rule: str | None
+    matched: str
+    made: str
+
+
+@dataclass(frozen=True)
 class Extracted:
     """The least term of a class. cost counts a shared subterm once where the method does (all but
     "tree"); bound: no term costs less, as far as that was proved."""
@@ -366,6 +375,11 @@ class EGraph:
         """A chain of rewrites from the one to the other."""
         start, steps, text, whole = self._graph.explain(self._id(a), self._id(b))
         return Proof(start or "", [Step(*s) for s in steps], text, whole, self._graph)
+
+    def existence(self, pattern: ExprLike) -> list[Made]:
+        """Why the oldest term that matches is in the graph: the term that it began with, each rule
+        that made what the next one matched, and the term."""
+        return [Made(*m) for m in self._graph.existence(str(expr(pattern)))]
 
     # ---- showing ----
 

@@ -181,6 +181,17 @@ class Results(unittest.TestCase):
         with self.assertRaises(tarn.Error):
             self.g.explain(x, y)
 
+    def test_existence(self) -> None:
+        self.g.add((x + 0) * 2)
+        self.g.run(4)
+        made = self.g.existence("(+ x x)")
+        self.assertIsNone(made[0].rule)
+        self.assertIn("twice", [m.rule for m in made])
+        self.assertEqual(made[-1].made, "(+ (+ x 0) (+ x 0))")  # the oldest that matches
+        self.assertEqual([m.rule for m in self.g.existence((x + 0) * 2) if m.rule], [])
+        with self.assertRaises(tarn.Error):
+            self.g.existence("(sin x)")
+
     def test_matches(self) -> None:
         self.g.add((x + y) * z)
         found = self.g.match((b + a) * c)
