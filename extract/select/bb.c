@@ -282,9 +282,8 @@ static bool take_whole(bb *b) {
 /* Is it too far from the bound to the target for branching? Small parts have been seen to close
  * from anywhere. */
 static bool wide_gap(const bb *b, double bound) {
-  enum { SMALL = 1000 }; /* nodes */
   double target = sel_part_target(b->t);
-  return b->t->sums && b->q->nn >= SMALL && target - bound > 0.05 * target;
+  return b->t->sums && b->q->nn >= SEL_SMALL && target - bound > 0.05 * target;
 }
 
 static uint32_t separate(bb *b, bool sums) {

@@ -71,7 +71,7 @@ static bool pass(sel_parts *s, depth how, uint64_t steps, uint64_t partial) {
     sel_part *t = &s->part[i];
     set_limit(s, t);
     t->sums = how >= SUMS;
-    if (!sel_part_closed(t) &&
+    if (!sel_part_closed(t) && (how != SUMS || t->q.nn >= SEL_SMALL) &&
         !sel_part_width(s->r, t, tables_for(s->r, t, how != BRANCH, partial)) && how != TABLES)
       sel_part_solve(s->r, s->mem, t, how < BRANCH, steps);
     sel_parts_offer(s);

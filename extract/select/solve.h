@@ -90,6 +90,7 @@ void sel_rows_add(sel_rows *w, const lp_term *t, uint32_t n);
 uint32_t sel_rows_violated(sel_rows *w, double by);
 /* Takes idle rows out of lp when they are many. */
 void sel_rows_purge(sel_rows *w);
+enum { SEL_SMALL = 1000 }; /* nodes; parts below it get no cuts from sums of rows */
 /* bb.c: branch and bound until closed or out of steps (0: no limit but the run's). root_only: bound
  * and fixing, no branching. */
 void sel_part_solve(sel_run *r, sel_pool *mem, sel_part *t, bool root_only, uint64_t steps);
