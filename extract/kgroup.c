@@ -399,25 +399,30 @@ static void preferences(kgraph *k, bool seed) {
   }
 }
 
-/* A dim in blocks of one entry each, innermost, all else in the order it had; or, where products
+/* The dims of `first`, then the others; within them `last` in blocks of one entry, innermost. */
+static void add_order_of(kgraph *k, kgroup *g, uint32_t first, uint32_t last, int64_t block) {
+  const tarn_type *t = tarn_type_get(k->L, g->type);
+  uint8_t order[TARN_MAX_DIMS];
+  uint32_t n = 0;
+  for (uint32_t d = 0; d < t->n; d++)
+    if (first >> d & 1) order[n++] = (uint8_t)d;
+  for (uint32_t d = 0; d < t->n; d++)
+    if (!(first >> d & 1)) order[n++] = (uint8_t)d;
+  tarn_layout l = tarn_layout_ordered(t->n, t->dim, order, (uint8_t)last, block);
+  kg_add_order(k, g, &l, TARN_NONE, KG_MAX_LAYOUTS);
+}
+/* A dim in blocks of one entry each, innermost, all else in the order it had; and, where products
  * sum along it and it is innermost already, behind all else, so that neighbours of the others are
  * neighbours entry by entry. Of several dims that are walked as one the last has the blocks. */
 static void add_blocked(kgraph *k, kgroup *g, uint32_t inner) {
   const tarn_type *t = tarn_type_get(k->L, g->type);
   int64_t block = entry_elements(k, t->dtype);
-  uint8_t order[TARN_MAX_DIMS];
-  uint32_t n = 0;
   uint32_t last = 31 - (uint32_t)__builtin_clz(inner);
-  bool innermost = !(inner & ~g->summed);
+  bool innermost = !(inner & ~g->summed), several = __builtin_popcount(inner) != 1;
   for (uint32_t d = last + 1; d < t->n; d++) innermost &= t->dim[d] == 1;
-  bool several = __builtin_popcount(inner) != 1;
-  if (block < 2 || (several && (!innermost || t->dim[last] % block))) return;
-  for (uint32_t d = 0; innermost && d < t->n; d++)
-    if (inner >> d & 1) order[n++] = (uint8_t)d;
-  for (uint32_t d = 0; d < t->n; d++)
-    if (!innermost || !(inner >> d & 1)) order[n++] = (uint8_t)d;
-  tarn_layout l = tarn_layout_ordered(t->n, t->dim, order, (uint8_t)last, block);
-  kg_add_order(k, g, &l, TARN_NONE, KG_MAX_LAYOUTS);
+  if (block < 2) return;
+  if (!several) add_order_of(k, g, 0, last, block);
+  if (innermost && !(several && t->dim[last] % block)) add_order_of(k, g, inner, last, block);
 }
 
 /* The parts of a concatenation like what the whole likes, and the other way round. */

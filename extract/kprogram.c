@@ -325,12 +325,13 @@ static void tell_gap(kgraph *k, const tarn_sel_result *r) {
 }
 
 /* What is chosen only where nothing else can be: a kernel of the host, of a machine without one.
- * Rather one that moves data. */
+ * Rather one that brings a buffer into another order, and least of all a copy that a rule made. */
 #define NEVER 1e6 /* seconds */
 static double weight_of(const kgraph *k, const kcand *c) {
   bool runs = c->kind == KC_NEST || c->kind == KC_OTHER;
   if (!k->o->hw->alone || c->machine || !runs) return c->price;
-  return c->price + (c->copy ? NEVER / 1e3 : NEVER);
+  bool order = c->copy && c->node == TARN_NONE;
+  return c->price + (order ? NEVER / 1e3 : c->copy ? 2 * NEVER : NEVER);
 }
 static const uint32_t *choose(kgraph *k) {
   tarn_sel_graph *g;

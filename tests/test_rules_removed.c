@@ -39,6 +39,10 @@ typedef struct worth {
 #define BYTE_OF_Q                                                                                  \
   "init l i32 - : -128\ninit h i32 - : 127\nnode Max f q l -> q0\nnode Min g q0 h -> q1\n"
 #define BYTE BYTE_OF_Q "node Cast k q1 -> y : to=3\n" END
+/* Three channels of an entry of 16. */
+#define FIRST_LAYER                                                                                \
+  "in x i8 1,3,112,112\n" WEIGHTS(                                                                 \
+      "64,3,7,7") "node ConvInteger c x w -> q : pads=3,3,3,3 strides=2,2\n" BYTE
 
 static const worth rows[] = {
     {"sum-of-rows", "init a i64 1 : 1\n" ROWS_OF("x", "i", "t", "y") END, NULL, 0, 0},
@@ -134,6 +138,8 @@ static const worth rows[] = {
      "in x f32 1,3,224,224\nrand w 64,3,3,3\nnode Conv c x w -> y : strides=2,2\n" END, NULL, 0, 0},
     {"im2col", "in x f32 1,3,224,224\nrand w 64,3,3,3\nnode Conv c x w -> y : strides=2,2\n" END,
      NULL, 0, 0},
+    {"flat-reduction-integers", FIRST_LAYER, "vta-pynq", 0, 0},
+    {"im2col-integers", FIRST_LAYER, "vta-pynq", 0, 0},
     {"residue", SPREAD("16", "16", "8", "4"), NULL, 0, 0},
     {"few-terms", "in x f32 1,16,1,2\nrand w 16,16,4,3\nnode ConvTranspose c x w -> y\n" END, NULL,
      0, 0},
@@ -150,7 +156,7 @@ static const worth rows[] = {
                                                "strides=2,2 pads=1,1,1,1\n" END,
      "vta-pynq", 0, 0},
     {"fill-channels",
-     "in x i8 1,3,56,56\n" WEIGHTS("64,3,3,3") "node ConvInteger c x w -> q : pads=1,1,1,1\n" BYTE,
+     "in x i8 1,3,54,54\n" WEIGHTS("64,3,3,3") "node ConvInteger c x w -> q : strides=3,3\n" BYTE,
      "vta-pynq", 0, 0},
     {"merge-groups-dense",
      "in x i8 1,64,56,56\n" WEIGHTS(
