@@ -43,6 +43,7 @@ static void add(tarn_stage_sched *s, uint32_t dim, tarn_level_kind kind, int64_t
 }
 /* The innermost reduce loop is unrolled a few times; a short one whole. */
 static bool unrolls(const stage_model *m, int64_t tile, int64_t steps) {
+  if (m->n == m->nacc) return false;
   int64_t n = m->dim[m->n - 1];
   return tile * steps <= 2 * MOST_TILE && n % steps == 0 && n > steps;
 }

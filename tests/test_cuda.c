@@ -180,9 +180,12 @@ static void values(const subject *s) {
   ck_assert_int_eq(fake.count("contexts"), 0);
 }
 /* Kernels on the host at the beginning, between and at the end; outputs that are inputs. */
-static const char *const shown[] = {
-    "bf16_sums",         "gather_i8_index", "onehot_u8",     "f16_lrn",    "convtranspose_edges",
-    "maxpool_index_nan", "image_near_mean", "mask_infinite", "topk_edges", "resize_axes_policy"};
+static const char *const shown[] = {"bf16_sums",           "gather_i8_index",
+                                    "onehot_u8",           "f16_lrn",
+                                    "convtranspose_edges", "maxpool_index_nan",
+                                    "image_near_mean",     "mask_infinite",
+                                    "topk_edges",          "resize_axes_policy",
+                                    "dynquant_edges"}; /* extremes and scales without dims */
 static void try_case(tarn_ctx *cx, void *arg) {
   subject s = subject_of(cx, case_model(cx, arg), NULL);
   values(&s);
