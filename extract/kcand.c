@@ -187,12 +187,6 @@ static bool offer(kgraph *k, kcand cand, const offered *from, const kcut *cut, k
   if (best->c.nest == TARN_NONE || cand.price < best->c.price) lead(best, &cand);
   return true;
 }
-/* Results so few that the threads of a GPU's warp may share each sum. */
-static bool are_few(const kgraph *k, const tarn_ksig *sig) {
-  enum { EACH = 128 };
-  int64_t most = k->now.hw->warps.lanes ? (int64_t)k->now.hw->units * EACH : 0;
-  return tarn_layout_elems(&sig->out[0]) <= most;
-}
 /* A nest candidate for operands read in this way. over: the group layout to write when the nest has
  * to be put over the representative's dims first, else NULL. */
 static void nest_cand(kgraph *k, const target *to, uint32_t node, uint32_t nest, const reading *r,
@@ -217,7 +211,8 @@ static void nest_cand(kgraph *k, const target *to, uint32_t node, uint32_t nest,
     any |= offer(k, cand, &o, &cut[i], KG_WRITTEN, &best) && !cut[i].more;
   if (!any && offer(k, cand, &o, NULL, KG_WRITTEN, &best)) {
     offer(k, cand, &o, NULL, KG_ACROSS, &best);
-    if (are_few(k, &o.sig)) offer(k, cand, &o, NULL, KG_SUMMED, &best);
+    if (tarn_layout_elems(&o.sig.out[0]) <= tarn_hw_shares_sums(k->now.hw))
+      offer(k, cand, &o, NULL, KG_SUMMED, &best);
   }
   if (tarn_nest_get(k->L, o.sig.nest)->nstage == 1) {
     tarn_ksig merged = o.sig;

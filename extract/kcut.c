@@ -123,12 +123,12 @@ uint32_t kg_cuts(kgraph *k, uint32_t nest, kcut out[KG_MAX_CUTS]) {
   for (uint32_t m = 0; m < 2; m++) {
     if (most[m] < 2 || (m == 1 && (most[1] <= most[0] || most[0] >= ROWS))) continue;
     best[m].more = leaves_idle(k, points / most[m]);
-    for (uint32_t how = 0; how < (hw->warps.lanes ? 5 : 3); how++) {
+    for (uint32_t how = 0; how < (may.held ? 5 : 3); how++) {
       kcut *o = &out[got++];
       *o = best[m];
       o->behind = how % 3 > 0;
       o->gather = how == 2;
-      o->hold = how > 2 ? tarn_hw_block_memory(hw) : 0;
+      o->hold = how > 2 ? may.held : 0;
     }
   }
   return got;

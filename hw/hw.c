@@ -149,5 +149,11 @@ tarn_hw_between tarn_hw_between_of(const tarn_hw *hw) {
     else b.block[i] = tarn_hw_mem(hw, i ? TARN_HW_L2 : TARN_HW_L1)->capacity / (i ? 4 : 2);
     if (gpu) b.least[i] = (2 - (int64_t)i) * hw->units;
   }
+  if (gpu && hw->nmem > 1) b.held = tarn_hw_block_memory(hw);
   return b;
+}
+/* The threads of a GPU's warp do; with more results than this each unit has enough of them. */
+int64_t tarn_hw_shares_sums(const tarn_hw *hw) {
+  enum { EACH = 128 };
+  return hw->warps.lanes ? (int64_t)hw->units * EACH : 0;
 }

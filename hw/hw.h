@@ -294,8 +294,11 @@ typedef struct tarn_hw_between {
   int64_t block[2]; /* most bytes of a block's buffers */
   int64_t least[2]; /* fewest blocks of the kernel that are worth it */
   int64_t whole;    /* most bytes of a buffer that is not cut */
+  int64_t held;     /* most bytes that a block copies of an operand it reads again; 0: none */
 } tarn_hw_between;
 TARN_API tarn_hw_between tarn_hw_between_of(const tarn_hw *hw);
+/* Most results of a kernel whose sums it pays to compute by several threads each; 0: none. */
+TARN_API int64_t tarn_hw_shares_sums(const tarn_hw *hw);
 TARN_API const tarn_hw_memory *tarn_hw_mem(const tarn_hw *hw,
                                            tarn_hw_level role); /* NULL: the description has none */
 /* Can lanes of two registers form a third in one operation, also under a mask? By its triple. */
