@@ -75,32 +75,50 @@ bool tarn_ksig_cut(tarn_lang *L, tarn_ksig *k, const int64_t *block, bool behind
  * operand anew for each point of its other dims: a stage in front of it lays the operand out as the
  * buffer lies. */
 #define GATHERED 8 /* points that read the same element, from which on that is worth a stage */
-static bool gathers(const knest *w, const tarn_ksig *k, const knest_stage *s, const knest_read *r) {
-  uint32_t lane = knest_acc(w, s) - 1, used = imap_dims(w->L, &r->m);
+typedef struct copying {
+  const tarn_ksig *k;
+  int64_t bytes; /* most of a copy */
+} copying;
+/* Points of a stage that read the same element. */
+static int64_t reads_again(const knest *w, const knest_stage *s, const knest_read *r) {
+  uint32_t used = imap_dims(w->L, &r->m);
   int64_t again = 1;
-  if (r->stage || r->epi || s->s.out || !s->s.nown || !s->s.nred || r->m.nguard ||
-      k->in_const[r->src])
-    return false;
   for (uint32_t d = 0; d < s->s.nown; d++)
     if (!(used >> (w->depth + d) & 1)) again *= s->s.own[d];
-  if (!(used >> lane & 1) || again < GATHERED) return false;
-  uint32_t at = imap_address(w->L, &r->m, &w->in[r->src]);
+  return again;
+}
+static bool gathers(const copying *c, const knest *w, const knest_stage *s, const knest_read *r) {
+  if (r->stage || r->epi || s->s.out || !s->s.nown || !s->s.nred || r->m.nguard ||
+      c->k->in_const[r->src])
+    return false;
+  uint32_t lane = knest_acc(w, s) - 1, at = imap_address(w->L, &r->m, &w->in[r->src]);
+  if (!(imap_dims(w->L, &r->m) >> lane & 1) || reads_again(w, s, r) < GATHERED) return false;
   return tarn_ix_affine(w->L, at) && tarn_ix_coef(w->L, at, lane) != 1;
 }
 
-bool tarn_ksig_gather(tarn_lang *L, tarn_ksig *k) {
+/* A copy in front of its stage of each operand that is wanted; lay, or NULL: puts the buffer of the
+ * copy, stage i, into an order. False: nothing is copied. */
+typedef bool wants(const copying *c, const knest *w, const knest_stage *s, const knest_read *r);
+static bool copy_reads(tarn_lang *L, tarn_ksig *k, wants *wanted, int64_t bytes,
+                       void (*lay)(knest *w, uint32_t i)) {
+  const copying c = {k, bytes};
   knest w;
   knest_open(&w, L, k);
   uint32_t was = w.nstage;
   for (uint32_t i = 0; i < w.nstage && was > 1; i++) {
     const tarn_func *f = tarn_fn_get(L, w.stage[i].s.fn);
-    for (uint32_t r = 0; r < f->nops && f->nops > 1; r++)
-      if (gathers(&w, k, &w.stage[i], &w.stage[i].read[r])) knest_copy(&w, i++, r, 0);
+    for (uint32_t r = 0; r < f->nops && f->nops > 1; r++) {
+      if (!wanted(&c, &w, &w.stage[i], &w.stage[i].read[r])) continue;
+      knest_copy(&w, i, r, 0);
+      if (lay) lay(&w, i);
+      i++;
+    }
   }
   if (w.nstage == was) return false;
   knest_close(&w, k);
   return true;
 }
+bool tarn_ksig_gather(tarn_lang *L, tarn_ksig *k) { return copy_reads(L, k, gathers, 0, NULL); }
 
 /* ---- operands held ----
  * What a stage reads of an operand in one trip of the shared loops, several points the same, is
@@ -122,13 +140,9 @@ static bool lies_apart(const knest *w, const knest_stage *s, const knest_read *r
   }
   return elems > 1 && elems * 4 <= bytes;
 }
-static bool holds(const knest *w, const knest_stage *s, const knest_read *r, int64_t bytes) {
-  uint32_t used = imap_dims(w->L, &r->m);
-  int64_t again = 1;
+static bool holds(const copying *c, const knest *w, const knest_stage *s, const knest_read *r) {
   if (r->stage || r->epi || r->m.nguard || !s->s.nred) return false;
-  for (uint32_t d = 0; d < s->s.nown; d++)
-    if (!(used >> (w->depth + d) & 1)) again *= s->s.own[d];
-  return again > 1 && lies_apart(w, s, r, bytes);
+  return reads_again(w, s, r) > 1 && lies_apart(w, s, r, c->bytes);
 }
 /* The buffer of a copy in rows as its operand lies. */
 static void lie_as_read(knest *w, uint32_t i) {
@@ -145,20 +159,7 @@ static void lie_as_read(knest *w, uint32_t i) {
   turn_buffer(w, i, from);
 }
 bool tarn_ksig_hold(tarn_lang *L, tarn_ksig *k, int64_t bytes) {
-  knest w;
-  knest_open(&w, L, k);
-  uint32_t was = w.nstage;
-  for (uint32_t i = 0; i < w.nstage && was > 1; i++) {
-    const tarn_func *f = tarn_fn_get(L, w.stage[i].s.fn);
-    for (uint32_t r = 0; r < f->nops && f->nops > 1; r++)
-      if (holds(&w, &w.stage[i], &w.stage[i].read[r], bytes)) {
-        knest_copy(&w, i, r, 0);
-        lie_as_read(&w, i++);
-      }
-  }
-  if (w.nstage == was) return false;
-  knest_close(&w, k);
-  return true;
+  return copy_reads(L, k, holds, bytes, lie_as_read);
 }
 
 /* ---- operands packed block by block ----
