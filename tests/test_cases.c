@@ -3,12 +3,11 @@
  * the refusal must contain: of the importer, or of the interpreter and of every compiled program.
  * tolerance.txt: a number, what elements may differ by in place of what is usual for their type.
  *
- *   test_cases [--all]      exact and reassoc; --all: approx too, and a GPU's program, simulated
- *   test_cases NAME         one case in all of these, its first difference printed
+ *   test_cases [--all]      exact and reassoc; --all: approx too
+ *   test_cases NAME         one case in all classes, its first difference printed
  *
  * A case is run as imported in the interpreter, then optimised and compiled in each numerics class,
  * in a process of its own, and judged element by element. */
-#include "compile/compile.h"
 #include "model/model.h"
 #include "tests/pipeline.h"
 #include <check.h>
@@ -20,7 +19,7 @@
 #define FOLDER TARN_TOP "/tests/cases"
 #define MOST   400
 
-enum { INTERPRETED = 1, OPTIMISED = 2, COMPILED = 4, ALL_WAYS = 7, SIMULATED = 8 };
+enum { INTERPRETED = 1, OPTIMISED = 2, COMPILED = 4, ALL_WAYS = 7 };
 typedef struct test_case {
   const char *name;
   int first, last; /* numerics classes */
@@ -136,26 +135,6 @@ static const char *model_of(tarn_ctx *cx, const char *name) {
   return exists(term) ? term : file(cx, name, "model.onnx");
 }
 
-static void run_ptx(tarn_program *p, const test_case *t, const tarn_binding *bound,
-                    const tarn_tensor *const *in) {
-  tarn_ctx *cx = tarn_lang_ctx(p->L);
-  tarn_lang *L = tarn_lang_new(cx);
-  tarn_compile_options o = tarn_compile_defaults();
-  o.model = model_of(cx, t->name);
-  o.hw = tarn_hw_load(L, "cuda-sm80");
-  o.emit = "ptx";
-  o.dir = tarn_format(cx, "%s/ptx", pipeline_folder(cx));
-  tarn_compile(L, &o);
-  tarn_tensor **out = TARN_ARRAY(cx, tarn_tensor *, p->nout + 1);
-  for (uint32_t i = 0; i < p->nout; i++) {
-    const tarn_type *of = tarn_type_get(p->L, p->out[i].type);
-    out[i] = tarn_tensor_new(cx, of->dtype, of->n, of->dim);
-  }
-  tarn_execute_run(tarn_execute_load(cx, o.dir), in, out);
-  pipeline_want meant = pipeline_expect(p, bound, TARN_RULE_REASSOC, 0);
-  equal("on a GPU", p, false, &meant, out);
-}
-
 static void run_case(tarn_ctx *cx, void *arg) {
   const test_case *t = arg;
   tarn_model_options o = {0};
@@ -164,18 +143,14 @@ static void run_case(tarn_ctx *cx, void *arg) {
   tarn_binding *in = TARN_ARRAY(cx, tarn_binding, p->nin + 1);
   tarn_tensor **out = TARN_ARRAY(cx, tarn_tensor *, p->nout + 1);
   tarn_term *root = TARN_ARRAY(cx, tarn_term, p->nout + 1);
-  const tarn_tensor **given = TARN_ARRAY(cx, const tarn_tensor *, p->nin + 1);
-  for (uint32_t i = 0; i < p->nin; i++) {
-    given[i] = read_input(cx, t->name, p, i);
-    in[i] = (tarn_binding){p->in[i].name, given[i]};
-  }
+  for (uint32_t i = 0; i < p->nin; i++)
+    in[i] = (tarn_binding){p->in[i].name, read_input(cx, t->name, p, i)};
   for (uint32_t i = 0; i < p->nout; i++) root[i] = p->out[i].term;
   if (t->ways & INTERPRETED) {
     tarn_eval(p->L, root, p->nout, in, p->nin, TARN_STRICT, tarn_opaque_eval, out);
     judge(cx, t->name, "interpreted", p, out);
   }
   for (int c = t->first; c <= t->last; c++) run_class(p, t, in, (tarn_rule_class)c);
-  if (t->ways & SIMULATED) run_ptx(p, t, in, given);
 }
 
 /* In every class and way. */
@@ -193,7 +168,7 @@ static void refused(tarn_ctx *cx, const char *name, const char *words, int last)
 START_TEST(test_one) {
   tarn_ctx *cx = tarn_ctx_new(NULL);
   test_case t = {names[_i], TARN_RULE_EXACT, all_classes ? TARN_RULE_APPROX : TARN_RULE_REASSOC,
-                 ALL_WAYS | (all_classes ? SIMULATED : 0)};
+                 ALL_WAYS};
   const char *error = tarn_format(cx, "%s/%s/error.txt", FOLDER, t.name);
   if (exists(error)) {
     size_t n;

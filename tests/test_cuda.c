@@ -2,7 +2,7 @@
  * kernels run in the executor of PTX (tests/fake_cuda): values, what is uploaded and captured, what
  * is refused, failures.
  *
- *   test_cuda [--all]      --all: every folder of tests/cases that can be compiled
+ *   test_cuda [--all]      --all: every folder of tests/cases that can be compiled, on its inputs
  *
  * The driver is found as a program finds it, by the loader: a run without LD_LIBRARY_PATH starts
  * itself again with it. */
@@ -440,15 +440,28 @@ START_TEST(test_driver) {
 END_TEST
 
 /* ---------------------------------------------------------------- all cases */
+/* The inputs of a case; numpy has no bfloat16, so such values are stored as f32. */
+static void read_inputs(tarn_ctx *cx, subject *s, const char *name) {
+  const tarn_program *p = s->c->program;
+  for (uint32_t i = 0; i < p->nin; i++) {
+    const char *path = tarn_format(cx, "%s/%s/in_%s.npy", CASES, name, p->in[i].name);
+    if (access(path, R_OK)) continue;
+    const tarn_tensor *t = tarn_tensor_read(cx, path);
+    for (int64_t k = 0, n = tarn_tensor_count(t); k < n; k++)
+      tarn_tensor_set(s->in[i], k, tarn_tensor_get(t, k));
+  }
+}
 /* What cannot be compiled for a GPU says why; what can gives the right values. */
 static void try_any(tarn_ctx *cx, void *arg) {
   char(*left)[256] = arg;
   subject s = {0};
   const char *model = case_model(cx, *left);
+  const char *name = tarn_strdup(cx, *left);
   compile(cx, &s, model, "cuda-sm80", NULL);
   (*left)[0] = 0;
   open_model(&s);
   make_tensors(&s);
+  read_inputs(cx, &s, name);
   tarn_rt_pool *pool = pool_of(&s);
   run_well(&s, pool);
   same_as_reference(&s);
