@@ -10,16 +10,15 @@ double gpu_banks(const tarn_hw *hw, const int64_t *byte, uint32_t n, int64_t byt
   double all = 0;
   for (uint32_t from = 0; from < n; from += lanes) {
     int64_t word[64];
-    uint32_t k = 0, used[256] = {0}, most = 0;
+    uint32_t k = 0, most = 0;
     for (uint32_t i = from; i < n && i < from + lanes; i++)
       for (uint32_t w = 0; w < words; w++) {
-        uint32_t same = 0;
         int64_t x = byte[i] / 4 + w;
-        while (same < k && word[same] != x) same++;
-        if (same < k) continue;
+        uint32_t met = 1, known = 0;
+        for (uint32_t o = 0; o < k; o++) known |= word[o] == x, met += word[o] % banks == x % banks;
+        if (known) continue;
         word[k++] = x;
-        uint32_t *u = &used[x % banks];
-        if (++*u > most) most = *u;
+        if (met > most) most = met;
       }
     all += most;
   }

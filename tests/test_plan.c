@@ -259,6 +259,21 @@ START_TEST(banks_are_kept_apart) {
   ck_assert_double_gt(plain.seconds, best.seconds);
 }
 END_TEST
+/* With a bank for each word nothing is in the way of anything. */
+START_TEST(many_banks) {
+  const tarn_hw *gpu = tarn_hw_load(L, "cuda-sm80");
+  tarn_hw wide = *gpu;
+  tarn_ksig k;
+  tarn_cost few, many;
+  tarn_hw_memory *mem = tarn_copy(cx, gpu->mem, gpu->nmem * sizeof *mem);
+  for (uint32_t i = 0; i < gpu->nmem; i++) mem[i].banks = 1 << 20;
+  wide.mem = mem;
+  tarn_ksig_parse(L, COLUMNS, strlen(COLUMNS), &k);
+  tarn_solve(tarn_gpu_solver(L, gpu, 1), &k, &few);
+  ck_assert_uint_eq(tarn_solve(tarn_gpu_solver(L, &wide, 1), &k, &many)->stage[0].nhold, 0);
+  ck_assert_double_le(many.seconds, few.seconds);
+}
+END_TEST
 /* What is read several times over is copied in rows as it lies: the same values. */
 START_TEST(operands_are_held) {
   const tarn_hw *gpu = tarn_hw_load(L, "cuda-sm80");
@@ -299,6 +314,7 @@ int main(void) {
   tcase_add_loop_test(t, matrices_at_once, 0, sizeof loads / sizeof *loads);
   tcase_add_loop_test(t, held_results, 0, sizeof refused / sizeof *refused);
   tcase_add_test(t, banks_are_kept_apart);
+  tcase_add_test(t, many_banks);
   tcase_add_test(t, operands_are_held);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
