@@ -325,6 +325,10 @@ TARN_API rhost tarn_r_term_host(tarn_lang *L);
 void r_term_bounds(rhost *host, tarn_map *bounds);
 /* R_HAS_MAP, R_HAS_RED, or 0 for several outputs. */
 unsigned r_nest_kinds(const tarn_lang *L, uint32_t nest);
+/* Of an operator that only moves elements: the one value that all of them have, as rhost.uniform
+ * says it of the kids; else TARN_NONE. */
+uint32_t r_uniform_moved(const tarn_lang *L, uint32_t op, uint32_t payload, const uint32_t *kid,
+                         uint32_t n, uint32_t (*uniform)(void *user, uint32_t id), void *user);
 
 /* ---------------------------------------------------------------- the sites of builders */
 /* The site of a match; false: the left side is no nest over terms and nests. */

@@ -7,6 +7,7 @@ typedef struct terms {
   tarn_lang *L;
   tarn_map *constant; /* term -> 1 no, 2 yes */
   tarn_map *range;    /* term -> tarn_range */
+  tarn_map *uniform;  /* term -> fx constant, or TARN_NONE */
   tarn_map *bounds;   /* of inputs that stand for constants; NULL */
 } terms;
 
@@ -60,11 +61,19 @@ static const tarn_tensor *term_value(void *user, uint32_t id) {
   return out;
 }
 
-static uint32_t term_uniform(void *user, uint32_t id) {
+uint32_t r_uniform_moved(const tarn_lang *L, uint32_t op, uint32_t payload, const uint32_t *kid,
+                         uint32_t n, uint32_t (*uniform)(void *user, uint32_t id), void *user) {
+  tarn_opvalues from = tarn_op_info(op)->values;
+  uint32_t u = from == TARN_OPV_NEW ? TARN_NONE : uniform(user, kid[0]);
+  const tarn_payload *p = tarn_payload_get(L, payload);
+  for (uint32_t i = 1; from == TARN_OPV_ALL && i < n && u != TARN_NONE; i++)
+    if (uniform(user, kid[i]) != u) u = TARN_NONE;
+  if (op == TARN_OP_PAD && p->value != u) u = TARN_NONE;
+  bool guarded = op == TARN_OP_VIEW && tarn_imap_get(L, p->id)->nguard;
+  return guarded && tarn_imap_get(L, p->id)->fill != u ? TARN_NONE : u;
+}
+static uint32_t uniform_value(void *user, uint32_t id) {
   tarn_lang *L = lang_of(user);
-  const tarn_node *x = tarn_term_get(L, id);
-  if (x->op == TARN_OP_VIEW && !tarn_imap_get(L, tarn_payload_get(L, x->payload)->id)->nguard)
-    return term_uniform(user, x->kid[0]);
   const tarn_tensor *t = term_value(user, id);
   if (!t) return TARN_NONE;
   size_t each = tarn_dtype_size(t->dtype), all = (size_t)tarn_tensor_count(t) * each;
@@ -73,6 +82,17 @@ static uint32_t term_uniform(void *user, uint32_t id) {
   tarn_value v = tarn_tensor_get(t, 0);
   return tarn_dtype_is_float(t->dtype) ? tarn_fx_const(L, t->dtype, v.d)
                                        : tarn_fx_iconst(L, t->dtype, v.i);
+}
+
+static uint32_t term_uniform(void *user, uint32_t id) {
+  terms *h = user;
+  const tarn_node x = *tarn_term_get(h->L, id);
+  uint64_t *had = tarn_map_get(h->uniform, id);
+  if (had) return (uint32_t)*had;
+  uint32_t u = r_uniform_moved(h->L, x.op, x.payload, x.kid, x.n, term_uniform, user);
+  if (u == TARN_NONE) u = uniform_value(user, id);
+  *tarn_map_at(h->uniform, id, NULL) = u;
+  return u;
 }
 
 static tarn_range term_range(void *user, uint32_t id);
@@ -133,7 +153,9 @@ static unsigned term_facts(void *user, uint32_t id) {
 
 rhost tarn_r_term_host(tarn_lang *L) {
   terms *h = TARN_NEW(tarn_lang_ctx(L), terms);
-  *h = (terms){L, tarn_map_new(tarn_lang_ctx(L)), tarn_map_new(tarn_lang_ctx(L)), NULL};
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  *h = (terms){
+      .L = L, .constant = tarn_map_new(cx), .range = tarn_map_new(cx), .uniform = tarn_map_new(cx)};
   return (rhost){.nest = kern_term_host(L),
                  .user = h,
                  .is_const = term_const,

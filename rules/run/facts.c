@@ -84,17 +84,7 @@ static void range_of(tarn_saturation *s, const tarn_eg_node *n, facts *f) {
   if (k.typed) set_range(f, &k.r);
 }
 
-/* Of what only moves: the one value that all its elements have. */
-static uint32_t uniform_of(tarn_saturation *s, const tarn_eg_node *n) {
-  tarn_opvalues from = tarn_op_info(n->op)->values;
-  uint32_t u = from == TARN_OPV_NEW ? TARN_NONE : sat_facts(s, n->kids[0])->uniform;
-  const tarn_payload *p = tarn_payload_get(s->L, n->payload);
-  for (uint32_t i = 1; from == TARN_OPV_ALL && i < n->n; i++)
-    if (sat_facts(s, n->kids[i])->uniform != u) u = TARN_NONE;
-  if (n->op == TARN_OP_PAD && p->value != u) u = TARN_NONE;
-  bool guarded = n->op == TARN_OP_VIEW && tarn_imap_get(s->L, p->id)->nguard;
-  return guarded && tarn_imap_get(s->L, p->id)->fill != u ? TARN_NONE : u;
-}
+uint32_t sat_uniform(void *user, uint32_t cls) { return sat_facts(user, cls)->uniform; }
 
 /* Is the nest a map that reads some kernel's result, each element once? Then that kernel can do it.
  */
@@ -115,7 +105,8 @@ static facts facts_of(tarn_saturation *s, const tarn_eg_node *n) {
   if (n->op == TARN_OP_CONST) facts_const(s, n->payload, &f);
   f.constant = n->op != TARN_OP_INPUT && !tarn_is_outside(s->L, n->op, n->payload);
   for (uint32_t i = 0; i < n->n; i++) f.constant = f.constant && sat_facts(s, n->kids[i])->constant;
-  if (n->op != TARN_OP_CONST) f.uniform = uniform_of(s, n);
+  if (n->op != TARN_OP_CONST)
+    f.uniform = r_uniform_moved(s->L, n->op, n->payload, n->kids, n->n, sat_uniform, s);
   range_of(s, n, &f);
   if (n->op == TARN_OP_NEST)
     f.has = (uint8_t)r_nest_kinds(s->L, tarn_payload_get(s->L, n->payload)->id);

@@ -53,6 +53,7 @@ typedef struct engine_rule {
   bool left_out;
 } engine_rule;
 const facts *sat_facts(const tarn_saturation *s, uint32_t cls);
+uint32_t sat_uniform(void *user, uint32_t cls); /* of the saturation, as rhost.uniform */
 /* State of a node. REPLACED: subsumed by one at least as good, so no rule matches it any more.
  * UNNEEDED: only subsumed nodes need it; likewise. WORSE: worse than another of its class, but
  * rules still match it until the phase ends. WRITTEN: of a term as people write them, whose kernel

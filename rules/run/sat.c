@@ -11,7 +11,6 @@ static uint32_t host_type(void *user, uint32_t id) {
   return (uint32_t)tarn_eg_data(s->g, RA_TYPE, id);
 }
 static bool host_const(void *user, uint32_t id) { return sat_facts(user, id)->constant; }
-static uint32_t host_uniform(void *user, uint32_t id) { return sat_facts(user, id)->uniform; }
 static tarn_range host_range(void *user, uint32_t id) { return sat_facts(user, id)->range; }
 
 static unsigned host_facts(void *user, uint32_t id) {
@@ -102,7 +101,7 @@ rhost sat_host(tarn_saturation *s) {
       .graph = true,
       .user = s,
       .is_const = host_const,
-      .uniform = host_uniform,
+      .uniform = sat_uniform,
       .range = host_range,
       .depends = host_depends,
       .facts = host_facts,
