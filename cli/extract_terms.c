@@ -28,11 +28,6 @@ typedef struct piece { /* a class of which child i is next */
   uint32_t cls, i;
 } piece;
 
-/* The class that the chosen links lead to. */
-static uint32_t past_links(const printing *p, uint32_t cls) {
-  while (tarn_sel_is_link(p->g, p->choice[cls])) cls = p->v.kid[p->v.kid_first[p->choice[cls]]];
-  return cls;
-}
 static uint32_t kids_of(const printing *p, uint32_t cls, const uint32_t **kid) {
   uint32_t node = p->choice[cls];
   *kid = p->v.kid + p->v.kid_first[node];
@@ -44,7 +39,7 @@ static uint32_t *in_order(printing *p, uint32_t *n) {
   TARN_VEC(uint32_t) done = {0};
   const uint32_t *kid;
   for (uint32_t r = 0; r < p->v.n_roots; r++) {
-    piece root = {past_links(p, p->v.root[r]), 0};
+    piece root = {tarn_sel_past_links(p->g, p->choice, p->v.root[r]), 0};
     if (p->uses[root.cls]++) continue;
     for (tarn_push(p->cx, &open, root); open.n;) {
       piece *top = &open.p[open.n - 1];
@@ -53,7 +48,7 @@ static uint32_t *in_order(printing *p, uint32_t *n) {
         open.n--;
         continue;
       }
-      piece next = {past_links(p, kid[top->i++]), 0};
+      piece next = {tarn_sel_past_links(p->g, p->choice, kid[top->i++]), 0};
       if (!p->uses[next.cls]++) tarn_push(p->cx, &open, next);
     }
   }
@@ -79,7 +74,7 @@ static void put_class(printing *p, uint32_t cls) {
       continue;
     }
     tarn_buf_str(p->b, " ");
-    piece next = {past_links(p, kid[t->i++]), 0};
+    piece next = {tarn_sel_past_links(p->g, p->choice, kid[t->i++]), 0};
     tarn_push(p->cx, &open, next);
   }
 }
@@ -101,7 +96,7 @@ void extract_print_chosen(tarn_ctx *cx, tarn_sel_graph *g, const tarn_sel_result
     p.name[order[i]] = ++p.n_names;
   }
   for (uint32_t i = 0; i < p.v.n_roots; i++) {
-    uint32_t c = past_links(&p, p.v.root[i]);
+    uint32_t c = tarn_sel_past_links(p.g, p.choice, p.v.root[i]);
     if (p.name[c]) tarn_buf_fmt(&b, "x%u", p.name[c]);
     else put_class(&p, c);
     tarn_buf_str(&b, "\n");

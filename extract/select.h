@@ -58,6 +58,8 @@ TARN_API tarn_status tarn_sel_name_class(tarn_sel_graph *g, uint32_t cls, const 
                                          size_t n);
 TARN_API tarn_status tarn_sel_name_node(tarn_sel_graph *g, uint32_t node, const char *name,
                                         size_t n);
+/* The operator of a node, which others may have too. */
+TARN_API tarn_status tarn_sel_name_op(tarn_sel_graph *g, uint32_t node, const char *op, size_t n);
 
 /* The graph as flat arrays, valid until it is next changed or freed. Nodes of class c are
  * class_node[class_first[c] .. class_first[c+1]), in order of addition; the children of node v are
@@ -112,7 +114,7 @@ TARN_API tarn_status tarn_sel_set_cost(tarn_sel_graph *g, uint32_t node, double 
 
 /* What nodes of an operator cost as children of nodes of another, instead of their own cost.
  * *out is a graph of its own, in which a class may take another node below each such parent, and a
- * node counts once for each cost that it is used at. g must have its operators. A class c below the
+ * node counts once for each cost that it is used at. A class c below the
  * operator P is called c@P, a node v there v@P, and a node that all others share stands in c/v.
  * Links between these cost nothing; what is written and printed leaves them out. */
 typedef struct tarn_sel_parent_cost {
@@ -122,6 +124,11 @@ typedef struct tarn_sel_parent_cost {
 TARN_API tarn_status tarn_sel_by_parent(tarn_sel_graph *g, const tarn_sel_parent_cost *cost,
                                         uint32_t n, tarn_sel_graph **out);
 TARN_API bool tarn_sel_is_link(const tarn_sel_graph *g, uint32_t node);
+/* The class that the chosen links lead to, from a class that has a choice; another: itself. */
+TARN_API uint32_t tarn_sel_past_links(const tarn_sel_graph *g, const uint32_t *choice,
+                                      uint32_t cls);
+/* What a node that is no link was in the graph given to tarn_sel_by_parent(); else itself. */
+TARN_API uint32_t tarn_sel_origin(const tarn_sel_graph *g, uint32_t node);
 
 /* ---- running ---- */
 typedef enum tarn_sel_method {

@@ -75,6 +75,7 @@ void tarn_sel_graph_free(tarn_sel_graph *g) {
   sel_drop(cx, g->class_name, g->cap_class_names, sizeof(uint32_t));
   sel_drop(cx, g->node_name, g->cap_node_names, sizeof(uint32_t));
   sel_drop(cx, g->node_op, g->cap_node_ops, sizeof(uint32_t));
+  sel_drop(cx, g->origin, g->n_origin + 1, sizeof(uint32_t));
   sel_drop(cx, g->value, g->cap_values, sizeof(double));
   for (uint32_t i = 0; i < g->texts.n; i++) sel_drop(cx, g->texts.block[i], TEXT_BLOCK, 1);
   sel_drop(cx, g->texts.block, g->texts.cap, sizeof(char *));
@@ -216,6 +217,11 @@ static void name_node(tarn_ctx *cx, void *arg) {
   put_name(cx, a, &a->g->node_name, &a->g->cap_node_names, a->g->n_nodes);
 }
 
+static void name_op(tarn_ctx *cx, void *arg) {
+  add_args *a = arg;
+  put_name(cx, a, &a->g->node_op, &a->g->cap_node_ops, a->g->n_nodes);
+}
+
 tarn_status tarn_sel_name_class(tarn_sel_graph *g, uint32_t cls, const char *name, size_t n) {
   add_args a = {.g = g, .at = cls, .text = name, .text_n = n};
   return tarn_protect(g->cx, name_class, &a);
@@ -224,6 +230,11 @@ tarn_status tarn_sel_name_class(tarn_sel_graph *g, uint32_t cls, const char *nam
 tarn_status tarn_sel_name_node(tarn_sel_graph *g, uint32_t node, const char *name, size_t n) {
   add_args a = {.g = g, .at = node, .text = name, .text_n = n};
   return tarn_protect(g->cx, name_node, &a);
+}
+
+tarn_status tarn_sel_name_op(tarn_sel_graph *g, uint32_t node, const char *op, size_t n) {
+  add_args a = {.g = g, .at = node, .text = op, .text_n = n};
+  return tarn_protect(g->cx, name_op, &a);
 }
 
 /* ---- reading ---- */
@@ -286,7 +297,7 @@ const char *tarn_sel_node_name(const tarn_sel_graph *g, uint32_t node, char *buf
   return name_of(g, g->node_name, g->cap_node_names, node, buf, n);
 }
 const char *tarn_sel_node_op(const tarn_sel_graph *g, uint32_t node, char *buf, size_t n) {
-  if (!g->node_op || node >= g->n_nodes || !g->node_op[node])
+  if (node >= g->cap_node_ops || !g->node_op[node])
     return tarn_sel_node_name(g, node, buf, n);
   return name_of(g, g->node_op, g->cap_node_ops, node, buf, n);
 }

@@ -17,10 +17,10 @@ typedef struct splitting {
   uint32_t n_costs, n_parents;
   const char **parent; /* each once */
   tarn_sel_view v;
-  uint32_t *own;   /* by node: the class [v], or NONE */
-  uint32_t *at;    /* by class and parent: that class, or NONE */
-  uint32_t *above; /* by node: which parent it is, or NONE */
-  sel_u32s kids;
+  uint32_t *own;         /* by node: the class [v], or NONE */
+  uint32_t *at;          /* by class and parent: that class, or NONE */
+  uint32_t *above;       /* by node: which parent it is, or NONE */
+  sel_u32s kids, origin; /* origin: by node of `to` */
   sel_pool mem;
 } splitting;
 
@@ -29,8 +29,8 @@ static void must(splitting *s, tarn_status st) {
 }
 
 static const char *op_of(const splitting *s, uint32_t v) {
-  const char *op = s->g->node_op && s->g->node_op[v] ? sel_text(s->g, s->g->node_op[v]) : "";
-  return op;
+  bool named = v < s->g->cap_node_ops && s->g->node_op[v];
+  return named ? sel_text(s->g, s->g->node_op[v]) : "";
 }
 
 /* The cost of node v below parent p; the last one given counts. NULL: its own. */
@@ -116,16 +116,9 @@ static void put_node(splitting *s, uint32_t v, uint32_t cls, double cost, const 
   const char *text = below ? tarn_format(s->cx, "%s@%s", name, below) : name;
   must(s, tarn_sel_add_node(s->to, cls, cost, s->kids.p, s->kids.n, &id));
   must(s, tarn_sel_name_node(s->to, id, text, strlen(text)));
-  uint32_t op = sel_text_add(s->to, op_of(s, v), strlen(op_of(s, v)));
-  if (id >= s->to->cap_node_ops) {
-    uint32_t cap = 2 * id + 16;
-    s->to->node_op =
-        sel_grow(s->cx, s->to->node_op, s->to->cap_node_ops, cap, sizeof *s->to->node_op);
-    memset(s->to->node_op + s->to->cap_node_ops, 0,
-           (cap - s->to->cap_node_ops) * sizeof *s->to->node_op);
-    s->to->cap_node_ops = cap;
-  }
-  s->to->node_op[id] = op;
+  const char *op = op_of(s, v);
+  if (*op) must(s, tarn_sel_name_op(s->to, id, op, strlen(op)));
+  SEL_PUSH(&s->mem, &s->origin, v);
 }
 
 static void put_nodes(splitting *s) {
@@ -165,6 +158,9 @@ static void split(tarn_ctx *cx, void *arg) {
   find_parents(s);
   make_classes(s);
   put_nodes(s);
+  s->to->origin = sel_grow(cx, NULL, 0, s->origin.n + 1, sizeof *s->to->origin);
+  s->to->n_origin = s->origin.n;
+  memcpy(s->to->origin, s->origin.p, s->origin.n * sizeof *s->to->origin);
   put_links(s);
   for (uint32_t i = 0; i < s->v.n_roots; i++) must(s, tarn_sel_add_root(s->to, s->v.root[i]));
 }
@@ -182,4 +178,12 @@ tarn_status tarn_sel_by_parent(tarn_sel_graph *g, const tarn_sel_parent_cost *co
 
 bool tarn_sel_is_link(const tarn_sel_graph *g, uint32_t node) {
   return g->links && node >= g->links && node < g->n_nodes;
+}
+uint32_t tarn_sel_past_links(const tarn_sel_graph *g, const uint32_t *choice, uint32_t cls) {
+  while (choice[cls] != NONE && tarn_sel_is_link(g, choice[cls]))
+    cls = g->kid[g->kid_first[choice[cls]]];
+  return cls;
+}
+uint32_t tarn_sel_origin(const tarn_sel_graph *g, uint32_t node) {
+  return node < g->n_origin ? g->origin[node] : node;
 }

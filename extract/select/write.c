@@ -76,14 +76,6 @@ tarn_status tarn_sel_write_result(tarn_sel_graph *g, const tarn_sel_result *r, c
   return tarn_protect(g->cx, write_result, &a);
 }
 
-/* The class that the chosen links lead to. */
-static uint32_t past_links(const tarn_sel_graph *g, const tarn_sel_view *v, const uint32_t *choice,
-                           uint32_t c) {
-  while (choice && choice[c] != NONE && tarn_sel_is_link(g, choice[c]))
-    c = v->kid[v->kid_first[choice[c]]];
-  return c;
-}
-
 /* A child is written as the chosen node of its class, or the first. */
 static void put_node(tarn_buf *b, tarn_sel_graph *g, const tarn_sel_view *v, uint32_t n,
                      const uint32_t *choice) {
@@ -96,7 +88,7 @@ static void put_node(tarn_buf *b, tarn_sel_graph *g, const tarn_sel_view *v, uin
   put_number(b, v->cost[n]);
   tarn_buf_str(b, ", \"children\":[");
   for (uint32_t i = v->kid_first[n]; i < v->kid_first[n + 1]; i++) {
-    uint32_t c = past_links(g, v, choice, v->kid[i]);
+    uint32_t c = choice ? tarn_sel_past_links(g, choice, v->kid[i]) : v->kid[i];
     if (v->class_first[c] == v->class_first[c + 1])
       tarn_raise(g->cx, TARN_USAGE,
                  "selection: class %" PRIu32 " has no node: the format cannot name it", c);
@@ -124,7 +116,8 @@ static void write_graph(tarn_ctx *cx, void *arg) {
   tarn_buf_str(&b, "},\n \"root_eclasses\":[");
   for (uint32_t i = 0; i < v.n_roots; i++) {
     if (i) tarn_buf_add(&b, ",", 1);
-    put_name(&b, a->g, tarn_sel_class_name, past_links(a->g, &v, choice, v.root[i]));
+    uint32_t root = choice ? tarn_sel_past_links(a->g, choice, v.root[i]) : v.root[i];
+    put_name(&b, a->g, tarn_sel_class_name, root);
   }
   tarn_buf_str(&b, "]}\n");
   tarn_write_file(cx, a->path, b.p, b.n);

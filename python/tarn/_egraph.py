@@ -12,6 +12,7 @@ from tarn._expr import Expr, ExprLike, Rule, expr
 from tarn._lab import Graph
 
 Cost: TypeAlias = Union[str, Mapping[str, float], Callable[[str], float]]
+Below: TypeAlias = Mapping[tuple[str, str], float]  # (operator, the one above it): cost
 
 
 @dataclass(frozen=True)
@@ -165,11 +166,20 @@ class EClass:
 
     __hash__ = None  # type: ignore[assignment]  # it changes when classes are joined
 
-    def extract(self, cost: Cost = "size", method: str = "tree") -> Extracted:
-        return self.graph.extract(self, cost, method)
+    def extract(
+        self, cost: Cost = "size", method: str = "tree", *, below: Below | None = None
+    ) -> Extracted:
+        return self.graph.extract(self, cost, method, below=below)
 
     def __repr__(self) -> str:
         return f"EClass({self.graph._graph.find(self.id)})"
+
+
+def _number(cost: float, what: str) -> float:
+    number = float(cost)
+    if not number > float("-inf"):
+        raise ValueError(f"the cost of {what} is {number}: a number is expected")
+    return number
 
 
 def _depth(rows: Sequence[tuple[int, tuple[int, ...]]], places: Iterable[int]) -> float:
@@ -317,15 +327,19 @@ class EGraph:
         cost: Cost = "size",
         method: str = "tree",
         *,
+        below: Below | None = None,
         seconds: float | None = None,
         steps: int = 0,
     ) -> Extracted:
         """The least term that equals this one.
 
         cost: "size", "depth", costs by operator (others cost 1), or a function of its name.
+        below: what else operators cost as operands of others; {("neg", "+"): 0}: a neg of a +.
         method: "tree" counts a shared subterm at each use; "greedy", "exact" and "ilp" once.
         """
-        return self.extract_all([member], cost, method, seconds=seconds, steps=steps)[0]
+        return self.extract_all(
+            [member], cost, method, below=below, seconds=seconds, steps=steps
+        )[0]
 
     def extract_all(
         self,
@@ -333,6 +347,7 @@ class EGraph:
         cost: Cost = "size",
         method: str = "tree",
         *,
+        below: Below | None = None,
         seconds: float | None = None,
         steps: int = 0,
     ) -> list[Extracted]:
@@ -340,9 +355,12 @@ class EGraph:
         roots = [self._id(m) for m in members]
         if not roots:
             return []
+        if below and cost == "depth":
+            raise ValueError("below: costs of operators, which a depth is not made of")
         rows, places, total, _, bound, optimal = self._graph.extract(
             roots,
             self._costs(cost),
+            self._below(below or {}),
             method,
             cost == "depth",
             -1 if seconds is None else seconds,
@@ -364,10 +382,17 @@ class EGraph:
         names = self._graph.operators()
         out = [1.0] * (max(names, default=-1) + 1)
         for op, name in names.items():
-            out[op] = float(cost.get(name, 1) if isinstance(cost, Mapping) else cost(name))
-            if not out[op] > float("-inf"):
-                raise ValueError(f"the cost of {name} is {out[op]}: a number is expected")
+            out[op] = _number(cost.get(name, 1) if isinstance(cost, Mapping) else cost(name), name)
         return out
+
+    def _below(self, below: Below) -> list[tuple[str, str, float]]:
+        """By the numbers of both operators; those that the graph lacks left out."""
+        at = {name: str(op) for op, name in self._graph.operators().items()} if below else {}
+        return [
+            (at[op], at[parent], _number(cost, f"{op} below {parent}"))
+            for (op, parent), cost in below.items()
+            if op in at and parent in at
+        ]
 
     # ---- reasons ----
 

@@ -43,6 +43,7 @@ class Graph:
         self,
         roots: Sequence[int],
         costs: Sequence[float] | None,
+        below: list[tuple[str, str, float]],
         method: str,
         depth: bool,
         seconds: float,

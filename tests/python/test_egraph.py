@@ -219,6 +219,31 @@ class Results(unittest.TestCase):
         self.assertIn("<iframe", self.g._repr_html_())
         self.assertIn("is empty", tarn.EGraph().to_html())
 
+    def test_costs_below_a_parent(self) -> None:
+        g = tarn.EGraph([rule("(- ?a ?b)", "(+ ?a (neg ?b))", name="sub")])
+        one, two = g.add(x - y), g.add("(f (neg y))")
+        g.run()
+        cost, below = {"-": 3, "neg": 2}, {("neg", "+"): 0.5, ("neg", "cos"): 9, ("tan", "+"): 9}
+        for method in ("tree", "greedy", "exact"):
+            best = g.extract(one, cost, method, below=below)
+            self.assertEqual((str(best.term), best.cost), ("(+ x (neg y))", 3.5), method)
+            self.assertEqual(two.extract(cost, method, below=below).cost, 4, method)
+        # A node counts once for each cost that it is used at: f, +, x, y, neg, neg below +.
+        self.assertEqual(g.extract_all([one, two], cost, "exact", below=below)[0].cost, 6.5)
+        below[("neg", "f")] = 0.5  # still two things
+        self.assertEqual(g.extract_all([one, two], cost, "exact", below=below)[0].cost, 5)
+        # Below each parent another term may be the least of the same class.
+        g = tarn.EGraph("(rule pq (p) => (q))")
+        both = g.add("(h (f (p)) (g (p)))")
+        g.run()
+        best = g.extract(both, {"p": 2}, "exact", below={("p", "f"): 5, ("q", "g"): 5})
+        self.assertEqual((str(best.term), best.cost), ("(h (f q) (g p))", 6))
+        for wrong in ({("p", "f"): float("nan")}, {("p", "f"): float("-inf")}):
+            with self.assertRaises(ValueError):
+                g.extract(both, below=wrong)
+        with self.assertRaises(ValueError):
+            g.extract(both, "depth", below={("p", "f"): 2})
+
     def test_negative_costs(self) -> None:
         g = tarn.EGraph("(rule a (f ?x) => (g (h ?x)))")
         term = g.add("(f x)")
