@@ -9,6 +9,7 @@
  *
  *   unit_match.c   which units compute a kernel, and how its operands lie in entries
  *   unit_map.c     kernels that sum nothing: the accumulators begin with an operand
+ *   unit_taps.c    windows that the vector unit reduces
  *   unit_whole.c   kernels that one instruction computes
  *   unit_same.c    whether two nests compute the same
  *   unit_vector.c  the epilogue as steps of the vector unit
@@ -16,7 +17,9 @@
  *   unit_inside.c  tiles without padding, and with what lies between their entries
  *   unit_issue.c   loops of an instruction that issues a unit
  *   unit_micro.c   its lists of micro-ops, and when they come
- *   unit_visit.c   the loop program: from a schedule, visited, as text
+ *   unit_schedule.c from a schedule to loops and places, and back
+ *   unit_visit.c   the loop program, visited
+ *   unit_print.c   the same as text
  *
  * Everything lies in the context's arena. */
 #ifndef TARN_UNIT_H
@@ -104,6 +107,7 @@ typedef struct tarn_unit_loop {
 typedef enum tarn_unit_way {
   TARN_UNIT_MULTIPLIES, /* products are summed */
   TARN_UNIT_FOLDS,      /* taps of a window, loaded by the identity, are joined */
+  TARN_UNIT_JOINS,      /* taps of a window, which a transfer brings, are joined */
   TARN_UNIT_LOADS,      /* an operand is loaded by the identity */
   TARN_UNIT_FILLS,      /* a transfer brings an operand */
   TARN_UNIT_WHOLE       /* one instruction computes the kernel */
@@ -119,14 +123,14 @@ typedef struct tarn_unit_plan {
   int64_t unit[TARN_MAX_DIMS];   /* elements */
   int64_t dim[TARN_MAX_DIMS];    /* units */
   tarn_unit_way way;
-  uint32_t product; /* intrinsic whose accumulators these are */
+  uint32_t product; /* intrinsic whose accumulators these are; JOINS: that joins */
   tarn_hw_form form;
   uint32_t rows, columns, sum; /* dims; TARN_NONE where none is needed */
   int64_t wide;                /* FILLS: entries of a row of one dim alone; else 0 */
   uint32_t ntensor;
   tarn_unit_tensor tensor[TARN_UNIT_TENSORS];
   uint32_t sums, result; /* tensors; those before the sums are what the product multiplies */
-  uint32_t fold, tap;    /* FOLDS: intrinsic; tensor */
+  uint32_t fold, tap;    /* FOLDS: intrinsic; tensor. JOINS: fold is the product */
   uint32_t nstep;
   tarn_unit_step step[TARN_UNIT_STEPS];
   uint32_t store; /* intrinsic that makes an element of the result of a sum; TARN_NONE: as it is */

@@ -22,13 +22,15 @@ static uint32_t coords_of(const tarn_unit_tensor *t, uint32_t dim) {
 }
 static bool rows_in_main(const tarn_unit_plan *p) {
   const tarn_unit_tensor *t = &p->tensor[0];
-  return p->way == TARN_UNIT_MULTIPLIES && t->what == TARN_UNIT_ROWS && !t->packed;
+  bool read = p->way == TARN_UNIT_MULTIPLIES || p->way == TARN_UNIT_JOINS;
+  return read && t->what == TARN_UNIT_ROWS && !t->packed;
 }
 bool tarn_unit_unpad(tarn_unit_plan *p) {
   tarn_unit_tensor *t = &p->tensor[0];
   bool any = false;
   if (!rows_in_main(p) || p->form.m > 1 || unit_begins(p->hw, p->product)) return false;
-  if (tarn_dtype_is_float(p->k->in_type[p->stage->read[t->read].src])) return false;
+  bool real = tarn_dtype_is_float(p->k->in_type[p->stage->read[t->read].src]);
+  if (real && p->way == TARN_UNIT_MULTIPLIES) return false; /* products with it may be no 0 */
   for (uint32_t i = 0; i < t->n; i++) {
     uint32_t own;
     uint32_t tap;

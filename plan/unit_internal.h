@@ -24,6 +24,8 @@ const tarn_imap *unit_map(const unit_match *m, uint32_t read);
 tarn_unit_tensor *unit_tensor(unit_match *m, tarn_unit_what what, uint32_t read, uint32_t memory);
 /* The transfer's instruction puts the entries of a row a number of them apart. */
 bool unit_has_blocks(const tarn_hw *hw, uint32_t transfer);
+/* What the first `loops` loops leave of each dim where they stand at `at` (unit_visit.c). */
+void unit_box_at(const tarn_unit_plan *p, uint32_t loops, const int64_t *at, tarn_unit_box *b);
 /* Entries from one unit of dim d to the next; -1: not a whole number of them. */
 int64_t unit_step(const unit_match *m, const tarn_unit_tensor *t, int64_t coef, uint32_t d,
                   int64_t block);
@@ -59,6 +61,7 @@ bool unit_loaded(unit_match *m, uint32_t intrinsic, uint32_t read);
 /* The dim of the result that lies along an operand's elements and in entries. */
 bool unit_lane(unit_match *m, uint32_t read);
 bool unit_map_kernel(unit_match *m); /* unit_map.c */
+bool unit_reduction(unit_match *m);  /* unit_taps.c */
 bool unit_whole(unit_match *m);      /* unit_whole.c */
 /* The kernels compute the same; operand i of a is operand as[i] of b (unit_same.c). */
 bool unit_same_kernel(const tarn_lang *L, const tarn_ksig *a, const tarn_ksig *b, uint32_t *as);

@@ -81,6 +81,9 @@ static bool guards_kept(unit_match *m, const tarn_unit_tensor *t, const tarn_ima
   if (!map->nguard) return true;
   const tarn_fx *fill = tarn_fx_get(m->L, map->fill);
   bool zero = fill->op == TARN_FX_CONST && fill->ivalue == 0 && fill->value == 0;
+  if (m->p->way == TARN_UNIT_JOINS) /* it is left out */
+    return map->fill == tarn_reducer_identity(m->L, tarn_fn_get(m->L, m->p->stage->fn)->red) ||
+           unit_no(m, "padding with something else than what its reduction begins with");
   if (!zero) return unit_no(m, "padding with something else than 0");
   return true;
 }
@@ -375,7 +378,7 @@ bool unit_result(unit_match *m, uint32_t memory, uint32_t transfer) {
   return result_lies_well(m, t->lanes[1]) && unit_rows(m, t);
 }
 
-/* ---------------------------------------------------------------- reductions by the vector unit */
+/* ---------------------------------------------------------------- loads by the identity */
 bool unit_loads(unit_match *m, uint32_t i, uint32_t read) {
   tarn_unit_plan *p = m->p;
   const tarn_hw_intrinsic *x = &p->hw->intrin[i];
@@ -390,18 +393,6 @@ bool unit_loads(unit_match *m, uint32_t i, uint32_t read) {
          !tarn_dtype_is_float(type) && /* a sum of zeros and a number may be another number */
          p->form.red == tarn_reducer_of(m->L, TARN_RED_SUM, type) &&
          x->op[p->form.operand[0]].dtype == p->k->in_type[p->stage->read[read].src];
-}
-/* The intrinsic that joins two results of the reducer. */
-static uint32_t joins(unit_match *m, uint32_t red, const char *memory) {
-  const tarn_hw *hw = m->p->hw;
-  const tarn_reducer *r = tarn_reducer_get(m->L, red);
-  for (uint32_t i = 0; i < hw->nintrin && r->ns == 1; i++) {
-    bool there = hw->intrin[i].nop == 3;
-    for (uint32_t k = 0; k < hw->intrin[i].nop && there; k++)
-      there = hw->intrin[i].op[k].memory && !strcmp(hw->intrin[i].op[k].memory, memory);
-    if (there && unit_meaning(m, i, false) == r->merge[0]) return i;
-  }
-  return TARN_NONE;
 }
 bool unit_lane(unit_match *m, uint32_t read) {
   tarn_unit_plan *p = m->p;
@@ -435,39 +426,6 @@ bool unit_loaded(unit_match *m, uint32_t i, uint32_t read) {
   t->each = tarn_hw_operand_bytes(columns) / (int64_t)entry_of(m, by);
   return unit_sums(m);
 }
-static bool by_fold(unit_match *m, uint32_t i) {
-  tarn_unit_plan *p = m->p;
-  const tarn_func *f = tarn_fn_get(m->L, p->stage->fn);
-  p->way = TARN_UNIT_FOLDS;
-  p->fold = joins(m, f->red, p->hw->intrin[i].op[2].memory);
-  if (p->fold == TARN_NONE) return unit_no(m, "the vector unit has no such reduction");
-  if (!unit_loaded(m, i, 0)) return false;
-  p->tap = p->ntensor;
-  tarn_unit_tensor *t = unit_tensor(m, TARN_UNIT_TAP, TARN_NONE, p->tensor[p->sums].memory);
-  *t = p->tensor[p->sums];
-  t->what = TARN_UNIT_TAP;
-  return unit_epilogue(m);
-}
-/* A reduction of what one operand has, widened to the type of the accumulators. */
-static bool find_fold(unit_match *m) {
-  tarn_unit_plan *p = m->p;
-  const tarn_func *f = tarn_fn_get(m->L, p->stage->fn);
-  const tarn_read *r = &p->stage->read[0];
-  if (f->nops != 1 || r->stage || p->k->in_const[r->src])
-    return unit_no(m, "it is no product, and no reduction of one operand");
-  const tarn_fx *x = tarn_fx_get(m->L, f->body);
-  bool widened = x->op == TARN_FX_CAST && x->kid[0] == tarn_fx_hole(m->L, 0) &&
-                 x->dtype == tarn_reducer_get(m->L, f->red)->dtype;
-  if (x->op == TARN_FX_HOLE)
-    return unit_no(m, "nothing brings windows of %s to the vector unit",
-                   tarn_dtype_name(p->k->in_type[r->src]));
-  if (!widened) return unit_no(m, "it reduces something else than an operand");
-  for (uint32_t i = 0; i < p->hw->nintrin; i++)
-    if (unit_loads(m, i, 0) && p->hw->intrin[i].op[2].dtype == x->dtype && by_fold(m, i))
-      return true;
-  return unit_no(m, "no unit loads its operand");
-}
-
 /* ---------------------------------------------------------------- the kernel */
 static bool by_product(unit_match *m, uint32_t i, uint32_t rows) {
   tarn_unit_plan *p = m->p;
@@ -488,7 +446,7 @@ static bool find(unit_match *m) {
   m->epi = f->epi;
   m->first = f->nops;
   if (f->red == TARN_NONE) return unit_map_kernel(m);
-  if (f->nops != 2) return find_fold(m);
+  if (f->nops != 2) return unit_reduction(m);
   for (uint32_t i = 0; i < p->hw->nintrin; i++)
     for (uint32_t rows = 0; rows < 2; rows++)
       if (multiplies(m, i, rows) && by_product(m, i, rows)) return true;

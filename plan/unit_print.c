@@ -31,7 +31,8 @@ static void fills(const tarn_unit_plan *p, uint32_t loops, uint32_t depth, tarn_
   bool comes = p->way == TARN_UNIT_FILLS;
   for (uint32_t t = 0; t < p->sums; t++)
     if (p->tensor[t].at_loop == loops) print_tensor(p, t, "fill", depth, b);
-  if (p->tensor[p->sums].at_loop == loops && p->way != TARN_UNIT_WHOLE)
+  bool begins = p->way == TARN_UNIT_WHOLE || p->way == TARN_UNIT_JOINS;
+  if (p->tensor[p->sums].at_loop == loops && !begins)
     print_tensor(p, p->sums, comes ? "fill" : "clear", depth, b);
 }
 static void finish(const tarn_unit_plan *p, uint32_t depth, tarn_buf *b) {
@@ -65,6 +66,8 @@ void tarn_unit_print(const tarn_unit_plan *p, tarn_buf *b) {
     tarn_buf_fmt(b, "(%s sums rows columns)", p->hw->intrin[p->product].name);
   if (p->way == TARN_UNIT_FOLDS)
     tarn_buf_fmt(b, "(each tap: load rows, %s sums)", p->hw->intrin[p->fold].name);
+  if (p->way == TARN_UNIT_JOINS)
+    tarn_buf_fmt(b, "(each tap: %s sums rows)", p->hw->intrin[p->fold].name);
   if (p->way == TARN_UNIT_WHOLE) tarn_buf_fmt(b, "(%s)", p->hw->intrin[p->product].name);
   if (p->way == TARN_UNIT_LOADS) tarn_buf_str(b, "(load rows)");
   bool parts = p->tensor[p->result].at_loop > sums; /* each when its last product is added */

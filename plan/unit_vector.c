@@ -113,7 +113,8 @@ static bool through_product(unit_match *m, tarn_unit_tensor *t, tarn_dtype type)
   tarn_unit_plan *p = m->p;
   const tarn_hw_intrinsic *x = &p->hw->intrin[p->product];
   const tarn_unit_tensor *rows = &p->tensor[0];
-  if (p->way == TARN_UNIT_FILLS) return unit_no(m, "the other operand comes by a transfer");
+  if (p->way == TARN_UNIT_FILLS || p->way == TARN_UNIT_JOINS)
+    return unit_no(m, "the other operand comes by a transfer");
   if (type != x->op[p->form.operand[0]].dtype || p->form.k != p->form.n)
     return unit_no(m, "an operand of type %s, which no transfer brings to the sums",
                    tarn_dtype_name(type));
@@ -304,7 +305,8 @@ static uint32_t by_two_shifts(unit_match *m, uint32_t e) {
 static uint32_t copied(unit_match *m, uint32_t from) {
   tarn_unit_plan *p = m->p;
   uint32_t add = tarn_fx_op(m->L, TARN_FX_ADD, tarn_fx_hole(m->L, 0), tarn_fx_hole(m->L, 1), 0);
-  if (from != p->sums || unit_begins(p->hw, p->product)) {
+  bool clears = p->way != TARN_UNIT_JOINS && !unit_begins(p->hw, p->product);
+  if (from != p->sums || !clears) {
     unit_no(m, "nothing keeps a value that is used twice");
     return TARN_NONE;
   }

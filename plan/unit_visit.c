@@ -11,8 +11,7 @@ uint32_t tarn_unit_dims(const tarn_unit_tensor *t) {
     for (uint32_t k = 0; k < t->at[i].n; k++) m |= 1u << t->at[i].dim[k];
   return m;
 }
-/* What the first `loops` loops leave of each dim where they stand at `at`. */
-static void box_at(const tarn_unit_plan *p, uint32_t loops, const int64_t *at, tarn_unit_box *b) {
+void unit_box_at(const tarn_unit_plan *p, uint32_t loops, const int64_t *at, tarn_unit_box *b) {
   memset(b, 0, sizeof *b);
   memcpy(b->n, p->dim, sizeof b->n);
   for (uint32_t i = 0; i < loops; i++) {
@@ -24,7 +23,7 @@ static void box_at(const tarn_unit_plan *p, uint32_t loops, const int64_t *at, t
 /* Loops trip within what those outside of them leave, so the last tile of a tile is smaller. */
 static int64_t trips_of(const tarn_unit_plan *p, uint32_t loop, const int64_t *at) {
   tarn_unit_box b;
-  box_at(p, loop, at, &b);
+  unit_box_at(p, loop, at, &b);
   return tarn_ceildiv(b.n[p->loop[loop].dim], p->loop[loop].step);
 }
 static bool next_tile(const tarn_unit_plan *p, int64_t *at) {
@@ -167,7 +166,7 @@ static void fill(visit *v, uint32_t t, const int64_t *at) {
   tarn_unit_box b;
   bool again = v->p->tensor[t].fresh;
   for (uint32_t i = v->p->tensor[t].at_loop; i < v->p->nloop; i++) again = again && !at[i];
-  box_at(v->p, v->p->tensor[t].at_loop, at, &b);
+  unit_box_at(v->p, v->p->tensor[t].at_loop, at, &b);
   if (!v->ok || !tarn_unit_entries(&v->p->tensor[t], &b) || !enter(v, t, &b, again)) return;
   tarn_unit_stmt s = stmt(v, TARN_UNIT_FILL, &v->of[t]);
   s.tensor = t;
@@ -205,25 +204,23 @@ static void clear(visit *v, uint32_t t) {
   operands(v->p, &s, TARN_NONE, TARN_NONE, t);
   issue(v, s, v->p->product, true, v->p->nacc);
 }
+/* All that is summed begins there. */
+static bool sums_begin(const visit *v, const tarn_unit_box *b) {
+  bool begins = true;
+  for (uint32_t d = v->p->nacc; d < v->p->n; d++)
+    begins = begins && b->lo[d] == v->of[v->p->sums].lo[d];
+  return begins;
+}
 static void multiply(void *user, const tarn_unit_box *b) {
   visit *v = user;
   tarn_unit_stmt s = stmt(v, TARN_UNIT_PRODUCT, b);
-  s.begins = true;
-  for (uint32_t d = v->p->nacc; d < v->p->n; d++)
-    s.begins = s.begins && b->lo[d] == v->of[v->p->sums].lo[d];
+  s.begins = sums_begin(v, b);
   operands(v->p, &s, 0, 1, v->p->sums);
   issue(v, s, v->p->product, false, v->p->n);
 }
-static void product(visit *v, const int64_t *at) {
-  tarn_unit_box leaf;
-  box_at(v->p, v->p->nloop, at, &leaf);
-  tarn_unit_inside(v->p, &leaf, multiply, v);
-}
 /* All operands at once, part by part of the result. */
-static void kernel(visit *v, const int64_t *at) {
-  tarn_unit_box leaf;
-  box_at(v->p, v->p->nloop, at, &leaf);
-  tarn_unit_stmt s = stmt(v, TARN_UNIT_PRODUCT, &leaf);
+static void kernel(visit *v, const tarn_unit_box *leaf) {
+  tarn_unit_stmt s = stmt(v, TARN_UNIT_PRODUCT, leaf);
   s.begins = true;
   for (uint32_t k = 0; k < TARN_UNIT_OPERANDS; k++) s.operand[k] = k <= v->p->sums ? k : TARN_NONE;
   issue(v, s, v->p->product, false, v->p->nacc);
@@ -234,7 +231,7 @@ static void load(visit *v, uint32_t t, uint32_t one, const int64_t *at) {
   tarn_unit_box b;
   fill(v, x->source, at);
   fill(v, one, at);
-  box_at(v->p, x->at_loop, at, &b);
+  unit_box_at(v->p, x->at_loop, at, &b);
   if (!enter(v, t, &b, false)) return;
   clear(v, t);
   tarn_unit_stmt s = stmt(v, TARN_UNIT_LOAD, &v->of[t]);
@@ -277,20 +274,24 @@ static void vector_step(visit *v, const tarn_unit_step *x, const tarn_unit_box *
   }
   issue(v, s, x->intrinsic, false, p->nacc);
 }
-static bool next_tap(const tarn_unit_plan *p, tarn_unit_box *b) {
-  for (uint32_t d = p->n; d-- > p->nacc; b->lo[d] = 0)
-    if (++b->lo[d] < p->dim[d]) return true;
+/* ---------------------------------------------------------------- taps */
+static bool next_tap(const tarn_unit_plan *p, const tarn_unit_box *leaf, tarn_unit_box *b) {
+  for (uint32_t d = p->n; d-- > p->nacc; b->lo[d] = leaf->lo[d])
+    if (++b->lo[d] < leaf->lo[d] + leaf->n[d]) return true;
   return false;
+}
+static void first_tap(const tarn_unit_plan *p, const tarn_unit_box *leaf, tarn_unit_box *b) {
+  *b = *leaf;
+  for (uint32_t d = p->nacc; d < p->n; d++) b->n[d] = 1;
 }
 /* Each tap of a window, loaded by the identity: the first one is what the accumulators begin with.
  * A map has one. */
-static void taps(visit *v, const int64_t *at) {
+static void taps(visit *v, const tarn_unit_box *leaf) {
   const tarn_unit_plan *p = v->p;
   const tarn_unit_step fold = {p->fold, p->sums, p->tap, 0};
   tarn_unit_box b;
-  box_at(p, p->nloop, at, &b);
-  for (uint32_t d = p->nacc; d < p->n; d++) b.n[d] = 1;
-  uint32_t to = p->sums;
+  first_tap(p, leaf, &b);
+  uint32_t to = sums_begin(v, &b) ? p->sums : p->tap;
   do {
     if (p->way == TARN_UNIT_FOLDS) hold(v, p->tap, &v->of[p->sums]);
     if (to != p->sums) clear(v, to);
@@ -301,7 +302,52 @@ static void taps(visit *v, const int64_t *at) {
     issue(v, s, p->product, false, p->nacc);
     if (to != p->sums) vector_step(v, &fold, &v->of[p->sums]);
     to = p->tap;
-  } while (next_tap(p, &b));
+  } while (next_tap(p, leaf, &b));
+}
+static void join(void *user, const tarn_unit_box *b) {
+  visit *v = user;
+  vector_step(v, &(tarn_unit_step){v->p->fold, v->p->sums, 0, 0}, b);
+}
+/* The accumulators become a tap, joined with itself. */
+static void begin(visit *v, const tarn_unit_box *b) {
+  tarn_unit_stmt s = stmt(v, TARN_UNIT_VECTOR, b);
+  s.begins = true;
+  for (uint32_t k = 0; k < TARN_UNIT_OPERANDS; k++) s.operand[k] = k < 2 ? 0 : TARN_NONE;
+  s.operand[2] = v->p->sums;
+  issue(v, s, v->p->fold, false, v->p->nacc);
+}
+typedef struct lies {
+  const tarn_unit_box *all;
+  uint32_t nacc;
+  bool inside;
+} lies;
+static void note_inside(void *user, const tarn_unit_box *b) {
+  lies *l = user;
+  l->inside = !memcmp(b->n, l->all->n, l->nacc * sizeof *b->n);
+}
+/* A tap that no result of the box has in padding. */
+static bool find_inside(const tarn_unit_plan *p, const tarn_unit_box *leaf, tarn_unit_box *b) {
+  lies l = {.all = leaf, .nacc = p->nacc};
+  first_tap(p, leaf, b);
+  do tarn_unit_inside(p, b, note_inside, &l);
+  while (!l.inside && next_tap(p, leaf, b));
+  return l.inside;
+}
+/* Taps that lie beside the accumulators, those in padding left out. */
+static void windows(visit *v, const tarn_unit_box *leaf) {
+  const tarn_unit_plan *p = v->p;
+  tarn_unit_box from = {.lo = {0}};
+  tarn_unit_box b;
+  bool begins = sums_begin(v, leaf);
+  if (begins) {
+    v->ok = v->ok && find_inside(p, leaf, &from);
+    if (!v->ok) return;
+    begin(v, &from);
+  }
+  first_tap(p, leaf, &b);
+  do
+    if (!begins || memcmp(&b, &from, sizeof b) != 0) tarn_unit_inside(p, &b, join, v);
+  while (next_tap(p, leaf, &b));
 }
 /* Do the entries of a part of a tile follow one another? */
 static bool in_one_piece(const tarn_unit_tensor *t, const tarn_unit_box *of,
@@ -318,8 +364,8 @@ bool tarn_unit_leaves_in_parts(const tarn_unit_plan *p) {
   const int64_t at[TARN_MAX_LEVELS] = {0};
   tarn_unit_box of;
   tarn_unit_box part;
-  box_at(p, p->tensor[p->sums].at_loop, at, &of);
-  box_at(p, p->nloop, at, &part);
+  unit_box_at(p, p->tensor[p->sums].at_loop, at, &of);
+  unit_box_at(p, p->nloop, at, &part);
   return in_one_piece(&p->tensor[p->result], &of, &part);
 }
 /* The sums of a tile, or of a part of it, are complete. */
@@ -360,6 +406,19 @@ static void early(visit *v, const int64_t *at) {
         !p->tensor[t].at_loop)
       fill(v, t, at);
 }
+/* What a tile adds to the accumulators. */
+static void compute(visit *v, const int64_t *at) {
+  const tarn_unit_plan *p = v->p;
+  tarn_unit_box leaf;
+  unit_box_at(p, p->nloop, at, &leaf);
+  switch (p->way) {
+  case TARN_UNIT_MULTIPLIES: tarn_unit_inside(p, &leaf, multiply, v); break;
+  case TARN_UNIT_WHOLE: kernel(v, &leaf); break;
+  case TARN_UNIT_JOINS: windows(v, &leaf); break;
+  case TARN_UNIT_FILLS: break;
+  default: taps(v, &leaf);
+  }
+}
 bool tarn_unit_visit(const tarn_unit_plan *p, tarn_unit_visit_fn *f, void *user) {
   slots kept[KEEPING];
   visit v = {.p = p, .kept = kept, .f = f, .user = user, .ok = true};
@@ -367,6 +426,7 @@ bool tarn_unit_visit(const tarn_unit_plan *p, tarn_unit_visit_fn *f, void *user)
   int64_t next[TARN_MAX_LEVELS];
   const tarn_unit_tensor *sums = &p->tensor[p->sums];
   uint32_t result = p->tensor[p->result].at_loop;
+  bool begins = p->way == TARN_UNIT_WHOLE || p->way == TARN_UNIT_JOINS; /* without what was there */
   for (uint32_t t = 0; t < KEEPING; t++) kept[t].n = 0;
   for (uint32_t t = 0; t < p->ntensor; t++) v.dims[t] = tarn_unit_dims(&p->tensor[t]);
   early(&v, at);
@@ -374,186 +434,17 @@ bool tarn_unit_visit(const tarn_unit_plan *p, tarn_unit_visit_fn *f, void *user)
     tarn_unit_box b;
     tarn_unit_box then;
     for (uint32_t t = 0; t < p->sums; t++) fill(&v, t, at);
-    box_at(p, sums->at_loop, at, &b);
+    unit_box_at(p, sums->at_loop, at, &b);
     if (p->way == TARN_UNIT_FILLS) fill(&v, p->sums, at);
-    else if (enter(&v, p->sums, &b, false) && p->way != TARN_UNIT_WHOLE) clear(&v, p->sums);
-    if (p->way == TARN_UNIT_MULTIPLIES) product(&v, at);
-    else if (p->way == TARN_UNIT_WHOLE) kernel(&v, at);
-    else if (p->way != TARN_UNIT_FILLS) taps(&v, at);
+    else if (enter(&v, p->sums, &b, false) && !begins) clear(&v, p->sums);
+    compute(&v, at);
     memcpy(next, at, sizeof next);
     more = next_tile(p, next);
-    box_at(p, sums->at_loop, next, &then);
+    unit_box_at(p, sums->at_loop, next, &then);
     bool last = !more || !same_box(&b, &then, v.dims[p->sums]);
-    box_at(p, result, at, &b);
+    unit_box_at(p, result, at, &b);
     if (result > sums->at_loop ? sums_end(p, at) : last) finish(&v, at, &b);
     memcpy(at, next, sizeof at);
   }
   return v.ok;
-}
-
-/* ---------------------------------------------------------------- places */
-bool tarn_unit_places(const tarn_unit_plan *p, int64_t *entries, int64_t *first, uint32_t *memory,
-                      int64_t *needs) {
-  int64_t used[TARN_UNIT_MEMORIES] = {0};
-  int64_t at[TARN_MAX_LEVELS] = {0};
-  const char *shadows = p->hw->mem[p->tensor[p->result].memory].shadow_of;
-  for (uint32_t t = 0; t < p->ntensor; t++) {
-    const tarn_unit_tensor *x = &p->tensor[t];
-    tarn_unit_box b;
-    box_at(p, x->at_loop, at, &b);
-    entries[t] = tarn_unit_most_entries(x, &b);
-    bool shared = t == p->result && (shadows || x->memory == p->tensor[p->sums].memory);
-    shared |= x->what == TARN_UNIT_ONTO;
-    first[t] = shared ? first[p->sums] : used[x->memory];
-    if (shared) entries[t] = entries[p->sums];
-    if (!shared) used[x->memory] += entries[t] * x->slots;
-  }
-  for (uint32_t i = 0; i < p->hw->nmem; i++) {
-    *memory = i;
-    *needs = used[i];
-    if (used[i] > tarn_hw_depth(&p->hw->mem[i]) && p->hw->mem[i].managed) return false;
-  }
-  return true;
-}
-
-/* ---------------------------------------------------------------- schedules */
-static const tarn_hold *hold_of(const tarn_unit_plan *p, const tarn_stage_sched *s, uint32_t t) {
-  const tarn_unit_tensor *x = &p->tensor[t];
-  for (uint32_t i = 0; i < s->nhold; i++) {
-    const tarn_hold *h = &s->hold[i];
-    bool same = h->what == TARN_HOLD_OPERAND ? x->read == h->operand && x->source == TARN_NONE
-                : h->what == TARN_HOLD_ACCUMULATORS ? t == p->sums
-                                                    : t == p->result;
-    if (same && !strcmp(h->memory, p->hw->mem[x->memory].name)) return h;
-  }
-  return NULL;
-}
-/* Levels up to the innermost one that something is held at are loops over tiles. */
-static uint32_t tile_levels(const tarn_stage_sched *s) {
-  int32_t last = -1;
-  for (uint32_t i = 0; i < s->nhold; i++) last = s->hold[i].at > last ? s->hold[i].at : last;
-  return (uint32_t)(last + 1);
-}
-static void held_so(tarn_unit_plan *p, uint32_t t, const tarn_hold *h) {
-  tarn_ctx *cx = tarn_lang_ctx(p->L);
-  if (!h) return;
-  p->tensor[t].fresh = h->fresh;
-  if (h->fresh && t >= p->sums)
-    tarn_raise(cx, TARN_BAD_INPUT, "schedule: no factor is held in %s: it is never fresh",
-               h->memory);
-  if (h->slides || h->npart || h->pad || h->skew)
-    tarn_raise(cx, TARN_BAD_INPUT,
-               "schedule: %s is a memory of %s, where nothing slides, has an order, pad or skew",
-               h->memory, p->hw->name);
-  if (h->gaps && (t || !tarn_unit_bridge(p)))
-    tarn_raise(cx, TARN_BAD_INPUT, "schedule: what is held in %s cannot come with gaps", h->memory);
-  if (h->unpadded && (t || !tarn_unit_unpad(p)))
-    tarn_raise(cx, TARN_BAD_INPUT, "schedule: what is held in %s cannot be unpadded", h->memory);
-}
-void tarn_unit_schedule(tarn_unit_plan *p, const tarn_schedule *sched) {
-  tarn_ctx *cx = tarn_lang_ctx(p->L);
-  const tarn_stage_sched *s = &sched->stage[sched->nstage - 1];
-  uint32_t of_level[TARN_MAX_LEVELS + 1]; /* loops outside of, and at, each level */
-  int64_t left[TARN_MAX_DIMS];
-  uint32_t memory;
-  int64_t needs;
-  int64_t entries[TARN_UNIT_TENSORS];
-  int64_t first[TARN_UNIT_TENSORS];
-  p->nloop = 0;
-  memcpy(left, p->dim, sizeof left);
-  for (uint32_t i = 0; i < tile_levels(s); i++) {
-    const tarn_level *l = &s->level[i];
-    int64_t step = tarn_ceildiv(l->step, p->unit[l->dim]);
-    if (l->step % p->unit[l->dim] && l->step < p->extent[l->dim])
-      tarn_raise(cx, TARN_BAD_INPUT,
-                 "schedule: level %u steps %lld elements of d%u, a unit takes %lld at once", i,
-                 (long long)l->step, l->dim, (long long)p->unit[l->dim]);
-    if (step < left[l->dim]) p->loop[p->nloop++] = (tarn_unit_loop){l->dim, step};
-    left[l->dim] = tarn_min(left[l->dim], step);
-    of_level[i] = p->nloop;
-  }
-  for (uint32_t t = 0; t < p->ntensor; t++) {
-    tarn_unit_tensor *x = &p->tensor[t];
-    const tarn_hold *h = hold_of(p, s, t);
-    bool operand = x->what == TARN_UNIT_ROWS || x->what == TARN_UNIT_COLUMNS;
-    x->at_loop = h && h->at >= 0 ? of_level[h->at] : h ? 0 : operand ? p->nloop : TARN_NONE;
-    x->slots = h ? h->slots : 1;
-    held_so(p, t, h);
-    if (x->slots > TARN_UNIT_SLOTS)
-      tarn_raise(cx, TARN_BAD_INPUT, "schedule: %u slots in %s, %d are the most", x->slots,
-                 p->hw->mem[x->memory].name, TARN_UNIT_SLOTS);
-  }
-  tarn_unit_tensor *sums = &p->tensor[p->sums];
-  for (uint32_t t = 0; t < p->ntensor; t++)
-    if (p->tensor[t].at_loop == TARN_NONE || t == p->result) { /* or each part when it ends */
-      uint32_t outside = sums->at_loop == TARN_NONE ? 0 : sums->at_loop;
-      bool parts = t == p->result && p->tensor[t].at_loop == p->nloop && p->nloop > outside;
-      p->tensor[t].at_loop = parts ? p->nloop : outside;
-      if (t == p->result) p->tensor[t].slots = sums->slots;
-    }
-  for (uint32_t t = 0; t < p->ntensor; t++) /* what an addend is made of comes with it */
-    if (p->tensor[t].source != TARN_NONE)
-      p->tensor[p->tensor[t].source].at_loop = p->tensor[t].at_loop;
-  for (uint32_t i = 0; i < sums->at_loop; i++)
-    if (p->loop[i].dim >= p->nacc)
-      tarn_raise(cx, TARN_BAD_INPUT,
-                 "schedule: the accumulators are held inside of a loop over d%u, which is summed",
-                 p->loop[i].dim);
-  if (!tarn_unit_places(p, entries, first, &memory, &needs))
-    tarn_raise(cx, TARN_BAD_INPUT, "schedule: what is held in %s takes %lld bytes, it has %lld",
-               p->hw->mem[memory].name, (long long)needs * p->hw->mem[memory].entry,
-               (long long)p->hw->mem[memory].capacity);
-}
-
-static void add_level(tarn_stage_sched *s, uint32_t d, int64_t step) {
-  s->level[s->nlevel++] = (tarn_level){(uint8_t)d, TARN_SERIAL, step};
-}
-static tarn_hold hold_for(const tarn_unit_plan *p, uint32_t t) {
-  const tarn_unit_tensor *x = &p->tensor[t];
-  tarn_hold h = {.memory = p->hw->mem[x->memory].name, .slots = (uint8_t)x->slots};
-  h.what = t == p->sums     ? TARN_HOLD_ACCUMULATORS
-           : t == p->result ? TARN_HOLD_RESULT
-                            : TARN_HOLD_OPERAND;
-  h.operand = (uint8_t)(x->read == TARN_NONE ? 0 : x->read);
-  h.at = (int32_t)x->at_loop - 1;
-  h.fresh = x->fresh;
-  h.unpadded = x->unpadded;
-  h.gaps = x->gaps;
-  return h;
-}
-/* A stage that the unit computes along with the last one: its loops as they are. */
-static void whole_stage(const tarn_nest *n, uint32_t stage, tarn_stage_sched *g) {
-  const tarn_stage_dims d = tarn_stage_dims_of(n, stage);
-  for (uint32_t i = n->depth; i < d.n; i++) add_level(g, i, 1);
-}
-const tarn_schedule *tarn_unit_scheduled(const tarn_unit_plan *p) {
-  tarn_ctx *cx = tarn_lang_ctx(p->L);
-  tarn_schedule *s = TARN_NEW(cx, tarn_schedule);
-  const tarn_nest *nest = tarn_nest_get(p->L, p->k->nest);
-  uint32_t last = nest->nstage - 1;
-  tarn_stage_sched *stage = TARN_ARRAY(cx, tarn_stage_sched, nest->nstage);
-  tarn_stage_sched *g = &stage[last];
-  tarn_hold *hold = TARN_ARRAY(cx, tarn_hold, p->ntensor);
-  tarn_unit *u = TARN_NEW(cx, tarn_unit);
-  for (uint32_t i = 0; i < p->nloop; i++)
-    add_level(g, p->loop[i].dim, p->loop[i].step * p->unit[p->loop[i].dim]);
-  g->acc = p->tensor[p->sums].at_loop;
-  for (uint32_t i = 0; i < last; i++) whole_stage(nest, i, &stage[i]);
-  for (uint32_t d = 0; d < nest->depth; d++)
-    s->shared[s->nshared++] = (tarn_level){(uint8_t)d, TARN_SERIAL, 1};
-  for (uint32_t d = nest->depth; d < p->n; d++) {
-    if (p->unit[d] > 1) add_level(g, d, p->unit[d]);
-    add_level(g, d, 1);
-  }
-  for (uint32_t t = 0; t < p->ntensor; t++)
-    if (p->tensor[t].what == TARN_UNIT_SUMS || p->tensor[t].what == TARN_UNIT_RESULT ||
-        (p->tensor[t].read != TARN_NONE && p->tensor[t].source == TARN_NONE &&
-         p->tensor[t].what != TARN_UNIT_ONTO))
-      hold[g->nhold++] = hold_for(p, t);
-  *u = (tarn_unit){p->hw->intrin[p->product].name, p->rows, p->columns, p->sum};
-  g->hold = hold;
-  g->unit = u;
-  s->nstage = nest->nstage;
-  s->stage = stage;
-  return s;
 }

@@ -351,7 +351,7 @@ static void whole(search *q) {
   q->product = issues / x->throughput;
   q->finish = cleared / x->throughput;
   if (p->way == TARN_UNIT_FILLS) q->product = q->finish = 0;
-  if (p->way == TARN_UNIT_WHOLE) q->finish = 0;
+  if (p->way == TARN_UNIT_WHOLE || p->way == TARN_UNIT_JOINS) q->finish = 0;
   if (p->way == TARN_UNIT_FOLDS) { /* each tap is cleared, loaded, and joined */
     q->product += issues / x->throughput + issues / p->hw->intrin[p->fold].throughput;
     q->finish = 0;
@@ -375,7 +375,7 @@ static void whole(search *q) {
 static void ways_of(search *q) {
   tarn_unit_tensor as_is = q->p->tensor[0];
   q->way[q->nway++] = as_is;
-  if (tarn_unit_unpad(q->p)) q->way[q->nway++] = q->p->tensor[0];
+  if (!as_is.unpadded && tarn_unit_unpad(q->p)) q->way[q->nway++] = q->p->tensor[0];
   q->p->tensor[0] = as_is;
   if (tarn_unit_bridge(q->p)) q->way[q->nway++] = q->p->tensor[0];
   q->p->tensor[0] = as_is;

@@ -205,21 +205,32 @@ START_TEST(scales_are_near) {
 END_TEST
 
 /* ---------------------------------------------------------------- maxima over windows */
+/* Bytes by the identity; f32 where a transfer brings windows, with padding or none, and so many
+ * pixels that no memory has them all at once. */
 typedef struct pool {
-  int channels, size, kernel, stride;
+  const char *type, *hw;
+  int channels, size, kernel, stride, pad;
 } pool;
-static const pool pools[] = {{32, 20, 5, 1}, {48, 21, 7, 2}, {24, 13, 4, 1}, {16, 30, 6, 1}};
+static const pool pools[] = {
+    {"i8", "vta-pynq", 32, 20, 5, 1, 0},      {"i8", "vta-pynq", 48, 21, 7, 2, 0},
+    {"i8", "vta-pynq", 24, 13, 4, 1, 0},      {"i8", "vta-pynq", 16, 30, 6, 1, 0},
+    {"i8", "vta-pynq", 16, 60, 60, 1, 0},     {"f32", "systolic-f32", 32, 20, 5, 1, 0},
+    {"f32", "systolic-f32", 64, 30, 3, 2, 1}, {"f32", "systolic-f32", 16, 56, 5, 1, 2},
+    {"f32", "systolic-f32", 48, 14, 2, 2, 0}, {"f32", "systolic-f32", 32, 90, 90, 1, 0},
+    {"f32", "systolic-f32", 16, 90, 4, 3, 1}};
 static void run_pool(tarn_ctx *cx, void *arg) {
   const pool *p = arg;
   tarn_lang *L = tarn_lang_new(cx);
-  const char *text =
-      tarn_format(cx,
-                  "(compute (reduceMax i8) (windows (%d %d) (%d %d) (access 2 (input x ((1 %d %d "
-                  "%d) ()) i8))))",
-                  p->kernel, p->kernel, p->stride, p->stride, p->channels, p->size, p->size);
-  const tarn_compiled *c = compiled(L, text, on_slow_host(L, "vta-pynq"), NULL);
+  const char *text = tarn_format(cx, "(transpose (0 3 1 2) (input x ((1 %d %d %d) ()) %s))",
+                                 p->size, p->size, p->channels, p->type);
+  for (int d = 2; d < 4 && p->pad; d++)
+    text = tarn_format(cx, "(pad %d (f32 -inf) %d %d %s)", d, p->pad, p->pad, text);
+  text = tarn_format(
+      cx, "(transpose (0 2 3 1) (compute (reduceMax %s) (windows (%d %d) (%d %d) (access 2 %s))))",
+      p->type, p->kernel, p->kernel, p->stride, p->stride, text);
+  const tarn_compiled *c = compiled(L, text, on_slow_host(L, p->hw), NULL);
   /* ragged channels cost the host copies, and it does rows and columns apart */
-  ck_assert(on_machine(c, false) == 1 || p->channels % 16);
+  ck_assert(on_machine(c, false) >= 1 || p->channels % 16);
   same_values(cx, c, tarn_load_simulated(cx, c->o->dir));
   if (on_machine(c, false)) same_cycles(cx, c);
 }
