@@ -12,41 +12,51 @@
 #define PAGE_LIMIT (64 * 1024) /* bytes of a fill page */
 
 /* ---------------------------------------------------------------- offsets */
+static LLVMValueRef number(LLVMTypeRef t, int64_t v) {
+  return LLVMConstInt(t, (unsigned long long)v, true);
+}
 static LLVMValueRef plus(low_fn *E, LLVMValueRef a, LLVMValueRef b) {
   return a && b ? LLVMBuildNSWAdd(E->M->b, a, b, "") : a ? a : b;
 }
 static LLVMValueRef times(low_fn *E, LLVMValueRef a, int64_t k) {
-  return k == 1 ? a : LLVMBuildNSWMul(E->M->b, a, low_i64(E->M, k), "");
+  return k == 1 ? a : LLVMBuildNSWMul(E->M->b, a, number(LLVMTypeOf(a), k), "");
 }
-static LLVMValueRef lanes_i64(low_fn *E, int64_t start, int64_t step, uint32_t n) {
+LLVMValueRef low_widened(const low_module *M, LLVMValueRef index) {
+  return LLVMBuildSExtOrBitCast(M->b, index, low_vec(M->i64, low_lanes_of(index)), "");
+}
+static LLVMTypeRef type_of(const low_fn *E, const low_off *o) {
+  if (o->v) return LLVMTypeOf(o->v);
+  return o->vec ? LLVMGetElementType(LLVMTypeOf(o->vec)) : E->M->index;
+}
+static LLVMValueRef lanes_of(LLVMTypeRef t, int64_t start, int64_t step, uint32_t n) {
   LLVMValueRef v[256];
-  for (uint32_t i = 0; i < n; i++) v[i] = low_i64(E->M, start + (int64_t)i * step);
+  for (uint32_t i = 0; i < n; i++) v[i] = number(t, start + (int64_t)i * step);
   return LLVMConstVector(v, n);
 }
 
 LLVMValueRef low_off_scalar(low_fn *E, const low_off *o) {
-  LLVMValueRef c = low_i64(E->M, o->c);
+  LLVMValueRef c = number(type_of(E, o), o->c);
   return !o->v ? c : o->c ? LLVMBuildNSWAdd(E->M->b, o->v, c, "") : o->v;
 }
-static LLVMValueRef rows_i64(low_fn *E, const low_off *o) {
+static LLVMValueRef rows_of(low_fn *E, LLVMTypeRef t, const low_off *o) {
   LLVMValueRef v[256];
   for (uint32_t i = 0; i < E->lanes; i++)
-    v[i] =
-        low_i64(E->M, o->c + (int64_t)(i % E->row) * o->stride + (int64_t)(i / E->row) * o->rows);
+    v[i] = number(t, o->c + (int64_t)(i % E->row) * o->stride + (int64_t)(i / E->row) * o->rows);
   return LLVMConstVector(v, E->lanes);
 }
 /* Lanes of rows that do not follow one another have an offset each. */
 low_off low_even(low_fn *E, low_off o) {
   if (!E->row || o.rows == o.stride * (int64_t)E->row) return o;
-  LLVMValueRef v = rows_i64(E, &(low_off){.stride = o.stride, .rows = o.rows});
+  LLVMValueRef v = rows_of(E, type_of(E, &o), &(low_off){.stride = o.stride, .rows = o.rows});
   o.vec = o.vec ? LLVMBuildNSWAdd(E->M->b, o.vec, v, "") : v;
   o.stride = o.rows = 0;
   return o;
 }
-/* All lanes as a vector of i64. */
+/* All lanes as a vector. */
 static LLVMValueRef off_vector(low_fn *E, const low_off *o) {
   low_module *M = E->M;
-  LLVMValueRef r = E->row ? rows_i64(E, o) : lanes_i64(E, o->c, o->stride, E->lanes);
+  LLVMTypeRef t = type_of(E, o);
+  LLVMValueRef r = E->row ? rows_of(E, t, o) : lanes_of(t, o->c, o->stride, E->lanes);
   if (o->v) r = LLVMBuildNSWAdd(M->b, low_splat(M, o->v, E->lanes), r, "");
   return o->vec ? LLVMBuildNSWAdd(M->b, r, o->vec, "") : r;
 }
@@ -54,26 +64,32 @@ static void off_add(low_fn *E, low_off *to, int64_t k, const low_off *x) {
   to->c += k * x->c, to->stride += k * x->stride, to->rows += k * x->rows;
   if (x->v) to->v = plus(E, to->v, times(E, x->v, k));
   if (!x->vec) return;
-  LLVMValueRef v =
-      k == 1 ? x->vec : LLVMBuildNSWMul(E->M->b, x->vec, lanes_i64(E, k, 0, E->lanes), "");
-  to->vec = plus(E, to->vec, v);
+  LLVMValueRef by = lanes_of(LLVMGetElementType(LLVMTypeOf(x->vec)), k, 0, E->lanes);
+  to->vec = plus(E, to->vec, k == 1 ? x->vec : LLVMBuildNSWMul(E->M->b, x->vec, by, ""));
+}
+/* Each term is widened by itself, before its factor: that is one instruction (mul.wide), and LLVM
+ * adds to a pointer what does not change in a loop, before it. */
+static void off_add_wide(low_fn *E, low_off *to, int64_t k, low_off x) {
+  if (x.v) x.v = low_widened(E->M, x.v);
+  if (x.vec) x.vec = low_widened(E->M, x.vec);
+  off_add(E, to, k, &x);
 }
 
 void low_range(const low_fn *E, const tarn_plan_lin *a, int64_t *lo, int64_t *hi) {
   tarn_plan_range(E->space, E->env, a, lo, hi);
 }
 
-/* floor(x / d) or x mod d, x an i64 or lanes of them that are at least lo. Unsigned division after
- * a shift by a multiple. */
+/* floor(x / d) or x mod d, x a number or lanes of them that are at least lo. Unsigned division
+ * after a shift by a multiple. */
 static LLVMValueRef divide(low_fn *E, tarn_atom_kind kind, LLVMValueRef x, int64_t lo, int64_t d) {
   LLVMBuilderRef b = E->M->b;
   uint32_t n = low_lanes_of(x);
   int64_t shift = lo < 0 ? -tarn_floordiv(lo, d) : 0;
-  LLVMValueRef by = low_splat(E->M, low_i64(E->M, d), n);
-  if (shift) x = LLVMBuildNSWAdd(b, x, low_splat(E->M, low_i64(E->M, shift * d), n), "");
+  LLVMValueRef by = low_splat(E->M, low_index(E->M, d), n);
+  if (shift) x = LLVMBuildNSWAdd(b, x, low_splat(E->M, low_index(E->M, shift * d), n), "");
   if (kind == TARN_IX_MOD) return LLVMBuildURem(b, x, by, "");
   x = LLVMBuildUDiv(b, x, by, "");
-  return shift ? LLVMBuildNSWSub(b, x, low_splat(E->M, low_i64(E->M, shift), n), "") : x;
+  return shift ? LLVMBuildNSWSub(b, x, low_splat(E->M, low_index(E->M, shift), n), "") : x;
 }
 
 static low_off eval_atom(low_fn *E, const tarn_plan_term *t) {
@@ -110,6 +126,14 @@ low_off low_eval(low_fn *E, const tarn_plan_lin *a) {
   }
   return low_even(E, r);
 }
+low_off low_offset(low_fn *E, const tarn_plan_lin *a) {
+  low_off r = {.c = a->c};
+  for (uint32_t i = 0; i < a->n; i++) {
+    low_off x = eval_atom(E, &a->t[i]);
+    off_add_wide(E, &r, a->t[i].coef, x);
+  }
+  return low_even(E, r);
+}
 
 /* ---------------------------------------------------------------- levels */
 void low_access_ready(low_fn *E, low_access *a) {
@@ -135,7 +159,7 @@ void low_access_enter(low_fn *E, low_access *a, uint32_t level) {
     const tarn_plan_term *t = &a->p->off->t[i];
     if (t->last != level) continue;
     low_off x = eval_atom(E, t);
-    off_add(E, t->deps & a->p->inner ? &a->in[level + 1] : &a->out[level + 1], t->coef, &x);
+    off_add_wide(E, t->deps & a->p->inner ? &a->in[level + 1] : &a->out[level + 1], t->coef, x);
   }
   a->depth = level + 1;
 }
@@ -146,11 +170,14 @@ const low_off *low_access_at(low_access *a, uint32_t level) {
 }
 
 /* ---------------------------------------------------------------- pointers */
-static LLVMValueRef step(low_fn *E, const low_access *a, LLVMValueRef p, const low_off *o) {
-  LLVMTypeRef t = low_memory_type(E->M, a->p->dtype);
+LLVMValueRef low_address(low_fn *E, tarn_dtype type, LLVMValueRef p, const low_off *o) {
+  LLVMTypeRef t = low_memory_type(E->M, type);
   LLVMValueRef c = low_i64(E->M, o->c), v = o->v;
   if (v) p = LLVMBuildInBoundsGEP2(E->M->b, t, p, &v, 1, "");
   return o->c ? LLVMBuildInBoundsGEP2(E->M->b, t, p, &c, 1, "") : p;
+}
+static LLVMValueRef step(low_fn *E, const low_access *a, LLVMValueRef p, const low_off *o) {
+  return low_address(E, a->p->dtype, p, o);
 }
 static LLVMValueRef step_const(low_fn *E, const low_access *a, LLVMValueRef p, int64_t c) {
   return step(E, a, p, &(low_off){.c = c});
@@ -189,10 +216,10 @@ static LLVMValueRef scalar_guard(low_fn *E, const tarn_plan_guard *g, const low_
                                  int64_t hi) {
   LLVMBuilderRef b = E->M->b;
   LLVMValueRef e = low_off_scalar(E, o);
-  if (lo >= g->lo) return LLVMBuildICmp(b, LLVMIntSLT, e, low_i64(E->M, g->hi), "");
-  if (hi < g->hi) return LLVMBuildICmp(b, LLVMIntSGE, e, low_i64(E->M, g->lo), "");
-  e = LLVMBuildNSWSub(b, e, low_i64(E->M, g->lo), "");
-  return LLVMBuildICmp(b, LLVMIntULT, e, low_i64(E->M, g->hi - g->lo), "");
+  if (lo >= g->lo) return LLVMBuildICmp(b, LLVMIntSLT, e, low_index(E->M, g->hi), "");
+  if (hi < g->hi) return LLVMBuildICmp(b, LLVMIntSGE, e, low_index(E->M, g->lo), "");
+  e = LLVMBuildNSWSub(b, e, low_index(E->M, g->lo), "");
+  return LLVMBuildICmp(b, LLVMIntULT, e, low_index(E->M, g->hi - g->lo), "");
 }
 LLVMValueRef low_test(low_fn *E, const tarn_plan_guard *g) {
   int64_t lo, hi;
@@ -207,7 +234,7 @@ static LLVMValueRef lane_guard(low_fn *E, const tarn_plan_guard *g, const low_of
   x.c -= g->lo;
   bool narrow = !x.vec && lo > -(1 << 30) && hi < 1 << 30 && g->lo > -(1 << 30) && g->hi < 1 << 30;
   if (!narrow) {
-    LLVMValueRef n = low_i64(M, g->hi - g->lo);
+    LLVMValueRef n = low_index(M, g->hi - g->lo);
     return LLVMBuildICmp(M->b, LLVMIntULT, off_vector(E, &x), low_splat(M, n, E->lanes), "");
   }
   LLVMValueRef lane[256];
@@ -215,7 +242,8 @@ static LLVMValueRef lane_guard(low_fn *E, const tarn_plan_guard *g, const low_of
     lane[i] = LLVMConstInt(M->i32, (unsigned long long)(x.c + (int64_t)i * x.stride), true);
   LLVMValueRef e = LLVMConstVector(lane, E->lanes);
   if (x.v)
-    e = LLVMBuildAdd(M->b, low_splat(M, LLVMBuildTrunc(M->b, x.v, M->i32, ""), E->lanes), e, "");
+    e = LLVMBuildAdd(M->b, low_splat(M, LLVMBuildTruncOrBitCast(M->b, x.v, M->i32, ""), E->lanes),
+                     e, "");
   LLVMValueRef n = LLVMConstInt(M->i32, (unsigned long long)(g->hi - g->lo), true);
   return LLVMBuildICmp(M->b, LLVMIntULT, e, low_splat(M, n, E->lanes), "");
 }

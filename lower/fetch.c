@@ -15,7 +15,7 @@ static LLVMValueRef i32(const low_nest *N, uint64_t c) { return LLVMConstInt(N->
 static LLVMValueRef whole(const low_nest *N, const rest *r) {
   return r->c ? LLVMBuildNUWAdd(N->M->b, r->v, i32(N, r->c), "") : r->v;
 }
-/* The digit of this radix, as an i64. What is added stays apart as long as it is a multiple: then
+/* The digit of this radix, as an index. What is added stays apart as long as it is a multiple: then
  * the copies of a thread share the division. */
 static LLVMValueRef digit(const low_nest *N, rest *r, uint64_t radix, bool last) {
   LLVMBuilderRef b = N->M->b;
@@ -27,7 +27,7 @@ static LLVMValueRef digit(const low_nest *N, rest *r, uint64_t radix, bool last)
     d = LLVMBuildURem(b, r->v, i32(N, radix), "");
     *r = (rest){LLVMBuildUDiv(b, r->v, i32(N, radix), ""), r->c / radix};
   }
-  return LLVMBuildZExt(b, d, N->M->i64, "");
+  return LLVMBuildZExtOrBitCast(b, d, N->M->index, "");
 }
 static void set(low_fn *E, uint32_t var, LLVMValueRef v, int64_t trips) {
   E->counter[var] = v;
@@ -37,7 +37,7 @@ static void unset(low_fn *E, uint32_t var) { E->env[var] = (tarn_plan_at){0}; }
 
 void low_number_thread(low_nest *N, low_fn *E) {
   const tarn_plan_list *list = low_list(N);
-  rest r = {LLVMBuildTrunc(N->M->b, E->thread, N->M->i32, ""), 0};
+  rest r = {LLVMBuildTruncOrBitCast(N->M->b, E->thread, N->M->i32, ""), 0};
   const tarn_plan_stage *st = N->now->p;
   uint64_t lanes = N->M->regs.warp;
   int64_t left = st->threads;
@@ -75,10 +75,8 @@ static LLVMValueRef fragment_of(low_nest *N, low_fn *E, uint32_t o, int64_t reg)
   uint32_t bytes = (uint32_t)(st->each[o] * (int64_t)tarn_dtype_size(a->p->dtype));
   E->env[st->reg[o]] = (tarn_plan_at){.kind = TARN_PLAN_NUMBER, .c = reg};
   E->env[st->place[o]] = (tarn_plan_at){.kind = TARN_PLAN_NUMBER};
-  low_off off = low_eval(E, a->p->off);
-  LLVMValueRef at = low_off_scalar(E, &off);
-  LLVMTypeRef t = low_memory_type(M, a->p->dtype);
-  LLVMValueRef p = LLVMBuildInBoundsGEP2(M->b, t, a->base, &at, 1, "");
+  low_off off = low_offset(E, a->p->off);
+  LLVMValueRef p = low_address(E, a->p->dtype, a->base, &off);
   LLVMValueRef v = LLVMBuildLoad2(M->b, LLVMIntTypeInContext(M->lc, 8 * bytes), p, "");
   LLVMSetAlignment(v, bytes);
   unset(E, st->reg[o]), unset(E, st->place[o]);
@@ -91,17 +89,16 @@ static void load_matrices(low_nest *N, low_fn *E, uint32_t o, int64_t first, LLV
   low_module *M = N->M;
   const low_access *a = &N->now->read[st->unit_read[o]];
   int64_t n = st->matrices[o];
-  LLVMValueRef lane = E->counter[st->lane], eight = low_i64(M, 8);
+  LLVMValueRef lane = E->counter[st->lane], eight = low_index(M, 8);
   LLVMValueRef which = LLVMBuildUDiv(M->b, lane, eight, "");
-  if (n < 4) which = LLVMBuildURem(M->b, which, low_i64(M, n), "");
+  if (n < 4) which = LLVMBuildURem(M->b, which, low_index(M, n), "");
   E->counter[st->lane] =
-      LLVMBuildNUWMul(M->b, LLVMBuildURem(M->b, lane, eight, ""), low_i64(M, 4), "");
-  set(E, st->reg[o], LLVMBuildNUWAdd(M->b, which, low_i64(M, first), ""), st->nreg[o]);
+      LLVMBuildNUWMul(M->b, LLVMBuildURem(M->b, lane, eight, ""), low_index(M, 4), "");
+  set(E, st->reg[o], LLVMBuildNUWAdd(M->b, which, low_index(M, first), ""), st->nreg[o]);
   E->env[st->place[o]] = (tarn_plan_at){.kind = TARN_PLAN_NUMBER};
-  low_off off = low_eval(E, a->p->off);
-  LLVMValueRef at = low_off_scalar(E, &off);
+  low_off off = low_offset(E, a->p->off);
   LLVMValueRef base = advanced(N, M->i8, N->now->shared, low_i64(M, st->held[a->p->held - 1].at));
-  LLVMValueRef p = advanced(N, low_memory_type(M, a->p->dtype), base, at);
+  LLVMValueRef p = low_address(E, a->p->dtype, base, &off);
   LLVMTypeRef type = LLVMTypeOf(p);
   const char *name =
       tarn_format(M->cx, "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x%lld.b16", (long long)n);
@@ -217,13 +214,12 @@ static void copy_sync(low_nest *N, low_fn *E, const tarn_plan_held *h, LLVMValue
 /* What the counters of a copy say. */
 static void copy_here(low_nest *N, low_fn *E, const tarn_plan_held *h) {
   low_module *M = N->M;
-  LLVMTypeRef t = low_memory_type(M, h->from.dtype);
-  low_off from = low_eval(E, h->from.off);
-  low_off to = low_eval(E, h->to);
+  low_off from = low_offset(E, h->from.off);
+  low_off to = low_offset(E, h->to);
   LLVMValueRef is = conditions(E, &h->from);
-  LLVMValueRef source = advanced(N, t, N->now->memory[h->read], low_off_scalar(E, &from));
+  LLVMValueRef source = low_address(E, h->from.dtype, N->now->memory[h->read], &from);
   LLVMValueRef target = advanced(N, M->i8, N->now->shared, low_i64(M, h->at));
-  target = advanced(N, t, target, low_off_scalar(E, &to));
+  target = low_address(E, h->from.dtype, target, &to);
   uint32_t bytes = h->wide * (uint32_t)tarn_dtype_size(h->from.dtype);
   if (h->async) copy_async(N, bytes, target, source, is);
   else copy_sync(N, E, h, target, source, is);
@@ -234,7 +230,7 @@ void low_emit_copy(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   LLVMBuilderRef b = N->M->b;
   uint64_t all = 1, threads = (uint64_t)N->now->p->threads;
   for (uint32_t k = 0; k < h->n; k++) all *= (uint64_t)h->count[k];
-  LLVMValueRef thread = LLVMBuildTrunc(b, E->thread, N->M->i32, "");
+  LLVMValueRef thread = LLVMBuildTruncOrBitCast(b, E->thread, N->M->i32, "");
   for (uint64_t from = 0; from < all; from += threads) {
     LLVMBasicBlockRef after = NULL;
     rest r = {thread, from};
@@ -266,17 +262,17 @@ void low_emit_fill(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   LLVMBasicBlockRef body = low_block(E, "fill");
   LLVMBasicBlockRef after = low_block(E, "filled");
   LLVMValueRef base = advanced(N, M->i8, N->now->shared, low_i64(M, h->at));
-  LLVMValueRef has = LLVMBuildICmp(M->b, LLVMIntULT, E->thread, low_i64(M, n), "");
+  LLVMValueRef has = LLVMBuildICmp(M->b, LLVMIntULT, E->thread, low_index(M, n), "");
   LLVMBuildCondBr(M->b, has, body, after);
   low_begin(E, body);
-  LLVMValueRef i = LLVMBuildPhi(M->b, M->i64, "");
+  LLVMValueRef i = LLVMBuildPhi(M->b, M->index, "");
   LLVMSetAlignment(LLVMBuildStore(M->b, fill, advanced(N, t, base, i)),
                    (unsigned)tarn_dtype_size(h->from.dtype));
-  LLVMValueRef next = LLVMBuildNUWAdd(M->b, i, low_i64(M, st->threads), "");
+  LLVMValueRef next = LLVMBuildNUWAdd(M->b, i, low_index(M, st->threads), "");
   LLVMValueRef in[2] = {E->thread, next};
   LLVMBasicBlockRef blocks[2] = {before, body};
   LLVMAddIncoming(i, in, blocks, 2);
-  LLVMValueRef more = LLVMBuildICmp(M->b, LLVMIntULT, next, low_i64(M, n), "");
+  LLVMValueRef more = LLVMBuildICmp(M->b, LLVMIntULT, next, low_index(M, n), "");
   LLVMBuildCondBr(M->b, more, body, after);
   low_begin(E, after);
 }
@@ -335,17 +331,17 @@ void low_emit_fetch(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
 static void fetch_first(low_nest *N, low_fn *E, const tarn_plan_stmt *fetch) {
   const tarn_plan_stage *st = N->now->p;
   for (uint32_t t = 0; t + 1 < st->nslot; t++) {
-    set(E, st->slot, low_i64(N->M, t), st->nslot);
+    set(E, st->slot, low_index(N->M, t), st->nslot);
     if (t < st->trips) fetch_trip(N, E, fetch, i32(N, t));
     commit(N);
   }
 }
 static LLVMValueRef next_slot(low_nest *N, LLVMValueRef slot) {
   LLVMBuilderRef b = N->M->b;
-  LLVMValueRef next = LLVMBuildNUWAdd(b, slot, low_i64(N->M, 1), "");
-  LLVMValueRef end = low_i64(N->M, N->now->p->nslot);
+  LLVMValueRef next = LLVMBuildNUWAdd(b, slot, low_index(N->M, 1), "");
+  LLVMValueRef end = low_index(N->M, N->now->p->nslot);
   LLVMValueRef is = LLVMBuildICmp(b, LLVMIntEQ, next, end, "");
-  return LLVMBuildSelect(b, is, low_i64(N->M, 0), next, "");
+  return LLVMBuildSelect(b, is, low_index(N->M, 0), next, "");
 }
 void low_emit_pipeline(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   const tarn_plan_stage *st = N->now->p;
@@ -357,8 +353,8 @@ void low_emit_pipeline(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   LLVMBasicBlockRef body = low_block(E, "trip"), after = low_block(E, "summed");
   LLVMBuildBr(M->b, body);
   low_begin(E, body);
-  LLVMValueRef trip = LLVMBuildPhi(M->b, M->i32, ""), slot = LLVMBuildPhi(M->b, M->i64, "");
-  LLVMValueRef place = LLVMBuildPhi(M->b, M->i64, "");
+  LLVMValueRef trip = LLVMBuildPhi(M->b, M->i32, ""), slot = LLVMBuildPhi(M->b, M->index, "");
+  LLVMValueRef place = LLVMBuildPhi(M->b, M->index, "");
   N->trip = trip, N->free = place;
   E->counter[st->slot] = slot;
   low_enter(N, E, s, (tarn_plan_at){.kind = TARN_PLAN_COUNTER, .c = st->nslot - 1});
@@ -367,8 +363,8 @@ void low_emit_pipeline(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   LLVMValueRef slots[2] = {next_slot(N, slot), next_slot(N, place)};
   LLVMBasicBlockRef blocks[2] = {before, LLVMGetInsertBlock(M->b)};
   LLVMAddIncoming(trip, (LLVMValueRef[2]){i32(N, 0), next}, blocks, 2);
-  LLVMAddIncoming(slot, (LLVMValueRef[2]){low_i64(M, 0), slots[0]}, blocks, 2);
-  LLVMAddIncoming(place, (LLVMValueRef[2]){low_i64(M, st->nslot - 1), slots[1]}, blocks, 2);
+  LLVMAddIncoming(slot, (LLVMValueRef[2]){low_index(M, 0), slots[0]}, blocks, 2);
+  LLVMAddIncoming(place, (LLVMValueRef[2]){low_index(M, st->nslot - 1), slots[1]}, blocks, 2);
   LLVMBuildCondBr(M->b, more, body, after);
   low_begin(E, after);
 }

@@ -55,7 +55,9 @@ typedef struct low_module {
   LLVMModuleRef m;
   LLVMBuilderRef b;
   LLVMTypeRef i1, i8, i32, i64, ptr, f32, f64, f16, vt; /* vt: void */
-  tarn_intern *fill;                                    /* fill pages by (dtype, bits, size) */
+  LLVMTypeRef index; /* of counters and numbers of elements in what is being emitted: i64, or i32
+                        where the plan of a GPU's kernel says that they fit */
+  tarn_intern *fill; /* fill pages by (dtype, bits, size) */
   TARN_VEC(LLVMValueRef) fills;
   tarn_intern *kernels; /* kernel functions by signature */
   TARN_VEC(struct low_kernel *) kernel;
@@ -75,6 +77,7 @@ LLVMValueRef low_call(low_module *M, const char *name, LLVMTypeRef ret, LLVMValu
 LLVMValueRef low_intrinsic(low_module *M, const char *name, LLVMTypeRef *over, unsigned nover,
                            LLVMValueRef *arg, unsigned n);
 LLVMValueRef low_i64(const low_module *M, int64_t v);
+LLVMValueRef low_index(const low_module *M, int64_t v);
 /* v as n lanes of it; n = 1: v itself. */
 LLVMValueRef low_splat(low_module *M, LLVMValueRef v, uint32_t n);
 LLVMTypeRef low_vec(LLVMTypeRef t, uint32_t n); /* n = 1: t itself */
@@ -120,9 +123,9 @@ const low_isa_row *low_isa_find(const low_module *M, low_isa what, uint32_t lane
  * is (lane mod row)·stride + (lane / row)·rows; from low_even() on, the stride is that of all lanes
  * then, too, or nothing. */
 typedef struct low_off {
-  LLVMValueRef v; /* i64 or NULL */
+  LLVMValueRef v; /* of M->index, or where it is added to a base i64; or NULL */
   int64_t c, stride, rows;
-  LLVMValueRef vec; /* lanes of i64 or NULL */
+  LLVMValueRef vec; /* lanes of these, or NULL */
 } low_off;
 
 #define LOW_CACHE 64
@@ -204,14 +207,18 @@ void low_store(low_fn *E, low_access *a, uint32_t level, LLVMValueRef v);
 void low_store_at(low_fn *E, const low_access *a, LLVMValueRef p,
                   LLVMValueRef v); /* all of v, side by side from p on */
 LLVMValueRef low_resized(low_module *M, LLVMValueRef v, uint32_t n,
-                         uint32_t to); /* the first lanes, or poison behind */
-low_off low_eval(low_fn *E, const tarn_plan_lin *a);
+                         uint32_t to);                 /* the first lanes, or poison behind */
+low_off low_eval(low_fn *E, const tarn_plan_lin *a);   /* a number that is compared */
+low_off low_offset(low_fn *E, const tarn_plan_lin *a); /* one that is added to a base: i64 */
+LLVMValueRef low_widened(const low_module *M, LLVMValueRef index);
 low_off low_even(low_fn *E, low_off o);
 void low_range(const low_fn *E, const tarn_plan_lin *a, int64_t *lo,
                int64_t *hi); /* from what is known now */
 LLVMValueRef low_test(low_fn *E,
                       const tarn_plan_guard *g); /* of a guard that is the same for all lanes */
 LLVMValueRef low_off_scalar(low_fn *E, const low_off *o);
+/* p + o, of one lane. The constant is added last: it becomes a part of the instruction. */
+LLVMValueRef low_address(low_fn *E, tarn_dtype type, LLVMValueRef p, const low_off *o);
 
 /* ---- kernels ---- */
 typedef struct low_kernel {

@@ -5,6 +5,9 @@
 LLVMValueRef low_i64(const low_module *M, int64_t v) {
   return LLVMConstInt(M->i64, (unsigned long long)v, true);
 }
+LLVMValueRef low_index(const low_module *M, int64_t v) {
+  return LLVMConstInt(M->index, (unsigned long long)v, true);
+}
 
 LLVMTypeRef low_vec(LLVMTypeRef t, uint32_t n) { return n == 1 ? t : LLVMVectorType(t, n); }
 

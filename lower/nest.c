@@ -69,7 +69,7 @@ static void emit_own_lane(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   LLVMBuilderRef b = N->M->b;
   LLVMBasicBlockRef body = low_block(E, "lane");
   LLVMBasicBlockRef after = low_block(E, "next");
-  LLVMValueRef last = low_i64(N->M, s->hi);
+  LLVMValueRef last = low_index(N->M, s->hi);
   bool all = s->hi + 1 == N->M->regs.warp;
   LLVMValueRef has =
       all ? LLVMConstInt(N->M->i1, 1, 0) : LLVMBuildICmp(b, LLVMIntULE, E->lane, last, "");
@@ -102,14 +102,14 @@ void low_emit_loop(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   LLVMBasicBlockRef after = low_block(E, "end");
   LLVMBuildBr(b, body);
   low_begin(E, body);
-  LLVMValueRef i = LLVMBuildPhi(b, N->M->i64, "");
+  LLVMValueRef i = LLVMBuildPhi(b, N->M->index, "");
   E->counter[s->var] = i;
   low_enter(N, E, s, (tarn_plan_at){.kind = TARN_PLAN_COUNTER, .lo = s->lo, .c = s->hi});
-  LLVMValueRef next = LLVMBuildNUWAdd(b, i, low_i64(N->M, 1), "");
-  LLVMValueRef in[2] = {low_i64(N->M, s->lo), next};
+  LLVMValueRef next = LLVMBuildNUWAdd(b, i, low_index(N->M, 1), "");
+  LLVMValueRef in[2] = {low_index(N->M, s->lo), next};
   LLVMBasicBlockRef blocks[2] = {before, LLVMGetInsertBlock(b)};
   LLVMAddIncoming(i, in, blocks, 2);
-  LLVMValueRef more = LLVMBuildICmp(b, LLVMIntULT, next, low_i64(N->M, s->hi + 1), "");
+  LLVMValueRef more = LLVMBuildICmp(b, LLVMIntULT, next, low_index(N->M, s->hi + 1), "");
   LLVMBuildCondBr(b, more, body, after);
   low_begin(E, after);
 }
@@ -146,7 +146,7 @@ void low_emit_either(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   const tarn_plan_stmt *yes_phase = s + 1;
   LLVMValueRef all = NULL;
   for (uint32_t i = 0; i < s->n; i++) {
-    LLVMValueRef is = low_i64(N->M, s->test[i].is);
+    LLVMValueRef is = low_index(N->M, s->test[i].is);
     LLVMValueRef c = LLVMBuildICmp(b, LLVMIntEQ, E->counter[s->test[i].var], is, "");
     all = all ? LLVMBuildAnd(b, all, c, "") : c;
   }
@@ -179,7 +179,7 @@ void low_emit_case(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   LLVMBasicBlockRef yes = low_block(E, "yes");
   LLVMBasicBlockRef no = low_block(E, "no");
   LLVMIntPredicate p = s->below ? LLVMIntSLT : LLVMIntEQ;
-  LLVMValueRef bound = low_i64(N->M, s->below ? s->below : s->lo);
+  LLVMValueRef bound = low_index(N->M, s->below ? s->below : s->lo);
   LLVMBuildCondBr(b, LLVMBuildICmp(b, p, at, bound, ""), yes, no);
   low_begin(E, yes);
   tarn_plan_at env = {.kind = TARN_PLAN_COUNTER, .lo = s->lo, .c = s->hi};
@@ -206,9 +206,9 @@ void low_emit_parallel(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
 static void decode(low_nest *N, low_fn *E, const tarn_plan_list *list, LLVMValueRef item) {
   LLVMBuilderRef b = N->M->b;
   for (uint32_t i = list->parallel; i-- > 0;) {
-    LLVMValueRef trips = low_i64(N->M, list->level[i].trips);
+    LLVMValueRef trips = low_index(N->M, list->level[i].trips);
     LLVMValueRef *at = &E->counter[list->level[i].var];
-    if (list->level[i].trips == 1) *at = low_i64(N->M, 0);
+    if (list->level[i].trips == 1) *at = low_index(N->M, 0);
     else if (i == 0) *at = item;
     else {
       *at = LLVMBuildURem(b, item, trips, "");
@@ -230,26 +230,26 @@ void low_emit_team(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   int64_t teams = E->threads / each;
   LLVMValueRef first = E->thread;
   if (each > 1) {
-    first = LLVMBuildUDiv(b, E->thread, low_i64(N->M, lanes), "");
-    E->lane = LLVMBuildURem(b, E->thread, low_i64(N->M, lanes), "");
+    first = LLVMBuildUDiv(b, E->thread, low_index(N->M, lanes), "");
+    E->lane = LLVMBuildURem(b, E->thread, low_index(N->M, lanes), "");
   }
   LLVMBasicBlockRef before = LLVMGetInsertBlock(b);
   LLVMBasicBlockRef body = low_block(E, "item");
   LLVMBasicBlockRef after = low_block(E, "team");
-  LLVMValueRef has = LLVMBuildICmp(b, LLVMIntULT, first, low_i64(N->M, items), "");
+  LLVMValueRef has = LLVMBuildICmp(b, LLVMIntULT, first, low_index(N->M, items), "");
   LLVMBuildCondBr(b, has, body, after);
   low_begin(E, body);
   LLVMValueRef item = first;
-  if (items > teams) item = LLVMBuildPhi(b, N->M->i64, "");
+  if (items > teams) item = LLVMBuildPhi(b, N->M->index, "");
   decode(N, E, low_list(N), item);
   emit_inside(N, E, s);
   if (items <= teams) LLVMBuildBr(b, after);
   else {
-    LLVMValueRef next = LLVMBuildNUWAdd(b, item, low_i64(N->M, teams), "");
+    LLVMValueRef next = LLVMBuildNUWAdd(b, item, low_index(N->M, teams), "");
     LLVMValueRef from[2] = {first, next};
     LLVMBasicBlockRef blocks[2] = {before, LLVMGetInsertBlock(b)};
     LLVMAddIncoming(item, from, blocks, 2);
-    LLVMValueRef more = LLVMBuildICmp(b, LLVMIntULT, next, low_i64(N->M, items), "");
+    LLVMValueRef more = LLVMBuildICmp(b, LLVMIntULT, next, low_index(N->M, items), "");
     LLVMBuildCondBr(b, more, body, after);
   }
   low_begin(E, after);
@@ -333,10 +333,10 @@ void low_nest_emit(low_nest *N, uint32_t region, low_fn *E, const LLVMValueRef *
   LLVMBasicBlockRef after = low_block(E, "done");
   LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, begin, end, ""), body, after);
   low_begin(E, body);
-  LLVMValueRef item = LLVMBuildPhi(b, N->M->i64, "");
+  LLVMValueRef item = LLVMBuildPhi(b, N->M->index, "");
   decode(N, E, list, item);
   emit_from(N, E, code->p, stop);
-  LLVMValueRef next = LLVMBuildNSWAdd(b, item, low_i64(N->M, 1), "");
+  LLVMValueRef next = LLVMBuildNSWAdd(b, item, low_index(N->M, 1), "");
   LLVMValueRef from[2] = {begin, next};
   LLVMBasicBlockRef blocks[2] = {before, LLVMGetInsertBlock(b)};
   LLVMAddIncoming(item, from, blocks, 2);

@@ -7,8 +7,8 @@ static LLVMValueRef plus(const low_fn *E, LLVMValueRef sum, int64_t k, uint32_t 
   low_module *M = E->M;
   const tarn_plan_at *e = &E->env[var];
   if (e->kind != TARN_PLAN_COUNTER && e->kind != TARN_PLAN_NUMBER) return sum;
-  LLVMValueRef v = e->kind == TARN_PLAN_COUNTER ? E->counter[var] : low_i64(M, e->c);
-  return LLVMBuildAdd(M->b, sum, LLVMBuildMul(M->b, v, low_i64(M, k), ""), "");
+  LLVMValueRef v = e->kind == TARN_PLAN_COUNTER ? E->counter[var] : low_index(M, e->c);
+  return LLVMBuildAdd(M->b, sum, LLVMBuildMul(M->b, v, low_index(M, k), ""), "");
 }
 
 /* Byte offset, from the operand's base, of what this trip of variable k->at prefetches. */
@@ -18,14 +18,14 @@ static LLVMValueRef fetch_offset(const low_nest *N, const low_fn *E, const low_a
   const tarn_plan_level *l[2 * TARN_MAX_LEVELS];
   const tarn_plan_lin *off = a->p->off;
   int64_t size = (int64_t)tarn_dtype_size(a->p->dtype), trips = 1;
-  LLVMValueRef at = low_i64(M, (off->c + k->first) * size);
+  LLVMValueRef at = low_index(M, (off->c + k->first) * size);
   for (uint32_t i = 0; i < off->n; i++) {
     const tarn_plan_term *t = &off->t[i];
     if (t->last <= k->level) at = plus(E, at, t->coef * size, t->var);
   }
   bool even = k->units && k->units < k->trips; /* prefetched evenly, some twice */
   int64_t piece = k->row ? k->rows * k->row * size : k->step;
-  LLVMValueRef unit = low_i64(M, 0);
+  LLVMValueRef unit = low_index(M, 0);
   for (uint32_t i = tarn_plan_levels(N->p, 1 + (uint32_t)(N->now - N->stage), l);
        i-- > 0 && l[i]->var > k->level;) {
     if ((l[i]->kind != TARN_SERIAL && l[i]->kind != TARN_PARALLEL) || l[i]->var > k->at) continue;
@@ -36,15 +36,15 @@ static LLVMValueRef fetch_offset(const low_nest *N, const low_fn *E, const low_a
   if (!even && k->parts <= 1) return at;
   if (even) {
     int64_t each = ((k->units << SHARES) + k->trips - 1) / k->trips;
-    unit =
-        LLVMBuildLShr(M->b, LLVMBuildMul(M->b, unit, low_i64(M, each), ""), low_i64(M, SHARES), "");
+    unit = LLVMBuildLShr(M->b, LLVMBuildMul(M->b, unit, low_index(M, each), ""),
+                         low_index(M, SHARES), "");
   }
   if (k->parts <= 1)
-    return LLVMBuildAdd(M->b, at, LLVMBuildMul(M->b, unit, low_i64(M, piece), ""), "");
-  LLVMValueRef parts = low_i64(M, k->parts), row = LLVMBuildUDiv(M->b, unit, parts, "");
-  at = LLVMBuildAdd(M->b, at, LLVMBuildMul(M->b, row, low_i64(M, piece), ""), "");
+    return LLVMBuildAdd(M->b, at, LLVMBuildMul(M->b, unit, low_index(M, piece), ""), "");
+  LLVMValueRef parts = low_index(M, k->parts), row = LLVMBuildUDiv(M->b, unit, parts, "");
+  at = LLVMBuildAdd(M->b, at, LLVMBuildMul(M->b, row, low_index(M, piece), ""), "");
   unit = LLVMBuildSub(M->b, unit, LLVMBuildMul(M->b, row, parts, ""), "");
-  return LLVMBuildAdd(M->b, at, LLVMBuildMul(M->b, unit, low_i64(M, k->step), ""), "");
+  return LLVMBuildAdd(M->b, at, LLVMBuildMul(M->b, unit, low_index(M, k->step), ""), "");
 }
 
 void low_emit_prefetch(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
@@ -64,7 +64,7 @@ static void address(low_nest *N, low_fn *E, const tarn_prefetch *k) {
   for (int64_t r = 0; r < k->rows; r++)
     for (int64_t by = 0; by < k->step; by += k->line) {
       low_due d = {.a = a, .locality = a->p->store || k->into_l1 ? 3 : 2};
-      d.at = LLVMBuildAdd(M->b, at, low_i64(M, r * row + by), "");
+      d.at = LLVMBuildAdd(M->b, at, low_index(M, r * row + by), "");
       tarn_push(M->cx, &N->due, d);
     }
 }

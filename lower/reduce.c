@@ -18,7 +18,7 @@ static int64_t slot_number(const low_nest *N, low_fn *E, LLVMValueRef *loops) {
     const tarn_plan_at *e = &E->env[l->var];
     if (e->kind == TARN_PLAN_NUMBER) at += radix * e->c;
     else {
-      LLVMValueRef v = LLVMBuildMul(N->M->b, E->counter[l->var], low_i64(N->M, radix), "");
+      LLVMValueRef v = LLVMBuildMul(N->M->b, E->counter[l->var], low_index(N->M, radix), "");
       *loops = *loops ? LLVMBuildAdd(N->M->b, *loops, v, "") : v;
     }
     radix *= l->trips;
@@ -52,10 +52,10 @@ static LLVMValueRef acc_pointer(low_nest *N, low_fn *E, uint32_t k, int64_t chai
     if (!st->slot[at]) st->slot[at] = low_alloca(E, type, 1);
     return st->slot[at];
   }
-  LLVMValueRef i = low_i64(M, at);
+  LLVMValueRef i = low_index(M, at);
   if (loops)
-    i = LLVMBuildAdd(M->b, LLVMBuildMul(M->b, loops, low_i64(M, st->p->red->ns), ""), i, "");
-  i = LLVMBuildMul(M->b, i, low_i64(M, 8 * (int64_t)st->p->max_lanes), "");
+    i = LLVMBuildAdd(M->b, LLVMBuildMul(M->b, loops, low_index(M, st->p->red->ns), ""), i, "");
+  i = LLVMBuildMul(M->b, i, low_index(M, 8 * (int64_t)st->p->max_lanes), "");
   return LLVMBuildInBoundsGEP2(M->b, M->i8, st->slot[0], &i, 1, "");
 }
 
@@ -151,12 +151,12 @@ static void merge_lanes(low_nest *N, const low_stage *st, LLVMValueRef *v) {
 static LLVMValueRef member(const low_nest *N, const low_fn *E, int64_t *members) {
   const tarn_plan_stage *p = N->now->p;
   LLVMBuilderRef b = N->M->b;
-  LLVMValueRef at = p->unit ? E->counter[p->lane] : low_i64(N->M, 0);
+  LLVMValueRef at = p->unit ? E->counter[p->lane] : low_index(N->M, 0);
   *members = p->unit ? N->M->regs.warp : 1;
   for (uint32_t i = 0; i < low_list(N)->n; i++) {
     const tarn_plan_level *l = &low_list(N)->level[i];
     if (l->kind != TARN_TEAM || l->red) continue;
-    LLVMValueRef v = LLVMBuildMul(b, E->counter[l->var], low_i64(N->M, *members), "");
+    LLVMValueRef v = LLVMBuildMul(b, E->counter[l->var], low_index(N->M, *members), "");
     at = LLVMBuildAdd(b, at, v, "");
     *members *= l->trips;
   }
@@ -167,12 +167,12 @@ static LLVMValueRef place_of(const low_nest *N, LLVMValueRef part, LLVMValueRef 
                              int64_t i) {
   low_module *M = N->M;
   const tarn_plan_stage *p = N->now->p;
-  LLVMValueRef n = LLVMBuildSub(M->b, part, low_i64(M, 1), "");
-  n = LLVMBuildMul(M->b, n, low_i64(M, members * p->slots), "");
-  n = LLVMBuildAdd(M->b, n, low_i64(M, i * members), "");
-  n = LLVMBuildAdd(M->b, n, at, "");
   LLVMTypeRef t = low_compute_type(M, p->state[0]);
-  return LLVMBuildInBoundsGEP2(M->b, t, N->now->shared, &n, 1, "");
+  LLVMValueRef n = LLVMBuildNSWMul(M->b, part, low_index(M, members * p->slots), "");
+  n = low_widened(M, LLVMBuildNSWAdd(M->b, n, at, ""));
+  LLVMValueRef c = low_i64(M, (i - p->slots) * members);
+  LLVMValueRef first = LLVMBuildGEP2(M->b, t, N->now->shared, &n, 1, "");
+  return LLVMBuildGEP2(M->b, t, first, &c, 1, "");
 }
 static LLVMValueRef merged(const low_nest *N, LLVMValueRef x, LLVMValueRef y) {
   const tarn_plan_stage *p = N->now->p;
@@ -203,7 +203,7 @@ void low_emit_merge(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   int64_t members;
   wait_for_all(N, E); /* nobody reads any more what was held there */
   LLVMValueRef at = member(N, E, &members);
-  LLVMValueRef first = LLVMBuildICmp(M->b, LLVMIntEQ, part, low_i64(M, 0), "");
+  LLVMValueRef first = LLVMBuildICmp(M->b, LLVMIntEQ, part, low_index(M, 0), "");
   LLVMBuildCondBr(M->b, first, given, give);
   low_begin(E, give);
   for (int64_t i = 0; i < st->p->slots; i++)
@@ -217,7 +217,8 @@ void low_emit_merge(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
     LLVMValueRef *sum = &st->slot[i * st->p->chains];
     LLVMTypeRef t = low_compute_type(M, st->p->state[0]);
     for (int64_t k = 1; k <= s->hi; k++) {
-      LLVMValueRef other = LLVMBuildLoad2(M->b, t, place_of(N, low_i64(M, k), at, members, i), "");
+      LLVMValueRef other =
+          LLVMBuildLoad2(M->b, t, place_of(N, low_index(M, k), at, members, i), "");
       LLVMBuildStore(M->b, merged(N, LLVMBuildLoad2(M->b, t, *sum, ""), other), *sum);
     }
   }
@@ -228,7 +229,7 @@ void low_emit_merge(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
 
 /* ---------------------------------------------------------------- lanes that are threads */
 static LLVMValueRef first_lane(low_module *M, const low_fn *E) {
-  return LLVMBuildICmp(M->b, LLVMIntEQ, E->lane, low_i64(M, 0), "");
+  return LLVMBuildICmp(M->b, LLVMIntEQ, E->lane, low_index(M, 0), "");
 }
 static LLVMValueRef of_lane_across(low_module *M, LLVMValueRef word, uint32_t by) {
   LLVMValueRef a[4] = {LLVMConstInt(M->i32, UINT32_MAX, 0), word, LLVMConstInt(M->i32, by, 0),
@@ -290,13 +291,14 @@ static void init_leaf(low_nest *N, low_fn *E, bool resume) {
 
 static LLVMValueRef flat_index(low_nest *N, low_fn *E, const low_stage *st) {
   low_off o = low_eval(E, st->p->flat);
-  LLVMValueRef v = low_splat(N->M, low_off_scalar(E, &(low_off){.v = o.v, .c = o.c}), E->lanes);
+  LLVMValueRef v = low_off_scalar(E, &(low_off){.v = o.v, .c = o.c});
+  v = low_splat(N->M, low_widened(N->M, v), E->lanes);
   if (o.stride && E->lanes > 1) {
     LLVMValueRef lane[256];
     for (uint32_t i = 0; i < E->lanes; i++) lane[i] = low_i64(N->M, (int64_t)i * o.stride);
     v = LLVMBuildAdd(N->M->b, v, LLVMConstVector(lane, E->lanes), "");
   }
-  return o.vec ? LLVMBuildAdd(N->M->b, v, o.vec, "") : v;
+  return o.vec ? LLVMBuildAdd(N->M->b, v, low_widened(N->M, o.vec), "") : v;
 }
 
 static void body_leaf(low_nest *N, low_fn *E) {

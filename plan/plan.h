@@ -286,6 +286,8 @@ enum { TARN_BLOCK_ALONE = 128, TARN_BLOCK_TEAM = 256 };
 TARN_API int64_t tarn_plan_block(const tarn_plan_nest *N, uint32_t region);
 TARN_API int64_t tarn_plan_each(const tarn_plan_nest *N, uint32_t region);
 TARN_API int64_t tarn_plan_shared(const tarn_plan_nest *N, uint32_t region);
+/* Are counters and numbers of elements of 32 bits, on a GPU? Else they have 64, see narrow.c. */
+TARN_API bool tarn_plan_narrow(const tarn_plan_nest *N, uint32_t region);
 /* Does an instruction of a warp compute a reduction by `red` of `body` over elements of the two
  * types, the first operand's its rows? */
 TARN_API bool tarn_plan_unit_serves(tarn_lang *L, const tarn_hw *hw, uint32_t intrinsic,

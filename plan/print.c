@@ -280,6 +280,7 @@ static void print_region(printer *p, uint32_t r) {
   const tarn_plan_code *c = N->code[r];
   line(p);
   tarn_buf_fmt(p->b, "(region %u items %lld", r, (long long)tarn_plan_items(N, r));
+  if (tarn_plan_narrow(N, r)) tarn_buf_str(p->b, " index 32");
   p->depth++;
   print_levels(p, 0);
   for (uint32_t i = 0; i < N->nstage; i++) {

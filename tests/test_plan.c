@@ -259,6 +259,35 @@ START_TEST(banks_are_kept_apart) {
   ck_assert_double_gt(plain.seconds, best.seconds);
 }
 END_TEST
+/* Numbers of elements have 32 bits as long as the last one does: of one operand, or of the result.
+ */
+static const struct {
+  long long rows, step;
+  bool narrow;
+} extents[] = {{1 << 20, 1 << 10, true}, {(1 << 20) + 1, 1 << 10, false}, {3, 1 << 30, false}};
+static const tarn_plan_nest *plan_of_rows(long long rows, long long step, const tarn_hw *on) {
+  tarn_ksig k;
+  tarn_cost cost;
+  const char *text = tarn_format(
+      cx,
+      "(kernel (nest (stages (children 1) (shared) (split 1) (stage (own %lld 64) (reduce) (map "
+      "(neg $0)) (child 0 (index ((%lld 64) ()) (%lld) ((+ (* %lld d0) d1)))) out)))(in f32 (%lld) "
+      "(1))(out f32 (%lld 64) (64 1)))",
+      rows, rows, rows * step, step, rows * step, rows);
+  tarn_ksig_parse(L, text, strlen(text), &k);
+  tarn_plan_choice c = {&k, tarn_solve(tarn_gpu_solver(L, on, 1), &k, &cost)};
+  const tarn_kprog *p = tarn_plan_program(L, on, &c, 1);
+  return tarn_plan_of_kernel(p, &p->ker[0], true);
+}
+START_TEST(indices_of_32_bits) {
+  const tarn_hw *gpu = tarn_hw_load(L, "cuda-sm80");
+  const tarn_plan_nest *N = plan_of_rows(extents[_i].rows, extents[_i].step, gpu);
+  tarn_buf text = {.cx = cx};
+  tarn_plan_print(N, &text);
+  ck_assert(tarn_plan_narrow(N, 0) == extents[_i].narrow);
+  ck_assert((strstr(text.p, " index 32") != NULL) == extents[_i].narrow);
+}
+END_TEST
 /* With a bank for each word nothing is in the way of anything. */
 START_TEST(many_banks) {
   const tarn_hw *gpu = tarn_hw_load(L, "cuda-sm80");
@@ -315,6 +344,7 @@ int main(void) {
   tcase_add_loop_test(t, held_results, 0, sizeof refused / sizeof *refused);
   tcase_add_test(t, banks_are_kept_apart);
   tcase_add_test(t, many_banks);
+  tcase_add_loop_test(t, indices_of_32_bits, 0, sizeof extents / sizeof *extents);
   tcase_add_test(t, operands_are_held);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);

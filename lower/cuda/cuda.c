@@ -39,7 +39,7 @@ typedef struct cuda {
 static LLVMValueRef special(low_module *M, const char *name) {
   LLVMValueRef v =
       low_intrinsic(M, tarn_format(M->cx, "llvm.nvvm.read.ptx.sreg.%s", name), NULL, 0, NULL, 0);
-  return LLVMBuildZExt(M->b, v, M->i64, "");
+  return LLVMBuildZExtOrBitCast(M->b, v, M->index, "");
 }
 static void annotate(low_module *M, LLVMValueRef f, const char *what, uint32_t v) {
   LLVMMetadataRef m[3] = {LLVMValueAsMetadata(f), LLVMMDStringInContext2(M->lc, what, strlen(what)),
@@ -68,7 +68,7 @@ static LLVMValueRef begin_kernel(low_module *M, const region *r, uint32_t nin, u
 static LLVMValueRef begin_scratch(low_fn *E, LLVMValueRef memory, LLVMValueRef item) {
   low_module *M = E->M;
   LLVMValueRef size = LLVMBuildFreeze(M->b, low_i64(M, 0), "size");
-  LLVMValueRef by = LLVMBuildMul(M->b, item, size, "");
+  LLVMValueRef by = LLVMBuildMul(M->b, LLVMBuildZExtOrBitCast(M->b, item, M->i64, ""), size, "");
   E->scratch = LLVMBuildInBoundsGEP2(M->b, M->i8, memory, &by, 1, "");
   return size;
 }
@@ -78,12 +78,12 @@ static LLVMValueRef emit_item(low_fn *E, const region *r, LLVMValueRef *all) {
   low_module *M = E->M;
   LLVMValueRef block = special(M, "ctaid.x"), thread = special(M, "tid.x");
   E->thread = thread, E->threads = r->block;
-  *all = LLVMBuildNUWMul(M->b, block, low_i64(M, r->block), "");
+  *all = LLVMBuildNUWMul(M->b, block, low_index(M, r->block), "");
   *all = LLVMBuildNUWAdd(M->b, *all, thread, "");
   if (r->team) return block;
   if (r->each == 1) return *all;
-  E->lane = LLVMBuildURem(M->b, thread, low_i64(M, r->each), "");
-  return LLVMBuildUDiv(M->b, *all, low_i64(M, r->each), "");
+  E->lane = LLVMBuildURem(M->b, thread, low_index(M, r->each), "");
+  return LLVMBuildUDiv(M->b, *all, low_index(M, r->each), "");
 }
 static void size_region(const tarn_plan_nest *plan, uint32_t no, region *r) {
   const tarn_hw *hw = plan->hw;
@@ -105,13 +105,14 @@ static void emit_region(cuda *g, tarn_plan_nest *plan, uint32_t no, region *r, u
   for (uint32_t i = 0; i < nin + nout; i++)
     *(i < nin ? &in[i] : &out[i - nin]) = LLVMGetParam(f, i);
   E.scratch_bytes = &r->scratch;
+  M->index = tarn_plan_narrow(plan, no) ? M->i32 : M->i64;
   if (shared) E.shared = low_shared_memory(M, shared, r->shared > 0);
   LLVMValueRef item = emit_item(&E, r, &thread);
   /* Locals are made at the end of the entry block, behind what they are made of. */
   LLVMBasicBlockRef work = low_block(&E, "work");
   LLVMBasicBlockRef done = low_block(&E, "done");
   LLVMValueRef size = begin_scratch(&E, LLVMGetParam(f, nin + nout), r->team ? item : thread);
-  LLVMValueRef has = LLVMBuildICmp(M->b, LLVMIntULT, item, low_i64(M, r->items), "");
+  LLVMValueRef has = LLVMBuildICmp(M->b, LLVMIntULT, item, low_index(M, r->items), "");
   E.entry = LLVMGetInsertBlock(M->b);
   LLVMBuildCondBr(M->b, r->team ? LLVMConstInt(M->i1, 1, 0) : has, work, done);
   low_begin(&E, work);
@@ -121,6 +122,7 @@ static void emit_region(cuda *g, tarn_plan_nest *plan, uint32_t no, region *r, u
   LLVMBuildRetVoid(M->b);
   LLVMReplaceAllUsesWith(size, low_i64(M, (int64_t)r->scratch));
   LLVMInstructionEraseFromParent(size);
+  M->index = M->i64;
 }
 static function *function_of(cuda *g, const tarn_kernel *k, const tarn_plan_operand *in,
                              const tarn_plan_operand *out) {
