@@ -1,5 +1,6 @@
 /* The functions of egglog's primitive sorts. */
 #include "lab/egg.h"
+#include "lab/text.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -192,27 +193,14 @@ PRIM(s_join) {
   for (uint32_t i = 0; i < n; i++) tarn_buf_add(&b, a[i]->s, a[i]->n);
   return text_is(&b, out);
 }
-static const char *find(const char *s, const char *end, const egg_value *what) {
-  for (; what->n && s + what->n <= end; s++)
-    if (!memcmp(s, what->s, what->n)) return s;
-  return NULL;
-}
 PRIM(s_count) {
-  const char *s = a[0]->s, *end = s + a[0]->n;
-  int64_t count = 0;
   UNUSED;
-  while ((s = find(s, end, a[1]))) s += a[1]->n, count++;
-  return int_is(count, out);
+  return int_is(text_count(a[0]->s, a[0]->n, a[1]->s, a[1]->n), out);
 }
 PRIM(s_replace) {
-  const char *s = a[0]->s, *end = s + a[0]->n, *at;
   tarn_buf b = {.cx = E->cx};
   UNUSED;
-  for (; (at = find(s, end, a[1])); s = at + a[1]->n) {
-    tarn_buf_add(&b, s, (size_t)(at - s));
-    tarn_buf_add(&b, a[2]->s, a[2]->n);
-  }
-  tarn_buf_add(&b, s, (size_t)(end - s));
+  text_replace(&b, a[0]->s, a[0]->n, a[1]->s, a[1]->n, a[2]->s, a[2]->n);
   return text_is(&b, out);
 }
 PRIM(to_string) {

@@ -187,11 +187,31 @@ void free_sides(const tarn_ruleset *rs, const rule *r, tarn_eg_rule *e) {
 typedef struct held {
   free_state *f;
   const fexpr *x;
+  bool computes; /* values, which may need memory for the time being */
 } held;
+typedef struct holding {
+  const held *h;
+  fenv e;
+  bool is;
+} holding;
+static void holds_raises(tarn_ctx *cx, void *arg) {
+  holding *k = arg;
+  tarn_mark mark = tarn_arena_mark(cx);
+  k->is = free_holds(&k->e, k->h->x);
+  tarn_release(cx, mark);
+}
 static bool holds(void *user, tarn_egraph *g, const tarn_eg_match *m) {
   const held *h = user;
-  fenv e = {.f = h->f, .g = g, .cls = m->vars, .m = m};
-  return free_holds(&e, h->x);
+  holding k = {h, {.f = h->f, .g = g, .cls = m->vars, .m = m}, false};
+  if (!h->computes) return free_holds(&k.e, h->x);
+  tarn_status st = tarn_protect(h->f->cx, holds_raises, &k);
+  if (st) h->f->failed = st;
+  return !st && k.is;
+}
+static bool computes(const fexpr *x) {
+  bool any = x->n && strchr(x->fun->sig, ':')[1] == 'v';
+  for (uint32_t i = 0; i < x->n; i++) any |= computes(x->kid[i]);
+  return any;
 }
 uint32_t free_look_up(const fenv *e, const rpat *p) {
   uint32_t kid[64];
@@ -335,8 +355,9 @@ static void add_rule(const tarn_ruleset *rs, tarn_eg_rules *out, const rule *r,
 static void add_condition(const tarn_ruleset *rs, const rule *r, const rx *x,
                           tarn_eg_condition *to) {
   held *h = TARN_NEW(rs->cx, held);
-  *h = (held){free_of(rs),
-              x->free ? x->free : free_condition(free_of(rs)->rs, (rule *)(uintptr_t)r, x->at)};
+  *h = (held){.f = free_of(rs), .x = x->free};
+  if (!h->x) h->x = free_condition(free_of(rs)->rs, (rule *)(uintptr_t)r, x->at);
+  h->computes = computes(h->x);
   *to = (tarn_eg_condition){holds, h, free_reads(free_of(rs), h->x, true)};
 }
 static bool always(void *user, tarn_egraph *g, const tarn_eg_match *m) {

@@ -1,7 +1,8 @@
 /* Free rule sets: what a file of rules over operators of any name declares, and how it is computed.
  *
- * free_read.c reads analyses, predicates and expressions; free_value.c computes them; free_facts.c
- * gives the engine the analyses; free.c has terms, patterns, conditions and right sides. */
+ * free_read.c reads analyses, predicates and expressions; free_value.c and free_text.c compute
+ * them; free_facts.c gives the engine the analyses; free.c has terms, patterns, conditions and
+ * right sides. */
 #ifndef TARN_RULES_FREE_H
 #define TARN_RULES_FREE_H
 #include "lab/big.h"
@@ -9,15 +10,24 @@
 #include "rules/lang/lang.h"
 
 /* A value: nothing, a real, a fraction in lowest terms (q > 0), one of which a part does not fit in
- * 64 bits, or a name that the file lists as a value. */
-typedef enum { FV_NONE, FV_REAL, FV_FRACTION, FV_BIG, FV_NAME } fv_kind;
+ * 64 bits, a name that the file lists as a value, a text, or a multiset of such values. */
+typedef enum { FV_NONE, FV_REAL, FV_FRACTION, FV_BIG, FV_NAME, FV_TEXT, FV_BAG } fv_kind;
 typedef struct fval {
   fv_kind kind;
+  uint32_t symbol; /* NAME */
   double x;
-  int64_t p, q;
-  const bigrat *big; /* BIG */
-  uint32_t symbol;   /* NAME */
+  int64_t p, q; /* TEXT: of p bytes */
+  union {
+    const bigrat *big;      /* BIG */
+    const char *text;       /* TEXT */
+    const struct fbag *bag; /* BAG */
+  };
 } fval;
+typedef struct fbag { /* elements in the order of free_text.c */
+  const fval *elem;
+  uint32_t n, all, levels; /* all: with those of the multisets in it */
+  uint64_t bytes;          /* of its leaf's name, at most */
+} fbag;
 typedef enum { FREE_REAL, FREE_INTEGER, FREE_RATIONAL } free_numbers;
 
 struct free_state;
@@ -123,14 +133,26 @@ fexpr *free_computed(tarn_ruleset *rs, rule *r, const tarn_sx *s); /* a value */
 void free_check_growth(const tarn_ruleset *rs, const rule *r);
 
 /* ---- values (free_value.c) ---- */
-fval free_parse(const free_state *f, const char *s, size_t n); /* a number; NONE: it is none */
+fval free_parse(const free_state *f, const char *s, size_t n); /* of a leaf; NONE: it is no value */
 fval free_value_of(const free_state *f, uint32_t symbol);
 uint32_t free_value_symbol(free_state *f, const fval *v); /* raises */
-const ffun *free_function(const char *name, const char *kinds, bool *known);
+/* sig NULL: of any arguments; kind 0: of any result. */
+const ffun *free_function(const char *name, const char *sig, char kind);
+void free_put_value(const free_state *f, tarn_buf *b, const fval *v); /* the name of its leaf */
 int free_compare(const fval *a, const fval *b); /* -1 0 1; 2: they cannot be compared */
+static inline bool free_arg(const fenv *e, const fexpr *x, uint32_t i, fval *out) {
+  return x->kid[i]->fun->fn(e, x->kid[i], out);
+}
 /* What may turn a condition to true (yes) or false: analyses and TARN_EG_READS_GRAPH. */
 uint64_t free_reads(const free_state *f, const fexpr *x, bool yes);
 bool free_holds(const fenv *e, const fexpr *x);
+
+/* ---- texts and multisets (free_text.c) ---- */
+extern const ffun free_many[];
+extern const size_t free_n_many;
+bool free_parse_many(const free_state *f, const char *s, size_t n, fval *out); /* a leaf's name */
+void free_put_many(const free_state *f, tarn_buf *b, const fval *v);
+bool free_bags_equal(const fval *a, const fval *b);
 
 /* ---- sets of classes (free_facts.c); raise ---- */
 typedef enum { SET_UNION, SET_BOTH, SET_WITHOUT } set_how; /* WITHOUT: b is a class */

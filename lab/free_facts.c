@@ -89,18 +89,15 @@ static void make_raises(tarn_ctx *cx, void *arg) {
     k->value = free_set_merge(k->f, k->value, tarn_eg_data(k->g, k->analysis, k->node->kids[i]),
                               SET_UNION);
 }
-static bool leaf_value(making *k, uint64_t *value) {
-  const fanalysis *a = k->f->analysis.p[k->analysis];
-  if (a->lattice && by_clause(k)) return true;
-  if (a->lattice && !a->leaves) return true;
-  if (!a->set && free_value_of(k->f, k->node->op).kind != FV_NONE)
-    *value = 1 + (uint64_t)free_value_symbol(k->f, &k->f->value.p[k->node->op]); /* 1.0 is 1 */
-  return true;
-}
+/* Of a leaf: it is a value, or a clause says what it is; in a lattice the clause comes first. */
 static void leaf_raises(tarn_ctx *cx, void *arg) {
   making *k = arg;
+  const fanalysis *a = k->f->analysis.p[k->analysis];
+  bool own = free_value_of(k->f, k->node->op).kind != FV_NONE && (!a->lattice || a->leaves);
   (void)cx;
-  leaf_value(k, &k->value);
+  if ((a->lattice || !own) && by_clause(k)) return;
+  if (own)
+    k->value = 1 + (uint64_t)free_value_symbol(k->f, &k->f->value.p[k->node->op]); /* 1.0 is 1 */
 }
 /* Nothing to compute: no clause, and no kid with anything in its set. */
 static bool plain(const making *k) {

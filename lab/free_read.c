@@ -47,7 +47,7 @@ uint32_t free_lattice_named(const free_state *f, const char *name) {
 }
 static fexpr *leaf(const freader *rd, const char *sig) {
   fexpr *x = TARN_NEW(rd->cx, fexpr);
-  x->fun = free_function("", sig, NULL);
+  x->fun = free_function("", sig, 0);
   x->analysis = TARN_NONE;
   return x;
 }
@@ -56,7 +56,7 @@ static fexpr *literal(freader *rd, const tarn_sx *s) {
   x->lit = free_parse(rd->f, s->text, s->len);
   if (x->lit.kind == FV_NONE) x->lit = free_value_of(rd->f, free_symbol(rd->f, s->text, s->len));
   if (x->lit.kind == FV_NONE)
-    tarn_sx_error(rd->cx, s, "%s is neither a number nor among :names", s->text);
+    tarn_sx_error(rd->cx, s, "%s is no number, text or multiset, nor among :names", s->text);
   return x;
 }
 static void need_constants(const freader *rd, const tarn_sx *s) {
@@ -107,21 +107,29 @@ static void true_and_false(freader *rd, const tarn_sx *s) {
       free_value_of(rd->f, free_symbol(rd->f, "false", 5)).kind != FV_NAME)
     tarn_sx_error(rd->cx, s, "true and false must be among the analysis' :names");
 }
-/* and, or: of any number of conditions */
+/* and, or, concat: of any number; (bag V…): what is inserted into the empty one */
 static const tarn_sx *nested(const freader *rd, const tarn_sx *s) {
-  if (s->n < 4 || (!tarn_sx_is(s, "and") && !tarn_sx_is(s, "or"))) return s;
+  bool bag = tarn_sx_is(s, "bag") && s->n > 1;
+  if (!bag &&
+      (s->n < 4 || (!tarn_sx_is(s, "and") && !tarn_sx_is(s, "or") && !tarn_sx_is(s, "concat"))))
+    return s;
+  if (s->n > 256) tarn_sx_error(rd->cx, s, "more than 255 arguments");
   tarn_sx *rest = tarn_copy(rd->cx, s, sizeof *s), *top = tarn_copy(rd->cx, s, sizeof *s);
   rest->n = s->n - 1, rest->kid = tarn_copy(rd->cx, s->kid + 1, rest->n * sizeof *s->kid);
   rest->kid[0] = s->kid[0];
   top->n = 3, top->kid = TARN_ARRAY(rd->cx, tarn_sx *, 3);
   top->kid[0] = s->kid[0], top->kid[1] = s->kid[1], top->kid[2] = rest;
+  if (!bag) return top;
+  tarn_sx *head = tarn_copy(rd->cx, s->kid[0], sizeof *head);
+  head->text = "insert", head->len = 6;
+  top->kid[0] = head, top->kid[1] = rest, top->kid[2] = s->kid[1];
   return top;
 }
 static fexpr *call(freader *rd, const tarn_sx *s, char kind) {
-  bool known = false;
   s = nested(rd, s);
   const char *name = s->n && s->kid[0]->kind == TARN_SX_ATOM ? s->kid[0]->text : "";
-  const ffun *f = *name ? free_function(name, NULL, &known) : NULL;
+  const ffun *f = *name ? free_function(name, NULL, kind) : NULL;
+  if (!f && *name) f = free_function(name, NULL, 0);
   if (!f) tarn_sx_error(rd->cx, s, "no function or predicate is called %s", *name ? name : "so");
   size_t arity = strcspn(f->sig, ":");
   if (s->n != arity + 1)
@@ -196,13 +204,12 @@ void free_read_predicate(tarn_ruleset *rs, const tarn_sx *s) {
     tarn_sx_error(rs->cx, s, "expected (predicate (NAME ?x…) CONDITION)");
   const tarn_sx *head = s->kid[1];
   const char *name[8];
-  bool known;
+  bool known = free_function(head->kid[0]->text, NULL, 0) != NULL;
   if (head->n > 9) tarn_sx_error(rs->cx, head, "more than 8 arguments");
   for (uint32_t i = 1; i < head->n; i++) {
     if (!variable(head->kid[i])) tarn_sx_error(rs->cx, head->kid[i], "expected a variable");
     name[i - 1] = head->kid[i]->text;
   }
-  free_function(head->kid[0]->text, NULL, &known);
   for (uint32_t i = 0; i < f->predicate.n; i++)
     known |= !strcmp(f->predicate.p[i].name, head->kid[0]->text);
   if (known) tarn_sx_error(rs->cx, head, "there is a condition %s already", head->kid[0]->text);

@@ -43,7 +43,8 @@ static fval value_of(const free_state *f, const tarn_sx *t) {
   if (f->constants == TARN_NONE) return v;
   if (!free_arity(t)) {
     v = free_parse(f, t->text, t->len);
-    return v.kind == FV_NONE && op != TARN_NONE ? free_value_of(f, op) : v;
+    if (v.kind == FV_NONE && op != TARN_NONE) v = free_value_of(f, op);
+    if (v.kind != FV_NONE) return v;
   }
   const fanalysis *a = f->analysis.p[f->constants];
   args k = {t->kid + 1};

@@ -1,4 +1,4 @@
-/* Values of free rule sets: reals, fractions, names; and the functions that conditions and analyses
+/* Values of free rule sets: numbers, names; and the functions that conditions and analyses
  * may use. */
 #include "lab/free.h"
 #include <errno.h>
@@ -62,6 +62,7 @@ static bool parse_wide(const free_state *f, const char *s, size_t n, fval *out) 
 fval free_parse(const free_state *f, const char *s, size_t n) {
   char buf[64], *end;
   fval v = {0};
+  if (free_parse_many(f, s, n, &v)) return v;
   if (!n || !strpbrk(s, "0123456789")) return v;
   if (n >= sizeof buf) return f->numbers == FREE_REAL || !parse_wide(f, s, n, &v) ? (fval){0} : v;
   memcpy(buf, s, n);
@@ -84,21 +85,32 @@ fval free_value_of(const free_state *f, uint32_t symbol) {
   return symbol < f->value.n ? f->value.p[symbol] : (fval){0};
 }
 
+void free_put_value(const free_state *f, tarn_buf *b, const fval *v) {
+  if (v->kind == FV_TEXT || v->kind == FV_BAG) {
+    free_put_many(f, b, v);
+  } else if (v->kind == FV_REAL) {
+    tarn_buf_double(b, v->x);
+  } else if (v->kind == FV_BIG) {
+    big_print(b, &v->big->num);
+    if (v->big->den.n != 1 || v->big->den.p[0] != 1) {
+      tarn_buf_str(b, "/");
+      big_print(b, &v->big->den);
+    }
+  } else if (v->q == 1) tarn_buf_fmt(b, "%lld", (long long)v->p);
+  else tarn_buf_fmt(b, "%lld/%lld", (long long)v->p, (long long)v->q);
+}
 uint32_t free_value_symbol(free_state *f, const fval *v) {
   if (v->kind == FV_NAME) return v->symbol;
   tarn_buf b = {.cx = f->cx};
-  if (v->kind == FV_REAL) tarn_buf_double(&b, v->x);
-  else if (v->kind == FV_BIG) {
-    big_print(&b, &v->big->num);
-    if (v->big->den.n != 1 || v->big->den.p[0] != 1) {
-      tarn_buf_str(&b, "/");
-      big_print(&b, &v->big->den);
-    }
-  } else if (v->q == 1) tarn_buf_fmt(&b, "%lld", (long long)v->p);
-  else tarn_buf_fmt(&b, "%lld/%lld", (long long)v->p, (long long)v->q);
+  free_put_value(f, &b, v);
   return free_symbol(f, b.p, b.n);
 }
 
+static int compare_texts(const fval *a, const fval *b) {
+  int c = memcmp(a->text, b->text, (size_t)tarn_min(a->p, b->p));
+  if (!c) c = a->p < b->p ? -1 : a->p > b->p;
+  return c < 0 ? -1 : c > 0;
+}
 int free_compare(const fval *a, const fval *b) {
   if (is_exact(a) && is_exact(b) && a->kind + b->kind != 2 * FV_FRACTION) {
     uint64_t limb[4];
@@ -107,6 +119,8 @@ int free_compare(const fval *a, const fval *b) {
   }
   if (a->kind != b->kind || a->kind == FV_NONE) return 2;
   if (a->kind == FV_NAME) return a->symbol == b->symbol ? 0 : 2;
+  if (a->kind == FV_BAG) return free_bags_equal(a, b) ? 0 : 2;
+  if (a->kind == FV_TEXT) return compare_texts(a, b);
   if (a->kind == FV_REAL) return a->x < b->x ? -1 : a->x > b->x;
   __extension__ typedef __int128 twice;
   twice l = (twice)a->p * b->q, r = (twice)b->p * a->q;
@@ -114,12 +128,10 @@ int free_compare(const fval *a, const fval *b) {
 }
 
 /* ---- arguments ---- */
-static bool arg(const fenv *e, const fexpr *x, uint32_t i, fval *out) {
-  return x->kid[i]->fun->fn(e, x->kid[i], out);
-}
+static bool is_number(const fval *v) { return v->kind == FV_REAL || is_exact(v); }
 static bool two(const fenv *e, const fexpr *x, fval *a, fval *b) {
-  if (!arg(e, x, 0, a) || !arg(e, x, 1, b)) return false;
-  return (a->kind == b->kind && a->kind != FV_NAME) || (is_exact(a) && is_exact(b));
+  if (!free_arg(e, x, 0, a) || !free_arg(e, x, 1, b)) return false;
+  return is_number(a) && (a->kind == b->kind || is_exact(b));
 }
 static bool real(double x, fval *out) {
   if (!isfinite(x)) return false;
@@ -148,7 +160,7 @@ static bool f_add(const fenv *e, const fexpr *x, fval *out) {
   return fits || wide(e, '+', &a, &b, out);
 }
 static bool f_neg(const fenv *e, const fexpr *x, fval *out) {
-  if (!arg(e, x, 0, out) || out->kind == FV_NAME) return false;
+  if (!free_arg(e, x, 0, out) || !is_number(out)) return false;
   if (out->kind == FV_BIG) {
     bigrat minus = bigrat_negate(e->f->cx, out->big);
     return narrow(e->f->cx, &minus, out);
@@ -226,14 +238,15 @@ static bool f_pow(const fenv *e, const fexpr *x, fval *out) {
 }
 static bool pick(const fenv *e, const fexpr *x, fval *out, int want) {
   fval a, b;
-  if (!two(e, x, &a, &b)) return false;
-  *out = free_compare(&a, &b) == want ? a : b;
-  return true;
+  if (!free_arg(e, x, 0, &a) || !free_arg(e, x, 1, &b)) return false;
+  int c = free_compare(&a, &b);
+  *out = c == want ? a : b;
+  return c != 2 && a.kind != FV_NAME;
 }
 static bool f_min(const fenv *e, const fexpr *x, fval *out) { return pick(e, x, out, -1); }
 static bool f_max(const fenv *e, const fexpr *x, fval *out) { return pick(e, x, out, 1); }
 static bool f_abs(const fenv *e, const fexpr *x, fval *out) {
-  if (!arg(e, x, 0, out) || out->kind == FV_NAME) return false;
+  if (!free_arg(e, x, 0, out) || !is_number(out)) return false;
   if (out->kind == FV_BIG && out->big->num.n < 0) {
     bigrat minus = bigrat_negate(e->f->cx, out->big);
     return narrow(e->f->cx, &minus, out);
@@ -242,10 +255,10 @@ static bool f_abs(const fenv *e, const fexpr *x, fval *out) {
   return true;
 }
 static bool f_sqrt(const fenv *e, const fexpr *x, fval *out) {
-  return arg(e, x, 0, out) && out->kind == FV_REAL && out->x >= 0 && real(sqrt(out->x), out);
+  return free_arg(e, x, 0, out) && out->kind == FV_REAL && out->x >= 0 && real(sqrt(out->x), out);
 }
 static bool f_floor(const fenv *e, const fexpr *x, fval *out) {
-  if (!arg(e, x, 0, out) || out->kind == FV_NAME) return false;
+  if (!free_arg(e, x, 0, out) || !is_number(out)) return false;
   if (out->kind == FV_REAL) return real(floor(out->x), out);
   if (out->kind == FV_BIG) {
     bigrat down = bigrat_round(e->f->cx, 'f', out->big);
@@ -265,7 +278,7 @@ static bool f_shl(const fenv *e, const fexpr *x, fval *out) { return bits(e, x, 
 static bool f_shr(const fenv *e, const fexpr *x, fval *out) { return bits(e, x, '>', out); }
 /* (choose COND A B) */
 static bool f_choose(const fenv *e, const fexpr *x, fval *out) {
-  return arg(e, x, free_holds(e, x->kid[0]) ? 1 : 2, out);
+  return free_arg(e, x, free_holds(e, x->kid[0]) ? 1 : 2, out);
 }
 /* (truth COND): the name true or false. Where it is about values that are not known: none. */
 static bool known(const fenv *e, const fexpr *x) {
@@ -306,7 +319,7 @@ static bool f_slot(const fenv *e, const fexpr *x, fval *out) {
 /* ---- comparisons: false where a value is not known ---- */
 static int compare(const fenv *e, const fexpr *x) {
   fval a, b;
-  return arg(e, x, 0, &a) && arg(e, x, 1, &b) ? free_compare(&a, &b) : 3;
+  return free_arg(e, x, 0, &a) && free_arg(e, x, 1, &b) ? free_compare(&a, &b) : 3;
 }
 static bool f_eq(const fenv *e, const fexpr *x, fval *out) {
   return truth(compare(e, x) == 0, out);
@@ -431,6 +444,7 @@ static bool f_class(const fenv *e, const fexpr *x, fval *out) {
   return set_is(0, out);
 }
 
+#define COUNT(a) (sizeof(a) / sizeof *(a))
 /* Without a name: what stands for itself. */
 static const ffun functions[] = {
     {"", ":v", f_literal, 0, 0},
@@ -477,12 +491,11 @@ static const ffun functions[] = {
     {"both", "ss:s", f_both, 0, 0},
 };
 
-const ffun *free_function(const char *name, const char *sig, bool *known_name) {
-  if (known_name) *known_name = false;
-  for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
-    if (strcmp(functions[i].name, name)) continue;
-    if (known_name) *known_name = true;
-    if (!sig || !strcmp(functions[i].sig, sig)) return &functions[i];
+const ffun *free_function(const char *name, const char *sig, char kind) {
+  for (size_t i = 0; i < COUNT(functions) + free_n_many; i++) {
+    const ffun *f = i < COUNT(functions) ? &functions[i] : &free_many[i - COUNT(functions)];
+    if (strcmp(f->name, name) || (sig && strcmp(f->sig, sig))) continue;
+    if (!kind || strchr(f->sig, ':')[1] == kind) return f;
   }
   return NULL;
 }

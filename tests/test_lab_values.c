@@ -113,9 +113,59 @@ END_TEST
   "(analysis v constant :numbers rational ((+ ?a ?b) (add ?a ?b)) ((- ?a ?b) (sub ?a ?b))"         \
   " ((* ?a ?b) (mul ?a ?b)) ((/ ?a ?b) (div ?a ?b)) ((floor ?a) (floor ?a)) ((pow ?a ?b) (pow ?a " \
   "?b)))"
+#define TEXTS                                                                                      \
+  "(analysis v constant :numbers integer :names (red green 'q 7)"                               \
+  " ((cat ?a ?b ?c) (concat ?a ?b ?c)) ((len ?a) (length ?a)) ((rep ?a ?b ?c) (replace ?a ?b ?c))" \
+  " ((str ?a) (text ?a)) ((num ?a) (number ?a)) ((none) (bag)) ((of ?a ?b ?c) (bag ?a ?b ?c))"     \
+  " ((ins ?a ?b) (insert ?a ?b)) ((rem ?a ?b) (remove ?a ?b)) ((sum ?a ?b) (sum ?a ?b))"           \
+  " ((uni ?a ?b) (union ?a ?b)) ((bth ?a ?b) (both ?a ?b)) ((les ?a ?b) (less ?a ?b))"             \
+  " ((siz ?a) (size ?a)) ((cnt ?a ?b) (count ?a ?b)) ((has ?a ?b) (choose (contains ?a ?b) 1 0))"  \
+  " ((min ?a ?b) (min ?a ?b)) ((is ?a ?b) (choose (eq ?a ?b) 1 0)) ((neg ?a) (neg ?a))"            \
+  " ((twice ?a) (add ?a ?a)))"
 static const struct {
   const char *rules, *term, *value; /* value "": none */
 } sums[] = {
+    {TEXTS, "(cat 'ab ' \"'c d\")", "\"'abc d\""},
+    {TEXTS, "(len (cat '\xC3\xA4 'x '\xE2\x82\xAC))", "3"},
+    {TEXTS, "(rep 'a-b--c '- \"', \")", "\"'a, b, , c\""},
+    {TEXTS, "(rep 'aaa 'aa 'b)", "'ba"},
+    {TEXTS, "(rep 'aaa ' 'b)", ""},
+    {TEXTS, "(str 12)", "'12"},
+    {TEXTS, "(str red)", "'red"},
+    {TEXTS, "(str {1})", ""},
+    {TEXTS, "(num '-12)", "-12"},
+    {TEXTS, "(num '1x)", ""},
+    {TEXTS, "(num '{1})", ""},
+    {TEXTS, "(num ')", ""},
+    {TEXTS, "(neg 'a)", ""},
+    {TEXTS, "(twice 'a)", ""},
+    {TEXTS, "(twice {1})", ""},
+    {TEXTS, "(min 'b 'ab)", "'ab"},
+    {TEXTS, "(min {1} {2})", ""},
+    {TEXTS, "(min 1 'a)", ""},
+    {TEXTS, "none", "{}"},
+    {TEXTS, "(of 2 1 2)", "{1,2,2}"},
+    {TEXTS, "(of 'a {2} red)", "{red,'a,{2}}"},
+    {TEXTS, "(of 'a,b '{ \"'}\\\\\")", "{'a\\,b,'\\{,'\\}\\\\}"},
+    {TEXTS, "(is (of 'a,b '{ '}) (ins (of '} 'a,b '{) 1))", "0"},
+    {TEXTS, "(is (of 'a,b '{ '}) (of '} 'a,b '{))", "1"},
+    {TEXTS, "(ins {2,1} 1)", "{1,1,2}"},
+    {TEXTS, "{3,2,{1,0},green,'x}", "{2,3,green,'x,{0,1}}"},
+    {TEXTS, "(of 'q 3 7)", "{3,\\'q,\\7}"},
+    {TEXTS, "(siz {\\7,7})", "2"},
+    {TEXTS, "(rem {1,1,2} 1)", "{1,2}"},
+    {TEXTS, "(rem {1} 'a)", "{1}"},
+    {TEXTS, "(cnt {1,1,2} 1)", "2"},
+    {TEXTS, "(cnt 'banana 'ana)", "1"},
+    {TEXTS, "(has {1,1,{2}} {2})", "1"},
+    {TEXTS, "(has 'banana 'nan)", "1"},
+    {TEXTS, "(has 'banana ')", "1"},
+    {TEXTS, "(has 'banana 'nab)", "0"},
+    {TEXTS, "(siz (sum {1,blue} {1}))", ""}, /* blue is no value */
+    {TEXTS, "(siz {1,})", ""},
+    {TEXTS, "(siz {1}})", ""},
+    {TEXTS, "(siz {,1})", ""},
+    {TEXTS, "(siz {1\\})", ""},
     {WHOLE, "(* 10000000000 10000000000)", "100000000000000000000"},
     {WHOLE, "(+ 9223372036854775807 1)", "9223372036854775808"},
     {WHOLE, "(- (+ 9223372036854775807 1) 1)", "9223372036854775807"},
@@ -139,21 +189,23 @@ static const struct {
     {FRACTIONS, "(floor (/ -100000000000000000000 3))", "-33333333333333333334"},
     {FRACTIONS, "(pow 2/3 -70)", "2503155504993241601315571986085849/1180591620717411303424"},
 };
-static void compute(tarn_ctx *cx, void *arg) {
-  int i = *(int *)arg;
+static void value_is(tarn_ctx *cx, const char *rules_text, const char *term, const char *value) {
   tarn_ruleset *rs = tarn_free_ruleset_new(tarn_lang_new(cx));
-  tarn_ruleset_read(rs, sums[i].rules, strlen(sums[i].rules), "r");
+  tarn_ruleset_read(rs, rules_text, strlen(rules_text), "r");
   tarn_egraph *g = tarn_eg_new(tarn_ctx_allocator(cx), NULL);
   tarn_defer(cx, drop_graph, g);
   tarn_free_prepare(rs, g);
-  uint32_t id =
-      tarn_free_add(rs, g, tarn_sx_read(cx, sums[i].term, strlen(sums[i].term), "t")->kid[0]);
+  uint32_t id = tarn_free_add(rs, g, tarn_sx_read(cx, term, strlen(term), "t")->kid[0]);
   ck_assert_int_eq(tarn_eg_rebuild(g), TARN_OK);
   tarn_buf facts = {.cx = cx};
   tarn_buf_str(&facts, "");
   tarn_free_facts(rs, g, id, &facts);
-  const char *want = *sums[i].value ? tarn_format(cx, "v %s", sums[i].value) : "";
-  ck_assert_msg(!strcmp(facts.p, want), "%s: %s, not %s", sums[i].term, facts.p, want);
+  const char *want = *value ? tarn_format(cx, "v %s", value) : "";
+  ck_assert_msg(!strcmp(facts.p, want), "%s: %s, not %s", term, facts.p, want);
+}
+static void compute(tarn_ctx *cx, void *arg) {
+  int i = *(int *)arg;
+  value_is(cx, sums[i].rules, sums[i].term, sums[i].value);
 }
 START_TEST(computes) {
   tarn_ctx *cx = tarn_ctx_new(NULL);
@@ -162,9 +214,88 @@ START_TEST(computes) {
 }
 END_TEST
 
+/* ---- multisets as counts ---- */
+enum { ELEMENTS = 5, MOST = 4 };
+static const char *written(tarn_ctx *cx, const int *count, uint64_t *rng) {
+  int left[ELEMENTS], n = 0;
+  tarn_buf b = {.cx = cx};
+  tarn_buf_str(&b, "{");
+  for (int i = 0; i < ELEMENTS; i++) n += left[i] = count[i];
+  for (int k = 0; k < n; k++) {
+    int i = rng ? (int)(tarn_random(rng) % ELEMENTS) : 0;
+    while (!left[i]) i = (i + 1) % ELEMENTS;
+    left[i]--;
+    tarn_buf_fmt(&b, "%s%d", k ? "," : "", i - 2);
+  }
+  tarn_buf_str(&b, "}");
+  return b.p;
+}
+static int counted(int op, int a, int b) {
+  return op == 0   ? a + b
+         : op == 1 ? (a > b ? a : b)
+         : op == 2 ? (a < b ? a : b)
+         : a > b   ? a - b
+                   : 0;
+}
+static void combine(tarn_ctx *cx, void *arg) {
+  static const char *const name[] = {"sum", "uni", "bth", "les"};
+  uint64_t rng = *(uint64_t *)arg;
+  for (int op = 0; op < 4; op++) {
+    int a[ELEMENTS], b[ELEMENTS], want[ELEMENTS];
+    for (int i = 0; i < ELEMENTS; i++) {
+      a[i] = (int)(tarn_random(&rng) % MOST), b[i] = (int)(tarn_random(&rng) % MOST);
+      want[i] = counted(op, a[i], b[i]);
+    }
+    const char *left = written(cx, a, &rng), *right = written(cx, b, &rng);
+    value_is(cx, TEXTS, tarn_format(cx, "(%s %s %s)", name[op], left, right),
+             written(cx, want, NULL));
+  }
+}
+START_TEST(combines) {
+  tarn_ctx *cx = tarn_ctx_new(NULL);
+  uint64_t seed = 1 + (uint64_t)_i;
+  ck_assert_msg(tarn_protect(cx, combine, &seed) == TARN_OK, "%s", tarn_message(cx));
+  tarn_ctx_free(cx);
+}
+END_TEST
+
+/* ---- what is too long has no value, and a condition does not keep what it computed ---- */
+#define GROWING                                                                                    \
+  "(analysis v constant :numbers integer)"                                                         \
+  "(rule text (f ?a) => (f (:value (concat ?a ?a))))"                                              \
+  "(rule bag (g ?a) => (g (:value (bag ?a ?a))))"                                                  \
+  "(rule never (f ?a) => no :if (contains (replace ?a 'a 'bb) 'a))"
+static void grow(tarn_ctx *cx, void *arg) {
+  (void)arg;
+  tarn_ruleset *rs = tarn_free_ruleset_new(tarn_lang_new(cx));
+  tarn_ruleset_read(rs, GROWING, sizeof GROWING - 1, "r");
+  tarn_egraph *g = tarn_eg_new(tarn_ctx_allocator(cx), NULL);
+  tarn_defer(cx, drop_graph, g);
+  tarn_free_prepare(rs, g);
+  const tarn_sx *s = tarn_sx_read(cx, "(f 'a)(g {1})", 13, "t");
+  for (uint32_t i = 0; i < s->n; i++) tarn_free_add(rs, g, s->kid[i]);
+  tarn_eg_runner *r = tarn_eg_runner_new(g, tarn_free_rules(rs));
+  tarn_defer(cx, drop_runner, r);
+  tarn_eg_run_config c = {.max_iterations = 100};
+  ck_assert_int_eq(tarn_eg_run(r, &c), TARN_EG_STOP_SATURATED);
+  ck_assert_int_eq(tarn_free_failed(rs), TARN_OK);
+  ck_assert_uint_ge(tarn_eg_id_count(g), 2 * 15); /* texts of 1, 2, 4, … 32768 bytes */
+  ck_assert_uint_eq(tarn_eg_lookup(g, tarn_free_symbol(rs, "no", 2), 0, NULL, 0), TARN_NONE);
+}
+START_TEST(ends) {
+  tarn_ctx *cx = tarn_ctx_new(NULL);
+  ck_assert_msg(tarn_protect(cx, grow, NULL) == TARN_OK, "%s", tarn_message(cx));
+  tarn_ctx_free(cx);
+}
+END_TEST
+
 static const struct {
   const char *text, *says;
 } refusals[] = {
+    {"(analysis v constant ((f ?x) (concat ?x)))", "concat has 2 arguments, not 1"},
+    {"(analysis v constant ((f ?x) (contains ?x 1)))", "contains gives a condition, a value"},
+    {"(analysis v constant ((f ?x) (add ?x {1,blue})))", "is no number, text or multiset"},
+    {"(analysis s set ((f ?x) (union ?x)))", "union has 2 arguments"},
     {"(analysis a lattice ((f ?x) 1))", "a lattice needs :merge"},
     {"(analysis a lattice :merge (min ?old ?other))", "?other is not bound"},
     {"(analysis a set :merge (min ?old ?new))", ":merge is for lattices"},
@@ -194,6 +325,8 @@ int main(void) {
   TCase *c = tcase_create("all");
   tcase_add_loop_test(c, are_the_shortest, 0, 200);
   tcase_add_loop_test(c, computes, 0, (int)(sizeof sums / sizeof *sums));
+  tcase_add_loop_test(c, combines, 0, 100);
+  tcase_add_test(c, ends);
   tcase_add_loop_test(c, refuses, 0, (int)(sizeof refusals / sizeof *refusals));
   suite_add_tcase(s, c);
   SRunner *r = srunner_create(s);
