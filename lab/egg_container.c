@@ -20,14 +20,19 @@ static bool unit_if(bool b, egg_value *out) {
   *out = (egg_value){.sort = SORT_UNIT};
   return b;
 }
+/* How elements are ordered: whole numbers as they are, others as they were met. */
+static bool before(const tarn_egg *E, uint32_t x, uint32_t y) {
+  const egg_value *a = &E->value.p[x], *b = &E->value.p[y];
+  return a->sort == SORT_I64 && b->sort == SORT_I64 ? a->i < b->i : x < y;
+}
 /* Where x is in it, or would be. */
-static uint32_t place(const egg_value *c, uint32_t x, uint32_t step) {
+static uint32_t place(const tarn_egg *E, const egg_value *c, uint32_t x, uint32_t step) {
   uint32_t i = 0;
-  while (i < c->n && c->elem[i] < x) i += step;
+  while (i < c->n && before(E, c->elem[i], x)) i += step;
   return i;
 }
-static bool has(const egg_value *c, uint32_t x, uint32_t step) {
-  uint32_t i = place(c, x, step);
+static bool has(const tarn_egg *E, const egg_value *c, uint32_t x, uint32_t step) {
+  uint32_t i = place(E, c, x, step);
   return i < c->n && c->elem[i] == x;
 }
 static void copy(uint32_t *to, const uint32_t *from, uint32_t n) { /* from: NULL of none */
@@ -52,8 +57,8 @@ static bool one_by_one(tarn_egg *E, values a, uint32_t n, bool once, egg_value *
   for (uint32_t i = 0; i < n; i++) {
     uint32_t x = egg_number(E, a[i]);
     egg_value next = {.sort = out->sort};
-    if (once && has(&c, x, 1)) continue;
-    if (!put(E, &c, place(&c, x, 1), &x, 1, &next)) return false;
+    if (once && has(E, &c, x, 1)) continue;
+    if (!put(E, &c, place(E, &c, x, 1), &x, 1, &next)) return false;
     c = next;
   }
   return made(E, c.elem, c.n, out);
@@ -63,7 +68,7 @@ static bool one_by_one(tarn_egg *E, values a, uint32_t n, bool once, egg_value *
 static bool merged(tarn_egg *E, char how, values a, egg_value *out) {
   uint32_t *p = TARN_ARRAY(E->cx, uint32_t, a[0]->n + a[1]->n + 1), n = 0, i = 0, k = 0;
   while (i < a[0]->n || k < a[1]->n) {
-    bool left = i < a[0]->n && (k == a[1]->n || a[0]->elem[i] <= a[1]->elem[k]);
+    bool left = i < a[0]->n && (k == a[1]->n || !before(E, a[1]->elem[k], a[0]->elem[i]));
     bool both = left && k < a[1]->n && a[0]->elem[i] == a[1]->elem[k];
     uint32_t x = left ? a[0]->elem[i] : a[1]->elem[k];
     if (how == 's' || how == 'u' || (how == 'b' ? both : left && !both)) p[n++] = x;
@@ -77,26 +82,95 @@ PRIM(multiset_of) { return one_by_one(E, a, n, false, out); }
 PRIM(set_insert) {
   uint32_t x = egg_number(E, a[1]);
   UNUSED;
-  if (has(a[0], x, 1)) return made(E, a[0]->elem, a[0]->n, out);
-  return put(E, a[0], place(a[0], x, 1), &x, 1, out);
+  if (has(E, a[0], x, 1)) return made(E, a[0]->elem, a[0]->n, out);
+  return put(E, a[0], place(E, a[0], x, 1), &x, 1, out);
 }
 PRIM(multiset_insert) {
   uint32_t x = egg_number(E, a[1]);
   UNUSED;
-  return put(E, a[0], place(a[0], x, 1), &x, 1, out);
+  return put(E, a[0], place(E, a[0], x, 1), &x, 1, out);
 }
-PRIM(any_remove) {
+PRIM(set_remove) {
   uint32_t x = egg_number(E, a[1]);
   UNUSED;
-  return cut(E, a[0], place(a[0], x, 1), has(a[0], x, 1), out);
+  return cut(E, a[0], place(E, a[0], x, 1), has(E, a[0], x, 1), out);
 }
 PRIM(set_union) { return UNUSED, merged(E, 'u', a, out); }
 PRIM(set_both) { return UNUSED, merged(E, 'b', a, out); }
 PRIM(set_less) { return UNUSED, merged(E, 'd', a, out); }
 PRIM(multiset_sum) { return UNUSED, merged(E, 's', a, out); }
-PRIM(any_has) { return UNUSED, unit_if(has(a[0], egg_number(E, a[1]), 1), out); }
-PRIM(any_lacks) { return UNUSED, unit_if(!has(a[0], egg_number(E, a[1]), 1), out); }
+/* What is not in it cannot be taken out. */
+PRIM(multiset_less) {
+  UNUSED;
+  return merged(E, 'd', a, out) && out->n + a[1]->n == a[0]->n;
+}
+PRIM(multiset_remove) {
+  uint32_t x = egg_number(E, a[1]);
+  UNUSED;
+  return has(E, a[0], x, 1) && cut(E, a[0], place(E, a[0], x, 1), 1, out);
+}
+static uint32_t times(const tarn_egg *E, const egg_value *c, uint32_t x) {
+  uint32_t from = place(E, c, x, 1), i = from;
+  while (i < c->n && c->elem[i] == x) i++;
+  return i - from;
+}
+PRIM(multiset_count) { return UNUSED, int_is(times(E, a[0], egg_number(E, a[1])), out); }
+PRIM(multiset_single) {
+  egg_value c = {.sort = out->sort};
+  uint32_t x = egg_number(E, a[0]);
+  UNUSED;
+  if (a[1]->i < 0 || a[1]->i >= 1 << 20) return false;
+  uint32_t *p = TARN_ARRAY(E->cx, uint32_t, (size_t)a[1]->i + 1);
+  while (c.n < a[1]->i) p[c.n++] = x;
+  return made(E, p, c.n, out);
+}
+PRIM(multiset_once) {
+  egg_value c = {.sort = out->sort};
+  uint32_t *p = TARN_ARRAY(E->cx, uint32_t, a[0]->n + 1);
+  UNUSED;
+  for (uint32_t i = 0; i < a[0]->n; i++)
+    if (!i || a[0]->elem[i] != a[0]->elem[i - 1]) p[c.n++] = a[0]->elem[i];
+  return made(E, p, c.n, out);
+}
+PRIM(multiset_pick) {
+  UNUSED;
+  if (!a[0]->n) return false;
+  *out = E->value.p[a[0]->elem[0]];
+  return true;
+}
+/* What is most often in it; of several, the last. */
+PRIM(multiset_pick_max) {
+  uint32_t best = 0, most = 0;
+  UNUSED;
+  for (uint32_t i = 0, k; i < a[0]->n; i += k) {
+    k = times(E, a[0], a[0]->elem[i]);
+    if (k >= most) most = k, best = i;
+  }
+  if (most) *out = E->value.p[a[0]->elem[best]];
+  return most > 0;
+}
+/* Of multisets in a multiset. */
+PRIM(multiset_sum_all) {
+  egg_value all = {.sort = out->sort};
+  UNUSED;
+  if (E->sort.p[out->sort].base != EGG_MULTISET) return false;
+  for (uint32_t i = 0; i < a[0]->n; i++) {
+    egg_value one = E->value.p[a[0]->elem[i]], next = {.sort = out->sort};
+    if (!merged(E, 's', (const egg_value *[]){&all, &one}, &next)) return false;
+    all = next;
+  }
+  return made(E, all.elem, all.n, out);
+}
+#define SWAPPED(name, of)                                                                          \
+  PRIM(name) { return of(E, (const egg_value *[]){a[1], a[0]}, n, out); }
+
+PRIM(any_has) { return UNUSED, unit_if(has(E, a[0], egg_number(E, a[1]), 1), out); }
+PRIM(any_lacks) { return UNUSED, unit_if(!has(E, a[0], egg_number(E, a[1]), 1), out); }
 PRIM(length) { return UNUSED, int_is(a[0]->n, out); }
+SWAPPED(multiset_swapped_less, multiset_less)
+SWAPPED(multiset_swapped_remove, multiset_remove)
+SWAPPED(swapped_has, any_has)
+SWAPPED(swapped_lacks, any_lacks)
 
 PRIM(vec_of) {
   uint32_t *p = TARN_ARRAY(E->cx, uint32_t, n + 1);
@@ -143,33 +217,33 @@ PRIM(vec_has) { return UNUSED, unit_if(vec_holds(E, a), out); }
 PRIM(vec_lacks) { return UNUSED, unit_if(!vec_holds(E, a), out); }
 
 PRIM(map_insert) {
-  uint32_t pair[2] = {egg_number(E, a[1]), egg_number(E, a[2])}, i = place(a[0], pair[0], 2);
+  uint32_t pair[2] = {egg_number(E, a[1]), egg_number(E, a[2])}, i = place(E, a[0], pair[0], 2);
   egg_value without = {.sort = out->sort};
   UNUSED;
-  return cut(E, a[0], i, has(a[0], pair[0], 2) ? 2 : 0, &without) &&
+  return cut(E, a[0], i, has(E, a[0], pair[0], 2) ? 2 : 0, &without) &&
          put(E, &without, i, pair, 2, out);
 }
 PRIM(map_get) {
   uint32_t x = egg_number(E, a[1]);
   UNUSED;
-  if (!has(a[0], x, 2)) return false;
-  *out = E->value.p[a[0]->elem[place(a[0], x, 2) + 1]];
+  if (!has(E, a[0], x, 2)) return false;
+  *out = E->value.p[a[0]->elem[place(E, a[0], x, 2) + 1]];
   return true;
 }
 PRIM(map_remove) {
   uint32_t x = egg_number(E, a[1]);
   UNUSED;
-  return cut(E, a[0], place(a[0], x, 2), has(a[0], x, 2) ? 2 : 0, out);
+  return cut(E, a[0], place(E, a[0], x, 2), has(E, a[0], x, 2) ? 2 : 0, out);
 }
-PRIM(map_has) { return UNUSED, unit_if(has(a[0], egg_number(E, a[1]), 2), out); }
-PRIM(map_lacks) { return UNUSED, unit_if(!has(a[0], egg_number(E, a[1]), 2), out); }
+PRIM(map_has) { return UNUSED, unit_if(has(E, a[0], egg_number(E, a[1]), 2), out); }
+PRIM(map_lacks) { return UNUSED, unit_if(!has(E, a[0], egg_number(E, a[1]), 2), out); }
 PRIM(map_length) { return UNUSED, int_is(a[0]->n / 2, out); }
 
 const egg_prim egg_containers[] = {
     {"set-of", "e*:S", set_of},
     {"set-empty", ":S", set_of},
     {"set-insert", "Se:S", set_insert},
-    {"set-remove", "Se:S", any_remove},
+    {"set-remove", "Se:S", set_remove},
     {"set-union", "SS:S", set_union},
     {"set-intersect", "SS:S", set_both},
     {"set-diff", "SS:S", set_less},
@@ -178,7 +252,19 @@ const egg_prim egg_containers[] = {
     {"set-length", "S:i", length},
     {"multiset-of", "e*:M", multiset_of},
     {"multiset-insert", "Me:M", multiset_insert},
-    {"multiset-remove", "Me:M", any_remove},
+    {"multiset-remove", "Me:M", multiset_remove},
+    {"multiset-remove-swapped", "eM:M", multiset_swapped_remove},
+    {"multiset-single", "ei:M", multiset_single},
+    {"multiset-subtract", "MM:M", multiset_less},
+    {"multiset-subtract-swapped", "MM:M", multiset_swapped_less},
+    {"multiset-intersection", "MM:M", set_both},
+    {"multiset-reset-counts", "M:M", multiset_once},
+    {"multiset-sum-multisets", "M:e", multiset_sum_all},
+    {"multiset-pick", "M:e", multiset_pick},
+    {"multiset-pick-max", "M:e", multiset_pick_max},
+    {"multiset-count", "Me:i", multiset_count},
+    {"multiset-contains-swapped", "eM:u", swapped_has},
+    {"multiset-not-contains-swapped", "eM:u", swapped_lacks},
     {"multiset-sum", "MM:M", multiset_sum},
     {"multiset-contains", "Me:u", any_has},
     {"multiset-not-contains", "Me:u", any_lacks},

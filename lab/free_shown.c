@@ -183,9 +183,9 @@ fshown free_term_shown(fcheck *k, const fexpr *x, bool want) {
   static const struct {
     const char *name;
     fshown (*shown)(fcheck *k, const fexpr *x, bool want);
-  } by[] = {{"eq", compared},       {"lt", compared},  {"le", compared}, {"constant", is_constant},
-            {"symbol", is_symbol},  {"same", is_same}, {"in", is_in},    {"equal", is_equal},
-            {"acyclic", is_acyclic}};
+  } by[] = {{"contains", compared},    {"eq", compared},       {"lt", compared},  {"le", compared},
+            {"constant", is_constant}, {"symbol", is_symbol},  {"same", is_same}, {"in", is_in},
+            {"equal", is_equal},       {"acyclic", is_acyclic}};
   if (!strcmp(x->fun->name, "not")) return free_term_shown(k, x->kid[0], !want);
   if (!strcmp(x->fun->name, "and")) return junction(k, x, want, want);
   if (!strcmp(x->fun->name, "or")) return junction(k, x, want, !want);

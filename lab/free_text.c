@@ -41,16 +41,12 @@ static bool f_concat(const fenv *e, const fexpr *x, fval *out) {
 /* In characters of UTF-8. */
 static bool f_length(const fenv *e, const fexpr *x, fval *out) {
   fval a;
-  int64_t n = 0;
-  if (!text_arg(e, x, 0, &a)) return false;
-  for (int64_t i = 0; i < a.p; i++) n += (a.text[i] & 0xC0) != 0x80;
-  return whole(n, e, out);
+  return text_arg(e, x, 0, &a) && whole(text_length(a.text, (size_t)a.p), e, out);
 }
-/* (replace TEXT OLD NEW): all, from the left; an empty OLD has no value. */
+/* (replace TEXT OLD NEW): all, from the left. */
 static bool f_replace(const fenv *e, const fexpr *x, fval *out) {
   fval a, old, by;
-  if (!text_arg(e, x, 0, &a) || !text_arg(e, x, 1, &old) || !text_arg(e, x, 2, &by) || !old.p)
-    return false;
+  if (!text_arg(e, x, 0, &a) || !text_arg(e, x, 1, &old) || !text_arg(e, x, 2, &by)) return false;
   uint64_t times = text_count(a.text, (size_t)a.p, old.text, (size_t)old.p);
   if (times * (uint64_t)by.p >= MOST_BYTES) return false;
   tarn_buf b = {.cx = e->f->cx};
@@ -217,7 +213,7 @@ static bool f_count(const fenv *e, const fexpr *x, fval *out) {
   uint32_t at;
   if (!free_arg(e, x, 0, &a) || !free_arg(e, x, 1, &v)) return false;
   if (a.kind == FV_BAG) return whole(count(e->f, a.bag, &v, &at), e, out);
-  if (a.kind != FV_TEXT || v.kind != FV_TEXT || !v.p) return false;
+  if (a.kind != FV_TEXT || v.kind != FV_TEXT) return false;
   return whole(text_count(a.text, (size_t)a.p, v.text, (size_t)v.p), e, out);
 }
 static bool f_contains(const fenv *e, const fexpr *x, fval *out) {

@@ -284,7 +284,24 @@ typedef struct forged {
   "?c))))"
 #define AB "(rule ab (lam ?x ?b) => (lam (:fresh _) (sub ?x (:fresh _) ?b)))"
 #define EX "(rule ex (exists ?p) => (app ?p (:fresh c)))"
+#define MANY                                                                                       \
+  "(analysis v constant :numbers integer ((cat ?a ?b) (concat ?a ?b)) ((empty) (bag)))"            \
+  "(rule push (stack ?b (push ?x ?k)) => (stack (:value (insert ?b ?x)) ?k))"                      \
+  "(rule has (stack ?b ?k) => (found ?k) :if (and (contains ?b 'ab) (le 2 (size ?b))))"
 static const forged forgeries[] = {
+    {MANY,
+     "(proof (stack empty (push 2 (push (cat 'a 'b) end))) (step push forward (stack {2} (push "
+     "(cat 'a 'b) end))) (step analysis forward (stack {2} (push 'ab end)))"
+     " (step push forward (stack {2,'ab} end)) (step has forward (found end)))",
+     true, NULL},
+    {MANY, "(proof (stack {2} (push 'ab k)) (step push forward (stack {2,'ac} k)))", false, NULL},
+    {MANY, "(proof (stack {2} (push 2 k)) (step push forward (stack {2} k)))", false, NULL},
+    {MANY, "(proof (stack {2} (push {2} k)) (step push forward (stack {2,{2}} k)))", true, NULL},
+    {MANY, "(proof (f (cat 'a 'b)) (step analysis forward (f 'ba)))", false, NULL},
+    {MANY, "(proof (stack {2,'abc} k) (step has forward (found k)))", false, NULL},
+    {MANY, "(proof (stack {'ab} k) (step has forward (found k)))", false, NULL},
+    {MANY, "(proof (f empty) (step analysis forward (f {})))", true, NULL},
+    {MANY, "(proof (f empty) (step analysis forward (f {1})))", false, NULL},
     {AB, "(proof (lam a (f a _3)) (step ab forward (lam _4 (sub a _4 (f a _3)))))", true, NULL},
     {AB, "(proof (lam a (f a _3)) (step ab forward (lam _3 (sub a _3 (f a _3)))))", false, NULL},
     {AB, "(proof (lam a b) (step ab forward (lam _1 (sub a _2 b))))", false, NULL},

@@ -114,7 +114,7 @@ END_TEST
   " ((* ?a ?b) (mul ?a ?b)) ((/ ?a ?b) (div ?a ?b)) ((floor ?a) (floor ?a)) ((pow ?a ?b) (pow ?a " \
   "?b)))"
 #define TEXTS                                                                                      \
-  "(analysis v constant :numbers integer :names (red green 'q 7)"                               \
+  "(analysis v constant :numbers integer :names (red green 'q 7)"                                  \
   " ((cat ?a ?b ?c) (concat ?a ?b ?c)) ((len ?a) (length ?a)) ((rep ?a ?b ?c) (replace ?a ?b ?c))" \
   " ((str ?a) (text ?a)) ((num ?a) (number ?a)) ((none) (bag)) ((of ?a ?b ?c) (bag ?a ?b ?c))"     \
   " ((ins ?a ?b) (insert ?a ?b)) ((rem ?a ?b) (remove ?a ?b)) ((sum ?a ?b) (sum ?a ?b))"           \
@@ -129,7 +129,8 @@ static const struct {
     {TEXTS, "(len (cat '\xC3\xA4 'x '\xE2\x82\xAC))", "3"},
     {TEXTS, "(rep 'a-b--c '- \"', \")", "\"'a, b, , c\""},
     {TEXTS, "(rep 'aaa 'aa 'b)", "'ba"},
-    {TEXTS, "(rep 'aaa ' 'b)", ""},
+    {TEXTS, "(rep 'a\xC3\xA4 ' '-)", "'-a-\xC3\xA4-"},
+    {TEXTS, "(cnt 'a\xC3\xA4 ')", "3"},
     {TEXTS, "(str 12)", "'12"},
     {TEXTS, "(str red)", "'red"},
     {TEXTS, "(str {1})", ""},

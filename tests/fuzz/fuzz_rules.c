@@ -33,6 +33,27 @@ static void run_typed(tarn_ctx *cx, const tarn_ruleset *rs, tarn_lang *L) {
   tarn_saturate(p, rs, &o);
 }
 
+/* Leaves of every kind of value, of which operators that the rules speak of may be made. */
+static const char values[] =
+    "(f 'ab \"'c d\" ') (g {1,1,'x,{2}} {}) (cat 'ab 'b) (of {1,2} 2 -1/2) (put 'k {'a} (f 3 x))";
+static void drop_graph(void *g) { tarn_eg_free(g); }
+static void drop_runner(void *r) { tarn_eg_runner_free(r); }
+static void run_free(tarn_ctx *cx, const tarn_ruleset *rs) {
+  tarn_eg_rules *rules = tarn_free_rules(rs);
+  tarn_egraph *g = tarn_eg_new(tarn_ctx_allocator(cx),
+                               &(tarn_eg_config){.max_nodes = 200, .max_bytes = 1 << 22});
+  FUZZ_CHECK(g);
+  tarn_defer(cx, drop_graph, g);
+  tarn_free_prepare(rs, g);
+  const tarn_sx *s = tarn_sx_read(cx, values, sizeof values - 1, "v");
+  for (uint32_t i = 0; i < s->n; i++) tarn_free_add(rs, g, s->kid[i]);
+  tarn_eg_runner *r = tarn_eg_runner_new(g, rules);
+  FUZZ_CHECK(r);
+  tarn_defer(cx, drop_runner, r);
+  tarn_eg_run_config c = {.max_iterations = 4, .max_seconds = 0.5};
+  tarn_eg_run(r, &c);
+}
+
 static void read_rules(tarn_ctx *cx, void *arg) {
   const fuzz_input *in = arg;
   bool free = in->with;
@@ -40,7 +61,7 @@ static void read_rules(tarn_ctx *cx, void *arg) {
   tarn_ruleset *rs = free ? tarn_free_ruleset_new(L) : tarn_ruleset_new(L);
   tarn_ruleset_read(rs, in->bytes, in->n, "input");
   print_all(cx, rs);
-  if (free) tarn_free_rules(rs);
+  if (free) run_free(cx, rs);
   else run_typed(cx, rs, L);
 }
 
