@@ -394,6 +394,10 @@ TARN_API int64_t tarn_hw_multiplies(tarn_lang *L, const tarn_hw *hw, uint32_t bo
                                     const tarn_dtype type[2]);
 /* Has it a unit that shifts integers to the right, and none that computes on floats? */
 TARN_API bool tarn_hw_shifts(tarn_lang *L, const tarn_hw *hw);
+/* Notes which operators on numbers of this type its vector units compute: what a map's meaning ends
+ * with. */
+TARN_API void tarn_hw_vectors(tarn_lang *L, const tarn_hw *hw, tarn_dtype t,
+                              bool does[TARN_FX_COUNT]);
 /* Does a transfer of its own scale integers by a float as they leave? */
 TARN_API bool tarn_hw_scales(const tarn_hw *hw);
 /* Are the bodies of two products equal but for the order of factors? exchanged: with $0 and $1 of

@@ -169,3 +169,14 @@ bool tarn_hw_shifts(tarn_lang *L, const tarn_hw *hw) {
   }
   return any;
 }
+void tarn_hw_vectors(tarn_lang *L, const tarn_hw *hw, tarn_dtype t, bool does[TARN_FX_COUNT]) {
+  for (uint32_t i = 0; i < hw->nintrin; i++) {
+    const tarn_hw_intrinsic *n = &hw->intrin[i];
+    tarn_hw_form f;
+    if (n->nop < 2 || n->op[n->nop - 1u].dtype != t) continue;
+    tarn_hw_meaning m = tarn_hw_meaning_of(L, hw, i);
+    if (!tarn_hw_form_of(L, &m, &f) || f.product) continue;
+    const tarn_fx *x = tarn_fx_get(L, f.body);
+    if (x->dtype == t) does[x->op] = true;
+  }
+}

@@ -152,6 +152,7 @@ static void write_machine(program *g, const tarn_hw *hw, const char *name) {
     s->kid[i]->kid = tarn_copy(g->cx, s->kid[i]->kid, 2 * sizeof *s->kid);
     s->kid[i]->kid[1] = tarn_copy(g->cx, s->kid[i]->kid[1], sizeof *s);
     s->kid[i]->kid[1]->text = host;
+    s->kid[i]->kid[1]->len = strlen(host);
     write_machine(g, hw->host, host);
   }
   tarn_sx_print(&b, s, 100);

@@ -74,18 +74,34 @@ static bool kids_are(const tarn_fx *x, uint32_t n, const fxwalk *w, const bool *
   }
   return true;
 }
-/* Of a node of i32: `is` says it of those before it in the walk. */
-static bool vector_op(const tarn_lang *L, const fxwalk *w, uint32_t i, const bool *is) {
+/* What vector units compute on numbers of a type; without a description of such, sums, bounds and
+ * shifts of i32. False: nothing. */
+static bool vector_ops(const renv *e, tarn_dtype t, bool does[TARN_FX_COUNT]) {
+  const tarn_machines m = e->hw ? tarn_hw_machines(e->hw) : (tarn_machines){0};
+  bool described = false;
+  bool any = false;
+  memset(does, 0, TARN_FX_COUNT * sizeof *does);
+  for (uint32_t i = 0; i < m.n; i++) {
+    if (tarn_hw_traits_of(m.hw[i]).any_nest) continue;
+    described = true;
+    tarn_hw_vectors(e->L, m.hw[i], t, does);
+  }
+  if (!described && t == TARN_I32)
+    does[TARN_FX_ADD] = does[TARN_FX_MIN] = does[TARN_FX_MAX] = does[TARN_FX_SHR] = true;
+  for (uint32_t i = 0; i < TARN_FX_COUNT; i++) any |= does[i];
+  return any;
+}
+/* Of a node of that type: `is` says it of those before it in the walk. */
+static bool vector_op(const tarn_lang *L, const fxwalk *w, uint32_t i, const bool *is,
+                      const bool *does) {
   const tarn_fx *x = tarn_fx_get(L, w->id[i]);
   switch (x->op) {
   case TARN_FX_HOLE:
   case TARN_FX_CONST: return true;
   case TARN_FX_CAST: return tarn_fx_get(L, x->kid[0])->op == TARN_FX_HOLE;
-  case TARN_FX_ADD:
-  case TARN_FX_MIN:
-  case TARN_FX_MAX: return kids_are(x, 2, w, is);
-  case TARN_FX_SHR: return tarn_fx_get(L, x->kid[1])->op == TARN_FX_CONST && kids_are(x, 1, w, is);
-  default: return false;
+  case TARN_FX_SHR:
+    return does[x->op] && tarn_fx_get(L, x->kid[1])->op == TARN_FX_CONST && kids_are(x, 1, w, is);
+  default: return does[x->op] && kids_are(x, tarn_fx_arity(x->op), w, is);
   }
 }
 /* The most of what is done behind the reduction, and through which alone its value is read, that a
@@ -97,10 +113,13 @@ static uint32_t by_vectors(const renv *e) {
   fxwalk w;
   vrange hole[K_READS + 1], of[K_FX];
   bool is[K_FX];
-  if (!loops_walk(e, &epi, &w)) return TARN_NONE;
+  bool does[TARN_FX_COUNT];
+  if (k->stage[0].reducer == TARN_NONE) return TARN_NONE;
+  tarn_dtype type = tarn_reducer_get(e->L, k->stage[0].reducer)->dtype;
+  if (!vector_ops(e, type, does) || !loops_walk(e, &epi, &w)) return TARN_NONE;
   vrange_walk(e->L, &w, hole, vrange_holes(e->host, k, &k->stage[0], false, hole), of);
   for (uint32_t i = 0; i < w.n; i++)
-    is[i] = of[i].typed && of[i].type == TARN_I32 && vector_op(e->L, &w, i, is);
+    is[i] = of[i].typed && of[i].type == type && vector_op(e->L, &w, i, is, does);
   for (uint32_t i = w.n; i-- > 0;) {
     if (!is[i] || !tarn_fx_uses(e->L, w.id[i], 0)) continue;
     uint32_t rest = fx_replace(e->L, epi.id, &w.id[i], &other, 1);
@@ -261,7 +280,8 @@ const rfun rfun_units_table[] = {
     {"sums-products", "yy:b", f_sums_products, 0,
      "it is a sum of products in the second type, and a unit takes operands of the first, or tf32"},
     {"by-vectors", "e:b", f_vectors, R_READS_FACTS,
-     "the most of what is done behind the reduction that is sums, bounds and shifts of i32 alone"},
+     "the most of what is done behind the reduction that a described vector unit does; without "
+     "one, sums, bounds and shifts of i32"},
     {"all-by-vectors", ":b", f_vectors_all, R_READS_FACTS,
      "all that is done behind the reduction is such, perhaps cast to other integers"},
     {"fills", "i:l", f_fills, 0, "the next multiple of these steps, where it is none"},

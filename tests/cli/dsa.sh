@@ -31,6 +31,8 @@ sed "s#(host riscv64)#(host \"$work/slow.hw\")#" hw/systolic-f32.hw >"$work/syst
 windows reduceMax
 try 0 compile "$work/pool.term" --hw "$work/systolic.hw" -o "$work/pool" --dump offload,plan
 grep -q '(each tap: max sums rows)' "$work/out" || fail "$last: no maxima"
+grep -q '(host "host-machine.hw")' "$work/pool/machine.hw" || fail "$last: the host's description is elsewhere"
+try 0 check "$work/pool"
 windows reduceSum
 try 0 compile "$work/pool.term" --hw "$work/systolic.hw" -o "$work/pool" --dump offload
 grep -q '^k0.*: the vector unit joins windows of f32 for maxima and minima alone' "$work/out" || fail "$last: no reason"
