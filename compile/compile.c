@@ -143,6 +143,13 @@ static bool left_out(void *user, uint32_t node) { return tarn_sat_left_out(user,
 static uint32_t class_of(void *user, tarn_term t) { return tarn_sat_class(user, t); }
 static uint32_t type_class(void *user, uint32_t cls) { return tarn_sat_type(user, cls); }
 
+/* What kernels of the host copy has no alternative: it is added to any choice. */
+static void price_copies(tarn_compiled *c) {
+  double t = tarn_kprog_copy_seconds(c->kernels, tarn_kprog_copies(c->kernels));
+  c->choice.price += t;
+  c->choice.price_bound += t;
+  c->choice.tree_price += t;
+}
 static void choose(tarn_compiled *c) {
   const tarn_compile_options *o = c->o;
   tarn_ctx *cx = tarn_lang_ctx(c->L);
@@ -173,6 +180,7 @@ static void choose(tarn_compiled *c) {
                             .given = comp_given(c),
                             .graph = comp_dumps(c, TARN_DUMP_GRAPH) ? &graph : NULL};
   c->kernels = tarn_extract(&in, &ko, &c->choice, &c->picks);
+  if (o->hw->warps.lanes) price_copies(c);
   c->seconds.extract = tarn_now() - t;
   comp_given_used(c);
   comp_refuse_host(c);

@@ -182,6 +182,22 @@ static void put_kernels(tarn_json *j, const tarn_kprog *p, const comp_offload *f
   }
   tarn_json_close(j, ']');
 }
+/* What a GPU's program copies because kernels run on the host. */
+static void put_host_copies(tarn_json *j, const tarn_kprog *p) {
+  const tarn_host_copies *all = tarn_kprog_copies(p);
+  tarn_json_open(j, "host_copies", '[');
+  for (uint32_t i = 0; i < all->copy.n; i++) {
+    const tarn_host_copy *c = &all->copy.p[i];
+    if (c->port) continue;
+    tarn_json_open(j, NULL, '{');
+    tarn_json_str(j, "kernel", c->kernel < p->nker ? p->ker[c->kernel].name : NULL);
+    tarn_json_str(j, "to", c->send ? "device" : "host");
+    tarn_json_int(j, "bytes", c->bytes);
+    tarn_json_num(j, "price", tarn_hw_link_seconds(&p->hw->link, c->send, (double)c->bytes));
+    tarn_json_close(j, '}');
+  }
+  tarn_json_close(j, ']');
+}
 /* Of a program for several sizes: each with its sizes. What stands outside of this list is of the
  * largest, the last one. */
 static void put_size(tarn_json *j, const tarn_compiled *of, uint32_t number) {
@@ -198,6 +214,7 @@ static void put_size(tarn_json *j, const tarn_compiled *of, uint32_t number) {
   put_seconds(j, c);
   put_inputs(tarn_lang_ctx(c->L), j, c->program);
   put_kernels(j, c->kernels, NULL);
+  if (c->kernels->hw->warps.lanes) put_host_copies(j, c->kernels);
   tarn_json_close(j, '}');
 }
 static void put_sizes(tarn_json *j, const tarn_compiled *c) {
@@ -244,6 +261,7 @@ void comp_report(tarn_compiled *c, const comp_offload *f) {
   put_ways(j, &c->choice);
   if (f) comp_offload_json(f, j);
   put_kernels(j, c->kernels, f);
+  if (c->kernels->hw->warps.lanes) put_host_copies(j, c->kernels);
   if (c->sizes) put_sizes(j, c);
   c->report = tarn_json_text(j, &c->report_n);
 }

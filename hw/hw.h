@@ -319,6 +319,8 @@ typedef struct tarn_machines {
 } tarn_machines;
 TARN_API tarn_machines tarn_hw_machines(const tarn_hw *hw);
 /* Seconds to copy so many bytes from one place to another; INFINITY: no link joins them. */
+TARN_API double tarn_hw_link_seconds(const tarn_hw_link *l, bool send,
+                                     double bytes); /* 0: no link */
 TARN_API double tarn_hw_copy_seconds(const tarn_machines *m, uint32_t from, uint32_t to,
                                      double bytes);
 

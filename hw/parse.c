@@ -351,7 +351,7 @@ static void check_memories(hw_reader *r, const tarn_sx *s, const tarn_hw *h) {
   }
 }
 static void check_host(hw_reader *r, const tarn_sx *s, const tarn_hw *h) {
-  if (h->link.send > 0 && !h->host)
+  if (h->link.send > 0 && !h->host && h->kind != TARN_HW_GPU)
     tarn_sx_error(r->cx, s, "%s: a (link …) leads to a (host NAME), which is not given", h->name);
   if (h->host && h->host->kind != TARN_HW_CPU && !h->host->host)
     tarn_sx_error(r->cx, s, "%s: the host %s is no cpu, and has no host", h->name, h->host->name);

@@ -15,6 +15,8 @@ double tarn_hw_copy_seconds(const tarn_machines *m, uint32_t from, uint32_t to, 
   uint32_t outer = from < to ? from : to, inner = from < to ? to : from;
   if (from == to) return 0;
   if (m->place[inner] != inner || m->place[inner - 1] != outer) return INFINITY;
-  const tarn_hw_link *l = &m->hw[inner]->link;
-  return l->start + l->latency + bytes / (from < to ? l->send : l->receive);
+  return tarn_hw_link_seconds(&m->hw[inner]->link, from < to, bytes);
+}
+double tarn_hw_link_seconds(const tarn_hw_link *l, bool send, double bytes) {
+  return l->send > 0 ? l->start + l->latency + bytes / (send ? l->send : l->receive) : 0;
 }

@@ -97,7 +97,7 @@ void low_const_write(const tarn_kprog *p, uint32_t i, low_sink *s, off_t at) {
   const tarn_buffer *b = &p->buf[i];
   tarn_mark before = tarn_arena_mark(cx);
   const tarn_tensor *t = tarn_plan_const_value(p, b);
-  size_t bytes = (size_t)low_bytes(b);
+  size_t bytes = (size_t)tarn_buffer_bytes(b);
   int64_t count = 1;
   for (uint32_t d = 0; d < b->layout.n; d++) count *= b->layout.dim[d];
   if (t->dtype != b->dtype || tarn_tensor_count(t) != count)

@@ -80,7 +80,7 @@ static void shape_text(tarn_buf *b, const tarn_lower_sizes *s, bool out, uint32_
 static int64_t most_bytes(const tarn_lower_sizes *s, bool out, uint32_t i) {
   int64_t most = 0;
   for (uint32_t q = 0; q < s->nprogram; q++) {
-    int64_t n = low_bytes(port(s, q, out, i));
+    int64_t n = tarn_buffer_bytes(port(s, q, out, i));
     if (has_rows(s, out, i)) n = n / s->program[q].size[s->rows] * s->hi;
     if (n > most) most = n;
   }

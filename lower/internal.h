@@ -26,10 +26,6 @@
 #include <llvm-c/Core.h>
 #include <llvm-c/TargetMachine.h>
 
-/* ---- memory.c ---- */
-uint32_t low_root(const tarn_kprog *p, uint32_t buf); /* the buffer that owns the storage */
-int64_t low_bytes(const tarn_buffer *b);
-
 /* ---- isa.c: all that emitted code takes from a description ---- */
 typedef struct low_regs {
   uint32_t bits;   /* of a vector register; 0: there is none */
@@ -296,7 +292,7 @@ void low_object(low_module *M, const tarn_lower_sizes *s);
 typedef struct low_sink low_sink;
 low_sink *low_sink_new(tarn_ctx *cx, int fd, const char *path);
 void low_sink_end(low_sink *s);
-/* Constant b, laid out: exactly low_bytes() bytes from `at` on. Raises. */
+/* Constant b, laid out: exactly tarn_buffer_bytes() bytes from `at` on. Raises. */
 void low_const_write(const tarn_kprog *p, uint32_t b, low_sink *s, off_t at);
 /* header.c */
 void low_wrote(low_module *M, const char *ext); /* model.ext is there (cpu.c) */

@@ -17,24 +17,10 @@ typedef struct life {
   int64_t bytes, at;
 } life;
 
-uint32_t low_root(const tarn_kprog *p, uint32_t b) {
-  uint32_t steps = 0;
-  while (p->buf[b].parent != TARN_NONE) {
-    b = p->buf[b].parent;
-    if (b >= p->nbuf || ++steps > p->nbuf)
-      tarn_raise(tarn_lang_ctx(p->L), TARN_INTERNAL, "plan: bad parent of a buffer");
-  }
-  return b;
-}
-
-int64_t low_bytes(const tarn_buffer *b) {
-  return (tarn_layout_elems(&b->layout) + b->layout.offset) * (int64_t)tarn_dtype_size(b->dtype);
-}
-
 static int64_t round_up(int64_t n, int64_t align) { return (n + align - 1) / align * align; }
 
 static void touch(const tarn_kprog *p, life *l, uint32_t b, uint32_t ker) {
-  life *x = &l[low_root(p, b)];
+  life *x = &l[tarn_kprog_root(p, b)];
   if (x->first == TARN_NONE) x->first = ker;
   x->last = ker;
 }
@@ -54,8 +40,8 @@ static int by_place(const void *a, const void *b) {
 static uint32_t lifetimes(const tarn_kprog *p, int64_t align, life *l) {
   for (uint32_t b = 0; b < p->nbuf; b++) l[b] = (life){b, TARN_NONE, 0, 0, -1};
   for (uint32_t b = 0; b < p->nbuf; b++) { /* a part may go on behind the whole */
-    int64_t bytes = round_up(low_bytes(&p->buf[b]), align);
-    life *x = &l[low_root(p, b)];
+    int64_t bytes = round_up(tarn_buffer_bytes(&p->buf[b]), align);
+    life *x = &l[tarn_kprog_root(p, b)];
     if (bytes > x->bytes) x->bytes = bytes;
   }
   for (uint32_t k = 0; k < p->nker; k++) {
@@ -164,13 +150,13 @@ tarn_memory_plan *tarn_memory_plan_make(const tarn_kprog *p, int64_t align) {
   bool *read = TARN_ARRAY(cx, bool, p->nbuf + 1);
   for (uint32_t k = 0; k < p->nker; k++) /* an accelerator's are packed with its code */
     for (uint32_t i = 0; i < p->ker[k].nin && on_host(p, k); i++)
-      read[low_root(p, p->ker[k].in[i])] = true;
-  for (uint32_t i = 0; i < p->nout; i++) read[low_root(p, p->out[i])] = true;
+      read[tarn_kprog_root(p, p->ker[k].in[i])] = true;
+  for (uint32_t i = 0; i < p->nout; i++) read[tarn_kprog_root(p, p->out[i])] = true;
   for (uint32_t b = 0; b < p->nbuf; b++) {
     plan->offset[b] = plan->const_offset[b] = -1;
     if (p->buf[b].kind != TARN_BUF_CONST || p->buf[b].parent != TARN_NONE || !read[b]) continue;
     plan->const_offset[b] = plan->const_bytes;
-    plan->const_bytes += round_up(low_bytes(&p->buf[b]), align);
+    plan->const_bytes += round_up(tarn_buffer_bytes(&p->buf[b]), align);
   }
   for (uint32_t i = 0; i < n; i++) plan->offset[l[i].buf] = l[i].at;
   return plan;

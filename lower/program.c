@@ -55,7 +55,7 @@ static LLVMValueRef constants(const program *g) {
 /* Where the storage of a buffer begins, in a step function f. */
 static LLVMValueRef storage(const program *g, LLVMValueRef f, uint32_t buf) {
   low_module *M = g->M;
-  uint32_t root = low_root(g->p, buf), port;
+  uint32_t root = tarn_kprog_root(g->p, buf), port;
   const tarn_buffer *b = &g->p->buf[root];
   if (b->kind == TARN_BUF_INPUT && (port = port_of(g->p->in, g->p->nin, root)) != TARN_NONE)
     return from_list(M, LLVMGetParam(f, 0), port);
@@ -131,7 +131,7 @@ static void copy_step(program *g) {
     if (g->p->buf[b].kind == TARN_BUF_OUTPUT && port_of(g->p->out, g->p->nout, b) == i) continue;
     if (!f) f = begin_step(g, "copy_outputs");
     LLVMBuildMemCpy(M->b, from_list(M, LLVMGetParam(f, 1), i), 1, storage(g, f, b), 1,
-                    low_i64(M, low_bytes(&g->p->buf[b])));
+                    low_i64(M, tarn_buffer_bytes(&g->p->buf[b])));
   }
   if (f) LLVMBuildRet(M->b, LLVMConstInt(M->i32, 0, 0));
 }
@@ -194,7 +194,8 @@ static LLVMValueRef port_table(program *g, const uint32_t *list, uint32_t n) {
     const tarn_buffer *b = &g->p->buf[list[i]];
     LLVMValueRef c[5] = {low_text(M, b->name ? b->name : ""), LLVMConstInt(M->i32, b->dtype, 0),
                          LLVMConstInt(M->i32, b->layout.n, 0),
-                         low_i64_table(M, b->layout.dim, b->layout.n), low_i64(M, low_bytes(b))};
+                         low_i64_table(M, b->layout.dim, b->layout.n),
+                         low_i64(M, tarn_buffer_bytes(b))};
     row[i] = LLVMConstStructInContext(M->lc, c, 5, 0);
   }
   return low_table(M, port, row, n);

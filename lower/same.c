@@ -71,7 +71,7 @@ static const kept *find(sharing *h, kept *k) {
 
 /* Where constant b of program i lies; *end: of the blob so far. */
 static int64_t place(sharing *h, uint32_t i, uint32_t b, int64_t align, int64_t *end) {
-  kept k = {.program = i, .buf = b, .bytes = low_bytes(&h->p[i]->buf[b]), .at = *end};
+  kept k = {.program = i, .buf = b, .bytes = tarn_buffer_bytes(&h->p[i]->buf[b]), .at = *end};
   const kept *there = find(h, &k);
   if (there) return there->at;
   tarn_push(h->cx, &h->kept, k);

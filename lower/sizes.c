@@ -95,7 +95,7 @@ static void move_pointers(const parts *p, LLVMValueRef from, LLVMValueRef to, LL
     LLVMValueRef slot = low_i64(M, i);
     LLVMValueRef x = LLVMBuildInBoundsGEP2(M->b, M->ptr, from, &slot, 1, "");
     x = LLVMBuildLoad2(M->b, M->ptr, x, "");
-    int64_t row = has[i] ? low_bytes(&k->buf[list[i]]) / rows_of(p, 0) : 0;
+    int64_t row = has[i] ? tarn_buffer_bytes(&k->buf[list[i]]) / rows_of(p, 0) : 0;
     LLVMValueRef bytes = LLVMBuildMul(M->b, at, low_i64(M, row), "");
     if (row) x = LLVMBuildGEP2(M->b, M->i8, x, &bytes, 1, "");
     LLVMBuildStore(M->b, x, LLVMBuildInBoundsGEP2(M->b, M->ptr, to, &slot, 1, ""));

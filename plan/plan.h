@@ -318,6 +318,27 @@ TARN_API void tarn_plan_operands(const tarn_kprog *p, const tarn_kernel *k, tarn
 TARN_API tarn_plan_nest *tarn_plan_of_kernel(const tarn_kprog *p, const tarn_kernel *k,
                                              bool contract); /* TARN_K_NEST */
 
+/* ---- a program on a GPU and its host (copies.c) ---- */
+TARN_API uint32_t tarn_kprog_root(const tarn_kprog *p, uint32_t b); /* the buffer that owns it */
+TARN_API int64_t tarn_buffer_bytes(const tarn_buffer *b);
+typedef struct tarn_host_copy {
+  uint32_t kernel;  /* that wants it; p->nker: nobody but the caller of the program */
+  uint32_t segment; /* before it to the device, or behind it to the host */
+  uint32_t buffer;
+  int64_t bytes;
+  bool send; /* to the device */
+  bool port; /* an input as it is given or an output: it is copied without kernels of the host, too
+              */
+} tarn_host_copy;
+typedef struct tarn_host_copies {
+  TARN_VEC(tarn_host_copy) copy; /* in their order */
+  uint32_t nsegment;
+  bool works; /* kernels of the host touch the workspace */
+} tarn_host_copies;
+TARN_API const tarn_host_copies *tarn_kprog_copies(const tarn_kprog *p);
+/* Of those that are no ports. */
+TARN_API double tarn_kprog_copy_seconds(const tarn_kprog *p, const tarn_host_copies *c);
+
 /* Kernels by themselves as a program (program.c), to be emitted and measured. */
 typedef struct tarn_plan_choice {
   const tarn_ksig *sig; /* canonical */

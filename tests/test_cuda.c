@@ -100,18 +100,17 @@ static subject subject_of(tarn_ctx *cx, const char *model, const char *const *sh
   make_tensors(&s);
   return s;
 }
-/* Compiled for a GPU whose kernels own so little shared memory that their launches ask for it. */
 #define DIGITS TARN_TOP "/examples/digits/digits.onnx"
 static const char *const digits_shape[] = {"n=1", NULL};
-static subject small_subject(tarn_ctx *cx, const char *model) {
+/* For a GPU whose description says something else in one place. */
+static subject other_subject(tarn_ctx *cx, const char *model, const char *is, const char *other) {
   subject s = {0};
   size_t n;
-  const char *text = tarn_read_file(cx, TARN_TOP "/hw/cuda-sm80.hw", &n);
-  const char *at = strstr(text, "(shared 49152)");
-  const char *path = tarn_format(cx, "%s/small.hw", pipeline_folder(cx));
+  const char *text = tarn_read_file(cx, TARN_TOP "/hw/cuda-sm80.hw", &n), *at = strstr(text, is);
+  const char *path = tarn_format(cx, "%s/other.hw", pipeline_folder(cx));
   ck_assert_ptr_nonnull(at);
-  const char *small = tarn_format(cx, "%.*s(shared 16)%s", (int)(at - text), text, at + 14);
-  tarn_write_file(cx, path, small, strlen(small));
+  const char *all = tarn_format(cx, "%.*s%s%s", (int)(at - text), text, other, at + strlen(is));
+  tarn_write_file(cx, path, all, strlen(all));
   compile(cx, &s, model, path, strcmp(model, DIGITS) ? NULL : digits_shape);
   open_model(&s);
   make_tensors(&s);
@@ -191,7 +190,8 @@ static void try_case(tarn_ctx *cx, void *arg) {
   values(&s);
 }
 static void try_small(tarn_ctx *cx, void *arg) {
-  subject s = small_subject(cx, arg ? case_model(cx, arg) : DIGITS);
+  const char *model = arg ? case_model(cx, arg) : DIGITS;
+  subject s = other_subject(cx, model, "(shared 49152)", "(shared 16)"); /* launches ask for it */
   uint32_t asks = 0;
   for (uint32_t i = 0; i < s.m->gpu->nlaunch; i++) asks += s.m->gpu->launch[i].shared > 16;
   ck_assert_uint_gt(asks, 0);
@@ -363,6 +363,43 @@ static void try_parts(tarn_ctx *cx, void *arg) {
 START_TEST(test_parts) { in_context(try_parts, (void *)(uintptr_t) "resize_set_11"); }
 END_TEST
 
+/* ---------------------------------------------------------------- copies */
+#define FROM_TABLE                                                                                 \
+  "(compute (map (neg $0)) (gather 0 (compute (map (exp $0)) (input e ((30 40) ()) f32)) (input "  \
+  "n ((2) ()) i32)))"
+static uint64_t in_workspace(const tarn_rt_transfer *t, uint32_t n) {
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < n; i++) bytes += t[i].place.at == TARN_RT_WORKSPACE ? t[i].bytes : 0;
+  return bytes;
+}
+/* A table that the device makes, and what the host takes of it, for the device again: each byte has
+ * its price, by the description. */
+static void try_copies(tarn_ctx *cx, void *arg) {
+  (void)arg;
+  const char *model = tarn_format(cx, "%s/g.term", pipeline_folder(cx));
+  tarn_write_file(cx, model, FROM_TABLE, strlen(FROM_TABLE));
+  const subject s[3] = {
+      other_subject(cx, model, "(send 31.5e9)", "(send 1e9)"),
+      other_subject(cx, model, "(send 31.5e9)", "(send 2e9)"),
+      other_subject(cx, model, "(send 31.5e9) (receive 31.5e9)", "(send 2e9) (receive 1e9)")};
+  uint64_t to = 0, from = 0;
+  for (uint32_t i = 0; i < s->m->gpu->nsegment; i++) {
+    const tarn_rt_segment *x = &s->m->gpu->segment[i];
+    to += in_workspace(x->to, x->nto), from += in_workspace(x->from, x->nfrom);
+  }
+  ck_assert_uint_eq(to, 2 * 40 * sizeof(float));
+  ck_assert_uint_eq(from, 30 * 40 * sizeof(float));
+  double price[3];
+  for (int i = 0; i < 3; i++) price[i] = s[i].c->choice.price;
+  double sent = (double)to * (1e-9 - 0.5e-9), received = (double)from * (1e-9 - 1 / 31.5e9);
+  ck_assert_double_eq_tol(price[0] - price[1], sent, 1e-6 * sent);
+  ck_assert_double_eq_tol(price[2] - price[1], received, 1e-6 * received);
+  ck_assert_ptr_nonnull(strstr(s->c->report, "\"host_copies\""));
+  values(&s[2]);
+}
+START_TEST(test_copies) { in_context(try_copies, NULL); }
+END_TEST
+
 /* ---------------------------------------------------------------- time */
 static void try_time(tarn_ctx *cx, void *arg) {
   (void)arg;
@@ -514,6 +551,7 @@ int main(int argc, char **argv) {
   tcase_add_test(t, test_other_pools);
   tcase_add_test(t, test_failures);
   tcase_add_test(t, test_parts);
+  tcase_add_test(t, test_copies);
   tcase_add_test(t, test_time);
   tcase_add_test(t, test_info);
   tcase_add_test(t, test_driver);

@@ -1,8 +1,5 @@
 /* model.so of a GPU's program: segments of launches, the host's kernels between them, and what is
- * copied.
- *
- * A buffer is valid in the host's memory, in the device's, or in both. Who touches it where it is
- * not valid has it copied: to the device before the segment, to the host behind the last one. */
+ * copied (plan/copies.c). */
 #include "lower/cuda/cuda.h"
 #include <string.h>
 
@@ -10,51 +7,30 @@ typedef struct segment {
   tarn_rt_segment s;
   TARN_VEC(tarn_rt_transfer) to, from;
 } segment;
-enum { ON_HOST = 1, ON_DEVICE = 2 };
 typedef struct host {
   const cuda_program *g;
   TARN_VEC(segment) segment;
-  uint8_t *valid; /* of each root */
-  bool works;     /* kernels of the host touch the workspace */
 } host;
 
-/* ---------------------------------------------------------------- copies */
-static tarn_rt_transfer transfer(const host *h, uint32_t root) {
-  int64_t bytes = 0;
+/* ---------------------------------------------------------------- segments */
+static void launches(host *h) {
   const tarn_kprog *p = h->g->p;
-  for (uint32_t b = 0; b < p->nbuf; b++)
-    if (low_root(p, b) == root) bytes = tarn_max(bytes, low_bytes(&p->buf[b]));
-  return (tarn_rt_transfer){cuda_place(h->g, root, 0), (uint64_t)bytes};
-}
-static void touch(host *h, uint32_t buf, uint8_t where, bool writes) {
-  uint32_t root = low_root(h->g->p, buf);
-  tarn_rt_transfer t = transfer(h, root);
-  if (t.place.at == TARN_RT_CONSTANTS || t.place.at == TARN_RT_NOWHERE) return;
-  if (where == ON_HOST && t.place.at == TARN_RT_WORKSPACE) h->works = true;
-  if (h->valid[root] && !(h->valid[root] & where)) {
-    segment *s = &h->segment.p[h->segment.n - 1];
-    if (where == ON_DEVICE) tarn_push(h->g->cx, &s->to, t);
-    else tarn_push(h->g->cx, &s->from, t);
-    h->valid[root] |= where;
-  }
-  if (writes) h->valid[root] = where;
-}
-static void touches(host *h, const tarn_kernel *k, uint8_t where) {
-  for (uint32_t i = 0; i < k->nin; i++) touch(h, k->in[i], where, false);
-  for (uint32_t i = 0; i < k->nout; i++) touch(h, k->out[i], where, true);
-}
-static void copies(host *h) {
-  const tarn_kprog *p = h->g->p;
-  for (uint32_t i = 0; i < p->nin; i++) h->valid[low_root(p, p->in[i])] = ON_HOST;
   for (uint32_t k = 0, s = 0; k < p->nker; k++) {
-    bool here = p->ker[k].kind != TARN_K_NEST;
-    if (!here && (!k || p->ker[k - 1].kind != TARN_K_NEST))
+    if (p->ker[k].kind != TARN_K_NEST) continue;
+    if (!k || p->ker[k - 1].kind != TARN_K_NEST)
       tarn_push(h->g->cx, &h->segment, ((segment){.s.first = s}));
-    touches(h, &p->ker[k], here ? ON_HOST : ON_DEVICE);
     for (; s < h->g->launch.n && h->g->launch.p[s].kernel == k; s++)
       h->segment.p[h->segment.n - 1].s.n++;
   }
-  for (uint32_t i = 0; i < p->nout; i++) touch(h, p->out[i], ON_HOST, false);
+}
+static void copies(host *h, const tarn_host_copies *all) {
+  for (uint32_t i = 0; i < all->copy.n; i++) {
+    const tarn_host_copy *c = &all->copy.p[i];
+    segment *s = &h->segment.p[c->segment];
+    tarn_rt_transfer t = {cuda_place(h->g, c->buffer, 0), (uint64_t)c->bytes};
+    if (c->send) tarn_push(h->g->cx, &s->to, t);
+    else tarn_push(h->g->cx, &s->from, t);
+  }
 }
 
 /* ---------------------------------------------------------------- the program of the host */
@@ -92,10 +68,12 @@ static const tarn_rt_segment *segments(const host *h) {
   return s;
 }
 void cuda_host(const cuda_program *g, const tarn_lower_options *o, const char *ptx, size_t n) {
-  host h = {.g = g, .valid = TARN_ARRAY(g->cx, uint8_t, g->p->nbuf + 1)};
-  copies(&h);
+  host h = {.g = g};
+  const tarn_host_copies *all = tarn_kprog_copies(g->p);
+  launches(&h);
+  copies(&h, all);
   tarn_memory_plan plan = *g->plan;
-  if (!h.works) plan.bytes = 0;
+  if (!all->works) plan.bytes = 0;
   const tarn_kprog p = host_program(g, o->here);
   tarn_rt_gpu gpu = {.ptx = tarn_strndup(g->cx, ptx, n),
                      .workspace = (uint64_t)(g->plan->bytes + g->scratch),

@@ -20,7 +20,7 @@ static tarn_rt_place at(uint32_t where, int64_t offset) {
 }
 tarn_rt_place cuda_place(const cuda_program *g, uint32_t buf, int64_t offset) {
   const tarn_kprog *p = g->p;
-  uint32_t root = low_root(p, buf), port = TARN_NONE;
+  uint32_t root = tarn_kprog_root(p, buf), port = TARN_NONE;
   tarn_buf_kind kind = p->buf[root].kind;
   tarn_rt_place x = at(TARN_RT_NOWHERE, 0); /* no kernel touches it */
   if (kind == TARN_BUF_INPUT && (port = port_of(p->in, p->nin, root)) != TARN_NONE)
@@ -97,7 +97,8 @@ static void put_steps(const cuda_program *g, tarn_json *j) {
   for (uint32_t i = 0; i < g->p->nout; i++) {
     if (!cuda_copied(g, i)) continue;
     tarn_json_open(j, NULL, '{');
-    tarn_json_int(j, "copy", low_bytes(&g->p->buf[g->p->out[i]])), tarn_json_int(j, "output", i);
+    tarn_json_int(j, "copy", tarn_buffer_bytes(&g->p->buf[g->p->out[i]])),
+        tarn_json_int(j, "output", i);
     put_buffer(g, j, g->p->out[i]);
     tarn_json_close(j, '}');
   }
@@ -114,7 +115,7 @@ static void put_ports(const cuda_program *g, tarn_json *j, const char *key, cons
     tarn_json_open(j, "shape", '[');
     for (uint32_t d = 0; d < b->layout.n; d++) tarn_json_int(j, NULL, b->layout.dim[d]);
     tarn_json_close(j, ']');
-    tarn_json_int(j, "bytes", low_bytes(b)), tarn_json_close(j, '}');
+    tarn_json_int(j, "bytes", tarn_buffer_bytes(b)), tarn_json_close(j, '}');
   }
   tarn_json_close(j, ']');
 }

@@ -89,7 +89,7 @@ static void ports(const program *g, tarn_json *j) {
     const tarn_buffer *x = &g->p->buf[b];
     if (g->image.port[b] < 0) continue;
     buffer(j, x->name, x->kind == TARN_BUF_INPUT ? "input" : "output", dsa_storage(&g->image, b),
-           low_bytes(x), x->dtype, x->layout.n, x->layout.dim, "row-major");
+           tarn_buffer_bytes(x), x->dtype, x->layout.n, x->layout.dim, "row-major");
   }
 }
 static void write_memory(program *g) {

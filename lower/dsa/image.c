@@ -9,11 +9,11 @@ static bool by_device(const dsa_image *m, const tarn_kernel *k) {
   return m->p->machines.hw[k->machine] == m->hw;
 }
 static void port(dsa_image *m, uint32_t buf) {
-  uint32_t root = low_root(m->p, buf);
+  uint32_t root = tarn_kprog_root(m->p, buf);
   tarn_buf_kind kind = m->p->buf[root].kind;
   if (m->port[root] >= 0 || kind == TARN_BUF_TEMP || kind == TARN_BUF_CONST) return;
   m->port[root] = m->port_bytes;
-  m->port_bytes += round_up(low_bytes(&m->p->buf[root]), m->align);
+  m->port_bytes += round_up(tarn_buffer_bytes(&m->p->buf[root]), m->align);
 }
 void dsa_image_open(dsa_image *m, const tarn_kprog *p, const tarn_memory_plan *plan,
                     const tarn_hw *hw) {
@@ -32,7 +32,7 @@ void dsa_image_open(dsa_image *m, const tarn_kprog *p, const tarn_memory_plan *p
   }
 }
 int64_t dsa_storage(const dsa_image *m, uint32_t buf) {
-  uint32_t root = low_root(m->p, buf);
+  uint32_t root = tarn_kprog_root(m->p, buf);
   if (m->port[root] >= 0) return m->port_base + m->port[root];
   if (m->plan->offset[root] >= 0) return m->plan->offset[root];
   tarn_raise(m->cx, TARN_INTERNAL, "lower: buffer %u has no place", buf);
@@ -46,7 +46,7 @@ static const char *memory_of(dsa_image *m, const tarn_kernel *k, uint32_t operan
   size_t size = tarn_dtype_size(b->dtype);
   uint64_t *at = tarn_map_at(m->values, k->in[operand], &fresh);
   if (fresh) {
-    char *memory = tarn_new(m->cx, (size_t)low_bytes(b));
+    char *memory = tarn_new(m->cx, (size_t)tarn_buffer_bytes(b));
     tarn_plan_const_lay_out(&b->layout, tarn_plan_const_value(m->p, b),
                             memory + b->layout.offset * (int64_t)size);
     tarn_push(m->cx, &m->memory, memory);
