@@ -132,6 +132,9 @@ bool sel_price(sel_pool *mem, const tarn_sel_view *g, const double *cost, const 
                double *dag, double *tree, uint32_t *order, uint32_t *n_order);
 
 /* ---- methods ---- */
+/* tree.c: the nodes that have class c as a child, once an occurrence, are node[start[c]] to before
+ * node[start[c + 1]]. */
+void sel_parents(sel_pool *mem, const tarn_sel_view *g, uint32_t **start, uint32_t **node);
 /* tree.c. Fills choice for every class that has a finite term; tree costs into dist (may be NULL)
  * and the order in which classes were settled into order (may be NULL); returns how many were. */
 uint32_t sel_tree(sel_pool *mem, const tarn_sel_view *g, const double *cost,

@@ -430,19 +430,6 @@ static bool kick_some(search *s, uint64_t *seed, uint64_t limit, uint64_t tries)
 }
 
 /* ---- opening ---- */
-static void find_parents(search *s) {
-  const tarn_sel_view *g = s->g;
-  uint32_t nk = g->kid_first[g->n_nodes];
-  s->pfirst = SEL_NEW(s->mem, uint32_t, (size_t)g->n_classes + 2);
-  s->pnode = sel_resize(s->mem, NULL, nk, sizeof(uint32_t));
-  uint32_t *first = s->pfirst + 1;
-  for (uint32_t i = 0; i < nk; i++) first[g->kid[i] + 1]++;
-  for (uint32_t c = 0; c < g->n_classes; c++) first[c + 1] += first[c];
-  for (uint32_t v = 0; v < g->n_nodes; v++)
-    for (uint32_t i = g->kid_first[v]; i < g->kid_first[v + 1]; i++)
-      s->pnode[first[g->kid[i]]++] = v;
-}
-
 static void open_search(search *s) {
   size_t n = s->g->n_classes;
   s->use = SEL_NEW(s->mem, uint32_t, n);
@@ -452,7 +439,7 @@ static void open_search(search *s) {
   s->from = SEL_NEW(s->mem, uint32_t, n);
   s->pulls = SEL_NEW(s->mem, uint32_t, n);
   s->meets = SEL_NEW(s->mem, uint32_t, n);
-  find_parents(s);
+  sel_parents(s->mem, s->g, &s->pfirst, &s->pnode);
   for (uint32_t i = 0; i < s->g->n_roots; i++) gain(s, s->g->root[i]);
 }
 

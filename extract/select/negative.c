@@ -61,18 +61,6 @@ double sel_floor(const sel_run *r) {
   return sum;
 }
 
-static void find_parents(negative *x) {
-  const tarn_sel_view *g = &x->r->g;
-  x->pfirst = SEL_NEW(x->r->mem, uint32_t, (size_t)g->n_classes + 2);
-  x->pnode = SEL_NEW(x->r->mem, uint32_t, (size_t)g->kid_first[g->n_nodes] + 1);
-  uint32_t *first = x->pfirst + 1;
-  for (uint32_t i = 0; i < g->kid_first[g->n_nodes]; i++) first[g->kid[i] + 1]++;
-  for (uint32_t c = 0; c < g->n_classes; c++) first[c + 1] += first[c];
-  for (uint32_t v = 0; v < g->n_nodes; v++)
-    for (uint32_t i = g->kid_first[v]; i < g->kid_first[v + 1]; i++)
-      x->pnode[first[g->kid[i]]++] = v;
-}
-
 /* ---- what a problem consists of ---- */
 static bool alive(const negative *x, uint32_t v) {
   return !x->dead[v] && x->r->cost[v] < INFINITY && x->has[x->r->g.node_class[v]];
@@ -353,7 +341,7 @@ static double bound_of(const negative *x) {
 static void open_negative(negative *x) {
   sel_run *r = x->r;
   const tarn_sel_view *g = &r->g;
-  find_parents(x);
+  sel_parents(x->r->mem, &x->r->g, &x->pfirst, &x->pnode);
   x->dead = SEL_NEW(r->mem, uint8_t, g->n_nodes);
   x->has = SEL_NEW(r->mem, uint8_t, g->n_classes);
   x->way = SEL_NEW(r->mem, uint8_t, g->n_classes);

@@ -104,19 +104,6 @@ static bool consider(sets *s, uint32_t v) {
   return true;
 }
 
-static void find_parents(sets *s, sel_pool *mem) {
-  const tarn_sel_view *g = s->g;
-  uint32_t nk = g->kid_first[g->n_nodes];
-  s->pfirst = SEL_NEW(mem, uint32_t, (size_t)g->n_classes + 2);
-  s->pnode = sel_resize(mem, NULL, nk, sizeof *s->pnode);
-  uint32_t *first = s->pfirst + 1;
-  for (uint32_t i = 0; i < nk; i++) first[g->kid[i] + 1]++;
-  for (uint32_t c = 0; c < g->n_classes; c++) first[c + 1] += first[c];
-  for (uint32_t v = 0; v < g->n_nodes; v++)
-    for (uint32_t i = g->kid_first[v]; i < g->kid_first[v + 1]; i++)
-      s->pnode[first[g->kid[i]]++] = v;
-}
-
 static void open_sets(sets *s, sel_pool *mem, const uint32_t *order, uint32_t n_order) {
   const tarn_sel_view *g = s->g;
   size_t n = g->n_classes;
@@ -129,7 +116,7 @@ static void open_sets(sets *s, sel_pool *mem, const uint32_t *order, uint32_t n_
   s->acc = SEL_NEW(mem, uint64_t, s->words);
   for (uint32_t c = 0; c < n; c++) s->total[c] = INFINITY, s->choice[c] = NONE;
   for (uint32_t i = 0; i < n_order; i++) s->id[order[i]] = i;
-  find_parents(s, mem);
+  sel_parents(mem, g, &s->pfirst, &s->pnode);
 }
 
 /* The nodes of class c that wait; who uses it waits then if it got cheaper. */

@@ -87,12 +87,11 @@ static void ready(tree *t, uint32_t v) {
   sift_up(t, fresh ? t->n_heap++ : c->at, (entry){d, t->node[v].cls});
 }
 
-static void find_parents(sel_pool *mem, tree *t) {
-  const tarn_sel_view *g = t->g;
+void sel_parents(sel_pool *mem, const tarn_sel_view *g, uint32_t **start, uint32_t **node) {
   uint32_t nk = g->kid_first[g->n_nodes];
-  t->pfirst = SEL_NEW(mem, uint32_t, (size_t)g->n_classes + 2);
-  t->pnode = sel_resize(mem, NULL, nk, sizeof(uint32_t));
-  uint32_t *first = t->pfirst + 1;
+  *start = SEL_NEW(mem, uint32_t, (size_t)g->n_classes + 2);
+  *node = sel_resize(mem, NULL, nk, sizeof(uint32_t));
+  uint32_t *first = *start + 1;
   for (uint32_t i = 0; i < nk; i++) {
     if (i + AHEAD < nk) __builtin_prefetch(&first[g->kid[i + AHEAD] + 1], 1);
     first[g->kid[i] + 1]++;
@@ -101,9 +100,9 @@ static void find_parents(sel_pool *mem, tree *t) {
   for (uint32_t v = 0; v < g->n_nodes; v++)
     for (uint32_t i = g->kid_first[v]; i < g->kid_first[v + 1]; i++) {
       if (i + AHEAD < nk) __builtin_prefetch(&first[g->kid[i + AHEAD]], 1);
-      t->pnode[first[g->kid[i]]++] = v;
+      (*node)[first[g->kid[i]]++] = v;
     }
-  /* first[c] now is where c ends, so pfirst[c] is where c starts */
+  /* first[c] now is where c ends, so (*start)[c] is where c starts */
 }
 
 static void start(tree *t, const double *cost) {
@@ -154,7 +153,7 @@ uint32_t sel_tree(sel_pool *mem, const tarn_sel_view *g, const double *cost,
   t.cls = sel_resize(mem, NULL, g->n_classes, sizeof *t.cls);
   t.heap = sel_resize(mem, NULL, g->n_classes, sizeof *t.heap);
   if (own) t.kid_cost = SEL_NEW(mem, double, (size_t)widest(g) + 1);
-  find_parents(mem, &t);
+  sel_parents(mem, t.g, &t.pfirst, &t.pnode);
   start(&t, cost);
   uint32_t n = settle(&t, order);
   for (uint32_t c = 0; c < g->n_classes; c++) choice[c] = t.cls[c].choice;
