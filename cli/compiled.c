@@ -104,7 +104,7 @@ uint32_t cli_input_of(tarn_ctx *cx, uint32_t n, const tarn_port *ports, const ch
   return n;
 }
 static tarn_tensor *given_tensor(tarn_ctx *cx, const tarn_port *p, const char *file) {
-  tarn_tensor *t = tarn_tensor_read(cx, file);
+  tarn_tensor *t = tarn_tensor_read_as(cx, file, p->dtype);
   bool same = t->n == p->n && t->dtype == p->dtype;
   for (uint32_t d = 0; same && d < t->n; d++) same = t->dim[d] == p->dim[d];
   if (!same)

@@ -8,9 +8,9 @@ static const struct {
   const char *code;
   tarn_dtype t;
 } codes[] = {
-    {"f4", TARN_F32}, {"f8", TARN_F64}, {"f2", TARN_F16}, {"i1", TARN_I8},
-    {"u1", TARN_U8},  {"i2", TARN_I16}, {"u2", TARN_U16}, {"i4", TARN_I32},
-    {"u4", TARN_U32}, {"i8", TARN_I64}, {"u8", TARN_U64}, {"b1", TARN_BOOL},
+    {"f4", TARN_F32}, {"f8", TARN_F64},  {"f2", TARN_F16},  {"i1", TARN_I8},  {"u1", TARN_U8},
+    {"i2", TARN_I16}, {"u2", TARN_U16},  {"i4", TARN_I32},  {"u4", TARN_U32}, {"i8", TARN_I64},
+    {"u8", TARN_U64}, {"b1", TARN_BOOL}, {"V2", TARN_BF16}, /* as ml_dtypes saves it */
 };
 
 typedef struct npy {
@@ -191,7 +191,9 @@ tarn_tensor *tarn_npy_read_bytes(tarn_ctx *cx, const void *bytes, size_t n, cons
   return t;
 }
 
+/* bfloat16 has none: NumPy alone would read two opaque bytes. */
 static const char *code_of(tarn_dtype t) {
+  if (t == TARN_BF16) return NULL;
   for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
     if (codes[i].t == t) return codes[i].code;
   return NULL;
@@ -220,7 +222,7 @@ void tarn_npy_write_bytes(tarn_buf *b, const tarn_tensor *t) {
     tarn_buf_add(b, t->data, (size_t)count * tarn_dtype_size(t->dtype));
     return;
   }
-  for (int64_t i = 0; i < count; i++) { /* bfloat16, which NumPy lacks, widens exactly */
+  for (int64_t i = 0; i < count; i++) { /* widens exactly */
     float x = (float)tarn_tensor_get(t, i).d;
     tarn_buf_add(b, (const char *)&x, sizeof x);
   }
@@ -236,6 +238,15 @@ tarn_tensor *tarn_tensor_read(tarn_ctx *cx, const char *path) {
   char *p = tarn_read_file(cx, path, &n);
   return is_npy(path) ? tarn_npy_read_bytes(cx, p, n, path)
                       : tarn_tensorproto_read_bytes(cx, p, n, path);
+}
+
+tarn_tensor *tarn_tensor_read_as(tarn_ctx *cx, const char *path, tarn_dtype want) {
+  tarn_tensor *t = tarn_tensor_read(cx, path);
+  if (want != TARN_BF16 || t->dtype != TARN_F32) return t;
+  tarn_tensor *r = tarn_tensor_new(cx, want, t->n, t->dim);
+  for (int64_t i = 0, n = tarn_tensor_count(t); i < n; i++)
+    tarn_tensor_set(r, i, tarn_tensor_get(t, i));
+  return r;
 }
 
 void tarn_tensor_write(tarn_ctx *cx, const char *path, const tarn_tensor *t) {

@@ -81,7 +81,7 @@ static bool same_shape(const tarn_tensor *t, uint32_t n, const int64_t *dim) {
 }
 
 static const tarn_tensor *from_file(const reader *r, const uint32_t *n, const int64_t *dim) {
-  const tarn_tensor *t = tarn_tensor_read(r->cx, r->b->text);
+  const tarn_tensor *t = tarn_tensor_read_as(r->cx, r->b->text, r->type);
   if (t->dtype == r->type && (!n || same_shape(t, *n, dim))) return t;
   const char *has = shape_text(r->cx, t->n, t->dim), *want = n ? shape_text(r->cx, *n, dim) : "";
   tarn_raise(r->cx, TARN_BAD_INPUT, "--set %s=%s: the file holds %s %s, the input is %s %s",

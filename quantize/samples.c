@@ -51,8 +51,8 @@ static const char *file_of(tarn_ctx *cx, const char *dir, const char *name) {
 
 static const tarn_tensor *read_input(const qz_graph *g, const tarn_io *in, const char *path) {
   tarn_ctx *cx = g->cx;
-  const tarn_tensor *t = tarn_tensor_read(cx, path);
   const tarn_type *want = tarn_type_get(g->L, in->type);
+  const tarn_tensor *t = tarn_tensor_read_as(cx, path, want->dtype);
   bool same = t->dtype == want->dtype && t->n == want->n &&
               !memcmp(t->dim, want->dim, t->n * sizeof *t->dim);
   if (!same)

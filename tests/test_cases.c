@@ -69,16 +69,9 @@ static void compare(tarn_ctx *cx, const char *way, const char *name, const tarn_
   }
 }
 
-/* numpy has no bfloat16: such values are stored as f32. */
 static tarn_tensor *read_input(tarn_ctx *cx, const char *name, const tarn_program *p, uint32_t i) {
-  tarn_tensor *t =
-      tarn_tensor_read(cx, file(cx, name, tarn_format(cx, "in_%s.npy", p->in[i].name)));
-  tarn_dtype want = tarn_type_get(p->L, p->in[i].type)->dtype;
-  if (t->dtype == want) return t;
-  tarn_tensor *r = tarn_tensor_new(cx, want, t->n, t->dim);
-  for (int64_t k = 0, n = tarn_tensor_count(t); k < n; k++)
-    tarn_tensor_set(r, k, tarn_tensor_get(t, k));
-  return r;
+  const char *path = file(cx, name, tarn_format(cx, "in_%s.npy", p->in[i].name));
+  return tarn_tensor_read_as(cx, path, tarn_type_get(p->L, p->in[i].type)->dtype);
 }
 static void judge(tarn_ctx *cx, const char *name, const char *way, const tarn_program *p,
                   tarn_tensor **out) {

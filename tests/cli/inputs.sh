@@ -58,6 +58,14 @@ for ref in "" --reference; do
   # shellcheck disable=SC2086
   refused 3 image 'f32[1,1,8,8]' 'f32[1,10]' -- run "$work/ok" $ref -i "image=$work/y/probability.npy"
 done
+# NumPy has no bfloat16: f32 is rounded for such an input, for others it is refused.
+for t in f32 bf16 f16; do
+  echo "(compute (map (mul \$0 \$0)) (access 1 (input a ((4) ()) $t)))" >"$work/$t.term"
+  try 0 compile "$work/$t.term" -o "$work/$t"
+done
+try 0 run "$work/f32" -o "$work/four"
+try 0 check "$work/bf16" -i "a=$work/four/out.npy"
+refused 3 'f16[4]' 'f32[4]' -- run "$work/f16" -i "a=$work/four/out.npy"
 refused 2 'image is given twice' -- run "$work/ok" -i "image=$work/y/probability.npy" -i "image=$work/y/probability.npy"
 head -c 100 "$work/y/probability.npy" >"$work/cut.npy"
 refused 3 cut.npy -- run "$work/ok" -i "image=$work/cut.npy"
