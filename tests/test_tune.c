@@ -130,6 +130,32 @@ START_TEST(killed) {
   must(read_after_kill, &last);
 }
 END_TEST
+/* Processes that make one store at the same moment: all of them can use it. */
+static void open_and_add(tarn_ctx *c, void *path) {
+  tarn_record x[1];
+  make_records(x, 1);
+  tarn_store_add(tarn_store_open(c, path), "this", x, 1);
+}
+START_TEST(opened_together) {
+  for (int round = 0; round < 40; round++) {
+    pid_t pid[6];
+    const char *path = in_dir("together.db");
+    for (int i = 0; i < 6; i++) {
+      pid[i] = fork();
+      if (pid[i]) continue;
+      int st = attempt(open_and_add, (void *)(uintptr_t)path);
+      if (st != TARN_OK) fprintf(stderr, "%s\n", tarn_message(cx));
+      _exit(st != TARN_OK);
+    }
+    for (int i = 0, st; i < 6; i++) {
+      ck_assert_int_eq(waitpid(pid[i], &st, 0), pid[i]);
+      ck_assert_int_eq(st, 0);
+    }
+    for (int i = 0; i < 3; i++)
+      unlink(in_dir((const char *[]){"together.db", "together.db-wal", "together.db-shm"}[i]));
+  }
+}
+END_TEST
 START_TEST(store_refuses) {
   FILE *f = fopen(in_dir("text.db"), "w");
   fputs("this is no data base, but long enough to be looked at as if it were one", f);
@@ -625,6 +651,7 @@ int main(void) {
   tcase_set_timeout(t, 120);
   tcase_add_test(t, store);
   tcase_add_test(t, killed);
+  tcase_add_test(t, opened_together);
   tcase_add_test(t, store_refuses);
   tcase_add_test(t, learns);
   tcase_add_test(t, judges_some);

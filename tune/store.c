@@ -9,6 +9,8 @@
 #include <string.h>
 
 #define STORE_KIND 0x7461726e /* application_id: "tarn" */
+#define PATIENCE   10000      /* milliseconds that another process may hold the store */
+#define MOMENT     10         /* milliseconds between two tries */
 
 /* Statements that something raised left open. */
 static void finish(tarn_store *s) {
@@ -40,18 +42,30 @@ static int64_t one_number(tarn_store *s, const char *sql) {
   return v;
 }
 
+/* SQLite does not wait for other processes here. */
+static void write_ahead(tarn_store *s) {
+  const char *sql = "PRAGMA journal_mode = WAL";
+  for (int waited = 0; waited < PATIENCE; waited += MOMENT) {
+    if (sqlite3_exec(s->db, sql, NULL, NULL, NULL) != SQLITE_BUSY) break;
+    sqlite3_sleep(MOMENT);
+  }
+  store_run(s, sql);
+}
+
 tarn_store *tarn_store_open(tarn_ctx *cx, const char *path) {
   tarn_store *s = TARN_NEW(cx, tarn_store);
   *s = (tarn_store){.cx = cx, .path = tarn_strdup(cx, path)};
   int st = sqlite3_open(path, &s->db);
   tarn_defer(cx, close_store, s);
   if (st != SQLITE_OK) store_fail(s);
-  sqlite3_busy_timeout(s->db, 10000);
-  int64_t kind = one_number(s, "PRAGMA application_id"),
-          tables = one_number(s, "SELECT count(*) FROM sqlite_schema");
+  sqlite3_busy_timeout(s->db, PATIENCE);
+  store_run(s, "BEGIN"); /* both from one moment: another process may just be making the store */
+  int64_t tables = one_number(s, "SELECT count(*) FROM sqlite_schema"),
+          kind = one_number(s, "PRAGMA application_id");
+  store_run(s, "COMMIT");
   if (kind != STORE_KIND && tables != 0)
     tarn_raise(cx, TARN_BAD_INPUT, "%s: not a store of measurements", path);
-  store_run(s, "PRAGMA journal_mode = WAL");
+  write_ahead(s);
   if (tables != 0) return s; /* and the file stays as it is until something is added */
   store_run(s,
             "BEGIN IMMEDIATE; PRAGMA application_id = 1952543342" /* all or nothing, if it is killed
