@@ -189,8 +189,9 @@ const char *fleet_answer_subject(tarn_ctx *cx, const char *store, const char *na
 }
 
 /* ---- streams and queues ---- */
-/* A queue: each message once for each subject, until it is acknowledged. */
-static void make_stream(tarn_fleet *f, const char *name, const char *subject, int32_t most) {
+/* A queue: each message once for each subject, until it is acknowledged. Returns the number of its
+ * first message. */
+static uint64_t make_stream(tarn_fleet *f, const char *name, const char *subject, int32_t most) {
   jsStreamConfig c;
   jsStreamInfo *si = NULL;
   jsErrCode e = 0;
@@ -208,9 +209,13 @@ static void make_stream(tarn_fleet *f, const char *name, const char *subject, in
       if (s != NATS_OK && e == JSStreamNameExistErr) s = NATS_OK; /* another was faster */
     }
   } while (!fleet_passed(f, name, s, e));
+  uint64_t first = si ? si->State.FirstSeq : 0;
   jsStreamInfo_Destroy(si);
+  return first;
 }
-static void make_queue(tarn_fleet *f, const char *stream, const char *name, const char *filter) {
+/* Returns up to which message all are acknowledged. */
+static uint64_t make_queue(tarn_fleet *f, const char *stream, const char *name,
+                           const char *filter) {
   jsConsumerConfig c;
   jsConsumerInfo *ci = NULL;
   jsErrCode e = 0;
@@ -224,16 +229,35 @@ static void make_queue(tarn_fleet *f, const char *stream, const char *name, cons
       s = js_AddConsumer(&ci, f->js, stream, &c, NULL, &e);
     }
   } while (!fleet_passed(f, stream, s, e));
+  uint64_t floor = ci ? ci->AckFloor.Stream : 0;
   jsConsumerInfo_Destroy(ci);
+  return floor;
+}
+/* A server that is killed may keep an acknowledgement and not the removal. It never delivers such a
+ * message again, which would count as waiting and refuse another one of its subject. */
+static void remove_acknowledged(tarn_fleet *f, const char *stream, const char *filter,
+                                uint64_t first, uint64_t floor) {
+  jsOptions o;
+  jsErrCode e = 0;
+  natsStatus s;
+  if (first > floor) return;
+  jsOptions_Init(&o);
+  o.Stream.Purge.Subject = filter, o.Stream.Purge.Sequence = floor + 1;
+  do s = js_PurgeStream(f->js, stream, &o, &e);
+  while (s != NATS_NOT_FOUND && !fleet_passed(f, stream, s, e));
 }
 void fleet_make(tarn_fleet *f, const char *hw, const char *store) {
   tarn_ctx *cx = f->cx;
-  const char *jobs = fleet_jobs(cx, hw), *answers = fleet_answers(cx);
+  const char *jobs = fleet_jobs(cx, hw), *answers = fleet_answers(cx), *filter;
   f->hw = hw, f->store = store;
-  make_stream(f, jobs, tarn_format(cx, "tarn.%d.job.%s.*.*", FLEET_VERSION, hw), FLEET_JOB);
-  make_queue(f, jobs, FLEET_CONSUMER, NULL);
-  make_stream(f, answers, tarn_format(cx, "tarn.%d.answer.*.*", FLEET_VERSION), FLEET_ANSWER);
-  if (store) make_queue(f, answers, store, fleet_answer_subject(cx, store, "*"));
+  filter = tarn_format(cx, "tarn.%d.job.%s.*.*", FLEET_VERSION, hw);
+  uint64_t first = make_stream(f, jobs, filter, FLEET_JOB);
+  remove_acknowledged(f, jobs, filter, first, make_queue(f, jobs, FLEET_CONSUMER, NULL));
+  filter = tarn_format(cx, "tarn.%d.answer.*.*", FLEET_VERSION);
+  first = make_stream(f, answers, filter, FLEET_ANSWER);
+  if (!store) return;
+  filter = fleet_answer_subject(cx, store, "*");
+  remove_acknowledged(f, answers, filter, first, make_queue(f, answers, store, filter));
 }
 static bool there_already(natsStatus s) {
   natsStatus last;

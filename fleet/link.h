@@ -36,7 +36,7 @@ const char *fleet_answer_subject(tarn_ctx *cx, const char *store, const char *na
 
 /* ---- what is kept ---- */
 /* Makes the streams, the queue of the workers of a hardware and, unless store is NULL, the queue of
- * answers of a store, as far as they are not there. */
+ * answers of a store, as far as they are not there; removes what they hold that is acknowledged. */
 void fleet_make(tarn_fleet *f, const char *hw, const char *store);
 /* Puts a message into a stream. One that is there already is not put there twice. */
 void fleet_put(tarn_fleet *f, const char *subject, const tarn_buf *b);

@@ -199,8 +199,10 @@ static void look(tuner *t, const batch *b) {
   bool stuck = !there || !(t->v.queued + t->v.busy + under_way);
   t->stuck = stuck ? t->stuck + 1 : 0;
   t->lonely = t->v.busy + t->waiting ? 0 : t->lonely + 1;
-  if (!there) fleet_make(t->f, t->hw, t->name);
-  if (!there || t->stuck >= LONELY) hand_out(t, b), t->stuck = 0;
+  if (!there || t->stuck >= LONELY) {
+    fleet_make(t->f, t->hw, t->name);
+    hand_out(t, b), t->stuck = 0;
+  }
   if (t->lonely >= LONELY && !t->warned) warn_of_nobody(t);
   if (t->watch) t->watch(t->user, &t->v);
 }

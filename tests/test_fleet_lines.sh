@@ -140,6 +140,28 @@ wait $two || fail "the second tuner"
 [ "$(number "$work/sum" asked)" = "$(number "$work/sum" answered)" ] || fail "tuners of one store: $(cat "$work/sum")"
 "$tarn" fleet status --db "$work/s.db" --html "$work/page.html" >/dev/null && grep -q '<td>' "$work/page.html" || fail "the page"
 
+# ---- a killed server that has kept acknowledgements and not the removals: what is acknowledged does not count as waiting ----
+end_worker 7
+tune "$work/r.db" --trials 24 --fleet "$url" --json >"$work/r.json" 2>>"$work/tune.err" &
+tuner=$!
+until_status at_least queued 1
+strange=$(number "$work/status" answers) # of the messages that nobody should send
+kill -STOP "$tuner"
+start_worker 7 --fleet "$url"
+until_status at_least answers $((strange + 1))
+end_server
+msgs=$(echo "$work"/js/jetstream/*/streams/tarn-answers-7/msgs)
+cp -r "$msgs" "$work/msgs"
+end "$tuner"
+start_server
+tune "$work/r.db" --trials 24 --fleet "$url" --json >"$work/r.json" || fail "after a killed tuner"
+end_server
+rm -r "$msgs" && mv "$work/msgs" "$msgs"
+start_server
+until_status at_least answers $((strange + 1))
+tune "$work/r.db" --trials 24 --fleet "$url" --json >"$work/r.json" || fail "with messages that are acknowledged"
+until_status '!' at_least answers $((strange + 1))
+
 # ---- an accelerator, by its simulator ----
 mkdir "$work/s" && cp examples/digits/held_images.npy "$work/s"
 "$tarn" quantize examples/digits/digits.onnx -i "$work/s" -o "$work/q.onnx" --shape n=359 --hw vta-pynq >/dev/null 2>&1 || fail "quantize"
@@ -203,7 +225,7 @@ if command -v openssl >/dev/null && command -v python3 >/dev/null; then
 $(cat "$work/creds/operator.conf")"
   says 3 "wrong user, password or credentials" "$tarn" fleet status "$url"
   says 3 "wrong user, password or credentials" "$tarn" fleet status "$url" --creds "$work/creds/stranger.creds"
-  sed 's/^SU../SUAA/' "$work/creds/tuner.creds" >"$work/creds/broken.creds"
+  sed -e 's/^\(SU...\)A/\1B/' -e t -e 's/^\(SU...\)./\1A/' "$work/creds/tuner.creds" >"$work/creds/broken.creds"
   says 3 "" "$tarn" fleet status "$url" --creds "$work/creds/broken.creds"
   start_worker 6 --fleet "$url" --creds "$work/creds/worker.creds"
   model=("$work/mm.tc" --shape M=64 --shape K=48 --shape N=32)
