@@ -173,10 +173,9 @@ void tarn_hw_vectors(tarn_lang *L, const tarn_hw *hw, tarn_dtype t, bool does[TA
   for (uint32_t i = 0; i < hw->nintrin; i++) {
     const tarn_hw_intrinsic *n = &hw->intrin[i];
     tarn_hw_form f;
-    if (n->nop < 2 || n->op[n->nop - 1u].dtype != t) continue;
+    if (n->nop < 2 || n->op[0].dtype != t || n->op[n->nop - 1u].dtype != t) continue;
     tarn_hw_meaning m = tarn_hw_meaning_of(L, hw, i);
     if (!tarn_hw_form_of(L, &m, &f) || f.product) continue;
-    const tarn_fx *x = tarn_fx_get(L, f.body);
-    if (x->dtype == t) does[x->op] = true;
+    does[tarn_fx_get(L, f.body)->op] = true;
   }
 }
