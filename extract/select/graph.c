@@ -297,8 +297,7 @@ const char *tarn_sel_node_name(const tarn_sel_graph *g, uint32_t node, char *buf
   return name_of(g, g->node_name, g->cap_node_names, node, buf, n);
 }
 const char *tarn_sel_node_op(const tarn_sel_graph *g, uint32_t node, char *buf, size_t n) {
-  if (node >= g->cap_node_ops || !g->node_op[node])
-    return tarn_sel_node_name(g, node, buf, n);
+  if (node >= g->cap_node_ops || !g->node_op[node]) return tarn_sel_node_name(g, node, buf, n);
   return name_of(g, g->node_op, g->cap_node_ops, node, buf, n);
 }
 double tarn_sel_node_value(const tarn_sel_graph *g, uint32_t node, uint32_t key) {

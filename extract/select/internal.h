@@ -55,7 +55,7 @@ struct tarn_sel_graph {
   uint32_t cap_node_ops, n_values, cap_values;
   double *value; /* by node, n_values each: of the keys that were asked for */
   sel_texts texts;
-  uint32_t links; /* nodes from here on are links of parent.c; 0: there are none */
+  uint32_t links;             /* nodes from here on are links of parent.c; 0: there are none */
   uint32_t *origin, n_origin; /* of parent.c: by node, what it was */
   uint32_t *class_first, *class_node; /* the view; NULL when stale */
   char *file;                         /* read from, for messages; or NULL */
