@@ -174,14 +174,16 @@ typedef void tarn_unit_inside_fn(void *user, const tarn_unit_box *b);
 TARN_API void tarn_unit_inside(const tarn_unit_plan *p, const tarn_unit_box *b,
                                tarn_unit_inside_fn *f, void *user);
 
-/* One transfer: rows of entries, with zeros around them. Places are in entries. */
+/* One transfer: rows of entries, with zeros around them. Places are in entries. Of zeros alone a
+ * row has at most so many, which lie in main memory. */
+#define TARN_UNIT_ZEROS 64
 typedef struct tarn_unit_move {
   int64_t main, local; /* of the first entry, without zeros; of the first, zeros included */
   int64_t rows, entries, stride;
   int64_t pad[4]; /* rows before and behind, entries before and behind */
   int64_t block;  /* from an entry to its neighbour in the memory, the rows lie side by side; 0: the
                      entries do */
-  bool zeros;     /* they come from an entry of zeros, not from the tensor */
+  bool zeros;     /* they come from zeros, each row from the same ones, not from the tensor */
 } tarn_unit_move;
 typedef void tarn_unit_move_fn(void *user, const tarn_unit_move *m);
 /* Calls f for each transfer of a tile; returns their number, or -1 where the machine's transfers

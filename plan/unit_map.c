@@ -70,7 +70,7 @@ static bool by_transfer(unit_match *m, uint32_t read, uint32_t product, uint32_t
   p->product = product;
   p->wide = 0;
   if (!unit_lane(m, read)) return false;
-  unit_longest_rows(m);
+  unit_fullest_rows(m);
   if (flat) widen(m, x, transfer);
   if (flat && !p->wide) return false;
   if (!unit_sums(m)) return false;

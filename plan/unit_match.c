@@ -283,23 +283,36 @@ tarn_unit_tensor *unit_tensor(unit_match *m, tarn_unit_what what, uint32_t read,
 static bool is_constant(const unit_match *m, uint32_t read) {
   return m->p->k->in_const[m->p->stage->read[read].src];
 }
-void unit_longest_rows(unit_match *m) {
+/* Dim d becomes that of the rows where it fills the unit better than the one that is, or as well
+ * and its neighbours lie nearer to one another in main memory: they come in one row. */
+static void offer_rows(tarn_unit_plan *p, uint32_t d, int64_t step, int64_t *nearest) {
+  int64_t n = p->extent[d];
+  int64_t units = tarn_ceildiv(n, p->form.m);
+  if (p->rows != TARN_NONE) {
+    int64_t is = p->extent[p->rows];
+    int64_t has = tarn_ceildiv(is, p->form.m);
+    if (n * has < is * units || (n * has == is * units && step >= *nearest)) return;
+  }
+  p->rows = d;
+  *nearest = step;
+}
+void unit_fullest_rows(unit_match *m) {
   tarn_unit_plan *p = m->p;
+  int64_t nearest = 0;
   p->rows = TARN_NONE;
   for (uint32_t d = 0; d < p->nacc && p->form.m > 1; d++)
-    if (d != p->columns && p->extent[d] > 1 &&
-        (p->rows == TARN_NONE || p->extent[d] > p->extent[p->rows]))
-      p->rows = d;
+    if (d != p->columns && p->extent[d] > 1) offer_rows(p, d, p->k->out[0].stride[d], &nearest);
 }
-/* Of a unit of several rows: the longest dim whose neighbours are those of the operand. */
+/* Of a unit of several rows: a dim whose neighbours are those of the operand. */
 static void choose_rows(unit_match *m, const tarn_unit_tensor *t, uint32_t columns) {
   tarn_unit_plan *p = m->p;
+  int64_t nearest = 0;
   p->rows = TARN_NONE;
   for (uint32_t i = 0; i < t->n; i++)
     for (uint32_t k = 0; k < t->at[i].n; k++) {
       uint32_t d = t->at[i].dim[k];
       if (d >= p->nacc || t->at[i].by[k] != 1 || depends(m, columns, d)) continue;
-      if (p->rows == TARN_NONE || p->extent[d] > p->extent[p->rows]) p->rows = d;
+      offer_rows(p, d, t->at[i].step, &nearest);
     }
 }
 static bool factor(unit_match *m, tarn_unit_what what, uint32_t read, uint32_t which) {

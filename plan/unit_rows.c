@@ -64,8 +64,10 @@ typedef struct shape {
   const tarn_hw_transfer *x;
   uint32_t n, all; /* coordinates outside of rows; of the tile */
   piece at[TARN_UNIT_COORDS];
-  bool bare;        /* what a tile has room for besides is not filled */
-  int64_t zeros[2]; /* entries before and behind the rows that another transfer fills */
+  bool bare;          /* what a tile has room for besides is not filled */
+  int64_t zeros[2];   /* entries before and behind the rows that another transfer fills */
+  int64_t from, left; /* zeros that have not been moved yet: where, how many */
+  int64_t most;       /* of them in a row of main memory */
   tarn_unit_move move;
   tarn_unit_move_fn *f;
   void *user;
@@ -147,7 +149,9 @@ static bool shape_of(const tarn_hw *hw, const tarn_unit_tensor *t, const tarn_un
     m->main += p->first * p->step;
     size *= room;
   }
-  if (unit_has_blocks(hw, t->transfer)) block_of(s, most);
+  bool blocks = unit_has_blocks(hw, t->transfer);
+  s->most = blocks ? 1 : tarn_min(most, TARN_UNIT_ZEROS);
+  if (blocks) block_of(s, most);
   else {
     row_of(s, most);
     rows_of(s);
@@ -171,10 +175,21 @@ static void emit(shape *s, tarn_unit_move m) {
     m.local += (m.rows + m.pad[TARN_HW_TOP]) * size;
   }
 }
+static void flush(shape *s) {
+  for (int64_t n = s->left, rows; n > 0; n = s->left) {
+    tarn_unit_move m = {.local = s->from, .zeros = true, .entries = tarn_min(n, s->most)};
+    rows = s->x->rank > 1 ? n / m.entries : 1;
+    m.rows = rows;
+    s->from += rows * m.entries;
+    s->left -= rows * m.entries;
+    emit(s, m);
+  }
+}
+/* Those behind a row and those before the next one are moved together. */
 static void zeros(shape *s, int64_t local, int64_t n) {
-  bool rows = s->x->rank > 1;
-  tarn_unit_move m = {.local = local, .zeros = true, .rows = rows ? n : 1, .entries = 1};
-  for (int64_t i = 0; i < (rows ? n > 0 : n); i++, m.local++) emit(s, m);
+  if (s->from + s->left != local) flush(s);
+  if (!s->left) s->from = local;
+  s->left += n;
 }
 /* Coordinate i and those inside of it. */
 static void walk(shape *s, uint32_t i, int64_t main, int64_t local) {
@@ -235,7 +250,10 @@ int64_t tarn_unit_moves(const tarn_unit_plan *p, const tarn_unit_tensor *t, cons
   shape s = {.f = f, .user = user, .x = &p->hw->transfer[t->transfer]};
   if (t->packed) packed(&s, p->hw, t, tarn_unit_entries(t, b));
   else if (!shape_of(p->hw, t, b, &s)) return -1;
-  else walk(&s, 0, s.move.main, 0);
+  else {
+    walk(&s, 0, s.move.main, 0);
+    flush(&s);
+  }
   return s.count;
 }
 double tarn_unit_move_cycles(const tarn_hw *hw, const tarn_hw_transfer *t,

@@ -72,7 +72,8 @@ typedef struct dsa_image {
   int64_t *port; /* of each buffer: bytes from the first port; -1: it is none that is touched */
   int64_t port_base, port_bytes; /* the workspace lies before them, from byte 0 on */
   TARN_VEC(dsa_fixup) fixup;
-  int64_t zeros;    /* 1 + where an entry of zeros lies in the constants */
+  int64_t zeros; /* where so many bytes of zeros lie in the constants */
+  int64_t nzeros;
   tarn_map *values; /* buffer -> 1 + number of its memory, laid out */
   TARN_VEC(char *) memory;
 } dsa_image;
@@ -81,7 +82,7 @@ void dsa_image_open(dsa_image *m, const tarn_kprog *p, const tarn_memory_plan *p
 /* A tile of a packed constant; bytes from the beginning of the constants. */
 int64_t dsa_constant(dsa_image *m, uint32_t kernel, const tarn_unit_plan *u, uint32_t tensor,
                      const tarn_unit_box *box);
-int64_t dsa_zeros(dsa_image *m);                       /* the same, of an entry of zeros */
+int64_t dsa_zeros(dsa_image *m, int64_t bytes);        /* the same, of so many zeros */
 int64_t dsa_storage(const dsa_image *m, uint32_t buf); /* byte of the image */
 
 /* ---- emission ---- */

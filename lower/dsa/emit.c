@@ -81,7 +81,7 @@ static void move(void *user, const tarn_unit_move *m) {
   int64_t *f = fields(e, is);
   uint32_t of = x->what == TARN_UNIT_ONTO ? t->p->sums : t->tensor; /* whose places it has */
   int64_t at = e->first[of] + t->slot * e->entries[of] + t->first + m->local;
-  int64_t main = m->zeros ? dsa_zeros(e->image) : t->base + m->main * entry;
+  int64_t main = m->zeros ? dsa_zeros(e->image, m->entries * entry) : t->base + m->main * entry;
   int64_t size = (m->rows + m->pad[0] + m->pad[1]) * (m->entries + m->pad[2] + m->pad[3]);
   if (m->block) size = (m->entries - 1) * m->block + m->rows;
   dsa_access *a = TARN_ARRAY(e->s->cx, dsa_access, m->rows + 1);

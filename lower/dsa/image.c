@@ -119,13 +119,13 @@ static void pack(dsa_image *m, const packer *k, const tarn_unit_box *box) {
       if (++at[i] < box->n[t->at[i].dim[0]]) break;
   }
 }
-/* An entry of zeros in the constants. */
-int64_t dsa_zeros(dsa_image *m) {
-  if (m->zeros) return m->zeros - 1;
+int64_t dsa_zeros(dsa_image *m, int64_t bytes) {
+  if (m->nzeros >= bytes) return m->zeros;
   while ((int64_t)m->constants.n % m->align) tarn_buf_add(&m->constants, "", 1);
-  m->zeros = (int64_t)m->constants.n + 1;
-  for (int64_t i = 0; i < m->align; i++) tarn_buf_add(&m->constants, "", 1);
-  return m->zeros - 1;
+  m->zeros = (int64_t)m->constants.n;
+  m->nzeros = bytes;
+  for (int64_t i = 0; i < bytes; i++) tarn_buf_add(&m->constants, "", 1);
+  return m->zeros;
 }
 /* The entries of the tile that begins there, in the order in which transfers take them. */
 static void arrange(dsa_image *m, const tarn_unit_plan *u, const tarn_unit_tensor *t, int64_t at) {
