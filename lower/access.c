@@ -287,6 +287,13 @@ LLVMValueRef low_resized(low_module *M, LLVMValueRef v, uint32_t n, uint32_t to)
   for (uint32_t i = 0; i < to; i++) idx[i] = i < n ? (int)i : -1;
   return low_shuffle(M, v, LLVMGetPoison(LLVMTypeOf(v)), idx, to);
 }
+/* Of a load: LLVM joins neighbouring ones where the first is aligned as a vector. */
+static unsigned alignment(const low_fn *E, const low_access *a) {
+  const tarn_plan_at *e = &E->env[a->p->wide_var];
+  unsigned wide = a->p->wide > 1 && e->kind == TARN_PLAN_NUMBER ? a->p->wide : 1;
+  while (e->c % wide) wide /= 2;
+  return wide * (unsigned)tarn_dtype_size(a->p->dtype);
+}
 /* n lanes; `room` elements from p on may be read. */
 static LLVMValueRef load_at(low_fn *E, const low_access *a, LLVMValueRef p, uint32_t n,
                             int64_t room) {
@@ -301,7 +308,7 @@ static LLVMValueRef load_at(low_fn *E, const low_access *a, LLVMValueRef p, uint
     return low_resized(E->M, low_intrinsic(E->M, "llvm.masked.load", over, 2, arg, 4), whole, n);
   }
   LLVMValueRef v = LLVMBuildLoad2(E->M->b, low_vec(low_memory_type(E->M, a->p->dtype), n), p, "");
-  LLVMSetAlignment(v, (unsigned)tarn_dtype_size(a->p->dtype));
+  LLVMSetAlignment(v, alignment(E, a));
   return v;
 }
 

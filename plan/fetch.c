@@ -342,6 +342,25 @@ static void redirect(const box *b, uint32_t no) {
   a->held = no + 1;
 }
 
+/* What a thread's unrolled copies read side by side, it loads as vectors, where index maps prove
+ * that these are aligned. */
+static void load_wide(tarn_plan_stage *st, const tarn_plan_list *list, const tarn_plan_held *h) {
+  tarn_plan_access *a = &st->read[h->read];
+  int64_t size = (int64_t)tarn_dtype_size(a->dtype), by;
+  a->wide = 1;
+  for (uint32_t i = st->until; i < list->n && !st->unit; i++) {
+    const tarn_plan_level *l = &list->level[i];
+    if (l->kind != TARN_UNROLL || !tarn_plan_moves_by(a->off, l->var, &by) || by != 1) continue;
+    const tarn_plan_lin *x = tarn_plan_lin_var(&st->space, 1, l->var);
+    const tarn_plan_lin *first = tarn_plan_lin_add(&st->space, a->off, -1, x);
+    int64_t w = WIDEST / size;
+    while (w > 1 && (l->trips % w || h->at % (w * size) || !multiple(first, w))) w /= 2;
+    if (w <= a->wide) continue;
+    a->wide = (uint32_t)w;
+    a->wide_var = l->var;
+  }
+}
+
 /* ---------------------------------------------------------------- the stage */
 /* Results beyond the end of a dim are not stored. A sum beyond its end has to add nothing. */
 static void guard_ends(const tarn_plan_nest *N, tarn_plan_stage *st) {
@@ -388,6 +407,7 @@ void tarn_plan_fetch_settle(tarn_plan_nest *N, tarn_plan_stage *st, const tarn_p
     if (copies > MOST_COPIES * st->threads) refuse(N, "more than 64 copies for a thread in a trip");
     redirect(&b, st->nheld++);
     st->held[i].at = st->shared;
+    load_wide(st, list, &st->held[i]);
     st->shared += st->nslot * b.elems * b.size;
   }
   int64_t others = st->threads - st->threads / st->parts, sums = tarn_plan_tile_of(list).slots;

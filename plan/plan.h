@@ -112,6 +112,8 @@ typedef struct tarn_plan_access {
   uint64_t along;      /* levels whose copies share what lanes along them hold */
   bool streaming; /* whole lines are stored by non-temporal stores; the base is aligned to them */
   uint32_t held;  /* 1 + number of what the block holds of it; 0: it is read where it lies */
+  uint32_t wide, wide_var; /* > 1: so many counts of that unrolled level lie side by side, aligned
+                              as one vector, at each multiple of so many: one load */
 } tarn_plan_access;
 
 /* What the threads of a GPU's block hold of an operand in shared memory: slots of a box of

@@ -89,7 +89,9 @@ static void print_held(printer *p, const tarn_plan_stage *st, const tarn_plan_li
     print_access(p, list, &h->from);
     tarn_buf_str(p->b, " (to ");
     print_lin(p->b, h->to);
-    tarn_buf_str(p->b, "))");
+    tarn_buf_str(p->b, ")");
+    if (st->read[h->read].wide > 1) tarn_buf_fmt(p->b, " (load %u)", st->read[h->read].wide);
+    tarn_buf_str(p->b, ")");
   }
 }
 static void print_operands(printer *p, const tarn_plan_list *list, const tarn_plan_stage *st) {

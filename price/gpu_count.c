@@ -97,8 +97,11 @@ static void number(const tarn_plan_nest *N, int64_t thread, int64_t *at) {
       thread /= list->level[i].trips;
     }
 }
-/* Mean over the warps of a block, of an access that threads make by their numbers. */
-static double mean(const tarn_plan_nest *N, const tarn_plan_lin *off, int64_t size, bool shared) {
+/* Mean over the warps of a block, of an access to `wide` elements that threads make by their
+ * numbers.
+ */
+static double mean(const tarn_plan_nest *N, const tarn_plan_lin *off, int64_t size, int64_t wide,
+                   bool shared) {
   const tarn_plan_stage *st = &N->stage[0];
   double sum = 0;
   int64_t warps = tarn_min(4, tarn_ceildiv(st->threads, 32));
@@ -110,7 +113,7 @@ static double mean(const tarn_plan_nest *N, const tarn_plan_lin *off, int64_t si
       number(N, i, at);
       byte[n++] = tarn_plan_lin_at(off, at) * size;
     }
-    sum += shared ? gpu_banks(N->hw, byte, n, size) : gpu_sectors(byte, n, size);
+    sum += shared ? gpu_banks(N->hw, byte, n, size * wide) : gpu_sectors(byte, n, size * wide);
   }
   return sum / (double)warps;
 }
@@ -187,7 +190,7 @@ static double held_cycles(const tarn_hw *hw, const gpu_counts *c, double loads, 
                           const copied *k) {
   double l2 = tarn_hw_mem(hw, TARN_HW_L2)->read;
   return c->warps * c->steps * loads * banks + k->wavefronts + k->sectors * GPU_SECTOR / l2 +
-         c->warps * k->copies * COPY_ISSUE / hw->warps.issue;
+         c->warps * (c->steps * loads + k->copies * COPY_ISSUE) / hw->warps.issue;
 }
 void gpu_count(const tarn_plan_nest *N, const stage_model *m, gpu_counts *c, double *cycles) {
   const tarn_plan_stage *st = &N->stage[0];
@@ -219,19 +222,20 @@ void gpu_count(const tarn_plan_nest *N, const stage_model *m, gpu_counts *c, dou
     int64_t bytes_each = (int64_t)tarn_dtype_size(a->dtype);
     uint32_t o = st->unit && st->unit_read[1] == st->held[i].read;
     bool whole = st->unit && st->matrices[o];
-    double banks = whole ? mean_rows(N, o, a->off, bytes_each) : mean(N, a->off, bytes_each, true);
+    double banks =
+        whole ? mean_rows(N, o, a->off, bytes_each) : mean(N, a->off, bytes_each, a->wide, true);
     registers += loads;
-    if (whole) loads /= (double)st->matrices[o];
+    loads /= whole ? (double)st->matrices[o] : (double)a->wide;
     c->copies += k.copies;
     c->sectors += k.sectors;
     c->wavefronts += c->warps * c->steps * loads * banks + k.wavefronts;
     c->loads += loads;
     cycles[i] = held_cycles(N->hw, c, loads, banks, &k);
   }
-  c->end_sectors = c->warps * c->tile * mean(N, st->result.off, (int64_t)bytes, false);
+  c->end_sectors = c->warps * c->tile * mean(N, st->result.off, (int64_t)bytes, 1, false);
   for (uint32_t r = st->f->nops; r < st->nread; r++)
     c->end_sectors += c->warps * loads_of(N, st->read[r].off) *
-                      mean(N, st->read[r].off, (int64_t)m->read[r].bytes, false);
+                      mean(N, st->read[r].off, (int64_t)m->read[r].bytes, 1, false);
   c->end_sectors /= c->parts;
   c->end_issue = c->tile * (GPU_STORE_ISSUE + m->epi_ops + 2 * (st->result.nguard > 0)) / c->parts;
   c->registers = gpu_registers(c, registers, st->unit);

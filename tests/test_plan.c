@@ -223,6 +223,30 @@ START_TEST(matrices_at_once) {
 }
 END_TEST
 
+/* Steps of the sum lie side by side in the first operand's rows, which are aligned or not; in the
+ * second the columns do, of which a thread has none that are neighbours, or all. */
+#define UNROLLED(TEAM, HOLD)                                                                       \
+  "(schedule (stage (acc 2) (parallel 0 8) (parallel 1 8) (serial 2 8) (serial 2 4) (unroll 2 "    \
+  "1) " TEAM " (hold 0 shared (at 2) " HOLD ") (hold 1 shared (at 2) " HOLD ")))"
+#define APART  "(unroll 0 4) (unroll 1 4) (team 0 1) (team 1 1)"
+#define BESIDE "(team 0 1) (team 1 4) (unroll 1 1)"
+static const struct {
+  const char *schedule;
+  uint32_t wide[2];
+} vectors[] = {{UNROLLED(APART, "(slots 1)"), {4, 1}},
+               {UNROLLED(APART, "(slots 2) (pad 4)"), {4, 1}},
+               {UNROLLED(APART, "(slots 2) (pad 2)"), {2, 1}},
+               {UNROLLED(APART, "(slots 2) (pad 1)"), {1, 1}},
+               {UNROLLED(BESIDE, "(slots 2) (pad 4)"), {4, 4}},
+               {UNROLLED(BESIDE, "(slots 2) (pad 3)"), {1, 1}}};
+START_TEST(vectors_at_once) {
+  kit_case c = kit_case_text(L, PRODUCT, vectors[_i].schedule);
+  tarn_kprog *p = kit_program(L, tarn_hw_load(L, "cuda-sm80"), &c, 1);
+  const tarn_plan_stage *st = &tarn_plan_of_kernel(p, &p->ker[0], true)->stage[0];
+  for (int r = 0; r < 2; r++) ck_assert_uint_eq(st->read[r].wide, vectors[_i].wide[r]);
+}
+END_TEST
+
 /* Buffers between stages are held; what leaves the kernel is not. */
 static const struct {
   const char *schedule, *words;
@@ -341,6 +365,7 @@ int main(void) {
   tcase_set_timeout(t, 120);
   tcase_add_loop_test(t, changes_are_noticed, 0, sizeof cases / sizeof *cases);
   tcase_add_loop_test(t, matrices_at_once, 0, sizeof loads / sizeof *loads);
+  tcase_add_loop_test(t, vectors_at_once, 0, sizeof vectors / sizeof *vectors);
   tcase_add_loop_test(t, held_results, 0, sizeof refused / sizeof *refused);
   tcase_add_test(t, banks_are_kept_apart);
   tcase_add_test(t, many_banks);
