@@ -51,7 +51,8 @@ uint32_t unit_replaced(const tarn_hw *hw, uint32_t intrinsic);
 bool unit_epilogue(unit_match *m); /* unit_vector.c: steps, addends, the result */
 /* Where the elements of an operand lie that comes to the places of the sums. */
 bool unit_beside_sums(unit_match *m, tarn_unit_tensor *t);
-/* The dim of the result, but that of the columns, that fills the unit's rows best becomes theirs. */
+/* The dim of the result, but that of the columns, that fills the unit's rows best becomes theirs.
+ */
 void unit_fullest_rows(unit_match *m);
 /* The intrinsic is a product whose product with the identity loads operand `read` as it is, widened
  * to the type of the accumulators. */
