@@ -64,7 +64,16 @@ bool unit_lane(unit_match *m, uint32_t read);
 bool unit_map_kernel(unit_match *m); /* unit_map.c */
 bool unit_reduction(unit_match *m);  /* unit_taps.c */
 bool unit_whole(unit_match *m);      /* unit_whole.c */
-/* The kernels compute the same; operand i of a is operand as[i] of b (unit_same.c). */
-bool unit_same_kernel(const tarn_lang *L, const tarn_ksig *a, const tarn_ksig *b, uint32_t *as);
+/* What a kernel has in parts: of each of its n outermost loops, trips of a part; of each operand, a
+ * read that says how it goes along these. n 0: all at once. */
+typedef struct unit_parts {
+  uint32_t n;
+  int64_t part[TARN_MAX_DIMS];
+  uint32_t map[TARN_MAX_OPERANDS];
+} unit_parts;
+/* Kernel a computes b, or part after part of it; operand i of a is operand as[i] of b
+ * (unit_same.c). */
+bool unit_same_kernel(tarn_lang *L, const tarn_ksig *a, const tarn_ksig *b, uint32_t *as,
+                      unit_parts *parts);
 
 #endif

@@ -1,20 +1,55 @@
 /* Do two nests compute the same? Stage by stage: the same loops, the same reductions, and scalar
  * functions of the same elements, where the factors of a product and the terms of a sum stand in
- * whichever order. Their operands may be numbered in another order too. */
+ * whichever order. Their operands may be numbered in another order too.
+ *
+ * Or does one compute part after part of what the other does? Its free loops are those that stages
+ * share, of a nest of one stage those of the result: no trip of them reads what another one has
+ * made. The other nest may have several times as many trips of them, and more of them outside. */
 #include "plan/unit_internal.h"
 #include <string.h>
 
 typedef struct pair {
-  const tarn_lang *L;
+  tarn_lang *L;
+  unit_parts *parts;
+  uint32_t more;      /* free loops that b has outside of those of a */
   const uint32_t *as; /* operand i of a is operand as[i] of b */
   const tarn_stage *a, *b;
   uint32_t first; /* the read that a hole 0 stands for; an epilogue's begin one earlier */
   bool epilogue;
 } pair;
 
+/* The free loops of b, along which an operand goes as in its other reads. */
+static bool goes_on(const pair *p, const tarn_read *y, const tarn_imap *map) {
+  unit_parts *q = p->parts;
+  bool same = true;
+  for (uint32_t d = 0; d < q->n && same; d++) {
+    int64_t by = tarn_ix_coef(p->L, map->e[0], d);
+    int64_t is = q->map[y->src] == TARN_NONE
+                     ? by
+                     : tarn_ix_coef(p->L, tarn_imap_get(p->L, q->map[y->src])->e[0], d);
+    same = by == is;
+  }
+  q->map[y->src] = y->map;
+  return same;
+}
+/* The same but for the number of trips of free loops. */
+static bool same_map(const pair *p, const tarn_read *x, const tarn_read *y) {
+  const tarn_imap *a = tarn_imap_get(p->L, x->map);
+  const tarn_imap *b = tarn_imap_get(p->L, y->map);
+  bool same = a->nin == b->nin && a->nin <= 1 && !a->nguard && !b->nguard && a->n + p->more == b->n;
+  if (!same || !a->nin) return same;
+  same = tarn_ix_affine(p->L, a->e[0]) && tarn_ix_affine(p->L, b->e[0]) &&
+         tarn_ix_get(p->L, a->e[0])->c == tarn_ix_get(p->L, b->e[0])->c;
+  for (uint32_t d = 0; d < a->n && same; d++)
+    same = tarn_ix_coef(p->L, a->e[0], d) == tarn_ix_coef(p->L, b->e[0], d + p->more);
+  for (uint32_t d = 0; d < p->more && same && x->stage; d++) same = !tarn_ix_coef(p->L, b->e[0], d);
+  if (x->stage) return same && a->in[0] == b->in[0];
+  return same && goes_on(p, y, b);
+}
 static bool same_read(const pair *p, const tarn_read *x, const tarn_read *y) {
   uint32_t src = x->stage ? x->src : p->as[x->src];
-  return x->stage == y->stage && src == y->src && x->map == y->map;
+  bool same = x->stage == y->stage && src == y->src;
+  return same && (p->parts ? same_map(p, x, y) : x->map == y->map);
 }
 /* Hole 0 of an epilogue is the result, hole 1 its first read. */
 static bool same_hole(const pair *p, uint32_t g, uint32_t h) {
@@ -35,16 +70,18 @@ static bool same_fx(const pair *p, uint32_t f, uint32_t g) {
   for (uint32_t i = 0; i < n && same; i++) same = same_fx(p, x->kid[i], y->kid[i]);
   return same || (turns && same_fx(p, x->kid[0], y->kid[1]) && same_fx(p, x->kid[1], y->kid[0]));
 }
-static bool same_loops(const tarn_stage *a, const tarn_stage *b) {
-  return a->nown == b->nown && a->nred == b->nred && a->out == b->out &&
-         !memcmp(a->own, b->own, a->nown * sizeof *a->own) &&
+static bool same_loops(const pair *p, bool free) {
+  const tarn_stage *a = p->a;
+  const tarn_stage *b = p->b;
+  bool own = a->nown == b->nown && !memcmp(a->own, b->own, a->nown * sizeof *a->own);
+  return (own || free) && a->nred == b->nred && a->out == b->out &&
          !memcmp(a->red, b->red, a->nred * sizeof *a->red);
 }
-static bool same_stage(pair *p) {
+static bool same_stage(pair *p, bool free) {
   const tarn_func *f = tarn_fn_get(p->L, p->a->fn);
   const tarn_func *g = tarn_fn_get(p->L, p->b->fn);
   if (f->ntuple != g->ntuple || f->nops != g->nops || f->nepi != g->nepi || f->red != g->red ||
-      (f->epi == TARN_NONE) != (g->epi == TARN_NONE) || !same_loops(p->a, p->b))
+      (f->epi == TARN_NONE) != (g->epi == TARN_NONE) || !same_loops(p, free))
     return false;
   p->first = 0;
   p->epilogue = false;
@@ -53,37 +90,90 @@ static bool same_stage(pair *p) {
   p->epilogue = true;
   return f->epi == TARN_NONE || same_fx(p, f->epi, g->epi);
 }
-static bool same_nest(const tarn_lang *L, const tarn_nest *a, const tarn_nest *b,
-                      const uint32_t *as) {
-  bool same = a->nstage == b->nstage && a->nchild == b->nchild && a->depth == b->depth &&
-              !memcmp(a->shared, b->shared, a->depth * sizeof *a->shared);
+/* Its free loops. */
+static uint32_t free_loops(const tarn_nest *n, const int64_t **trips) {
+  bool one = n->nstage == 1 && !n->depth;
+  *trips = one ? n->stage[0].own : n->shared;
+  return one ? n->stage[0].nown : n->depth;
+}
+/* Whole parts of b's free loops are those of a. */
+static bool in_parts(const tarn_nest *a, const tarn_nest *b, pair *p) {
+  unit_parts *q = p->parts;
+  const int64_t *x;
+  const int64_t *y;
+  uint32_t n = free_loops(a, &x);
+  q->n = free_loops(b, &y);
+  if (q->n < n) return false;
+  p->more = q->n - n;
+  bool whole = true;
+  for (uint32_t d = 0; d < q->n && whole; d++) {
+    q->part[d] = d < p->more ? 1 : x[d - p->more];
+    whole = y[d] % q->part[d] == 0;
+  }
+  for (uint32_t i = 0; i < b->nchild; i++) q->map[i] = TARN_NONE;
+  return whole;
+}
+static bool same_nest(tarn_lang *L, const tarn_nest *a, const tarn_nest *b, const uint32_t *as,
+                      unit_parts *parts) {
+  pair p = {.L = L, .as = as, .parts = parts};
+  bool same = a->nstage == b->nstage && a->nchild == b->nchild && !a->depth == !b->depth;
+  if (parts) same = same && in_parts(a, b, &p);
+  else
+    same =
+        same && a->depth == b->depth && !memcmp(a->shared, b->shared, a->depth * sizeof *a->shared);
   for (uint32_t i = 0; i < a->nstage && same; i++) {
-    pair p = {.L = L, .as = as, .a = &a->stage[i], .b = &b->stage[i]};
-    same = same_stage(&p);
+    p.a = &a->stage[i];
+    p.b = &b->stage[i];
+    same = same_stage(&p, parts && a->nstage == 1 && !a->depth);
   }
   return same;
 }
-static bool same_operands(const tarn_ksig *a, const tarn_ksig *b, const uint32_t *as) {
-  bool same = true;
-  for (uint32_t i = 0; i < a->nin && same; i++)
-    same = a->in_type[i] == b->in_type[as[i]] && tarn_layout_equal(&a->in[i], &b->in[as[i]]);
+/* What the last part reads of an operand ends within it. */
+static bool ends_inside(const tarn_lang *L, const tarn_ksig *a, uint32_t i, const tarn_ksig *b,
+                        uint32_t k, const unit_parts *q) {
+  const int64_t *trips;
+  int64_t end = tarn_layout_elems(&a->in[i]);
+  if (q->map[k] == TARN_NONE || a->in[i].n != 1 || b->in[k].n != 1 || b->in[k].stride[0] != 1)
+    return tarn_layout_equal(&a->in[i], &b->in[k]);
+  free_loops(tarn_nest_get(L, b->nest), &trips);
+  for (uint32_t d = 0; d < q->n; d++)
+    end += (trips[d] - q->part[d]) * tarn_ix_coef(L, tarn_imap_get(L, q->map[k])->e[0], d);
+  return end <= tarn_layout_elems(&b->in[k]);
+}
+/* Results lie as those of a do, each part in one piece. */
+static bool same_results(const tarn_layout *x, const tarn_layout *y, uint32_t more) {
+  bool same = x->n + more == y->n && !x->block && !y->block;
+  for (uint32_t d = 0; d < x->n && same; d++) same = x->stride[d] == y->stride[d + more];
   return same;
 }
-static bool in_some_order(const tarn_lang *L, const tarn_ksig *a, const tarn_ksig *b, uint32_t i,
-                          uint32_t *as) {
+static bool same_operands(const tarn_lang *L, const tarn_ksig *a, const tarn_ksig *b,
+                          const uint32_t *as, const unit_parts *q) {
+  bool same = true;
+  for (uint32_t i = 0; i < a->nin && same; i++)
+    same = a->in_type[i] == b->in_type[as[i]] &&
+           (q ? ends_inside(L, a, i, b, as[i], q) : tarn_layout_equal(&a->in[i], &b->in[as[i]]));
+  return same;
+}
+static bool in_some_order(tarn_lang *L, const tarn_ksig *a, const tarn_ksig *b, uint32_t i,
+                          uint32_t *as, unit_parts *q) {
+  const tarn_nest *x = tarn_nest_get(L, a->nest);
+  const tarn_nest *y = tarn_nest_get(L, b->nest);
   if (i == a->nin)
-    return same_operands(a, b, as) &&
-           same_nest(L, tarn_nest_get(L, a->nest), tarn_nest_get(L, b->nest), as);
+    return same_nest(L, x, y, as, q) && same_operands(L, a, b, as, q) &&
+           (q ? same_results(&a->out[0], &b->out[0], b->out[0].n - a->out[0].n)
+              : tarn_layout_equal(&a->out[0], &b->out[0]));
   for (uint32_t k = 0; k < a->nin; k++) {
     bool taken = false;
     for (uint32_t j = 0; j < i; j++) taken |= as[j] == k;
     as[i] = k;
-    if (!taken && in_some_order(L, a, b, i + 1, as)) return true;
+    if (!taken && in_some_order(L, a, b, i + 1, as, q)) return true;
   }
   return false;
 }
-bool unit_same_kernel(const tarn_lang *L, const tarn_ksig *a, const tarn_ksig *b, uint32_t *as) {
+bool unit_same_kernel(tarn_lang *L, const tarn_ksig *a, const tarn_ksig *b, uint32_t *as,
+                      unit_parts *parts) {
   if (a->nin != b->nin || a->nout != 1 || b->nout != 1 || a->out_type[0] != b->out_type[0])
     return false;
-  return tarn_layout_equal(&a->out[0], &b->out[0]) && in_some_order(L, a, b, 0, as);
+  return in_some_order(L, a, b, 0, as, NULL) ||
+         (b->out[0].n >= a->out[0].n && in_some_order(L, a, b, 0, as, parts));
 }

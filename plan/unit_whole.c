@@ -237,11 +237,12 @@ static bool is_whole(unit_match *m, uint32_t intrinsic, nest *kernel) {
 
 /* ---------------------------------------------------------------- known nests */
 /* In the place of the last stage one that reads each operand of the kernel once. */
-static void read_operands(unit_match *m) {
+static void read_operands(unit_match *m, const unit_parts *q) {
   tarn_unit_plan *p = m->p;
   tarn_stage *s = tarn_copy(m->cx, p->stage, sizeof *p->stage);
   tarn_read *r = TARN_ARRAY(m->cx, tarn_read, p->k->nin + 1);
-  for (uint32_t i = 0; i < p->k->nin; i++) r[i] = (tarn_read){false, i, TARN_NONE};
+  for (uint32_t i = 0; i < p->k->nin; i++)
+    r[i] = (tarn_read){false, i, q->n ? q->map[i] : TARN_NONE};
   s->read = r;
   p->stage = s;
 }
@@ -254,10 +255,12 @@ static bool is_known(unit_match *m, uint32_t intrinsic) {
     tarn_ksig k;
     const tarn_hw_meaning x = tarn_hw_meaning_of(m->L, m->p->hw, intrinsic);
     if (x.nin > TARN_UNIT_OPERANDS - 1 || !kernel_of(m->L, &x, n->whole[w], &k, number)) continue;
-    if (!unit_same_kernel(m->L, &k, m->p->k, as)) continue;
+    unit_parts q = {.n = 0};
+    if (!unit_same_kernel(m->L, &k, m->p->k, as, &q)) continue;
     const tarn_stage *stage = m->p->stage;
-    read_operands(m);
-    if (planned(m, intrinsic, as, number, k.nin, m->p->extent)) return true;
+    read_operands(m, &q);
+    for (uint32_t d = q.n; d < m->p->n; d++) q.part[d] = m->p->extent[d];
+    if (planned(m, intrinsic, as, number, k.nin, q.part)) return true;
     m->p->stage = stage;
   }
   return false;

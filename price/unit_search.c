@@ -293,7 +293,8 @@ bool tarn_unit_is_tap(const tarn_unit_plan *p, uint32_t d) {
 static uint32_t sizes_of(const tarn_unit_plan *p, uint32_t d, int64_t *size) {
   int64_t dim = p->dim[d];
   uint32_t n = 0;
-  bool whole = tarn_unit_is_tap(p, d);
+  /* loops that stages share are not cut: a unit does all stages */
+  bool whole = tarn_unit_is_tap(p, d) || d < tarn_nest_get(p->L, p->k->nest)->depth;
   int64_t unit = d == p->rows ? p->form.m : 1;
   for (int64_t tiles = 1; tiles <= dim && n < SIZES; tiles += 1 + (n > 4) * tiles / 2) {
     int64_t s = tarn_min(tarn_ceildiv(tarn_ceildiv(dim, tiles), unit) * unit, dim);
