@@ -5,8 +5,10 @@
  * what lies below it down to the results of other nodes. What a chosen kernel computes is found by
  * walking the program from the terms of the kernel's class down to the terms of the classes that it
  * reads. A class that rules made has no terms: a kernel that reads it stops at what it was made of,
- * and its own kernel takes the names of its readers. Nodes that only move data, and constants, give
- * a name only if no other node does. */
+ * and its own kernel takes the names of its readers. Where a rule has split what one machine does
+ * from the rest, for another, the first takes the nodes up to the first operator that it has not,
+ * the rest those from there on. Nodes that only move data, and constants, give a name only if no
+ * other node does. */
 #include "extract/kgraph.h"
 #include <ctype.h>
 #include <string.h>
@@ -27,6 +29,7 @@ typedef struct namer {
   bool *constant;                  /* per term */
   uint32_t *first, *next;          /* terms by group: first + 1, next + 1 */
   uint32_t *seen, epoch;           /* per term: the walk that met it */
+  bool *late;                      /* per term: it is part of the rest of a split */
   uint64_t **base, **stop, **name; /* per AND/OR class: groups, groups, origins */
   bool *known;                     /* per AND/OR class: it has terms */
   TARN_VEC(uint32_t) order;        /* AND/OR classes, each after those that it reads */
@@ -193,6 +196,71 @@ static void name_copy(const namer *s, uint32_t ag) {
     if (o && s->moves[o - 1]) put(s->name[ag], o - 1);
   }
 }
+/* ---------------------------------------------------------------- splits */
+static void note_ops(const tarn_lang *L, uint32_t f, bool *ops) {
+  if (f == TARN_NONE) return;
+  const tarn_fx *x = tarn_fx_get(L, f);
+  ops[x->op] = true;
+  for (uint32_t i = 0; i < tarn_fx_arity(x->op); i++) note_ops(L, x->kid[i], ops);
+}
+static void ops_of(const tarn_lang *L, uint32_t fn, bool *ops) {
+  const tarn_func *f = tarn_fn_get(L, fn);
+  note_ops(L, f->body, ops);
+  note_ops(L, f->epi, ops);
+  if (f->red != TARN_NONE) note_ops(L, tarn_reducer_get(L, f->red)->merge[0], ops);
+}
+/* The term has no operator but these. */
+static bool made_of(const tarn_lang *L, const tarn_node *x, const bool *has) {
+  bool ops[TARN_FX_COUNT] = {false};
+  bool all = x->op == TARN_OP_COMPUTE;
+  if (tarn_op_info(x->op)->values != TARN_OPV_NEW) return true;
+  if (all) ops_of(L, tarn_payload_get(L, x->payload)->id, ops);
+  ops[TARN_FX_HOLE] = ops[TARN_FX_CONST] = ops[TARN_FX_CAST] = false;
+  for (uint32_t i = 0; i < TARN_FX_COUNT; i++) all = all && (!ops[i] || has[i]);
+  return all;
+}
+typedef struct split {
+  const uint64_t *stop;
+  bool ops[TARN_FX_COUNT];  /* of the first kernel */
+  uint64_t *before, *after; /* origins */
+} split;
+/* Notes the nodes of a term and of those below it; is it part of the rest? */
+static bool is_late(namer *s, split *w, tarn_term t) {
+  const tarn_node *x = tarn_term_get(s->k->L, t);
+  bool strong = !only_moves(x->op);
+  if (s->seen[t] == s->epoch) return s->late[t];
+  s->seen[t] = s->epoch;
+  s->late[t] = false;
+  if (s->constant[t] || (s->group[t] != TARN_NONE && has(w->stop, s->group[t]))) return false;
+  bool late = strong && !made_of(s->k->L, x, w->ops);
+  for (uint32_t i = 0; i < x->n; i++) late |= is_late(s, w, x->kid[i]);
+  for (uint32_t o = strong ? s->owner[t] : 0; o; o = s->same[o - 1])
+    put(late ? w->after : w->before, o - 1);
+  return s->late[t] = late;
+}
+/* The names of a kernel, for it and for the one, on another machine, whose result it goes on with.
+ * False: nothing tells them apart. */
+static bool share_names(namer *s, uint32_t ag, const uint64_t *tops, uint32_t first) {
+  const kgraph *k = s->k;
+  const kcand *c = chosen(s, first);
+  uint32_t n = s->p->norigin;
+  while ((c->copy || c->kind == KC_MOVE) && c->child[0] != TARN_NONE) c = chosen(s, c->child[0]);
+  if (c->machine == chosen(s, ag)->machine || c->copy || c->kind != KC_NEST) return false;
+  split w = {.stop = s->stop[ag], .before = new_set(s, n), .after = new_set(s, n)};
+  const tarn_nest *nest = tarn_nest_get(k->L, c->nest);
+  for (uint32_t i = 0; i < nest->nstage; i++) ops_of(k->L, nest->stage[i].fn, w.ops);
+  s->epoch++;
+  for (uint32_t g = 0; g < k->group.n; g++)
+    for (uint32_t t = has(tops, g) ? s->first[g] : 0; t; t = s->next[t - 1]) is_late(s, &w, t - 1);
+  for (uint32_t i = 0; i < n / 64 + 1; i++) {
+    w.before[i] &= s->name[ag][i];
+    w.after[i] &= s->name[ag][i];
+  }
+  if (is_empty(w.before, n) || is_empty(w.after, n)) return false;
+  join(s->name[first], w.before, n);
+  s->name[ag] = w.after;
+  return true;
+}
 static void name_class(namer *s, uint32_t ag, const uint64_t *tops) {
   const kgraph *k = s->k;
   const kcand *c = chosen(s, ag);
@@ -208,7 +276,8 @@ static void name_class(namer *s, uint32_t ag, const uint64_t *tops) {
     if (c->copy && is_empty(name, s->p->norigin)) name_copy(s, ag);
   }
   for (uint32_t j = 0; j < c->nchild; j++)
-    if (c->child[j] != TARN_NONE && !s->known[c->child[j]])
+    if (c->child[j] != TARN_NONE && !s->known[c->child[j]] &&
+        !(s->known[ag] && share_names(s, ag, tops, c->child[j])))
       join(s->name[c->child[j]], s->name[ag], s->p->norigin);
 }
 
@@ -293,6 +362,7 @@ static void prepare(namer *s) {
   s->constant = TARN_ARRAY(cx, bool, s->nterm);
   s->next = TARN_ARRAY(cx, uint32_t, s->nterm);
   s->seen = TARN_ARRAY(cx, uint32_t, s->nterm);
+  s->late = TARN_ARRAY(cx, bool, s->nterm);
   s->first = TARN_ARRAY(cx, uint32_t, k->group.n);
   s->base = TARN_ARRAY(cx, uint64_t *, k->nag);
   s->stop = TARN_ARRAY(cx, uint64_t *, k->nag);

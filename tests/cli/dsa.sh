@@ -36,6 +36,11 @@ try 0 check "$work/pool"
 windows reduceSum
 try 0 compile "$work/pool.term" --hw "$work/systolic.hw" -o "$work/pool" --dump offload
 grep -q '^k0.*: the vector unit joins windows of f32 for maxima and minima alone' "$work/out" || fail "$last: no reason"
+# What is split off is named after the nodes behind the split alone, in the report and in the program.
+try 0 compile tests/data/split.onnx --hw "$work/systolic.hw" -o "$work/split" --dump offload
+grep -q '^k[0-9]*_first.Conv: .* simulated' "$work/out" || fail "$last: the convolution has other names"
+grep -q '^k[0-9]*_first.Tanh: the vector unit has no tanh' "$work/out" || fail "$last: the rest has other names"
+grep -q '(kernel k[0-9]*_first.Tanh (on riscv64)' "$work/split/program.tarn" || fail "$last: the program has other names"
 
 try 0 compile "${model[@]}" --hw vta-pynq -o "$work/d" --dump offload,plan
 grep -q 'kernels on vta-pynq, .* on cortex-a9' "$work/err" || fail "$last says $(cat "$work/err")"
