@@ -283,7 +283,7 @@ static bool take_whole(bb *b) {
  * from anywhere. */
 static bool wide_gap(const bb *b, double bound) {
   double target = sel_part_target(b->t);
-  return b->t->sums && b->q->nn >= SEL_SMALL && target - bound > 0.05 * target;
+  return b->t->sums && b->t->flowed && b->q->nn >= SEL_SMALL && target - bound > 0.05 * target;
 }
 
 static uint32_t separate(bb *b, bool sums) {
@@ -342,8 +342,17 @@ static bool go_on(const bb *b, uint32_t round, double bound, double *before) {
   return round == 0 || closed > 0.01 * gap;
 }
 
+/* Flow finds no more at the root, or not enough: do sums of rows come next? Not before, as the
+ * bound from flow would come later. */
+static bool begin_sums(bb *b, double bound) {
+  bool first = !b->t->flowed;
+  b->t->flowed = true;
+  return first && wide_gap(b, bound);
+}
+
 static verdict relax(bb *b, bool root, double *bound) {
   double before = 0;
+  uint32_t from = 0; /* the first round of those that go_on() counts */
   for (uint32_t k = 0;; k++) {
     double z;
     lp_status st = solve_rows(b, &z);
@@ -352,14 +361,16 @@ static verdict relax(bb *b, bool root, double *bound) {
     if (*bound > sel_part_target(b->t)) return PRUNED;
     if (st != LP_OPTIMAL || out_of_work(b)) return STOPPED;
     if (root) sel_rows_purge(&b->rows);
-    bool more = root ? go_on(b, k, *bound, &before) : k < 8;
+    bool more = root ? go_on(b, k - from, *bound, &before) : k < 8;
     if (more && raise_levels(b, z)) continue;
     bool integral = whole(b);
     if (root || integral) round_relaxation(b, root && k < 3);
     if (integral && take_whole(b)) return PRUNED;
     if (*bound > sel_part_target(b->t)) return PRUNED;
-    if ((!more && !integral) || !separate(b, root && wide_gap(b, *bound)))
-      return integral ? STOPPED : BRANCH;
+    if ((more || integral) && separate(b, root && wide_gap(b, *bound))) continue;
+    if (integral) return STOPPED;
+    if (!root || !begin_sums(b, *bound)) return BRANCH;
+    from = k + 1;
   }
 }
 

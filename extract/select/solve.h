@@ -28,7 +28,8 @@ typedef struct sel_part {
   bool searched; /* it is over */
   uint8_t *dead; /* by node of q: proven not to be in any better selection; or NULL */
   uint32_t n_dead;
-  bool sums; /* relaxations may have cuts from sums of rows */
+  bool sums;   /* relaxations may have cuts from sums of rows, */
+  bool flowed; /* once those from flow have come to an end */
   struct {
     lp_term *p;
     uint32_t n, cap;
