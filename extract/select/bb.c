@@ -499,7 +499,8 @@ static void solve(bb *b, bool root_only, double *reduced) {
     return;
   }
   verdict w = fix_roots(b) ? relax(b, true, &bound) : PRUNED;
-  if (wide_gap(b, bound)) keep_cuts(b);
+  bool again = w == STOPPED && b->q->nn >= SEL_SMALL; /* it will not begin from nothing */
+  if (again || wide_gap(b, bound)) keep_cuts(b);
   if (w == BRANCH && fix_by_cost(b, bound, NULL) == NONE) w = PRUNED;
   double cap = sel_part_cap(t);
   if (w == PRUNED) bound = cap;
