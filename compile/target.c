@@ -56,6 +56,7 @@ static const tarn_target rows[] = {
      .listing = gpu_listing,
      .file = gpu_files,
      .away = true,
+     .evolves = true,
      .load = tarn_load,
      .time = tarn_loaded_kernel},
     {.kind = TARN_HW_DSA,

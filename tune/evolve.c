@@ -1,5 +1,6 @@
 /* See evolve.h. */
 #include "tune/evolve.h"
+#include "compile/target.h"
 #include <string.h>
 
 #define MOST_COPIES 512 /* of a body in unrolled code */
@@ -18,7 +19,11 @@ evolve_space *evolve_space_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *
                       .nstage = n->nstage,
                       .threads = threads,
                       .lanes = tarn_hw_lanes(hw, TARN_F32),
-                      .regs = hw->vector_regs ? hw->vector_regs : 16};
+                      .regs = hw->vector_regs ? hw->vector_regs : 16,
+                      .gpu = hw->warps.lanes ? tarn_target_find(hw->kind) : NULL,
+                      .L = L,
+                      .hw = hw,
+                      .sig = k};
   e->stage = TARN_ARRAY(cx, evolve_stage, n->nstage + 1);
   for (uint32_t i = 0, out = 0; i < n->nstage; out += n->stage[i++].out) {
     const tarn_stage *s = &n->stage[i];
@@ -35,6 +40,10 @@ evolve_space *evolve_space_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *
 tarn_schedule *evolve_copy(tarn_ctx *cx, const tarn_schedule *s) {
   tarn_schedule *c = tarn_copy(cx, s, sizeof *s);
   c->stage = tarn_copy(cx, s->stage, s->nstage * sizeof *s->stage);
+  for (uint32_t i = 0; i < s->nstage; i++)
+    if (s->stage[i].nhold)
+      c->stage[i].hold =
+          tarn_copy(cx, s->stage[i].hold, s->stage[i].nhold * sizeof *s->stage[i].hold);
   return c;
 }
 
@@ -94,6 +103,7 @@ static bool stage_legal(const evolve_space *e, const evolve_stage *t, const tarn
 }
 bool evolve_legal(const evolve_space *e, const tarn_schedule *s) {
   if (s->nstage != e->nstage) return false;
+  if (e->gpu) return evolve_gpu_legal(e, s);
   for (uint32_t i = 0; i < s->nstage; i++)
     if (!stage_legal(e, &e->stage[i], &s->stage[i])) return false;
   return true;
@@ -251,6 +261,7 @@ static move_fn *const moves[] = {move_tile,  move_tile,  move_tile,    move_step
                                  move_order, move_lanes, move_parallel};
 
 bool evolve_mutate(const evolve_space *e, tarn_schedule *s, uint64_t *random) {
+  if (e->gpu) return evolve_gpu_mutate(e, s, random);
   uint32_t i = evolve_below(random, s->nstage);
   tarn_stage_sched before = s->stage[i];
   mover m = {e, &e->stage[i], &s->stage[i], random};
@@ -287,6 +298,6 @@ void evolve_cross(const evolve_space *e, tarn_schedule *s, const tarn_schedule *
         a->level[i].step = b->level[j++].step;
       }
     }
-    if (!stage_legal(e, &e->stage[k], a)) *a = before;
+    if (e->gpu ? !evolve_gpu_legal(e, s) : !stage_legal(e, &e->stage[k], a)) *a = before;
   }
 }

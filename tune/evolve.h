@@ -20,6 +20,11 @@ typedef struct evolve_space {
   evolve_stage *stage;
   uint32_t threads;
   int64_t lanes, regs;
+  /* Of a GPU: other moves (evolve_gpu.c), and what is legal its plan says. */
+  const struct tarn_target *gpu; /* NULL: it is none */
+  tarn_lang *L;
+  const tarn_hw *hw;
+  const tarn_ksig *sig;
 } evolve_space;
 evolve_space *evolve_space_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
                               uint32_t threads);
@@ -35,4 +40,7 @@ void evolve_cross(const evolve_space *e, tarn_schedule *s, const tarn_schedule *
 /* Steps divide, zones hold, the tile is of a size that registers and code can bear. */
 bool evolve_legal(const evolve_space *e, const tarn_schedule *s);
 tarn_schedule *evolve_copy(tarn_ctx *cx, const tarn_schedule *s);
+/* evolve_gpu.c: the same for a GPU. */
+bool evolve_gpu_mutate(const evolve_space *e, tarn_schedule *s, uint64_t *random);
+bool evolve_gpu_legal(const evolve_space *e, const tarn_schedule *s);
 #endif

@@ -80,6 +80,12 @@ search_task *search_new(tarn_lang *L, const tarn_hw *hw, tarn_solver *solver, co
 }
 
 /* ---- what is known ---- */
+static uint64_t hash_hold(uint64_t h, const tarn_hold *x) {
+  h = tarn_hash_mix(h, x->operand * 64u + x->slots);
+  h = tarn_hash_mix(h, x->pad * 4096ull + x->skew);
+  for (uint32_t i = 0; i < x->npart; i++) h = tarn_hash_mix(h, x->part[i].dim + 1u);
+  return h;
+}
 uint64_t search_hash(const tarn_schedule *s) {
   uint64_t h = s->nstage;
   for (uint32_t i = 0; i < s->nshared; i++)
@@ -91,6 +97,8 @@ uint64_t search_hash(const tarn_schedule *s) {
     for (uint32_t j = 0; j < t->nlevel; j++)
       h = tarn_hash_mix(tarn_hash_mix(h, t->level[j].dim * 8u + t->level[j].kind),
                         (uint64_t)t->level[j].step);
+    for (uint32_t j = 0; j < t->nhold; j++) h = hash_hold(h, &t->hold[j]);
+    if (t->unit) h = tarn_hash_bytes(t->unit->name, strlen(t->unit->name), h);
   }
   return h;
 }
@@ -257,16 +265,23 @@ static void take_mutants(picks *k, uint32_t want) {
     want -= evolve_legal(t->space, s) && take(k, s);
   }
 }
+/* Of stages and what they hold. */
+enum { MOST_HELD = 4 };
 static size_t size_of_one(const search_task *t) {
-  return sizeof(tarn_schedule) + t->space->nstage * sizeof(tarn_stage_sched);
+  size_t stage = sizeof(tarn_stage_sched) + MOST_HELD * sizeof(tarn_hold);
+  return sizeof(tarn_schedule) + t->space->nstage * stage;
 }
 /* What was picked outlives the scratch that it was picked from. room: taken before it, for all that
  * is asked for. */
 static void keep(picks *k, char *room, tarn_mark scratch) {
-  size_t each = size_of_one(k->t);
+  size_t each = size_of_one(k->t), stages = k->t->space->nstage;
   for (uint32_t i = 0; i < k->n; i++) {
     tarn_schedule *s = memcpy(room + i * each, k->out[i], sizeof *s);
-    s->stage = memcpy(room + i * each + sizeof *s, k->out[i]->stage, each - sizeof *s),
+    s->stage = memcpy(room + i * each + sizeof *s, k->out[i]->stage, stages * sizeof *s->stage);
+    tarn_hold *hold = (tarn_hold *)(s->stage + stages);
+    for (uint32_t j = 0; j < stages; j++, hold += MOST_HELD)
+      if (s->stage[j].nhold)
+        s->stage[j].hold = memcpy(hold, s->stage[j].hold, s->stage[j].nhold * sizeof *hold);
     k->out[i] = s;
   }
   tarn_release(tarn_lang_ctx(k->t->L), scratch);
