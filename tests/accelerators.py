@@ -14,6 +14,7 @@ PAIRS = {
     "resnet18/vta-pynq": 0,
     "resnet18/gemmini-default": 0,
     "resnet18/systolic-f32": 0,
+    "squeezenet/systolic-f32": 0,
     "mobilenet_v2/vta-pynq": 0,
     "mobilenet_v2/gemmini-default": 17,
 }
