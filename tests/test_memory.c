@@ -1,11 +1,14 @@
 /* Memory that runs out anywhere between a model and its program: each allocation in turn fails,
  * alone or with all after it. Either way the compile reports TARN_MEMORY, leaks nothing, and leaves
- * no file in the folder. --all: every allocation of every model; otherwise samples. */
+ * no file in the folder. --all: every allocation of every model; otherwise samples. One compile
+ * forks before each allocation, so that the time grows with their number and not with its square.
+ */
 #include <check.h>
 #include <dirent.h>
 #include <ftw.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "compile/compile.h"
@@ -61,42 +64,82 @@ static int remove_one(const char *path, const struct stat *st, int flag, struct 
 }
 static void clear(void) { nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS); }
 
-/* The k-th allocation fails; with down, all after it too. Returns whether there was a k-th. */
-static bool try(const char *model, uint64_t k, bool down) {
-  tarn_test_alloc t = {.fail_at = k, .stay_down = down};
-  tarn_allocator a = tarn_test_allocator(&t);
+/* ---- one compile in which allocations fail ---- */
+typedef struct trial {
+  tarn_test_alloc t;
+  const char *model;
+  uint64_t step, forks; /* every step-th allocation fails in children of this process; 0: in none */
+  bool child;
+  struct {
+    uint64_t *p;
+    size_t n;
+  } late; /* allocations while there are files, which a child would remove for its parent too */
+} trial;
+
+/* False and a line when the compile that ended so is not right. */
+static bool right(const trial *x, tarn_status st) {
+  const char *wrong = st != (x->t.failed ? TARN_MEMORY : TARN_OK) ? "wrong status"
+                      : x->t.held || x->t.wrong_size              ? "bytes are left"
+                      : st && files()                             ? "files are left"
+                                                                  : NULL;
+  if (wrong)
+    fprintf(stderr, "%s, allocation %llu%s: %s (%d)\n", x->model, (unsigned long long)x->t.fail_at,
+            x->t.stay_down ? " and all after it" : "", wrong, st);
+  return !wrong;
+}
+/* In a child of this process, which goes on in the middle of the compile, the next allocation
+ * fails, alone or with all after it. True in the child. */
+static bool fail_in_child(trial *x, bool down) {
+  int st;
+  fflush(NULL);
+  pid_t pid = fork();
+  if (!pid) {
+    x->child = true, x->t.fail_at = x->t.count + 1, x->t.stay_down = down;
+    return true;
+  }
+  ck_assert_int_eq(waitpid(pid, &st, 0), pid);
+  ck_assert_msg(st == 0, "%s, allocation %llu: the child ends with %d", x->model,
+                (unsigned long long)x->t.count + 1, st);
+  x->forks++;
+  return false;
+}
+static void *allocate(void *user, void *ptr, size_t old, size_t n) {
+  trial *x = user;
+  if (n && !x->child && x->step && x->t.count % x->step == 0) {
+    if (files()) {
+      x->late.p = realloc(x->late.p, (x->late.n + 1) * sizeof *x->late.p);
+      x->late.p[x->late.n++] = x->t.count + 1;
+    } else if (!fail_in_child(x, false)) fail_in_child(x, true);
+  }
+  return tarn_test_realloc(&x->t, ptr, old, n);
+}
+static void run(trial *x) {
+  tarn_allocator a = {allocate, x};
   tarn_ctx *cx = tarn_ctx_new(&a);
-  tarn_status st = cx ? tarn_protect(cx, compile, (void *)(uintptr_t)model) : TARN_MEMORY;
-  tarn_status want = t.failed ? TARN_MEMORY : TARN_OK;
-  ck_assert_msg(st == want, "%s, allocation %llu%s: status %d, \"%s\"", model,
-                (unsigned long long)k, down ? " and all after it" : "", st,
-                cx ? tarn_message(cx) : "");
+  tarn_status st = cx ? tarn_protect(cx, compile, (void *)(uintptr_t)x->model) : TARN_MEMORY;
   tarn_ctx_free(cx);
-  ck_assert_msg(t.held == 0 && !t.wrong_size, "%s, allocation %llu: %zu bytes left", model,
-                (unsigned long long)k, t.held);
-  if (st)
-    ck_assert_msg(files() == 0, "%s, allocation %llu: something is left", model,
-                  (unsigned long long)k);
+  bool ok = right(x, st);
+  if (x->child) _exit(!ok);
   clear();
-  return t.failed > 0;
+  ck_assert(ok);
 }
 
 static const char *const models[] = {"tests/data/onnx/blocks.onnx", "tests/data/onnx/softmax.onnx",
                                      "tests/data/onnx/recurrent.onnx"};
 START_TEST(every) {
-  const char *model = models[_i];
-  tarn_test_alloc t = {0};
-  tarn_allocator a = tarn_test_allocator(&t);
-  tarn_ctx *cx = tarn_ctx_new(&a);
-  tarn_status st = tarn_protect(cx, compile, (void *)(uintptr_t)model);
-  ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
-  tarn_ctx_free(cx);
-  ck_assert_uint_eq(t.held, 0);
-  clear();
-  ck_assert_uint_gt(t.count, 100);
-  uint64_t step = all ? 1 : t.count / 40 + 1, tried = 0;
-  for (uint64_t k = 1; try(model, k, false); k += step, tried++) try(model, k, true);
-  ck_assert_uint_ge(tried, t.count / step);
+  trial counted = {.model = models[_i]}, x = counted;
+  run(&counted);
+  ck_assert_uint_gt(counted.t.count, 100);
+  x.step = all ? 1 : counted.t.count / 40 + 1;
+  run(&x);
+  for (size_t i = 0; i < x.late.n; i++)
+    for (int down = 0; down < 2; down++) {
+      trial one = {.t = {.fail_at = x.late.p[i], .stay_down = down}, .model = x.model};
+      run(&one);
+      ck_assert_uint_ge(one.t.failed, 1);
+    }
+  ck_assert_uint_ge(x.forks / 2 + x.late.n, counted.t.count / x.step);
+  free(x.late.p);
 }
 END_TEST
 
