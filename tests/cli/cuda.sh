@@ -112,8 +112,8 @@ planted() {
 planted "a barrier left out" 'bar\.sync' d 1
 planted "a wait left out" 'cp\.async\.wait_group' d 1
 planted "a wait for one copy less" 'cp\.async\.wait_group' 's/wait_group 1/wait_group 2/' 1
-planted "a guard of rows widened" 'setp\.[lg]t\.u64.* (45|44|37|36);' 's/, 45;/, 46;/;s/, 44;/, 45;/;s/, 37;/, 38;/;s/, 36;/, 37;/' 4
-planted "a slot skipped" 'setp\.eq\.s64.* 3;' 's/ 3;/ 2;/' 2
+planted "a guard of rows widened" 'setp\.[lg]t\.u(32|64).* (45|44|37|36);' 's/, 45;/, 46;/;s/, 44;/, 45;/;s/, 37;/, 38;/;s/, 36;/, 37;/' 4
+planted "a slot skipped" 'setp\.eq\.s(32|64).* 3;' 's/ 3;/ 2;/' 2
 planted "a slot too few" '\.shared \.align' 's/\[[0-9]*\]/[8000]/' 1
 
 # Tensor cores: products of bytes and of bf16, by schedules that are handed in.
