@@ -189,9 +189,8 @@ const char *fleet_answer_subject(tarn_ctx *cx, const char *store, const char *na
 }
 
 /* ---- streams and queues ---- */
-/* A queue: each message once for each subject, until it is acknowledged. Returns the number of its
- * first message. */
-static uint64_t make_stream(tarn_fleet *f, const char *name, const char *subject, int32_t most) {
+/* A queue: each message once for each subject, until it is acknowledged. */
+static void make_stream(tarn_fleet *f, const char *name, const char *subject, int32_t most) {
   jsStreamConfig c;
   jsStreamInfo *si = NULL;
   jsErrCode e = 0;
@@ -209,9 +208,7 @@ static uint64_t make_stream(tarn_fleet *f, const char *name, const char *subject
       if (s != NATS_OK && e == JSStreamNameExistErr) s = NATS_OK; /* another was faster */
     }
   } while (!fleet_passed(f, name, s, e));
-  uint64_t first = si ? si->State.FirstSeq : 0;
   jsStreamInfo_Destroy(si);
-  return first;
 }
 /* Returns up to which message all are acknowledged. */
 static uint64_t make_queue(tarn_fleet *f, const char *stream, const char *name,
@@ -233,31 +230,53 @@ static uint64_t make_queue(tarn_fleet *f, const char *stream, const char *name,
   jsConsumerInfo_Destroy(ci);
   return floor;
 }
-/* A server that is killed may keep an acknowledgement and not the removal. It never delivers such a
- * message again, which would count as waiting and refuse another one of its subject. */
-static void remove_acknowledged(tarn_fleet *f, const char *stream, const char *filter,
-                                uint64_t first, uint64_t floor) {
+static void remove_until(tarn_fleet *f, const char *stream, const char *filter, uint64_t last) {
   jsOptions o;
   jsErrCode e = 0;
   natsStatus s;
-  if (first > floor) return;
   jsOptions_Init(&o);
-  o.Stream.Purge.Subject = filter, o.Stream.Purge.Sequence = floor + 1;
+  o.Stream.Purge.Subject = filter, o.Stream.Purge.Sequence = last + 1;
   do s = js_PurgeStream(f->js, stream, &o, &e);
   while (s != NATS_NOT_FOUND && !fleet_passed(f, stream, s, e));
+}
+static void remove_queue(tarn_fleet *f, const char *stream, const char *name) {
+  jsErrCode e = 0;
+  natsStatus s;
+  do s = js_DeleteConsumer(f->js, stream, name, NULL, &e);
+  while (s != NATS_NOT_FOUND && !fleet_passed(f, stream, s, e));
+}
+/* A server that is killed may keep an acknowledgement and not the removal. It never delivers such a
+ * message again, which would count as waiting and refuse another one of its subject. Or it keeps
+ * acknowledgements of messages that it has lost: then it would not deliver the next ones, which get
+ * their numbers, so the queue begins anew. What is delivered twice changes nothing. */
+static void make_whole_queue(tarn_fleet *f, const char *stream, const char *name, const char *only,
+                             const char *filter) {
+  uint64_t acknowledged = make_queue(f, stream, name, only);
+  jsStreamInfo *si =
+      NULL; /* read behind: messages before may come, and be acknowledged, meanwhile */
+  jsErrCode e = 0;
+  natsStatus s;
+  do s = js_GetStreamInfo(&si, f->js, stream, NULL, &e);
+  while (s != NATS_NOT_FOUND && !fleet_passed(f, stream, s, e));
+  if (!si) return;
+  uint64_t first = si->State.FirstSeq, last = si->State.LastSeq;
+  jsStreamInfo_Destroy(si);
+  if (acknowledged > last) {
+    remove_queue(f, stream, name);
+    make_queue(f, stream, name, only);
+  } else if (first <= acknowledged) remove_until(f, stream, filter, acknowledged);
 }
 void fleet_make(tarn_fleet *f, const char *hw, const char *store) {
   tarn_ctx *cx = f->cx;
   const char *jobs = fleet_jobs(cx, hw), *answers = fleet_answers(cx), *filter;
   f->hw = hw, f->store = store;
   filter = tarn_format(cx, "tarn.%d.job.%s.*.*", FLEET_VERSION, hw);
-  uint64_t first = make_stream(f, jobs, filter, FLEET_JOB);
-  remove_acknowledged(f, jobs, filter, first, make_queue(f, jobs, FLEET_CONSUMER, NULL));
-  filter = tarn_format(cx, "tarn.%d.answer.*.*", FLEET_VERSION);
-  first = make_stream(f, answers, filter, FLEET_ANSWER);
+  make_stream(f, jobs, filter, FLEET_JOB);
+  make_whole_queue(f, jobs, FLEET_CONSUMER, NULL, filter);
+  make_stream(f, answers, tarn_format(cx, "tarn.%d.answer.*.*", FLEET_VERSION), FLEET_ANSWER);
   if (!store) return;
   filter = fleet_answer_subject(cx, store, "*");
-  remove_acknowledged(f, answers, filter, first, make_queue(f, answers, store, filter));
+  make_whole_queue(f, answers, store, filter, filter);
 }
 static bool there_already(natsStatus s) {
   natsStatus last;

@@ -117,15 +117,17 @@ static void queues(tarn_fleet *f, tarn_fleet_state *st) {
   }
   st->queue = out;
 }
+/* What the queues of stores have yet to hand out, and what nobody has acknowledged. */
 static void waiting_answers(tarn_fleet *f, tarn_fleet_state *st) {
-  jsStreamInfo *si = NULL;
+  jsConsumerInfoList *list = NULL;
   jsErrCode e = 0;
   natsStatus s;
-  do s = js_GetStreamInfo(&si, f->js, fleet_answers(f->cx), NULL, &e);
+  do s = js_Consumers(&list, f->js, fleet_answers(f->cx), NULL, &e);
   while (s != NATS_NOT_FOUND && !fleet_passed(f, "answers", s, e));
   if (s != NATS_OK) return;
-  st->answers = si->State.Msgs;
-  jsStreamInfo_Destroy(si);
+  for (int i = 0; i < list->Count; i++)
+    st->answers += list->List[i]->NumPending + (uint64_t)list->List[i]->NumAckPending;
+  jsConsumerInfoList_Destroy(list);
 }
 typedef struct looking {
   tarn_fleet *f;
