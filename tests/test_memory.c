@@ -64,7 +64,15 @@ static int remove_one(const char *path, const struct stat *st, int flag, struct 
 }
 static void clear(void) { nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS); }
 
+/* Instead of the library's: of a process that forks on another thread, that one alone goes on. */
+bool tarn_deep(size_t bytes, void (*fn)(void *arg), void *arg) {
+  (void)bytes;
+  fn(arg);
+  return true;
+}
+
 /* ---- one compile in which allocations fail ---- */
+enum { WELL = 42 }; /* with which a child ends that has come to its end */
 typedef struct trial {
   tarn_test_alloc t;
   const char *model;
@@ -73,7 +81,7 @@ typedef struct trial {
   struct {
     uint64_t *p;
     size_t n;
-  } late; /* allocations while there are files, which a child would remove for its parent too */
+  } alone; /* allocations while there are files, which a child would remove for its parent too */
 } trial;
 
 /* False and a line when the compile that ended so is not right. */
@@ -98,7 +106,8 @@ static bool fail_in_child(trial *x, bool down) {
     return true;
   }
   ck_assert_int_eq(waitpid(pid, &st, 0), pid);
-  ck_assert_msg(st == 0, "%s, allocation %llu: the child ends with %d", x->model,
+  ck_assert_msg(WIFEXITED(st) && WEXITSTATUS(st) == WELL,
+                "%s, allocation %llu: a child ends with %d", x->model,
                 (unsigned long long)x->t.count + 1, st);
   x->forks++;
   return false;
@@ -107,8 +116,8 @@ static void *allocate(void *user, void *ptr, size_t old, size_t n) {
   trial *x = user;
   if (n && !x->child && x->step && x->t.count % x->step == 0) {
     if (files()) {
-      x->late.p = realloc(x->late.p, (x->late.n + 1) * sizeof *x->late.p);
-      x->late.p[x->late.n++] = x->t.count + 1;
+      x->alone.p = realloc(x->alone.p, (x->alone.n + 1) * sizeof *x->alone.p);
+      x->alone.p[x->alone.n++] = x->t.count + 1;
     } else if (!fail_in_child(x, false)) fail_in_child(x, true);
   }
   return tarn_test_realloc(&x->t, ptr, old, n);
@@ -119,7 +128,7 @@ static void run(trial *x) {
   tarn_status st = cx ? tarn_protect(cx, compile, (void *)(uintptr_t)x->model) : TARN_MEMORY;
   tarn_ctx_free(cx);
   bool ok = right(x, st);
-  if (x->child) _exit(!ok);
+  if (x->child) _exit(ok ? WELL : 1);
   clear();
   ck_assert(ok);
 }
@@ -132,14 +141,14 @@ START_TEST(every) {
   ck_assert_uint_gt(counted.t.count, 100);
   x.step = all ? 1 : counted.t.count / 40 + 1;
   run(&x);
-  for (size_t i = 0; i < x.late.n; i++)
+  for (size_t i = 0; i < x.alone.n; i++)
     for (int down = 0; down < 2; down++) {
-      trial one = {.t = {.fail_at = x.late.p[i], .stay_down = down}, .model = x.model};
+      trial one = {.t = {.fail_at = x.alone.p[i], .stay_down = down}, .model = x.model};
       run(&one);
       ck_assert_uint_ge(one.t.failed, 1);
     }
-  ck_assert_uint_ge(x.forks / 2 + x.late.n, counted.t.count / x.step);
-  free(x.late.p);
+  ck_assert_uint_ge(x.forks / 2 + x.alone.n, counted.t.count / x.step);
+  free(x.alone.p);
 }
 END_TEST
 
