@@ -194,7 +194,8 @@ static uint32_t moved(making *g, uint32_t map, const scope *s, tarn_dtype t) {
     for (uint32_t i = 0; i < n; i++)
       if ((used >> i & 1) && s->loose[i] == loose && !add_end(g, &m, s, i, t)) return TARN_NONE;
   }
-  return tarn_map_intern_derived(g->L, &m);
+  uint32_t now = tarn_map_intern_derived(g->L, &m);
+  return tarn_map_inside(g->L, now) ? now : TARN_NONE; /* an end is only what the rule says */
 }
 /* Where a result is read: at what its loops are at this place. TARN_NONE. */
 static uint32_t map_to(making *g, const result *r, const scope *s, tarn_dtype t) {
