@@ -50,7 +50,8 @@ TARN_API bool tarn_fx_gives_bool(uint32_t op); /* whatever it takes */
 /* Result type of an operator over operands of these types; not for leaves and casts. NULL, or what
  * is wrong. */
 const char *tarn_fx_optype(uint32_t op, const tarn_dtype *in, tarn_dtype *out);
-/* One operator (no leaf). dtype: of the first operand (SEL: of the others); out: of the result. */
+/* One operator (no leaf). dtype: of the first operand (SEL: of the others); out: of the result. v
+ * has two values, whatever the operator takes, and three of SEL. */
 tarn_value tarn_fx_step(uint32_t op, tarn_dtype dtype, tarn_dtype out, const tarn_value *v,
                         tarn_mode mode);
 /* Where the exact result of an operator over values in these intervals lies; an end is infinite

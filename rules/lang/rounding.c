@@ -260,9 +260,9 @@ static double slope(uint32_t op, double v) {
 }
 /* Does the operator give one value from v - e to v + e? */
 static bool steady(uint32_t op, tarn_dtype in, tarn_dtype out, double v, double error) {
-  const tarn_value a = {.d = v - U * error}, b = {.d = v + U * error};
-  tarn_value x = tarn_fx_step(op, in, out, &a, TARN_WIDE),
-             y = tarn_fx_step(op, in, out, &b, TARN_WIDE);
+  const tarn_value a[2] = {{.d = v - U * error}}, b[2] = {{.d = v + U * error}};
+  tarn_value x = tarn_fx_step(op, in, out, a, TARN_WIDE),
+             y = tarn_fx_step(op, in, out, b, TARN_WIDE);
   return tarn_dtype_is_float(out) ? x.d == y.d : x.i == y.i;
 }
 

@@ -75,7 +75,7 @@ for file in examples/tc/*.tc; do grep -qxF "$file" <<<"$shown" || fail "$file is
 block docs/library.md "c call" | sed '$d' | diff - examples/tc/call.c || fail "docs/library.md shows another call than there is"
 if [ -e "$build/lib/libtarn-tune.so" ]; then
   san=
-  ! nm -D "$build/lib/libtarn-rt.so" | grep -q __asan_init || san=-fsanitize=address,undefined
+  ! sanitized "$build/lib/libtarn-rt.so" || san=-fsanitize=address,undefined
   cc $san -D_GNU_SOURCE -I. examples/tc/call.c -L"$build/lib" -ltarn-tune -ltarn-codegen -ltarn -ltarn-select -o "$work/call" ||
     fail "call.c does not compile"
   said() { LD_LIBRARY_PATH=$build/lib "$work/call" "$1" | paste -sd ';'; }

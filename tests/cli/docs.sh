@@ -27,7 +27,7 @@ int main(void) {
 }
 C
 san= # a program that links a library with a sanitizer in it wants it too
-! nm -D "$build/lib/libtarn-rt.so" | grep -q __asan_init || san=-fsanitize=address,undefined
+! sanitized "$build/lib/libtarn-rt.so" || san=-fsanitize=address,undefined
 cc $san -I"$work/digits" -I. "$work/classify.c" "$work/digits/model.o" -L"$build/lib" -ltarn-rt -lm -o "$work/classify" &&
   LD_LIBRARY_PATH=$build/lib "$work/classify" || fail "README's C"
 

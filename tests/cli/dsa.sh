@@ -166,7 +166,7 @@ for base in 4 0x4000000000; do # no multiple of an entry; too far for a field
 done
 
 # A host program with a device of its own.
-if [ -e "$build/lib/libtarn-sim.so" ] && ! nm -D "$build/lib/libtarn-sim.so" | grep -q __asan_init; then
+if [ -e "$build/lib/libtarn-sim.so" ] && ! sanitized "$build/lib/libtarn-sim.so"; then
   if cc -std=c17 -I. -I"$work/digits" examples/accelerator/digits.c "$work/digits/here.so" -L"$build/lib" -ltarn-sim -ltarn -ltarn-select \
     -ltarn-rt -lm -o "$work/host"; then
     LD_LIBRARY_PATH=$build/lib "$work/host" "$work/digits" >"$work/out" || fail "the example of a host: $(cat "$work/out")"

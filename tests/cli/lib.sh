@@ -8,6 +8,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failed=0
 
+# Is this file of the build made with sanitizers? (With grep -q, nm would end by SIGPIPE.)
+sanitized() { [ "$(nm -D "$1" | grep -c __asan_init)" != 0 ]; } # FILE
 fail() { echo "FAILED: $*"; failed=1; }
 # try CODE ARGS…: runs tarn; leaves $work/out and $work/err.
 try() {
