@@ -210,7 +210,8 @@ static void make_stream(tarn_fleet *f, const char *name, const char *subject, in
   } while (!fleet_passed(f, name, s, e));
   jsStreamInfo_Destroy(si);
 }
-/* Returns up to which message all are acknowledged. */
+/* Returns up to which message all are acknowledged. Where nothing waits for that these are all that
+ * were handed out, whatever a server says that was killed. */
 static uint64_t make_queue(tarn_fleet *f, const char *stream, const char *name,
                            const char *filter) {
   jsConsumerConfig c;
@@ -226,9 +227,9 @@ static uint64_t make_queue(tarn_fleet *f, const char *stream, const char *name,
       s = js_AddConsumer(&ci, f->js, stream, &c, NULL, &e);
     }
   } while (!fleet_passed(f, stream, s, e));
-  uint64_t floor = ci ? ci->AckFloor.Stream : 0;
+  uint64_t all = !ci ? 0 : ci->NumAckPending ? ci->AckFloor.Stream : ci->Delivered.Stream;
   jsConsumerInfo_Destroy(ci);
-  return floor;
+  return all;
 }
 static void remove_until(tarn_fleet *f, const char *stream, const char *filter, uint64_t last) {
   jsOptions o;
