@@ -224,19 +224,35 @@ typedef struct split {
   bool ops[TARN_FX_COUNT];  /* of the first kernel */
   uint64_t *before, *after; /* origins */
 } split;
-/* Notes the nodes of a term and of those below it; is it part of the rest? */
-static bool is_late(namer *s, split *w, tarn_term t) {
+/* Notes the nodes of a term, whose operands are known: it is part of the rest when it has an
+ * operator of the rest, or an operand that is. */
+static void note_term(namer *s, const split *w, tarn_term t) {
   const tarn_node *x = tarn_term_get(s->k->L, t);
-  bool strong = !only_moves(x->op);
-  if (s->seen[t] == s->epoch) return s->late[t];
-  s->seen[t] = s->epoch;
-  s->late[t] = false;
-  if (s->constant[t] || (s->group[t] != TARN_NONE && has(w->stop, s->group[t]))) return false;
-  bool late = strong && !made_of(s->k->L, x, w->ops);
-  for (uint32_t i = 0; i < x->n; i++) late |= is_late(s, w, x->kid[i]);
+  bool strong = !only_moves(x->op), late = strong && !made_of(s->k->L, x, w->ops);
+  for (uint32_t i = 0; i < x->n; i++) late |= s->late[x->kid[i]];
   for (uint32_t o = strong ? s->owner[t] : 0; o; o = s->same[o - 1])
     put(late ? w->after : w->before, o - 1);
-  return s->late[t] = late;
+  s->late[t] = late;
+}
+/* The same of all terms down to the groups where the walk stops, operands first. */
+static void note_terms(namer *s, const split *w, tarn_term root) {
+  TARN_VEC(tarn_term) todo = {0};
+  tarn_push(s->k->cx, &todo, root);
+  while (todo.n) {
+    tarn_term t = todo.p[todo.n - 1];
+    const tarn_node *x = tarn_term_get(s->k->L, t);
+    uint32_t n = todo.n;
+    bool stops = s->constant[t] || (s->group[t] != TARN_NONE && has(w->stop, s->group[t]));
+    if (s->seen[t] != s->epoch) {
+      s->seen[t] = s->epoch;
+      s->late[t] = false;
+      for (uint32_t i = 0; i < x->n && !stops; i++)
+        if (s->seen[x->kid[i]] != s->epoch) tarn_push(s->k->cx, &todo, x->kid[i]);
+      if (todo.n > n) continue;
+    }
+    todo.n--;
+    if (!stops) note_term(s, w, t);
+  }
 }
 /* The names of a kernel, for it and for the one, on another machine, whose result it goes on with.
  * False: nothing tells them apart. */
@@ -251,7 +267,8 @@ static bool share_names(namer *s, uint32_t ag, const uint64_t *tops, uint32_t fi
   for (uint32_t i = 0; i < nest->nstage; i++) ops_of(k->L, nest->stage[i].fn, w.ops);
   s->epoch++;
   for (uint32_t g = 0; g < k->group.n; g++)
-    for (uint32_t t = has(tops, g) ? s->first[g] : 0; t; t = s->next[t - 1]) is_late(s, &w, t - 1);
+    for (uint32_t t = has(tops, g) ? s->first[g] : 0; t; t = s->next[t - 1])
+      if (s->seen[t - 1] != s->epoch) note_terms(s, &w, t - 1);
   for (uint32_t i = 0; i < n / 64 + 1; i++) {
     w.before[i] &= s->name[ag][i];
     w.after[i] &= s->name[ag][i];
