@@ -190,6 +190,7 @@ typedef struct tarn_hw_warps {
   uint32_t resident;  /* most warps of a unit at once */
   uint32_t block;     /* most threads of a block */
   uint32_t registers; /* of 32 bits, of a unit, for the threads of all its warps */
+  uint32_t integers;  /* bits of what one instruction adds: 32 or 64 */
   uint32_t issue;     /* instructions of warps that a unit begins in a cycle */
   uint32_t own;       /* most registers of a thread; 0: as many as there are */
   uint32_t shared;    /* most bytes of the nearest memory that a block holds; 0: all */

@@ -256,6 +256,7 @@ static const hw_form warps_forms[] = {{"lanes", F_U32, offsetof(tarn_hw_warps, l
                                       {"resident", F_U32, offsetof(tarn_hw_warps, resident)},
                                       {"block", F_U32, offsetof(tarn_hw_warps, block)},
                                       {"registers", F_U32, offsetof(tarn_hw_warps, registers)},
+                                      {"integers", F_U32, offsetof(tarn_hw_warps, integers)},
                                       {"issue", F_U32, offsetof(tarn_hw_warps, issue)},
                                       {"own", F_U32, offsetof(tarn_hw_warps, own)},
                                       {"shared", F_U32, offsetof(tarn_hw_warps, shared)},
@@ -265,7 +266,7 @@ static const hw_form warps_forms[] = {{"lanes", F_U32, offsetof(tarn_hw_warps, l
                                       {0}};
 static void read_warps(hw_reader *r, const tarn_sx *s, tarn_hw *h) {
   tarn_hw_warps *w = &h->warps;
-  *w = (tarn_hw_warps){.issue = 1};
+  *w = (tarn_hw_warps){.integers = 32, .issue = 1};
   for (uint32_t i = 1; i < s->n; i++)
     if (!hw_store_form(r, warps_forms, s, s->kid[i], w))
       tarn_sx_error(r->cx, s->kid[i], "warps: unknown form %s", s->kid[i]->kid[0]->text);
@@ -277,6 +278,8 @@ static void read_warps(hw_reader *r, const tarn_sx *s, tarn_hw *h) {
   if (w->registers < w->block || (w->own && w->own < w->registers / w->block))
     tarn_sx_error(r->cx, s, "warps: %u registers, %u of a thread: they hold no block of %u threads",
                   w->registers, w->own, w->block);
+  if (w->integers != 32 && w->integers != 64)
+    tarn_sx_error(r->cx, s, "warps: (integers %u): 32 or 64 bits are expected", w->integers);
   if (w->dynamic && (!w->shared || w->dynamic < w->shared))
     tarn_sx_error(r->cx, s, "warps: (dynamic %u): more than the (shared %u) bytes are expected",
                   w->dynamic, w->shared);

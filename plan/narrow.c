@@ -1,6 +1,6 @@
-/* Do 32 bits hold all that a GPU's threads count? Its registers have 32, so a number of 64 takes
- * two of them and two additions. Numbers of elements are widened once, where they are added to a
- * base.
+/* Do 32 bits hold all that a GPU's threads count? Where it adds integers of 32 bits (hw/hw.h), a
+ * number of 64 takes two registers and two additions. Numbers of elements are widened once, where
+ * they are added to a base.
  *
  * An offset is added up term by term, in any order: what has to fit is the sum of all magnitudes,
  * and what is divided inside of terms. */
@@ -46,7 +46,7 @@ static bool stage_fits(const tarn_plan_stage *st) {
   return all && st->local_bytes <= MOST;
 }
 bool tarn_plan_narrow(const tarn_plan_nest *N, uint32_t region) {
-  if (!N->hw->warps.lanes) return false;
+  if (N->hw->warps.integers != 32) return false;
   if (tarn_plan_items(N, region) > MOST / tarn_plan_each(N, region)) return false;
   for (uint32_t i = 0; i < N->nstage; i++) {
     if (N->split && i != region) continue;

@@ -203,6 +203,7 @@ static const struct refusal {
     {"(hw m\n ())", "m.hw:2:2", "a form (name value…)"},
     {"(hw m\n ((a)))", "m.hw:2:2", "a form (name value…)"},
     {"(hw m (triple \"t\") (clock 1)" MEMORY ")", "m.hw:1:1", "(kind cpu|gpu|dsa)"},
+    {GPU("(integers 16)") MEMORY ")", "m.hw:1:30", "(integers 16): 32 or 64 bits"},
     {GPU("(shared 4096) (dynamic 2048)") MEMORY ")", "m.hw:1:30", "more than the (shared 4096)"},
     {GPU("(dynamic 2048)") MEMORY ")", "m.hw:1:30", "(dynamic 2048)"},
     {GPU("(shared 4096) (dynamic 65536)") MEMORY ")", "m.hw:1:1", "no room for a block's 65536"},

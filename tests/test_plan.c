@@ -310,6 +310,9 @@ START_TEST(indices_of_32_bits) {
   tarn_plan_print(N, &text);
   ck_assert(tarn_plan_narrow(N, 0) == extents[_i].narrow);
   ck_assert((strstr(text.p, " index 32") != NULL) == extents[_i].narrow);
+  tarn_hw wide = *gpu;
+  wide.warps.integers = 64;
+  ck_assert(!tarn_plan_narrow(plan_of_rows(extents[_i].rows, extents[_i].step, &wide), 0));
 }
 END_TEST
 /* With a bank for each word nothing is in the way of anything. */
