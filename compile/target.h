@@ -48,7 +48,6 @@ typedef struct tarn_target {
   const tarn_emission *listing; /* what one kernel may be read as */
   const char *const *file;      /* what a model may leave; ends with NULL */
   bool away;                    /* it runs on a device that this machine need not have */
-  bool evolves;                 /* the tuner's changes fit its schedules (tune/evolve.h) */
   /* How to measure: an emitted folder opened, and the seconds of one run of one of its kernels;
    * NULL: nothing measures them. */
   tarn_loaded *(*load)(tarn_ctx *cx, const char *dir);

@@ -132,9 +132,9 @@ done < <(git grep -oE "(^|[^A-Za-z0-9_./-])($folders)/[a-z0-9_./-]+\.(c|h|def|md
 machines=$(git grep -lE '\(kind dsa\)' -- 'hw/*.hw' | xargs -n 1 basename -s .hw | sed 'p;s/-.*//' | sort -u | grep -vx systolic | paste -sd '|')
 while read -r line; do say "a machine by its name: $line"; done < <(
   git grep -nIE "\"([^\"]*[^a-z\"])?($machines)\b" -- '*.c' '*.h' ':!tests' ':!hw/import_*' | grep -v import)
-# 9. What follows from a machine's kind stands in hw/ and in the table of compile/target.c.
+# 9. What follows from a machine's kind stands in hw/, in the table of compile/target.c and in that of tune/evolve.c.
 while read -r line; do say "asks for the kind of a machine: $line"; done < <(
-  git grep -nE '\bTARN_HW_(CPU|GPU|DSA)\b' -- '*.c' '*.h' ':!tests' ':!hw' ':!compile/target.c' ':!lower/cpu.c')
+  git grep -nE '\bTARN_HW_(CPU|GPU|DSA)\b' -- '*.c' '*.h' ':!tests' ':!hw' ':!compile/target.c' ':!lower/cpu.c' ':!tune/evolve_*.c')
 # 10. Code that is printed takes from a description what isa.c says, and the name for messages; object.c asks for LLVM's machine.
 while read -r line; do say "reads a description: $line"; done < <(
   git grep -nE 'hw->[a-z]' -- 'lower/*.c' ':!lower/*/*' ':!lower/isa.c' ':!lower/object.c' | grep -vE 'hw->(name|kind)\b')

@@ -14,12 +14,13 @@ static void try_plan(tarn_ctx *cx, void *arg) {
   asked *a = arg;
   const evolve_space *e = a->e;
   tarn_cost cost;
-  (void)cx;
-  e->gpu->check(e->L, e->hw, e->sig, a->s);
-  e->gpu->price(e->L, e->hw, e->sig, a->s, e->threads, &cost);
+  const tarn_target *t = tarn_target_of(cx, e->hw);
+  t->check(e->L, e->hw, e->sig, a->s);
+  t->price(e->L, e->hw, e->sig, a->s, e->threads, &cost);
   a->seconds = cost.seconds;
 }
-bool evolve_gpu_legal(const evolve_space *e, const tarn_schedule *s) {
+static bool legal(const evolve_space *e, const tarn_schedule *s, uint32_t from, uint32_t to) {
+  (void)from, (void)to;
   asked a = {.e = e, .s = s};
   return tarn_protect(tarn_lang_ctx(e->L), try_plan, &a) == TARN_OK && a.seconds < INFINITY;
 }
@@ -70,14 +71,16 @@ typedef bool move_fn(tarn_stage_sched *s, tarn_hold *hold, uint64_t *random);
 static move_fn *const moves[] = {move_size,  move_size,  move_size,
                                  move_order, move_slots, move_banks};
 
-bool evolve_gpu_mutate(const evolve_space *e, tarn_schedule *s, uint64_t *random) {
+static bool mutate(const evolve_space *e, tarn_schedule *s, uint64_t *random) {
   tarn_ctx *cx = tarn_lang_ctx(e->L);
   tarn_stage_sched *st = &s->stage[evolve_below(random, s->nstage)], before = *st;
   if (!st->nlevel || s->nstage > 1) return false; /* of several stages: as they were solved */
   tarn_hold *hold = st->nhold ? tarn_copy(cx, st->hold, st->nhold * sizeof *hold) : NULL;
   st->hold = hold;
   bool moved = moves[evolve_below(random, sizeof moves / sizeof *moves)](st, hold, random);
-  if (moved && evolve_gpu_legal(e, s)) return true;
+  if (moved && legal(e, s, 0, s->nstage)) return true;
   *st = before;
   return false;
 }
+
+const evolve_kind evolve_gpu = {TARN_HW_GPU, mutate, legal};

@@ -206,7 +206,7 @@ static const individual *parent(const population *p, uint32_t n) {
 }
 static void breed(population *p) {
   tarn_ctx *cx = tarn_lang_ctx(p->t->L);
-  if (!p->t->target->evolves) return;
+  if (!p->t->space->kind) return;
   uint32_t parents = p->n;
   for (uint32_t i = 0; i < POPULATION; i++) {
     tarn_schedule *s = evolve_copy(cx, parent(p, parents)->s);
@@ -257,7 +257,7 @@ static void take_random(picks *k, uint32_t want) {
 }
 static void take_mutants(picks *k, uint32_t want) {
   search_task *t = k->t;
-  for (uint32_t tries = 0; t->target->evolves && want && tries < 64 * 4; tries++) {
+  for (uint32_t tries = 0; t->space->kind && want && tries < 64 * 4; tries++) {
     tarn_schedule *s =
         evolve_copy(tarn_lang_ctx(t->L), t->pool.p[evolve_below(&t->random, t->pool.n)]);
     for (uint32_t i = 1 + evolve_below(&t->random, 4); i > 0; i--)
