@@ -625,6 +625,9 @@ typedef struct tarn_noise {
   bool sums; /* sums and differences of f32 and f64 are off by about a unit in the last place of the
                 larger operand, exact or not, unless both are short numbers (counts, masks): in
                 another order they round, and k·x - k·c does where x - c is exact */
+  bool apart; /* operands of an operator that compares nothing are rounded one by one, as if each
+                 reader of a value had computed it anew */
+  int toward; /* not 0: all roundings go up (1) or down (-1), and sums are off that way */
 } tarn_noise;
 TARN_API void tarn_eval_noisy(tarn_lang *L, const tarn_term *root, uint32_t nroot,
                               const tarn_binding *in, uint32_t nin, tarn_noise noise,
@@ -668,6 +671,19 @@ TARN_API tarn_verdict tarn_judge(const tarn_tensor *got, const tarn_rounding *wa
 /* "y[0,3] is 1.5, 1.25 is right (0.1 allowed)", "y has another shape". In the arena. */
 TARN_API const char *tarn_verdict_text(tarn_ctx *cx, const tarn_verdict *v, const char *name,
                                        const tarn_tensor *got);
+
+/* What the roots are expected to be. Raises. */
+typedef struct tarn_expected tarn_expected;
+TARN_API tarn_expected *tarn_expect(tarn_lang *L, const tarn_term *root, uint32_t nroot,
+                                    const tarn_binding *in, uint32_t nin, uint32_t runs,
+                                    tarn_noise noise, tarn_opaque_fn *opaque);
+TARN_API const tarn_rounding *tarn_expected_root(const tarn_expected *e, uint32_t root);
+/* Judges root number `root`. Where an element seems wrong, further noisy runs look at what the
+ * first cannot see: a value that two kernels compute, each with its own roundings, and a fraction
+ * that is cut off, where the few random runs all rounded one way. Their errors count for all
+ * elements then. Raises. */
+TARN_API tarn_verdict tarn_expected_judge(tarn_expected *e, uint32_t root, const tarn_tensor *got,
+                                          double times, double rtol);
 
 /* A whole program: named inputs and outputs over one term DAG. */
 typedef struct tarn_io {

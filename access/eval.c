@@ -2,6 +2,7 @@
  * the order of the ids (kids first); a view is a map beside its base's buffer; a buffer is freed
  * after its last use. */
 #include "access/eval.h"
+#include "access/fx_internal.h"
 #include <string.h>
 
 /* ---------------------------------------------------------------- memory */
@@ -32,7 +33,7 @@ void tarn_ev_free(tarn_ev *e, void *p) {
   if (!p) return;
   tarn_evblock *b = (tarn_evblock *)(void *)((char *)p - sizeof(tarn_evblock));
   if (b->prev) b->prev->next = b->next;
-  else e->blocks = b->next;
+  else b->owner->blocks = b->next;
   if (b->next) b->next->prev = b->prev;
   a->realloc(a->user, b->raw, b->bytes, 0);
 }
@@ -65,8 +66,9 @@ typedef struct run {
   const tarn_binding *in;
   uint32_t nin;
   tarn_opaque_fn *opaque;
-  value *val;     /* by term */
-  uint32_t *uses; /* by term: uses to come */
+  value *val;        /* by term */
+  uint32_t *uses;    /* by term: uses to come */
+  struct run *other; /* NULL, or of noise that is apart: the same with other roundings */
 } run;
 
 static int64_t count_of(const run *r, uint32_t type) {
@@ -449,11 +451,34 @@ static void count_uses(run *r, uint32_t top) {
   }
 }
 
+static bool compares(const run *r, uint32_t fx) {
+  const uint32_t *id;
+  for (uint32_t i = 0, n = tarn_fx_reachable(r->L, fx, &id); i < n; i++)
+    if (tarn_fx_gives_bool(tarn_fx_get(r->L, id[i])->op)) return true;
+  return false;
+}
+/* Numbers that are compared are the same number for all who read them: what is the largest of them
+ * is equal to one of them. */
+static bool may_be_apart(const run *r, const tarn_node *x) {
+  uint32_t types[TARN_MAX_OPERANDS];
+  if (rules[x->op] != eval_loops || x->n < 2 || x->n > TARN_MAX_OPERANDS) return false;
+  for (uint32_t i = 0; i < x->n; i++) types[i] = r->val[x->kid[i]].type;
+  const tarn_nest *n = tarn_nest_get(r->L, tarn_nest_of(r->L, x->op, x->payload, types, x->n));
+  for (uint32_t s = 0; s < n->nstage; s++) {
+    const tarn_func *f = tarn_fn_get(r->L, n->stage[s].fn);
+    if (compares(r, f->body) || (f->epi != TARN_NONE && compares(r, f->epi))) return false;
+  }
+  return true;
+}
 static void eval_term(run *r, tarn_term t) {
   const tarn_node *x = tarn_term_get(r->L, t);
   value **kid = TARN_ARRAY(r->cx, value *, x->n);
-  for (uint32_t i = 0; i < x->n; i++) kid[i] = &r->val[x->kid[i]];
+  bool apart = r->other && may_be_apart(r, x);
+  for (uint32_t i = 0; i < x->n; i++) kid[i] = &(apart && i % 2 ? r->other : r)->val[x->kid[i]];
   r->val[t] = rules[x->op](r, x, kid);
+}
+static void used(run *r, tarn_term t) {
+  const tarn_node *x = tarn_term_get(r->L, t);
   for (uint32_t i = 0; i < x->n; i++)
     if (--r->uses[x->kid[i]] == 0) drop(r, &r->val[x->kid[i]]);
 }
@@ -469,31 +494,46 @@ static tarn_tensor *output(run *r, const value *v) {
   return out;
 }
 
-void tarn_ev_roots(const tarn_ev *like, const tarn_term *root, uint32_t nroot,
-                   const tarn_binding *in, uint32_t nin, tarn_opaque_fn *opaque,
-                   tarn_tensor **out) {
-  tarn_lang *L = like->L;
-  tarn_ctx *cx = like->cx;
-  run *r = TARN_NEW(cx, run);
-  tarn_term *normal = TARN_ARRAY(cx, tarn_term, nroot), top = 0;
-  *r = (run){.e = *like, .L = L, .cx = cx, .in = in, .nin = nin, .opaque = opaque};
-  for (uint32_t i = 0; i < nroot; i++) {
-    normal[i] = tarn_normalise(L, tarn_call_expand(L, root[i]));
-    if (normal[i] > top) top = normal[i];
-    if (tarn_term_type(L, root[i])->tuple) tarn_raise(cx, TARN_INTERNAL, "eval: a root is a tuple");
-  }
-  tarn_defer(cx, free_all, &r->e);
+static void begin(run *r, const tarn_term *normal, uint32_t nroot, uint32_t top) {
   r->uses = tarn_ev_alloc(&r->e, (top + (size_t)1) * sizeof *r->uses);
   r->val = tarn_ev_alloc(&r->e, (top + (size_t)1) * sizeof *r->val);
   memset(r->uses, 0, (top + (size_t)1) * sizeof *r->uses);
   memset(r->val, 0, (top + (size_t)1) * sizeof *r->val);
   for (uint32_t i = 0; i < nroot; i++) r->uses[normal[i]]++;
   count_uses(r, top);
-  for (tarn_term t = 0; nroot && t <= top; t++)
-    if (r->uses[t]) eval_term(r, t);
-  for (uint32_t i = 0; i < nroot; i++) out[i] = output(r, &r->val[normal[i]]);
+}
+static void finish(run *r) {
   free_all(&r->e);
-  tarn_keep(cx, &r->e); /* the caller may release the arena before its protected call ends */
+  tarn_keep(r->cx, &r->e); /* the caller may release the arena before its protected call ends */
+}
+
+void tarn_ev_roots(const tarn_ev *like, const tarn_term *root, uint32_t nroot,
+                   const tarn_binding *in, uint32_t nin, tarn_opaque_fn *opaque,
+                   tarn_tensor **out) {
+  tarn_lang *L = like->L;
+  tarn_ctx *cx = like->cx;
+  uint32_t runs = like->noise.apart ? 2 : 1;
+  run *r = TARN_ARRAY(cx, run, 2);
+  tarn_term *normal = TARN_ARRAY(cx, tarn_term, nroot), top = 0;
+  for (uint32_t i = 0; i < nroot; i++) {
+    normal[i] = tarn_normalise(L, tarn_call_expand(L, root[i]));
+    if (normal[i] > top) top = normal[i];
+    if (tarn_term_type(L, root[i])->tuple) tarn_raise(cx, TARN_INTERNAL, "eval: a root is a tuple");
+  }
+  for (uint32_t k = 0; k < runs; k++) {
+    r[k] = (run){.e = *like, .L = L, .cx = cx, .in = in, .nin = nin, .opaque = opaque};
+    r[k].e.random += k;
+    if (runs > 1) r[k].other = &r[1 - k];
+    tarn_defer(cx, free_all, &r[k].e);
+    begin(&r[k], normal, nroot, top);
+  }
+  for (tarn_term t = 0; nroot && t <= top; t++) {
+    if (!r->uses[t]) continue;
+    for (uint32_t k = 0; k < runs; k++) eval_term(&r[k], t);
+    for (uint32_t k = 0; k < runs; k++) used(&r[k], t);
+  }
+  for (uint32_t i = 0; i < nroot; i++) out[i] = output(r, &r->val[normal[i]]);
+  for (uint32_t k = 0; k < runs; k++) finish(&r[k]);
 }
 
 void tarn_eval(tarn_lang *L, const tarn_term *root, uint32_t nroot, const tarn_binding *in,

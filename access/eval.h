@@ -22,10 +22,9 @@ typedef struct tarn_ev {
   tarn_lang *L;
   tarn_ctx *cx;
   tarn_mode mode;
-  bool noisy;      /* with TARN_STRICT */
+  bool noisy; /* with TARN_STRICT */
+  tarn_noise noise;
   uint64_t random; /* state of tarn_random */
-  double products; /* of tarn_noise */
-  bool sums;       /* likewise */
   tarn_evblock *blocks;
 } tarn_ev;
 void *tarn_ev_alloc(tarn_ev *e, size_t n); /* aligned to 64, not zeroed; raises */
@@ -161,7 +160,7 @@ bool tarn_ev_noise(tarn_ev *e, const tarn_fxstep *s, tarn_lane_fn *lanes,
                    const tarn_value *const *kid, double products, uint32_t n, tarn_value *out);
 /* 1, or what a factor is multiplied by so that its products are off. */
 static inline double tarn_ev_factor(tarn_ev *e) {
-  return e->products > 0 ? 1 + e->products * tarn_random_unit(&e->random) : 1;
+  return e->noise.products > 0 ? 1 + e->noise.products * tarn_random_unit(&e->random) : 1;
 }
 /* A noisy run draws a direction in which the processor rounds until tarn_ev_nearest. Nothing may
  * raise in between. */
@@ -173,6 +172,9 @@ static inline void tarn_ev_direct(tarn_ev *e) {
 static inline void tarn_ev_nearest(const tarn_ev *e) {
   if (e->noisy) tarn_ev_restore_rounding();
 }
+
+/* A further run of a root: its distance counts. */
+void tarn_rounding_add(tarn_rounding *r, const tarn_tensor *run);
 
 /* ---- eval_dot.c ---- */
 /* Results first … end-1. dmin: the lowest dim that may be split off (runs may not cross lower ones

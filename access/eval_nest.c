@@ -121,7 +121,7 @@ static void compile_step(tarn_ev *e, tarn_evstage *s, const tarn_func *f, const 
   for (uint32_t i = 0; i < f->nops; i++)
     s->step.hole[r->ns + i] = s->loaded + (size_t)i * TARN_EV_LANES;
   s->step.hole[r->ns + f->nops] = s->index;
-  if (tarn_fn_is_dot(L, s->s->fn)) s->step.products = e->products;
+  if (tarn_fn_is_dot(L, s->s->fn)) s->step.products = e->noise.products;
 }
 
 /* The epilogue of the result over (state, epilogue operands). */

@@ -16,7 +16,7 @@
 #define OFF      4  /* elementary functions: units in the last place */
 
 bool tarn_ev_draw_rounding(tarn_ev *e) {
-  bool up = tarn_random(&e->random) >> 63;
+  bool up = e->noise.toward ? e->noise.toward > 0 : tarn_random(&e->random) >> 63;
   fesetround(up ? FE_UPWARD : FE_DOWNWARD);
   return up;
 }
@@ -83,6 +83,7 @@ static void shift(tarn_ev *e, tarn_dtype t, const tarn_value *a, const tarn_valu
         (is_short(t, a[i].d) && is_short(t, b[i].d)))
       continue;
     by += by < 0 ? -0.5 : 0.5; /* 0.5 to 1.5 of a unit */
+    if (e->noise.toward) by = e->noise.toward * fabs(by);
     out[i].d = tarn_round_to(t, out[i].d + by * tarn_dtype_ulp(t, large));
   }
 }
@@ -95,7 +96,7 @@ bool tarn_ev_noise(tarn_ev *e, const tarn_fxstep *s, tarn_lane_fn *lanes,
   case TARN_FXR_ONCE:
     round_once(e, s, lanes, kid, n, out);
     if (s->op == TARN_FX_MUL && products > 0) be_off(e, t, products, n, out);
-    if (e->sums && (t == TARN_F32 || t == TARN_F64) &&
+    if (e->noise.sums && (t == TARN_F32 || t == TARN_F64) &&
         (s->op == TARN_FX_ADD || s->op == TARN_FX_SUB))
       shift(e, t, kid[0], kid[1], n, out);
     return true;
@@ -114,9 +115,8 @@ void tarn_eval_noisy(tarn_lang *L, const tarn_term *root, uint32_t nroot, const 
                .cx = tarn_lang_ctx(L),
                .mode = TARN_STRICT,
                .noisy = true,
-               .random = noise.seed,
-               .products = noise.products,
-               .sums = noise.sums};
+               .noise = noise,
+               .random = noise.seed};
   tarn_ev_roots(&e, root, nroot, in, nin, opaque, out);
 }
 
@@ -128,7 +128,7 @@ static double distance(double run, double wide, double strict) {
   return tarn_same_number(run, strict) || tarn_same_number(run, wide) ? 0 : INFINITY;
 }
 
-static void add_run(tarn_rounding *r, const tarn_tensor *run) {
+void tarn_rounding_add(tarn_rounding *r, const tarn_tensor *run) {
   for (int64_t i = 0, n = tarn_tensor_count(run); i < n; i++) {
     double d = distance(tarn_tensor_number(run, i), tarn_tensor_number(r->wide, i),
                         tarn_tensor_number(r->strict, i));
@@ -147,10 +147,10 @@ void tarn_eval_rounding(tarn_lang *L, const tarn_term *root, uint32_t nroot, con
   for (uint32_t i = 0; i < nroot; i++) {
     out[i].wide = t[i];
     out[i].error = tarn_tensor_new(cx, TARN_F64, t[i]->n, t[i]->dim);
-    add_run(&out[i], out[i].strict);
+    tarn_rounding_add(&out[i], out[i].strict);
   }
   for (uint32_t k = 0; k < runs; k++, noise.seed++) {
     tarn_eval_noisy(L, root, nroot, in, nin, noise, opaque, t);
-    for (uint32_t i = 0; i < nroot; i++) add_run(&out[i], t[i]);
+    for (uint32_t i = 0; i < nroot; i++) tarn_rounding_add(&out[i], t[i]);
   }
 }

@@ -1,5 +1,5 @@
 /* Judges results: compares each element with its expected value and its rounding error. */
-#include "access/internal.h"
+#include "access/eval.h"
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -87,4 +87,60 @@ const char *tarn_verdict_text(tarn_ctx *cx, const tarn_verdict *v, const char *n
   tarn_buf_fmt(&b, "%s is %.9g, %.9g is right (%.3g allowed)", got->n ? "]" : "", v->got, v->wanted,
                v->allowed);
   return b.p;
+}
+
+/* ---------------------------------------------------------------- what is expected */
+#define CLOSER 4 /* further runs that are rounded apart */
+struct tarn_expected {
+  tarn_lang *L;
+  const tarn_term *root;
+  uint32_t nroot, nin, runs;
+  const tarn_binding *in;
+  tarn_noise noise;
+  tarn_opaque_fn *opaque;
+  tarn_rounding *out;
+  bool closer; /* further runs count */
+};
+
+tarn_expected *tarn_expect(tarn_lang *L, const tarn_term *root, uint32_t nroot,
+                           const tarn_binding *in, uint32_t nin, uint32_t runs, tarn_noise noise,
+                           tarn_opaque_fn *opaque) {
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  tarn_expected *e = TARN_NEW(cx, tarn_expected);
+  *e = (tarn_expected){
+      .L = L, .root = root, .nroot = nroot, .in = in, .nin = nin, .runs = runs, .noise = noise};
+  e->opaque = opaque;
+  e->out = TARN_ARRAY(cx, tarn_rounding, nroot + 1);
+  tarn_eval_rounding(L, root, nroot, in, nin, runs, noise, opaque, e->out);
+  return e;
+}
+
+const tarn_rounding *tarn_expected_root(const tarn_expected *e, uint32_t root) {
+  return &e->out[root];
+}
+
+static void more_runs(tarn_expected *e, tarn_noise noise, uint32_t runs) {
+  tarn_tensor **t = TARN_ARRAY(tarn_lang_ctx(e->L), tarn_tensor *, e->nroot + 1);
+  for (uint32_t k = 0; k < runs; k++, noise.seed++) {
+    tarn_eval_noisy(e->L, e->root, e->nroot, e->in, e->nin, noise, e->opaque, t);
+    for (uint32_t i = 0; i < e->nroot; i++) tarn_rounding_add(&e->out[i], t[i]);
+  }
+}
+
+static void look_closer(tarn_expected *e) {
+  tarn_noise noise = e->noise;
+  e->closer = true;
+  noise.seed += e->runs;
+  noise.apart = true;
+  more_runs(e, noise, CLOSER);
+  noise.apart = false;
+  for (noise.toward = -1; noise.toward < 2; noise.toward += 2) more_runs(e, noise, 1);
+}
+
+tarn_verdict tarn_expected_judge(tarn_expected *e, uint32_t root, const tarn_tensor *got,
+                                 double times, double rtol) {
+  tarn_verdict v = tarn_judge(got, &e->out[root], times, rtol);
+  if (v.ok || v.wrong || e->closer) return v;
+  look_closer(e);
+  return tarn_judge(got, &e->out[root], times, rtol);
 }

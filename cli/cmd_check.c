@@ -10,12 +10,11 @@ typedef struct worst {
   double max_abs, max_rel;
 } worst;
 
-static void judge(const char *name, const tarn_rounding *want, tarn_verdict v, uint64_t seed,
-                  worst *w) {
+static void note(const char *name, const tarn_tensor *of, tarn_verdict v, uint64_t seed, worst *w) {
   if (v.max_abs > w->max_abs) w->max_abs = v.max_abs;
   if (v.max_rel > w->max_rel) w->max_rel = v.max_rel;
   if (w->name && v.share <= w->v.share) return;
-  *w = (worst){v, name, want->strict, seed, w->max_abs, w->max_rel};
+  *w = (worst){v, name, of, seed, w->max_abs, w->max_rel};
 }
 
 static void show_json(tarn_ctx *cx, const worst *w) {
@@ -77,18 +76,18 @@ static void check_one(const checking *k, worst *w) {
   const tarn_program *p = cli_reload(tarn_lang_new(cx), c);
   const tarn_port *ip;
   same_ports(cx, k->m, p, c);
-  tarn_rounding *want = TARN_ARRAY(cx, tarn_rounding, p->nout + 1);
   uint32_t nin = cli_subject_ports(k->m, false, &ip);
   tarn_tolerance t = tarn_rules_tolerance(c->is.numerics, c->is.bound);
   for (uint64_t s = 0; s < k->samples; s++) {
     tarn_tensor **in = cli_inputs(cx, c, nin, ip, k->given, c->seed + s);
     tarn_tensor **out = cli_subject_run(cx, k->m, in, (uint32_t)k->threads);
     t.noise.seed = c->seed + s;
-    tarn_eval_rounding(p->L, cli_roots(p), p->nout, cli_bindings(p, in), p->nin, t.runs, t.noise,
-                       tarn_opaque_eval, want);
-    for (uint32_t i = 0; i < p->nout; i++)
-      judge(p->out[i].name, &want[i], tarn_judge(out[i], &want[i], t.times, k->rtol), c->seed + s,
-            w);
+    tarn_expected *want = tarn_expect(p->L, cli_roots(p), p->nout, cli_bindings(p, in), p->nin,
+                                      t.runs, t.noise, tarn_opaque_eval);
+    for (uint32_t i = 0; i < p->nout; i++) {
+      tarn_verdict v = tarn_expected_judge(want, i, out[i], t.times, k->rtol);
+      note(p->out[i].name, out[i], v, c->seed + s, w);
+    }
   }
 }
 #define TRIED_PROGRAMS 16 /* of a folder for more sizes */

@@ -154,25 +154,27 @@ static inline char *pipeline_folder(tarn_ctx *cx) {
 /* What a program's outputs should be, and what rounding, and rules of that bound, do to each
  * element. */
 typedef struct pipeline_want {
-  tarn_rounding *out;
+  const tarn_rounding *out;
+  tarn_expected *expected;
   tarn_tolerance tolerance;
 } pipeline_want;
 static inline pipeline_want pipeline_expect(const tarn_program *p, const tarn_binding *in,
                                             tarn_rule_class numerics, double bound) {
   tarn_ctx *cx = tarn_lang_ctx(p->L);
   tarn_term *root = TARN_ARRAY(cx, tarn_term, p->nout + 1);
-  pipeline_want w = {TARN_ARRAY(cx, tarn_rounding, p->nout + 1),
-                     tarn_rules_tolerance(numerics, bound)};
+  pipeline_want w = {.tolerance = tarn_rules_tolerance(numerics, bound)};
   for (uint32_t i = 0; i < p->nout; i++) root[i] = p->out[i].term;
-  tarn_eval_rounding(p->L, root, p->nout, in, p->nin, w.tolerance.runs, w.tolerance.noise,
-                     tarn_opaque_eval, w.out);
+  w.expected = tarn_expect(p->L, root, p->nout, in, p->nin, w.tolerance.runs, w.tolerance.noise,
+                           tarn_opaque_eval);
+  w.out = tarn_expected_root(w.expected, 0);
   return w;
 }
 /* NULL, or the worst element of the first output that is wrong. */
 static inline const char *pipeline_wrong(const tarn_program *p, const pipeline_want *w,
                                          tarn_tensor *const *got) {
   for (uint32_t i = 0; i < p->nout; i++) {
-    tarn_verdict v = tarn_judge(got[i], &w->out[i], w->tolerance.times, TARN_JUDGE_RTOL);
+    tarn_verdict v =
+        tarn_expected_judge(w->expected, i, got[i], w->tolerance.times, TARN_JUDGE_RTOL);
     if (!v.ok) return tarn_verdict_text(tarn_lang_ctx(p->L), &v, p->out[i].name, got[i]);
   }
   return NULL;

@@ -397,6 +397,46 @@ static void judge_others(tarn_ctx *c, void *arg) {
 START_TEST(shapes_and_types) { must(judge_others, NULL); }
 END_TEST
 
+/* ---------------------------------------------------------------- a closer look */
+#define SCALED "(compute (map (mul (mul $0 1.37) 0.73)) (input x ((40) ()) f32))"
+static const struct closer {
+  const char *term;
+  value_fn *x;
+  double by; /* element 5 is off by */
+  bool ok;
+} closer[] = {
+    {"(compute (map (sub $0 $1)) " SCALED " " SCALED ")", third, 1e-6, true}, /* each by a kernel */
+    {"(compute (map (sub $0 $1)) " SCALED " " SCALED ")", third, 1e-3, false},
+    {"(compute (map (cast f32 (eq $0 $1))) " SCALED " " SCALED ")", third, -1, false},
+    {"(compute (map (cast i32 (add (mul $0 0.3) (mul $0 0.7)))) (input x ((40) ()) f32))", integer,
+     1, true},
+    {"(compute (map (cast i32 (add (mul $0 0.3) (mul $0 0.7)))) (input x ((40) ()) f32))", integer,
+     5, false},
+    {"(compute (map (cast i32 (add (mul $0 0.5) (mul $0 0.5)))) (input x ((40) ()) f32))", integer,
+     1, false}, /* exact */
+};
+static void look_closer(tarn_ctx *c, void *arg) {
+  const struct closer *p = arg;
+  example *e = TARN_NEW(c, example);
+  tarn_binding in[3];
+  for (int i = 0; i < MOST; i++) e->in[0][i] = p->x(i);
+  tarn_term t = tarn_term_parse(L, read1(c, p->term));
+  uint32_t nin = bind(c, e, in);
+  tarn_expected *x = tarn_expect(L, &t, 1, in, nin, 0, (tarn_noise){0}, NULL);
+  const tarn_tensor *strict = tarn_expected_root(x, 0)->strict;
+  tarn_tensor *got = tarn_tensor_new(c, strict->dtype, strict->n, strict->dim);
+  for (int64_t i = 0; i < tarn_tensor_count(got); i++) {
+    tarn_value v = tarn_tensor_get(strict, i);
+    if (i == 5 && tarn_dtype_is_float(got->dtype)) v.d += p->by;
+    else if (i == 5) v.i -= (int64_t)(v.i < 0 ? -p->by : p->by);
+    tarn_tensor_set(got, i, v);
+  }
+  ck_assert(!tarn_judge(got, tarn_expected_root(x, 0), 32, 0).ok);
+  ck_assert_msg(tarn_expected_judge(x, 0, got, 32, 0).ok == p->ok, "%s by %g", p->term, p->by);
+}
+START_TEST(seems_wrong) { must(look_closer, (void *)(uintptr_t)&closer[_i]); }
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("rounding");
   TCase *t = tcase_create("rounding");
@@ -412,6 +452,7 @@ int main(void) {
   tcase_add_loop_test(t, sums_are_off, 0, sizeof summed / sizeof *summed);
   tcase_add_loop_test(t, results_are_judged, 0, sizeof judged / sizeof *judged);
   tcase_add_test(t, shapes_and_types);
+  tcase_add_loop_test(t, seems_wrong, 0, sizeof closer / sizeof *closer);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
   srunner_run_all(r, CK_NORMAL);

@@ -503,17 +503,16 @@ static tarn_verdict judged(tarn_ctx *cx, const tarn_call *f, const tarn_compile_
   trial t = random_trial(cx, p, seed);
   bool approx = o->numerics == TARN_RULE_APPROX;
   tarn_tolerance like = tarn_rules_tolerance(o->numerics, approx ? o->rtol : 0);
-  tarn_rounding *want = TARN_ARRAY(cx, tarn_rounding, p->nout + 1);
   tarn_verdict worst = {.ok = true, .at = -1};
   tarn_rt_pool *pool = tarn_rt_pool_new(o->threads ? o->threads : 1);
   if (!pool) tarn_raise(cx, TARN_MEMORY, "check: no memory for a pool of threads");
   tarn_defer(cx, (void (*)(void *))tarn_rt_pool_free, pool);
   tarn_call_run(cx, f, t.in, t.out, pool);
   like.noise.seed = seed;
-  tarn_eval_rounding(L, t.root, p->nout, t.bound, p->nin, like.runs, like.noise, tarn_opaque_eval,
-                     want);
+  tarn_expected *want =
+      tarn_expect(L, t.root, p->nout, t.bound, p->nin, like.runs, like.noise, tarn_opaque_eval);
   for (uint32_t i = 0; i < p->nout; i++) {
-    tarn_verdict v = tarn_judge(t.got[i], &want[i], like.times, TARN_JUDGE_RTOL);
+    tarn_verdict v = tarn_expected_judge(want, i, t.got[i], like.times, TARN_JUDGE_RTOL);
     if (i && v.share <= worst.share) continue;
     worst = v;
     *text = tarn_verdict_text(cx, &v, p->out[i].name, t.got[i]);
