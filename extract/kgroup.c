@@ -118,15 +118,28 @@ static bool holds_fixed(const kgraph *k, uint32_t c) {
   }
   return false;
 }
+/* Its parts lie side by side in strides. */
+static bool holds_concat(const kgraph *k, uint32_t c) {
+  EACH_NODE(k, k->cls.p[c].cls, n)
+  if (tarn_eg_node_at(k->g, n).op == TARN_OP_CONCAT) return true;
+  return false;
+}
 static bool own_order(kgraph *k, uint32_t c, tarn_layout *over_rep);
-/* A representative finer than an input may cut a dim in a way that no strides can follow: then the
- * input is a better one. TARN_NONE: the group can stay as it is. */
+/* A representative finer than a class that holds one of these may cut a dim in a way that no
+ * strides can follow: then that class is a better one. Of concatenations one that can be followed
+ * is enough. TARN_NONE: the group can stay as it is. */
 static uint32_t better_rep(kgraph *k, uint32_t group) {
+  uint32_t concat = TARN_NONE;
+  bool followed = false;
   tarn_layout l;
-  for (uint32_t i = 0; i < k->cls.n; i++)
-    if (k->cls.p[i].group == group && !k->cls.p[i].constant && holds_fixed(k, i))
-      return own_order(k, i, &l) ? TARN_NONE : i;
-  return TARN_NONE;
+  for (uint32_t i = 0; i < k->cls.n; i++) {
+    if (k->cls.p[i].group != group || k->cls.p[i].constant) continue;
+    if (holds_fixed(k, i)) return own_order(k, i, &l) ? TARN_NONE : i;
+    if (!holds_concat(k, i)) continue;
+    followed |= own_order(k, i, &l);
+    if (concat == TARN_NONE) concat = i;
+  }
+  return followed ? TARN_NONE : concat;
 }
 
 void kg_groups(kgraph *k) {
