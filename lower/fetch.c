@@ -20,8 +20,8 @@ static LLVMValueRef whole(const low_nest *N, const rest *r) {
 static LLVMValueRef digit(const low_nest *N, rest *r, uint64_t radix, bool last) {
   LLVMBuilderRef b = N->M->b;
   LLVMValueRef d;
-  if (last) d = whole(N, r);
-  else if (radix == 1) d = i32(N, 0);
+  if (radix == 1) d = i32(N, 0);
+  else if (last) d = whole(N, r);
   else {
     if (r->c % radix) *r = (rest){whole(N, r), 0};
     d = LLVMBuildURem(b, r->v, i32(N, radix), "");
