@@ -5,7 +5,6 @@
 
 #include "hw/hw.h"
 #include "plan/plan.h"
-#include "price/gpu.h"
 #include "tune/evolve.h"
 #include "tune/search.h"
 #include "tune/trees.h"
@@ -317,49 +316,6 @@ static void mutate(tarn_ctx *c, void *arg) {
 }
 START_TEST(mutants) { must(mutate, NULL); }
 END_TEST
-/* On a GPU: from a poor schedule the moves find one that takes half as long, by the analytic price;
- * and each, one after another, has a plan. */
-#define POOR                                                                                       \
-  "(schedule (stage (acc 2) (parallel 0 4) (parallel 1 32) (serial 2 8) (serial 2 4) (unroll 2 "   \
-  "1) "                                                                                            \
-  "(unroll 0 2) (unroll 1 16) (team 0 1) (team 1 1) (hold 0 shared (at 2) (slots 2)) (hold 1 "     \
-  "shared (at 2) (slots 2) (pad 1))))"
-static void mutate_gpu(tarn_ctx *c, void *arg) {
-  (void)arg, (void)c;
-  enum { MOVES = 1200 };
-  const tarn_hw *hw = tarn_hw_load(L, "cuda-sm80");
-  tarn_ksig k = product(256, 256, 256);
-  tarn_cost best, cost;
-  tarn_solve(tarn_gpu_solver(L, hw, 1), &k, &best);
-  const evolve_space *e = evolve_space_of(L, hw, &k, 1);
-  const tarn_schedule *from = tarn_schedule_parse(L, e->nest, POOR, strlen(POOR));
-  tarn_schedule *s = evolve_copy(c, from);
-  tarn_gpu_price(L, hw, &k, s, 1, &cost);
-  double first = cost.seconds, now = first;
-  uint64_t random = 5, hash = search_hash(s);
-  uint32_t moved = 0, seen = 0;
-  for (int i = 0; i < MOVES; i++) {
-    tarn_schedule *next = evolve_copy(c, s);
-    bool any = false;
-    for (uint32_t n = 1 + evolve_below(&random, 3); n > 0; n--)
-      any |= evolve_mutate(e, next, &random);
-    if (!any) continue;
-    moved++;
-    seen += search_hash(next) != hash;
-    tarn_plan_choice one = {&k, next};
-    const tarn_kprog *p = tarn_plan_program(L, hw, &one, 1);
-    tarn_plan_of_kernel(p, &p->ker[0], true); /* raises where it is none */
-    tarn_gpu_price(L, hw, &k, next, 1, &cost);
-    if (cost.seconds <= now) s = next, now = cost.seconds, hash = search_hash(s);
-  }
-  ck_assert_uint_gt(moved, MOVES / 10);
-  ck_assert_uint_gt(seen, moved * 3 / 4);
-  ck_assert_double_gt(first, 2 * best.seconds);
-  ck_assert_double_le(now, 0.6 * first); /* greedy; sums are not shared out by moves */
-}
-START_TEST(mutants_of_a_gpu) { must(mutate_gpu, NULL); }
-END_TEST
-
 /* ---- the whole ---- */
 #if defined(__x86_64__)
 typedef struct shown {
@@ -569,7 +525,6 @@ int main(void) {
   tcase_add_loop_test(t, texts_refused, 0, sizeof bad_texts / sizeof *bad_texts);
 #if defined(__x86_64__)
   tcase_add_test(t, mutants);
-  tcase_add_test(t, mutants_of_a_gpu);
   tcase_add_test(t, whole);
   tcase_add_test(t, others);
   tcase_add_test(t, spreads);

@@ -1,5 +1,6 @@
 /* See evolve.h. */
 #include "tune/evolve.h"
+#include <string.h>
 
 uint32_t evolve_below(uint64_t *s, uint32_t n) {
   return n < 2 ? 0 : (uint32_t)(tarn_random(s) % n);
@@ -55,6 +56,22 @@ tarn_schedule *evolve_copy(tarn_ctx *cx, const tarn_schedule *s) {
       c->stage[i].hold =
           tarn_copy(cx, s->stage[i].hold, s->stage[i].nhold * sizeof *s->stage[i].hold);
   return c;
+}
+
+/* ---- levels ---- */
+int64_t evolve_outer_step(const evolve_stage *t, const tarn_stage_sched *s, uint32_t i) {
+  for (uint32_t j = i; j-- > 0;)
+    if (s->level[j].dim == s->level[i].dim) return s->level[j].step;
+  return t->dim[s->level[i].dim];
+}
+void evolve_insert(tarn_stage_sched *s, uint32_t at, tarn_level l) {
+  memmove(s->level + at + 1, s->level + at, (s->nlevel - at) * sizeof *s->level);
+  s->level[at] = l, s->nlevel++;
+}
+void evolve_drop(tarn_stage_sched *s, uint32_t at) {
+  memmove(s->level + at, s->level + at + 1, (s->nlevel - at - 1) * sizeof *s->level);
+  s->nlevel--;
+  if (at < s->acc) s->acc--;
 }
 
 /* ---- crossover ---- */

@@ -38,6 +38,11 @@ static inline bool evolve_is_tile(const tarn_level *l) {
   return l->kind == TARN_UNROLL || l->kind == TARN_VECTOR;
 }
 
+/* The step of the next level outside of level i that walks its dim, or the extent. */
+int64_t evolve_outer_step(const evolve_stage *t, const tarn_stage_sched *s, uint32_t i);
+void evolve_insert(tarn_stage_sched *s, uint32_t at, tarn_level l); /* acc stays */
+void evolve_drop(tarn_stage_sched *s, uint32_t at);
+
 /* One random move; false, and the schedule as it was, when the one drawn is not possible. */
 bool evolve_mutate(const evolve_space *e, tarn_schedule *s, uint64_t *random);
 /* Into s, which has the loops of one parent: of every dim that has levels of the same kinds in

@@ -7,12 +7,6 @@
 #define MOST_COPIES 512 /* of a body in unrolled code */
 
 /* ---- what is legal ---- */
-/* The step of the next level outside of level i that walks its dim, or the extent. */
-static int64_t outer_step(const evolve_stage *t, const tarn_stage_sched *s, uint32_t i) {
-  for (uint32_t j = i; j-- > 0;)
-    if (s->level[j].dim == s->level[i].dim) return s->level[j].step;
-  return t->dim[s->level[i].dim];
-}
 /* Loops of one trip are legal, and not made. */
 static bool steps_fall(const evolve_stage *t, const tarn_stage_sched *s) {
   for (uint32_t i = 1; i < s->nlevel; i++)
@@ -41,7 +35,7 @@ static bool tile_bearable(const evolve_space *e, const evolve_stage *t, const ta
   int64_t copies = 1, accs = 1, lanes = 1;
   for (uint32_t i = 0; i < s->nlevel; i++) {
     const tarn_level *l = &s->level[i];
-    int64_t outer = outer_step(t, s, i), trips = tarn_ceildiv(outer, l->step);
+    int64_t outer = evolve_outer_step(t, s, i), trips = tarn_ceildiv(outer, l->step);
     if (l->kind == TARN_VECTOR) lanes *= outer;
     if (l->kind == TARN_VECTOR && (l->step != 1 || lanes > e->lanes || (outer & (outer - 1))))
       return false;
@@ -71,15 +65,6 @@ typedef struct mover {
   uint64_t *random;
 } mover;
 
-static void insert(tarn_stage_sched *s, uint32_t at, tarn_level l) {
-  memmove(s->level + at + 1, s->level + at, (s->nlevel - at) * sizeof *s->level);
-  s->level[at] = l, s->nlevel++;
-}
-static void drop(tarn_stage_sched *s, uint32_t at) {
-  memmove(s->level + at, s->level + at + 1, (s->nlevel - at - 1) * sizeof *s->level);
-  s->nlevel--;
-  if (at < s->acc) s->acc--;
-}
 /* The innermost loop of dim d, or nlevel. */
 static uint32_t inner_loop(const tarn_stage_sched *s, uint32_t d) {
   for (uint32_t i = s->nlevel; i-- > 0;)
@@ -114,18 +99,19 @@ static bool move_tile(mover *m) {
                                s->level[i].kind == TARN_UNROLL);
     if (evolve_is_tile(&s->level[i]) && !inside) first = i;
     if (s->level[i].dim != d) continue;
-    if (s->level[i].kind == TARN_VECTOR) base = outer_step(m->t, s, i), first = i;
+    if (s->level[i].kind == TARN_VECTOR) base = evolve_outer_step(m->t, s, i), first = i;
     else unroll = i;
   }
   int64_t size = 1 + evolve_below(m->random, d >= m->t->nacc ? 8 : (uint32_t)m->e->regs - 2);
   if (size * base > tarn_ceildiv(m->t->dim[d], base) * base) return false;
-  if (unroll < s->nlevel) drop(s, unroll), first -= first > unroll;
+  if (unroll < s->nlevel) evolve_drop(s, unroll), first -= first > unroll;
   if (size > 1)
-    insert(s, first, (tarn_level){(uint8_t)d, TARN_UNROLL, base}); /* inside of acc: zones stay */
+    evolve_insert(s, first,
+                  (tarn_level){(uint8_t)d, TARN_UNROLL, base}); /* inside of acc: zones stay */
   s->level[at].step = size * base;
   for (uint32_t i = at; i-- > 0;) /* loops outside must be made of whole tiles */
     if (s->level[i].dim == d && s->level[i].step % s->level[at].step) {
-      if (s->level[i].step < s->level[at].step) drop(s, i), at--;
+      if (s->level[i].step < s->level[at].step) evolve_drop(s, i), at--;
       else s->level[i].step = tarn_ceildiv(s->level[i].step, s->level[at].step) * s->level[at].step;
     }
   return true;
@@ -136,7 +122,7 @@ static bool move_lanes(mover *m) {
   uint32_t v = 0;
   while (v < s->nlevel && s->level[v].kind != TARN_VECTOR) v++;
   if (v == s->nlevel) return false;
-  int64_t old = outer_step(m->t, s, v), lanes = m->e->lanes >> evolve_below(m->random, 3);
+  int64_t old = evolve_outer_step(m->t, s, v), lanes = m->e->lanes >> evolve_below(m->random, 3);
   if (lanes < 2 || lanes == old) return false;
   for (uint32_t i = 0; i < v; i++)
     if (s->level[i].dim == s->level[v].dim) s->level[i].step = s->level[i].step / old * lanes;
@@ -149,7 +135,7 @@ static bool move_step(mover *m) {
   while (next < s->nlevel && s->level[next].dim != d) next++;
   if (next == s->nlevel || evolve_is_tile(&s->level[next]) || evolve_is_tile(&s->level[i]))
     return false;
-  s->level[i].step = some_multiple(m, s->level[next].step, outer_step(m->t, s, i));
+  s->level[i].step = some_multiple(m, s->level[next].step, evolve_outer_step(m->t, s, i));
   return true;
 }
 /* One more loop over a dim, outside of those it has. */
@@ -159,7 +145,7 @@ static bool move_split(mover *m) {
            at = inner_loop(s, d);
   bool red = d >= m->t->nacc;
   if (at == s->nlevel || (red && !m->t->free) || s->nlevel >= TARN_MAX_LEVELS / 2) return false;
-  int64_t step = s->level[at].step, outer = outer_step(m->t, s, at);
+  int64_t step = s->level[at].step, outer = evolve_outer_step(m->t, s, at);
   int64_t size = some_multiple(m, step, outer);
   if (size <= step || size >= outer) return false;
   uint32_t first = 0, to;
@@ -169,7 +155,7 @@ static bool move_split(mover *m) {
     while (first < at && s->level[first].kind == TARN_PARALLEL) first++;
   to = first + evolve_below(m->random, at - first + 1);
   bool outside = to < s->acc || (!red && to == s->acc);
-  insert(s, to, (tarn_level){(uint8_t)d, TARN_SERIAL, size});
+  evolve_insert(s, to, (tarn_level){(uint8_t)d, TARN_SERIAL, size});
   s->acc += outside;
   for (uint32_t i = to + 1; i < s->nlevel && s->level[i].kind == TARN_PARALLEL; i++)
     s->level[to].kind = TARN_PARALLEL;
@@ -180,7 +166,7 @@ static bool move_join(mover *m) {
   tarn_stage_sched *s = m->s;
   uint32_t i = evolve_below(m->random, s->nlevel), d = s->level[i].dim;
   if (evolve_is_tile(&s->level[i]) || inner_loop(s, d) == i) return false;
-  drop(s, i);
+  evolve_drop(s, i);
   return true;
 }
 /* A loop changes its place among those of its zone. */
