@@ -381,7 +381,7 @@ static void emit(const comp_sizes *z, tarn_compiled **c, tarn_lower_sizes *s, co
   tarn_lower_program *row = TARN_ARRAY(z->cx, tarn_lower_program, s->nprogram);
   plan_memory(c, s->nprogram);
   for (uint32_t i = 0; i < s->nprogram; i++)
-    row[i] = (tarn_lower_program){sizes_at(z, i), c[i]->kernels, c[i]->memory};
+    row[i] = (tarn_lower_program){sizes_at(z, i), c[i]->kernels, c[i]->memory, NULL};
   s->program = row;
   write_text(z, c, s->nprogram, row, dir);
   tarn_lower_options lo = comp_lower_options(whole, dir);

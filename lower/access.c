@@ -450,11 +450,12 @@ static LLVMValueRef chosen(low_fn *E, const low_access *a, low_off out, low_off 
   LLVMBuilderRef b = E->M->b;
   int64_t lo, hi;
   inner_range(E, a, &lo, &hi);
-  if ((hi - lo + span + 1) * (int64_t)tarn_dtype_size(a->p->dtype) > PAGE_LIMIT) {
+  int64_t most = low_size_most(E->M, hi - lo + span + 1);
+  if (most * (int64_t)tarn_dtype_size(a->p->dtype) > PAGE_LIMIT) {
     off_add(E, &out, 1, &in);
-    in = (low_off){0}, lo = hi = 0;
+    in = (low_off){0}, lo = hi = 0, most = span + 1;
   }
-  LLVMValueRef page = fill_page(E, a, hi - lo + span + 1);
+  LLVMValueRef page = fill_page(E, a, most);
   page = step_const(E, a, page, -lo + (stride < 0 ? span : 0));
   LLVMValueRef p = LLVMBuildSelect(b, all, step(E, a, a->base, &out), page, "");
   return step(E, a, p, &in);

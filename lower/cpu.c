@@ -91,7 +91,7 @@ void tarn_lower_cpu(const tarn_kprog *p, const tarn_memory_plan *plan,
 }
 void low_cpu(const tarn_kprog *p, const tarn_memory_plan *plan, const tarn_lower_options *o,
              const low_device_part *device) {
-  const tarn_lower_program one = {NULL, p, plan};
+  const tarn_lower_program one = {.p = p, .plan = plan};
   lower_all(&(tarn_lower_sizes){.nprogram = 1, .program = &one}, o, device);
 }
 void tarn_lower_cpu_sizes(const tarn_lower_sizes *s, const tarn_lower_options *o) {

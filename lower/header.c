@@ -34,9 +34,17 @@ static void upper(tarn_buf *b, const char *s) {
 }
 
 /* ---- shapes ---- */
-static const tarn_buffer *port(const tarn_lower_sizes *s, uint32_t program, bool out, uint32_t i) {
-  const tarn_kprog *p = s->program[program].p;
+static const tarn_buffer *port_of(const tarn_kprog *p, bool out, uint32_t i) {
   return &p->buf[out ? p->out[i] : p->in[i]];
+}
+static const tarn_buffer *port(const tarn_lower_sizes *s, uint32_t program, bool out, uint32_t i) {
+  return port_of(s->program[program].p, out, i);
+}
+/* Of a family, that of its first size. */
+static const tarn_buffer *first_port(const tarn_lower_sizes *s, uint32_t program, bool out,
+                                     uint32_t i) {
+  const tarn_lower_family *f = s->program[program].family;
+  return f ? port_of(f->sample[0], out, i) : port(s, program, out, i);
 }
 /* Of a range of rows programs are a few sizes of many: what has rows has up to hi. */
 static bool has_rows(const tarn_lower_sizes *s, bool out, uint32_t i) {
@@ -47,9 +55,10 @@ static uint32_t size_of_dim(const tarn_lower_sizes *s, bool out, uint32_t i, uin
                             int64_t *more) {
   for (uint32_t k = 0; k < s->n; k++) {
     bool is = true;
-    *more = port(s, 0, out, i)->layout.dim[d] - s->program[0].size[k];
+    *more = first_port(s, 0, out, i)->layout.dim[d] - s->program[0].size[k];
     for (uint32_t q = 0; q < s->nprogram; q++)
-      is &= port(s, q, out, i)->layout.dim[d] == s->program[q].size[k] + *more;
+      is &= first_port(s, q, out, i)->layout.dim[d] == s->program[q].size[k] + *more &&
+            port(s, q, out, i)->layout.dim[d] == low_last_size(&s->program[q], k) + *more;
     if (is) return k;
   }
   return TARN_NONE;
@@ -58,8 +67,8 @@ static void dim_text(tarn_buf *b, const tarn_lower_sizes *s, bool out, uint32_t 
   int64_t lo = INT64_MAX, hi = 0, more;
   for (uint32_t q = 0; q < s->nprogram; q++) {
     int64_t n = port(s, q, out, i)->layout.dim[d];
-    if (n < lo) lo = n;
-    if (n > hi) hi = n;
+    lo = tarn_min(lo, tarn_min(n, first_port(s, q, out, i)->layout.dim[d]));
+    hi = tarn_max(hi, n);
   }
   uint32_t k = lo < hi ? size_of_dim(s, out, i, d, &more) : TARN_NONE;
   if (lo == hi) tarn_buf_fmt(b, "%lld", (long long)lo);
@@ -99,6 +108,13 @@ static void ports(tarn_buf *b, const tarn_lower_sizes *s, bool out) {
     tarn_buf_fmt(b, "  %s%lld bytes\n", s->n ? "at most " : "", (long long)most_bytes(s, out, i));
   }
 }
+/* The first value of size k that the program serves after that one; INT64_MAX: none. */
+static int64_t next_size(const tarn_lower_program *p, uint32_t k, int64_t last) {
+  int64_t v = p->size[k];
+  if (v > last) return v;
+  if (!p->family || p->family->open != k || low_last_size(p, k) <= last) return INT64_MAX;
+  return v + ((last - v) / p->family->step + 1) * p->family->step;
+}
 /* What a size may be: 1, 4, 16, or 1..512. */
 static void size_values(tarn_buf *b, const tarn_lower_sizes *s, uint32_t k) {
   if (k == s->rows) {
@@ -110,8 +126,8 @@ static void size_values(tarn_buf *b, const tarn_lower_sizes *s, uint32_t k) {
   for (;;) { /* in rising order, neighbours as one */
     int64_t next = INT64_MAX;
     for (uint32_t q = 0; q < s->nprogram; q++) {
-      int64_t v = s->program[q].size[k];
-      if (v > last && v < next) next = v;
+      int64_t v = next_size(&s->program[q], k, last);
+      if (v < next) next = v;
     }
     bool follows = any && next == last + 1;
     if (any && !follows && begin < last) tarn_buf_fmt(b, "..%lld", (long long)last);

@@ -2,6 +2,7 @@
  *
  * program.c    the module: run, tables        kernel.c     kernel functions, work items
  * sizes.c      programs of several sizes      same.c       constants that they share
+ * family.c     one code for many of them      unify.c      made of some, growth.c by numbers
  * load.c       runs a program                 load_sizes.c which of several
  * memory.c     offsets of buffers             consts.c     constants to the file
  * header.c     model.h                        object.c     LLVM's passes, the object, linking
@@ -59,11 +60,23 @@ typedef struct low_module {
   TARN_VEC(struct low_kernel *) kernel;
   uint64_t per_thread;                  /* most scratch of any kernel */
   bool pooled;                          /* some kernel needs a pool: opaque */
+  bool merges;                          /* families may have functions in common */
   const struct low_device_part *device; /* NULL, or what a GPU runs */
   LLVMValueRef gpu;                     /* its table */
   bool at_most_0; /* arguments of exp in what is being emitted are at most 0, or NaN */
   bool nan_shows; /* NaNs need not be kept in what is being emitted */
+  const struct low_sample *sample; /* NULL, or which program of a family is emitted: family.h */
 } low_module;
+
+/* ---- a sample of a family (family.c): its functions take the size as their last argument. Each of
+ * these does nothing elsewhere ---- */
+/* Adds the argument to the types and the arguments of a function; how many there are then. f: the
+ * function that calls. */
+uint32_t low_size_type(const low_module *M, LLVMTypeRef *t, uint32_t n);
+uint32_t low_size_arg(const low_module *M, LLVMValueRef f, LLVMValueRef *a, uint32_t n);
+void low_size_name(const low_module *M, LLVMValueRef f); /* f takes it */
+/* As much as the largest sample needs here, of what this one needs so much. */
+int64_t low_size_most(const low_module *M, int64_t n);
 
 /* A function of LLVM's, by name and types; declared once. */
 LLVMValueRef low_declare(low_module *M, const char *name, LLVMTypeRef type);
@@ -230,13 +243,22 @@ void low_nest_emit(low_nest *n, uint32_t region, low_fn *E, const LLVMValueRef *
                    const LLVMValueRef *out, LLVMValueRef begin, LLVMValueRef end);
 
 /* kernel.c */
-/* What tells functions apart as a number: of a new one, the next. */
+/* What tells functions apart, and the same as a number: of a new one, the next. */
+tarn_buf low_kernel_key(low_module *M, uint32_t nest, const tarn_schedule *s,
+                        const tarn_plan_operand *in, uint32_t nin, const tarn_plan_operand *out,
+                        uint32_t nout);
 uint32_t low_kernel_id(low_module *M, uint32_t nest, const tarn_schedule *s,
                        const tarn_plan_operand *in, uint32_t nin, const tarn_plan_operand *out,
                        uint32_t nout);
 low_kernel *low_kernel_nest(low_module *M, uint32_t nest, const tarn_schedule *s,
                             const tarn_plan_operand *in, uint32_t nin, const tarn_plan_operand *out,
                             uint32_t nout);
+/* One of this name, even if there is one for them already. */
+low_kernel *low_kernel_new(low_module *M, const char *name, uint32_t nest, const tarn_schedule *s,
+                           const tarn_plan_operand *in, uint32_t nin, const tarn_plan_operand *out,
+                           uint32_t nout);
+LLVMTypeRef low_kernel_type(const low_module *M, uint32_t operands);
+const char *low_kernel_name(const low_module *M, uint32_t id);
 void low_fn_begin(low_fn *E, low_module *M, LLVMValueRef fn, const tarn_plan_space *space);
 /* other.c: emits the call into the function of a step; arguments are pointers. Returns an i32
  * status or NULL. */
@@ -256,11 +278,15 @@ LLVMValueRef low_i64_table(low_module *M, const int64_t *v, uint32_t n);
 void low_program(low_module *M, const tarn_lower_sizes *s);
 const char *low_symbol(const low_module *M, const char *what); /* NAME_what */
 
-/* sizes.c: the run that chooses among programs, and its tables. step: the type of their runs. */
+/* sizes.c: the run that chooses among programs, and its tables. */
 typedef struct low_ready {
-  LLVMValueRef run, model;
+  LLVMValueRef run, model, family; /* a family's run takes the size behind the others */
 } low_ready;
-void low_sizes(low_module *M, const tarn_lower_sizes *s, const low_ready *ready, LLVMTypeRef step);
+void low_sizes(low_module *M, const tarn_lower_sizes *s, const low_ready *ready);
+/* The largest of a program's values of size k; that of a family's last. */
+int64_t low_last_size(const tarn_lower_program *p, uint32_t k);
+/* same.c: do constants b have the same bytes, those of p as far as they go? Raises. */
+bool low_same_constant(const tarn_kprog *p, const tarn_kprog *q, uint32_t b);
 
 /* cuda/host.c */
 struct tarn_rt_gpu;

@@ -79,6 +79,7 @@ LLVMValueRef low_alloca(low_fn *E, LLVMTypeRef t, int64_t n) {
 
 #define STACK_LIMIT (16 * 1024) /* bytes of one local buffer */
 LLVMValueRef low_local(low_fn *E, int64_t bytes) {
+  bytes = low_size_most(E->M, bytes);
   if (bytes <= STACK_LIMIT) return low_alloca(E, E->M->i8, bytes > 1 ? bytes : 2);
   return low_scratch(E, bytes);
 }

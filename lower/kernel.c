@@ -43,15 +43,16 @@ typedef struct make {
 
 static LLVMTypeRef body_type(const make *m) {
   low_module *M = m->M;
-  LLVMTypeRef t[TARN_MAX_OPERANDS + 8] = {M->ptr, M->i64, M->i64};
+  LLVMTypeRef t[TARN_MAX_OPERANDS + 12] = {M->ptr, M->i64, M->i64};
   uint32_t n = 3;
   for (uint32_t i = 0; i < m->nin + m->nout; i++) t[n++] = M->ptr;
-  return LLVMFunctionType(M->vt, t, n, 0);
+  return LLVMFunctionType(M->vt, t, low_size_type(M, t, n), 0);
 }
 
 static LLVMValueRef begin_body(const make *m, low_fn *E, const char *name) {
   low_module *M = m->M;
   LLVMValueRef f = low_function(M, name, body_type(m));
+  low_size_name(M, f);
   attribute(M, f, (unsigned)LLVMAttributeFunctionIndex, "noinline");
   attribute(M, f, 1, "noalias");
   for (uint32_t i = 0; i < m->nin + m->nout; i++) {
@@ -81,13 +82,14 @@ static LLVMValueRef emit_either(const make *m, uint32_t region, const char *name
   low_module *M = m->M;
   low_fn E;
   uint64_t scratch = m->k->scratch, most;
-  LLVMValueRef way[2], arg[TARN_MAX_OPERANDS + 8], low = low_i64(M, 0);
+  LLVMValueRef way[2], arg[TARN_MAX_OPERANDS + 12], low = low_i64(M, 0);
   way[0] = emit_loops(m, m->plan, region, tarn_format(M->cx, "%s.streaming", name), true);
   most = m->k->scratch, m->k->scratch = scratch;
   way[1] = emit_loops(m, m->through, region, tarn_format(M->cx, "%s.through", name), false);
   if (most > m->k->scratch) m->k->scratch = most;
   LLVMValueRef f = begin_body(m, &E, name);
-  for (uint32_t i = 0; i < 3 + m->nin + m->nout; i++) arg[i] = LLVMGetParam(f, i);
+  uint32_t n = LLVMCountParams(f);
+  for (uint32_t i = 0; i < n; i++) arg[i] = LLVMGetParam(f, i);
   for (uint32_t i = 0; i < m->nout; i++)
     if (streaming[i])
       low = LLVMBuildOr(M->b, low, LLVMBuildPtrToInt(M->b, arg[3 + m->nin + i], M->i64, ""), "");
@@ -96,7 +98,7 @@ static LLVMValueRef emit_either(const make *m, uint32_t region, const char *name
   LLVMBuildCondBr(M->b, LLVMBuildICmp(M->b, LLVMIntEQ, low, low_i64(M, 0), ""), to[0], to[1]);
   for (uint32_t i = 0; i < 2; i++) {
     low_begin(&E, to[i]);
-    LLVMBuildCall2(M->b, body_type(m), way[i], arg, 3 + m->nin + m->nout, "");
+    LLVMBuildCall2(M->b, body_type(m), way[i], arg, n, "");
     LLVMBuildRetVoid(M->b);
   }
   return f;
@@ -109,18 +111,22 @@ static LLVMValueRef emit_body(const make *m, uint32_t region) {
   return emit_loops(m, m->plan, region, name, false);
 }
 
+/* What a task takes from its list; the size stands there as an address. */
+static LLVMValueRef listed(const make *m, LLVMValueRef list, uint32_t i) {
+  low_module *M = m->M;
+  LLVMValueRef at = low_i64(M, i), p = LLVMBuildInBoundsGEP2(M->b, M->ptr, list, &at, 1, "");
+  return LLVMBuildLoad2(M->b, M->ptr, p, "");
+}
 static LLVMValueRef emit_task(const make *m, LLVMValueRef body, uint32_t region) {
   low_module *M = m->M;
   LLVMTypeRef t[4] = {M->ptr, M->i32, M->i64, M->i64};
   LLVMValueRef f = low_function(M, tarn_format(M->cx, "%s.%u.task", m->name, region),
                                 LLVMFunctionType(M->vt, t, 4, 0));
   LLVMPositionBuilderAtEnd(M->b, LLVMAppendBasicBlockInContext(M->lc, f, ""));
-  LLVMValueRef a[TARN_MAX_OPERANDS + 8];
+  LLVMValueRef a[TARN_MAX_OPERANDS + 12];
   uint32_t n = 0, ops = m->nin + m->nout;
   for (uint32_t i = 0; i <= ops; i++) {
-    LLVMValueRef at = low_i64(M, i),
-                 p = LLVMBuildInBoundsGEP2(M->b, M->ptr, LLVMGetParam(f, 0), &at, 1, "");
-    LLVMValueRef v = LLVMBuildLoad2(M->b, M->ptr, p, "");
+    LLVMValueRef v = listed(m, LLVMGetParam(f, 0), i);
     if (i == 0) {
       LLVMValueRef slot = LLVMBuildZExt(M->b, LLVMGetParam(f, 1), M->i64, "");
       slot = LLVMBuildMul(M->b, slot, low_i64(M, (int64_t)m->k->scratch), "");
@@ -129,6 +135,8 @@ static LLVMValueRef emit_task(const make *m, LLVMValueRef body, uint32_t region)
     a[n++] = v;
     if (i == 0) a[n++] = LLVMGetParam(f, 2), a[n++] = LLVMGetParam(f, 3);
   }
+  if (M->sample)
+    a[n++] = LLVMBuildPtrToInt(M->b, listed(m, LLVMGetParam(f, 0), ops + 1), M->i64, "");
   LLVMBuildCall2(M->b, body_type(m), body, a, n, "");
   LLVMBuildRetVoid(M->b);
   return f;
@@ -136,10 +144,11 @@ static LLVMValueRef emit_task(const make *m, LLVMValueRef body, uint32_t region)
 
 static void call_body(const make *m, LLVMValueRef body, LLVMValueRef kernel, int64_t items) {
   low_module *M = m->M;
-  LLVMValueRef a[TARN_MAX_OPERANDS + 8] = {LLVMGetParam(kernel, 0), low_i64(M, 0),
-                                           low_i64(M, items)};
+  LLVMValueRef a[TARN_MAX_OPERANDS + 12] = {LLVMGetParam(kernel, 0), low_i64(M, 0),
+                                            low_i64(M, items)};
   for (uint32_t i = 0; i < m->nin + m->nout; i++) a[3 + i] = LLVMGetParam(kernel, 2 + i);
-  LLVMBuildCall2(M->b, body_type(m), body, a, 3 + m->nin + m->nout, "");
+  uint32_t n = low_size_arg(M, kernel, a, 3 + m->nin + m->nout);
+  LLVMBuildCall2(M->b, body_type(m), body, a, n, "");
 }
 
 /* if (pool) pool->run(pool, task, {scratch, operands…}, items) else body(scratch, 0, items,
@@ -156,9 +165,14 @@ static void call_parallel(const make *m, LLVMValueRef body, LLVMValueRef task, L
   call_body(m, body, kernel, items);
   LLVMBuildBr(M->b, after);
   LLVMPositionBuilderAtEnd(M->b, yes);
-  for (uint32_t i = 0; i <= m->nin + m->nout; i++) {
+  LLVMValueRef given[TARN_MAX_OPERANDS + 12] = {LLVMGetParam(kernel, 0)};
+  uint32_t n = 1;
+  while (n <= m->nin + m->nout) given[n] = LLVMGetParam(kernel, 1 + n), n++;
+  if (low_size_arg(M, kernel, given, n) > n)
+    given[n] = LLVMBuildIntToPtr(M->b, given[n], M->ptr, ""), n++;
+  for (uint32_t i = 0; i < n; i++) {
     LLVMValueRef at = low_i64(M, i), p = LLVMBuildInBoundsGEP2(M->b, M->ptr, args, &at, 1, "");
-    LLVMBuildStore(M->b, LLVMGetParam(kernel, i == 0 ? 0 : 1 + i), p);
+    LLVMBuildStore(M->b, given[i], p);
   }
   LLVMTypeRef t[4] = {M->ptr, M->ptr, M->ptr, M->i64};
   LLVMValueRef run = LLVMBuildLoad2(M->b, M->ptr, pool, ""),
@@ -168,19 +182,24 @@ static void call_parallel(const make *m, LLVMValueRef body, LLVMValueRef task, L
   LLVMPositionBuilderAtEnd(M->b, after);
 }
 
+LLVMTypeRef low_kernel_type(const low_module *M, uint32_t operands) {
+  LLVMTypeRef t[TARN_MAX_OPERANDS + 12] = {M->ptr, M->ptr};
+  for (uint32_t i = 0; i < operands; i++) t[2 + i] = M->ptr;
+  return LLVMFunctionType(M->vt, t, low_size_type(M, t, 2 + operands), 0);
+}
 static void emit_kernel(const make *m) {
   low_module *M = m->M;
   uint32_t regions = tarn_plan_regions(m->plan);
-  LLVMTypeRef t[TARN_MAX_OPERANDS + 8] = {M->ptr, M->ptr};
-  for (uint32_t i = 0; i < m->nin + m->nout; i++) t[2 + i] = M->ptr;
-  m->k->type = LLVMFunctionType(M->vt, t, 2 + m->nin + m->nout, 0);
+  m->k->type = low_kernel_type(M, m->nin + m->nout);
   LLVMValueRef f = m->k->fn = low_function(M, m->name, m->k->type),
                *body = TARN_ARRAY(M->cx, LLVMValueRef, 2 * regions);
+  low_size_name(M, f);
   for (uint32_t r = 0; r < regions; r++) body[r] = emit_body(m, r);
   for (uint32_t r = 0; r < regions; r++)
     if (tarn_plan_items(m->plan, r) > 1) body[regions + r] = emit_task(m, body[r], r);
   LLVMPositionBuilderAtEnd(M->b, LLVMAppendBasicBlockInContext(M->lc, f, ""));
-  LLVMValueRef args = LLVMBuildArrayAlloca(M->b, M->ptr, low_i64(M, 1 + m->nin + m->nout), "");
+  uint32_t listed_args = 1 + m->nin + m->nout + (M->sample != NULL);
+  LLVMValueRef args = LLVMBuildArrayAlloca(M->b, M->ptr, low_i64(M, listed_args), "");
   for (uint32_t r = 0; r < regions; r++) {
     int64_t items = tarn_plan_items(m->plan, r);
     if (items == 1) call_body(m, body[r], f, 1);
@@ -224,9 +243,9 @@ static void key_holds(tarn_buf *b, const tarn_stage_sched *s) {
     for (uint32_t p = 0; p < h->npart; p++) key_word(b, h->part[p].dim);
   }
 }
-uint32_t low_kernel_id(low_module *M, uint32_t nest, const tarn_schedule *s,
-                       const tarn_plan_operand *in, uint32_t nin, const tarn_plan_operand *out,
-                       uint32_t nout) {
+tarn_buf low_kernel_key(low_module *M, uint32_t nest, const tarn_schedule *s,
+                        const tarn_plan_operand *in, uint32_t nin, const tarn_plan_operand *out,
+                        uint32_t nout) {
   tarn_buf key = {.cx = M->cx};
   key_word(&key, nest);
   bool vectors = M->regs.warp > 0;
@@ -237,6 +256,12 @@ uint32_t low_kernel_id(low_module *M, uint32_t nest, const tarn_schedule *s,
     key_word(&key, s->stage[i].acc), key_levels(&key, s->stage[i].level, s->stage[i].nlevel);
     key_holds(&key, &s->stage[i]);
   }
+  return key;
+}
+uint32_t low_kernel_id(low_module *M, uint32_t nest, const tarn_schedule *s,
+                       const tarn_plan_operand *in, uint32_t nin, const tarn_plan_operand *out,
+                       uint32_t nout) {
+  tarn_buf key = low_kernel_key(M, nest, s, in, nin, out, nout);
   return tarn_intern_add(M->kernels, key.p, key.n);
 }
 low_kernel *low_kernel_nest(low_module *M, uint32_t nest, const tarn_schedule *s,
@@ -244,14 +269,19 @@ low_kernel *low_kernel_nest(low_module *M, uint32_t nest, const tarn_schedule *s
                             uint32_t nout) {
   uint32_t id = low_kernel_id(M, nest, s, in, nin, out, nout);
   if (id < M->kernel.n) return M->kernel.p[id];
-  low_kernel *k = TARN_NEW(M->cx, low_kernel);
+  low_kernel *k = low_kernel_new(M, low_kernel_name(M, id), nest, s, in, nin, out, nout);
   tarn_push(M->cx, &M->kernel, k);
+  return k;
+}
+const char *low_kernel_name(const low_module *M, uint32_t id) {
+  return tarn_format(M->cx, "%s.n%u", M->o->name, id);
+}
+low_kernel *low_kernel_new(low_module *M, const char *name, uint32_t nest, const tarn_schedule *s,
+                           const tarn_plan_operand *in, uint32_t nin, const tarn_plan_operand *out,
+                           uint32_t nout) {
+  low_kernel *k = TARN_NEW(M->cx, low_kernel);
   const tarn_nest *n = tarn_nest_get(M->L, nest);
-  make m = {.M = M,
-            .k = k,
-            .name = tarn_format(M->cx, "%s.n%u", M->o->name, id),
-            .nin = nin,
-            .nout = nout};
+  make m = {.M = M, .k = k, .name = name, .nin = nin, .nout = nout};
   m.plan = tarn_plan_make(M->L, M->hw, M->contract, n, s, in, out);
   bool streaming[8] = {false}, any = false;
   for (uint32_t r = 0; r < tarn_plan_regions(m.plan); r++)

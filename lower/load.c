@@ -224,7 +224,9 @@ static double timed(tarn_loaded *m, uint32_t k) {
     settle(m, tarn_rt_cuda_time(m->pool, m->in, k, 1, &t));
     return t;
   }
-  settle(m, m->m->kernel[k](m->in, m->out, m->workspace, m->pool));
+  const tarn_rt_family *f = m->family;
+  if (f) settle(m, f->kernel[k](m->in, m->out, m->workspace, m->pool, m->size[f->open]));
+  else settle(m, m->m->kernel[k](m->in, m->out, m->workspace, m->pool));
   return tarn_now() - t;
 }
 bool tarn_loaded_time(tarn_loaded *m, const tarn_tensor *const *in, tarn_tensor *const *out,

@@ -9,8 +9,9 @@ struct tarn_loaded {
   void *so;
   int file; /* 1 + what it was loaded from; 0: nothing that is still open */
   const tarn_rt_model *m;
-  const tarn_rt_sizes *sizes; /* NULL: it has one program */
-  int64_t *size;              /* that are selected */
+  const tarn_rt_sizes *sizes;   /* NULL: it has one program */
+  int64_t *size;                /* that are selected */
+  const tarn_rt_family *family; /* NULL, or that the selected program serves */
   tarn_port *port[2];
   tarn_rt_pool *pool;
   uint32_t threads; /* asked for when the pool was made */

@@ -56,11 +56,27 @@ TARN_API void tarn_lower_cpu(const tarn_kprog *p, const tarn_memory_plan *plan,
  * takes the sizes, and the program of these sizes computes. Where the rows of the outputs depend on
  * the same rows of the inputs alone, the programs of one of the sizes serve all numbers of rows
  * from lo to hi: one after the other computes a part of them. */
+/* A family: the sizes from, from + step, …, count of them, which differ in size number `open`
+ * alone. One code computes all of them. It is made of the programs of a few, the samples, which
+ * have the same kernels and buffers, number by number, and differ in numbers alone. */
+typedef struct tarn_lower_family {
+  uint32_t open;
+  int64_t from, step;
+  uint32_t count; /* at least 2 */
+  uint32_t n;     /* samples: of size from + step·at[i], rising: 0, 1, 2, one between, count - 1 */
+  const uint32_t *at;
+  const tarn_kprog *const *sample;
+} tarn_lower_family;
 typedef struct tarn_lower_program {
-  const int64_t *size; /* a number for each size */
-  const tarn_kprog *p;
+  const int64_t *size; /* a number for each size; of a family, its first */
+  const tarn_kprog *p; /* of a family, its last sample */
   const tarn_memory_plan *plan;
+  const tarn_lower_family *family; /* NULL: for these sizes alone */
 } tarn_lower_program;
+/* NULL, or why no one code serves the samples, in one line: the samples' memory is planned here. o:
+ * as for the emission. */
+TARN_API const char *tarn_lower_family_differs(const tarn_lower_family *f,
+                                               const tarn_lower_options *o);
 typedef struct tarn_lower_sizes {
   uint32_t n;              /* sizes that a run takes; 0: one program of fixed sizes */
   const char *const *name; /* of each size */
@@ -97,6 +113,9 @@ TARN_API const char *tarn_loaded_size_name(const tarn_loaded *m, uint32_t i);
 /* Its programs, and the sizes of each; of a range of rows lo … hi, which is size number rows. */
 TARN_API uint32_t tarn_loaded_programs(const tarn_loaded *m);
 TARN_API const int64_t *tarn_loaded_program_size(const tarn_loaded *m, uint32_t program);
+/* Of a program of a family: size number `open` may be so many steps more, count - 1 at most. */
+TARN_API bool tarn_loaded_family(const tarn_loaded *m, uint32_t program, uint32_t *open,
+                                 int64_t *step, uint32_t *count);
 TARN_API bool tarn_loaded_rows(const tarn_loaded *m, uint32_t *rows, int64_t *lo, int64_t *hi);
 /* From now on m is what runs for these sizes. False: there is none for them. */
 TARN_API bool tarn_loaded_select(tarn_loaded *m, const int64_t *size);

@@ -102,13 +102,13 @@ static LLVMTargetMachineRef target_machine(low_module *M, const char *triple) {
 }
 
 /* ---------------------------------------------------------------- passes */
+#define PASSES                                                                                     \
+  "always-inline,function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,"                 \
+  "simplifycfg,loop-mssa(loop-rotate,licm),early-cse<memssa>,loop-simplify,gvn,loop-mssa(licm),"   \
+  "instcombine<no-verify-fixpoint>,simplifycfg),globaldce"
 static const char *pipeline(const low_module *M) {
   if (M->o->opt <= 0) return "default<O0>";
-  return "always-inline,function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,"
-         "simplifycfg,loop-mssa("
-         "loop-rotate,licm),"
-         "early-cse<memssa>,loop-simplify,gvn,loop-mssa(licm),instcombine<no-verify-fixpoint>,"
-         "simplifycfg),globaldce";
+  return M->merges ? "mergefunc," PASSES : PASSES;
 }
 
 void low_optimise(low_module *M, LLVMTargetMachineRef tm) {
@@ -206,7 +206,7 @@ void low_weights(low_module *M, const tarn_kprog *p, const tarn_memory_plan *pla
   open_file *f = create(M, path);
   if (ftruncate(f->fd, (off_t)plan->const_bytes))
     tarn_raise(M->cx, TARN_IO, "%s: %s", path, strerror(errno));
-  const tarn_lower_program one = {NULL, p, plan};
+  const tarn_lower_program one = {.p = p, .plan = plan};
   write_constants(M, &(tarn_lower_sizes){.nprogram = 1, .program = &one}, f, path, 0);
 }
 static void write_object(low_module *M, const tarn_lower_sizes *s, const char *from, size_t n) {

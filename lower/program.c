@@ -1,32 +1,22 @@
 /* The module around the kernels: one step a kernel, the run, the tables that describe the model
  * (runtime/rt.h). */
-#include "lower/internal.h"
+#include "lower/program.h"
+#include "lower/family.h"
 #include "runtime/rt.h"
 #include <ctype.h>
 #include <string.h>
 
-typedef struct program {
-  low_module *M;
-  const tarn_kprog *p;
-  const tarn_memory_plan *plan;
-  LLVMValueRef consts;   /* the blob's symbol */
-  LLVMValueRef at;       /* far: where its address is kept */
-  LLVMTypeRef step_type; /* int (in, out, workspace, pool) */
-  bool inner;            /* one of several, in a module that chooses among them: sizes.c */
-  LLVMValueRef run, model;
-  uint32_t nstep;
-  LLVMValueRef *step;
-  const char **step_name;
-} program;
-
 const char *low_symbol(const low_module *M, const char *what) {
   return tarn_format(M->cx, "%s_%s", M->o->name, what);
 }
-/* One of several programs is reached by a table, and leaves the name to the module's own. */
-static const char *symbol_of(const program *g, const char *what) {
-  return g->inner ? tarn_format(g->M->cx, "%s.%s", g->M->o->name, what) : low_symbol(g->M, what);
+static const char *prefix_of(const low_module *M) {
+  return M->sample ? M->sample->prefix : M->o->name;
 }
-static void keep_inside(const program *g, LLVMValueRef v) {
+/* One of several programs is reached by a table, and leaves the name to the module's own. */
+static const char *symbol_of(const low_job *g, const char *what) {
+  return g->inner ? tarn_format(g->M->cx, "%s.%s", prefix_of(g->M), what) : low_symbol(g->M, what);
+}
+static void keep_inside(const low_job *g, LLVMValueRef v) {
   if (g->inner) LLVMSetLinkage(v, LLVMInternalLinkage);
 }
 
@@ -47,13 +37,13 @@ static LLVMValueRef advance(low_module *M, LLVMValueRef p, int64_t bytes) {
 }
 
 /* Constants that lie far are reached by an address that the linker writes in full. */
-static LLVMValueRef constants(const program *g) {
+static LLVMValueRef constants(const low_job *g) {
   low_module *M = g->M;
   return M->far ? LLVMBuildLoad2(M->b, M->ptr, g->at, "") : g->consts;
 }
 
 /* Where the storage of a buffer begins, in a step function f. */
-static LLVMValueRef storage(const program *g, LLVMValueRef f, uint32_t buf) {
+static LLVMValueRef storage(const low_job *g, LLVMValueRef f, uint32_t buf) {
   low_module *M = g->M;
   uint32_t root = tarn_kprog_root(g->p, buf), port;
   const tarn_buffer *b = &g->p->buf[root];
@@ -70,24 +60,35 @@ static LLVMValueRef storage(const program *g, LLVMValueRef f, uint32_t buf) {
 
 /* ---------------------------------------------------------------- steps */
 /* A name of a kernel as part of a symbol. */
-static const char *as_symbol(const low_module *M, const char *name) {
+const char *low_as_symbol(const low_module *M, const char *name) {
   char *s = tarn_strdup(M->cx, name);
   for (char *p = s; *p; p++)
     if (!isalnum((unsigned char)*p)) *p = '_';
   return s;
 }
-static LLVMValueRef begin_step(program *g, const char *name) {
+static LLVMValueRef begin_step(low_job *g, const char *name) {
   low_module *M = g->M;
-  const char *symbol = tarn_format(M->cx, "%s.%s", M->o->name, as_symbol(M, name));
+  const char *symbol = tarn_format(M->cx, "%s.%s", prefix_of(M), low_as_symbol(M, name));
   LLVMValueRef f = LLVMAddFunction(M->m, symbol, g->step_type);
   LLVMSetLinkage(f, LLVMInternalLinkage);
+  low_size_name(M, f);
   LLVMPositionBuilderAtEnd(M->b, LLVMAppendBasicBlockInContext(M->lc, f, ""));
   g->step[g->nstep] = f, g->step_name[g->nstep++] = name;
   return f;
 }
 
+static const low_kernel *function_of(low_job *g, const tarn_kernel *k, const tarn_plan_operand *in,
+                                     const tarn_plan_operand *out) {
+  low_module *M = g->M;
+  LLVMBasicBlockRef here = LLVMGetInsertBlock(M->b);
+  const low_kernel *fn = M->sample
+                             ? low_sample_kernel(M, (uint32_t)(k - g->p->ker), k, in, out)
+                             : low_kernel_nest(M, k->nest, k->sched, in, k->nin, out, k->nout);
+  LLVMPositionBuilderAtEnd(M->b, here);
+  return fn;
+}
 /* Operands of a nest: the layouts that the kernel walks, or the buffers' own. */
-static void nest_step(program *g, const tarn_kernel *k, LLVMValueRef f) {
+static void nest_step(low_job *g, const tarn_kernel *k, LLVMValueRef f) {
   low_module *M = g->M;
   tarn_plan_operand in[TARN_MAX_OPERANDS], out[8];
   LLVMValueRef a[TARN_MAX_OPERANDS + 12];
@@ -95,9 +96,7 @@ static void nest_step(program *g, const tarn_kernel *k, LLVMValueRef f) {
   if (k->nin > TARN_MAX_OPERANDS || k->nout > 8)
     tarn_raise(M->cx, TARN_INTERNAL, "lower: %s: too many operands", k->name);
   tarn_plan_operands(g->p, k, in, out);
-  LLVMBasicBlockRef here = LLVMGetInsertBlock(M->b);
-  low_kernel *fn = low_kernel_nest(M, k->nest, k->sched, in, k->nin, out, k->nout);
-  LLVMPositionBuilderAtEnd(M->b, here);
+  const low_kernel *fn = function_of(g, k, in, out);
   a[n++] = advance(M, LLVMGetParam(f, 2), g->plan->bytes);
   a[n++] = LLVMGetParam(f, 3);
   for (uint32_t i = 0; i < k->nin + k->nout; i++) {
@@ -107,11 +106,12 @@ static void nest_step(program *g, const tarn_kernel *k, LLVMValueRef f) {
     a[n++] =
         advance(M, storage(g, f, buf), l->offset * (int64_t)tarn_dtype_size(g->p->buf[buf].dtype));
   }
+  if (n < LLVMCountParams(fn->fn)) n = low_size_arg(M, f, a, n);
   LLVMBuildCall2(M->b, fn->type, fn->fn, a, n, "");
   LLVMBuildRet(M->b, LLVMConstInt(M->i32, 0, 0));
 }
 
-static void other_step(program *g, const tarn_kernel *k, LLVMValueRef f) {
+static void other_step(low_job *g, const tarn_kernel *k, LLVMValueRef f) {
   low_module *M = g->M;
   LLVMValueRef *in = TARN_ARRAY(M->cx, LLVMValueRef, k->nin + 1),
                *out = TARN_ARRAY(M->cx, LLVMValueRef, k->nout + 1);
@@ -123,7 +123,7 @@ static void other_step(program *g, const tarn_kernel *k, LLVMValueRef f) {
 
 /* Outputs of the model that are no buffer of their own: an input or constant handed through, one
  * value under two names. */
-static void copy_step(program *g) {
+static void copy_step(low_job *g) {
   low_module *M = g->M;
   LLVMValueRef f = NULL;
   for (uint32_t i = 0; i < g->p->nout; i++) {
@@ -136,17 +136,19 @@ static void copy_step(program *g) {
   if (f) LLVMBuildRet(M->b, LLVMConstInt(M->i32, 0, 0));
 }
 
-static void emit_run(program *g) {
+static void emit_run(low_job *g) {
   low_module *M = g->M;
-  LLVMValueRef f = LLVMAddFunction(M->m, symbol_of(g, "run"), g->step_type), a[4];
+  LLVMValueRef f = LLVMAddFunction(M->m, symbol_of(g, "run"), g->step_type), a[5];
   g->run = f;
   keep_inside(g, f);
+  low_size_name(M, f);
   LLVMBasicBlockRef bad = NULL;
   LLVMValueRef code = NULL;
   LLVMPositionBuilderAtEnd(M->b, LLVMAppendBasicBlockInContext(M->lc, f, ""));
   for (unsigned i = 0; i < 4; i++) a[i] = LLVMGetParam(f, i);
+  uint32_t n = low_size_arg(M, f, a, 4);
   for (uint32_t k = 0; k < g->nstep; k++) {
-    LLVMValueRef st = LLVMBuildCall2(M->b, g->step_type, g->step[k], a, 4, "");
+    LLVMValueRef st = LLVMBuildCall2(M->b, g->step_type, g->step[k], a, n, "");
     if (k < g->p->nker && g->p->ker[k].kind == TARN_K_NEST) continue;
     LLVMBasicBlockRef here = LLVMGetInsertBlock(M->b),
                       next = LLVMAppendBasicBlockInContext(M->lc, f, "");
@@ -185,13 +187,17 @@ LLVMValueRef low_i64_table(low_module *M, const int64_t *v, uint32_t n) {
   return low_table(M, M->i64, c, n);
 }
 
-static LLVMValueRef port_table(program *g, const uint32_t *list, uint32_t n) {
+/* Of a family, those of its first size. */
+static LLVMValueRef port_table(low_job *g, bool out) {
   low_module *M = g->M;
+  const tarn_kprog *p = g->family ? g->family->sample[0] : g->p;
+  const uint32_t *list = out ? p->out : p->in;
+  uint32_t n = out ? p->nout : p->nin;
   LLVMTypeRef t[5] = {M->ptr, M->i32, M->i32, M->ptr, M->i64},
               port = LLVMStructTypeInContext(M->lc, t, 5, 0);
   LLVMValueRef *row = TARN_ARRAY(M->cx, LLVMValueRef, n + 1);
   for (uint32_t i = 0; i < n; i++) {
-    const tarn_buffer *b = &g->p->buf[list[i]];
+    const tarn_buffer *b = &p->buf[list[i]];
     LLVMValueRef c[5] = {low_text(M, b->name ? b->name : ""), LLVMConstInt(M->i32, b->dtype, 0),
                          LLVMConstInt(M->i32, b->layout.n, 0),
                          low_i64_table(M, b->layout.dim, b->layout.n),
@@ -201,9 +207,10 @@ static LLVMValueRef port_table(program *g, const uint32_t *list, uint32_t n) {
   return low_table(M, port, row, n);
 }
 
-static void emit_model(program *g) {
+static void emit_model(low_job *g) {
   low_module *M = g->M;
   LLVMValueRef *name = TARN_ARRAY(M->cx, LLVMValueRef, g->nstep + 1);
+  LLVMValueRef none = LLVMConstNull(M->ptr);
   for (uint32_t k = 0; k < g->nstep; k++) name[k] = low_text(M, g->step_name[k]);
   LLVMValueRef c[] = {LLVMConstInt(M->i32, TARN_RT_VERSION, 0),
                       LLVMConstInt(M->i32, g->p->nin, 0),
@@ -211,14 +218,14 @@ static void emit_model(program *g) {
                       LLVMConstInt(M->i32, g->nstep, 0),
                       low_i64(M, g->plan->bytes),
                       low_i64(M, (int64_t)M->per_thread),
-                      port_table(g, g->p->in, g->p->nin),
-                      port_table(g, g->p->out, g->p->nout),
+                      port_table(g, false),
+                      port_table(g, true),
                       low_table(M, M->ptr, name, g->nstep),
-                      low_table(M, M->ptr, g->step, g->nstep),
-                      g->run,
+                      g->family ? none : low_table(M, M->ptr, g->step, g->nstep),
+                      g->family ? none : g->run,
                       g->consts,
                       low_i64(M, g->plan->const_bytes),
-                      M->gpu ? M->gpu : LLVMConstNull(M->ptr)};
+                      M->gpu ? M->gpu : none};
   LLVMValueRef model = LLVMConstStructInContext(M->lc, c, sizeof c / sizeof *c, 0);
   LLVMValueRef v = LLVMAddGlobal(M->m, LLVMTypeOf(model), symbol_of(g, "model"));
   g->model = v;
@@ -229,7 +236,7 @@ static void emit_model(program *g) {
 }
 
 /* size_t NAME_workspace(unsigned threads) */
-static void emit_workspace(program *g) {
+static void emit_workspace(low_job *g) {
   low_module *M = g->M;
   LLVMValueRef f =
       LLVMAddFunction(M->m, low_symbol(M, "workspace"), LLVMFunctionType(M->i64, &M->i32, 1, 0));
@@ -241,22 +248,32 @@ static void emit_workspace(program *g) {
 
 static LLVMValueRef declare(const low_module *M, LLVMTypeRef type, const char *what,
                             unsigned align) {
-  LLVMValueRef v = LLVMAddGlobal(M->m, type, low_symbol(M, what));
+  LLVMValueRef v = LLVMGetNamedGlobal(M->m, low_symbol(M, what));
+  if (v) return v;
+  v = LLVMAddGlobal(M->m, type, low_symbol(M, what));
   LLVMSetVisibility(v, LLVMHiddenVisibility);
   LLVMSetGlobalConstant(v, true);
   LLVMSetAlignment(v, align);
   return v;
 }
-static void kernel_step(program *g, const tarn_kernel *k) {
+static void kernel_step(low_job *g, const tarn_kernel *k) {
   low_module *M = g->M;
   LLVMValueRef f = begin_step(g, k->name);
   if (k->kind == TARN_K_NEST) nest_step(g, k, f);
   else if (k->kind == TARN_K_DEVICE) LLVMBuildRet(M->b, low_device(M, f, g->p, k));
   else other_step(g, k, f);
 }
-static void emit_steps(program *g) {
-  g->step = TARN_ARRAY(g->M->cx, LLVMValueRef, g->p->nker + 1);
-  g->step_name = TARN_ARRAY(g->M->cx, const char *, g->p->nker + 1);
+static void declare_constants(low_job *g) {
+  g->consts = declare(g->M, g->M->i8, "consts", 64);
+  g->at = g->M->far ? declare(g->M, g->M->ptr, "consts_at", 8) : NULL;
+}
+void low_steps(low_job *g) {
+  low_module *M = g->M;
+  LLVMTypeRef t[5] = {M->ptr, M->ptr, M->ptr, M->ptr};
+  g->step_type = LLVMFunctionType(M->i32, t, low_size_type(M, t, 4), 0);
+  declare_constants(g);
+  g->step = TARN_ARRAY(M->cx, LLVMValueRef, g->p->nker + 1);
+  g->step_name = TARN_ARRAY(M->cx, const char *, g->p->nker + 1);
   for (uint32_t k = 0; k < g->p->nker; k++) kernel_step(g, &g->p->ker[k]);
   copy_step(g);
   emit_run(g);
@@ -264,24 +281,21 @@ static void emit_steps(program *g) {
 
 /* Tables behind the kernels of all programs: how much scratch a thread needs is known then. */
 void low_program(low_module *M, const tarn_lower_sizes *s) {
-  program *g = TARN_ARRAY(M->cx, program, s->nprogram);
+  low_job *g = TARN_ARRAY(M->cx, low_job, s->nprogram);
   low_ready *ready = TARN_ARRAY(M->cx, low_ready, s->nprogram);
-  LLVMTypeRef t[4] = {M->ptr, M->ptr, M->ptr, M->ptr};
-  LLVMTypeRef step_type = LLVMFunctionType(M->i32, t, 4, 0);
-  LLVMValueRef consts = declare(M, M->i8, "consts", 64);
-  LLVMValueRef at = M->far ? declare(M, M->ptr, "consts_at", 8) : NULL;
+  declare_constants(&(low_job){.M = M});
   if (M->device) M->gpu = low_gpu_table(M, M->device->gpu);
   for (uint32_t i = 0; i < s->nprogram; i++) {
-    g[i] = (program){.M = M, .p = s->program[i].p, .plan = s->program[i].plan, .consts = consts};
-    g[i].at = at;
-    g[i].step_type = step_type;
-    g[i].inner = s->n > 0;
-    emit_steps(&g[i]);
+    const tarn_lower_program *x = &s->program[i];
+    g[i] = (low_job){.M = M, .p = x->p, .plan = x->plan, .family = x->family, .inner = s->n > 0};
+    declare_constants(&g[i]);
+    if (x->family) low_family(&g[i], i);
+    else low_steps(&g[i]);
   }
   for (uint32_t i = 0; i < s->nprogram; i++) {
     emit_model(&g[i]);
-    ready[i] = (low_ready){g[i].run, g[i].model};
+    ready[i] = (low_ready){g[i].run, g[i].model, low_family_table(&g[i])};
   }
-  if (s->n) low_sizes(M, s, ready, step_type);
+  if (s->n) low_sizes(M, s, ready);
   else emit_workspace(&g[0]);
 }

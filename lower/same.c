@@ -43,6 +43,7 @@ static uint64_t hash_of(const sharing *h, kept *k) {
   free(p);
   return k->hash;
 }
+/* As many bytes as a has. */
 static bool equal_bytes(const sharing *h, const kept *a, const kept *b) {
   char *p = bytes_of(h, a);
   tarn_defer(h->cx, free_bytes, p);
@@ -56,6 +57,14 @@ static bool equal_bytes(const sharing *h, const kept *a, const kept *b) {
 static bool same_term(const tarn_buffer *a, const tarn_buffer *b) {
   return !a->value && !b->value && a->term != TARN_NONE && a->term == b->term &&
          a->dtype == b->dtype && tarn_layout_equal(&a->layout, &b->layout);
+}
+bool low_same_constant(const tarn_kprog *p, const tarn_kprog *q, uint32_t b) {
+  const tarn_kprog *both[2] = {p, q};
+  sharing h = {.cx = tarn_lang_ctx(p->L), .p = both};
+  kept x = {.buf = b, .bytes = tarn_buffer_bytes(&p->buf[b])}, y = {.program = 1, .buf = b};
+  y.bytes = tarn_buffer_bytes(&q->buf[b]);
+  if (x.bytes == y.bytes && same_term(&p->buf[b], &q->buf[b])) return true;
+  return x.bytes <= y.bytes && equal_bytes(&h, &x, &y);
 }
 /* The one that lies there already with the bytes of k; NULL: none. */
 static const kept *find(sharing *h, kept *k) {

@@ -5,15 +5,16 @@
  * by part: at each step the smallest program that takes all that is left, if there are so many rows
  * in all, else the largest that fits. Where it takes more than is left it begins earlier: rows are
  * computed twice then, to the same values. The program of one row is for one row alone: a model may
- * mean something else by a dim of 1. */
-#include "lower/internal.h"
+ * mean something else by a dim of 1.
+ *
+ * A family's program (family.c) is told which of its sizes it is. */
+#include "lower/family.h"
 #include "runtime/rt.h"
 
 typedef struct chooser {
   low_module *M;
   const tarn_lower_sizes *s;
   const low_ready *ready;
-  LLVMTypeRef step; /* int (in, out, workspace, pool) */
   LLVMValueRef fn;
 } chooser;
 
@@ -22,13 +23,23 @@ static LLVMBasicBlockRef block(const chooser *c, const char *name) {
 }
 static void go_to(const chooser *c, LLVMBasicBlockRef b) { LLVMPositionBuilderAtEnd(c->M->b, b); }
 
+int64_t low_last_size(const tarn_lower_program *p, uint32_t k) {
+  const tarn_lower_family *f = p->family;
+  return p->size[k] + (f && f->open == k ? f->step * (f->count - 1) : 0);
+}
+static bool same_family(const tarn_lower_family *a, const tarn_lower_family *b) {
+  if (!a || !b) return a == b;
+  return a->open == b->open && a->step == b->step && a->count == b->count;
+}
 /* Programs first … first + n - 1 differ in the number of rows alone; without rows each by itself.
  */
 static uint32_t group_of(const tarn_lower_sizes *s, uint32_t first) {
   uint32_t n = 1;
-  for (; s->rows < s->n && first + n < s->nprogram; n++)
+  for (; s->rows < s->n && first + n < s->nprogram; n++) {
+    if (!same_family(s->program[first].family, s->program[first + n].family)) return n;
     for (uint32_t i = 0; i < s->n; i++)
       if (i != s->rows && s->program[first].size[i] != s->program[first + n].size[i]) return n;
+  }
   return n;
 }
 static LLVMValueRef size_at(const chooser *c, uint32_t i) {
@@ -37,21 +48,42 @@ static LLVMValueRef size_at(const chooser *c, uint32_t i) {
   LLVMValueRef p = LLVMBuildInBoundsGEP2(M->b, M->i64, LLVMGetParam(c->fn, 0), &at, 1, "");
   return LLVMBuildLoad2(M->b, M->i64, p, "");
 }
+/* Is it one of lo, lo + step, … hi? */
+static LLVMValueRef is_between(const chooser *c, LLVMValueRef v, int64_t lo, int64_t hi,
+                               int64_t step) {
+  low_module *M = c->M;
+  LLVMValueRef is = LLVMBuildICmp(M->b, LLVMIntSGE, v, low_i64(M, lo), "");
+  LLVMValueRef below = LLVMBuildICmp(M->b, LLVMIntSLE, v, low_i64(M, hi), "");
+  is = LLVMBuildAnd(M->b, is, below, "");
+  if (step == 1) return is;
+  LLVMValueRef rest = LLVMBuildSub(M->b, v, low_i64(M, lo), "");
+  rest = LLVMBuildURem(M->b, rest, low_i64(M, step), "");
+  return LLVMBuildAnd(M->b, is, LLVMBuildIsNull(M->b, rest, ""), "");
+}
 /* Are the sizes those of the group that begins at this program? */
 static LLVMValueRef is_group(const chooser *c, const LLVMValueRef *size, uint32_t first) {
   low_module *M = c->M;
   const tarn_lower_sizes *s = c->s;
   LLVMValueRef all = LLVMConstInt(M->i1, 1, 0);
+  const tarn_lower_program *p = &s->program[first];
   for (uint32_t i = 0; i < s->n; i++) {
     LLVMValueRef is;
-    if (i == s->rows) {
-      is = LLVMBuildICmp(M->b, LLVMIntSGE, size[i], low_i64(M, s->lo), "");
-      LLVMValueRef below = LLVMBuildICmp(M->b, LLVMIntSLE, size[i], low_i64(M, s->hi), "");
-      is = LLVMBuildAnd(M->b, is, below, "");
-    } else is = LLVMBuildICmp(M->b, LLVMIntEQ, size[i], low_i64(M, s->program[first].size[i]), "");
+    if (i == s->rows) is = is_between(c, size[i], s->lo, s->hi, 1);
+    else if (p->family && i == p->family->open)
+      is = is_between(c, size[i], p->size[i], low_last_size(p, i), p->family->step);
+    else is = LLVMBuildICmp(M->b, LLVMIntEQ, size[i], low_i64(M, p->size[i]), "");
     all = LLVMBuildAnd(M->b, all, is, "");
   }
   return all;
+}
+
+/* Runs program i on these, and the pool; its code. */
+static LLVMValueRef call_program(const chooser *c, uint32_t i, LLVMValueRef in, LLVMValueRef out) {
+  const tarn_lower_family *f = c->s->program[i].family;
+  LLVMValueRef run = c->ready[i].run;
+  LLVMValueRef a[5] = {in, out, LLVMGetParam(c->fn, 3), LLVMGetParam(c->fn, 4)};
+  if (f) a[4] = size_at(c, f->open);
+  return LLVMBuildCall2(c->M->b, LLVMGlobalGetValueType(run), run, a, f ? 5 : 4, "");
 }
 
 /* ---- rows ---- */
@@ -86,17 +118,33 @@ static void choose_part(parts *p) {
   p->index = LLVMBuildSelect(M->b, fits, over, under, "");
   p->take = LLVMBuildSelect(M->b, fits, over_rows, under_rows, "");
 }
+/* Of buffer b; NULL: none. A family's rows grow with its size. */
+static LLVMValueRef bytes_of_row(const parts *p, uint32_t b) {
+  const chooser *c = p->c;
+  const tarn_lower_program *x = &c->s->program[p->first];
+  const tarn_lower_family *f = x->family;
+  int64_t row = tarn_buffer_bytes(&x->p->buf[b]) / rows_of(p, 0);
+  if (!f) return row ? low_i64(c->M, row) : NULL;
+  int64_t *v = TARN_ARRAY(c->M->cx, int64_t, 2 * f->n), *size = v + f->n;
+  low_growth g;
+  for (uint32_t i = 0; i < f->n; i++) {
+    v[i] = tarn_buffer_bytes(&f->sample[i]->buf[b]) / rows_of(p, 0);
+    size[i] = f->from + f->step * f->at[i];
+  }
+  if (!low_growth_of(size, v, f->n, &g))
+    tarn_raise(c->M->cx, TARN_INTERNAL, "lower: a row's bytes grow as no polynomial");
+  return low_growth_emit(c->M->b, &g, size_at(c, f->open), c->M->i64);
+}
 /* Pointers to row `at` of what has rows. */
 static void move_pointers(const parts *p, LLVMValueRef from, LLVMValueRef to, LLVMValueRef at,
                           const uint32_t *list, uint32_t n, const uint8_t *has) {
   low_module *M = p->c->M;
-  const tarn_kprog *k = p->c->s->program[p->first].p;
   for (uint32_t i = 0; i < n; i++) {
     LLVMValueRef slot = low_i64(M, i);
     LLVMValueRef x = LLVMBuildInBoundsGEP2(M->b, M->ptr, from, &slot, 1, "");
     x = LLVMBuildLoad2(M->b, M->ptr, x, "");
-    int64_t row = has[i] ? tarn_buffer_bytes(&k->buf[list[i]]) / rows_of(p, 0) : 0;
-    LLVMValueRef bytes = LLVMBuildMul(M->b, at, low_i64(M, row), "");
+    LLVMValueRef row = has[i] ? bytes_of_row(p, list[i]) : NULL;
+    LLVMValueRef bytes = row ? LLVMBuildMul(M->b, at, row, "") : NULL;
     if (row) x = LLVMBuildGEP2(M->b, M->i8, x, &bytes, 1, "");
     LLVMBuildStore(M->b, x, LLVMBuildInBoundsGEP2(M->b, M->ptr, to, &slot, 1, ""));
   }
@@ -105,7 +153,6 @@ static void move_pointers(const parts *p, LLVMValueRef from, LLVMValueRef to, LL
 static LLVMValueRef call_part(const parts *p, LLVMValueRef in, LLVMValueRef out) {
   const chooser *c = p->c;
   low_module *M = c->M;
-  LLVMValueRef a[4] = {in, out, LLVMGetParam(c->fn, 3), LLVMGetParam(c->fn, 4)};
   LLVMBasicBlockRef from = LLVMGetInsertBlock(M->b), done = block(c, "computed");
   go_to(c, done);
   LLVMValueRef code = LLVMBuildPhi(M->b, M->i32, "");
@@ -114,7 +161,7 @@ static LLVMValueRef call_part(const parts *p, LLVMValueRef in, LLVMValueRef out)
   for (uint32_t i = 0; i < p->n; i++) {
     LLVMBasicBlockRef b = block(c, "part");
     go_to(c, b);
-    LLVMValueRef st = LLVMBuildCall2(M->b, c->step, c->ready[p->first + i].run, a, 4, "");
+    LLVMValueRef st = call_program(c, p->first + i, in, out);
     LLVMAddIncoming(code, &st, &b, 1);
     LLVMBuildBr(M->b, done);
     if (i) {
@@ -183,9 +230,7 @@ static void run_group(const chooser *c, const LLVMValueRef *size, uint32_t first
     run_rows(&(parts){.c = c, .first = first, .n = n, .rows = size[c->s->rows]});
     return;
   }
-  LLVMValueRef a[4];
-  for (unsigned i = 0; i < 4; i++) a[i] = LLVMGetParam(c->fn, i + 1);
-  LLVMBuildRet(M->b, LLVMBuildCall2(M->b, c->step, c->ready[first].run, a, 4, ""));
+  LLVMBuildRet(M->b, call_program(c, first, LLVMGetParam(c->fn, 1), LLVMGetParam(c->fn, 2)));
 }
 typedef void group_fn(const chooser *c, const LLVMValueRef *size, uint32_t first, uint32_t n);
 /* One group after the other, until the sizes are its own; none: `otherwise` is returned. */
@@ -235,11 +280,12 @@ static LLVMValueRef emit_workspace(chooser *c) {
 /* ---- the tables ---- */
 static LLVMValueRef program_table(const chooser *c) {
   low_module *M = c->M;
-  LLVMTypeRef t[2] = {M->ptr, M->ptr}, row = LLVMStructTypeInContext(M->lc, t, 2, 0);
+  LLVMTypeRef t[3] = {M->ptr, M->ptr, M->ptr}, row = LLVMStructTypeInContext(M->lc, t, 3, 0);
   LLVMValueRef *v = TARN_ARRAY(M->cx, LLVMValueRef, c->s->nprogram);
   for (uint32_t i = 0; i < c->s->nprogram; i++) {
-    LLVMValueRef m[2] = {low_i64_table(M, c->s->program[i].size, c->s->n), c->ready[i].model};
-    v[i] = LLVMConstStructInContext(M->lc, m, 2, 0);
+    LLVMValueRef m[3] = {low_i64_table(M, c->s->program[i].size, c->s->n), c->ready[i].model,
+                         c->ready[i].family};
+    v[i] = LLVMConstStructInContext(M->lc, m, 3, 0);
   }
   return low_table(M, row, v, c->s->nprogram);
 }
@@ -253,8 +299,8 @@ static LLVMValueRef dim_table(const chooser *c, const uint8_t *dim, uint32_t n) 
   for (uint32_t i = 0; i < n; i++) v[i] = LLVMConstInt(c->M->i8, dim ? dim[i] : 0, 0);
   return low_table(c->M, c->M->i8, v, n);
 }
-void low_sizes(low_module *M, const tarn_lower_sizes *s, const low_ready *ready, LLVMTypeRef step) {
-  chooser c = {.M = M, .s = s, .ready = ready, .step = step};
+void low_sizes(low_module *M, const tarn_lower_sizes *s, const low_ready *ready) {
+  chooser c = {.M = M, .s = s, .ready = ready};
   const tarn_kprog *p = s->program[0].p;
   LLVMValueRef run = emit_run(&c), workspace = emit_workspace(&c);
   LLVMValueRef v[] = {LLVMConstInt(M->i32, TARN_RT_VERSION, 0),

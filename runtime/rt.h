@@ -62,7 +62,7 @@ typedef struct tarn_rt_port {
   const int64_t *dim; /* row-major, contiguous */
   uint64_t bytes;
 } tarn_rt_port;
-#define TARN_RT_VERSION 4
+#define TARN_RT_VERSION 5
 struct tarn_rt_gpu; /* runtime/cuda.h */
 typedef struct tarn_rt_model {
   uint32_t version;
@@ -72,7 +72,7 @@ typedef struct tarn_rt_model {
   const tarn_rt_port *in, *out;
   const char *const *kernel_name;
   /* Each kernel by itself, in the order of the run, and the run: TARN_REF_OK, or why it failed
-   * (runtime/ref.h). */
+   * (runtime/ref.h). NULL in a family: tarn_rt_family. */
   int (*const *kernel)(const void *const *in, void *const *out, void *workspace,
                        tarn_rt_pool *pool);
   int (*run)(const void *const *in, void *const *out, void *workspace, tarn_rt_pool *pool);
@@ -83,9 +83,22 @@ typedef struct tarn_rt_model {
 
 /* ---- several programs in one, for different sizes of their tensors: symbol NAME_sizes, and
  * tarn_sizes (weak) in every such object; it has no NAME_model ---- */
+/* One program for many sizes: size number `open` may be that of the description, and so many steps
+ * more; the others are fixed. The description is that of the first. */
+typedef struct tarn_rt_family {
+  uint32_t open, count;
+  int64_t step;
+  /* Two numbers a, b for each dim of the inputs, then of the outputs: at k steps it is
+   * dim + a·k + b·k·(k-1)/2. */
+  const int64_t *grows;
+  /* As in tarn_rt_model; size: the open one. */
+  int (*const *kernel)(const void *const *in, void *const *out, void *workspace, tarn_rt_pool *pool,
+                       int64_t size);
+} tarn_rt_family;
 typedef struct tarn_rt_sized {
   const int64_t *size; /* a number for each size */
   const tarn_rt_model *model;
+  const tarn_rt_family *family; /* NULL: for these sizes alone */
 } tarn_rt_sized;
 typedef struct tarn_rt_sizes {
   uint32_t version;

@@ -244,7 +244,7 @@ static tarn_loaded *compile_both(trial *t, const class_net *n) {
   for (int i = 0; i < 2; i++) {
     p[i] = n[i].r->kprog;
     m[i] = tarn_memory_plan_make(p[i], 64);
-    row[i] = (tarn_lower_program){&number[i], p[i], m[i]};
+    row[i] = (tarn_lower_program){&number[i], p[i], m[i], NULL};
   }
   tarn_lower_share(p, m, 2, 64);
   tarn_lower_sizes sizes = {.n = 1, .name = &name, .nprogram = 2, .program = row, .rows = 1};

@@ -1,0 +1,355 @@
+/* One code for a family of sizes: what the unifier makes of small modules, and programs of families
+ * at each of their sizes, beside the interpreter. */
+#include "compile/compile.h"
+#include "lower/family.h"
+#include "tests/pipeline.h"
+#include "tests/rules_kit.h"
+#include <check.h>
+#include <llvm-c/Analysis.h>
+#include <llvm-c/IRReader.h>
+#include <string.h>
+
+static void in_context(tarn_fn *f, void *arg) {
+  tarn_ctx *cx = tarn_ctx_new(NULL);
+  tarn_status st = tarn_protect(cx, f, arg);
+  ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
+  tarn_ctx_free(cx);
+}
+
+/* ---- numbers ---- */
+static const int64_t sizes_of[5] = {37, 53, 69, 117, 149};
+START_TEST(numbers_grow) {
+  low_growth g;
+  int64_t v[5];
+  for (int64_t a = -3; a <= 3; a++)
+    for (int64_t b = -5; b <= 5; b++)
+      for (int64_t c = 0; c <= 2; c++) {
+        for (int i = 0; i < 5; i++) {
+          int64_t k = (sizes_of[i] - 37) / 16;
+          v[i] = a + b * k + c * (k * (k - 1) / 2);
+        }
+        for (uint32_t n = 1; n <= 5; n++) {
+          ck_assert(low_growth_of(sizes_of, v, n, &g));
+          for (uint32_t i = 0; i < n; i++) ck_assert_int_eq(low_growth_at(&g, sizes_of[i]), v[i]);
+        }
+        for (int64_t k = 0; k <= 7; k++)
+          ck_assert_int_eq(low_growth_at(&g, 37 + 16 * k), a + b * k + c * (k * (k - 1) / 2));
+        v[3]++;
+        ck_assert(!low_growth_of(sizes_of, v, 5, &g));
+      }
+}
+END_TEST
+/* The same number has the same form, whatever family it was found in. */
+START_TEST(numbers_have_one_form) {
+  static const int64_t other[4] = {9, 13, 17, 33};
+  low_growth g, h;
+  int64_t v[5], w[4];
+  for (int i = 0; i < 5; i++) v[i] = (sizes_of[i] - 1) / 4 * 6;
+  for (int i = 0; i < 4; i++) w[i] = (other[i] - 1) / 4 * 6;
+  ck_assert(low_growth_of(sizes_of, v, 5, &g) && low_growth_of(other, w, 4, &h));
+  ck_assert_mem_eq(&g, &h, sizeof g);
+  ck_assert(g.c[0] == -3 && g.c[1] == 3 && !g.c[2] && g.div == 2);
+  for (int i = 0; i < 5; i++) v[i] = INT64_MAX / 64 - sizes_of[i] * sizes_of[i];
+  ck_assert(!low_growth_of(sizes_of, v, 5, &g));
+}
+END_TEST
+
+/* ---- modules ---- */
+typedef struct unifying {
+  const char *body;    /* of a function; # stands for … */
+  const char *with[5]; /* at each size; NULL: as before */
+  const char *why;     /* NULL: they become one, which does not say … */
+  const char *not_there;
+} unifying;
+#define LINEAR                                                                                     \
+  { "37", "53", "69", "117", "149" }
+static const unifying texts[] = {
+    {"%a = add nsw i64 %x, #\nret i64 %a", LINEAR, NULL, "117"},
+    {"%a = mul i64 %x, #\nret i64 %a", {"1369", "2809", "4761", "13689", "22201"}, NULL, "4761"},
+    /* trips of 16, and twice the same number */
+    {"%a = sub i64 #, %x\n%b = urem i64 %a, #\nret i64 %b", {"2", "3", "4", "7", "9"}, NULL, "7"},
+    {"%t = trunc i64 %x to i32\n%a = icmp slt i32 %t, #\n%b = zext i1 %a to i64\nret i64 %b",
+     LINEAR, NULL, "149"},
+    {"br label %l\nl:\n%i = phi i64 [ #, %0 ], [ %j, %l ]\n%j = sub i64 %i, 1\n"
+     "%c = icmp eq i64 %j, 0\nbr i1 %c, label %m, label %l\nm:\nret i64 #",
+     LINEAR, NULL, "53"},
+    {"%p = getelementptr float, ptr %y, i64 #\n%q = ptrtoint ptr %p to i64\nret i64 %q", LINEAR,
+     NULL, "53"},
+    {"%q = ptrtoint ptr getelementptr (i8, ptr @table, i64 #) to i64\nret i64 %q", LINEAR, "at one",
+     NULL},
+    {"store ptr getelementptr (i8, ptr @table, i64 #), ptr %y\nret i64 0", LINEAR, NULL, "69"},
+    {"%q = call i64 @other(i64 #, ptr getelementptr (i8, ptr @table, i64 #))\nret i64 %q", LINEAR,
+     NULL, "69"},
+    {"%v = load <2 x i64>, ptr %y\n%w = icmp ult <2 x i64> %v, <i64 #, i64 7>\n"
+     "%e = extractelement <2 x i1> %w, i32 0\n%b = zext i1 %e to i64\nret i64 %b",
+     LINEAR, NULL, "69"},
+    /* and not */
+    {"%a = add i64 %x, #\nret i64 %a",
+     {"37", "53", "69", "118", "149"},
+     "f: a number of the samples is 37, 53, 69, 118, 149",
+     NULL},
+    {"%a = add i64 %x, #\nret i64 %a", {"0", "0", "1", "1", "2"}, "a number of the samples", NULL},
+    {"%a = load i64, ptr %y, align #\nret i64 %a",
+     {"16", "8", "16", "16", "16"},
+     "f: '%a = load i64, ptr %y, align 16' at one size, '%a = load i64, ptr %y, align 8' at "
+     "another",
+     NULL},
+    {"%v = load <2 x float>, ptr %y\n%w = fadd <2 x float> %v, <float #.0, float 1.0>\n"
+     "store <2 x float> %w, ptr %y\nret i64 0",
+     LINEAR, "at one size", NULL},
+    {"%a = alloca [# x i8]\n%b = ptrtoint ptr %a to i64\nret i64 %b", LINEAR, "alloca", NULL},
+    {"%a = alloca i8, i64 #\n%b = ptrtoint ptr %a to i64\nret i64 %b", LINEAR, "alloca", NULL},
+    {"%a = # i64 %x, 4\nret i64 %a", {"add", "add", "mul"}, "f: '%a = add i64 %x, 4' at one", NULL},
+    {"%a = add # i64 %x, 4\nret i64 %a", {"", "", "nsw"}, "at one size", NULL},
+    {"call void @llvm.prefetch(ptr %y, i32 0, i32 #, i32 1)\nret i64 0",
+     {"1", "2", "3", "2", "1"},
+     "llvm.prefetch",
+     NULL},
+    {"switch i64 %x, label %a [ i64 #, label %b ]\na:\nret i64 1\nb:\nret i64 2", LINEAR,
+     "at one size", NULL},
+    {"%p = getelementptr { i32, i32, i32 }, ptr %y, i64 #, i32 1\n%q = ptrtoint ptr %p to i64\nret "
+     "i64 %q",
+     LINEAR, NULL, "69"},
+    {"%p = getelementptr { i64, i64, i64 }, ptr %y, i64 0, i32 #\n%q = ptrtoint ptr %p to i64\nret "
+     "i64 %q",
+     {"0", "1", "2", "2", "2"},
+     "getelementptr",
+     NULL},
+    {"%a = trunc i64 %x to i8\n%b = add i8 %a, #\nstore i8 %b, ptr %y\nret i64 0", LINEAR,
+     "a number of the samples", NULL},
+    {"br i1 #, label %a, label %b\na:\nret i64 1\nb:\nret i64 2",
+     {"true", "true", "false"},
+     "at one size",
+     NULL},
+    {"%a = shl i64 %x, #\nret i64 %a", {"1", "2", "3", "6", "8"}, "shl", NULL},
+    {"#ret i64 %x", {"", "", "%a = load i64, ptr %y\n"}, "f: ", NULL},
+};
+static LLVMModuleRef module_with(LLVMContextRef lc, tarn_ctx *cx, const unifying *u,
+                                 const char *with) {
+  LLVMModuleRef m;
+  char *message = NULL;
+  tarn_buf b = {.cx = cx};
+  tarn_buf_str(&b, "@table = external global i8\ndeclare void @llvm.prefetch(ptr, i32 immarg, i32 "
+                   "immarg, i32 immarg)\n"
+                   "declare i64 @other(i64, ptr)\ndefine i64 @f(ptr %y, i64 %x, i64 %size) {\n");
+  for (const char *p = u->body; *p; p++) {
+    if (*p == '#') tarn_buf_str(&b, with);
+    else tarn_buf_add(&b, p, 1);
+  }
+  tarn_buf_str(&b, "\n}\n");
+  LLVMMemoryBufferRef text = LLVMCreateMemoryBufferWithMemoryRangeCopy(b.p, b.n, "text");
+  ck_assert_msg(!LLVMParseIRInContext(lc, text, &m, &message), "%s: %s", b.p, message);
+  return m;
+}
+static void unify(tarn_ctx *cx, void *arg) {
+  const unifying *u = arg;
+  LLVMContextRef lc = LLVMContextCreate();
+  LLVMModuleRef m[5];
+  const char *with = NULL;
+  for (int i = 0; i < 5; i++) {
+    if (u->with[i]) with = u->with[i];
+    m[i] = module_with(lc, cx, u, with);
+  }
+  const char *why = low_unify(cx, m, 5, sizes_of);
+  char *text = LLVMPrintModuleToString(m[4]), *message = NULL;
+  ck_assert_msg(!why == !u->why, "%s: %s", u->body, why ? why : text);
+  if (why) ck_assert_msg(strstr(why, u->why), "%s: %s", u->body, why);
+  else ck_assert_msg(!strstr(text, u->not_there), "%s: %s", u->body, text);
+  ck_assert_msg(!LLVMVerifyModule(m[4], LLVMReturnStatusAction, &message), "%s", message);
+  LLVMDisposeMessage(message);
+  LLVMDisposeMessage(text);
+  for (int i = 0; i < 5; i++) LLVMDisposeModule(m[i]);
+  LLVMContextDispose(lc);
+}
+START_TEST(texts_unify) { in_context(unify, (void *)(uintptr_t)&texts[_i]); }
+END_TEST
+
+/* ---- programs ---- */
+typedef struct family_case {
+  const char *model;
+  const char *name; /* of the size */
+  int64_t from, step;
+  uint32_t count;
+} family_case;
+#define NEXT "node Softmax s t -> p : axis=0\nnode Transpose c p -> y : perm=1,0\nout y\n"
+/* A decoder's attention: keys and values of earlier tokens in, those with the new one out. */
+#define DECODER                                                                                    \
+  "in x f32 1,16\nin pk f32 2,P,8\nin pv f32 2,P,8\nrand wq 16,16\nrand wk 16,16\nrand wv 16,16\n" \
+  "rand wo 16,16\nrand w1 16,48\nrand w2 48,16\ninit split i64 3 : 1 2 8\ninit join i64 2 : 1 "    \
+  "16\n"                                                                                           \
+  "node MatMul mq x wq -> q0\nnode Reshape rq q0 split -> q1\n"                                    \
+  "node Transpose tq q1 -> q : perm=1,0,2\nnode MatMul mk x wk -> k0\n"                            \
+  "node Reshape rk k0 split -> k1\nnode Transpose tk k1 -> k : perm=1,0,2\n"                       \
+  "node MatMul mv x wv -> v0\nnode Reshape rv v0 split -> v1\n"                                    \
+  "node Transpose tv v1 -> v : perm=1,0,2\nnode Concat ck pk k -> K : axis=1\n"                    \
+  "node Concat cv pv v -> V : axis=1\nnode Transpose kt K -> KT : perm=0,2,1\n"                    \
+  "node MatMul sc q KT -> s\nnode Softmax sm s -> p : axis=-1\nnode MatMul o p V -> o0\n"          \
+  "node Transpose ot o0 -> o1 : perm=1,0,2\nnode Reshape jo o1 join -> o2\n"                       \
+  "node MatMul mo o2 wo -> o3\nnode Add ha x o3 -> h\nnode MatMul m1 h w1 -> m\n"                  \
+  "node Relu mr m -> n\nnode MatMul m2 n w2 -> f\nnode Add ya h f -> y\nout y\nout K\nout V\n"
+static const family_case cases[] = {
+    {"in x f32 N,32\nrand w 32,8\nnode MatMul m x w -> t\n" NEXT, "N", 32, 16, 8},
+    {"in x f32 N,32\nrand w 32,8\nnode MatMul m x w -> t\n" NEXT, "N", 37, 16, 8},
+    {DECODER, "P", 55, 16, 8},
+    /* five tokens see all others */
+    {"in q f32 2,5,8\nin k f32 2,S,8\nin v f32 2,S,8\nnode Transpose c k -> u : perm=0,2,1\n"
+     "node MatMul d q u -> s\nnode Softmax e s -> p : axis=-1\nnode MatMul f p v -> t\n"
+     "node Transpose g t -> y : perm=1,0,2\nout y\n",
+     "S", 71, 16, 8},
+    /* windows over a side of any length */
+    {"in x f32 1,3,H,9\nrand w 4,3,3,3\nnode Conv c x w -> t : pads=1,1,1,1 strides=2,2\n"
+     "node Relu r t -> y\nout y\n",
+     "H", 131, 16, 8},
+    {"in x f32 1,3,9,H\nrand w 4,3,3,3\nnode Conv c x w -> t : pads=1,1,1,1 strides=1,1\n"
+     "node Relu r t -> y\nout y\n",
+     "H", 67, 16, 8},
+    /* tokens by number, with positions */
+    {"in x i64 S\nrand w 20,24\nrand p 300,24\nrand g 24\ninit zero i64 1 : 0\n"
+     "node Shape a x -> n\nnode Slice b p zero n -> q\nnode Gather c w x -> t\n"
+     "node Add d t q -> u\nnode LayerNormalization l u g -> y : axis=-1\nout y\nout x\n",
+     "S", 33, 16, 8},
+    {"in x f16 N,32\nrand w 32,8\nnode Cast k x -> z : to=1\nnode MatMul m z w -> t\n" NEXT, "N",
+     37, 16, 8},
+};
+
+typedef struct made {
+  const family_case *c;
+  tarn_lang *L;
+  tarn_compile_options o;
+  tarn_lower_family f;
+  tarn_compiled *of; /* its last sample */
+} made;
+static tarn_compile_options at_size(tarn_lang *L, const made *m, int64_t size) {
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  tarn_compile_options o = m->o;
+  const char **text = TARN_ARRAY(cx, const char *, 1);
+  *text = tarn_format(cx, "%s=%lld", m->c->name, (long long)size);
+  o.shapes = (tarn_texts){1, text};
+  o.hw = tarn_hw_load(L, "x86-64-v3");
+  return o;
+}
+static void make_samples(made *m) {
+  tarn_ctx *cx = tarn_lang_ctx(m->L);
+  static const uint32_t at[5] = {0, 1, 2, 5, 7};
+  const tarn_kprog **p = TARN_ARRAY(cx, const tarn_kprog *, 5);
+  m->f = (tarn_lower_family){0, m->c->from, m->c->step, m->c->count, 5, at, p};
+  for (uint32_t i = 0; i < 5; i++) {
+    tarn_compile_options *o = TARN_NEW(cx, tarn_compile_options);
+    *o = at_size(m->L, m, m->c->from + m->c->step * at[i]);
+    tarn_compiled *c = tarn_compile_load(m->L, o);
+    tarn_compile_optimise(c);
+    p[i] = c->kernels;
+    m->of = c;
+    tarn_buf b = {.cx = cx};
+    tarn_kprog_print(c->kernels, &b);
+    if (getenv("SHOW")) puts(b.p);
+  }
+}
+/* The schedules of the last sample for all, in steps that divide the family's, so that all tails
+ * are of the same form. */
+static void round_steps(tarn_level *l, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) {
+    int64_t step = 16;
+    while (step > l[i].step) step /= 2;
+    l[i].step = step;
+  }
+}
+static void same_schedules(tarn_ctx *cx, const tarn_lower_family *f) {
+  const tarn_kprog *p = f->sample[f->n - 1];
+  for (uint32_t k = 0; k < p->nker; k++) {
+    if (!p->ker[k].sched) continue;
+    tarn_schedule *s = tarn_copy(cx, p->ker[k].sched, sizeof *s);
+    s->stage = tarn_copy(cx, s->stage, s->nstage * sizeof *s->stage);
+    round_steps(s->shared, s->nshared);
+    for (uint32_t i = 0; i < s->nstage; i++) round_steps(s->stage[i].level, s->stage[i].nlevel);
+    for (uint32_t i = 0; i < f->n; i++) f->sample[i]->ker[k].sched = s;
+  }
+}
+static tarn_lower_options lower_options(const made *m) {
+  tarn_lower_options o = {
+      .emit = TARN_EMIT_SO | TARN_EMIT_LL, .name = "model", .contract = true, .opt = 2};
+  o.dir = m->o.dir;
+  return o;
+}
+static void emit(made *m) {
+  tarn_ctx *cx = tarn_lang_ctx(m->L);
+  const tarn_kprog *p = m->f.sample[m->f.n - 1];
+  tarn_memory_plan *plan = tarn_memory_plan_make(p, 64);
+  tarn_lower_share(&p, &plan, 1, 64);
+  tarn_lower_program row = {&m->c->from, p, plan, &m->f};
+  tarn_lower_sizes s = {.n = 1, .name = &m->c->name, .nprogram = 1, .program = &row, .rows = 1};
+  tarn_lower_options o = lower_options(m);
+  (void)cx;
+  tarn_lower_cpu_sizes(&s, &o);
+}
+/* The interpreter says what is right; with several threads too. */
+static void try_size(const made *m, tarn_loaded *l, int64_t size) {
+  tarn_ctx *cx = tarn_lang_ctx(m->L);
+  tarn_lang *L = tarn_lang_new(cx);
+  tarn_compile_options o = at_size(L, m, size);
+  const tarn_program *p = tarn_compile_import(L, &o, NULL);
+  tarn_binding *in = TARN_ARRAY(cx, tarn_binding, p->nin + 1);
+  const tarn_tensor **t = TARN_ARRAY(cx, const tarn_tensor *, p->nin + 1);
+  tarn_tensor **out = TARN_ARRAY(cx, tarn_tensor *, p->nout + 1);
+  uint64_t seed = 3;
+  for (uint32_t i = 0; i < p->nin; i++) {
+    t[i] = kit_values(cx, tarn_type_get(L, p->in[i].type), &seed);
+    in[i] = (tarn_binding){p->in[i].name, t[i]};
+  }
+  pipeline_want want = pipeline_expect(p, in, m->of->o->numerics, m->of->rewriting->bound);
+  ck_assert(tarn_loaded_select_for(l, t));
+  ck_assert_int_eq(*tarn_loaded_size(l), size);
+  for (uint32_t threads = 1; threads <= 3; threads += 2) {
+    const tarn_port *port;
+    uint32_t n = tarn_loaded_ports(l, true, &port);
+    for (uint32_t i = 0; i < n; i++)
+      out[i] = tarn_tensor_new(cx, port[i].dtype, port[i].n, port[i].dim);
+    tarn_loaded_run(l, t, out, threads);
+    const char *wrong = pipeline_wrong(p, &want, out);
+    ck_assert_msg(!wrong, "%s=%lld: %s", m->c->name, (long long)size, wrong);
+  }
+  for (uint32_t k = 0; k < tarn_loaded_kernels(l); k++) (void)tarn_loaded_kernel(l, t, out, 1, k);
+}
+static void try_sizes(const made *m, tarn_loaded *l) {
+  const family_case *c = m->c;
+  for (uint32_t k = 0; k < c->count; k++) try_size(m, l, c->from + c->step * k);
+  const int64_t others[] = {c->from - 1, c->from - c->step, c->from + 1,
+                            c->from + c->step * c->count};
+  for (uint32_t i = 0; i < sizeof others / sizeof *others; i++)
+    ck_assert(!tarn_loaded_select(l, &others[i]));
+}
+static void run_case(tarn_ctx *cx, void *arg) {
+  made m = {.c = arg, .L = tarn_lang_new(cx)};
+  size_t n;
+  const char *dir = pipeline_folder(cx);
+  const uint8_t *bytes = kit_model_bytes(cx, m.c->model, &n);
+  m.o = tarn_compile_defaults();
+  m.o.model = tarn_format(cx, "%s/test.onnx", dir);
+  m.o.dir = dir;
+  tarn_write_file(cx, m.o.model, (const char *)bytes, n);
+  make_samples(&m);
+  same_schedules(cx, &m.f);
+  tarn_lower_options o = lower_options(&m);
+  const char *why = tarn_lower_family_differs(&m.f, &o);
+  ck_assert_msg(!why, "%s: %s", m.c->model, why);
+  emit(&m);
+  try_sizes(&m, tarn_load(cx, dir));
+}
+START_TEST(every_size) { in_context(run_case, (void *)(uintptr_t)&cases[_i]); }
+END_TEST
+
+int main(void) {
+  Suite *s = suite_create("family");
+  TCase *t = tcase_create("family");
+  tcase_set_timeout(t, 300);
+  tcase_add_test(t, numbers_grow);
+  tcase_add_test(t, numbers_have_one_form);
+  tcase_add_loop_test(t, texts_unify, 0, sizeof texts / sizeof *texts);
+  tcase_add_loop_test(t, every_size, 0, sizeof cases / sizeof *cases);
+  suite_add_tcase(s, t);
+  SRunner *r = srunner_create(s);
+  srunner_run_all(r, CK_NORMAL);
+  int failed = srunner_ntests_failed(r);
+  srunner_free(r);
+  return failed != 0;
+}
