@@ -217,11 +217,6 @@ static void decode(low_nest *N, low_fn *E, const tarn_plan_list *list, LLVMValue
   }
 }
 
-static void barrier(low_nest *N) { low_intrinsic(N->M, "llvm.nvvm.barrier0", NULL, 0, NULL, 0); }
-/* Is it the last that a block does? Then nobody has to wait. */
-static bool ends_block(const low_nest *N) {
-  return N->now + 1 == N->stage + N->p->nstage && N->p->list[0].parallel == N->p->list[0].n;
-}
 /* Thread t does items t, t + threads, …; where a warp does an item, warp w items w, w + warps, … */
 void low_emit_team(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   LLVMBuilderRef b = N->M->b;
@@ -254,7 +249,6 @@ void low_emit_team(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   }
   low_begin(E, after);
   E->lane = NULL;
-  if (!ends_block(N)) barrier(N);
 }
 
 typedef void emit_fn(low_nest *N, low_fn *E, const tarn_plan_stmt *s);

@@ -1,8 +1,8 @@
 /* Blocks of a GPU's threads: how many threads, and what lies where in their shared memory.
  *
  * In a team each stage's buffer begins in the first gap between buffers that are still read; a
- * barrier stands behind each stage, so what nobody reads any more is written over. A buffer for
- * which there is no room lies in the workspace. */
+ * barrier stands behind each stage, but where one thread does it and the next one, so what nobody
+ * reads any more is written over. A buffer for which there is no room lies in the workspace. */
 #include "plan/internal.h"
 
 enum { ALIGNED = 16 };
@@ -19,6 +19,17 @@ static int64_t team_of(const tarn_plan_nest *N) {
     most = tarn_max(most, each * tarn_plan_team_items(N, i));
   }
   return tarn_min(TARN_BLOCK_TEAM, tarn_ceildiv(most, lanes) * lanes);
+}
+/* One item that one thread does: the block's first. */
+static bool is_alone(const tarn_plan_nest *N, uint32_t i) {
+  const tarn_plan_stage *st = &N->stage[i];
+  bool by_warp = st->red_lanes == N->hw->warps.lanes;
+  return !by_warp && !st->tiled && tarn_plan_team_items(N, i) == 1;
+}
+bool tarn_plan_waits(const tarn_plan_nest *N, uint32_t i) {
+  bool last = i + 1 == N->nstage;
+  if (last) return N->list[0].parallel < N->list[0].n; /* the block begins again */
+  return !is_alone(N, i) || !is_alone(N, i + 1);
 }
 int64_t tarn_plan_block(const tarn_plan_nest *N, uint32_t region) {
   if (N->team) return team_of(N);

@@ -9,7 +9,7 @@
  *   PARALLEL  the counter of level var is the work item's: one of the CASEs that it holds runs
  *   CASE      counter == lo, or where below > 0: counter < below, and lies in lo … hi then
  *   TEAM      the threads of a block share the items, hi + 1 of them, of the stage's parallel
- *             levels, and then wait for one another
+ *             levels
  *   LOOP      var from lo to hi, one after the other
  *   COPIES    fully unrolled: once for each number var from lo to hi
  *   LANES     var from 0 to hi side by side; lo > 1: as many lanes of the next level in each

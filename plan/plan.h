@@ -280,6 +280,9 @@ TARN_API uint32_t tarn_plan_regions(const tarn_plan_nest *N);
 TARN_API int64_t tarn_plan_items(const tarn_plan_nest *N, uint32_t region); /* 1: not parallel */
 /* Of a stage in a team: items that its threads share. */
 TARN_API int64_t tarn_plan_team_items(const tarn_plan_nest *N, uint32_t stage);
+/* Do the threads of a team wait for one another behind a stage? Not when the same thread alone does
+ * the next one, nor where the block ends. */
+TARN_API bool tarn_plan_waits(const tarn_plan_nest *N, uint32_t stage);
 /* Threads of a block whose threads, or warps, have nothing to do with one another; most of a team.
  */
 enum { TARN_BLOCK_ALONE = 128, TARN_BLOCK_TEAM = 256 };

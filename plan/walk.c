@@ -452,6 +452,7 @@ static void from_first(plan_walk *w, uint32_t list) {
   if (list_of(w, list)->parallel) parallel(w, list, 0);
   else plan_walk_in(w, list, 0);
   plan_close(w, at);
+  if (tarn_plan_waits(w->N, list - 1)) simple(w, TARN_PLAN_BARRIER, 0);
 }
 
 void plan_walk_in(plan_walk *w, uint32_t list, uint32_t l) {

@@ -20,6 +20,7 @@ CASES = [("examples/digits/digits.onnx", ["--shape", "n=1"]), ("tests/cases/f16_
          ("tests/cases/attention_masked_row/model.onnx", [])]
 EACH = 10  # of a kind and a program, without --all
 ALWAYS = ("barrier taken away", "wait taken away", "wait one too short")
+NO_SPARE = ("f16_norms",)  # one thread does several of its stages: no barrier of these is spare
 
 
 def replaced(pattern, new):
@@ -76,11 +77,16 @@ def one_block_more(tarn, folder, right, count):
     open(path, "w").write(before)
 
 
+spare = []
+
+
 def judge(tarn, folder, right, kind, where, count):
     said, out = run(tarn, folder)
     what = 0 if said else 1 if out != right else 2
     count.setdefault(kind, [0, 0, 0])[what] += 1
     if what and kind in ALWAYS:
+        if what == 2 and os.path.basename(folder) in NO_SPARE:
+            spare.append(f"{os.path.basename(folder)}, line {where}")
         print(f"  {os.path.basename(folder)}, line {where}, {kind}: {'OTHER OUTPUTS, not reported' if what == 1 else 'not needed'}")
     return what
 
@@ -108,8 +114,8 @@ def main():
     for kind, (reported, other, none) in count.items():
         print(f"{kind:28} {reported + other + none:7} {reported:8} {other:7} {none:7}")
     bad = [k for k in ALWAYS if count[k][1] or not count[k][0]]
-    if bad:
-        sys.exit("wrong: " + ", ".join(bad))
+    if bad or spare:
+        sys.exit("wrong: " + ", ".join(bad + [f"a barrier that is not needed: {s}" for s in spare]))
 
 
 main()

@@ -247,6 +247,28 @@ START_TEST(vectors_at_once) {
 }
 END_TEST
 
+/* Threads wait behind each stage, but not where the first does it and the next one. */
+#define ONE_BY_ONE                                                                                 \
+  "(kernel (nest (stages (children 1) (shared 6) (split 1) (stage (own 10) (reduce) (map (mul $0 " \
+  "$0)) (child 0 (index ((6 10) ()) (60) ((+ (* 10 d0) d1))))) (stage (own) (reduce 10) (red sum " \
+  "$0) (stage 0 (index ((6) (10)) (10) (d1)))) (stage (own) (reduce) (map (add $0 1)) (stage 1 "   \
+  "(index ((6) ()) () ()))) (stage (own 10) (reduce) (map (div $0 $1)) (stage 0 (index ((6 10) "   \
+  "()) (10) (d1))) (stage 2 (index ((6 10) ()) () ())) out)))(in f32 (60) (1))(out f32 (6 10) "    \
+  "(10 1)))"
+#define ITEMS(SUM)                                                                                 \
+  "(schedule (shared (parallel 0 1)) (stage (acc 1) (parallel 1 1)) (stage (acc 0) " SUM           \
+  ") (stage (acc 0)) (stage (acc 1) (parallel 1 1)))"
+static const struct {
+  const char *schedule;
+  uint32_t barriers;
+} waits[] = {{ITEMS("(serial 1 1)"), 2}, {ITEMS("(serial 1 32) (vector 1 1)"), 3}};
+START_TEST(threads_wait) {
+  kit_case c = kit_case_text(L, ONE_BY_ONE, waits[_i].schedule);
+  const tarn_hw *gpu = tarn_hw_load(L, "cuda-sm80");
+  ck_assert_uint_eq(kit_statements(L, gpu, &c, TARN_PLAN_BARRIER), waits[_i].barriers);
+}
+END_TEST
+
 /* Buffers between stages are held; what leaves the kernel is not. */
 static const struct {
   const char *schedule, *words;
@@ -368,6 +390,7 @@ int main(void) {
   tcase_set_timeout(t, 120);
   tcase_add_loop_test(t, changes_are_noticed, 0, sizeof cases / sizeof *cases);
   tcase_add_loop_test(t, matrices_at_once, 0, sizeof loads / sizeof *loads);
+  tcase_add_loop_test(t, threads_wait, 0, sizeof waits / sizeof *waits);
   tcase_add_loop_test(t, vectors_at_once, 0, sizeof vectors / sizeof *vectors);
   tcase_add_loop_test(t, held_results, 0, sizeof refused / sizeof *refused);
   tcase_add_test(t, banks_are_kept_apart);
