@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GAP 256 /* between parts, so that what runs over an end is seen */
+#define GAP (1 << 20) /* between parts, so that what runs over an end is seen */
 
 /* ---------------------------------------------------------------- parts */
 static uint32_t granules(const tarn_ptx *p, int64_t bytes) {
