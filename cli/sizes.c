@@ -78,29 +78,15 @@ void cli_take_sizes(tarn_ctx *cx, const tarn_compiled *r, cli_compile *c) {
 }
 
 /* ---- selecting ---- */
-/* Of a range of rows: the number that is a number of rows; else one beyond the last size. */
-static uint32_t rows_of(const tarn_loaded *m) {
-  uint32_t rows = tarn_loaded_sizes(m);
-  int64_t lo, hi;
-  (void)tarn_loaded_rows(m, &rows, &lo, &hi);
-  return rows;
-}
-/* c->is: of a range of rows the program with most rows that are not more. */
-static void describe(cli_compile *c, const int64_t *size, uint32_t rows) {
-  const cli_program *found = NULL;
-  for (uint32_t i = 0; i < c->programs.n; i++) {
-    const cli_program *p = &c->programs.p[i];
-    bool same = true;
-    for (uint32_t k = 0; k < c->size_names.n; k++) same &= k == rows || p->size[k] == size[k];
-    if (same && (!found || (rows < c->size_names.n && p->size[rows] <= size[rows]))) found = p;
-  }
-  if (found) c->is = *found;
-  c->is.size = size;
+static void describe(cli_compile *c, const tarn_loaded *m) {
+  uint32_t i = tarn_loaded_program(m);
+  if (i < c->programs.n) c->is = c->programs.p[i];
+  c->is.size = tarn_loaded_size(m);
 }
 void cli_select(tarn_ctx *cx, tarn_loaded *m, cli_compile *c, const int64_t *size) {
   tarn_buf b = {.cx = cx};
   if (tarn_loaded_select(m, size)) {
-    describe(c, size, rows_of(m));
+    describe(c, m);
     return;
   }
   for (uint32_t i = 0; i < c->size_names.n; i++)
@@ -127,18 +113,14 @@ static void take_word(tarn_ctx *cx, const cli_compile *c, const char *word, int6
 /* The first program for what is asked; what is not asked for is free. */
 static void select_words(tarn_ctx *cx, tarn_loaded *m, cli_compile *c) {
   int64_t *asked = TARN_ARRAY(cx, int64_t, c->size_names.n);
-  uint32_t rows = rows_of(m);
   for (uint32_t i = 0; i < c->size_names.n; i++) asked[i] = -1;
   for (uint32_t i = 0; i < c->asked.n; i++) take_word(cx, c, c->asked.p[i], asked);
   for (uint32_t i = 0; i < c->programs.n; i++) {
-    bool is = true;
     int64_t *size = tarn_copy(cx, c->programs.p[i].size, c->size_names.n * sizeof *size);
-    for (uint32_t k = 0; k < c->size_names.n; k++) {
-      is &= k == rows || asked[k] < 0 || asked[k] == size[k];
+    for (uint32_t k = 0; k < c->size_names.n; k++)
       if (asked[k] >= 0) size[k] = asked[k];
-    }
-    if (!is) continue;
-    cli_select(cx, m, c, size);
+    if (!tarn_loaded_select(m, size)) continue;
+    describe(c, m);
     return;
   }
   for (uint32_t i = 0; i < c->size_names.n; i++)
@@ -159,14 +141,14 @@ static void select_inputs(tarn_ctx *cx, tarn_loaded *m, cli_compile *c, const cl
                "%s: not compiled for inputs of these shapes; model.h says for "
                "which sizes",
                c->dir);
-  describe(c, tarn_loaded_size(m), rows_of(m));
+  describe(c, m);
 }
 bool cli_select_asked(tarn_ctx *cx, tarn_loaded *m, cli_compile *c, const cli_list *given) {
   if (!m || !c->programs.n) return false;
   if (c->asked.n) select_words(cx, m, c);
   else if (given->n) select_inputs(cx, m, c, given);
   else {
-    describe(c, tarn_loaded_size(m), rows_of(m));
+    describe(c, m);
     return false;
   }
   return true;
@@ -179,19 +161,37 @@ static void add_rows(tarn_ctx *cx, const int64_t *of, uint32_t n, uint32_t rows,
   size[rows] = v;
   *to = size;
 }
+/* Sizes by number: those of the first program, then of the next. */
+static uint32_t sizes_of(const tarn_loaded *m, uint32_t program) {
+  uint32_t open, count = 1;
+  int64_t step;
+  (void)tarn_loaded_family(m, program, &open, &step, &count);
+  return count;
+}
+static const int64_t *size_at(tarn_ctx *cx, const tarn_loaded *m, uint32_t k) {
+  uint32_t i = 0, open, count;
+  for (uint32_t n; k >= (n = sizes_of(m, i)); i++) k -= n;
+  const int64_t *of = tarn_loaded_program_size(m, i);
+  int64_t step;
+  if (!tarn_loaded_family(m, i, &open, &step, &count)) return of;
+  int64_t *size = tarn_copy(cx, of, tarn_loaded_sizes(m) * sizeof *size);
+  size[open] += step * k;
+  return size;
+}
 #define TRIED_ROWS 8
 uint32_t cli_some_sizes(tarn_ctx *cx, const tarn_loaded *m, uint32_t most, uint64_t seed,
                         const int64_t ***size) {
-  uint32_t n = tarn_loaded_programs(m), rows = 0, k = 0;
+  uint32_t n = 0, rows = 0, k = 0;
   int64_t lo, hi;
-  const int64_t **v = TARN_ARRAY(cx, const int64_t *, n + TRIED_ROWS);
+  for (uint32_t i = 0; i < tarn_loaded_programs(m); i++) n += sizes_of(m, i);
+  const int64_t **v = TARN_ARRAY(cx, const int64_t *, most + 2 + TRIED_ROWS);
   bool range = tarn_loaded_rows(m, &rows, &lo, &hi);
   uint32_t step = n > most ? (n + most - 2) / (most - 1) : 1;
   for (uint32_t i = 0; i < n; i += step) {
-    const int64_t *of = tarn_loaded_program_size(m, i);
+    const int64_t *of = size_at(cx, m, i);
     if (!range || (of[rows] >= lo && of[rows] <= hi)) v[k++] = of;
   }
-  if ((n - 1) % step) v[k++] = tarn_loaded_program_size(m, n - 1);
+  if ((n - 1) % step) v[k++] = size_at(cx, m, n - 1);
   *size = v;
   if (!range) return k;
   const int64_t *of = tarn_loaded_program_size(m, 0);

@@ -207,6 +207,15 @@ static void put_size(tarn_json *j, const tarn_compiled *of, uint32_t number) {
   for (uint32_t i = 0; i < of->sizes->n; i++)
     tarn_json_int(j, NULL, of->sizes->program[number].size[i]);
   tarn_json_close(j, ']');
+  const tarn_lower_family *f = of->sizes->program[number].family;
+  if (f) { /* the rest is of its largest size */
+    tarn_json_open(j, "family", '{');
+    tarn_json_str(j, "name", of->sizes->name[f->open]);
+    tarn_json_int(j, "from", f->from);
+    tarn_json_int(j, "step", f->step);
+    tarn_json_int(j, "count", f->count);
+    tarn_json_close(j, '}');
+  }
   put_texts(j, "shapes", &c->o->shapes);
   put_saturation(j, c);
   put_choice(j, &c->choice);

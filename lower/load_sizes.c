@@ -10,6 +10,7 @@ const int64_t *tarn_loaded_program_size(const tarn_loaded *m, uint32_t program) 
   return m->sizes->program[program].size;
 }
 const int64_t *tarn_loaded_size(const tarn_loaded *m) { return m->size; }
+uint32_t tarn_loaded_program(const tarn_loaded *m) { return m->program; }
 bool tarn_loaded_rows(const tarn_loaded *m, uint32_t *rows, int64_t *lo, int64_t *hi) {
   if (!m->sizes || m->sizes->rows == m->sizes->nsize) return false;
   *rows = m->sizes->rows;
@@ -77,6 +78,7 @@ bool tarn_loaded_select(tarn_loaded *m, const int64_t *size) {
   if (!found) return false;
   free(m->workspace);
   m->workspace = NULL;
+  m->program = (uint32_t)(found - s->program);
   m->m = found->model;
   m->family = found->family;
   m->size = tarn_copy(m->cx, size, s->nsize * sizeof *size);

@@ -10,6 +10,7 @@ struct tarn_loaded {
   int file; /* 1 + what it was loaded from; 0: nothing that is still open */
   const tarn_rt_model *m;
   const tarn_rt_sizes *sizes;   /* NULL: it has one program */
+  uint32_t program;             /* of them, selected */
   int64_t *size;                /* that are selected */
   const tarn_rt_family *family; /* NULL, or that the selected program serves */
   tarn_port *port[2];

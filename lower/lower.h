@@ -122,6 +122,7 @@ TARN_API bool tarn_loaded_select(tarn_loaded *m, const int64_t *size);
 /* For these inputs, NULL where there is none yet: the first program whose shapes are theirs. */
 TARN_API bool tarn_loaded_select_for(tarn_loaded *m, const tarn_tensor *const *in);
 TARN_API const int64_t *tarn_loaded_size(const tarn_loaded *m); /* selected; of each size */
+TARN_API uint32_t tarn_loaded_program(const tarn_loaded *m);    /* that is selected */
 TARN_API tarn_loaded *
 tarn_load(tarn_ctx *cx,
           const char *dir); /* raises; closed with the enclosing protected call or tarn_unload */
