@@ -18,12 +18,7 @@
 
 /* ---- random numbers: the same on every machine ---- */
 static uint64_t kit_seed = 1;
-static inline uint64_t kit_random(void) {
-  kit_seed += 0x9E3779B97F4A7C15u;
-  uint64_t z = (kit_seed ^ (kit_seed >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return z ^ (z >> 31);
-}
+static inline uint64_t kit_random(void) { return tarn_random(&kit_seed); }
 static inline uint32_t kit_below(uint32_t n) { return (uint32_t)(kit_random() % n); }
 static inline double kit_unit(void) { return (double)(kit_random() >> 11) * 0x1p-53; }
 

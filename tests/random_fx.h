@@ -4,13 +4,7 @@
 #include "access/access.h"
 #include <math.h>
 
-static inline uint64_t next_random(uint64_t *s) {
-  *s += 0x9E3779B97F4A7C15u;
-  uint64_t z = (*s ^ (*s >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return z ^ (z >> 31);
-}
-static inline uint32_t below(uint64_t *s, uint32_t n) { return (uint32_t)(next_random(s) % n); }
+static inline uint32_t below(uint64_t *s, uint32_t n) { return (uint32_t)(tarn_random(s) % n); }
 
 static inline tarn_dtype some_type(uint64_t *s) { return (tarn_dtype)below(s, TARN_DTYPES); }
 
@@ -21,11 +15,11 @@ static inline uint32_t some_const(tarn_lang *L, uint64_t *s, tarn_dtype t) {
   if (tarn_dtype_is_float(t)) {
     static const double special[] = {INFINITY, -INFINITY, NAN};
     if (below(s, 8) == 0) return tarn_fx_const(L, t, special[below(s, 3)]);
-    if (below(s, 3) == 0) return tarn_fx_const(L, t, ldexp((double)(next_random(s) >> 11), -53));
+    if (below(s, 3) == 0) return tarn_fx_const(L, t, ldexp((double)(tarn_random(s) >> 11), -53));
     return tarn_fx_const(L, t, odd_numbers[below(s, sizeof odd_numbers / sizeof *odd_numbers)]);
   }
   if (below(s, 2)) return tarn_fx_iconst(L, t, (int64_t)below(s, 9) - 4);
-  return tarn_fx_iconst(L, t, (int64_t)next_random(s));
+  return tarn_fx_iconst(L, t, (int64_t)tarn_random(s));
 }
 
 /* An expression of type t over holes of the given types. */

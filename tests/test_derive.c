@@ -227,7 +227,7 @@ static uint32_t bind_inputs(tarn_ctx *c, job *j, tarn_term t, tarn_binding *in, 
       if (!strcmp(in[i].name, name)) return n;
     tarn_tensor *v = kit_values(c, tarn_term_type(L, t), &j->seed);
     for (int64_t i = 0; i < tarn_tensor_count(v) && !tarn_dtype_is_float(v->dtype); i++)
-      tarn_tensor_set(v, i, (tarn_value){.i = (int64_t)next_random(&j->seed)});
+      tarn_tensor_set(v, i, (tarn_value){.i = (int64_t)tarn_random(&j->seed)});
     in[n] = (tarn_binding){name, v};
     return n + 1;
   }

@@ -140,7 +140,7 @@ static void against_float(tarn_ctx *c, void *arg) {
   const tarn_dtype t[2] = {TARN_F32, TARN_F32};
   (void)c, (void)arg;
   for (int i = 0; i < 20000; i++) {
-    uint32_t bits[2] = {(uint32_t)next_random(&s), (uint32_t)next_random(&s)};
+    uint32_t bits[2] = {(uint32_t)tarn_random(&s), (uint32_t)tarn_random(&s)};
     if (i & 1) bits[1] = (bits[0] & 0xFF800000u) ^ (bits[1] & 0x807FFFFFu); /* of like size */
     float a, b;
     memcpy(&a, &bits[0], 4), memcpy(&b, &bits[1], 4);

@@ -7,13 +7,7 @@
 
 #include "extract/select.h"
 
-static uint64_t next_random(uint64_t *s) {
-  *s += 0x9E3779B97F4A7C15u;
-  uint64_t z = (*s ^ (*s >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return z ^ (z >> 31);
-}
-static uint32_t below(uint64_t *s, uint32_t n) { return (uint32_t)(next_random(s) % n); }
+static uint32_t below(uint64_t *s, uint32_t n) { return (uint32_t)(tarn_random(s) % n); }
 
 enum { MOST = 8 };
 

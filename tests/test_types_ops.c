@@ -280,7 +280,7 @@ static void indices(tarn_tensor *x, uint32_t input, uint32_t run, void *user, ui
     for (int64_t i = 0; i < tarn_tensor_count(x); i++) do {
         tarn_tensor_set(
             x, i,
-            (tarn_value){.i = (int64_t)(next_random(seed) % (2 * (uint64_t)extent)) - extent});
+            (tarn_value){.i = (int64_t)(tarn_random(seed) % (2 * (uint64_t)extent)) - extent});
       } while (!tarn_index_in(x->dtype, tarn_tensor_get(x, i).i, extent, &at));
   }
 }

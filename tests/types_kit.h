@@ -46,13 +46,13 @@ static inline void ty_put(tarn_tensor *x, int64_t at, uint64_t *s) {
   uint32_t how = below(s, 8);
   tarn_value v = ty_value(x->dtype, below(s, ty_hostile(x->dtype)));
   if (how < 2 && tarn_dtype_is_float(x->dtype))
-    v.d = (double)(int64_t)(next_random(s) % 2001 - 1000) / 64;
-  if (how < 2 && !tarn_dtype_is_float(x->dtype)) v.i = (int64_t)(next_random(s) % 21) - 10;
+    v.d = (double)(int64_t)(tarn_random(s) % 2001 - 1000) / 64;
+  if (how < 2 && !tarn_dtype_is_float(x->dtype)) v.i = (int64_t)(tarn_random(s) % 21) - 10;
   if (how != 2 || x->dtype == TARN_BOOL) {
     tarn_tensor_set(x, at, v);
     return;
   }
-  uint64_t bits = next_random(s);
+  uint64_t bits = tarn_random(s);
   size_t size = tarn_dtype_size(x->dtype);
   memcpy((char *)x->data + (size_t)at * size, &bits, size);
 }
