@@ -12,12 +12,7 @@
 
 static uint64_t seed;
 
-static uint64_t next_random(void) {
-  seed += 0x9E3779B97F4A7C15u;
-  uint64_t z = (seed ^ (seed >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return z ^ (z >> 31);
-}
+static uint64_t next_random(void) { return tarn_random(&seed); }
 static int64_t below(int64_t n) { return (int64_t)(next_random() % (uint64_t)n); }
 
 static bool step_index(uint32_t n, const int64_t *dim, int64_t *x) {
@@ -33,7 +28,7 @@ static int64_t product(uint32_t n, const int64_t *dim) {
 
 static uint32_t fills[2];
 
-static uint32_t random_type(void) {
+static inline uint32_t random_type(void) {
   int64_t dim[3];
   uint32_t n = 1 + (uint32_t)below(3);
   for (uint32_t i = 0; i < n; i++) dim[i] = below(20) ? 1 + below(6) : 0;
@@ -101,7 +96,7 @@ static uint32_t random_perm(const tarn_type *t) {
 }
 
 /* A random transform of a value of this type; false: none this time. */
-static bool random_op(uint32_t type, uint32_t *op, uint32_t *payload) {
+static inline bool random_op(uint32_t type, uint32_t *op, uint32_t *payload) {
   const tarn_type *t = tarn_type_get(L, type);
   uint32_t axis = t->n ? (uint32_t)below(t->n) : 0;
   *op = TARN_OP_ACCESS + (uint32_t)below(TARN_OP_VIEW - TARN_OP_ACCESS);
