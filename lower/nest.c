@@ -217,6 +217,35 @@ static void decode(low_nest *N, low_fn *E, const tarn_plan_list *list, LLVMValue
   }
 }
 
+/* The same of the item that follows, without a division: in a family the trips are no constants,
+ * and an item may be a single vector. first: of the item that the loop begins with, in block
+ * `before`; on_begin() makes them what stands for every item. */
+static void on_begin(low_nest *N, low_fn *E, const tarn_plan_list *list, LLVMValueRef *first) {
+  for (uint32_t i = 0; i < list->parallel; i++) {
+    LLVMValueRef *at = &E->counter[list->level[i].var];
+    first[i] = *at;
+    if (list->level[i].trips > 1) *at = LLVMBuildPhi(N->M->b, N->M->index, "");
+  }
+}
+static void on_end(low_nest *N, const tarn_plan_list *list, const LLVMValueRef *first,
+                   const LLVMValueRef *every, LLVMBasicBlockRef before) {
+  LLVMBuilderRef b = N->M->b;
+  LLVMValueRef more = low_index(N->M, 1);
+  LLVMBasicBlockRef blocks[2] = {before, LLVMGetInsertBlock(b)};
+  for (uint32_t i = list->parallel; i-- > 0;) {
+    if (list->level[i].trips == 1) continue;
+    LLVMValueRef next = LLVMBuildAdd(b, every[i], more, "");
+    if (i > 0) {
+      LLVMValueRef trips = low_index(N->M, list->level[i].trips);
+      LLVMValueRef over = LLVMBuildICmp(b, LLVMIntEQ, next, trips, "");
+      more = LLVMBuildZExt(b, over, N->M->index, "");
+      next = LLVMBuildSelect(b, over, low_index(N->M, 0), next, "");
+    }
+    LLVMValueRef from[2] = {first[i], next};
+    LLVMAddIncoming(every[i], from, blocks, 2);
+  }
+}
+
 /* Thread t does items t, t + threads, …; where a warp does an item, warp w items w, w + warps, … */
 void low_emit_team(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   LLVMBuilderRef b = N->M->b;
@@ -322,14 +351,20 @@ void low_nest_emit(low_nest *N, uint32_t region, low_fn *E, const LLVMValueRef *
     emit_from(N, E, code->p, stop);
     return;
   }
+  bool on = N->M->sample && list->parallel > 1;
+  if (on) decode(N, E, list, begin);
   LLVMBasicBlockRef before = LLVMGetInsertBlock(b);
   LLVMBasicBlockRef body = low_block(E, "item");
   LLVMBasicBlockRef after = low_block(E, "done");
   LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, begin, end, ""), body, after);
   low_begin(E, body);
-  LLVMValueRef item = LLVMBuildPhi(b, N->M->index, "");
-  decode(N, E, list, item);
+  LLVMValueRef item = LLVMBuildPhi(b, N->M->index, ""), first[TARN_MAX_LEVELS],
+               every[TARN_MAX_LEVELS];
+  if (on) on_begin(N, E, list, first);
+  else decode(N, E, list, item);
+  for (uint32_t i = 0; i < list->parallel; i++) every[i] = E->counter[list->level[i].var];
   emit_from(N, E, code->p, stop);
+  if (on) on_end(N, list, first, every, before);
   LLVMValueRef next = LLVMBuildNSWAdd(b, item, low_index(N->M, 1), "");
   LLVMValueRef from[2] = {begin, next};
   LLVMBasicBlockRef blocks[2] = {before, LLVMGetInsertBlock(b)};

@@ -169,9 +169,13 @@ typedef struct family_case {
   const char *model;
   const char *name; /* of the size */
   int64_t from, step;
-  uint32_t count;
+  uint32_t families; /* which begin at from, from + gap, … */
+  int64_t gap;
+  uint32_t
+      rows; /* programs for 1, 2, 4 … rows of each, which is size N; 0: there is no such size */
 } family_case;
-#define NEXT "node Softmax s t -> p : axis=0\nnode Transpose c p -> y : perm=1,0\nout y\n"
+#define COUNT 8 /* sizes of each */
+#define NEXT  "node Softmax s t -> p : axis=0\nnode Transpose c p -> y : perm=1,0\nout y\n"
 /* A decoder's attention: keys and values of earlier tokens in, those with the new one out. */
 #define DECODER                                                                                    \
   "in x f32 1,16\nin pk f32 2,P,8\nin pv f32 2,P,8\nrand wq 16,16\nrand wk 16,16\nrand wv 16,16\n" \
@@ -188,65 +192,83 @@ typedef struct family_case {
   "node MatMul mo o2 wo -> o3\nnode Add ha x o3 -> h\nnode MatMul m1 h w1 -> m\n"                  \
   "node Relu mr m -> n\nnode MatMul m2 n w2 -> f\nnode Add ya h f -> y\nout y\nout K\nout V\n"
 static const family_case cases[] = {
-    {"in x f32 N,32\nrand w 32,8\nnode MatMul m x w -> t\n" NEXT, "N", 32, 16, 8},
-    {"in x f32 N,32\nrand w 32,8\nnode MatMul m x w -> t\n" NEXT, "N", 37, 16, 8},
-    {DECODER, "P", 55, 16, 8},
-    /* five tokens see all others */
-    {"in q f32 2,5,8\nin k f32 2,S,8\nin v f32 2,S,8\nnode Transpose c k -> u : perm=0,2,1\n"
+    {"in x f32 N,32\nrand w 32,8\nnode MatMul m x w -> t\n" NEXT, "N", 32, 16, 1, 0, 0},
+    {"in x f32 N,32\nrand w 32,8\nnode MatMul m x w -> t\n" NEXT, "N", 37, 16, 3, 5, 0},
+    {DECODER, "P", 55, 16, 1, 0, 0},
+    /* five tokens see all others; what the size has no part in */
+    {"in q f32 2,5,8\nin k f32 2,S,8\nin v f32 2,S,8\nin z f32 7,9\nrand w 9,11\n"
+     "node Transpose c k -> u : perm=0,2,1\n"
      "node MatMul d q u -> s\nnode Softmax e s -> p : axis=-1\nnode MatMul f p v -> t\n"
-     "node Transpose g t -> y : perm=1,0,2\nout y\n",
-     "S", 71, 16, 8},
+     "node Transpose g t -> y : perm=1,0,2\nnode MatMul h z w -> r\nnode Softmax i r -> o : "
+     "axis=-1\nout y\nout o\n",
+     "S", 71, 16, 2, 16 * COUNT, 0},
     /* windows over a side of any length */
     {"in x f32 1,3,H,9\nrand w 4,3,3,3\nnode Conv c x w -> t : pads=1,1,1,1 strides=2,2\n"
      "node Relu r t -> y\nout y\n",
-     "H", 131, 16, 8},
+     "H", 131, 16, 1, 0, 0},
     {"in x f32 1,3,9,H\nrand w 4,3,3,3\nnode Conv c x w -> t : pads=1,1,1,1 strides=1,1\n"
      "node Relu r t -> y\nout y\n",
-     "H", 67, 16, 8},
+     "H", 67, 16, 1, 0, 0},
     /* tokens by number, with positions */
     {"in x i64 S\nrand w 20,24\nrand p 300,24\nrand g 24\ninit zero i64 1 : 0\n"
      "node Shape a x -> n\nnode Slice b p zero n -> q\nnode Gather c w x -> t\n"
      "node Add d t q -> u\nnode LayerNormalization l u g -> y : axis=-1\nout y\nout x\n",
-     "S", 33, 16, 8},
+     "S", 33, 16, 1, 0, 0},
     {"in x f16 N,32\nrand w 32,8\nnode Cast k x -> z : to=1\nnode MatMul m z w -> t\n" NEXT, "N",
-     37, 16, 8},
+     37, 16, 1, 0, 0},
+    /* elements as the square of the size */
+    {"in x f32 S,S\ninit f i64 1 : -1\nnode Exp e x -> t\nnode Reshape r t f -> y\nout y\n", "S",
+     32, 16, 1, 0, 0},
+    /* rows of any number, of any length */
+    {"in x f32 N,S\nin z f32 3,S\nnode Softmax a x -> y : axis=1\nnode Exp e z -> u\nout y\n"
+     "out u\n",
+     "S", 37, 16, 2, 3, 3},
 };
 
 typedef struct made {
   const family_case *c;
   tarn_lang *L;
   tarn_compile_options o;
-  tarn_lower_family f;
-  tarn_compiled *of; /* its last sample */
+  uint32_t n; /* programs: of each family, for each number of rows */
+  tarn_lower_family f[8];
+  int64_t size[8][2];
+  tarn_compiled *of; /* the last sample */
 } made;
-static tarn_compile_options at_size(tarn_lang *L, const made *m, int64_t size) {
+static int64_t from_of(const made *m, uint32_t program) {
+  return m->c->from + m->c->gap * (program / (m->c->rows ? m->c->rows : 1));
+}
+/* rows: 0, or of what has them. */
+static tarn_compile_options at_size(tarn_lang *L, const made *m, int64_t rows, int64_t size) {
   tarn_ctx *cx = tarn_lang_ctx(L);
   tarn_compile_options o = m->o;
-  const char **text = TARN_ARRAY(cx, const char *, 1);
-  *text = tarn_format(cx, "%s=%lld", m->c->name, (long long)size);
-  o.shapes = (tarn_texts){1, text};
+  const char **text = TARN_ARRAY(cx, const char *, 2);
+  text[0] = tarn_format(cx, "%s=%lld", m->c->name, (long long)size);
+  text[1] = tarn_format(cx, "N=%lld", (long long)rows);
+  o.shapes = (tarn_texts){rows ? 2 : 1, text};
   o.hw = tarn_hw_load(L, "x86-64-v3");
   return o;
 }
+static const tarn_kprog *compile_at(made *m, int64_t rows, int64_t size) {
+  tarn_compile_options *o = TARN_NEW(tarn_lang_ctx(m->L), tarn_compile_options);
+  *o = at_size(m->L, m, rows, size);
+  m->of = tarn_compile_load(m->L, o);
+  tarn_compile_optimise(m->of);
+  return m->of->kernels;
+}
 static void make_samples(made *m) {
-  tarn_ctx *cx = tarn_lang_ctx(m->L);
-  static const uint32_t at[5] = {0, 1, 2, 5, 7};
-  const tarn_kprog **p = TARN_ARRAY(cx, const tarn_kprog *, 5);
-  m->f = (tarn_lower_family){0, m->c->from, m->c->step, m->c->count, 5, at, p};
-  for (uint32_t i = 0; i < 5; i++) {
-    tarn_compile_options *o = TARN_NEW(cx, tarn_compile_options);
-    *o = at_size(m->L, m, m->c->from + m->c->step * at[i]);
-    tarn_compiled *c = tarn_compile_load(m->L, o);
-    tarn_compile_optimise(c);
-    p[i] = c->kernels;
-    m->of = c;
-    tarn_buf b = {.cx = cx};
-    tarn_kprog_print(c->kernels, &b);
-    if (getenv("SHOW")) puts(b.p);
+  static const uint32_t at[5] = {0, 1, 2, 5, COUNT - 1};
+  m->n = m->c->families * (m->c->rows ? m->c->rows : 1);
+  for (uint32_t q = 0; q < m->n; q++) {
+    const tarn_kprog **p = TARN_ARRAY(tarn_lang_ctx(m->L), const tarn_kprog *, 5);
+    int64_t from = from_of(m, q), rows = m->c->rows ? 1 << q % m->c->rows : 0;
+    for (uint32_t i = 0; i < 5; i++) p[i] = compile_at(m, rows, from + m->c->step * at[i]);
+    m->f[q] = (tarn_lower_family){rows ? 1 : 0, from, m->c->step, COUNT, 5, at, p};
+    m->size[q][0] = rows ? rows : from;
+    m->size[q][1] = from;
   }
 }
-/* The schedules of the last sample for all, in steps that divide the family's, so that all tails
- * are of the same form. */
+/* The schedules of one sample for all, in steps that divide the family's, so that all tails are of
+ * the same form. */
 static void round_steps(tarn_level *l, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {
     int64_t step = 16;
@@ -254,8 +276,7 @@ static void round_steps(tarn_level *l, uint32_t n) {
     l[i].step = step;
   }
 }
-static void same_schedules(tarn_ctx *cx, const tarn_lower_family *f) {
-  const tarn_kprog *p = f->sample[f->n - 1];
+static void same_schedules(tarn_ctx *cx, const tarn_kprog *p, const tarn_lower_family *f) {
   for (uint32_t k = 0; k < p->nker; k++) {
     if (!p->ker[k].sched) continue;
     tarn_schedule *s = tarn_copy(cx, p->ker[k].sched, sizeof *s);
@@ -272,21 +293,28 @@ static tarn_lower_options lower_options(const made *m) {
   return o;
 }
 static void emit(made *m) {
-  tarn_ctx *cx = tarn_lang_ctx(m->L);
-  const tarn_kprog *p = m->f.sample[m->f.n - 1];
-  tarn_memory_plan *plan = tarn_memory_plan_make(p, 64);
-  tarn_lower_share(&p, &plan, 1, 64);
-  tarn_lower_program row = {&m->c->from, p, plan, &m->f};
-  tarn_lower_sizes s = {.n = 1, .name = &m->c->name, .nprogram = 1, .program = &row, .rows = 1};
+  static const uint8_t rows[2] = {1, 0};
+  const char *name[2] = {"N", m->c->name};
+  const tarn_kprog *p[8];
+  tarn_memory_plan *plan[8];
+  tarn_lower_program row[8];
+  for (uint32_t q = 0; q < m->n; q++) {
+    p[q] = m->f[q].sample[m->f[q].n - 1];
+    plan[q] = tarn_memory_plan_make(p[q], 64);
+    row[q] = (tarn_lower_program){m->size[q], p[q], plan[q], &m->f[q]};
+  }
+  tarn_lower_share(p, plan, m->n, 64);
+  uint32_t n = m->c->rows ? 2 : 1;
+  tarn_lower_sizes s = {.n = n, .name = name + 2 - n, .nprogram = m->n, .program = row, .rows = 1};
+  if (m->c->rows) s.rows = 0, s.lo = 1, s.hi = 13, s.in_rows = s.out_rows = rows;
   tarn_lower_options o = lower_options(m);
-  (void)cx;
   tarn_lower_cpu_sizes(&s, &o);
 }
 /* The interpreter says what is right; with several threads too. */
-static void try_size(const made *m, tarn_loaded *l, int64_t size) {
+static void try_size(const made *m, tarn_loaded *l, int64_t rows, int64_t size) {
   tarn_ctx *cx = tarn_lang_ctx(m->L);
   tarn_lang *L = tarn_lang_new(cx);
-  tarn_compile_options o = at_size(L, m, size);
+  tarn_compile_options o = at_size(L, m, rows, size);
   const tarn_program *p = tarn_compile_import(L, &o, NULL);
   tarn_binding *in = TARN_ARRAY(cx, tarn_binding, p->nin + 1);
   const tarn_tensor **t = TARN_ARRAY(cx, const tarn_tensor *, p->nin + 1);
@@ -298,7 +326,7 @@ static void try_size(const made *m, tarn_loaded *l, int64_t size) {
   }
   pipeline_want want = pipeline_expect(p, in, m->of->o->numerics, m->of->rewriting->bound);
   ck_assert(tarn_loaded_select_for(l, t));
-  ck_assert_int_eq(*tarn_loaded_size(l), size);
+  ck_assert_int_eq(tarn_loaded_size(l)[rows != 0], size);
   for (uint32_t threads = 1; threads <= 3; threads += 2) {
     const tarn_port *port;
     uint32_t n = tarn_loaded_ports(l, true, &port);
@@ -308,34 +336,140 @@ static void try_size(const made *m, tarn_loaded *l, int64_t size) {
     const char *wrong = pipeline_wrong(p, &want, out);
     ck_assert_msg(!wrong, "%s=%lld: %s", m->c->name, (long long)size, wrong);
   }
-  for (uint32_t k = 0; k < tarn_loaded_kernels(l); k++) (void)tarn_loaded_kernel(l, t, out, 1, k);
+  for (uint32_t k = 0; !rows && k < tarn_loaded_kernels(l); k++)
+    (void)tarn_loaded_kernel(l, t, out, 1, k);
 }
-static void try_sizes(const made *m, tarn_loaded *l) {
-  const family_case *c = m->c;
-  for (uint32_t k = 0; k < c->count; k++) try_size(m, l, c->from + c->step * k);
-  const int64_t others[] = {c->from - 1, c->from - c->step, c->from + 1,
-                            c->from + c->step * c->count};
-  for (uint32_t i = 0; i < sizeof others / sizeof *others; i++)
-    ck_assert(!tarn_loaded_select(l, &others[i]));
+static void try_sizes(const made *m, tarn_loaded *l, uint32_t program) {
+  int64_t from = from_of(m, program), step = m->c->step;
+  uint32_t most = m->c->rows ? 13 : 0;
+  for (uint32_t k = 0; k < COUNT; k++)
+    for (uint32_t rows = most ? 1 : 0; rows <= most; rows++) try_size(m, l, rows, from + step * k);
+  const int64_t first = from_of(m, 0) - step, last = from_of(m, m->n - 1) + step * (COUNT - 1);
+  const int64_t others[] = {0, first, from + 1, last + 1, last + step};
+  for (uint32_t i = 0; i < sizeof others / sizeof *others; i++) {
+    const int64_t size[2] = {most ? 1 : others[i], others[i]};
+    ck_assert(!tarn_loaded_select(l, size));
+  }
+}
+static void begin(tarn_ctx *cx, made *m) {
+  size_t n;
+  const uint8_t *bytes = kit_model_bytes(cx, m->c->model, &n);
+  m->o = tarn_compile_defaults();
+  m->o.dir = pipeline_folder(cx);
+  m->o.model = tarn_format(cx, "%s/test.onnx", m->o.dir);
+  tarn_write_file(cx, m->o.model, (const char *)bytes, n);
+  make_samples(m);
+  for (uint32_t q = 0; q < m->n; q++)
+    same_schedules(cx, m->f[q % (m->c->rows ? m->c->rows : 1)].sample[4], &m->f[q]);
 }
 static void run_case(tarn_ctx *cx, void *arg) {
   made m = {.c = arg, .L = tarn_lang_new(cx)};
-  size_t n;
-  const char *dir = pipeline_folder(cx);
-  const uint8_t *bytes = kit_model_bytes(cx, m.c->model, &n);
-  m.o = tarn_compile_defaults();
-  m.o.model = tarn_format(cx, "%s/test.onnx", dir);
-  m.o.dir = dir;
-  tarn_write_file(cx, m.o.model, (const char *)bytes, n);
-  make_samples(&m);
-  same_schedules(cx, &m.f);
+  begin(cx, &m);
   tarn_lower_options o = lower_options(&m);
-  const char *why = tarn_lower_family_differs(&m.f, &o);
-  ck_assert_msg(!why, "%s: %s", m.c->model, why);
+  for (uint32_t q = 0; q < m.n; q++) {
+    const char *why = tarn_lower_family_differs(&m.f[q], &o);
+    ck_assert_msg(!why, "%s: %s", m.c->model, why);
+  }
   emit(&m);
-  try_sizes(&m, tarn_load(cx, dir));
+  tarn_loaded *l = tarn_load(cx, m.o.dir);
+  for (uint32_t q = 0; q < m.n; q += m.c->rows ? m.c->rows : 1) try_sizes(&m, l, q);
 }
 START_TEST(every_size) { in_context(run_case, (void *)(uintptr_t)&cases[_i]); }
+END_TEST
+
+/* ---- what families share ---- */
+static unsigned times(const char *text, const char *word) {
+  unsigned n = 0;
+  while ((text = strstr(text, word))) text += strlen(word), n++;
+  return n;
+}
+/* Two families of one form have their loops in common, and all programs what does not depend on the
+ * size. */
+static void share(tarn_ctx *cx, void *arg) {
+  (void)arg;
+  static const family_case two = {
+      "in x f32 N,32\nin z f32 5,32\nrand w 32,8\nnode MatMul m x w -> t\nnode Exp s t -> y\n"
+      "node Exp e z -> r\nout r\nout y\n",
+      "N", 32, 16, 2, 16 * COUNT, 0};
+  made m = {.c = &two, .L = tarn_lang_new(cx)};
+  begin(cx, &m);
+  emit(&m);
+  size_t n;
+  const char *text = tarn_read_file(cx, tarn_format(cx, "%s/model.ll", m.o.dir), &n);
+  ck_assert_uint_eq(times(text, "define internal fastcc void @model.n0("), 0);
+  ck_assert_uint_gt(times(text, "@model.n0.0("), 1);
+  ck_assert_uint_eq(times(text, "void @model.n1("), 0);
+  ck_assert_uint_gt(times(text, "@model.f0.k1_m_s.n.0("), 0);
+  ck_assert_uint_eq(times(text, "@model.f1.k1_m_s.n.0("), 0);
+  tarn_loaded *l = tarn_load(cx, m.o.dir);
+  for (uint32_t q = 0; q < m.n; q++)
+    for (uint32_t k = 0; k < COUNT; k++) try_size(&m, l, 0, from_of(&m, q) + two.step * k);
+}
+START_TEST(loops_once) { in_context(share, NULL); }
+END_TEST
+
+/* ---- what is refused ---- */
+typedef void fault_fn(tarn_ctx *cx, tarn_kprog *p);
+static void other_stride(tarn_ctx *cx, tarn_kprog *p) {
+  tarn_layout *l = tarn_copy(cx, p->ker[1].in_layout, p->ker[1].nin * sizeof *l);
+  l[0].stride[l[0].n - 1]++;
+  p->ker[1].in_layout = l;
+}
+static void other_offset(tarn_ctx *cx, tarn_kprog *p) {
+  tarn_layout *l = tarn_copy(cx, p->ker[0].out_layout, sizeof *l);
+  l->offset++;
+  p->ker[0].out_layout = l;
+}
+static void other_operand(tarn_ctx *cx, tarn_kprog *p) {
+  (void)cx;
+  p->ker[1].in = p->ker[0].out;
+  p->ker[1].nin = 2;
+}
+static void larger_buffer(tarn_ctx *cx, tarn_kprog *p) {
+  (void)cx;
+  for (uint32_t b = 0; b < p->nbuf; b++)
+    if (p->buf[b].kind == TARN_BUF_TEMP) p->buf[b].layout.dim[0] *= 100;
+}
+static void other_constant(tarn_ctx *cx, tarn_kprog *p) {
+  for (uint32_t b = 0; b < p->nbuf; b++) {
+    if (p->buf[b].kind != TARN_BUF_CONST) continue;
+    const tarn_tensor *t = tarn_plan_const_value(p, &p->buf[b]);
+    tarn_tensor *mine = tarn_tensor_new(cx, t->dtype, t->n, t->dim);
+    p->buf[b].value = mine;
+  }
+}
+static void fewer_kernels(tarn_ctx *cx, tarn_kprog *p) {
+  (void)cx;
+  p->nker--;
+}
+typedef struct fault {
+  fault_fn *plant;
+  const char *words;
+} fault;
+static const fault faults[] = {
+    {other_stride, "kernel k1_s"},
+    {other_offset, "kernel k0_m_s: 'call void"},
+    {other_operand, "kernel k1_s: other operands"},
+    {larger_buffer, "buffer 1: its bytes grow as no polynomial"},
+    {other_constant, "constant 3: other bytes"},
+    {fewer_kernels, "other numbers of kernels"},
+};
+/* In the third sample. */
+static void plant(tarn_ctx *cx, void *arg) {
+  const fault *f = arg;
+  made m = {.c = &cases[0], .L = tarn_lang_new(cx)};
+  begin(cx, &m);
+  tarn_lower_options o = lower_options(&m);
+  tarn_kprog *p = tarn_copy(cx, m.f->sample[2], sizeof *p);
+  p->ker = tarn_copy(cx, p->ker, p->nker * sizeof *p->ker);
+  p->buf = tarn_copy(cx, p->buf, p->nbuf * sizeof *p->buf);
+  ck_assert_ptr_null(tarn_lower_family_differs(m.f, &o));
+  f->plant(cx, p);
+  ((const tarn_kprog **)(uintptr_t)m.f->sample)[2] = p;
+  const char *why = tarn_lower_family_differs(m.f, &o);
+  ck_assert_msg(why && strstr(why, f->words), "%s: %s", f->words, why);
+}
+START_TEST(faults_are_seen) { in_context(plant, (void *)(uintptr_t)&faults[_i]); }
 END_TEST
 
 int main(void) {
@@ -346,6 +480,8 @@ int main(void) {
   tcase_add_test(t, numbers_have_one_form);
   tcase_add_loop_test(t, texts_unify, 0, sizeof texts / sizeof *texts);
   tcase_add_loop_test(t, every_size, 0, sizeof cases / sizeof *cases);
+  tcase_add_test(t, loops_once);
+  tcase_add_loop_test(t, faults_are_seen, 0, sizeof faults / sizeof *faults);
   suite_add_tcase(s, t);
   SRunner *r = srunner_create(s);
   srunner_run_all(r, CK_NORMAL);
