@@ -390,7 +390,12 @@ static void share(tarn_ctx *cx, void *arg) {
   static const family_case two = {
       "in x f32 N,32\nin z f32 5,32\nrand w 32,8\nnode MatMul m x w -> t\nnode Exp s t -> y\n"
       "node Exp e z -> r\nout r\nout y\n",
-      "N", 32, 16, 2, 16 * COUNT, 0};
+      "N",
+      32,
+      16,
+      2,
+      16 * COUNT,
+      0};
   made m = {.c = &two, .L = tarn_lang_new(cx)};
   begin(cx, &m);
   emit(&m);
