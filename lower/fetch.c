@@ -1,5 +1,6 @@
 /* Prints what a GPU's block holds in shared memory: the pipeline over the sum, the copies that its
  * threads share, waits and barriers. */
+#include "lower/access.h"
 #include "lower/nest.h"
 #include <string.h>
 
@@ -67,20 +68,56 @@ static LLVMValueRef rounded(low_nest *N, tarn_dtype t, uint32_t fx, LLVMValueRef
   x = low_fx(N->M, fx, &x, &t, 1, 1, NULL);
   return LLVMBuildBitCast(N->M->b, x, LLVMTypeOf(v), "");
 }
-/* Register `reg` of operand o: what lies side by side where it is held. */
-static LLVMValueRef fragment_of(low_nest *N, low_fn *E, uint32_t o, int64_t reg) {
-  const tarn_plan_stage *st = N->now->p;
+/* Element i of n, an integer, put beside those that v has. */
+static LLVMValueRef joined(low_module *M, LLVMValueRef v, LLVMValueRef x, int64_t i, int64_t n) {
+  unsigned bits = LLVMGetIntTypeWidth(LLVMTypeOf(x));
+  LLVMTypeRef all = LLVMIntTypeInContext(M->lc, bits * (unsigned)n);
+  x = LLVMBuildZExt(M->b, x, all, "");
+  if (!v) return x;
+  x = LLVMBuildShl(M->b, x, LLVMConstInt(all, bits * (unsigned)i, 0), "");
+  return LLVMBuildOr(M->b, v, x, "");
+}
+/* `each` elements side by side, as the counters say. Where guards fail it is the fill: lanes for
+ * which they do load the operand's first elements, all the same, so that a warp stays together. */
+static LLVMValueRef side_by_side(low_nest *N, low_fn *E, const low_access *a, uint32_t each) {
   low_module *M = N->M;
-  const low_access *a = &N->now->read[st->unit_read[o]];
-  uint32_t bytes = (uint32_t)(st->each[o] * (int64_t)tarn_dtype_size(a->p->dtype));
-  E->env[st->reg[o]] = (tarn_plan_at){.kind = TARN_PLAN_NUMBER, .c = reg};
-  E->env[st->place[o]] = (tarn_plan_at){.kind = TARN_PLAN_NUMBER};
+  uint32_t bytes = each * (uint32_t)tarn_dtype_size(a->p->dtype);
+  LLVMTypeRef type = LLVMIntTypeInContext(M->lc, 8 * bytes);
+  low_cond c = low_conditions(E, a);
+  LLVMValueRef fill = NULL;
+  if (a->p->nguard) {
+    fill = low_splat(M, low_to_memory(M, a->p->dtype, low_fx_const(M, a->p->fill, 1)), each);
+    fill = LLVMBuildBitCast(M->b, fill, type, "");
+  }
+  if (c.never) return fill;
   low_off off = low_offset(E, a->p->off);
   LLVMValueRef p = low_address(E, a->p->dtype, a->base, &off);
-  LLVMValueRef v = LLVMBuildLoad2(M->b, LLVMIntTypeInContext(M->lc, 8 * bytes), p, "");
+  if (c.all) p = LLVMBuildSelect(M->b, c.all, p, a->base, "");
+  LLVMValueRef v = LLVMBuildLoad2(M->b, type, p, "");
   LLVMSetAlignment(v, bytes);
+  return c.all ? LLVMBuildSelect(M->b, c.all, v, fill, "") : v;
+}
+/* Register `reg` of operand o. */
+static LLVMValueRef fragment_of(low_nest *N, low_fn *E, uint32_t o, int64_t reg) {
+  const tarn_plan_stage *st = N->now->p;
+  const low_access *a = &N->now->read[st->unit_read[o]];
+  int64_t each = st->each[o], loads = st->scattered[o] ? each : 1;
+  LLVMValueRef v = NULL;
+  E->env[st->reg[o]] = (tarn_plan_at){.kind = TARN_PLAN_NUMBER, .c = reg};
+  for (int64_t i = 0; i < loads; i++) {
+    E->env[st->place[o]] = (tarn_plan_at){.kind = TARN_PLAN_NUMBER, .c = i};
+    LLVMValueRef x = side_by_side(N, E, a, (uint32_t)(each / loads));
+    if (loads == 1) v = x;
+    else v = joined(N->M, v, x, i, loads);
+  }
   unset(E, st->reg[o]), unset(E, st->place[o]);
   return rounded(N, a->p->dtype, st->unit_round[o], v);
+}
+/* Where operand o begins in shared memory. */
+static int64_t shared_at(const low_nest *N, uint32_t o) {
+  const tarn_plan_stage *st = N->now->p;
+  uint32_t read = st->unit_read[o], held = st->read[read].held;
+  return held ? st->held[held - 1].at : N->p->stage[st->s->read[read].src].shared_at;
 }
 /* Registers `first` and so on, as many as one instruction loads: lane 8 i + k says where row k of
  * the i-th of them begins, which is where its first four lanes' registers lie. */
@@ -97,7 +134,7 @@ static void load_matrices(low_nest *N, low_fn *E, uint32_t o, int64_t first, LLV
   set(E, st->reg[o], LLVMBuildNUWAdd(M->b, which, low_index(M, first), ""), st->nreg[o]);
   E->env[st->place[o]] = (tarn_plan_at){.kind = TARN_PLAN_NUMBER};
   low_off off = low_offset(E, a->p->off);
-  LLVMValueRef base = advanced(N, M->i8, N->now->shared, low_i64(M, st->held[a->p->held - 1].at));
+  LLVMValueRef base = advanced(N, M->i8, E->shared, low_i64(M, shared_at(N, o)));
   LLVMValueRef p = low_address(E, a->p->dtype, base, &off);
   LLVMTypeRef type = LLVMTypeOf(p);
   const char *name =

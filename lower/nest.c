@@ -249,13 +249,15 @@ static void on_end(low_nest *N, const tarn_plan_list *list, const LLVMValueRef *
 /* Thread t does items t, t + threads, …; where a warp does an item, warp w items w, w + warps, … */
 void low_emit_team(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   LLVMBuilderRef b = N->M->b;
+  const tarn_plan_stage *st = N->now->p;
   int64_t items = s->hi + 1, lanes = N->M->regs.warp;
-  int64_t each = low_by_warp(N, N->now) ? lanes : 1;
+  int64_t each = low_by_warp(N, N->now) || st->unit ? lanes : 1;
   int64_t teams = E->threads / each;
   LLVMValueRef first = E->thread;
   if (each > 1) {
     first = LLVMBuildUDiv(b, E->thread, low_index(N->M, lanes), "");
-    E->lane = LLVMBuildURem(b, E->thread, low_index(N->M, lanes), "");
+    LLVMValueRef lane = LLVMBuildURem(b, E->thread, low_index(N->M, lanes), "");
+    *(st->unit ? &E->counter[st->lane] : &E->lane) = lane;
   }
   LLVMBasicBlockRef before = LLVMGetInsertBlock(b);
   LLVMBasicBlockRef body = low_block(E, "item");

@@ -11,11 +11,15 @@ int64_t tarn_plan_each(const tarn_plan_nest *N, uint32_t region) {
   int64_t lanes = N->hw->warps.lanes;
   return N->split && N->stage[region].red_lanes == lanes && !N->stage[region].tiled ? lanes : 1;
 }
+/* Does a warp do an item of a team's stage? */
+static bool by_warps(const tarn_plan_nest *N, uint32_t i) {
+  return N->stage[i].unit || N->stage[i].red_lanes == N->hw->warps.lanes;
+}
 /* Of a team as many as some stage has items. */
 static int64_t team_of(const tarn_plan_nest *N) {
   int64_t most = 1, lanes = N->hw->warps.lanes;
   for (uint32_t i = 0; i < N->nstage; i++) {
-    int64_t each = N->stage[i].red_lanes == lanes ? lanes : 1;
+    int64_t each = by_warps(N, i) ? lanes : 1;
     most = tarn_max(most, each * tarn_plan_team_items(N, i));
   }
   return tarn_min(TARN_BLOCK_TEAM, tarn_ceildiv(most, lanes) * lanes);
@@ -23,8 +27,7 @@ static int64_t team_of(const tarn_plan_nest *N) {
 /* One item that one thread does: the block's first. */
 static bool is_alone(const tarn_plan_nest *N, uint32_t i) {
   const tarn_plan_stage *st = &N->stage[i];
-  bool by_warp = st->red_lanes == N->hw->warps.lanes;
-  return !by_warp && !st->tiled && tarn_plan_team_items(N, i) == 1;
+  return !by_warps(N, i) && !st->tiled && tarn_plan_team_items(N, i) == 1;
 }
 bool tarn_plan_waits(const tarn_plan_nest *N, uint32_t i) {
   bool last = i + 1 == N->nstage;

@@ -41,12 +41,15 @@ static void check_levels(const tarn_plan_nest *N, const tarn_plan_stage *st,
       refuse(N, "parallel levels, serial ones over the sum, then team, unroll and serial ones");
   }
 }
-void tarn_plan_fetch_levels(tarn_plan_nest *N, tarn_plan_stage *st, const tarn_stage_sched *s) {
-  check_levels(N, st, s);
+void tarn_plan_whole_tiles(tarn_plan_stage *st, const tarn_stage_sched *s) {
   for (uint32_t i = s->nlevel; i-- > 0;) {
     uint32_t d = s->level[i].dim;
     st->over[d] = tarn_ceildiv(st->dim[d], s->level[i].step) * s->level[i].step;
   }
+}
+void tarn_plan_fetch_levels(tarn_plan_nest *N, tarn_plan_stage *st, const tarn_stage_sched *s) {
+  check_levels(N, st, s);
+  tarn_plan_whole_tiles(st, s);
 }
 /* A level of the sum whose trips the threads share. */
 static void share_sum(const tarn_plan_nest *N, tarn_plan_stage *st, const tarn_plan_list *list,
@@ -294,13 +297,14 @@ static bool goes_by(box *b, tarn_plan_held *h, int64_t w) {
       fits &= multiple(h->from.guard[g].e, w);
   return fits;
 }
-static bool is_zero(const tarn_plan_nest *N, uint32_t fill, tarn_dtype t) {
-  return fill == (tarn_dtype_is_float(t) ? tarn_fx_const(N->L, t, 0) : tarn_fx_iconst(N->L, t, 0));
+uint32_t tarn_plan_zero(const tarn_plan_nest *N, tarn_dtype t) {
+  return tarn_dtype_is_float(t) ? tarn_fx_const(N->L, t, 0) : tarn_fx_iconst(N->L, t, 0);
+}
+bool tarn_plan_is_zero(const tarn_plan_nest *N, uint32_t fill, tarn_dtype t) {
+  return fill == tarn_plan_zero(N, t);
 }
 static uint32_t fill_of(const box *b) {
-  tarn_dtype t = b->in->dtype;
-  if (b->map->nguard) return b->map->fill;
-  return tarn_dtype_is_float(t) ? tarn_fx_const(b->N->L, t, 0) : tarn_fx_iconst(b->N->L, t, 0);
+  return b->map->nguard ? b->map->fill : tarn_plan_zero(b->N, b->in->dtype);
 }
 static void hold_one(box *b, tarn_plan_held *h, uint32_t *vars) {
   tarn_plan_stage *st = b->st;
@@ -327,7 +331,7 @@ static void hold_one(box *b, tarn_plan_held *h, uint32_t *vars) {
   h->elems = b->elems;
   for (uint32_t i = 0; i < b->n; i++) h->border |= b->first[i] > 0 || b->end[i] < b->length[i];
   int64_t bytes = h->wide * b->size;
-  bool zeros = !h->from.nguard || is_zero(b->N, h->from.fill, b->in->dtype);
+  bool zeros = !h->from.nguard || tarn_plan_is_zero(b->N, h->from.fill, b->in->dtype);
   h->async = bytes >= 4 && bytes <= b->N->hw->warps.async && zeros;
 }
 /* The body's access goes to what is held. */
@@ -379,7 +383,7 @@ static void guard_ends(const tarn_plan_nest *N, tarn_plan_stage *st) {
     for (uint32_t k = 0; k < m->nin; k++) dims |= tarn_ix_dims(N->L, m->e[k]);
     if ((dims & over) && !st->read[r].held) refuse(N, "all that tiles which are not whole read");
     zero[r] = st->read[r].held ? st->held[st->read[r].held - 1].from.fill : TARN_NONE;
-    if (sum && (zero[r] == TARN_NONE || !is_zero(N, zero[r], st->read[r].dtype)))
+    if (sum && (zero[r] == TARN_NONE || !tarn_plan_is_zero(N, zero[r], st->read[r].dtype)))
       refuse(N, "tiles of the sum that are not whole, of operands that are not filled with 0");
   }
   if (sum && tarn_fx_subst(N->L, st->f->body, zero, st->f->nops) !=

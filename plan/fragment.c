@@ -53,7 +53,10 @@ static void match(tarn_plan_nest *N, tarn_plan_stage *st, const tarn_unit *u,
                u->rows < st->nacc && u->columns < st->nacc;
   if (!split) refuse(N, u, "one operand depends on its rows, the other on its columns");
   tarn_dtype type[2];
-  for (uint32_t k = 0; k < 2; k++) type[k] = in[st->s->read[st->unit_read[k]].src].dtype;
+  for (uint32_t k = 0; k < 2; k++) {
+    const tarn_read *r = &st->s->read[st->unit_read[k]];
+    type[k] = r->stage ? N->stage[r->src].out_type : in[r->src].dtype;
+  }
   while (i < N->hw->nintrin && strcmp(N->hw->intrin[i].name, u->name)) i++;
   if (i == N->hw->nintrin ||
       !tarn_plan_unit_serves(N->L, N->hw, i, st->f->body, st->f->red, type, &st->form))
@@ -113,22 +116,99 @@ const tarn_plan_lin *tarn_plan_fragment(const tarn_plan_nest *N, const tarn_plan
     if (st->form.role[o][k] == role) return tarn_plan_lin_ix(s, N->L, m->e[k], sub);
   return tarn_plan_lin_const(s->cx, 0);
 }
-/* What a register of an operand holds lies side by side, aligned to it. */
+/* Multiples of `each`, but for steps of one along variable `place`? */
+static bool by_registers(const tarn_plan_lin *a, int64_t each, uint32_t place) {
+  bool fits = a->c % each == 0;
+  for (uint32_t i = 0; i < a->n && fits; i++)
+    fits = a->t[i].deps >> place & 1 || a->t[i].coef % each == 0;
+  return fits;
+}
+/* Does what a register of an operand holds lie side by side, aligned to it, inside or outside? */
+static bool side_by_side(const tarn_plan_stage *st, uint32_t o) {
+  const tarn_plan_access *a = &st->read[st->unit_read[o]];
+  int64_t by = 0, each = st->each[o];
+  if (each == 1) return true;
+  bool fits = tarn_plan_moves_by(a->off, st->place[o], &by) && by == 1;
+  fits = fits && by_registers(a->off, each, st->place[o]);
+  for (uint32_t g = 0; g < a->nguard && fits; g++)
+    fits = !(tarn_plan_lin_deps(a->guard[g].e) >> st->place[o] & 1) ||
+           (by_registers(a->guard[g].e, each, st->place[o]) && a->guard[g].lo % each == 0 &&
+            a->guard[g].hi % each == 0);
+  return fits;
+}
 void tarn_plan_fragment_check(const tarn_plan_nest *N, const tarn_plan_stage *st) {
-  for (uint32_t o = 0; o < 2; o++) {
-    const tarn_plan_access *a = &st->read[st->unit_read[o]];
-    int64_t by = 0;
-    bool fits =
-        a->held && (st->each[o] == 1 || (tarn_plan_moves_by(a->off, st->place[o], &by) && by == 1));
-    for (uint32_t i = 0; i < a->off->n && fits; i++) {
-      const tarn_plan_term *t = &a->off->t[i];
-      fits = t->deps >> st->place[o] & 1 || t->coef % st->each[o] == 0;
-    }
-    if (!fits || a->off->c % st->each[o])
+  for (uint32_t o = 0; o < 2; o++)
+    if (!st->read[st->unit_read[o]].held || !side_by_side(st, o))
       tarn_raise(N->cx, TARN_BAD_INPUT,
                  "schedule: unit %s: operand %u is not held with its sum side by side",
                  st->unit->name, st->unit_read[o]);
+}
+
+/* ---------------------------------------------------------------- in a block of several stages */
+/* A warp does an item: the levels are parallel ones, then those of what it does. Tiles need not
+ * divide the extents. */
+void tarn_plan_fragment_own(const tarn_plan_nest *N, tarn_plan_stage *st,
+                            const tarn_stage_sched *s) {
+  for (uint32_t i = 0; i < s->nlevel; i++) {
+    const tarn_level *l = &s->level[i];
+    bool sum = l->dim >= st->nacc, last = i + 3 >= s->nlevel;
+    bool fits = i < s->acc ? !sum && l->kind == TARN_PARALLEL
+                           : l->kind == TARN_UNROLL || ((sum || last) && l->kind == TARN_SERIAL);
+    if (!fits)
+      refuse(N, s->unit, "parallel levels, serial ones of the sum and unrolled ones are expected");
   }
+  tarn_plan_whole_tiles(st, s);
+}
+/* The index of each dim in what operand o reads. */
+void tarn_plan_fragment_index(const tarn_plan_nest *N, const tarn_plan_stage *st, uint32_t o,
+                              const tarn_plan_lin **index) {
+  const tarn_plan_list *own = &N->list[1 + (st - N->stage)];
+  const tarn_plan_space *s = &st->space;
+  for (uint32_t d = 0; d < st->n; d++) index[d] = tarn_plan_lin_const(N->cx, 0);
+  for (uint32_t k = 0; k < 2; k++)
+    for (uint32_t i = 0; i < (k ? st->unit_at : N->list[0].n); i++) {
+      const tarn_plan_level *l = k ? &own->level[i] : &N->list[0].level[i];
+      index[l->dim] = tarn_plan_lin_add(s, index[l->dim], l->step, tarn_plan_lin_var(s, 1, l->var));
+    }
+  for (uint32_t i = st->unit_at; i < own->n; i++) {
+    uint32_t d = own->level[i].dim;
+    bool rows = i == st->unit_at + st->unit_rows;
+    tarn_hw_role role = d >= st->nacc ? TARN_HW_K : rows ? TARN_HW_M : TARN_HW_N;
+    index[d] = tarn_plan_lin_add(s, index[d], 1, tarn_plan_fragment(N, st, o, role));
+  }
+}
+static void guard(const tarn_plan_nest *N, const tarn_plan_stage *st, tarn_plan_access *a,
+                  const tarn_plan_lin *e, int64_t end) {
+  if (a->nguard == TARN_MAX_DIMS)
+    tarn_raise(N->cx, TARN_BAD_INPUT, "schedule: unit %s: too many guards", st->unit->name);
+  a->guard[a->nguard++] = (tarn_plan_guard){e, 0, end};
+}
+/* What operand o has beyond the end of a dim counts as zero. */
+static void end_operand(tarn_plan_nest *N, tarn_plan_stage *st, const tarn_unit *u, uint32_t o) {
+  const tarn_plan_lin *index[TARN_MAX_DIMS];
+  tarn_plan_access *a = &st->read[st->unit_read[o]];
+  uint32_t dims = dims_of(N, st, st->unit_read[o]);
+  bool padded = a->nguard > 0;
+  tarn_plan_fragment_index(N, st, o, index);
+  for (uint32_t d = 0; d < st->n; d++) {
+    if (st->over[d] == st->dim[d]) continue;
+    bool sum = d >= st->nacc, reads = dims >> d & 1;
+    if (sum && (!reads || (padded && !tarn_plan_is_zero(N, a->fill, a->dtype))))
+      refuse(N, u, "tiles of a sum that are not whole, of what is not zero beyond its end");
+    if (reads) guard(N, st, a, index[d], st->dim[d]);
+  }
+  if (!padded) a->fill = tarn_plan_zero(N, a->dtype);
+}
+void tarn_plan_fragment_settle(tarn_plan_nest *N, tarn_plan_stage *st, const tarn_unit *u,
+                               const tarn_plan_operand *in) {
+  for (uint32_t o = 0; o < 2; o++) {
+    const tarn_read *r = &st->s->read[st->unit_read[o]];
+    end_operand(N, st, u, o);
+    st->scattered[o] = !side_by_side(st, o);
+    st->scattered[o] |= !r->stage && in[r->src].layout.offset % st->each[o];
+  }
+  for (uint32_t d = 0; d < st->nacc; d++)
+    if (st->over[d] != st->dim[d]) guard(N, st, &st->result, st->index[d], st->dim[d]);
 }
 
 /* ---------------------------------------------------------------- matrices */
@@ -168,7 +248,10 @@ static bool is_loaded_whole(const tarn_plan_nest *N, const tarn_plan_stage *st, 
   const tarn_plan_access *a = &st->read[st->unit_read[o]];
   int64_t at[PLAN_MAX_VARS] = {0}, points = 1;
   uint64_t vars = 0;
+  const tarn_read *from = &st->s->read[st->unit_read[o]];
+  bool shared = a->held || (from->stage && N->stage[from->src].shared_at >= 0);
   if (st->each[o] * (int64_t)tarn_dtype_size(a->dtype) * 4 != N->hw->warps.matrix) return false;
+  if (!shared || a->nguard || st->scattered[o]) return false;
   if (!mixed_with(st, o, &vars)) return false;
   for (uint64_t v = vars; v; v &= v - 1) points *= st->space.hi[__builtin_ctzll(v)] + 1;
   if (points > MOST_POINTS) return false;

@@ -263,6 +263,10 @@ static tarn_dtype type_of(const tarn_lang *L, const tarn_ksig *k, uint32_t stage
   for (uint32_t i = 0; i < stage; i++) out += n->stage[i].out;
   return k->out_type[s->out ? out : 0];
 }
+tarn_dtype tarn_read_type(const tarn_lang *L, const tarn_ksig *k, uint32_t stage, uint32_t read) {
+  tarn_hold h = {.what = TARN_HOLD_OPERAND, .operand = (uint8_t)read};
+  return type_of(L, k, stage, &h);
+}
 static const tarn_hw_memory *memory_of(const tarn_lang *L, const tarn_hw *hw, const tarn_hold *h) {
   const tarn_hw_memory *m = tarn_hw_memory_find(hw, h->memory);
   if (!m)

@@ -51,6 +51,9 @@ TARN_API void tarn_reach_tiles(tarn_ctx *cx, const tarn_reach *r, const int64_t 
 /* What has to be moved in any case: each element once. */
 TARN_API int64_t tarn_hold_compulsory(const tarn_lang *L, const tarn_stage_dims *d,
                                       const tarn_hold *h);
+/* Of an operand of a stage's body or epilogue, an earlier stage's result or not. */
+TARN_API tarn_dtype tarn_read_type(const tarn_lang *L, const tarn_ksig *k, uint32_t stage,
+                                   uint32_t read);
 /* Raises TARN_BAD_INPUT, with numbers, where the machine has no such unit, no such memory that a
  * program manages, or too little of it. */
 TARN_API void tarn_holds_check(const tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,

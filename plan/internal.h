@@ -23,6 +23,9 @@ void tarn_plan_lanes_settle(const tarn_plan_nest *N, tarn_plan_stage *st,
 /* fetch.c, for a stage that holds operands in shared memory: its rounded extents and the check of
  * its levels, before they are read; then what is held. */
 void tarn_plan_fetch_levels(tarn_plan_nest *N, tarn_plan_stage *st, const tarn_stage_sched *s);
+void tarn_plan_whole_tiles(tarn_plan_stage *st, const tarn_stage_sched *s); /* the extents */
+uint32_t tarn_plan_zero(const tarn_plan_nest *N, tarn_dtype t);             /* fx constant */
+bool tarn_plan_is_zero(const tarn_plan_nest *N, uint32_t fill, tarn_dtype t);
 /* fragment.c: the levels of an instruction of a warp; its variables; a fragment's index of rows,
  * columns or sum, as its operand o has it; what is held as a register takes it. */
 #define TARN_PLAN_UNIT_VARS 6
@@ -33,6 +36,14 @@ const tarn_plan_lin *tarn_plan_fragment(const tarn_plan_nest *N, const tarn_plan
                                         uint32_t o, tarn_hw_role role);
 void tarn_plan_fragment_matrices(const tarn_plan_nest *N, tarn_plan_stage *st);
 void tarn_plan_fragment_check(const tarn_plan_nest *N, const tarn_plan_stage *st);
+/* Of a stage in a team, an item of which a warp does: its levels; the index of each dim in operand
+ * o; what lies beyond the end of a dim. */
+void tarn_plan_fragment_own(const tarn_plan_nest *N, tarn_plan_stage *st,
+                            const tarn_stage_sched *s);
+void tarn_plan_fragment_index(const tarn_plan_nest *N, const tarn_plan_stage *st, uint32_t o,
+                              const tarn_plan_lin **index);
+void tarn_plan_fragment_settle(tarn_plan_nest *N, tarn_plan_stage *st, const tarn_unit *u,
+                               const tarn_plan_operand *in);
 void tarn_plan_fetch_vars(tarn_plan_nest *N, tarn_plan_stage *st, tarn_plan_list *list,
                           const tarn_stage_sched *s, const tarn_plan_operand *in);
 /* Where a team's buffers lie: blocks.c. */

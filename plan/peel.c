@@ -89,6 +89,7 @@ bool plan_peel(plan_walk *w, uint32_t list, uint32_t l, int64_t full, int64_t *f
   *first = *last = 0;
   if (lev->red || lev->kind == TARN_UNROLL || lev->kind == TARN_VECTOR) return false;
   if (full < 2 || full > MOST_SCANNED) return false;
+  if (list && w->N->stage[list - 1].unit) return false; /* its lanes lie on both sides */
   question q = {w, list, lev->var};
   bool all;
   if (!asks(&q, &all) || all) return false;

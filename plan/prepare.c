@@ -102,13 +102,15 @@ static void prepare_read(tarn_plan_nest *N, tarn_plan_stage *st, uint32_t i,
   const tarn_read *r = &st->s->read[i];
   const tarn_imap *m = tarn_imap_get(N->L, r->map);
   tarn_plan_access *a = &st->read[i];
-  const tarn_plan_lin *at[TARN_MAX_DIMS * 2];
+  const tarn_plan_lin *at[TARN_MAX_DIMS * 2], *index[TARN_MAX_DIMS];
   uint32_t n = 0;
+  memcpy(index, st->index, sizeof index);
+  if (st->unit && i < st->f->nops) tarn_plan_fragment_index(N, st, i == st->unit_read[1], index);
   const tarn_plan_stage *from = r->stage ? &N->stage[r->src] : NULL;
   if (from && from->s->out)
-    for (; n < N->n->depth; n++) at[n] = st->index[n];
+    for (; n < N->n->depth; n++) at[n] = index[n];
   for (uint32_t k = 0; k < m->nin; k++)
-    at[n++] = tarn_plan_lin_ix(&st->space, N->L, m->e[k], st->index);
+    at[n++] = tarn_plan_lin_ix(&st->space, N->L, m->e[k], index);
   if (!from) {
     a->off = tarn_plan_lin_layout(&st->space, &in[r->src].layout, at), a->dtype = in[r->src].dtype;
     a->few = in[r->src].few, a->nfew = in[r->src].nfew;
@@ -119,7 +121,7 @@ static void prepare_read(tarn_plan_nest *N, tarn_plan_stage *st, uint32_t i,
   else a->off = local_offset(N, from, &st->space, at), a->dtype = from->out_type;
   a->fill = m->fill, a->nguard = m->nguard;
   for (uint32_t g = 0; g < m->nguard; g++)
-    a->guard[g] = (tarn_plan_guard){tarn_plan_lin_ix(&st->space, N->L, m->guard[g].e, st->index),
+    a->guard[g] = (tarn_plan_guard){tarn_plan_lin_ix(&st->space, N->L, m->guard[g].e, index),
                                     m->guard[g].lo, m->guard[g].hi};
 }
 
@@ -227,9 +229,14 @@ static void prepare_levels(tarn_plan_nest *N, uint32_t i, const tarn_schedule *s
   r.splits = may_split_reduction(N, st);
   r.lanes_outside = shared_lanes(N) != NULL;
   st->acc = tarn_plan_acc(&s->stage[i], st->red);
+  bool by_warps = N->team && s->stage[i].unit;
   if (st->tiled) tarn_plan_fetch_levels(N, st, &s->stage[i]);
+  if (by_warps) tarn_plan_fragment_own(N, st, &s->stage[i]);
   tarn_plan_list_own(N->cx, &r, s, i, &N->list[1 + i]);
   if (st->tiled) tarn_plan_fetch_vars(N, st, &N->list[1 + i], &s->stage[i], in);
+  if (!by_warps) return;
+  tarn_plan_fragment_levels(N, st, &N->list[1 + i], &s->stage[i], in);
+  tarn_plan_fragment_vars(N, st, &N->list[1 + i]);
 }
 
 /* Of a window's sums: the copies of each tap go along the lanes. Where other copies use what is
@@ -299,12 +306,14 @@ static void prepare_stage(tarn_plan_nest *N, uint32_t i, const tarn_schedule *s,
     st->local_bytes = local_elems(N, st) * (int64_t)tarn_dtype_size(st->out_type);
   }
   if (st->tiled) tarn_plan_fetch_settle(N, st, list, &s->stage[i], in);
+  else if (st->unit) tarn_plan_fragment_settle(N, st, s->stage[i].unit, in);
   check_outer_reduction(N, i, list);
   if (!st->unit) tarn_plan_dot_settle(N, st, &N->list[1 + i]);
   prepare_tile(N, st, list);
   tarn_plan_transpose_settle(st, list);
-  if (!st->tiled) tarn_plan_bilinear_settle(N, st, list);
-  if (st->nfactor || st->tiled) st->order = TARN_MAX_LEVELS;
+  bool plain = !st->tiled && !st->unit;
+  if (plain) tarn_plan_bilinear_settle(N, st, list);
+  if (st->nfactor || !plain) st->order = TARN_MAX_LEVELS;
   else tarn_plan_order_settle(N, st, list);
   settle_start(N, st, list);
   tarn_plan_lanes_settle(N, st, list);
@@ -350,6 +359,8 @@ tarn_plan_nest *tarn_plan_prepare(tarn_lang *L, const tarn_hw *hw, bool contract
   for (uint32_t i = 0; i <= n->nstage; i++)
     tarn_plan_list_parallel(&N->list[i], i == 0 || N->split || N->team);
   if (hw->warps.lanes) tarn_plan_share(N);
+  for (uint32_t i = 0; i < n->nstage && N->team; i++)
+    if (N->stage[i].unit) tarn_plan_fragment_matrices(N, &N->stage[i]);
   tarn_plan_prefetch_settle(N, in, out);
   for (uint32_t i = 0; i < n->nstage; i++)
     settle_accesses(N, &N->stage[i], serial_vars(&N->list[0]) | serial_vars(&N->list[1 + i]));

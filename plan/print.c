@@ -154,6 +154,10 @@ static void print_units(printer *p, const tarn_plan_stage *st) {
 }
 static void print_matrices(printer *p, const tarn_plan_stage *st) {
   for (uint32_t o = 0; o < 2 && st->unit; o++) {
+    if (st->scattered[o]) {
+      line(p);
+      tarn_buf_fmt(p->b, "(scattered (operand %u))", st->unit_read[o]);
+    }
     if (!st->matrices[o]) continue;
     line(p);
     tarn_buf_fmt(p->b, "(matrices (operand %u) %lld registers at once)", st->unit_read[o],

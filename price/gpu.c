@@ -22,7 +22,8 @@ enum {
   MOST_STEPS = 20,
   MOST_LOADED = 64,
   OTHER_REGISTERS = 24,
-  SHUFFLE = 2
+  SHUFFLE = 2,
+  MOST_UNITS = 4
 };
 
 #define SKEW 0.5 /* cycles that computing a skewed place takes of a warp */
@@ -91,11 +92,29 @@ typedef struct shape {
   bool packed;   /* constants along it are */
   bool by_warp;  /* a warp shares the reduction */
   double items, steps;
-  double unrolled; /* steps that are loaded at once */
-  gpu_warp warp;   /* the first one */
+  double unrolled;      /* steps that are loaded at once */
+  gpu_warp warp;        /* the first one */
+  const gpu_unit *unit; /* what an item's warp computes with: sizes count instructions; or NULL */
 } shape;
-static shape shape_of(const tarn_hw *hw, const stage_model *m, const tarn_stage_sched *s) {
-  shape x = {.lane = m->n, .items = 1, .steps = 1, .unrolled = UNROLLED};
+/* A tile of instructions, each step of a sum one of them. */
+static void count_instructions(const tarn_hw *hw, const stage_model *m, const tarn_stage_sched *s,
+                               shape *x) {
+  const gpu_unit *u = x->unit;
+  x->unrolled = 1;
+  for (uint32_t i = 0; i + 1 < s->nlevel; i++)
+    if (s->level[i].dim == u->dim[2] && s->level[i + 1].kind == TARN_UNROLL)
+      x->unrolled = tarn_fmax(1, (double)(s->level[i].step / u->size[2]));
+  for (uint32_t o = 0; o < 2; o++)
+    x->tile[u->dim[o]] = tarn_ceildiv(x->tile[u->dim[o]], u->size[o]);
+  double sum = (double)m->dim[u->dim[2]];
+  x->steps *= ceil(sum / (double)u->size[2]) / sum;
+  x->items *= hw->warps.lanes;
+  x->lane = m->n, x->packed = false;
+  x->warp = u->lanes[2];
+}
+static shape shape_of(const tarn_hw *hw, const stage_model *m, const tarn_stage_sched *s,
+                      const gpu_unit *u) {
+  shape x = {.lane = m->n, .items = 1, .steps = 1, .unrolled = UNROLLED, .unit = u};
   for (uint32_t d = 0; d < m->n; d++) x.left[d] = x.tile[d] = m->dim[d];
   for (uint32_t d = 0; d < m->nshared; d++) x.items *= (double)m->dim[d], x.tile[d] = 1;
   for (uint32_t i = 0; i < s->nlevel; i++) {
@@ -118,8 +137,20 @@ static shape shape_of(const tarn_hw *hw, const stage_model *m, const tarn_stage_
     x.items *= lanes;
     x.steps *= ceil((double)m->dim[last->dim] / lanes) / (double)m->dim[last->dim];
   }
-  gpu_warp_of(hw, m, s, &x.warp);
+  if (u) count_instructions(hw, m, s, &x);
+  else gpu_warp_of(hw, m, s, &x.warp);
   return x;
+}
+/* Which operand of the instruction it is; 2: none. */
+static uint32_t unit_operand(const stage_model *m, const acc_model *a, const shape *x) {
+  if (!x->unit || a == &m->result) return 2;
+  uint32_t r = (uint32_t)(a - m->read);
+  return r == x->unit->read[0] ? 0 : r == x->unit->read[1] ? 1 : 2;
+}
+/* The lanes of a warp, where they read or write. */
+static const gpu_warp *lanes_of(const stage_model *m, const acc_model *a, const shape *x) {
+  uint32_t o = unit_operand(m, a, x);
+  return o < 2 ? &x->unit->lanes[o] : &x->warp;
 }
 /* The block that a kernel's stages run in. */
 typedef struct block {
@@ -130,7 +161,7 @@ typedef struct block {
 } block;
 /* Loads of one step of the reduction (or of a result). */
 static double loads(const stage_model *m, const acc_model *a, const shape *x) {
-  double n = 1;
+  double n = x->unit ? (double)x->unit->reg[unit_operand(m, a, x)] : 1;
   for (uint32_t d = m->nshared; d < m->nacc; d++)
     if (a->touched >> d & 1) n *= (double)x->tile[d];
   return n;
@@ -195,13 +226,24 @@ static double wavefronts(const block *b, const stage_model *m, const acc_model *
   if (near && (a->irregular || !b->order)) return 1;
   if (a->irregular || packed)
     return tarn_fmax(1, sectors_by_step(m, a, x, b->hw->warps.lanes) / each);
-  gpu_warp_bytes(m, a, near ? &b->order[a->from] : NULL, &x->warp, byte);
-  if (near) return tarn_fmax(1, gpu_banks(b->hw, byte, x->warp.n, (int64_t)a->bytes));
-  return tarn_fmax(1, gpu_sectors(byte, x->warp.n, (int64_t)a->bytes) / each);
+  const gpu_warp *w = lanes_of(m, a, x);
+  uint32_t o = unit_operand(m, a, x);
+  int64_t bytes = (int64_t)a->bytes * (x->unit ? x->unit->each[o] : 1);
+  gpu_warp_bytes(m, a, near ? &b->order[a->from] : NULL, w, byte);
+  if (near) return tarn_fmax(1, gpu_banks(b->hw, byte, w->n, bytes));
+  return tarn_fmax(1, gpu_sectors(byte, w->n, bytes) / each);
+}
+/* Are lanes of an instruction beyond the end of a dim that it reads along? */
+static bool overhangs(const stage_model *m, const acc_model *a, const gpu_unit *u) {
+  bool any = false;
+  for (uint32_t o = 0; o < 3 && u; o++)
+    any |= (a->touched >> u->dim[o] & 1) && m->dim[u->dim[o]] % u->size[o];
+  return any;
 }
 static work work_of(const block *b, const stage_model *m, const shape *x) {
   const tarn_hw *hw = b->hw;
-  double lanes = hw->warps.lanes, tile = 1, step = 0, end = m->epi_ops + 2, bytes = 0, once = 0;
+  const gpu_unit *u = x->unit;
+  double lanes = hw->warps.lanes, tile = 1, step = 0, end = 2, bytes = 0, once = 0;
   double near = tarn_hw_mem(hw, TARN_HW_L1)->latency, far = tarn_hw_mem(hw, TARN_HW_L2)->latency;
   double asked = 0;
   for (uint32_t d = m->nshared; d < m->nacc; d++) tile *= (double)x->tile[d];
@@ -209,11 +251,13 @@ static work work_of(const block *b, const stage_model *m, const shape *x) {
     const acc_model *a = &m->read[r];
     double n = loads(m, a, x);
     asked += a->epi || a->local ? 0 : n * x->unrolled;
-    *(a->epi ? &end : &step) += n * (1 + ADDRESS + 4 * (a->guarded != 0));
+    *(a->epi ? &end : &step) += n * (1 + ADDRESS + 4 * (a->guarded || overhangs(m, a, u)));
+    step += u && u->rounds && !a->epi ? n : 0;
     *(a->epi ? &once : &bytes) += n * wavefronts(b, m, a, x);
   }
-  step += tile * (m->body_ops + 1) + hw->trip;
-  end += tile * (1 + ADDRESS);
+  double sums = u ? tile * (double)u->reg[2] : tile;
+  step += tile * (u ? 1 : m->body_ops + 1) + hw->trip;
+  end += sums * (1 + ADDRESS) + m->epi_ops * (u ? sums : 1);
   once += loads(m, &m->result, x) * wavefronts(b, m, &m->result, x);
   double steps = m->reduces ? x->steps : 1;
   if (x->by_warp) end += 2 * tile * log2(lanes) * SHUFFLE;
@@ -222,7 +266,8 @@ static work work_of(const block *b, const stage_model *m, const shape *x) {
   w.moved = w.warps * (steps * bytes + once);
   w.fma = m->reduces ? w.warps * steps * tile : 0;
   double all_near = pow(NEAR, asked);
-  w.waits = steps * (step + (all_near * near + (1 - all_near) * far) / x->unrolled) + end + far;
+  double load = (all_near * near + (1 - all_near) * far) / x->unrolled;
+  w.waits = steps * (step + load + (u ? u->is->latency : 0)) + end + far;
   return w;
 }
 /* Bytes that have to come from main memory, or go there: each operand once. */
@@ -259,7 +304,7 @@ static spread spread_of(const block *b, const stage_model *m, const shape *x, co
 /* A tile of sums, and what steps of them load at once, fewer of what lies near; fitted to what
  * ptxas gives. */
 static double registers_of(const stage_model *m, const shape *x) {
-  double tile = 1, loaded = 0;
+  double tile = x->unit ? (double)x->unit->reg[2] : 1, loaded = 0;
   for (uint32_t d = m->nshared; d < m->nacc; d++) tile *= (double)x->tile[d];
   for (uint32_t r = 0; r < m->nread; r++) {
     double steps = !m->reduces ? 1 : m->read[r].local ? UNROLLED : x->unrolled;
@@ -268,15 +313,15 @@ static double registers_of(const stage_model *m, const shape *x) {
   return OTHER_REGISTERS + (m->reduces ? tile : 0) + tarn_fmin(MOST_LOADED, loaded);
 }
 static double stage_cost(const block *b, const stage_model *m, const tarn_stage_sched *s,
-                         tarn_cost *c) {
+                         const gpu_unit *u, tarn_cost *c) {
   const tarn_hw *hw = b->hw;
-  shape x = shape_of(hw, m, s);
+  shape x = shape_of(hw, m, s, u);
   work w = work_of(b, m, &x);
   spread p = spread_of(b, m, &x, &w);
   const tarn_hw_memory *main = tarn_hw_mem(hw, TARN_HW_MAIN), *l1 = tarn_hw_mem(hw, TARN_HW_L1);
   double issue = w.issue / (p.units * hw->warps.issue);
   double moved = w.moved * l1->line / (p.units * l1->read);
-  double fma = w.fma / (p.units * gpu_fma_rate(hw));
+  double fma = w.fma / (p.units * (u ? u->is->throughput : gpu_fma_rate(hw)));
   double bytes = whole_bytes(m), main_cycles = bytes / (main->read * hw->units);
   const tarn_hw_memory *l2 = tarn_hw_mem(hw, TARN_HW_L2);
   double beyond = shared_bytes(hw, m, s, &x, b->team) / (l2->read * p.units);
@@ -289,7 +334,7 @@ static double stage_cost(const block *b, const stage_model *m, const tarn_stage_
   c->memory_seconds[0] += moved / hw->clock;
   c->memory_seconds[hw->nmem > 1 ? hw->nmem - 2 : 0] += main_cycles / hw->clock;
   c->bytes[hw->nmem > 1 ? hw->nmem - 2 : 0] += bytes;
-  c->flops += m->flops_each * x.steps * x.items;
+  c->flops += m->flops_each * (u ? loop_points(m, UINT32_MAX) : x.steps * x.items);
   c->parallel = tarn_fmax(c->parallel, p.units);
   c->registers = tarn_fmax(c->registers, registers_of(m, &x));
   c->warps = tarn_fmin(hw->warps.resident, hw->warps.registers / (32 * c->registers));
@@ -303,8 +348,11 @@ static double stage_cost(const block *b, const stage_model *m, const tarn_stage_
 
 /* ---------------------------------------------------------------- the search */
 typedef struct search {
+  tarn_lang *L;
+  const tarn_ksig *k;
   const block *block;
   const stage_model *m;
+  uint32_t stage;
   tarn_stage_sched best;
   double least;
   bool strict; /* sums keep their order */
@@ -315,7 +363,7 @@ static void try_levels(search *q, const pick *p) {
   tarn_stage_sched s;
   tarn_cost c = {0};
   make_levels(q->m, p, &s);
-  double t = stage_cost(q->block, q->m, &s, &c);
+  double t = stage_cost(q->block, q->m, &s, NULL, &c);
   if (q->visit) {
     tarn_schedule one = {.nstage = 1, .stage = &s};
     q->visit(q->user, &one, t);
@@ -363,6 +411,28 @@ static void try_warps(search *q, pick p) {
       try_tiles(q, p);
     }
 }
+/* A warp does a tile of instructions. */
+static void try_unit(search *q, const gpu_unit *u) {
+  tarn_ctx *cx = tarn_lang_ctx(q->L);
+  const int64_t *dim = q->m->dim;
+  int64_t t[3];
+  for (t[0] = 1; t[0] == 1 || (t[0] <= 4 && t[0] / 2 * u->size[0] < dim[u->dim[0]]); t[0] *= 2)
+    for (t[1] = 1; t[1] == 1 || (t[1] <= 4 && t[1] / 2 * u->size[1] < dim[u->dim[1]]); t[1] *= 2)
+      for (t[2] = 1; t[2] <= 4; t[2] *= 2) {
+        tarn_stage_sched s;
+        tarn_cost c = {0};
+        if (t[2] > 1 && dim[u->dim[2]] % (t[2] * u->size[2])) continue;
+        gpu_unit_levels(cx, q->m, u, t, &s);
+        double seconds = stage_cost(q->block, q->m, &s, u, &c);
+        if (seconds < q->least) q->least = seconds, q->best = s;
+      }
+}
+static void try_units(search *q) {
+  gpu_unit unit[MOST_UNITS];
+  if (!q->block->team || q->strict) return;
+  uint32_t n = gpu_units(q->L, q->block->hw, q->k, q->stage, q->m, unit, MOST_UNITS);
+  for (uint32_t i = 0; i < n; i++) try_unit(q, &unit[i]);
+}
 static void solve_stage(search *q) {
   const stage_model *m = q->m;
   pick p = {.lane = m->nacc, .lanes = q->block->hw->warps.lanes, .steps = UNROLLED};
@@ -372,6 +442,7 @@ static void solve_stage(search *q) {
   try_warps(q, p);
   for (p.lane = m->nshared; p.lane < m->nacc; p.lane++)
     if (m->dim[p.lane] > 1) try_tiles(q, p);
+  try_units(q);
 }
 
 /* Stages without shared loops whose results all leave the kernel are kernels of their own. */
@@ -409,6 +480,13 @@ static double most_shared(const kernel_model *km, const gpu_order *order) {
   }
   return most;
 }
+/* The instruction that stage i computes with; NULL: none. */
+static const gpu_unit *unit_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
+                               const kernel_model *km, const tarn_schedule *s, uint32_t i) {
+  const tarn_unit *is = s->stage[i].unit;
+  gpu_unit *u = is ? TARN_NEW(tarn_lang_ctx(L), gpu_unit) : NULL;
+  return u && gpu_unit_of(L, hw, k, i, &km->stage[i], is, u) ? u : NULL;
+}
 static block block_of(tarn_ctx *cx, const tarn_hw *hw, const kernel_model *km,
                       const tarn_schedule *s) {
   gpu_order *order = TARN_ARRAY(cx, gpu_order, km->nstage);
@@ -430,6 +508,18 @@ static double buffer_cost(const block *b, const kernel_model *km, const shape *x
   }
   return sum;
 }
+/* Do registers of several elements lie side by side in the buffer of stage i? */
+static bool by_registers(const kernel_model *km, const shape *x, uint32_t i, const gpu_order *o) {
+  for (uint32_t k = i; k < km->nstage; k++)
+    for (uint32_t r = 0; r < km->stage[k].nread; r++) {
+      const acc_model *a = &km->stage[k].read[r];
+      uint32_t of = unit_operand(&km->stage[k], a, &x[k]);
+      if (!a->local || a->from != i || of > 1) continue;
+      int64_t each = x[k].unit->each[of];
+      if (each > 1 && (o->skew || o->pad % each)) return false;
+    }
+  return true;
+}
 static void hold_result(tarn_ctx *cx, const tarn_hw *hw, const gpu_order *o, tarn_stage_sched *s) {
   s->nhold = 0;
   if (!o->pad && !o->skew) return;
@@ -439,15 +529,17 @@ static void hold_result(tarn_ctx *cx, const tarn_hw *hw, const gpu_order *o, tar
   s->nhold = 1;
 }
 /* Each buffer's order, the one that costs least: they do not depend on one another. */
-static void order_buffers(tarn_ctx *cx, const tarn_hw *hw, const kernel_model *km,
-                          tarn_schedule *s) {
+static void order_buffers(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
+                          const kernel_model *km, tarn_schedule *s) {
+  tarn_ctx *cx = tarn_lang_ctx(L);
   static const gpu_order ways[] = {{0, 0, 0}, {0, 1, 0}, {0, 2, 0}, {0, 4, 0}, {0, 8, 0},
                                    {0, 0, 1}, {0, 0, 2}, {0, 0, 4}, {0, 0, 8}};
   block b = block_of(cx, hw, km, s);
   gpu_order *order = tarn_copy(cx, b.order, km->nstage * sizeof *order);
   shape *x = TARN_ARRAY(cx, shape, km->nstage);
   b.order = order;
-  for (uint32_t i = 0; i < km->nstage; i++) x[i] = shape_of(hw, &km->stage[i], &s->stage[i]);
+  for (uint32_t i = 0; i < km->nstage; i++)
+    x[i] = shape_of(hw, &km->stage[i], &s->stage[i], unit_of(L, hw, k, km, s, i));
   for (uint32_t i = 0; i < km->nstage; i++) {
     const gpu_order was = order[i];
     double least = INFINITY;
@@ -456,6 +548,7 @@ static void order_buffers(tarn_ctx *cx, const tarn_hw *hw, const kernel_model *k
     for (uint32_t w = 0; w < sizeof ways / sizeof *ways; w++) {
       order[i] = (gpu_order){was.row, ways[w].pad, ways[w].skew};
       bool fits = most_shared(km, order) <= (double)tarn_hw_block_memory(hw);
+      if (!by_registers(km, x, i, &order[i])) continue;
       double cost = buffer_cost(&b, km, x, i);
       if (cost < least && (fits || !w)) least = cost, best = order[i];
     }
@@ -474,7 +567,7 @@ static double price(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const t
   for (uint32_t i = 0; i < km->nstage; i++)
     seconds += s->stage[i].nhold && km->nstage == 1
                    ? gpu_tiles_price(L, hw, k, &km->stage[i], &s->stage[i], out)
-                   : stage_cost(&b, &km->stage[i], &s->stage[i], out);
+                   : stage_cost(&b, &km->stage[i], &s->stage[i], unit_of(L, hw, k, km, s, i), out);
   if (b.team) out->shared = b.shared;
   out->overhead_seconds = hw->launch;
   out->seconds = seconds + hw->launch;
@@ -487,11 +580,13 @@ void tarn_gpu_price(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const t
   tarn_mark mark = tarn_arena_mark(tarn_lang_ctx(L));
   price(L, hw, k, s, out);
   bool plans = s->nstage == 1 && s->stage[0].nhold; /* then something was interned */
+  for (uint32_t i = 0; i < s->nstage; i++) plans |= s->stage[i].unit != NULL;
   if (!plans) tarn_release(tarn_lang_ctx(L), mark);
 }
-static tarn_stage_sched solve_one(const block *b, const tarn_ksig *k, const stage_model *m,
-                                  double *seconds) {
-  search q = {.block = b, .m = m, .strict = k->strict};
+static tarn_stage_sched solve_one(tarn_lang *L, const block *b, const tarn_ksig *k,
+                                  const kernel_model *km, uint32_t stage, double *seconds) {
+  search q = {.L = L, .k = k, .block = b, .m = &km->stage[stage], .stage = stage};
+  q.strict = k->strict;
   solve_stage(&q);
   *seconds = q.least;
   return q.best;
@@ -504,9 +599,8 @@ static void solve_team(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, cons
   block b = {.hw = hw, .team = true};
   double least = INFINITY, seconds;
   for (uint32_t round = 0; round < 2; round++) {
-    for (uint32_t i = 0; i < km->nstage; i++)
-      s->stage[i] = solve_one(&b, k, &km->stage[i], &seconds);
-    order_buffers(cx, hw, km, s);
+    for (uint32_t i = 0; i < km->nstage; i++) s->stage[i] = solve_one(L, &b, k, km, i, &seconds);
+    order_buffers(L, hw, k, km, s);
     b = block_of(cx, hw, km, s);
     tarn_cost cost;
     seconds = price(L, hw, k, s, &cost);
@@ -529,7 +623,7 @@ static const tarn_schedule *solve(tarn_lang *L, const tarn_hw *hw, const tarn_ks
   double least = INFINITY, seconds;
   tarn_stage_sched tiled;
   for (uint32_t i = 0; i < km->nstage && !is_team(km); i++)
-    s->stage[i] = solve_one(&b, k, &km->stage[i], &least);
+    s->stage[i] = solve_one(L, &b, k, km, i, &least);
   if (is_team(km)) solve_team(L, hw, k, km, s);
   else if (km->nstage == 1 && gpu_tiles(L, hw, k, km->stage, NULL, NULL, &tiled, &seconds) &&
            seconds < least)
@@ -550,7 +644,8 @@ bool tarn_gpu_schedules(tarn_solver *s, const tarn_ksig *k, tarn_schedule_visit 
   const kernel_model *km = loop_model(L, hw, k);
   if (km->nstage != 1) return false;
   block b = {.hw = hw};
-  search q = {.block = &b, .m = km->stage, .strict = k->strict, .visit = visit, .user = user};
+  search q = {.L = L, .k = k, .block = &b, .m = km->stage, .visit = visit, .user = user};
+  q.strict = k->strict;
   solve_stage(&q);
   tarn_stage_sched tiled;
   double seconds;

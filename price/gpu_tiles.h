@@ -27,6 +27,27 @@ void gpu_warp_bytes(const stage_model *m, const acc_model *a, const gpu_order *o
 /* Sectors that an operand touches where its dims have these extents. */
 double gpu_box_sectors(const stage_model *m, const acc_model *a, const int64_t *span);
 
+/* ---- gpu_unit.c ---- */
+/* An instruction of a warp as a stage of several has it: which reads are its operands; its rows,
+ * columns and sum: dims, extents; registers of operands and result, elements in each; the points of
+ * the lanes' first ones. */
+typedef struct gpu_unit {
+  const tarn_hw_intrinsic *is;
+  uint32_t read[2], dim[3];
+  int64_t size[3], reg[3], each[3];
+  bool rounds; /* each register that is loaded */
+  gpu_warp lanes[3];
+} gpu_unit;
+/* False where it does not compute the stage. */
+bool gpu_unit_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, uint32_t stage,
+                 const stage_model *m, const tarn_unit *is, gpu_unit *u);
+/* All that do; how many, at most so many. */
+uint32_t gpu_units(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, uint32_t stage,
+                   const stage_model *m, gpu_unit *out, uint32_t most);
+/* A warp's tile: instructions along rows and columns; steps of the sum that are unrolled. */
+void gpu_unit_levels(tarn_ctx *cx, const stage_model *m, const gpu_unit *u, const int64_t *tile,
+                     tarn_stage_sched *s);
+
 /* ---- gpu_count.c ---- */
 enum { GPU_SECTOR = 32, GPU_UNROLLED = 8, GPU_STORE_ISSUE = 3, GPU_OWN_SHARED = 1024 };
 /* Registers of a thread, fitted to what ptxas gives (bench/gpu/registers.py): those of no tile; of

@@ -17,7 +17,9 @@ import sys
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CASES = [("examples/digits/digits.onnx", ["--shape", "n=1"]), ("tests/cases/f16_norms/model.onnx", []),
-         ("tests/cases/attention_masked_row/model.onnx", [])]
+         ("tests/cases/attention_masked_row/model.onnx", []),
+         ("tests/data/attention/masked.tc", ["--def", "attention", "--shape", "H=8", "--shape", "Q=64", "--shape", "K=37", "--shape", "D=64",
+                                             "--numerics", "approx", "--rtol", "0.001"])]
 EACH = 10  # of a kind and a program, without --all
 ALWAYS = ("barrier taken away", "wait taken away", "wait one too short")
 NO_SPARE = ("f16_norms",)  # one thread does several of its stages: no barrier of these is spare

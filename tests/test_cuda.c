@@ -51,8 +51,9 @@ typedef struct subject {
   const void **from;
   void **to, *workspace;
 } subject;
+/* rtol: what approximations may be off; 0: none. */
 static void compile(tarn_ctx *cx, subject *s, const char *model, const char *hw,
-                    const char *const *shapes) {
+                    const char *const *shapes, double rtol) {
   tarn_lang *L = tarn_lang_new(cx);
   tarn_compile_options *o = TARN_NEW(cx, tarn_compile_options);
   *o = tarn_compile_defaults();
@@ -61,6 +62,7 @@ static void compile(tarn_ctx *cx, subject *s, const char *model, const char *hw,
   o->here = tarn_hw_host(L, false);
   o->dir = tarn_format(cx, "%s/out", pipeline_folder(cx));
   for (; shapes && shapes[o->shapes.n]; o->shapes.n++) o->shapes.text = shapes;
+  if (rtol > 0) o->numerics = TARN_RULE_APPROX, o->rtol = rtol;
   s->cx = cx;
   s->c = tarn_compile(L, o);
 }
@@ -95,7 +97,7 @@ static void make_tensors(subject *s) {
 }
 static subject subject_of(tarn_ctx *cx, const char *model, const char *const *shapes) {
   subject s = {0};
-  compile(cx, &s, model, "cuda-sm80", shapes);
+  compile(cx, &s, model, "cuda-sm80", shapes, 0);
   open_model(&s);
   make_tensors(&s);
   return s;
@@ -111,7 +113,7 @@ static subject other_subject(tarn_ctx *cx, const char *model, const char *is, co
   ck_assert_ptr_nonnull(at);
   const char *all = tarn_format(cx, "%.*s%s%s", (int)(at - text), text, other, at + strlen(is));
   tarn_write_file(cx, path, all, strlen(all));
-  compile(cx, &s, model, path, strcmp(model, DIGITS) ? NULL : digits_shape);
+  compile(cx, &s, model, path, strcmp(model, DIGITS) ? NULL : digits_shape, 0);
   open_model(&s);
   make_tensors(&s);
   return s;
@@ -224,6 +226,25 @@ static void try_digits(tarn_ctx *cx, void *arg) {
   tarn_rt_pool_free(pool);
 }
 START_TEST(test_digits) { in_context(try_digits, NULL); }
+END_TEST
+
+/* Attention under a mask, a kernel whose blocks compute both products with tensor cores; keys are
+ * no multiple of what an instruction takes, or are. */
+static const char *const keys[] = {"K=37", "K=64"};
+static void try_attention(tarn_ctx *cx, void *arg) {
+  subject s = {0};
+  const char *shapes[] = {"H=8", "Q=64", arg, "D=64", NULL};
+  compile(cx, &s, TARN_TOP "/tests/data/attention/masked.tc", "cuda-sm80", shapes, 1e-3);
+  open_model(&s);
+  make_tensors(&s);
+  ck_assert_uint_eq(s.m->gpu->nlaunch, 1);
+  const tarn_schedule *x = s.c->kernels->ker[0].sched;
+  uint32_t units = 0;
+  for (uint32_t i = 0; i < x->nstage; i++) units += x->stage[i].unit != NULL;
+  ck_assert_uint_eq(units, 2);
+  values(&s);
+}
+START_TEST(test_attention) { in_context(try_attention, (void *)(uintptr_t)keys[_i]); }
 END_TEST
 
 /* ---- inputs and outputs on the device ---- */
@@ -494,7 +515,7 @@ static void try_any(tarn_ctx *cx, void *arg) {
   subject s = {0};
   const char *model = case_model(cx, *left);
   const char *name = tarn_strdup(cx, *left);
-  compile(cx, &s, model, "cuda-sm80", NULL);
+  compile(cx, &s, model, "cuda-sm80", NULL, 0);
   (*left)[0] = 0;
   open_model(&s);
   make_tensors(&s);
@@ -546,6 +567,7 @@ int main(int argc, char **argv) {
   tcase_add_loop_test(t, test_values, 0, sizeof shown / sizeof *shown);
   tcase_add_loop_test(t, test_asking, 0, sizeof asking / sizeof *asking);
   tcase_add_test(t, test_digits);
+  tcase_add_loop_test(t, test_attention, 0, sizeof keys / sizeof *keys);
   tcase_add_test(t, test_addresses);
   tcase_add_test(t, test_refusals);
   tcase_add_test(t, test_other_pools);

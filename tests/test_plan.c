@@ -53,6 +53,25 @@
   "(mul (cast f32 $0) (cast f32 $1))) (child 0 (index ((40 20) (40)) (1600) ((+ (* 40 d0) d2)))) " \
   "(child 1 (index ((40 20) (40)) (800) ((+ d1 (* 20 d2))))) out)))(in bf16 (1600) (1))(in bf16 "  \
   "(800) (1))(out f32 (40 20) (20 1)))"
+/* Two products one behind the other; no extent is a multiple of an instruction's. */
+#define CHAIN(FIRST, SECOND, TYPE)                                                                 \
+  "(kernel (nest (stages (children 2) (shared 3) (split 1) (stage (own 12 28) (reduce 10) " FIRST  \
+  " (child 0 (index ((3 12 28) (10)) (360) ((+ (* 120 d0) (* 10 d1) d3)))) (child 1 (index ((3 "   \
+  "12 28) (10)) (560) ((+ (* 20 d2) d3))))) (stage (own 12 20) (reduce 28) " SECOND                \
+  " (stage 0 (index ((3 12 20) (28)) (12 28) (d1 d3))) (child 1 (index ((3 12 20) (28)) (560) "    \
+  "((+ d2 (* 20 d3))))) out)))(in " TYPE " (360) (1))(in " TYPE                                    \
+  " (560) (1))(out f32 (3 12 20) (240 20 1)))"
+#define ROUNDED "(red sum (mul (tf32 $0) (tf32 $1)))"
+#define WIDENED "(red sum (mul (cast f32 $0) (cast f32 $1)))"
+#define CHAINED CHAIN(ROUNDED, ROUNDED, "f32")
+#define BY_WARPS(UNIT, K, HOLD, SECOND)                                                            \
+  "(schedule (shared (parallel 0 1)) (stage (acc 2) (parallel 1 16) (parallel 2 8) (serial 3 " K   \
+  ") (serial 1 1) (serial 2 1) (serial 3 1) " HOLD " (unit " UNIT                                  \
+  " (rows d1) (columns d2) (sum d3))) " SECOND ")"
+#define SECOND_BY_WARPS(UNIT, LEVELS)                                                              \
+  "(stage (acc 2) (parallel 1 8) (parallel 2 32) " LEVELS                                          \
+  " (unroll 2 16) (serial 2 1) (serial 1 1) (serial 3 1) (unit " UNIT                              \
+  " (rows d2) (columns d1) (sum d3)))"
 #define TILES                                                                                      \
   "(schedule (stage (acc 2) (parallel 0 8) (parallel 1 32) (serial 2 16) (serial 2 4) (unroll 2 "  \
   "1) (unroll 0 2) (unroll 1 16) (team 0 1) (team 1 1) "
@@ -116,6 +135,19 @@ static const struct {
      "cuda-sm80"},
     {BETWEEN, HELD_BETWEEN(" (hold result shared (at all) (pad 1))", ""), "cuda-sm80"},
     {BETWEEN, HELD_BETWEEN(" (hold result shared (at all) (skew 3))", ""), "cuda-sm80"},
+    /* Warps compute both stages, or one of them; bf16 lies side by side in a register, or does not.
+     */
+    {CHAINED,
+     BY_WARPS("mma-tf32", "8", "(hold result shared (at all) (pad 4))",
+              SECOND_BY_WARPS("mma-tf32", "(serial 3 16) (unroll 3 8)")),
+     "cuda-sm80"},
+    {CHAINED,
+     BY_WARPS("mma-tf32", "8", "", "(stage (acc 2) (parallel 1 1) (parallel 2 1) (serial 3 1))"),
+     "cuda-sm80"},
+    {CHAIN("(epi (cast bf16 $0) " WIDENED ")", WIDENED, "bf16"),
+     BY_WARPS("mma-bf16", "16", "(hold result shared (at all) (pad 1))",
+              SECOND_BY_WARPS("mma-bf16", "(serial 3 16)")),
+     "cuda-sm80"},
 };
 
 typedef struct trial {
@@ -277,16 +309,77 @@ static const struct {
     {HELD_BETWEEN(" (hold result shared (at all) (pad 1) (skew 1))", ""), "padded or skewed"},
     {HELD_BETWEEN(" (hold 0 shared (at all) (pad 1))", ""), "holds inside of shared loops"},
 };
+static const char *planned; /* the kernel */
 static void make_plan(tarn_ctx *c, void *arg) {
   (void)c;
-  kit_case k = kit_case_text(L, BETWEEN, arg);
+  kit_case k = kit_case_text(L, planned, arg);
   tarn_kprog *p = kit_program(L, tarn_hw_load(L, "cuda-sm80"), &k, 1);
   tarn_plan_of_kernel(p, &p->ker[0], true);
 }
-START_TEST(held_results) {
-  tarn_status st = tarn_protect(cx, make_plan, (void *)(uintptr_t)refused[_i].schedule);
+static void is_refused(const char *kernel, const char *schedule, const char *words) {
+  planned = kernel;
+  tarn_status st = tarn_protect(cx, make_plan, (void *)(uintptr_t)schedule);
   ck_assert_int_eq(st, TARN_BAD_INPUT);
-  ck_assert_msg(strstr(tarn_message(cx), refused[_i].words) != NULL, "%s", tarn_message(cx));
+  ck_assert_msg(strstr(tarn_message(cx), words) != NULL, "%s", tarn_message(cx));
+}
+START_TEST(held_results) { is_refused(BETWEEN, refused[_i].schedule, refused[_i].words); }
+END_TEST
+
+/* What a warp of a block of several stages computes with an instruction. */
+#define BEHIND      "(stage (acc 2) (parallel 1 1) (parallel 2 1) (serial 3 1))"
+#define OTHER(LAST) BY_WARPS("mma-tf32", "8", "", LAST)
+static const struct {
+  const char *kernel, *schedule, *words;
+} misfits[] = {
+    {CHAIN(ROUNDED, WIDENED, "f32"), OTHER(SECOND_BY_WARPS("mma-tf32", "(serial 3 8)")),
+     "it does not compute this stage's product"},
+    {CHAINED, OTHER(SECOND_BY_WARPS("mma-tf33", "(serial 3 8)")),
+     "it does not compute this stage's product"},
+    {CHAINED, OTHER(SECOND_BY_WARPS("mma-tf32", "(serial 3 4)")), "with trips as its operands"},
+    {CHAINED, OTHER(SECOND_BY_WARPS("mma-tf32", "(team 3 8)")), "parallel levels, serial ones"},
+    {CHAINED, OTHER(SECOND_BY_WARPS("mma-tf32", "(serial 3 8) (serial 1 8)")),
+     "parallel levels, serial ones"},
+    {CHAIN(ROUNDED, "(epi (cast f32 $0) (red sum (mul (tf32 $0) (tf32 $1))))", "f32"),
+     BY_WARPS("mma-tf32", "8", "(hold 0 shared (at all))", BEHIND), "holds inside of shared loops"},
+};
+START_TEST(warps_that_do_not_fit) {
+  is_refused(misfits[_i].kernel, misfits[_i].schedule, misfits[_i].words);
+}
+END_TEST
+/* Registers lie side by side where rows do and padding is whole registers; matrices are loaded at
+ * once from rows of 16 bytes of shared memory without an end inside of them. */
+#define WHOLE                                                                                      \
+  "(kernel (nest (stages (children 2) (shared 3) (split 1) (stage (own 32 64) (reduce 64) (epi "   \
+  "(cast bf16 $0) " WIDENED ") (child 0 (index ((3 32 64) (64)) (6144) ((+ (* 2048 d0) (* 64 d1) " \
+  "d3)))) (child 1 (index ((3 32 64) (64)) (4096) ((+ (* 64 d2) d3))))) (stage (own 32 64) "       \
+  "(reduce 64) " WIDENED " (stage 0 (index ((3 32 64) (64)) (32 64) (d1 d3))) (child 1 (index "    \
+  "((3 32 64) (64)) (4096) ((+ (* 64 d3) d2)))) out)))(in bf16 (6144) (1))(in bf16 (4096) "        \
+  "(1))(out f32 (3 32 64) (2048 64 1)))"
+static const struct {
+  const char *hold;
+  bool scattered;
+  int64_t at_once;
+} between[] = {{"", false, 2},
+               {"(hold result shared (at all) (pad 8))", false, 2},
+               {"(hold result shared (at all) (pad 2))", false, 0},
+               {"(hold result shared (at all) (pad 1))", true, 0},
+               {"(hold result shared (at all) (skew 1))", true, 0}};
+START_TEST(registers_of_buffers) {
+  const char *s = tarn_format(
+      cx, BY_WARPS("mma-bf16", "16", "%s", SECOND_BY_WARPS("mma-bf16", "(serial 3 16)")),
+      between[_i].hold);
+  kit_case c = kit_case_text(L, WHOLE, s);
+  tarn_kprog *p = kit_program(L, tarn_hw_load(L, "cuda-sm80"), &c, 1);
+  const tarn_plan_nest *N = tarn_plan_of_kernel(p, &p->ker[0], true);
+  const tarn_plan_stage *st = &N->stage[1];
+  ck_assert_uint_eq(st->unit_read[1], 0); /* the buffer has the columns */
+  ck_assert(st->scattered[1] == between[_i].scattered);
+  ck_assert_int_eq(st->matrices[1], between[_i].at_once);
+  ck_assert(st->scattered[0]);
+  for (int o = 0; o < 2; o++) { /* from the device's memory */
+    ck_assert(!N->stage[0].scattered[o]);
+    ck_assert_int_eq(N->stage[0].matrices[o], 0);
+  }
 }
 END_TEST
 /* The search keeps banks apart, and without that the price is higher. */
@@ -393,6 +486,8 @@ int main(void) {
   tcase_add_loop_test(t, threads_wait, 0, sizeof waits / sizeof *waits);
   tcase_add_loop_test(t, vectors_at_once, 0, sizeof vectors / sizeof *vectors);
   tcase_add_loop_test(t, held_results, 0, sizeof refused / sizeof *refused);
+  tcase_add_loop_test(t, warps_that_do_not_fit, 0, sizeof misfits / sizeof *misfits);
+  tcase_add_loop_test(t, registers_of_buffers, 0, sizeof between / sizeof *between);
   tcase_add_test(t, banks_are_kept_apart);
   tcase_add_test(t, many_banks);
   tcase_add_loop_test(t, indices_of_32_bits, 0, sizeof extents / sizeof *extents);

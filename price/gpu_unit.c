@@ -1,0 +1,122 @@
+/* Instructions of warps (tensor cores) in kernels of several stages: which of them compute a stage,
+ * the levels of a stage that they do, and where the lanes of a warp read and write. */
+#include "price/gpu_tiles.h"
+#include "plan/hold.h"
+#include <string.h>
+
+/* ---------------------------------------------------------------- what one does */
+static const tarn_stage *stage_of(const tarn_lang *L, const tarn_ksig *k, uint32_t stage) {
+  return &tarn_nest_get(L, k->nest)->stage[stage];
+}
+static uint32_t dims_of(const tarn_lang *L, const tarn_read *r) {
+  const tarn_imap *m = tarn_imap_get(L, r->map);
+  uint32_t dims = 0;
+  for (uint32_t i = 0; i < m->nin; i++) dims |= tarn_ix_dims(L, m->e[i]);
+  return dims;
+}
+/* The points of the stage's dims that lanes have in the first register of operand o. */
+static void place_lanes(const tarn_lang *L, const tarn_hw_form *f, uint32_t o, gpu_unit *u) {
+  const tarn_imap *m = tarn_imap_get(L, u->is->op[o].fragment);
+  u->lanes[o].n = GPU_LANES;
+  for (int64_t i = 0; i < GPU_LANES; i++) {
+    const int64_t at[TARN_MAX_DIMS] = {i};
+    memset(u->lanes[o].at[i], 0, sizeof u->lanes[o].at[i]);
+    for (uint32_t k = 0; k < m->nin; k++) {
+      tarn_hw_role role = f->role[o][k];
+      uint32_t which = role == TARN_HW_M ? 0 : role == TARN_HW_N ? 1 : 2;
+      u->lanes[o].at[i][u->dim[which]] = tarn_ix_eval(L, m->e[k], at);
+    }
+  }
+}
+/* Is what operand o reads beyond the end of the sum zero? */
+static bool reads_well(const stage_model *m, const gpu_unit *u, uint32_t o) {
+  const acc_model *a = &m->read[u->read[o]];
+  bool whole = m->dim[u->dim[2]] % u->size[2] == 0;
+  return !a->irregular && (whole || !a->guarded);
+}
+/* As many registers, and one element in each, where these do not lie side by side. */
+static void take_apart(const stage_model *m, gpu_unit *u, uint32_t o) {
+  const acc_model *a = &m->read[u->read[o]];
+  uint32_t d = u->dim[2];
+  if (u->each[o] == 1 || (a->coef[d] == 1 && m->dim[d] % u->each[o] == 0)) return;
+  u->reg[o] *= u->each[o];
+  u->each[o] = 1;
+}
+static bool unit_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, uint32_t stage,
+                    const stage_model *m, uint32_t intrinsic, gpu_unit *u) {
+  const tarn_stage *s = stage_of(L, k, stage);
+  const tarn_func *f = tarn_fn_get(L, s->fn);
+  tarn_hw_form form;
+  tarn_dtype type[2];
+  for (uint32_t o = 0; o < 2; o++) type[o] = tarn_read_type(L, k, stage, u->read[o]);
+  if (!tarn_plan_unit_serves(L, hw, intrinsic, f->body, f->red, type, &form)) return false;
+  u->is = &hw->intrin[intrinsic];
+  u->size[0] = form.m, u->size[1] = form.n, u->size[2] = form.k;
+  u->rounds = type[0] == TARN_F32;
+  for (uint32_t o = 0; o < 3; o++) {
+    const tarn_imap *map = tarn_imap_get(L, u->is->op[o].fragment);
+    u->reg[o] = map->dim[1], u->each[o] = map->dim[2];
+    place_lanes(L, &form, o, u);
+  }
+  for (uint32_t o = 0; o < 2; o++) take_apart(m, u, o);
+  return reads_well(m, u, 0) && reads_well(m, u, 1);
+}
+bool gpu_unit_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, uint32_t stage,
+                 const stage_model *m, const tarn_unit *is, gpu_unit *u) {
+  uint32_t i = 0, first = dims_of(L, &stage_of(L, k, stage)->read[0]) >> is->rows & 1 ? 0 : 1;
+  while (i < hw->nintrin && strcmp(hw->intrin[i].name, is->name)) i++;
+  *u = (gpu_unit){.read = {first, 1 - first}, .dim = {is->rows, is->columns, is->sum}};
+  return i < hw->nintrin && unit_of(L, hw, k, stage, m, i, u);
+}
+
+/* ---------------------------------------------------------------- all that serve a stage */
+/* The own dim of most elements that read r alone depends on; m->nacc: none. */
+static uint32_t longest(const stage_model *m, const uint32_t *dims, uint32_t r) {
+  uint32_t best = m->nacc;
+  for (uint32_t d = m->nshared; d < m->nacc; d++)
+    if ((dims[r] & ~dims[1 - r]) >> d & 1 && m->dim[d] > 1 &&
+        (best == m->nacc || m->dim[d] > m->dim[best]))
+      best = d;
+  return best;
+}
+uint32_t gpu_units(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, uint32_t stage,
+                   const stage_model *m, gpu_unit *out, uint32_t most) {
+  const tarn_stage *s = stage_of(L, k, stage);
+  uint32_t n = 0, dims[2];
+  if (!m->reduces || m->custom || tarn_fn_get(L, s->fn)->nops != 2) return 0;
+  for (uint32_t r = 0; r < 2; r++) dims[r] = dims_of(L, &s->read[r]);
+  for (uint32_t i = 0; i < hw->nintrin; i++)
+    for (uint32_t first = 0; first < 2; first++)
+      for (uint32_t d = m->nacc; d < m->n; d++) {
+        gpu_unit u = {.read = {first, 1 - first}};
+        u.dim[0] = longest(m, dims, first), u.dim[1] = longest(m, dims, 1 - first), u.dim[2] = d;
+        if (u.dim[0] == m->nacc || u.dim[1] == m->nacc || !((dims[0] & dims[1]) >> d & 1)) continue;
+        if (n < most && unit_of(L, hw, k, stage, m, i, &u)) out[n++] = u;
+      }
+  return n;
+}
+
+/* ---------------------------------------------------------------- levels */
+static void add(tarn_stage_sched *s, uint32_t dim, tarn_level_kind kind, int64_t step) {
+  s->level[s->nlevel++] = (tarn_level){(uint8_t)dim, (uint8_t)kind, step};
+}
+void gpu_unit_levels(tarn_ctx *cx, const stage_model *m, const gpu_unit *u, const int64_t *tile,
+                     tarn_stage_sched *s) {
+  tarn_unit is = {u->is->name, u->dim[0], u->dim[1], u->dim[2]};
+  *s = (tarn_stage_sched){.unit = tarn_copy(cx, &is, sizeof is)};
+  for (uint32_t d = m->nshared; d < m->nacc; d++) {
+    int64_t step = d == u->dim[0]   ? tile[0] * u->size[0]
+                   : d == u->dim[1] ? tile[1] * u->size[1]
+                                    : 1;
+    add(s, d, TARN_PARALLEL, step);
+  }
+  s->acc = s->nlevel;
+  for (uint32_t d = m->nacc; d < m->n; d++) {
+    int64_t step = d == u->dim[2] ? u->size[2] : 1;
+    if (d == u->dim[2] && tile[2] > 1) add(s, d, TARN_SERIAL, tile[2] * step);
+    add(s, d, d == u->dim[2] && tile[2] > 1 ? TARN_UNROLL : TARN_SERIAL, step);
+  }
+  for (uint32_t o = 0; o < 2; o++)
+    if (tile[o] > 1) add(s, u->dim[o], TARN_UNROLL, u->size[o]);
+  for (uint32_t o = 0; o < 3; o++) add(s, u->dim[o], TARN_SERIAL, 1);
+}
