@@ -9,6 +9,7 @@
  * one nest of one stage.
  *
  * Loop placement as a value: Ragan-Kelley et al., Halide (PLDI 2013). */
+#include "kernel/maps.h"
 #include "rules/algorithms/build.h"
 #include <string.h>
 
@@ -378,6 +379,33 @@ typedef struct fitting {
   bool heavy;
 } fitting;
 
+/* Is a product of it one of operands that are rounded for an instruction (tf32)? */
+static bool rounds_operands(const kern *k) {
+  bool any = false;
+  for (uint32_t i = 0; i < k->nstage; i++) {
+    const tarn_fx *x = tarn_fx_get(k->L, k->stage[i].body);
+    if (x->op != TARN_FX_MUL || k->stage[i].reducer == TARN_NONE) continue;
+    any |= tarn_fx_get(k->L, x->kid[0])->op == TARN_FX_TF32 ||
+           tarn_fx_get(k->L, x->kid[1])->op == TARN_FX_TF32;
+  }
+  return any;
+}
+/* Does each of a sum's two operands have loops of its own? An instruction may then multiply them.
+ */
+static bool is_matrix(const kern *k) {
+  const kstage *st = &k->stage[k->nstage - 1];
+  uint32_t dims[2], own = (1u << (k->depth + st->nown)) - 1;
+  if (st->nb != 2) return false;
+  for (uint32_t r = 0; r < 2; r++)
+    dims[r] = imap_dims(k->L, tarn_imap_get(k->L, st->read[r].map)) & own;
+  return (dims[0] & ~dims[1]) && (dims[1] & ~dims[0]);
+}
+/* Of a product in two precisions the rounded one is placed where an instruction may compute it, and
+ * the reader's product is rounded, if it has one. */
+static bool wants_rounded(const kern *p, const kern *k) {
+  return is_matrix(p) && (!heavy_stages(k) || rounds_operands(k));
+}
+
 /* Operands that the consumer does not have yet: fewer is better. */
 static double place_score(const kern *p, void *arg) {
   const fitting *f = arg;
@@ -392,7 +420,8 @@ static double place_score(const kern *p, void *arg) {
     return -1; /* two products side by side */
   kern k = *f->k, q = *p;
   uint32_t order[TARN_MAX_DIMS];
-  return join(f->s, &q, &k, f->slot, false, order) ? (double)site_fresh(s, f->k, p) : -1;
+  if (!join(f->s, &q, &k, f->slot, false, order)) return -1;
+  return (double)site_fresh(s, f->k, p) + 0.5 * (rounds_operands(p) != wants_rounded(p, f->k));
 }
 
 /* What others read too is written anyway, unless all who read it are in the nest. */
