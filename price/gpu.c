@@ -3,33 +3,17 @@
  * Work items are threads (docs/cuda.md): the parallel levels of a stage walk its own dims by tiles,
  * the last of them along the dim whose neighbours lie side by side in memory, so that a warp
  * touches few sectors. A thread keeps a tile of accumulators and walks the reduction. The stages of
- * a kernel with shared loops run in one block for each trip, and their items are its threads.
- *
- * Price: what takes longest of issuing instructions, moving sectors to a unit, moving bytes from
- * main memory, and waiting for loads with as many warps as there are. */
+ * a kernel with shared loops run in one block for each trip, and their items are its threads, or
+ * its warps. */
 #include "price/gpu.h"
-#include "price/gpu_tiles.h"
-#include "price/internal.h"
+#include "price/gpu_stage.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-  ADDRESS = 1,
-  MOST_TILE = 32,
-  MOST_SIDE = 8,
-  UNROLLED = 4,
-  MOST_STEPS = 20,
-  MOST_LOADED = 64,
-  OTHER_REGISTERS = 24,
-  SHUFFLE = 2,
-  MOST_UNITS = 4
-};
+enum { MOST_TILE = 32, MOST_SIDE = 8, MOST_STEPS = 20, MOST_UNITS = 4 };
 
 #define SKEW 0.5 /* cycles that computing a skewed place takes of a warp */
-
-#define NEAR   0.9 /* share of loads that a unit's own cache answers */
-#define BESIDE 0.1 /* share of what does not bind that is not hidden */
 
 /* ---------------------------------------------------------------- levels */
 typedef struct pick {
@@ -84,273 +68,11 @@ static void make_levels(const stage_model *m, const pick *p, tarn_stage_sched *s
   if (!m->reduces) s->acc = s->nlevel;
 }
 
-/* ---------------------------------------------------------------- price of a stage */
-/* Of a stage with its levels: tiles, and neighbours. */
-typedef struct shape {
-  int64_t tile[TARN_MAX_DIMS], left[TARN_MAX_DIMS];
-  uint32_t lane; /* of the last parallel level, or none */
-  bool packed;   /* constants along it are */
-  bool by_warp;  /* a warp shares the reduction */
-  double items, steps;
-  double unrolled;      /* steps that are loaded at once */
-  gpu_warp warp;        /* the first one */
-  const gpu_unit *unit; /* what an item's warp computes with: sizes count instructions; or NULL */
-} shape;
-/* A tile of instructions, each step of a sum one of them. */
-static void count_instructions(const tarn_hw *hw, const stage_model *m, const tarn_stage_sched *s,
-                               shape *x) {
-  const gpu_unit *u = x->unit;
-  x->unrolled = 1;
-  for (uint32_t i = 0; i + 1 < s->nlevel; i++)
-    if (s->level[i].dim == u->dim[2] && s->level[i + 1].kind == TARN_UNROLL)
-      x->unrolled = tarn_fmax(1, (double)(s->level[i].step / u->size[2]));
-  for (uint32_t o = 0; o < 2; o++)
-    x->tile[u->dim[o]] = tarn_ceildiv(x->tile[u->dim[o]], u->size[o]);
-  double sum = (double)m->dim[u->dim[2]];
-  x->steps *= ceil(sum / (double)u->size[2]) / sum;
-  x->items *= hw->warps.lanes;
-  x->lane = m->n, x->packed = false;
-  x->warp = u->lanes[2];
-}
-static shape shape_of(const tarn_hw *hw, const stage_model *m, const tarn_stage_sched *s,
-                      const gpu_unit *u) {
-  shape x = {.lane = m->n, .items = 1, .steps = 1, .unrolled = UNROLLED, .unit = u};
-  for (uint32_t d = 0; d < m->n; d++) x.left[d] = x.tile[d] = m->dim[d];
-  for (uint32_t d = 0; d < m->nshared; d++) x.items *= (double)m->dim[d], x.tile[d] = 1;
-  for (uint32_t i = 0; i < s->nlevel; i++) {
-    const tarn_level *l = &s->level[i];
-    if (l->dim >= m->nacc && l->kind == TARN_SERIAL && i + 1 < s->nlevel && l[1].dim == l->dim)
-      x.unrolled = tarn_fmax(x.unrolled, l[1].kind == TARN_UNROLL ? (double)l->step : 1);
-    if (l->kind != TARN_PARALLEL) continue;
-    x.items *= ceil((double)x.left[l->dim] / (double)l->step);
-    x.left[l->dim] = x.tile[l->dim] = tarn_min(l->step, x.left[l->dim]);
-    x.packed = x.lane == l->dim && x.lane < m->n;
-    if (m->dim[l->dim] > l->step) x.lane = l->dim;
-  }
-  for (uint32_t d = m->nacc; d < m->n; d++) x.steps *= (double)m->dim[d], x.tile[d] = 1;
-  const tarn_level *last = s->nlevel > 1 ? &s->level[s->nlevel - 1] : NULL;
-  if (last && last->kind == TARN_VECTOR && last->dim >= m->nacc) {
-    double lanes = 1;
-    for (uint32_t i = 0; i + 1 < s->nlevel; i++)
-      if (s->level[i].dim == last->dim) lanes = (double)s->level[i].step;
-    x.lane = last->dim, x.packed = false, x.by_warp = true;
-    x.items *= lanes;
-    x.steps *= ceil((double)m->dim[last->dim] / lanes) / (double)m->dim[last->dim];
-  }
-  if (u) count_instructions(hw, m, s, &x);
-  else gpu_warp_of(hw, m, s, &x.warp);
-  return x;
-}
-/* Which operand of the instruction it is; 2: none. */
-static uint32_t unit_operand(const stage_model *m, const acc_model *a, const shape *x) {
-  if (!x->unit || a == &m->result) return 2;
-  uint32_t r = (uint32_t)(a - m->read);
-  return r == x->unit->read[0] ? 0 : r == x->unit->read[1] ? 1 : 2;
-}
-/* The lanes of a warp, where they read or write. */
-static const gpu_warp *lanes_of(const stage_model *m, const acc_model *a, const shape *x) {
-  uint32_t o = unit_operand(m, a, x);
-  return o < 2 ? &x->unit->lanes[o] : &x->warp;
-}
-/* The block that a kernel's stages run in. */
-typedef struct block {
-  const tarn_hw *hw;
-  bool team;              /* its threads do all stages of one trip of the shared loops */
-  const gpu_order *order; /* of each stage's local buffer; NULL: all keep banks apart */
-  double shared;          /* bytes */
-} block;
-/* Loads of one step of the reduction (or of a result). */
-static double loads(const stage_model *m, const acc_model *a, const shape *x) {
-  double n = x->unit ? (double)x->unit->reg[unit_operand(m, a, x)] : 1;
-  for (uint32_t d = m->nshared; d < m->nacc; d++)
-    if (a->touched >> d & 1) n *= (double)x->tile[d];
-  return n;
-}
-/* What the items of a block are of each dim: neighbours along the last levels. */
-static void spans(const tarn_hw *hw, const stage_model *m, const tarn_stage_sched *s,
-                  const shape *x, bool team, int64_t *span) {
-  int64_t left = x->by_warp ? TARN_BLOCK_ALONE / hw->warps.lanes : TARN_BLOCK_ALONE,
-          step[TARN_MAX_DIMS];
-  memcpy(span, m->dim, sizeof x->tile);
-  for (uint32_t d = 0; d < m->nshared; d++) span[d] = 1;
-  for (uint32_t d = m->nshared; d < m->nacc && !team; d++) span[d] = step[d] = x->tile[d];
-  for (uint32_t i = s->nlevel; i-- > 0 && !team;) {
-    const tarn_level *l = &s->level[i];
-    if (l->kind != TARN_PARALLEL) continue;
-    int64_t outer = m->dim[l->dim];
-    for (uint32_t k = 0; k < i; k++)
-      if (s->level[k].dim == l->dim && s->level[k].kind == TARN_PARALLEL) outer = s->level[k].step;
-    int64_t trips = tarn_ceildiv(tarn_min(outer, m->dim[l->dim]), l->step);
-    int64_t here = tarn_min(trips, left);
-    span[l->dim] = tarn_min(m->dim[l->dim], here > 1 ? here * l->step : span[l->dim]);
-    left = tarn_max(1, left / trips);
-  }
-}
-/* Bytes that come from the cache that all units share: for each block what its items read. */
-static double shared_bytes(const tarn_hw *hw, const stage_model *m, const tarn_stage_sched *s,
-                           const shape *x, bool team) {
-  int64_t span[TARN_MAX_DIMS];
-  double each = 0, blocks = x->items / TARN_BLOCK_ALONE;
-  spans(hw, m, s, x, team, span);
-  for (uint32_t r = 0; r < m->nread; r++)
-    if (!m->read[r].local) each += gpu_box_sectors(m, &m->read[r], span) * GPU_SECTOR;
-  if (team) blocks = 1;
-  for (uint32_t d = 0; d < m->nshared && team; d++) blocks *= (double)m->dim[d];
-  return tarn_fmax(1, blocks) * each;
-}
-typedef struct work {
-  double issue, moved; /* instructions of warps; wavefronts of the units' nearest memory */
-  double fma;          /* multiply-adds of warps */
-  double waits; /* cycles of a thread by itself: it waits for the slowest load of each trip */
-  double warps;
-} work;
-/* Of a load whose address no steps say, or of constants that are packed for neighbours. */
-static double sectors_by_step(const stage_model *m, const acc_model *a, const shape *x,
-                              double lanes) {
-  if (x->lane >= m->n || !(a->touched >> x->lane & 1)) return 1;
-  double step = fabs((double)a->coef[x->lane]) * (double)x->tile[x->lane] * a->bytes;
-  if (a->irregular) step = tarn_fmax(step, a->bytes);
-  if (a->constant && x->packed) step = (double)x->tile[x->lane] * a->bytes;
-  double side = ceil((double)m->dim[x->lane] / (double)x->tile[x->lane]);
-  double row = tarn_fmin(lanes, side);
-  double each = tarn_fmin(row, ceil((row - 1) * step / GPU_SECTOR + 1));
-  return each * ceil(lanes / row);
-}
-/* A request takes one at least. Buffers between stages for which there is no room in shared memory
- * lie behind the caches. */
-static double wavefronts(const block *b, const stage_model *m, const acc_model *a, const shape *x) {
-  double each = (double)tarn_hw_mem(b->hw, TARN_HW_L1)->line / GPU_SECTOR;
-  bool packed = a->constant && x->packed;
-  int64_t byte[GPU_LANES];
-  bool near = a->local && b->shared <= (double)tarn_hw_block_memory(b->hw);
-  if (near && (a->irregular || !b->order)) return 1;
-  if (a->irregular || packed)
-    return tarn_fmax(1, sectors_by_step(m, a, x, b->hw->warps.lanes) / each);
-  const gpu_warp *w = lanes_of(m, a, x);
-  uint32_t o = unit_operand(m, a, x);
-  int64_t bytes = (int64_t)a->bytes * (x->unit ? x->unit->each[o] : 1);
-  gpu_warp_bytes(m, a, near ? &b->order[a->from] : NULL, w, byte);
-  if (near) return tarn_fmax(1, gpu_banks(b->hw, byte, w->n, bytes));
-  return tarn_fmax(1, gpu_sectors(byte, w->n, bytes) / each);
-}
-/* Are lanes of an instruction beyond the end of a dim that it reads along? */
-static bool overhangs(const stage_model *m, const acc_model *a, const gpu_unit *u) {
-  bool any = false;
-  for (uint32_t o = 0; o < 3 && u; o++)
-    any |= (a->touched >> u->dim[o] & 1) && m->dim[u->dim[o]] % u->size[o];
-  return any;
-}
-static work work_of(const block *b, const stage_model *m, const shape *x) {
-  const tarn_hw *hw = b->hw;
-  const gpu_unit *u = x->unit;
-  double lanes = hw->warps.lanes, tile = 1, step = 0, end = 2, bytes = 0, once = 0;
-  double near = tarn_hw_mem(hw, TARN_HW_L1)->latency, far = tarn_hw_mem(hw, TARN_HW_L2)->latency;
-  double asked = 0;
-  for (uint32_t d = m->nshared; d < m->nacc; d++) tile *= (double)x->tile[d];
-  for (uint32_t r = 0; r < m->nread; r++) {
-    const acc_model *a = &m->read[r];
-    double n = loads(m, a, x);
-    asked += a->epi || a->local ? 0 : n * x->unrolled;
-    *(a->epi ? &end : &step) += n * (1 + ADDRESS + 4 * (a->guarded || overhangs(m, a, u)));
-    step += u && u->rounds && !a->epi ? n : 0;
-    *(a->epi ? &once : &bytes) += n * wavefronts(b, m, a, x);
-  }
-  double sums = u ? tile * (double)u->reg[2] : tile;
-  step += tile * (u ? 1 : m->body_ops + 1) + hw->trip;
-  end += sums * (1 + ADDRESS) + m->epi_ops * (u ? sums : 1);
-  once += loads(m, &m->result, x) * wavefronts(b, m, &m->result, x);
-  double steps = m->reduces ? x->steps : 1;
-  if (x->by_warp) end += 2 * tile * log2(lanes) * SHUFFLE;
-  work w = {.warps = ceil(x->items / lanes)};
-  w.issue = w.warps * (steps * step + end + 10);
-  w.moved = w.warps * (steps * bytes + once);
-  w.fma = m->reduces ? w.warps * steps * tile : 0;
-  double all_near = pow(NEAR, asked);
-  double load = (all_near * near + (1 - all_near) * far) / x->unrolled;
-  w.waits = steps * (step + load + (u ? u->is->latency : 0)) + end + far;
-  return w;
-}
-/* Bytes that have to come from main memory, or go there: each operand once. */
-static double whole_bytes(const stage_model *m) {
-  double n = 0;
-  for (uint32_t r = 0; r <= m->nread; r++) {
-    const acc_model *a = r < m->nread ? &m->read[r] : &m->result;
-    if (!a->local && !a->again) n += (double)a->elems * a->bytes;
-  }
-  return n;
-}
-/* Units that are busy, and how often what a thread waits for follows one another: rounds of items
- * within a block, and of blocks. */
-typedef struct spread {
-  double units, rounds;
-} spread;
-static spread spread_of(const block *b, const stage_model *m, const shape *x, const work *w) {
-  const tarn_hw *hw = b->hw;
-  double resident = (double)hw->units * hw->warps.resident;
-  spread p = {tarn_fmin(hw->units, tarn_fmax(1, ceil(w->warps / 4))),
-              tarn_fmax(1, w->warps / resident)};
-  if (!b->team) return p;
-  double blocks = 1;
-  for (uint32_t d = 0; d < m->nshared; d++) blocks *= (double)m->dim[d];
-  double own = x->items / tarn_fmax(1, blocks), threads = tarn_fmin(own, TARN_BLOCK_TEAM);
-  double at_once =
-      tarn_fmin(hw->warps.resident * hw->warps.lanes / tarn_fmax(32, threads),
-                (double)tarn_hw_mem(hw, TARN_HW_L1)->capacity / (b->shared + GPU_OWN_SHARED));
-  at_once = tarn_fmax(1, floor(at_once));
-  p.units = tarn_fmin(hw->units, blocks);
-  p.rounds = ceil(own / TARN_BLOCK_TEAM) * tarn_fmax(1, blocks / (hw->units * at_once));
-  return p;
-}
-/* A tile of sums, and what steps of them load at once, fewer of what lies near; fitted to what
- * ptxas gives. */
-static double registers_of(const stage_model *m, const shape *x) {
-  double tile = x->unit ? (double)x->unit->reg[2] : 1, loaded = 0;
-  for (uint32_t d = m->nshared; d < m->nacc; d++) tile *= (double)x->tile[d];
-  for (uint32_t r = 0; r < m->nread; r++) {
-    double steps = !m->reduces ? 1 : m->read[r].local ? UNROLLED : x->unrolled;
-    loaded += m->read[r].epi ? 0 : steps * loads(m, &m->read[r], x);
-  }
-  return OTHER_REGISTERS + (m->reduces ? tile : 0) + tarn_fmin(MOST_LOADED, loaded);
-}
-static double stage_cost(const block *b, const stage_model *m, const tarn_stage_sched *s,
-                         const gpu_unit *u, tarn_cost *c) {
-  const tarn_hw *hw = b->hw;
-  shape x = shape_of(hw, m, s, u);
-  work w = work_of(b, m, &x);
-  spread p = spread_of(b, m, &x, &w);
-  const tarn_hw_memory *main = tarn_hw_mem(hw, TARN_HW_MAIN), *l1 = tarn_hw_mem(hw, TARN_HW_L1);
-  double issue = w.issue / (p.units * hw->warps.issue);
-  double moved = w.moved * l1->line / (p.units * l1->read);
-  double fma = w.fma / (p.units * (u ? u->is->throughput : gpu_fma_rate(hw)));
-  double bytes = whole_bytes(m), main_cycles = bytes / (main->read * hw->units);
-  const tarn_hw_memory *l2 = tarn_hw_mem(hw, TARN_HW_L2);
-  double beyond = shared_bytes(hw, m, s, &x, b->team) / (l2->read * p.units);
-  double waits = w.waits * p.rounds;
-  issue = tarn_fmax(issue, fma);
-  double cycles = tarn_fmax(tarn_fmax(issue, moved), tarn_fmax(main_cycles, waits));
-  cycles = tarn_fmax(cycles, beyond);
-  double others = issue + moved + main_cycles + beyond + waits - cycles;
-  c->compute_seconds += issue / hw->clock;
-  c->memory_seconds[0] += moved / hw->clock;
-  c->memory_seconds[hw->nmem > 1 ? hw->nmem - 2 : 0] += main_cycles / hw->clock;
-  c->bytes[hw->nmem > 1 ? hw->nmem - 2 : 0] += bytes;
-  c->flops += m->flops_each * (u ? loop_points(m, UINT32_MAX) : x.steps * x.items);
-  c->parallel = tarn_fmax(c->parallel, p.units);
-  c->registers = tarn_fmax(c->registers, registers_of(m, &x));
-  c->warps = tarn_fmin(hw->warps.resident, hw->warps.registers / (32 * c->registers));
-  c->binds = cycles == issue    ? issue == fma ? "fma" : "issue"
-             : cycles == moved  ? l1->name
-             : cycles == waits  ? "latency"
-             : cycles == beyond ? l2->name
-                                : main->name;
-  return (cycles + BESIDE * others) / hw->clock;
-}
-
 /* ---------------------------------------------------------------- the search */
 typedef struct search {
   tarn_lang *L;
   const tarn_ksig *k;
-  const block *block;
+  const gpu_block *block;
   const stage_model *m;
   uint32_t stage;
   tarn_stage_sched best;
@@ -363,7 +85,7 @@ static void try_levels(search *q, const pick *p) {
   tarn_stage_sched s;
   tarn_cost c = {0};
   make_levels(q->m, p, &s);
-  double t = stage_cost(q->block, q->m, &s, NULL, &c);
+  double t = gpu_stage_cost(q->block, q->m, &s, NULL, &c);
   if (q->visit) {
     tarn_schedule one = {.nstage = 1, .stage = &s};
     q->visit(q->user, &one, t);
@@ -423,7 +145,7 @@ static void try_unit(search *q, const gpu_unit *u) {
         tarn_cost c = {0};
         if (t[2] > 1 && dim[u->dim[2]] % (t[2] * u->size[2])) continue;
         gpu_unit_levels(cx, q->m, u, t, &s);
-        double seconds = stage_cost(q->block, q->m, &s, u, &c);
+        double seconds = gpu_stage_cost(q->block, q->m, &s, u, &c);
         if (seconds < q->least) q->least = seconds, q->best = s;
       }
 }
@@ -435,7 +157,7 @@ static void try_units(search *q) {
 }
 static void solve_stage(search *q) {
   const stage_model *m = q->m;
-  pick p = {.lane = m->nacc, .lanes = q->block->hw->warps.lanes, .steps = UNROLLED};
+  pick p = {.lane = m->nacc, .lanes = q->block->hw->warps.lanes, .steps = GPU_LOADED};
   q->least = INFINITY;
   for (uint32_t d = 0; d < TARN_MAX_DIMS; d++) p.tile[d] = 1;
   try_tiles(q, p);
@@ -487,33 +209,35 @@ static const gpu_unit *unit_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig 
   gpu_unit *u = is ? TARN_NEW(tarn_lang_ctx(L), gpu_unit) : NULL;
   return u && gpu_unit_of(L, hw, k, i, &km->stage[i], is, u) ? u : NULL;
 }
-static block block_of(tarn_ctx *cx, const tarn_hw *hw, const kernel_model *km,
-                      const tarn_schedule *s) {
+static gpu_block block_of(tarn_ctx *cx, const tarn_hw *hw, const kernel_model *km,
+                          const tarn_schedule *s) {
   gpu_order *order = TARN_ARRAY(cx, gpu_order, km->nstage);
   for (uint32_t i = 0; i < km->nstage; i++) order[i] = order_of(&km->stage[i], &s->stage[i]);
-  return (block){hw, is_team(km), order, most_shared(km, order)};
+  return (gpu_block){hw, is_team(km), order, most_shared(km, order)};
 }
 /* Wavefronts of all that write and read the buffer of stage i; a skewed place is computed. */
-static double buffer_cost(const block *b, const kernel_model *km, const shape *x, uint32_t i) {
+static double buffer_cost(const gpu_block *b, const kernel_model *km, const gpu_shape *x,
+                          uint32_t i) {
   double sum = 0;
   for (uint32_t k = i; k < km->nstage; k++) {
     const stage_model *m = &km->stage[k];
     for (uint32_t r = 0; r <= m->nread; r++) {
       const acc_model *a = r < m->nread ? &m->read[r] : &m->result;
-      double n = ceil(x[k].items / b->hw->warps.lanes) * loads(m, a, &x[k]);
+      double n = ceil(x[k].items / b->hw->warps.lanes) * gpu_loads(m, a, &x[k]);
       if (!a->local || a->from != i) continue;
       if (!a->epi && m->reduces) n *= x[k].steps;
-      sum += n * (wavefronts(b, m, a, &x[k]) + (b->order[i].skew ? SKEW : 0));
+      sum += n * (gpu_wavefronts(b, m, a, &x[k]) + (b->order[i].skew ? SKEW : 0));
     }
   }
   return sum;
 }
 /* Do registers of several elements lie side by side in the buffer of stage i? */
-static bool by_registers(const kernel_model *km, const shape *x, uint32_t i, const gpu_order *o) {
+static bool by_registers(const kernel_model *km, const gpu_shape *x, uint32_t i,
+                         const gpu_order *o) {
   for (uint32_t k = i; k < km->nstage; k++)
     for (uint32_t r = 0; r < km->stage[k].nread; r++) {
       const acc_model *a = &km->stage[k].read[r];
-      uint32_t of = unit_operand(&km->stage[k], a, &x[k]);
+      uint32_t of = gpu_unit_operand(&km->stage[k], a, &x[k]);
       if (!a->local || a->from != i || of > 1) continue;
       int64_t each = x[k].unit->each[of];
       if (each > 1 && (o->skew || o->pad % each)) return false;
@@ -534,12 +258,12 @@ static void order_buffers(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
   tarn_ctx *cx = tarn_lang_ctx(L);
   static const gpu_order ways[] = {{0, 0, 0}, {0, 1, 0}, {0, 2, 0}, {0, 4, 0}, {0, 8, 0},
                                    {0, 0, 1}, {0, 0, 2}, {0, 0, 4}, {0, 0, 8}};
-  block b = block_of(cx, hw, km, s);
+  gpu_block b = block_of(cx, hw, km, s);
   gpu_order *order = tarn_copy(cx, b.order, km->nstage * sizeof *order);
-  shape *x = TARN_ARRAY(cx, shape, km->nstage);
+  gpu_shape *x = TARN_ARRAY(cx, gpu_shape, km->nstage);
   b.order = order;
   for (uint32_t i = 0; i < km->nstage; i++)
-    x[i] = shape_of(hw, &km->stage[i], &s->stage[i], unit_of(L, hw, k, km, s, i));
+    x[i] = gpu_shape_of(hw, &km->stage[i], &s->stage[i], unit_of(L, hw, k, km, s, i));
   for (uint32_t i = 0; i < km->nstage; i++) {
     const gpu_order was = order[i];
     double least = INFINITY;
@@ -561,13 +285,14 @@ static void order_buffers(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
 static double price(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
                     tarn_cost *out) {
   const kernel_model *km = loop_model(L, hw, k);
-  block b = block_of(tarn_lang_ctx(L), hw, km, s);
+  gpu_block b = block_of(tarn_lang_ctx(L), hw, km, s);
   double seconds = 0;
   *out = (tarn_cost){0};
   for (uint32_t i = 0; i < km->nstage; i++)
-    seconds += s->stage[i].nhold && km->nstage == 1
-                   ? gpu_tiles_price(L, hw, k, &km->stage[i], &s->stage[i], out)
-                   : stage_cost(&b, &km->stage[i], &s->stage[i], unit_of(L, hw, k, km, s, i), out);
+    seconds +=
+        s->stage[i].nhold && km->nstage == 1
+            ? gpu_tiles_price(L, hw, k, &km->stage[i], &s->stage[i], out)
+            : gpu_stage_cost(&b, &km->stage[i], &s->stage[i], unit_of(L, hw, k, km, s, i), out);
   if (b.team) out->shared = b.shared;
   out->overhead_seconds = hw->launch;
   out->seconds = seconds + hw->launch;
@@ -583,7 +308,7 @@ void tarn_gpu_price(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const t
   for (uint32_t i = 0; i < s->nstage; i++) plans |= s->stage[i].unit != NULL;
   if (!plans) tarn_release(tarn_lang_ctx(L), mark);
 }
-static tarn_stage_sched solve_one(tarn_lang *L, const block *b, const tarn_ksig *k,
+static tarn_stage_sched solve_one(tarn_lang *L, const gpu_block *b, const tarn_ksig *k,
                                   const kernel_model *km, uint32_t stage, double *seconds) {
   search q = {.L = L, .k = k, .block = b, .m = &km->stage[stage], .stage = stage};
   q.strict = k->strict;
@@ -596,7 +321,7 @@ static void solve_team(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, cons
                        tarn_schedule *s) {
   tarn_ctx *cx = tarn_lang_ctx(L);
   tarn_stage_sched *best = NULL;
-  block b = {.hw = hw, .team = true};
+  gpu_block b = {.hw = hw, .team = true};
   double least = INFINITY, seconds;
   for (uint32_t round = 0; round < 2; round++) {
     for (uint32_t i = 0; i < km->nstage; i++) s->stage[i] = solve_one(L, &b, k, km, i, &seconds);
@@ -619,7 +344,7 @@ static const tarn_schedule *solve(tarn_lang *L, const tarn_hw *hw, const tarn_ks
   s->nstage = km->nstage, s->stage = TARN_ARRAY(cx, tarn_stage_sched, km->nstage);
   for (uint32_t d = 0; d < last->nshared; d++)
     s->shared[s->nshared++] = (tarn_level){(uint8_t)d, TARN_PARALLEL, 1};
-  block b = {.hw = hw};
+  gpu_block b = {.hw = hw};
   double least = INFINITY, seconds;
   tarn_stage_sched tiled;
   for (uint32_t i = 0; i < km->nstage && !is_team(km); i++)
@@ -643,7 +368,7 @@ bool tarn_gpu_schedules(tarn_solver *s, const tarn_ksig *k, tarn_schedule_visit 
   const tarn_hw *hw = tarn_solver_hw(s);
   const kernel_model *km = loop_model(L, hw, k);
   if (km->nstage != 1) return false;
-  block b = {.hw = hw};
+  gpu_block b = {.hw = hw};
   search q = {.L = L, .k = k, .block = &b, .m = km->stage, .visit = visit, .user = user};
   q.strict = k->strict;
   solve_stage(&q);
