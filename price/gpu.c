@@ -303,9 +303,11 @@ void tarn_gpu_price(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const t
                     uint32_t threads, tarn_cost *out) {
   (void)threads;
   tarn_mark mark = tarn_arena_mark(tarn_lang_ctx(L));
+  bool units = false;
+  for (uint32_t i = 0; i < s->nstage && s->nstage > 1; i++) units |= s->stage[i].unit != NULL;
+  if (units) gpu_plan(L, hw, k, s); /* raises where one does not fit */
   price(L, hw, k, s, out);
-  bool plans = s->nstage == 1 && s->stage[0].nhold; /* then something was interned */
-  for (uint32_t i = 0; i < s->nstage; i++) plans |= s->stage[i].unit != NULL;
+  bool plans = units || (s->nstage == 1 && s->stage[0].nhold); /* then something was interned */
   if (!plans) tarn_release(tarn_lang_ctx(L), mark);
 }
 static tarn_stage_sched solve_one(tarn_lang *L, const gpu_block *b, const tarn_ksig *k,

@@ -75,14 +75,14 @@ double gpu_seconds(const tarn_hw *hw, const stage_model *m, const gpu_counts *c,
 }
 
 /* ---------------------------------------------------------------- request by request */
-tarn_plan_nest *gpu_plan(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, tarn_stage_sched *s) {
-  tarn_schedule all = {.nstage = 1, .stage = s};
+tarn_plan_nest *gpu_plan(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
+                         const tarn_schedule *s) {
   tarn_plan_operand in[TARN_MAX_OPERANDS] = {{0}}, out[TARN_MAX_RESULTS] = {{0}};
   for (uint32_t i = 0; i < k->nin; i++)
     in[i] = (tarn_plan_operand){.dtype = k->in_type[i], .layout = k->in[i]};
   for (uint32_t i = 0; i < k->nout; i++)
     out[i] = (tarn_plan_operand){.dtype = k->out_type[i], .layout = k->out[i]};
-  return tarn_plan_prepare(L, hw, !k->strict, tarn_nest_get(L, k->nest), &all, in, out);
+  return tarn_plan_prepare(L, hw, !k->strict, tarn_nest_get(L, k->nest), s, in, out);
 }
 /* The numbers of a thread of the team levels. */
 static void number(const tarn_plan_nest *N, int64_t thread, int64_t *at) {
@@ -245,6 +245,6 @@ double gpu_tiles_price(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, cons
   gpu_counts c;
   double cycles[4];
   tarn_stage_sched own = *s;
-  gpu_count(gpu_plan(L, hw, k, &own), m, &c, cycles);
+  gpu_count(gpu_plan(L, hw, k, &(tarn_schedule){.nstage = 1, .stage = &own}), m, &c, cycles);
   return gpu_seconds(hw, m, &c, cost);
 }

@@ -438,7 +438,8 @@ static void count_attempt(tarn_ctx *cx, void *arg) {
   gpu_counts c;
   (void)cx;
   make(a->t, a->p, a->hold, a->s);
-  gpu_count(gpu_plan(a->t->L, a->t->hw, a->t->k, a->s), a->t->m, &c, a->cycles);
+  const tarn_schedule one = {.nstage = 1, .stage = a->s};
+  gpu_count(gpu_plan(a->t->L, a->t->hw, a->t->k, &one), a->t->m, &c, a->cycles);
   a->seconds = gpu_seconds(a->t->hw, a->t->m, &c, NULL);
 }
 static void refine(tiles *t, const pick *p, tarn_hold *best, tarn_stage_sched *s, double *seconds) {

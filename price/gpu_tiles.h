@@ -70,7 +70,8 @@ double gpu_registers(const gpu_counts *c, double loads, bool unit);
 /* What all of it takes; cost may be NULL. */
 double gpu_seconds(const tarn_hw *hw, const stage_model *m, const gpu_counts *c, tarn_cost *cost);
 /* The plan of a kernel, but for its loop program; raises where the schedule does not fit. */
-tarn_plan_nest *gpu_plan(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, tarn_stage_sched *s);
+tarn_plan_nest *gpu_plan(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
+                         const tarn_schedule *s);
 /* Counts it request by request. cycles: of what is held of each operand, as far as its order and
  * padding change them. */
 void gpu_count(const tarn_plan_nest *N, const stage_model *m, gpu_counts *c, double *cycles);

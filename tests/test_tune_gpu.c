@@ -22,6 +22,7 @@ enum {
   ORDER = 128, /* the last of the parallel dims is not the last dim */
   OF_ITEMS = TILE | STEPS | WARP | ORDER,
   OF_TEAMS = OF_ITEMS | PAD | SKEW,
+  OF_WARPS = TILE | STEPS | PAD | SKEW | ORDER,
   OF_TILES = TILE | STEPS | PARTS | SLOTS | PAD | ORDER
 };
 static uint32_t forms_of(const evolve_space *e, const tarn_schedule *s) {
@@ -84,6 +85,20 @@ static void run_in_executor(const tarn_hw *hw, kit_case *c, uint32_t n) {
   "(mul $0 $1)) (child 0 (index ((24 40) (64)) (1536) ((+ (* 64 d0) d2)))) (child 1 (index ((24 "  \
   "40) (64)) (2560) ((+ d1 (* 40 d2))))) out)))(in f32 (1536) (1))(in f32 (2560) (1))(out f32 "    \
   "(24 40) (40 1)))"
+/* Two products, by warps. */
+#define CHAIN                                                                                      \
+  "(kernel (nest (stages (children 2) (shared 6) (split 1) (stage (own 20 40) (reduce 64) (red "   \
+  "sum (mul (tf32 $0) (tf32 $1))) (child 0 (index ((6 20 40) (64)) (7680) ((+ (* 1280 d0) (* 64 "  \
+  "d1) d3)))) (child 1 (index ((6 20 40) (64)) (2560) ((+ (* 64 d2) d3))))) (stage (own 20 64) "   \
+  "(reduce 40) (red sum (mul (tf32 $0) (tf32 $1))) (stage 0 (index ((6 20 64) (40)) (20 40) (d1 "  \
+  "d3))) (child 1 (index ((6 20 64) (40)) (2560) ((+ d2 (* 64 d3))))) out)))(in f32 (7680) "       \
+  "(1))(in f32 (2560) (1))(out f32 (6 20 64) (1280 64 1)))"
+#define BY_WARPS                                                                                   \
+  "(schedule (shared (parallel 0 1)) (stage (acc 2) (parallel 1 16) (parallel 2 8) (serial 3 8) "  \
+  "(serial 1 1) (serial 2 1) (serial 3 1) (unit mma-tf32 (rows d1) (columns d2) (sum d3))) "       \
+  "(stage "                                                                                        \
+  "(acc 2) (parallel 1 8) (parallel 2 16) (serial 3 8) (serial 2 1) (serial 1 1) (serial 3 1) "    \
+  "(unit mma-tf32 (rows d2) (columns d1) (sum d3))))"
 #define BY_ITEMS "(schedule (stage (acc 2) (parallel 0 1) (parallel 1 1) (serial 2 1)))"
 #define BY_TILES                                                                                   \
   "(schedule (stage (acc 2) (parallel 0 4) (parallel 1 32) (serial 2 16) (serial 2 4) (unroll 2 "  \
@@ -98,10 +113,12 @@ static void run_in_executor(const tarn_hw *hw, kit_case *c, uint32_t n) {
 static const struct {
   const char *kernel, *from; /* NULL: as it is solved */
   uint32_t forms;
-} walks[] = {{SCORES, NULL, OF_TEAMS},
-             {PRODUCT, BY_ITEMS, OF_ITEMS},
-             {PRODUCT, BY_TILES, OF_TILES},
-             {PRODUCT, BY_PARTS, PARTS | SLOTS}};
+  double most; /* what values are off; that of a product which is rounded for the next: its steps */
+} walks[] = {{SCORES, NULL, OF_TEAMS, 1e-5},
+             {PRODUCT, BY_ITEMS, OF_ITEMS, 1e-5},
+             {PRODUCT, BY_TILES, OF_TILES, 1e-5},
+             {PRODUCT, BY_PARTS, PARTS | SLOTS, 1e-5},
+             {CHAIN, BY_WARPS, OF_WARPS, 0x1p-10}};
 enum { MOVES = 900, RUNS = 30 };
 static const tarn_schedule *start_of(const tarn_hw *hw, const tarn_ksig *k, const char *text) {
   if (text) return tarn_schedule_parse(L, tarn_nest_get(L, k->nest), text, strlen(text));
@@ -134,7 +151,8 @@ static void walk(tarn_ctx *c, void *arg) {
   for (uint32_t i = 0; i < RUNS; i++) {
     kit_reference(L, &run[i], TARN_STRICT);
     double off = kit_error(run[i].want[0], run[i].got[0]);
-    ck_assert_msg(off >= 0 && off < 1e-5, "%s", tarn_schedule_text(L, c, e->nest, run[i].sched));
+    ck_assert_msg(off >= 0 && off < walks[no].most, "%s: %g",
+                  tarn_schedule_text(L, c, e->nest, run[i].sched), off);
   }
 }
 START_TEST(walks_are_right) {

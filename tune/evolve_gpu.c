@@ -1,11 +1,11 @@
 /* Moves of the tuner's search for a GPU. A schedule has many conditions there that its plan knows,
  * so a move is made, and the plan asked.
  *
- * A stage that holds its operands, or has a unit, is one of blocks' tiles: sizes of blocks, of what
- * a thread does and of the sum's trips, groups of threads that share a trip, slots, paddings. Of
- * any other, alone or in a team, an item is a thread's or a warp's: its own results, steps of its
- * sum at a time, and the order of the buffer that a team's stage leaves. Both: which blocks or
- * threads are neighbours. */
+ * A stage that holds its operands is one of blocks' tiles: sizes of blocks, of what a thread does
+ * and of the sum's trips, groups of threads that share a trip, slots, paddings. Of any other, alone
+ * or in a team, an item is a thread's or a warp's: its own results, steps of its sum at a time
+ * (with a unit, whole instructions), and the order of the buffer that a team's stage leaves. Both:
+ * which blocks or threads are neighbours. */
 #include "compile/target.h"
 #include "plan/plan.h"
 #include "tune/evolve.h"
@@ -57,14 +57,25 @@ typedef struct mover {
   uint64_t *random;
 } mover;
 static uint32_t below(const mover *m, uint32_t n) { return evolve_below(m->random, n); }
-static bool in_tiles(const tarn_stage_sched *s) {
-  return s->unit || (s->nhold && s->hold[0].what == TARN_HOLD_OPERAND);
+static bool holds(const tarn_stage_sched *s) {
+  return s->nhold && s->hold[0].what == TARN_HOLD_OPERAND;
+}
+static bool in_tiles(const tarn_stage_sched *s) { return s->unit || holds(s); }
+/* Levels that are walked: the last three of an instruction are not. */
+static uint32_t walked(const tarn_stage_sched *s) {
+  return s->unit && s->nlevel > 3 ? s->nlevel - 3 : s->nlevel;
 }
 /* The innermost level of dim d and this kind, or nlevel. */
 static uint32_t inner(const tarn_stage_sched *s, uint32_t d, tarn_level_kind kind) {
-  for (uint32_t i = s->nlevel; i-- > 0;)
+  for (uint32_t i = walked(s); i-- > 0;)
     if (s->level[i].dim == d && s->level[i].kind == kind) return i;
   return s->nlevel;
+}
+/* Elements of dim d that one body takes. */
+static int64_t grain(const tarn_stage_sched *s, uint32_t d) {
+  for (uint32_t i = walked(s); i-- > 0 && s->unit;)
+    if (s->level[i].dim == d) return s->level[i].step;
+  return 1;
 }
 /* Level i steps by so much, those of its dim outside of it by multiples. */
 static void set_step(tarn_stage_sched *s, uint32_t i, int64_t step) {
@@ -131,32 +142,33 @@ static bool move_parts(mover *m) {
 }
 
 /* ---- of items that threads or warps do ---- */
-/* A thread's results along a dim. */
+/* A thread's, or a warp's, results along a dim. */
 static bool move_tile(mover *m) {
   tarn_stage_sched *s = m->s;
-  if (in_tiles(s) || m->t->nacc == m->t->nshared) return false;
+  if (holds(s) || m->t->nacc == m->t->nshared) return false;
   uint32_t d = m->t->nshared + below(m, m->t->nacc - m->t->nshared);
   uint32_t at = inner(s, d, TARN_PARALLEL), i = inner(s, d, TARN_UNROLL);
-  int64_t size = 1 + below(m, MOST_SIDE);
-  if (at == s->nlevel || s->level[at].step == size || size > m->t->dim[d]) return false;
+  int64_t each = grain(s, d), size = each * (1 + below(m, MOST_SIDE));
+  if (at == s->nlevel || s->level[at].step == size) return false;
+  if (size > each && size > m->t->dim[d]) return false;
   set_step(s, at, size);
   if (i < s->nlevel) return true;
-  i = s->nlevel;
+  i = walked(s);
   while (i > s->acc && s->level[i - 1].kind == TARN_VECTOR) i--;
-  evolve_insert(s, i, (tarn_level){(uint8_t)d, TARN_UNROLL, 1});
+  evolve_insert(s, i, (tarn_level){(uint8_t)d, TARN_UNROLL, each});
   return true;
 }
 static uint32_t some_summed(const mover *m) { return m->t->nacc + below(m, m->t->n - m->t->nacc); }
 /* The steps of a sum that are loaded at once. */
 static bool move_steps(mover *m) {
   tarn_stage_sched *s = m->s;
-  if (in_tiles(s) || !m->t->reduces || m->t->n == m->t->nacc) return false;
+  if (holds(s) || !m->t->reduces || m->t->n == m->t->nacc) return false;
   uint32_t d = some_summed(m), at = inner(s, d, TARN_SERIAL), i = inner(s, d, TARN_UNROLL);
-  int64_t steps = 1 + below(m, MOST_SIDE);
+  int64_t each = grain(s, d), steps = each * (1 + below(m, MOST_SIDE));
   if (at == s->nlevel || inner(s, d, TARN_VECTOR) < s->nlevel) return false;
   if (s->level[at].step == steps || m->t->dim[d] % steps) return false;
   set_step(s, at, steps);
-  if (i == s->nlevel) evolve_insert(s, at + 1, (tarn_level){(uint8_t)d, TARN_UNROLL, 1});
+  if (i == s->nlevel) evolve_insert(s, at + 1, (tarn_level){(uint8_t)d, TARN_UNROLL, each});
   return true;
 }
 /* A sum is one thread's, or the threads of a warp share it. */
