@@ -5,6 +5,7 @@
  * Defaults and overloads are younger than the messages that are unpacked: they are read from the
  * fields that are left over. Source: onnx.proto as of IR version 10. */
 #include "model/import.h"
+#include "model/onnx.h"
 #include <string.h>
 
 enum { NODE_OVERLOAD = 8, FUNCTION_DEFAULT = 11, FUNCTION_OVERLOAD = 13 };
@@ -16,9 +17,8 @@ struct im_function {
   const Onnx__AttributeProto **with; /* defaults */
 };
 
-static const char *text_of(const char *s) { return s ? s : ""; }
 static const char *domain_of(const char *d) {
-  return strcmp(text_of(d), "ai.onnx") == 0 ? "" : text_of(d);
+  return strcmp(tarn_onnx_text(d), "ai.onnx") == 0 ? "" : tarn_onnx_text(d);
 }
 
 /* ---------------------------------------------------------------- fields that are left over */
@@ -63,7 +63,7 @@ void im_functions(im *m) {
   for (size_t i = 0; i < n; i++) {
     im_function *f = &m->function[i];
     const Onnx__FunctionProto *p = m->model->functions[i];
-    *f = (im_function){.p = p, .domain = domain_of(p->domain), .name = text_of(p->name)};
+    *f = (im_function){.p = p, .domain = domain_of(p->domain), .name = tarn_onnx_text(p->name)};
     f->overload = text_field(m->cx, &p->base, FUNCTION_OVERLOAD);
     read_defaults(m, f);
   }
@@ -132,7 +132,7 @@ void im_call_function(im_node *n, const im_function *f) {
   s->nopset = p->n_opset_import;
   for (uint32_t i = 0; i < p->n_input; i++) {
     const im_val *given = i < n->nin ? n->in[i] : NULL;
-    *im_define(n->m, s, text_of(p->input[i])) = given ? *given : (im_val){.t = IM_ABSENT};
+    *im_define(n->m, s, tarn_onnx_text(p->input[i])) = given ? *given : (im_val){.t = IM_ABSENT};
   }
   im_run_nodes(n->m, s, p->node, p->n_node);
   im_take_results(n, s, p->output, p->n_output);

@@ -111,6 +111,16 @@ im_val *im_define(im *m, im_scope *s, const char *name);
 void im_run_nodes(im *m, im_scope *s, Onnx__NodeProto *const *node, size_t count);
 void im_take_results(im_node *n, im_scope *s, char *const *name, size_t count);
 
+/* ---- inputs.c ---- */
+void im_load_initializers(im *m, im_scope *s, const Onnx__GraphProto *g);
+/* Inputs that no initializer defines, and no value that was given. */
+void im_declare_inputs(im *m, im_scope *s, const Onnx__GraphProto *g, tarn_program *p);
+/* A value without elements is known: nothing after the import meets an extent of 0 but in
+ * constants. */
+void im_settle_empty(im *m, im_val *v);
+/* f32[N,3] as a model declares it. */
+const char *im_declared_text(im *m, const Onnx__TypeProto__Tensor *t);
+
 /* What another operator makes of these inputs (TARN_NONE: absent) with n's attributes: its outputs.
  */
 const im_val *im_apply(im_node *n, const char *op, int64_t version, const tarn_term *in,

@@ -7,6 +7,8 @@
 #include "onnx.pb-c.h"
 
 /* ---- reading ---- */
+/* A string that may be absent. */
+static inline const char *tarn_onnx_text(const char *s) { return s ? s : ""; }
 /* A file. Strings and lists may be absent (NULL); tarn_onnx_program() finds what else is wrong. */
 Onnx__ModelProto *tarn_onnx_read(tarn_ctx *cx, const char *path);
 /* The folder of a file: where its external data may lie. */

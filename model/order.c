@@ -4,8 +4,6 @@
 #include "model/onnx.h"
 #include <string.h>
 
-static const char *text_of(const char *s) { return s ? s : ""; }
-
 typedef TARN_VEC(const char *) name_list;
 typedef struct order {
   im *m;
@@ -29,11 +27,12 @@ static void record_makers(order *o, Onnx__NodeProto *const *node, size_t n) {
   TARN_VEC(uint32_t) maker = {0};
   for (size_t i = 0; i < n; i++)
     for (size_t k = 0; k < node[i]->n_output; k++) {
-      const char *name = text_of(node[i]->output[k]);
+      const char *name = tarn_onnx_text(node[i]->output[k]);
       if (!*name) continue;
       if (tarn_intern_find(o->made, name, strlen(name)) != TARN_NONE)
         tarn_raise(o->m->cx, TARN_BAD_INPUT, "%s: node %s (%s): its output %s is defined twice",
-                   o->m->file, im_node_name(o->m, node[i], i), text_of(node[i]->op_type), name);
+                   o->m->file, im_node_name(o->m, node[i], i), tarn_onnx_text(node[i]->op_type),
+                   name);
       tarn_intern_add(o->made, name, strlen(name));
       tarn_push(o->m->cx, &maker, (uint32_t)i);
     }
@@ -41,7 +40,7 @@ static void record_makers(order *o, Onnx__NodeProto *const *node, size_t n) {
 }
 
 static void add_own(tarn_intern *own, const char *name) {
-  name = text_of(name);
+  name = tarn_onnx_text(name);
   if (*name) tarn_intern_add(own, name, strlen(name));
 }
 
@@ -59,7 +58,7 @@ static tarn_intern *own_names(im *m, const Onnx__GraphProto *g) {
  * read of the values around them. */
 static void add_reads(im *m, const Onnx__NodeProto *p, tarn_intern *own, name_list *to);
 static void add_name(im *m, const char *name, tarn_intern *own, name_list *to) {
-  name = text_of(name);
+  name = tarn_onnx_text(name);
   if (*name && (!own || tarn_intern_find(own, name, strlen(name)) == TARN_NONE))
     tarn_push(m->cx, to, name);
 }
@@ -99,7 +98,7 @@ static void visit(order *o, Onnx__NodeProto *const *node, uint32_t root, uint32_
     if (o->state[j] == 1)
       tarn_raise(o->m->cx, TARN_BAD_INPUT,
                  "%s: node %s (%s): its input %s depends on its own output", o->m->file,
-                 im_node_name(o->m, node[i], i), text_of(node[i]->op_type), name);
+                 im_node_name(o->m, node[i], i), tarn_onnx_text(node[i]->op_type), name);
     o->state[j] = 1;
     stack[depth++] = j;
   }

@@ -3,10 +3,8 @@
 #include "quantize/internal.h"
 #include <string.h>
 
-static const char *text_of(const char *s) { return s ? s : ""; }
-
 uint32_t qz_find(const qz_graph *g, const char *name) {
-  return tarn_intern_find(g->names, text_of(name), strlen(text_of(name)));
+  return tarn_intern_find(g->names, tarn_onnx_text(name), strlen(tarn_onnx_text(name)));
 }
 
 bool qz_is_op(const qz_node *n, const char *op) { return strcmp(n->op, op) == 0; }
@@ -17,7 +15,7 @@ uint32_t qz_in(const qz_node *n, uint32_t i) { return i < n->nin ? n->in[i] : TA
 
 static bool is_output(const Onnx__GraphProto *g, const char *name) {
   for (size_t i = 0; i < g->n_output; i++)
-    if (strcmp(text_of(g->output[i]->name), name) == 0) return true;
+    if (strcmp(tarn_onnx_text(g->output[i]->name), name) == 0) return true;
   return false;
 }
 
@@ -31,7 +29,7 @@ static Onnx__ModelProto *exposed(tarn_ctx *cx, const Onnx__ModelProto *m) {
   for (size_t i = 0; i < g->n_output; i++) g->output[i] = m->graph->output[i];
   for (size_t i = 0; i < g->n_node; i++)
     for (size_t k = 0; k < g->node[i]->n_output; k++) {
-      const char *name = text_of(g->node[i]->output[k]);
+      const char *name = tarn_onnx_text(g->node[i]->output[k]);
       if (*name && !is_output(m->graph, name)) g->output[g->n_output++] = tarn_onnx_value(cx, name);
     }
   return copy;
@@ -79,7 +77,7 @@ static size_t most_values(const Onnx__GraphProto *p) {
 static void read_initializers(qz_graph *g, const char *dir) {
   Onnx__GraphProto *p = g->model->graph;
   for (size_t i = 0; i < p->n_initializer; i++) {
-    const char *name = text_of(p->initializer[i]->name);
+    const char *name = tarn_onnx_text(p->initializer[i]->name);
     uint32_t v = value_at(g, name);
     const tarn_tensor *t = tarn_onnx_tensor(g->cx, p->initializer[i], dir, name);
     set_type(g, v, tarn_constant(g->L, name, t, t->n));
@@ -112,15 +110,15 @@ static bool is_random(const char *op) {
 
 static void read_node(qz_graph *g, uint32_t id, const Onnx__NodeProto *p) {
   qz_node *n = &g->node[id];
-  bool foreign = *text_of(p->domain) && strcmp(p->domain, "ai.onnx") != 0;
-  *n = (qz_node){.p = p, .op = foreign ? "" : text_of(p->op_type), .group = TARN_NONE};
+  bool foreign = *tarn_onnx_text(p->domain) && strcmp(p->domain, "ai.onnx") != 0;
+  *n = (qz_node){.p = p, .op = foreign ? "" : tarn_onnx_text(p->op_type), .group = TARN_NONE};
   n->nin = (uint32_t)p->n_input;
   n->nout = (uint32_t)p->n_output;
   n->in = TARN_ARRAY(g->cx, uint32_t, n->nin + 1);
   n->out = TARN_ARRAY(g->cx, uint32_t, n->nout + 1);
   bool fixed = !has_graph(p) && !is_random(n->op) && !foreign;
   for (uint32_t i = 0; i < n->nin; i++) {
-    n->in[i] = *text_of(p->input[i]) ? value_at(g, p->input[i]) : TARN_NONE;
+    n->in[i] = *tarn_onnx_text(p->input[i]) ? value_at(g, p->input[i]) : TARN_NONE;
     if (n->in[i] == TARN_NONE) continue;
     fixed &= g->value[n->in[i]].fixed;
     g->value[n->in[i]].uses++;
@@ -128,12 +126,12 @@ static void read_node(qz_graph *g, uint32_t id, const Onnx__NodeProto *p) {
   }
   keep_captured(g, p);
   for (uint32_t i = 0; i < n->nout; i++) {
-    n->out[i] = *text_of(p->output[i]) ? value_at(g, p->output[i]) : TARN_NONE;
+    n->out[i] = *tarn_onnx_text(p->output[i]) ? value_at(g, p->output[i]) : TARN_NONE;
     if (n->out[i] == TARN_NONE) continue;
     g->value[n->out[i]].maker = id;
     g->value[n->out[i]].fixed = fixed;
   }
-  n->name = *text_of(p->name) ? p->name : n->nout ? text_of(p->output[0]) : "";
+  n->name = *tarn_onnx_text(p->name) ? p->name : n->nout ? tarn_onnx_text(p->output[0]) : "";
 }
 
 /* ---------------------------------------------------------------- the whole */

@@ -14,12 +14,11 @@ typedef struct upgrading {
   TARN_VEC(Onnx__TensorProto *) init;
 } upgrading;
 
-static const char *text_of(const char *s) { return s ? s : ""; }
-
 /* ---------------------------------------------------------------- pieces */
 
 static const char *fresh(upgrading *u, const char *what) {
-  const char *first = tarn_format(u->cx, "%s_%s", text_of(u->p->output[0]), what), *name = first;
+  const char *first = tarn_format(u->cx, "%s_%s", tarn_onnx_text(u->p->output[0]), what),
+             *name = first;
   for (uint32_t i = 2; tarn_intern_find(u->taken, name, strlen(name)) != TARN_NONE; i++)
     name = tarn_format(u->cx, "%s_%u", first, i);
   tarn_intern_add(u->taken, name, strlen(name));
@@ -39,7 +38,7 @@ static Onnx__NodeProto *without(upgrading *u, const char *a, const char *b, cons
   p->attribute = TARN_ARRAY(u->cx, Onnx__AttributeProto *, p->n_attribute + 1);
   p->n_attribute = 0;
   for (size_t i = 0; i < u->p->n_attribute; i++) {
-    const char *name = text_of(u->p->attribute[i]->name);
+    const char *name = tarn_onnx_text(u->p->attribute[i]->name);
     bool drop = !strcmp(name, a) || (b && !strcmp(name, b)) || (c && !strcmp(name, c));
     if (!drop) p->attribute[p->n_attribute++] = u->p->attribute[i];
   }
@@ -86,7 +85,7 @@ _Noreturn static void refuse(const upgrading *u, const Onnx__NodeProto *p) {
              "%s: node %s (%s): operator set %lld; what is written has set %d, in which it means "
              "something else: convert the model first",
              u->g->file, tarn_shown(u->cx, tarn_onnx_node_name(u->cx, p, u->index)),
-             text_of(p->op_type), (long long)u->set, QZ_OPSET);
+             tarn_onnx_text(p->op_type), (long long)u->set, QZ_OPSET);
 }
 
 static void axes(upgrading *u) { list_input(u, without(u, "axes", NULL, NULL), 1, "axes"); }
@@ -157,9 +156,9 @@ static const struct {
 /* Its row in the table, or NCHANGED. */
 static size_t change_of(const upgrading *u, const Onnx__NodeProto *p) {
   size_t i = 0;
-  if (*text_of(p->domain) && strcmp(p->domain, "ai.onnx") != 0) return NCHANGED;
+  if (*tarn_onnx_text(p->domain) && strcmp(p->domain, "ai.onnx") != 0) return NCHANGED;
   while (i < NCHANGED &&
-         (strcmp(text_of(p->op_type), changed[i].op) != 0 || u->set >= changed[i].set))
+         (strcmp(tarn_onnx_text(p->op_type), changed[i].op) != 0 || u->set >= changed[i].set))
     i++;
   return i;
 }
@@ -195,7 +194,7 @@ static void upgrade(upgrading *u) {
 
 static Onnx__OperatorSetIdProto *default_set(const qz_graph *g) {
   for (size_t i = 0; i < g->model->n_opset_import; i++) {
-    const char *domain = text_of(g->model->opset_import[i]->domain);
+    const char *domain = tarn_onnx_text(g->model->opset_import[i]->domain);
     if (!*domain || !strcmp(domain, "ai.onnx")) return g->model->opset_import[i];
   }
   return NULL;
@@ -203,13 +202,14 @@ static Onnx__OperatorSetIdProto *default_set(const qz_graph *g) {
 
 static void take_names(upgrading *u, const Onnx__GraphProto *g) {
   for (size_t i = 0; i < g->n_input; i++)
-    tarn_intern_add(u->taken, text_of(g->input[i]->name), strlen(text_of(g->input[i]->name)));
+    tarn_intern_add(u->taken, tarn_onnx_text(g->input[i]->name),
+                    strlen(tarn_onnx_text(g->input[i]->name)));
   for (size_t i = 0; i < g->n_node; i++)
     for (size_t k = 0; k < g->node[i]->n_output; k++)
-      tarn_intern_add(u->taken, text_of(g->node[i]->output[k]),
-                      strlen(text_of(g->node[i]->output[k])));
+      tarn_intern_add(u->taken, tarn_onnx_text(g->node[i]->output[k]),
+                      strlen(tarn_onnx_text(g->node[i]->output[k])));
   for (size_t i = 0; i < g->n_initializer; i++) {
-    const char *name = text_of(g->initializer[i]->name);
+    const char *name = tarn_onnx_text(g->initializer[i]->name);
     tarn_intern_add(u->taken, name, strlen(name));
     tarn_push(u->cx, &u->init, g->initializer[i]);
   }

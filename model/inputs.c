@@ -1,0 +1,197 @@
+/* Inputs of a graph: initializers, shapes and values that a user gives, declared types. */
+#include "model/import.h"
+#include "model/onnx.h"
+#include <string.h>
+
+void im_settle_empty(im *m, im_val *v) {
+  const tarn_type *t = v->t == TARN_NONE ? NULL : tarn_term_type(m->L, v->t);
+  bool empty = false;
+  for (uint32_t i = 0; t && i < t->n; i++) empty |= t->dim[i] == 0;
+  if (!empty) return;
+  const tarn_tensor *x = tarn_tensor_new(m->cx, t->dtype, t->n, t->dim);
+  *v = (im_val){tarn_constant(m->L, "empty", x, x->n), x, true, v->stored, NULL};
+}
+
+static int32_t stored_type(int32_t onnx) { return im_stored_name(onnx) ? onnx : 0; }
+
+void im_load_initializers(im *m, im_scope *s, const Onnx__GraphProto *g) {
+  if (g->n_sparse_initializer)
+    tarn_raise(m->cx, TARN_BAD_INPUT, "%s: sparse initializers are not supported", m->file);
+  for (size_t i = 0; i < g->n_initializer; i++) {
+    const char *name = tarn_onnx_text(g->initializer[i]->name);
+    const char *what = tarn_format(m->cx, "%s: initializer %s", m->file, name);
+    tarn_tensor *t = im_tensor(m->cx, g->initializer[i], m->dir, what);
+    im_val *v = im_define(m, s, name);
+    if (v->t != TARN_NONE) tarn_raise(m->cx, TARN_BAD_INPUT, "%s: defined twice", what);
+    *v = (im_val){tarn_constant(m->L, name, t, t->n), t, true,
+                  stored_type(g->initializer[i]->data_type), NULL};
+  }
+}
+
+static const tarn_shape_binding *binding(im *m, const char *name) {
+  for (uint32_t i = 0; m->options && i < m->options->nshape; i++)
+    if (tarn_is_called(m->cx, m->options->shape[i].name, name)) {
+      m->binding_used[i] = 1;
+      return &m->options->shape[i];
+    }
+  return NULL;
+}
+
+/* A symbolic dim's name, or "". */
+static const char *dim_name(const Onnx__TensorShapeProto__Dimension *d) {
+  return d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM
+             ? tarn_onnx_text(d->dim_param)
+             : "";
+}
+
+/* A dim of an input, if the model or --shape says it; else -1. */
+static int64_t known_dim(im *m, const char *input, uint32_t axis,
+                         const Onnx__TensorShapeProto__Dimension *d, const tarn_shape_binding *b) {
+  bool fixed =
+      d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE && d->dim_value >= 0;
+  if (b && b->n == 0) b = NULL;
+  if (fixed && b && b->dim[axis] != d->dim_value)
+    tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s: dim %u is %lld in the model, %lld in --shape",
+               m->file, input, axis, (long long)d->dim_value, (long long)b->dim[axis]);
+  if (fixed) return d->dim_value;
+  if (b) return b->dim[axis];
+  const tarn_shape_binding *symbol = *dim_name(d) ? binding(m, dim_name(d)) : NULL;
+  return symbol && symbol->n == 1 ? symbol->dim[0] : -1;
+}
+
+_Noreturn static void dynamic_dim(im *m, const char *input, uint32_t axis, const char *symbol) {
+  tarn_raise(m->cx, TARN_BAD_INPUT,
+             "%s: input %s: dim %u (%s) is dynamic; bind it with --shape %s=…%s%s%s", m->file,
+             input, axis, *symbol ? symbol : "?", input, *symbol ? " or --shape " : "", symbol,
+             *symbol ? "=N" : "");
+}
+
+static const Onnx__TypeProto__Tensor *tensor_type(im *m, const Onnx__ValueInfoProto *v,
+                                                  tarn_dtype *dt) {
+  const char *name = tarn_onnx_text(v->name);
+  if (!v->type || v->type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE)
+    tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s is not a tensor", m->file, name);
+  const Onnx__TypeProto__Tensor *t = v->type->tensor_type;
+  int32_t stored;
+  if (!im_carrier(t->elem_type, dt, &stored))
+    tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s: tensors of type %s are not supported", m->file,
+               name, im_onnx_dtype_name(t->elem_type));
+  return t;
+}
+
+/* The shape of an input as far as it is known; false: not even how many dims. */
+static bool known_shape(im *m, const Onnx__ValueInfoProto *v, const Onnx__TypeProto__Tensor *t,
+                        uint32_t *n, int64_t *dim) {
+  const char *name = tarn_onnx_text(v->name);
+  const tarn_shape_binding *b = binding(m, name);
+  if (!t->shape && !b) return false;
+  size_t rank = t->shape ? t->shape->n_dim : b->n;
+  if (rank > TARN_MAX_DIMS || (b && b->n != rank))
+    tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s has %zu dims, %u are %s", m->file, name, rank,
+               b && b->n != rank ? b->n : TARN_MAX_DIMS,
+               b && b->n != rank ? "given by --shape" : "supported");
+  for (uint32_t i = 0; i < rank; i++)
+    dim[i] = t->shape ? known_dim(m, name, i, t->shape->dim[i], b) : b->dim[i];
+  *n = (uint32_t)rank;
+  return true;
+}
+
+static uint32_t input_type(im *m, const Onnx__ValueInfoProto *v) {
+  const char *name = tarn_onnx_text(v->name);
+  int64_t dim[TARN_MAX_DIMS];
+  uint32_t n;
+  tarn_dtype dt;
+  const Onnx__TypeProto__Tensor *t = tensor_type(m, v, &dt);
+  if (!known_shape(m, v, t, &n, dim))
+    tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s has no shape; bind it with --shape %s=…",
+               m->file, name, name);
+  int64_t count = (int64_t)tarn_dtype_size(dt);
+  for (uint32_t i = 0; i < n; i++) {
+    if (dim[i] < 0) dynamic_dim(m, name, i, dim_name(t->shape->dim[i]));
+    if (__builtin_mul_overflow(count, dim[i] ? dim[i] : 1, &count))
+      tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s: the product of its dims overflows", m->file,
+                 name);
+  }
+  return tarn_type_tensor(m->L, dt, n, n, dim);
+}
+
+/* The value that --set gives an input, or NULL. */
+static const tarn_tensor *set_value(im *m, const Onnx__ValueInfoProto *v) {
+  int64_t dim[TARN_MAX_DIMS];
+  uint32_t n, i = 0, given = m->options ? m->options->nset : 0;
+  tarn_dtype dt;
+  while (i < given && strcmp(m->options->set[i].name, tarn_onnx_text(v->name)) != 0) i++;
+  if (i == given) return NULL;
+  const Onnx__TypeProto__Tensor *t = tensor_type(m, v, &dt);
+  bool shaped = known_shape(m, v, t, &n, dim);
+  return im_set_value(m->cx, &m->options->set[i], dt, shaped ? &n : NULL, dim);
+}
+
+const char *im_declared_text(im *m, const Onnx__TypeProto__Tensor *t) {
+  tarn_buf b = {.cx = m->cx};
+  tarn_dtype dt;
+  tarn_buf_str(&b, im_dtype(t->elem_type, &dt) ? tarn_dtype_name(dt)
+                                               : im_onnx_dtype_name(t->elem_type));
+  if (!t->shape) return b.p;
+  tarn_buf_str(&b, "[");
+  for (size_t i = 0; i < t->shape->n_dim; i++) {
+    const Onnx__TensorShapeProto__Dimension *d = t->shape->dim[i];
+    tarn_buf_str(&b, i ? "," : "");
+    if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE)
+      tarn_buf_fmt(&b, "%lld", (long long)d->dim_value);
+    else
+      tarn_buf_str(&b, d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM
+                           ? tarn_onnx_text(d->dim_param)
+                           : "?");
+  }
+  tarn_buf_str(&b, "]");
+  return b.p;
+}
+
+static const tarn_tensor *bound_value(im *m, const Onnx__ValueInfoProto *v) {
+  for (uint32_t i = 0; m->options && i < m->options->nvalue; i++)
+    if (strcmp(m->options->value[i].name, tarn_onnx_text(v->name)) == 0) {
+      const tarn_tensor *t = m->options->value[i].value;
+      const Onnx__TypeProto__Tensor *want = v->type ? v->type->tensor_type : NULL;
+      tarn_dtype dt;
+      int32_t stored;
+      if (!want || v->type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ||
+          !im_carrier(want->elem_type, &dt, &stored) || dt != t->dtype ||
+          (want->shape && want->shape->n_dim != t->n))
+        tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s: expects %s, given %s", m->file,
+                   tarn_onnx_text(v->name),
+                   want && v->type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE
+                       ? im_declared_text(m, want)
+                       : "no tensor",
+                   tarn_dims_text(m->cx, t->dtype, t->n, t->dim));
+      return t;
+    }
+  return NULL;
+}
+
+static int32_t input_stored(const Onnx__ValueInfoProto *v) {
+  bool tensor = v->type && v->type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
+  return tensor ? stored_type(v->type->tensor_type->elem_type) : 0;
+}
+
+void im_declare_inputs(im *m, im_scope *s, const Onnx__GraphProto *g, tarn_program *p) {
+  p->in = TARN_ARRAY(m->cx, tarn_io, g->n_input + 1);
+  for (size_t i = 0; i < g->n_input; i++) {
+    const char *name = tarn_onnx_text(g->input[i]->name);
+    const tarn_tensor *known = set_value(m, g->input[i]);
+    im_val *v = im_define(m, s, name);
+    if (v->t != TARN_NONE && v->fixed && !known) continue;
+    if (v->t != TARN_NONE && !v->fixed)
+      tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s occurs twice", m->file, name);
+    if (!known) known = bound_value(m, g->input[i]);
+    if (known) {
+      *v = (im_val){tarn_constant(m->L, name, known, known->n), known, true,
+                    input_stored(g->input[i]), NULL};
+      continue;
+    }
+    uint32_t type = input_type(m, g->input[i]);
+    *v = (im_val){tarn_input(m->L, name, type), NULL, false, input_stored(g->input[i]), NULL};
+    p->in[p->nin++] = (tarn_io){name, v->t, type};
+    im_settle_empty(m, v);
+  }
+}
