@@ -9,148 +9,19 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "price/features.def"
 
-#define ACCESS(X, who)                                                                             \
-  X(BYTES, "bytes of the " who " (log2)")                                                          \
-  X(LOADS, "accesses to the " who " a vector operation (log2)")                                    \
-  X(REUSE, "uses of an element of the " who " (log2)")                                             \
-  X(DISTANCE, "bytes between two uses of the " who " (log2)")                                      \
-  X(STEP, "step of the " who " in the innermost loop, bytes (log2)")                               \
-  X(STEP2, "step of the " who " in the next loop, bytes (log2)")                                   \
-  X(ALIGN, "alignment of the " who " in bytes (log2)")                                             \
-  X(CONFLICT, "lines of the tile of the " who " in one set of the first cache (log2)")             \
-  X(DEEP1, "lines of the " who " in one set of the first cache between two uses (log2)")           \
-  X(DEEP2, "lines of the " who " in one set of the second cache between two uses (log2)")          \
-  X(PIECE, "bytes of the " who " read one after another (log2)")                                   \
-  X(INNER, "footprint of the " who " inside the loop around the tile to the first cache (log2)")   \
-  X(GUARDS, "guards on the " who)                                                                  \
-  X(PAGES, "pages of the " who " touched by the innermost loop (log2)")                            \
-  X(RUN, "elements of the " who " in one piece in the tile (log2)")
-
-/* How the largest constant, input and result are prefetched, see ahead.c. */
-#define ASKED(X, who)                                                                              \
-  X(WHOLE, "bytes of all of the largest " who " (log2)")                                           \
-  X(HOW, "how the " who " is asked for ahead: not, by latency, by rows, by blocks or streams")     \
-  X(LINES, "lines of a row of the " who " asked for at once")                                      \
-  X(ROWS, "rows of the " who " asked for at once")                                                 \
-  X(WITHIN, "trips of all loops while a part of the " who " is asked for (log2)")                  \
-  X(TIMES, "times that a part of the " who " is asked for (log2)")
-
-#define FEATURES(X)                                                                                \
-  X(F_SECONDS, "analytic seconds (log2)")                                                          \
-  X(F_COMPUTE, "share of computing in the analytic price")                                         \
-  X(F_MEM0, "share of the first cache's misses in the analytic price")                             \
-  X(F_MEM1, "share of the second cache's misses in the analytic price")                            \
-  X(F_MEM2, "share of the third cache's misses in the analytic price")                             \
-  X(F_OVERHEAD, "share of launch and barrier in the analytic price")                               \
-  X(F_RATE, "operations a cycle by the analytic price (log2)")                                     \
-  X(F_FLOPS, "operations (log2)")                                                                  \
-  X(F_BYTES0, "bytes missed by the first cache (log2)")                                            \
-  X(F_BYTES1, "bytes missed by the second cache (log2)")                                           \
-  X(F_INTENSITY, "operations per byte missed by the first cache (log2)")                           \
-  X(F_PARALLEL, "threads kept busy")                                                               \
-  X(F_THREADS, "threads")                                                                          \
-  X(F_STAGES, "stages")                                                                            \
-  X(F_SHARED, "loops that stages share")                                                           \
-  X(F_REDUCES, "reduces")                                                                          \
-  X(F_FMA, "sum of products")                                                                      \
-  X(F_CUSTOM, "fold with its own step")                                                            \
-  X(F_BODY, "cycles of the body")                                                                  \
-  X(F_EPILOGUE, "cycles of the epilogue")                                                          \
-  X(F_POINTS, "results (log2)")                                                                    \
-  X(F_REDUCTION, "terms of a reduction (log2)")                                                    \
-  X(F_TRIP0, "trips of the innermost loop (log2)")                                                 \
-  X(F_TRIP1, "trips of the next loop (log2)")                                                      \
-  X(F_TRIP2, "trips of the third loop (log2)")                                                     \
-  X(F_OUTER_TRIPS, "trips of the outermost loop (log2)")                                           \
-  X(F_LOOPS, "loops")                                                                              \
-  X(F_RUN, "trips of the reduce loops inside of the accumulators (log2)")                          \
-  X(F_RESUMES, "trips of the reduce loops outside of the accumulators (log2)")                     \
-  X(F_OWN_DIMS, "access dims")                                                                     \
-  X(F_RED_DIMS, "reduce dims")                                                                     \
-  X(F_LANES, "part of the lanes that is used")                                                     \
-  X(F_VECTORS, "vectors of the tile")                                                              \
-  X(F_UNROLL, "rows of the tile")                                                                  \
-  X(F_ACCS, "accumulators")                                                                        \
-  X(F_COPIES, "copies of the body (log2)")                                                         \
-  X(F_PRESSURE, "registers wanted to registers there")                                             \
-  X(F_WASTE, "vector operations to the least possible (log2)")                                     \
-  X(F_RAGGED_V, "waste at the edge of the lane dim")                                               \
-  X(F_RAGGED_U, "waste at the edge of the row dim")                                                \
-  X(F_V_REDUCES, "lanes along a reduction")                                                        \
-  X(F_READS, "operands")                                                                           \
-  X(F_LOAD_WIDE, "vector loads a tile")                                                            \
-  X(F_LOAD_SPLAT, "broadcast loads a tile")                                                        \
-  X(F_LOAD_GATHER, "gathers a tile")                                                               \
-  X(F_GUARD_V, "operands with a guard along the lanes")                                            \
-  X(F_GUARD_INNER, "operands with a guard in the innermost loop")                                  \
-  X(F_GUARD_TILE, "operands with a guard in the tile")                                             \
-  X(F_IRREGULAR, "operands with divisions in the address")                                         \
-  X(F_CONST_BYTES, "bytes of constants (log2)")                                                    \
-  X(F_LINES_INNER, "cache lines touched a trip")                                                   \
-  X(F_TILE_L1, "footprint of a register tile to the first cache (log2)")                           \
-  X(F_RED_L1, "footprint of a whole reduction to the first cache (log2)")                          \
-  X(F_LOOP0_L1, "footprint of the innermost loop to the first cache (log2)")                       \
-  X(F_LOOP1_L1, "footprint of the next loop to the first cache (log2)")                            \
-  X(F_LOOP2_L2, "footprint of the third loop to the second cache (log2)")                          \
-  X(F_OUTER_L2, "footprint inside the outermost loop to the second cache (log2)")                  \
-  X(F_ALL_L1, "whole footprint to the first cache (log2)")                                         \
-  X(F_ALL_L2, "whole footprint to the second cache (log2)")                                        \
-  X(F_ALL_L3, "whole footprint to the third cache (log2)")                                         \
-  X(F_FIT_L1, "operations while the first cache holds all (log2)")                                 \
-  X(F_FIT_L2, "operations while the second cache holds all (log2)")                                \
-  X(F_STORE_WIDE, "result stored along the lanes")                                                 \
-  X(F_STORES, "stores of single elements a vector operation (log2)")                               \
-  X(F_EPI_READS, "operands of the epilogue")                                                       \
-  X(F_EPI_WIDE, "of them along the lanes")                                                         \
-  X(F_OPS_LOADS, "vector operations a load")                                                       \
-  X(F_RATE0, "bytes missed by the first cache an operation (log2)")                                \
-  X(F_RATE1, "bytes missed by the second cache an operation (log2)")                               \
-  X(F_RATE2, "bytes missed by the third cache an operation (log2)")                                \
-  X(F_PAGES0, "pages touched by the innermost loop (log2)")                                        \
-  X(F_PAGES1, "pages touched by the next loop (log2)")                                             \
-  X(F_PAGES2, "pages touched by the third loop (log2)")                                            \
-  X(F_PAGE_TURNS, "pages newly touched an operation, of those that one TLB holds (log2)")          \
-  X(F_LINE_TURNS, "lines newly touched a vector operation by the innermost loop (log2)")           \
-  X(F_STREAMS, "operands that step by more than a line in the innermost loop")                     \
-  X(F_COLD, "time to read the largest constant from memory to the analytic price (log2)")          \
-  X(F_COLD_JUMPS, "time to wait for its pieces to the analytic price (log2)")                      \
-  X(F_COLD_BLOCK, "bytes of it that are used again and again, to the second cache (log2)")         \
-  X(F_COLD_AGAIN, "times that they are (log2)")                                                    \
-  X(F_COLD_TURNS, "times that all of it is gone through (log2)")                                   \
-  X(F_COLD_RATE, "bytes of it a trip of the innermost loop, if asked for evenly (log2)")           \
-  X(F_RESUMED, "footprint between two passes over a partial result to the first cache (log2)")     \
-  X(F_RESUME_RATE, "accumulators loaded or stored a vector operation (log2)")                      \
-  X(F_TAIL_V, "part of the tiles that is ragged along the lane dim")                               \
-  X(F_TAIL_U, "part of the tiles that is ragged along the row dim")                                \
-  X(F_TAIL_SIZE, "size of the smallest tile along the row dim")                                    \
-  X(F_WINDOW, "registers wanted by a window that is written out to registers there")               \
-  X(F_ONLY_COPY, "neither reduces nor computes")
-
-enum {
-  A_BYTES,
-  A_LOADS,
-  A_REUSE,
-  A_DISTANCE,
-  A_STEP,
-  A_STEP2,
-  A_ALIGN,
-  A_CONFLICT,
-  A_DEEP1,
-  A_DEEP2,
-  A_PIECE,
-  A_INNER,
-  A_GUARDS,
-  A_PAGES,
-  A_RUN,
-  A_COUNT
-};
+#define ID(id, words)        id,
+#define OF_ACCESS(id, words) A_##id,
+#define OF_ASKED(id, words)  Q_##id,
+enum { ACCESS(OF_ACCESS, "") A_COUNT };
 enum { A_WIDE, A_SPLAT, A_SCATTERED, A_RESULT, A_KINDS };
-enum { Q_WHOLE, Q_HOW, Q_LINES, Q_ROWS, Q_WITHIN, Q_TIMES, Q_COUNT };
+enum { ASKED(OF_ASKED, "") Q_COUNT };
 enum { Q_CONSTANT, Q_INPUT, Q_RESULT, Q_KINDS };
-#define ID(id, words) id,
 enum { FEATURES(ID) F_COUNT, F_ASKED = F_COUNT + (int)A_KINDS * (int)A_COUNT };
 #undef ID
+#undef OF_ACCESS
+#undef OF_ASKED
 _Static_assert((int)F_ASKED + (int)Q_KINDS * (int)Q_COUNT == TARN_FEATURES, "TARN_FEATURES");
 
 #define TEXT(id, words) words,
