@@ -1,22 +1,18 @@
 /* Makes small random networks for kernel-level rules: chains of typical blocks with branches that
  * join again. */
 #include "rules/check/net.h"
+#include "rules/check/blocks.h"
 #include <math.h>
 #include <string.h>
 
-typedef struct net {
-  gen *g;
-  tarn_lang *L;
-  uint32_t n, nin;
-  tarn_term pool[32];
-} net;
-
-static const tarn_type *type(const net *x, tarn_term t) { return tarn_term_type(x->L, t); }
-static tarn_term last(const net *x) { return x->pool[x->n - 1]; }
-static void add(net *x, tarn_term t) {
+void net_add(net *x, tarn_term t) {
   if (x->n < 32 && tarn_type_count(type(x, t)) > 0 && tarn_type_count(type(x, t)) <= C_LEAF &&
       type(x, t)->n <= 4)
     x->pool[x->n++] = t;
+}
+tarn_term net_cast(net *x, tarn_dtype t, tarn_term a) {
+  return tarn_compute(x->L, tarn_fn_map(x->L, tarn_fx_cast(x->L, t, tarn_fx_hole(x->L, 0)), 1), &a,
+                      1);
 }
 
 /* ---------------------------------------------------------------- leaves */
@@ -57,7 +53,7 @@ static tarn_term stretched(net *x, tarn_term t) {
 
 static void map_one(net *x) {
   tarn_term t = last(x);
-  add(x, tarn_compute(x->L, some_function(x->g, 1, 0, false, 0), &t, 1));
+  net_add(x, tarn_compute(x->L, some_function(x->g, 1, 0, false, 0), &t, 1));
 }
 
 static uint32_t map_of(net *x, tarn_fxop op) {
@@ -83,7 +79,8 @@ static void map_two(net *x) {
   static const tarn_fxop op[] = {TARN_FX_ADD, TARN_FX_MUL, TARN_FX_SUB, TARN_FX_MAX, TARN_FX_MIN};
   uint32_t a = tarn_fx_hole(x->L, 0), b = tarn_fx_hole(x->L, 1);
   if (draw(x->g, 2)) a = tarn_fx_op(x->L, chance(x->g, 2) ? TARN_FX_TANH : TARN_FX_ABS, a, 0, 0);
-  add(x, joined(x, last(x), tarn_fn_map(x->L, tarn_fx_op(x->L, op[draw(x->g, 5)], a, b, 0), 2)));
+  net_add(x,
+          joined(x, last(x), tarn_fn_map(x->L, tarn_fx_op(x->L, op[draw(x->g, 5)], a, b, 0), 2)));
 }
 /* A power or a quotient with a number; powers below 1 of what is well above 0. */
 static void with_number(net *x) {
@@ -99,14 +96,14 @@ static void with_number(net *x) {
   for (uint32_t d = 0; d < y->n; d++) one[d] = 1;
   kid = tarn_broadcast(x->L, y->n, y->n, y->dim, tarn_reshape_all(x->L, y->n, y->n, one, kid));
   uint32_t f = tarn_fx_op(x->L, pow ? TARN_FX_POW : TARN_FX_DIV, a, tarn_fx_hole(x->L, 1), 0);
-  add(x, tarn_compute(x->L, tarn_fn_map(x->L, f, 2), (tarn_term[]){t, kid}, 2));
+  net_add(x, tarn_compute(x->L, tarn_fn_map(x->L, f, 2), (tarn_term[]){t, kid}, 2));
 }
-static void residual(net *x) { add(x, joined(x, last(x), map_of(x, TARN_FX_ADD))); }
+static void residual(net *x) { net_add(x, joined(x, last(x), map_of(x, TARN_FX_ADD))); }
 static void scale_and_shift(net *x) {
   tarn_term t = last(x), kid[2] = {t, stretched(x, t)};
   t = tarn_compute(x->L, map_of(x, TARN_FX_MUL), kid, 2);
   kid[0] = t, kid[1] = stretched(x, t);
-  add(x, tarn_compute(x->L, map_of(x, TARN_FX_ADD), kid, 2));
+  net_add(x, tarn_compute(x->L, map_of(x, TARN_FX_ADD), kid, 2));
 }
 
 static tarn_term dot(net *x, tarn_term a, tarn_term b) {
@@ -120,7 +117,7 @@ static tarn_term product_of(net *x, tarn_term t) {
   return dot(x, tarn_access(x->L, y->n - 1u, t), w);
 }
 static void product(net *x) {
-  if (type(x, last(x))->n) add(x, product_of(x, last(x)));
+  if (type(x, last(x))->n) net_add(x, product_of(x, last(x)));
 }
 /* Of even extents, no less than what the checker's machine asks for where halves of products are to
  * pay. */
@@ -128,13 +125,13 @@ static void even_product(net *x) {
   int64_t steps = 8 + 2 * draw(x->g, 2), rows[2] = {4 + 2 * draw(x->g, 2), steps},
           columns[2] = {8 + 2 * draw(x->g, 2), steps};
   tarn_term t = tarn_access(x->L, 1, input(x, 2, rows)), w = weights(x, 1, 2, columns);
-  add(x, dot(x, t, w));
+  net_add(x, dot(x, t, w));
 }
 /* Several products of one value: for merging. */
 static void products(net *x) {
   tarn_term t = last(x);
   if (type(x, t)->n == 0) return;
-  for (int i = 0; i < 2; i++) add(x, product_of(x, t));
+  for (int i = 0; i < 2; i++) net_add(x, product_of(x, t));
 }
 
 /* ((N,C,H,W)) with a kernel of up to 3 by 3: ((N,O,P,Q)). */
@@ -151,7 +148,7 @@ static void convolution(net *x) {
   s[1] = s[2] = chance(x->g, 3) ? 2 : 1;
   tarn_term win = tarn_squeeze(x->L, 1, tarn_windows(x->L, w, s, one, tarn_access(x->L, 1, t)));
   tarn_term y = dot(x, weights(x, 1, 4, wd), win);
-  add(x, tarn_transpose(x->L, (uint32_t[]){1, 0, 2, 3}, y));
+  net_add(x, tarn_transpose(x->L, (uint32_t[]){1, 0, 2, 3}, y));
 }
 
 /* 3 by 3 without steps over enough rows and columns to be cut into tiles; the result is as often
@@ -168,7 +165,7 @@ static void tiled_convolution(net *x) {
                    tarn_access(L, 1, t));
   t = dot(x, weights(x, 1, 4, wd), tarn_squeeze(L, 1, t));
   if (draw(x->g, 2)) t = tarn_transpose(L, (uint32_t[]){1, 0, 2, 3}, t);
-  add(x, t);
+  net_add(x, t);
   if (last(x) == t && draw(x->g, 2)) residual(x);
 }
 
@@ -187,7 +184,7 @@ static void normalise(net *x) {
       x->L, h, 1, quotient ? tarn_reducer_of(x->L, TARN_RED_MAX, TARN_F32) : some_reducer(x->g));
   tarn_term a = tarn_access(x->L, y->n - 1u, t), r = tarn_compute(x->L, fn, &a, 1);
   if (chance(x->g, 3)) {
-    add(x, r);
+    net_add(x, r);
     return;
   }
   static const tarn_fxop op[] = {TARN_FX_SUB, TARN_FX_MUL, TARN_FX_ADD};
@@ -196,7 +193,7 @@ static void normalise(net *x) {
   tarn_fxop how = op[draw(x->g, 3)];
   if (how == TARN_FX_SUB && y->dim[y->n - 1] == 1)
     how = TARN_FX_ADD; /* x - x leaves rounding alone */
-  add(x, tarn_compute(x->L, map_of(x, quotient ? TARN_FX_DIV : how), kid, 2));
+  net_add(x, tarn_compute(x->L, map_of(x, quotient ? TARN_FX_DIV : how), kid, 2));
 }
 
 static tarn_term along_last(net *x, tarn_term t, tarn_red_kind red) {
@@ -224,7 +221,7 @@ static void weighted_sums(net *x) {
   bool plain = x->g->spread && chance(x->g, 3); /* the sums as they are */
   t = plain ? kid[0] : tarn_compute(L, map_of(x, TARN_FX_DIV), kid, 2);
   t = dot(x, tarn_access(L, 1, t), tarn_access(L, 1, input(x, 2, (int64_t[]){own, keys})));
-  add(x, t);
+  net_add(x, t);
 }
 
 static void transposed(net *x) {
@@ -235,13 +232,13 @@ static void transposed(net *x) {
     uint32_t j = i + draw(x->g, y->n - i), s = p[i];
     p[i] = p[j], p[j] = s;
   }
-  add(x, tarn_transpose(x->L, p, last(x)));
+  net_add(x, tarn_transpose(x->L, p, last(x)));
 }
 /* The same, as a map that only moves data. */
 static void copied(net *x) {
   transposed(x);
   tarn_term t = last(x);
-  add(x, tarn_compute(x->L, tarn_fn_map(x->L, tarn_fx_hole(x->L, 0), 1), &t, 1));
+  net_add(x, tarn_compute(x->L, tarn_fn_map(x->L, tarn_fx_hole(x->L, 0), 1), &t, 1));
 }
 static void reshaped(net *x) {
   const tarn_type *y = type(x, last(x));
@@ -251,7 +248,7 @@ static void reshaped(net *x) {
   for (uint32_t i = 0; i < y->n; i++)
     if (i == at + 1) dim[n - 1] *= y->dim[i];
     else dim[n++] = y->dim[i];
-  add(x, tarn_reshape(x->L, n, n, dim, last(x)));
+  net_add(x, tarn_reshape(x->L, n, n, dim, last(x)));
 }
 static void sliced(net *x) {
   const tarn_type *y = type(x, last(x));
@@ -259,17 +256,17 @@ static void sliced(net *x) {
   uint32_t axis = draw(x->g, y->n);
   int64_t l = draw(x->g, (uint32_t)y->dim[axis]),
           h = l + 1 + draw(x->g, (uint32_t)(y->dim[axis] - l));
-  add(x, tarn_slice(x->L, axis, l, h, 1, last(x)));
+  net_add(x, tarn_slice(x->L, axis, l, h, 1, last(x)));
 }
 static void padded(net *x) {
   const tarn_type *y = type(x, last(x));
   if (y->n)
-    add(x, tarn_pad(x->L, draw(x->g, y->n), tarn_fx_const(x->L, TARN_F32, 0), draw(x->g, 2),
-                    1 + draw(x->g, 2), last(x)));
+    net_add(x, tarn_pad(x->L, draw(x->g, y->n), tarn_fx_const(x->L, TARN_F32, 0), draw(x->g, 2),
+                        1 + draw(x->g, 2), last(x)));
 }
 static void concatenated(net *x) {
   tarn_term t = last(x), kid[2] = {t, joined(x, t, map_of(x, TARN_FX_ADD))};
-  if (type(x, t)->n) add(x, tarn_concat(x->L, draw(x->g, type(x, t)->n), kid, 2));
+  if (type(x, t)->n) net_add(x, tarn_concat(x->L, draw(x->g, type(x, t)->n), kid, 2));
 }
 
 /* Two or three products of shifted slices, summed: a convolution by hand. */
@@ -291,7 +288,7 @@ static void sum_of_shifts(net *x) {
     }
     sum = i ? tarn_compute(x->L, map_of(x, TARN_FX_ADD), kid, 2) : p;
   }
-  add(x, sum);
+  net_add(x, sum);
 }
 
 /* A row spread out with zeros between its elements, then a product over windows: a transposed
@@ -307,55 +304,7 @@ static void spread(net *x) {
                    tarn_pad(x->L, 2, zero, 0, 1, tarn_insert_axis(x->L, 2, t)));
   t = tarn_windows(x->L, (int64_t[]){k}, (int64_t[]){1}, (int64_t[]){1},
                    tarn_access(x->L, 1, tarn_pad(x->L, 1, zero, k - 1, k - 1, t)));
-  add(x, dot(x, weights(x, 1, 2, wd), t));
-}
-
-/* Bytes less a zero point, which may differ from row to row, and for real ones times a scale. */
-static tarn_term dequantised(net *x, tarn_term t, bool real) {
-  tarn_lang *L = x->L;
-  const tarn_type *y = type(x, t);
-  uint32_t e = tarn_fx_cast(L, TARN_I32, tarn_fx_hole(L, 0)), how = draw(x->g, 3);
-  uint32_t zero = tarn_fx_iconst(L, TARN_I32, (int64_t)draw(x->g, 128));
-  tarn_term kid[2] = {t, t};
-  if (how == 2) {
-    tarn_tensor *z = tarn_tensor_new(x->g->cx, y->dtype, 2, (int64_t[]){y->dim[0], 1});
-    for (int64_t i = 0; i < y->dim[0]; i++)
-      tarn_tensor_set(z, i, (tarn_value){.i = (int64_t)draw(x->g, 128)});
-    tarn_term c = tarn_constant(L, tarn_format(x->g->cx, "z%u", tarn_term_count(L)), z, 2);
-    kid[1] = tarn_broadcast(L, 2, 2, y->dim, c);
-    zero = tarn_fx_cast(L, TARN_I32, tarn_fx_hole(L, 1));
-  }
-  if (how) e = tarn_fx_op(L, TARN_FX_SUB, e, zero, 0);
-  if (real) e = tarn_fx_cast(L, TARN_F32, e);
-  if (real && draw(x->g, 2))
-    e = tarn_fx_op(L, TARN_FX_MUL, e, tarn_fx_const(L, TARN_F32, 0.125), 0);
-  return tarn_compute(L, tarn_fn_map(L, e, how == 2 ? 2 : 1), kid, how == 2 ? 2 : 1);
-}
-/* A product of bytes, as integers or dequantised. */
-static void quantised(net *x) {
-  tarn_lang *L = x->L;
-  bool real = draw(x->g, 2);
-  int64_t k = 4 + (int64_t)draw(x->g, 3);
-  tarn_term side[2];
-  for (uint32_t i = 0; i < 2; i++) {
-    tarn_dtype t = draw(x->g, 2) ? TARN_I8 : TARN_U8;
-    const int64_t dim[2] = {1 + (int64_t)draw(x->g, 3), k};
-    tarn_tensor *w = tarn_tensor_new(x->g->cx, t, 2, dim);
-    for (int64_t j = 0; j < tarn_tensor_count(w); j++)
-      tarn_tensor_set(w, j, (tarn_value){.i = (int64_t)draw(x->g, 256) - (t == TARN_I8 ? 128 : 0)});
-    const char *name = tarn_format(x->g->cx, "b%u", tarn_term_count(L));
-    side[i] = i && !chance(x->g, 4) ? tarn_constant(L, name, w, 2)
-                                    : tarn_input(L, name, tarn_type_tensor(L, t, 2, 2, dim));
-    side[i] = dequantised(x, side[i], real);
-    uint32_t fill = real ? tarn_fx_const(L, TARN_F32, 0) : tarn_fx_iconst(L, TARN_I32, 0);
-    if (i == 0 && chance(x->g, 3)) side[i] = tarn_pad(L, 1, fill, 1, 0, side[i]), k++;
-    side[i] = tarn_access(L, 1, side[i]);
-  }
-  tarn_term c = tarn_cart(L, 0, side[0], side[1]);
-  c = tarn_compute(L, tarn_fn_dot(L, real ? TARN_F32 : TARN_I32), &c, 1);
-  if (!real)
-    c = tarn_compute(L, tarn_fn_map(L, tarn_fx_cast(L, TARN_F32, tarn_fx_hole(L, 0)), 1), &c, 1);
-  add(x, c);
+  net_add(x, dot(x, weights(x, 1, 2, wd), t));
 }
 
 /* Sums, products and quotients with constants, one after the other, of what is there or of a
@@ -399,136 +348,7 @@ static void chained(net *x) {
   }
   if (!real)
     t = tarn_compute(L, tarn_fn_map(L, tarn_fx_cast(L, TARN_F32, tarn_fx_hole(L, 0)), 1), &t, 1);
-  add(x, t);
-}
-
-/* Rounded to bytes, cut off at their bounds, within or beyond them or on one side alone, and made
- * real again. */
-static void requantised(net *x) {
-  tarn_lang *L = x->L;
-  tarn_dtype byte = draw(x->g, 2) ? TARN_I8 : TARN_U8;
-  const int64_t dim[2] = {1 + (int64_t)draw(x->g, 3), 1 + (int64_t)draw(x->g, 4)};
-  uint32_t how = draw(x->g, 4), zero = draw(x->g, 100), h0 = tarn_fx_hole(L, 0);
-  double lo = byte == TARN_I8 ? -128 : 0, hi = lo + 255, over = how == 1 ? -3 : how == 2 ? 3 : 0;
-  tarn_term t = tarn_input(L, tarn_format(x->g->cx, "q%u", x->nin++),
-                           tarn_type_tensor(L, TARN_I32, 2, 2, dim));
-  uint32_t e = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_cast(L, TARN_F32, h0),
-                          tarn_fx_const(L, TARN_F32, 0.25), 0);
-  if (draw(x->g, 4)) e = tarn_fx_op(L, TARN_FX_ROUND, e, 0, 0);
-  if (draw(x->g, 2)) e = tarn_fx_op(L, TARN_FX_ADD, e, tarn_fx_const(L, TARN_F32, zero), 0);
-  e = tarn_fx_op(L, TARN_FX_MAX, e, tarn_fx_const(L, TARN_F32, lo - over), 0);
-  if (how != 3) e = tarn_fx_op(L, TARN_FX_MIN, e, tarn_fx_const(L, TARN_F32, hi + over), 0);
-  t = tarn_compute(L, tarn_fn_map(L, tarn_fx_cast(L, byte, e), 1), &t, 1);
-  e = tarn_fx_cast(L, TARN_I32, h0);
-  if (draw(x->g, 3)) e = tarn_fx_op(L, TARN_FX_SUB, e, tarn_fx_iconst(L, TARN_I32, zero), 0);
-  e = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_cast(L, TARN_F32, e), tarn_fx_const(L, TARN_F32, 0.5), 0);
-  add(x, tarn_compute(L, tarn_fn_map(L, e, 1), &t, 1));
-}
-
-/* A row of i32 to be added, as integers, or dequantised by its own scale. */
-static tarn_term some_bias(net *x, tarn_dtype real, const double *scale, const int64_t *dim) {
-  tarn_lang *L = x->L;
-  tarn_tensor *bias = tarn_tensor_new(x->g->cx, TARN_I32, 2, (int64_t[]){1, dim[1]});
-  for (int64_t i = 0; i < dim[1]; i++)
-    tarn_tensor_set(bias, i, (tarn_value){.i = (int64_t)draw(x->g, 2000) - 1000});
-  tarn_term t = tarn_constant(L, tarn_format(x->g->cx, "k%u", tarn_term_count(L)), bias, 2);
-  if (scale) {
-    double own = draw(x->g, 2) ? *scale : ldexp(1, -(int)draw(x->g, 9));
-    uint32_t f = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_cast(L, real, tarn_fx_hole(L, 0)),
-                            tarn_fx_const(L, real, own), 0);
-    t = tarn_compute(L, tarn_fn_map(L, f, 1), &t, 1);
-  }
-  return tarn_broadcast(L, 2, 2, dim, t);
-}
-/* Rounded and bounded, an integer again. */
-static uint32_t some_rounding(net *x, uint32_t e, tarn_dtype real, tarn_dtype to) {
-  tarn_lang *L = x->L;
-  double lo = to == TARN_I8 ? -128 : 0, hi = lo + 255;
-  uint32_t how = draw(x->g, 4);
-  double half = how == 3 ? 0.25 : 0.5;
-  if (how) e = tarn_fx_op(L, TARN_FX_ADD, e, tarn_fx_const(L, real, half), 0);
-  e = tarn_fx_op(L, how ? TARN_FX_FLOOR : TARN_FX_ROUND, e, 0, 0);
-  if (draw(x->g, 4)) e = tarn_fx_op(L, TARN_FX_MIN, e, tarn_fx_const(L, real, hi), 0);
-  if (draw(x->g, 2)) e = tarn_fx_op(L, TARN_FX_MAX, e, tarn_fx_const(L, real, lo), 0);
-  e = tarn_fx_cast(L, to, e);
-  return draw(x->g, 3) ? e : tarn_fx_op(L, TARN_FX_MAX, e, tarn_fx_iconst(L, to, 7), 0);
-}
-/* Integers times a power of two, rounded and bounded as floats, and integers again; perhaps the
- * extremes of these, or their sum as floats. */
-static void shifted(net *x) {
-  static const tarn_dtype from[] = {TARN_I8, TARN_U8, TARN_I16, TARN_I32};
-  tarn_lang *L = x->L;
-  tarn_dtype t = from[draw(x->g, 4)], real = draw(x->g, 2) ? TARN_F64 : TARN_F32,
-             to = draw(x->g, 2) ? TARN_I8 : TARN_U8;
-  const int64_t dim[2] = {1 + (int64_t)draw(x->g, 3), 1 + (int64_t)draw(x->g, 4)};
-  const char *name = tarn_format(x->g->cx, "i%u", x->nin++);
-  double scale = ldexp(1, -(int)draw(x->g, 24));
-  uint32_t bias = draw(x->g, 4), h1 = tarn_fx_hole(L, 1), e = tarn_fx_hole(L, 0), n = 1;
-  tarn_term kid[2] = {tarn_input(L, name, tarn_type_tensor(L, t, 2, 2, dim))};
-  if (bias > 1) kid[n++] = some_bias(x, real, bias == 3 ? &scale : NULL, dim);
-  if (t != TARN_I32) e = tarn_fx_cast(L, TARN_I32, e);
-  if (bias == 2) e = tarn_fx_op(L, TARN_FX_ADD, e, h1, 0);
-  e = tarn_fx_cast(L, real, e);
-  if (draw(x->g, 2)) e = tarn_fx_op(L, TARN_FX_MAX, e, tarn_fx_const(L, real, 0), 0);
-  e = tarn_fx_op(L, TARN_FX_MUL, e, tarn_fx_const(L, real, scale), 0);
-  if (bias == 3) e = tarn_fx_op(L, TARN_FX_ADD, e, h1, 0);
-  kid[0] = tarn_compute(L, tarn_fn_map(L, some_rounding(x, e, real, to), n), kid, n);
-  if (draw(x->g, 2)) {
-    uint32_t red = tarn_reducer_of(L, draw(x->g, 2) ? TARN_RED_MAX : TARN_RED_MIN, to);
-    kid[0] = tarn_access(L, 1, kid[0]);
-    kid[0] = tarn_compute(L, tarn_fn_reduce(L, tarn_fx_hole(L, 0), 1, red), kid, 1);
-  }
-  e = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_cast(L, TARN_F32, tarn_fx_hole(L, 0)),
-                 tarn_fx_const(L, TARN_F32, 0.5), 0);
-  kid[0] = tarn_compute(L, tarn_fn_map(L, e, 1), kid, 1);
-  if (draw(x->g, 2)) {
-    uint32_t sum = tarn_reducer_of(L, TARN_RED_SUM, TARN_F32);
-    kid[0] = tarn_access(L, type(x, kid[0])->n - 1u, kid[0]);
-    kid[0] = tarn_compute(L, tarn_fn_reduce(L, tarn_fx_hole(L, 0), 1, sum), kid, 1);
-  }
-  add(x, kid[0]);
-}
-
-static tarn_term cast_to(net *x, tarn_dtype t, tarn_term a) {
-  return tarn_compute(x->L, tarn_fn_map(x->L, tarn_fx_cast(x->L, t, tarn_fx_hole(x->L, 0)), 1), &a,
-                      1);
-}
-
-/* The largest bytes of padded windows, as often as not of what is not below 0. */
-static void pooled(net *x) {
-  tarn_lang *L = x->L;
-  const int64_t dim[2] = {1 + (int64_t)draw(x->g, 2), 3 + (int64_t)draw(x->g, 4)},
-                wide = 2 + (int64_t)draw(x->g, 2), step = 1 + (int64_t)draw(x->g, 2), one = 1;
-  const char *name = tarn_format(x->g->cx, "p%u", x->nin++);
-  tarn_term t = tarn_input(L, name, tarn_type_tensor(L, TARN_I8, 2, 2, dim));
-  uint32_t h = tarn_fx_hole(L, 0), red = tarn_reducer_of(L, TARN_RED_MAX, TARN_I8);
-  uint32_t relu = tarn_fx_op(L, TARN_FX_MAX, h, tarn_fx_iconst(L, TARN_I8, 0), 0);
-  if (draw(x->g, 2)) t = tarn_compute(L, tarn_fn_map(L, relu, 1), &t, 1);
-  t = tarn_pad(L, 1, tarn_fx_iconst(L, TARN_I8, -128), draw(x->g, 3), draw(x->g, 3), t);
-  t = tarn_windows(L, &wide, &step, &one, tarn_access(L, 1, t));
-  t = tarn_compute(L, tarn_fn_reduce(L, h, 1, red), &t, 1);
-  add(x, cast_to(x, TARN_F32, t));
-}
-/* A product of bytes in groups. */
-static void grouped(net *x) {
-  tarn_lang *L = x->L;
-  const int64_t n = 2 + (int64_t)draw(x->g, 5), in = 1 + (int64_t)draw(x->g, 2),
-                out = 1 + (int64_t)draw(x->g, 2), points = 1 + (int64_t)draw(x->g, 3),
-                wd[2] = {n * out, in}, xd[2] = {n * in, points};
-  tarn_tensor *w = tarn_tensor_new(x->g->cx, TARN_I8, 2, wd);
-  for (int64_t i = 0; i < tarn_tensor_count(w); i++)
-    tarn_tensor_set(w, i, (tarn_value){.i = (int64_t)draw(x->g, 256) - 128});
-  tarn_term side[2] = {tarn_constant(L, tarn_format(x->g->cx, "w%u", tarn_term_count(L)), w, 2),
-                       tarn_input(L, tarn_format(x->g->cx, "g%u", x->nin++),
-                                  tarn_type_tensor(L, TARN_I8, 2, 2, xd))};
-  for (uint32_t i = 0; i < 2; i++) side[i] = cast_to(x, TARN_I32, side[i]);
-  side[0] = tarn_reshape(L, 3, 3, (int64_t[]){n, out, in}, side[0]);
-  side[1] = tarn_reshape(L, 3, 3, (int64_t[]){n, in, points}, side[1]);
-  side[1] = tarn_transpose(L, (uint32_t[]){0, 2, 1}, side[1]);
-  tarn_term t = tarn_cart(L, 1, tarn_access(L, 2, side[0]), tarn_access(L, 2, side[1]));
-  t = tarn_compute(L, tarn_fn_dot(L, TARN_I32), &t, 1);
-  if (draw(x->g, 2)) t = tarn_reshape(L, 2, 2, (int64_t[]){n * out, points}, t);
-  add(x, cast_to(x, TARN_F32, t));
+  net_add(x, t);
 }
 
 /* A map, a map of two, a sum or a product of 16-bit floats, which round what they give. Weights are
@@ -536,7 +356,7 @@ static void grouped(net *x) {
 static void sixteen_bits(net *x) {
   tarn_lang *L = x->L;
   tarn_dtype h = draw(x->g, 2) ? TARN_F16 : TARN_BF16, was = x->g->dtype;
-  tarn_term t = cast_to(x, h, last(x)), kid[2] = {t, cast_to(x, h, row(x, t))};
+  tarn_term t = net_cast(x, h, last(x)), kid[2] = {t, net_cast(x, h, row(x, t))};
   const tarn_type *y = type(x, t);
   kid[1] = tarn_broadcast(L, y->n, y->n, y->dim, kid[1]);
   uint32_t how = draw(x->g, 4);
@@ -544,15 +364,15 @@ static void sixteen_bits(net *x) {
   x->g->dtype = h; /* of what is drawn */
   if (how > 1 && y->n) kid[0] = tarn_access(L, y->n - 1u, t);
   if (how == 3 && y->n) {
-    kid[1] = tarn_access(L, 1,
-                         cast_to(x, h, chance(x->g, 2) ? input(x, 2, dim) : weights(x, 2, 2, dim)));
+    kid[1] = tarn_access(
+        L, 1, net_cast(x, h, chance(x->g, 2) ? input(x, 2, dim) : weights(x, 2, 2, dim)));
     kid[0] = tarn_cart(L, 0, kid[0], kid[1]);
     t = tarn_compute(L, tarn_fn_dot(L, h), kid, 1);
   } else
     t = tarn_compute(L, some_function(x->g, how == 1 ? 2 : 1, 0, how > 1 && y->n, 0), kid,
                      how == 1 ? 2 : 1);
   x->g->dtype = was;
-  add(x, cast_to(x, TARN_F32, t));
+  net_add(x, net_cast(x, TARN_F32, t));
 }
 
 /* What a mask adds: b + (1 - m) c, with c that leaves nothing else, or nothing to speak of; m as
@@ -573,7 +393,7 @@ static void masked(net *x) {
   m = tarn_fx_op(L, TARN_FX_SUB, one, m, 0);
   m = tarn_fx_op(L, TARN_FX_MUL, m, tarn_fx_const(L, TARN_F32, c), 0);
   m = tarn_fx_op(L, TARN_FX_ADD, tarn_fx_hole(L, 0), m, 0);
-  add(x, tarn_compute(L, tarn_fn_map(L, m, 2), kid, 2));
+  net_add(x, tarn_compute(L, tarn_fn_map(L, m, 2), kid, 2));
 }
 
 /* Rows of a table that constant indices name, summed; its first result dims are those of the
@@ -596,12 +416,12 @@ static void row_sums(net *x) {
   int64_t dim[2] = {some_extent(x->g, 3), some_extent(x->g, 3)}, other[TARN_MAX_DIMS];
   if (!y.n || y.dim[0] < 1) return;
   kid[0] = rows_of(x, t, dim);
-  add(x, kid[0]);
+  net_add(x, kid[0]);
   if (draw(x->g, 2)) return;
   memcpy(other, y.dim, sizeof other);
   other[0] = some_extent(x->g, y.n);
   kid[1] = rows_of(x, chance(x->g, 2) ? input(x, y.n, other) : weights(x, y.n, y.n, other), dim);
-  add(x, tarn_compute(x->L, map_of(x, TARN_FX_ADD), kid, 2));
+  net_add(x, tarn_compute(x->L, map_of(x, TARN_FX_ADD), kid, 2));
 }
 
 typedef void block(net *x);
@@ -610,8 +430,8 @@ static block *const blocks[] = {map_one,       map_two,           scale_and_shif
                                 transposed,    reshaped,          sliced,          padded,
                                 concatenated,  sum_of_shifts,     products,        spread,
                                 copied,        products,          sum_of_shifts,   product,
-                                with_number,   tiled_convolution, quantised,       quantised,
-                                weighted_sums, weighted_sums,     chained,         requantised,
+                                with_number,   tiled_convolution, net_quantised,   net_quantised,
+                                weighted_sums, weighted_sums,     chained,         net_requantised,
                                 sixteen_bits,  sixteen_bits,      masked};
 
 tarn_program *check_network(gen *g) {
@@ -619,13 +439,13 @@ tarn_program *check_network(gen *g) {
   int64_t dim[4];
   uint32_t n = 2 + 2 * draw(g, 2), many = 2 + draw(g, 4);
   for (uint32_t i = 0; i < n; i++) dim[i] = some_extent(g, n);
-  add(&x, input(&x, n, dim));
+  net_add(&x, input(&x, n, dim));
   for (uint32_t i = 0; i < many; i++) blocks[draw(g, sizeof blocks / sizeof *blocks)](&x);
   if (chance(g, 12)) even_product(&x);
   tarn_program *p = TARN_NEW(g->cx, tarn_program);
   *p = (tarn_program){.L = g->L, .nout = x.n > 2 && chance(g, 3) ? 2 : 1};
   /* beside the others; not where sums may change their order, which is told where floor jumps */
-  static block *const of_integers[] = {shifted, pooled, grouped};
+  static block *const of_integers[] = {net_shifted, net_pooled, net_grouped};
   if (!g->spread && chance(g, 2)) of_integers[draw(g, 3)](&x), p->nout++;
   if (p->nout < 3 && chance(g, 4)) row_sums(&x), p->nout++;
   if (p->nout > x.n) p->nout = x.n;
