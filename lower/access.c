@@ -11,130 +11,6 @@
 
 #define PAGE_LIMIT (64 * 1024) /* bytes of a fill page */
 
-/* ---------------------------------------------------------------- offsets */
-static LLVMValueRef number(LLVMTypeRef t, int64_t v) {
-  return LLVMConstInt(t, (unsigned long long)v, true);
-}
-static LLVMValueRef plus(low_fn *E, LLVMValueRef a, LLVMValueRef b) {
-  return a && b ? LLVMBuildNSWAdd(E->M->b, a, b, "") : a ? a : b;
-}
-static LLVMValueRef times(low_fn *E, LLVMValueRef a, int64_t k) {
-  return k == 1 ? a : LLVMBuildNSWMul(E->M->b, a, number(LLVMTypeOf(a), k), "");
-}
-LLVMValueRef low_widened(const low_module *M, LLVMValueRef index) {
-  return LLVMBuildSExtOrBitCast(M->b, index, low_vec(M->i64, low_lanes_of(index)), "");
-}
-static LLVMTypeRef type_of(const low_fn *E, const low_off *o) {
-  if (o->v) return LLVMTypeOf(o->v);
-  return o->vec ? LLVMGetElementType(LLVMTypeOf(o->vec)) : E->M->index;
-}
-static LLVMValueRef lanes_of(LLVMTypeRef t, int64_t start, int64_t step, uint32_t n) {
-  LLVMValueRef v[256];
-  for (uint32_t i = 0; i < n; i++) v[i] = number(t, start + (int64_t)i * step);
-  return LLVMConstVector(v, n);
-}
-
-LLVMValueRef low_off_scalar(low_fn *E, const low_off *o) {
-  LLVMValueRef c = number(type_of(E, o), o->c);
-  return !o->v ? c : o->c ? LLVMBuildNSWAdd(E->M->b, o->v, c, "") : o->v;
-}
-static LLVMValueRef rows_of(low_fn *E, LLVMTypeRef t, const low_off *o) {
-  LLVMValueRef v[256];
-  for (uint32_t i = 0; i < E->lanes; i++)
-    v[i] = number(t, o->c + (int64_t)(i % E->row) * o->stride + (int64_t)(i / E->row) * o->rows);
-  return LLVMConstVector(v, E->lanes);
-}
-/* Lanes of rows that do not follow one another have an offset each. */
-low_off low_even(low_fn *E, low_off o) {
-  if (!E->row || o.rows == o.stride * (int64_t)E->row) return o;
-  LLVMValueRef v = rows_of(E, type_of(E, &o), &(low_off){.stride = o.stride, .rows = o.rows});
-  o.vec = o.vec ? LLVMBuildNSWAdd(E->M->b, o.vec, v, "") : v;
-  o.stride = o.rows = 0;
-  return o;
-}
-/* All lanes as a vector. */
-static LLVMValueRef off_vector(low_fn *E, const low_off *o) {
-  low_module *M = E->M;
-  LLVMTypeRef t = type_of(E, o);
-  LLVMValueRef r = E->row ? rows_of(E, t, o) : lanes_of(t, o->c, o->stride, E->lanes);
-  if (o->v) r = LLVMBuildNSWAdd(M->b, low_splat(M, o->v, E->lanes), r, "");
-  return o->vec ? LLVMBuildNSWAdd(M->b, r, o->vec, "") : r;
-}
-static void off_add(low_fn *E, low_off *to, int64_t k, const low_off *x) {
-  to->c += k * x->c, to->stride += k * x->stride, to->rows += k * x->rows;
-  if (x->v) to->v = plus(E, to->v, times(E, x->v, k));
-  if (!x->vec) return;
-  LLVMValueRef by = lanes_of(LLVMGetElementType(LLVMTypeOf(x->vec)), k, 0, E->lanes);
-  to->vec = plus(E, to->vec, k == 1 ? x->vec : LLVMBuildNSWMul(E->M->b, x->vec, by, ""));
-}
-/* Each term is widened by itself, before its factor: that is one instruction (mul.wide), and LLVM
- * adds to a pointer what does not change in a loop, before it. */
-static void off_add_wide(low_fn *E, low_off *to, int64_t k, low_off x) {
-  if (x.v) x.v = low_widened(E->M, x.v);
-  if (x.vec) x.vec = low_widened(E->M, x.vec);
-  off_add(E, to, k, &x);
-}
-
-void low_range(const low_fn *E, const tarn_plan_lin *a, int64_t *lo, int64_t *hi) {
-  tarn_plan_range(E->space, E->env, a, lo, hi);
-}
-
-/* floor(x / d) or x mod d, x a number or lanes of them that are at least lo. Unsigned division
- * after a shift by a multiple. */
-static LLVMValueRef divide(low_fn *E, tarn_atom_kind kind, LLVMValueRef x, int64_t lo, int64_t d) {
-  LLVMBuilderRef b = E->M->b;
-  uint32_t n = low_lanes_of(x);
-  int64_t shift = lo < 0 ? -tarn_floordiv(lo, d) : 0;
-  LLVMValueRef by = low_splat(E->M, low_index(E->M, d), n);
-  if (shift) x = LLVMBuildNSWAdd(b, x, low_splat(E->M, low_index(E->M, shift * d), n), "");
-  if (kind == TARN_IX_MOD) return LLVMBuildURem(b, x, by, "");
-  x = LLVMBuildUDiv(b, x, by, "");
-  return shift ? LLVMBuildNSWSub(b, x, low_splat(E->M, low_index(E->M, shift), n), "") : x;
-}
-
-static low_off eval_atom(low_fn *E, const tarn_plan_term *t) {
-  low_off r = {0};
-  if (t->kind == TARN_IX_VAR) {
-    const tarn_plan_at *e = &E->env[t->var];
-    if (e->kind == TARN_PLAN_UNSET)
-      tarn_raise(E->M->cx, TARN_INTERNAL, "lower: a level is read outside of its loop");
-    if (e->kind == TARN_PLAN_NUMBER) r.c = e->c;
-    else if (e->kind == TARN_PLAN_COUNTER) r.v = E->counter[t->var];
-    else if (e->lo > 1) r.rows = 1;
-    else r.stride = 1;
-    return r;
-  }
-  low_off a = low_eval(E, t->arg);
-  int64_t lo, hi;
-  low_range(E, t->arg, &lo, &hi);
-  if (tarn_floordiv(lo, t->by) == tarn_floordiv(hi, t->by)) {
-    int64_t q = tarn_floordiv(lo, t->by);
-    if (t->kind == TARN_IX_DIV) return (low_off){.c = q};
-    a.c -= q * t->by;
-    return a;
-  }
-  if (a.vec || a.stride || a.rows) r.vec = divide(E, t->kind, off_vector(E, &a), lo, t->by);
-  else r.v = divide(E, t->kind, low_off_scalar(E, &a), lo, t->by);
-  return r;
-}
-
-low_off low_eval(low_fn *E, const tarn_plan_lin *a) {
-  low_off r = {.c = a->c};
-  for (uint32_t i = 0; i < a->n; i++) {
-    low_off x = eval_atom(E, &a->t[i]);
-    off_add(E, &r, a->t[i].coef, &x);
-  }
-  return low_even(E, r);
-}
-low_off low_offset(low_fn *E, const tarn_plan_lin *a) {
-  low_off r = {.c = a->c};
-  for (uint32_t i = 0; i < a->n; i++) {
-    low_off x = eval_atom(E, &a->t[i]);
-    off_add_wide(E, &r, a->t[i].coef, x);
-  }
-  return low_even(E, r);
-}
-
 /* ---------------------------------------------------------------- levels */
 void low_access_ready(low_fn *E, low_access *a) {
   a->out = TARN_ARRAY(E->M->cx, low_off, PLAN_MAX_VARS + 1);
@@ -158,8 +34,8 @@ void low_access_enter(low_fn *E, low_access *a, uint32_t level) {
   for (uint32_t i = 0; i < a->p->off->n; i++) {
     const tarn_plan_term *t = &a->p->off->t[i];
     if (t->last != level) continue;
-    low_off x = eval_atom(E, t);
-    off_add_wide(E, t->deps & a->p->inner ? &a->in[level + 1] : &a->out[level + 1], t->coef, x);
+    low_off x = low_atom(E, t);
+    low_off_add_wide(E, t->deps & a->p->inner ? &a->in[level + 1] : &a->out[level + 1], t->coef, x);
   }
   a->depth = level + 1;
 }
@@ -235,7 +111,7 @@ static LLVMValueRef lane_guard(low_fn *E, const tarn_plan_guard *g, const low_of
   bool narrow = !x.vec && lo > -(1 << 30) && hi < 1 << 30 && g->lo > -(1 << 30) && g->hi < 1 << 30;
   if (!narrow) {
     LLVMValueRef n = low_index(M, g->hi - g->lo);
-    return LLVMBuildICmp(M->b, LLVMIntULT, off_vector(E, &x), low_splat(M, n, E->lanes), "");
+    return LLVMBuildICmp(M->b, LLVMIntULT, low_off_vector(E, &x), low_splat(M, n, E->lanes), "");
   }
   LLVMValueRef lane[256];
   for (uint32_t i = 0; i < E->lanes; i++)
@@ -393,7 +269,7 @@ static LLVMValueRef gather(low_fn *E, const low_access *a, const low_off *o, LLV
   if (E->lanes < 4 || (E->lanes & (E->lanes - 1))) return load_lanes(E, a, o, mask);
   low_off lanes = *o;
   lanes.v = NULL, lanes.c = 0;
-  LLVMValueRef p = step(E, a, a->base, o), index = off_vector(E, &lanes);
+  LLVMValueRef p = step(E, a, a->base, o), index = low_off_vector(E, &lanes);
   p = LLVMBuildGEP2(M->b, t, p, &index, 1, "");
   LLVMTypeRef over[2] = {low_vec(t, E->lanes), LLVMTypeOf(p)};
   LLVMValueRef arg[4] = {p, LLVMConstInt(M->i32, tarn_dtype_size(a->p->dtype), 0),
@@ -452,7 +328,7 @@ static LLVMValueRef chosen(low_fn *E, const low_access *a, low_off out, low_off 
   inner_range(E, a, &lo, &hi);
   int64_t most = low_size_most(E->M, hi - lo + span + 1);
   if (most * (int64_t)tarn_dtype_size(a->p->dtype) > PAGE_LIMIT) {
-    off_add(E, &out, 1, &in);
+    low_off_add(E, &out, 1, &in);
     in = (low_off){0}, lo = hi = 0, most = span + 1;
   }
   LLVMValueRef page = fill_page(E, a, most);
@@ -513,7 +389,7 @@ LLVMValueRef low_load_guarded(low_fn *E, low_access *a, const low_off *out, cons
                               LLVMValueRef *pair) {
   low_cond c = low_conditions(E, a);
   low_off o = *out;
-  off_add(E, &o, 1, in);
+  low_off_add(E, &o, 1, in);
   LLVMValueRef number = known(E, a, &o);
   if (number) return low_reordered(E, E->halves, number);
   int64_t stride = o.stride;
@@ -540,7 +416,7 @@ static void offsets(low_fn *E, low_access *a, uint32_t level, low_off *out, low_
   *in = a->in[level];
   if (!E->row) return;
   low_off both = *out;
-  off_add(E, &both, 1, in);
+  low_off_add(E, &both, 1, in);
   both = low_even(E, both);
   out->stride = both.stride, out->rows = both.rows, out->vec = both.vec;
   in->stride = in->rows = 0, in->vec = NULL;
@@ -572,7 +448,7 @@ static LLVMValueRef load_adjacent(low_fn *E, low_access *a, uint32_t level, uint
   low_off out, in;
   offsets(E, a, level, &out, &in);
   low_off o = out;
-  off_add(E, &o, 1, &in);
+  low_off_add(E, &o, 1, &in);
   uint32_t n = E->lanes;
   int64_t stride = n > 1 ? o.stride : 0;
   if (c.lane || o.vec || stride < 0) return NULL;

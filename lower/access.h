@@ -18,6 +18,14 @@ LLVMValueRef low_half_of(low_fn *E, const LLVMValueRef *pair,
 LLVMValueRef low_load_guarded(low_fn *E, low_access *a, const low_off *out, const low_off *in,
                               LLVMValueRef *pair);
 
+/* offset.c */
+LLVMValueRef low_off_vector(low_fn *E, const low_off *o); /* all lanes */
+low_off low_atom(low_fn *E, const tarn_plan_term *t);
+void low_off_add(low_fn *E, low_off *to, int64_t k, const low_off *x);
+/* Each term is widened by itself, before its factor: that is one instruction (mul.wide), and LLVM
+ * adds to a pointer what does not change in a loop, before it. */
+void low_off_add_wide(low_fn *E, low_off *to, int64_t k, low_off x);
+
 /* sharing.c */
 uint64_t low_copy_key(const low_fn *E, const low_access *a);
 LLVMValueRef low_load_copy(low_fn *E, low_access *a, const low_off *out,

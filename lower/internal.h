@@ -10,7 +10,7 @@
  * access.c     loads and stores               sharing.c    loads that copies share
  * transpose.c  register transposes            lanes.c      lane order
  * bilinear.c   constant matrices              dot.c        dot-product instructions
- * fetch.c      what a GPU's block holds
+ * fetch.c      what a GPU's block holds       offset.c     offsets from index expressions
  * prefetch.c   prefetches                     interleave.c copies of long code interleaved
  * value.c      scalar expressions             math.c       exp, tanh, erf, log, sin, cos
  * calls.c      gather and opaque kernels     isa.c  instructions that LLVM does not find
@@ -200,6 +200,15 @@ low_lane(const low_fn *E,
 LLVMValueRef low_reordered(const low_fn *E, bool is,
                            LLVMValueRef v); /* into that order, or back; LOW_HALVES lanes */
 
+/* offset.c */
+low_off low_eval(low_fn *E, const tarn_plan_lin *a);   /* a number that is compared */
+low_off low_offset(low_fn *E, const tarn_plan_lin *a); /* one that is added to a base: i64 */
+LLVMValueRef low_widened(const low_module *M, LLVMValueRef index);
+low_off low_even(low_fn *E, low_off o);
+void low_range(const low_fn *E, const tarn_plan_lin *a, int64_t *lo,
+               int64_t *hi); /* from what is known now */
+LLVMValueRef low_off_scalar(low_fn *E, const low_off *o);
+
 /* access.c */
 /* Prefetches the line at p plus so many bytes: into all caches (3), L2 and beyond (2), L3 (1). */
 void low_prefetch(low_module *M, LLVMValueRef p, LLVMValueRef bytes, bool write, unsigned locality);
@@ -216,16 +225,9 @@ void low_store(low_fn *E, low_access *a, uint32_t level, LLVMValueRef v);
 void low_store_at(low_fn *E, const low_access *a, LLVMValueRef p,
                   LLVMValueRef v); /* all of v, side by side from p on */
 LLVMValueRef low_resized(low_module *M, LLVMValueRef v, uint32_t n,
-                         uint32_t to);                 /* the first lanes, or poison behind */
-low_off low_eval(low_fn *E, const tarn_plan_lin *a);   /* a number that is compared */
-low_off low_offset(low_fn *E, const tarn_plan_lin *a); /* one that is added to a base: i64 */
-LLVMValueRef low_widened(const low_module *M, LLVMValueRef index);
-low_off low_even(low_fn *E, low_off o);
-void low_range(const low_fn *E, const tarn_plan_lin *a, int64_t *lo,
-               int64_t *hi); /* from what is known now */
+                         uint32_t to); /* the first lanes, or poison behind */
 LLVMValueRef low_test(low_fn *E,
                       const tarn_plan_guard *g); /* of a guard that is the same for all lanes */
-LLVMValueRef low_off_scalar(low_fn *E, const low_off *o);
 /* p + o, of one lane. The constant is added last: it becomes a part of the instruction. */
 LLVMValueRef low_address(low_fn *E, tarn_dtype type, LLVMValueRef p, const low_off *o);
 
