@@ -175,13 +175,22 @@ LLVMTypeRef low_tensor_type(const low_module *M) {
   LLVMTypeRef t[5] = {M->i32, M->i32, M->ptr, M->ptr, M->ptr};
   return LLVMStructTypeInContext(M->lc, t, 5, 0);
 }
+/* Numbers in memory; those of a family are of its size. */
+static LLVMValueRef numbers(low_module *M, const int64_t *v, uint32_t n) {
+  if (!M->sample) return low_i64_table(M, v, n);
+  LLVMValueRef all = LLVMBuildArrayAlloca(M->b, M->i64, low_i64(M, n ? n : 1), "");
+  for (uint32_t i = 0; i < n; i++) {
+    LLVMValueRef at = low_i64(M, i);
+    LLVMBuildStore(M->b, low_i64(M, v[i]), LLVMBuildGEP2(M->b, M->i64, all, &at, 1, ""));
+  }
+  return all;
+}
 void low_tensor_store(low_module *M, LLVMValueRef all, uint32_t i, tarn_dtype t, uint32_t n,
                       const int64_t *dim, LLVMValueRef data, const int64_t *stride) {
   LLVMTypeRef type = low_tensor_type(M);
   LLVMValueRef no = low_i64(M, i), at = LLVMBuildGEP2(M->b, type, all, &no, 1, "");
-  LLVMValueRef v[5] = {LLVMConstInt(M->i32, t, 0), LLVMConstInt(M->i32, n, 0),
-                       low_i64_table(M, dim, n), data,
-                       stride ? low_i64_table(M, stride, n) : LLVMConstNull(M->ptr)};
+  LLVMValueRef v[5] = {LLVMConstInt(M->i32, t, 0), LLVMConstInt(M->i32, n, 0), numbers(M, dim, n),
+                       data, stride ? numbers(M, stride, n) : LLVMConstNull(M->ptr)};
   for (uint32_t m = 0; m < 5; m++)
     LLVMBuildStore(M->b, v[m], LLVMBuildStructGEP2(M->b, type, at, m, ""));
 }

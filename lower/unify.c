@@ -37,7 +37,8 @@ typedef struct unify {
   const int64_t *size;
   LLVMBuilderRef b;
   /* of the functions that are walked now */
-  LLVMValueRef *fn, *begin; /* begin: the first instruction of each that was there before */
+  LLVMValueRef *fn, *sized; /* sized: the size in each, or NULL */
+  LLVMValueRef *begin; /* the first instruction of each that was there before, and may need it */
   TARN_VEC(growing) known;
   LLVMValueRef *at, *to, *lane; /* the operand of each, what it becomes, a part of it */
   const char *why;
@@ -66,11 +67,18 @@ static bool refuse(unify *u, const char *why) {
 }
 
 /* ---- numbers ---- */
-static LLVMValueRef size_of(LLVMValueRef fn) {
+static bool is_size(LLVMValueRef v) {
   size_t n = 0;
+  const char *name = v ? LLVMGetValueName2(v, &n) : "";
+  return n == strlen(LOW_SIZE) && !memcmp(name, LOW_SIZE, n);
+}
+/* The last argument, or what the function takes from a list at its begin; NULL: it has none. */
+static LLVMValueRef size_in(LLVMValueRef fn) {
   LLVMValueRef last = LLVMCountParams(fn) ? LLVMGetLastParam(fn) : NULL;
-  const char *name = last ? LLVMGetValueName2(last, &n) : "";
-  return n == strlen(LOW_SIZE) && !memcmp(name, LOW_SIZE, n) ? last : NULL;
+  if (is_size(last)) return last;
+  LLVMValueRef v = LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(fn));
+  while (v && !is_size(v)) v = LLVMGetNextInstruction(v);
+  return v;
 }
 /* The number of each function; computed once. */
 static const LLVMValueRef *grown(unify *u, const low_growth *g, LLVMTypeRef type) {
@@ -81,7 +89,7 @@ static const LLVMValueRef *grown(unify *u, const low_growth *g, LLVMTypeRef type
   growing x = {*g, type, TARN_ARRAY(u->cx, LLVMValueRef, u->n)};
   for (uint32_t i = 0; i < u->n; i++) {
     LLVMPositionBuilderBefore(u->b, u->begin[i]);
-    x.v[i] = low_growth_emit(u->b, g, size_of(u->fn[i]), type);
+    x.v[i] = low_growth_emit(u->b, g, u->sized[i], type);
   }
   tarn_push(u->cx, &u->known, x);
   return x.v;
@@ -209,7 +217,7 @@ static bool is_vector(const unify *u) {
 static bool operand(unify *u, const LLVMValueRef *inst, unsigned k) {
   for (uint32_t i = 0; i < u->n; i++) u->at[i] = LLVMGetOperand(inst[i], k);
   if (!LLVMIsAConstant(*u->at) || !all_are(u, LLVMIsAConstant)) return true;
-  if (same_constants(u, u->at) || !may_vary(*inst, k) || !size_of(*u->fn)) return true;
+  if (same_constants(u, u->at) || !may_vary(*inst, k) || !*u->sized) return true;
   bool found;
   if (all_are(u, LLVMIsAConstantInt)) {
     if (!number(u)) return false;
@@ -272,7 +280,10 @@ static bool function(unify *u) {
     if (LLVMIsDeclaration(u->fn[i])) continue;
     LLVMBasicBlockRef entry = LLVMGetEntryBasicBlock(u->fn[i]);
     b[i] = LLVMBasicBlockAsValue(entry);
-    u->begin[i] = LLVMGetFirstInstruction(entry);
+    u->sized[i] = size_in(u->fn[i]);
+    bool inside = u->sized[i] && LLVMIsAInstruction(u->sized[i]);
+    u->begin[i] = inside ? LLVMGetNextInstruction(u->sized[i]) : LLVMGetFirstInstruction(entry);
+    if (!u->sized[i] != !*u->sized) return refuse(u, "it knows its size at one size alone");
   }
   if (LLVMIsDeclaration(*u->fn)) return true;
   while (*b) {
@@ -328,6 +339,7 @@ const char *low_unify(tarn_ctx *cx, const LLVMModuleRef *m, uint32_t n, const in
   unify u = {.cx = cx, .m = m, .n = n, .size = size};
   u.fn = TARN_ARRAY(cx, LLVMValueRef, n);
   u.begin = TARN_ARRAY(cx, LLVMValueRef, n);
+  u.sized = TARN_ARRAY(cx, LLVMValueRef, n);
   u.at = TARN_ARRAY(cx, LLVMValueRef, n);
   u.to = TARN_ARRAY(cx, LLVMValueRef, n);
   u.lane = TARN_ARRAY(cx, LLVMValueRef, n);

@@ -1,6 +1,7 @@
 /* Kernels written by hand: a function of C, called at every point of the access dims, on all
  * threads. It is a tarn_ref_kernel (runtime/ref.h), like the operators of libtarn-rt. */
 #include "lower/calls.h"
+#include "lower/family.h"
 #include "runtime/ref.h"
 #include <string.h>
 
@@ -13,7 +14,8 @@ typedef struct call {
   tarn_layout l[TARN_MAX_OPERANDS + 1];
   tarn_dtype type[TARN_MAX_OPERANDS + 1];
 } call;
-/* What the task is given: a pointer for each tensor, then where its code and its message go. */
+/* What the task is given: a pointer for each tensor, then where its code and its message go; in a
+ * family the size as well. */
 enum { CODE, MESSAGE, MORE };
 
 static LLVMTypeRef call_type(const low_module *M) {
@@ -102,6 +104,7 @@ static LLVMValueRef emit_task(const call *c, LLVMTypeRef type) {
                     bad = LLVMAppendBasicBlockInContext(M->lc, f, "");
   LLVMValueRef list = LLVMGetParam(f, 0), one = low_i64(M, 1);
   LLVMPositionBuilderAtEnd(M->b, begin);
+  if (M->sample) LLVMBuildPtrToInt(M->b, taken(M, list, c->n + MORE), M->i64, LOW_SIZE);
   LLVMValueRef tensors = LLVMBuildArrayAlloca(M->b, low_tensor_type(M), low_i64(M, c->n), ""),
                x = make_call(c, tensors);
   LLVMBuildStore(M->b, LLVMConstInt(M->i8, 0, 0),
@@ -173,13 +176,17 @@ LLVMValueRef low_written(low_step *s, LLVMValueRef pool, const LLVMValueRef *in,
   LLVMValueRef zero = LLVMConstInt(M->i32, 0, 0);
   if (!tarn_layout_elems(&c->l[c->nin])) return zero;
   LLVMValueRef task = emit_task(c, type),
-               list = LLVMBuildArrayAlloca(M->b, M->ptr, low_i64(M, c->n + MORE), ""),
+               list = LLVMBuildArrayAlloca(M->b, M->ptr,
+                                           low_i64(M, c->n + MORE + (M->sample != NULL)), ""),
                code = LLVMBuildAlloca(M->b, M->i32, "");
   LLVMBuildStore(M->b, zero, code);
   for (uint32_t i = 0; i < c->n; i++)
     LLVMBuildStore(M->b, i < c->nin ? in[i] : out[0], entry(M, list, i));
   LLVMBuildStore(M->b, code, entry(M, list, c->n + CODE));
   LLVMBuildStore(M->b, LLVMConstNull(M->ptr), entry(M, list, c->n + MESSAGE));
+  LLVMValueRef size;
+  if (low_size_arg(M, s->fn, &size, 0))
+    LLVMBuildStore(M->b, LLVMBuildIntToPtr(M->b, size, M->ptr, ""), entry(M, list, c->n + MORE));
   run_task(c, pool, task, type, list);
   LLVMValueRef st = LLVMBuildLoad2(M->b, M->i32, code, ""),
                index = LLVMConstInt(M->i32, TARN_REF_INDEX, 0),
