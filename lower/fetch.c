@@ -77,16 +77,18 @@ static LLVMValueRef joined(low_module *M, LLVMValueRef v, LLVMValueRef x, int64_
   x = LLVMBuildShl(M->b, x, LLVMConstInt(all, bits * (unsigned)i, 0), "");
   return LLVMBuildOr(M->b, v, x, "");
 }
-/* `each` elements side by side, as the counters say. Where guards fail it is the fill: lanes for
- * which they do load the operand's first elements, all the same, so that a warp stays together. */
-static LLVMValueRef side_by_side(low_nest *N, low_fn *E, const low_access *a, uint32_t each) {
+/* n registers of `each` elements, all side by side, as the counters say. Where guards fail they are
+ * the fill: lanes for which they do load the operand's first elements, all the same, so that a warp
+ * stays together. */
+static LLVMValueRef side_by_side(low_nest *N, low_fn *E, const low_access *a, uint32_t each,
+                                 uint32_t n) {
   low_module *M = N->M;
   uint32_t bytes = each * (uint32_t)tarn_dtype_size(a->p->dtype);
-  LLVMTypeRef type = LLVMIntTypeInContext(M->lc, 8 * bytes);
+  LLVMTypeRef type = low_vec(LLVMIntTypeInContext(M->lc, 8 * bytes), n);
   low_cond c = low_conditions(E, a);
   LLVMValueRef fill = NULL;
   if (a->p->nguard) {
-    fill = low_splat(M, low_to_memory(M, a->p->dtype, low_fx_const(M, a->p->fill, 1)), each);
+    fill = low_splat(M, low_to_memory(M, a->p->dtype, low_fx_const(M, a->p->fill, 1)), n * each);
     fill = LLVMBuildBitCast(M->b, fill, type, "");
   }
   if (c.never) return fill;
@@ -94,24 +96,27 @@ static LLVMValueRef side_by_side(low_nest *N, low_fn *E, const low_access *a, ui
   LLVMValueRef p = low_address(E, a->p->dtype, a->base, &off);
   if (c.all) p = LLVMBuildSelect(M->b, c.all, p, a->base, "");
   LLVMValueRef v = LLVMBuildLoad2(M->b, type, p, "");
-  LLVMSetAlignment(v, bytes);
+  LLVMSetAlignment(v, n * bytes);
   return c.all ? LLVMBuildSelect(M->b, c.all, v, fill, "") : v;
 }
-/* Register `reg` of operand o. */
-static LLVMValueRef fragment_of(low_nest *N, low_fn *E, uint32_t o, int64_t reg) {
+/* Register `first` of operand o; or with pairs that and the one that lies behind it. */
+static void load_registers(low_nest *N, low_fn *E, uint32_t o, int64_t first, LLVMValueRef *reg) {
   const tarn_plan_stage *st = N->now->p;
   const low_access *a = &N->now->read[st->unit_read[o]];
   int64_t each = st->each[o], loads = st->scattered[o] ? each : 1;
+  uint32_t n = st->pair[o] ? 2 : 1;
   LLVMValueRef v = NULL;
-  E->env[st->reg[o]] = (tarn_plan_at){.kind = TARN_PLAN_NUMBER, .c = reg};
+  E->env[st->reg[o]] = (tarn_plan_at){.kind = TARN_PLAN_NUMBER, .c = first};
   for (int64_t i = 0; i < loads; i++) {
     E->env[st->place[o]] = (tarn_plan_at){.kind = TARN_PLAN_NUMBER, .c = i};
-    LLVMValueRef x = side_by_side(N, E, a, (uint32_t)(each / loads));
-    if (loads == 1) v = x;
-    else v = joined(N->M, v, x, i, loads);
+    LLVMValueRef x = side_by_side(N, E, a, (uint32_t)(each / loads), n);
+    v = loads == 1 ? x : joined(N->M, v, x, i, loads);
   }
   unset(E, st->reg[o]), unset(E, st->place[o]);
-  return rounded(N, a->p->dtype, st->unit_round[o], v);
+  for (uint32_t i = 0; i < n; i++) {
+    LLVMValueRef x = n == 1 ? v : LLVMBuildExtractElement(N->M->b, v, i32(N, i), "");
+    reg[first + i * st->pair[o]] = rounded(N, a->p->dtype, st->unit_round[o], x);
+  }
 }
 /* Where operand o begins in shared memory. */
 static int64_t shared_at(const low_nest *N, uint32_t o) {
@@ -149,10 +154,10 @@ static void load_matrices(low_nest *N, low_fn *E, uint32_t o, int64_t first, LLV
 }
 static void load_fragment(low_nest *N, low_fn *E, uint32_t o, LLVMValueRef *reg) {
   const tarn_plan_stage *st = N->now->p;
-  int64_t each = st->matrices[o];
-  for (int64_t i = 0; i < st->nreg[o]; i += each ? each : 1)
+  int64_t each = st->matrices[o], n = st->pair[o] ? st->pair[o] : st->nreg[o];
+  for (int64_t i = 0; i < n; i += each ? each : 1)
     if (each) load_matrices(N, E, o, i, &reg[i]);
-    else reg[i] = fragment_of(N, E, o, i);
+    else load_registers(N, E, o, i, reg);
 }
 /* The instruction: registers of both operands and of the result, and what the result becomes. */
 static LLVMValueRef call_unit(low_nest *N, const LLVMValueRef *reg, uint32_t n) {

@@ -235,6 +235,7 @@ static void key_holds(tarn_buf *b, const tarn_stage_sched *s) {
   if (s->unit) {
     tarn_buf_add(b, s->unit->name, strlen(s->unit->name));
     key_word(b, s->unit->rows), key_word(b, s->unit->columns), key_word(b, s->unit->sum);
+    key_word(b, s->unit->pairs);
   }
   for (uint32_t i = 0; i < s->nhold; i++) {
     const tarn_hold *h = &s->hold[i];

@@ -62,7 +62,9 @@ static void match(tarn_plan_nest *N, tarn_plan_stage *st, const tarn_unit *u,
       !tarn_plan_unit_serves(N->L, N->hw, i, st->f->body, st->f->red, type, &st->form))
     refuse(N, u, "it does not compute this stage's product");
   st->unit = &N->hw->intrin[i];
+  st->pairs = u->pairs;
   for (uint32_t o = 0; o < 2; o++) st->unit_round[o] = rounding_of(N->L, st->form.body, o);
+  if (u->pairs && !N->team) refuse(N, u, "pairs are of stages of a block of several");
 }
 /* The last three levels, of steps of one: the loops around them have the instruction's. */
 void tarn_plan_fragment_levels(tarn_plan_nest *N, tarn_plan_stage *st, tarn_plan_list *list,
@@ -103,6 +105,19 @@ void tarn_plan_fragment_vars(tarn_plan_nest *N, tarn_plan_stage *st, const tarn_
     st->place[o] = v++;
     set_extent(st, st->place[o], st->each[o]);
   }
+  bool halves = st->each[0] == st->each[1] && st->form.k % (2 * st->each[0]) == 0;
+  if (st->pairs && !halves)
+    tarn_raise(N->cx, TARN_BAD_INPUT, "schedule: unit %s has no pairs", st->unit->name);
+}
+/* Steps of the sum in another order, the same for both operands: what a lane has of its second half
+ * lies behind what it has of the first. */
+static const tarn_plan_lin *paired(const tarn_plan_stage *st, uint32_t o, const tarn_plan_lin *k) {
+  const tarn_plan_space *s = &st->space;
+  int64_t each = st->each[o], half = st->form.k / 2;
+  const tarn_plan_lin *x = tarn_plan_lin_mod(s, k, half);
+  const tarn_plan_lin *at = tarn_plan_lin_mod(s, x, each);
+  at = tarn_plan_lin_add(s, at, 2 * each, tarn_plan_lin_div(s, x, each));
+  return tarn_plan_lin_add(s, at, each, tarn_plan_lin_div(s, k, half));
 }
 const tarn_plan_lin *tarn_plan_fragment(const tarn_plan_nest *N, const tarn_plan_stage *st,
                                         uint32_t o, tarn_hw_role role) {
@@ -113,7 +128,10 @@ const tarn_plan_lin *tarn_plan_fragment(const tarn_plan_nest *N, const tarn_plan
                                  tarn_plan_lin_const(s->cx, 0)};
   if (o < 2) sub[2] = tarn_plan_lin_var(s, 1, st->place[o]);
   for (uint32_t k = 0; k < 2; k++)
-    if (st->form.role[o][k] == role) return tarn_plan_lin_ix(s, N->L, m->e[k], sub);
+    if (st->form.role[o][k] == role) {
+      const tarn_plan_lin *x = tarn_plan_lin_ix(s, N->L, m->e[k], sub);
+      return st->pairs && role == TARN_HW_K ? paired(st, o, x) : x;
+    }
   return tarn_plan_lin_const(s->cx, 0);
 }
 /* Multiples of `each`, but for steps of one along variable `place`? */
@@ -158,6 +176,49 @@ void tarn_plan_fragment_own(const tarn_plan_nest *N, tarn_plan_stage *st,
       refuse(N, s->unit, "parallel levels, serial ones of the sum and unrolled ones are expected");
   }
   tarn_plan_whole_tiles(st, s);
+}
+/* What terms of an expression that registers of operand o alone change add up to in one of them;
+ * false where they are mixed with others, or others leave what it counts at no multiple of `by`. */
+static bool of_register(const tarn_plan_stage *st, uint32_t o, const tarn_plan_lin *a, int64_t by,
+                        int64_t reg, int64_t *sum) {
+  int64_t at[PLAN_MAX_VARS] = {0};
+  uint64_t own = UINT64_C(1) << st->reg[o];
+  at[st->reg[o]] = reg;
+  *sum = 0;
+  for (uint32_t i = 0; i < a->n; i++) {
+    const tarn_plan_lin one = {.n = 1, .t = &a->t[i]};
+    if (a->t[i].deps == own) *sum += tarn_plan_lin_at(&one, at);
+    else if (a->t[i].deps & own) return false;
+    else if (a->t[i].coef % by && a->t[i].deps != UINT64_C(1) << st->place[o]) return false;
+  }
+  return a->c % by == 0;
+}
+/* Does register `reg` begin at a whole pair, the second `apart` further on, both inside or outside?
+ */
+static bool begins_pair(const tarn_plan_stage *st, uint32_t o, int64_t reg, int64_t apart) {
+  const tarn_plan_access *a = &st->read[st->unit_read[o]];
+  int64_t each = st->each[o], first, next;
+  bool fits = of_register(st, o, a->off, 2 * each, reg, &first) && first % (2 * each) == 0 &&
+              of_register(st, o, a->off, 2 * each, reg + apart, &next) && next == first + each;
+  for (uint32_t g = 0; g < a->nguard && fits; g++) {
+    const tarn_plan_guard *x = &a->guard[g];
+    bool ends = of_register(st, o, x->e, 2 * each, reg, &first) && first % (2 * each) == 0 &&
+                x->lo % (2 * each) == 0 && x->hi % (2 * each) == 0;
+    bool apart_from_it = !((tarn_plan_lin_deps(x->e) >> st->place[o]) & 1) &&
+                         of_register(st, o, x->e, 1, reg, &first) &&
+                         of_register(st, o, x->e, 1, reg + apart, &next) && next == first;
+    fits = ends || apart_from_it;
+  }
+  return fits;
+}
+/* Registers of the first half of the sum are followed by those of the second. */
+static void settle_pairs(tarn_plan_stage *st, uint32_t o) {
+  int64_t n = st->nreg[o], apart = n / 2;
+  st->pair[o] = 0;
+  if (!st->pairs || st->scattered[o] || n % 2) return;
+  for (int64_t r = 0; r < apart; r++)
+    if (!begins_pair(st, o, r, apart)) return;
+  st->pair[o] = apart;
 }
 /* The index of each dim in what operand o reads. */
 void tarn_plan_fragment_index(const tarn_plan_nest *N, const tarn_plan_stage *st, uint32_t o,
@@ -205,7 +266,9 @@ void tarn_plan_fragment_settle(tarn_plan_nest *N, tarn_plan_stage *st, const tar
     const tarn_read *r = &st->s->read[st->unit_read[o]];
     end_operand(N, st, u, o);
     st->scattered[o] = !side_by_side(st, o);
-    st->scattered[o] |= !r->stage && in[r->src].layout.offset % st->each[o];
+    int64_t begins = r->stage ? 0 : in[r->src].layout.offset;
+    st->scattered[o] |= begins % st->each[o] != 0;
+    if (begins % (2 * st->each[o]) == 0) settle_pairs(st, o);
   }
   for (uint32_t d = 0; d < st->nacc; d++)
     if (st->over[d] != st->dim[d]) guard(N, st, &st->result, st->index[d], st->dim[d]);

@@ -285,6 +285,8 @@ static void check_unit(tarn_ctx *cx, const tarn_hw *hw, const tarn_unit *u) {
   for (uint32_t i = 0; i < hw->nintrin; i++)
     if (!strcmp(hw->intrin[i].name, u->name)) is = &hw->intrin[i];
   if (!is) tarn_raise(cx, TARN_BAD_INPUT, "schedule: %s has no unit %s", hw->name, u->name);
+  if (u->pairs && !hw->warps.lanes)
+    tarn_raise(cx, TARN_BAD_INPUT, "schedule: %s of %s has no pairs", u->name, hw->name);
   for (uint32_t i = 0; i < is->nop; i++) {
     const char *name = is->op[i].memory;
     if (is->op[i].fragment != TARN_NONE) continue;

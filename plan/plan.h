@@ -251,6 +251,10 @@ typedef struct tarn_plan_stage {
   uint32_t unit_round[2];          /* fx of $0: each is rounded on its way there; TARN_NONE: not */
   uint32_t lane, reg[3], place[2]; /* variables */
   int64_t nreg[3], each[3];        /* registers, and elements in each, of operands and result */
+  bool pairs; /* its steps of the sum are in the order in which two registers of a lane lie
+                 side by side; of an operand where they are loaded at once, how far apart
+                 their numbers are; 0: one by one */
+  int64_t pair[2];
   bool scattered[2];   /* what a register of an operand holds does not lie side by side */
   int64_t matrices[2]; /* registers of an operand that one instruction loads, matrices of eight rows
                           (ldmatrix); 0: each lane loads its own */

@@ -158,6 +158,10 @@ static void print_matrices(printer *p, const tarn_plan_stage *st) {
       line(p);
       tarn_buf_fmt(p->b, "(scattered (operand %u))", st->unit_read[o]);
     }
+    if (st->pair[o]) {
+      line(p);
+      tarn_buf_fmt(p->b, "(pairs (operand %u))", st->unit_read[o]);
+    }
     if (!st->matrices[o]) continue;
     line(p);
     tarn_buf_fmt(p->b, "(matrices (operand %u) %lld registers at once)", st->unit_read[o],

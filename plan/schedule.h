@@ -111,10 +111,13 @@ typedef struct tarn_hold {
   uint32_t pad, skew;
 } tarn_hold;
 /* An instruction computes the innermost part of a stage: its rows, columns and sum are these dims,
- * or none (TARN_NONE). As text: (unit NAME [(rows dN)] [(columns dN)] [(sum dN)]). */
+ * or none (TARN_NONE). With pairs a tensor core takes the sum's steps in an order in which what a
+ * lane has of them lies side by side, two registers at a time. As text: (unit NAME [(rows dN)]
+ * [(columns dN)] [(sum dN)] [(pairs)]). */
 typedef struct tarn_unit {
   const char *name; /* of an intrinsic of the description */
   uint32_t rows, columns, sum;
+  bool pairs;
 } tarn_unit;
 typedef struct tarn_stage_sched {
   uint32_t nlevel, acc;

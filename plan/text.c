@@ -43,6 +43,7 @@ static void print_unit(tarn_buf *b, const tarn_unit *u) {
   if (u->rows != TARN_NONE) tarn_buf_fmt(b, " (rows d%u)", u->rows);
   if (u->columns != TARN_NONE) tarn_buf_fmt(b, " (columns d%u)", u->columns);
   if (u->sum != TARN_NONE) tarn_buf_fmt(b, " (sum d%u)", u->sum);
+  if (u->pairs) tarn_buf_str(b, " (pairs)");
   tarn_buf_str(b, ")");
 }
 void tarn_schedule_print(const tarn_lang *L, tarn_buf *b, const tarn_nest *n,
@@ -238,13 +239,15 @@ static tarn_hold get_hold(reader *r, const tarn_sx *s) {
 static const tarn_unit *get_unit(reader *r, const tarn_sx *s) {
   tarn_unit *u = TARN_NEW(r->cx, tarn_unit);
   *u = (tarn_unit){tarn_sx_kid(r->cx, s, 1, TARN_SX_ATOM, "an intrinsic")->text, TARN_NONE,
-                   TARN_NONE, TARN_NONE};
+                   TARN_NONE, TARN_NONE, false};
   for (uint32_t i = 2; i < s->n; i++) {
     const tarn_sx *w = tarn_sx_kid(r->cx, s, i, TARN_SX_LIST, "(rows dN)");
     uint32_t *to = tarn_sx_is(w, "rows")      ? &u->rows
                    : tarn_sx_is(w, "columns") ? &u->columns
                    : tarn_sx_is(w, "sum")     ? &u->sum
                                               : NULL;
+    u->pairs |= tarn_sx_is(w, "pairs") && w->n == 1;
+    if (tarn_sx_is(w, "pairs") && w->n == 1) continue;
     if (!to || w->n != 2) tarn_sx_error(r->cx, w, "rows, columns or sum of a dim is expected");
     *to = get_part(r, w->kid[1]).dim;
   }

@@ -161,7 +161,10 @@ const tarn_schedule *tarn_unit_scheduled(const tarn_unit_plan *p) {
         (p->tensor[t].read != TARN_NONE && p->tensor[t].source == TARN_NONE &&
          p->tensor[t].what != TARN_UNIT_ONTO))
       hold[g->nhold++] = hold_for(p, t);
-  *u = (tarn_unit){p->hw->intrin[p->product].name, p->rows, p->columns, p->sum};
+  *u = (tarn_unit){.name = p->hw->intrin[p->product].name,
+                   .rows = p->rows,
+                   .columns = p->columns,
+                   .sum = p->sum};
   g->hold = hold;
   g->unit = u;
   s->nstage = nest->nstage;

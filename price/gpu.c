@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_TILE = 32, MOST_SIDE = 8, MOST_STEPS = 20, MOST_UNITS = 4 };
+enum { MOST_TILE = 32, MOST_SIDE = 8, MOST_STEPS = 20, MOST_UNITS = 8 };
 
 #define SKEW 0.5 /* cycles that computing a skewed place takes of a warp */
 

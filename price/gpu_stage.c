@@ -162,7 +162,7 @@ static work work_of(const gpu_block *b, const stage_model *m, const gpu_shape *x
     double n = gpu_loads(m, a, x);
     asked += a->epi || a->local ? 0 : n * x->unrolled;
     *(a->epi ? &end : &step) += n * (1 + ADDRESS + 4 * (a->guarded || overhangs(m, a, u)));
-    step += u && u->rounds && !a->epi ? n : 0;
+    if (u && u->rounds && !a->epi) step += n * (double)u->each[gpu_unit_operand(m, a, x)];
     *(a->epi ? &once : &bytes) += n * gpu_wavefronts(b, m, a, x);
   }
   double sums = u ? tile * (double)u->reg[2] : tile;

@@ -109,7 +109,8 @@ static void make_threads(const tiles *t, const pick *p, tarn_stage_sched *s) {
 }
 static void make_unit(const tiles *t, const pick *p, tarn_stage_sched *s) {
   tarn_unit *u = TARN_NEW(t->cx, tarn_unit);
-  *u = (tarn_unit){p->unit->unit->name, p->rows, p->columns, p->walk};
+  u->name = p->unit->unit->name;
+  u->rows = p->rows, u->columns = p->columns, u->sum = p->walk;
   for (uint32_t d = 0; d < t->m->nacc; d++) {
     int64_t own = p->block[d] / p->team[d];
     if (p->team[d] > 1) add(s, d, TARN_TEAM, own);

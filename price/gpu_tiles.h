@@ -34,8 +34,9 @@ double gpu_box_sectors(const stage_model *m, const acc_model *a, const int64_t *
 typedef struct gpu_unit {
   const tarn_hw_intrinsic *is;
   uint32_t read[2], dim[3];
-  int64_t size[3], reg[3], each[3];
-  bool rounds; /* each register that is loaded */
+  int64_t size[3], reg[3], each[3]; /* reg: loads, of so many elements each */
+  bool rounds;                      /* each element that is loaded */
+  bool pairs, twos;                 /* twos: some operand has pairs */
   gpu_warp lanes[3];
 } gpu_unit;
 /* False where it does not compute the stage. */

@@ -24,7 +24,8 @@ static void place_lanes(const tarn_lang *L, const tarn_hw_form *f, uint32_t o, g
     for (uint32_t k = 0; k < m->nin; k++) {
       tarn_hw_role role = f->role[o][k];
       uint32_t which = role == TARN_HW_M ? 0 : role == TARN_HW_N ? 1 : 2;
-      u->lanes[o].at[i][u->dim[which]] = tarn_ix_eval(L, m->e[k], at);
+      int64_t x = tarn_ix_eval(L, m->e[k], at);
+      u->lanes[o].at[i][u->dim[which]] = which == 2 && u->pairs ? 2 * x : x;
     }
   }
 }
@@ -34,13 +35,25 @@ static bool reads_well(const stage_model *m, const gpu_unit *u, uint32_t o) {
   bool whole = m->dim[u->dim[2]] % u->size[2] == 0;
   return !a->irregular && (whole || !a->guarded);
 }
-/* As many registers, and one element in each, where these do not lie side by side. */
-static void take_apart(const stage_model *m, gpu_unit *u, uint32_t o) {
+/* Do so many elements along the sum lie side by side, aligned to them? */
+static bool side_by_side(const stage_model *m, const gpu_unit *u, uint32_t o, int64_t n) {
   const acc_model *a = &m->read[u->read[o]];
   uint32_t d = u->dim[2];
-  if (u->each[o] == 1 || (a->coef[d] == 1 && m->dim[d] % u->each[o] == 0)) return;
-  u->reg[o] *= u->each[o];
-  u->each[o] = 1;
+  bool fits = a->coef[d] == 1 && m->dim[d] % n == 0 && a->start % n == 0;
+  for (uint32_t e = 0; e < m->n; e++) fits &= e == d || a->coef[e] % n == 0;
+  return fits;
+}
+/* Registers are loaded by twos, or element by element. */
+static void load_registers(const stage_model *m, gpu_unit *u) {
+  for (uint32_t o = 0; o < 2; o++) {
+    int64_t each = u->each[o];
+    if (u->pairs && u->reg[o] % 2 == 0 && side_by_side(m, u, o, 2 * each)) {
+      u->reg[o] /= 2, u->each[o] *= 2;
+      u->twos = true;
+    } else if (each > 1 && !side_by_side(m, u, o, each)) {
+      u->reg[o] *= each, u->each[o] = 1;
+    }
+  }
 }
 static bool unit_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, uint32_t stage,
                     const stage_model *m, uint32_t intrinsic, gpu_unit *u) {
@@ -58,7 +71,7 @@ static bool unit_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, uint32_
     u->reg[o] = map->dim[1], u->each[o] = map->dim[2];
     place_lanes(L, &form, o, u);
   }
-  for (uint32_t o = 0; o < 2; o++) take_apart(m, u, o);
+  load_registers(m, u);
   return reads_well(m, u, 0) && reads_well(m, u, 1);
 }
 bool gpu_unit_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, uint32_t stage,
@@ -66,6 +79,7 @@ bool gpu_unit_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, uint32_t s
   uint32_t i = 0, first = dims_of(L, &stage_of(L, k, stage)->read[0]) >> is->rows & 1 ? 0 : 1;
   while (i < hw->nintrin && strcmp(hw->intrin[i].name, is->name)) i++;
   *u = (gpu_unit){.read = {first, 1 - first}, .dim = {is->rows, is->columns, is->sum}};
+  u->pairs = is->pairs;
   return i < hw->nintrin && unit_of(L, hw, k, stage, m, i, u);
 }
 
@@ -85,13 +99,14 @@ uint32_t gpu_units(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, uint32_t
   uint32_t n = 0, dims[2];
   if (!m->reduces || m->custom || tarn_fn_get(L, s->fn)->nops != 2) return 0;
   for (uint32_t r = 0; r < 2; r++) dims[r] = dims_of(L, &s->read[r]);
-  for (uint32_t i = 0; i < hw->nintrin; i++)
+  for (uint32_t i = 0; i < 2 * hw->nintrin; i++)
     for (uint32_t first = 0; first < 2; first++)
       for (uint32_t d = m->nacc; d < m->n; d++) {
-        gpu_unit u = {.read = {first, 1 - first}};
+        gpu_unit u = {.read = {first, 1 - first}, .pairs = i % 2};
         u.dim[0] = longest(m, dims, first), u.dim[1] = longest(m, dims, 1 - first), u.dim[2] = d;
         if (u.dim[0] == m->nacc || u.dim[1] == m->nacc || !((dims[0] & dims[1]) >> d & 1)) continue;
-        if (n < most && unit_of(L, hw, k, stage, m, i, &u)) out[n++] = u;
+        bool serves = n < most && unit_of(L, hw, k, stage, m, i / 2, &u);
+        if (serves && u.twos == u.pairs) out[n++] = u;
       }
   return n;
 }
@@ -102,7 +117,7 @@ static void add(tarn_stage_sched *s, uint32_t dim, tarn_level_kind kind, int64_t
 }
 void gpu_unit_levels(tarn_ctx *cx, const stage_model *m, const gpu_unit *u, const int64_t *tile,
                      tarn_stage_sched *s) {
-  tarn_unit is = {u->is->name, u->dim[0], u->dim[1], u->dim[2]};
+  tarn_unit is = {u->is->name, u->dim[0], u->dim[1], u->dim[2], u->pairs};
   *s = (tarn_stage_sched){.unit = tarn_copy(cx, &is, sizeof is)};
   for (uint32_t d = m->nshared; d < m->nacc; d++) {
     int64_t step = d == u->dim[0]   ? tile[0] * u->size[0]

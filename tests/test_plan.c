@@ -144,6 +144,13 @@ static const struct {
     {CHAINED,
      BY_WARPS("mma-tf32", "8", "", "(stage (acc 2) (parallel 1 1) (parallel 2 1) (serial 3 1))"),
      "cuda-sm80"},
+    {CHAINED,
+     BY_WARPS("mma-tf32 (pairs)", "8", "(hold result shared (at all) (pad 2))",
+              SECOND_BY_WARPS("mma-tf32 (pairs)", "(serial 3 8)")),
+     "cuda-sm80"},
+    {CHAIN("(epi (cast bf16 $0) " WIDENED ")", WIDENED, "bf16"),
+     BY_WARPS("mma-bf16 (pairs)", "16", "", SECOND_BY_WARPS("mma-bf16 (pairs)", "(serial 3 16)")),
+     "cuda-sm80"},
     {CHAIN("(epi (cast bf16 $0) " WIDENED ")", WIDENED, "bf16"),
      BY_WARPS("mma-bf16", "16", "(hold result shared (at all) (pad 1))",
               SECOND_BY_WARPS("mma-bf16", "(serial 3 16)")),
@@ -341,6 +348,12 @@ static const struct {
      "parallel levels, serial ones"},
     {CHAIN(ROUNDED, "(epi (cast f32 $0) (red sum (mul (tf32 $0) (tf32 $1))))", "f32"),
      BY_WARPS("mma-tf32", "8", "(hold 0 shared (at all))", BEHIND), "holds inside of shared loops"},
+    {NARROW,
+     "(schedule (stage (acc 2) (parallel 0 32) (parallel 1 16) (serial 2 32) (team 0 16) (serial 2 "
+     "16) (unroll 1 8) (serial 0 1) (serial 1 1) (serial 2 1) (hold 0 shared (at 2)) (hold 1 "
+     "shared "
+     "(at 2) (order d1 d2) (pad 8)) (unit mma-bf16 (pairs) (rows d0) (columns d1) (sum d2))))",
+     "pairs are of stages of a block of several"},
 };
 START_TEST(warps_that_do_not_fit) {
   is_refused(misfits[_i].kernel, misfits[_i].schedule, misfits[_i].words);
@@ -355,19 +368,24 @@ END_TEST
   "(reduce 64) " WIDENED " (stage 0 (index ((3 32 64) (64)) (32 64) (d1 d3))) (child 1 (index "    \
   "((3 32 64) (64)) (4096) ((+ (* 64 d3) d2)))) out)))(in bf16 (6144) (1))(in bf16 (4096) "        \
   "(1))(out f32 (3 32 64) (2048 64 1)))"
+#define PAIRS "mma-bf16 (pairs)"
 static const struct {
-  const char *hold;
+  const char *unit, *hold;
   bool scattered;
-  int64_t at_once;
-} between[] = {{"", false, 2},
-               {"(hold result shared (at all) (pad 8))", false, 2},
-               {"(hold result shared (at all) (pad 2))", false, 0},
-               {"(hold result shared (at all) (pad 1))", true, 0},
-               {"(hold result shared (at all) (skew 1))", true, 0}};
+  int64_t at_once, pair;
+} between[] = {{"mma-bf16", "", false, 2, 0},
+               {"mma-bf16", "(hold result shared (at all) (pad 8))", false, 2, 0},
+               {"mma-bf16", "(hold result shared (at all) (pad 2))", false, 0, 0},
+               {"mma-bf16", "(hold result shared (at all) (pad 1))", true, 0, 0},
+               {"mma-bf16", "(hold result shared (at all) (skew 1))", true, 0, 0},
+               {PAIRS, "", false, 0, 1},
+               {PAIRS, "(hold result shared (at all) (pad 4))", false, 0, 1},
+               {PAIRS, "(hold result shared (at all) (pad 2))", false, 0, 0},
+               {PAIRS, "(hold result shared (at all) (pad 1))", true, 0, 0}};
 START_TEST(registers_of_buffers) {
-  const char *s = tarn_format(
-      cx, BY_WARPS("mma-bf16", "16", "%s", SECOND_BY_WARPS("mma-bf16", "(serial 3 16)")),
-      between[_i].hold);
+  const char *s =
+      tarn_format(cx, BY_WARPS("%s", "16", "%s", SECOND_BY_WARPS("%s", "(serial 3 16)")),
+                  between[_i].hold, between[_i].unit, between[_i].unit);
   kit_case c = kit_case_text(L, WHOLE, s);
   tarn_kprog *p = kit_program(L, tarn_hw_load(L, "cuda-sm80"), &c, 1);
   const tarn_plan_nest *N = tarn_plan_of_kernel(p, &p->ker[0], true);
@@ -375,11 +393,14 @@ START_TEST(registers_of_buffers) {
   ck_assert_uint_eq(st->unit_read[1], 0); /* the buffer has the columns */
   ck_assert(st->scattered[1] == between[_i].scattered);
   ck_assert_int_eq(st->matrices[1], between[_i].at_once);
-  ck_assert(st->scattered[0]);
+  ck_assert_int_eq(st->pair[1], between[_i].pair);
+  ck_assert(st->scattered[0] && !st->pair[0]);
   for (int o = 0; o < 2; o++) { /* from the device's memory */
     ck_assert(!N->stage[0].scattered[o]);
     ck_assert_int_eq(N->stage[0].matrices[o], 0);
+    ck_assert_int_eq(N->stage[0].pair[o], strchr(between[_i].unit, '(') ? 2 - o : 0);
   }
+  ck_assert(tarn_plan_waits(N, 0));
 }
 END_TEST
 /* The search keeps banks apart, and without that the price is higher. */
