@@ -73,7 +73,7 @@ tarn_compiled *tarn_compile_load(tarn_lang *L, const tarn_compile_options *o) {
 static bool interrupted(const tarn_compile_options *o) {
   return o->interrupted && o->interrupted(o->user);
 }
-static void go_on(const tarn_compiled *c) {
+void comp_go_on(const tarn_compiled *c) {
   if (interrupted(c->o))
     tarn_raise(tarn_lang_ctx(c->L), TARN_NO_RESULT, "%s: interrupted", c->o->model);
 }
@@ -150,41 +150,57 @@ static void price_copies(tarn_compiled *c) {
   c->choice.price_bound += t;
   c->choice.tree_price += t;
 }
-static void choose(tarn_compiled *c) {
+static tarn_extraction *choose(tarn_compiled *c, tarn_buf *graph) {
   const tarn_compile_options *o = c->o;
   tarn_ctx *cx = tarn_lang_ctx(c->L);
-  double t = tarn_now();
-  tarn_buf graph = {.cx = cx};
+  tarn_kgraph_input *in = TARN_NEW(cx, tarn_kgraph_input);
+  tarn_kgraph_options *ko = TARN_NEW(cx, tarn_kgraph_options);
   uint32_t n = tarn_sat_roots(c->saturation);
   uint32_t *root = TARN_ARRAY(cx, uint32_t, n + 1);
   for (uint32_t i = 0; i < n; i++) root[i] = tarn_sat_root(c->saturation, i);
-  tarn_kgraph_input in = {.L = c->L,
-                          .g = tarn_sat_egraph(c->saturation),
-                          .type_of = type_class,
-                          .is_constant = constant_class,
-                          .left_out = left_out,
-                          .class_of = class_of,
-                          .user = c->saturation,
-                          .nroot = n,
-                          .root = root,
-                          .program = c->program};
-  tarn_kgraph_options ko = {.hw = o->hw,
-                            .price = o->price,
-                            .solver = tarn_target_solver,
-                            .solvers = c->solvers,
-                            .threads = o->threads,
-                            .strict = o->numerics == TARN_RULE_EXACT,
-                            .method = TARN_SEL_EXACT,
-                            .seconds = o->seconds,
-                            .ngiven = o->ngiven,
-                            .given = comp_given(c),
-                            .graph = comp_dumps(c, TARN_DUMP_GRAPH) ? &graph : NULL};
-  c->kernels = tarn_extract(&in, &ko, &c->choice, &c->picks);
-  if (o->hw->warps.lanes) price_copies(c);
+  *in = (tarn_kgraph_input){.L = c->L,
+                            .g = tarn_sat_egraph(c->saturation),
+                            .type_of = type_class,
+                            .is_constant = constant_class,
+                            .left_out = left_out,
+                            .class_of = class_of,
+                            .user = c->saturation,
+                            .nroot = n,
+                            .root = root,
+                            .program = c->program};
+  *ko = (tarn_kgraph_options){.hw = o->hw,
+                              .price = o->price,
+                              .solver = tarn_target_solver,
+                              .solvers = c->solvers,
+                              .threads = o->threads,
+                              .strict = o->numerics == TARN_RULE_EXACT,
+                              .method = TARN_SEL_EXACT,
+                              .seconds = o->seconds,
+                              .ngiven = o->ngiven,
+                              .given = comp_given(c),
+                              .family = c->family,
+                              .at = c->at,
+                              .graph = comp_dumps(c, TARN_DUMP_GRAPH) ? graph : NULL};
+  return tarn_extract_choose(in, ko, &c->choice);
+}
+void comp_choose(tarn_compiled *c) {
+  tarn_buf graph = {.cx = tarn_lang_ctx(c->L)};
+  comp_go_on(c);
+  saturate(c);
+  comp_go_on(c);
+  double t = tarn_now();
+  c->extraction = choose(c, &graph);
   c->seconds.extract = tarn_now() - t;
+  comp_dump(c, TARN_DUMP_GRAPH, &graph);
+}
+void comp_take(tarn_compiled *c) {
+  double t = tarn_now();
+  c->kernels = tarn_extract_program(c->extraction, &c->picks);
+  c->extraction = NULL;
+  if (c->o->hw->warps.lanes) price_copies(c);
+  c->seconds.extract += tarn_now() - t;
   comp_given_used(c);
   comp_refuse_host(c);
-  comp_dump(c, TARN_DUMP_GRAPH, &graph);
   comp_dump_kernels(c);
 }
 static uint32_t chosen(void *picks, uint32_t cls) { return tarn_extract_pick(picks, cls); }
@@ -206,11 +222,9 @@ static void count_steps(tarn_compiled *c) {
   }
 }
 void tarn_compile_optimise(tarn_compiled *c) {
-  go_on(c);
-  saturate(c);
-  go_on(c);
-  choose(c);
-  go_on(c);
+  comp_choose(c);
+  comp_take(c);
+  comp_go_on(c);
   count_steps(c);
 }
 

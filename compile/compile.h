@@ -181,6 +181,9 @@ struct tarn_compiled {
   tarn_kprog *kernels; /* the kernel program: kernels with schedules, buffers (plan/schedule.h) */
   tarn_picks *picks;
   tarn_kgraph_report choice;
+  tarn_extraction *extraction; /* NULL but between its two steps */
+  tarn_family *family;         /* NULL, or which it is a sample of, and its k there */
+  int64_t at;
 
   /* of tarn_compile_emit() */
   tarn_memory_plan *memory;

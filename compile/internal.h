@@ -40,7 +40,12 @@ tarn_sat_options comp_saturation(const tarn_compiled *c);
 tarn_compiled *comp_begin(tarn_lang *L, const tarn_compile_options *o); /* looks at the options */
 tarn_model_options comp_model_options(tarn_ctx *cx, const tarn_compile_options *o);
 const tarn_source *comp_source(tarn_ctx *cx, const tarn_compile_options *o); /* its model */
+void comp_go_on(const tarn_compiled *c); /* raises, when it is to be interrupted */
 void comp_import(tarn_compiled *c, const tarn_source *s);
+/* tarn_compile_optimise() in two steps: saturates and selects; makes the program of the selection.
+ */
+void comp_choose(tarn_compiled *c);
+void comp_take(tarn_compiled *c);
 tarn_lower_options comp_lower_options(const tarn_compiled *c, const char *dir);
 
 /* ---- programs of several sizes (sizes.c) ---- */

@@ -1,30 +1,9 @@
 /* One artefact for several sizes: what --shape says of them, a program for each, all of them in one
  * module with the constants that they share. */
-#include "compile/internal.h"
+#include "compile/sizes.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define MOST_PROGRAMS 256
-
-typedef struct value_list {
-  uint32_t n;
-  int64_t *p; /* rising */
-} value_list;
-typedef struct size_of {
-  const char *name, *text; /* as it was given */
-  uint32_t shape;          /* number of the text of o->shapes */
-  uint32_t dim;            /* of an input's shape: which of its dims; TARN_NONE: of a dim by name */
-  bool range;              /* LO..HI alone */
-  value_list value;
-} size_of;
-struct comp_sizes {
-  tarn_ctx *cx;
-  TARN_VEC(size_of) size;
-  uint32_t rows; /* which of them is a number of rows, in a range lo … hi; TARN_NONE: none is */
-  int64_t lo, hi;
-  const comp_rows *of; /* which inputs and outputs have them */
-};
 
 /* ---- what --shape says ---- */
 _Noreturn static void malformed(tarn_ctx *cx, const char *text) {
@@ -129,7 +108,7 @@ static const char *with_value(tarn_ctx *cx, const char *text, const size_of *s, 
   const char *behind = strchr(p, ',');
   return tarn_format(cx, "%.*s%lld%s", (int)(p - text), text, (long long)v, behind ? behind : "");
 }
-static const char *label_of(const comp_sizes *z, const int64_t *size) {
+const char *comp_size_label(const comp_sizes *z, const int64_t *size) {
   tarn_buf b = {.cx = z->cx};
   for (uint32_t i = 0; i < z->size.n; i++)
     tarn_buf_fmt(&b, "%s%s=%lld", i ? " " : "", z->size.p[i].name, (long long)size[i]);
@@ -168,35 +147,38 @@ static const tarn_compile_options *options_of(const comp_sizes *z, const tarn_co
   tarn_compile_options *mine = tarn_copy(z->cx, o, sizeof *o);
   labelled *l = TARN_NEW(z->cx, labelled);
   mine->shapes = shapes_at(z, &o->shapes, size);
-  *l = (labelled){o, label_of(z, size), z->cx};
+  *l = (labelled){o, comp_size_label(z, size), z->cx};
   if (o->sink) mine->sink = sink;
   if (o->interrupted) mine->interrupted = interrupted;
   mine->user = l;
   return mine;
 }
-/* like: the one before, or NULL: it reads the same rules and knows the prices of its kernels. */
-static tarn_compiled *compile_one(comp_sizes *z, const tarn_compiled *of, const tarn_compiled *like,
-                                  const tarn_source *source, const int64_t *size) {
-  tarn_compiled *c = comp_begin(of->L, options_of(z, of->o, size));
-  c->solvers = like ? like->solvers : TARN_ARRAY(z->cx, tarn_solver *, TARN_EXTRACT_SOLVERS);
-  c->rules = like ? like->rules : NULL;
-  one x = {c, source};
+tarn_compiled *comp_size_begin(comp_sizes *z, const int64_t *size) {
+  tarn_compiled *c = comp_begin(z->base->L, options_of(z, z->base->o, size));
+  if (!z->solvers) z->solvers = TARN_ARRAY(z->cx, tarn_solver *, TARN_EXTRACT_SOLVERS);
+  if (!z->rules) z->rules = comp_rules(c);
+  c->solvers = z->solvers;
+  c->rules = z->rules;
+  return c;
+}
+tarn_compiled *comp_size_compile(comp_sizes *z, const int64_t *size) {
+  tarn_compiled *c = comp_size_begin(z, size);
+  one x = {c, z->source};
   tarn_status st = tarn_protect(z->cx, optimise_one, &x);
   if (st == TARN_OK) return c;
   const char *why = tarn_strdup(z->cx, tarn_message(z->cx));
-  tarn_raise(z->cx, st, "%s: %s", label_of(z, size), why);
+  tarn_raise(z->cx, st, "%s: %s", comp_size_label(z, size), why);
 }
 
 /* ---- a range of rows ---- */
 #define FEW_SIZES  4  /* a program for each of so many */
 #define MOST_ROWS  32 /* of one program */
 #define MOST_TRIED 24 /* numbers of rows that the model is looked at with */
-static tarn_program *import_at(const comp_sizes *z, const tarn_compiled *c,
-                               const tarn_source *source, const int64_t *size) {
-  tarn_compile_options o = *c->o;
-  o.shapes = shapes_at(z, &c->o->shapes, size);
+static tarn_program *import_at(const comp_sizes *z, const int64_t *size) {
+  tarn_compile_options o = *z->base->o;
+  o.shapes = shapes_at(z, &z->base->o->shapes, size);
   tarn_model_options m = comp_model_options(z->cx, &o);
-  return tarn_source_load(c->L, source, &m, NULL);
+  return tarn_source_load(z->base->L, z->source, &m, NULL);
 }
 /* Powers of two: whatever is left is computed by one more program, which begins earlier. */
 static value_list parts_of(const comp_sizes *z, int64_t hi) {
@@ -218,8 +200,6 @@ static value_list tried_rows(const comp_sizes *z, int64_t lo, int64_t hi) {
 }
 typedef struct trial {
   comp_sizes *z;
-  const tarn_compiled *c;
-  const tarn_source *source;
   uint32_t which; /* size is a number of rows? */
 } trial;
 /* With these other sizes. */
@@ -228,7 +208,7 @@ static const comp_rows *see_all(const trial *t, int64_t *size, const value_list 
   const tarn_program *last = NULL;
   for (uint32_t i = rows->n; i-- > 0;) {
     size[t->which] = rows->p[i];
-    const tarn_program *p = import_at(t->z, t->c, t->source, size);
+    const tarn_program *p = import_at(t->z, size);
     if (last && !r) {
       r = comp_rows_new(last, p);
       comp_rows_see(r, last, rows->p[i + 1]);
@@ -238,8 +218,6 @@ static const comp_rows *see_all(const trial *t, int64_t *size, const value_list 
   }
   return r;
 }
-static uint32_t choices(const comp_sizes *z, uint32_t without);
-static int64_t *sizes_at(const comp_sizes *z, uint32_t number);
 static void try_rows(tarn_ctx *cx, void *arg) {
   const trial *t = arg;
   comp_sizes *z = t->z;
@@ -249,9 +227,9 @@ static void try_rows(tarn_ctx *cx, void *arg) {
   value_list rows = tried_rows(z, lo, hi);
   const comp_rows *r = NULL;
   s->value.n = 1;
-  uint32_t others = choices(z, t->which);
+  uint32_t others = comp_size_choices(z, t->which);
   if (others == TARN_NONE) tarn_raise(cx, TARN_BAD_INPUT, "there are too many other sizes");
-  for (uint32_t i = 0; i < others; i++) r = see_all(t, sizes_at(z, i), &rows);
+  for (uint32_t i = 0; i < others; i++) r = see_all(t, comp_size_at(z, i), &rows);
   s->value = all;
   for (uint32_t i = 0; !lo && i < r->nout; i++)
     if (!r->out[i]) tarn_raise(cx, TARN_BAD_INPUT, "an output has no rows, and there may be none");
@@ -261,11 +239,10 @@ static bool may_be_rows(const size_of *s) {
   return s->range && s->value.n > FEW_SIZES && s->value.p[s->value.n - 1] > 1;
 }
 /* The first size whose numbers can be computed in parts; why: of the last that cannot. */
-static void find_rows(comp_sizes *z, const tarn_compiled *c, const tarn_source *source,
-                      const char **why) {
+static void find_rows(comp_sizes *z, const char **why) {
   for (uint32_t i = 0; i < z->size.n && z->rows == TARN_NONE; i++) {
     size_of *s = &z->size.p[i];
-    trial t = {z, c, source, i};
+    trial t = {z, i};
     const value_list all = s->value;
     if (!may_be_rows(s)) continue;
     tarn_status st = tarn_protect(z->cx, try_rows, &t);
@@ -294,8 +271,7 @@ static void refuse(const comp_sizes *z, const tarn_compiled *c) {
   if (o->ngiven)
     tarn_raise(z->cx, TARN_USAGE, "--shape %s: --schedule is for a program of one size", text);
 }
-/* How many choices of sizes there are, of all but one of them. */
-static uint32_t choices(const comp_sizes *z, uint32_t without) {
+uint32_t comp_size_choices(const comp_sizes *z, uint32_t without) {
   uint64_t n = 1;
   for (uint32_t i = 0; i < z->size.n; i++) {
     if (i != without) n *= z->size.p[i].value.n;
@@ -304,7 +280,7 @@ static uint32_t choices(const comp_sizes *z, uint32_t without) {
   return (uint32_t)n;
 }
 static uint32_t count(const comp_sizes *z, const char *why) {
-  uint32_t n = choices(z, TARN_NONE);
+  uint32_t n = comp_size_choices(z, TARN_NONE);
   if (n == TARN_NONE)
     tarn_raise(z->cx, TARN_USAGE,
                "--shape %s: more than %d programs, one for each choice of sizes: fewer sizes are "
@@ -313,8 +289,7 @@ static uint32_t count(const comp_sizes *z, const char *why) {
                why ? "; a range cannot be computed in parts, because " : "", why ? why : "");
   return n;
 }
-/* The number of rows rises first, then the last of the other sizes. */
-static int64_t *sizes_at(const comp_sizes *z, uint32_t number) {
+int64_t *comp_size_at(const comp_sizes *z, uint32_t number) {
   int64_t *v = TARN_ARRAY(z->cx, int64_t, z->size.n);
   for (uint32_t k = 0; k <= z->size.n; k++) {
     uint32_t i = k ? z->size.n - k : z->rows;
@@ -339,26 +314,31 @@ static tarn_lower_sizes *describe(const comp_sizes *z, uint32_t n) {
   return s;
 }
 /* Memory plans, with constants in common. */
-static void plan_memory(tarn_compiled *const *c, uint32_t n) {
-  tarn_ctx *cx = tarn_lang_ctx(c[0]->L);
-  const tarn_kprog **p = TARN_ARRAY(cx, const tarn_kprog *, n);
-  tarn_memory_plan **m = TARN_ARRAY(cx, tarn_memory_plan *, n);
-  for (uint32_t i = 0; i < n; i++) {
-    p[i] = c[i]->kernels;
-    c[i]->memory = m[i] = c[i]->target->memory(p[i], c[i]->target->align);
+static void plan_memory(const comp_sized_list *l) {
+  const tarn_compiled *first = l->p[0].c;
+  tarn_ctx *cx = tarn_lang_ctx(first->L);
+  const tarn_kprog **p = TARN_ARRAY(cx, const tarn_kprog *, l->n);
+  tarn_memory_plan **m = TARN_ARRAY(cx, tarn_memory_plan *, l->n);
+  for (uint32_t i = 0; i < l->n; i++) {
+    tarn_compiled *c = l->p[i].c;
+    p[i] = c->kernels;
+    c->memory = m[i] = c->target->memory(p[i], c->target->align);
   }
-  tarn_lower_share(p, m, n, c[0]->target->align);
+  tarn_lower_share(p, m, l->n, first->target->align);
 }
 /* program.tarn: one program after the other. */
-static void write_text(const comp_sizes *z, tarn_compiled *const *c, uint32_t n,
-                       const tarn_lower_program *row, const char *dir) {
+static void write_text(const comp_sizes *z, const comp_sized_list *l, const char *dir) {
   tarn_buf b = {.cx = z->cx};
-  for (uint32_t i = 0; i < n; i++) {
-    tarn_buf_str(&b, "; ");
-    const char *label = label_of(z, row[i].size);
+  for (uint32_t i = 0; i < l->n; i++) {
+    const tarn_lower_family *f = l->p[i].family;
+    const char *label = comp_size_label(z, l->p[i].size);
+    tarn_buf_str(&b, i ? "\n; " : "; ");
     tarn_buf_as(&b, TARN_AS_TEXT, label, strlen(label));
+    if (f)
+      tarn_buf_fmt(&b, ", and %u more, %s in steps of %lld: the last", f->count - 1,
+                   z->size.p[f->open].name, (long long)f->step);
     tarn_buf_str(&b, "\n");
-    tarn_kprog_print(c[i]->kernels, &b);
+    tarn_kprog_print(l->p[i].c->kernels, &b);
   }
   tarn_write_file(z->cx, tarn_format(z->cx, "%s/program.tarn", dir), b.p, b.n);
 }
@@ -375,35 +355,47 @@ static void add_files(tarn_ctx *cx, const tarn_kprog *p, tarn_lower_options *o) 
   }
   o->link = all;
 }
-static void emit(const comp_sizes *z, tarn_compiled **c, tarn_lower_sizes *s, const char *dir) {
-  tarn_compiled *whole = c[s->nprogram - 1];
+static void emit(const comp_sizes *z, const comp_sized_list *l, tarn_lower_sizes *s,
+                 const char *dir) {
+  tarn_compiled *whole = l->p[l->n - 1].c, **c = TARN_ARRAY(z->cx, tarn_compiled *, l->n);
   double t = tarn_now();
-  tarn_lower_program *row = TARN_ARRAY(z->cx, tarn_lower_program, s->nprogram);
-  plan_memory(c, s->nprogram);
-  for (uint32_t i = 0; i < s->nprogram; i++)
-    row[i] = (tarn_lower_program){sizes_at(z, i), c[i]->kernels, c[i]->memory, NULL};
+  tarn_lower_program *row = TARN_ARRAY(z->cx, tarn_lower_program, l->n);
+  plan_memory(l);
+  for (uint32_t i = 0; i < l->n; i++) {
+    c[i] = l->p[i].c;
+    row[i] = (tarn_lower_program){l->p[i].size, c[i]->kernels, c[i]->memory, l->p[i].family};
+  }
   s->program = row;
-  write_text(z, c, s->nprogram, row, dir);
+  write_text(z, l, dir);
   tarn_lower_options lo = comp_lower_options(whole, dir);
-  for (uint32_t i = 0; i < s->nprogram; i++) add_files(z->cx, c[i]->kernels, &lo);
+  for (uint32_t i = 0; i < l->n; i++) add_files(z->cx, c[i]->kernels, &lo);
   whole->target->emit_sizes(s, &lo);
   whole->sizes = s;
   whole->programs = c;
   whole->seconds.lower = tarn_now() - t;
 }
-tarn_compiled *comp_compile_sizes(tarn_compiled *c, const tarn_source *source, comp_sizes *z,
-                                  const char *dir) {
-  const char *why = NULL;
-  refuse(z, c);
-  find_rows(z, c, source, &why);
+/* A program for each choice. */
+static void each(comp_sizes *z, const char *why, comp_sized_list *out) {
   uint32_t n = count(z, why);
   if (why && z->rows == TARN_NONE)
     tarn_warn(z->cx, "--shape %s: a program for each size: %s", z->size.p[0].text, why);
-  tarn_compiled **all = TARN_ARRAY(z->cx, tarn_compiled *, n);
-  for (uint32_t i = 0; i < n; i++)
-    all[i] = compile_one(z, c, i ? all[i - 1] : NULL, source, sizes_at(z, i));
-  emit(z, all, describe(z, n), dir);
-  tarn_compiled *whole = all[n - 1];
+  for (uint32_t i = 0; i < n; i++) {
+    comp_sized x = {.size = comp_size_at(z, i)};
+    x.c = comp_size_compile(z, x.size);
+    tarn_push(z->cx, out, x);
+  }
+}
+tarn_compiled *comp_compile_sizes(tarn_compiled *c, const tarn_source *source, comp_sizes *z,
+                                  const char *dir) {
+  const char *why = NULL;
+  comp_sized_list all = {0};
+  z->base = c;
+  z->source = source;
+  refuse(z, c);
+  find_rows(z, &why);
+  if (!comp_families(z, &all, &why)) each(z, why, &all);
+  emit(z, &all, describe(z, all.n), dir);
+  tarn_compiled *whole = all.p[all.n - 1].c;
   whole->given = &c->o->shapes;
   whole->each = z->rows == TARN_NONE ? why : NULL;
   comp_report(whole, NULL);

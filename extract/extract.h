@@ -31,6 +31,18 @@ typedef struct tarn_kgraph_input {
   const uint32_t *root;        /* classes, in the order of the program's outputs */
   const tarn_program *program; /* names of inputs and outputs */
 } tarn_kgraph_input;
+/* What extractions of one model at the sizes from + k·step, for several k, have in common: those
+ * after the first choose the kernels that it chose, or raise TARN_NO_RESULT with what differs.
+ * Loops over what depends on k step by divisors of its differences, so that each size is walked in
+ * the same way. Of a CPU. */
+#define TARN_FAMILY_SAMPLES 6
+typedef struct tarn_family tarn_family;
+TARN_API tarn_family *tarn_family_new(tarn_lang *L, int64_t from, int64_t step); /* arena */
+/* After tarn_extract_choose() of all samples, k = 0, 1, 2 among them where there are so many, and
+ * before tarn_extract_program() of any. Raises TARN_NO_RESULT where their numbers are no
+ * polynomials of degree 2 in k. */
+TARN_API void tarn_family_schedule(tarn_family *f);
+
 #define TARN_EXTRACT_SOLVERS (2 * TARN_HW_MACHINES)
 typedef struct tarn_kgraph_options {
   const tarn_hw *hw;
@@ -47,6 +59,8 @@ typedef struct tarn_kgraph_options {
   tarn_sel_method method; /* TARN_SEL_TREE counts shared buffers every time; default EXACT */
   double seconds;         /* for the selection; 0 = none: limited in steps, deterministic */
   tarn_buf *graph;        /* NULL, or where the kernel graph is printed */
+  tarn_family *family;    /* NULL, or which this one is of, … */
+  int64_t at;             /* … and its k */
   /* Schedules that the chosen kernels with these signatures get; they change no choice. */
   uint32_t ngiven;
   const tarn_plan_choice *given;
@@ -82,6 +96,11 @@ typedef struct tarn_kgraph_report {
 typedef struct tarn_picks tarn_picks;
 TARN_API tarn_kprog *tarn_extract(const tarn_kgraph_input *in, const tarn_kgraph_options *o,
                                   tarn_kgraph_report *r, tarn_picks **picks);
+/* The same in two steps, between which in, o, r and the e-graph stay. */
+typedef struct tarn_extraction tarn_extraction;
+TARN_API tarn_extraction *tarn_extract_choose(const tarn_kgraph_input *in,
+                                              const tarn_kgraph_options *o, tarn_kgraph_report *r);
+TARN_API tarn_kprog *tarn_extract_program(tarn_extraction *x, tarn_picks **picks);
 /* The chosen e-node of a class: a kernel's, a view's that leads to one, or a constant's; TARN_NONE
  * when the program does not need the class. */
 TARN_API uint32_t tarn_extract_pick(const tarn_picks *p, uint32_t cls);

@@ -75,6 +75,7 @@ bool kg_price_cand(kgraph *k, kcand *c) {
   tarn_ksig sig;
   tarn_cost cost;
   kg_signature(k, c, &sig);
+  if (kg_replays(k)) return kg_family_price(k, &sig, c);
   const tarn_schedule *s = tarn_solve(k->now.solver, &sig, &cost);
   if (s) c->price = kg_price(k, &sig, s, &cost);
   else note_unfit(k, c, &sig);
@@ -151,6 +152,7 @@ static bool cut_loops(tarn_lang *L, tarn_ksig *sig, const kcut *cut) {
 /* A candidate among others that are compared with it: its lists lie here until it is kept. */
 typedef struct leader {
   kcand c;
+  kway way;
   uint32_t child[KG_MAX_KIDS], cterm[KG_MAX_KIDS];
   tarn_layout in[KG_MAX_KIDS];
 } leader;
@@ -166,7 +168,17 @@ static void keep_leader(kgraph *k, uint32_t ag, const leader *best) {
   c.child = tarn_copy(k->cx, c.child, c.nchild * sizeof *c.child);
   c.cterm = tarn_copy(k->cx, c.cterm, c.nchild * sizeof *c.cterm);
   c.in = tarn_copy(k->cx, c.in, c.nchild * sizeof *c.in);
+  if (k->o->family) c.way = tarn_copy(k->cx, &best->way, sizeof best->way);
   kg_add_cand(k, ag, c);
+}
+static kway way_of(kgraph *k, uint32_t nest, const kcut *cut, kg_order how) {
+  const tarn_nest *n = tarn_nest_get(k->L, nest);
+  kway w = {.cut = cut, .how = how};
+  if (!cut) return w;
+  w.c = *cut;
+  for (uint32_t d = 0; d < n->depth && !cut->pack; d++)
+    if (n->shared[d] == cut->block[d]) w.c.block[d] = KG_WHOLE;
+  return w;
 }
 /* cand with its shared loops cut (NULL: as they are) and its constants packed, into best if nothing
  * is cheaper. Loops are split where reads divide by a part of them: a constant then depends on the
@@ -184,8 +196,27 @@ static bool offer(kgraph *k, kcand cand, const offered *from, const kcut *cut, k
   cand.nest = o.sig.nest, cand.nchild = o.sig.nin, cand.in = o.sig.in;
   memcpy(cand.out, o.sig.out, sizeof cand.out);
   if (!kg_price_cand(k, &cand)) return false;
-  if (best->c.nest == TARN_NONE || cand.price < best->c.price) lead(best, &cand);
+  if (best->c.nest != TARN_NONE && cand.price >= best->c.price) return true;
+  lead(best, &cand);
+  best->way = way_of(k, from->sig.nest, cut, how);
   return true;
+}
+/* In the ways in which the family's kernels came from their nodes. */
+static void replay(kgraph *k, kcand cand, const offered *from, leader *best) {
+  const tarn_nest *n = tarn_nest_get(k->L, from->sig.nest);
+  const kway *const *way;
+  uint32_t ways = kg_family_ways(k, &way);
+  for (uint32_t i = 0; i < ways; i++) {
+    kcut c = way[i]->c;
+    bool may = c.pack ? n->nstage == 1 && !n->depth && c.dim < n->stage->nown &&
+                            c.read < tarn_fn_get(k->L, n->stage->fn)->nops
+                      : n->nstage > 1 && n->depth;
+    for (uint32_t d = 0; d < n->depth && !c.pack; d++) {
+      if (c.block[d] == KG_WHOLE) c.block[d] = n->shared[d];
+      may &= c.block[d] > 0 && n->shared[d] % c.block[d] == 0;
+    }
+    if (!way[i]->cut || may) offer(k, cand, from, way[i]->cut ? &c : NULL, way[i]->how, best);
+  }
 }
 /* A nest candidate for operands read in this way. over: the group layout to write when the nest has
  * to be put over the representative's dims first, else NULL. */
@@ -198,6 +229,11 @@ static void nest_cand(kgraph *k, const target *to, uint32_t node, uint32_t nest,
   for (uint32_t j = 0; j < r->n; j++)
     if (!r->op[j].constant && from_group(k, r, j) == to->ag) return; /* reads what it writes */
   if (!over_buffers(k, &o, to, nest, r, over)) return;
+  if (kg_replays(k)) {
+    replay(k, cand, &o, &best);
+    keep_leader(k, to->ag, &best);
+    return;
+  }
   if (tarn_solver_takes_as_is(k->now.solver)) {
     offer(k, cand, &o, NULL, KG_WRITTEN, &best);
     keep_leader(k, to->ag, &best);

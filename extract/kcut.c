@@ -78,7 +78,8 @@ static uint32_t rows_at_once(const kgraph *k, const tarn_nest *n, kcut *c) {
   while (d > 0 && n->shared[d - 1] == 1) d--;
   if (!d || k->o->strict || !waits(k, n)) return 0;
   for (int64_t b = MANY; b >= FEW; b /= 2) {
-    if (n->shared[d - 1] % b || n->shared[d - 1] == b || b * each > room) continue;
+    if (n->shared[d - 1] % b || n->shared[d - 1] == b || b * each > room || !kg_may_cut(k, b))
+      continue;
     *c = (kcut){.more = true};
     for (uint32_t i = 0; i < TARN_MAX_DIMS; i++) c->block[i] = i == d - 1 ? b : 1;
     return 1;
@@ -109,7 +110,7 @@ uint32_t kg_cuts(kgraph *k, uint32_t nest, kcut out[KG_MAX_CUTS]) {
     int64_t extent = n->shared[d];
     if (!(some >> d & 1) && extent > 1) continue;
     for (int64_t b = 2; b <= extent; b++) {
-      if (extent % b || rows * b == points) continue;
+      if (extent % b || rows * b == points || !kg_may_cut(k, b)) continue;
       c.block[d] = b;
       int64_t bytes = rows * b * each;
       for (uint32_t m = 0; m < 2; m++)
@@ -161,9 +162,9 @@ static int64_t column(const tarn_stage *s, uint32_t lane, const int64_t *step, i
 }
 /* The largest block of at most `most` columns, in whole panels, of which there is more than one; 0:
  * none. */
-static int64_t block_of(int64_t extent, int64_t panel, int64_t most) {
+static int64_t block_of(const kgraph *k, int64_t extent, int64_t panel, int64_t most) {
   int64_t b = most / panel * panel;
-  while (b > 0 && (extent % b || b == extent)) b -= panel;
+  while (b > 0 && (extent % b || b == extent || !kg_may_cut(k, b))) b -= panel;
   return b;
 }
 /* A block fills half of L2 (four bytes for an element), a panel is as wide as a
@@ -192,7 +193,7 @@ uint32_t kg_packs(kgraph *k, const tarn_ksig *sig, kcut out[KG_MAX_CUTS]) {
       int64_t most = tarn_hw_mem(hw, TARN_HW_L2)->capacity / 2 / 4 / deep,
               each = s->own[lane] / (TURNS * (int64_t)k->now.threads);
       if (k->now.threads > 1 && each < most) most = each;
-      int64_t b = block_of(s->own[lane], v * lanes, most);
+      int64_t b = block_of(k, s->own[lane], v * lanes, most);
       if (b) out[got++] = (kcut){.pack = true, .read = j, .dim = lane, .block = {b, v * lanes}};
     }
   }

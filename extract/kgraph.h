@@ -36,6 +36,30 @@ typedef struct kgroup {
   uint32_t ninner;
 } kgroup;
 
+/* Blocks of the loops that the stages of a nest share (tarn_ksig_cut): at most KG_MAX_CUTS ways
+ * worth a price. */
+#define KG_MAX_CUTS 10
+typedef struct kcut {
+  int64_t block[TARN_MAX_DIMS];
+  bool behind, gather; /* gather: tarn_ksig_gather() after it */
+  int64_t hold;        /* > 0: tarn_ksig_hold() of so many bytes after it */
+  bool more;           /* the nest as it is may be as good */
+  bool pack; /* instead: tarn_ksig_pack() of read `read`, own dim `dim` in blocks of block[0],
+                panels of block[1] */
+  uint32_t read, dim;
+} kcut;
+/* Constants that a candidate reads, its nest opened, put into the order in which the loops walk
+ * them: one dim for each loop, the last one that along which the result is written; or a dim of
+ * their own where the result does not go along any of theirs; or that of the sum. (kconst.c) */
+typedef enum kg_order { KG_WRITTEN, KG_ACROSS, KG_SUMMED } kg_order;
+/* How a candidate came from its node. */
+typedef struct kway {
+  bool cut;
+  kcut c; /* a block of KG_WHOLE: the whole extent */
+  kg_order how;
+} kway;
+#define KG_WHOLE 0
+
 /* NEST, OTHER (gather, opaque, called) are kernels; CONCAT lays its parts side by side; ALIAS is a
  * program output, or a part of a concatenation, that is another buffer as it stands; NTH is one
  * result of a kernel with several, whose AND/OR class is its only child; MOVE is a copy to another
@@ -59,6 +83,7 @@ typedef struct kcand {
   uint32_t machine; /* that runs it */
   uint32_t place;   /* where its result lies */
   double price;
+  const kway *way; /* of a node, for families; else NULL */
 } kcand;
 
 /* What prices the kernels of a machine. */
@@ -176,31 +201,25 @@ bool kg_part_with_more(kgraph *k, uint32_t part, const kview *v, const tarn_layo
  * computed in both (kways.c).
  */
 void kg_ways(kgraph *k, uint32_t ag, const kcand *chosen, const char *kernel);
-/* Blocks of the loops that the stages of a nest share (tarn_ksig_cut): at most KG_MAX_CUTS ways
- * worth a price. */
-#define KG_MAX_CUTS 10
-typedef struct kcut {
-  int64_t block[TARN_MAX_DIMS];
-  bool behind, gather; /* gather: tarn_ksig_gather() after it */
-  int64_t hold;        /* > 0: tarn_ksig_hold() of so many bytes after it */
-  bool more;           /* the nest as it is may be as good */
-  bool pack; /* instead: tarn_ksig_pack() of read `read`, own dim `dim` in blocks of block[0],
-                panels of block[1] */
-  uint32_t read, dim;
-} kcut;
 uint32_t kg_cuts(kgraph *k, uint32_t nest, kcut out[KG_MAX_CUTS]);
 /* Blocks of an operand that is no constant, to be copied together before all rows of a product go
  * over them. Loops that all operands walk as one are merged (tarn_ksig_merge). */
 uint32_t kg_packs(kgraph *k, const tarn_ksig *sig, kcut out[KG_MAX_CUTS]);
 struct knest;
-/* Constants that a candidate reads, its nest opened, put into the order in which the loops walk
- * them: one dim for each loop, the last one that along which the result is written; or a dim of
- * their own where the result does not go along any of theirs; or that of the sum. False: there is
- * none. (kconst.c) */
-typedef enum kg_order { KG_WRITTEN, KG_ACROSS, KG_SUMMED } kg_order;
+/* False: there is none. */
 bool kg_pack_constants(kgraph *k, struct knest *w, kcand *c, kg_order how);
 /* What lies there of a small constant, from offset 0 on. */
 const float *kg_numbers(kgraph *k, tarn_term t, const tarn_layout *l);
+/* ---- families (kfamily.c) ---- */
+bool kg_replays(const kgraph *k);                /* only kernels that the first one chose */
+bool kg_may_cut(const kgraph *k, int64_t block); /* into blocks of so many */
+bool kg_family_price(kgraph *k, const tarn_ksig *sig, kcand *c); /* false: it is none of them */
+uint32_t kg_family_ways(const kgraph *k, const kway *const **way);
+void kg_family_begin(kgraph *k);
+void kg_family_met(kgraph *k); /* raises, where a kernel of the family has no candidate */
+void kg_family_add(kgraph *k, const uint32_t *choice); /* what was chosen */
+const tarn_schedule *kg_family_schedule(const kgraph *k, uint32_t number, const tarn_ksig *sig,
+                                        tarn_cost *cost);
 /* As text, with what was chosen for each AND/OR class (kprint.c). */
 void kg_print(const kgraph *k, const uint32_t *choice, tarn_buf *b);
 /* k->label, k->nodes: what the chosen kernels compute, in the words of the model (knames.c). */

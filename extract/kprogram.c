@@ -22,6 +22,7 @@ typedef struct build {
   const uint32_t *choice; /* candidate per AND/OR class */
   uint32_t *buffer;       /* buffer per AND/OR class, TARN_NONE */
   uint8_t *done;
+  uint32_t nests; /* emitted */
   TARN_VEC(tarn_buffer) buf;
   TARN_VEC(tarn_kernel) ker;
   tarn_map *consts; /* (term, layout hash) -> 1 + buffer */
@@ -159,6 +160,13 @@ static const tarn_ksig *unfit_of(const kgraph *k, const kcand *c) {
   const uint64_t *at = tarn_map_get(k->unfit, c->kcls);
   return at ? (const tarn_ksig *)(uintptr_t)*at : NULL;
 }
+/* The solver need not know kernels of a family. */
+static const tarn_ksig *kept(const build *b, const tarn_ksig *sig) {
+  if (!b->k->o->family) return tarn_solver_kept(b->k->now.solver, sig);
+  for (uint32_t i = 0; i < b->ker.n; i++)
+    if (b->ker.p[i].sig && !memcmp(b->ker.p[i].sig, sig, sizeof *sig)) return b->ker.p[i].sig;
+  return tarn_copy(b->k->cx, sig, sizeof *sig);
+}
 static void emit_nest(build *b, uint32_t ag, const kcand *c) {
   kgraph *k = b->k;
   kg_machine(k, c->machine);
@@ -166,9 +174,11 @@ static void emit_nest(build *b, uint32_t ag, const kcand *c) {
   tarn_cost cost;
   tarn_packed packed[TARN_MAX_OPERANDS];
   kg_signature(k, c, &sig);
-  const tarn_schedule *s = tarn_solve(k->now.solver, &sig, &cost);
-  const tarn_ksig *priced = tarn_solver_kept(k->now.solver, &sig);
+  const tarn_schedule *s = k->o->family ? kg_family_schedule(k, b->nests, &sig, &cost)
+                                        : tarn_solve(k->now.solver, &sig, &cost);
+  const tarn_ksig *priced = kept(b, &sig);
   const tarn_schedule *chosen = s;
+  b->nests++;
   double predicted = kg_price(k, priced, chosen, &cost);
   k->r->price += predicted - c->price; /* 0 but for a schedule that was given */
   bool packs = !tarn_solver_takes_as_is(k->now.solver);
@@ -197,7 +207,7 @@ static void emit_nest(build *b, uint32_t ag, const kcand *c) {
   x.slots = tarn_ksig_slots(k->L, k->now.hw, priced),
   x.products = tarn_ksig_products(k->L, k->now.hw, priced);
   tarn_push(k->cx, &b->ker, x);
-  if (!c->copy && packs) kg_ways(k, ag, c, x.name);
+  if (!c->copy && packs && !k->o->family) kg_ways(k, ag, c, x.name);
 }
 static double layout_bytes(const build *b, uint32_t buf, const tarn_layout *l) {
   return (double)tarn_layout_elems(l) * (double)tarn_dtype_size(b->buf.p[buf].dtype);
@@ -278,7 +288,6 @@ tarn_kprog *kg_program(kgraph *k, const uint32_t *choice) {
   memset(b.buffer, 0xff, k->nag * sizeof *b.buffer);
   tarn_kprog *p = b.p = TARN_NEW(k->cx, tarn_kprog);
   p->L = k->L, p->hw = k->o->hw, p->machines = k->machines;
-  kg_names(k, choice);
   p->nout = k->in->nroot, p->out = TARN_ARRAY(k->cx, uint32_t, p->nout);
   for (uint32_t i = 0; i < p->nout; i++) {
     emit(&b, k->root_class[i]);
@@ -362,7 +371,7 @@ static const uint32_t *choose(kgraph *k) {
   tarn_defer(k->cx, free_result, best);
   k->r->price = best->dag_cost, k->r->price_bound = best->lower_bound,
   k->r->optimal = best->optimal;
-  tell_gap(k, best);
+  if (!kg_replays(k)) tell_gap(k, best);
   k->r->method = tarn_sel_method_name(k->o->method);
   return tarn_copy(k->cx, best->choice, k->nag * sizeof(uint32_t));
 }
@@ -386,46 +395,68 @@ uint32_t tarn_extract_pick(const tarn_picks *p, uint32_t cls) {
   return n;
 }
 
+struct tarn_extraction {
+  kgraph k;
+  const uint32_t *choice;
+};
+static void count_prices(kgraph *k) {
+  for (uint32_t i = 0; i < k->machines.n; i++) {
+    tarn_solver_stats st = tarn_solver_count(k->of[i].solver), had = k->of[i].before;
+    k->r->signatures += st.signatures - had.signatures;
+    k->r->price_uses += st.uses - had.uses;
+    k->r->evaluations += st.evaluations - had.evaluations;
+  }
+  k->r->price_name = (k->o->price ? k->o->price : tarn_price_analytic())->name;
+}
+tarn_extraction *tarn_extract_choose(const tarn_kgraph_input *in, const tarn_kgraph_options *o,
+                                     tarn_kgraph_report *r) {
+  tarn_ctx *cx = tarn_lang_ctx(in->L);
+  tarn_extraction *x = TARN_NEW(cx, tarn_extraction);
+  kgraph *k = &x->k;
+  *k = (kgraph){.in = in,
+                .o = o,
+                .L = in->L,
+                .cx = cx,
+                .g = in->g,
+                .r = r,
+                .by_class = tarn_map_new(cx),
+                .numbers = tarn_map_new(cx),
+                .whole_of = tarn_map_new(cx),
+                .part_copies = tarn_map_new(cx),
+                .unfit = tarn_map_new(cx),
+                .pick = tarn_map_new(cx)};
+  *r = (tarn_kgraph_report){0};
+  kg_machines(k);
+  kg_groups(k);
+  k->const_term = TARN_ARRAY(cx, tarn_term, k->cls.cap);
+  memset(k->const_term, 0xff, k->cls.cap * sizeof *k->const_term);
+  kg_layouts(k);
+  if (o->family) kg_family_begin(k);
+  kg_candidates(k);
+  if (o->family) kg_family_met(k);
+  x->choice = choose(k);
+  if (o->graph) kg_print(k, x->choice, o->graph);
+  kg_names(k, x->choice);
+  if (o->family) kg_family_add(k, x->choice);
+  return x;
+}
+tarn_kprog *tarn_extract_program(tarn_extraction *x, tarn_picks **picks) {
+  kgraph *k = &x->k;
+  const tarn_kgraph_options *o = k->o;
+  for (uint32_t i = 0; i < o->ngiven; i++)
+    tarn_solver_give(k->of[tarn_schedule_machine(&k->machines, o->given[i].sched)].solver,
+                     o->given[i].sig, o->given[i].sched);
+  count_prices(k);
+  if (picks) {
+    *picks = TARN_NEW(k->cx, tarn_picks);
+    **picks = (tarn_picks){k->in->g, k->pick};
+  }
+  tarn_kprog *p = kg_program(k, x->choice);
+  k->r->ways = k->ways.p, k->r->nways = k->ways.n;
+  k->r->unmeasured = k->unmeasured.p, k->r->nunmeasured = k->unmeasured.n;
+  return p;
+}
 tarn_kprog *tarn_extract(const tarn_kgraph_input *in, const tarn_kgraph_options *o,
                          tarn_kgraph_report *r, tarn_picks **picks) {
-  tarn_ctx *cx = tarn_lang_ctx(in->L);
-  kgraph k = {.in = in,
-              .o = o,
-              .L = in->L,
-              .cx = cx,
-              .g = in->g,
-              .r = r,
-              .by_class = tarn_map_new(cx),
-              .numbers = tarn_map_new(cx),
-              .whole_of = tarn_map_new(cx),
-              .part_copies = tarn_map_new(cx),
-              .unfit = tarn_map_new(cx),
-              .pick = tarn_map_new(cx)};
-  *r = (tarn_kgraph_report){0};
-  kg_machines(&k);
-  kg_groups(&k);
-  k.const_term = TARN_ARRAY(cx, tarn_term, k.cls.cap);
-  memset(k.const_term, 0xff, k.cls.cap * sizeof *k.const_term);
-  kg_layouts(&k);
-  kg_candidates(&k);
-  const uint32_t *choice = choose(&k);
-  if (o->graph) kg_print(&k, choice, o->graph);
-  for (uint32_t i = 0; i < o->ngiven; i++)
-    tarn_solver_give(k.of[tarn_schedule_machine(&k.machines, o->given[i].sched)].solver,
-                     o->given[i].sig, o->given[i].sched);
-  for (uint32_t i = 0; i < k.machines.n; i++) {
-    tarn_solver_stats st = tarn_solver_count(k.of[i].solver), had = k.of[i].before;
-    r->signatures += st.signatures - had.signatures;
-    r->price_uses += st.uses - had.uses;
-    r->evaluations += st.evaluations - had.evaluations;
-  }
-  r->price_name = (o->price ? o->price : tarn_price_analytic())->name;
-  if (picks) {
-    *picks = TARN_NEW(cx, tarn_picks);
-    **picks = (tarn_picks){in->g, k.pick};
-  }
-  tarn_kprog *p = kg_program(&k, choice);
-  r->ways = k.ways.p, r->nways = k.ways.n;
-  r->unmeasured = k.unmeasured.p, r->nunmeasured = k.unmeasured.n;
-  return p;
+  return tarn_extract_program(tarn_extract_choose(in, o, r), picks);
 }

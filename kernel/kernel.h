@@ -89,6 +89,20 @@ TARN_API bool tarn_ksig_equal(const tarn_ksig *a, const tarn_ksig *b); /* whatev
 TARN_API void tarn_ksig_key(const tarn_ksig *k, tarn_buf *b);
 TARN_API uint64_t
 tarn_ksig_hash(tarn_lang *L, const tarn_ksig *k); /* within this program: nests by their number */
+/* ---- the same kernel at several sizes (numbers.c) ---- */
+typedef struct tarn_numbers {
+  int64_t *p;
+  uint32_t n, cap;
+} tarn_numbers;
+/* Adds to `form` all of it but the numbers that may depend on a size, which go to `number`: first
+ * the extents, of the shared loops, then of each stage's own and reduce dims. */
+TARN_API void tarn_ksig_form(const tarn_lang *L, const tarn_ksig *k, tarn_buf *form,
+                             tarn_numbers *number);
+TARN_API void tarn_layout_form(const tarn_layout *l, tarn_buf *form, tarn_numbers *number);
+/* c0 + c1 k + c2 k(k-1)/2 through x[0 … 2], at k = at[0 … 2] = 0, 1, 2. False: some x[i] at at[i]
+ * is not on it. */
+TARN_API bool tarn_numbers_fit(const uint32_t *at, const int64_t *x, uint32_t n, int64_t c[3]);
+
 /* A kernel and a schedule as text that means the same in every program, offsets left out; parsing
  * raises TARN_BAD_INPUT, so does a schedule that does not fit its nest. Texts lie in cx. */
 TARN_API const char *tarn_ksig_text(const tarn_lang *L, tarn_ctx *cx, const tarn_ksig *k);

@@ -53,6 +53,7 @@ void tarn_plan_fetch_settle(tarn_plan_nest *N, tarn_plan_stage *st, const tarn_p
 bool tarn_plan_exp_at_most_0(const tarn_plan_nest *N, const tarn_plan_stage *st);
 bool tarn_plan_nan_shows(const tarn_plan_nest *N,
                          const tarn_plan_stage *st); /* when all stages are prepared */
-void tarn_plan_prefetch_settle(tarn_plan_nest *N, const tarn_plan_operand *in,
-                               const tarn_plan_operand *out);
+/* given: NULL, or what was chosen before. */
+void tarn_plan_prefetch_settle(tarn_plan_nest *N, const tarn_ahead *given,
+                               const tarn_plan_operand *in, const tarn_plan_operand *out);
 #endif

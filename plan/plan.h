@@ -325,6 +325,11 @@ TARN_API void tarn_plan_const_lay_out(const tarn_layout *l, const tarn_tensor *t
 /* in, out: k->nin and k->nout of them. */
 TARN_API void tarn_plan_operands(const tarn_kprog *p, const tarn_kernel *k, tarn_plan_operand *in,
                                  tarn_plan_operand *out);
+/* A kernel of programs of one model at several sizes, where tarn_numbers_fit() says what at is: its
+ * schedules then say what is fetched ahead, the same in each (alike.c). */
+#define TARN_PLAN_ALIKE 8 /* at most */
+TARN_API void tarn_plan_alike(tarn_kprog *const *p, uint32_t n, const uint32_t *at, uint32_t kernel,
+                              bool contract);
 TARN_API tarn_plan_nest *tarn_plan_of_kernel(const tarn_kprog *p, const tarn_kernel *k,
                                              bool contract); /* TARN_K_NEST */
 

@@ -46,8 +46,20 @@ static tarn_stage_walk stage_walk(const tarn_plan_nest *N, uint32_t stage,
       walk_of(&st->result, w.nlevel, st->out_no, st->s->out ? &out[st->out_no].layout : NULL);
   return w;
 }
-void tarn_plan_prefetch_settle(tarn_plan_nest *N, const tarn_plan_operand *in,
-                               const tarn_plan_operand *out) {
+/* What was chosen before. */
+static void take(tarn_walks *w, const tarn_ahead *a) {
+  const tarn_walk *from = a->access;
+  for (uint32_t i = 0; i < w->nstage; i++)
+    for (uint32_t k = 0; k < w->stage[i].nwalk; k++, from++) {
+      tarn_walk *to = &w->stage[i].walk[k];
+      to->prefetch_by = from->prefetch_by;
+      to->into_l2 = from->into_l2;
+      to->streaming = from->streaming;
+    }
+  for (uint32_t i = 0; i < a->n; i++) tarn_push(w->cx, &w->prefetch, a->prefetch[i]);
+}
+void tarn_plan_prefetch_settle(tarn_plan_nest *N, const tarn_ahead *given,
+                               const tarn_plan_operand *in, const tarn_plan_operand *out) {
   tarn_ctx *cx = N->cx;
   tarn_walks w = {.cx = cx, .hw = N->hw, .nshared = N->list[0].n, .nstage = N->nstage};
   tarn_plan_access ***of = TARN_ARRAY(cx, tarn_plan_access **, N->nstage);
@@ -56,7 +68,8 @@ void tarn_plan_prefetch_settle(tarn_plan_nest *N, const tarn_plan_operand *in,
     of[i] = TARN_ARRAY(cx, tarn_plan_access *, N->stage[i].f->nops + 1u);
     w.stage[i] = stage_walk(N, i, in, out, of[i]);
   }
-  tarn_choose_prefetches(&w);
+  if (given) take(&w, given);
+  else tarn_choose_prefetches(&w);
   for (uint32_t i = 0; i < N->nstage; i++)
     for (uint32_t k = 0; k < w.stage[i].nwalk; k++) {
       const tarn_walk *walk = &w.stage[i].walk[k];

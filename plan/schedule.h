@@ -132,6 +132,7 @@ typedef struct tarn_schedule {
   tarn_level shared[TARN_MAX_LEVELS];
   uint32_t nstage;
   tarn_stage_sched *stage;
+  const struct tarn_ahead *ahead; /* NULL: what is fetched ahead is chosen as seems best */
 } tarn_schedule;
 /* Do these levels cover each dim in [from, to) by steps that divide one another, down to 1? *at: of
  * which level, or dim, they do not. */
@@ -333,6 +334,13 @@ typedef struct tarn_prefetch {
   uint32_t level, at;
   bool into_l1; /* else into L2 */
 } tarn_prefetch;
+/* A choice of them: the walks of each stage, one after the other, with their last three members,
+ * and prefetches. */
+typedef struct tarn_ahead {
+  const tarn_walk *access;
+  uint32_t n;
+  const tarn_prefetch *prefetch;
+} tarn_ahead;
 typedef struct tarn_walks {
   tarn_ctx *cx;
   const tarn_hw *hw;

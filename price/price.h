@@ -90,6 +90,14 @@ TARN_API tarn_solver *tarn_solver_new(tarn_lang *L, const tarn_hw *hw,
                                       uint32_t threads); /* arena */
 TARN_API const tarn_schedule *tarn_solve(tarn_solver *s, const tarn_ksig *canonical,
                                          tarn_cost *cost);
+/* The best schedule of a CPU's kernel for extents that are not known: the loops over dim d of stage
+ * i are not unrolled whole, and step by divisors of even[i * TARN_MAX_DIMS + d]; 0: that dim is as
+ * it is. The solver does not keep it. */
+TARN_API const tarn_schedule *tarn_solve_even(tarn_solver *s, const tarn_ksig *canonical,
+                                              const int64_t *even);
+/* What a schedule of the kernel costs. */
+TARN_API void tarn_solver_cost(const tarn_solver *s, const tarn_ksig *canonical,
+                               const tarn_schedule *sched, tarn_cost *cost);
 /* The signature as it lies in the solver, which keeps one of those that are the same. */
 TARN_API const tarn_ksig *tarn_solver_kept(tarn_solver *s, const tarn_ksig *canonical);
 /* The search and the price of another kind of hardware in place of the CPU's. The search returns

@@ -200,9 +200,10 @@ typedef struct search {
   const stage_model *m;
   const tarn_level *shared;
   uint32_t nshared;
-  bool strict; /* reduce dims keep their order */
-  bool large;  /* a product larger than L2 */
-  bool far;    /* one stage that touches more than all L2s hold */
+  bool strict;         /* reduce dims keep their order */
+  bool large;          /* a product larger than L2 */
+  bool far;            /* one stage that touches more than all L2s hold */
+  const int64_t *even; /* NULL, or what the steps over each dim divide; 0: anything */
   uint32_t want, n;
   best b[TARN_RANKED]; /* the n <= want best, by rising price */
   void (*visit)(void *user, const tarn_stage_sched *st, double seconds);
@@ -216,13 +217,28 @@ static void keep(search *q, const tarn_stage_sched *st, double t) {
   q->b[at].seconds = t, q->b[at].sched = *st;
 }
 
+/* Steps over dims of several extents leave as much of each, in loops that go on as long as it
+ * takes.
+ */
+static bool is_even(const search *q, const tarn_stage_sched *st) {
+  uint32_t seen = 0;
+  for (uint32_t i = 0; q->even && i < st->nlevel; i++) {
+    const tarn_level *l = &st->level[i];
+    bool loop = l->kind == TARN_SERIAL || l->kind == TARN_PARALLEL, outer = !(seen >> l->dim & 1);
+    if (q->even[l->dim] && (q->even[l->dim] % l->step || (outer && !loop))) return false;
+    seen |= 1u << l->dim;
+  }
+  return true;
+}
 static void offer(search *q, const tarn_stage_sched *st, double t) {
+  if (!is_even(q, st)) return;
   if (q->visit) q->visit(q->user, st, t);
   keep(q, st, t);
 }
 static double try_one(search *q, const pick *p) {
   tarn_stage_sched st;
   make_levels(q->m, p, &st);
+  if (!is_even(q, &st)) return INFINITY;
   if (!q->nshared) mark_parallel(q->m->dim, st.level, st.nlevel, q->m->nacc, q->s->threads);
   double t = stage_seconds(q->s, q->m, q->shared, q->nshared, &st);
   offer(q, &st, t);
@@ -585,6 +601,7 @@ static uint32_t stage_number(tarn_solver *s, const search *q, bool strict) {
     const int64_t l[] = {q->shared[i].dim, q->shared[i].kind, q->shared[i].step};
     key_add(b, l, sizeof l);
   }
+  if (q->even) key_add(b, q->even, m->n * sizeof *q->even);
   return tarn_intern_add(s->stage, b->p, b->n);
 }
 static tarn_stage_sched one_of_several(search *q, bool strict) {
@@ -613,10 +630,14 @@ static void make_serial(tarn_stage_sched *st) {
     if (st->level[l].kind == TARN_PARALLEL) st->level[l].kind = TARN_SERIAL;
 }
 /* least: of a single stage, the seconds of the best by the analytic price. */
-static void schedule_stage(tarn_solver *s, const tarn_ksig *k, uint32_t i, tarn_schedule *sc,
-                           double *least) {
-  search q = {
-      .s = s, .m = &s->room.stage[i], .shared = sc->shared, .nshared = sc->nshared, .want = 1};
+static void schedule_stage(tarn_solver *s, const tarn_ksig *k, uint32_t i, const int64_t *even,
+                           tarn_schedule *sc, double *least) {
+  search q = {.s = s,
+              .m = &s->room.stage[i],
+              .shared = sc->shared,
+              .nshared = sc->nshared,
+              .even = even ? even + (size_t)i * TARN_MAX_DIMS : NULL,
+              .want = 1};
   if (sc->nstage > 1) {
     sc->stage[i] = one_of_several(&q, k->strict);
     if (!sc->nshared) make_serial(&sc->stage[i]);
@@ -626,11 +647,11 @@ static void schedule_stage(tarn_solver *s, const tarn_ksig *k, uint32_t i, tarn_
   solve_stage(&q, k->strict);
   sc->stage[i] = *ranked(s, k, &q, least);
 }
-static void solve(tarn_solver *s, const tarn_ksig *k, solved *e) {
+static void solve(tarn_solver *s, const tarn_ksig *k, const int64_t *even, solved *e) {
   double least = 0;
   loop_model_into(s->L, s->hw, k, &s->room);
   tarn_schedule sc = new_schedule(s, &s->room);
-  for (uint32_t i = 0; i < sc.nstage; i++) schedule_stage(s, k, i, &sc, &least);
+  for (uint32_t i = 0; i < sc.nstage; i++) schedule_stage(s, k, i, even, &sc, &least);
   e->sched = kept(s, &sc);
   loop_cost(s->L, s->hw, k, e->sched, s->threads, s->weights_cached, &e->cost);
   e->cost.least = least > 0 ? least : e->cost.seconds;
@@ -667,7 +688,7 @@ static solved *entry_of(tarn_solver *s, const tarn_ksig *k) {
   if (at != TARN_NONE) return &s->all.p[at];
   bool given = given_by_price(s, k, &e);
   if (!given && s->search) e.sched = s->search(s->L, s->hw, k, &e.cost);
-  else if (!given) solve(s, k, &e);
+  else if (!given) solve(s, k, NULL, &e);
   set_key(s, k);
   at = tarn_intern_add(s->signature, s->key.p, s->key.n);
   tarn_push(s->cx, &s->all, e);
@@ -685,6 +706,18 @@ const tarn_ksig *tarn_solver_kept(tarn_solver *s, const tarn_ksig *k) {
   bool same = e->kept && !memcmp(e->kept, k, sizeof *k); /* equal ones differ in where they begin */
   if (!same) e->kept = tarn_copy(s->cx, k, sizeof *k);
   return e->kept;
+}
+const tarn_schedule *tarn_solve_even(tarn_solver *s, const tarn_ksig *k, const int64_t *even) {
+  solved e = {0};
+  solve(s, k, even, &e);
+  return e.sched;
+}
+void tarn_solver_cost(const tarn_solver *s, const tarn_ksig *k, const tarn_schedule *sched,
+                      tarn_cost *cost) {
+  solved e = {.sched = sched};
+  cost_of_given(s, k, &e);
+  *cost = e.cost;
+  cost->least = cost->seconds;
 }
 /* The cost of the best is kept: a learned price wants it beside that of another. */
 void tarn_solver_give(tarn_solver *s, const tarn_ksig *k, const tarn_schedule *sched) {

@@ -1,0 +1,114 @@
+/* A kernel in two parts: its form, and the numbers in it that may depend on the sizes of its
+ * tensors. Forms are bytes that are equal where nothing but such numbers differs. */
+#include "kernel/kernel.h"
+
+typedef struct walk {
+  const tarn_lang *L;
+  tarn_buf *form;
+  tarn_ctx *cx;
+  tarn_numbers *number;
+} walk;
+
+static void form(walk *w, int64_t x) { tarn_buf_i64(w->form, x); }
+static void number(walk *w, int64_t x) { tarn_push(w->cx, w->number, x); }
+static void numbers(walk *w, const int64_t *x, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) number(w, x[i]);
+}
+/* Something that is 0, 1 or -1 at one size is so at all: whether vectors are read depends on it. */
+static void step(walk *w, int64_t x) {
+  form(w, x >= -1 && x <= 1 ? x : 2);
+  number(w, x);
+}
+static void index_of(walk *w, uint32_t ix) {
+  const tarn_ix *e = tarn_ix_get(w->L, ix);
+  form(w, e->n);
+  number(w, e->c);
+  for (uint32_t i = 0; i < e->n; i++) {
+    const tarn_ixterm *t = &e->t[i];
+    form(w, t->kind);
+    step(w, t->coef);
+    if (t->kind == TARN_IX_VAR) {
+      form(w, t->arg);
+      continue;
+    }
+    number(w, t->by);
+    index_of(w, t->arg);
+  }
+}
+static void map_of(walk *w, uint32_t map) {
+  const tarn_imap *m = tarn_imap_get(w->L, map);
+  form(w, m->n);
+  form(w, m->nin);
+  form(w, m->nguard);
+  form(w, m->nguard ? m->fill : TARN_NONE);
+  numbers(w, m->in, m->nin);
+  for (uint32_t a = 0; a < m->nin; a++) index_of(w, m->e[a]);
+  for (uint32_t g = 0; g < m->nguard; g++) {
+    index_of(w, m->guard[g].e);
+    number(w, m->guard[g].lo);
+    number(w, m->guard[g].hi);
+  }
+}
+static void stage_of(walk *w, const tarn_stage *s) {
+  const tarn_func *f = tarn_fn_get(w->L, s->fn);
+  form(w, s->nown);
+  form(w, s->nred);
+  form(w, s->fn);
+  form(w, s->out);
+  form(w, s->unit);
+  for (uint32_t r = 0; r < (uint32_t)f->nops + f->nepi; r++) {
+    form(w, s->read[r].stage);
+    form(w, s->read[r].src);
+    map_of(w, s->read[r].map);
+  }
+}
+static void layout_of(walk *w, const tarn_layout *l) {
+  form(w, l->n);
+  form(w, l->block ? l->baxis : TARN_NONE);
+  number(w, l->block);
+  number(w, l->offset);
+  for (uint32_t d = 0; d < l->n; d++) {
+    number(w, l->dim[d]);
+    step(w, l->stride[d]);
+  }
+}
+void tarn_layout_form(const tarn_layout *l, tarn_buf *out, tarn_numbers *n) {
+  layout_of(&(walk){NULL, out, out->cx, n}, l);
+}
+void tarn_ksig_form(const tarn_lang *L, const tarn_ksig *k, tarn_buf *out, tarn_numbers *n) {
+  walk w = {L, out, out->cx, n};
+  const tarn_nest *nest = tarn_nest_get(L, k->nest);
+  form(&w, k->strict);
+  form(&w, k->nin);
+  form(&w, k->nout);
+  form(&w, nest->depth);
+  form(&w, nest->nstage);
+  numbers(&w, nest->shared, nest->depth);
+  for (uint32_t i = 0; i < nest->nstage; i++) {
+    numbers(&w, nest->stage[i].own, nest->stage[i].nown);
+    numbers(&w, nest->stage[i].red, nest->stage[i].nred);
+  }
+  for (uint32_t i = 0; i < nest->nstage; i++) stage_of(&w, &nest->stage[i]);
+  for (uint32_t i = 0; i < k->nin; i++) {
+    form(&w, k->in_type[i] * 2 + k->in_const[i]);
+    layout_of(&w, &k->in[i]);
+  }
+  for (uint32_t i = 0; i < k->nout; i++) {
+    form(&w, k->out_type[i]);
+    layout_of(&w, &k->out[i]);
+  }
+}
+
+/* In numbers that wrap around: some bounds of guards are the least and the greatest there are. */
+bool tarn_numbers_fit(const uint32_t *at, const int64_t *x, uint32_t n, int64_t c[3]) {
+  uint64_t a = (uint64_t)x[0], b = n > 1 ? (uint64_t)x[1] - a : 0,
+           e = n > 2 ? (uint64_t)x[2] - a - 2 * b : 0;
+  c[0] = (int64_t)a;
+  c[1] = (int64_t)b;
+  c[2] = (int64_t)e;
+  for (uint32_t i = 0; i < n; i++) {
+    uint64_t k = at[i];
+    if (a + b * k + e * (k * (k - 1) / 2) != (uint64_t)x[i]) return false;
+  }
+  return true;
+}

@@ -1,0 +1,235 @@
+/* Families of sizes: their samples have the same kernels and schedules, in numbers that are
+ * polynomials of the size, and each computes what it should. */
+#include "compile/compile.h"
+#include "tests/pipeline.h"
+#include "tests/rules_kit.h"
+#include <check.h>
+#include <string.h>
+
+typedef struct ranged {
+  const char *model;
+  const char *shapes[3];
+  uint32_t programs, families; /* expected, at most and at least */
+} ranged;
+
+/* Every token sees every other one, in two heads. */
+#define ATTENTION                                                                                  \
+  "in x f32 S,32\nrand wq 32,32\nrand wk 32,32\nrand wv 32,32\nrand wo 32,32\n"                    \
+  "init split i64 3 : -1 2 16\ninit join i64 2 : -1 32\n"                                          \
+  "node MatMul mq x wq -> q0\nnode Reshape rq q0 split -> q1\n"                                    \
+  "node Transpose tq q1 -> q : perm=1,0,2\nnode MatMul mk x wk -> k0\n"                            \
+  "node Reshape rk k0 split -> k1\nnode Transpose tk k1 -> k : perm=1,2,0\n"                       \
+  "node MatMul mv x wv -> v0\nnode Reshape rv v0 split -> v1\n"                                    \
+  "node Transpose tv v1 -> v : perm=1,0,2\nnode MatMul sc q k -> s\n"                              \
+  "node Softmax sm s -> p : axis=-1\nnode MatMul o p v -> o0\n"                                    \
+  "node Transpose ot o0 -> o1 : perm=1,0,2\nnode Reshape jo o1 join -> o2\n"                       \
+  "node MatMul mo o2 wo -> o3\nnode Add ha x o3 -> y\nout y\n"
+/* A decoder's: keys and values of earlier tokens in, those with the new one out. */
+#define DECODER                                                                                    \
+  "in x f32 1,16\nin pk f32 2,P,8\nin pv f32 2,P,8\nrand wq 16,16\nrand wk 16,16\nrand wv 16,16\n" \
+  "init split i64 3 : 1 2 8\ninit join i64 2 : 1 16\n"                                             \
+  "node MatMul mq x wq -> q0\nnode Reshape rq q0 split -> q1\n"                                    \
+  "node Transpose tq q1 -> q : perm=1,0,2\nnode MatMul mk x wk -> k0\n"                            \
+  "node Reshape rk k0 split -> k1\nnode Transpose tk k1 -> k : perm=1,0,2\n"                       \
+  "node MatMul mv x wv -> v0\nnode Reshape rv v0 split -> v1\n"                                    \
+  "node Transpose tv v1 -> v : perm=1,0,2\nnode Concat ck pk k -> K : axis=1\n"                    \
+  "node Concat cv pv v -> V : axis=1\nnode Transpose kt K -> KT : perm=0,2,1\n"                    \
+  "node MatMul sc q KT -> s\nnode Softmax sm s -> p : axis=-1\nnode MatMul o p V -> o0\n"          \
+  "node Transpose ot o0 -> o1 : perm=1,0,2\nnode Reshape jo o1 join -> y\nout y\nout K\nout V\n"
+static const ranged cases[] = {
+    {ATTENTION, {"S=1..190"}, 90, 24},
+    {DECODER, {"P=0..180"}, 90, 24},
+    /* a sum over all rows, and an output in the other order */
+    {"in x f32 N,32\nrand w 32,8\nnode MatMul m x w -> t\nnode Softmax s t -> u : axis=0\n"
+     "node Transpose o u -> y : perm=1,0\nout y\n",
+     {"N=3..200"},
+     100,
+     24},
+    /* windows over a side of any length */
+    {"in x f32 1,3,H,9\nrand w 4,3,3,3\nnode Conv c x w -> t : pads=1,1,1,1 strides=2,2\n"
+     "node Relu r t -> y\nout y\n",
+     {"H=90..260"},
+     170,
+     1},
+    /* with other sizes beside it */
+    {"in x f32 B,N,8\nrand w 8,8\nnode MatMul m x w -> t\nnode Softmax s t -> y : axis=1\nout y\n",
+     {"B=1,3", "N=40..180"},
+     80,
+     48},
+};
+
+static tarn_compile_options options(tarn_lang *L, const ranged *c, const char *dir) {
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  tarn_compile_options o = tarn_compile_defaults();
+  size_t n;
+  const uint8_t *bytes = kit_model_bytes(cx, c->model, &n);
+  o.model = tarn_format(cx, "%s/test.onnx", dir);
+  tarn_write_file(cx, o.model, (const char *)bytes, n);
+  while (o.shapes.n < 3 && c->shapes[o.shapes.n]) o.shapes.n++;
+  o.shapes.text = c->shapes;
+  o.hw = tarn_hw_load(L, "x86-64-v3");
+  o.dir = tarn_format(cx, "%s/out", dir);
+  return o;
+}
+
+/* ---- the same but for numbers ---- */
+static tarn_ksig as_signature(const tarn_kprog *p, const tarn_kernel *k) {
+  tarn_ksig s = {.nest = k->nest, .nin = k->nin, .nout = k->nout};
+  for (uint32_t i = 0; i < k->nin; i++) {
+    s.in[i] = k->in_layout[i];
+    s.in_type[i] = p->buf[k->in[i]].dtype;
+    s.in_const[i] = p->buf[k->in[i]].kind == TARN_BUF_CONST;
+  }
+  for (uint32_t i = 0; i < k->nout; i++) {
+    s.out[i] = k->out_layout[i];
+    s.out_type[i] = p->buf[k->out[i]].dtype;
+  }
+  return s;
+}
+/* Loops over dims whose extents differ go on as long as it takes, and leave the same rest. */
+static void even(const tarn_nest *a, const tarn_nest *b, const tarn_schedule *s) {
+  for (uint32_t i = 0; i < a->nstage; i++) {
+    int64_t x[TARN_MAX_DIMS], y[TARN_MAX_DIMS];
+    uint32_t seen = 0;
+    tarn_nest_dims(a, &a->stage[i], x);
+    tarn_nest_dims(b, &b->stage[i], y);
+    for (uint32_t l = 0; l < s->stage[i].nlevel; l++) {
+      const tarn_level *v = &s->stage[i].level[l];
+      bool outer = !(seen >> v->dim & 1);
+      seen |= 1u << v->dim;
+      ck_assert_int_eq(x[v->dim] % v->step, y[v->dim] % v->step);
+      if (outer && x[v->dim] != y[v->dim])
+        ck_assert(v->kind == TARN_SERIAL || v->kind == TARN_PARALLEL);
+    }
+  }
+}
+static void same_kernel(const tarn_lower_family *f, uint32_t number) {
+  const tarn_kprog *first = f->sample[0];
+  tarn_lang *L = first->L;
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  tarn_buf want = {.cx = cx};
+  tarn_numbers all[TARN_FAMILY_SAMPLES] = {0};
+  const tarn_kernel *a = &first->ker[number];
+  for (uint32_t i = 0; i < f->n; i++) {
+    const tarn_kprog *p = f->sample[i];
+    const tarn_kernel *b = &p->ker[number];
+    tarn_buf form = {.cx = cx};
+    ck_assert_uint_eq(a->kind, b->kind);
+    ck_assert(a->nin == b->nin && !memcmp(a->in, b->in, a->nin * sizeof *a->in));
+    ck_assert(a->nout == b->nout && !memcmp(a->out, b->out, a->nout * sizeof *a->out));
+    if (a->kind != TARN_K_NEST) continue;
+    tarn_ksig sig = as_signature(p, b);
+    tarn_ksig_form(L, &sig, &form, &all[i]);
+    if (!i) want = form;
+    ck_assert(form.n == want.n && !memcmp(form.p, want.p, want.n));
+    ck_assert_str_eq(tarn_schedule_text(L, cx, tarn_nest_get(L, a->nest), a->sched),
+                     tarn_schedule_text(L, cx, tarn_nest_get(L, b->nest), b->sched));
+    even(tarn_nest_get(L, a->nest), tarn_nest_get(L, b->nest), a->sched);
+  }
+  for (uint32_t x = 0; x < all[0].n; x++) {
+    int64_t v[TARN_FAMILY_SAMPLES], c[3];
+    for (uint32_t i = 0; i < f->n; i++) v[i] = all[i].p[x];
+    ck_assert(tarn_numbers_fit(f->at, v, f->n, c));
+  }
+}
+static void same_buffer(const tarn_lower_family *f, uint32_t number) {
+  const tarn_buffer *a = &f->sample[0]->buf[number];
+  for (uint32_t i = 1; i < f->n; i++) {
+    const tarn_buffer *b = &f->sample[i]->buf[number];
+    ck_assert(a->kind == b->kind && a->dtype == b->dtype && a->parent == b->parent);
+    ck_assert_uint_eq(a->layout.n, b->layout.n);
+    if (a->kind == TARN_BUF_INPUT || a->kind == TARN_BUF_OUTPUT) ck_assert_str_eq(a->name, b->name);
+    if (a->kind == TARN_BUF_CONST) ck_assert(tarn_layout_equal(&a->layout, &b->layout));
+  }
+}
+static void alike(const tarn_lower_family *f) {
+  const tarn_kprog *first = f->sample[0];
+  ck_assert_uint_eq(f->at[0], 0);
+  ck_assert_uint_eq(f->at[f->n - 1], f->count - 1);
+  for (uint32_t i = 1; i < f->n; i++) {
+    ck_assert_uint_lt(f->at[i - 1], f->at[i]);
+    ck_assert(first->nker == f->sample[i]->nker && first->nbuf == f->sample[i]->nbuf);
+  }
+  for (uint32_t k = 0; k < first->nker; k++) same_kernel(f, k);
+  for (uint32_t b = 0; b < first->nbuf; b++) same_buffer(f, b);
+}
+
+/* ---- and right ---- */
+/* The sample's program by itself, compiled; the interpreter says what is right. */
+static void try_sample(tarn_compile_options o, const tarn_lower_program *row, uint32_t number,
+                       const tarn_compiled *c) {
+  tarn_ctx *cx = tarn_lang_ctx(c->L);
+  tarn_lang *L = tarn_lang_new(cx);
+  const tarn_lower_family *f = row->family;
+  int64_t *size = tarn_copy(cx, row->size, c->sizes->n * sizeof *size);
+  size[f->open] = f->from + f->step * f->at[number];
+  o.shapes = tarn_compile_shapes_at(L, &o, size);
+  tarn_program *p = tarn_compile_import(L, &o, NULL);
+  tarn_binding *in = TARN_ARRAY(cx, tarn_binding, p->nin + 1);
+  tarn_tensor **out = TARN_ARRAY(cx, tarn_tensor *, p->nout + 1);
+  uint64_t seed = 11;
+  for (uint32_t i = 0; i < p->nin; i++)
+    in[i] = (tarn_binding){p->in[i].name, kit_values(cx, tarn_type_get(L, p->in[i].type), &seed)};
+  pipeline_want want = pipeline_expect(p, in, c->o->numerics, c->rewriting->bound);
+  pipeline r = {.program = p, .kprog = (tarn_kprog *)f->sample[number]};
+  pipeline_run(pipeline_compile(&r, pipeline_folder(cx)), p, in, out);
+  const char *wrong = pipeline_wrong(p, &want, out);
+  ck_assert_msg(!wrong, "%s: %s", o.shapes.text[0], wrong);
+}
+#define TRIED 5 /* one family of so many is compiled as single programs */
+static void run_case(tarn_ctx *cx, void *arg) {
+  const ranged *s = arg;
+  tarn_lang *L = tarn_lang_new(cx);
+  tarn_compile_options o = options(L, s, pipeline_folder(cx));
+  const tarn_compiled *c = tarn_compile(L, &o);
+  uint32_t families = 0;
+  for (uint32_t i = 0; i < c->sizes->nprogram; i++) {
+    const tarn_lower_program *row = &c->sizes->program[i];
+    if (!row->family) continue;
+    alike(row->family);
+    for (uint32_t k = 0; k < row->family->n && families % TRIED == 0; k++) try_sample(o, row, k, c);
+    families++;
+  }
+  ck_assert_msg(c->sizes->nprogram <= s->programs && families >= s->families,
+                "%u programs, %u families", c->sizes->nprogram, families);
+}
+static void in_context(tarn_fn *f, void *arg) {
+  tarn_ctx *cx = tarn_ctx_new(NULL);
+  tarn_status st = tarn_protect(cx, f, arg);
+  ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
+  tarn_ctx_free(cx);
+}
+START_TEST(samples_agree) { in_context(run_case, (void *)(uintptr_t)&cases[_i]); }
+END_TEST
+
+/* ---- what an extraction of another size is refused ---- */
+static void fits(const int64_t *x, const uint32_t *at, uint32_t n, bool ok) {
+  int64_t c[3];
+  ck_assert_int_eq(tarn_numbers_fit(at, x, n, c), ok);
+}
+START_TEST(polynomials) {
+  static const uint32_t at[] = {0, 1, 2, 5, 9};
+  fits((const int64_t[]){7, 7, 7, 7, 7}, at, 5, true);
+  fits((const int64_t[]){3, 5, 7, 13, 21}, at, 5, true);
+  fits((const int64_t[]){1, 4, 9, 36, 100}, at, 5, true);
+  fits((const int64_t[]){0, 1, 3, 15, 45}, at, 5, true); /* halves of even numbers */
+  fits((const int64_t[]){1, 4, 9, 36, 101}, at, 5, false);
+  fits((const int64_t[]){1, 2, 4, 32, 512}, at, 5, false);
+  fits((const int64_t[]){INT64_MIN, INT64_MIN, INT64_MIN}, at, 3, true);
+  fits((const int64_t[]){4, 9}, at, 2, true);
+}
+END_TEST
+
+int main(void) {
+  Suite *s = suite_create("families");
+  TCase *t = tcase_create("families");
+  tcase_set_timeout(t, 300);
+  tcase_add_loop_test(t, samples_agree, 0, sizeof cases / sizeof *cases);
+  tcase_add_test(t, polynomials);
+  suite_add_tcase(s, t);
+  SRunner *r = srunner_create(s);
+  srunner_run_all(r, CK_NORMAL);
+  int failed = srunner_ntests_failed(r);
+  srunner_free(r);
+  return failed != 0;
+}
