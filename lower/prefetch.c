@@ -3,11 +3,17 @@
 
 #define SHARES 20 /* bits of a trip's share of a piece */
 
+/* What stands for a counter behind its loop. It is divided in what follows, and the number of a
+ * family is none that divides evenly: as an instruction of its own it stays what it is. */
+static LLVMValueRef number(const low_module *M, int64_t v) {
+  LLVMValueRef c = low_index(M, v);
+  return M->sample ? LLVMBuildFreeze(M->b, c, "") : c;
+}
 static LLVMValueRef plus(const low_fn *E, LLVMValueRef sum, int64_t k, uint32_t var) {
   low_module *M = E->M;
   const tarn_plan_at *e = &E->env[var];
   if (e->kind != TARN_PLAN_COUNTER && e->kind != TARN_PLAN_NUMBER) return sum;
-  LLVMValueRef v = e->kind == TARN_PLAN_COUNTER ? E->counter[var] : low_index(M, e->c);
+  LLVMValueRef v = e->kind == TARN_PLAN_COUNTER ? E->counter[var] : number(M, e->c);
   return LLVMBuildAdd(M->b, sum, LLVMBuildMul(M->b, v, low_index(M, k), ""), "");
 }
 

@@ -132,6 +132,7 @@ static bool may_vary(LLVMValueRef inst, unsigned operand) {
   case LLVMOr:
   case LLVMICmp:
   case LLVMPHI:
+  case LLVMFreeze:
   case LLVMRet: return true;
   case LLVMSelect:
   case LLVMInsertElement: return operand == 1 || (operand == 2 && LLVMIsASelectInst(inst));
@@ -154,10 +155,11 @@ static bool same_constants(const unify *u, const LLVMValueRef *v) {
   return true;
 }
 /* Scalars. */
-static bool number(unify *u) {
+static bool number(unify *u, const LLVMValueRef *inst) {
   const LLVMValueRef *g = grow(u, u->at);
   if (!g)
-    return refuse(u, tarn_format(u->cx, "a number of the samples is %s", numbers_text(u, u->at)));
+    return refuse(u, tarn_format(u->cx, "a number of the samples is %s: '%s'",
+                                 numbers_text(u, u->at), text_of(u, *inst)));
   memcpy(u->to, g, u->n * sizeof *g);
   return true;
 }
@@ -220,7 +222,7 @@ static bool operand(unify *u, const LLVMValueRef *inst, unsigned k) {
   if (same_constants(u, u->at) || !may_vary(*inst, k) || !*u->sized) return true;
   bool found;
   if (all_are(u, LLVMIsAConstantInt)) {
-    if (!number(u)) return false;
+    if (!number(u, inst)) return false;
     found = true;
   } else if (is_vector(u)) found = vector(u);
   else found = all_are(u, LLVMIsAConstantExpr) && place(u);
