@@ -46,19 +46,19 @@ static uint32_t parse_dim(tarn_lang *L, const tarn_sx *s, const int64_t *extent,
   return tarn_ix_var(L, (uint32_t)i, extent);
 }
 
-uint32_t tarn_ix_parse(tarn_lang *L, const tarn_sx *s, const int64_t *extent, uint32_t n) {
+static uint32_t read_ix(tarn_lang *L, const tarn_sx *s, const int64_t *extent, uint32_t n) {
   if (s->kind == TARN_SX_INT) return tarn_ix_const(L, s->i);
   if (tarn_sx_is(s, "+")) {
     uint32_t sum = tarn_ix_const(L, 0);
     for (uint32_t i = 1; i < s->n; i++)
-      sum = tarn_ix_add(L, sum, tarn_ix_parse(L, s->kid[i], extent, n), extent);
+      sum = tarn_ix_add(L, sum, read_ix(L, s->kid[i], extent, n), extent);
     return sum;
   }
   bool div = tarn_sx_is(s, "div"), mod = tarn_sx_is(s, "mod"), mul = tarn_sx_is(s, "*");
   if (!div && !mod && !mul) return parse_dim(L, s, extent, n);
   const tarn_sx *number = tarn_sx_at(L, s, mul ? 1 : 2, "an integer");
   int64_t k = tarn_int_parse(L, number);
-  uint32_t e = tarn_ix_parse(L, tarn_sx_at(L, s, mul ? 2 : 1, "an index"), extent, n);
+  uint32_t e = read_ix(L, tarn_sx_at(L, s, mul ? 2 : 1, "an index"), extent, n);
   if (s->n != 3) tarn_sx_error(L->cx, s, "two parts are expected");
   if (mul) return tarn_ix_scale(L, e, k, extent);
   if (k <= 0) tarn_sx_error(L->cx, number, "a divisor must be positive");
@@ -102,7 +102,7 @@ static void parse_fill(tarn_lang *L, const tarn_sx *s, tarn_imap *m) {
   for (uint32_t i = 2; i < s->n; i++) {
     const tarn_sx *g = s->kid[i];
     m->guard[m->nguard++] =
-        (tarn_guard){.e = tarn_ix_parse(L, tarn_sx_at(L, g, 0, "an index"), m->dim, m->n),
+        (tarn_guard){.e = read_ix(L, tarn_sx_at(L, g, 0, "an index"), m->dim, m->n),
                      .lo = tarn_int_parse(L, tarn_sx_at(L, g, 1, "the lower bound")),
                      .hi = tarn_int_parse(L, tarn_sx_at(L, g, 2, "the upper bound"))};
   }
@@ -121,7 +121,7 @@ uint32_t tarn_imap_parse(tarn_lang *L, const tarn_sx *s) {
     tarn_sx_error(L->cx, e, "a list of %u indices is expected", m.nin);
   for (uint32_t i = 0; i < m.nin; i++) {
     if (m.in[i] < 0) tarn_sx_error(L->cx, s->kid[2], "negative extent");
-    m.e[i] = tarn_ix_parse(L, e->kid[i], m.dim, m.n);
+    m.e[i] = read_ix(L, e->kid[i], m.dim, m.n);
   }
   if (s->n == 5) parse_fill(L, s->kid[4], &m);
   return tarn_map_intern(L, &m);

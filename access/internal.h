@@ -137,8 +137,6 @@ bool tarn_type_same_dims(const tarn_type *a,
  * Type of nest over children of these types; TARN_NONE and tarn_message when ill-typed. typing.c
  * calls it. */
 uint32_t tarn_nest_type(tarn_lang *L, uint32_t nest, const uint32_t *kid_types, uint32_t n);
-/* Element types of the nest's stages; false and tarn_message when ill-typed. */
-bool tarn_nest_dtypes(tarn_lang *L, uint32_t nest, const uint32_t *kid_types, tarn_dtype *out);
 
 /* ---- calls (call.c) ----
  * Is the payload's type right for these operands? False and tarn_message when not; true when NAME
@@ -174,10 +172,7 @@ extern const char *const tarn_red_names[TARN_RED_CUSTOM], *const tarn_reduce_nam
 void tarn_fn_print(const tarn_lang *L, tarn_buf *b,
                    uint32_t fn); /* print.c, and what it prints: parse.c */
 uint32_t tarn_fn_parse(tarn_lang *L, const tarn_sx *s);
-void tarn_reducer_print(const tarn_lang *L, tarn_buf *b, uint32_t red);
-uint32_t tarn_reducer_parse(tarn_lang *L, const tarn_sx *s);
 void tarn_ix_print(const tarn_lang *L, tarn_buf *b, uint32_t ix); /* index.c */
-uint32_t tarn_ix_parse(tarn_lang *L, const tarn_sx *s, const int64_t *extent, uint32_t n);
 void tarn_imap_print(const tarn_lang *L, tarn_buf *b, uint32_t map);
 void tarn_nest_print(const tarn_lang *L, tarn_buf *b, uint32_t nest);
 uint32_t tarn_nest_parse(tarn_lang *L, const tarn_sx *s);

@@ -175,7 +175,8 @@ static bool stage_dtype(tarn_lang *L, const tarn_nest *n, uint32_t at, const uin
   return tarn_fn_type(L, s->fn, in, reads, out);
 }
 
-bool tarn_nest_dtypes(tarn_lang *L, uint32_t nest, const uint32_t *kid_types, tarn_dtype *out) {
+/* Element types of the nest's stages; false and tarn_message when ill-typed. */
+static bool stage_types(tarn_lang *L, uint32_t nest, const uint32_t *kid_types, tarn_dtype *out) {
   const tarn_nest *x = tarn_nest_get(L, nest);
   for (uint32_t i = 0; i < x->nstage; i++)
     if (!stage_dtype(L, x, i, kid_types, out, &out[i])) return false;
@@ -191,7 +192,7 @@ uint32_t tarn_nest_type(tarn_lang *L, uint32_t nest, const uint32_t *kid_types, 
     tarn_set_message(L->cx, "%u operands for %u children", n, x->nchild);
     return TARN_NONE;
   }
-  if (!tarn_nest_dtypes(L, nest, kid_types, dt)) return TARN_NONE;
+  if (!stage_types(L, nest, kid_types, dt)) return TARN_NONE;
   for (uint32_t i = 0; i < x->nstage; i++)
     if (x->stage[i].out) out[nout++] = output_type(L, x, &x->stage[i], dt[i]);
   return nout == 1 ? out[0] : tarn_type_tuple(L, nout, out);

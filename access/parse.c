@@ -115,7 +115,7 @@ static uint32_t custom_reducer(tarn_lang *L, const tarn_sx *s) {
   return id;
 }
 
-uint32_t tarn_reducer_parse(tarn_lang *L, const tarn_sx *s) {
+static uint32_t read_reducer(tarn_lang *L, const tarn_sx *s) {
   tarn_dtype t;
   if (tarn_sx_is(s, "reducer")) return custom_reducer(L, s);
   uint32_t k = find_name(tarn_red_names, name_with_dtype(L, s, &t));
@@ -143,7 +143,7 @@ static tarn_func fn_body(tarn_lang *L, const tarn_sx *s) {
   bool red = tarn_sx_is(s, "red");
   uint32_t at = red ? 2 : 1;
   tarn_func f = {.red = TARN_NONE, .epi = TARN_NONE};
-  if (red) f.red = tarn_reducer_parse(L, tarn_sx_at(L, s, 1, "a reducer"));
+  if (red) f.red = read_reducer(L, tarn_sx_at(L, s, 1, "a reducer"));
   f.body = tarn_fx_parse(L, tarn_sx_at(L, s, at, "the body"), TARN_F32);
   uint32_t holes = tarn_fx_holes(L, f.body);
   if (holes > UINT8_MAX) tarn_sx_error(L->cx, s, "more than %d operands", UINT8_MAX);
@@ -377,7 +377,7 @@ static uint32_t read_named(cursor *c, tarn_payload_kind kind) {
 static uint32_t read_valued(cursor *c, tarn_payload_kind kind) {
   tarn_payload p = {.kind = kind, .n = kind == TARN_P_PADV ? 3 : 1};
   int64_t v[3];
-  if (kind == TARN_P_FOLD) p.value = tarn_reducer_parse(c->L, next(c, "the reducer"));
+  if (kind == TARN_P_FOLD) p.value = read_reducer(c->L, next(c, "the reducer"));
   v[0] = tarn_int_parse(c->L, next(c, "the axis"));
   if (kind == TARN_P_PADV) {
     p.value = tarn_fx_parse(c->L, next(c, "the padding's value"), TARN_F32);

@@ -73,7 +73,7 @@ static void with_dtype(tarn_buf *b, const char *name, tarn_dtype t) {
   else tarn_buf_fmt(b, "(%s %s)", name, tarn_dtype_name(t));
 }
 
-void tarn_reducer_print(const tarn_lang *L, tarn_buf *b, uint32_t red) {
+static void print_reducer(const tarn_lang *L, tarn_buf *b, uint32_t red) {
   const tarn_reducer *r = tarn_reducer_get(L, red);
   if (r->kind != TARN_RED_CUSTOM) {
     with_dtype(b, tarn_red_names[r->kind], r->dtype);
@@ -134,7 +134,7 @@ static void fn_core(const tarn_lang *L, tarn_buf *b, const tarn_func *f) {
   if (fn_short(L, b, &plain)) return;
   tarn_buf_str(b, f->red == TARN_NONE ? "(map " : "(red ");
   if (f->red != TARN_NONE) {
-    tarn_reducer_print(L, b, f->red);
+    print_reducer(L, b, f->red);
     tarn_buf_str(b, " ");
   }
   tarn_fx_print(L, b, f->body);
@@ -281,7 +281,7 @@ void tarn_payload_print(const tarn_lang *L, tarn_buf *b, uint32_t op, uint32_t p
     if (p->n) spaced_ints(b, p->n - 1, p->ints + 1);
     break;
   case TARN_P_FOLD:
-    tarn_buf_str(b, " "), tarn_reducer_print(L, b, p->value);
+    tarn_buf_str(b, " "), print_reducer(L, b, p->value);
     spaced_ints(b, p->n, p->ints);
     break;
   default: print_named(L, b, p);

@@ -102,7 +102,7 @@ static uint32_t head_slot(const tarn_egraph *g, uint32_t op, uint32_t payload, u
   }
 }
 
-uint32_t eg_find_head(const tarn_egraph *g, uint32_t op, uint32_t payload, uint32_t n) {
+static uint32_t eg_find_head(const tarn_egraph *g, uint32_t op, uint32_t payload, uint32_t n) {
   return g->head_slots ? g->head_slots[head_slot(g, op, payload, n)] : NONE;
 }
 
@@ -339,8 +339,9 @@ static uint32_t add_alias(tarn_egraph *g, uint32_t id, uint32_t head, const uint
   return a;
 }
 
-uint32_t eg_add_fresh(tarn_egraph *g, uint64_t h, uint32_t head, const uint32_t *kids,
-                      const uint32_t *given, uint32_t n) {
+/* When the key's hash h is known and the node is not there; kids are canonical. */
+static uint32_t eg_add_fresh(tarn_egraph *g, uint64_t h, uint32_t head, const uint32_t *kids,
+                             const uint32_t *given, uint32_t n) {
   if (!can_add(g)) return NONE;
   if (g->live >= g->max_nodes) {
     eg_fail(&g->mem, TARN_NO_RESULT, "egraph: the limit of %llu nodes is reached",

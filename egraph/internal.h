@@ -243,12 +243,8 @@ static inline uint32_t eg_use_head(const tarn_egraph *g, uint32_t root) {
 bool eg_reserve_nodes(tarn_egraph *g, uint32_t n);
 uint32_t eg_intern_head(tarn_egraph *g, uint32_t op, uint32_t payload,
                         uint32_t n); /* NONE: failed */
-uint32_t eg_find_head(const tarn_egraph *g, uint32_t op, uint32_t payload, uint32_t n);
 /* kids as given; the node's id or NONE. exact: as tarn_eg_add_exact(). */
 uint32_t eg_add_head(tarn_egraph *g, uint32_t head, const uint32_t *kids, uint32_t n, bool exact);
-/* The same when the key's hash h is known and the node is not there; kids are canonical. */
-uint32_t eg_add_fresh(tarn_egraph *g, uint64_t h, uint32_t head, const uint32_t *kids,
-                      const uint32_t *given, uint32_t n);
 void eg_hide(tarn_egraph *g, uint32_t id, uint32_t flags); /* from counts */
 /* A new stamp for changes to come; what was stamped until now is at or below the result. */
 uint32_t eg_advance(tarn_egraph *g);

@@ -29,8 +29,6 @@ typedef struct tarn_fleet_options {
   void *user;
 } tarn_fleet_options;
 typedef struct tarn_fleet tarn_fleet;
-/* Does this library speak to NATS? */
-TARN_API bool tarn_fleet_here(void);
 /* Connects; closed when the enclosing protected call ends. */
 TARN_API tarn_fleet *tarn_fleet_open(tarn_ctx *cx, const tarn_fleet_options *o);
 

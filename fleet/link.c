@@ -169,7 +169,6 @@ tarn_fleet *tarn_fleet_open(tarn_ctx *cx, const tarn_fleet_options *o) {
   f->o.patience = patience;
   return f;
 }
-bool tarn_fleet_here(void) { return true; }
 
 /* ---- names ---- */
 const char *fleet_hw(tarn_ctx *cx, const char *key) {

@@ -43,10 +43,4 @@ void fleet_put(tarn_fleet *f, const char *subject, const tarn_buf *b);
 /* What is to be pulled from a queue. Destroyed when the enclosing protected call ends. */
 natsSubscription *fleet_pull(tarn_fleet *f, const char *stream, const char *queue);
 
-/* tarn_fleet_measurer() by the key of a hardware; and what that does with trials, of records. */
-const tarn_measurer *fleet_measurer_of(tarn_fleet *f, tarn_store *s, const char *key,
-                                       void (*watch)(void *user, const tarn_fleet_view *v),
-                                       void *user);
-void fleet_measure(const tarn_measurer *m, const tarn_record *r, uint32_t n, double *seconds,
-                   bool *unsure);
 #endif

@@ -1,7 +1,6 @@
 /* The library where it is built without NATS: says so. */
 #include "fleet/fleet.h"
 
-bool tarn_fleet_here(void) { return false; }
 tarn_fleet *tarn_fleet_open(tarn_ctx *cx, const tarn_fleet_options *o) {
   (void)o;
   tarn_raise(cx, TARN_USAGE,

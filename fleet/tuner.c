@@ -220,8 +220,8 @@ static void await(tuner *t, batch *b) {
     tarn_release(cx, m);
   }
 }
-void fleet_measure(const tarn_measurer *m, const tarn_record *r, uint32_t n, double *seconds,
-                   bool *unsure) {
+static void fleet_measure(const tarn_measurer *m, const tarn_record *r, uint32_t n, double *seconds,
+                          bool *unsure) {
   tuner *t = m->user;
   batch b = {.n = n, .left = n, .seconds = seconds, .unsure = unsure};
   b.job = TARN_ARRAY(t->f->cx, tarn_job, n + 1);
@@ -237,9 +237,10 @@ static void measure(void *user, tarn_lang *L, const tarn_hw *hw, const tarn_tria
   for (uint32_t i = 0; i < n; i++) r[i] = tarn_record_of(L, x[i].sig, x[i].sched, threads);
   fleet_measure(&(tarn_measurer){user, measure}, r, n, seconds, unsure);
 }
-const tarn_measurer *fleet_measurer_of(tarn_fleet *f, tarn_store *s, const char *key,
-                                       void (*watch)(void *user, const tarn_fleet_view *v),
-                                       void *user) {
+/* tarn_fleet_measurer() by the key of a hardware; and what that does with trials, of records. */
+static const tarn_measurer *fleet_measurer_of(tarn_fleet *f, tarn_store *s, const char *key,
+                                              void (*watch)(void *user, const tarn_fleet_view *v),
+                                              void *user) {
   tuner *t = TARN_NEW(f->cx, tuner);
   tarn_measurer *m = TARN_NEW(f->cx, tarn_measurer);
   *t = (tuner){.f = f, .s = s, .key = key, .watch = watch, .user = user, .begin = tarn_now()};

@@ -17,9 +17,7 @@ typedef struct hw_form {
 } hw_form; /* tables end with a NULL name */
 const tarn_sx *hw_arg(hw_reader *r, const tarn_sx *s, uint32_t i);
 const tarn_sx *hw_value(hw_reader *r, const tarn_sx *s); /* the one value of (NAME VALUE) */
-double hw_number(hw_reader *r, const tarn_sx *s, double lo);
 int64_t hw_integer(hw_reader *r, const tarn_sx *s, int64_t lo, int64_t hi);
-const char *hw_word(hw_reader *r, const tarn_sx *s);
 const char *hw_name_of(hw_reader *r, const tarn_sx *s);
 /* A form may not stand twice among those of its list. */
 void hw_once(hw_reader *r, const tarn_sx *list, const tarn_sx *s);

@@ -14,7 +14,7 @@ const tarn_sx *hw_value(hw_reader *r, const tarn_sx *s) {
   if (s->n > 2) tarn_sx_error(r->cx, s->kid[2], "(%s …) takes one value", s->kid[0]->text);
   return hw_arg(r, s, 1);
 }
-double hw_number(hw_reader *r, const tarn_sx *s, double lo) {
+static double hw_number(hw_reader *r, const tarn_sx *s, double lo) {
   const tarn_sx *v = hw_value(r, s);
   if (v->kind != TARN_SX_INT && v->kind != TARN_SX_REAL)
     tarn_sx_error(r->cx, v, "%s: a number is expected", s->kid[0]->text);
@@ -29,7 +29,7 @@ int64_t hw_integer(hw_reader *r, const tarn_sx *s, int64_t lo, int64_t hi) {
                   (long long)lo, (long long)hi);
   return v->i;
 }
-const char *hw_word(hw_reader *r, const tarn_sx *s) {
+static const char *hw_word(hw_reader *r, const tarn_sx *s) {
   const tarn_sx *v = hw_arg(r, s, 1);
   if (v->kind == TARN_SX_LIST) tarn_sx_error(r->cx, v, "%s: a word is expected", s->kid[0]->text);
   return tarn_strdup(r->cx, v->text);

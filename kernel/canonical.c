@@ -124,7 +124,8 @@ static bool merge_once(knest *w) {
   }
   return false;
 }
-void knest_merge(knest *w) {
+/* Dims of extent 1 go, and neighbours that everything walks as one become one. */
+static void knest_merge(knest *w) {
   while (drop_once(w)) continue;
   while (merge_once(w)) continue;
 }

@@ -285,7 +285,8 @@ bool kern_tidy(kern *k) {
   return true;
 }
 
-bool kern_payload(kern *k, uint32_t *payload) {
+/* What it would be stored as. */
+static bool kern_payload(kern *k, uint32_t *payload) {
   tarn_stage stage[K_STAGES];
   if (!kern_tidy(k)) return false;
   if (!k->wide && !kern_fits(k)) return false;

@@ -55,8 +55,6 @@ uint32_t kern_store(kern *k);
 /* Reads in order and each once, no stages and children that nothing reads; false: an expression is
  * too large. */
 bool kern_tidy(kern *k);
-/* What it would be stored as. */
-bool kern_payload(kern *k, uint32_t *payload);
 /* A kernel of at most so many operands can be emitted; larger ones are stored where `wide` says so.
  */
 bool kern_fits(const kern *k);

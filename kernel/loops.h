@@ -71,10 +71,8 @@ void knest_drop_children(knest *w, uint32_t to[TARN_MAX_OPERANDS]);
 /* A further stage in front of stage `at` copies what its read r reads into a local buffer: the own
  * dims that it depends on and that stand in `first`, the reduced ones, its other own dims. */
 void knest_copy(knest *w, uint32_t at, uint32_t r, uint32_t first);
-/* A kernel's dims are split where an index divides by a factor of their extent. Dims of extent 1
- * go, and neighbours that everything walks as one become one (canonical.c). */
+/* A kernel's dims are split where an index divides by a factor of their extent (canonical.c). */
 void knest_split_divided(knest *w);
-void knest_merge(knest *w);
 /* Reduce dims go in the order of their largest step, those that guards depend on, which decide
  * whether an element exists, before all others: so much further does such a dim count as going. */
 #define KNEST_GUARDED ((int64_t)1 << 48)

@@ -186,7 +186,6 @@ struct tarn_egg {
 
 /* ---- values (egg_value.c, egg_prim.c) ---- */
 uint32_t egg_number(tarn_egg *E, const egg_value *v); /* equal values have one */
-uint32_t egg_leaf(tarn_egg *E, uint32_t value);       /* its class in the graph */
 uint32_t egg_value_at(const tarn_egg *E, uint32_t cls);
 bool egg_literal(tarn_egg *E, const tarn_sx *s, egg_value *out);
 void egg_print_value(tarn_egg *E, tarn_buf *b, uint32_t value);
@@ -223,7 +222,6 @@ uint32_t egg_var(tarn_egg *E, egg_vars *v, const char *name, const tarn_sx *at);
 /* ---- queries and rules (egg_query.c, egg_rule.c) ---- */
 void egg_query_read(tarn_egg *E, egg_query *q, const tarn_sx *facts);
 /* Adds facts, then flattens. Raises. */
-void egg_query_add(egg_query *q, egg_expr *a, egg_expr *b); /* b NULL, or equal to a */
 void egg_query_close(egg_query *q);
 tarn_eg_root *egg_query_roots(const egg_query *q, uint32_t *n);
 const tarn_eg_pat *egg_pattern_ref(const egg_query *q, egg_ref r);
@@ -245,7 +243,6 @@ uint32_t egg_id(const tarn_egg *E, uint32_t sort, uint32_t cls);
 uint32_t egg_look_up(tarn_egg *E, egg_decl *d, const uint32_t *arg);
 void egg_set(tarn_egg *E, egg_decl *d, const uint32_t *arg, uint32_t out, int *changes);
 void egg_remove_row(tarn_egg *E, egg_decl *d, const uint32_t *arg, int *changes);
-void egg_unite(tarn_egg *E, uint32_t a, uint32_t b, uint32_t rule, int *changes);
 void egg_settle(tarn_egg *E); /* congruence, and the tables */
 egg_table egg_table_copy(tarn_ctx *cx, const egg_table *t);
 TARN_NORETURN void egg_graph_failed(tarn_egg *E);
@@ -261,8 +258,6 @@ void egg_declare_rule(tarn_egg *E, const tarn_sx *s);
 void egg_declare_rewrite(tarn_egg *E, const tarn_sx *s);
 void egg_declare_ruleset(tarn_egg *E, const tarn_sx *s);
 void egg_schedule(tarn_egg *E, const tarn_sx *s);
-void egg_run_rules(tarn_egg *E, const char *ruleset, uint32_t iterations, const tarn_sx *until,
-                   const tarn_sx *at);
 void egg_extract(tarn_egg *E, const tarn_sx *s);
 void egg_print_size(tarn_egg *E, const tarn_sx *s);
 void egg_print_function(tarn_egg *E, const tarn_sx *s);

@@ -47,7 +47,7 @@ uint32_t egg_eval(tarn_egg *E, const egg_expr *x, const uint32_t *slot, int *cha
 }
 
 /* ---- actions ---- */
-void egg_unite(tarn_egg *E, uint32_t a, uint32_t b, uint32_t rule, int *changes) {
+static void egg_unite(tarn_egg *E, uint32_t a, uint32_t b, uint32_t rule, int *changes) {
   int u = tarn_eg_union(E->g, a, b, rule, 0);
   if (u < 0) egg_graph_failed(E);
   E->dirty |= u > 0;

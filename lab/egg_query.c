@@ -69,7 +69,8 @@ static egg_ref flatten(egg_query *q, const egg_expr *x) {
   if (x->kind == EX_VAR) return (egg_ref){x->var, TARN_NONE};
   return x->kind == EX_CALL ? flatten_call(q, x) : flatten_step(q, x);
 }
-void egg_query_add(egg_query *q, egg_expr *a, egg_expr *b) {
+/* b: NULL, or equal to a. */
+static void egg_query_add(egg_query *q, egg_expr *a, egg_expr *b) {
   egg_ref l = flatten(q, a);
   if (!b) return;
   egg_ref r = flatten(q, b);

@@ -91,8 +91,8 @@ static void check_stop(tarn_egg *E, tarn_eg_stop stop, const tarn_sx *at) {
   tarn_raise(E->cx, TARN_NO_RESULT, "%s:%u: the run was stopped: %s", at->file, at->line,
              tarn_eg_stop_name(stop));
 }
-void egg_run_rules(tarn_egg *E, const char *ruleset, uint32_t iterations, const tarn_sx *until,
-                   const tarn_sx *at) {
+static void egg_run_rules(tarn_egg *E, const char *ruleset, uint32_t iterations,
+                          const tarn_sx *until, const tarn_sx *at) {
   uint32_t *active = TARN_ARRAY(E->cx, uint32_t, E->rule.n + 1), n = 0;
   egg_query q = {.E = E, .vars.open = true};
   for (uint32_t i = 0; i < E->rule.n; i++)

@@ -37,7 +37,8 @@ uint32_t egg_number(tarn_egg *E, const egg_value *v) {
   tarn_push(E->cx, &E->value, copy);
   return n;
 }
-uint32_t egg_leaf(tarn_egg *E, uint32_t value) {
+/* Its class in the graph. */
+static uint32_t egg_leaf(tarn_egg *E, uint32_t value) {
   uint32_t id = tarn_eg_add(E->g, OP_PRIM, 1 + value, NULL, 0);
   if (id == TARN_NONE) egg_graph_failed(E);
   return id;

@@ -102,7 +102,6 @@ LLVMValueRef low_from_memory(low_module *M, tarn_dtype t, LLVMValueRef v);
 LLVMValueRef low_to_memory(low_module *M, tarn_dtype t, LLVMValueRef v);
 /* An fx constant as n lanes. */
 LLVMValueRef low_fx_const(low_module *M, uint32_t f, uint32_t n);
-LLVMValueRef low_cast(low_module *M, tarn_dtype from, tarn_dtype to, LLVMValueRef v);
 /* f over holes (values of n lanes each). *type: its dtype. */
 LLVMValueRef low_fx(low_module *M, uint32_t f, const LLVMValueRef *hole, const tarn_dtype *htype,
                     uint32_t nhole, uint32_t n, tarn_dtype *type);

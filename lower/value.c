@@ -136,7 +136,7 @@ static LLVMValueRef from_integer(low_module *M, tarn_dtype from, tarn_dtype to, 
   return twice ? odd_float(M, v) : v;
 }
 
-LLVMValueRef low_cast(low_module *M, tarn_dtype from, tarn_dtype to, LLVMValueRef v) {
+static LLVMValueRef low_cast(low_module *M, tarn_dtype from, tarn_dtype to, LLVMValueRef v) {
   LLVMBuilderRef b = M->b;
   LLVMTypeRef t = with_lanes(low_compute_type(M, to), v);
   bool ff = tarn_dtype_is_float(from), tf = tarn_dtype_is_float(to);

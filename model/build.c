@@ -154,7 +154,8 @@ static void join(im_node *n, im_dims *c, const im_dims *d) {
   *c = wide;
 }
 
-im_dims im_common(im_node *n, const tarn_term *t, uint32_t k) {
+/* numpy's rule, all ways. */
+static im_dims im_common(im_node *n, const tarn_term *t, uint32_t k) {
   im_dims c = im_shape(n, t[0]);
   for (uint32_t i = 1; i < k; i++) {
     im_dims d = im_shape(n, t[i]);

@@ -185,9 +185,6 @@ tarn_tensor *im_tensor(tarn_ctx *cx, const Onnx__TensorProto *t, const char *dir
 /* The tensor as a message, which points to its data. */
 Onnx__TensorProto *im_tensor_proto(tarn_ctx *cx, const tarn_tensor *t, const char *name);
 void im_pack(tarn_buf *b, const ProtobufCMessage *m);
-/* A region of a file inside dir. length < 0: to the end. */
-void *im_external(tarn_ctx *cx, const char *dir, const char *location, int64_t offset,
-                  int64_t length, size_t *n, const char *what);
 
 /* ---- attr.c: attributes; each look-up marks the attribute as understood ---- */
 const Onnx__AttributeProto *im_attr(im_node *n, const char *name); /* NULL when absent */
@@ -248,7 +245,6 @@ tarn_term im_reshape(im_node *n, tarn_term t, uint32_t rank, const int64_t *dim)
 tarn_term im_permute(im_node *n, tarn_term t, const uint32_t *p);   /* the identity vanishes */
 tarn_term im_broadcast(im_node *n, tarn_term t, const im_dims *to); /* numpy's rule, one way */
 tarn_term im_fill(im_node *n, tarn_term scalar, uint32_t rank, const int64_t *dim);
-im_dims im_common(im_node *n, const tarn_term *t, uint32_t k); /* numpy's rule, all ways */
 tarn_term im_pad(im_node *n, tarn_term t, uint32_t axis, double value, int64_t before,
                  int64_t after); /* <0 slices */
 tarn_term im_pad_fx(im_node *n, tarn_term t, uint32_t axis, uint32_t value, int64_t before,

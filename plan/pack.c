@@ -76,7 +76,9 @@ tarn_blocks tarn_schedule_blocks(const tarn_stage_sched *s, uint32_t nown, const
   return b;
 }
 
-uint32_t tarn_schedule_outside(const tarn_stage_sched *s, uint32_t d) {
+/* Dims whose loops are all outside of dim d's, as bits: a constant packed in blocks of d has them
+ * outside of the blocks. */
+static uint32_t dims_outside(const tarn_stage_sched *s, uint32_t d) {
   uint32_t out = UINT32_MAX, i = 0;
   while (i < s->nlevel && s->level[i].dim != d) i++;
   for (; i < s->nlevel; i++) out &= ~(1u << s->level[i].dim);
@@ -142,7 +144,7 @@ tarn_packing tarn_packing_of(const tarn_address *a, const tarn_blocks *b,
   while (n < p.nby) dim[n] = a->dim[p.by[n]], n++;
   n += !p.nby;
   dim[n] = a->dim[p.dim], dim[n + 1] = p.step;
-  lay_out(&p, dim, tarn_schedule_outside(s, p.dim));
+  lay_out(&p, dim, dims_outside(s, p.dim));
   return p;
 }
 

@@ -247,9 +247,6 @@ typedef struct tarn_blocks {
 } tarn_blocks;
 TARN_API tarn_blocks tarn_schedule_blocks(const tarn_stage_sched *s, uint32_t nown,
                                           const int64_t *own);
-/* Dims whose loops are all outside of dim d's, as bits: a constant packed in blocks of d has them
- * outside of the blocks. */
-TARN_API uint32_t tarn_schedule_outside(const tarn_stage_sched *s, uint32_t d);
 /* The dim of a schedule's dot level and how many of its elements one instruction takes (0: the
  * whole dim); TARN_NONE when it has none. */
 TARN_API uint32_t tarn_schedule_dot(const tarn_stage_sched *s, int64_t *k);

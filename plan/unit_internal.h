@@ -17,8 +17,7 @@ typedef struct unit_match {
 /* Notes the reason; returns false. */
 bool unit_no(unit_match *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-uint32_t unit_memory(const tarn_hw *hw, const char *name);     /* TARN_NONE: none */
-uint32_t unit_transfer_to(const tarn_hw *hw, uint32_t memory); /* plain, from main memory */
+uint32_t unit_memory(const tarn_hw *hw, const char *name); /* TARN_NONE: none */
 const tarn_imap *unit_map(const unit_match *m, uint32_t read);
 /* A further tensor; NULL: there is no room. */
 tarn_unit_tensor *unit_tensor(unit_match *m, tarn_unit_what what, uint32_t read, uint32_t memory);

@@ -23,7 +23,8 @@ uint32_t unit_memory(const tarn_hw *hw, const char *name) {
     if (!strcmp(hw->mem[i].name, name)) return i;
   return TARN_NONE;
 }
-uint32_t unit_transfer_to(const tarn_hw *hw, uint32_t memory) {
+/* Plain, from main memory. */
+static uint32_t unit_transfer_to(const tarn_hw *hw, uint32_t memory) {
   for (uint32_t i = 0; i < hw->ntransfer; i++)
     if (hw->transfer[i].to == memory && hw->transfer[i].intrinsic == TARN_NONE) return i;
   return TARN_NONE;

@@ -118,8 +118,6 @@ typedef struct qz_range {
   uint64_t *bin;
 } qz_range;
 void qz_range_add(tarn_ctx *cx, qz_range *r, const tarn_tensor *t);
-/* Sum of squared errors in steps of `scale` from lo to hi times. */
-double qz_range_error(const qz_range *r, double scale, double zero, int lo, int hi);
 /* The power of two of the least error over several. */
 int qz_exponent(const qz_range *const *r, uint32_t n);
 typedef struct qz_scale {

@@ -42,7 +42,8 @@ void qz_range_add(tarn_ctx *cx, qz_range *r, const tarn_tensor *t) {
   for (int64_t i = 0, n = tarn_tensor_count(t); i < n; i++) take(cx, r, (double)x[i]);
 }
 
-double qz_range_error(const qz_range *r, double scale, double zero, int lo, int hi) {
+/* Sum of squared errors in steps of `scale` from lo to hi times. */
+static double qz_range_error(const qz_range *r, double scale, double zero, int lo, int hi) {
   double sum = 0;
   for (uint32_t i = 0; r->bin && i < BINS; i++) {
     if (!r->bin[i]) continue;

@@ -41,7 +41,8 @@ static void include(const sel_custom *s, double *agg, const double *x) {
   }
 }
 
-bool sel_custom_price(sel_custom *s, const uint32_t *choice, double *agg) {
+/* The aggregates of a selection; false when it is none. */
+static bool sel_custom_price(sel_custom *s, const uint32_t *choice, double *agg) {
   uint32_t n;
   if (!sel_price(s->r->mem, &s->r->g, s->r->g.cost, choice, NULL, NULL, s->order, &n)) return false;
   for (uint32_t i = 0; i < s->k; i++) agg[i] = 0;

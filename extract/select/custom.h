@@ -22,8 +22,6 @@ typedef struct sel_custom {
 
 /* Reads the callback's values; raises on one below 0. */
 void sel_custom_open(sel_custom *s, sel_run *r);
-/* The aggregates of a selection; false when it is none. */
-bool sel_custom_price(sel_custom *s, const uint32_t *choice, double *agg);
 /* Prices a choice and tells found() of it. */
 void sel_custom_tell(sel_custom *s, const uint32_t *choice);
 /* One selection problem with additive costs, nodes at infinity left out: the best choice (NULL:

@@ -10,13 +10,13 @@
        at_##c++)                                                                                   \
     for (uint32_t i = 0; i < (p)->cls[c].n; i++)
 
-uint64_t prep_signature(const uint32_t *kid, uint32_t n) {
+static uint64_t prep_signature(const uint32_t *kid, uint32_t n) {
   uint64_t s = 0;
   for (uint32_t i = 0; i < n; i++) s |= 1ull << ((kid[i] * 0x9E3779B1u) >> 26);
   return s;
 }
 
-uint32_t prep_pair(prep *p, uint32_t a, uint32_t b) {
+static uint32_t prep_pair(prep *p, uint32_t a, uint32_t b) {
   SEL_PUSH(p->mem, &p->prov, ((prep_prov){a, b}));
   return p->prov.n - 1;
 }
@@ -262,7 +262,7 @@ static void drop_unneeded(prep *p) {
   sel_free(p->mem, todo.p);
 }
 
-void prep_trim(prep *p) {
+static void prep_trim(prep *p) {
   sweep_dead(p);
   if (p->unsure) kill_unfounded(p);
   sweep_dead(p);

@@ -75,7 +75,6 @@ void prep_lift(const prep *p, uint32_t v, uint32_t *choice);
 void prep_lift_fixed(const prep *p, uint32_t *choice);
 /* Removes a node, whatever may depend on it; trimming follows with the next prep_reduce(). */
 void prep_kill(prep *p, uint32_t node);
-uint32_t prep_pair(prep *p, uint32_t a, uint32_t b);
 
 /* Have the reductions had their share, a third of what the run may take? */
 bool prep_spent(const prep *p);
@@ -84,6 +83,4 @@ bool prep_must(prep *p);
 /* Strongly connected components of the live classes into p->scc, children first. Returns how many.
  */
 uint32_t prep_scc(prep *p);
-uint64_t prep_signature(const uint32_t *kid, uint32_t n);
-void prep_trim(prep *p);
 #endif

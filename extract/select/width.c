@@ -260,7 +260,8 @@ static void give_nodes(width *w) {
   }
 }
 
-bool width_order(width *w) {
+/* Fills order, later, local, slot and loop; false when a bag is too large. */
+static bool width_order(width *w) {
   uint32_t nc = w->q->nc;
   sel_u32s *adj = SEL_NEW(w->mem, sel_u32s, nc);
   w->scc = SEL_NEW(w->mem, uint32_t, nc);

@@ -25,8 +25,6 @@ typedef struct width {
   uint64_t most; /* partial selections */
 } width;
 
-/* Fills order, later, local, slot and loop; false when a bag is too large. */
-bool width_order(width *w);
 /* Runs over the bags: true when done, and the part closed; false when there were too many partial
  * selections. */
 bool width_tables(width *w);

@@ -24,8 +24,6 @@ void cuda_launch(cuda_program *g, tarn_rt_launch l, int64_t grid, int64_t scratc
                  const tarn_plan_operand *in, const tarn_plan_operand *out);
 /* Where a buffer lies, `offset` bytes behind its beginning. */
 tarn_rt_place cuda_place(const cuda_program *g, uint32_t buf, int64_t offset);
-/* Is output i no buffer of its own? */
-bool cuda_copied(const cuda_program *g, uint32_t i);
 void cuda_write_launches(const cuda_program *g, const char *path);
 void cuda_host(const cuda_program *g, const tarn_lower_options *o, const char *ptx, size_t n);
 #endif

@@ -34,7 +34,8 @@ tarn_rt_place cuda_place(const cuda_program *g, uint32_t buf, int64_t offset) {
   if (port != TARN_NONE) x.index = port;
   return x;
 }
-bool cuda_copied(const cuda_program *g, uint32_t i) {
+/* Is output i no buffer of its own? */
+static bool cuda_copied(const cuda_program *g, uint32_t i) {
   uint32_t b = g->p->out[i];
   return g->p->buf[b].kind != TARN_BUF_OUTPUT || port_of(g->p->out, g->p->nout, b) != i;
 }

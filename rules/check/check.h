@@ -83,7 +83,6 @@ typedef struct want {
 } want;
 extern const want want_any;
 want want_of(const tarn_type *t);
-bool want_fits(const want *w, const tarn_type *t);
 /* Free counts and then extents chosen. */
 void want_pin(gen *g, want *w, int least_s, int least_c);
 void want_fill(gen *g, want *w);

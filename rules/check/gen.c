@@ -19,7 +19,7 @@ want want_of(const tarn_type *t) {
   return w;
 }
 
-bool want_fits(const want *w, const tarn_type *t) {
+static bool want_fits(const want *w, const tarn_type *t) {
   if (t->tuple || (w->ns >= 0 && w->ns != t->ns) || (w->nc >= 0 && w->nc != t->n - t->ns))
     return false;
   if (w->index && tarn_dtype_is_float(t->dtype)) return false;

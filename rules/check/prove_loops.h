@@ -105,8 +105,7 @@ lval poly_value_of(lprover *p, const poly *a);
 lval term_value(lprover *p, const lterm *t);
 lval atom_value(lprover *p, uint32_t id);
 lval value_of(lprover *p, const latom *a);
-const latom *atom_of(const lprover *p, const lval *v); /* that a value is; NULL */
-int term_order(const lterm *a, const lterm *b);
+const latom *atom_of(const lprover *p, const lval *v);  /* that a value is; NULL */
 void val_add_term(lprover *p, lval *v, const lterm *t); /* of who makes v */
 lval val_add(lprover *p, const lval *a, const lval *b, double times);
 lval val_multiply(lprover *p, const lval *a, const lval *b);

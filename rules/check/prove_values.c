@@ -38,7 +38,7 @@ static uint32_t intern(lprover *p, const latom *a) {
   if (id == p->atom.n) tarn_push(p->cx, &p->atom, *a);
   return id;
 }
-int term_order(const lterm *a, const lterm *b) {
+static int term_order(const lterm *a, const lterm *b) {
   if (a->n != b->n) return a->n < b->n ? -1 : 1;
   return memcmp(a->atom, b->atom, a->n * sizeof *a->atom);
 }

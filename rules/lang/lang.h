@@ -181,8 +181,6 @@ bool r_in_phase(const rphase *p, const rule *r);
 bool r_unphased(const tarn_ruleset *rs, const rule *r);
 /* The user's own phases name what there is; a warning of rules that they leave out. Raises. */
 TARN_API void tarn_r_check_phases(const tarn_ruleset *rs);
-TARN_API bool tarn_r_is_named(const tarn_ruleset *rs,
-                              const char *name); /* a rule or a family; set.c */
 
 /* ---------------------------------------------------------------- builders (kernel-level right
  * sides) */
@@ -310,9 +308,8 @@ rule *r_read_again(tarn_ruleset *rs, const rule *r);
 /* Builds a right side (or a left one, all payload variables bound). TARN_NONE: the rule does not
  * apply after all. */
 TARN_API uint32_t tarn_r_instantiate(renv *e, const rule *r, const rpat *p);
-/* The kids of a pattern node, segments spliced in. Number, or TARN_NONE. */
+/* Kids of a pattern node, segments spliced in, at most. */
 enum { R_KIDS = KERN_KIDS };
-uint32_t r_kids(renv *e, const rule *r, const rpat *p, uint32_t *out);
 
 /* Matches a rule's left root over terms; calls fn for each way; fn returns false to stop. */
 typedef bool r_match_fn(void *arg, renv *e);

@@ -51,14 +51,15 @@ static vrange of_number(tarn_dtype t, double v) {
   k.r.whole = isfinite(v) && v == floor(v);
   return k;
 }
-vrange vrange_value(tarn_dtype t, tarn_value v) {
+static vrange vrange_value(tarn_dtype t, tarn_value v) {
   bool real = tarn_dtype_is_float(t),
        small = real || (v.i < INT64_C(1) << 53 && v.i > -(INT64_C(1) << 53));
   if (!small || (t == TARN_U64 && v.i < 0)) return vrange_any(t); /* a double would round it */
   return of_number(t, real ? v.d : (double)v.i);
 }
 
-void vrange_widen(tarn_range *r, tarn_range more) {
+/* Elements of either kind. */
+static void vrange_widen(tarn_range *r, tarn_range more) {
   bool zero = r->lo == 0 && r->hi == 0 && !r->nan, none = more.lo == 0 && more.hi == 0 && !more.nan;
   r->rounded = zero   ? more.rounded
                : none ? r->rounded
@@ -79,7 +80,8 @@ tarn_range vrange_both(tarn_range a, tarn_range b) {
   return a;
 }
 
-vrange vrange_tensor(const tarn_tensor *t) {
+/* Of its elements. */
+static vrange vrange_tensor(const tarn_tensor *t) {
   int64_t n = tarn_tensor_count(t);
   enum { MANY = 1 << 20 }; /* of other types than f32 */
   if (n == 0 || t->dtype == TARN_U64 || t->dtype == TARN_I64) return vrange_any(t->dtype);
@@ -284,7 +286,9 @@ vrange vrange_of(tarn_lang *L, uint32_t f, const vrange *hole, uint32_t nhole) {
 
 /* ---------------------------------------------------------------- stages */
 
-vrange vrange_read(tarn_lang *L, const tarn_read *r, const vrange *leaf, const vrange *stage) {
+/* Of what a stage reads: of children, of earlier stages. */
+static vrange vrange_read(tarn_lang *L, const tarn_read *r, const vrange *leaf,
+                          const vrange *stage) {
   vrange k = r->stage ? stage[r->src] : leaf[r->src];
   const tarn_imap *m = tarn_imap_get(L, r->map);
   if (!m->nguard || !k.typed) return k;
@@ -344,7 +348,8 @@ static vrange of_stage(tarn_lang *L, const loops *s, const vrange *leaf, const v
   return vrange_of(L, s->epi, hole, s->ne + 1);
 }
 
-vrange vrange_nest(tarn_lang *L, uint32_t nest, const vrange *leaf) {
+/* Of a nest with one output over such children; of another one nothing. */
+static vrange vrange_nest(tarn_lang *L, uint32_t nest, const vrange *leaf) {
   const tarn_nest *n = tarn_nest_get(L, nest);
   vrange stage[K_STAGES];
   uint32_t outs = 0;

@@ -14,10 +14,7 @@ typedef struct vrange {
   tarn_range r;
 } vrange;
 
-vrange vrange_any(tarn_dtype t);                   /* of the type, and nothing else */
-vrange vrange_value(tarn_dtype t, tarn_value v);   /* this one */
-vrange vrange_tensor(const tarn_tensor *t);        /* of its elements */
-void vrange_widen(tarn_range *r, tarn_range more); /* elements of either kind */
+vrange vrange_any(tarn_dtype t); /* of the type, and nothing else */
 /* One of both sides is known. */
 tarn_range vrange_both(tarn_range a, tarn_range b);
 double vrange_largest(tarn_dtype t); /* of a float type: the largest number, */
@@ -43,11 +40,7 @@ bool vrange_apart(tarn_range x, tarn_range y);
 void vrange_walk(tarn_lang *L, const fxwalk *w, const vrange *hole, uint32_t nhole, vrange *is);
 /* Of an expression. */
 vrange vrange_of(tarn_lang *L, uint32_t f, const vrange *hole, uint32_t nhole);
-/* Of what a stage reads: of children, of earlier stages. */
-vrange vrange_read(tarn_lang *L, const tarn_read *r, const vrange *leaf, const vrange *stage);
 
-/* Of a nest with one output over such children; of another one nothing. */
-vrange vrange_nest(tarn_lang *L, uint32_t nest, const vrange *leaf);
 /* The holes of the body (or epilogue, whose hole 0 is the reduction's result) of a stage of a
  * kernel that is being changed. Their number. */
 uint32_t vrange_holes(const rhost *h, const kern *k, const kstage *st, bool body, vrange *hole);

@@ -18,7 +18,8 @@ tarn_ruleset *tarn_r_ruleset(tarn_lang *L, const rtheory *theory, rbuild_fn *bui
   return rs;
 }
 
-bool tarn_r_is_named(const tarn_ruleset *rs, const char *name) {
+/* A rule or a family. */
+static bool is_named(const tarn_ruleset *rs, const char *name) {
   for (uint32_t i = 0; i < rs->rule.n; i++)
     if (!strcmp(rs->rule.p[i]->family, name) || !strcmp(rs->rule.p[i]->name, name)) return true;
   return false;
@@ -29,7 +30,7 @@ static void forget_names(tarn_ruleset *rs, const tarn_ruleset *before) {
     rphase *x = &rs->phase.p[p];
     uint32_t n = 0;
     for (uint32_t k = 0; k < x->nfamily; k++)
-      if (tarn_r_is_named(rs, x->family[k]) || !tarn_r_is_named(before, x->family[k]))
+      if (is_named(rs, x->family[k]) || !is_named(before, x->family[k]))
         x->family[n++] = x->family[k];
     x->nfamily = n;
   }
@@ -113,7 +114,7 @@ bool tarn_ruleset_unphased(const tarn_ruleset *rs, uint32_t i) {
 /* A phase that names nothing would do nothing. */
 static void must_name(const tarn_ruleset *rs, const rphase *p) {
   for (uint32_t k = 0; k < p->nfamily; k++)
-    if (!tarn_r_is_named(rs, p->family[k]))
+    if (!is_named(rs, p->family[k]))
       tarn_sx_error(rs->cx, p->at, "no rule or family is called %s", p->family[k]);
 }
 void tarn_r_check_phases(const tarn_ruleset *rs) {

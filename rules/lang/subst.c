@@ -162,7 +162,8 @@ static bool append_kids(renv *e, const rule *r, const rpat *p, uint32_t *out, ui
   return true;
 }
 
-uint32_t r_kids(renv *e, const rule *r, const rpat *p, uint32_t *out) {
+/* The kids of a pattern node, segments spliced in. Number, or TARN_NONE. */
+static uint32_t r_kids(renv *e, const rule *r, const rpat *p, uint32_t *out) {
   uint32_t n = 0;
   return append_kids(e, r, p, out, &n) ? n : TARN_NONE;
 }

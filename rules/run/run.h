@@ -71,7 +71,6 @@ void sat_set_state(tarn_saturation *s, uint32_t node, sat_state how);
 void engine_compile(tarn_saturation *s);
 bool engine_demanded(const tarn_saturation *s, const rule *r); /* by the description */
 void sat_idle(tarn_saturation *s); /* idle.c: what asked rules did nothing, and why */
-rhost sat_host(tarn_saturation *s);
 /* Raises why the engine failed: often our facts of a class did, behind its back. */
 _Noreturn void sat_engine_failed(tarn_saturation *s);
 void sat_count_uses(tarn_saturation *s); /* sweep.c: R_SHARED of the program as it is given */

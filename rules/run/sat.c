@@ -95,7 +95,7 @@ static bool host_user_at(void *user, uint32_t id, uint32_t op, uint32_t at, uint
   return false;
 }
 
-rhost sat_host(tarn_saturation *s) {
+static rhost sat_host(tarn_saturation *s) {
   return (rhost){
       .nest = {.L = s->L, .user = s, .type = host_type, .mk = host_mk, .open = host_open},
       .graph = true,
