@@ -97,6 +97,9 @@ TARN_API uint32_t tarn_fx_hole(tarn_lang *L, uint32_t i);
 TARN_API uint32_t
 tarn_fx_const(tarn_lang *L, tarn_dtype t,
               double v); /* float types: v rounded to t; NaN is canonical; -0 ≠ 0 */
+TARN_API uint32_t tarn_fx_zero(tarn_lang *L, tarn_dtype t);
+/* The same operator over other operands. */
+TARN_API uint32_t tarn_fx_rebuild(tarn_lang *L, const tarn_fx *x, const uint32_t *kid);
 TARN_API uint32_t tarn_fx_iconst(tarn_lang *L, tarn_dtype t, int64_t v);
 TARN_API uint32_t tarn_fx_cast(tarn_lang *L, tarn_dtype t, uint32_t x);
 /* Interns op(kids); folds constants when all kids are constants and the result is exact to the
@@ -312,6 +315,7 @@ typedef struct tarn_tensor {
 TARN_API tarn_tensor *tarn_tensor_new(tarn_ctx *cx, tarn_dtype t, uint32_t n,
                                       const int64_t *dim); /* zeroed, arena */
 TARN_API int64_t tarn_tensor_count(const tarn_tensor *t);
+TARN_API size_t tarn_tensor_bytes(const tarn_tensor *t);
 TARN_API tarn_value tarn_tensor_get(const tarn_tensor *t, int64_t flat);
 TARN_API double tarn_tensor_number(const tarn_tensor *t,
                                    int64_t flat); /* as a double, whatever its type */

@@ -111,6 +111,9 @@ uint32_t tarn_fx_iconst(tarn_lang *L, tarn_dtype t, int64_t v) {
   tarn_dtype from = t == TARN_U64 ? TARN_U64 : TARN_I64;
   return constant(L, t, tarn_cast_value(from, t, (tarn_value){.i = v}, TARN_STRICT));
 }
+uint32_t tarn_fx_zero(tarn_lang *L, tarn_dtype t) {
+  return tarn_dtype_is_float(t) ? tarn_fx_const(L, t, 0) : tarn_fx_iconst(L, t, 0);
+}
 
 tarn_value tarn_fx_value(const tarn_lang *L, uint32_t f) {
   const tarn_fx *x = tarn_fx_get(L, f);
@@ -159,10 +162,6 @@ uint32_t tarn_fx_op(tarn_lang *L, tarn_fxop op, uint32_t a, uint32_t b, uint32_t
 }
 
 /* ---------------------------------------------------------------- walks */
-static int by_id(const void *a, const void *b) {
-  uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-  return x < y ? -1 : x > y;
-}
 
 static void reach(const tarn_lang *L, fxwork *w, uint32_t f) {
   fxitem *it = item_of(L, f);
@@ -181,7 +180,7 @@ static fxwork *walk(const tarn_lang *L, const uint32_t *root, uint32_t nroot) {
     const tarn_fx *x = tarn_fx_get(L, w->order.p[i]);
     for (uint32_t k = 0; k < infos[x->op].arity; k++) reach(L, w, x->kid[k]);
   }
-  if (w->order.n > 1) qsort(w->order.p, w->order.n, sizeof *w->order.p, by_id);
+  if (w->order.n > 1) qsort(w->order.p, w->order.n, sizeof *w->order.p, tarn_by_u32);
   for (uint32_t i = 0; i < w->order.n; i++) item_of(L, w->order.p[i])->slot = i;
   return w;
 }
@@ -215,7 +214,7 @@ uint32_t tarn_fx_reachable(const tarn_lang *L, uint32_t f, const uint32_t **ids)
 }
 
 /* Rebuilding x over new kids; it may fold now. */
-static uint32_t rebuild(tarn_lang *L, const tarn_fx *x, const uint32_t *kid) {
+uint32_t tarn_fx_rebuild(tarn_lang *L, const tarn_fx *x, const uint32_t *kid) {
   if (x->op == TARN_FX_CAST) return tarn_fx_cast(L, x->dtype, kid[0]);
   return tarn_fx_op(L, (tarn_fxop)x->op, kid[0], kid[1], kid[2]);
 }
@@ -231,7 +230,7 @@ uint32_t tarn_fx_subst(tarn_lang *L, uint32_t f, const uint32_t *with, uint32_t 
       kid[k] = item_of(L, x->kid[k])->slot;
       changed |= kid[k] != x->kid[k];
     }
-    if (changed) to = rebuild(L, x, kid);
+    if (changed) to = tarn_fx_rebuild(L, x, kid);
     else if (x->op == TARN_FX_HOLE && x->hole < n && with[x->hole] != TARN_NONE) to = with[x->hole];
     it->slot = to;
   }

@@ -4,13 +4,8 @@
 
 enum { CHAIN = 64 };
 
-static int by_id(const void *a, const void *b) {
-  uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-  return x < y ? -1 : x > y;
-}
-
 static uint32_t place(const tarn_lets *l, uint32_t id) {
-  const uint32_t *at = bsearch(&id, l->id, l->n, sizeof id, by_id);
+  const uint32_t *at = bsearch(&id, l->id, l->n, sizeof id, tarn_by_u32);
   return (uint32_t)(at - l->id);
 }
 

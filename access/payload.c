@@ -89,10 +89,6 @@ static uint32_t add(tarn_lang *L, const tarn_payload *p, const tarn_attr *attr) 
   return tarn_table_add(L, &L->payload, c);
 }
 
-static size_t tensor_bytes(const tarn_tensor *t) {
-  return (size_t)tarn_tensor_count(t) * tarn_dtype_size(t->dtype);
-}
-
 /* A label nobody has: the given one, or with .1 .2 … behind it. */
 static const char *free_label(tarn_lang *L, const char *want) {
   const char *name = want && *want ? want : "c";
@@ -117,7 +113,7 @@ static void check_const(tarn_lang *L, const tarn_payload *p) {
 
 static uint32_t intern_const(tarn_lang *L, const tarn_payload *p) {
   check_const(L, p);
-  size_t n = tensor_bytes(p->tensor);
+  size_t n = tarn_tensor_bytes(p->tensor);
   uint64_t hash = tarn_hash_bytes(p->tensor->data, n, 0);
   uint32_t id;
   for (uint64_t meets = 0;; meets++) {

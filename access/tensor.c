@@ -22,6 +22,9 @@ int64_t tarn_tensor_count(const tarn_tensor *t) {
   for (uint32_t i = 0; i < t->n; i++) n *= t->dim[i];
   return n;
 }
+size_t tarn_tensor_bytes(const tarn_tensor *t) {
+  return (size_t)tarn_tensor_count(t) * tarn_dtype_size(t->dtype);
+}
 
 /* ---------------------------------------------------------------- elements */
 #define NATIVE(X)                                                                                  \

@@ -46,10 +46,6 @@ const tarn_type *tarn_term_type(const tarn_lang *L, tarn_term t) {
 }
 
 /* ---------------------------------------------------------------- walks */
-static int by_id(const void *a, const void *b) {
-  uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-  return x < y ? -1 : x > y;
-}
 
 static void reach(const tarn_lang *L, tarn_term t) {
   struct tarn_termwork *w = L->walk;
@@ -68,7 +64,7 @@ uint32_t tarn_term_reachable(const tarn_lang *L, const tarn_term *root, uint32_t
     const tarn_node *x = tarn_term_get(L, w->order.p[i]);
     for (uint32_t k = 0; k < x->n; k++) reach(L, x->kid[k]);
   }
-  if (w->order.n > 1) qsort(w->order.p, w->order.n, sizeof *w->order.p, by_id);
+  if (w->order.n > 1) qsort(w->order.p, w->order.n, sizeof *w->order.p, tarn_by_u32);
   *terms = w->order.p;
   return w->order.n;
 }

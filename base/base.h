@@ -164,6 +164,16 @@ static inline uint64_t tarn_hash_mix(uint64_t h, uint64_t x) {
   return h ^ (h >> 32);
 }
 
+/* ---- orders, for qsort() and bsearch() ---- */
+static inline int tarn_by_u32(const void *a, const void *b) {
+  uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+  return (x > y) - (x < y);
+}
+static inline int tarn_by_double(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
 /* ---- random numbers ---- */
 /* The next of the sequence that *state determines. Source: Steele, Lea, Flood, "Fast splittable
  * pseudorandom number generators" (splitmix64), OOPSLA 2014. */

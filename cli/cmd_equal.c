@@ -46,7 +46,7 @@ static tarn_term leaf(const equal_job *k, const tarn_node *x) {
     return tarn_mk(k->L, x->op, x->payload, NULL, 0);
   }
   const tarn_tensor *t = p->tensor;
-  size_t n = (size_t)tarn_tensor_count(t) * tarn_dtype_size(t->dtype);
+  size_t n = tarn_tensor_bytes(t);
   uint64_t hash = tarn_hash_bytes(t->data, n, 0);
   const char *name = tarn_format(k->cx, "value %016llx", (unsigned long long)hash);
   return tarn_constant(k->L, name, t, tarn_type_get(k->L, x->type)->ns);

@@ -4,12 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int by_value(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
 double cli_median(double *v, size_t n) {
-  qsort(v, n, sizeof *v, by_value);
+  qsort(v, n, sizeof *v, tarn_by_double);
   return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 

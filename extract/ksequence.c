@@ -31,10 +31,6 @@ static uint32_t operands(const tarn_kernel *k) { return k->nin + k->nout; }
 static uint32_t operand(const tarn_kernel *k, uint32_t i) {
   return i < k->nin ? k->in[i] : k->out[i - k->nin];
 }
-static uint32_t root_of(const tarn_kprog *p, uint32_t b) {
-  while (p->buf[b].parent != TARN_NONE) b = p->buf[b].parent;
-  return b;
-}
 /* b waits for a: it reads of what a writes into, or writes what a touches, but for two that write
  * different parts of one buffer. */
 static bool waits(const sequence *q, const tarn_kernel *b, const tarn_kernel *a) {
@@ -61,7 +57,7 @@ static void prepare(sequence *q) {
   q->before = TARN_ARRAY(q->cx, uint64_t *, p->nker + 1);
   for (uint32_t b = 0; b < p->nbuf; b++) {
     const tarn_buffer *x = &p->buf[b];
-    q->root[b] = root_of(p, b);
+    q->root[b] = tarn_kprog_root(p, b);
     int64_t bytes =
         (tarn_layout_elems(&x->layout) + x->layout.offset) * (int64_t)tarn_dtype_size(x->dtype);
     place *at = &q->place[q->root[b]];

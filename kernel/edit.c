@@ -20,11 +20,6 @@ bool fx_walk(const tarn_lang *L, uint32_t f, fxwalk *w) {
   return walk(L, f, w);
 }
 
-uint32_t fx_rebuild(tarn_lang *L, const tarn_fx *x, const uint32_t *kid) {
-  if (x->op == TARN_FX_CAST) return tarn_fx_cast(L, x->dtype, kid[0]);
-  return tarn_fx_op(L, (tarn_fxop)x->op, kid[0], kid[1], kid[2]);
-}
-
 uint32_t fx_replace(tarn_lang *L, uint32_t f, const uint32_t *node, const uint32_t *with,
                     uint32_t n) {
   fxwalk w;
@@ -36,7 +31,7 @@ uint32_t fx_replace(tarn_lang *L, uint32_t f, const uint32_t *node, const uint32
     for (uint32_t a = 0; a < tarn_fx_arity(x.op); a++)
       for (uint32_t j = 0; j < i; j++)
         if (w.id[j] == x.kid[a]) kid[a] = now[j];
-    now[i] = tarn_fx_arity(x.op) ? fx_rebuild(L, &x, kid) : w.id[i];
+    now[i] = tarn_fx_arity(x.op) ? tarn_fx_rebuild(L, &x, kid) : w.id[i];
     for (uint32_t j = 0; j < n; j++)
       if (w.id[i] == node[j]) now[i] = with[j];
   }

@@ -106,7 +106,6 @@ typedef struct fxwalk {
 } fxwalk;
 bool fx_walk(const tarn_lang *L, uint32_t f, fxwalk *w);
 /* op over kids, as the node x was */
-uint32_t fx_rebuild(tarn_lang *L, const tarn_fx *x, const uint32_t *kid);
 
 /* A view that the node (with these kids) is, or TARN_NONE (kernel_views.c). */
 tarn_term kern_view(tarn_lang *L, const tarn_node *x, const tarn_term *kid);

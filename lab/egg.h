@@ -192,6 +192,14 @@ void egg_print_value(tarn_egg *E, tarn_buf *b, uint32_t value);
 static inline bool egg_is_term(const tarn_egg *E, uint32_t sort) {
   return E->sort.p[sort].base == EGG_EQ;
 }
+static inline bool egg_int_is(int64_t i, egg_value *out) {
+  *out = (egg_value){.sort = SORT_I64, .i = i};
+  return true;
+}
+static inline bool egg_unit_if(bool b, egg_value *out) {
+  *out = (egg_value){.sort = SORT_UNIT};
+  return b;
+}
 /* The primitive of this name over these sorts (NONE: not known), and the sort of its result. wanted
  * NONE or what the result is to be. NULL: there is none, or not enough is known. */
 const egg_prim *egg_primitive(const tarn_egg *E, const char *name, const uint32_t *sort, uint32_t n,

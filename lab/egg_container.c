@@ -12,14 +12,6 @@ static bool made(tarn_egg *E, const uint32_t *elem, uint32_t n, egg_value *out) 
   *out = (egg_value){.sort = sort, .n = n, .elem = tarn_copy(E->cx, elem, n * sizeof *elem)};
   return n < 1 << 20;
 }
-static bool int_is(int64_t i, egg_value *out) {
-  *out = (egg_value){.sort = SORT_I64, .i = i};
-  return true;
-}
-static bool unit_if(bool b, egg_value *out) {
-  *out = (egg_value){.sort = SORT_UNIT};
-  return b;
-}
 /* How elements are ordered: whole numbers as they are, others as they were met. */
 static bool before(const tarn_egg *E, uint32_t x, uint32_t y) {
   const egg_value *a = &E->value.p[x], *b = &E->value.p[y];
@@ -114,7 +106,7 @@ static uint32_t times(const tarn_egg *E, const egg_value *c, uint32_t x) {
   while (i < c->n && c->elem[i] == x) i++;
   return i - from;
 }
-PRIM(multiset_count) { return UNUSED, int_is(times(E, a[0], egg_number(E, a[1])), out); }
+PRIM(multiset_count) { return UNUSED, egg_int_is(times(E, a[0], egg_number(E, a[1])), out); }
 PRIM(multiset_single) {
   egg_value c = {.sort = out->sort};
   uint32_t x = egg_number(E, a[0]);
@@ -164,9 +156,9 @@ PRIM(multiset_sum_all) {
 #define SWAPPED(name, of)                                                                          \
   PRIM(name) { return of(E, (const egg_value *[]){a[1], a[0]}, n, out); }
 
-PRIM(any_has) { return UNUSED, unit_if(has(E, a[0], egg_number(E, a[1]), 1), out); }
-PRIM(any_lacks) { return UNUSED, unit_if(!has(E, a[0], egg_number(E, a[1]), 1), out); }
-PRIM(length) { return UNUSED, int_is(a[0]->n, out); }
+PRIM(any_has) { return UNUSED, egg_unit_if(has(E, a[0], egg_number(E, a[1]), 1), out); }
+PRIM(any_lacks) { return UNUSED, egg_unit_if(!has(E, a[0], egg_number(E, a[1]), 1), out); }
+PRIM(length) { return UNUSED, egg_int_is(a[0]->n, out); }
 SWAPPED(multiset_swapped_less, multiset_less)
 SWAPPED(multiset_swapped_remove, multiset_remove)
 SWAPPED(swapped_has, any_has)
@@ -213,8 +205,8 @@ static bool vec_holds(tarn_egg *E, values a) {
     if (a[0]->elem[i] == x) return true;
   return false;
 }
-PRIM(vec_has) { return UNUSED, unit_if(vec_holds(E, a), out); }
-PRIM(vec_lacks) { return UNUSED, unit_if(!vec_holds(E, a), out); }
+PRIM(vec_has) { return UNUSED, egg_unit_if(vec_holds(E, a), out); }
+PRIM(vec_lacks) { return UNUSED, egg_unit_if(!vec_holds(E, a), out); }
 
 PRIM(map_insert) {
   uint32_t pair[2] = {egg_number(E, a[1]), egg_number(E, a[2])}, i = place(E, a[0], pair[0], 2);
@@ -235,9 +227,9 @@ PRIM(map_remove) {
   UNUSED;
   return cut(E, a[0], place(E, a[0], x, 2), has(E, a[0], x, 2) ? 2 : 0, out);
 }
-PRIM(map_has) { return UNUSED, unit_if(has(E, a[0], egg_number(E, a[1]), 2), out); }
-PRIM(map_lacks) { return UNUSED, unit_if(!has(E, a[0], egg_number(E, a[1]), 2), out); }
-PRIM(map_length) { return UNUSED, int_is(a[0]->n / 2, out); }
+PRIM(map_has) { return UNUSED, egg_unit_if(has(E, a[0], egg_number(E, a[1]), 2), out); }
+PRIM(map_lacks) { return UNUSED, egg_unit_if(!has(E, a[0], egg_number(E, a[1]), 2), out); }
+PRIM(map_length) { return UNUSED, egg_int_is(a[0]->n / 2, out); }
 
 const egg_prim egg_containers[] = {
     {"set-of", "e*:S", set_of},

@@ -10,47 +10,43 @@ typedef const egg_value *const *values;
 #define UNUSED     ((void)E, (void)a, (void)n)
 
 /* ---- whole numbers of 64 bits: what does not fit has no value ---- */
-static bool int_is(int64_t i, egg_value *out) {
-  *out = (egg_value){.sort = SORT_I64, .i = i};
-  return true;
-}
 PRIM(i_add) {
   int64_t r;
   UNUSED;
-  return !__builtin_add_overflow(a[0]->i, a[1]->i, &r) && int_is(r, out);
+  return !__builtin_add_overflow(a[0]->i, a[1]->i, &r) && egg_int_is(r, out);
 }
 PRIM(i_sub) {
   int64_t r;
   UNUSED;
-  return !__builtin_sub_overflow(a[0]->i, a[1]->i, &r) && int_is(r, out);
+  return !__builtin_sub_overflow(a[0]->i, a[1]->i, &r) && egg_int_is(r, out);
 }
 PRIM(i_mul) {
   int64_t r;
   UNUSED;
-  return !__builtin_mul_overflow(a[0]->i, a[1]->i, &r) && int_is(r, out);
+  return !__builtin_mul_overflow(a[0]->i, a[1]->i, &r) && egg_int_is(r, out);
 }
 static bool divides(values a) { return a[1]->i != 0 && !(a[0]->i == INT64_MIN && a[1]->i == -1); }
-PRIM(i_div) { return UNUSED, divides(a) && int_is(a[0]->i / a[1]->i, out); }
-PRIM(i_rem) { return UNUSED, divides(a) && int_is(a[0]->i % a[1]->i, out); }
-PRIM(i_and) { return UNUSED, int_is(a[0]->i & a[1]->i, out); }
-PRIM(i_or) { return UNUSED, int_is(a[0]->i | a[1]->i, out); }
-PRIM(i_xor) { return UNUSED, int_is(a[0]->i ^ a[1]->i, out); }
-PRIM(i_not) { return UNUSED, int_is(~a[0]->i, out); }
+PRIM(i_div) { return UNUSED, divides(a) && egg_int_is(a[0]->i / a[1]->i, out); }
+PRIM(i_rem) { return UNUSED, divides(a) && egg_int_is(a[0]->i % a[1]->i, out); }
+PRIM(i_and) { return UNUSED, egg_int_is(a[0]->i & a[1]->i, out); }
+PRIM(i_or) { return UNUSED, egg_int_is(a[0]->i | a[1]->i, out); }
+PRIM(i_xor) { return UNUSED, egg_int_is(a[0]->i ^ a[1]->i, out); }
+PRIM(i_not) { return UNUSED, egg_int_is(~a[0]->i, out); }
 PRIM(i_shl) {
   UNUSED;
-  return a[1]->i >= 0 && a[1]->i < 64 && int_is((int64_t)((uint64_t)a[0]->i << a[1]->i), out);
+  return a[1]->i >= 0 && a[1]->i < 64 && egg_int_is((int64_t)((uint64_t)a[0]->i << a[1]->i), out);
 }
-PRIM(i_shr) { return UNUSED, a[1]->i >= 0 && a[1]->i < 64 && int_is(a[0]->i >> a[1]->i, out); }
+PRIM(i_shr) { return UNUSED, a[1]->i >= 0 && a[1]->i < 64 && egg_int_is(a[0]->i >> a[1]->i, out); }
 PRIM(i_abs) {
   UNUSED;
-  return a[0]->i != INT64_MIN && int_is(a[0]->i < 0 ? -a[0]->i : a[0]->i, out);
+  return a[0]->i != INT64_MIN && egg_int_is(a[0]->i < 0 ? -a[0]->i : a[0]->i, out);
 }
 PRIM(i_log2) {
   UNUSED;
-  return a[0]->i > 0 && int_is(63 - __builtin_clzll((unsigned long long)a[0]->i), out);
+  return a[0]->i > 0 && egg_int_is(63 - __builtin_clzll((unsigned long long)a[0]->i), out);
 }
-PRIM(i_min) { return UNUSED, int_is(tarn_min(a[0]->i, a[1]->i), out); }
-PRIM(i_max) { return UNUSED, int_is(tarn_max(a[0]->i, a[1]->i), out); }
+PRIM(i_min) { return UNUSED, egg_int_is(tarn_min(a[0]->i, a[1]->i), out); }
+PRIM(i_max) { return UNUSED, egg_int_is(tarn_max(a[0]->i, a[1]->i), out); }
 
 /* ---- reals ---- */
 static bool real_is(double f, egg_value *out) {
@@ -68,7 +64,7 @@ PRIM(f_abs) { return UNUSED, real_is(fabs(a[0]->f), out); }
 PRIM(f_min) { return UNUSED, real_is(fmin(a[0]->f, a[1]->f), out); }
 PRIM(f_max) { return UNUSED, real_is(fmax(a[0]->f, a[1]->f), out); }
 PRIM(f_of_i) { return UNUSED, real_is((double)a[0]->i, out); }
-PRIM(f_to_i) { return UNUSED, fabs(a[0]->f) < 0x1p63 && int_is((int64_t)a[0]->f, out); }
+PRIM(f_to_i) { return UNUSED, fabs(a[0]->f) < 0x1p63 && egg_int_is((int64_t)a[0]->f, out); }
 
 /* ---- integers and fractions of any size ---- */
 static bool big_of(tarn_egg *E, char op, values a, egg_value *out) {
@@ -141,21 +137,17 @@ static int compare(const tarn_egg *E, values a) {
   default: return bigrat_compare(&a[0]->q, &a[1]->q);
   }
 }
-static bool unit_if(bool b, egg_value *out) {
-  *out = (egg_value){.sort = SORT_UNIT};
-  return b;
-}
 static bool bool_is(bool b, egg_value *out) {
   *out = (egg_value){.sort = SORT_BOOL, .i = b};
   return true;
 }
-PRIM(less) { return UNUSED, unit_if(compare(E, a) == -1, out); }
-PRIM(greater) { return UNUSED, unit_if(compare(E, a) == 1, out); }
-PRIM(at_most) { return UNUSED, unit_if(abs(compare(E, a)) <= 1 && compare(E, a) <= 0, out); }
+PRIM(less) { return UNUSED, egg_unit_if(compare(E, a) == -1, out); }
+PRIM(greater) { return UNUSED, egg_unit_if(compare(E, a) == 1, out); }
+PRIM(at_most) { return UNUSED, egg_unit_if(abs(compare(E, a)) <= 1 && compare(E, a) <= 0, out); }
 PRIM(at_least) {
   int c = compare(E, a);
   UNUSED;
-  return unit_if(c == 0 || c == 1, out);
+  return egg_unit_if(c == 0 || c == 1, out);
 }
 PRIM(is_less) { return UNUSED, bool_is(compare(E, a) == -1, out); }
 PRIM(is_greater) { return UNUSED, bool_is(compare(E, a) == 1, out); }
@@ -195,7 +187,7 @@ PRIM(s_join) {
 }
 PRIM(s_count) {
   UNUSED;
-  return int_is(text_count(a[0]->s, a[0]->n, a[1]->s, a[1]->n), out);
+  return egg_int_is(text_count(a[0]->s, a[0]->n, a[1]->s, a[1]->n), out);
 }
 PRIM(s_replace) {
   tarn_buf b = {.cx = E->cx};

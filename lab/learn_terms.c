@@ -80,7 +80,7 @@ static void mark(lt *l, tarn_term t, uint32_t value, uint32_t size) {
   l->value.p[t] = value, l->size.p[t] = size;
 }
 static void file(lt *l, tarn_term t, const tarn_tensor *v) {
-  size_t bytes = (size_t)tarn_tensor_count(v) * tarn_dtype_size(v->dtype);
+  size_t bytes = tarn_tensor_bytes(v);
   uint64_t key[3] = {tarn_term_get(l->L, t)->type, tarn_hash_bytes(v->data, bytes, 1),
                      tarn_hash_bytes(v->data, bytes, 2)};
   uint32_t id = tarn_intern_add(l->values, key, sizeof key);

@@ -244,6 +244,10 @@ void low_nest_emit(low_nest *n, uint32_t region, low_fn *E, const LLVMValueRef *
                    const LLVMValueRef *out, LLVMValueRef begin, LLVMValueRef end);
 
 /* kernel.c */
+/* An attribute without a value, of a function (at ~0u), its result (0) or a parameter. */
+void low_attribute(low_module *M, LLVMValueRef f, unsigned at, const char *name);
+/* Which of the program's inputs, or outputs, a buffer is; TARN_NONE: none. */
+uint32_t low_port(const uint32_t *list, uint32_t n, uint32_t buf);
 /* What tells functions apart, and the same as a number: of a new one, the next. */
 tarn_buf low_kernel_key(low_module *M, uint32_t nest, const tarn_schedule *s,
                         const tarn_plan_operand *in, uint32_t nin, const tarn_plan_operand *out,

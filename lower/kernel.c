@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void attribute(low_module *M, LLVMValueRef f, unsigned at, const char *name) {
+void low_attribute(low_module *M, LLVMValueRef f, unsigned at, const char *name) {
   unsigned id = LLVMGetEnumAttributeKindForName(name, strlen(name));
   LLVMAddAttributeAtIndex(f, at, LLVMCreateEnumAttribute(M->lc, id, 0));
 }
@@ -23,7 +23,7 @@ static void string_attribute(low_module *M, LLVMValueRef f, const char *name, co
 LLVMValueRef low_function(low_module *M, const char *name, LLVMTypeRef type) {
   LLVMValueRef f = LLVMAddFunction(M->m, name, type);
   LLVMSetLinkage(f, LLVMInternalLinkage);
-  attribute(M, f, (unsigned)LLVMAttributeFunctionIndex, "nounwind");
+  low_attribute(M, f, (unsigned)LLVMAttributeFunctionIndex, "nounwind");
   if (M->regs.bits) {
     const char *bits = tarn_format(M->cx, "%u", M->regs.bits);
     string_attribute(M, f, "prefer-vector-width", bits);
@@ -53,11 +53,11 @@ static LLVMValueRef begin_body(const make *m, low_fn *E, const char *name) {
   low_module *M = m->M;
   LLVMValueRef f = low_function(M, name, body_type(m));
   low_size_name(M, f);
-  attribute(M, f, (unsigned)LLVMAttributeFunctionIndex, "noinline");
-  attribute(M, f, 1, "noalias");
+  low_attribute(M, f, (unsigned)LLVMAttributeFunctionIndex, "noinline");
+  low_attribute(M, f, 1, "noalias");
   for (uint32_t i = 0; i < m->nin + m->nout; i++) {
-    attribute(M, f, 4 + i, "noalias");
-    if (i < m->nin) attribute(M, f, 4 + i, "readonly");
+    low_attribute(M, f, 4 + i, "noalias");
+    if (i < m->nin) low_attribute(M, f, 4 + i, "readonly");
   }
   low_fn_begin(E, M, f, NULL);
   return f;

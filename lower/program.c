@@ -6,6 +6,11 @@
 #include <ctype.h>
 #include <string.h>
 
+uint32_t low_port(const uint32_t *list, uint32_t n, uint32_t buf) {
+  for (uint32_t i = 0; i < n; i++)
+    if (list[i] == buf) return i;
+  return TARN_NONE;
+}
 const char *low_symbol(const low_module *M, const char *what) {
   return tarn_format(M->cx, "%s_%s", M->o->name, what);
 }
@@ -21,11 +26,6 @@ static void keep_inside(const low_job *g, LLVMValueRef v) {
 }
 
 /* ---------------------------------------------------------------- pointers of buffers */
-static uint32_t port_of(const uint32_t *list, uint32_t n, uint32_t buf) {
-  for (uint32_t i = 0; i < n; i++)
-    if (list[i] == buf) return i;
-  return TARN_NONE;
-}
 
 static LLVMValueRef from_list(low_module *M, LLVMValueRef list, uint32_t i) {
   LLVMValueRef at = low_i64(M, i);
@@ -47,9 +47,9 @@ static LLVMValueRef storage(const low_job *g, LLVMValueRef f, uint32_t buf) {
   low_module *M = g->M;
   uint32_t root = tarn_kprog_root(g->p, buf), port;
   const tarn_buffer *b = &g->p->buf[root];
-  if (b->kind == TARN_BUF_INPUT && (port = port_of(g->p->in, g->p->nin, root)) != TARN_NONE)
+  if (b->kind == TARN_BUF_INPUT && (port = low_port(g->p->in, g->p->nin, root)) != TARN_NONE)
     return from_list(M, LLVMGetParam(f, 0), port);
-  if (b->kind == TARN_BUF_OUTPUT && (port = port_of(g->p->out, g->p->nout, root)) != TARN_NONE)
+  if (b->kind == TARN_BUF_OUTPUT && (port = low_port(g->p->out, g->p->nout, root)) != TARN_NONE)
     return from_list(M, LLVMGetParam(f, 1), port);
   if (b->kind == TARN_BUF_CONST && g->plan->const_offset[root] >= 0)
     return advance(M, constants(g), g->plan->const_offset[root]);
@@ -128,7 +128,7 @@ static void copy_step(low_job *g) {
   LLVMValueRef f = NULL;
   for (uint32_t i = 0; i < g->p->nout; i++) {
     uint32_t b = g->p->out[i];
-    if (g->p->buf[b].kind == TARN_BUF_OUTPUT && port_of(g->p->out, g->p->nout, b) == i) continue;
+    if (g->p->buf[b].kind == TARN_BUF_OUTPUT && low_port(g->p->out, g->p->nout, b) == i) continue;
     if (!f) f = begin_step(g, "copy_outputs");
     LLVMBuildMemCpy(M->b, from_list(M, LLVMGetParam(f, 1), i), 1, storage(g, f, b), 1,
                     low_i64(M, tarn_buffer_bytes(&g->p->buf[b])));

@@ -85,6 +85,11 @@ tarn_term im_iota(im_node *n, tarn_dtype t, int64_t count) {
                     tarn_dtype_is_float(t) ? (tarn_value){.d = (double)i} : (tarn_value){.i = i});
   return im_const(n, r);
 }
+tarn_term im_steps(im_node *n, uint32_t axis, uint32_t rank, int64_t extent) {
+  int64_t dim[TARN_MAX_DIMS];
+  for (uint32_t i = 0; i < rank; i++) dim[i] = i == axis ? extent : 1;
+  return im_reshape(n, im_iota(n, TARN_I64, extent), rank, dim);
+}
 
 uint32_t im_fxc(const im_node *n, tarn_dtype t, double v) {
   return tarn_dtype_is_float(t) ? tarn_fx_const(n->L, t, v) : tarn_fx_iconst(n->L, t, (int64_t)v);

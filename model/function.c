@@ -17,10 +17,6 @@ struct im_function {
   const Onnx__AttributeProto **with; /* defaults */
 };
 
-static const char *domain_of(const char *d) {
-  return strcmp(tarn_onnx_text(d), "ai.onnx") == 0 ? "" : tarn_onnx_text(d);
-}
-
 /* ---------------------------------------------------------------- fields that are left over */
 
 /* The bytes of a field with a length, which stands in front of them. */
@@ -63,7 +59,7 @@ void im_functions(im *m) {
   for (size_t i = 0; i < n; i++) {
     im_function *f = &m->function[i];
     const Onnx__FunctionProto *p = m->model->functions[i];
-    *f = (im_function){.p = p, .domain = domain_of(p->domain), .name = tarn_onnx_text(p->name)};
+    *f = (im_function){.p = p, .domain = im_domain(p->domain), .name = tarn_onnx_text(p->name)};
     f->overload = text_field(m->cx, &p->base, FUNCTION_OVERLOAD);
     read_defaults(m, f);
   }
@@ -77,7 +73,7 @@ static const char *full_name(tarn_ctx *cx, const im_function *f) {
 }
 
 const im_function *im_find_function(const im_node *n) {
-  const char *domain = domain_of(n->p->domain), *overload = NULL;
+  const char *domain = im_domain(n->p->domain), *overload = NULL;
   const im_function *other = NULL;
   for (size_t i = 0; i < n->m->model->n_functions; i++) {
     const im_function *f = &n->m->function[i];

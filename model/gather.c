@@ -42,11 +42,6 @@ static tarn_term finished(const flat *f) {
 }
 
 /* 0, 1, … along one axis of so many. */
-static tarn_term steps(im_node *n, uint32_t axis, uint32_t rank, int64_t extent) {
-  int64_t dim[TARN_MAX_DIMS];
-  for (uint32_t i = 0; i < rank; i++) dim[i] = i == axis ? extent : 1;
-  return im_reshape(n, im_iota(n, TARN_I64, extent), rank, dim);
-}
 
 static int64_t product(const im_dims *d, uint32_t from, uint32_t to) {
   int64_t count = 1;
@@ -72,7 +67,7 @@ void im_do_gather_elements(im_node *n) {
     if (i != axis && d.d[i] > dx.d[i])
       im_bad(n, "the indices are larger than the data along axis %u", i);
     if (i == axis) add_given(&f, index, dx.d[i]);
-    else add_index(&f, steps(n, i, d.n, d.d[i]), dx.d[i]);
+    else add_index(&f, im_steps(n, i, d.n, d.d[i]), dx.d[i]);
   }
   im_set(n, 0, im_gather(n, rows(n, x, d.n), 0, im_broadcast(n, finished(&f), &d)));
 }
@@ -87,7 +82,7 @@ void im_do_gather_nd(im_node *n) {
   uint32_t rank = d.n - 1;
   for (uint32_t i = 0; i < batch; i++) {
     if (dx.d[i] != d.d[i]) im_bad(n, "batch extents differ");
-    add_index(&f, steps(n, i, rank, d.d[i]), dx.d[i]);
+    add_index(&f, im_steps(n, i, rank, d.d[i]), dx.d[i]);
   }
   for (uint32_t k = 0; k < width; k++) add_given(&f, im_pick(n, index, rank, k), dx.d[batch + k]);
   uint32_t used = (uint32_t)(batch + width);
@@ -110,8 +105,9 @@ tarn_term im_reversed(im_node *n, tarn_term x, tarn_term length, uint32_t time) 
   im_param p[] = {{"most", 0, t}};
   flat f = {n, TARN_NONE, im_elp(n, "(or (lt $0 0) (lt most $0))", p, 1, 1, length)};
   tarn_term at =
-      im_el(n, "(select (lt $0 $1) (sub (sub $1 1) $0) $0)", 2, steps(n, time, 2, t), length);
-  for (uint32_t i = 0; i < 2; i++) add_index(&f, i == time ? at : steps(n, i, 2, d.d[i]), d.d[i]);
+      im_el(n, "(select (lt $0 $1) (sub (sub $1 1) $0) $0)", 2, im_steps(n, time, 2, t), length);
+  for (uint32_t i = 0; i < 2; i++)
+    add_index(&f, i == time ? at : im_steps(n, i, 2, d.d[i]), d.d[i]);
   return im_gather(n, rows(n, x, 2), 0, finished(&f));
 }
 

@@ -49,13 +49,13 @@ im_val *im_define(im *m, im_scope *s, const char *name) {
 
 /* ---------------------------------------------------------------- running nodes */
 
-static const char *plain_domain(const char *d) {
+const char *im_domain(const char *d) {
   return strcmp(tarn_onnx_text(d), "ai.onnx") == 0 ? "" : tarn_onnx_text(d);
 }
 
 static int64_t opset_of(const im_scope *s, const char *domain) {
   for (size_t i = 0; i < s->nopset; i++)
-    if (strcmp(plain_domain(s->opset[i]->domain), domain) == 0) return s->opset[i]->version;
+    if (strcmp(im_domain(s->opset[i]->domain), domain) == 0) return s->opset[i]->version;
   return 0;
 }
 
@@ -116,7 +116,7 @@ bool im_declared_type(im_node *n, const Onnx__ValueInfoProto *v, tarn_dtype *t, 
 
 /* Says which operator sets have it, as far as we know. */
 _Noreturn static void refuse_operator(const im_node *n) {
-  const char *domain = plain_domain(n->p->domain), *sets = im_op_sets(n->cx, domain, n->op);
+  const char *domain = im_domain(n->p->domain), *sets = im_op_sets(n->cx, domain, n->op);
   const char *named = *domain ? domain : "ai.onnx";
   long long set = (long long)n->version;
   if (!set) im_bad(n, "the model imports no operator set of domain %s", named);
@@ -125,7 +125,7 @@ _Noreturn static void refuse_operator(const im_node *n) {
 }
 
 static const im_op *operator_of(im_node *n) {
-  const im_op *op = im_op_find(plain_domain(n->p->domain), n->op, n->version);
+  const im_op *op = im_op_find(im_domain(n->p->domain), n->op, n->version);
   if (!op) refuse_operator(n);
   int nin = (int)n->nin;
   while (nin > 0 && !n->in[nin - 1]) nin--;
@@ -243,9 +243,9 @@ static im_node *new_node(im *m, im_scope *s, const Onnx__NodeProto *p, size_t in
   *n = (im_node){
       .m = m, .cx = m->cx, .L = m->L, .scope = s, .p = p, .name = im_node_name(m, p, index)};
   n->op = tarn_onnx_text(p->op_type);
-  n->version = opset_of(s, plain_domain(p->domain));
+  n->version = opset_of(s, im_domain(p->domain));
   if (!n->version)
-    n->version = opset_of(m->top, plain_domain(p->domain)); /* of a function that does not say */
+    n->version = opset_of(m->top, im_domain(p->domain)); /* of a function that does not say */
   n->nin = (uint32_t)p->n_input;
   n->nout = (uint32_t)p->n_output;
   n->attr_used = TARN_ARRAY(m->cx, uint8_t, p->n_attribute + 1);

@@ -99,6 +99,7 @@ const char *im_op_sets(tarn_ctx *cx, const char *domain, const char *name);
 _Noreturn void im_bad(const im_node *n, const char *fmt, ...) TARN_PRINTF(2, 3);
 
 /* ---- graph.c: graphs, functions and subgraphs ---- */
+const char *im_domain(const char *d); /* "" for ONNX's own, however it is written */
 tarn_program *im_run(im *m, tarn_model_report *report);
 void im_run_subgraph(im_node *n, const Onnx__GraphProto *g); /* its outputs become n's */
 /* Its inputs are given by position; returns the values of its outputs. */
@@ -241,6 +242,8 @@ tarn_term im_const(im_node *n, const tarn_tensor *t);
 tarn_term im_iota(im_node *n, tarn_dtype t, int64_t count);
 tarn_term im_scalar(im_node *n, tarn_dtype t, double r, int64_t i);
 uint32_t im_fxc(const im_node *n, tarn_dtype t, double v); /* scalar constant of either kind */
+/* 0, 1, … along an axis, the other dims 1. */
+tarn_term im_steps(im_node *n, uint32_t axis, uint32_t rank, int64_t extent);
 tarn_term im_reshape(im_node *n, tarn_term t, uint32_t rank, const int64_t *dim);
 tarn_term im_permute(im_node *n, tarn_term t, const uint32_t *p);   /* the identity vanishes */
 tarn_term im_broadcast(im_node *n, tarn_term t, const im_dims *to); /* numpy's rule, one way */

@@ -9,15 +9,10 @@ im_handler im_do_tensor_scatter, im_do_causal_conv, im_do_linear_attention;
 /* ---------------------------------------------------------------- TensorScatter */
 
 /* 0, 1, … along one of rank axes. */
-static tarn_term steps(im_node *n, uint32_t axis, uint32_t rank, int64_t extent) {
-  int64_t dim[TARN_MAX_DIMS];
-  for (uint32_t i = 0; i < rank; i++) dim[i] = i == axis ? extent : 1;
-  return im_reshape(n, im_iota(n, TARN_I64, extent), rank, dim);
-}
 
 /* (batch, position): which row of the update lies there, as it is counted from where it starts. */
 static tarn_term row_of_update(im_node *n, int64_t batch, int64_t extent) {
-  tarn_term at = steps(n, 1, 2, extent), start = im_opt(n, 2);
+  tarn_term at = im_steps(n, 1, 2, extent), start = im_opt(n, 2);
   bool circular = im_attr_is(n, "mode", "circular", "linear");
   im_param p[] = {{"extent", 0, extent}};
   if (start == TARN_NONE) return at;
@@ -56,8 +51,8 @@ void im_do_tensor_scatter(im_node *n) {
   past = swapped(n, past, 1, axis), update = swapped(n, update, 1, axis);
   im_param p[] = {{"rows", 0, du.d[axis]}, {"last", 0, du.d[axis] - 1}};
   tarn_term inside = im_elp(n, "(and (le 0 $0) (lt $0 rows))", p, 2, 1, row);
-  row =
-      im_elp(n, "(add (max 0 (min last $0)) (mul rows $1))", p, 2, 2, row, steps(n, 0, 2, d.d[0]));
+  row = im_elp(n, "(add (max 0 (min last $0)) (mul rows $1))", p, 2, 2, row,
+               im_steps(n, 0, 2, d.d[0]));
   im_dims f = im_shape(n, update), mask = {.n = d.n};
   memmove(f.d + 1, f.d + 2, (f.n - 2u) * sizeof *f.d);
   f.d[0] = du.d[0] * du.d[axis];

@@ -103,10 +103,6 @@ static const struct {
                   [TC_LESS] = {TARN_FX_SUB, TARN_RED_SUM}, [TC_PROD] = {TARN_FX_MUL, TARN_RED_PROD},
                   [TC_MAX] = {TARN_FX_MAX, TARN_RED_MAX},  [TC_MIN] = {TARN_FX_MIN, TARN_RED_MIN}};
 
-static uint32_t zero(tarn_lang *L, tarn_dtype t) {
-  return tarn_dtype_is_float(t) ? tarn_fx_const(L, t, 0) : tarn_fx_iconst(L, t, 0);
-}
-
 static uint32_t fx2(tarn_lang *L, tarn_fxop op, uint32_t a, uint32_t b) {
   return tarn_fx_op(L, op, a, b, TARN_NONE);
 }
@@ -119,7 +115,7 @@ static tarn_term mapped(tc_run *r, tc_body *b, tarn_term old) {
     uint32_t was = tc_operand(r, b, old);
     b->fx = fx2(L, reductions[how].op, was, b->fx);
   } else if (how == TC_LESS) {
-    b->fx = fx2(L, TARN_FX_SUB, zero(L, b->type), b->fx);
+    b->fx = fx2(L, TARN_FX_SUB, tarn_fx_zero(L, b->type), b->fx);
   }
   if (!b->operand.n) tc_operand(r, b, tarn_scalar(L, TARN_F32, 0));
   return tarn_compute(L, tarn_fn_map(L, b->fx, b->operand.n), b->operand.p, b->operand.n);
@@ -133,7 +129,7 @@ static tarn_term over_reduced(tc_run *r, tc_body *b, tarn_term old) {
   tarn_func f = {.nops = (uint8_t)b->operand.n, .body = b->fx};
   f.red = tarn_reducer_of(L, reductions[how].kind, b->type);
   if (old != TARN_NONE) epi = fx2(L, reductions[how].op, tarn_fx_hole(L, 1), sum);
-  else if (how == TC_LESS) epi = fx2(L, TARN_FX_SUB, zero(L, b->type), sum);
+  else if (how == TC_LESS) epi = fx2(L, TARN_FX_SUB, tarn_fx_zero(L, b->type), sum);
   f.epi = epi;
   f.nepi = old != TARN_NONE;
   if (old != TARN_NONE) tarn_push(r->cx, &b->operand, old);

@@ -3,11 +3,6 @@
 #include "model/tc.h"
 #include <string.h>
 
-static const tc_var *tensor(const tc_run *r, const char *name) {
-  const tc_var *v = tc_find(r, name);
-  return v && v->what == TC_TENSOR && v->t != TARN_NONE ? v : NULL;
-}
-
 static bool are_names(const tc_expr *e, uint32_t from) {
   bool are = true;
   for (uint32_t i = from; i < e->n; i++) are = are && e->kid[i]->kind == TC_NAME;
@@ -19,9 +14,9 @@ bool tc_looks_like_rows(const tc_run *r, const tc_stmt *s) {
   const tc_expr *e = s->value;
   const tc_var *left = tc_find(r, s->left.name);
   if (s->how != TC_SUM || !s->fresh || (left && left->t != TARN_NONE)) return false;
-  if (e->kind != TC_APPLY || !e->n || !tensor(r, e->name) || !are_names(e, 1)) return false;
+  if (e->kind != TC_APPLY || !e->n || !tc_tensor(r, e->name) || !are_names(e, 1)) return false;
   const tc_expr *index = e->kid[0];
-  return index->kind == TC_APPLY && index->n && tensor(r, index->name) && are_names(index, 0);
+  return index->kind == TC_APPLY && index->n && tc_tensor(r, index->name) && are_names(index, 0);
 }
 
 static bool indexes(tarn_dtype t) { return !tarn_dtype_is_float(t) && t != TARN_BOOL; }

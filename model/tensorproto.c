@@ -277,7 +277,7 @@ Onnx__TensorProto *im_tensor_proto(tarn_ctx *cx, const tarn_tensor *t, const cha
   m->data_type = im_onnx_dtype(t->dtype);
   m->name = tarn_strdup(cx, name);
   m->has_raw_data = 1;
-  m->raw_data.len = (size_t)tarn_tensor_count(t) * tarn_dtype_size(t->dtype);
+  m->raw_data.len = tarn_tensor_bytes(t);
   m->raw_data.data = t->data;
   return m;
 }

@@ -11,17 +11,13 @@ typedef struct machine {
   tarn_tensor **mem; /* per buffer without parent: flat */
 } machine;
 
-static uint32_t home(const tarn_kprog *p, uint32_t b) {
-  while (p->buf[b].parent != TARN_NONE) b = p->buf[b].parent;
-  return b;
-}
 static tarn_tensor *flat(machine *m, uint32_t b) {
-  uint32_t h = home(m->p, b);
+  uint32_t h = tarn_kprog_root(m->p, b);
   if (!m->mem[h]) {
     int64_t n = 0;
     for (uint32_t i = 0; i < m->p->nbuf; i++) { /* a part may go on behind the whole */
       const tarn_layout *l = &m->p->buf[i].layout;
-      if (home(m->p, i) == h && tarn_layout_elems(l) + l->offset > n)
+      if (tarn_kprog_root(m->p, i) == h && tarn_layout_elems(l) + l->offset > n)
         n = tarn_layout_elems(l) + l->offset;
     }
     tarn_dtype t = m->p->buf[h].dtype;

@@ -104,8 +104,7 @@ static inline tarn_tensor *kit_place(tarn_ctx *cx, const tarn_tensor *t, const t
 
 /* The same memory, at the end of a page with none behind it: who reads on is stopped. */
 static inline tarn_tensor *kit_edge(tarn_tensor *t) {
-  size_t page = 4096, size = (size_t)tarn_tensor_count(t) * tarn_dtype_size(t->dtype),
-         whole = (size + page - 1) / page * page;
+  size_t page = 4096, size = tarn_tensor_bytes(t), whole = (size + page - 1) / page * page;
   char *p = mmap(NULL, whole + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (p == MAP_FAILED || mprotect(p + whole, page, PROT_NONE)) return t;
   memcpy(p + whole - size, t->data, size);

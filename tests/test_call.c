@@ -113,7 +113,7 @@ static void repeat(tarn_ctx *c, void *arg) {
       for (uint32_t i = 0; i < j->n; i++)
         one[i] = (tarn_binding){inner[i], point(c, all[i].value, ns, at)};
       const tarn_tensor *want = value_of(j->body, one, j->n), *got = point(c, y, ns, at);
-      size_t bytes = (size_t)tarn_tensor_count(want) * tarn_dtype_size(want->dtype);
+      size_t bytes = tarn_tensor_bytes(want);
       ck_assert_int_eq(tarn_tensor_count(want), tarn_tensor_count(got));
       ck_assert_msg(memcmp(want->data, got->data, bytes) == 0, "%s: point %d of %d", j->m->term,
                     (int)at, (int)points);

@@ -4,6 +4,7 @@
  *   all 65,536 values of f16 and bf16 to every type and through every function
  *   f64 and the integers of 32 and 64 bits near the ties of f16 and bf16, near the ends of every
  * type */
+#include "tests/context.h"
 #include "model/model.h"
 #include "tests/pipeline.h"
 #include <check.h>
@@ -288,21 +289,15 @@ static void operators(tarn_ctx *cx, void *arg) {
 
 static const tarn_dtype halves[] = {TARN_F16, TARN_BF16},
                         whole[] = {TARN_I32, TARN_U32, TARN_I64, TARN_U64, TARN_I16};
-static void attempt(tarn_fn *f, const tarn_dtype *t) {
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  tarn_status st = tarn_protect(cx, f, (void *)(uintptr_t)t);
-  ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
-  tarn_ctx_free(cx);
-}
-START_TEST(test_every_pattern) { attempt(every_pattern, &halves[_i]); }
+START_TEST(test_every_pattern) { in_context(every_pattern, &halves[_i]); }
 END_TEST
-START_TEST(test_doubles) { attempt(doubles, NULL); }
+START_TEST(test_doubles) { in_context(doubles, NULL); }
 END_TEST
-START_TEST(test_integers) { attempt(integers, &whole[_i]); }
+START_TEST(test_integers) { in_context(integers, &whole[_i]); }
 END_TEST
-START_TEST(test_functions) { attempt(functions, &halves[_i]); }
+START_TEST(test_functions) { in_context(functions, &halves[_i]); }
 END_TEST
-START_TEST(test_operators) { attempt(operators, &halves[_i]); }
+START_TEST(test_operators) { in_context(operators, &halves[_i]); }
 END_TEST
 
 int main(void) {

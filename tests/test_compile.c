@@ -1,4 +1,5 @@
 /* tarn_compile() as a library: files and bytes, steps, dumps, what is refused, what is left. */
+#include "tests/context.h"
 #include "compile/compile.h"
 #include "hw/host/host.h"
 #include "tests/pipeline.h"
@@ -165,19 +166,13 @@ static void look_at_rows(tarn_ctx *cx, void *arg) {
   }
 }
 
-static void go(tarn_fn *fn, const void *arg) {
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  tarn_status st = tarn_protect(cx, fn, (void *)(uintptr_t)arg);
-  ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
-  tarn_ctx_free(cx);
-}
-START_TEST(files_and_bytes_are_the_same) { go(compile_both, NULL); }
+START_TEST(files_and_bytes_are_the_same) { in_context(compile_both, NULL); }
 END_TEST
-START_TEST(steps_give_dumps_and_a_proof) { go(compile_by_steps, NULL); }
+START_TEST(steps_give_dumps_and_a_proof) { in_context(compile_by_steps, NULL); }
 END_TEST
-START_TEST(what_is_wrong_leaves_nothing) { go(refuse, &refusals[_i]); }
+START_TEST(what_is_wrong_leaves_nothing) { in_context(refuse, &refusals[_i]); }
 END_TEST
-START_TEST(rows_are_whole) { go(look_at_rows, NULL); }
+START_TEST(rows_are_whole) { in_context(look_at_rows, NULL); }
 END_TEST
 
 int main(void) {

@@ -158,9 +158,7 @@ static bool has_dots(const tarn_hw *hw) {
 
 static void same(const net *n, const tarn_tensor *a, const tarn_tensor *b, const char *what) {
   if (n->numerics == TARN_RULE_EXACT || !tarn_dtype_is_float(a->dtype))
-    ck_assert_msg(
-        !memcmp(a->data, b->data, (size_t)tarn_tensor_count(a) * tarn_dtype_size(a->dtype)),
-        "%s: %s differs", n->name, what);
+    ck_assert_msg(!memcmp(a->data, b->data, tarn_tensor_bytes(a)), "%s: %s differs", n->name, what);
   else
     ck_assert_msg(kit_distance(a, b) < 1e-5, "%s: %s is off by %g", n->name, what,
                   kit_distance(a, b));

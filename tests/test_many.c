@@ -3,6 +3,7 @@
  * model says, and it has few kernels where little is computed.
  *
  *   test_many [--all]      up to 100 terms, or up to 300 */
+#include "tests/context.h"
 #include "tests/agree.h"
 
 typedef void writer(tarn_buf *b, uint32_t n);
@@ -150,13 +151,6 @@ typedef struct trial {
   uint32_t n;
 } trial;
 
-static void run(tarn_fn *fn, void *arg) {
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  tarn_status st = tarn_protect(cx, fn, arg);
-  ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
-  tarn_ctx_free(cx);
-}
-
 static void try_model(tarn_ctx *cx, void *arg) {
   const trial *t = arg;
   tarn_buf b = {.cx = cx};
@@ -170,7 +164,7 @@ static void try_model(tarn_ctx *cx, void *arg) {
 }
 
 static const uint32_t counts[] = {64, 65, 100, 300};
-START_TEST(test_terms) { run(try_model, &(trial){&kinds[_i % KINDS], counts[_i / KINDS]}); }
+START_TEST(test_terms) { in_context(try_model, &(trial){&kinds[_i % KINDS], counts[_i / KINDS]}); }
 END_TEST
 
 /* Whatever ends the search, what stood at its beginning is left. */
@@ -202,7 +196,7 @@ static void stopped(tarn_ctx *cx, void *arg) {
   tarn_kgraph_report report;
   ck_assert_uint_gt(tarn_extract(&in, &ko, &report, NULL)->nker, 0);
 }
-START_TEST(test_stopped) { run(stopped, &(uint32_t){1u << _i}); }
+START_TEST(test_stopped) { in_context(stopped, &(uint32_t){1u << _i}); }
 END_TEST
 
 /* Functions of many operands as a term says them: taken apart when compiled, up to what a nest
@@ -240,8 +234,8 @@ static void wide(tarn_ctx *cx, void *arg) {
   agree(program_of(cx, wide_term(cx, n, "red sum"), n), TARN_RULE_REASSOC);
 }
 START_TEST(test_wide) {
-  run(wide, &(uint32_t){65});
-  run(wide, &(uint32_t){128});
+  in_context(wide, &(uint32_t){65});
+  in_context(wide, &(uint32_t){128});
 }
 END_TEST
 

@@ -20,7 +20,7 @@ static void check_same(const tarn_tensor *a, const tarn_tensor *b) {
   ck_assert_int_eq(a->dtype, b->dtype);
   ck_assert_uint_eq(a->n, b->n);
   for (uint32_t i = 0; i < a->n; i++) ck_assert_int_eq(a->dim[i], b->dim[i]);
-  ck_assert_mem_eq(a->data, b->data, (size_t)tarn_tensor_count(a) * tarn_dtype_size(a->dtype));
+  ck_assert_mem_eq(a->data, b->data, tarn_tensor_bytes(a));
   ck_assert_uint_eq((uintptr_t)b->data % 64, 0);
 }
 

@@ -2,6 +2,7 @@
 #include <check.h>
 #include <ctype.h>
 
+#include "tests/context.h"
 #include "tests/pipeline.h"
 #include "tests/rules_kit.h"
 
@@ -57,12 +58,6 @@ static void run_names(tarn_ctx *cx, void *arg) {
     ck_assert(is_safe(p->ker[i].name));
   }
   ck_assert(!c->names[p->nker]);
-}
-static void in_context(tarn_fn *f, void *arg) {
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  tarn_status st = tarn_protect(cx, f, arg);
-  ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
-  tarn_ctx_free(cx);
 }
 START_TEST(names_of_nodes) { in_context(run_names, (void *)(uintptr_t)&cases[_i]); }
 END_TEST

@@ -4,6 +4,7 @@
 #include <check.h>
 #include <math.h>
 
+#include "tests/context.h"
 #include "tests/pipeline.h"
 #include "tests/rules_kit.h"
 
@@ -44,13 +45,6 @@ static const net nets[] = {
      "node Sub d x m -> e\nnode Exp f e -> w\nnode MatMul o w v -> y\nout y\n",
      0, 1},
 };
-
-static void run(tarn_fn *fn, void *arg) {
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  tarn_status st = tarn_protect(cx, fn, arg);
-  ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
-  tarn_ctx_free(cx);
-}
 
 /* Kernels that give the results of parts cost next to nothing, others what they compute. */
 static double cheap_parts(void *user, tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
@@ -108,7 +102,7 @@ static void compiled(tarn_ctx *cx, void *arg) {
   bind(cx, p, n->scale, in);
   pipeline_try(r, in, n->name);
 }
-START_TEST(test_compiled) { run(compiled, (void *)(uintptr_t)&nets[_i]); }
+START_TEST(test_compiled) { in_context(compiled, (void *)(uintptr_t)&nets[_i]); }
 END_TEST
 
 /* Keys masked by -inf: the first parts of some rows, the last ones of others, every second key, all
@@ -143,7 +137,7 @@ static void mask(tarn_ctx *cx, void *arg) {
     }
   }
 }
-START_TEST(test_mask) { run(mask, (void *)(uintptr_t)&nets[0]); }
+START_TEST(test_mask) { in_context(mask, (void *)(uintptr_t)&nets[0]); }
 END_TEST
 
 /* On a large machine nothing is gained by parts as long as what a row needs fits: short rows stay
@@ -181,7 +175,7 @@ static void lengths(tarn_ctx *cx, void *arg) {
   ck_assert_int_gt(most[0], 0);
   ck_assert_int_le(most[1], most[0]);
 }
-START_TEST(test_lengths) { run(lengths, NULL); }
+START_TEST(test_lengths) { in_context(lengths, NULL); }
 END_TEST
 static void short_rows(tarn_ctx *cx, void *arg) {
   const net *n = arg;
@@ -191,7 +185,7 @@ static void short_rows(tarn_ctx *cx, void *arg) {
   pipeline *r = pipeline_extract(kit_model(L, n->text), tarn_hw_load(L, "x86-64-vnni"), o);
   ck_assert_uint_eq(most_results(r->kprog), 1);
 }
-START_TEST(test_short) { run(short_rows, (void *)(uintptr_t)&nets[0]); }
+START_TEST(test_short) { in_context(short_rows, (void *)(uintptr_t)&nets[0]); }
 END_TEST
 
 int main(void) {

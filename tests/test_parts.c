@@ -5,6 +5,7 @@
 #include <check.h>
 #include <math.h>
 
+#include "tests/context.h"
 #include "tests/pipeline.h"
 #include "tests/rules_kit.h"
 
@@ -27,13 +28,6 @@ static const net nets[] = {
     {"nothing that four divides",
      "in a f32 7,27\nnode ReduceL2 r a -> y : axes=0,1 keepdims=0\nout y\n", 0},
 };
-
-static void run(tarn_fn *fn, void *arg) {
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  tarn_status st = tarn_protect(cx, fn, arg);
-  ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
-  tarn_ctx_free(cx);
-}
 
 /* This machine with some units that take no time to join. */
 static tarn_hw *machine(tarn_lang *L) {
@@ -80,7 +74,7 @@ static void compiled(tarn_ctx *cx, void *arg) {
     in[i] = (tarn_binding){p->in[i].name, kit_values(cx, tarn_type_get(L, p->in[i].type), &seed)};
   pipeline_try(r, in, n->name);
 }
-START_TEST(test_compiled) { run(compiled, (void *)(uintptr_t)&nets[_i]); }
+START_TEST(test_compiled) { in_context(compiled, (void *)(uintptr_t)&nets[_i]); }
 END_TEST
 
 /* By the analytic price: for two threads a long sum goes in parts, for one it may be left. */
@@ -97,7 +91,7 @@ static void chosen(tarn_ctx *cx, void *arg) {
   ck_assert_int_eq(results(tarn_nest_get(L, r->kprog->ker[0].nest)), 2);
   ck_assert_int_eq(r->kprog->ker[0].sched->stage[0].level[0].kind, TARN_PARALLEL);
 }
-START_TEST(test_chosen) { run(chosen, NULL); }
+START_TEST(test_chosen) { in_context(chosen, NULL); }
 END_TEST
 
 /* Kernels of several stages cost next to nothing. */
@@ -164,8 +158,8 @@ static void one_asks(tarn_ctx *cx, void *arg) {
   ck_assert_uint_eq(writes > 0, 2 * 4 * 96 * 1024 > *second);
 }
 START_TEST(test_one_asks) {
-  run(one_asks, &(uint64_t){131072});
-  run(one_asks, &(uint64_t){1 << 20});
+  in_context(one_asks, &(uint64_t){131072});
+  in_context(one_asks, &(uint64_t){1 << 20});
 }
 END_TEST
 
@@ -180,7 +174,7 @@ static void ragged(tarn_ctx *cx, void *arg) {
   for (uint32_t i = 0; i < r->kprog->nker; i++) reads += r->kprog->ker[i].reads;
   ck_assert_msg(reads >= 4 * 64 * 1000, "%g bytes are read", reads);
 }
-START_TEST(test_ragged) { run(ragged, NULL); }
+START_TEST(test_ragged) { in_context(ragged, NULL); }
 END_TEST
 
 int main(void) {

@@ -3,6 +3,7 @@
 #include <check.h>
 #include <math.h>
 
+#include "tests/context.h"
 #include "tests/pipeline.h"
 #include "tests/rules_kit.h"
 
@@ -79,13 +80,6 @@ static void judge(tarn_ctx *cx, const net *n, const pipeline *v) {
 }
 static pipeline *solve(tarn_lang *L, const net *n, const tarn_hw *hw, tarn_sel_method method) {
   return pipeline_extract(kit_model(L, n->text), hw, (tarn_kgraph_options){.method = method});
-}
-
-static void in_context(tarn_fn *f, void *arg) {
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  tarn_status st = tarn_protect(cx, f, arg);
-  ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
-  tarn_ctx_free(cx);
 }
 
 /* ---------------------------------------------------------------- choices */

@@ -1,5 +1,6 @@
 /* Proofs of rules for all sizes: which rules are proved, and that nothing is which instances
  * refute. The checker itself raises where an instance refutes what was proved in its case. */
+#include "tests/context.h"
 #include "rules/rules.h"
 #include <check.h>
 #include <stdlib.h>
@@ -93,13 +94,7 @@ static void check(tarn_ctx *cx, void *arg) {
                 r->counterexample ? r->counterexample : "");
   ck_assert_msg(r->proved == j->proved, "%s: %s", j->text, r->unproved ? r->unproved : "proved");
 }
-static void must(tarn_fn *fn, const void *arg) {
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  tarn_status st = tarn_protect(cx, fn, (void *)(uintptr_t)arg);
-  ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
-  tarn_ctx_free(cx);
-}
-START_TEST(test_rules) { must(check, &jobs[_i]); }
+START_TEST(test_rules) { in_context(check, &jobs[_i]); }
 END_TEST
 
 /* ---- shipped rules with one thing changed ---- */
@@ -153,7 +148,7 @@ static void changes(tarn_ctx *cx, void *arg) {
     }
   ck_assert_msg(tried > (all ? 60 : 6) && c.refuted * 3 > tried, "%u of %u", c.refuted, tried);
 }
-START_TEST(test_changes) { must(changes, NULL); }
+START_TEST(test_changes) { in_context(changes, NULL); }
 END_TEST
 
 /* How many of the shipped family are proved; none is lost. */
@@ -168,7 +163,7 @@ static void family(tarn_ctx *cx, void *arg) {
   for (uint32_t i = 0; i < n; i++) proved += r[i].proved;
   ck_assert_msg(proved >= 40, "%u of %u", proved, n);
 }
-START_TEST(test_family) { must(family, NULL); }
+START_TEST(test_family) { in_context(family, NULL); }
 END_TEST
 
 /* Rules over loops that are proved, with each condition and guard deleted in turn, and changed in
@@ -254,13 +249,13 @@ static void tables(tarn_ctx *cx, void *arg) {
   }
   (void)arg;
 }
-START_TEST(test_numbers) { must(numbers, NULL); }
+START_TEST(test_numbers) { in_context(numbers, NULL); }
 END_TEST
-START_TEST(test_tables) { must(tables, NULL); }
+START_TEST(test_tables) { in_context(tables, NULL); }
 END_TEST
-START_TEST(test_without) { must(without, &over_loops[_i]); }
+START_TEST(test_without) { in_context(without, &over_loops[_i]); }
 END_TEST
-START_TEST(test_swapped) { must(swapped, &over_loops[_i]); }
+START_TEST(test_swapped) { in_context(swapped, &over_loops[_i]); }
 END_TEST
 
 int main(int argc, char **argv) {

@@ -288,8 +288,7 @@ static void run_loaded(void *model, const tarn_tensor *const *in, tarn_tensor *c
   for (uint32_t i = 0; i < p->nout; i++) root[i] = p->out[i].term;
   tarn_eval(L, root, p->nout, &b, 1, TARN_STRICT, tarn_opaque_eval, got);
   for (uint32_t i = 0; i < p->nout; i++)
-    memcpy(out[i]->data, got[i]->data,
-           (size_t)tarn_tensor_count(got[i]) * tarn_dtype_size(got[i]->dtype));
+    memcpy(out[i]->data, got[i]->data, tarn_tensor_bytes(got[i]));
   m->e->runs++;
 }
 

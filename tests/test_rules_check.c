@@ -1,5 +1,6 @@
 /* rules/: the checker. Every shipped rule holds, every condition is needed; what looks right and is
  * wrong has a counterexample. With --all as many instances as `tarn rules check` takes. */
+#include "tests/context.h"
 #include "rules/rules.h"
 #include "tests/alloc.h"
 #include <check.h>
@@ -13,13 +14,6 @@ static void ship(tarn_ctx *cx, tarn_ruleset *rs) {
   const char *file, *text;
   for (uint32_t i = 0; tarn_rules_shipped(i, &file, &text); i++)
     tarn_ruleset_read(rs, text, strlen(text), tarn_format(cx, "%s.rules", file));
-}
-
-static void must(tarn_fn *fn, void *arg) {
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  tarn_status st = tarn_protect(cx, fn, arg);
-  ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
-  tarn_ctx_free(cx);
 }
 
 /* ---- what is shipped ---- */
@@ -46,9 +40,9 @@ static void shipped(tarn_ctx *cx, void *arg) {
   else ck_assert_uint_eq(n, tarn_ruleset_count(rs));
   ck_assert_uint_gt(n, 100);
 }
-START_TEST(test_shipped) { must(shipped, NULL); }
+START_TEST(test_shipped) { in_context(shipped, NULL); }
 END_TEST
-START_TEST(test_needed) { must(shipped, &all); }
+START_TEST(test_needed) { in_context(shipped, &all); }
 END_TEST
 
 /* A doc is an equation or a sentence, not a number in the list of rules alone; also of derived
@@ -78,7 +72,7 @@ static void sentences(tarn_ctx *cx, void *arg) {
   ck_assert(!says_something("") && !says_something("R22") && !says_something("R25, R54") &&
             !says_something("R12 (R3) 4"));
 }
-START_TEST(test_sentences) { must(sentences, NULL); }
+START_TEST(test_sentences) { in_context(sentences, NULL); }
 END_TEST
 
 /* Every rule stands in the table of docs/rule-list.md with its class, and every number of the list
@@ -106,7 +100,7 @@ static void documented(tarn_ctx *cx, void *arg) {
   for (int i = 1; i < 74; i++)
     ck_assert_msg(seen[i] || i == 48 || i == 49, "no rule has the number R%d", i);
 }
-START_TEST(test_documented) { must(documented, NULL); }
+START_TEST(test_documented) { in_context(documented, NULL); }
 END_TEST
 
 /* ---- traps ---- */
@@ -225,7 +219,7 @@ static void trapped(tarn_ctx *cx, void *arg) {
                 r->counterexample);
   ck_assert_msg(strlen(r->counterexample) < 1800, "%s: not small\n%s", t->name, r->counterexample);
 }
-START_TEST(test_traps) { must(trapped, (void *)(uintptr_t)&traps[_i]); }
+START_TEST(test_traps) { in_context(trapped, (void *)(uintptr_t)&traps[_i]); }
 END_TEST
 
 /* A network shows that something is wrong: the rule over loops is at fault, not the one that was
@@ -243,7 +237,7 @@ static void blamed(tarn_ctx *cx, void *arg) {
   ck_assert_msg(r[0].ok && !strcmp(r[0].name, "absorb"), "%s", r[0].counterexample);
   ck_assert(!r[1].ok && r[1].counterexample && !strcmp(r[1].name, "wrong"));
 }
-START_TEST(test_blamed) { must(blamed, NULL); }
+START_TEST(test_blamed) { in_context(blamed, NULL); }
 END_TEST
 
 /* What only reorders: no worse than the left side in another order. */
@@ -272,7 +266,7 @@ static void holds_reordered(tarn_ctx *cx, void *arg) {
   ck_assert_msg(r->ok && r->found == TARN_RULE_REASSOC, "%s: %u of %u\n%s", t->name, r->samples,
                 r->tried, r->counterexample ? r->counterexample : "");
 }
-START_TEST(test_reordered) { must(holds_reordered, (void *)(uintptr_t)&reordered[_i]); }
+START_TEST(test_reordered) { in_context(holds_reordered, (void *)(uintptr_t)&reordered[_i]); }
 END_TEST
 
 /* In another order, a product of whole numbers of which one is 0 may overflow before it meets the
@@ -297,7 +291,7 @@ static void holds_allowed(tarn_ctx *cx, void *arg) {
   ck_assert_msg(r->ok, "%s: %u of %u\n%s", t->name, r->samples, r->tried,
                 r->counterexample ? r->counterexample : "");
 }
-START_TEST(test_allowed) { must(holds_allowed, (void *)(uintptr_t)&allowed[_i]); }
+START_TEST(test_allowed) { in_context(holds_allowed, (void *)(uintptr_t)&allowed[_i]); }
 END_TEST
 
 /* The counterexample of a wrong map through a pad is as small as can be: two elements, one more,
@@ -316,7 +310,7 @@ static void shrunk(tarn_ctx *cx, void *arg) {
                     strlen(r->counterexample) < 450,
                 "%s", r->counterexample);
 }
-START_TEST(test_shrunk) { must(shrunk, NULL); }
+START_TEST(test_shrunk) { in_context(shrunk, NULL); }
 END_TEST
 
 /* ---- instances are what they should be ---- */
@@ -332,7 +326,7 @@ static void starved(tarn_ctx *cx, void *arg) {
   tarn_rules_check(rs, &o, &r);
   ck_assert(!r->ok && !r->counterexample && r->samples == 0);
 }
-START_TEST(test_starved) { must(starved, NULL); }
+START_TEST(test_starved) { in_context(starved, NULL); }
 END_TEST
 
 /* Any allocation that fails is reported, and nothing is left behind. */
@@ -368,7 +362,7 @@ static void whole(tarn_ctx *cx, void *arg) {
   tarn_rules_check(rs, &o, &r);
   ck_assert(r->ok && r->samples == 20 && r->found == TARN_RULE_EXACT);
 }
-START_TEST(test_whole) { must(whole, NULL); }
+START_TEST(test_whole) { in_context(whole, NULL); }
 END_TEST
 
 /* The same seed gives the same result. */
@@ -385,7 +379,7 @@ static void repeated(tarn_ctx *cx, void *arg) {
   }
   ck_assert_str_eq(text[0], text[1]);
 }
-START_TEST(test_repeated) { must(repeated, NULL); }
+START_TEST(test_repeated) { in_context(repeated, NULL); }
 END_TEST
 
 int main(int argc, char **argv) {

@@ -238,10 +238,6 @@ END_TEST
 
 /* The k best terms against all terms there are, of random graphs without cycles. */
 enum { MOST_TERMS = 4000 };
-static int by_cost(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
 /* Costs of the terms of each class; 0 where there are too many. */
 static uint32_t all_terms(const tarn_sel_view *v, uint32_t cls, double (*cost)[MOST_TERMS],
                           const uint32_t *n) {
@@ -259,7 +255,7 @@ static uint32_t all_terms(const tarn_sel_view *v, uint32_t cls, double (*cost)[M
         for (uint32_t b = 0; b < n[c]; b++) cost[cls][count++] = before[a] + cost[c][b];
     }
   }
-  qsort(cost[cls], count, sizeof **cost, by_cost);
+  qsort(cost[cls], count, sizeof **cost, tarn_by_double);
   return count;
 }
 START_TEST(best_terms) {

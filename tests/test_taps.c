@@ -2,6 +2,7 @@
  * many ones as there are taps. */
 #include <check.h>
 
+#include "tests/context.h"
 #include "tests/pipeline.h"
 #include "tests/rules_kit.h"
 
@@ -82,12 +83,6 @@ static void run_random(tarn_ctx *cx, void *arg) {
   double want = 2 * sum_of_ones(kit_model(L, text_of(cx, &c, true)));
   double have = flops(exact(kit_model(L, text), tarn_hw_load(L, "x86-64-v3")));
   ck_assert_msg(have == want, "%s%g operations, %g counted", text, want, have);
-}
-static void in_context(tarn_fn *f, void *arg) {
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  tarn_status st = tarn_protect(cx, f, arg);
-  ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
-  tarn_ctx_free(cx);
 }
 START_TEST(random_convolutions) { in_context(run_random, &_i); }
 END_TEST

@@ -3,6 +3,7 @@
  *
  *   test_tc [--all]      a few hundred of each; --all: 10,000 of each; one in a hundred is compiled
  *   test_tc SEED         prints one random definition, and what is different */
+#include "tests/context.h"
 #include "tests/pipeline.h"
 #include "tests/tc_direct.h"
 #include <check.h>
@@ -343,13 +344,6 @@ static void one(tarn_ctx *cx, void *arg) {
   c->valid += is == VALID;
   c->invalid += is == INVALID;
   if (c->what) snprintf(c->text, sizeof c->text, "%s\n%s", c->what, s.text);
-}
-
-static void in_context(tarn_fn *fn, void *arg) {
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  tarn_status st = tarn_protect(cx, fn, arg);
-  ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
-  tarn_ctx_free(cx);
 }
 
 START_TEST(random_definitions) {

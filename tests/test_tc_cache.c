@@ -1,4 +1,5 @@
 /* Comprehensions called in this process: the cache, what finds an entry again, injected kernels. */
+#include "tests/context.h"
 #include "hw/host/host.h"
 #include "tests/alloc.h"
 #include "tune/cache.h"
@@ -134,12 +135,6 @@ static void broken(tarn_ctx *cx, void *arg) {
   call(&f, arg);
 }
 
-static void goes_well(tarn_fn *fn, void *arg) {
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  tarn_status st = tarn_protect(cx, fn, arg);
-  ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
-  tarn_ctx_free(cx);
-}
 static void fails(tarn_fn *fn, void *arg, tarn_status want, const char *words) {
   tarn_ctx *cx = tarn_ctx_new(NULL);
   tarn_status st = tarn_protect(cx, fn, arg);
@@ -147,11 +142,11 @@ static void fails(tarn_fn *fn, void *arg, tarn_status want, const char *words) {
   tarn_ctx_free(cx);
 }
 
-START_TEST(entries) { goes_well(finds, NULL); }
+START_TEST(entries) { in_context(finds, NULL); }
 END_TEST
 START_TEST(memory_of_the_caller) {
-  goes_well(strides, NULL);
-  goes_well(loaded, NULL);
+  in_context(strides, NULL);
+  in_context(loaded, NULL);
 }
 END_TEST
 
@@ -170,7 +165,7 @@ START_TEST(by_hand) {
   fclose(f);
   snprintf(command, sizeof command, "cc -O1 -shared -fPIC -o %s %s", so, c);
   ck_assert_int_eq(system(command), 0);
-  goes_well(injected, so);
+  in_context(injected, so);
 }
 END_TEST
 START_TEST(wrong_ones) {

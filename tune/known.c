@@ -132,10 +132,6 @@ static void compare(tarn_ctx *cx, void *arg) {
   }
   x->ratio = took / least;
 }
-static int by_ratio(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
 static double scale_of(known *q, tarn_lang *L, const tarn_hw *hw, double guessed) {
   double ratio[COMPARED];
   uint32_t n = 0, step = q->kernel.n / COMPARED + 1;
@@ -143,7 +139,7 @@ static double scale_of(known *q, tarn_lang *L, const tarn_hw *hw, double guessed
     compared x = {q, L, hw, &q->kernel.p[i], 0};
     if (tarn_tried(q->cx, compare, &x) && x.ratio > 0 && x.ratio < INFINITY) ratio[n++] = x.ratio;
   }
-  qsort(ratio, n, sizeof *ratio, by_ratio);
+  qsort(ratio, n, sizeof *ratio, tarn_by_double);
   return n ? guessed * ratio[n / 2] : 1;
 }
 static void index_records(known *q, uint32_t n) {

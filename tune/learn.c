@@ -5,10 +5,6 @@
 #include <string.h>
 
 /* ---- how good it is ---- */
-static int by_value(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
 typedef struct tally {
   double pairs, right, sum, sum2, residual, recall;
   uint32_t points, wide;
@@ -16,7 +12,7 @@ typedef struct tally {
 
 static double nth(tarn_ctx *cx, const double *v, uint32_t n, uint32_t k) {
   double *s = tarn_copy(cx, v, n * sizeof *v);
-  qsort(s, n, sizeof *s, by_value);
+  qsort(s, n, sizeof *s, tarn_by_double);
   return s[k];
 }
 /* One kernel's schedules: x[0 … n-1], predicted seconds p. */

@@ -80,7 +80,7 @@ static void place(shared *s, tarn_tensor *t, uint32_t i, bool constant) {
 
 /* Into the caches, as far as they go. */
 static void read_through(const tarn_tensor *t) {
-  size_t n = (size_t)tarn_tensor_count(t) * tarn_dtype_size(t->dtype);
+  size_t n = tarn_tensor_bytes(t);
   const volatile char *p = t->data;
   for (size_t i = 0; i < n; i += 64) (void)p[i];
 }

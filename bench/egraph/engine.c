@@ -110,11 +110,6 @@ static int open_named(const char *name, size_t n, uint64_t nodes) {
   return 0;
 }
 
-static int by_size(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 static int workload(const char *name, uint64_t nodes, int times) {
   bool assoc = !strncmp(name, "assoc", 5);
   size_t n = strcspn(name, "-");
@@ -132,7 +127,7 @@ static int workload(const char *name, uint64_t nodes, int times) {
     if (!i) first = got.ms, peak = tarn_eg_peak_bytes(L.g);
     if (!i || got.ms < best.ms) best = got;
   }
-  qsort(took, (size_t)times, sizeof *took, by_size);
+  qsort(took, (size_t)times, sizeof *took, tarn_by_double);
   printf("{\"ms\":%.4f,\"first\":%.4f,\"median\":%.4f,\"stop\":\"%s\",\"idle_us\":%.1f,\"search\":%"
          ".4f,\"apply\":%.4f,"
          "\"rebuild\":%.4f,\"iterations\":%u,\"matches\":%llu,\"nodes\":%u,\"classes\":%u,\"peak\":"

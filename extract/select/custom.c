@@ -79,18 +79,13 @@ typedef struct cases {
   double *cost;
 } cases;
 
-static int by_value(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 static uint32_t find_levels(cases *w, uint32_t m) {
   sel_custom *s = w->s;
   uint32_t n = 0, kept = 0;
   double *x = w->level[m] = SEL_NEW(s->r->mem, double, (size_t)s->r->g.n_nodes + 1);
   for (uint32_t v = 0; v < s->r->g.n_nodes; v++)
     if (s->val[(size_t)v * s->k] < INFINITY) x[n++] = s->val[(size_t)v * s->k + s->max[m]];
-  if (n) qsort(x, n, sizeof *x, by_value);
+  if (n) qsort(x, n, sizeof *x, tarn_by_double);
   for (uint32_t i = 0; i < n; i++)
     if (!kept || x[kept - 1] < x[i]) x[kept++] = x[i];
   return w->n[m] = kept;

@@ -41,11 +41,6 @@ static double way_down(void *user, uint32_t v, const double *kid, uint32_t n) {
   return most + purse(s->lp, v) + purse(s->lp, s->q->nn + s->q->ncls[v]);
 }
 
-static int by_value(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 /* The distinct values up to `most`, thinned to what a round can use. */
 static void find_levels(levels *s, double most) {
   enum { USED = 40 };
@@ -56,7 +51,7 @@ static void find_levels(levels *s, double most) {
     if (s->in[c] > 0 && s->in[c] <= most) SEL_PUSH(s->mem, &s->level, s->in[c]);
   }
   if (!s->level.n) return;
-  qsort(s->level.p, s->level.n, sizeof(double), by_value);
+  qsort(s->level.p, s->level.n, sizeof(double), tarn_by_double);
   for (uint32_t i = 0; i < s->level.n; i++)
     if (!m || s->level.p[i] > s->level.p[m - 1] + 1e-7 * most) s->level.p[m++] = s->level.p[i];
   for (uint32_t i = 0; m > USED && i < USED; i++)

@@ -58,14 +58,9 @@ void prep_lift_fixed(const prep *p, uint32_t *choice) {
   for (uint32_t i = 0; i < p->fixed.n; i++) prep_lift(p, p->fixed.p[i], choice);
 }
 
-static int by_id(const void *a, const void *b) {
-  uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-  return (x > y) - (x < y);
-}
-
 static uint32_t sort_set(uint32_t *v, uint32_t n) {
   uint32_t m = 0;
-  if (n > 16) qsort(v, n, sizeof *v, by_id);
+  if (n > 16) qsort(v, n, sizeof *v, tarn_by_u32);
   else
     for (uint32_t i = 1; i < n; i++)
       for (uint32_t j = i, x = v[i]; j && v[j - 1] > x; j--) v[j] = v[j - 1], v[j - 1] = x;

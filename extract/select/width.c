@@ -6,14 +6,10 @@
 #include <string.h>
 
 /* ---- the graph of classes: members of a node are adjacent ---- */
-static int by_id(const void *a, const void *b) {
-  uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-  return (x > y) - (x < y);
-}
 
 static void sort_set(sel_u32s *s) {
   uint32_t m = 0;
-  if (s->n > 1) qsort(s->p, s->n, sizeof *s->p, by_id);
+  if (s->n > 1) qsort(s->p, s->n, sizeof *s->p, tarn_by_u32);
   for (uint32_t i = 0; i < s->n; i++)
     if (!m || s->p[m - 1] != s->p[i]) s->p[m++] = s->p[i];
   s->n = m;

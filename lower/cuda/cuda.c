@@ -47,10 +47,6 @@ static void annotate(low_module *M, LLVMValueRef f, const char *what, uint32_t v
   LLVMAddNamedMetadataOperand(M->m, "nvvm.annotations",
                               LLVMMetadataAsValue(M->lc, LLVMMDNodeInContext2(M->lc, m, 3)));
 }
-static void attribute(low_module *M, LLVMValueRef f, unsigned at, const char *name) {
-  unsigned id = LLVMGetEnumAttributeKindForName(name, strlen(name));
-  LLVMAddAttributeAtIndex(f, at, LLVMCreateEnumAttribute(M->lc, id, 0));
-}
 static LLVMValueRef begin_kernel(low_module *M, const region *r, uint32_t nin, uint32_t nout) {
   LLVMTypeRef t[TARN_MAX_OPERANDS + 9];
   for (uint32_t i = 0; i < nin + nout + 1; i++) t[i] = M->ptr;
@@ -59,8 +55,8 @@ static LLVMValueRef begin_kernel(low_module *M, const region *r, uint32_t nin, u
   annotate(M, f, "kernel", 1), annotate(M, f, "maxntidx", r->block);
   annotate(M, f, "minctasm", 1); /* else ptxas spills to have more blocks at once */
   for (uint32_t i = 0; i < nin + nout + 1; i++) {
-    attribute(M, f, 1 + i, "noalias");
-    if (i < nin) attribute(M, f, 1 + i, "readonly");
+    low_attribute(M, f, 1 + i, "noalias");
+    if (i < nin) low_attribute(M, f, 1 + i, "readonly");
   }
   return f;
 }

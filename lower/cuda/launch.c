@@ -10,11 +10,6 @@ cuda_program *cuda_program_new(tarn_ctx *cx, const tarn_kprog *p, const tarn_mem
 }
 
 /* ---------------------------------------------------------------- places */
-static uint32_t port_of(const uint32_t *list, uint32_t n, uint32_t buf) {
-  for (uint32_t i = 0; i < n; i++)
-    if (list[i] == buf) return i;
-  return TARN_NONE;
-}
 static tarn_rt_place at(uint32_t where, int64_t offset) {
   return (tarn_rt_place){where, 0, (uint64_t)offset};
 }
@@ -23,9 +18,9 @@ tarn_rt_place cuda_place(const cuda_program *g, uint32_t buf, int64_t offset) {
   uint32_t root = tarn_kprog_root(p, buf), port = TARN_NONE;
   tarn_buf_kind kind = p->buf[root].kind;
   tarn_rt_place x = at(TARN_RT_NOWHERE, 0); /* no kernel touches it */
-  if (kind == TARN_BUF_INPUT && (port = port_of(p->in, p->nin, root)) != TARN_NONE)
+  if (kind == TARN_BUF_INPUT && (port = low_port(p->in, p->nin, root)) != TARN_NONE)
     x = at(TARN_RT_INPUT, offset);
-  else if (kind == TARN_BUF_OUTPUT && (port = port_of(p->out, p->nout, root)) != TARN_NONE)
+  else if (kind == TARN_BUF_OUTPUT && (port = low_port(p->out, p->nout, root)) != TARN_NONE)
     x = at(TARN_RT_OUTPUT, offset);
   else if (kind == TARN_BUF_CONST && g->plan->const_offset[root] >= 0)
     return at(TARN_RT_CONSTANTS, g->plan->const_offset[root] + offset);
@@ -37,7 +32,7 @@ tarn_rt_place cuda_place(const cuda_program *g, uint32_t buf, int64_t offset) {
 /* Is output i no buffer of its own? */
 static bool cuda_copied(const cuda_program *g, uint32_t i) {
   uint32_t b = g->p->out[i];
-  return g->p->buf[b].kind != TARN_BUF_OUTPUT || port_of(g->p->out, g->p->nout, b) != i;
+  return g->p->buf[b].kind != TARN_BUF_OUTPUT || low_port(g->p->out, g->p->nout, b) != i;
 }
 
 /* ---------------------------------------------------------------- launches */

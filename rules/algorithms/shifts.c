@@ -429,7 +429,7 @@ static uint32_t rebuilt(const shifts *c, uint32_t i) {
   for (uint32_t a = 0; a < n; a++) kid[a] = c->now[kid_at(c, i, a)];
   if (n == 0) return c->w.id[i];
   if (x.op == TARN_FX_SUB && c->is[i].type == TARN_I32) return difference(c, kid[0], kid[1]);
-  return x.op == TARN_FX_CAST ? tarn_fx_cast(c->L, x.dtype, kid[0]) : fx_rebuild(c->L, &x, kid);
+  return tarn_fx_rebuild(c->L, &x, kid);
 }
 
 static bool step(shifts *c, uint32_t i) {

@@ -126,10 +126,6 @@ static bool finish(tiled *x, uint32_t read, uint32_t nloop, unsigned wanted, uin
   return map != TARN_NONE;
 }
 
-static uint32_t zero_of(tarn_lang *L, tarn_dtype t) {
-  return tarn_dtype_is_float(t) ? tarn_fx_const(L, t, 0) : tarn_fx_iconst(L, t, 0);
-}
-
 /* Child i of the nest as the tiles that the call reads; i = 2: what the accumulator begins with. */
 static bool f_operand(renv *e, const rv *a, rv *out) {
   fit t;
@@ -142,7 +138,8 @@ static bool f_operand(renv *e, const rv *a, rv *out) {
   unsigned wanted = i == 0   ? 1u << SHARED | 1u << ROWS | 1u << REDUCED
                     : i == 1 ? 1u << SHARED | 1u << COLUMNS | 1u << REDUCED
                              : 1u << SHARED | 1u << ROWS | 1u << COLUMNS;
-  uint32_t fill = i == 2 ? zero_of(e->L, type->dtype) : tarn_hw_filler(e->L, &t.f, type->dtype);
+  uint32_t fill =
+      i == 2 ? tarn_fx_zero(e->L, type->dtype) : tarn_hw_filler(e->L, &t.f, type->dtype);
   return fill != TARN_NONE &&
          finish(&x, t.s->read[i].map, i == 2 ? t.s->nown : t.nloop, wanted, fill, out);
 }

@@ -41,7 +41,7 @@ static bool holds_value(pf_judge *j, const pf_step *s, const char **why) {
   const tarn_tensor *t = tarn_payload_get(j->L, c->payload)->tensor;
   tarn_tensor *out;
   tarn_eval(j->L, &computed, 1, NULL, 0, TARN_STRICT, NULL, &out);
-  return memcmp(out->data, t->data, (size_t)tarn_tensor_count(t) * tarn_dtype_size(t->dtype)) == 0;
+  return memcmp(out->data, t->data, tarn_tensor_bytes(t)) == 0;
 }
 
 static bool holds_congruence(pf_judge *j, const pf_proof *p, uint32_t lemma, const pf_step *s,

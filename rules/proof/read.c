@@ -48,7 +48,7 @@ static int digit(char c) {
   return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 static void read_bytes(const reading *r, const tarn_sx *name, tarn_tensor *t) {
-  size_t n = (size_t)tarn_tensor_count(t) * tarn_dtype_size(t->dtype);
+  size_t n = tarn_tensor_bytes(t);
   uint8_t *d = t->data;
   for (uint32_t i = 0; i < r->form->n; i++) {
     const tarn_sx *s = r->form->kid[i];

@@ -16,23 +16,21 @@ typedef struct writing {
   TARN_VEC(uint32_t) bytes; /* payloads of constants whose bytes stand at the end */
 } writing;
 
-static size_t size_of(const tarn_tensor *t) {
-  return (size_t)tarn_tensor_count(t) * tarn_dtype_size(t->dtype);
-}
-
 static bool one_value(const tarn_tensor *t) {
-  size_t each = tarn_dtype_size(t->dtype), all = size_of(t);
+  size_t each = tarn_dtype_size(t->dtype), all = tarn_tensor_bytes(t);
   return all > each && memcmp(t->data, (const char *)t->data + each, all - each) == 0;
 }
 
 /* ---------------------------------------------------------------- constants */
 
-static uint64_t hash_of(const tarn_tensor *t) { return tarn_hash_bytes(t->data, size_of(t), 0); }
+static uint64_t hash_of(const tarn_tensor *t) {
+  return tarn_hash_bytes(t->data, tarn_tensor_bytes(t), 0);
+}
 
 tarn_term pf_stand_in(tarn_lang *L, tarn_term t) {
   const tarn_node *x = tarn_term_get(L, t);
   const tarn_tensor *v = x->op == TARN_OP_CONST ? tarn_payload_get(L, x->payload)->tensor : NULL;
-  if (!v || tarn_tensor_count(v) <= PF_WRITTEN || size_of(v) <= PF_BYTES || one_value(v))
+  if (!v || tarn_tensor_count(v) <= PF_WRITTEN || tarn_tensor_bytes(v) <= PF_BYTES || one_value(v))
     return TARN_NONE;
   return tarn_input(L, tarn_format(tarn_lang_ctx(L), PF_CONST "%016" PRIx64, hash_of(v)), x->type);
 }
@@ -68,7 +66,7 @@ static void constant(writing *w, uint32_t payload) {
       tarn_fx_print(w->L, w->b, tarn_fx_const(w->L, t->dtype, v.d));
     else tarn_fx_print(w->L, w->b, tarn_fx_iconst(w->L, t->dtype, v.i));
     tarn_buf_str(w->b, ")");
-  } else if (size_of(t) <= PF_BYTES) {
+  } else if (tarn_tensor_bytes(t) <= PF_BYTES) {
     tarn_buf_str(w->b, " (bytes)");
     tarn_push(w->cx, &w->bytes, payload);
   } else fingerprint(w, t);
@@ -82,7 +80,7 @@ static void all_bytes(writing *w) {
     tarn_buf_str(w->b, "\n  (bytes ");
     tarn_sx_string(w->b, p->name, strlen(p->name));
     tarn_buf_str(w->b, " \"");
-    for (size_t k = 0; k < size_of(p->tensor); k++) tarn_buf_fmt(w->b, "%02x", d[k]);
+    for (size_t k = 0; k < tarn_tensor_bytes(p->tensor); k++) tarn_buf_fmt(w->b, "%02x", d[k]);
     tarn_buf_str(w->b, "\")");
   }
 }

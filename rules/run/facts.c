@@ -59,7 +59,7 @@ static void scan(tarn_saturation *s, const tarn_tensor *t, facts *f) {
 static void facts_const(tarn_saturation *s, uint32_t payload, facts *f) {
   const tarn_tensor *t = tarn_payload_get(s->L, payload)->tensor;
   f->constant = 1;
-  if ((size_t)tarn_tensor_count(t) * tarn_dtype_size(t->dtype) <= SMALL) f->value = payload;
+  if (tarn_tensor_bytes(t) <= SMALL) f->value = payload;
   scan(s, t, f);
 }
 

@@ -8,7 +8,7 @@
 static void check_same(const tarn_tensor *a, const tarn_tensor *b) {
   FUZZ_CHECK(a->dtype == b->dtype && a->n == b->n &&
              memcmp(a->dim, b->dim, a->n * sizeof *a->dim) == 0);
-  size_t bytes = (size_t)tarn_tensor_count(a) * tarn_dtype_size(a->dtype);
+  size_t bytes = tarn_tensor_bytes(a);
   FUZZ_CHECK(bytes == 0 || memcmp(a->data, b->data, bytes) == 0);
 }
 
