@@ -3,7 +3,7 @@
 source tests/cli/lib.sh "$1"
 
 block() { awk -v open='```'"$2" '$0 == open { on = 1; next } $0 == "```" { on = 0 } on' "$1"; } # FILE LANGUAGE
-block docs/how-to-add.md rules >"$work/shown.rules"
+block docs/developing.md rules >"$work/shown.rules"
 try 0 rules check "$work/shown.rules" --json
 is 'rules.#' 1
 is ok true
