@@ -16,10 +16,10 @@ typedef struct seen {
 } seen;
 static double note_kernel(void *user, tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
                           const tarn_schedule *s, uint32_t threads, const tarn_cost *analytic) {
-  (void)hw, (void)s, (void)threads;
+  (void)L, (void)hw, (void)s, (void)threads;
   seen *v = user;
   bool fresh;
-  tarn_map_at(v->by_hash, tarn_ksig_hash(L, k), &fresh);
+  tarn_map_at(v->by_hash, tarn_ksig_hash(k), &fresh);
   if (fresh) tarn_push(v->cx, &v->sig, tarn_copy(v->cx, k, sizeof *k));
   return analytic->seconds;
 }

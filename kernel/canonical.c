@@ -244,8 +244,7 @@ static uint64_t hash_layout(uint64_t h, const tarn_layout *l) {
   h = tarn_hash_bytes(l->stride, l->n * sizeof(int64_t), h);
   return tarn_hash_mix(tarn_hash_mix(h, (uint64_t)l->block), l->block ? l->baxis : 0);
 }
-uint64_t tarn_ksig_hash(tarn_lang *L, const tarn_ksig *k) {
-  (void)L;
+uint64_t tarn_ksig_hash(const tarn_ksig *k) {
   uint64_t h = tarn_hash_mix(0x7461726e + k->strict, k->nest);
   for (uint32_t i = 0; i < k->nin; i++) {
     h = hash_layout(h, &k->in[i]);

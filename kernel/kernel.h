@@ -88,7 +88,7 @@ TARN_API bool tarn_ksig_equal(const tarn_ksig *a, const tarn_ksig *b); /* whatev
 /* Bytes that are equal where tarn_ksig_equal() says so, within this program: a key for tables. */
 TARN_API void tarn_ksig_key(const tarn_ksig *k, tarn_buf *b);
 TARN_API uint64_t
-tarn_ksig_hash(tarn_lang *L, const tarn_ksig *k); /* within this program: nests by their number */
+tarn_ksig_hash(const tarn_ksig *k); /* within this program: nests by their number */
 /* ---- the same kernel at several sizes (numbers.c) ---- */
 typedef struct tarn_numbers {
   int64_t *p;

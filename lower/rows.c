@@ -99,9 +99,8 @@ static void prefetch_row(rows *r) {
   LLVMValueRef p = low_step_address(r->s, r->table, &r->lt, r->type, idx);
   for (int64_t by = 0; by < bytes; by += line) low_prefetch(M, p, low_i64(M, by), false, 3);
 }
-static void add_row(rows *r, uint32_t d) {
+static void add_row(rows *r) {
   low_module *M = r->s->M;
-  (void)d;
   LLVMValueRef idx[TARN_MAX_DIMS];
   if (r->ahead) prefetch_row(r);
   LLVMValueRef p = low_step_address(r->s, r->index, &r->li, r->index_type, r->at);
@@ -120,7 +119,7 @@ static void add_row(rows *r, uint32_t d) {
 }
 
 static void summed_dims(rows *r, uint32_t d) {
-  if (d == r->summed) add_row(r, d);
+  if (d == r->summed) add_row(r);
   else loop(r, r->kept + d, r->li.dim[r->kept + d], 1, summed_dims, d + 1);
 }
 

@@ -71,7 +71,7 @@ static tarn_term empty_list(trips *t, uint32_t k, uint32_t axis) {
   uint32_t rank;
   tarn_dtype type;
   const Onnx__ValueInfoProto *v = t->g->output[t->from + t->states + k];
-  if (!im_declared_type(t->n, v, &type, &rank, dim) || rank == TARN_MAX_DIMS || axis > rank)
+  if (!im_declared_type(v, &type, &rank, dim) || rank == TARN_MAX_DIMS || axis > rank)
     im_bad(t->n, "makes no trip, and its body does not declare the shape of its output %u", k);
   memmove(dim + axis + 1, dim + axis, (rank - axis) * sizeof *dim);
   dim[axis] = 0;

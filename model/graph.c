@@ -98,9 +98,7 @@ im_val *im_run_body(im_node *n, const Onnx__GraphProto *g, const im_val *in, siz
   return out;
 }
 
-bool im_declared_type(im_node *n, const Onnx__ValueInfoProto *v, tarn_dtype *t, uint32_t *rank,
-                      int64_t *dim) {
-  (void)n;
+bool im_declared_type(const Onnx__ValueInfoProto *v, tarn_dtype *t, uint32_t *rank, int64_t *dim) {
   bool tensor = v->type && v->type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
   const Onnx__TypeProto__Tensor *d = tensor ? v->type->tensor_type : NULL;
   if (!d || !d->shape || d->shape->n_dim > TARN_MAX_DIMS || !im_dtype(d->elem_type, t))

@@ -104,7 +104,7 @@ tarn_program *im_run(im *m, tarn_model_report *report);
 void im_run_subgraph(im_node *n, const Onnx__GraphProto *g); /* its outputs become n's */
 /* Its inputs are given by position; returns the values of its outputs. */
 im_val *im_run_body(im_node *n, const Onnx__GraphProto *g, const im_val *in, size_t nin);
-bool im_declared_type(im_node *n, const Onnx__ValueInfoProto *v, tarn_dtype *t, uint32_t *rank,
+bool im_declared_type(const Onnx__ValueInfoProto *v, tarn_dtype *t, uint32_t *rank,
                       int64_t *dim); /* false unless type and shape are given as numbers */
 im_scope *im_enter(const im_node *caller,
                    im_scope *parent); /* names of a body; raises when nested too deeply */

@@ -49,6 +49,24 @@ static inline tarn_program *kit_model(tarn_lang *L, const char *text) {
   uint8_t *bytes = kit_model_bytes(tarn_lang_ctx(L), text, &n);
   return tarn_model_load_bytes(L, bytes, n, "test", NULL, NULL, NULL);
 }
+/* Lines `bytes NAME TYPE DIMS` become initialisers with random bytes. */
+static inline tarn_program *kit_model_of_bytes(tarn_lang *L, const char *text) {
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  tarn_buf b = {.cx = cx};
+  uint64_t seed = 99;
+  for (const char *s = text; *s;) {
+    size_t len = strcspn(s, "\n");
+    char *line = tarn_strndup(cx, s, len), name[64], type[16], dims[64];
+    if (sscanf(line, "bytes %63s %15s %63s", name, type, dims) == 3) {
+      tarn_buf_fmt(&b, "init %s %s %s :", name, type, dims);
+      for (int64_t i = kit_count(dims); i > 0; i--)
+        tarn_buf_fmt(&b, " %d", (int)(kit_random(&seed) % 256) - (type[0] == 'i' ? 128 : 0));
+      tarn_buf_str(&b, "\n");
+    } else tarn_buf_fmt(&b, "%s\n", line);
+    s += len + (s[len] == '\n');
+  }
+  return kit_model(L, b.p);
+}
 
 static inline tarn_tensor *kit_values(tarn_ctx *cx, const tarn_type *t, uint64_t *seed) {
   tarn_tensor *x = tarn_tensor_new(cx, t->dtype, t->n, t->dim);

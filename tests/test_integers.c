@@ -117,24 +117,6 @@ static const net nets[] = {
 };
 #define NETS (int)(sizeof nets / sizeof *nets)
 
-static tarn_program *model_of(tarn_lang *L, const char *text) {
-  tarn_ctx *cx = tarn_lang_ctx(L);
-  tarn_buf b = {.cx = cx};
-  uint64_t seed = 99;
-  for (const char *s = text; *s;) {
-    size_t len = strcspn(s, "\n");
-    char *line = tarn_strndup(cx, s, len), name[64], type[16], dims[64];
-    if (sscanf(line, "bytes %63s %15s %63s", name, type, dims) == 3) {
-      tarn_buf_fmt(&b, "init %s %s %s :", name, type, dims);
-      for (int64_t i = kit_count(dims); i > 0; i--)
-        tarn_buf_fmt(&b, " %d", (int)(kit_random(&seed) % 256) - (type[0] == 'i' ? 128 : 0));
-      tarn_buf_str(&b, "\n");
-    } else tarn_buf_fmt(&b, "%s\n", line);
-    s += len + (s[len] == '\n');
-  }
-  return kit_model(L, b.p);
-}
-
 static tarn_binding *inputs(tarn_program *p, uint64_t seed) {
   tarn_ctx *cx = tarn_lang_ctx(p->L);
   tarn_binding *in = TARN_ARRAY(cx, tarn_binding, p->nin + 1);
@@ -174,7 +156,7 @@ typedef struct job {
 static void kernels(tarn_ctx *cx, void *arg) {
   const job *j = arg;
   tarn_lang *L = tarn_lang_new(cx);
-  tarn_program *p = model_of(L, j->n->text);
+  tarn_program *p = kit_model_of_bytes(L, j->n->text);
   const tarn_hw *hw = tarn_hw_load(L, j->hw);
   pipeline *r = pipeline_extract_as(
       p, hw, (tarn_kgraph_options){.method = TARN_SEL_EXACT, .threads = 1}, j->n->numerics);
@@ -191,7 +173,7 @@ static void kernels(tarn_ctx *cx, void *arg) {
 static void code(tarn_ctx *cx, void *arg) {
   const job *j = arg;
   tarn_lang *L = tarn_lang_new(cx);
-  tarn_program *p = model_of(L, j->n->text);
+  tarn_program *p = kit_model_of_bytes(L, j->n->text);
   const tarn_hw *hw = tarn_hw_host(L, false);
   pipeline *r = pipeline_extract_as(
       p, hw, (tarn_kgraph_options){.method = TARN_SEL_EXACT, .threads = 1}, j->n->numerics);
@@ -264,7 +246,7 @@ static void encoded(tarn_ctx *cx, void *arg) {
   const job *j = arg;
   tarn_lang *L = tarn_lang_new(cx);
   pipeline *r =
-      pipeline_extract_as(model_of(L, j->n->text), tarn_hw_load(L, j->hw),
+      pipeline_extract_as(kit_model_of_bytes(L, j->n->text), tarn_hw_load(L, j->hw),
                           (tarn_kgraph_options){.method = TARN_SEL_EXACT}, TARN_RULE_EXACT);
   char *dir = pipeline_folder(cx), line[8192];
   tarn_lower_options o = {

@@ -156,25 +156,6 @@ static const net nets[] = {
 };
 #define NETS (int)(sizeof nets / sizeof *nets)
 
-/* Lines `bytes NAME TYPE DIMS` become initialisers of any bytes. */
-static tarn_program *model_of(tarn_lang *L, const char *text) {
-  tarn_ctx *cx = tarn_lang_ctx(L);
-  tarn_buf b = {.cx = cx};
-  uint64_t seed = 99;
-  for (const char *s = text; *s;) {
-    size_t len = strcspn(s, "\n");
-    char *line = tarn_strndup(cx, s, len), name[64], type[16], dims[64];
-    if (sscanf(line, "bytes %63s %15s %63s", name, type, dims) == 3) {
-      tarn_buf_fmt(&b, "init %s %s %s :", name, type, dims);
-      for (int64_t i = kit_count(dims); i > 0; i--)
-        tarn_buf_fmt(&b, " %d", (int)(kit_random(&seed) % 256) - (type[0] == 'i' ? 128 : 0));
-      tarn_buf_str(&b, "\n");
-    } else tarn_buf_fmt(&b, "%s\n", line);
-    s += len + (s[len] == '\n');
-  }
-  return kit_model(L, b.p);
-}
-
 /* ---------------------------------------------------------------- what the units compute */
 
 typedef struct unit {
@@ -338,7 +319,7 @@ static void try_net(tarn_ctx *cx, void *arg) {
   o.numerics = n->numerics;
   o.rtol = n->numerics == TARN_RULE_APPROX ? 0.008 : TARN_RTOL;
   o.reasons = TARN_EG_REASONS_ALL;
-  unit u = {.s = tarn_saturate(model_of(L, n->text), rs, &o), .L = L};
+  unit u = {.s = tarn_saturate(kit_model_of_bytes(L, n->text), rs, &o), .L = L};
   u.known = TARN_ARRAY(cx, uint32_t, tarn_eg_id_count(tarn_sat_egraph(u.s)) + 1);
   u.pick = kit_picks(u.s);
   bool whole = mapped(&u, tarn_sat_root(u.s, 0));

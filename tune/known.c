@@ -29,7 +29,7 @@ static uint64_t hash_of(const char *text) { return tarn_hash_bytes(text, strlen(
 /* What is known of a kernel, or NULL. Texts are made once a kernel. */
 static known_kernel *find(known *q, tarn_lang *L, const tarn_ksig *k) {
   bool fresh;
-  uint64_t *at = tarn_map_at(q->by_sig, tarn_ksig_hash(L, k), &fresh);
+  uint64_t *at = tarn_map_at(q->by_sig, tarn_ksig_hash(k), &fresh);
   if (fresh) {
     const uint64_t *here = tarn_map_get(q->by_text, hash_of(tarn_ksig_text(L, q->cx, k)));
     *at = here ? *here : 0;
