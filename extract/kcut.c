@@ -9,7 +9,7 @@
  * short rows), a few rows at a time overlap their waits.
  *
  * For a product of one stage with variable columns that lie far apart: blocks of columns, copied by
- * an extra stage before all rows use them (Goto and van de Geijn, as in price/solve.c). */
+ * an extra stage before all rows use them (Goto and van de Geijn, as in price/candidates.c). */
 #include "extract/kgraph.h"
 #include "kernel/maps.h"
 #include <stdlib.h>
