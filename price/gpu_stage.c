@@ -26,7 +26,6 @@ static void count_instructions(const tarn_hw *hw, const stage_model *m, const ta
   x->steps *= ceil(sum / (double)u->size[2]) / sum;
   x->items *= hw->warps.lanes;
   x->lane = m->n, x->packed = false;
-  x->warp = u->lanes[2];
 }
 gpu_shape gpu_shape_of(const tarn_hw *hw, const stage_model *m, const tarn_stage_sched *s,
                        const gpu_unit *u) {
@@ -65,8 +64,7 @@ uint32_t gpu_unit_operand(const stage_model *m, const acc_model *a, const gpu_sh
 }
 /* The lanes of a warp, where they read or write. */
 static const gpu_warp *lanes_of(const stage_model *m, const acc_model *a, const gpu_shape *x) {
-  uint32_t o = gpu_unit_operand(m, a, x);
-  return o < 2 ? &x->unit->lanes[o] : &x->warp;
+  return x->unit ? &x->unit->lanes[gpu_unit_operand(m, a, x)] : &x->warp;
 }
 /* Loads of one step of the reduction (or of a result). */
 double gpu_loads(const stage_model *m, const acc_model *a, const gpu_shape *x) {

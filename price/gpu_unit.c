@@ -55,21 +55,23 @@ static void load_registers(const stage_model *m, gpu_unit *u) {
     }
   }
 }
-static bool unit_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, uint32_t stage,
-                    const stage_model *m, uint32_t intrinsic, gpu_unit *u) {
-  const tarn_stage *s = stage_of(L, k, stage);
-  const tarn_func *f = tarn_fn_get(L, s->fn);
-  tarn_hw_form form;
+static bool serves(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, uint32_t stage,
+                   uint32_t intrinsic, uint32_t first, tarn_hw_form *form) {
+  const tarn_func *f = tarn_fn_get(L, stage_of(L, k, stage)->fn);
   tarn_dtype type[2];
-  for (uint32_t o = 0; o < 2; o++) type[o] = tarn_read_type(L, k, stage, u->read[o]);
-  if (!tarn_plan_unit_serves(L, hw, intrinsic, f->body, f->red, type, &form)) return false;
-  u->is = &hw->intrin[intrinsic];
-  u->size[0] = form.m, u->size[1] = form.n, u->size[2] = form.k;
-  u->rounds = type[0] == TARN_F32;
+  for (uint32_t o = 0; o < 2; o++) type[o] = tarn_read_type(L, k, stage, o ? 1 - first : first);
+  return tarn_plan_unit_serves(L, hw, intrinsic, f->body, f->red, type, form);
+}
+/* Its reads and dims are known. */
+static bool unit_of(const tarn_lang *L, const tarn_hw_intrinsic *is, const tarn_hw_form *form,
+                    const stage_model *m, gpu_unit *u) {
+  u->is = is;
+  u->size[0] = form->m, u->size[1] = form->n, u->size[2] = form->k;
+  u->rounds = is->op[0].dtype == TARN_F32;
   for (uint32_t o = 0; o < 3; o++) {
-    const tarn_imap *map = tarn_imap_get(L, u->is->op[o].fragment);
+    const tarn_imap *map = tarn_imap_get(L, is->op[o].fragment);
     u->reg[o] = map->dim[1], u->each[o] = map->dim[2];
-    place_lanes(L, &form, o, u);
+    place_lanes(L, form, o, u);
   }
   load_registers(m, u);
   return reads_well(m, u, 0) && reads_well(m, u, 1);
@@ -80,7 +82,9 @@ bool gpu_unit_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, uint32_t s
   while (i < hw->nintrin && strcmp(hw->intrin[i].name, is->name)) i++;
   *u = (gpu_unit){.read = {first, 1 - first}, .dim = {is->rows, is->columns, is->sum}};
   u->pairs = is->pairs;
-  return i < hw->nintrin && unit_of(L, hw, k, stage, m, i, u);
+  tarn_hw_form form;
+  return i < hw->nintrin && serves(L, hw, k, stage, i, first, &form) &&
+         unit_of(L, &hw->intrin[i], &form, m, u);
 }
 
 /* ---------------------------------------------------------------- all that serve a stage */
@@ -96,18 +100,22 @@ static uint32_t longest(const stage_model *m, const uint32_t *dims, uint32_t r) 
 uint32_t gpu_units(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, uint32_t stage,
                    const stage_model *m, gpu_unit *out, uint32_t most) {
   const tarn_stage *s = stage_of(L, k, stage);
-  uint32_t n = 0, dims[2];
+  uint32_t n = 0, dims[2], own[2];
+  tarn_hw_form form;
   if (!m->reduces || m->custom || tarn_fn_get(L, s->fn)->nops != 2) return 0;
   for (uint32_t r = 0; r < 2; r++) dims[r] = dims_of(L, &s->read[r]);
-  for (uint32_t i = 0; i < 2 * hw->nintrin; i++)
-    for (uint32_t first = 0; first < 2; first++)
-      for (uint32_t d = m->nacc; d < m->n; d++) {
-        gpu_unit u = {.read = {first, 1 - first}, .pairs = i % 2};
-        u.dim[0] = longest(m, dims, first), u.dim[1] = longest(m, dims, 1 - first), u.dim[2] = d;
-        if (u.dim[0] == m->nacc || u.dim[1] == m->nacc || !((dims[0] & dims[1]) >> d & 1)) continue;
-        bool serves = n < most && unit_of(L, hw, k, stage, m, i / 2, &u);
-        if (serves && u.twos == u.pairs) out[n++] = u;
-      }
+  for (uint32_t r = 0; r < 2; r++) own[r] = longest(m, dims, r);
+  if (own[0] == m->nacc || own[1] == m->nacc) return 0;
+  for (uint32_t i = 0; i < hw->nintrin; i++)
+    for (uint32_t first = 0; first < 2; first++) {
+      if (!serves(L, hw, k, stage, i, first, &form)) continue;
+      for (uint32_t d = m->nacc; d < m->n && n + 2 <= most; d++)
+        for (int pairs = 0; pairs < 2 && (dims[0] & dims[1]) >> d & 1; pairs++) {
+          gpu_unit u = {.read = {first, 1 - first}, .dim = {own[first], own[1 - first], d}};
+          u.pairs = pairs;
+          if (unit_of(L, &hw->intrin[i], &form, m, &u) && u.twos == u.pairs) out[n++] = u;
+        }
+    }
   return n;
 }
 
