@@ -215,11 +215,6 @@ static void lay_out(box *b, int64_t w) {
     refuse(b->N, "rows to be skewed are whole vectors of 16 bytes, and not padded");
   b->elems = tarn_ceildiv(at, whole) * whole;
 }
-static bool multiple(const tarn_plan_lin *a, int64_t w) {
-  for (uint32_t i = 0; i < a->n; i++)
-    if (a->t[i].coef % w) return false;
-  return a->c % w == 0;
-}
 
 /* ---------------------------------------------------------------- the copy */
 /* The value of coordinate i where a copy counts: its variable is of steps of `wide`, if the last
@@ -291,10 +286,10 @@ static bool goes_by(box *b, tarn_plan_held *h, int64_t w) {
   h->wide = (uint32_t)w;
   lay_out(b, w);
   make_copy(b, h);
-  bool fits = multiple(h->from.off, w) && multiple(h->to, w);
+  bool fits = tarn_plan_multiple(h->from.off, w) && tarn_plan_multiple(h->to, w);
   for (uint32_t g = 0; g < h->from.nguard; g++)
     if (tarn_plan_lin_deps(h->from.guard[g].e) >> h->var[b->n - 1] & 1)
-      fits &= multiple(h->from.guard[g].e, w);
+      fits &= tarn_plan_multiple(h->from.guard[g].e, w);
   return fits;
 }
 uint32_t tarn_plan_zero(const tarn_plan_nest *N, tarn_dtype t) {
@@ -346,25 +341,6 @@ static void redirect(const box *b, uint32_t no) {
   a->held = no + 1;
 }
 
-/* What a thread's unrolled copies read side by side, it loads as vectors, where index maps prove
- * that these are aligned. */
-static void load_wide(tarn_plan_stage *st, const tarn_plan_list *list, const tarn_plan_held *h) {
-  tarn_plan_access *a = &st->read[h->read];
-  int64_t size = (int64_t)tarn_dtype_size(a->dtype), by;
-  a->wide = 1;
-  for (uint32_t i = st->until; i < list->n && !st->unit; i++) {
-    const tarn_plan_level *l = &list->level[i];
-    if (l->kind != TARN_UNROLL || !tarn_plan_moves_by(a->off, l->var, &by) || by != 1) continue;
-    const tarn_plan_lin *x = tarn_plan_lin_var(&st->space, 1, l->var);
-    const tarn_plan_lin *first = tarn_plan_lin_add(&st->space, a->off, -1, x);
-    int64_t w = WIDEST / size;
-    while (w > 1 && (l->trips % w || h->at % (w * size) || !multiple(first, w))) w /= 2;
-    if (w <= a->wide) continue;
-    a->wide = (uint32_t)w;
-    a->wide_var = l->var;
-  }
-}
-
 /* ---------------------------------------------------------------- the stage */
 /* Results beyond the end of a dim are not stored. A sum beyond its end has to add nothing. */
 static void guard_ends(const tarn_plan_nest *N, tarn_plan_stage *st) {
@@ -411,7 +387,6 @@ void tarn_plan_fetch_settle(tarn_plan_nest *N, tarn_plan_stage *st, const tarn_p
     if (copies > MOST_COPIES * st->threads) refuse(N, "more than 64 copies for a thread in a trip");
     redirect(&b, st->nheld++);
     st->held[i].at = st->shared;
-    load_wide(st, list, &st->held[i]);
     st->shared += st->nslot * b.elems * b.size;
   }
   int64_t others = st->threads - st->threads / st->parts, sums = tarn_plan_tile_of(list).slots;

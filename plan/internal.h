@@ -24,7 +24,10 @@ void tarn_plan_lanes_settle(const tarn_plan_nest *N, tarn_plan_stage *st,
  * its levels, before they are read; then what is held. */
 void tarn_plan_fetch_levels(tarn_plan_nest *N, tarn_plan_stage *st, const tarn_stage_sched *s);
 void tarn_plan_whole_tiles(tarn_plan_stage *st, const tarn_stage_sched *s); /* the extents */
-uint32_t tarn_plan_zero(const tarn_plan_nest *N, tarn_dtype t);             /* fx constant */
+/* wide.c: are all terms multiples of w; and loads of several elements at once. */
+bool tarn_plan_multiple(const tarn_plan_lin *a, int64_t w);
+void tarn_plan_wide_settle(tarn_plan_nest *N, const tarn_plan_operand *in);
+uint32_t tarn_plan_zero(const tarn_plan_nest *N, tarn_dtype t); /* fx constant */
 bool tarn_plan_is_zero(const tarn_plan_nest *N, uint32_t fill, tarn_dtype t);
 /* fragment.c: the levels of an instruction of a warp; its variables; a fragment's index of rows,
  * columns or sum, as its operand o has it; what is held as a register takes it. */

@@ -361,6 +361,7 @@ tarn_plan_nest *tarn_plan_prepare(tarn_lang *L, const tarn_hw *hw, bool contract
   if (hw->warps.lanes) tarn_plan_share(N);
   for (uint32_t i = 0; i < n->nstage && N->team; i++)
     if (N->stage[i].unit) tarn_plan_fragment_matrices(N, &N->stage[i]);
+  if (hw->warps.lanes) tarn_plan_wide_settle(N, in);
   tarn_plan_prefetch_settle(N, s->ahead, in, out);
   for (uint32_t i = 0; i < n->nstage; i++)
     settle_accesses(N, &N->stage[i], serial_vars(&N->list[0]) | serial_vars(&N->list[1 + i]));

@@ -73,6 +73,7 @@ static void print_access(printer *p, const tarn_plan_list *list, const tarn_plan
   if (a->prefetch_by)
     tarn_buf_fmt(p->b, " (prefetch %lld %s)", (long long)a->prefetch_by, a->into_l2 ? "L2" : "L1");
   if (a->streaming) tarn_buf_str(p->b, " (non-temporal)");
+  if (a->wide > 1 && !a->held) tarn_buf_fmt(p->b, " (load %u)", a->wide);
   tarn_buf_str(p->b, ")");
 }
 /* What a block's threads hold of an operand, and how they copy it there. */

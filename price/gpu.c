@@ -13,7 +13,8 @@
 
 enum { MOST_TILE = 32, MOST_SIDE = 8, MOST_STEPS = 20, MOST_UNITS = 8 };
 
-#define SKEW 0.5 /* cycles that computing a skewed place takes of a warp */
+#define SKEW    0.5 /* cycles that computing a skewed place takes of a warp */
+#define REQUEST 0.5 /* and that issuing a request does */
 
 /* ---------------------------------------------------------------- levels */
 typedef struct pick {
@@ -226,7 +227,8 @@ static double buffer_cost(const gpu_block *b, const kernel_model *km, const gpu_
       double n = ceil(x[k].items / b->hw->warps.lanes) * gpu_loads(m, a, &x[k]);
       if (!a->local || a->from != i) continue;
       if (!a->epi && m->reduces) n *= x[k].steps;
-      sum += n * (gpu_wavefronts(b, m, a, &x[k]) + (b->order[i].skew ? SKEW : 0));
+      n /= (double)gpu_wide(b, m, a, &x[k]);
+      sum += n * (REQUEST + gpu_wavefronts(b, m, a, &x[k]) + (b->order[i].skew ? SKEW : 0));
     }
   }
   return sum;

@@ -34,8 +34,11 @@ gpu_shape gpu_shape_of(const tarn_hw *hw, const stage_model *m, const tarn_stage
   for (uint32_t d = 0; d < m->nshared; d++) x.items *= (double)m->dim[d], x.tile[d] = 1;
   for (uint32_t i = 0; i < s->nlevel; i++) {
     const tarn_level *l = &s->level[i];
-    if (l->dim >= m->nacc && l->kind == TARN_SERIAL && i + 1 < s->nlevel && l[1].dim == l->dim)
-      x.unrolled = tarn_fmax(x.unrolled, l[1].kind == TARN_UNROLL ? (double)l->step : 1);
+    if (l->dim >= m->nacc && l->kind == TARN_SERIAL && i + 1 < s->nlevel && l[1].dim == l->dim &&
+        l[1].kind == TARN_UNROLL) {
+      x.unrolled = tarn_fmax(x.unrolled, (double)l->step);
+      x.sum = l->dim, x.at_once = l->step;
+    }
     if (l->kind != TARN_PARALLEL) continue;
     x.items *= ceil((double)x.left[l->dim] / (double)l->step);
     x.left[l->dim] = x.tile[l->dim] = tarn_min(l->step, x.left[l->dim]);
@@ -123,6 +126,34 @@ static double sectors_by_step(const stage_model *m, const acc_model *a, const gp
   double each = tarn_fmin(row, ceil((row - 1) * step / GPU_SECTOR + 1));
   return each * ceil(lanes / row);
 }
+/* Do steps of all other dims leave w elements aligned that follow one another along dim d? */
+static bool stays_aligned(const stage_model *m, const acc_model *a, const gpu_order *o, uint32_t d,
+                          int64_t w) {
+  bool fits = true;
+  for (uint32_t e = 0; e < m->n; e++) {
+    int64_t by = a->coef[e];
+    if (o) by = tarn_floordiv(by, o->row) * (o->row + o->pad) + tarn_floormod(by, o->row);
+    fits &= e == d || by % w == 0;
+  }
+  return fits;
+}
+/* Those from the device's memory are priced one by one: else sums that warps share seem better than
+ * tiles, as if L1 had all that they read twice. */
+int64_t gpu_wide(const gpu_block *b, const stage_model *m, const acc_model *a, const gpu_shape *x) {
+  enum { WIDEST = 16 };
+  int64_t best = 1;
+  bool near = a->local && b->shared <= (double)tarn_hw_block_memory(b->hw);
+  const gpu_order *o = near && b->order ? &b->order[a->from] : NULL;
+  bool plain = !x->unit && !a->irregular && !a->guarded && a != &m->result;
+  if (!plain || !near || (o && o->skew)) return 1;
+  for (uint32_t d = m->nshared; d < m->n; d++) {
+    int64_t trips = d < m->nacc ? x->tile[d] : d == x->sum ? x->at_once : 1;
+    int64_t w = a->coef[d] == 1 ? (int64_t)(WIDEST / a->bytes) : 1;
+    while (w > 1 && (trips % w || !stays_aligned(m, a, o, d, w))) w /= 2;
+    best = tarn_max(best, w);
+  }
+  return best;
+}
 /* A request takes one at least. Buffers between stages for which there is no room in shared memory
  * lie behind the caches. */
 double gpu_wavefronts(const gpu_block *b, const stage_model *m, const acc_model *a,
@@ -136,7 +167,7 @@ double gpu_wavefronts(const gpu_block *b, const stage_model *m, const acc_model 
     return tarn_fmax(1, sectors_by_step(m, a, x, b->hw->warps.lanes) / each);
   const gpu_warp *w = lanes_of(m, a, x);
   uint32_t o = gpu_unit_operand(m, a, x);
-  int64_t bytes = (int64_t)a->bytes * (x->unit ? x->unit->each[o] : 1);
+  int64_t bytes = (int64_t)a->bytes * (x->unit ? x->unit->each[o] : gpu_wide(b, m, a, x));
   gpu_warp_bytes(m, a, near ? &b->order[a->from] : NULL, w, byte);
   if (near) return tarn_fmax(1, gpu_banks(b->hw, byte, w->n, bytes));
   return tarn_fmax(1, gpu_sectors(byte, w->n, bytes) / each);
@@ -157,7 +188,7 @@ static work work_of(const gpu_block *b, const stage_model *m, const gpu_shape *x
   for (uint32_t d = m->nshared; d < m->nacc; d++) tile *= (double)x->tile[d];
   for (uint32_t r = 0; r < m->nread; r++) {
     const acc_model *a = &m->read[r];
-    double n = gpu_loads(m, a, x);
+    double n = gpu_loads(m, a, x) / (double)gpu_wide(b, m, a, x);
     asked += a->epi || a->local ? 0 : n * x->unrolled;
     *(a->epi ? &end : &step) += n * (1 + ADDRESS + 4 * (a->guarded || overhangs(m, a, u)));
     if (u && u->rounds && !a->epi) step += n * (double)u->each[gpu_unit_operand(m, a, x)];

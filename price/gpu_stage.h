@@ -8,9 +8,11 @@ enum { GPU_LOADED = 4 };
 /* Of a stage with its levels: tiles, and neighbours. */
 typedef struct gpu_shape {
   int64_t tile[TARN_MAX_DIMS], left[TARN_MAX_DIMS];
-  uint32_t lane; /* of the last parallel level, or none */
-  bool packed;   /* constants along it are */
-  bool by_warp;  /* a warp shares the reduction */
+  uint32_t lane;   /* of the last parallel level, or none */
+  bool packed;     /* constants along it are */
+  bool by_warp;    /* a warp shares the reduction */
+  uint32_t sum;    /* a reduce dim of which so many steps are unrolled; 0: none */
+  int64_t at_once; /* of them */
   double items, steps;
   double unrolled;      /* steps that are loaded at once */
   gpu_warp warp;        /* the first one */
@@ -29,6 +31,8 @@ typedef struct gpu_block {
 } gpu_block;
 /* Loads of one step of the reduction (or of a result), and wavefronts of each. */
 double gpu_loads(const stage_model *m, const acc_model *a, const gpu_shape *x);
+int64_t gpu_wide(const gpu_block *b, const stage_model *m, const acc_model *a,
+                 const gpu_shape *x); /* elements of a buffer that are one load, see plan/wide.c */
 double gpu_wavefronts(const gpu_block *b, const stage_model *m, const acc_model *a,
                       const gpu_shape *x);
 /* Seconds; adds to c. u: what it computes with; or NULL. */

@@ -257,7 +257,10 @@ START_TEST(matrices_at_once) {
   for (int has = 0; has < 2; has++) {
     tarn_kprog *p = kit_program(L, has ? tarn_hw_load(L, "cuda-sm80") : &none, &c, 1);
     const tarn_plan_stage *st = &tarn_plan_of_kernel(p, &p->ker[0], true)->stage[0];
-    for (int o = 0; o < 2; o++) ck_assert_int_eq(st->matrices[o], has ? loads[_i].at_once[o] : 0);
+    for (int o = 0; o < 2; o++) {
+      ck_assert_int_eq(st->matrices[o], has ? loads[_i].at_once[o] : 0);
+      ck_assert_uint_eq(st->read[o].wide, 1);
+    }
   }
 }
 END_TEST
@@ -305,6 +308,42 @@ START_TEST(threads_wait) {
   kit_case c = kit_case_text(L, ONE_BY_ONE, waits[_i].schedule);
   const tarn_hw *gpu = tarn_hw_load(L, "cuda-sm80");
   ck_assert_uint_eq(kit_statements(L, gpu, &c, TARN_PLAN_BARRIER), waits[_i].barriers);
+}
+END_TEST
+
+/* Steps of a sum lie side by side in a buffer between stages, whose rows are padded, and in the
+ * device's memory, whose rows are `step` apart. */
+static const struct {
+  const char *hold;
+  uint32_t of_buffer;
+  int step;
+  uint32_t of_device;
+} beside[] = {{"", 4, 24, 4},
+              {"(hold result shared (at all) (pad 4))", 4, 22, 2},
+              {"(hold result shared (at all) (pad 2))", 2, 21, 1},
+              {"(hold result shared (at all) (pad 1))", 1, 20, 4},
+              {"(hold result shared (at all) (skew 1))", 1, 20, 4}};
+START_TEST(vectors_of_buffers) {
+  int by = beside[_i].step;
+  const char *kernel = tarn_format(
+      cx,
+      "(kernel (nest (stages (children 2) (shared 6) (split 1) (stage (own 4 16) (reduce 8) (red "
+      "sum (mul $0 $1)) (child 0 (index ((6 4 16) (8)) (192) ((+ (* 32 d0) (* 8 d1) d3)))) (child "
+      "1 (index ((6 4 16) (8)) (%d) ((+ (* %d d2) d3))))) (stage (own 4) (reduce 16) (red sum $0) "
+      "(stage 0 (index ((6 4) (16)) (4 16) (d1 d2))) out)))(in f32 (192) (1))(in f32 (%d) (1))(out "
+      "f32 (6 4) (4 1)))",
+      16 * by, by, 16 * by);
+  const char *s = tarn_format(cx,
+                              "(schedule (shared (parallel 0 1)) (stage (acc 2) (parallel 1 1) "
+                              "(parallel 2 1) (serial 3 4) (unroll 3 1) %s) (stage (acc 1) "
+                              "(parallel 1 1) (serial 2 8) (unroll 2 1)))",
+                              beside[_i].hold);
+  kit_case c = kit_case_text(L, kernel, s);
+  tarn_kprog *p = kit_program(L, tarn_hw_load(L, "cuda-sm80"), &c, 1);
+  const tarn_plan_nest *N = tarn_plan_of_kernel(p, &p->ker[0], true);
+  ck_assert_uint_eq(N->stage[1].read[0].wide, beside[_i].of_buffer);
+  ck_assert_uint_eq(N->stage[0].read[1].wide, beside[_i].of_device);
+  ck_assert_uint_eq(N->stage[0].read[0].wide, 4);
 }
 END_TEST
 
@@ -506,6 +545,7 @@ int main(void) {
   tcase_add_loop_test(t, matrices_at_once, 0, sizeof loads / sizeof *loads);
   tcase_add_loop_test(t, threads_wait, 0, sizeof waits / sizeof *waits);
   tcase_add_loop_test(t, vectors_at_once, 0, sizeof vectors / sizeof *vectors);
+  tcase_add_loop_test(t, vectors_of_buffers, 0, sizeof beside / sizeof *beside);
   tcase_add_loop_test(t, held_results, 0, sizeof refused / sizeof *refused);
   tcase_add_loop_test(t, warps_that_do_not_fit, 0, sizeof misfits / sizeof *misfits);
   tcase_add_loop_test(t, registers_of_buffers, 0, sizeof between / sizeof *between);
