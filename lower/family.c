@@ -26,8 +26,10 @@ typedef struct family {
   tarn_kprog *p; /* likewise, with the names of the largest one's kernels */
   uint32_t *serves;
   low_room *room;
-  low_job *job;
   LLVMModuleRef *m;
+  low_job made;        /* of the largest: what outlasts the emission */
+  const char **symbol; /* of its steps, and of its run */
+  const char *why;     /* NULL, or why the samples have no code in common */
 } family;
 
 static void dispose_module(void *m) { LLVMDisposeModule(m); }
@@ -186,35 +188,54 @@ static void copy_programs(family *x) {
   x->p = TARN_ARRAY(x->cx, tarn_kprog, x->f->n);
   for (uint32_t i = 0; i < x->f->n; i++) {
     x->p[i] = *x->f->sample[i];
-    x->p[i].ker = tarn_copy(x->cx, x->p[i].ker, (x->p[i].nker + 1) * sizeof *x->p[i].ker);
-    for (uint32_t k = 0; k < named->nker; k++) x->p[i].ker[k].name = named->ker[k].name;
+    x->p[i].ker = TARN_ARRAY(x->cx, tarn_kernel, named->nker + 1);
+    for (uint32_t k = 0; k < named->nker; k++) {
+      x->p[i].ker[k] = x->f->sample[i]->ker[k];
+      x->p[i].ker[k].name = named->ker[k].name;
+    }
   }
 }
 
 /* ---- emission ---- */
-static low_module *module_of(family *x, uint32_t i) {
-  low_module *M = tarn_copy(x->cx, x->M, sizeof *M);
-  low_sample *s = TARN_NEW(x->cx, low_sample);
+/* cx: what is allocated while the sample is emitted. */
+static low_module *module_of(family *x, tarn_ctx *cx, uint32_t i) {
+  low_module *M = tarn_copy(cx, x->M, sizeof *M);
+  low_sample *s = TARN_NEW(cx, low_sample);
   *s = (low_sample){.of = x->M, .prefix = x->prefix, .room = x->room, .number = i};
   s->most = last(x);
   s->dry = x->dry;
   s->serves = x->serves;
-  s->kernel = TARN_ARRAY(x->cx, low_kernel *, x->p[i].nker + 1);
+  s->kernel = TARN_ARRAY(cx, low_kernel *, x->p[i].nker + 1);
   M->m = x->m[i] = LLVMModuleCreateWithNameInContext("sample", M->lc);
   tarn_defer(x->cx, dispose_module, M->m);
   LLVMSetTarget(M->m, LLVMGetTarget(x->M->m));
   LLVMSetDataLayout(M->m, LLVMGetDataLayoutStr(x->M->m));
   memset(&M->fills, 0, sizeof M->fills);
   memset(&M->kernel, 0, sizeof M->kernel);
-  M->fill = tarn_intern_new(x->cx);
+  M->fill = tarn_intern_new(cx);
+  M->cx = cx;
   M->sample = s;
   M->per_thread = 0;
   return M;
 }
-static void emit_sample(family *x, uint32_t i) {
-  low_module *M = module_of(x, i);
-  x->job[i] = (low_job){.M = M, .p = &x->p[i], .plan = x->plan, .inner = true};
-  low_steps(&x->job[i]);
+/* The symbol of a function that is looked for when it is linked. */
+static const char *note(const family *x, LLVMValueRef f) {
+  size_t n;
+  const char *s = LLVMGetValueName2(f, &n);
+  return tarn_strndup(x->cx, s, n);
+}
+static void note_functions(family *x, const low_job *g) {
+  low_module *M = x->M;
+  x->made = *g;
+  x->made.step_name = TARN_ARRAY(x->cx, const char *, g->nstep + 1);
+  x->symbol = TARN_ARRAY(x->cx, const char *, g->nstep + 1);
+  for (uint32_t k = 0; k < g->nstep; k++) {
+    x->made.step_name[k] = g->step_name[k];
+    x->symbol[k] = note(x, g->step[k]);
+  }
+  x->symbol[g->nstep] = note(x, g->run);
+  if (g->M->per_thread > M->per_thread) M->per_thread = g->M->per_thread;
+  M->pooled |= g->M->pooled;
 }
 static const char *compare_rooms(const family *x) {
   int64_t *v = TARN_ARRAY(x->cx, int64_t, x->f->n);
@@ -224,15 +245,35 @@ static const char *compare_rooms(const family *x) {
   }
   return NULL;
 }
+/* Of the function, without the prefix of the family's symbols. */
+static const char *of_function(const family *x, const char *why) {
+  size_t n = strlen(x->prefix);
+  return tarn_format(x->cx, "%s%s", strncmp(why, x->prefix, n) ? "" : "kernel ",
+                     strncmp(why, x->prefix, n) ? why : why + n + 1);
+}
 /* The largest first, whose local buffers the others have. */
-static const char *emit_samples(family *x) {
-  for (uint32_t i = x->f->n; i-- > 0;) emit_sample(x, i);
-  const char *why = low_unify(x->cx, x->m, x->f->n, x->size);
-  if (why) { /* of the function, without the prefix of the family's symbols */
-    size_t n = strlen(x->prefix);
-    return strncmp(why, x->prefix, n) ? why : tarn_format(x->cx, "kernel %s", why + n + 1);
+static void emit_samples(tarn_ctx *cx, void *arg) {
+  family *x = arg;
+  low_job g;
+  for (uint32_t i = x->f->n; i-- > 0;) {
+    g = (low_job){.M = module_of(x, cx, i), .p = &x->p[i], .plan = x->plan, .inner = true};
+    low_steps(&g);
+    if (i == last(x) && !x->dry) note_functions(x, &g);
   }
-  return compare_rooms(x);
+  const char *why = low_unify(cx, x->m, x->f->n, x->size);
+  x->why = why ? of_function(x, why) : compare_rooms(x);
+}
+static void free_ctx(void *cx) { tarn_ctx_free(cx); }
+/* In memory of its own, which is large. */
+static const char *emit_apart(family *x) {
+  tarn_ctx *own = tarn_ctx_new(tarn_ctx_allocator(x->cx));
+  if (!own) tarn_raise(x->cx, TARN_MEMORY, "lower: no memory for a family's code");
+  tarn_defer(x->cx, free_ctx, own);
+  tarn_status st = tarn_protect(own, emit_samples, x);
+  if (st != TARN_OK) tarn_raise(x->cx, st, "%s", tarn_message(own));
+  tarn_keep(x->cx, own);
+  tarn_ctx_free(own);
+  return x->why;
 }
 static void dispose(const family *x, LLVMModuleRef m) {
   tarn_keep(x->cx, m);
@@ -244,7 +285,6 @@ static family family_of(low_module *M, const tarn_lower_family *f, const tarn_me
   x.prefix = tarn_format(x.cx, "%s.f%u", M->o->name, number);
   x.size = TARN_ARRAY(x.cx, int64_t, f->n);
   x.room = TARN_ARRAY(x.cx, low_room, f->n);
-  x.job = TARN_ARRAY(x.cx, low_job, f->n);
   x.m = TARN_ARRAY(x.cx, LLVMModuleRef, f->n);
   for (uint32_t i = 0; i < f->n; i++) x.size[i] = f->from + f->step * f->at[i];
   return x;
@@ -256,7 +296,7 @@ static const char *make(family *x) {
   copy_programs(x);
   if ((why = compare(x))) return why;
   find_functions(x);
-  return emit_samples(x);
+  return emit_apart(x);
 }
 static void check_samples(tarn_ctx *cx, const tarn_lower_family *f) {
   bool is = f->count >= 2 && f->step > 0 && f->n >= tarn_min(f->count, 4) && f->n <= f->count;
@@ -275,11 +315,6 @@ static void make_internal(LLVMValueRef f) {
   LLVMSetVisibility(f, LLVMDefaultVisibility);
   LLVMSetLinkage(f, LLVMInternalLinkage);
 }
-static const char *name_of(const family *x, LLVMValueRef f) {
-  size_t n;
-  const char *s = LLVMGetValueName2(f, &n);
-  return tarn_strndup(x->cx, s, n);
-}
 static void link_in(family *x) {
   low_module *M = x->M;
   LLVMModuleRef m = x->m[last(x)];
@@ -297,20 +332,14 @@ static LLVMValueRef linked(const family *x, const char *name) {
   return f;
 }
 static void take_functions(family *x, low_job *g) {
-  const low_job *made = &x->job[last(x)];
-  const char **name = TARN_ARRAY(x->cx, const char *, made->nstep + 1);
-  for (uint32_t k = 0; k < made->nstep; k++) {
-    make_public(made->step[k]);
-    name[k] = name_of(x, made->step[k]);
-  }
-  make_public(made->run);
-  const char *run = name_of(x, made->run);
-  g->nstep = made->nstep;
-  g->step_name = made->step_name;
-  g->step = made->step;
+  g->nstep = x->made.nstep;
+  g->step_name = x->made.step_name;
+  g->step = TARN_ARRAY(x->cx, LLVMValueRef, g->nstep + 1);
+  for (uint32_t k = 0; k <= g->nstep; k++)
+    make_public(LLVMGetNamedFunction(x->m[last(x)], x->symbol[k]));
   link_in(x);
-  for (uint32_t k = 0; k < g->nstep; k++) g->step[k] = linked(x, name[k]);
-  g->run = linked(x, run);
+  for (uint32_t k = 0; k < g->nstep; k++) g->step[k] = linked(x, x->symbol[k]);
+  g->run = linked(x, x->symbol[g->nstep]);
 }
 void low_family(low_job *g, uint32_t number) {
   low_module *M = g->M;
@@ -318,9 +347,6 @@ void low_family(low_job *g, uint32_t number) {
   family x = family_of(M, g->family, g->plan, number);
   const char *why = make(&x);
   if (why) tarn_raise(M->cx, TARN_INTERNAL, "lower: a family's samples differ: %s", why);
-  const low_module *made = x.job[last(&x)].M;
-  if (made->per_thread > M->per_thread) M->per_thread = made->per_thread;
-  M->pooled |= made->pooled;
   M->merges = true;
   for (uint32_t i = 0; i < last(&x); i++) dispose(&x, x.m[i]);
   take_functions(&x, g);
