@@ -126,6 +126,11 @@ typedef struct tarn_stage_sched {
   const tarn_hold *hold;
   const tarn_unit *unit; /* NULL: none */
 } tarn_stage_sched;
+/* The next one inside. */
+static inline void tarn_level_add(tarn_stage_sched *s, uint32_t dim, tarn_level_kind kind,
+                                  int64_t step) {
+  s->level[s->nlevel++] = (tarn_level){(uint8_t)dim, (uint8_t)kind, step};
+}
 /* nshared levels over the shared dims (depth > 0), then each stage's own. */
 typedef struct tarn_schedule {
   uint32_t nshared;

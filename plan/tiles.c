@@ -163,9 +163,6 @@ static void try_tiles(search *q, uint32_t d) {
 }
 
 /* ---------------------------------------------------------------- the schedule */
-static void add_level(tarn_stage_sched *s, uint32_t d, int64_t step) {
-  s->level[s->nlevel++] = (tarn_level){(uint8_t)d, TARN_SERIAL, step};
-}
 static tarn_stage_sched *schedule_of(search *q) {
   tarn_stage_sched *s = TARN_NEW(q->cx, tarn_stage_sched);
   tarn_hold *hold = TARN_ARRAY(q->cx, tarn_hold, q->nops + 1);
@@ -174,11 +171,11 @@ static tarn_stage_sched *schedule_of(search *q) {
   q->nloop = q->best_n;
   uint32_t first_sum = q->nloop;
   for (uint32_t i = 0; i < q->nloop; i++) {
-    add_level(s, q->loop[i], q->tile[q->loop[i]]);
+    tarn_level_add(s, q->loop[i], TARN_SERIAL, q->tile[q->loop[i]]);
     if (is_sum(q, q->loop[i]) && i < first_sum) first_sum = i;
   }
   s->acc = first_sum;
-  for (uint32_t d = 0; d < q->d.n; d++) add_level(s, d, 1);
+  for (uint32_t d = 0; d < q->d.n; d++) tarn_level_add(s, d, TARN_SERIAL, 1);
   for (uint32_t i = 0; i <= q->nops; i++) {
     const operand *o = &q->op[i < q->nops ? i : RESULT];
     tarn_hold h = {.what = i < q->nops ? TARN_HOLD_OPERAND : TARN_HOLD_ACCUMULATORS};

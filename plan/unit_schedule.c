@@ -116,9 +116,6 @@ void tarn_unit_schedule(tarn_unit_plan *p, const tarn_schedule *sched) {
                (long long)p->hw->mem[memory].capacity);
 }
 
-static void add_level(tarn_stage_sched *s, uint32_t d, int64_t step) {
-  s->level[s->nlevel++] = (tarn_level){(uint8_t)d, TARN_SERIAL, step};
-}
 static tarn_hold hold_for(const tarn_unit_plan *p, uint32_t t) {
   const tarn_unit_tensor *x = &p->tensor[t];
   tarn_hold h = {.memory = p->hw->mem[x->memory].name, .slots = (uint8_t)x->slots};
@@ -135,7 +132,7 @@ static tarn_hold hold_for(const tarn_unit_plan *p, uint32_t t) {
 /* A stage that the unit computes along with the last one: its loops as they are. */
 static void whole_stage(const tarn_nest *n, uint32_t stage, tarn_stage_sched *g) {
   const tarn_stage_dims d = tarn_stage_dims_of(n, stage);
-  for (uint32_t i = n->depth; i < d.n; i++) add_level(g, i, 1);
+  for (uint32_t i = n->depth; i < d.n; i++) tarn_level_add(g, i, TARN_SERIAL, 1);
 }
 const tarn_schedule *tarn_unit_scheduled(const tarn_unit_plan *p) {
   tarn_ctx *cx = tarn_lang_ctx(p->L);
@@ -147,14 +144,14 @@ const tarn_schedule *tarn_unit_scheduled(const tarn_unit_plan *p) {
   tarn_hold *hold = TARN_ARRAY(cx, tarn_hold, p->ntensor);
   tarn_unit *u = TARN_NEW(cx, tarn_unit);
   for (uint32_t i = 0; i < p->nloop; i++)
-    add_level(g, p->loop[i].dim, p->loop[i].step * p->unit[p->loop[i].dim]);
+    tarn_level_add(g, p->loop[i].dim, TARN_SERIAL, p->loop[i].step * p->unit[p->loop[i].dim]);
   g->acc = p->tensor[p->sums].at_loop;
   for (uint32_t i = 0; i < last; i++) whole_stage(nest, i, &stage[i]);
   for (uint32_t d = 0; d < nest->depth; d++)
     s->shared[s->nshared++] = (tarn_level){(uint8_t)d, TARN_SERIAL, 1};
   for (uint32_t d = nest->depth; d < p->n; d++) {
-    if (p->unit[d] > 1) add_level(g, d, p->unit[d]);
-    add_level(g, d, 1);
+    if (p->unit[d] > 1) tarn_level_add(g, d, TARN_SERIAL, p->unit[d]);
+    tarn_level_add(g, d, TARN_SERIAL, 1);
   }
   for (uint32_t t = 0; t < p->ntensor; t++)
     if (p->tensor[t].what == TARN_UNIT_SUMS || p->tensor[t].what == TARN_UNIT_RESULT ||

@@ -25,9 +25,6 @@ typedef struct pick {
   bool panels; /* the latter inside of the outermost dim's loop */
 } pick;
 
-static void add_level(tarn_stage_sched *s, uint32_t dim, tarn_level_kind kind, int64_t step) {
-  s->level[s->nlevel++] = (tarn_level){(uint8_t)dim, (uint8_t)kind, step};
-}
 static int64_t tile_step(const stage_model *m, const pick *p, uint32_t d) {
   if (d == p->dot) return m->dot.k;
   if (d == p->vdim)
@@ -66,33 +63,33 @@ static void make_levels(const stage_model *m, const pick *p, tarn_stage_sched *s
     if (d != first && d != last && !(p->matrices && m->matrices >> d & 1)) order[n++] = d;
   if (last < m->n) order[n++] = last;
   for (uint32_t i = 0; i < n; i++) {
-    if (p->rows && i == p->images) add_level(s, p->udim[0], TARN_SERIAL, p->rows);
+    if (p->rows && i == p->images) tarn_level_add(s, p->udim[0], TARN_SERIAL, p->rows);
     if (p->depth && i == (uint32_t)p->panels + p->images)
-      add_level(s, m->n - 1, TARN_SERIAL, p->depth);
-    add_level(s, order[i], TARN_SERIAL, tile_step(m, p, order[i]));
+      tarn_level_add(s, m->n - 1, TARN_SERIAL, p->depth);
+    tarn_level_add(s, order[i], TARN_SERIAL, tile_step(m, p, order[i]));
   }
   s->acc = s->nlevel;
   for (uint32_t d = m->n; d-- > m->nshared && p->matrices;)
-    if (m->matrices >> d & 1) add_level(s, d, TARN_UNROLL, 1);
+    if (m->matrices >> d & 1) tarn_level_add(s, d, TARN_UNROLL, 1);
   uint32_t around = p->taps ? longest(m) : m->n, inner = p->flat ? m->n - 1 : around;
-  if (p->taps) add_level(s, around, TARN_SERIAL, 1);
+  if (p->taps) tarn_level_add(s, around, TARN_SERIAL, 1);
   for (uint32_t d = m->nacc; d < m->n && !p->matrices; d++)
     if (d != inner)
-      add_level(s, d,
-                p->flat || p->taps || (d != p->vdim && has_matrix(m, d)) ? TARN_UNROLL
-                                                                         : TARN_SERIAL,
-                d == p->vdim || d == p->dot ? tile_step(m, p, d) : 1);
+      tarn_level_add(s, d,
+                     p->flat || p->taps || (d != p->vdim && has_matrix(m, d)) ? TARN_UNROLL
+                                                                              : TARN_SERIAL,
+                     d == p->vdim || d == p->dot ? tile_step(m, p, d) : 1);
   for (uint32_t i = 2; i-- > 0;)
     if (p->udim[i] < m->n && p->udim[i] != p->rdim && tile_step(m, p, p->udim[i]) > 1)
-      add_level(s, p->udim[i], TARN_UNROLL, 1);
-  if (p->rdim < m->n && p->unroll[0] > p->each) add_level(s, p->rdim, TARN_UNROLL, p->each);
-  if (p->flat) add_level(s, m->n - 1, TARN_UNROLL, 1);
+      tarn_level_add(s, p->udim[i], TARN_UNROLL, 1);
+  if (p->rdim < m->n && p->unroll[0] > p->each) tarn_level_add(s, p->rdim, TARN_UNROLL, p->each);
+  if (p->flat) tarn_level_add(s, m->n - 1, TARN_UNROLL, 1);
   if (p->vdim < m->n) {
-    if (tile_step(m, p, p->vdim) > p->lanes) add_level(s, p->vdim, TARN_UNROLL, p->lanes);
-    if (p->rdim < m->n) add_level(s, p->rdim, TARN_VECTOR, 1);
-    add_level(s, p->vdim, TARN_VECTOR, 1);
+    if (tile_step(m, p, p->vdim) > p->lanes) tarn_level_add(s, p->vdim, TARN_UNROLL, p->lanes);
+    if (p->rdim < m->n) tarn_level_add(s, p->rdim, TARN_VECTOR, 1);
+    tarn_level_add(s, p->vdim, TARN_VECTOR, 1);
   }
-  if (p->dot < m->n) add_level(s, p->dot, TARN_DOT, 1);
+  if (p->dot < m->n) tarn_level_add(s, p->dot, TARN_DOT, 1);
   if (!m->reduces) s->acc = s->nlevel;
 }
 void stage_mark_parallel(const int64_t *dim, tarn_level *level, uint32_t n, uint32_t limit,
