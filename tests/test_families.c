@@ -176,18 +176,47 @@ static void try_sample(tarn_compile_options o, const tarn_lower_program *row, ui
   const char *wrong = pipeline_wrong(p, &want, out);
   ck_assert_msg(!wrong, "%s: %s", o.shapes.text[0], wrong);
 }
-#define TRIED 5 /* one family of so many is compiled as single programs */
+/* The artefact at a size of the family, by several threads. */
+static void try_between(tarn_loaded *m, tarn_compile_options o, const tarn_lower_program *row,
+                        uint32_t k, const tarn_compiled *c) {
+  tarn_ctx *cx = tarn_lang_ctx(c->L);
+  tarn_lang *L = tarn_lang_new(cx);
+  const tarn_lower_family *f = row->family;
+  int64_t *size = tarn_copy(cx, row->size, c->sizes->n * sizeof *size);
+  size[f->open] = f->from + f->step * k;
+  o.shapes = tarn_compile_shapes_at(L, &o, size);
+  tarn_program *p = tarn_compile_import(L, &o, NULL);
+  tarn_binding *in = TARN_ARRAY(cx, tarn_binding, p->nin + 1);
+  const tarn_tensor **t = TARN_ARRAY(cx, const tarn_tensor *, p->nin + 1);
+  tarn_tensor **out = TARN_ARRAY(cx, tarn_tensor *, p->nout + 1);
+  uint64_t seed = 5;
+  for (uint32_t i = 0; i < p->nin; i++) {
+    t[i] = kit_values(cx, tarn_type_get(L, p->in[i].type), &seed);
+    in[i] = (tarn_binding){p->in[i].name, t[i]};
+  }
+  pipeline_want want = pipeline_expect(p, in, c->o->numerics, c->rewriting->bound);
+  ck_assert(tarn_loaded_select(m, size));
+  pipeline_run(m, p, in, out);
+  const char *wrong = pipeline_wrong(p, &want, out);
+  tarn_loaded_run(m, t, out, 3);
+  if (!wrong) wrong = pipeline_wrong(p, &want, out);
+  ck_assert_msg(!wrong, "%s: %s", o.shapes.text[0], wrong);
+}
+#define TRIED 8 /* one family of so many is compiled as single programs, and run at every size */
 static void run_case(tarn_ctx *cx, void *arg) {
   const ranged *s = arg;
   tarn_lang *L = tarn_lang_new(cx);
   tarn_compile_options o = options(L, s, pipeline_folder(cx));
   const tarn_compiled *c = tarn_compile(L, &o);
+  tarn_loaded *m = tarn_load(cx, o.dir);
   uint32_t families = 0;
   for (uint32_t i = 0; i < c->sizes->nprogram; i++) {
     const tarn_lower_program *row = &c->sizes->program[i];
     if (!row->family) continue;
     alike(row->family);
     for (uint32_t k = 0; k < row->family->n && families % TRIED == 0; k++) try_sample(o, row, k, c);
+    for (uint32_t k = 0; k < row->family->count && families % TRIED == 0; k++)
+      try_between(m, o, row, k, c);
     families++;
   }
   ck_assert_msg(c->sizes->nprogram <= s->programs && families >= s->families,
