@@ -89,18 +89,21 @@ static void spread(kgraph *k, const edges *e, uint32_t rep, uint32_t group) {
     }
   }
 }
-/* The member with the most dims: maps between members are then sums more often than divisions. */
-static uint32_t finest(kgraph *k, const edges *e, uint32_t from, uint8_t *seen) {
+/* Of what can be reached and has no group yet, the member with the most dims: maps between members
+ * are then sums more often than divisions. */
+static uint32_t finest(kgraph *k, const edges *e, uint32_t from, uint32_t *seen) {
   TARN_VEC(uint32_t) q = {0};
-  uint32_t best = from;
+  uint32_t best = from, now = k->group.n + 1;
   tarn_push(k->cx, &q, from);
-  seen[from] = 1;
+  seen[from] = now;
   for (uint32_t i = 0; i < q.n; i++) {
     uint32_t a = long_dims(tarn_type_get(k->L, k->cls.p[q.p[i]].type));
     if (a > long_dims(tarn_type_get(k->L, k->cls.p[best].type))) best = q.p[i];
     for (uint32_t j = 0; j < e[q.p[i]].n; j++) {
       uint32_t to = e[q.p[i]].p[j].to;
-      if (!seen[to]) seen[to] = 1, tarn_push(k->cx, &q, to);
+      if (seen[to] == now || k->cls.p[to].group != TARN_NONE) continue;
+      seen[to] = now;
+      tarn_push(k->cx, &q, to);
     }
   }
   return best;
@@ -142,26 +145,27 @@ static uint32_t better_rep(kgraph *k, uint32_t group) {
   return followed ? TARN_NONE : concat;
 }
 
+/* A group with this representative; what its maps do not lead to is left for another one. */
+static void make_group(kgraph *k, const edges *e, uint32_t rep) {
+  uint32_t number = k->group.n;
+  kgroup g = {.rep = rep, .type = k->cls.p[rep].type, .constant = k->cls.p[rep].constant};
+  spread(k, e, rep, number);
+  tarn_push(k->cx, &k->group, g);
+  uint32_t better = tarn_type_get(k->L, g.type)->tuple ? TARN_NONE : better_rep(k, number);
+  if (better == TARN_NONE || better == rep) return;
+  for (uint32_t c = 0; c < k->cls.n; c++)
+    if (k->cls.p[c].group == number) k->cls.p[c].group = TARN_NONE;
+  spread(k, e, better, number);
+  k->group.p[number].rep = better;
+  k->group.p[number].type = k->cls.p[better].type;
+}
 void kg_groups(kgraph *k) {
   reach_all(k);
   edges *e = TARN_ARRAY(k->cx, edges, k->cls.n);
-  uint8_t *seen = TARN_ARRAY(k->cx, uint8_t, k->cls.n);
+  uint32_t *seen = TARN_ARRAY(k->cx, uint32_t, k->cls.n);
   find_edges(k, e);
-  for (uint32_t i = 0; i < k->cls.n; i++) {
-    if (seen[i]) continue;
-    uint32_t rep = finest(k, e, i, seen);
-    kgroup g = {.rep = rep, .type = k->cls.p[rep].type, .constant = k->cls.p[rep].constant};
-    spread(k, e, rep, k->group.n);
-    tarn_push(k->cx, &k->group, g);
-    uint32_t better =
-        tarn_type_get(k->L, g.type)->tuple ? TARN_NONE : better_rep(k, k->group.n - 1);
-    if (better == TARN_NONE || better == rep) continue;
-    for (uint32_t c = 0; c < k->cls.n; c++)
-      if (k->cls.p[c].group == k->group.n - 1) k->cls.p[c].group = TARN_NONE;
-    spread(k, e, better, k->group.n - 1);
-    k->group.p[k->group.n - 1].rep = better,
-                            k->group.p[k->group.n - 1].type = k->cls.p[better].type;
-  }
+  for (uint32_t i = 0; i < k->cls.n; i++)
+    while (k->cls.p[i].group == TARN_NONE) make_group(k, e, finest(k, e, i, seen));
   for (uint32_t i = 0; i < k->cls.n; i++) {
     kgroup *g = &k->group.p[k->cls.p[i].group];
     EACH_NODE(k, k->cls.p[i].cls, n) {
