@@ -274,6 +274,8 @@ LLVMValueRef low_other(low_module *M, LLVMValueRef fn, const tarn_kprog *p, cons
 
 LLVMValueRef low_function(low_module *M, const char *name,
                           LLVMTypeRef type); /* internal, with the target's attributes */
+/* at: 1 + an operand's number, or LLVMAttributeFunctionIndex. */
+void low_attribute(low_module *M, LLVMValueRef f, unsigned at, const char *name);
 
 /* program.c */
 /* Private constant tables. */

@@ -396,8 +396,8 @@ static LLVMValueRef f_select(const args *a) { return pick(a, X, a->v[1], a->v[2]
 static LLVMValueRef i_select(const args *a) { return f_select(a); }
 
 /* Lane by lane through libm: in strict mode in double, as the interpreter does. */
-static LLVMValueRef libm(low_module *M, tarn_dtype t, const char *name, const LLVMValueRef *v,
-                         unsigned nargs) {
+static LLVMValueRef libm_lanes(low_module *M, tarn_dtype t, const char *name, const LLVMValueRef *v,
+                               unsigned nargs) {
   uint32_t n = low_lanes_of(v[0]);
   bool wide = t == TARN_F64 || !M->contract;
   char full[16];
@@ -416,6 +416,28 @@ static LLVMValueRef libm(low_module *M, tarn_dtype t, const char *name, const LL
     r = n == 1 ? y : LLVMBuildInsertElement(M->b, r, y, at, "");
   }
   return r;
+}
+/* All lanes of a vector by a function of the module's: LLVM takes a time that grows as the square
+ * of the calls in one block. */
+static LLVMValueRef libm(low_module *M, tarn_dtype t, const char *name, LLVMValueRef *v,
+                         unsigned nargs) {
+  uint32_t n = low_lanes_of(v[0]);
+  if (n == 1) return libm_lanes(M, t, name, v, nargs);
+  LLVMTypeRef of = LLVMTypeOf(v[0]), arg[2] = {of, of};
+  LLVMTypeRef type = LLVMFunctionType(of, arg, nargs, 0);
+  const char *full =
+      tarn_format(M->cx, "%s.%s.%s.%u", M->o->name, name, tarn_dtype_name(t), (unsigned)n);
+  LLVMValueRef f = LLVMGetNamedFunction(M->m, full), lanes[2];
+  if (!f) {
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(M->b);
+    f = low_function(M, full, type);
+    low_attribute(M, f, (unsigned)LLVMAttributeFunctionIndex, "noinline");
+    LLVMPositionBuilderAtEnd(M->b, LLVMAppendBasicBlockInContext(M->lc, f, ""));
+    for (unsigned k = 0; k < nargs; k++) lanes[k] = LLVMGetParam(f, k);
+    LLVMBuildRet(M->b, libm_lanes(M, t, name, lanes, nargs));
+    LLVMPositionBuilderAtEnd(M->b, here);
+  }
+  return LLVMBuildCall2(M->b, type, f, v, nargs, "");
 }
 
 /* x to a power that is a small number, by products. */
