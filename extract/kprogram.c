@@ -251,28 +251,26 @@ static void emit_other(build *b, uint32_t ag, const kcand *c) {
   x.flops = work.flops, x.slots = work.slots, x.products = work.products;
   tarn_push(k->cx, &b->ker, x);
 }
+/* The e-node of a class is that of its first kernel: of several buffers that hold the class, later
+ * ones may be made of it. */
+static void pick(build *b, const kcand *c) {
+  bool fresh;
+  if (c->node == TARN_NONE) return;
+  uint64_t *at = tarn_map_at(b->k->pick, tarn_eg_find(b->k->g, b->k->cls.p[c->kcls].cls), &fresh);
+  if (fresh) *at = (uint64_t)c->node + 1;
+}
 static void emit(build *b, uint32_t ag) {
   if (b->done[ag]) return;
   b->done[ag] = 1;
   kcand *c = &b->k->cand.p[b->choice[ag]];
-  if (c->node != TARN_NONE) {
-    bool fresh;
-    uint64_t *at = tarn_map_at(b->k->pick, tarn_eg_find(b->k->g, b->k->cls.p[c->kcls].cls), &fresh);
-    if (fresh) *at = (uint64_t)c->node + 1;
-  }
-  if (c->kind == KC_NTH || tarn_type_get(b->k->L, b->k->cls.p[c->kcls].type)->tuple) {
-    for (uint32_t j = 0; j < c->nchild; j++)
-      if (c->child[j] != TARN_NONE) emit(b, c->child[j]);
-    if (c->kind == KC_NEST) emit_nest(b, ag, c);
-    if (c->kind == KC_OTHER) emit_other(b, ag, c);
-    return;
-  }
-  buffer_of(b, ag);
+  bool several = tarn_type_get(b->k->L, b->k->cls.p[c->kcls].type)->tuple;
+  if (c->kind != KC_NTH && !several) buffer_of(b, ag);
   for (uint32_t j = 0; j < c->nchild; j++)
     if (c->child[j] != TARN_NONE) emit(b, c->child[j]);
   if (c->kind == KC_NEST) emit_nest(b, ag, c);
   if (c->kind == KC_OTHER) emit_other(b, ag, c);
   if (c->kind == KC_MOVE) emit_move(b, ag, c);
+  pick(b, c);
 }
 
 /* A buffer's dims are its group's; an input or output has the model's own, over the same row-major
