@@ -24,9 +24,6 @@ typedef struct pick {
   int64_t steps; /* of the innermost reduce loop that are unrolled */
   int64_t tile[TARN_MAX_DIMS];
 } pick;
-static void add(tarn_stage_sched *s, uint32_t dim, tarn_level_kind kind, int64_t step) {
-  s->level[s->nlevel++] = (tarn_level){(uint8_t)dim, (uint8_t)kind, step};
-}
 /* The innermost reduce loop is unrolled a few times; a short one whole. */
 static bool unrolls(const stage_model *m, int64_t tile, int64_t steps) {
   if (m->n == m->nacc) return false;
@@ -36,12 +33,12 @@ static bool unrolls(const stage_model *m, int64_t tile, int64_t steps) {
 static void add_reduction(const stage_model *m, int64_t tile, const pick *p, tarn_stage_sched *s) {
   for (uint32_t d = m->nacc; d < m->n; d++) {
     if (p->warp) {
-      add(s, d, TARN_SERIAL, d == p->warp ? p->lanes : 1);
+      tarn_level_add(s, d, TARN_SERIAL, d == p->warp ? p->lanes : 1);
       continue;
     }
     int64_t by = d + 1 == m->n && unrolls(m, tile, p->steps) ? p->steps : 1;
-    add(s, d, TARN_SERIAL, by);
-    if (by > 1) add(s, d, TARN_UNROLL, 1);
+    tarn_level_add(s, d, TARN_SERIAL, by);
+    if (by > 1) tarn_level_add(s, d, TARN_UNROLL, 1);
   }
 }
 /* Constants along the dim of neighbouring threads are packed for them, if its levels say so. */
@@ -56,16 +53,17 @@ static void make_levels(const stage_model *m, const pick *p, tarn_stage_sched *s
   int64_t tile = 1;
   *s = (tarn_stage_sched){0};
   for (uint32_t d = m->nshared; d < m->nacc; d++)
-    if (d != p->lane) add(s, d, TARN_PARALLEL, p->tile[d]);
+    if (d != p->lane) tarn_level_add(s, d, TARN_PARALLEL, p->tile[d]);
   int64_t block = p->lane < m->nacc ? p->lanes * p->tile[p->lane] : 0;
-  if (block && packs(m, p->lane) && m->dim[p->lane] > block) add(s, p->lane, TARN_PARALLEL, block);
-  if (block) add(s, p->lane, TARN_PARALLEL, p->tile[p->lane]);
+  if (block && packs(m, p->lane) && m->dim[p->lane] > block)
+    tarn_level_add(s, p->lane, TARN_PARALLEL, block);
+  if (block) tarn_level_add(s, p->lane, TARN_PARALLEL, p->tile[p->lane]);
   s->acc = s->nlevel;
   for (uint32_t d = m->nshared; d < m->nacc; d++) tile *= p->tile[d];
   if (m->reduces) add_reduction(m, tile, p, s);
   for (uint32_t d = m->nshared; d < m->nacc; d++)
-    if (p->tile[d] > 1) add(s, d, TARN_UNROLL, 1);
-  if (p->warp) add(s, p->warp, TARN_VECTOR, 1);
+    if (p->tile[d] > 1) tarn_level_add(s, d, TARN_UNROLL, 1);
+  if (p->warp) tarn_level_add(s, p->warp, TARN_VECTOR, 1);
   if (!m->reduces) s->acc = s->nlevel;
 }
 

@@ -62,9 +62,6 @@ typedef struct tiles {
   bool known; /* what a plan interns of the kernel has been interned: its memory may be released */
 } tiles;
 
-static void add(tarn_stage_sched *s, uint32_t dim, tarn_level_kind kind, int64_t step) {
-  s->level[s->nlevel++] = (tarn_level){(uint8_t)dim, (uint8_t)kind, step};
-}
 static bool lies_inside(const pick *p, uint32_t d) {
   return d != p->walk && (p->inside || d > p->walk);
 }
@@ -80,31 +77,31 @@ static int64_t bodies(const tiles *t, const pick *p) {
 }
 static void add_walk(const tiles *t, const pick *p, bool innermost, tarn_stage_sched *s) {
   int64_t by = GPU_UNROLLED, own = p->by / p->parts;
-  if (p->parts > 1) add(s, p->walk, TARN_TEAM, own);
+  if (p->parts > 1) tarn_level_add(s, p->walk, TARN_TEAM, own);
   if (p->unit) {
-    if (own > p->unit->k) add(s, p->walk, TARN_SERIAL, p->unit->k);
+    if (own > p->unit->k) tarn_level_add(s, p->walk, TARN_SERIAL, p->unit->k);
     return;
   }
   while (by > 1 && (own % by || by * bodies(t, p) > MOST_BODIES)) by /= 2;
   if (!innermost || by < 2) by = 1;
-  if (own > by) add(s, p->walk, TARN_SERIAL, by);
-  if (by > 1) add(s, p->walk, TARN_UNROLL, 1);
+  if (own > by) tarn_level_add(s, p->walk, TARN_SERIAL, by);
+  if (by > 1) tarn_level_add(s, p->walk, TARN_UNROLL, 1);
 }
 static void add_sum(const tiles *t, const pick *p, tarn_stage_sched *s) {
   bool last = true;
   for (uint32_t d = p->walk + 1; d < t->m->n; d++) last &= !lies_inside(p, d);
   if (!p->inside) add_walk(t, p, last, s);
   for (uint32_t d = t->m->nacc; d < t->m->n; d++)
-    if (lies_inside(p, d)) add(s, d, TARN_SERIAL, 1);
+    if (lies_inside(p, d)) tarn_level_add(s, d, TARN_SERIAL, 1);
   if (p->inside) add_walk(t, p, true, s);
 }
 /* A thread's results lie apart, so that those of neighbours lie side by side. */
 static void make_threads(const tiles *t, const pick *p, tarn_stage_sched *s) {
   for (uint32_t d = 0; d < t->m->nacc; d++)
-    if (p->block[d] > p->team[d]) add(s, d, TARN_UNROLL, p->team[d]);
+    if (p->block[d] > p->team[d]) tarn_level_add(s, d, TARN_UNROLL, p->team[d]);
   for (uint32_t d = 0; d <= t->m->nacc; d++) { /* the last one, last */
     uint32_t e = d < t->m->nacc ? d : t->last;
-    if ((d == t->m->nacc || e != t->last) && p->team[e] > 1) add(s, e, TARN_TEAM, 1);
+    if ((d == t->m->nacc || e != t->last) && p->team[e] > 1) tarn_level_add(s, e, TARN_TEAM, 1);
   }
 }
 static void make_unit(const tiles *t, const pick *p, tarn_stage_sched *s) {
@@ -113,21 +110,21 @@ static void make_unit(const tiles *t, const pick *p, tarn_stage_sched *s) {
   u->rows = p->rows, u->columns = p->columns, u->sum = p->walk;
   for (uint32_t d = 0; d < t->m->nacc; d++) {
     int64_t own = p->block[d] / p->team[d];
-    if (p->team[d] > 1) add(s, d, TARN_TEAM, own);
-    if (own > body_of(p, d)) add(s, d, TARN_UNROLL, body_of(p, d));
+    if (p->team[d] > 1) tarn_level_add(s, d, TARN_TEAM, own);
+    if (own > body_of(p, d)) tarn_level_add(s, d, TARN_UNROLL, body_of(p, d));
   }
-  add(s, p->rows, TARN_SERIAL, 1);
-  add(s, p->columns, TARN_SERIAL, 1);
-  add(s, p->walk, TARN_SERIAL, 1);
+  tarn_level_add(s, p->rows, TARN_SERIAL, 1);
+  tarn_level_add(s, p->columns, TARN_SERIAL, 1);
+  tarn_level_add(s, p->walk, TARN_SERIAL, 1);
   s->unit = u;
 }
 static void make(const tiles *t, const pick *p, tarn_hold *hold, tarn_stage_sched *s) {
   const stage_model *m = t->m;
   *s = (tarn_stage_sched){.hold = hold, .nhold = 2};
-  for (uint32_t d = 0; d < m->nacc; d++) add(s, d, TARN_PARALLEL, p->block[d]);
+  for (uint32_t d = 0; d < m->nacc; d++) tarn_level_add(s, d, TARN_PARALLEL, p->block[d]);
   s->acc = s->nlevel;
   for (uint32_t d = m->nacc; d < m->n; d++)
-    if (!lies_inside(p, d)) add(s, d, TARN_SERIAL, d == p->walk ? p->by : 1);
+    if (!lies_inside(p, d)) tarn_level_add(s, d, TARN_SERIAL, d == p->walk ? p->by : 1);
   int32_t at = (int32_t)s->nlevel - 1;
   add_sum(t, p, s);
   if (p->unit) make_unit(t, p, s);

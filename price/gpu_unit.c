@@ -120,9 +120,6 @@ uint32_t gpu_units(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, uint32_t
 }
 
 /* ---------------------------------------------------------------- levels */
-static void add(tarn_stage_sched *s, uint32_t dim, tarn_level_kind kind, int64_t step) {
-  s->level[s->nlevel++] = (tarn_level){(uint8_t)dim, (uint8_t)kind, step};
-}
 void gpu_unit_levels(tarn_ctx *cx, const stage_model *m, const gpu_unit *u, const int64_t *tile,
                      tarn_stage_sched *s) {
   tarn_unit is = {u->is->name, u->dim[0], u->dim[1], u->dim[2], u->pairs};
@@ -131,15 +128,15 @@ void gpu_unit_levels(tarn_ctx *cx, const stage_model *m, const gpu_unit *u, cons
     int64_t step = d == u->dim[0]   ? tile[0] * u->size[0]
                    : d == u->dim[1] ? tile[1] * u->size[1]
                                     : 1;
-    add(s, d, TARN_PARALLEL, step);
+    tarn_level_add(s, d, TARN_PARALLEL, step);
   }
   s->acc = s->nlevel;
   for (uint32_t d = m->nacc; d < m->n; d++) {
     int64_t step = d == u->dim[2] ? u->size[2] : 1;
-    if (d == u->dim[2] && tile[2] > 1) add(s, d, TARN_SERIAL, tile[2] * step);
-    add(s, d, d == u->dim[2] && tile[2] > 1 ? TARN_UNROLL : TARN_SERIAL, step);
+    if (d == u->dim[2] && tile[2] > 1) tarn_level_add(s, d, TARN_SERIAL, tile[2] * step);
+    tarn_level_add(s, d, d == u->dim[2] && tile[2] > 1 ? TARN_UNROLL : TARN_SERIAL, step);
   }
   for (uint32_t o = 0; o < 2; o++)
-    if (tile[o] > 1) add(s, u->dim[o], TARN_UNROLL, u->size[o]);
-  for (uint32_t o = 0; o < 3; o++) add(s, u->dim[o], TARN_SERIAL, 1);
+    if (tile[o] > 1) tarn_level_add(s, u->dim[o], TARN_UNROLL, u->size[o]);
+  for (uint32_t o = 0; o < 3; o++) tarn_level_add(s, u->dim[o], TARN_SERIAL, 1);
 }
