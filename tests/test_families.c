@@ -1,14 +1,12 @@
 /* Families of sizes: their samples have the same kernels and schedules, in numbers that are
  * polynomials of the size, and each computes what it should. */
-#include "compile/compile.h"
-#include "tests/pipeline.h"
-#include "tests/rules_kit.h"
+#include "tests/sizes_kit.h"
 #include <check.h>
 #include <string.h>
 
 typedef struct ranged {
   const char *model;
-  const char *shapes[3];
+  const char *shapes[4];
   uint32_t programs, families; /* expected, at most and at least */
 } ranged;
 
@@ -57,20 +55,6 @@ static const ranged cases[] = {
      80,
      48},
 };
-
-static tarn_compile_options options(tarn_lang *L, const ranged *c, const char *dir) {
-  tarn_ctx *cx = tarn_lang_ctx(L);
-  tarn_compile_options o = tarn_compile_defaults();
-  size_t n;
-  const uint8_t *bytes = kit_model_bytes(cx, c->model, &n);
-  o.model = tarn_format(cx, "%s/test.onnx", dir);
-  tarn_write_file(cx, o.model, (const char *)bytes, n);
-  while (o.shapes.n < 3 && c->shapes[o.shapes.n]) o.shapes.n++;
-  o.shapes.text = c->shapes;
-  o.hw = tarn_hw_load(L, "x86-64-v3");
-  o.dir = tarn_format(cx, "%s/out", dir);
-  return o;
-}
 
 /* ---- the same but for numbers ---- */
 static tarn_ksig as_signature(const tarn_kprog *p, const tarn_kernel *k) {
@@ -155,58 +139,36 @@ static void alike(const tarn_lower_family *f) {
 }
 
 /* ---- and right ---- */
+static const int64_t *size_of(const tarn_lower_program *row, uint32_t k, const tarn_compiled *c) {
+  const tarn_lower_family *f = row->family;
+  int64_t *size = tarn_copy(tarn_lang_ctx(c->L), row->size, c->sizes->n * sizeof *size);
+  size[f->open] = f->from + f->step * k;
+  return size;
+}
 /* The sample's program by itself, compiled; the interpreter says what is right. */
 static void try_sample(tarn_compile_options o, const tarn_lower_program *row, uint32_t number,
                        const tarn_compiled *c) {
-  tarn_ctx *cx = tarn_lang_ctx(c->L);
-  tarn_lang *L = tarn_lang_new(cx);
-  const tarn_lower_family *f = row->family;
-  int64_t *size = tarn_copy(cx, row->size, c->sizes->n * sizeof *size);
-  size[f->open] = f->from + f->step * f->at[number];
-  o.shapes = tarn_compile_shapes_at(L, &o, size);
-  tarn_program *p = tarn_compile_import(L, &o, NULL);
-  tarn_binding *in = TARN_ARRAY(cx, tarn_binding, p->nin + 1);
-  tarn_tensor **out = TARN_ARRAY(cx, tarn_tensor *, p->nout + 1);
-  uint64_t seed = 11;
-  for (uint32_t i = 0; i < p->nin; i++)
-    in[i] = (tarn_binding){p->in[i].name, kit_values(cx, tarn_type_get(L, p->in[i].type), &seed)};
-  pipeline_want want = pipeline_expect(p, in, c->o->numerics, c->rewriting->bound);
-  pipeline r = {.program = p, .kprog = (tarn_kprog *)f->sample[number]};
-  pipeline_run(pipeline_compile(&r, pipeline_folder(cx)), p, in, out);
-  const char *wrong = pipeline_wrong(p, &want, out);
-  ck_assert_msg(!wrong, "%s: %s", o.shapes.text[0], wrong);
+  sizes_trial x = sizes_at(c, o, size_of(row, row->family->at[number], c), 11);
+  pipeline r = {.program = x.p, .kprog = (tarn_kprog *)row->family->sample[number]};
+  pipeline_run(pipeline_compile(&r, pipeline_folder(tarn_lang_ctx(c->L))), x.p, x.in, x.out);
+  sizes_right(&x);
 }
 /* The artefact at a size of the family, by several threads. */
 static void try_between(tarn_loaded *m, tarn_compile_options o, const tarn_lower_program *row,
                         uint32_t k, const tarn_compiled *c) {
-  tarn_ctx *cx = tarn_lang_ctx(c->L);
-  tarn_lang *L = tarn_lang_new(cx);
-  const tarn_lower_family *f = row->family;
-  int64_t *size = tarn_copy(cx, row->size, c->sizes->n * sizeof *size);
-  size[f->open] = f->from + f->step * k;
-  o.shapes = tarn_compile_shapes_at(L, &o, size);
-  tarn_program *p = tarn_compile_import(L, &o, NULL);
-  tarn_binding *in = TARN_ARRAY(cx, tarn_binding, p->nin + 1);
-  const tarn_tensor **t = TARN_ARRAY(cx, const tarn_tensor *, p->nin + 1);
-  tarn_tensor **out = TARN_ARRAY(cx, tarn_tensor *, p->nout + 1);
-  uint64_t seed = 5;
-  for (uint32_t i = 0; i < p->nin; i++) {
-    t[i] = kit_values(cx, tarn_type_get(L, p->in[i].type), &seed);
-    in[i] = (tarn_binding){p->in[i].name, t[i]};
-  }
-  pipeline_want want = pipeline_expect(p, in, c->o->numerics, c->rewriting->bound);
+  const int64_t *size = size_of(row, k, c);
+  sizes_trial x = sizes_at(c, o, size, 5);
   ck_assert(tarn_loaded_select(m, size));
-  pipeline_run(m, p, in, out);
-  const char *wrong = pipeline_wrong(p, &want, out);
-  tarn_loaded_run(m, t, out, 3);
-  if (!wrong) wrong = pipeline_wrong(p, &want, out);
-  ck_assert_msg(!wrong, "%s: %s", o.shapes.text[0], wrong);
+  pipeline_run(m, x.p, x.in, x.out);
+  sizes_right(&x);
+  tarn_loaded_run(m, x.t, x.out, 3);
+  sizes_right(&x);
 }
 #define TRIED 8 /* one family of so many is compiled as single programs, and run at every size */
 static void run_case(tarn_ctx *cx, void *arg) {
   const ranged *s = arg;
   tarn_lang *L = tarn_lang_new(cx);
-  tarn_compile_options o = options(L, s, pipeline_folder(cx));
+  tarn_compile_options o = sizes_options(L, s->model, s->shapes, pipeline_folder(cx));
   const tarn_compiled *c = tarn_compile(L, &o);
   tarn_loaded *m = tarn_load(cx, o.dir);
   uint32_t families = 0;
@@ -222,13 +184,7 @@ static void run_case(tarn_ctx *cx, void *arg) {
   ck_assert_msg(c->sizes->nprogram <= s->programs && families >= s->families,
                 "%u programs, %u families", c->sizes->nprogram, families);
 }
-static void in_context(tarn_fn *f, void *arg) {
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  tarn_status st = tarn_protect(cx, f, arg);
-  ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
-  tarn_ctx_free(cx);
-}
-START_TEST(samples_agree) { in_context(run_case, (void *)(uintptr_t)&cases[_i]); }
+START_TEST(samples_agree) { sizes_in_context(run_case, (void *)(uintptr_t)&cases[_i]); }
 END_TEST
 
 /* ---- what an extraction of another size is refused ---- */

@@ -1,20 +1,11 @@
 /* One code for a family of sizes: what the unifier makes of small modules, and programs of families
  * at each of their sizes, beside the interpreter. */
-#include "compile/compile.h"
 #include "lower/family.h"
-#include "tests/pipeline.h"
-#include "tests/rules_kit.h"
+#include "tests/sizes_kit.h"
 #include <check.h>
 #include <llvm-c/Analysis.h>
 #include <llvm-c/IRReader.h>
 #include <string.h>
-
-static void in_context(tarn_fn *f, void *arg) {
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  tarn_status st = tarn_protect(cx, f, arg);
-  ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
-  tarn_ctx_free(cx);
-}
 
 /* ---- numbers ---- */
 static const int64_t sizes_of[5] = {37, 53, 69, 117, 149};
@@ -161,7 +152,7 @@ static void unify(tarn_ctx *cx, void *arg) {
   for (int i = 0; i < 5; i++) LLVMDisposeModule(m[i]);
   LLVMContextDispose(lc);
 }
-START_TEST(texts_unify) { in_context(unify, (void *)(uintptr_t)&texts[_i]); }
+START_TEST(texts_unify) { sizes_in_context(unify, (void *)(uintptr_t)&texts[_i]); }
 END_TEST
 
 /* ---- programs ---- */
@@ -176,25 +167,10 @@ typedef struct family_case {
 } family_case;
 #define COUNT 8 /* sizes of each */
 #define NEXT  "node Softmax s t -> p : axis=0\nnode Transpose c p -> y : perm=1,0\nout y\n"
-/* A decoder's attention: keys and values of earlier tokens in, those with the new one out. */
-#define DECODER                                                                                    \
-  "in x f32 1,16\nin pk f32 2,P,8\nin pv f32 2,P,8\nrand wq 16,16\nrand wk 16,16\nrand wv 16,16\n" \
-  "rand wo 16,16\nrand w1 16,48\nrand w2 48,16\ninit split i64 3 : 1 2 8\ninit join i64 2 : 1 "    \
-  "16\n"                                                                                           \
-  "node MatMul mq x wq -> q0\nnode Reshape rq q0 split -> q1\n"                                    \
-  "node Transpose tq q1 -> q : perm=1,0,2\nnode MatMul mk x wk -> k0\n"                            \
-  "node Reshape rk k0 split -> k1\nnode Transpose tk k1 -> k : perm=1,0,2\n"                       \
-  "node MatMul mv x wv -> v0\nnode Reshape rv v0 split -> v1\n"                                    \
-  "node Transpose tv v1 -> v : perm=1,0,2\nnode Concat ck pk k -> K : axis=1\n"                    \
-  "node Concat cv pv v -> V : axis=1\nnode Transpose kt K -> KT : perm=0,2,1\n"                    \
-  "node MatMul sc q KT -> s\nnode Softmax sm s -> p : axis=-1\nnode MatMul o p V -> o0\n"          \
-  "node Transpose ot o0 -> o1 : perm=1,0,2\nnode Reshape jo o1 join -> o2\n"                       \
-  "node MatMul mo o2 wo -> o3\nnode Add ha x o3 -> h\nnode MatMul m1 h w1 -> m\n"                  \
-  "node Relu mr m -> n\nnode MatMul m2 n w2 -> f\nnode Add ya h f -> y\nout y\nout K\nout V\n"
 static const family_case cases[] = {
     {"in x f32 N,32\nrand w 32,8\nnode MatMul m x w -> t\n" NEXT, "N", 32, 16, 1, 0, 0},
     {"in x f32 N,32\nrand w 32,8\nnode MatMul m x w -> t\n" NEXT, "N", 37, 16, 3, 5, 0},
-    {DECODER, "P", 55, 16, 1, 0, 0},
+    {SIZES_DECODER, "P", 55, 16, 1, 0, 0},
     /* five tokens see all others; what the size has no part in */
     {"in q f32 2,5,8\nin k f32 2,S,8\nin v f32 2,S,8\nin z f32 7,9\nrand w 9,11\n"
      "node Transpose c k -> u : perm=0,2,1\n"
@@ -376,7 +352,7 @@ static void run_case(tarn_ctx *cx, void *arg) {
   tarn_loaded *l = tarn_load(cx, m.o.dir);
   for (uint32_t q = 0; q < m.n; q += m.c->rows ? m.c->rows : 1) try_sizes(&m, l, q);
 }
-START_TEST(every_size) { in_context(run_case, (void *)(uintptr_t)&cases[_i]); }
+START_TEST(every_size) { sizes_in_context(run_case, (void *)(uintptr_t)&cases[_i]); }
 END_TEST
 
 /* ---- what families share ---- */
@@ -412,7 +388,7 @@ static void share(tarn_ctx *cx, void *arg) {
   for (uint32_t q = 0; q < m.n; q++)
     for (uint32_t k = 0; k < COUNT; k++) try_size(&m, l, 0, from_of(&m, q) + two.step * k);
 }
-START_TEST(loops_once) { in_context(share, NULL); }
+START_TEST(loops_once) { sizes_in_context(share, NULL); }
 END_TEST
 
 /* ---- what is refused ---- */
@@ -476,7 +452,7 @@ static void plant(tarn_ctx *cx, void *arg) {
   const char *why = tarn_lower_family_differs(m.f, &o);
   ck_assert_msg(why && strstr(why, f->words), "%s: %s", f->words, why);
 }
-START_TEST(faults_are_seen) { in_context(plant, (void *)(uintptr_t)&faults[_i]); }
+START_TEST(faults_are_seen) { sizes_in_context(plant, (void *)(uintptr_t)&faults[_i]); }
 END_TEST
 
 int main(void) {

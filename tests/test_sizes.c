@@ -1,16 +1,14 @@
 /* One artefact for several sizes: every size computes what a program of that size alone does, and
  * what all have in common is there once. */
-#include "compile/compile.h"
 #include "hw/host/host.h"
 #include "runtime/rt.h"
-#include "tests/pipeline.h"
-#include "tests/rules_kit.h"
+#include "tests/sizes_kit.h"
 #include <check.h>
 #include <string.h>
 
 typedef struct sized {
   const char *model;
-  const char *shapes[4];
+  const char *shapes[5];
   uint32_t programs; /* expected */
 } sized;
 
@@ -18,21 +16,6 @@ typedef struct sized {
   "rand w 24,40\nrand v 40,10\nrand b 40\n"                                                        \
   "node MatMul m x w -> t\nnode Add a t b -> u\nnode Relu r u -> q\nnode MatMul n q v -> y\nout "  \
   "y\n"
-/* A decoder's attention: keys and values of earlier tokens in, those with the new one out. */
-#define DECODER                                                                                    \
-  "in x f32 1,16\nin pk f32 2,P,8\nin pv f32 2,P,8\nrand wq 16,16\nrand wk 16,16\nrand wv 16,16\n" \
-  "rand wo 16,16\nrand w1 16,48\nrand w2 48,16\ninit split i64 3 : 1 2 8\ninit join i64 2 : 1 "    \
-  "16\n"                                                                                           \
-  "node MatMul mq x wq -> q0\nnode Reshape rq q0 split -> q1\n"                                    \
-  "node Transpose tq q1 -> q : perm=1,0,2\nnode MatMul mk x wk -> k0\n"                            \
-  "node Reshape rk k0 split -> k1\nnode Transpose tk k1 -> k : perm=1,0,2\n"                       \
-  "node MatMul mv x wv -> v0\nnode Reshape rv v0 split -> v1\n"                                    \
-  "node Transpose tv v1 -> v : perm=1,0,2\nnode Concat ck pk k -> K : axis=1\n"                    \
-  "node Concat cv pv v -> V : axis=1\nnode Transpose kt K -> KT : perm=0,2,1\n"                    \
-  "node MatMul sc q KT -> s\nnode Softmax sm s -> p : axis=-1\nnode MatMul o p V -> o0\n"          \
-  "node Transpose ot o0 -> o1 : perm=1,0,2\nnode Reshape jo o1 join -> o2\n"                       \
-  "node MatMul mo o2 wo -> o3\nnode Add ha x o3 -> h\nnode MatMul m1 h w1 -> m\n"                  \
-  "node Relu mr m -> n\nnode MatMul m2 n w2 -> f\nnode Add ya h f -> y\nout y\nout K\nout V\n"
 static const sized cases[] = {
     {"in x f32 N,24\n" MLP, {"N=1,4,16"}, 3},
     {"in x f32 N,M,24\n" MLP, {"N=1,3", "M=2,5"}, 4},
@@ -49,7 +32,7 @@ static const sized cases[] = {
      "node MatMul f p x -> y\nout y\n",
      {"S=1..9"},
      9},
-    {DECODER, {"P=0..6"}, 7},
+    {SIZES_DECODER, {"P=0..6"}, 7},
     /* ranges of rows, computed in parts */
     {"in x f32 N,24\n" MLP, {"N=1..40"}, 6},
     {"in x f32 N,24\n" MLP, {"N=0..9"}, 4},
@@ -88,39 +71,16 @@ static const sized cases[] = {
 };
 
 static tarn_compile_options options(tarn_lang *L, const sized *c, const char *dir) {
-  tarn_ctx *cx = tarn_lang_ctx(L);
-  tarn_compile_options o = tarn_compile_defaults();
-  size_t n;
-  const uint8_t *bytes = kit_model_bytes(cx, c->model, &n);
-  o.model = tarn_format(cx, "%s/test.onnx", dir);
-  tarn_write_file(cx, o.model, (const char *)bytes, n);
-  while (o.shapes.n < 4 && c->shapes[o.shapes.n]) o.shapes.n++;
-  o.shapes.text = c->shapes;
-  o.hw = tarn_hw_load(L, "x86-64-v3");
-  o.dir = tarn_format(cx, "%s/out", dir);
-  return o;
+  return sizes_options(L, c->model, c->shapes, dir);
 }
 /* The program of that size alone, interpreted, says what is right. */
 static void try_size(tarn_loaded *m, tarn_compile_options o, const int64_t *size,
                      const tarn_compiled *c) {
-  tarn_ctx *cx = tarn_lang_ctx(c->L);
-  tarn_lang *L = tarn_lang_new(cx);
   ck_assert(tarn_loaded_select(m, size));
-  o.shapes = tarn_compile_shapes_at(L, &o, size);
-  const tarn_program *p = tarn_compile_import(L, &o, NULL);
-  tarn_binding *in = TARN_ARRAY(cx, tarn_binding, p->nin + 1);
-  const tarn_tensor **t = TARN_ARRAY(cx, const tarn_tensor *, p->nin + 1);
-  tarn_tensor **out = TARN_ARRAY(cx, tarn_tensor *, p->nout + 1);
-  uint64_t seed = 11;
-  for (uint32_t i = 0; i < p->nin; i++) {
-    t[i] = kit_values(cx, tarn_type_get(L, p->in[i].type), &seed);
-    in[i] = (tarn_binding){p->in[i].name, t[i]};
-  }
-  pipeline_want want = pipeline_expect(p, in, c->o->numerics, c->rewriting->bound);
-  ck_assert(tarn_loaded_select_for(m, t));
-  pipeline_run(m, p, in, out);
-  const char *wrong = pipeline_wrong(p, &want, out);
-  ck_assert_msg(!wrong, "%s: %s", o.shapes.text[0], wrong);
+  sizes_trial x = sizes_at(c, o, size, 11);
+  ck_assert(tarn_loaded_select_for(m, x.t));
+  pipeline_run(m, x.p, x.in, x.out);
+  sizes_right(&x);
 }
 /* Of a range of rows the sizes of the program with most rows stand for all that it may have. */
 static void try_rows(tarn_loaded *m, tarn_compile_options o, uint32_t i, const tarn_compiled *c) {
@@ -157,13 +117,7 @@ static void run_case(tarn_ctx *cx, void *arg) {
   for (uint32_t i = 0; i < s->programs; i++) try_rows(m, o, i, c->programs[i]);
   refuse_others(m, m);
 }
-static void in_context(tarn_fn *f, void *arg) {
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  tarn_status st = tarn_protect(cx, f, arg);
-  ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
-  tarn_ctx_free(cx);
-}
-START_TEST(every_size) { in_context(run_case, (void *)(uintptr_t)&cases[_i]); }
+START_TEST(every_size) { sizes_in_context(run_case, (void *)(uintptr_t)&cases[_i]); }
 END_TEST
 
 /* ---- a generation ---- */
@@ -192,7 +146,7 @@ static void step(tarn_ctx *cx, generation *g, int64_t past) {
 }
 static void generate(tarn_ctx *cx, void *arg) {
   (void)arg;
-  static const sized decoder = {DECODER, {"P=0..9"}, 10};
+  static const sized decoder = {SIZES_DECODER, {"P=0..9"}, 10};
   tarn_lang *L = tarn_lang_new(cx);
   generation g = {.o = options(L, &decoder, pipeline_folder(cx))};
   uint64_t seed = 5;
@@ -206,7 +160,7 @@ static void generate(tarn_ctx *cx, void *arg) {
   for (int64_t past = 0; past < decoder.programs; past++) step(cx, &g, past);
   ck_assert(!tarn_loaded_select_for(g.m, g.in));
 }
-START_TEST(one_artefact_generates) { in_context(generate, NULL); }
+START_TEST(one_artefact_generates) { sizes_in_context(generate, NULL); }
 END_TEST
 
 /* ---- constants ---- */
@@ -229,7 +183,7 @@ static void share(tarn_ctx *cx, void *arg) {
   ck_assert_int_ge(c->memory->const_bytes, most);
   ck_assert_int_lt(c->memory->const_bytes, all);
 }
-START_TEST(constants_once) { in_context(share, NULL); }
+START_TEST(constants_once) { sizes_in_context(share, NULL); }
 END_TEST
 
 /* The kernels of a size as they are chosen when nothing else is compiled. */
@@ -247,7 +201,7 @@ static const char *kernels_alone(tarn_ctx *cx, tarn_compile_options o, int64_t s
  * choice. */
 static void price_once(tarn_ctx *cx, void *arg) {
   (void)arg;
-  static const sized decoder = {DECODER, {"P=4..6"}, 3};
+  static const sized decoder = {SIZES_DECODER, {"P=4..6"}, 3};
   tarn_lang *L = tarn_lang_new(cx);
   tarn_compile_options o = options(L, &decoder, pipeline_folder(cx));
   const tarn_compiled *c = tarn_compile(L, &o);
@@ -260,7 +214,7 @@ static void price_once(tarn_ctx *cx, void *arg) {
     ck_assert_str_eq(b.p, kernels_alone(cx, o, 4 + i));
   }
 }
-START_TEST(prices_once) { in_context(price_once, NULL); }
+START_TEST(prices_once) { sizes_in_context(price_once, NULL); }
 END_TEST
 
 /* ---- what is refused ---- */

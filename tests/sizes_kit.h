@@ -1,0 +1,77 @@
+/* Artefacts of several sizes, for tests: how one is compiled, and what is right at a size. */
+#ifndef TARN_TESTS_SIZES_KIT_H
+#define TARN_TESTS_SIZES_KIT_H
+#include "compile/compile.h"
+#include "tests/pipeline.h"
+#include "tests/rules_kit.h"
+#include <check.h>
+
+/* A decoder's attention: keys and values of earlier tokens in, those with the new one out. */
+#define SIZES_DECODER                                                                              \
+  "in x f32 1,16\nin pk f32 2,P,8\nin pv f32 2,P,8\nrand wq 16,16\nrand wk 16,16\nrand wv 16,16\n" \
+  "rand wo 16,16\nrand w1 16,48\nrand w2 48,16\ninit split i64 3 : 1 2 8\ninit join i64 2 : 1 "    \
+  "16\n"                                                                                           \
+  "node MatMul mq x wq -> q0\nnode Reshape rq q0 split -> q1\n"                                    \
+  "node Transpose tq q1 -> q : perm=1,0,2\nnode MatMul mk x wk -> k0\n"                            \
+  "node Reshape rk k0 split -> k1\nnode Transpose tk k1 -> k : perm=1,0,2\n"                       \
+  "node MatMul mv x wv -> v0\nnode Reshape rv v0 split -> v1\n"                                    \
+  "node Transpose tv v1 -> v : perm=1,0,2\nnode Concat ck pk k -> K : axis=1\n"                    \
+  "node Concat cv pv v -> V : axis=1\nnode Transpose kt K -> KT : perm=0,2,1\n"                    \
+  "node MatMul sc q KT -> s\nnode Softmax sm s -> p : axis=-1\nnode MatMul o p V -> o0\n"          \
+  "node Transpose ot o0 -> o1 : perm=1,0,2\nnode Reshape jo o1 join -> o2\n"                       \
+  "node MatMul mo o2 wo -> o3\nnode Add ha x o3 -> h\nnode MatMul m1 h w1 -> m\n"                  \
+  "node Relu mr m -> n\nnode MatMul m2 n w2 -> f\nnode Add ya h f -> y\nout y\nout K\nout V\n"
+
+static inline void sizes_in_context(tarn_fn *f, void *arg) {
+  tarn_ctx *cx = tarn_ctx_new(NULL);
+  tarn_status st = tarn_protect(cx, f, arg);
+  ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
+  tarn_ctx_free(cx);
+}
+
+/* The model as a file in the folder, for these shapes, NULL behind the last; into DIR/out. */
+static inline tarn_compile_options sizes_options(tarn_lang *L, const char *model,
+                                                 const char *const *shapes, const char *dir) {
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  tarn_compile_options o = tarn_compile_defaults();
+  size_t n;
+  const uint8_t *bytes = kit_model_bytes(cx, model, &n);
+  o.model = tarn_format(cx, "%s/test.onnx", dir);
+  tarn_write_file(cx, o.model, (const char *)bytes, n);
+  while (shapes[o.shapes.n]) o.shapes.n++;
+  o.shapes.text = shapes;
+  o.hw = tarn_hw_load(L, "x86-64-v3");
+  o.dir = tarn_format(cx, "%s/out", dir);
+  return o;
+}
+
+/* The model at one size: random inputs, and what the interpreter makes of them. */
+typedef struct sizes_trial {
+  const char *label;
+  tarn_program *p;
+  tarn_binding *in;
+  const tarn_tensor **t; /* the same inputs */
+  tarn_tensor **out;
+  pipeline_want want;
+} sizes_trial;
+static inline sizes_trial sizes_at(const tarn_compiled *c, tarn_compile_options o,
+                                   const int64_t *size, uint64_t seed) {
+  tarn_ctx *cx = tarn_lang_ctx(c->L);
+  tarn_lang *L = tarn_lang_new(cx);
+  o.shapes = tarn_compile_shapes_at(L, &o, size);
+  sizes_trial x = {.label = o.shapes.text[0], .p = tarn_compile_import(L, &o, NULL)};
+  x.in = TARN_ARRAY(cx, tarn_binding, x.p->nin + 1);
+  x.t = TARN_ARRAY(cx, const tarn_tensor *, x.p->nin + 1);
+  x.out = TARN_ARRAY(cx, tarn_tensor *, x.p->nout + 1);
+  for (uint32_t i = 0; i < x.p->nin; i++) {
+    x.t[i] = kit_values(cx, tarn_type_get(L, x.p->in[i].type), &seed);
+    x.in[i] = (tarn_binding){x.p->in[i].name, x.t[i]};
+  }
+  x.want = pipeline_expect(x.p, x.in, c->o->numerics, c->rewriting->bound);
+  return x;
+}
+static inline void sizes_right(const sizes_trial *x) {
+  const char *wrong = pipeline_wrong(x->p, &x->want, x->out);
+  ck_assert_msg(!wrong, "%s: %s", x->label, wrong);
+}
+#endif
