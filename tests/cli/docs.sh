@@ -31,10 +31,9 @@ san= # a program that links a library with a sanitizer in it wants it too
 cc $san -I"$work/digits" -I. "$work/classify.c" "$work/digits/model.o" -L"$build/lib" -ltarn-rt -lm -o "$work/classify" &&
   LD_LIBRARY_PATH=$build/lib "$work/classify" || fail "README's C"
 
-block README.md "" | grep '^tarn explore' | sed 's/--egraph g.json/--egraph "$work\/g.json"/; s/--html page.html/--html "$work\/page.html"/; s/^tarn/try 0/' >"$work/commands"
+block README.md "" | grep -E '^tarn (explore|extract) ' | sed 's/g\.json/"$work\/&"/; s/ *#.*//; s/^tarn/try 0/' >"$work/commands"
 [ "$(wc -l <"$work/commands")" -ge 2 ] || fail "README's commands are not found"
 source "$work/commands"
-try 0 extract "$work/g.json" --method exact
 cc -O2 -shared -fPIC -I. -o "$work/rounds.so" examples/extractor/rounds.c || fail "the extractor of the examples"
 try 0 extract "$work/g.json" --plugin "$work/rounds.so" --json
 value dag_cost >/dev/null
