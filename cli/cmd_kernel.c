@@ -54,14 +54,11 @@ static const tarn_schedule *list_schedules(listing *l, uint32_t top) {
                l->target->refuses(l->L, l->hw, l->k));
   l->target->schedules(solver, l->k, add, l);
   if (l->all.n) qsort(l->all.p, l->all.n, sizeof *l->all.p, by_seconds);
-  const tarn_nest *n = tarn_nest_get(l->L, l->k->nest);
   printf("; %u schedules, prices by %s\n", l->all.n ? l->all.n : 1,
          l->price ? l->price->name : "the analytic price");
-  printf("; chosen: %.4g us\n%s\n", 1e6 * price_of(l, best),
-         tarn_schedule_text(l->L, l->cx, n, best));
+  printf("; chosen: %.4g us\n%s\n", 1e6 * price_of(l, best), tarn_schedule_text(l->cx, best));
   for (uint32_t i = 0; i < l->all.n && i < top; i++)
-    printf("; %.4g us\n%s\n", 1e6 * l->all.p[i].seconds,
-           tarn_schedule_text(l->L, l->cx, n, l->all.p[i].s));
+    printf("; %.4g us\n%s\n", 1e6 * l->all.p[i].seconds, tarn_schedule_text(l->cx, l->all.p[i].s));
   return best;
 }
 

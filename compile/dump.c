@@ -60,9 +60,8 @@ static void print_schedule(const tarn_kprog *p, const tarn_kernel *k, tarn_buf *
   tarn_ctx *cx = tarn_lang_ctx(p->L);
   tarn_buf_fmt(b, "; %s: %.4g us\n", k->name, 1e6 * k->price);
   if (k->kind != TARN_K_NEST) return;
-  const tarn_nest *n = tarn_nest_get(p->L, k->sig->nest);
   tarn_buf_fmt(b, "%s\n", tarn_ksig_text(p->L, cx, k->sig));
-  tarn_buf_fmt(b, "%s\n", tarn_schedule_text(p->L, cx, n, k->chosen));
+  tarn_buf_fmt(b, "%s\n", tarn_schedule_text(cx, k->chosen));
 }
 void comp_dump_kernels(const tarn_compiled *c) {
   const tarn_kprog *p = c->kernels;

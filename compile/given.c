@@ -30,7 +30,7 @@ static const tarn_schedule *read_schedule(reader *r, const tarn_sx *s, const tar
   return c.s;
 }
 static const char *text_of(const reader *r, const tarn_plan_choice *k) {
-  return tarn_schedule_text(r->L, r->cx, tarn_nest_get(r->L, k->sig->nest), k->sched);
+  return tarn_schedule_text(r->cx, k->sched);
 }
 /* Kernels that are alike are printed each, with the same schedule. */
 static bool is_known(const reader *r, const tarn_plan_choice *k, const tarn_sx *at) {

@@ -66,7 +66,7 @@ static void print_kernel(const tarn_kprog *p, tarn_buf *b, const tarn_kernel *k)
   print_layouts(b, "result", k->out_layout, k->nout);
   if (k->kind == TARN_K_NEST) {
     tarn_buf_str(b, "\n    ");
-    tarn_schedule_print(p->L, b, tarn_nest_get(p->L, k->nest), k->sched);
+    tarn_schedule_print(b, k->sched);
   }
   tarn_buf_str(b, ")");
 }

@@ -155,8 +155,7 @@ TARN_API void tarn_schedule_check(tarn_lang *L, const tarn_nest *n, const tarn_s
 /* And against its kernel: a strict one keeps the order of its sums. */
 TARN_API void tarn_schedule_fits(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
                                  const tarn_schedule *s);
-TARN_API void tarn_schedule_print(const tarn_lang *L, tarn_buf *b, const tarn_nest *n,
-                                  const tarn_schedule *s);
+TARN_API void tarn_schedule_print(tarn_buf *b, const tarn_schedule *s);
 
 typedef struct tarn_nodes { /* of the model: numbers of the program's origins */
   uint32_t n;
@@ -229,8 +228,7 @@ TARN_API void tarn_kprog_step(const tarn_kprog *p, uint32_t kernel, tarn_tensor 
 TARN_API uint32_t tarn_schedule_machine(const tarn_machines *m, const tarn_schedule *s);
 
 /* ---- as text ---- */
-TARN_API const char *tarn_schedule_text(const tarn_lang *L, tarn_ctx *cx, const tarn_nest *n,
-                                        const tarn_schedule *s);
+TARN_API const char *tarn_schedule_text(tarn_ctx *cx, const tarn_schedule *s);
 TARN_API const tarn_schedule *tarn_schedule_parse(tarn_lang *L, const tarn_nest *n,
                                                   const char *text, size_t size);
 /* Of a larger text, and not checked. */

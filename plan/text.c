@@ -46,9 +46,7 @@ static void print_unit(tarn_buf *b, const tarn_unit *u) {
   if (u->pairs) tarn_buf_str(b, " (pairs)");
   tarn_buf_str(b, ")");
 }
-void tarn_schedule_print(const tarn_lang *L, tarn_buf *b, const tarn_nest *n,
-                         const tarn_schedule *s) {
-  (void)L, (void)n;
+void tarn_schedule_print(tarn_buf *b, const tarn_schedule *s) {
   tarn_buf_str(b, "(schedule");
   if (s->nshared) {
     tarn_buf_str(b, " (shared");
@@ -160,10 +158,9 @@ void tarn_schedule_fits(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
   }
 }
 
-const char *tarn_schedule_text(const tarn_lang *L, tarn_ctx *cx, const tarn_nest *n,
-                               const tarn_schedule *s) {
+const char *tarn_schedule_text(tarn_ctx *cx, const tarn_schedule *s) {
   tarn_buf b = {.cx = cx};
-  tarn_schedule_print(L, &b, n, s);
+  tarn_schedule_print(&b, s);
   return b.p;
 }
 

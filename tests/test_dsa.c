@@ -295,8 +295,8 @@ static void run_rolling(tarn_ctx *cx, void *arg) {
   ck_assert(tarn_unit_cost_of(&p, &cost));
   ck_assert((cost.bytes[0] == tarn_unit_once(&p, 0)) == (slots > 1));
   ck_assert_int_eq(cost.bytes[1], tarn_unit_once(&p, 1));
-  const char *given = tarn_format(cx, "%s %s", tarn_ksig_text(L, cx, sig),
-                                  tarn_schedule_text(L, cx, tarn_nest_get(L, sig->nest), s));
+  const char *given =
+      tarn_format(cx, "%s %s", tarn_ksig_text(L, cx, sig), tarn_schedule_text(cx, s));
   c = compiled(L, text, hw, given);
   same_values(cx, c, tarn_load_simulated(cx, c->o->dir));
   same_cycles(cx, c);

@@ -137,7 +137,7 @@ static const char *one_slot(tarn_ctx *cx, const tarn_compiled *c) {
     const tarn_kernel *k = &c->kernels->ker[i];
     if (!k->machine) continue;
     tarn_buf_str(&b, tarn_ksig_text(c->L, cx, k->sig));
-    const char *s = tarn_schedule_text(c->L, cx, tarn_nest_get(c->L, k->sig->nest), k->sched);
+    const char *s = tarn_schedule_text(cx, k->sched);
     for (const char *slots; (slots = strstr(s, " (slots ")) != NULL;) {
       tarn_buf_fmt(&b, "%.*s", (int)(slots - s), s);
       s = strchr(slots, ')') + 1;

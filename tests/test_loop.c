@@ -322,11 +322,11 @@ static void check_texts(tarn_solver *sv, const tarn_hw *hw, const tarn_ksig *k, 
   tarn_cost cost;
   float f[TARN_FEATURES];
   const tarn_schedule *s = tarn_solve(sv, k, &cost);
-  const char *text = tarn_ksig_text(L, cx, k), *st = tarn_schedule_text(L, cx, n, s);
+  const char *text = tarn_ksig_text(L, cx, k), *st = tarn_schedule_text(cx, s);
   tarn_ksig back;
   tarn_ksig_parse(L, text, strlen(text), &back);
   MUST(tarn_ksig_equal(k, &back) && !strcmp(tarn_ksig_text(L, cx, &back), text));
-  MUST(!strcmp(tarn_schedule_text(L, cx, n, tarn_schedule_parse(L, n, st, strlen(st))), st));
+  MUST(!strcmp(tarn_schedule_text(cx, tarn_schedule_parse(L, n, st, strlen(st))), st));
   tarn_features(L, hw, k, s, threads, &cost, f);
   for (uint32_t i = 0; i < TARN_FEATURES; i++) MUST(isfinite(f[i]));
 }

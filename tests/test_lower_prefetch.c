@@ -462,8 +462,7 @@ static void one_schedule(void *arg, const tarn_schedule *s, double seconds) {
   uint32_t lane;
   (void)seconds;
   if (!same_prefetches(t, s))
-    tarn_raise(cx, TARN_NO, "%s: prefetched otherwise",
-               tarn_schedule_text(L, cx, tarn_nest_get(L, k.nest), s));
+    tarn_raise(cx, TARN_NO, "%s: prefetched otherwise", tarn_schedule_text(cx, s));
   if (!tarn_schedule_tile(s->stage, &lane) || t->seen++ % 41)
     return; /* guarded loads are not prefetched by latency */
   tarn_cost_of(L, t->on, &k, s, 1, &c);
@@ -473,9 +472,8 @@ static void one_schedule(void *arg, const tarn_schedule *s, double seconds) {
   kit_case e = kit_case_of(cx, &k, s);
   uint32_t to_write = kit_lines(L, t->on, &e, TO_WRITE), any = kit_lines(L, t->on, &e, ANY);
   if ((to_write > 0) != writes || (any > to_write) != reads)
-    tarn_raise(cx, TARN_NO, "%s: told %s, %s; %u of %u lines to write",
-               tarn_schedule_text(L, cx, tarn_nest_get(L, k.nest), s), reads ? "reads" : "-",
-               writes ? "writes" : "-", to_write, any);
+    tarn_raise(cx, TARN_NO, "%s: told %s, %s; %u of %u lines to write", tarn_schedule_text(cx, s),
+               reads ? "reads" : "-", writes ? "writes" : "-", to_write, any);
   t->prefetches += reads, t->writes += writes, t->none += !reads && !writes;
 }
 /* The price knows what the code prefetches, also of constants packed by the tile. */

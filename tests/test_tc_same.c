@@ -67,8 +67,7 @@ static const char *kernels(tarn_ctx *cx, tarn_program *p, const tarn_hw *hw) {
     bool nest = k->ker[i].kind == TARN_K_NEST;
     tarn_buf_fmt(&b, "kind %d, %s %u, %u to %u: ", (int)k->ker[i].kind, nest ? "nest" : "payload",
                  nest ? k->ker[i].nest : k->ker[i].payload, k->ker[i].nin, k->ker[i].nout);
-    if (k->ker[i].sched)
-      tarn_schedule_print(p->L, &b, tarn_nest_get(p->L, k->ker[i].nest), k->ker[i].sched);
+    if (k->ker[i].sched) tarn_schedule_print(&b, k->ker[i].sched);
     tarn_buf_str(&b, "\n");
   }
   return b.p;

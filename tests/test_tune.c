@@ -240,13 +240,12 @@ static void there_and_back(tarn_ctx *c, void *arg) {
   const tarn_hw *hw = tarn_hw_load(L, "x86-64-v3");
   tarn_ksig k = product(33, 64, 50), back;
   const tarn_schedule *s = tarn_solve(tarn_solver_new(L, hw, 2), &k, NULL);
-  const char *text = tarn_ksig_text(L, c, &k),
-             *ts = tarn_schedule_text(L, c, tarn_nest_get(L, k.nest), s);
+  const char *text = tarn_ksig_text(L, c, &k), *ts = tarn_schedule_text(c, s);
   tarn_ksig_parse(L, text, strlen(text), &back);
   ck_assert(tarn_ksig_equal(&k, &back));
   ck_assert_str_eq(tarn_ksig_text(L, c, &back), text);
   const tarn_schedule *q = tarn_schedule_parse(L, tarn_nest_get(L, k.nest), ts, strlen(ts));
-  ck_assert_str_eq(tarn_schedule_text(L, c, tarn_nest_get(L, k.nest), q), ts);
+  ck_assert_str_eq(tarn_schedule_text(c, q), ts);
 }
 START_TEST(texts) { must(there_and_back, NULL); }
 END_TEST
@@ -311,7 +310,7 @@ static void mutate(tarn_ctx *c, void *arg) {
   kit_run(L, hw, x, MUTANTS, true, 2);
   for (uint32_t i = 0; i < MUTANTS; i++) {
     double off = kit_error(base.want[0], x[i].got[0]);
-    ck_assert_msg(off >= 0 && off < 1e-5, "%s", tarn_schedule_text(L, c, nest, x[i].sched));
+    ck_assert_msg(off >= 0 && off < 1e-5, "%s", tarn_schedule_text(c, x[i].sched));
   }
 }
 START_TEST(mutants) { must(mutate, NULL); }

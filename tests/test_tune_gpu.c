@@ -151,8 +151,8 @@ static void walk(tarn_ctx *c, void *arg) {
   for (uint32_t i = 0; i < RUNS; i++) {
     kit_reference(L, &run[i], TARN_STRICT);
     double off = kit_error(run[i].want[0], run[i].got[0]);
-    ck_assert_msg(off >= 0 && off < walks[no].most, "%s: %g",
-                  tarn_schedule_text(L, c, e->nest, run[i].sched), off);
+    ck_assert_msg(off >= 0 && off < walks[no].most, "%s: %g", tarn_schedule_text(c, run[i].sched),
+                  off);
   }
 }
 START_TEST(walks_are_right) {
@@ -208,7 +208,7 @@ static void search(tarn_ctx *c, void *arg) {
   tarn_gpu_price(L, hw, &k, s, 1, &first);
   double last = greedy(c, hw, &k, &s, 1200);
   uint32_t forms = forms_of(evolve_space_of(L, hw, &k, 1), s);
-  const char *text = tarn_schedule_text(L, c, tarn_nest_get(L, k.nest), s);
+  const char *text = tarn_schedule_text(c, s);
   ck_assert_msg(last <= searches[no].less * first.seconds, "%s", text);
   ck_assert_msg((forms & searches[no].forms) == searches[no].forms, "%s", text);
 }

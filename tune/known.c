@@ -45,7 +45,7 @@ static double found(known *q, tarn_lang *L, const tarn_ksig *k, const tarn_sched
   const known_kernel *e = find(q, L, k);
   if (!e) return 0;
   tarn_mark m = tarn_arena_mark(q->cx);
-  uint64_t h = hash_of(tarn_schedule_text(L, q->cx, tarn_nest_get(L, k->nest), s));
+  uint64_t h = hash_of(tarn_schedule_text(q->cx, s));
   const uint64_t *at = tarn_map_get(q->seconds, tarn_hash_mix(q->r[e->first].kernel, h));
   tarn_release(q->cx, m);
   return at ? q->r[*at].seconds : 0;

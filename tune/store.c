@@ -214,7 +214,7 @@ tarn_record tarn_record_of(tarn_lang *L, const tarn_ksig *k, const tarn_schedule
   tarn_ctx *cx = tarn_lang_ctx(L);
   tarn_record r = {
       .threads = threads, .seconds = INFINITY, .kernel_text = tarn_ksig_text(L, cx, k)};
-  r.schedule_text = tarn_schedule_text(L, cx, tarn_nest_get(L, k->nest), s);
+  r.schedule_text = tarn_schedule_text(cx, s);
   r.kernel = tarn_hash_bytes(r.kernel_text, strlen(r.kernel_text), 0);
   r.schedule = tarn_hash_bytes(r.schedule_text, strlen(r.schedule_text), 0);
   return r;
