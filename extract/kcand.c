@@ -1,10 +1,6 @@
-/* Candidate kernels: every compute, nest, copy, concatenation and opaque e-node, for each way to
- * read its operands and each storage order of what it reads and writes, with the price of its best
- * schedule. */
+/* Candidate kernels: what each e-node gives (a nest, a concatenation, a kernel of its own, one of
+ * several results) in each storage order of its result; copies, and the program's outputs. */
 #include "extract/kgraph.h"
-#include "kernel/loops.h"
-#include "plan/unit.h"
-#include <stdlib.h>
 #include <string.h>
 
 kcand *kg_add_cand(kgraph *k, uint32_t ag, kcand c) {
@@ -29,314 +25,15 @@ static void add_alias(kgraph *k, uint32_t ag, uint32_t kcls, uint32_t of, const 
   kg_add_cand(k, ag, c);
 }
 
-/* ---- pricing ---- */
-static tarn_dtype child_type(kgraph *k, const kcand *c, uint32_t j) {
-  if (c->child[j] == TARN_NONE) return tarn_term_type(k->L, c->cterm[j])->dtype;
-  for (uint32_t g = 0; g < k->group.n; g++)
-    if (kg_of_group(k, &k->group.p[g], c->child[j]))
-      return tarn_type_get(k->L, k->group.p[g].type)->dtype;
-  return c->copy ? tarn_type_get(k->L, k->cls.p[c->kcls].type)->dtype : TARN_F32;
-}
-void kg_signature(kgraph *k, const kcand *c, tarn_ksig *sig) {
-  memset(sig, 0, sizeof *sig);
-  sig->nest = c->nest, sig->strict = k->o->strict, sig->nin = c->nchild, sig->nout = c->nout;
-  for (uint32_t j = 0; j < c->nchild; j++) {
-    sig->in[j] = c->in[j];
-    sig->in_const[j] = c->child[j] == TARN_NONE;
-    sig->in_type[j] = child_type(k, c, j);
-  }
-  const tarn_type *t = tarn_type_get(k->L, k->cls.p[c->kcls].type);
-  for (uint32_t j = 0; j < c->nout; j++) {
-    sig->out[j] = c->out[j];
-    sig->out_type[j] = t->tuple ? tarn_type_get(k->L, t->elem[j])->dtype : t->dtype;
-  }
-  tarn_ksig_canonical(k->L, sig);
-  if (tarn_hw_traits_of(k->now.hw).any_nest) tarn_ksig_rebase(k->L, sig); /* units: by entries */
-  for (uint64_t m = tarn_ksig_matrices(k->L, sig); m; m &= m - 1) {
-    uint32_t j = (uint32_t)__builtin_ctzll(m);
-    if (tarn_layout_elems(&sig->in[j]) == tarn_layout_elems(&c->in[j]) && !c->in[j].offset)
-      sig->in_numbers[j] = kg_numbers(k, c->cterm[j], &c->in[j]);
-  }
-}
-double kg_price(const kgraph *k, const tarn_ksig *sig, const tarn_schedule *s,
-                const tarn_cost *cost) {
-  const kmachine *m = &k->now;
-  const tarn_price *p = m->price;
-  return (p->kernel ? p->kernel : p->seconds)(p->user, k->L, m->hw, sig, s, m->threads, cost);
-}
-static void note_unfit(kgraph *k, const kcand *c, const tarn_ksig *sig) {
-  bool fresh;
-  tarn_unit_plan p;
-  if (tarn_hw_traits_of(k->now.hw).any_nest || tarn_map_get(k->unfit, c->kcls)) return;
-  if (!tarn_unit_match(k->L, k->now.hw, sig, &p, NULL)) return;
-  *tarn_map_at(k->unfit, c->kcls, &fresh) = (uint64_t)(uintptr_t)tarn_copy(k->cx, sig, sizeof *sig);
-}
-bool kg_price_cand(kgraph *k, kcand *c) {
-  tarn_ksig sig;
-  tarn_cost cost;
-  kg_signature(k, c, &sig);
-  if (kg_replays(k)) return kg_family_price(k, &sig, c);
-  const tarn_schedule *s = tarn_solve(k->now.solver, &sig, &cost);
-  if (s) c->price = kg_price(k, &sig, s, &cost);
-  else note_unfit(k, c, &sig);
-  return s != NULL;
-}
-
-/* ---- candidates of one e-node ---- */
-/* Where a candidate writes: AND/OR class, and per result a layout over the dims of its class. */
-typedef struct target {
-  uint32_t ag, kcls; /* kcls: of the single result, or of the tuple */
-  uint32_t nout;
-  tarn_layout out[KG_MAX_OUT];
-} target;
-
-/* How the operands of a candidate are read: op[j] as v[j], in layout pick[j] of where that leads.
- */
-typedef struct reading {
-  uint32_t n;
-  const koperand *op;
-  const kview *const *v;
-  const uint32_t *pick;
-} reading;
-
-/* The AND/OR class that operand j is read from. */
-static uint32_t from_group(kgraph *k, const reading *r, uint32_t j) {
-  return kg_ag(k, &k->group.p[r->v[j]->group], r->pick[j]);
-}
-/* A candidate that may not be kept: room for its children; its nest and layouts, as they are
- * changed. */
-typedef struct offered {
-  uint32_t child[KG_MAX_KIDS], cterm[KG_MAX_KIDS];
-  tarn_ksig sig;
-} offered;
-static void set_child(kgraph *k, offered *o, const reading *r, uint32_t j) {
-  o->child[j] = o->cterm[j] = TARN_NONE;
-  o->sig.in_const[j] = r->op[j].constant;
-  if (r->op[j].constant) {
-    const tarn_type *t = tarn_term_type(k->L, r->op[j].term);
-    o->cterm[j] = r->op[j].term;
-    o->sig.in[j] = tarn_layout_row_major(t->n, t->dim);
-    return;
-  }
-  o->child[j] = from_group(k, r, j);
-  o->sig.in[j] = k->group.p[r->v[j]->group].layout[r->pick[j]];
-}
-/* The nest over buffers: its operands read as r says; where `over` is a layout to write over the
- * representative's dims, over these. False: it cannot be. */
-static bool over_buffers(kgraph *k, offered *o, const target *to, uint32_t nest, const reading *r,
-                         const tarn_layout *over) {
-  knest w;
-  o->sig = (tarn_ksig){.nest = nest, .nin = r->n, .nout = to->nout};
-  memcpy(o->sig.out, to->out, sizeof o->sig.out);
-  for (uint32_t j = 0; j < r->n; j++) set_child(k, o, r, j);
-  knest_open(&w, k->L, &o->sig);
-  if (over) {
-    uint32_t inv = kg_from_rep(k, to->kcls);
-    if (w.nstage != 1 || w.depth || inv == TARN_NONE) return false;
-    if (!knest_own_as(&w, tarn_imap_get(k->L, inv))) return false;
-    w.stage->out = *over;
-  }
-  for (uint32_t j = 0; j < r->n; j++)
-    if (!knest_through(&w, j, r->v[j]->map)) return false;
-  knest_close(&w, &o->sig);
-  return true;
-}
-static bool cut_loops(tarn_lang *L, tarn_ksig *sig, const kcut *cut) {
-  if (cut->pack) tarn_ksig_merge(L, sig); /* as kg_packs() was shown it */
-  if (cut->pack ? !tarn_ksig_pack(L, sig, cut->read, cut->dim, cut->block[0], cut->block[1])
-                : !tarn_ksig_cut(L, sig, cut->block, cut->behind))
-    return false;
-  if (cut->hold) return tarn_ksig_hold(L, sig, cut->hold);
-  return !cut->gather || tarn_ksig_gather(L, sig);
-}
-/* A candidate among others that are compared with it: its lists lie here until it is kept. */
-typedef struct leader {
-  kcand c;
-  kway way;
-  uint32_t child[KG_MAX_KIDS], cterm[KG_MAX_KIDS];
-  tarn_layout in[KG_MAX_KIDS];
-} leader;
-static void lead(leader *best, const kcand *c) {
-  best->c = *c;
-  best->c.child = memcpy(best->child, c->child, c->nchild * sizeof *c->child);
-  best->c.cterm = memcpy(best->cterm, c->cterm, c->nchild * sizeof *c->cterm);
-  best->c.in = memcpy(best->in, c->in, c->nchild * sizeof *c->in);
-}
-static void keep_leader(kgraph *k, uint32_t ag, const leader *best) {
-  kcand c = best->c;
-  if (c.nest == TARN_NONE) return;
-  c.child = tarn_copy(k->cx, c.child, c.nchild * sizeof *c.child);
-  c.cterm = tarn_copy(k->cx, c.cterm, c.nchild * sizeof *c.cterm);
-  c.in = tarn_copy(k->cx, c.in, c.nchild * sizeof *c.in);
-  if (k->o->family) c.way = tarn_copy(k->cx, &best->way, sizeof best->way);
-  kg_add_cand(k, ag, c);
-}
-static kway way_of(kgraph *k, uint32_t nest, const kcut *cut, kg_order how) {
-  const tarn_nest *n = tarn_nest_get(k->L, nest);
-  kway w = {.cut = cut, .how = how};
-  if (!cut) return w;
-  w.c = *cut;
-  for (uint32_t d = 0; d < n->depth && !cut->pack; d++)
-    if (n->shared[d] == cut->block[d]) w.c.block[d] = KG_WHOLE;
-  return w;
-}
-/* cand with its shared loops cut (NULL: as they are) and its constants packed, into best if nothing
- * is cheaper. Loops are split where reads divide by a part of them: a constant then depends on the
- * part that it needs. */
-static bool offer(kgraph *k, kcand cand, const offered *from, const kcut *cut, kg_order how,
-                  leader *best) {
-  offered o = *from;
-  knest w;
-  if (cut && !cut_loops(k->L, &o.sig, cut)) return false;
-  knest_open(&w, k->L, &o.sig);
-  knest_split_divided(&w);
-  cand.child = o.child, cand.cterm = o.cterm;
-  if (!kg_pack_constants(k, &w, &cand, how)) return false;
-  knest_close(&w, &o.sig);
-  cand.nest = o.sig.nest, cand.nchild = o.sig.nin, cand.in = o.sig.in;
-  memcpy(cand.out, o.sig.out, sizeof cand.out);
-  if (!kg_price_cand(k, &cand)) return false;
-  if (best->c.nest != TARN_NONE && cand.price >= best->c.price) return true;
-  lead(best, &cand);
-  best->way = way_of(k, from->sig.nest, cut, how);
-  return true;
-}
-/* In the ways in which the family's kernels came from their nodes. */
-static void replay(kgraph *k, kcand cand, const offered *from, leader *best) {
-  const tarn_nest *n = tarn_nest_get(k->L, from->sig.nest);
-  const kway *const *way;
-  uint32_t ways = kg_family_ways(k, &way);
-  for (uint32_t i = 0; i < ways; i++) {
-    kcut c = way[i]->c;
-    bool may = c.pack ? n->nstage == 1 && !n->depth && c.dim < n->stage->nown &&
-                            c.read < tarn_fn_get(k->L, n->stage->fn)->nops
-                      : n->nstage > 1 && n->depth;
-    for (uint32_t d = 0; d < n->depth && !c.pack; d++) {
-      if (c.block[d] == KG_WHOLE) c.block[d] = n->shared[d];
-      may &= c.block[d] > 0 && n->shared[d] % c.block[d] == 0;
-    }
-    if (!way[i]->cut || may) offer(k, cand, from, way[i]->cut ? &c : NULL, way[i]->how, best);
-  }
-}
-/* A nest candidate for operands read in this way. over: the group layout to write when the nest has
- * to be put over the representative's dims first, else NULL. */
-static void nest_cand(kgraph *k, const target *to, uint32_t node, uint32_t nest, const reading *r,
-                      const tarn_layout *over, bool copy) {
-  kcand cand = {.kind = KC_NEST, .node = node, .kcls = to->kcls, .nout = to->nout, .copy = copy};
-  leader best;
-  offered o;
-  best.c.nest = TARN_NONE;
-  for (uint32_t j = 0; j < r->n; j++)
-    if (!r->op[j].constant && from_group(k, r, j) == to->ag) return; /* reads what it writes */
-  if (!over_buffers(k, &o, to, nest, r, over)) return;
-  if (kg_replays(k)) {
-    replay(k, cand, &o, &best);
-    keep_leader(k, to->ag, &best);
-    return;
-  }
-  if (tarn_solver_takes_as_is(k->now.solver)) {
-    offer(k, cand, &o, NULL, KG_WRITTEN, &best);
-    keep_leader(k, to->ag, &best);
-    return;
-  }
-  kcut cut[KG_MAX_CUTS];
-  bool any = false;
-  /* stages that would go over single rows go over blocks instead, where they can; the cheapest
-   * stands for the node */
-  for (uint32_t i = kg_cuts(k, o.sig.nest, cut); i-- > 0;)
-    any |= offer(k, cand, &o, &cut[i], KG_WRITTEN, &best) && !cut[i].more;
-  if (!any && offer(k, cand, &o, NULL, KG_WRITTEN, &best)) {
-    offer(k, cand, &o, NULL, KG_ACROSS, &best);
-    if (tarn_layout_elems(&o.sig.out[0]) <= tarn_hw_shares_sums(k->now.hw))
-      offer(k, cand, &o, NULL, KG_SUMMED, &best);
-  }
-  if (tarn_nest_get(k->L, o.sig.nest)->nstage == 1) {
-    tarn_ksig merged = o.sig;
-    tarn_ksig_merge(k->L, &merged);
-    for (uint32_t i = kg_packs(k, &merged, cut); i-- > 0;)
-      offer(k, cand, &o, &cut[i], KG_WRITTEN, &best);
-  }
-  keep_leader(k, to->ag, &best);
-}
-
-/* The next combination of views and layouts of the operands; false: there is none. */
-static bool next_combo(const kgraph *k, const koperand *op, uint32_t nk, uint32_t *vi,
-                       uint32_t *li) {
-  for (uint32_t j = 0; j < nk; j++) {
-    if (op[j].constant) continue;
-    if (++li[j] < k->group.p[op[j].v[vi[j]].group].nlayout) return true;
-    li[j] = 0;
-    if (++vi[j] < op[j].nv) return true;
-    vi[j] = 0;
-  }
-  return false;
-}
-/* Layouts of a view. */
-static uint32_t orders(const kgraph *k, const koperand *op, uint32_t view) {
-  return op->constant ? 1 : k->group.p[op->v[view].group].nlayout;
-}
-/* Ways to read the operand. */
-static uint32_t choices(const kgraph *k, const koperand *op) {
-  uint32_t n = 0;
-  for (uint32_t v = 0; v < op->nv; v++) n += orders(k, op, v);
-  return op->constant ? 1 : n;
-}
-/* Each in its layout number `at`, or its last one; false: none has so many. */
-static bool alike(const kgraph *k, const koperand *op, uint32_t nk, uint32_t *li, uint32_t at) {
-  bool any = at == 0;
-  for (uint32_t j = 0; j < nk; j++) {
-    uint32_t n = orders(k, &op[j], 0);
-    li[j] = at < n ? at : n - 1;
-    any |= at < n;
-  }
-  return any;
-}
-/* Many operands: all alike, then all in their first way but one. */
-static bool nearly_alike(const kgraph *k, const koperand *op, uint32_t nk, uint32_t *vi,
-                         uint32_t *li, uint32_t at) {
-  uint32_t most = 1;
-  memset(vi, 0, nk * sizeof *vi);
-  for (uint32_t j = 0; j < nk; j++)
-    if (orders(k, &op[j], 0) > most) most = orders(k, &op[j], 0);
-  if (at < most) return alike(k, op, nk, li, at);
-  at -= most;
-  memset(li, 0, nk * sizeof *li);
-  for (uint32_t j = 0; j < nk; j++) {
-    uint32_t others = choices(k, &op[j]) - 1;
-    if (at >= others) {
-      at -= others;
-      continue;
-    }
-    for (li[j] = at + 1; li[j] >= orders(k, &op[j], vi[j]); vi[j]++)
-      li[j] -= orders(k, &op[j], vi[j]);
-    return true;
-  }
-  return false;
-}
-/* Combinations of views and layouts of the operands, the likeliest first: all of them, at most 32,
- * of operands that few can be read in several ways. */
-static void combos(kgraph *k, const target *to, uint32_t node, uint32_t nest, uint32_t nk,
-                   const koperand *op, const tarn_layout *over, bool copy) {
-  enum { COMBOS = 32, MANY = 4 };
-  uint32_t vi[KG_MAX_KIDS] = {0}, li[KG_MAX_KIDS] = {0}, several = 0;
-  bool more = true;
-  for (uint32_t j = 0; j < nk; j++) several += choices(k, &op[j]) > 1;
-  for (uint32_t tries = 0; tries < COMBOS && more; tries++) {
-    const kview *v[KG_MAX_KIDS] = {0};
-    for (uint32_t j = 0; j < nk; j++) v[j] = &op[j].v[vi[j]];
-    nest_cand(k, to, node, nest, &(reading){nk, op, v, li}, over, copy);
-    more = several >= MANY ? nearly_alike(k, op, nk, vi, li, tries + 1)
-                           : next_combo(k, op, nk, vi, li);
-  }
-}
-/* … for each storage order of the result. */
+/* ---- operands and results ---- */
+/* A nest for each storage order of its result. */
 static void all_orders(kgraph *k, uint32_t kc, uint32_t node, uint32_t nest, uint32_t nk,
                        const koperand *op, bool copy) {
   kgroup *g = &k->group.p[k->cls.p[kc].group];
   for (uint32_t lo = 0; lo < g->nlayout; lo++) {
-    target to = {.ag = kg_ag(k, g, lo), .kcls = kc, .nout = 1};
+    ktarget to = {.ag = kg_ag(k, g, lo), .kcls = kc, .nout = 1};
     bool direct = kg_layout_over(k, &g->layout[lo], k->cls.p[kc].to_rep, &to.out[0]);
-    combos(k, &to, node, nest, nk, op, direct ? NULL : &g->layout[lo], copy);
+    kg_combos(k, &to, node, nest, nk, op, direct ? NULL : &g->layout[lo], copy);
   }
 }
 static bool read_constant(kgraph *k, koperand *op) {
@@ -399,7 +96,7 @@ static bool plain_operand(kgraph *k, const koperand *op, kcand *c, uint32_t j) {
 static uint32_t copied(kgraph *k, const koperand *op, const tarn_layout *l);
 /* A kernel that is no nest: reads and writes plain row-major tensors; operands lying otherwise are
  * copied first. */
-static void other_cand(kgraph *k, const target *to, uint32_t node, const tarn_eg_node *e,
+static void other_cand(kgraph *k, const ktarget *to, uint32_t node, const tarn_eg_node *e,
                        const koperand *op) {
   kcand c = kg_new_cand(k, KC_OTHER, node, to->kcls, e->n);
   c.op = e->op, c.payload = e->payload, c.nout = to->nout;
@@ -420,7 +117,7 @@ static void other_node(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_node
   kgroup *g = &k->group.p[k->cls.p[kc].group];
   tarn_layout row = row_major(k, kc);
   for (uint32_t l = 0; l < g->nlayout; l++) {
-    target to = {.ag = kg_ag(k, g, l), .kcls = kc, .nout = 1, .out = {row}};
+    ktarget to = {.ag = kg_ag(k, g, l), .kcls = kc, .nout = 1, .out = {row}};
     if (lies_so(k, g, l, k->cls.p[kc].to_rep, &row)) other_cand(k, &to, node, e, op);
   }
 }
@@ -436,13 +133,8 @@ static void copy_into(kgraph *k, uint32_t ag, const koperand *op, const tarn_lay
     const kview *v = &op->v[i];
     if (!op->constant && v->group == but) continue;
     for (uint32_t s = 0; s < (op->constant ? 1 : k->group.p[v->group].nlayout); s++) {
-      target to = {.ag = ag, .kcls = op->kcls, .nout = 1, .out = {*l}};
-      kcand c = kg_new_cand(k, KC_NEST, TARN_NONE, op->kcls, 1);
-      offered o;
-      if (!over_buffers(k, &o, &to, nest, &(reading){1, op, &v, &s}, NULL)) continue;
-      c.copy = true, c.nest = o.sig.nest, c.out[0] = *l;
-      c.child[0] = o.child[0], c.cterm[0] = o.cterm[0], c.in[0] = o.sig.in[0];
-      if (kg_price_cand(k, &c)) kg_add_cand(k, ag, c);
+      ktarget to = {.ag = ag, .kcls = op->kcls, .nout = 1, .out = {*l}};
+      kg_copy_cand(k, &to, nest, &(kreading){1, op, &v, &s});
     }
   }
 }
@@ -530,8 +222,8 @@ static void copies(kgraph *k) {
         kview self = {gi, tarn_map_identity(k->L, g->type)};
         const kview *v = &self;
         koperand op = {.kcls = g->rep};
-        target to = {.ag = kg_ag(k, g, b), .kcls = g->rep, .nout = 1, .out = {g->layout[b]}};
-        nest_cand(k, &to, TARN_NONE, nest, &(reading){1, &op, &v, &a}, NULL, true);
+        ktarget to = {.ag = kg_ag(k, g, b), .kcls = g->rep, .nout = 1, .out = {g->layout[b]}};
+        kg_nest_cand(k, &to, TARN_NONE, nest, &(kreading){1, &op, &v, &a}, NULL, true);
       }
   }
 }
@@ -602,7 +294,7 @@ static bool next_orders(const kgraph *k, results *r) {
   return false;
 }
 /* The results are taken for nothing from the AND/OR class that computes them all. */
-static void take_results(kgraph *k, const results *r, const target *from) {
+static void take_results(kgraph *k, const results *r, const ktarget *from) {
   for (uint32_t i = 0; i < r->n; i++) {
     if (r->cls[i] == TARN_NONE) continue;
     kcand n = kg_new_cand(k, KC_NTH, r->nth[i], r->cls[i], 1);
@@ -621,13 +313,13 @@ static void tuple_node(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_node
     if (!result_orders(k, r.cls[i] = nth_class(k, kc, i, &r.nth[i]))) return;
   uint32_t nest = e->op == TARN_OP_NEST ? kg_nest_of(k, e) : TARN_NONE;
   for (uint32_t tries = 0; tries < 8 && more; tries++, more = next_orders(k, &r)) {
-    target to = {.ag = k->nag, .kcls = kc, .nout = r.n};
+    ktarget to = {.ag = k->nag, .kcls = kc, .nout = r.n};
     bool ok = true;
     for (uint32_t i = 0; i < r.n && ok; i++)
       ok = result_layout(k, r.cls[i], t->elem[i], r.li[i], nest == TARN_NONE, &to.out[i]);
     if (!ok) continue;
     k->nag++;
-    if (nest != TARN_NONE) combos(k, &to, node, nest, e->n, op, NULL, false);
+    if (nest != TARN_NONE) kg_combos(k, &to, node, nest, e->n, op, NULL, false);
     else other_cand(k, &to, node, e, op);
     take_results(k, &r, &to);
   }

@@ -168,8 +168,38 @@ typedef struct koperand {
 kcand *kg_add_cand(kgraph *k, uint32_t ag, kcand c);
 /* A candidate with one result and n children, none of which is said yet. */
 kcand kg_new_cand(kgraph *k, kcand_kind kind, uint32_t node, uint32_t kcls, uint32_t n);
-bool kg_price_cand(kgraph *k, kcand *c); /* of a nest; false: the machine cannot run it */
 uint32_t kg_identity_nest(kgraph *k, uint32_t type);
+/* ---- variants of a nest (kvariants.c) ---- */
+/* Where a candidate writes: AND/OR class, and per result a layout over the dims of its class. */
+typedef struct ktarget {
+  uint32_t ag, kcls; /* kcls: of the single result, or of the tuple */
+  uint32_t nout;
+  tarn_layout out[KG_MAX_OUT];
+} ktarget;
+/* How the operands of a candidate are read: op[j] as v[j], in layout pick[j] of where that leads.
+ */
+typedef struct kreading {
+  uint32_t n;
+  const koperand *op;
+  const kview *const *v;
+  const uint32_t *pick;
+} kreading;
+/* A nest candidate for operands read in this way. over: the group layout to write when the nest has
+ * to be put over the representative's dims first, else NULL. */
+void kg_nest_cand(kgraph *k, const ktarget *to, uint32_t node, uint32_t nest, const kreading *r,
+                  const tarn_layout *over, bool copy);
+/* The same for combinations of views and layouts of the operands, the likeliest first: all of them,
+ * at most 32, of operands that few can be read in several ways. */
+void kg_combos(kgraph *k, const ktarget *to, uint32_t node, uint32_t nest, uint32_t nk,
+               const koperand *op, const tarn_layout *over, bool copy);
+/* A copy of one operand; of constants nothing is packed. */
+void kg_copy_cand(kgraph *k, const ktarget *to, uint32_t nest, const kreading *r);
+/* Canonical signature of a nest candidate. */
+void kg_signature(kgraph *k, const kcand *c, tarn_ksig *sig);
+/* What a selection is told of a kernel with this schedule; cost: tarn_solve()'s. */
+double kg_price(const kgraph *k, const tarn_ksig *sig, const tarn_schedule *s,
+                const tarn_cost *cost);
+bool kg_price_cand(kgraph *k, kcand *c); /* of a nest; false: the machine cannot run it */
 /* kcall.c: calls of kernels written by hand. */
 const tarn_written *kg_written(const kgraph *k, const tarn_eg_node *e); /* NULL: it is none */
 void kg_call(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_node *e, const koperand *op);
@@ -224,9 +254,4 @@ const tarn_schedule *kg_family_schedule(const kgraph *k, uint32_t number, const 
 void kg_print(const kgraph *k, const uint32_t *choice, tarn_buf *b);
 /* k->label, k->nodes: what the chosen kernels compute, in the words of the model (knames.c). */
 void kg_names(kgraph *k, const uint32_t *choice);
-/* What a selection is told of a kernel with this schedule; cost: tarn_solve()'s. */
-double kg_price(const kgraph *k, const tarn_ksig *sig, const tarn_schedule *s,
-                const tarn_cost *cost);
-/* Canonical signature of a nest candidate. */
-void kg_signature(kgraph *k, const kcand *c, tarn_ksig *sig);
 #endif
