@@ -1,144 +1,7 @@
-/* From statements to ops: which row of the table of lanes an opcode is, where its operands lie. */
-#include "sim/ptx_internal.h"
+/* From statements to ops: what each opcode does, which row of the table of lanes it is, and what
+ * its words and operands may be. */
+#include "sim/ptx_decode.h"
 #include <string.h>
-
-typedef struct decoder {
-  ptx_body *b;
-  tarn_ctx *cx;
-  const ptx_statement *st;
-  ptx_op x;
-  /* of the opcode's words */
-  ptx_type type[4];
-  uint32_t ntype;
-  const char *key; /* its first word and those that tell rows apart */
-} decoder;
-
-TARN_NORETURN static void refuse(const decoder *d, const char *what) {
-  ptx_refuse(d->cx, d->b->p->file, d->st->line, "%s: %s", d->st->op, what);
-}
-static bool has(const decoder *d, const char *word) {
-  for (uint32_t i = 1; i < d->st->nword; i++)
-    if (!strcmp(d->st->word[i], word)) return true;
-  return false;
-}
-static void count(const decoder *d, uint32_t least, uint32_t most) {
-  if (d->st->noperand < least || d->st->noperand > most) refuse(d, "wrong number of operands");
-}
-
-/* ---------------------------------------------------------------- operands */
-static uint32_t register_bytes(ptx_type t) {
-  return t == PTX_PRED ? 4 : ptx_type_bytes(t) < 2 ? 2 : ptx_type_bytes(t);
-}
-static uint32_t room_for(ptx_entry *e, uint32_t bytes) {
-  uint32_t at = e->file;
-  e->file += (bytes + 63) / 64 * 64;
-  return at;
-}
-static uint32_t number(decoder *d, uint64_t bits, uint32_t bytes) {
-  ptx_body *b = d->b;
-  const struct { uint64_t bits, bytes; } key = {bits, bytes};
-  uint32_t id = tarn_intern_add(b->numbers, &key, sizeof key);
-  if (id == b->e->number.n) {
-    ptx_number n = {room_for(b->e, bytes * PTX_LANES), bytes, bits};
-    tarn_push(d->cx, &b->e->number, n);
-  }
-  return b->e->number.p[id].at;
-}
-static uint64_t bits_of(const decoder *d, const ptx_operand *o, ptx_type t) {
-  uint64_t bits = (uint64_t)o->i;
-  bool real = o->kind == PTX_REAL;
-  double v = real ? o->f : (double)o->i;
-  float f = (float)v;
-  if (!real && !ptx_type_float(t)) return bits;
-  if (t == PTX_F64 || (real && ptx_type_bytes(t) == 8)) memcpy(&bits, &v, sizeof v);
-  else if (ptx_type_bytes(t) == 4) {
-    uint32_t low;
-    memcpy(&low, &f, sizeof low);
-    bits = low;
-  } else if (real) refuse(d, "a number with a point is expected of f32 and f64 only");
-  return bits;
-}
-static uint32_t special(decoder *d, const char *name) {
-  static const char *const names[PTX_SPECIAL_N] = {
-#define QUOTED(s) s,
-      PTX_SPECIALS(QUOTED)
-#undef QUOTED
-  };
-  uint32_t *where = d->b->e->special;
-  for (uint32_t i = 0; i < PTX_SPECIAL_N; i++)
-    if (!strcmp(name, names[i])) {
-      if (!where[i]) where[i] = room_for(d->b->e, 4 * PTX_LANES);
-      return where[i];
-    }
-  ptx_refuse(d->cx, d->b->p->file, d->st->line, "%s: %s is not simulated", d->st->op, name);
-}
-/* A register of so many bytes, read. wide: or of more. */
-static uint32_t reg(decoder *d, uint32_t no, uint32_t bytes, bool wide) {
-  ptx_register *r = &d->b->reg.p[no];
-  uint32_t has_bytes = register_bytes(r->type);
-  if (r->type == PTX_PRED || (wide ? has_bytes < bytes : has_bytes != bytes))
-    ptx_refuse(d->cx, d->b->p->file, d->st->line, "%s: register %s is .%s", d->st->op, r->name,
-               r->type == PTX_PRED ? "pred"
-               : has_bytes == 2    ? "b16"
-               : has_bytes == 4    ? "b32"
-                                   : "b64");
-  r->read = true;
-  return r->at;
-}
-static uint64_t address_of(const decoder *d, const ptx_variable *v) {
-  return v->dynamic ? d->b->shared_end : v->at;
-}
-static uint32_t source_of(decoder *d, const ptx_operand *o, ptx_type t) {
-  uint32_t bytes = register_bytes(t);
-  const ptx_variable *v;
-  switch (o->kind) {
-  case PTX_REGISTER:
-    if (o->negated) refuse(d, "! is for predicates");
-    return reg(d, o->no, bytes, false);
-  case PTX_INTEGER:
-  case PTX_REAL: return number(d, bits_of(d, o, t), bytes);
-  case PTX_SPECIAL:
-    if (bytes != 4) refuse(d, "special registers have 32 bits");
-    return special(d, o->name);
-  case PTX_NAME:
-    v = ptx_variable_of(d->b, o->name);
-    if (!v || bytes < 4)
-      ptx_refuse(d->cx, d->b->p->file, d->st->line, "%s: unknown name %s", d->st->op, o->name);
-    return number(d, address_of(d, v), bytes);
-  default: refuse(d, "a register or a number is expected");
-  }
-}
-static uint32_t source(decoder *d, uint32_t i, ptx_type t) {
-  return source_of(d, &d->st->operand[i], t);
-}
-static uint32_t dest_of(decoder *d, const ptx_operand *o, uint32_t bytes, bool wide) {
-  if (o->kind == PTX_SINK) return room_for(d->b->e, 8 * PTX_LANES);
-  if (o->kind != PTX_REGISTER) refuse(d, "a register is expected");
-  bool read = d->b->reg.p[o->no].read;
-  uint32_t at = reg(d, o->no, bytes, wide);
-  d->b->reg.p[o->no].read = read, d->b->reg.p[o->no].written = true;
-  return at;
-}
-static uint32_t predicate_of(decoder *d, uint32_t no, bool written) {
-  ptx_register *r = no == TARN_NONE ? NULL : &d->b->reg.p[no];
-  if (!r || r->type != PTX_PRED) refuse(d, "a predicate is expected");
-  r->written |= written, r->read |= !written;
-  return r->at;
-}
-static uint32_t predicate(decoder *d, uint32_t i) {
-  const ptx_operand *o = &d->st->operand[i];
-  if (o->kind == PTX_INTEGER) return number(d, o->i ? PTX_ALL : 0, 4);
-  return predicate_of(d, o->kind == PTX_REGISTER ? o->no : TARN_NONE, false);
-}
-static uint32_t dest_predicate(decoder *d, uint32_t i) {
-  const ptx_operand *o = &d->st->operand[i];
-  if (o->kind == PTX_SINK) return room_for(d->b->e, 4);
-  return predicate_of(d, o->kind == PTX_REGISTER ? o->no : TARN_NONE, true);
-}
-static uint32_t bytes_at(const decoder *d, uint32_t i) {
-  const ptx_operand *o = &d->st->operand[i];
-  return o->kind == PTX_REGISTER ? register_bytes(d->b->reg.p[o->no].type) : 0;
-}
 
 /* ---------------------------------------------------------------- words of an opcode */
 static const char *const rounds[] = {"rn", "rz", "rm", "rp", "rni", "rzi", "rmi", "rpi"};
@@ -156,15 +19,15 @@ static bool tells_rows_apart(const char *w) {
     if (!strcmp(w, list[i])) return true;
   return false;
 }
-static void add_type(decoder *d, ptx_type t) {
-  if (d->ntype == 4) refuse(d, "too many types");
+static void add_type(ptx_decoder *d, ptx_type t) {
+  if (d->ntype == 4) ptx_wrong(d, "too many types");
   d->type[d->ntype++] = t;
 }
-static void unknown(const decoder *d, const char *w) {
+static void unknown(const ptx_decoder *d, const char *w) {
   ptx_refuse(d->cx, d->b->p->file, d->st->line, "%s: .%s is not simulated", d->st->op, w);
 }
 /* For arithmetic: types, flags and the key. */
-static void read_words(decoder *d) {
+static void read_words(ptx_decoder *d) {
   tarn_buf key = {.cx = d->cx};
   tarn_buf_str(&key, d->st->word[0]);
   for (uint32_t i = 1; i < d->st->nword; i++) {
@@ -179,10 +42,10 @@ static void read_words(decoder *d) {
     else if (tells_rows_apart(w)) tarn_buf_fmt(&key, ".%s", w);
     else if (!ignored(w)) unknown(d, w);
   }
-  if (!d->ntype) refuse(d, "a type is expected");
+  if (!d->ntype) ptx_wrong(d, "a type is expected");
   d->key = key.p;
 }
-static uint32_t find_row(decoder *d) {
+static uint32_t find_row(ptx_decoder *d) {
   static const ptx_type same[][2] = {{PTX_U16, PTX_B16}, {PTX_U32, PTX_B32}, {PTX_U64, PTX_B64}};
   ptx_type t = d->type[0];
   bool fuses = !strcmp(d->key, "mad") && ptx_type_float(t);
@@ -206,7 +69,7 @@ static uint32_t find_row(decoder *d) {
   return row;
 }
 /* The type that operand i of a row has, for numbers in the text. */
-static ptx_type operand_type(const decoder *d, uint32_t bytes) {
+static ptx_type operand_type(const ptx_decoder *d, uint32_t bytes) {
   ptx_type t = d->type[0];
   if (ptx_type_float(t) && ptx_type_bytes(t) == bytes) return t;
   return bytes == 2 ? PTX_B16 : bytes == 4 ? PTX_B32 : PTX_B64;
@@ -214,43 +77,43 @@ static ptx_type operand_type(const decoder *d, uint32_t bytes) {
 
 /* ---------------------------------------------------------------- arithmetic */
 enum { LOGIC_AND, LOGIC_OR, LOGIC_XOR, LOGIC_NOT, LOGIC_MOV };
-static void logic(decoder *d) {
+static void logic(ptx_decoder *d) {
   static const char *const names[] = {"and", "or", "xor", "not", "mov"};
   uint16_t code = 0;
   while (code < 5 && strcmp(names[code], d->st->word[0])) code++;
-  if (code == 5) refuse(d, "not for predicates");
-  count(d, code < LOGIC_NOT ? 3 : 2, code < LOGIC_NOT ? 3 : 2);
+  if (code == 5) ptx_wrong(d, "not for predicates");
+  ptx_count(d, code < LOGIC_NOT ? 3 : 2, code < LOGIC_NOT ? 3 : 2);
   d->x.what = PTX_DO_LOGIC, d->x.code = code;
-  d->x.a = predicate(d, 1);
+  d->x.a = ptx_predicate(d, 1);
   if (d->st->operand[1].negated && d->st->operand[1].kind == PTX_REGISTER) d->x.mode = 1;
-  d->x.b = code < LOGIC_NOT ? predicate(d, 2) : d->x.a;
+  d->x.b = code < LOGIC_NOT ? ptx_predicate(d, 2) : d->x.a;
   d->x.not_c =
       d->st->noperand > 2 && d->st->operand[2].negated && d->st->operand[2].kind == PTX_REGISTER;
-  d->x.d = dest_predicate(d, 0);
+  d->x.d = ptx_dest_predicate(d, 0);
 }
-static void pack(decoder *d, const ptx_operand *parts, uint32_t whole_at, bool packs) {
+static void pack(ptx_decoder *d, const ptx_operand *parts, uint32_t whole_at, bool packs) {
   uint32_t bytes = ptx_type_bytes(d->type[0]), *v = TARN_ARRAY(d->cx, uint32_t, 8);
-  if (parts->n != 2 && parts->n != 4) refuse(d, "two or four parts are expected");
+  if (parts->n != 2 && parts->n != 4) ptx_wrong(d, "two or four parts are expected");
   d->x.what = packs ? PTX_DO_PACK : PTX_DO_UNPACK;
   d->x.n = (uint8_t)parts->n, d->x.wide_d = (uint8_t)bytes;
   d->x.wide_a = (uint8_t)(bytes / parts->n);
-  if (d->x.wide_a < 2) refuse(d, "parts of 8 bits are not simulated");
+  if (d->x.wide_a < 2) ptx_wrong(d, "parts of 8 bits are not simulated");
   ptx_type t = d->x.wide_a == 2 ? PTX_B16 : PTX_B32;
   for (uint32_t i = 0; i < parts->n; i++)
-    v[i] =
-        packs ? source_of(d, &parts->part[i], t) : dest_of(d, &parts->part[i], d->x.wide_a, false);
+    v[i] = packs ? ptx_source_of(d, &parts->part[i], t)
+                 : ptx_dest_of(d, &parts->part[i], d->x.wide_a, false);
   d->x.v = v;
-  if (packs) d->x.d = dest_of(d, &d->st->operand[whole_at], bytes, false);
-  else d->x.a = source(d, whole_at, d->type[0]);
+  if (packs) d->x.d = ptx_dest_of(d, &d->st->operand[whole_at], bytes, false);
+  else d->x.a = ptx_source(d, whole_at, d->type[0]);
 }
 /* rcp and rsqrt of half a double: such a row has no flags. */
-static void tell_gross(decoder *d) {
-  bool gross = d->type[0] == PTX_F64 && d->x.flags == PTX_FTZ && has(d, "approx");
+static void tell_gross(ptx_decoder *d) {
+  bool gross = d->type[0] == PTX_F64 && d->x.flags == PTX_FTZ && ptx_has(d, "approx");
   if (!gross || (strcmp(d->key, "rcp") && strcmp(d->key, "rsqrt"))) return;
   d->key = tarn_format(d->cx, "%s.approx", d->key);
   d->x.flags = 0;
 }
-static void alu(decoder *d) {
+static void alu(ptx_decoder *d) {
   read_words(d);
   tell_gross(d);
   if (d->type[0] == PTX_PRED) {
@@ -267,31 +130,31 @@ static void alu(decoder *d) {
     }
   }
   uint32_t row = find_row(d);
-  if (row == TARN_NONE) refuse(d, "no such instruction is simulated");
-  if (d->x.round && d->type[0] < PTX_F32) refuse(d, "rounds to nearest only, for this type");
-  if (d->x.flags && d->type[0] != PTX_F32) refuse(d, ".ftz and .sat are simulated of f32 only");
+  if (row == TARN_NONE) ptx_wrong(d, "no such instruction is simulated");
+  if (d->x.round && d->type[0] < PTX_F32) ptx_wrong(d, "rounds to nearest only, for this type");
+  if (d->x.flags && d->type[0] != PTX_F32) ptx_wrong(d, ".ftz and .sat are simulated of f32 only");
   const uint8_t *bytes = ptx_alu_bytes(row);
   uint32_t n = 1, *to[5] = {&d->x.d, &d->x.a, &d->x.b, &d->x.c, &d->x.d2};
   while (n < 5 && bytes[n]) n++;
-  count(d, n, n);
+  ptx_count(d, n, n);
   d->x.what = PTX_DO_ALU, d->x.code = (uint16_t)row;
-  for (uint32_t i = 1; i < n; i++) *to[i] = source(d, i, operand_type(d, bytes[i]));
-  d->x.d = dest_of(d, &d->st->operand[0], bytes[0], false);
+  for (uint32_t i = 1; i < n; i++) *to[i] = ptx_source(d, i, operand_type(d, bytes[i]));
+  d->x.d = ptx_dest_of(d, &d->st->operand[0], bytes[0], false);
 }
-static void testp(decoder *d) {
+static void testp(ptx_decoder *d) {
   for (uint32_t i = 1; i < d->st->nword; i++) {
     ptx_type t = ptx_type_named(d->st->word[i]);
     if (t) add_type(d, t);
     else if (d->x.n || !ptx_test_named(d->st->word[i], &d->x.n)) unknown(d, d->st->word[i]);
   }
   if (!d->x.n || d->ntype != 1 || (d->type[0] != PTX_F32 && d->type[0] != PTX_F64))
-    refuse(d, "not understood");
-  count(d, 2, 2);
+    ptx_wrong(d, "not understood");
+  ptx_count(d, 2, 2);
   d->x.what = PTX_DO_SETP, d->x.type = (uint8_t)d->type[0];
-  d->x.a = source(d, 1, d->type[0]);
-  d->x.d = dest_predicate(d, 0);
+  d->x.a = ptx_source(d, 1, d->type[0]);
+  d->x.d = ptx_dest_predicate(d, 0);
 }
-static void setp(decoder *d) {
+static void setp(ptx_decoder *d) {
   bool compared = false;
   for (uint32_t i = 1; i < d->st->nword; i++) {
     const char *w = d->st->word[i];
@@ -303,27 +166,27 @@ static void setp(decoder *d) {
     else if (!strcmp(w, "xor")) d->x.mode = 3;
     else if (strcmp(w, "ftz")) unknown(d, w);
   }
-  if (!compared || d->ntype != 1 || ptx_type_bytes(d->type[0]) < 2) refuse(d, "not understood");
+  if (!compared || d->ntype != 1 || ptx_type_bytes(d->type[0]) < 2) ptx_wrong(d, "not understood");
   if (d->type[0] == PTX_F16X2 || d->type[0] == PTX_BF16X2) unknown(d, "f16x2");
-  count(d, d->x.mode ? 4 : 3, d->x.mode ? 4 : 3);
+  ptx_count(d, d->x.mode ? 4 : 3, d->x.mode ? 4 : 3);
   d->x.what = PTX_DO_SETP, d->x.type = (uint8_t)d->type[0];
-  d->x.a = source(d, 1, d->type[0]), d->x.b = source(d, 2, d->type[0]);
-  if (d->x.mode) d->x.c = predicate(d, 3), d->x.not_c = d->st->operand[3].negated;
-  d->x.d = dest_predicate(d, 0);
+  d->x.a = ptx_source(d, 1, d->type[0]), d->x.b = ptx_source(d, 2, d->type[0]);
+  if (d->x.mode) d->x.c = ptx_predicate(d, 3), d->x.not_c = d->st->operand[3].negated;
+  d->x.d = ptx_dest_predicate(d, 0);
   d->x.d2 = d->st->operand[0].also;
-  if (d->x.d2 != TARN_NONE) d->x.d2 = predicate_of(d, d->x.d2, true);
+  if (d->x.d2 != TARN_NONE) d->x.d2 = ptx_predicate_of(d, d->x.d2, true);
 }
-static void selp(decoder *d) {
+static void selp(ptx_decoder *d) {
   read_words(d);
-  count(d, 4, 4);
+  ptx_count(d, 4, 4);
   uint32_t bytes = ptx_type_bytes(d->type[0]);
-  if (bytes < 2) refuse(d, "no such type");
+  if (bytes < 2) ptx_wrong(d, "no such type");
   d->x.what = PTX_DO_SELP, d->x.wide_d = (uint8_t)bytes;
-  d->x.a = source(d, 1, d->type[0]), d->x.b = source(d, 2, d->type[0]);
-  d->x.c = predicate(d, 3), d->x.not_c = d->st->operand[3].negated;
-  d->x.d = dest_of(d, &d->st->operand[0], bytes, false);
+  d->x.a = ptx_source(d, 1, d->type[0]), d->x.b = ptx_source(d, 2, d->type[0]);
+  d->x.c = ptx_predicate(d, 3), d->x.not_c = d->st->operand[3].negated;
+  d->x.d = ptx_dest_of(d, &d->st->operand[0], bytes, false);
 }
-static void cvt(decoder *d) {
+static void cvt(ptx_decoder *d) {
   for (uint32_t i = 1; i < d->st->nword; i++) {
     const char *w = d->st->word[i];
     ptx_type t = ptx_type_named(w);
@@ -336,68 +199,37 @@ static void cvt(decoder *d) {
     else if (!strcmp(w, "rna")) d->x.round = RN;
     else unknown(d, w);
   }
-  if (d->ntype != 2) refuse(d, "two types are expected");
+  if (d->ntype != 2) ptx_wrong(d, "two types are expected");
   ptx_type to = d->type[0], from = d->type[1];
   bool two = to == PTX_F16X2 || to == PTX_BF16X2;
-  count(d, two ? 3 : 2, two ? 3 : 2);
+  ptx_count(d, two ? 3 : 2, two ? 3 : 2);
   if (from == PTX_F16X2 || from == PTX_BF16X2 || !ptx_type_bytes(to) || !ptx_type_bytes(from))
-    refuse(d, "no such conversion is simulated");
+    ptx_wrong(d, "no such conversion is simulated");
   d->x.what = PTX_DO_CVT, d->x.type = (uint8_t)to, d->x.from = (uint8_t)from;
   const ptx_operand *o = &d->st->operand[1];
   bool number_given = o->kind != PTX_REGISTER;
-  d->x.wide_a = (uint8_t)(number_given ? register_bytes(from) : bytes_at(d, 1));
-  d->x.a = number_given ? source(d, 1, from) : reg(d, o->no, register_bytes(from), true);
-  if (two) d->x.b = source(d, 2, from);
-  d->x.d = dest_of(d, &d->st->operand[0], register_bytes(to), true);
-  d->x.wide_d = (uint8_t)bytes_at(d, 0);
-  if (!d->x.wide_d) d->x.wide_d = (uint8_t)register_bytes(to);
+  d->x.wide_a = (uint8_t)(number_given ? ptx_register_bytes(from) : ptx_bytes_at(d, 1));
+  d->x.a =
+      number_given ? ptx_source(d, 1, from) : ptx_reg(d, o->no, ptx_register_bytes(from), true);
+  if (two) d->x.b = ptx_source(d, 2, from);
+  d->x.d = ptx_dest_of(d, &d->st->operand[0], ptx_register_bytes(to), true);
+  d->x.wide_d = (uint8_t)ptx_bytes_at(d, 0);
+  if (!d->x.wide_d) d->x.wide_d = (uint8_t)ptx_register_bytes(to);
 }
-static ptx_space space_named(const char *w) {
-  if (!strcmp(w, "global")) return PTX_GLOBAL;
-  if (!strncmp(w, "shared", 6)) return PTX_SHARED;
-  if (!strcmp(w, "local")) return PTX_LOCAL;
-  if (!strcmp(w, "const")) return PTX_CONST;
-  if (!strncmp(w, "param", 5)) return PTX_PARAM;
-  return PTX_GENERIC;
-}
-static uint64_t window(ptx_space s) {
-  return s == PTX_SHARED ? PTX_SHARED_AT : s == PTX_LOCAL ? PTX_LOCAL_AT : 0;
-}
-static void cvta(decoder *d) {
+static void cvta(ptx_decoder *d) {
   ptx_space s = PTX_GENERIC;
   for (uint32_t i = 1; i < d->st->nword; i++)
-    if (space_named(d->st->word[i])) s = space_named(d->st->word[i]);
-  count(d, 2, 2);
-  uint64_t by = window(s);
+    if (ptx_space_named(d->st->word[i])) s = ptx_space_named(d->st->word[i]);
+  ptx_count(d, 2, 2);
+  uint64_t by = ptx_window(s);
   d->x.what = PTX_DO_ALU, d->x.code = (uint16_t)ptx_alu_find("add.u64");
-  d->x.a = source(d, 1, PTX_B64);
-  d->x.b = number(d, has(d, "to") ? 0 - by : by, 8);
-  d->x.d = dest_of(d, &d->st->operand[0], 8, false);
+  d->x.a = ptx_source(d, 1, PTX_B64);
+  d->x.b = ptx_constant(d, ptx_has(d, "to") ? 0 - by : by, 8);
+  d->x.d = ptx_dest_of(d, &d->st->operand[0], 8, false);
 }
 
 /* ---------------------------------------------------------------- memory */
-static void address(decoder *d, uint32_t i, ptx_space space, uint32_t *base, uint8_t *bytes,
-                    int64_t *offset) {
-  const ptx_operand *o = &d->st->operand[i];
-  if (o->kind != PTX_ADDRESS) refuse(d, "an address in brackets is expected");
-  *offset = o->i, *bytes = 8;
-  if (o->no != TARN_NONE) {
-    *bytes = (uint8_t)register_bytes(d->b->reg.p[o->no].type);
-    if (*bytes == 2) refuse(d, "an address of 16 bits");
-    *base = reg(d, o->no, *bytes, false);
-    return;
-  }
-  const ptx_variable *v = o->name ? ptx_variable_of(d->b, o->name) : NULL;
-  if (o->name && !v)
-    ptx_refuse(d->cx, d->b->p->file, d->st->line, "%s: unknown name %s", d->st->op, o->name);
-  uint64_t at = v ? address_of(d, v) : 0;
-  if (v && space == PTX_GENERIC) at += window(v->space);
-  else if (v && v->space != space && !(space == PTX_GLOBAL && v->space == PTX_CONST))
-    ptx_refuse(d->cx, d->b->p->file, d->st->line, "%s: %s lies in another memory", d->st->op,
-               o->name);
-  *base = number(d, at, 8);
-}
-static void note_granule(decoder *d, uint32_t bytes) {
+static void note_granule(ptx_decoder *d, uint32_t bytes) {
   if (d->x.space != PTX_PARAM && bytes < d->b->p->granule) d->b->p->granule = bytes;
 }
 static bool hint(const char *w) {
@@ -408,12 +240,12 @@ static bool hint(const char *w) {
     if (!strcmp(w, list[i])) return true;
   return !strncmp(w, "L1::", 4) || !strncmp(w, "L2::", 4);
 }
-static void read_memory_words(decoder *d, const char **what) {
+static void read_memory_words(ptx_decoder *d, const char **what) {
   for (uint32_t i = 1; i < d->st->nword; i++) {
     const char *w = d->st->word[i];
     ptx_type t = ptx_type_named(w);
     if (t) add_type(d, t);
-    else if (space_named(w)) d->x.space = (uint8_t)space_named(w);
+    else if (ptx_space_named(w)) d->x.space = (uint8_t)ptx_space_named(w);
     else if (!strcmp(w, "v2")) d->x.n = 2;
     else if (!strcmp(w, "v4")) d->x.n = 4;
     else if (!strcmp(w, "v8")) d->x.n = 8;
@@ -421,47 +253,28 @@ static void read_memory_words(decoder *d, const char **what) {
     else if (!hint(w)) unknown(d, w);
   }
   if (!d->x.n) d->x.n = 1;
-  if (d->ntype != 1 || !ptx_type_bytes(d->type[0])) refuse(d, "one type is expected");
+  if (d->ntype != 1 || !ptx_type_bytes(d->type[0])) ptx_wrong(d, "one type is expected");
   d->x.type = (uint8_t)d->type[0];
 }
-/* The registers of a vector or of one element: all as wide as the first. */
-static const uint32_t *elements(decoder *d, const ptx_operand *o, bool written) {
-  uint32_t *v = TARN_ARRAY(d->cx, uint32_t, 8), n = d->x.n;
-  const ptx_operand *part = n == 1 ? o : o->part;
-  if (n > 1 && (o->kind != PTX_VECTOR || o->n != n)) refuse(d, "as many registers are expected");
-  uint32_t least = register_bytes(d->type[0]);
-  d->x.wide_d = (uint8_t)least;
-  for (uint32_t i = 0; i < n; i++) {
-    if (part[i].kind == PTX_REGISTER) {
-      uint32_t wide = register_bytes(d->b->reg.p[part[i].no].type);
-      if (i && wide != d->x.wide_d) refuse(d, "registers of different widths");
-      d->x.wide_d = (uint8_t)wide;
-    }
-    if (written) v[i] = dest_of(d, &part[i], least, true);
-    else if (part[i].kind == PTX_REGISTER) v[i] = reg(d, part[i].no, least, true);
-    else v[i] = source_of(d, &part[i], d->type[0]);
-  }
-  return v;
-}
-static void load(decoder *d) {
+static void load(ptx_decoder *d) {
   read_memory_words(d, NULL);
-  count(d, 2, 2);
+  ptx_count(d, 2, 2);
   d->x.what = PTX_DO_LOAD;
-  address(d, 1, d->x.space, &d->x.a, &d->x.wide_a, &d->x.offset);
+  ptx_address(d, 1, d->x.space, &d->x.a, &d->x.wide_a, &d->x.offset);
   note_granule(d, ptx_type_bytes(d->type[0]) * d->x.n);
-  d->x.v = elements(d, &d->st->operand[0], true);
+  d->x.v = ptx_elements(d, &d->st->operand[0], true);
 }
-static void store(decoder *d) {
+static void store(ptx_decoder *d) {
   read_memory_words(d, NULL);
-  count(d, 2, 2);
+  ptx_count(d, 2, 2);
   d->x.what = PTX_DO_STORE;
-  if (d->x.space == PTX_PARAM || d->x.space == PTX_CONST) refuse(d, "is not written to");
-  address(d, 0, d->x.space, &d->x.a, &d->x.wide_a, &d->x.offset);
+  if (d->x.space == PTX_PARAM || d->x.space == PTX_CONST) ptx_wrong(d, "is not written to");
+  ptx_address(d, 0, d->x.space, &d->x.a, &d->x.wide_a, &d->x.offset);
   note_granule(d, ptx_type_bytes(d->type[0]) * d->x.n);
-  d->x.v = elements(d, &d->st->operand[1], false);
+  d->x.v = ptx_elements(d, &d->st->operand[1], false);
 }
 /* red has no result: its operands are one place to the left. */
-static void atom(decoder *d) {
+static void atom(ptx_decoder *d) {
   static const char *const names[] = {"add", "min", "max", "and", "or", "xor", "exch", "cas"};
   const char *what = NULL;
   bool red = !strcmp(d->st->word[0], "red");
@@ -471,130 +284,119 @@ static void atom(decoder *d) {
     while (k < 8 && strcmp(w, names[k])) k++;
     if (k < 8) what = w, d->x.code = k;
     else if (ptx_type_named(w)) add_type(d, ptx_type_named(w));
-    else if (space_named(w)) d->x.space = (uint8_t)space_named(w);
+    else if (ptx_space_named(w)) d->x.space = (uint8_t)ptx_space_named(w);
     else if (!hint(w)) unknown(d, w);
   }
-  if (!what || d->ntype != 1) refuse(d, "no such instruction is simulated");
+  if (!what || d->ntype != 1) ptx_wrong(d, "no such instruction is simulated");
   uint32_t bytes = ptx_type_bytes(d->type[0]);
   bool plain = !ptx_type_float(d->type[0]) || (d->type[0] >= PTX_F32 && !d->x.code);
-  if (bytes < 4 || !plain) refuse(d, "no such type is simulated");
+  if (bytes < 4 || !plain) ptx_wrong(d, "no such type is simulated");
   uint32_t n = 3 - red + (d->x.code == 7);
-  count(d, n, n);
+  ptx_count(d, n, n);
   d->x.what = PTX_DO_ATOM, d->x.type = (uint8_t)d->type[0], d->x.wide_d = (uint8_t)bytes;
-  address(d, 1 - red, d->x.space, &d->x.a, &d->x.wide_a, &d->x.offset);
-  d->x.b = source(d, 2 - red, d->type[0]);
-  d->x.c = d->x.code == 7 ? source(d, 3 - red, d->type[0]) : d->x.b;
-  d->x.d =
-      red ? room_for(d->b->e, bytes * PTX_LANES) : dest_of(d, &d->st->operand[0], bytes, false);
+  ptx_address(d, 1 - red, d->x.space, &d->x.a, &d->x.wide_a, &d->x.offset);
+  d->x.b = ptx_source(d, 2 - red, d->type[0]);
+  d->x.c = d->x.code == 7 ? ptx_source(d, 3 - red, d->type[0]) : d->x.b;
+  d->x.d = red ? ptx_room_for(d->b->e, bytes * PTX_LANES)
+               : ptx_dest_of(d, &d->st->operand[0], bytes, false);
 }
-static int64_t literal(decoder *d, uint32_t i, int64_t lo, int64_t hi) {
-  const ptx_operand *o = &d->st->operand[i];
-  if (o->kind != PTX_INTEGER || o->i < lo || o->i > hi) refuse(d, "such a number is not simulated");
-  return o->i;
-}
-static void copies(decoder *d) {
-  if (has(d, "commit_group")) {
-    count(d, 0, 0);
+static void copies(ptx_decoder *d) {
+  if (ptx_has(d, "commit_group")) {
+    ptx_count(d, 0, 0);
     d->x.what = PTX_DO_COMMIT;
     return;
   }
-  if (has(d, "wait_group") || has(d, "wait_all")) {
-    count(d, has(d, "wait_group"), has(d, "wait_group"));
+  if (ptx_has(d, "wait_group") || ptx_has(d, "wait_all")) {
+    ptx_count(d, ptx_has(d, "wait_group"), ptx_has(d, "wait_group"));
     d->x.what = PTX_DO_WAIT;
-    d->x.offset = has(d, "wait_group") ? literal(d, 0, 0, 1 << 20) : -1;
+    d->x.offset = ptx_has(d, "wait_group") ? ptx_literal(d, 0, 0, 1 << 20) : -1;
     return;
   }
-  if (!has(d, "async") || has(d, "bulk") || has(d, "mbarrier"))
-    refuse(d, "no such copy is simulated");
-  count(d, 3, 4);
-  d->x.what = PTX_DO_COPY, d->x.n = (uint8_t)literal(d, 2, 4, 16);
-  if (d->x.n & (d->x.n - 1)) refuse(d, "4, 8 or 16 bytes are expected");
-  address(d, 0, PTX_SHARED, &d->x.a, &d->x.wide_a, &d->x.offset);
+  if (!ptx_has(d, "async") || ptx_has(d, "bulk") || ptx_has(d, "mbarrier"))
+    ptx_wrong(d, "no such copy is simulated");
+  ptx_count(d, 3, 4);
+  d->x.what = PTX_DO_COPY, d->x.n = (uint8_t)ptx_literal(d, 2, 4, 16);
+  if (d->x.n & (d->x.n - 1)) ptx_wrong(d, "4, 8 or 16 bytes are expected");
+  ptx_address(d, 0, PTX_SHARED, &d->x.a, &d->x.wide_a, &d->x.offset);
   int64_t *from = TARN_NEW(d->cx, int64_t);
-  address(d, 1, PTX_GLOBAL, &d->x.b, &d->x.wide_d, from);
+  ptx_address(d, 1, PTX_GLOBAL, &d->x.b, &d->x.wide_d, from);
   uint32_t *v = TARN_ARRAY(d->cx, uint32_t, 2);
-  v[0] = number(d, (uint64_t)*from, 8);
-  v[1] = d->st->noperand == 4 ? source(d, 3, PTX_B32) : number(d, d->x.n, 4);
+  v[0] = ptx_constant(d, (uint64_t)*from, 8);
+  v[1] = d->st->noperand == 4 ? ptx_source(d, 3, PTX_B32) : ptx_constant(d, d->x.n, 4);
   d->x.v = v;
 }
 
 /* ---------------------------------------------------------------- control */
-static void branch(decoder *d) {
-  count(d, 1, 1);
+static void branch(ptx_decoder *d) {
+  ptx_count(d, 1, 1);
   const ptx_operand *o = &d->st->operand[0];
   uint32_t id =
       o->kind == PTX_NAME ? tarn_intern_find(d->b->labels, o->name, strlen(o->name)) : TARN_NONE;
-  if (id == TARN_NONE || has(d, "idx")) refuse(d, "a label is expected");
+  if (id == TARN_NONE || ptx_has(d, "idx")) ptx_wrong(d, "a label is expected");
   d->x.what = PTX_DO_BRANCH, d->x.offset = d->b->label.p[id];
 }
-static void leave(decoder *d) {
-  count(d, 0, 0);
+static void leave(ptx_decoder *d) {
+  ptx_count(d, 0, 0);
   d->x.what = PTX_DO_EXIT;
 }
-static void nothing(decoder *d) { d->x.what = PTX_DO_NOTHING; }
-static void barrier(decoder *d) {
-  if (has(d, "warp")) {
+static void nothing(ptx_decoder *d) { d->x.what = PTX_DO_NOTHING; }
+static void barrier(ptx_decoder *d) {
+  if (ptx_has(d, "warp")) {
     d->x.what = PTX_DO_WARP_BARRIER;
     return;
   }
-  if (!has(d, "sync") || has(d, "red") || has(d, "cluster"))
-    refuse(d, "no such barrier is simulated");
-  if (d->st->noperand != 1) refuse(d, "barriers of a part of the threads are not simulated");
-  d->x.what = PTX_DO_BARRIER, d->x.offset = literal(d, 0, 0, 15);
+  if (!ptx_has(d, "sync") || ptx_has(d, "red") || ptx_has(d, "cluster"))
+    ptx_wrong(d, "no such barrier is simulated");
+  if (d->st->noperand != 1) ptx_wrong(d, "barriers of a part of the threads are not simulated");
+  d->x.what = PTX_DO_BARRIER, d->x.offset = ptx_literal(d, 0, 0, 15);
 }
 
 /* ---------------------------------------------------------------- warps */
-static uint32_t also(decoder *d) {
+static uint32_t also(ptx_decoder *d) {
   uint32_t no = d->st->operand[0].also;
-  return no == TARN_NONE ? TARN_NONE : predicate_of(d, no, true);
+  return no == TARN_NONE ? TARN_NONE : ptx_predicate_of(d, no, true);
 }
-static void shuffle(decoder *d) {
+static void shuffle(ptx_decoder *d) {
   static const char *const names[] = {"up", "down", "bfly", "idx"};
   uint16_t k = 0;
-  while (k < 4 && !has(d, names[k])) k++;
-  if (k == 4 || !has(d, "sync")) refuse(d, "no such instruction is simulated");
-  count(d, 5, 5);
+  while (k < 4 && !ptx_has(d, names[k])) k++;
+  if (k == 4 || !ptx_has(d, "sync")) ptx_wrong(d, "no such instruction is simulated");
+  ptx_count(d, 5, 5);
   d->x.what = PTX_DO_SHUFFLE, d->x.code = k;
   uint32_t *v = TARN_ARRAY(d->cx, uint32_t, 1);
-  d->x.a = source(d, 1, PTX_B32), d->x.b = source(d, 2, PTX_B32), d->x.c = source(d, 3, PTX_B32);
-  v[0] = source(d, 4, PTX_B32), d->x.v = v;
+  d->x.a = ptx_source(d, 1, PTX_B32), d->x.b = ptx_source(d, 2, PTX_B32),
+  d->x.c = ptx_source(d, 3, PTX_B32);
+  v[0] = ptx_source(d, 4, PTX_B32), d->x.v = v;
   d->x.d2 = also(d);
-  d->x.d = dest_of(d, &d->st->operand[0], 4, false);
+  d->x.d = ptx_dest_of(d, &d->st->operand[0], 4, false);
 }
-static void vote(decoder *d) {
+static void vote(ptx_decoder *d) {
   static const char *const names[] = {"all", "any", "uni", "ballot"};
   uint16_t k = 0;
   if (!strcmp(d->st->word[0], "activemask")) {
-    count(d, 1, 1);
-    d->x.what = PTX_DO_VOTE, d->x.code = 4, d->x.d = dest_of(d, &d->st->operand[0], 4, false);
+    ptx_count(d, 1, 1);
+    d->x.what = PTX_DO_VOTE, d->x.code = 4, d->x.d = ptx_dest_of(d, &d->st->operand[0], 4, false);
     return;
   }
-  while (k < 4 && !has(d, names[k])) k++;
-  if (k == 4 || !has(d, "sync")) refuse(d, "no such instruction is simulated");
-  count(d, 3, 3);
+  while (k < 4 && !ptx_has(d, names[k])) k++;
+  if (k == 4 || !ptx_has(d, "sync")) ptx_wrong(d, "no such instruction is simulated");
+  ptx_count(d, 3, 3);
   d->x.what = PTX_DO_VOTE, d->x.code = k;
-  d->x.a = predicate(d, 1), d->x.not_c = d->st->operand[1].negated;
-  d->x.d = k == 3 ? dest_of(d, &d->st->operand[0], 4, false) : dest_predicate(d, 0);
+  d->x.a = ptx_predicate(d, 1), d->x.not_c = d->st->operand[1].negated;
+  d->x.d = k == 3 ? ptx_dest_of(d, &d->st->operand[0], 4, false) : ptx_dest_predicate(d, 0);
 }
-static void ldmatrix(decoder *d) {
-  d->x.n = has(d, "x4") ? 4 : has(d, "x2") ? 2 : 1;
-  if (!has(d, "m8n8") || !has(d, "b16")) refuse(d, "no such shape is simulated");
-  count(d, 2, 2);
-  d->x.what = PTX_DO_LDMATRIX, d->x.mode = has(d, "trans"), d->x.space = PTX_SHARED;
-  address(d, 1, PTX_SHARED, &d->x.a, &d->x.wide_a, &d->x.offset);
+static void ldmatrix(ptx_decoder *d) {
+  d->x.n = ptx_has(d, "x4") ? 4 : ptx_has(d, "x2") ? 2 : 1;
+  if (!ptx_has(d, "m8n8") || !ptx_has(d, "b16")) ptx_wrong(d, "no such shape is simulated");
+  ptx_count(d, 2, 2);
+  d->x.what = PTX_DO_LDMATRIX, d->x.mode = ptx_has(d, "trans"), d->x.space = PTX_SHARED;
+  ptx_address(d, 1, PTX_SHARED, &d->x.a, &d->x.wide_a, &d->x.offset);
   d->type[0] = PTX_B32;
   const ptx_operand *o = &d->st->operand[0];
-  d->x.v = elements(d, d->x.n == 1 && o->kind == PTX_VECTOR && o->n == 1 ? o->part : o, true);
-}
-static void fragment(decoder *d, uint32_t i, uint32_t n, ptx_type t, bool written, uint32_t *v) {
-  const ptx_operand *o = &d->st->operand[i];
-  if (o->kind != PTX_VECTOR ? n != 1 : o->n != n) refuse(d, "as many registers are expected");
-  const ptx_operand *part = o->kind == PTX_VECTOR ? o->part : o;
-  for (uint32_t k = 0; k < n; k++)
-    v[k] = written ? dest_of(d, &part[k], 4, false) : source_of(d, &part[k], t);
+  d->x.v = ptx_elements(d, d->x.n == 1 && o->kind == PTX_VECTOR && o->n == 1 ? o->part : o, true);
 }
 /* d = a · b + c of 16 × 8 results; k: so many elements of the sum. */
-static void mma(decoder *d) {
+static void mma(ptx_decoder *d) {
   static const struct {
     const char *shape;
     uint8_t k;
@@ -605,7 +407,7 @@ static void mma(decoder *d) {
     if (!strcmp(d->st->word[i], "satfinite")) d->x.flags |= PTX_SAT;
   }
   for (uint32_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
-    if (has(d, shapes[i].shape)) d->x.n = shapes[i].k;
+    if (ptx_has(d, shapes[i].shape)) d->x.n = shapes[i].k;
   ptx_type a = d->type[1], sum = d->type[0];
   uint32_t each = ptx_type_bytes(a);
   bool floats =
@@ -614,22 +416,23 @@ static void mma(decoder *d) {
   uint32_t regs =
       each ? d->x.n * each / 8 : 0; /* of a: two rows of 8 by so many words of four lanes */
   if (d->ntype != 4 || d->type[3] != sum || !(floats || ints) || regs < 2 || regs > 4 ||
-      !has(d, "row") || !has(d, "col"))
-    refuse(d, "no such product is simulated");
-  count(d, 4, 4);
+      !ptx_has(d, "row") || !ptx_has(d, "col"))
+    ptx_wrong(d, "no such product is simulated");
+  ptx_count(d, 4, 4);
   uint32_t *v = TARN_ARRAY(d->cx, uint32_t, 14);
   if ((d->x.flags & PTX_SAT) && !ints) unknown(d, "satfinite");
   d->x.what = PTX_DO_MMA, d->x.type = (uint8_t)a, d->x.from = (uint8_t)d->type[2];
   d->x.mode = (uint8_t)regs;
-  fragment(d, 1, regs, PTX_B32, false, v + 4), fragment(d, 2, regs / 2, PTX_B32, false, v + 8);
-  fragment(d, 3, 4, sum, false, v + 10), fragment(d, 0, 4, sum, true, v);
+  ptx_fragment(d, 1, regs, PTX_B32, false, v + 4),
+      ptx_fragment(d, 2, regs / 2, PTX_B32, false, v + 8);
+  ptx_fragment(d, 3, 4, sum, false, v + 10), ptx_fragment(d, 0, 4, sum, true, v);
   d->x.v = v;
 }
 
 /* ---------------------------------------------------------------- all of it */
 typedef struct opcode {
   const char *name;
-  void (*decode)(decoder *);
+  void (*decode)(ptx_decoder *);
 } opcode;
 static const opcode opcodes[] = {
     {"setp", setp},      {"testp", testp},   {"selp", selp},        {"cvt", cvt},
@@ -640,7 +443,7 @@ static const opcode opcodes[] = {
     {"shfl", shuffle},   {"vote", vote},     {"activemask", vote},  {"ldmatrix", ldmatrix},
     {"mma", mma},
 };
-static void decode_one(decoder *d) {
+static void decode_one(ptx_decoder *d) {
   const ptx_statement *st = d->st;
   d->x.line = st->line, d->x.name = st->op;
   d->x.guarded = st->guard != TARN_NONE, d->x.guard_not = st->guard_not;
@@ -668,13 +471,13 @@ void ptx_decode(ptx_body *b) {
   ptx_entry *e = b->e;
   e->file = 8 * PTX_LANES; /* for operands that are not there */
   for (uint32_t i = 0; i < b->reg.n; i++) {
-    uint32_t bytes = register_bytes(b->reg.p[i].type);
-    b->reg.p[i].at = room_for(e, b->reg.p[i].type == PTX_PRED ? 4 : bytes * PTX_LANES);
+    uint32_t bytes = ptx_register_bytes(b->reg.p[i].type);
+    b->reg.p[i].at = ptx_room_for(e, b->reg.p[i].type == PTX_PRED ? 4 : bytes * PTX_LANES);
   }
   check_labels(b);
   e->op = TARN_ARRAY(b->cx, ptx_op, b->statement.n + 1);
   for (uint32_t i = 0; i < b->statement.n; i++) {
-    decoder d = {.b = b, .cx = b->cx, .st = &b->statement.p[i]};
+    ptx_decoder d = {.b = b, .cx = b->cx, .st = &b->statement.p[i]};
     d.x.d2 = TARN_NONE;
     decode_one(&d);
     e->op[e->nop++] = d.x;

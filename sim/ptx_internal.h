@@ -1,10 +1,10 @@
 /* What the files of the PTX executor share.
  *
- * ptx_read.c    text to names, registers and statements    ptx_decode.c  statements to ops
- * ptx_flow.c    where lanes that part meet again           ptx_run.c     blocks, warps, branches
- * ptx_lanes.c   what an op computes in each lane           ptx_cvt.c     conversions
- * ptx_memory.c  addresses, races, sectors, banks           ptx_access.c  loads, stores, copies
- * ptx_warp.c    shuffles, matrices
+ * ptx_read.c     text to names, registers and statements    ptx_decode.c  statements to ops
+ * ptx_operand.c  where operands lie                         ptx_flow.c    where lanes that part
+ * meet ptx_run.c      blocks, warps, branches                    ptx_lanes.c   what an op computes
+ * ptx_cvt.c      conversions                                ptx_memory.c  addresses, races, sectors
+ * ptx_access.c   loads, stores, copies                      ptx_warp.c    shuffles, matrices
  *
  * A register is 32 lanes side by side in a warp's file; a predicate is one bit a lane. Numbers in
  * the text are registers that hold them in every lane, and so are %tid and its kind. */
