@@ -7,6 +7,7 @@
 #define NET_VALUES 64
 #define NET_ITEMS  16
 #define NET_MOST   2500 /* elements of a value */
+#define NET_OPEN   53   /* the least of the extent that is open, in a network for several sizes */
 
 typedef struct net_value {
   char name[16], type[8];
@@ -23,6 +24,8 @@ typedef struct net {
   uint64_t seed;
   bool typed;     /* values of any type: random_types.h */
   uint32_t opset; /* 0: what onnx_text.h has */
+  int64_t hi;     /* the greatest of the open extent; 0: none is open */
+  int64_t at;     /* its text is that of one size; 0: of all */
   uint32_t nv, nit, names;
   net_value v[NET_VALUES];
   bool given[NET_VALUES], asked[NET_VALUES]; /* inputs and outputs of the network */
@@ -53,12 +56,23 @@ static inline const char *net_name(net_op *o, const char *what) {
 
 /* ---------------------------------------------------------------- text */
 
+/* An input's dims, the open one as it is asked for. */
+static inline const char *net_given(const net *g, const net_value *v) {
+  tarn_buf b = {.cx = g->cx};
+  for (uint32_t i = 0; i < v->n; i++) {
+    bool open = g->hi && v->dim[i] == NET_OPEN;
+    if (i) tarn_buf_str(&b, ",");
+    if (open && !g->at) tarn_buf_str(&b, "N");
+    else tarn_buf_fmt(&b, "%lld", (long long)(open ? g->at : v->dim[i]));
+  }
+  return v->n ? b.p : "-";
+}
 static inline void net_text(const net *g, tarn_buf *b) {
+  if (g->hi && !g->at) tarn_buf_fmt(b, "sizes N=%d..%lld\n", NET_OPEN, (long long)g->hi);
   if (g->opset) tarn_buf_fmt(b, "opset %u\n", g->opset);
   for (uint32_t i = 0; i < g->nv; i++)
     if (g->given[i])
-      tarn_buf_fmt(b, "in %s %s %s\n", g->v[i].name, g->v[i].type,
-                   net_dims(g->cx, g->v[i].n, g->v[i].dim));
+      tarn_buf_fmt(b, "in %s %s %s\n", g->v[i].name, g->v[i].type, net_given(g, &g->v[i]));
   for (uint32_t i = 0; i < g->nit; i++)
     if (!g->gone[i]) tarn_buf_str(b, g->it[i].text);
   for (uint32_t i = 0; i < g->nv; i++)

@@ -103,6 +103,11 @@ typedef struct net_import {
   bool ok;
 } net_import;
 
+static inline bool net_small_enough(const net *g, const net_value *v) {
+  int64_t n = net_size(v);
+  return n > 0 && n <= (g->hi ? 8 : 1) * NET_MOST;
+}
+
 static inline void net_shapes(tarn_ctx *cx, void *arg) {
   net_import *m = arg;
   tarn_lang *L = tarn_lang_new(cx);
@@ -114,9 +119,22 @@ static inline void net_shapes(tarn_ctx *cx, void *arg) {
     snprintf(v->type, sizeof v->type, "%s", tarn_dtype_name(t->dtype));
     v->n = t->n;
     memcpy(v->dim, t->dim, sizeof *t->dim * t->n);
-    if (net_size(v) < 1 || net_size(v) > NET_MOST) return;
+    if (!net_small_enough(m->g, v)) return;
   }
   m->ok = true;
+}
+/* The importer takes it, at one size of those that are open. */
+static inline bool net_imports(net *g, const net_item *it, int64_t at) {
+  net now = *g;
+  tarn_buf b = {.cx = g->cx};
+  now.at = at;
+  net_text(&now, &b);
+  net_import m = {.g = &now, .text = b.p, .it = it};
+  tarn_ctx *cx = tarn_ctx_new(NULL);
+  bool ok = tarn_protect(cx, net_shapes, &m) == TARN_OK && m.ok;
+  tarn_ctx_free(cx);
+  if (at == NET_OPEN || !g->hi) memcpy(g->v, now.v, sizeof g->v);
+  return ok;
 }
 
 /* The item at the end of the network, if the importer takes it and what comes out is small. */
@@ -129,12 +147,8 @@ static inline bool net_append(net *g, net_op *o) {
   g->it[g->nit++] = o->it;
   for (uint32_t i = 0; i < o->it.nout; i++) g->asked[o->it.out[i]] = true;
   g->nv += o->it.nout;
-  tarn_buf b = {.cx = g->cx};
-  net_text(g, &b);
-  net_import m = {.g = g, .text = b.p, .it = &o->it};
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  bool ok = tarn_protect(cx, net_shapes, &m) == TARN_OK && m.ok;
-  tarn_ctx_free(cx);
+  bool ok = net_imports(g, &o->it, NET_OPEN);
+  if (g->hi) ok = ok && net_imports(g, &o->it, g->hi);
   memcpy(g->asked, asked, sizeof asked);
   if (!ok) g->nit--, g->nv = nv;
   return ok;

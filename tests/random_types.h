@@ -325,4 +325,28 @@ static inline net *net_random_typed(tarn_ctx *cx, uint64_t seed, const char *typ
   net_outputs(g);
   return g;
 }
+
+/* One dim of the first input is open, and those of other inputs that were drawn alike. */
+static inline void net_open_inputs(net *g) {
+  net_inputs(g);
+  uint32_t d = net_below(g, g->v[0].n);
+  for (uint32_t v = g->nv; v-- > 0;) {
+    bool alike = g->v[v].n == g->v[0].n && !memcmp(g->v[v].dim, g->v[0].dim, sizeof g->v[v].dim);
+    for (uint32_t i = 0; i < g->v[v].n && alike; i++)
+      g->v[v].dim[i] = i == d ? NET_OPEN : tarn_min(g->v[v].dim[i], 12 / g->v[v].n);
+  }
+}
+/* For a range of sizes; those in its middle have no program of their own. */
+static inline net *net_random_open(tarn_ctx *cx, uint64_t seed) {
+  net *g = TARN_NEW(cx, net);
+  *g = (net){.cx = cx, .seed = kit_random(&seed), .typed = seed % 4 == 0};
+  g->hi = NET_OPEN + 70 + net_below(g, 200);
+  net_open_inputs(g);
+  if (g->typed) net_input_types(g, NULL);
+  net_draw_all(g, 2 + net_below(g, 7), g->typed ? net_typed_ops : net_ops,
+               g->typed ? sizeof net_typed_ops / sizeof *net_typed_ops
+                        : sizeof net_ops / sizeof *net_ops);
+  net_outputs(g);
+  return g;
+}
 #endif
