@@ -1,6 +1,10 @@
 /* A kernel in two parts: its form, and the numbers in it that may depend on the sizes of its
  * tensors. Forms are bytes that are equal where nothing but such numbers differs. */
 #include "kernel/kernel.h"
+#include <math.h>
+#include <string.h>
+
+#define MOST_SCALARS 64 /* of a function; the numbers in a larger one are part of its form */
 
 typedef struct walk {
   const tarn_lang *L;
@@ -49,11 +53,74 @@ static void map_of(walk *w, uint32_t map) {
     number(w, m->guard[g].hi);
   }
 }
+
+/* ---- literals ---- */
+/* A mean divides by how many elements there are, or multiplies by one over that. */
+typedef enum literal {
+  LITERAL, /* of another kind */
+  COUNT,
+  RECIPROCAL
+} literal;
+#define LEAST_COUNT 4
+#define MOST_COUNT  (1 << 22) /* the reciprocals of two such differ in f32 */
+static bool is_count(double x) {
+  return x == rint(x) && fabs(x) >= LEAST_COUNT && fabs(x) <= MOST_COUNT;
+}
+static literal literal_of(const tarn_fx *x, int64_t *n) {
+  double v = x->value, over = rint(1 / v);
+  if (x->dtype != TARN_F32 && x->dtype != TARN_F64) return LITERAL;
+  *n = (int64_t)(is_count(v) ? v : is_count(over) ? over : 0);
+  if (is_count(v)) return COUNT;
+  double back = *n ? 1 / over : 0;
+  return *n && (x->dtype == TARN_F32 ? (float)back : back) == v ? RECIPROCAL : LITERAL;
+}
+static void literal_in(walk *w, const tarn_fx *x) {
+  int64_t n = 0;
+  literal what = tarn_dtype_is_float(x->dtype) ? literal_of(x, &n) : LITERAL;
+  form(w, what);
+  if (what != LITERAL) {
+    number(w, n);
+    return;
+  }
+  form(w, x->ivalue);
+  tarn_buf_add(w->form, (const char *)&x->value, sizeof x->value);
+}
+typedef struct scalars { /* in the order in which they are met */
+  uint32_t n, id[MOST_SCALARS];
+} scalars;
+static bool scalar_of(walk *w, scalars *all, uint32_t id) {
+  for (uint32_t i = 0; i < all->n; i++)
+    if (all->id[i] == id) return form(w, i), true;
+  if (all->n == MOST_SCALARS) return false;
+  form(w, all->n);
+  all->id[all->n++] = id;
+  const tarn_fx *x = tarn_fx_get(w->L, id);
+  form(w, x->op);
+  form(w, x->dtype);
+  form(w, x->hole);
+  if (x->op == TARN_FX_CONST) literal_in(w, x);
+  for (uint32_t k = 0; k < tarn_fx_arity(x->op); k++)
+    if (!scalar_of(w, all, x->kid[k])) return false;
+  return true;
+}
+static void function_of(walk *w, uint32_t fn) {
+  const tarn_func *f = tarn_fn_get(w->L, fn);
+  scalars all = {0};
+  bool read = scalar_of(w, &all, f->body);
+  form(w, f->ntuple);
+  form(w, f->nops);
+  form(w, f->nepi);
+  form(w, f->red);
+  form(w, f->epi == TARN_NONE);
+  if (f->epi != TARN_NONE) read = read && scalar_of(w, &all, f->epi);
+  if (!read) form(w, fn);
+}
+
 static void stage_of(walk *w, const tarn_stage *s) {
   const tarn_func *f = tarn_fn_get(w->L, s->fn);
   form(w, s->nown);
   form(w, s->nred);
-  form(w, s->fn);
+  function_of(w, s->fn);
   form(w, s->out);
   form(w, s->unit);
   for (uint32_t r = 0; r < (uint32_t)f->nops + f->nepi; r++) {

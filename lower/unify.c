@@ -18,15 +18,23 @@
  * has multiples of it everywhere, as its coefficients over binomials are differences of these
  * values. By the same reason the values are integers, and the division is exact.
  * - nsw, nuw and inbounds stand where counters and offsets stay below extents, at every size alike.
- * - Divisors are extents or strides that are never 0 in what is emitted. */
+ * - Divisors are extents or strides that are never 0 in what is emitted.
+ * - A floating-point number is a count of elements, p(n), or the reciprocal of one, which emission
+ *   divided in double and rounded once to the type (f_div in value.c). The same is done at the
+ * begin of the function, by one conversion, one division and one rounding, all of them correctly
+ *   rounded: what is computed at a size between is, to the bit, the literal that emission would
+ *   have written there. Up to 2^22 a reciprocal in f32 is that of one count alone. */
 #include "lower/family.h"
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #define MOST_LANES 64
+#define MOST_COUNT (1 << 22)
 
 typedef struct growing {
   low_growth g;
+  bool over; /* one divided by it */
   LLVMTypeRef type;
   LLVMValueRef *v; /* of each module */
 } growing;
@@ -80,34 +88,68 @@ static LLVMValueRef size_in(LLVMValueRef fn) {
   while (v && !is_size(v)) v = LLVMGetNextInstruction(v);
   return v;
 }
+static bool is_integer(LLVMTypeRef t) { return LLVMGetTypeKind(t) == LLVMIntegerTypeKind; }
+static bool is_float(LLVMTypeRef t) {
+  LLVMTypeKind kind = LLVMGetTypeKind(t);
+  return kind == LLVMFloatTypeKind || kind == LLVMDoubleTypeKind;
+}
+static LLVMValueRef emit(const unify *u, const growing *x, LLVMValueRef size) {
+  if (is_integer(x->type)) return low_growth_emit(u->b, &x->g, size, x->type);
+  LLVMTypeRef f64 = LLVMDoubleTypeInContext(LLVMGetTypeContext(x->type));
+  LLVMValueRef v = low_growth_emit(u->b, &x->g, size, LLVMTypeOf(size));
+  v = LLVMBuildSIToFP(u->b, v, f64, "");
+  if (x->over) v = LLVMBuildFDiv(u->b, LLVMConstReal(f64, 1), v, "");
+  return x->type == f64 ? v : LLVMBuildFPTrunc(u->b, v, x->type, "");
+}
 /* The number of each function; computed once. */
-static const LLVMValueRef *grown(unify *u, const low_growth *g, LLVMTypeRef type) {
+static const LLVMValueRef *grown(unify *u, growing x) {
   for (uint32_t i = 0; i < u->known.n; i++) {
-    const growing *x = &u->known.p[i];
-    if (x->type == type && !memcmp(&x->g, g, sizeof *g)) return x->v;
+    const growing *y = &u->known.p[i];
+    if (y->type == x.type && y->over == x.over && !memcmp(&y->g, &x.g, sizeof x.g)) return y->v;
   }
-  growing x = {*g, type, TARN_ARRAY(u->cx, LLVMValueRef, u->n)};
+  x.v = TARN_ARRAY(u->cx, LLVMValueRef, u->n);
   for (uint32_t i = 0; i < u->n; i++) {
     LLVMPositionBuilderBefore(u->b, u->begin[i]);
-    x.v[i] = low_growth_emit(u->b, g, u->sized[i], type);
+    x.v[i] = emit(u, &x, u->sized[i]);
   }
   tarn_push(u->cx, &u->known, x);
   return x.v;
 }
+/* The count that a number is, or (over) whose reciprocal it is; 0: it is none. */
+static int64_t count_of(LLVMValueRef v, bool over) {
+  LLVMBool lost;
+  double x = LLVMConstRealGetDouble(v, &lost), n = over ? rint(1 / x) : x;
+  if (!(n == rint(n) && fabs(n) <= MOST_COUNT) || n == 0) return 0;
+  double back = over ? 1 / n : n;
+  bool single = LLVMGetTypeKind(LLVMTypeOf(v)) == LLVMFloatTypeKind;
+  return (single ? (float)back : back) == x ? (int64_t)n : 0;
+}
+static bool counts(const unify *u, const LLVMValueRef *v, bool over, int64_t *x) {
+  for (uint32_t i = 0; i < u->n; i++)
+    if (!(x[i] = count_of(v[i], over))) return false;
+  return true;
+}
 /* v: constants of one type, of each module. NULL: they are in no polynomial. */
 static const LLVMValueRef *grow(unify *u, const LLVMValueRef *v) {
-  low_growth g = {{0}, 0};
+  growing g = {.type = LLVMTypeOf(*v)};
   int64_t *x = TARN_ARRAY(u->cx, int64_t, u->n);
-  LLVMTypeRef type = LLVMTypeOf(*v);
-  unsigned bits = LLVMGetIntTypeWidth(type);
-  if (bits != 32 && bits != 64) return NULL;
-  for (uint32_t i = 0; i < u->n; i++) x[i] = LLVMConstIntGetSExtValue(v[i]);
-  return low_growth_of(u->size, x, u->n, &g) ? grown(u, &g, type) : NULL;
+  unsigned bits = is_integer(g.type) ? LLVMGetIntTypeWidth(g.type) : 0;
+  if (is_float(g.type)) {
+    g.over = !counts(u, v, false, x);
+    if (g.over && !counts(u, v, true, x)) return NULL;
+  } else if (bits != 32 && bits != 64) return NULL;
+  for (uint32_t i = 0; i < u->n && bits; i++) x[i] = LLVMConstIntGetSExtValue(v[i]);
+  return low_growth_of(u->size, x, u->n, &g.g) ? grown(u, g) : NULL;
 }
+static bool is_number(LLVMValueRef v) { return LLVMIsAConstantInt(v) || LLVMIsAConstantFP(v); }
 static const char *numbers_text(const unify *u, const LLVMValueRef *v) {
   tarn_buf b = {.cx = u->cx};
-  for (uint32_t i = 0; i < u->n; i++)
-    tarn_buf_fmt(&b, "%s%lld", i ? ", " : "", LLVMConstIntGetSExtValue(v[i]));
+  LLVMBool lost;
+  for (uint32_t i = 0; i < u->n; i++) {
+    const char *comma = i ? ", " : "";
+    if (LLVMIsAConstantInt(v[i])) tarn_buf_fmt(&b, "%s%lld", comma, LLVMConstIntGetSExtValue(v[i]));
+    else tarn_buf_fmt(&b, "%s%.9g", comma, LLVMConstRealGetDouble(v[i], &lost));
+  }
   return b.p;
 }
 
@@ -131,6 +173,12 @@ static bool may_vary(LLVMValueRef inst, unsigned operand) {
   case LLVMAnd:
   case LLVMOr:
   case LLVMICmp:
+  case LLVMFAdd:
+  case LLVMFSub:
+  case LLVMFMul:
+  case LLVMFDiv:
+  case LLVMFRem:
+  case LLVMFCmp:
   case LLVMPHI:
   case LLVMFreeze:
   case LLVMRet: return true;
@@ -144,6 +192,7 @@ static bool may_vary(LLVMValueRef inst, unsigned operand) {
   }
 }
 typedef LLVMValueRef is_fn(LLVMValueRef v);
+static LLVMValueRef as_number(LLVMValueRef v) { return is_number(v) ? v : NULL; }
 static bool all_are(const unify *u, is_fn *is) {
   for (uint32_t i = 0; i < u->n; i++)
     if (!is(u->at[i]) || LLVMTypeOf(u->at[i]) != LLVMTypeOf(*u->at)) return false;
@@ -173,7 +222,7 @@ static bool vector(unify *u) {
   for (unsigned k = 0; k < lanes; k++) {
     for (uint32_t i = 0; i < u->n; i++) v[i] = LLVMGetAggregateElement(u->at[i], k);
     for (uint32_t i = 0; i < u->n; i++)
-      if (!v[i] || !LLVMIsAConstantInt(v[i])) return false;
+      if (!v[i] || !is_number(v[i])) return false;
     g[k] = NULL;
     lane[k] = *v;
     if (same_constants(u, v)) continue;
@@ -213,15 +262,16 @@ static bool place(unify *u) {
 }
 static bool is_vector(const unify *u) {
   LLVMTypeRef t = LLVMTypeOf(*u->at);
-  return LLVMGetTypeKind(t) == LLVMVectorTypeKind &&
-         LLVMGetTypeKind(LLVMGetElementType(t)) == LLVMIntegerTypeKind;
+  if (LLVMGetTypeKind(t) != LLVMVectorTypeKind) return false;
+  LLVMTypeRef lane = LLVMGetElementType(t);
+  return is_integer(lane) || is_float(lane);
 }
 static bool operand(unify *u, const LLVMValueRef *inst, unsigned k) {
   for (uint32_t i = 0; i < u->n; i++) u->at[i] = LLVMGetOperand(inst[i], k);
   if (!LLVMIsAConstant(*u->at) || !all_are(u, LLVMIsAConstant)) return true;
   if (same_constants(u, u->at) || !may_vary(*inst, k) || !*u->sized) return true;
   bool found;
-  if (all_are(u, LLVMIsAConstantInt)) {
+  if (all_are(u, as_number)) {
     if (!number(u, inst)) return false;
     found = true;
   } else if (is_vector(u)) found = vector(u);

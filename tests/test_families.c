@@ -49,6 +49,23 @@ static const ranged cases[] = {
      {"H=90..260"},
      170,
      1},
+    /* means over the size, and of squares */
+    {"in x f32 N,32\nrand w 32,8\ninit two f32 1 : 2\ninit e f32 1 : 0.00001\n"
+     "node MatMul m x w -> t\nnode ReduceMean a t -> mean : axes=0, keepdims=1\n"
+     "node Sub d t mean -> c\nnode Pow p c two -> q\n"
+     "node ReduceMean b q -> var : axes=0, keepdims=1\nnode Add f var e -> g\n"
+     "node Sqrt s g -> h\nnode Div i c h -> u\nnode Transpose o u -> y : perm=1,0\nout y\n",
+     {"N=3..200"},
+     100,
+     23},
+    /* pooled over all places */
+    {"in x f32 1,3,H,9\nrand w 4,3,3,3\nrand v 4,6\nnode Conv c x w -> t : pads=1,1,1,1 "
+     "strides=2,2\n"
+     "node Relu r t -> u\nnode GlobalAveragePool g u -> p\nnode Flatten f p -> q\n"
+     "node MatMul m q v -> y\nout y\n",
+     {"H=90..260"},
+     170,
+     1},
     /* with other sizes beside it */
     {"in x f32 B,N,8\nrand w 8,8\nnode MatMul m x w -> t\nnode Softmax s t -> y : axis=1\nout y\n",
      {"B=1,3", "N=40..180"},

@@ -5,6 +5,7 @@
 #include <check.h>
 #include <llvm-c/Analysis.h>
 #include <llvm-c/IRReader.h>
+#include <llvm-c/Transforms/PassBuilder.h>
 #include <string.h>
 
 /* ---- numbers ---- */
@@ -74,7 +75,29 @@ static const unifying texts[] = {
     {"%v = load <2 x i64>, ptr %y\n%w = icmp ult <2 x i64> %v, <i64 #, i64 7>\n"
      "%e = extractelement <2 x i1> %w, i32 0\n%b = zext i1 %e to i64\nret i64 %b",
      LINEAR, NULL, "69"},
+    /* counts of elements, and what a mean multiplies by */
+    {"%v = load <2 x float>, ptr %y\n%w = fadd <2 x float> %v, <float #.0, float 1.0>\n"
+     "store <2 x float> %w, ptr %y\nret i64 0",
+     LINEAR, NULL, "69"},
+    {"%v = load double, ptr %y\n%w = fdiv double %v, #.0\nstore double %w, ptr %y\nret i64 0",
+     LINEAR, NULL, "117"},
+    {"%v = load float, ptr %y\n%c = fcmp olt float %v, #.0\n%w = select i1 %c, float #.0, float "
+     "%v\n"
+     "store float %w, ptr %y\nret i64 0",
+     LINEAR, NULL, "117"},
     /* and not */
+    {"%v = load float, ptr %y\n%w = fmul float %v, #\nstore float %w, ptr %y\nret i64 0",
+     {"0.5", "0.5", "0.25", "0.25", "0.25"},
+     "f: a number of the samples is 0.5, 0.5, 0.25",
+     NULL},
+    {"%v = load double, ptr %y\n%w = fmul double %v, #\nstore double %w, ptr %y\nret i64 0",
+     {"0.3", "0.4", "0.5", "0.6", "0.7"},
+     "f: a number of the samples is 0.3, 0.4",
+     NULL},
+    {"%v = load half, ptr %y\n%w = fmul half %v, #.0\nstore half %w, ptr %y\nret i64 0",
+     {"37", "53", "69", "117", "149"},
+     "f: a number of the samples is 37",
+     NULL},
     {"%a = add i64 %x, #\nret i64 %a",
      {"37", "53", "69", "118", "149"},
      "f: a number of the samples is 37, 53, 69, 118, 149",
@@ -85,9 +108,6 @@ static const unifying texts[] = {
      "f: '%a = load i64, ptr %y, align 16' at one size, '%a = load i64, ptr %y, align 8' at "
      "another",
      NULL},
-    {"%v = load <2 x float>, ptr %y\n%w = fadd <2 x float> %v, <float #.0, float 1.0>\n"
-     "store <2 x float> %w, ptr %y\nret i64 0",
-     LINEAR, "at one size", NULL},
     {"%a = alloca [# x i8]\n%b = ptrtoint ptr %a to i64\nret i64 %b", LINEAR, "alloca", NULL},
     {"%a = alloca i8, i64 #\n%b = ptrtoint ptr %a to i64\nret i64 %b", LINEAR, "alloca", NULL},
     {"%a = # i64 %x, 4\nret i64 %a", {"add", "add", "mul"}, "f: '%a = add i64 %x, 4' at one", NULL},
@@ -155,6 +175,64 @@ static void unify(tarn_ctx *cx, void *arg) {
 START_TEST(texts_unify) { sizes_in_context(unify, (void *)(uintptr_t)&texts[_i]); }
 END_TEST
 
+/* A literal that a mean over size·by elements multiplies with, to the bit: what is computed of the
+ * size folds to it, at the samples and between. */
+typedef struct mean {
+  const char *type;
+  bool single, more; /* the count is size·by, or one more */
+  int64_t by;
+} mean;
+static const mean means[] = {{"float", true, false, 1},  {"float", true, true, 1},
+                             {"float", true, false, 96}, {"double", false, false, 1},
+                             {"double", false, true, 7}, {"float", true, false, 27000}};
+static const char *literal_at(tarn_ctx *cx, const mean *m, int64_t size) {
+  double v = 1.0 / (double)(size * m->by + m->more);
+  if (m->single) v = (float)v;
+  uint64_t bits;
+  memcpy(&bits, &v, sizeof bits);
+  return tarn_format(cx, "0x%016llX", (unsigned long long)bits);
+}
+/* The text with the size as a number, folded. */
+static const char *folded_at(tarn_ctx *cx, LLVMModuleRef m, int64_t size) {
+  LLVMValueRef f = LLVMGetNamedFunction(m, "f"), arg = LLVMGetLastParam(f);
+  LLVMPassBuilderOptionsRef o = LLVMCreatePassBuilderOptions();
+  LLVMReplaceAllUsesWith(arg, LLVMConstInt(LLVMTypeOf(arg), (unsigned long long)size, false));
+  ck_assert_ptr_null(LLVMRunPasses(m, "instcombine", NULL, o));
+  LLVMDisposePassBuilderOptions(o);
+  char *text = LLVMPrintModuleToString(m);
+  const char *kept = tarn_strdup(cx, text);
+  LLVMDisposeMessage(text);
+  return kept;
+}
+static void unify_mean(tarn_ctx *cx, void *arg) {
+  const mean *x = arg;
+  LLVMContextRef lc = LLVMContextCreate();
+  LLVMModuleRef m[5];
+  unifying u = {tarn_format(cx,
+                            "%%v = load %s, ptr %%y\n%%w = fmul %s %%v, #\nstore %s %%w, ptr %%y\n"
+                            "ret i64 0",
+                            x->type, x->type, x->type),
+                {0},
+                NULL,
+                NULL};
+  for (int i = 0; i < 5; i++) m[i] = module_with(lc, cx, &u, literal_at(cx, x, sizes_of[i]));
+  const char *why = low_unify(cx, m, 5, sizes_of);
+  ck_assert_msg(!why, "%s: %s", u.body, why);
+  for (int64_t size = 37; size <= 149; size += 16) {
+    LLVMModuleRef one = module_with(lc, cx, &u, literal_at(cx, x, size)),
+                  of = LLVMCloneModule(m[1]);
+    const char *want = strstr(folded_at(cx, one, size), "define"),
+               *got = strstr(folded_at(cx, of, size), "define");
+    ck_assert_str_eq(got, want);
+    LLVMDisposeModule(one);
+    LLVMDisposeModule(of);
+  }
+  for (int i = 0; i < 5; i++) LLVMDisposeModule(m[i]);
+  LLVMContextDispose(lc);
+}
+START_TEST(means_unify) { sizes_in_context(unify_mean, (void *)(uintptr_t)&means[_i]); }
+END_TEST
+
 /* ---- programs ---- */
 typedef struct family_case {
   const char *model;
@@ -197,6 +275,10 @@ static const family_case cases[] = {
     /* elements as the square of the size */
     {"in x f32 S,S\ninit f i64 1 : -1\nnode Exp e x -> t\nnode Reshape r t f -> y\nout y\n", "S",
      32, 16, 1, 0, 0},
+    /* means over the size, and over its product with another extent */
+    {"in x f32 1,3,H,9\nnode Relu r x -> t\nnode GlobalAveragePool g t -> y\nout y\n", "H", 67, 16,
+     1, 0, 0},
+    {"in x f64 S,5\nnode ReduceMean m x -> y : axes=0, keepdims=0\nout y\n", "S", 33, 16, 1, 0, 0},
     /* rows of any number, of any length */
     {"in x f32 N,S\nin z f32 3,S\nnode Softmax a x -> y : axis=1\nnode Exp e z -> u\nout y\n"
      "out u\n",
@@ -462,6 +544,7 @@ int main(void) {
   tcase_add_test(t, numbers_grow);
   tcase_add_test(t, numbers_have_one_form);
   tcase_add_loop_test(t, texts_unify, 0, sizeof texts / sizeof *texts);
+  tcase_add_loop_test(t, means_unify, 0, sizeof means / sizeof *means);
   tcase_add_loop_test(t, every_size, 0, sizeof cases / sizeof *cases);
   tcase_add_test(t, loops_once);
   tcase_add_loop_test(t, faults_are_seen, 0, sizeof faults / sizeof *faults);
