@@ -6,7 +6,7 @@
 #include "hw/host/host.h"
 #include "sim/sim.h"
 #include "tests/pipeline.h"
-#include <check.h>
+#include "tests/suite.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #define TARN_TESTS_EGRAPH_PROOF_H
 
 #include "tests/egraph_lab.h"
-#include <check.h>
+#include "tests/suite.h"
 
 typedef struct judge {
   const lab *l;

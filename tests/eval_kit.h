@@ -2,40 +2,12 @@
  * of its values with an evaluation of every operator by its definition. */
 #ifndef TARN_TESTS_EVAL_KIT_H
 #define TARN_TESTS_EVAL_KIT_H
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "access/access.h"
-#include "base/base.h"
 #include "tests/alloc.h"
-
-static tarn_ctx *cx;
-static tarn_lang *L;
-#include "tests/transforms.h"
 #include "tests/eval_naive.h"
-
-static inline void make_lang(tarn_ctx *c, void *arg) {
-  (void)arg;
-  L = tarn_lang_new(c);
-}
-static inline void setup(void) {
-  cx = tarn_ctx_new(NULL);
-  seed = 1;
-  ck_assert_int_eq(tarn_protect(cx, make_lang, NULL), TARN_OK);
-}
-static inline void teardown(void) { tarn_ctx_free(cx); }
-static inline void run(tarn_fn *body) {
-  tarn_status st = tarn_protect(cx, body, NULL);
-  ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
-}
-#define TEST(name)                                                                                 \
-  static void name##_body(tarn_ctx *c, void *arg);                                                 \
-  START_TEST(name) { run(name##_body); }                                                           \
-  END_TEST                                                                                         \
-  static void name##_body(tarn_ctx *c, void *arg)
-#define UNUSED (void)c, (void)arg
 
 /* ---------------------------------------------------------------- comparing */
 static inline void same_value(tarn_dtype t, tarn_value a, tarn_value b, tarn_term term,

@@ -1,7 +1,9 @@
 /* Every operator by its definition, one scalar at a time: what the interpreter is tested against.
- * The includer has cx and L, and tests/transforms.h. */
+ */
 #ifndef TARN_TESTS_EVAL_NAIVE_H
 #define TARN_TESTS_EVAL_NAIVE_H
+#include "tests/transforms.h"
+
 typedef struct naive {
   const tarn_type *t;
   tarn_value *v; /* row-major */

@@ -1,9 +1,9 @@
 /* Random kernels for the tests of kernel/, plan/ and price/: nests over buffers in random layouts,
- * and their values in the interpreter. The includer defines `static tarn_ctx *cx; static tarn_lang
- * *L;` and includes tests/transforms.h first. */
+ * and their values in the interpreter. */
 #ifndef TARN_TESTS_LOOP_KIT_H
 #define TARN_TESTS_LOOP_KIT_H
 #include "price/price.h"
+#include "tests/transforms.h"
 
 #define KIT_IN 12
 typedef struct loop_case {

@@ -2,49 +2,14 @@
  * products. */
 #ifndef TARN_TESTS_LOOP_TESTS_H
 #define TARN_TESTS_LOOP_TESTS_H
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "access/access.h"
-#include "base/base.h"
 #include "hw/hw.h"
 #include "price/internal.h"
 #include "price/price.h"
-
-static tarn_ctx *cx;
-static tarn_lang *L;
-#include "tests/transforms.h"
-
 #include "tests/loop_kit.h"
-
-static void make_lang(tarn_ctx *c, void *arg) {
-  (void)arg;
-  L = tarn_lang_new(c);
-  fills[0] = whole_number(0), fills[1] = whole_number(1);
-}
-static void setup(void) {
-  cx = tarn_ctx_new(NULL);
-  seed = 1;
-  ck_assert_int_eq(tarn_protect(cx, make_lang, NULL), TARN_OK);
-}
-static void teardown(void) { tarn_ctx_free(cx); }
-
-/* Every test body runs protected; a raise fails it with its message. */
-static int number; /* of the loop test */
-static void run(tarn_fn *body, int i) {
-  number = i;
-  seed = (uint64_t)i * 1000003 + 1;
-  tarn_status st = tarn_protect(cx, body, NULL);
-  ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
-}
-#define TEST(name)                                                                                 \
-  static void name##_body(tarn_ctx *ctx, void *arg);                                               \
-  START_TEST(name) { run(name##_body, _i); }                                                       \
-  END_TEST                                                                                         \
-  static void name##_body(tarn_ctx *ctx, void *arg)
-#define UNUSED (void)ctx, (void)arg
 
 static inline const tarn_hw *shipped(const char *name) { return tarn_hw_load(L, name); }
 static const char *const machines[] = {"x86-64-v3", "aarch64", "riscv64"};

@@ -1,21 +1,10 @@
 /* What tests of lower/ share: a context for each test, spaces of loops, cases that are compiled and
  * compared. */
 #pragma once
-#include "tests/lower_kit.h"
+#include "tests/lower_setup.h"
 
 #include "base/base.h"
 #include "lower/lower.h"
-
-static tarn_ctx *cx;
-static tarn_lang *L;
-static const tarn_hw *hw;
-
-static void setup(void) {
-  cx = tarn_ctx_new(NULL);
-  L = tarn_lang_new(cx);
-  hw = kit_host(cx);
-}
-static void teardown(void) { tarn_ctx_free(cx); }
 
 typedef struct space {
   uint32_t n, nacc;

@@ -3,7 +3,6 @@
  * code is not judged by the interpreter alone. */
 #ifndef TARN_TESTS_LOWER_KIT_H
 #define TARN_TESTS_LOWER_KIT_H
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +14,7 @@
 #include "access/access.h"
 #include "lower/lower.h"
 #include "plan/plan.h"
+#include "tests/suite.h"
 
 /* ---- random numbers: the same on every machine ---- */
 static uint64_t kit_seed = 1;

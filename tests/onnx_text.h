@@ -14,7 +14,7 @@
 #define TARN_TESTS_ONNX_TEXT_H
 #include "model/model.h"
 #include "onnx.pb-c.h"
-#include <check.h>
+#include "tests/suite.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #define TARN_TESTS_PTX_KIT_H
 #include "base/base.h"
 #include "sim/ptx.h"
-#include <check.h>
+#include "tests/suite.h"
 #include <string.h>
 
 static tarn_ctx *cx;
@@ -76,22 +76,5 @@ static inline const char *kernel(const char *body) {
                      body);
 }
 #define BOTH(n) .a = {{out, 4 * (n), TARN_PTX_UNDEFINED}, {in, 4 * (n), TARN_PTX_CONSTANT}}
-
-typedef struct ptx_test {
-  const TTest *test;
-  int n; /* in a loop, so often */
-} ptx_test;
-#define N(x) ((int)(sizeof(x) / sizeof *(x)))
-static inline int run_ptx_tests(const char *name, const ptx_test *tests, int n) {
-  Suite *suite = suite_create(name);
-  TCase *t = tcase_create(name);
-  tcase_add_checked_fixture(t, setup, teardown);
-  for (int i = 0; i < n; i++) tcase_add_loop_test(t, tests[i].test, 0, tests[i].n);
-  suite_add_tcase(suite, t);
-  SRunner *runner = srunner_create(suite);
-  srunner_run_all(runner, CK_NORMAL);
-  int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed > 0;
-}
+#define N(x)    ((int)(sizeof(x) / sizeof *(x)))
 #endif

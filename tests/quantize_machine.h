@@ -4,7 +4,7 @@
 #define TARN_TESTS_QUANTIZE_MACHINE_H
 #include "model/onnx.h"
 #include "tests/terms.h"
-#include <check.h>
+#include "tests/suite.h"
 #include <math.h>
 
 enum { F32 = 1, I8 = 3, I32 = 6, F64 = 11 };

@@ -1,7 +1,6 @@
 /* What the tests of extract/select share: a context, a graph, and a result. */
 #ifndef TARN_TESTS_SELECT_KIT_H
 #define TARN_TESTS_SELECT_KIT_H
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 
 #include "extract/select.h"
 #include "tests/alloc.h"
+#include "tests/suite.h"
 
 #define SHARED "tests/data/select/shared.json"
 

@@ -4,7 +4,7 @@
 #include "compile/compile.h"
 #include "tests/pipeline.h"
 #include "tests/rules_kit.h"
-#include <check.h>
+#include "tests/context.h"
 
 /* A decoder's attention: keys and values of earlier tokens in, those with the new one out. */
 #define SIZES_DECODER                                                                              \
@@ -21,13 +21,6 @@
   "node Transpose ot o0 -> o1 : perm=1,0,2\nnode Reshape jo o1 join -> o2\n"                       \
   "node MatMul mo o2 wo -> o3\nnode Add ha x o3 -> h\nnode MatMul m1 h w1 -> m\n"                  \
   "node Relu mr m -> n\nnode MatMul m2 n w2 -> f\nnode Add ya h f -> y\nout y\nout K\nout V\n"
-
-static inline void sizes_in_context(tarn_fn *f, void *arg) {
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  tarn_status st = tarn_protect(cx, f, arg);
-  ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
-  tarn_ctx_free(cx);
-}
 
 /* The model as a file in the folder, for these shapes, NULL behind the last; into DIR/out. */
 static inline tarn_compile_options sizes_options(tarn_lang *L, const char *model,

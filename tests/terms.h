@@ -1,13 +1,13 @@
 /* What the tests of access/ share: a context and a language, and terms from text. */
 #ifndef TARN_TESTS_TERMS_H
 #define TARN_TESTS_TERMS_H
-#include <check.h>
 #include <math.h>
 #include <string.h>
 
 #include "access/access.h"
 #include "access/internal.h"
 #include "tests/random_fx.h"
+#include "tests/suite.h"
 
 static tarn_ctx *cx;
 static tarn_lang *L;
@@ -26,6 +26,8 @@ static inline void must(tarn_fn *fn, void *arg) {
   ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
 }
 
+static inline tarn_status attempt(tarn_fn *fn, void *arg) { return tarn_protect(cx, fn, arg); }
+
 static inline const tarn_sx *read1(tarn_ctx *c, const char *text) {
   return tarn_sx_read(c, text, strlen(text), "t")->kid[0];
 }
@@ -43,23 +45,8 @@ static inline uint32_t fn_of(tarn_ctx *c, const char *text) {
 }
 
 /* ---------------------------------------------------------------- suites */
-typedef struct looped {
-  const TTest *test;
-  int n;
-} looped;
-
 static inline int run_suite(const char *name, const looped *tests, size_t n) {
-  Suite *suite = suite_create(name);
-  TCase *t = tcase_create(name);
-  tcase_add_checked_fixture(t, setup, teardown);
-  tcase_set_timeout(t, 60);
-  for (size_t i = 0; i < n; i++) tcase_add_loop_test(t, tests[i].test, 0, tests[i].n);
-  suite_add_tcase(suite, t);
-  SRunner *runner = srunner_create(suite);
-  srunner_run_all(runner, CK_NORMAL);
-  int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed != 0;
+  return run_looped(name, setup, teardown, tests, n);
 }
 #define COUNT(table) (int)(sizeof(table) / sizeof *(table))
 

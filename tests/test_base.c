@@ -1,6 +1,5 @@
 /* base/: contexts, protected calls, arena, tables, buffers, files. (Numbers and s-expressions as
  * text: test_base_text.c.) */
-#include <check.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 
 #include "base/base.h"
 #include "tests/alloc.h"
+#include "tests/suite.h"
 
 static tarn_ctx *cx;
 
@@ -381,7 +381,6 @@ START_TEST(every_failing_allocation_is_reported) {
 END_TEST
 
 int main(void) {
-  Suite *suite = suite_create("base");
   TCase *t = tcase_create("base");
   tcase_add_checked_fixture(t, setup, teardown);
   tcase_set_timeout(t, 60);
@@ -405,10 +404,5 @@ int main(void) {
                                 refusals_leak_no_descriptor,
                                 every_failing_allocation_is_reported};
   for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) tcase_add_test(t, tests[i]);
-  suite_add_tcase(suite, t);
-  SRunner *runner = srunner_create(suite);
-  srunner_run_all(runner, CK_NORMAL);
-  int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed != 0;
+  return run_checks("base", t);
 }

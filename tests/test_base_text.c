@@ -1,5 +1,4 @@
 /* base/: doubles and s-expressions as text. */
-#include <check.h>
 #include <float.h>
 #include <locale.h>
 #include <math.h>
@@ -8,6 +7,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "tests/suite.h"
 
 static tarn_ctx *cx;
 
@@ -293,7 +293,6 @@ START_TEST(sexp_round_trip) {
 END_TEST
 
 int main(void) {
-  Suite *suite = suite_create("base_text");
   TCase *t = tcase_create("base_text");
   tcase_set_timeout(t, 60);
   tcase_add_checked_fixture(t, setup, teardown);
@@ -307,10 +306,5 @@ int main(void) {
   tcase_add_test(t, sexp_depth_is_limited);
   tcase_add_test(t, sexp_prints_within_width);
   tcase_add_test(t, sexp_round_trip);
-  suite_add_tcase(suite, t);
-  SRunner *r = srunner_create(suite);
-  srunner_run_all(r, CK_NORMAL);
-  int bad = srunner_ntests_failed(r);
-  srunner_free(r);
-  return bad != 0;
+  return run_checks("base_text", t);
 }

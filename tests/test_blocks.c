@@ -1,11 +1,11 @@
 /* Kernels whose stages run over blocks of their shared loops: depthwise and pointwise, attention,
  * two products in one. The compiled program must compute the network, and its proof must replay. */
-#include <check.h>
 
 #include "kernel/maps.h"
 #include "price/gpu.h"
 #include "tests/pipeline.h"
 #include "tests/rules_kit.h"
+#include "tests/context.h"
 
 typedef struct net {
   const char *name, *text;
@@ -36,12 +36,7 @@ static const net nets[] = {
      24},
 };
 
-static void run(tarn_fn *fn, const net *n) {
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  tarn_status st = tarn_protect(cx, fn, (void *)(uintptr_t)n);
-  ck_assert_msg(st == TARN_OK, "%s: %s", n->name, tarn_message(cx));
-  tarn_ctx_free(cx);
-}
+static void run(tarn_fn *fn, const net *n) { in_context_of(n->name, fn, n); }
 
 /* Kernels of several stages cost next to nothing, the dearer the more points their stages share. */
 static double cheap_stages(void *user, tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
@@ -280,7 +275,6 @@ START_TEST(test_summed) { run(summed, &vector); }
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("blocks");
   TCase *t = tcase_create("blocks");
   tcase_set_timeout(t, 120);
   tcase_add_loop_test(t, test_compiled, 0, (int)(sizeof nets / sizeof *nets));
@@ -291,10 +285,5 @@ int main(void) {
   tcase_add_test(t, test_read_twice);
   tcase_add_test(t, test_held);
   tcase_add_test(t, test_summed);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int bad = srunner_ntests_failed(r);
-  srunner_free(r);
-  return bad ? 1 : 0;
+  return run_checks("blocks", t);
 }

@@ -10,7 +10,7 @@
  * in a process of its own, and judged element by element. */
 #include "model/model.h"
 #include "tests/pipeline.h"
-#include <check.h>
+#include "tests/suite.h"
 #include <dirent.h>
 #include <math.h>
 #include <string.h>
@@ -188,14 +188,9 @@ int main(int argc, char **argv) {
   if (argc > 1 && strcmp(argv[1], "--all") != 0) only = argv[1];
   all_classes = argc > 1;
   list_cases();
-  Suite *s = suite_create("cases");
   TCase *tc = tcase_create("values");
   tcase_set_timeout(tc, 300); /* of a busy machine */
   tcase_add_loop_test(tc, test_one, 0, count);
-  suite_add_tcase(s, tc);
-  SRunner *sr = srunner_create(s);
-  srunner_run_all(sr, CK_NORMAL);
-  int failed = srunner_ntests_failed(sr);
-  srunner_free(sr);
+  int failed = run_checks("cases", tc);
   return failed || !count;
 }

@@ -7,7 +7,6 @@
 #include "tests/context.h"
 #include "model/model.h"
 #include "tests/pipeline.h"
-#include <check.h>
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -301,7 +300,6 @@ START_TEST(test_operators) { in_context(operators, &halves[_i]); }
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("casts");
   TCase *tc = tcase_create("all");
   tcase_set_timeout(tc, 240);
   tcase_add_loop_test(tc, test_every_pattern, 0, 2);
@@ -309,10 +307,5 @@ int main(void) {
   tcase_add_loop_test(tc, test_integers, 0, 5);
   tcase_add_loop_test(tc, test_functions, 0, 2);
   tcase_add_loop_test(tc, test_operators, 0, 2);
-  suite_add_tcase(s, tc);
-  SRunner *sr = srunner_create(s);
-  srunner_run_all(sr, CK_NORMAL);
-  int failed = srunner_ntests_failed(sr);
-  srunner_free(sr);
-  return failed != 0;
+  return run_checks("casts", tc);
 }

@@ -3,7 +3,6 @@
 #include "compile/compile.h"
 #include "hw/host/host.h"
 #include "tests/pipeline.h"
-#include <check.h>
 #include <dirent.h>
 #include <string.h>
 
@@ -176,17 +175,11 @@ START_TEST(rows_are_whole) { in_context(look_at_rows, NULL); }
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("compile");
   TCase *t = tcase_create("compile");
   tcase_set_timeout(t, 120);
   tcase_add_test(t, files_and_bytes_are_the_same);
   tcase_add_test(t, steps_give_dumps_and_a_proof);
   tcase_add_loop_test(t, what_is_wrong_leaves_nothing, 0, sizeof refusals / sizeof *refusals);
   tcase_add_test(t, rows_are_whole);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int bad = srunner_ntests_failed(r);
-  srunner_free(r);
-  return bad != 0;
+  return run_checks("compile", t);
 }

@@ -269,15 +269,9 @@ int main(int argc, char **argv) {
   if (argc == 2 && !strcmp(argv[1], "--all")) count = ALL_GRAPHS;
   if (argc == 3)
     first = strtoull(argv[1], NULL, 10), count = strtoull(argv[2], NULL, 10), listed = true;
-  Suite *s = suite_create("concat");
   TCase *t = tcase_create("graphs");
   tcase_set_timeout(t, 300);
   tcase_add_loop_test(t, test_graphs, 0, 10);
   tcase_add_loop_test(t, test_dense_blocks, 0, 4);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed ? 1 : 0;
+  return run_checks("concat", t);
 }

@@ -283,7 +283,6 @@ TEST(price_of_copying) {
 }
 
 int main(void) {
-  Suite *suite = suite_create("cost");
   TCase *t = tcase_create("cost");
   tcase_add_checked_fixture(t, setup, teardown);
   tcase_set_timeout(t, 60);
@@ -297,10 +296,5 @@ int main(void) {
   tcase_add_test(t, hidden_transfers);
   tcase_add_loop_test(t, prices_of_products, 0, 3);
   tcase_add_loop_test(t, price_of_copying, 0, 3);
-  suite_add_tcase(suite, t);
-  SRunner *r = srunner_create(suite);
-  srunner_run_all(r, CK_NORMAL);
-  int bad = srunner_ntests_failed(r);
-  srunner_free(r);
-  return bad ? 1 : 0;
+  return run_checks("cost", t);
 }

@@ -10,7 +10,7 @@
 #include "runtime/cuda.h"
 #include "runtime/cuda_driver.h"
 #include "tests/pipeline.h"
-#include <check.h>
+#include "tests/suite.h"
 #include <dirent.h>
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -562,7 +562,6 @@ int main(int argc, char **argv) {
     execv("/proc/self/exe", argv);
     return 1;
   }
-  Suite *suite = suite_create("cuda");
   TCase *t = tests("cuda");
   tcase_add_loop_test(t, test_values, 0, sizeof shown / sizeof *shown);
   tcase_add_loop_test(t, test_asking, 0, sizeof asking / sizeof *asking);
@@ -578,10 +577,5 @@ int main(int argc, char **argv) {
   tcase_add_test(t, test_info);
   tcase_add_test(t, test_driver);
   if (all) tcase_add_test(t, test_all);
-  suite_add_tcase(suite, t);
-  SRunner *runner = srunner_create(suite);
-  srunner_run_all(runner, CK_NORMAL);
-  int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed > 0;
+  return run_checks("cuda", t);
 }

@@ -5,7 +5,7 @@
 #include "hw/host/host.h"
 #include "sim/ptx.h"
 #include "tests/pipeline.h"
-#include <check.h>
+#include "tests/context.h"
 #include <math.h>
 #include <string.h>
 
@@ -93,10 +93,7 @@ static void try_one(tarn_ctx *cx, void *arg) {
 }
 START_TEST(test_function) {
   job j = {&functions[_i / 2], _i % 2 == 0};
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  tarn_status st = tarn_protect(cx, try_one, &j);
-  ck_assert_msg(st == TARN_OK, "%s: %s", j.f->name, tarn_message(cx));
-  tarn_ctx_free(cx);
+  in_context_of(j.f->name, try_one, &j);
 }
 END_TEST
 
@@ -143,22 +140,14 @@ static void try_powers(tarn_ctx *cx, void *arg) {
 }
 START_TEST(test_powers) {
   bool wide = _i;
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  ck_assert_msg(tarn_protect(cx, try_powers, &wide) == TARN_OK, "%s", tarn_message(cx));
-  tarn_ctx_free(cx);
+  in_context(try_powers, &wide);
 }
 END_TEST
 
 int main(void) {
-  Suite *suite = suite_create("cuda_math");
   TCase *t = tcase_create("functions");
   tcase_set_timeout(t, 300);
   tcase_add_loop_test(t, test_function, 0, 2 * (int)(sizeof functions / sizeof *functions));
   tcase_add_loop_test(t, test_powers, 0, 2);
-  suite_add_tcase(suite, t);
-  SRunner *runner = srunner_create(suite);
-  srunner_run_all(runner, CK_NORMAL);
-  int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed > 0;
+  return run_checks("cuda_math", t);
 }

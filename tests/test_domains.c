@@ -137,16 +137,10 @@ START_TEST(values) { must(drawn, NULL); }
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("domains");
   TCase *t = tcase_create("domains");
   tcase_add_checked_fixture(t, setup, teardown);
   tcase_add_loop_test(t, domains, 0, sizeof examples / sizeof *examples);
   tcase_add_test(t, two_indices);
   tcase_add_test(t, values);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int bad = srunner_ntests_failed(r);
-  srunner_free(r);
-  return bad ? 1 : 0;
+  return run_checks("domains", t);
 }

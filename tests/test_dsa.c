@@ -3,6 +3,7 @@
  * those of the interpreter, bit for bit, and cycles those that were predicted. */
 #include "price/unit.h"
 #include "tests/accelerator.h"
+#include "tests/context.h"
 
 /* ---------------------------------------------------------------- models */
 typedef struct conv {
@@ -118,12 +119,7 @@ static const struct machine {
                 {"systolic-f32", REAL},
                 {"gemmini-default", SCALED}};
 #define MACHINES (sizeof machines / sizeof *machines)
-static void run_work(work *w) {
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  tarn_status st = tarn_protect(cx, run_one, w);
-  ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
-  tarn_ctx_free(cx);
-}
+static void run_work(work *w) { in_context(run_one, w); }
 START_TEST(products_are_right) {
   const struct machine *m = &machines[(size_t)_i / CONVS];
   size_t i = (size_t)_i % CONVS;
@@ -144,12 +140,7 @@ static void drop_sum(tarn_ctx *cx, void *arg) {
   }
   same_values(cx, c, tarn_load_simulated(cx, c->o->dir));
 }
-START_TEST(nothing_is_left) {
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  tarn_status st = tarn_protect(cx, drop_sum, NULL);
-  ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
-  tarn_ctx_free(cx);
-}
+START_TEST(nothing_is_left) { in_context(drop_sum, NULL); }
 END_TEST
 /* What one kernel writes to main memory the next one reads, in one segment. */
 START_TEST(chains_are_right) {
@@ -197,10 +188,7 @@ static void run_scaled(tarn_ctx *cx, void *arg) {
 }
 START_TEST(scales_are_near) {
   rescaled w = {scaled[_i / 2], _i % 2};
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  tarn_status st = tarn_protect(cx, run_scaled, &w);
-  ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
-  tarn_ctx_free(cx);
+  in_context(run_scaled, &w);
 }
 END_TEST
 
@@ -217,12 +205,7 @@ static void run_rest(tarn_ctx *cx, void *arg) {
   near_values(cx, c, tarn_load_simulated(cx, c->o->dir), 1);
   same_cycles(cx, c);
 }
-START_TEST(floats_are_split) {
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  tarn_status st = tarn_protect(cx, run_rest, (void *)(uintptr_t)&rests[_i]);
-  ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
-  tarn_ctx_free(cx);
-}
+START_TEST(floats_are_split) { in_context(run_rest, &rests[_i]); }
 END_TEST
 
 /* ---------------------------------------------------------------- maxima over windows */
@@ -255,12 +238,7 @@ static void run_pool(tarn_ctx *cx, void *arg) {
   same_values(cx, c, tarn_load_simulated(cx, c->o->dir));
   if (on_machine(c, false)) same_cycles(cx, c);
 }
-START_TEST(maxima_are_right) {
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  tarn_status st = tarn_protect(cx, run_pool, (void *)(uintptr_t)&pools[_i]);
-  ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
-  tarn_ctx_free(cx);
-}
+START_TEST(maxima_are_right) { in_context(run_pool, &pools[_i]); }
 END_TEST
 
 /* ---------------------------------------------------------------- rows that roll */
@@ -303,10 +281,7 @@ static void run_rolling(tarn_ctx *cx, void *arg) {
 }
 START_TEST(rows_roll) {
   uint32_t slots = (uint32_t)_i + 1;
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  tarn_status st = tarn_protect(cx, run_rolling, &slots);
-  ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
-  tarn_ctx_free(cx);
+  in_context(run_rolling, &slots);
 }
 END_TEST
 
@@ -348,10 +323,7 @@ static void run_map(tarn_ctx *cx, void *arg) {
 START_TEST(maps_are_right) {
   const struct machine *m = &machines[(size_t)_i / (MAPS * SHAPES)];
   map w = {m, maps[(size_t)_i / SHAPES % MAPS][m->ending], shapes[(size_t)_i % SHAPES]};
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  tarn_status st = tarn_protect(cx, run_map, &w);
-  ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
-  tarn_ctx_free(cx);
+  in_context(run_map, &w);
 }
 END_TEST
 
@@ -446,15 +418,11 @@ static void run_whole(tarn_ctx *cx, void *arg) {
 }
 START_TEST(coarse_units_are_matched) {
   struct whole w = wholes[_i];
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  tarn_status st = tarn_protect(cx, run_whole, &w);
-  ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
-  tarn_ctx_free(cx);
+  in_context(run_whole, &w);
 }
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("dsa");
   TCase *t = tcase_create("dsa");
   tcase_set_timeout(t, 120);
   tcase_add_loop_test(t, products_are_right, 0, (int)(MACHINES * CONVS));
@@ -466,10 +434,5 @@ int main(void) {
   tcase_add_loop_test(t, coarse_units_are_matched, 0, (int)(sizeof wholes / sizeof *wholes));
   tcase_add_loop_test(t, scales_are_near, 0, 2 * (int)(sizeof scaled / sizeof *scaled));
   tcase_add_loop_test(t, maps_are_right, 0, (int)(MACHINES * MAPS * SHAPES));
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_checks("dsa", t);
 }

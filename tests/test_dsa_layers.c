@@ -3,6 +3,7 @@
  * with costs of synthesised hardware at most 1/19 more than their bound. */
 #include "price/unit.h"
 #include "tests/accelerator.h"
+#include "tests/context.h"
 
 /* ---------------------------------------------------------------- models */
 typedef struct conv {
@@ -106,10 +107,7 @@ static void run_layer(tarn_ctx *cx, void *arg) {
 }
 START_TEST(layers_are_right) {
   work w = {.hw = machines[_i % 2], .layer = &layers[_i / 2]};
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  tarn_status st = tarn_protect(cx, run_layer, &w);
-  ck_assert_msg(st == TARN_OK, "%s: %s", layers[_i / 2].name, tarn_message(cx));
-  tarn_ctx_free(cx);
+  in_context_of(layers[_i / 2].name, run_layer, &w);
 }
 END_TEST
 /* With 8 bytes a cycle and nothing for rows, waits and starts. */
@@ -173,10 +171,7 @@ static void put_table(tarn_ctx *cx, void *hw) {
 START_TEST(tables) {
   char plain[] = "tests/data/hw/vta-plain-costs.hw";
   char timed[] = "vta-hls-timing";
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  tarn_status st = tarn_protect(cx, put_table, _i ? timed : plain);
-  ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
-  tarn_ctx_free(cx);
+  in_context(put_table, _i ? timed : plain);
 }
 END_TEST
 
@@ -261,12 +256,7 @@ static void run_every(tarn_ctx *cx, void *arg) {
                 "known",
                 cost.cycles, e.least);
 }
-START_TEST(no_schedule_is_below) {
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  tarn_status st = tarn_protect(cx, run_every, &_i);
-  ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
-  tarn_ctx_free(cx);
-}
+START_TEST(no_schedule_is_below) { in_context(run_every, &_i); }
 END_TEST
 
 /* ---------------------------------------------------------------- schedules handed in */
@@ -310,17 +300,13 @@ static void run_given(tarn_ctx *cx, void *arg) {
 }
 START_TEST(schedules_are_followed) {
   struct given g = given[_i];
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  tarn_status st = tarn_protect(cx, run_given, &g);
-  ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
-  tarn_ctx_free(cx);
+  in_context(run_given, &g);
 }
 END_TEST
 
 int main(int argc, char **argv) {
   bool all = argc > 1 && !strcmp(argv[1], "--all");
   bool table = argc > 1 && !strcmp(argv[1], "--table");
-  Suite *s = suite_create("dsa_layers");
   TCase *t = tcase_create("dsa_layers");
   tcase_set_timeout(t, all || table ? 600 : 120);
   if (table) tcase_add_loop_test(t, tables, 0, 2);
@@ -328,10 +314,5 @@ int main(int argc, char **argv) {
   if (!all && !table) tcase_add_loop_test(t, schedules_are_followed, 0, 3);
   if (!all && !table) tcase_add_loop_test(t, no_schedule_is_below, 0, 2 * (int)SMALL);
   if (all) tcase_add_test(t, layers_keep_the_unit_busy);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_checks("dsa_layers", t);
 }

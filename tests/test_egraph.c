@@ -2,8 +2,7 @@
 #include "tests/egraph_lab.h"
 #include "tests/egraph_folds.h"
 #include "tests/egraph_proof.h"
-
-#include <check.h>
+#include "tests/suite.h"
 
 static lab L;
 static const tarn_eg_config reasons = {.reasons = TARN_EG_REASONS_ALL};
@@ -515,7 +514,6 @@ START_TEST(phases_lose_nothing) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("egraph");
   TCase *t = tcase_create("engine");
   tcase_set_timeout(t, 60);
   tcase_add_test(t, matches_segments);
@@ -529,10 +527,5 @@ int main(void) {
   tcase_add_test(t, joins_chains);
   tcase_add_test(t, agrees_with_naive_closure);
   tcase_add_test(t, phases_lose_nothing);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int bad = srunner_ntests_failed(r);
-  srunner_free(r);
-  return bad != 0;
+  return run_checks("egraph", t);
 }

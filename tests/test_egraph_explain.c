@@ -1,8 +1,7 @@
 /* Explanations, each judged step by step by a checker that knows the rules as text only. */
 #include "tests/egraph_folds.h"
 #include "tests/egraph_proof.h"
-
-#include <check.h>
+#include "tests/suite.h"
 
 static lab L;
 static math_cond conds[72];
@@ -237,7 +236,6 @@ START_TEST(writes_json_and_dot) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("egraph_explain");
   TCase *t = tcase_create("explain");
   tcase_set_timeout(t, 60);
   tcase_add_test(t, explains_assoc);
@@ -249,10 +247,5 @@ int main(void) {
   tcase_add_test(t, judge_rejects);
   tcase_add_test(t, explains_deep_terms);
   tcase_add_test(t, writes_json_and_dot);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int bad = srunner_ntests_failed(r);
-  srunner_free(r);
-  return bad != 0;
+  return run_checks("egraph_explain", t);
 }

@@ -4,8 +4,7 @@
 #include "egraph/internal.h"
 #include "tests/egraph_lambda.h"
 #include "tests/egraph_folds.h"
-
-#include <check.h>
+#include "tests/suite.h"
 
 typedef struct row { /* after iteration it: matches at its start, e-nodes, e-classes; NONE: not
                         known */
@@ -558,7 +557,6 @@ END_TEST
 
 int main(int argc, char **argv) {
   all = argc > 1 && !strcmp(argv[1], "--all");
-  Suite *s = suite_create("egraph_growth");
   TCase *t = tcase_create("growth");
   tcase_set_timeout(t, 120);
   tcase_add_loop_test(t, grows, 0, WORKLOADS);
@@ -566,10 +564,5 @@ int main(int argc, char **argv) {
   tcase_add_test(t, agrees_with_formula);
   tcase_add_test(t, same_on_any_processor);
   tcase_add_loop_test(t, reduces, 0, PROGRAMS);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int bad = srunner_ntests_failed(r);
-  srunner_free(r);
-  return bad != 0;
+  return run_checks("egraph_growth", t);
 }

@@ -316,16 +316,10 @@ START_TEST(threads_change_nothing) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("egraph_match");
   TCase *t = tcase_create("match");
   tcase_set_timeout(t, 120);
   tcase_add_test(t, finds_all);
   tcase_add_test(t, finds_all_step_by_step);
   tcase_add_test(t, threads_change_nothing);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int bad = srunner_ntests_failed(r);
-  srunner_free(r);
-  return bad != 0;
+  return run_checks("egraph_match", t);
 }

@@ -5,8 +5,7 @@
 #include "tests/egraph_folds.h"
 #include "tests/egraph_math.h"
 #include "tests/egraph_proof.h"
-
-#include <check.h>
+#include "tests/suite.h"
 
 static lab L;
 static math_cond conds[72];
@@ -223,15 +222,9 @@ END_TEST
 
 int main(int argc, char **argv) {
   all = argc > 1 && !strcmp(argv[1], "--all");
-  Suite *s = suite_create("egraph_memory");
   TCase *t = tcase_create("memory");
   tcase_set_timeout(t, 120);
   tcase_add_loop_test(t, survives, 0, 8);
   tcase_add_test(t, survives_with_threads);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int bad = srunner_ntests_failed(r);
-  srunner_free(r);
-  return bad != 0;
+  return run_checks("egraph_memory", t);
 }

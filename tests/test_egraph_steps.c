@@ -304,15 +304,9 @@ START_TEST(conditions_that_turn_true_are_seen) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("egraph_steps");
   TCase *t = tcase_create("steps");
   tcase_set_timeout(t, 120);
   tcase_add_test(t, each_iteration_finds_what_a_new_search_finds);
   tcase_add_test(t, conditions_that_turn_true_are_seen);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int bad = srunner_ntests_failed(r);
-  srunner_free(r);
-  return bad != 0;
+  return run_checks("egraph_steps", t);
 }

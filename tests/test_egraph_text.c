@@ -1,7 +1,7 @@
 /* egraph/: terms and rules as text, least terms. */
 #include "egraph/egraph.h"
 #include "tests/alloc.h"
-#include <check.h>
+#include "tests/suite.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -173,17 +173,11 @@ START_TEST(survives) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("egraph_text");
   TCase *t = tcase_create("text");
   tcase_add_test(t, reads_terms);
   tcase_add_test(t, reads_rules);
   tcase_add_test(t, finds_least_terms);
   tcase_add_test(t, writes_least_terms);
   tcase_add_test(t, survives);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int bad = srunner_ntests_failed(r);
-  srunner_free(r);
-  return bad ? 1 : 0;
+  return run_checks("egraph_text", t);
 }

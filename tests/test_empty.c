@@ -9,7 +9,7 @@
 #include "model/model.h"
 #include "tests/onnx_text.h"
 #include "tests/pipeline.h"
-#include <check.h>
+#include "tests/suite.h"
 #include <math.h>
 #include <string.h>
 
@@ -352,15 +352,9 @@ END_TEST
 
 int main(int argc, char **argv) {
   if (argc > 1) only = argv[1];
-  Suite *s = suite_create("tensors without elements");
   TCase *tc = tcase_create("operators");
   tcase_set_timeout(tc, 60);
   tcase_add_loop_test(tc, test_listed, 0, sizeof rows / sizeof *rows);
   tcase_add_loop_test(tc, test_every, 0, sizeof table / sizeof *table);
-  suite_add_tcase(s, tc);
-  SRunner *sr = srunner_create(s);
-  srunner_run_all(sr, CK_NORMAL);
-  int failed = srunner_ntests_failed(sr);
-  srunner_free(sr);
-  return failed != 0;
+  return run_checks("tensors without elements", tc);
 }

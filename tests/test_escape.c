@@ -1,7 +1,7 @@
 /* base/escape.c: text of strangers in each language; random bytes read back as themselves. */
 #include "base/base.h"
 #include "lower/lower.h"
-#include <check.h>
+#include "tests/suite.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -143,7 +143,6 @@ START_TEST(prefixes_come_from_file_names) {
 END_TEST
 
 int main(void) {
-  Suite *suite = suite_create("escape");
   TCase *t = tcase_create("escape");
   tcase_add_checked_fixture(t, setup, teardown);
   tcase_add_test(t, every_language_has_its_spelling);
@@ -152,10 +151,5 @@ int main(void) {
   tcase_add_test(t, a_name_is_called_as_it_is_shown);
   tcase_add_test(t, names_read_back);
   tcase_add_test(t, prefixes_come_from_file_names);
-  suite_add_tcase(suite, t);
-  SRunner *runner = srunner_create(suite);
-  srunner_run_all(runner, CK_NORMAL);
-  int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed != 0;
+  return run_checks("escape", t);
 }

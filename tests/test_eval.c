@@ -398,8 +398,7 @@ START_TEST(sixteen_bit_floats) {
 }
 END_TEST
 
-static Suite *suite(void) {
-  Suite *s = suite_create("eval");
+int main(void) {
   TCase *t = tcase_create("all");
   tcase_set_timeout(t, 60);
   tcase_add_checked_fixture(t, setup, teardown);
@@ -412,14 +411,5 @@ static Suite *suite(void) {
   tcase_add_test(t, matrix_products);
   tcase_add_test(t, shared_dims);
   tcase_add_test(t, sixteen_bit_floats);
-  suite_add_tcase(s, t);
-  return s;
-}
-
-int main(void) {
-  SRunner *r = srunner_create(suite());
-  srunner_run_all(r, CK_NORMAL);
-  int bad = srunner_ntests_failed(r);
-  srunner_free(r);
-  return bad != 0;
+  return run_checks("eval", t);
 }

@@ -299,7 +299,6 @@ START_TEST(every_allocation_may_fail) {
 }
 END_TEST
 int main(void) {
-  Suite *suite = suite_create("eval_nests");
   TCase *t = tcase_create("eval_nests");
   tcase_set_timeout(t, 60);
   tcase_add_checked_fixture(t, setup, teardown);
@@ -310,10 +309,5 @@ int main(void) {
   tcase_add_test(t, what_cannot_be_computed_is_an_error);
   tcase_add_test(t, buffers_go_after_their_last_use);
   tcase_add_test(t, every_allocation_may_fail);
-  suite_add_tcase(suite, t);
-  SRunner *r = srunner_create(suite);
-  srunner_run_all(r, CK_NORMAL);
-  int bad = srunner_ntests_failed(r);
-  srunner_free(r);
-  return bad != 0;
+  return run_checks("eval_nests", t);
 }

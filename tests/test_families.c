@@ -1,7 +1,7 @@
 /* Families of sizes: their samples have the same kernels and schedules, in numbers that are
  * polynomials of the size, and each computes what it should. */
 #include "tests/sizes_kit.h"
-#include <check.h>
+#include "tests/suite.h"
 #include <string.h>
 
 typedef struct ranged {
@@ -200,7 +200,7 @@ static void run_case(tarn_ctx *cx, void *arg) {
   ck_assert_msg(c->sizes->nprogram <= s->programs && families >= s->families,
                 "%u programs, %u families", c->sizes->nprogram, families);
 }
-START_TEST(samples_agree) { sizes_in_context(run_case, (void *)(uintptr_t)&cases[_i]); }
+START_TEST(samples_agree) { in_context(run_case, (void *)(uintptr_t)&cases[_i]); }
 END_TEST
 
 /* ---- what an extraction of another size is refused ---- */
@@ -222,15 +222,9 @@ START_TEST(polynomials) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("families");
   TCase *t = tcase_create("families");
   tcase_set_timeout(t, 300);
   tcase_add_loop_test(t, samples_agree, 0, sizeof cases / sizeof *cases);
   tcase_add_test(t, polynomials);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_checks("families", t);
 }

@@ -2,7 +2,7 @@
  * at each of their sizes, beside the interpreter. */
 #include "lower/family.h"
 #include "tests/sizes_kit.h"
-#include <check.h>
+#include "tests/suite.h"
 #include <llvm-c/Analysis.h>
 #include <llvm-c/IRReader.h>
 #include <llvm-c/Transforms/PassBuilder.h>
@@ -172,7 +172,7 @@ static void unify(tarn_ctx *cx, void *arg) {
   for (int i = 0; i < 5; i++) LLVMDisposeModule(m[i]);
   LLVMContextDispose(lc);
 }
-START_TEST(texts_unify) { sizes_in_context(unify, (void *)(uintptr_t)&texts[_i]); }
+START_TEST(texts_unify) { in_context(unify, (void *)(uintptr_t)&texts[_i]); }
 END_TEST
 
 /* A literal that a mean over size·by elements multiplies with, to the bit: what is computed of the
@@ -230,7 +230,7 @@ static void unify_mean(tarn_ctx *cx, void *arg) {
   for (int i = 0; i < 5; i++) LLVMDisposeModule(m[i]);
   LLVMContextDispose(lc);
 }
-START_TEST(means_unify) { sizes_in_context(unify_mean, (void *)(uintptr_t)&means[_i]); }
+START_TEST(means_unify) { in_context(unify_mean, (void *)(uintptr_t)&means[_i]); }
 END_TEST
 
 /* ---- programs ---- */
@@ -434,7 +434,7 @@ static void run_case(tarn_ctx *cx, void *arg) {
   tarn_loaded *l = tarn_load(cx, m.o.dir);
   for (uint32_t q = 0; q < m.n; q += m.c->rows ? m.c->rows : 1) try_sizes(&m, l, q);
 }
-START_TEST(every_size) { sizes_in_context(run_case, (void *)(uintptr_t)&cases[_i]); }
+START_TEST(every_size) { in_context(run_case, (void *)(uintptr_t)&cases[_i]); }
 END_TEST
 
 /* ---- what families share ---- */
@@ -470,7 +470,7 @@ static void share(tarn_ctx *cx, void *arg) {
   for (uint32_t q = 0; q < m.n; q++)
     for (uint32_t k = 0; k < COUNT; k++) try_size(&m, l, 0, from_of(&m, q) + two.step * k);
 }
-START_TEST(loops_once) { sizes_in_context(share, NULL); }
+START_TEST(loops_once) { in_context(share, NULL); }
 END_TEST
 
 /* ---- what is refused ---- */
@@ -534,11 +534,10 @@ static void plant(tarn_ctx *cx, void *arg) {
   const char *why = tarn_lower_family_differs(m.f, &o);
   ck_assert_msg(why && strstr(why, f->words), "%s: %s", f->words, why);
 }
-START_TEST(faults_are_seen) { sizes_in_context(plant, (void *)(uintptr_t)&faults[_i]); }
+START_TEST(faults_are_seen) { in_context(plant, (void *)(uintptr_t)&faults[_i]); }
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("family");
   TCase *t = tcase_create("family");
   tcase_set_timeout(t, 300);
   tcase_add_test(t, numbers_grow);
@@ -548,10 +547,5 @@ int main(void) {
   tcase_add_loop_test(t, every_size, 0, sizeof cases / sizeof *cases);
   tcase_add_test(t, loops_once);
   tcase_add_loop_test(t, faults_are_seen, 0, sizeof faults / sizeof *faults);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_checks("family", t);
 }

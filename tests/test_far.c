@@ -3,7 +3,7 @@
 #include "model/model.h"
 #include "tests/onnx_text.h"
 #include "tests/pipeline.h"
-#include <check.h>
+#include "tests/context.h"
 #include <elf.h>
 #include <math.h>
 #include <string.h>
@@ -67,11 +67,7 @@ static void near_and_far(tarn_ctx *cx, void *arg) {
   ck_assert_int_eq(memcmp(y, z, 15 * sizeof *y), 0);
   ck_assert(y[0] > 0 && y[5] != y[0]);
 }
-START_TEST(near_and_far_constants_give_the_same) {
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  ck_assert_msg(tarn_protect(cx, near_and_far, NULL) == TARN_OK, "%s", tarn_message(cx));
-  tarn_ctx_free(cx);
-}
+START_TEST(near_and_far_constants_give_the_same) { in_context(near_and_far, NULL); }
 END_TEST
 
 /* For other machines: they link. */
@@ -84,9 +80,7 @@ static void others(tarn_ctx *cx, void *arg) {
 }
 START_TEST(other_machines_link_far_constants) {
   static char hw[][8] = {"aarch64", "riscv64"};
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  ck_assert_msg(tarn_protect(cx, others, hw[_i]) == TARN_OK, "%s", tarn_message(cx));
-  tarn_ctx_free(cx);
+  in_context(others, hw[_i]);
 }
 END_TEST
 
@@ -125,24 +119,16 @@ static void gigabytes(tarn_ctx *cx, void *arg) {
 }
 START_TEST(gigabytes_link_and_run) {
   if ((double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE) < 8e9) return;
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  ck_assert_msg(tarn_protect(cx, gigabytes, NULL) == TARN_OK, "%s", tarn_message(cx));
-  tarn_ctx_free(cx);
+  in_context(gigabytes, NULL);
 }
 END_TEST
 
 int main(int argc, char **argv) {
   all = argc > 1 && !strcmp(argv[1], "--all");
-  Suite *s = suite_create("far");
   TCase *t = tcase_create("far");
   tcase_set_timeout(t, all ? 600 : 60);
   tcase_add_test(t, near_and_far_constants_give_the_same);
   tcase_add_loop_test(t, other_machines_link_far_constants, 0, 2);
   if (all) tcase_add_test(t, gigabytes_link_and_run);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int bad = srunner_ntests_failed(r);
-  srunner_free(r);
-  return bad != 0;
+  return run_checks("far", t);
 }

@@ -275,7 +275,6 @@ START_TEST(says_what_is_wrong) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("hold");
   TCase *t = tcase_create("holds");
   tcase_add_checked_fixture(t, setup, teardown);
   tcase_set_timeout(t, 120);
@@ -285,10 +284,5 @@ int main(void) {
   tcase_add_test(t, one_more_size);
   tcase_add_test(t, text_reads_back);
   tcase_add_loop_test(t, says_what_is_wrong, 0, sizeof refused / sizeof *refused);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int bad = srunner_ntests_failed(r);
-  srunner_free(r);
-  return bad ? 1 : 0;
+  return run_checks("hold", t);
 }

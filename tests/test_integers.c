@@ -4,7 +4,7 @@
 #include "model/model.h"
 #include "tests/pipeline.h"
 #include "tests/rules_kit.h"
-#include <check.h>
+#include "tests/suite.h"
 #include <string.h>
 #include <unistd.h>
 
@@ -266,7 +266,6 @@ START_TEST(test_encoded) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("integers");
   TCase *t = tcase_create("integers");
   tcase_set_timeout(t, 120);
   tcase_add_loop_test(t, test_kernels, 0, NETS);
@@ -275,10 +274,5 @@ int main(void) {
   tcase_add_loop_test(t, test_code, 0, NETS);
   tcase_add_test(t, test_dots);
   tcase_add_loop_test(t, test_encoded, 0, 4);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_ENV);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_checks("integers", t);
 }

@@ -1,4 +1,5 @@
 /* tune/jobs: each job answered once, what a search that begins again sees; tune/child: limits. */
+#include "tests/folder.h"
 #include "tests/terms.h"
 
 #include "fleet/bench.h"
@@ -15,8 +16,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static char dir[] = "/tmp/tarn-jobs-XXXXXX";
-static const char *in_dir(const char *name) { return tarn_format(cx, "%s/%s", dir, name); }
 static const char hw[] = "a board";
 
 /* ---- jobs ---- */
@@ -61,7 +60,7 @@ END_TEST
 /* Answers come twice, in another order, from nowhere, and before they are asked for. */
 static void once(tarn_ctx *c, void *arg) {
   (void)arg;
-  tarn_store *s = tarn_store_open(c, in_dir("once.db"));
+  tarn_store *s = tarn_store_open(c, in_folder(cx, "once.db"));
   tarn_job j[4];
   tarn_answer x[4], got;
   for (uint32_t i = 0; i < 4; i++) j[i] = job_of(i, 0), x[i] = answer_of(&j[i], 1e-5 * (i + 1));
@@ -78,7 +77,7 @@ static void once(tarn_ctx *c, void *arg) {
   ck_assert(n.asked == 3 && n.answered == 3 && n.failed == 0 && n.aside == 0);
   const char *name = tarn_store_name(s);
   ck_assert(strlen(name) == 16 && !strcmp(name, tarn_store_name(s)));
-  ck_assert_str_ne(name, tarn_store_name(tarn_store_open(c, in_dir("other.db"))));
+  ck_assert_str_ne(name, tarn_store_name(tarn_store_open(c, in_folder(cx, "other.db"))));
 }
 START_TEST(answered_once) { must(once, NULL); }
 END_TEST
@@ -86,7 +85,7 @@ END_TEST
 /* A trial's seconds are the mean of its jobs and of what was known; drifted ones do not count. */
 static void means(tarn_ctx *c, void *arg) {
   (void)arg;
-  tarn_store *s = tarn_store_open(c, in_dir("means.db"));
+  tarn_store *s = tarn_store_open(c, in_folder(cx, "means.db"));
   tarn_job j[6] = {job_of(0, 0), job_of(0, 1), job_of(0, 2),
                    job_of(1, 0), job_of(2, 0), job_of(3, 0)};
   tarn_record before = j[0].of;
@@ -123,13 +122,13 @@ END_TEST
 /* ---- searches ---- */
 static uint32_t seen_by(tarn_ctx *c, tarn_store *s, const char *run, const char *path) {
   const tarn_record *r;
-  unlink(in_dir(path));
-  tarn_jobs_begin(s, run, hw, in_dir(path));
-  return tarn_store_read(tarn_store_open(c, in_dir(path)), hw, &r);
+  unlink(in_folder(cx, path));
+  tarn_jobs_begin(s, run, hw, in_folder(cx, path));
+  return tarn_store_read(tarn_store_open(c, in_folder(cx, path)), hw, &r);
 }
 static void runs(tarn_ctx *c, void *arg) {
   (void)arg;
-  tarn_store *s = tarn_store_open(c, in_dir("runs.db"));
+  tarn_store *s = tarn_store_open(c, in_folder(cx, "runs.db"));
   tarn_job j[6];
   for (uint32_t i = 0; i < 6; i++) j[i] = job_of(i, 0);
   tarn_record local = job_of(20, 0).of;
@@ -149,9 +148,9 @@ static void runs(tarn_ctx *c, void *arg) {
   settled(s, &x, 1, 1, 0, 0);
   ck_assert_double_eq_tol(known(s, 0), 2e-5, 1e-12);
   ck_assert_uint_eq(seen_by(c, s, "second", "4"), 4);
-  ck_assert_double_eq_tol(known(tarn_store_open(c, in_dir("4")), 0), 1e-5, 1e-12);
+  ck_assert_double_eq_tol(known(tarn_store_open(c, in_folder(cx, "4")), 0), 1e-5, 1e-12);
   ck_assert_uint_eq(seen_by(c, s, "third", "5"), 4);
-  ck_assert_double_eq_tol(known(tarn_store_open(c, in_dir("5")), 0), 2e-5, 1e-12);
+  ck_assert_double_eq_tol(known(tarn_store_open(c, in_folder(cx, "5")), 0), 2e-5, 1e-12);
 }
 START_TEST(runs_begin_again) { must(runs, NULL); }
 END_TEST
@@ -159,7 +158,7 @@ END_TEST
 /* A process that settles answers one by one until it is killed: what it told of is there once. */
 static void settle_until_killed(tarn_ctx *c, void *arg) {
   const int *to = arg;
-  tarn_store *s = tarn_store_open(c, in_dir("killed.db"));
+  tarn_store *s = tarn_store_open(c, in_folder(cx, "killed.db"));
   for (uint32_t i = 0;; i++) {
     tarn_job j = job_of(i, 0);
     tarn_answer x = answer_of(&j, 1e-5);
@@ -170,7 +169,7 @@ static void settle_until_killed(tarn_ctx *c, void *arg) {
 }
 static void count_killed(tarn_ctx *c, void *arg) {
   const uint32_t *told = arg;
-  tarn_store *s = tarn_store_open(c, in_dir("killed.db"));
+  tarn_store *s = tarn_store_open(c, in_folder(cx, "killed.db"));
   tarn_jobs_sum n = tarn_jobs_count(s);
   const tarn_record *r;
   ck_assert(n.answered >= *told && n.answered <= *told + 1 && n.asked <= n.answered + 1);
@@ -336,7 +335,7 @@ START_TEST(core_lists) {
 END_TEST
 
 int main(void) {
-  if (!mkdtemp(dir)) return 1;
+  if (!folder_make()) return 1;
   const looped tests[] = {{job_names, 1},
                           {answered_once, 1},
                           {mean_of_jobs, 1},
@@ -348,6 +347,6 @@ int main(void) {
                           {bench, 1},
                           {bench_limits, 1}};
   int failed = run_suite("jobs", tests, COUNT(tests));
-  tarn_folder_remove(dir);
+  folder_drop();
   return failed;
 }

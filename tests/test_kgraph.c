@@ -1,7 +1,6 @@
 /* extract/: from a saturated network to its program. Every chosen program computes the network,
  * shared kernels run once, concatenations are written in place, and the methods' prices are ordered
  * as they must be. */
-#include <check.h>
 
 #include "extract/extract.h"
 #include "hw/hw.h"
@@ -9,6 +8,7 @@
 #include "rules/rules.h"
 #include "tests/pipeline.h"
 #include "tests/rules_kit.h"
+#include "tests/context.h"
 
 typedef struct net {
   const char *name, *text;
@@ -106,12 +106,7 @@ static void compare(tarn_ctx *cx, void *arg) {
   pipeline v = solve(cx, p->n->text, p->w->hw, p->w->o);
   same_values(cx, p->n->name, &v);
 }
-static void run(tarn_fn *body, void *arg, const char *name) {
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  tarn_status st = tarn_protect(cx, body, arg);
-  ck_assert_msg(st == TARN_OK, "%s: %s", name, tarn_message(cx));
-  tarn_ctx_free(cx);
-}
+static void run(tarn_fn *body, void *arg, const char *name) { in_context_of(name, body, arg); }
 START_TEST(values) {
   pair p = {&nets[_i / WAYS], &ways[_i % WAYS]};
   run(compare, &p, p.n->name);
@@ -311,7 +306,6 @@ START_TEST(apart) { run(rows_apart, NULL, "rows apart"); }
 END_TEST
 
 int main(void) {
-  Suite *suite = suite_create("kgraph");
   TCase *t = tcase_create("kgraph");
   int n = (int)(sizeof nets / sizeof *nets);
   tcase_set_timeout(t, 120);
@@ -324,10 +318,5 @@ int main(void) {
   tcase_add_test(t, view_joined_in_place);
   tcase_add_loop_test(t, view_joined_by_copy, 0, 2);
   tcase_add_test(t, given_price);
-  suite_add_tcase(suite, t);
-  SRunner *r = srunner_create(suite);
-  srunner_run_all(r, CK_NORMAL);
-  int bad = srunner_ntests_failed(r);
-  srunner_free(r);
-  return bad ? 1 : 0;
+  return run_checks("kgraph", t);
 }

@@ -4,7 +4,7 @@
  */
 #include "lab/lab.h"
 #include "tests/alloc.h"
-#include <check.h>
+#include "tests/context.h"
 #include <string.h>
 
 typedef struct program {
@@ -31,12 +31,7 @@ static void print_as_expected(tarn_ctx *cx, void *arg) {
   ck_assert_str_eq(p.out.p,
                    tarn_read_file(cx, tarn_format(cx, TARN_TOP "/tests/egg/%s.out", name), &n));
 }
-START_TEST(prints_what_egglog_prints) {
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  tarn_status st = tarn_protect(cx, print_as_expected, (void *)(uintptr_t)names[_i]);
-  ck_assert_msg(st == TARN_OK, "%s: %s", names[_i], tarn_message(cx));
-  tarn_ctx_free(cx);
-}
+START_TEST(prints_what_egglog_prints) { in_context_of(names[_i], print_as_expected, names[_i]); }
 END_TEST
 
 /* ---- joins of rows that share what very many rows have, against three loops ---- */
@@ -189,17 +184,11 @@ START_TEST(fails_without_a_leak) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("egg");
   TCase *c = tcase_create("programs");
   tcase_set_timeout(c, 60);
   tcase_add_loop_test(c, prints_what_egglog_prints, 0, (int)(sizeof names / sizeof *names));
   tcase_add_test(c, joins_find_all);
   tcase_add_loop_test(c, refuses_with_the_place, 0, (int)(sizeof refusals / sizeof *refusals));
   tcase_add_test(c, fails_without_a_leak);
-  suite_add_tcase(s, c);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_checks("egg", c);
 }

@@ -4,7 +4,7 @@
  * must be true, which a model of all operators decides that knows nothing of rules. */
 #include "lab/lab.h"
 #include "rules/rules.h"
-#include <check.h>
+#include "tests/suite.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -408,16 +408,10 @@ START_TEST(joins_are_by_what_is_known) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("lab_proof");
   TCase *t = tcase_create("all");
   tcase_set_timeout(t, 240);
   tcase_add_loop_test(t, forged_by_hand, 0, sizeof forgeries / sizeof *forgeries);
   tcase_add_test(t, right_and_tampered);
   tcase_add_test(t, joins_are_by_what_is_known);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_checks("lab_proof", t);
 }

@@ -2,7 +2,7 @@
  * that rules compute are those of Floyd and Warshall, in whatever steps the run is made and
  * whatever is united on the way. */
 #include "lab/lab.h"
-#include <check.h>
+#include "tests/context.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -96,9 +96,7 @@ static void distances(tarn_ctx *cx, void *arg) {
 }
 START_TEST(are_the_shortest) {
   task t = {.seed = 1 + (uint64_t)_i, .at_once = (uint32_t)_i % 3};
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  ck_assert_msg(tarn_protect(cx, distances, &t) == TARN_OK, "%s", tarn_message(cx));
-  tarn_ctx_free(cx);
+  in_context(distances, &t);
 }
 END_TEST
 
@@ -208,11 +206,7 @@ static void compute(tarn_ctx *cx, void *arg) {
   int i = *(int *)arg;
   value_is(cx, sums[i].rules, sums[i].term, sums[i].value);
 }
-START_TEST(computes) {
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  ck_assert_msg(tarn_protect(cx, compute, &_i) == TARN_OK, "%s", tarn_message(cx));
-  tarn_ctx_free(cx);
-}
+START_TEST(computes) { in_context(compute, &_i); }
 END_TEST
 
 /* ---- multisets as counts ---- */
@@ -283,11 +277,7 @@ static void grow(tarn_ctx *cx, void *arg) {
   ck_assert_uint_ge(tarn_eg_id_count(g), 2 * 15); /* texts of 1, 2, 4, … 32768 bytes */
   ck_assert_uint_eq(tarn_eg_lookup(g, tarn_free_symbol(rs, "no", 2), 0, NULL, 0), TARN_NONE);
 }
-START_TEST(ends) {
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  ck_assert_msg(tarn_protect(cx, grow, NULL) == TARN_OK, "%s", tarn_message(cx));
-  tarn_ctx_free(cx);
-}
+START_TEST(ends) { in_context(grow, NULL); }
 END_TEST
 
 static const struct {
@@ -322,17 +312,11 @@ START_TEST(refuses) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("lattice");
   TCase *c = tcase_create("all");
   tcase_add_loop_test(c, are_the_shortest, 0, 200);
   tcase_add_loop_test(c, computes, 0, (int)(sizeof sums / sizeof *sums));
   tcase_add_loop_test(c, combines, 0, 100);
   tcase_add_test(c, ends);
   tcase_add_loop_test(c, refuses, 0, (int)(sizeof refusals / sizeof *refusals));
-  suite_add_tcase(s, c);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_checks("lattice", c);
 }

@@ -548,7 +548,6 @@ TEST(slots_by_hand) {
 }
 
 int main(void) {
-  Suite *suite = suite_create("loop");
   TCase *t = tcase_create("loop");
   tcase_add_checked_fixture(t, setup, teardown);
   tcase_set_timeout(t, 60);
@@ -573,10 +572,5 @@ int main(void) {
   tcase_add_test(t, traffic_of_products);
   tcase_add_test(t, rows_come_once);
   tcase_add_test(t, slots_by_hand);
-  suite_add_tcase(suite, t);
-  SRunner *r = srunner_create(suite);
-  srunner_run_all(r, CK_NORMAL);
-  int bad = srunner_ntests_failed(r);
-  srunner_free(r);
-  return bad ? 1 : 0;
+  return run_checks("loop", t);
 }

@@ -526,7 +526,6 @@ START_TEST(windows) { must(window_job, &_i); }
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("lower");
   TCase *t = tcase_create("random");
   tcase_add_checked_fixture(t, setup, teardown);
   tcase_set_timeout(t, 120);
@@ -536,10 +535,5 @@ int main(void) {
   tcase_add_loop_test(t, random_types, 0, TARN_DTYPES);
   tcase_add_loop_test(t, random_stages, 0, 4);
   tcase_add_loop_test(t, random_stages_types, 0, 2);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int bad = srunner_ntests_failed(r);
-  srunner_free(r);
-  return bad ? 1 : 0;
+  return run_checks("lower", t);
 }

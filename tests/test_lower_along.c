@@ -1,18 +1,9 @@
 /* lower/: taps of a window along the lanes, where a load that crosses a line costs more than moving
  * lanes
  * (`moves`), and prefetches between the copies of a tile. */
-#include "tests/lower_kit.h"
+#include "tests/lower_setup.h"
 
 #include "base/base.h"
-
-static tarn_ctx *cx;
-static tarn_lang *L;
-
-static void setup(void) {
-  cx = tarn_ctx_new(NULL);
-  L = tarn_lang_new(cx);
-}
-static void teardown(void) { tarn_ctx_free(cx); }
 
 /* Windows of 3 x 3 and of 5; rows of whole vectors, and of some and a part. */
 static const struct {
@@ -143,17 +134,11 @@ START_TEST(asked_between) { must(between_job); }
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("lower_along");
   TCase *t = tcase_create("along");
   tcase_add_checked_fixture(t, setup, teardown);
   tcase_set_timeout(t, 120);
   tcase_add_test(t, lanes_are_moved);
   tcase_add_test(t, shared_loads_stay);
   tcase_add_test(t, asked_between);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_checks("lower_along", t);
 }

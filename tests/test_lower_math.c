@@ -457,7 +457,6 @@ START_TEST(largest_taken_off) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("lower_math");
   TCase *t = tcase_create("math");
   tcase_add_checked_fixture(t, setup, teardown);
   tcase_set_timeout(t, 60);
@@ -468,10 +467,5 @@ int main(void) {
   tcase_add_loop_test(t, left_over_by_the_largest, 0, 2);
   tcase_add_loop_test(t, largest_taken_off, 0, 2 + (int)(sizeof softs / sizeof *softs));
   tcase_add_loop_test(t, largest_but_for_nan, 0, (int)(sizeof nans / sizeof *nans));
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int bad = srunner_ntests_failed(r);
-  srunner_free(r);
-  return bad ? 1 : 0;
+  return run_checks("lower_math", t);
 }

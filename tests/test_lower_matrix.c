@@ -1,17 +1,6 @@
 /* lower/bilinear.c: sums multiplied by constant matrices against a naive evaluator, and the terms
  * that are computed once. */
-#include "tests/lower_kit.h"
-
-static tarn_ctx *cx;
-static tarn_lang *L;
-static const tarn_hw *hw;
-
-static void setup(void) {
-  cx = tarn_ctx_new(NULL);
-  L = tarn_lang_new(cx);
-  hw = kit_host(cx);
-}
-static void teardown(void) { tarn_ctx_free(cx); }
+#include "tests/lower_setup.h"
 
 /* y[u, y, v, x, c] = sum over i, j (, k) of A[u, i] B[v, j] (C[c', k]) d[s y + i - pad, t x + j -
  * pad, (k,) c]; with three matrices, w is between v and x. */
@@ -177,16 +166,10 @@ START_TEST(shares_what_rows_have_in_common) { must(count_job, NULL); }
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("lower_weigh");
   TCase *t = tcase_create("weigh");
   tcase_add_checked_fixture(t, setup, teardown);
   tcase_set_timeout(t, 120);
   tcase_add_loop_test(t, equal, 0, 6);
   tcase_add_test(t, shares_what_rows_have_in_common);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int bad = srunner_ntests_failed(r);
-  srunner_free(r);
-  return bad ? 1 : 0;
+  return run_checks("lower_weigh", t);
 }

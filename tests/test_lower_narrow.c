@@ -1,14 +1,5 @@
 /* lower/: code for processors with 256-bit vectors and no mask registers (`spreads`). */
-#include "tests/lower_kit.h"
-
-static tarn_ctx *cx;
-static tarn_lang *L;
-
-static void setup(void) {
-  cx = tarn_ctx_new(NULL);
-  L = tarn_lang_new(cx);
-}
-static void teardown(void) { tarn_ctx_free(cx); }
+#include "tests/lower_setup.h"
 
 /* Rows of 7: where registers hold masks one store under a mask each, else three of 4, 2 and 1
  * lanes. */
@@ -233,7 +224,6 @@ START_TEST(greatest) { must(greatest_job); }
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("lower_narrow");
   TCase *t = tcase_create("narrow");
   tcase_add_checked_fixture(t, setup, teardown);
   tcase_set_timeout(t, 120);
@@ -241,10 +231,5 @@ int main(void) {
   tcase_add_test(t, greatest);
   tcase_add_test(t, few_registers);
   tcase_add_test(t, every_second);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int bad = srunner_ntests_failed(r);
-  srunner_free(r);
-  return bad ? 1 : 0;
+  return run_checks("lower_narrow", t);
 }

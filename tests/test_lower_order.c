@@ -1,15 +1,6 @@
 /* plan/order.c: the order of a window's copies, where registers hold few of the vectors that they
  * read; plan/peel.c: the steps that the trips of a window's loops leave out. */
-#include "tests/lower_kit.h"
-
-static tarn_ctx *cx;
-static tarn_lang *L;
-
-static void setup(void) {
-  cx = tarn_ctx_new(NULL);
-  L = tarn_lang_new(cx);
-}
-static void teardown(void) { tarn_ctx_free(cx); }
+#include "tests/lower_setup.h"
 
 /* A transposed convolution of 8 channels of 6 by 32 places and 3 filters of 4 by 4 taps, as four
  * small ones that interleave: for a channel, 24 weights and windows over two or three rows. */
@@ -105,16 +96,10 @@ START_TEST(trips) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("lower_order");
   TCase *t = tcase_create("order");
   tcase_add_checked_fixture(t, setup, teardown);
   tcase_set_timeout(t, 120);
   tcase_add_loop_test(t, ways, 0, sizeof tiles / sizeof *tiles);
   tcase_add_test(t, trips);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int bad = srunner_ntests_failed(r);
-  srunner_free(r);
-  return bad ? 1 : 0;
+  return run_checks("lower_order", t);
 }

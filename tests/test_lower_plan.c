@@ -1,14 +1,12 @@
 /* lower/plan: buffers that are alive at once lie apart, and little is lost. Instances are made by
  * cutting a rectangle (kernels by bytes) to pieces, so that a plan without any loss is known to
  * exist. */
-#include "tests/lower_kit.h"
+#include "tests/lower_setup.h"
 
 #include "base/base.h"
 #include "lower/lower.h"
 
 #define LINE 64
-static tarn_ctx *cx;
-static tarn_lang *L;
 
 typedef struct piece {
   uint32_t first, last;
@@ -111,8 +109,6 @@ static void nothing(tarn_ctx *c, void *user) {
   ck_assert_int_eq(tarn_memory_plan_make(&empty, LINE)->bytes, 0);
 }
 
-static void setup(void) { cx = tarn_ctx_new(NULL), L = tarn_lang_new(cx); }
-static void teardown(void) { tarn_ctx_free(cx); }
 START_TEST(little_is_lost) {
   ck_assert_msg(tarn_protect(cx, rectangles, NULL) == TARN_OK, "%s", tarn_message(cx));
 }
@@ -127,17 +123,11 @@ START_TEST(no_buffers) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("lower_plan");
   TCase *t = tcase_create("plan");
   tcase_add_checked_fixture(t, setup, teardown);
   tcase_set_timeout(t, 60);
   tcase_add_test(t, little_is_lost);
   tcase_add_test(t, long_networks);
   tcase_add_test(t, no_buffers);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int bad = srunner_ntests_failed(r);
-  srunner_free(r);
-  return bad ? 1 : 0;
+  return run_checks("lower_plan", t);
 }

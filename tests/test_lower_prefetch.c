@@ -1,5 +1,5 @@
 /* lower/prefetch.c: prefetches of results, prefetches from main memory, and non-temporal stores. */
-#include "tests/lower_kit.h"
+#include "tests/lower_setup.h"
 
 #include "base/base.h"
 #include "price/internal.h"
@@ -8,17 +8,6 @@
 #include <llvm-c/ExecutionEngine.h>
 #include <llvm-c/IRReader.h>
 #include <llvm-c/Target.h>
-
-static tarn_ctx *cx;
-static tarn_lang *L;
-static const tarn_hw *hw;
-
-static void setup(void) {
-  cx = tarn_ctx_new(NULL);
-  L = tarn_lang_new(cx);
-  hw = kit_host(cx);
-}
-static void teardown(void) { tarn_ctx_free(cx); }
 
 /* A host with three caches of so many bytes, and what a core reads a cycle and waits for from
  * memory. */
@@ -533,7 +522,6 @@ START_TEST(price_is_told) { must(told_job, NULL); }
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("lower_ahead");
   TCase *t = tcase_create("ahead");
   tcase_add_checked_fixture(t, setup, teardown);
   tcase_set_timeout(t, 120);
@@ -546,10 +534,5 @@ int main(void) {
   tcase_add_test(t, once);
   tcase_add_test(t, rows_ahead);
   tcase_add_test(t, price_is_told);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int bad = srunner_ntests_failed(r);
-  srunner_free(r);
-  return bad ? 1 : 0;
+  return run_checks("lower_ahead", t);
 }

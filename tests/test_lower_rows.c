@@ -1,17 +1,8 @@
 /* lower/: lanes that are rows of a short dim and steps of another: two levels of lanes, the inner
  * one complete. */
-#include "tests/lower_kit.h"
+#include "tests/lower_setup.h"
 
 #include "base/base.h"
-
-static tarn_ctx *cx;
-static tarn_lang *L;
-
-static void setup(void) {
-  cx = tarn_ctx_new(NULL);
-  L = tarn_lang_new(cx);
-}
-static void teardown(void) { tarn_ctx_free(cx); }
 
 #define SEVEN(out)                                                                                 \
   KIT_PLANES("4 7 7", "3 3", "(+ (* 9 d0) (* 3 d3) d4)",                                           \
@@ -86,15 +77,9 @@ START_TEST(rows_of_lanes) { must(rows_job); }
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("lower_rows");
   TCase *t = tcase_create("rows");
   tcase_add_checked_fixture(t, setup, teardown);
   tcase_set_timeout(t, 120);
   tcase_add_test(t, rows_of_lanes);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_checks("lower_rows", t);
 }

@@ -484,7 +484,6 @@ START_TEST(windows_by_shared_rows) { must(shared_rows_job, NULL); }
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("lower shared");
   TCase *t = tcase_create("shared");
   tcase_add_checked_fixture(t, setup, teardown);
   tcase_set_timeout(t, 120);
@@ -495,10 +494,5 @@ int main(void) {
   tcase_add_test(t, asks_ahead);
   tcase_add_test(t, asks_for_blocks);
   tcase_add_test(t, asks_for_rows);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int bad = srunner_ntests_failed(r);
-  srunner_free(r);
-  return bad ? 1 : 0;
+  return run_checks("lower shared", t);
 }

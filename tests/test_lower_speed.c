@@ -199,14 +199,8 @@ int main(int argc, char **argv) {
     if (tarn_protect(cx, conv_job, q) != TARN_OK) fprintf(stderr, "%s\n", tarn_message(cx));
     return 0;
   }
-  Suite *s = suite_create("lower_speed");
   TCase *t = tcase_create("speed");
   tcase_set_timeout(t, 60);
   tcase_add_test(t, conv_reaches_the_peak);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int bad = srunner_ntests_failed(r);
-  srunner_free(r);
-  return bad ? 1 : 0;
+  return run_checks("lower_speed", t);
 }

@@ -254,17 +254,11 @@ END_TEST
 
 int main(int argc, char **argv) {
   bool all = argc == 2 && !strcmp(argv[1], "--all");
-  Suite *s = suite_create("many");
   TCase *t = tcase_create("many");
   tcase_set_timeout(t, 240);
   tcase_add_loop_test(t, test_terms, 0, KINDS * (all ? 4 : 3));
   tcase_add_loop_test(t, test_stopped, 0, 6);
   tcase_add_test(t, test_wide);
   tcase_add_test(t, test_too_wide);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed ? 1 : 0;
+  return run_checks("many", t);
 }

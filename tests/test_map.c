@@ -1,36 +1,5 @@
 /* access/: index expressions and maps against brute force. */
-#include <check.h>
-#include <string.h>
-
-#include "access/access.h"
-#include "base/base.h"
-
-static tarn_ctx *cx;
-static tarn_lang *L;
 #include "tests/transforms.h"
-
-static void make_lang(tarn_ctx *c, void *arg) {
-  (void)arg;
-  L = tarn_lang_new(c);
-}
-static void setup(void) {
-  cx = tarn_ctx_new(NULL);
-  seed = 1;
-  ck_assert_int_eq(tarn_protect(cx, make_lang, NULL), TARN_OK);
-}
-static void teardown(void) { tarn_ctx_free(cx); }
-
-/* Every test body runs protected; a raise fails it with its message. */
-static void run(tarn_fn *body) {
-  tarn_status st = tarn_protect(cx, body, NULL);
-  ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
-}
-#define TEST(name)                                                                                 \
-  static void name##_body(tarn_ctx *c, void *arg);                                                 \
-  START_TEST(name) { run(name##_body); }                                                           \
-  END_TEST                                                                                         \
-  static void name##_body(tarn_ctx *c, void *arg)
-#define UNUSED (void)c, (void)arg
 
 /* ---------------------------------------------------------------- expressions */
 static const int64_t ext[] = {6, 4, 5, 1};
@@ -170,14 +139,8 @@ static bool random_chain(chain *k) {
   return k->n > 0;
 }
 
-static void make_fills(void) {
-  fills[0] = tarn_fx_const(L, TARN_F32, 0);
-  fills[1] = tarn_fx_const(L, TARN_F32, 1);
-}
-
 TEST(chains_compose_pointwise) {
   UNUSED;
-  make_fills();
   int made = 0;
   for (int round = 0; round < 12000; round++) {
     chain k;
@@ -193,7 +156,6 @@ TEST(chains_compose_pointwise) {
 /* The order of composing does not matter. */
 TEST(composition_is_associative) {
   UNUSED;
-  make_fills();
   int differ = 0, made = 0;
   for (int round = 0; round < 12000; round++) {
     chain k;
@@ -212,7 +174,6 @@ TEST(composition_is_associative) {
 /* What is the identity at every index has the identity's id. */
 TEST(cancelling_chains_vanish) {
   UNUSED;
-  make_fills();
   int found = 0;
   for (int round = 0; round < 20000; round++) {
     chain k;
@@ -249,7 +210,6 @@ static uint32_t pad(uint32_t axis, int64_t before, int64_t after) {
 /* Chains on tensors too large to try out. */
 TEST(known_chains_have_one_form) {
   UNUSED;
-  make_fills();
   uint32_t type = tarn_type_tensor(L, TARN_F32, 4, 4, (int64_t[]){8, 64, 56, 56});
   uint32_t id = tarn_map_identity(L, type), a, b;
   a = apply(id, TARN_OP_RESHAPE, shape(3, 3, (int64_t[]){512, 7, 448}));
@@ -279,7 +239,6 @@ TEST(known_chains_have_one_form) {
 /* ---------------------------------------------------------------- inverses */
 TEST(inverses_undo) {
   UNUSED;
-  make_fills();
   int found = 0, bijections = 0;
   for (int round = 0; round < 12000; round++) {
     chain k;
@@ -323,7 +282,6 @@ static void intern_it(tarn_ctx *c, void *arg) {
 
 TEST(unsound_maps_are_refused) {
   UNUSED;
-  make_fills();
   tarn_imap m = one_dim(10, 9);
   m.e[0] = tarn_ix_var(L, 0, m.dim);
   ck_assert_int_eq(tarn_protect(cx, intern_it, &m), TARN_BAD_INPUT);
@@ -349,7 +307,6 @@ TEST(unsound_maps_are_refused) {
  * there. */
 TEST(indices_stay_inside_where_the_guards_hold) {
   UNUSED;
-  make_fills();
   uint32_t taken = 0, refused = 0;
   for (int round = 0; round < 6000; round++) {
     tarn_imap m = {
@@ -388,7 +345,6 @@ TEST(indices_stay_inside_where_the_guards_hold) {
  * divisions. */
 TEST(parts_that_share_no_dim_are_tried_apart) {
   UNUSED;
-  make_fills();
   tarn_imap m = {.ns = 4,
                  .n = 4,
                  .dim = {1111, 1111, 2, 2},
@@ -412,7 +368,6 @@ TEST(parts_that_share_no_dim_are_tried_apart) {
 
 TEST(guards_that_exclude_each_other) {
   UNUSED;
-  make_fills();
   tarn_imap m = {.ns = 2, .n = 2, .dim = {10, 10}, .nin = 1, .in = {4}, .fill = fills[1]};
   uint32_t x = tarn_ix_var(L, 0, m.dim), y = tarn_ix_var(L, 1, m.dim);
   m.e[0] = x;
@@ -426,7 +381,7 @@ TEST(guards_that_exclude_each_other) {
   ck_assert_uint_eq(r->nguard, 2);
 }
 
-static void overflow(tarn_ctx *c, void *arg) {
+static void overflow(tarn_ctx *ctx, void *arg) {
   UNUSED;
   const int64_t e[] = {1000};
   uint32_t x = tarn_ix_scale(L, tarn_ix_var(L, 0, e), INT64_MAX / 2, e);
@@ -437,8 +392,7 @@ TEST(overflow_is_an_error) {
   ck_assert_int_eq(tarn_protect(cx, overflow, NULL), TARN_BAD_INPUT);
 }
 
-static Suite *suite(void) {
-  Suite *s = suite_create("map");
+int main(void) {
   TCase *t = tcase_create("all");
   tcase_set_timeout(t, 60);
   tcase_add_checked_fixture(t, setup, teardown);
@@ -455,14 +409,5 @@ static Suite *suite(void) {
   tcase_add_test(t, parts_that_share_no_dim_are_tried_apart);
   tcase_add_test(t, guards_that_exclude_each_other);
   tcase_add_test(t, overflow_is_an_error);
-  suite_add_tcase(s, t);
-  return s;
-}
-
-int main(void) {
-  SRunner *r = srunner_create(suite());
-  srunner_run_all(r, CK_NORMAL);
-  int bad = srunner_ntests_failed(r);
-  srunner_free(r);
-  return bad != 0;
+  return run_checks("map", t);
 }

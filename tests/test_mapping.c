@@ -2,7 +2,7 @@
  * pooling and residual add is, in some e-node of its class, a nest of one stage that the machine's
  * units compute, requantisation and all. */
 #include "tests/rules_kit.h"
-#include <check.h>
+#include "tests/suite.h"
 #include <string.h>
 
 /* Requantisation as the machine does it: clip((sum + bias) * 2^-k + 1/2), rounded down. */
@@ -339,14 +339,8 @@ START_TEST(test_networks) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("mapping");
   TCase *t = tcase_create("mapping");
   tcase_set_timeout(t, 60);
   tcase_add_loop_test(t, test_networks, 0, NETS);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_ENV);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_checks("mapping", t);
 }

@@ -3,7 +3,6 @@
  * no file in the folder. --all: every allocation of every model; otherwise samples. One compile
  * forks before each allocation, so that the time grows with their number and not with its square.
  */
-#include <check.h>
 #include <dirent.h>
 #include <ftw.h>
 #include <stdio.h>
@@ -13,6 +12,7 @@
 
 #include "compile/compile.h"
 #include "tests/alloc.h"
+#include "tests/suite.h"
 
 static bool all;
 static char folder[] = "/tmp/tarn-memory-XXXXXX";
@@ -155,15 +155,10 @@ END_TEST
 int main(int argc, char **argv) {
   all = argc > 1 && !strcmp(argv[1], "--all");
   if (!mkdtemp(folder)) return 1;
-  Suite *s = suite_create("memory");
   TCase *c = tcase_create("compile");
   tcase_set_timeout(c, 0);
   tcase_add_loop_test(c, every, 0, sizeof models / sizeof *models);
-  suite_add_tcase(s, c);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
+  int failed = run_checks("memory", c);
   rmdir(folder);
   return failed != 0;
 }

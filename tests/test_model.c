@@ -3,7 +3,7 @@
 #include "model/model.h"
 #include "tests/alloc.h"
 #include "tests/pipeline.h"
-#include <check.h>
+#include "tests/suite.h"
 #include <dirent.h>
 #include <math.h>
 #include <string.h>
@@ -140,16 +140,10 @@ START_TEST(allocations) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("model");
   TCase *t = tcase_create("model");
   tcase_set_timeout(t, 180);
   tcase_add_test(t, every_family);
   tcase_add_test(t, every_family_compiled);
   tcase_add_test(t, allocations);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_checks("model", t);
 }

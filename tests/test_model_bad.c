@@ -1,7 +1,7 @@
 /* model/: malformed files. Each ends in one line that says where and why. */
 #include "model/model.h"
 #include "tests/onnx_text.h"
-#include <check.h>
+#include "tests/context.h"
 #include <dirent.h>
 #include <math.h>
 #include <stdio.h>
@@ -354,11 +354,7 @@ static void set_all(tarn_ctx *cx, void *arg) {
   ck_assert(out[2]->n == 0 && tarn_tensor_get(out[2], 0).i == -128);
   ck_assert(out[3]->n == 1 && tarn_tensor_get(out[3], 1).d == 7);
 }
-START_TEST(values_set) {
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  ck_assert_msg(tarn_protect(cx, set_all, NULL) == TARN_OK, "%s", tarn_message(cx));
-  tarn_ctx_free(cx);
-}
+START_TEST(values_set) { in_context(set_all, NULL); }
 END_TEST
 
 /* Another shape of an output than declared is told, with the node. */
@@ -558,7 +554,6 @@ START_TEST(mutations) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("model: bad input");
   TCase *t = tcase_create("bad");
   tcase_set_timeout(t, 120);
   tcase_add_test(t, wrong_graphs);
@@ -571,10 +566,5 @@ int main(void) {
   tcase_add_test(t, deep_messages);
   tcase_add_test(t, repeated_messages);
   tcase_add_test(t, mutations);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_checks("model: bad input", t);
 }

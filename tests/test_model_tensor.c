@@ -1,7 +1,7 @@
 /* model/: tensors as .npy and TensorProto, there and back, and from the forms other programs write.
  */
 #include "model/model.h"
-#include <check.h>
+#include "tests/context.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,9 +57,7 @@ static void round_trip(tarn_ctx *cx, void *arg) {
 START_TEST(there_and_back) {
   char dir[] = "/tmp/tarn-tensor-XXXXXX";
   ck_assert_ptr_nonnull(mkdtemp(dir));
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  ck_assert_msg(tarn_protect(cx, round_trip, dir) == TARN_OK, "%s", tarn_message(cx));
-  tarn_ctx_free(cx);
+  in_context(round_trip, dir);
   ck_assert_int_eq(rmdir(dir), 0);
 }
 END_TEST
@@ -177,16 +175,10 @@ START_TEST(cut_short) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("model: tensors");
   TCase *t = tcase_create("tensors");
   tcase_add_test(t, there_and_back);
   tcase_add_test(t, npy_headers);
   tcase_add_test(t, npy_orders);
   tcase_add_test(t, cut_short);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_checks("model: tensors", t);
 }

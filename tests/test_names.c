@@ -1,5 +1,4 @@
 /* extract/knames.c: kernels are named after the model's nodes that they compute. */
-#include <check.h>
 #include <ctype.h>
 
 #include "tests/context.h"
@@ -99,16 +98,10 @@ START_TEST(names_are_bounded) { in_context(run_bounds, NULL); }
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("names");
   TCase *t = tcase_create("names");
   tcase_set_timeout(t, 120);
   tcase_add_loop_test(t, names_of_nodes, 0, sizeof cases / sizeof *cases);
   tcase_add_test(t, names_of_bodies);
   tcase_add_test(t, names_are_bounded);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_ENV);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_checks("names", t);
 }

@@ -2,7 +2,7 @@
  * their error against the stated bound, and the code. */
 #include "tests/pipeline.h"
 #include "tests/rules_kit.h"
-#include <check.h>
+#include "tests/context.h"
 #include <string.h>
 
 #define BOUND      0.008
@@ -116,10 +116,7 @@ static bool fired(const pipeline *r) {
   return false;
 }
 static void run(void (*fn)(tarn_ctx *cx, void *arg), const net *n) {
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  tarn_status st = tarn_protect(cx, fn, (void *)(uintptr_t)n);
-  ck_assert_msg(st == TARN_OK, "%s: %s", n->name, tarn_message(cx));
-  tarn_ctx_free(cx);
+  in_context_of(n->name, fn, n);
 }
 
 /* Each element is off by at most the bound times the largest value that its sum could have. */
@@ -286,7 +283,6 @@ START_TEST(test_encoded) { run(encoded, &nets[0]); }
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("narrow");
   TCase *t = tcase_create("narrow");
   tcase_set_timeout(t, 120);
   tcase_add_loop_test(t, test_bound, 0, NETS);
@@ -295,10 +291,5 @@ int main(void) {
   tcase_add_test(t, test_chain);
   tcase_add_loop_test(t, test_bf16, 0, 10);
   tcase_add_test(t, test_encoded);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_ENV);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_checks("narrow", t);
 }

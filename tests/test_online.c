@@ -1,7 +1,6 @@
 /* Sums weighted by exponentials over parts of their axis: attention and similar networks. The
  * compiled program matches the network in float64, even where a part of the keys is fully masked;
  * the proof replays; networks that only look similar stay as they are. */
-#include <check.h>
 #include <math.h>
 
 #include "tests/context.h"
@@ -189,17 +188,11 @@ START_TEST(test_short) { in_context(short_rows, (void *)(uintptr_t)&nets[0]); }
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("online");
   TCase *t = tcase_create("online");
   tcase_set_timeout(t, 120);
   tcase_add_loop_test(t, test_compiled, 0, (int)(sizeof nets / sizeof *nets));
   tcase_add_test(t, test_mask);
   tcase_add_test(t, test_lengths);
   tcase_add_test(t, test_short);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int bad = srunner_ntests_failed(r);
-  srunner_free(r);
-  return bad ? 1 : 0;
+  return run_checks("online", t);
 }

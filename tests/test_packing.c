@@ -213,16 +213,10 @@ START_TEST(blocked_matrices) { must(block_among_matrices, NULL); }
 END_TEST
 
 int main(void) {
-  Suite *suite = suite_create("packing");
   TCase *t = tcase_create("packing");
   tcase_add_checked_fixture(t, setup, teardown);
   tcase_add_test(t, blocked);
   tcase_add_test(t, blocked_matrices);
   tcase_add_test(t, blocked_vector);
-  suite_add_tcase(suite, t);
-  SRunner *r = srunner_create(suite);
-  srunner_run_all(r, CK_NORMAL);
-  int bad = srunner_ntests_failed(r);
-  srunner_free(r);
-  return bad ? 1 : 0;
+  return run_checks("packing", t);
 }

@@ -2,7 +2,6 @@
  * one part for each unit, and the proof replays. Reductions with enough results for all units, or
  * without a dim to split, stay as they are. Of several stages of one kernel that read the same
  * operand, one prefetches it. */
-#include <check.h>
 #include <math.h>
 
 #include "tests/context.h"
@@ -178,17 +177,11 @@ START_TEST(test_ragged) { in_context(ragged, NULL); }
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("parts");
   TCase *t = tcase_create("parts");
   tcase_set_timeout(t, 120);
   tcase_add_loop_test(t, test_compiled, 0, (int)(sizeof nets / sizeof *nets));
   tcase_add_test(t, test_chosen);
   tcase_add_test(t, test_one_asks);
   tcase_add_test(t, test_ragged);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int bad = srunner_ntests_failed(r);
-  srunner_free(r);
-  return bad ? 1 : 0;
+  return run_checks("parts", t);
 }

@@ -1,6 +1,5 @@
 /* Places: a described machine that hangs on a host by a link. Kernels run where they cost least,
  * copies between the two memories are counted once, and go when the link is dear. */
-#include <check.h>
 #include <math.h>
 
 #include "tests/context.h"
@@ -272,7 +271,6 @@ START_TEST(read_programs) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("places");
   TCase *t = tcase_create("places");
   tcase_set_timeout(t, 300);
   tcase_add_test(t, copies_pay_and_are_shared);
@@ -282,10 +280,5 @@ int main(void) {
   tcase_add_loop_test(t, refused, 0, sizeof bad / sizeof *bad);
   tcase_add_test(t, wrong_programs);
   tcase_add_loop_test(t, read_programs, 0, sizeof edits / sizeof *edits);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_ENV);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_checks("places", t);
 }

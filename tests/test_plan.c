@@ -537,7 +537,6 @@ START_TEST(operands_are_held) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("plan");
   TCase *t = tcase_create("programs");
   tcase_add_checked_fixture(t, setup, teardown);
   tcase_set_timeout(t, 120);
@@ -553,10 +552,5 @@ int main(void) {
   tcase_add_test(t, many_banks);
   tcase_add_loop_test(t, indices_of_32_bits, 0, sizeof extents / sizeof *extents);
   tcase_add_test(t, operands_are_held);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int bad = srunner_ntests_failed(r);
-  srunner_free(r);
-  return bad ? 1 : 0;
+  return run_checks("plan", t);
 }

@@ -1,7 +1,6 @@
 /* runtime/: parallel loops. Each item runs once and no slot is shared, however threads are
  * scheduled. */
 #define _GNU_SOURCE
-#include <check.h>
 #include <dirent.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 
 #include "runtime/rt.h"
+#include "tests/suite.h"
 
 enum { MOST = 600, SLOTS = 16 };
 typedef struct tally {
@@ -180,7 +180,6 @@ START_TEST(constants) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("pool");
   TCase *t = tcase_create("loops");
   tcase_set_timeout(t, 120);
   tcase_add_loop_test(t, each_item_once, 0, 4);
@@ -190,10 +189,5 @@ int main(void) {
   tcase_add_test(t, sizes);
   tcase_add_test(t, workspaces);
   tcase_add_test(t, constants);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int bad = srunner_ntests_failed(r);
-  srunner_free(r);
-  return bad ? 1 : 0;
+  return run_checks("pool", t);
 }

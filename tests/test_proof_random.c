@@ -3,7 +3,7 @@
  * the text is changed: each step of what still passes must be true, which the interpreter decides
  * on random inputs. */
 #include "rules/rules.h"
-#include <check.h>
+#include "tests/suite.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -172,14 +172,8 @@ START_TEST(right_and_tampered) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("proof_random");
   TCase *c = tcase_create("all");
   tcase_set_timeout(c, 120);
   tcase_add_test(c, right_and_tampered);
-  suite_add_tcase(s, c);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_checks("proof_random", c);
 }

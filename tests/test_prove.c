@@ -2,7 +2,6 @@
  * refute. The checker itself raises where an instance refutes what was proved in its case. */
 #include "tests/context.h"
 #include "rules/rules.h"
-#include <check.h>
 #include <stdlib.h>
 #include <stdio.h>
 #include <string.h>
@@ -259,7 +258,6 @@ START_TEST(test_swapped) { in_context(swapped, &over_loops[_i]); }
 END_TEST
 
 int main(int argc, char **argv) {
-  Suite *s = suite_create("prove");
   TCase *t = tcase_create("prove");
   all = argc > 1 && !strcmp(argv[1], "--all");
   tcase_set_timeout(t, 0);
@@ -270,10 +268,5 @@ int main(int argc, char **argv) {
   tcase_add_test(t, test_tables);
   tcase_add_loop_test(t, test_without, 0, all ? 9 : 6);
   tcase_add_loop_test(t, test_swapped, 0, all ? 9 : 8);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int bad = srunner_ntests_failed(r);
-  srunner_free(r);
-  return bad != 0;
+  return run_checks("prove", t);
 }

@@ -241,9 +241,9 @@ START_TEST(every_cut) {
 END_TEST
 
 int main(void) {
-  const ptx_test tests[] = {{divergence, 1},        {early_return, 1},  {shuffles, 1},
-                            {counters, N(counted)}, {fault, N(faults)}, {dynamic_memory, 1},
-                            {agreed_writes, 1},     {blocks_race, 1},   {text, N(texts)},
-                            {every_cut, 1}};
-  return run_ptx_tests("ptx", tests, N(tests));
+  const looped tests[] = {{divergence, 1},        {early_return, 1},  {shuffles, 1},
+                          {counters, N(counted)}, {fault, N(faults)}, {dynamic_memory, 1},
+                          {agreed_writes, 1},     {blocks_race, 1},   {text, N(texts)},
+                          {every_cut, 1}};
+  return run_looped("ptx", setup, teardown, tests, N(tests));
 }

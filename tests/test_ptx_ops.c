@@ -276,6 +276,6 @@ START_TEST(matrices_loaded) {
 END_TEST
 
 int main(void) {
-  const ptx_test tests[] = {{opcode, N(opcodes)}, {product, N(products)}, {matrices_loaded, 1}};
-  return run_ptx_tests("ptx_ops", tests, N(tests));
+  const looped tests[] = {{opcode, N(opcodes)}, {product, N(products)}, {matrices_loaded, 1}};
+  return run_looped("ptx_ops", setup, teardown, tests, N(tests));
 }

@@ -2,6 +2,7 @@
  * shifts within what the description has; the form of QuantizeLinear and DequantizeLinear; digits;
  * what is refused. */
 #include "tests/alloc.h"
+#include "tests/folder.h"
 #include "tests/onnx_text.h"
 #include "tests/quantize_machine.h"
 #include "tests/terms.h"
@@ -9,7 +10,6 @@
 #include "model/onnx.h"
 #include "quantize/quantize.h"
 #include <errno.h>
-#include <ftw.h>
 #include <math.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -17,8 +17,7 @@
 
 /* ---------------------------------------------------------------- models and samples */
 
-static char folder[] = "/tmp/tarn-quantize-XXXXXX";
-static const char *at(const char *name) { return tarn_format(cx, "%s/%s", folder, name); }
+static const char *at(const char *name) { return in_folder(cx, name); }
 
 static void numbers(tarn_buf *b, const char *name, const char *dims, int n, double scale,
                     double centre, uint64_t *seed) {
@@ -549,13 +548,6 @@ static void check_memory(tarn_ctx *c, void *arg) {
 START_TEST(memory) { must(check_memory, NULL); }
 END_TEST
 
-static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *f) {
-  (void)st;
-  (void)kind;
-  (void)f;
-  return remove(path);
-}
-
 int main(void) {
   const looped tests[] = {{values, 4},
                           {description, 1},
@@ -567,8 +559,8 @@ int main(void) {
                           {upgraded, 1},
                           {memory, 1},
                           {refused, COUNT(refusals)}};
-  if (!mkdtemp(folder)) return 2;
+  if (!folder_make()) return 2;
   int failed = run_suite("quantize", tests, sizeof tests / sizeof *tests);
-  nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+  folder_drop();
   return failed;
 }

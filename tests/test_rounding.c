@@ -438,7 +438,6 @@ START_TEST(seems_wrong) { must(look_closer, (void *)(uintptr_t)&closer[_i]); }
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("rounding");
   TCase *t = tcase_create("rounding");
   tcase_add_checked_fixture(t, setup, teardown);
   tcase_add_loop_test(t, exact_stays_exact, 0, sizeof exact_terms / sizeof *exact_terms);
@@ -453,10 +452,5 @@ int main(void) {
   tcase_add_loop_test(t, results_are_judged, 0, sizeof judged / sizeof *judged);
   tcase_add_test(t, shapes_and_types);
   tcase_add_loop_test(t, seems_wrong, 0, sizeof closer / sizeof *closer);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int bad = srunner_ntests_failed(r);
-  srunner_free(r);
-  return bad ? 1 : 0;
+  return run_checks("rounding", t);
 }

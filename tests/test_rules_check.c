@@ -3,7 +3,6 @@
 #include "tests/context.h"
 #include "rules/rules.h"
 #include "tests/alloc.h"
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -384,7 +383,6 @@ END_TEST
 
 int main(int argc, char **argv) {
   all = argc > 1 && strcmp(argv[1], "--all") == 0;
-  Suite *s = suite_create("rules-check");
   TCase *t = tcase_create("rules");
   tcase_set_timeout(t, 600);
   tcase_add_test(t, test_shipped);
@@ -400,10 +398,5 @@ int main(int argc, char **argv) {
   tcase_add_test(t, test_whole);
   tcase_add_test(t, test_memory);
   tcase_add_test(t, test_repeated);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed > 0;
+  return run_checks("rules-check", t);
 }

@@ -1,7 +1,7 @@
 /* rules/: the surface rules derive what they should from a start term, and nothing false. */
 #include "rules/rules.h"
 #include "tests/rules_kit.h"
-#include <check.h>
+#include "tests/context.h"
 #include <string.h>
 
 #define HW        "x86-64-v3"
@@ -149,23 +149,12 @@ static void explore(tarn_ctx *cx, void *arg) {
   if (k->reached) prove(s, rs, k, o.goal);
   kit_prove(s, rs);
 }
-START_TEST(test_goals) {
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  tarn_status st = tarn_protect(cx, explore, (void *)(uintptr_t)&goals[_i]);
-  ck_assert_msg(st == TARN_OK, "%s: %s", goals[_i].name, tarn_message(cx));
-  tarn_ctx_free(cx);
-}
+START_TEST(test_goals) { in_context_of(goals[_i].name, explore, &goals[_i]); }
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("rules-explore");
   TCase *t = tcase_create("goals");
   tcase_set_timeout(t, 60);
   tcase_add_loop_test(t, test_goals, 0, sizeof goals / sizeof *goals);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed > 0;
+  return run_checks("rules-explore", t);
 }

@@ -2,7 +2,7 @@
  * counterexample, over every domain; exactly where the domain is exact. */
 #include "lab/lab.h"
 #include "rules/rules.h"
-#include <check.h>
+#include "tests/suite.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -167,17 +167,11 @@ START_TEST(test_no_meaning) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("rules_free");
   TCase *t = tcase_create("all");
   tcase_set_timeout(t, 60);
   tcase_add_loop_test(t, test_claims, 0, sizeof claims / sizeof *claims);
   tcase_add_test(t, test_mutate);
   tcase_add_loop_test(t, test_refused, 0, sizeof refused / sizeof *refused);
   tcase_add_test(t, test_no_meaning);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_checks("rules_free", t);
 }

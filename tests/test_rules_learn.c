@@ -2,7 +2,7 @@
  * input gives equal rules. */
 #include "lab/lab.h"
 #include "rules/rules.h"
-#include <check.h>
+#include "tests/context.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -140,11 +140,7 @@ static void conditional_body(tarn_ctx *cx, void *arg) {
   for (uint32_t i = 0; i < n; i++)
     ck_assert_msg(res[i].ok, "%s needs no %s", res[i].name, res[i].deleted);
 }
-START_TEST(test_conditional) {
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  ck_assert_msg(tarn_protect(cx, conditional_body, NULL) == TARN_OK, "%s", tarn_message(cx));
-  tarn_ctx_free(cx);
-}
+START_TEST(test_conditional) { in_context(conditional_body, NULL); }
 END_TEST
 
 /* A caller's own domain: permutations of three things, digits 0 to 2 in base 3; a predicate. */
@@ -201,11 +197,7 @@ static void own_body(tarn_ctx *cx, void *arg) {
                 "too much follows from\n%s", print(cx, rs));
   ck_assert_uint_gt(calls, 100);
 }
-START_TEST(test_own_domain) {
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  ck_assert_msg(tarn_protect(cx, own_body, NULL) == TARN_OK, "%s", tarn_message(cx));
-  tarn_ctx_free(cx);
-}
+START_TEST(test_own_domain) { in_context(own_body, NULL); }
 END_TEST
 
 static void follows_body(tarn_ctx *cx, void *arg) {
@@ -221,11 +213,7 @@ static void follows_body(tarn_ctx *cx, void *arg) {
       0);
   ck_assert_uint_eq(of, 2);
 }
-START_TEST(test_follows) {
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  ck_assert_msg(tarn_protect(cx, follows_body, NULL) == TARN_OK, "%s", tarn_message(cx));
-  tarn_ctx_free(cx);
-}
+START_TEST(test_follows) { in_context(follows_body, NULL); }
 END_TEST
 
 /* ---- typed terms ---- */
@@ -312,18 +300,10 @@ static void limits_body(tarn_ctx *cx, void *arg) {
   ck_assert_uint_eq(tarn_rules_derive(from, of, &o, yes), 0);
   ck_assert_uint_eq(struck, 1);
 }
-START_TEST(test_limits) {
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  ck_assert_msg(tarn_protect(cx, limits_body, NULL) == TARN_OK, "%s", tarn_message(cx));
-  tarn_ctx_free(cx);
-}
+START_TEST(test_limits) { in_context(limits_body, NULL); }
 END_TEST
 
-START_TEST(test_typed) {
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  ck_assert_msg(tarn_protect(cx, typed_body, NULL) == TARN_OK, "%s", tarn_message(cx));
-  tarn_ctx_free(cx);
-}
+START_TEST(test_typed) { in_context(typed_body, NULL); }
 END_TEST
 
 typedef struct bad {
@@ -353,7 +333,6 @@ START_TEST(test_refused) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("rules_learn");
   TCase *t = tcase_create("all");
   tcase_set_timeout(t, 600);
   tcase_add_loop_test(t, test_lesson, 0, sizeof lessons / sizeof *lessons);
@@ -363,10 +342,5 @@ int main(void) {
   tcase_add_test(t, test_limits);
   tcase_add_test(t, test_typed);
   tcase_add_loop_test(t, test_refused, 0, sizeof refused / sizeof *refused);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_checks("rules_learn", t);
 }

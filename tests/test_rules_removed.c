@@ -4,7 +4,7 @@
 #include "plan/schedule.h"
 #include "tests/pipeline.h"
 #include "tests/rules_kit.h"
-#include <check.h>
+#include "tests/context.h"
 #include <string.h>
 
 /* hw: NULL: x86-64-v3. rtol: 0: class reassoc; below: exact; above: approx. */
@@ -256,12 +256,7 @@ static void compare(tarn_ctx *cx, void *arg) {
   if (!strcmp(program(cx, w, file, false), program(cx, w, file, true)))
     tarn_raise(cx, TARN_NO, "its network has the same program without it");
 }
-START_TEST(test_removed) {
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  tarn_status st = tarn_protect(cx, compare, (void *)(uintptr_t)&rows[_i]);
-  ck_assert_msg(st == TARN_OK, "%s: %s", rows[_i].rule, tarn_message(cx));
-  tarn_ctx_free(cx);
-}
+START_TEST(test_removed) { in_context_of(rows[_i].rule, compare, &rows[_i]); }
 END_TEST
 
 /* A kernel rule that has no row here, and a row of no such rule. */
@@ -281,24 +276,13 @@ static void all_there(tarn_ctx *cx, void *arg) {
   }
   if (found != ROWS) tarn_raise(cx, TARN_NO, "%u rules, %d rows", found, ROWS);
 }
-START_TEST(test_all) {
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  tarn_status st = tarn_protect(cx, all_there, NULL);
-  ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
-  tarn_ctx_free(cx);
-}
+START_TEST(test_all) { in_context(all_there, NULL); }
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("rules removed");
   TCase *t = tcase_create("rows");
   tcase_set_timeout(t, 300);
   tcase_add_loop_test(t, test_removed, 0, ROWS);
   tcase_add_test(t, test_all);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_ENV);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_checks("rules removed", t);
 }

@@ -318,7 +318,6 @@ TEST(sums_of_rows) {
 }
 
 int main(void) {
-  Suite *suite = suite_create("search");
   TCase *t = tcase_create("search");
   tcase_set_timeout(t, 60);
   tcase_add_checked_fixture(t, setup, teardown);
@@ -329,10 +328,5 @@ int main(void) {
   tcase_add_test(t, orders_of_images);
   tcase_add_test(t, blocks_of_products);
   tcase_add_test(t, sums_of_rows);
-  suite_add_tcase(suite, t);
-  SRunner *r = srunner_create(suite);
-  srunner_run_all(r, CK_NORMAL);
-  int bad = srunner_ntests_failed(r);
-  srunner_free(r);
-  return bad != 0;
+  return run_checks("search", t);
 }

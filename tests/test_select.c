@@ -484,7 +484,6 @@ START_TEST(every_allocation_may_fail) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("select");
   TCase *t = tcase_create("select");
   tcase_set_timeout(t, 60); /* wall clock: the machine may be busy */
   tcase_add_checked_fixture(t, setup, teardown);
@@ -509,10 +508,5 @@ int main(void) {
   tcase_add_test(t, progress_can_stop);
   tcase_add_test(t, any_limit_leaves_a_selection);
   tcase_add_loop_test(t, every_allocation_may_fail, 0, sizeof graphs / sizeof *graphs);
-  suite_add_tcase(s, t);
-  SRunner *sr = srunner_create(s);
-  srunner_run_all(sr, CK_ENV);
-  int failed = srunner_ntests_failed(sr);
-  srunner_free(sr);
-  return failed ? 1 : 0;
+  return run_checks("select", t);
 }

@@ -1,11 +1,11 @@
 /* Selection against brute force: on small random graphs `exact` finds the optimum and proves it, no
  * method beats it, and every answer is a selection. */
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "extract/select.h"
+#include "tests/suite.h"
 
 static uint32_t below(uint64_t *s, uint32_t n) { return (uint32_t)(tarn_random(s) % n); }
 
@@ -424,7 +424,6 @@ END_TEST
 
 int main(int argc, char **argv) {
   if (argc > 1 && !strcmp(argv[1], "--all")) graphs = 100000;
-  Suite *s = suite_create("select-exact");
   TCase *t = tcase_create("brute force");
   tcase_set_timeout(t, 600);
   tcase_add_test(t, exact_equals_brute_force);
@@ -435,10 +434,5 @@ int main(int argc, char **argv) {
   tcase_add_test(t, bound_above_halves);
   tcase_add_test(t, ilp_agrees);
   tcase_add_test(t, combined_cost_equals_brute_force);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_ENV);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed ? 1 : 0;
+  return run_checks("select-exact", t);
 }

@@ -244,7 +244,6 @@ START_TEST(reading_takes_little_memory) {
 END_TEST
 
 int main(void) {
-  Suite *suite = suite_create("select_json");
   TCase *t = tcase_create("select_json");
   tcase_set_timeout(t, 60); /* wall clock: the machine may be busy */
   tcase_add_checked_fixture(t, setup, teardown);
@@ -256,10 +255,5 @@ int main(void) {
   tcase_add_test(t, missing_file_and_roots);
   tcase_add_test(t, written_files_read_back);
   tcase_add_test(t, reading_takes_little_memory);
-  suite_add_tcase(suite, t);
-  SRunner *sr = srunner_create(suite);
-  srunner_run_all(sr, CK_ENV);
-  int bad = srunner_ntests_failed(sr);
-  srunner_free(sr);
-  return bad != 0;
+  return run_checks("select_json", t);
 }

@@ -3,7 +3,7 @@
 #include "hw/host/host.h"
 #include "runtime/rt.h"
 #include "tests/sizes_kit.h"
-#include <check.h>
+#include "tests/suite.h"
 #include <string.h>
 
 typedef struct sized {
@@ -117,7 +117,7 @@ static void run_case(tarn_ctx *cx, void *arg) {
   for (uint32_t i = 0; i < s->programs; i++) try_rows(m, o, i, c->programs[i]);
   refuse_others(m, m);
 }
-START_TEST(every_size) { sizes_in_context(run_case, (void *)(uintptr_t)&cases[_i]); }
+START_TEST(every_size) { in_context(run_case, (void *)(uintptr_t)&cases[_i]); }
 END_TEST
 
 /* ---- a generation ---- */
@@ -160,7 +160,7 @@ static void generate(tarn_ctx *cx, void *arg) {
   for (int64_t past = 0; past < decoder.programs; past++) step(cx, &g, past);
   ck_assert(!tarn_loaded_select_for(g.m, g.in));
 }
-START_TEST(one_artefact_generates) { sizes_in_context(generate, NULL); }
+START_TEST(one_artefact_generates) { in_context(generate, NULL); }
 END_TEST
 
 /* ---- constants ---- */
@@ -183,7 +183,7 @@ static void share(tarn_ctx *cx, void *arg) {
   ck_assert_int_ge(c->memory->const_bytes, most);
   ck_assert_int_lt(c->memory->const_bytes, all);
 }
-START_TEST(constants_once) { sizes_in_context(share, NULL); }
+START_TEST(constants_once) { in_context(share, NULL); }
 END_TEST
 
 /* The kernels of a size as they are chosen when nothing else is compiled. */
@@ -214,7 +214,7 @@ static void price_once(tarn_ctx *cx, void *arg) {
     ck_assert_str_eq(b.p, kernels_alone(cx, o, 4 + i));
   }
 }
-START_TEST(prices_once) { sizes_in_context(price_once, NULL); }
+START_TEST(prices_once) { in_context(price_once, NULL); }
 END_TEST
 
 /* ---- what is refused ---- */
@@ -259,7 +259,6 @@ START_TEST(refused) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("sizes");
   TCase *t = tcase_create("sizes");
   tcase_set_timeout(t, 300);
   tcase_add_loop_test(t, every_size, 0, sizeof cases / sizeof *cases);
@@ -267,10 +266,5 @@ int main(void) {
   tcase_add_test(t, constants_once);
   tcase_add_test(t, prices_once);
   tcase_add_loop_test(t, refused, 0, sizeof refusals / sizeof *refusals);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_checks("sizes", t);
 }

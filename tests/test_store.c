@@ -1,4 +1,5 @@
 /* tune/: the store of measurements. */
+#include "tests/folder.h"
 #include "tests/terms.h"
 
 #include "tune/tune.h"
@@ -8,10 +9,6 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-static char dir[] = "/tmp/tarn-store-XXXXXX";
-static const char *in_dir(const char *name) { return tarn_format(cx, "%s/%s", dir, name); }
-static tarn_status attempt(tarn_fn *fn, void *arg) { return tarn_protect(cx, fn, arg); }
 
 static void make_records(tarn_record *x, uint32_t n) {
   for (uint32_t i = 0; i < n; i++)
@@ -29,7 +26,7 @@ static void store_round(tarn_ctx *c, void *arg) {
   double got = 0;
   make_records(x, 40);
   x[7].seconds = INFINITY;
-  tarn_store *s = tarn_store_open(c, in_dir("a.db"));
+  tarn_store *s = tarn_store_open(c, in_folder(cx, "a.db"));
   ck_assert(!tarn_store_has(s, "this", 1, x[3].kernel, x[3].schedule, NULL));
   tarn_store_add(s, "this", x, 40);
   tarn_store_add(s, "other", x, 3);
@@ -53,7 +50,7 @@ static void store_round(tarn_ctx *c, void *arg) {
 static void store_again(tarn_ctx *c, void *arg) {
   (void)arg;
   const tarn_record *all;
-  ck_assert_uint_eq(tarn_store_read(tarn_store_open(c, in_dir("a.db")), "this", &all), 39);
+  ck_assert_uint_eq(tarn_store_read(tarn_store_open(c, in_folder(cx, "a.db")), "this", &all), 39);
   for (uint32_t i = 1; i < 39; i++)
     ck_assert(all[i - 1].kernel < all[i].kernel ||
               (all[i - 1].kernel == all[i].kernel && all[i - 1].schedule < all[i].schedule));
@@ -72,16 +69,16 @@ static void head_of(const char *path, unsigned char *head) {
 START_TEST(store) {
   unsigned char before[100], after[100];
   must(store_round, NULL);
-  head_of(in_dir("a.db"), before);
+  head_of(in_folder(cx, "a.db"), before);
   must(store_again, NULL); /* reading leaves the file as it is */
-  head_of(in_dir("a.db"), after);
+  head_of(in_folder(cx, "a.db"), after);
   ck_assert_int_eq(memcmp(before, after, sizeof before), 0);
 }
 END_TEST
 /* A process that adds batches of ten until it is killed: every batch that it told of is there, and
  * no part of another. */
 static void add_for_ever(tarn_ctx *c, void *to) {
-  tarn_store *s = tarn_store_open(c, in_dir("kill.db"));
+  tarn_store *s = tarn_store_open(c, in_folder(cx, "kill.db"));
   tarn_record x[10];
   make_records(x, 10);
   for (uint32_t batch = 0; batch < 100000; batch++) {
@@ -92,7 +89,7 @@ static void add_for_ever(tarn_ctx *c, void *to) {
 }
 static void read_after_kill(tarn_ctx *c, void *arg) {
   const tarn_record *all;
-  uint32_t n = tarn_store_read(tarn_store_open(c, in_dir("kill.db")), "this", &all);
+  uint32_t n = tarn_store_read(tarn_store_open(c, in_folder(cx, "kill.db")), "this", &all);
   ck_assert_uint_eq(n % 10, 0);
   ck_assert_uint_ge(n / 10, *(uint32_t *)arg + 1);
 }
@@ -120,7 +117,7 @@ static void open_and_add(tarn_ctx *c, void *path) {
 START_TEST(opened_together) {
   for (int round = 0; round < 40; round++) {
     pid_t pid[6];
-    const char *path = in_dir("together.db");
+    const char *path = in_folder(cx, "together.db");
     for (int i = 0; i < 6; i++) {
       pid[i] = fork();
       if (pid[i]) continue;
@@ -133,23 +130,22 @@ START_TEST(opened_together) {
       ck_assert_int_eq(st, 0);
     }
     for (int i = 0; i < 3; i++)
-      unlink(in_dir((const char *[]){"together.db", "together.db-wal", "together.db-shm"}[i]));
+      unlink(
+          in_folder(cx, (const char *[]){"together.db", "together.db-wal", "together.db-shm"}[i]));
   }
 }
 END_TEST
 START_TEST(store_refuses) {
-  FILE *f = fopen(in_dir("text.db"), "w");
+  FILE *f = fopen(in_folder(cx, "text.db"), "w");
   fputs("this is no data base, but long enough to be looked at as if it were one", f);
   fclose(f);
-  ck_assert_int_ne(attempt(open_store, (void *)(uintptr_t)in_dir("text.db")), TARN_OK);
+  ck_assert_int_ne(attempt(open_store, (void *)(uintptr_t)in_folder(cx, "text.db")), TARN_OK);
   ck_assert_ptr_nonnull(strstr(tarn_message(cx), "text.db"));
-  ck_assert_int_ne(attempt(open_store, (void *)(uintptr_t)in_dir("none/a.db")), TARN_OK);
+  ck_assert_int_ne(attempt(open_store, (void *)(uintptr_t)in_folder(cx, "none/a.db")), TARN_OK);
 }
 END_TEST
 
 int main(void) {
-  if (!mkdtemp(dir)) return 1;
-  Suite *suite = suite_create("store");
   TCase *t = tcase_create("store");
   tcase_add_checked_fixture(t, setup, teardown);
   tcase_set_timeout(t, 120);
@@ -157,10 +153,5 @@ int main(void) {
   tcase_add_test(t, killed);
   tcase_add_test(t, opened_together);
   tcase_add_test(t, store_refuses);
-  suite_add_tcase(suite, t);
-  SRunner *r = srunner_create(suite);
-  srunner_run_all(r, CK_NORMAL);
-  int bad = srunner_ntests_failed(r);
-  srunner_free(r);
-  return bad ? 1 : 0;
+  return run_in_folder("store", t);
 }

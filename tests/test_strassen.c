@@ -4,7 +4,7 @@
 #include "rules/rules.h"
 #include "tests/pipeline.h"
 #include "tests/rules_kit.h"
-#include <check.h>
+#include "tests/context.h"
 
 #define RULE  "strassen-halves"
 #define BOUND 1e-5
@@ -56,10 +56,7 @@ static tarn_saturation *saturate(tarn_program *p, tarn_rule_class numerics) {
   return s;
 }
 static void run(void (*fn)(tarn_ctx *cx, void *arg), const product *p) {
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  tarn_status st = tarn_protect(cx, fn, (void *)(uintptr_t)p);
-  ck_assert_msg(st == TARN_OK, "%s: %s", p->name, tarn_message(cx));
-  tarn_ctx_free(cx);
+  in_context_of(p->name, fn, p);
 }
 
 static void classes(tarn_ctx *cx, void *arg) {
@@ -130,16 +127,10 @@ START_TEST(test_compiled) { run(compiled, &products[_i]); }
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("strassen");
   TCase *t = tcase_create("rules");
   tcase_set_timeout(t, 120);
   tcase_add_loop_test(t, test_classes, 0, COUNT);
   tcase_add_loop_test(t, test_compiled, 0, COUNT);
   tcase_add_test(t, test_left_out);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed ? 1 : 0;
+  return run_checks("strassen", t);
 }

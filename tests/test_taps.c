@@ -1,6 +1,5 @@
 /* Operations of a kernel are those of taps inside the tensor: beside the interpreter, which sums as
  * many ones as there are taps. */
-#include <check.h>
 
 #include "tests/context.h"
 #include "tests/pipeline.h"
@@ -116,15 +115,9 @@ START_TEST(known_counts) { in_context(run_fixed, (void *)(uintptr_t)&cases[_i]);
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("taps");
   TCase *t = tcase_create("taps");
   tcase_set_timeout(t, 120);
   tcase_add_loop_test(t, random_convolutions, 0, 300);
   tcase_add_loop_test(t, known_counts, 0, sizeof cases / sizeof *cases);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_ENV);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_checks("taps", t);
 }

@@ -6,7 +6,6 @@
 #include "tests/context.h"
 #include "tests/pipeline.h"
 #include "tests/tc_direct.h"
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -426,15 +425,9 @@ int main(int argc, char **argv) {
     tarn_ctx_free(cx);
     return (int)st;
   }
-  Suite *s = suite_create("tc");
   TCase *t = tcase_create("tc");
   tcase_set_timeout(t, 600);
   tcase_add_test(t, random_definitions);
   tcase_add_test(t, broken_texts);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_checks("tc", t);
 }

@@ -1,9 +1,9 @@
 /* Comprehensions called in this process: the cache, what finds an entry again, injected kernels. */
 #include "tests/context.h"
+#include "tests/folder.h"
 #include "hw/host/host.h"
 #include "tests/alloc.h"
 #include "tune/cache.h"
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,8 +14,6 @@
 #define SAME  "# renamed\ndef f(float(R,S) m,\n  float(S) v) -> (out) {\n out(r) +=! m(r,s)*v(s)\n}"
 #define TWICE "def mv(float(M,K) A, float(K) x) -> (C) { C(i) +=! 2 * A(i,k) * x(k) }"
 
-static char folder[] = "/tmp/tarn-cache-XXXXXX";
-
 typedef struct fixture {
   tarn_ctx *cx;
   tarn_lang *L;
@@ -23,12 +21,9 @@ typedef struct fixture {
   tarn_compile_options o;
 } fixture;
 
-static const char *file(tarn_ctx *cx, const char *name) {
-  return tarn_format(cx, "%s/%s", folder, name);
-}
 static fixture opened(tarn_ctx *cx, const char *db) {
   static const char *const shapes[] = {"A=5,7"};
-  fixture f = {.cx = cx, .L = tarn_lang_new(cx), .c = tarn_cache_open(cx, file(cx, db))};
+  fixture f = {.cx = cx, .L = tarn_lang_new(cx), .c = tarn_cache_open(cx, in_folder(cx, db))};
   f.o = tarn_compile_defaults();
   f.o.hw = tarn_hw_host(f.L, false);
   f.o.threads = 1;
@@ -175,20 +170,11 @@ START_TEST(wrong_ones) {
 END_TEST
 
 int main(void) {
-  if (!mkdtemp(folder)) return 1;
-  Suite *s = suite_create("tc_cache");
   TCase *t = tcase_create("tc_cache");
   tcase_set_timeout(t, 120);
   tcase_add_test(t, entries);
   tcase_add_test(t, memory_of_the_caller);
   tcase_add_test(t, by_hand);
   tcase_add_test(t, wrong_ones);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  char command[64];
-  snprintf(command, sizeof command, "rm -rf %s", folder);
-  return system(command) || failed;
+  return run_in_folder("tc_cache", t);
 }

@@ -2,7 +2,7 @@
  * same schedules: nothing behind the importers knows where it came from. */
 #include "tests/onnx_text.h"
 #include "tests/pipeline.h"
-#include <check.h>
+#include "tests/context.h"
 
 typedef struct same {
   const char *name, *tc, *onnx, *term;
@@ -85,23 +85,12 @@ static void compare(tarn_ctx *cx, void *arg) {
   if (s->term) ck_assert_str_eq(a, kernels(cx, of_term(L, s->term), hw));
 }
 
-START_TEST(same_kernels) {
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  tarn_status st = tarn_protect(cx, compare, (void *)(uintptr_t)&cases[_i]);
-  ck_assert_msg(st == TARN_OK, "%s: %s", cases[_i].name, tarn_message(cx));
-  tarn_ctx_free(cx);
-}
+START_TEST(same_kernels) { in_context_of(cases[_i].name, compare, &cases[_i]); }
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("tc_same");
   TCase *t = tcase_create("tc_same");
   tcase_set_timeout(t, 120);
   tcase_add_loop_test(t, same_kernels, 0, (int)(sizeof cases / sizeof *cases));
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_checks("tc_same", t);
 }

@@ -193,7 +193,6 @@ START_TEST(rows_roll) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("traffic");
   TCase *t = tcase_create("traffic");
   tcase_add_checked_fixture(t, setup, teardown);
   tcase_set_timeout(t, 120);
@@ -201,10 +200,5 @@ int main(void) {
   tcase_add_loop_test(t, additions_are_fused, 0, (int)(sizeof fusions / sizeof *fusions));
   tcase_add_test(t, tiles_decide_fusion);
   tcase_add_test(t, rows_roll);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int bad = srunner_ntests_failed(r);
-  srunner_free(r);
-  return bad ? 1 : 0;
+  return run_checks("traffic", t);
 }

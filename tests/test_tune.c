@@ -1,6 +1,7 @@
 /* tune/: learning from measurements, measuring. */
 #include "tests/lower_kit.h" /* before the names that terms.h gives to all */
 #include "tests/products.h"
+#include "tests/folder.h"
 #include "tests/terms.h"
 
 #include "hw/hw.h"
@@ -13,10 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-static char dir[] = "/tmp/tarn-tune-XXXXXX";
-static const char *in_dir(const char *name) { return tarn_format(cx, "%s/%s", dir, name); }
-static tarn_status attempt(tarn_fn *fn, void *arg) { return tarn_protect(cx, fn, arg); }
 
 /* A world in which the analytic price is wrong in a way that two features tell. */
 static void make_samples(tarn_sample *x, uint32_t kernels, uint32_t each) {
@@ -61,8 +58,8 @@ static void use(tarn_ctx *c, void *arg) {
   ck_assert_double_lt(off, 0.1);
 }
 START_TEST(learns) {
-  lesson a = {.n = 60 * 40, .path = in_dir("a.price")},
-         b = {.n = 60 * 40, .path = in_dir("b.price")};
+  lesson a = {.n = 60 * 40, .path = in_folder(cx, "a.price")},
+         b = {.n = 60 * 40, .path = in_folder(cx, "b.price")};
   must(learn, &a);
   ck_assert_double_gt(a.fit.learned.pairwise, 0.95);
   ck_assert_double_gt(a.fit.learned.r2, 0.95);
@@ -87,7 +84,7 @@ START_TEST(judges_some) { /* of two kernels there is enough; of a third nothing 
 }
 END_TEST
 START_TEST(too_few) {
-  lesson a = {.n = 49, .path = in_dir("few.price")};
+  lesson a = {.n = 49, .path = in_folder(cx, "few.price")};
   ck_assert_int_eq(attempt(learn, &a), TARN_NO_RESULT);
   ck_assert_int_ne(access(a.path, F_OK), 0);
 }
@@ -100,7 +97,7 @@ static void foreign(tarn_ctx *c, void *arg) {
   ck_assert_ptr_nonnull(why);
 }
 START_TEST(other_hardware) {
-  lesson a = {.n = 60 * 40, .path = in_dir("o.price")};
+  lesson a = {.n = 60 * 40, .path = in_folder(cx, "o.price")};
   must(learn, &a);
   must(foreign, (void *)(uintptr_t)a.path);
   must(foreign, NULL);
@@ -195,7 +192,7 @@ static void by_threads(tarn_ctx *c, void *path) {
   }
 }
 START_TEST(threads_seen) {
-  lesson a = {.n = 60 * 40, .path = in_dir("threads.price"), .threads = 2};
+  lesson a = {.n = 60 * 40, .path = in_folder(cx, "threads.price"), .threads = 2};
   a.hw = tarn_hw_key(tarn_hw_load(L, "x86-64-v3"), cx);
   must(learn, &a);
   must(by_threads, (void *)(uintptr_t)a.path);
@@ -337,7 +334,7 @@ static void tune_twice(tarn_ctx *c, void *arg) {
   const tarn_ksig *sig[] = {&k[0], &k[1]};
   shown w = {0};
   tarn_tune_options o = {.trials = 60, .threads = 1, .progress = show, .user = &w};
-  tarn_store *s = tarn_store_open(c, in_dir("whole.db"));
+  tarn_store *s = tarn_store_open(c, in_folder(cx, "whole.db"));
   tarn_tune_report r = tarn_tune(L, hw, sig, (uint32_t[]){1, 40}, 2, s, &o);
   ck_assert(r.trials == 60 && r.fresh == 60 && !r.failed && r.kernels == 2 && r.compared == 2);
   ck_assert(r.untuned >= 1 && w.calls && w.done == 60);
@@ -351,7 +348,7 @@ static void tune_twice(tarn_ctx *c, void *arg) {
   tarn_tune_report again = tarn_tune(L, hw, sig, (uint32_t[]){1, 40}, 2, s, &o);
   ck_assert(again.trials == 60 && again.fresh == 0 && again.best == r.best);
   /* and what was measured is used */
-  const tarn_price *p = tarn_measured(L, hw, in_dir("whole.db"), 1, NULL, false);
+  const tarn_price *p = tarn_measured(L, hw, in_folder(cx, "whole.db"), 1, NULL, false);
   const tarn_schedule *best = p->schedule(p->user, L, &k[1]);
   ck_assert_ptr_nonnull(best);
   double least = INFINITY;
@@ -368,7 +365,7 @@ static void tune_twice(tarn_ctx *c, void *arg) {
   ck_assert_ptr_null(p->schedule(p->user, L, &unknown));
   ck_assert_ptr_nonnull(tarn_solve(solver, &unknown, NULL));
   const tarn_price *two =
-      tarn_measured(L, hw, in_dir("whole.db"), 2, NULL, false); /* threads are kept apart */
+      tarn_measured(L, hw, in_folder(cx, "whole.db"), 2, NULL, false); /* threads are kept apart */
   ck_assert_ptr_null(two->schedule(two->user, L, &k[1]));
 }
 START_TEST(whole) { must(tune_twice, NULL); }
@@ -403,11 +400,11 @@ static void unmeasured(tarn_ctx *c, void *arg) {
   ck_assert_ptr_nonnull(t.other.kernel_text);
   tarn_record r[] = {tarn_record_of(L, &k, first, 1), t.other};
   r[0].seconds = 3 * cost.seconds, r[1].seconds = cost.seconds; /* the dear one is the fastest */
-  tarn_store_add(tarn_store_open(c, in_dir("scale.db")), tarn_hw_key(hw, c), r, 2);
+  tarn_store_add(tarn_store_open(c, in_folder(cx, "scale.db")), tarn_hw_key(hw, c), r, 2);
   const tarn_price *p = NULL;
   const double dearer[] = {1.35, 1.05};
   for (int explores = 0; explores < 2; explores++) {
-    p = tarn_measured(L, hw, in_dir("scale.db"), 1, NULL, explores);
+    p = tarn_measured(L, hw, in_folder(cx, "scale.db"), 1, NULL, explores);
     ck_assert_double_eq_tol(p->kernel(p->user, L, hw, &unknown, s, 1, &of_unknown),
                             3 * dearer[explores] * of_unknown.seconds, 1e-9 * of_unknown.seconds);
   }
@@ -427,11 +424,12 @@ static void tune_spread(tarn_ctx *c, void *arg) {
                          .spread = true,
                          .per_kernel = 30,
                          .threads = 1,
-                         .model = in_dir("spread.price")};
-  tarn_tune_report r = tarn_tune(L, hw, sig, NULL, 2, tarn_store_open(c, in_dir("spread.db")), &o);
+                         .model = in_folder(cx, "spread.price")};
+  tarn_tune_report r =
+      tarn_tune(L, hw, sig, NULL, 2, tarn_store_open(c, in_folder(cx, "spread.db")), &o);
   ck_assert(r.trials == 60 && r.fresh == 60 && r.trained);
   const char *why = NULL;
-  ck_assert_msg(tarn_learned(c, hw, in_dir("spread.price"), &why) != NULL, "%s", why);
+  ck_assert_msg(tarn_learned(c, hw, in_folder(cx, "spread.price"), &why) != NULL, "%s", why);
 }
 START_TEST(spreads) { must(tune_spread, NULL); }
 END_TEST
@@ -449,7 +447,8 @@ static void elsewhere(tarn_ctx *c, void *arg) {
   }
   r[4].threads = hw->units + 1;
   r[5].kernel_text = "(kernel of another time)", r[5].kernel = 1, r[5].threads = 1;
-  tarn_store *of = tarn_store_open(c, in_dir("of.db")), *to = tarn_store_open(c, in_dir("to.db"));
+  tarn_store *of = tarn_store_open(c, in_folder(cx, "of.db")),
+             *to = tarn_store_open(c, in_folder(cx, "to.db"));
   tarn_store_add(of, "one", r, 6),
       tarn_store_add(of, "two", r, 2); /* the same of two machines: measured once */
   shown w = {0};
@@ -506,8 +505,6 @@ START_TEST(measures) {
 END_TEST
 
 int main(void) {
-  if (!mkdtemp(dir)) return 1;
-  Suite *suite = suite_create("tune");
   TCase *t = tcase_create("tune");
   tcase_add_checked_fixture(t, setup, teardown);
   tcase_set_timeout(t, 120);
@@ -529,10 +526,5 @@ int main(void) {
   tcase_add_test(t, spreads);
   tcase_add_test(t, again);
 #endif
-  suite_add_tcase(suite, t);
-  SRunner *r = srunner_create(suite);
-  srunner_run_all(r, CK_NORMAL);
-  int bad = srunner_ntests_failed(r);
-  srunner_free(r);
-  return bad ? 1 : 0;
+  return run_in_folder("tune", t);
 }

@@ -219,16 +219,10 @@ START_TEST(searches_find) {
 END_TEST
 
 int main(void) {
-  Suite *suite = suite_create("tune_gpu");
   TCase *t = tcase_create("tune_gpu");
   tcase_add_checked_fixture(t, setup, teardown);
   tcase_set_timeout(t, 120);
   tcase_add_loop_test(t, walks_are_right, 0, sizeof walks / sizeof *walks);
   tcase_add_loop_test(t, searches_find, 0, sizeof searches / sizeof *searches);
-  suite_add_tcase(suite, t);
-  SRunner *r = srunner_create(suite);
-  srunner_run_all(r, CK_NORMAL);
-  int bad = srunner_ntests_failed(r);
-  srunner_free(r);
-  return bad ? 1 : 0;
+  return run_checks("tune_gpu", t);
 }

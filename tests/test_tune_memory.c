@@ -1,5 +1,4 @@
 /* tune/: out of memory at every allocation: nothing leaks, and the status says so. */
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +6,7 @@
 
 #include "hw/hw.h"
 #include "tests/alloc.h"
+#include "tests/folder.h"
 #include "tune/search.h"
 #include "tune/tune.h"
 
@@ -19,12 +19,11 @@ static const char *const text[] = {
     "(kernel (nest (stages (children 1) (shared) (split 1) (stage (own 20) (reduce 30) reduceSum "
     "(child 0 (index ((20) (30))"
     " (600) ((+ (* 30 d0) d1)))) out)))(in f32 (600) (1))(out f32 (20) (1)))"};
-static char dir[] = "/tmp/tarn-tune-memory-XXXXXX";
 
 /* What is measured of two kernels is kept and read back; the next ones are looked for and picked,
  * with what was kept. */
 static void keep_and_search(tarn_ctx *cx, void *arg) {
-  const char *path = tarn_format(cx, "%s/a.db", dir);
+  const char *path = in_folder(cx, "a.db");
   (void)arg;
   unlink(path), unlink(tarn_format(cx, "%s-wal", path)), unlink(tarn_format(cx, "%s-shm", path));
   tarn_lang *L = tarn_lang_new(cx);
@@ -52,7 +51,6 @@ static void keep_and_search(tarn_ctx *cx, void *arg) {
     tarn_raise(cx, TARN_NO, "%u kept, %u found", n, found);
 }
 START_TEST(every_allocation) {
-  ck_assert_ptr_nonnull(mkdtemp(dir));
   uint64_t bad, tried = tarn_test_fail_each(keep_and_search, NULL, 1, &bad);
   ck_assert_msg(!bad, "allocation %llu", (unsigned long long)bad);
   ck_assert_uint_ge(tried, 10);
@@ -60,14 +58,8 @@ START_TEST(every_allocation) {
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("tune_memory");
   TCase *t = tcase_create("memory");
   tcase_set_timeout(t, 300);
   tcase_add_test(t, every_allocation);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int bad = srunner_ntests_failed(r);
-  srunner_free(r);
-  return bad ? 1 : 0;
+  return run_in_folder("tune_memory", t);
 }

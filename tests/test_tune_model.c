@@ -8,8 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static tarn_status attempt(tarn_fn *fn, void *arg) { return tarn_protect(cx, fn, arg); }
-
 /* Two trees: feature 4 below 0.5 gives 10, feature 2 below 3 then 20, else 30; and a leaf of 1. */
 static const tree_node nodes[] = {{0.5f, 1, 4}, {10, 0, 0}, {3, 3, 2},
                                   {20, 0, 0},   {30, 0, 0}, {1, 0, 0}};

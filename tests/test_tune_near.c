@@ -104,16 +104,10 @@ START_TEST(one_pace) {
 END_TEST
 
 int main(void) {
-  Suite *suite = suite_create("near");
   TCase *t = tcase_create("near");
   tcase_add_checked_fixture(t, setup, teardown);
   tcase_add_test(t, nears);
   tcase_add_test(t, paces);
   tcase_add_test(t, one_pace);
-  suite_add_tcase(suite, t);
-  SRunner *r = srunner_create(suite);
-  srunner_run_all(r, CK_NORMAL);
-  int bad = srunner_ntests_failed(r);
-  srunner_free(r);
-  return bad ? 1 : 0;
+  return run_checks("near", t);
 }

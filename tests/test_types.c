@@ -106,15 +106,9 @@ static void expressions(tarn_ctx *c, void *arg) {
 }
 
 static void run_job(tarn_fn *fn, job *j) {
-  tarn_ctx *cx = tarn_ctx_new(NULL);
   ty_report r = {0};
   j->report = &r;
-  tarn_status st = tarn_protect(cx, fn, j);
-  ck_assert_msg(st == TARN_OK, "%s, %s: %s", j->target->name, tarn_dtype_name(j->t),
-                tarn_message(cx));
-  ck_assert_msg(!r.n, "%s, %s: %u operators differ:%s", j->target->name, tarn_dtype_name(j->t), r.n,
-                r.text.p);
-  tarn_ctx_free(cx);
+  ty_judge(fn, j, &r, j->target, j->t);
 }
 
 static int targets = 2;
@@ -152,17 +146,11 @@ END_TEST
 int main(int argc, char **argv) {
   bool all = argc > 1 && !strcmp(argv[1], "--all");
   if (all) targets = (int)TY_COUNT(ty_targets);
-  Suite *s = suite_create("types");
   TCase *t = tcase_create("types");
   tcase_set_timeout(t, 300);
   tcase_add_loop_test(t, test_long, 0, targets * TARN_DTYPES);
   tcase_add_loop_test(t, test_short, 0, (all ? targets : 1) * TARN_DTYPES);
   tcase_add_loop_test(t, test_constants, 0, (all ? 4 * targets : 1) * TARN_DTYPES);
   tcase_add_loop_test(t, test_expressions, 0, targets * (all ? 60 : 4));
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_ENV);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed != 0;
+  return run_checks("types", t);
 }

@@ -4,7 +4,7 @@
 #include "rules/rules.h"
 #include "tests/pipeline.h"
 #include "tests/rules_kit.h"
-#include <check.h>
+#include "tests/context.h"
 
 #define RULES 4
 static const char *const rules[RULES] = {"winograd-tiles-2", "winograd-tiles-4", "winograd-rows-2",
@@ -99,10 +99,7 @@ static tarn_saturation *saturate(tarn_program *p, int only) {
   return s;
 }
 static void run(void (*fn)(tarn_ctx *cx, void *arg), const conv *c) {
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  tarn_status st = tarn_protect(cx, fn, (void *)(uintptr_t)c);
-  ck_assert_msg(st == TARN_OK, "%s: %s", c->name, tarn_message(cx));
-  tarn_ctx_free(cx);
+  in_context_of(c->name, fn, c);
 }
 
 /* ---------------------------------------------------------------- classes */
@@ -303,17 +300,11 @@ START_TEST(test_compiled) { run(compiled, &convs[_i]); }
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("winograd");
   TCase *t = tcase_create("rules");
   tcase_set_timeout(t, 60);
   tcase_add_loop_test(t, test_classes, 0, sizeof convs / sizeof *convs);
   tcase_add_loop_test(t, test_bound, 0, sizeof convs / sizeof *convs);
   tcase_add_loop_test(t, test_compiled, 0, sizeof convs / sizeof *convs);
   tcase_add_test(t, test_left_out);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed > 0;
+  return run_checks("winograd", t);
 }

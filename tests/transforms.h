@@ -1,16 +1,50 @@
-/* Random types and random transforms of them, for the tests of maps and of the interpreter. The
- * includer defines `static tarn_lang *L`. */
+/* Test bodies that run in a context with a language; random types, and random transforms of them.
+ */
 #ifndef TARN_TESTS_TRANSFORMS_H
 #define TARN_TESTS_TRANSFORMS_H
+#include <string.h>
+
 #include "access/access.h"
+#include "base/base.h"
+#include "tests/suite.h"
+
+static tarn_ctx *cx;
+static tarn_lang *L;
+static uint64_t seed;
+static uint32_t fills[2]; /* f32 until a test says otherwise */
+static int number;        /* of the loop test */
+
+static inline void make_lang(tarn_ctx *c, void *arg) {
+  (void)arg;
+  L = tarn_lang_new(c);
+  fills[0] = tarn_fx_const(L, TARN_F32, 0), fills[1] = tarn_fx_const(L, TARN_F32, 1);
+}
+static inline void setup(void) {
+  cx = tarn_ctx_new(NULL);
+  seed = 1;
+  ck_assert_int_eq(tarn_protect(cx, make_lang, NULL), TARN_OK);
+}
+static inline void teardown(void) { tarn_ctx_free(cx); }
+
+/* Every test body runs protected; a raise fails it with its message. */
+static inline void run(tarn_fn *body, int i) {
+  number = i;
+  seed = (uint64_t)i * 1000003 + 1;
+  tarn_status st = tarn_protect(cx, body, NULL);
+  ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
+}
+#define TEST(name)                                                                                 \
+  static void name##_body(tarn_ctx *ctx, void *arg);                                               \
+  START_TEST(name) { run(name##_body, _i); }                                                       \
+  END_TEST                                                                                         \
+  static void name##_body(tarn_ctx *ctx, void *arg)
+#define UNUSED (void)ctx, (void)arg
 
 /* For inner loops: Check writes a record for every assertion that it evaluates. */
 #define MUST(x)                                                                                    \
   do {                                                                                             \
     if (!(x)) ck_abort_msg("%s", #x);                                                              \
   } while (0)
-
-static uint64_t seed;
 
 static uint64_t next_random(void) { return tarn_random(&seed); }
 static int64_t below(int64_t n) { return (int64_t)(next_random() % (uint64_t)n); }
@@ -25,8 +59,6 @@ static int64_t product(uint32_t n, const int64_t *dim) {
   for (uint32_t i = 0; i < n; i++) c *= dim[i];
   return c;
 }
-
-static uint32_t fills[2];
 
 static inline uint32_t random_type(void) {
   int64_t dim[3];
