@@ -1,23 +1,6 @@
 /* What nvcc made of small kernels (data/ptx/kernels.cu) runs in sim/ptx as the same C on the host.
  */
-#include "sim/ptx.h"
-#include "access/access.h"
-#include "base/base.h"
-#include <check.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
-#define N    64
-#define MOST 4096
-static union memory {
-  float f[MOST];
-  int i[MOST];
-  double d[MOST / 2];
-  uint16_t h[2 * MOST];
-  uint8_t b[4 * MOST];
-} in, out, want;
-static const float *const x = in.f;
+#include "tests/ptx_text.h"
 
 /* ---------------------------------------------------------------- the same on the host */
 static void saxpy(int n) {
@@ -69,7 +52,7 @@ static void halves(int n) {
   }
 }
 static void bytes(int n) {
-  for (int i = 0; i < n; i++) want.b[i] = (uint8_t)(in.b[i] - 100 > 50 ? 50 : in.b[i] - 100);
+  for (int i = 0; i < n; i++) want.c[i] = (uint8_t)(in.c[i] - 100 > 50 ? 50 : in.c[i] - 100);
 }
 static void collatz(int n) {
   for (int i = 0; i < n; i++) {
@@ -92,78 +75,26 @@ static void doubles(int n) {
   }
 }
 
-static const struct kernel {
-  const char *name;
-  void (*host)(int n);
-  char type; /* of what comes in */
-  char result;
-  int n;
-  uint32_t grid, block;
-} kernels[] = {
-    {"saxpy", saxpy, 'f', 'f', 100, 4, 32},      {"block_sum", block_sum, 'f', 'f', 1000, 1, 256},
-    {"warp_sum", warp_sum, 'f', 'f', N, 1, 32},  {"tiles", tiles, 'f', 'f', 32, 4, 256},
-    {"functions", functions, 'f', 'f', N, 1, N}, {"integers", integers, 'i', 'i', N, 1, N},
-    {"histogram", histogram, 'i', 'i', N, 1, N}, {"halves", halves, 'h', 'f', N, 1, N},
-    {"bytes", bytes, 'b', 'i', N, 1, N},         {"collatz", collatz, 'i', 'i', N, 1, N},
-    {"own_array", own_array, 'i', 'i', N, 1, N}, {"doubles", doubles, 'd', 'd', N, 1, N},
+static const ptx_kernel kernels[] = {
+    {"saxpy", saxpy, 'f', 'f', 100, {4, 1}, {32, 1}},
+    {"block_sum", block_sum, 'f', 'f', 1000, {1, 1}, {256, 1}},
+    {"warp_sum", warp_sum, 'f', 'f', N, {1, 1}, {32, 1}},
+    {"tiles", tiles, 'f', 'f', 32, {4, 1}, {256, 1}},
+    {"functions", functions, 'f', 'f', N, {1, 1}, {N, 1}},
+    {"integers", integers, 'i', 'i', N, {1, 1}, {N, 1}},
+    {"histogram", histogram, 'i', 'i', N, {1, 1}, {N, 1}},
+    {"halves", halves, 'h', 'f', N, {1, 1}, {N, 1}},
+    {"bytes", bytes, 'b', 'i', N, {1, 1}, {N, 1}},
+    {"collatz", collatz, 'i', 'i', N, {1, 1}, {N, 1}},
+    {"own_array", own_array, 'i', 'i', N, {1, 1}, {N, 1}},
+    {"doubles", doubles, 'd', 'd', N, {1, 1}, {N, 1}},
 };
 
-static void fill(char type) {
-  uint64_t seed = 11;
-  for (int i = 0; i < MOST; i++) {
-    double v = tarn_random_unit(&seed);
-    if (type == 'f') in.f[i] = (float)v;
-    else if (type == 'd' && i < MOST / 2) in.d[i] = v;
-    else if (type == 'h') in.h[i] = tarn_to_f16((float)v);
-    else if (type == 'i') in.i[i] = (int)(v * 1e6);
-    else if (type == 'b') in.b[i] = (uint8_t)(v * 127 + 128);
-    out.i[i] = want.i[i] = 0;
-  }
-}
-static void run(tarn_ctx *cx, void *arg) {
-  const struct kernel *k = arg;
-  size_t n;
-  struct {
-    uint64_t in, out;
-    int32_t n;
-  } param = {.n = k->n};
-  const char *path = TARN_TOP "/tests/data/ptx/kernels.ptx", *text = tarn_read_file(cx, path, &n);
-  tarn_ptx *p = tarn_ptx_read(cx, text, n, path);
-  tarn_ptx_device *d = tarn_ptx_device_new(cx, p);
-  param.in = tarn_ptx_map(d, "in", &in, sizeof in, TARN_PTX_CONSTANT);
-  param.out = tarn_ptx_map(d, "out", &out, sizeof out, TARN_PTX_WRITTEN);
-  tarn_ptx_launch l = {
-      .entry = tarn_ptx_find(p, k->name), .grid = {k->grid, 1, 1}, .param = &param};
-  memcpy(l.block, (uint32_t[3]){k->block, 1, 1}, sizeof l.block);
-  tarn_ptx_counts counts = {0};
-  ck_assert_uint_eq(tarn_ptx_entry_at(p, l.entry)->param_bytes, 20);
-  tarn_ptx_run(d, &l, &counts);
-}
-START_TEST(same) {
-  const struct kernel *k = &kernels[_i];
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  fill(k->type);
-  tarn_status st = tarn_protect(cx, run, (void *)(uintptr_t)k);
-  ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
-  k->host(k->n);
-  for (int i = 0; i < MOST; i++)
-    if (k->result == 'i') ck_assert_msg(out.i[i] == want.i[i], "%s: element %d", k->name, i);
-    else if (k->result == 'f')
-      ck_assert_msg(fabsf(out.f[i] - want.f[i]) <= 2e-6f * (1 + fabsf(want.f[i])),
-                    "%s: element %d: %g, not %g", k->name, i, out.f[i], want.f[i]);
-    else if (i < MOST / 2) ck_assert_double_eq_tol(out.d[i], want.d[i], 1e-12);
-  tarn_ctx_free(cx);
-}
+START_TEST(same) { ptx_same("kernels.ptx", &kernels[_i]); }
 END_TEST
 
 int main(void) {
-  Suite *suite = suite_create("ptx_kernels");
   TCase *t = tcase_create("ptx_kernels");
   tcase_add_loop_test(t, same, 0, sizeof kernels / sizeof *kernels);
-  suite_add_tcase(suite, t);
-  SRunner *runner = srunner_create(suite);
-  srunner_run_all(runner, CK_NORMAL);
-  int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed > 0;
+  return run_checks("ptx_kernels", t);
 }

@@ -5,30 +5,8 @@
  *
  * What NVRTC made of data/ptx/nvrtc.cu gives what the same C gives on the host; Triton's products
  * (ldmatrix, mma.sync, cp.async) and its attention give what sums in f64 give. */
-#include "sim/ptx.h"
-#include "access/access.h"
-#include "base/base.h"
-#include <check.h>
-#include <math.h>
-#include <stdio.h>
+#include "tests/ptx_text.h"
 #include <stdlib.h>
-#include <string.h>
-
-static const char *folder = TARN_TOP "/tests/data/ptx";
-
-#define N    64
-#define MOST 8192
-typedef union memory {
-  float f[MOST];
-  int i[MOST];
-  uint32_t u[MOST];
-  double d[MOST / 2];
-  int64_t w[MOST / 2];
-  uint16_t h[2 * MOST];
-  int8_t b[4 * MOST];
-} memory;
-static memory in, out, want;
-static const float *const x = in.f;
 
 /* ---------------------------------------------------------------- the same on the host */
 static void grid2(int n) {
@@ -216,14 +194,7 @@ static void matrices(int n) {
     }
 }
 
-static const struct kernel {
-  const char *name;
-  void (*host)(int n);
-  char type; /* of what comes in */
-  char result;
-  int n;
-  uint32_t grid[2], block[2];
-} kernels[] = {
+static const ptx_kernel kernels[] = {
     {"grid2", grid2, 'f', 'f', 50, {4, 7}, {16, 8}},
     {"transpose", transpose, 'f', 'f', 64, {4, 4}, {16, 16}},
     {"scan", scan, 'i', 'i', 200, {1, 1}, {256, 1}},
@@ -246,65 +217,7 @@ static const struct kernel {
     {"matrices", matrices, 'f', 'f', N, {1, 1}, {32, 1}},
 };
 
-static void fill(char type) {
-  uint64_t seed = 11;
-  memset(&out, 0, sizeof out), memset(&want, 0, sizeof want);
-  for (int i = 0; i < MOST; i++) {
-    double v = tarn_random_unit(&seed);
-    if (type == 'f') in.f[i] = (float)v;
-    else if (type == 'd' && i < MOST / 2) in.d[i] = v;
-    else if (type == 'w' && i < MOST / 2) in.w[i] = (int64_t)(v * 9e18) >> i % 40;
-    else if (type == 'h') in.h[2 * i] = tarn_to_f16((float)v), in.h[2 * i + 1] = in.h[2 * i] ^ 9;
-    else if (type == 'b') memset(&in.b[4 * i], (int)(127 * v), 4), in.b[4 * i + 1] ^= 3;
-    else if (type == 'B')
-      in.h[2 * i] = tarn_to_bf16((float)v), in.h[2 * i + 1] = tarn_to_bf16((float)v / 3);
-    else if (type == 'i') in.i[i] = (int)(v * 1e6);
-  }
-}
-typedef struct text {
-  tarn_ptx *p;
-  tarn_ptx_device *d;
-  tarn_ptx_counts counts;
-} text;
-static text open_text(tarn_ctx *cx, const char *name) {
-  size_t n;
-  const char *path = tarn_format(cx, "%s/%s", folder, name), *s = tarn_read_file(cx, path, &n);
-  text t = {.p = tarn_ptx_read(cx, s, n, path)};
-  t.d = tarn_ptx_device_new(cx, t.p);
-  return t;
-}
-static void run(tarn_ctx *cx, void *arg) {
-  const struct kernel *k = arg;
-  text t = open_text(cx, "nvrtc.ptx");
-  struct {
-    uint64_t in, out;
-    int32_t n;
-  } param = {.n = k->n};
-  param.in = tarn_ptx_map(t.d, "in", &in, sizeof in, TARN_PTX_CONSTANT);
-  param.out = tarn_ptx_map(t.d, "out", &out, sizeof out, TARN_PTX_WRITTEN);
-  tarn_ptx_launch l = {.entry = tarn_ptx_find(t.p, k->name), .param = &param};
-  memcpy(l.grid, (uint32_t[3]){k->grid[0], k->grid[1], 1}, sizeof l.grid);
-  memcpy(l.block, (uint32_t[3]){k->block[0], k->block[1], 1}, sizeof l.block);
-  ck_assert_uint_ne(l.entry, TARN_NONE);
-  tarn_ptx_run(t.d, &l, &t.counts);
-}
-START_TEST(test_nvrtc) {
-  const struct kernel *k = &kernels[_i];
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  fill(k->type);
-  tarn_status st = tarn_protect(cx, run, (void *)(uintptr_t)k);
-  ck_assert_msg(st == TARN_OK, "%s: %s", k->name, tarn_message(cx));
-  k->host(k->n);
-  for (int i = 0; i < MOST; i++)
-    if (k->result == 'i')
-      ck_assert_msg(out.i[i] == want.i[i], "%s: element %d is %d, not %d", k->name, i, out.i[i],
-                    want.i[i]);
-    else if (k->result == 'f')
-      ck_assert_msg(fabsf(out.f[i] - want.f[i]) <= 2e-6f * (1 + fabsf(want.f[i])),
-                    "%s: element %d: %g, not %g", k->name, i, out.f[i], want.f[i]);
-    else if (i < MOST / 2) ck_assert_double_eq_tol(out.d[i], want.d[i], 1e-12);
-  tarn_ctx_free(cx);
-}
+START_TEST(test_nvrtc) { ptx_same("nvrtc.ptx", &kernels[_i]); }
 END_TEST
 
 /* ---------------------------------------------------------------- Triton's */
@@ -442,17 +355,11 @@ END_TEST
 
 int main(int argc, char **argv) {
   if (argc > 1) folder = argv[1];
-  Suite *suite = suite_create("ptx_texts");
   TCase *t = tcase_create("ptx_texts");
   tcase_set_timeout(t, 120);
   tcase_add_loop_test(t, test_nvrtc, 0, sizeof kernels / sizeof *kernels);
   tcase_add_loop_test(t, test_product, 0, sizeof products / sizeof *products);
   tcase_add_test(t, test_normalise);
   tcase_add_test(t, test_attention);
-  suite_add_tcase(suite, t);
-  SRunner *runner = srunner_create(suite);
-  srunner_run_all(runner, CK_NORMAL);
-  int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed > 0;
+  return run_checks("ptx_texts", t);
 }
