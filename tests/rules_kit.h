@@ -191,68 +191,69 @@ static inline void kit_check(kit_classes *k) {
     }
 }
 
+/* The cheapest tree of each class: its cost, and the node on top. */
+typedef struct kit_trees {
+  double *cost;
+  uint32_t *pick;
+} kit_trees;
+/* own: of a node without its children. free: what is constant costs nothing. */
+static inline kit_trees kit_cheapest(const tarn_saturation *s, bool free,
+                                     double (*own)(const tarn_lang *L, tarn_eg_node x)) {
+  tarn_egraph *g = tarn_sat_egraph(s);
+  const tarn_lang *L = tarn_sat_lang(s);
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  uint32_t ids = tarn_eg_id_count(g);
+  kit_trees t = {TARN_ARRAY(cx, double, ids + 1), TARN_ARRAY(cx, uint32_t, ids + 1)};
+  for (uint32_t c = 0; c < ids; c++) t.cost[c] = 1e9, t.pick[c] = TARN_NONE;
+  for (bool again = true; again;) {
+    again = false;
+    for (uint32_t c = tarn_eg_next_class(g, TARN_NONE); c != TARN_NONE;
+         c = tarn_eg_next_class(g, c))
+      for (uint32_t n = tarn_eg_next_node(g, c, TARN_NONE); n != TARN_NONE;
+           n = tarn_eg_next_node(g, c, n)) {
+        tarn_eg_node x = tarn_eg_node_at(g, n);
+        double sum = own(L, x);
+        for (uint32_t i = 0; i < x.n; i++) sum += t.cost[tarn_eg_find(g, x.kids[i])];
+        if (free && tarn_sat_is_const(s, c)) sum = 0;
+        if (sum < t.cost[c]) t.cost[c] = sum, t.pick[c] = n, again = true;
+      }
+  }
+  return t;
+}
+static inline double kit_is_kernel(const tarn_lang *L, tarn_eg_node x) {
+  (void)L;
+  return x.op == TARN_OP_NEST || x.op == TARN_OP_COMPUTE || x.op == TARN_OP_MATERIALISE ||
+         x.op == TARN_OP_OPAQUE || x.op == TARN_OP_GATHER || x.op == TARN_OP_GATHER_SUM;
+}
+/* Fewest kernels, then fewest nodes. */
+static inline double kit_few(const tarn_lang *L, tarn_eg_node x) {
+  return kit_is_kernel(L, x) + 1e-4;
+}
 /* Kernels of the cheapest tree: nests and copies count 1, what is constant 0. */
 static inline uint32_t kit_kernels(tarn_saturation *s, uint32_t root) {
-  tarn_egraph *g = tarn_sat_egraph(s);
-  uint32_t ids = tarn_eg_id_count(g),
-           *cost = TARN_ARRAY(tarn_lang_ctx(tarn_sat_lang(s)), uint32_t, ids);
-  for (uint32_t i = 0; i < ids; i++) cost[i] = 1u << 20;
-  for (bool again = true; again;) {
-    again = false;
-    for (uint32_t c = tarn_eg_next_class(g, TARN_NONE); c != TARN_NONE;
-         c = tarn_eg_next_class(g, c))
-      for (uint32_t n = tarn_eg_next_node(g, c, TARN_NONE); n != TARN_NONE;
-           n = tarn_eg_next_node(g, c, n)) {
-        tarn_eg_node x = tarn_eg_node_at(g, n);
-        uint32_t sum = x.op == TARN_OP_NEST || x.op == TARN_OP_COMPUTE ||
-                       x.op == TARN_OP_MATERIALISE || x.op == TARN_OP_OPAQUE ||
-                       x.op == TARN_OP_GATHER || x.op == TARN_OP_GATHER_SUM;
-        for (uint32_t i = 0; i < x.n && sum < 1u << 20; i++)
-          sum += cost[tarn_eg_find(g, x.kids[i])];
-        if (tarn_sat_is_const(s, c)) sum = 0;
-        if (sum < cost[c]) cost[c] = sum, again = true;
-      }
-  }
-  return cost[tarn_eg_find(g, root)];
+  return (uint32_t)kit_cheapest(s, true, kit_is_kernel)
+      .cost[tarn_eg_find(tarn_sat_egraph(s), root)];
 }
-
-/* By class: the node of the term with the fewest kernels, then the fewest nodes. */
 static inline uint32_t *kit_picks(const tarn_saturation *s) {
-  tarn_egraph *g = tarn_sat_egraph(s);
-  tarn_ctx *cx = tarn_lang_ctx(tarn_sat_lang(s));
-  uint32_t ids = tarn_eg_id_count(g), *pick = TARN_ARRAY(cx, uint32_t, ids + 1);
-  double *cost = TARN_ARRAY(cx, double, ids + 1);
-  for (uint32_t i = 0; i < ids; i++) cost[i] = 1e9, pick[i] = TARN_NONE;
-  for (bool again = true; again;) {
-    again = false;
-    for (uint32_t c = tarn_eg_next_class(g, TARN_NONE); c != TARN_NONE;
-         c = tarn_eg_next_class(g, c))
-      for (uint32_t n = tarn_eg_next_node(g, c, TARN_NONE); n != TARN_NONE;
-           n = tarn_eg_next_node(g, c, n)) {
-        tarn_eg_node x = tarn_eg_node_at(g, n);
-        double sum = x.op == TARN_OP_NEST || x.op == TARN_OP_COMPUTE ||
-                     x.op == TARN_OP_MATERIALISE || x.op == TARN_OP_OPAQUE ||
-                     x.op == TARN_OP_GATHER || x.op == TARN_OP_GATHER_SUM;
-        for (uint32_t i = 0; i < x.n; i++) sum += cost[tarn_eg_find(g, x.kids[i])];
-        if (sum + 1e-4 < cost[c]) cost[c] = sum + 1e-4, pick[c] = n, again = true;
-      }
-  }
-  return pick;
+  return kit_cheapest(s, false, kit_few).pick;
 }
 static inline uint32_t kit_picked(void *user, uint32_t cls) {
   return ((const uint32_t *)user)[cls];
 }
 
+/* From each output to its tree, step by step. Needs reasons. */
+static inline tarn_buf kit_explain(tarn_saturation *s, uint32_t *pick) {
+  tarn_buf b = {.cx = tarn_lang_ctx(tarn_sat_lang(s))};
+  for (uint32_t i = 0; i < tarn_sat_roots(s); i++)
+    tarn_sat_explain(s, i, tarn_sat_term(s, tarn_sat_root(s, i), kit_picked, pick), &b);
+  return b;
+}
 /* What was found is proved: from each output to its least term, by a checker that sees the text
  * alone. Needs reasons. */
 static inline void kit_prove(tarn_saturation *s, const tarn_ruleset *rs) {
-  uint32_t *pick = kit_picks(s);
-  tarn_ctx *cx = tarn_lang_ctx(tarn_sat_lang(s));
-  tarn_buf b = {.cx = cx};
-  for (uint32_t i = 0; i < tarn_sat_roots(s); i++)
-    tarn_sat_explain(s, i, tarn_sat_term(s, tarn_sat_root(s, i), kit_picked, pick), &b);
+  tarn_buf b = kit_explain(s, kit_picks(s));
   tarn_proof_options o = {0};
-  tarn_proof_result r = tarn_proof_check(rs, tarn_sx_read(cx, b.p, b.n, "proof"), &o);
+  tarn_proof_result r = tarn_proof_check(rs, tarn_sx_read(b.cx, b.p, b.n, "proof"), &o);
   ck_assert_msg(r.ok, "step %u: %s\n%.3000s", r.bad, r.why, b.p);
 }
 /* Has the rule joined anything? */

@@ -3,7 +3,8 @@
 #include "model/model.h"
 #include "rules/rules.h"
 #include "tests/rules_kit.h"
-#include <check.h>
+#include "tests/small_nets.h"
+#include "tests/context.h"
 #include <ctype.h>
 
 typedef struct net {
@@ -11,11 +12,7 @@ typedef struct net {
 } net; /* rule: one that the proof must use */
 
 static const net nets[] = {
-    {"convolution, batch norm, relu",
-     "in x f32 1,3,6,6\nrand w 4,3,3,3\npos s 4\nrand b 4\nrand m 4\npos v 4\n"
-     "node Conv c x w -> t : pads=1,1,1,1\nnode BatchNormalization n t s b m v -> u\nnode Relu r u "
-     "-> y\nout y\n",
-     "scale"},
+    {"convolution, batch norm, relu", NET_CONV_NORM_RELU, "scale"},
     {"three alike",
      "in x f32 1,4,3,3\nrand p 20,4,1,1\nrand q 20,20,1,1\nrand r 20,20,1,1\n"
      "pos s 20\nrand b 20\nrand m 20\npos v 20\npos s2 20\nrand b2 20\nrand m2 20\npos v2 20\n"
@@ -25,43 +22,12 @@ static const net nets[] = {
      "node Conv f z2 r -> t3\nnode BatchNormalization n3 t3 s b m v -> u3\nnode Relu e3 u3 -> "
      "y\nout y\n",
      "epilogue"},
-    {"residual block",
-     "in x f32 1,4,6,6\nrand w 4,4,3,3\nrand w2 4,4,3,3\npos s 4\nrand b 4\nrand m 4\npos v 4\n"
-     "node Conv c x w -> t : pads=1,1,1,1\nnode BatchNormalization n t s b m v -> u\nnode Relu r u "
-     "-> z\n"
-     "node Conv d z w2 -> t2 : pads=1,1,1,1\nnode BatchNormalization n2 t2 s b m v -> u2\nnode Add "
-     "a x u2 -> q\nnode Relu r2 q "
-     "-> y\nout y\n",
-     "scale"},
-    {"softmax", "in x f32 2,3,5\nnode Softmax s x -> y : axis=-1\nout y\n", "place"},
-    {"layer norm",
-     "in x f32 2,3,8\nrand g 8\nrand b 8\ninit two f32 1 : 2\ninit eps f32 1 : 0.001\n"
-     "node ReduceMean m x -> mu : axes=-1,-1\nnode Sub d x mu -> c\nnode Pow p c two -> c2\nnode "
-     "ReduceMean v c2 -> var : "
-     "axes=-1,-1\n"
-     "node Add e var eps -> ve\nnode Sqrt s ve -> sd\nnode Div q c sd -> n\nnode Mul k n g -> "
-     "ng\nnode Add a ng b -> y\nout "
-     "y\n",
-     "place"},
-    {"attention",
-     "in q f32 1,2,4,3\nin k f32 1,2,3,4\nin v f32 1,2,4,3\ninit s f32 1 : 0.57\n"
-     "node MatMul m q k -> a\nnode Mul n a s -> b\nnode Softmax o b -> c : axis=-1\nnode MatMul p "
-     "c v -> y\nout y\n",
-     "place"},
-    {"depthwise and pointwise",
-     "in x f32 1,4,5,5\nrand w 4,1,3,3\nrand p 6,4,1,1\nrand b 6\ninit lo f32 - : 0\ninit hi f32 - "
-     ": 6\n"
-     "node Conv d x w -> t : pads=1,1,1,1 group=4\nnode Clip k t lo hi -> u\nnode Conv e u p b -> "
-     "z\nnode Clip l z lo hi -> "
-     "y\nout y\n",
-     "epilogue"},
-    {"gelu",
-     "in x f32 4,6\nrand w 6,5\nrand b 5\ninit r f32 1 : 1.4142135\ninit one f32 1 : 1\ninit h f32 "
-     "1 : 0.5\n"
-     "node MatMul m x w -> t\nnode Add a t b -> u\nnode Div d u r -> v\nnode Erf e v -> ev\nnode "
-     "Add p ev one -> q\nnode Mul k "
-     "u q -> z\nnode Mul l z h -> y\nout y\n",
-     "inline"},
+    {"residual block", NET_RESIDUAL, "scale"},
+    {"softmax", NET_SOFTMAX, "place"},
+    {"layer norm", NET_LAYER_NORM, "place"},
+    {"attention", NET_ATTENTION, "place"},
+    {"depthwise and pointwise", NET_SEPARABLE, "epilogue"},
+    {"gelu", NET_GELU, "inline"},
     {"map read through padding",
      "in x f32 1,1,4,4\nrand w 1,1,3,3\nnode Exp e x -> t\nnode Conv c t w -> y : "
      "pads=1,1,1,1\nout y\n",
@@ -70,17 +36,8 @@ static const net nets[] = {
 
 /* ---------------------------------------------------------------- compiling */
 
-typedef struct cheapest {
-  tarn_saturation *s;
-  tarn_egraph *g;
-  double *cost;
-  uint32_t *pick;
-  bool calls;
-} cheapest; /* calls: rather than loops */
-
 /* Points of its loops. */
-static double points(const cheapest *c, uint32_t payload) {
-  const tarn_lang *L = tarn_sat_lang(c->s);
+static double points(const tarn_lang *L, uint32_t payload) {
   const tarn_nest *n = tarn_nest_get(L, tarn_payload_get(L, payload)->id);
   double all = 0;
   for (uint32_t i = 0; i < n->nstage; i++) {
@@ -91,30 +48,10 @@ static double points(const cheapest *c, uint32_t payload) {
   }
   return all;
 }
-static double node_cost(const cheapest *c, tarn_eg_node x) {
-  bool kernel = x.op == TARN_OP_NEST || x.op == TARN_OP_MATERIALISE || x.op == TARN_OP_OPAQUE ||
-                x.op == TARN_OP_GATHER || x.op == TARN_OP_GATHER_SUM;
-  double sum =
-      (kernel ? 1 : 0) + (c->calls && x.op == TARN_OP_NEST ? points(c, x.payload) : 0) + 1e-4;
-  for (uint32_t i = 0; i < x.n; i++) sum += c->cost[tarn_eg_find(c->g, x.kids[i])];
-  return sum;
+/* Calls rather than loops. */
+static double few_points(const tarn_lang *L, tarn_eg_node x) {
+  return kit_few(L, x) + (x.op == TARN_OP_NEST ? points(L, x.payload) : 0);
 }
-static void choose(tarn_ctx *cx, cheapest *c) {
-  uint32_t ids = tarn_eg_id_count(c->g);
-  c->cost = TARN_ARRAY(cx, double, ids), c->pick = TARN_ARRAY(cx, uint32_t, ids);
-  for (uint32_t i = 0; i < ids; i++) c->cost[i] = 1e9, c->pick[i] = TARN_NONE;
-  for (bool again = true; again;) {
-    again = false;
-    for (uint32_t k = tarn_eg_next_class(c->g, TARN_NONE); k != TARN_NONE;
-         k = tarn_eg_next_class(c->g, k))
-      for (uint32_t n = tarn_eg_next_node(c->g, k, TARN_NONE); n != TARN_NONE;
-           n = tarn_eg_next_node(c->g, k, n)) {
-        double v = node_cost(c, tarn_eg_node_at(c->g, n));
-        if (v < c->cost[k]) c->cost[k] = v, c->pick[k] = n, again = true;
-      }
-  }
-}
-static uint32_t chosen(void *user, uint32_t cls) { return ((const cheapest *)user)->pick[cls]; }
 
 static tarn_ruleset *kernel_rules(tarn_lang *L) {
   tarn_ruleset *rs = tarn_ruleset_new(L);
@@ -125,13 +62,8 @@ static const char *explained(tarn_ctx *cx, const net *n) {
   tarn_lang *L = tarn_lang_new(cx);
   tarn_sat_options o = tarn_sat_defaults();
   o.reasons = TARN_EG_REASONS_ALL;
-  cheapest c = {.s = tarn_saturate(kit_model(L, n->text), kernel_rules(L), &o)};
-  c.g = tarn_sat_egraph(c.s);
-  choose(cx, &c);
-  tarn_buf b = {.cx = cx};
-  for (uint32_t i = 0; i < tarn_sat_roots(c.s); i++)
-    tarn_sat_explain(c.s, i, tarn_sat_term(c.s, tarn_sat_root(c.s, i), chosen, &c), &b);
-  return b.p;
+  tarn_saturation *s = tarn_saturate(kit_model(L, n->text), kernel_rules(L), &o);
+  return kit_explain(s, kit_picks(s)).p;
 }
 
 /* A checker that has seen nothing of what made the proof. */
@@ -156,12 +88,7 @@ static void holds_one(tarn_ctx *cx, void *arg) {
   ck_assert_str_eq(text, explained(cx, n)); /* the same every time */
 }
 
-static void run_net(tarn_fn *fn, int i) {
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  tarn_status st = tarn_protect(cx, fn, (void *)(uintptr_t)&nets[i]);
-  ck_assert_msg(st == TARN_OK, "%s: %s", nets[i].name, tarn_message(cx));
-  tarn_ctx_free(cx);
-}
+static void run_net(tarn_fn *fn, int i) { in_context_of(nets[i].name, fn, &nets[i]); }
 
 START_TEST(proofs_hold) { run_net(holds_one, _i); }
 END_TEST
@@ -431,12 +358,7 @@ static void prove_pair(tarn_ctx *cx, void *arg) {
   ck_assert_msg(r.ok, "step %u: %s\n%.2000s", r.bad, r.why, text);
   ck_assert_uint_gt(r.replayed, 0);
 }
-START_TEST(surface_proofs_hold) {
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  tarn_status st = tarn_protect(cx, prove_pair, (void *)(uintptr_t)&pairs[_i]);
-  ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
-  tarn_ctx_free(cx);
-}
+START_TEST(surface_proofs_hold) { in_context(prove_pair, &pairs[_i]); }
 END_TEST
 
 /* What the variables are said to stand for is compared. */
@@ -453,12 +375,7 @@ static void other_variables(tarn_ctx *cx, void *arg) {
   ck_assert(!r.ok);
   ck_assert_uint_eq(r.bad, 1);
 }
-START_TEST(variables_are_compared) {
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  tarn_status st = tarn_protect(cx, other_variables, NULL);
-  ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
-  tarn_ctx_free(cx);
-}
+START_TEST(variables_are_compared) { in_context(other_variables, NULL); }
 END_TEST
 
 /* A proof of one network is none of another with the same layers but other weights. */
@@ -500,11 +417,8 @@ static void mapped(tarn_ctx *cx, void *arg) {
   const tarn_hw *other;
   (void)arg;
   o.reasons = TARN_EG_REASONS_ALL;
-  cheapest c = {.s = tarn_saturate(kit_model(L, padded), rs, &o), .calls = true};
-  c.g = tarn_sat_egraph(c.s);
-  choose(cx, &c);
-  tarn_buf b = {.cx = cx};
-  tarn_sat_explain(c.s, 0, tarn_sat_term(c.s, tarn_sat_root(c.s, 0), chosen, &c), &b);
+  tarn_saturation *s = tarn_saturate(kit_model(L, padded), rs, &o);
+  tarn_buf b = kit_explain(s, kit_cheapest(s, false, few_points).pick);
   ck_assert_msg(strstr(b.p, "(call h.u ") != NULL, "%.2000s", b.p);
   tarn_proof_options po = {.replay = true};
   tarn_proof_result r =
@@ -513,12 +427,7 @@ static void mapped(tarn_ctx *cx, void *arg) {
   ck_assert_uint_gt(r.replayed, 0);
   ck_assert_uint_eq(r.skipped, 0);
 }
-START_TEST(mappings_are_proved) {
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  tarn_status st = tarn_protect(cx, mapped, NULL);
-  ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
-  tarn_ctx_free(cx);
-}
+START_TEST(mappings_are_proved) { in_context(mapped, NULL); }
 END_TEST
 
 /* ---------------------------------------------------------------- what a check must find */
@@ -543,16 +452,10 @@ static void wrong_rule(tarn_ctx *cx, void *arg) {
   ck_assert(!r.ok);
   ck_assert_uint_eq(r.bad, 1);
 }
-START_TEST(replay_finds_wrong_rules) {
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  tarn_status st = tarn_protect(cx, wrong_rule, NULL);
-  ck_assert_msg(st == TARN_OK, "%s", tarn_message(cx));
-  tarn_ctx_free(cx);
-}
+START_TEST(replay_finds_wrong_rules) { in_context(wrong_rule, NULL); }
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("proof");
   TCase *t = tcase_create("proofs");
   int n = (int)(sizeof nets / sizeof *nets);
   tcase_set_timeout(t, 60);
@@ -566,10 +469,5 @@ int main(void) {
   tcase_add_test(t, proofs_are_about_one_model);
   tcase_add_test(t, replay_finds_wrong_rules);
   tcase_add_test(t, mappings_are_proved);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed > 0;
+  return run_checks("proof", t);
 }

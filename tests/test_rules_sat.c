@@ -4,7 +4,8 @@
 #include "model/model.h"
 #include "rules/rules.h"
 #include "tests/rules_kit.h"
-#include <check.h>
+#include "tests/small_nets.h"
+#include "tests/context.h"
 #include <dirent.h>
 
 /* kernels: at most; 0: not counted. rule: one that must have joined something; behind "!" one that
@@ -32,24 +33,13 @@ typedef struct net {
       TAP(1, 1) TAP(1, 2) TAP(2, 0) TAP(2, 1) TAP(2, 2)
 
 static const net nets[] = {
-    {"convolution, batch norm, relu",
-     "in x f32 1,3,6,6\nrand w 4,3,3,3\npos s 4\nrand b 4\nrand m 4\npos v 4\n"
-     "node Conv c x w -> t : pads=1,1,1,1\nnode BatchNormalization n t s b m v -> u\nnode Relu r u "
-     "-> y\nout y\n",
-     1, NULL},
+    {"convolution, batch norm, relu", NET_CONV_NORM_RELU, 1, NULL},
     {"batch norm as mul and add",
      "in x f32 1,3,6,6\nrand w 4,3,3,3\nrand s 1,4,1,1\nrand b 1,4,1,1\n"
      "node Conv c x w -> t : pads=1,1,1,1\nnode Mul n t s -> u\nnode Add a u b -> v\nnode Relu r v "
      "-> y\nout y\n",
      1, NULL},
-    {"residual block",
-     "in x f32 1,4,6,6\nrand w 4,4,3,3\nrand w2 4,4,3,3\npos s 4\nrand b 4\nrand m 4\npos v 4\n"
-     "node Conv c x w -> t : pads=1,1,1,1\nnode BatchNormalization n t s b m v -> u\nnode Relu r u "
-     "-> z\n"
-     "node Conv d z w2 -> t2 : pads=1,1,1,1\nnode BatchNormalization n2 t2 s b m v -> u2\nnode Add "
-     "a x u2 -> q\nnode Relu r2 q "
-     "-> y\nout y\n",
-     2, NULL},
+    {"residual block", NET_RESIDUAL, 2, NULL},
     {"convolution as pad, slice, product, sum",
      "in x f32 1,2,4,4\nrand w00 2,3\nrand w01 2,3\nrand w10 2,3\nrand w11 2,3\nrand b 3\n"
      "init p i64 8 : 0 0 0 0 0 0 1 1\ninit sh i64 2 : 2 16\ninit out i64 4 : 1 3 4 4\ninit ax i64 "
@@ -70,35 +60,11 @@ static const net nets[] = {
      "-> t3\n"
      "node Transpose q4 t3 -> t4\nnode Reshape q5 t4 out -> t5\nnode Relu q6 t5 -> y\nout y\n",
      1, NULL},
-    {"softmax", "in x f32 2,3,5\nnode Softmax s x -> y : axis=-1\nout y\n", 1, NULL},
-    {"layer norm, decomposed",
-     "in x f32 2,3,8\nrand g 8\nrand b 8\ninit two f32 1 : 2\ninit eps f32 1 : 0.001\n"
-     "node ReduceMean m x -> mu : axes=-1,-1\nnode Sub d x mu -> c\nnode Pow p c two -> c2\nnode "
-     "ReduceMean v c2 -> var : "
-     "axes=-1,-1\n"
-     "node Add e var eps -> ve\nnode Sqrt s ve -> sd\nnode Div q c sd -> n\nnode Mul k n g -> "
-     "ng\nnode Add a ng b -> y\nout "
-     "y\n",
-     1, NULL},
-    {"gelu by erf",
-     "in x f32 4,6\nrand w 6,5\nrand b 5\ninit r f32 1 : 1.4142135\ninit one f32 1 : 1\ninit h f32 "
-     "1 : 0.5\n"
-     "node MatMul m x w -> t\nnode Add a t b -> u\nnode Div d u r -> v\nnode Erf e v -> ev\nnode "
-     "Add p ev one -> q\nnode Mul k "
-     "u q -> z\nnode Mul l z h -> y\nout y\n",
-     1, NULL},
-    {"attention",
-     "in q f32 1,2,4,3\nin k f32 1,2,3,4\nin v f32 1,2,4,3\ninit s f32 1 : 0.57\n"
-     "node MatMul m q k -> a\nnode Mul n a s -> b\nnode Softmax o b -> c : axis=-1\nnode MatMul p "
-     "c v -> y\nout y\n",
-     1, NULL},
-    {"depthwise and pointwise",
-     "in x f32 1,4,5,5\nrand w 4,1,3,3\nrand p 6,4,1,1\nrand b 6\ninit lo f32 - : 0\ninit hi f32 - "
-     ": 6\n"
-     "node Conv d x w -> t : pads=1,1,1,1 group=4\nnode Clip k t lo hi -> u\nnode Conv e u p b -> "
-     "z\nnode Clip l z lo hi -> "
-     "y\nout y\n",
-     1, NULL},
+    {"softmax", NET_SOFTMAX, 1, NULL},
+    {"layer norm, decomposed", NET_LAYER_NORM, 1, NULL},
+    {"gelu by erf", NET_GELU, 1, NULL},
+    {"attention", NET_ATTENTION, 1, NULL},
+    {"depthwise and pointwise", NET_SEPARABLE, 1, NULL},
     {"concatenation, batch norm, relu, convolution",
      "in x f32 1,2,5,5\nrand w 3,2,3,3\nrand w2 2,2,1,1\npos s 5\nrand b 5\nrand m 5\npos v "
      "5\nrand w3 4,5,3,3\n"
@@ -383,20 +349,10 @@ static void saturate_exactly(tarn_ctx *cx, void *arg) {
   ck_assert_msg(k.worst <= 0, "%s: off by %g", n->name, k.worst);
 }
 
-START_TEST(test_exact) {
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  tarn_status st = tarn_protect(cx, saturate_exactly, (void *)(uintptr_t)&nets[_i]);
-  ck_assert_msg(st == TARN_OK, "%s: %s", nets[_i].name, tarn_message(cx));
-  tarn_ctx_free(cx);
-}
+START_TEST(test_exact) { in_context_of(nets[_i].name, saturate_exactly, &nets[_i]); }
 END_TEST
 
-START_TEST(test_nets) {
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  tarn_status st = tarn_protect(cx, saturate_net, (void *)(uintptr_t)&nets[_i]);
-  ck_assert_msg(st == TARN_OK, "%s: %s", nets[_i].name, tarn_message(cx));
-  tarn_ctx_free(cx);
-}
+START_TEST(test_nets) { in_context_of(nets[_i].name, saturate_net, &nets[_i]); }
 END_TEST
 
 /* ---------------------------------------------------------------- residues */
@@ -494,12 +450,7 @@ static void divide_rows(tarn_ctx *cx, void *arg) {
   ck_assert_msg((r->rule[0].count.unions > 0) == w->joined, "%s: %s", w->map,
                 w->joined ? "stays" : "was inverted");
 }
-START_TEST(test_rows) {
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  tarn_status st = tarn_protect(cx, divide_rows, (void *)(uintptr_t)&rows[_i]);
-  ck_assert_msg(st == TARN_OK, "%s: %s", rows[_i].map, tarn_message(cx));
-  tarn_ctx_free(cx);
-}
+START_TEST(test_rows) { in_context_of(rows[_i].map, divide_rows, &rows[_i]); }
 END_TEST
 
 /* ---------------------------------------------------------------- growth */
@@ -568,16 +519,10 @@ static void grow(tarn_ctx *cx, void *arg) {
   ck_assert_msg(more <= w->most * some, "%s: %u nodes, then %u", w->name, some, more);
 }
 
-START_TEST(test_growth) {
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  tarn_status st = tarn_protect(cx, grow, (void *)(uintptr_t)&grown[_i]);
-  ck_assert_msg(st == TARN_OK, "%s: %s", grown[_i].name, tarn_message(cx));
-  tarn_ctx_free(cx);
-}
+START_TEST(test_growth) { in_context_of(grown[_i].name, grow, &grown[_i]); }
 END_TEST
 
 int main(void) {
-  Suite *s = suite_create("rules-sat");
   TCase *t = tcase_create("nets");
   tcase_set_timeout(t, 60);
   tcase_add_loop_test(t, test_nets, 0, sizeof nets / sizeof *nets);
@@ -585,10 +530,5 @@ int main(void) {
   tcase_add_loop_test(t, test_rows, 0, sizeof rows / sizeof *rows);
   tcase_add_loop_test(t, test_growth, 0, sizeof grown / sizeof *grown);
   tcase_add_loop_test(t, test_exact, 0, sizeof nets / sizeof *nets);
-  suite_add_tcase(s, t);
-  SRunner *r = srunner_create(s);
-  srunner_run_all(r, CK_NORMAL);
-  int failed = srunner_ntests_failed(r);
-  srunner_free(r);
-  return failed > 0;
+  return run_checks("rules-sat", t);
 }
