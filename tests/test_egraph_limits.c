@@ -3,26 +3,29 @@
 #include "tests/egraph_folds.h"
 #include "tests/egraph_math.h"
 #include "tests/egraph_proof.h"
-
-#include <check.h>
+#include "tests/suite.h"
 
 static lab L;
 static math_cond conds[72];
 static const tarn_eg_config reasons = {.reasons = TARN_EG_REASONS_ALL};
 
+/* The pure rules with the limits of a configuration: the graph that stays is whole and right. */
+static void run_to_limit(const tarn_eg_config *config, tarn_eg_stop stop) {
+  ck_assert(lab_open(&L, config));
+  lab_load_pure(&L);
+  tarn_eg_runner *r = tarn_eg_runner_new(L.g, L.rules);
+  tarn_eg_run_config c = {0};
+  ck_assert_int_eq(tarn_eg_run(r, &c), stop);
+  ck_assert(tarn_eg_is_rebuilt(L.g));
+  ck_assert_int_eq(tarn_eg_check(L.g), TARN_OK);
+  judge_found(&L, 3, NULL);
+  tarn_eg_runner_free(r);
+}
 START_TEST(keeps_node_limit) {
   for (uint32_t limit = 50; limit < 40000; limit *= 3) {
-    tarn_eg_config config = {.reasons = TARN_EG_REASONS_FIRST, .max_nodes = limit};
-    ck_assert(lab_open(&L, &config));
-    lab_load_pure(&L);
-    tarn_eg_runner *r = tarn_eg_runner_new(L.g, L.rules);
-    tarn_eg_run_config c = {0};
-    ck_assert_int_eq(tarn_eg_run(r, &c), TARN_EG_STOP_NODES);
+    run_to_limit(&(tarn_eg_config){.reasons = TARN_EG_REASONS_FIRST, .max_nodes = limit},
+                 TARN_EG_STOP_NODES);
     ck_assert_uint_le(tarn_eg_node_count(L.g), limit);
-    ck_assert(tarn_eg_is_rebuilt(L.g));
-    ck_assert_int_eq(tarn_eg_check(L.g), TARN_OK);
-    judge_found(&L, 3, NULL);
-    tarn_eg_runner_free(r);
     lab_close(&L);
   }
 }
@@ -30,17 +33,9 @@ END_TEST
 
 START_TEST(keeps_byte_limit) {
   for (uint64_t limit = 60000; limit < 4000000; limit *= 2) {
-    tarn_eg_config config = {.reasons = TARN_EG_REASONS_FIRST, .max_bytes = limit};
-    ck_assert(lab_open(&L, &config));
-    lab_load_pure(&L);
-    tarn_eg_runner *r = tarn_eg_runner_new(L.g, L.rules);
-    tarn_eg_run_config c = {0};
-    ck_assert_int_eq(tarn_eg_run(r, &c), TARN_EG_STOP_BYTES);
+    run_to_limit(&(tarn_eg_config){.reasons = TARN_EG_REASONS_FIRST, .max_bytes = limit},
+                 TARN_EG_STOP_BYTES);
     ck_assert_uint_le(tarn_eg_peak_bytes(L.g), limit);
-    ck_assert(tarn_eg_is_rebuilt(L.g));
-    ck_assert_int_eq(tarn_eg_check(L.g), TARN_OK);
-    judge_found(&L, 3, NULL);
-    tarn_eg_runner_free(r);
     lab_close(&L);
   }
 }
@@ -137,7 +132,6 @@ START_TEST(reports_conflicts) {
 END_TEST
 
 int main(void) {
-  Suite *suite = suite_create("egraph_limits");
   TCase *t = tcase_create("egraph_limits");
   tcase_set_timeout(t, 60);
   tcase_add_test(t, keeps_node_limit);
@@ -145,10 +139,5 @@ int main(void) {
   tcase_add_test(t, keeps_byte_limit);
   tcase_add_test(t, stops_when_told);
   tcase_add_test(t, reports_conflicts);
-  suite_add_tcase(suite, t);
-  SRunner *r = srunner_create(suite);
-  srunner_run_all(r, CK_NORMAL);
-  int bad = srunner_ntests_failed(r);
-  srunner_free(r);
-  return bad != 0;
+  return run_checks("egraph_limits", t);
 }
