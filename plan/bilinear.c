@@ -12,9 +12,6 @@
 #include <math.h>
 #include <string.h>
 
-#define LEAST 2 /* matrices */
-#define MOST  3
-
 /* ---------------------------------------------------------------- what rows share */
 /* Rows in which value b has k times the weight of value a. */
 static uint32_t sharing(const tarn_plan_factor *f, uint32_t a, uint32_t b, double k) {
@@ -125,12 +122,12 @@ static bool read_factor(const tarn_plan_stage *st, const tarn_plan_list *list, u
 }
 void tarn_plan_bilinear_settle(const tarn_plan_nest *N, tarn_plan_stage *st,
                                const tarn_plan_list *list) {
-  tarn_plan_factor f[MOST];
+  tarn_plan_factor f[TARN_MOST_MATRICES];
   uint32_t n = 0, data = TARN_NONE;
   uint64_t own = 0, red = 0, all = 0;
   if (!is_matrix_sum(N, st) || !is_unrolled(st, list)) return;
   for (uint32_t r = 0; r < st->f->nops; r++) {
-    if (n < MOST && read_factor(st, list, r, &f[n])) {
+    if (n < TARN_MOST_MATRICES && read_factor(st, list, r, &f[n])) {
       uint64_t o = 1ull << list->level[f[n].own].var, e = 1ull << list->level[f[n].red].var;
       if ((own & o) || (red & e)) return;
       own |= o, red |= e, n++;
@@ -139,7 +136,7 @@ void tarn_plan_bilinear_settle(const tarn_plan_nest *N, tarn_plan_stage *st,
   }
   for (uint32_t i = 0; i < list->n; i++)
     if (list->level[i].red && list->level[i].trips > 1) all |= 1ull << list->level[i].var;
-  if (n < LEAST || data == TARN_NONE || red != all ||
+  if (n < TARN_LEAST_MATRICES || data == TARN_NONE || red != all ||
       (tarn_plan_lin_deps(st->read[data].off) & own))
     return;
   for (uint32_t g = 0; g < st->read[data].nguard; g++)

@@ -18,24 +18,31 @@ struct tarn_reach {
 };
 typedef struct tarn_reach reach;
 
-int64_t tarn_coordinate_length(const tarn_coordinate *c, const int64_t *span) {
-  int64_t n = 1;
-  for (uint32_t i = 0; i < c->n; i++) n += c->by[i] * (span[c->dim[i]] - 1);
-  return n;
+int64_t plan_sum_length(uint32_t n, const uint32_t *dim, const int64_t *by, const int64_t *span) {
+  int64_t length = 1;
+  for (uint32_t i = 0; i < n; i++) length += by[i] * (span[dim[i]] - 1);
+  return length;
 }
-/* The guard of a coordinate: over the same dims, in the same proportions. */
+bool plan_bounds_sum(const tarn_lang *L, const tarn_guard *g, uint32_t n, const uint32_t *dim,
+                     const int64_t *by) {
+  bool same = tarn_ix_get(L, g->e)->n == n;
+  for (uint32_t i = 0; i < n; i++) same &= tarn_ix_coef(L, g->e, dim[i]) == by[i];
+  return same;
+}
+int64_t tarn_coordinate_length(const tarn_coordinate *c, const int64_t *span) {
+  return plan_sum_length(c->n, c->dim, c->by, span);
+}
 static void clip(const tarn_lang *L, coordinate *c, const tarn_imap *m) {
   c->clipped = false;
-  for (uint32_t g = 0; g < m->nguard && !c->clipped; g++) {
-    const tarn_ix *e = tarn_ix_get(L, m->guard[g].e);
-    c->clipped = e->n == c->n;
-    for (uint32_t i = 0; i < c->n; i++)
-      c->clipped &= tarn_ix_coef(L, m->guard[g].e, c->dim[i]) == c->by[i];
-    c->c = e->c;
-    c->lo = m->guard[g].lo;
-    c->hi = m->guard[g].hi;
+  c->c = 0;
+  for (uint32_t i = 0; i < m->nguard && !c->clipped; i++) {
+    const tarn_guard *g = &m->guard[i];
+    if (!plan_bounds_sum(L, g, c->n, c->dim, c->by)) continue;
+    c->clipped = true;
+    c->c = tarn_ix_get(L, g->e)->c;
+    c->lo = g->lo;
+    c->hi = g->hi;
   }
-  if (!c->clipped) c->c = 0;
 }
 /* A dim with this step in the operand's memory; m: NULL for a result. */
 static void add_term(const tarn_lang *L, reach *r, uint32_t dim, int64_t step,

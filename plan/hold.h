@@ -40,6 +40,11 @@ typedef struct tarn_coordinate {
   int64_t c, lo, hi;
 } tarn_coordinate;
 TARN_API uint32_t tarn_reach_coordinates(const tarn_reach *r, const tarn_coordinate **out);
+/* Distinct values, at most, that Σ by·dim takes where dims have these extents; does the guard bound
+ * that sum and nothing else? */
+int64_t plan_sum_length(uint32_t n, const uint32_t *dim, const int64_t *by, const int64_t *span);
+bool plan_bounds_sum(const tarn_lang *L, const tarn_guard *g, uint32_t n, const uint32_t *dim,
+                     const int64_t *by);
 /* Distinct values, at most, that a coordinate takes where dims have these extents. */
 TARN_API int64_t tarn_coordinate_length(const tarn_coordinate *c, const int64_t *span);
 TARN_API tarn_reach *tarn_reach_of(const tarn_lang *L, const tarn_stage_dims *d,

@@ -66,9 +66,11 @@ static inline bool tarn_transposed_rows(int64_t rows, int64_t step) {
   return rows > 1 && rows <= TARN_TRANSPOSE_ROWS && step == 1;
 }
 /* Most rows and columns of a constant matrix that is multiplied by in registers (Winograd
- * transform).
+ * transform); by how many of them a sum is multiplied.
  */
-#define TARN_MOST_MATRIX 8
+#define TARN_MOST_MATRIX    8
+#define TARN_LEAST_MATRICES 2
+#define TARN_MOST_MATRICES  3
 /* Most trips of a reduction's loop that is fully unrolled because padding leaves some of them out.
  */
 #define TARN_MOST_UNROLLED 8

@@ -35,43 +35,34 @@ static uint32_t entry_of(const unit_match *m, uint32_t memory) {
 
 /* ---------------------------------------------------------------- coordinates */
 static int64_t reached(const unit_match *m, const tarn_unit_coord *c) {
-  int64_t n = 1;
-  if (c->clipped) return c->hi - c->lo;
-  for (uint32_t i = 0; i < c->n; i++) n += c->by[i] * (m->p->dim[c->dim[i]] - 1);
-  return n;
+  return c->clipped ? c->hi - c->lo : plan_sum_length(c->n, c->dim, c->by, m->p->dim);
 }
-/* The guard of a coordinate: over the same dims, in the same proportions. */
-static void clip(unit_match *m, tarn_unit_coord *c, const tarn_imap *map, uint32_t *used) {
-  for (uint32_t g = 0; g < map->nguard; g++) {
-    const tarn_ix *e = tarn_ix_get(m->L, map->guard[g].e);
-    bool same = e->n == c->n && !(*used >> g & 1);
-    for (uint32_t i = 0; i < c->n; i++)
-      same = same && tarn_ix_coef(m->L, map->guard[g].e, c->dim[i]) == c->by[i];
-    if (!same) continue;
-    c->clipped = true;
-    c->c = e->c;
-    c->lo = map->guard[g].lo;
-    c->hi = map->guard[g].hi;
-    return;
-  }
+static void clip(const unit_match *m, tarn_unit_coord *c, const tarn_imap *map) {
   c->clipped = false;
+  for (uint32_t i = 0; i < map->nguard && !c->clipped; i++) {
+    const tarn_guard *g = &map->guard[i];
+    if (!plan_bounds_sum(m->L, g, c->n, c->dim, c->by)) continue;
+    c->clipped = true;
+    c->c = tarn_ix_get(m->L, g->e)->c;
+    c->lo = g->lo;
+    c->hi = g->hi;
+  }
 }
 static bool add_term(unit_match *m, tarn_unit_tensor *t, uint32_t dim, int64_t step,
                      const tarn_imap *map) {
-  uint32_t used = 0;
   for (uint32_t i = 0; i < t->n; i++) {
     tarn_unit_coord *c = &t->at[i];
     int64_t by = step / c->step;
     if (step % c->step || by >= reached(m, c) || c->n == TARN_UNIT_TERMS) continue;
     c->dim[c->n] = dim;
     c->by[c->n++] = by;
-    clip(m, c, map, &used);
+    clip(m, c, map);
     return true;
   }
   if (t->n == TARN_UNIT_COORDS) return unit_no(m, "an operand has too many dims");
   tarn_unit_coord *c = &t->at[t->n++];
   *c = (tarn_unit_coord){.n = 1, .dim = {dim}, .by = {1}, .step = step};
-  clip(m, c, map, &used);
+  clip(m, c, map);
   return true;
 }
 /* Every guard is some coordinate's. */

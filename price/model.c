@@ -87,6 +87,11 @@ static void stage_functions(tarn_lang *L, const tarn_hw *hw, const tarn_stage *s
   }
 }
 
+/* A small constant over one dim of the result (those of `own`) and one of the reduction. */
+static bool is_matrix(const acc_model *a, uint32_t own) {
+  return a->few && !a->irregular && __builtin_popcount(a->touched & own) == 1 &&
+         __builtin_popcount(a->touched & ~own) == 1;
+}
 /* A sum multiplied by several constant matrices, each over a dim of the result and one of the
  * reduction: plan/bilinear.c does it dim by dim if the tile holds all of these. */
 #define PER_WEIGHT 0.35 /* operations: zeros cost nothing, and rows share sums */
@@ -98,15 +103,15 @@ static void matrix_model(stage_model *m, double product) {
     const acc_model *a = &m->read[r];
     uint32_t o = a->touched & ~all, e = a->touched & all;
     if (a->epi) continue;
-    if (a->few && !a->irregular && __builtin_popcount(o) == 1 && __builtin_popcount(e) == 1 &&
-        !(o & own) && !(e & red)) {
+    if (is_matrix(a, ~all) && !(o & own) && !(e & red)) {
       int64_t rows = m->dim[__builtin_ctz(o)], columns = m->dim[__builtin_ctz(e)];
       if (rows > TARN_MOST_MATRIX || columns > TARN_MOST_MATRIX) return;
       own |= o, red |= e, factors++;
       ops += PER_WEIGHT * in * (double)rows * out, in /= (double)columns, out *= (double)rows;
     } else data++, touched |= a->touched | a->guarded;
   }
-  if (factors < 2 || factors > 3 || data != 1 || red != all || (touched & own)) return;
+  if (factors < TARN_LEAST_MATRICES || factors > TARN_MOST_MATRICES) return;
+  if (data != 1 || red != all || (touched & own)) return;
   m->matrices = own | red, m->matrix_ops = ops;
   m->body_ops -= (factors - 1) * product;
   m->flops_each = 2 * ops / out;
@@ -121,12 +126,11 @@ static uint64_t matrices_of(tarn_lang *L, const tarn_ksig *k, const tarn_nest *n
   for (uint32_t r = 0; r < f.nops; r++) {
     if (s->read[r].stage) continue;
     acc_model a = read_model(L, k, n, &s->read[r], false);
-    uint32_t own = a.touched & ((1u << (n->depth + s->nown)) - 1);
-    bool by_matrices = __builtin_popcount(own) == 1 && __builtin_popcount(a.touched & ~own) == 1;
-    if (a.few && !a.irregular && by_matrices && a.elems <= TARN_MOST_MATRIX * TARN_MOST_MATRIX)
+    if (is_matrix(&a, (1u << (n->depth + s->nown)) - 1) &&
+        a.elems <= TARN_MOST_MATRIX * TARN_MOST_MATRIX)
       found |= 1ull << a.src, n_read++;
   }
-  return n_read > 1 ? found : 0; /* as matrix_model() has it; one matrix may be read twice */
+  return n_read >= TARN_LEAST_MATRICES ? found : 0; /* one matrix may be read twice */
 }
 uint64_t tarn_ksig_matrices(tarn_lang *L, const tarn_ksig *k) {
   const tarn_nest n = *tarn_nest_get(L, k->nest);
