@@ -16,3 +16,4 @@ if [ ! -e "$models/.complete" ] && [ $# -lt 2 ]; then
 fi
 "$python" tests/networks.py "$build/tarn" "$models"
 "$python" tests/accelerators.py "$build/tarn" "$models"
+"$python" tests/cuda_networks.py "$build/tarn" "$models"
