@@ -12,6 +12,7 @@
 #define FEWEST   3  /* sizes of a family */
 #define TRIPS    2  /* of a loop that steps by the period: a single one is no loop */
 #define HOPELESS 8  /* families that fail before any is found: there is none */
+#define ATTEMPTS 4  /* at a family, as more is known of its constants */
 /* Steps over what depends on the size divide the period: vectors and pairs of them, tiles of four,
  * six, and twelve rows. */
 #define VECTORS 3
@@ -23,6 +24,8 @@ typedef struct families {
   int64_t period;
   uint32_t open;          /* size number so and so is the range */
   const int64_t *other;   /* the other sizes */
+  int64_t largest;        /* of the range */
+  comp_box_list box;      /* constants whose rows grow */
   uint32_t found, failed; /* families */
   TARN_VEC(int64_t) left; /* sizes that none serves */
   const char *why;        /* the last failed */
@@ -40,6 +43,7 @@ typedef struct samples {
   tarn_compiled *c[TARN_FAMILY_SAMPLES];
   const int64_t *size; /* that is compiled */
   const tarn_lower_family *family;
+  bool learned; /* more of its constants: another attempt is worth it */
 } samples;
 
 static int64_t *sizes_with(const families *f, int64_t open) {
@@ -90,7 +94,8 @@ static tarn_lower_family *describe(samples *s) {
 static void make_family(tarn_ctx *cx, void *arg) {
   samples *s = arg;
   uint32_t first = s->n > 3 ? s->n - 2 : s->n - 1;
-  tarn_family *shared = tarn_family_new(s->f->z->base->L, s->s.from, s->f->period);
+  families *f = s->f;
+  tarn_family *shared = tarn_family_new(f->z->base->L, s->s.from, f->period, f->box.n, f->box.p);
   choose_at(s, shared, first);
   for (uint32_t i = s->n; i-- > 0;)
     if (i != first) choose_at(s, shared, i);
@@ -98,16 +103,28 @@ static void make_family(tarn_ctx *cx, void *arg) {
   s->family = describe(s);
   tarn_lower_options o = comp_lower_options(s->c[s->n - 1], NULL);
   const char *differs = tarn_lower_family_differs(s->family, &o);
-  if (differs) tarn_raise(cx, TARN_NO_RESULT, "%s", differs);
+  if (!differs) return;
+  s->learned = comp_boxes_learn(&f->box, s->family, f->largest);
+  tarn_raise(cx, TARN_NO_RESULT, "%s", differs);
+}
+static tarn_status attempt(samples *s) {
+  samples begun = *s;
+  tarn_status st = TARN_NO_RESULT;
+  s->learned = true;
+  for (uint32_t i = 0; i < ATTEMPTS && st == TARN_NO_RESULT && s->learned; i++) {
+    *s = begun;
+    st = tarn_protect(s->f->z->cx, make_family, s);
+    comp_go_on(s->f->z->base);
+  }
+  return st;
 }
 static bool try_family(families *f, stretch x) {
   samples s = {.f = f, .s = x};
   choose_samples(&s);
-  tarn_status st = tarn_protect(f->z->cx, make_family, &s);
+  tarn_status st = attempt(&s);
   if (st != TARN_OK) {
     f->why = tarn_format(f->z->cx, "%s: %s", comp_size_label(f->z, s.size), tarn_message(f->z->cx));
     if (st != TARN_NO_RESULT) tarn_raise(f->z->cx, st, "%s", f->why);
-    comp_go_on(f->z->base);
     return false;
   }
   comp_sized row = {sizes_with(f, x.from), s.c[s.n - 1], s.family};
@@ -165,6 +182,7 @@ static void sort_rows(const families *f, uint32_t first) {
 }
 static bool whole_range(families *f, int64_t lo, int64_t hi) {
   uint32_t first = f->out->n;
+  f->largest = hi;
   int64_t least = tarn_max(lo, TRIPS * f->period);
   while (hi >= least && !hopeless(f)) {
     int64_t from = tarn_max(least, hi / GROWTH + 1);

@@ -45,6 +45,11 @@ uint32_t comp_size_choices(const comp_sizes *z, uint32_t without);
 /* Number so and so of them. The number of rows rises first, then the last of the other sizes. */
 int64_t *comp_size_at(const comp_sizes *z, uint32_t number);
 
+/* Constants of which a smaller size has a part (boxes.c). Adds those of the samples whose rows
+ * grow, up to the largest size; false: all are known. */
+typedef TARN_VEC(tarn_box) comp_box_list;
+bool comp_boxes_learn(comp_box_list *known, const tarn_lower_family *f, int64_t largest);
+
 /* Families of a long range (families.c). False: there is none, or *why they do not serve it. */
 bool comp_families(comp_sizes *z, comp_sized_list *out, const char **why);
 #endif

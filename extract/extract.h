@@ -37,7 +37,20 @@ typedef struct tarn_kgraph_input {
  * the same way. Of a CPU. */
 #define TARN_FAMILY_SAMPLES 6
 typedef struct tarn_family tarn_family;
-TARN_API tarn_family *tarn_family_new(tarn_lang *L, int64_t from, int64_t step); /* arena */
+/* A constant that grows with the size n, such as a mask of all tokens by all. At each size it lies
+ * as a part of one with the dims `most`, which contains it. */
+typedef struct tarn_growing_dim {
+  int64_t by, plus, over; /* (by·n + plus) / over */
+} tarn_growing_dim;
+typedef struct tarn_box {
+  tarn_dtype dtype;
+  uint32_t n;
+  tarn_growing_dim dim[TARN_MAX_DIMS];
+  int64_t most[TARN_MAX_DIMS];
+} tarn_box;
+/* In the arena. box: those that are known. */
+TARN_API tarn_family *tarn_family_new(tarn_lang *L, int64_t from, int64_t step, uint32_t nbox,
+                                      const tarn_box *box);
 /* After tarn_extract_choose() of all samples, k = 0, 1, 2 among them where there are so many, and
  * before tarn_extract_program() of any. Raises TARN_NO_RESULT where their numbers are no
  * polynomials of degree 2 in k. */

@@ -155,7 +155,8 @@ static void pack_read(kgraph *k, knest *w, kcand *c, const knest_stage *s, knest
   memcpy(pick.in, dim, sizeof pick.in);
   pick.nin = (uint8_t)n;
   for (uint32_t i = 0; i < n; i++) pick.e[i] = tarn_ix_var(k->L, by[i], pick.dim);
-  tarn_layout row = tarn_layout_row_major(n, dim);
+  tarn_dtype type = tarn_term_type(k->L, c->cterm[r->src])->dtype;
+  tarn_layout row = kg_family_layout(k, type, n, dim);
   uint32_t j = knest_add_child(w, &row);
   c->cterm[j] = tarn_view(k->L, tarn_map_intern_derived(k->L, &pack), c->cterm[r->src]);
   c->child[j] = TARN_NONE;

@@ -26,6 +26,8 @@ struct tarn_family {
   tarn_lang *L;
   tarn_ctx *cx;
   int64_t from, step;
+  uint32_t nbox;
+  const tarn_box *box;
   tarn_intern *form;
   tarn_buf key;
   tarn_numbers number;
@@ -36,12 +38,30 @@ struct tarn_family {
   tarn_solver *solver;        /* of the first extraction */
 };
 
-tarn_family *tarn_family_new(tarn_lang *L, int64_t from, int64_t step) {
+tarn_family *tarn_family_new(tarn_lang *L, int64_t from, int64_t step, uint32_t nbox,
+                             const tarn_box *box) {
   tarn_ctx *cx = tarn_lang_ctx(L);
   tarn_family *f = TARN_NEW(cx, tarn_family);
-  *f = (tarn_family){
-      .L = L, .cx = cx, .from = from, .step = step, .form = tarn_intern_new(cx), .key = {.cx = cx}};
+  *f = (tarn_family){.L = L, .cx = cx, .from = from, .step = step, .nbox = nbox, .box = box};
+  f->form = tarn_intern_new(cx);
+  f->key.cx = cx;
   return f;
+}
+static bool fits(const tarn_box *b, int64_t size, uint32_t n, const int64_t *dim) {
+  bool is = b->n == n;
+  for (uint32_t d = 0; d < n && is; d++)
+    is = dim[d] * b->dim[d].over == b->dim[d].by * size + b->dim[d].plus;
+  return is;
+}
+tarn_layout kg_family_layout(const kgraph *k, tarn_dtype t, uint32_t n, const int64_t *dim) {
+  const tarn_family *f = k->o->family;
+  for (uint32_t i = 0; f && i < f->nbox; i++) {
+    if (f->box[i].dtype != t || !fits(&f->box[i], f->from + f->step * k->o->at, n, dim)) continue;
+    tarn_layout l = tarn_layout_row_major(n, f->box[i].most);
+    memcpy(l.dim, dim, n * sizeof *dim);
+    return l;
+  }
+  return tarn_layout_row_major(n, dim);
 }
 bool kg_replays(const kgraph *k) { return k->o->family && k->o->family->n; }
 bool kg_may_cut(const kgraph *k, int64_t block) {

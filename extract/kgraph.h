@@ -245,6 +245,8 @@ bool kg_replays(const kgraph *k);                /* only kernels that the first 
 bool kg_may_cut(const kgraph *k, int64_t block); /* into blocks of so many */
 bool kg_family_price(kgraph *k, const tarn_ksig *sig, kcand *c); /* false: it is none of them */
 uint32_t kg_family_ways(const kgraph *k, const kway *const **way);
+/* How a constant of these dims lies: row-major, or as a part of a larger one. */
+tarn_layout kg_family_layout(const kgraph *k, tarn_dtype t, uint32_t n, const int64_t *dim);
 void kg_family_begin(kgraph *k);
 void kg_family_met(kgraph *k); /* raises, where a kernel of the family has no candidate */
 void kg_family_add(kgraph *k, const uint32_t *choice); /* what was chosen */

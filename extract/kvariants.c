@@ -19,7 +19,7 @@ void kg_signature(kgraph *k, const kcand *c, tarn_ksig *sig) {
   sig->nest = c->nest, sig->strict = k->o->strict, sig->nin = c->nchild, sig->nout = c->nout;
   for (uint32_t j = 0; j < c->nchild; j++) {
     sig->in[j] = c->in[j];
-    sig->in_const[j] = c->child[j] == TARN_NONE;
+    sig->in_const[j] = c->child[j] == TARN_NONE && !tarn_layout_gaps(&c->in[j]);
     sig->in_type[j] = child_type(k, c, j);
   }
   const tarn_type *t = tarn_type_get(k->L, k->cls.p[c->kcls].type);

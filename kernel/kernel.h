@@ -34,6 +34,8 @@ TARN_API int64_t tarn_layout_before(
     const tarn_layout *l); /* how many lie before the offset: dims walked backwards */
 TARN_API int64_t tarn_layout_at(const tarn_layout *l, const int64_t *idx);
 TARN_API bool tarn_layout_equal(const tarn_layout *a, const tarn_layout *b);
+/* Does it leave out elements between its own? */
+TARN_API bool tarn_layout_gaps(const tarn_layout *l);
 
 #define TARN_MAX_RESULTS 4 /* of one kernel */
 /* ---- canonical nests ----

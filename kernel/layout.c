@@ -49,6 +49,12 @@ int64_t tarn_layout_at(const tarn_layout *l, const int64_t *idx) {
   return at;
 }
 
+bool tarn_layout_gaps(const tarn_layout *l) {
+  int64_t n = 1;
+  for (uint32_t a = 0; a < l->n; a++) n *= l->dim[a];
+  return n && !l->block && tarn_layout_elems(l) + tarn_layout_before(l) > n;
+}
+
 bool tarn_layout_equal(const tarn_layout *a, const tarn_layout *b) {
   if (a->n != b->n || a->offset != b->offset || a->block != b->block ||
       (a->block && a->baxis != b->baxis))

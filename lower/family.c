@@ -6,7 +6,9 @@
  * All samples lie in memory as the largest does, which takes most: the workspace, constants, local
  * buffers and pages of fill. So that this holds for the sizes between, the bytes of each are
  * polynomials in the size too, and no size of the family takes more. A constant of a smaller sample
- * may be the begin of the largest one's. */
+ * may be the begin of the largest one's, or a box of it, whose rows lie as far apart: an element
+ * has one place at all sizes. That its value is the same at those between is a premise, which every
+ * element of every sample supports. */
 #include "lower/family.h"
 #include "lower/program.h"
 #include "runtime/rt.h"

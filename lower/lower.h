@@ -17,6 +17,7 @@ typedef struct tarn_memory_plan {
   int64_t *offset; /* per buffer, multiple of align; -1 for inputs, outputs and constants */
   int64_t const_bytes;
   int64_t *const_offset; /* constants blob, laid out as the kernels read it */
+  bool *const_there;     /* of another program's bytes, which are written for both */
 } tarn_memory_plan;
 TARN_API tarn_memory_plan *tarn_memory_plan_make(const tarn_kprog *p, int64_t align); /* raises */
 

@@ -142,6 +142,7 @@ tarn_memory_plan *tarn_memory_plan_make(const tarn_kprog *p, int64_t align) {
   tarn_memory_plan *plan = TARN_NEW(cx, tarn_memory_plan);
   plan->offset = TARN_ARRAY(cx, int64_t, p->nbuf);
   plan->const_offset = TARN_ARRAY(cx, int64_t, p->nbuf);
+  plan->const_there = TARN_ARRAY(cx, bool, p->nbuf);
   life *l = TARN_ARRAY(cx, life, p->nbuf);
   uint32_t n = lifetimes(p, align, l);
   plan->live = TARN_ARRAY(cx, int64_t, p->nker + 1);

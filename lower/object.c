@@ -188,13 +188,11 @@ static open_file *create(low_module *M, const char *path) {
 static void write_constants(low_module *M, const tarn_lower_sizes *s, open_file *f,
                             const char *path, off_t at) {
   low_sink *sink = low_sink_new(M->cx, f->fd, path);
-  int64_t end = -1; /* what lies up to here, another program has written */
   for (uint32_t i = 0; i < s->nprogram; i++)
     for (uint32_t b = 0; b < s->program[i].p->nbuf; b++) {
-      int64_t offset = s->program[i].plan->const_offset[b];
-      if (offset < 0 || (s->n && offset <= end)) continue;
-      low_const_write(s->program[i].p, b, sink, at + offset);
-      end = offset;
+      const tarn_memory_plan *plan = s->program[i].plan;
+      if (plan->const_offset[b] < 0 || plan->const_there[b]) continue;
+      low_const_write(s->program[i].p, b, sink, at + plan->const_offset[b]);
     }
   low_sink_end(sink);
   int fd = f->fd;
