@@ -1,5 +1,7 @@
 /* Families of sizes: their samples have the same kernels and schedules, in numbers that are
- * polynomials of the size, and each computes what it should. */
+ * polynomials of the size, and each computes what it should.
+ *
+ *   test_families [--all]      --all: further models */
 #include "tests/sizes_kit.h"
 #include "tests/suite.h"
 #include <string.h>
@@ -8,6 +10,7 @@ typedef struct ranged {
   const char *model;
   const char *shapes[4];
   uint32_t programs, families; /* expected, at most and at least; 0: none */
+  bool longer;                 /* tried by --all alone */
 } ranged;
 
 /* Every token sees every other one, in two heads. */
@@ -54,7 +57,8 @@ static const ranged cases[] = {
             "node Where wh b s0 neg -> s\n"),
      {"S=1..190"},
      90,
-     23},
+     23,
+     false},
     /* a triangle of factors, and of what is taken off */
     {MASKED(
          "init unit f32 1 : 1\ninit big f32 1 : 10000\nnode Concat cc len1 len1 -> both : axis=0\n"
@@ -63,14 +67,16 @@ static const ranged cases[] = {
          "node Sub sd sm0 nb -> s\n"),
      {"S=1..190"},
      90,
-     23},
+     23,
+     true},
     /* positions compared */
     {MASKED("node Squeeze s0 first -> at\nnode Squeeze s1 ones -> one\nnode Squeeze sq len1 -> "
             "len\nnode Range rg at len one -> r\nnode Unsqueeze us r axis -> c\n"
             "node LessOrEqual le r c -> b\nnode Where wh b s0 neg -> s\n"),
      {"S=1..190"},
      90,
-     23},
+     23,
+     true},
     /* positions counted from the end: the mask of a smaller size is no part of a larger one */
     {"in x f32 2,S,S\ninit first i64 1 : 0\ninit ones i64 1 : 1\ninit axis i64 1 : 1\n"
      "init neg f32 1 : -10000\nnode Shape sh x -> dims\nnode Gather gl dims ones -> len1\n"
@@ -80,21 +86,24 @@ static const ranged cases[] = {
      "out y\n",
      {"S=100..163"},
      64,
-     0},
-    {ATTENTION, {"S=1..190"}, 90, 24},
-    {DECODER, {"P=0..180"}, 90, 24},
+     0,
+     false},
+    {ATTENTION, {"S=1..190"}, 90, 24, true},
+    {DECODER, {"P=0..180"}, 90, 24, false},
     /* a sum over all rows, and an output in the other order */
     {"in x f32 N,32\nrand w 32,8\nnode MatMul m x w -> t\nnode Softmax s t -> u : axis=0\n"
      "node Transpose o u -> y : perm=1,0\nout y\n",
      {"N=3..200"},
      100,
-     24},
+     24,
+     false},
     /* windows over a side of any length */
     {"in x f32 1,3,H,9\nrand w 4,3,3,3\nnode Conv c x w -> t : pads=1,1,1,1 strides=2,2\n"
      "node Relu r t -> y\nout y\n",
      {"H=90..260"},
      170,
-     1},
+     1,
+     false},
     /* means over the size, and of squares */
     {"in x f32 N,32\nrand w 32,8\ninit two f32 1 : 2\ninit e f32 1 : 0.00001\n"
      "node MatMul m x w -> t\nnode ReduceMean a t -> mean : axes=0, keepdims=1\n"
@@ -103,7 +112,8 @@ static const ranged cases[] = {
      "node Sqrt s g -> h\nnode Div i c h -> u\nnode Transpose o u -> y : perm=1,0\nout y\n",
      {"N=3..200"},
      100,
-     23},
+     23,
+     false},
     /* pooled over all places */
     {"in x f32 1,3,H,9\nrand w 4,3,3,3\nrand v 4,6\nnode Conv c x w -> t : pads=1,1,1,1 "
      "strides=2,2\n"
@@ -111,12 +121,14 @@ static const ranged cases[] = {
      "node MatMul m q v -> y\nout y\n",
      {"H=90..260"},
      170,
-     1},
+     1,
+     true},
     /* with other sizes beside it */
     {"in x f32 B,N,8\nrand w 8,8\nnode MatMul m x w -> t\nnode Softmax s t -> y : axis=1\nout y\n",
      {"B=1,3", "N=40..180"},
      80,
-     48},
+     48,
+     false},
 };
 
 /* ---- the same but for numbers ---- */
@@ -253,7 +265,10 @@ static void run_case(tarn_ctx *cx, void *arg) {
   ck_assert_msg(c->sizes->nprogram <= s->programs && expected, "%u programs, %u families",
                 c->sizes->nprogram, families);
 }
-START_TEST(samples_agree) { in_context(run_case, (void *)(uintptr_t)&cases[_i]); }
+static bool all;
+START_TEST(samples_agree) {
+  if (all || !cases[_i].longer) in_context(run_case, (void *)(uintptr_t)&cases[_i]);
+}
 END_TEST
 
 /* ---- what an extraction of another size is refused ---- */
@@ -274,7 +289,8 @@ START_TEST(polynomials) {
 }
 END_TEST
 
-int main(void) {
+int main(int argc, char **argv) {
+  all = argc > 1 && !strcmp(argv[1], "--all");
   TCase *t = tcase_create("families");
   tcase_set_timeout(t, 300);
   tcase_add_loop_test(t, samples_agree, 0, sizeof cases / sizeof *cases);
