@@ -336,11 +336,12 @@ static inline void net_open_inputs(net *g) {
       g->v[v].dim[i] = i == d ? NET_OPEN : tarn_min(g->v[v].dim[i], 12 / g->v[v].n);
   }
 }
-/* For a range of sizes; those in its middle have no program of their own. */
+/* For a range of sizes, of 256 at most: as many programs there may be where there are no families.
+ */
 static inline net *net_random_open(tarn_ctx *cx, uint64_t seed) {
   net *g = TARN_NEW(cx, net);
   *g = (net){.cx = cx, .seed = kit_random(&seed), .typed = seed % 4 == 0};
-  g->hi = NET_OPEN + 70 + net_below(g, 200);
+  g->hi = NET_OPEN + 70 + net_below(g, 186);
   net_open_inputs(g);
   if (g->typed) net_input_types(g, NULL);
   net_draw_all(g, 2 + net_below(g, 7), g->typed ? net_typed_ops : net_ops,
