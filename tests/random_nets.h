@@ -148,7 +148,8 @@ static inline bool net_append(net *g, net_op *o) {
   for (uint32_t i = 0; i < o->it.nout; i++) g->asked[o->it.out[i]] = true;
   g->nv += o->it.nout;
   bool ok = net_imports(g, &o->it, NET_OPEN);
-  if (g->hi) ok = ok && net_imports(g, &o->it, g->hi);
+  if (g->hi) /* 53, 54: what wants multiples of a number does not take both */
+    ok = ok && net_imports(g, &o->it, NET_OPEN + 1) && net_imports(g, &o->it, g->hi);
   memcpy(g->asked, asked, sizeof asked);
   if (!ok) g->nit--, g->nv = nv;
   return ok;
