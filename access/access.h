@@ -685,7 +685,9 @@ TARN_API const tarn_rounding *tarn_expected_root(const tarn_expected *e, uint32_
 /* Judges root number `root`. Where an element seems wrong, further noisy runs look at what the
  * first cannot see: a value that two kernels compute, each with its own roundings, and a fraction
  * that is cut off, where the few random runs all rounded one way. Their errors count for all
- * elements then. Raises. */
+ * elements then. Where numbers are rounded to whole ones, as bytes of a quantised network are,
+ * rounding moves an element here and there by a step, and a few runs do not see each of them: as
+ * many more as they saw may be off, by twice the largest step that they saw. Raises. */
 TARN_API tarn_verdict tarn_expected_judge(tarn_expected *e, uint32_t root, const tarn_tensor *got,
                                           double times, double rtol);
 

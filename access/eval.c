@@ -451,10 +451,21 @@ static void count_uses(run *r, uint32_t top) {
   }
 }
 
-static bool compares(const run *r, uint32_t fx) {
+typedef bool fx_is(uint32_t op);
+static bool has_fx(const tarn_lang *L, uint32_t fx, fx_is *is) {
   const uint32_t *id;
-  for (uint32_t i = 0, n = tarn_fx_reachable(r->L, fx, &id); i < n; i++)
-    if (tarn_fx_gives_bool(tarn_fx_get(r->L, id[i])->op)) return true;
+  if (fx == TARN_NONE) return false;
+  for (uint32_t i = 0, n = tarn_fx_reachable(L, fx, &id); i < n; i++)
+    if (is(tarn_fx_get(L, id[i])->op)) return true;
+  return false;
+}
+/* Does a function of loops have such an operator? */
+static bool loops_have(tarn_lang *L, const tarn_node *x, const uint32_t *types, fx_is *is) {
+  const tarn_nest *n = tarn_nest_get(L, tarn_nest_of(L, x->op, x->payload, types, x->n));
+  for (uint32_t s = 0; s < n->nstage; s++) {
+    const tarn_func *f = tarn_fn_get(L, n->stage[s].fn);
+    if (has_fx(L, f->body, is) || has_fx(L, f->epi, is)) return true;
+  }
   return false;
 }
 /* Numbers that are compared are the same number for all who read them: what is the largest of them
@@ -463,12 +474,23 @@ static bool may_be_apart(const run *r, const tarn_node *x) {
   uint32_t types[TARN_MAX_OPERANDS];
   if (rules[x->op] != eval_loops || x->n < 2 || x->n > TARN_MAX_OPERANDS) return false;
   for (uint32_t i = 0; i < x->n; i++) types[i] = r->val[x->kid[i]].type;
-  const tarn_nest *n = tarn_nest_get(r->L, tarn_nest_of(r->L, x->op, x->payload, types, x->n));
-  for (uint32_t s = 0; s < n->nstage; s++) {
-    const tarn_func *f = tarn_fn_get(r->L, n->stage[s].fn);
-    if (compares(r, f->body) || (f->epi != TARN_NONE && compares(r, f->epi))) return false;
+  return !loops_have(r->L, x, types, tarn_fx_gives_bool);
+}
+static bool is_step(uint32_t op) { return tarn_fx_info(op)->error == TARN_FXE_STEP; }
+bool tarn_ev_steps(tarn_lang *L, tarn_term root) {
+  tarn_term top = tarn_normalise(L, tarn_call_expand(L, root));
+  uint32_t types[TARN_MAX_OPERANDS];
+  bool *used = TARN_ARRAY(tarn_lang_ctx(L), bool, top + (size_t)1);
+  used[top] = true;
+  for (tarn_term t = top + 1; t-- > 0;) {
+    if (!used[t]) continue;
+    const tarn_node *x = tarn_term_get(L, t);
+    for (uint32_t i = 0; i < x->n; i++) used[x->kid[i]] = true;
+    if (rules[x->op] != eval_loops || x->n > TARN_MAX_OPERANDS) continue;
+    for (uint32_t i = 0; i < x->n; i++) types[i] = tarn_term_get(L, x->kid[i])->type;
+    if (loops_have(L, x, types, is_step)) return true;
   }
-  return true;
+  return false;
 }
 static void eval_term(run *r, tarn_term t) {
   const tarn_node *x = tarn_term_get(r->L, t);

@@ -34,6 +34,9 @@ void tarn_ev_free(tarn_ev *e, void *p);    /* NULL is allowed */
 void tarn_ev_roots(const tarn_ev *like, const tarn_term *root, uint32_t nroot,
                    const tarn_binding *in, uint32_t nin, tarn_opaque_fn *opaque, tarn_tensor **out);
 
+/* Does the root depend on numbers that are rounded to whole ones? */
+bool tarn_ev_steps(tarn_lang *L, tarn_term root);
+
 /* How values of a type are stored between kernels: floats as f64 in wide mode. */
 static inline tarn_dtype tarn_ev_store(const tarn_ev *e, tarn_dtype t) {
   return e->mode == TARN_WIDE && tarn_dtype_is_float(t) ? TARN_F64 : t;

@@ -148,8 +148,8 @@ static inline bool net_append(net *g, net_op *o) {
   for (uint32_t i = 0; i < o->it.nout; i++) g->asked[o->it.out[i]] = true;
   g->nv += o->it.nout;
   bool ok = net_imports(g, &o->it, NET_OPEN);
-  if (g->hi) /* 53, 54: what wants multiples of a number does not take both */
-    ok = ok && net_imports(g, &o->it, NET_OPEN + 1) && net_imports(g, &o->it, g->hi);
+  for (int64_t n = 1; ok && n < 12; n++) /* what wants multiples of a number does not take all */
+    ok = !g->hi || net_imports(g, &o->it, n < 11 ? NET_OPEN + n : g->hi);
   memcpy(g->asked, asked, sizeof asked);
   if (!ok) g->nit--, g->nv = nv;
   return ok;

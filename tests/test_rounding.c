@@ -59,6 +59,8 @@ static void find(tarn_ctx *c, void *arg) {
 typedef double value_fn(int i);
 static double third(int i) { return (double)(float)((i % 7 - 3) / 3.0 + i / 1000.0); }
 static double integer(int i) { return i * 37 % 101 - 50; }
+/* 1.37 times it lies between two sixteenths, or (of odd i) on one. */
+static double tied(int i) { return (double)(float)((i + (i % 2 ? 0 : 0.5)) * 0.0625 / 1.37); }
 static double quarter(int i) { return (i % 23 - 11) * 0.25; }
 
 static example *tried(const char *term, value_fn *x, value_fn *y, value_fn *z) {
@@ -399,6 +401,8 @@ END_TEST
 
 /* ---------------------------------------------------------------- a closer look */
 #define SCALED "(compute (map (mul (mul $0 1.37) 0.73)) (input x ((40) ()) f32))"
+#define BYTES(scale)                                                                               \
+  "(compute (map (mul (round (div (mul $0 1.37) " scale ")) " scale ")) (input x ((40) ()) f32))"
 static const struct closer {
   const char *term;
   value_fn *x;
@@ -414,6 +418,10 @@ static const struct closer {
      5, false},
     {"(compute (map (cast i32 (add (mul $0 0.5) (mul $0 0.5)))) (input x ((40) ()) f32))", integer,
      1, false}, /* exact */
+    /* bytes: a few runs see some of the elements that lie between two numbers */
+    {BYTES("0.0625"), tied, 0.0625, true},
+    {BYTES("0.0625"), tied, 0.25, false},
+    {BYTES("0.0625"), third, 0.0625, false}, /* none does */
 };
 static void look_closer(tarn_ctx *c, void *arg) {
   const struct closer *p = arg;
