@@ -1,10 +1,10 @@
 /* Constants that grow with the size, in programs of a family.
  *
- * A mask of all tokens by all has other bytes at each size where its rows follow one another. Where
- * they are as far apart as in the mask of the largest size, that of a smaller size is a box of it,
- * and one constant serves all. Which constants grow is seen from the samples of a family that
- * failed; it is then tried once more, and later families know it. Whether the bytes are those of a
- * box is compared where the family's code is made (lower/same.c). */
+ * A causal mask has a row for each token. Packed, its rows are as far apart as the size says, and
+ * each size needs a constant of its own. With the rows of every size as far apart as those of the
+ * largest, the mask of a smaller size is a box of the largest one's, and one constant serves all.
+ * The samples of a family that failed show which constants grow; the family is then tried once
+ * more, and later families know them. lower/same.c compares the elements. */
 #include "compile/sizes.h"
 #include <string.h>
 
@@ -13,7 +13,7 @@
 static bool same_dims(const tarn_box *a, const tarn_box *b) {
   return a->dtype == b->dtype && a->n == b->n && !memcmp(a->dim, b->dim, a->n * sizeof *a->dim);
 }
-/* A dim that is v[i] in sample i; false: it is no multiple of the size and something more. */
+/* A dim that is v[i] in sample i; false: it is not affine in the size. */
 static bool growing(const tarn_lower_family *f, const int64_t *v, tarn_growing_dim *g) {
   int64_t c[3];
   if (!tarn_numbers_fit(f->at, v, f->n, c) || c[2] || c[1] < 0) return false;

@@ -28,17 +28,18 @@ def run(*args):
     return p.stdout
 
 
-def quantised(tarn, models, name, hw, work):
+def quantised(tarn, models, name, work, *how):
     samples = work / "samples"
     samples.mkdir()
     (samples / "x.npy").symlink_to((models / f"{name}.in.npy").resolve())
     out = work / "q.onnx"
-    run(tarn, "quantize", models / f"{name}.onnx", "-i", samples, "-o", out, "--hw", hw)
+    run(tarn, "quantize", models / f"{name}.onnx", "-i", samples, "-o", out, *how)
     return out
 
 
-def pair(tarn, models, name, hw, most, work):
-    model = models / f"{name}.onnx" if hw == "systolic-f32" else quantised(tarn, models, name, hw, work)
+def pair(tarn, models, name, hw, work):
+    most = PAIRS.get(f"{name}/{hw}", 0)
+    model = models / f"{name}.onnx" if hw == "systolic-f32" else quantised(tarn, models, name, work, "--hw", hw)
     out = work / "out"
     run(tarn, "compile", model, "--hw", hw, "-o", out)
     report = json.loads((out / "report.json").read_text())["offload"]
@@ -60,19 +61,20 @@ def pair(tarn, models, name, hw, most, work):
     return not bad
 
 
-def main():
+def each(keys, tried):
+    """tried(TARN, MODELS, NAME, WHAT, WORK) for each NAME/WHAT; fails when one of them fails."""
     tarn, models = sys.argv[1], pathlib.Path(sys.argv[2])
     failed = 0
-    for key in sys.argv[3:] or PAIRS:
-        name, hw = key.split("/")
+    for key in sys.argv[3:] or keys:
+        name, what = key.split("/")
         with tempfile.TemporaryDirectory() as work:
             try:
-                failed += not pair(tarn, models, name, hw, PAIRS.get(key, 0), pathlib.Path(work))
+                failed += not tried(tarn, models, name, what, pathlib.Path(work))
             except AssertionError as e:
-                print(f"{name:14} {hw:16} {e}", flush=True)
+                print(f"{name:14} {what:16} {e}", flush=True)
                 failed += 1
     sys.exit(failed > 0)
 
 
 if __name__ == "__main__":
-    main()
+    each(PAIRS, pair)

@@ -4,28 +4,13 @@ to tf32 or bf16, or quantised. Each is compiled for cuda-sm80, and `tarn check` 
 element. One line a pair; fails when one of them fails."""
 import json
 import pathlib
-import subprocess
 import sys
-import tempfile
+
+from accelerators import each, quantised, run
 
 APPROX = ["--numerics", "approx", "--rtol"]
 PRECISION = {"f32": [], "tf32": APPROX + ["0.001"], "bf16": APPROX + ["0.0079", "--no-rules", "narrow-tf32"], "i8": []}
 QUANTISED = {"resnet18", "squeezenet", "mobilenet_v2"}
-
-
-def run(*args):
-    p = subprocess.run(args, capture_output=True, text=True)
-    if p.returncode:
-        raise AssertionError(f"tarn {args[1]}: exit code {p.returncode}: {p.stderr.strip()} {p.stdout.strip()[-200:]}")
-    return p.stdout
-
-
-def quantised(tarn, models, name, work):
-    samples = work / "samples"
-    samples.mkdir()
-    (samples / "x.npy").symlink_to((models / f"{name}.in.npy").resolve())
-    run(tarn, "quantize", models / f"{name}.onnx", "-i", samples, "-o", work / "q.onnx")
-    return work / "q.onnx"
 
 
 def pair(tarn, models, name, precision, work):
@@ -38,21 +23,10 @@ def pair(tarn, models, name, precision, work):
           f"off by {error:.1e} of the largest value", flush=True)
     if precision in ("tf32", "bf16") and not products:
         raise AssertionError("no product is on tensor cores")
+    return True
 
 
-def main():
-    tarn, models = sys.argv[1], pathlib.Path(sys.argv[2])
-    every = [f"{f.stem}/{p}" for f in sorted(models.glob("*.onnx")) for p in PRECISION if p != "i8" or f.stem in QUANTISED]
-    failed = 0
-    for name, precision in (x.split("/") for x in sys.argv[3:] or every):
-        with tempfile.TemporaryDirectory() as work:
-            try:
-                pair(tarn, models, name, precision, pathlib.Path(work))
-            except AssertionError as e:
-                print(f"{name:14} {precision:5} {e}", flush=True)
-                failed += 1
-    sys.exit(failed > 0)
-
-
+# Every network of the folder, if none is named.
 if __name__ == "__main__":
-    main()
+    models = pathlib.Path(sys.argv[2])
+    each([f"{f.stem}/{p}" for f in sorted(models.glob("*.onnx")) for p in PRECISION if p != "i8" or f.stem in QUANTISED], pair)

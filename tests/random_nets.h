@@ -137,6 +137,15 @@ static inline bool net_imports(net *g, const net_item *it, int64_t at) {
   return ok;
 }
 
+/* At the least size, ten behind it and the greatest: what wants multiples of a number, as a reshape
+ * does, takes some of these alone. */
+static inline bool net_takes(net *g, const net_item *it) {
+  bool ok = net_imports(g, it, NET_OPEN);
+  if (!g->hi) return ok;
+  for (int64_t at = NET_OPEN + 1; ok && at <= NET_OPEN + 10; at++) ok = net_imports(g, it, at);
+  return ok && net_imports(g, it, g->hi);
+}
+
 /* The item at the end of the network, if the importer takes it and what comes out is small. */
 static inline bool net_append(net *g, net_op *o) {
   bool asked[NET_VALUES];
@@ -147,9 +156,7 @@ static inline bool net_append(net *g, net_op *o) {
   g->it[g->nit++] = o->it;
   for (uint32_t i = 0; i < o->it.nout; i++) g->asked[o->it.out[i]] = true;
   g->nv += o->it.nout;
-  bool ok = net_imports(g, &o->it, NET_OPEN);
-  for (int64_t n = 1; ok && n < 12; n++) /* what wants multiples of a number does not take all */
-    ok = !g->hi || net_imports(g, &o->it, n < 11 ? NET_OPEN + n : g->hi);
+  bool ok = net_takes(g, &o->it);
   memcpy(g->asked, asked, sizeof asked);
   if (!ok) g->nit--, g->nv = nv;
   return ok;

@@ -7,10 +7,9 @@
 #include "tests/context.h"
 
 /* A decoder's attention: keys and values of earlier tokens in, those with the new one out. */
-#define SIZES_DECODER                                                                              \
+#define SIZES_CACHED                                                                               \
   "in x f32 1,16\nin pk f32 2,P,8\nin pv f32 2,P,8\nrand wq 16,16\nrand wk 16,16\nrand wv 16,16\n" \
-  "rand wo 16,16\nrand w1 16,48\nrand w2 48,16\ninit split i64 3 : 1 2 8\ninit join i64 2 : 1 "    \
-  "16\n"                                                                                           \
+  "init split i64 3 : 1 2 8\ninit join i64 2 : 1 16\n"                                             \
   "node MatMul mq x wq -> q0\nnode Reshape rq q0 split -> q1\n"                                    \
   "node Transpose tq q1 -> q : perm=1,0,2\nnode MatMul mk x wk -> k0\n"                            \
   "node Reshape rk k0 split -> k1\nnode Transpose tk k1 -> k : perm=1,0,2\n"                       \
@@ -18,7 +17,11 @@
   "node Transpose tv v1 -> v : perm=1,0,2\nnode Concat ck pk k -> K : axis=1\n"                    \
   "node Concat cv pv v -> V : axis=1\nnode Transpose kt K -> KT : perm=0,2,1\n"                    \
   "node MatMul sc q KT -> s\nnode Softmax sm s -> p : axis=-1\nnode MatMul o p V -> o0\n"          \
-  "node Transpose ot o0 -> o1 : perm=1,0,2\nnode Reshape jo o1 join -> o2\n"                       \
+  "node Transpose ot o0 -> o1 : perm=1,0,2\n"
+/* And the layer around it. */
+#define SIZES_DECODER                                                                              \
+  SIZES_CACHED                                                                                     \
+  "rand wo 16,16\nrand w1 16,48\nrand w2 48,16\nnode Reshape jo o1 join -> o2\n"                   \
   "node MatMul mo o2 wo -> o3\nnode Add ha x o3 -> h\nnode MatMul m1 h w1 -> m\n"                  \
   "node Relu mr m -> n\nnode MatMul m2 n w2 -> f\nnode Add ya h f -> y\nout y\nout K\nout V\n"
 
