@@ -78,6 +78,13 @@ static const job jobs[] = {
            "(anywhere (sub (mul ?x ?b) (mul ?b ?a)))") ":if (loose-difference ?x ?a) :if (bounded "
                                                        "?a ?b)))",
      true, true},
+    {LOOPS("(anywhere (cast ?t (cast ?i ?x)))",
+           "(anywhere ?x)") ":if (is-type ?x ?t) :if (widens ?x "
+                            "?i)))",
+     true, true},
+    {LOOPS("(anywhere (cast u8 (cast ?i ?x)))",
+           "(anywhere (cast u8 ?x))") ":if (survives ?x ?i) :if (not (may-be-nan ?x))))",
+     false, false},
     {LOOPS("(anywhere (div ?x ?c))", "(anywhere (mul ?x (div 1 ?c)))") ":if (inverts ?c)))", false,
      false},
 };

@@ -68,6 +68,10 @@ static const worth rows[] = {
     {"recast",
      BYTES "node Cast k p -> f : to=1\nnode Cast i f -> g : to=6\nnode Cast j g -> y : to=1\n" END,
      NULL, 0, 0},
+    {"recast-wider",
+     "in x bf16 4,8\nnode Exp p x -> f\nnode Cast i f -> g : to=1\nnode Cast j g -> y : "
+     "to=16\n" END,
+     NULL, -1, 0},
     {"recast-nan",
      "in x f32 4,8\ninit l f32 - : -100\ninit h f32 - : 100\nnode Round r x -> u\nnode Clip c u l "
      "h "

@@ -213,6 +213,8 @@ static uint32_t a_cast(building *b, const lx *x, uint32_t n, bool body) {
   bool twice = in->kind == LX_OP && in->op == TARN_FX_CAST;
   tarn_dtype t = b->type, i = integers[draw(b->g, 4)];
   if (!twice && !tarn_dtype_is_float(t) && draw(b->g, 2)) i = TARN_F32;
+  if (twice && asked(b, in->kid[0]->var, "widens"))
+    i = tarn_dtype_is_float(t) ? TARN_F64 : TARN_I64;
   if (in->kind == LX_THEN) { /* of what is done with a reduction's value */
     uint32_t value = an_expression(b, in, n, body);
     return value == TARN_NONE ? value : tarn_fx_cast(b->g->L, x->type, value);

@@ -360,7 +360,7 @@ static bool cast_keeps(lprover *p, const lval *v, uint32_t type) {
   if (v->n == 0) return true;
   if (a != TARN_NONE)
     return has_fact(p, LF_SURVIVES, a, TARN_NONE, type) ||
-           has_fact(p, LF_TYPED, a, TARN_NONE, type);
+           has_fact(p, LF_WIDENS, a, TARN_NONE, type) || has_fact(p, LF_TYPED, a, TARN_NONE, type);
   for (uint32_t i = 0; i < 2 && v->n == 2; i++) {
     const lterm *t = &v->t[i], *u = &v->t[1 - i];
     if (t->n != 1 || u->n != 1 || t->c != 1 || fabs(u->c) != 1) continue;
@@ -373,6 +373,14 @@ static bool cast_keeps(lprover *p, const lval *v, uint32_t type) {
   }
   return false;
 }
+/* What is cast first, of two casts, if it is cast to a wider type and back. */
+static const lval *cast_back(const lprover *p, const lval *v, uint32_t type) {
+  const latom *a = atom_of(p, v);
+  if (!a || a->kind != LA_OP || a->op != TARN_FX_CAST) return NULL;
+  uint32_t x = variable_of(p, &a->kid[0]);
+  bool back = has_fact(p, LF_TYPED, x, TARN_NONE, type);
+  return back && has_fact(p, LF_WIDENS, x, TARN_NONE, a->var) ? &a->kid[0] : NULL;
+}
 /* Casts of integers by way of bytes: of what bytes hold, back to its type, it is that; to other
  * bytes, the bytes in between do not matter. What is cast first; NULL. */
 static const lval *cast_before(const lprover *p, const lval *v, uint32_t type) {
@@ -384,14 +392,21 @@ static const lval *cast_before(const lprover *p, const lval *v, uint32_t type) {
   bool held = type == TARN_I32 && has_fact(p, LF_SURVIVES, x, TARN_NONE, bytes);
   return held || type == TARN_I8 || type == TARN_U8 ? &a->kid[0] : NULL;
 }
+static uint32_t cast_type(const lx *x) {
+  return x->var == TARN_NONE ? (uint32_t)x->type : 1000 + x->var;
+}
 lval op_value(lprover *p, const lx *x, lval *kid) {
   if (x->op != TARN_FX_CAST) return operate(p, x->op, kid, x->n);
-  uint32_t type = x->var == TARN_NONE ? (uint32_t)x->type : 1000 + x->var;
+  uint32_t type = cast_type(x);
   if (p->real && cast_keeps(p, kid, type)) return kid[0];
-  const lval *first = cast_before(p, kid, type);
+  const lval *same = cast_back(p, kid, type), *first = cast_before(p, kid, type);
+  if (same) return *same;
   if (first && type == TARN_I32) return *first;
-  if (first) kid[0] = *first;
-  return plain_op(p, x->op, type, kid, x->n);
+  /* Casts of one number from floats and from integers may differ: those saturate, these wrap. */
+  bool twice = x->kid[0]->kind == LX_OP && x->kid[0]->op == TARN_FX_CAST;
+  lval of[2] = {first ? *first : kid[0],
+                number_value(p, twice && !first ? 1 + cast_type(x->kid[0]) : 0)};
+  return plain_op(p, x->op, type, of, 2);
 }
 /* A pair of loops, one of them loop i, on which the expression depends by their sum; NULL. */
 static const lslide *slide_of(const lprover *p, uint32_t kind, uint32_t var, uint32_t i) {

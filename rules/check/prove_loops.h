@@ -50,7 +50,7 @@ typedef struct lslide {
 } lslide;
 typedef struct lfact { /* of the values of a, or of a with b, and a type */
   /* SPARSE: b is a loop of the left side, of which a guard in a leaves few values */
-  enum { LF_SURVIVES, LF_TYPED, LF_ZERO, LF_SUM, LF_DIFFERENCE, LF_TWO, LF_SPARSE } kind;
+  enum { LF_SURVIVES, LF_WIDENS, LF_TYPED, LF_ZERO, LF_SUM, LF_DIFFERENCE, LF_TWO, LF_SPARSE } kind;
   uint32_t a, b, type;
 } lfact;
 typedef struct lcase { /* a loop of the result in parts: the i-th, or every i-th of them; any: by

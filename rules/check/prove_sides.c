@@ -63,11 +63,9 @@ static void said_of_values(lprover *p, const rx *c) {
   static const struct {
     const char *name;
     uint32_t kind, n;
-  } says[] = {{"survives", LF_SURVIVES, 2},
-              {"is-zero", LF_ZERO, 1},
-              {"is-type", LF_TYPED, 2},
-              {"sum-fits", LF_SUM, 2},
-              {"difference-fits", LF_DIFFERENCE, 2},
+  } says[] = {{"survives", LF_SURVIVES, 2},  {"widens", LF_WIDENS, 2},
+              {"is-zero", LF_ZERO, 1},       {"is-type", LF_TYPED, 2},
+              {"sum-fits", LF_SUM, 2},       {"difference-fits", LF_DIFFERENCE, 2},
               {"is-power-of-two", LF_TWO, 1}};
   for (uint32_t i = 0; i < sizeof says / sizeof *says; i++) {
     if (strcmp(c->fun->name, says[i].name)) continue;

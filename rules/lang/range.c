@@ -44,6 +44,13 @@ bool vrange_survives(const vrange *k, tarn_dtype t) {
   return k->r.whole && r.whole && k->r.lo >= r.lo && k->r.hi <= r.hi;
 }
 
+/* Is each value of the one type, infinities and NaN included, one of the other? */
+bool vrange_widens(tarn_dtype from, tarn_dtype to) {
+  vrange any = vrange_any(from);
+  if (!tarn_dtype_is_float(from) || !tarn_dtype_is_float(to)) return vrange_survives(&any, to);
+  return vrange_exact(from) <= vrange_exact(to) && vrange_largest(from) <= vrange_largest(to);
+}
+
 static vrange of_number(tarn_dtype t, double v) {
   vrange k = {
       .typed = true, .type = t, .r = {.lo = v, .hi = v, .finite = isfinite(v), .nan = isnan(v)}};

@@ -27,6 +27,7 @@ bool vrange_exactly(tarn_dtype t, tarn_range r);
 bool vrange_rounds(tarn_dtype t, tarn_range a, tarn_range b);
 /* Is it kept by a cast to t? */
 bool vrange_survives(const vrange *k, tarn_dtype t);
+bool vrange_widens(tarn_dtype from, tarn_dtype to);
 
 double vrange_most(tarn_range r);  /* largest magnitude */
 double vrange_least(tarn_range r); /* a magnitude that none is below; 0: not known */

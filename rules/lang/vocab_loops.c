@@ -162,6 +162,11 @@ static bool f_survives(renv *e, const rv *a, rv *out) {
   tarn_dtype t;
   return rv_bool(out, r.typed && tarn_dtype_parse(a[1].name, &t) && vrange_survives(&r, t));
 }
+static bool f_widens(renv *e, const rv *a, rv *out) {
+  vrange r = range_of(e, a);
+  tarn_dtype t;
+  return rv_bool(out, r.typed && tarn_dtype_parse(a[1].name, &t) && vrange_widens(r.type, t));
+}
 static bool f_folds(renv *e, const rv *a, rv *out) {
   vrange x = range_of(e, a), y = range_of(e, a + 1);
   return rv_bool(out, !tarn_dtype_is_float(x.type) || vrange_folds(x.type, x.r, y.r));
@@ -341,6 +346,7 @@ const rfun rfun_loops_table[] = {
     FACTS("is-zero", "e:b", f_is_zero, "0 everywhere"),
     FACTS("may-be-nan", "e:b", f_may_be_nan, "not known to be free of NaN"),
     FACTS("survives", "ey:b", f_survives, "whole numbers that a cast to the type keeps"),
+    HERE("widens", "ey:b", f_widens, "the type has each value that the expression's type has"),
     FACTS("folds", "ee:b", f_folds,
           "products of these constants are numbers of the type, and not all lost below it"),
     FACTS("rounds", "ee:b", f_rounds,
