@@ -628,7 +628,8 @@ typedef struct tarn_noise {
                       besides: other algorithms */
   bool sums; /* sums and differences of f32 and f64 are off by about a unit in the last place of the
                 larger operand, exact or not, unless both are short numbers (counts, masks): in
-                another order they round, and k·x - k·c does where x - c is exact */
+                another order they round, and k·x - k·c does where x - c is exact. So are quotients,
+                but by a power of two: a product with the reciprocal rounds */
   bool apart; /* operands of an operator that compares nothing are rounded one by one, as if each
                  reader of a value had computed it anew */
   int toward; /* not 0: all roundings go up (1) or down (-1), and sums are off that way */

@@ -88,6 +88,31 @@ static void shift(tarn_ev *e, tarn_dtype t, const tarn_value *a, const tarn_valu
   }
 }
 
+static bool is_power_of_two(double v) {
+  int exponent;
+  return fabs(frexp(v, &exponent)) == 0.5;
+}
+/* Quotients that a product with the reciprocal would round. */
+static void shift_quotients(tarn_ev *e, tarn_dtype t, const tarn_value *by, uint32_t n,
+                            tarn_value *out) {
+  for (uint32_t i = 0; i < n; i++) {
+    double unit = tarn_random_unit(&e->random), v = out[i].d;
+    if (v == 0 || !isfinite(v) || is_power_of_two(by[i].d)) continue;
+    unit += unit < 0 ? -0.5 : 0.5;
+    if (e->noise.toward) unit = e->noise.toward * fabs(unit);
+    out[i].d = tarn_round_to(t, v + unit * tarn_dtype_ulp(t, v));
+  }
+}
+
+/* What other ways to compute the same round, exact or not: f16 and bf16 are rounded as written. */
+static void shift_also(tarn_ev *e, const tarn_fxstep *s, const tarn_value *const *kid, uint32_t n,
+                       tarn_value *out) {
+  tarn_dtype t = (tarn_dtype)s->out;
+  if (t != TARN_F32 && t != TARN_F64) return;
+  if (s->op == TARN_FX_ADD || s->op == TARN_FX_SUB) shift(e, t, kid[0], kid[1], n, out);
+  else if (s->op == TARN_FX_DIV) shift_quotients(e, t, kid[1], n, out);
+}
+
 bool tarn_ev_noise(tarn_ev *e, const tarn_fxstep *s, tarn_lane_fn *lanes,
                    const tarn_value *const *kid, double products, uint32_t n, tarn_value *out) {
   tarn_dtype t = (tarn_dtype)s->out;
@@ -96,9 +121,7 @@ bool tarn_ev_noise(tarn_ev *e, const tarn_fxstep *s, tarn_lane_fn *lanes,
   case TARN_FXR_ONCE:
     round_once(e, s, lanes, kid, n, out);
     if (s->op == TARN_FX_MUL && products > 0) be_off(e, t, products, n, out);
-    if (e->noise.sums && (t == TARN_F32 || t == TARN_F64) &&
-        (s->op == TARN_FX_ADD || s->op == TARN_FX_SUB))
-      shift(e, t, kid[0], kid[1], n, out);
+    if (e->noise.sums) shift_also(e, s, kid, n, out);
     return true;
   case TARN_FXR_LIB:
     for (uint32_t v = 0; v < n; v++) out[v] = wide_step(s, kid, v);

@@ -186,8 +186,7 @@ static LLVMValueRef binary(const args *a, const char *name) {
 #define IS_NULL(v)  LLVMBuildICmp(B, LLVMIntEQ, v, LLVMConstNull(LLVMTypeOf(v)), "")
 #define NEGATIVE(v) LLVMBuildICmp(B, LLVMIntSLT, v, LLVMConstNull(LLVMTypeOf(v)), "")
 
-/* With contraction 0 is no term and no factor: an element of a small constant that is known
- * (access.c). */
+/* With contraction 0 is no term. It is a factor: of infinity it makes NaN. */
 static bool is_nothing(const args *a, LLVMValueRef v) {
   return a->M->contract && LLVMIsConstant(v) && LLVMIsNull(v);
 }
@@ -196,10 +195,7 @@ static LLVMValueRef f_add(const args *a) {
   return is_nothing(a, Y) ? X : flagged(a->M, LLVMBuildFAdd(B, X, Y, ""));
 }
 static LLVMValueRef f_sub(const args *a) { return flagged(a->M, LLVMBuildFSub(B, X, Y, "")); }
-static LLVMValueRef f_mul(const args *a) {
-  if (is_nothing(a, X)) return X;
-  return is_nothing(a, Y) ? Y : flagged(a->M, LLVMBuildFMul(B, X, Y, ""));
-}
+static LLVMValueRef f_mul(const args *a) { return flagged(a->M, LLVMBuildFMul(B, X, Y, "")); }
 static LLVMValueRef f_neg(const args *a) { return LLVMBuildFNeg(B, X, ""); }
 static LLVMValueRef f_fmod(const args *a) { return LLVMBuildFRem(B, X, Y, ""); }
 static LLVMValueRef f_abs(const args *a) { return unary(a, "llvm.fabs"); }

@@ -254,6 +254,7 @@ END_TEST
 /* With sums: where numbers are long, by their last places; not of masks and counts. */
 static double long_one(int i) { return (double)(float)(1.0 / 3 + i / 128.0); }
 static double smaller(int i) { return (double)(float)(0.7 * long_one(i)); }
+static double unit(int i) { return 1 + 0 * i; }
 static double short_one(int i) { return 1 - i % 2; }
 static const struct summed {
   const char *term;
@@ -274,6 +275,10 @@ static const struct summed {
     {"(compute (map (mul $0 (neg $1))) (input x ((40) ()) f32) (input y ((40) ()) f32))", short_one,
      long_one, 0, 0},
     {"(compute (map (sub $0 $0)) (input x ((40) ()) f16))", long_one, NULL, 0, 0},
+    {"(compute (map (sub (div (mul $0 22.5) 30) (mul 0.75 $0))) (input x ((1) ()) f32))", unit,
+     NULL, 0x1p-26, 0x1p-22},
+    {"(compute (map (sub (div (mul $0 24) 32) (mul 0.75 $0))) (input x ((1) ()) f32))", unit, NULL,
+     0, 0},
     {"(compute (map (sub $0 $1)) (input x ((40) ()) i32) (input y ((40) ()) i32))", integer,
      integer, 0, 0},
 };
