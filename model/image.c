@@ -1,9 +1,11 @@
-/* Images: grids, samples at the points of a grid, patches put back, crops around the middle. */
+/* Images: grids, samples at the points of a grid or in boxes, patches put back, crops around the
+ * middle. */
 #include "model/import.h"
 #include <math.h>
 #include <string.h>
 
-im_handler im_do_affine_grid, im_do_center_crop_pad, im_do_col2im, im_do_grid_sample;
+im_handler im_do_affine_grid, im_do_center_crop_pad, im_do_col2im, im_do_grid_sample,
+    im_do_roi_align;
 
 /* ---------------------------------------------------------------- AffineGrid */
 
@@ -312,4 +314,121 @@ void im_do_grid_sample(im_node *n) {
   uint32_t p[TARN_MAX_DIMS] = {0, d.n - 1};
   for (uint32_t i = 2; i < d.n; i++) p[i] = i - 1;
   im_set(n, 0, im_permute(n, y, p));
+}
+
+/* ---------------------------------------------------------------- RoiAlign */
+
+#define MOST_SAMPLES 64
+
+typedef struct boxes {
+  im_node *n;
+  tarn_term box; /* (R,4): x1 y1 x2 y2 */
+  double scale;
+  bool half;       /* pixels have their middle at a half; else a box has one pixel at least */
+  int64_t samples; /* of a bin, along each axis */
+} boxes;
+
+/* What a box's bins read along one axis, (R,bins,2·samples): a sample lies between two pixels. */
+typedef struct side {
+  tarn_term at, inside, weight;
+} side;
+
+/* (R) -> (R,1,1) */
+static tarn_term of_boxes(im_node *n, tarn_term t) {
+  int64_t dim[] = {im_shape(n, t).d[0], 1, 1};
+  return im_reshape(n, t, 3, dim);
+}
+
+/* An end of the boxes, in pixels. */
+static tarn_term edge(const boxes *b, int64_t column) {
+  im_param p[] = {{"scale", b->scale, 0}, {"shift", b->half ? 0.5 : 0, 0}};
+  tarn_term v = im_pick(b->n, b->box, 1, column);
+  return of_boxes(b->n, im_elp(b->n, "(sub (mul $0 scale) shift)", p, 2, 1, v));
+}
+
+/* Where the samples of all bins lie. */
+static tarn_term samples_of(const boxes *b, int64_t column, int64_t bins) {
+  im_node *n = b->n;
+  tarn_dtype t = im_type(n, b->box);
+  im_param p[] = {{"bins", (double)bins, 0}, {"samples", (double)b->samples, 0}};
+  tarn_term lo = edge(b, column),
+            size = im_el(n, b->half ? "(sub $1 $0)" : "(max 1 (sub $1 $0))", 2, lo,
+                         edge(b, column + 2)),
+            bin = im_elp(n, "(div $0 bins)", p, 2, 1, size),
+            k = im_cast(n, im_el(n, "(div $0 2)", 1, im_steps(n, 2, 3, 2 * b->samples)), t),
+            step = im_elp(n, "(add $0 (div (add $1 0.5) samples))", p, 2, 2,
+                          im_cast(n, im_steps(n, 1, 3, bins), t), k);
+  return im_el(n, "(add $0 (mul $1 $2))", 3, lo, step, bin);
+}
+
+/* Samples outside by more than a pixel are 0, others at the edge. One tap is the even pixel beside
+ * a sample, one the odd one, so that where a tap jumps its weight is 0: kernels that compute a
+ * sample apart may round it to either side. */
+static side side_of(const boxes *b, int64_t column, int64_t bins, int64_t extent) {
+  im_node *n = b->n;
+  im_param p[] = {{"last", (double)(extent - 1), 0}, {"extent", (double)extent, 0}};
+  tarn_term v = samples_of(b, column, bins);
+  tarn_term inside = im_elp(n, "(and (le -1 $0) (le $0 extent))", p, 2, 1, v);
+  v = im_elp(n, "(select $1 (max 0 (min last $0)) 0)", p, 2, 2, v, inside);
+  tarn_term tap =
+      im_cast(n, im_el(n, "(mod $0 2)", 1, im_steps(n, 2, 3, 2 * b->samples)), im_type(n, v));
+  tarn_term at = im_el(n, "(add (mul 2 (floor (mul 0.5 (add (sub $0 $1) 1)))) $1)", 2, v, tap),
+            weight = im_el(n, "(max 0 (sub 1 (abs (sub $0 $1))))", 2, v, at);
+  at = im_elp(n, "(cast i64 (max 0 (min last $0)))", p, 2, 1, at);
+  return (side){at, inside, weight};
+}
+
+/* (R,bins,taps) of rows or columns -> (R,rows,taps,columns,taps), the others' dims 1. */
+static tarn_term beside(im_node *n, tarn_term t, bool columns) {
+  im_dims d = im_shape(n, t);
+  int64_t row[] = {d.d[0], d.d[1], d.d[2], 1, 1}, column[] = {d.d[0], 1, 1, d.d[1], d.d[2]};
+  return im_reshape(n, t, 5, columns ? column : row);
+}
+
+/* Σ over taps, or the largest, as ONNX has it: of weighed pixels. (R,rows,columns,C) */
+static tarn_term aligned(const boxes *b, tarn_term x, tarn_term batch, side y, side u, bool max) {
+  im_node *n = b->n;
+  im_dims d = im_shape(n, x);
+  im_param p[] = {{"height", 0, d.d[2]},
+                  {"width", 0, d.d[3]},
+                  {"images", 0, d.d[0]},
+                  {"nowhere", 0, INT64_MAX}};
+  int64_t dim[] = {im_shape(n, batch).d[0], 1, 1, 1, 1};
+  tarn_term image = im_reshape(n, im_cast(n, batch, TARN_I64), 5, dim);
+  tarn_term at = im_elp(n,
+                        "(select (or (lt $0 0) (le images $0)) nowhere (add (mul (add (mul $0 "
+                        "height) $1) width) $2))",
+                        p, 4, 3, image, beside(n, y.at, false), beside(n, u.at, true));
+  tarn_term weight =
+      im_el(n, "(mul $0 $1)", 2, beside(n, y.weight, false), beside(n, u.weight, true));
+  tarn_term inside =
+      im_el(n, "(and $0 $1)", 2, beside(n, y.inside, false), beside(n, u.inside, true));
+  inside = im_el(n, "(and $1 (not (eq $0 0)))", 2, weight, inside);
+  tarn_term v = im_gather(n, rows_of_channels(n, x), 0, at);
+  v = im_el(n, "(select $1 (mul $0 $2) 0)", 3, v, over_channels(n, inside),
+            over_channels(n, im_cast(n, weight, im_type(n, v))));
+  return im_reduce(n, v, 1u << 2 | 1u << 4, TARN_NONE, max ? TARN_RED_MAX : TARN_RED_SUM, false);
+}
+
+void im_do_roi_align(im_node *n) {
+  const uint32_t order[] = {0, 3, 1, 2};
+  tarn_term x = im_arg(n, 0), batch = im_arg(n, 2);
+  boxes b = {.n = n, .box = im_arg(n, 1), .scale = im_attr_real(n, "spatial_scale", 1)};
+  im_dims d = im_shape(n, x), dr = im_shape(n, b.box), db = im_shape(n, batch);
+  int64_t rows = im_attr_int(n, "output_height", 1), columns = im_attr_int(n, "output_width", 1);
+  b.samples = im_attr_int(n, "sampling_ratio", 0);
+  bool max = strcmp(im_attr_str(n, "mode", "avg"), "max") == 0;
+  const char *usual = n->version < 16 ? "output_half_pixel" : "half_pixel";
+  b.half = strcmp(im_attr_str(n, "coordinate_transformation_mode", usual), "half_pixel") == 0;
+  /* Without a number of samples it depends on the boxes. */
+  bool fits = d.n == 4 && dr.n == 2 && dr.d[1] == 4 && db.n == 1 && db.d[0] == dr.d[0];
+  if (!fits || im_count(&d) == 0 || b.samples < 1 || b.samples > MOST_SAMPLES || rows < 1 ||
+      columns < 1) {
+    im_do_opaque(n);
+    return;
+  }
+  side y = side_of(&b, 1, rows, d.d[2]), u = side_of(&b, 0, columns, d.d[3]);
+  tarn_term t = im_permute(n, aligned(&b, x, batch, y, u, max), order);
+  im_param count = {"count", (double)(b.samples * b.samples), 0};
+  im_set(n, 0, max ? t : im_elp(n, "(div $0 count)", &count, 1, 1, t));
 }

@@ -25,7 +25,8 @@ static tarn_term pooled(im_node *n, tarn_term x, const im_window *w, tarn_red_ki
   return tarn_compute(n->L, fn, &t, 1);
 }
 
-/* Elements that the windows along one axis count: a vector, as constant along that axis. */
+/* Elements that the windows along one axis count, at least 1: a window may lie between them. A
+ * vector, as constant along that axis. */
 static tarn_term counts(im_node *n, const im_window *w, uint32_t i, int64_t len, bool with_pad,
                         tarn_dtype t) {
   tarn_tensor *c = im_new(n, t, 1, &w->out[i]);
@@ -36,7 +37,7 @@ static tarn_term counts(im_node *n, const im_window *w, uint32_t i, int64_t len,
     int64_t first = start >= lo ? 0 : (lo - start + w->d[i] - 1) / w->d[i];
     int64_t end = hi - start <= 0 ? 0 : (hi - start + w->d[i] - 1) / w->d[i]; /* taps before hi */
     int64_t k = (end < w->k[i] ? end : w->k[i]) - first;
-    tarn_tensor_set(c, o, (tarn_value){.d = (double)(k > 0 ? k : 0)});
+    tarn_tensor_set(c, o, (tarn_value){.d = (double)(k > 0 ? k : 1)});
     all &= k == w->k[i];
   }
   if (all) return im_scalar(n, t, (double)w->k[i], 0);

@@ -8,7 +8,7 @@
 
 im_handler im_do_recurrent, im_do_dynamic_quantize_lstm;
 
-enum { MOST_STEPS = 256 };
+enum { MOST_STEPS = 2048 }; /* of all directions */
 
 typedef enum kind { RNN, GRU, LSTM } kind;
 static const struct {
@@ -290,7 +290,7 @@ void im_do_recurrent(im_node *n) {
   int64_t dirs = im_recurrent_check(n, kinds[k].gates);
   im_dims x = im_shape(n, im_arg(n, 0));
   int64_t steps = x.d[im_attr_int(n, "layout", 0) ? 1 : 0];
-  if (steps > MOST_STEPS || im_count(&x) == 0) im_do_opaque(n);
+  if (steps * dirs > MOST_STEPS || im_count(&x) == 0) im_do_opaque(n);
   else written_out(n, k, dirs);
 }
 

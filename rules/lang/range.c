@@ -87,8 +87,7 @@ tarn_range vrange_both(tarn_range a, tarn_range b) {
   return a;
 }
 
-/* Of its elements. */
-static vrange vrange_tensor(const tarn_tensor *t) {
+vrange vrange_tensor(const tarn_tensor *t) {
   int64_t n = tarn_tensor_count(t);
   enum { MANY = 1 << 20 }; /* of other types than f32 */
   if (n == 0 || t->dtype == TARN_U64 || t->dtype == TARN_I64) return vrange_any(t->dtype);

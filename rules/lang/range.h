@@ -37,6 +37,7 @@ bool vrange_folds(tarn_dtype t, tarn_range a, tarn_range b);
 /* Can no two summands cancel: is a sum about as large as they are? */
 bool vrange_apart(tarn_range x, tarn_range y);
 
+vrange vrange_tensor(const tarn_tensor *t); /* of its elements */
 /* Of every node of a walk, from what is known of the holes. */
 void vrange_walk(tarn_lang *L, const fxwalk *w, const vrange *hole, uint32_t nhole, vrange *is);
 /* Of an expression. */

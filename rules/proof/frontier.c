@@ -2,54 +2,69 @@
  * lemma may replace them. */
 #include "rules/proof/proof.h"
 
-static void reach(tarn_ctx *cx, tarn_lang *L, tarn_term t, tarn_map *count, uint32_t round) {
-  TARN_VEC(tarn_term) todo = {0};
-  tarn_map *seen = tarn_map_new(cx);
-  bool fresh;
-  tarn_push(cx, &todo, t);
-  while (todo.n) {
-    tarn_term u = todo.p[--todo.n];
-    tarn_map_at(seen, u, &fresh);
-    if (!fresh) continue;
-    uint64_t *c = tarn_map_at(count, u, NULL);
-    if (*c == round) (*c)++; /* so far in all of them */
-    const tarn_node *x = tarn_term_get(L, u);
-    for (uint32_t i = 0; i < x->n; i++) tarn_push(cx, &todo, x->kid[i]);
+/* The mark of a term, 0 at first. Marks are kept from call to call: terms are many. */
+static uint64_t *mark_of(tarn_ctx *cx, pf_marks *m, tarn_term t) {
+  while (m->n <= t) tarn_push(cx, m, 0);
+  return &m->p[t];
+}
+static void begin(tarn_ctx *cx, pf_walks *w, tarn_term t) {
+  w->walk++;
+  w->todo.n = 0;
+  tarn_push(cx, &w->todo, t);
+}
+/* Is it met for the first time in this walk? */
+static bool first_time(tarn_ctx *cx, pf_walks *w, tarn_term t) {
+  uint64_t *seen = mark_of(cx, &w->seen, t);
+  bool first = *seen != w->walk;
+  *seen = w->walk;
+  return first;
+}
+
+/* Counts the terms from the walk `first` on, one a walk, that have each of what they are made of.
+ */
+static void reach(pf_frontier *f, tarn_ctx *cx, tarn_term t, uint64_t first) {
+  pf_walks *w = f->walks;
+  begin(cx, w, t);
+  while (w->todo.n) {
+    tarn_term u = w->todo.p[--w->todo.n];
+    if (!first_time(cx, w, u)) continue;
+    uint64_t *in = mark_of(cx, &w->in_all, u);
+    if (*in == w->walk - 1 || w->walk == first) *in = w->walk; /* so far in all of them */
+    const tarn_node *x = tarn_term_get(f->L, u);
+    for (uint32_t i = 0; i < x->n; i++) tarn_push(cx, &w->todo, x->kid[i]);
   }
 }
 
-/* Leaves of one term; cut counts for each in how many terms it was one. */
-static void cut_one(pf_frontier *f, tarn_ctx *cx, tarn_term t, const tarn_map *count, uint32_t n,
-                    tarn_map *cut) {
-  TARN_VEC(tarn_term) todo = {0};
-  tarn_map *seen = tarn_map_new(cx);
-  bool fresh;
-  tarn_push(cx, &todo, t);
-  while (todo.n) {
-    tarn_term u = todo.p[--todo.n];
-    tarn_map_at(seen, u, &fresh);
-    if (!fresh) continue;
+/* Leaves of one term; in_all: the mark of what all terms have. Leaves count in how many terms each
+ * was one. */
+static void cut_one(pf_frontier *f, tarn_ctx *cx, tarn_term t, uint64_t in_all) {
+  pf_walks *w = f->walks;
+  begin(cx, w, t);
+  while (w->todo.n) {
+    tarn_term u = w->todo.p[--w->todo.n];
+    if (!first_time(cx, w, u)) continue;
     const tarn_node *x = tarn_term_get(f->L, u);
     pf_cut how = tarn_type_get(f->L, x->type)->tuple ? PF_NEVER : f->cut(f->user, u);
-    const uint64_t *c = tarn_map_get(count, u);
     tarn_map_at(f->met, u, NULL);
-    if (how == PF_ALWAYS || (how == PF_COMMON && c && *c == n && !tarn_map_get(f->opened, u))) {
-      ++*tarn_map_at(cut, u, NULL);
+    if (how == PF_ALWAYS || (how == PF_COMMON && *mark_of(cx, &w->in_all, u) == in_all &&
+                             !tarn_map_get(f->opened, u))) {
+      ++*tarn_map_at(f->leaf, u, NULL);
       continue;
     }
     x = tarn_term_get(f->L, u);
-    for (uint32_t i = x->n; i-- > 0;) tarn_push(cx, &todo, x->kid[i]);
+    for (uint32_t i = x->n; i-- > 0;) tarn_push(cx, &w->todo, x->kid[i]);
   }
 }
 
 void pf_cut_off(pf_frontier *f, const tarn_term *t, uint32_t n) {
   tarn_ctx *cx = tarn_lang_ctx(f->L);
-  tarn_map *count = tarn_map_new(cx);
-  for (uint32_t i = 0; i < n; i++) reach(cx, f->L, t[i], count, i);
+  uint64_t first = f->walks->walk + 1;
+  for (uint32_t i = 0; i < n; i++) reach(f, cx, t[i], first);
+  uint64_t in_all = f->walks->walk;
   for (bool again = true; again;) {
     again = false;
     f->leaf = tarn_map_new(cx), f->met = tarn_map_new(cx);
-    for (uint32_t i = 0; i < n; i++) cut_one(f, cx, t[i], count, n, f->leaf);
+    for (uint32_t i = 0; i < n; i++) cut_one(f, cx, t[i], in_all);
     for (uint32_t i = 0; i < tarn_map_count(f->leaf); i++) {
       uint64_t u, times = *tarn_map_item(f->leaf, i, &u);
       if (times == n || f->cut(f->user, (tarn_term)u) == PF_ALWAYS) continue;
@@ -60,19 +75,16 @@ void pf_cut_off(pf_frontier *f, const tarn_term *t, uint32_t n) {
 }
 
 /* Is something that t is made of, but t itself and constants, in the set? */
-static bool made_of(const tarn_lang *L, tarn_term t, const tarn_map *set) {
-  tarn_ctx *cx = tarn_lang_ctx(L);
-  TARN_VEC(tarn_term) todo = {0};
-  tarn_map *seen = tarn_map_new(cx);
-  bool fresh;
-  tarn_push(cx, &todo, t);
-  while (todo.n) {
-    tarn_term u = todo.p[--todo.n];
-    const tarn_node *x = tarn_term_get(L, u);
-    tarn_map_at(seen, u, &fresh);
-    if (!fresh) continue;
+static bool made_of(const pf_frontier *f, tarn_term t, const tarn_map *set) {
+  tarn_ctx *cx = tarn_lang_ctx(f->L);
+  pf_walks *w = f->walks;
+  begin(cx, w, t);
+  while (w->todo.n) {
+    tarn_term u = w->todo.p[--w->todo.n];
+    const tarn_node *x = tarn_term_get(f->L, u);
+    if (!first_time(cx, w, u)) continue;
     if (u != t && x->op != TARN_OP_CONST && tarn_map_get(set, u)) return true;
-    for (uint32_t i = 0; i < x->n; i++) tarn_push(cx, &todo, x->kid[i]);
+    for (uint32_t i = 0; i < x->n; i++) tarn_push(cx, &w->todo, x->kid[i]);
   }
   return false;
 }
@@ -82,8 +94,7 @@ bool pf_open_more(pf_frontier *f) {
   for (uint32_t i = 0; i < tarn_map_count(f->leaf); i++) {
     uint64_t t;
     tarn_map_item(f->leaf, i, &t);
-    if (f->cut(f->user, (tarn_term)t) != PF_COMMON || !made_of(f->L, (tarn_term)t, f->met))
-      continue;
+    if (f->cut(f->user, (tarn_term)t) != PF_COMMON || !made_of(f, (tarn_term)t, f->met)) continue;
     tarn_map_at(f->opened, t, NULL);
     any = true;
   }

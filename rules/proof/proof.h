@@ -72,8 +72,15 @@ tarn_term pf_subst(tarn_lang *L, tarn_term t, tarn_map *with);
  * none of them is looked into on another way. cut says which terms: never, always (wherever they
  * are met), or where all n have them. */
 typedef enum { PF_NEVER, PF_ALWAYS, PF_COMMON } pf_cut;
+typedef TARN_VEC(uint64_t) pf_marks; /* of terms, by number */
+typedef struct pf_walks {            /* zeroed; may serve many frontiers, one after the other */
+  uint64_t walk;                     /* their number */
+  pf_marks seen, in_all;             /* the walk in which a term was met last */
+  TARN_VEC(tarn_term) todo;
+} pf_walks;
 typedef struct pf_frontier {
   tarn_lang *L;
+  pf_walks *walks;
   pf_cut (*cut)(void *user, tarn_term t);
   void *user;
   tarn_map *opened; /* terms that are not to be cut at; grows */

@@ -258,7 +258,9 @@ pf_verdict pf_replay(const pf_proof *p, const pf_step *s, pf_bounds b, const tar
     *why = "several results at once";
     return PF_SKIPPED;
   }
-  pf_frontier f = {.L = r.L, .cut = where_to_cut, .user = &r, .opened = tarn_map_new(r.cx)};
+  pf_walks w = {0};
+  pf_frontier f = {
+      .L = r.L, .walks = &w, .cut = where_to_cut, .user = &r, .opened = tarn_map_new(r.cx)};
   for (int level = 0;; level++) {
     pf_cut_off(&f, r.side, 2);
     r.verdict = PF_EQUAL, r.leaf = f.leaf;
@@ -285,7 +287,9 @@ pf_verdict pf_replay_whole(const pf_proof *p, pf_bounds b, const tarn_proof_opti
   replaying r = start(p, p->from, p->to, b, o);
   *why = "";
   if (tarn_term_type(r.L, p->from)->tuple || p->from == p->to) return PF_EQUAL;
-  pf_frontier f = {.L = r.L, .cut = at_inputs, .user = &r, .opened = tarn_map_new(r.cx)};
+  pf_walks w = {0};
+  pf_frontier f = {
+      .L = r.L, .walks = &w, .cut = at_inputs, .user = &r, .opened = tarn_map_new(r.cx)};
   pf_cut_off(&f, r.side, 2);
   r.leaf = f.leaf, r.whole = true;
   r.seed = o->seed + 1;

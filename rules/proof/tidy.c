@@ -38,6 +38,7 @@ typedef struct tidying {
   const pf_proof *raw;
   pf_proof *p;
   pf_judge *judge;
+  pf_walks walks;
   uint32_t *as;                 /* raw lemma -> 2 * lemma + backwards; TARN_NONE: it says nothing */
   tarn_map *known;              /* from, to -> 2 * lemma + backwards + 1 */
   tarn_intern *scheme;          /* steps over parameters -> which one */
@@ -153,7 +154,8 @@ static bool scheme_holds(tidying *w, const scheme *c) {
 }
 
 static scheme scheme_of(tidying *w, const pf_step *s, uint32_t n, bool *holds) {
-  pf_frontier f = {.L = w->L, .cut = where_to_cut, .user = w, .opened = tarn_map_new(w->cx)};
+  pf_frontier f = {
+      .L = w->L, .walks = &w->walks, .cut = where_to_cut, .user = w, .opened = tarn_map_new(w->cx)};
   TARN_VEC(tarn_term) all = {0};
   scheme c;
   tarn_push(w->cx, &all, s[0].before);
