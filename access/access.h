@@ -305,6 +305,25 @@ TARN_API uint32_t tarn_nest_intern(tarn_lang *L,
                                    const tarn_nest *n); /* copies; raises when ill-formed */
 TARN_API const tarn_nest *tarn_nest_get(const tarn_lang *L, uint32_t id);
 
+/* ---------------------------------------------------------------- scopes
+ * For work of which little stays: within a scope the language is what it was at its ground, and
+ * nests, terms, payloads and index maps that are added lie in the scope's own context, which is
+ * tarn_lang_ctx() meanwhile. Types, names and scalar functions are the same everywhere. */
+typedef struct tarn_ground { /* how much there is of each kind */
+  uint32_t ix, map, nest, payload, term, label, normal;
+} tarn_ground;
+typedef struct tarn_scope tarn_scope;
+TARN_API tarn_ground tarn_lang_ground(const tarn_lang *L);
+TARN_API tarn_scope *tarn_scope_new(tarn_lang *L, const tarn_ground *g); /* outside of it; raises */
+TARN_API void tarn_scope_enter(tarn_scope *s);
+TARN_API void tarn_scope_leave(tarn_scope *s);
+TARN_API void tarn_scope_free(tarn_scope *s); /* leaves it; with all that lies in it */
+TARN_API tarn_ctx *tarn_scope_ctx(const tarn_scope *s);
+/* Outside: what is so called within, added here. TARN_NONE stays. Raise. */
+TARN_API uint32_t tarn_scope_nest(tarn_scope *s, uint32_t nest);
+TARN_API uint32_t tarn_scope_payload(tarn_scope *s, uint32_t payload);
+TARN_API uint32_t tarn_scope_term(tarn_scope *s, uint32_t term);
+
 /* ---------------------------------------------------------------- tensors */
 typedef struct tarn_tensor {
   tarn_dtype dtype;

@@ -100,7 +100,8 @@ uint32_t tarn_reducer_intern(tarn_lang *L, const tarn_reducer *given) {
     tarn_key(L, r.merge[i]);
   }
   uint32_t id = tarn_table_find(L, &L->reducer);
-  return id != TARN_NONE ? id : tarn_table_add(L, &L->reducer, tarn_copy(L->cx, &r, sizeof r));
+  return id != TARN_NONE ? id
+                         : tarn_table_add(L, &L->reducer, tarn_copy(L->reducer.cx, &r, sizeof r));
 }
 
 uint32_t tarn_reducer_of(tarn_lang *L, tarn_red_kind k, tarn_dtype t) {
@@ -185,7 +186,7 @@ uint32_t tarn_fn_intern(tarn_lang *L, const tarn_func *given) {
   tarn_key(L, (uint64_t)f.body << 32 | f.red);
   tarn_key(L, f.epi);
   uint32_t id = tarn_table_find(L, &L->fn);
-  return id != TARN_NONE ? id : tarn_table_add(L, &L->fn, tarn_copy(L->cx, &f, sizeof f));
+  return id != TARN_NONE ? id : tarn_table_add(L, &L->fn, tarn_copy(L->fn.cx, &f, sizeof f));
 }
 
 const tarn_func *tarn_fn_get(const tarn_lang *L, uint32_t id) { return tarn_table_get(&L->fn, id); }

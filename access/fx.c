@@ -64,8 +64,8 @@ const tarn_fx *tarn_fx_get(const tarn_lang *L, uint32_t id) { return &item_of(L,
 static void make_room(tarn_lang *L) {
   fxwork *w = L->work;
   if (tarn_table_count(&L->fx) < w->type.cap) return;
-  w->order.p = tarn_vec_grow(L->cx, w->order.p, w->order.cap, &w->order.cap, sizeof *w->order.p);
-  w->type.p = tarn_vec_grow(L->cx, w->type.p, w->type.cap, &w->type.cap, sizeof *w->type.p);
+  w->order.p = tarn_vec_grow(L->fx.cx, w->order.p, w->order.cap, &w->order.cap, sizeof *w->order.p);
+  w->type.p = tarn_vec_grow(L->fx.cx, w->type.p, w->type.cap, &w->type.cap, sizeof *w->type.p);
 }
 
 static uint32_t intern(tarn_lang *L, const tarn_fx *x) {
@@ -80,7 +80,7 @@ static uint32_t intern(tarn_lang *L, const tarn_fx *x) {
   uint32_t id = tarn_table_find(L, &L->fx);
   if (id != TARN_NONE) return id;
   make_room(L);
-  fxitem *it = TARN_NEW(L->cx, fxitem);
+  fxitem *it = TARN_NEW(L->fx.cx, fxitem);
   it->x = *x;
   it->holes = x->op == TARN_FX_HOLE ? x->hole + 1u : 0;
   for (uint32_t i = 0; i < arity; i++) {

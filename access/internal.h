@@ -6,6 +6,10 @@
  * is built fully before its key is added: a raise in between (out of memory) leaves the tables
  * consistent.
  *
+ * Scopes.  Within one (scope.c) the language holds all that it held before, under the same ids, and
+ * what is added lies in the scope's context: nests, terms, payloads, index maps. What is new of the
+ * rest stays, and lies in its table's context.
+ *
  * Scratch.  Nothing may be interned between tarn_arena_mark() and tarn_release(): tables grow in
  * the arena.
  */
@@ -14,10 +18,13 @@
 #include "access/access.h"
 
 typedef struct tarn_table {
+  tarn_ctx *cx;                /* where its things lie */
   tarn_intern *ids;            /* key words -> id */
   TARN_VEC(const void *) item; /* by id */
 } tarn_table;
 
+/* What a scope has of its own is listed in scope.c: names, types and scalar functions it has not.
+ */
 struct tarn_lang {
   tarn_ctx *cx;
   TARN_VEC(uint64_t)
@@ -60,6 +67,10 @@ uint32_t tarn_table_add(tarn_lang *L, tarn_table *t,
                         const void *item); /* item: arena memory, complete */
 static inline const void *tarn_table_get(const tarn_table *t, uint32_t id) { return t->item.p[id]; }
 static inline uint32_t tarn_table_count(const tarn_table *t) { return t->item.n; }
+
+/* As the thing is, without bringing it into normal form: it is in that, of another scope. */
+uint32_t tarn_ix_add_as_is(tarn_lang *L, const tarn_ix *x);    /* ix.c */
+uint32_t tarn_map_add_as_is(tarn_lang *L, const tarn_imap *m); /* map.c */
 
 /* ---- numbers (dtype.c) ---- */
 double tarn_round_to(tarn_dtype t,

@@ -481,7 +481,7 @@ void tarn_lin_pack(tarn_lang *L, tarn_lin *a, const tarn_box *b, bool digits) {
 }
 
 /* ------------------------------------------------------------------ interning */
-static uint32_t intern_packed(tarn_lang *L, const tarn_lin *a) {
+uint32_t tarn_ix_add_as_is(tarn_lang *L, const tarn_ix *a) {
   tarn_key_begin(L);
   tarn_key(L, (uint64_t)a->c);
   for (uint32_t i = 0; i < a->n; i++) {
@@ -501,7 +501,7 @@ static uint32_t intern_packed(tarn_lang *L, const tarn_lin *a) {
 uint32_t tarn_lin_intern(tarn_lang *L, const tarn_lin *a, const tarn_box *b) {
   tarn_lin p = *a;
   tarn_lin_pack(L, &p, b, false);
-  return intern_packed(L, &p);
+  return tarn_ix_add_as_is(L, &(tarn_ix){p.c, p.n, p.t});
 }
 
 const tarn_ix *tarn_ix_get(const tarn_lang *L, uint32_t id) { return tarn_table_get(&L->ix, id); }

@@ -2,7 +2,10 @@
 #include "access/fx_internal.h"
 #include <string.h>
 
-static void table_init(tarn_ctx *cx, tarn_table *t) { t->ids = tarn_intern_new(cx); }
+static void table_init(tarn_ctx *cx, tarn_table *t) {
+  t->cx = cx;
+  t->ids = tarn_intern_new(cx);
+}
 
 tarn_lang *tarn_lang_new(tarn_ctx *cx) {
   tarn_lang *L = TARN_NEW(cx, tarn_lang);
@@ -40,7 +43,7 @@ uint32_t tarn_table_find(const tarn_lang *L, const tarn_table *t) {
 
 /* The slot comes first: if adding the key fails, the slot is taken back and nothing has changed. */
 uint32_t tarn_table_add(tarn_lang *L, tarn_table *t, const void *item) {
-  tarn_push(L->cx, &t->item, item);
+  tarn_push(t->cx, &t->item, item);
   t->item.n--;
   uint32_t id = tarn_intern_add(t->ids, L->key.p, L->key.n * sizeof *L->key.p);
   if (id == t->item.n) t->item.n++;
@@ -52,7 +55,7 @@ uint32_t tarn_name_intern(tarn_lang *L, const char *s) {
   tarn_key_begin(L);
   tarn_key_bytes(L, s, strlen(s));
   uint32_t id = tarn_table_find(L, &L->name);
-  return id != TARN_NONE ? id : tarn_table_add(L, &L->name, tarn_strdup(L->cx, s));
+  return id != TARN_NONE ? id : tarn_table_add(L, &L->name, tarn_strdup(L->name.cx, s));
 }
 
 uint32_t tarn_name_find(const tarn_lang *L, const char *s) {

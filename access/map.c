@@ -175,7 +175,7 @@ static void map_key(tarn_lang *L, const tarn_imap *m) {
   tarn_key(L, m->fill);
 }
 
-static uint32_t map_add(tarn_lang *L, const tarn_imap *m) {
+uint32_t tarn_map_add_as_is(tarn_lang *L, const tarn_imap *m) {
   map_key(L, m);
   uint32_t id = tarn_table_find(L, &L->map);
   return id != TARN_NONE ? id : tarn_table_add(L, &L->map, tarn_copy(L->cx, m, sizeof *m));
@@ -195,7 +195,7 @@ static uint32_t map_blank(tarn_lang *L, const tarn_imap *m, bool never) {
   for (uint32_t i = 0; i < m->n; i++) r.dim[i] = m->dim[i];
   for (uint32_t i = 0; i < m->nin; i++) r.in[i] = m->in[i], r.e[i] = zero;
   if (never) r.guard[0] = (tarn_guard){zero, 0, 0}, r.nguard = 1;
-  return map_add(L, &r);
+  return tarn_map_add_as_is(L, &r);
 }
 
 /* e as linear forms over the box of dims, guards settled. */
@@ -221,7 +221,7 @@ static uint32_t map_finish(tarn_lang *L, const tarn_imap *m, const tarn_lin *e, 
   }
   for (uint32_t i = 0; i < s->n; i++) r.guard[i] = s->g[i];
   r.fill = s->n ? m->fill : TARN_NONE;
-  return map_add(L, &r);
+  return tarn_map_add_as_is(L, &r);
 }
 
 uint32_t tarn_map_make(tarn_lang *L, tarn_imap *m, uint32_t nguard, const tarn_guard *guard) {

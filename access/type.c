@@ -25,11 +25,11 @@ static void type_key(tarn_lang *L, const tarn_type *t) {
 
 /* A copy in which everything that does not count is zero. */
 static const tarn_type *type_copy(tarn_lang *L, const tarn_type *t) {
-  tarn_type *c = TARN_NEW(L->cx, tarn_type);
+  tarn_type *c = TARN_NEW(L->type.cx, tarn_type);
   c->tuple = t->tuple;
   if (t->tuple) {
     c->nelem = t->nelem;
-    c->elem = tarn_copy(L->cx, t->elem, t->nelem * sizeof *t->elem);
+    c->elem = tarn_copy(L->type.cx, t->elem, t->nelem * sizeof *t->elem);
     return c;
   }
   c->dtype = t->dtype;

@@ -30,21 +30,27 @@
 
 static size_t round_up(size_t n, size_t align) { return (n + align - 1) & ~(align - 1); }
 
+static void account(tarn_ctx *cx, size_t more, size_t less) {
+  tarn_ctx *top = cx->top;
+  top->bytes += more - less;
+  if (top->bytes > top->peak) top->peak = top->bytes;
+  if (cx != top) cx->bytes += more - less;
+}
+
 static tarn_block *block_new(tarn_ctx *cx, tarn_block **list, size_t size) {
   tarn_block *b = tarn_raw(cx, NULL, 0, size);
   if (!b) tarn_raise_memory(cx);
   *b = (tarn_block){*list, size, HEAD, cx->serial++};
   *list = b;
   POISON((char *)b + HEAD, size - HEAD);
-  cx->bytes += size;
-  if (cx->bytes > cx->peak) cx->peak = cx->bytes;
+  account(cx, size, 0);
   return b;
 }
 
 static void block_pop(tarn_ctx *cx, tarn_block **list) {
   tarn_block *b = *list;
   *list = b->next;
-  cx->bytes -= b->size;
+  account(cx, 0, b->size);
   UNPOISON((char *)b + HEAD, b->size - HEAD);
   tarn_raw(cx, b, b->size, 0);
 }
@@ -77,6 +83,16 @@ static void *take(tarn_ctx *cx, size_t n, size_t align) {
   tarn_block *b = block_new(cx, &cx->blocks, cx->next_size);
   if (cx->next_size < LAST_BLOCK) cx->next_size *= 2;
   return block_take(b, n, align);
+}
+
+static bool within(const tarn_block *b, const void *p) {
+  for (; b; b = b->next)
+    if ((uintptr_t)p - (uintptr_t)b < b->size) return true;
+  return false;
+}
+
+bool tarn_arena_holds(const tarn_ctx *cx, const void *p) {
+  return within(cx->big, p) || within(cx->blocks, p);
 }
 
 void *tarn_new(tarn_ctx *cx, size_t n) {

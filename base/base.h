@@ -11,8 +11,9 @@
  * in a library prints, exits or aborts.
  *
  * Ownership.  tarn_new() memory belongs to the context's arena and lives until the context is
- * freed, or until tarn_release() of a mark taken before it.  Whatever is not arena memory (a file,
- * an LLVM module, a malloc of a library) is registered with tarn_defer() as soon as it exists.
+ * freed, or until tarn_release() of a mark taken before it.  A child of a context has an arena of
+ * its own.  Whatever is not arena memory (a file, an LLVM module, a malloc of a library) is
+ * registered with tarn_defer() as soon as it exists.
  */
 #ifndef TARN_BASE_H
 #define TARN_BASE_H
@@ -69,8 +70,11 @@ typedef struct tarn_ctx tarn_ctx;
 TARN_API tarn_ctx *tarn_ctx_new(const tarn_allocator *allocator);
 /* Runs outstanding clean-ups, frees all memory. NULL is allowed. */
 TARN_API void tarn_ctx_free(tarn_ctx *cx);
+/* An arena of its own, freed by tarn_ctx_free() or with the context: for work of which a part
+ * stays. All else is the context's: protected calls, messages, clean-ups, warnings. Raises. */
+TARN_API tarn_ctx *tarn_ctx_child(tarn_ctx *cx);
 TARN_API const tarn_allocator *tarn_ctx_allocator(const tarn_ctx *cx);
-/* Bytes now held by the arena, and the most ever held. */
+/* Bytes now held by the arena, with those of its children, and the most ever held by all. */
 TARN_API size_t tarn_ctx_bytes(const tarn_ctx *cx);
 TARN_API size_t tarn_ctx_peak(const tarn_ctx *cx);
 
@@ -125,6 +129,8 @@ TARN_API void tarn_release(tarn_ctx *cx, tarn_mark m);
 /* Frees the one large allocation that holds p, if it was made since: a big tensor among what stays.
  */
 TARN_API void tarn_drop(tarn_ctx *cx, const void *p, tarn_mark since);
+
+TARN_API bool tarn_arena_holds(const tarn_ctx *cx, const void *p); /* not of its children */
 
 /* ---- vectors in the arena: TARN_VEC(int) v = {0}; tarn_push(cx, &v, 3); v.p[0], v.n ---- */
 #define TARN_VEC(T)                                                                                \
@@ -197,6 +203,8 @@ TARN_API uint32_t tarn_intern_add(tarn_intern *t, const void *key,
 #define TARN_NONE UINT32_MAX
 TARN_API uint32_t tarn_intern_find(const tarn_intern *t, const void *key,
                                    size_t n); /* TARN_NONE when absent */
+/* Another one with the first n of its entries, whose keys stay where they are. */
+TARN_API tarn_intern *tarn_intern_fork(tarn_ctx *cx, const tarn_intern *t, uint32_t n);
 TARN_API const void *tarn_intern_key(const tarn_intern *t, uint32_t id, size_t *n);
 TARN_API uint32_t tarn_intern_count(const tarn_intern *t);
 
@@ -206,6 +214,8 @@ TARN_API tarn_map *tarn_map_new(tarn_ctx *cx);
 TARN_API uint64_t *tarn_map_at(tarn_map *m, uint64_t key,
                                bool *fresh); /* inserts 0 when absent; raises */
 TARN_API uint64_t *tarn_map_get(const tarn_map *m, uint64_t key); /* NULL when absent */
+TARN_API tarn_map *tarn_map_fork(tarn_ctx *cx, const tarn_map *m,
+                                 uint32_t n); /* another one with its first n entries */
 TARN_API uint32_t tarn_map_count(const tarn_map *m);
 /* The i-th entry in order of insertion, i < count; key may be NULL. Values move when an entry is
  * added. */

@@ -41,6 +41,7 @@ tarn_ctx *tarn_ctx_new(const tarn_allocator *allocator) {
   tarn_ctx *cx = a.realloc(a.user, NULL, 0, sizeof *cx);
   if (!cx) return NULL;
   memset(cx, 0, sizeof *cx);
+  cx->top = cx;
   cx->a = a;
   cx->message = "";
   cx->c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
@@ -49,6 +50,22 @@ tarn_ctx *tarn_ctx_new(const tarn_allocator *allocator) {
     return NULL;
   }
   return cx;
+}
+
+tarn_ctx *tarn_ctx_child(tarn_ctx *cx) {
+  tarn_ctx *top = cx->top, *c = tarn_raw(top, NULL, 0, sizeof *c);
+  if (!c) tarn_raise_memory(top);
+  *c = (tarn_ctx){.top = top, .sibling = top->child, .a = top->a, .c_locale = top->c_locale};
+  top->child = c;
+  return c;
+}
+
+static void free_child(tarn_ctx *c) {
+  tarn_ctx **at = &c->top->child;
+  while (*at != c) at = &(*at)->sibling;
+  *at = c->sibling;
+  tarn_arena_free_all(c);
+  raw_free(c->top, c, sizeof *c);
 }
 
 static void run_deferred(tarn_ctx *cx, size_t down_to) {
@@ -60,7 +77,12 @@ static void run_deferred(tarn_ctx *cx, size_t down_to) {
 
 void tarn_ctx_free(tarn_ctx *cx) {
   if (!cx) return;
+  if (cx != cx->top) {
+    free_child(cx);
+    return;
+  }
   run_deferred(cx, 0);
+  while (cx->child) free_child(cx->child);
   raw_free(cx, cx->defers, cx->defer_cap * sizeof *cx->defers);
   for (int i = 0; i < 2; i++) raw_free(cx, cx->slot[i].heap, cx->slot[i].cap);
   for (size_t i = 0; i < cx->warning_count; i++)
@@ -73,7 +95,7 @@ void tarn_ctx_free(tarn_ctx *cx) {
 
 const tarn_allocator *tarn_ctx_allocator(const tarn_ctx *cx) { return &cx->a; }
 size_t tarn_ctx_bytes(const tarn_ctx *cx) { return cx->bytes; }
-size_t tarn_ctx_peak(const tarn_ctx *cx) { return cx->peak; }
+size_t tarn_ctx_peak(const tarn_ctx *cx) { return cx->top->peak; }
 
 /* ---- text in the C locale ---- */
 
@@ -136,37 +158,39 @@ static bool set_message(tarn_ctx *cx, const char *fmt, va_list ap) {
   return ok;
 }
 
-const char *tarn_message(const tarn_ctx *cx) { return cx->message; }
+const char *tarn_message(const tarn_ctx *cx) { return cx->top->message; }
 
 void tarn_set_message(tarn_ctx *cx, const char *fmt, ...) {
   va_list ap;
   va_start(ap, fmt);
-  bool ok = set_message(cx, fmt, ap);
+  bool ok = set_message(cx->top, fmt, ap);
   va_end(ap);
-  if (!ok && cx->frame) tarn_raise_memory(cx);
+  if (!ok && cx->top->frame) tarn_raise_memory(cx);
 }
 
 /* ---- protected calls ---- */
 
 tarn_status tarn_protect(tarn_ctx *cx, tarn_fn *fn, void *arg) {
+  tarn_ctx *top = cx->top;
   tarn_frame f;
-  f.outer = cx->frame;
-  f.defers = cx->defer_count;
-  cx->frame = &f;
+  f.outer = top->frame;
+  f.defers = top->defer_count;
+  top->frame = &f;
   bool raised = setjmp(f.env) != 0;
   if (!raised) fn(cx, arg);
-  tarn_status st = raised ? cx->raised : TARN_OK;
-  cx->frame = f.outer;
-  run_deferred(cx, f.defers);
+  tarn_status st = raised ? top->raised : TARN_OK;
+  top->frame = f.outer;
+  run_deferred(top, f.defers);
   return st;
 }
 
 /* Outside a protected call there is nowhere to return to: that is the caller's breach of contract,
  * and the one place where the library gives up. */
 _Noreturn void tarn_reraise(tarn_ctx *cx, tarn_status st) {
-  if (!cx->frame) __builtin_trap();
-  cx->raised = st == TARN_OK ? TARN_INTERNAL : st;
-  longjmp(cx->frame->env, 1);
+  tarn_ctx *top = cx->top;
+  if (!top->frame) __builtin_trap();
+  top->raised = st == TARN_OK ? TARN_INTERNAL : st;
+  longjmp(top->frame->env, 1);
 }
 
 bool tarn_tried(tarn_ctx *cx, tarn_fn *fn, void *arg) {
@@ -176,14 +200,14 @@ bool tarn_tried(tarn_ctx *cx, tarn_fn *fn, void *arg) {
 }
 
 _Noreturn void tarn_raise_memory(tarn_ctx *cx) {
-  cx->message = out_of_memory;
+  cx->top->message = out_of_memory;
   tarn_reraise(cx, TARN_MEMORY);
 }
 
 _Noreturn void tarn_raise(tarn_ctx *cx, tarn_status st, const char *fmt, ...) {
   va_list ap;
   va_start(ap, fmt);
-  bool ok = set_message(cx, fmt, ap);
+  bool ok = set_message(cx->top, fmt, ap);
   va_end(ap);
   tarn_reraise(cx, ok ? st : TARN_MEMORY);
 }
@@ -200,6 +224,7 @@ static bool raw_room(tarn_ctx *cx, void **p, size_t n, size_t *cap, size_t each)
 }
 
 void tarn_defer(tarn_ctx *cx, void (*fn)(void *), void *arg) {
+  cx = cx->top;
   void *p = cx->defers;
   bool ok = raw_room(cx, &p, cx->defer_count, &cx->defer_cap, sizeof *cx->defers);
   cx->defers = p;
@@ -211,6 +236,7 @@ void tarn_defer(tarn_ctx *cx, void (*fn)(void *), void *arg) {
 }
 
 void tarn_keep(tarn_ctx *cx, const void *arg) {
+  cx = cx->top;
   size_t mine = cx->frame ? cx->frame->defers : 0;
   for (size_t i = 0; i < cx->defer_count; i++)
     if (cx->defers[i].arg == arg) cx->defers[i].fn = NULL;
@@ -235,6 +261,7 @@ static char *raw_format(tarn_ctx *cx, const char *fmt, va_list ap) {
 }
 
 void tarn_warn(tarn_ctx *cx, const char *fmt, ...) {
+  cx = cx->top;
   void *p = cx->warnings;
   bool ok = raw_room(cx, &p, cx->warning_count, &cx->warning_cap, sizeof *cx->warnings);
   cx->warnings = p;
@@ -250,9 +277,12 @@ void tarn_warn(tarn_ctx *cx, const char *fmt, ...) {
   cx->warning_lost = true;
 }
 
-size_t tarn_warning_count(const tarn_ctx *cx) { return cx->warning_count + cx->warning_lost; }
+size_t tarn_warning_count(const tarn_ctx *cx) {
+  return cx->top->warning_count + cx->top->warning_lost;
+}
 
 const char *tarn_warning(const tarn_ctx *cx, size_t i) {
+  cx = cx->top;
   if (i < cx->warning_count) return cx->warnings[i];
   return i == cx->warning_count && cx->warning_lost ? "out of memory: a warning is lost" : "";
 }

@@ -95,6 +95,15 @@ uint32_t tarn_intern_add(tarn_intern *t, const void *key, size_t n) {
   return t->e.n - 1;
 }
 
+tarn_intern *tarn_intern_fork(tarn_ctx *cx, const tarn_intern *t, uint32_t n) {
+  tarn_intern *f = tarn_intern_new(cx);
+  f->e.p = tarn_copy(cx, t->e.p, n * sizeof *f->e.p);
+  f->e.n = f->e.cap = n;
+  while (slots_full(&f->s, n)) f->s = slots_wider(cx, &f->s);
+  for (uint32_t i = 0; i < n; i++) slots_put(&f->s, f->e.p[i].hash, i);
+  return f;
+}
+
 const void *tarn_intern_key(const tarn_intern *t, uint32_t id, size_t *n) {
   if (n) *n = t->e.p[id].n;
   return t->e.p[id].key;
@@ -143,6 +152,15 @@ uint64_t *tarn_map_at(tarn_map *m, uint64_t key, bool *fresh) {
   tarn_push(m->cx, &m->e, ((map_entry){key, 0}));
   slots_put(&m->s, map_hash(key), m->e.n - 1);
   return &m->e.p[m->e.n - 1].value;
+}
+
+tarn_map *tarn_map_fork(tarn_ctx *cx, const tarn_map *m, uint32_t n) {
+  tarn_map *f = tarn_map_new(cx);
+  f->e.p = tarn_copy(cx, m->e.p, n * sizeof *f->e.p);
+  f->e.n = f->e.cap = n;
+  while (slots_full(&f->s, n)) f->s = slots_wider(cx, &f->s);
+  for (uint32_t i = 0; i < n; i++) slots_put(&f->s, map_hash(f->e.p[i].key), i);
+  return f;
 }
 
 uint32_t tarn_map_count(const tarn_map *m) { return m->e.n; }

@@ -42,11 +42,13 @@ typedef struct tarn_slot {
 } tarn_slot;
 
 struct tarn_ctx {
+  struct tarn_ctx *top;             /* itself, or what it is a child of: has all but the arena */
+  struct tarn_ctx *child, *sibling; /* of the top: its children */
   tarn_allocator a;
   tarn_block *blocks, *big;
   uint64_t serial;
-  size_t next_size; /* of the next ordinary block */
-  size_t bytes, peak;
+  size_t next_size;   /* of the next ordinary block */
+  size_t bytes, peak; /* the top's: with those of its children */
   tarn_frame *frame;
   tarn_status raised; /* what the last raise said */
   tarn_deferred *defers;

@@ -58,7 +58,8 @@ static void reach(tarn_box *x, int64_t largest) {
     if (g->by) x->most[d] += d + 1 < x->n ? 1 : ROW - x->most[d] % ROW;
   }
 }
-bool comp_boxes_learn(comp_box_list *known, const tarn_lower_family *f, int64_t largest) {
+bool comp_boxes_learn(tarn_ctx *cx, comp_box_list *known, const tarn_lower_family *f,
+                      int64_t largest) {
   uint32_t had = known->n;
   for (uint32_t i = 1; i < f->n; i++)
     if (f->sample[i]->nbuf != f->sample[0]->nbuf) return false;
@@ -68,7 +69,7 @@ bool comp_boxes_learn(comp_box_list *known, const tarn_lower_family *f, int64_t 
     for (uint32_t i = 0; i < known->n && is; i++) is = !same_dims(&known->p[i], &x);
     if (!is) continue;
     reach(&x, largest);
-    tarn_push(tarn_lang_ctx(f->sample[0]->L), known, x);
+    tarn_push(cx, known, x);
   }
   return known->n > had;
 }

@@ -193,10 +193,16 @@ void comp_choose(tarn_compiled *c) {
   c->seconds.extract = tarn_now() - t;
   comp_dump(c, TARN_DUMP_GRAPH, &graph);
 }
+static const tarn_domain *ranges_of(const tarn_compiled *c) {
+  tarn_domain *range = TARN_ARRAY(tarn_lang_ctx(c->L), tarn_domain, c->program->nin + 1);
+  tarn_input_domains(c->program, tarn_opaque_index, range);
+  return range;
+}
 void comp_take(tarn_compiled *c) {
   double t = tarn_now();
   c->kernels = tarn_extract_program(c->extraction, &c->picks);
   c->extraction = NULL;
+  c->range = ranges_of(c);
   if (c->o->hw->warps.lanes) price_copies(c);
   c->seconds.extract += tarn_now() - t;
   comp_given_used(c);

@@ -174,6 +174,7 @@ struct tarn_compiled {
   /* of tarn_compile_optimise() */
   tarn_saturation *saturation; /* its graph is there until the enclosing protected call ends, and
                                   no longer after tarn_compile(); the report stays */
+  const tarn_domain *range;    /* of the program's inputs: tarn_input_domains() */
   const tarn_sat_report *rewriting;
   const tarn_ruleset *rules;
   uint32_t *steps;     /* by rule: of it in the chains from the outputs to what was chosen; NULL:

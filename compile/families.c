@@ -104,7 +104,7 @@ static void make_family(tarn_ctx *cx, void *arg) {
   tarn_lower_options o = comp_lower_options(s->c[s->n - 1], NULL);
   const char *differs = tarn_lower_family_differs(s->family, &o);
   if (!differs) return;
-  s->learned = comp_boxes_learn(&f->box, s->family, f->largest);
+  s->learned = comp_boxes_learn(f->z->cx, &f->box, s->family, f->largest);
   tarn_raise(cx, TARN_NO_RESULT, "%s", differs);
 }
 static tarn_status attempt(samples *s) {
@@ -113,6 +113,7 @@ static tarn_status attempt(samples *s) {
   s->learned = true;
   for (uint32_t i = 0; i < ATTEMPTS && st == TARN_NO_RESULT && s->learned; i++) {
     *s = begun;
+    comp_scope_enter(s->f->z, true);
     st = tarn_protect(s->f->z->cx, make_family, s);
     comp_go_on(s->f->z->base);
   }
@@ -127,7 +128,8 @@ static bool try_family(families *f, stretch x) {
     if (st != TARN_NO_RESULT) tarn_raise(f->z->cx, st, "%s", f->why);
     return false;
   }
-  comp_sized row = {sizes_with(f, x.from), s.c[s.n - 1], s.family};
+  comp_sized row = comp_keep_family(f->z, s.c[s.n - 1], s.family);
+  row.size = sizes_with(f, x.from);
   tarn_push(f->z->cx, f->out, row);
   f->found++;
   return true;

@@ -20,16 +20,15 @@ static void put_sets(tarn_ctx *cx, tarn_json *j, const tarn_texts *sets) {
   tarn_json_close(j, ']');
 }
 /* What the inputs are drawn from when a program is tried. */
-static void put_inputs(tarn_ctx *cx, tarn_json *j, const tarn_program *p) {
-  tarn_domain *range = TARN_ARRAY(cx, tarn_domain, p->nin + 1);
-  tarn_input_domains(p, tarn_opaque_index, range);
+static void put_inputs(tarn_json *j, const tarn_compiled *c) {
+  const tarn_program *p = c->program;
   tarn_json_open(j, "inputs", '[');
   for (uint32_t i = 0; i < p->nin; i++) {
     bool real = tarn_dtype_is_float(tarn_type_get(p->L, p->in[i].type)->dtype);
     tarn_json_open(j, NULL, '{');
     tarn_json_str(j, "name", p->in[i].name);
-    tarn_json_int(j, "low", real ? -1 : range[i].lo);
-    tarn_json_int(j, "high", real ? 1 : range[i].hi);
+    tarn_json_int(j, "low", real ? -1 : c->range[i].lo);
+    tarn_json_int(j, "high", real ? 1 : c->range[i].hi);
     tarn_json_close(j, '}');
   }
   tarn_json_close(j, ']');
@@ -221,7 +220,7 @@ static void put_size(tarn_json *j, const tarn_compiled *of, uint32_t number) {
   put_choice(j, &c->choice);
   put_memory(j, c->memory);
   put_seconds(j, c);
-  put_inputs(tarn_lang_ctx(c->L), j, c->program);
+  put_inputs(j, c);
   put_kernels(j, c->kernels, NULL);
   if (c->kernels->hw->warps.lanes) put_host_copies(j, c->kernels);
   tarn_json_close(j, '}');
@@ -264,7 +263,7 @@ void comp_report(tarn_compiled *c, const comp_offload *f) {
   put_seconds(j, c);
   put_rules(j, c->rewriting);
   put_rule_counts(j, c);
-  put_inputs(cx, j, c->program);
+  put_inputs(j, c);
   put_opaque(cx, j, &c->import);
   comp_put_written(j, c->kernels);
   put_ways(j, &c->choice);

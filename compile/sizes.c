@@ -155,17 +155,16 @@ static const tarn_compile_options *options_of(const comp_sizes *z, const tarn_co
 }
 tarn_compiled *comp_size_begin(comp_sizes *z, const int64_t *size) {
   tarn_compiled *c = comp_begin(z->base->L, options_of(z, z->base->o, size));
-  if (!z->solvers) z->solvers = TARN_ARRAY(z->cx, tarn_solver *, TARN_EXTRACT_SOLVERS);
-  if (!z->rules) z->rules = comp_rules(c);
   c->solvers = z->solvers;
   c->rules = z->rules;
   return c;
 }
 tarn_compiled *comp_size_compile(comp_sizes *z, const int64_t *size) {
+  comp_scope_enter(z, false);
   tarn_compiled *c = comp_size_begin(z, size);
   one x = {c, z->source};
   tarn_status st = tarn_protect(z->cx, optimise_one, &x);
-  if (st == TARN_OK) return c;
+  if (st == TARN_OK) return comp_keep(z, c);
   const char *why = tarn_strdup(z->cx, tarn_message(z->cx));
   tarn_raise(z->cx, st, "%s: %s", comp_size_label(z, size), why);
 }
@@ -392,8 +391,11 @@ tarn_compiled *comp_compile_sizes(tarn_compiled *c, const tarn_source *source, c
   z->base = c;
   z->source = source;
   refuse(z, c);
+  comp_scopes_begin(z);
+  tarn_defer(z->cx, comp_scopes_end, z); /* whatever happens, the language is as it was */
   find_rows(z, &why);
   if (!comp_families(z, &all, &why)) each(z, why, &all);
+  comp_scopes_end(z);
   emit(z, &all, describe(z, all.n), dir);
   tarn_compiled *whole = all.p[all.n - 1].c;
   whole->given = &c->o->shapes;

@@ -25,8 +25,10 @@ struct comp_sizes {
   /* what the programs of all sizes share */
   const tarn_compiled *base; /* as the options were given */
   const tarn_source *source;
-  tarn_solver **solvers;
+  tarn_solver **solvers; /* of the scope */
   const tarn_ruleset *rules;
+  tarn_ground ground; /* what the language holds before any */
+  tarn_scope *scope;  /* in which they are compiled; NULL: there is none now */
 };
 /* A program of the artefact: of a family, that of its largest size. */
 typedef struct comp_sized {
@@ -45,10 +47,20 @@ uint32_t comp_size_choices(const comp_sizes *z, uint32_t without);
 /* Number so and so of them. The number of rows rises first, then the last of the other sizes. */
 int64_t *comp_size_at(const comp_sizes *z, uint32_t number);
 
+/* ---- what stays of a program (keep.c) ---- */
+void comp_scopes_begin(comp_sizes *z);
+void comp_scopes_end(void *z);
+void comp_scope_enter(comp_sizes *z, bool family); /* before a program is begun; raises */
+/* Leave the scope. What is given was made in it: from now on the result counts. Raise. */
+tarn_compiled *comp_keep(comp_sizes *z, const tarn_compiled *c);
+comp_sized comp_keep_family(comp_sizes *z, const tarn_compiled *largest,
+                            const tarn_lower_family *family);
+
 /* Constants of which a smaller size has a part (boxes.c). Adds those of the samples whose rows
  * grow, up to the largest size; false: all are known. */
 typedef TARN_VEC(tarn_box) comp_box_list;
-bool comp_boxes_learn(comp_box_list *known, const tarn_lower_family *f, int64_t largest);
+bool comp_boxes_learn(tarn_ctx *cx, comp_box_list *known, const tarn_lower_family *f,
+                      int64_t largest);
 
 /* Families of a long range (families.c). False: there is none, or *why they do not serve it. */
 bool comp_families(comp_sizes *z, comp_sized_list *out, const char **why);

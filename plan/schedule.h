@@ -209,6 +209,9 @@ typedef struct tarn_kprog {
   uint32_t nin, nout;
   uint32_t *in, *out; /* buffer numbers in the model's order */
 } tarn_kprog;
+/* Of a program that was made within a scope, outside of it: a copy that stays when the scope goes.
+ */
+TARN_API tarn_kprog *tarn_kprog_keep(const tarn_kprog *p, tarn_scope *s);
 /* program.tarn: text that holds everything but the constants' values. */
 TARN_API void tarn_kprog_print(const tarn_kprog *p, tarn_buf *b);
 /* Reads it; hw: the description that it was made for. Constants have no values. Raises. */

@@ -184,6 +184,69 @@ START_TEST(building_ill_typed_raises) {
 }
 END_TEST
 
+/* ---------------------------------------------------------------- scopes */
+static const char *text_of(tarn_ctx *c, tarn_term t) {
+  tarn_buf b = {.cx = c};
+  tarn_term_print(L, &b, t);
+  return b.p;
+}
+/* Ids within and outside go apart. */
+static void add_others(tarn_ctx *c, int n) {
+  for (int i = 0; i < n; i++) {
+    const int64_t dim[] = {2 + i, 5}, other[] = {5, 2 + i};
+    tarn_term x =
+        tarn_input(L, tarn_format(c, "other%d", n), tarn_type_tensor(L, TARN_F32, 2, 2, dim));
+    tarn_normalise(L, tarn_reshape(L, 2, 2, other, x));
+  }
+}
+static void keep_terms(tarn_ctx *c, void *arg) {
+  const char *text = arg;
+  tarn_ground g = tarn_lang_ground(L);
+  tarn_scope *s = tarn_scope_new(L, &g);
+  tarn_scope_enter(s);
+  ck_assert_ptr_eq(tarn_lang_ctx(L), tarn_scope_ctx(s));
+  add_others(tarn_lang_ctx(L), 3);
+  tarn_term t = tarn_term_parse(L, read1(tarn_lang_ctx(L), text));
+  const char *within = text_of(c, t);
+  tarn_scope_leave(s);
+  ck_assert_ptr_eq(tarn_lang_ctx(L), c);
+  ck_assert_uint_eq(tarn_term_count(L), g.term);
+  add_others(c, 5);
+  tarn_term kept = tarn_scope_term(s, t);
+  ck_assert_uint_eq(tarn_scope_term(s, t), kept);
+  tarn_scope_free(s);
+  ck_assert_str_eq(text_of(c, kept), within);
+  ck_assert_uint_eq(tarn_term_parse(L, read1(c, text)), kept);
+}
+/* Whatever there is: the table has each operator. */
+START_TEST(a_scopes_terms_can_be_kept) {
+  const char *text = typings[_i][0];
+  if (typings[_i][1][0] != '!') must(keep_terms, (void *)(uintptr_t)text);
+}
+END_TEST
+
+static void keep_constants(tarn_ctx *c, void *arg) {
+  const int64_t dim[1] = {3000};
+  (void)arg;
+  tarn_tensor *w = counting(c, 1, dim, 7);
+  tarn_term early = tarn_constant(L, "early", w, 1);
+  tarn_ground g = tarn_lang_ground(L);
+  tarn_scope *s = tarn_scope_new(L, &g);
+  tarn_scope_enter(s);
+  ck_assert_uint_eq(tarn_constant(L, "again", counting(tarn_lang_ctx(L), 1, dim, 7), 1), early);
+  tarn_term t = tarn_constant(L, "within", counting(tarn_lang_ctx(L), 1, dim, 8), 1);
+  tarn_scope_leave(s);
+  ck_assert_uint_eq(tarn_const_find(L, "within"), TARN_NONE);
+  ck_assert_uint_eq(tarn_scope_term(s, early), early);
+  tarn_term kept = tarn_scope_term(s, t);
+  tarn_scope_free(s);
+  ck_assert_uint_eq(tarn_const_find(L, "within"), tarn_term_get(L, kept)->payload);
+  const tarn_tensor *x = tarn_payload_get(L, tarn_term_get(L, kept)->payload)->tensor;
+  ck_assert(((float *)x->data)[2999] == 3007 && x->dim[0] == 3000);
+}
+START_TEST(a_scopes_constants_can_be_kept) { must(keep_constants, NULL); }
+END_TEST
+
 int main(void) {
   const looped tests[] = {{operators_type, COUNT(typings)},
                           {every_operator_is_tested, 1},
@@ -192,6 +255,8 @@ int main(void) {
                           {the_manuals_examples_hold, 1},
                           {constants_are_their_contents, 1},
                           {builders_build, 1},
+                          {a_scopes_terms_can_be_kept, COUNT(typings)},
+                          {a_scopes_constants_can_be_kept, 1},
                           {building_ill_typed_raises, 1}};
   return run_suite("access", tests, sizeof tests / sizeof *tests);
 }

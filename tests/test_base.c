@@ -169,6 +169,55 @@ START_TEST(release_gives_back_what_came_since) {
 }
 END_TEST
 
+static void raise_in_child(tarn_ctx *c, void *arg) {
+  ck_assert_ptr_ne(c, cx);
+  *(char **)arg = tarn_strdup(c, "stays");
+  tarn_raise(c, TARN_NO, "of the child");
+}
+START_TEST(a_child_has_an_arena_of_its_own) {
+  char *text = NULL, *outside = tarn_strdup(cx, "outside");
+  size_t before = tarn_ctx_bytes(cx);
+  tarn_ctx *child = tarn_ctx_child(cx), *other = tarn_ctx_child(child);
+  ck_assert_int_eq(tarn_protect(child, raise_in_child, &text), TARN_NO);
+  ck_assert_str_eq(tarn_message(cx), "of the child");
+  memset(tarn_new(other, 3 << 20), 1, 3 << 20);
+  ck_assert_uint_eq(tarn_ctx_bytes(cx), before + tarn_ctx_bytes(child) + tarn_ctx_bytes(other));
+  ck_assert_uint_eq(tarn_ctx_peak(child), tarn_ctx_peak(cx));
+  ck_assert(tarn_arena_holds(child, text) && !tarn_arena_holds(cx, text));
+  ck_assert(tarn_arena_holds(cx, outside) && !tarn_arena_holds(other, outside));
+  tarn_ctx_free(child);
+  tarn_warn(other, "of the other");
+  ck_assert_uint_eq(tarn_warning_count(cx), 1);
+  ck_assert_uint_eq(tarn_ctx_bytes(cx), before + tarn_ctx_bytes(other));
+  ck_assert_str_eq(outside, "outside"); /* the other one goes with the context */
+}
+END_TEST
+
+START_TEST(forks_begin_with_what_there_was) {
+  tarn_intern *t = tarn_intern_new(cx);
+  tarn_map *m = tarn_map_new(cx);
+  for (uint32_t i = 0; i < 100; i++) {
+    ck_assert_uint_eq(tarn_intern_add(t, &i, sizeof i), i);
+    *tarn_map_at(m, i, NULL) = 2 * i;
+  }
+  tarn_ctx *child = tarn_ctx_child(cx);
+  tarn_intern *f = tarn_intern_fork(child, t, 60);
+  tarn_map *n = tarn_map_fork(child, m, 60);
+  for (uint32_t i = 0; i < 100; i++) {
+    bool fresh;
+    ck_assert_uint_eq(tarn_intern_find(f, &i, sizeof i), i < 60 ? i : TARN_NONE);
+    *tarn_map_at(n, i, &fresh) += 1;
+    ck_assert_int_eq(fresh, i >= 60);
+    ck_assert_uint_eq(*tarn_map_get(n, i), i < 60 ? 2 * i + 1 : 1);
+    ck_assert_uint_eq(*tarn_map_get(m, i), 2 * i);
+  }
+  for (uint32_t i = 100; i-- > 60;) ck_assert_uint_eq(tarn_intern_add(f, &i, sizeof i), 159 - i);
+  tarn_ctx_free(child);
+  for (uint32_t i = 0; i < 100; i++) ck_assert_uint_eq(tarn_intern_find(t, &i, sizeof i), i);
+  ck_assert_uint_eq(tarn_intern_count(t), 100);
+}
+END_TEST
+
 START_TEST(drop_frees_one_large_allocation) {
   enum { LARGE = 3 << 20 };
   char *old = tarn_new(cx, LARGE);
@@ -392,6 +441,8 @@ int main(void) {
                                 warnings_are_kept_in_order,
                                 arena_aligns_and_zeroes,
                                 drop_frees_one_large_allocation,
+                                a_child_has_an_arena_of_its_own,
+                                forks_begin_with_what_there_was,
                                 release_gives_back_what_came_since,
                                 impossible_sizes_are_memory_errors,
                                 vectors_keep_their_elements,

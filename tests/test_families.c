@@ -263,6 +263,38 @@ START_TEST(samples_agree) {
 }
 END_TEST
 
+/* ---- memory ---- */
+#define FAMILIES 24      /* of each B below */
+#define BYTES    1500000 /* that a further family may add to the most that is held */
+typedef struct held {
+  const char *shapes[3];
+  uint32_t families;
+  size_t peak;
+} held;
+static void hold(tarn_ctx *cx, void *arg) {
+  held *h = arg;
+  tarn_lang *L = tarn_lang_new(cx);
+  tarn_compile_options o = sizes_options(L,
+                                         "in x f32 B,N,8\nrand w 8,8\nnode MatMul m x w -> t\n"
+                                         "node Softmax s t -> y : axis=1\nout y\n",
+                                         h->shapes, pipeline_folder(cx));
+  const tarn_compiled *c = tarn_compile(L, &o);
+  for (uint32_t i = 0; i < c->sizes->nprogram; i++)
+    h->families += c->sizes->program[i].family != NULL;
+  h->peak = tarn_ctx_peak(cx);
+}
+/* What was looked at for one goes before the next one is compiled. */
+START_TEST(a_family_adds_what_stays_of_it) {
+  held one = {.shapes = {"B=1", "N=48..191"}}, two = {.shapes = {"B=1,3", "N=48..191"}};
+  in_context(hold, &one);
+  in_context(hold, &two);
+  ck_assert_uint_eq(one.families, FAMILIES);
+  ck_assert_uint_eq(two.families, 2 * FAMILIES);
+  ck_assert_msg(two.peak < one.peak + (size_t)FAMILIES * BYTES, "%zu and %zu bytes", one.peak,
+                two.peak);
+}
+END_TEST
+
 /* ---- what an extraction of another size is refused ---- */
 static void fits(const int64_t *x, const uint32_t *at, uint32_t n, bool ok) {
   int64_t c[3];
@@ -286,6 +318,7 @@ int main(int argc, char **argv) {
   TCase *t = tcase_create("families");
   tcase_set_timeout(t, 300);
   tcase_add_loop_test(t, samples_agree, 0, sizeof cases / sizeof *cases);
+  tcase_add_test(t, a_family_adds_what_stays_of_it);
   tcase_add_test(t, polynomials);
   return run_checks("families", t);
 }

@@ -32,14 +32,37 @@ static void prove(tarn_compiled *c) {
                                          &(tarn_proof_options){0});
   ck_assert_msg(r.ok, "step %u: %s", r.bad, r.why);
 }
+typedef struct subject {
+  const char *model, *text; /* text: of a comprehension */
+  const char *shapes[1];    /* for several sizes */
+} subject;
+static const subject subjects[] = {
+    {.model = "tests/data/onnx/blocks.onnx"},
+    {.model = "tests/data/onnx/softmax.onnx"},
+    {.model = "tests/data/onnx/recurrent.onnx"},
+    {"several.tc", "def f(float(N,M) x, float(M) w) -> (y) { y(n) +=! x(n,m) * w(m) }", {"M=4,7"}},
+};
+/* Programs of two sizes. */
+static void compile_sizes(tarn_lang *L, const subject *s, tarn_compile_options *o) {
+  const char *const shapes[] = {"N=3", s->shapes[0]};
+  o->text = s->text;
+  o->text_n = strlen(s->text);
+  o->shapes = (tarn_texts){2, shapes};
+  ck_assert_uint_eq(tarn_compile(L, o)->sizes->nprogram, 2);
+}
 /* Import, saturation, selection, an explanation and its check, an object in a new folder. */
 static void compile(tarn_ctx *cx, void *arg) {
+  const subject *s = arg;
   tarn_lang *L = tarn_lang_new(cx);
   tarn_compile_options o = tarn_compile_defaults();
-  o.model = arg;
+  o.model = s->model;
   o.hw = tarn_hw_load(L, "x86-64-v3");
   o.emit = "o";
   o.dir = tarn_format(cx, "%s/new", folder);
+  if (s->text) {
+    compile_sizes(L, s, &o);
+    return;
+  }
   o.reasons = true;
   o.dump = TARN_DUMP_TERMS | TARN_DUMP_SCHEDULES;
   o.sink = ignore;
@@ -75,7 +98,7 @@ bool tarn_deep(size_t bytes, void (*fn)(void *arg), void *arg) {
 enum { WELL = 42 }; /* with which a child ends that has come to its end */
 typedef struct trial {
   tarn_test_alloc t;
-  const char *model;
+  const subject *s;
   uint64_t step, forks; /* every step-th allocation fails in children of this process; 0: in none */
   bool child;
   struct {
@@ -91,8 +114,8 @@ static bool right(const trial *x, tarn_status st) {
                       : st && files()                             ? "files are left"
                                                                   : NULL;
   if (wrong)
-    fprintf(stderr, "%s, allocation %llu%s: %s (%d)\n", x->model, (unsigned long long)x->t.fail_at,
-            x->t.stay_down ? " and all after it" : "", wrong, st);
+    fprintf(stderr, "%s, allocation %llu%s: %s (%d)\n", x->s->model,
+            (unsigned long long)x->t.fail_at, x->t.stay_down ? " and all after it" : "", wrong, st);
   return !wrong;
 }
 /* In a child of this process, which goes on in the middle of the compile, the next allocation
@@ -107,7 +130,7 @@ static bool fail_in_child(trial *x, bool down) {
   }
   ck_assert_int_eq(waitpid(pid, &st, 0), pid);
   ck_assert_msg(WIFEXITED(st) && WEXITSTATUS(st) == WELL,
-                "%s, allocation %llu: a child ends with %d", x->model,
+                "%s, allocation %llu: a child ends with %d", x->s->model,
                 (unsigned long long)x->t.count + 1, st);
   x->forks++;
   return false;
@@ -125,7 +148,7 @@ static void *allocate(void *user, void *ptr, size_t old, size_t n) {
 static void run(trial *x) {
   tarn_allocator a = {allocate, x};
   tarn_ctx *cx = tarn_ctx_new(&a);
-  tarn_status st = cx ? tarn_protect(cx, compile, (void *)(uintptr_t)x->model) : TARN_MEMORY;
+  tarn_status st = cx ? tarn_protect(cx, compile, (void *)(uintptr_t)x->s) : TARN_MEMORY;
   tarn_ctx_free(cx);
   bool ok = right(x, st);
   if (x->child) _exit(ok ? WELL : 1);
@@ -133,17 +156,15 @@ static void run(trial *x) {
   ck_assert(ok);
 }
 
-static const char *const models[] = {"tests/data/onnx/blocks.onnx", "tests/data/onnx/softmax.onnx",
-                                     "tests/data/onnx/recurrent.onnx"};
 START_TEST(every) {
-  trial counted = {.model = models[_i]}, x = counted;
+  trial counted = {.s = &subjects[_i]}, x = counted;
   run(&counted);
   ck_assert_uint_gt(counted.t.count, 100);
   x.step = all ? 1 : counted.t.count / 40 + 1;
   run(&x);
   for (size_t i = 0; i < x.alone.n; i++)
     for (int down = 0; down < 2; down++) {
-      trial one = {.t = {.fail_at = x.alone.p[i], .stay_down = down}, .model = x.model};
+      trial one = {.t = {.fail_at = x.alone.p[i], .stay_down = down}, .s = x.s};
       run(&one);
       ck_assert_uint_ge(one.t.failed, 1);
     }
@@ -157,7 +178,7 @@ int main(int argc, char **argv) {
   if (!mkdtemp(folder)) return 1;
   TCase *c = tcase_create("compile");
   tcase_set_timeout(c, 0);
-  tcase_add_loop_test(c, every, 0, sizeof models / sizeof *models);
+  tcase_add_loop_test(c, every, 0, sizeof subjects / sizeof *subjects);
   int failed = run_checks("memory", c);
   rmdir(folder);
   return failed != 0;

@@ -236,14 +236,19 @@ static const refusal refusals[] = {
     /* a root of the size */
     {{"N=1..300"}, "x86-64-v3", "no family serves N="},
 };
+typedef struct refusing {
+  const refusal *r;
+  tarn_lang *L;
+} refusing;
 static void compile_refused(tarn_ctx *cx, void *arg) {
-  const refusal *r = arg;
+  refusing *x = arg;
+  const refusal *r = x->r;
   sized s = {"in x f32 N,M,24\nin z f32 M,N\nrand w 24,3\nnode MatMul m x w -> y\n"
              "node ReduceMean e z -> q : axes=0,1\nnode Shape s z -> n\nnode Cast c n -> f : to=1\n"
              "node Sqrt r f -> g\nnode Div d q g -> o\nout y\nout o\n",
              {r->shape[0], r->shape[1] ? r->shape[1] : "M=2", r->shape[2]},
              0};
-  tarn_lang *L = tarn_lang_new(cx);
+  tarn_lang *L = x->L = tarn_lang_new(cx);
   tarn_compile_options o = options(L, &s, pipeline_folder(cx));
   o.hw = tarn_hw_load(L, r->hw);
   if (o.hw->kind == TARN_HW_GPU) o.here = tarn_hw_host(L, false);
@@ -251,8 +256,10 @@ static void compile_refused(tarn_ctx *cx, void *arg) {
 }
 START_TEST(refused) {
   tarn_ctx *cx = tarn_ctx_new(NULL);
-  tarn_status st = tarn_protect(cx, compile_refused, (void *)(uintptr_t)&refusals[_i]);
+  refusing x = {.r = &refusals[_i]};
+  tarn_status st = tarn_protect(cx, compile_refused, &x);
   ck_assert_int_ne(st, TARN_OK);
+  ck_assert_ptr_eq(tarn_lang_ctx(x.L), cx); /* in no scope */
   ck_assert_msg(strstr(tarn_message(cx), refusals[_i].words) != NULL, "%s", tarn_message(cx));
   tarn_ctx_free(cx);
 }

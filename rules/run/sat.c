@@ -392,7 +392,7 @@ static void report(tarn_saturation *s, tarn_eg_stop stop, double seconds) {
 
 tarn_saturation *tarn_saturate(const tarn_program *p, const tarn_ruleset *rs,
                                const tarn_sat_options *o) {
-  tarn_ctx *cx = rs->cx;
+  tarn_ctx *cx = tarn_lang_ctx(rs->L);
   tarn_saturation *s = TARN_NEW(cx, tarn_saturation);
   *s = (tarn_saturation){.L = rs->L, .cx = cx, .program = p, .rs = rs, .o = *o};
   if (!s->o.max_nodes) s->o.max_nodes = 200000;
