@@ -318,6 +318,9 @@ TARN_API tarn_scope *tarn_scope_new(tarn_lang *L, const tarn_ground *g); /* outs
 TARN_API void tarn_scope_enter(tarn_scope *s);
 TARN_API void tarn_scope_leave(tarn_scope *s);
 TARN_API void tarn_scope_free(tarn_scope *s); /* leaves it; with all that lies in it */
+/* Which one the language is in: no two have the same number; 0: none. Who remembers ids or what
+ * they led to asks for it, and forgets them with the scope. */
+TARN_API uint64_t tarn_lang_scope(const tarn_lang *L);
 TARN_API tarn_ctx *tarn_scope_ctx(const tarn_scope *s);
 /* Outside: what is so called within, added here. TARN_NONE stays. Raise. */
 TARN_API uint32_t tarn_scope_nest(tarn_scope *s, uint32_t nest);

@@ -40,6 +40,7 @@ static void take(tarn_lang *to, const tarn_lang *from) {
   to->normal = from->normal;
   to->composed = from->composed;
   to->walk = from->walk;
+  to->scope = from->scope;
   memcpy(&to->key, &from->key, sizeof to->key);
   memcpy(&to->call, &from->call, sizeof to->call);
   memcpy(&to->written, &from->written, sizeof to->written);
@@ -50,6 +51,7 @@ static void exchange(tarn_scope *s) {
   take(&s->other, &here);
   s->within = !s->within;
 }
+uint64_t tarn_lang_scope(const tarn_lang *L) { return L->scope; }
 void tarn_scope_enter(tarn_scope *s) {
   if (!s->within) exchange(s);
 }
@@ -76,6 +78,7 @@ tarn_scope *tarn_scope_new(tarn_lang *L, const tarn_ground *g) {
   tarn_scope *s = TARN_NEW(cx, tarn_scope);
   *s = (tarn_scope){.L = L, .cx = cx, .ground = *g};
   s->other = (tarn_lang){.cx = cx,
+                         .scope = ++L->scopes,
                          .ix = table_of(cx, &L->ix, g->ix),
                          .map = table_of(cx, &L->map, g->map),
                          .nest = table_of(cx, &L->nest, g->nest),

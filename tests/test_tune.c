@@ -327,8 +327,22 @@ static uint32_t of_kernel(const tarn_record *r, uint32_t n, uint64_t kernel) {
   for (uint32_t i = 0; i < n; i++) k += r[i].kernel == kernel;
   return k;
 }
+/* In each scope of the language kernels have other numbers, and schedules lie in it. */
+static void known_in_scopes(const tarn_price *p, const tarn_ground *g) {
+  for (int i = 0; i < 2; i++) {
+    tarn_scope *s = tarn_scope_new(L, g);
+    tarn_scope_enter(s);
+    tarn_ksig unknown = i ? product(64, 7, 60) : product(7, 9, 11), k = product(64, 48, 60);
+    const tarn_schedule *best = p->schedule(p->user, L, &k);
+    ck_assert(best && tarn_arena_holds(tarn_lang_ctx(L), best));
+    tarn_schedule_fits(L, tarn_hw_load(L, "x86-64-v3"), &k, best);
+    ck_assert_ptr_null(p->schedule(p->user, L, &unknown));
+    tarn_scope_free(s);
+  }
+}
 static void tune_twice(tarn_ctx *c, void *arg) {
   (void)arg;
+  tarn_ground ground = tarn_lang_ground(L);
   const tarn_hw *hw = tarn_hw_load(L, "x86-64-v3");
   tarn_ksig k[2] = {product(64, 64, 64), product(64, 48, 60)};
   const tarn_ksig *sig[] = {&k[0], &k[1]};
@@ -367,6 +381,7 @@ static void tune_twice(tarn_ctx *c, void *arg) {
   const tarn_price *two =
       tarn_measured(L, hw, in_folder(cx, "whole.db"), 2, NULL, false); /* threads are kept apart */
   ck_assert_ptr_null(two->schedule(two->user, L, &k[1]));
+  known_in_scopes(p, &ground);
 }
 START_TEST(whole) { must(tune_twice, NULL); }
 END_TEST

@@ -17,6 +17,7 @@ typedef struct known {
   const tarn_record *r; /* of this number of threads, by kernel */
   TARN_VEC(known_kernel) kernel;
   tarn_map *by_text; /* hash of a kernel's text -> 1 + number in kernel */
+  uint64_t scope;    /* of the language: what follows, and the kernels' schedules, are of it */
   tarn_map *by_sig;  /* hash of a kernel within this program -> 1 + … or 0: nothing known */
   tarn_map *seconds; /* hashes of kernel and schedule -> record */
   const tarn_price *otherwise;
@@ -26,12 +27,21 @@ typedef struct known {
 
 static uint64_t hash_of(const char *text) { return tarn_hash_bytes(text, strlen(text), 0); }
 
+/* In another scope kernels have other numbers. */
+static void follow_scope(known *q, tarn_lang *L) {
+  if (q->by_sig && q->scope == tarn_lang_scope(L)) return;
+  q->scope = tarn_lang_scope(L);
+  q->by_sig = tarn_map_new(tarn_lang_ctx(L));
+  for (uint32_t i = 0; i < q->kernel.n; i++) q->kernel.p[i].parsed = false;
+}
 /* What is known of a kernel, or NULL. Texts are made once a kernel. */
 static known_kernel *find(known *q, tarn_lang *L, const tarn_ksig *k) {
   bool fresh;
+  follow_scope(q, L);
   uint64_t *at = tarn_map_at(q->by_sig, tarn_ksig_hash(k), &fresh);
   if (fresh) {
-    const uint64_t *here = tarn_map_get(q->by_text, hash_of(tarn_ksig_text(L, q->cx, k)));
+    const uint64_t *here =
+        tarn_map_get(q->by_text, hash_of(tarn_ksig_text(L, tarn_lang_ctx(L), k)));
     *at = here ? *here : 0;
   }
   return *at ? &q->kernel.p[*at - 1] : NULL;
@@ -93,6 +103,7 @@ static const tarn_schedule *measured_schedule(void *user, tarn_lang *L, const ta
   if (!e->parsed) {
     reading r = {L, k, q->r[e->best].schedule_text, NULL};
     e->parsed = true;
+    e->sched = NULL;
     if (tarn_tried(q->cx, read_schedule, &r)) e->sched = r.out;
   }
   return e->sched;
