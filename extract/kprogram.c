@@ -364,7 +364,7 @@ static const uint32_t *choose(kgraph *k) {
   k->r->tree_price = tree->dag_cost;
   tarn_sel_options so = tarn_sel_defaults(k->o->method);
   if (k->o->seconds > 0) so.seconds = k->o->seconds;
-  else so.seconds = INFINITY, so.steps = 60000000;
+  else so.seconds = INFINITY, so.steps = 300000000; /* some seconds */
   raise_if(k, tarn_sel_run(g, k->o->method, &so, best));
   tarn_defer(k->cx, free_result, best);
   k->r->price = best->dag_cost, k->r->price_bound = best->lower_bound,

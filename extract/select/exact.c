@@ -35,7 +35,7 @@ static void search_large(sel_parts *s, uint64_t *seed) {
   enum { LARGE = 2000 }; /* nodes */
   uint32_t n = 0;
   for (uint32_t i = 0; i < s->n; i++) n += sel_part_closed(&s->part[i]) ? 0 : s->part[i].q.nn;
-  if (n > LARGE) sel_search_on(s, seed, share(s->r, 8));
+  if (n > LARGE) sel_search_on(s, seed, share(s->r, 4));
 }
 
 /* A part that closes at its limit shows that the best known selection of the whole is the best. */

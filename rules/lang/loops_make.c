@@ -296,11 +296,11 @@ static bool has_fold(const lx *x) {
 }
 /* The stage that computes x over the loops of s, as the last one of k. */
 static bool add_stage(making *g, const lx *x, const scope *s, kern *k, const scope *shared) {
-  kstage *st = TARN_NEW(tarn_lang_ctx(g->L), kstage);
+  kstage own = {.reducer = TARN_NONE, .epi = TARN_NONE, .body = TARN_NONE, .space = TARN_NONE};
+  kstage *st = &own;
   place p = {k, shared, st, !has_fold(x)};
   if (s->n > TARN_MAX_DIMS) return false;
-  *st = (kstage){.nown = s->n - k->depth, .reducer = TARN_NONE, .epi = TARN_NONE};
-  st->body = st->space = TARN_NONE;
+  st->nown = s->n - k->depth;
   memcpy(st->own, s->dim + k->depth, st->nown * sizeof *st->own);
   uint32_t f = make(g, x, s, &p);
   if (f == TARN_NONE || k->nstage == K_STAGES) return false;
@@ -323,29 +323,28 @@ static uint32_t fold(making *g, const lx *x, const scope *s, place *p) {
   return p->st->body == TARN_NONE ? TARN_NONE : tarn_fx_hole(g->L, 0);
 }
 
-/* A kernel of (for …) or (shared …); not yet stored. */
-static kern *kernel(making *g, const lx *x, result *r) {
-  kern *k = TARN_NEW(tarn_lang_ctx(g->L), kern);
+/* The kernel k of (for …) or (shared …); not yet stored. False: there is none. */
+static bool kernel(making *g, const lx *x, result *r, kern *k) {
   scope s, shared;
-  k->host = &g->e->host->nest, k->L = g->L;
+  *k = (kern){.host = &g->e->host->nest, .L = g->L};
   no_loops(&s);
   r->n = 0;
   if (x->kind == LX_SHARED) {
-    if (!add_list(g, &s, r, x) || s.n > TARN_MAX_DIMS) return NULL;
+    if (!add_list(g, &s, r, x) || s.n > TARN_MAX_DIMS) return false;
     k->depth = s.n;
     memcpy(k->shared, s.dim, s.n * sizeof *s.dim);
     x = x->kid[0];
   }
   shared = s;
-  if (!add_list(g, &s, r, x) || !add_stage(g, x->kid[0], &s, k, &shared)) return NULL;
+  if (!add_list(g, &s, r, x) || !add_stage(g, x->kid[0], &s, k, &shared)) return false;
   kern_last(k)->out = true;
   k->out_ns = s.n;
-  return k;
+  return true;
 }
 static uint32_t kernel_read(making *g, const lx *x, const scope *s, place *p) {
   result r;
-  kern *k = kernel(g, x, &r);
-  uint32_t id = k ? kern_store(k) : TARN_NONE;
+  kern k;
+  uint32_t id = kernel(g, x, &r, &k) ? kern_store(&k) : TARN_NONE;
   return id == TARN_NONE ? id : add_child(p, id, map_to(g, &r, s, type_of(g, id)));
 }
 static uint32_t stage_read(making *g, const lx *x, const scope *s, place *p) {
@@ -494,11 +493,12 @@ static uint32_t root(making *g, const lx *x) {
     if (!add_loop(g, &s, NULL, d, g->m->dim[d])) return TARN_NONE;
   for (; x->kind == LX_AT; x = x->kid[0], s = in)
     if (!substitute(g, x, &s, &in)) return TARN_NONE;
-  kern *k = kernel(g, x, &r);
-  uint32_t map = k ? map_to(g, &r, &s, TARN_F32) : TARN_NONE, ns = g->m->k.out_ns;
+  kern k;
+  bool is = kernel(g, x, &r, &k);
+  uint32_t map = is ? map_to(g, &r, &s, TARN_F32) : TARN_NONE, ns = g->m->k.out_ns;
   if (map == TARN_NONE) return map;
-  if (r.n == s.n && tarn_map_is_identity(g->L, map)) return k->out_ns = ns, kern_store(k);
-  return seen_through(g->s, kern_store(k), map, ns);
+  if (r.n == s.n && tarn_map_is_identity(g->L, map)) return k.out_ns = ns, kern_store(&k);
+  return seen_through(g->s, kern_store(&k), map, ns);
 }
 uint32_t loops_in_place(renv *e, const lx *x) {
   making g = {NULL, e, e->L, e->loops};
