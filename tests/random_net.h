@@ -4,8 +4,8 @@
 #define TARN_TESTS_RANDOM_NET_H
 #include "tests/rules_kit.h"
 
-#define NET_VALUES 64
-#define NET_ITEMS  16
+#define NET_VALUES 128
+#define NET_ITEMS  32
 #define NET_MOST   2500 /* elements of a value */
 #define NET_OPEN   53   /* the least of the extent that is open, in a network for several sizes */
 

@@ -313,14 +313,15 @@ static inline void net_input_types(net *g, const char *type) {
     snprintf(g->v[i].type, sizeof g->v[i].type, "%s", type ? type : all ? all : own);
   }
 }
-static inline net *net_random_typed(tarn_ctx *cx, uint64_t seed, const char *type) {
+/* large: of 17 to 30 operators; else of 2 to 16, mostly few. */
+static inline net *net_random_typed(tarn_ctx *cx, uint64_t seed, const char *type, bool large) {
   net *g = TARN_NEW(cx, net);
   *g = (net){.cx = cx, .seed = kit_random(&seed), .typed = true};
   g->opset = net_below(g, 2) ? 17 : 23;
   net_inputs(g);
   net_input_types(g, type);
-  uint32_t most = net_below(g, 4) ? 6 : NET_ITEMS;
-  net_draw_all(g, 2 + net_below(g, most - 1), net_typed_ops,
+  uint32_t most = net_below(g, 4) ? 6 : 16, want = 2 + net_below(g, most - 1);
+  net_draw_all(g, large ? 17 + net_below(g, 14) : want, net_typed_ops,
                sizeof net_typed_ops / sizeof *net_typed_ops);
   net_outputs(g);
   return g;

@@ -6,6 +6,7 @@
  *                                     reduced
  *   test_random_nets typed FIRST COUNT   likewise, of all types and operators, in three classes
  *   test_random_nets bf16 FIRST COUNT    likewise, all inputs of that type
+ *   test_random_nets large FIRST COUNT   likewise, of 17 to 30 operators
  *   test_random_nets typed FIRST COUNT DIR   writes them as DIR/SEED.onnx, for bench/zoo.py
  *   test_random_nets sizes FIRST COUNT   of an open length, as one artefact for a range of it
  *   test_random_nets FILE             one network as text
@@ -19,7 +20,12 @@
 #include <sys/wait.h>
 
 static const char *of_type; /* of the inputs of typed networks; NULL: any */
-static net *draw_typed(tarn_ctx *cx, uint64_t seed) { return net_random_typed(cx, seed, of_type); }
+static net *draw_typed(tarn_ctx *cx, uint64_t seed) {
+  return net_random_typed(cx, seed, of_type, false);
+}
+static net *draw_large(tarn_ctx *cx, uint64_t seed) {
+  return net_random_typed(cx, seed, NULL, true);
+}
 
 typedef struct kind {
   const char *name;
@@ -28,10 +34,11 @@ typedef struct kind {
   double seconds, slow; /* of the processor, that a network may take, and a step of its trial */
   uint32_t some, all, group; /* networks of a run, of a long one, and of one of Check's tests */
 } kind;
-enum { PLAIN, TYPED, SIZES, KINDS };
+enum { PLAIN, TYPED, LARGE, SIZES, KINDS };
 static const kind kinds[KINDS] = {
     [PLAIN] = {"plain", net_random, all_ways, 20, 8, 50, 400, 10},
     [TYPED] = {"typed", draw_typed, all_classes, 20, 8, 20, 1000, 5},
+    [LARGE] = {"large", draw_large, all_classes, 40, 16, 4, 200, 2},
     [SIZES] = {"sizes", net_random_open, all_sizes, 120, 60, 3, 100, 1},
 };
 static const kind *of = &kinds[PLAIN];
@@ -51,7 +58,7 @@ static void limit(void) {
 }
 static bool try_here(const char *text, const char *host, int out) {
   trial t = {.text = text, .host = host, .out = out, .seed = 11, .slow = of->slow};
-  t.typed = of == &kinds[TYPED];
+  t.typed = of == &kinds[TYPED] || of == &kinds[LARGE];
   tarn_ctx *cx = tarn_ctx_new(NULL);
   limit();
   tarn_status st = tarn_protect(cx, of->trial, &t);
