@@ -232,7 +232,7 @@ uint32_t build_epilogue(rsite *s) {
     return TARN_NONE;
   uint32_t id = kern_store(&p);
   s->worse = id != TARN_NONE && s->e->host->graph && !stops &&
-             !(site_facts(s, s->kid[s->slot].id) & R_SHARED);
+             !(site_facts(s, s->kid[s->slot].id) & (R_SHARED | R_CALLED));
   return seen == TARN_NONE ? id : seen_through(s, id, seen, ns);
 }
 
