@@ -45,9 +45,10 @@ static bool term_known(tarn_lang *L, uint32_t id, int *left) {
   return values;
 }
 
-/* The value of a small term of constants, as saturation computes it; NULL: it is none. */
+/* The value of a small term of constants; NULL: it is none. Saturation computes smaller ones, and
+ * knows what is a view of them. */
 static const tarn_tensor *term_value(void *user, uint32_t id) {
-  enum { SMALL = 4096 /* bytes */, NODES = 1000 };
+  enum { SMALL = 1 << 16 /* bytes */, NODES = 1000 };
   int left = NODES;
   tarn_lang *L = lang_of(user);
   const tarn_node *x = tarn_term_get(L, id);
