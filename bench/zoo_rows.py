@@ -23,7 +23,9 @@ rng = np.random.default_rng(1)
 
 
 def values(*shape):
-    return (rng.standard_normal(shape) * shape[-1]**-0.5).astype(np.float32)
+    """Weights, such that sums of a row of them keep the size of what they weigh."""
+    row = np.prod(shape[1:]) if len(shape) == 4 else shape[-1]
+    return (rng.standard_normal(shape) * row**-0.5).astype(np.float32)
 
 
 class Graph:

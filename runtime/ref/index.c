@@ -40,11 +40,23 @@ int ref_gather_elements(tarn_ref_call *c) {
 }
 
 /* How an update joins what is there. */
-static double joined(const char *how, double old, double add) {
-  if (strcmp(how, "add") == 0) return old + add;
-  if (strcmp(how, "mul") == 0) return old * add;
-  if (strcmp(how, "max") == 0) return old > add ? old : add;
-  return old < add ? old : add;
+typedef enum way { NONE, ADD, MUL, MAX, MIN, UNKNOWN } way;
+static way way_of(tarn_ref_call *c) {
+  static const char *const name[] = {"none", "add", "mul", "max", "min"};
+  const char *how = ref_str(c, "reduction", "none");
+  int i = NONE;
+  while (i < UNKNOWN && strcmp(name[i], how) != 0) i++;
+  return (way)i;
+}
+
+static double joined(way how, double old, double add) {
+  switch (how) {
+  case ADD: return old + add;
+  case MUL: return old * add;
+  case MAX: return old > add ? old : add;
+  case MIN: return old < add ? old : add;
+  default: return add;
+  }
 }
 
 /* A key that orders integers of a type as int64_t does: a u64 is held by its bits. */
@@ -52,41 +64,52 @@ static int64_t ordered(int32_t dtype, int64_t v) {
   return dtype == TARN_REF_U64 ? v ^ INT64_MIN : v;
 }
 
-static int64_t joined_int(int32_t dtype, const char *how, int64_t old, int64_t add) {
-  if (strcmp(how, "add") == 0) return (int64_t)((uint64_t)old + (uint64_t)add);
-  if (strcmp(how, "mul") == 0) return (int64_t)((uint64_t)old * (uint64_t)add);
-  bool more = ordered(dtype, old) > ordered(dtype, add), max = strcmp(how, "max") == 0;
-  return more == max ? old : add;
+static int64_t joined_int(int32_t dtype, way how, int64_t old, int64_t add) {
+  if (how == ADD) return (int64_t)((uint64_t)old + (uint64_t)add);
+  if (how == MUL) return (int64_t)((uint64_t)old * (uint64_t)add);
+  bool more = ordered(dtype, old) > ordered(dtype, add);
+  return more == (how == MAX) ? old : add;
 }
 
-static int join(tarn_ref_call *c, int64_t at, const tarn_ref_tensor *u, int64_t from,
-                int64_t count) {
-  static const char *const ways[] = {"none", "add", "mul", "max", "min"};
-  const char *how = ref_str(c, "reduction", "none");
-  const tarn_ref_tensor *y = &c->out[0];
-  int way = 0;
-  while (way < 5 && strcmp(ways[way], how) != 0) way++;
-  if (way == 5) return ref_fail(c, "an unknown reduction");
-  if (way == 0) copy(y, at, u, from, count);
-  for (int64_t k = 0; way && k < count; k++) {
-    if (y->dtype <= TARN_REF_BF16)
+/* A double's sum or product of two floats, rounded, is theirs. */
+static void join_floats(float *y, const float *u, int64_t count, way how) {
+  switch (how) {
+  case ADD:
+    for (int64_t k = 0; k < count; k++) y[k] += u[k];
+    break;
+  case MUL:
+    for (int64_t k = 0; k < count; k++) y[k] *= u[k];
+    break;
+  default:
+    for (int64_t k = 0; k < count; k++) y[k] = (float)joined(how, (double)y[k], (double)u[k]);
+  }
+}
+
+static void join(const tarn_ref_tensor *y, int64_t at, const tarn_ref_tensor *u, int64_t from,
+                 int64_t count, way how) {
+  if (how == NONE) copy(y, at, u, from, count);
+  else if (y->dtype == TARN_REF_F32)
+    join_floats((float *)y->data + at, (const float *)u->data + from, count, how);
+  else if (y->dtype <= TARN_REF_BF16)
+    for (int64_t k = 0; k < count; k++)
       ref_set(y, at + k, joined(how, ref_get(y, at + k), ref_get(u, from + k)));
-    else
+  else
+    for (int64_t k = 0; k < count; k++)
       ref_set_int(y, at + k,
                   joined_int(y->dtype, how, ref_get_int(y, at + k), ref_get_int(u, from + k)));
-  }
-  return 0;
 }
 
 int ref_scatter_elements(tarn_ref_call *c) {
   const tarn_ref_tensor *x = &c->in[0], *index = &c->in[1], *u = &c->in[2];
   int32_t axis = ref_axis(c, 0, x->n);
+  way how = way_of(c);
   if (axis < 0) return ref_fail(c, "axis out of range");
+  if (how == UNKNOWN) return ref_fail(c, "an unknown reduction");
   copy(&c->out[0], 0, x, 0, ref_count(x));
   for (int64_t i = 0, count = ref_count(index); i < count; i++) {
     int64_t v;
     if (!ref_index(index, i, x->dim[axis], &v)) return ref_outside(c, "an index");
-    if (join(c, replaced(x, index, i, axis, v), u, i, 1)) return TARN_REF_FAILED;
+    join(&c->out[0], replaced(x, index, i, axis, v), u, i, 1, how);
   }
   return 0;
 }
@@ -122,11 +145,13 @@ int ref_scatter_nd(tarn_ref_call *c) {
   const tarn_ref_tensor *x = &c->in[0], *index = &c->in[1], *u = &c->in[2];
   int64_t block = ref_span(x, (int32_t)index->dim[index->n - 1], x->n),
           rows = ref_span(index, 0, index->n - 1);
+  way how = way_of(c);
+  if (how == UNKNOWN) return ref_fail(c, "an unknown reduction");
   copy(&c->out[0], 0, x, 0, ref_count(x));
   for (int64_t r = 0; r < rows; r++) {
     int64_t at = block_of(x, index, r, 0);
     if (at < 0) return ref_outside(c, "an index");
-    if (join(c, at, u, r * block, block)) return TARN_REF_FAILED;
+    join(&c->out[0], at, u, r * block, block, how);
   }
   return 0;
 }
