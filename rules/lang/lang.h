@@ -42,7 +42,7 @@ enum {
   R_EPILOGUE = 16, /* a map of another kernel's result, which that kernel can do */
   R_ALONE = 32,    /* what made it shared was replaced: one use is left */
   R_SEVERAL = 64,  /* surface rules found several ways to compute it */
-  R_CALLED = 128   /* a function of the runtime computes it, from what no kernel reads */
+  R_CALLED = 128   /* a gatherSum computes it, which a kernel that did more could not replace */
 };
 /* Rule id of a step that only compares normal forms of terms. */
 #define R_RULE_NORM 0x7FFFFFFEu

@@ -106,7 +106,7 @@ static tarn_range range_of_term(terms *h, uint32_t id) {
     const double *v = (const double *)(uintptr_t)*bounds;
     return (tarn_range){.lo = v[0], .hi = v[1], .finite = isfinite(v[0]) && isfinite(v[1])};
   }
-  const tarn_tensor *value = term_value(h, id); /* as that of the class that saturation folds */
+  const tarn_tensor *value = term_value(h, id); /* then the range is exact */
   if (value) return vrange_tensor(value).r;
   if (x.n > R_KIDS || tarn_type_get(L, x.type)->tuple) return k.r;
   for (uint32_t i = 0; i < x.n; i++) {

@@ -20,8 +20,7 @@ static bool first_time(tarn_ctx *cx, pf_walks *w, tarn_term t) {
   return first;
 }
 
-/* Counts the terms from the walk `first` on, one a walk, that have each of what they are made of.
- */
+/* Walks over what t is made of. in_all is set to this walk where each walk since `first` was. */
 static void reach(pf_frontier *f, tarn_ctx *cx, tarn_term t, uint64_t first) {
   pf_walks *w = f->walks;
   begin(cx, w, t);
@@ -35,8 +34,8 @@ static void reach(pf_frontier *f, tarn_ctx *cx, tarn_term t, uint64_t first) {
   }
 }
 
-/* Leaves of one term; in_all: the mark of what all terms have. Leaves count in how many terms each
- * was one. */
+/* Adds the leaves of one term, and counts for each leaf the terms that have it. in_all: the mark of
+ * what all terms have. */
 static void cut_one(pf_frontier *f, tarn_ctx *cx, tarn_term t, uint64_t in_all) {
   pf_walks *w = f->walks;
   begin(cx, w, t);
