@@ -137,7 +137,12 @@ TARN_API tarn_value tarn_fx_eval(const tarn_lang *L, uint32_t f, const tarn_valu
  * hold dropped, sorted. Equal normal forms have equal ids; the normal form is complete for products
  * of permutation, slice, stride, pad, broadcast and for reshapes with matching factors, not for
  * every quasi-affine map. */
-typedef enum { TARN_IX_VAR, TARN_IX_DIV, TARN_IX_MOD } tarn_atom_kind;
+typedef enum {
+  TARN_IX_VAR,
+  TARN_IX_DIV,
+  TARN_IX_MOD,
+  TARN_IX_ROW /* that a lookup names: in plans alone */
+} tarn_atom_kind;
 typedef struct tarn_ixterm {
   int64_t coef;
   tarn_atom_kind kind;
@@ -274,16 +279,25 @@ TARN_API bool tarn_fn_is_dot(const tarn_lang *L, uint32_t id);
  * (operands of body) or P++own (operands of epi) to the dims of the source: a child (all its dims),
  * or an earlier stage's local buffer: its `own` dims. Interning splits that map after P++own.
  * Source: loop placement as in Halide's compute_at (Ragan-Kelley et al., PLDI 2013), as a value. */
+/* Of a read of a flat buffer (one dim): which of `extent` rows, `pitch` elements apart, it is in is
+ * what lookup number by - 1 of the stage reads there: an integer, negative ones of a signed type
+ * count from the end, and one out of range is an error of the run. by 0: in no row. */
+typedef struct tarn_row {
+  uint32_t by;
+  int64_t pitch, extent;
+} tarn_row;
 typedef struct tarn_read {
   bool stage;
-  uint32_t src;
+  uint32_t src; /* child or stage number */
   uint32_t map;
-} tarn_read; /* src: child or stage number */
+  tarn_row row;
+} tarn_read;
 typedef struct tarn_stage {
   uint8_t nown, nred;
   int64_t own[TARN_MAX_DIMS], red[TARN_MAX_DIMS];
   uint32_t fn;           /* n-ary form */
-  const tarn_read *read; /* fn.nops + fn.nepi of them */
+  const tarn_read *read; /* fn.nops + fn.nepi of them, then the lookups */
+  uint32_t nlook; /* reads of children that say in which row others are; maps as the body's */
   bool out;
   uint32_t unit; /* 0, or 1 + the name of a described intrinsic whose meaning its reduction is, as
                     HW.INTRINSIC (a mark, which changes no value) */
@@ -297,6 +311,9 @@ typedef struct tarn_nest {
 /* Dims of a stage's iteration space, in its order; their number, at most TARN_MAX_DIMS of a nest
  * that is interned. */
 TARN_API uint32_t tarn_nest_dims(const tarn_nest *n, const tarn_stage *s, int64_t *dim);
+/* Its reads: operands of the body, of the epilogue, lookups. */
+TARN_API uint32_t tarn_stage_reads(const tarn_lang *L, const tarn_stage *s);
+TARN_API bool tarn_nest_looks_up(const tarn_nest *n); /* has a stage lookups? */
 /* What a kernel that is priced and emitted may have: children, and reads in each stage. A larger
  * nest is a nest for rules and the interpreter all the same. */
 #define TARN_MAX_OPERANDS 64

@@ -153,8 +153,7 @@ static tarn_term lift_nest(const lift *l, const tarn_node *x, const tarn_term *k
   in_front(l, old->depth, old->shared, n.shared);
   n.depth = (uint8_t)(old->depth + l->p), n.out_ns = (uint8_t)(old->out_ns + l->p), n.stage = stage;
   for (uint32_t i = 0; i < n.nstage; i++) {
-    const tarn_func *f = tarn_fn_get(L, stage[i].fn);
-    uint32_t reads = (uint32_t)f->nops + f->nepi;
+    uint32_t reads = tarn_stage_reads(L, &stage[i]);
     tarn_read *r = tarn_copy(L->cx, stage[i].read, reads * sizeof *r);
     for (uint32_t k = 0; k < reads; k++) r[k].map = lift_map(l, r[k].map, r[k].stage);
     stage[i].read = r;

@@ -166,11 +166,10 @@ static value eval_loops(run *r, const tarn_node *x, value *const *kid) {
   for (uint32_t i = 0; i < x->n; i++) held[i] = share(r, *kid[i]);
   for (uint32_t s = 0; s < n->nstage;
        s++) { /* what cannot be read through one map is copied first */
-    const tarn_func *f = tarn_fn_get(r->L, n->stage[s].fn);
-    for (uint32_t k = 0; k < (uint32_t)f->nops + f->nepi; k++) {
+    for (uint32_t k = 0; k < tarn_stage_reads(r->L, &n->stage[s]); k++) {
       const tarn_read *rd = &n->stage[s].read[k];
       if (rd->stage || held[rd->src].map == TARN_NONE) continue;
-      if (tarn_map_compose(r->L, rd->map, held[rd->src].map) != TARN_NONE) continue;
+      if (!rd->row.by && tarn_map_compose(r->L, rd->map, held[rd->src].map) != TARN_NONE) continue;
       value p = plain(r, &held[rd->src]);
       drop(r, &held[rd->src]);
       held[rd->src] = p;

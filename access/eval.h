@@ -93,6 +93,9 @@ typedef struct tarn_evread {
   int64_t start;    /* of the current run */
   int64_t red_start;
   int64_t *lane, *red; /* element number = lane[v] + red[r] */
+  tarn_ev *e;
+  const struct tarn_evread *by; /* which row it is in; NULL: in none */
+  tarn_row row;
 } tarn_evread;
 
 /* map: loops -> dims of a row-major buffer. Scratch comes from tarn_ev_alloc and is kept in *r. */
@@ -137,8 +140,8 @@ typedef struct tarn_evstage {
   const tarn_stage *s;
   tarn_evloops loops, outer; /* outer: without the reduction, for the epilogue */
   int64_t nown, nred;        /* results per point of the shared loops; reduction steps */
-  uint32_t nops, nread, nstate;
-  tarn_evread *read;  /* operands of the body, then of the epilogue */
+  uint32_t nops, nread, nlook, nstate;
+  tarn_evread *read;  /* operands of the body, then of the epilogue, then nlook lookups */
   tarn_value *loaded; /* nread arrays of a run */
   tarn_value init[TARN_MAX_STATE];
   tarn_value *state[2];   /* nstate arrays each: now and next */

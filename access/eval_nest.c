@@ -148,7 +148,7 @@ static void compile_map(tarn_ev *e, tarn_evstage *s, const tarn_func *f, const t
 /* A sum of products that can be taken in plain f32 or f64 arithmetic with the same roundings, or
  * in integers of 32 bits. */
 static bool dot_kind(tarn_ev *e, const tarn_stage *s, const tarn_dtype *types, tarn_dtype *t) {
-  if (!tarn_fn_is_dot(e->L, s->fn)) return false;
+  if (!tarn_fn_is_dot(e->L, s->fn) || s->nlook) return false;
   tarn_dtype sum = tarn_reducer_get(e->L, tarn_fn_get(e->L, s->fn)->red)->dtype;
   *t = sum;
   if (sum == TARN_I32 && types[0] == sum && types[1] == sum) return true;
@@ -183,6 +183,7 @@ static void stage_compile(tarn_ev *e, tarn_evstage *s, const tarn_dtype *types) 
   const tarn_func *f = tarn_fn_get(e->L, s->s->fn);
   s->nops = f->nops;
   s->nread = (uint32_t)f->nops + f->nepi;
+  s->nlook = s->s->nlook;
   s->loaded = tarn_ev_alloc(e, s->nread * TARN_EV_LANES * sizeof(tarn_value));
   if (f->red == TARN_NONE) {
     compile_map(e, s, f, types);
@@ -201,7 +202,7 @@ static void stage_compile(tarn_ev *e, tarn_evstage *s, const tarn_dtype *types) 
 
 static void stage_free(tarn_ev *e, tarn_evstage *s) {
   void *const mine[] = {s->loaded, s->index, s->state[0], s->state[1], s->step.own, s->last.own};
-  for (uint32_t i = 0; i < s->nread; i++) tarn_evread_free(e, &s->read[i]);
+  for (uint32_t i = 0; i < s->nread + s->nlook; i++) tarn_evread_free(e, &s->read[i]);
   for (size_t i = 0; i < sizeof mine / sizeof *mine; i++) tarn_ev_free(e, mine[i]);
 }
 
@@ -210,7 +211,17 @@ static tarn_value *loaded(const tarn_evstage *s, uint32_t i) {
   return s->loaded + (size_t)i * TARN_EV_LANES;
 }
 
+static void run_lookups(tarn_evstage *s, int64_t start, uint32_t n) {
+  for (uint32_t i = s->nread; i < s->nread + s->nlook; i++) tarn_evread_run(&s->read[i], start, n);
+}
+static void reduce_lookups(tarn_evstage *s, int64_t start, uint32_t n) {
+  for (uint32_t i = s->nread; i < s->nread + s->nlook; i++)
+    tarn_evread_reduce(&s->read[i], start, n);
+}
+
 void tarn_ev_finish(tarn_ev *e, tarn_evstage *s, int64_t start, uint32_t n) {
+  run_lookups(s, start, n);
+  reduce_lookups(s, 0, 1);
   for (uint32_t i = 0; i < s->nstate; i++)
     s->last.hole[i] = s->state[0] + (size_t)i * TARN_EV_LANES;
   for (uint32_t i = s->nstate ? s->nops : 0; i < s->nread; i++) {
@@ -239,9 +250,11 @@ static void reduce_run(tarn_ev *e, tarn_evstage *s, int64_t start, uint32_t n) {
   for (uint32_t i = 0; i < s->nstate; i++)
     for (uint32_t v = 0; v < n; v++) s->state[0][(size_t)i * TARN_EV_LANES + v] = s->init[i];
   for (uint32_t i = 0; i < s->nops; i++) tarn_evread_run(&s->read[i], start, n);
+  run_lookups(s, start, n);
   for (int64_t r = 0; r < s->nred; r += TARN_EV_RED) {
     uint32_t count = s->nred - r < TARN_EV_RED ? (uint32_t)(s->nred - r) : TARN_EV_RED;
     for (uint32_t i = 0; i < s->nops; i++) tarn_evread_reduce(&s->read[i], r, count);
+    reduce_lookups(s, r, count);
     for (uint32_t k = 0; k < count; k++) reduce_step(e, s, r + k, k, n);
   }
 }
@@ -286,8 +299,8 @@ static uint32_t stage_map(nest_run *x, const tarn_read *r) {
 static void stage_reads(nest_run *x, uint32_t at, const tarn_evarg *arg) {
   tarn_evstage *s = &x->stage[at];
   const tarn_func *f = tarn_fn_get(x->e->L, s->s->fn);
-  uint32_t n = (uint32_t)f->nops + f->nepi;
-  tarn_dtype types[2 * (UINT8_MAX + 1)];
+  uint32_t n = tarn_stage_reads(x->e->L, s->s), look = (uint32_t)f->nops + f->nepi;
+  tarn_dtype types[3 * (UINT8_MAX + 1)];
   for (uint32_t k = 0; k < n; k++) {
     const tarn_read *r = &s->s->read[k];
     types[k] = r->stage ? x->type[r->src] : arg[r->src].type;
@@ -298,16 +311,18 @@ static void stage_reads(nest_run *x, uint32_t at, const tarn_evarg *arg) {
     const tarn_read *r = &s->s->read[k];
     if (r->stage) {
       tarn_evstage *from = &x->stage[r->src];
-      tarn_evread_init(x->e, &s->read[k], k < s->nops ? &s->loops : &s->outer, stage_map(x, r),
-                       from->out, from->store);
+      tarn_evread_init(x->e, &s->read[k], k < s->nops || k >= look ? &s->loops : &s->outer,
+                       stage_map(x, r), from->out, from->store);
       continue;
     }
     const tarn_evarg *a = &arg[r->src];
     uint32_t map = a->map == TARN_NONE ? r->map : tarn_map_compose(x->e->L, r->map, a->map);
     if (map == TARN_NONE)
       tarn_raise(x->e->cx, TARN_INTERNAL, "eval: a view with two fills reached a kernel");
-    tarn_evread_init(x->e, &s->read[k], k < s->nops ? &s->loops : &s->outer, map, a->data,
-                     a->store);
+    tarn_evread_init(x->e, &s->read[k], k < s->nops || k >= look ? &s->loops : &s->outer, map,
+                     a->data, a->store);
+    s->read[k].row = r->row;
+    s->read[k].by = r->row.by ? &s->read[look + r->row.by - 1] : NULL;
   }
 }
 

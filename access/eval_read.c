@@ -156,7 +156,8 @@ void tarn_evread_init(tarn_ev *e, tarn_evread *r, const tarn_evloops *loops, uin
   const tarn_imap *m = tarn_imap_get(e->L, map);
   uint32_t natom = 0;
   int64_t stride = 1;
-  *r = (tarn_evread){.L = e->L, .loops = loops, .data = data, .store = store, .nguard = m->nguard};
+  *r = (tarn_evread){
+      .e = e, .L = e->L, .loops = loops, .data = data, .store = store, .nguard = m->nguard};
   for (uint32_t i = 0; i < m->nin; i++) natom += count_atoms(e->L, m->e[i]);
   r->at.atom = TARN_ARRAY(e->cx, tarn_evatom, natom);
   for (uint32_t i = m->nin; i-- > 0; stride *= m->in[i])
@@ -282,33 +283,60 @@ static void spread(tarn_value x, uint32_t n, tarn_value *out) {
   for (uint32_t v = 0; v < n; v++) out[v] = x;
 }
 
-static void load_mixed(const tarn_evread *r, uint32_t step, uint32_t n, tarn_value *out) {
-  int64_t at[TARN_EV_LANES];
-  bool ok[TARN_EV_LANES];
-  tarn_evread_where(r, step, n, at, ok);
-  for (uint32_t v = 0; v < n; v++) out[v] = ok[v] ? tarn_ev_get(r->data, r->store, at[v]) : r->fill;
-}
-
 /* Everything evaluated for each element. */
-static void load_deep(const tarn_evread *r, uint32_t step, uint32_t n, tarn_value *out) {
+static void deep_where(const tarn_evread *r, uint32_t step, uint32_t n, int64_t *at, bool *ok) {
   const tarn_evloops *l = r->loops;
   int64_t x[TARN_MAX_DIMS] = {0};
   decompose(l, l->nlane, l->nall, r->red_start + step, x);
   decompose(l, 0, l->nlane, r->start, x);
   for (uint32_t v = 0; v < n; v++, next_row(l, 0, l->nlane, x)) {
-    bool ok = true;
-    for (uint32_t i = 0; ok && i < r->nguard; i++) {
+    ok[v] = true;
+    for (uint32_t i = 0; ok[v] && i < r->nguard; i++) {
       int64_t k = sum_value(r->L, &r->guard[i].e, l->nall, x);
-      ok = k >= r->guard[i].lo && k < r->guard[i].hi;
+      ok[v] = k >= r->guard[i].lo && k < r->guard[i].hi;
     }
-    out[v] = ok ? tarn_ev_get(r->data, r->store, sum_value(r->L, &r->at, l->nall, x) - r->origin)
-                : r->fill;
+    at[v] = sum_value(r->L, &r->at, l->nall, x) - r->origin;
   }
 }
 
+/* Where each element lies, lane by lane. */
+static void where(const tarn_evread *r, uint32_t step, uint32_t n, int64_t *at, bool *ok) {
+  if (r->deep) deep_where(r, step, n, at, ok);
+  else tarn_evread_where(r, step, n, at, ok);
+}
+static void load_mixed(const tarn_evread *r, uint32_t step, uint32_t n, tarn_value *out) {
+  int64_t at[TARN_EV_LANES];
+  bool ok[TARN_EV_LANES];
+  where(r, step, n, at, ok);
+  for (uint32_t v = 0; v < n; v++) out[v] = ok[v] ? tarn_ev_get(r->data, r->store, at[v]) : r->fill;
+}
+
+/* The number of a row, of values of an integer type. */
+static int64_t row_of(const tarn_evread *r, tarn_value v) {
+  int64_t at;
+  if (!tarn_index_in(r->by->store, v.i, r->row.extent, &at))
+    tarn_raise(r->e->cx, TARN_BAD_INPUT, "lookup: index %lld, the axis has %lld elements",
+               (long long)v.i, (long long)r->row.extent);
+  return at;
+}
+static void load_rows(const tarn_evread *r, uint32_t step, uint32_t n, tarn_value *out) {
+  tarn_value row[TARN_EV_LANES];
+  int64_t at[TARN_EV_LANES];
+  bool ok[TARN_EV_LANES];
+  tarn_evread_load(r->by, step, n, row);
+  where(r, step, n, at, ok);
+  for (uint32_t v = 0; v < n; v++)
+    out[v] =
+        ok[v] ? tarn_ev_get(r->data, r->store, at[v] + r->row.pitch * row_of(r, row[v])) : r->fill;
+}
+
 void tarn_evread_load(const tarn_evread *r, uint32_t step, uint32_t n, tarn_value *out) {
+  if (r->by) {
+    load_rows(r, step, n, out);
+    return;
+  }
   if (r->mixed) {
-    (r->deep ? load_deep : load_mixed)(r, step, n, out);
+    load_mixed(r, step, n, out);
     return;
   }
   tarn_evinside in = tarn_evread_inside(r, step);

@@ -134,17 +134,25 @@ static void print_extents(tarn_buf *b, const char *head, uint32_t n, const int64
   tarn_buf_str(b, ")");
 }
 
+static void print_read(const tarn_lang *L, tarn_buf *b, const char *what, const tarn_read *r) {
+  tarn_buf_fmt(b, " (%s %u ", what, r->src);
+  tarn_imap_print(L, b, r->map);
+  if (r->row.by)
+    tarn_buf_fmt(b, " (row %u %" PRId64 " %" PRId64 ")", r->row.by - 1, r->row.pitch,
+                 r->row.extent);
+  tarn_buf_str(b, ")");
+}
+
 static void print_stage(const tarn_lang *L, tarn_buf *b, const tarn_stage *s) {
-  const tarn_func *f = tarn_fn_get(L, s->fn);
   tarn_buf_str(b, " (stage");
   print_extents(b, "own", s->nown, s->own);
   print_extents(b, "reduce", s->nred, s->red);
   tarn_buf_str(b, " ");
   tarn_fn_print(L, b, s->fn);
-  for (uint32_t i = 0; i < (uint32_t)f->nops + f->nepi; i++) {
-    tarn_buf_fmt(b, " (%s %u ", s->read[i].stage ? "stage" : "child", s->read[i].src);
-    tarn_imap_print(L, b, s->read[i].map);
-    tarn_buf_str(b, ")");
+  uint32_t nread = tarn_stage_reads(L, s);
+  for (uint32_t i = 0; i < nread; i++) {
+    bool look = i >= nread - s->nlook;
+    print_read(L, b, look ? "lookup" : s->read[i].stage ? "stage" : "child", &s->read[i]);
   }
   if (s->out) tarn_buf_str(b, " out");
   if (s->unit) tarn_buf_fmt(b, " (unit %s)", tarn_name_get(L, s->unit - 1));
@@ -180,13 +188,23 @@ static uint32_t parse_number(tarn_lang *L, const tarn_sx *s, const char *head) {
   return (uint32_t)s->kid[1]->i;
 }
 
+static tarn_row parse_row(tarn_lang *L, const tarn_sx *s) {
+  bool whole = tarn_sx_is(s, "row") && s->n == 4;
+  for (uint32_t i = 1; whole && i < 4; i++) whole = s->kid[i]->kind == TARN_SX_INT;
+  if (!whole || s->kid[1]->i < 0 || s->kid[1]->i >= UINT8_MAX)
+    tarn_sx_error(L->cx, s, "(row LOOKUP PITCH EXTENT) is expected");
+  return (tarn_row){(uint32_t)s->kid[1]->i + 1, s->kid[2]->i, s->kid[3]->i};
+}
+
 static tarn_read parse_read(tarn_lang *L, const tarn_sx *s) {
-  bool stage = tarn_sx_is(s, "stage");
-  if ((!stage && !tarn_sx_is(s, "child")) || s->n != 3 || s->kid[1]->kind != TARN_SX_INT ||
-      s->kid[1]->i < 0 || s->kid[1]->i > UINT16_MAX)
-    tarn_sx_error(L->cx, s, "(child K MAP) or (stage K MAP) is expected");
-  return (tarn_read){
+  bool stage = tarn_sx_is(s, "stage"), look = tarn_sx_is(s, "lookup");
+  if ((!stage && !look && !tarn_sx_is(s, "child")) || s->n < 3 || s->n > 4 ||
+      s->kid[1]->kind != TARN_SX_INT || s->kid[1]->i < 0 || s->kid[1]->i > UINT16_MAX)
+    tarn_sx_error(L->cx, s, "(child K MAP), (stage K MAP) or (lookup K MAP) is expected");
+  tarn_read r = {
       .stage = stage, .src = (uint32_t)s->kid[1]->i, .map = tarn_imap_parse(L, s->kid[2])};
+  if (s->n == 4) r.row = parse_row(L, s->kid[3]);
+  return r;
 }
 
 static uint32_t parse_unit(tarn_lang *L, const tarn_sx *s) {
@@ -203,8 +221,14 @@ static tarn_stage parse_stage(tarn_lang *L, const tarn_sx *s) {
   st.fn = tarn_fn_parse(L, tarn_sx_at(L, s, 3, "the stage's function"));
   const tarn_func *f = tarn_fn_get(L, st.fn);
   uint32_t nread = (uint32_t)f->nops + f->nepi, i = 4;
-  tarn_read *read = TARN_ARRAY(L->cx, tarn_read, nread);
-  for (; i < 4 + nread; i++) read[i - 4] = parse_read(L, tarn_sx_at(L, s, i, "an operand"));
+  while (4 + nread + st.nlook < s->n && tarn_sx_is(s->kid[4 + nread + st.nlook], "lookup"))
+    st.nlook++;
+  tarn_read *read = TARN_ARRAY(L->cx, tarn_read, nread + st.nlook);
+  for (; i < 4 + nread + st.nlook; i++) {
+    const tarn_sx *x = tarn_sx_at(L, s, i, "an operand");
+    if (i < 4 + nread && tarn_sx_is(x, "lookup")) tarn_sx_error(L->cx, x, "an operand is expected");
+    read[i - 4] = parse_read(L, x);
+  }
   st.read = read;
   st.out = i < s->n && tarn_sx_atom_is(s->kid[i], "out");
   i += st.out;

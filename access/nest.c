@@ -7,15 +7,26 @@ const tarn_nest *tarn_nest_get(const tarn_lang *L, uint32_t id) {
   return tarn_table_get(&L->nest, id);
 }
 
-static uint32_t reads_of(const tarn_lang *L, const tarn_stage *s) {
+static uint32_t operands_of(const tarn_lang *L, const tarn_stage *s) {
   const tarn_func *f = tarn_fn_get(L, s->fn);
   return (uint32_t)f->nops + f->nepi;
+}
+
+uint32_t tarn_stage_reads(const tarn_lang *L, const tarn_stage *s) {
+  return operands_of(L, s) + s->nlook;
+}
+
+bool tarn_nest_looks_up(const tarn_nest *n) {
+  bool any = false;
+  for (uint32_t i = 0; i < n->nstage; i++) any |= n->stage[i].nlook > 0;
+  return any;
 }
 
 bool tarn_nest_emittable(const tarn_lang *L, uint32_t nest) {
   const tarn_nest *n = tarn_nest_get(L, nest);
   bool fits = n->nchild <= TARN_MAX_OPERANDS;
-  for (uint32_t i = 0; i < n->nstage; i++) fits &= reads_of(L, &n->stage[i]) <= TARN_MAX_OPERANDS;
+  for (uint32_t i = 0; i < n->nstage; i++)
+    fits &= tarn_stage_reads(L, &n->stage[i]) <= TARN_MAX_OPERANDS;
   return fits;
 }
 
@@ -38,13 +49,36 @@ static bool over_loops(const tarn_nest *n, const tarn_stage *s, bool body, const
   return m->n == all && !memcmp(m->dim, dim, all * sizeof *dim);
 }
 
+/* All rows lie in the buffer, and a lookup of what an epilogue reads is the same in all steps. */
+static void check_row(tarn_lang *L, const tarn_nest *n, uint32_t at, const tarn_read *r) {
+  const tarn_stage *s = &n->stage[at];
+  const tarn_imap *m = tarn_imap_get(L, r->map);
+  int64_t lo, hi, last;
+  if (!r->row.by) return;
+  if (r->row.by > s->nlook) bad(L, at, "a row by a lookup that is not there");
+  if (r->stage || m->nin != 1) bad(L, at, "a row of what is no flat buffer");
+  if (r->row.extent < 1 || __builtin_mul_overflow(r->row.extent - 1, r->row.pitch, &last))
+    bad(L, at, "a row of none, or too many");
+  tarn_ix_range(L, m->e[0], m->dim, &lo, &hi);
+  if (lo + tarn_min(last, 0) < 0 || hi + tarn_max(last, 0) >= m->in[0])
+    bad(L, at, "rows beyond the buffer");
+  const tarn_imap *by = tarn_imap_get(L, s->read[operands_of(L, s) + r->row.by - 1].map);
+  uint32_t dims = 0;
+  for (uint32_t i = 0; i < by->nin; i++) dims |= tarn_ix_dims(L, by->e[i]);
+  if (dims >> m->n) bad(L, at, "a row by a lookup over other loops");
+}
+
 static void check_read(tarn_lang *L, const tarn_nest *n, uint32_t at, uint32_t k) {
   const tarn_stage *s = &n->stage[at];
   const tarn_read *r = &s->read[k];
   if (r->map >= tarn_table_count(&L->map)) bad(L, at, "no such index map");
   const tarn_imap *m = tarn_imap_get(L, r->map);
-  if (!over_loops(n, s, k < tarn_fn_get(L, s->fn)->nops, m))
-    bad(L, at, "a read's map is not over the loops of the stage");
+  const tarn_func *f = tarn_fn_get(L, s->fn);
+  bool look = k >= operands_of(L, s), body = look || k < f->nops;
+  if (!over_loops(n, s, body, m)) bad(L, at, "a read's map is not over the loops of the stage");
+  if (look && (r->stage || r->row.by || m->nguard))
+    bad(L, at, "a lookup is of a child, unguarded and in no row");
+  check_row(L, n, at, r);
   if (!r->stage) {
     if (r->src >= n->nchild) bad(L, at, "a read of a child that is not there");
     return;
@@ -73,7 +107,7 @@ static void check_stage(tarn_lang *L, const tarn_nest *n, uint32_t at) {
   if (f->red == TARN_NONE && s->nred) bad(L, at, "reduce loops without a reducer");
   if (s->out && n->out_ns > n->depth + s->nown) bad(L, at, "the split is beyond the rank");
   check_dims(L, n, s, at);
-  for (uint32_t k = 0; k < reads_of(L, s); k++) check_read(L, n, at, k);
+  for (uint32_t k = 0; k < tarn_stage_reads(L, s); k++) check_read(L, n, at, k);
 }
 
 static void check_nest(tarn_lang *L, const tarn_nest *n) {
@@ -97,11 +131,11 @@ static tarn_nest *copy_nest(tarn_lang *L, const tarn_nest *n) {
   tarn_nest *c = tarn_copy(L->cx, n, sizeof *n);
   tarn_stage *s = tarn_copy(L->cx, n->stage, n->nstage * sizeof *s);
   for (uint32_t i = 0; i < n->nstage; i++) {
-    uint32_t reads = reads_of(L, &s[i]);
+    uint32_t reads = tarn_stage_reads(L, &s[i]);
     tarn_read *r = TARN_ARRAY(L->cx, tarn_read, reads);
     for (uint32_t k = 0; k < reads; k++)
       r[k] = (tarn_read){s[i].read[k].stage, s[i].read[k].src,
-                         split_at(L, s[i].read[k].map, n->depth + s[i].nown)};
+                         split_at(L, s[i].read[k].map, n->depth + s[i].nown), s[i].read[k].row};
     s[i].read = r;
     s[i].fn = tarn_fn_widened(L, s[i].fn);
   }
@@ -116,13 +150,18 @@ static void nest_key(tarn_lang *L, const tarn_nest *n) {
   for (uint32_t i = 0; i < n->depth; i++) tarn_key(L, (uint64_t)n->shared[i]);
   for (uint32_t i = 0; i < n->nstage; i++) {
     const tarn_stage *s = &n->stage[i];
-    tarn_key(L, (uint64_t)s->nown << 32 | (uint64_t)s->nred << 16 | s->out);
+    tarn_key(L,
+             (uint64_t)s->nlook << 48 | (uint64_t)s->nown << 32 | (uint64_t)s->nred << 16 | s->out);
     tarn_key(L, (uint64_t)s->unit << 32 | s->fn);
     for (uint32_t d = 0; d < s->nown; d++) tarn_key(L, (uint64_t)s->own[d]);
     for (uint32_t d = 0; d < s->nred; d++) tarn_key(L, (uint64_t)s->red[d]);
-    for (uint32_t k = 0; k < reads_of(L, s); k++) {
+    for (uint32_t k = 0; k < tarn_stage_reads(L, s); k++) {
       tarn_key(L, (uint64_t)s->read[k].src << 1 | s->read[k].stage);
       tarn_key(L, s->read[k].map);
+      tarn_key(L, s->read[k].row.by);
+      if (!s->read[k].row.by) continue;
+      tarn_key(L, (uint64_t)s->read[k].row.pitch);
+      tarn_key(L, (uint64_t)s->read[k].row.extent);
     }
   }
 }
@@ -162,7 +201,7 @@ static bool stage_dtype(tarn_lang *L, const tarn_nest *n, uint32_t at, const uin
                         const tarn_dtype *before, tarn_dtype *out) {
   const tarn_stage *s = &n->stage[at];
   tarn_dtype in[2 * (UINT8_MAX + 1)];
-  uint32_t reads = reads_of(L, s);
+  uint32_t reads = tarn_stage_reads(L, s);
   for (uint32_t k = 0; k < reads; k++) {
     const tarn_read *r = &s->read[k];
     const tarn_imap *m = tarn_imap_get(L, r->map);
@@ -171,8 +210,10 @@ static bool stage_dtype(tarn_lang *L, const tarn_nest *n, uint32_t at, const uin
     in[k] = r->stage ? before[r->src] : tarn_type_get(L, kid[r->src])->dtype;
     if (m->nguard && tarn_fx_get(L, m->fill)->dtype != in[k])
       return no(L, at, "the fill of a read has another element type"), false;
+    if (k >= reads - s->nlook && (tarn_dtype_is_float(in[k]) || in[k] == TARN_BOOL))
+      return no(L, at, "a lookup of no integers"), false;
   }
-  return tarn_fn_type(L, s->fn, in, reads, out);
+  return tarn_fn_type(L, s->fn, in, reads - s->nlook, out);
 }
 
 /* Element types of the nest's stages; false and tarn_message when ill-typed. */
@@ -250,8 +291,9 @@ static const int64_t in_order[TARN_MAX_DIMS] = {0, 1, 2,  3,  4,  5,  6,  7,
 static void read_whole(single *s, bool body, uint32_t k, uint32_t child, uint32_t n,
                        const uint32_t *types) {
   for (uint32_t i = 0; i < n; i++)
-    s->read[k + i] = (tarn_read){
-        false, child + i, loop_map(s, body, tarn_type_get(s->L, types[child + i]), in_order)};
+    s->read[k + i] =
+        (tarn_read){.src = child + i,
+                    .map = loop_map(s, body, tarn_type_get(s->L, types[child + i]), in_order)};
 }
 
 static uint32_t nest_compute(tarn_lang *L, const tarn_payload *p, const uint32_t *types,
@@ -269,7 +311,7 @@ static uint32_t nest_compute(tarn_lang *L, const tarn_payload *p, const uint32_t
     int64_t loop[TARN_MAX_DIMS];
     for (uint32_t i = 0; i < t->n; i++)
       loop[i] = i < t->ns ? i : i == t->ns ? -1 - (int64_t)k : (int64_t)i - 1;
-    s.read[k] = (tarn_read){false, 0, loop_map(&s, true, t, loop)};
+    s.read[k] = (tarn_read){.map = loop_map(&s, true, t, loop)};
   }
   read_whole(&s, false, f.ntuple ? f.ntuple : f.nops, f.nops, f.nepi, types);
   if (f.ntuple) f.nops = f.ntuple, f.ntuple = 0;
@@ -289,7 +331,7 @@ static uint32_t nest_fold(tarn_lang *L, const tarn_payload *p, const uint32_t *t
   red_dims(&s, t->dim + axis, 1);
   for (uint32_t i = 0; i < t->n; i++)
     loop[i] = i < axis ? i : i == axis ? t->n - 1 : (int64_t)i - 1;
-  s.read[0] = (tarn_read){false, 0, loop_map(&s, true, t, loop)};
+  s.read[0] = (tarn_read){.map = loop_map(&s, true, t, loop)};
   s.stage.fn = tarn_fn_reduce(L, tarn_fx_hole(L, 0), 1, p->value);
   return single_done(&s);
 }
@@ -318,8 +360,8 @@ static uint32_t nest_systolic(tarn_lang *L, const uint32_t *types, uint32_t n) {
   for (uint32_t i = 0; i < a->ns; i++) la[i] = i;
   la[a->ns] = lb[0] = a->ns + 1;
   lb[1] = a->ns;
-  s.read[0] = (tarn_read){false, 0, loop_map(&s, true, a, la)};
-  s.read[1] = (tarn_read){false, 1, loop_map(&s, true, b, lb)};
+  s.read[0] = (tarn_read){.map = loop_map(&s, true, a, la)};
+  s.read[1] = (tarn_read){.src = 1, .map = loop_map(&s, true, b, lb)};
   read_whole(&s, false, 2, 2, n - 2, types);
   f.nepi = (uint8_t)(n - 2);
   if (n > 2) f.epi = tarn_fx_op(L, TARN_FX_ADD, tarn_fx_hole(L, 1), sum, 0);

@@ -128,8 +128,7 @@ static uint32_t keep_map(tarn_scope *s, uint32_t id) {
   return kept;
 }
 static const tarn_read *keep_reads(tarn_scope *s, const tarn_stage *st) {
-  const tarn_func *f = tarn_fn_get(s->L, st->fn);
-  uint32_t n = (uint32_t)f->nops + f->nepi;
+  uint32_t n = tarn_stage_reads(s->L, st);
   tarn_read *r = tarn_copy(s->cx, st->read, n * sizeof *r);
   for (uint32_t i = 0; i < n; i++) r[i].map = keep_map(s, r[i].map);
   return r;

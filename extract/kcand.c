@@ -27,14 +27,24 @@ static void add_alias(kgraph *k, uint32_t ag, uint32_t kcls, uint32_t of, const 
 
 /* ---- operands and results ---- */
 /* A nest for each storage order of its result. */
-static void all_orders(kgraph *k, uint32_t kc, uint32_t node, uint32_t nest, uint32_t nk,
-                       const koperand *op, bool copy) {
+static void each_order(kgraph *k, uint32_t kc, uint32_t node, uint32_t nest, uint32_t nk,
+                       const koperand *op, const klooks *look, bool copy) {
   kgroup *g = &k->group.p[k->cls.p[kc].group];
   for (uint32_t lo = 0; lo < g->nlayout; lo++) {
     ktarget to = {.ag = kg_ag(k, g, lo), .kcls = kc, .nout = 1};
     bool direct = kg_layout_over(k, &g->layout[lo], k->cls.p[kc].to_rep, &to.out[0]);
-    kg_combos(k, &to, node, nest, nk, op, direct ? NULL : &g->layout[lo], copy);
+    kg_combos(k, &to, node, nest, nk, op, look, direct ? NULL : &g->layout[lo], copy);
   }
+}
+/* And with what gathers give it read where it lies. */
+static void all_orders(kgraph *k, uint32_t kc, uint32_t node, uint32_t nest, uint32_t nk,
+                       const koperand *op, bool copy) {
+  koperand rows[KG_MAX_KIDS];
+  uint32_t more;
+  each_order(k, kc, node, nest, nk, op, NULL, copy);
+  memcpy(rows, op, nk * sizeof *op);
+  const klooks *look = kg_looks(k, nk, rows, &more);
+  if (look) each_order(k, kc, node, nest, nk + more, rows, look, copy);
 }
 static bool read_constant(kgraph *k, koperand *op) {
   op->term = kg_constant(k, op->kcls);
@@ -48,8 +58,7 @@ static bool read_constant(kgraph *k, koperand *op) {
     op->v[0].map = m, op->term = n.kid[0];
   }
 }
-/* False: a constant without a term. */
-static bool read_operand(kgraph *k, uint32_t kcls, koperand *op) {
+bool kg_operand(kgraph *k, uint32_t kcls, koperand *op) {
   *op = (koperand){.kcls = kcls, .constant = k->cls.p[kcls].constant};
   if (op->constant) return read_constant(k, op);
   uint32_t n = kg_views(k, kcls, op->v);
@@ -59,7 +68,7 @@ static bool read_operand(kgraph *k, uint32_t kcls, koperand *op) {
 }
 static bool read_operands(kgraph *k, const tarn_eg_node *e, koperand *op) {
   for (uint32_t j = 0; j < e->n; j++)
-    if (!read_operand(k, kg_class(k, e->kids[j]), &op[j]) || !op[j].nv) return false;
+    if (!kg_operand(k, kg_class(k, e->kids[j]), &op[j]) || !op[j].nv) return false;
   return true;
 }
 uint32_t kg_identity_nest(kgraph *k, uint32_t type) {
@@ -134,7 +143,7 @@ static void copy_into(kgraph *k, uint32_t ag, const koperand *op, const tarn_lay
     if (!op->constant && v->group == but) continue;
     for (uint32_t s = 0; s < (op->constant ? 1 : k->group.p[v->group].nlayout); s++) {
       ktarget to = {.ag = ag, .kcls = op->kcls, .nout = 1, .out = {*l}};
-      kg_copy_cand(k, &to, nest, &(kreading){1, op, &v, &s});
+      kg_copy_cand(k, &to, nest, &(kreading){1, op, &v, &s, NULL});
     }
   }
 }
@@ -223,7 +232,7 @@ static void copies(kgraph *k) {
         const kview *v = &self;
         koperand op = {.kcls = g->rep};
         ktarget to = {.ag = kg_ag(k, g, b), .kcls = g->rep, .nout = 1, .out = {g->layout[b]}};
-        kg_nest_cand(k, &to, TARN_NONE, nest, &(kreading){1, &op, &v, &a}, NULL, true);
+        kg_nest_cand(k, &to, TARN_NONE, nest, &(kreading){1, &op, &v, &a, NULL}, NULL, true);
       }
   }
 }
@@ -234,7 +243,7 @@ static uint32_t root(kgraph *k, uint32_t i, tarn_map *taken) {
   tarn_layout row = row_major(k, kc);
   koperand op;
   bool fresh;
-  if (!read_operand(k, kc, &op))
+  if (!kg_operand(k, kc, &op))
     tarn_raise(k->cx, TARN_INTERNAL, "output %u: a constant without a term", i);
   uint32_t ag = copied(k, &op, &row);
   tarn_map_at(taken, k->cls.p[kc].group, &fresh);
@@ -319,10 +328,19 @@ static void tuple_node(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_node
       ok = result_layout(k, r.cls[i], t->elem[i], r.li[i], nest == TARN_NONE, &to.out[i]);
     if (!ok) continue;
     k->nag++;
-    if (nest != TARN_NONE) kg_combos(k, &to, node, nest, e->n, op, NULL, false);
+    if (nest != TARN_NONE) kg_combos(k, &to, node, nest, e->n, op, NULL, NULL, false);
     else other_cand(k, &to, node, e, op);
     take_results(k, &r, &to);
   }
+}
+
+/* A gather as a nest that copies rows. */
+static void gather_rows(kgraph *k, uint32_t kc, uint32_t node) {
+  koperand op[2];
+  uint32_t more, nest = kg_identity_nest(k, k->cls.p[kc].type);
+  if (!kg_operand(k, kc, &op[0]) || !op[0].nv) return;
+  const klooks *look = kg_looks(k, 1, op, &more);
+  if (look) each_order(k, kc, node, nest, 1 + more, op, look, false);
 }
 
 /* A nest, or a compute, with as many operands as a kernel may have. */
@@ -353,6 +371,7 @@ static void of_node(kgraph *k, uint32_t kc, uint32_t node) {
     if (kg_written(k, &e)) kg_call(k, kc, node, &e, op);
   } else if (other) {
     other_node(k, kc, node, &e, op);
+    if (e.op == TARN_OP_GATHER) gather_rows(k, kc, node);
   } else if (nest) {
     all_orders(k, kc, node, kg_nest_of(k, &e), e.n, op, false);
   } else if (e.op == TARN_OP_MATERIALISE) {

@@ -84,7 +84,7 @@ static void own_steps(const knest *w, const knest_stage *s, int64_t *stride, int
     stride[w->depth + d] = step, dim[w->depth + d] = s->s.own[d];
 }
 static bool is_const(const kcand *c, const knest_read *r) {
-  return !r->stage && c->child[r->src] == TARN_NONE;
+  return !r->stage && !r->row.by && c->child[r->src] == TARN_NONE;
 }
 static bool goes_on(const knest *w, const kcand *c, const knest_stage *s, uint32_t inner,
                     uint32_t d, int64_t extent) {

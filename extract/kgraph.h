@@ -25,6 +25,8 @@ typedef struct kgroup {
   uint32_t rep; /* kclass number */
   uint32_t type;
   bool produced, input, constant, root;
+  uint32_t gather,
+      gathered;            /* an e-node that gathers it, and its class; TARN_NONE: there is none */
   bool walked;             /* an operand of a product of two variables */
   uint32_t summed;         /* dims that products with constants sum along */
   uint32_t nlayout, first; /* first: AND/OR class of layout 0 */
@@ -83,7 +85,8 @@ typedef struct kcand {
   uint32_t machine; /* that runs it */
   uint32_t place;   /* where its result lies */
   double price;
-  const kway *way; /* of a node, for families; else NULL */
+  const kway *way;           /* of a node, for families; else NULL */
+  const struct klooks *look; /* gathers that it reads through; NULL: none */
 } kcand;
 
 /* What prices the kernels of a machine. */
@@ -165,11 +168,24 @@ typedef struct koperand {
   kview v[KG_MAX_VIEWS]; /* constant: v[0].map leads to term */
   tarn_term term;        /* constant: what is stored, broadcasts and other views taken off */
 } koperand;
+/* Operands that a gather gives, read where the gather's operands lie: `table` stands in the place
+ * of the operand, `index` behind all of them. (klook.c) */
+typedef struct klook {
+  uint32_t node, kcls;     /* the gather */
+  uint32_t child, index;   /* numbers of its operands, among the candidate's */
+  uint32_t axis, view;     /* view: from the operand's dims to the gather's */
+  uint32_t table, indices; /* types */
+} klook;
+typedef struct klooks {
+  uint32_t n;
+  klook at[KG_MAX_KIDS];
+} klooks;
 kcand *kg_add_cand(kgraph *k, uint32_t ag, kcand c);
 /* A candidate with one result and n children, none of which is said yet. */
 kcand kg_new_cand(kgraph *k, kcand_kind kind, uint32_t node, uint32_t kcls, uint32_t n);
 uint32_t kg_identity_nest(kgraph *k, uint32_t type);
 /* ---- variants of a nest (kvariants.c) ---- */
+struct knest;
 /* Where a candidate writes: AND/OR class, and per result a layout over the dims of its class. */
 typedef struct ktarget {
   uint32_t ag, kcls; /* kcls: of the single result, or of the tuple */
@@ -183,6 +199,7 @@ typedef struct kreading {
   const koperand *op;
   const kview *const *v;
   const uint32_t *pick;
+  const klooks *look; /* NULL: nothing is looked up */
 } kreading;
 /* A nest candidate for operands read in this way. over: the group layout to write when the nest has
  * to be put over the representative's dims first, else NULL. */
@@ -191,7 +208,13 @@ void kg_nest_cand(kgraph *k, const ktarget *to, uint32_t node, uint32_t nest, co
 /* The same for combinations of views and layouts of the operands, the likeliest first: all of them,
  * at most 32, of operands that few can be read in several ways. */
 void kg_combos(kgraph *k, const ktarget *to, uint32_t node, uint32_t nest, uint32_t nk,
-               const koperand *op, const tarn_layout *over, bool copy);
+               const koperand *op, const klooks *look, const tarn_layout *over, bool copy);
+/* The operands with those looked up that can be, `more` behind the nk; NULL: none can. */
+const klooks *kg_looks(kgraph *k, uint32_t nk, koperand *op, uint32_t *more);
+/* The rows that a look names, its operands read as v. */
+bool kg_look_up(kgraph *k, struct knest *w, const klook *l, const kview *const *v);
+/* Where a class can be read from; false: a constant without a term. */
+bool kg_operand(kgraph *k, uint32_t kcls, koperand *op);
 /* A copy of one operand; of constants nothing is packed. */
 void kg_copy_cand(kgraph *k, const ktarget *to, uint32_t nest, const kreading *r);
 /* Canonical signature of a nest candidate. */
@@ -235,7 +258,6 @@ uint32_t kg_cuts(kgraph *k, uint32_t nest, kcut out[KG_MAX_CUTS]);
 /* Blocks of an operand that is no constant, to be copied together before all rows of a product go
  * over them. Loops that all operands walk as one are merged (tarn_ksig_merge). */
 uint32_t kg_packs(kgraph *k, const tarn_ksig *sig, kcut out[KG_MAX_CUTS]);
-struct knest;
 /* False: there is none. */
 bool kg_pack_constants(kgraph *k, struct knest *w, kcand *c, kg_order how);
 /* What lies there of a small constant, from offset 0 on. */

@@ -149,6 +149,7 @@ static uint32_t better_rep(kgraph *k, uint32_t group) {
 static void make_group(kgraph *k, const edges *e, uint32_t rep) {
   uint32_t number = k->group.n;
   kgroup g = {.rep = rep, .type = k->cls.p[rep].type, .constant = k->cls.p[rep].constant};
+  g.gather = g.gathered = TARN_NONE;
   spread(k, e, rep, number);
   tarn_push(k->cx, &k->group, g);
   uint32_t better = tarn_type_get(k->L, g.type)->tuple ? TARN_NONE : better_rep(k, number);
@@ -498,6 +499,15 @@ static void parts_lie_in(kgraph *k, uint32_t place) {
     }
   }
 }
+static void find_gathers(kgraph *k) {
+  for (uint32_t c = 0; c < k->cls.n; c++) {
+    if (k->cls.p[c].constant) continue;
+    EACH_NODE(k, k->cls.p[c].cls, n) {
+      kgroup *g = &k->group.p[k->cls.p[c].group];
+      if (tarn_eg_node_at(k->g, n).op == TARN_OP_GATHER) g->gather = n, g->gathered = c;
+    }
+  }
+}
 void kg_layouts(kgraph *k) {
   for (uint32_t i = 0; i < k->cls.n; i++)
     if (!k->cls.p[i].constant && holds_fixed(k, i) && !tarn_type_get(k->L, k->cls.p[i].type)->tuple)
@@ -530,6 +540,7 @@ void kg_layouts(kgraph *k) {
   }
   kg_concat_room(k);
   kg_concat_parts(k);
+  find_gathers(k);
   for (uint32_t i = 0; i < k->group.n; i++) {
     k->group.p[i].first = k->nag;
     k->nag += k->group.p[i].nlayout * k->machines.n;

@@ -258,6 +258,11 @@ static void pick(build *b, const kcand *c) {
   if (c->node == TARN_NONE) return;
   uint64_t *at = tarn_map_at(b->k->pick, tarn_eg_find(b->k->g, b->k->cls.p[c->kcls].cls), &fresh);
   if (fresh) *at = (uint64_t)c->node + 1;
+  for (uint32_t i = 0; c->look && i < c->look->n; i++) {
+    const klook *l = &c->look->at[i];
+    at = tarn_map_at(b->k->pick, tarn_eg_find(b->k->g, b->k->cls.p[l->kcls].cls), &fresh);
+    if (fresh) *at = (uint64_t)l->node + 1;
+  }
 }
 static void emit(build *b, uint32_t ag) {
   if (b->done[ag]) return;

@@ -82,6 +82,11 @@ static void set_child(kgraph *k, offered *o, const kreading *r, uint32_t j) {
   o->child[j] = from_group(k, r, j);
   o->sig.in[j] = k->group.p[r->v[j]->group].layout[r->pick[j]];
 }
+static bool looked_up(const klooks *look, uint32_t child) {
+  bool is = false;
+  for (uint32_t i = 0; i < look->n; i++) is |= look->at[i].child == child;
+  return is;
+}
 /* The nest over buffers: its operands read as r says; where `over` is a layout to write over the
  * representative's dims, over these. False: it cannot be. */
 static bool over_buffers(kgraph *k, offered *o, const ktarget *to, uint32_t nest, const kreading *r,
@@ -97,8 +102,11 @@ static bool over_buffers(kgraph *k, offered *o, const ktarget *to, uint32_t nest
     if (!knest_own_as(&w, tarn_imap_get(k->L, inv))) return false;
     w.stage->out = *over;
   }
-  for (uint32_t j = 0; j < r->n; j++)
-    if (!knest_through(&w, j, r->v[j]->map)) return false;
+  const klooks none = {0}, *look = r->look ? r->look : &none;
+  for (uint32_t i = 0; i < look->n; i++)
+    if (!kg_look_up(k, &w, &look->at[i], r->v)) return false;
+  for (uint32_t j = 0; j < r->n - look->n; j++)
+    if (!looked_up(look, j) && !knest_through(&w, j, r->v[j]->map)) return false;
   knest_close(&w, &o->sig);
   return true;
 }
@@ -181,7 +189,12 @@ static void replay(kgraph *k, kcand cand, const offered *from, leader *best) {
 }
 void kg_nest_cand(kgraph *k, const ktarget *to, uint32_t node, uint32_t nest, const kreading *r,
                   const tarn_layout *over, bool copy) {
-  kcand cand = {.kind = KC_NEST, .node = node, .kcls = to->kcls, .nout = to->nout, .copy = copy};
+  kcand cand = {.kind = KC_NEST,
+                .node = node,
+                .kcls = to->kcls,
+                .nout = to->nout,
+                .copy = copy,
+                .look = r->look};
   leader best;
   offered o;
   best.c.nest = TARN_NONE;
@@ -282,7 +295,7 @@ static bool nearly_alike(const kgraph *k, const koperand *op, uint32_t nk, uint3
   return false;
 }
 void kg_combos(kgraph *k, const ktarget *to, uint32_t node, uint32_t nest, uint32_t nk,
-               const koperand *op, const tarn_layout *over, bool copy) {
+               const koperand *op, const klooks *look, const tarn_layout *over, bool copy) {
   enum { COMBOS = 32, MANY = 4 };
   uint32_t vi[KG_MAX_KIDS] = {0}, li[KG_MAX_KIDS] = {0}, several = 0;
   bool more = true;
@@ -290,7 +303,7 @@ void kg_combos(kgraph *k, const ktarget *to, uint32_t node, uint32_t nest, uint3
   for (uint32_t tries = 0; tries < COMBOS && more; tries++) {
     const kview *v[KG_MAX_KIDS] = {0};
     for (uint32_t j = 0; j < nk; j++) v[j] = &op[j].v[vi[j]];
-    kg_nest_cand(k, to, node, nest, &(kreading){nk, op, v, li}, over, copy);
+    kg_nest_cand(k, to, node, nest, &(kreading){nk, op, v, li, look}, over, copy);
     more = several >= MANY ? nearly_alike(k, op, nk, vi, li, tries + 1)
                            : next_combo(k, op, nk, vi, li);
   }

@@ -274,6 +274,7 @@ TARN_API double tarn_fx_cycles(tarn_lang *L, const tarn_hw *hw, uint32_t f);
 typedef struct tarn_hw_traits {
   bool any_nest; /* computes every loop nest; if not, only what the described units do */
   bool calls;    /* its programs call functions of the runtime */
+  bool lookups;  /* kernels read rows of tables that integers in memory name */
   bool links;    /* … and functions of C that are linked with them */
   bool pads;     /* units read operands that were brought near them, and short ones with zeros */
 } tarn_hw_traits;

@@ -88,7 +88,7 @@ static int64_t reads_again(const knest *w, const knest_stage *s, const knest_rea
   return again;
 }
 static bool gathers(const copying *c, const knest *w, const knest_stage *s, const knest_read *r) {
-  if (r->stage || r->epi || s->s.out || !s->s.nown || !s->s.nred || r->m.nguard ||
+  if (r->stage || r->epi || r->row.by || s->s.out || !s->s.nown || !s->s.nred || r->m.nguard ||
       c->k->in_const[r->src])
     return false;
   uint32_t lane = knest_acc(w, s) - 1, at = imap_address(w->L, &r->m, &w->in[r->src]);
@@ -141,7 +141,7 @@ static bool lies_apart(const knest *w, const knest_stage *s, const knest_read *r
   return elems > 1 && elems * 4 <= bytes;
 }
 static bool holds(const copying *c, const knest *w, const knest_stage *s, const knest_read *r) {
-  if (r->stage || r->epi || r->m.nguard || !s->s.nred) return false;
+  if (r->stage || r->epi || r->row.by || r->m.nguard || !s->s.nred) return false;
   return reads_again(w, s, r) > 1 && lies_apart(w, s, r, c->bytes);
 }
 /* The buffer of a copy in rows as its operand lies. */
@@ -188,7 +188,7 @@ static bool may_pack(const knest *w, uint32_t read, uint32_t d, int64_t block, i
   if (w->nstage != 1 || w->depth || !s->s.out || d >= s->s.nown || read >= s->nread) return false;
   const knest_read *r = &s->read[read];
   if (block < 1 || s->s.own[d] % block || panel < 1 || block % panel) return false;
-  return !r->epi && !r->m.nguard && s->s.nown + s->s.nred + 2 <= TARN_MAX_DIMS &&
+  return !r->epi && !r->row.by && !r->m.nguard && s->s.nown + s->s.nred + 2 <= TARN_MAX_DIMS &&
          !knest_blocked(w, s, d) && (imap_dims(w->L, &r->m) >> d & 1);
 }
 

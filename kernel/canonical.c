@@ -192,6 +192,7 @@ void tarn_ksig_merge(tarn_lang *L, tarn_ksig *k) {
 }
 
 /* ---- where operands begin ---- */
+static int64_t last_row(const knest_read *x) { return (x->row.extent - 1) * x->row.pitch; }
 /* The first and the last element that reads of flat child j name; guards may cut off either end. */
 static bool reach_of(const knest *w, uint32_t j, int64_t *first, int64_t *last) {
   bool any = false, plain = true;
@@ -201,6 +202,7 @@ static bool reach_of(const knest *w, uint32_t j, int64_t *first, int64_t *last) 
       int64_t lo, hi;
       if (x->stage || x->src != j) continue;
       tarn_ix_range(w->L, x->m.e[0], x->m.dim, &lo, &hi);
+      if (x->row.by) lo += tarn_min(0, last_row(x)), hi += tarn_max(0, last_row(x));
       plain &= !x->m.nguard;
       *first = any ? tarn_min(*first, lo) : lo, *last = any ? tarn_max(*last, hi) : hi;
       any = true;

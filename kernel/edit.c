@@ -106,7 +106,7 @@ uint32_t kern_add_read(kstage *s, bool body, tarn_read r) {
 /* ---------------------------------------------------------------- loading */
 static bool load_stage(kern *k, kstage *to, const tarn_stage *from) {
   const tarn_func *f = tarn_fn_get(k->L, from->fn);
-  if ((uint32_t)f->nops + f->nepi > K_READS || f->ntuple) return false;
+  if ((uint32_t)f->nops + f->nepi > K_READS || f->ntuple || from->nlook) return false;
   to->nown = from->nown;
   to->nred = from->nred;
   memcpy(to->own, from->own, sizeof to->own);
@@ -328,7 +328,7 @@ static uint32_t part_of(const kern *k, part p, uint32_t f, const tarn_read *read
     uint32_t map = tarn_map_compose(k->L, in, read[i].map);
     uint32_t leaf = map == TARN_NONE ? map : kern_leaf(&c, k->leaf[read[i].src]);
     if (leaf == TARN_NONE) return TARN_NONE;
-    st->read[i] = (tarn_read){false, leaf, map};
+    st->read[i] = (tarn_read){.src = leaf, .map = map};
   }
   return kern_store(&c);
 }
@@ -347,7 +347,7 @@ uint32_t kern_of_tensor(const kern *k, uint32_t id, uint32_t map, uint32_t f) {
   const tarn_type *t = tarn_type_get(k->L, k->host->type(k->host->user, id));
   kern c = {.host = k->host, .L = k->L, .nleaf = 1, .leaf = {id}};
   uint32_t axis[TARN_MAX_DIMS];
-  const tarn_read r = {false, 0, map == TARN_NONE ? map_same(k->L, t->dim, t->n) : map};
+  const tarn_read r = {.map = map == TARN_NONE ? map_same(k->L, t->dim, t->n) : map};
   const tarn_imap *m = tarn_imap_get(k->L, r.map);
   for (uint32_t a = 0; a < m->n; a++) axis[a] = a;
   return kern_part(&c, m->dim, m->n, axis, m->n, f, &r, 1);

@@ -15,11 +15,12 @@ static void *scratch(knest *w, size_t n) {
 static void open_stage(knest *w, knest_stage *s, const tarn_stage *from) {
   const tarn_func *f = tarn_fn_get(w->L, from->fn);
   s->s = *from;
-  s->nread = (uint32_t)f->nops + f->nepi;
+  s->nread = tarn_stage_reads(w->L, from);
   s->read = scratch(w, s->nread * sizeof *s->read);
   for (uint32_t r = 0; r < s->nread; r++) {
     const tarn_read *x = &from->read[r];
-    s->read[r] = (knest_read){x->stage, r >= f->nops, x->src, *tarn_imap_get(w->L, x->map)};
+    bool epi = r >= f->nops && r < s->nread - from->nlook;
+    s->read[r] = (knest_read){x->stage, epi, x->src, *tarn_imap_get(w->L, x->map), x->row};
   }
 }
 
@@ -44,7 +45,7 @@ void knest_close(knest *w, tarn_ksig *k) {
     knest_stage *s = &w->stage[i];
     tarn_read *rd = scratch(w, s->nread * sizeof *rd);
     for (uint32_t r = 0; r < s->nread; r++) {
-      rd[r].stage = s->read[r].stage, rd[r].src = s->read[r].src;
+      rd[r].stage = s->read[r].stage, rd[r].src = s->read[r].src, rd[r].row = s->read[r].row;
       rd[r].map = tarn_map_intern_derived(w->L, &s->read[r].m);
     }
     st[i] = s->s, st[i].read = rd;
@@ -279,6 +280,13 @@ bool knest_through(knest *w, uint32_t child, uint32_t view) {
   return true;
 }
 
+void knest_add_read(knest *w, knest_stage *s, const knest_read *r) {
+  knest_read *all = scratch(w, (s->nread + 1) * sizeof *all);
+  memcpy(all, s->read, s->nread * sizeof *all);
+  all[s->nread++] = *r;
+  s->read = all;
+}
+
 uint32_t knest_add_child(knest *w, const tarn_layout *l) {
   if (w->nin == TARN_MAX_OPERANDS) return TARN_NONE;
   w->in[w->nin] = *l;
@@ -345,7 +353,7 @@ void knest_copy(knest *w, uint32_t at, uint32_t r, uint32_t first) {
     sub[d] = d < w->depth ? tarn_ix_var(w->L, d, dim) : tarn_ix_const(w->L, 0);
   for (uint32_t i = 0; i < n; i++) sub[by[i]] = tarn_ix_var(w->L, w->depth + i, dim);
   c->nread = 1, c->read = scratch(w, sizeof *c->read);
-  *c->read = (knest_read){false, false, x->src, m};
+  *c->read = (knest_read){.src = x->src, .m = m};
   imap_subst(w->L, &c->read->m, sub, all, dim);
   x->stage = true, x->src = at;
   x->m.nin = (uint8_t)n;

@@ -13,10 +13,11 @@ typedef struct knest_read {
   bool stage, epi;
   uint32_t src;
   tarn_imap m;
+  tarn_row row;
 } knest_read;
 typedef struct knest_stage {
-  tarn_stage s; /* its own read is as it was opened */
-  uint32_t nread;
+  tarn_stage s;   /* its own read is as it was opened */
+  uint32_t nread; /* with the lookups */
   knest_read *read;
   tarn_layout out; /* of an output, over shared ++ own */
 } knest_stage;
@@ -65,6 +66,18 @@ bool knest_own_as(knest *w, const tarn_imap *inv);
 void knest_flatten(knest *w, uint32_t child);
 /* What is read of a child is read of a view of another. False: no map says so. */
 bool knest_through(knest *w, uint32_t child, uint32_t view);
+/* A child that is gathered: along dim `axis` of the table at the indices. The views go from the
+ * child's dims to those of what is gathered, and from the dims of both its operands to those of
+ * their buffers. */
+typedef struct knest_rows {
+  uint32_t axis;
+  tarn_type table, index;
+  uint32_t view, table_view, index_view;
+} knest_rows;
+/* What is read of a child is read of the table, which lies in its place, in the rows that lookups
+ * of child `index` name. False: it cannot be, and w is to be dropped. (look.c) */
+bool knest_look_up(knest *w, uint32_t child, uint32_t index, const knest_rows *r);
+void knest_add_read(knest *w, knest_stage *s, const knest_read *r); /* behind the others */
 uint32_t knest_add_child(knest *w, const tarn_layout *l);
 /* Children that nothing reads go: to[i] is where child i is now, or TARN_NONE. */
 void knest_drop_children(knest *w, uint32_t to[TARN_MAX_OPERANDS]);

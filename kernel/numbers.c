@@ -117,16 +117,20 @@ static void function_of(walk *w, uint32_t fn) {
 }
 
 static void stage_of(walk *w, const tarn_stage *s) {
-  const tarn_func *f = tarn_fn_get(w->L, s->fn);
   form(w, s->nown);
   form(w, s->nred);
   function_of(w, s->fn);
   form(w, s->out);
   form(w, s->unit);
-  for (uint32_t r = 0; r < (uint32_t)f->nops + f->nepi; r++) {
+  form(w, s->nlook);
+  for (uint32_t r = 0; r < tarn_stage_reads(w->L, s); r++) {
+    const tarn_row *row = &s->read[r].row;
     form(w, s->read[r].stage);
     form(w, s->read[r].src);
     map_of(w, s->read[r].map);
+    form(w, row->by);
+    number(w, row->pitch);
+    number(w, row->extent);
   }
 }
 static void layout_of(walk *w, const tarn_layout *l) {

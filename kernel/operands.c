@@ -105,7 +105,7 @@ static bool take_part(side *p, uint32_t i) {
   uint32_t part = kern_part(k, dim, ndim, axis, naxis, f, read, n);
   uint32_t leaf = part == TARN_NONE ? part : kern_leaf(k, part);
   if (leaf == TARN_NONE) return false;
-  tarn_read r = {false, leaf, map_project(L, dim, ndim, axis, naxis)};
+  tarn_read r = {.src = leaf, .map = map_project(L, dim, ndim, axis, naxis)};
   uint32_t at = kern_add_read(p->st, p->body, r);
   if (at == TARN_NONE) return false;
   uint32_t hole = tarn_fx_hole(L, at + !p->body), *all = expression(p);

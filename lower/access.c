@@ -12,10 +12,17 @@
 #define PAGE_LIMIT (64 * 1024) /* bytes of a fill page */
 
 /* ---------------------------------------------------------------- levels */
-void low_access_ready(low_fn *E, low_access *a) {
+static void add_term(low_fn *E, low_access *a, const tarn_plan_term *t, low_off *to) {
+  low_off x = t->kind == TARN_IX_ROW ? low_row(E, &a->look[t->var], t) : low_atom(E, t);
+  low_off_add_wide(E, to, t->coef, x);
+}
+void low_access_ready(low_fn *E, low_access *a, low_access *look) {
+  a->look = look;
   a->out = TARN_ARRAY(E->M->cx, low_off, PLAN_MAX_VARS + 1);
   a->in = TARN_ARRAY(E->M->cx, low_off, PLAN_MAX_VARS + 1);
   a->out[0].c = a->p->off->c;
+  for (uint32_t i = 0; i < a->p->off->n; i++)
+    if (!a->p->off->t[i].deps) add_term(E, a, &a->p->off->t[i], &a->out[0]);
   a->depth = 0;
   memset(a->cache, 0, sizeof a->cache), a->nasked = a->asked_gen = 0;
 }
@@ -33,9 +40,8 @@ void low_access_enter(low_fn *E, low_access *a, uint32_t level) {
   a->in[level + 1] = a->in[level];
   for (uint32_t i = 0; i < a->p->off->n; i++) {
     const tarn_plan_term *t = &a->p->off->t[i];
-    if (t->last != level) continue;
-    low_off x = low_atom(E, t);
-    low_off_add_wide(E, t->deps & a->p->inner ? &a->in[level + 1] : &a->out[level + 1], t->coef, x);
+    if (!(t->deps >> level & 1) || t->last != level) continue;
+    add_term(E, a, t, t->deps & a->p->inner ? &a->in[level + 1] : &a->out[level + 1]);
   }
   a->depth = level + 1;
 }

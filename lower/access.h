@@ -20,7 +20,8 @@ LLVMValueRef low_load_guarded(low_fn *E, low_access *a, const low_off *out, cons
 
 /* offset.c */
 LLVMValueRef low_off_vector(low_fn *E, const low_off *o); /* all lanes */
-low_off low_atom(low_fn *E, const tarn_plan_term *t);
+low_off low_atom(low_fn *E, const tarn_plan_term *t);     /* of counters */
+low_off low_row(low_fn *E, low_access *look, const tarn_plan_term *t);
 void low_off_add(low_fn *E, low_off *to, int64_t k, const low_off *x);
 /* Each term is widened by itself, before its factor: that is one instruction (mul.wide), and LLVM
  * adds to a pointer what does not change in a loop, before it. */

@@ -43,6 +43,44 @@ void low_step_fail(const low_step *s, LLVMValueRef pool, int code, const char *w
   LLVMBuildRet(M->b, LLVMConstInt(M->i32, (unsigned)code, 0));
 }
 
+static void fail_outside(const low_step *s, LLVMValueRef pool, LLVMValueRef outside,
+                         const char *why) {
+  low_module *M = s->M;
+  LLVMBasicBlockRef bad = low_step_block(s), good = low_step_block(s);
+  LLVMBuildCondBr(M->b, outside, bad, good);
+  LLVMPositionBuilderAtEnd(M->b, bad);
+  low_step_fail(s, pool, TARN_REF_INDEX, why);
+  LLVMPositionBuilderAtEnd(M->b, good);
+}
+/* extent: of the axis that is indexed; 0: of several. */
+static void check(const low_step *s, LLVMValueRef pool, LLVMValueRef outside, int64_t extent) {
+  const char *axis = tarn_format(s->M->cx, ", the axis has %lld elements", (long long)extent);
+  fail_outside(
+      s, pool, outside,
+      tarn_format(s->M->cx, "%s: an index is out of range%s", s->k->name, extent ? axis : ""));
+}
+void low_step_check(const low_step *s, LLVMValueRef pool, LLVMValueRef outside) {
+  check(s, pool, outside, 0);
+}
+static int64_t extent_of(const tarn_lang *L, const tarn_nest *n) {
+  int64_t extent = 0;
+  for (uint32_t i = 0; i < n->nstage; i++)
+    for (uint32_t r = 0; r < tarn_stage_reads(L, &n->stage[i]); r++) {
+      const tarn_row *row = &n->stage[i].read[r].row;
+      if (!row->by) continue;
+      if (extent && row->extent != extent) return 0;
+      extent = row->extent;
+    }
+  return extent;
+}
+void low_check_lookups(low_module *M, LLVMValueRef fn, const tarn_kprog *p, const tarn_kernel *k,
+                       LLVMValueRef outside) {
+  LLVMValueRef set = LLVMBuildLoad2(M->b, M->i8, outside, "");
+  LLVMValueRef any = LLVMBuildICmp(M->b, LLVMIntNE, set, LLVMConstNull(M->i8), "");
+  check(&(step){M, fn, p, k}, LLVMGetParam(fn, 3), any,
+        extent_of(M->L, tarn_nest_get(M->L, k->nest)));
+}
+
 /* ---------------------------------------------------------------- gather
  * An index out of range is read as 0 and noted in a flag, which is looked at once, at the end. */
 typedef struct gather {
@@ -72,20 +110,6 @@ LLVMValueRef low_step_address(const low_step *s, LLVMValueRef base, const tarn_l
 static LLVMValueRef address(const gather *g, uint32_t which, const LLVMValueRef *idx,
                             tarn_dtype t) {
   return low_step_address(g->s, g->base[which], &g->l[which], t, idx);
-}
-
-LLVMValueRef low_index_inside(low_module *M, LLVMValueRef i, tarn_dtype type, int64_t extent,
-                              LLVMValueRef outside) {
-  LLVMValueRef n = low_i64(M, extent), zero = low_i64(M, 0);
-  bool sign = tarn_dtype_is_signed(type);
-  i = LLVMBuildIntCast2(M->b, i, M->i64, sign, "");
-  if (sign)
-    i = LLVMBuildSelect(M->b, LLVMBuildICmp(M->b, LLVMIntSLT, i, zero, ""),
-                        LLVMBuildAdd(M->b, i, n, ""), i, "");
-  LLVMValueRef out = LLVMBuildICmp(M->b, LLVMIntUGE, i, n, "");
-  LLVMBuildStore(M->b, LLVMBuildOr(M->b, LLVMBuildLoad2(M->b, M->i1, outside, ""), out, ""),
-                 outside);
-  return LLVMBuildSelect(M->b, out, zero, i, "");
 }
 
 /* The index at the current place. */
@@ -163,11 +187,7 @@ static void emit_gather(step *s, const tarn_node *n, LLVMValueRef pool, const LL
   g.outside = LLVMBuildAlloca(M->b, M->i1, "");
   LLVMBuildStore(M->b, LLVMConstInt(M->i1, extent == 0, 0), g.outside);
   if (extent) loops(&g, 0, run ? g.axis + g.l[1].n : g.l[2].n, run);
-  LLVMBasicBlockRef bad = low_step_block(s), good = low_step_block(s);
-  LLVMBuildCondBr(M->b, LLVMBuildLoad2(M->b, M->i1, g.outside, ""), bad, good);
-  LLVMPositionBuilderAtEnd(M->b, bad);
-  low_step_fail(s, pool, TARN_REF_INDEX, why);
-  LLVMPositionBuilderAtEnd(M->b, good);
+  fail_outside(s, pool, LLVMBuildLoad2(M->b, M->i1, g.outside, ""), why);
 }
 
 /* ---------------------------------------------------------------- reference kernels */

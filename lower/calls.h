@@ -17,7 +17,12 @@ LLVMValueRef low_step_address(const low_step *s, LLVMValueRef base, const tarn_l
                               tarn_dtype t, const LLVMValueRef *idx);
 /* Ends the step with a code; where there is a pool the message says why. */
 void low_step_fail(const low_step *s, LLVMValueRef pool, int code, const char *why);
-/* An index as i64, counted from the start; one outside of the extent is 0 and noted in the flag. */
+/* Where `outside` holds an index was out of range: ends the step. */
+void low_step_check(const low_step *s, LLVMValueRef pool, LLVMValueRef outside);
+/* Lookups of a kernel noted that in a byte. */
+void low_check_lookups(low_module *M, LLVMValueRef fn, const tarn_kprog *p, const tarn_kernel *k,
+                       LLVMValueRef outside);
+/* Indices as i64, counted from the start; one outside of the extent is 0 and noted in the flag. */
 LLVMValueRef low_index_inside(low_module *M, LLVMValueRef i, tarn_dtype type, int64_t extent,
                               LLVMValueRef outside);
 /* A member of the pool (runtime/rt.h): run, opaque, message, threads, device, its user and program.

@@ -67,7 +67,7 @@ static low_kernel *declared(low_module *M, const tarn_kernel *k, const tarn_plan
   low_kernel *d = TARN_NEW(M->cx, low_kernel);
   uint32_t id = low_kernel_id(of, k->nest, k->sched, in, k->nin, out, k->nout);
   const char *name = low_kernel_name(of, id);
-  if (M->sample->dry) d->type = low_kernel_type(of, k->nin + k->nout);
+  if (M->sample->dry) d->type = low_kernel_type(of, low_kernel_operands(M, k));
   else *d = *low_kernel_nest(of, k->nest, k->sched, in, k->nin, out, k->nout);
   d->fn = low_declare(M, name, d->type);
   return d;

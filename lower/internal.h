@@ -150,9 +150,10 @@ typedef struct low_asked { /* an element that was prefetched in this block: v[0]
 } low_asked;
 typedef struct low_access {
   const tarn_plan_access *p;
-  LLVMValueRef base; /* set when the function is begun */
-  uint32_t held;     /* bit g: guard g has been tested here, and holds */
-  uint32_t depth;    /* levels before it have been entered, or add nothing */
+  LLVMValueRef base;       /* set when the function is begun */
+  struct low_access *look; /* of its stage */
+  uint32_t held;           /* bit g: guard g has been tested here, and holds */
+  uint32_t depth;          /* levels before it have been entered, or add nothing */
   low_off *out, *in; /* by level: what is known of the offset outside of it; `in`: the part that
                         depends on p->inner */
   low_loaded cache[LOW_CACHE];
@@ -175,11 +176,12 @@ typedef struct low_fn {
                    they are of one dim */
   LLVMValueRef thread; /* its number in a block of `threads`, where they are a team */
   int64_t threads;
-  LLVMValueRef lane;   /* of the thread in its warp, where the lanes of a reduction are threads */
-  bool by_lane;        /* each of them does another step now */
-  LLVMValueRef shared; /* the block's shared memory, of its address space; NULL: none */
-  bool halves;         /* loads keep the lane order of lanes.c now */
-  uint32_t gen;        /* changes with the basic block: what is cached holds for one */
+  LLVMValueRef lane;    /* of the thread in its warp, where the lanes of a reduction are threads */
+  bool by_lane;         /* each of them does another step now */
+  LLVMValueRef shared;  /* the block's shared memory, of its address space; NULL: none */
+  LLVMValueRef outside; /* i1 in memory: a lookup was out of range; NULL: there is none */
+  bool halves;          /* loads keep the lane order of lanes.c now */
+  uint32_t gen;         /* changes with the basic block: what is cached holds for one */
 } low_fn;
 LLVMValueRef low_alloca(low_fn *E, LLVMTypeRef t,
                         int64_t n); /* array of n in the entry block, aligned to 64 */
@@ -211,7 +213,8 @@ LLVMValueRef low_off_scalar(low_fn *E, const low_off *o);
 /* access.c */
 /* Prefetches the line at p plus so many bytes: into all caches (3), L2 and beyond (2), L3 (1). */
 void low_prefetch(low_module *M, LLVMValueRef p, LLVMValueRef bytes, bool write, unsigned locality);
-void low_access_ready(low_fn *E, low_access *a);
+/* look: lookups of its stage. What counts no loops is known from here on. */
+void low_access_ready(low_fn *E, low_access *a, low_access *look);
 void low_access_enter(low_fn *E, low_access *a, uint32_t level); /* env[level] has just been set */
 void low_access_leave(low_access *a, uint32_t level);
 const low_off *low_access_at(low_access *a, uint32_t level); /* outside of that level */
@@ -262,6 +265,7 @@ low_kernel *low_kernel_nest(low_module *M, uint32_t nest, const tarn_schedule *s
 low_kernel *low_kernel_new(low_module *M, const char *name, uint32_t nest, const tarn_schedule *s,
                            const tarn_plan_operand *in, uint32_t nin, const tarn_plan_operand *out,
                            uint32_t nout);
+uint32_t low_kernel_operands(const low_module *M, const tarn_kernel *k); /* of a nest */
 LLVMTypeRef low_kernel_type(const low_module *M, uint32_t operands);
 const char *low_kernel_name(const low_module *M, uint32_t id);
 void low_fn_begin(low_fn *E, low_module *M, LLVMValueRef fn, const tarn_plan_space *space);

@@ -5,7 +5,9 @@
  *   body (scratch, begin, end, operands…)   the loops of items begin … end-1; its pointers do not
  *                                           alias
  *   task (arg, slot, begin, end)            called by the pool: unpacks arg = {scratch, operands…}
- *   kernel (scratch, pool, operands…)       all regions, one after the other */
+ *   kernel (scratch, pool, operands…)       all regions, one after the other
+ *
+ * Of a nest with lookups the last operand is a byte that is set where one is out of range. */
 #include "lower/internal.h"
 #include <stdio.h>
 #include <string.h>
@@ -37,6 +39,7 @@ typedef struct make {
   low_kernel *k;
   const char *name;
   uint32_t nin, nout;
+  uint32_t ops; /* and the byte of lookups */
   tarn_plan_nest *plan,
       *through; /* through: the same without non-temporal stores, where the plan has some */
 } make;
@@ -45,7 +48,7 @@ static LLVMTypeRef body_type(const make *m) {
   low_module *M = m->M;
   LLVMTypeRef t[TARN_MAX_OPERANDS + 12] = {M->ptr, M->i64, M->i64};
   uint32_t n = 3;
-  for (uint32_t i = 0; i < m->nin + m->nout; i++) t[n++] = M->ptr;
+  for (uint32_t i = 0; i < m->ops; i++) t[n++] = M->ptr;
   return LLVMFunctionType(M->vt, t, low_size_type(M, t, n), 0);
 }
 
@@ -55,12 +58,22 @@ static LLVMValueRef begin_body(const make *m, low_fn *E, const char *name) {
   low_size_name(M, f);
   low_attribute(M, f, (unsigned)LLVMAttributeFunctionIndex, "noinline");
   low_attribute(M, f, 1, "noalias");
-  for (uint32_t i = 0; i < m->nin + m->nout; i++) {
+  for (uint32_t i = 0; i < m->ops; i++) {
     low_attribute(M, f, 4 + i, "noalias");
     if (i < m->nin) low_attribute(M, f, 4 + i, "readonly");
   }
   low_fn_begin(E, M, f, NULL);
   return f;
+}
+/* Threads set the byte and never clear it. */
+static void tell_outside(low_fn *E, LLVMValueRef to) {
+  low_module *M = E->M;
+  LLVMBasicBlockRef yes = low_block(E, "outside"), no = low_block(E, "inside");
+  LLVMBuildCondBr(M->b, LLVMBuildLoad2(M->b, M->i1, E->outside, ""), yes, no);
+  low_begin(E, yes);
+  LLVMBuildStore(M->b, LLVMConstInt(M->i8, 1, 0), to);
+  LLVMBuildBr(M->b, no);
+  low_begin(E, no);
 }
 /* streaming: there are non-temporal stores, which a fence makes visible to others. */
 static LLVMValueRef emit_loops(const make *m, tarn_plan_nest *plan, uint32_t region,
@@ -71,7 +84,13 @@ static LLVMValueRef emit_loops(const make *m, tarn_plan_nest *plan, uint32_t reg
   for (uint32_t i = 0; i < m->nin + m->nout; i++)
     *(i < m->nin ? &in[i] : &out[i - m->nin]) = LLVMGetParam(f, 3 + i);
   E.scratch = LLVMGetParam(f, 0), E.scratch_bytes = &m->k->scratch;
+  bool looks = m->ops > m->nin + m->nout;
+  if (looks) {
+    E.outside = low_alloca(&E, M->i1, 1);
+    LLVMBuildStore(M->b, LLVMConstInt(M->i1, 0, 0), E.outside);
+  }
   low_nest_emit(low_nest_new(M, plan), region, &E, in, out, LLVMGetParam(f, 1), LLVMGetParam(f, 2));
+  if (looks) tell_outside(&E, LLVMGetParam(f, 3 + m->nin + m->nout));
   if (streaming) LLVMBuildFence(M->b, LLVMAtomicOrderingSequentiallyConsistent, false, "");
   LLVMBuildRetVoid(M->b);
   return f;
@@ -124,7 +143,7 @@ static LLVMValueRef emit_task(const make *m, LLVMValueRef body, uint32_t region)
                                 LLVMFunctionType(M->vt, t, 4, 0));
   LLVMPositionBuilderAtEnd(M->b, LLVMAppendBasicBlockInContext(M->lc, f, ""));
   LLVMValueRef a[TARN_MAX_OPERANDS + 12];
-  uint32_t n = 0, ops = m->nin + m->nout;
+  uint32_t n = 0, ops = m->ops;
   for (uint32_t i = 0; i <= ops; i++) {
     LLVMValueRef v = listed(m, LLVMGetParam(f, 0), i);
     if (i == 0) {
@@ -146,8 +165,8 @@ static void call_body(const make *m, LLVMValueRef body, LLVMValueRef kernel, int
   low_module *M = m->M;
   LLVMValueRef a[TARN_MAX_OPERANDS + 12] = {LLVMGetParam(kernel, 0), low_i64(M, 0),
                                             low_i64(M, items)};
-  for (uint32_t i = 0; i < m->nin + m->nout; i++) a[3 + i] = LLVMGetParam(kernel, 2 + i);
-  uint32_t n = low_size_arg(M, kernel, a, 3 + m->nin + m->nout);
+  for (uint32_t i = 0; i < m->ops; i++) a[3 + i] = LLVMGetParam(kernel, 2 + i);
+  uint32_t n = low_size_arg(M, kernel, a, 3 + m->ops);
   LLVMBuildCall2(M->b, body_type(m), body, a, n, "");
 }
 
@@ -167,7 +186,7 @@ static void call_parallel(const make *m, LLVMValueRef body, LLVMValueRef task, L
   LLVMPositionBuilderAtEnd(M->b, yes);
   LLVMValueRef given[TARN_MAX_OPERANDS + 12] = {LLVMGetParam(kernel, 0)};
   uint32_t n = 1;
-  while (n <= m->nin + m->nout) given[n] = LLVMGetParam(kernel, 1 + n), n++;
+  while (n <= m->ops) given[n] = LLVMGetParam(kernel, 1 + n), n++;
   if (low_size_arg(M, kernel, given, n) > n)
     given[n] = LLVMBuildIntToPtr(M->b, given[n], M->ptr, ""), n++;
   for (uint32_t i = 0; i < n; i++) {
@@ -182,6 +201,9 @@ static void call_parallel(const make *m, LLVMValueRef body, LLVMValueRef task, L
   LLVMPositionBuilderAtEnd(M->b, after);
 }
 
+uint32_t low_kernel_operands(const low_module *M, const tarn_kernel *k) {
+  return k->nin + k->nout + tarn_nest_looks_up(tarn_nest_get(M->L, k->nest));
+}
 LLVMTypeRef low_kernel_type(const low_module *M, uint32_t operands) {
   LLVMTypeRef t[TARN_MAX_OPERANDS + 12] = {M->ptr, M->ptr};
   for (uint32_t i = 0; i < operands; i++) t[2 + i] = M->ptr;
@@ -190,7 +212,7 @@ LLVMTypeRef low_kernel_type(const low_module *M, uint32_t operands) {
 static void emit_kernel(const make *m) {
   low_module *M = m->M;
   uint32_t regions = tarn_plan_regions(m->plan);
-  m->k->type = low_kernel_type(M, m->nin + m->nout);
+  m->k->type = low_kernel_type(M, m->ops);
   LLVMValueRef f = m->k->fn = low_function(M, m->name, m->k->type),
                *body = TARN_ARRAY(M->cx, LLVMValueRef, 2 * regions);
   low_size_name(M, f);
@@ -198,7 +220,7 @@ static void emit_kernel(const make *m) {
   for (uint32_t r = 0; r < regions; r++)
     if (tarn_plan_items(m->plan, r) > 1) body[regions + r] = emit_task(m, body[r], r);
   LLVMPositionBuilderAtEnd(M->b, LLVMAppendBasicBlockInContext(M->lc, f, ""));
-  uint32_t listed_args = 1 + m->nin + m->nout + (M->sample != NULL);
+  uint32_t listed_args = 1 + m->ops + (M->sample != NULL);
   LLVMValueRef args = LLVMBuildArrayAlloca(M->b, M->ptr, low_i64(M, listed_args), "");
   for (uint32_t r = 0; r < regions; r++) {
     int64_t items = tarn_plan_items(m->plan, r);
@@ -283,6 +305,7 @@ low_kernel *low_kernel_new(low_module *M, const char *name, uint32_t nest, const
   low_kernel *k = TARN_NEW(M->cx, low_kernel);
   const tarn_nest *n = tarn_nest_get(M->L, nest);
   make m = {.M = M, .k = k, .name = name, .nin = nin, .nout = nout};
+  m.ops = nin + nout + tarn_nest_looks_up(n);
   m.plan = tarn_plan_make(M->L, M->hw, M->contract, n, s, in, out);
   bool streaming[8] = {false}, any = false;
   for (uint32_t r = 0; r < tarn_plan_regions(m.plan); r++)

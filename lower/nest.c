@@ -307,16 +307,20 @@ static void bind(low_nest *N, low_fn *E, const LLVMValueRef *in, const LLVMValue
   for (uint32_t i = 0; i < N->p->nstage; i++) {
     low_stage *st = &N->stage[i];
     if (st->p->tiled) st->shared = E->shared;
+    for (uint32_t r = 0; r < st->p->s->nlook; r++) {
+      st->look[r].base = in[st->p->s->read[st->p->nread + r].src];
+      low_access_ready(E, &st->look[r], NULL);
+    }
     for (uint32_t r = 0; r < st->p->nread; r++) {
       const tarn_read *rd = &st->p->s->read[r];
       if (!rd->stage) st->read[r].base = in[rd->src];
       else st->read[r].base = N->stage[rd->src].result.base;
       if (st->p->read[r].held) hold_operand(E, st, r);
-      low_access_ready(E, &st->read[r]);
+      low_access_ready(E, &st->read[r], st->look);
     }
     if (st->p->s->out) st->result.base = out[st->p->out_no];
     else st->result.base = local_buffer(N, E, st->p);
-    low_access_ready(E, &st->result);
+    low_access_ready(E, &st->result, NULL);
   }
 }
 
@@ -329,6 +333,8 @@ low_nest *low_nest_new(low_module *M, const tarn_plan_nest *p) {
     st->p = &p->stage[i];
     st->read = TARN_ARRAY(M->cx, low_access, st->p->nread);
     for (uint32_t r = 0; r < st->p->nread; r++) st->read[r].p = &st->p->read[r];
+    st->look = TARN_ARRAY(M->cx, low_access, st->p->s->nlook);
+    for (uint32_t r = 0; r < st->p->s->nlook; r++) st->look[r].p = &st->p->look[r];
     st->result.p = &st->p->result;
   }
   return N;
@@ -340,9 +346,9 @@ void low_nest_emit(low_nest *N, uint32_t region, low_fn *E, const LLVMValueRef *
   const tarn_plan_code *code = N->p->code[region];
   const tarn_plan_list *list = &N->p->list[N->p->split ? 1 + region : 0];
   const tarn_plan_stmt *stop = code->p + code->n;
+  E->space = &N->stage[N->p->split ? region : 0].p->space;
   bind(N, E, in, out);
   N->value = TARN_ARRAY(N->M->cx, LLVMValueRef, code->values);
-  E->space = &N->stage[N->p->split ? region : 0].p->space;
   if (!code->n) return;
   if (!list->parallel) {
     emit_from(N, E, code->p, stop);

@@ -12,7 +12,7 @@ typedef struct low_block_of_rows {
 
 typedef struct low_stage {
   const tarn_plan_stage *p;
-  low_access *read, result;
+  low_access *read, *look, result;
   LLVMValueRef *slot; /* slots × chains × state; in_memory: slot[0] is their base */
   TARN_VEC(low_block_of_rows) block;      /* those begun */
   LLVMValueRef memory[TARN_MAX_OPERANDS]; /* where operands lie that a block holds */

@@ -1,6 +1,7 @@
 /* The module around the kernels: one step a kernel, the run, the tables that describe the model
  * (runtime/rt.h). */
 #include "lower/program.h"
+#include "lower/calls.h"
 #include "lower/family.h"
 #include "runtime/rt.h"
 #include <ctype.h>
@@ -106,8 +107,14 @@ static void nest_step(low_job *g, const tarn_kernel *k, LLVMValueRef f) {
     a[n++] =
         advance(M, storage(g, f, buf), l->offset * (int64_t)tarn_dtype_size(g->p->buf[buf].dtype));
   }
+  LLVMValueRef outside = NULL;
+  if (low_kernel_operands(M, k) > k->nin + k->nout) {
+    outside = a[n++] = LLVMBuildAlloca(M->b, M->i8, "");
+    LLVMBuildStore(M->b, LLVMConstInt(M->i8, 0, 0), outside);
+  }
   if (n < LLVMCountParams(fn->fn)) n = low_size_arg(M, f, a, n);
   LLVMBuildCall2(M->b, fn->type, fn->fn, a, n, "");
+  if (outside) low_check_lookups(M, f, g->p, k, outside);
   LLVMBuildRet(M->b, LLVMConstInt(M->i32, 0, 0));
 }
 
@@ -149,7 +156,9 @@ static void emit_run(low_job *g) {
   uint32_t n = low_size_arg(M, f, a, 4);
   for (uint32_t k = 0; k < g->nstep; k++) {
     LLVMValueRef st = LLVMBuildCall2(M->b, g->step_type, g->step[k], a, n, "");
-    if (k < g->p->nker && g->p->ker[k].kind == TARN_K_NEST) continue;
+    const tarn_kernel *ker = k < g->p->nker ? &g->p->ker[k] : NULL;
+    if (ker && ker->kind == TARN_K_NEST && low_kernel_operands(M, ker) == ker->nin + ker->nout)
+      continue;
     LLVMBasicBlockRef here = LLVMGetInsertBlock(M->b),
                       next = LLVMAppendBasicBlockInContext(M->lc, f, "");
     if (!bad) {

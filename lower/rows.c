@@ -193,10 +193,5 @@ void low_gather_sum(low_step *s, const tarn_node *n, LLVMValueRef pool, const LL
     if (r[i].lt.dim[0] || !tarn_layout_elems(&r[i].li)) kept_dims(&r[i], 0);
     else LLVMBuildStore(M->b, LLVMConstInt(M->i1, 1, 0), outside);
   }
-  LLVMBasicBlockRef bad = low_step_block(s), good = low_step_block(s);
-  LLVMBuildCondBr(M->b, LLVMBuildLoad2(M->b, M->i1, outside, ""), bad, good);
-  LLVMPositionBuilderAtEnd(M->b, bad);
-  low_step_fail(s, pool, TARN_REF_INDEX,
-                tarn_format(M->cx, "%s: an index is out of range", s->k->name));
-  LLVMPositionBuilderAtEnd(M->b, good);
+  low_step_check(s, pool, LLVMBuildLoad2(M->b, M->i1, outside, ""));
 }

@@ -104,7 +104,7 @@ static bool read_factor(const tarn_plan_stage *st, const tarn_plan_list *list, u
   const tarn_plan_access *a = &st->read[r];
   int64_t down, right;
   *f = (tarn_plan_factor){.read = r};
-  if (!a->few || a->nguard) return false;
+  if (!a->few || a->nguard || st->s->read[r].row.by) return false;
   f->own = moved_by(st, list, a->off, false), f->red = moved_by(st, list, a->off, true);
   if (f->own == TARN_NONE || f->red == TARN_NONE) return false;
   const tarn_plan_level *own = &list->level[f->own], *red = &list->level[f->red];

@@ -37,8 +37,26 @@ static void within(const machine *m, int64_t at, int64_t n, const char *what) {
     tarn_raise(m->cx, TARN_INTERNAL, "plan: element %lld of %s, which has %lld", (long long)at,
                what, (long long)n);
 }
+/* What the offset's lookups add. */
+static int64_t rows_of(const machine *m, const tarn_plan_lin *off) {
+  const tarn_plan_stage *st = m->st;
+  int64_t sum = 0;
+  for (uint32_t i = 0; i < off->n; i++) {
+    const tarn_plan_term *t = &off->t[i];
+    if (t->kind != TARN_IX_ROW) continue;
+    tarn_plan_memory from = m->in[st->s->read[st->nread + t->var].src];
+    int64_t at = from.offset + tarn_plan_lin_at(t->arg, m->at), row;
+    within(m, at, tarn_tensor_count(from.elements), "a lookup");
+    int64_t i64 = tarn_tensor_get(from.elements, at).i;
+    if (!tarn_index_in(from.elements->dtype, i64, t->by, &row))
+      tarn_raise(m->cx, TARN_BAD_INPUT, "plan: index %lld for %lld rows", (long long)i64,
+                 (long long)t->by);
+    sum += t->coef * row;
+  }
+  return sum;
+}
 static tarn_value element(const machine *m, tarn_plan_memory from, const tarn_plan_access *a) {
-  int64_t at = from.offset + tarn_plan_lin_at(a->off, m->at);
+  int64_t at = from.offset + tarn_plan_lin_at(a->off, m->at) + rows_of(m, a->off);
   within(m, at, tarn_tensor_count(from.elements), "an operand");
   return tarn_tensor_get(from.elements, at);
 }

@@ -15,7 +15,8 @@ const tarn_plan_lin *tarn_plan_lin_const(tarn_ctx *cx, int64_t c) {
 static bool same_lin(const tarn_plan_lin *a, const tarn_plan_lin *b);
 static bool same_atom(const tarn_plan_term *a, const tarn_plan_term *b) {
   if (a->kind != b->kind || a->by != b->by) return false;
-  return a->kind == TARN_IX_VAR ? a->var == b->var : same_lin(a->arg, b->arg);
+  if (a->kind != TARN_IX_DIV && a->kind != TARN_IX_MOD && a->var != b->var) return false;
+  return a->kind == TARN_IX_VAR || same_lin(a->arg, b->arg);
 }
 static bool same_lin(const tarn_plan_lin *a, const tarn_plan_lin *b) {
   if (a->c != b->c || a->n != b->n) return false;
@@ -70,6 +71,10 @@ static void term_range(const tarn_plan_term *t, const int64_t *lo, const int64_t
     *rlo = lo ? lo[t->var] : 0, *rhi = hi[t->var];
     return;
   }
+  if (t->kind == TARN_IX_ROW) {
+    *rlo = 0, *rhi = t->by - 1;
+    return;
+  }
   tarn_plan_lin_range(t->arg, lo, hi, rlo, rhi);
   if (t->kind == TARN_IX_DIV) *rlo = tarn_floordiv(*rlo, t->by), *rhi = tarn_floordiv(*rhi, t->by);
   else if (tarn_floordiv(*rlo, t->by) == tarn_floordiv(*rhi, t->by))
@@ -103,13 +108,14 @@ static void take_multiples(const tarn_plan_space *s, const tarn_plan_lin *a, int
   *q = x, *r = y;
 }
 
-static const tarn_plan_lin *atom(const tarn_plan_space *s, tarn_atom_kind kind,
+static const tarn_plan_lin *atom(const tarn_plan_space *s, tarn_atom_kind kind, uint32_t var,
                                  const tarn_plan_lin *arg, int64_t by) {
   uint64_t deps = tarn_plan_lin_deps(arg);
   uint32_t last = deps ? 63 - (uint32_t)__builtin_clzll(deps) : 0;
   return one_term(
       s->cx,
-      (tarn_plan_term){.coef = 1, .kind = kind, .arg = arg, .by = by, .deps = deps, .last = last});
+      (tarn_plan_term){
+          .coef = 1, .kind = kind, .var = var, .arg = arg, .by = by, .deps = deps, .last = last});
 }
 
 const tarn_plan_lin *tarn_plan_lin_div(const tarn_plan_space *s, const tarn_plan_lin *a,
@@ -120,7 +126,7 @@ const tarn_plan_lin *tarn_plan_lin_div(const tarn_plan_space *s, const tarn_plan
   tarn_plan_lin_range(r, NULL, s->hi, &lo, &hi);
   if (tarn_floordiv(lo, d) == tarn_floordiv(hi, d))
     return tarn_plan_lin_add(s, q, 1, tarn_plan_lin_const(s->cx, tarn_floordiv(lo, d)));
-  return tarn_plan_lin_add(s, q, 1, atom(s, TARN_IX_DIV, r, d));
+  return tarn_plan_lin_add(s, q, 1, atom(s, TARN_IX_DIV, 0, r, d));
 }
 
 const tarn_plan_lin *tarn_plan_lin_mod(const tarn_plan_space *s, const tarn_plan_lin *a,
@@ -131,7 +137,7 @@ const tarn_plan_lin *tarn_plan_lin_mod(const tarn_plan_space *s, const tarn_plan
   tarn_plan_lin_range(r, NULL, s->hi, &lo, &hi);
   if (tarn_floordiv(lo, d) == tarn_floordiv(hi, d))
     return tarn_plan_lin_add(s, r, 1, tarn_plan_lin_const(s->cx, -d * tarn_floordiv(lo, d)));
-  return atom(s, TARN_IX_MOD, r, d);
+  return atom(s, TARN_IX_MOD, 0, r, d);
 }
 
 const tarn_plan_lin *tarn_plan_lin_ix(const tarn_plan_space *s, const tarn_lang *L, uint32_t ix,
@@ -147,6 +153,11 @@ const tarn_plan_lin *tarn_plan_lin_ix(const tarn_plan_space *s, const tarn_lang 
     r = tarn_plan_lin_add(s, r, t->coef, a);
   }
   return r;
+}
+
+const tarn_plan_lin *tarn_plan_lin_row(const tarn_plan_space *s, uint32_t lookup,
+                                       const tarn_plan_lin *off, int64_t extent) {
+  return atom(s, TARN_IX_ROW, lookup, off, extent);
 }
 
 const tarn_plan_lin *tarn_plan_lin_layout(const tarn_plan_space *s, const tarn_layout *l,
@@ -176,6 +187,7 @@ int64_t tarn_plan_lin_at(const tarn_plan_lin *a, const int64_t *at) {
   int64_t sum = a->c;
   for (uint32_t i = 0; i < a->n; i++) {
     const tarn_plan_term *t = &a->t[i];
+    if (t->kind == TARN_IX_ROW) continue;
     int64_t x = t->kind == TARN_IX_VAR ? at[t->var] : tarn_plan_lin_at(t->arg, at);
     if (t->kind == TARN_IX_DIV) x = tarn_floordiv(x, t->by);
     if (t->kind == TARN_IX_MOD) x = tarn_floormod(x, t->by);

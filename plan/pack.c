@@ -168,7 +168,8 @@ typedef struct stage_cut {
 /* The address of a flat constant that is read in one place; false: it is no such one, or no sum of
  * steps. */
 static bool address_of(const packer *p, const knest_read *r, int64_t *coef, tarn_address *a) {
-  if (r->stage || r->epi || !p->k->in_const[r->src] || p->reads[r->src] > 1) return false;
+  if (r->stage || r->epi || r->row.by || !p->k->in_const[r->src] || p->reads[r->src] > 1)
+    return false;
   const tarn_layout *l = &p->w.in[r->src];
   if (l->block || l->n != 1 || l->stride[0] != 1 || !tarn_ix_affine(p->L, r->m.e[0])) return false;
   for (uint32_t d = 0; d < r->m.n; d++) coef[d] = tarn_ix_coef(p->L, r->m.e[0], d);

@@ -41,7 +41,8 @@ typedef struct tarn_plan_term {
   int64_t coef;
   tarn_atom_kind kind;
   uint32_t var;             /* VAR */
-  const tarn_plan_lin *arg; /* DIV and MOD: by `by` */
+  const tarn_plan_lin *arg; /* DIV and MOD: by `by`; ROW: where the stage's lookup number var reads
+                               which of `by` rows it is */
   int64_t by;
   uint64_t deps; /* levels it depends on */
   uint32_t last; /* the innermost of them */
@@ -67,6 +68,9 @@ const tarn_plan_lin *tarn_plan_lin_ix(const tarn_plan_space *s, const tarn_lang 
                                       const tarn_plan_lin *const *sub);
 /* The element offset in a layout of the element with these indices, the layout's own offset left
  * out. */
+/* Which of `extent` rows lookup number `lookup`, whose offset is `off`, reads. */
+const tarn_plan_lin *tarn_plan_lin_row(const tarn_plan_space *s, uint32_t lookup,
+                                       const tarn_plan_lin *off, int64_t extent);
 const tarn_plan_lin *tarn_plan_lin_layout(const tarn_plan_space *s, const tarn_layout *l,
                                           const tarn_plan_lin *const *idx);
 TARN_API uint64_t tarn_plan_lin_deps(const tarn_plan_lin *a);
@@ -204,6 +208,7 @@ typedef struct tarn_plan_stage {
   uint32_t acc; /* level */
   uint32_t nread;
   tarn_plan_access *read, result;
+  tarn_plan_access *look;                    /* of its lookups, s->nlook of them */
   uint32_t out_no;                           /* output stages */
   const tarn_plan_lin *index[TARN_MAX_DIMS]; /* each dim over levels */
   tarn_dtype body_type, out_type;

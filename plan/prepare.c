@@ -97,11 +97,19 @@ static int64_t local_elems(const tarn_plan_nest *N, const tarn_plan_stage *of) {
   return n;
 }
 
+/* Which row a read is in adds to its offset. */
+static void prepare_row(const tarn_plan_stage *st, const tarn_row *row, tarn_plan_access *a) {
+  if (!row->by) return;
+  const tarn_plan_lin *at =
+      tarn_plan_lin_row(&st->space, row->by - 1, st->look[row->by - 1].off, row->extent);
+  a->off = tarn_plan_lin_add(&st->space, a->off, row->pitch, at);
+}
+
 static void prepare_read(tarn_plan_nest *N, tarn_plan_stage *st, uint32_t i,
                          const tarn_plan_operand *in, const tarn_plan_operand *out) {
   const tarn_read *r = &st->s->read[i];
   const tarn_imap *m = tarn_imap_get(N->L, r->map);
-  tarn_plan_access *a = &st->read[i];
+  tarn_plan_access *a = i < st->nread ? &st->read[i] : &st->look[i - st->nread];
   const tarn_plan_lin *at[TARN_MAX_DIMS * 2], *index[TARN_MAX_DIMS];
   uint32_t n = 0;
   memcpy(index, st->index, sizeof index);
@@ -119,6 +127,7 @@ static void prepare_read(tarn_plan_nest *N, tarn_plan_stage *st, uint32_t i,
     a->off = tarn_plan_lin_layout(&st->space, &out[from->out_no].layout, at),
     a->dtype = from->out_type;
   else a->off = local_offset(N, from, &st->space, at), a->dtype = from->out_type;
+  prepare_row(st, &r->row, a);
   a->fill = m->fill, a->nguard = m->nguard;
   for (uint32_t g = 0; g < m->nguard; g++)
     a->guard[g] = (tarn_plan_guard){tarn_plan_lin_ix(&st->space, N->L, m->guard[g].e, index),
@@ -292,6 +301,8 @@ static void prepare_stage(tarn_plan_nest *N, uint32_t i, const tarn_schedule *s,
   index_of_dims(N, st, list);
   st->nread = (uint32_t)st->f->nops + st->f->nepi;
   st->read = TARN_ARRAY(N->cx, tarn_plan_access, st->nread);
+  st->look = TARN_ARRAY(N->cx, tarn_plan_access, st->s->nlook);
+  for (uint32_t r = 0; r < st->s->nlook; r++) prepare_read(N, st, st->nread + r, in, out);
   for (uint32_t r = 0; r < st->nread; r++) prepare_read(N, st, r, in, out);
   prepare_types(N, st);
   st->result.dtype = st->out_type, st->result.store = true;
@@ -332,6 +343,7 @@ static void settle_access(tarn_plan_access *a, uint64_t serial) {
 static void settle_accesses(tarn_plan_nest *N, tarn_plan_stage *st, uint64_t serial) {
   st->serial = serial;
   for (uint32_t r = 0; r < st->nread; r++) settle_access(&st->read[r], serial);
+  for (uint32_t r = 0; r < st->s->nlook; r++) settle_access(&st->look[r], serial);
   settle_access(&st->result, serial);
   st->result.inner = 0; /* stores have no fill to choose */
   st->nan_shows = N->contract && tarn_plan_nan_shows(N, st);

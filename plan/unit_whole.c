@@ -242,7 +242,7 @@ static void read_operands(unit_match *m, const unit_parts *q) {
   tarn_stage *s = tarn_copy(m->cx, p->stage, sizeof *p->stage);
   tarn_read *r = TARN_ARRAY(m->cx, tarn_read, p->k->nin + 1);
   for (uint32_t i = 0; i < p->k->nin; i++)
-    r[i] = (tarn_read){false, i, q->n ? q->map[i] : TARN_NONE};
+    r[i] = (tarn_read){.src = i, .map = q->n ? q->map[i] : TARN_NONE};
   s->read = r;
   p->stage = s;
 }

@@ -25,6 +25,18 @@ static acc_model read_model(tarn_lang *L, const tarn_ksig *k, const tarn_nest *n
   a.few = a.constant && !m->nguard && k->in_type[r->src] == TARN_F32 && a.elems <= LOOP_FEW;
   return a;
 }
+/* Rows that follow one another lie apart for all that is known. */
+static void row_model(tarn_lang *L, const tarn_row *row, const tarn_read *look, acc_model *a) {
+  enum { APART = 64 }; /* bytes */
+  const tarn_imap *m = tarn_imap_get(L, look->map);
+  int64_t pitch = tarn_max(llabs(row->pitch), APART / (int64_t)a->bytes);
+  tarn_layout l = tarn_layout_row_major(m->nin, m->in);
+  int64_t step[TARN_MAX_DIMS] = {0};
+  imap_steps(L, m, &l, step);
+  for (uint32_t d = 0; d < m->n; d++) a->coef[d] += pitch * step[d];
+  a->touched |= imap_dims(L, m);
+  a->constant = a->few = false; /* not packed */
+}
 static void result_model(const tarn_ksig *k, const tarn_stage *s, uint32_t out, stage_model *m) {
   acc_model *a = &m->result;
   const tarn_layout row = tarn_layout_row_major(s->nown, s->own), *l = s->out ? &k->out[out] : &row;
@@ -124,7 +136,7 @@ static uint64_t matrices_of(tarn_lang *L, const tarn_ksig *k, const tarn_nest *n
   uint32_t n_read = 0;
   if (f.red == TARN_NONE || tarn_reducer_get(L, f.red)->kind != TARN_RED_SUM) return 0;
   for (uint32_t r = 0; r < f.nops; r++) {
-    if (s->read[r].stage) continue;
+    if (s->read[r].stage || s->read[r].row.by) continue;
     acc_model a = read_model(L, k, n, &s->read[r], false);
     if (is_matrix(&a, (1u << (n->depth + s->nown)) - 1) &&
         a.elems <= TARN_MOST_MATRIX * TARN_MOST_MATRIX)
@@ -235,9 +247,13 @@ static void stage_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const 
   m->nshared = nest->depth, m->nacc = m->n - s->nred;
   for (uint32_t d = 0; d < m->n; d++)
     if (m->dim[d] == 0) m->dim[d] = 1; /* a loop without trips is priced as one with one */
-  m->nread = (uint32_t)f->nops + f->nepi;
-  for (uint32_t r = 0; r < m->nread; r++)
-    m->read[r] = read_model(L, k, nest, &s->read[r], r >= f->nops);
+  uint32_t operands = (uint32_t)f->nops + f->nepi;
+  m->nread = tarn_stage_reads(L, s);
+  for (uint32_t r = 0; r < m->nread; r++) {
+    const tarn_row *row = &s->read[r].row;
+    m->read[r] = read_model(L, k, nest, &s->read[r], r >= f->nops && r < operands);
+    if (row->by) row_model(L, row, &s->read[operands + row->by - 1], &m->read[r]);
+  }
   stage_functions(L, hw, s, m);
   if (!k->strict) matrix_model(m, tarn_hw_fx_cycles(hw, TARN_FX_MUL));
   if (!k->strict) pads_model(L, s, m);
@@ -247,8 +263,7 @@ static void stage_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const 
   result_model(k, s, out, m);
 }
 static uint32_t reads_of(tarn_lang *L, const tarn_nest *nest, uint32_t i) {
-  const tarn_func *f = tarn_fn_get(L, nest->stage[i].fn);
-  return (uint32_t)f->nops + f->nepi;
+  return tarn_stage_reads(L, &nest->stage[i]);
 }
 static void make_room(tarn_lang *L, const tarn_nest *nest, kernel_model *km) {
   tarn_ctx *cx = tarn_lang_ctx(L);

@@ -214,8 +214,10 @@ static inline void random_staged(loop_case *c) {
     for (uint32_t r = 0; r < nops + nepi; r++) {
       uint32_t over = r < nops ? s.n : s.nacc, from = i ? (uint32_t)below(i) : 0;
       if (i && (below(2) || r == 0))
-        read[r] = (tarn_read){true, from,
-                              random_map(&s, over, st[from].nown, st[from].own, true, below(2))};
+        read[r] =
+            (tarn_read){.stage = true,
+                        .src = from,
+                        .map = random_map(&s, over, st[from].nown, st[from].own, true, below(2))};
       else read[r] = random_read(c, &s, over, below(2));
     }
     st[i] = (tarn_stage){

@@ -26,10 +26,10 @@ static uint32_t softmax_nest(int64_t rows, int64_t cols, bool both) {
   uint32_t e = tarn_fx_op(L, TARN_FX_EXP, tarn_fx_op(L, TARN_FX_SUB, h0, h1, 0), 0, 0);
   builder b = {.n = {.depth = 1, .out_ns = 1, .shared = {rows}, .nstage = 3, .nchild = 1}};
   (void)one;
-  b.r[0][0] = (tarn_read){false, 0, whole};
-  b.r[1][0] = (tarn_read){false, 0, whole};
-  b.r[1][1] = (tarn_read){true, 0, row};
-  b.r[2][0] = (tarn_read){true, 1, own};
+  b.r[0][0] = (tarn_read){.map = whole};
+  b.r[1][0] = (tarn_read){.map = whole};
+  b.r[1][1] = (tarn_read){.stage = true, .map = row};
+  b.r[2][0] = (tarn_read){.stage = true, .src = 1, .map = own};
   b.s[0] = (tarn_stage){.nred = 1, .red = {cols}, .read = b.r[0]};
   b.s[0].fn = tarn_fn_reduce(L, h0, 1, tarn_reducer_of(L, TARN_RED_MAX, TARN_F32));
   b.s[1] = (tarn_stage){.nown = 1, .own = {cols}, .read = b.r[1], .out = both};
@@ -96,7 +96,7 @@ TEST(two_fills) {
   uint32_t v = tarn_ix_var(L, 0, wide);
   m.e[0] = tarn_ix_add(L, v, tarn_ix_const(L, -2), wide);
   m.guard[0] = (tarn_guard){v, 2, 10};
-  tarn_read r = {false, 0, tarn_map_intern(L, &m)};
+  tarn_read r = {.map = tarn_map_intern(L, &m)};
   tarn_stage s = {.nown = 1, .own = {12}, .read = &r, .out = true};
   s.fn = tarn_fn_map(L, tarn_fx_hole(L, 0), 1);
   tarn_nest n = {.out_ns = 1, .nstage = 1, .nchild = 1, .stage = &s};

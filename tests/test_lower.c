@@ -234,9 +234,9 @@ static tarn_read random_read(nest_maker *q, const space *s, uint32_t n) {
   if (q->nstage && kit_below(2)) {
     uint32_t from = kit_below(q->nstage);
     if (q->stage[from].out == false || q->depth == 0 || kit_below(2))
-      return (tarn_read){true, from, stage_map(s, n, &q->stage[from])};
+      return (tarn_read){.stage = true, .src = from, .map = stage_map(s, n, &q->stage[from])};
   }
-  return (tarn_read){false, q->c->nin, random_operand(q->c, s, n, q->t)};
+  return (tarn_read){.src = q->c->nin, .map = random_operand(q->c, s, n, q->t)};
 }
 
 /* One more stage: a map or a reduction, with or without epilogue; its result has type t unless it
@@ -343,7 +343,7 @@ static tarn_read window_read(kit_case *c, const space *s, uint32_t fill) {
   if (!m.nguard) m.fill = TARN_NONE;
   c->in_type[0] = TARN_F32, c->in[0] = random_layout(3, m.in),
   c->value[0] = kit_tensor(cx, TARN_F32, 3, m.in, 2);
-  return (tarn_read){false, c->nin++, tarn_map_intern(L, &m)};
+  return (tarn_read){.src = c->nin++, .map = tarn_map_intern(L, &m)};
 }
 /* Rows of lanes and the whole window written out. */
 static void write_rows(tarn_stage_sched *ss, int64_t lanes) {
@@ -389,8 +389,8 @@ static void share_rows(nest_maker *q, const space *s) {
   tarn_imap m = {.ns = 4, .n = 4, .nin = 2, .fill = TARN_NONE, .in = {s->dim[1], s->dim[2]}};
   memcpy(m.dim, p.dim, p.n * sizeof *m.dim), m.e[0] = ix(&p, 1), m.e[1] = ix(&p, 3);
   tarn_read *read = TARN_ARRAY(cx, tarn_read, 2);
-  read[0] = (tarn_read){true, 0, tarn_map_intern(L, &m)};
-  read[1] = (tarn_read){false, c->nin, random_operand(c, &p, p.n, TARN_F32)};
+  read[0] = (tarn_read){.stage = true, .map = tarn_map_intern(L, &m)};
+  read[1] = (tarn_read){.src = c->nin, .map = random_operand(c, &p, p.n, TARN_F32)};
   tarn_func f = {.nops = 2, .epi = TARN_NONE, .red = tarn_reducer_of(L, TARN_RED_SUM, TARN_F32)};
   f.body = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0);
   *st = (tarn_stage){.nown = 2,
@@ -425,7 +425,7 @@ static tarn_read channel_read(kit_case *c, const space *s) {
   memcpy(m.dim, s->dim, s->nacc * sizeof *m.dim), m.e[0] = ix(s, 2);
   c->in_type[c->nin] = TARN_F32, c->in[c->nin] = random_layout(1, m.in),
   c->value[c->nin] = kit_tensor(cx, TARN_F32, 1, m.in, 2);
-  return (tarn_read){false, c->nin++, tarn_map_intern(L, &m)};
+  return (tarn_read){.src = c->nin++, .map = tarn_map_intern(L, &m)};
 }
 static uint32_t with_bias(void) {
   uint32_t a = tarn_fx_hole(L, kit_below(2)), b = tarn_fx_hole(L, 1 - tarn_fx_get(L, a)->hole);
@@ -444,7 +444,7 @@ static void window_case(kit_case *c, bool product, uint32_t form) {
   tarn_read *read = TARN_ARRAY(cx, tarn_read, 3);
   read[0] =
       window_read(c, &s, product ? number(TARN_F32, 0) : tarn_fx_const(L, TARN_F32, -INFINITY));
-  if (product) read[1] = (tarn_read){false, c->nin, random_operand(c, &s, s.n, TARN_F32)};
+  if (product) read[1] = (tarn_read){.src = c->nin, .map = random_operand(c, &s, s.n, TARN_F32)};
   tarn_func f = {.nops = product ? 2 : 1, .epi = TARN_NONE};
   f.body = product ? tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0)
                    : tarn_fx_hole(L, 0);

@@ -43,7 +43,7 @@ static double ulp_of(float x) {
 
 static void unary_case(kit_case *c, tarn_fxop op, int64_t n) {
   tarn_read *read = TARN_ARRAY(cx, tarn_read, 1);
-  read[0] = (tarn_read){false, 0, tarn_map_identity(L, tarn_type_tensor(L, TARN_F32, 1, 1, &n))};
+  read[0] = (tarn_read){.map = tarn_map_identity(L, tarn_type_tensor(L, TARN_F32, 1, 1, &n))};
   uint32_t body = tarn_fx_op(L, op, tarn_fx_hole(L, 0), 0, 0);
   tarn_stage st = {
       .nown = 1,

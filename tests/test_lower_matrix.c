@@ -39,7 +39,7 @@ static tarn_read matrix_read(kit_case *c, const matrix_case *w, uint32_t own, ui
   m.in[0] = w->dim[own], m.in[1] = w->dim[red], m.e[0] = var(w, own), m.e[1] = var(w, red);
   c->in_type[at] = TARN_F32, c->constant[at] = true, c->value[at] = matrix(w, m.in[0], m.in[1]);
   c->in[at] = tarn_layout_row_major(2, m.in);
-  return (tarn_read){false, at, tarn_map_intern(L, &m)};
+  return (tarn_read){.src = at, .map = tarn_map_intern(L, &m)};
 }
 static tarn_read data_read(kit_case *c, const matrix_case *w) {
   tarn_imap m = map_of(w, 4);
@@ -54,7 +54,7 @@ static tarn_read data_read(kit_case *c, const matrix_case *w) {
   m.e[2] = var(w, K), m.in[2] = w->dim[K], m.e[3] = var(w, C), m.in[3] = w->dim[C];
   c->in_type[at] = TARN_F32, c->in[at] = tarn_layout_row_major(4, m.in),
   c->value[at] = kit_tensor(cx, TARN_F32, 4, m.in, 1);
-  return (tarn_read){false, at, tarn_map_intern(L, &m)};
+  return (tarn_read){.src = at, .map = tarn_map_intern(L, &m)};
 }
 static void make(kit_case *c, const matrix_case *w) {
   bool three = w->dim[K] > 1;
@@ -68,7 +68,7 @@ static void make(kit_case *c, const matrix_case *w) {
   tarn_imap bias = map_of(w, 1);
   bias.n = bias.ns = I, bias.in[0] = w->dim[C], bias.e[0] = tarn_ix_var(L, C, w->dim);
   memset(bias.dim + I, 0, sizeof bias.dim - I * sizeof *bias.dim);
-  read[n] = (tarn_read){false, c->nin, tarn_map_intern(L, &bias)};
+  read[n] = (tarn_read){.src = c->nin, .map = tarn_map_intern(L, &bias)};
   c->in_type[c->nin] = TARN_F32, c->in[c->nin] = tarn_layout_row_major(1, bias.in);
   c->value[c->nin++] = kit_tensor(cx, TARN_F32, 1, bias.in, 1);
   tarn_func f = {.nops = (uint8_t)n,

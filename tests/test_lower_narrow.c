@@ -8,7 +8,7 @@ static void short_rows_job(tarn_ctx *c, void *arg) {
   const int64_t dim[] = {9, 7};
   tarn_imap a = {.ns = 2, .n = 2, .nin = 2, .fill = TARN_NONE, .dim = {9, 7}, .in = {9, 7}};
   for (uint32_t i = 0; i < 2; i++) a.e[i] = tarn_ix_var(L, i, dim);
-  tarn_read read[1] = {{false, 0, tarn_map_intern(L, &a)}};
+  tarn_read read[1] = {{.map = tarn_map_intern(L, &a)}};
   tarn_stage st = {.nown = 2, .own = {9, 7}, .read = read, .out = true};
   st.fn = tarn_fn_map(L, tarn_fx_op(L, TARN_FX_NEG, tarn_fx_hole(L, 0), 0, 0), 1);
   tarn_nest n = {.out_ns = 2, .nstage = 1, .nchild = 1, .stage = &st};
@@ -45,7 +45,7 @@ static void greatest_job(tarn_ctx *c, void *arg) {
   const int64_t dim[] = {65, 64};
   tarn_imap a = {.ns = 1, .n = 2, .nin = 2, .fill = TARN_NONE, .dim = {65, 64}, .in = {65, 64}};
   for (uint32_t i = 0; i < 2; i++) a.e[i] = tarn_ix_var(L, i, dim);
-  tarn_read read[1] = {{false, 0, tarn_map_intern(L, &a)}};
+  tarn_read read[1] = {{.map = tarn_map_intern(L, &a)}};
   tarn_func fn = {.nops = 1,
                   .red = tarn_reducer_of(L, TARN_RED_MAX, TARN_F32),
                   .epi = TARN_NONE,
@@ -119,7 +119,8 @@ static void few_registers_job(tarn_ctx *c, void *arg) {
     a.e[0] = tarn_ix_var(L, 0, dim), a.e[1] = tarn_ix_var(L, 2, dim);
     b.in[0] = dim[2], b.in[1] = dim[1], b.e[0] = tarn_ix_var(L, 2, dim),
     b.e[1] = tarn_ix_var(L, 1, dim);
-    tarn_read read[2] = {{false, 0, tarn_map_intern(L, &a)}, {false, 1, tarn_map_intern(L, &b)}};
+    tarn_read read[2] = {{.map = tarn_map_intern(L, &a)},
+                         {.src = 1, .map = tarn_map_intern(L, &b)}};
     tarn_func fn = {.nops = 2, .red = tarn_reducer_of(L, TARN_RED_SUM, TARN_F32), .epi = TARN_NONE};
     fn.body = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0);
     tarn_stage st = {

@@ -38,7 +38,8 @@ static void light_writer_case(kit_case *k, int64_t wide) {
             y = x;
   x.e[0] = tarn_ix_var(L, 0, dim), x.e[1] = tarn_ix_var(L, 1, dim), y.nin = 1, y.in[0] = wide,
   y.e[0] = tarn_ix_var(L, 1, dim);
-  tarn_read read[2] = {{false, 0, tarn_map_intern(L, &x)}, {true, 0, tarn_map_intern(L, &y)}};
+  tarn_read read[2] = {{.map = tarn_map_intern(L, &x)},
+                       {.stage = true, .map = tarn_map_intern(L, &y)}};
   tarn_func fn[2] = {{.nops = 1, .red = TARN_NONE, .epi = TARN_NONE},
                      {.nops = 1, .red = TARN_NONE, .epi = TARN_NONE}};
   fn[0].body = tarn_fx_hole(L, 0);
@@ -140,7 +141,7 @@ static void past_job(tarn_ctx *c, void *arg) {
 /* A sum of products over the last of three dims, of what two maps read. */
 static void product_case(kit_case *k, const tarn_imap *a, const tarn_imap *b, tarn_tensor *x,
                          tarn_tensor *y) {
-  tarn_read read[2] = {{false, 0, tarn_map_intern(L, a)}, {false, 1, tarn_map_intern(L, b)}};
+  tarn_read read[2] = {{.map = tarn_map_intern(L, a)}, {.src = 1, .map = tarn_map_intern(L, b)}};
   tarn_func fn = {.nops = 2, .red = tarn_reducer_of(L, TARN_RED_SUM, TARN_F32), .epi = TARN_NONE};
   fn.body = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0);
   tarn_stage st = {.nown = 2,

@@ -17,7 +17,7 @@ static void product_schedule(kit_case *c) {
 }
 /* The sum of products of two operands, read by these maps over (rows, 16 columns, k). */
 static void product_of(kit_case *c, const tarn_imap *a, const tarn_imap *b) {
-  tarn_read read[2] = {{false, 0, tarn_map_intern(L, a)}, {false, 1, tarn_map_intern(L, b)}};
+  tarn_read read[2] = {{.map = tarn_map_intern(L, a)}, {.src = 1, .map = tarn_map_intern(L, b)}};
   tarn_func fn = {.nops = 2, .red = tarn_reducer_of(L, TARN_RED_SUM, TARN_F32), .epi = TARN_NONE};
   fn.body = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0);
   tarn_stage st = {
@@ -50,7 +50,7 @@ static void greatest_case(kit_case *c, tarn_red_kind kind, int64_t n, int64_t la
   tarn_read *read = TARN_ARRAY(cx, tarn_read, 1);
   tarn_imap m = {.ns = 0, .n = 1, .nin = 1, .fill = TARN_NONE, .dim = {n}, .in = {n}};
   m.e[0] = tarn_ix_var(L, 0, m.dim);
-  read[0] = (tarn_read){false, 0, tarn_map_intern(L, &m)};
+  read[0] = (tarn_read){.map = tarn_map_intern(L, &m)};
   uint32_t fn = tarn_fn_reduce(L, tarn_fx_hole(L, 0), 1, tarn_reducer_of(L, kind, TARN_F32));
   tarn_stage st = {.nred = 1, .red = {n}, .read = read, .out = true, .fn = fn};
   tarn_nest nest = {.nstage = 1, .nchild = 1, .stage = &st};
@@ -184,7 +184,7 @@ static void panel_case(kit_case *c, int64_t rows, int64_t panels, int64_t k) {
   a.e[0] = ix(&s, 0), a.e[1] = ix(&s, 3);
   b.nin = 3, b.in[0] = panels, b.in[1] = k, b.in[2] = 16, b.e[0] = ix(&s, 1), b.e[1] = ix(&s, 3),
   b.e[2] = ix(&s, 2);
-  tarn_read read[2] = {{false, 0, tarn_map_intern(L, &a)}, {false, 1, tarn_map_intern(L, &b)}};
+  tarn_read read[2] = {{.map = tarn_map_intern(L, &a)}, {.src = 1, .map = tarn_map_intern(L, &b)}};
   tarn_func fn = {.nops = 2, .red = tarn_reducer_of(L, TARN_RED_SUM, TARN_F32), .epi = TARN_NONE};
   fn.body = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0);
   tarn_stage st = {
@@ -258,7 +258,7 @@ static uint32_t window_lines(int64_t step, int64_t places, int64_t pad, const ch
     a.e[0] = tarn_ix_add(L, a.e[0], tarn_ix_const(L, -pad), s.dim);
     a.nguard = 1, a.guard[0] = (tarn_guard){a.e[0], 0, a.in[0]}, a.fill = number(TARN_F32, 0);
   }
-  tarn_read read[1] = {{false, 0, tarn_map_intern(L, &a)}};
+  tarn_read read[1] = {{.map = tarn_map_intern(L, &a)}};
   tarn_func fn = {.nops = 1,
                   .red = tarn_reducer_of(L, TARN_RED_SUM, TARN_F32),
                   .epi = TARN_NONE,
@@ -326,10 +326,10 @@ static void shared_rows_case(kit_case *k) {
     x.guard[i] = (tarn_guard){x.e[i], 0, x.in[i]}, w.e[i] = ix(&s, 3 + i);
   }
   x.e[2] = ix(&s, 2), z.e[0] = ix(&t, 1), z.e[1] = ix(&t, 3);
-  tarn_read read[4] = {{false, 0, tarn_map_intern(L, &x)},
-                       {false, 1, tarn_map_intern(L, &w)},
-                       {true, 0, tarn_map_intern(L, &z)},
-                       {false, 2, tarn_map_intern(L, &v)}};
+  tarn_read read[4] = {{.map = tarn_map_intern(L, &x)},
+                       {.src = 1, .map = tarn_map_intern(L, &w)},
+                       {.stage = true, .map = tarn_map_intern(L, &z)},
+                       {.src = 2, .map = tarn_map_intern(L, &v)}};
   tarn_func fn = {.nops = 2, .red = tarn_reducer_of(L, TARN_RED_SUM, TARN_F32), .epi = TARN_NONE};
   fn.body = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0);
   tarn_stage st[2] = {{.nown = 2, .nred = 2, .own = {cols, lanes}, .red = {3, 3}, .read = read},
@@ -404,10 +404,10 @@ static void turned_case(kit_case *c, const turned *t) {
   a.in[0] = t->k ? t->k : t->cols, a.in[1] = t->rows, a.e[0] = ix(&s, t->k ? 2 : 1),
   a.e[1] = ix(&s, 0);
   b.in[0] = t->cols, b.in[1] = t->k, b.e[0] = ix(&s, 1), b.e[1] = t->k ? ix(&s, 2) : a.e[1];
-  tarn_read read[2] = {{false, 0, tarn_map_intern(L, &a)}};
+  tarn_read read[2] = {{.map = tarn_map_intern(L, &a)}};
   tarn_func fn = {.nops = 1, .red = TARN_NONE, .epi = TARN_NONE, .body = tarn_fx_hole(L, 0)};
   if (t->k) {
-    read[1] = (tarn_read){false, 1, tarn_map_intern(L, &b)};
+    read[1] = (tarn_read){.src = 1, .map = tarn_map_intern(L, &b)};
     fn.nops = 2, fn.red = tarn_reducer_of(L, TARN_RED_SUM, t->t);
     fn.body = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0);
   }

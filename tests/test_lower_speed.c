@@ -80,8 +80,8 @@ static uint32_t conv_nest(int64_t h, int64_t w, int64_t ci, int64_t co, int64_t 
   int64_t fd[4] = {k, k, ci, co};
   memcpy(f.in, fd, sizeof fd);
   tarn_read *read = TARN_ARRAY(cx, tarn_read, 2);
-  read[0] = (tarn_read){false, 0, tarn_map_intern(L, &x)},
-  read[1] = (tarn_read){false, 1, tarn_map_intern(L, &f)};
+  read[0] = (tarn_read){.map = tarn_map_intern(L, &x)},
+  read[1] = (tarn_read){.src = 1, .map = tarn_map_intern(L, &f)};
   uint32_t body = tarn_fx_op(L, TARN_FX_MUL, tarn_fx_hole(L, 0), tarn_fx_hole(L, 1), 0);
   tarn_func fn = {
       .nops = 2, .body = body, .red = tarn_reducer_of(L, TARN_RED_SUM, TARN_F32), .epi = TARN_NONE};

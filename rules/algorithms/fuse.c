@@ -161,7 +161,7 @@ static bool append_epilogue(kern *p, const kern *k, uint32_t slot) {
     }
     uint32_t leaf = kern_leaf(p, k->leaf[ks->read[r].src]);
     if (leaf == TARN_NONE) return false;
-    uint32_t at = kern_add_read(ps, body, (tarn_read){false, leaf, ks->read[r].map});
+    uint32_t at = kern_add_read(ps, body, (tarn_read){.src = leaf, .map = ks->read[r].map});
     if (at == TARN_NONE) return false;
     with[r] = tarn_fx_hole(p->L, at + !body);
   }
@@ -305,7 +305,8 @@ static bool append_stages(kern *p, const kern *k, uint32_t slot, const uint32_t 
       tarn_read *x = &s->read[r];
       if (x->stage) x->src += base;
       else if (x->src == slot) {
-        *x = (tarn_read){true, base - 1, local_read(k, to, nfree, p->depth, x->map)};
+        *x = (tarn_read){
+            .stage = true, .src = base - 1, .map = local_read(k, to, nfree, p->depth, x->map)};
       } else if ((x->src = kern_leaf(p, k->leaf[x->src])) == TARN_NONE) return false;
     }
   }

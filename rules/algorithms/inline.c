@@ -37,7 +37,7 @@ static bool mask_read(kern *k, uint32_t map, tarn_read *out) {
   if (leaf == TARN_NONE) return false;
   m.nin = 0;
   m.fill = tarn_fx_iconst(k->L, TARN_BOOL, 0);
-  *out = (tarn_read){false, leaf, tarn_map_intern(k->L, &m)};
+  *out = (tarn_read){.src = leaf, .map = tarn_map_intern(k->L, &m)};
   return true;
 }
 
@@ -57,7 +57,7 @@ static uint32_t inlined(kern *k, kstage *s, bool body, const kern *p, uint32_t m
     uint32_t c = tarn_map_compose(k->L, guard ? map_with_fill(k->L, map, f) : map, ps->read[j].map);
     uint32_t leaf = c == TARN_NONE ? c : kern_leaf(k, p->leaf[ps->read[j].src]);
     if (leaf == TARN_NONE) return TARN_NONE;
-    uint32_t at = kern_add_read(s, body, (tarn_read){false, leaf, c});
+    uint32_t at = kern_add_read(s, body, (tarn_read){.src = leaf, .map = c});
     if (at == TARN_NONE) return TARN_NONE;
     with[j] = tarn_fx_hole(k->L, at + !body);
   }

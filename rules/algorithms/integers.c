@@ -197,8 +197,9 @@ static bool summed(product *p, const tarn_read *of, uint32_t *hole) {
                    tarn_fx_cast(L, TARN_I32, tarn_fx_hole(L, 0)), TARN_NONE, *of);
   uint32_t leaf = id == TARN_NONE ? id : kern_leaf(k, id);
   if (leaf == TARN_NONE) return false;
-  uint32_t at = kern_add_read(&k->stage[0], false,
-                              (tarn_read){false, leaf, map_project(L, p->dim, p->nacc, axis, n)});
+  uint32_t at =
+      kern_add_read(&k->stage[0], false,
+                    (tarn_read){.src = leaf, .map = map_project(L, p->dim, p->nacc, axis, n)});
   *hole = at == TARN_NONE ? at : tarn_fx_hole(L, at + 1);
   return at != TARN_NONE;
 }
@@ -217,7 +218,7 @@ static uint32_t outside(product *p, const factor *f, uint32_t through, uint32_t 
     uint32_t map = beside(p, f, through, h), leaf = kern_leaf(k, f->p.leaf[r->src]);
     if (map == TARN_NONE || (map = tarn_map_compose(L, own, map)) == TARN_NONE || leaf == TARN_NONE)
       return TARN_NONE;
-    uint32_t at = kern_add_read(&k->stage[0], false, (tarn_read){false, leaf, map});
+    uint32_t at = kern_add_read(&k->stage[0], false, (tarn_read){.src = leaf, .map = map});
     if (at == TARN_NONE) return TARN_NONE;
     with[h] = tarn_fx_hole(L, at + 1);
   }
@@ -237,7 +238,7 @@ static bool take_elements(product *p, const uint32_t *leaf, uint32_t *through) {
     map = tarn_map_compose(k->L, m->nguard ? map_with_fill(k->L, map, fill) : map,
                            f->p.stage[0].read[f->hole].map);
     if (map == TARN_NONE || at == TARN_NONE) return false;
-    st->read[i] = (tarn_read){false, at, map};
+    st->read[i] = (tarn_read){.src = at, .map = map};
   }
   return true;
 }

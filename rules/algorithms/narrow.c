@@ -50,7 +50,7 @@ static uint32_t reduced(const kern *like, uint32_t id, const tarn_type *t, const
   for (uint32_t i = 0; i < nown + nred; i++) axis[i] = i < nown ? own[i] : red[i - nown];
   return kern_reduced(&k, t->dim, t->n, axis, nown, nred,
                       tarn_reducer_of(k.L, TARN_RED_MAX, TARN_F32), f, least,
-                      (tarn_read){false, 0, map_same(k.L, t->dim, t->n)});
+                      (tarn_read){.map = map_same(k.L, t->dim, t->n)});
 }
 /* A map over the dims of the operand: of a tensor of its shape and of one over its kept dims. */
 static kern *mapped(const kern *like, const operand *o, uint32_t id, uint32_t by, uint32_t body) {
@@ -61,9 +61,9 @@ static kern *mapped(const kern *like, const operand *o, uint32_t id, uint32_t by
   *st = (kstage){
       .nown = n, .nb = 2, .body = body, .reducer = TARN_NONE, .epi = TARN_NONE, .out = true};
   memcpy(st->own, o->type->dim, n * sizeof *st->own);
-  st->read[0] = (tarn_read){false, kern_leaf(k, id), map_same(k->L, st->own, n)};
+  st->read[0] = (tarn_read){.src = kern_leaf(k, id), .map = map_same(k->L, st->own, n)};
   st->read[1] =
-      (tarn_read){false, kern_leaf(k, by), map_project(k->L, st->own, n, o->kept, o->nkept)};
+      (tarn_read){.src = kern_leaf(k, by), .map = map_project(k->L, st->own, n, o->kept, o->nkept)};
   return k;
 }
 

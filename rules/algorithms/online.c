@@ -378,8 +378,8 @@ static void add_top(joining *j) {
   m->red[0] = w->own[0] = o->parts;
   m->reducer = o->k->stage[o->top].reducer;
   m->body = tarn_fx_hole(b->L, 0);
-  m->read[0] = w->read[0] = (tarn_read){false, j->leaf[o->top], part};
-  w->read[1] = (tarn_read){true, 0, row};
+  m->read[0] = w->read[0] = (tarn_read){.src = j->leaf[o->top], .map = part};
+  w->read[1] = (tarn_read){.stage = true, .map = row};
   w->nb = 2;
   w->body = op2(b->L, TARN_FX_SUB, tarn_fx_hole(b->L, 0), tarn_fx_hole(b->L, 1));
   w->body = tarn_fx_op(b->L, TARN_FX_EXP, w->body, 0, 0);
@@ -406,8 +406,8 @@ static bool add_sum(joining *j, uint32_t i) {
   s->red[0] = o->parts;
   n = kern_dims(b, s, true, dim), c = n - 1;
   if (n > TARN_MAX_DIMS || b->depth + 1 + s->nown > TARN_MAX_DIMS) return false;
-  s->read[0] = (tarn_read){false, j->leaf[i], of_part(o, dim, n, c, s->nown)};
-  s->read[1] = (tarn_read){true, 1, map_project(b->L, dim, n, &c, 1)};
+  s->read[0] = (tarn_read){.src = j->leaf[i], .map = of_part(o, dim, n, c, s->nown)};
+  s->read[1] = (tarn_read){.stage = true, .src = 1, .map = map_project(b->L, dim, n, &c, 1)};
   s->body = op2(b->L, TARN_FX_MUL, tarn_fx_hole(b->L, 0), tarn_fx_hole(b->L, 1));
   for (uint32_t r = 0; r < was->ne; r++) {
     tarn_read x = was->read[was->nb + r];
@@ -415,7 +415,9 @@ static bool add_sum(joining *j, uint32_t i) {
     with[r + 1] = tarn_fx_hole(b->L, kern_add_read(s, false, x) + 1);
   }
   for (uint32_t f = 0; f < o->factor[i].n; f++) {
-    tarn_read x = {true, j->to[o->factor[i].stage[f]], map_project(b->L, dim, n - 1, NULL, 0)};
+    tarn_read x = {.stage = true,
+                   .src = j->to[o->factor[i].stage[f]],
+                   .map = map_project(b->L, dim, n - 1, NULL, 0)};
     uint32_t at = kern_add_read(s, false, x);
     if (at == TARN_NONE) return false;
     value = op2(b->L, o->factor[i].divide[f] ? TARN_FX_DIV : TARN_FX_MUL, value,

@@ -147,7 +147,7 @@ static uint32_t merged(rsite *s, taps *t) {
   d.nleaf = 0;
   for (uint32_t j = 0; j < t->nread; j++) {
     uint32_t map = one_leaf(t, j) ? grid_map(&t->g, t->map[j], tap[0]) : TARN_NONE;
-    tarn_read r = {false, 0, map};
+    tarn_read r = {.map = map};
     if (map != TARN_NONE) r.src = kern_leaf(&d, t->leaf[j][0]);
     else if (!stacked_read(s, &d, t, j, tap, &r)) return TARN_NONE;
     if (r.src == TARN_NONE) return TARN_NONE;
@@ -180,7 +180,7 @@ uint32_t build_sum(rsite *s) {
     uint32_t map = st->read[tarn_fx_get(k.L, t->hole[0])->hole].map, d = merged(s, t);
     uint32_t leaf = d == TARN_NONE ? d : kern_leaf(&k, d);
     if (leaf == TARN_NONE) continue;
-    uint32_t at = kern_add_read(st, true, (tarn_read){false, leaf, map});
+    uint32_t at = kern_add_read(st, true, (tarn_read){.src = leaf, .map = map});
     if (at == TARN_NONE) return TARN_NONE;
     uint32_t now = tarn_fx_hole(k.L, at);
     for (uint32_t r = 0; r < nrest; r++) now = tarn_fx_op(k.L, TARN_FX_ADD, now, rest[r], 0);

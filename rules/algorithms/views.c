@@ -50,7 +50,7 @@ static uint32_t part_of(const kern *whole, uint32_t slot, uint32_t axis, uint32_
     tarn_read *x = &st->read[r];
     if ((x->map = tarn_map_compose(k.L, in, x->map)) == TARN_NONE) return TARN_NONE;
     if (reads_slot(slot, x))
-      *x = (tarn_read){false, leaf, map_stretched(k.L, x->map, loop, n, axis)};
+      *x = (tarn_read){.src = leaf, .map = map_stretched(k.L, x->map, loop, n, axis)};
   }
   return kern_store(&k);
 }

@@ -154,7 +154,8 @@ static uint32_t a_read(building *b, uint32_t var, uint32_t n, bool body) {
                         tarn_fx_op(L, TARN_FX_MAX, tarn_fx_hole(L, 0), number(b, 0), 0));
   uint32_t child = id == TARN_NONE ? id : kern_leaf(b->k, id);
   if (child == TARN_NONE) return child;
-  uint32_t at = kern_add_read(b->st, body, (tarn_read){false, child, tarn_map_intern(L, &m)});
+  uint32_t at =
+      kern_add_read(b->st, body, (tarn_read){.src = child, .map = tarn_map_intern(L, &m)});
   return at == TARN_NONE ? at : tarn_fx_hole(L, at + !body);
 }
 

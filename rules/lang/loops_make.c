@@ -216,7 +216,7 @@ static uint32_t add_read(place *p, tarn_read r) {
 }
 static uint32_t add_child(place *p, uint32_t id, uint32_t map) {
   uint32_t leaf = id == TARN_NONE || map == TARN_NONE ? TARN_NONE : kern_leaf(p->k, id);
-  return leaf == TARN_NONE ? leaf : add_read(p, (tarn_read){false, leaf, map});
+  return leaf == TARN_NONE ? leaf : add_read(p, (tarn_read){.src = leaf, .map = map});
 }
 static tarn_dtype type_of(const making *g, uint32_t id) {
   const kern_host *h = &g->e->host->nest;
@@ -351,7 +351,8 @@ static uint32_t stage_read(making *g, const lx *x, const scope *s, place *p) {
   scope in = *p->shared;
   result r = {0};
   if (!add_list(g, &in, &r, x) || !add_stage(g, x->kid[0], &in, p->k, p->shared)) return TARN_NONE;
-  return add_read(p, (tarn_read){true, p->k->nstage - 1, map_to(g, &r, s, TARN_F32)});
+  return add_read(
+      p, (tarn_read){.stage = true, .src = p->k->nstage - 1, .map = map_to(g, &r, s, TARN_F32)});
 }
 /* A read of the left side, laid out over these loops. */
 static uint32_t kept_read(making *g, const lx *x, const scope *s, place *p) {

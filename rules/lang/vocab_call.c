@@ -208,7 +208,7 @@ static bool f_after(renv *e, const rv *a, rv *out) {
   if (!fits(e, a, &t)) return false;
   const tarn_func *f = tarn_fn_get(e->L, t.s->fn);
   if (f->epi == TARN_NONE || f->nepi + 1u > TARN_MAX_DIMS) return false;
-  tarn_read r[TARN_MAX_DIMS] = {{false, 0, TARN_NONE}};
+  tarn_read r[TARN_MAX_DIMS] = {{.map = TARN_NONE}};
   int64_t own[TARN_MAX_DIMS];
   memcpy(own, t.s->own, t.s->nown * sizeof *own);
   r[0].map = tarn_map_identity(e->L, tarn_type_tensor(e->L, TARN_F32, t.s->nown, t.s->nown, own));
