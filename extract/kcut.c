@@ -35,7 +35,7 @@ static uint32_t reused(tarn_lang *L, const tarn_nest *n) {
     for (uint32_t r = 0; r < f->nops; r++)
       if (s->read[r].stage && windows(L, tarn_imap_get(L, s->read[r].map))) return 0;
     for (uint32_t r = 0; r < f->nops && f->nops > 1 && steps > 1; r++)
-      if (!s->read[r].stage) any |= all & ~imap_dims(L, tarn_imap_get(L, s->read[r].map));
+      if (!s->read[r].stage) any |= all & ~read_dims(L, s, r);
   }
   return any;
 }

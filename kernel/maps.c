@@ -14,6 +14,11 @@ uint32_t imap_dims(const tarn_lang *L, const tarn_imap *m) {
   return set;
 }
 
+uint32_t read_dims(const tarn_lang *L, const tarn_stage *s, uint32_t r) {
+  uint32_t first = tarn_stage_reads(L, s) - s->nlook, by = s->read[r].row.by;
+  uint32_t dims = imap_dims(L, tarn_imap_get(L, s->read[r].map));
+  return by ? dims | imap_dims(L, tarn_imap_get(L, s->read[first + by - 1].map)) : dims;
+}
 uint32_t imap_guarded(const tarn_lang *L, const tarn_imap *m) {
   uint32_t set = 0;
   for (uint32_t i = 0; i < m->nguard; i++) set |= tarn_ix_dims(L, m->guard[i].e);

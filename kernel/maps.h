@@ -7,6 +7,8 @@
 uint32_t ix_loop(const tarn_lang *L, uint32_t ix);
 /* Dims that the indices of a map depend on, and those that its guards do, as bits. */
 uint32_t imap_dims(const tarn_lang *L, const tarn_imap *m);
+/* Of read r of a stage: those of its lookup as well. */
+uint32_t read_dims(const tarn_lang *L, const tarn_stage *s, uint32_t r);
 uint32_t imap_guarded(const tarn_lang *L, const tarn_imap *m);
 uint32_t map_uses(const tarn_lang *L, uint32_t map); /* both */
 /* Old dim i becomes sub[i], over n new dims. */
