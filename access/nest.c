@@ -22,6 +22,18 @@ bool tarn_nest_looks_up(const tarn_nest *n) {
   return any;
 }
 
+int64_t tarn_nest_rows(const tarn_lang *L, const tarn_nest *n, uint32_t child) {
+  int64_t least = 0;
+  for (uint32_t i = 0; i < n->nstage; i++) {
+    const tarn_stage *s = &n->stage[i];
+    const tarn_read *look = s->read + operands_of(L, s);
+    for (const tarn_read *r = s->read; r < look; r++)
+      if (r->row.by && look[r->row.by - 1].src == child && (!least || r->row.extent < least))
+        least = r->row.extent;
+  }
+  return least;
+}
+
 bool tarn_nest_emittable(const tarn_lang *L, uint32_t nest) {
   const tarn_nest *n = tarn_nest_get(L, nest);
   bool fits = n->nchild <= TARN_MAX_OPERANDS;

@@ -62,23 +62,22 @@ static void check(const low_step *s, LLVMValueRef pool, LLVMValueRef outside, in
 void low_step_check(const low_step *s, LLVMValueRef pool, LLVMValueRef outside) {
   check(s, pool, outside, 0);
 }
-static int64_t extent_of(const tarn_lang *L, const tarn_nest *n) {
+/* 0: they differ. */
+static int64_t extent_of(const tarn_lang *L, const tarn_kernel *k) {
+  const tarn_nest *n = tarn_nest_get(L, k->nest);
   int64_t extent = 0;
-  for (uint32_t i = 0; i < n->nstage; i++)
-    for (uint32_t r = 0; r < tarn_stage_reads(L, &n->stage[i]); r++) {
-      const tarn_row *row = &n->stage[i].read[r].row;
-      if (!row->by) continue;
-      if (extent && row->extent != extent) return 0;
-      extent = row->extent;
-    }
+  for (uint32_t j = 0; j < k->nin; j++) {
+    int64_t rows = tarn_nest_rows(L, n, j);
+    if (rows && extent && rows != extent) return 0;
+    if (rows) extent = rows;
+  }
   return extent;
 }
 void low_check_lookups(low_module *M, LLVMValueRef fn, const tarn_kprog *p, const tarn_kernel *k,
                        LLVMValueRef outside) {
   LLVMValueRef set = LLVMBuildLoad2(M->b, M->i8, outside, "");
   LLVMValueRef any = LLVMBuildICmp(M->b, LLVMIntNE, set, LLVMConstNull(M->i8), "");
-  check(&(step){M, fn, p, k}, LLVMGetParam(fn, 3), any,
-        extent_of(M->L, tarn_nest_get(M->L, k->nest)));
+  check(&(step){M, fn, p, k}, LLVMGetParam(fn, 3), any, extent_of(M->L, k));
 }
 
 /* ---------------------------------------------------------------- gather

@@ -10,6 +10,8 @@ typedef struct loop_case {
   tarn_ksig sig;            /* as made; the canonical one is a copy of it */
   tarn_tensor *mem[KIT_IN]; /* flat memory of the children: whole numbers, so that no order of a sum
                                matters */
+  tarn_read look[KIT_IN];   /* lookups of the stage that is made */
+  uint32_t nlook;
 } loop_case;
 
 /* ---- spaces and coordinates ---- */
@@ -127,10 +129,50 @@ static inline uint32_t new_child(loop_case *c, uint32_t rank, const int64_t *dim
   c->mem[i] = random_memory(&c->sig.in[i]);
   return i;
 }
+/* Names of so many rows, negative ones among them, along up to two of the first n dims: the number
+ * of the lookup, counted from 1. */
+static inline uint32_t random_lookup(loop_case *c, const space *s, uint32_t n, int64_t rows) {
+  tarn_imap m = {.ns = (uint8_t)s->n, .n = (uint8_t)s->n, .fill = TARN_NONE};
+  memcpy(m.dim, s->dim, s->n * sizeof *m.dim);
+  for (uint32_t k = (uint32_t)below(3); k > 0 && n; k--) {
+    uint32_t d = (uint32_t)below(n);
+    m.e[m.nin] = axis_of(s, d), m.in[m.nin++] = s->dim[d];
+  }
+  uint32_t i = new_child(c, m.nin, m.in, false);
+  int64_t elems = tarn_tensor_count(c->mem[i]);
+  c->sig.in_type[i] = below(2) ? TARN_I64 : TARN_I32;
+  c->mem[i] = tarn_tensor_new(cx, c->sig.in_type[i], 1, &elems);
+  for (int64_t x = 0; x < elems; x++)
+    tarn_tensor_set(c->mem[i], x, (tarn_value){.i = below(2 * rows) - rows});
+  c->look[c->nlook++] = (tarn_read){.src = i, .map = tarn_map_intern(L, &m)};
+  return c->nlook;
+}
+/* Rows of a flat table, further apart than a row is long, or not. */
+static inline tarn_read random_row(loop_case *c, const space *s, uint32_t n, bool affine) {
+  int64_t in, rows = 1 + below(5), pitch = 1 + below(20);
+  tarn_imap m = *tarn_imap_get(L, random_map(s, n, 1, &in, false, affine));
+  m.in[0] = in += (rows - 1) * pitch;
+  tarn_read r = {.map = tarn_map_intern(L, &m), .row = {.pitch = pitch, .extent = rows}};
+  int64_t lo, hi;
+  tarn_ix_range(L, m.e[0], m.dim, &lo, &hi);
+  if (m.nguard || lo < 0 || tarn_imap_get(L, r.map)->nin != 1) r.row = (tarn_row){0};
+  r.src = new_child(c, 1, &in, false);
+  if (r.row.extent) r.row.by = random_lookup(c, s, n, rows);
+  return r;
+}
 static inline tarn_read random_read(loop_case *c, const space *s, uint32_t n, bool affine) {
   int64_t in[4];
+  if (c->sig.nin + 2 < KIT_IN - 4 && below(5) == 0) return random_row(c, s, n, affine);
   uint32_t rank = (uint32_t)below(4), map = random_map(s, n, rank, in, false, affine);
   return (tarn_read){.src = new_child(c, rank, in, !affine), .map = map};
+}
+/* The reads of a stage, with its lookups behind them. */
+static inline void take_reads(loop_case *c, tarn_stage *st, const tarn_read *read, uint32_t n) {
+  tarn_read *all = TARN_ARRAY(cx, tarn_read, n + c->nlook);
+  memcpy(all, read, n * sizeof *all);
+  memcpy(all + n, c->look, c->nlook * sizeof *all);
+  st->read = all, st->nlook = c->nlook;
+  c->nlook = 0;
 }
 
 /* A type with few elements and a read of it: transforms of a tensor, as a model's views are. */
@@ -185,9 +227,9 @@ static inline void random_single(loop_case *c, bool affine, bool ordered) {
   tarn_stage st = {
       .nown = (uint8_t)s.nacc,
       .nred = (uint8_t)(s.n - s.nacc),
-      .read = read,
       .out = true,
   };
+  take_reads(c, &st, read, nops + nepi);
   memcpy(st.own, s.dim, s.nacc * sizeof *st.own);
   memcpy(st.red, s.dim + s.nacc, (s.n - s.nacc) * sizeof *st.red);
   st.fn = random_fn(nops, nepi, reduces, ordered);
@@ -223,9 +265,9 @@ static inline void random_staged(loop_case *c) {
     st[i] = (tarn_stage){
         .nown = (uint8_t)(s.nacc - depth),
         .nred = (uint8_t)(s.n - s.nacc),
-        .read = read,
         .out = i + 1 == nstage || below(3) == 0,
     };
+    take_reads(c, &st[i], read, nops + nepi);
     memcpy(st[i].own, s.dim + depth, st[i].nown * sizeof *s.dim);
     memcpy(st[i].red, s.dim + s.nacc, st[i].nred * sizeof *s.dim);
     st[i].fn = random_fn(nops, nepi, reduces, below(4) == 0);
@@ -252,10 +294,10 @@ static inline void run_signature(const loop_case *c, const tarn_ksig *k, tarn_te
   tarn_binding bind[KIT_IN];
   tarn_term kid[KIT_IN], root[4];
   for (uint32_t i = 0; i < k->nin; i++) {
-    tarn_tensor *t = tarn_tensor_new(cx, TARN_F32, k->in[i].n, k->in[i].dim);
+    tarn_tensor *t = tarn_tensor_new(cx, k->in_type[i], k->in[i].n, k->in[i].dim);
     place(c->mem[i], &k->in[i], t, false);
     bind[i] = (tarn_binding){tarn_format(cx, "in%u", i), t};
-    kid[i] = tarn_input(L, bind[i].name, tarn_type_tensor(L, TARN_F32, t->n, t->n, t->dim));
+    kid[i] = tarn_input(L, bind[i].name, tarn_type_tensor(L, t->dtype, t->n, t->n, t->dim));
   }
   tarn_term all = tarn_mk(L, TARN_OP_NEST, tarn_payload_of(L, TARN_P_NEST, k->nest), kid, k->nin);
   tarn_tensor *got[4];
@@ -279,7 +321,6 @@ static inline const char *nest_text(uint32_t nest) {
 static inline bool split_own(const tarn_ksig *a, uint32_t d, int64_t f, tarn_ksig *b) {
   tarn_nest n = *tarn_nest_get(L, a->nest);
   tarn_stage s = n.stage[0];
-  const tarn_func fn = *tarn_fn_get(L, s.fn);
   if (a->out[0].block || s.nown + s.nred + 1u > TARN_MAX_DIMS) return false;
   int64_t dim[TARN_MAX_DIMS] = {0};
   uint32_t sub[TARN_MAX_DIMS], all = (uint32_t)s.nown + s.nred, at = 0, from[TARN_MAX_DIMS];
@@ -295,8 +336,9 @@ static inline bool split_own(const tarn_ksig *a, uint32_t d, int64_t f, tarn_ksi
       sub[i] =
           tarn_ix_add(L, tarn_ix_scale(L, sub[i], f, dim), tarn_ix_var(L, from[i] + 1, dim), dim);
   }
-  tarn_read *read = tarn_copy(cx, s.read, (uint32_t)(fn.nops + fn.nepi) * sizeof *read);
-  for (uint32_t r = 0; r < (uint32_t)fn.nops + fn.nepi; r++) {
+  uint32_t reads = tarn_stage_reads(L, &s);
+  tarn_read *read = tarn_copy(cx, s.read, reads * sizeof *read);
+  for (uint32_t r = 0; r < reads; r++) {
     tarn_imap m = *tarn_imap_get(L, read[r].map);
     for (uint32_t i = 0; i < m.nin; i++) m.e[i] = tarn_ix_subst(L, m.e[i], sub, dim);
     for (uint32_t g = 0; g < m.nguard; g++) m.guard[g].e = tarn_ix_subst(L, m.guard[g].e, sub, dim);

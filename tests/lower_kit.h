@@ -294,8 +294,8 @@ typedef struct kit_eval {
   tarn_dtype type[16];
 } kit_eval;
 
-static inline tarn_value kit_read(kit_eval *e, const tarn_read *r, const int64_t *idx,
-                                  tarn_dtype *t) {
+static inline tarn_value kit_read(kit_eval *e, const tarn_stage *s, const tarn_read *r,
+                                  const int64_t *idx, tarn_dtype *t) {
   const tarn_imap *m = tarn_imap_get(e->L, r->map);
   tarn_tensor *src = r->stage ? e->local[r->src] : e->c->value[r->src];
   bool out = r->stage && e->n->stage[r->src].out;
@@ -310,6 +310,12 @@ static inline tarn_value kit_read(kit_eval *e, const tarn_read *r, const int64_t
   }
   for (uint32_t d = 0; out && d < e->n->depth; d++) flat = flat * src->dim[d] + idx[d];
   for (uint32_t d = 0; d < m->nin; d++) flat = flat * m->in[d] + at[d];
+  if (r->row.by) {
+    tarn_dtype is;
+    const tarn_read *look = s->read + tarn_stage_reads(e->L, s) - s->nlook + r->row.by - 1;
+    int64_t row = kit_read(e, s, look, idx, &is).i;
+    flat += r->row.pitch * (row < 0 ? row + r->row.extent : row);
+  }
   return tarn_tensor_get(src, flat);
 }
 
@@ -328,7 +334,7 @@ static inline void kit_point(kit_eval *e, const tarn_stage *s, int64_t *idx, tar
     st[k] = tarn_fx_eval(e->L, r->init[k], NULL, NULL, e->mode);
   }
   for (int64_t i = 0; i < total; i++) {
-    for (uint32_t k = 0; k < f->nops; k++) op[k] = kit_read(e, &s->read[k], idx, &t[k]);
+    for (uint32_t k = 0; k < f->nops; k++) op[k] = kit_read(e, s, &s->read[k], idx, &t[k]);
     tarn_value v = tarn_fx_eval(e->L, f->body, op, t, e->mode);
     if (!tarn_fx_type(e->L, f->body, t, f->nops, type)) abort();
     *out = v;
@@ -348,7 +354,7 @@ static inline void kit_point(kit_eval *e, const tarn_stage *s, int64_t *idx, tar
   if (f->epi == TARN_NONE) return;
   op[0] = *out, t[0] = *type;
   for (uint32_t k = 0; k < f->nepi; k++)
-    op[1 + k] = kit_read(e, &s->read[f->nops + k], idx, &t[1 + k]);
+    op[1 + k] = kit_read(e, s, &s->read[f->nops + k], idx, &t[1 + k]);
   *out = tarn_fx_eval(e->L, f->epi, op, t, e->mode);
   if (!tarn_fx_type(e->L, f->epi, t, 1u + f->nepi, type)) abort();
 }

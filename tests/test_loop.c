@@ -466,7 +466,8 @@ TEST(traffic_of_products) {
     else random_staged(&c);
     tarn_ksig_canonical(L, &c.sig);
     double in = 0, out = 0;
-    for (uint32_t j = 0; j < c.sig.nin; j++) in += 4.0 * (double)tarn_layout_elems(&c.sig.in[j]);
+    for (uint32_t j = 0; j < c.sig.nin; j++)
+      in += (double)tarn_dtype_size(c.sig.in_type[j]) * (double)tarn_layout_elems(&c.sig.in[j]);
     for (uint32_t j = 0; j < c.sig.nout; j++) out += 4.0 * (double)tarn_layout_elems(&c.sig.out[j]);
     tarn_ksig_traffic(L, hw, &c.sig, &read, &write);
     MUST(read >= 0 && read <= in && write > 0 && write <= out);

@@ -44,10 +44,18 @@ static void fill(tarn_tensor *t, uint32_t seed) {
     ((float *)t->data)[i] = (float)(seed >> 8) * 0x1p-24f;
   }
 }
-/* What is no f32 is all zeros, of its own: an index stays in range. The others are placed before a
- * run. */
-static tarn_tensor *operand(shared *s, const tarn_port *p, uint32_t i, bool constant) {
-  if (p->dtype != TARN_F32) return tarn_tensor_new(s->cx, p->dtype, p->n, p->dim);
+/* Any rows of so many; of none all zeros. */
+static tarn_tensor *integers(shared *s, const tarn_port *p, int64_t rows) {
+  tarn_tensor *t = tarn_tensor_new(s->cx, p->dtype, p->n, p->dim);
+  uint64_t random = s->seed;
+  for (int64_t i = 0, n = rows ? tarn_tensor_count(t) : 0; i < n; i++)
+    tarn_tensor_set(t, i, (tarn_value){.i = (int64_t)(tarn_random(&random) % (uint64_t)rows)});
+  return t;
+}
+/* f32 is placed before a run. rows: that it names as a lookup, 0: it is none. */
+static tarn_tensor *operand(shared *s, const tarn_port *p, uint32_t i, bool constant,
+                            int64_t rows) {
+  if (p->dtype != TARN_F32) return integers(s, p, rows);
   tarn_tensor *t = TARN_NEW(s->cx, tarn_tensor);
   *t = (tarn_tensor){.dtype = TARN_F32, .n = (uint8_t)p->n};
   memcpy(t->dim, p->dim, p->n * sizeof *p->dim);
@@ -114,10 +122,11 @@ static program open_program(shared *s, const task *of) {
   p.first_in = TARN_ARRAY(s->cx, uint32_t, n), p.first_out = TARN_ARRAY(s->cx, uint32_t, n);
   for (uint32_t k = 0; k < n; k++) {
     p.first_in[k] = i, p.first_out[k] = o;
+    const tarn_nest *nest = tarn_nest_get(of->L, t[k].sig->nest);
     for (uint32_t j = 0; j < t[k].sig->nin; j++, i++)
-      p.in[i] = operand(s, &ip[i], j, t[k].sig->in_const[j]);
+      p.in[i] = operand(s, &ip[i], j, t[k].sig->in_const[j], tarn_nest_rows(of->L, nest, j));
     for (uint32_t j = 0; j < t[k].sig->nout; j++, o++)
-      p.out[o] = operand(s, &op[o], RESULT + j, false);
+      p.out[o] = operand(s, &op[o], RESULT + j, false, 0);
   }
   return p;
 }
