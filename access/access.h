@@ -601,9 +601,6 @@ TARN_API bool tarn_is_outside(const tarn_lang *L, uint32_t op, uint32_t payload)
 TARN_API bool tarn_written_lies(const tarn_written_port *p, const int64_t *dim,
                                 const int64_t *stride);
 
-/* Pair number i of a gatherSum, in other operators: a sum over what a gather gives. */
-TARN_API tarn_term tarn_gather_sum_term(tarn_lang *L, tarn_term t, uint32_t i);
-
 /* ---------------------------------------------------------------- normal form of terms
  * Chains of transforms become one view; a view of a view is composed; identities vanish; the tuple
  * form over cartProd or pair becomes the n-ary form over views; elementwise tuple forms alike;

@@ -201,11 +201,6 @@ static void add_sites(domains *r, const tarn_node *x) {
     bool below = tarn_dtype_is_signed(tarn_term_type(r->L, x->kid[1])->dtype);
     tarn_push(r->cx, &r->site, ((site){x->kid[1], {below ? -n : 0, n - 1}, false}));
   }
-  for (uint32_t i = 1; x->op == TARN_OP_GATHER_SUM && i < x->n; i += 2) {
-    double n = (double)tarn_term_type(r->L, x->kid[i - 1])->dim[0];
-    bool below = tarn_dtype_is_signed(tarn_term_type(r->L, x->kid[i])->dtype);
-    tarn_push(r->cx, &r->site, ((site){x->kid[i], {below ? -n : 0, n - 1}, false}));
-  }
   for (uint32_t i = 0; x->op == TARN_OP_OPAQUE && i < x->n; i++) {
     tarn_domain in;
     if (r->opaque && r->opaque(r->L, x, i, &in))

@@ -251,50 +251,6 @@ static value eval_GATHER(run *r, const tarn_node *x, value *const *kid) {
   return out;
 }
 
-/* The rows at all indices, seen with the dims that are summed over last. */
-static value gathered_rows(run *r, const value *table, const value *index, uint32_t summed) {
-  const tarn_type *t = tarn_type_get(r->L, table->type), *it = tarn_type_get(r->L, index->type);
-  uint32_t kept = it->n - summed, row = t->n - 1u;
-  tarn_imap m = {.ns = (uint8_t)(kept + row), .n = (uint8_t)(it->n + row), .fill = TARN_NONE};
-  uint32_t at[TARN_MAX_DIMS];
-  for (uint32_t i = 0; i < m.n; i++) {
-    at[i] = i < kept ? i : i < kept + summed ? i + row : i - summed;
-    m.in[i] = i < it->n ? it->dim[i] : t->dim[i - it->n + 1];
-    m.dim[at[i]] = m.in[i];
-  }
-  m.nin = m.n;
-  for (uint32_t i = 0; i < m.n; i++) m.e[i] = tarn_ix_var(r->L, at[i], m.dim);
-  value v = fresh_value(r, tarn_type_tensor(r->L, t->dtype, m.n, m.n, m.in));
-  size_t inner = tarn_dtype_size(v.b->store);
-  for (uint32_t i = 1; i < t->n; i++) inner *= (size_t)t->dim[i];
-  gather_into(r, table, index, 1, t->dim[0], inner, v.b->data);
-  v.type = tarn_type_tensor(r->L, t->dtype, m.ns, m.n, m.dim);
-  v.map = tarn_map_intern(r->L, &m);
-  return v;
-}
-
-static value eval_GATHER_SUM(run *r, const tarn_node *x, value *const *kid) {
-  uint32_t summed = (uint32_t)tarn_payload_get(r->L, x->payload)->ints[0];
-  const tarn_type *t = tarn_type_get(r->L, x->type);
-  value out = t->tuple ? tuple_value(r, x->type, t->nelem) : fresh_value(r, x->type);
-  for (uint32_t i = 0; i < x->n / 2; i++) {
-    value a = plain(r, kid[2 * i]), index = plain(r, kid[2 * i + 1]);
-    tarn_dtype dt = tarn_type_get(r->L, a.type)->dtype;
-    uint32_t sum = tarn_reducer_of(r->L, TARN_RED_SUM, dt);
-    uint32_t fn = tarn_fn_reduce(r->L, tarn_fx_hole(r->L, 0), 1, sum);
-    value rows = gathered_rows(r, &a, &index, summed);
-    tarn_evarg arg = arg_of(r, &rows);
-    if (t->tuple) out.member[i] = fresh_value(r, t->elem[i]);
-    void *data = t->tuple ? out.member[i].b->data : out.b->data;
-    uint32_t payload = tarn_payload_of(r->L, TARN_P_FN, fn);
-    tarn_ev_nest(&r->e, tarn_nest_of(r->L, TARN_OP_COMPUTE, payload, &rows.type, 1), &arg, &data);
-    drop(r, &rows);
-    drop(r, &a);
-    drop(r, &index);
-  }
-  return out;
-}
-
 static value eval_TUPLE(run *r, const tarn_node *x, value *const *kid) {
   value v = tuple_value(r, x->type, x->n);
   for (uint32_t i = 0; i < x->n; i++) v.member[i] = share(r, *kid[i]);

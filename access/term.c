@@ -159,25 +159,6 @@ tarn_term tarn_cart(tarn_lang *L, uint32_t shared, tarn_term a, tarn_term b) {
   return with_ints(L, TARN_OP_CART_PROD, 1, &(int64_t){shared}, (tarn_term[]){a, b}, 2);
 }
 
-tarn_term tarn_gather_sum_term(tarn_lang *L, tarn_term t, uint32_t i) {
-  const tarn_node x = *tarn_term_get(L, t);
-  uint32_t summed = (uint32_t)tarn_payload_get(L, x.payload)->ints[0], p[TARN_MAX_DIMS], k = 0;
-  tarn_term kid[2];
-  int64_t axis = 0;
-  for (uint32_t o = 0; o < 2; o++) {
-    kid[o] = x.kid[2 * i + o];
-    kid[o] = tarn_access(L, tarn_term_type(L, kid[o])->n, kid[o]);
-  }
-  uint32_t n = tarn_term_type(L, kid[1])->n, row = tarn_term_type(L, kid[0])->n - 1u;
-  for (uint32_t d = 0; d < n - summed; d++) p[k++] = d;
-  for (uint32_t d = 0; d < row; d++) p[k++] = n + d;
-  for (uint32_t d = n - summed; d < n; d++) p[k++] = d;
-  tarn_term g = tarn_mk(L, TARN_OP_GATHER, tarn_payload_ints(L, 1, &axis), kid, 2);
-  g = tarn_access(L, n - summed + row, tarn_transpose(L, p, g));
-  uint32_t sum = tarn_reducer_of(L, TARN_RED_SUM, tarn_term_type(L, g)->dtype);
-  return tarn_compute(L, tarn_fn_reduce(L, tarn_fx_hole(L, 0), 1, sum), &g, 1);
-}
-
 tarn_term tarn_compute(tarn_lang *L, uint32_t fn, const tarn_term *a, uint32_t n) {
   return tarn_mk(L, TARN_OP_COMPUTE, tarn_payload_of(L, TARN_P_FN, fn), a, n);
 }

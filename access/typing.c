@@ -344,31 +344,6 @@ static uint32_t type_GATHER(const node *x) {
   return done(x, &s);
 }
 
-/* The dims of the indices but the last ones, then those of a row. */
-static uint32_t type_of_sums(const node *x, uint32_t pair) {
-  const tarn_type *t = kid(x, 2 * pair), *index = kid(x, 2 * pair + 1);
-  int64_t summed = x->p->ints[0];
-  shape s = {.dtype = t->dtype};
-  if (t->n == 0) return no(x, "a table has no dims");
-  if (tarn_dtype_is_float(index->dtype) || index->dtype == TARN_BOOL)
-    return no(x, "the index is not of an integer type");
-  if (summed < 0 || summed > (int64_t)index->n)
-    return no(x, "%lld dims of an index are summed over", (long long)summed);
-  if (t->dtype == TARN_BOOL) return no(x, "sums of bool");
-  append(&s, index->n - (uint32_t)summed, index->dim);
-  append(&s, t->n - 1u, t->dim + 1);
-  s.ns = s.n;
-  return done(x, &s);
-}
-
-static uint32_t type_GATHER_SUM(const node *x) {
-  uint32_t elem[TARN_MAX_OPERANDS / 2], n = x->n / 2;
-  if (x->n % 2 || n > TARN_MAX_OPERANDS / 2) return no(x, "tables and indices are in pairs");
-  for (uint32_t i = 0; i < n; i++)
-    if ((elem[i] = type_of_sums(x, i)) == TARN_NONE) return TARN_NONE;
-  return n == 1 ? elem[0] : tarn_type_tuple(x->L, n, elem);
-}
-
 static uint32_t type_TUPLE(const node *x) { return tarn_type_tuple(x->L, x->n, x->type); }
 
 static uint32_t type_NTH(const node *x) {

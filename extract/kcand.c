@@ -36,15 +36,28 @@ static void each_order(kgraph *k, uint32_t kc, uint32_t node, uint32_t nest, uin
     kg_combos(k, &to, node, nest, nk, op, look, direct ? NULL : &g->layout[lo], copy);
   }
 }
-/* And with what gathers give it read where it lies. */
+/* With what gathers give read where it lies: the operands then; NULL: there is nothing such. */
+static const klooks *looked_up(kgraph *k, uint32_t nk, const koperand *op, koperand *rows,
+                               uint32_t *more) {
+  memcpy(rows, op, nk * sizeof *op);
+  return kg_looks(k, nk, rows, more);
+}
 static void all_orders(kgraph *k, uint32_t kc, uint32_t node, uint32_t nest, uint32_t nk,
                        const koperand *op, bool copy) {
   koperand rows[KG_MAX_KIDS];
   uint32_t more;
   each_order(k, kc, node, nest, nk, op, NULL, copy);
-  memcpy(rows, op, nk * sizeof *op);
-  const klooks *look = kg_looks(k, nk, rows, &more);
+  const klooks *look = looked_up(k, nk, op, rows, &more);
   if (look) each_order(k, kc, node, nest, nk + more, rows, look, copy);
+}
+/* The same of a nest of several results, in one storage order of each. */
+static void one_order(kgraph *k, const ktarget *to, uint32_t node, uint32_t nest, uint32_t nk,
+                      const koperand *op) {
+  koperand rows[KG_MAX_KIDS];
+  uint32_t more;
+  kg_combos(k, to, node, nest, nk, op, NULL, NULL, false);
+  const klooks *look = looked_up(k, nk, op, rows, &more);
+  if (look) kg_combos(k, to, node, nest, nk + more, rows, look, NULL, false);
 }
 static bool read_constant(kgraph *k, koperand *op) {
   op->term = kg_constant(k, op->kcls);
@@ -114,7 +127,7 @@ static void other_cand(kgraph *k, const ktarget *to, uint32_t node, const tarn_e
   for (uint32_t j = 0; j < to->nout; j++) elements += (double)tarn_layout_elems(&to->out[j]);
   for (uint32_t j = 0; j < e->n; j++) {
     if (!plain_operand(k, &op[j], &c, j)) c.child[j] = copied(k, &op[j], &c.in[j]);
-    bool table = e->op == TARN_OP_GATHER_SUM ? j % 2 == 0 : e->op == TARN_OP_GATHER && j == 0;
+    bool table = e->op == TARN_OP_GATHER && j == 0;
     if (!table) elements += (double)tarn_layout_elems(&c.in[j]);
   }
   c.price = elements * 1e-9 +
@@ -328,7 +341,7 @@ static void tuple_node(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_node
       ok = result_layout(k, r.cls[i], t->elem[i], r.li[i], nest == TARN_NONE, &to.out[i]);
     if (!ok) continue;
     k->nag++;
-    if (nest != TARN_NONE) kg_combos(k, &to, node, nest, e->n, op, NULL, NULL, false);
+    if (nest != TARN_NONE) one_order(k, &to, node, nest, e->n, op);
     else other_cand(k, &to, node, e, op);
     take_results(k, &r, &to);
   }

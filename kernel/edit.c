@@ -280,8 +280,7 @@ bool kern_tidy(kern *k) {
   return true;
 }
 
-/* What it would be stored as. */
-static bool kern_payload(kern *k, uint32_t *payload) {
+bool kern_payload(kern *k, uint32_t *payload) {
   tarn_stage stage[K_STAGES];
   if (!kern_tidy(k)) return false;
   if (!k->wide && !kern_fits(k)) return false;
@@ -408,6 +407,56 @@ bool kern_reorder(kern *k, const uint32_t *to, uint32_t d) {
   for (uint32_t j = 0; j < d; j++) k->shared[j] = was[to[j]];
   k->depth = d;
   return true;
+}
+
+/* ---------------------------------------------------------------- nests joined */
+bool kern_append(kern *k, const kern *more) {
+  uint32_t base = k->nstage;
+  if (base + more->nstage > K_STAGES) return false;
+  for (uint32_t i = 0; i < more->nstage; i++) {
+    kstage *s = &k->stage[k->nstage++];
+    *s = more->stage[i];
+    for (uint32_t r = 0; r < s->nb + s->ne; r++) {
+      tarn_read *x = &s->read[r];
+      if (x->stage) x->src += base;
+      else if ((x->src = kern_leaf(k, more->leaf[x->src])) == TARN_NONE) return false;
+    }
+  }
+  return true;
+}
+
+/* Does this loop choose in no read of a child anything but what its dims from `axis` on, n of them,
+ * say? */
+static bool only_along(const kern *k, uint32_t loop, uint32_t axis, uint32_t n) {
+  bool only = true;
+  for (uint32_t i = 0; i < k->nstage; i++)
+    for (uint32_t r = 0; r < k->stage[i].nb + k->stage[i].ne; r++) {
+      const tarn_imap *m = tarn_imap_get(k->L, k->stage[i].read[r].map);
+      for (uint32_t d = 0; d < m->nin && !k->stage[i].read[r].stage; d++)
+        only &= (d >= axis && d < axis + n) || !(tarn_ix_dims(k->L, m->e[d]) >> loop & 1);
+    }
+  return only;
+}
+uint32_t kern_samples(const kern *k, uint32_t axis, uint32_t n) {
+  uint32_t i = 0, most = kern_free_loops(k);
+  if (most > k->out_ns) most = k->out_ns;
+  while (i < most && only_along(k, i, axis, n)) i++;
+  return i;
+}
+
+/* The loops as they are, the first n shared. */
+static bool share_first(kern *k, uint32_t n) {
+  uint32_t as_is[TARN_MAX_DIMS];
+  for (uint32_t i = 0; i < kern_free_loops(k); i++) as_is[i] = i;
+  return kern_reorder(k, as_is, n);
+}
+bool kern_beside(kern *k, kern *p, uint32_t n) {
+  int64_t a[2 * TARN_MAX_DIMS], b[2 * TARN_MAX_DIMS];
+  if (k->out_ns != p->out_ns || kern_outputs(k) != 1 || kern_outputs(p) != 1) return false;
+  kern_out(k, a), kern_out(p, b);
+  for (uint32_t i = 0; i < n; i++)
+    if (a[i] != b[i]) return false;
+  return share_first(k, n) && share_first(p, n) && kern_append(k, p);
 }
 
 /* ---------------------------------------------------------------- opening */

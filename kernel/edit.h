@@ -52,6 +52,8 @@ typedef struct kern {
 bool kern_load(kern *k, const kern_host *host, uint32_t nest, const uint32_t *leaf, uint32_t n);
 /* The node over the host; TARN_NONE when it is too large or refused. */
 uint32_t kern_store(kern *k);
+/* What it would be stored as; false: it is too large. */
+bool kern_payload(kern *k, uint32_t *payload);
 /* Reads in order and each once, no stages and children that nothing reads; false: an expression is
  * too large. */
 bool kern_tidy(kern *k);
@@ -98,6 +100,16 @@ uint32_t kern_free_loops(const kern *k);
 /* The own loops of a single stage become what `map` says of them, over its dims; it has no guards.
  * False: more stages, shared loops, or too many. */
 bool kern_own_as(kern *k, uint32_t map);
+
+/* The stages of another nest, which has the same shared loops, after those of k; false: too many.
+ */
+bool kern_append(kern *k, const kern *more);
+/* How many of the first access dims of the result choose of the child only what its n dims from
+ * `axis` on say: samples, where these dims are of indices. */
+uint32_t kern_samples(const kern *k, uint32_t axis, uint32_t n);
+/* k becomes k and then p, two results, the first n loops shared; p is spent. False: these loops
+ * differ, or one of them has several results. */
+bool kern_beside(kern *k, kern *p, uint32_t n);
 
 /* Expressions: the distinct nodes in the order in which a walk from the left first leaves them;
  * false: more than K_FX. */

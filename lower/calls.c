@@ -1,4 +1,4 @@
-/* Kernels that are not nests: gather (an index read from memory; sums of what it gives: rows.c),
+/* Kernels that are not nests: gather (an index read from memory),
  * reference kernels of libtarn-rt; those written by hand are in written.c. */
 #include "lower/calls.h"
 #include "runtime/ref.h"
@@ -58,9 +58,6 @@ static void check(const low_step *s, LLVMValueRef pool, LLVMValueRef outside, in
   fail_outside(
       s, pool, outside,
       tarn_format(s->M->cx, "%s: an index is out of range%s", s->k->name, extent ? axis : ""));
-}
-void low_step_check(const low_step *s, LLVMValueRef pool, LLVMValueRef outside) {
-  check(s, pool, outside, 0);
 }
 /* 0: they differ. */
 static int64_t extent_of(const tarn_lang *L, const tarn_kernel *k) {
@@ -322,10 +319,6 @@ LLVMValueRef low_other(low_module *M, LLVMValueRef fn, const tarn_kprog *p, cons
   const tarn_node *n = k->term < tarn_term_count(M->L) ? tarn_term_get(M->L, k->term) : NULL;
   if (n && n->op == TARN_OP_GATHER) {
     emit_gather(&s, n, pool, in, out);
-    return NULL;
-  }
-  if (n && n->op == TARN_OP_GATHER_SUM) {
-    low_gather_sum(&s, n, pool, in, out);
     return NULL;
   }
   if (n && n->op == TARN_OP_CALL) return low_written(&s, pool, in, out);

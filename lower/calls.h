@@ -1,4 +1,4 @@
-/* What kernels that are not nests share: calls.c and rows.c. */
+/* What kernels that are not nests share: calls.c and written.c. */
 #ifndef TARN_LOWER_CALLS_H
 #define TARN_LOWER_CALLS_H
 #include "lower/internal.h"
@@ -17,8 +17,6 @@ LLVMValueRef low_step_address(const low_step *s, LLVMValueRef base, const tarn_l
                               tarn_dtype t, const LLVMValueRef *idx);
 /* Ends the step with a code; where there is a pool the message says why. */
 void low_step_fail(const low_step *s, LLVMValueRef pool, int code, const char *why);
-/* Where `outside` holds an index was out of range: ends the step. */
-void low_step_check(const low_step *s, LLVMValueRef pool, LLVMValueRef outside);
 /* Lookups of a kernel noted that in a byte. */
 void low_check_lookups(low_module *M, LLVMValueRef fn, const tarn_kprog *p, const tarn_kernel *k,
                        LLVMValueRef outside);
@@ -35,7 +33,4 @@ void low_tensor_store(low_module *M, LLVMValueRef all, uint32_t i, tarn_dtype t,
 /* written.c: gives the step's code. */
 LLVMValueRef low_written(low_step *s, LLVMValueRef pool, const LLVMValueRef *in,
                          const LLVMValueRef *out);
-/* rows.c */
-void low_gather_sum(low_step *s, const tarn_node *n, LLVMValueRef pool, const LLVMValueRef *in,
-                    const LLVMValueRef *out);
 #endif

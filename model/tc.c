@@ -184,52 +184,6 @@ static void run_statement(tc_run *r, const tc_stmt *s) {
   write_left(r, was == TARN_NONE ? t : patched(r->L, was, t, &g));
 }
 
-/* ---------------------------------------------------------------- sums of rows */
-#define MOST_ROWS 8 /* statements in one kernel */
-
-static bool new_name(const tc_run *r, uint32_t from, uint32_t n) {
-  bool is = true;
-  for (uint32_t i = 0; i < n; i++)
-    is &= strcmp(r->def->stmt[from + i].left.name, r->def->stmt[from + n].left.name) != 0;
-  return is;
-}
-
-/* Statement from + n, if it is a sum of rows that reads nothing of the n before it. */
-static bool next_rows(tc_run *r, uint32_t from, uint32_t n, tc_rows *out) {
-  const tc_stmt *s = &r->def->stmt[from + n];
-  if (!tc_looks_like_rows(r, s) || !new_name(r, from, n)) return false;
-  r->stmt = s;
-  tc_indices(r);
-  check_statement(r);
-  tc_ranges(r);
-  check_starts(r);
-  return tc_rows_of(r, out);
-}
-
-/* Sums of rows one after the other are one kernel; how many from that statement on. */
-static uint32_t run_rows(tc_run *r, uint32_t from) {
-  tc_rows row[MOST_ROWS];
-  tarn_term kid[2 * MOST_ROWS];
-  uint32_t n = 0;
-  while (n < MOST_ROWS && from + n < r->def->nstmt && next_rows(r, from, n, &row[n]) &&
-         row[n].summed == row[0].summed) {
-    kid[2 * n] = row[n].table;
-    kid[2 * n + 1] = row[n].index;
-    n++;
-  }
-  int64_t summed = n ? row[0].summed : 0;
-  uint32_t payload = tarn_payload_ints(r->L, 1, &summed);
-  tarn_term all = n ? tarn_mk(r->L, TARN_OP_GATHER_SUM, payload, kid, 2 * n) : TARN_NONE;
-  for (int64_t i = 0; i < n; i++) {
-    tarn_term t = all;
-    if (n > 1) t = tarn_mk(r->L, TARN_OP_NTH, tarn_payload_ints(r->L, 1, &i), &all, 1);
-    if (!row[i].in_order) t = tarn_transpose(r->L, row[i].at, t);
-    r->stmt = &r->def->stmt[from + i];
-    write_left(r, t);
-  }
-  return n;
-}
-
 /* ---------------------------------------------------------------- programs */
 
 const tc_def *tc_chosen(const tc_text *t, const char *name) {
@@ -312,11 +266,7 @@ tarn_program *tarn_comprehension(tarn_lang *L, const char *text, size_t n, const
   r.def = tc_chosen(t, r.options->def);
   im_refuse_twice(cx, t->file, r.options);
   tc_bind(&r);
-  for (uint32_t i = 0; i < r.def->nstmt;) {
-    uint32_t done = run_rows(&r, i);
-    if (!done) run_statement(&r, &r.def->stmt[i]);
-    i += done ? done : 1;
-  }
+  for (uint32_t i = 0; i < r.def->nstmt; i++) run_statement(&r, &r.def->stmt[i]);
   tarn_program *p = program_of(&r);
   im_set_inputs(p, t->file, r.options);
   if (report) *report = (tarn_model_report){.format = "tc", .producer = "", .nnode = r.def->nstmt};

@@ -201,16 +201,4 @@ void tc_cast(const tc_run *r, tc_body *b, tarn_dtype t);
 /* The hole that stands for the term, which has no dims, or the dims of the body's indices. */
 uint32_t tc_operand(const tc_run *r, tc_body *b, tarn_term t);
 
-/* ---- tc_rows.c ---- */
-/* What a statement sums rows of: operands of a gatherSum, and where each dim of the left side is in
- * its result. */
-typedef struct tc_rows {
-  tarn_term table, index;
-  uint32_t summed, at[TARN_MAX_DIMS];
-  bool in_order;
-} tc_rows;
-bool tc_looks_like_rows(const tc_run *r, const tc_stmt *s);
-bool tc_rows_of(const tc_run *r,
-                tc_rows *out); /* of r->stmt, which looks like it, and has ranges */
-
 #endif

@@ -361,19 +361,24 @@ static tarn_term gather_index(const maker *m, const tc_expr *e, const tc_sum *su
                       over->operand.n);
 }
 
-/* Dims that data index go last and become one. */
-static tarn_term gathered_last(const maker *m, tarn_term t, const tc_sum *sum) {
+/* Dims that data index become one, where the first of them is. */
+static tarn_term gathered_at(const maker *m, tarn_term t, const tc_sum *sum, uint32_t axis) {
   const tarn_type ty = *tarn_term_type(m->r->L, t);
-  uint32_t p[TARN_MAX_DIMS], k = 0;
-  int64_t dim[TARN_MAX_DIMS + 1], all = 1;
-  for (uint32_t d = 0; d < ty.n; d++)
-    if (!sum[d].data) dim[k] = ty.dim[d], p[k++] = d;
-  uint32_t kept = k;
-  for (uint32_t d = 0; d < ty.n; d++)
+  uint32_t p[TARN_MAX_DIMS], k = 0, n = 0;
+  int64_t dim[TARN_MAX_DIMS], all = 1;
+  for (uint32_t d = 0; d < axis; d++) dim[n++] = ty.dim[d], p[k++] = d;
+  for (uint32_t d = axis; d < ty.n; d++)
     if (sum[d].data) all *= ty.dim[d], p[k++] = d;
-  dim[kept] = all;
-  t = tarn_transpose(m->r->L, p, t);
-  return k == kept + 1 ? t : tarn_reshape_all(m->r->L, kept + 1, kept + 1, dim, t);
+  dim[n++] = all;
+  for (uint32_t d = axis; d < ty.n; d++)
+    if (!sum[d].data) dim[n++] = ty.dim[d], p[k++] = d;
+  if (n == ty.n) return t;
+  return tarn_reshape_all(m->r->L, n, n, dim, tarn_transpose(m->r->L, p, t));
+}
+static void kept_dims(const maker *m, const tc_sum *sum, uint32_t from, uint32_t to,
+                      tarn_imap *map) {
+  for (uint32_t d = from; d < to; d++)
+    if (!sum[d].data) map->e[map->nin++] = sum_ix(m, &sum[d]);
 }
 
 /* The table is gathered over the indices of the subscripts that depend on data; what is read of the
@@ -383,17 +388,19 @@ static tarn_term gathered(const maker *m, const tc_expr *e, tarn_term t, const t
   const tarn_type ty = *tarn_term_type(L, t);
   tc_body over = {0};
   tarn_imap map = map_over(m->b);
-  for (uint32_t d = 0; d < ty.n; d++)
-    if (sum[d].data) indices_of(m, e->kid[d], &over);
-    else map.e[map.nin++] = sum_ix(m, &sum[d]);
-  tarn_term index = gather_index(m, e, sum, ty.dim, &over);
-  int64_t axis = map.nin;
-  if (axis + over.n > TARN_MAX_DIMS)
+  uint32_t axis = 0, ndata = 0;
+  while (!sum[axis].data) axis++;
+  for (uint32_t d = axis; d < ty.n; d++)
+    if (sum[d].data) indices_of(m, e->kid[d], &over), ndata++;
+  if (ty.n - ndata + over.n > TARN_MAX_DIMS)
     tc_bad(m->r->text, e->at, "this read has more than %d dims", TARN_MAX_DIMS);
+  kept_dims(m, sum, 0, axis, &map);
   for (uint32_t d = 0; d < over.n; d++)
     map.e[map.nin++] = tarn_ix_var(L, place_of(m->b, over.index[d]), map.dim);
-  const tarn_term kids[] = {gathered_last(m, t, sum), index};
-  tarn_term g = tarn_mk(L, TARN_OP_GATHER, tarn_payload_ints(L, 1, &axis), kids, 2);
+  kept_dims(m, sum, axis, ty.n, &map);
+  const tarn_term kids[] = {gathered_at(m, t, sum, axis), gather_index(m, e, sum, ty.dim, &over)};
+  uint32_t payload = tarn_payload_ints(L, 1, &(int64_t){axis});
+  tarn_term g = tarn_mk(L, TARN_OP_GATHER, payload, kids, 2);
   memcpy(map.in, tarn_term_type(L, g)->dim, map.nin * sizeof *map.in);
   return tarn_view(L, tarn_map_intern(L, &map), g);
 }

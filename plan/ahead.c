@@ -26,8 +26,6 @@
 #define L1_SHARED      6 /* such a row goes into L1 if it takes at most this share of it */
 #define L1_PASSING                                                                                 \
   2 /* data written or used once: at most this share of L1 at a time, if possible */
-#define ROW_WAITS    2  /* latencies until a row of a large table is there: its page comes first */
-#define MOST_ROWS    16 /* rows prefetched before one is read */
 #define ROW_AHEAD    1024 /* bytes prefetched ahead along a row */
 #define MOST_OPEN    6    /* half-written lines at a time in the write-combining buffers */
 #define LEAST_RUN    8   /* least run over prefetch distance: data after the run is not used next */
@@ -513,14 +511,4 @@ void tarn_choose_prefetches(tarn_walks *w) {
   for (uint32_t i = 0; i < w->nstage; i++)
     for (uint32_t k = 0; k < w->stage[i].nwalk && !w->stage[i].in_memory; k++)
       if (!w->stage[i].walk[k].local) choose_prefetch(w, i, k);
-}
-
-/* As many as main memory delivers while one row is on its way: no hardware prefetcher knows where
- * the next one lies, and the window of a core holds a few only. A row of a large table lies on a
- * page of its own, whose address is loaded first. */
-int64_t tarn_rows_ahead(const tarn_hw *hw, int64_t table_bytes, int64_t bytes) {
-  const tarn_hw_memory *slow = tarn_hw_mem(hw, TARN_HW_MAIN);
-  if (hw->nmem < 2 || hw->warps.lanes || table_bytes <= l2_capacity(hw)) return 0;
-  double wait = ROW_WAITS * slow->latency, transfer = (double)bytes / fmax(slow->read, 1);
-  return (int64_t)fmin(1 + wait / fmax(transfer, 1), MOST_ROWS);
 }

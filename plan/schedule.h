@@ -354,9 +354,6 @@ typedef struct tarn_walks {
   TARN_VEC(tarn_prefetch) prefetch; /* chosen */
 } tarn_walks;
 TARN_API void tarn_choose_prefetches(tarn_walks *w);
-/* Rows of a table that are named by indices in memory: how many rows before it is read a row is
- * prefetched; 0: not at all. bytes: of the part of a row that is read at a time. */
-TARN_API int64_t tarn_rows_ahead(const tarn_hw *hw, int64_t table_bytes, int64_t bytes);
 
 #ifdef __cplusplus
 }

@@ -112,30 +112,6 @@ static tarn_value fold_end(fold *f, tarn_dtype *type) {
   return tarn_fx_eval(L, f->r->result, f->state, f->type, mode);
 }
 
-/* Result x of a gatherSum of one pair. */
-static tarn_value gather_sum(const tarn_payload *p, const naive *k, const int64_t *x) {
-  const tarn_type *index = k[1].t;
-  int64_t y[TARN_MAX_DIMS], at[TARN_MAX_DIMS] = {0}, points = 1, summed = p->ints[0];
-  uint32_t kept = index->n - (uint32_t)summed;
-  tarn_dtype type;
-  fold acc;
-  tarn_dtype to = k[0].t->dtype, in = tarn_dtype_accumulator(to);
-  fold_start(&acc, tarn_reducer_of(L, TARN_RED_SUM, in));
-  memcpy(at, x, kept * sizeof *at);
-  for (uint32_t d = kept; d < index->n; d++) points *= index->dim[d];
-  for (int64_t i = 0; i < points; i++) {
-    int64_t rest = i;
-    for (uint32_t d = index->n; d-- > kept; rest /= index->dim[d]) at[d] = rest % index->dim[d];
-    y[0] = k[1].v[flat_of(index, at)].i;
-    if (y[0] < 0) y[0] += k[0].t->dim[0];
-    for (uint32_t d = 1; d < k[0].t->n; d++) y[d] = x[kept + d - 1];
-    fold_step(&acc, k[0].v[flat_of(k[0].t, y)]);
-  }
-  tarn_value sum = fold_end(&acc, &type);
-  if (in == to) return sum;
-  return tarn_fx_eval(L, tarn_fx_cast(L, to, tarn_fx_hole(L, 0)), &sum, &in, mode);
-}
-
 /* Result x of a compute whose operands stand in k. */
 static tarn_value compute(const tarn_func *f, const tarn_type *t, const naive *k,
                           const int64_t *x) {
@@ -221,7 +197,6 @@ static tarn_value element(const tarn_node *n, const tarn_payload *p, const tarn_
   case TARN_OP_COMPUTE: return compute(tarn_fn_get(L, p->id), t, k, x);
   case TARN_OP_FOLD: return fold_at(p, k, x);
   case TARN_OP_GATHER: return gather(p, k, x);
-  case TARN_OP_GATHER_SUM: return gather_sum(p, k, x);
   case TARN_OP_SYSTOLIC:
   case TARN_OP_SYSTOLIC_ACC: return systolic(t, k, n->n, x);
   default: return pick(n, p, t, k, x);

@@ -223,7 +223,7 @@ static inline kit_trees kit_cheapest(const tarn_saturation *s, bool free,
 static inline double kit_is_kernel(const tarn_lang *L, tarn_eg_node x) {
   (void)L;
   return x.op == TARN_OP_NEST || x.op == TARN_OP_COMPUTE || x.op == TARN_OP_MATERIALISE ||
-         x.op == TARN_OP_OPAQUE || x.op == TARN_OP_GATHER || x.op == TARN_OP_GATHER_SUM;
+         x.op == TARN_OP_OPAQUE || x.op == TARN_OP_GATHER;
 }
 /* Fewest kernels, then fewest nodes. */
 static inline double kit_few(const tarn_lang *L, tarn_eg_node x) {

@@ -484,18 +484,6 @@ static void told_job(tarn_ctx *c, void *arg) {
     tarn_raise(c, TARN_NO, "%u read, %u write, %u nothing", all.prefetches, all.writes, all.none);
 }
 
-/* Rows that indices name: of large tables only, more of short rows and of far memory. */
-static void rows_job(tarn_ctx *c, void *arg) {
-  caches near, far;
-  const tarn_hw *on = with_caches(&near, 8192, 131072, 4 << 20, 6, 300),
-                *slow = with_caches(&far, 8192, 131072, 4 << 20, 6, 1200);
-  (void)arg;
-  int64_t few = tarn_rows_ahead(on, 1 << 30, 2048), more = tarn_rows_ahead(on, 1 << 30, 512),
-          most = tarn_rows_ahead(slow, 1 << 30, 512), at_most = tarn_rows_ahead(slow, 1 << 30, 4);
-  if (tarn_rows_ahead(on, 65536, 512) || few < 1 || more <= few || most <= more || at_most > 64)
-    tarn_raise(c, TARN_NO, "%d, %d, %d, %d rows", (int)few, (int)more, (int)most, (int)at_most);
-}
-
 static void must(tarn_fn *f, void *arg) {
   tarn_status st = tarn_protect(cx, f, arg);
   ck_assert_msg(st == TARN_OK, "%d: %s", st, tarn_message(cx));
@@ -517,8 +505,6 @@ START_TEST(lines) { must(lines_job, NULL); }
 END_TEST
 START_TEST(once) { must(once_job, NULL); }
 END_TEST
-START_TEST(rows_ahead) { must(rows_job, NULL); }
-END_TEST
 START_TEST(price_is_told) { must(told_job, NULL); }
 END_TEST
 
@@ -533,7 +519,6 @@ int main(void) {
   tcase_add_test(t, even_asks);
   tcase_add_test(t, lines);
   tcase_add_test(t, once);
-  tcase_add_test(t, rows_ahead);
   tcase_add_test(t, price_is_told);
   return run_checks("lower_ahead", t);
 }

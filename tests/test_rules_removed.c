@@ -45,14 +45,9 @@ typedef struct worth {
       "64,3,7,7") "node ConvInteger c x w -> q : pads=3,3,3,3 strides=2,2\n" BYTE
 
 static const worth rows[] = {
-    {"sum-of-rows", /* of a mean, which is no epilogue of it */
-     "opset 13\nrand x 1000,64\nin i i64 128,50\nnode Gather g x i -> t : axis=0\nnode ReduceMean "
-     "s t "
-     "-> y : axes=1, keepdims=0\n" END,
-     NULL, 0, 0},
-    {"rows-of-two",
+    {"sums-beside",
      "init a i64 1 : 1\n" ROWS_OF("x", "i", "t", "y") ROWS_OF("w", "k", "q", "z") END "out z\n",
-     NULL, 0, 0},
+     NULL, 0, 1},
     {"constant-quotient", ONE "node Div d x c -> y\n" END, NULL, 0, 0},
     {"constant-factors", ONE "node Mul d x a -> u\nnode Mul e u b -> y\n" END, NULL, 0, 0},
     {"constant-terms", ONE "node Add d x a -> u\nnode Add e u b -> y\n" END, NULL, 0, 0},

@@ -39,7 +39,9 @@ static const same cases[] = {
     {"sum of rows", "def f(float(30,8) x, long(4,5) i) -> (y) { y(b,d) +=! x(i(b,l),d) }",
      "opset 13\nin x f32 30,8\nin i i64 4,5\ninit a i64 1 : 1\nnode Gather g x i -> r : axis=0\n"
      "node ReduceSum s r a -> y : keepdims=0\nout y\n",
-     "(gatherSum 1 (input x ((30 8) ()) f32) (input i ((4 5) ()) i64))"},
+     "(compute reduceSum (access 2 (transpose (0 2 1) (access 3 (gather 0 (input x ((30 8) ()) "
+     "f32) "
+     "(input i ((4 5) ()) i64))))))"},
     {"two sums of rows",
      "def f(float(30,8) x, long(4,5) i, float(20,8) w, long(4,5) k) -> (y, z) {\n"
      "  y(b,d) +=! x(i(b,l),d)\n  z(b,d) +=! w(k(b,l),d) }",

@@ -51,7 +51,6 @@ static const char *const texts[] = {
     "commutative) $0) " X234 ")",
     "(fold (max i32) 0 (input k ((2) ()) i32))",
     "(gather 1 " X234 " (input n ((5) (6)) i64))",
-    "(gatherSum 1 " X234 " (input n ((5) (6)) i64))",
     "(opaque \"f32\" (axis 1) (beta 0.5) (\"k k\" (reals 1.0 2.5 -0.0)) (mode \"a\\\"b\") (none "
     "(ints)) "
     "(pads (ints 1 2)) (r 3.0) (s \"\") ((f32 ((2) ())) (tuple (f32 (() ())) (i8 (() ())))) " X234
@@ -165,8 +164,7 @@ static uint32_t some_payload(pool *p, uint32_t op, const tarn_type *t) {
   case TARN_OP_INSERT_AXIS: v[0] = below(s, n + 1); return tarn_payload_ints(L, 1, v);
   case TARN_OP_SQUEEZE:
   case TARN_OP_CONCAT:
-  case TARN_OP_GATHER:
-  case TARN_OP_GATHER_SUM: return tarn_payload_ints(L, 1, v);
+  case TARN_OP_GATHER: return tarn_payload_ints(L, 1, v);
   case TARN_OP_NTH: v[0] = below(s, 2); return tarn_payload_ints(L, 1, v);
   case TARN_OP_CART_PROD: v[0] = below(s, t->ns + 1u); return tarn_payload_ints(L, 1, v);
   case TARN_OP_SLICE:
@@ -226,7 +224,7 @@ static bool grow(pool *p, uint32_t *made) {
       TARN_OP_SQUEEZE, TARN_OP_INSERT_AXIS, TARN_OP_BROADCAST, TARN_OP_FLATTEN,   TARN_OP_RESHAPE,
       TARN_OP_VIEW,    TARN_OP_CONCAT,      TARN_OP_PAIR,      TARN_OP_CART_PROD, TARN_OP_COMPUTE,
       TARN_OP_FOLD,    TARN_OP_MATERIALISE, TARN_OP_GATHER,    TARN_OP_TUPLE,     TARN_OP_NTH,
-      TARN_OP_PLACE,   TARN_OP_GATHER_SUM};
+      TARN_OP_PLACE};
   uint32_t op = ops[below(&p->s, sizeof ops / sizeof *ops)], type[3], payload;
   const tarn_opinfo *info = tarn_op_info(op);
   uint32_t n = info->max_kids < 0 ? 1 + below(&p->s, 3) : (uint32_t)info->max_kids;

@@ -232,10 +232,9 @@ static uint32_t kids_of(job *j, uint32_t op, tarn_term *kid) {
   if (n > 1 && !draw(j, 3)) kid[1] = kid[0];
   return n;
 }
-static bool is_gather(uint32_t op) { return op == TARN_OP_GATHER || op == TARN_OP_GATHER_SUM; }
 /* The last operand is looked for among all. */
 static tarn_term matched(job *j, uint32_t op, uint32_t payload, tarn_term *kid, uint32_t n) {
-  uint32_t type, first = draw(j, j->npool), among = n < 2 || is_gather(op) ? 1 : j->npool;
+  uint32_t type, first = draw(j, j->npool), among = n < 2 || op == TARN_OP_GATHER ? 1 : j->npool;
   for (uint32_t i = 0; i < among; i++) {
     if (among > 1) kid[n - 1] = j->pool[(first + i) % among];
     if (types_fit(j, op, payload, kid, n, &type) && small_enough(j, type))
@@ -248,8 +247,7 @@ static tarn_term some_term(job *j, uint32_t op) {
   for (uint32_t tries = 0; tries < (j->t == TARN_BOOL ? TRIES / 50 : TRIES); tries++) {
     tarn_term kid[4], t;
     uint32_t n = kids_of(j, op, kid), had = j->q->p.nin;
-    if (op == TARN_OP_GATHER_SUM) n = 2; /* several: test_cases, comprehensions */
-    if (is_gather(op)) kid[1] = index_of(j);
+    if (op == TARN_OP_GATHER) kid[1] = index_of(j);
     uint32_t payload = some_payload(j, op, kid, n);
     if ((t = matched(j, op, payload, kid, n)) != TARN_NONE) return t;
     j->q->p.nin = had;
@@ -274,8 +272,8 @@ static void indices(tarn_tensor *x, uint32_t input, uint32_t run, void *user, ui
   (void)run;
   for (uint32_t t = 0; t < tarn_term_count(q->p.L); t++) {
     const tarn_node *n = tarn_term_get(q->p.L, t);
-    if (!is_gather(n->op) || n->kid[1] != q->in[input].term) continue;
-    int64_t axis = n->op == TARN_OP_GATHER ? tarn_payload_get(q->p.L, n->payload)->ints[0] : 0;
+    if (n->op != TARN_OP_GATHER || n->kid[1] != q->in[input].term) continue;
+    int64_t axis = tarn_payload_get(q->p.L, n->payload)->ints[0];
     int64_t extent = tarn_term_type(q->p.L, n->kid[0])->dim[axis], at;
     for (int64_t i = 0; i < tarn_tensor_count(x); i++) do {
         tarn_tensor_set(

@@ -232,7 +232,7 @@ uint32_t build_epilogue(rsite *s) {
     return TARN_NONE;
   uint32_t id = kern_store(&p);
   s->worse = id != TARN_NONE && s->e->host->graph && !stops &&
-             !(site_facts(s, s->kid[s->slot].id) & (R_SHARED | R_CALLED));
+             !(site_facts(s, s->kid[s->slot].id) & R_SHARED);
   return seen == TARN_NONE ? id : seen_through(s, id, seen, ns);
 }
 
@@ -296,20 +296,15 @@ static uint32_t local_read(const kern *k, const uint32_t *to, uint32_t nfree, ui
 
 static bool append_stages(kern *p, const kern *k, uint32_t slot, const uint32_t *to,
                           uint32_t nfree) {
-  uint32_t base = p->nstage;
-  if (base + k->nstage > MOST_STAGES) return false;
-  for (uint32_t i = 0; i < k->nstage; i++) {
-    kstage *s = &p->stage[p->nstage++];
-    *s = k->stage[i];
-    for (uint32_t r = 0; r < s->nb + s->ne; r++) {
-      tarn_read *x = &s->read[r];
-      if (x->stage) x->src += base;
-      else if (x->src == slot) {
+  uint32_t base = p->nstage, id = k->leaf[slot];
+  if (base + k->nstage > MOST_STAGES || !kern_append(p, k)) return false;
+  for (uint32_t i = base; i < p->nstage; i++)
+    for (uint32_t r = 0; r < p->stage[i].nb + p->stage[i].ne; r++) {
+      tarn_read *x = &p->stage[i].read[r];
+      if (!x->stage && p->leaf[x->src] == id)
         *x = (tarn_read){
             .stage = true, .src = base - 1, .map = local_read(k, to, nfree, p->depth, x->map)};
-      } else if ((x->src = kern_leaf(p, k->leaf[x->src])) == TARN_NONE) return false;
     }
-  }
   return true;
 }
 

@@ -400,14 +400,18 @@ static void masked(net *x) {
  * indices but the last. */
 static tarn_term rows_of(net *x, tarn_term table, const int64_t dim[2]) {
   tarn_lang *L = x->L;
-  const int64_t summed = 1;
   tarn_tensor *index = tarn_tensor_new(x->g->cx, TARN_I64, 2, dim);
   for (int64_t i = 0; i < tarn_tensor_count(index); i++)
     tarn_tensor_set(index, i, (tarn_value){.i = draw(x->g, (uint32_t)type(x, table)->dim[0])});
   tarn_term kid[2] = {table,
                       tarn_constant(L, tarn_format(x->g->cx, "i%u", tarn_term_count(L)), index, 2)};
-  tarn_term sum = tarn_mk(L, TARN_OP_GATHER_SUM, tarn_payload_ints(L, 1, &summed), kid, 2);
-  return tarn_gather_sum_term(L, sum, 0);
+  const tarn_type *y = type(x, table);
+  uint32_t at[TARN_MAX_DIMS + 1] = {0}, n = y->n + 1u;
+  tarn_term g = tarn_mk(L, TARN_OP_GATHER, tarn_payload_ints(L, 1, &(int64_t){0}), kid, 2);
+  for (uint32_t i = 1; i < n; i++) at[i] = i + 1 < n ? i + 1 : 1;
+  g = tarn_access(L, n - 1, tarn_transpose(L, at, tarn_access(L, n, g)));
+  uint32_t sum = tarn_reducer_of(L, TARN_RED_SUM, y->dtype);
+  return tarn_compute(L, tarn_fn_reduce(L, tarn_fx_hole(L, 0), 1, sum), &g, 1);
 }
 /* Of one table, or of two, with their sum. */
 static void row_sums(net *x) {

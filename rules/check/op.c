@@ -139,16 +139,6 @@ bool make_GATHER(node *x) {
   return w.below > 0 && kid(x, 1, &w);
 }
 
-/* One table, whose rows are summed over no dim of the indices or one. */
-bool make_GATHER_SUM(node *x) {
-  gen *g = x->g;
-  if (!is_any(x->w) || x->p->n != 2 || !kid(x, 0, &want_any) || !axis(x, 0, 2)) return false;
-  const tarn_type *t = kid_type(x, 0);
-  if (!t->n || t->dtype == TARN_BOOL || t->dim[0] < 1) return false;
-  want w = {.ns = 1 + (int)draw(g, 2), .nc = 0, .s = {-1, -1}, .index = true, .below = t->dim[0]};
-  return kid(x, 1, &w);
-}
-
 bool make_TUPLE(node *x) {
   for (uint32_t i = 0; i < x->p->n; i++)
     if (x->p->kid[i]->kind == RP_SEG || !kid(x, i, &want_any)) return false;

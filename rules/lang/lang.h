@@ -41,8 +41,7 @@ enum {
   R_SHARED = 8,    /* the program uses it more than once */
   R_EPILOGUE = 16, /* a map of another kernel's result, which that kernel can do */
   R_ALONE = 32,    /* what made it shared was replaced: one use is left */
-  R_SEVERAL = 64,  /* surface rules found several ways to compute it */
-  R_CALLED = 128   /* a gatherSum computes it, which a kernel that did more could not replace */
+  R_SEVERAL = 64   /* surface rules found several ways to compute it */
 };
 /* Rule id of a step that only compares normal forms of terms. */
 #define R_RULE_NORM 0x7FFFFFFEu

@@ -279,22 +279,6 @@ static bool f_apart(renv *e, const rv *a, rv *out) {
 static bool f_acyclic(renv *e, const rv *a, rv *out) {
   return rv_bool(out, !e->host->depends(e->host->user, id_of(e, a), id_of(e, a + 1)));
 }
-/* How many dims of its indices a gatherSum of these operands sums, if the nest over their gather is
- * its form. */
-static bool f_summed_rows(renv *e, const rv *a, rv *out) {
-  tarn_lang *L = e->L;
-  tarn_term kid[2];
-  if (type_of(e, a + 1)->dtype == TARN_BOOL) return false; /* has no sums */
-  for (uint32_t i = 0; i < 2; i++)
-    kid[i] = tarn_input(L, i ? "rows" : "table", tarn_type_intern(L, type_of(e, a + 1 + i)));
-  for (int64_t k = 1; k <= type_of(e, a + 2)->n; k++) {
-    tarn_term sum = tarn_mk(L, TARN_OP_GATHER_SUM, tarn_payload_ints(L, 1, &k), kid, 2);
-    const tarn_node *x = tarn_term_get(L, tarn_kernel_form(L, tarn_gather_sum_term(L, sum, 0)));
-    if (x->op == TARN_OP_NEST && x->n == 1 && tarn_payload_get(L, x->payload)->id == a[0].id)
-      return rv_int(out, k);
-  }
-  return false;
-}
 /* An axis that is worth splitting for the description's widest intrinsic, and where. */
 static bool f_tile_size(renv *e, const rv *a, rv *out) {
   const tarn_type *t = type_of(e, a);
@@ -387,10 +371,6 @@ static const rfun funs[] = {
      "where both are constants, sums of their products are numbers of the type"},
     {"rounds", "cc:b", f_rounds, R_READS_FACTS,
      "not both hold whole numbers of the type, whose products and sums may be exact"},
-    HERE("summed-rows", "ncc:i", f_summed_rows,
-         "how many dims of the indices the nest sums of what a gather gives; none where it is no "
-         "sum of "
-         "rows"),
     {"acyclic", "cc:b", f_acyclic, TARN_EG_READS_GRAPH, "the second does not depend on the first"},
     HERE("tile-size", "ci:i", f_tile_size,
          "extent that the description's intrinsics want of an axis"),

@@ -173,11 +173,30 @@ static bool f_nest_stages(renv *e, const rv *a, rv *out) {
   return rv_bool(out, nest(e, a)->nstage >= a[1].i);
 }
 
+/* A nest of one child, a gather along that axis by indices of so many dims, and its loops over
+ * samples. */
+static bool load_gathering(renv *e, const rv *a, uint32_t child, kern *k, uint32_t *samples) {
+  if (nest(e, a)->nchild != 1 || !kern_load(k, &e->host->nest, a[0].id, &child, 1)) return false;
+  *samples = kern_samples(k, (uint32_t)a[1].i, (uint32_t)a[2].i);
+  return *samples;
+}
+static bool f_beside(renv *e, const rv *a, rv *out) {
+  kern k, p;
+  uint32_t payload, n, m;
+  if (!load_gathering(e, a, 0, &k, &n) || !load_gathering(e, a + 3, 1, &p, &m)) return false;
+  if (!kern_beside(&k, &p, n < m ? n : m) || !kern_payload(&k, &payload)) return false;
+  *out = (rv){.kind = 'n', .id = tarn_payload_get(e->L, payload)->id};
+  return true;
+}
+
 const rfun rfun_fn_table[] = {
     {"nest-map", "n:b", f_nest_map, 0, "one elementwise stage"},
     {"nest-reduces", "n:b", f_nest_reduces, 0, "one result, and a reduction or several stages"},
     {"nest-single", "n:b", f_nest_single, 0, "one stage"},
     {"nest-stages", "ni:b", f_nest_stages, 0, "at least that many stages"},
+    {"beside", "niinii:n", f_beside, 0,
+     "two nests, each of one gather along that axis by indices of so many dims, as one of two "
+     "results, whose shared loops are those over samples; none where they have none"},
     {"is-map", "f:b", f_is_map, 0, "elementwise, no reduction"},
     {"is-dot", "f:b", f_is_dot, 0, "sum of $0 * $1, in either form"},
     {"is-sum", "f:b", f_is_sum, 0, "reduces by adding"},

@@ -351,8 +351,6 @@ static pvalue nth_at(points *p, const tarn_node *x, const int64_t *index) {
   const tarn_node *k = tarn_term_get(p->L, x->kid[0]);
   int64_t which = tarn_payload_get(p->L, x->payload)->ints[0];
   if (k->op == TARN_OP_TUPLE) return points_at(p, k->kid[which], index);
-  if (k->op == TARN_OP_GATHER_SUM)
-    return points_at(p, tarn_gather_sum_term(p->L, x->kid[0], (uint32_t)which), index);
   if (k->op == TARN_OP_NEST) return output_at(p, x->kid[0], which, index);
   tarn_raise(p->cx, TARN_NO_RESULT, "%s has no value at a point", tarn_op_info(k->op)->text);
 }
@@ -391,7 +389,6 @@ static pvalue kernel_at(points *p, tarn_term t, const tarn_node *x, const int64_
   case TARN_OP_PAIR:
   case TARN_OP_CART_PROD: return product_at(p, x, index);
   case TARN_OP_GATHER: return gather_at(p, x, index);
-  case TARN_OP_GATHER_SUM: return points_at(p, tarn_gather_sum_term(p->L, t, 0), index);
   case TARN_OP_NTH: return nth_at(p, x, index);
   case TARN_OP_CALL: return points_at(p, meaning(p, t), index);
   default:

@@ -111,8 +111,6 @@ static facts facts_of(tarn_saturation *s, const tarn_eg_node *n) {
   if (n->op == TARN_OP_NEST)
     f.has = (uint8_t)r_nest_kinds(s->L, tarn_payload_get(s->L, n->payload)->id);
   if ((f.has & R_HAS_MAP) && could_be_epilogue(s, n)) f.has |= R_EPILOGUE;
-  bool part = n->op == TARN_OP_NTH && (sat_facts(s, n->kids[0])->has & R_CALLED);
-  if (n->op == TARN_OP_GATHER_SUM || part) f.has = R_CALLED;
   if (n->op == TARN_OP_VIEW) {
     uint32_t map = tarn_payload_get(s->L, n->payload)->id;
     f.has = R_HAS_VIEW;

@@ -62,7 +62,7 @@ example tmm M=16 K=8 N=8
 example tbmm B=3 N=4 M=5 K=6
 example gconv N=2 G=3 C=4 F=5 H=7 W=7 KH=3 KW=3
 example 2lut B=4 D=8 L1=5 L2=5 E1=20 E2=30
-example 2lut B=3 D=70 L1=7 L2=40 E1=60000 E2=30 # a table that no L2 holds: its rows are prefetched
+example 2lut B=3 D=70 L1=7 L2=40 E1=60000 E2=30 # a table that no L2 holds
 example c3 B=4 WX=8 WY=6
 example mlp --def:MLP1 B=4 M=8 N=6
 example mlp --def:MLP3 B=4 N=8 O=6 P=5 Q=2
@@ -89,15 +89,39 @@ fi
 try 0 compile examples/tc/mlp.tc --def MLP1 --shape B=2 --shape M=3 --shape N=4 -o "$work/mlp"
 try 0 check "$work/mlp" && try 0 run "$work/mlp" --reference
 
-# One kernel, so nothing between the statements is stored.
+# A subscript that is data gathers along its own axis, with the tensor that it reads as it is.
+gathers() { # TERM FILE SHAPES…
+  local term=$1 file=$2 with=()
+  shift 2
+  for s in "$@"; do with+=(--shape "$s"); done
+  try 0 compile "$file" "${with[@]}" --dump terms -o "$work/gathers"
+  grep -qF "$term" "$work/out" || fail "$last: $term is not there: $(cat "$work/out")"
+}
+of_i='(compute (map $0) (input I ((5 4) ()) i32))'
+gathers "(gather 0 (input X ((9 6) ()) f32) $of_i)" examples/tc/gather.tc N=9 D=6 A=5 B=4
+echo 'def f(float(C,N,D) X, int(5,4) I) -> (Z) { Z(c,b,d) max=! X(c,I(b,l),d) }' >"$work/axis.tc"
+gathers "(gather 1 (input X ((3 9 6) ()) f32) $of_i)" "$work/axis.tc" C=3 N=9 D=6
+
+# One kernel, so nothing between the statements is stored. Two threads: on one, sums side by side gain nothing.
 one_kernel() { # FILE DEF SHAPES…
-  local file=examples/tc/$1.tc def=$2 with=()
+  local file=$1 def=$2 with=(--threads 2)
+  [ -e "$file" ] || file=examples/tc/$1.tc
   shift 2
   for s in "$@"; do with+=(--shape "$s"); done
   try 0 compile "$file" --def "$def" "${with[@]}" -o "$work/one"
   cat "$work/out" "$work/err" | grep -q ": 1 kernels, 0 copies" || fail "$last: $(head -n 1 "$work/err")"
 }
 one_kernel 2lut 2LUT B=128 D=64 L1=50 L2=50 E1=1000 E2=1000
+cat >"$work/bags.tc" <<'END'
+# The means of one table's rows beside the largest of another's, of other widths.
+def bags(float(E1,D) T, int(B,L1) I, float(E2,F) U, int(B,L2) J) -> (M, N) {
+  M(b,d) +=! T(I(b,l),d)
+  M(b,d) = M(b,d) * 0.02
+  N(b,f) max=! U(J(b,k),f)
+}
+END
+one_kernel "$work/bags.tc" bags B=128 D=64 F=32 L1=50 L2=40 E1=1000 E2=2000
+try 0 check "$work/one"
 one_kernel outer outer P=8 Q=32 R=64 S=32 T=64
 one_kernel mlp MLP1 B=128 M=200 N=128
 
