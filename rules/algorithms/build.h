@@ -49,6 +49,7 @@ static inline uint32_t op2(tarn_lang *L, tarn_fxop op, uint32_t a, uint32_t b) {
 bool when_inline_map(rsite *s);
 bool when_inline_reduction(rsite *s);
 bool when_inline_rest(rsite *s);
+bool when_inline_stored(rsite *s);
 uint32_t build_inline(rsite *s);
 uint32_t build_inline_sum(rsite *s);
 /* fuse.c */

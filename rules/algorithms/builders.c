@@ -9,6 +9,8 @@ static const rbuild builders[] = {
      "the opened map computed where it is read, first child first"},
     {"inline-reduced", when_inline_reduction, build_inline, GRAPH, false,
      "the opened map computed inside a reduction"},
+    {"inline-stored", when_inline_stored, build_inline, GRAPH, false,
+     "a constant that is stored in fewer bytes computed inside a reduction that reads it once"},
     {"epilogue", when_epilogue, build_epilogue, GRAPH, false,
      "the root as the last thing that the opened kernel does"},
     {"place", when_place, build_place, GRAPH, false,

@@ -320,6 +320,21 @@ bool when_inline_reduction(rsite *s) {
   return !after_reduction || repeats(&k, slot_leaf(&k, s)) <= 1;
 }
 
+static double bytes_of(const tarn_type *t) {
+  return (double)tarn_type_count(t) * (double)tarn_dtype_size(t->dtype);
+}
+bool when_inline_stored(rsite *s) {
+  kern k, p;
+  uint32_t id = s->kid[s->slot].id;
+  bool made_here = s->root != TARN_NONE && site_const(s, s->root);
+  if (s->e->host->graph && (!site_const(s, id) || made_here)) return false;
+  if (!site_root(s, &k) || !site_kid(s, s->slot, &p) || !kern_is_map(&p)) return false;
+  const kern_host *h = &s->e->host->nest;
+  double made = bytes_of(tarn_type_get(k.L, h->type(h->user, id))), stored = 0;
+  for (uint32_t i = 0; i < p.nleaf; i++) stored += bytes_of(kern_leaf_type(&p, i));
+  return r_is_stored(s->e, made, stored, repeats(&k, slot_leaf(&k, s)));
+}
+
 /* Into the reduction that reads it: what computes something, no padding of what units read. */
 bool when_inline_rest(rsite *s) {
   kern p;

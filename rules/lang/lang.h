@@ -327,6 +327,11 @@ unsigned r_nest_kinds(const tarn_lang *L, uint32_t nest);
 uint32_t r_uniform_moved(const tarn_lang *L, uint32_t op, uint32_t payload, const uint32_t *kid,
                          uint32_t n, uint32_t (*uniform)(void *user, uint32_t id), void *user);
 
+/* A constant that does not stay in the description's L2 from run to run, is made of less than half
+ * its bytes, as weights of few bits are, and is read hardly more than once: memory then takes
+ * longer than making it where it is read. */
+bool r_is_stored(const renv *e, double bytes, double made_of, double reads);
+
 /* ---------------------------------------------------------------- the sites of builders */
 /* The site of a match; false: the left side is no nest over terms and nests. */
 bool r_site(renv *e, const rule *r, rsite *s, rkid *kids, uint32_t *leaves);

@@ -249,6 +249,28 @@ static bool f_points(renv *e, const rv *a, rv *out) {
     if ((a->i >> d & 1) && __builtin_mul_overflow(n, e->loops->dim[d], &n)) return false;
   return rv_int(out, n);
 }
+bool r_is_stored(const renv *e, double bytes, double made_of, double reads) {
+  enum { SHARE = 4, OFTEN = 4 }; /* of L2, that a constant may have; reads of an element */
+  const tarn_hw_memory *l2 = e->hw ? tarn_hw_mem(e->hw, TARN_HW_L2) : NULL;
+  if (!l2 || l2->managed || !tarn_hw_traits_of(e->hw).any_nest) return false;
+  return SHARE * bytes >= (double)l2->capacity && 2 * made_of <= bytes && reads <= OFTEN;
+}
+static bool add_bytes(renv *e, const tarn_read *r, void *arg) {
+  const tarn_type *t = r->stage ? NULL : kern_leaf_type(&e->loops->k, r->src);
+  if (t) *(double *)arg += (double)tarn_type_count(t) * (double)tarn_dtype_size(t->dtype);
+  return true;
+}
+static bool f_is_stored(renv *e, const rv *a, rv *out) {
+  int64_t set = 0;
+  double made_of = 0, points = 1, reads = 1;
+  vrange r = range_of(e, a);
+  each_read(e, a, add_uses, &set);
+  each_read(e, a, add_bytes, &made_of);
+  for (uint32_t d = 0; d < e->loops->n; d++)
+    *(set >> d & 1 ? &points : &reads) *= (double)e->loops->dim[d];
+  double size = r.typed ? (double)tarn_dtype_size(r.type) : 0;
+  return rv_bool(out, r_is_stored(e, points * size, made_of, reads));
+}
 static bool f_count(renv *e, const rv *a, rv *out) {
   return (void)e, rv_int(out, __builtin_popcountll((uint64_t)a->i));
 }
@@ -367,6 +389,8 @@ const rfun rfun_loops_table[] = {
     FACTS("varies", ":b", f_varies, "some tensor that the nest reads is not constant"),
     HERE("is-narrow", "e:b", f_narrow,
          "part of a sum of products of widened bytes, of bf16 or tf32"),
+    HERE("is-stored", "e:b", f_is_stored,
+         "no constant for L2, made of less than half its bytes, and read at most four times"),
     HERE("most-read", "e:i", f_most_read, "elements of the largest tensor that its stage reads"),
     HERE("elems", "e:i", f_elems, "elements of the tensor that is read"),
     HERE("uses", "e:o", f_uses, "loops that it depends on"),
