@@ -117,6 +117,7 @@ static const struct {
 } models[] = {
     {"rows", "in t f32 40,240\nin i i64 500\nnode Gather n t i -> y", 1, 1},
     {"map", WORDS "node Relu n r -> y", 1, 1},
+    {"sum", TABLE "init a i64 1 : 1\nnode ReduceSum n r a -> y : keepdims=0", 1, 1},
     {"mean", TABLE "node ReduceMean n r -> y : axes=1, keepdims=0", 1, 1},
     {"most", TABLE "node ReduceMax n r -> y : axes=1, keepdims=0", 1, 1},
     {"weighted",
