@@ -197,6 +197,20 @@ static value input(analysis *a, tarn_term t) {
   }
   not_rows(a, "an input is not the model's");
 }
+/* Rows of indices are rows of what they name in a table. */
+static value gathered(analysis *a, const tarn_node *x) {
+  const value *table = value_of(a, x->kid[0]);
+  value v = *value_of(a, x->kid[1]);
+  tarn_buf b = {.cx = a->cx};
+  if (table->rows) not_rows(a, "the table that it gathers from has rows");
+  tarn_buf_i64(&b, x->op);
+  tarn_buf_i64(&b, x->payload);
+  tarn_buf_i64(&b, table->key);
+  tarn_buf_i64(&b, v.key);
+  v.dim += (uint32_t)tarn_payload_get(a->L, x->payload)->ints[0];
+  v.key = key_of(a, &b);
+  return v;
+}
 /* What is neither may have no rows. */
 static value other(analysis *a, const tarn_node *x) {
   tarn_buf b = {.cx = a->cx};
@@ -218,6 +232,7 @@ static value computed(analysis *a, tarn_term t) {
   if (x.op == TARN_OP_INPUT) return input(a, t);
   if (x.op == TARN_OP_NEST) return nest(a, &x);
   if (x.op == TARN_OP_VIEW) return view(a, &x);
+  if (x.op == TARN_OP_GATHER) return gathered(a, &x);
   return other(a, &x);
 }
 static void visit(analysis *a, tarn_term root) {

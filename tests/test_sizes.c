@@ -64,6 +64,11 @@ static const sized cases[] = {
      "out q\n",
      {"N=4..8"},
      4},
+    /* the rows of a table that each sample names */
+    {"in i i64 N,3\nrand t 40,16\nrand w 16,8\nnode Gather g t i -> r\n"
+     "node ReduceMean m r -> q : axes=1, keepdims=0\nnode MatMul k q w -> y\nout y\n",
+     {"N=1..40"},
+     6},
     /* a sum over the batch: a program for each */
     {"in x f32 N,12\nnode Softmax a x -> y : axis=0\nout y\n", {"N=2..7"}, 6},
     /* an output that is an input, and a length that is 0 */
