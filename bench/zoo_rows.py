@@ -8,6 +8,8 @@ vit          two blocks of ViT-B/16 over 197 tokens, four heads a quarter of the
 tmm1, tmm2   A·Bᵀ of Tensor Comprehensions: M, K, N = 128, 1024, 1024 and 128, 4096, 16384
 lstm, gru    64 steps of 256 from 128; lstm256: 256 steps; …_b16: a batch of 16
 scatter_…    16,384 updates of rows of 64 in a table of 4,096, and of single elements; add: summed
+bag_…        rows of 64 of a table of 10,000, 50 for each of 128 samples: their sum, mean, maximum; weighted
+embeddings   the first layer of BERT: 128 words, their types and places, normalised, of width 768
 token_…      one token through 8 layers of width 1,024: f32, bf16, int4 in blocks of 32 (MatMulNBits)
 
 Needs the environment of bench/setup.sh.
@@ -117,6 +119,22 @@ def scatter(op, reduction, rows=4096, updates=16384, width=64):
     return g, g.add(op, table, at, g.given([updates, width]), axis=0, reduction=reduction)
 
 
+def bag(how, rows=10000, samples=128, each=50, width=64):
+    g = Graph()
+    x = g.add("Gather", values(rows, width), g.given([samples, each], TensorProto.INT64))
+    if how == "weighted":
+        x = g.add("Mul", x, g.given([samples, each, 1]))
+    if how in ("sum", "weighted"):
+        return g, g.add("ReduceSum", x, np.array([1]), keepdims=0)
+    return g, g.add({"mean": "ReduceMean", "max": "ReduceMax"}[how], x, axes=[1], keepdims=0)
+
+
+def embeddings(words=30522, length=128, width=768):
+    g = Graph()
+    x, kind = (g.add("Gather", values(n, width), g.given([1, length], TensorProto.INT64)) for n in (words, 2))
+    return g, norm(g, g.add("Add", g.add("Add", x, kind), values(length, width)), width)
+
+
 def times(g, x, k, n, how):
     """One token by a matrix of weights."""
     if how != "int4":
@@ -147,6 +165,8 @@ ROWS = {
     "scatter_rows": lambda: scatter("ScatterND", "none"),
     "scatter_rows_add": lambda: scatter("ScatterND", "add"),
     "scatter_elements_add": lambda: scatter("ScatterElements", "add"),
+    **{f"bag_{how}": (lambda how=how: bag(how)) for how in ("sum", "mean", "max", "weighted")},
+    "embeddings": embeddings,
     **{f"token_{how}": (lambda how=how: token(how)) for how in ("f32", "bf16", "int4")},
 }
 
