@@ -59,17 +59,28 @@ static bool is_product(tarn_lang *L, uint32_t body) {
 
 /* The instruction of most lanes that takes several steps of the reduction at once; of one stage,
  * whose constants are packed for it. */
-static void dot_model(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_stage *s,
-                      stage_model *m) {
+static bool find_dot(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_stage *s,
+                     tarn_hw_dot *dot) {
   const tarn_func *f = tarn_fn_get(L, s->fn);
   const tarn_nest *n = tarn_nest_get(L, k->nest);
-  if (n->nstage != 1 || n->depth || f->red == TARN_NONE) return;
+  if (n->nstage != 1 || n->depth || f->red == TARN_NONE) return false;
   if (k->strict && tarn_dtype_is_float(tarn_reducer_get(L, f->red)->dtype))
-    return; /* it changes the order of the sum */
-  if (!m->fma || f->nops != 2 || s->read[0].stage || s->read[1].stage) return;
+    return false; /* it changes the order of the sum */
+  if (f->nops != 2 || s->read[0].stage || s->read[1].stage) return false;
   const tarn_dtype type[2] = {k->in_type[s->read[0].src], k->in_type[s->read[1].src]};
   tarn_hw_dot d[TARN_HW_DOTS];
-  if (tarn_hw_dots(L, hw, f->body, f->red, type, d, TARN_HW_DOTS)) m->dot = d[0];
+  if (!tarn_hw_dots(L, hw, f->body, f->red, type, d, TARN_HW_DOTS)) return false;
+  *dot = d[0];
+  return true;
+}
+static void dot_model(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_stage *s,
+                      stage_model *m) {
+  if (m->fma) find_dot(L, hw, k, s, &m->dot);
+}
+void loop_model_ready(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k) {
+  tarn_hw_dot dot;
+  const tarn_nest n = *tarn_nest_get(L, k->nest);
+  for (uint32_t i = 0; i < n.nstage; i++) find_dot(L, hw, k, &n.stage[i], &dot);
 }
 bool tarn_stage_resumes(tarn_lang *L, const tarn_ksig *k, const tarn_stage *s, uint32_t out) {
   const tarn_func *f = tarn_fn_get(L, s->fn);

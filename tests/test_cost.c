@@ -282,6 +282,20 @@ TEST(price_of_copying) {
   ck_assert_str_eq(d.binds, "launch");
 }
 
+/* A price's memory is released: what reading intrinsics interned in the language is not in it. */
+TEST(language_behind_a_price) {
+  UNUSED;
+  const tarn_hw *hw = shipped("x86-64-bf16");
+  const tarn_level level[] = {{2, TARN_SERIAL, 1}, {0, TARN_UNROLL, 1}, {1, TARN_UNROLL, 1}};
+  uint32_t a = tarn_fx_cast(L, TARN_F32, tarn_fx_hole(L, 0)),
+           b = tarn_fx_cast(L, TARN_F32, tarn_fx_hole(L, 1));
+  tarn_ksig k = sum_over(4, 16, 64, false, tarn_fx_op(L, TARN_FX_MUL, a, b, 0));
+  k.in_type[0] = k.in_type[1] = TARN_BF16;
+  double first = cost_with(hw, &k, 1, level, 3, 1).seconds;
+  for (uint32_t i = 0; i < 64; i++) memset(tarn_new(cx, 1 << 16), 0xff, 1 << 16);
+  ck_assert_double_eq(cost_with(hw, &k, 1, level, 3, 1).seconds, first);
+}
+
 int main(void) {
   TCase *t = tcase_create("cost");
   tcase_add_checked_fixture(t, setup, teardown);
@@ -294,6 +308,7 @@ int main(void) {
   tcase_add_test(t, pieces_of_sums);
   tcase_add_test(t, registers_of_what_is_spread);
   tcase_add_test(t, hidden_transfers);
+  tcase_add_test(t, language_behind_a_price);
   tcase_add_loop_test(t, prices_of_products, 0, 3);
   tcase_add_loop_test(t, price_of_copying, 0, 3);
   return run_checks("cost", t);
