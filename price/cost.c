@@ -377,8 +377,7 @@ static void blocks_memory(const tarn_hw *hw, const kernel_model *km, double par,
 
 void loop_cost(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
                uint32_t threads, bool cached, tarn_cost *out) {
-  loop_model_ready(L, hw, k);
-  tarn_mark mark = tarn_arena_mark(tarn_lang_ctx(L));
+  tarn_mark mark = loop_mark(L, hw, k);
   const kernel_model *km = loop_model(L, hw, k);
   *out = (tarn_cost){0};
   for (uint32_t i = 0; i < km->nstage; i++)

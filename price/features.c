@@ -473,8 +473,7 @@ static void of_asks(tarn_ctx *cx, const tarn_hw *hw, const kernel_model *km, con
 
 void tarn_features(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
                    uint32_t threads, const tarn_cost *c, float f[TARN_FEATURES]) {
-  loop_model_ready(L, hw, k);
-  tarn_mark mark = tarn_arena_mark(tarn_lang_ctx(L));
+  tarn_mark mark = loop_mark(L, hw, k);
   const kernel_model *km = loop_model(L, hw, k);
   double sum = c->compute_seconds + c->overhead_seconds, most = -1;
   uint32_t at = 0;

@@ -302,8 +302,7 @@ static double price(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const t
 void tarn_gpu_price(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
                     uint32_t threads, tarn_cost *out) {
   (void)threads;
-  loop_model_ready(L, hw, k);
-  tarn_mark mark = tarn_arena_mark(tarn_lang_ctx(L));
+  tarn_mark mark = loop_mark(L, hw, k);
   bool units = false;
   for (uint32_t i = 0; i < s->nstage && s->nstage > 1; i++) units |= s->stage[i].unit != NULL;
   if (units) gpu_plan(L, hw, k, s); /* raises where one does not fit */

@@ -67,9 +67,9 @@ typedef struct kernel_model {
 /* Bytes that all stages touch while the shared loops from `from` on go round; local buffers once.
  */
 double loop_held(const kernel_model *km, uint32_t from, double line);
-/* What reading the description interns in the language stays there: called before memory is marked,
- * to be released behind a model. */
-void loop_model_ready(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k);
+/* Marks memory that may be released behind a model: what the model's making interns in the language
+ * lies before the mark. */
+tarn_mark loop_mark(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k);
 kernel_model *loop_model(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k);
 /* The same into km, whose room it uses again; all zero at first. */
 void loop_model_into(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, kernel_model *km);

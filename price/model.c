@@ -77,10 +77,11 @@ static void dot_model(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const
                       stage_model *m) {
   if (m->fma) find_dot(L, hw, k, s, &m->dot);
 }
-void loop_model_ready(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k) {
+tarn_mark loop_mark(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k) {
   tarn_hw_dot dot;
   const tarn_nest n = *tarn_nest_get(L, k->nest);
   for (uint32_t i = 0; i < n.nstage; i++) find_dot(L, hw, k, &n.stage[i], &dot);
+  return tarn_arena_mark(tarn_lang_ctx(L));
 }
 bool tarn_stage_resumes(tarn_lang *L, const tarn_ksig *k, const tarn_stage *s, uint32_t out) {
   const tarn_func *f = tarn_fn_get(L, s->fn);
