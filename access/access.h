@@ -137,12 +137,7 @@ TARN_API tarn_value tarn_fx_eval(const tarn_lang *L, uint32_t f, const tarn_valu
  * hold dropped, sorted. Equal normal forms have equal ids; the normal form is complete for products
  * of permutation, slice, stride, pad, broadcast and for reshapes with matching factors, not for
  * every quasi-affine map. */
-typedef enum {
-  TARN_IX_VAR,
-  TARN_IX_DIV,
-  TARN_IX_MOD,
-  TARN_IX_ROW /* that a lookup names: in plans alone */
-} tarn_atom_kind;
+typedef enum { TARN_IX_VAR, TARN_IX_DIV, TARN_IX_MOD } tarn_atom_kind;
 typedef struct tarn_ixterm {
   int64_t coef;
   tarn_atom_kind kind;
@@ -279,9 +274,10 @@ TARN_API bool tarn_fn_is_dot(const tarn_lang *L, uint32_t id);
  * (operands of body) or P++own (operands of epi) to the dims of the source: a child (all its dims),
  * or an earlier stage's local buffer: its `own` dims. Interning splits that map after P++own.
  * Source: loop placement as in Halide's compute_at (Ragan-Kelley et al., PLDI 2013), as a value. */
-/* Of a read of a flat buffer (one dim): which of `extent` rows, `pitch` elements apart, it is in is
- * what lookup number by - 1 of the stage reads there: an integer, negative ones of a signed type
- * count from the end, and one out of range is an error of the run. by 0: in no row. */
+/* The row of a table that a read is in. The table is a flat buffer (one dim) of `extent` rows,
+ * `pitch` elements apart; the read's map gives the element in the first row. Lookup number by - 1
+ * of the stage reads the number of the row: an integer, a negative one of a signed type counts from
+ * the end, and one out of range is an error of the run. by 0: the read is in no row. */
 typedef struct tarn_row {
   uint32_t by;
   int64_t pitch, extent;

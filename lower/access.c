@@ -13,7 +13,7 @@
 
 /* ---------------------------------------------------------------- levels */
 static void add_term(low_fn *E, low_access *a, const tarn_plan_term *t, low_off *to) {
-  low_off x = t->kind == TARN_IX_ROW ? low_row(E, &a->look[t->var], t) : low_atom(E, t);
+  low_off x = t->kind == TARN_PLAN_ROW ? low_row(E, &a->look[t->var], t) : low_atom(E, t);
   low_off_add_wide(E, to, t->coef, x);
 }
 void low_access_ready(low_fn *E, low_access *a, low_access *look) {

@@ -43,29 +43,25 @@ void low_step_fail(const low_step *s, LLVMValueRef pool, int code, const char *w
   LLVMBuildRet(M->b, LLVMConstInt(M->i32, (unsigned)code, 0));
 }
 
-static void fail_outside(const low_step *s, LLVMValueRef pool, LLVMValueRef outside,
-                         const char *why) {
+/* Ends the step where an index was out of range. extent: of the axis; SEVERAL: they differ. */
+enum { SEVERAL = -1 };
+static void check(const low_step *s, LLVMValueRef pool, LLVMValueRef outside, int64_t extent) {
   low_module *M = s->M;
   LLVMBasicBlockRef bad = low_step_block(s), good = low_step_block(s);
+  const char *axis = tarn_format(M->cx, ", the axis has %lld elements", (long long)extent);
   LLVMBuildCondBr(M->b, outside, bad, good);
   LLVMPositionBuilderAtEnd(M->b, bad);
-  low_step_fail(s, pool, TARN_REF_INDEX, why);
+  low_step_fail(s, pool, TARN_REF_INDEX,
+                tarn_format(M->cx, "%s: an index is out of range%s", s->k->name,
+                            extent == SEVERAL ? "" : axis));
   LLVMPositionBuilderAtEnd(M->b, good);
 }
-/* extent: of the axis that is indexed; 0: of several. */
-static void check(const low_step *s, LLVMValueRef pool, LLVMValueRef outside, int64_t extent) {
-  const char *axis = tarn_format(s->M->cx, ", the axis has %lld elements", (long long)extent);
-  fail_outside(
-      s, pool, outside,
-      tarn_format(s->M->cx, "%s: an index is out of range%s", s->k->name, extent ? axis : ""));
-}
-/* 0: they differ. */
 static int64_t extent_of(const tarn_lang *L, const tarn_kernel *k) {
   const tarn_nest *n = tarn_nest_get(L, k->nest);
   int64_t extent = 0;
   for (uint32_t j = 0; j < k->nin; j++) {
     int64_t rows = tarn_nest_rows(L, n, j);
-    if (rows && extent && rows != extent) return 0;
+    if (rows && extent && rows != extent) return SEVERAL;
     if (rows) extent = rows;
   }
   return extent;
@@ -177,13 +173,11 @@ static void emit_gather(step *s, const tarn_node *n, LLVMValueRef pool, const LL
   if (g.l[2].n + 1 != g.l[0].n + g.l[1].n || g.axis >= g.l[0].n)
     tarn_raise(s->M->cx, TARN_INTERNAL, "lower: %s: a gather of other dims", s->k->name);
   int64_t extent = g.l[0].dim[g.axis], run = run_length(&g);
-  const char *why = tarn_format(M->cx, "%s: an index is out of range, the axis has %lld elements",
-                                s->k->name, (long long)extent);
   if (!tarn_layout_elems(&g.l[2])) return;
   g.outside = LLVMBuildAlloca(M->b, M->i1, "");
   LLVMBuildStore(M->b, LLVMConstInt(M->i1, extent == 0, 0), g.outside);
   if (extent) loops(&g, 0, run ? g.axis + g.l[1].n : g.l[2].n, run);
-  fail_outside(s, pool, LLVMBuildLoad2(M->b, M->i1, g.outside, ""), why);
+  check(s, pool, LLVMBuildLoad2(M->b, M->i1, g.outside, ""), extent);
 }
 
 /* ---------------------------------------------------------------- reference kernels */

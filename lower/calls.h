@@ -20,9 +20,6 @@ void low_step_fail(const low_step *s, LLVMValueRef pool, int code, const char *w
 /* Lookups of a kernel noted that in a byte. */
 void low_check_lookups(low_module *M, LLVMValueRef fn, const tarn_kprog *p, const tarn_kernel *k,
                        LLVMValueRef outside);
-/* Indices as i64, counted from the start; one outside of the extent is 0 and noted in the flag. */
-LLVMValueRef low_index_inside(low_module *M, LLVMValueRef i, tarn_dtype type, int64_t extent,
-                              LLVMValueRef outside);
 /* A member of the pool (runtime/rt.h): run, opaque, message, threads, device, its user and program.
  */
 LLVMValueRef low_pool_member(const low_step *s, LLVMValueRef pool, unsigned i);

@@ -210,10 +210,15 @@ void low_range(const low_fn *E, const tarn_plan_lin *a, int64_t *lo,
                int64_t *hi); /* from what is known now */
 LLVMValueRef low_off_scalar(low_fn *E, const low_off *o);
 
+/* look.c: indices as i64, counted from the start; one outside of the extent is 0, and sets the
+ * flag. */
+LLVMValueRef low_index_inside(low_module *M, LLVMValueRef i, tarn_dtype type, int64_t extent,
+                              LLVMValueRef outside);
+
 /* access.c */
 /* Prefetches the line at p plus so many bytes: into all caches (3), L2 and beyond (2), L3 (1). */
 void low_prefetch(low_module *M, LLVMValueRef p, LLVMValueRef bytes, bool write, unsigned locality);
-/* look: lookups of its stage. What counts no loops is known from here on. */
+/* look: lookups of its stage. Rows that depend on no loop are read here. */
 void low_access_ready(low_fn *E, low_access *a, low_access *look);
 void low_access_enter(low_fn *E, low_access *a, uint32_t level); /* env[level] has just been set */
 void low_access_leave(low_access *a, uint32_t level);

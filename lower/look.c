@@ -2,7 +2,6 @@
  * on are entered. One out of range is read as row 0 and noted in a flag, which the kernel's caller
  * looks at. */
 #include "lower/access.h"
-#include "lower/calls.h"
 
 static LLVMValueRef any_of(low_module *M, LLVMValueRef x) {
   uint32_t n = low_lanes_of(x);

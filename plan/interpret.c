@@ -43,7 +43,7 @@ static int64_t rows_of(const machine *m, const tarn_plan_lin *off) {
   int64_t sum = 0;
   for (uint32_t i = 0; i < off->n; i++) {
     const tarn_plan_term *t = &off->t[i];
-    if (t->kind != TARN_IX_ROW) continue;
+    if (t->kind != TARN_PLAN_ROW) continue;
     tarn_plan_memory from = m->in[st->s->read[st->nread + t->var].src];
     int64_t at = from.offset + tarn_plan_lin_at(t->arg, m->at), row;
     within(m, at, tarn_tensor_count(from.elements), "a lookup");

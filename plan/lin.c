@@ -71,7 +71,7 @@ static void term_range(const tarn_plan_term *t, const int64_t *lo, const int64_t
     *rlo = lo ? lo[t->var] : 0, *rhi = hi[t->var];
     return;
   }
-  if (t->kind == TARN_IX_ROW) {
+  if (t->kind == TARN_PLAN_ROW) {
     *rlo = 0, *rhi = t->by - 1;
     return;
   }
@@ -108,7 +108,7 @@ static void take_multiples(const tarn_plan_space *s, const tarn_plan_lin *a, int
   *q = x, *r = y;
 }
 
-static const tarn_plan_lin *atom(const tarn_plan_space *s, tarn_atom_kind kind, uint32_t var,
+static const tarn_plan_lin *atom(const tarn_plan_space *s, uint8_t kind, uint32_t var,
                                  const tarn_plan_lin *arg, int64_t by) {
   uint64_t deps = tarn_plan_lin_deps(arg);
   uint32_t last = deps ? 63 - (uint32_t)__builtin_clzll(deps) : 0;
@@ -157,7 +157,7 @@ const tarn_plan_lin *tarn_plan_lin_ix(const tarn_plan_space *s, const tarn_lang 
 
 const tarn_plan_lin *tarn_plan_lin_row(const tarn_plan_space *s, uint32_t lookup,
                                        const tarn_plan_lin *off, int64_t extent) {
-  return atom(s, TARN_IX_ROW, lookup, off, extent);
+  return atom(s, TARN_PLAN_ROW, lookup, off, extent);
 }
 
 const tarn_plan_lin *tarn_plan_lin_layout(const tarn_plan_space *s, const tarn_layout *l,
@@ -187,7 +187,7 @@ int64_t tarn_plan_lin_at(const tarn_plan_lin *a, const int64_t *at) {
   int64_t sum = a->c;
   for (uint32_t i = 0; i < a->n; i++) {
     const tarn_plan_term *t = &a->t[i];
-    if (t->kind == TARN_IX_ROW) continue;
+    if (t->kind == TARN_PLAN_ROW) continue;
     int64_t x = t->kind == TARN_IX_VAR ? at[t->var] : tarn_plan_lin_at(t->arg, at);
     if (t->kind == TARN_IX_DIV) x = tarn_floordiv(x, t->by);
     if (t->kind == TARN_IX_MOD) x = tarn_floormod(x, t->by);

@@ -11,7 +11,7 @@ enum { MOST = 1 << 30 }; /* two such still add up, and their difference has a si
 
 static bool fits(const tarn_plan_lin *a, const int64_t *hi, int64_t *most);
 static bool term_fits(const tarn_plan_term *t, const int64_t *hi, int64_t *most) {
-  if (t->kind == TARN_IX_ROW) return false;
+  if (t->kind == TARN_PLAN_ROW) return false;
   if (t->kind == TARN_IX_VAR) *most = hi[t->var];
   else if (t->by > MOST || !fits(t->arg, hi, most)) return false;
   else if (t->kind == TARN_IX_MOD) *most = tarn_min(*most, t->by - 1);

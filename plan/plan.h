@@ -37,12 +37,13 @@ extern "C" {
 /* ---- index expressions over levels (lin.c): Σ coef·atom + c; immutable, in the arena ---- */
 #define PLAN_MAX_VARS 64
 typedef struct tarn_plan_lin tarn_plan_lin;
+/* Beside the kinds of atoms that index maps have: the row that a lookup of the stage names. */
+#define TARN_PLAN_ROW (TARN_IX_MOD + 1)
 typedef struct tarn_plan_term {
   int64_t coef;
-  tarn_atom_kind kind;
-  uint32_t var;             /* VAR */
-  const tarn_plan_lin *arg; /* DIV and MOD: by `by`; ROW: where the stage's lookup number var reads
-                               which of `by` rows it is */
+  uint8_t kind;             /* tarn_atom_kind or TARN_PLAN_ROW */
+  uint32_t var;             /* VAR; ROW: the lookup's number */
+  const tarn_plan_lin *arg; /* DIV and MOD: by `by`; ROW: where the lookup reads, of `by` rows */
   int64_t by;
   uint64_t deps; /* levels it depends on */
   uint32_t last; /* the innermost of them */
@@ -81,7 +82,7 @@ TARN_API void tarn_plan_range(const tarn_plan_space *s, const tarn_plan_at *at,
                               const tarn_plan_lin *a, int64_t *lo, int64_t *hi);
 /* How far it goes in one step of a variable; false where that is not the same everywhere. */
 TARN_API bool tarn_plan_moves_by(const tarn_plan_lin *a, uint32_t var, int64_t *by);
-/* Its value where variable v is at[v]. */
+/* Its value where variable v is at[v], without what rows add. */
 TARN_API int64_t tarn_plan_lin_at(const tarn_plan_lin *a, const int64_t *at);
 /* Range when variable v lies in lo[v] … hi[v]. */
 TARN_API void tarn_plan_lin_range(const tarn_plan_lin *a, const int64_t *lo, const int64_t *hi,

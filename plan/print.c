@@ -19,7 +19,7 @@ static void print_lin(tarn_buf *b, const tarn_plan_lin *a);
 static void print_term(tarn_buf *b, const tarn_plan_term *t) {
   if (t->coef != 1) tarn_buf_fmt(b, "(* %lld ", (long long)t->coef);
   if (t->kind == TARN_IX_VAR) tarn_buf_fmt(b, "l%u", t->var);
-  else if (t->kind == TARN_IX_ROW) {
+  else if (t->kind == TARN_PLAN_ROW) {
     tarn_buf_fmt(b, "(row %u ", t->var);
     print_lin(b, t->arg);
     tarn_buf_str(b, ")");
