@@ -194,12 +194,19 @@ static void compile(domains *r, const tarn_node *x, fact *f) {
   f->body = code_of(r, fn->body, type, fn->nops);
 }
 
+/* An index along an axis of so many elements. */
+static void add_index(domains *r, tarn_term index, int64_t extent) {
+  double n = (double)extent;
+  bool below = tarn_dtype_is_signed(tarn_term_type(r->L, index)->dtype);
+  tarn_push(r->cx, &r->site, ((site){index, {below ? -n : 0, n - 1}, false}));
+}
 static void add_sites(domains *r, const tarn_node *x) {
-  if (x->op == TARN_OP_GATHER) {
-    uint32_t axis = (uint32_t)tarn_payload_get(r->L, x->payload)->ints[0];
-    double n = (double)tarn_term_type(r->L, x->kid[0])->dim[axis];
-    bool below = tarn_dtype_is_signed(tarn_term_type(r->L, x->kid[1])->dtype);
-    tarn_push(r->cx, &r->site, ((site){x->kid[1], {below ? -n : 0, n - 1}, false}));
+  const tarn_payload *p = tarn_payload_get(r->L, x->payload);
+  if (x->op == TARN_OP_GATHER)
+    add_index(r, x->kid[1], tarn_term_type(r->L, x->kid[0])->dim[p->ints[0]]);
+  for (uint32_t i = 0; x->op == TARN_OP_NEST && i < x->n; i++) {
+    int64_t rows = tarn_nest_rows(r->L, tarn_nest_get(r->L, p->id), i);
+    if (rows) add_index(r, x->kid[i], rows);
   }
   for (uint32_t i = 0; x->op == TARN_OP_OPAQUE && i < x->n; i++) {
     tarn_domain in;

@@ -300,7 +300,7 @@ static void stage_reads(nest_run *x, uint32_t at, const tarn_evarg *arg) {
   tarn_evstage *s = &x->stage[at];
   const tarn_func *f = tarn_fn_get(x->e->L, s->s->fn);
   uint32_t n = tarn_stage_reads(x->e->L, s->s), look = (uint32_t)f->nops + f->nepi;
-  tarn_dtype types[3 * (UINT8_MAX + 1)];
+  tarn_dtype types[2 * (UINT8_MAX + 1)];
   for (uint32_t k = 0; k < n; k++) {
     const tarn_read *r = &s->s->read[k];
     types[k] = r->stage ? x->type[r->src] : arg[r->src].type;
@@ -309,18 +309,17 @@ static void stage_reads(nest_run *x, uint32_t at, const tarn_evarg *arg) {
   s->read = TARN_ARRAY(x->e->cx, tarn_evread, n);
   for (uint32_t k = 0; k < n; k++) {
     const tarn_read *r = &s->s->read[k];
+    const tarn_evloops *over = k < s->nops || k >= look ? &s->loops : &s->outer;
     if (r->stage) {
       tarn_evstage *from = &x->stage[r->src];
-      tarn_evread_init(x->e, &s->read[k], k < s->nops || k >= look ? &s->loops : &s->outer,
-                       stage_map(x, r), from->out, from->store);
+      tarn_evread_init(x->e, &s->read[k], over, stage_map(x, r), from->out, from->store);
       continue;
     }
     const tarn_evarg *a = &arg[r->src];
     uint32_t map = a->map == TARN_NONE ? r->map : tarn_map_compose(x->e->L, r->map, a->map);
     if (map == TARN_NONE)
       tarn_raise(x->e->cx, TARN_INTERNAL, "eval: a view with two fills reached a kernel");
-    tarn_evread_init(x->e, &s->read[k], k < s->nops || k >= look ? &s->loops : &s->outer, map,
-                     a->data, a->store);
+    tarn_evread_init(x->e, &s->read[k], over, map, a->data, a->store);
     s->read[k].row = r->row;
     s->read[k].by = r->row.by ? &s->read[look + r->row.by - 1] : NULL;
   }

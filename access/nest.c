@@ -65,15 +65,15 @@ static bool over_loops(const tarn_nest *n, const tarn_stage *s, bool body, const
 static void check_row(tarn_lang *L, const tarn_nest *n, uint32_t at, const tarn_read *r) {
   const tarn_stage *s = &n->stage[at];
   const tarn_imap *m = tarn_imap_get(L, r->map);
-  int64_t lo, hi, last;
+  int64_t lo, hi, last, room = m->nin ? m->in[0] : 0;
   if (!r->row.by) return;
   if (r->row.by > s->nlook) bad(L, at, "a row by a lookup that is not there");
   if (r->stage || m->nin != 1) bad(L, at, "a row of what is no flat buffer");
   if (r->row.extent < 1 || __builtin_mul_overflow(r->row.extent - 1, r->row.pitch, &last))
     bad(L, at, "a row of none, or too many");
   tarn_ix_range(L, m->e[0], m->dim, &lo, &hi);
-  if (lo + tarn_min(last, 0) < 0 || hi + tarn_max(last, 0) >= m->in[0])
-    bad(L, at, "rows beyond the buffer");
+  bool inside = lo >= 0 && hi < room && last > -room && last < room;
+  if (!inside || lo + last < 0 || hi + last >= room) bad(L, at, "rows beyond the buffer");
   const tarn_imap *by = tarn_imap_get(L, s->read[operands_of(L, s) + r->row.by - 1].map);
   uint32_t dims = 0;
   for (uint32_t i = 0; i < by->nin; i++) dims |= tarn_ix_dims(L, by->e[i]);
@@ -116,6 +116,7 @@ static void check_stage(tarn_lang *L, const tarn_nest *n, uint32_t at) {
   if (s->fn >= tarn_table_count(&L->fn)) bad(L, at, "no such function");
   const tarn_func *f = tarn_fn_get(L, s->fn);
   if (f->ntuple) bad(L, at, "a function in tuple form");
+  if (s->nlook > UINT8_MAX) bad(L, at, "too many lookups");
   if (f->red == TARN_NONE && s->nred) bad(L, at, "reduce loops without a reducer");
   if (s->out && n->out_ns > n->depth + s->nown) bad(L, at, "the split is beyond the rank");
   check_dims(L, n, s, at);

@@ -156,6 +156,7 @@ static value nest(analysis *a, const tarn_node *x) {
   const tarn_nest *n = tarn_nest_get(a->L, tarn_payload_get(a->L, x->payload)->id);
   tarn_buf b = {.cx = a->cx};
   value v = {0};
+  if (tarn_nest_looks_up(n)) not_rows(a, "rows of lookups are not known");
   tarn_buf_i64(&b, x->op);
   tarn_buf_i64(&b, n->depth);
   for (uint32_t i = 0; i < n->nstage; i++) {

@@ -36,8 +36,8 @@ static void each_order(kgraph *k, uint32_t kc, uint32_t node, uint32_t nest, uin
     kg_combos(k, &to, node, nest, nk, op, look, direct ? NULL : &g->layout[lo], copy);
   }
 }
-/* With what gathers give read where it lies: the operands then; NULL: there is nothing such. */
-static const klooks *looked_up(kgraph *k, uint32_t nk, const koperand *op, koperand *rows,
+/* The operands, with tables and indices in the place of what gathers give. */
+static const klooks *with_rows(kgraph *k, uint32_t nk, const koperand *op, koperand *rows,
                                uint32_t *more) {
   memcpy(rows, op, nk * sizeof *op);
   return kg_looks(k, nk, rows, more);
@@ -47,7 +47,7 @@ static void all_orders(kgraph *k, uint32_t kc, uint32_t node, uint32_t nest, uin
   koperand rows[KG_MAX_KIDS];
   uint32_t more;
   each_order(k, kc, node, nest, nk, op, NULL, copy);
-  const klooks *look = looked_up(k, nk, op, rows, &more);
+  const klooks *look = with_rows(k, nk, op, rows, &more);
   if (look) each_order(k, kc, node, nest, nk + more, rows, look, copy);
 }
 /* The same of a nest of several results, in one storage order of each. */
@@ -56,7 +56,7 @@ static void one_order(kgraph *k, const ktarget *to, uint32_t node, uint32_t nest
   koperand rows[KG_MAX_KIDS];
   uint32_t more;
   kg_combos(k, to, node, nest, nk, op, NULL, NULL, false);
-  const klooks *look = looked_up(k, nk, op, rows, &more);
+  const klooks *look = with_rows(k, nk, op, rows, &more);
   if (look) kg_combos(k, to, node, nest, nk + more, rows, look, NULL, false);
 }
 static bool read_constant(kgraph *k, koperand *op) {
@@ -356,9 +356,17 @@ static void gather_rows(kgraph *k, uint32_t kc, uint32_t node) {
   if (look) each_order(k, kc, node, nest, 1 + more, op, look, false);
 }
 
-/* A nest, or a compute, with as many operands as a kernel may have. */
+/* A nest, or a compute, with as many operands as a kernel may have. Lookups are written in the
+ * program: no rule makes any. */
 static bool emittable(kgraph *k, const tarn_eg_node *e) {
-  return e->n <= KG_MAX_KIDS && tarn_nest_emittable(k->L, kg_nest_of(k, e));
+  if (e->n > KG_MAX_KIDS) return false;
+  uint32_t nest = kg_nest_of(k, e);
+  bool able =
+      tarn_hw_traits_of(k->now.hw).lookups || !tarn_nest_looks_up(tarn_nest_get(k->L, nest));
+  if (!able && k->machines.n < 2)
+    tarn_raise(k->cx, TARN_BAD_INPUT, "a nest has lookups, which kernels of %s have not",
+               k->now.hw->name);
+  return able && tarn_nest_emittable(k->L, nest);
 }
 
 static void of_node(kgraph *k, uint32_t kc, uint32_t node) {

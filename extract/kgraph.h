@@ -25,8 +25,8 @@ typedef struct kgroup {
   uint32_t rep; /* kclass number */
   uint32_t type;
   bool produced, input, constant, root;
-  uint32_t gather,
-      gathered;            /* an e-node that gathers it, and its class; TARN_NONE: there is none */
+  uint32_t gather;         /* an e-node that gathers it, TARN_NONE: there is none */
+  uint32_t gathered;       /* its class */
   bool walked;             /* an operand of a product of two variables */
   uint32_t summed;         /* dims that products with constants sum along */
   uint32_t nlayout, first; /* first: AND/OR class of layout 0 */
@@ -180,6 +180,11 @@ typedef struct klooks {
   uint32_t n;
   klook at[KG_MAX_KIDS];
 } klooks;
+static inline bool kg_looked_up(const klooks *look, uint32_t child) {
+  bool is = false;
+  for (uint32_t i = 0; look && i < look->n; i++) is |= look->at[i].child == child;
+  return is;
+}
 kcand *kg_add_cand(kgraph *k, uint32_t ag, kcand c);
 /* A candidate with one result and n children, none of which is said yet. */
 kcand kg_new_cand(kgraph *k, kcand_kind kind, uint32_t node, uint32_t kcls, uint32_t n);
@@ -209,9 +214,11 @@ void kg_nest_cand(kgraph *k, const ktarget *to, uint32_t node, uint32_t nest, co
  * at most 32, of operands that few can be read in several ways. */
 void kg_combos(kgraph *k, const ktarget *to, uint32_t node, uint32_t nest, uint32_t nk,
                const koperand *op, const klooks *look, const tarn_layout *over, bool copy);
-/* The operands with those looked up that can be, `more` behind the nk; NULL: none can. */
+/* Of each operand that a gather gives, the gather's table takes the place, and its indices follow
+ * the nk operands: *more of them. NULL: there is no such operand. */
 const klooks *kg_looks(kgraph *k, uint32_t nk, koperand *op, uint32_t *more);
-/* The rows that a look names, its operands read as v. */
+/* In w, what is read of the gathered operand is read of the table. False: it cannot be. v: how the
+ * operands are read. */
 bool kg_look_up(kgraph *k, struct knest *w, const klook *l, const kview *const *v);
 /* Where a class can be read from; false: a constant without a term. */
 bool kg_operand(kgraph *k, uint32_t kcls, koperand *op);

@@ -170,11 +170,6 @@ static uint64_t *tops_of(const namer *s, uint32_t ag) {
   for (uint32_t i = 0; i < k->group.n / 64 + 1; i++) tops[i] &= ~s->stop[ag][i];
   return tops;
 }
-static bool is_looked_up(const kcand *c, uint32_t child) {
-  bool is = false;
-  for (uint32_t i = 0; c->look && i < c->look->n; i++) is |= c->look->at[i].child == child;
-  return is;
-}
 /* Groups with terms that the kernel's operands are, or come from. */
 static void find_stops(namer *s, uint32_t ag) {
   const kgraph *k = s->k;
@@ -186,7 +181,7 @@ static void find_stops(namer *s, uint32_t ag) {
   tarn_eg_node e = tarn_eg_node_at(k->g, c->node);
   for (uint32_t j = 0; j < e.n; j++) {
     uint32_t kid = kg_class(k, e.kids[j]);
-    if (is_looked_up(c, j)) continue;
+    if (kg_looked_up(c->look, j)) continue;
     if (kid != TARN_NONE && !k->cls.p[kid].constant) put(stop, k->cls.p[kid].group);
   }
 }

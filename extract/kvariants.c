@@ -82,11 +82,6 @@ static void set_child(kgraph *k, offered *o, const kreading *r, uint32_t j) {
   o->child[j] = from_group(k, r, j);
   o->sig.in[j] = k->group.p[r->v[j]->group].layout[r->pick[j]];
 }
-static bool looked_up(const klooks *look, uint32_t child) {
-  bool is = false;
-  for (uint32_t i = 0; i < look->n; i++) is |= look->at[i].child == child;
-  return is;
-}
 /* The nest over buffers: its operands read as r says; where `over` is a layout to write over the
  * representative's dims, over these. False: it cannot be. */
 static bool over_buffers(kgraph *k, offered *o, const ktarget *to, uint32_t nest, const kreading *r,
@@ -102,11 +97,11 @@ static bool over_buffers(kgraph *k, offered *o, const ktarget *to, uint32_t nest
     if (!knest_own_as(&w, tarn_imap_get(k->L, inv))) return false;
     w.stage->out = *over;
   }
-  const klooks none = {0}, *look = r->look ? r->look : &none;
-  for (uint32_t i = 0; i < look->n; i++)
-    if (!kg_look_up(k, &w, &look->at[i], r->v)) return false;
-  for (uint32_t j = 0; j < r->n - look->n; j++)
-    if (!looked_up(look, j) && !knest_through(&w, j, r->v[j]->map)) return false;
+  uint32_t looks = r->look ? r->look->n : 0;
+  for (uint32_t i = 0; i < looks; i++)
+    if (!kg_look_up(k, &w, &r->look->at[i], r->v)) return false;
+  for (uint32_t j = 0; j < r->n - looks; j++)
+    if (!kg_looked_up(r->look, j) && !knest_through(&w, j, r->v[j]->map)) return false;
   knest_close(&w, &o->sig);
   return true;
 }

@@ -49,26 +49,29 @@ static uint32_t lookup(knest *w, knest_stage *s, uint32_t child, tarn_imap by) {
   knest_add_read(w, s, &(knest_read){.src = child, .m = *tarn_imap_get(w->L, map)});
   return ++s->s.nlook;
 }
-static bool look_up(knest *w, knest_stage *s, uint32_t at, uint32_t index, const knest_rows *r,
-                    int64_t pitch) {
+static bool look_up(knest *w, knest_stage *s, uint32_t at, uint32_t index, const knest_rows *r) {
   tarn_imap m = s->read[at].m;
   if (s->read[at].row.by || !through(w->L, &m, r->view)) return false;
   tarn_imap table = table_part(w->L, &m, r), by = index_part(&m, r);
   if (!through(w->L, &table, r->table_view) || !through(w->L, &by, r->index_view)) return false;
-  uint32_t number = lookup(w, s, index, by);
+  uint32_t number = lookup(w, s, index, by); /* which may move the reads */
   s->read[at].m = table;
-  s->read[at].row = (tarn_row){number, pitch, r->table.dim[r->axis]};
+  s->read[at].row.by = number;
   return true;
 }
 bool knest_look_up(knest *w, uint32_t child, uint32_t index, const knest_rows *r) {
-  int64_t pitch;
-  if (r->table.dim[r->axis] < 1 || !pitch_of(w->L, &w->in[child], r, &pitch)) return false;
+  int64_t pitch, extent = r->table.dim[r->axis];
+  if (extent < 1 || !pitch_of(w->L, &w->in[child], r, &pitch)) return false;
   for (uint32_t i = 0; i < w->nstage; i++) {
     knest_stage *s = &w->stage[i];
     for (uint32_t k = 0, n = s->nread - s->s.nlook; k < n; k++)
-      if (!s->read[k].stage && s->read[k].src == child && !look_up(w, s, k, index, r, pitch))
-        return false;
+      if (!s->read[k].stage && s->read[k].src == child && !look_up(w, s, k, index, r)) return false;
   }
   knest_flatten(w, child);
+  for (uint32_t i = 0; i < w->nstage; i++)
+    for (uint32_t k = 0; k < w->stage[i].nread; k++) {
+      knest_read *x = &w->stage[i].read[k];
+      if (!x->stage && x->src == child) x->row.pitch = pitch, x->row.extent = extent;
+    }
   return true;
 }

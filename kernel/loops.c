@@ -259,6 +259,7 @@ void knest_flatten(knest *w, uint32_t child) {
     for (uint32_t r = 0; r < w->stage[i].nread; r++) {
       knest_read *x = &w->stage[i].read[r];
       if (x->stage || x->src != child) continue;
+      if (x->row.by) x->row.pitch *= l->stride[0]; /* of one dim */
       x->m.e[0] = imap_address(w->L, &x->m, l);
       x->m.nin = 1;
       x->m.in[0] = elems;
@@ -273,6 +274,8 @@ bool knest_through(knest *w, uint32_t child, uint32_t view) {
     for (uint32_t r = 0; r < w->stage[i].nread; r++) {
       knest_read *x = &w->stage[i].read[r];
       if (x->stage || x->src != child) continue;
+      bool steps = tarn_map_is_identity(w->L, view) && !w->in[child].block;
+      if (x->row.by && !steps) return false; /* rows would not lie evenly apart */
       uint32_t m = tarn_map_compose(w->L, tarn_map_intern_derived(w->L, &x->m), view);
       if (m == TARN_NONE) return false;
       x->m = *tarn_imap_get(w->L, m);

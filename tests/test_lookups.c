@@ -56,6 +56,8 @@ static const struct {
      "rows beyond the buffer"},
     {NEST("(map $0) (child 0 (index ((3) ()) (8) (0)) (row 0 -2 4)) " LOOKUP),
      "rows beyond the buffer"},
+    {NEST("(map $0) (child 0 (index ((3) ()) (8) (7)) (row 0 9223372036854775807 2)) " LOOKUP),
+     "rows beyond the buffer"},
     {NEST("(map $0) (child 0 (index ((3) ()) (8) (0)) (row 0 2 0)) " LOOKUP), "a row of none"},
     {NEST("(map $0) (child 0 (index ((3) ()) (8) (0)) (row 0 2)) " LOOKUP),
      "(row LOOKUP PITCH EXTENT)"},
@@ -108,6 +110,60 @@ TEST(values_of_a_nest) {
   MUST(strstr(tarn_message(cx), "index 4, the axis has 4 elements"));
 }
 
+/* More lookups than a stage may have. */
+TEST(many_lookups) {
+  UNUSED;
+  tarn_buf b = {.cx = cx};
+  tarn_buf_str(&b, "(nest (stages (children 2) (shared) (split 1) (stage (own 3) (reduce) " MAP);
+  for (int i = 0; i < 1000; i++) tarn_buf_str(&b, LOOKUP);
+  tarn_buf_str(&b, " out)) (input t ((8) ()) f32) (input i ((3) ()) i64))");
+  parsed p = {.text = b.p};
+  MUST(tarn_protect(cx, parse, &p) == TARN_BAD_INPUT);
+  MUST(strstr(tarn_message(cx), "too many lookups"));
+}
+/* In a program of one's own: of an input, and of a view that is put in order first. */
+#define OF(t)                                                                                      \
+  "(nest (stages (children 2) (shared) (split 1) (stage (own 3) (reduce) " MAP LOOKUP " out)) " t  \
+  " (input i ((3) ()) i64))"
+#define TURNED "(view (index ((8) ()) (8) ((+ 7 (* -1 d0)))) (input t ((8) ()) f32))"
+static tarn_program *written(const char *text) {
+  tarn_program *p = TARN_NEW(cx, tarn_program);
+  parsed t = {.text = text};
+  parse(cx, &t);
+  *p = (tarn_program){.L = L, .nin = 2, .nout = 1, .in = TARN_ARRAY(cx, tarn_io, 2)};
+  p->in[0] = (tarn_io){.name = "t", .type = tarn_type_tensor(L, TARN_F32, 1, 1, (int64_t[]){8})};
+  p->in[1] = (tarn_io){.name = "i", .type = tarn_type_tensor(L, TARN_I64, 1, 1, (int64_t[]){3})};
+  p->out = tarn_copy(cx, &(tarn_io){.name = "y", .term = t.t}, sizeof(tarn_io));
+  return p;
+}
+static tarn_binding *random_inputs(const tarn_program *p) {
+  tarn_binding *in = TARN_ARRAY(cx, tarn_binding, p->nin + 1);
+  tarn_domain *range = TARN_ARRAY(cx, tarn_domain, p->nin + 1);
+  tarn_input_domains(p, tarn_opaque_index, range);
+  for (uint32_t i = 0; i < p->nin; i++) {
+    const tarn_type *t = tarn_type_get(L, p->in[i].type);
+    in[i] = (tarn_binding){p->in[i].name,
+                           tarn_random_tensor(cx, t->dtype, t->n, t->dim, range[i], &seed)};
+  }
+  return in;
+}
+TEST(written_nests) {
+  UNUSED;
+  static const char *const text[] = {OF("(input t ((8) ()) f32)"), OF(TURNED)};
+  tarn_program *p = written(text[number]);
+  pipeline_try(pipeline_optimise(p, tarn_hw_host(L, false)), random_inputs(p), text[number]);
+}
+static void for_a_gpu(tarn_ctx *ctx, void *arg) {
+  (void)ctx;
+  pipeline_optimise(arg, tarn_hw_load(L, "cuda-sm80"));
+}
+TEST(machines_without) {
+  UNUSED;
+  MUST(tarn_protect(cx, for_a_gpu, written(OF("(input t ((8) ()) f32)"))) == TARN_BAD_INPUT);
+  ck_assert_msg(strstr(tarn_message(cx), "a nest has lookups, which kernels of cuda-sm80 have not"),
+                "%s", tarn_message(cx));
+}
+
 /* ---------------------------------------------------------------- models */
 #define TABLE "in t f32 40,24\nin i i64 6,5\nnode Gather g t i -> r\n"
 #define WORDS "in t f32 40,24\nin i i64 10\nnode Gather g t i -> r\n"
@@ -156,15 +212,8 @@ static modelled model_of(tarn_rule_class numerics) {
   size_t size;
   uint8_t *bytes = onnx_model(cx, tarn_format(cx, "out y\n%s", models[number].text), &size);
   tarn_program *p = tarn_model_load_bytes(L, bytes, size, "model", NULL, NULL, NULL);
-  modelled m = {.in = TARN_ARRAY(cx, tarn_binding, p->nin + 1)};
+  modelled m = {.in = random_inputs(p)};
   tarn_kgraph_options ko = {.method = TARN_SEL_GREEDY, .strict = numerics == TARN_RULE_EXACT};
-  tarn_domain *range = TARN_ARRAY(cx, tarn_domain, p->nin + 1);
-  tarn_input_domains(p, tarn_opaque_index, range);
-  for (uint32_t i = 0; i < p->nin; i++) {
-    const tarn_type *t = tarn_type_get(L, p->in[i].type);
-    m.in[i] = (tarn_binding){p->in[i].name,
-                             tarn_random_tensor(cx, t->dtype, t->n, t->dim, range[i], &seed)};
-  }
   m.r = pipeline_extract_as(p, tarn_hw_host(L, false), ko, numerics);
   return m;
 }
@@ -209,10 +258,8 @@ TEST(rows_outside) {
 
 int main(void) {
   int n = sizeof models / sizeof *models, t = sizeof texts / sizeof *texts;
-  const looped tests[] = {{kernels, 12},
-                          {texts_of_nests, t},
-                          {values_of_a_nest, 1},
-                          {models_of_rows, n},
-                          {rows_outside, n}};
+  const looped tests[] = {{kernels, 12},       {texts_of_nests, t}, {values_of_a_nest, 1},
+                          {many_lookups, 1},   {written_nests, 2},  {machines_without, 1},
+                          {models_of_rows, n}, {rows_outside, n}};
   return run_looped("lookups", setup, teardown, tests, sizeof tests / sizeof *tests);
 }

@@ -108,6 +108,8 @@ static const pnest *nest_of(points *p, tarn_term t) {
   *k = (pnest){.nest = tarn_nest_of(p->L, x->op, x->payload, type, x->n), .id = t};
   k->kid = tarn_copy(p->cx, x->kid, (x->n ? x->n : 1) * sizeof *x->kid);
   k->n = tarn_nest_get(p->L, k->nest);
+  if (tarn_nest_looks_up(k->n))
+    tarn_raise(p->cx, TARN_NO_RESULT, "a nest with lookups has no value at a point");
   k->dtype = TARN_ARRAY(p->cx, tarn_dtype, k->n->nstage);
   for (uint32_t i = 0; i < k->n->nstage; i++) k->dtype[i] = stage_type(p, k, i);
   *tarn_map_at(p->part, t, NULL) = (uint64_t)(uintptr_t)k;
