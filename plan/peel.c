@@ -127,6 +127,22 @@ bool plan_unrolls(plan_walk *w, uint32_t list, uint32_t l, int64_t full) {
   return asks(&q, &all) && !all;
 }
 
+bool plan_fills(const plan_walk *w, uint32_t list, uint32_t l) {
+  const tarn_plan_list *ll = &w->N->list[list];
+  const tarn_plan_stage *st = &w->N->stage[list - 1];
+  uint32_t registers = w->N->hw->vector_regs;
+  int64_t vectors = st->slots;
+  for (uint32_t r = 0; r < st->f->nops; r++) {
+    int64_t n = 1;
+    for (uint32_t i = l + 1; i < ll->n; i++)
+      if (ll->level[i].kind != TARN_VECTOR &&
+          (tarn_plan_lin_deps(st->read[r].off) >> ll->level[i].var & 1))
+        n *= ll->level[i].trips;
+    vectors += n;
+  }
+  return registers && vectors > registers;
+}
+
 /* ---------------------------------------------------------------- what adds nothing */
 static bool is_factor(const tarn_lang *L, uint32_t body, uint32_t hole) {
   const tarn_fx *x = tarn_fx_get(L, body);

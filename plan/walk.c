@@ -177,16 +177,25 @@ static uint32_t enter(plan_walk *w, uint32_t list, uint32_t l, tarn_plan_at env,
   w->len[lev->dim] = outside;
   return close_if_any(w, at);
 }
+/* Trips that hold the same are a loop where written out they take more than all registers: LLVM
+ * would keep in memory what one of them loads and the next loads again. */
+static void rolled(plan_walk *w, uint32_t list, uint32_t l, uint32_t at) {
+  if (at == TARN_NONE || w->phase != TARN_PLAN_STEP || !plan_fills(w, list, l)) return;
+  tarn_plan_stmt *s = &w->code.p[at];
+  if (s->lo < s->hi) s->op = TARN_PLAN_LOOP;
+}
 /* Trips from … to - 1, each with its number; those that follow one another and hold the same stand
- * there once. */
+ * there once. trip: a loop's, as for enter. */
 static void copies(plan_walk *w, uint32_t list, uint32_t l, int64_t from, int64_t to, int64_t len,
                    bool trip) {
   uint32_t before = TARN_NONE;
   for (int64_t i = from; i < to; i++) {
     uint32_t at = enter(w, list, l, number(i), len, trip);
-    if (at == TARN_NONE) before = TARN_NONE;
-    else before = before == TARN_NONE ? at : joined(w, before, at);
+    uint32_t now = at == TARN_NONE || before == TARN_NONE ? at : joined(w, before, at);
+    if (trip && now != before) rolled(w, list, l, before);
+    before = now;
   }
+  if (trip) rolled(w, list, l, before);
 }
 static void apart(plan_walk *w) { plan_add(w, (tarn_plan_stmt){.op = TARN_PLAN_APART}); }
 

@@ -95,11 +95,48 @@ START_TEST(trips) {
 }
 END_TEST
 
+/* 5 by 5 taps of three channels, two tiles of 14 columns by 32 channels: both cross the border. */
+static const char padded[] =
+    "(kernel (nest (stages (children 2) (shared) (split 3) (stage (own 32 28 28) (reduce 5 5 3) "
+    "(red sum (mul $0 $1)) (child 1 (index ((32 28 28) (5 5 3)) (2400) ((+ d0 (* 480 d3) (* 96 d4) "
+    "(* 32 d5))))) (child 0 (index ((32 28 28) (5 5 3)) (2352) ((+ (* 28 d1) d2 (* 28 d3) d4 "
+    "(* 784 d5) -58)) (fill 0 ((+ d1 d3) 2 30) ((+ d2 d4) 2 30)))) out)))(in f32 (2352) (1))"
+    "(const f32 (2400) (1))(out f32 (32 28 28) (784 28 1)))";
+static const char by_columns[] =
+    "(schedule (stage (acc 3) (serial 1 1) (serial 0 32) (serial 2 14) (serial 3 1) (serial 4 1) "
+    "(unroll 5 1) (unroll 2 1) (unroll 0 16) (vector 0 1)))";
+
+/* What lies outside is known of each tap alone. Where registers hold what all taps read they are
+ * written out, else those that hold the same are a loop: 28 accumulators leave room for four. */
+static void rolled(tarn_ctx *c, void *arg) {
+  (void)arg;
+  tarn_hw on = *kit_host(cx);
+  tarn_ksig k;
+  tarn_ksig_parse(L, padded, strlen(padded), &k);
+  kit_case e = kit_case_of(
+      cx, &k, tarn_schedule_parse(L, tarn_nest_get(L, k.nest), by_columns, strlen(by_columns)));
+  on.vector_regs = 1000;
+  uint32_t loops = kit_statements(L, &on, &e, TARN_PLAN_LOOP);
+  on.vector_regs = 32;
+  uint32_t more = kit_statements(L, &on, &e, TARN_PLAN_LOOP);
+  if (more <= loops) tarn_raise(c, TARN_NO, "%u loops, %u before", more, loops);
+  kit_reference(L, &e, TARN_STRICT);
+  kit_run(L, &on, &e, 1, true, 1);
+  double off = kit_error(e.want[0], e.got[0]);
+  if (!(off >= 0 && off < 1e-5)) tarn_raise(c, TARN_NO, "off by %g", off);
+}
+START_TEST(borders) {
+  tarn_status st = tarn_protect(cx, rolled, NULL);
+  ck_assert_msg(st == TARN_OK, "%d: %s", st, tarn_message(cx));
+}
+END_TEST
+
 int main(void) {
   TCase *t = tcase_create("order");
   tcase_add_checked_fixture(t, setup, teardown);
   tcase_set_timeout(t, 120);
   tcase_add_loop_test(t, ways, 0, sizeof tiles / sizeof *tiles);
   tcase_add_test(t, trips);
+  tcase_add_test(t, borders);
   return run_checks("lower_order", t);
 }
