@@ -333,7 +333,8 @@ static double farthest(domains *r, uint32_t input, bool negative, double most) {
   return good;
 }
 
-/* How far indices that depend on it go; 0: there are none. */
+/* How far indices that depend on it go, or constants that it is compared with; 0: there are no
+ * such indices. */
 static double reach(const domains *r, uint32_t input) {
   double most = 0;
   for (uint32_t i = 0; i < r->site.n; i++) {
@@ -341,7 +342,7 @@ static double reach(const domains *r, uint32_t input) {
     if (!s->unknown && r->at[s->index].of >> input & 1)
       most = fmax(most, fmax(-s->within.lo, s->within.hi + 1));
   }
-  return most;
+  return most > 0 ? fmax(most, r->soft[input].hi) : 0;
 }
 
 static span usual(const domains *r, uint32_t i) {

@@ -217,7 +217,7 @@ void im_do_attention(im_node *n) {
   im_param len = {"s", 0, a.s};
   tarn_term offset = offset_number(&a, past_k == TARN_NONE ? 0 : im_shape(n, past_k).d[2]);
   if (filled != TARN_NONE) {
-    filled = per_batch(n, filled);
+    filled = per_batch(n, im_within(n, filled, 0, a.t));
     allow(&a, im_el(n, "(lt $0 $1)", 2, positions(&a, 4, a.t), filled));
     if (past_k == TARN_NONE) offset = im_elp(n, "(sub $0 s)", &len, 1, 1, filled);
     a.surely = false;
@@ -265,7 +265,7 @@ static tarn_term rotated(im_node *n, tarn_term x, const rotation *r) {
 
 /* Rows of a cache (positions, half) by position, or the cache itself (B,S,half). */
 static tarn_term cached(im_node *n, tarn_term cache, tarn_term at) {
-  return at == TARN_NONE ? cache : im_gather(n, cache, 0, at);
+  return at == TARN_NONE ? cache : im_rows(n, cache, at);
 }
 
 static void rotate_input(im_node *n, tarn_term at, uint32_t cosine, uint32_t sine) {
@@ -350,14 +350,13 @@ void im_do_group_query_attention(im_node *n) {
   int64_t total = im_int(n, 6, "total_sequence_length");
   if (total < 1 || total > IM_MAX_EXTENT) im_bad(n, "total_sequence_length is out of range");
   int64_t t = p > total ? p : total;
+  bool first = s == total; /* it writes from the start, whatever the lengths are */
+  tarn_term last = im_within(n, im_arg(n, 5), first ? 0 : s - 1, t - 1);
   im_param by[] = {{"s", 0, s}, {"zero", 0, 0}};
-  /* a first call writes from the start, whatever the lengths are */
-  tarn_term before = im_elp(
-      n, s == total ? "(mul zero (cast i64 $0))" : "(max zero (sub (add (cast i64 $0) 1) s))", by,
-      2, 1, im_cast(n, im_arg(n, 5), TARN_I64));
+  tarn_term before = im_elp(n, first ? "(mul zero $0)" : "(sub (add $0 1) s)", by, 2, 1, last);
   if (im_attr_int(n, "do_rotary", 0)) {
     tarn_term at = im_opt(n, 9) != TARN_NONE ? im_arg(n, 9) : counted(n, before, s);
-    rotation r = {im_gather(n, im_arg(n, 7), 0, at), im_gather(n, im_arg(n, 8), 0, at), 0,
+    rotation r = {im_rows(n, im_arg(n, 7), at), im_rows(n, im_arg(n, 8), at), 0,
                   im_attr_int(n, "rotary_interleaved", 0) != 0};
     r.width = 2 * im_shape(n, r.cosine).d[2];
     q = rotated(n, q, &r), k = rotated(n, k, &r);
@@ -372,7 +371,11 @@ void im_do_group_query_attention(im_node *n) {
   if (window > 0) mask_window(&a, offset, window - 1, -1);
   if (im_opt(n, 10) != TARN_NONE) add_mask(&a, im_arg(n, 10));
   a.surely = im_opt(n, 10) == TARN_NONE; /* a query sees itself */
-  im_set(n, 0, joined_heads(n, attend(&a)));
+  tarn_term y = joined_heads(n, attend(&a));
+  int64_t each[] = {im_shape(n, last).d[0], 1, 1};
+  tarn_term right = im_el(n, "(le 0 $0)", 1, im_reshape(n, last, 3, each));
+  if (first) y = im_el(n, "(select $1 $0 0)", 2, y, right);
+  im_set(n, 0, y);
 }
 
 /* A part of the bias (3·H·D) added to an operand (B,S,H·D). */
@@ -424,6 +427,7 @@ static tarn_term seen_keys(const attention *a, tarn_term m) {
   tarn_term t = positions(a, 4, a->t);
   int64_t flags[] = {d.d[0], 1, 1, d.n == 3 ? d.d[1] : 1, d.n ? d.d[d.n - 1] : 1};
   bool fits = flags[4] == a->t && (d.n == 2 || d.d[1] == a->s);
+  if (d.n == 1) m = im_within(n, m, 0, a->t);
   if (d.n == 1 && d.d[0] == a->b) return im_el(n, "(lt $0 $1)", 2, t, per_batch(n, m));
   if (d.n == 1 && d.d[0] == 2 * a->b)
     return im_el(n, "(and (lt $0 $1) (le $2 $0))", 3, t, per_batch(n, im_cut(n, m, 0, 0, a->b, 1)),

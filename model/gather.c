@@ -1,5 +1,6 @@
 /* Gathers by several indices: flat ones are computed, and one gather reads rows.  An index out of
- * range makes a flat one that is, so that the run is refused as with Gather. */
+ * range makes a flat one that is, so that the run is refused as with Gather.  Other operators'
+ * indices and lengths are refused in the same way. */
 #include "model/import.h"
 #include <string.h>
 
@@ -21,18 +22,28 @@ static void add_index(flat *f, tarn_term i, int64_t extent) {
   f->at = f->at == TARN_NONE ? i : im_elp(f->n, "(add (mul $0 extent) $1)", p, 1, 2, f->at, i);
 }
 
-/* An index that is given: a negative one of a signed type counts from the end. */
-static void add_given(flat *f, tarn_term i, int64_t extent) {
-  im_node *n = f->n;
+/* An index as i64, in which a u64 that is too large is negative. */
+static tarn_term as_index(im_node *n, tarn_term i) {
   tarn_dtype t = im_type(n, i);
   if (tarn_dtype_is_float(t) || t == TARN_BOOL) im_bad(n, "the indices are not integers");
+  return im_cast(n, i, TARN_I64);
+}
+
+/* An index that is given, from 0 on. */
+static void add_counted(flat *f, tarn_term i, int64_t extent) {
   im_param p[] = {{"extent", 0, extent}};
-  bool can_count_back = tarn_dtype_is_signed(t);
-  i = im_cast(n, i, TARN_I64); /* a u64 that is too large becomes negative */
-  if (can_count_back) i = im_elp(n, "(select (lt $0 0) (add $0 extent) $0)", p, 1, 1, i);
-  tarn_term wrong = im_elp(n, "(or (lt $0 0) (le extent $0))", p, 1, 1, i);
-  f->wrong = both(n, "(or $0 $1)", f->wrong, wrong);
+  tarn_term wrong = im_elp(f->n, "(or (lt $0 0) (le extent $0))", p, 1, 1, i);
+  f->wrong = both(f->n, "(or $0 $1)", f->wrong, wrong);
   add_index(f, i, extent);
+}
+
+/* A negative one of a signed type counts from the end. */
+static void add_given(flat *f, tarn_term i, int64_t extent) {
+  im_param p[] = {{"extent", 0, extent}};
+  bool can_count_back = tarn_dtype_is_signed(im_type(f->n, i));
+  i = as_index(f->n, i);
+  if (can_count_back) i = im_elp(f->n, "(select (lt $0 0) (add $0 extent) $0)", p, 1, 1, i);
+  add_counted(f, i, extent);
 }
 
 static tarn_term finished(const flat *f) {
@@ -40,8 +51,6 @@ static tarn_term finished(const flat *f) {
   if (f->wrong == TARN_NONE) return f->at;
   return im_elp(f->n, "(select $1 nowhere $0)", p, 1, 2, f->at, f->wrong);
 }
-
-/* 0, 1, … along one axis of so many. */
 
 static int64_t product(const im_dims *d, uint32_t from, uint32_t to) {
   int64_t count = 1;
@@ -55,6 +64,29 @@ static tarn_term rows(im_node *n, tarn_term x, uint32_t k) {
   r.d[0] = product(&d, 0, k);
   memcpy(r.d + 1, d.d + k, (d.n - k) * sizeof *r.d);
   return im_reshape(n, x, r.n, r.d);
+}
+
+tarn_term im_rows(im_node *n, tarn_term x, tarn_term index) {
+  flat f = {n, TARN_NONE, TARN_NONE};
+  add_counted(&f, as_index(n, index), im_shape(n, x).d[0]);
+  return im_gather(n, x, 0, finished(&f));
+}
+
+tarn_term im_along(im_node *n, tarn_term x, uint32_t axis, tarn_term index) {
+  im_dims d = im_shape(n, x);
+  flat f = {n, TARN_NONE, TARN_NONE};
+  for (uint32_t i = 0, at = 0; i < d.n; i++)
+    if (i == axis) add_counted(&f, as_index(n, index), d.d[i]);
+    else add_index(&f, im_steps(n, at++, d.n - 1, d.d[i]), d.d[i]);
+  return im_gather(n, rows(n, x, d.n), 0, finished(&f));
+}
+
+/* Adds an element that is 0; one behind the last is read for an index that is out of range. */
+tarn_term im_within(im_node *n, tarn_term index, int64_t least, int64_t most) {
+  im_param p[] = {{"least", 0, least}, {"most", 0, most}};
+  tarn_term i = as_index(n, index), table = im_iota(n, TARN_I64, 2);
+  tarn_term at = im_elp(n, "(select (or (lt $0 least) (lt most $0)) 2 0)", p, 2, 1, i);
+  return im_el(n, "(add $0 $1)", 2, i, im_gather(n, table, 0, at));
 }
 
 void im_do_gather_elements(im_node *n) {

@@ -306,6 +306,13 @@ tarn_term im_repeat(im_node *n, tarn_term t, uint32_t axis, int64_t each, int64_
 tarn_term im_softmax(im_node *n, tarn_term x, uint32_t mask);                 /* norm.c */
 tarn_term im_gather(im_node *n, tarn_term t, uint32_t axis, tarn_term index); /* slice.c */
 
+/* ---- gather.c: indices that do not count from the end; one out of range is an error of the run */
+tarn_term im_rows(im_node *n, tarn_term x, tarn_term index);
+/* The element of each line along the axis: index has x's other dims. */
+tarn_term im_along(im_node *n, tarn_term x, uint32_t axis, tarn_term index);
+/* An index or a length in i64, as it is, of which the run is refused unless least <= it <= most. */
+tarn_term im_within(im_node *n, tarn_term index, int64_t least, int64_t most);
+
 /* ---- quant.c ---- */
 /* A quantised operand as numbers: (x - zero) · scale; zero may be TARN_NONE. */
 tarn_term im_dequantised(im_node *n, tarn_term x, tarn_term scale, tarn_term zero);

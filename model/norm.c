@@ -192,11 +192,10 @@ void im_do_embed_layer_norm(im_node *n) {
   tarn_term id = im_arg(n, 0), segment = im_opt(n, 1), mask = im_opt(n, 7), at = im_opt(n, 8);
   im_dims d = im_shape(n, id);
   if (d.n != 2) im_bad(n, "the indices have %u dims, 2 are needed", d.n);
-  if (at == TARN_NONE) at = im_iota(n, TARN_I64, d.d[1]);
-  tarn_term x = im_el(n, "(add $0 $1)", 2, im_gather(n, im_arg(n, 2), 0, id),
-                      im_gather(n, im_arg(n, 3), 0, at));
-  if (segment != TARN_NONE)
-    x = im_el(n, "(add $0 $1)", 2, x, im_gather(n, im_arg(n, 4), 0, segment));
+  tarn_term place = at != TARN_NONE ? im_rows(n, im_arg(n, 3), at)
+                                    : im_gather(n, im_arg(n, 3), 0, im_iota(n, TARN_I64, d.d[1]));
+  tarn_term x = im_el(n, "(add $0 $1)", 2, im_rows(n, im_arg(n, 2), id), place);
+  if (segment != TARN_NONE) x = im_el(n, "(add $0 $1)", 2, x, im_rows(n, im_arg(n, 4), segment));
   last_axes a = over_last(n, x, 1e-12f);
   im_set(n, 0, layer_norm(n, &a, x, im_arg(n, 5), im_arg(n, 6)));
   im_attr_ignore(n, "mask_index_type");

@@ -272,7 +272,7 @@ static void written_out(im_node *n, kind k, int64_t dirs) {
   bool reverse = im_attr_is(n, "direction", "reverse", "forward");
   tarn_term x = im_arg(n, 0), length = im_opt(n, 4), y[2], h[2], s[2];
   if (batch_first) x = im_permute(n, x, turn);
-  if (length != TARN_NONE) length = im_cast(n, length, TARN_I64);
+  if (length != TARN_NONE) length = im_within(n, length, 0, im_shape(n, x).d[0]);
   for (uint32_t d = 0; d < dirs; d++) {
     cell c = cell_of(n, k, d, dirs, batch_first);
     tarn_term b = of_direction(n, 3, 0, d, 2 * c.gates * c.hidden, dirs);

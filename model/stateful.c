@@ -8,16 +8,15 @@ im_handler im_do_tensor_scatter, im_do_causal_conv, im_do_linear_attention;
 
 /* ---------------------------------------------------------------- TensorScatter */
 
-/* 0, 1, … along one of rank axes. */
-
 /* (batch, position): which row of the update lies there, as it is counted from where it starts. */
-static tarn_term row_of_update(im_node *n, int64_t batch, int64_t extent) {
+static tarn_term row_of_update(im_node *n, int64_t batch, int64_t extent, int64_t rows) {
   tarn_term at = im_steps(n, 1, 2, extent), start = im_opt(n, 2);
   bool circular = im_attr_is(n, "mode", "circular", "linear");
   im_param p[] = {{"extent", 0, extent}};
   if (start == TARN_NONE) return at;
   im_dims d = im_shape(n, start);
   if (d.n != 1 || d.d[0] != batch) im_bad(n, "write_indices is not one index for each sample");
+  if (!circular) start = im_within(n, start, 0, extent - rows);
   start = im_reshape(n, im_cast(n, start, TARN_I64), 2, (int64_t[]){batch, 1});
   return im_elp(n, circular ? "(mod (sub $0 $1) extent)" : "(sub $0 $1)", p, 1, 2, at, start);
 }
@@ -43,7 +42,7 @@ void im_do_tensor_scatter(im_node *n) {
   im_dims d = im_shape(n, past), du = im_shape(n, update);
   uint32_t axis = d.n < 2 ? 0 : im_axis(n, im_attr_int(n, "axis", -2), d.n);
   check_update(n, &d, &du, axis);
-  tarn_term row = row_of_update(n, d.d[0], d.d[axis]);
+  tarn_term row = row_of_update(n, d.d[0], d.d[axis], du.d[axis]);
   if (im_count(&du) == 0) {
     im_set(n, 0, past);
     return;

@@ -40,6 +40,11 @@ static const struct example {
     {"i64", "(gather 0 (input e ((30) ()) f32) (compute (map (min $0 (i64 29))) I))", -30, 60},
     {"i64", "(gather 0 (input e ((30) ()) f32) (concat 0 I (const i64 ((2) ()) 7 28)))", -30, 29},
     {"i64", "(gather 0 (input e ((30) ()) f32) (compute (red (sum i64) $0) (access 0 I)))", -5, 4},
+    /* as far as it is compared, where a table is shorter */
+    {"i64",
+     "(gather 0 (input e ((2) ()) f32) (compute (map (select (or (lt $0 (i64 0)) (lt (i64 9) $0)) "
+     "(i64 2) (i64 0))) I))",
+     0, 9},
     /* what intervals say nothing of constrains nothing */
     {"i64", "(gather 0 (input e ((30) ()) f32) (compute (map (xor $0 $0)) I))", -8, 8},
     /* constants that it is compared with, one beyond; masks */
