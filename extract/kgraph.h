@@ -122,6 +122,7 @@ typedef struct kgraph {
   const char **label;    /* per AND/OR class: the model's nodes, see knames.c; NULL: none */
   tarn_nodes *nodes;     /* the same, as numbers of origins */
   tarn_map *unfit; /* kclass -> a kernel of it (tarn_ksig) that a unit computes, but for room */
+  struct kways *by_group; /* see kways.c; NULL before it is asked for */
   TARN_VEC(tarn_ways) ways;
   TARN_VEC(tarn_unmeasured) unmeasured;
   tarn_kgraph_report *r;
@@ -135,10 +136,9 @@ struct tarn_picks {
 static inline uint32_t kg_ag(const kgraph *k, const kgroup *g, uint32_t layout) {
   return g->first + k->place * g->nlayout + layout;
 }
-/* Is it an AND/OR class of the group, in whatever place? */
-static inline bool kg_of_group(const kgraph *k, const kgroup *g, uint32_t ag) {
-  return ag >= g->first && ag - g->first < g->nlayout * k->machines.n;
-}
+/* The group of an AND/OR class, in whatever place; TARN_NONE: of an output, a copied part, a tuple.
+ * Groups have their classes one after the other. */
+uint32_t kg_group_of(const kgraph *k, uint32_t ag);
 void kg_sequence(kgraph *k, tarn_kprog *p);  /* ksequence.c: kernels in the order of least memory */
 void kg_machines(kgraph *k);                 /* kplace.c: the machines of the description */
 void kg_machine(kgraph *k, uint32_t number); /* looks at one of them from now on */

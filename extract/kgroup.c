@@ -7,6 +7,16 @@ uint32_t kg_class(const kgraph *k, uint32_t eclass) {
   const uint64_t *at = tarn_map_get(k->by_class, tarn_eg_find(k->g, eclass));
   return at ? (uint32_t)*at - 1 : TARN_NONE;
 }
+uint32_t kg_group_of(const kgraph *k, uint32_t ag) {
+  uint32_t lo = 0, hi = k->group.n;
+  while (lo < hi) { /* the first group that ends behind it */
+    uint32_t mid = lo + (hi - lo) / 2;
+    const kgroup *g = &k->group.p[mid];
+    if (ag < g->first + g->nlayout * k->machines.n) hi = mid;
+    else lo = mid + 1;
+  }
+  return lo < k->group.n ? lo : TARN_NONE;
+}
 bool kg_produces(uint32_t op) {
   tarn_opkernel by = tarn_op_info(op)->kernel;
   return by != TARN_OPK_NONE && by != TARN_OPK_VIEW;

@@ -53,9 +53,7 @@ static uint32_t buffer_of(build *b, uint32_t ag);
 static uint32_t storage_of(build *b, uint32_t whole) {
   if (b->buffer[whole] != TARN_NONE || b->choice[whole] != TARN_SEL_NONE)
     return buffer_of(b, whole);
-  uint32_t i = 0;
-  while (!kg_of_group(b->k, &b->k->group.p[i], whole)) i++;
-  const kgroup *g = &b->k->group.p[i];
+  const kgroup *g = &b->k->group.p[kg_group_of(b->k, whole)];
   uint32_t number = whole - g->first;
   uint32_t x = new_buffer(b, TARN_BUF_TEMP, tarn_type_get(b->k->L, g->type)->dtype,
                           &g->layout[number % g->nlayout], TARN_NONE);

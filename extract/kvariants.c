@@ -9,9 +9,8 @@
 /* ---- pricing ---- */
 static tarn_dtype child_type(kgraph *k, const kcand *c, uint32_t j) {
   if (c->child[j] == TARN_NONE) return tarn_term_type(k->L, c->cterm[j])->dtype;
-  for (uint32_t g = 0; g < k->group.n; g++)
-    if (kg_of_group(k, &k->group.p[g], c->child[j]))
-      return tarn_type_get(k->L, k->group.p[g].type)->dtype;
+  uint32_t g = kg_group_of(k, c->child[j]);
+  if (g != TARN_NONE) return tarn_type_get(k->L, k->group.p[g].type)->dtype;
   return c->copy ? tarn_type_get(k->L, k->cls.p[c->kcls].type)->dtype : TARN_F32;
 }
 void kg_signature(kgraph *k, const kcand *c, tarn_ksig *sig) {
