@@ -159,7 +159,7 @@ static tarn_term padded(im_node *n, tarn_term x, const im_window *win) {
   return x;
 }
 
-/* Sums over no channels. */
+/* Sums over nothing. */
 static tarn_term nothing(im_node *n, int64_t batch, int64_t channels, const im_window *win,
                          tarn_dtype t) {
   int64_t dim[TARN_MAX_DIMS] = {batch, channels};
@@ -279,7 +279,8 @@ static im_window turned(im_node *n, const im_window *w, const int64_t *x, const 
     t.a[i] = around - w->a[i] + extra[i];
     t.s[i] = 1;
     t.out[i] = len + t.b[i] + t.a[i] - around;
-    if (x[i] == 0 || t.out[i] < 1) im_bad(n, "the output would be empty");
+    if (t.out[i] < 0)
+      im_bad(n, "the output would have %lld elements along an axis", (long long)t.out[i]);
   }
   return t;
 }
@@ -319,6 +320,17 @@ static tarn_term conv_inside(im_node *n, tarn_term x, tarn_term w, const transpo
   return join_groups(n, tarn_compute(n->L, tarn_fn_intern(n->L, &product), operand, 2));
 }
 
+static tarn_term conv_transposed(im_node *n, tarn_term x, tarn_term w, const transposed *t) {
+  im_dims d = im_shape(n, x);
+  bool empty = im_count(&d) == 0;
+  for (uint32_t i = 0; i < t->turned.r; i++) empty |= t->turned.out[i] == 0;
+  if (empty) return nothing(n, d.d[0], t->group * t->outputs, &t->turned, im_type(n, x));
+  bool finite = im_is_finite(n, w);
+  w = turn_weights(n, w, t->group);
+  return finite ? im_conv(n, spread_all(n, x, &t->given), w, t->group, &t->turned)
+                : conv_inside(n, x, w, t);
+}
+
 void im_do_conv_transpose(im_node *n) {
   im_alike(n, 0, 1);
   im_alike(n, 0, 2);
@@ -330,9 +342,5 @@ void im_do_conv_transpose(im_node *n) {
   read_shape(n, &t.given, &xd, wd.d + 2);
   read_output(n, &t.given, &xd, extra);
   t.turned = turned(n, &t.given, xd.d + 2, extra);
-  bool finite = im_is_finite(n, w) || im_count(&xd) == 0;
-  w = turn_weights(n, w, t.group);
-  tarn_term y = finite ? im_conv(n, spread_all(n, x, &t.given), w, t.group, &t.turned)
-                       : conv_inside(n, x, w, &t);
-  im_set(n, 0, add_bias(n, y));
+  im_set(n, 0, add_bias(n, conv_transposed(n, x, w, &t)));
 }

@@ -118,13 +118,17 @@ _Noreturn static void refuse_operator(const im_node *n) {
   const char *named = *domain ? domain : "ai.onnx";
   long long set = (long long)n->version;
   if (!set) im_bad(n, "the model imports no operator set of domain %s", named);
+  if (set > im_newest_set(domain))
+    im_bad(n, "operator set %lld of domain %s is newer than %lld, the last that is known", set,
+           named, (long long)im_newest_set(domain));
   if (!sets) im_bad(n, "unknown operator of domain %s, operator set %lld", named, set);
   im_bad(n, "not supported in operator set %lld of domain %s, but in %s", set, named, sets);
 }
 
 static const im_op *operator_of(im_node *n) {
-  const im_op *op = im_op_find(im_domain(n->p->domain), n->op, n->version);
-  if (!op) refuse_operator(n);
+  const char *domain = im_domain(n->p->domain);
+  const im_op *op = im_op_find(domain, n->op, n->version);
+  if (!op || n->version > im_newest_set(domain)) refuse_operator(n);
   int nin = (int)n->nin;
   while (nin > 0 && !n->in[nin - 1]) nin--;
   if (nin < op->min_in || (op->max_in >= 0 && nin > op->max_in))
@@ -402,13 +406,6 @@ static void fill_report(im *m, tarn_model_report *r) {
   r->opaque = m->opaque.p;
 }
 
-static void check_bindings(im *m) {
-  for (uint32_t i = 0; m->options && i < m->options->nshape; i++)
-    if (!m->binding_used[i])
-      tarn_raise(m->cx, TARN_BAD_INPUT, "%s: --shape %s: the model has no such input or dim",
-                 m->file, m->options->shape[i].name);
-}
-
 static void refuse_twice(im *m) {
   const tarn_model_options *o = m->options;
   for (uint32_t i = 0; o && i < o->nshape; i++)
@@ -432,7 +429,7 @@ static tarn_program *run_model(im *m, tarn_model_report *report) {
   if (!g) tarn_raise(m->cx, TARN_BAD_INPUT, "%s: the model has no graph", m->file);
   refuse_twice(m);
   check_sets(m, g);
-  m->binding_used = TARN_ARRAY(m->cx, uint8_t, (m->options ? m->options->nshape : 0) + 1);
+  im_check_bindings(m, g);
   im_scope *s = new_scope(m, NULL, NULL);
   s->opset = (const Onnx__OperatorSetIdProto *const *)m->model->opset_import;
   s->nopset = m->model->n_opset_import;
@@ -442,7 +439,6 @@ static tarn_program *run_model(im *m, tarn_model_report *report) {
   p->L = m->L;
   im_load_initializers(m, s, g);
   im_declare_inputs(m, s, g, p);
-  check_bindings(m);
   im_run_nodes(m, s, g->node, g->n_node);
   check_between(m, s, g);
   collect_outputs(m, s, g, p);

@@ -57,7 +57,6 @@ typedef struct im {
   im_function *function; /* by number in the model */
   const im_scope *top;   /* of the model's graph */
   const tarn_model_options *options;
-  uint8_t *binding_used;
   int64_t work;  /* elements computed while importing */
   uint32_t nrun; /* nodes run */
   uint32_t nfolded;
@@ -93,6 +92,9 @@ typedef struct im_op {
 } im_op;
 /* The row of that name whose range of operator sets holds version; NULL when none. */
 const im_op *im_op_find(const char *domain, const char *name, int64_t version);
+/* The last operator set of a domain whose operators are known: one that a later set changes would
+ * be taken as it was. */
+int64_t im_newest_set(const char *domain);
 /* The sets that some row of that name holds for, in words; NULL when none has it. */
 const char *im_op_sets(tarn_ctx *cx, const char *domain, const char *name);
 
@@ -113,6 +115,7 @@ void im_run_nodes(im *m, im_scope *s, Onnx__NodeProto *const *node, size_t count
 void im_take_results(im_node *n, im_scope *s, char *const *name, size_t count);
 
 /* ---- inputs.c ---- */
+void im_check_bindings(im *m, const Onnx__GraphProto *g); /* --shape: raises for unknown names */
 void im_load_initializers(im *m, im_scope *s, const Onnx__GraphProto *g);
 /* Inputs that no initializer defines, and no value that was given. */
 void im_declare_inputs(im *m, im_scope *s, const Onnx__GraphProto *g, tarn_program *p);

@@ -30,10 +30,7 @@ void im_load_initializers(im *m, im_scope *s, const Onnx__GraphProto *g) {
 
 static const tarn_shape_binding *binding(im *m, const char *name) {
   for (uint32_t i = 0; m->options && i < m->options->nshape; i++)
-    if (tarn_is_called(m->cx, m->options->shape[i].name, name)) {
-      m->binding_used[i] = 1;
-      return &m->options->shape[i];
-    }
+    if (tarn_is_called(m->cx, m->options->shape[i].name, name)) return &m->options->shape[i];
   return NULL;
 }
 
@@ -54,9 +51,35 @@ static int64_t known_dim(im *m, const char *input, uint32_t axis,
     tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s: dim %u is %lld in the model, %lld in --shape",
                m->file, input, axis, (long long)d->dim_value, (long long)b->dim[axis]);
   if (fixed) return d->dim_value;
-  if (b) return b->dim[axis];
   const tarn_shape_binding *symbol = *dim_name(d) ? binding(m, dim_name(d)) : NULL;
-  return symbol && symbol->n == 1 ? symbol->dim[0] : -1;
+  if (symbol && symbol->n != 1) symbol = NULL;
+  if (b && symbol && b->dim[axis] != symbol->dim[0])
+    tarn_raise(m->cx, TARN_BAD_INPUT,
+               "%s: input %s: dim %u is %lld in --shape %s, %lld in --shape %s", m->file, input,
+               axis, (long long)b->dim[axis], b->name, (long long)symbol->dim[0], symbol->name);
+  return b ? b->dim[axis] : symbol ? symbol->dim[0] : -1;
+}
+
+static bool has_dim(im *m, const Onnx__ValueInfoProto *v, const char *name) {
+  bool tensor = v->type && v->type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
+  const Onnx__TensorShapeProto *shape = tensor ? v->type->tensor_type->shape : NULL;
+  bool has = false;
+  for (size_t i = 0; shape && i < shape->n_dim; i++)
+    has |= tarn_is_called(m->cx, name, dim_name(shape->dim[i]));
+  return has;
+}
+
+void im_check_bindings(im *m, const Onnx__GraphProto *g) {
+  for (uint32_t i = 0; m->options && i < m->options->nshape; i++) {
+    const char *name = m->options->shape[i].name;
+    bool known = false;
+    for (size_t k = 0; k < g->n_input; k++)
+      known |= tarn_is_called(m->cx, name, tarn_onnx_text(g->input[k]->name)) ||
+               has_dim(m, g->input[k], name);
+    if (!known)
+      tarn_raise(m->cx, TARN_BAD_INPUT, "%s: --shape %s: the model has no such input or dim",
+                 m->file, name);
+  }
 }
 
 _Noreturn static void dynamic_dim(im *m, const char *input, uint32_t axis, const char *symbol) {

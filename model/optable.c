@@ -29,6 +29,16 @@ const im_op *im_op_find(const char *domain, const char *name, int64_t version) {
   return NULL;
 }
 
+int64_t im_newest_set(const char *domain) {
+  static const struct {
+    const char *domain;
+    int64_t set;
+  } newest[] = {{"", 28}, {"com.microsoft", 1}};
+  for (size_t i = 0; i < sizeof newest / sizeof *newest; i++)
+    if (strcmp(newest[i].domain, domain) == 0) return newest[i].set;
+  return INT64_MAX;
+}
+
 enum { BEYOND = 999 }; /* ANY of ops.def: every later set */
 const char *im_op_sets(tarn_ctx *cx, const char *domain, const char *name) {
   tarn_buf b = {.cx = cx};
