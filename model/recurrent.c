@@ -20,12 +20,18 @@ static const struct {
              {"GRU", 3, 2, {"Sigmoid", "Tanh"}},
              {"LSTM", 4, 3, {"Sigmoid", "Tanh", "Tanh"}}};
 
+/* A matrix (rows, in) of numbers; or of bytes (in, rows), with a scale and a zero point for each
+ * row or for all, which multiplies what is quantised then. */
+typedef struct matrix {
+  tarn_term t, scale, zero; /* zero and, of numbers, scale: TARN_NONE */
+} matrix;
+
 /* One direction. */
 typedef struct cell {
   im_node *n;
   kind kind;
   int64_t steps, batch, hidden, gates;
-  tarn_term r;  /* (gates · hidden, hidden) */
+  matrix w, r;  /* of gates · hidden rows */
   tarn_term rb; /* GRU: the bias that goes with the product with the state; TARN_NONE: none */
   tarn_term p;  /* peepholes, (3 · hidden) */
   bool linear_first, couple;
@@ -33,6 +39,7 @@ typedef struct cell {
   const char *act[3];
   im_param param[3][2];
   tarn_term h, c; /* the state: (batch, hidden) */
+  tarn_term fed;  /* h as bytes are made of it: 0 of sequences that have ended */
 } cell;
 
 /* ---------------------------------------------------------------- activations */
@@ -118,11 +125,29 @@ static tarn_term part(const cell *c, tarn_term t, int64_t g) {
   return im_cut(c->n, t, last, g * c->hidden, (g + 1) * c->hidden, 1);
 }
 
-/* (batch, hidden) · (rows, hidden)ᵀ */
-static tarn_term product(im_node *n, tarn_term h, tarn_term r) {
-  enum { BATCH = 1, ROW, SUM };
-  static const uint8_t lh[] = {BATCH, SUM}, lr[] = {ROW, SUM}, lo[] = {BATCH, ROW};
-  return im_contract(n, h, lh, r, lr, lo, 2);
+/* (…, in) · (rows, in)ᵀ, quantised as a whole, as ONNX Runtime does: the input once, up to the end
+ * of the longest sequence, and the state in each step. */
+static tarn_term byte_product(im_node *n, tarn_term x, const matrix *m) {
+  const im_val *q = im_apply(n, "DynamicQuantizeLinear", 11, &x, 1);
+  tarn_term bytes = q[0].t, scale = q[1].t, zero = q[2].t;
+  tarn_term sum = im_byte_product(n, bytes, zero, m->t, m->zero);
+  return im_el(n, "(mul $0 (mul $1 $2))", 3, im_cast(n, sum, im_type(n, x)), scale, m->scale);
+}
+
+/* (…, in) · (rows, in)ᵀ */
+static tarn_term product(im_node *n, tarn_term x, const matrix *m) {
+  enum { SUM = TARN_MAX_DIMS, ROW };
+  static const uint8_t lm[] = {ROW, SUM};
+  uint32_t rank = im_shape(n, x).n, last = rank - 1;
+  uint8_t lx[TARN_MAX_DIMS], lo[TARN_MAX_DIMS];
+  if (m->scale != TARN_NONE) return byte_product(n, x, m);
+  for (uint32_t i = 0; i < rank; i++) lo[i] = lx[i] = (uint8_t)i;
+  lx[last] = SUM, lo[last] = ROW;
+  return im_contract(n, x, lx, m->t, lm, lo, rank);
+}
+
+static matrix rows_of(im_node *n, const matrix *m, int64_t lo, int64_t hi) {
+  return (matrix){im_cut(n, m->t, 0, lo, hi, 1), TARN_NONE, TARN_NONE};
 }
 
 /* A gate before its activation: with its peephole g at the cell state s. */
@@ -133,7 +158,7 @@ static tarn_term peeping(const cell *c, tarn_term z, int64_t g, tarn_term s) {
 
 static void step_lstm(cell *c, tarn_term z) {
   im_node *n = c->n;
-  z = add(n, z, product(n, c->h, c->r));
+  z = add(n, z, product(n, c->fed, &c->r));
   tarn_term in = activated(c, 0, peeping(c, part(c, z, 0), 0, c->c));
   tarn_term forget = c->couple ? im_el(n, "(sub 1 $0)", 1, in)
                                : activated(c, 0, peeping(c, part(c, z, 2), 2, c->c));
@@ -145,13 +170,13 @@ static void step_lstm(cell *c, tarn_term z) {
 
 static void step_gru(cell *c, tarn_term z) {
   im_node *n = c->n;
-  tarn_term zr, inner, both = im_cut(n, c->r, 0, 0, 2 * c->hidden, 1);
-  tarn_term last = im_cut(n, c->r, 0, 2 * c->hidden, 3 * c->hidden, 1);
-  zr = product(n, c->h, c->linear_first ? c->r : both);
+  matrix both = rows_of(n, &c->r, 0, 2 * c->hidden);
+  matrix last = rows_of(n, &c->r, 2 * c->hidden, 3 * c->hidden);
+  tarn_term inner, zr = product(n, c->h, c->linear_first ? &c->r : &both);
   tarn_term update = activated(c, 0, clipped(c, add(n, part(c, z, 0), part(c, zr, 0))));
   tarn_term reset = activated(c, 0, clipped(c, add(n, part(c, z, 1), part(c, zr, 1))));
   inner =
-      c->linear_first ? part(c, zr, 2) : product(n, im_el(n, "(mul $0 $1)", 2, reset, c->h), last);
+      c->linear_first ? part(c, zr, 2) : product(n, im_el(n, "(mul $0 $1)", 2, reset, c->h), &last);
   if (c->rb != TARN_NONE) inner = add(n, inner, part(c, c->rb, 2));
   if (c->linear_first) inner = im_el(n, "(mul $0 $1)", 2, reset, inner);
   tarn_term next = activated(c, 1, clipped(c, add(n, part(c, z, 2), inner)));
@@ -161,19 +186,17 @@ static void step_gru(cell *c, tarn_term z) {
 static void step(cell *c, tarn_term z) {
   if (c->kind == LSTM) step_lstm(c, z);
   else if (c->kind == GRU) step_gru(c, z);
-  else c->h = activated(c, 0, clipped(c, add(c->n, z, product(c->n, c->h, c->r))));
+  else c->h = activated(c, 0, clipped(c, add(c->n, z, product(c->n, c->h, &c->r))));
 }
 
 /* ---------------------------------------------------------------- a sequence */
 
-/* x (steps, batch, in) times w (rows, in), with the biases that every gate has: (steps, batch,
+/* x (steps, batch, in) times the weights, with the biases that every gate has: (steps, batch,
  * rows).
  */
-static tarn_term projected(cell *c, tarn_term x, tarn_term w, tarn_term b) {
-  enum { STEP = 1, BATCH, ROW, SUM };
-  static const uint8_t lx[] = {STEP, BATCH, SUM}, lw[] = {ROW, SUM}, lo[] = {STEP, BATCH, ROW};
+static tarn_term projected(cell *c, tarn_term x, tarn_term b) {
   im_node *n = c->n;
-  tarn_term z = im_contract(n, x, lx, w, lw, lo, 3);
+  tarn_term z = product(n, x, &c->w);
   int64_t rows = c->gates * c->hidden;
   if (b == TARN_NONE) return z;
   tarn_term wb = im_cut(n, b, 0, 0, rows, 1), rb = im_cut(n, b, 0, rows, 2 * rows, 1);
@@ -217,6 +240,7 @@ static tarn_term run(cell *c, tarn_term z, tarn_term length, bool backwards) {
     if (c->kind == LSTM) c->c = settled(n, c->c);
     if (c->kind != LSTM || length != TARN_NONE) c->h = settled(n, c->h);
     if (length == TARN_NONE) y[t] = c->h;
+    c->fed = length != TARN_NONE && c->r.scale != TARN_NONE ? y[t] : c->h;
   }
   tarn_term all = im_stack(n, 0, y, (uint32_t)c->steps);
   return backwards && length != TARN_NONE ? im_reversed(n, all, length, 0) : all;
@@ -243,20 +267,39 @@ static tarn_term state(cell *c, uint32_t i, uint32_t d, int64_t dirs, bool batch
   return im_fill(n, im_scalar(n, im_type(n, im_arg(n, 0)), 0, 0), 2, dim);
 }
 
+/* Part d of inputs: weights, and if they are bytes their scales and zero points. */
+static matrix matrix_of(im_node *n, uint32_t i, uint32_t scale, uint32_t d) {
+  matrix m = {im_pick(n, im_arg(n, i), 0, d), TARN_NONE, TARN_NONE};
+  if (scale) m.scale = im_pick(n, im_arg(n, scale), 0, d);
+  if (scale && im_opt(n, scale + 1) != TARN_NONE) m.zero = im_pick(n, im_arg(n, scale + 1), 0, d);
+  return m;
+}
+
+static bool of_bytes(const im_node *n) { return strcmp(n->op, "DynamicQuantizeLSTM") == 0; }
+
 static cell cell_of(im_node *n, kind k, uint32_t d, int64_t dirs, bool batch_first) {
+  bool bytes = of_bytes(n);
   cell c = {.n = n, .kind = k, .gates = kinds[k].gates, .rb = TARN_NONE, .p = TARN_NONE};
   im_dims x = im_shape(n, im_arg(n, 0));
   c.steps = x.d[batch_first ? 1 : 0], c.batch = x.d[batch_first ? 0 : 1];
-  c.hidden = im_shape(n, im_arg(n, 2)).d[2];
-  c.r = im_pick(n, im_arg(n, 2), 0, d);
+  c.hidden = im_shape(n, im_arg(n, 2)).d[bytes ? 1 : 2];
+  c.w = matrix_of(n, 1, bytes ? 8 : 0, d), c.r = matrix_of(n, 2, bytes ? 10 : 0, d);
   c.linear_first = im_attr_int(n, "linear_before_reset", 0) != 0;
   c.couple = im_attr_int(n, "input_forget", 0) != 0;
   c.clip = im_attr_real(n, "clip", 0);
   c.h = state(&c, 5, d, dirs, batch_first);
+  c.fed = c.h;
   c.c = k == LSTM ? state(&c, 6, d, dirs, batch_first) : TARN_NONE;
   if (k == LSTM) c.p = of_direction(n, 7, 0, d, 3 * c.hidden, dirs);
   read_activations(&c, d);
   return c;
+}
+
+/* x (steps, batch, in) with 0 behind the longest sequence. */
+static tarn_term up_to_longest(im_node *n, tarn_term x, tarn_term length) {
+  tarn_term most = im_reduce(n, length, 1, TARN_NONE, TARN_RED_MAX, false);
+  tarn_term live = im_el(n, "(lt $0 $1)", 2, im_steps(n, 0, 3, im_shape(n, x).d[0]), most);
+  return im_el(n, "(select $1 $0 0)", 2, x, live);
 }
 
 static void set_joined(im_node *n, uint32_t k, tarn_term const *part, uint32_t axis, int64_t dirs,
@@ -273,10 +316,11 @@ static void written_out(im_node *n, kind k, int64_t dirs) {
   tarn_term x = im_arg(n, 0), length = im_opt(n, 4), y[2], h[2], s[2];
   if (batch_first) x = im_permute(n, x, turn);
   if (length != TARN_NONE) length = im_within(n, length, 0, im_shape(n, x).d[0]);
+  if (of_bytes(n) && length != TARN_NONE) x = up_to_longest(n, x, length);
   for (uint32_t d = 0; d < dirs; d++) {
     cell c = cell_of(n, k, d, dirs, batch_first);
     tarn_term b = of_direction(n, 3, 0, d, 2 * c.gates * c.hidden, dirs);
-    tarn_term z = projected(&c, x, im_pick(n, im_arg(n, 1), 0, d), b);
+    tarn_term z = projected(&c, x, b);
     y[d] = run(&c, z, length, reverse || d == 1);
     h[d] = c.h, s[d] = c.c;
   }
@@ -296,26 +340,28 @@ void im_do_recurrent(im_node *n) {
 
 /* ---------------------------------------------------------------- com.microsoft */
 
-/* Weights (directions, in, gates · hidden) of bytes as numbers (directions, gates · hidden, in). */
-static tarn_term weights(im_node *n, uint32_t w, uint32_t scale) {
-  static const uint32_t turn[] = {0, 2, 1};
-  im_dims d = im_shape(n, im_arg(n, w));
-  tarn_term s = im_arg(n, scale), z = im_opt(n, scale + 1);
-  if (d.n != 3) im_bad(n, "weights of %u dims", d.n);
-  for (uint32_t i = 0; i < 2; i++) {
-    tarn_term *t = i ? &z : &s;
-    if (*t == TARN_NONE) continue;
-    im_dims ds = im_shape(n, *t);
-    int64_t dim[] = {ds.n ? ds.d[0] : 1, 1, ds.n > 1 ? ds.d[1] : 1};
-    *t = im_reshape(n, *t, 3, dim);
+/* Weights of bytes (directions, in, gates · hidden). */
+static void check_bytes(im_node *n, int64_t dirs) {
+  im_dims x = im_shape(n, im_arg(n, 0)), w = im_shape(n, im_arg(n, 1)),
+          r = im_shape(n, im_arg(n, 2));
+  int64_t rows = r.n == 3 ? 4 * r.d[1] : -1;
+  if (x.n != 3 || w.n != 3 || r.n != 3 || w.d[0] != dirs || r.d[0] != dirs || w.d[1] != x.d[2] ||
+      w.d[2] != rows || r.d[2] != rows || im_attr_int(n, "hidden_size", r.d[1]) != r.d[1])
+    im_bad(n, "the weights do not have the shapes of 4 gates of %lld", (long long)r.d[1]);
+  for (uint32_t i = 8; i < 12; i++) {
+    if (im_opt(n, i) == TARN_NONE) continue;
+    im_dims d = im_shape(n, im_arg(n, i));
+    if (d.n < 1 || d.n > 2 || d.d[0] != dirs || (d.n == 2 && d.d[1] != rows))
+      im_bad(n, "input %u has the wrong shape", i);
   }
-  return im_permute(n, im_dequantised(n, im_arg(n, w), s, z), turn);
 }
 
-/* On the numbers that the bytes of the weights stand for; the state is not rounded to bytes. */
 void im_do_dynamic_quantize_lstm(im_node *n) {
-  tarn_term in[] = {im_arg(n, 0), weights(n, 1, 8), weights(n, 2, 10), im_opt(n, 3),
-                    im_opt(n, 4), im_opt(n, 5),     im_opt(n, 6),      im_opt(n, 7)};
-  const im_val *y = im_apply(n, "LSTM", 14, in, 8);
-  for (uint32_t k = 0; k < 3; k++) im_set(n, k, y[k].t);
+  int64_t dirs = im_attr_is(n, "direction", "bidirectional", "forward") ? 2 : 1;
+  check_bytes(n, dirs);
+  im_dims x = im_shape(n, im_arg(n, 0));
+  if (x.d[0] * dirs > MOST_STEPS || im_count(&x) == 0)
+    im_bad(n, "%lld steps, at least 1 and at most %d are supported", (long long)(x.d[0] * dirs),
+           MOST_STEPS);
+  written_out(n, LSTM, dirs);
 }
