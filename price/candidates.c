@@ -105,10 +105,14 @@ void stage_mark_parallel(const int64_t *dim, tarn_level *level, uint32_t n, uint
   }
 }
 
+/* INFINITY: so many that it makes no difference. */
 static double stage_seconds(stage_search *q, const tarn_stage_sched *st) {
   tarn_cost c = {0};
-  loop_stage_cost(q->hw, q->m, q->shared, q->nshared, st, q->threads, &c);
+  bool all = q->visit || q->n < q->want;
+  double most = all ? INFINITY : tarn_fmax(q->least, q->b[q->n - 1].seconds);
   q->priced++;
+  if (!loop_stage_below(q->hw, q->m, q->shared, q->nshared, st, q->threads, most, q->room, &c))
+    return INFINITY;
   return loop_overlapped(q->hw, &c, NULL) + (c.parallel > 1 ? q->hw->barrier : 0);
 }
 
@@ -262,6 +266,7 @@ static int64_t most_rows(const stage_search *q, const pick *p, uint32_t d, int64
 static double try_first(stage_search *q, pick p, int64_t room, uint32_t images) {
   const stage_model *m = q->m;
   double t = try_pick(q, &p);
+  q->least = tarn_fmin(q->least, t);
   for (uint32_t d = m->nshared; d < m->nacc; d++) {
     if (d == p.vdim || !(m->reduces || along_rows(m, p.vdim, d))) continue;
     int64_t most = most_rows(q, &p, d, room);
@@ -270,6 +275,7 @@ static double try_first(stage_search *q, pick p, int64_t room, uint32_t images) 
         continue; /* many kernels, fewer tries in each */
       p.udim[0] = d, p.unroll[0] = u;
       t = fmin(t, try_pick(q, &p));
+      q->least = tarn_fmin(q->least, t);
       if (!q->large || u <= room / 2 || p.vdim >= m->nacc) continue;
       if (!p.order) try_blocks(q, p, images);
       else if (p.order >= 2 && p.order - 2 != d) try_panels(q, p);
@@ -298,7 +304,7 @@ static void try_unrolls(stage_search *q, pick p) {
                             : regs / 2; /* a map has no accumulators */
   uint32_t images = images_of(m);
   pick top = p;
-  double least = INFINITY;
+  double least = q->least = INFINITY;
   p.udim[0] = p.udim[1] = m->n;
   for (uint32_t o = 0; o < 2 + m->nacc; o++) {
     p.order = o;
@@ -311,6 +317,7 @@ static void try_unrolls(stage_search *q, pick p) {
       if (p.images || !images || o < 2 + images) break;
     }
   }
+  q->least = 0;
   p = top; /* a second dim, where the first is unrolled whole */
   for (uint32_t d = m->nshared; d < m->nacc && m->reduces; d++) {
     if (d == p.vdim || m->dim[d] < 2 || m->dim[d] > most_rows(q, &p, d, room)) continue;
@@ -409,6 +416,8 @@ void stage_solve(stage_search *q, bool strict) {
   int64_t lanes = tarn_hw_lanes(q->hw, TARN_F32);
   double l2 = q->hw->nmem > 1 ? (double)tarn_hw_mem(q->hw, TARN_HW_L2)->capacity : INFINITY;
   q->strict = strict;
+  q->least = 0;
+  loop_room_begin(q->room);
   q->far = m->nshared == 0 && q->hw->nmem > 2 &&
            loop_whole(m) > l2 * tarn_hw_mem(q->hw, TARN_HW_L2)->instances;
   q->large = m->fma && m->resumes && m->nshared == 0 && loop_whole(m) > l2;

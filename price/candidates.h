@@ -18,8 +18,12 @@ typedef struct stage_search {
   bool large;          /* a product larger than L2 */
   bool far;            /* one stage that touches more than all L2s hold */
   const int64_t *even; /* NULL, or what the steps over each dim divide; 0: anything */
+  /* The least seconds of those that are compared with one another before they are with the best;
+   * what takes as long as both is not priced to the end. 0: only the best count. */
+  double least;
+  loop_room *room;
   uint32_t want, n;
-  stage_best b[TARN_RANKED]; /* the n <= want best, by rising price */
+  stage_best *b; /* room for TARN_RANKED: the n <= want best, by rising price */
   void (*visit)(void *user, const tarn_stage_sched *st, double seconds);
   void *user;
 } stage_search;

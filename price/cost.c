@@ -24,44 +24,6 @@ static double rate_of(const tarn_hw *hw, uint32_t mem, double par) {
   return hw->mem[mem].read * hw->clock * tarn_fmax(1, tarn_fmin(par, hw->mem[mem].serves));
 }
 
-/* Packed constants lie as the loops walk them: what is touched lies together. */
-static double packed(const acc_model *a, uint32_t n, const int64_t *span) {
-  double elems = 1;
-  for (uint32_t d = 0; d < n; d++)
-    if (a->touched >> d & 1) elems *= (double)span[d];
-  return elems;
-}
-/* *piece: bytes that lie together. */
-static double footprint(const acc_model *a, bool dense, uint32_t n, const int64_t *span,
-                        double line, double *piece) {
-  if (dense) return *piece = tarn_fmax(packed(a, n, span) * a->bytes, line);
-  /* dims by rising step: a step inside what is already covered widens it, one beyond it repeats it
-   */
-  uint8_t by[TARN_MAX_DIMS];
-  uint32_t k = 0;
-  for (uint32_t d = 0; d < n; d++) {
-    if (!(a->touched >> d & 1) || span[d] <= 1) continue;
-    uint32_t at = k++;
-    for (; at > 0 && llabs(a->coef[by[at - 1]]) > llabs(a->coef[d]); at--) by[at] = by[at - 1];
-    by[at] = (uint8_t)d;
-  }
-  double run = 1, repeats = 1,
-         reach = 1; /* elements in one piece, pieces, elements from the first to the last */
-  for (uint32_t i = 0; i < k; i++) {
-    double c = (double)llabs(a->coef[by[i]]), s = (double)span[by[i]];
-    if (c < 1) c = 1; /* irregular: no better guess */
-    reach += c * (s - 1);
-    if (c <= tarn_fmax(run, line / a->bytes)) run += c * (s - 1); /* no line is left out */
-    else repeats *= s;
-  }
-  *piece = tarn_fmax(run * a->bytes, line);
-  return tarn_fmin(repeats * *piece, tarn_fmax(reach * a->bytes, line));
-}
-double loop_footprint(const acc_model *a, uint32_t n, const int64_t *span, double line) {
-  double piece;
-  return footprint(a, a->constant && !a->irregular, n, span, line, &piece);
-}
-
 /* Pieces are handed out one by one: those that are whole take whole rounds, ragged ones fill what
  * is left of a round. */
 double loop_parallel(const stage_model *m, const tarn_level *level, uint32_t n, uint32_t threads) {
@@ -93,41 +55,22 @@ static double deep(const acc_model *a, uint32_t n, const int64_t *span, double b
   return bytes / tarn_fmin((double)way, sets * run) * TARN_HW_WAYS / tarn_hw_ways(mem);
 }
 
-static void level_spans(const stage_model *m, const tarn_stage_sched *s, uint32_t from,
-                        int64_t *span) {
-  /* what dims cover inside levels >= from */
-  for (uint32_t d = 0; d < m->n; d++) span[d] = d < m->nshared ? 1 : m->dim[d];
-  for (uint32_t i = 0; i < from; i++)
-    span[s->level[i].dim] = tarn_min(span[s->level[i].dim], s->level[i].step);
-}
-static double total_footprint(const stage_model *m, uint64_t dense, const int64_t *span,
-                              double line) {
-  double piece, sum = footprint(&m->result, false, m->nacc, span, line, &piece);
-  for (uint32_t r = 0; r < m->nread; r++)
-    sum += footprint(&m->read[r], dense >> r & 1, m->n, span, line, &piece);
-  return sum;
-}
-double loop_footprints(const stage_model *m, const int64_t *span, double line) {
-  double sum = loop_footprint(&m->result, m->nacc, span, line);
-  for (uint32_t r = 0; r < m->nread; r++) sum += loop_footprint(&m->read[r], m->n, span, line);
-  return sum;
-}
-double loop_whole(const stage_model *m) { return loop_footprints(m, m->dim, 1); }
-/* Bytes of one access that cross into a level whose best-fitting subnest begins at level p, or
- * later where the access drives out its own lines. What one round of the subnest leaves behind is
- * still there in the next, so that along loop p - 1 no line is fetched twice. */
-static double crossing(const stage_model *m, const tarn_stage_sched *s, const acc_model *a,
-                       bool dense, uint32_t p, const tarn_hw_memory *mem, double *piece) {
-  int64_t span[TARN_MAX_DIMS], left[TARN_MAX_DIMS];
-  double line = tarn_fmax(1, mem->line), bytes;
-  for (;; p++) {
-    level_spans(m, s, p, span);
-    bytes = footprint(a, dense, m->n, span, line, piece);
-    if (p >= s->nlevel || dense || deep(a, m->n, span, bytes, mem) <= WAYS) break;
-  }
-  level_spans(m, s, p ? p - 1 : 0, span);
-  footprint(a, dense, m->n, span, line, piece); /* along that loop lines follow one another */
-  double times = 1, run = 1, ignored;
+/* Bytes of one access (see loop_prints) that cross into a level whose best-fitting subnest begins
+ * at level p, or later where the access drives out its own lines. What one round of the subnest
+ * leaves behind is still there in the next, so that along loop p - 1 no line is fetched twice. */
+static double crossing(loop_prints *f, uint32_t access, uint32_t p, const tarn_hw_memory *mem,
+                       double *piece) {
+  const stage_model *m = f->m;
+  const tarn_stage_sched *s = f->s;
+  const acc_model *a = access ? &m->read[access - 1] : &m->result;
+  bool dense = loop_is_packed(f, access);
+  double bytes = loop_print_at(f, access, p).bytes;
+  for (; p < s->nlevel && !dense && deep(a, m->n, loop_spans(f, p), bytes, mem) > WAYS;)
+    bytes = loop_print_at(f, access, ++p).bytes;
+  *piece =
+      loop_print_at(f, access, p ? p - 1 : 0).piece; /* along that loop lines follow one another */
+  int64_t left[TARN_MAX_DIMS];
+  double times = 1, run = 1;
   memcpy(left, m->dim, sizeof left);
   for (uint32_t i = 0; i < p; i++) {
     uint32_t d = s->level[i].dim;
@@ -140,27 +83,20 @@ static double crossing(const stage_model *m, const tarn_stage_sched *s, const ac
       continue;
     }
     times *= run, run = 1;
-    if (i + 1 == p) {
-      level_spans(m, s, i, span);
-      double all = footprint(a, dense, m->n, span, line, &ignored);
-      bytes = bytes * count < all ? bytes * count : all;
-    } else times *= count;
+    if (i + 1 == p) bytes = tarn_fmin(bytes * count, loop_print_at(f, access, i).bytes);
+    else times *= count;
   }
   return bytes * times;
 }
 /* Waiting time if more pieces are walked concurrently than the hardware prefetcher follows, before
  * the walk continues along them; twice as long if the TLB does not hold their pages. 0: it follows
  * them. */
-static double scattered(const stage_model *m, const tarn_stage_sched *s, const acc_model *a,
-                        double line, double bytes) {
+static double scattered(loop_prints *f, uint32_t access, double bytes) {
   double apart = 0, side = 0;
-  for (uint32_t p = s->nlevel; p-- > 0;) {
-    int64_t span[TARN_MAX_DIMS];
-    double piece;
-    level_spans(m, s, p, span);
-    double all = footprint(a, false, m->n, span, line, &piece);
-    if (apart > 0 && piece > apart) break;
-    if (all > STREAMS * piece) apart = piece, side = all / piece;
+  for (uint32_t p = f->s->nlevel; p-- > 0;) {
+    loop_print all = loop_print_at(f, access, p);
+    if (apart > 0 && all.piece > apart) break;
+    if (all.bytes > STREAMS * all.piece) apart = all.piece, side = all.bytes / all.piece;
   }
   return apart > 0 ? bytes / apart * (side > TRANSLATED ? 2 : 1) * OVERLAP / FAR_OVERLAP : 0;
 }
@@ -186,7 +122,7 @@ static double foreign(const tarn_hw *hw, const stage_model *m, const acc_model *
       top = d;
   if (a->constant || a->local || a->irregular || top == split || top == UINT32_MAX) return 0;
   double line = tarn_fmax(1, hw->mem[level].line), held = (double)hw->mem[level].capacity * threads;
-  double bytes = tarn_fmin(held, loop_footprint(a, m->n, m->dim, line));
+  double bytes = tarn_fmin(held, loop_footprint(a, m->dim, line));
   if (split < m->n && (a->touched >> split & 1)) bytes /= par;
   return bytes / line * (threads - 1) / threads;
 }
@@ -209,72 +145,104 @@ static double foreign_seconds(const tarn_hw *hw, const stage_model *m, const tar
 }
 
 /* Of a stage over blocks: what its own loops walk in concurrent pieces and L2 does not hold. */
-static void block_waits(const tarn_hw *hw, const stage_model *m, const tarn_stage_sched *s,
-                        double repeat, double par, tarn_cost *c) {
+static void block_waits(const tarn_hw *hw, loop_prints *f, double repeat, double par,
+                        tarn_cost *c) {
+  const stage_model *m = f->m;
+  double l2 = tarn_fmax(1, tarn_hw_mem(hw, TARN_HW_L2)->line);
   for (uint32_t r = 0; r <= m->nread; r++) {
     const acc_model *a = r < m->nread ? &m->read[r] : &m->result;
     uint32_t i = 1;
     if (a->local || a->constant || a->irregular) continue;
-    double all = loop_footprint(a, m->n, m->dim, tarn_fmax(1, tarn_hw_mem(hw, TARN_HW_L2)->line));
+    double all = loop_footprint(a, m->dim, l2);
     while (i + 1 < hw->nmem && all > (double)hw->mem[i].capacity * 0.8) i++;
     if (i == 1) continue;
-    double waits = scattered(m, s, a, tarn_fmax(1, hw->mem[i].line), all / repeat) * repeat;
+    loop_prints_in(f, tarn_fmax(1, hw->mem[i].line));
+    double waits = scattered(f, r < m->nread ? 1 + r : 0, all / repeat) * repeat;
     c->memory_seconds[i - 1] += waits * hw->mem[i].latency / OVERLAP / hw->clock / par;
   }
 }
-
-void loop_stage_cost(const tarn_hw *hw, const stage_model *m, const tarn_level *shared,
-                     uint32_t nshared, const tarn_stage_sched *s, uint32_t threads, tarn_cost *c) {
-  double repeat = 1;
-  uint64_t dense = dense_reads(m, s);
-  for (uint32_t d = 0; d < m->nshared; d++) repeat *= (double)m->dim[d];
-  double cycles = loop_cycles(hw, m, s, repeat);
-  double par = m->nshared ? loop_parallel(m, shared, nshared, threads)
-                          : loop_parallel(m, s->level, s->nlevel, threads);
-  c->parallel = tarn_fmax(c->parallel, par);
-  c->compute_seconds += cycles / hw->clock / par;
-  uint32_t own;
-  double fetched = m->nshared ? foreign_seconds(hw, m, shared, nshared, par, threads, &own)
-                              : foreign_seconds(hw, m, s->level, s->nlevel, par, threads, &own);
-  c->memory_seconds[own] += fetched;
+/* Bytes of all accesses while all loops go round. */
+static double whole_of(loop_prints *f) {
+  const stage_model *m = f->m;
+  double sum = 0;
+  if (!m->nshared) return loop_prints_sum(f, 0);
+  for (uint32_t i = 0; i <= m->nread; i++) sum += loop_print_whole(f, i).bytes;
+  return sum;
+}
+/* Transfers into memory i of what lies beyond it; false: it holds everything. */
+static bool transfers(const tarn_hw *hw, loop_prints *f, uint32_t i, double repeat, double par,
+                      tarn_cost *c) {
+  const stage_model *m = f->m;
+  const tarn_hw_memory *mem = &hw->mem[i];
+  double room = (double)mem->capacity * 0.8;
+  loop_prints_in(f, tarn_fmax(1, mem->line));
+  double total = whole_of(f);
+  if (total <= room) return false;
+  double missing =
+      total < 2 * room ? 2 * (total - room) / total : 1; /* a little too large misses a little */
+  uint32_t p = 0;
+  while (p < f->s->nlevel && loop_prints_sum(f, p) > room) p++;
+  bool far = i + 2 == hw->nmem, stays = !m->block || (p == 0 && m->in_l1); /* local buffers do */
+  double bytes = 0, waits = 0, piece;
+  for (uint32_t x = 0; x <= m->nread; x++) {
+    const acc_model *a = x ? &m->read[x - 1] : &m->result;
+    bool kept = m->block && stays && a->local;
+    if (x) kept = a->local ? stays : a->again && m->held <= room;
+    if (kept) continue;
+    double b = crossing(f, x, p, mem, &piece);
+    bool apart = far && !loop_is_packed(f, x);
+    bytes += b, waits += tarn_fmax(b / piece, apart ? scattered(f, x, b) : 0);
+  }
+  bytes *= (repeat > 1 ? repeat : 1) * missing, waits *= (repeat > 1 ? repeat : 1) * missing;
+  c->bytes[i] += bytes;
+  c->memory_seconds[i] +=
+      bytes / rate_of(hw, i + 1, par) + waits * hw->mem[i + 1].latency / OVERLAP / hw->clock / par;
+  return true;
+}
+static double stage_flops(const stage_model *m, double repeat) {
   double points = repeat, all = repeat;
   for (uint32_t d = m->nshared; d < m->n; d++)
     all *= (double)m->dim[d], points *= d < m->nacc ? (double)m->dim[d] : 1;
-  c->flops += all * m->flops_each + points * m->flops_result;
-  if (m->block && hw->nmem > 2) block_waits(hw, m, s, repeat, par, c);
-  int64_t whole[TARN_MAX_DIMS];
-  for (uint32_t d = 0; d < m->n; d++) whole[d] = m->dim[d];
-  for (uint32_t i = 0; i + 1 < hw->nmem && i < (m->block ? 1 : 8);
-       i++) { /* blocks: see blocks_memory() */
-    double line = tarn_fmax(1, hw->mem[i].line), room = (double)hw->mem[i].capacity * 0.8;
-    double total = total_footprint(m, dense, whole, line);
-    if (total <= room) break;
-    double missing =
-        total < 2 * room ? 2 * (total - room) / total : 1; /* a little too large misses a little */
-    uint32_t p = 0;
-    int64_t span[TARN_MAX_DIMS];
-    for (; p < s->nlevel; p++) {
-      level_spans(m, s, p, span);
-      if (total_footprint(m, dense, span, line) <= room) break;
-    }
-    bool far = i + 2 == hw->nmem;
-    double piece, bytes = crossing(m, s, &m->result, false, p, &hw->mem[i], &piece);
-    double waits = tarn_fmax(bytes / piece, far ? scattered(m, s, &m->result, line, bytes) : 0);
-    bool stays = !m->block || (p == 0 && m->in_l1); /* local buffers do */
-    if (m->block && stays && m->result.local) bytes = waits = 0;
-    for (uint32_t r = 0; r < m->nread; r++) {
-      if (m->read[r].local ? stays : m->read[r].again && m->held <= room) continue;
-      double b = crossing(m, s, &m->read[r], dense >> r & 1, p, &hw->mem[i], &piece);
-      bytes += b,
-          waits += tarn_fmax(b / piece,
-                             far && !(dense >> r & 1) ? scattered(m, s, &m->read[r], line, b) : 0);
-    }
-    bytes *= (repeat > 1 ? repeat : 1) * missing, waits *= (repeat > 1 ? repeat : 1) * missing;
-    double rate = rate_of(hw, i + 1, par);
-    c->bytes[i] += bytes;
-    c->memory_seconds[i] +=
-        bytes / rate + waits * hw->mem[i + 1].latency / OVERLAP / hw->clock / par;
+  return all * m->flops_each + points * m->flops_result;
+}
+/* No less than loop_overlapped() of costs of which none is less than these. */
+static double least_of(const tarn_hw *hw, const tarn_cost *c) {
+  double sum = c->compute_seconds, most = 0, hidden = 1;
+  for (uint32_t i = 0; i + 1 < hw->nmem && i < 8; i++) {
+    sum += c->memory_seconds[i] * (1 - hw->mem[i + 1].hidden);
+    most = tarn_fmax(most, c->memory_seconds[i]);
+    hidden = tarn_fmin(hidden, hw->mem[i + 1].hidden);
   }
+  return sum + hidden * tarn_fmax(0, most - c->compute_seconds);
+}
+#define ROUNDED (1 - 1e-9) /* sums in another order */
+bool loop_stage_below(const tarn_hw *hw, const stage_model *m, const tarn_level *shared,
+                      uint32_t nshared, const tarn_stage_sched *s, uint32_t threads, double most,
+                      loop_room *room, tarn_cost *c) {
+  double repeat = 1;
+  const tarn_level *outer = m->nshared ? shared : s->level;
+  uint32_t own, n = m->nshared ? nshared : s->nlevel;
+  for (uint32_t d = 0; d < m->nshared; d++) repeat *= (double)m->dim[d];
+  double par = loop_parallel(m, outer, n, threads), wait = par > 1 ? hw->barrier : 0;
+  c->parallel = tarn_fmax(c->parallel, par);
+  c->compute_seconds += loop_cycles(hw, m, s, repeat, room) / hw->clock / par;
+  if (least_of(hw, c) * ROUNDED + wait >= most) return false;
+  double fetched = foreign_seconds(hw, m, outer, n, par, threads, &own);
+  c->memory_seconds[own] += fetched;
+  c->flops += stage_flops(m, repeat);
+  loop_prints_of(&room->prints, m, s, dense_reads(m, s));
+  if (m->block && hw->nmem > 2) block_waits(hw, &room->prints, repeat, par, c);
+  for (uint32_t i = 0; i + 1 < hw->nmem && i < (m->block ? 1 : 8); i++) { /* see blocks_memory() */
+    if (least_of(hw, c) * ROUNDED + wait >= most) return false;
+    if (!transfers(hw, &room->prints, i, repeat, par, c)) break;
+  }
+  return true;
+}
+void loop_stage_cost(const tarn_hw *hw, const stage_model *m, const tarn_level *shared,
+                     uint32_t nshared, const tarn_stage_sched *s, uint32_t threads, tarn_cost *c) {
+  loop_room room;
+  loop_room_begin(&room);
+  loop_stage_below(hw, m, shared, nshared, s, threads, INFINITY, &room, c);
 }
 
 /* Of the lesser ones of computing and each level's transfers a share does not overlap the greatest.
@@ -296,8 +264,7 @@ static double weighty(const tarn_hw *hw, const stage_model *m, const acc_model *
   int64_t whole[TARN_MAX_DIMS];
   for (uint32_t d = 0; d < m->n; d++) whole[d] = d < m->nshared ? 1 : m->dim[d];
   double bytes =
-      a->constant ? loop_footprint(a, m->n, whole, tarn_fmax(1, tarn_hw_mem(hw, TARN_HW_L1)->line))
-                  : 0;
+      a->constant ? loop_footprint(a, whole, tarn_fmax(1, tarn_hw_mem(hw, TARN_HW_L1)->line)) : 0;
   return bytes > (double)tarn_hw_mem(hw, TARN_HW_L1)->capacity ? bytes : 0;
 }
 /* Weights come from memory, whatever the caches could keep: between two runs of a network, its
@@ -345,7 +312,9 @@ static double refetched(const stage_model *m, const acc_model *a, uint32_t from,
     run *= (double)m->dim[d]; /* innermost loops that do not move it leave it there */
     if (a->touched >> d & 1 || !fits) times *= run, run = 1;
   }
-  return times * footprint(a, false, m->n, span, line, piece);
+  loop_print all = loop_print_of(a, span, line);
+  *piece = all.piece;
+  return times * all.bytes;
 }
 /* Transfers beyond L1. Between L1 and L2, where a stage's own tiles count, each stage has its own.
  */

@@ -229,7 +229,7 @@ static walk walk_of(const shape *t, const acc_model *a) {
 static void of_access(const shape *t, const acc_model *a, uint32_t kind, double points, float *f) {
   int64_t span[TARN_MAX_DIMS];
   memcpy(span, t->m->dim, sizeof span);
-  double bytes = loop_footprint(a, t->m->n, span, 1);
+  double bytes = loop_footprint(a, span, 1);
   f[A_BYTES] = lg(bytes), f[A_LOADS] = lg(accesses(t, a, kind) / t->ops),
   f[A_REUSE] = lg(points * a->bytes / bytes);
   bool again = used_again(t, a, span);
@@ -242,8 +242,8 @@ static void of_access(const shape *t, const acc_model *a, uint32_t kind, double 
   f[A_ALIGN] = lg(alignment(t, a)),
   f[A_CONFLICT] = lg(crowded(t, a, t->size, tarn_hw_mem(t->hw, TARN_HW_L1)));
   around(t, 0, span);
-  f[A_INNER] = lg(loop_footprint(a, t->m->n, span, t->line) / t->room[0]);
-  f[A_PAGES] = lg(loop_footprint(a, t->m->n, span, PAGE) / PAGE);
+  f[A_INNER] = lg(loop_footprint(a, span, t->line) / t->room[0]);
+  f[A_PAGES] = lg(loop_footprint(a, span, PAGE) / PAGE);
   double run = 1;
   for (uint32_t d = 0; d < t->m->n; d++)
     if (t->size[d] > 1 && llabs(a->coef[d]) && (double)llabs(a->coef[d]) <= run)
@@ -259,7 +259,7 @@ static void of_reads(const shape *t, double points, float *f) {
   for (uint32_t r = 0; r < m->nread; r++) {
     const acc_model *a = &m->read[r];
     uint32_t kind = kind_of(t, a);
-    double n = accesses(t, a, kind), bytes = loop_footprint(a, m->n, m->dim, 1);
+    double n = accesses(t, a, kind), bytes = loop_footprint(a, m->dim, 1);
     if (a->constant) constants += bytes;
     if (a->epi) {
       f[F_EPI_READS] += 1, f[F_EPI_WIDE] += kind == A_WIDE;
@@ -290,7 +290,7 @@ static void of_constant(const shape *t, double seconds, float *f) {
   const acc_model *a = NULL;
   double bytes = 0, turns = 1;
   for (uint32_t r = 0; r < m->nread; r++) {
-    double b = m->read[r].constant ? loop_footprint(&m->read[r], m->n, m->dim, 1) : 0;
+    double b = m->read[r].constant ? loop_footprint(&m->read[r], m->dim, 1) : 0;
     if (b > bytes) bytes = b, a = &m->read[r];
   }
   if (!a) return;

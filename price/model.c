@@ -222,10 +222,9 @@ double loop_held(const kernel_model *km, uint32_t from, double line) {
     const stage_model *m = &km->stage[i];
     int64_t span[TARN_MAX_DIMS];
     for (uint32_t d = 0; d < m->n; d++) span[d] = d < from && d < m->nshared ? 1 : m->dim[d];
-    sum += loop_footprint(&m->result, m->nacc, span, line);
+    sum += loop_footprint(&m->result, span, line);
     for (uint32_t r = 0; r < m->nread; r++)
-      if (!m->read[r].local && !m->read[r].again)
-        sum += loop_footprint(&m->read[r], m->n, span, line);
+      if (!m->read[r].local && !m->read[r].again) sum += loop_footprint(&m->read[r], span, line);
   }
   return sum;
 }
@@ -246,7 +245,7 @@ static void note_again(kernel_model *km, double line) {
           const acc_model *b = &e->read[q];
           a->again = !b->local && !b->irregular && b->src == a->src && b->start == a->start &&
                      !memcmp(a->coef, b->coef, shared) &&
-                     loop_footprint(b, e->n, other, line) >= loop_footprint(a, m->n, span, line);
+                     loop_footprint(b, other, line) >= loop_footprint(a, span, line);
         }
       }
     }
@@ -273,6 +272,8 @@ static void stage_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const 
   if (m->dot.k) m->flops_each = 2; /* widening is part of it */
   m->resumes = tarn_stage_resumes(L, k, s, out);
   result_model(k, s, out, m);
+  for (uint32_t r = 0; r < m->nread; r++) loop_by_step(&m->read[r], m->n);
+  loop_by_step(&m->result, m->nacc);
 }
 static uint32_t reads_of(tarn_lang *L, const tarn_nest *nest, uint32_t i) {
   return tarn_stage_reads(L, &nest->stage[i]);

@@ -19,6 +19,8 @@ struct tarn_solver {
   tarn_buf key;
   kernel_model room;            /* of the kernel that is solved: its arrays serve the next one */
   tarn_stage_sched *stage_room; /* likewise, of so many stages */
+  loop_room *price_room;        /* likewise */
+  stage_best *best_room;        /* likewise */
   uint32_t stages;
   TARN_VEC(solved) all;
   tarn_solver_stats stats;
@@ -45,6 +47,8 @@ tarn_solver *tarn_solver_new(tarn_lang *L, const tarn_hw *hw, uint32_t threads) 
                      .key = {.cx = cx}};
   s->stage = tarn_intern_new(cx);
   s->schedule = tarn_intern_new(cx);
+  s->price_room = TARN_NEW(cx, loop_room);
+  s->best_room = TARN_ARRAY(cx, stage_best, TARN_RANKED);
   return s;
 }
 tarn_solver_stats tarn_solver_count(const tarn_solver *s) { return s->stats; }
@@ -150,6 +154,8 @@ static uint32_t stage_number(tarn_solver *s, const stage_search *q, bool strict)
   return tarn_intern_add(s->stage, b->p, b->n);
 }
 static void search_stage(tarn_solver *s, stage_search *q, bool strict) {
+  q->room = s->price_room;
+  q->b = s->best_room;
   stage_solve(q, strict);
   s->stats.evaluations += q->priced;
 }

@@ -16,14 +16,7 @@
 #define UNFORESEEN  2.5
 #define FOUND_AGAIN 32 /* fewer rows stay cached until the next tap */
 
-typedef struct tile {
-  int64_t size[TARN_MAX_DIMS];
-  uint32_t vdim,
-      dot;        /* dot: the dim of which one instruction takes the whole tile; UINT32_MAX: none */
-  uint32_t inner; /* the innermost loop of the reduction, likewise */
-  uint32_t rdim;  /* of whose steps a vector holds `rows`, likewise */
-  int64_t lanes, rows;
-} tile;
+typedef loop_tile tile;
 
 static double vectors(const tile *t, uint32_t d, int64_t size) {
   if (d == t->dot) return 1;
@@ -153,7 +146,7 @@ static double unforeseen(const stage_model *m, const tile *t, const tarn_hw_memo
     if (a->epi || a->local || a->irregular ||
         (shared ? apart < TARN_PAGE : m->nshared || a->constant || 2 * apart <= TARN_PAGE))
       continue;
-    if (loop_footprint(a, m->n, m->dim, l1->line) <= (double)l1->capacity) continue;
+    if (loop_footprint(a, m->dim, l1->line) <= (double)l1->capacity) continue;
     double rows = 1;
     for (uint32_t d = 0; d < m->n; d++)
       if ((double)llabs(a->coef[d]) * a->bytes >= l1->line) rows *= (double)t->size[d];
@@ -277,31 +270,39 @@ static double entries(const stage_model *m, const tile *t) {
   return inner > 1 ? n / (double)inner : 0;
 }
 
-/* Number of tiles with each combination of full and ragged sizes is at most 2^n: walk the dims.
- * passes: over the results. */
-static double walk_tiles(const tarn_hw *hw, const stage_model *m, tile *t, double passes,
-                         uint32_t d, double count, double reductions) {
+/* Number of tiles with each combination of full and ragged sizes is at most 2^n: walk the dims. */
+static double walk_tiles(const tarn_hw *hw, const stage_model *m, tile *t, uint32_t d, double count,
+                         double reductions) {
   if (d == m->n) {
     double epilogue, resumed;
     double body = tile_cycles(hw, m, t, &epilogue, &resumed);
-    return count * (reductions * body * left_in(m, t) + epilogue + (passes - 1) * resumed);
+    return count * (reductions * body * left_in(m, t) + epilogue + (t->passes - 1) * resumed);
   }
   int64_t size = t->size[d], full = m->dim[d] / size, rest = m->dim[d] % size;
   if (d < m->nshared) full = 1, rest = 0;
   bool red = d >= m->nacc;
-  double sum = full ? walk_tiles(hw, m, t, passes, d + 1, red ? count : count * (double)full,
+  double sum = full ? walk_tiles(hw, m, t, d + 1, red ? count : count * (double)full,
                                  red ? reductions * (double)full : reductions)
                     : 0;
   if (rest && !red) {
     t->size[d] = rest;
-    sum += walk_tiles(hw, m, t, passes, d + 1, count, reductions);
+    sum += walk_tiles(hw, m, t, d + 1, count, reductions);
     t->size[d] = size;
   } else if (rest) { /* a ragged piece of a reduction: part of a step */
     if (d == t->dot) sum *= 1 + 2 * (double)rest / (double)full; /* unrolled */
     else sum *= full ? 1 + (double)rest / (double)(size * full) : 1;
-    if (!full) sum = walk_tiles(hw, m, t, passes, d + 1, count, reductions);
+    if (!full) sum = walk_tiles(hw, m, t, d + 1, count, reductions);
   }
   return sum;
+}
+
+/* How often partial results are stored, the first time included. */
+static double passes_of(const stage_model *m, const tarn_stage_sched *s) {
+  double passes = 1;
+  for (uint32_t i = 0; i < s->acc && i < s->nlevel && m->reduces; i++)
+    if (s->level[i].dim >= m->nacc)
+      passes *= (double)tarn_ceildiv(m->dim[s->level[i].dim], s->level[i].step);
+  return passes;
 }
 
 /* The register tile of a stage: what its vector, unrolled and dot levels cover. */
@@ -311,7 +312,8 @@ static tile tile_of(const stage_model *m, const tarn_stage_sched *s) {
             .inner = UINT32_MAX,
             .rdim = tarn_schedule_rows(s),
             .lanes = 1,
-            .rows = 1};
+            .rows = 1,
+            .passes = passes_of(m, s)};
   int64_t left[TARN_MAX_DIMS];
   for (uint32_t d = 0; d < m->n; d++) t.size[d] = 1;
   memcpy(left, m->dim, sizeof left);
@@ -329,18 +331,29 @@ static tile tile_of(const stage_model *m, const tarn_stage_sched *s) {
   }
   return t;
 }
-/* How often partial results are stored, the first time included. */
-static double passes_of(const stage_model *m, const tarn_stage_sched *s) {
-  double passes = 1;
-  for (uint32_t i = 0; i < s->acc && i < s->nlevel && m->reduces; i++)
-    if (s->level[i].dim >= m->nacc)
-      passes *= (double)tarn_ceildiv(m->dim[s->level[i].dim], s->level[i].step);
-  return passes;
+/* Schedules that walk the same tiles in other orders follow one another. */
+static uint32_t place_of(const stage_model *m, const tile *t) {
+  uint64_t key = tarn_hash_bytes(t->size, m->n * sizeof *t->size, t->vdim + 64 * t->dot);
+  key = tarn_hash_mix(key, t->inner);
+  return (uint32_t)(tarn_hash_mix(key, (uint64_t)t->lanes) % LOOP_TILES);
 }
-
+static bool is_tile(const stage_model *m, const tile *a, const tile *b) {
+  return a->vdim == b->vdim && a->dot == b->dot && a->inner == b->inner && a->rdim == b->rdim &&
+         a->lanes == b->lanes && a->rows == b->rows && a->passes == b->passes &&
+         !memcmp(a->size, b->size, m->n * sizeof *a->size);
+}
+static double cycles_of(const tarn_hw *hw, const stage_model *m, tile *t) {
+  double cycles = walk_tiles(hw, m, t, 0, 1, 1);
+  return m->nshared ? cycles : cycles + entries(m, t) * LOOP_ENTRY;
+}
 double loop_cycles(const tarn_hw *hw, const stage_model *m, const tarn_stage_sched *s,
-                   double repeat) {
+                   double repeat, loop_room *room) {
   tile t = tile_of(m, s);
-  double cycles = walk_tiles(hw, m, &t, passes_of(m, s), 0, 1, 1) * repeat;
-  return m->nshared ? cycles : cycles + entries(m, &t) * LOOP_ENTRY;
+  uint32_t at = place_of(m, &t);
+  if (!room->has[at] || !is_tile(m, &room->known[at].tile, &t)) {
+    room->known[at].tile = t;
+    room->known[at].cycles = cycles_of(hw, m, &t);
+    room->has[at] = 1;
+  }
+  return room->known[at].cycles * repeat;
 }

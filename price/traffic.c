@@ -16,13 +16,13 @@ void tarn_ksig_traffic(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, doub
       const tarn_read *t = &nest->stage[i].read[r];
       if (t->stage) continue;
       double all = (double)tarn_layout_elems(&k->in[t->src]) * s->read[r].bytes;
-      double bytes = tarn_fmin(loop_footprint(&s->read[r], s->n, s->dim, LINE), all);
+      double bytes = tarn_fmin(loop_footprint(&s->read[r], s->dim, LINE), all);
       if (bytes > of[t->src])
         of[t->src] = bytes; /* accesses of one operand: as if they met the same elements */
     }
     if (s->result.local) continue;
     double all = (double)tarn_layout_elems(&k->out[out++]) * s->result.bytes;
-    *write += tarn_fmin(loop_footprint(&s->result, s->nacc, s->dim, LINE), all);
+    *write += tarn_fmin(loop_footprint(&s->result, s->dim, LINE), all);
   }
   for (uint32_t i = 0; i < k->nin; i++) *read += of[i];
 }

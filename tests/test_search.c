@@ -317,6 +317,62 @@ TEST(sums_of_rows) {
   ck_assert_msg(a.n > 4 && b.n > 1 && b.n <= 4, "%u and %u rows at once", a.n, b.n);
 }
 
+/* ---- what is dismissed before it is priced to the end ---- */
+typedef struct pricing {
+  const tarn_hw *hw;
+  const stage_model *m;
+  loop_room room;
+  uint32_t threads;
+  double least;
+  const char *best; /* the first of so many seconds, as text */
+} pricing;
+static double seconds_below(pricing *p, const tarn_stage_sched *s, double most) {
+  tarn_cost c = {0};
+  if (!loop_stage_below(p->hw, p->m, NULL, 0, s, p->threads, most, &p->room, &c)) return INFINITY;
+  return loop_overlapped(p->hw, &c, NULL) + (c.parallel > 1 ? p->hw->barrier : 0);
+}
+static void price_below(void *user, const tarn_schedule *s, double seconds) {
+  static const double by[] = {0.5, 0.9, 0.999, 1.001, 2};
+  pricing *p = user;
+  for (uint32_t i = 0; i < sizeof by / sizeof *by; i++) {
+    double t = seconds_below(p, s->stage, seconds * by[i]);
+    MUST(t == seconds || (by[i] < 1 && t == INFINITY));
+  }
+  if (seconds < p->least) p->least = seconds, p->best = tarn_schedule_text(cx, s);
+}
+/* Each is dismissed rightly, and with all that are dismissed the search finds what it finds
+ * without. */
+static void dismiss(const tarn_hw *hw, const tarn_ksig *k, uint32_t threads) {
+  static pricing p;
+  const kernel_model *km = loop_model(L, hw, k);
+  p.hw = hw, p.threads = threads, p.m = km->stage, p.least = INFINITY;
+  if (km->nstage > 1) return;
+  loop_room_begin(&p.room);
+  ck_assert(tarn_schedules(tarn_solver_new(L, hw, threads), k, price_below, &p));
+  const tarn_schedule *s = tarn_solve(tarn_solver_new(L, hw, threads), k, NULL);
+  ck_assert_str_eq(tarn_schedule_text(cx, s), p.best);
+}
+TEST(dismissed_early) {
+  UNUSED;
+  const tarn_hw *hw = shipped(machines[number % 3]);
+  uint32_t threads = number < 3 ? 1 : 4;
+  tarn_ksig k[] = {product_of(64, 64, 64, false),
+                   product_of(5, 1000, 300, true),
+                   product_of(196, 256, 1024, false),
+                   windows_of(1),
+                   windows_of(2),
+                   images_of(3, 24, 160, 64, false),
+                   sums_of(16, 4 << 20)};
+  for (uint32_t i = 0; i < sizeof k / sizeof *k; i++) dismiss(hw, &k[i], threads);
+  for (int i = 0; i < 60; i++) {
+    loop_case s;
+    random_single(&s, below(2), below(5) == 0);
+    s.sig.strict = below(3) == 0;
+    tarn_ksig_canonical(L, &s.sig);
+    dismiss(hw, &s.sig, threads);
+  }
+}
+
 int main(void) {
   TCase *t = tcase_create("search");
   tcase_set_timeout(t, 60);
@@ -328,5 +384,6 @@ int main(void) {
   tcase_add_test(t, orders_of_images);
   tcase_add_test(t, blocks_of_products);
   tcase_add_test(t, sums_of_rows);
+  tcase_add_loop_test(t, dismissed_early, 0, 6);
   return run_checks("search", t);
 }
