@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-im_handler im_do_opaque, im_do_data_dependent;
+im_handler im_do_opaque;
 
 _Static_assert((int)TARN_REF_F32 == (int)TARN_F32 && (int)TARN_REF_BF16 == (int)TARN_BF16 &&
                    (int)TARN_REF_I64 == (int)TARN_I64 && (int)TARN_REF_BOOL == (int)TARN_BOOL,
@@ -288,35 +288,6 @@ void im_do_opaque(im_node *n) {
     return;
   }
   im_bad(n, "no rule gives its output types");
-}
-
-/* ---------------------------------------------------------------- shapes that depend on values */
-
-static void non_zero(im_node *n) {
-  const tarn_tensor *x = im_known(n, n->in[0], "its input");
-  int64_t count = tarn_tensor_count(x), found = 0, at = 0;
-  bool real = tarn_dtype_is_float(x->dtype);
-  for (int64_t i = 0; i < count; i++) {
-    tarn_value v = tarn_tensor_get(x, i);
-    found += real ? v.d != 0 : v.i != 0;
-  }
-  int64_t dim[] = {x->n, found};
-  tarn_tensor *t = im_new(n, TARN_I64, 2, dim);
-  for (int64_t i = 0; i < count; i++) {
-    tarn_value v = tarn_tensor_get(x, i);
-    if (real ? v.d == 0 : v.i == 0) continue;
-    int64_t rest = i;
-    for (uint32_t k = x->n; k-- > 0; rest /= x->dim[k])
-      tarn_tensor_set(t, k * found + at, (tarn_value){.i = rest % x->dim[k]});
-    at++;
-  }
-  n->m->nfolded++;
-  im_set_tensor(n, 0, t);
-}
-
-void im_do_data_dependent(im_node *n) {
-  if (strcmp(n->op, "NonZero") == 0 && im_is_known(n, 0)) non_zero(n);
-  else im_bad(n, "the shape of its output depends on values that are not constant");
 }
 
 /* ---------------------------------------------------------------- evaluation */
