@@ -395,6 +395,7 @@ LLVMValueRef low_load_guarded(low_fn *E, low_access *a, const low_off *out, cons
                               LLVMValueRef *pair) {
   low_cond c = low_conditions(E, a);
   low_off o = *out;
+  LLVMValueRef unshared[2];
   low_off_add(E, &o, 1, in);
   LLVMValueRef number = known(E, a, &o);
   if (number) return low_reordered(E, E->halves, number);
@@ -405,7 +406,7 @@ LLVMValueRef low_load_guarded(low_fn *E, low_access *a, const low_off *out, cons
     if (!simple) return low_reordered(E, E->halves, gather(E, a, &o, NULL));
     LLVMValueRef p = step(E, a, a->base, &o);
     if (a->p->prefetch_by && stride == 1 && E->lanes > 1) prefetch_ahead(E, a, out, in, p);
-    return load_simple(E, a, p, stride, room_of(E, a, stride), pair);
+    return load_simple(E, a, p, stride, room_of(E, a, stride), pair ? pair : unshared);
   }
   if (simple && !c.lane) return load_chosen(E, a, *out, *in, c.all);
   LLVMValueRef mask = c.all ? low_splat(E->M, c.all, E->lanes) : NULL;

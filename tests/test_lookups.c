@@ -190,6 +190,10 @@ static const struct {
     {"columns", "in t f32 24,40\nin i u8 10\nnode Gather g t i -> r : axis=1\nnode Exp n r -> y", 1,
      1},
     {"numbers", "in t f32 40\nin i i32 300\nnode Gather g t i -> r\nnode Neg n r -> y", 1, 1},
+    {"every second index",
+     "in t f32 40\nin i i64 64\ninit a i64 1 : 1\ninit b i64 1 : 64\ninit c i64 1 : 0\n"
+     "init d i64 1 : 2\nnode Slice s i a b c d -> j\nnode Gather g t j -> r\nnode Neg n r -> y",
+     1, 1},
     {"scalar", "in t f32 40,24\nin i i64 -\nnode Gather g t i -> r\nnode Neg n r -> y", 1, 1},
     {"known", "in t f32 4,24\ninit i i64 3 : 3 0 -1\nnode Gather g t i -> r\nnode Neg n r -> y", 1,
      1},
