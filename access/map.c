@@ -353,6 +353,33 @@ static bool range_of_part(const tarn_lang *L, const tarn_imap *map, const apart 
   return *lo <= *hi;
 }
 
+/* In every sum within ix dim d has k times the coefficient of dim e; k 0: none is seen yet. */
+static bool goes_with(const tarn_lang *L, uint32_t ix, uint32_t d, uint32_t e, int64_t *k) {
+  const tarn_ix *x = tarn_ix_get(L, ix);
+  int64_t of_d = 0, of_e = 0;
+  for (uint32_t i = 0; i < x->n; i++) {
+    if (x->t[i].kind != TARN_IX_VAR && !goes_with(L, x->t[i].arg, d, e, k)) return false;
+    if (x->t[i].kind == TARN_IX_VAR && x->t[i].arg == d) of_d = x->t[i].coef;
+    if (x->t[i].kind == TARN_IX_VAR && x->t[i].arg == e) of_e = x->t[i].coef;
+  }
+  if (!of_d && !of_e) return true;
+  if (!of_d || !of_e || of_d % of_e || of_d / of_e < 1) return false;
+  if (!*k) *k = of_d / of_e;
+  return *k == of_d / of_e;
+}
+
+/* Only k·d + e matters of two dims, which takes every value up to its largest: e stands for it, and
+ * d is 0. */
+static void join_dims(const tarn_lang *L, tarn_imap *m, uint32_t at, uint32_t d, uint32_t e) {
+  int64_t k = 0, most;
+  bool joined = d != e && m->dim[d] > 1 && goes_with(L, m->e[at], d, e, &k);
+  for (uint32_t i = 0; joined && i < m->nguard; i++) joined = goes_with(L, m->guard[i].e, d, e, &k);
+  if (!joined || k < 1 || k > m->dim[e] || __builtin_mul_overflow(k, m->dim[d] - 1, &most) ||
+      __builtin_add_overflow(most, m->dim[e], &most))
+    return;
+  m->dim[e] = most, m->dim[d] = 1;
+}
+
 typedef enum { NOWHERE, INSIDE, OUTSIDE, UNKNOWN } stays;
 
 /* Does e[at] stay in range at every index where the guards hold?  UNKNOWN: too many to try. */
@@ -360,6 +387,8 @@ static stays try_points(tarn_lang *L, const tarn_imap *map, uint32_t at) {
   apart *p = TARN_NEW(L->cx, apart);
   tarn_imap m = *map;
   int64_t low = tarn_ix_get(L, m.e[at])->c, high = low;
+  for (uint32_t d = 0; d < m.n; d++)
+    for (uint32_t e = 0; e < m.n; e++) join_dims(L, &m, at, d, e);
   take_apart(L, &m, at, p);
   bool all = few_points(&m, p), own[TARN_MAX_DIMS] = {0};
   if (!all) {

@@ -366,6 +366,28 @@ TEST(parts_that_share_no_dim_are_tried_apart) {
   ck_assert_int_eq(tarn_protect(cx, intern_it, &m), TARN_BAD_INPUT);
 }
 
+/* More indices than can be tried, of which only k times one dim and another matters: the windows of
+ * a prefix sum over what was reshaped. k is too large for the sum to take every value, and so says
+ * nothing, where it exceeds the other extent. */
+TEST(dims_that_go_together_are_tried_as_one) {
+  UNUSED;
+  static const int64_t times[] = {1, 200, 2101};
+  for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
+    int64_t k = times[i];
+    tarn_imap m = {.ns = 2, .n = 2, .dim = {2100, 2100}, .nin = 1, .in = {3}, .fill = fills[0]};
+    uint32_t x = tarn_ix_scale(L, tarn_ix_var(L, 0, m.dim), k, m.dim),
+             t = tarn_ix_add(L, x, tarn_ix_var(L, 1, m.dim), m.dim);
+    uint32_t u = tarn_ix_add(L, t, tarn_ix_const(L, 1), m.dim),
+             v = tarn_ix_add(L, tarn_ix_scale(L, t, 2101, m.dim), tarn_ix_const(L, 1), m.dim);
+    m.e[0] = tarn_ix_add(L, tarn_ix_scale(L, tarn_ix_div(L, u, 350, m.dim), -3, m.dim),
+                         tarn_ix_div(L, v, 245000, m.dim), m.dim);
+    m.nguard = 1, m.guard[0] = (tarn_guard){t, 2099, 4199};
+    ck_assert_int_eq(tarn_protect(cx, intern_it, &m), k > 2100 ? TARN_BAD_INPUT : TARN_OK);
+    m.in[0]--;
+    ck_assert_int_eq(tarn_protect(cx, intern_it, &m), TARN_BAD_INPUT);
+  }
+}
+
 TEST(guards_that_exclude_each_other) {
   UNUSED;
   tarn_imap m = {.ns = 2, .n = 2, .dim = {10, 10}, .nin = 1, .in = {4}, .fill = fills[1]};
@@ -407,6 +429,7 @@ int main(void) {
   tcase_add_test(t, unsound_maps_are_refused);
   tcase_add_test(t, indices_stay_inside_where_the_guards_hold);
   tcase_add_test(t, parts_that_share_no_dim_are_tried_apart);
+  tcase_add_test(t, dims_that_go_together_are_tried_as_one);
   tcase_add_test(t, guards_that_exclude_each_other);
   tcase_add_test(t, overflow_is_an_error);
   return run_checks("map", t);
