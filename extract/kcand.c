@@ -3,18 +3,27 @@
 #include "extract/kgraph.h"
 #include <string.h>
 
-kcand *kg_add_cand(kgraph *k, uint32_t ag, kcand c) {
-  c.machine = k->machine, c.place = k->place;
+/* Few lists differ: those of a class's buffers, over and over. Nobody writes into them. */
+static tarn_layout *shared_layouts(kgraph *k, const tarn_layout *l, uint32_t n) {
+  size_t size = n * sizeof *l;
+  if (!n) return NULL;
+  return (tarn_layout *)tarn_intern_key(k->layouts, tarn_intern_add(k->layouts, l, size), &size);
+}
+void kg_add_cand(kgraph *k, uint32_t ag, kcand c) {
+  c.child = tarn_copy(k->cx, c.child, c.nchild * sizeof *c.child);
+  c.cterm = tarn_copy(k->cx, c.cterm, c.nchild * sizeof *c.cterm);
+  c.in = shared_layouts(k, c.in, c.nchild);
+  c.out = shared_layouts(k, c.out, c.nout);
   tarn_push(k->cx, &k->cand, c);
   tarn_push(k->cx, &k->cand_class, ag);
   k->r->candidates++;
-  return &k->cand.p[k->cand.n - 1];
 }
 
 kcand kg_new_cand(kgraph *k, kcand_kind kind, uint32_t node, uint32_t kcls, uint32_t n) {
   kcand c = {.kind = kind, .node = node, .kcls = kcls, .nchild = n, .nout = 1};
+  c.machine = k->machine, c.place = k->place;
   c.child = TARN_ARRAY(k->cx, uint32_t, n + 1), c.cterm = TARN_ARRAY(k->cx, uint32_t, n + 1);
-  c.in = TARN_ARRAY(k->cx, tarn_layout, n + 1);
+  c.in = TARN_ARRAY(k->cx, tarn_layout, n + KG_MAX_OUT), c.out = c.in + n;
   for (uint32_t j = 0; j < n; j++) c.child[j] = c.cterm[j] = TARN_NONE;
   return c;
 }
@@ -122,7 +131,7 @@ static void other_cand(kgraph *k, const ktarget *to, uint32_t node, const tarn_e
                        const koperand *op) {
   kcand c = kg_new_cand(k, KC_OTHER, node, to->kcls, e->n);
   c.op = e->op, c.payload = e->payload, c.nout = to->nout;
-  memcpy(c.out, to->out, sizeof c.out);
+  memcpy(c.out, to->out, to->nout * sizeof *c.out);
   double elements = 0;
   for (uint32_t j = 0; j < to->nout; j++) elements += (double)tarn_layout_elems(&to->out[j]);
   for (uint32_t j = 0; j < e->n; j++) {
@@ -374,8 +383,10 @@ static void of_node(kgraph *k, uint32_t kc, uint32_t node) {
   kgroup *g = &k->group.p[k->cls.p[kc].group];
   if (e.op == TARN_OP_INPUT) {
     if (g->nlayout && !k->machine)
-      kg_add_cand(k, kg_ag(k, g, 0),
-                  (kcand){.kind = KC_INPUT, .node = node, .kcls = kc, .payload = e.payload});
+      kg_add_cand(
+          k, kg_ag(k, g, 0),
+          (kcand){
+              .kind = KC_INPUT, .node = node, .kcls = kc, .payload = e.payload, .place = k->place});
     return;
   }
   bool nest = e.op == TARN_OP_COMPUTE || e.op == TARN_OP_NEST;

@@ -17,10 +17,7 @@ static uint32_t constant_class(kgraph *k, uint32_t eclass) {
   nc.type = k->in->type_of(k->in->user, nc.cls);
   c = k->cls.n;
   tarn_push(k->cx, &k->cls, nc);
-  tarn_term *grown = TARN_ARRAY(k->cx, tarn_term, k->cls.cap);
-  memset(grown, 0xff, k->cls.cap * sizeof *grown);
-  memcpy(grown, k->const_term, c * sizeof *grown);
-  k->const_term = grown;
+  tarn_push(k->cx, &k->const_term, TARN_NONE);
   return c;
 }
 /* The term that e-node n is; TARN_NONE when some kid has none. */
@@ -37,8 +34,8 @@ static tarn_term constant_node(kgraph *k, uint32_t n) {
 /* The smallest term of the class; a class is left open while it is being built, so that cycles are
  * avoided. */
 tarn_term kg_constant(kgraph *k, uint32_t c) {
-  if (k->const_term[c] != TARN_NONE) return k->const_term[c];
-  k->const_term[c] = TARN_NONE - 1;
+  if (k->const_term.p[c] != TARN_NONE) return k->const_term.p[c];
+  k->const_term.p[c] = TARN_NONE - 1;
   tarn_term best = TARN_NONE;
   uint32_t cls = k->cls.p[c].cls;
   for (int leaf = 1; leaf >= 0 && best == TARN_NONE; leaf--)
@@ -50,7 +47,7 @@ tarn_term kg_constant(kgraph *k, uint32_t c) {
       best = constant_node(k, n);
       if (best != TARN_NONE) *tarn_map_at(k->pick, tarn_eg_find(k->g, cls), &fresh) = n + 1;
     }
-  k->const_term[c] = best;
+  k->const_term.p[c] = best;
   return best;
 }
 

@@ -77,7 +77,7 @@ typedef struct kcand {
   uint32_t *cterm;     /* constants: the (packed) term; else TARN_NONE */
   tarn_layout *in;     /* layout per child */
   tarn_layout *stored; /* NULL: as `in`; of constants, over the dims of cterm */
-  tarn_layout out[KG_MAX_OUT];
+  tarn_layout *out;    /* layout per result; once it is added, candidates share theirs and `in` */
   uint32_t nout;
   uint32_t op, payload; /* OTHER, INPUT */
   uint32_t nth;         /* NTH: which result */
@@ -112,11 +112,12 @@ typedef struct kgraph {
   TARN_VEC(kgroup) group;
   uint32_t nag; /* AND/OR classes: group layouts, then roots */
   TARN_VEC(kcand) cand;
-  TARN_VEC(uint32_t) cand_class; /* AND/OR class per candidate */
-  uint32_t *root_class;          /* AND/OR class per root */
-  tarn_map *numbers;             /* small matrices as they lie: by term and layout */
-  tarn_term *const_term; /* per kclass: a term for a constant class, TARN_NONE until asked */
-  tarn_map *pick;        /* e-class -> 1 + chosen e-node */
+  TARN_VEC(uint32_t) cand_class;  /* AND/OR class per candidate */
+  tarn_intern *layouts;           /* lists of them, of candidates */
+  uint32_t *root_class;           /* AND/OR class per root */
+  tarn_map *numbers;              /* small matrices as they lie: by term and layout */
+  TARN_VEC(tarn_term) const_term; /* per kclass: of a constant class, TARN_NONE until asked */
+  tarn_map *pick;                 /* e-class -> 1 + chosen e-node */
   tarn_map *whole_of;    /* AND/OR class of a part -> that of the concatenation it lies in */
   tarn_map *part_copies; /* AND/OR classes of copied parts, by what and where */
   const char **label;    /* per AND/OR class: the model's nodes, see knames.c; NULL: none */
@@ -185,7 +186,8 @@ static inline bool kg_looked_up(const klooks *look, uint32_t child) {
   for (uint32_t i = 0; look && i < look->n; i++) is |= look->at[i].child == child;
   return is;
 }
-kcand *kg_add_cand(kgraph *k, uint32_t ag, kcand c);
+/* Its lists are copied, but for `stored`. */
+void kg_add_cand(kgraph *k, uint32_t ag, kcand c);
 /* A candidate with one result and n children, none of which is said yet. */
 kcand kg_new_cand(kgraph *k, kcand_kind kind, uint32_t node, uint32_t kcls, uint32_t n);
 uint32_t kg_identity_nest(kgraph *k, uint32_t type);

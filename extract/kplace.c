@@ -68,17 +68,13 @@ static void move(kgraph *k, uint32_t group, uint32_t layout, uint32_t from, uint
   const kgroup *g = &k->group.p[group];
   const tarn_layout *l = &g->layout[layout];
   double each = (double)tarn_dtype_size(tarn_type_get(k->L, g->type)->dtype);
-  kcand c = {.kind = KC_MOVE, .node = TARN_NONE, .kcls = g->rep, .nchild = 1, .nout = 1};
-  c.child = TARN_ARRAY(k->cx, uint32_t, 1), c.cterm = TARN_ARRAY(k->cx, uint32_t, 1);
-  c.in = TARN_ARRAY(k->cx, tarn_layout, 1);
-  c.child[0] = g->first + from * g->nlayout + layout, c.cterm[0] = TARN_NONE;
+  kcand c = kg_new_cand(k, KC_MOVE, TARN_NONE, g->rep, 1);
+  c.child[0] = g->first + from * g->nlayout + layout;
   c.in[0] = c.out[0] = *l;
   c.copy = true, c.machine = from > to ? from : to, c.place = to;
   c.price = tarn_hw_copy_seconds(&k->machines, from, to, (double)tarn_layout_elems(l) * each);
   if (c.price == INFINITY) return;
-  tarn_push(k->cx, &k->cand, c);
-  tarn_push(k->cx, &k->cand_class, g->first + to * g->nlayout + layout);
-  k->r->candidates++;
+  kg_add_cand(k, g->first + to * g->nlayout + layout, c);
 }
 void kg_moves(kgraph *k) {
   for (uint32_t g = 0; g < k->group.n && k->machines.n > 1; g++)

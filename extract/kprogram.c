@@ -64,14 +64,11 @@ static uint32_t storage_of(build *b, uint32_t whole) {
 static uint32_t buffer_of(build *b, uint32_t ag) {
   if (b->buffer[ag] != TARN_NONE) return b->buffer[ag];
   const kcand *c = &b->k->cand.p[b->choice[ag]];
-  tarn_layout l = c->out[0];
   if (c->kind == KC_ALIAS) return b->buffer[ag] = buffer_of(b, c->child[0]);
-  if (c->kind == KC_INPUT) {
-    const kgroup *g = &b->k->group.p[b->k->cls.p[c->kcls].group];
-    l = g->layout[0];
-  }
+  const tarn_layout *l = c->out;
+  if (c->kind == KC_INPUT) l = &b->k->group.p[b->k->cls.p[c->kcls].group].layout[0];
   b->buffer[ag] = new_buffer(b, c->kind == KC_INPUT ? TARN_BUF_INPUT : TARN_BUF_TEMP,
-                             type_of_class(b, c->kcls), &l, TARN_NONE);
+                             type_of_class(b, c->kcls), l, TARN_NONE);
   b->buf.p[b->buffer[ag]].place = c->place;
   if (c->kind == KC_INPUT)
     b->buf.p[b->buffer[ag]].name = tarn_payload_get(b->k->L, c->payload)->name;
@@ -422,6 +419,7 @@ tarn_extraction *tarn_extract_choose(const tarn_kgraph_input *in, const tarn_kgr
                 .r = r,
                 .by_class = tarn_map_new(cx),
                 .numbers = tarn_map_new(cx),
+                .layouts = tarn_intern_new(cx),
                 .whole_of = tarn_map_new(cx),
                 .part_copies = tarn_map_new(cx),
                 .unfit = tarn_map_new(cx),
@@ -429,8 +427,7 @@ tarn_extraction *tarn_extract_choose(const tarn_kgraph_input *in, const tarn_kgr
   *r = (tarn_kgraph_report){0};
   kg_machines(k);
   kg_groups(k);
-  k->const_term = TARN_ARRAY(cx, tarn_term, k->cls.cap);
-  memset(k->const_term, 0xff, k->cls.cap * sizeof *k->const_term);
+  for (uint32_t i = 0; i < k->cls.n; i++) tarn_push(cx, &k->const_term, TARN_NONE);
   kg_layouts(k);
   if (o->family) kg_family_begin(k);
   kg_candidates(k);

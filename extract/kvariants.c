@@ -117,20 +117,18 @@ typedef struct leader {
   kcand c;
   kway way;
   uint32_t child[KG_MAX_KIDS], cterm[KG_MAX_KIDS];
-  tarn_layout in[KG_MAX_KIDS];
+  tarn_layout in[KG_MAX_KIDS], out[KG_MAX_OUT];
 } leader;
 static void lead(leader *best, const kcand *c) {
   best->c = *c;
   best->c.child = memcpy(best->child, c->child, c->nchild * sizeof *c->child);
   best->c.cterm = memcpy(best->cterm, c->cterm, c->nchild * sizeof *c->cterm);
   best->c.in = memcpy(best->in, c->in, c->nchild * sizeof *c->in);
+  best->c.out = memcpy(best->out, c->out, c->nout * sizeof *c->out);
 }
 static void keep_leader(kgraph *k, uint32_t ag, const leader *best) {
   kcand c = best->c;
   if (c.nest == TARN_NONE) return;
-  c.child = tarn_copy(k->cx, c.child, c.nchild * sizeof *c.child);
-  c.cterm = tarn_copy(k->cx, c.cterm, c.nchild * sizeof *c.cterm);
-  c.in = tarn_copy(k->cx, c.in, c.nchild * sizeof *c.in);
   if (k->o->family) c.way = tarn_copy(k->cx, &best->way, sizeof best->way);
   kg_add_cand(k, ag, c);
 }
@@ -157,7 +155,7 @@ static bool offer(kgraph *k, kcand cand, const offered *from, const kcut *cut, k
   if (!kg_pack_constants(k, &w, &cand, how)) return false;
   knest_close(&w, &o.sig);
   cand.nest = o.sig.nest, cand.nchild = o.sig.nin, cand.in = o.sig.in;
-  memcpy(cand.out, o.sig.out, sizeof cand.out);
+  cand.out = o.sig.out;
   if (!kg_price_cand(k, &cand)) return false;
   if (best->c.nest != TARN_NONE && cand.price >= best->c.price) return true;
   lead(best, &cand);
@@ -181,17 +179,22 @@ static void replay(kgraph *k, kcand cand, const offered *from, leader *best) {
     if (!way[i]->cut || may) offer(k, cand, from, way[i]->cut ? &c : NULL, way[i]->how, best);
   }
 }
+/* Without lists, nest and price. */
+static kcand new_nest(const kgraph *k, uint32_t node, const ktarget *to) {
+  return (kcand){.kind = KC_NEST,
+                 .node = node,
+                 .kcls = to->kcls,
+                 .nout = to->nout,
+                 .machine = k->machine,
+                 .place = k->place};
+}
 void kg_nest_cand(kgraph *k, const ktarget *to, uint32_t node, uint32_t nest, const kreading *r,
                   const tarn_layout *over, bool copy) {
-  kcand cand = {.kind = KC_NEST,
-                .node = node,
-                .kcls = to->kcls,
-                .nout = to->nout,
-                .copy = copy,
-                .look = r->look};
+  kcand cand = new_nest(k, node, to);
   leader best;
   offered o;
   best.c.nest = TARN_NONE;
+  cand.copy = copy, cand.look = r->look;
   for (uint32_t j = 0; j < r->n; j++)
     if (!r->op[j].constant && from_group(k, r, j) == to->ag) return; /* reads what it writes */
   if (!over_buffers(k, &o, to, nest, r, over)) return;
@@ -225,11 +228,12 @@ void kg_nest_cand(kgraph *k, const ktarget *to, uint32_t node, uint32_t nest, co
   keep_leader(k, to->ag, &best);
 }
 void kg_copy_cand(kgraph *k, const ktarget *to, uint32_t nest, const kreading *r) {
-  kcand c = kg_new_cand(k, KC_NEST, TARN_NONE, to->kcls, 1);
+  kcand c = new_nest(k, TARN_NONE, to);
   offered o;
   if (!over_buffers(k, &o, to, nest, r, NULL)) return;
-  c.copy = true, c.nest = o.sig.nest, c.out[0] = to->out[0];
-  c.child[0] = o.child[0], c.cterm[0] = o.cterm[0], c.in[0] = o.sig.in[0];
+  o.sig.out[0] = to->out[0];
+  c.copy = true, c.nest = o.sig.nest, c.nchild = 1;
+  c.child = o.child, c.cterm = o.cterm, c.in = o.sig.in, c.out = o.sig.out;
   if (kg_price_cand(k, &c)) kg_add_cand(k, to->ag, c);
 }
 
