@@ -305,6 +305,41 @@ static void rows_apart(tarn_ctx *cx, void *arg) {
 START_TEST(apart) { run(rows_apart, NULL, "rows apart"); }
 END_TEST
 
+/* ---- memory ---- */
+/* Layers that each read all results before them. */
+static const char *dense_layers(tarn_ctx *cx, uint32_t n) {
+  tarn_buf b = {.cx = cx};
+  tarn_buf_str(&b, "in x0 f32 1,16,12,12\n");
+  for (uint32_t i = 0; i < n; i++) tarn_buf_fmt(&b, "rand w%u 8,%u,3,3\n", i, 16 + 8 * i);
+  for (uint32_t i = 0; i < n; i++)
+    tarn_buf_fmt(&b,
+                 "node Conv c%u x%u w%u -> t%u : pads=1,1,1,1\nnode Relu r%u t%u -> u%u\n"
+                 "node Concat k%u x%u u%u -> x%u : axis=1\n",
+                 i, i, i, i, i, i, i, i, i, i, i + 1);
+  tarn_buf_fmt(&b, "out x%u\n", n);
+  return b.p;
+}
+typedef struct room {
+  uint32_t layers;
+  double bytes, candidates;
+} room;
+static void room_of(tarn_ctx *cx, void *arg) {
+  room *r = arg;
+  pipeline v = solve(cx, dense_layers(cx, r->layers), "x86-64-v3",
+                     (tarn_kgraph_options){.method = TARN_SEL_GREEDY, .threads = 1});
+  r->candidates = v.report.candidates;
+  r->bytes = (double)tarn_ctx_peak(cx);
+}
+#define BYTES 11000 /* of a candidate, with all that grows beside it: weights, terms, e-nodes */
+START_TEST(candidates_are_small) {
+  room few = {.layers = 16}, many = {.layers = 32};
+  in_context(room_of, &few);
+  in_context(room_of, &many);
+  double each = (many.bytes - few.bytes) / (many.candidates - few.candidates);
+  ck_assert_msg(each < BYTES, "%g bytes for each", each);
+}
+END_TEST
+
 int main(void) {
   TCase *t = tcase_create("kgraph");
   int n = (int)(sizeof nets / sizeof *nets);
@@ -318,5 +353,6 @@ int main(void) {
   tcase_add_test(t, view_joined_in_place);
   tcase_add_loop_test(t, view_joined_by_copy, 0, 2);
   tcase_add_test(t, given_price);
+  tcase_add_test(t, candidates_are_small);
   return run_checks("kgraph", t);
 }
