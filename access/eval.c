@@ -431,7 +431,10 @@ static bool may_be_apart(const run *r, const tarn_node *x) {
   for (uint32_t i = 0; i < x->n; i++) types[i] = r->val[x->kid[i]].type;
   return !loops_have(r->L, x, types, tarn_fx_gives_bool);
 }
-static bool is_step(uint32_t op) { return tarn_fx_info(op)->error == TARN_FXE_STEP; }
+static bool is_step(uint32_t op) {
+  int error = tarn_fx_info(op)->error;
+  return error == TARN_FXE_STEP || error == TARN_FXE_MODULO;
+}
 bool tarn_ev_steps(tarn_lang *L, tarn_term root) {
   tarn_term top = tarn_normalise(L, tarn_call_expand(L, root));
   uint32_t types[TARN_MAX_OPERANDS];
@@ -447,11 +450,17 @@ bool tarn_ev_steps(tarn_lang *L, tarn_term root) {
   }
   return false;
 }
+/* Every second operand, but in half of the runs not what is the first one too: of Min(x, x) both
+ * runs would make the same number. */
+static bool from_other(const run *r, const tarn_node *x, uint32_t i) {
+  return i % 2 && (x->kid[i] != x->kid[0] || r->e.noise.seed % 2);
+}
 static void eval_term(run *r, tarn_term t) {
   const tarn_node *x = tarn_term_get(r->L, t);
   value **kid = TARN_ARRAY(r->cx, value *, x->n);
   bool apart = r->other && may_be_apart(r, x);
-  for (uint32_t i = 0; i < x->n; i++) kid[i] = &(apart && i % 2 ? r->other : r)->val[x->kid[i]];
+  for (uint32_t i = 0; i < x->n; i++)
+    kid[i] = &(apart && from_other(r, x, i) ? r->other : r)->val[x->kid[i]];
   r->val[t] = rules[x->op](r, x, kid);
 }
 static void used(run *r, tarn_term t) {

@@ -94,7 +94,7 @@ const char *tarn_verdict_text(tarn_ctx *cx, const tarn_verdict *v, const char *n
 }
 
 /* ---------------------------------------------------------------- what is expected */
-#define CLOSER 4 /* further runs that are rounded apart */
+#define CLOSER 6 /* further runs that are rounded apart */
 struct tarn_expected {
   tarn_lang *L;
   const tarn_term *root;
@@ -141,9 +141,9 @@ static void look_closer(tarn_expected *e) {
   for (noise.toward = -1; noise.toward < 2; noise.toward += 2) more_runs(e, noise, 1);
 }
 
-/* Where numbers are rounded to whole ones, a few runs do not move each element by a step that
- * rounding may move. The wrong elements are no more than those that the runs moved at least half as
- * far, and none is off by more than twice the largest step. */
+/* Where numbers are rounded to whole ones, or jump as remainders do, a few runs do not move each
+ * element by a step that rounding may move. The wrong elements are no more than those that the runs
+ * moved at least half as far, and none is off by more than twice the largest step. */
 static bool are_steps(const tarn_tensor *got, const tarn_rounding *want, double times,
                       double rtol) {
   double least = INFINITY, most = 0, seen = 0;

@@ -417,6 +417,10 @@ static const struct closer {
     {"(compute (map (sub $0 $1)) " SCALED " " SCALED ")", third, 1e-6, true}, /* each by a kernel */
     {"(compute (map (sub $0 $1)) " SCALED " " SCALED ")", third, 1e-3, false},
     {"(compute (map (cast f32 (eq $0 $1))) " SCALED " " SCALED ")", third, -1, false},
+    {"(compute (map (fmod $0 $1)) " SCALED " (compute (map (min $0 $1)) " SCALED " " SCALED "))",
+     third, 1, true},
+    {"(compute (map (fmod $0 $1)) " SCALED " (compute (map (min $0 $1)) " SCALED " " SCALED "))",
+     third, 1000, false},
     {"(compute (map (cast i32 (add (mul $0 0.3) (mul $0 0.7)))) (input x ((40) ()) f32))", integer,
      1, true},
     {"(compute (map (cast i32 (add (mul $0 0.3) (mul $0 0.7)))) (input x ((40) ()) f32))", integer,
