@@ -666,6 +666,8 @@ typedef struct tarn_noise {
                 but by a power of two: a product with the reciprocal rounds */
   bool apart; /* operands of an operator that compares nothing are rounded one by one, as if each
                  reader of a value had computed it anew */
+  bool some;  /* only half of the operators do so at a time: a difference of equal numbers that one
+                 kernel rounds may be divided by one that another does not */
   int toward; /* not 0: all roundings go up (1) or down (-1), and sums are off that way */
 } tarn_noise;
 TARN_API void tarn_eval_noisy(tarn_lang *L, const tarn_term *root, uint32_t nroot,

@@ -458,7 +458,7 @@ static bool from_other(const run *r, const tarn_node *x, uint32_t i) {
 static void eval_term(run *r, tarn_term t) {
   const tarn_node *x = tarn_term_get(r->L, t);
   value **kid = TARN_ARRAY(r->cx, value *, x->n);
-  bool apart = r->other && may_be_apart(r, x);
+  bool apart = r->other && may_be_apart(r, x) && !tarn_ev_skips(&r->e);
   for (uint32_t i = 0; i < x->n; i++)
     kid[i] = &(apart && from_other(r, x, i) ? r->other : r)->val[x->kid[i]];
   r->val[t] = rules[x->op](r, x, kid);

@@ -164,6 +164,10 @@ void tarn_ev_finish(tarn_ev *e, tarn_evstage *s, int64_t start, uint32_t n);
  */
 bool tarn_ev_noise(tarn_ev *e, const tarn_fxstep *s, tarn_lane_fn *lanes,
                    const tarn_value *const *kid, double products, uint32_t n, tarn_value *out);
+/* Does this operator make no noise? */
+static inline bool tarn_ev_skips(tarn_ev *e) {
+  return e->noise.some && tarn_random(&e->random) >> 63;
+}
 /* 1, or what a factor is multiplied by so that its products are off. */
 static inline double tarn_ev_factor(tarn_ev *e) {
   return e->noise.products > 0 ? 1 + e->noise.products * tarn_random_unit(&e->random) : 1;
@@ -173,7 +177,7 @@ static inline double tarn_ev_factor(tarn_ev *e) {
 bool tarn_ev_draw_rounding(tarn_ev *e); /* up? */
 void tarn_ev_restore_rounding(void);
 static inline void tarn_ev_direct(tarn_ev *e) {
-  if (e->noisy) tarn_ev_draw_rounding(e);
+  if (e->noisy && !tarn_ev_skips(e)) tarn_ev_draw_rounding(e);
 }
 static inline void tarn_ev_nearest(const tarn_ev *e) {
   if (e->noisy) tarn_ev_restore_rounding();

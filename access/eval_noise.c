@@ -116,7 +116,7 @@ static void shift_also(tarn_ev *e, const tarn_fxstep *s, const tarn_value *const
 bool tarn_ev_noise(tarn_ev *e, const tarn_fxstep *s, tarn_lane_fn *lanes,
                    const tarn_value *const *kid, double products, uint32_t n, tarn_value *out) {
   tarn_dtype t = (tarn_dtype)s->out;
-  if (!tarn_dtype_is_float(t)) return false;
+  if (!tarn_dtype_is_float(t) || tarn_ev_skips(e)) return false;
   switch (tarn_fx_info(s->op)->rounds) {
   case TARN_FXR_ONCE:
     round_once(e, s, lanes, kid, n, out);

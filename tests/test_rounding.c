@@ -408,6 +408,11 @@ END_TEST
 #define SCALED "(compute (map (mul (mul $0 1.37) 0.73)) (input x ((40) ()) f32))"
 #define BYTES(scale)                                                                               \
   "(compute (map (mul (round (div (mul $0 1.37) " scale ")) " scale ")) (input x ((40) ()) f32))"
+/* A difference of equal numbers over their deviation. */
+#define MEAN "(compute (map (max $0 -1000)) " SCALED ")"
+#define NORMED                                                                                     \
+  "(compute (map (div (sub $0 $1) (add (sqrt $2) 1e-9))) " SCALED " " MEAN                         \
+  " (compute (map (mul $0 $0)) (compute (map (sub $0 $1)) " SCALED " " MEAN ")))"
 static const struct closer {
   const char *term;
   value_fn *x;
@@ -421,6 +426,8 @@ static const struct closer {
      third, 1, true},
     {"(compute (map (fmod $0 $1)) " SCALED " (compute (map (min $0 $1)) " SCALED " " SCALED "))",
      third, 1000, false},
+    {NORMED, third, 100, true}, /* of which a kernel rounds the one, and none the other */
+    {NORMED, third, 1e5, false},
     {"(compute (map (cast i32 (add (mul $0 0.3) (mul $0 0.7)))) (input x ((40) ()) f32))", integer,
      1, true},
     {"(compute (map (cast i32 (add (mul $0 0.3) (mul $0 0.7)))) (input x ((40) ()) f32))", integer,
