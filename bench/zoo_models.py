@@ -69,6 +69,24 @@ class Mamba(nn.Module):
         return self.leave((torch.stack(ys, 1) + self.direct * x) * F.silu(gate))
 
 
+class StateSpace(nn.Module):
+    """A diagonal state space of 16 channels by 8, written out; every step's state goes into an output."""
+
+    def __init__(self, steps, width=16, state=8):
+        super().__init__()
+        self.steps, self.decay = steps, nn.Parameter(-torch.rand(width, state))
+        self.enter, self.leave, self.step = nn.Linear(width, state), nn.Linear(width, state), nn.Linear(width, width)
+
+    def forward(self, x):
+        h, ys = torch.zeros(self.decay.shape), []
+        step, b, c = F.softplus(self.step(x)), self.enter(x), self.leave(x)
+        for t in range(self.steps):
+            keep = torch.exp(step[t][:, None] * self.decay)
+            h = keep * h + step[t][:, None] * b[t][None] * x[t][:, None]
+            ys.append((h * c[t][None]).sum(1))
+        return torch.stack(ys)
+
+
 class DecoderLayer(nn.Module):
     def __init__(self, width, heads):
         super().__init__()
@@ -169,6 +187,7 @@ MODELS = {
     "dense24": (DenseLayers, (1, 32, 28, 28)),
     "recurrence64": (Recurrence, (1, 64, 64)),
     **{f"mamba{n}": (lambda n=n: Mamba(n), (1, n, 64)) for n in (4, 8, 16, 32)},
+    "ssm128": (lambda: StateSpace(128), (128, 16)),
     "decoder": (Decoder, (1, 1, 256)),
 }
 
