@@ -668,6 +668,9 @@ typedef struct tarn_noise {
                  reader of a value had computed it anew */
   bool some;  /* only half of the operators do so at a time: a difference of equal numbers that one
                  kernel rounds may be divided by one that another does not */
+  bool large; /* nothing is rounded, but products of f32 and f64, and sums of two that are as large,
+                 are infinite beyond a 1024th of the largest number: in another order they may
+                 overflow */
   int toward; /* not 0: all roundings go up (1) or down (-1), and sums are off that way */
 } tarn_noise;
 TARN_API void tarn_eval_noisy(tarn_lang *L, const tarn_term *root, uint32_t nroot,
@@ -720,11 +723,12 @@ TARN_API tarn_expected *tarn_expect(tarn_lang *L, const tarn_term *root, uint32_
                                     tarn_noise noise, tarn_opaque_fn *opaque);
 TARN_API const tarn_rounding *tarn_expected_root(const tarn_expected *e, uint32_t root);
 /* Judges root number `root`. Where an element seems wrong, further noisy runs look at what the
- * first cannot see: a value that two kernels compute, each with its own roundings, and a fraction
- * that is cut off, where the few random runs all rounded one way. Their errors count for all
- * elements then. Where numbers are rounded to whole ones, as bytes of a quantised network are,
- * rounding moves an element here and there by a step, and a few runs do not see each of them: as
- * many more as they saw may be off, by twice the largest step that they saw. Raises. */
+ * first cannot see: a value that two kernels compute, each with its own roundings, a fraction
+ * that is cut off, where the few random runs all rounded one way, and (noise.sums) what overflows
+ * in another order. Their errors count for all elements then. Where numbers are rounded to whole
+ * ones, as bytes of a quantised network are, rounding moves an element here and there by a step,
+ * and a few runs do not see each of them: as many more as they saw may be off, by twice the largest
+ * step that they saw. Raises. */
 TARN_API tarn_verdict tarn_expected_judge(tarn_expected *e, uint32_t root, const tarn_tensor *got,
                                           double times, double rtol);
 

@@ -94,9 +94,9 @@ const char *tarn_verdict_text(tarn_ctx *cx, const tarn_verdict *v, const char *n
 }
 
 /* ---------------------------------------------------------------- what is expected */
-/* Further runs: what several read is rounded apart; all roundings go one way; as the first, but
- * only some operators' do. */
-enum { APART = 6, TOWARD = 2, SOME = 24 };
+/* Further runs, one after another: what several read is rounded apart; all roundings go one way;
+ * large numbers overflow; as the first, but only some operators round. */
+enum { APART = 6, TOWARD = APART + 2, LARGE = TOWARD + 1, SOME = LARGE + 24 };
 struct tarn_expected {
   tarn_lang *L;
   const tarn_term *root;
@@ -130,12 +130,13 @@ static bool look_closer(tarn_expected *e) {
   tarn_noise noise = e->noise;
   tarn_tensor **t = TARN_ARRAY(tarn_lang_ctx(e->L), tarn_tensor *, e->nroot + 1);
   uint32_t k = e->closer;
-  if (k == APART + TOWARD + SOME) return false;
+  if (k == SOME) return false;
   noise.seed += e->runs + k;
-  if (k >= APART && k < APART + TOWARD) noise.toward = k > APART ? 1 : -1;
-  else noise.apart = true, noise.some = k >= APART;
+  noise.apart = k < APART || k >= LARGE, noise.some = k >= LARGE;
+  noise.large = k >= TOWARD && k < LARGE && noise.sums;
+  if (k >= APART && k < TOWARD) noise.toward = k > APART ? 1 : -1;
   tarn_eval_noisy(e->L, e->root, e->nroot, e->in, e->nin, noise, e->opaque, t);
-  for (uint32_t i = 0; i < e->nroot; i++) tarn_rounding_add(&e->out[i], t[i]);
+  for (uint32_t i = 0; i < e->nroot; i++) tarn_rounding_add(&e->out[i], t[i], noise.large);
   e->closer++;
   return true;
 }
@@ -171,7 +172,7 @@ tarn_verdict tarn_expected_judge(tarn_expected *e, uint32_t root, const tarn_ten
   while (!v.ok && !v.wrong && more) {
     more = look_closer(e);
     v = tarn_judge(got, &e->out[root], times, rtol);
-    bool look = steps && isfinite(v.share) && (!more || e->closer == APART + TOWARD);
+    bool look = steps && isfinite(v.share) && (!more || e->closer == LARGE);
     if (v.ok || !look || !are_steps(got, &e->out[root], times, rtol)) continue;
     v.ok = true, v.share = 1;
   }
