@@ -312,6 +312,10 @@ TARN_API uint32_t tarn_stage_reads(const tarn_lang *L, const tarn_stage *s);
 TARN_API bool tarn_nest_looks_up(const tarn_nest *n); /* has a stage lookups? */
 /* Of the fewest rows that lookups of a child name; 0: nothing looks up there. */
 TARN_API int64_t tarn_nest_rows(const tarn_lang *L, const tarn_nest *n, uint32_t child);
+/* Do all rows that a read of a flat buffer by m may be in lie within it? By ranges, or (at length)
+ * by trying indices where these do not show it. */
+TARN_API bool tarn_rows_inside(tarn_lang *L, const tarn_imap *m, const tarn_row *row,
+                               bool at_length);
 /* What a kernel that is priced and emitted may have: children, and reads in each stage. A larger
  * nest is a nest for rules and the interpreter all the same. */
 #define TARN_MAX_OPERANDS 64

@@ -206,4 +206,6 @@ void tarn_term_node_print(const tarn_lang *L, tarn_buf *b, const tarn_lets *l, t
 void tarn_term_ref_print(const tarn_lang *L, tarn_buf *b, const tarn_lets *l,
                          tarn_term t); /* %k where bound */
 
+/* Does each index of a map that is not interned stay in range, as far as it is shown? */
+bool tarn_imap_inside(tarn_lang *L, const tarn_imap *map);
 #endif

@@ -469,7 +469,11 @@ static uint32_t intern(tarn_lang *L, const tarn_imap *in, bool in_range) {
   return id;
 }
 bool tarn_map_inside(tarn_lang *L, uint32_t map) {
-  tarn_imap m = *tarn_imap_get(L, map);
+  const tarn_imap m = *tarn_imap_get(L, map);
+  return tarn_imap_inside(L, &m);
+}
+bool tarn_imap_inside(tarn_lang *L, const tarn_imap *map) {
+  tarn_imap m = *map;
   tarn_box b;
   if (empty_view(&m) || !boxes(L, &m, &b)) return true;
   for (uint32_t i = 0; i < m.nin; i++) {

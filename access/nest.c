@@ -61,19 +61,34 @@ static bool over_loops(const tarn_nest *n, const tarn_stage *s, bool body, const
   return m->n == all && !memcmp(m->dim, dim, all * sizeof *dim);
 }
 
+/* The same by trying indices: of the first row, in a buffer that ends where its last row would
+ * leave the buffer. */
+static bool rows_tried(tarn_lang *L, const tarn_imap *m, int64_t least, int64_t most) {
+  tarn_imap first = *m;
+  first.in[0] = m->in[0] - most + least;
+  first.e[0] = tarn_ix_add(L, m->e[0], tarn_ix_const(L, least), m->dim);
+  return first.in[0] > 0 && tarn_imap_inside(L, &first);
+}
+bool tarn_rows_inside(tarn_lang *L, const tarn_imap *m, const tarn_row *row, bool at_length) {
+  int64_t lo, hi, last, room = m->nin == 1 ? m->in[0] : 0;
+  if (row->extent < 1 || __builtin_mul_overflow(row->extent - 1, row->pitch, &last)) return false;
+  if (last <= -room || last >= room) return false;
+  int64_t least = last < 0 ? last : 0, most = last > 0 ? last : 0;
+  tarn_ix_range(L, m->e[0], m->dim, &lo, &hi);
+  if (lo + least >= 0 && hi + most < room) return true;
+  return at_length && rows_tried(L, m, least, most);
+}
 /* All rows lie in the buffer, and a lookup of what an epilogue reads is the same in all steps. */
 static void check_row(tarn_lang *L, const tarn_nest *n, uint32_t at, const tarn_read *r) {
   const tarn_stage *s = &n->stage[at];
   const tarn_imap *m = tarn_imap_get(L, r->map);
-  int64_t lo, hi, last, room = m->nin ? m->in[0] : 0;
+  int64_t last;
   if (!r->row.by) return;
   if (r->row.by > s->nlook) bad(L, at, "a row by a lookup that is not there");
   if (r->stage || m->nin != 1) bad(L, at, "a row of what is no flat buffer");
   if (r->row.extent < 1 || __builtin_mul_overflow(r->row.extent - 1, r->row.pitch, &last))
     bad(L, at, "a row of none, or too many");
-  tarn_ix_range(L, m->e[0], m->dim, &lo, &hi);
-  bool inside = lo >= 0 && hi < room && last > -room && last < room;
-  if (!inside || lo + last < 0 || hi + last >= room) bad(L, at, "rows beyond the buffer");
+  if (!tarn_rows_inside(L, m, &r->row, true)) bad(L, at, "rows beyond the buffer");
   const tarn_imap *by = tarn_imap_get(L, s->read[operands_of(L, s) + r->row.by - 1].map);
   uint32_t dims = 0;
   for (uint32_t i = 0; i < by->nin; i++) dims |= tarn_ix_dims(L, by->e[i]);

@@ -71,7 +71,9 @@ bool knest_look_up(knest *w, uint32_t child, uint32_t index, const knest_rows *r
   for (uint32_t i = 0; i < w->nstage; i++)
     for (uint32_t k = 0; k < w->stage[i].nread; k++) {
       knest_read *x = &w->stage[i].read[k];
-      if (!x->stage && x->src == child) x->row.pitch = pitch, x->row.extent = extent;
+      if (x->stage || x->src != child) continue;
+      x->row.pitch = pitch, x->row.extent = extent;
+      if (!tarn_rows_inside(w->L, &x->m, &x->row, false)) return false;
     }
   return true;
 }
