@@ -5,7 +5,7 @@
 #include <string.h>
 
 im_handler im_do_affine_grid, im_do_center_crop_pad, im_do_col2im, im_do_grid_sample,
-    im_do_roi_align;
+    im_do_roi_align, im_do_max_roi_pool;
 
 /* ---------------------------------------------------------------- AffineGrid */
 
@@ -431,4 +431,73 @@ void im_do_roi_align(im_node *n) {
   tarn_term t = im_permute(n, aligned(&b, x, batch, y, u, max), order);
   im_param count = {"count", (double)(b.samples * b.samples), 0};
   im_set(n, 0, max ? t : im_elp(n, "(div $0 count)", &count, 1, 1, t));
+}
+
+/* ---------------------------------------------------------------- MaxRoiPool */
+
+/* An end of the boxes in whole pixels, halves away from 0: (R,1,1). */
+static tarn_term pixel(const boxes *b, int64_t column) {
+  return im_el(b->n,
+               "(mul (sign $0) (add (floor (abs $0)) (select (le 0.5 (sub (abs $0) (floor (abs "
+               "$0)))) 1 0)))",
+               1, edge(b, 1 + column));
+}
+
+/* Which pixels of one axis each bin of a box holds, both its ends included: (R,bins,extent). In the
+ * floats of others, by which the last bin of a few boxes reaches one pixel farther. Divided in f64,
+ * as a product with the reciprocal rounds to the same float. */
+static tarn_term bins_of(const boxes *b, int64_t column, int64_t bins, int64_t extent) {
+  im_node *n = b->n;
+  tarn_dtype t = im_type(n, b->box);
+  im_param p[] = {{"bins", (double)bins, 0}};
+  tarn_term lo = pixel(b, column), hi = pixel(b, column + 2),
+            size = im_cast(n, im_el(n, "(max 1 (add (sub $1 $0) 1))", 2, lo, hi), TARN_F64);
+  size = im_cast(n, im_elp(n, "(div $0 bins)", p, 1, 1, size), t);
+  tarn_term k = im_steps(n, 1, 3, bins + 1), at = im_cast(n, im_steps(n, 2, 3, extent), t);
+  tarn_term from = im_cast(n, im_cut(n, k, 1, 0, bins, 1), t),
+            to = im_cast(n, im_cut(n, k, 1, 1, bins + 1, 1), t);
+  return im_el(n, "(and (le (add (floor (mul $2 $1)) $0) $4) (lt $4 (add (ceil (mul $3 $1)) $0)))",
+               5, lo, size, from, to, at);
+}
+
+/* The largest of the last axis where it is inside, which broadcasts to it; -inf: none. */
+static tarn_term largest(im_node *n, tarn_term x, tarn_term inside) {
+  im_param p[] = {{"none", -INFINITY, 0}};
+  uint32_t last = im_shape(n, x).n - 1;
+  x = im_elp(n, "(select $1 $0 none)", p, 1, 2, x, inside);
+  return im_reduce(n, x, 1u << last, TARN_NONE, TARN_RED_MAX, false);
+}
+
+/* Along rows, then along columns: (R,C,H,W) -> (R,C,rows,columns). A bin without pixels is 0. */
+static tarn_term pooled(const boxes *b, tarn_term x, int64_t rows, int64_t columns) {
+  im_node *n = b->n;
+  im_dims d = im_shape(n, x);
+  int64_t r = d.d[0], c = d.d[1], h = d.d[2], w = d.d[3];
+  const uint32_t turn[] = {0, 1, 3, 2};
+  tarn_term in_row = im_reshape(n, bins_of(b, 0, columns, w), 5, (int64_t[]){r, 1, 1, columns, w});
+  tarn_term in_column = im_reshape(n, bins_of(b, 1, rows, h), 5, (int64_t[]){r, 1, rows, 1, h});
+  x = largest(n, im_reshape(n, x, 5, (int64_t[]){r, c, h, 1, w}), in_row);
+  x = im_reshape(n, im_permute(n, x, turn), 5, (int64_t[]){r, c, 1, columns, h});
+  im_param p[] = {{"none", -INFINITY, 0}};
+  return im_elp(n, "(select (eq $0 none) 0 $0)", p, 1, 1, largest(n, x, in_column));
+}
+
+/* Boxes (image, x1, y1, x2, y2). */
+void im_do_max_roi_pool(im_node *n) {
+  tarn_term x = im_arg(n, 0), box = im_arg(n, 1);
+  im_dims d = im_shape(n, x), dr = im_shape(n, box);
+  uint32_t k;
+  const int64_t *shape = im_attr_ints(n, "pooled_shape", &k);
+  boxes b = {.n = n, .box = box, .scale = im_attr_real(n, "spatial_scale", 1)};
+  if (d.n != 4 || dr.n != 2 || dr.d[1] != 5) im_bad(n, "only images (N,C,H,W) with boxes (R,5)");
+  if (k != 2 || shape[0] < 1 || shape[1] < 1) im_bad(n, "pooled_shape is not two extents");
+  int64_t dim[] = {dr.d[0], d.d[1], shape[0], shape[1]};
+  if (im_count(&d) == 0 || dr.d[0] == 0) {
+    im_set(n, 0, im_fill(n, im_scalar(n, im_type(n, x), 0, 0), 4, dim));
+    return;
+  }
+  uint32_t f = im_formula(n, "(select (isnan $0) -1 (cast i64 $0))", TARN_I64, NULL, 0);
+  tarn_term image = im_pick(n, box, 1, 0);
+  x = im_rows(n, x, im_map(n, f, &image, 1));
+  im_set(n, 0, pooled(&b, x, shape[0], shape[1]));
 }

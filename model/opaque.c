@@ -210,13 +210,9 @@ static void type_recurrent(im_node *n, uint32_t *out) {
 static void type_roi(im_node *n, uint32_t *out) {
   im_dims x = im_shape(n, im_arg(n, 0)), rois = im_shape(n, im_arg(n, 1)),
           d = {4, {rois.d[0], x.d[1], 1, 1}};
-  uint32_t k = 2;
-  const int64_t *pooled = im_attr_ints(n, "pooled_shape", &k);
-  bool align = strcmp(n->op, "RoiAlign") == 0;
-  if (x.n != 4 || rois.n != 2 || rois.d[1] != (align ? 4 : 5) || (pooled && k != 2))
-    im_bad(n, "only images (N,C,H,W) with boxes");
-  d.d[2] = pooled ? pooled[0] : im_attr_int(n, "output_height", 1);
-  d.d[3] = pooled ? pooled[1] : im_attr_int(n, "output_width", 1);
+  if (x.n != 4 || rois.n != 2 || rois.d[1] != 4) im_bad(n, "only images (N,C,H,W) with boxes");
+  d.d[2] = im_attr_int(n, "output_height", 1);
+  d.d[3] = im_attr_int(n, "output_width", 1);
   check_extent(n, d.d[2], "height");
   check_extent(n, d.d[3], "width");
   out[0] = like(n, 0, &d);
@@ -269,7 +265,6 @@ static const struct {
     {"Det", 1, type_det},
     {"GRU", 2, type_recurrent},
     {"LSTM", 3, type_recurrent},
-    {"MaxRoiPool", 1, type_roi},
     {"MaxUnpool", 1, type_unpool},
     {"RNN", 2, type_recurrent},
     {"RoiAlign", 1, type_roi},

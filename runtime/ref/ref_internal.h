@@ -12,7 +12,6 @@
   REF(GatherND, ref_gather_nd)                                                                     \
   REF(GridSample, ref_grid_sample)                                                                 \
   REF(LSTM, ref_lstm)                                                                              \
-  REF(MaxRoiPool, ref_max_roi_pool)                                                                \
   REF(MaxUnpool, ref_max_unpool)                                                                   \
   REF(RNN, ref_rnn)                                                                                \
   REF(ReverseSequence, ref_reverse_sequence)                                                       \

@@ -1,4 +1,4 @@
-/* Kernels that sample images: GridSample, RoiAlign, MaxRoiPool, MaxUnpool; and Det. */
+/* Kernels that sample images: GridSample, RoiAlign, MaxUnpool; and Det. */
 #include "runtime/ref/ref_internal.h"
 #include <math.h>
 #include <stdlib.h>
@@ -174,35 +174,6 @@ int ref_roi_align(tarn_ref_call *c) {
     if (!bin_of(c, boxes, roi, k % area / out->dim[3], k % out->dim[3], &b))
       return ref_fail(c, "a box is too large");
     ref_set(out, k, sampled(x, image * x->dim[1] + channel, &b, max));
-  }
-  return 0;
-}
-
-static int64_t between(double v, int64_t hi) {
-  return v < 0 ? 0 : v > (double)hi ? hi : (int64_t)v;
-}
-
-/* Boxes (batch, x1, y1, x2, y2), rounded to pixels, both ends included. */
-int ref_max_roi_pool(tarn_ref_call *c) {
-  const tarn_ref_tensor *x = &c->in[0], *boxes = &c->in[1], *out = &c->out[0];
-  int64_t h = x->dim[2], w = x->dim[3], ph = out->dim[2], pw = out->dim[3];
-  double scale = ref_real(c, "spatial_scale", 1);
-  for (int64_t k = 0, count = ref_count(out); k < count; k++) {
-    int64_t roi = k / (ph * pw * x->dim[1]), channel = k / (ph * pw) % x->dim[1], i = k / pw % ph,
-            j = k % pw;
-    double v[4], image = ref_get(boxes, roi * 5), most = -INFINITY;
-    for (int q = 0; q < 4; q++) v[q] = round(ref_get(boxes, roi * 5 + 1 + q) * scale);
-    if (!(image >= 0 && image < (double)x->dim[0])) return ref_outside(c, "a batch index");
-    double height = fmax(v[3] - v[1] + 1, 1) / (double)ph,
-           width = fmax(v[2] - v[0] + 1, 1) / (double)pw;
-    int64_t r0 = between(floor((double)i * height) + v[1], h),
-            r1 = between(ceil((double)(i + 1) * height) + v[1], h);
-    int64_t c0 = between(floor((double)j * width) + v[0], w),
-            c1 = between(ceil((double)(j + 1) * width) + v[0], w);
-    for (int64_t r = r0; r < r1; r++)
-      for (int64_t q = c0; q < c1; q++)
-        most = fmax(most, ref_get(x, (((int64_t)image * x->dim[1] + channel) * h + r) * w + q));
-    ref_set(out, k, isinf(most) && most < 0 ? 0 : most);
   }
   return 0;
 }
