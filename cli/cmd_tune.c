@@ -2,6 +2,7 @@
  * store holds. */
 #include "cli/fleet.h"
 #include "tune/cache.h"
+#include "tune/child.h"
 #include "tune/tune.h"
 #include <math.h>
 #include <stdio.h>
@@ -330,6 +331,7 @@ int tarn_cmd_tune(tarn_ctx *cx, int argc, char **argv) {
   if (export) report_moved(cx, &c, take_out(cx, db, export));
   if (!works) return 0;
   if (fleet.url && o.train_only) tarn_raise(cx, TARN_USAGE, "--fleet: not with --train-only");
+  tarn_folder_watch(cx);
   if (!o.train_only && !fleet.url) tarn_measures(cx, cli_hardware(tarn_lang_new(cx), c.hw));
   c.threads = threads, o.threads = (uint32_t)threads, o.trials = (uint32_t)trials,
   o.per_kernel = (uint32_t)each, o.model = model;

@@ -1,5 +1,6 @@
 /* tarn worker: measures for the tuners of a fleet. */
 #include "cli/fleet.h"
+#include "tune/child.h"
 #include <signal.h>
 #include <string.h>
 
@@ -60,6 +61,7 @@ int tarn_cmd_worker(tarn_ctx *cx, int argc, char **argv) {
   if (words.n || !f.url) tarn_raise(cx, TARN_USAGE, "usage: tarn %s", usage);
   if (o.pace > 0 && !o.simulate) tarn_raise(cx, TARN_USAGE, "--pace: only with --simulate");
   o.memory = memory << 20, o.jobs = (uint32_t)jobs;
+  tarn_folder_watch(cx);
   tarn_lang *L = tarn_lang_new(cx);
   const tarn_hw *here = cli_hosted(L, cli_hardware(L, hw));
   hold_signals();

@@ -43,4 +43,7 @@ TARN_API void tarn_child_end(tarn_child *c);
 #define TARN_FOLDER 64
 TARN_API void tarn_folder_make(tarn_ctx *cx, const char *kind, char path[TARN_FOLDER]);
 TARN_API void tarn_folder_remove(const char *path);
+/* From now on such folders go when this process ends, however it ends: a small process waits for
+ * that. To be called while there is one thread. */
+TARN_API void tarn_folder_watch(tarn_ctx *cx);
 #endif

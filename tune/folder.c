@@ -2,11 +2,13 @@
 #include "tune/child.h"
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *f) {
@@ -14,24 +16,53 @@ static int remove_one(const char *path, const struct stat *st, int flag, struct 
   return remove(path);
 }
 void tarn_folder_remove(const char *path) { nftw(path, remove_one, 8, FTW_DEPTH | FTW_PHYS); }
-/* Of processes that are no more. */
-static void sweep(const char *head) {
+/* The folders whose names begin so, of one process or (0) of all that are no more. */
+static void sweep(const char *head, pid_t of) {
   DIR *tmp = opendir("/tmp");
   for (const struct dirent *e; tmp && (e = readdir(tmp));) {
     if (strncmp(e->d_name, head, strlen(head)) != 0) continue;
     long pid = strtol(e->d_name + strlen(head), NULL, 10);
     char path[sizeof e->d_name + 8];
     snprintf(path, sizeof path, "/tmp/%s", e->d_name);
-    if (pid > 0 && kill((pid_t)pid, 0) != 0 && errno == ESRCH) tarn_folder_remove(path);
+    bool gone = of ? pid == of : pid > 0 && kill((pid_t)pid, 0) != 0 && errno == ESRCH;
+    if (gone) tarn_folder_remove(path);
   }
   if (tmp) closedir(tmp);
 }
 void tarn_folder_make(tarn_ctx *cx, const char *kind, char path[TARN_FOLDER]) {
   char head[TARN_FOLDER];
   snprintf(head, sizeof head, "tarn-%s-", kind);
-  sweep(head);
+  sweep(head, 0);
   snprintf(path, TARN_FOLDER, "/tmp/tarn-%s-%ld-XXXXXX", kind, (long)getpid());
   if (mkdtemp(path)) return;
   path[0] = 0;
   tarn_raise(cx, TARN_IO, "/tmp: %s", strerror(errno));
+}
+
+/* Of a session of its own, which no Ctrl-C reaches, with nothing open but the pipe that ends when
+ * the process does. */
+TARN_NORETURN static void watch(int from, pid_t of) {
+  static const char *const heads[] = {"tarn-measure-", "tarn-simulate-", "tarn-fleet-"};
+  char c;
+  setsid();
+  dup2(from, 0);
+  for (int fd = 1; fd < 1024; fd++) close(fd);
+  while (read(0, &c, 1) < 0 && errno == EINTR) continue;
+  for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) sweep(heads[i], of);
+  _exit(0);
+}
+static void close_it(void *fd) { close(*(int *)fd); }
+void tarn_folder_watch(tarn_ctx *cx) {
+  int fd[2], *end = TARN_NEW(cx, int);
+  pid_t me = getpid();
+  if (pipe2(fd, O_CLOEXEC)) return;
+  pid_t child = fork();
+  if (child == 0) { /* its own child is nobody's to wait for */
+    if (fork() == 0) close(fd[1]), watch(fd[0], me);
+    _exit(0);
+  }
+  while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR) continue;
+  close(fd[0]);
+  *end = fd[1];
+  tarn_defer(cx, close_it, end);
 }

@@ -23,4 +23,15 @@ echo tarn-measurements 5 >"$work/old"
 refused 3 "old:1: " "tarn-measurements 6" -- tune --import "$work/old" --db "$work/d.db"
 [ ! -e "$work/none.db" ] && [ ! -e "$work/c.db" ] || fail "a store is left behind"
 refused 2 usage -- tune --train-only --export "$work/x"
+
+# Killed, it leaves no folders in /tmp.
+left() { compgen -G "/tmp/tarn-measure-$1-*" >/dev/null; }
+"$tarn" tune tests/data/onnx/gemm.onnx --db "$work/k.db" -o "$work/k.price" >"$work/out" 2>&1 &
+killed=$!
+for ((i = 0; i < 600; i++)); do left $killed && break || sleep 0.1; done
+left $killed || fail "nothing is measured: $(cat "$work/out")"
+kill -KILL $killed
+wait $killed 2>/dev/null
+for ((i = 0; i < 300; i++)); do left $killed && sleep 0.1 || break; done
+left $killed && fail "killed, it leaves $(compgen -G "/tmp/tarn-measure-$killed-*")"
 finish
