@@ -44,7 +44,19 @@ typedef struct worth {
   "in x i8 1,3,112,112\n" WEIGHTS(                                                                 \
       "64,3,7,7") "node ConvInteger c x w -> q : pads=3,3,3,3 strides=2,2\n" BYTE
 
+/* One row by a matrix of numbers of few bits, less what is in the middle of them. */
+#define BY_BITS(low, most, type, zero)                                                             \
+  "in x f32 1,1024\nrand f 1024,8\nrand g 8,4096\ninit l f32 - : " low                             \
+  "\ninit h f32 - : 1\ninit n f32 - : " most "\ninit o f32 - : " zero                              \
+  "\nnode MatMul p f g -> t\nnode Clip c t l h -> u\nnode Mul k u n -> v\nnode Cast w0 v -> w : "  \
+  "to=" type "\nnode Cast w1 w -> d : to=1\nnode Sub s d o -> z\nnode MatMul m x z -> y\n" END
+
+#define STARVED TARN_TOP "/tests/data/hw/starved.hw"
+
 static const worth rows[] = {
+    {"from-zero", BY_BITS("-1", "7.9", "3", "0.5"), STARVED, 0, 1},
+    {"two-in-a-byte", BY_BITS("0", "15.9", "2", "7.5"), STARVED, 0, 1},
+    {"four-in-a-byte", BY_BITS("0", "3.9", "2", "1.5"), STARVED, 0, 1},
     {"sums-beside",
      "init a i64 1 : 1\n" ROWS_OF("x", "i", "t", "y") ROWS_OF("w", "k", "q", "z") END "out z\n",
      NULL, 0, 1},

@@ -323,12 +323,15 @@ bool when_inline_reduction(rsite *s) {
 static double bytes_of(const tarn_type *t) {
   return (double)tarn_type_count(t) * (double)tarn_dtype_size(t->dtype);
 }
+/* Into a reduction, or, of constants alone, into what makes one of the other. */
 bool when_inline_stored(rsite *s) {
   kern k, p;
   uint32_t id = s->kid[s->slot].id;
-  bool made_here = s->root != TARN_NONE && site_const(s, s->root);
-  if (s->e->host->graph && (!site_const(s, id) || made_here)) return false;
+  if (s->e->host->graph && !site_const(s, id)) return false;
   if (!site_root(s, &k) || !site_kid(s, s->slot, &p) || !kern_is_map(&p)) return false;
+  bool made_here = true;
+  for (uint32_t i = 0; i < k.nleaf; i++) made_here &= site_const(s, k.leaf[i]);
+  if (s->e->host->graph && made_here != kern_is_map(&k)) return false;
   const kern_host *h = &s->e->host->nest;
   double made = bytes_of(tarn_type_get(k.L, h->type(h->user, id))), stored = 0;
   for (uint32_t i = 0; i < p.nleaf; i++) stored += bytes_of(kern_leaf_type(&p, i));

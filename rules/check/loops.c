@@ -161,19 +161,34 @@ static uint32_t a_read(building *b, uint32_t var, uint32_t n, bool body) {
 
 /* ---------------------------------------------------------------- expressions */
 
+/* Integers that a condition bounds; false: none does. */
+static bool some_between(building *b, uint32_t var, uint32_t n, bool body, uint32_t *f) {
+  tarn_lang *L = b->g->L;
+  const rx *c = NULL;
+  rv lo, hi;
+  for (uint32_t i = 0; !c && i < b->r->ncond + b->r->nguard; i++) c = told(b, i, var, "between");
+  if (!c || tarn_dtype_is_float(b->type) || !draw(b->g, 8) || !rx_eval(&b->g->e, c->kid[1], &lo) ||
+      !rx_eval(&b->g->e, c->kid[2], &hi))
+    return false;
+  if ((*f = a_read(b, var, n, body)) == TARN_NONE) return true;
+  *f = tarn_fx_op(L, TARN_FX_MAX, *f, number(b, (double)lo.i), 0);
+  *f = tarn_fx_op(L, TARN_FX_MIN, *f, number(b, (double)hi.i), 0);
+  return true;
+}
 /* Whole numbers: bytes, or what is rounded and kept in bounds. */
 static uint32_t some_whole(building *b, uint32_t var, uint32_t n, bool body) {
   tarn_lang *L = b->g->L;
   tarn_dtype t = b->type;
+  uint32_t f;
+  if (some_between(b, var, n, body, &f)) return f;
   if (tarn_dtype_is_float(t) && draw(b->g, 2)) {
-    uint32_t f = a_read(b, var, n, body);
-    if (f == TARN_NONE) return f;
+    if ((f = a_read(b, var, n, body)) == TARN_NONE) return f;
     f = tarn_fx_op(L, TARN_FX_MAX, f, number(b, -3 - (double)draw(b->g, 300)), 0);
     f = tarn_fx_op(L, TARN_FX_MIN, f, number(b, 3 + (double)draw(b->g, 300)), 0);
     return tarn_fx_op(L, TARN_FX_ROUND, f, 0, 0);
   }
   b->type = TARN_I8;
-  uint32_t f = a_read(b, var, n, body);
+  f = a_read(b, var, n, body);
   b->type = t;
   return f == TARN_NONE || t == TARN_I8 ? f : tarn_fx_cast(L, t, f);
 }
@@ -185,7 +200,7 @@ static uint32_t some_expression(building *b, uint32_t var, uint32_t n, bool body
   uint32_t f;
   bool plain = b->type == g->dtype;
   bool exact = g->whole && draw(g, 4);
-  if (exact || asked(b, var, "survives") || asked(b, var, "is-whole"))
+  if (exact || asked(b, var, "survives") || asked(b, var, "is-whole") || asked(b, var, "between"))
     f = some_whole(b, var, n, body);
   else if (asked(b, var, "is-zero")) f = number(b, 0);
   else if (plain && (asked(b, var, "is-power-of-two") || chance(g, 12))) f = some_constant(g, true);
@@ -226,16 +241,21 @@ static uint32_t a_cast(building *b, const lx *x, uint32_t n, bool body) {
   if (f != TARN_NONE && twice) f = tarn_fx_cast(b->g->L, i, f);
   return f == TARN_NONE ? f : tarn_fx_cast(b->g->L, t, f);
 }
-/* What is done with a reduction's value, as far as a cut in its epilogue. */
-static uint32_t some_step(building *b, const lx *x, uint32_t own) {
+/* What is done with a part of what is reduced, or with the reduction's value as far as a cut in its
+ * epilogue. */
+static uint32_t some_step(building *b, const lx *x, uint32_t n, bool body) {
   gen *g = b->g;
-  uint32_t f = an_expression(b, x->kid[0], own, false);
+  uint32_t f = an_expression(b, x->kid[0], n, body), h;
+  if (f != TARN_NONE && body && draw(g, 3)) {
+    h = a_read(b, TARN_NONE, n, body);
+    f = h == TARN_NONE ? h : tarn_fx_op(g->L, TARN_FX_MUL, f, h, 0);
+  }
   if (f != TARN_NONE && chance(g, 2)) f = tarn_fx_op(g->L, TARN_FX_ADD, f, number(b, 3), 0);
   if (f != TARN_NONE && asked(b, x->var, "survives")) {
     f = tarn_fx_op(g->L, TARN_FX_MAX, f, number(b, -(double)draw(g, 100)), 0);
     f = tarn_fx_op(g->L, TARN_FX_MIN, f, number(b, (double)draw(g, 100)), 0);
   }
-  g->e.attr[x->var] = (rv){.kind = 'e', .id = f, .i = L_PART(0, false)};
+  g->e.attr[x->var] = (rv){.kind = 'e', .id = f, .i = L_PART(0, body)};
   return f;
 }
 static uint32_t an_expression(building *b, const lx *x, uint32_t n, bool body) {
@@ -244,7 +264,7 @@ static uint32_t an_expression(building *b, const lx *x, uint32_t n, bool body) {
   rv v;
   if (x->kind == LX_ANY) return some_expression(b, x->var, n, body);
   if (x->kind == LX_FOLD) return tarn_fx_hole(L, 0);
-  if (x->kind == LX_THEN) return some_step(b, x, n);
+  if (x->kind == LX_THEN) return some_step(b, x, n, body);
   if (x->kind == LX_NUMBER) {
     if (x->counted && !rx_eval(&b->g->e, x->counted, &v)) return TARN_NONE;
     return number(b, x->counted ? (double)v.i : x->value);

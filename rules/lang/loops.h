@@ -72,6 +72,7 @@ typedef struct lx { /* a scalar expression over loops */
 
 typedef struct ltable { /* constants of a rule */
   const char *name;
+  tarn_dtype type; /* f32 where the rule does not say */
   uint32_t n;
   int64_t dim[TARN_MAX_DIMS];
   double *v;
@@ -98,6 +99,8 @@ typedef struct lmatch {
   const lx *body;    /* what the pattern says of what is reduced */
   bool swapped;      /* its operands fit the other way round */
 } lmatch;
+/* The hole of what (then ?h E) takes E for, in what is reduced; in an epilogue it is hole 0. */
+enum { L_VALUE = K_READS };
 #define L_PART(stage, body) (2 * (stage) + !(body)) /* where an expression stands: rv.i */
 const tarn_read *loops_read_of(const lmatch *m, int64_t part, uint32_t hole); /* NULL: a result */
 /* A walk of an expression variable; false: it has none, or is too large. */

@@ -266,14 +266,15 @@ static uint32_t any(making *g, uint32_t var, const scope *s, place *p, uint32_t 
 static uint32_t table(making *g, const lx *x, const scope *s, place *p) {
   const ltable *t = &g->e->rule->loops->table[x->op];
   const kern_host *h = &g->e->host->nest;
-  tarn_tensor *v = tarn_tensor_new(tarn_lang_ctx(g->L), TARN_F32, t->n, t->dim);
+  tarn_tensor *v = tarn_tensor_new(tarn_lang_ctx(g->L), t->type, t->n, t->dim);
   tarn_imap m = {.n = (uint8_t)s->n, .ns = (uint8_t)s->n, .nin = (uint8_t)t->n, .fill = TARN_NONE};
   if (s->n > TARN_MAX_DIMS) return TARN_NONE;
+  bool real = tarn_dtype_is_float(t->type);
   for (int64_t i = 0; i < tarn_tensor_count(v); i++)
-    tarn_tensor_set(v, i, (tarn_value){.d = t->v[i]});
+    tarn_tensor_set(v, i, real ? (tarn_value){.d = t->v[i]} : (tarn_value){.i = (int64_t)t->v[i]});
   tarn_payload c = {.kind = TARN_P_CONST,
                     .name = t->name,
-                    .type = tarn_type_tensor(g->L, TARN_F32, t->n, t->n, t->dim),
+                    .type = tarn_type_tensor(g->L, t->type, t->n, t->n, t->dim),
                     .tensor = v};
   memcpy(m.dim, s->dim, s->n * sizeof *s->dim);
   for (uint32_t i = 0; i < t->n; i++) {

@@ -19,7 +19,7 @@ typedef struct matching {
 
 const tarn_read *loops_read_of(const lmatch *m, int64_t part, uint32_t hole) {
   const kstage *st = &m->k.stage[part / 2];
-  if (part % 2 == 0) return &st->read[hole];
+  if (part % 2 == 0) return hole == L_VALUE ? NULL : &st->read[hole];
   return hole == 0 ? NULL : &st->read[st->nb + hole - 1];
 }
 bool loops_walk(const renv *e, const rv *v, fxwalk *w) {
@@ -228,10 +228,26 @@ const lx *loops_fold(const lx *x) {
   for (uint32_t i = 0; in && i < x->n && !f; i++) f = loops_fold(x->kid[i]);
   return f;
 }
+/* (then ?h E) in what is reduced: ?h is that around a node which is E, the inner nodes first. */
+static void match_inside(lists *l, const lx *then) {
+  renv *e = l->m->e;
+  uint32_t body = e->loops->k.stage[0].body, value = tarn_fx_hole(e->L, L_VALUE);
+  rv had = e->attr[then->var];
+  fxwalk w;
+  if (!fx_walk(e->L, body, &w)) return;
+  for (uint32_t i = 0; i < w.n && !l->m->done && !l->m->stop; i++) {
+    uint32_t at = w.id[i], h = fx_replace(e->L, body, &at, &value, 1);
+    if (h == TARN_NONE) continue;
+    e->attr[then->var] = (rv){.kind = 'e', .id = h == value ? TARN_NONE : h, .i = L_PART(0, true)};
+    fx_match(e, then->kid[0], at, L_PART(0, true), match_lists, l);
+  }
+  e->attr[then->var] = had;
+}
 static bool match_body(void *arg) {
   lists *l = arg;
   const kstage *st = &l->m->e->loops->k.stage[0];
-  fx_match(l->m->e, l->body, st->body, L_PART(0, true), match_lists, l);
+  if (l->body->kind == LX_THEN) match_inside(l, l->body);
+  else fx_match(l->m->e, l->body, st->body, L_PART(0, true), match_lists, l);
   return !l->m->done && !l->m->stop;
 }
 /* (then ?g E), where E is more than the reduction: ?g is the epilogue around node i, which is E. */

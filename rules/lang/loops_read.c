@@ -1,6 +1,7 @@
 /* Reads the sides of rules over loops. */
 #include "rules/lang/loops.h"
 #include "access/fx_internal.h"
+#include "rules/lang/range.h"
 #include <string.h>
 
 static const char *const reducers[] = {[TARN_RED_SUM] = "sum",
@@ -265,24 +266,36 @@ static lx *expression(reader *rd, const tarn_sx *s) {
 
 bool loops_is_left(const tarn_sx *s) { return tarn_sx_is(s, "for") || tarn_sx_is(s, "anywhere"); }
 
-/* (:table (NAME (DIM…) NUMBER…)) */
+static bool fits(tarn_dtype t, const tarn_sx *k) {
+  tarn_range all = vrange_any(t).r;
+  return tarn_dtype_is_float(t) ||
+         (k->kind == TARN_SX_INT && (double)k->i >= all.lo && (double)k->i <= all.hi);
+}
+/* (:table (NAME (DIM…) NUMBER…)), or (NAME TYPE (DIM…) NUMBER…) */
 void loops_table(reader *rd, const tarn_sx *s) {
   loops *l = rd->r->loops;
-  if (!l || s->kind != TARN_SX_LIST || s->n < 3 || s->kid[0]->kind != TARN_SX_ATOM ||
-      s->kid[1]->kind != TARN_SX_LIST || s->kid[1]->n == 0)
+  ltable t = {.type = TARN_F32};
+  bool list = l && s->kind == TARN_SX_LIST && s->n > 1 && s->kid[0]->kind == TARN_SX_ATOM;
+  uint32_t at = list && s->kid[1]->kind == TARN_SX_ATOM ? 2 : 1;
+  if (!list || s->n < at + 2 || s->kid[at]->kind != TARN_SX_LIST || s->kid[at]->n == 0)
     tarn_sx_error(rd->cx, s, "expected (NAME (DIM…) NUMBER…), in a rule over loops");
-  ltable t = {.name = s->kid[0]->text, .n = s->kid[1]->n};
+  if (at == 2 && !tarn_dtype_parse(s->kid[1]->text, &t.type))
+    tarn_sx_error(rd->cx, s->kid[1], "expected a type");
+  t.name = s->kid[0]->text, t.n = s->kid[at]->n;
   int64_t count = 1;
   for (uint32_t i = 0; i < t.n && i < TARN_MAX_DIMS; i++)
-    count *= t.dim[i] = tarn_sx_whole(rd->cx, s->kid[1], i, 1, 64);
-  if (count != s->n - 2)
-    tarn_sx_error(rd->cx, s, "%s has %u numbers, not %lld", t.name, s->n - 2, (long long)count);
-  t.v = TARN_ARRAY(rd->cx, double, s->n);
-  for (uint32_t i = 2; i < s->n; i++) {
-    const tarn_sx *k = s->kid[i];
+    count *= t.dim[i] = tarn_sx_whole(rd->cx, s->kid[at], i, 1, 64);
+  uint32_t numbers = s->n - at - 1;
+  if (count != numbers)
+    tarn_sx_error(rd->cx, s, "%s has %u numbers, not %lld", t.name, numbers, (long long)count);
+  t.v = TARN_ARRAY(rd->cx, double, numbers);
+  for (uint32_t i = 0; i < numbers; i++) {
+    const tarn_sx *k = s->kid[at + 1 + i];
     if (k->kind != TARN_SX_INT && k->kind != TARN_SX_REAL)
       tarn_sx_error(rd->cx, k, "expected a number");
-    t.v[i - 2] = k->kind == TARN_SX_INT ? (double)k->i : k->r;
+    t.v[i] = k->kind == TARN_SX_INT ? (double)k->i : k->r;
+    if (!fits(t.type, k))
+      tarn_sx_error(rd->cx, k, "expected a number of type %s", tarn_dtype_name(t.type));
   }
   ltable *all = TARN_ARRAY(rd->cx, ltable, l->ntable + 1);
   if (l->ntable) memcpy(all, l->table, l->ntable * sizeof *all);

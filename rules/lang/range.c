@@ -87,9 +87,21 @@ tarn_range vrange_both(tarn_range a, tarn_range b) {
   return a;
 }
 
+static vrange of_bytes(const tarn_tensor *t, int64_t n) {
+  const uint8_t *p = t->data;
+  uint8_t flip = t->dtype == TARN_I8 ? 0x80 : 0, lo = p[0] ^ flip, hi = lo; /* in order */
+  for (int64_t i = 1; i < n; i++) {
+    uint8_t v = p[i] ^ flip;
+    lo = v < lo ? v : lo, hi = v > hi ? v : hi;
+  }
+  vrange k = vrange_any(t->dtype);
+  k.r.lo = lo - flip, k.r.hi = hi - flip;
+  return k;
+}
 vrange vrange_tensor(const tarn_tensor *t) {
   int64_t n = tarn_tensor_count(t);
-  enum { MANY = 1 << 20 }; /* of other types than f32 */
+  enum { MANY = 1 << 20 }; /* of other types than f32 and bytes */
+  if (n && (t->dtype == TARN_I8 || t->dtype == TARN_U8)) return of_bytes(t, n);
   if (n == 0 || t->dtype == TARN_U64 || t->dtype == TARN_I64) return vrange_any(t->dtype);
   if (t->dtype != TARN_F32 && n > MANY) return vrange_any(t->dtype);
   vrange k = vrange_value(t->dtype, tarn_tensor_get(t, 0));
@@ -218,6 +230,11 @@ static vrange of_integers(const tarn_fx *x, const vrange *a, const vrange *b) {
   vrange k = vrange_any(a->type);
   if (x->op == TARN_FX_SHR && b->r.lo == b->r.hi && b->r.lo >= 0 && b->r.lo < 32) {
     k.r.lo = floor(ldexp(a->r.lo, -(int)b->r.lo)), k.r.hi = floor(ldexp(a->r.hi, -(int)b->r.lo));
+    return k;
+  }
+  if (x->op == TARN_FX_AND && (a->r.lo >= 0 || b->r.lo >= 0)) { /* no bit that either has not */
+    k.r.lo = 0;
+    k.r.hi = fmin(a->r.lo >= 0 ? a->r.hi : k.r.hi, b->r.lo >= 0 ? b->r.hi : k.r.hi);
     return k;
   }
   if (!keeps_whole(x->op)) return k;

@@ -150,9 +150,15 @@ static void scale_by(rounding *r, tarn_dtype t, const rounding *a, const roundin
   if (a->scale != 1 && r->scale < vrange_normal(t) * 4) r->slack += lost(t, r);
 }
 /* A constant power of two, by which one multiplies and divides exactly. */
-static bool shifts(const rounding *r, double v) {
+static bool is_power_of_two(double v) {
   int e;
-  return r->number && isfinite(v) && fabs(frexp(v, &e)) == 0.5;
+  return isfinite(v) && fabs(frexp(v, &e)) == 0.5;
+}
+static bool shifts(const rounding *r, double v) { return r->number && is_power_of_two(v); }
+/* A whole number, by a constant power of two, that is whole again: some of its bits. */
+static bool shifts_whole(tarn_dtype t, const rounding *a, const rounding *b, double by, double v) {
+  return a->whole && b->fixed && is_power_of_two(by) && v == floor(v) &&
+         fabs(v) * unit_of(t) * U <= 1;
 }
 /* May it be 0, or have another sign, than computed? */
 static bool unsure(double v, double error) { return error > 0 && fabs(v) <= 2 * U * error; }
@@ -167,7 +173,8 @@ static rounding multiplied(tarn_dtype t, const double *v, const rounding *a, con
     r.off = (isfinite(v[0]) && unsure(v[0], ea)) || (isfinite(v[1]) && unsure(v[1], eb));
     return r;
   }
-  if (stays_whole(t, a, b, product)) {
+  if (stays_whole(t, a, b, product) || shifts_whole(t, a, b, v[1], product) ||
+      shifts_whole(t, b, a, v[0], product)) {
     rounding r = plain(t, product, 0);
     r.whole = true;
     if (!a->fixed && !b->fixed) factors_of(&r, t, a, b);

@@ -117,6 +117,11 @@ static bool f_is_type(renv *e, const rv *a, rv *out) {
   vrange r = range_of(e, a);
   return rv_bool(out, r.typed && strcmp(tarn_dtype_name(r.type), a[1].name) == 0);
 }
+static bool f_between(renv *e, const rv *a, rv *out) {
+  vrange r = range_of(e, a);
+  bool whole = r.typed && r.r.whole && !tarn_dtype_is_float(r.type);
+  return rv_bool(out, whole && r.r.lo >= (double)a[1].i && r.r.hi <= (double)a[2].i);
+}
 static bool f_low(renv *e, const rv *a, rv *out) { return rv_bool(out, range_of(e, a).r.lo >= 0); }
 static bool f_positive(renv *e, const rv *a, rv *out) {
   return rv_bool(out, range_of(e, a).r.lo > 0);
@@ -367,6 +372,7 @@ const rfun rfun_loops_table[] = {
     FACTS("is-whole", "e:b", f_is_whole, "whole numbers that its type holds"),
     FACTS("is-zero", "e:b", f_is_zero, "0 everywhere"),
     FACTS("may-be-nan", "e:b", f_may_be_nan, "not known to be free of NaN"),
+    FACTS("between", "eii:b", f_between, "integers from the one number to the other"),
     FACTS("survives", "ey:b", f_survives, "whole numbers that a cast to the type keeps"),
     HERE("widens", "ey:b", f_widens, "the type has each value that the expression's type has"),
     FACTS("folds", "ee:b", f_folds,
