@@ -62,6 +62,7 @@ static bool look_up(knest *w, knest_stage *s, uint32_t at, uint32_t index, const
 bool knest_look_up(knest *w, uint32_t child, uint32_t index, const knest_rows *r) {
   int64_t pitch, extent = r->table.dim[r->axis];
   if (extent < 1 || !pitch_of(w->L, &w->in[child], r, &pitch)) return false;
+  if (pitch == 0) return false; /* no address depends on the index, which is to be checked */
   for (uint32_t i = 0; i < w->nstage; i++) {
     knest_stage *s = &w->stage[i];
     for (uint32_t k = 0, n = s->nread - s->s.nlook; k < n; k++)

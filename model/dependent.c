@@ -2,6 +2,7 @@
  * constant.  NonMaxSuppression is ONNX Runtime's: of equal scores the first box comes first, and a
  * box without an area suppresses nothing. */
 #include "model/import.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,7 +82,9 @@ static bool overlaps(const box *a, const box *b, float most) {
 
 static int by_score(const void *a, const void *b) {
   const candidate *x = a, *y = b;
-  if (x->score != y->score) return x->score > y->score ? -1 : 1;
+  bool nan = isnan(x->score);
+  if (nan != isnan(y->score)) return nan ? 1 : -1; /* last */
+  if (!nan && x->score != y->score) return x->score > y->score ? -1 : 1;
   return x->at < y->at ? -1 : x->at > y->at;
 }
 

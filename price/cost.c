@@ -205,7 +205,7 @@ static double stage_flops(const stage_model *m, double repeat) {
     all *= (double)m->dim[d], points *= d < m->nacc ? (double)m->dim[d] : 1;
   return all * m->flops_each + points * m->flops_result;
 }
-/* No less than loop_overlapped() of costs of which none is less than these. */
+/* A lower bound of loop_overlapped() of any costs that are no less than these. */
 static double least_of(const tarn_hw *hw, const tarn_cost *c) {
   double sum = c->compute_seconds, most = 0, hidden = 1;
   for (uint32_t i = 0; i + 1 < hw->nmem && i < 8; i++) {

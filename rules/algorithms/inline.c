@@ -323,7 +323,7 @@ bool when_inline_reduction(rsite *s) {
 static double bytes_of(const tarn_type *t) {
   return (double)tarn_type_count(t) * (double)tarn_dtype_size(t->dtype);
 }
-/* Into a reduction, or, of constants alone, into what makes one of the other. */
+/* Into the reduction that reads it, or into a map that makes the constant in a further step. */
 bool when_inline_stored(rsite *s) {
   kern k, p;
   uint32_t id = s->kid[s->slot].id;

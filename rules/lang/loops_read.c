@@ -279,12 +279,16 @@ void loops_table(reader *rd, const tarn_sx *s) {
   uint32_t at = list && s->kid[1]->kind == TARN_SX_ATOM ? 2 : 1;
   if (!list || s->n < at + 2 || s->kid[at]->kind != TARN_SX_LIST || s->kid[at]->n == 0)
     tarn_sx_error(rd->cx, s, "expected (NAME (DIM…) NUMBER…), in a rule over loops");
+  if (s->kid[at]->n > TARN_MAX_DIMS)
+    tarn_sx_error(rd->cx, s->kid[at], "a table has at most %d dims", TARN_MAX_DIMS);
   if (at == 2 && !tarn_dtype_parse(s->kid[1]->text, &t.type))
     tarn_sx_error(rd->cx, s->kid[1], "expected a type");
   t.name = s->kid[0]->text, t.n = s->kid[at]->n;
   int64_t count = 1;
-  for (uint32_t i = 0; i < t.n && i < TARN_MAX_DIMS; i++)
-    count *= t.dim[i] = tarn_sx_whole(rd->cx, s->kid[at], i, 1, 64);
+  for (uint32_t i = 0; i < t.n; i++) {
+    t.dim[i] = tarn_sx_whole(rd->cx, s->kid[at], i, 1, 64);
+    if (count <= s->n) count *= t.dim[i]; /* else there are too few numbers already */
+  }
   uint32_t numbers = s->n - at - 1;
   if (count != numbers)
     tarn_sx_error(rd->cx, s, "%s has %u numbers, not %lld", t.name, numbers, (long long)count);
