@@ -69,13 +69,20 @@ static bool has_dim(im *m, const Onnx__ValueInfoProto *v, const char *name) {
   return has;
 }
 
+static bool is_initialised(const Onnx__GraphProto *g, const Onnx__ValueInfoProto *v) {
+  bool is = false;
+  for (size_t i = 0; i < g->n_initializer; i++)
+    is |= strcmp(tarn_onnx_text(g->initializer[i]->name), tarn_onnx_text(v->name)) == 0;
+  return is;
+}
 void im_check_bindings(im *m, const Onnx__GraphProto *g) {
   for (uint32_t i = 0; m->options && i < m->options->nshape; i++) {
     const char *name = m->options->shape[i].name;
     bool known = false;
     for (size_t k = 0; k < g->n_input; k++)
-      known |= tarn_is_called(m->cx, name, tarn_onnx_text(g->input[k]->name)) ||
-               has_dim(m, g->input[k], name);
+      known |= has_dim(m, g->input[k], name) ||
+               (tarn_is_called(m->cx, name, tarn_onnx_text(g->input[k]->name)) &&
+                !is_initialised(g, g->input[k]));
     if (!known)
       tarn_raise(m->cx, TARN_BAD_INPUT, "%s: --shape %s: the model has no such input or dim",
                  m->file, name);

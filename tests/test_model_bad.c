@@ -251,6 +251,7 @@ static const struct {
     {{"N=5", "x=2,5"}, NULL},
     {{"N=4", "x=2,5"}, "input: input x: dim 1 is 5 in --shape x, 4 in --shape N"},
     {{"x=2,5", "q=1"}, "input: --shape q: the model has no such input or dim"},
+    {{"w=7", "N=5"}, "input: --shape w: the model has no such input or dim"}, /* a constant */
     {{"x=2,5", "x=2,5"}, "input: --shape x is given twice"},
     {{"N=5", "N=6"}, "input: --shape N is given twice"},
 };
@@ -261,7 +262,8 @@ static void load_bound(tarn_ctx *cx, void *arg) {
   tarn_model_options o = {.shape = b};
   for (; o.nshape < 2 && shape[o.nshape]; o.nshape++)
     b[o.nshape] = tarn_shape_binding_parse(cx, shape[o.nshape]);
-  attempt a = {.text = "in x f32 2,N\nnode Relu r x -> y\nout y", .options = &o};
+  attempt a = {.text = "in x f32 2,N\ninit w f32 1 : 3\nin w f32 1\nnode Relu r x -> y\nout y",
+               .options = &o};
   load_text(cx, &a);
 }
 
