@@ -145,8 +145,10 @@ static inline double kit_distance(const tarn_tensor *a, const tarn_tensor *b) {
     double x = real ? tarn_tensor_get(a, i).d : (double)tarn_tensor_get(a, i).i;
     double y = real ? tarn_tensor_get(b, i).d : (double)tarn_tensor_get(b, i).i;
     if (isnan(x) && isnan(y)) continue;
-    most = fmax(most, fabs(x));
-    if (x != y) diff = isnan(x - y) ? INFINITY : fmax(diff, fabs(x - y));
+    if (isfinite(x)) most = fmax(most, fabs(x));
+    if (x == y) continue;
+    if (!isfinite(x - y)) return INFINITY;
+    diff = fmax(diff, fabs(x - y));
   }
   return diff / most;
 }

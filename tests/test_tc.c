@@ -271,7 +271,8 @@ static void direct(tarn_ctx *cx, subject *s, dt *x) {
 
 static bool close_to(double a, double b) {
   if (isnan(a) || isnan(b)) return isnan(a) && isnan(b);
-  return a == b || fabs(a - b) <= 1e-5 * fmax(fabs(a), fabs(b)) + 1e-6;
+  bool finite = isfinite(a) && isfinite(b);
+  return a == b || (finite && fabs(a - b) <= 1e-5 * fmax(fabs(a), fabs(b)) + 1e-6);
 }
 
 static const char *difference(tarn_ctx *cx, const char *name, const tarn_tensor *a,

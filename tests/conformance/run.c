@@ -81,7 +81,8 @@ _Noreturn static void wrong(tarn_ctx *cx, const char *what) { tarn_raise(cx, TAR
 static bool close_to(double a, double b, const test *t, tarn_dtype dt) {
   double rtol = dt == TARN_BF16 && t->rtol < 1.0 / 64 ? 1.0 / 64 : t->rtol;
   if (isnan(a) || isnan(b)) return isnan(a) && isnan(b);
-  return a == b || fabs(a - b) <= t->atol + rtol * fabs(b);
+  bool finite = isfinite(a) && isfinite(b); /* or an infinity would allow anything */
+  return a == b || (finite && fabs(a - b) <= t->atol + rtol * fabs(b));
 }
 
 static void compare(tarn_ctx *cx, const test *t, const char *name, const tarn_tensor *got,
