@@ -460,6 +460,12 @@ static tarn_term bins_of(const boxes *b, int64_t column, int64_t bins, int64_t e
                5, lo, size, from, to, at);
 }
 
+/* Is any of the last axis inside? As a number of x's type. */
+static tarn_term some_inside(im_node *n, tarn_term x, tarn_term inside) {
+  uint32_t last = im_shape(n, inside).n - 1;
+  inside = im_cast(n, inside, im_type(n, x));
+  return im_reduce(n, inside, 1u << last, TARN_NONE, TARN_RED_MAX, false);
+}
 /* The largest of the last axis where it is inside, which broadcasts to it; -inf: none. */
 static tarn_term largest(im_node *n, tarn_term x, tarn_term inside) {
   im_param p[] = {{"none", -INFINITY, 0}};
@@ -478,8 +484,8 @@ static tarn_term pooled(const boxes *b, tarn_term x, int64_t rows, int64_t colum
   tarn_term in_column = im_reshape(n, bins_of(b, 1, rows, h), 5, (int64_t[]){r, 1, rows, 1, h});
   x = largest(n, im_reshape(n, x, 5, (int64_t[]){r, c, h, 1, w}), in_row);
   x = im_reshape(n, im_permute(n, x, turn), 5, (int64_t[]){r, c, 1, columns, h});
-  im_param p[] = {{"none", -INFINITY, 0}};
-  return im_elp(n, "(select (eq $0 none) 0 $0)", p, 1, 1, largest(n, x, in_column));
+  return im_el(n, "(select (lt 0 (mul $1 $2)) $0 0)", 3, largest(n, x, in_column),
+               some_inside(n, x, in_row), some_inside(n, x, in_column));
 }
 
 /* Boxes (image, x1, y1, x2, y2). */
