@@ -86,6 +86,7 @@ static void check_row(tarn_lang *L, const tarn_nest *n, uint32_t at, const tarn_
   if (!r->row.by) return;
   if (r->row.by > s->nlook) bad(L, at, "a row by a lookup that is not there");
   if (r->stage || m->nin != 1) bad(L, at, "a row of what is no flat buffer");
+  if (r->row.pitch == 0) bad(L, at, "rows in one place: what names them would not be checked");
   if (r->row.extent < 1 || __builtin_mul_overflow(r->row.extent - 1, r->row.pitch, &last))
     bad(L, at, "a row of none, or too many");
   if (!tarn_rows_inside(L, m, &r->row, true)) bad(L, at, "rows beyond the buffer");

@@ -59,6 +59,7 @@ static const struct {
     {NEST("(map $0) (child 0 (index ((3) ()) (8) (7)) (row 0 9223372036854775807 2)) " LOOKUP),
      "rows beyond the buffer"},
     {NEST("(map $0) (child 0 (index ((3) ()) (8) (0)) (row 0 2 0)) " LOOKUP), "a row of none"},
+    {NEST("(map $0) (child 0 (index ((3) ()) (8) (0)) (row 0 0 4)) " LOOKUP), "rows in one place"},
     {NEST("(map $0) (child 0 (index ((3) ()) (8) (0)) (row 0 2)) " LOOKUP),
      "(row LOOKUP PITCH EXTENT)"},
     {NEST(MAP "(lookup 0 (index ((3) ()) (8) (0)))"), "a lookup of no integers"},
