@@ -16,23 +16,27 @@ static int remove_one(const char *path, const struct stat *st, int flag, struct 
   return remove(path);
 }
 void tarn_folder_remove(const char *path) { nftw(path, remove_one, 8, FTW_DEPTH | FTW_PHYS); }
-/* The folders whose names begin so, of one process or (0) of all that are no more. */
-static void sweep(const char *head, pid_t of) {
+/* The process whose folder has this name, tarn-KIND-PID-XXXXXX; 0: it is no such folder. */
+static long owner(const char *name) {
+  const char *kind = strncmp(name, "tarn-", 5) == 0 ? strchr(name + 5, '-') : NULL;
+  char *end;
+  long pid = kind ? strtol(kind + 1, &end, 10) : 0;
+  return pid > 0 && *end == '-' ? pid : 0;
+}
+/* The folders of one process, or (0) of all that are no more. */
+static void sweep(pid_t of) {
   DIR *tmp = opendir("/tmp");
   for (const struct dirent *e; tmp && (e = readdir(tmp));) {
-    if (strncmp(e->d_name, head, strlen(head)) != 0) continue;
-    long pid = strtol(e->d_name + strlen(head), NULL, 10);
+    long pid = owner(e->d_name);
     char path[sizeof e->d_name + 8];
     snprintf(path, sizeof path, "/tmp/%s", e->d_name);
-    bool gone = of ? pid == of : pid > 0 && kill((pid_t)pid, 0) != 0 && errno == ESRCH;
+    bool gone = of ? pid == of : pid && kill((pid_t)pid, 0) != 0 && errno == ESRCH;
     if (gone) tarn_folder_remove(path);
   }
   if (tmp) closedir(tmp);
 }
 void tarn_folder_make(tarn_ctx *cx, const char *kind, char path[TARN_FOLDER]) {
-  char head[TARN_FOLDER];
-  snprintf(head, sizeof head, "tarn-%s-", kind);
-  sweep(head, 0);
+  sweep(0);
   snprintf(path, TARN_FOLDER, "/tmp/tarn-%s-%ld-XXXXXX", kind, (long)getpid());
   if (mkdtemp(path)) return;
   path[0] = 0;
@@ -42,13 +46,12 @@ void tarn_folder_make(tarn_ctx *cx, const char *kind, char path[TARN_FOLDER]) {
 /* Of a session of its own, which no Ctrl-C reaches, with nothing open but the pipe that ends when
  * the process does. */
 TARN_NORETURN static void watch(int from, pid_t of) {
-  static const char *const heads[] = {"tarn-measure-", "tarn-simulate-", "tarn-fleet-"};
   char c;
   setsid();
   dup2(from, 0);
   for (int fd = 1; fd < 1024; fd++) close(fd);
   while (read(0, &c, 1) < 0 && errno == EINTR) continue;
-  for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) sweep(heads[i], of);
+  sweep(of);
   _exit(0);
 }
 static void close_it(void *fd) { close(*(int *)fd); }
