@@ -409,6 +409,7 @@ TEST(footprints_by_hand) {
   ck_assert_double_eq(footprint(1, I(1000), I(10), 64), 640);
   ck_assert_double_eq(footprint(1, I(-1), I(16), 64), 64);
   acc_model still = {.touched = 0, .bytes = 4};
+  loop_by_step(&still, 1);
   ck_assert_double_le(loop_footprint(&still, I(50), 64), 64);
 }
 /* Lines really touched, counted; the model may be off by what it does not know (alignment, holes),

@@ -29,14 +29,26 @@ static const tile tiles[] = {
     {TILE("1"), 32, false},  /* 12 leave room for most */
     {TILE("3"), 32, false}}; /* 36 are more than registers: nothing helps */
 
+static kit_case case_of(const char *kernel, const char *schedule) {
+  tarn_ksig k;
+  tarn_ksig_parse(L, kernel, strlen(kernel), &k);
+  return kit_case_of(cx, &k,
+                     tarn_schedule_parse(L, tarn_nest_get(L, k.nest), schedule, strlen(schedule)));
+}
+/* The program computes what the interpreter does. */
+static void right(tarn_ctx *c, const tarn_hw *on, kit_case *e) {
+  kit_reference(L, e, TARN_STRICT);
+  kit_run(L, on, e, 1, true, 1);
+  double off = kit_error(e->want[0], e->got[0]);
+  if (!(off >= 0 && off < 1e-5))
+    tarn_raise(c, TARN_NO, "%u registers: off by %g", on->vector_regs, off);
+}
+
 /* The code is kept apart where copies of one place of the window end. Right either way. */
 static void way(tarn_ctx *c, void *arg) {
   const tile *t = arg;
   tarn_hw on = *kit_host(cx);
-  tarn_ksig k;
-  tarn_ksig_parse(L, transposed, strlen(transposed), &k);
-  kit_case e = kit_case_of(
-      cx, &k, tarn_schedule_parse(L, tarn_nest_get(L, k.nest), t->schedule, strlen(t->schedule)));
+  kit_case e = case_of(transposed, t->schedule);
   on.vector_regs =
       1000; /* more than are counted: pieces of loops at the border are kept apart, nothing else */
   uint32_t border = kit_statements(L, &on, &e, TARN_PLAN_APART);
@@ -44,10 +56,7 @@ static void way(tarn_ctx *c, void *arg) {
   uint32_t apart = kit_statements(L, &on, &e, TARN_PLAN_APART);
   if ((apart > border) != t->grouped)
     tarn_raise(c, TARN_NO, "%u registers: %u places apart", t->regs, apart);
-  kit_reference(L, &e, TARN_STRICT);
-  kit_run(L, &on, &e, 1, true, 1);
-  double off = kit_error(e.want[0], e.got[0]);
-  if (!(off >= 0 && off < 1e-5)) tarn_raise(c, TARN_NO, "%u registers: off by %g", t->regs, off);
+  right(c, &on, &e);
 }
 
 START_TEST(ways) {
@@ -78,16 +87,10 @@ static const char one_by_one[] =
 static void left_out(tarn_ctx *c, void *arg) {
   (void)arg;
   const tarn_hw *on = kit_host(cx);
-  tarn_ksig k;
-  tarn_ksig_parse(L, missed, strlen(missed), &k);
-  kit_case e = kit_case_of(
-      cx, &k, tarn_schedule_parse(L, tarn_nest_get(L, k.nest), one_by_one, strlen(one_by_one)));
+  kit_case e = case_of(missed, one_by_one);
   uint32_t inside = kit_lines(L, on, &e, "select i1");
   if (inside) tarn_raise(c, TARN_NO, "%u tests inside of the trips", inside);
-  kit_reference(L, &e, TARN_STRICT);
-  kit_run(L, on, &e, 1, true, 1);
-  double off = kit_error(e.want[0], e.got[0]);
-  if (!(off >= 0 && off < 1e-5)) tarn_raise(c, TARN_NO, "off by %g", off);
+  right(c, on, &e);
 }
 START_TEST(trips) {
   tarn_status st = tarn_protect(cx, left_out, NULL);
@@ -111,19 +114,13 @@ static const char by_columns[] =
 static void rolled(tarn_ctx *c, void *arg) {
   (void)arg;
   tarn_hw on = *kit_host(cx);
-  tarn_ksig k;
-  tarn_ksig_parse(L, padded, strlen(padded), &k);
-  kit_case e = kit_case_of(
-      cx, &k, tarn_schedule_parse(L, tarn_nest_get(L, k.nest), by_columns, strlen(by_columns)));
+  kit_case e = case_of(padded, by_columns);
   on.vector_regs = 1000;
   uint32_t loops = kit_statements(L, &on, &e, TARN_PLAN_LOOP);
   on.vector_regs = 32;
   uint32_t more = kit_statements(L, &on, &e, TARN_PLAN_LOOP);
   if (more <= loops) tarn_raise(c, TARN_NO, "%u loops, %u before", more, loops);
-  kit_reference(L, &e, TARN_STRICT);
-  kit_run(L, &on, &e, 1, true, 1);
-  double off = kit_error(e.want[0], e.got[0]);
-  if (!(off >= 0 && off < 1e-5)) tarn_raise(c, TARN_NO, "off by %g", off);
+  right(c, &on, &e);
 }
 START_TEST(borders) {
   tarn_status st = tarn_protect(cx, rolled, NULL);
