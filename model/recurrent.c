@@ -125,8 +125,9 @@ static tarn_term part(const cell *c, tarn_term t, int64_t g) {
   return im_cut(c->n, t, last, g * c->hidden, (g + 1) * c->hidden, 1);
 }
 
-/* (…, in) · (rows, in)ᵀ, quantised as a whole, as ONNX Runtime does: the input once, up to the end
- * of the longest sequence, and the state in each step. */
+/* (…, in) · (rows, in)ᵀ, quantised as a whole: the input once, up to the end of the longest
+ * sequence, and the state in each step. ONNX Runtime does so on one thread; on several it quantises
+ * each thread's part of the batch. */
 static tarn_term byte_product(im_node *n, tarn_term x, const matrix *m) {
   const im_val *q = im_apply(n, "DynamicQuantizeLinear", 11, &x, 1);
   tarn_term bytes = q[0].t, scale = q[1].t, zero = q[2].t;

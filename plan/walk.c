@@ -177,8 +177,8 @@ static uint32_t enter(plan_walk *w, uint32_t list, uint32_t l, tarn_plan_at env,
   w->len[lev->dim] = outside;
   return close_if_any(w, at);
 }
-/* Trips that hold the same are a loop where written out they take more than all registers: LLVM
- * would keep in memory what one of them loads and the next loads again. */
+/* Turns copies of the same statements back into a loop if, written out, they need more than all
+ * registers: LLVM would keep in memory what one trip loads and the next loads again. */
 static void rolled(plan_walk *w, uint32_t list, uint32_t l, uint32_t at) {
   if (at == TARN_NONE || w->phase != TARN_PLAN_STEP || !plan_fills(w, list, l)) return;
   tarn_plan_stmt *s = &w->code.p[at];

@@ -47,8 +47,8 @@ bool plan_peel(plan_walk *w, uint32_t list, uint32_t l, int64_t full, int64_t *f
 bool plan_peel_begin(plan_walk *w, int64_t pieces); /* false: too much code */
 /* Is loop l of a reduction, inside a tile that crosses the border, better fully unrolled? */
 bool plan_unrolls(plan_walk *w, uint32_t list, uint32_t l, int64_t full);
-/* Do the accumulators and what one trip of reduce loop l reads take more than all registers? What
- * the next trip reads again is then loaded again, or LLVM keeps it in memory. */
+/* Do the accumulators and the vectors that one trip of reduce loop l reads need more than all
+ * registers? Then the next trip cannot reuse them. */
 bool plan_fills(const plan_walk *w, uint32_t list, uint32_t l);
 bool plan_left_out(const plan_walk *w, uint32_t stage); /* this copy of the body adds nothing */
 /* A guard that `var` has just decided and without which the body adds nothing. */

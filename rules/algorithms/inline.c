@@ -323,7 +323,8 @@ bool when_inline_reduction(rsite *s) {
 static double bytes_of(const tarn_type *t) {
   return (double)tarn_type_count(t) * (double)tarn_dtype_size(t->dtype);
 }
-/* Into the reduction that reads it, or into a map that makes the constant in a further step. */
+/* Into the reduction that reads it, or into the constant map behind it, so that a constant that is
+ * made in several steps is made in one. */
 bool when_inline_stored(rsite *s) {
   kern k, p;
   uint32_t id = s->kid[s->slot].id;

@@ -228,7 +228,8 @@ const lx *loops_fold(const lx *x) {
   for (uint32_t i = 0; in && i < x->n && !f; i++) f = loops_fold(x->kid[i]);
   return f;
 }
-/* (then ?h E) in what is reduced: ?h is that around a node which is E, the inner nodes first. */
+/* (then ?h E) in what is reduced: tries each node as E, the inner ones first; ?h is the expression
+ * around it. */
 static void match_inside(lists *l, const lx *then) {
   renv *e = l->m->e;
   uint32_t body = e->loops->k.stage[0].body, value = tarn_fx_hole(e->L, L_VALUE);

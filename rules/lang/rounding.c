@@ -149,13 +149,13 @@ static void scale_by(rounding *r, tarn_dtype t, const rounding *a, const roundin
   r->scaled = a->scaled || !by->number;
   if (a->scale != 1 && r->scale < vrange_normal(t) * 4) r->slack += lost(t, r);
 }
-/* A constant power of two, by which one multiplies and divides exactly. */
 static bool is_power_of_two(double v) {
   int e;
   return isfinite(v) && fabs(frexp(v, &e)) == 0.5;
 }
+/* A constant power of two, by which one multiplies and divides exactly. */
 static bool shifts(const rounding *r, double v) { return r->number && is_power_of_two(v); }
-/* A whole number, by a constant power of two, that is whole again: some of its bits. */
+/* A whole number times a constant power of two, where the product is whole: nothing is rounded. */
 static bool shifts_whole(tarn_dtype t, const rounding *a, const rounding *b, double by, double v) {
   return a->whole && b->fixed && is_power_of_two(by) && v == floor(v) &&
          fabs(v) * unit_of(t) * U <= 1;

@@ -65,7 +65,7 @@ static const tarn_tensor *term_value(void *user, uint32_t id) {
 uint32_t r_uniform_moved(const tarn_lang *L, uint32_t op, uint32_t payload, const uint32_t *kid,
                          uint32_t n, uint32_t (*uniform)(void *user, uint32_t id), void *user) {
   tarn_opvalues from = tarn_op_info(op)->values;
-  bool checks = op == TARN_OP_GATHER; /* its indices: it is no number before they are known */
+  bool checks = op == TARN_OP_GATHER; /* a number in its place would not check the indices */
   uint32_t u = from == TARN_OPV_NEW || checks ? TARN_NONE : uniform(user, kid[0]);
   const tarn_payload *p = tarn_payload_get(L, payload);
   for (uint32_t i = 1; from == TARN_OPV_ALL && i < n && u != TARN_NONE; i++)
