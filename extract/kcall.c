@@ -228,7 +228,7 @@ static void count_below(counting *n, uint32_t node, bool counts) {
   tarn_eg_node e = tarn_eg_node_at(k->g, node);
   for (uint32_t j = 0; j < e.n; j++) {
     kview v[KG_MAX_VIEWS];
-    uint32_t nv = kg_views(k, kg_class(k, e.kids[j]), v);
+    uint32_t nv = kg_views(k, kg_class(k, e.kids[j]), TARN_NONE, v);
     if (!nv || n->seen[v[0].group]) continue;
     n->seen[v[0].group] = true;
     uint32_t at = n->first[v[0].group];

@@ -80,17 +80,23 @@ static bool read_constant(kgraph *k, koperand *op) {
     op->v[0].map = m, op->term = n.kid[0];
   }
 }
-bool kg_operand(kgraph *k, uint32_t kcls, koperand *op) {
+bool kg_operand(kgraph *k, uint32_t kcls, uint32_t but, koperand *op) {
   *op = (koperand){.kcls = kcls, .constant = k->cls.p[kcls].constant};
   if (op->constant) return read_constant(k, op);
-  uint32_t n = kg_views(k, kcls, op->v);
+  uint32_t n = kg_views(k, kcls, but, op->v);
   for (uint32_t i = 0; i < n; i++) /* only buffers that have a storage order */
     if (k->group.p[op->v[i].group].nlayout) op->v[op->nv++] = op->v[i];
   return true;
 }
+/* What lies elsewhere is copied to where the class lies; what is computed there needs no copy. */
+static void materialised(kgraph *k, uint32_t kc, uint32_t node, uint32_t kid) {
+  koperand op;
+  if (kg_operand(k, kid, k->cls.p[kc].group, &op) && op.nv)
+    all_orders(k, kc, node, kg_identity_nest(k, k->cls.p[kid].type), 1, &op, true);
+}
 static bool read_operands(kgraph *k, const tarn_eg_node *e, koperand *op) {
   for (uint32_t j = 0; j < e->n; j++)
-    if (!kg_operand(k, kg_class(k, e->kids[j]), &op[j]) || !op[j].nv) return false;
+    if (!kg_operand(k, kg_class(k, e->kids[j]), TARN_NONE, &op[j]) || !op[j].nv) return false;
   return true;
 }
 uint32_t kg_identity_nest(kgraph *k, uint32_t type) {
@@ -265,7 +271,7 @@ static uint32_t root(kgraph *k, uint32_t i, tarn_map *taken) {
   tarn_layout row = row_major(k, kc);
   koperand op;
   bool fresh;
-  if (!kg_operand(k, kc, &op))
+  if (!kg_operand(k, kc, TARN_NONE, &op))
     tarn_raise(k->cx, TARN_INTERNAL, "output %u: a constant without a term", i);
   uint32_t ag = copied(k, &op, &row);
   tarn_map_at(taken, k->cls.p[kc].group, &fresh);
@@ -360,7 +366,7 @@ static void tuple_node(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_node
 static void gather_rows(kgraph *k, uint32_t kc, uint32_t node) {
   koperand op[2];
   uint32_t more, nest = kg_identity_nest(k, k->cls.p[kc].type);
-  if (!kg_operand(k, kc, &op[0]) || !op[0].nv) return;
+  if (!kg_operand(k, kc, TARN_NONE, &op[0]) || !op[0].nv) return;
   const klooks *look = kg_looks(k, 1, op, &more);
   if (look) each_order(k, kc, node, nest, 1 + more, op, look, false);
 }
@@ -407,7 +413,7 @@ static void of_node(kgraph *k, uint32_t kc, uint32_t node) {
   } else if (nest) {
     all_orders(k, kc, node, kg_nest_of(k, &e), e.n, op, false);
   } else if (e.op == TARN_OP_MATERIALISE) {
-    all_orders(k, kc, node, kg_identity_nest(k, k->cls.p[op[0].kcls].type), 1, op, true);
+    materialised(k, kc, node, op[0].kcls);
   }
 }
 

@@ -97,7 +97,7 @@ void kg_concat_room(kgraph *k) {
       memcpy(most, t->dim, sizeof most);
       for (uint32_t j = 0; j < e.n; j++) {
         kview v[KG_MAX_VIEWS];
-        uint32_t kid = kg_class(k, e.kids[j]), nv = kg_views(k, kid, v);
+        uint32_t kid = kg_class(k, e.kids[j]), nv = kg_views(k, kid, TARN_NONE, v);
         for (uint32_t y = 0; y < nv; y++) {
           if (!overhang(k, kid, &v[y], extent, &back) ||
               extent[axis] != tarn_type_get(k->L, k->cls.p[kid].type)->dim[axis])
@@ -227,7 +227,7 @@ static void put_part(kgraph *k, parts *p, uint32_t cls, const void *user) {
 /* A part that is a view of something larger: that in the place of the part. */
 static void put_larger(kgraph *k, uint32_t cls, const place *x) {
   kview v[KG_MAX_VIEWS];
-  uint32_t nv = kg_views(k, cls, v);
+  uint32_t nv = kg_views(k, cls, TARN_NONE, v);
   tarn_layout over;
   for (uint32_t y = 0; y < nv && !k->group.p[x->part_of / KG_MAX_LAYOUTS].root; y++)
     if (kg_part_with_more(k, cls, &v[y], x->in, x->axis, x->at, &over))

@@ -159,8 +159,9 @@ bool kg_produces(uint32_t op);
 uint32_t kg_nest_of(kgraph *k, const tarn_eg_node *e);
 void kg_groups(kgraph *k);  /* classes, groups, maps to representatives */
 void kg_layouts(kgraph *k); /* storage orders */
-/* Where operand class c (kclass number) can be read from. */
-uint32_t kg_views(kgraph *k, uint32_t c, kview out[KG_MAX_VIEWS]);
+/* Where operand class c (kclass number) can be read from; not from group `but` (TARN_NONE: from
+ * any). */
+uint32_t kg_views(kgraph *k, uint32_t c, uint32_t but, kview out[KG_MAX_VIEWS]);
 void kg_candidates(kgraph *k); /* kernels and their prices */
 /* An operand as a candidate sees it: a buffer through a map, or a constant. */
 typedef struct koperand {
@@ -222,8 +223,8 @@ const klooks *kg_looks(kgraph *k, uint32_t nk, koperand *op, uint32_t *more);
 /* In w, what is read of the gathered operand is read of the table. False: it cannot be. v: how the
  * operands are read. */
 bool kg_look_up(kgraph *k, struct knest *w, const klook *l, const kview *const *v);
-/* Where a class can be read from; false: a constant without a term. */
-bool kg_operand(kgraph *k, uint32_t kcls, koperand *op);
+/* Where a class can be read from but group `but`; false: a constant without a term. */
+bool kg_operand(kgraph *k, uint32_t kcls, uint32_t but, koperand *op);
 /* A copy of one operand; of constants nothing is packed. */
 void kg_copy_cand(kgraph *k, const ktarget *to, uint32_t nest, const kreading *r);
 /* Canonical signature of a nest candidate. */

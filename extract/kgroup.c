@@ -67,8 +67,10 @@ static void find_edges(kgraph *k, edges *e) {
     if (k->cls.p[i].constant || tarn_type_get(k->L, k->cls.p[i].type)->tuple) continue;
     EACH_NODE(k, k->cls.p[i].cls, n) {
       tarn_eg_node v = tarn_eg_node_at(k->g, n);
-      if (v.op != TARN_OP_VIEW) continue;
-      uint32_t to = kg_class(k, v.kids[0]), map = tarn_payload_get(k->L, v.payload)->id;
+      if (v.op != TARN_OP_VIEW && v.op != TARN_OP_MATERIALISE) continue;
+      uint32_t to = kg_class(k, v.kids[0]);
+      uint32_t map = v.op == TARN_OP_VIEW ? tarn_payload_get(k->L, v.payload)->id
+                                          : tarn_map_identity(k->L, k->cls.p[i].type);
       if (to == i || k->cls.p[to].constant) continue;
       uint32_t back = tarn_map_invert(k->L, map, tarn_type_get(k->L, k->cls.p[to].type)->ns);
       if (back == TARN_NONE) continue;
@@ -188,11 +190,12 @@ void kg_groups(kgraph *k) {
 }
 
 /* ---- where an operand can be read ---- */
-static void views_from(kgraph *k, uint32_t c, uint32_t map, kview *out, uint32_t *n, uint32_t max,
-                       uint32_t depth) {
+static void views_from(kgraph *k, uint32_t c, uint32_t map, uint32_t but, kview *out, uint32_t *n,
+                       uint32_t max, uint32_t depth) {
   const kclass *kc = &k->cls.p[c];
   const kgroup *g = &k->group.p[kc->group];
-  if (g->produced && !kc->constant) {
+  bool here = g->produced && kc->group != but;
+  if (here && !kc->constant) {
     uint32_t m = tarn_map_compose(k->L, map, kc->to_rep);
     bool known = m == TARN_NONE;
     for (uint32_t i = 0; i < *n && !known; i++)
@@ -207,16 +210,16 @@ static void views_from(kgraph *k, uint32_t c, uint32_t map, kview *out, uint32_t
     uint32_t to = kg_class(k, v.kids[0]);
     /* inside the group a produced buffer is found already; leave it only where the group has no
      * producer */
-    if (k->cls.p[to].group == kc->group && g->produced) continue;
+    if (k->cls.p[to].group == kc->group && here) continue;
     uint32_t m = tarn_map_compose(k->L, map, tarn_payload_get(k->L, v.payload)->id);
-    if (m != TARN_NONE) views_from(k, to, m, out, n, max, depth - 1);
+    if (m != TARN_NONE) views_from(k, to, m, but, out, n, max, depth - 1);
   }
 }
-uint32_t kg_views(kgraph *k, uint32_t c, kview out[KG_MAX_VIEWS]) {
+uint32_t kg_views(kgraph *k, uint32_t c, uint32_t but, kview out[KG_MAX_VIEWS]) {
   uint32_t n = 0,
            max = k->o->max_views && k->o->max_views < KG_MAX_VIEWS ? k->o->max_views : KG_MAX_VIEWS;
   if (k->cls.p[c].constant) return 0;
-  views_from(k, c, tarn_map_identity(k->L, k->cls.p[c].type), out, &n, max, 6);
+  views_from(k, c, tarn_map_identity(k->L, k->cls.p[c].type), but, out, &n, max, 6);
   return n;
 }
 
@@ -367,7 +370,7 @@ static void prefer(kgraph *k, uint32_t c, const tarn_eg_node *e, bool seed) {
   for (uint32_t i = 0; i < (uint32_t)f->nops + f->nepi; i++) {
     if (s->read[i].stage) continue;
     kview v[KG_MAX_VIEWS];
-    uint32_t nv = kg_views(k, kg_class(k, e->kids[s->read[i].src]), v);
+    uint32_t nv = kg_views(k, kg_class(k, e->kids[s->read[i].src]), TARN_NONE, v);
     for (uint32_t j = 0; j < nv; j++) {
       uint32_t m = tarn_map_compose(k->L, s->read[i].map, v[j].map);
       if (m == TARN_NONE) continue;
@@ -409,7 +412,7 @@ static void prefer_written(kgraph *k, uint32_t c, const tarn_eg_node *e, const t
   for (uint32_t j = 0; j < e->n; j++) {
     const tarn_written_port *p = &w->in[j];
     kview v[KG_MAX_VIEWS];
-    uint32_t n = p->n ? kg_views(k, kg_class(k, e->kids[j]), v) : 0;
+    uint32_t n = p->n ? kg_views(k, kg_class(k, e->kids[j]), TARN_NONE, v) : 0;
     for (uint32_t i = 0; i < n; i++)
       like_inner(&k->group.p[v[i].group], image(k, v[i].map, 1u << (ns + p->order[p->n - 1])));
   }
@@ -464,7 +467,7 @@ static void concat_preferences(kgraph *k) {
       uint32_t back = kg_from_rep(k, i);
       for (uint32_t j = 0; j < e.n && back != TARN_NONE; j++) {
         kview v[KG_MAX_VIEWS];
-        uint32_t nv = kg_views(k, kg_class(k, e.kids[j]), v);
+        uint32_t nv = kg_views(k, kg_class(k, e.kids[j]), TARN_NONE, v);
         for (uint32_t y = 0; y < nv; y++) {
           kgroup *in = &k->group.p[v[y].group];
           for (uint32_t x = 0; x < out->ninner; x++)

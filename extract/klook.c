@@ -30,7 +30,8 @@ const klooks *kg_looks(kgraph *k, uint32_t nk, koperand *op, uint32_t *more) {
     if (!gathered(k, &op[j], &l)) continue;
     tarn_eg_node e = tarn_eg_node_at(k->g, l.node);
     uint32_t of = kg_class(k, e.kids[0]), by = kg_class(k, e.kids[1]);
-    if (!kg_operand(k, of, &table) || !kg_operand(k, by, index) || !table.nv || !index->nv)
+    if (!kg_operand(k, of, TARN_NONE, &table) || !kg_operand(k, by, TARN_NONE, index) ||
+        !table.nv || !index->nv)
       continue;
     l.table = k->cls.p[of].type, l.indices = k->cls.p[by].type;
     op[j] = table;
