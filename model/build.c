@@ -244,6 +244,10 @@ tarn_term im_map(im_node *n, uint32_t fx, const tarn_term *t, uint32_t k) {
   return tarn_compute(n->L, tarn_fn_map(n->L, tarn_fx_subst(n->L, fx, with, k), left), arg, left);
 }
 
+tarn_term im_settled(im_node *n, tarn_term t) {
+  return tarn_mk(n->L, TARN_OP_MATERIALISE, 0, &t, 1);
+}
+
 tarn_term im_cast(im_node *n, tarn_term t, tarn_dtype to) {
   if (im_type(n, t) == to) return t;
   uint32_t c = scalar_fx(n, t);

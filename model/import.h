@@ -261,6 +261,9 @@ tarn_term im_concat(im_node *n, uint32_t axis, const tarn_term *t, uint32_t k);
 tarn_term im_stack(im_node *n, uint32_t axis, const tarn_term *t, uint32_t k); /* a new axis */
 tarn_term im_drop(im_node *n, tarn_term t, uint32_t axis);                     /* of extent 1 */
 tarn_term im_cast(im_node *n, tarn_term t, tarn_dtype to);
+/* What every later step reads is computed once: otherwise the expressions of all steps would be
+ * tried inside one another. */
+tarn_term im_settled(im_node *n, tarn_term t);
 double im_lowest(tarn_dtype t); /* -inf, or the least integer */
 /* Elementwise, numpy broadcasting; constants of one element move into the expression. */
 tarn_term im_map(im_node *n, uint32_t fx, const tarn_term *t, uint32_t k);

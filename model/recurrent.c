@@ -218,12 +218,6 @@ static tarn_term ended(cell *c, tarn_term length, int64_t t, tarn_term was, tarn
   return im_elp(c->n, "(select $1 $0 0)", p, 0, 2, now, live);
 }
 
-/* A state that every later step reads is computed once: otherwise the expressions of all steps
- * would be tried inside one another. */
-static tarn_term settled(im_node *n, tarn_term t) {
-  return tarn_mk(n->L, TARN_OP_MATERIALISE, 0, &t, 1);
-}
-
 /* The results of all steps (steps, batch, hidden); h and c are the state after them. */
 static tarn_term run(cell *c, tarn_term z, tarn_term length, bool backwards) {
   im_node *n = c->n;
@@ -238,8 +232,8 @@ static tarn_term run(cell *c, tarn_term z, tarn_term length, bool backwards) {
       y[t] = ended(c, length, t, h, &c->h);
       if (c->kind == LSTM) ended(c, length, t, s, &c->c);
     }
-    if (c->kind == LSTM) c->c = settled(n, c->c);
-    if (c->kind != LSTM || length != TARN_NONE) c->h = settled(n, c->h);
+    if (c->kind == LSTM) c->c = im_settled(n, c->c);
+    if (c->kind != LSTM || length != TARN_NONE) c->h = im_settled(n, c->h);
     if (length == TARN_NONE) y[t] = c->h;
     c->fed = length != TARN_NONE && c->r.scale != TARN_NONE ? y[t] : c->h;
   }

@@ -271,7 +271,8 @@ static const family_case cases[] = {
     {"in x f16 N,32\nrand w 32,8\nnode Cast k x -> z : to=1\nnode MatMul m z w -> t\n" NEXT, "N",
      37, 16, 1, 0, 0},
     /* an operator of libtarn-rt, which is told its dims */
-    {"in x f32 S,3,3\nnode Det d x -> t\nnode Exp e t -> y\nout y\n", "S", 33, 16, 1, 0, 0},
+    {"in x f32 S,9\ninit k i64 1 : 3\nnode TopK t x k -> v i : axis=1\nnode Exp e v -> y\nout y\n",
+     "S", 33, 16, 1, 0, 0},
     /* elements as the square of the size */
     {"in x f32 S,S\ninit f i64 1 : -1\nnode Exp e x -> t\nnode Reshape r t f -> y\nout y\n", "S",
      32, 16, 1, 0, 0},

@@ -14,7 +14,7 @@
 static const struct {
   const char *name;
   uint32_t nopaque;
-} opaque[] = {{"index", 3}, {"sample", 1}, {"unpool", 1}};
+} opaque[] = {{"index", 3}, {"unpool", 1}};
 
 static uint32_t expected_opaque(const char *name) {
   for (size_t i = 0; i < sizeof opaque / sizeof *opaque; i++)
