@@ -143,7 +143,7 @@ static bool left_out(void *user, uint32_t node) { return tarn_sat_left_out(user,
 static uint32_t class_of(void *user, tarn_term t) { return tarn_sat_class(user, t); }
 static uint32_t type_class(void *user, uint32_t cls) { return tarn_sat_type(user, cls); }
 
-/* What kernels of the host copy has no alternative: it is added to any choice. */
+/* What kernels of the host copy is known now; the choice was made by what each would ask for. */
 static void price_copies(tarn_compiled *c) {
   double t = tarn_kprog_copy_seconds(c->kernels, tarn_kprog_copies(c->kernels));
   c->choice.price += t;

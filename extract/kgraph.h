@@ -144,6 +144,10 @@ void kg_sequence(kgraph *k, tarn_kprog *p);  /* ksequence.c: kernels in the orde
 void kg_machines(kgraph *k);                 /* kplace.c: the machines of the description */
 void kg_machine(kgraph *k, uint32_t number); /* looks at one of them from now on */
 void kg_moves(kgraph *k);                    /* copies between places as candidates */
+/* Of a kernel that is no nest, which a GPU's host runs: seconds of the copies that it asks for,
+ * where the model's inputs are on the host, and its outputs are wanted there. What is copied in the
+ * end is known with the program (plan/copies.c). */
+double kg_exchanged(const kgraph *k, const kcand *c);
 uint32_t kg_next_node(const kgraph *k, uint32_t eclass,
                       uint32_t node); /* those left out are passed over */
 #define EACH_NODE(k, c, n)                                                                         \

@@ -83,3 +83,29 @@ void kg_moves(kgraph *k) {
         for (uint32_t b = 0; b < k->machines.n; b++)
           if (a != b && k->group.p[g].part_of[l] == TARN_NONE) move(k, g, l, a, b);
 }
+
+/* ---- the host of a GPU ---- */
+static bool is_output(const kgraph *k, uint32_t kcls) {
+  for (uint32_t i = 0; i < k->in->nroot; i++)
+    if (kg_class(k, k->in->root[i]) == kcls) return true;
+  return false;
+}
+static double copy_of(const kgraph *k, const tarn_hw_link *link, bool send, uint32_t type,
+                      const tarn_layout *l) {
+  double each = (double)tarn_dtype_size(tarn_type_get(k->L, type)->dtype);
+  return tarn_hw_link_seconds(link, send, (double)tarn_layout_elems(l) * each);
+}
+double kg_exchanged(const kgraph *k, const kcand *c) {
+  const tarn_hw *hw = k->of[c->machine].hw;
+  uint32_t type = k->cls.p[c->kcls].type;
+  double seconds = 0;
+  if (!hw->warps.lanes || !tarn_hw_traits_of(hw).calls) return 0;
+  for (uint32_t j = 0; j < c->nchild; j++) {
+    uint32_t at = c->child[j] == TARN_NONE ? TARN_NONE : kg_group_of(k, c->child[j]);
+    if (at != TARN_NONE && !k->group.p[at].input)
+      seconds += copy_of(k, &hw->link, false, k->group.p[at].type, &c->in[j]);
+  }
+  if (!tarn_type_get(k->L, type)->tuple && !is_output(k, c->kcls))
+    seconds += copy_of(k, &hw->link, true, type, &c->out[0]);
+  return seconds;
+}

@@ -224,6 +224,8 @@ static void emit_move(build *b, uint32_t ag, const kcand *c) {
 /* The kernel's term is its operator over inputs that stand for its buffers. */
 static void emit_other(build *b, uint32_t ag, const kcand *c) {
   kgraph *k = b->k;
+  double copies = kg_exchanged(k, c);
+  k->r->price -= copies, k->r->price_bound -= copies; /* those of the program are added to both */
   tarn_kernel x = {.name = kernel_name(b, ag, c),
                    .nodes = b->k->nodes[ag],
                    .kind = TARN_K_OPAQUE,
@@ -336,6 +338,7 @@ static void tell_gap(kgraph *k, const tarn_sel_result *r) {
 #define NEVER 1e6 /* seconds */
 static double weight_of(const kgraph *k, const kcand *c) {
   bool runs = c->kind == KC_NEST || c->kind == KC_OTHER;
+  if (c->kind == KC_OTHER) return c->price + kg_exchanged(k, c);
   if (!k->o->hw->alone || c->machine || !runs) return c->price;
   bool order = c->copy && c->node == TARN_NONE;
   return c->price + (order ? NEVER / 1e3 : c->copy ? 2 * NEVER : NEVER);

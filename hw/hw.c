@@ -96,7 +96,8 @@ tarn_hw_traits tarn_hw_traits_of(const tarn_hw *hw) {
   switch (hw->kind) {
   case TARN_HW_CPU:
     return (tarn_hw_traits){.any_nest = true, .calls = true, .links = true, .lookups = true};
-  case TARN_HW_GPU: return (tarn_hw_traits){.any_nest = true, .calls = !hw->host, .pads = true};
+  case TARN_HW_GPU:
+    return (tarn_hw_traits){.any_nest = true, .calls = !hw->host, .lookups = true, .pads = true};
   case TARN_HW_DSA: return (tarn_hw_traits){.pads = true};
   }
   return (tarn_hw_traits){0};

@@ -43,8 +43,7 @@ void low_step_fail(const low_step *s, LLVMValueRef pool, int code, const char *w
   LLVMBuildRet(M->b, LLVMConstInt(M->i32, (unsigned)code, 0));
 }
 
-/* Ends the step where an index was out of range. extent: of the axis; SEVERAL: they differ. */
-enum { SEVERAL = -1 };
+/* Ends the step where an index was out of range. extent: of the axis; LOW_SEVERAL: they differ. */
 static void check(const low_step *s, LLVMValueRef pool, LLVMValueRef outside, int64_t extent) {
   low_module *M = s->M;
   LLVMBasicBlockRef bad = low_step_block(s), good = low_step_block(s);
@@ -53,15 +52,15 @@ static void check(const low_step *s, LLVMValueRef pool, LLVMValueRef outside, in
   LLVMPositionBuilderAtEnd(M->b, bad);
   low_step_fail(s, pool, TARN_REF_INDEX,
                 tarn_format(M->cx, "%s: an index is out of range%s", s->k->name,
-                            extent == SEVERAL ? "" : axis));
+                            extent == LOW_SEVERAL ? "" : axis));
   LLVMPositionBuilderAtEnd(M->b, good);
 }
-static int64_t extent_of(const tarn_lang *L, const tarn_kernel *k) {
+int64_t low_lookup_rows(const tarn_lang *L, const tarn_kernel *k) {
   const tarn_nest *n = tarn_nest_get(L, k->nest);
   int64_t extent = 0;
   for (uint32_t j = 0; j < k->nin; j++) {
     int64_t rows = tarn_nest_rows(L, n, j);
-    if (rows && extent && rows != extent) return SEVERAL;
+    if (rows && extent && rows != extent) return LOW_SEVERAL;
     if (rows) extent = rows;
   }
   return extent;
@@ -70,7 +69,7 @@ void low_check_lookups(low_module *M, LLVMValueRef fn, const tarn_kprog *p, cons
                        LLVMValueRef outside) {
   LLVMValueRef set = LLVMBuildLoad2(M->b, M->i8, outside, "");
   LLVMValueRef any = LLVMBuildICmp(M->b, LLVMIntNE, set, LLVMConstNull(M->i8), "");
-  check(&(step){M, fn, p, k}, LLVMGetParam(fn, 3), any, extent_of(M->L, k));
+  check(&(step){M, fn, p, k}, LLVMGetParam(fn, 3), any, low_lookup_rows(M->L, k));
 }
 
 /* ---------------------------------------------------------------- gather

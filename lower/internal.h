@@ -214,6 +214,10 @@ LLVMValueRef low_off_scalar(low_fn *E, const low_off *o);
  * flag. */
 LLVMValueRef low_index_inside(low_module *M, LLVMValueRef i, tarn_dtype type, int64_t extent,
                               LLVMValueRef outside);
+/* Of a function whose nest has lookups: before the nest, and behind it, where `to` is set if one
+ * was out of range: a byte, or on a GPU a word of 32 bits. */
+void low_lookups_begin(low_fn *E);
+void low_lookups_end(low_fn *E, LLVMValueRef to);
 
 /* access.c */
 /* Prefetches the line at p plus so many bytes: into all caches (3), L2 and beyond (2), L3 (1). */

@@ -65,16 +65,6 @@ static LLVMValueRef begin_body(const make *m, low_fn *E, const char *name) {
   low_fn_begin(E, M, f, NULL);
   return f;
 }
-/* Threads set the byte and never clear it. */
-static void tell_outside(low_fn *E, LLVMValueRef to) {
-  low_module *M = E->M;
-  LLVMBasicBlockRef yes = low_block(E, "outside"), no = low_block(E, "inside");
-  LLVMBuildCondBr(M->b, LLVMBuildLoad2(M->b, M->i1, E->outside, ""), yes, no);
-  low_begin(E, yes);
-  LLVMBuildStore(M->b, LLVMConstInt(M->i8, 1, 0), to);
-  LLVMBuildBr(M->b, no);
-  low_begin(E, no);
-}
 /* streaming: there are non-temporal stores, which a fence makes visible to others. */
 static LLVMValueRef emit_loops(const make *m, tarn_plan_nest *plan, uint32_t region,
                                const char *name, bool streaming) {
@@ -85,12 +75,9 @@ static LLVMValueRef emit_loops(const make *m, tarn_plan_nest *plan, uint32_t reg
     *(i < m->nin ? &in[i] : &out[i - m->nin]) = LLVMGetParam(f, 3 + i);
   E.scratch = LLVMGetParam(f, 0), E.scratch_bytes = &m->k->scratch;
   bool looks = m->ops > m->nin + m->nout;
-  if (looks) {
-    E.outside = low_alloca(&E, M->i1, 1);
-    LLVMBuildStore(M->b, LLVMConstInt(M->i1, 0, 0), E.outside);
-  }
+  if (looks) low_lookups_begin(&E);
   low_nest_emit(low_nest_new(M, plan), region, &E, in, out, LLVMGetParam(f, 1), LLVMGetParam(f, 2));
-  if (looks) tell_outside(&E, LLVMGetParam(f, 3 + m->nin + m->nout));
+  if (looks) low_lookups_end(&E, LLVMGetParam(f, 3 + m->nin + m->nout));
   if (streaming) LLVMBuildFence(M->b, LLVMAtomicOrderingSequentiallyConsistent, false, "");
   LLVMBuildRetVoid(M->b);
   return f;

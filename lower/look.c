@@ -25,6 +25,25 @@ LLVMValueRef low_index_inside(low_module *M, LLVMValueRef i, tarn_dtype type, in
   return LLVMBuildSelect(M->b, out, zero, i, "");
 }
 
+void low_lookups_begin(low_fn *E) {
+  low_module *M = E->M;
+  E->outside = low_alloca(E, M->i1, 1);
+  LLVMBuildStore(M->b, LLVMConstInt(M->i1, 0, 0), E->outside);
+}
+/* Threads set it and never clear it. */
+void low_lookups_end(low_fn *E, LLVMValueRef to) {
+  low_module *M = E->M;
+  LLVMBasicBlockRef yes = low_block(E, "outside"), no = low_block(E, "inside");
+  LLVMBuildCondBr(M->b, LLVMBuildLoad2(M->b, M->i1, E->outside, ""), yes, no);
+  low_begin(E, yes);
+  if (E->thread)
+    LLVMBuildAtomicRMW(M->b, LLVMAtomicRMWBinOpOr, to, LLVMConstInt(M->i32, 1, 0),
+                       LLVMAtomicOrderingMonotonic, 0);
+  else LLVMBuildStore(M->b, LLVMConstInt(M->i8, 1, 0), to);
+  LLVMBuildBr(M->b, no);
+  low_begin(E, no);
+}
+
 /* Lanes in their own order, or one number where all read the same. */
 low_off low_row(low_fn *E, low_access *look, const tarn_plan_term *t) {
   const low_off none = {0};

@@ -27,6 +27,7 @@ static void check_levels(const tarn_plan_nest *N, const tarn_plan_stage *st,
     if (h->at != s->hold[0].at || h->slots != s->hold[0].slots)
       refuse(N, "all at one level and in as many slots");
     if (st->s->read[h->operand].stage) refuse(N, "none of another stage");
+    if (st->s->read[h->operand].row.by) refuse(N, "none of which a lookup names the rows");
   }
   if (!st->red || s->nhold > MOST_HELD || until < s->acc) refuse(N, "not of this stage");
   for (uint32_t i = 0; i < s->nlevel; i++) {

@@ -486,6 +486,7 @@ static bool begin(tiles *t) {
   const tarn_func *f = tarn_fn_get(t->L, n->stage[0].fn);
   tarn_stage_dims d = tarn_stage_dims_of(n, 0);
   if (!m->reduces || m->custom || m->nshared || f->nops != 2 || m->n == m->nacc) return false;
+  if (n->stage[0].nlook) return false; /* what is held lies at known places */
   for (uint32_t i = 0; i < m->n; i++)
     if (d.dim[i] == 0) return false;
   for (uint32_t r = 0; r < 2; r++) {

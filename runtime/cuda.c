@@ -25,7 +25,9 @@ typedef struct cuda {
   cu_module module;
   cu_function *function; /* of each launch */
   cu_graph_exec *graph;  /* of each segment; NULL: not captured yet */
-  cu_address memory, constants, workspace, *in, *out;
+  cu_address memory, constants, workspace, flags, *in, *out;
+  uint32_t *flag; /* of launches with lookups, as a run has left them */
+  uint32_t nflag;
   cu_address *argument; /* of a launch, and where each lies */
   void **param;
   bool *plain; /* segments that could not be captured */
@@ -138,7 +140,7 @@ static bool allocate(cuda *g) {
   const tarn_rt_model *m = g->m;
   size_t have = 0, all = 0;
   uint64_t want = round_up(m->const_bytes) + round_up(g->gpu->workspace) + bytes_of(m->in, m->nin) +
-                  bytes_of(m->out, m->nout) + ALIGN;
+                  bytes_of(m->out, m->nout) + round_up(g->nflag * TARN_RT_FLAG) + ALIGN;
   TRY(g, memory_info(&have, &all), "free memory of the GPU");
   int error = want > have ? CU_OUT_OF_MEMORY : g->d.memory_new(&g->memory, want);
   if (error == CU_OUT_OF_MEMORY)
@@ -147,7 +149,8 @@ static bool allocate(cuda *g) {
   if (error) return failed(g, error, "memory on the GPU");
   g->constants = g->memory;
   uint64_t at = spread(m->in, m->nin, g->constants + round_up(m->const_bytes), g->in);
-  g->workspace = spread(m->out, m->nout, at, g->out);
+  g->flags = spread(m->out, m->nout, at, g->out);
+  g->workspace = g->flags + round_up(g->nflag * TARN_RT_FLAG);
   return true;
 }
 static bool upload_constants(const cuda *g) {
@@ -162,6 +165,7 @@ static cu_address address(const cuda *g, const tarn_rt_place *x) {
   case TARN_RT_INPUT: return g->in[x->index] + x->offset;
   case TARN_RT_OUTPUT: return g->out[x->index] + x->offset;
   case TARN_RT_CONSTANTS: return g->constants + x->offset;
+  case TARN_RT_FLAGS: return g->flags + x->offset;
   default: return g->workspace + x->offset;
   }
 }
@@ -295,6 +299,37 @@ static bool exchange(const cuda *g, const ports *p, const tarn_rt_transfer *t, u
   return true;
 }
 
+/* ---------------------------------------------------------------- lookups */
+static bool looks_up(const cuda *g, const tarn_rt_segment *s) {
+  for (uint32_t i = s->first; i < s->first + s->n; i++)
+    if (g->gpu->launch[i].rows) return true;
+  return false;
+}
+static bool clear_flags(const cuda *g, const tarn_rt_segment *s) {
+  if (looks_up(g, s))
+    TRY(g, set(g->flags, 0, g->nflag * TARN_RT_FLAG, g->stream), "clearing the flags of lookups");
+  return true;
+}
+static bool fetch_flags(const cuda *g, const tarn_rt_segment *s) {
+  if (looks_up(g, s))
+    TRY(g, copy((uintptr_t)g->flag, g->flags, g->nflag * TARN_RT_FLAG, g->stream),
+        "copying the flags of lookups");
+  return true;
+}
+/* The segment has ended, and its flags are here. */
+static bool all_inside(cuda *g, const tarn_rt_segment *s) {
+  for (uint32_t i = s->first; i < s->first + s->n; i++) {
+    const tarn_rt_launch *l = &g->gpu->launch[i];
+    if (!l->rows || !g->flag[l->arg[l->narg - 1].offset / TARN_RT_FLAG]) continue;
+    g->code = TARN_REF_INDEX;
+    if (l->rows == TARN_RT_ANY_ROWS)
+      return fails(g->why, "%.80s: an index is out of range", kernel_of(g, l));
+    return fails(g->why, "%.80s: an index is out of range, the axis has %u elements",
+                 kernel_of(g, l), l->rows);
+  }
+  return true;
+}
+
 /* ---------------------------------------------------------------- failures of the device */
 static bool reopen(cuda *g) {
   for (uint32_t i = 0; i < g->gpu->nsegment; i++) g->graph[i] = NULL;
@@ -342,12 +377,12 @@ static void diagnose(cuda *g, const ports *p, uint32_t segment, int error) {
 static bool run(cuda *g, uint32_t segment, const ports *p) {
   const tarn_rt_segment *s = &g->gpu->segment[segment];
   int lost = 0;
-  bool ok = exchange(g, p, s->to, s->nto, false) && start(g, segment, &lost) &&
-            exchange(g, p, s->from, s->nfrom, true);
+  bool ok = exchange(g, p, s->to, s->nto, false) && clear_flags(g, s) && start(g, segment, &lost) &&
+            fetch_flags(g, s) && exchange(g, p, s->from, s->nfrom, true);
   int error = g->d.stream_wait(g->stream);
   if (!lost && error) lost = error;
   if (lost) diagnose(g, p, segment, lost);
-  return ok && !lost;
+  return ok && !lost && all_inside(g, s);
 }
 static int device(void *user, uint32_t segment, const void *const *in, void *const *out,
                   void *workspace, char *message) {
@@ -367,21 +402,25 @@ static void drop(void *user) {
   cuda *g = user;
   if (!g->lost) close_context(g);
   if (g->d.handle) dlclose(g->d.handle);
-  free(g->function), free(g->graph), free(g->plain), free(g->in), free(g->out);
+  free(g->function), free(g->graph), free(g->plain), free(g->in), free(g->out), free(g->flag);
   free(g->argument), free(g->param);
   free(g);
 }
 static bool make_lists(cuda *g) {
   const tarn_rt_model *m = g->m;
   uint32_t most = 1;
-  for (uint32_t i = 0; i < g->gpu->nlaunch; i++)
+  for (uint32_t i = 0; i < g->gpu->nlaunch; i++) {
     if (g->gpu->launch[i].narg > most) most = g->gpu->launch[i].narg;
+    g->nflag += g->gpu->launch[i].rows != 0;
+  }
+  g->flag = calloc(g->nflag + 1, sizeof *g->flag);
   g->argument = calloc(most, sizeof *g->argument), g->param = calloc(most, sizeof *g->param);
   g->function = calloc(g->gpu->nlaunch + 1, sizeof *g->function);
   g->graph = calloc(g->gpu->nsegment + 1, sizeof *g->graph);
   g->plain = calloc(g->gpu->nsegment + 1, sizeof *g->plain);
   g->in = calloc(m->nin + 1, sizeof *g->in), g->out = calloc(m->nout + 1, sizeof *g->out);
-  return g->function && g->graph && g->plain && g->in && g->out && g->argument && g->param;
+  return g->flag && g->function && g->graph && g->plain && g->in && g->out && g->argument &&
+         g->param;
 }
 static bool open_all(cuda *g) {
   tarn_rt_cuda_info info = {0};

@@ -16,10 +16,11 @@
  * that are no PTX run on the host between two such segments, and what they exchange is copied. In
  * a program without them, in[i] and out[i] may be addresses of the device (of DLPack tensors, say).
  *
- * A run whose kernel fails returns TARN_REF_PROGRAM, and pool->message names it. A kernel that has
- * run wild takes the context with it: the pool makes a new one, in which the kernels run one by one
- * to find which it was, and works on. In a process with other users of the driver theirs is lost
- * too: the driver gives up the whole context. */
+ * A run in which an index is out of range returns TARN_REF_INDEX, as on a CPU, when the segment has
+ * ended. A run whose kernel fails returns TARN_REF_PROGRAM, and pool->message names it. A kernel
+ * that has run wild takes the context with it: the pool makes a new one, in which the kernels run
+ * one by one to find which it was, and works on. In a process with other users of the driver theirs
+ * is lost too: the driver gives up the whole context. */
 #ifndef TARN_RUNTIME_CUDA_H
 #define TARN_RUNTIME_CUDA_H
 #include "runtime/rt.h"
@@ -52,17 +53,29 @@ TARN_RT_API int tarn_rt_cuda_time(tarn_rt_pool *pool, const void *const *in, uin
                                   uint32_t rounds, double *seconds);
 
 /* ---- what an emitted program carries: tarn_rt_model.gpu ---- */
-/* Where something lies: in an input, an output, the constants or the workspace. */
-enum { TARN_RT_INPUT, TARN_RT_OUTPUT, TARN_RT_CONSTANTS, TARN_RT_WORKSPACE, TARN_RT_NOWHERE };
+/* Where something lies: in an input, an output, the constants or the workspace; or a word for each
+ * launch with lookups, which is set where an index is out of range. */
+enum {
+  TARN_RT_INPUT,
+  TARN_RT_OUTPUT,
+  TARN_RT_CONSTANTS,
+  TARN_RT_WORKSPACE,
+  TARN_RT_NOWHERE,
+  TARN_RT_FLAGS
+};
+#define TARN_RT_FLAG     4 /* bytes of such a word */
+#define TARN_RT_ANY_ROWS UINT32_MAX
 typedef struct tarn_rt_place {
   uint32_t at, index; /* index: of inputs and outputs */
   uint64_t offset;    /* bytes */
 } tarn_rt_place;
 typedef struct tarn_rt_launch {
-  const char *entry;                        /* of the PTX */
-  uint32_t kernel;                          /* its number in tarn_rt_model.kernel_name */
-  uint32_t grid, block, shared, narg, zero; /* shared: bytes that the launch asks for; zero: 0 */
-  const tarn_rt_place *arg;                 /* addresses, in the order of the entry's parameters */
+  const char *entry;                  /* of the PTX */
+  uint32_t kernel;                    /* its number in tarn_rt_model.kernel_name */
+  uint32_t grid, block, shared, narg; /* shared: bytes that the launch asks for */
+  uint32_t rows; /* of which its lookups name one, TARN_RT_ANY_ROWS where tables differ; 0: it has
+                    no lookups. Those of others set the flag that is its last argument. */
+  const tarn_rt_place *arg; /* addresses, in the order of the entry's parameters */
 } tarn_rt_launch;
 typedef struct tarn_rt_transfer {
   tarn_rt_place place; /* the same of the host's and of the device's memory */

@@ -62,7 +62,7 @@ typedef struct tarn_rt_port {
   const int64_t *dim; /* row-major, contiguous */
   uint64_t bytes;
 } tarn_rt_port;
-#define TARN_RT_VERSION 5
+#define TARN_RT_VERSION 6
 struct tarn_rt_gpu; /* runtime/cuda.h */
 typedef struct tarn_rt_model {
   uint32_t version;

@@ -90,14 +90,17 @@ typedef struct tarn_ptx_port {
   uint32_t n;
   int64_t dim[TARN_MAX_DIMS], bytes;
 } tarn_ptx_port;
-/* Where something lies: in an input, an output, the weights, the workspace, or nowhere. */
+/* Where something lies: in an input, an output, the weights, the workspace, nowhere, or among the
+ * flags, words that launches with lookups set where an index is out of range. */
 typedef enum tarn_ptx_where {
   TARN_PTX_INPUT,
   TARN_PTX_OUTPUT,
   TARN_PTX_WEIGHTS,
   TARN_PTX_WORKSPACE,
-  TARN_PTX_NOWHERE
+  TARN_PTX_NOWHERE,
+  TARN_PTX_FLAGS
 } tarn_ptx_where;
+#define TARN_PTX_FLAG 4 /* bytes */
 typedef struct tarn_ptx_place {
   tarn_ptx_where at;
   uint32_t index; /* INPUT, OUTPUT */
@@ -109,6 +112,8 @@ typedef struct tarn_ptx_step {
   const char *kernel; /* of the program; COPIES: NULL */
   uint32_t entry, grid, block, narg;
   uint32_t shared;           /* bytes that the launch asks for */
+  bool looks;                /* it has lookups: its last argument is its flag */
+  uint32_t rows;             /* of which lookups name one; 0: the tables differ */
   const tarn_ptx_place *arg; /* LAUNCHES; COPIES: from, and to */
   int64_t bytes;             /* COPIES */
   tarn_ptx_counts counts;    /* of the last run */
@@ -120,7 +125,7 @@ typedef struct tarn_ptx_program {
   const tarn_ptx_port *in, *out;
   const tarn_ptx_place *buffer; /* of the kernel program (program.tarn) */
   tarn_ptx_step *step;
-  int64_t workspace, weights;
+  int64_t workspace, weights, flags;
 } tarn_ptx_program;
 TARN_API tarn_ptx_program *tarn_ptx_load(tarn_ctx *cx, const char *dir); /* raises */
 /* A kernel that is no PTX: buffer[b] is where buffer b begins, or NULL. What the kernel writes is

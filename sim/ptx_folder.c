@@ -71,15 +71,17 @@ static int64_t extent(const tarn_ptx_program *p, const tarn_ptx_place *x) {
   case TARN_PTX_OUTPUT: return p->out[x->index].bytes;
   case TARN_PTX_WEIGHTS: return p->weights;
   case TARN_PTX_WORKSPACE: return p->workspace;
+  case TARN_PTX_FLAGS: return p->flags;
   default: return 0;
   }
 }
 static tarn_ptx_place read_place(const loading *l, yajl_val v) {
-  static const char *const names[] = {"input", "output", "weights", "workspace", "nowhere"};
+  static const char *const names[] = {"input",     "output",  "weights",
+                                      "workspace", "nowhere", "flags"};
   const char *at = text(l, v, "at");
   uint32_t k = 0;
-  while (k < 5 && strcmp(at, names[k])) k++;
-  if (k == 5) refuse(l, "at", "input, output, weights, workspace or nowhere is expected");
+  while (k < 6 && strcmp(at, names[k])) k++;
+  if (k == 6) refuse(l, "at", "input, output, weights, workspace, nowhere or flags is expected");
   tarn_ptx_place x = {.at = (tarn_ptx_where)k};
   x.offset = whole(l, v, "offset", MOST_BYTES);
   if (k < 2) {
@@ -99,6 +101,9 @@ static tarn_ptx_place *read_places(const loading *l, yajl_val in, const char *ke
 }
 
 /* ---------------------------------------------------------------- steps */
+static bool is_flag(const loading *l, const tarn_ptx_place *x) {
+  return x->at == TARN_PTX_FLAGS && x->offset + TARN_PTX_FLAG <= l->p->flags;
+}
 static void read_launch(const loading *l, yajl_val v, tarn_ptx_step *s) {
   const char *entry = text(l, v, "entry");
   s->entry = tarn_ptx_find(l->p->ptx, entry);
@@ -109,6 +114,10 @@ static void read_launch(const loading *l, yajl_val v, tarn_ptx_step *s) {
   s->block = (uint32_t)whole(l, v, "block", 1024);
   if (has(v, "shared")) s->shared = (uint32_t)whole(l, v, "shared", 1 << 20);
   s->arg = read_places(l, v, "arguments", &s->narg);
+  s->looks = has(v, "rows");
+  if (s->looks) s->rows = (uint32_t)whole(l, v, "rows", UINT32_MAX);
+  if (s->looks && (!s->narg || !is_flag(l, &s->arg[s->narg - 1])))
+    refuse(l, "rows", "the last argument is no flag");
   const tarn_ptx_entry *e = tarn_ptx_entry_at(l->p->ptx, s->entry);
   bool addresses = e->nparam == s->narg;
   for (uint32_t i = 0; addresses && i < e->nparam; i++) addresses = e->param[i].bytes == 8;
@@ -144,6 +153,7 @@ static void read_all(const loading *l, yajl_val tree) {
   p->hw = text(l, tree, "hw");
   p->workspace = whole(l, tree, "workspace", MOST_BYTES);
   p->weights = whole(l, tree, "weights", MOST_BYTES);
+  if (has(tree, "flags")) p->flags = whole(l, tree, "flags", MOST_BYTES);
   p->in = read_ports(l, tree, "inputs", &p->nin), p->out = read_ports(l, tree, "outputs", &p->nout);
   p->buffer = read_places(l, tree, "buffers", &p->nbuffer);
   p->nstep = list(l, tree, "launches", &item);
@@ -176,13 +186,14 @@ typedef struct run {
   tarn_ctx *cx;
   tarn_ptx_program *p;
   tarn_ptx_device *d;
-  memory *in, *out, weights, workspace;
+  memory *in, *out, weights, workspace, flags;
 } run;
 static const memory *of(const run *r, const tarn_ptx_place *x) {
   switch (x->at) {
   case TARN_PTX_INPUT: return &r->in[x->index];
   case TARN_PTX_OUTPUT: return &r->out[x->index];
   case TARN_PTX_WEIGHTS: return &r->weights;
+  case TARN_PTX_FLAGS: return &r->flags;
   default: return &r->workspace;
   }
 }
@@ -216,7 +227,17 @@ static void map_all(run *r, const tarn_tensor *const *in, tarn_tensor *const *ou
     r->out[i] = map(r, name, out[i]->data, p->out[i].bytes, TARN_PTX_UNDEFINED);
   }
   r->weights = map(r, "weights", weights, p->weights, TARN_PTX_CONSTANT);
+  r->flags = map(r, "flags", room(r, p->flags), p->flags, TARN_PTX_WRITTEN);
   r->workspace = map(r, "workspace", room(r, p->workspace), p->workspace, TARN_PTX_UNDEFINED);
+}
+static void check_lookups(const run *r, const tarn_ptx_step *s) {
+  uint32_t flag = 0;
+  if (!s->looks) return;
+  memcpy(&flag, r->flags.data + s->arg[s->narg - 1].offset, sizeof flag);
+  if (!flag) return;
+  const char *axis = tarn_format(r->cx, ", the axis has %u elements", s->rows);
+  tarn_raise(r->cx, TARN_BAD_INPUT, "%s: an index is out of range%s", tarn_shown(r->cx, s->kernel),
+             s->rows ? axis : "");
 }
 static void launch(run *r, tarn_ptx_step *s) {
   const tarn_ptx_entry *e = tarn_ptx_entry_at(r->p->ptx, s->entry);
@@ -228,6 +249,7 @@ static void launch(run *r, tarn_ptx_step *s) {
   tarn_ptx_launch l = {.entry = s->entry, .grid = {s->grid, 1, 1}, .block = {s->block, 1, 1}};
   l.param = param, l.shared = s->shared;
   tarn_ptx_run(r->d, &l, &s->counts);
+  check_lookups(r, s);
 }
 static void call(run *r, const tarn_ptx_step *s, tarn_ptx_host *host, void *user) {
   tarn_ptx_program *p = r->p;

@@ -381,13 +381,13 @@ static void try_parts(tarn_ctx *cx, void *arg) {
   }
   tarn_rt_pool_free(pool);
 }
-START_TEST(test_parts) { in_context(try_parts, (void *)(uintptr_t) "resize_set_11"); }
+START_TEST(test_parts) { in_context(try_parts, (void *)(uintptr_t) "tensor_scatter"); }
 END_TEST
 
 /* ---------------------------------------------------------------- copies */
 #define FROM_TABLE                                                                                 \
-  "(compute (map (neg $0)) (gather 0 (compute (map (exp $0)) (input e ((30 40) ()) f32)) (input "  \
-  "n ((2) ()) i32)))"
+  "(compute (map (neg $0)) (nth 0 (opaque TopK (axis 0) ((f32 ((2 40) ())) (i64 ((2 40) ()))) "    \
+  "(compute (map (exp $0)) (input e ((30 40) ()) f32)))))"
 static uint64_t in_workspace(const tarn_rt_transfer *t, uint32_t n) {
   uint64_t bytes = 0;
   for (uint32_t i = 0; i < n; i++) bytes += t[i].place.at == TARN_RT_WORKSPACE ? t[i].bytes : 0;
@@ -419,6 +419,43 @@ static void try_copies(tarn_ctx *cx, void *arg) {
   values(&s[2]);
 }
 START_TEST(test_copies) { in_context(try_copies, NULL); }
+END_TEST
+
+/* ---------------------------------------------------------------- lookups */
+#define TWO_TABLES                                                                                 \
+  "(compute (map (add $0 $1)) (gather 0 (input e ((30 40) ()) f32) (input n ((3) ()) i32)) "       \
+  "(gather "                                                                                       \
+  "0 (input f ((9 40) ()) f32) (input m ((3) ()) i32)))"
+static void *input_of(const subject *s, const char *name) {
+  for (uint32_t i = 0; i < s->m->nin; i++)
+    if (!strcmp(s->m->in[i].name, name)) return (void *)(uintptr_t)s->from[i];
+  ck_abort_msg("no input %s", name);
+}
+/* The rows are read on the device, which says where there is none. */
+static void try_rows(tarn_ctx *cx, void *arg) {
+  const char *model = tarn_format(cx, "%s/g.term", pipeline_folder(cx));
+  tarn_write_file(cx, model, arg, strlen(arg));
+  subject s = subject_of(cx, model, NULL);
+  ck_assert_uint_eq(s.m->gpu->nsegment, 1);
+  values(&s);
+  tarn_rt_pool *pool = pool_of(&s);
+  int32_t *n = input_of(&s, "n"), was = n[1];
+  static const int32_t wrong[] = {30, -31, INT32_MAX, INT32_MIN};
+  for (uint32_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    n[1] = wrong[i];
+    ck_assert_int_eq(run(&s, pool), TARN_REF_INDEX);
+    ck_assert_msg(strstr(pool->message, ": an index is out of range"), "%s", pool->message);
+    n[1] = was;
+    again(&s, pool);
+  }
+  tarn_rt_pool_free(pool);
+}
+START_TEST(test_rows) {
+  static const char *const text[] = {
+      "(compute (map (exp $0)) (gather 0 (input e ((30 40) ()) f32) (input n ((3) ()) i32)))",
+      TWO_TABLES};
+  in_context(try_rows, (void *)(uintptr_t)text[_i]);
+}
 END_TEST
 
 /* ---------------------------------------------------------------- time */
@@ -573,6 +610,7 @@ int main(int argc, char **argv) {
   tcase_add_test(t, test_failures);
   tcase_add_test(t, test_parts);
   tcase_add_test(t, test_copies);
+  tcase_add_loop_test(t, test_rows, 0, 2);
   tcase_add_test(t, test_time);
   tcase_add_test(t, test_info);
   tcase_add_test(t, test_driver);

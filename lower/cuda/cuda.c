@@ -6,7 +6,9 @@
  *   model.so      the same to be linked, with the kernels of the host
  *
  * Kernels take the addresses of operands and results, then that of the threads' scratch memory
- * where one needs it. What is not in PTX by itself (a function of libm) is refused. */
+ * where one needs it, then that of a word which is set where a lookup was out of range. What is not
+ * in PTX by itself (a function of libm) is refused. */
+#include "lower/calls.h"
 #include "lower/cuda/cuda.h"
 #include <stdio.h>
 #include <string.h>
@@ -47,14 +49,14 @@ static void annotate(low_module *M, LLVMValueRef f, const char *what, uint32_t v
   LLVMAddNamedMetadataOperand(M->m, "nvvm.annotations",
                               LLVMMetadataAsValue(M->lc, LLVMMDNodeInContext2(M->lc, m, 3)));
 }
-static LLVMValueRef begin_kernel(low_module *M, const region *r, uint32_t nin, uint32_t nout) {
-  LLVMTypeRef t[TARN_MAX_OPERANDS + 9];
-  for (uint32_t i = 0; i < nin + nout + 1; i++) t[i] = M->ptr;
-  LLVMValueRef f = LLVMAddFunction(M->m, r->entry, LLVMFunctionType(M->vt, t, nin + nout + 1, 0));
+static LLVMValueRef begin_kernel(low_module *M, const region *r, uint32_t nin, uint32_t nparam) {
+  LLVMTypeRef t[TARN_MAX_OPERANDS + 10];
+  for (uint32_t i = 0; i < nparam; i++) t[i] = M->ptr;
+  LLVMValueRef f = LLVMAddFunction(M->m, r->entry, LLVMFunctionType(M->vt, t, nparam, 0));
   LLVMSetFunctionCallConv(f, KERNEL);
   annotate(M, f, "kernel", 1), annotate(M, f, "maxntidx", r->block);
   annotate(M, f, "minctasm", 1); /* else ptxas spills to have more blocks at once */
-  for (uint32_t i = 0; i < nin + nout + 1; i++) {
+  for (uint32_t i = 0; i < nparam; i++) {
     low_attribute(M, f, 1 + i, "noalias");
     if (i < nin) low_attribute(M, f, 1 + i, "readonly");
   }
@@ -96,7 +98,9 @@ static void emit_region(cuda *g, tarn_plan_nest *plan, uint32_t no, region *r, u
   int64_t shared = tarn_plan_shared(plan, no);
   LLVMValueRef in[TARN_MAX_OPERANDS], out[8], thread;
   size_region(plan, no, r);
-  LLVMValueRef f = begin_kernel(M, r, nin, nout);
+  bool looks = tarn_nest_looks_up(plan->n);
+  uint32_t scratch = nin + nout, nparam = scratch + 1 + looks;
+  LLVMValueRef f = begin_kernel(M, r, nin, nparam);
   low_fn_begin(&E, M, f, NULL);
   for (uint32_t i = 0; i < nin + nout; i++)
     *(i < nin ? &in[i] : &out[i - nin]) = LLVMGetParam(f, i);
@@ -107,12 +111,14 @@ static void emit_region(cuda *g, tarn_plan_nest *plan, uint32_t no, region *r, u
   /* Locals are made at the end of the entry block, behind what they are made of. */
   LLVMBasicBlockRef work = low_block(&E, "work");
   LLVMBasicBlockRef done = low_block(&E, "done");
-  LLVMValueRef size = begin_scratch(&E, LLVMGetParam(f, nin + nout), r->team ? item : thread);
+  LLVMValueRef size = begin_scratch(&E, LLVMGetParam(f, scratch), r->team ? item : thread);
   LLVMValueRef has = LLVMBuildICmp(M->b, LLVMIntULT, item, low_index(M, r->items), "");
   E.entry = LLVMGetInsertBlock(M->b);
   LLVMBuildCondBr(M->b, r->team ? LLVMConstInt(M->i1, 1, 0) : has, work, done);
   low_begin(&E, work);
+  if (looks) low_lookups_begin(&E);
   low_nest_emit(low_nest_new(M, plan), no, &E, in, out, item, NULL);
+  if (looks) low_lookups_end(&E, LLVMGetParam(f, scratch + 1));
   LLVMBuildBr(M->b, done);
   low_begin(&E, done);
   LLVMBuildRetVoid(M->b);
@@ -150,12 +156,14 @@ static void step(cuda *g, uint32_t no) {
     tarn_raise(g->M->cx, TARN_INTERNAL, "lower: %s: too many operands", k->name);
   tarn_plan_operands(g->p, k, in, out);
   const function *f = function_of(g, k, in, out);
+  int64_t rows = low_lookup_rows(g->M->L, k);
   for (uint32_t i = 0; i < f->n; i++) {
     const region *r = &f->r[i];
     if (!r->items) continue;
     int64_t grid = r->team ? r->items : tarn_ceildiv(r->items * r->each, r->block);
     int64_t scratch = (r->team ? grid : grid * r->block) * (int64_t)r->scratch;
     tarn_rt_launch l = {.entry = r->entry, .kernel = no, .block = r->block, .shared = r->shared};
+    l.rows = rows < 0 || rows > TARN_RT_ANY_ROWS ? TARN_RT_ANY_ROWS : (uint32_t)rows;
     cuda_launch(g->program, l, grid, scratch, in, out);
   }
 }

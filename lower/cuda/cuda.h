@@ -17,6 +17,7 @@ typedef struct cuda_program {
   const tarn_memory_plan *plan;
   TARN_VEC(tarn_rt_launch) launch; /* in the order of the kernels */
   int64_t scratch;                 /* bytes of all threads of a launch, the most */
+  uint32_t nflag;                  /* launches with lookups */
 } cuda_program;
 cuda_program *cuda_program_new(tarn_ctx *cx, const tarn_kprog *p, const tarn_memory_plan *plan);
 /* Adds l, of kernel l.kernel, on its operands; scratch: bytes of all its threads. */

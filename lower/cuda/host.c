@@ -117,7 +117,8 @@ static LLVMValueRef launch_row(low_module *M, const types *t, const tarn_rt_laun
   LLVMValueRef *arg = row(M, l->narg);
   for (uint32_t i = 0; i < l->narg; i++) arg[i] = place(M, &l->arg[i]);
   return VALUE(M, low_text(M, l->entry), u32(M, l->kernel), u32(M, l->grid), u32(M, l->block),
-               u32(M, l->shared), u32(M, l->narg), u32(M, 0), low_table(M, t->place, arg, l->narg));
+               u32(M, l->shared), u32(M, l->narg), u32(M, l->rows),
+               low_table(M, t->place, arg, l->narg));
 }
 static LLVMValueRef transfers(low_module *M, const types *t, const tarn_rt_transfer *x,
                               uint32_t n) {

@@ -42,13 +42,14 @@ static tarn_rt_place operand(const cuda_program *g, uint32_t buf, const tarn_lay
 void cuda_launch(cuda_program *g, tarn_rt_launch l, int64_t grid, int64_t scratch,
                  const tarn_plan_operand *in, const tarn_plan_operand *out) {
   const tarn_kernel *k = &g->p->ker[l.kernel];
-  tarn_rt_place *arg = TARN_ARRAY(g->cx, tarn_rt_place, k->nin + k->nout + 1);
+  tarn_rt_place *arg = TARN_ARRAY(g->cx, tarn_rt_place, k->nin + k->nout + 2);
   if (grid > INT32_MAX)
     tarn_raise(g->cx, TARN_BAD_INPUT, "kernel %s: %lld blocks of threads", k->name,
                (long long)grid);
   for (uint32_t i = 0; i < k->nin; i++) arg[l.narg++] = operand(g, k->in[i], &in[i].layout);
   for (uint32_t i = 0; i < k->nout; i++) arg[l.narg++] = operand(g, k->out[i], &out[i].layout);
   arg[l.narg++] = at(TARN_RT_WORKSPACE, scratch ? g->plan->bytes : 0);
+  if (l.rows) arg[l.narg++] = at(TARN_RT_FLAGS, TARN_RT_FLAG * (int64_t)g->nflag++);
   l.grid = (uint32_t)grid;
   l.arg = arg;
   g->scratch = tarn_max(g->scratch, scratch);
@@ -57,7 +58,7 @@ void cuda_launch(cuda_program *g, tarn_rt_launch l, int64_t grid, int64_t scratc
 
 /* ---------------------------------------------------------------- launch.json */
 static void put_place(tarn_json *j, const tarn_rt_place *x) {
-  static const char *const name[] = {"input", "output", "weights", "workspace", "nowhere"};
+  static const char *const name[] = {"input", "output", "weights", "workspace", "nowhere", "flags"};
   tarn_json_str(j, "at", name[x->at]);
   if (x->at == TARN_RT_INPUT || x->at == TARN_RT_OUTPUT) tarn_json_int(j, "index", x->index);
   tarn_json_int(j, "offset", (int64_t)x->offset);
@@ -71,6 +72,7 @@ static void put_launch(const cuda_program *g, tarn_json *j, const tarn_rt_launch
   tarn_json_str(j, "kernel", g->p->ker[l->kernel].name), tarn_json_str(j, "entry", l->entry);
   tarn_json_int(j, "grid", l->grid), tarn_json_int(j, "block", l->block);
   if (l->shared) tarn_json_int(j, "shared", l->shared);
+  if (l->rows) tarn_json_int(j, "rows", l->rows == TARN_RT_ANY_ROWS ? 0 : l->rows);
   tarn_json_open(j, "arguments", '[');
   for (uint32_t i = 0; i < l->narg; i++) {
     tarn_json_open(j, NULL, '{');
@@ -134,6 +136,7 @@ void cuda_write_launches(const cuda_program *g, const char *path) {
   put_steps(g, j);
   tarn_json_int(j, "workspace", g->plan->bytes + g->scratch);
   tarn_json_int(j, "weights", g->plan->const_bytes);
+  if (g->nflag) tarn_json_int(j, "flags", TARN_RT_FLAG * (int64_t)g->nflag);
   const char *text = tarn_json_text(j, &n);
   tarn_write_file(g->cx, path, text, n);
 }

@@ -202,7 +202,28 @@ damage() { # FILE SED WORDS…
 damage model.ptx '0,/fma.rn.f32/s//fma.qq.f32/' "fma.qq.f32" "is not simulated"
 damage launch.json '0,/"grid": [0-9]*/s//"grid": -1/' '"grid"'
 damage launch.json '0,/"entry": "[a-z0-9_]*"/s//"entry": "none"/' "kernel none is not in model.ptx"
-damage launch.json '0,/"workspace",/s//"shelf",/' "input, output, weights, workspace or nowhere"
+damage launch.json '0,/"workspace",/s//"shelf",/' "input, output, weights, workspace, nowhere or flags"
+# A lookup out of range, which the launch's flag tells; and a launch whose flag is none.
+cat >"$work/rows.term" <<'T'
+(compute (map (add $0 $1)) (gather 0 (input e ((30 40) ()) f32) (input n ((3) ()) i32)) (gather 0 (input f ((9 40) ()) f32) (input m ((3) ()) i32)))
+T
+compiled rows "$work/rows.term"
+grep -q '"host"' "$work/rows/launch.json" && fail "rows: the host gathers"
+ints() { # the bytes of three of them
+  printf '\x93NUMPY\x01\x00\x76\x00%-117s\n' "{'descr': '<i4', 'fortran_order': False, 'shape': (3,), }"
+  printf "$1"
+}
+for bytes in '\x08\0\0\0' '\xf7\xff\xff\xff'; do # 8 and -9 of 9 rows
+  ints "\\0\\0\\0\\0$bytes\\0\\0\\0\\0" >"$work/m.npy"
+  try 0 run "$work/rows" --simulate -i m="$work/m.npy"
+done
+for bytes in '\x09\0\0\0' '\xf6\xff\xff\xff'; do # 9 and -10
+  ints "\\0\\0\\0\\0$bytes\\0\\0\\0\\0" >"$work/m.npy"
+  refused 3 "an index is out of range" -- run "$work/rows" --simulate -i m="$work/m.npy"
+done
+cp -r "$work/rows" "$work/bad.rows"
+sed '0,/"at": "flags"/s//"at": "nowhere"/' "$work/rows/launch.json" >"$work/bad.rows/launch.json"
+refused 3 "launch.json" "the last argument is no flag" -- run "$work/bad.rows" --simulate
 # More threads than a buffer has room for, where a guard is left out.
 sed '0,/@%p1 bra/s/@%p1 bra.*;/;/' "$work/product/model.ptx" >"$work/wide.ptx"
 cp "$work/wide.ptx" "$work/product/model.ptx"
