@@ -27,7 +27,10 @@ void kg_signature(kgraph *k, const kcand *c, tarn_ksig *sig) {
     sig->out_type[j] = t->tuple ? tarn_type_get(k->L, t->elem[j])->dtype : t->dtype;
   }
   tarn_ksig_canonical(k->L, sig);
-  if (tarn_hw_traits_of(k->now.hw).any_nest) tarn_ksig_rebase(k->L, sig); /* units: by entries */
+  int64_t step = TARN_KSIG_STEP;
+  while (!kg_may_cut(k, step)) step /= 2; /* the rest is one at all sizes of a family */
+  if (tarn_hw_traits_of(k->now.hw).any_nest)
+    tarn_ksig_rebase(k->L, sig, step); /* units: by entries */
   for (uint64_t m = tarn_ksig_matrices(k->L, sig); m; m &= m - 1) {
     uint32_t j = (uint32_t)__builtin_ctzll(m);
     if (tarn_layout_elems(&sig->in[j]) == tarn_layout_elems(&c->in[j]) && !c->in[j].offset)

@@ -210,9 +210,9 @@ static bool reach_of(const knest *w, uint32_t j, int64_t *first, int64_t *last) 
   return any && plain;
 }
 #define KSIG_ROOM 128 /* elements behind the last one, for vectors that are read whole */
-static void begin_at(knest *w, uint32_t j, int64_t by, int64_t last) {
+static void begin_at(knest *w, uint32_t j, int64_t by, int64_t last, int64_t step) {
   tarn_layout *l = &w->in[j];
-  int64_t room = (last - by) / TARN_KSIG_STEP * TARN_KSIG_STEP + KSIG_ROOM;
+  int64_t room = (last - by) / step * step + KSIG_ROOM;
   int64_t elems = tarn_min(l->dim[0] - by, room), offset = l->offset + by;
   for (uint32_t i = 0; i < w->nstage; i++)
     for (uint32_t r = 0; r < w->stage[i].nread; r++) {
@@ -224,7 +224,7 @@ static void begin_at(knest *w, uint32_t j, int64_t by, int64_t last) {
   *l = tarn_layout_row_major(1, &elems);
   l->offset = offset;
 }
-void tarn_ksig_rebase(tarn_lang *L, tarn_ksig *k) {
+void tarn_ksig_rebase(tarn_lang *L, tarn_ksig *k, int64_t step) {
   knest w;
   bool changed = false;
   knest_open(&w, L, k);
@@ -232,8 +232,8 @@ void tarn_ksig_rebase(tarn_lang *L, tarn_ksig *k) {
     int64_t first = 0, last = 0;
     bool flat = w.in[j].n == 1 && !w.in[j].block && w.in[j].stride[0] == 1;
     if (k->in_const[j] || !flat || !reach_of(&w, j, &first, &last)) continue;
-    if (first < TARN_KSIG_STEP) continue;
-    begin_at(&w, j, first / TARN_KSIG_STEP * TARN_KSIG_STEP, last);
+    if (first < step) continue;
+    begin_at(&w, j, first / step * step, last, step);
     changed = true;
   }
   if (changed) knest_close(&w, k);

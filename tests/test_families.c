@@ -106,6 +106,13 @@ static const ranged cases[] = {
      100,
      23,
      false},
+    /* the last element along the size, which lies elsewhere in a line of memory each time */
+    {"in x f32 8,S\ninit b i64 1 : -1\ninit e i64 1 : 9999999\ninit a i64 1 : 1\n"
+     "node Tanh t x -> u\nnode Slice c u b e a -> y\nout y\n",
+     {"S=60..190"},
+     40,
+     24,
+     false},
     /* pooled over all places */
     {"in x f32 1,3,H,9\nrand w 4,3,3,3\nrand v 4,6\nnode Conv c x w -> t : pads=1,1,1,1 "
      "strides=2,2\n"

@@ -71,7 +71,7 @@ static void check_canonical(const loop_case *c, bool twice) {
   tarn_ksig_canonical(L, &k);
   same_values(c, &k);
   tarn_ksig again = k;
-  tarn_ksig_rebase(L, &again);
+  tarn_ksig_rebase(L, &again, TARN_KSIG_STEP);
   same_values(c, &again);
   again = k;
   tarn_ksig_canonical(L, &again);
@@ -97,7 +97,7 @@ TEST(parts_of_a_buffer) {
     c.mem[0] = random_memory(&c.sig.in[0]);
     tarn_ksig k = c.sig;
     tarn_ksig_canonical(L, &k);
-    tarn_ksig_rebase(L, &k);
+    tarn_ksig_rebase(L, &k, TARN_KSIG_STEP);
     same_values(&c, &k);
     ck_assert_int_eq(k.in[0].offset, 112 * t);
     if (t == 1) first = k;
