@@ -150,6 +150,12 @@ static void price_copies(tarn_compiled *c) {
   c->choice.price_bound += t;
   c->choice.tree_price += t;
 }
+/* Programs of several sizes share the steps of one: each takes a part of what is left. */
+static uint64_t steps_of(const tarn_compiled *c) {
+  enum { PART = 8, LEAST = 3000000 };
+  if (!c->left) return TARN_EXTRACT_STEPS;
+  return *c->left / PART > LEAST ? *c->left / PART : LEAST;
+}
 static tarn_extraction *choose(tarn_compiled *c, tarn_buf *graph) {
   const tarn_compile_options *o = c->o;
   tarn_ctx *cx = tarn_lang_ctx(c->L);
@@ -176,6 +182,7 @@ static tarn_extraction *choose(tarn_compiled *c, tarn_buf *graph) {
                               .strict = o->numerics == TARN_RULE_EXACT,
                               .method = TARN_SEL_EXACT,
                               .seconds = o->seconds,
+                              .steps = steps_of(c),
                               .ngiven = o->ngiven,
                               .given = comp_given(c),
                               .family = c->family,
@@ -190,6 +197,7 @@ void comp_choose(tarn_compiled *c) {
   comp_go_on(c);
   double t = tarn_now();
   c->extraction = choose(c, &graph);
+  if (c->left) *c->left -= *c->left < c->choice.steps ? *c->left : c->choice.steps;
   c->seconds.extract = tarn_now() - t;
   comp_dump(c, TARN_DUMP_GRAPH, &graph);
 }

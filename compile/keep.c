@@ -8,6 +8,7 @@
 
 void comp_scopes_begin(comp_sizes *z) {
   z->rules = comp_rules(z->base);
+  z->steps = TARN_EXTRACT_STEPS;
   z->solvers = TARN_ARRAY(z->cx, tarn_solver *, TARN_EXTRACT_SOLVERS);
   z->ground = tarn_lang_ground(z->base->L);
 }
@@ -88,6 +89,7 @@ static tarn_compiled *keep(comp_sizes *z, const tarn_compiled *of, tarn_kprog *k
   c->picks = NULL;
   c->family = NULL;
   c->solvers = NULL;
+  c->left = NULL;
   return c;
 }
 tarn_compiled *comp_keep(comp_sizes *z, const tarn_compiled *c) {

@@ -156,6 +156,7 @@ static const tarn_compile_options *options_of(const comp_sizes *z, const tarn_co
 tarn_compiled *comp_size_begin(comp_sizes *z, const int64_t *size) {
   tarn_compiled *c = comp_begin(z->base->L, options_of(z, z->base->o, size));
   c->solvers = z->solvers;
+  c->left = &z->steps;
   c->rules = z->rules;
   return c;
 }

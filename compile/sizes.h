@@ -26,6 +26,7 @@ struct comp_sizes {
   const tarn_compiled *base; /* as the options were given */
   const tarn_source *source;
   tarn_solver **solvers; /* of the scope */
+  uint64_t steps;        /* of the selection, that are left */
   const tarn_ruleset *rules;
   tarn_ground ground; /* what the language holds before any */
   tarn_scope *scope;  /* in which they are compiled; NULL: there is none now */

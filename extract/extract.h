@@ -71,6 +71,7 @@ typedef struct tarn_kgraph_options {
   uint32_t max_orders;    /* storage orders per buffer; 0 = 3 */
   tarn_sel_method method; /* TARN_SEL_TREE counts shared buffers every time; default EXACT */
   double seconds;         /* for the selection; 0 = none: limited in steps, deterministic */
+  uint64_t steps;         /* … so many; 0: TARN_EXTRACT_STEPS */
   tarn_buf *graph;        /* NULL, or where the kernel graph is printed */
   tarn_family *family;    /* NULL, or which this one is of, … */
   int64_t at;             /* … and its k */
@@ -89,9 +90,11 @@ typedef struct tarn_unmeasured {
   const tarn_written *w;
   int64_t size[TARN_WRITTEN_SIZES];
 } tarn_unmeasured;
+#define TARN_EXTRACT_STEPS UINT64_C(300000000) /* some seconds */
 typedef struct tarn_kgraph_report {
   uint32_t buffers, orders, candidates; /* of the kernel graph */
   uint64_t signatures, price_uses, evaluations;
+  uint64_t steps;                        /* of the selection */
   uint32_t cut_views, cut_orders;        /* what the limits dropped */
   double price, price_bound, tree_price; /* seconds predicted: chosen, lower bound over the graph
                                             after cuts, sharing-blind choice */

@@ -367,11 +367,11 @@ static const uint32_t *choose(kgraph *k) {
   k->r->tree_price = tree->dag_cost;
   tarn_sel_options so = tarn_sel_defaults(k->o->method);
   if (k->o->seconds > 0) so.seconds = k->o->seconds;
-  else so.seconds = INFINITY, so.steps = 300000000; /* some seconds */
+  else so.seconds = INFINITY, so.steps = k->o->steps ? k->o->steps : TARN_EXTRACT_STEPS;
   raise_if(k, tarn_sel_run(g, k->o->method, &so, best));
   tarn_defer(k->cx, free_result, best);
   k->r->price = best->dag_cost, k->r->price_bound = best->lower_bound,
-  k->r->optimal = best->optimal;
+  k->r->optimal = best->optimal, k->r->steps = best->steps;
   if (!kg_replays(k)) tell_gap(k, best);
   k->r->method = tarn_sel_method_name(k->o->method);
   return tarn_copy(k->cx, best->choice, k->nag * sizeof(uint32_t));
