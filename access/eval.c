@@ -229,7 +229,7 @@ static void gather_into(run *r, const value *from, const value *index, int64_t o
   int64_t n = count_of(r, index->type);
   for (int64_t o = 0; inner && o < outer; o++)
     for (int64_t k = 0; k < n; k++, to += inner) {
-      int64_t i = tarn_ev_get(index->b->data, index->b->store, k).i, j;
+      int64_t i = tarn_data_get(index->b->data, index->b->store, k).i, j;
       if (!tarn_index_in(index->b->store, i, extent, &j))
         tarn_raise(r->cx, TARN_BAD_INPUT, "gather: index %lld, the axis has %lld elements",
                    (long long)i, (long long)extent);
@@ -270,7 +270,7 @@ static tarn_tensor *as_tensor(run *r, const value *v, value *held) {
     value native = new_value(r, v->type, t->dtype, NULL);
     tarn_tensor to = {.dtype = t->dtype, .data = native.b->data};
     for (int64_t i = 0, n = count_of(r, v->type); i < n; i++)
-      tarn_tensor_set(&to, i, tarn_ev_get(held->b->data, held->b->store, i));
+      tarn_tensor_set(&to, i, tarn_data_get(held->b->data, held->b->store, i));
     drop(r, held);
     *held = native;
   }

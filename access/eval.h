@@ -122,7 +122,6 @@ static inline bool tarn_evread_ok(const tarn_evread *r, uint32_t step, uint32_t 
 }
 /* Bit set of the dims that its elements depend on, guards included. */
 uint32_t tarn_evread_dims(const tarn_evread *r);
-tarn_value tarn_ev_get(const void *data, tarn_dtype store, int64_t i);
 void tarn_ev_put(void *data, tarn_dtype store, int64_t at, uint32_t n, const tarn_value *v);
 
 /* ---- eval_nest.c ---- */

@@ -100,8 +100,8 @@ static void steps_f64(dot *d, double *sum, uint32_t count, uint32_t group, uint3
   for (uint32_t k = 0; k < count; k++) {
     tarn_evread_load(d->x, k, n, x);
     for (uint32_t g = 0; g < group; g++) {
-      double w =
-          tarn_ev_get(d->w->data, d->w->store, d->base[g] + d->w->red[k]).d * tarn_ev_factor(d->e);
+      double w = tarn_data_get(d->w->data, d->w->store, d->base[g] + d->w->red[k]).d *
+                 tarn_ev_factor(d->e);
       tarn_ev_direct(d->e);
       add_f64(sum + (size_t)g * TARN_EV_LANES, x, w, n);
     }

@@ -252,19 +252,13 @@ uint32_t tarn_evread_dims(const tarn_evread *r) {
 }
 
 /* ---------------------------------------------------------------- elements */
-tarn_value tarn_ev_get(const void *data, tarn_dtype store, int64_t i) {
-  tarn_tensor t = {.dtype = store, .data = (void *)(uintptr_t)data};
-  return tarn_tensor_get(&t, i);
-}
-
 void tarn_ev_put(void *data, tarn_dtype store, int64_t at, uint32_t n, const tarn_value *v) {
-  tarn_tensor t = {.dtype = store, .data = data};
   if (store == TARN_F32)
     for (uint32_t i = 0; i < n; i++) ((float *)data)[at + i] = (float)v[i].d;
   else if (store == TARN_F64)
     for (uint32_t i = 0; i < n; i++) ((double *)data)[at + i] = v[i].d;
   else
-    for (uint32_t i = 0; i < n; i++) tarn_tensor_set(&t, at + i, v[i]);
+    for (uint32_t i = 0; i < n; i++) tarn_data_set(data, store, at + i, v[i]);
 }
 
 #define LOADER(name, type)                                                                         \
@@ -308,7 +302,8 @@ static void load_mixed(const tarn_evread *r, uint32_t step, uint32_t n, tarn_val
   int64_t at[TARN_EV_LANES];
   bool ok[TARN_EV_LANES];
   where(r, step, n, at, ok);
-  for (uint32_t v = 0; v < n; v++) out[v] = ok[v] ? tarn_ev_get(r->data, r->store, at[v]) : r->fill;
+  for (uint32_t v = 0; v < n; v++)
+    out[v] = ok[v] ? tarn_data_get(r->data, r->store, at[v]) : r->fill;
 }
 
 /* The number of a row, of values of an integer type. */
@@ -326,8 +321,8 @@ static void load_rows(const tarn_evread *r, uint32_t step, uint32_t n, tarn_valu
   tarn_evread_load(r->by, step, n, row);
   where(r, step, n, at, ok);
   for (uint32_t v = 0; v < n; v++)
-    out[v] =
-        ok[v] ? tarn_ev_get(r->data, r->store, at[v] + r->row.pitch * row_of(r, row[v])) : r->fill;
+    out[v] = ok[v] ? tarn_data_get(r->data, r->store, at[v] + r->row.pitch * row_of(r, row[v]))
+                   : r->fill;
 }
 
 void tarn_evread_load(const tarn_evread *r, uint32_t step, uint32_t n, tarn_value *out) {
@@ -345,10 +340,10 @@ void tarn_evread_load(const tarn_evread *r, uint32_t step, uint32_t n, tarn_valu
   else if (in == TARN_EV_SOME)
     for (uint32_t v = 0; v < n; v++)
       out[v] =
-          tarn_evread_ok(r, step, v) ? tarn_ev_get(r->data, r->store, r->lane[v] + k) : r->fill;
-  else if (r->same) spread(tarn_ev_get(r->data, r->store, r->lane[0] + k), n, out);
+          tarn_evread_ok(r, step, v) ? tarn_data_get(r->data, r->store, r->lane[v] + k) : r->fill;
+  else if (r->same) spread(tarn_data_get(r->data, r->store, r->lane[0] + k), n, out);
   else if (r->store == TARN_F32) load_f32(r, k, n, out);
   else if (r->store == TARN_F64) load_f64(r, k, n, out);
   else
-    for (uint32_t v = 0; v < n; v++) out[v] = tarn_ev_get(r->data, r->store, r->lane[v] + k);
+    for (uint32_t v = 0; v < n; v++) out[v] = tarn_data_get(r->data, r->store, r->lane[v] + k);
 }

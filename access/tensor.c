@@ -39,19 +39,22 @@ size_t tarn_tensor_bytes(const tarn_tensor *t) {
   X(I64, int64_t, i)                                                                               \
   X(BOOL, uint8_t, i)
 
-tarn_value tarn_tensor_get(const tarn_tensor *t, int64_t flat) {
+tarn_value tarn_data_get(const void *data, tarn_dtype type, int64_t i) {
   tarn_value v = {0};
-  switch (t->dtype) {
+  switch (type) {
 #define GET(ID, type, field)                                                                       \
-  case TARN_##ID: v.field = ((const type *)t->data)[flat]; break;
+  case TARN_##ID: v.field = ((const type *)data)[i]; break;
     NATIVE(GET)
 #undef GET
-  case TARN_U64: v.i = (int64_t)((const uint64_t *)t->data)[flat]; break;
-  case TARN_F16: v.d = (double)tarn_from_f16(((const uint16_t *)t->data)[flat]); break;
-  case TARN_BF16: v.d = (double)tarn_from_bf16(((const uint16_t *)t->data)[flat]); break;
+  case TARN_U64: v.i = (int64_t)((const uint64_t *)data)[i]; break;
+  case TARN_F16: v.d = (double)tarn_from_f16(((const uint16_t *)data)[i]); break;
+  case TARN_BF16: v.d = (double)tarn_from_bf16(((const uint16_t *)data)[i]); break;
   case TARN_DTYPES: break;
   }
   return v;
+}
+tarn_value tarn_tensor_get(const tarn_tensor *t, int64_t flat) {
+  return tarn_data_get(t->data, t->dtype, flat);
 }
 
 double tarn_tensor_number(const tarn_tensor *t, int64_t flat) {
@@ -64,19 +67,22 @@ void tarn_tensor_index(const tarn_tensor *t, int64_t flat, int64_t *index) {
   for (uint32_t d = t->n; d-- > 0; flat /= t->dim[d]) index[d] = flat % t->dim[d];
 }
 
-void tarn_tensor_set(tarn_tensor *t, int64_t flat, tarn_value v) {
-  if (tarn_dtype_is_float(t->dtype)) v.d = tarn_round_to(t->dtype, v.d);
-  else v.i = tarn_wrap_to(t->dtype, v.i);
-  switch (t->dtype) {
+void tarn_data_set(void *data, tarn_dtype type, int64_t i, tarn_value v) {
+  if (tarn_dtype_is_float(type)) v.d = tarn_round_to(type, v.d);
+  else v.i = tarn_wrap_to(type, v.i);
+  switch (type) {
 #define SET(ID, type, field)                                                                       \
-  case TARN_##ID: ((type *)t->data)[flat] = (type)v.field; break;
+  case TARN_##ID: ((type *)data)[i] = (type)v.field; break;
     NATIVE(SET)
 #undef SET
-  case TARN_U64: ((uint64_t *)t->data)[flat] = (uint64_t)v.i; break;
-  case TARN_F16: ((uint16_t *)t->data)[flat] = tarn_to_f16((float)v.d); break;
-  case TARN_BF16: ((uint16_t *)t->data)[flat] = tarn_to_bf16((float)v.d); break;
+  case TARN_U64: ((uint64_t *)data)[i] = (uint64_t)v.i; break;
+  case TARN_F16: ((uint16_t *)data)[i] = tarn_to_f16((float)v.d); break;
+  case TARN_BF16: ((uint16_t *)data)[i] = tarn_to_bf16((float)v.d); break;
   case TARN_DTYPES: break;
   }
+}
+void tarn_tensor_set(tarn_tensor *t, int64_t flat, tarn_value v) {
+  tarn_data_set(t->data, t->dtype, flat, v);
 }
 
 /* ---------------------------------------------------------------- 16-bit floats */
