@@ -3,6 +3,7 @@
  * is order of iteration. */
 #include "base/internal.h"
 
+#include <endian.h>
 #include <string.h>
 
 static uint64_t load_le(const unsigned char *p, size_t n) {
@@ -18,7 +19,11 @@ static uint64_t scramble(uint64_t h) {
 uint64_t tarn_hash_bytes(const void *data, size_t n, uint64_t seed) {
   const unsigned char *p = data;
   uint64_t h = tarn_hash_mix(seed, n);
-  for (; n >= 8; p += 8, n -= 8) h = tarn_hash_mix(h, load_le(p, 8));
+  for (; n >= 8; p += 8, n -= 8) {
+    uint64_t v;
+    memcpy(&v, p, 8);
+    h = tarn_hash_mix(h, le64toh(v));
+  }
   if (n) h = tarn_hash_mix(h, load_le(p, n));
   return scramble(h);
 }
