@@ -1,6 +1,7 @@
 /* Inputs of a graph: initializers, shapes and values that a user gives, declared types. */
 #include "model/import.h"
 #include "model/onnx.h"
+#include <stdlib.h>
 #include <string.h>
 
 void im_settle_empty(im *m, im_val *v) {
@@ -41,6 +42,53 @@ static const char *dim_name(const Onnx__TensorShapeProto__Dimension *d) {
              : "";
 }
 
+/* ---- dims that are expressions of others ---- */
+enum { MOST_DEEP = 16 };
+static int64_t dim_value(im *m, const char *text, uint32_t deep);
+static const char *without_spaces(tarn_ctx *cx, const char *text, size_t n) {
+  while (n && *text == ' ') text++, n--;
+  while (n && text[n - 1] == ' ') n--;
+  return tarn_strndup(cx, text, n);
+}
+static int64_t combined(char op, int64_t a, int64_t b) {
+  int64_t r = -1;
+  bool over = op == '+'   ? __builtin_add_overflow(a, b, &r)
+              : op == '-' ? __builtin_sub_overflow(a, b, &r)
+                          : __builtin_mul_overflow(a, b, &r);
+  return a < 0 || b < 0 || over ? -1 : r;
+}
+/* The last of these operators in text splits it; NULL: there is none. */
+static const char *last_of(const char *text, const char *ops) {
+  const char *at = NULL;
+  for (const char *p = text; *p; p++)
+    if (strchr(ops, *p) && p > text && p[1]) at = p;
+  return at;
+}
+/* Of a name that is bound, a number, or a sum, difference or product of such; -1: not known. */
+static int64_t dim_value(im *m, const char *text, uint32_t deep) {
+  const tarn_shape_binding *b = binding(m, text);
+  char *end;
+  if (deep == MOST_DEEP) return -1;
+  if (b && b->is) return dim_value(m, b->is, deep + 1);
+  if (b) return b->n == 1 ? b->dim[0] : -1;
+  long long v = strtoll(text, &end, 10);
+  if (end > text && !*end) return v < INT32_MAX ? v : -1;
+  const char *at = last_of(text, "+-");
+  if (!at) at = last_of(text, "*");
+  if (!at) return -1;
+  const char *left = without_spaces(m->cx, text, (size_t)(at - text));
+  const char *right = without_spaces(m->cx, at + 1, strlen(at + 1));
+  return combined(*at, dim_value(m, left, deep + 1), dim_value(m, right, deep + 1));
+}
+/* Does the expression name it? */
+static bool mentions(im *m, const char *text, const char *name, uint32_t deep) {
+  const char *at = last_of(text, "+-*");
+  if (tarn_is_called(m->cx, name, text)) return true;
+  return at && deep < MOST_DEEP &&
+         (mentions(m, without_spaces(m->cx, text, (size_t)(at - text)), name, deep + 1) ||
+          mentions(m, without_spaces(m->cx, at + 1, strlen(at + 1)), name, deep + 1));
+}
+
 /* A dim of an input, if the model or --shape says it; else -1. */
 static int64_t known_dim(im *m, const char *input, uint32_t axis,
                          const Onnx__TensorShapeProto__Dimension *d, const tarn_shape_binding *b) {
@@ -51,13 +99,12 @@ static int64_t known_dim(im *m, const char *input, uint32_t axis,
     tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s: dim %u is %lld in the model, %lld in --shape",
                m->file, input, axis, (long long)d->dim_value, (long long)b->dim[axis]);
   if (fixed) return d->dim_value;
-  const tarn_shape_binding *symbol = *dim_name(d) ? binding(m, dim_name(d)) : NULL;
-  if (symbol && symbol->n != 1) symbol = NULL;
-  if (b && symbol && b->dim[axis] != symbol->dim[0])
-    tarn_raise(m->cx, TARN_BAD_INPUT,
-               "%s: input %s: dim %u is %lld in --shape %s, %lld in --shape %s", m->file, input,
-               axis, (long long)b->dim[axis], b->name, (long long)symbol->dim[0], symbol->name);
-  return b ? b->dim[axis] : symbol ? symbol->dim[0] : -1;
+  int64_t named = *dim_name(d) ? dim_value(m, dim_name(d), 0) : -1;
+  if (b && named >= 0 && b->dim[axis] != named)
+    tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s: dim %u is %lld in --shape %s, and %s is %lld",
+               m->file, input, axis, (long long)b->dim[axis], b->name, dim_name(d),
+               (long long)named);
+  return b ? b->dim[axis] : named;
 }
 
 static bool has_dim(im *m, const Onnx__ValueInfoProto *v, const char *name) {
@@ -65,7 +112,7 @@ static bool has_dim(im *m, const Onnx__ValueInfoProto *v, const char *name) {
   const Onnx__TensorShapeProto *shape = tensor ? v->type->tensor_type->shape : NULL;
   bool has = false;
   for (size_t i = 0; shape && i < shape->n_dim; i++)
-    has |= tarn_is_called(m->cx, name, dim_name(shape->dim[i]));
+    has |= mentions(m, dim_name(shape->dim[i]), name, 0);
   return has;
 }
 
@@ -86,6 +133,14 @@ void im_check_bindings(im *m, const Onnx__GraphProto *g) {
     if (!known)
       tarn_raise(m->cx, TARN_BAD_INPUT, "%s: --shape %s: the model has no such input or dim",
                  m->file, name);
+    const char *is = m->options->shape[i].is;
+    for (size_t k = 0; is && k < g->n_input; k++)
+      if (tarn_is_called(m->cx, name, tarn_onnx_text(g->input[k]->name)))
+        tarn_raise(m->cx, TARN_BAD_INPUT, "%s: --shape %s=%s: extents are expected, it is an input",
+                   m->file, name, is);
+    if (is && dim_value(m, is, 0) < 0)
+      tarn_raise(m->cx, TARN_BAD_INPUT, "%s: --shape %s=%s: its value is not known", m->file, name,
+                 is);
   }
 }
 

@@ -2,6 +2,7 @@
 #include "model/import.h"
 #include "model/onnx.h"
 #include "model/tc.h"
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,10 @@ tarn_shape_binding tarn_shape_binding_parse(tarn_ctx *cx, const char *text) {
   if (!eq || eq == text)
     tarn_raise(cx, TARN_USAGE, "--shape %s: NAME=1,3,640,640 is expected", text);
   tarn_shape_binding b = {.name = tarn_strndup(cx, text, (size_t)(eq - text))};
+  if (isalpha((unsigned char)eq[1]) || eq[1] == '_') {
+    b.is = tarn_strdup(cx, eq + 1);
+    return b;
+  }
   int64_t *dim = TARN_ARRAY(cx, int64_t, TARN_MAX_DIMS);
   for (const char *p = eq + 1; *p;) {
     char *end;

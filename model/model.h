@@ -27,15 +27,18 @@ extern "C" {
 /* ---------------------------------------------------------------- programs */
 
 /* NAME=1,3,640,640: the shape of the graph input NAME, or, with one number and no input of that
- * name, the value of the symbolic dim NAME wherever it occurs. A dim that the model fixes must
- * agree. */
+ * name, the value of the symbolic dim NAME wherever it occurs; NAME=OTHER + 1: that of a sum,
+ * difference or product of numbers and of dims that have a value. A dim that the model fixes must
+ * agree. A dim whose name is such an expression, "past + 1", has its value without being bound. */
 typedef struct tarn_shape_binding {
   const char *name;
   uint32_t n;
   const int64_t *dim;
+  const char *is; /* NULL, or the expression; n is 0 */
 } tarn_shape_binding;
 
-/* Reads "NAME=1,3,640,640"; raises TARN_USAGE. The result lives in the arena. */
+/* Reads "NAME=1,3,640,640" and "NAME=OTHER + 1"; raises TARN_USAGE. The result lives in the arena.
+ */
 TARN_API tarn_shape_binding tarn_shape_binding_parse(tarn_ctx *cx, const char *text);
 
 /* NAME=VALUE: what the input NAME is from now on. VALUE is read by the input's type: a number, true

@@ -153,6 +153,11 @@ void im_do_dft(im_node *n) {
 void im_do_stft(im_node *n) {
   tarn_term x = im_arg(n, 0), window = im_opt(n, 2);
   im_dims d = im_shape(n, x);
+  if (d.n ==
+      2) { /* (batch, samples), as exporters write real signals and ONNX Runtime takes them */
+    d.d[d.n++] = 1;
+    x = im_reshape(n, x, d.n, d.d);
+  }
   int64_t step = length_of(n, 1, "frame_step"), length;
   if (im_opt(n, 3) != TARN_NONE) length = length_of(n, 3, "frame_length");
   else length = window != TARN_NONE ? im_shape(n, window).d[0] : 0;

@@ -249,12 +249,57 @@ static const struct {
     {{"x=2", NULL}, "input: input x has 2 dims, 1 are given by --shape"},
     {{"q=1", NULL}, "input: --shape q: the model has no such input or dim"},
     {{"N=5", "x=2,5"}, NULL},
-    {{"N=4", "x=2,5"}, "input: input x: dim 1 is 5 in --shape x, 4 in --shape N"},
+    {{"N=4", "x=2,5"}, "input: input x: dim 1 is 5 in --shape x, and N is 4"},
     {{"x=2,5", "q=1"}, "input: --shape q: the model has no such input or dim"},
     {{"w=7", "N=5"}, "input: --shape w: the model has no such input or dim"}, /* a constant */
     {{"x=2,5", "x=2,5"}, "input: --shape x is given twice"},
     {{"N=5", "N=6"}, "input: --shape N is given twice"},
+    {{"x=a", NULL}, "input: --shape x=a: extents are expected, it is an input"},
+    {{"N=M", NULL}, "input: --shape N=M: its value is not known"},
+    {{"N=N", NULL}, "input: --shape N=N: its value is not known"},
+    {{"N=M", "M=5"}, "input: --shape M: the model has no such input or dim"},
 };
+/* Dims that are named by expressions (~ is a space), or bound to them. */
+static const struct {
+  const char *dim, *shape[2];
+  int64_t is; /* -1: not known */
+} expressions[] = {{"P~+~1", {"P=4", NULL}, 5},
+                   {"P+1", {"P=0", NULL}, 1},
+                   {"2*P", {"P=4", NULL}, 8},
+                   {"P~-~1", {"P=0", NULL}, -1},
+                   {"P~+~2*P~-~1", {"P=4", NULL}, 11},
+                   {"P~+~1", {"P=4", "P + 1=9"}, 9},
+                   {"N", {"P=4", "N=P+1"}, 5},
+                   {"N", {"P=4", "N=P * P"}, 16},
+                   {"P~+~Q", {"P=4", NULL}, -1},
+                   {"P/2", {"P=4", NULL}, -1},
+                   {"P~+~1", {"P=9223372036854775807", NULL}, -1},
+                   {"-P", {"P=4", NULL}, -1}};
+static void load_expression(tarn_ctx *cx, void *arg) {
+  uint32_t i = *(uint32_t *)arg;
+  tarn_shape_binding b[2];
+  tarn_model_options o = {.shape = b};
+  for (; o.nshape < 2 && expressions[i].shape[o.nshape]; o.nshape++)
+    b[o.nshape] = tarn_shape_binding_parse(cx, expressions[i].shape[o.nshape]);
+  tarn_lang *L = tarn_lang_new(cx);
+  size_t n;
+  const char *text = tarn_format(cx, "in p f32 P\nin x f32 %s\nnode Relu r x -> y\nout y\nout p",
+                                 expressions[i].dim);
+  uint8_t *bytes = onnx_model(cx, text, &n);
+  for (size_t k = 0; k < n; k++)
+    if (bytes[k] == '~') bytes[k] = ' ';
+  tarn_program *p = tarn_model_load_bytes(L, bytes, n, "input", ".", &o, NULL);
+  ck_assert_int_eq(tarn_type_get(L, p->in[1].type)->dim[0], expressions[i].is);
+}
+START_TEST(dims_by_expressions) {
+  uint32_t i = (uint32_t)_i;
+  tarn_ctx *cx = tarn_ctx_new(NULL);
+  tarn_status st = tarn_protect(cx, load_expression, &i);
+  ck_assert_msg(st == (expressions[i].is < 0 ? TARN_BAD_INPUT : TARN_OK), "%s: %s",
+                expressions[i].dim, tarn_message(cx));
+  tarn_ctx_free(cx);
+}
+END_TEST
 
 static void load_bound(tarn_ctx *cx, void *arg) {
   const char *const *shape = arg;
@@ -270,7 +315,6 @@ static void load_bound(tarn_ctx *cx, void *arg) {
 START_TEST(shape_bindings) {
   static const char *const refused[] = {"x",
                                         "=3",
-                                        "x=a",
                                         "x=1,",
                                         "x=1,,2",
                                         "x=-1",
@@ -566,6 +610,7 @@ int main(void) {
   tcase_add_test(t, wrong_graphs);
   tcase_add_test(t, right_graphs);
   tcase_add_test(t, shape_bindings);
+  tcase_add_loop_test(t, dims_by_expressions, 0, sizeof expressions / sizeof *expressions);
   tcase_add_test(t, values_refused);
   tcase_add_test(t, values_set);
   tcase_add_test(t, declared_shapes);

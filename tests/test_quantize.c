@@ -80,7 +80,7 @@ static const tarn_tensor *write_sample(const char *file, uint32_t n, const int64
 static tarn_quantize_options options(const char *model, const char *samples) {
   static tarn_shape_binding n;
   static const int64_t two[] = {2};
-  n = (tarn_shape_binding){"N", 1, two};
+  n = (tarn_shape_binding){"N", 1, two, NULL};
   return (tarn_quantize_options){
       .model = model, .samples = samples, .output = at("q.onnx"), .nshape = 1, .shape = &n};
 }
@@ -317,7 +317,7 @@ END_TEST
 #define IMAGES 160 /* of the 359 that are there; tests/cli/quantize.sh takes all */
 static double accuracy(const char *model, const tarn_tensor *images, const int32_t *label) {
   static const int64_t n[] = {IMAGES};
-  tarn_shape_binding shape = {"n", 1, n};
+  tarn_shape_binding shape = {"n", 1, n, NULL};
   tarn_model_options mo = {.nshape = 1, .shape = &shape};
   tarn_program *p = tarn_model_load(L, model, &mo, NULL);
   tarn_tensor *y;
@@ -336,7 +336,7 @@ static double accuracy(const char *model, const tarn_tensor *images, const int32
 #define DIGITS TARN_TOP "/examples/digits/"
 static void check_digits(tarn_ctx *c, void *arg) {
   static const int64_t n[] = {IMAGES};
-  tarn_shape_binding shape = {"n", 1, n};
+  tarn_shape_binding shape = {"n", 1, n, NULL};
   static const char *const machines[] = {NULL, "vta-pynq", "gemmini-default"};
   const char *hw = machines[*(int *)arg];
   tarn_tensor *images = tarn_tensor_read(c, DIGITS "held_images.npy");

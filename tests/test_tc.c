@@ -234,7 +234,7 @@ static void begin(subject *s, tarn_ctx *cx, uint64_t seed) {
   *s = (subject){.m = {.state = seed, .text = {.cx = cx}}};
   definition(&s->m);
   s->text = finished(&s->m);
-  for (int i = 0; i < 3; i++) s->shape[i] = (tarn_shape_binding){sizes[i], 1, &s->m.size[i]};
+  for (int i = 0; i < 3; i++) s->shape[i] = (tarn_shape_binding){sizes[i], 1, &s->m.size[i], NULL};
   s->o = (tarn_model_options){.nshape = 3, .shape = s->shape};
 }
 
