@@ -174,7 +174,8 @@ static value nest(analysis *a, const tarn_node *x) {
   v.key = key_of(a, &b);
   return v;
 }
-static value view(analysis *a, const tarn_node *x) {
+/* like: NULL, or which dim has rows where what it shows has none: it shows the same in each. */
+static value view(analysis *a, const tarn_node *x, const value *like) {
   const tarn_imap *m = tarn_imap_get(a->L, tarn_payload_get(a->L, x->payload)->id);
   const value *of = value_of(a, x->kid[0]);
   tarn_buf b = {.cx = a->cx};
@@ -183,6 +184,7 @@ static value view(analysis *a, const tarn_node *x) {
   if (s.n >= TARN_MAX_DIMS) not_rows(a, "it has too many dims");
   if (of->rows && !find_row(a, row_read(a, m, of, &s), &s))
     not_rows(a, "its rows are not those of what it reads");
+  if (!of->rows && like) s.rows = true, s.dim = like->dim, s.per = like->per;
   tarn_buf_i64(&b, x->op);
   key_space(&s, &b);
   key_read(a, m, of, &s, &b);
@@ -228,11 +230,31 @@ static value other(analysis *a, const tarn_node *x) {
   v.key = key_of(a, &b);
   return v;
 }
+/* Parts side by side in each row; some may be the same in all. */
+static value concatenated(analysis *a, const tarn_node *x) {
+  int64_t axis = tarn_payload_get(a->L, x->payload)->ints[0];
+  tarn_buf b = {.cx = a->cx};
+  value v = {0};
+  for (uint32_t i = 0; i < x->n && !v.rows; i++) v = *value_of(a, x->kid[i]);
+  if (!v.rows || v.dim == axis) return other(a, x);
+  tarn_buf_i64(&b, x->op);
+  tarn_buf_i64(&b, axis);
+  for (uint32_t i = 0; i < x->n; i++) {
+    const tarn_node part = *tarn_term_get(a->L, x->kid[i]);
+    value p = *value_of(a, x->kid[i]);
+    if (!p.rows && part.op == TARN_OP_VIEW) p = view(a, &part, &v);
+    if (!p.rows || p.dim != v.dim || p.per != v.per) not_rows(a, "its parts do not share the rows");
+    tarn_buf_i64(&b, p.key);
+  }
+  v.key = key_of(a, &b);
+  return v;
+}
 static value computed(analysis *a, tarn_term t) {
   const tarn_node x = *tarn_term_get(a->L, t);
   if (x.op == TARN_OP_INPUT) return input(a, t);
   if (x.op == TARN_OP_NEST) return nest(a, &x);
-  if (x.op == TARN_OP_VIEW) return view(a, &x);
+  if (x.op == TARN_OP_VIEW) return view(a, &x, NULL);
+  if (x.op == TARN_OP_CONCAT) return concatenated(a, &x);
   if (x.op == TARN_OP_GATHER) return gathered(a, &x);
   return other(a, &x);
 }

@@ -1,7 +1,6 @@
 /* One artefact for several sizes: what --shape says of them, a program for each, all of them in one
  * module with the constants that they share. */
 #include "compile/sizes.h"
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,7 +81,7 @@ comp_sizes *comp_sizes_of(tarn_ctx *cx, const tarn_compile_options *o, const tar
   z->rows = TARN_NONE;
   for (uint32_t i = 0; i < shapes->n; i++) {
     const char *text = shapes->text[i], *eq = strrchr(text, '=');
-    if (!eq || eq == text || !isdigit((unsigned char)eq[1]) || !strpbrk(eq, ",.")) continue;
+    if (!eq || eq == text || tarn_shape_is_expression(text) || !strpbrk(eq, ",.")) continue;
     const char *name = tarn_strndup(cx, text, (size_t)(eq - text));
     if (!tarn_source_has_input(source, &only, name)) take_dim(z, text, name, i);
     else if (strchr(eq, '.')) take_shape(z, text, name, i);

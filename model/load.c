@@ -9,12 +9,16 @@
 #include <string.h>
 #include <sys/stat.h>
 
+bool tarn_shape_is_expression(const char *text) {
+  const char *eq = strrchr(text, '=');
+  return eq && (isalpha((unsigned char)eq[1]) || eq[1] == '_');
+}
 tarn_shape_binding tarn_shape_binding_parse(tarn_ctx *cx, const char *text) {
   const char *eq = strrchr(text, '=');
   if (!eq || eq == text)
     tarn_raise(cx, TARN_USAGE, "--shape %s: NAME=1,3,640,640 is expected", text);
   tarn_shape_binding b = {.name = tarn_strndup(cx, text, (size_t)(eq - text))};
-  if (isalpha((unsigned char)eq[1]) || eq[1] == '_') {
+  if (tarn_shape_is_expression(text)) {
     b.is = tarn_strdup(cx, eq + 1);
     return b;
   }

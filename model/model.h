@@ -37,6 +37,8 @@ typedef struct tarn_shape_binding {
   const char *is; /* NULL, or the expression; n is 0 */
 } tarn_shape_binding;
 
+/* Does it give the dim an expression? */
+TARN_API bool tarn_shape_is_expression(const char *text);
 /* Reads "NAME=1,3,640,640" and "NAME=OTHER + 1"; raises TARN_USAGE. The result lives in the arena.
  */
 TARN_API tarn_shape_binding tarn_shape_binding_parse(tarn_ctx *cx, const char *text);

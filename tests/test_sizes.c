@@ -69,6 +69,16 @@ static const sized cases[] = {
      "node ReduceMean m r -> q : axes=1, keepdims=0\nnode MatMul k q w -> y\nout y\n",
      {"N=1..40"},
      6},
+    /* a token before each sample's, the same in all; and the size cut in two: a program for each */
+    {"in x f32 N,3,8\nrand c 1,1,8\nrand w 8,8\ninit i i64 1 : 0\ninit o i64 1 : 1\n"
+     "node Shape s x -> d\nnode Gather g d i -> n\nnode Concat k n o o -> e : axis=0\n"
+     "node Expand b c e -> t\nnode Concat j t x -> q : axis=1\nnode MatMul m q w -> u\n"
+     "node Softmax f u -> y : axis=1\nout y\n",
+     {"N=1..9"},
+     4},
+    {"in x f32 N,8\nrand c 2,8\nnode Concat j x c -> u : axis=0\nnode Exp e u -> y\nout y\n",
+     {"N=1..6"},
+     6},
     /* a sum over the batch: a program for each */
     {"in x f32 N,12\nnode Softmax a x -> y : axis=0\nout y\n", {"N=2..7"}, 6},
     /* an output that is an input, and a length that is 0 */
