@@ -32,7 +32,8 @@ const tarn_tensor *im_known(im_node *n, im_val *v, const char *what) {
   if (v->known) return v->known;
   const tarn_node *node = tarn_term_get(n->L, v->t);
   if (node->op == TARN_OP_CONST) return v->known = tarn_payload_get(n->L, node->payload)->tensor;
-  if (!v->fixed) im_bad(n, "%s depends on the inputs of the model; it must be constant", what);
+  if (!v->fixed)
+    im_bad(n, "%s depends on the inputs of the model: bind what decides it with --set", what);
   tarn_mark scratch = tarn_arena_mark(n->cx);
   int64_t work = work_of(n, v->t, IM_MAX_WORK - n->m->work);
   tarn_release(n->cx, scratch);
