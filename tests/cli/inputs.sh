@@ -46,7 +46,7 @@ refused 3 image '--shape' -- compile $digits -o "$work/none"
 refused 3 image -- compile $digits -o "$work/none" --shape image=1,2,3
 refused 3 image -- compile $digits -o "$work/none" --shape n=999999999999999999
 refused 2 n=-1 -- compile $digits -o "$work/none" --shape n=-1
-refused 2 x=y -- compile $digits -o "$work/none" --shape x=+1
+refused 2 "x=," -- compile $digits -o "$work/none" --shape x=,
 refused 2 '--shape n is given twice' -- compile $digits -o "$work/none" --shape n=1 --shape n=2
 echo '(compute reduceSum (access 0 (input a ((4) ()) f32)))' >"$work/sum.term"
 refused 3 sum.term '--shape a' -- compile "$work/sum.term" -o "$work/none" --shape a=4
