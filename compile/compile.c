@@ -143,18 +143,17 @@ static bool left_out(void *user, uint32_t node) { return tarn_sat_left_out(user,
 static uint32_t class_of(void *user, tarn_term t) { return tarn_sat_class(user, t); }
 static uint32_t type_class(void *user, uint32_t cls) { return tarn_sat_type(user, cls); }
 
-/* What kernels of the host copy is known now; the choice was made by what each would ask for. */
+/* What kernels of the host copy, which the bound has as far as it is certain. */
 static void price_copies(tarn_compiled *c) {
   double t = tarn_kprog_copy_seconds(c->kernels, tarn_kprog_copies(c->kernels));
   c->choice.price += t;
-  c->choice.price_bound += t;
   c->choice.tree_price += t;
 }
 /* Programs of several sizes share the steps of one: each takes a part of what is left. */
 static uint64_t steps_of(const tarn_compiled *c) {
-  enum { PART = 8, LEAST = 3000000 };
+  enum { LEAST = 3000000 };
   if (!c->left) return TARN_EXTRACT_STEPS;
-  return *c->left / PART > LEAST ? *c->left / PART : LEAST;
+  return *c->left / c->parts > LEAST ? *c->left / c->parts : LEAST;
 }
 static tarn_extraction *choose(tarn_compiled *c, tarn_buf *graph) {
   const tarn_compile_options *o = c->o;

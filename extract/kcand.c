@@ -145,8 +145,7 @@ static void other_cand(kgraph *k, const ktarget *to, uint32_t node, const tarn_e
     bool table = e->op == TARN_OP_GATHER && j == 0;
     if (!table) elements += (double)tarn_layout_elems(&c.in[j]);
   }
-  c.price = elements * 1e-9 +
-            k->now.hw->launch; /* about an element a nanosecond; there is no alternative to weigh */
+  c.price = elements * 1e-9 + k->now.hw->launch; /* about an element a nanosecond */
   kg_add_cand(k, to->ag, c);
 }
 static void other_node(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_node *e,

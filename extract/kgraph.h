@@ -98,6 +98,12 @@ typedef struct kmachine {
   uint32_t threads;
 } kmachine;
 
+/* By AND/OR class; NULL: no kernels run on the host of a GPU. readers: candidates on the host. */
+typedef struct ksides {
+  uint8_t *made, *read;
+  uint32_t *readers;
+} ksides;
+
 typedef struct kgraph {
   const tarn_kgraph_input *in;
   const tarn_kgraph_options *o;
@@ -112,7 +118,8 @@ typedef struct kgraph {
   TARN_VEC(kgroup) group;
   uint32_t nag; /* AND/OR classes: group layouts, then roots */
   TARN_VEC(kcand) cand;
-  TARN_VEC(uint32_t) cand_class;  /* AND/OR class per candidate */
+  TARN_VEC(uint32_t) cand_class; /* AND/OR class per candidate */
+  ksides sides;
   tarn_intern *layouts;           /* lists of them, of candidates */
   uint32_t *root_class;           /* AND/OR class per root */
   tarn_map *numbers;              /* small matrices as they lie: by term and layout */
@@ -144,10 +151,10 @@ void kg_sequence(kgraph *k, tarn_kprog *p);  /* ksequence.c: kernels in the orde
 void kg_machines(kgraph *k);                 /* kplace.c: the machines of the description */
 void kg_machine(kgraph *k, uint32_t number); /* looks at one of them from now on */
 void kg_moves(kgraph *k);                    /* copies between places as candidates */
-/* Of a kernel that is no nest, which a GPU's host runs: seconds of the copies that it asks for,
- * where the model's inputs are on the host, and its outputs are wanted there. What is copied in the
- * end is known with the program (plan/copies.c). */
-double kg_exchanged(const kgraph *k, const kcand *c);
+/* Of a GPU's program: who makes and reads what each class holds; before kg_exchanged(). */
+void kg_sides(kgraph *k);
+/* Seconds of the copies between host and device that candidate c of class ag makes certain. */
+double kg_exchanged(const kgraph *k, uint32_t ag, const kcand *c);
 uint32_t kg_next_node(const kgraph *k, uint32_t eclass,
                       uint32_t node); /* those left out are passed over */
 #define EACH_NODE(k, c, n)                                                                         \

@@ -84,28 +84,53 @@ void kg_moves(kgraph *k) {
           if (a != b && k->group.p[g].part_of[l] == TARN_NONE) move(k, g, l, a, b);
 }
 
-/* ---- the host of a GPU ---- */
-static bool is_output(const kgraph *k, uint32_t kcls) {
-  for (uint32_t i = 0; i < k->in->nroot; i++)
-    if (kg_class(k, k->in->root[i]) == kcls) return true;
-  return false;
+/* ---- the host of a GPU ----
+ * Kernels that are no nests run on the host, and what they exchange with the device is copied. The
+ * selection counts copies that a choice of one candidate makes certain, each once at most, so that
+ * its bound holds for the program with all of its copies (plan/copies.c). */
+enum { BY_HOST = 1, BY_DEVICE = 2, BY_OTHERS = 4 };
+static uint8_t side_of(const kcand *c) {
+  return c->kind == KC_OTHER ? BY_HOST : c->kind == KC_NEST ? BY_DEVICE : BY_OTHERS;
 }
-static double copy_of(const kgraph *k, const tarn_hw_link *link, bool send, uint32_t type,
-                      const tarn_layout *l) {
-  double each = (double)tarn_dtype_size(tarn_type_get(k->L, type)->dtype);
-  return tarn_hw_link_seconds(link, send, (double)tarn_layout_elems(l) * each);
-}
-double kg_exchanged(const kgraph *k, const kcand *c) {
-  const tarn_hw *hw = k->of[c->machine].hw;
-  uint32_t type = k->cls.p[c->kcls].type;
-  double seconds = 0;
-  if (!hw->warps.lanes || !tarn_hw_traits_of(hw).calls) return 0;
+static void see_candidate(ksides *s, uint32_t ag, const kcand *c) {
+  if (c->kind == KC_NTH) return;
+  s->made[ag] |= side_of(c);
   for (uint32_t j = 0; j < c->nchild; j++) {
-    uint32_t at = c->child[j] == TARN_NONE ? TARN_NONE : kg_group_of(k, c->child[j]);
-    if (at != TARN_NONE && !k->group.p[at].input)
-      seconds += copy_of(k, &hw->link, false, k->group.p[at].type, &c->in[j]);
+    if (c->child[j] == TARN_NONE) continue;
+    s->read[c->child[j]] |= side_of(c);
+    s->readers[c->child[j]] += c->kind == KC_OTHER;
   }
-  if (!tarn_type_get(k->L, type)->tuple && !is_output(k, c->kcls))
-    seconds += copy_of(k, &hw->link, true, type, &c->out[0]);
+}
+void kg_sides(kgraph *k) {
+  const tarn_hw *hw = k->of[0].hw;
+  ksides *s = &k->sides;
+  if (!hw->warps.lanes || !tarn_hw_traits_of(hw).calls) return;
+  *s = (ksides){TARN_ARRAY(k->cx, uint8_t, k->nag), TARN_ARRAY(k->cx, uint8_t, k->nag),
+                TARN_ARRAY(k->cx, uint32_t, k->nag)};
+  for (uint32_t i = 0; i < k->cand.n; i++) see_candidate(s, k->cand_class.p[i], &k->cand.p[i]);
+  for (uint32_t i = 0; i < k->cand.n; i++) { /* one of several results */
+    const kcand *c = &k->cand.p[i];
+    if (c->kind != KC_NTH) continue;
+    s->made[k->cand_class.p[i]] |= s->made[c->child[0]];
+    s->read[c->child[0]] |= s->read[k->cand_class.p[i]];
+  }
+}
+static double copy_of(const kgraph *k, bool send, uint32_t kcls, const tarn_layout *l) {
+  double each = (double)tarn_dtype_size(tarn_type_get(k->L, k->cls.p[kcls].type)->dtype);
+  return tarn_hw_link_seconds(&k->of[0].hw->link, send, (double)tarn_layout_elems(l) * each);
+}
+double kg_exchanged(const kgraph *k, uint32_t ag, const kcand *c) {
+  const ksides *s = &k->sides;
+  double seconds = 0;
+  if (!s->made || side_of(c) == BY_OTHERS || tarn_type_get(k->L, k->cls.p[c->kcls].type)->tuple)
+    return 0;
+  if (c->kind == KC_NEST && s->made[ag] == (BY_HOST | BY_DEVICE) && s->read[ag] == BY_HOST)
+    return copy_of(k, false, c->kcls, &c->out[0]);
+  if (c->kind != KC_OTHER) return 0;
+  tarn_eg_node e = tarn_eg_node_at(k->g, c->node);
+  for (uint32_t j = 0; j < c->nchild; j++)
+    if (c->child[j] != TARN_NONE && s->made[c->child[j]] == BY_DEVICE)
+      seconds += copy_of(k, false, kg_class(k, e.kids[j]), &c->in[j]) / s->readers[c->child[j]];
+  if (s->read[ag] == BY_DEVICE) seconds += copy_of(k, true, c->kcls, &c->out[0]);
   return seconds;
 }

@@ -224,8 +224,6 @@ static void emit_move(build *b, uint32_t ag, const kcand *c) {
 /* The kernel's term is its operator over inputs that stand for its buffers. */
 static void emit_other(build *b, uint32_t ag, const kcand *c) {
   kgraph *k = b->k;
-  double copies = kg_exchanged(k, c);
-  k->r->price -= copies, k->r->price_bound -= copies; /* those of the program are added to both */
   tarn_kernel x = {.name = kernel_name(b, ag, c),
                    .nodes = b->k->nodes[ag],
                    .kind = TARN_K_OPAQUE,
@@ -269,6 +267,8 @@ static void emit(build *b, uint32_t ag) {
   if (c->kind != KC_NTH && !several) buffer_of(b, ag);
   for (uint32_t j = 0; j < c->nchild; j++)
     if (c->child[j] != TARN_NONE) emit(b, c->child[j]);
+  double copies = kg_exchanged(b->k, ag, c); /* the program's are added when it is known */
+  b->k->r->price -= copies, b->k->r->tree_price -= copies;
   if (c->kind == KC_NEST) emit_nest(b, ag, c);
   if (c->kind == KC_OTHER) emit_other(b, ag, c);
   if (c->kind == KC_MOVE) emit_move(b, ag, c);
@@ -336,12 +336,12 @@ static void tell_gap(kgraph *k, const tarn_sel_result *r) {
 /* What is chosen only where nothing else can be: a kernel of the host, of a machine without one.
  * Rather one that brings a buffer into another order, and least of all a copy that a rule made. */
 #define NEVER 1e6 /* seconds */
-static double weight_of(const kgraph *k, const kcand *c) {
+static double weight_of(const kgraph *k, uint32_t ag, const kcand *c) {
   bool runs = c->kind == KC_NEST || c->kind == KC_OTHER;
-  if (c->kind == KC_OTHER) return c->price + kg_exchanged(k, c);
-  if (!k->o->hw->alone || c->machine || !runs) return c->price;
+  double price = c->price + kg_exchanged(k, ag, c);
+  if (!k->o->hw->alone || c->machine || !runs) return price;
   bool order = c->copy && c->node == TARN_NONE;
-  return c->price + (order ? NEVER / 1e3 : c->copy ? 2 * NEVER : NEVER);
+  return price + (order ? NEVER / 1e3 : c->copy ? 2 * NEVER : NEVER);
 }
 static const uint32_t *choose(kgraph *k) {
   tarn_sel_graph *g;
@@ -352,12 +352,14 @@ static const uint32_t *choose(kgraph *k) {
   for (uint32_t i = 0; i < k->cand.n; i++)
     if (k->cand.p[i].nchild > most) most = k->cand.p[i].nchild;
   uint32_t *kids = TARN_ARRAY(k->cx, uint32_t, most);
+  kg_sides(k);
   for (uint32_t i = 0; i < k->cand.n; i++) {
     const kcand *c = &k->cand.p[i];
     uint32_t n = 0;
     for (uint32_t j = 0; j < c->nchild; j++)
       if (c->child[j] != TARN_NONE) kids[n++] = c->child[j];
-    raise_if(k, tarn_sel_add_node(g, k->cand_class.p[i], weight_of(k, c), kids, n, NULL));
+    raise_if(k, tarn_sel_add_node(g, k->cand_class.p[i], weight_of(k, k->cand_class.p[i], c), kids,
+                                  n, NULL));
   }
   for (uint32_t i = 0; i < k->in->nroot; i++) raise_if(k, tarn_sel_add_root(g, k->root_class[i]));
   tarn_sel_result *tree = TARN_NEW(k->cx, tarn_sel_result),

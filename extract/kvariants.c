@@ -28,7 +28,7 @@ void kg_signature(kgraph *k, const kcand *c, tarn_ksig *sig) {
   }
   tarn_ksig_canonical(k->L, sig);
   int64_t step = TARN_KSIG_STEP;
-  while (!kg_may_cut(k, step)) step /= 2; /* the rest is one at all sizes of a family */
+  while (!kg_may_cut(k, step)) step /= 2; /* the remainder is the same at every size of a family */
   if (tarn_hw_traits_of(k->now.hw).any_nest)
     tarn_ksig_rebase(k->L, sig, step); /* units: by entries */
   for (uint64_t m = tarn_ksig_matrices(k->L, sig); m; m &= m - 1) {
