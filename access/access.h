@@ -358,7 +358,7 @@ TARN_API tarn_tensor *tarn_tensor_new(tarn_ctx *cx, tarn_dtype t, uint32_t n,
 TARN_API int64_t tarn_tensor_count(const tarn_tensor *t);
 TARN_API size_t tarn_tensor_bytes(const tarn_tensor *t);
 TARN_API tarn_value tarn_tensor_get(const tarn_tensor *t, int64_t flat);
-/* The same of elements that lie there. */
+/* The same for elements at `data`, which need no tensor. */
 TARN_API tarn_value tarn_data_get(const void *data, tarn_dtype type, int64_t i);
 TARN_API void tarn_data_set(void *data, tarn_dtype type, int64_t i, tarn_value v);
 TARN_API double tarn_tensor_number(const tarn_tensor *t,

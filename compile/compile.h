@@ -198,6 +198,7 @@ struct tarn_compiled {
   tarn_compiled *const *programs;
   const tarn_texts *given; /* the shapes of all, as they were given */
   tarn_solver **solvers;   /* that they share: tarn_kgraph_options */
+  uint32_t parts;          /* … of which this one takes one part of so many */
   uint64_t *left;          /* steps of the selection, for them */
   const char *each;        /* NULL, or why a range has a program for each of its sizes */
 };

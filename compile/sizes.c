@@ -153,10 +153,12 @@ static const tarn_compile_options *options_of(const comp_sizes *z, const tarn_co
   mine->user = l;
   return mine;
 }
+enum { MOST_PARTS = 8 }; /* of the steps that are left: a program takes one at least */
 tarn_compiled *comp_size_begin(comp_sizes *z, const int64_t *size) {
   tarn_compiled *c = comp_begin(z->base->L, options_of(z, z->base->o, size));
   c->solvers = z->solvers;
   c->left = &z->steps;
+  c->parts = z->to_come && z->to_come < MOST_PARTS ? z->to_come : MOST_PARTS;
   c->rules = z->rules;
   return c;
 }
@@ -381,6 +383,7 @@ static void each(comp_sizes *z, const char *why, comp_sized_list *out) {
     tarn_warn(z->cx, "--shape %s: a program for each size: %s", z->size.p[0].text, why);
   for (uint32_t i = 0; i < n; i++) {
     comp_sized x = {.size = comp_size_at(z, i)};
+    z->to_come = n - i;
     x.c = comp_size_compile(z, x.size);
     tarn_push(z->cx, out, x);
   }

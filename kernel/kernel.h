@@ -59,9 +59,9 @@ typedef struct tarn_ksig { /* a kernel to be scheduled and priced */
 } tarn_ksig;
 TARN_API void tarn_ksig_canonical(tarn_lang *L, tarn_ksig *k); /* in place; raises */
 /* Of a canonical kernel: what all reads of an operand add goes into its layout's offset, in steps
- * of so many elements, TARN_KSIG_STEP if they shall keep vectors and lines where they were. Kernels
- * that work alike on several parts of a buffer are equal then. Constants stay as they are. */
-#define TARN_KSIG_STEP 16
+ * of so many elements; TARN_KSIG_STEP keeps vectors and cache lines aligned. Kernels that work
+ * alike on several parts of a buffer are equal then. Constants stay as they are. */
+#define TARN_KSIG_STEP 16 /* elements */
 TARN_API void tarn_ksig_rebase(tarn_lang *L, tarn_ksig *k, int64_t step);
 /* Only the last step, of extents of 1 and of neighbours that everything walks as one; children that
  * are no constants become flat buffers. */

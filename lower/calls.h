@@ -17,9 +17,6 @@ LLVMValueRef low_step_address(const low_step *s, LLVMValueRef base, const tarn_l
                               tarn_dtype t, const LLVMValueRef *idx);
 /* Ends the step with a code; where there is a pool the message says why. */
 void low_step_fail(const low_step *s, LLVMValueRef pool, int code, const char *why);
-/* Of how many rows a kernel's lookups name one; 0: it has none. */
-enum { LOW_SEVERAL = -1 };
-int64_t low_lookup_rows(const tarn_lang *L, const tarn_kernel *k);
 /* Lookups of a kernel noted in a byte that one was out of range. */
 void low_check_lookups(low_module *M, LLVMValueRef fn, const tarn_kprog *p, const tarn_kernel *k,
                        LLVMValueRef outside);

@@ -5,6 +5,8 @@
 
 im_handler im_do_det;
 
+enum { MOST_ROWS = 32 }; /* each is a kernel or two; larger ones are opaque */
+
 /* Of a permutation (batch, 1, rows): x, or -x where it is odd. x: (batch) */
 static tarn_term with_sign(im_node *n, tarn_term x, tarn_term p, int64_t rows) {
   static const uint32_t upright[] = {0, 2, 1};
@@ -47,6 +49,10 @@ void im_do_det(im_node *n) {
   im_dims d = im_shape(n, x);
   if (d.n < 2 || d.d[d.n - 1] != d.d[d.n - 2]) im_bad(n, "the matrices are not square");
   int64_t rows = d.d[d.n - 1], batch = 1;
+  if (rows > MOST_ROWS) {
+    im_do_opaque(n);
+    return;
+  }
   d.n -= 2;
   for (uint32_t i = 0; i < d.n; i++) batch *= d.d[i];
   tarn_term r = im_fill(n, im_scalar(n, TARN_F64, 1, 0), 1, &batch);

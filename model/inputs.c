@@ -43,50 +43,66 @@ static const char *dim_name(const Onnx__TensorShapeProto__Dimension *d) {
 }
 
 /* ---- dims that are expressions of others ---- */
-enum { MOST_DEEP = 16 };
-static int64_t dim_value(im *m, const char *text, uint32_t deep);
+enum { MOST_DEEP = 64 };
 static const char *without_spaces(tarn_ctx *cx, const char *text, size_t n) {
   while (n && *text == ' ') text++, n--;
   while (n && text[n - 1] == ' ') n--;
   return tarn_strndup(cx, text, n);
 }
-static int64_t combined(char op, int64_t a, int64_t b) {
-  int64_t r = -1;
-  bool over = op == '+'   ? __builtin_add_overflow(a, b, &r)
-              : op == '-' ? __builtin_sub_overflow(a, b, &r)
-                          : __builtin_mul_overflow(a, b, &r);
-  return a < 0 || b < 0 || over ? -1 : r;
-}
-/* The last of these operators in text splits it; NULL: there is none. */
+/* The last of these operators in text; NULL: there is none. Names have hyphens: a minus stands
+ * between spaces. */
 static const char *last_of(const char *text, const char *ops) {
   const char *at = NULL;
-  for (const char *p = text; *p; p++)
-    if (strchr(ops, *p) && p > text && p[1]) at = p;
+  for (const char *p = text; *p; p++) {
+    bool between = p > text && p[1] && (*p != '-' || (p[-1] == ' ' && p[1] == ' '));
+    if (between && strchr(ops, *p)) at = p;
+  }
   return at;
 }
-/* Of a name that is bound, a number, or a sum, difference or product of such; -1: not known. */
-static int64_t dim_value(im *m, const char *text, uint32_t deep) {
-  const tarn_shape_binding *b = binding(m, text);
-  char *end;
-  if (deep == MOST_DEEP) return -1;
-  if (b && b->is) return dim_value(m, b->is, deep + 1);
-  if (b) return b->n == 1 ? b->dim[0] : -1;
-  long long v = strtoll(text, &end, 10);
-  if (end > text && !*end) return v < INT32_MAX ? v : -1;
+/* What the text is made of; false: it is no sum, difference or product. */
+static bool split(im *m, const char *text, const char **left, const char **right, char *op) {
   const char *at = last_of(text, "+-");
   if (!at) at = last_of(text, "*");
-  if (!at) return -1;
-  const char *left = without_spaces(m->cx, text, (size_t)(at - text));
-  const char *right = without_spaces(m->cx, at + 1, strlen(at + 1));
-  return combined(*at, dim_value(m, left, deep + 1), dim_value(m, right, deep + 1));
+  if (!at) return false;
+  *left = without_spaces(m->cx, text, (size_t)(at - text));
+  *right = without_spaces(m->cx, at + 1, strlen(at + 1));
+  *op = *at;
+  return true;
+}
+static bool combined(char op, int64_t a, int64_t b, int64_t *v) {
+  return op == '+'   ? !__builtin_add_overflow(a, b, v)
+         : op == '-' ? !__builtin_sub_overflow(a, b, v)
+                     : !__builtin_mul_overflow(a, b, v);
+}
+/* Of a name that is bound, a number, or a sum, difference or product of such. False: it is not
+ * known, because of *unknown. */
+static bool dim_value(im *m, const char *text, uint32_t deep, int64_t *v, const char **unknown) {
+  const tarn_shape_binding *b = binding(m, text);
+  const char *left, *right;
+  char op;
+  int64_t x, y;
+  *unknown = text;
+  if (deep == MOST_DEEP) return false;
+  if (b && b->is) return dim_value(m, b->is, deep + 1, v, unknown);
+  if (b && b->n == 1) *v = b->dim[0];
+  if (b) return b->n == 1;
+  if (*text && strspn(text, "0123456789") == strlen(text) && strlen(text) < 18) {
+    *v = strtoll(text, NULL, 10);
+    return true;
+  }
+  if (!split(m, text, &left, &right, &op) || !dim_value(m, left, deep + 1, &x, unknown) ||
+      !dim_value(m, right, deep + 1, &y, unknown))
+    return false;
+  *unknown = text;
+  return combined(op, x, y, v);
 }
 /* Does the expression name it? */
 static bool mentions(im *m, const char *text, const char *name, uint32_t deep) {
-  const char *at = last_of(text, "+-*");
+  const char *left, *right;
+  char op;
   if (tarn_is_called(m->cx, name, text)) return true;
-  return at && deep < MOST_DEEP &&
-         (mentions(m, without_spaces(m->cx, text, (size_t)(at - text)), name, deep + 1) ||
-          mentions(m, without_spaces(m->cx, at + 1, strlen(at + 1)), name, deep + 1));
+  return deep < MOST_DEEP && split(m, text, &left, &right, &op) &&
+         (mentions(m, left, name, deep + 1) || mentions(m, right, name, deep + 1));
 }
 
 /* A dim of an input, if the model or --shape says it; else -1. */
@@ -99,7 +115,11 @@ static int64_t known_dim(im *m, const char *input, uint32_t axis,
     tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s: dim %u is %lld in the model, %lld in --shape",
                m->file, input, axis, (long long)d->dim_value, (long long)b->dim[axis]);
   if (fixed) return d->dim_value;
-  int64_t named = *dim_name(d) ? dim_value(m, dim_name(d), 0) : -1;
+  int64_t named = -1;
+  const char *unknown;
+  if (*dim_name(d) && dim_value(m, dim_name(d), 0, &named, &unknown) && named < 0)
+    tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s: dim %u, %s, is %lld", m->file, input, axis,
+               dim_name(d), (long long)named);
   if (b && named >= 0 && b->dim[axis] != named)
     tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s: dim %u is %lld in --shape %s, and %s is %lld",
                m->file, input, axis, (long long)b->dim[axis], b->name, dim_name(d),
@@ -138,16 +158,22 @@ void im_check_bindings(im *m, const Onnx__GraphProto *g) {
       if (tarn_is_called(m->cx, name, tarn_onnx_text(g->input[k]->name)))
         tarn_raise(m->cx, TARN_BAD_INPUT, "%s: --shape %s=%s: extents are expected, it is an input",
                    m->file, name, is);
-    if (is && dim_value(m, is, 0) < 0)
-      tarn_raise(m->cx, TARN_BAD_INPUT, "%s: --shape %s=%s: its value is not known", m->file, name,
-                 is);
+    int64_t v;
+    const char *unknown;
+    if (is && !dim_value(m, is, 0, &v, &unknown))
+      tarn_raise(m->cx, TARN_BAD_INPUT, "%s: --shape %s=%s: %s has no value", m->file, name, is,
+                 unknown);
   }
 }
 
+/* It is bound by what it depends on, which has no value. */
 _Noreturn static void dynamic_dim(im *m, const char *input, uint32_t axis, const char *symbol) {
+  int64_t v;
+  const char *by = symbol;
+  if (*symbol) (void)dim_value(m, symbol, 0, &v, &by);
   tarn_raise(m->cx, TARN_BAD_INPUT,
              "%s: input %s: dim %u (%s) is dynamic; bind it with --shape %s=…%s%s%s", m->file,
-             input, axis, *symbol ? symbol : "?", input, *symbol ? " or --shape " : "", symbol,
+             input, axis, *symbol ? symbol : "?", input, *symbol ? " or --shape " : "", by,
              *symbol ? "=N" : "");
 }
 

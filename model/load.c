@@ -11,7 +11,9 @@
 
 bool tarn_shape_is_expression(const char *text) {
   const char *eq = strrchr(text, '=');
-  return eq && (isalpha((unsigned char)eq[1]) || eq[1] == '_');
+  for (const char *p = eq ? eq + 1 : ""; *p; p++)
+    if (isalpha((unsigned char)*p) || *p == '_') return true;
+  return false;
 }
 tarn_shape_binding tarn_shape_binding_parse(tarn_ctx *cx, const char *text) {
   const char *eq = strrchr(text, '=');
@@ -19,7 +21,8 @@ tarn_shape_binding tarn_shape_binding_parse(tarn_ctx *cx, const char *text) {
     tarn_raise(cx, TARN_USAGE, "--shape %s: NAME=1,3,640,640 is expected", text);
   tarn_shape_binding b = {.name = tarn_strndup(cx, text, (size_t)(eq - text))};
   if (tarn_shape_is_expression(text)) {
-    b.is = tarn_strdup(cx, eq + 1);
+    const char *from = eq + 1 + strspn(eq + 1, " ");
+    b.is = tarn_strdup(cx, from);
     return b;
   }
   int64_t *dim = TARN_ARRAY(cx, int64_t, TARN_MAX_DIMS);

@@ -28,7 +28,8 @@ extern "C" {
 
 /* NAME=1,3,640,640: the shape of the graph input NAME, or, with one number and no input of that
  * name, the value of the symbolic dim NAME wherever it occurs; NAME=OTHER + 1: that of a sum,
- * difference or product of numbers and of dims that have a value. A dim that the model fixes must
+ * difference or product of numbers and of dims that have a value (a minus stands between spaces, as
+ * names have hyphens). A dim that the model fixes must
  * agree. A dim whose name is such an expression, "past + 1", has its value without being bound. */
 typedef struct tarn_shape_binding {
   const char *name;

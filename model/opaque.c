@@ -137,6 +137,12 @@ static void type_same(im_node *n, uint32_t *out) {
   out[0] = tarn_term_get(n->L, im_arg(n, 0))->type;
 }
 
+static void type_det(im_node *n, uint32_t *out) {
+  im_dims d = im_shape(n, im_arg(n, 0));
+  d.n -= 2;
+  out[0] = like(n, 0, &d);
+}
+
 /* Sums and the like are of numbers. */
 static void check_reduction(im_node *n) {
   const char *how = im_attr_str(n, "reduction", "none");
@@ -255,6 +261,7 @@ static const struct {
   uint32_t nout;
   typer *type;
 } typers[] = {
+    {"Det", 1, type_det},
     {"GRU", 2, type_recurrent},
     {"LSTM", 3, type_recurrent},
     {"MaxUnpool", 1, type_unpool},

@@ -153,8 +153,8 @@ void im_do_dft(im_node *n) {
 void im_do_stft(im_node *n) {
   tarn_term x = im_arg(n, 0), window = im_opt(n, 2);
   im_dims d = im_shape(n, x);
-  if (d.n ==
-      2) { /* (batch, samples), as exporters write real signals and ONNX Runtime takes them */
+  /* Exporters write real signals without the last dim, and ONNX Runtime takes them. */
+  if (d.n == 2) {
     d.d[d.n++] = 1;
     x = im_reshape(n, x, d.n, d.d);
   }
@@ -162,7 +162,7 @@ void im_do_stft(im_node *n) {
   if (im_opt(n, 3) != TARN_NONE) length = length_of(n, 3, "frame_length");
   else length = window != TARN_NONE ? im_shape(n, window).d[0] : 0;
   if (d.n != 3 || d.d[2] < 1 || d.d[2] > 2 || !tarn_dtype_is_float(im_type(n, x)))
-    im_bad(n, "the signal is not (batch, samples, 1 or 2)");
+    im_bad(n, "the signal is not (batch, samples) or (batch, samples, 1 or 2)");
   if (step < 1 || length < 1 || length > d.d[1])
     im_bad(n, "frames of %lld every %lld do not fit", (long long)length, (long long)step);
   static const uint32_t last[] = {0, 2, 1}, back[] = {0, 2, 3, 1};

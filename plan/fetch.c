@@ -29,6 +29,7 @@ static void check_levels(const tarn_plan_nest *N, const tarn_plan_stage *st,
     if (st->s->read[h->operand].stage) refuse(N, "none of another stage");
     if (st->s->read[h->operand].row.by) refuse(N, "none of which a lookup names the rows");
   }
+  if (s->nhold < st->f->nops) refuse(N, "each operand of the body");
   if (!st->red || s->nhold > MOST_HELD || until < s->acc) refuse(N, "not of this stage");
   for (uint32_t i = 0; i < s->nlevel; i++) {
     const tarn_level *l = &s->level[i];

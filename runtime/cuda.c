@@ -426,6 +426,9 @@ static bool open_all(cuda *g) {
   tarn_rt_cuda_info info = {0};
   g->gpu = g->m->version >= 3 ? g->m->gpu : NULL;
   if (!g->gpu) return fails(g->why, "the model was not compiled for a GPU");
+  if (g->m->version > TARN_RT_VERSION)
+    return fails(g->why, "the model is of version %u, this runtime knows %d", g->m->version,
+                 TARN_RT_VERSION);
   if (!make_lists(g)) return fails(g->why, "out of memory");
   return load(g) && find_device(g) && describe(g, &info) && fits(g, &info) && open_context(g);
 }

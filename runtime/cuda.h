@@ -74,7 +74,7 @@ typedef struct tarn_rt_launch {
   uint32_t kernel;                    /* its number in tarn_rt_model.kernel_name */
   uint32_t grid, block, shared, narg; /* shared: bytes that the launch asks for */
   uint32_t rows; /* of which its lookups name one, TARN_RT_ANY_ROWS where tables differ; 0: it has
-                    no lookups. Those of others set the flag that is its last argument. */
+                    none. Its last argument is the flag that they set when an index is outside. */
   const tarn_rt_place *arg; /* addresses, in the order of the entry's parameters */
 } tarn_rt_launch;
 typedef struct tarn_rt_transfer {

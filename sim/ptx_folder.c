@@ -102,7 +102,8 @@ static tarn_ptx_place *read_places(const loading *l, yajl_val in, const char *ke
 
 /* ---------------------------------------------------------------- steps */
 static bool is_flag(const loading *l, const tarn_ptx_place *x) {
-  return x->at == TARN_PTX_FLAGS && x->offset + TARN_PTX_FLAG <= l->p->flags;
+  return x->at == TARN_PTX_FLAGS && x->offset % TARN_PTX_FLAG == 0 &&
+         x->offset + TARN_PTX_FLAG <= l->p->flags;
 }
 static void read_launch(const loading *l, yajl_val v, tarn_ptx_step *s) {
   const char *entry = text(l, v, "entry");
@@ -118,6 +119,8 @@ static void read_launch(const loading *l, yajl_val v, tarn_ptx_step *s) {
   if (s->looks) s->rows = (uint32_t)whole(l, v, "rows", UINT32_MAX);
   if (s->looks && (!s->narg || !is_flag(l, &s->arg[s->narg - 1])))
     refuse(l, "rows", "the last argument is no flag");
+  for (uint32_t i = 0; i + s->looks < s->narg; i++)
+    if (s->arg[i].at == TARN_PTX_FLAGS) refuse(l, "at", "a flag of a launch without rows");
   const tarn_ptx_entry *e = tarn_ptx_entry_at(l->p->ptx, s->entry);
   bool addresses = e->nparam == s->narg;
   for (uint32_t i = 0; addresses && i < e->nparam; i++) addresses = e->param[i].bytes == 8;

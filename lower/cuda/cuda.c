@@ -5,10 +5,9 @@
  *   launch.json   which kernels run, in which order, on how many threads, with which addresses
  *   model.so      the same to be linked, with the kernels of the host
  *
- * Kernels take the addresses of operands and results, then that of the threads' scratch memory
- * where one needs it, then that of a word which is set where a lookup was out of range. What is not
- * in PTX by itself (a function of libm) is refused. */
-#include "lower/calls.h"
+ * Kernels take the addresses of operands and results, then that of the threads' scratch memory,
+ * then, if they have lookups, that of a word which they set where an index is out of range. What is
+ * not in PTX by itself (a function of libm) is refused. */
 #include "lower/cuda/cuda.h"
 #include <stdio.h>
 #include <string.h>

@@ -6,6 +6,7 @@
 
 /* Each kernel, and the table in ref.c: REF(ONNX name, function). */
 #define TARN_REF_KERNELS(REF)                                                                      \
+  REF(Det, ref_det)                                                                                \
   REF(GRU, ref_gru)                                                                                \
   REF(GatherElements, ref_gather_elements)                                                         \
   REF(GatherND, ref_gather_nd)                                                                     \

@@ -1,4 +1,4 @@
-/* Kernels that sample images: GridSample, RoiAlign, MaxUnpool. */
+/* Kernels that sample images: GridSample, RoiAlign, MaxUnpool; and Det. */
 #include "runtime/ref/ref_internal.h"
 #include <math.h>
 #include <stdlib.h>
@@ -212,5 +212,43 @@ int ref_max_unpool(tarn_ref_call *c) {
     memcpy((char *)out->data + (size_t)to * ref_size(out->dtype),
            (const char *)x->data + (size_t)i * ref_size(x->dtype), ref_size(x->dtype));
   }
+  return 0;
+}
+
+/* ---------------------------------------------------------------- Det */
+
+/* Gaussian elimination with partial pivoting. */
+static double determinant(double *a, int64_t n) {
+  double det = 1;
+  for (int64_t k = 0; k < n; k++) {
+    int64_t p = k;
+    for (int64_t i = k + 1; i < n; i++)
+      if (fabs(a[i * n + k]) > fabs(a[p * n + k])) p = i;
+    if (a[p * n + k] == 0) return 0;
+    if (p != k) det = -det;
+    for (int64_t j = k; p != k && j < n; j++) {
+      double t = a[k * n + j];
+      a[k * n + j] = a[p * n + j];
+      a[p * n + j] = t;
+    }
+    det *= a[k * n + k];
+    for (int64_t i = k + 1; i < n; i++) {
+      double f = a[i * n + k] / a[k * n + k];
+      for (int64_t j = k; j < n; j++) a[i * n + j] -= f * a[k * n + j];
+    }
+  }
+  return det;
+}
+
+int ref_det(tarn_ref_call *c) {
+  const tarn_ref_tensor *x = &c->in[0];
+  int64_t n = x->dim[x->n - 1];
+  double *a = malloc((size_t)(n * n + 1) * sizeof *a);
+  if (!a) return ref_fail(c, "out of memory");
+  for (int64_t k = 0, count = ref_count(&c->out[0]); k < count; k++) {
+    for (int64_t i = 0; i < n * n; i++) a[i] = ref_get(x, k * n * n + i);
+    ref_set(&c->out[0], k, determinant(a, n));
+  }
+  free(a);
   return 0;
 }

@@ -187,6 +187,8 @@ refused 3 "bad.hw" "has no room for a block's 490000 bytes" -- hw check "$work/b
 refused 3 "a block of 2048 threads, cuda-sm80 has at most 1024" -- compile "$work/tiles.term" --hw cuda-sm80 -o "$work/none" \
   --schedule <(head -1 "$work/tiles.sched"; echo '(schedule (stage (acc 2) (parallel 0 32) (parallel 1 64) (serial 2 8) (serial 2 1)
   (team 0 1) (team 1 1) (hold 0 shared (at 2)) (hold 1 shared (at 2))))')
+refused 3 "each operand of the body" -- compile "$work/tiles.term" --hw cuda-sm80 -o "$work/none" \
+  --schedule <(head -1 "$work/tiles.sched"; echo "$levels (hold 1 shared (at 2) (slots 2))))")
 refused 3 "a block holds" "in shared memory, cuda-sm80 has room for 166912" -- compile "$work/tiles.term" --hw cuda-sm80 -o "$work/none" \
   --schedule <(head -1 "$work/tiles.sched"; echo "$levels (hold 0 shared (at 2) (slots 41)) (hold 1 shared (at 2) (slots 41))))")
 
@@ -224,6 +226,14 @@ done
 cp -r "$work/rows" "$work/bad.rows"
 sed '0,/"at": "flags"/s//"at": "nowhere"/' "$work/rows/launch.json" >"$work/bad.rows/launch.json"
 refused 3 "launch.json" "the last argument is no flag" -- run "$work/bad.rows" --simulate
+sed '/"rows":/d' "$work/rows/launch.json" >"$work/bad.rows/launch.json"
+refused 3 "launch.json" "a flag of a launch without rows" -- run "$work/bad.rows" --simulate
+# Between kernels of the host the host gathers: nothing is copied.
+cat >"$work/host.term" <<'T'
+(opaque ScatterElements (axis 0) ((f32 ((30) ()))) (gather 0 (opaque ScatterElements (axis 0) ((f32 ((30) ()))) (input a ((30) ()) f32) (input i ((30) ()) i64) (input u ((30) ()) f32)) (input j ((30) ()) i64)) (input k ((30) ()) i64) (input v ((30) ()) f32))
+T
+compiled host "$work/host.term"
+grep -q '"entry"' "$work/host/launch.json" && fail "host: the device gathers"
 # More threads than a buffer has room for, where a guard is left out.
 sed '0,/@%p1 bra/s/@%p1 bra.*;/;/' "$work/product/model.ptx" >"$work/wide.ptx"
 cp "$work/wide.ptx" "$work/product/model.ptx"
