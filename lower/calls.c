@@ -55,16 +55,6 @@ static void check(const low_step *s, LLVMValueRef pool, LLVMValueRef outside, in
                             extent == LOW_SEVERAL ? "" : axis));
   LLVMPositionBuilderAtEnd(M->b, good);
 }
-int64_t low_lookup_rows(const tarn_lang *L, const tarn_kernel *k) {
-  const tarn_nest *n = tarn_nest_get(L, k->nest);
-  int64_t extent = 0;
-  for (uint32_t j = 0; j < k->nin; j++) {
-    int64_t rows = tarn_nest_rows(L, n, j);
-    if (rows && extent && rows != extent) return LOW_SEVERAL;
-    if (rows) extent = rows;
-  }
-  return extent;
-}
 void low_check_lookups(low_module *M, LLVMValueRef fn, const tarn_kprog *p, const tarn_kernel *k,
                        LLVMValueRef outside) {
   LLVMValueRef set = LLVMBuildLoad2(M->b, M->i8, outside, "");

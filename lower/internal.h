@@ -217,10 +217,10 @@ LLVMValueRef low_index_inside(low_module *M, LLVMValueRef i, tarn_dtype type, in
 /* Of a function whose nest has lookups: before the nest, and behind it, where `to` is set if one
  * was out of range: a byte, or on a GPU a word of 32 bits. */
 void low_lookups_begin(low_fn *E);
-/* Of how many rows a kernel's lookups name one; 0: it has none. LOW_SEVERAL: its tables differ. */
+void low_lookups_end(low_fn *E, LLVMValueRef to);
+/* Of how many rows a kernel's lookups name one; 0: none is read. LOW_SEVERAL: its tables differ. */
 enum { LOW_SEVERAL = -1 };
 int64_t low_lookup_rows(const tarn_lang *L, const tarn_kernel *k);
-void low_lookups_end(low_fn *E, LLVMValueRef to);
 
 /* access.c */
 /* Prefetches the line at p plus so many bytes: into all caches (3), L2 and beyond (2), L3 (1). */

@@ -25,6 +25,17 @@ LLVMValueRef low_index_inside(low_module *M, LLVMValueRef i, tarn_dtype type, in
   return LLVMBuildSelect(M->b, out, zero, i, "");
 }
 
+int64_t low_lookup_rows(const tarn_lang *L, const tarn_kernel *k) {
+  const tarn_nest *n = tarn_nest_get(L, k->nest);
+  int64_t extent = 0;
+  for (uint32_t j = 0; j < k->nin; j++) {
+    int64_t rows = tarn_nest_rows(L, n, j);
+    if (rows && extent && rows != extent) return LOW_SEVERAL;
+    if (rows) extent = rows;
+  }
+  return extent;
+}
+
 void low_lookups_begin(low_fn *E) {
   low_module *M = E->M;
   E->outside = low_alloca(E, M->i1, 1);

@@ -155,14 +155,16 @@ static void step(cuda *g, uint32_t no) {
     tarn_raise(g->M->cx, TARN_INTERNAL, "lower: %s: too many operands", k->name);
   tarn_plan_operands(g->p, k, in, out);
   const function *f = function_of(g, k, in, out);
+  bool looks = tarn_nest_looks_up(tarn_nest_get(g->M->L, k->nest));
   int64_t rows = low_lookup_rows(g->M->L, k);
+  if (rows < 1 || rows > TARN_RT_ANY_ROWS) rows = TARN_RT_ANY_ROWS;
   for (uint32_t i = 0; i < f->n; i++) {
     const region *r = &f->r[i];
     if (!r->items) continue;
     int64_t grid = r->team ? r->items : tarn_ceildiv(r->items * r->each, r->block);
     int64_t scratch = (r->team ? grid : grid * r->block) * (int64_t)r->scratch;
     tarn_rt_launch l = {.entry = r->entry, .kernel = no, .block = r->block, .shared = r->shared};
-    l.rows = rows < 0 || rows > TARN_RT_ANY_ROWS ? TARN_RT_ANY_ROWS : (uint32_t)rows;
+    l.rows = looks ? (uint32_t)rows : 0; /* its last parameter is a flag then: emit_region() */
     cuda_launch(g->program, l, grid, scratch, in, out);
   }
 }

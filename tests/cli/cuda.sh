@@ -228,6 +228,11 @@ sed '0,/"at": "flags"/s//"at": "nowhere"/' "$work/rows/launch.json" >"$work/bad.
 refused 3 "launch.json" "the last argument is no flag" -- run "$work/bad.rows" --simulate
 sed '/"rows":/d' "$work/rows/launch.json" >"$work/bad.rows/launch.json"
 refused 3 "launch.json" "a flag of a launch without rows" -- run "$work/bad.rows" --simulate
+# A lookup that nothing reads by: the kernel has its flag nonetheless.
+cat >"$work/unread.term" <<'T'
+(nest (stages (children 2) (shared) (split 1) (stage (own 3 2) (reduce) (map (neg $0)) (child 0 (index ((3 2) ()) (18) (d1))) (lookup 1 (index ((3 2) ()) (3) (d0))) out)) (input e ((18) ()) f32) (input n ((3) ()) i64))
+T
+compiled unread "$work/unread.term"
 # Between kernels of the host the host gathers: nothing is copied.
 cat >"$work/host.term" <<'T'
 (opaque ScatterElements (axis 0) ((f32 ((30) ()))) (gather 0 (opaque ScatterElements (axis 0) ((f32 ((30) ()))) (input a ((30) ()) f32) (input i ((30) ()) i64) (input u ((30) ()) f32)) (input j ((30) ()) i64)) (input k ((30) ()) i64) (input v ((30) ()) f32))
