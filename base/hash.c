@@ -6,10 +6,11 @@
 #include <endian.h>
 #include <string.h>
 
+/* n: at most 8 */
 static uint64_t load_le(const unsigned char *p, size_t n) {
   uint64_t x = 0;
-  for (size_t i = 0; i < n; i++) x |= (uint64_t)p[i] << (8 * i);
-  return x;
+  memcpy(&x, p, n);
+  return le64toh(x);
 }
 
 static uint64_t scramble(uint64_t h) {
@@ -19,11 +20,7 @@ static uint64_t scramble(uint64_t h) {
 uint64_t tarn_hash_bytes(const void *data, size_t n, uint64_t seed) {
   const unsigned char *p = data;
   uint64_t h = tarn_hash_mix(seed, n);
-  for (; n >= 8; p += 8, n -= 8) {
-    uint64_t v;
-    memcpy(&v, p, 8);
-    h = tarn_hash_mix(h, le64toh(v));
-  }
+  for (; n >= 8; p += 8, n -= 8) h = tarn_hash_mix(h, load_le(p, 8));
   if (n) h = tarn_hash_mix(h, load_le(p, n));
   return scramble(h);
 }

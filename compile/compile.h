@@ -198,8 +198,8 @@ struct tarn_compiled {
   tarn_compiled *const *programs;
   const tarn_texts *given; /* the shapes of all, as they were given */
   tarn_solver **solvers;   /* that they share: tarn_kgraph_options */
-  uint32_t parts;          /* … of which this one takes one part of so many */
-  uint64_t *left;          /* steps of the selection, for them */
+  uint64_t *left;          /* steps of the selection that are left to them; NULL: one program */
+  uint32_t parts;          /* this one takes at most 1 / parts of these */
   const char *each;        /* NULL, or why a range has a program for each of its sizes */
 };
 /* Grows only when a key changes its meaning; keys may be added without. */

@@ -62,6 +62,7 @@ static uint32_t long_dims(const tarn_type *t) {
   for (uint32_t i = 0; i < t->n; i++) n += t->dim[i] != 1;
   return n;
 }
+/* Bijective views; and what is materialised, which lies where it is computed. */
 static void find_edges(kgraph *k, edges *e) {
   for (uint32_t i = 0; i < k->cls.n; i++) {
     if (k->cls.p[i].constant || tarn_type_get(k->L, k->cls.p[i].type)->tuple) continue;

@@ -59,7 +59,7 @@ static const char *last_of(const char *text, const char *ops) {
   }
   return at;
 }
-/* What the text is made of; false: it is no sum, difference or product. */
+/* Splits the text at its last operator; false: it is no sum, difference or product. */
 static bool split(im *m, const char *text, const char **left, const char **right, char *op) {
   const char *at = last_of(text, "+-");
   if (!at) at = last_of(text, "*");
@@ -69,10 +69,14 @@ static bool split(im *m, const char *text, const char **left, const char **right
   *op = *at;
   return true;
 }
+/* False, and *v as it was: the result overflows. */
 static bool combined(char op, int64_t a, int64_t b, int64_t *v) {
-  return op == '+'   ? !__builtin_add_overflow(a, b, v)
-         : op == '-' ? !__builtin_sub_overflow(a, b, v)
-                     : !__builtin_mul_overflow(a, b, v);
+  int64_t r;
+  bool over = op == '+'   ? __builtin_add_overflow(a, b, &r)
+              : op == '-' ? __builtin_sub_overflow(a, b, &r)
+                          : __builtin_mul_overflow(a, b, &r);
+  if (!over) *v = r;
+  return !over;
 }
 /* Of a name that is bound, a number, or a sum, difference or product of such. False: it is not
  * known, because of *unknown. */
@@ -166,7 +170,7 @@ void im_check_bindings(im *m, const Onnx__GraphProto *g) {
   }
 }
 
-/* It is bound by what it depends on, which has no value. */
+/* Names what to bind: the part of the dim's expression that has no value. */
 _Noreturn static void dynamic_dim(im *m, const char *input, uint32_t axis, const char *symbol) {
   int64_t v;
   const char *by = symbol;

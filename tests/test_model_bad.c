@@ -266,30 +266,32 @@ static const struct {
   const char *dim, *shape[2];
   int64_t is;
   const char *message; /* NULL, or why it is refused */
-} expressions[] = {{"P~+~1", {"P=4", NULL}, 5, NULL},
-                   {"P+1", {"P=0", NULL}, 1, NULL},
-                   {"2*P", {"P=4", NULL}, 8, NULL},
-                   {"P~+~2*P~-~1", {"P=4", NULL}, 11, NULL},
-                   {"1~-~P~+~P", {"P=4", NULL}, 1, NULL},
-                   {"P~+~1", {"P=4", "P + 1=9"}, 9, NULL},
-                   {"N", {"P=4", "N=P+1"}, 5, NULL},
-                   {"N", {"P=4", "N=P * P"}, 16, NULL},
-                   {"N", {"P=4", "N=2*P"}, 8, NULL},
-                   {"P-1", {"P=4", "P-1=7"}, 7, NULL},
-                   {"P-1", {"P=4", NULL}, 0, "dim 0 (P-1)" DYNAMIC("P-1")},
-                   {"P~-~2", {"P=0", NULL}, 0, "dim 0, P - 2, is -2"},
-                   {"P~+~Q", {"P=4", NULL}, 0, "dim 0 (P + Q)" DYNAMIC("Q")},
-                   {"P/2", {"P=4", NULL}, 0, "dim 0 (P/2)" DYNAMIC("P/2")},
-                   {"-P", {"P=4", NULL}, 0, "dim 0 (-P)" DYNAMIC("-P")},
-                   {"P*4611686018427387904",
-                    {"P=4", NULL},
-                    0,
-                    "dim 0 (P*4611686018427387904)" DYNAMIC("4611686018427387904")},
-                   {"P*99999999999999999*99999999999999999",
-                    {"P=4", NULL},
-                    0,
-                    "dim 0 (P*99999999999999999*99999999999999999)" DYNAMIC(
-                        "P*99999999999999999*99999999999999999")}};
+} expressions[] = {
+    {"P~+~1", {"P=4", NULL}, 5, NULL},
+    {"P+1", {"P=0", NULL}, 1, NULL},
+    {"2*P", {"P=4", NULL}, 8, NULL},
+    {"P~+~2*P~-~1", {"P=4", NULL}, 11, NULL},
+    {"1~-~P~+~P", {"P=4", NULL}, 1, NULL},
+    {"P~+~1", {"P=4", "P + 1=9"}, 9, NULL},
+    {"N", {"P=4", "N=P+1"}, 5, NULL},
+    {"N", {"P=4", "N=P * P"}, 16, NULL},
+    {"N", {"P=4", "N=2*P"}, 8, NULL},
+    {"P-1", {"P=4", "P-1=7"}, 7, NULL},
+    {"P-1", {"P=4", NULL}, 0, "dim 0 (P-1)" DYNAMIC("P-1")},
+    {"P~-~2", {"P=0", NULL}, 0, "dim 0, P - 2, is -2"},
+    {"P~+~Q", {"P=4", NULL}, 0, "dim 0 (P + Q)" DYNAMIC("Q")},
+    {"P/2", {"P=4", NULL}, 0, "dim 0 (P/2)" DYNAMIC("P/2")},
+    {"-P", {"P=4", NULL}, 0, "dim 0 (-P)" DYNAMIC("-P")},
+    {"P*4611686018427387904",
+     {"P=4", NULL},
+     0,
+     "dim 0 (P*4611686018427387904)" DYNAMIC("4611686018427387904")},
+    {"P*65536*65536", {"P=4294967296", NULL}, 0, "dim 0 (P*65536*65536)" DYNAMIC("P*65536*65536")},
+    {"P*99999999999999999*99999999999999999",
+     {"P=4", NULL},
+     0,
+     "dim 0 (P*99999999999999999*99999999999999999)" DYNAMIC(
+         "P*99999999999999999*99999999999999999")}};
 static void load_expression(tarn_ctx *cx, void *arg) {
   uint32_t i = *(uint32_t *)arg;
   tarn_shape_binding b[2];
