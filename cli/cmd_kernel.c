@@ -70,6 +70,11 @@ static void show_code(const listing *l, const tarn_plan_choice *c, const tarn_em
   const char *text = tarn_read_file(l->cx, tarn_format(l->cx, "%s/%s", dir, as->file), &n);
   fwrite(text, 1, n, stdout);
 }
+static void show_plan(const listing *l, const tarn_plan_choice *c, tarn_buf *b) {
+  tarn_kprog *p = tarn_plan_program(l->L, l->hw, c, 1);
+  tarn_kprog_plan(tarn_planner_new(l->L, !l->k->strict, NULL), p);
+  tarn_plan_print(p->ker[0].plan->nest, b);
+}
 /* SIGNATURE is the text itself, or a file that holds it. */
 static const char *text_of(tarn_ctx *cx, const char *what, size_t *n) {
   struct stat st;
@@ -120,10 +125,9 @@ int tarn_cmd_kernel(tarn_ctx *cx, int argc, char **argv) {
     l.target->check(l.L, l.hw, &k, c.sched);
     printf("; handed in: %.4g us\n", 1e6 * price_of(&l, c.sched));
   }
-  tarn_kprog *p = tarn_plan_program(l.L, l.hw, &c, 1);
   tarn_buf b = {.cx = cx};
   if (l.target->plan) l.target->plan(l.L, l.hw, &k, c.sched, &b);
-  else tarn_plan_print(tarn_plan_of_kernel(p, &p->ker[0], !k.strict), &b);
+  else show_plan(&l, &c, &b);
   fwrite(b.p, 1, b.n, stdout);
   if (emit) show_code(&l, &c, as);
   return 0;

@@ -214,8 +214,13 @@ void comp_take(tarn_compiled *c) {
   c->seconds.extract += tarn_now() - t;
   comp_given_used(c);
   comp_refuse_host(c);
+  if (comp_dumps(c, TARN_DUMP_PLAN)) comp_plan(c);
   comp_dump_kernels(c);
 }
+tarn_planner *comp_planner(const tarn_compiled *c) {
+  return tarn_planner_new(c->L, c->o->numerics != TARN_RULE_EXACT, NULL);
+}
+void comp_plan(tarn_compiled *c) { tarn_kprog_plan(comp_planner(c), c->kernels); }
 static uint32_t chosen(void *picks, uint32_t cls) { return tarn_extract_pick(picks, cls); }
 void tarn_compile_explain(tarn_compiled *c, tarn_buf *out) {
   for (uint32_t i = 0; i < c->kernels->nout; i++) {
@@ -258,6 +263,7 @@ static void emit_into(tarn_compiled *c, const char *dir) {
   tarn_buf chain = {.cx = cx};
   tarn_buf offload = {.cx = cx};
   c->memory = c->target->memory(c->kernels, c->target->align);
+  comp_plan(c);
   tarn_kprog_print(c->kernels, &program);
   tarn_write_file(cx, tarn_format(cx, "%s/program.tarn", dir), program.p, program.n);
   tarn_lower_options lo = comp_lower_options(c, dir);
@@ -322,7 +328,8 @@ const tarn_kprog *tarn_compile_kernels(tarn_lang *L, const tarn_hw *hw, const ta
                                        const tarn_plan_choice *k, uint32_t n, bool exact,
                                        unsigned emits, const char *dir) {
   const tarn_target *t = tarn_target_of(tarn_lang_ctx(L), hw);
-  const tarn_kprog *p = tarn_plan_program(L, hw, k, n);
+  tarn_kprog *p = tarn_plan_program(L, hw, k, n);
+  tarn_kprog_plan(tarn_planner_new(L, !exact, NULL), p);
   tarn_lower_options o = {
       .emit = emits, .dir = dir, .name = "kernels", .contract = !exact, .opt = 3, .here = here};
   t->emit(p, t->memory(p, t->align), &o);

@@ -72,8 +72,8 @@ void comp_dump_kernels(const tarn_compiled *c) {
     if (comp_dumps(c, TARN_DUMP_SCHEDULES)) print_schedule(p, k, &schedules);
     if (!comp_dumps(c, TARN_DUMP_PLAN) || k->kind != TARN_K_NEST) continue;
     tarn_buf_fmt(&plans, "; %s\n", k->name);
-    if (!comp_print_unit(c, i, &plans))
-      tarn_plan_print(tarn_plan_of_kernel(p, k, c->o->numerics != TARN_RULE_EXACT), &plans);
+    if (k->plan->unit) tarn_unit_print(k->plan->unit, &plans);
+    else tarn_plan_print(k->plan->nest, &plans);
   }
   comp_dump(c, TARN_DUMP_SCHEDULES, &schedules);
   comp_dump(c, TARN_DUMP_PLAN, &plans);

@@ -69,7 +69,7 @@ static void choose_at(samples *s, tarn_family *shared, uint32_t i) {
   s->c[i] = c;
 }
 /* The programs, which then fetch the same ahead. */
-static const tarn_kprog *const *programs_of(samples *s) {
+static tarn_kprog *const *programs_of(samples *s) {
   tarn_kprog **p = TARN_ARRAY(s->f->z->cx, tarn_kprog *, s->n);
   for (uint32_t i = 0; i < s->n; i++) {
     comp_take(s->c[i]);
@@ -77,7 +77,9 @@ static const tarn_kprog *const *programs_of(samples *s) {
   }
   for (uint32_t k = 0; k < p[0]->nker; k++)
     tarn_plan_alike(p, s->n, s->at, k, s->c[0]->o->numerics != TARN_RULE_EXACT);
-  return (const tarn_kprog *const *)p;
+  tarn_planner *pl = comp_planner(s->c[0]);
+  for (uint32_t i = 0; i < s->n; i++) tarn_kprog_plan(pl, p[i]);
+  return p;
 }
 static tarn_lower_family *describe(samples *s) {
   tarn_ctx *cx = s->f->z->cx;

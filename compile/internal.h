@@ -10,7 +10,7 @@ void comp_dump(const tarn_compiled *c, tarn_dump d, const tarn_buf *text);
 void comp_dump_program(const tarn_compiled *c);
 void comp_dump_iteration(tarn_buf *b, const tarn_eg_iteration *it);
 void comp_dump_rules(tarn_buf *b, const tarn_sat_report *s);
-void comp_dump_kernels(const tarn_compiled *c);
+void comp_dump_kernels(const tarn_compiled *c); /* of planned ones their loop programs */
 
 /* ---- schedules handed in (given.c) ---- */
 const tarn_plan_choice *comp_given(const tarn_compiled *c);
@@ -26,8 +26,6 @@ void comp_offload_text(const comp_offload *f, tarn_buf *b);
 void comp_refuse_host(const tarn_compiled *c);
 /* Members of a kernel's object: its machine, and how an accelerator computes it. */
 void comp_kernel_json(const comp_offload *f, uint32_t kernel, tarn_json *j);
-/* The loop program of an accelerator's kernel; false: it is none. */
-bool comp_print_unit(const tarn_compiled *c, uint32_t kernel, tarn_buf *b);
 
 /* ---- kernels written by hand (written.c) ---- */
 void comp_written(const tarn_compiled *c); /* raises, when one cannot be called or linked */
@@ -46,6 +44,8 @@ void comp_import(tarn_compiled *c, const tarn_source *s);
  */
 void comp_choose(tarn_compiled *c);
 void comp_take(tarn_compiled *c);
+void comp_plan(tarn_compiled *c);                   /* kernels get their plans */
+tarn_planner *comp_planner(const tarn_compiled *c); /* as the options ask for */
 tarn_lower_options comp_lower_options(const tarn_compiled *c, const char *dir);
 
 /* ---- programs of several sizes (sizes.c) ---- */

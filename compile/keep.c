@@ -103,6 +103,6 @@ comp_sized comp_keep_family(comp_sizes *z, const tarn_compiled *largest,
   tarn_kprog **p = TARN_ARRAY(z->cx, tarn_kprog *, f->n);
   for (uint32_t i = 0; i < f->n; i++) p[i] = tarn_kprog_keep(family->sample[i], z->scope);
   f->at = tarn_copy(z->cx, f->at, f->n * sizeof *f->at);
-  f->sample = (const tarn_kprog *const *)p;
+  f->sample = p;
   return (comp_sized){.c = keep(z, largest, p[f->n - 1]), .family = f};
 }

@@ -9,7 +9,7 @@
 
 /* A kernel of the accelerator. */
 typedef struct unit {
-  tarn_unit_plan p;
+  const tarn_unit_plan *p;
   tarn_unit_cost u;
   tarn_cost cost;
   double bound;             /* bytes that any schedule moves */
@@ -93,35 +93,17 @@ static bool on_machine(const comp_offload *f, uint32_t k) {
   const tarn_kprog *p = f->c->kernels;
   return p->machines.hw[p->ker[k].machine] == f->hw;
 }
-static void plan_of(const tarn_compiled *c, uint32_t kernel, tarn_unit_plan *p) {
-  const tarn_kernel *k = &c->kernels->ker[kernel];
-  const char *why;
-  if (!tarn_unit_match(c->L, c->o->hw, k->sig, p, &why))
-    tarn_raise(tarn_lang_ctx(c->L), TARN_INTERNAL, "%s: %s", k->name, why);
-  tarn_unit_schedule(p, k->chosen);
-}
 static void add_unit(comp_offload *f, uint32_t kernel) {
-  const tarn_kernel *k = &f->c->kernels->ker[kernel];
   unit *x = TARN_NEW(tarn_lang_ctx(f->c->L), unit);
-  plan_of(f->c, kernel, &x->p);
-  tarn_unit_cost_of(&x->p, &x->u);
-  tarn_unit_price(f->c->L, f->hw, k->sig, k->chosen, 1, &x->cost);
-  x->bound = bound_of(&x->p, &x->u);
+  x->p = f->c->kernels->ker[kernel].plan->unit;
+  tarn_unit_cost_of(x->p, &x->u);
+  tarn_unit_priced(x->p, &x->u, &x->cost);
+  x->bound = bound_of(x->p, &x->u);
   x->predicted = x->u.cycles;
   f->unit[kernel] = x;
   f->predicted += x->predicted;
   f->nunit++;
 }
-bool comp_print_unit(const tarn_compiled *c, uint32_t kernel, tarn_buf *b) {
-  const tarn_kprog *p = c->kernels;
-  const tarn_hw *hw = p->machines.n ? p->machines.hw[p->ker[kernel].machine] : c->o->hw;
-  if (tarn_hw_traits_of(hw).any_nest) return false;
-  tarn_unit_plan *u = TARN_NEW(tarn_lang_ctx(c->L), tarn_unit_plan);
-  plan_of(c, kernel, u);
-  tarn_unit_print(u, b);
-  return true;
-}
-
 /* ---------------------------------------------------------------- the host's */
 static const char *why_left(const comp_offload *f, tarn_solver *s, const tarn_kernel *k) {
   tarn_ctx *cx = tarn_lang_ctx(f->c->L);
@@ -239,12 +221,12 @@ static void put_tensors(const comp_offload *f, const unit *x, tarn_json *j) {
   int64_t first[TARN_UNIT_TENSORS];
   uint32_t memory;
   int64_t needs;
-  tarn_unit_places(&x->p, entries, first, &memory, &needs);
+  tarn_unit_places(x->p, entries, first, &memory, &needs);
   tarn_json_open(j, "operands", '[');
-  for (uint32_t t = 0; t < x->p.ntensor; t++) {
-    const tarn_unit_tensor *y = &x->p.tensor[t];
+  for (uint32_t t = 0; t < x->p->ntensor; t++) {
+    const tarn_unit_tensor *y = &x->p->tensor[t];
     tarn_buf name = {.cx = tarn_lang_ctx(f->c->L)};
-    tarn_unit_name(&x->p, t, &name);
+    tarn_unit_name(x->p, t, &name);
     tarn_json_open(j, NULL, '{');
     tarn_json_str(j, "name", name.p);
     tarn_json_str(j, "memory", f->hw->mem[y->memory].name);
@@ -252,7 +234,7 @@ static void put_tensors(const comp_offload *f, const unit *x, tarn_json *j) {
     tarn_json_int(j, "slots", y->slots);
     tarn_json_int(j, "inside_loops", y->at_loop);
     tarn_json_int(j, "dram_bytes", x->u.bytes[t]);
-    tarn_json_int(j, "compulsory_bytes", tarn_unit_once(&x->p, t));
+    tarn_json_int(j, "compulsory_bytes", tarn_unit_once(x->p, t));
     tarn_json_close(j, '}');
   }
   tarn_json_close(j, ']');
@@ -271,13 +253,13 @@ static void put_fill(const comp_offload *f, const unit *x, tarn_json *j) {
 }
 static double moved(const unit *x) {
   double bytes = 0;
-  for (uint32_t t = 0; t < x->p.ntensor; t++) bytes += (double)x->u.bytes[t];
+  for (uint32_t t = 0; t < x->p->ntensor; t++) bytes += (double)x->u.bytes[t];
   return bytes;
 }
 static void put_unit(const comp_offload *f, const unit *x, tarn_json *j) {
   tarn_json_open(j, "accelerator", '{');
-  tarn_json_str(j, "product", f->hw->intrin[x->p.product].name);
-  put_tile(f, &x->p, j);
+  tarn_json_str(j, "product", f->hw->intrin[x->p->product].name);
+  put_tile(f, x->p, j);
   put_tensors(f, x, j);
   put_fill(f, x, j);
   tarn_json_num(j, "dram_bytes", moved(x));
@@ -295,7 +277,7 @@ static void put_unit(const comp_offload *f, const unit *x, tarn_json *j) {
   tarn_json_str(j, "binds", x->cost.binds);
   tarn_json_num(j, "predicted_cycles", x->predicted);
   tarn_json_num(j, "simulated_cycles", x->cycles);
-  if (tarn_unit_bound(&x->p) > 0) tarn_json_num(j, "bound_cycles", tarn_unit_bound(&x->p));
+  if (tarn_unit_bound(x->p) > 0) tarn_json_num(j, "bound_cycles", tarn_unit_bound(x->p));
   tarn_json_close(j, '}');
 }
 void comp_kernel_json(const comp_offload *f, uint32_t kernel, tarn_json *j) {
@@ -341,12 +323,12 @@ void comp_offload_json(const comp_offload *f, tarn_json *j) {
 static void unit_text(const comp_offload *f, const tarn_kernel *k, const unit *x, tarn_buf *b) {
   tarn_buf_fmt(b, "%s: %.0f cycles predicted, %.0f simulated; %s binds\n  tile", k->name,
                x->predicted, x->cycles, x->cost.binds);
-  for (uint32_t d = 0; d < x->p.n; d++)
+  for (uint32_t d = 0; d < x->p->n; d++)
     tarn_buf_fmt(b, "%s%lld", d ? " x " : " ",
-                 (long long)tarn_min(tile_of(&x->p, d) * x->p.unit[d], x->p.extent[d]));
+                 (long long)tarn_min(tile_of(x->p, d) * x->p->unit[d], x->p->extent[d]));
   tarn_buf_str(b, ", loops");
-  for (uint32_t i = 0; i < x->p.nloop; i++) tarn_buf_fmt(b, " d%u", x->p.loop[i].dim);
-  if (!x->p.nloop) tarn_buf_str(b, " none");
+  for (uint32_t i = 0; i < x->p->nloop; i++) tarn_buf_fmt(b, " d%u", x->p->loop[i].dim);
+  if (!x->p->nloop) tarn_buf_str(b, " none");
   tarn_buf_str(b, "; filled");
   for (uint32_t m = 0, n = 0; m < f->hw->nmem && m < 16; m++)
     if (x->u.fill[m])
@@ -357,7 +339,7 @@ static void unit_text(const comp_offload *f, const tarn_kernel *k, const unit *x
                moved(x) / x->bound);
   tarn_buf_fmt(b, "  cycles: %.0f product, %.0f vector, %.0f transfers", x->u.product, x->u.vector,
                x->u.moves);
-  double least = tarn_unit_bound(&x->p);
+  double least = tarn_unit_bound(x->p);
   if (least > 0) tarn_buf_fmt(b, "; at least %.0f, %.1f %%", least, 100 * least / x->cycles);
   tarn_buf_str(b, "\n");
 }

@@ -328,6 +328,15 @@ static void plan_memory(const comp_sized_list *l) {
   }
   tarn_lower_share(p, m, l->n, first->target->align);
 }
+/* Kernels that are planned alike in several programs have one plan. */
+static void plan_kernels(const comp_sized_list *l) {
+  tarn_planner *pl = comp_planner(l->p[0].c);
+  for (uint32_t i = 0; i < l->n; i++) {
+    const tarn_lower_family *f = l->p[i].family;
+    for (uint32_t k = 0; f && k < f->n; k++) tarn_kprog_plan(pl, f->sample[k]);
+    if (!f) tarn_kprog_plan(pl, l->p[i].c->kernels);
+  }
+}
 /* program.tarn: one program after the other. */
 static void write_text(const comp_sizes *z, const comp_sized_list *l, const char *dir) {
   tarn_buf b = {.cx = z->cx};
@@ -363,6 +372,7 @@ static void emit(const comp_sizes *z, const comp_sized_list *l, tarn_lower_sizes
   double t = tarn_now();
   tarn_lower_program *row = TARN_ARRAY(z->cx, tarn_lower_program, l->n);
   plan_memory(l);
+  plan_kernels(l);
   for (uint32_t i = 0; i < l->n; i++) {
     c[i] = l->p[i].c;
     row[i] = (tarn_lower_program){l->p[i].size, c[i]->kernels, c[i]->memory, l->p[i].family};

@@ -54,7 +54,7 @@ low_module *low_module_new(const tarn_kprog *p, const tarn_lower_options *o, uns
   tarn_defer(cx, dispose_builder, M->b);
   types(M);
   M->regs = low_regs_of(M->hw);
-  M->fill = tarn_intern_new(cx), M->kernels = tarn_intern_new(cx);
+  M->fill = tarn_intern_new(cx), M->kernels = tarn_map_new(cx);
   return M;
 }
 static void lower(tarn_ctx *cx, void *arg) {

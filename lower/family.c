@@ -61,39 +61,32 @@ int64_t low_size_most(const low_module *M, int64_t n) {
 
 /* ---- functions of kernels ---- */
 /* One that the artefact's module has, or will have. */
-static low_kernel *declared(low_module *M, const tarn_kernel *k, const tarn_plan_operand *in,
-                            const tarn_plan_operand *out) {
+static low_kernel *declared(low_module *M, const tarn_kernel *k) {
   low_module *of = M->sample->of;
   low_kernel *d = TARN_NEW(M->cx, low_kernel);
-  uint32_t id = low_kernel_id(of, k->nest, k->sched, in, k->nin, out, k->nout);
+  uint32_t id = low_kernel_id(of, k->plan);
   const char *name = low_kernel_name(of, id);
   if (M->sample->dry) d->type = low_kernel_type(of, low_kernel_operands(M, k));
-  else *d = *low_kernel_nest(of, k->nest, k->sched, in, k->nin, out, k->nout);
+  else *d = *low_kernel_nest(of, k);
   d->fn = low_declare(M, name, d->type);
   return d;
 }
-const low_kernel *low_sample_kernel(low_module *M, uint32_t number, const tarn_kernel *k,
-                                    const tarn_plan_operand *in, const tarn_plan_operand *out) {
+const low_kernel *low_sample_kernel(low_module *M, uint32_t number, const tarn_kernel *k) {
   const low_sample *s = M->sample;
   uint32_t first = s->serves[number];
-  if (first == TARN_NONE) return declared(M, k, in, out);
+  if (first == TARN_NONE) return declared(M, k);
   if (s->kernel[first]) return s->kernel[first];
   const char *name = tarn_format(M->cx, "%s.%s.n", s->prefix, low_as_symbol(M, k->name));
-  return s->kernel[first] = low_kernel_new(M, name, k->nest, k->sched, in, k->nin, out, k->nout);
+  return s->kernel[first] = low_kernel_new(M, name, k);
 }
-/* What tells the functions of kernel k apart in each sample; *same: in all of them nothing does. */
-static tarn_buf keys_of(const family *x, uint32_t k, bool *same) {
-  tarn_plan_operand in[TARN_MAX_OPERANDS], out[8];
-  tarn_buf all = {.cx = x->cx}, first = {.cx = x->cx};
+/* The plans of kernel k in each sample; *same: it is one. */
+static tarn_buf plans_of(const family *x, uint32_t k, bool *same) {
+  tarn_buf all = {.cx = x->cx};
   *same = true;
   for (uint32_t i = 0; i < x->f->n; i++) {
-    const tarn_kernel *ker = &x->p[i].ker[k];
-    tarn_plan_operands(&x->p[i], ker, in, out);
-    tarn_buf key = low_kernel_key(x->M, ker->nest, ker->sched, in, ker->nin, out, ker->nout);
-    if (!i) first = key;
-    *same &= key.n == first.n && !memcmp(key.p, first.p, key.n);
-    tarn_buf_add(&all, (const char *)&key.n, sizeof key.n);
-    tarn_buf_add(&all, key.p, key.n);
+    const tarn_plan *plan = x->p[i].ker[k].plan;
+    *same &= plan == x->p[0].ker[k].plan;
+    tarn_buf_add(&all, (const char *)&plan, sizeof plan);
   }
   return all;
 }
@@ -104,8 +97,8 @@ static void find_functions(family *x) {
   x->serves = TARN_ARRAY(x->cx, uint32_t, p->nker + 1);
   for (uint32_t k = 0; k < p->nker; k++) {
     bool same = true;
-    if (p->ker[k].kind != TARN_K_NEST || p->ker[k].nout > 8) continue;
-    tarn_buf key = keys_of(x, k, &same);
+    if (p->ker[k].kind != TARN_K_NEST) continue;
+    tarn_buf key = plans_of(x, k, &same);
     uint32_t id = tarn_intern_add(ids, key.p, key.n);
     if (id == first.n) tarn_push(x->cx, &first, k);
     x->serves[k] = same ? TARN_NONE : first.p[id];

@@ -56,7 +56,8 @@ typedef struct low_module {
                         where the plan of a GPU's kernel says that they fit */
   tarn_intern *fill; /* fill pages by (dtype, bits, size) */
   TARN_VEC(LLVMValueRef) fills;
-  tarn_intern *kernels; /* kernel functions by signature */
+  tarn_map *kernels; /* a plan -> the number of its function */
+  uint32_t nkernel;  /* numbers */
   TARN_VEC(struct low_kernel *) kernel;
   uint64_t per_thread;                  /* most scratch of any kernel */
   bool pooled;                          /* some kernel needs a pool: opaque */
@@ -263,20 +264,11 @@ void low_nest_emit(low_nest *n, uint32_t region, low_fn *E, const LLVMValueRef *
 void low_attribute(low_module *M, LLVMValueRef f, unsigned at, const char *name);
 /* Which of the program's inputs, or outputs, a buffer is; TARN_NONE: none. */
 uint32_t low_port(const uint32_t *list, uint32_t n, uint32_t buf);
-/* What tells functions apart, and the same as a number: of a new one, the next. */
-tarn_buf low_kernel_key(low_module *M, uint32_t nest, const tarn_schedule *s,
-                        const tarn_plan_operand *in, uint32_t nin, const tarn_plan_operand *out,
-                        uint32_t nout);
-uint32_t low_kernel_id(low_module *M, uint32_t nest, const tarn_schedule *s,
-                       const tarn_plan_operand *in, uint32_t nin, const tarn_plan_operand *out,
-                       uint32_t nout);
-low_kernel *low_kernel_nest(low_module *M, uint32_t nest, const tarn_schedule *s,
-                            const tarn_plan_operand *in, uint32_t nin, const tarn_plan_operand *out,
-                            uint32_t nout);
-/* One of this name, even if there is one for them already. */
-low_kernel *low_kernel_new(low_module *M, const char *name, uint32_t nest, const tarn_schedule *s,
-                           const tarn_plan_operand *in, uint32_t nin, const tarn_plan_operand *out,
-                           uint32_t nout);
+/* The number of a plan's function; of a new one, the next. */
+uint32_t low_kernel_id(low_module *M, const tarn_plan *plan);
+low_kernel *low_kernel_nest(low_module *M, const tarn_kernel *k); /* the function of its plan */
+/* One of this name, even if there is one for the plan already. */
+low_kernel *low_kernel_new(low_module *M, const char *name, const tarn_kernel *k);
 uint32_t low_kernel_operands(const low_module *M, const tarn_kernel *k); /* of a nest */
 LLVMTypeRef low_kernel_type(const low_module *M, uint32_t operands);
 const char *low_kernel_name(const low_module *M, uint32_t id);

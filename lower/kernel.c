@@ -40,8 +40,7 @@ typedef struct make {
   const char *name;
   uint32_t nin, nout;
   uint32_t ops; /* and the byte of lookups */
-  tarn_plan_nest *plan,
-      *through; /* through: the same without non-temporal stores, where the plan has some */
+  const tarn_plan *plan;
 } make;
 
 static LLVMTypeRef body_type(const make *m) {
@@ -66,7 +65,7 @@ static LLVMValueRef begin_body(const make *m, low_fn *E, const char *name) {
   return f;
 }
 /* streaming: there are non-temporal stores, which a fence makes visible to others. */
-static LLVMValueRef emit_loops(const make *m, tarn_plan_nest *plan, uint32_t region,
+static LLVMValueRef emit_loops(const make *m, const tarn_plan_nest *plan, uint32_t region,
                                const char *name, bool streaming) {
   low_module *M = m->M;
   low_fn E;
@@ -89,9 +88,9 @@ static LLVMValueRef emit_either(const make *m, uint32_t region, const char *name
   low_fn E;
   uint64_t scratch = m->k->scratch, most;
   LLVMValueRef way[2], arg[TARN_MAX_OPERANDS + 12], low = low_i64(M, 0);
-  way[0] = emit_loops(m, m->plan, region, tarn_format(M->cx, "%s.streaming", name), true);
+  way[0] = emit_loops(m, m->plan->nest, region, tarn_format(M->cx, "%s.streaming", name), true);
   most = m->k->scratch, m->k->scratch = scratch;
-  way[1] = emit_loops(m, m->through, region, tarn_format(M->cx, "%s.through", name), false);
+  way[1] = emit_loops(m, m->plan->through, region, tarn_format(M->cx, "%s.through", name), false);
   if (most > m->k->scratch) m->k->scratch = most;
   LLVMValueRef f = begin_body(m, &E, name);
   uint32_t n = LLVMCountParams(f);
@@ -112,9 +111,9 @@ static LLVMValueRef emit_either(const make *m, uint32_t region, const char *name
 static LLVMValueRef emit_body(const make *m, uint32_t region) {
   const char *name = tarn_format(m->M->cx, "%s.%u", m->name, region);
   bool streaming[8] = {false};
-  if (tarn_plan_streams_out(m->plan, region, streaming))
+  if (tarn_plan_streams_out(m->plan->nest, region, streaming))
     return emit_either(m, region, name, streaming);
-  return emit_loops(m, m->plan, region, name, false);
+  return emit_loops(m, m->plan->nest, region, name, false);
 }
 
 /* What a task takes from its list; the size stands there as an address. */
@@ -198,109 +197,46 @@ LLVMTypeRef low_kernel_type(const low_module *M, uint32_t operands) {
 }
 static void emit_kernel(const make *m) {
   low_module *M = m->M;
-  uint32_t regions = tarn_plan_regions(m->plan);
+  uint32_t regions = tarn_plan_regions(m->plan->nest);
   m->k->type = low_kernel_type(M, m->ops);
   LLVMValueRef f = m->k->fn = low_function(M, m->name, m->k->type),
                *body = TARN_ARRAY(M->cx, LLVMValueRef, 2 * regions);
   low_size_name(M, f);
   for (uint32_t r = 0; r < regions; r++) body[r] = emit_body(m, r);
   for (uint32_t r = 0; r < regions; r++)
-    if (tarn_plan_items(m->plan, r) > 1) body[regions + r] = emit_task(m, body[r], r);
+    if (tarn_plan_items(m->plan->nest, r) > 1) body[regions + r] = emit_task(m, body[r], r);
   LLVMPositionBuilderAtEnd(M->b, LLVMAppendBasicBlockInContext(M->lc, f, ""));
   uint32_t listed_args = 1 + m->ops + (M->sample != NULL);
   LLVMValueRef args = LLVMBuildArrayAlloca(M->b, M->ptr, low_i64(M, listed_args), "");
   for (uint32_t r = 0; r < regions; r++) {
-    int64_t items = tarn_plan_items(m->plan, r);
+    int64_t items = tarn_plan_items(m->plan->nest, r);
     if (items == 1) call_body(m, body[r], f, 1);
     else if (items > 1) call_parallel(m, body[r], body[regions + r], f, items, args);
   }
   LLVMBuildRetVoid(M->b);
 }
 
-/* ---------------------------------------------------------------- one for each signature */
-static void key_words(tarn_buf *b, const int64_t *v, uint32_t n) {
-  tarn_buf_add(b, (const char *)v, n * sizeof *v);
+/* ---------------------------------------------------------------- one for each plan */
+uint32_t low_kernel_id(low_module *M, const tarn_plan *plan) {
+  bool fresh;
+  uint64_t *id = tarn_map_at(M->kernels, (uint64_t)(uintptr_t)plan, &fresh);
+  if (fresh) *id = M->nkernel++;
+  return (uint32_t)*id;
 }
-static void key_word(tarn_buf *b, int64_t v) { key_words(b, &v, 1); }
-
-/* vectors: are there copies of 16 bytes, which need operands that are aligned to them? */
-static void key_operand(tarn_buf *b, const tarn_plan_operand *o, bool vectors) {
-  const tarn_layout *l = &o->layout;
-  key_word(b, (int64_t)o->dtype), key_word(b, l->n);
-  key_words(b, l->dim, l->n), key_words(b, l->stride, l->n);
-  key_word(b, l->block), key_word(b, l->block ? l->baxis : 0);
-  key_word(b, o->nfew);
-  if (vectors) key_word(b, l->offset * (int64_t)tarn_dtype_size(o->dtype) % 16);
-  if (o->few) tarn_buf_add(b, (const char *)o->few, o->nfew * sizeof *o->few);
-}
-static void key_levels(tarn_buf *b, const tarn_level *l, uint32_t n) {
-  key_word(b, n);
-  for (uint32_t i = 0; i < n; i++)
-    key_word(b, l[i].dim), key_word(b, l[i].kind), key_word(b, l[i].step);
-}
-
-static void key_holds(tarn_buf *b, const tarn_stage_sched *s) {
-  key_word(b, s->nhold);
-  if (s->unit) {
-    tarn_buf_add(b, s->unit->name, strlen(s->unit->name));
-    key_word(b, s->unit->rows), key_word(b, s->unit->columns), key_word(b, s->unit->sum);
-    key_word(b, s->unit->pairs);
-  }
-  for (uint32_t i = 0; i < s->nhold; i++) {
-    const tarn_hold *h = &s->hold[i];
-    const int64_t word[] = {h->what, h->operand, h->slots, h->at, h->npart, h->pad, h->skew};
-    key_words(b, word, sizeof word / sizeof *word);
-    for (uint32_t p = 0; p < h->npart; p++) key_word(b, h->part[p].dim);
-  }
-}
-tarn_buf low_kernel_key(low_module *M, uint32_t nest, const tarn_schedule *s,
-                        const tarn_plan_operand *in, uint32_t nin, const tarn_plan_operand *out,
-                        uint32_t nout) {
-  tarn_buf key = {.cx = M->cx};
-  key_word(&key, nest);
-  bool vectors = M->regs.warp > 0;
-  for (uint32_t i = 0; i < nin; i++) key_operand(&key, &in[i], vectors);
-  for (uint32_t i = 0; i < nout; i++) key_operand(&key, &out[i], vectors);
-  key_levels(&key, s->shared, s->nshared);
-  for (uint32_t i = 0; i < s->nstage; i++) {
-    key_word(&key, s->stage[i].acc), key_levels(&key, s->stage[i].level, s->stage[i].nlevel);
-    key_holds(&key, &s->stage[i]);
-  }
-  return key;
-}
-uint32_t low_kernel_id(low_module *M, uint32_t nest, const tarn_schedule *s,
-                       const tarn_plan_operand *in, uint32_t nin, const tarn_plan_operand *out,
-                       uint32_t nout) {
-  tarn_buf key = low_kernel_key(M, nest, s, in, nin, out, nout);
-  return tarn_intern_add(M->kernels, key.p, key.n);
-}
-low_kernel *low_kernel_nest(low_module *M, uint32_t nest, const tarn_schedule *s,
-                            const tarn_plan_operand *in, uint32_t nin, const tarn_plan_operand *out,
-                            uint32_t nout) {
-  uint32_t id = low_kernel_id(M, nest, s, in, nin, out, nout);
+low_kernel *low_kernel_nest(low_module *M, const tarn_kernel *ker) {
+  uint32_t id = low_kernel_id(M, ker->plan);
   if (id < M->kernel.n) return M->kernel.p[id];
-  low_kernel *k = low_kernel_new(M, low_kernel_name(M, id), nest, s, in, nin, out, nout);
+  low_kernel *k = low_kernel_new(M, low_kernel_name(M, id), ker);
   tarn_push(M->cx, &M->kernel, k);
   return k;
 }
 const char *low_kernel_name(const low_module *M, uint32_t id) {
   return tarn_format(M->cx, "%s.n%u", M->o->name, id);
 }
-low_kernel *low_kernel_new(low_module *M, const char *name, uint32_t nest, const tarn_schedule *s,
-                           const tarn_plan_operand *in, uint32_t nin, const tarn_plan_operand *out,
-                           uint32_t nout) {
+low_kernel *low_kernel_new(low_module *M, const char *name, const tarn_kernel *ker) {
   low_kernel *k = TARN_NEW(M->cx, low_kernel);
-  const tarn_nest *n = tarn_nest_get(M->L, nest);
-  make m = {.M = M, .k = k, .name = name, .nin = nin, .nout = nout};
-  m.ops = nin + nout + tarn_nest_looks_up(n);
-  m.plan = tarn_plan_make(M->L, M->hw, M->contract, n, s, in, out);
-  bool streaming[8] = {false}, any = false;
-  for (uint32_t r = 0; r < tarn_plan_regions(m.plan); r++)
-    any |= tarn_plan_streams_out(m.plan, r, streaming);
-  if (any) {
-    m.through = tarn_plan_make(M->L, M->hw, M->contract, n, s, in, out);
-    tarn_plan_through(m.through);
-  }
+  make m = {.M = M, .k = k, .name = name, .nin = ker->nin, .nout = ker->nout, .plan = ker->plan};
+  m.ops = low_kernel_operands(M, ker);
   emit_kernel(&m);
   if (k->scratch > M->per_thread) M->per_thread = k->scratch;
   return k;

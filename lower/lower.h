@@ -48,8 +48,8 @@ typedef struct tarn_lower_options {
 TARN_API bool tarn_lower_name_ok(const char *name);
 /* The prefix of a model in this file: the file's name without its ending, other characters as _. */
 TARN_API char *tarn_lower_name(tarn_ctx *cx, const char *path);
-/* Emits the program for p->hw (a CPU). Constants are computed with tarn_eval when their value is
- * NULL. Raises. */
+/* Emits the program for p->hw (a CPU), whose kernels have plans (tarn_kprog_plan; so of all below).
+ * Constants are computed with tarn_eval when their value is NULL. Raises. */
 TARN_API void tarn_lower_cpu(const tarn_kprog *p, const tarn_memory_plan *plan,
                              const tarn_lower_options *o);
 
@@ -66,7 +66,7 @@ typedef struct tarn_lower_family {
   uint32_t count; /* at least 2 */
   uint32_t n;     /* samples: of size from + step·at[i], rising: 0, 1, 2, one between, count - 1 */
   const uint32_t *at;
-  const tarn_kprog *const *sample;
+  tarn_kprog *const *sample;
 } tarn_lower_family;
 typedef struct tarn_lower_program {
   const int64_t *size; /* a number for each size; of a family, its first */

@@ -78,13 +78,11 @@ static LLVMValueRef begin_step(low_job *g, const char *name) {
   return f;
 }
 
-static const low_kernel *function_of(low_job *g, const tarn_kernel *k, const tarn_plan_operand *in,
-                                     const tarn_plan_operand *out) {
+static const low_kernel *function_of(low_job *g, const tarn_kernel *k) {
   low_module *M = g->M;
   LLVMBasicBlockRef here = LLVMGetInsertBlock(M->b);
-  const low_kernel *fn = M->sample
-                             ? low_sample_kernel(M, (uint32_t)(k - g->p->ker), k, in, out)
-                             : low_kernel_nest(M, k->nest, k->sched, in, k->nin, out, k->nout);
+  const low_kernel *fn =
+      M->sample ? low_sample_kernel(M, (uint32_t)(k - g->p->ker), k) : low_kernel_nest(M, k);
   LLVMPositionBuilderAtEnd(M->b, here);
   return fn;
 }
@@ -97,7 +95,7 @@ static void nest_step(low_job *g, const tarn_kernel *k, LLVMValueRef f) {
   if (k->nin > TARN_MAX_OPERANDS || k->nout > 8)
     tarn_raise(M->cx, TARN_INTERNAL, "lower: %s: too many operands", k->name);
   tarn_plan_operands(g->p, k, in, out);
-  const low_kernel *fn = function_of(g, k, in, out);
+  const low_kernel *fn = function_of(g, k);
   a[n++] = advance(M, LLVMGetParam(f, 2), g->plan->bytes);
   a[n++] = LLVMGetParam(f, 3);
   for (uint32_t i = 0; i < k->nin + k->nout; i++) {

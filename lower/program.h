@@ -28,6 +28,5 @@ void low_family(low_job *g, uint32_t number);
 /* What runtime/rt.h tells of it; without a family a null pointer. */
 LLVMValueRef low_family_table(low_job *g);
 /* The function of kernel `number` in a sample's module. */
-const low_kernel *low_sample_kernel(low_module *M, uint32_t number, const tarn_kernel *k,
-                                    const tarn_plan_operand *in, const tarn_plan_operand *out);
+const low_kernel *low_sample_kernel(low_module *M, uint32_t number, const tarn_kernel *k);
 #endif

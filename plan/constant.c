@@ -76,12 +76,3 @@ void tarn_plan_operands(const tarn_kprog *p, const tarn_kernel *k, tarn_plan_ope
                                  .layout = k->out_layout ? k->out_layout[i] : b->layout};
   }
 }
-tarn_plan_nest *tarn_plan_of_kernel(const tarn_kprog *p, const tarn_kernel *k, bool contract) {
-  tarn_plan_operand in[TARN_MAX_OPERANDS];
-  tarn_plan_operand out[TARN_MAX_RESULTS];
-  tarn_ctx *cx = tarn_lang_ctx(p->L);
-  if (k->nin > TARN_MAX_OPERANDS || k->nout > TARN_MAX_RESULTS)
-    tarn_raise(cx, TARN_INTERNAL, "plan: %s: too many operands", k->name);
-  tarn_plan_operands(p, k, in, out);
-  return tarn_plan_make(p->L, p->hw, contract, tarn_nest_get(p->L, k->nest), k->sched, in, out);
-}

@@ -82,6 +82,7 @@ static void keep_kernel(keep *k, tarn_kernel *x) {
   x->unfit = keep_sig(k, x->unfit);
   x->chosen = keep_schedule(k, x->chosen, x->sig ? x->sig->nest : x->nest);
   x->sched = keep_schedule(k, x->sched, x->nest);
+  x->plan = NULL;
 }
 static void keep_buffer(keep *k, tarn_buffer *b) {
   if (b->name) b->name = tarn_strdup(k->cx, b->name);

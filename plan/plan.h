@@ -30,6 +30,7 @@
 #define TARN_PLAN_H
 #include "plan/code.h"
 #include "plan/schedule.h"
+#include "plan/unit.h"
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -316,8 +317,7 @@ TARN_API tarn_plan_nest *tarn_plan_prepare(tarn_lang *L, const tarn_hw *hw, bool
                                            const tarn_plan_operand *in,
                                            const tarn_plan_operand *out);
 TARN_API bool tarn_plan_streams_out(const tarn_plan_nest *N, uint32_t region,
-                                    bool *out);     /* results of non-temporal stores, if aligned */
-TARN_API void tarn_plan_through(tarn_plan_nest *N); /* no such stores */
+                                    bool *out); /* results of non-temporal stores, if aligned */
 TARN_API bool tarn_plan_lanes_are_rows(
     const tarn_plan_list *list); /* of the last level, as many as the level outside of it steps */
 /* The levels around the body of a list's stage, from the outermost. */
@@ -337,8 +337,18 @@ TARN_API void tarn_plan_operands(const tarn_kprog *p, const tarn_kernel *k, tarn
 #define TARN_PLAN_ALIKE 8 /* at most */
 TARN_API void tarn_plan_alike(tarn_kprog *const *p, uint32_t n, const uint32_t *at, uint32_t kernel,
                               bool contract);
-TARN_API tarn_plan_nest *tarn_plan_of_kernel(const tarn_kprog *p, const tarn_kernel *k,
-                                             bool contract); /* TARN_K_NEST */
+/* What was decided of a kernel, for the machine that runs it. */
+typedef struct tarn_plan {
+  const tarn_plan_nest *nest;    /* of one that runs any nest, else NULL */
+  const tarn_plan_nest *through; /* the same without non-temporal stores; NULL: it has none */
+  const tarn_unit_plan *unit;    /* of one whose memories the program manages, else NULL */
+} tarn_plan;
+/* Plans of several programs for the same machines; of kernels that are planned alike it is one
+ * plan. host: what the kernels of the outermost host are planned for; NULL: the program's own. */
+typedef struct tarn_planner tarn_planner;
+TARN_API tarn_planner *tarn_planner_new(tarn_lang *L, bool contract, const tarn_hw *host);
+/* Each kernel that is a nest and has no plan gets it (plans.c). Raises. */
+TARN_API void tarn_kprog_plan(tarn_planner *pl, tarn_kprog *p);
 
 /* ---- a program on a GPU and its host (copies.c) ---- */
 TARN_API uint32_t tarn_kprog_root(const tarn_kprog *p, uint32_t b); /* the buffer that owns it */

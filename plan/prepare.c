@@ -413,10 +413,6 @@ bool tarn_plan_streams_out(const tarn_plan_nest *N, uint32_t region, bool *out) 
   }
   return any;
 }
-void tarn_plan_through(tarn_plan_nest *N) {
-  for (uint32_t i = 0; i < N->nstage; i++) N->stage[i].result.streaming = false;
-}
-
 uint32_t tarn_plan_levels(const tarn_plan_nest *N, uint32_t list, const tarn_plan_level **out) {
   uint32_t n = 0;
   for (uint32_t k = 0; k < 2; k++)

@@ -195,6 +195,7 @@ typedef struct tarn_kernel {
   const tarn_schedule *chosen;
   const tarn_ksig
       *unfit; /* the same as a kernel of an accelerator that has no room for it; or NULL */
+  const struct tarn_plan *plan; /* K_NEST, once it is planned (plan.h); else NULL */
   tarn_term
       term; /* K_OPAQUE: the operator over inputs that stand for the buffers; else TARN_NONE */
 } tarn_kernel;

@@ -266,6 +266,10 @@ TARN_API bool tarn_unit_micro_first(const tarn_unit_plan *p, bool *first, int64_
 TARN_API void tarn_unit_schedule(tarn_unit_plan *p, const tarn_schedule *s);
 /* Where results leave part by part, does each part lie in one piece? */
 TARN_API bool tarn_unit_leaves_in_parts(const tarn_unit_plan *p);
+/* The plan of a kernel with its schedule; NULL, or why the machine cannot compute the kernel.
+ * Raises as tarn_unit_schedule(). */
+TARN_API const char *tarn_unit_make(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
+                                    const tarn_schedule *s, tarn_unit_plan *p);
 /* The other way: a schedule of the plan's loops. */
 TARN_API const tarn_schedule *tarn_unit_scheduled(const tarn_unit_plan *p);
 /* Entries of one slot at most, and the entry in its memory at which slot 0 begins: slots follow one

@@ -116,6 +116,14 @@ void tarn_unit_schedule(tarn_unit_plan *p, const tarn_schedule *sched) {
                (long long)p->hw->mem[memory].capacity);
 }
 
+const char *tarn_unit_make(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
+                           const tarn_schedule *s, tarn_unit_plan *p) {
+  const char *why;
+  if (!tarn_unit_match(L, hw, k, p, &why)) return why;
+  tarn_unit_schedule(p, s);
+  return NULL;
+}
+
 static tarn_hold hold_for(const tarn_unit_plan *p, uint32_t t) {
   const tarn_unit_tensor *x = &p->tensor[t];
   tarn_hold h = {.memory = p->hw->mem[x->memory].name, .slots = (uint8_t)x->slots};

@@ -225,7 +225,7 @@ bool tarn_unit_cost_of(const tarn_unit_plan *p, tarn_unit_cost *out) {
 }
 
 /* ---------------------------------------------------------------- the table's rows */
-static void to_cost(const tarn_unit_plan *p, const tarn_unit_cost *u, tarn_cost *out) {
+void tarn_unit_priced(const tarn_unit_plan *p, const tarn_unit_cost *u, tarn_cost *out) {
   const tarn_hw *hw = p->hw;
   *out = (tarn_cost){.seconds = u->cycles / hw->clock + hw->launch, .parallel = 1};
   out->least = out->seconds;
@@ -246,9 +246,8 @@ void tarn_unit_price(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const 
   tarn_unit_cost u;
   (void)threads;
   *out = (tarn_cost){.seconds = INFINITY, .least = INFINITY, .binds = "none"};
-  if (!s || !tarn_unit_match(L, hw, k, &p, NULL)) return;
-  tarn_unit_schedule(&p, s);
-  if (tarn_unit_cost_of(&p, &u)) to_cost(&p, &u, out);
+  if (!s || tarn_unit_make(L, hw, k, s, &p)) return;
+  if (tarn_unit_cost_of(&p, &u)) tarn_unit_priced(&p, &u, out);
 }
 /* Bytes of main memory that each tensor moves. */
 static void put_traffic(const tarn_unit_plan *p, tarn_buf *b) {
@@ -265,27 +264,26 @@ static void put_traffic(const tarn_unit_plan *p, tarn_buf *b) {
   }
   tarn_buf_fmt(b, " all %lld bytes, once %lld\n", (long long)all, (long long)u.compulsory);
 }
+static void make_or_raise(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
+                          const tarn_schedule *s, tarn_unit_plan *p) {
+  const char *why = tarn_unit_make(L, hw, k, s, p);
+  if (why)
+    tarn_raise(tarn_lang_ctx(L), TARN_BAD_INPUT, "%s cannot run this kernel: %s", hw->name, why);
+}
 void tarn_unit_text(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
                     tarn_buf *b) {
   tarn_unit_plan p;
-  const char *why;
-  if (!tarn_unit_match(L, hw, k, &p, &why))
-    tarn_raise(tarn_lang_ctx(L), TARN_BAD_INPUT, "%s cannot run this kernel: %s", hw->name, why);
-  tarn_unit_schedule(&p, s);
+  make_or_raise(L, hw, k, s, &p);
   tarn_unit_print(&p, b);
   put_traffic(&p, b);
 }
 void tarn_unit_check(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s) {
   tarn_unit_plan p;
   tarn_unit_cost u;
-  const char *why;
-  tarn_ctx *cx = tarn_lang_ctx(L);
   tarn_schedule_check(L, tarn_nest_get(L, k->nest), s);
-  if (!tarn_unit_match(L, hw, k, &p, &why))
-    tarn_raise(cx, TARN_BAD_INPUT, "%s cannot run this kernel: %s", hw->name, why);
-  tarn_unit_schedule(&p, s);
+  make_or_raise(L, hw, k, s, &p);
   if (!tarn_unit_cost_of(&p, &u))
-    tarn_raise(cx, TARN_BAD_INPUT,
+    tarn_raise(tarn_lang_ctx(L), TARN_BAD_INPUT,
                "schedule: no instruction of %s moves or computes one of its tiles", hw->name);
 }
 static const tarn_schedule *search(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
@@ -294,7 +292,7 @@ static const tarn_schedule *search(tarn_lang *L, const tarn_hw *hw, const tarn_k
   tarn_unit_cost u;
   *cost = (tarn_cost){.seconds = INFINITY, .least = INFINITY, .binds = "none"};
   if (!tarn_unit_match(L, hw, k, &p, NULL) || !tarn_unit_search(&p, &u)) return NULL;
-  to_cost(&p, &u, cost);
+  tarn_unit_priced(&p, &u, cost);
   return tarn_unit_scheduled(&p);
 }
 const char *tarn_unit_lacks(const tarn_hw *hw) {

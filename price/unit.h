@@ -33,6 +33,8 @@ bool tarn_unit_clears(const tarn_unit_plan *p);
 TARN_API double tarn_unit_bound(const tarn_unit_plan *p);
 /* Of a plan with its schedule; false: the machine cannot run it so. */
 TARN_API bool tarn_unit_cost_of(const tarn_unit_plan *p, tarn_unit_cost *out);
+/* The same in seconds. */
+TARN_API void tarn_unit_priced(const tarn_unit_plan *p, const tarn_unit_cost *u, tarn_cost *out);
 /* Cycles, and what those of transfers weigh besides. */
 typedef struct tarn_unit_limit {
   double all, moves;

@@ -14,6 +14,7 @@
 #include "access/access.h"
 #include "lower/lower.h"
 #include "plan/plan.h"
+#include "tests/planned.h"
 #include "tests/suite.h"
 
 /* ---- random numbers: the same on every machine ---- */
@@ -191,7 +192,7 @@ static inline const char *kit_compile(tarn_kprog *p, bool contract, unsigned emi
   const char *dir = kit_dir(cx);
   tarn_lower_options o = {
       .emit = TARN_EMIT_SO | emit, .dir = dir, .name = "model", .contract = contract, .opt = 3};
-  tarn_lower_cpu(p, tarn_memory_plan_make(p, 64), &o);
+  tarn_lower_cpu(planned_program(p, contract), tarn_memory_plan_make(p, 64), &o);
   return dir;
 }
 /* Lines of a case's code that hold some text. */
@@ -238,7 +239,7 @@ static inline void kit_run(tarn_lang *L, const tarn_hw *hw, kit_case *c, uint32_
 /* ---- what a plan says ---- */
 static inline tarn_plan_nest *kit_plan(tarn_lang *L, const tarn_hw *on, kit_case *c) {
   tarn_kprog *p = kit_program(L, on, c, 1);
-  return tarn_plan_of_kernel(p, &p->ker[0], true);
+  return plan_of_kernel(p, &p->ker[0], true);
 }
 /* Statements of one kind, in the whole loop program. */
 static inline uint32_t kit_statements(tarn_lang *L, const tarn_hw *on, kit_case *c,
@@ -279,7 +280,7 @@ static inline void kit_interpret(tarn_lang *L, const tarn_hw *hw, kit_case *c, b
     tarn_tensor *to = kit_place(cx, c->got[i], &c->out[i], NULL, false);
     out[i] = (tarn_plan_memory){to, c->out[i].offset};
   }
-  tarn_plan_run(tarn_plan_of_kernel(p, &p->ker[0], contract), in, out);
+  tarn_plan_run(plan_of_kernel(p, &p->ker[0], contract), in, out);
   for (uint32_t i = 0; i < c->nout; i++)
     kit_place(cx, c->got[i], &c->out[i], out[i].elements, true);
 }

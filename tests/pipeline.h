@@ -8,6 +8,7 @@
 #include "lower/lower.h"
 #include "model/model.h"
 #include "rules/rules.h"
+#include "tests/planned.h"
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -118,7 +119,7 @@ static inline tarn_loaded *pipeline_compile_as(pipeline *r, const char *dir, boo
                           .name = "model",
                           .contract = contract,
                           .opt = 2};
-  tarn_lower_cpu(r->kprog, tarn_memory_plan_make(r->kprog, 64), &o);
+  tarn_lower_cpu(planned_program(r->kprog, o.contract), tarn_memory_plan_make(r->kprog, 64), &o);
   return tarn_load(tarn_lang_ctx(r->program->L), dir);
 }
 static inline tarn_loaded *pipeline_compile(pipeline *r, const char *dir) {

@@ -218,8 +218,10 @@ static tarn_loaded *compile_both(trial *t, const class_net *n) {
   tarn_lower_program row[2];
   const tarn_kprog *p[2];
   tarn_memory_plan *m[2];
+  tarn_planner *planner = tarn_planner_new(t->p->L, true, NULL);
   for (int i = 0; i < 2; i++) {
     p[i] = n[i].r->kprog;
+    tarn_kprog_plan(planner, n[i].r->kprog);
     m[i] = tarn_memory_plan_make(p[i], 64);
     row[i] = (tarn_lower_program){&number[i], p[i], m[i], NULL};
   }

@@ -294,6 +294,7 @@ typedef struct made {
   tarn_lower_family f[8];
   int64_t size[8][2];
   tarn_compiled *of; /* the last sample */
+  tarn_planner *planner;
 } made;
 static int64_t from_of(const made *m, uint32_t program) {
   return m->c->from + m->c->gap * (program / (m->c->rows ? m->c->rows : 1));
@@ -309,7 +310,7 @@ static tarn_compile_options at_size(tarn_lang *L, const made *m, int64_t rows, i
   o.hw = tarn_hw_load(L, "x86-64-v3");
   return o;
 }
-static const tarn_kprog *compile_at(made *m, int64_t rows, int64_t size) {
+static tarn_kprog *compile_at(made *m, int64_t rows, int64_t size) {
   tarn_compile_options *o = TARN_NEW(tarn_lang_ctx(m->L), tarn_compile_options);
   *o = at_size(m->L, m, rows, size);
   m->of = tarn_compile_load(m->L, o);
@@ -320,7 +321,7 @@ static void make_samples(made *m) {
   static const uint32_t at[5] = {0, 1, 2, 5, COUNT - 1};
   m->n = m->c->families * (m->c->rows ? m->c->rows : 1);
   for (uint32_t q = 0; q < m->n; q++) {
-    const tarn_kprog **p = TARN_ARRAY(tarn_lang_ctx(m->L), const tarn_kprog *, 5);
+    tarn_kprog **p = TARN_ARRAY(tarn_lang_ctx(m->L), tarn_kprog *, 5);
     int64_t from = from_of(m, q), rows = m->c->rows ? 1 << q % m->c->rows : 0;
     for (uint32_t i = 0; i < 5; i++) p[i] = compile_at(m, rows, from + m->c->step * at[i]);
     m->f[q] = (tarn_lower_family){rows ? 1 : 0, from, m->c->step, COUNT, 5, at, p};
@@ -422,6 +423,9 @@ static void begin(tarn_ctx *cx, made *m) {
   make_samples(m);
   for (uint32_t q = 0; q < m->n; q++)
     same_schedules(cx, m->f[q % (m->c->rows ? m->c->rows : 1)].sample[4], &m->f[q]);
+  m->planner = tarn_planner_new(m->L, true, NULL);
+  for (uint32_t q = 0; q < m->n; q++)
+    for (uint32_t i = 0; i < m->f[q].n; i++) tarn_kprog_plan(m->planner, m->f[q].sample[i]);
 }
 static void run_case(tarn_ctx *cx, void *arg) {
   made m = {.c = arg, .L = tarn_lang_new(cx)};
@@ -531,7 +535,9 @@ static void plant(tarn_ctx *cx, void *arg) {
   p->buf = tarn_copy(cx, p->buf, p->nbuf * sizeof *p->buf);
   ck_assert_ptr_null(tarn_lower_family_differs(m.f, &o));
   f->plant(cx, p);
-  ((const tarn_kprog **)(uintptr_t)m.f->sample)[2] = p;
+  for (uint32_t k = 0; k < p->nker; k++) p->ker[k].plan = NULL;
+  tarn_kprog_plan(m.planner, p);
+  ((tarn_kprog **)(uintptr_t)m.f->sample)[2] = p;
   const char *why = tarn_lower_family_differs(m.f, &o);
   ck_assert_msg(why && strstr(why, f->words), "%s: %s", f->words, why);
 }

@@ -33,7 +33,7 @@ static pipeline *small_model(tarn_ctx *cx, const char *hw) {
 static void emit(pipeline *r, const char *dir, unsigned kinds, int64_t near) {
   tarn_lower_options o = {
       .emit = kinds, .dir = dir, .name = "model", .contract = true, .opt = 2, .near = near};
-  tarn_lower_cpu(r->kprog, tarn_memory_plan_make(r->kprog, 64), &o);
+  tarn_lower_cpu(planned_program(r->kprog, o.contract), tarn_memory_plan_make(r->kprog, 64), &o);
 }
 /* The flags of a section of DIR/model.o; 0: there is none. */
 static uint64_t section_flags(tarn_ctx *cx, const char *dir, const char *name) {

@@ -181,7 +181,7 @@ static void code(tarn_ctx *cx, void *arg) {
   tarn_lower_options o = {
       .emit = TARN_EMIT_SO | TARN_EMIT_O, .dir = dir, .name = "model", .opt = 3};
   o.contract = j->n->numerics != TARN_RULE_EXACT;
-  tarn_lower_cpu(r->kprog, tarn_memory_plan_make(r->kprog, 64), &o);
+  tarn_lower_cpu(planned_program(r->kprog, o.contract), tarn_memory_plan_make(r->kprog, 64), &o);
   tarn_loaded *m = tarn_load(cx, dir);
   for (uint64_t seed = 1; seed < 4; seed++) {
     tarn_binding *in = inputs(p, seed);
@@ -251,7 +251,7 @@ static void encoded(tarn_ctx *cx, void *arg) {
   char *dir = pipeline_folder(cx), line[8192];
   tarn_lower_options o = {
       .emit = TARN_EMIT_LL | TARN_EMIT_O, .dir = dir, .name = "model", .opt = 2};
-  tarn_lower_cpu(r->kprog, tarn_memory_plan_make(r->kprog, 64), &o);
+  tarn_lower_cpu(planned_program(r->kprog, o.contract), tarn_memory_plan_make(r->kprog, 64), &o);
   FILE *f = fopen(tarn_format(cx, "%s/model.ll", dir), "r");
   unsigned calls = 0;
   const char *name =

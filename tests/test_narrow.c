@@ -258,7 +258,7 @@ static unsigned calls(tarn_ctx *cx, const net *n, tarn_rule_class numerics) {
   char *dir = pipeline_folder(cx), line[8192];
   tarn_lower_options o = {
       .emit = TARN_EMIT_LL | TARN_EMIT_O, .dir = dir, .name = "model", .contract = true, .opt = 2};
-  tarn_lower_cpu(r->kprog, tarn_memory_plan_make(r->kprog, 64), &o);
+  tarn_lower_cpu(planned_program(r->kprog, o.contract), tarn_memory_plan_make(r->kprog, 64), &o);
   FILE *f = fopen(tarn_format(cx, "%s/model.ll", dir), "r");
   unsigned found = 0;
   while (f && fgets(line, sizeof line, f))

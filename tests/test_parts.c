@@ -142,7 +142,7 @@ static void one_asks(tarn_ctx *cx, void *arg) {
   const char *dir = pipeline_folder(cx);
   tarn_lower_options o = {
       .emit = TARN_EMIT_LL, .dir = dir, .name = "model", .contract = true, .opt = 0};
-  tarn_lower_cpu(r->kprog, tarn_memory_plan_make(r->kprog, 64), &o);
+  tarn_lower_cpu(planned_program(r->kprog, o.contract), tarn_memory_plan_make(r->kprog, 64), &o);
   size_t size;
   const char *text = tarn_read_file(cx, tarn_format(cx, "%s/model.ll", dir), &size), *at = text,
              *line;

@@ -166,7 +166,7 @@ static void prepare(trial *t, uint32_t i) {
   t->c = kit_case_text(L, cases[i].kernel, cases[i].schedule);
   const tarn_hw *on = cases[i].hw ? tarn_hw_load(L, cases[i].hw) : hw;
   tarn_kprog *p = kit_program(L, on, &t->c, 1);
-  t->N = tarn_plan_of_kernel(p, &p->ker[0], true);
+  t->N = plan_of_kernel(p, &p->ker[0], true);
   for (uint32_t k = 0; k < 2; k++)
     t->in[k].elements = kit_place(cx, t->c.value[k], &t->c.in[k], NULL, false);
   kit_reference(L, &t->c, TARN_STRICT);
@@ -256,7 +256,7 @@ START_TEST(matrices_at_once) {
   kit_case c = kit_case_text(L, NARROW, loads[_i].schedule);
   for (int has = 0; has < 2; has++) {
     tarn_kprog *p = kit_program(L, has ? tarn_hw_load(L, "cuda-sm80") : &none, &c, 1);
-    const tarn_plan_stage *st = &tarn_plan_of_kernel(p, &p->ker[0], true)->stage[0];
+    const tarn_plan_stage *st = &plan_of_kernel(p, &p->ker[0], true)->stage[0];
     for (int o = 0; o < 2; o++) {
       ck_assert_int_eq(st->matrices[o], has ? loads[_i].at_once[o] : 0);
       ck_assert_uint_eq(st->read[o].wide, 1);
@@ -284,7 +284,7 @@ static const struct {
 START_TEST(vectors_at_once) {
   kit_case c = kit_case_text(L, PRODUCT, vectors[_i].schedule);
   tarn_kprog *p = kit_program(L, tarn_hw_load(L, "cuda-sm80"), &c, 1);
-  const tarn_plan_stage *st = &tarn_plan_of_kernel(p, &p->ker[0], true)->stage[0];
+  const tarn_plan_stage *st = &plan_of_kernel(p, &p->ker[0], true)->stage[0];
   for (int r = 0; r < 2; r++) ck_assert_uint_eq(st->read[r].wide, vectors[_i].wide[r]);
 }
 END_TEST
@@ -340,7 +340,7 @@ START_TEST(vectors_of_buffers) {
                               beside[_i].hold);
   kit_case c = kit_case_text(L, kernel, s);
   tarn_kprog *p = kit_program(L, tarn_hw_load(L, "cuda-sm80"), &c, 1);
-  const tarn_plan_nest *N = tarn_plan_of_kernel(p, &p->ker[0], true);
+  const tarn_plan_nest *N = plan_of_kernel(p, &p->ker[0], true);
   ck_assert_uint_eq(N->stage[1].read[0].wide, beside[_i].of_buffer);
   ck_assert_uint_eq(N->stage[0].read[1].wide, beside[_i].of_device);
   ck_assert_uint_eq(N->stage[0].read[0].wide, 4);
@@ -360,7 +360,7 @@ static void make_plan(tarn_ctx *c, void *arg) {
   (void)c;
   kit_case k = kit_case_text(L, planned, arg);
   tarn_kprog *p = kit_program(L, tarn_hw_load(L, "cuda-sm80"), &k, 1);
-  tarn_plan_of_kernel(p, &p->ker[0], true);
+  plan_of_kernel(p, &p->ker[0], true);
 }
 static void is_refused(const char *kernel, const char *schedule, const char *words) {
   planned = kernel;
@@ -427,7 +427,7 @@ START_TEST(registers_of_buffers) {
                   between[_i].hold, between[_i].unit, between[_i].unit);
   kit_case c = kit_case_text(L, WHOLE, s);
   tarn_kprog *p = kit_program(L, tarn_hw_load(L, "cuda-sm80"), &c, 1);
-  const tarn_plan_nest *N = tarn_plan_of_kernel(p, &p->ker[0], true);
+  const tarn_plan_nest *N = plan_of_kernel(p, &p->ker[0], true);
   const tarn_plan_stage *st = &N->stage[1];
   ck_assert_uint_eq(st->unit_read[1], 0); /* the buffer has the columns */
   ck_assert(st->scattered[1] == between[_i].scattered);
@@ -476,7 +476,7 @@ static const tarn_plan_nest *plan_of_rows(long long rows, long long step, const 
   tarn_ksig_parse(L, text, strlen(text), &k);
   tarn_plan_choice c = {&k, tarn_solve(tarn_gpu_solver(L, on, 1), &k, &cost)};
   const tarn_kprog *p = tarn_plan_program(L, on, &c, 1);
-  return tarn_plan_of_kernel(p, &p->ker[0], true);
+  return plan_of_kernel(p, &p->ker[0], true);
 }
 START_TEST(indices_of_32_bits) {
   const tarn_hw *gpu = tarn_hw_load(L, "cuda-sm80");
@@ -524,7 +524,7 @@ START_TEST(operands_are_held) {
     c[i] = kit_case_of(cx, &k[i], tarn_solve(tarn_gpu_solver(L, gpu, 1), &k[i], &cost));
     memcpy(c[i].value, c[0].value, sizeof c[i].value);
     tarn_kprog *p = kit_program(L, gpu, &c[i], 1);
-    trial t = {c[i], tarn_plan_of_kernel(p, &p->ker[0], true), {{0}}, {0}};
+    trial t = {c[i], plan_of_kernel(p, &p->ker[0], true), {{0}}, {0}};
     for (uint32_t r = 0; r < 2; r++)
       t.in[r].elements = kit_place(cx, c[i].value[r], &c[i].in[r], NULL, false);
     kit_reference(L, &t.c, TARN_STRICT);

@@ -54,7 +54,7 @@ static void run_in_executor(const tarn_hw *hw, kit_case *c, uint32_t n) {
   const char *dir = kit_dir(cx);
   tarn_lower_options o = {.emit = TARN_EMIT_PTX, .dir = dir, .name = "model", .contract = true};
   o.opt = 3;
-  tarn_lower_cuda(p, tarn_memory_plan_make(p, 256), &o);
+  tarn_lower_cuda(planned_program(p, true), tarn_memory_plan_make(p, 256), &o);
   tarn_ptx_program *ptx = tarn_ptx_load(cx, dir);
   const tarn_tensor **in = TARN_ARRAY(cx, const tarn_tensor *, p->nin + 1);
   tarn_tensor **out = TARN_ARRAY(cx, tarn_tensor *, p->nout + 1);
@@ -143,7 +143,7 @@ static void walk(tarn_ctx *c, void *arg) {
     forms |= forms_of(e, s);
     tarn_plan_choice one = {&k, s};
     const tarn_kprog *p = tarn_plan_program(L, hw, &one, 1);
-    tarn_plan_of_kernel(p, &p->ker[0], true); /* raises where there is none */
+    plan_of_kernel(p, &p->ker[0], true); /* raises where there is none */
   }
   ck_assert_uint_gt(moved, MOVES / 8);
   ck_assert_uint_eq(forms & walks[no].forms, walks[no].forms);

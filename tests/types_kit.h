@@ -184,7 +184,7 @@ static inline tarn_loaded *ty_compile(ty_program *q, const tarn_hw *hw, tarn_rul
   const char *dir = pipeline_folder(cx);
   tarn_lower_options o = {
       .emit = TARN_EMIT_SO, .dir = dir, .name = "model", .contract = !exact, .opt = 3};
-  tarn_lower_cpu(r->kprog, tarn_memory_plan_make(r->kprog, 64), &o);
+  tarn_lower_cpu(planned_program(r->kprog, o.contract), tarn_memory_plan_make(r->kprog, 64), &o);
   return tarn_load(cx, dir);
 }
 

@@ -90,7 +90,7 @@ static void size_region(const tarn_plan_nest *plan, uint32_t no, region *r) {
   r->team = plan->team || plan->stage[no].tiled;
   r->shared = own && shared > own ? (uint32_t)shared : 0;
 }
-static void emit_region(cuda *g, tarn_plan_nest *plan, uint32_t no, region *r, uint32_t nin,
+static void emit_region(cuda *g, const tarn_plan_nest *plan, uint32_t no, region *r, uint32_t nin,
                         uint32_t nout) {
   low_module *M = g->M;
   low_fn E;
@@ -125,15 +125,13 @@ static void emit_region(cuda *g, tarn_plan_nest *plan, uint32_t no, region *r, u
   LLVMInstructionEraseFromParent(size);
   M->index = M->i64;
 }
-static function *function_of(cuda *g, const tarn_kernel *k, const tarn_plan_operand *in,
-                             const tarn_plan_operand *out) {
+static function *function_of(cuda *g, const tarn_kernel *k) {
   low_module *M = g->M;
-  uint32_t id = low_kernel_id(M, k->nest, k->sched, in, k->nin, out, k->nout);
+  uint32_t id = low_kernel_id(M, k->plan);
   if (id < g->function.n) return g->function.p[id];
   function *f = TARN_NEW(M->cx, function);
   tarn_push(M->cx, &g->function, f);
-  tarn_plan_nest *plan =
-      tarn_plan_make(M->L, M->hw, M->contract, tarn_nest_get(M->L, k->nest), k->sched, in, out);
+  const tarn_plan_nest *plan = k->plan->nest;
   f->n = tarn_plan_regions(plan);
   f->r = TARN_ARRAY(M->cx, region, f->n);
   for (uint32_t i = 0; i < f->n; i++) {
@@ -154,7 +152,7 @@ static void step(cuda *g, uint32_t no) {
   if (k->nin > TARN_MAX_OPERANDS || k->nout > 8)
     tarn_raise(g->M->cx, TARN_INTERNAL, "lower: %s: too many operands", k->name);
   tarn_plan_operands(g->p, k, in, out);
-  const function *f = function_of(g, k, in, out);
+  const function *f = function_of(g, k);
   bool looks = tarn_nest_looks_up(tarn_nest_get(g->M->L, k->nest));
   int64_t rows = low_lookup_rows(g->M->L, k);
   if (rows < 1 || rows > TARN_RT_ANY_ROWS) rows = TARN_RT_ANY_ROWS;

@@ -187,11 +187,14 @@ static void emit_host(const program *g) {
   if (o.here) {
     const char *from = tarn_format(g->cx, "%s/model.so", o.dir);
     host.hw = o.here;
+    for (uint32_t i = 0; i < host.nker; i++) k[i].plan = NULL;
+    tarn_kprog_plan(tarn_planner_new(g->p->L, o.contract, o.here), &host);
     tarn_lower_cpu(&host, g->image.plan, &o);
     if (!access(from, F_OK) && rename(from, tarn_format(g->cx, "%s/here.so", o.dir)))
       tarn_raise(g->cx, TARN_IO, "%s: %s", from, strerror(errno));
   }
   host.hw = g->p->machines.hw[0];
+  for (uint32_t i = 0; i < host.nker; i++) k[i].plan = g->p->ker[i].plan;
   tarn_lower_cpu(&host, g->image.plan, &o);
 }
 

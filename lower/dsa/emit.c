@@ -334,14 +334,8 @@ void dsa_begin(dsa_emitter *e) {
   e->known = TARN_ARRAY(e->s->cx, bool, e->hw->nregister + 1);
   e->needs = TARN_ARRAY(e->s->cx, bool, e->hw->nregister + 1);
 }
-static tarn_unit_plan *plan_of(const dsa_image *m, uint32_t kernel) {
-  const tarn_kernel *k = &m->p->ker[kernel];
-  tarn_unit_plan *p = TARN_NEW(m->cx, tarn_unit_plan);
-  const char *why;
-  if (!tarn_unit_match(m->p->L, m->hw, k->sig, p, &why))
-    tarn_raise(m->cx, TARN_INTERNAL, "%s: %s", k->name, why);
-  tarn_unit_schedule(p, k->chosen);
-  return p;
+static const tarn_unit_plan *plan_of(const dsa_image *m, uint32_t kernel) {
+  return m->p->ker[kernel].plan->unit;
 }
 void dsa_places(const dsa_image *m, uint32_t kernel, tarn_json *j) {
   const tarn_unit_plan *p = plan_of(m, kernel);
@@ -368,7 +362,7 @@ void dsa_places(const dsa_image *m, uint32_t kernel, tarn_json *j) {
 }
 void dsa_kernel(dsa_emitter *e, uint32_t kernel) {
   const tarn_kernel *k = &e->image->p->ker[kernel];
-  tarn_unit_plan *p = plan_of(e->image, kernel);
+  const tarn_unit_plan *p = plan_of(e->image, kernel);
   uint32_t memory;
   int64_t needs;
   e->kernel = kernel;
