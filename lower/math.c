@@ -233,7 +233,8 @@ static LLVMValueRef vtanh(const code *c, LLVMValueRef x) {
   LLVMValueRef near = madd(c, mul(c, p, z), x, x);
   LLVMValueRef e = vexp(c, add(c, a, a));
   LLVMValueRef far = sub(c, f(c, 1), LLVMBuildFDiv(b, f(c, 2), add(c, e, f(c, 1)), ""));
-  return sel(c, cmp(c, LLVMRealOLT, a, f(c, 0.625)), near, with_sign(c, sign_only(c, x), far));
+  LLVMValueRef r = sel(c, cmp(c, LLVMRealOLT, a, f(c, 0.625)), near, far);
+  return with_sign(c, sign_only(c, x), r); /* near -0 too, of which the sum is +0 */
 }
 
 /* x times a quotient of two polynomials of x², each of five powers: a fit of least largest error

@@ -197,7 +197,13 @@ static LLVMValueRef f_add(const args *a) {
 static LLVMValueRef f_sub(const args *a) { return flagged(a->M, LLVMBuildFSub(B, X, Y, "")); }
 static LLVMValueRef f_mul(const args *a) { return flagged(a->M, LLVMBuildFMul(B, X, Y, "")); }
 static LLVMValueRef f_neg(const args *a) { return LLVMBuildFNeg(B, X, ""); }
-static LLVMValueRef f_fmod(const args *a) { return LLVMBuildFRem(B, X, Y, ""); }
+static LLVMValueRef libm(low_module *M, tarn_dtype t, const char *name, LLVMValueRef *v,
+                         unsigned nargs);
+/* LLVM makes a call of it for a CPU, and x - y · trunc(x / y), which is wrong, for a GPU. */
+static LLVMValueRef f_fmod(const args *a) {
+  LLVMValueRef v[2] = {X, Y};
+  return a->M->regs.warp ? libm(a->M, a->t, "fmod", v, 2) : LLVMBuildFRem(B, X, Y, "");
+}
 static LLVMValueRef f_abs(const args *a) { return unary(a, "llvm.fabs"); }
 static LLVMValueRef f_sqrt(const args *a) { return unary(a, "llvm.sqrt"); }
 static LLVMValueRef f_floor(const args *a) { return unary(a, "llvm.floor"); }

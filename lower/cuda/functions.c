@@ -453,17 +453,71 @@ static LLVMValueRef erf_of(const code *c, LLVMValueRef x) {
   return with_sign(c, sel(c, cmp(c, LLVMRealOGT, a, 6), num(c, 1), r), x);
 }
 
+/* ---------------------------------------------------------------- fmod */
+/* The exponent of a positive double that is normal, -1023 of one that is not. */
+static LLVMValueRef exponent(const code *c, LLVMValueRef x) {
+  return LLVMBuildSub(c->b, LLVMBuildLShr(c->b, bits(c, x), low_i64(c->M, 52), ""),
+                      low_i64(c->M, 1023), "");
+}
+static LLVMValueRef true_exponent(const code *c, LLVMValueRef x) {
+  LLVMValueRef tiny = cmp(c, LLVMRealOLT, x, 0x1p-1022);
+  LLVMValueRef e = exponent(c, sel(c, tiny, mul(c, x, num(c, 0x1p54)), x));
+  return LLVMBuildSub(c->b, e, sel(c, tiny, low_i64(c->M, 54), low_i64(c->M, 0)), "");
+}
+/* y · 2^k, 0 ≤ k < 2046, in two steps: the power may be beyond what double holds. */
+static LLVMValueRef raised(const code *c, LLVMValueRef y, LLVMValueRef k) {
+  LLVMValueRef half = LLVMBuildLShr(c->b, k, low_i64(c->M, 1), "");
+  LLVMValueRef rest = LLVMBuildSub(c->b, k, half, "");
+  return mul(c, mul(c, y, power_of_2(c, half)), power_of_2(c, rest));
+}
+/* r modulo t for 0 ≤ r < 2^52 · t: the rounded quotient is off by one at most, and what is left by
+ * it, a multiple of their last place and no larger than t, is exact. */
+static LLVMValueRef left_by(const code *c, LLVMValueRef r, LLVMValueRef t) {
+  LLVMValueRef q = over(c, r, t), minus;
+  minus = LLVMBuildFNeg(c->b, intrinsic(c, "llvm.trunc", &q, 1), "");
+  r = fma_of(c, minus, t, r);
+  return sel(c, cmp(c, LLVMRealOLT, r, 0), add(c, r, t), r);
+}
+/* y times a power of two, of which r has less than 2^52; y itself when it has no more of that. */
+static LLVMValueRef multiple(const code *c, LLVMValueRef r, LLVMValueRef y, LLVMValueRef below) {
+  LLVMValueRef k = LLVMBuildSub(c->b, exponent(c, r), below, "");
+  LLVMValueRef none = LLVMBuildICmp(c->b, LLVMIntSLT, k, low_i64(c->M, 0), "");
+  return raised(c, y, sel(c, none, low_i64(c->M, 0), k));
+}
+/* |x| modulo multiples of |y| that become smaller, until |y| itself: 41 rounds at most. Exact. */
+static LLVMValueRef fmod_of(const code *c, LLVMValueRef x, LLVMValueRef y) {
+  LLVMValueRef a = size_of(c, x), d = size_of(c, y), v[2];
+  LLVMValueRef fits = both(c, cmp(c, LLVMRealOLT, a, INFINITY), cmp(c, LLVMRealOGT, d, 0));
+  a = sel(c, fits, a, num(c, 0)), d = sel(c, fits, d, num(c, 1)), v[0] = a;
+  LLVMValueRef below = LLVMBuildAdd(c->b, true_exponent(c, d), low_i64(c->M, 51), "");
+  LLVMBasicBlockRef from[2] = {LLVMGetInsertBlock(c->b), block(c)}, test = block(c), end = block(c);
+  LLVMBuildBr(c->b, test);
+  LLVMPositionBuilderAtEnd(c->b, test);
+  LLVMValueRef r = LLVMBuildPhi(c->b, c->M->f64, "");
+  LLVMBuildCondBr(c->b, LLVMBuildFCmp(c->b, LLVMRealOGE, r, d, ""), from[1], end);
+  LLVMPositionBuilderAtEnd(c->b, from[1]);
+  v[1] = left_by(c, r, multiple(c, r, d, below));
+  LLVMBuildBr(c->b, test);
+  LLVMAddIncoming(r, v, from, 2);
+  LLVMPositionBuilderAtEnd(c->b, end);
+  return sel(c, fits, with_sign(c, r, x), num(c, NAN));
+}
+
 /* ---------------------------------------------------------------- by name */
+typedef LLVMValueRef one_fn(const code *, LLVMValueRef);
+typedef LLVMValueRef two_fn(const code *, LLVMValueRef, LLVMValueRef);
 static const struct function {
   const char *name;
-  LLVMValueRef (*one)(const code *, LLVMValueRef);
-  LLVMValueRef (*two)(const code *, LLVMValueRef, LLVMValueRef);
-} functions[] = {{"pow", NULL, pow_of},     {"exp", exp_of, NULL},     {"log", log_of, NULL},
-                 {"log1p", log1p_of, NULL}, {"sin", sin_of, NULL},     {"cos", cos_of, NULL},
-                 {"tan", tan_of, NULL},     {"asin", asin_of, NULL},   {"acos", acos_of, NULL},
-                 {"atan", atan_of, NULL},   {"sinh", sinh_of, NULL},   {"cosh", cosh_of, NULL},
-                 {"tanh", tanh_of, NULL},   {"asinh", asinh_of, NULL}, {"acosh", acosh_of, NULL},
-                 {"atanh", atanh_of, NULL}, {"erf", erf_of, NULL}};
+  one_fn *one;
+  two_fn *two;
+  bool exact; /* and so defined with --numerics exact too */
+} functions[] = {
+#define ONE                            .one
+#define TWO                            .two
+#define FUNCTION(f, of, is_exact, ...) {.name = #f, of = f##_of, .exact = is_exact},
+#include "lower/cuda/functions.def"
+#undef FUNCTION
+};
 static void define(low_module *M, const char *name, const struct function *def, LLVMTypeRef t) {
   LLVMValueRef f = LLVMGetNamedFunction(M->m, name), x[2];
   if (!f || !LLVMIsDeclaration(f)) return;
@@ -481,8 +535,8 @@ static void define(low_module *M, const char *name, const struct function *def, 
   LLVMBuildRet(M->b, t == M->f32 ? LLVMBuildFPTrunc(M->b, r, M->f32, "") : r);
 }
 void cuda_functions(low_module *M) {
-  if (!M->contract) return; /* exact: libm's, or none */
   for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+    if (!M->contract && !functions[i].exact) continue;
     define(M, functions[i].name, &functions[i], M->f64);
     define(M, tarn_format(M->cx, "%sf", functions[i].name), &functions[i], M->f32);
   }

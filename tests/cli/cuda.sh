@@ -33,7 +33,8 @@ T
 compiled product "$work/product.term"
 # Models with roundings of every type, softmax, empty tensors, and kernels that run on the host.
 for name in bf16_sums f16_norms f16_products logsumexp_rows mask_infinite hardmax_nan image_near_mean gather_i8_index onehot_u8 \
-  convtranspose_edges maxpool_index_nan quantize_edges product_over_nothing pow_mixed powers_of_infinity f16_lrn; do
+  convtranspose_edges maxpool_index_nan quantize_edges product_over_nothing pow_mixed powers_of_infinity f16_lrn \
+  fmod_multiples; do
   model=$(ls tests/cases/$name/model.onnx tests/cases/$name/g.term 2>/dev/null)
   compiled "$name" "$model"
 done
