@@ -1,7 +1,6 @@
 /* Programs of an accelerator and its host: what runs where, how each kernel of the accelerator is
  * computed, and why the others are not. */
 #include "compile/internal.h"
-#include "plan/tiles.h"
 #include "price/unit.h"
 #include "sim/sim.h"
 #include <math.h>
@@ -68,6 +67,9 @@ static double reuse_of(const tarn_unit_plan *p) {
   }
   return tarn_fmax(1, uses / entries);
 }
+/* Bytes that any schedule moves (Kwasniewski et al., SC 2019; windows: Chen, Han, Wang, HPCA 2020):
+ * the larger of what is compulsory and 2 G / sqrt(R S) elements and the results, for G
+ * multiply-adds, S elements of the machine's memories and R uses of each element of a window. */
 static double bound_of(const tarn_unit_plan *p, const tarn_unit_cost *u) {
   const tarn_unit_tensor *rows = &p->tensor[0];
   if (p->way != TARN_UNIT_MULTIPLIES) return (double)u->compulsory;
@@ -84,8 +86,9 @@ static double bound_of(const tarn_unit_plan *p, const tarn_unit_cost *u) {
     counted |= UINT64_C(1) << x->memory;
     elements += (double)(m->capacity / m->entry * x->lanes[0] * x->lanes[1]);
   }
-  return size * tarn_tiles_bound((double)u->compulsory / size, adds, elements, reuse_of(p),
-                                 (double)tarn_unit_once(p, p->result) / size);
+  double results = (double)tarn_unit_once(p, p->result) / size;
+  double moved = 2 * adds / sqrt(reuse_of(p) * elements) + results;
+  return size * tarn_fmax((double)u->compulsory / size, moved);
 }
 
 /* ---------------------------------------------------------------- kernels */

@@ -1,7 +1,8 @@
-/* plan/: footprints and traffic of holds, against numbers computed by hand and by brute force. */
+/* plan/: footprints and traffic of holds, against numbers computed by hand and by brute force; when
+ * an addition is computed where a convolution reads it; rows that roll. */
 #include "tests/lower_cases.h"
 
-#include "plan/tiles.h"
+#include "plan/hold.h"
 
 static const tarn_schedule *schedule_of(const tarn_ksig *k, const char *text) {
   return tarn_schedule_parse(L, tarn_nest_get(L, k->nest), text, strlen(text));
@@ -156,73 +157,97 @@ START_TEST(as_counted) {
 }
 END_TEST
 
-/* ---- the search: least traffic over the bound, by the size of one memory, in elements ---- */
-enum { SINGLE, INPUTS_TWICE, RESIDENT_ONCE, ALL_TWICE, RULES };
-static const struct {
-  int64_t kib;
-  double bound, over[RULES];
-} least[] = {
-    {16, 52985856, {1.010, 1.030, 1.430, 1.430}},  {32, 37936936, {1.020, 1.020, 1.411, 1.411}},
-    {64, 27295744, {1.029, 1.029, 1.418, 1.418}},  {128, 19771284, {1.096, 1.096, 1.420, 1.420}},
-    {256, 14450688, {1.063, 1.063, 1.499, 1.499}}, {512, 10688458, {1.144, 1.144, 1.438, 1.438}},
-    {768, 9076736, {1.231, 1.231, 1.462, 1.462}},  {1024, 9076736, {1.116, 1.116, 1.347, 1.347}},
-    {1536, 9076736, {1.000, 1.000, 1.000, 1.231}}};
-static tarn_tiles search_by(const tarn_ksig *k, int64_t elements, uint32_t rule) {
-  tarn_tile_space s = {.kernel = k, .nmem = 1, .capacity = {elements}};
-  tarn_tile_place p = {.memory = "sram", .bytes = 1, .moved = 1};
-  p.slots = rule == SINGLE ? 1 : 2;
-  p.once = rule == RESIDENT_ONCE || rule == INPUTS_TWICE;
-  s.operand[0] = s.operand[1] = s.accumulators = p;
-  if (rule == INPUTS_TWICE) s.accumulators.slots = 1;
-  for (uint32_t d = 0; d < 3; d++) s.unit[d] = 1;
-  tarn_tiles t;
-  ck_assert(tarn_tiles_search(L, &s, &t));
-  return t;
-}
-/* What the holds of the schedule that was found move, and take. */
-static void agrees(const tarn_ksig *k, const tarn_tiles *t) {
-  const tarn_nest *n = tarn_nest_get(L, k->nest);
+/* ---- an addition before a 1 x 1 convolution: 2048 channels to 512, 56 x 56 ---- */
+#define WEIGHTS  "(child 0 (index ((512 3136) (2048)) (1048576) ((+ (* 2048 d0) d2))))"
+#define IMAGE(n) "(child " #n " (index ((512 3136) (2048)) (6422528) ((+ d1 (* 3136 d2)))))"
+#define ENDS     "(out f32 (512 3136) (3136 1)))"
+#define IN       "(in f32 (6422528) (1))"
+static const char plain[] =
+    "(kernel (nest (stages (children 2) (shared) (split 2) (stage (own 512 "
+    "3136) (reduce 2048) (red "
+    "sum (mul $0 $1)) " WEIGHTS IMAGE(1) " out)))(in f32 (1048576) (1))" IN ENDS;
+static const char added[] = "(kernel (nest (stages (children 3) (shared) (split 2) (stage (own 512 "
+                            "3136) (reduce 2048) (red "
+                            "sum (mul $0 (add $1 $2))) " WEIGHTS IMAGE(1)
+                                IMAGE(2) " out)))(in f32 (1048576) (1))" IN IN ENDS;
+enum { IMAGE_ELEMENTS = 6422528 };
+/* Elements that the holds of a schedule move: filters in so many passes over
+ * the image. */
+static int64_t passes_move(const char *text, int64_t passes, uint32_t images) {
+  tarn_ksig k = kernel(text);
+  const tarn_nest *n = tarn_nest_get(L, k.nest);
   tarn_stage_dims d = tarn_stage_dims_of(n, 0);
-  tarn_schedule all = {.nstage = 1, .stage = t->schedule};
-  int64_t moved = 0, fill = 0;
-  tarn_schedule_check(L, n, &all);
-  for (uint32_t i = 0; i < t->schedule->nhold; i++) {
-    tarn_traffic x = tarn_hold_traffic(L, &d, t->schedule, &t->schedule->hold[i]);
-    moved += x.elements;
-    fill += x.footprint * t->schedule->hold[i].slots;
-  }
-  ck_assert_int_eq(moved, t->bytes);
-  ck_assert_int_eq(fill, t->fill[0]);
+  tarn_buf b = {.cx = cx};
+  tarn_buf_fmt(&b,
+               "(schedule (stage (acc 2) (serial 0 %lld) (serial 1 112) "
+               "(serial 0 1) (serial 1 1) "
+               "(serial 2 1) (hold 0 sram (at 0))",
+               (long long)tarn_ceildiv(512, passes));
+  for (uint32_t i = 1; i <= images; i++) tarn_buf_fmt(&b, " (hold %u sram (at 1))", i);
+  tarn_buf_str(&b, " (hold result sram (at 1))))");
+  const tarn_schedule *s = tarn_schedule_parse(L, n, b.p, strlen(b.p));
+  int64_t sum = 0;
+  for (uint32_t i = 0; i < s->stage->nhold; i++)
+    sum += tarn_hold_traffic(L, &d, s->stage, &s->stage->hold[i]).elements;
+  return sum;
 }
-START_TEST(least_traffic) {
-  tarn_ksig k = kernel(POINTWISE);
-  for (uint32_t rule = 0; rule < RULES; rule++) {
-    tarn_tiles t = search_by(&k, least[_i].kib * 1024, rule);
-    double elements = (double)least[_i].kib * 1024, bound;
-    bound = tarn_tiles_bound((double)t.compulsory, 3288334336, elements, 1, 1605632);
-    ck_assert_double_eq_tol(bound, least[_i].bound, 1);
-    double over = (double)t.bytes / bound;
-    ck_assert_msg(over < 1.05 * least[_i].over[rule], "%d KiB, rule %u: %.3f, known %.3f",
-                  (int)least[_i].kib, rule, over, least[_i].over[rule]);
-    agrees(&k, &t);
-  }
+/* Computed where it is read, the addition is worth it only where the image is
+ * read fewer than three times: apart, it reads two images and writes one. */
+static const struct fusion {
+  int64_t reads, apart, together;
+} fusions[] = {{1, 28344320, 15499264},
+               {2, 34766848, 28344320},
+               {3, 41189376, 41189376},
+               {22, 163217408, 285245440},
+               {64, 432963584, 824737792}};
+START_TEST(additions_are_fused) {
+  const struct fusion *f = &fusions[_i];
+  int64_t apart = 3 * (int64_t)IMAGE_ELEMENTS + passes_move(plain, f->reads, 1);
+  int64_t together = passes_move(added, f->reads, 2);
+  ck_assert_int_eq(apart, f->apart);
+  ck_assert_int_eq(together, f->together);
+  ck_assert((together < apart) == (f->reads < 3));
 }
 END_TEST
-START_TEST(one_more_size) {
-  tarn_ksig k = kernel(POINTWISE);
-  tarn_tiles t = search_by(&k, 393216, SINGLE);
-  double bound = tarn_tiles_bound((double)t.compulsory, 3288334336, 393216, 1, 1605632);
-  ck_assert_double_eq_tol(bound, 12093576, 1);
-  ck_assert_int_le(t.bytes, 13271040);
-  ck_assert(!tarn_tiles_search(
-      L,
-      &(tarn_tile_space){.kernel = &k,
-                         .nmem = 1,
-                         .capacity = {2},
-                         .operand = {{"sram", 0, 1, 1, 1, false}, {"sram", 0, 1, 1, 1, false}},
-                         .accumulators = {"sram", 0, 1, 1, 1, false},
-                         .unit = {1, 1, 1}},
-      &t));
+/* ---- two 3 x 3 convolutions, 64 channels, 56 x 56: rows that roll ---- */
+#define ROLLING                                                                                    \
+  "(kernel (nest (stages (children 2) (shared) (split 3) (stage (own 64 56 "                       \
+  "56) (reduce 64 3 3) "                                                                           \
+  "(red sum (mul $0 $1)) (child 0 (index ((64 56 56) (64 3 3)) (200704) ((+ "                      \
+  "(* 56 d1) d2 (* 3136 "                                                                          \
+  "d3) (* 56 d4) d5 -57)) (fill 0 ((+ d1 d4) 1 57) ((+ d2 d5) 1 57)))) "                           \
+  "(child 1 (index ((64 56 "                                                                       \
+  "56) (64 3 3)) (36864) ((+ (* 576 d0) (* 9 d3) (* 3 d4) d5)))) out)))(in "                       \
+  "f32 (200704) (1))(in "                                                                          \
+  "f32 (36864) (1))(out f32 (64 56 56) (3136 56 1)))"
+/* Of a hold of the image, row after row of the result. */
+static tarn_traffic rows(const char *how, int64_t at_once) {
+  tarn_ksig k = kernel(ROLLING);
+  const tarn_nest *n = tarn_nest_get(L, k.nest);
+  tarn_stage_dims d = tarn_stage_dims_of(n, 0);
+  const char *text =
+      tarn_format(cx,
+                  "(schedule (stage (acc 3) (serial 1 %lld) (serial 0 1) (serial 1 1) "
+                  "(serial 2 1) "
+                  "(serial 3 1) (serial 4 1) (serial 5 1) (hold 0 sram (at 0)%s)))",
+                  (long long)at_once, how);
+  const tarn_schedule *s = tarn_schedule_parse(L, n, text, strlen(text));
+  return tarn_hold_traffic(L, &d, s->stage, &s->stage->hold[0]);
+}
+START_TEST(rows_roll) {
+  enum { A = 200704, ROW = 3584, WEIGHTS_OF_ONE = 36864 };
+  tarn_traffic r = rows(" (slides)", 1);
+  ck_assert_int_eq(r.elements, A);
+  ck_assert_int_eq(r.footprint, 3 * ROW);
+  /* three rows of the input, three in the middle, one of the result */
+  ck_assert_int_eq(2 * r.footprint + ROW, 25088);
+  double apart = 4.0 * A + 2 * WEIGHTS_OF_ONE;
+  double together = (double)r.elements + A + 2 * WEIGHTS_OF_ONE;
+  ck_assert_double_eq_tol(together / apart, 0.542, 5e-4);
+  /* without sliding each row is filled again for each row of the result that
+   * its window touches */
+  ck_assert_int_eq(rows("", 1).elements, 3 * A - 2 * ROW);
+  ck_assert_int_eq(rows("", 28).elements, A + 2 * ROW);
 }
 END_TEST
 
@@ -280,8 +305,8 @@ int main(void) {
   tcase_set_timeout(t, 120);
   tcase_add_loop_test(t, worked_numbers, 0, sizeof worked / sizeof *worked);
   tcase_add_loop_test(t, as_counted, 0, sizeof counted / sizeof *counted);
-  tcase_add_loop_test(t, least_traffic, 0, sizeof least / sizeof *least);
-  tcase_add_test(t, one_more_size);
+  tcase_add_loop_test(t, additions_are_fused, 0, sizeof fusions / sizeof *fusions);
+  tcase_add_test(t, rows_roll);
   tcase_add_test(t, text_reads_back);
   tcase_add_loop_test(t, says_what_is_wrong, 0, sizeof refused / sizeof *refused);
   return run_checks("hold", t);
