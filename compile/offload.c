@@ -36,8 +36,8 @@ struct comp_offload {
 
 /* ---------------------------------------------------------------- the bound */
 /* The share of the combinations of a coordinate's dims that lie in main memory. */
-static double share_inside(const tarn_unit_plan *p, const tarn_unit_coord *c) {
-  int64_t at[TARN_UNIT_TERMS] = {0};
+static double share_inside(const tarn_unit_plan *p, const tarn_coordinate *c) {
+  int64_t at[TARN_COORDINATE_TERMS] = {0};
   int64_t inside = 0;
   int64_t all = 0;
   for (bool more = c->clipped; more;) {

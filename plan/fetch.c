@@ -258,7 +258,7 @@ static const tarn_plan_lin *source(const box *b, const tarn_plan_lin *const *x) 
     e[k] = tarn_plan_lin_const(s->cx, tarn_ix_get(b->N->L, b->map->e[k])->c);
   for (uint32_t i = 0; i < b->n; i++) {
     const tarn_plan_lin **to = &e[b->c[i].of];
-    *to = tarn_plan_lin_add(s, *to, b->c[i].unit, tarn_plan_lin_add(s, b->outer[i], 1, x[i]));
+    *to = tarn_plan_lin_add(s, *to, b->c[i].step, tarn_plan_lin_add(s, b->outer[i], 1, x[i]));
   }
   return tarn_plan_lin_layout(s, &b->in->layout, e);
 }
@@ -317,7 +317,7 @@ static void hold_one(box *b, tarn_plan_held *h, uint32_t *vars) {
   }
   const tarn_plan_lin *off = source(b, x);
   for (uint32_t i = 0; i < b->n; i++)
-    if (!tarn_plan_moves_by(off, h->var[i], &b->far[i])) b->far[i] = b->c[i].unit * WIDEST;
+    if (!tarn_plan_moves_by(off, h->var[i], &b->far[i])) b->far[i] = b->c[i].step * WIDEST;
   order_box(b);
   while (w > 1 && !goes_by(b, h, w)) w /= 2;
   if (w == 1) {

@@ -1,16 +1,12 @@
 /* Holds: the contents of a memory that the program manages, their size, and how often they are
  * filled.
  *
- * The elements that an operand's index map reaches are a product of coordinates, and a coordinate
- * is a sum over loop dims. A dim joins a coordinate if its step is a multiple of the coordinate's
- * unit and shorter than the coordinate's reach (the taps of a window and its places). Otherwise it
- * is a new coordinate. Footprints and traffic are products over coordinates. Partial tiles at the
- * end of a dim and at the border of padding count only the elements they have. */
+ * Footprints and traffic are products over coordinates. Partial tiles at the end of a dim and at
+ * the border of padding count only the elements they have. */
 #include "plan/hold.h"
 #include <string.h>
 
 /* ---------------------------------------------------------------- coordinates */
-#define MOST_TERMS TARN_COORDINATE_TERMS
 typedef tarn_coordinate coordinate;
 struct tarn_reach {
   uint32_t n;
@@ -18,50 +14,6 @@ struct tarn_reach {
 };
 typedef struct tarn_reach reach;
 
-int64_t plan_sum_length(uint32_t n, const uint32_t *dim, const int64_t *by, const int64_t *span) {
-  int64_t length = 1;
-  for (uint32_t i = 0; i < n; i++) length += by[i] * (span[dim[i]] - 1);
-  return length;
-}
-bool plan_bounds_sum(const tarn_lang *L, const tarn_guard *g, uint32_t n, const uint32_t *dim,
-                     const int64_t *by) {
-  bool same = tarn_ix_get(L, g->e)->n == n;
-  for (uint32_t i = 0; i < n; i++) same &= tarn_ix_coef(L, g->e, dim[i]) == by[i];
-  return same;
-}
-int64_t tarn_coordinate_length(const tarn_coordinate *c, const int64_t *span) {
-  return plan_sum_length(c->n, c->dim, c->by, span);
-}
-static void clip(const tarn_lang *L, coordinate *c, const tarn_imap *m) {
-  c->clipped = false;
-  c->c = 0;
-  for (uint32_t i = 0; i < m->nguard && !c->clipped; i++) {
-    const tarn_guard *g = &m->guard[i];
-    if (!plan_bounds_sum(L, g, c->n, c->dim, c->by)) continue;
-    c->clipped = true;
-    c->c = tarn_ix_get(L, g->e)->c;
-    c->lo = g->lo;
-    c->hi = g->hi;
-  }
-}
-/* A dim with this step in the operand's memory; m: NULL for a result. */
-static void add_term(const tarn_lang *L, reach *r, uint32_t dim, int64_t step,
-                     const int64_t *extent, const tarn_imap *m) {
-  for (uint32_t i = 0; i < r->n && m; i++) {
-    coordinate *c = &r->at[i];
-    int64_t by = step / c->unit;
-    int64_t reached = c->clipped ? c->hi - c->lo : tarn_coordinate_length(c, extent);
-    if (step % c->unit || by >= reached || c->n == MOST_TERMS) continue;
-    c->dim[c->n] = dim;
-    c->by[c->n++] = by;
-    clip(L, c, m);
-    return;
-  }
-  coordinate *c = &r->at[r->n];
-  r->n++;
-  *c = (coordinate){.unit = step, .n = 1, .dim = {dim}, .by = {1}};
-  if (m) clip(L, c, m);
-}
 static void reach_of_read(const tarn_lang *L, const tarn_read *r, const int64_t *extent,
                           uint32_t ndim, reach *out) {
   const tarn_imap *m = tarn_imap_get(L, r->map);
@@ -84,7 +36,7 @@ static void reach_of_read(const tarn_lang *L, const tarn_read *r, const int64_t 
       }
       if (next == ndim) break;
       used |= 1u << next;
-      add_term(L, &one, next, step, extent, m);
+      plan_coordinate_add(L, one.at, &one.n, TARN_MAX_DIMS, next, step, extent, m);
     }
     for (uint32_t i = 0; i < one.n; i++) {
       if (out->n == TARN_MAX_DIMS)
@@ -101,7 +53,7 @@ static void reach_of(const tarn_lang *L, const tarn_stage_dims *d, const tarn_ho
     return;
   }
   for (uint32_t i = 0; i < d->nacc; i++)
-    if (d->dim[i] > 1) add_term(L, r, i, 1, d->dim, NULL);
+    if (d->dim[i] > 1) plan_coordinate_add(L, r->at, &r->n, TARN_MAX_DIMS, i, 1, d->dim, NULL);
 }
 
 /* ---------------------------------------------------------------- counting */
@@ -110,7 +62,7 @@ static int64_t gaps(tarn_ctx *cx, const coordinate *c, int64_t first, int64_t lo
                     const int64_t *span) {
   int64_t n = tarn_coordinate_length(c, span);
   int64_t count = 0;
-  int64_t at[MOST_TERMS] = {0};
+  int64_t at[TARN_COORDINATE_TERMS] = {0};
   tarn_mark mark = tarn_arena_mark(cx);
   bool *seen = TARN_ARRAY(cx, bool, n);
   for (bool more = true; more;) {
@@ -170,7 +122,8 @@ uint32_t tarn_reach_coordinates(const tarn_reach *r, const tarn_coordinate **out
   *out = r->at;
   return r->n;
 }
-uint32_t tarn_reach_dims(const tarn_reach *r) {
+/* The dims, as bits, that change it. */
+static uint32_t dims_of(const reach *r) {
   uint32_t m = 0;
   for (uint32_t i = 0; i < r->n; i++)
     for (uint32_t k = 0; k < r->at[i].n; k++) m |= 1u << r->at[i].dim[k];
@@ -181,8 +134,9 @@ tarn_reach *tarn_reach_of(const tarn_lang *L, const tarn_stage_dims *d, const ta
   reach_of(L, d, h, r);
   return r;
 }
-void tarn_reach_tiles(tarn_ctx *cx, const tarn_reach *r, const int64_t *dim, const int64_t *tile,
-                      bool slides, int64_t *footprint, int64_t *elements) {
+/* Elements of one tile of these sizes, at most, and those of one walk over all tiles. */
+static void count_reach(tarn_ctx *cx, const reach *r, const int64_t *dim, const int64_t *tile,
+                        bool slides, int64_t *footprint, int64_t *elements) {
   const int64_t zero[TARN_MAX_DIMS] = {0};
   *footprint = *elements = 1;
   for (uint32_t i = 0; i < r->n; i++) {
@@ -233,7 +187,7 @@ tarn_traffic tarn_hold_traffic(const tarn_lang *L, const tarn_stage_dims *d,
   int64_t repeats = 1;
   reach r;
   reach_of(L, d, h, &r);
-  uint32_t moved = tarn_reach_dims(&r);
+  uint32_t moved = dims_of(&r);
   tile_at(d, s, h->at, tile);
   tile_at(d, s, changes_at(d, s, h, moved), outside);
   for (uint32_t i = 0; i < d->n; i++) {
@@ -241,18 +195,9 @@ tarn_traffic tarn_hold_traffic(const tarn_lang *L, const tarn_stage_dims *d,
     else repeats *= tarn_ceildiv(d->dim[i], outside[i]);
   }
   t.fills *= repeats;
-  tarn_reach_tiles(tarn_lang_ctx(L), &r, d->dim, tile, h->slides, &t.footprint, &t.first);
+  count_reach(tarn_lang_ctx(L), &r, d->dim, tile, h->slides, &t.footprint, &t.first);
   t.elements = t.first * repeats;
   return t;
-}
-
-int64_t tarn_hold_compulsory(const tarn_lang *L, const tarn_stage_dims *d, const tarn_hold *h) {
-  const int64_t zero[TARN_MAX_DIMS] = {0};
-  int64_t n = 1;
-  reach r;
-  reach_of(L, d, h, &r);
-  for (uint32_t i = 0; i < r.n; i++) n *= count_of(tarn_lang_ctx(L), &r.at[i], zero, d->dim);
-  return n;
 }
 
 /* ---------------------------------------------------------------- the check */

@@ -17,7 +17,7 @@
  *   print.c     a plan as text                  text.c       schedules as text, and their check
  *   pack.c      packed constants                eval.c       programs in the interpreter
  *   places.c    programs of several machines    program_text.c  programs as text, both ways
- *   hold.c      what lies in managed memories
+ *   hold.c      what lies in managed memories   coordinate.c what an operand's elements are
  *   fetch.c     what a GPU's block holds            fragment.c   tensor cores
  *   wide.c      loads of several elements
  *

@@ -24,32 +24,18 @@
  * Everything lies in the context's arena. */
 #ifndef TARN_UNIT_H
 #define TARN_UNIT_H
+#include "plan/coordinate.h"
 #include "plan/schedule.h"
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 #define TARN_UNIT_COORDS   8
-#define TARN_UNIT_TERMS    4
 #define TARN_UNIT_TENSORS  12
 #define TARN_UNIT_STEPS    24
 #define TARN_UNIT_SLOTS    64 /* of a hold, at most */
 #define TARN_UNIT_MEMORIES 16
 #define TARN_UNIT_QUEUES   8
-
-/* One coordinate of an operand: Σ by[i]·dim[i], the dims counted in units. */
-typedef struct tarn_unit_coord {
-  uint32_t n;
-  uint32_t dim[TARN_UNIT_TERMS];
-  int64_t by[TARN_UNIT_TERMS];
-  int64_t step;  /* entries of main memory from one value to the next */
-  bool clipped;  /* only lo <= c + Σ by·dim < hi lies in main memory, the rest is 0 */
-  bool unpadded; /* a tile has that part alone */
-  int64_t c, lo, hi;
-  int64_t whole; /* a tile has room for multiples of so many of `rows`; 0: for what is there */
-  uint32_t rows; /* dim; TARN_NONE: it has one */
-  int64_t many;  /* of no dims: so many neighbours in main memory; 0: one */
-} tarn_unit_coord;
 
 typedef enum tarn_unit_what {
   TARN_UNIT_ROWS,    /* the product's operand that goes along rows */
@@ -77,7 +63,7 @@ typedef struct tarn_unit_tensor {
   bool unpadded;     /* a tile has no padding: products with it are left out */
   bool gaps;         /* what lies between entries that are read comes with them, in longer rows */
   uint32_t n;
-  tarn_unit_coord at[TARN_UNIT_COORDS]; /* outermost in a tile first */
+  tarn_coordinate at[TARN_UNIT_COORDS]; /* outermost in a tile first */
   int64_t base;                         /* entries: where all dims are 0 */
   int64_t each;      /* entries of one operand of the unit, one after the other */
   int64_t lanes[2];  /* elements of an entry, rows × those side by side */
@@ -156,10 +142,10 @@ typedef struct tarn_unit_box {
 } tarn_unit_box;
 /* Of a coordinate in a box: its first value and how many from there to its last one; unpadded, of
  * those that lie in main memory. */
-TARN_API void tarn_unit_span(const tarn_unit_coord *c, const tarn_unit_box *b, int64_t *first,
+TARN_API void tarn_unit_span(const tarn_coordinate *c, const tarn_unit_box *b, int64_t *first,
                              int64_t *n);
 /* Entries that a tile has for it, at least n. */
-TARN_API int64_t tarn_unit_room(const tarn_unit_coord *c, const tarn_unit_box *b);
+TARN_API int64_t tarn_unit_room(const tarn_coordinate *c, const tarn_unit_box *b);
 /* Entries of a tensor's tile. */
 TARN_API int64_t tarn_unit_entries(const tarn_unit_tensor *t, const tarn_unit_box *b);
 /* The same, at most, wherever a box of this size lies. */

@@ -7,7 +7,7 @@
 #include "plan/unit_internal.h"
 
 /* Which of the two dims of a coordinate is the result's, and which the window's. */
-static bool own_and_tap(const tarn_unit_plan *p, const tarn_unit_coord *c, uint32_t *own,
+static bool own_and_tap(const tarn_unit_plan *p, const tarn_coordinate *c, uint32_t *own,
                         uint32_t *tap) {
   if (c->n != 2) return false;
   *own = c->dim[0] < p->nacc ? 0 : 1;
@@ -48,7 +48,7 @@ bool tarn_unit_bridge(tarn_unit_plan *p) {
   int64_t inside = t->each;
   if (!rows_in_main(p) || p->form.m > 1) return false;
   for (uint32_t i = t->n; i-- > 0;) {
-    tarn_unit_coord *c = &t->at[i];
+    tarn_coordinate *c = &t->at[i];
     if (c->clipped || c->step % inside) return false;
     if (c->step == inside) {
       for (uint32_t k = 0; k < c->n; k++) inside += c->step * c->by[k] * (p->dim[c->dim[k]] - 1);
@@ -69,7 +69,7 @@ typedef struct inside {
   void *user;
 } inside;
 /* Of the result's dim, what element k of the windows reads inside of the operand. */
-static void range_of(const tarn_unit_coord *c, uint32_t own, uint32_t tap, int64_t k,
+static void range_of(const tarn_coordinate *c, uint32_t own, uint32_t tap, int64_t k,
                      const tarn_unit_box *b, int64_t *lo, int64_t *n) {
   uint32_t d = c->dim[own];
   int64_t by = c->by[own];
@@ -88,7 +88,7 @@ static void from(const inside *w, uint32_t i, const tarn_unit_box *b) {
     w->f(w->user, b);
     return;
   }
-  const tarn_unit_coord *c = &t->at[i];
+  const tarn_coordinate *c = &t->at[i];
   uint32_t d = c->dim[tap];
   for (int64_t k = b->lo[d], next; k < b->lo[d] + b->n[d]; k = next) {
     tarn_unit_box part = *b;

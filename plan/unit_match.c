@@ -34,37 +34,6 @@ static uint32_t entry_of(const unit_match *m, uint32_t memory) {
 }
 
 /* ---------------------------------------------------------------- coordinates */
-static int64_t reached(const unit_match *m, const tarn_unit_coord *c) {
-  return c->clipped ? c->hi - c->lo : plan_sum_length(c->n, c->dim, c->by, m->p->dim);
-}
-static void clip(const unit_match *m, tarn_unit_coord *c, const tarn_imap *map) {
-  c->clipped = false;
-  for (uint32_t i = 0; i < map->nguard && !c->clipped; i++) {
-    const tarn_guard *g = &map->guard[i];
-    if (!plan_bounds_sum(m->L, g, c->n, c->dim, c->by)) continue;
-    c->clipped = true;
-    c->c = tarn_ix_get(m->L, g->e)->c;
-    c->lo = g->lo;
-    c->hi = g->hi;
-  }
-}
-static bool add_term(unit_match *m, tarn_unit_tensor *t, uint32_t dim, int64_t step,
-                     const tarn_imap *map) {
-  for (uint32_t i = 0; i < t->n; i++) {
-    tarn_unit_coord *c = &t->at[i];
-    int64_t by = step / c->step;
-    if (step % c->step || by >= reached(m, c) || c->n == TARN_UNIT_TERMS) continue;
-    c->dim[c->n] = dim;
-    c->by[c->n++] = by;
-    clip(m, c, map);
-    return true;
-  }
-  if (t->n == TARN_UNIT_COORDS) return unit_no(m, "an operand has too many dims");
-  tarn_unit_coord *c = &t->at[t->n++];
-  *c = (tarn_unit_coord){.n = 1, .dim = {dim}, .by = {1}, .step = step};
-  clip(m, c, map);
-  return true;
-}
 /* Every guard is some coordinate's. */
 static bool guards_kept(unit_match *m, const tarn_unit_tensor *t, const tarn_imap *map) {
   uint32_t clipped = 0;
@@ -82,7 +51,7 @@ static bool guards_kept(unit_match *m, const tarn_unit_tensor *t, const tarn_ima
 static void outermost_first(tarn_unit_tensor *t) {
   for (uint32_t i = 1; i < t->n; i++)
     for (uint32_t k = i; k > 0 && t->at[k - 1].step < t->at[k].step; k--) {
-      tarn_unit_coord c = t->at[k];
+      tarn_coordinate c = t->at[k];
       t->at[k] = t->at[k - 1];
       t->at[k - 1] = c;
     }
@@ -91,7 +60,7 @@ static void outermost_first(tarn_unit_tensor *t) {
  * tile, which has room for whole units. */
 bool unit_rows(unit_match *m, tarn_unit_tensor *t) {
   const tarn_unit_plan *p = m->p;
-  tarn_unit_coord c = {.step = 1, .rows = TARN_NONE};
+  tarn_coordinate c = {.step = 1, .rows = TARN_NONE};
   if (p->form.m == 1) return true;
   for (uint32_t i = 0; i < t->n; i++)
     for (uint32_t k = 0; k < t->at[i].n; k++) {
@@ -131,7 +100,7 @@ static bool padded_safely(const unit_match *m, const tarn_unit_tensor *t) {
 bool unit_ends_inside(const unit_match *m, const tarn_unit_tensor *t) {
   int64_t last = t->base;
   for (uint32_t i = 0; i < t->n; i++) {
-    const tarn_unit_coord *c = &t->at[i];
+    const tarn_coordinate *c = &t->at[i];
     int64_t most = 0;
     for (uint32_t k = 0; k < c->n; k++) most += c->by[k] * (m->p->dim[c->dim[k]] - 1);
     if (c->clipped) most = tarn_min(most, c->hi - 1 - c->c);
@@ -180,7 +149,9 @@ bool unit_coords(unit_match *m, tarn_unit_tensor *t, const tarn_imap *map) {
     }
     if (next == TARN_NONE) break;
     done |= 1u << next;
-    if (p->dim[next] > 1 && !add_term(m, t, next, least, map)) return false;
+    if (p->dim[next] > 1 &&
+        !plan_coordinate_add(m->L, t->at, &t->n, TARN_UNIT_COORDS, next, least, p->dim, map))
+      return unit_no(m, "an operand has too many dims");
   }
   outermost_first(t);
   if (!guards_kept(m, t, map)) return false;
@@ -197,7 +168,7 @@ void unit_packed(unit_match *m, tarn_unit_tensor *t, const tarn_imap *map) {
   t->n = 0;
   for (uint32_t d = 0; d < m->p->n; d++)
     if ((dims >> d & 1) && m->p->dim[d] > 1 && t->n < TARN_UNIT_COORDS)
-      t->at[t->n++] = (tarn_unit_coord){.n = 1, .dim = {d}, .by = {1}, .step = 1};
+      t->at[t->n++] = (tarn_coordinate){.n = 1, .dim = {d}, .by = {1}, .step = 1};
 }
 
 /* ---------------------------------------------------------------- the product */
@@ -343,9 +314,9 @@ static void own_coords(const unit_match *m, tarn_unit_tensor *t) {
     if (d != p->columns) step /= t->lanes[1];
     else if (o->block) step /= t->lanes[1];
     if (d == p->columns && p->wide) step *= p->wide;
-    t->at[t->n++] = (tarn_unit_coord){.n = 1, .dim = {d}, .by = {1}, .step = step};
+    t->at[t->n++] = (tarn_coordinate){.n = 1, .dim = {d}, .by = {1}, .step = step};
   }
-  if (p->wide) t->at[t->n++] = (tarn_unit_coord){.step = 1, .many = p->wide, .rows = TARN_NONE};
+  if (p->wide) t->at[t->n++] = (tarn_coordinate){.step = 1, .many = p->wide, .rows = TARN_NONE};
   outermost_first(t);
 }
 static bool result_lies_well(unit_match *m, int64_t lanes) {

@@ -7,7 +7,7 @@
 #include "plan/unit_internal.h"
 #include <string.h>
 
-void tarn_unit_span(const tarn_unit_coord *c, const tarn_unit_box *b, int64_t *first, int64_t *n) {
+void tarn_unit_span(const tarn_coordinate *c, const tarn_unit_box *b, int64_t *first, int64_t *n) {
   *first = 0;
   *n = c->many ? c->many : 1;
   for (uint32_t i = 0; i < c->n; i++) {
@@ -19,7 +19,7 @@ void tarn_unit_span(const tarn_unit_coord *c, const tarn_unit_box *b, int64_t *f
   *first = tarn_max(*first, c->lo - c->c);
   *n = tarn_max(end - *first, 0);
 }
-int64_t tarn_unit_room(const tarn_unit_coord *c, const tarn_unit_box *b) {
+int64_t tarn_unit_room(const tarn_coordinate *c, const tarn_unit_box *b) {
   int64_t first;
   int64_t n;
   tarn_unit_span(c, b, &first, &n);
@@ -35,7 +35,7 @@ int64_t tarn_unit_entries(const tarn_unit_tensor *t, const tarn_unit_box *b) {
 int64_t tarn_unit_most_entries(const tarn_unit_tensor *t, const tarn_unit_box *b) {
   int64_t all = t->each;
   for (uint32_t i = 0; i < t->n; i++) {
-    tarn_unit_coord c = t->at[i];
+    tarn_coordinate c = t->at[i];
     c.unpadded = false;
     int64_t room = tarn_unit_room(&c, b);
     all *= t->at[i].unpadded ? tarn_min(room, c.hi - c.lo) : room;
@@ -48,7 +48,7 @@ int64_t tarn_unit_most_entries(const tarn_unit_tensor *t, const tarn_unit_box *b
 typedef struct piece {
   int64_t first, n, before, behind, step, local;
 } piece;
-static piece piece_of(const tarn_unit_coord *c, const tarn_unit_box *b) {
+static piece piece_of(const tarn_coordinate *c, const tarn_unit_box *b) {
   piece p = {.step = c->step};
   tarn_unit_span(c, b, &p.first, &p.n);
   if (!c->clipped) return p;

@@ -143,7 +143,7 @@ static bool part_by_part(unit_match *m, tarn_unit_tensor *t, uint32_t read, tarn
       return unit_no(m, "parts of operand %u are no whole number of entries", read);
     if (t->n == TARN_UNIT_COORDS - 1) return unit_no(m, "an operand has too many dims");
     t->at[t->n++] =
-        (tarn_unit_coord){.n = 1, .dim = {d}, .by = {1}, .step = bytes / entry, .rows = TARN_NONE};
+        (tarn_coordinate){.n = 1, .dim = {d}, .by = {1}, .step = bytes / entry, .rows = TARN_NONE};
   }
   return true;
 }
@@ -165,7 +165,7 @@ static bool operand(unit_match *m, tarn_unit_what what, uint32_t read, const tar
     t->each = tarn_hw_operand_bytes(o) / entry;
   } else
     t->at[t->n++] =
-        (tarn_unit_coord){.step = 1, .many = tarn_hw_operand_bytes(o) / entry, .rows = TARN_NONE};
+        (tarn_coordinate){.step = 1, .many = tarn_hw_operand_bytes(o) / entry, .rows = TARN_NONE};
   if (!read_here) t->transfer = TARN_NONE;
   return !read_here || t->transfer != TARN_NONE ||
          unit_no(m, "no transfer fills %s", p->hw->mem[memory].name);

@@ -244,7 +244,7 @@ END_TEST
 /* ---------------------------------------------------------------- rows that roll */
 /* Row after row of the result, and in each the rows of its windows one after another. */
 static void roll(tarn_unit_plan *p, uint32_t slots) {
-  const tarn_unit_coord *c = p->tensor[0].at;
+  const tarn_coordinate *c = p->tensor[0].at;
   while (!c->clipped) c++;
   bool second = c->dim[0] >= p->nacc;
   p->nloop = 2;

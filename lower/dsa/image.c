@@ -174,7 +174,7 @@ int64_t dsa_constant(dsa_image *m, uint32_t kernel, const tarn_unit_plan *u, uin
   if (t->vector) { /* whatever the tile */
     whole = *t;
     whole.n = u->dim[u->columns] > 1;
-    whole.at[0] = (tarn_unit_coord){.n = 1, .dim = {u->columns}, .by = {1}, .step = 1};
+    whole.at[0] = (tarn_coordinate){.n = 1, .dim = {u->columns}, .by = {1}, .step = 1};
     memcpy(all.n, u->dim, sizeof all.n);
     t = &whole;
     box = &all;
