@@ -106,7 +106,7 @@ static const tarn_sx *item(reader *r, const tarn_sx *s, uint32_t i, const char *
   if (i >= s->n) tarn_sx_error(r->cx, s, "%s is expected", what);
   return s->kid[i];
 }
-static int64_t whole(reader *r, const tarn_sx *s, int64_t lo, int64_t hi) {
+static int64_t int_between(reader *r, const tarn_sx *s, int64_t lo, int64_t hi) {
   if (s->kind != TARN_SX_INT || s->i < lo || s->i > hi)
     tarn_sx_error(r->cx, s, "an integer from %lld to %lld is expected", (long long)lo,
                   (long long)hi);
@@ -114,7 +114,7 @@ static int64_t whole(reader *r, const tarn_sx *s, int64_t lo, int64_t hi) {
 }
 static uint32_t read_ints(reader *r, const tarn_sx *s, int64_t *v, int64_t lo) {
   if (s->n - 1 > TARN_MAX_DIMS) tarn_sx_error(r->cx, s, "too many dims");
-  for (uint32_t i = 1; i < s->n; i++) v[i - 1] = whole(r, s->kid[i], lo, INT64_C(1) << 40);
+  for (uint32_t i = 1; i < s->n; i++) v[i - 1] = int_between(r, s->kid[i], lo, INT64_C(1) << 40);
   return s->n - 1;
 }
 /* Takes f if it is a part of a layout. */
@@ -124,10 +124,11 @@ static bool read_layout(reader *r, const tarn_sx *f, tarn_layout *l) {
   else if (tarn_sx_is(f, "strides")) {
     if (read_ints(r, f, l->stride, -most) != l->n)
       tarn_sx_error(r->cx, f, "dims and strides differ in number");
-  } else if (tarn_sx_is(f, "offset")) l->offset = whole(r, item(r, f, 1, "an offset"), 0, most);
+  } else if (tarn_sx_is(f, "offset"))
+    l->offset = int_between(r, item(r, f, 1, "an offset"), 0, most);
   else if (tarn_sx_is(f, "block")) {
-    l->baxis = (uint8_t)whole(r, item(r, f, 1, "a dim"), 0, l->n - 1);
-    l->block = whole(r, item(r, f, 2, "a size"), 1, most);
+    l->baxis = (uint8_t)int_between(r, item(r, f, 1, "a dim"), 0, l->n - 1);
+    l->block = int_between(r, item(r, f, 2, "a size"), 1, most);
   } else return false;
   return true;
 }

@@ -79,7 +79,9 @@ static const tarn_plan_level *level_of(const plan_walk *w, uint32_t list, uint32
 static tarn_plan_stage *stage_of(const plan_walk *w, uint32_t list) {
   return &w->N->stage[list - 1];
 }
-static tarn_plan_at number(int64_t c) { return (tarn_plan_at){.kind = TARN_PLAN_NUMBER, .c = c}; }
+static tarn_plan_at at_number(int64_t c) {
+  return (tarn_plan_at){.kind = TARN_PLAN_NUMBER, .c = c};
+}
 static tarn_plan_at lanes_of(const plan_walk *w, uint32_t list, uint32_t l, int64_t len) {
   const tarn_plan_list *ll = list_of(w, list);
   bool rows = l + 1 < ll->n && ll->level[l + 1].kind == TARN_VECTOR;
@@ -190,7 +192,7 @@ static void copies(plan_walk *w, uint32_t list, uint32_t l, int64_t from, int64_
                    bool trip) {
   uint32_t before = TARN_NONE;
   for (int64_t i = from; i < to; i++) {
-    uint32_t at = enter(w, list, l, number(i), len, trip);
+    uint32_t at = enter(w, list, l, at_number(i), len, trip);
     uint32_t now = at == TARN_NONE || before == TARN_NONE ? at : joined(w, before, at);
     if (trip && now != before) rolled(w, list, l, before);
     before = now;
@@ -210,14 +212,14 @@ static void loops(plan_walk *w, uint32_t list, uint32_t l, int64_t full) {
       !plan_peel_begin(w, first + last + (first + last < full)))
     first = last = 0;
   for (int64_t i = 0; i < first; i++) {
-    enter(w, list, l, number(i), step, true);
+    enter(w, list, l, at_number(i), step, true);
     apart(w);
   }
   tarn_plan_at at = {.kind = TARN_PLAN_COUNTER, .lo = first, .c = full - last - 1};
-  if (at.lo <= at.c) enter(w, list, l, at.lo == at.c ? number(at.c) : at, step, true);
+  if (at.lo <= at.c) enter(w, list, l, at.lo == at.c ? at_number(at.c) : at, step, true);
   for (int64_t i = full - last; i < full; i++) {
     apart(w);
-    enter(w, list, l, number(i), step, true);
+    enter(w, list, l, at_number(i), step, true);
   }
   w->copies = before;
 }
@@ -247,7 +249,7 @@ static void walk_level(plan_walk *w, uint32_t list, uint32_t l) {
   }
   if (w->copy[lev->var]) {
     int64_t only = w->copy[lev->var] - 1;
-    enter(w, list, l, number(only), only < full ? lev->step : tail, false);
+    enter(w, list, l, at_number(only), only < full ? lev->step : tail, false);
     return;
   }
   if (lev->kind == TARN_UNROLL || lev->kind == TARN_DOT)
@@ -257,7 +259,7 @@ static void walk_level(plan_walk *w, uint32_t list, uint32_t l) {
     loops(w, list, l, full);
     if (tail && w->phase == TARN_PLAN_MAP) apart(w);
   }
-  if (tail) enter(w, list, l, number(full), tail, true);
+  if (tail) enter(w, list, l, at_number(full), tail, true);
 }
 
 /* ---------------------------------------------------------------- reductions */
@@ -427,7 +429,7 @@ static void unit(plan_walk *w, uint32_t list) {
   uint32_t at =
       plan_open(w, (tarn_plan_stmt){.op = TARN_PLAN_MEMBER, .var = lane, .hi = st->space.hi[lane]});
   for (int64_t i = 0; i < st->nreg[2]; i++) {
-    w->env[reg] = number(i);
+    w->env[reg] = at_number(i);
     uint32_t copy =
         plan_open(w, (tarn_plan_stmt){.op = TARN_PLAN_COPIES, .var = reg, .lo = i, .hi = i});
     leaf(w, list);
@@ -522,13 +524,13 @@ static void parallel(plan_walk *w, uint32_t list, uint32_t l) {
     first = last = 0;
   for (int64_t i = 0; i < first + last; i++) {
     int64_t trip = i < first ? i : full - 1 - (i - first);
-    parallel_case(w, list, l, number(trip), 0, lev->step);
+    parallel_case(w, list, l, at_number(trip), 0, lev->step);
   }
   tarn_plan_at env = {.kind = TARN_PLAN_COUNTER, .lo = first, .c = full - last - 1};
-  if (env.lo == env.c) env = number(env.lo);
+  if (env.lo == env.c) env = at_number(env.lo);
   if (first + last < full) parallel_case(w, list, l, env, full, lev->step);
   w->copies = before;
-  if (tail) parallel_case(w, list, l, number(full), 0, tail);
+  if (tail) parallel_case(w, list, l, at_number(full), 0, tail);
   plan_close(w, at);
 }
 static void from_parallel(plan_walk *w, uint32_t list) {

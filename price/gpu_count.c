@@ -85,7 +85,7 @@ tarn_plan_nest *gpu_plan(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
   return tarn_plan_prepare(L, hw, !k->strict, tarn_nest_get(L, k->nest), s, in, out);
 }
 /* The numbers of a thread of the team levels. */
-static void number(const tarn_plan_nest *N, int64_t thread, int64_t *at) {
+static void thread_counts(const tarn_plan_nest *N, int64_t thread, int64_t *at) {
   const tarn_plan_list *list = &N->list[1];
   if (N->stage[0].unit) {
     at[N->stage[0].lane] = thread % N->hw->warps.lanes;
@@ -110,7 +110,7 @@ static double mean(const tarn_plan_nest *N, const tarn_plan_lin *off, int64_t si
     uint32_t n = 0;
     for (int64_t i = 32 * w; i < 32 * w + 32 && i < st->threads; i++) {
       int64_t at[PLAN_MAX_VARS] = {0};
-      number(N, i, at);
+      thread_counts(N, i, at);
       byte[n++] = tarn_plan_lin_at(off, at) * size;
     }
     sum += shared ? gpu_banks(N->hw, byte, n, size * wide) : gpu_sectors(byte, n, size * wide);
@@ -128,7 +128,7 @@ static double mean_rows(const tarn_plan_nest *N, uint32_t o, const tarn_plan_lin
     uint32_t n = 0;
     for (int64_t i = 0; i < 8 * st->matrices[o]; i++) {
       int64_t at[PLAN_MAX_VARS] = {0};
-      number(N, 32 * w, at);
+      thread_counts(N, 32 * w, at);
       at[st->lane] = i % 8 * 4;
       at[st->reg[o]] = i / 8;
       byte[n++] = tarn_plan_lin_at(off, at) * size;

@@ -337,7 +337,7 @@ double tarn_unit_products(const tarn_unit_plan *p, double *parts) {
   return x.n;
 }
 /* Cycles of the whole kernel, whichever its tiles are. */
-static void whole(search *q) {
+static void whole_kernel(search *q) {
   const tarn_unit_plan *p = q->p;
   const tarn_hw_intrinsic *x = &p->hw->intrin[p->product];
   double own = 1;
@@ -389,7 +389,7 @@ bool tarn_unit_search(tarn_unit_plan *p, tarn_unit_cost *out) {
   ways_of(q);
   for (q->held = 0; q->held < q->nway; q->held++) {
     p->tensor[0] = q->way[q->held];
-    whole(q);
+    whole_kernel(q);
     try_tiles(q, 0);
   }
   for (uint32_t i = 0; i < q->nkept; i++) {
