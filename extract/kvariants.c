@@ -4,6 +4,7 @@
 #include "extract/kgraph.h"
 #include "kernel/loops.h"
 #include "plan/unit.h"
+#include "plan/work.h"
 #include <string.h>
 
 /* ---- pricing ---- */

@@ -1,6 +1,7 @@
 /* See bench.h. */
 #include "fleet/bench.h"
 #include "compile/target.h"
+#include "plan/work.h"
 #include <errno.h>
 #include <math.h>
 #include <pwd.h>

@@ -2,7 +2,7 @@
  * accesses are known. */
 #ifndef TARN_PLAN_INTERNAL_H
 #define TARN_PLAN_INTERNAL_H
-#include "plan/plan.h"
+#include "plan/work.h"
 
 #define PLAN_HALVES 8
 

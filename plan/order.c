@@ -232,3 +232,22 @@ bool plan_walk_in_order(plan_walk *w, uint32_t list) {
   for (uint32_t i = st->order; i < st->order_end; i++) w->copy[ll->level[i].var] = 0;
   return true;
 }
+
+/* ---------------------------------------------------------------- before there is a plan */
+bool tarn_touch_overlaps(const tarn_touch *a, uint32_t d, int64_t size, uint32_t e) {
+  if (a->irregular || !(a->touched >> d & a->touched >> e & 1) || !a->coef[d]) return false;
+  int64_t steps = a->coef[e] / a->coef[d];
+  return a->coef[e] % a->coef[d] == 0 && steps >= 1 && steps < size;
+}
+int64_t tarn_tile_window(const tarn_stage_work *m, uint32_t vdim, const int64_t *size) {
+  int64_t steps = 1;
+  bool any = false;
+  for (uint32_t d = m->nacc; d < m->n; d++) {
+    if (d == vdim || size[d] < 2) continue;
+    steps *= size[d];
+    for (uint32_t r = 0; r < m->nread && !any; r++)
+      for (uint32_t e = m->nshared; e < m->nacc && !any; e++)
+        any = e != vdim && size[e] > 1 && tarn_touch_overlaps(&m->read[r], d, size[d], e);
+  }
+  return any ? steps : 0;
+}

@@ -25,7 +25,7 @@ typedef struct pick {
   bool panels; /* the latter inside of the outermost dim's loop */
 } pick;
 
-static int64_t tile_step(const stage_model *m, const pick *p, uint32_t d) {
+static int64_t tile_step(const tarn_stage_work *m, const pick *p, uint32_t d) {
   if (d == p->dot) return m->dot.k;
   if (d == p->vdim)
     return p->lanes * p->vectors; /* beyond the extent at most by part of a vector: steps divide */
@@ -36,20 +36,20 @@ static int64_t tile_step(const stage_model *m, const pick *p, uint32_t d) {
 }
 /* A short reduction with small constants is unrolled, so that the constants are numbers in the
  * code. */
-static bool has_matrix(const stage_model *m, uint32_t d) {
+static bool has_matrix(const tarn_stage_work *m, uint32_t d) {
   for (uint32_t r = 0; r < m->nread; r++)
     if (m->read[r].few && !m->read[r].epi && (m->read[r].touched >> d & 1))
       return m->dim[d] <= TARN_MOST_MATRIX;
   return false;
 }
-static uint32_t longest(const stage_model *m) {
+static uint32_t longest(const tarn_stage_work *m) {
   uint32_t most = m->nacc;
   for (uint32_t d = m->nacc; d < m->n; d++)
     if (m->dim[d] >= m->dim[most]) most = d;
   return most;
 }
 /* Outer loops over the access dims in the asked order, reduce loops, then the register tile. */
-static void make_levels(const stage_model *m, const pick *p, tarn_stage_sched *s) {
+static void make_levels(const tarn_stage_work *m, const pick *p, tarn_stage_sched *s) {
   uint32_t order[TARN_MAX_DIMS], n = 0;
   s->nlevel = s->nhold = 0;
   s->hold = NULL;
@@ -118,10 +118,10 @@ static double stage_seconds(stage_search *q, const tarn_stage_sched *st) {
 
 /* A dim may fill the lanes when the result, or failing that some operand, lies along it; a reduce
  * dim when the order of the reduction is free and no access is scattered along it. */
-static bool vector_dim(const stage_model *m, uint32_t d, bool strict) {
+static bool vector_dim(const tarn_stage_work *m, uint32_t d, bool strict) {
   bool unit = d < m->nacc && llabs(m->result.coef[d]) == 1, any = unit;
   for (uint32_t r = 0; r < m->nread; r++) {
-    const acc_model *a = &m->read[r];
+    const tarn_touch *a = &m->read[r];
     if (a->epi && d >= m->nacc) continue;
     if (llabs(a->coef[d]) == 1) any = true;
     if (d >= m->nacc && (a->irregular || llabs(a->coef[d]) > 1)) return false;
@@ -165,16 +165,16 @@ static double try_one(stage_search *q, const pick *p) {
   return t;
 }
 /* Do neighbours in the tile share vectors that they read, by windows along a reduce dim but one? */
-static bool shares(const stage_model *m, const pick *p, uint32_t but) {
+static bool shares(const tarn_stage_work *m, const pick *p, uint32_t but) {
   for (uint32_t r = 0; r < m->nread; r++)
     for (uint32_t d = m->nacc; d < m->n; d++)
       if (d != but && (m->read[r].touched >> p->vdim & 1) &&
-          loop_overlaps(&m->read[r], d, m->dim[d], p->udim[0]))
+          tarn_touch_overlaps(&m->read[r], d, m->dim[d], p->udim[0]))
         return true;
   return false;
 }
 /* A reduction of a few steps, where they do: a window. */
-static bool window(const stage_model *m, const pick *p) {
+static bool window(const tarn_stage_work *m, const pick *p) {
   int64_t steps = 1;
   for (uint32_t d = m->nacc; d < m->n; d++) steps *= m->dim[d];
   if (!m->reduces || m->n == m->nacc || steps < 2 || steps > 32 || p->vdim >= m->nacc) return false;
@@ -184,7 +184,7 @@ static bool window(const stage_model *m, const pick *p) {
  * be unrolled? Only for one stage: there padding is decided outside of the loop. */
 #define MOST_WRITTEN 160 /* operations in one trip */
 #define MOST_TAPS    9
-static bool few_taps(const stage_model *m, const pick *p) {
+static bool few_taps(const tarn_stage_work *m, const pick *p) {
   int64_t taps = 1;
   if (!m->reduces || m->nshared || m->n < m->nacc + 2 || p->vdim >= m->nacc || p->dot < m->n)
     return false;
@@ -207,7 +207,7 @@ static double try_pick(stage_search *q, const pick *p) {
   return fmin(t, try_one(q, &flat));
 }
 static void try_second(stage_search *q, pick p, int64_t room) {
-  const stage_model *m = q->m;
+  const tarn_stage_work *m = q->m;
   for (uint32_t d = m->nshared; d < m->nacc; d++) {
     if (d == p.vdim || d == p.udim[0]) continue;
     for (int64_t u = 2; u * p.unroll[0] <= room && u <= m->dim[d]; u++) {
@@ -220,8 +220,8 @@ static void try_second(stage_search *q, pick p, int64_t room) {
  * block stays cached while all columns pass (Goto and van de Geijn, "Anatomy of high-performance
  * matrix multiplication", 2008). */
 static void try_blocks(stage_search *q, pick p, uint32_t images) {
-  const stage_model *m = q->m;
-  double each = loop_whole(m);
+  const tarn_stage_work *m = q->m;
+  double each = tarn_stage_whole(m);
   for (uint32_t d = 0; d < images; d++) each /= (double)m->dim[d];
   if (p.udim[0] < images || (images && each <= (double)tarn_hw_mem(q->hw, TARN_HW_L2)->capacity))
     return;
@@ -249,14 +249,14 @@ static void try_panels(stage_search *q, pick p) {
   for (p.depth = 256; p.depth <= 1024 && p.depth < red; p.depth *= 2) try_pick(q, &p);
 }
 /* Do the result's rows lie along dim d, with the lanes across them (a register transpose)? */
-static bool along_rows(const stage_model *m, uint32_t vdim, uint32_t d) {
+static bool along_rows(const tarn_stage_work *m, uint32_t vdim, uint32_t d) {
   return vdim < m->nacc && llabs(m->result.coef[vdim]) > 1 && m->result.coef[d] == 1;
 }
 /* Rows of a reduction that the lanes walk along and that share nothing: more than a few at a time
  * do not come faster from behind the L2s. */
 #define MOST_STREAMS 4
 static int64_t most_rows(const stage_search *q, const pick *p, uint32_t d, int64_t room) {
-  const stage_model *m = q->m;
+  const tarn_stage_work *m = q->m;
   if (p->vdim < m->nacc || p->vdim >= m->n || !q->far) return room;
   for (uint32_t r = 0; r < m->nread; r++)
     if (!m->read[r].epi && !(m->read[r].touched >> d & 1)) return room;
@@ -264,7 +264,7 @@ static int64_t most_rows(const stage_search *q, const pick *p, uint32_t d, int64
 }
 /* Steps of one dim beside the vectors, as many as fit the registers; the least seconds. */
 static double try_first(stage_search *q, pick p, int64_t room, uint32_t images) {
-  const stage_model *m = q->m;
+  const tarn_stage_work *m = q->m;
   double t = try_pick(q, &p);
   q->least = tarn_fmin(q->least, t);
   for (uint32_t d = m->nshared; d < m->nacc; d++) {
@@ -285,7 +285,7 @@ static double try_first(stage_search *q, pick p, int64_t room, uint32_t images) 
 }
 /* How many of the first dims are of images, or of products: each with rows and columns of its own,
  * and multiplied by the same matrices. */
-static uint32_t images_of(const stage_model *m) {
+static uint32_t images_of(const tarn_stage_work *m) {
   if (m->nshared || !m->reduces) return 0;
   for (uint32_t k = 0;; k++) {
     if (k + 2 >= m->nacc) return k;
@@ -293,12 +293,12 @@ static uint32_t images_of(const stage_model *m) {
       if (m->read[r].epi) continue;
       if (m->read[r].constant == (m->read[r].touched >> k & 1)) return k;
       for (uint32_t d = m->nacc; d < m->n; d++)
-        if (loop_overlaps(&m->read[r], d, m->dim[d], 0)) return 0; /* rows of one image */
+        if (tarn_touch_overlaps(&m->read[r], d, m->dim[d], 0)) return 0; /* rows of one image */
     }
   }
 }
 static void try_unrolls(stage_search *q, pick p) {
-  const stage_model *m = q->m;
+  const tarn_stage_work *m = q->m;
   int64_t regs = q->hw->vector_regs ? q->hw->vector_regs : 16;
   int64_t room = m->reduces ? (regs - p.vectors - 1) / (p.vectors ? p.vectors : 1)
                             : regs / 2; /* a map has no accumulators */
@@ -328,7 +328,7 @@ static void try_unrolls(stage_search *q, pick p) {
 /* The best again with a few steps of the innermost reduction unrolled, or all of a short one. */
 #define SHORT_RED 8
 static void try_deeper(stage_search *q) {
-  const stage_model *m = q->m;
+  const tarn_stage_work *m = q->m;
   uint32_t last = m->n - 1, n = q->n;
   tarn_stage_sched was[TARN_RANKED];
   for (uint32_t i = 0; i < n; i++) was[i] = q->b[i].sched;
@@ -361,7 +361,7 @@ static void try_deeper(stage_search *q) {
 }
 /* With each reduce dim that is long enough for an instruction that takes several steps of it. */
 static void try_dots(stage_search *q, pick p) {
-  const stage_model *m = q->m;
+  const tarn_stage_work *m = q->m;
   try_unrolls(q, p);
   for (p.dot = m->nacc; p.dot < m->n && m->dot.k && p.vdim < m->nacc; p.dot++)
     if (m->dim[p.dot] >= m->dot.k) try_unrolls(q, p);
@@ -369,7 +369,7 @@ static void try_dots(stage_search *q, pick p) {
 /* A sum multiplied by constant matrices: all their dims in the tile, the outer loops in several
  * orders. */
 static void try_matrices(stage_search *q, pick p) {
-  const stage_model *m = q->m;
+  const tarn_stage_work *m = q->m;
   p.udim[0] = p.udim[1] = m->n, p.matrices = true;
   if (m->matrices >> p.vdim & 1) return;
   for (p.order = 0; p.order < 2 + m->nacc; p.order++) {
@@ -380,11 +380,11 @@ static void try_matrices(stage_search *q, pick p) {
 }
 /* Do rows along `vdim` follow one another, a step of d behind the other, in all that lies along it?
  */
-static bool follow(const stage_model *m, uint32_t vdim, uint32_t d) {
+static bool follow(const tarn_stage_work *m, uint32_t vdim, uint32_t d) {
   int64_t row = m->dim[vdim];
   if (m->result.coef[vdim] != 1 || m->result.coef[d] != row) return false;
   for (uint32_t r = 0; r < m->nread; r++) {
-    const acc_model *a = &m->read[r];
+    const tarn_touch *a = &m->read[r];
     if (a->irregular || a->coef[d] != a->coef[vdim] * row || llabs(a->coef[vdim]) > 1) return false;
   }
   return true;
@@ -393,7 +393,7 @@ static bool follow(const stage_model *m, uint32_t vdim, uint32_t d) {
  * padding leaves out is known. */
 #define MOST_ROWS 8 /* vectors */
 static void try_rows(stage_search *q, uint32_t vdim, int64_t lanes) {
-  const stage_model *m = q->m;
+  const tarn_stage_work *m = q->m;
   pick p = {.vdim = vdim, .lanes = 1, .vectors = 1, .dot = m->n};
   while (p.lanes < m->dim[vdim]) p.lanes *= 2;
   p.each = lanes / p.lanes;
@@ -412,15 +412,15 @@ static void try_rows(stage_search *q, uint32_t vdim, int64_t lanes) {
   }
 }
 void stage_solve(stage_search *q, bool strict) {
-  const stage_model *m = q->m;
+  const tarn_stage_work *m = q->m;
   int64_t lanes = tarn_hw_lanes(q->hw, TARN_F32);
   double l2 = q->hw->nmem > 1 ? (double)tarn_hw_mem(q->hw, TARN_HW_L2)->capacity : INFINITY;
   q->strict = strict;
   q->least = 0;
   loop_room_begin(q->room);
   q->far = m->nshared == 0 && q->hw->nmem > 2 &&
-           loop_whole(m) > l2 * tarn_hw_mem(q->hw, TARN_HW_L2)->instances;
-  q->large = m->fma && m->resumes && m->nshared == 0 && loop_whole(m) > l2;
+           tarn_stage_whole(m) > l2 * tarn_hw_mem(q->hw, TARN_HW_L2)->instances;
+  q->large = m->fma && m->resumes && m->nshared == 0 && tarn_stage_whole(m) > l2;
   for (uint32_t d = m->nshared; d < m->n; d++) {
     if (m->dim[d] < 2 || !vector_dim(m, d, strict)) continue;
     int64_t l = lanes;

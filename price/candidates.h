@@ -11,7 +11,7 @@ typedef struct stage_search {
   const tarn_hw *hw;
   uint32_t threads;
   uint64_t priced; /* so many until now */
-  const stage_model *m;
+  const tarn_stage_work *m;
   const tarn_level *shared;
   uint32_t nshared;
   bool strict;         /* reduce dims keep their order */

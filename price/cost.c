@@ -26,7 +26,8 @@ static double rate_of(const tarn_hw *hw, uint32_t mem, double par) {
 
 /* Pieces are handed out one by one: those that are whole take whole rounds, ragged ones fill what
  * is left of a round. */
-double loop_parallel(const stage_model *m, const tarn_level *level, uint32_t n, uint32_t threads) {
+double loop_parallel(const tarn_stage_work *m, const tarn_level *level, uint32_t n,
+                     uint32_t threads) {
   double work = 1, whole = 1; /* in whole pieces; how many of them there are */
   int64_t left[TARN_MAX_DIMS];
   memcpy(left, m->dim, sizeof left);
@@ -41,7 +42,7 @@ double loop_parallel(const stage_model *m, const tarn_level *level, uint32_t n, 
 
 /* Lines at a step that is a multiple of one way's sets all want the same few sets: how many one set
  * of twelve ways is asked to hold, or as many for its size. */
-static double deep(const acc_model *a, uint32_t n, const int64_t *span, double bytes,
+static double deep(const tarn_touch *a, uint32_t n, const int64_t *span, double bytes,
                    const tarn_hw_memory *mem) {
   double line = tarn_fmax(1, mem->line), sets = 1, run = line;
   int64_t way = tarn_hw_way(mem);
@@ -55,20 +56,21 @@ static double deep(const acc_model *a, uint32_t n, const int64_t *span, double b
   return bytes / tarn_fmin((double)way, sets * run) * TARN_HW_WAYS / tarn_hw_ways(mem);
 }
 
-/* Bytes of one access (see loop_prints) that cross into a level whose best-fitting subnest begins
- * at level p, or later where the access drives out its own lines. What one round of the subnest
- * leaves behind is still there in the next, so that along loop p - 1 no line is fetched twice. */
-static double crossing(loop_prints *f, uint32_t access, uint32_t p, const tarn_hw_memory *mem,
+/* Bytes of one access (see tarn_footprints) that cross into a level whose best-fitting subnest
+ * begins at level p, or later where the access drives out its own lines. What one round of the
+ * subnest leaves behind is still there in the next, so that along loop p - 1 no line is fetched
+ * twice. */
+static double crossing(tarn_footprints *f, uint32_t access, uint32_t p, const tarn_hw_memory *mem,
                        double *piece) {
-  const stage_model *m = f->m;
+  const tarn_stage_work *m = f->m;
   const tarn_stage_sched *s = f->s;
-  const acc_model *a = access ? &m->read[access - 1] : &m->result;
-  bool dense = loop_is_packed(f, access);
-  double bytes = loop_print_at(f, access, p).bytes;
-  for (; p < s->nlevel && !dense && deep(a, m->n, loop_spans(f, p), bytes, mem) > WAYS;)
-    bytes = loop_print_at(f, access, ++p).bytes;
-  *piece =
-      loop_print_at(f, access, p ? p - 1 : 0).piece; /* along that loop lines follow one another */
+  const tarn_touch *a = access ? &m->read[access - 1] : &m->result;
+  bool dense = tarn_footprint_packed(f, access);
+  double bytes = tarn_footprint_at(f, access, p).bytes;
+  for (; p < s->nlevel && !dense && deep(a, m->n, tarn_footprints_span(f, p), bytes, mem) > WAYS;)
+    bytes = tarn_footprint_at(f, access, ++p).bytes;
+  *piece = tarn_footprint_at(f, access, p ? p - 1 : 0)
+               .piece; /* along that loop lines follow one another */
   int64_t left[TARN_MAX_DIMS];
   double times = 1, run = 1;
   memcpy(left, m->dim, sizeof left);
@@ -83,7 +85,7 @@ static double crossing(loop_prints *f, uint32_t access, uint32_t p, const tarn_h
       continue;
     }
     times *= run, run = 1;
-    if (i + 1 == p) bytes = tarn_fmin(bytes * count, loop_print_at(f, access, i).bytes);
+    if (i + 1 == p) bytes = tarn_fmin(bytes * count, tarn_footprint_at(f, access, i).bytes);
     else times *= count;
   }
   return bytes * times;
@@ -91,30 +93,30 @@ static double crossing(loop_prints *f, uint32_t access, uint32_t p, const tarn_h
 /* Waiting time if more pieces are walked concurrently than the hardware prefetcher follows, before
  * the walk continues along them; twice as long if the TLB does not hold their pages. 0: it follows
  * them. */
-static double scattered(loop_prints *f, uint32_t access, double bytes) {
+static double scattered(tarn_footprints *f, uint32_t access, double bytes) {
   double apart = 0, side = 0;
   for (uint32_t p = f->s->nlevel; p-- > 0;) {
-    loop_print all = loop_print_at(f, access, p);
+    tarn_footprint all = tarn_footprint_at(f, access, p);
     if (apart > 0 && all.piece > apart) break;
     if (all.bytes > STREAMS * all.piece) apart = all.piece, side = all.bytes / all.piece;
   }
   return apart > 0 ? bytes / apart * (side > TRANSLATED ? 2 : 1) * OVERLAP / FAR_OVERLAP : 0;
 }
 /* Which constants are packed by the tile; others lie as extract/ put them. */
-static uint64_t dense_reads(const stage_model *m, const tarn_stage_sched *s) {
+static uint64_t dense_reads(const tarn_stage_work *m, const tarn_stage_sched *s) {
   uint64_t dense = 0;
   if (m->nshared && !m->block) return 0;
   tarn_blocks b = tarn_schedule_blocks(s, m->nacc, m->dim);
   for (uint32_t r = 0; r < m->nread; r++)
-    if (loop_packing(m, &m->read[r], &b, s).dim != TARN_NONE) dense |= 1ull << r;
+    if (tarn_touch_packing(m, &m->read[r], &b, s).dim != TARN_NONE) dense |= 1ull << r;
   return dense;
 }
 
 /* Each thread finds in its own caches what it wrote itself. Kernels that read or write a tensor
  * beside this one are assumed to split it into contiguous parts, one for each thread. What a thread
  * here touches of other parts comes from other caches, line by line. */
-static double foreign(const tarn_hw *hw, const stage_model *m, const acc_model *a, uint32_t split,
-                      double par, uint32_t threads, uint32_t level) {
+static double foreign(const tarn_hw *hw, const tarn_stage_work *m, const tarn_touch *a,
+                      uint32_t split, double par, uint32_t threads, uint32_t level) {
   uint32_t top = UINT32_MAX; /* the dim whose steps go furthest */
   for (uint32_t d = 0; d < m->n; d++)
     if (m->dim[d] > 1 && (a->touched >> d & 1) &&
@@ -122,17 +124,17 @@ static double foreign(const tarn_hw *hw, const stage_model *m, const acc_model *
       top = d;
   if (a->constant || a->local || a->irregular || top == split || top == UINT32_MAX) return 0;
   double line = tarn_fmax(1, hw->mem[level].line), held = (double)hw->mem[level].capacity * threads;
-  double bytes = tarn_fmin(held, loop_footprint(a, m->dim, line));
+  double bytes = tarn_fmin(held, tarn_touch_bytes(a, m->dim, line));
   if (split < m->n && (a->touched >> split & 1)) bytes /= par;
   return bytes / line * (threads - 1) / threads;
 }
 /* The dim that units share; UINT32_MAX: none. */
-static uint32_t split_dim(const stage_model *m, const tarn_level *level, uint32_t n) {
+static uint32_t split_dim(const tarn_stage_work *m, const tarn_level *level, uint32_t n) {
   for (uint32_t i = 0; i < n && level[i].kind == TARN_PARALLEL; i++)
     if (level[i].step < m->dim[level[i].dim]) return level[i].dim;
   return UINT32_MAX;
 }
-static double foreign_seconds(const tarn_hw *hw, const stage_model *m, const tarn_level *level,
+static double foreign_seconds(const tarn_hw *hw, const tarn_stage_work *m, const tarn_level *level,
                               uint32_t n, double par, uint32_t threads, uint32_t *own) {
   uint32_t split = split_dim(m, level, n);
   double lines = 0;
@@ -145,52 +147,52 @@ static double foreign_seconds(const tarn_hw *hw, const stage_model *m, const tar
 }
 
 /* Of a stage over blocks: what its own loops walk in concurrent pieces and L2 does not hold. */
-static void block_waits(const tarn_hw *hw, loop_prints *f, double repeat, double par,
+static void block_waits(const tarn_hw *hw, tarn_footprints *f, double repeat, double par,
                         tarn_cost *c) {
-  const stage_model *m = f->m;
+  const tarn_stage_work *m = f->m;
   double l2 = tarn_fmax(1, tarn_hw_mem(hw, TARN_HW_L2)->line);
   for (uint32_t r = 0; r <= m->nread; r++) {
-    const acc_model *a = r < m->nread ? &m->read[r] : &m->result;
+    const tarn_touch *a = r < m->nread ? &m->read[r] : &m->result;
     uint32_t i = 1;
     if (a->local || a->constant || a->irregular) continue;
-    double all = loop_footprint(a, m->dim, l2);
+    double all = tarn_touch_bytes(a, m->dim, l2);
     while (i + 1 < hw->nmem && all > (double)hw->mem[i].capacity * 0.8) i++;
     if (i == 1) continue;
-    loop_prints_in(f, tarn_fmax(1, hw->mem[i].line));
+    tarn_footprints_in(f, tarn_fmax(1, hw->mem[i].line));
     double waits = scattered(f, r < m->nread ? 1 + r : 0, all / repeat) * repeat;
     c->memory_seconds[i - 1] += waits * hw->mem[i].latency / OVERLAP / hw->clock / par;
   }
 }
 /* Bytes of all accesses while all loops go round. */
-static double whole_of(loop_prints *f) {
-  const stage_model *m = f->m;
+static double whole_of(tarn_footprints *f) {
+  const tarn_stage_work *m = f->m;
   double sum = 0;
-  if (!m->nshared) return loop_prints_sum(f, 0);
-  for (uint32_t i = 0; i <= m->nread; i++) sum += loop_print_whole(f, i).bytes;
+  if (!m->nshared) return tarn_footprints_sum(f, 0);
+  for (uint32_t i = 0; i <= m->nread; i++) sum += tarn_footprint_whole(f, i).bytes;
   return sum;
 }
 /* Transfers into memory i of what lies beyond it; false: it holds everything. */
-static bool transfers(const tarn_hw *hw, loop_prints *f, uint32_t i, double repeat, double par,
+static bool transfers(const tarn_hw *hw, tarn_footprints *f, uint32_t i, double repeat, double par,
                       tarn_cost *c) {
-  const stage_model *m = f->m;
+  const tarn_stage_work *m = f->m;
   const tarn_hw_memory *mem = &hw->mem[i];
   double room = (double)mem->capacity * 0.8;
-  loop_prints_in(f, tarn_fmax(1, mem->line));
+  tarn_footprints_in(f, tarn_fmax(1, mem->line));
   double total = whole_of(f);
   if (total <= room) return false;
   double missing =
       total < 2 * room ? 2 * (total - room) / total : 1; /* a little too large misses a little */
   uint32_t p = 0;
-  while (p < f->s->nlevel && loop_prints_sum(f, p) > room) p++;
+  while (p < f->s->nlevel && tarn_footprints_sum(f, p) > room) p++;
   bool far = i + 2 == hw->nmem, stays = !m->block || (p == 0 && m->in_l1); /* local buffers do */
   double bytes = 0, waits = 0, piece;
   for (uint32_t x = 0; x <= m->nread; x++) {
-    const acc_model *a = x ? &m->read[x - 1] : &m->result;
+    const tarn_touch *a = x ? &m->read[x - 1] : &m->result;
     bool kept = m->block && stays && a->local;
     if (x) kept = a->local ? stays : a->again && m->held <= room;
     if (kept) continue;
     double b = crossing(f, x, p, mem, &piece);
-    bool apart = far && !loop_is_packed(f, x);
+    bool apart = far && !tarn_footprint_packed(f, x);
     bytes += b, waits += tarn_fmax(b / piece, apart ? scattered(f, x, b) : 0);
   }
   bytes *= (repeat > 1 ? repeat : 1) * missing, waits *= (repeat > 1 ? repeat : 1) * missing;
@@ -199,7 +201,7 @@ static bool transfers(const tarn_hw *hw, loop_prints *f, uint32_t i, double repe
       bytes / rate_of(hw, i + 1, par) + waits * hw->mem[i + 1].latency / OVERLAP / hw->clock / par;
   return true;
 }
-static double stage_flops(const stage_model *m, double repeat) {
+static double stage_flops(const tarn_stage_work *m, double repeat) {
   double points = repeat, all = repeat;
   for (uint32_t d = m->nshared; d < m->n; d++)
     all *= (double)m->dim[d], points *= d < m->nacc ? (double)m->dim[d] : 1;
@@ -216,7 +218,7 @@ static double least_of(const tarn_hw *hw, const tarn_cost *c) {
   return sum + hidden * tarn_fmax(0, most - c->compute_seconds);
 }
 #define ROUNDED (1 - 1e-9) /* sums in another order */
-bool loop_stage_below(const tarn_hw *hw, const stage_model *m, const tarn_level *shared,
+bool loop_stage_below(const tarn_hw *hw, const tarn_stage_work *m, const tarn_level *shared,
                       uint32_t nshared, const tarn_stage_sched *s, uint32_t threads, double most,
                       loop_room *room, tarn_cost *c) {
   double repeat = 1;
@@ -230,7 +232,7 @@ bool loop_stage_below(const tarn_hw *hw, const stage_model *m, const tarn_level 
   double fetched = foreign_seconds(hw, m, outer, n, par, threads, &own);
   c->memory_seconds[own] += fetched;
   c->flops += stage_flops(m, repeat);
-  loop_prints_of(&room->prints, m, s, dense_reads(m, s));
+  tarn_footprints_begin(&room->prints, m, s, dense_reads(m, s));
   if (m->block && hw->nmem > 2) block_waits(hw, &room->prints, repeat, par, c);
   for (uint32_t i = 0; i + 1 < hw->nmem && i < (m->block ? 1 : 8); i++) { /* see blocks_memory() */
     if (least_of(hw, c) * ROUNDED + wait >= most) return false;
@@ -238,7 +240,7 @@ bool loop_stage_below(const tarn_hw *hw, const stage_model *m, const tarn_level 
   }
   return true;
 }
-void loop_stage_cost(const tarn_hw *hw, const stage_model *m, const tarn_level *shared,
+void loop_stage_cost(const tarn_hw *hw, const tarn_stage_work *m, const tarn_level *shared,
                      uint32_t nshared, const tarn_stage_sched *s, uint32_t threads, tarn_cost *c) {
   loop_room room;
   loop_room_begin(&room);
@@ -260,16 +262,16 @@ double loop_overlapped(const tarn_hw *hw, const tarn_cost *c, uint32_t *binds) {
 }
 
 /* Bytes of a constant that L1 does not hold. */
-static double weighty(const tarn_hw *hw, const stage_model *m, const acc_model *a) {
+static double weighty(const tarn_hw *hw, const tarn_stage_work *m, const tarn_touch *a) {
   int64_t whole[TARN_MAX_DIMS];
   for (uint32_t d = 0; d < m->n; d++) whole[d] = d < m->nshared ? 1 : m->dim[d];
   double bytes =
-      a->constant ? loop_footprint(a, whole, tarn_fmax(1, tarn_hw_mem(hw, TARN_HW_L1)->line)) : 0;
+      a->constant ? tarn_touch_bytes(a, whole, tarn_fmax(1, tarn_hw_mem(hw, TARN_HW_L1)->line)) : 0;
   return bytes > (double)tarn_hw_mem(hw, TARN_HW_L1)->capacity ? bytes : 0;
 }
 /* Weights come from memory, whatever the caches could keep: between two runs of a network, its
  * other weights pass through them. */
-static void weights_from_memory(const tarn_hw *hw, const stage_model *m, tarn_cost *c) {
+static void weights_from_memory(const tarn_hw *hw, const tarn_stage_work *m, tarn_cost *c) {
   for (uint32_t r = 0; r < m->nread; r++) {
     double bytes = weighty(hw, m, &m->read[r]);
     c->bytes[hw->nmem - 2] += bytes;
@@ -278,12 +280,12 @@ static void weights_from_memory(const tarn_hw *hw, const stage_model *m, tarn_co
 }
 /* Or from the last-level cache (tarn_solver_cache_weights), from which each unit takes what it
  * needs. What L2 cannot hold is counted already. */
-static void weights_from_last(const tarn_hw *hw, const kernel_model *km, const tarn_schedule *s,
+static void weights_from_last(const tarn_hw *hw, const tarn_kernel_work *km, const tarn_schedule *s,
                               tarn_cost *c) {
   uint32_t last = hw->nmem - 2;
   double bytes = 0, seconds = 0;
   for (uint32_t i = 0; i < km->nstage; i++) {
-    const stage_model *m = &km->stage[i];
+    const tarn_stage_work *m = &km->stage[i];
     const tarn_stage_sched *st = &s->stage[i];
     uint32_t split =
         s->nshared ? split_dim(m, s->shared, s->nshared) : split_dim(m, st->level, st->nlevel);
@@ -303,7 +305,7 @@ static void weights_from_last(const tarn_hw *hw, const kernel_model *km, const t
 /* ---- kernels whose shared loops walk blocks ---- */
 /* Bytes of an access that cross into a memory which keeps what the shared loops from `from` on
  * touch, if that fits. */
-static double refetched(const stage_model *m, const acc_model *a, uint32_t from, bool fits,
+static double refetched(const tarn_stage_work *m, const tarn_touch *a, uint32_t from, bool fits,
                         double line, double *piece) {
   int64_t span[TARN_MAX_DIMS];
   double times = 1, run = 1;
@@ -312,26 +314,26 @@ static double refetched(const stage_model *m, const acc_model *a, uint32_t from,
     run *= (double)m->dim[d]; /* innermost loops that do not move it leave it there */
     if (a->touched >> d & 1 || !fits) times *= run, run = 1;
   }
-  loop_print all = loop_print_of(a, span, line);
+  tarn_footprint all = tarn_footprint_of(a, span, line);
   *piece = all.piece;
   return times * all.bytes;
 }
 /* Transfers beyond L1. Between L1 and L2, where a stage's own tiles count, each stage has its own.
  */
-static void blocks_memory(const tarn_hw *hw, const kernel_model *km, double par, tarn_cost *c) {
+static void blocks_memory(const tarn_hw *hw, const tarn_kernel_work *km, double par, tarn_cost *c) {
   uint32_t nshared = km->stage[0].nshared;
   for (uint32_t i = 1; i + 1 < hw->nmem && i < 8; i++) {
     double line = tarn_fmax(1, hw->mem[i].line), room = (double)hw->mem[i].capacity * 0.8,
-           total = loop_held(km, 0, line);
+           total = tarn_work_held(km, 0, line);
     double bytes = 0, waits = 0, piece, missing = total < 2 * room ? 2 * (total - room) / total : 1;
     uint32_t from = 0;
     if (total <= room) break;
-    while (from < nshared && loop_held(km, from, line) > room) from++;
-    bool held = loop_held(km, from, line) <= room; /* local buffers stay */
+    while (from < nshared && tarn_work_held(km, from, line) > room) from++;
+    bool held = tarn_work_held(km, from, line) <= room; /* local buffers stay */
     for (uint32_t k = 0; k < km->nstage; k++) {
-      const stage_model *m = &km->stage[k];
+      const tarn_stage_work *m = &km->stage[k];
       for (uint32_t r = 0; r <= m->nread; r++) {
-        const acc_model *a = r < m->nread ? &m->read[r] : &m->result;
+        const tarn_touch *a = r < m->nread ? &m->read[r] : &m->result;
         if (held && (a->local || a->again)) continue;
         double b = refetched(m, a, from, held, line, &piece) * missing;
         bytes += b, waits += b / piece;
@@ -346,8 +348,8 @@ static void blocks_memory(const tarn_hw *hw, const kernel_model *km, double par,
 
 void loop_cost(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
                uint32_t threads, bool cached, tarn_cost *out) {
-  tarn_mark mark = loop_mark(L, hw, k);
-  const kernel_model *km = loop_model(L, hw, k);
+  tarn_mark mark = tarn_work_mark(L, hw, k);
+  const tarn_kernel_work *km = tarn_work_of(L, hw, k);
   *out = (tarn_cost){0};
   for (uint32_t i = 0; i < km->nstage; i++)
     loop_stage_cost(hw, &km->stage[i], s->shared, s->nshared, &s->stage[i], threads, out);

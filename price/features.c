@@ -42,7 +42,7 @@ static double line_of(const tarn_hw *hw) {
 #define DEEP 3
 typedef struct shape {
   const tarn_hw *hw;
-  const stage_model *m;
+  const tarn_stage_work *m;
   const tarn_stage_sched *s;
   int64_t size[TARN_MAX_DIMS];           /* of the register tile */
   uint32_t vdim, udim, rdim;             /* or m->n; TARN_NONE */
@@ -51,7 +51,7 @@ typedef struct shape {
   double trips[TARN_MAX_LEVELS];
   double ops, accs, room[3], line;
 } shape;
-static shape shape_of(const tarn_hw *hw, const stage_model *m, const tarn_stage_sched *s) {
+static shape shape_of(const tarn_hw *hw, const tarn_stage_work *m, const tarn_stage_sched *s) {
   shape t = {.hw = hw,
              .m = m,
              .s = s,
@@ -74,7 +74,7 @@ static shape shape_of(const tarn_hw *hw, const stage_model *m, const tarn_stage_
     } else t.loop[t.nloop] = i, t.trips[t.nloop++] = (double)tarn_ceildiv(left[l->dim], l->step);
     if (left[l->dim] > l->step) left[l->dim] = l->step;
   }
-  bool by_matrices = loop_holds_matrices(m, t.size);
+  bool by_matrices = tarn_tile_holds_matrices(m, t.size);
   for (uint32_t d = 0; d < m->n; d++) {
     double v = (double)tarn_ceildiv(t.size[d], d == t.vdim ? t.lanes : d == t.rdim ? t.rows : 1);
     if (d != t.vdim && d < m->nacc && t.size[d] > 1) t.udim = d;
@@ -88,7 +88,7 @@ static shape shape_of(const tarn_hw *hw, const stage_model *m, const tarn_stage_
 }
 /* What the dims cover inside of loop i (nloop: the tile). */
 static void inside(const shape *t, uint32_t i, int64_t *span) {
-  const stage_model *m = t->m;
+  const tarn_stage_work *m = t->m;
   memcpy(span, m->dim, sizeof m->dim);
   for (uint32_t d = 0; d < m->nshared; d++) span[d] = 1;
   for (uint32_t k = 0; k < t->nloop && k <= i; k++) {
@@ -97,7 +97,7 @@ static void inside(const shape *t, uint32_t i, int64_t *span) {
   }
 }
 static double footprint(const shape *t, const int64_t *span) {
-  return loop_footprints(t->m, span, t->line);
+  return tarn_stage_bytes(t->m, span, t->line);
 }
 /* Inside of the k-th loop from the innermost on, that loop included. */
 static void around(const shape *t, uint32_t k, int64_t *span) {
@@ -111,29 +111,29 @@ static void around(const shape *t, uint32_t k, int64_t *span) {
 
 #define PAGE ((double)TARN_PAGE)
 /* ---- accesses ---- */
-static double rows_of(const shape *t, const acc_model *a) {
+static double rows_of(const shape *t, const tarn_touch *a) {
   double rows = 1;
   for (uint32_t d = 0; d < t->m->n; d++)
     if (d != t->vdim && (a->touched >> d & 1))
       rows *= (double)tarn_ceildiv(t->size[d], d == t->rdim ? t->rows : 1);
   return rows;
 }
-static uint32_t kind_of(const shape *t, const acc_model *a) {
+static uint32_t kind_of(const shape *t, const tarn_touch *a) {
   if (t->vdim == t->m->n || !(a->touched >> t->vdim & 1))
     return a->irregular ? A_SCATTERED : A_SPLAT;
   return !a->irregular && llabs(a->coef[t->vdim]) == 1 ? A_WIDE : A_SCATTERED;
 }
-static double accesses(const shape *t, const acc_model *a, uint32_t kind) {
+static double accesses(const shape *t, const tarn_touch *a, uint32_t kind) {
   double rows = rows_of(t, a);
   if (kind == A_WIDE) return rows * (double)tarn_ceildiv(t->size[t->vdim], t->lanes);
   return kind == A_SCATTERED && t->vdim < t->m->n ? rows * (double)t->size[t->vdim] : rows;
 }
-static double step_in(const shape *t, const acc_model *a, uint32_t k) {
+static double step_in(const shape *t, const tarn_touch *a, uint32_t k) {
   if (k >= t->nloop) return 0;
   const tarn_level *l = &t->s->level[t->loop[t->nloop - k - 1]];
   return (double)llabs(a->coef[l->dim]) * (double)l->step * a->bytes;
 }
-static double alignment(const shape *t, const acc_model *a) {
+static double alignment(const shape *t, const tarn_touch *a) {
   int64_t g = 16;
   for (uint32_t d = 0; d < t->m->n; d++) {
     int64_t c = llabs(a->coef[d]);
@@ -145,7 +145,7 @@ static double alignment(const shape *t, const acc_model *a) {
 static int64_t odd_out(int64_t x) { return x & -x; }
 /* Lines that one set of twelve ways of a cache is asked for, or as many for its size, where rows
  * lie at a step that has a large power of two in it. */
-static double crowded(const shape *t, const acc_model *a, const int64_t *span,
+static double crowded(const shape *t, const tarn_touch *a, const int64_t *span,
                       const tarn_hw_memory *mem) {
   double lines = 1, sets = 1, run = t->line;
   int64_t way = tarn_hw_way(mem);
@@ -164,7 +164,7 @@ static double crowded(const shape *t, const acc_model *a, const int64_t *span,
 }
 /* What the dims cover inside of the innermost loop that does not move an access; false: there is
  * none. */
-static bool used_again(const shape *t, const acc_model *a, int64_t *span) {
+static bool used_again(const shape *t, const tarn_touch *a, int64_t *span) {
   for (uint32_t i = t->nloop; i-- > 0;) {
     if (a->touched >> t->s->level[t->loop[i]].dim & 1) continue;
     inside(t, i, span);
@@ -174,7 +174,7 @@ static bool used_again(const shape *t, const acc_model *a, int64_t *span) {
 }
 /* How far a step of each dim goes in memory, in elements. Constants are packed: the tile's lanes,
  * then the other dims in their order, then the tiles along the lanes, *blocks apart. */
-static void steps_of(const shape *t, const acc_model *a, int64_t *coef, int64_t *blocks) {
+static void steps_of(const shape *t, const tarn_touch *a, int64_t *coef, int64_t *blocks) {
   uint32_t n = t->m->n, by[TARN_MAX_DIMS], k = 0;
   for (uint32_t d = 0; d < n; d++) coef[d] = llabs(a->coef[d]);
   *blocks = 0;
@@ -195,7 +195,7 @@ static void steps_of(const shape *t, const acc_model *a, int64_t *coef, int64_t 
 typedef struct walk {
   double piece, block, again, trips;
 } walk;
-static walk walk_of(const shape *t, const acc_model *a) {
+static walk walk_of(const shape *t, const tarn_touch *a) {
   int64_t coef[TARN_MAX_DIMS], blocks;
   walk w = {.piece = 1, .again = 1, .trips = 1};
   bool whole = true;
@@ -226,10 +226,10 @@ static walk walk_of(const shape *t, const acc_model *a) {
   if (!w.block) w.block = block;
   return w;
 }
-static void of_access(const shape *t, const acc_model *a, uint32_t kind, double points, float *f) {
+static void of_access(const shape *t, const tarn_touch *a, uint32_t kind, double points, float *f) {
   int64_t span[TARN_MAX_DIMS];
   memcpy(span, t->m->dim, sizeof span);
-  double bytes = loop_footprint(a, span, 1);
+  double bytes = tarn_touch_bytes(a, span, 1);
   f[A_BYTES] = lg(bytes), f[A_LOADS] = lg(accesses(t, a, kind) / t->ops),
   f[A_REUSE] = lg(points * a->bytes / bytes);
   bool again = used_again(t, a, span);
@@ -242,8 +242,8 @@ static void of_access(const shape *t, const acc_model *a, uint32_t kind, double 
   f[A_ALIGN] = lg(alignment(t, a)),
   f[A_CONFLICT] = lg(crowded(t, a, t->size, tarn_hw_mem(t->hw, TARN_HW_L1)));
   around(t, 0, span);
-  f[A_INNER] = lg(loop_footprint(a, span, t->line) / t->room[0]);
-  f[A_PAGES] = lg(loop_footprint(a, span, PAGE) / PAGE);
+  f[A_INNER] = lg(tarn_touch_bytes(a, span, t->line) / t->room[0]);
+  f[A_PAGES] = lg(tarn_touch_bytes(a, span, PAGE) / PAGE);
   double run = 1;
   for (uint32_t d = 0; d < t->m->n; d++)
     if (t->size[d] > 1 && llabs(a->coef[d]) && (double)llabs(a->coef[d]) <= run)
@@ -253,13 +253,13 @@ static void of_access(const shape *t, const acc_model *a, uint32_t kind, double 
                         (t->vdim < t->m->n && (a->guarded >> t->vdim & 1) ? 4 : 0));
 }
 static void of_reads(const shape *t, double points, float *f) {
-  const stage_model *m = t->m;
+  const tarn_stage_work *m = t->m;
   double heaviest[A_KINDS] = {0}, constants = 1;
   uint32_t inner = t->nloop ? t->s->level[t->loop[t->nloop - 1]].dim : m->n;
   for (uint32_t r = 0; r < m->nread; r++) {
-    const acc_model *a = &m->read[r];
+    const tarn_touch *a = &m->read[r];
     uint32_t kind = kind_of(t, a);
-    double n = accesses(t, a, kind), bytes = loop_footprint(a, m->dim, 1);
+    double n = accesses(t, a, kind), bytes = tarn_touch_bytes(a, m->dim, 1);
     if (a->constant) constants += bytes;
     if (a->epi) {
       f[F_EPI_READS] += 1, f[F_EPI_WIDE] += kind == A_WIDE;
@@ -284,13 +284,13 @@ static void of_reads(const shape *t, double points, float *f) {
 
 /* The largest constant comes from memory: how it is walked. */
 static void of_constant(const shape *t, double seconds, float *f) {
-  const stage_model *m = t->m;
+  const tarn_stage_work *m = t->m;
   const tarn_hw *hw = t->hw;
   const tarn_hw_memory *far = tarn_hw_mem(hw, TARN_HW_MAIN);
-  const acc_model *a = NULL;
+  const tarn_touch *a = NULL;
   double bytes = 0, turns = 1;
   for (uint32_t r = 0; r < m->nread; r++) {
-    double b = m->read[r].constant ? loop_footprint(&m->read[r], m->dim, 1) : 0;
+    double b = m->read[r].constant ? tarn_touch_bytes(&m->read[r], m->dim, 1) : 0;
     if (b > bytes) bytes = b, a = &m->read[r];
   }
   if (!a) return;
@@ -316,7 +316,7 @@ static void of_pages(const shape *t, float *f) {
   for (uint32_t k = 0; k < t->nloop; k++) {
     ops *= t->trips[t->nloop - k - 1];
     around(t, k, span);
-    double n = loop_footprints(t->m, span, PAGE) / PAGE;
+    double n = tarn_stage_bytes(t->m, span, PAGE) / PAGE;
     if (k < DEEP) f[F_PAGES0 + k] = lg(n);
     if (k == 0) first = footprint(t, span) / t->line / ops;
     turns = n / ops;
@@ -325,7 +325,7 @@ static void of_pages(const shape *t, float *f) {
   f[F_PAGE_TURNS] = lg(turns), f[F_LINE_TURNS] = lg(first);
 }
 static void footprints(const shape *t, float *f) {
-  const stage_model *m = t->m;
+  const tarn_stage_work *m = t->m;
   int64_t span[TARN_MAX_DIMS];
   f[F_TILE_L1] = lg(footprint(t, t->size) / t->room[0]);
   for (uint32_t d = 0; d < m->n; d++) span[d] = d < m->nacc ? t->size[d] : m->dim[d];
@@ -389,11 +389,11 @@ static float ragged_part(const shape *t, uint32_t d, int64_t *least) {
 }
 /* Steps of a window that are unrolled: its weights are held in registers. */
 static double window(const shape *t) {
-  const stage_model *m = t->m;
-  return m->reduces ? (double)loop_window(m, t->vdim, t->size) : 0;
+  const tarn_stage_work *m = t->m;
+  return m->reduces ? (double)tarn_tile_window(m, t->vdim, t->size) : 0;
 }
 static void of_tile(const shape *t, double all, float *f) {
-  const stage_model *m = t->m;
+  const tarn_stage_work *m = t->m;
   double hw_lanes = (double)tarn_hw_lanes(t->hw, TARN_F32),
          regs = t->hw->vector_regs ? t->hw->vector_regs : 16, tiles = 1;
   for (uint32_t k = 0; k < t->nloop; k++) tiles *= t->trips[k];
@@ -413,7 +413,7 @@ static void of_tile(const shape *t, double all, float *f) {
   f[F_WINDOW] = (float)((t->accs + 2 * f[F_VECTORS] * window(t)) / regs);
   f[F_V_REDUCES] = t->vdim < m->n && t->vdim >= m->nacc;
 }
-static void of_stage(const tarn_hw *hw, const stage_model *m, const tarn_stage_sched *s,
+static void of_stage(const tarn_hw *hw, const tarn_stage_work *m, const tarn_stage_sched *s,
                      double seconds, float *f) {
   shape t = shape_of(hw, m, s);
   double points = 1, terms = 1;
@@ -451,9 +451,9 @@ static void of_ask(const tarn_walks *w, const tarn_prefetch *k, float *f) {
   f[Q_ROWS] = (float)k->rows;
   f[Q_WITHIN] = lg(within), f[Q_TIMES] = lg(times);
 }
-static void of_asks(tarn_ctx *cx, const tarn_hw *hw, const kernel_model *km, const tarn_schedule *s,
-                    float *f) {
-  tarn_walks *w = loop_walks(cx, hw, km, s);
+static void of_asks(tarn_ctx *cx, const tarn_hw *hw, const tarn_kernel_work *km,
+                    const tarn_schedule *s, float *f) {
+  tarn_walks *w = tarn_work_walks(cx, hw, km, s);
   int64_t most[Q_KINDS] = {0};
   if (!w) return;
   tarn_choose_prefetches(w);
@@ -473,8 +473,8 @@ static void of_asks(tarn_ctx *cx, const tarn_hw *hw, const kernel_model *km, con
 
 void tarn_features(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
                    uint32_t threads, const tarn_cost *c, float f[TARN_FEATURES]) {
-  tarn_mark mark = loop_mark(L, hw, k);
-  const kernel_model *km = loop_model(L, hw, k);
+  tarn_mark mark = tarn_work_mark(L, hw, k);
+  const tarn_kernel_work *km = tarn_work_of(L, hw, k);
   double sum = c->compute_seconds + c->overhead_seconds, most = -1;
   uint32_t at = 0;
   memset(f, 0, TARN_FEATURES * sizeof *f);

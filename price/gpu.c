@@ -25,12 +25,13 @@ typedef struct pick {
   int64_t tile[TARN_MAX_DIMS];
 } pick;
 /* The innermost reduce loop is unrolled a few times; a short one whole. */
-static bool unrolls(const stage_model *m, int64_t tile, int64_t steps) {
+static bool unrolls(const tarn_stage_work *m, int64_t tile, int64_t steps) {
   if (m->n == m->nacc) return false;
   int64_t n = m->dim[m->n - 1];
   return tile * steps <= 2 * MOST_TILE && n % steps == 0 && n > steps;
 }
-static void add_reduction(const stage_model *m, int64_t tile, const pick *p, tarn_stage_sched *s) {
+static void add_reduction(const tarn_stage_work *m, int64_t tile, const pick *p,
+                          tarn_stage_sched *s) {
   for (uint32_t d = m->nacc; d < m->n; d++) {
     if (p->warp) {
       tarn_level_add(s, d, TARN_SERIAL, d == p->warp ? p->lanes : 1);
@@ -42,14 +43,14 @@ static void add_reduction(const stage_model *m, int64_t tile, const pick *p, tar
   }
 }
 /* Constants along the dim of neighbouring threads are packed for them, if its levels say so. */
-static bool packs(const stage_model *m, uint32_t lane) {
+static bool packs(const tarn_stage_work *m, uint32_t lane) {
   if (m->nshared && !m->reduces) return false;
   for (uint32_t r = 0; r < m->nread; r++)
     if (m->read[r].constant && !m->read[r].irregular && (m->read[r].touched >> lane & 1))
       return true;
   return false;
 }
-static void make_levels(const stage_model *m, const pick *p, tarn_stage_sched *s) {
+static void make_levels(const tarn_stage_work *m, const pick *p, tarn_stage_sched *s) {
   int64_t tile = 1;
   *s = (tarn_stage_sched){0};
   for (uint32_t d = m->nshared; d < m->nacc; d++)
@@ -72,7 +73,7 @@ typedef struct search {
   tarn_lang *L;
   const tarn_ksig *k;
   const gpu_block *block;
-  const stage_model *m;
+  const tarn_stage_work *m;
   uint32_t stage;
   tarn_stage_sched best;
   double least;
@@ -93,7 +94,7 @@ static void try_levels(search *q, const pick *p) {
 }
 /* With more steps of a sum unrolled, more loads are waited for at once. */
 static void try_pick(search *q, const pick *p) {
-  const stage_model *m = q->m;
+  const tarn_stage_work *m = q->m;
   int64_t tile = 1;
   pick more = *p;
   try_levels(q, p);
@@ -101,11 +102,11 @@ static void try_pick(search *q, const pick *p) {
   for (more.steps++; m->reduces && !p->warp && more.steps <= MOST_STEPS; more.steps++)
     if (unrolls(m, tile, more.steps)) try_levels(q, &more);
 }
-static bool side(const stage_model *m, uint32_t d, int64_t t) {
+static bool side(const tarn_stage_work *m, uint32_t d, int64_t t) {
   return t == 1 || (t <= m->dim[d] && m->dim[d] % t == 0);
 }
 static void try_tiles(search *q, pick p) {
-  const stage_model *m = q->m;
+  const tarn_stage_work *m = q->m;
   try_pick(q, &p);
   bool tiles = m->reduces || q->block->team; /* of a map: what a thread loads at once */
   for (uint32_t a = m->nshared; a < m->nacc && tiles; a++)
@@ -125,7 +126,7 @@ static void try_tiles(search *q, pick p) {
 }
 /* The threads of a warp share a reduction. */
 static void try_warps(search *q, pick p) {
-  const stage_model *m = q->m;
+  const tarn_stage_work *m = q->m;
   for (uint32_t d = m->nacc; d < m->n && m->reduces && !q->strict && !m->custom; d++)
     if (m->dim[d] >= p.lanes) {
       p.warp = d;
@@ -155,7 +156,7 @@ static void try_units(search *q) {
   for (uint32_t i = 0; i < n; i++) try_unit(q, &unit[i]);
 }
 static void solve_stage(search *q) {
-  const stage_model *m = q->m;
+  const tarn_stage_work *m = q->m;
   pick p = {.lane = m->nacc, .lanes = q->block->hw->warps.lanes, .steps = GPU_LOADED};
   q->least = INFINITY;
   for (uint32_t d = 0; d < TARN_MAX_DIMS; d++) p.tile[d] = 1;
@@ -167,26 +168,26 @@ static void solve_stage(search *q) {
 }
 
 /* Stages without shared loops whose results all leave the kernel are kernels of their own. */
-static bool is_team(const kernel_model *km) {
+static bool is_team(const tarn_kernel_work *km) {
   bool local = km->stage[0].nshared > 0;
   for (uint32_t i = 0; i < km->nstage; i++) local |= km->stage[i].result.local;
   return local;
 }
 
 /* ---------------------------------------------------------------- buffers between stages */
-static gpu_order order_of(const stage_model *m, const tarn_stage_sched *s) {
+static gpu_order order_of(const tarn_stage_work *m, const tarn_stage_sched *s) {
   gpu_order o = {.row = m->nacc > m->nshared ? m->dim[m->nacc - 1] : 1};
   for (uint32_t i = 0; i < s->nhold; i++)
     if (s->hold[i].what == TARN_HOLD_RESULT) o.pad = s->hold[i].pad, o.skew = s->hold[i].skew;
   return o;
 }
-static double bytes_of(const stage_model *m, const gpu_order *o) {
+static double bytes_of(const tarn_stage_work *m, const gpu_order *o) {
   double n = m->result.bytes * (double)(o->row + o->pad);
   for (uint32_t d = m->nshared; d + 1 < m->nacc; d++) n *= (double)m->dim[d];
   return n;
 }
 /* Bytes of shared memory: of the buffers that some stage still needs, at most. */
-static double most_shared(const kernel_model *km, const gpu_order *order) {
+static double most_shared(const tarn_kernel_work *km, const gpu_order *order) {
   double most = 0;
   for (uint32_t i = 0; i < km->nstage; i++) {
     double now = 0;
@@ -203,25 +204,25 @@ static double most_shared(const kernel_model *km, const gpu_order *order) {
 }
 /* The instruction that stage i computes with; NULL: none. */
 static const gpu_unit *unit_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
-                               const kernel_model *km, const tarn_schedule *s, uint32_t i) {
+                               const tarn_kernel_work *km, const tarn_schedule *s, uint32_t i) {
   const tarn_unit *is = s->stage[i].unit;
   gpu_unit *u = is ? TARN_NEW(tarn_lang_ctx(L), gpu_unit) : NULL;
   return u && gpu_unit_of(L, hw, k, i, &km->stage[i], is, u) ? u : NULL;
 }
-static gpu_block block_of(tarn_ctx *cx, const tarn_hw *hw, const kernel_model *km,
+static gpu_block block_of(tarn_ctx *cx, const tarn_hw *hw, const tarn_kernel_work *km,
                           const tarn_schedule *s) {
   gpu_order *order = TARN_ARRAY(cx, gpu_order, km->nstage);
   for (uint32_t i = 0; i < km->nstage; i++) order[i] = order_of(&km->stage[i], &s->stage[i]);
   return (gpu_block){hw, is_team(km), order, most_shared(km, order)};
 }
 /* Wavefronts of all that write and read the buffer of stage i; a skewed place is computed. */
-static double buffer_cost(const gpu_block *b, const kernel_model *km, const gpu_shape *x,
+static double buffer_cost(const gpu_block *b, const tarn_kernel_work *km, const gpu_shape *x,
                           uint32_t i) {
   double sum = 0;
   for (uint32_t k = i; k < km->nstage; k++) {
-    const stage_model *m = &km->stage[k];
+    const tarn_stage_work *m = &km->stage[k];
     for (uint32_t r = 0; r <= m->nread; r++) {
-      const acc_model *a = r < m->nread ? &m->read[r] : &m->result;
+      const tarn_touch *a = r < m->nread ? &m->read[r] : &m->result;
       double n = ceil(x[k].items / b->hw->warps.lanes) * gpu_loads(m, a, &x[k]);
       if (!a->local || a->from != i) continue;
       if (!a->epi && m->reduces) n *= x[k].steps;
@@ -232,11 +233,11 @@ static double buffer_cost(const gpu_block *b, const kernel_model *km, const gpu_
   return sum;
 }
 /* Do registers of several elements lie side by side in the buffer of stage i? */
-static bool by_registers(const kernel_model *km, const gpu_shape *x, uint32_t i,
+static bool by_registers(const tarn_kernel_work *km, const gpu_shape *x, uint32_t i,
                          const gpu_order *o) {
   for (uint32_t k = i; k < km->nstage; k++)
     for (uint32_t r = 0; r < km->stage[k].nread; r++) {
-      const acc_model *a = &km->stage[k].read[r];
+      const tarn_touch *a = &km->stage[k].read[r];
       uint32_t of = gpu_unit_operand(&km->stage[k], a, &x[k]);
       if (!a->local || a->from != i || of > 1) continue;
       int64_t each = x[k].unit->each[of];
@@ -254,7 +255,7 @@ static void hold_result(tarn_ctx *cx, const tarn_hw *hw, const gpu_order *o, tar
 }
 /* Each buffer's order, the one that costs least: they do not depend on one another. */
 static void order_buffers(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
-                          const kernel_model *km, tarn_schedule *s) {
+                          const tarn_kernel_work *km, tarn_schedule *s) {
   tarn_ctx *cx = tarn_lang_ctx(L);
   static const gpu_order ways[] = {{0, 0, 0}, {0, 1, 0}, {0, 2, 0}, {0, 4, 0}, {0, 8, 0},
                                    {0, 0, 1}, {0, 0, 2}, {0, 0, 4}, {0, 0, 8}};
@@ -284,7 +285,7 @@ static void order_buffers(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
 /* ---------------------------------------------------------------- all stages */
 static double price(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
                     tarn_cost *out) {
-  const kernel_model *km = loop_model(L, hw, k);
+  const tarn_kernel_work *km = tarn_work_of(L, hw, k);
   gpu_block b = block_of(tarn_lang_ctx(L), hw, km, s);
   double seconds = 0;
   *out = (tarn_cost){0};
@@ -302,7 +303,7 @@ static double price(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const t
 void tarn_gpu_price(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
                     uint32_t threads, tarn_cost *out) {
   (void)threads;
-  tarn_mark mark = loop_mark(L, hw, k);
+  tarn_mark mark = tarn_work_mark(L, hw, k);
   bool units = false;
   for (uint32_t i = 0; i < s->nstage && s->nstage > 1; i++) units |= s->stage[i].unit != NULL;
   if (units) gpu_plan(L, hw, k, s); /* raises where one does not fit */
@@ -311,7 +312,7 @@ void tarn_gpu_price(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const t
   if (!plans) tarn_release(tarn_lang_ctx(L), mark);
 }
 static tarn_stage_sched solve_one(tarn_lang *L, const gpu_block *b, const tarn_ksig *k,
-                                  const kernel_model *km, uint32_t stage, double *seconds) {
+                                  const tarn_kernel_work *km, uint32_t stage, double *seconds) {
   search q = {.L = L, .k = k, .block = b, .m = &km->stage[stage], .stage = stage};
   q.strict = k->strict;
   solve_stage(&q);
@@ -319,8 +320,8 @@ static tarn_stage_sched solve_one(tarn_lang *L, const gpu_block *b, const tarn_k
   return q.best;
 }
 /* Stages as if no banks met, then the orders of buffers; then once more, as these are. */
-static void solve_team(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const kernel_model *km,
-                       tarn_schedule *s) {
+static void solve_team(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
+                       const tarn_kernel_work *km, tarn_schedule *s) {
   tarn_ctx *cx = tarn_lang_ctx(L);
   tarn_stage_sched *best = NULL;
   gpu_block b = {.hw = hw, .team = true};
@@ -340,8 +341,8 @@ static void solve_team(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, cons
 static const tarn_schedule *solve(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
                                   tarn_cost *cost) {
   tarn_ctx *cx = tarn_lang_ctx(L);
-  const kernel_model *km = loop_model(L, hw, k);
-  const stage_model *last = &km->stage[km->nstage - 1];
+  const tarn_kernel_work *km = tarn_work_of(L, hw, k);
+  const tarn_stage_work *last = &km->stage[km->nstage - 1];
   tarn_schedule *s = TARN_NEW(cx, tarn_schedule);
   s->nstage = km->nstage, s->stage = TARN_ARRAY(cx, tarn_stage_sched, km->nstage);
   for (uint32_t d = 0; d < last->nshared; d++)
@@ -368,7 +369,7 @@ bool tarn_gpu_schedules(tarn_solver *s, const tarn_ksig *k, tarn_schedule_visit 
                         void *user) {
   tarn_lang *L = tarn_solver_lang(s);
   const tarn_hw *hw = tarn_solver_hw(s);
-  const kernel_model *km = loop_model(L, hw, k);
+  const tarn_kernel_work *km = tarn_work_of(L, hw, k);
   if (km->nstage != 1) return false;
   gpu_block b = {.hw = hw};
   search q = {.L = L, .k = k, .block = &b, .m = km->stage, .visit = visit, .user = user};

@@ -25,12 +25,13 @@ double gpu_fma_rate(const tarn_hw *hw) {
       return hw->intrin[i].throughput;
   return hw->warps.issue;
 }
-static double whole_bytes(const stage_model *m) {
+static double whole_bytes(const tarn_stage_work *m) {
   double n = (double)m->result.elems * m->result.bytes;
   for (uint32_t r = 0; r < m->nread; r++) n += (double)m->read[r].elems * m->read[r].bytes;
   return n;
 }
-double gpu_seconds(const tarn_hw *hw, const stage_model *m, const gpu_counts *c, tarn_cost *cost) {
+double gpu_seconds(const tarn_hw *hw, const tarn_stage_work *m, const gpu_counts *c,
+                   tarn_cost *cost) {
   const tarn_hw_memory *l1 = tarn_hw_mem(hw, TARN_HW_L1), *l2 = tarn_hw_mem(hw, TARN_HW_L2);
   const tarn_hw_memory *main = tarn_hw_mem(hw, TARN_HW_MAIN);
   double body = c->steps * c->bodies * (c->rate < 1 ? 0 : m->body_ops);
@@ -66,7 +67,7 @@ double gpu_seconds(const tarn_hw *hw, const stage_model *m, const gpu_counts *c,
     cost->memory_seconds[0] += part[2] / hw->clock;
     cost->memory_seconds[hw->nmem > 1 ? hw->nmem - 2 : 0] += main_cycles / hw->clock;
     cost->bytes[hw->nmem > 1 ? hw->nmem - 2 : 0] += bytes;
-    cost->flops += m->flops_each * loop_points(m, UINT32_MAX);
+    cost->flops += m->flops_each * tarn_work_points(m, UINT32_MAX);
     cost->parallel = tarn_fmax(cost->parallel, tarn_fmin(hw->units, c->blocks));
     cost->registers = c->registers, cost->shared = c->shared;
     cost->warps = resident(hw, c) * c->warps;
@@ -192,7 +193,7 @@ static double held_cycles(const tarn_hw *hw, const gpu_counts *c, double loads, 
   return c->warps * c->steps * loads * banks + k->wavefronts + k->sectors * GPU_SECTOR / l2 +
          c->warps * (c->steps * loads + k->copies * COPY_ISSUE) / hw->warps.issue;
 }
-void gpu_count(const tarn_plan_nest *N, const stage_model *m, gpu_counts *c, double *cycles) {
+void gpu_count(const tarn_plan_nest *N, const tarn_stage_work *m, gpu_counts *c, double *cycles) {
   const tarn_plan_stage *st = &N->stage[0];
   double bytes = m->result.bytes;
   *c = (gpu_counts){.blocks = (double)tarn_plan_items(N, 0),
@@ -240,8 +241,8 @@ void gpu_count(const tarn_plan_nest *N, const stage_model *m, gpu_counts *c, dou
   c->end_issue = c->tile * (GPU_STORE_ISSUE + m->epi_ops + 2 * (st->result.nguard > 0)) / c->parts;
   c->registers = gpu_registers(c, registers, st->unit);
 }
-double gpu_tiles_price(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const stage_model *m,
-                       const tarn_stage_sched *s, tarn_cost *cost) {
+double gpu_tiles_price(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
+                       const tarn_stage_work *m, const tarn_stage_sched *s, tarn_cost *cost) {
   gpu_counts c;
   double cycles[4];
   tarn_stage_sched own = *s;

@@ -38,13 +38,13 @@ double gpu_sectors(const int64_t *byte, uint32_t n, int64_t bytes) {
 
 /* ---------------------------------------------------------------- what the lanes of a warp do */
 /* The dim whose steps the lanes of a warp share; m->n: each has items of its own. */
-static uint32_t shared_dim(const stage_model *m, const tarn_stage_sched *s) {
+static uint32_t shared_dim(const tarn_stage_work *m, const tarn_stage_sched *s) {
   const tarn_level *last = s->nlevel > 1 ? &s->level[s->nlevel - 1] : NULL;
   return last && last->kind == TARN_VECTOR && last->dim >= m->nacc ? last->dim : m->n;
 }
 /* The parallel levels of more than one trip, and their trips. */
-static uint32_t walked(const stage_model *m, const tarn_stage_sched *s, const tarn_level **level,
-                       int64_t *trips) {
+static uint32_t walked(const tarn_stage_work *m, const tarn_stage_sched *s,
+                       const tarn_level **level, int64_t *trips) {
   int64_t left[TARN_MAX_DIMS];
   uint32_t n = 0;
   memcpy(left, m->dim, sizeof left);
@@ -68,12 +68,13 @@ static bool next_item(const tarn_level *const *level, const int64_t *trips, uint
   }
   return false;
 }
-static bool is_within(const stage_model *m, const int64_t *at) {
+static bool is_within(const tarn_stage_work *m, const int64_t *at) {
   for (uint32_t d = m->nshared; d < m->n; d++)
     if (at[d] >= m->dim[d]) return false;
   return true;
 }
-void gpu_warp_of(const tarn_hw *hw, const stage_model *m, const tarn_stage_sched *s, gpu_warp *w) {
+void gpu_warp_of(const tarn_hw *hw, const tarn_stage_work *m, const tarn_stage_sched *s,
+                 gpu_warp *w) {
   const tarn_level *level[TARN_MAX_LEVELS];
   int64_t trips[TARN_MAX_LEVELS], count[TARN_MAX_LEVELS] = {0}, at[TARN_MAX_DIMS] = {0};
   uint32_t shared = shared_dim(m, s), n = shared < m->n ? 0 : walked(m, s, level, trips);
@@ -90,8 +91,8 @@ static int64_t placed(const gpu_order *o, int64_t element) {
   if (o->skew) x = (x + y / o->skew) % o->row;
   return y * (o->row + o->pad) + x;
 }
-void gpu_warp_bytes(const stage_model *m, const acc_model *a, const gpu_order *o, const gpu_warp *w,
-                    int64_t *byte) {
+void gpu_warp_bytes(const tarn_stage_work *m, const tarn_touch *a, const gpu_order *o,
+                    const gpu_warp *w, int64_t *byte) {
   for (uint32_t i = 0; i < w->n; i++) {
     int64_t e = 0;
     for (uint32_t d = m->nshared; d < m->n; d++) e += a->coef[d] * w->at[i][d];
@@ -104,7 +105,7 @@ void gpu_warp_bytes(const stage_model *m, const acc_model *a, const gpu_order *o
 
 /* ---------------------------------------------------------------- boxes */
 /* The touched dims by rising step; their number. */
-static uint32_t by_step(const stage_model *m, const acc_model *a, uint32_t *dim) {
+static uint32_t by_step(const tarn_stage_work *m, const tarn_touch *a, uint32_t *dim) {
   uint32_t n = 0;
   for (uint32_t d = 0; d < m->n; d++) {
     uint32_t at = n;
@@ -117,7 +118,7 @@ static uint32_t by_step(const stage_model *m, const acc_model *a, uint32_t *dim)
 }
 /* Rows of elements that follow one another, gaps of less than a sector included. Neighbouring
  * windows overlap. */
-double gpu_box_sectors(const stage_model *m, const acc_model *a, const int64_t *span) {
+double gpu_box_sectors(const tarn_stage_work *m, const tarn_touch *a, const int64_t *span) {
   uint32_t dim[TARN_MAX_DIMS], n = by_step(m, a, dim);
   int64_t near = tarn_max(1, (int64_t)(GPU_SECTOR / a->bytes)), reach = 1, row = 1;
   bool one = !a->irregular, aligned = a->start % near == 0;

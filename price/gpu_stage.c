@@ -13,8 +13,8 @@ enum { ADDRESS = 1, MOST_LOADED = 64, OTHER_REGISTERS = 24, SHUFFLE = 2 };
 
 /* ---------------------------------------------------------------- tiles and neighbours */
 /* A tile of instructions, each step of a sum one of them. */
-static void count_instructions(const tarn_hw *hw, const stage_model *m, const tarn_stage_sched *s,
-                               gpu_shape *x) {
+static void count_instructions(const tarn_hw *hw, const tarn_stage_work *m,
+                               const tarn_stage_sched *s, gpu_shape *x) {
   const gpu_unit *u = x->unit;
   x->unrolled = 1;
   for (uint32_t i = 0; i + 1 < s->nlevel; i++)
@@ -27,7 +27,7 @@ static void count_instructions(const tarn_hw *hw, const stage_model *m, const ta
   x->items *= hw->warps.lanes;
   x->lane = m->n, x->packed = false;
 }
-gpu_shape gpu_shape_of(const tarn_hw *hw, const stage_model *m, const tarn_stage_sched *s,
+gpu_shape gpu_shape_of(const tarn_hw *hw, const tarn_stage_work *m, const tarn_stage_sched *s,
                        const gpu_unit *u) {
   gpu_shape x = {.lane = m->n, .items = 1, .steps = 1, .unrolled = GPU_LOADED, .unit = u};
   for (uint32_t d = 0; d < m->n; d++) x.left[d] = x.tile[d] = m->dim[d];
@@ -60,24 +60,24 @@ gpu_shape gpu_shape_of(const tarn_hw *hw, const stage_model *m, const tarn_stage
   return x;
 }
 /* Which operand of the instruction it is; 2: none. */
-uint32_t gpu_unit_operand(const stage_model *m, const acc_model *a, const gpu_shape *x) {
+uint32_t gpu_unit_operand(const tarn_stage_work *m, const tarn_touch *a, const gpu_shape *x) {
   if (!x->unit || a == &m->result) return 2;
   uint32_t r = (uint32_t)(a - m->read);
   return r == x->unit->read[0] ? 0 : r == x->unit->read[1] ? 1 : 2;
 }
 /* The lanes of a warp, where they read or write. */
-static const gpu_warp *lanes_of(const stage_model *m, const acc_model *a, const gpu_shape *x) {
+static const gpu_warp *lanes_of(const tarn_stage_work *m, const tarn_touch *a, const gpu_shape *x) {
   return x->unit ? &x->unit->lanes[gpu_unit_operand(m, a, x)] : &x->warp;
 }
 /* Loads of one step of the reduction (or of a result). */
-double gpu_loads(const stage_model *m, const acc_model *a, const gpu_shape *x) {
+double gpu_loads(const tarn_stage_work *m, const tarn_touch *a, const gpu_shape *x) {
   double n = x->unit ? (double)x->unit->reg[gpu_unit_operand(m, a, x)] : 1;
   for (uint32_t d = m->nshared; d < m->nacc; d++)
     if (a->touched >> d & 1) n *= (double)x->tile[d];
   return n;
 }
 /* What the items of a block are of each dim: neighbours along the last levels. */
-static void spans(const tarn_hw *hw, const stage_model *m, const tarn_stage_sched *s,
+static void spans(const tarn_hw *hw, const tarn_stage_work *m, const tarn_stage_sched *s,
                   const gpu_shape *x, bool team, int64_t *span) {
   int64_t left = x->by_warp ? TARN_BLOCK_ALONE / hw->warps.lanes : TARN_BLOCK_ALONE,
           step[TARN_MAX_DIMS];
@@ -97,7 +97,7 @@ static void spans(const tarn_hw *hw, const stage_model *m, const tarn_stage_sche
   }
 }
 /* Bytes that come from the cache that all units share: for each block what its items read. */
-static double shared_bytes(const tarn_hw *hw, const stage_model *m, const tarn_stage_sched *s,
+static double shared_bytes(const tarn_hw *hw, const tarn_stage_work *m, const tarn_stage_sched *s,
                            const gpu_shape *x, bool team) {
   int64_t span[TARN_MAX_DIMS];
   double each = 0, blocks = x->items / TARN_BLOCK_ALONE;
@@ -115,7 +115,7 @@ typedef struct work {
   double warps;
 } work;
 /* Of a load whose address no steps say, or of constants that are packed for neighbours. */
-static double sectors_by_step(const stage_model *m, const acc_model *a, const gpu_shape *x,
+static double sectors_by_step(const tarn_stage_work *m, const tarn_touch *a, const gpu_shape *x,
                               double lanes) {
   if (x->lane >= m->n || !(a->touched >> x->lane & 1)) return 1;
   double step = fabs((double)a->coef[x->lane]) * (double)x->tile[x->lane] * a->bytes;
@@ -127,8 +127,8 @@ static double sectors_by_step(const stage_model *m, const acc_model *a, const gp
   return each * ceil(lanes / row);
 }
 /* Do steps of all other dims leave w elements aligned that follow one another along dim d? */
-static bool stays_aligned(const stage_model *m, const acc_model *a, const gpu_order *o, uint32_t d,
-                          int64_t w) {
+static bool stays_aligned(const tarn_stage_work *m, const tarn_touch *a, const gpu_order *o,
+                          uint32_t d, int64_t w) {
   bool fits = true;
   for (uint32_t e = 0; e < m->n; e++) {
     int64_t by = a->coef[e];
@@ -139,7 +139,8 @@ static bool stays_aligned(const stage_model *m, const acc_model *a, const gpu_or
 }
 /* Those from the device's memory are priced one by one: else sums that warps share seem better than
  * tiles, as if L1 had all that they read twice. */
-int64_t gpu_wide(const gpu_block *b, const stage_model *m, const acc_model *a, const gpu_shape *x) {
+int64_t gpu_wide(const gpu_block *b, const tarn_stage_work *m, const tarn_touch *a,
+                 const gpu_shape *x) {
   enum { WIDEST = 16 };
   int64_t best = 1;
   bool near = a->local && b->shared <= (double)tarn_hw_block_memory(b->hw);
@@ -156,7 +157,7 @@ int64_t gpu_wide(const gpu_block *b, const stage_model *m, const acc_model *a, c
 }
 /* A request takes one at least. Buffers between stages for which there is no room in shared memory
  * lie behind the caches. */
-double gpu_wavefronts(const gpu_block *b, const stage_model *m, const acc_model *a,
+double gpu_wavefronts(const gpu_block *b, const tarn_stage_work *m, const tarn_touch *a,
                       const gpu_shape *x) {
   double each = (double)tarn_hw_mem(b->hw, TARN_HW_L1)->line / GPU_SECTOR;
   bool packed = a->constant && x->packed;
@@ -173,13 +174,13 @@ double gpu_wavefronts(const gpu_block *b, const stage_model *m, const acc_model 
   return tarn_fmax(1, gpu_sectors(byte, w->n, bytes) / each);
 }
 /* Are lanes of an instruction beyond the end of a dim that it reads along? */
-static bool overhangs(const stage_model *m, const acc_model *a, const gpu_unit *u) {
+static bool overhangs(const tarn_stage_work *m, const tarn_touch *a, const gpu_unit *u) {
   bool any = false;
   for (uint32_t o = 0; o < 3 && u; o++)
     any |= (a->touched >> u->dim[o] & 1) && m->dim[u->dim[o]] % u->size[o];
   return any;
 }
-static work work_of(const gpu_block *b, const stage_model *m, const gpu_shape *x) {
+static work work_of(const gpu_block *b, const tarn_stage_work *m, const gpu_shape *x) {
   const tarn_hw *hw = b->hw;
   const gpu_unit *u = x->unit;
   double lanes = hw->warps.lanes, tile = 1, step = 0, end = 2, bytes = 0, once = 0;
@@ -187,7 +188,7 @@ static work work_of(const gpu_block *b, const stage_model *m, const gpu_shape *x
   double asked = 0;
   for (uint32_t d = m->nshared; d < m->nacc; d++) tile *= (double)x->tile[d];
   for (uint32_t r = 0; r < m->nread; r++) {
-    const acc_model *a = &m->read[r];
+    const tarn_touch *a = &m->read[r];
     double n = gpu_loads(m, a, x) / (double)gpu_wide(b, m, a, x);
     asked += a->epi || a->local ? 0 : n * x->unrolled;
     *(a->epi ? &end : &step) += n * (1 + ADDRESS + 4 * (a->guarded || overhangs(m, a, u)));
@@ -210,10 +211,10 @@ static work work_of(const gpu_block *b, const stage_model *m, const gpu_shape *x
   return w;
 }
 /* Bytes that have to come from main memory, or go there: each operand once. */
-static double whole_bytes(const stage_model *m) {
+static double whole_bytes(const tarn_stage_work *m) {
   double n = 0;
   for (uint32_t r = 0; r <= m->nread; r++) {
-    const acc_model *a = r < m->nread ? &m->read[r] : &m->result;
+    const tarn_touch *a = r < m->nread ? &m->read[r] : &m->result;
     if (!a->local && !a->again) n += (double)a->elems * a->bytes;
   }
   return n;
@@ -223,7 +224,7 @@ static double whole_bytes(const stage_model *m) {
 typedef struct spread {
   double units, rounds;
 } spread;
-static spread spread_of(const gpu_block *b, const stage_model *m, const gpu_shape *x,
+static spread spread_of(const gpu_block *b, const tarn_stage_work *m, const gpu_shape *x,
                         const work *w) {
   const tarn_hw *hw = b->hw;
   double resident = (double)hw->units * hw->warps.resident;
@@ -243,7 +244,7 @@ static spread spread_of(const gpu_block *b, const stage_model *m, const gpu_shap
 }
 /* A tile of sums, and what steps of them load at once, fewer of what lies near; fitted to what
  * ptxas gives. */
-static double registers_of(const stage_model *m, const gpu_shape *x) {
+static double registers_of(const tarn_stage_work *m, const gpu_shape *x) {
   double tile = x->unit ? (double)x->unit->reg[2] : 1, loaded = 0;
   for (uint32_t d = m->nshared; d < m->nacc; d++) tile *= (double)x->tile[d];
   for (uint32_t r = 0; r < m->nread; r++) {
@@ -252,7 +253,7 @@ static double registers_of(const stage_model *m, const gpu_shape *x) {
   }
   return OTHER_REGISTERS + (m->reduces ? tile : 0) + tarn_fmin(MOST_LOADED, loaded);
 }
-double gpu_stage_cost(const gpu_block *b, const stage_model *m, const tarn_stage_sched *s,
+double gpu_stage_cost(const gpu_block *b, const tarn_stage_work *m, const tarn_stage_sched *s,
                       const gpu_unit *u, tarn_cost *c) {
   const tarn_hw *hw = b->hw;
   gpu_shape x = gpu_shape_of(hw, m, s, u);
@@ -274,7 +275,7 @@ double gpu_stage_cost(const gpu_block *b, const stage_model *m, const tarn_stage
   c->memory_seconds[0] += moved / hw->clock;
   c->memory_seconds[hw->nmem > 1 ? hw->nmem - 2 : 0] += main_cycles / hw->clock;
   c->bytes[hw->nmem > 1 ? hw->nmem - 2 : 0] += bytes;
-  c->flops += m->flops_each * (u ? loop_points(m, UINT32_MAX) : x.steps * x.items);
+  c->flops += m->flops_each * (u ? tarn_work_points(m, UINT32_MAX) : x.steps * x.items);
   c->parallel = tarn_fmax(c->parallel, p.units);
   c->registers = tarn_fmax(c->registers, registers_of(m, &x));
   c->warps = tarn_fmin(hw->warps.resident, hw->warps.registers / (32 * c->registers));

@@ -18,10 +18,10 @@ typedef struct gpu_shape {
   gpu_warp warp;        /* the first one */
   const gpu_unit *unit; /* what an item's warp computes with: sizes count instructions; or NULL */
 } gpu_shape;
-gpu_shape gpu_shape_of(const tarn_hw *hw, const stage_model *m, const tarn_stage_sched *s,
+gpu_shape gpu_shape_of(const tarn_hw *hw, const tarn_stage_work *m, const tarn_stage_sched *s,
                        const gpu_unit *u);
 /* Which operand of the instruction it is; 2: none. */
-uint32_t gpu_unit_operand(const stage_model *m, const acc_model *a, const gpu_shape *x);
+uint32_t gpu_unit_operand(const tarn_stage_work *m, const tarn_touch *a, const gpu_shape *x);
 /* The block that a kernel's stages run in. */
 typedef struct gpu_block {
   const tarn_hw *hw;
@@ -30,12 +30,12 @@ typedef struct gpu_block {
   double shared;          /* bytes */
 } gpu_block;
 /* Loads of one step of the reduction (or of a result), and wavefronts of each. */
-double gpu_loads(const stage_model *m, const acc_model *a, const gpu_shape *x);
-int64_t gpu_wide(const gpu_block *b, const stage_model *m, const acc_model *a,
+double gpu_loads(const tarn_stage_work *m, const tarn_touch *a, const gpu_shape *x);
+int64_t gpu_wide(const gpu_block *b, const tarn_stage_work *m, const tarn_touch *a,
                  const gpu_shape *x); /* elements of a buffer that are one load, see plan/wide.c */
-double gpu_wavefronts(const gpu_block *b, const stage_model *m, const acc_model *a,
+double gpu_wavefronts(const gpu_block *b, const tarn_stage_work *m, const tarn_touch *a,
                       const gpu_shape *x);
 /* Seconds; adds to c. u: what it computes with; or NULL. */
-double gpu_stage_cost(const gpu_block *b, const stage_model *m, const tarn_stage_sched *s,
+double gpu_stage_cost(const gpu_block *b, const tarn_stage_work *m, const tarn_stage_sched *s,
                       const gpu_unit *u, tarn_cost *c);
 #endif

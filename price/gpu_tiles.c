@@ -53,7 +53,7 @@ typedef struct tiles {
   tarn_ctx *cx;
   const tarn_hw *hw;
   const tarn_ksig *k;
-  const stage_model *m;
+  const tarn_stage_work *m;
   const tarn_coordinate *c[2];
   uint32_t nc[2];
   uint32_t last; /* the own dim whose results lie side by side */
@@ -119,7 +119,7 @@ static void make_unit(const tiles *t, const pick *p, tarn_stage_sched *s) {
   s->unit = u;
 }
 static void make(const tiles *t, const pick *p, tarn_hold *hold, tarn_stage_sched *s) {
-  const stage_model *m = t->m;
+  const tarn_stage_work *m = t->m;
   *s = (tarn_stage_sched){.hold = hold, .nhold = 2};
   for (uint32_t d = 0; d < m->nacc; d++) tarn_level_add(s, d, TARN_PARALLEL, p->block[d]);
   s->acc = s->nlevel;
@@ -157,7 +157,7 @@ static double unit_loads(const tiles *t, const pick *p, uint32_t r) {
   return n;
 }
 static void count_sizes(const tiles *t, const pick *p, gpu_counts *c) {
-  const stage_model *m = t->m;
+  const tarn_stage_work *m = t->m;
   int64_t tile[TARN_MAX_DIMS];
   *c = (gpu_counts){.blocks = 1, .threads = 1, .trips = 1, .steps = 1, .tile = 1};
   for (uint32_t d = 0; d < m->nacc; d++) {
@@ -243,7 +243,7 @@ static void try_parts(tiles *t, pick *p) {
 }
 /* The sum's dim is one that both operands depend on. */
 static void try_unit_sums(tiles *t, pick p) {
-  const stage_model *m = t->m;
+  const tarn_stage_work *m = t->m;
   for (p.walk = m->nacc; p.walk < m->n; p.walk++)
     for (p.by = p.unit->k; p.by <= 4 * p.unit->k; p.by *= 2) {
       if (p.by >= 2 * m->dim[p.walk] && p.by > p.unit->k) break;
@@ -254,7 +254,7 @@ static void try_unit_sums(tiles *t, pick p) {
     }
 }
 static void try_sums(tiles *t, pick p) {
-  const stage_model *m = t->m;
+  const tarn_stage_work *m = t->m;
   for (p.walk = m->nacc; p.walk < m->n; p.walk++)
     for (p.by = 4; p.by <= 32; p.by *= 2) {
       bool whole = m->dim[p.walk] % p.by == 0;
@@ -280,7 +280,7 @@ static void put_option(group *g, int64_t b0, int64_t t0, int64_t b1, int64_t t1)
   if (g->noption < MOST_OPTIONS) g->option[g->noption++] = (option){{b0, b1}, {t0, t1}};
 }
 /* Each of the threads has up to eight; or the whole dim, where it is no power of two. */
-static void options_of_one(const stage_model *m, group *g) {
+static void options_of_one(const tarn_stage_work *m, group *g) {
   int64_t n = m->dim[g->dim[0]];
   for (int64_t t = 1; t <= 32; t *= 2)
     for (int64_t u = 1; u <= 8; u++)
@@ -288,7 +288,7 @@ static void options_of_one(const stage_model *m, group *g) {
   for (int64_t u = 1; u <= 8 && n <= 128 && (n & (n - 1)); u++)
     if (n % u == 0) put_option(g, n, n / u, 1, 1);
 }
-static void options_of_two(const stage_model *m, group *g) {
+static void options_of_two(const tarn_stage_work *m, group *g) {
   int64_t h = m->dim[g->dim[0]], w = m->dim[g->dim[1]];
   const int64_t wide[] = {w, 32, 16, 8, 28, 14}, high[] = {h, 1, 2, 4, 7, 8};
   for (uint32_t i = 0; i < 6; i++)
@@ -302,7 +302,7 @@ static void options_of_two(const stage_model *m, group *g) {
           put_option(g, a, a / u, b, b / v);
         }
 }
-static void options_of(const stage_model *m, group *g) {
+static void options_of(const tarn_stage_work *m, group *g) {
   if (g->n == 1) options_of_one(m, g);
   else options_of_two(m, g);
 }
@@ -314,7 +314,7 @@ static void apply(const group *g, const option *o, pick *p) {
 }
 /* Own dims that operand r alone depends on; those with the closest results last. */
 static void group_of(const tiles *t, uint32_t r, group *g) {
-  const stage_model *m = t->m;
+  const tarn_stage_work *m = t->m;
   g->n = g->noption = 0;
   for (uint32_t d = 0; d < m->nacc; d++) {
     bool own = (m->read[r].touched >> d & 1) && !(m->read[1 - r].touched >> d & 1);
@@ -348,7 +348,7 @@ static bool is_hopeless(const tiles *t, const pick *p) {
 /* Tiles of whole instructions: those of the two dims, and of a further one of the columns. */
 static void try_unit(tiles *t, const unit_form *u, const group *row, const group *column) {
   pick p = {.unit = u, .rows = row->dim[row->n - 1], .columns = column->dim[column->n - 1]};
-  const stage_model *m = t->m;
+  const tarn_stage_work *m = t->m;
   for (uint32_t d = 0; d < TARN_MAX_DIMS; d++) p.block[d] = p.team[d] = 1;
   for (int64_t a = 1; a <= 8 && (a == 1 || a / 2 * u->m < m->dim[p.rows]); a *= 2)
     for (int64_t b = 1; b <= 16 && (b == 1 || b / 2 * u->n < m->dim[p.columns]); b *= 2)
@@ -481,7 +481,7 @@ static void intern_zeros(const tiles *t, const tarn_func *f) {
   tarn_fx_subst(t->L, f->body, zero, 2);
 }
 static bool begin(tiles *t) {
-  const stage_model *m = t->m;
+  const tarn_stage_work *m = t->m;
   const tarn_nest *n = tarn_nest_get(t->L, t->k->nest);
   const tarn_func *f = tarn_fn_get(t->L, n->stage[0].fn);
   tarn_stage_dims d = tarn_stage_dims_of(n, 0);
@@ -502,7 +502,7 @@ static bool begin(tiles *t) {
       t->last = i;
   return true;
 }
-bool gpu_tiles(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const stage_model *m,
+bool gpu_tiles(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_stage_work *m,
                tarn_schedule_visit *visit, void *user, tarn_stage_sched *out, double *seconds) {
   tiles t = {.L = L, .cx = tarn_lang_ctx(L), .hw = hw, .k = k, .m = m};
   *seconds = INFINITY;

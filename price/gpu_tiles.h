@@ -21,11 +21,12 @@ typedef struct gpu_order {
 double gpu_banks(const tarn_hw *hw, const int64_t *byte, uint32_t n, int64_t bytes);
 double gpu_sectors(const int64_t *byte, uint32_t n, int64_t bytes);
 /* The first warp of a stage's threads; where it reads or writes, order NULL: as it lies. */
-void gpu_warp_of(const tarn_hw *hw, const stage_model *m, const tarn_stage_sched *s, gpu_warp *w);
-void gpu_warp_bytes(const stage_model *m, const acc_model *a, const gpu_order *o, const gpu_warp *w,
-                    int64_t *byte);
+void gpu_warp_of(const tarn_hw *hw, const tarn_stage_work *m, const tarn_stage_sched *s,
+                 gpu_warp *w);
+void gpu_warp_bytes(const tarn_stage_work *m, const tarn_touch *a, const gpu_order *o,
+                    const gpu_warp *w, int64_t *byte);
 /* Sectors that an operand touches where its dims have these extents. */
-double gpu_box_sectors(const stage_model *m, const acc_model *a, const int64_t *span);
+double gpu_box_sectors(const tarn_stage_work *m, const tarn_touch *a, const int64_t *span);
 
 /* ---- gpu_unit.c ---- */
 /* An instruction of a warp as a stage of several has it: which reads are its operands; its rows,
@@ -41,12 +42,12 @@ typedef struct gpu_unit {
 } gpu_unit;
 /* False where it does not compute the stage. */
 bool gpu_unit_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, uint32_t stage,
-                 const stage_model *m, const tarn_unit *is, gpu_unit *u);
+                 const tarn_stage_work *m, const tarn_unit *is, gpu_unit *u);
 /* All that do; how many, at most so many. */
 uint32_t gpu_units(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, uint32_t stage,
-                   const stage_model *m, gpu_unit *out, uint32_t most);
+                   const tarn_stage_work *m, gpu_unit *out, uint32_t most);
 /* A warp's tile: instructions along rows and columns; steps of the sum that are unrolled. */
-void gpu_unit_levels(tarn_ctx *cx, const stage_model *m, const gpu_unit *u, const int64_t *tile,
+void gpu_unit_levels(tarn_ctx *cx, const tarn_stage_work *m, const gpu_unit *u, const int64_t *tile,
                      tarn_stage_sched *s);
 
 /* ---- gpu_count.c ---- */
@@ -69,19 +70,20 @@ typedef struct gpu_counts {
 } gpu_counts;
 double gpu_registers(const gpu_counts *c, double loads, bool unit);
 /* What all of it takes; cost may be NULL. */
-double gpu_seconds(const tarn_hw *hw, const stage_model *m, const gpu_counts *c, tarn_cost *cost);
+double gpu_seconds(const tarn_hw *hw, const tarn_stage_work *m, const gpu_counts *c,
+                   tarn_cost *cost);
 /* The plan of a kernel, but for its loop program; raises where the schedule does not fit. */
 tarn_plan_nest *gpu_plan(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
                          const tarn_schedule *s);
 /* Counts it request by request. cycles: of what is held of each operand, as far as its order and
  * padding change them. */
-void gpu_count(const tarn_plan_nest *N, const stage_model *m, gpu_counts *c, double *cycles);
+void gpu_count(const tarn_plan_nest *N, const tarn_stage_work *m, gpu_counts *c, double *cycles);
 /* Multiply-adds of warps that a unit begins in a cycle. */
 double gpu_fma_rate(const tarn_hw *hw);
 /* The best such schedule of a kernel of one stage: false where there is none. visit may be NULL. */
-bool gpu_tiles(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const stage_model *m,
+bool gpu_tiles(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_stage_work *m,
                tarn_schedule_visit *visit, void *user, tarn_stage_sched *out, double *seconds);
 /* Seconds of one, launch excluded; adds to c. Raises where the schedule does not fit. */
-double gpu_tiles_price(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const stage_model *m,
-                       const tarn_stage_sched *s, tarn_cost *c);
+double gpu_tiles_price(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
+                       const tarn_stage_work *m, const tarn_stage_sched *s, tarn_cost *c);
 #endif

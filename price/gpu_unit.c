@@ -30,21 +30,21 @@ static void place_lanes(const tarn_lang *L, const tarn_hw_form *f, uint32_t o, g
   }
 }
 /* Is what operand o reads beyond the end of the sum zero? */
-static bool reads_well(const stage_model *m, const gpu_unit *u, uint32_t o) {
-  const acc_model *a = &m->read[u->read[o]];
+static bool reads_well(const tarn_stage_work *m, const gpu_unit *u, uint32_t o) {
+  const tarn_touch *a = &m->read[u->read[o]];
   bool whole = m->dim[u->dim[2]] % u->size[2] == 0;
   return !a->irregular && (whole || !a->guarded);
 }
 /* Do so many elements along the sum lie side by side, aligned to them? */
-static bool side_by_side(const stage_model *m, const gpu_unit *u, uint32_t o, int64_t n) {
-  const acc_model *a = &m->read[u->read[o]];
+static bool side_by_side(const tarn_stage_work *m, const gpu_unit *u, uint32_t o, int64_t n) {
+  const tarn_touch *a = &m->read[u->read[o]];
   uint32_t d = u->dim[2];
   bool fits = a->coef[d] == 1 && m->dim[d] % n == 0 && a->start % n == 0;
   for (uint32_t e = 0; e < m->n; e++) fits &= e == d || a->coef[e] % n == 0;
   return fits;
 }
 /* Registers are loaded by twos, or element by element. */
-static void load_registers(const stage_model *m, gpu_unit *u) {
+static void load_registers(const tarn_stage_work *m, gpu_unit *u) {
   for (uint32_t o = 0; o < 2; o++) {
     int64_t each = u->each[o];
     if (u->pairs && u->reg[o] % 2 == 0 && side_by_side(m, u, o, 2 * each)) {
@@ -64,7 +64,7 @@ static bool serves(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, uint32_t
 }
 /* Its reads and dims are known. */
 static bool unit_of(const tarn_lang *L, const tarn_hw_intrinsic *is, const tarn_hw_form *form,
-                    const stage_model *m, gpu_unit *u) {
+                    const tarn_stage_work *m, gpu_unit *u) {
   u->is = is;
   u->size[0] = form->m, u->size[1] = form->n, u->size[2] = form->k;
   u->rounds = is->op[0].dtype == TARN_F32;
@@ -77,7 +77,7 @@ static bool unit_of(const tarn_lang *L, const tarn_hw_intrinsic *is, const tarn_
   return reads_well(m, u, 0) && reads_well(m, u, 1);
 }
 bool gpu_unit_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, uint32_t stage,
-                 const stage_model *m, const tarn_unit *is, gpu_unit *u) {
+                 const tarn_stage_work *m, const tarn_unit *is, gpu_unit *u) {
   uint32_t i = 0, first = dims_of(L, &stage_of(L, k, stage)->read[0]) >> is->rows & 1 ? 0 : 1;
   while (i < hw->nintrin && strcmp(hw->intrin[i].name, is->name)) i++;
   *u = (gpu_unit){.read = {first, 1 - first}, .dim = {is->rows, is->columns, is->sum}};
@@ -89,7 +89,7 @@ bool gpu_unit_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, uint32_t s
 
 /* ---------------------------------------------------------------- all that serve a stage */
 /* The own dim of most elements that read r alone depends on; m->nacc: none. */
-static uint32_t longest(const stage_model *m, const uint32_t *dims, uint32_t r) {
+static uint32_t longest(const tarn_stage_work *m, const uint32_t *dims, uint32_t r) {
   uint32_t best = m->nacc;
   for (uint32_t d = m->nshared; d < m->nacc; d++)
     if ((dims[r] & ~dims[1 - r]) >> d & 1 && m->dim[d] > 1 &&
@@ -98,7 +98,7 @@ static uint32_t longest(const stage_model *m, const uint32_t *dims, uint32_t r) 
   return best;
 }
 uint32_t gpu_units(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, uint32_t stage,
-                   const stage_model *m, gpu_unit *out, uint32_t most) {
+                   const tarn_stage_work *m, gpu_unit *out, uint32_t most) {
   const tarn_stage *s = stage_of(L, k, stage);
   uint32_t n = 0, dims[2], own[2];
   tarn_hw_form form;
@@ -120,7 +120,7 @@ uint32_t gpu_units(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, uint32_t
 }
 
 /* ---------------------------------------------------------------- levels */
-void gpu_unit_levels(tarn_ctx *cx, const stage_model *m, const gpu_unit *u, const int64_t *tile,
+void gpu_unit_levels(tarn_ctx *cx, const tarn_stage_work *m, const gpu_unit *u, const int64_t *tile,
                      tarn_stage_sched *s) {
   tarn_unit is = {u->is->name, u->dim[0], u->dim[1], u->dim[2], u->pairs};
   *s = (tarn_stage_sched){.unit = tarn_copy(cx, &is, sizeof is)};

@@ -7,12 +7,6 @@
 extern "C" {
 #endif
 
-/* Constant matrices that a sum is multiplied by, as in Winograd transforms (one bit each). Their
- * zeros and the terms that their rows share make the code, so a kernel can only be measured with
- * their values. */
-TARN_API uint64_t tarn_ksig_matrices(tarn_lang *L, const tarn_ksig *k);
-/* Is what they hold known? Else what is measured is another code than a program's. */
-TARN_API bool tarn_ksig_complete(tarn_lang *L, const tarn_ksig *k);
 /* ---- features and price ---- */
 /* Bytes of operands and of results, each once, in whole lines of 64 bytes: what any schedule has to
  * move between the level that holds them and the unit. Pure. */
@@ -123,10 +117,6 @@ TARN_API void tarn_solver_rank(tarn_solver *s, const tarn_price *p, uint32_t top
 /* From now on kernels are priced with weights from the last-level cache, not from memory. Schedules
  * of one kernel are compared as before. */
 TARN_API void tarn_solver_cache_weights(tarn_solver *s);
-/* May reduce loops of a stage stand outside of its accumulators? The partial sums are left in
- * result `out` meanwhile, which holds them if it is of their type. Pure. */
-TARN_API bool tarn_stage_resumes(tarn_lang *L, const tarn_ksig *k, const tarn_stage *s,
-                                 uint32_t out);
 /* Every schedule that the solver tries for a kernel of one stage, with its analytic seconds (launch
  * left out); false, and no visit, for other kernels. */
 typedef void tarn_schedule_visit(void *user, const tarn_schedule *s, double seconds);

@@ -12,7 +12,7 @@ typedef struct value {
 } value;
 typedef struct count {
   tarn_lang *L;
-  const stage_model *m;
+  const tarn_stage_work *m;
   uint32_t nhole;
   const uint32_t *dims; /* that holes depend on */
   const tarn_dtype *type;
@@ -35,7 +35,7 @@ static value visit(count *c, uint32_t f) {
   v.type = x.dtype;
   if (x.op == TARN_FX_HOLE) {
     bool given = x.hole < c->nhole;
-    v.dims = given ? c->dims[x.hole] : loop_first_dims(c->m->n),
+    v.dims = given ? c->dims[x.hole] : tarn_first_dims(c->m->n),
     v.type = given ? c->type[x.hole] : TARN_F32;
   } else if (x.op != TARN_FX_CONST) {
     double wide = 0;
@@ -48,7 +48,7 @@ static value visit(count *c, uint32_t f) {
     double each = !c->products                   ? tarn_fx_slots(x.op)
                   : tarn_dtype_is_float(x.dtype) ? tarn_fx_products(x.op)
                                                  : 0;
-    v.slots = each * wide * loop_points(c->m, v.dims);
+    v.slots = each * wide * tarn_work_points(c->m, v.dims);
     if (tarn_fx_gives_bool(x.op)) v.type = TARN_BOOL;
   }
   tarn_push(tarn_lang_ctx(c->L), &c->seen, v);
@@ -92,16 +92,16 @@ static tarn_dtype type_of(const tarn_ksig *k, const tarn_read *r) {
 }
 /* What an access yields depends on what moves or guards it, and, of a local buffer, on the shared
  * loops. */
-static uint32_t dims_of(const stage_model *m, const acc_model *a) {
-  return a->touched | a->guarded | (a->local ? loop_first_dims(m->nshared) : 0);
+static uint32_t dims_of(const tarn_stage_work *m, const tarn_touch *a) {
+  return a->touched | a->guarded | (a->local ? tarn_first_dims(m->nshared) : 0);
 }
 static double body_slots(tarn_lang *L, const tarn_ksig *k, const tarn_stage *s,
-                         const stage_model *m, bool products) {
+                         const tarn_stage_work *m, bool products) {
   const tarn_func *f = tarn_fn_get(L, s->fn);
-  uint32_t all = loop_first_dims(m->n), dims[TARN_MAX_OPERANDS];
+  uint32_t all = tarn_first_dims(m->n), dims[TARN_MAX_OPERANDS];
   tarn_dtype type[TARN_MAX_OPERANDS];
   count c = {.L = L, .m = m, .nhole = f->nops, .dims = dims, .type = type, .products = products};
-  if (m->dot.k) return products ? 0 : loop_points(m, all) / (double)m->dot.k;
+  if (m->dot.k) return products ? 0 : tarn_work_points(m, all) / (double)m->dot.k;
   for (uint32_t r = 0; r < f->nops; r++)
     dims[r] = dims_of(m, &m->read[r]), type[r] = type_of(k, &s->read[r]);
   value v = visit(&c, f->body);
@@ -110,16 +110,16 @@ static double body_slots(tarn_lang *L, const tarn_ksig *k, const tarn_stage *s,
   const tarn_reducer *r = tarn_reducer_get(L, f->red);
   if (r->kind != TARN_RED_CUSTOM && products) return sum;
   if (r->kind != TARN_RED_CUSTOM)
-    return sum + width(v.type) * loop_points(m, all) -
+    return sum + width(v.type) * tarn_work_points(m, all) -
            (r->kind == TARN_RED_SUM ? folded(&c, f->body, all) : 0);
   c.nhole = 0, c.seen.n = 0;
   for (uint32_t i = 0; i < r->ns; i++) visit(&c, r->step[i]);
   return sum + sum_of(&c);
 }
 static double epilogue_slots(tarn_lang *L, const tarn_ksig *k, const tarn_stage *s,
-                             const stage_model *m, bool products) {
+                             const tarn_stage_work *m, bool products) {
   const tarn_func *f = tarn_fn_get(L, s->fn);
-  uint32_t dims[TARN_MAX_OPERANDS] = {loop_first_dims(m->nacc)};
+  uint32_t dims[TARN_MAX_OPERANDS] = {tarn_first_dims(m->nacc)};
   tarn_dtype type[TARN_MAX_OPERANDS] = {f->red == TARN_NONE ? TARN_F32
                                                             : tarn_reducer_get(L, f->red)->dtype};
   count c = {
@@ -135,11 +135,12 @@ static double epilogue_slots(tarn_lang *L, const tarn_ksig *k, const tarn_stage 
 
 static double slots_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, bool products) {
   const tarn_nest *nest = tarn_nest_get(L, k->nest);
-  const kernel_model *m = loop_model(L, hw, k);
+  const tarn_kernel_work *m = tarn_work_of(L, hw, k);
   double sum = 0;
   for (uint32_t i = 0; i < m->nstage; i++) {
-    const stage_model *sm = &m->stage[i];
-    double inside = loop_inside(L, &nest->stage[i], sm) / loop_points(sm, loop_first_dims(sm->n));
+    const tarn_stage_work *sm = &m->stage[i];
+    double inside =
+        loop_inside(L, &nest->stage[i], sm) / tarn_work_points(sm, tarn_first_dims(sm->n));
     sum += body_slots(L, k, &nest->stage[i], sm, products) * inside +
            epilogue_slots(L, k, &nest->stage[i], sm, products);
   }

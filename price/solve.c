@@ -17,7 +17,7 @@ struct tarn_solver {
   uint32_t threads;
   tarn_intern *signature; /* by number: of all */
   tarn_buf key;
-  kernel_model room;            /* of the kernel that is solved: its arrays serve the next one */
+  tarn_kernel_work room;        /* of the kernel that is solved: its arrays serve the next one */
   tarn_stage_sched *stage_room; /* likewise, of so many stages */
   loop_room *price_room;        /* likewise */
   stage_best *best_room;        /* likewise */
@@ -66,13 +66,13 @@ tarn_lang *tarn_solver_lang(const tarn_solver *s) { return s->L; }
 const tarn_hw *tarn_solver_hw(const tarn_solver *s) { return s->hw; }
 
 /* In the room of the solver, until kept() takes it. */
-static tarn_schedule new_schedule(tarn_solver *s, const kernel_model *km) {
+static tarn_schedule new_schedule(tarn_solver *s, const tarn_kernel_work *km) {
   if (km->nstage > s->stages) {
     s->stages = km->nstage;
     s->stage_room = TARN_ARRAY(s->cx, tarn_stage_sched, s->stages);
   }
   tarn_schedule sc = {.nstage = km->nstage, .stage = s->stage_room};
-  const stage_model *last = &km->stage[km->nstage - 1];
+  const tarn_stage_work *last = &km->stage[km->nstage - 1];
   for (uint32_t d = 0; d < last->nshared; d++)
     sc.shared[sc.nshared++] = (tarn_level){(uint8_t)d, TARN_SERIAL, 1};
   stage_mark_parallel(last->dim, sc.shared, sc.nshared, sc.nshared, s->threads);
@@ -126,14 +126,14 @@ static const tarn_stage_sched *ranked(tarn_solver *s, const tarn_ksig *k, const 
   return &q->b[first].sched;
 }
 /* A stage among several: the same loops and accesses come in many kernels, solved once. */
-static void key_access(tarn_buf *b, const acc_model *a, uint32_t n) {
+static void key_access(tarn_buf *b, const tarn_touch *a, uint32_t n) {
   const uint32_t bits[] = {a->touched, a->guarded,  a->irregular, a->local,
                            a->epi,     a->constant, a->few,       a->again};
   key_add(b, a->coef, n * sizeof *a->coef), key_add(b, &a->start, sizeof a->start);
   key_add(b, bits, sizeof bits), key_add(b, &a->bytes, sizeof a->bytes);
 }
 static uint32_t stage_number(tarn_solver *s, const stage_search *q, bool strict) {
-  const stage_model *m = q->m;
+  const tarn_stage_work *m = q->m;
   tarn_buf *b = &s->key;
   const uint32_t bits[] = {m->n,      m->nshared, m->nacc,  m->nread, m->reduces, m->fma,
                            m->custom, m->resumes, m->block, m->in_l1, strict,     q->nshared};
@@ -204,7 +204,7 @@ static void schedule_stage(tarn_solver *s, const tarn_ksig *k, uint32_t i, const
 }
 static void solve(tarn_solver *s, const tarn_ksig *k, const int64_t *even, solved *e) {
   double least = 0;
-  loop_model_into(s->L, s->hw, k, &s->room);
+  tarn_work_into(s->L, s->hw, k, &s->room);
   tarn_schedule sc = new_schedule(s, &s->room);
   for (uint32_t i = 0; i < sc.nstage; i++) schedule_stage(s, k, i, even, &sc, &least);
   e->sched = kept(s, &sc);
@@ -224,7 +224,7 @@ static void list_one(void *user, const tarn_stage_sched *st, double seconds) {
   l->visit(l->user, &sc, seconds);
 }
 bool tarn_schedules(tarn_solver *s, const tarn_ksig *k, tarn_schedule_visit *visit, void *user) {
-  const kernel_model *km = loop_model(s->L, s->hw, k);
+  const tarn_kernel_work *km = tarn_work_of(s->L, s->hw, k);
   if (km->nstage != 1) return false;
   listing l = {visit, user};
   stage_search q = {

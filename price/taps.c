@@ -40,7 +40,7 @@ static bool pads(tarn_lang *L, const tarn_func *f, const tarn_stage *s, uint32_t
 
 typedef struct guards {
   tarn_lang *L;
-  const stage_model *m;
+  const tarn_stage_work *m;
   TARN_VEC(tarn_guard) g;
   int64_t at[TARN_MAX_DIMS];
 } guards;
@@ -114,7 +114,7 @@ static double count(guards *w, uint32_t dims) {
     bool walked = (dims >> d & 1) && d != range;
     if (walked && __builtin_mul_overflow(trips, w->m->dim[d], &trips)) trips = INT64_MAX;
   }
-  if (trips > MOST_WALKED) return loop_points(w->m, dims);
+  if (trips > MOST_WALKED) return tarn_work_points(w->m, dims);
   memset(w->at, 0, sizeof w->at);
   do {
     inside += along(w, dims, range);
@@ -126,16 +126,10 @@ static double count(guards *w, uint32_t dims) {
   } while (d < w->m->n);
   return (double)inside;
 }
-double loop_points(const stage_model *m, uint32_t dims) {
-  double n = 1;
-  for (uint32_t d = 0; d < m->n; d++)
-    if (dims >> d & 1) n *= (double)m->dim[d];
-  return n;
-}
-double loop_inside(tarn_lang *L, const tarn_stage *s, const stage_model *m) {
+double loop_inside(tarn_lang *L, const tarn_stage *s, const tarn_stage_work *m) {
   const tarn_func *f = tarn_fn_get(L, s->fn);
   guards w = {.L = L, .m = m};
-  uint32_t guarded = 0, left = loop_first_dims(m->n), dims;
+  uint32_t guarded = 0, left = tarn_first_dims(m->n), dims;
   double points = 1;
   if (f->red != TARN_NONE && !f->ntuple) find_guards(&w, f, s);
   for (uint32_t g = 0; g < w.g.n; g++) guarded |= tarn_ix_dims(L, w.g.p[g].e);
@@ -143,17 +137,17 @@ double loop_inside(tarn_lang *L, const tarn_stage *s, const stage_model *m) {
     dims = tied(&w, guarded & -guarded);
     points *= count(&w, dims);
   }
-  return points * loop_points(m, left);
+  return points * tarn_work_points(m, left);
 }
 
 double tarn_ksig_flops(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k) {
   const tarn_nest *nest = tarn_nest_get(L, k->nest);
-  const kernel_model *km = loop_model(L, hw, k);
+  const tarn_kernel_work *km = tarn_work_of(L, hw, k);
   double sum = 0;
   for (uint32_t i = 0; i < km->nstage; i++) {
-    const stage_model *m = &km->stage[i];
+    const tarn_stage_work *m = &km->stage[i];
     sum += loop_inside(L, &nest->stage[i], m) * m->flops_each +
-           loop_points(m, loop_first_dims(m->nacc)) * m->flops_result;
+           tarn_work_points(m, tarn_first_dims(m->nacc)) * m->flops_result;
   }
   return sum;
 }

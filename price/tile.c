@@ -16,31 +16,26 @@
 #define UNFORESEEN  2.5
 #define FOUND_AGAIN 32 /* fewer rows stay cached until the next tap */
 
-typedef loop_tile tile;
+typedef tarn_tile_work tile;
 
 static double vectors(const tile *t, uint32_t d, int64_t size) {
   if (d == t->dot) return 1;
   if (d == t->rdim) return (double)tarn_ceildiv(size, t->rows);
   return d == t->vdim ? (double)tarn_ceildiv(size, t->lanes) : (double)size;
 }
-bool loop_overlaps(const acc_model *a, uint32_t d, int64_t size, uint32_t e) {
-  if (a->irregular || !(a->touched >> d & a->touched >> e & 1) || !a->coef[d]) return false;
-  int64_t steps = a->coef[e] / a->coef[d];
-  return a->coef[e] % a->coef[d] == 0 && steps >= 1 && steps < size;
-}
 /* The factor of a fully unrolled reduction's dim d on the loads of a tile: neighbours share them.
  */
-static double fresh(const acc_model *a, const stage_model *m, const tile *t, uint32_t d) {
+static double fresh(const tarn_touch *a, const tarn_stage_work *m, const tile *t, uint32_t d) {
   double size = (double)t->size[d];
   for (uint32_t e = m->nshared; e < m->nacc; e++) {
-    if (e == t->vdim || t->size[e] <= 1 || !loop_overlaps(a, d, t->size[d], e)) continue;
+    if (e == t->vdim || t->size[e] <= 1 || !tarn_touch_overlaps(a, d, t->size[d], e)) continue;
     double step = (double)(a->coef[e] / a->coef[d]), n = (double)t->size[e];
     return ((n - 1) * step + size) / n;
   }
   return size;
 }
 /* Cache accesses of a vector: two if it crosses a line. */
-static double split(const acc_model *a, const stage_model *m, const tile *t, double line) {
+static double split(const tarn_touch *a, const tarn_stage_work *m, const tile *t, double line) {
   double wide = (double)(t->lanes * t->rows) * a->bytes;
   int64_t off = a->start;
   if (a->constant || a->local || a->irregular || line <= 0) return 1;
@@ -50,7 +45,7 @@ static double split(const acc_model *a, const stage_model *m, const tile *t, dou
   return 1 + tarn_fmin(1, (wide - a->bytes) / line);
 }
 /* Load operations of one access for one point of the loops outside the tile. */
-static double loads(const acc_model *a, const stage_model *m, const tile *t, double line) {
+static double loads(const tarn_touch *a, const tarn_stage_work *m, const tile *t, double line) {
   double n = 1;
   bool gather = false, known = a->few, apart = false;
   for (uint32_t d = 0; d < m->n; d++) known &= !(a->touched >> d & 1) || t->size[d] == m->dim[d];
@@ -79,7 +74,7 @@ static double loads(const acc_model *a, const stage_model *m, const tile *t, dou
 }
 /* Vectors of one access that are put together of two: the shuffle takes a place of the arithmetic.
  */
-static double shuffles(const acc_model *a, const stage_model *m, const tile *t) {
+static double shuffles(const tarn_touch *a, const tarn_stage_work *m, const tile *t) {
   double n = 1;
   if (t->vdim >= m->n || a->irregular || llabs(a->coef[t->vdim]) != 2) return 0;
   for (uint32_t d = 0; d < m->n; d++)
@@ -88,8 +83,8 @@ static double shuffles(const acc_model *a, const stage_model *m, const tile *t) 
   return n;
 }
 /* The dim of the tile along which the rows of a register transpose lie; UINT32_MAX: none. */
-static uint32_t rows_across(const stage_model *m, const tile *t) {
-  const acc_model *a = &m->result;
+static uint32_t rows_across(const tarn_stage_work *m, const tile *t) {
+  const tarn_touch *a = &m->result;
   if (t->vdim >= m->nacc || a->irregular || llabs(a->coef[t->vdim]) <= 1 ||
       !tarn_transposes(t->lanes, a->coef[t->vdim], (size_t)a->bytes))
     return UINT32_MAX;
@@ -99,7 +94,7 @@ static uint32_t rows_across(const stage_model *m, const tile *t) {
 }
 /* Register transposes of a tile's blocks and the stores of their rows: two shuffles for each pair
  * of vectors and each doubling. */
-static double transposes(const stage_model *m, const tile *t, uint32_t rows, double line) {
+static double transposes(const tarn_stage_work *m, const tile *t, uint32_t rows, double line) {
   double lanes = (double)tarn_min(t->lanes, t->size[t->vdim]), blocks = 1, cycles = 0;
   for (uint32_t d = 0; d < m->nacc; d++)
     if (d != rows) blocks *= vectors(t, d, t->size[d]);
@@ -112,20 +107,8 @@ static double transposes(const stage_model *m, const tile *t, uint32_t rows, dou
   }
   return blocks * cycles;
 }
-int64_t loop_window(const stage_model *m, uint32_t vdim, const int64_t *size) {
-  int64_t steps = 1;
-  bool any = false;
-  for (uint32_t d = m->nacc; d < m->n; d++) {
-    if (d == vdim || size[d] < 2) continue;
-    steps *= size[d];
-    for (uint32_t r = 0; r < m->nread && !any; r++)
-      for (uint32_t e = m->nshared; e < m->nacc && !any; e++)
-        any = e != vdim && size[e] > 1 && loop_overlaps(&m->read[r], d, size[d], e);
-  }
-  return any ? steps : 0;
-}
 /* Registers that a window's weights fill. */
-static double weights(const stage_model *m, const tile *t, int64_t steps) {
+static double weights(const tarn_stage_work *m, const tile *t, int64_t steps) {
   double n = 0;
   for (uint32_t r = 0; r < m->nread; r++)
     if (m->read[r].constant && !m->read[r].epi)
@@ -137,16 +120,16 @@ static double weights(const stage_model *m, const tile *t, int64_t steps) {
 /* Rows that lie on pages of their own, of an operand that L1 does not hold: one that
  * all lanes share, or, in a kernel of one stage, one that they lie along and that is no constant,
  * which would be packed. */
-static double unforeseen(const stage_model *m, const tile *t, const tarn_hw_memory *l1) {
+static double unforeseen(const tarn_stage_work *m, const tile *t, const tarn_hw_memory *l1) {
   double sum = 0;
   for (uint32_t r = 0; r < m->nread && t->inner < m->n; r++) {
-    const acc_model *a = &m->read[r];
+    const tarn_touch *a = &m->read[r];
     bool shared = t->vdim >= m->n || !(a->touched >> t->vdim & 1);
     double apart = (double)llabs(a->coef[t->inner]) * a->bytes;
     if (a->epi || a->local || a->irregular ||
         (shared ? apart < TARN_PAGE : m->nshared || a->constant || 2 * apart <= TARN_PAGE))
       continue;
-    if (loop_footprint(a, m->dim, l1->line) <= (double)l1->capacity) continue;
+    if (tarn_touch_bytes(a, m->dim, l1->line) <= (double)l1->capacity) continue;
     double rows = 1;
     for (uint32_t d = 0; d < m->n; d++)
       if ((double)llabs(a->coef[d]) * a->bytes >= l1->line) rows *= (double)t->size[d];
@@ -159,7 +142,8 @@ static double unforeseen(const stage_model *m, const tile *t, const tarn_hw_memo
  * memory. Rows of one vector spill sooner if steps are unrolled: both operands of a multiply-add
  * end there, and sums are written into either. */
 #define ROWS_OF_ONE 9
-static bool crowded(const stage_model *m, const tile *t, bool across, double accs, double room) {
+static bool crowded(const tarn_stage_work *m, const tile *t, bool across, double accs,
+                    double room) {
   double written = 1, held = INFINITY;
   bool one = !across && t->vdim < m->n;
   for (uint32_t d = m->nacc; d < m->n; d++)
@@ -176,10 +160,10 @@ static bool crowded(const stage_model *m, const tile *t, bool across, double acc
 }
 /* *epilogue: cycles of a tile outside its trips; *resumed: to load its partial results once more
  * and store them again. */
-static double tile_cycles(const tarn_hw *hw, const stage_model *m, const tile *t, double *epilogue,
-                          double *resumed) {
+static double tile_cycles(const tarn_hw *hw, const tarn_stage_work *m, const tile *t,
+                          double *epilogue, double *resumed) {
   double ops = 1, accs = 1, load = 0, epi_load = 0, shuffled = 0;
-  bool by_matrices = loop_holds_matrices(m, t->size);
+  bool by_matrices = tarn_tile_holds_matrices(m, t->size);
   for (uint32_t d = 0; d < m->n; d++) {
     double v = vectors(t, d, t->size[d]);
     if (!by_matrices || !(m->matrices >> d & 1)) ops *= v;
@@ -210,7 +194,7 @@ static double tile_cycles(const tarn_hw *hw, const stage_model *m, const tile *t
   cycles = tarn_fmax(cycles, (load + ops * (body_ops + 1)) / (rate * 2 + 1));
   bool few = false; /* multiplied by numbers in the code */
   for (uint32_t r = 0; r < m->nread; r++) few |= m->read[r].few && !m->read[r].epi;
-  int64_t steps = m->reduces ? loop_window(m, t->vdim, t->size) : 0;
+  int64_t steps = m->reduces ? tarn_tile_window(m, t->vdim, t->size) : 0;
   bool whole = few || steps; /* the reduction is unrolled: tiles overlap */
   for (uint32_t d = m->nacc; d < m->n; d++) whole &= t->size[d] == m->dim[d];
   bool across = t->vdim >= m->nacc && t->vdim < m->n; /* lanes along the reduction */
@@ -240,10 +224,10 @@ static double tile_cycles(const tarn_hw *hw, const stage_model *m, const tile *t
 /* The part of a tile's trips that padding does not leave out. Lanes are computed whole. If several
  * places of the result are in the tile, each has its own trips only if those of a short reduction
  * are fully unrolled. */
-static double left_in(const stage_model *m, const tile *t) {
+static double left_in(const tarn_stage_work *m, const tile *t) {
   double part = 1;
   for (uint32_t i = 0; i < m->npad && t->dot >= m->n; i++) {
-    const pad_model *p = &m->pad[i];
+    const tarn_padding *p = &m->pad[i];
     bool apart = t->vdim >= m->n ||
                  !(p->dims >> t->vdim & 1 || (t->rdim < m->n && p->dims >> t->rdim & 1)),
          several = false, full = true;
@@ -259,7 +243,7 @@ static double left_in(const stage_model *m, const tile *t) {
 
 /* The innermost loop is entered, set up and left so many times. */
 #define LOOP_ENTRY 12 /* cycles: a mispredicted branch, addresses */
-static double entries(const stage_model *m, const tile *t) {
+static double entries(const tarn_stage_work *m, const tile *t) {
   double n = 1;
   int64_t inner = 1;
   for (uint32_t d = m->nshared; d < m->n; d++) {
@@ -271,8 +255,8 @@ static double entries(const stage_model *m, const tile *t) {
 }
 
 /* Number of tiles with each combination of full and ragged sizes is at most 2^n: walk the dims. */
-static double walk_tiles(const tarn_hw *hw, const stage_model *m, tile *t, uint32_t d, double count,
-                         double reductions) {
+static double walk_tiles(const tarn_hw *hw, const tarn_stage_work *m, tile *t, uint32_t d,
+                         double count, double reductions) {
   if (d == m->n) {
     double epilogue, resumed;
     double body = tile_cycles(hw, m, t, &epilogue, &resumed);
@@ -297,7 +281,7 @@ static double walk_tiles(const tarn_hw *hw, const stage_model *m, tile *t, uint3
 }
 
 /* How often partial results are stored, the first time included. */
-static double passes_of(const stage_model *m, const tarn_stage_sched *s) {
+static double passes_of(const tarn_stage_work *m, const tarn_stage_sched *s) {
   double passes = 1;
   for (uint32_t i = 0; i < s->acc && i < s->nlevel && m->reduces; i++)
     if (s->level[i].dim >= m->nacc)
@@ -306,7 +290,7 @@ static double passes_of(const stage_model *m, const tarn_stage_sched *s) {
 }
 
 /* The register tile of a stage: what its vector, unrolled and dot levels cover. */
-static tile tile_of(const stage_model *m, const tarn_stage_sched *s) {
+static tile tile_of(const tarn_stage_work *m, const tarn_stage_sched *s) {
   tile t = {.vdim = UINT32_MAX,
             .dot = UINT32_MAX,
             .inner = UINT32_MAX,
@@ -332,21 +316,21 @@ static tile tile_of(const stage_model *m, const tarn_stage_sched *s) {
   return t;
 }
 /* Schedules that walk the same tiles in other orders follow one another. */
-static uint32_t place_of(const stage_model *m, const tile *t) {
+static uint32_t place_of(const tarn_stage_work *m, const tile *t) {
   uint64_t key = tarn_hash_bytes(t->size, m->n * sizeof *t->size, t->vdim + 64 * t->dot);
   key = tarn_hash_mix(key, t->inner);
   return (uint32_t)(tarn_hash_mix(key, (uint64_t)t->lanes) % LOOP_TILES);
 }
-static bool is_tile(const stage_model *m, const tile *a, const tile *b) {
+static bool is_tile(const tarn_stage_work *m, const tile *a, const tile *b) {
   return a->vdim == b->vdim && a->dot == b->dot && a->inner == b->inner && a->rdim == b->rdim &&
          a->lanes == b->lanes && a->rows == b->rows && a->passes == b->passes &&
          !memcmp(a->size, b->size, m->n * sizeof *a->size);
 }
-static double cycles_of(const tarn_hw *hw, const stage_model *m, tile *t) {
+static double cycles_of(const tarn_hw *hw, const tarn_stage_work *m, tile *t) {
   double cycles = walk_tiles(hw, m, t, 0, 1, 1);
   return m->nshared ? cycles : cycles + entries(m, t) * LOOP_ENTRY;
 }
-double loop_cycles(const tarn_hw *hw, const stage_model *m, const tarn_stage_sched *s,
+double loop_cycles(const tarn_hw *hw, const tarn_stage_work *m, const tarn_stage_sched *s,
                    double repeat, loop_room *room) {
   tile t = tile_of(m, s);
   uint32_t at = place_of(m, &t);

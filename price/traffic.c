@@ -6,23 +6,23 @@
 void tarn_ksig_traffic(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, double *read,
                        double *write) {
   const tarn_nest *nest = tarn_nest_get(L, k->nest);
-  const kernel_model *m = loop_model(L, hw, k);
+  const tarn_kernel_work *m = tarn_work_of(L, hw, k);
   double of[TARN_MAX_OPERANDS] = {0};
   uint32_t out = 0;
   *read = *write = 0;
   for (uint32_t i = 0; i < m->nstage; i++) {
-    const stage_model *s = &m->stage[i];
+    const tarn_stage_work *s = &m->stage[i];
     for (uint32_t r = 0; r < s->nread; r++) {
       const tarn_read *t = &nest->stage[i].read[r];
       if (t->stage) continue;
       double all = (double)tarn_layout_elems(&k->in[t->src]) * s->read[r].bytes;
-      double bytes = tarn_fmin(loop_footprint(&s->read[r], s->dim, LINE), all);
+      double bytes = tarn_fmin(tarn_touch_bytes(&s->read[r], s->dim, LINE), all);
       if (bytes > of[t->src])
         of[t->src] = bytes; /* accesses of one operand: as if they met the same elements */
     }
     if (s->result.local) continue;
     double all = (double)tarn_layout_elems(&k->out[out++]) * s->result.bytes;
-    *write += tarn_fmin(loop_footprint(&s->result, s->dim, LINE), all);
+    *write += tarn_fmin(tarn_touch_bytes(&s->result, s->dim, LINE), all);
   }
   for (uint32_t i = 0; i < k->nin; i++) *read += of[i];
 }

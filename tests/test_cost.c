@@ -3,7 +3,7 @@
 
 TEST(parallel_units) {
   UNUSED;
-  stage_model m = {.n = 2, .nacc = 2, .dim = {10, 6}};
+  tarn_stage_work m = {.n = 2, .nacc = 2, .dim = {10, 6}};
   const tarn_level one[] = {{0, TARN_PARALLEL, 1}, {1, TARN_SERIAL, 1}};
   const tarn_level tiles[] = {{0, TARN_PARALLEL, 4}, {0, TARN_SERIAL, 1}, {1, TARN_SERIAL, 1}};
   const tarn_level both[] = {{0, TARN_PARALLEL, 1}, {1, TARN_PARALLEL, 1}};

@@ -388,10 +388,10 @@ TEST(wrong_schedules) {
 
 /* ---------------------------------------------------------------- footprints */
 static double footprint(uint32_t n, const int64_t *coef, const int64_t *span, double line) {
-  acc_model a = {.touched = (1u << n) - 1, .bytes = 4};
+  tarn_touch a = {.touched = (1u << n) - 1, .bytes = 4};
   memcpy(a.coef, coef, n * sizeof *coef);
-  loop_by_step(&a, n);
-  return loop_footprint(&a, span, line);
+  tarn_touch_sort(&a, n);
+  return tarn_touch_bytes(&a, span, line);
 }
 #define I(...) ((const int64_t[]){__VA_ARGS__})
 TEST(footprints_by_hand) {
@@ -408,9 +408,9 @@ TEST(footprints_by_hand) {
                       40); /* a sliding window: 8 + 3 - 1 elements */
   ck_assert_double_eq(footprint(1, I(1000), I(10), 64), 640);
   ck_assert_double_eq(footprint(1, I(-1), I(16), 64), 64);
-  acc_model still = {.touched = 0, .bytes = 4};
-  loop_by_step(&still, 1);
-  ck_assert_double_le(loop_footprint(&still, I(50), 64), 64);
+  tarn_touch still = {.touched = 0, .bytes = 4};
+  tarn_touch_sort(&still, 1);
+  ck_assert_double_le(tarn_touch_bytes(&still, I(50), 64), 64);
 }
 /* Lines really touched, counted; the model may be off by what it does not know (alignment, holes),
  * not by more. */

@@ -418,10 +418,10 @@ static bool same_prefetch(const tarn_prefetch *a, const tarn_prefetch *b) {
          a->rows == b->rows && a->row == b->row && a->parts == b->parts && a->units == b->units &&
          a->trips == b->trips && a->level == b->level && a->at == b->at && a->into_l1 == b->into_l1;
 }
-/* Are the prefetches of loop_walks() those of the emitted nest? */
+/* Are the prefetches of tarn_work_walks() those of the emitted nest? */
 static bool same_prefetches(const told *t, const tarn_schedule *s) {
   tarn_ksig k = *t->k;
-  tarn_walks *w = loop_walks(cx, t->on, loop_model(L, t->on, &k), s);
+  tarn_walks *w = tarn_work_walks(cx, t->on, tarn_work_of(L, t->on, &k), s);
   tarn_plan_operand in[4] = {0}, out[2] = {0};
   tarn_choose_prefetches(w);
   tarn_ksig_block(L, &k, &s, NULL);

@@ -320,7 +320,7 @@ TEST(sums_of_rows) {
 /* ---- what is dismissed before it is priced to the end ---- */
 typedef struct pricing {
   const tarn_hw *hw;
-  const stage_model *m;
+  const tarn_stage_work *m;
   loop_room room;
   uint32_t threads;
   uint32_t dismissed; /* of those that take twice as long as is asked for */
@@ -346,7 +346,7 @@ static void price_below(void *user, const tarn_schedule *s, double seconds) {
  * without. */
 static uint32_t dismiss(const tarn_hw *hw, const tarn_ksig *k, uint32_t threads) {
   static pricing p;
-  const kernel_model *km = loop_model(L, hw, k);
+  const tarn_kernel_work *km = tarn_work_of(L, hw, k);
   p.hw = hw, p.threads = threads, p.m = km->stage, p.least = INFINITY, p.dismissed = 0;
   if (km->nstage > 1) return 0;
   loop_room_begin(&p.room);

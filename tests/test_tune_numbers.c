@@ -2,6 +2,7 @@
 #include "tests/terms.h"
 
 #include "hw/host/host.h"
+#include "plan/work.h"
 #include "tune/tune.h"
 
 /* A last step as Winograd's, y = A x Bᵀ on 5 × 5 tiles, with what is said of A and of B. */

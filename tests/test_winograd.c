@@ -1,6 +1,7 @@
 /* rules/winograd.rules: the convolutions it applies to, equality of the result, and the
  * bound of its error in f32 against real arithmetic. */
 #include "model/model.h"
+#include "plan/work.h"
 #include "rules/rules.h"
 #include "tests/pipeline.h"
 #include "tests/rules_kit.h"

@@ -1,5 +1,6 @@
 /* Measures the schedules of another machine's store on this one. See tarn_measure_again() in
  * tune.h. */
+#include "plan/work.h"
 #include "tune/tune.h"
 #include <math.h>
 #include <stdlib.h>

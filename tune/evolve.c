@@ -1,4 +1,5 @@
 /* See evolve.h. */
+#include "plan/work.h"
 #include "tune/evolve.h"
 #include <string.h>
 

@@ -3,6 +3,7 @@
  * are computed on demand. */
 #include "tune/store.h"
 #include "compile/target.h"
+#include "plan/work.h"
 #include "tune/tune.h"
 #include <inttypes.h>
 #include <math.h>

@@ -1,13 +1,13 @@
 /* From a canonical kernel to the numbers that pricing and scheduling work on. */
 #include "kernel/maps.h"
-#include "price/internal.h"
+#include "plan/work.h"
 #include <stdlib.h>
 #include <string.h>
 
 /* A local buffer lies in row-major order over the stage's own dims. */
-static acc_model read_model(tarn_lang *L, const tarn_ksig *k, const tarn_nest *nest,
-                            const tarn_read *r, bool epi) {
-  acc_model a = {.epi = epi, .local = r->stage, .bytes = 4};
+static tarn_touch read_model(tarn_lang *L, const tarn_ksig *k, const tarn_nest *nest,
+                             const tarn_read *r, bool epi) {
+  tarn_touch a = {.epi = epi, .local = r->stage, .bytes = 4};
   const tarn_imap *m = tarn_imap_get(L, r->map);
   a.guarded = imap_guarded(L, m), a.touched = imap_dims(L, m);
   for (uint32_t i = 0; i < m->nin; i++) a.irregular |= !tarn_ix_affine(L, m->e[i]);
@@ -22,11 +22,11 @@ static acc_model read_model(tarn_lang *L, const tarn_ksig *k, const tarn_nest *n
   a.src = r->src, a.elems = tarn_layout_elems(l), a.start = tarn_ix_get(L, m->e[0])->c;
   a.bytes = (double)tarn_dtype_size(k->in_type[r->src]);
   a.constant = k->in_const[r->src];
-  a.few = a.constant && !m->nguard && k->in_type[r->src] == TARN_F32 && a.elems <= LOOP_FEW;
+  a.few = a.constant && !m->nguard && k->in_type[r->src] == TARN_F32 && a.elems <= TARN_PLAN_FEW;
   return a;
 }
 /* Rows that follow one another lie apart for all that is known. */
-static void row_model(tarn_lang *L, const tarn_row *row, const tarn_read *look, acc_model *a) {
+static void row_model(tarn_lang *L, const tarn_row *row, const tarn_read *look, tarn_touch *a) {
   enum { APART = 64 }; /* bytes */
   const tarn_imap *m = tarn_imap_get(L, look->map);
   int64_t pitch = tarn_max(llabs(row->pitch), APART / (int64_t)a->bytes);
@@ -37,11 +37,12 @@ static void row_model(tarn_lang *L, const tarn_row *row, const tarn_read *look, 
   a->touched |= imap_dims(L, m);
   a->constant = a->few = false; /* not packed */
 }
-static void result_model(const tarn_ksig *k, const tarn_stage *s, uint32_t out, stage_model *m) {
-  acc_model *a = &m->result;
+static void result_model(const tarn_ksig *k, const tarn_stage *s, uint32_t out,
+                         tarn_stage_work *m) {
+  tarn_touch *a = &m->result;
   const tarn_layout row = tarn_layout_row_major(s->nown, s->own), *l = s->out ? &k->out[out] : &row;
   uint32_t first = s->out ? 0 : m->nshared;
-  *a = (acc_model){.bytes = 4, .local = !s->out, .epi = true};
+  *a = (tarn_touch){.bytes = 4, .local = !s->out, .epi = true};
   for (uint32_t d = first; d < m->nacc; d++) {
     bool blocked = l->block && l->baxis == d - first;
     a->coef[d] = blocked ? 1 : l->stride[d - first];
@@ -74,10 +75,10 @@ static bool find_dot(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const 
   return true;
 }
 static void dot_model(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_stage *s,
-                      stage_model *m) {
+                      tarn_stage_work *m) {
   if (m->fma) find_dot(L, hw, k, s, &m->dot);
 }
-tarn_mark loop_mark(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k) {
+tarn_mark tarn_work_mark(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k) {
   tarn_hw_dot dot;
   const tarn_nest n = *tarn_nest_get(L, k->nest);
   for (uint32_t i = 0; i < n.nstage; i++) find_dot(L, hw, k, &n.stage[i], &dot);
@@ -91,7 +92,8 @@ bool tarn_stage_resumes(tarn_lang *L, const tarn_ksig *k, const tarn_stage *s, u
   return r->kind == TARN_RED_SUM && r->ns == 1 && tarn_fx_type(L, r->init[0], NULL, 0, &t) &&
          t == k->out_type[out];
 }
-static void stage_functions(tarn_lang *L, const tarn_hw *hw, const tarn_stage *s, stage_model *m) {
+static void stage_functions(tarn_lang *L, const tarn_hw *hw, const tarn_stage *s,
+                            tarn_stage_work *m) {
   const tarn_func *f = tarn_fn_get(L, s->fn);
   m->body_cycles = m->body_ops = tarn_fx_cycles(L, hw, f->body);
   m->flops_each = tarn_fx_size(L, f->body);
@@ -112,19 +114,19 @@ static void stage_functions(tarn_lang *L, const tarn_hw *hw, const tarn_stage *s
 }
 
 /* A small constant over one dim of the result (those of `own`) and one of the reduction. */
-static bool is_matrix(const acc_model *a, uint32_t own) {
+static bool is_matrix(const tarn_touch *a, uint32_t own) {
   return a->few && !a->irregular && __builtin_popcount(a->touched & own) == 1 &&
          __builtin_popcount(a->touched & ~own) == 1;
 }
 /* A sum multiplied by several constant matrices, each over a dim of the result and one of the
  * reduction: plan/bilinear.c does it dim by dim if the tile holds all of these. */
 #define PER_WEIGHT 0.35 /* operations: zeros cost nothing, and rows share sums */
-static void matrix_model(stage_model *m, double product) {
+static void matrix_model(tarn_stage_work *m, double product) {
   uint32_t own = 0, red = 0, all = 0, factors = 0, data = 0, touched = 0;
   double in = 1, out = 1, ops = 0;
   for (uint32_t d = m->nacc; d < m->n; d++) all |= 1u << d, in *= (double)m->dim[d];
   for (uint32_t r = 0; r < m->nread && m->fma; r++) {
-    const acc_model *a = &m->read[r];
+    const tarn_touch *a = &m->read[r];
     uint32_t o = a->touched & ~all, e = a->touched & all;
     if (a->epi) continue;
     if (is_matrix(a, ~all) && !(o & own) && !(e & red)) {
@@ -149,7 +151,7 @@ static uint64_t matrices_of(tarn_lang *L, const tarn_ksig *k, const tarn_nest *n
   if (f.red == TARN_NONE || tarn_reducer_get(L, f.red)->kind != TARN_RED_SUM) return 0;
   for (uint32_t r = 0; r < f.nops; r++) {
     if (s->read[r].stage || s->read[r].row.by) continue;
-    acc_model a = read_model(L, k, n, &s->read[r], false);
+    tarn_touch a = read_model(L, k, n, &s->read[r], false);
     if (is_matrix(&a, (1u << (n->depth + s->nown)) - 1) &&
         a.elems <= TARN_MOST_MATRIX * TARN_MOST_MATRIX)
       found |= 1ull << a.src, n_read++;
@@ -167,7 +169,7 @@ bool tarn_ksig_complete(tarn_lang *L, const tarn_ksig *k) {
     if (!k->in_numbers[__builtin_ctzll(m)]) return false;
   return true;
 }
-bool loop_holds_matrices(const stage_model *m, const int64_t *size) {
+bool tarn_tile_holds_matrices(const tarn_stage_work *m, const int64_t *size) {
   for (uint32_t d = 0; d < m->n; d++)
     if ((m->matrices >> d & 1) && size[d] != m->dim[d]) return false;
   return m->matrices != 0;
@@ -175,7 +177,7 @@ bool loop_holds_matrices(const stage_model *m, const int64_t *size) {
 
 /* Of the points of the dims that a guard depends on, the part where it holds; 1: more than two
  * dims, or a division. */
-static double inside(tarn_lang *L, const tarn_guard *g, const stage_model *m) {
+static double inside(tarn_lang *L, const tarn_guard *g, const tarn_stage_work *m) {
   const tarn_ix *x = tarn_ix_get(L, g->e);
   if (x->n < 1 || x->n > 2 || x->t[0].kind != TARN_IX_VAR || x->t[x->n - 1].kind != TARN_IX_VAR)
     return 1;
@@ -196,19 +198,19 @@ static double inside(tarn_lang *L, const tarn_guard *g, const stage_model *m) {
   return (double)sum / ((double)rows * (double)columns);
 }
 /* Trips in padding are left out where they add nothing to a sum of products (plan/peel.c). */
-static void pads_model(tarn_lang *L, const tarn_stage *s, stage_model *m) {
+static void pads_model(tarn_lang *L, const tarn_stage *s, tarn_stage_work *m) {
   const tarn_func *f = tarn_fn_get(L, s->fn);
   for (uint32_t r = 0; r < f->nops && m->fma; r++) {
     const tarn_imap *map = tarn_imap_get(L, s->read[r].map);
     if (!map->nguard || map->fill != tarn_reducer_get(L, f->red)->init[0]) continue;
-    for (uint32_t g = 0; g < map->nguard && m->npad < LOOP_PADS; g++) {
-      pad_model pad = {tarn_ix_dims(L, map->guard[g].e), inside(L, &map->guard[g], m)};
+    for (uint32_t g = 0; g < map->nguard && m->npad < TARN_PADDINGS; g++) {
+      tarn_padding pad = {tarn_ix_dims(L, map->guard[g].e), inside(L, &map->guard[g], m)};
       if (pad.inside < 1) m->pad[m->npad++] = pad;
     }
   }
 }
 
-static bool reuses(const stage_model *m) {
+static bool reuses(const tarn_stage_work *m) {
   uint32_t shared = 0;
   for (uint32_t d = 0; d < m->nshared; d++) shared |= (uint32_t)(m->dim[d] > 1) << d;
   if (!m->fma || m->n == m->nacc) return false;
@@ -216,42 +218,42 @@ static bool reuses(const stage_model *m) {
     if (!m->read[r].epi && !m->read[r].local && (shared & ~m->read[r].touched)) return true;
   return false;
 }
-double loop_held(const kernel_model *km, uint32_t from, double line) {
+double tarn_work_held(const tarn_kernel_work *km, uint32_t from, double line) {
   double sum = 0;
   for (uint32_t i = 0; i < km->nstage; i++) {
-    const stage_model *m = &km->stage[i];
+    const tarn_stage_work *m = &km->stage[i];
     int64_t span[TARN_MAX_DIMS];
     for (uint32_t d = 0; d < m->n; d++) span[d] = d < from && d < m->nshared ? 1 : m->dim[d];
-    sum += loop_footprint(&m->result, span, line);
+    sum += tarn_touch_bytes(&m->result, span, line);
     for (uint32_t r = 0; r < m->nread; r++)
-      if (!m->read[r].local && !m->read[r].again) sum += loop_footprint(&m->read[r], span, line);
+      if (!m->read[r].local && !m->read[r].again) sum += tarn_touch_bytes(&m->read[r], span, line);
   }
   return sum;
 }
 /* What a stage reads of an operand in one trip of the shared loops is cached if an earlier stage
  * has read as much of it. */
-static void note_again(kernel_model *km, double line) {
+static void note_again(tarn_kernel_work *km, double line) {
   int64_t span[TARN_MAX_DIMS], other[TARN_MAX_DIMS];
   for (uint32_t i = 1; i < km->nstage; i++)
     for (uint32_t r = 0; r < km->stage[i].nread; r++) {
-      const stage_model *m = &km->stage[i];
-      acc_model *a = &m->read[r];
+      const tarn_stage_work *m = &km->stage[i];
+      tarn_touch *a = &m->read[r];
       size_t shared = m->nshared * sizeof *a->coef;
       for (uint32_t d = 0; d < m->n; d++) span[d] = d < m->nshared ? 1 : m->dim[d];
       for (uint32_t k = 0; k < i && !a->local && !a->irregular && !a->again; k++) {
-        const stage_model *e = &km->stage[k];
+        const tarn_stage_work *e = &km->stage[k];
         for (uint32_t d = 0; d < e->n; d++) other[d] = d < e->nshared ? 1 : e->dim[d];
         for (uint32_t q = 0; q < e->nread && !a->again; q++) {
-          const acc_model *b = &e->read[q];
+          const tarn_touch *b = &e->read[q];
           a->again = !b->local && !b->irregular && b->src == a->src && b->start == a->start &&
                      !memcmp(a->coef, b->coef, shared) &&
-                     loop_footprint(b, other, line) >= loop_footprint(a, span, line);
+                     tarn_touch_bytes(b, other, line) >= tarn_touch_bytes(a, span, line);
         }
       }
     }
 }
 static void stage_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_nest *nest,
-                     const tarn_stage *s, uint32_t out, acc_model *read, stage_model *m) {
+                     const tarn_stage *s, uint32_t out, tarn_touch *read, tarn_stage_work *m) {
   const tarn_func *f = tarn_fn_get(L, s->fn);
   m->read = read;
   m->n = tarn_nest_dims(nest, s, m->dim);
@@ -272,31 +274,31 @@ static void stage_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const 
   if (m->dot.k) m->flops_each = 2; /* widening is part of it */
   m->resumes = tarn_stage_resumes(L, k, s, out);
   result_model(k, s, out, m);
-  for (uint32_t r = 0; r < m->nread; r++) loop_by_step(&m->read[r], m->n);
-  loop_by_step(&m->result, m->nacc);
+  for (uint32_t r = 0; r < m->nread; r++) tarn_touch_sort(&m->read[r], m->n);
+  tarn_touch_sort(&m->result, m->nacc);
 }
 static uint32_t reads_of(tarn_lang *L, const tarn_nest *nest, uint32_t i) {
   return tarn_stage_reads(L, &nest->stage[i]);
 }
-static void make_room(tarn_lang *L, const tarn_nest *nest, kernel_model *km) {
+static void make_room(tarn_lang *L, const tarn_nest *nest, tarn_kernel_work *km) {
   tarn_ctx *cx = tarn_lang_ctx(L);
   uint32_t n = nest->nstage, nread = 0;
   for (uint32_t i = 0; i < n; i++) nread += reads_of(L, nest, i);
-  if (n > km->stages) km->stage = TARN_ARRAY(cx, stage_model, n), km->stages = n;
-  if (nread > km->reads) km->read = TARN_ARRAY(cx, acc_model, nread), km->reads = nread;
+  if (n > km->stages) km->stage = TARN_ARRAY(cx, tarn_stage_work, n), km->stages = n;
+  if (nread > km->reads) km->read = TARN_ARRAY(cx, tarn_touch, nread), km->reads = nread;
   memset(km->stage, 0, n * sizeof *km->stage);
   if (nread) memset(km->read, 0, nread * sizeof *km->read);
   km->nstage = n, km->blocks = false;
 }
-kernel_model *loop_model(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k) {
-  kernel_model *km = TARN_NEW(tarn_lang_ctx(L), kernel_model);
-  loop_model_into(L, hw, k, km);
+tarn_kernel_work *tarn_work_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k) {
+  tarn_kernel_work *km = TARN_NEW(tarn_lang_ctx(L), tarn_kernel_work);
+  tarn_work_into(L, hw, k, km);
   return km;
 }
-void loop_model_into(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, kernel_model *km) {
+void tarn_work_into(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, tarn_kernel_work *km) {
   const tarn_nest *nest = tarn_nest_get(L, k->nest);
   make_room(L, nest, km);
-  acc_model *read = km->read;
+  tarn_touch *read = km->read;
   for (uint32_t i = 0, out = 0; i < nest->nstage; out += nest->stage[i++].out) {
     stage_of(L, hw, k, nest, &nest->stage[i], out, read, &km->stage[i]);
     km->stage[i].result.from = i;
@@ -305,7 +307,7 @@ void loop_model_into(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, kernel
   }
   double line = hw->nmem ? tarn_hw_mem(hw, TARN_HW_L1)->line : 1;
   note_again(km, line);
-  double held = loop_held(km, nest->depth, line);
+  double held = tarn_work_held(km, nest->depth, line);
   bool in_l1 =
       km->blocks && hw->nmem && held <= 0.8 * (double)tarn_hw_mem(hw, TARN_HW_L1)->capacity;
   for (uint32_t i = 0; i < km->nstage; i++)
