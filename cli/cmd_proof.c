@@ -83,8 +83,10 @@ int tarn_cmd_proof(tarn_ctx *cx, int argc, char **argv) {
   if (o.replay) cli_load_written(cx, rs);
   const tarn_sx *chain = tarn_sx_read_file(cx, words.p[1]);
   tarn_proof_result r = free ? tarn_free_proof_check(rs, chain) : tarn_proof_check(rs, chain, &o);
-  if (r.nassumed && !json)
+  if (r.nassumed && !json && free)
     printf("of %u steps something is assumed that terms alone do not show:\n", r.skipped);
+  else if (r.nassumed && !json)
+    printf("assumed of constants that have no values here (--model gives them):\n");
   for (uint32_t i = 0; i < r.nassumed && !json; i++) printf("  %s\n", r.assumed[i]);
   if (json) report(cx, &r, o.replay);
   else tell(cx, &r, o.replay);

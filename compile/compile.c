@@ -122,6 +122,7 @@ static void saturate(tarn_compiled *c) {
   tarn_sat_options so = comp_saturation(c);
   bool asked = o->rules.n || o->only_rules.n; /* the report says which are in the program */
   so.reasons = o->explain || o->reasons || asked ? TARN_EG_REASONS_ALL : TARN_EG_REASONS_NONE;
+  so.proof_of_program = true;
   so.after = comp_dumps(c, TARN_DUMP_PHASES) ? after_iteration : NULL;
   so.interrupted = watched;
   so.user = &w;

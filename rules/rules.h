@@ -133,6 +133,8 @@ typedef struct tarn_sat_options {
   bool count_matches;      /* see tarn_eg_run_config */
   unsigned threads;        /* for searching; changes no result */
   tarn_eg_reasons reasons; /* kept for tarn_sat_explain() */
+  bool proof_of_program;   /* who checks the proof has the program, so the values of its constants
+                              need not be in it */
   const tarn_hw *hw;       /* whose demands exploratory rules serve; NULL: none fire */
   bool surface;       /* keep terms as written (explore) instead of the kernel form (compile) */
   bool surface_first; /* compile: surface-level rules of the set run first, on terms as written;
@@ -275,7 +277,7 @@ TARN_API uint32_t tarn_rules_check(tarn_ruleset *rs, const tarn_rules_check_opti
 /* Writes the chain from the program's output i, as imported, to the term `chosen` (in the same
  * class): named nodes, then lemmas of steps (rule, direction, node before, node after,
  * substitution). Needs reasons. Raises TARN_NO when they are not equal, TARN_USAGE without reasons.
- * Big constants appear as named leaves. */
+ * A constant above 4,096 bytes has only a fingerprint in it, unless a step needs its values. */
 TARN_API void tarn_sat_explain(tarn_saturation *s, uint32_t root, tarn_term chosen, tarn_buf *out);
 /* By rule of the set: adds the steps of it in that chain. */
 TARN_API void tarn_sat_uses(tarn_saturation *s, uint32_t root, tarn_term chosen, uint32_t *steps);
@@ -293,7 +295,7 @@ typedef struct tarn_proof_options {
                        counted as skipped. 0: 10^8 */
   tarn_opaque_fn *opaque;
   const tarn_program *program; /* in the rule set's lang: each output must have a proof that begins
-                                  at its term; NULL */
+                                  at its term; its constants are known by their values; NULL */
 } tarn_proof_options;
 typedef struct tarn_proof_result {
   bool ok;
@@ -302,7 +304,8 @@ typedef struct tarn_proof_result {
   const char *why; /* one line; "" when ok */
   uint32_t nuse;
   const tarn_proof_use *use;
-  const char *const *assumed; /* free chains: each thing that was assumed, once */
+  const char *const *assumed; /* free chains: each thing that was assumed, once; others: the
+                                 ranges of constants without values that a step needs */
   uint32_t nassumed;
 } tarn_proof_result;
 /* Checks a proof without the e-graph: each step is an instance of its rule with its side

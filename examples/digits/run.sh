@@ -54,7 +54,7 @@ sed -n '/^  "rules": {/,/^  }/s/^    "\(.*\)": \([0-9]*\),*$/\2 \1/p' "$out/afte
 echo
 echo "One chain: how the first convolution, its batch norm and its ReLU became one kernel"
 awk -f "$here/chain.awk" "$out/proof"
-echo "  the whole proof ($out/proof):" "$("$tarn" proof check "$out/proof" --replay | head -n 2 | sed 's/^ *//' | paste -sd ';' | sed 's/;/; /')"
+echo "  the whole proof ($out/proof):" "$("$tarn" proof check "$out/proof" --replay --model "$model" --shape n=$count | head -n 2 | sed 's/^ *//' | paste -sd ';' | sed 's/;/; /')"
 echo
 echo "The program for one image, linked into a C program with nothing of tarn (examples/digits/demo.c):"
 start=$(date +%s%N)

@@ -317,9 +317,23 @@ TARN_API bool tarn_r_match_term(renv *e, const rule *r, uint32_t root, tarn_term
                                 void *arg);
 /* The host of plain terms. terms.c */
 TARN_API rhost tarn_r_term_host(tarn_lang *L);
-/* What it shall know of inputs that stand for constants: input -> their two bounds (const double
- * *). */
+/* What it takes to know the value of a term of constants, and with it its range and whether it is
+ * uniform: what saturation computes at once; any value; that and what a proof states of constants
+ * whose values are not known. */
+typedef enum { R_AT_ONCE, R_COMPUTED, R_STATED } r_effort;
+void r_term_effort(rhost *host, r_effort effort); /* R_AT_ONCE until then */
+/* What is stated: input that stands for a constant -> its two bounds (const double *). */
 void r_term_bounds(rhost *host, tarn_map *bounds);
+/* Of which of them the bounds were used since r_term_effort(R_STATED). */
+const tarn_map *r_term_asked(const rhost *host);
+enum {
+  R_SMALL = 4096, /* bytes: constants up to this are computed at once, and written in proofs */
+  R_FOLD_KIDS = 16
+};
+/* An operator over constants, given by their payloads; NULL: it is not computed at once. Raises
+ * what evaluating it raises. */
+const tarn_tensor *r_fold(tarn_lang *L, uint32_t op, uint32_t payload, uint32_t type,
+                          const uint32_t *value, uint32_t n);
 /* R_HAS_MAP, R_HAS_RED, or 0 for several outputs. */
 unsigned r_nest_kinds(const tarn_lang *L, uint32_t nest);
 /* Of an operator that only moves elements: the one value that all of them have, as rhost.uniform

@@ -3,14 +3,26 @@
 #include <math.h>
 #include <string.h>
 
+/* What is found out with one effort. */
+typedef struct memo {
+  tarn_map *range;   /* term -> tarn_range */
+  tarn_map *uniform; /* term -> fx constant, or TARN_NONE */
+  tarn_map *value;   /* term of constants -> its tensor, or NULL */
+} memo;
 typedef struct terms {
   tarn_lang *L;
+  tarn_ctx *cx;
   tarn_map *constant; /* term -> 1 no, 2 yes */
-  tarn_map *range;    /* term -> tarn_range */
-  tarn_map *uniform;  /* term -> fx constant, or TARN_NONE */
-  tarn_map *bounds;   /* of inputs that stand for constants; NULL */
+  r_effort effort;
+  memo memo[R_STATED + 1];
+  tarn_map *bounds; /* of inputs that stand for constants; NULL */
+  tarn_map *asked;  /* those whose bounds were used */
 } terms;
 
+static memo new_memo(tarn_ctx *cx) {
+  return (memo){tarn_map_new(cx), tarn_map_new(cx), tarn_map_new(cx)};
+}
+static memo *memo_of(terms *h) { return &h->memo[h->effort]; }
 static tarn_lang *lang_of(void *user) { return ((terms *)user)->L; }
 
 static bool term_const(void *user, uint32_t id);
@@ -36,30 +48,85 @@ static bool term_const(void *user, uint32_t id) {
   return yes;
 }
 
-/* Constants all the way down, with their values, and not many. */
-static bool term_known(tarn_lang *L, uint32_t id, int *left) {
-  const tarn_node *x = tarn_term_get(L, id);
-  bool values = x->op != TARN_OP_INPUT && !tarn_is_outside(L, x->op, x->payload) && --*left >= 0;
-  for (uint32_t i = 0; i < x->n && values; i++)
-    values = term_known(L, tarn_term_get(L, id)->kid[i], left);
-  return values;
+/* ---------------------------------------------------------------- values */
+
+static bool fits(tarn_lang *L, uint32_t type, int64_t bytes) {
+  const tarn_type *t = tarn_type_get(L, type);
+  int64_t each = (int64_t)tarn_dtype_size(t->dtype);
+  return !t->tuple && tarn_type_count(t) > 0 && tarn_type_count(t) <= bytes / each;
 }
 
-/* The value of a small term of constants; NULL: it is none. Saturation computes smaller ones, and
- * knows what is a view of them. */
-static const tarn_tensor *term_value(void *user, uint32_t id) {
-  enum { SMALL = 1 << 16 /* bytes */, NODES = 1000 };
-  int left = NODES;
-  tarn_lang *L = lang_of(user);
-  const tarn_node *x = tarn_term_get(L, id);
-  const tarn_type *t = tarn_type_get(L, x->type);
-  if (x->op == TARN_OP_CONST) return tarn_payload_get(L, x->payload)->tensor;
-  if (t->tuple || (size_t)tarn_type_count(t) * tarn_dtype_size(t->dtype) > SMALL ||
-      !term_const(user, id) || !term_known(L, id, &left))
-    return NULL;
+const tarn_tensor *r_fold(tarn_lang *L, uint32_t op, uint32_t payload, uint32_t type,
+                          const uint32_t *value, uint32_t n) {
+  tarn_term kid[R_FOLD_KIDS];
+  if (n == 0 || n > R_FOLD_KIDS || !fits(L, type, R_SMALL)) return NULL;
+  for (uint32_t i = 0; i < n; i++) kid[i] = tarn_mk(L, TARN_OP_CONST, value[i], NULL, 0);
+  tarn_term t = tarn_mk(L, op, payload, kid, n);
   tarn_tensor *out;
-  tarn_eval(L, &(tarn_term){id}, 1, NULL, 0, TARN_STRICT, NULL, &out);
+  tarn_eval(L, &t, 1, NULL, 0, TARN_STRICT, NULL, &out);
   return out;
+}
+
+typedef struct valuing {
+  terms *h;
+  tarn_term t;
+  const tarn_tensor *out;
+} valuing;
+static const tarn_tensor *term_value(terms *h, tarn_term t);
+
+/* As saturation does: small, from small operands. */
+static const tarn_tensor *folded(terms *h, tarn_term t) {
+  tarn_node x = *tarn_term_get(h->L, t);
+  uint32_t value[R_FOLD_KIDS];
+  if (x.n > R_FOLD_KIDS || !fits(h->L, x.type, R_SMALL)) return NULL;
+  for (uint32_t i = 0; i < x.n; i++) {
+    const tarn_tensor *v = term_value(h, x.kid[i]);
+    if (!v || tarn_tensor_bytes(v) > R_SMALL) return NULL;
+    const tarn_type *type = tarn_term_type(h->L, x.kid[i]);
+    value[i] = tarn_term_get(h->L, tarn_constant(h->L, "folded", v, type->ns))->payload;
+  }
+  return r_fold(h->L, x.op, x.payload, x.type, value, x.n);
+}
+/* Takes what t is made of from what is left; false: it is too much, or not known. */
+static bool affordable(terms *h, tarn_term t, tarn_map *seen, int64_t *left) {
+  bool fresh, fine = true;
+  tarn_node x = *tarn_term_get(h->L, t);
+  tarn_map_at(seen, t, &fresh);
+  if (!fresh) return true;
+  if (x.op == TARN_OP_INPUT) return false; /* a constant of which a proof gives no values */
+  if (!tarn_type_get(h->L, x.type)->tuple) {
+    const tarn_type *type = tarn_type_get(h->L, x.type);
+    if (!fits(h->L, x.type, *left)) return false;
+    *left -= tarn_type_count(type) * (int64_t)tarn_dtype_size(type->dtype);
+  }
+  for (uint32_t i = 0; i < x.n && fine; i++) fine = affordable(h, x.kid[i], seen, left);
+  return fine;
+}
+/* Whatever it takes, within reason. */
+static const tarn_tensor *computed(terms *h, tarn_term t) {
+  int64_t left = INT64_C(1) << 30; /* bytes */
+  if (!affordable(h, t, tarn_map_new(h->cx), &left)) return NULL;
+  tarn_tensor *out;
+  tarn_eval(h->L, &t, 1, NULL, 0, TARN_STRICT, NULL, &out);
+  return out;
+}
+static void find_value(tarn_ctx *cx, void *arg) {
+  valuing *v = arg;
+  (void)cx;
+  v->out = v->h->effort == R_AT_ONCE ? folded(v->h, v->t) : computed(v->h, v->t);
+}
+/* The value of a term of constants; NULL: it is none, or has none with this effort. */
+static const tarn_tensor *term_value(terms *h, tarn_term t) {
+  const tarn_node *x = tarn_term_get(h->L, t);
+  if (x->op == TARN_OP_CONST) return tarn_payload_get(h->L, x->payload)->tensor;
+  if (tarn_type_get(h->L, x->type)->tuple || !term_const(h, t)) return NULL;
+  const uint64_t *had = tarn_map_get(memo_of(h)->value, t);
+  if (had) return (const tarn_tensor *)(uintptr_t)*had;
+  valuing v = {h, t, NULL};
+  tarn_status st = tarn_protect(h->cx, find_value, &v);
+  if (st && st != TARN_BAD_INPUT) tarn_reraise(h->cx, st);
+  *tarn_map_at(memo_of(h)->value, t, NULL) = (uint64_t)(uintptr_t)v.out;
+  return v.out;
 }
 
 uint32_t r_uniform_moved(const tarn_lang *L, uint32_t op, uint32_t payload, const uint32_t *kid,
@@ -89,23 +156,31 @@ static uint32_t uniform_value(void *user, uint32_t id) {
 static uint32_t term_uniform(void *user, uint32_t id) {
   terms *h = user;
   const tarn_node x = *tarn_term_get(h->L, id);
-  uint64_t *had = tarn_map_get(h->uniform, id);
+  uint64_t *had = tarn_map_get(memo_of(h)->uniform, id);
   if (had) return (uint32_t)*had;
   uint32_t u = r_uniform_moved(h->L, x.op, x.payload, x.kid, x.n, term_uniform, user);
   if (u == TARN_NONE) u = uniform_value(user, id);
-  *tarn_map_at(h->uniform, id, NULL) = u;
+  *tarn_map_at(memo_of(h)->uniform, id, NULL) = u;
   return u;
 }
 
 static tarn_range term_range(void *user, uint32_t id);
+/* Within bounds that a proof states of a constant. */
+static tarn_range stated(tarn_dtype t, const double *v) {
+  tarn_range r = vrange_any(t).r;
+  r.lo = v[0], r.hi = v[1];
+  r.nan = isinf(v[0]) && isinf(v[1]);
+  r.finite = isfinite(v[0]) && isfinite(v[1]);
+  return r;
+}
 static tarn_range range_of_term(terms *h, uint32_t id) {
   tarn_lang *L = h->L;
   tarn_node x = *tarn_term_get(L, id);
   vrange kid[R_KIDS], k = {.r = {.lo = -INFINITY, .hi = INFINITY, .nan = true}};
-  const uint64_t *bounds = h->bounds ? tarn_map_get(h->bounds, id) : NULL;
+  const uint64_t *bounds = h->effort == R_STATED && h->bounds ? tarn_map_get(h->bounds, id) : NULL;
   if (bounds) {
-    const double *v = (const double *)(uintptr_t)*bounds;
-    return (tarn_range){.lo = v[0], .hi = v[1], .finite = isfinite(v[0]) && isfinite(v[1])};
+    *tarn_map_at(h->asked, id, NULL) = 1;
+    return stated(tarn_term_type(L, id)->dtype, (const double *)(uintptr_t)*bounds);
   }
   const tarn_tensor *value = term_value(h, id); /* then the range is exact */
   if (value) return vrange_tensor(value).r;
@@ -121,10 +196,10 @@ static tarn_range range_of_term(terms *h, uint32_t id) {
 /* As for classes, from the term alone. */
 static tarn_range term_range(void *user, uint32_t id) {
   terms *h = user;
-  uint64_t *had = tarn_map_get(h->range, id);
+  uint64_t *had = tarn_map_get(memo_of(h)->range, id);
   if (had) return *(const tarn_range *)(uintptr_t)*had;
   tarn_range r = range_of_term(h, id);
-  *tarn_map_at(h->range, id, NULL) =
+  *tarn_map_at(memo_of(h)->range, id, NULL) =
       (uint64_t)(uintptr_t)tarn_copy(tarn_lang_ctx(h->L), &r, sizeof r);
   return r;
 }
@@ -156,10 +231,10 @@ static unsigned term_facts(void *user, uint32_t id) {
 }
 
 rhost tarn_r_term_host(tarn_lang *L) {
-  terms *h = TARN_NEW(tarn_lang_ctx(L), terms);
   tarn_ctx *cx = tarn_lang_ctx(L);
-  *h = (terms){
-      .L = L, .constant = tarn_map_new(cx), .range = tarn_map_new(cx), .uniform = tarn_map_new(cx)};
+  terms *h = TARN_NEW(cx, terms);
+  *h = (terms){.L = L, .cx = cx, .constant = tarn_map_new(cx), .asked = tarn_map_new(cx)};
+  h->memo[R_AT_ONCE] = new_memo(cx);
   return (rhost){.nest = kern_term_host(L),
                  .user = h,
                  .is_const = term_const,
@@ -169,8 +244,13 @@ rhost tarn_r_term_host(tarn_lang *L) {
                  .facts = term_facts};
 }
 
-void r_term_bounds(rhost *host, tarn_map *bounds) {
+void r_term_bounds(rhost *host, tarn_map *bounds) { ((terms *)host->user)->bounds = bounds; }
+
+void r_term_effort(rhost *host, r_effort effort) {
   terms *h = host->user;
-  h->bounds = bounds;
-  h->range = tarn_map_new(tarn_lang_ctx(h->L));
+  h->effort = effort;
+  if (effort == R_STATED) h->asked = tarn_map_new(h->cx);
+  if (effort == R_STATED || !memo_of(h)->range) *memo_of(h) = new_memo(h->cx);
 }
+
+const tarn_map *r_term_asked(const rhost *host) { return ((const terms *)host->user)->asked; }

@@ -273,7 +273,9 @@ static pf_proof *prove(tarn_saturation *s, uint32_t root, tarn_term chosen) {
 }
 
 void tarn_sat_explain(tarn_saturation *s, uint32_t root, tarn_term chosen, tarn_buf *out) {
-  pf_write(pf_tidy(s->rs, prove(s, root, chosen)), s->rs, out);
+  pf_proof *p = pf_tidy(s->rs, prove(s, root, chosen));
+  pf_carry(s->rs, p, s->o.proof_of_program ? s->program : NULL);
+  pf_write(p, s->rs, out);
 }
 
 void tarn_sat_uses(tarn_saturation *s, uint32_t root, tarn_term chosen, uint32_t *steps) {

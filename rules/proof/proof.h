@@ -52,8 +52,10 @@ typedef struct pf_proof {
   TARN_VEC(pf_step) step;
   TARN_VEC(pf_lemma) lemma; /* used only by later ones; the last leads from `from` to `to` */
   tarn_term from, to;
-  tarn_map
-      *range; /* input that stands for a constant -> where its two bounds lie (const double *) */
+  tarn_map *range;    /* input that stands for a constant -> where its two bounds lie (const double
+                       *): what the proof states of it */
+  tarn_map *carried;  /* written: constants above PF_BYTES that have their values in it */
+  const char *wrong;  /* read: what it states of a constant and is not so; NULL */
   const char *output; /* what is proved: the name of the program's output */
 } pf_proof;
 
@@ -62,9 +64,22 @@ typedef struct pf_proof {
 /* Raises when an input of the program has a name that proofs give to what stands for others. */
 void pf_reserve_names(tarn_ctx *cx, const tarn_program *m);
 enum {
-  PF_BYTES = 4096,
+  PF_BYTES = R_SMALL,
   PF_WRITTEN = 16
 }; /* constants up to so many bytes carry their values; so many elements: inline */
+/* Constants by their fingerprints: fingerprint -> const pf_known *. */
+typedef struct pf_known {
+  tarn_term constant;
+  const struct pf_known *next; /* another one of this fingerprint */
+} pf_known;
+/* The large ones that the program is made of. */
+tarn_map *pf_constants(const tarn_program *m);
+uint64_t pf_fingerprint(const tarn_tensor *t);
+/* Least and largest number of t; -inf and inf if one is NaN. */
+void pf_bounds_of(const tarn_tensor *t, double bounds[2]);
+/* Sets p->carried: the large constants without whose values a step does not hold. program: what the
+ * checker will have, or NULL. */
+void pf_carry(const tarn_ruleset *rs, pf_proof *p, const tarn_program *program);
 
 /* t with other terms for some: `with` holds term -> replacement + 1, and is added to. */
 tarn_term pf_subst(tarn_lang *L, tarn_term t, tarn_map *with);
@@ -95,8 +110,9 @@ bool pf_open_more(pf_frontier *f);
 pf_proof *pf_tidy(const tarn_ruleset *rs, const pf_proof *raw);
 
 void pf_write(const pf_proof *p, const tarn_ruleset *rs, tarn_buf *b);
-/* One (proof …) form. Raises. */
-pf_proof *pf_read(tarn_lang *L, const tarn_sx *s);
+/* One (proof …) form. A constant that is known by its fingerprint gets its values; known may be
+ * NULL. Raises. */
+pf_proof *pf_read(tarn_lang *L, const tarn_sx *s, const tarn_map *known);
 
 /* ---- judging (proof.c) ---- */
 typedef struct pf_judge {

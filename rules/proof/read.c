@@ -3,6 +3,7 @@
 #include "rules/proof/proof.h"
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct reading {
@@ -13,6 +14,7 @@ typedef struct reading {
   tarn_map *nest;  /* number -> payload */
   tarn_map *lemma; /* number -> lemma + 1 */
   const tarn_sx *form;
+  const tarn_map *known; /* as for pf_read() */
 } reading;
 
 static const tarn_sx *element(const reading *r, const tarn_sx *s, uint32_t i) {
@@ -59,6 +61,7 @@ static void read_bytes(const reading *r, const tarn_sx *name, tarn_tensor *t) {
       int a = digit(h[2 * k]), b = digit(h[2 * k + 1]);
       if (a < 0 || b < 0) tarn_sx_error(r->cx, s->kid[2], "no hexadecimal digits");
       d[k] = (uint8_t)(16 * a + b);
+      if (t->dtype == TARN_BOOL && d[k] > 1) tarn_sx_error(r->cx, s->kid[2], "a bool is 00 or 01");
     }
     return;
   }
@@ -77,14 +80,48 @@ static tarn_term fill(const reading *r, const tarn_sx *s, tarn_tensor *t, const 
   return tarn_constant(r->L, name, t, ns);
 }
 
-/* A constant of which only a fingerprint is given: an unknown tensor. */
-static tarn_term unknown(const reading *r, const tarn_sx *s, uint32_t type) {
+/* The constant of this type whose bytes have the fingerprint; TARN_NONE: none is known. */
+static tarn_term known_constant(const reading *r, const char *hash, uint32_t type) {
+  const tarn_type *t = tarn_type_get(r->L, type);
+  char *end;
+  const uint64_t *at = r->known ? tarn_map_get(r->known, strtoull(hash, &end, 16)) : NULL;
+  if (!at || *end || end - hash != 16) return TARN_NONE;
+  for (const pf_known *k = (const pf_known *)(uintptr_t)*at; k; k = k->next) {
+    const tarn_node *x = tarn_term_get(r->L, k->constant);
+    const tarn_payload *p = tarn_payload_get(r->L, x->payload);
+    if (x->type == type) return k->constant;
+    if (p->tensor->dtype != t->dtype || tarn_tensor_count(p->tensor) != tarn_type_count(t))
+      continue;
+    tarn_tensor seen = *p->tensor; /* the same elements in another shape */
+    seen.n = t->n;
+    memcpy(seen.dim, t->dim, t->n * sizeof *t->dim);
+    return tarn_constant(r->L, p->name, &seen, t->ns);
+  }
+  return TARN_NONE;
+}
+
+/* Is what is said of its range so? */
+static void compare_range(const reading *r, const char *name, tarn_term constant, const double *v) {
+  double is[2];
+  pf_bounds_of(tarn_payload_get(r->L, tarn_term_get(r->L, constant)->payload)->tensor, is);
+  if (is[0] == v[0] && is[1] == v[1]) return;
+  r->p->wrong =
+      tarn_format(r->cx, "the elements of %s lie between %.17g and %.17g, not %.17g and %.17g",
+                  tarn_shown(r->cx, name), is[0], is[1], v[0], v[1]);
+}
+
+/* A constant of which only a fingerprint is given: the model's, or an unknown tensor. */
+static tarn_term hashed(const reading *r, const tarn_sx *s, uint32_t type) {
   const tarn_sx *hash = element(r, s, 4), *range = element(r, s, 5);
-  if (!tarn_sx_is(hash, "hash") || !tarn_sx_is(range, "range") || hash->n != 2 || range->n != 3)
-    tarn_sx_error(r->cx, s, "(hash …) (range LO HI) is expected");
-  tarn_term t = tarn_input(r->L, tarn_format(r->cx, PF_CONST "%s", hash->kid[1]->text), type);
-  double *v = tarn_copy(r->cx, (double[2]){range->kid[1]->r, range->kid[2]->r}, 2 * sizeof(double));
-  *tarn_map_at(r->p->range, t, NULL) = (uint64_t)(uintptr_t)v;
+  bool good = s->n == 6 && hash->n == 2 && tarn_sx_is(range, "range") && range->n == 3;
+  for (uint32_t i = 1; good && i < 3; i++)
+    good = range->kid[i]->kind == TARN_SX_INT || range->kid[i]->kind == TARN_SX_REAL;
+  if (!good) tarn_sx_error(r->cx, s, "(hash …) (range LO HI) is expected");
+  double v[2] = {range->kid[1]->r, range->kid[2]->r};
+  tarn_term t = known_constant(r, hash->kid[1]->text, type);
+  if (t != TARN_NONE) return compare_range(r, s->kid[1]->text, t, v), t;
+  t = tarn_input(r->L, tarn_format(r->cx, PF_CONST "%s", hash->kid[1]->text), type);
+  *tarn_map_at(r->p->range, t, NULL) = (uint64_t)(uintptr_t)tarn_copy(r->cx, v, sizeof v);
   return t;
 }
 
@@ -94,7 +131,7 @@ static tarn_term tensor(const reading *r, const tarn_sx *s) {
   const tarn_sx *name = element(r, s, 1), *how = element(r, s, 4);
   if (!tarn_dtype_parse(element(r, s, 2)->text, &dt)) tarn_sx_error(r->cx, s, "no such type");
   uint32_t type = tarn_type_parse(r->L, element(r, s, 3), dt);
-  if (tarn_sx_is(how, "hash")) return unknown(r, s, type);
+  if (tarn_sx_is(how, "hash")) return hashed(r, s, type);
   const tarn_type *t = tarn_type_get(r->L, type);
   tarn_tensor *v = tarn_tensor_new(r->cx, dt, t->n, t->dim);
   if (tarn_sx_is(how, "fill")) return fill(r, how, v, name->text, t->ns);
@@ -267,10 +304,10 @@ static void read_lemma(const reading *r, const tarn_sx *s) {
   *slot = r->p->lemma.n;
 }
 
-pf_proof *pf_read(tarn_lang *L, const tarn_sx *s) {
+pf_proof *pf_read(tarn_lang *L, const tarn_sx *s, const tarn_map *known) {
   tarn_ctx *cx = tarn_lang_ctx(L);
   pf_proof *p = TARN_NEW(cx, pf_proof);
-  reading r = {L, cx, p, tarn_map_new(cx), tarn_map_new(cx), tarn_map_new(cx), s};
+  reading r = {L, cx, p, tarn_map_new(cx), tarn_map_new(cx), tarn_map_new(cx), s, known};
   *p = (pf_proof){.L = L, .from = TARN_NONE, .to = TARN_NONE, .range = tarn_map_new(cx)};
   if (!tarn_sx_is(s, "proof") || s->n < 2) tarn_sx_error(cx, s, "(proof NAME …) is expected");
   p->output = s->kid[1]->text;

@@ -23,8 +23,22 @@ static bool one_value(const tarn_tensor *t) {
 
 /* ---------------------------------------------------------------- constants */
 
-static uint64_t hash_of(const tarn_tensor *t) {
+uint64_t pf_fingerprint(const tarn_tensor *t) {
   return tarn_hash_bytes(t->data, tarn_tensor_bytes(t), 0);
+}
+
+void pf_bounds_of(const tarn_tensor *t, double bounds[2]) {
+  bool nan = false;
+  bounds[0] = INFINITY, bounds[1] = -INFINITY;
+  for (int64_t i = 0, n = tarn_tensor_count(t); i < n; i++) {
+    tarn_value v = tarn_tensor_get(t, i);
+    double x = tarn_dtype_is_float(t->dtype) ? v.d
+               : t->dtype == TARN_U64        ? (double)(uint64_t)v.i
+                                             : (double)v.i;
+    bounds[0] = fmin(bounds[0], x), bounds[1] = fmax(bounds[1], x);
+    nan |= isnan(x);
+  }
+  if (nan) bounds[0] = -INFINITY, bounds[1] = INFINITY;
 }
 
 tarn_term pf_stand_in(tarn_lang *L, tarn_term t) {
@@ -32,29 +46,25 @@ tarn_term pf_stand_in(tarn_lang *L, tarn_term t) {
   const tarn_tensor *v = x->op == TARN_OP_CONST ? tarn_payload_get(L, x->payload)->tensor : NULL;
   if (!v || tarn_tensor_count(v) <= PF_WRITTEN || tarn_tensor_bytes(v) <= PF_BYTES || one_value(v))
     return TARN_NONE;
-  return tarn_input(L, tarn_format(tarn_lang_ctx(L), PF_CONST "%016" PRIx64, hash_of(v)), x->type);
+  return tarn_input(L, tarn_format(tarn_lang_ctx(L), PF_CONST "%016" PRIx64, pf_fingerprint(v)),
+                    x->type);
 }
 
 static void fingerprint(writing *w, const tarn_tensor *t) {
-  double lo = INFINITY, hi = -INFINITY;
-  tarn_buf_fmt(w->b, " (hash \"%016" PRIx64 "\")", hash_of(t));
-  for (int64_t i = 0, n = tarn_tensor_count(t); i < n; i++) {
-    tarn_value v = tarn_tensor_get(t, i);
-    double x = tarn_dtype_is_float(t->dtype) ? v.d
-               : t->dtype == TARN_U64        ? (double)(uint64_t)v.i
-                                             : (double)v.i;
-    lo = fmin(lo, x), hi = fmax(hi, x);
-  }
-  tarn_buf_str(w->b, " (range ");
-  tarn_buf_double(w->b, lo);
+  double v[2];
+  pf_bounds_of(t, v);
+  tarn_buf_fmt(w->b, " (hash \"%016" PRIx64 "\") (range ", pf_fingerprint(t));
+  tarn_buf_double(w->b, v[0]);
   tarn_buf_str(w->b, " ");
-  tarn_buf_double(w->b, hi);
+  tarn_buf_double(w->b, v[1]);
   tarn_buf_str(w->b, ")");
 }
 
-static void constant(writing *w, uint32_t payload) {
+static void constant(writing *w, tarn_term c) {
+  uint32_t payload = tarn_term_get(w->L, c)->payload;
   const tarn_payload *p = tarn_payload_get(w->L, payload);
   const tarn_tensor *t = p->tensor;
+  bool carried = w->p->carried && tarn_map_get(w->p->carried, c);
   tarn_buf_str(w->b, "(tensor ");
   tarn_sx_string(w->b, p->name, strlen(p->name));
   tarn_buf_str(w->b, " ");
@@ -66,7 +76,7 @@ static void constant(writing *w, uint32_t payload) {
       tarn_fx_print(w->L, w->b, tarn_fx_const(w->L, t->dtype, v.d));
     else tarn_fx_print(w->L, w->b, tarn_fx_iconst(w->L, t->dtype, v.i));
     tarn_buf_str(w->b, ")");
-  } else if (tarn_tensor_bytes(t) <= PF_BYTES) {
+  } else if (carried || tarn_tensor_bytes(t) <= PF_BYTES) {
     tarn_buf_str(w->b, " (bytes)");
     tarn_push(w->cx, &w->bytes, payload);
   } else fingerprint(w, t);
@@ -109,7 +119,7 @@ static void node(writing *w, tarn_term t, uint32_t named) {
              tarn_tensor_count(tarn_payload_get(w->L, x->payload)->tensor) > PF_WRITTEN;
   uint32_t body = x->op == TARN_OP_NEST ? nest(w, x->payload) : 0;
   tarn_buf_fmt(w->b, "\n  (node %%%u ", named);
-  if (big) constant(w, x->payload);
+  if (big) constant(w, t);
   else {
     tarn_buf_fmt(w->b, "(%s", tarn_op_info(x->op)->text);
     if (x->op == TARN_OP_NEST) tarn_buf_fmt(w->b, " !%u", body);

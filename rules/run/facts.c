@@ -8,8 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-enum { SMALL = 4096 }; /* bytes: constants up to this are computed at once */
-
 static facts unknown(void) {
   facts f;
   memset(&f, 0, sizeof f); /* padding too: the bytes are a key */
@@ -59,7 +57,7 @@ static void scan(tarn_saturation *s, const tarn_tensor *t, facts *f) {
 static void facts_const(tarn_saturation *s, uint32_t payload, facts *f) {
   const tarn_tensor *t = tarn_payload_get(s->L, payload)->tensor;
   f->constant = 1;
-  if (tarn_tensor_bytes(t) <= SMALL) f->value = payload;
+  if (tarn_tensor_bytes(t) <= R_SMALL) f->value = payload;
   scan(s, t, f);
 }
 
@@ -167,29 +165,20 @@ static unsigned facts_join(void *user, const tarn_egraph *g, uint64_t *a, uint64
 
 /* ---------------------------------------------------------------- small constants computed */
 
-static bool small_type(tarn_lang *L, uint32_t type) {
-  const tarn_type *t = tarn_type_get(L, type);
-  return !t->tuple && tarn_type_count(t) > 0 &&
-         (uint64_t)tarn_type_count(t) * tarn_dtype_size(t->dtype) <= SMALL;
-}
-
 static void fold_node(tarn_ctx *cx, void *arg) {
   job *j = arg;
   tarn_saturation *s = j->s;
   const tarn_eg_node *n = j->n;
-  tarn_term kid[16], t;
-  uint32_t evidence[16], type = (uint32_t)tarn_eg_data(s->g, RA_TYPE, j->cls);
+  uint32_t value[R_FOLD_KIDS], evidence[R_FOLD_KIDS];
+  uint32_t type = (uint32_t)tarn_eg_data(s->g, RA_TYPE, j->cls);
   (void)cx;
-  if (n->n == 0 || n->n > 16 || !small_type(s->L, type)) return;
-  for (uint32_t i = 0; i < n->n; i++) {
-    uint32_t v = sat_facts(s, n->kids[i])->value;
-    if (v == TARN_NONE) return;
-    kid[i] = tarn_mk(s->L, TARN_OP_CONST, v, NULL, 0);
-    evidence[i] = tarn_eg_add(s->g, TARN_OP_CONST, v, NULL, 0);
-  }
-  t = tarn_mk(s->L, n->op, n->payload, kid, n->n);
-  tarn_tensor *out;
-  tarn_eval(s->L, &t, 1, NULL, 0, TARN_STRICT, NULL, &out);
+  if (n->n > R_FOLD_KIDS) return;
+  for (uint32_t i = 0; i < n->n; i++)
+    if ((value[i] = sat_facts(s, n->kids[i])->value) == TARN_NONE) return;
+  const tarn_tensor *out = r_fold(s->L, n->op, n->payload, type, value, n->n);
+  if (!out) return;
+  for (uint32_t i = 0; i < n->n; i++)
+    evidence[i] = tarn_eg_add(s->g, TARN_OP_CONST, value[i], NULL, 0);
   tarn_payload p = {.kind = TARN_P_CONST, .name = "folded", .type = type, .tensor = out};
   uint32_t c = tarn_eg_add(s->g, TARN_OP_CONST, tarn_payload_intern(s->L, &p), NULL, 0);
   if (c != TARN_NONE)
@@ -205,8 +194,8 @@ static void facts_modify(void *user, tarn_egraph *g, uint32_t cls, uint32_t caus
   for (uint32_t n = tarn_eg_next_node(g, cls, TARN_NONE); n != TARN_NONE;
        n = tarn_eg_next_node(g, cls, n)) {
     tarn_eg_node x = tarn_eg_node_at(g, n);
-    uint32_t kids[16], node = n;
-    if (x.n == 0 || x.n > 16) continue;
+    uint32_t kids[R_FOLD_KIDS], node = n;
+    if (x.n == 0 || x.n > R_FOLD_KIDS) continue;
     memcpy(kids, x.kids, x.n * sizeof *kids);
     x.kids = kids;
     job j = {.s = s, .n = &x, .value = (void *)&node, .cls = cls, .ok = true};

@@ -47,10 +47,10 @@ awk '/^tarn> /{ on = 1 } /^```$/ { on = 0 } on' docs/exploring.md >"$work/sessio
 sed -n 's/^tarn> //p' "$work/session" | "$tarn" explore - --free >"$work/out" || fail "the session of docs/exploring.md fails"
 diff <(grep -v '^tarn> ' "$work/session" | timeless) <(timeless <"$work/out") || fail "docs/exploring.md shows another session"
 [ "$(wc -l <"$work/out")" -gt 5 ] || fail "no session in docs/exploring.md"
-awk '/^```$/ { on = 0 } on; /^\$ tarn explore --free --rules bench\/egraph\/lambda/ { on = 1 }' docs/proofs.md | tail -n +2 >"$work/shown"
+awk '/^```$/ { on = 0 } on; /^\$ tarn explore --free --rules bench\/egraph\/lambda/ { on = 1 }' docs/free-proofs.md | tail -n +2 >"$work/shown"
 try 0 explore --free --rules bench/egraph/lambda.rules --scheduler backoff --cost none \
   --prove "(if (= (var a) (var b)) (+ (var a) (var a)) (+ (var a) (var b)))" "(+ (var a) (var b))"
-diff "$work/shown" <(sed -n '/^proved/,$p' "$work/out") || fail "docs/proofs.md shows another proof"
+diff "$work/shown" <(sed -n '/^proved/,$p' "$work/out") || fail "docs/free-proofs.md shows another proof"
 block docs/library.md "c compile" | diff - examples/compile/compile.c || fail "docs/library.md shows another compile than there is"
 block docs/library.md c | diff - examples/egraph/shifts.c || fail "docs/library.md shows another example than there is"
 

@@ -42,6 +42,29 @@ head -c 3000 "$work/proof" >"$work/bad" && wrong "half a proof"
 echo 'nonsense' >"$work/bad" && wrong "nonsense"
 refused 2 usage -- proof burn "$work/proof"
 
+# What is said of a constant that is too long to be written is the model's, or it is assumed.
+values() { awk -v n="$1" -v m="$2" 'BEGIN { for (i = 0; i < n; i++) printf " %d", (i * 37) % m }'; }
+gathered() { # M: a table of numbers below M, through bytes
+  echo "(compute (map (add \$0 \$1)) (compute (map (cast i32 \$0)) (compute (map (cast u8 \$0)) (gather 0
+    (const i32 ((512 4) ())$(values 2048 "$1")) (input i ((8) ()) i64)))) (input x ((8 4) ()) i32))"
+}
+gathered 256 >"$work/bytes.term"
+gathered 799 >"$work/more.term"
+for name in bytes more; do try 0 compile "$work/$name.term" -o "$work/$name" --explain "$work/$name.chain"; done
+grep -q 'rule recast' "$work/bytes.chain" || fail "recast is not used"
+hash() { grep -o 'hash "[^"]*"' "$work/$1.chain" | head -n 1; }
+try 0 proof check "$work/bytes.chain" --strict --model "$work/bytes.term"
+try 1 proof check "$work/bytes.chain" --strict
+grep -q 'step 10: the constant [0-9a-f]* lies between 0 and 255' "$work/out" || fail "the range is not assumed"
+try 0 proof check "$work/bytes.chain"
+sed "s/$(hash bytes)/$(hash more)/" "$work/bytes.chain" >"$work/forged"
+try 1 proof check "$work/forged" --strict --replay --model "$work/more.term"
+grep -q 'the elements of c lie between 0 and 798, not 0 and 255' "$work/out" || fail "a wrong range"
+try 1 proof check "$work/forged" --strict
+sed 's/range 0 255/range 0 798/' "$work/forged" >"$work/forged.2"
+try 1 proof check "$work/forged.2" --strict --model "$work/more.term"
+grep -q 'WRONG at step 10' "$work/out" || fail "not found at its step"
+
 # A proof of one's own rule needs that rule.
 echo '(family mine (rule twice (compute (map (add $0 $0)) ?x) => (compute (map (mul $0 2.0)) ?x)))' >"$work/my.rules"
 try 0 explore --rules "$work/my.rules" --prove '(compute (map (add $0 $0)) (input x ((3) ()) f32))' \
