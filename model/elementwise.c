@@ -124,26 +124,34 @@ void im_do_cast_like(im_node *n) {
   cast(n, to, n->in[1]->stored);
 }
 
+/* A bound that is no number does not bind: ONNX's text is x < min ? min : x. */
+static double binding(double bound, double none) { return isnan(bound) ? none : bound; }
+
 void im_do_clip_by_attributes(im_node *n) {
-  im_param p[] = {{"lo", im_attr_real(n, "min", -3.402823466385288598e+38), 0},
-                  {"hi", im_attr_real(n, "max", 3.402823466385288598e+38), 0}};
+  double lo = im_attr_real(n, "min", -3.402823466385288598e+38),
+         hi = im_attr_real(n, "max", 3.402823466385288598e+38);
+  im_param p[] = {{"lo", binding(lo, -INFINITY), 0}, {"hi", binding(hi, INFINITY), 0}};
   im_set(n, 0, im_elp(n, "(min (max $0 lo) hi)", p, 2, 1, im_arg(n, 0)));
 }
 
 /* A bound that is known goes into the expression, whatever it is made of. */
-static tarn_term bound(im_node *n, uint32_t i) {
+static tarn_term bound(im_node *n, uint32_t i, double none) {
   tarn_term t = im_opt(n, i);
+  im_param p = {"none", none, 0};
   if (t == TARN_NONE) return t;
   im_dims d = im_shape(n, t);
+  bool real = tarn_dtype_is_float(im_type(n, t));
   if (im_count(&d) != 1) im_bad(n, "a bound is not a scalar");
-  if (!n->in[i]->fixed) return t;
+  im_alike(n, 0, i);
+  t = im_reshape(n, t, 0, d.d);
+  if (!n->in[i]->fixed) return real ? im_elp(n, "(select (isnan $0) none $0)", &p, 1, 1, t) : t;
   const tarn_tensor *x = im_known(n, n->in[i], "a bound");
   tarn_value v = tarn_tensor_get(x, 0);
-  return im_scalar(n, x->dtype, v.d, v.i);
+  return im_scalar(n, x->dtype, real ? binding(v.d, none) : v.d, v.i);
 }
 
 void im_do_clip(im_node *n) {
-  tarn_term x = im_arg(n, 0), lo = bound(n, 1), hi = bound(n, 2);
+  tarn_term x = im_arg(n, 0), lo = bound(n, 1, -INFINITY), hi = bound(n, 2, INFINITY);
   if (lo != TARN_NONE && hi != TARN_NONE) x = im_el(n, "(min (max $0 $1) $2)", 3, x, lo, hi);
   else if (lo != TARN_NONE) x = im_el(n, "(max $0 $1)", 2, x, lo);
   else if (hi != TARN_NONE) x = im_el(n, "(min $0 $1)", 2, x, hi);
