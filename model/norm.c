@@ -34,15 +34,20 @@ static void training_outputs(im_node *n, tarn_term mean, tarn_term var) {
   im_set_as(n, 2, im_elp(n, blend, p, 1, 2, im_arg(n, 4), flat(n, var)), n->given[4]);
 }
 
+/* A list counts as one channel: (N,1). */
 void im_do_batch_norm(im_node *n) {
   tarn_term x = im_arg(n, 0);
-  im_dims d = im_shape(n, x);
+  im_dims d = im_shape(n, x), given = d;
+  if (d.n == 1) {
+    d.d[d.n++] = 1;
+    x = im_reshape(n, x, d.n, d.d);
+  }
   im_param eps = {"eps", im_attr_real(n, "epsilon", 1e-5f), 0};
   bool training = im_attr_int(n, "training_mode", 0);
   im_attr_ignore(n, "momentum");
   if (n->version < 9 && im_attr_int(n, "spatial", 1) != 1)
     im_bad(n, "spatial = 0 is not supported");
-  if (d.n < 2) im_bad(n, "the input has %u dims, at least 2 are needed", d.n);
+  if (d.n < 2) im_bad(n, "the input is a scalar");
   tarn_term scale = im_channel(n, im_arg(n, 1), d.n), bias = im_channel(n, im_arg(n, 2), d.n);
   tarn_term mean = im_channel(n, im_arg(n, 3), d.n), var = im_channel(n, im_arg(n, 4), d.n);
   if (training) {
@@ -51,14 +56,14 @@ void im_do_batch_norm(im_node *n) {
   }
   tarn_term y = im_elp(n, normalised, &eps, 1, 5, x, mean, var, scale, bias);
   if (im_shape(n, y).d[1] != d.d[1]) im_bad(n, "the parameters do not have one entry per channel");
-  im_set(n, 0, y);
+  im_set(n, 0, im_reshape(n, y, given.n, given.d));
 }
 
 /* x (N,G,…) normalised over all but the first two axes, scale and bias of shape `per`, then back.
  */
 static tarn_term by_group(im_node *n, tarn_term x, int64_t group, double epsilon) {
   im_dims d = im_shape(n, x);
-  if (d.n < 3 || group < 1 || d.d[1] % group)
+  if (d.n < 2 || group < 1 || d.d[1] % group)
     im_bad(n, "%u dims, group %lld", d.n, (long long)group);
   int64_t rest = d.d[0] && group ? im_count(&d) / (d.d[0] * group) : 0;
   int64_t split[] = {d.d[0], group, rest};
@@ -73,7 +78,7 @@ void im_do_instance_norm(im_node *n) {
   tarn_term x = im_arg(n, 0), mean, var;
   im_dims d = im_shape(n, x);
   im_param eps = {"eps", im_attr_real(n, "epsilon", 1e-5f), 0};
-  if (d.n < 3) im_bad(n, "the input has %u dims, at least 3 are needed", d.n);
+  if (d.n < 2) im_bad(n, "the input has %u dims, at least 2 are needed", d.n);
   moments(n, x, axes_from(2, d.n), &mean, &var);
   tarn_term scale = im_channel(n, im_arg(n, 1), d.n), bias = im_channel(n, im_arg(n, 2), d.n);
   im_set(n, 0, im_elp(n, normalised, &eps, 1, 5, x, mean, var, scale, bias));
@@ -232,7 +237,7 @@ void im_do_lrn(im_node *n) {
   tarn_term x = im_arg(n, 0);
   im_dims d = im_shape(n, x);
   int64_t size = im_attr_int(n, "size", 0), one = 1;
-  if (d.n < 3 || size < 1 || size > INT32_MAX)
+  if (d.n < 2 || size < 1 || size > INT32_MAX)
     im_bad(n, "%u dims, size %lld", d.n, (long long)size);
   im_param p[] = {{"alpha", im_attr_real(n, "alpha", 1e-4f) / (double)size, 0},
                   {"beta", im_attr_real(n, "beta", 0.75), 0},
