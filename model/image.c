@@ -1,11 +1,10 @@
-/* Images: grids, samples at the points of a grid or in boxes, patches put back, crops around the
- * middle. */
+/* Images: grids, samples in boxes, patches put back, crops around the middle. */
 #include "model/import.h"
 #include <math.h>
 #include <string.h>
 
-im_handler im_do_affine_grid, im_do_center_crop_pad, im_do_col2im, im_do_grid_sample,
-    im_do_roi_align, im_do_max_roi_pool;
+im_handler im_do_affine_grid, im_do_center_crop_pad, im_do_col2im, im_do_roi_align,
+    im_do_max_roi_pool;
 
 /* ---------------------------------------------------------------- AffineGrid */
 
@@ -146,176 +145,6 @@ void im_do_col2im(im_node *n) {
   im_set(n, 0, tarn_compute(n->L, sum, &v, 1));
 }
 
-/* ---------------------------------------------------------------- GridSample */
-
-typedef enum padding { ZEROS, BORDER, REFLECTION } padding;
-
-typedef struct grid {
-  im_node *n;
-  uint32_t r;
-  int64_t extent[TARN_MAX_DIMS]; /* of the image */
-  padding padding;
-  bool align;
-  tarn_term base[TARN_MAX_DIMS]; /* the pixel of the first tap, along each axis */
-  tarn_term part[TARN_MAX_DIMS]; /* how far the point lies behind it */
-  int taps, first;               /* the first tap's distance from the base */
-} grid;
-
-static tarn_term padded(const grid *g, tarn_term v, uint32_t axis) {
-  double last = (double)(g->extent[axis] - 1), lo = g->align ? 0 : -0.5;
-  double range = g->align ? last : last + 1;
-  im_param p[] = {{"last", last, 0},
-                  {"lo", lo, 0},
-                  {"range", range, 0},
-                  {"twice", 2 * range, 0},
-                  {"top", lo + 2 * range, 0}};
-  if (g->padding == ZEROS) return v;
-  if (g->padding == REFLECTION && range > 0) {
-    v = im_elp(g->n, "(fmod (abs (sub $0 lo)) twice)", p, 5, 1, v);
-    v = im_elp(g->n, "(select (lt range $0) (sub top $0) (add lo $0))", p, 5, 1, v);
-  }
-  return im_elp(g->n, "(max 0 (min last $0))", p, 5, 1, v);
-}
-
-/* Coordinates between -1 and 1 as pixels; what is no number, or far away, lies outside. */
-static void read_points(grid *g, tarn_term at, bool smooth, bool nearest) {
-  im_node *n = g->n;
-  tarn_term v[3], far = TARN_NONE;
-  uint32_t last = g->r + 1;
-  for (uint32_t k = 0; k < g->r; k++) {
-    double e = (double)g->extent[k];
-    im_param p[] = {{"scale", (g->align ? e - 1 : e) / 2, 0}, {"half", g->align ? 0 : 0.5, 0}};
-    v[k] = im_pick(n, at, last, g->r - 1 - k);
-    v[k] = im_elp(n, "(sub (mul (add $0 1) scale) half)", p, 2, 1, v[k]);
-    tarn_term is = im_el(n, "(not (lt (abs $0) 1e15))", 1, v[k]);
-    far = far == TARN_NONE ? is : im_el(n, "(or $0 $1)", 2, far, is);
-  }
-  for (uint32_t k = 0; k < g->r; k++) {
-    v[k] = im_el(n, "(select $1 -1e15 $0)", 2, v[k], far);
-    if (!smooth) v[k] = padded(g, v[k], k);
-    g->base[k] = im_el(n, nearest ? "(round $0)" : "(floor $0)", 1, v[k]);
-    g->part[k] = im_el(n, "(sub $0 $1)", 2, v[k], g->base[k]);
-  }
-  g->taps = nearest ? 1 : smooth ? 4 : 2;
-  g->first = smooth ? -1 : 0;
-}
-
-/* What all taps of a point read, along further axes of the points: (N,P…,taps…). */
-typedef struct taps {
-  tarn_term index, inside, weight; /* inside, weight TARN_NONE: all, 1 */
-} taps;
-
-static tarn_term both(im_node *n, const char *text, tarn_term a, tarn_term b) {
-  return a == TARN_NONE ? b : b == TARN_NONE ? a : im_el(n, text, 2, a, b);
-}
-
-/* (N,P…) -> (N,P…,1…) */
-static tarn_term before_taps(const grid *g, tarn_term t) {
-  im_dims d = im_shape(g->n, t);
-  for (uint32_t k = 0; k < g->r; k++) d.d[d.n++] = 1;
-  return im_reshape(g->n, t, d.n, d.d);
-}
-
-/* The weights along one axis: i the number of a tap.  Keys' cubic has a = -0.75. */
-static tarn_term weights_of(const grid *g, uint32_t axis, tarn_term i) {
-  tarn_term f = before_taps(g, g->part[axis]);
-  if (g->taps == 1) return TARN_NONE;
-  if (g->taps == 2) return im_el(g->n, "(select (eq $1 0) (sub 1 $0) $0)", 2, f, i);
-  tarn_term d = im_el(g->n, "(abs (sub $0 $1))", 2, f, i);
-  return im_el(g->n,
-               "(select (le $0 1) (add 1 (mul (mul $0 $0) (sub (mul 1.25 $0) 2.25)))"
-               " (add 3 (mul $0 (sub (mul $0 (sub 3.75 (mul 0.75 $0))) 6))))",
-               1, d);
-}
-
-/* 0, 1, … from the first tap on, along its axis of the taps. */
-static tarn_term numbers_of(const grid *g, uint32_t axis) {
-  int64_t dim[TARN_MAX_DIMS] = {0};
-  for (uint32_t k = 0; k < 1 + 2 * g->r; k++) dim[k] = k == 1 + g->r + axis ? g->taps : 1;
-  tarn_term i = im_iota(g->n, im_type(g->n, g->base[axis]), g->taps);
-  im_param p[] = {{"first", g->first, 0}};
-  return im_elp(g->n, "(add $0 first)", p, 1, 1, im_reshape(g->n, i, 1 + 2 * g->r, dim));
-}
-
-static void add_axis(const grid *g, taps *t, uint32_t axis) {
-  im_node *n = g->n;
-  tarn_term i = numbers_of(g, axis);
-  im_param p[] = {{"last", (double)(g->extent[axis] - 1), 0}, {"extent", 0, g->extent[axis]}};
-  tarn_term at = im_el(n, "(add $0 $1)", 2, before_taps(g, g->base[axis]), i);
-  if (g->padding != ZEROS) at = padded(g, at, axis);
-  else
-    t->inside =
-        both(n, "(and $0 $1)", t->inside, im_elp(n, "(and (le 0 $0) (le $0 last))", p, 1, 1, at));
-  at = im_elp(n, "(cast i64 (max 0 (min last $0)))", p, 1, 1, at);
-  t->index = im_elp(n, "(add (mul $0 extent) $1)", p, 2, 2, t->index, at);
-  t->weight = both(n, "(mul $0 $1)", t->weight, weights_of(g, axis, i));
-}
-
-/* A further axis for the channels. */
-static tarn_term over_channels(im_node *n, tarn_term t) {
-  im_dims d = im_shape(n, t);
-  d.d[d.n++] = 1;
-  return im_reshape(n, t, d.n, d.d);
-}
-
-/* x (N·D…, C): (N,P…,C). What has no weight has no part in the result, infinite or not. */
-static tarn_term sampled(const grid *g, tarn_term x, int64_t batch) {
-  im_node *n = g->n;
-  int64_t dim[TARN_MAX_DIMS] = {batch};
-  for (uint32_t k = 0; k < 2 * g->r; k++) dim[1 + k] = 1;
-  taps t = {im_reshape(n, im_iota(n, TARN_I64, batch), 1 + 2 * g->r, dim), TARN_NONE, TARN_NONE};
-  for (uint32_t k = 0; k < g->r; k++) add_axis(g, &t, k);
-  tarn_term v = im_gather(n, x, 0, t.index);
-  if (t.weight != TARN_NONE) {
-    t.weight = im_cast(n, t.weight, im_type(n, x));
-    t.inside = both(n, "(and $0 $1)", t.inside, im_el(n, "(not (eq $0 0))", 1, t.weight));
-    v = im_el(n, "(mul $0 $1)", 2, v, over_channels(n, t.weight));
-  }
-  if (t.inside != TARN_NONE) v = im_el(n, "(select $1 $0 0)", 2, v, over_channels(n, t.inside));
-  uint32_t mask = ((1u << g->r) - 1) << (1 + g->r);
-  return im_reduce(n, v, mask, TARN_NONE, TARN_RED_SUM, false);
-}
-
-static void check_grid(im_node *n, const im_dims *x, const im_dims *g) {
-  bool fits = x->n == g->n && (x->n == 4 || x->n == 5) && g->d[g->n - 1] == (int64_t)x->n - 2 &&
-              g->d[0] == x->d[0];
-  if (!fits) im_bad(n, "only images (N,C,H,W) with a grid (N,H,W,2), or those with one more dim");
-  if (!tarn_dtype_is_float(im_type(n, im_arg(n, 0)))) im_bad(n, "only images of floats");
-}
-
-/* (N,C,D…) -> (N·D…, C) */
-static tarn_term rows_of_channels(im_node *n, tarn_term x) {
-  im_dims d = im_shape(n, x);
-  uint32_t p[TARN_MAX_DIMS] = {0};
-  for (uint32_t i = 2; i < d.n; i++) p[i - 1] = i;
-  p[d.n - 1] = 1;
-  int64_t rows[] = {im_count(&d) / d.d[1], d.d[1]};
-  return im_reshape(n, im_permute(n, x, p), 2, rows);
-}
-
-void im_do_grid_sample(im_node *n) {
-  tarn_term x = im_arg(n, 0), at = im_arg(n, 1);
-  im_dims d = im_shape(n, x), dg = im_shape(n, at);
-  check_grid(n, &d, &dg);
-  const char *mode = im_attr_str(n, "mode", "bilinear");
-  const char *outside = im_attr_str(n, "padding_mode", "zeros");
-  bool nearest = strcmp(mode, "nearest") == 0;
-  bool smooth = strcmp(mode, "bicubic") == 0 || strcmp(mode, "cubic") == 0;
-  grid g = {.n = n, .r = d.n - 2, .align = im_attr_int(n, "align_corners", 0) != 0};
-  if (strcmp(outside, "border") == 0) g.padding = BORDER;
-  else if (strcmp(outside, "reflection") == 0) g.padding = REFLECTION;
-  else if (strcmp(outside, "zeros") != 0) im_bad(n, "padding_mode %s is unknown", outside);
-  if (!nearest && !smooth && strcmp(mode, "bilinear") != 0 && strcmp(mode, "linear") != 0)
-    im_bad(n, "mode %s is unknown", mode);
-  if (im_count(&d) == 0) im_bad(n, "the image has no elements");
-  memcpy(g.extent, d.d + 2, g.r * sizeof *g.extent);
-  read_points(&g, at, smooth, nearest);
-  tarn_term y = sampled(&g, rows_of_channels(n, x), d.d[0]);
-  uint32_t p[TARN_MAX_DIMS] = {0, d.n - 1};
-  for (uint32_t i = 2; i < d.n; i++) p[i] = i - 1;
-  im_set(n, 0, im_permute(n, y, p));
-}
-
 /* ---------------------------------------------------------------- RoiAlign */
 
 #define MOST_SAMPLES 64
@@ -404,9 +233,9 @@ static tarn_term aligned(const boxes *b, tarn_term x, tarn_term batch, side y, s
   tarn_term inside =
       im_el(n, "(and $0 $1)", 2, beside(n, y.inside, false), beside(n, u.inside, true));
   inside = im_el(n, "(and $1 (not (eq $0 0)))", 2, weight, inside);
-  tarn_term v = im_gather(n, rows_of_channels(n, x), 0, at);
-  v = im_el(n, "(select $1 (mul $0 $2) 0)", 3, v, over_channels(n, inside),
-            over_channels(n, im_cast(n, weight, im_type(n, v))));
+  tarn_term v = im_gather(n, im_rows_of_channels(n, x), 0, at);
+  v = im_el(n, "(select $1 (mul $0 $2) 0)", 3, v, im_over_channels(n, inside),
+            im_over_channels(n, im_cast(n, weight, im_type(n, v))));
   return im_reduce(n, v, 1u << 2 | 1u << 4, TARN_NONE, max ? TARN_RED_MAX : TARN_RED_SUM, false);
 }
 

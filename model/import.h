@@ -322,6 +322,12 @@ tarn_term im_within(im_node *n, tarn_term index, int64_t least, int64_t most);
 /* ---- quant.c ---- */
 /* A quantised operand as numbers: (x - zero) · scale; zero may be TARN_NONE. */
 tarn_term im_dequantised(im_node *n, tarn_term x, tarn_term scale, tarn_term zero);
+/* An index that is 0 where the node's results do not count. */
+tarn_term im_index_that_counts(im_node *n, tarn_term index);
+
+/* ---- sample.c ---- */
+tarn_term im_rows_of_channels(im_node *n, tarn_term x); /* (N,C,D…) -> (N·D…, C) */
+tarn_term im_over_channels(im_node *n, tarn_term t);    /* a further axis of extent 1 */
 /* saturate(round(x / scale) + zero), in the type of zero, or without one in type t. */
 tarn_term im_quantised(im_node *n, tarn_term x, tarn_term scale, tarn_term zero, tarn_dtype t);
 /* The product of matrices of bytes in i32, zero points taken away first. */
