@@ -70,7 +70,7 @@ static int64_t windows_along(im_node *n, const im_window *w, uint32_t i, int64_t
   int64_t wide = x + w->b[i] + w->a[i], room = wide - reach(w, i);
   int64_t k = tarn_floordiv(room, w->s[i]) + 1;
   if (ceil_mode && room % w->s[i] && k * w->s[i] < x + w->b[i]) k++;
-  if (k < 0)
+  if (k < 1)
     im_bad(n, "a window of %lld does not fit in %lld", (long long)(wide - room), (long long)wide);
   return k;
 }

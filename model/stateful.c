@@ -85,12 +85,16 @@ void im_do_causal_conv(im_node *n) {
   im_dims da = im_shape(n, x);
   if (da.d[2] != d.d[2] + k - 1)
     im_bad(n, "past_state does not have k - 1 = %lld", (long long)k - 1);
+  if (n->nout > 1) im_set(n, 1, im_cut(n, x, 2, d.d[2], d.d[2] + k - 1, 1));
+  if (d.d[2] == 0) {
+    im_set(n, 0, im_arg(n, 0));
+    return;
+  }
   im_window win;
   im_window_read(n, &win, &da, &k, false);
   tarn_term y = im_conv(n, x, w, d.d[1], &win);
   if (bias != TARN_NONE) y = im_el(n, "(add $0 $1)", 2, y, im_channel(n, bias, 3));
   im_set(n, 0, activated(n, y));
-  if (n->nout > 1) im_set(n, 1, im_cut(n, x, 2, d.d[2], d.d[2] + k - 1, 1));
 }
 
 /* ---------------------------------------------------------------- LinearAttention */

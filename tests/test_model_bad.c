@@ -99,6 +99,16 @@ static const struct {
      "node c (Conv): auto_pad MAYBE is unknown"},
     {"in x f32 1,3,5,5\nin w f32 2,3,3,3\nin b f32 3\nnode Conv c x w b -> y\nout y",
      "node c (Conv): the bias does not have one entry per output channel"},
+    {"in x f32 1,3,2,5\nin w f32 2,3,3,3\nnode Conv c x w -> y : strides=2,2\nout y",
+     "node c (Conv): a window of 3 does not fit in 2"},
+    {"in x f32 1,3,2,5\nnode MaxPool p x -> y i : kernel_shape=3,3\nout i",
+     "node p (MaxPool): a window of 3 does not fit in 2"},
+    {"opset 19\nin x f32 1,3,2,5\nin w f32 2,3,3,3\nin o f32 1,18,1,3\nnode DeformConv d x w o -> "
+     "y\nout y",
+     "node d (DeformConv): a window of 3 does not fit in 2"},
+    {"opset 19\nin x f32 1,3,4,5\nin w f32 2,3,3,3\nin o f32 1,18,2,2\nnode DeformConv d x w o -> "
+     "y\nout y",
+     "node d (DeformConv): the offset is not (batch, 18, places)"},
     {"in x f32 1,3,0,5\nin w f32 2,3,3,3\nnode Conv c x w -> y\nout y",
      "node c (Conv): a window of 3 does not fit in 0"},
     {"in x f32 1,3,5,5\nnode MaxPool p x -> y\nout y", "node p (MaxPool): kernel_shape is missing"},
