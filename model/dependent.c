@@ -142,12 +142,148 @@ static void non_max_suppression(im_node *n) {
   im_set_tensor(n, 0, t);
 }
 
+/* ---------------------------------------------------------------- Unique */
+
+/* Parts of a tensor: its elements, or its slices along an axis. Part i, element k of it stands at
+ * i · by + k / inner · outer + k % inner. */
+typedef struct parts {
+  const tarn_tensor *x;
+  int64_t count, size, by, inner, outer;
+} parts;
+
+static parts parts_of(im_node *n) {
+  const tarn_tensor *x = im_known(n, n->in[0], "its input");
+  parts p = {.x = x, .count = tarn_tensor_count(x), .size = 1, .by = 1, .inner = 1};
+  if (!im_attr(n, "axis")) return p;
+  uint32_t axis = im_axis(n, im_attr_int(n, "axis", 0), x->n);
+  p.count = x->dim[axis];
+  p.size = 1;
+  for (uint32_t i = 0; i < x->n; i++) {
+    if (i != axis) p.size *= x->dim[i];
+    if (i > axis) p.inner *= x->dim[i];
+  }
+  p.by = p.inner;
+  p.outer = p.inner * p.count;
+  return p;
+}
+
+static int64_t place(const parts *p, int64_t part, int64_t k) {
+  return part * p->by + k / p->inner * p->outer + k % p->inner;
+}
+
+/* A NaN comes last, and is like any other. */
+static int by_value(tarn_dtype t, tarn_value a, tarn_value b) {
+  if (t == TARN_U64) return (uint64_t)a.i < (uint64_t)b.i ? -1 : (uint64_t)a.i > (uint64_t)b.i;
+  if (!tarn_dtype_is_float(t)) return a.i < b.i ? -1 : a.i > b.i;
+  if (isnan(a.d) || isnan(b.d)) return isnan(a.d) - isnan(b.d);
+  return a.d < b.d ? -1 : a.d > b.d;
+}
+
+static int by_part(const parts *p, int64_t a, int64_t b) {
+  int order = 0;
+  for (int64_t k = 0; k < p->size && !order; k++)
+    order = by_value(p->x->dtype, tarn_tensor_get(p->x, place(p, a, k)),
+                     tarn_tensor_get(p->x, place(p, b, k)));
+  return order;
+}
+
+/* Numbers of the parts in ascending order, of equals the first one first: merged runs. */
+static int64_t *ascending(im_node *n, const parts *p) {
+  int64_t *from = TARN_ARRAY(n->cx, int64_t, p->count + 1),
+          *to = TARN_ARRAY(n->cx, int64_t, p->count + 1);
+  for (int64_t i = 0; i < p->count; i++) from[i] = i;
+  for (int64_t run = 1; run < p->count; run *= 2) {
+    for (int64_t lo = 0; lo < p->count; lo += 2 * run) {
+      int64_t middle = lo + run < p->count ? lo + run : p->count,
+              hi = middle + run < p->count ? middle + run : p->count, a = lo, b = middle;
+      for (int64_t k = lo; k < hi; k++)
+        to[k] =
+            a < middle && (b == hi || by_part(p, from[a], from[b]) <= 0) ? from[a++] : from[b++];
+    }
+    int64_t *other = from;
+    from = to, to = other;
+  }
+  return from;
+}
+
+typedef struct kinds {
+  int64_t count;
+  int64_t *of;    /* by part */
+  int64_t *first; /* part of each kind, and how many there are of it */
+  int64_t *times;
+} kinds;
+
+static kinds new_kinds(im_node *n, int64_t many) {
+  return (kinds){0, TARN_ARRAY(n->cx, int64_t, many + 1), TARN_ARRAY(n->cx, int64_t, many + 1),
+                 TARN_ARRAY(n->cx, int64_t, many + 1)};
+}
+
+/* Parts that are equal; the kinds ascend. */
+static kinds kinds_of(im_node *n, const parts *p) {
+  const int64_t *at = ascending(n, p);
+  kinds k = new_kinds(n, p->count);
+  for (int64_t i = 0; i < p->count; i++) {
+    if (i == 0 || by_part(p, at[i - 1], at[i]) != 0) k.first[k.count++] = at[i];
+    k.of[at[i]] = k.count - 1;
+    k.times[k.count - 1]++;
+  }
+  return k;
+}
+
+/* The kinds in the order in which they come. */
+static kinds in_order(im_node *n, const kinds *k, int64_t many) {
+  kinds to = new_kinds(n, many);
+  int64_t *number = TARN_ARRAY(n->cx, int64_t, k->count + 1);
+  for (int64_t i = 0; i < many; i++) {
+    int64_t kind = k->of[i];
+    if (k->first[kind] == i) {
+      to.first[to.count] = i;
+      to.times[to.count] = k->times[kind];
+      number[kind] = to.count++;
+    }
+    to.of[i] = number[kind];
+  }
+  return to;
+}
+
+static void set_numbers(im_node *n, uint32_t output, const int64_t *v, int64_t count) {
+  tarn_tensor *t = im_new(n, TARN_I64, 1, &count);
+  for (int64_t i = 0; i < count; i++) tarn_tensor_set(t, i, (tarn_value){.i = v[i]});
+  im_set_tensor(n, output, t);
+}
+
+static tarn_tensor *kept(im_node *n, const parts *p, const kinds *k) {
+  int64_t dim[TARN_MAX_DIMS] = {k->count};
+  bool whole = im_attr(n, "axis") != NULL;
+  if (whole) memcpy(dim, p->x->dim, sizeof dim);
+  if (whole) dim[im_axis(n, im_attr_int(n, "axis", 0), p->x->n)] = k->count;
+  tarn_tensor *t = im_new(n, p->x->dtype, whole ? p->x->n : 1, dim);
+  parts to = *p;
+  to.outer = p->inner * k->count;
+  for (int64_t i = 0; i < k->count; i++)
+    for (int64_t e = 0; e < p->size; e++)
+      tarn_tensor_set(t, place(&to, i, e), tarn_tensor_get(p->x, place(p, k->first[i], e)));
+  return t;
+}
+
+static void unique(im_node *n) {
+  parts p = parts_of(n);
+  kinds k = kinds_of(n, &p);
+  if (!im_attr_int(n, "sorted", 1)) k = in_order(n, &k, p.count);
+  n->m->nfolded++;
+  im_set_tensor(n, 0, kept(n, &p, &k));
+  set_numbers(n, 1, k.first, k.count);
+  set_numbers(n, 2, k.of, p.count);
+  set_numbers(n, 3, k.times, k.count);
+}
+
 /* ---------------------------------------------------------------- the operators */
 
 static const struct {
   const char *op;
   im_handler *run;
-} folded[] = {{"NonZero", non_zero}, {"NonMaxSuppression", non_max_suppression}};
+} folded[] = {
+    {"NonZero", non_zero}, {"NonMaxSuppression", non_max_suppression}, {"Unique", unique}};
 
 void im_do_data_dependent(im_node *n) {
   bool known = true;

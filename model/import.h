@@ -192,6 +192,9 @@ void im_pack(tarn_buf *b, const ProtobufCMessage *m);
 
 /* ---- attr.c: attributes; each look-up marks the attribute as understood ---- */
 const Onnx__AttributeProto *im_attr(im_node *n, const char *name); /* NULL when absent */
+/* A sparse one as a dense one; *stored: as in im_val.  sparse.c */
+tarn_tensor *im_sparse(tarn_ctx *cx, const Onnx__SparseTensorProto *t, const char *dir,
+                       const char *what, int32_t *stored);
 int64_t im_attr_int(im_node *n, const char *name, int64_t otherwise);
 double im_attr_real(im_node *n, const char *name, double otherwise);
 const char *im_attr_str(im_node *n, const char *name, const char *otherwise);

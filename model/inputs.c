@@ -15,17 +15,34 @@ void im_settle_empty(im *m, im_val *v) {
 
 static int32_t stored_type(int32_t onnx) { return im_stored_name(onnx) ? onnx : 0; }
 
+static const char *initializer_text(im *m, const char *name) {
+  return tarn_format(m->cx, "%s: initializer %s", m->file, name);
+}
+
+static void define_initializer(im *m, im_scope *s, const char *name, const tarn_tensor *t,
+                               int32_t stored) {
+  im_val *v = im_define(m, s, name);
+  if (v->t != TARN_NONE)
+    tarn_raise(m->cx, TARN_BAD_INPUT, "%s: defined twice", initializer_text(m, name));
+  *v = (im_val){tarn_constant(m->L, name, t, t->n), t, true, stored, NULL};
+}
+
+/* It has that of its values. */
+static const char *sparse_name(const Onnx__SparseTensorProto *t) {
+  return tarn_onnx_text(t->values ? t->values->name : NULL);
+}
+
 void im_load_initializers(im *m, im_scope *s, const Onnx__GraphProto *g) {
-  if (g->n_sparse_initializer)
-    tarn_raise(m->cx, TARN_BAD_INPUT, "%s: sparse initializers are not supported", m->file);
   for (size_t i = 0; i < g->n_initializer; i++) {
-    const char *name = tarn_onnx_text(g->initializer[i]->name);
-    const char *what = tarn_format(m->cx, "%s: initializer %s", m->file, name);
-    tarn_tensor *t = im_tensor(m->cx, g->initializer[i], m->dir, what);
-    im_val *v = im_define(m, s, name);
-    if (v->t != TARN_NONE) tarn_raise(m->cx, TARN_BAD_INPUT, "%s: defined twice", what);
-    *v = (im_val){tarn_constant(m->L, name, t, t->n), t, true,
-                  stored_type(g->initializer[i]->data_type), NULL};
+    const char *name = tarn_onnx_text(g->initializer[i]->name), *what = initializer_text(m, name);
+    define_initializer(m, s, name, im_tensor(m->cx, g->initializer[i], m->dir, what),
+                       stored_type(g->initializer[i]->data_type));
+  }
+  for (size_t i = 0; i < g->n_sparse_initializer; i++) {
+    int32_t stored;
+    const char *name = sparse_name(g->sparse_initializer[i]), *what = initializer_text(m, name);
+    tarn_tensor *t = im_sparse(m->cx, g->sparse_initializer[i], m->dir, what, &stored);
+    define_initializer(m, s, name, t, stored);
   }
 }
 
@@ -144,6 +161,8 @@ static bool is_initialised(const Onnx__GraphProto *g, const Onnx__ValueInfoProto
   bool is = false;
   for (size_t i = 0; i < g->n_initializer; i++)
     is |= strcmp(tarn_onnx_text(g->initializer[i]->name), tarn_onnx_text(v->name)) == 0;
+  for (size_t i = 0; i < g->n_sparse_initializer; i++)
+    is |= strcmp(sparse_name(g->sparse_initializer[i]), tarn_onnx_text(v->name)) == 0;
   return is;
 }
 void im_check_bindings(im *m, const Onnx__GraphProto *g) {

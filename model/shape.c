@@ -41,7 +41,17 @@ void im_do_constant(im_node *n) {
       constant_list(n, a, kinds[i].real, kinds[i].list);
       return;
     }
-  im_bad(n, "no attribute of a supported kind gives its value");
+  if ((a = im_attr(n, "sparse_value"))) {
+    int32_t stored;
+    if (!a->sparse_tensor) im_bad(n, "attribute sparse_value is not a sparse tensor");
+    im_set_tensor(n, 0,
+                  im_sparse(n->cx, a->sparse_tensor, n->m->dir, "attribute sparse_value", &stored));
+    n->out[0].stored = stored;
+    return;
+  }
+  if (im_attr(n, "value_string") || im_attr(n, "value_strings"))
+    im_bad(n, "its value is a string: strings are not supported");
+  im_bad(n, "no attribute gives its value");
 }
 
 static void check_dims(im_node *n, const int64_t *dim, uint32_t k) {
