@@ -1,6 +1,7 @@
 /* Control flow that is decided during import: a branch is chosen, a loop is written out trip by
- * trip. */
+ * trip.  A condition of the run chooses among the values of both branches. */
 #include "model/import.h"
+#include "model/onnx.h"
 #include <string.h>
 
 im_handler im_do_if, im_do_loop, im_do_scan, im_do_unsupported, im_do_random;
@@ -11,9 +12,66 @@ static const Onnx__GraphProto *subgraph(im_node *n, const char *name) {
   return a->g;
 }
 
+/* ---------------------------------------------------------------- If */
+
+/* The values of a branch that counts when that bool holds. */
+static im_val *branch(im_node *n, const Onnx__GraphProto *g, tarn_term when) {
+  for (uint32_t k = 0; k < n->nout; k++) n->out[k] = (im_val){.t = TARN_NONE};
+  im_run_subgraph(n, g, when);
+  return tarn_copy(n->cx, n->out, n->nout * sizeof *n->out);
+}
+
+static const char *value_text(im_node *n, const im_val *v) {
+  if (v->list) return v->list->optional ? "an empty optional" : "a sequence";
+  const tarn_type *t = tarn_term_type(n->L, v->t);
+  return tarn_dims_text(n->cx, t->dtype, t->n, t->dim);
+}
+
+bool im_same_kind(const im_node *n, const im_val *a, const im_val *b) {
+  const tarn_type *s = tarn_term_type(n->L, a->t), *t = tarn_term_type(n->L, b->t);
+  if (a->list || b->list || a->stored != b->stored || s->dtype != t->dtype || s->n != t->n)
+    return false;
+  return memcmp(s->dim, t->dim, s->n * sizeof *s->dim) == 0;
+}
+
+/* Of the branch that the condition takes: an element of the other one, whatever it is, has no part
+ * in it. */
+static im_val chosen(im_node *n, uint32_t k, tarn_term condition, const im_val *yes,
+                     const im_val *no) {
+  const char *name = tarn_onnx_text(n->p->output[k]);
+  if (!*name) return *yes;
+  if (yes->t == no->t && yes->list == no->list) {
+    im_val same = *yes;
+    same.fixed &= no->fixed;
+    return same;
+  }
+  const char *condition_name = tarn_onnx_text(n->p->input[0]);
+  if (yes->list || no->list)
+    im_bad(n, "its output %s is %s, on a condition of the run: bind what decides %s with --set",
+           name, value_text(n, yes->list ? yes : no), condition_name);
+  if (!im_same_kind(n, yes, no))
+    im_bad(n,
+           "its output %s is %s or %s, on a condition of the run: bind what decides %s with --set",
+           name, value_text(n, yes), value_text(n, no), condition_name);
+  tarn_term t = im_el(n, "(select $2 $0 $1)", 3, yes->t, no->t, condition);
+  return (im_val){t, NULL, false, yes->stored, NULL};
+}
+
+/* Both branches, and a selection for each output. */
+static void select_branch(im_node *n, const Onnx__GraphProto *yes, const Onnx__GraphProto *no) {
+  tarn_term c = im_arg(n, 0);
+  im_dims d = im_shape(n, c);
+  if (im_count(&d) != 1 || im_type(n, c) != TARN_BOOL)
+    im_bad(n, "the condition is %s, not one bool", value_text(n, n->in[0]));
+  c = im_reshape(n, c, 0, d.d);
+  const im_val *a = branch(n, yes, c), *b = branch(n, no, im_el(n, "(not $0)", 1, c));
+  for (uint32_t k = 0; k < n->nout; k++) n->out[k] = chosen(n, k, c, &a[k], &b[k]);
+}
+
 void im_do_if(im_node *n) {
   const Onnx__GraphProto *yes = subgraph(n, "then_branch"), *no = subgraph(n, "else_branch");
-  im_run_subgraph(n, im_real(n, 0, "the condition") != 0 ? yes : no);
+  if (!im_is_known(n, 0)) select_branch(n, yes, no);
+  else im_run_subgraph(n, im_real(n, 0, "the condition") != 0 ? yes : no, TARN_NONE);
 }
 
 /* ---------------------------------------------------------------- trips */

@@ -286,9 +286,8 @@ static const struct {
     {"NonZero", non_zero}, {"NonMaxSuppression", non_max_suppression}, {"Unique", unique}};
 
 void im_do_data_dependent(im_node *n) {
-  bool known = true;
-  for (uint32_t i = 0; i < n->nin; i++) known &= !n->in[i] || n->in[i]->fixed;
-  if (!known) im_bad(n, "the shape of its output depends on values that are not constant");
+  if (!im_all_known(n))
+    im_bad(n, "the shape of its output depends on values that are not constant");
   for (size_t i = 0; i < sizeof folded / sizeof *folded; i++)
     if (strcmp(folded[i].op, n->op) == 0) {
       folded[i].run(n);

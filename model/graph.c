@@ -23,6 +23,7 @@ static im_scope *new_scope(im *m, im_scope *parent, const im_node *caller) {
   s->caller = caller;
   if (parent) s->opset = parent->opset, s->nopset = parent->nopset;
   s->depth = caller ? caller->scope->depth + 1 : 0;
+  s->when = caller ? caller->scope->when : TARN_NONE;
   return s;
 }
 
@@ -72,8 +73,10 @@ void im_take_results(im_node *n, im_scope *s, char *const *name, size_t count) {
   }
 }
 
-void im_run_subgraph(im_node *n, const Onnx__GraphProto *g) {
+void im_run_subgraph(im_node *n, const Onnx__GraphProto *g, tarn_term when) {
   im_scope *s = im_enter(n, n->scope);
+  if (when != TARN_NONE)
+    s->when = s->when == TARN_NONE ? when : im_el(n, "(and $0 $1)", 2, s->when, when);
   im_load_initializers(n->m, s, g);
   im_run_nodes(n->m, s, g->node, g->n_node);
   char **names = TARN_ARRAY(n->cx, char *, g->n_output + 1);
@@ -140,8 +143,7 @@ static const im_op *operator_of(im_node *n) {
 /* What comes out of a subgraph depends on what that reads, too, and says itself whether it is
  * fixed. */
 static void check_outputs(im_node *n) {
-  bool fixed = !n->inner;
-  for (uint32_t i = 0; i < n->nin; i++) fixed &= !n->in[i] || n->in[i]->fixed;
+  bool fixed = !n->inner && im_all_known(n);
   for (uint32_t k = 0; k < n->nout; k++) {
     const char *name = tarn_onnx_text(n->p->output[k]);
     if (*name && n->out[k].t == TARN_NONE)
@@ -211,7 +213,7 @@ const im_val *im_apply(im_node *n, const char *op, int64_t version, const tarn_t
   for (uint32_t i = 0; i < nin; i++) {
     if (in[i] == TARN_NONE) continue;
     c->in[i] = TARN_NEW(n->cx, im_val);
-    c->in[i]->t = in[i];
+    *c->in[i] = (im_val){.t = in[i], .fixed = im_all_known(n)};
     c->given[i] = im_type(n, in[i]);
   }
   row->run(c);

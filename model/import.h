@@ -47,6 +47,7 @@ typedef struct im_scope {
   const Onnx__OperatorSetIdProto *const *opset;
   size_t nopset;
   uint32_t depth;
+  tarn_term when; /* a bool of the run: what its nodes make counts only then; TARN_NONE: always */
 } im_scope;
 
 typedef struct im {
@@ -103,7 +104,8 @@ _Noreturn void im_bad(const im_node *n, const char *fmt, ...) TARN_PRINTF(2, 3);
 /* ---- graph.c: graphs, functions and subgraphs ---- */
 const char *im_domain(const char *d); /* "" for ONNX's own, however it is written */
 tarn_program *im_run(im *m, tarn_model_report *report);
-void im_run_subgraph(im_node *n, const Onnx__GraphProto *g); /* its outputs become n's */
+/* Its outputs become n's; they count only when that bool of the run holds (TARN_NONE: always). */
+void im_run_subgraph(im_node *n, const Onnx__GraphProto *g, tarn_term when);
 /* Its inputs are given by position; returns the values of its outputs. */
 im_val *im_run_body(im_node *n, const Onnx__GraphProto *g, const im_val *in, size_t nin);
 bool im_declared_type(const Onnx__ValueInfoProto *v, tarn_dtype *t, uint32_t *rank,
@@ -175,6 +177,10 @@ tarn_term im_stored_write(im_node *n, tarn_term t, int32_t onnx, bool saturate);
 void im_stored_check(im_node *n);   /* raises when the operator does not take such inputs */
 void im_stored_hand_on(im_node *n); /* what moves elements keeps their type */
 
+/* ---- control.c ---- */
+/* Both are tensors of one type and shape. */
+bool im_same_kind(const im_node *n, const im_val *a, const im_val *b);
+
 /* ---- sequence.c ---- */
 void im_list_check(im_node *n); /* raises when the operator does not take lists */
 
@@ -210,6 +216,7 @@ void im_attr_finish(im_node *n); /* raises when some attribute was never looked 
 /* ---- known.c: values that decide shapes ---- */
 const tarn_tensor *im_known(im_node *n, im_val *v, const char *what); /* raises unless v is fixed */
 bool im_is_known(im_node *n, uint32_t i); /* input i is there and fixed */
+bool im_all_known(const im_node *n);      /* all inputs that are there are */
 /* Input i as a list of integers (rank 0 or 1); raises unless it is fixed. */
 const int64_t *im_ints(im_node *n, uint32_t i, const char *what, uint32_t *count);
 /* Input i is one element: as it is; as an integer, which it must be; as a double, which may round a
@@ -315,6 +322,12 @@ tarn_term im_repeat(im_node *n, tarn_term t, uint32_t axis, int64_t each, int64_
 tarn_term im_softmax(im_node *n, tarn_term x, uint32_t mask);                 /* norm.c */
 tarn_term im_gather(im_node *n, tarn_term t, uint32_t axis, tarn_term index); /* slice.c */
 
+/* An index that is 0 where the node's results do not count. */
+tarn_term im_index_that_counts(im_node *n, tarn_term index);
+
+/* ---- sample.c ---- */
+tarn_term im_rows_of_channels(im_node *n, tarn_term x); /* (N,C,D…) -> (N·D…, C) */
+tarn_term im_over_channels(im_node *n, tarn_term t);    /* a further axis of extent 1 */
 /* ---- gather.c: indices that do not count from the end; one out of range is an error of the run */
 tarn_term im_rows(im_node *n, tarn_term x, tarn_term index);
 /* The element of each line along the axis: index has x's other dims. */
@@ -325,12 +338,6 @@ tarn_term im_within(im_node *n, tarn_term index, int64_t least, int64_t most);
 /* ---- quant.c ---- */
 /* A quantised operand as numbers: (x - zero) · scale; zero may be TARN_NONE. */
 tarn_term im_dequantised(im_node *n, tarn_term x, tarn_term scale, tarn_term zero);
-/* An index that is 0 where the node's results do not count. */
-tarn_term im_index_that_counts(im_node *n, tarn_term index);
-
-/* ---- sample.c ---- */
-tarn_term im_rows_of_channels(im_node *n, tarn_term x); /* (N,C,D…) -> (N·D…, C) */
-tarn_term im_over_channels(im_node *n, tarn_term t);    /* a further axis of extent 1 */
 /* saturate(round(x / scale) + zero), in the type of zero, or without one in type t. */
 tarn_term im_quantised(im_node *n, tarn_term x, tarn_term scale, tarn_term zero, tarn_dtype t);
 /* The product of matrices of bytes in i32, zero points taken away first. */

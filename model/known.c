@@ -1,6 +1,7 @@
 /* Values that decide shapes: computed by the reference interpreter while importing, within a
  * budget. */
 #include "model/import.h"
+#include "model/onnx.h"
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -27,13 +28,21 @@ static int64_t work_of(im_node *n, tarn_term root, int64_t limit) {
   return work;
 }
 
+/* The name of the node's input, or `it`. */
+static const char *name_of(const im_node *n, const im_val *v) {
+  for (uint32_t i = 0; i < n->nin && i < n->p->n_input; i++)
+    if (n->in[i] == v && *tarn_onnx_text(n->p->input[i])) return n->p->input[i];
+  return "it";
+}
+
 const tarn_tensor *im_known(im_node *n, im_val *v, const char *what) {
   if (!v || v->t == TARN_NONE) im_bad(n, "%s is missing", what);
   if (v->known) return v->known;
   const tarn_node *node = tarn_term_get(n->L, v->t);
   if (node->op == TARN_OP_CONST) return v->known = tarn_payload_get(n->L, node->payload)->tensor;
   if (!v->fixed)
-    im_bad(n, "%s depends on the inputs of the model: bind what decides it with --set", what);
+    im_bad(n, "%s depends on the inputs of the model: bind what decides %s with --set", what,
+           name_of(n, v));
   tarn_mark scratch = tarn_arena_mark(n->cx);
   int64_t work = work_of(n, v->t, IM_MAX_WORK - n->m->work);
   tarn_release(n->cx, scratch);
@@ -46,6 +55,12 @@ const tarn_tensor *im_known(im_node *n, im_val *v, const char *what) {
 }
 
 bool im_is_known(im_node *n, uint32_t i) { return i < n->nin && n->in[i] && n->in[i]->fixed; }
+
+bool im_all_known(const im_node *n) {
+  bool all = true;
+  for (uint32_t i = 0; i < n->nin; i++) all &= !n->in[i] || n->in[i]->fixed;
+  return all;
+}
 
 const int64_t *im_ints(im_node *n, uint32_t i, const char *what, uint32_t *count) {
   const tarn_tensor *t = im_known(n, i < n->nin ? n->in[i] : NULL, what);

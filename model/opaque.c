@@ -88,13 +88,21 @@ static tarn_payload payload_of(im_node *n, const tarn_attr *slots) {
 
 /* Nothing but constants below: the value takes the term's place, and nothing stays opaque. */
 static bool computed(im_node *n, uint32_t nout) {
-  for (uint32_t i = 0; i < n->nin; i++)
-    if (n->in[i] && !n->in[i]->fixed) return false;
+  if (!im_all_known(n)) return false;
   for (uint32_t i = 0; i < nout && i < n->nout; i++) {
     n->out[i].fixed = true;
     im_set_tensor(n, i, im_known(n, &n->out[i], "its value"));
   }
   return true;
+}
+
+static tarn_term with_indices_that_count(im_node *n, uint32_t payload, tarn_term *kid, uint32_t k) {
+  tarn_domain range;
+  tarn_term t = tarn_mk(n->L, TARN_OP_OPAQUE, payload, kid, k);
+  for (uint32_t i = 0; i < k; i++)
+    if (tarn_opaque_index(n->L, tarn_term_get(n->L, t), i, &range))
+      kid[i] = im_index_that_counts(n, kid[i]);
+  return tarn_mk(n->L, TARN_OP_OPAQUE, payload, kid, k);
 }
 
 void im_opaque(im_node *n, const uint32_t *out_type, uint32_t nout) {
@@ -103,7 +111,7 @@ void im_opaque(im_node *n, const uint32_t *out_type, uint32_t nout) {
   uint32_t k = kids_of(n, kid, &slots);
   tarn_payload p = payload_of(n, &slots);
   p.type = nout == 1 ? out_type[0] : tarn_type_tuple(n->L, nout, out_type);
-  tarn_term t = tarn_mk(n->L, TARN_OP_OPAQUE, tarn_payload_intern(n->L, &p), kid, k);
+  tarn_term t = with_indices_that_count(n, tarn_payload_intern(n->L, &p), kid, k);
   for (uint32_t i = 0; i < nout; i++) {
     int64_t which = i;
     im_set(n, i,

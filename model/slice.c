@@ -88,10 +88,35 @@ void im_do_split(im_node *n) {
 
 /* ---------------------------------------------------------------- Gather */
 
-tarn_term im_gather(im_node *n, tarn_term t, uint32_t axis, tarn_term index) {
+/* A constant whose elements all lie within the axis. */
+static bool lies_within(im_node *n, tarn_term index, int64_t extent) {
+  const tarn_node *x = tarn_term_get(n->L, index);
+  bool within = x->op == TARN_OP_CONST;
+  const tarn_tensor *v = within ? tarn_payload_get(n->L, x->payload)->tensor : NULL;
+  int64_t at;
+  for (int64_t i = 0; within && i < tarn_tensor_count(v); i++)
+    within = tarn_index_in(v->dtype, tarn_tensor_get(v, i).i, extent, &at);
+  return within;
+}
+
+static tarn_term zero_unless(im_node *n, tarn_term index, tarn_term when) {
+  return im_el(n, "(select $1 $0 0)", 2, index, when);
+}
+
+tarn_term im_index_that_counts(im_node *n, tarn_term index) {
+  tarn_term when = n->scope->when;
+  return when == TARN_NONE || im_all_known(n) ? index : zero_unless(n, index, when);
+}
+
+static tarn_term gather(im_node *n, tarn_term t, uint32_t axis, tarn_term index) {
   tarn_term kids[] = {t, index};
   int64_t a = axis;
   return tarn_mk(n->L, TARN_OP_GATHER, tarn_payload_ints(n->L, 1, &a), kids, 2);
+}
+
+tarn_term im_gather(im_node *n, tarn_term t, uint32_t axis, tarn_term index) {
+  bool within = n->scope->when != TARN_NONE && lies_within(n, index, im_shape(n, t).d[axis]);
+  return gather(n, t, axis, within ? index : im_index_that_counts(n, index));
 }
 
 /* index[i] = floor((a·i + b) / d) for all i: the map of a view. Tries the slope over the whole
@@ -164,8 +189,12 @@ void im_do_gather(im_node *n) {
   int64_t *at = TARN_ARRAY(n->cx, int64_t, count + 1), out[2 * TARN_MAX_DIMS];
   for (int64_t i = 0; i < count; i++) {
     int64_t v = tarn_tensor_get(known, i).i;
-    if (!tarn_index_in(known->dtype, v, d.d[axis], &at[i]))
+    if (tarn_index_in(known->dtype, v, d.d[axis], &at[i])) continue;
+    if (n->scope->when == TARN_NONE)
       im_bad(n, "index %lld is outside an axis of %lld", (long long)v, (long long)d.d[axis]);
+    n->inner = true; /* an error of the run, if it counts */
+    im_set(n, 0, gather(n, x, axis, zero_unless(n, index, n->scope->when)));
+    return;
   }
   if (d.n - 1 + di.n > TARN_MAX_DIMS) im_bad(n, "%u dims are too many", d.n - 1 + di.n);
   memcpy(out, d.d, axis * sizeof *out);

@@ -137,7 +137,7 @@ static const struct {
     {"in x f32 2,3\ninit s i64 3 : 6 1 0\nnode Reshape r x s -> y\nout y",
      "node r (Reshape): dim 2 is 0: the input has no such dim to copy"},
     {"in x f32 2,3\nin s i64 2\nnode Reshape r x s -> y\nout y",
-     "node r (Reshape): the shape depends on the inputs of the model: bind what decides it with "
+     "node r (Reshape): the shape depends on the inputs of the model: bind what decides s with "
      "--set"},
     {"in x f32 2,3\ninit s i64 2 : 2 -2\nnode Expand e x s -> y\nout y",
      "node e (Expand): extent -2"},

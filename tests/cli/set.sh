@@ -36,7 +36,11 @@ try 0 compile "$work/t.term" -o "$work/e" --set b=1,2,3 --json
 try 0 check "$work/e"
 refused 2 b -- run "$work/e" -i "b=$work/y.npy"
 
-refused 3 "depends on the inputs" If -- compile $model -o "$work/none" --set k=3,2 --set s=1
+# A condition of the run: the same program takes either branch. The shape must be known.
+try 0 compile $model -o "$work/f" --set k=3,2 --set s=0.5
+try 0 check "$work/f"
+try 0 run "$work/f" -i c=tests/cases/if_runtime_condition/in_c.npy -i x=$x -o "$work/f"
+refused 3 "depends on the inputs" "decides k" Reshape -- compile $model -o "$work/none" --set c=1 --set s=1
 refused 3 c=maybe bool -- compile $model -o "$work/none" --set c=maybe
 refused 3 k=1.5,2 i64 -- compile $model -o "$work/none" --set k=1.5,2
 refused 3 in_x.npy f32 i64 '(2,3)' '(2)' -- compile $model -o "$work/none" --set k=$x
