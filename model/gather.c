@@ -81,6 +81,22 @@ tarn_term im_along(im_node *n, tarn_term x, uint32_t axis, tarn_term index) {
   return im_gather(n, rows(n, x, d.n), 0, finished(&f));
 }
 
+tarn_term im_by_axis(im_node *n, tarn_term number, uint32_t count,
+                     tarn_term (*make)(im_node *n, uint32_t axis)) {
+  tarn_term each[TARN_MAX_DIMS];
+  im_dims d = im_shape(n, number);
+  if (im_count(&d) != 1 || count == 0 || tarn_dtype_is_float(im_type(n, number)))
+    im_bad(n, "the axis is not one integer of %u", count);
+  for (uint32_t i = 0; i < count; i++) {
+    each[i] = make(n, i);
+    im_val a = {.t = each[0]}, b = {.t = each[i]};
+    if (!im_same_kind(n, &a, &b))
+      im_bad(n, "the axis depends on the inputs of the model, and the shape on the axis: bind what "
+                "decides it with --set");
+  }
+  return im_gather(n, im_stack(n, 0, each, count), 0, im_reshape(n, number, 0, d.d));
+}
+
 /* Adds an element that is 0; one behind the last is read for an index that is out of range. */
 tarn_term im_within(im_node *n, tarn_term index, int64_t least, int64_t most) {
   im_param p[] = {{"least", 0, least}, {"most", 0, most}};

@@ -192,15 +192,15 @@ const char *im_onnx_dtype_name(int32_t onnx);
 /* `what` stands in messages. dir: where external data may lie; NULL: refused. May keep pointers
  * into t. */
 tarn_tensor *im_tensor(tarn_ctx *cx, const Onnx__TensorProto *t, const char *dir, const char *what);
+/* A sparse one as a dense one; *stored: as in im_val.  sparse.c */
+tarn_tensor *im_sparse(tarn_ctx *cx, const Onnx__SparseTensorProto *t, const char *dir,
+                       const char *what, int32_t *stored);
 /* The tensor as a message, which points to its data. */
 Onnx__TensorProto *im_tensor_proto(tarn_ctx *cx, const tarn_tensor *t, const char *name);
 void im_pack(tarn_buf *b, const ProtobufCMessage *m);
 
 /* ---- attr.c: attributes; each look-up marks the attribute as understood ---- */
 const Onnx__AttributeProto *im_attr(im_node *n, const char *name); /* NULL when absent */
-/* A sparse one as a dense one; *stored: as in im_val.  sparse.c */
-tarn_tensor *im_sparse(tarn_ctx *cx, const Onnx__SparseTensorProto *t, const char *dir,
-                       const char *what, int32_t *stored);
 int64_t im_attr_int(im_node *n, const char *name, int64_t otherwise);
 double im_attr_real(im_node *n, const char *name, double otherwise);
 const char *im_attr_str(im_node *n, const char *name, const char *otherwise);
@@ -319,19 +319,24 @@ void im_opaque(im_node *n, const uint32_t *out_type, uint32_t nout);
 
 /* Every element of an axis `each` times, the first `count` of them. */
 tarn_term im_repeat(im_node *n, tarn_term t, uint32_t axis, int64_t each, int64_t count);
-tarn_term im_softmax(im_node *n, tarn_term x, uint32_t mask);                 /* norm.c */
+tarn_term im_softmax(im_node *n, tarn_term x, uint32_t mask); /* norm.c */
+/* An index out of range is an error of the run, except where the node's results do not count. */
 tarn_term im_gather(im_node *n, tarn_term t, uint32_t axis, tarn_term index); /* slice.c */
-
 /* An index that is 0 where the node's results do not count. */
 tarn_term im_index_that_counts(im_node *n, tarn_term index);
 
 /* ---- sample.c ---- */
 tarn_term im_rows_of_channels(im_node *n, tarn_term x); /* (N,C,D…) -> (N·D…, C) */
 tarn_term im_over_channels(im_node *n, tarn_term t);    /* a further axis of extent 1 */
+
 /* ---- gather.c: indices that do not count from the end; one out of range is an error of the run */
 tarn_term im_rows(im_node *n, tarn_term x, tarn_term index);
 /* The element of each line along the axis: index has x's other dims. */
 tarn_term im_along(im_node *n, tarn_term x, uint32_t axis, tarn_term index);
+/* What is made for the axis among the first `count` whose number the run has; all must have one
+ * shape. */
+tarn_term im_by_axis(im_node *n, tarn_term number, uint32_t count,
+                     tarn_term (*make)(im_node *n, uint32_t axis));
 /* An index or a length in i64, as it is, of which the run is refused unless least <= it <= most. */
 tarn_term im_within(im_node *n, tarn_term index, int64_t least, int64_t most);
 

@@ -139,20 +139,14 @@ void im_do_arg_extreme(im_node *n) {
 
 /* Each element is the sum of the window that ends there, over the input with zeros before it; or
  * the product, with ones. */
-void im_do_cumulate(im_node *n) {
+static tarn_term cumulated(im_node *n, uint32_t axis) {
   bool product = strcmp(n->op, "CumProd") == 0;
   tarn_term x = im_arg(n, 0);
   im_dims d = im_shape(n, x);
-  uint32_t k;
-  const int64_t *a = im_ints(n, 1, "axis", &k);
-  if (k != 1) im_bad(n, "axis is not a scalar");
-  uint32_t axis = im_axis(n, *a, d.n), last[TARN_MAX_DIMS], back[TARN_MAX_DIMS], m = 0;
+  uint32_t last[TARN_MAX_DIMS], back[TARN_MAX_DIMS], m = 0;
   int64_t len = d.d[axis], one = 1;
   bool exclusive = im_attr_int(n, "exclusive", 0), reverse = im_attr_int(n, "reverse", 0);
-  if (len == 0) {
-    im_set(n, 0, x);
-    return;
-  }
+  if (len == 0) return x;
   for (uint32_t i = 0; i < d.n; i++)
     if (i != axis) last[m++] = i;
   last[m] = axis;
@@ -164,5 +158,13 @@ void im_do_cumulate(im_node *n) {
   uint32_t red = tarn_reducer_of(n->L, product ? TARN_RED_PROD : TARN_RED_SUM, im_type(n, x));
   w = tarn_compute(n->L, tarn_fn_reduce(n->L, tarn_fx_hole(n->L, 0), 1, red), &w, 1);
   w = im_permute(n, w, back);
-  im_set(n, 0, reverse ? im_cut(n, w, axis, len - 1, -1, -1) : w);
+  return reverse ? im_cut(n, w, axis, len - 1, -1, -1) : w;
+}
+
+void im_do_cumulate(im_node *n) {
+  uint32_t rank = im_shape(n, im_arg(n, 0)).n;
+  tarn_term axis = im_arg(n, 1);
+  im_set(n, 0,
+         im_is_known(n, 1) ? cumulated(n, im_axis(n, im_int(n, 1, "axis"), rank))
+                           : im_by_axis(n, axis, rank, cumulated));
 }

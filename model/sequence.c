@@ -1,6 +1,7 @@
 /* Sequences and optional values: lists of values that exist during import alone. How many elements
  * there are, and which one is meant, must be known then. */
 #include "model/import.h"
+#include "model/onnx.h"
 #include <string.h>
 
 im_handler im_do_sequence_construct, im_do_sequence_empty, im_do_sequence_at, im_do_sequence_insert,
@@ -81,9 +82,25 @@ void im_do_sequence_empty(im_node *n) {
   n->out[0] = value_of(n, new_list(n, 0));
 }
 
+/* The element at a position of the run. */
+static im_val element_of_run(im_node *n, const im_list *l) {
+  tarn_term *each = TARN_ARRAY(n->cx, tarn_term, l->n + 1), at = im_arg(n, 1);
+  im_dims d = im_shape(n, at);
+  if (im_count(&d) != 1) im_bad(n, "the position is not one number");
+  for (uint32_t i = 0; i < l->n; i++) {
+    each[i] = l->v[i].t;
+    if (!im_same_kind(n, &l->v[0], &l->v[i]))
+      im_bad(n, "the shape depends on the position: bind what decides %s with --set",
+             tarn_onnx_text(n->p->input[1]));
+  }
+  if (!l->n) im_bad(n, "a position of the run in a sequence of none");
+  tarn_term t = im_gather(n, im_stack(n, 0, each, l->n), 0, im_reshape(n, at, 0, d.d));
+  return (im_val){t, NULL, false, l->v[0].stored, NULL};
+}
+
 void im_do_sequence_at(im_node *n) {
   const im_list *l = list_arg(n);
-  n->out[0] = l->v[position(n, 1, l->n)];
+  n->out[0] = im_is_known(n, 1) ? l->v[position(n, 1, l->n)] : element_of_run(n, l);
 }
 
 void im_do_sequence_insert(im_node *n) {

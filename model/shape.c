@@ -158,6 +158,16 @@ static tarn_term band(im_node *n, tarn_term t, int64_t lo, int64_t hi) {
   return tarn_view(n->L, tarn_map_intern(n->L, &m), t);
 }
 
+/* The same for a bound that the run has. */
+static tarn_term band_of_run(im_node *n, tarn_term x, tarn_term k, bool upper) {
+  im_dims d = im_shape(n, x), dk = im_shape(n, k);
+  if (im_count(&dk) != 1 || im_type(n, k) != TARN_I64) im_bad(n, "k is not one i64");
+  tarn_term row = im_steps(n, d.n - 2, d.n, d.d[d.n - 2]),
+            column = im_steps(n, d.n - 1, d.n, d.d[d.n - 1]);
+  return im_el(n, upper ? "(select (le $3 (sub $2 $1)) $0 0)" : "(select (le (sub $2 $1) $3) $0 0)",
+               4, x, row, column, im_reshape(n, k, 0, dk.d));
+}
+
 static int64_t clamp(int64_t v, int64_t lo, int64_t hi) { return v < lo ? lo : v > hi ? hi : v; }
 
 void im_do_eye_like(im_node *n) {
@@ -177,8 +187,12 @@ void im_do_trilu(im_node *n) {
   tarn_term x = im_arg(n, 0);
   im_dims d = im_shape(n, x);
   bool upper = im_attr_int(n, "upper", 1);
-  int64_t k = im_opt(n, 1) == TARN_NONE ? 0 : im_int(n, 1, "k");
   if (d.n < 2) im_bad(n, "%u dims, at least 2 are needed", d.n);
+  if (im_opt(n, 1) != TARN_NONE && !im_is_known(n, 1)) {
+    im_set(n, 0, band_of_run(n, x, im_arg(n, 1), upper));
+    return;
+  }
+  int64_t k = im_opt(n, 1) == TARN_NONE ? 0 : im_int(n, 1, "k");
   k = clamp(k, -IM_MAX_EXTENT, IM_MAX_EXTENT);
   if (im_count(&d) == 0) im_set(n, 0, x);
   else im_set(n, 0, upper ? band(n, x, k, d.d[d.n - 1]) : band(n, x, 1 - d.d[d.n - 2], k + 1));

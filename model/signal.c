@@ -124,18 +124,10 @@ static tarn_term transform(im_node *n, tarn_term x, uint32_t axis, tarn_term mat
   return im_contract(n, x, lx, matrix, lm, lo, d.n);
 }
 
-void im_do_dft(im_node *n) {
+static tarn_term dft_along(im_node *n, uint32_t axis) {
   tarn_term x = im_arg(n, 0);
   im_dims d = im_shape(n, x);
   bool inverse = im_attr_int(n, "inverse", 0), onesided = im_attr_int(n, "onesided", 0);
-  if (d.n < 3 || d.d[d.n - 1] < 1 || d.d[d.n - 1] > 2)
-    im_bad(n, "the last dim holds neither real nor complex numbers");
-  if (!tarn_dtype_is_float(im_type(n, x))) im_bad(n, "integers are not supported");
-  bool by_input = n->version >= 20;
-  int64_t at =
-      by_input ? im_opt(n, 2) == TARN_NONE ? -2 : im_int(n, 2, "axis") : im_attr_int(n, "axis", 1);
-  if (at == -1) im_bad(n, "the last dim cannot be transformed");
-  uint32_t axis = im_axis(n, at < 0 ? at + 1 : at, d.n - 1);
   bool half = inverse && onesided;
   int64_t whole = half ? 2 * (d.d[axis] - 1) : d.d[axis];
   int64_t length = im_opt(n, 1) == TARN_NONE ? whole : length_of(n, 1, "dft_length");
@@ -145,7 +137,31 @@ void im_do_dft(im_node *n) {
   int64_t time = d.d[axis] < most ? d.d[axis] : most;
   tarn_term m = half ? half_fourier(n, im_type(n, x), time, length)
                      : fourier(n, im_type(n, x), time, length, bins, d.d[d.n - 1] == 2, inverse);
-  im_set(n, 0, transform(n, im_cut(n, x, axis, 0, time, 1), axis, m));
+  return transform(n, im_cut(n, x, axis, 0, time, 1), axis, m);
+}
+
+/* Among the dims but the last, which is not counted: a number below 0 is one more. */
+static tarn_term axis_of_run(im_node *n) {
+  im_param p = {"nowhere", 0, INT64_MAX};
+  tarn_term number = im_cast(n, im_arg(n, 2), TARN_I64);
+  return im_elp(n, "(select (lt $0 0) (select (eq $0 -1) nowhere (add $0 1)) $0)", &p, 1, 1,
+                number);
+}
+
+void im_do_dft(im_node *n) {
+  tarn_term x = im_arg(n, 0);
+  im_dims d = im_shape(n, x);
+  if (d.n < 3 || d.d[d.n - 1] < 1 || d.d[d.n - 1] > 2)
+    im_bad(n, "the last dim holds neither real nor complex numbers");
+  if (!tarn_dtype_is_float(im_type(n, x))) im_bad(n, "integers are not supported");
+  bool by_input = n->version >= 20, given = by_input && im_opt(n, 2) != TARN_NONE;
+  if (given && !im_is_known(n, 2) && !im_attr_int(n, "onesided", 0)) { /* else it gives the shape */
+    im_set(n, 0, im_by_axis(n, axis_of_run(n), d.n - 1, dft_along));
+    return;
+  }
+  int64_t at = given ? im_int(n, 2, "axis") : by_input ? -2 : im_attr_int(n, "axis", 1);
+  if (at == -1) im_bad(n, "the last dim cannot be transformed");
+  im_set(n, 0, dft_along(n, im_axis(n, at < 0 ? at + 1 : at, d.n - 1)));
 }
 
 /* (batch, samples, 1 or 2) -> windows (batch, frames, frame, parts), times the window, transformed.

@@ -297,9 +297,8 @@ static tarn_term extend(im_node *n, tarn_term t, uint32_t axis, int64_t before, 
   return tarn_concat(n->L, axis, part, k);
 }
 
-static tarn_term pad_all(im_node *n, const int64_t *pads, const int64_t *axes, uint32_t k,
-                         im_number value) {
-  tarn_term t = im_arg(n, 0);
+static tarn_term pad_all(im_node *n, tarn_term t, const int64_t *pads, const int64_t *axes,
+                         uint32_t k, im_number value) {
   uint32_t rank = im_shape(n, t).n, seen = 0;
   const char *mode = im_attr_str(n, "mode", "constant");
   bool constant = strcmp(mode, "constant") == 0;
@@ -323,8 +322,21 @@ void im_do_pad_by_attributes(im_node *n) {
   uint32_t k, rank = im_shape(n, im_arg(n, 0)).n;
   const int64_t *pads = im_attr_ints(n, "pads", &k);
   if (k != 2 * rank) im_bad(n, "%u pads for %u dims", k, rank);
-  im_set(n, 0,
-         pad_all(n, pads, NULL, rank, (im_number){TARN_F64, {.d = im_attr_real(n, "value", 0)}}));
+  im_number value = {TARN_F64, {.d = im_attr_real(n, "value", 0)}};
+  im_set(n, 0, pad_all(n, im_arg(n, 0), pads, NULL, rank, value));
+}
+
+static const im_number zero = {TARN_F64, {.d = 0}};
+
+/* A value that the run has, where a mask that is padded in the same way is false. */
+static tarn_term pad_of_run(im_node *n, const int64_t *pads, const int64_t *axes, uint32_t k) {
+  tarn_term x = im_arg(n, 0), value = im_arg(n, 2);
+  im_dims d = im_shape(n, x), dv = im_shape(n, value);
+  if (im_count(&dv) != 1) im_bad(n, "the value is not a single number");
+  im_alike(n, 0, 2);
+  tarn_term inside = im_fill(n, im_scalar(n, TARN_BOOL, 0, 1), d.n, d.d);
+  return im_el(n, "(select $0 $1 $2)", 3, pad_all(n, inside, pads, axes, k, zero),
+               pad_all(n, x, pads, axes, k, zero), im_reshape(n, value, 0, dv.d));
 }
 
 void im_do_pad(im_node *n) {
@@ -332,7 +344,9 @@ void im_do_pad(im_node *n) {
   const int64_t *pads = im_ints(n, 1, "pads", &k);
   const int64_t *axes = im_opt(n, 3) != TARN_NONE ? im_ints(n, 3, "axes", &ka) : NULL;
   if (k != 2 * (uint64_t)ka) im_bad(n, "%u pads for %u axes", k, ka);
-  im_number zero = {TARN_F64, {.d = 0}};
-  im_set(n, 0,
-         pad_all(n, pads, axes, ka, im_opt(n, 2) != TARN_NONE ? im_one(n, 2, "the value") : zero));
+  bool given = im_opt(n, 2) != TARN_NONE && im_attr_is(n, "mode", "constant", "constant");
+  if (given && !im_is_known(n, 2)) im_set(n, 0, pad_of_run(n, pads, axes, ka));
+  else
+    im_set(n, 0,
+           pad_all(n, im_arg(n, 0), pads, axes, ka, given ? im_one(n, 2, "the value") : zero));
 }
