@@ -82,19 +82,40 @@ int64_t tarn_hw_multiplies(tarn_lang *L, const tarn_hw *hw, uint32_t body, uint3
 }
 
 /* ---------------------------------------------------------------- instructions */
-const tarn_hw_instruction *tarn_hw_mover(const tarn_hw *hw, uint32_t transfer) {
-  for (uint32_t i = 0; i < hw->ninstruction; i++)
-    if (hw->instruction[i].does == TARN_HW_MOVES && hw->instruction[i].transfer == transfer)
-      return &hw->instruction[i];
-  return NULL;
-}
-const tarn_hw_instruction *tarn_hw_runner(const tarn_hw *hw, uint32_t intrinsic, bool clears) {
-  for (uint32_t i = 0; i < hw->ninstruction; i++) {
-    const tarn_hw_instruction *is = &hw->instruction[i];
-    if (is->does == TARN_HW_RUNS && is->intrinsic == intrinsic &&
-        (!clears || is->clear != TARN_NONE))
-      return is;
+/* Of a transfer: numbers of it that are fixed. */
+static uint32_t fixed_of(const tarn_hw *hw, const tarn_hw_instruction *x) {
+  const uint32_t place[] = {x->rows,   x->entries, x->stride, x->block,
+                            x->pad[0], x->pad[1],  x->pad[2], x->pad[3]};
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < sizeof place / sizeof *place; i++) {
+    tarn_hw_range r = tarn_hw_range_of(hw, x, place[i], 0);
+    n += r.lo == r.hi;
   }
+  return n;
+}
+const tarn_hw_instruction *tarn_hw_mover(const tarn_hw *hw, uint32_t transfer,
+                                         const int64_t *immediate) {
+  const tarn_hw_instruction *best = NULL;
+  for (uint32_t i = 0; i < hw->ninstruction; i++) {
+    const tarn_hw_instruction *x = &hw->instruction[i];
+    if (x->does != TARN_HW_MOVES || x->transfer != transfer) continue;
+    if (immediate && !tarn_hw_has(tarn_hw_range_of(hw, x, x->immediate, *immediate), *immediate))
+      continue;
+    if (!best || fixed_of(hw, x) < fixed_of(hw, best)) best = x; /* mostly there is one */
+  }
+  return best;
+}
+static bool starts(const tarn_hw *hw, const tarn_hw_instruction *x, tarn_hw_start start) {
+  tarn_hw_range clear = tarn_hw_range_of(hw, x, x->clear, 0);
+  tarn_hw_range goes_on = tarn_hw_range_of(hw, x, x->accumulate, 1);
+  if (start == TARN_HW_CLEARS) return tarn_hw_has(clear, 1);
+  return tarn_hw_has(clear, 0) && tarn_hw_has(goes_on, start == TARN_HW_GOES_ON);
+}
+const tarn_hw_instruction *tarn_hw_runner(const tarn_hw *hw, uint32_t intrinsic,
+                                          tarn_hw_start start, const tarn_hw_instruction *behind) {
+  const tarn_hw_instruction *x = behind ? behind + 1 : hw->instruction;
+  for (; x && x < hw->instruction + hw->ninstruction; x++)
+    if (x->does == TARN_HW_RUNS && x->intrinsic == intrinsic && starts(hw, x, start)) return x;
   return NULL;
 }
 int64_t tarn_hw_entry_elements(const tarn_hw *hw, tarn_dtype type) {

@@ -68,6 +68,17 @@ uint32_t tarn_hw_place_bits(const tarn_hw *hw, const tarn_hw_format *f, uint32_t
   return f->field[place].width - f->field[place].is_signed;
 }
 
+tarn_hw_range tarn_hw_range_of(const tarn_hw *hw, const tarn_hw_instruction *x, uint32_t place,
+                               int64_t absent) {
+  if (place == TARN_NONE) return (tarn_hw_range){absent, absent};
+  for (uint32_t i = 0; i < x->nis; i++)
+    if (x->is[i].field == place) return (tarn_hw_range){x->is[i].value, x->is[i].value};
+  const tarn_hw_format *f = &hw->format[x->format];
+  int64_t end = (int64_t)1 << tarn_hw_place_bits(hw, f, place);
+  bool negative = !tarn_hw_is_register(place) && f->field[place].is_signed;
+  return (tarn_hw_range){negative ? -end : 0, end - 1};
+}
+
 uint32_t tarn_hw_lanes(const tarn_hw *hw, tarn_dtype t) {
   uint32_t bits = (uint32_t)tarn_dtype_size(t) * 8;
   return hw->vector_bits > bits ? hw->vector_bits / bits : 1;

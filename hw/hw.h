@@ -407,11 +407,28 @@ TARN_API bool tarn_hw_scales(const tarn_hw *hw);
 /* Are the bodies of two products equal but for the order of factors? exchanged: with $0 and $1 of
  * the first as $1 and $0. */
 TARN_API bool tarn_hw_same_product(const tarn_lang *L, uint32_t a, uint32_t b, bool exchanged);
-/* The instruction that is a transfer, or issues an intrinsic (clears: and can make its result 0);
- * NULL: none. */
-TARN_API const tarn_hw_instruction *tarn_hw_mover(const tarn_hw *hw, uint32_t transfer);
+/* Numbers that an instruction can have in a place, lo to hi: one alone where (is …) fixes it;
+ * `absent` where it has no such place. */
+typedef struct tarn_hw_range {
+  int64_t lo, hi;
+} tarn_hw_range;
+TARN_API tarn_hw_range tarn_hw_range_of(const tarn_hw *hw, const tarn_hw_instruction *x,
+                                        uint32_t place, int64_t absent);
+static inline bool tarn_hw_has(tarn_hw_range r, int64_t v) { return v >= r.lo && v <= r.hi; }
+/* The instruction that is a transfer, of several the one that fixes the fewest of its numbers;
+ * immediate: and that can have this one, or NULL. NULL: none. */
+TARN_API const tarn_hw_instruction *tarn_hw_mover(const tarn_hw *hw, uint32_t transfer,
+                                                  const int64_t *immediate);
+/* What an instruction that issues an intrinsic does with what the result held. */
+typedef enum tarn_hw_start {
+  TARN_HW_GOES_ON, /* the meaning reads it, where it does */
+  TARN_HW_BEGINS,  /* it counts as 0: a flag (accumulate …) is 0 */
+  TARN_HW_CLEARS   /* nothing is computed, the result becomes 0: a flag (clear …) is 1 */
+} tarn_hw_start;
+/* The first of these instructions behind that one, or of all; NULL: none. */
 TARN_API const tarn_hw_instruction *tarn_hw_runner(const tarn_hw *hw, uint32_t intrinsic,
-                                                   bool clears);
+                                                   tarn_hw_start start,
+                                                   const tarn_hw_instruction *behind);
 /* Elements side by side in what an accelerator's units take of that type; 0: it has none, or
  * several lengths. */
 TARN_API int64_t tarn_hw_entry_elements(const tarn_hw *hw, tarn_dtype type);

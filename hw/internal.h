@@ -33,6 +33,8 @@ bool hw_part(hw_reader *r, const tarn_sx *list, const tarn_sx *s, tarn_hw *h, hw
 void hw_read_parts(hw_reader *r, tarn_hw *h, const hw_parts *parts);
 /* Is it possible: operands, entries, paths, fields, tokens (machine_check.c)? */
 void hw_check_machine(hw_reader *r, const tarn_sx *s, const tarn_hw *h);
+/* What an instruction has in its fields and registers, and what of it is fixed (fields.c). */
+void hw_check_places(hw_reader *r, const tarn_hw *h, const tarn_hw_instruction *x);
 
 /* tarn_hw_parse() and tarn_hw_load() of a machine on which as many others hang, one on another. */
 const tarn_hw *hw_parse(tarn_lang *L, const tarn_sx *s, uint32_t guests);

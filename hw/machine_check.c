@@ -116,9 +116,11 @@ static void check_transfer(const checking *c, const tarn_hw_transfer *t) {
     tarn_sx_error(c->r->cx, at, "transfer %s: rank %u: 1 (a row) or 2 (rows) is expected", t->name,
                   t->rank);
   if (t->intrinsic != TARN_NONE) check_on_the_way(c, at, t);
+  if (t->row_bytes && t->row_bytes < tarn_hw_transfer_bytes(h, t))
+    tarn_sx_error(c->r->cx, at, "transfer %s: a row of %lld bytes, an entry has %lld", t->name,
+                  (long long)t->row_bytes, (long long)tarn_hw_transfer_bytes(h, t));
 }
 
-/* ---------------------------------------------------------------- instructions */
 /* ---------------------------------------------------------------- instructions */
 static void holds(const checking *c, const tarn_hw_instruction *x, const tarn_hw_format *f,
                   uint32_t field, int64_t most, const char *of) {
@@ -231,6 +233,7 @@ static void check_instruction(const checking *c, uint32_t i) {
   }
   if (x->does == TARN_HW_RUNS) check_runs(c, x);
   if (x->does == TARN_HW_MOVES) check_moves(c, x);
+  hw_check_places(c->r, h, x);
 }
 static void check_token(const checking *c, uint32_t t) {
   bool popped = false, pushed = false;

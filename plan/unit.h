@@ -180,6 +180,10 @@ TARN_API int64_t tarn_unit_moves(const tarn_unit_plan *p, const tarn_unit_tensor
  * a transfer puts the entries of its rows apart. */
 TARN_API int64_t tarn_unit_packed_at(const tarn_unit_plan *p, const tarn_unit_tensor *t, int64_t n,
                                      int64_t entry);
+/* Entries of a row of a transfer, at most; of one whose entries it puts apart in its memory, 1:
+ * it does not. */
+TARN_API int64_t tarn_unit_longest_row(const tarn_hw *hw, uint32_t transfer);
+TARN_API int64_t tarn_unit_widest_block(const tarn_hw *hw, uint32_t transfer);
 TARN_API double tarn_unit_move_cycles(const tarn_hw *hw, const tarn_hw_transfer *t,
                                       const tarn_unit_move *m);
 
@@ -199,10 +203,12 @@ typedef struct tarn_unit_issue {
   uint8_t loop[TARN_MAX_DIMS];           /* number of the instruction's loop */
   uint32_t order[TARN_MAX_DIMS], nmicro; /* micro-ops: walks, outermost first */
   int64_t instructions, micro;           /* how many; micro-ops of one */
+  const tarn_hw_instruction *is[2]; /* that goes on, or clears; that begins: with the same loops */
 } tarn_unit_issue;
-/* The fewest cycles. Walks are given; false: no instruction of the machine can. */
+/* The fewest cycles. Walks are given, and the immediate where the intrinsic has one; false: no
+ * instruction of the machine can. */
 TARN_API bool tarn_unit_issue_of(const tarn_unit_plan *p, uint32_t intrinsic, bool clears,
-                                 tarn_unit_issue *i);
+                                 int64_t immediate, tarn_unit_issue *i);
 TARN_API double tarn_unit_issue_cycles(const tarn_hw *hw, uint32_t intrinsic,
                                        const tarn_unit_issue *i);
 

@@ -42,6 +42,8 @@ bool unit_result(unit_match *m, uint32_t memory, uint32_t transfer);
 /* An instruction of the unit has a flag by which the accumulators begin anew: nothing clears them.
  */
 bool unit_begins(const tarn_hw *hw, uint32_t intrinsic);
+/* Some instruction that issues the intrinsic can have this immediate. */
+bool unit_takes(const tarn_hw *hw, uint32_t intrinsic, int64_t immediate);
 /* The meaning of a map, $k being operand k; TARN_NONE: it is none, or reads its result otherwise
  * than asked. */
 uint32_t unit_meaning(const unit_match *m, uint32_t intrinsic, bool acc);

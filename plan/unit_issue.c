@@ -10,7 +10,7 @@
 
 typedef struct search {
   const tarn_hw *hw;
-  const tarn_hw_instruction *is;
+  const tarn_hw_instruction *is, *begins; /* that goes on, or clears; that begins, or NULL */
   const tarn_hw_intrinsic *x;
   bool clears;
   uint32_t used; /* loops of the instruction, as bits */
@@ -18,22 +18,76 @@ typedef struct search {
   double least;
 } search;
 
-static int64_t most_of(const tarn_hw_format *f, uint32_t field) {
-  if (field == TARN_NONE) return 0;
-  uint32_t bits = f->field[field].width - f->field[field].is_signed;
-  return bits > 40 ? (int64_t)1 << 40 : ((int64_t)1 << bits) - 1;
-}
 bool unit_begins(const tarn_hw *hw, uint32_t intrinsic) {
-  const tarn_hw_instruction *is = tarn_hw_runner(hw, intrinsic, false);
-  return is && is->accumulate != TARN_NONE;
+  return tarn_hw_runner(hw, intrinsic, TARN_HW_BEGINS, NULL) != NULL;
 }
-/* Do trips and factors fit the fields of loop k? */
-static bool fits(const search *q, const tarn_unit_walk *w, uint32_t k) {
-  const tarn_hw_format *f = &q->hw->format[q->is->format];
-  if (w->trips > most_of(f, q->is->loop[k])) return false;
-  for (uint32_t i = 0; i < q->is->nindex; i++)
-    if (w->step[q->is->index[i].operand] > most_of(f, q->is->index[i].factor[k])) return false;
+bool unit_takes(const tarn_hw *hw, uint32_t intrinsic, int64_t immediate) {
+  const tarn_hw_instruction *x = NULL;
+  bool any = false;
+  while ((x = tarn_hw_runner(hw, intrinsic, TARN_HW_GOES_ON, x))) {
+    any = true;
+    if (tarn_hw_has(tarn_hw_range_of(hw, x, x->immediate, immediate), immediate)) return true;
+  }
+  return !any;
+}
+/* Where nothing is computed, operands are nowhere. */
+static bool reads(const search *q, uint32_t operand) {
+  return !q->clears || operand + 1u == q->x->nop;
+}
+/* Can loop k of the instruction go along this walk? */
+static bool fits(const search *q, const tarn_hw_instruction *x, const tarn_unit_walk *w,
+                 uint32_t k) {
+  if (!tarn_hw_has(tarn_hw_range_of(q->hw, x, x->loop[k], 1), w->trips)) return false;
+  for (uint32_t i = 0; i < x->nindex; i++) {
+    uint32_t o = x->index[i].operand;
+    if (reads(q, o) &&
+        !tarn_hw_has(tarn_hw_range_of(q->hw, x, x->index[i].factor[k], 0), w->step[o]))
+      return false;
+  }
   return true;
+}
+typedef struct places { /* of an instruction, and what is in them */
+  uint32_t n;
+  uint32_t place[TARN_HW_LOOPS * (TARN_UNIT_OPERANDS + 1)];
+  int64_t value[TARN_HW_LOOPS * (TARN_UNIT_OPERANDS + 1)];
+} places;
+/* False: another number is there. */
+static bool put(places *p, uint32_t place, int64_t value) {
+  for (uint32_t i = 0; i < p->n; i++)
+    if (p->place[i] == place) return p->value[i] == value;
+  p->place[p->n] = place;
+  p->value[p->n++] = value;
+  return true;
+}
+/* Operands that one field of the micro-ops names go along them as one. */
+static bool named_as_one(const search *q, const tarn_hw_instruction *x) {
+  const tarn_unit_issue *i = &q->now;
+  for (uint32_t a = 0; a < x->nindex; a++)
+    for (uint32_t b = 0; b < a; b++) {
+      uint32_t o = x->index[a].operand, p = x->index[b].operand;
+      if (x->index[a].field != x->index[b].field || !reads(q, o) || !reads(q, p)) continue;
+      for (uint32_t w = 0; w < i->nwalk; w++)
+        if (i->by[w] != TARN_UNIT_LOOP && i->walk[w].step[o] != i->walk[w].step[p]) return false;
+    }
+  return true;
+}
+/* Has the instruction places for all numbers of its loops? */
+static bool encodes(const search *q, const tarn_hw_instruction *x) {
+  const tarn_unit_issue *i = &q->now;
+  places p = {.n = 0};
+  for (uint32_t k = 0; k < x->nloop; k++) {
+    const tarn_unit_walk *w = NULL;
+    for (uint32_t n = 0; n < i->nwalk; n++)
+      if (i->by[n] == TARN_UNIT_LOOP && i->loop[n] == k) w = &i->walk[n];
+    int64_t trips = w ? w->trips : 1;
+    if (!tarn_hw_has(tarn_hw_range_of(q->hw, x, x->loop[k], 1), trips)) return false;
+    if (!put(&p, x->loop[k], trips)) return false;
+    for (uint32_t n = 0; w && n < x->nindex; n++) {
+      uint32_t o = x->index[n].operand;
+      if (reads(q, o) && !put(&p, x->index[n].factor[k], w->step[o])) return false;
+    }
+  }
+  return named_as_one(q, x);
 }
 /* Micro-ops: sums outermost, so that as many issues as possible lie between two into one place. */
 static void order_micro(tarn_unit_issue *i) {
@@ -67,6 +121,7 @@ static void judge(search *q) {
   for (uint32_t w = 0; w < i->nwalk; w++)
     if (i->by[w] == TARN_UNIT_APART) i->instructions *= i->walk[w].trips;
   if (!q->clears && distance(q) < q->x->reuse) return;
+  if (!encodes(q, q->is) || (q->begins && !encodes(q, q->begins))) return;
   double micro = 0;
   if (q->is->steps != TARN_NONE) {
     if (i->micro > tarn_hw_depth(&q->hw->mem[q->is->steps]) / 2) return;
@@ -76,6 +131,8 @@ static void judge(search *q) {
   if (cost >= q->least) return;
   q->least = cost;
   q->best = *i;
+  q->best.is[0] = q->is;
+  q->best.is[1] = q->begins ? q->begins : q->is;
 }
 static void assign(search *q, uint32_t w) {
   tarn_unit_issue *i = &q->now;
@@ -83,9 +140,10 @@ static void assign(search *q, uint32_t w) {
     judge(q);
     return;
   }
-  bool apart = i->walk[w].sums && q->is->accumulate != TARN_NONE; /* the first trip is another */
+  bool apart = i->walk[w].sums && q->begins; /* the first trip is another */
   for (uint32_t k = 0; k < q->is->nloop && !apart; k++) {
-    if ((q->used >> k & 1) || !fits(q, &i->walk[w], k)) continue;
+    if ((q->used >> k & 1) || !fits(q, q->is, &i->walk[w], k)) continue;
+    if (q->begins && !fits(q, q->begins, &i->walk[w], k)) continue;
     i->by[w] = TARN_UNIT_LOOP;
     i->loop[w] = (uint8_t)k;
     q->used |= 1u << k;
@@ -120,17 +178,52 @@ static void merge(tarn_unit_issue *i) {
       break;
     }
 }
-bool tarn_unit_issue_of(const tarn_unit_plan *p, uint32_t intrinsic, bool clears,
+/* Have two instructions the same loops and micro-ops, and do they name operands by one field or by
+ * two alike? */
+static bool alike(const tarn_hw_instruction *a, const tarn_hw_instruction *b) {
+  if (a->nloop != b->nloop || a->steps != b->steps || a->step != b->step || a->nindex != b->nindex)
+    return false;
+  for (uint32_t i = 0; i < a->nindex; i++) {
+    if (a->index[i].operand != b->index[i].operand) return false;
+    if (a->step != TARN_NONE && a->index[i].field != b->index[i].field) return false;
+    for (uint32_t k = 0; k < i; k++)
+      if ((a->index[i].field == a->index[k].field) != (b->index[i].field == b->index[k].field))
+        return false;
+  }
+  return true;
+}
+/* With each instruction that begins as this one goes on. */
+static void with(search *q, const tarn_hw_instruction *is, const tarn_unit_issue *i,
+                 uint32_t intrinsic) {
+  const tarn_hw_instruction *x = NULL;
+  q->is = is;
+  q->begins = NULL;
+  q->now = *i;
+  if (q->clears || !unit_begins(q->hw, intrinsic)) {
+    assign(q, 0);
+    return;
+  }
+  while ((x = tarn_hw_runner(q->hw, intrinsic, TARN_HW_BEGINS, x))) {
+    if (!alike(is, x)) continue;
+    q->begins = x;
+    assign(q, 0);
+  }
+}
+bool tarn_unit_issue_of(const tarn_unit_plan *p, uint32_t intrinsic, bool clears, int64_t immediate,
                         tarn_unit_issue *i) {
-  search q = {.hw = p->hw, .x = &p->hw->intrin[intrinsic], .clears = clears, .least = 1e300};
   static const tarn_hw_instruction none = {
       .steps = TARN_NONE, .clear = TARN_NONE, .accumulate = TARN_NONE};
+  search q = {.hw = p->hw, .x = &p->hw->intrin[intrinsic], .clears = clears, .least = 1e300};
+  tarn_hw_start start = clears ? TARN_HW_CLEARS : TARN_HW_GOES_ON;
+  const tarn_hw_instruction *first = tarn_hw_runner(p->hw, intrinsic, TARN_HW_GOES_ON, NULL);
+  const tarn_hw_instruction *x = NULL;
   merge(i);
-  q.is = tarn_hw_runner(p->hw, intrinsic, clears);
-  if (!q.is && p->hw->ninstruction) return false;
-  if (!q.is) q.is = &none;
-  q.now = *i;
-  assign(&q, 0);
+  if (!p->hw->ninstruction) with(&q, &none, i, intrinsic);
+  while ((x = tarn_hw_runner(p->hw, intrinsic, start, x))) {
+    bool can =
+        clears || tarn_hw_has(tarn_hw_range_of(p->hw, x, x->immediate, immediate), immediate);
+    if (can && first && alike(first, x)) with(&q, x, i, intrinsic);
+  }
   if (q.least == 1e300) return false;
   *i = q.best;
   return true;

@@ -41,12 +41,11 @@ static bool is_flat(const tarn_unit_plan *p) {
   return flat;
 }
 /* Where a transfer puts entries of a row apart, a flat map is seen as rows of several entries. */
-static void widen(unit_match *m, const tarn_hw_transfer *x, uint32_t transfer) {
+static void widen(unit_match *m, uint32_t transfer) {
   tarn_unit_plan *p = m->p;
-  int64_t wide = x->row_bytes / tarn_hw_transfer_bytes(p->hw, x);
+  int64_t wide = tarn_unit_widest_block(p->hw, transfer);
   int64_t unit = wide * p->form.n;
   if (!is_flat(p) || wide < 2 || p->extent[p->columns] % unit) return;
-  if (!unit_has_blocks(p->hw, transfer)) return;
   p->wide = wide;
   p->rows = p->columns;
   p->unit[p->columns] = unit;
@@ -71,7 +70,7 @@ static bool by_transfer(unit_match *m, uint32_t read, uint32_t product, uint32_t
   p->wide = 0;
   if (!unit_lane(m, read)) return false;
   unit_fullest_rows(m);
-  if (flat) widen(m, x, transfer);
+  if (flat) widen(m, transfer);
   if (flat && !p->wide) return false;
   if (!unit_sums(m)) return false;
   tarn_unit_tensor *t = &p->tensor[p->sums];

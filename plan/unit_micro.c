@@ -4,9 +4,10 @@
 
 int64_t tarn_unit_new_micro(const tarn_unit_plan *p, tarn_unit_lists *seen,
                             const tarn_unit_stmt *s) {
-  const tarn_hw_instruction *is = tarn_hw_runner(p->hw, s->intrinsic, false);
+  (void)p;
+  const tarn_hw_instruction *is = s->issue.is[0];
   uint64_t h = 1;
-  if (!is || is->steps == TARN_NONE) return 0;
+  if (is->steps == TARN_NONE) return 0;
   for (uint32_t i = 0; i < is->nindex; i++) {
     uint32_t x = is->index[i].operand;
     if (s->operand[x] == TARN_NONE) continue;

@@ -39,7 +39,7 @@ static bool by_fold(unit_match *m, uint32_t i, uint32_t red) {
 /* ---------------------------------------------------------------- beside the accumulators */
 /* A result of the vector unit has a place of its own, apart from those of its operands. */
 static bool goes_anywhere(const tarn_hw *hw, uint32_t intrinsic) {
-  const tarn_hw_instruction *is = tarn_hw_runner(hw, intrinsic, false);
+  const tarn_hw_instruction *is = tarn_hw_runner(hw, intrinsic, TARN_HW_GOES_ON, NULL);
   uint32_t result = hw->intrin[intrinsic].nop - 1u;
   uint32_t field = TARN_NONE;
   for (uint32_t i = 0; is && i < is->nindex; i++)

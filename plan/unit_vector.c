@@ -37,7 +37,7 @@ uint32_t unit_meaning(const unit_match *m, uint32_t intrinsic, bool acc) {
 /* The operand that the result replaces, or may. */
 uint32_t unit_replaced(const tarn_hw *hw, uint32_t intrinsic) {
   const tarn_hw_intrinsic *x = &hw->intrin[intrinsic];
-  const tarn_hw_instruction *is = tarn_hw_runner(hw, intrinsic, false);
+  const tarn_hw_instruction *is = tarn_hw_runner(hw, intrinsic, TARN_HW_GOES_ON, NULL);
   uint32_t field = TARN_NONE, first = TARN_NONE;
   for (uint32_t i = 0; is && i < is->nindex; i++)
     if (is->index[i].operand == x->nop - 1u) field = is->index[i].field;
@@ -190,6 +190,7 @@ static uint32_t by_intrinsic(unit_match *m, uint32_t e, uint32_t i, bool immedia
     }
     imm = v->ivalue;
     if (v->op != TARN_FX_CONST || imm < x->op[k].lo || imm > x->op[k].hi) return TARN_NONE;
+    if (!unit_takes(m->p->hw, i, imm)) return TARN_NONE;
   }
   if (other != TARN_NONE && m->twice != TARN_NONE && bind[inplace] == m->twice &&
       bind[other] != m->twice &&
@@ -284,7 +285,12 @@ static uint32_t by_transfers(unit_match *m, uint32_t e) {
     }
   return TARN_NONE;
 }
-/* A shift by more than the immediate allows is two shifts. */
+/* The largest shift by so much at most that one instruction can do; 0: none. */
+static int64_t shift_of(const unit_match *m, uint32_t intrinsic, int64_t most) {
+  while (most > 0 && !unit_takes(m->p->hw, intrinsic, most)) most--;
+  return most;
+}
+/* A shift by more than the immediate allows is several shifts. */
 static uint32_t by_two_shifts(unit_match *m, uint32_t e) {
   const tarn_fx x = *tarn_fx_get(m->L, e);
   const tarn_fx *by = tarn_fx_get(m->L, x.kid[1]);
@@ -294,10 +300,16 @@ static uint32_t by_two_shifts(unit_match *m, uint32_t e) {
     uint32_t body = n->nop == 3 && n->op[1].immediate ? unit_meaning(m, i, false) : TARN_NONE;
     if (body == TARN_NONE || tarn_fx_get(m->L, body)->op != TARN_FX_SHR || n->op[1].hi < 1)
       continue;
+    const tarn_unit_plan before = *m->p;
+    const uint32_t copy = m->copy;
     uint32_t to = value(m, x.kid[0]);
-    for (int64_t left = by->ivalue; left > 0 && to != TARN_NONE; left -= n->op[1].hi)
-      if (!add_step(m, i, to, TARN_NONE, tarn_min(left, n->op[1].hi))) return TARN_NONE;
-    return to;
+    for (int64_t left = by->ivalue, one; left > 0 && to != TARN_NONE; left -= one) {
+      one = shift_of(m, i, tarn_min(left, n->op[1].hi));
+      if (!one || !add_step(m, i, to, TARN_NONE, one)) to = TARN_NONE;
+    }
+    if (to != TARN_NONE) return to;
+    *m->p = before;
+    m->copy = copy;
   }
   return TARN_NONE;
 }
@@ -367,8 +379,9 @@ static int64_t bits_of(double v) {
   return x.u;
 }
 /* The immediate of the intrinsic that stores, $1 of its meaning. */
-static bool immediate_of(unit_match *m, uint32_t intrinsic, const uint32_t *bind) {
-  const tarn_hw_intrinsic *x = &m->p->hw->intrin[intrinsic];
+static bool immediate_of(unit_match *m, uint32_t transfer, const uint32_t *bind) {
+  const tarn_hw *hw = m->p->hw;
+  const tarn_hw_intrinsic *x = &hw->intrin[hw->transfer[transfer].intrinsic];
   m->p->store_immediate = 0;
   if (x->nop == 2) return true;
   if (x->nop != 3 || !x->op[1].immediate || bind[1] == TARN_NONE) return false;
@@ -378,7 +391,7 @@ static bool immediate_of(unit_match *m, uint32_t intrinsic, const uint32_t *bind
   if (v->op != TARN_FX_CONST || v->dtype != x->op[1].dtype) return false;
   if (!(at >= (double)x->op[1].lo && at <= (double)x->op[1].hi)) return false;
   m->p->store_immediate = real ? bits_of(at) : v->ivalue;
-  return true;
+  return !hw->ninstruction || tarn_hw_mover(hw, transfer, &m->p->store_immediate);
 }
 static bool leaves(unit_match *m, uint32_t transfer, uint32_t epi) {
   tarn_unit_plan *p = m->p;
@@ -395,7 +408,7 @@ static bool leaves(unit_match *m, uint32_t transfer, uint32_t epi) {
   } else {
     uint32_t body = unit_meaning(m, t->intrinsic, false);
     if (body == TARN_NONE || !unify(m->L, body, epi, bind) || bind[0] == TARN_NONE ||
-        !immediate_of(m, t->intrinsic, bind))
+        !immediate_of(m, transfer, bind))
       return unit_no(m, "results of type %s do not leave as they are",
                      tarn_dtype_name(p->k->out_type[0]));
   }

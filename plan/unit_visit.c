@@ -65,6 +65,7 @@ enum { FOUND = 64 };
 typedef struct found {
   uint32_t intrinsic;
   bool clears;
+  int64_t immediate;
   tarn_unit_issue asked, is;
 } found;
 /* What lies in the slots of an operand. */
@@ -100,17 +101,20 @@ static bool same_walks(const tarn_unit_issue *a, const tarn_unit_issue *b) {
   }
   return true;
 }
-static bool issue_of(visit *v, uint32_t intrinsic, bool clears, tarn_unit_issue *i) {
+static bool issue_of(visit *v, uint32_t intrinsic, bool clears, int64_t immediate,
+                     tarn_unit_issue *i) {
   for (uint32_t k = 0; k < FOUND && k < v->nfound; k++) {
     const found *f = &v->found[k];
-    if (f->intrinsic != intrinsic || f->clears != clears || !same_walks(&f->asked, i)) continue;
+    if (f->intrinsic != intrinsic || f->clears != clears || f->immediate != immediate) continue;
+    if (!same_walks(&f->asked, i)) continue;
     *i = f->is;
     return true;
   }
   found *f = &v->found[v->nfound++ % FOUND];
   *f = (found){.intrinsic = TARN_NONE, .asked = *i};
-  if (!tarn_unit_issue_of(v->p, intrinsic, clears, i)) return false;
+  if (!tarn_unit_issue_of(v->p, intrinsic, clears, immediate, i)) return false;
   f->intrinsic = intrinsic;
+  f->immediate = immediate;
   f->clears = clears;
   f->is = *i;
   return true;
@@ -187,7 +191,7 @@ static void issue(visit *v, tarn_unit_stmt s, uint32_t intrinsic, bool clears, u
   }
   for (uint32_t k = 0; k < nop; k++)
     if (s.operand[k] != TARN_NONE) s.first[k] = entry_at(v, s.operand[k], s.box);
-  v->ok = v->ok && issue_of(v, intrinsic, clears, &s.issue);
+  v->ok = v->ok && issue_of(v, intrinsic, clears, s.immediate, &s.issue);
   say(v, &s);
 }
 static void operands(const tarn_unit_plan *p, tarn_unit_stmt *s, uint32_t rows, uint32_t columns,

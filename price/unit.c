@@ -27,11 +27,11 @@ typedef struct clock {
 
 /* ---------------------------------------------------------------- queues */
 uint32_t tarn_unit_queue_of_move(const tarn_hw *hw, uint32_t transfer) {
-  const tarn_hw_instruction *is = tarn_hw_mover(hw, transfer);
+  const tarn_hw_instruction *is = tarn_hw_mover(hw, transfer, NULL);
   return is ? is->queue : hw->transfer[transfer].to == hw->nmem - 1 ? 2 : 0;
 }
 uint32_t tarn_unit_queue_of_run(const tarn_hw *hw, uint32_t intrinsic) {
-  const tarn_hw_instruction *is = tarn_hw_runner(hw, intrinsic, false);
+  const tarn_hw_instruction *is = tarn_hw_runner(hw, intrinsic, TARN_HW_GOES_ON, NULL);
   return is ? is->queue : 1;
 }
 /* Instructions one after another, of so many cycles together. One comes to its queue when that has
@@ -102,9 +102,8 @@ static double bring(clock *k, int64_t micro) {
   return 0;
 }
 /* Instructions that set registers before each one that issues an intrinsic. */
-static int64_t sets(const tarn_hw *hw, uint32_t intrinsic) {
-  const tarn_hw_instruction *is = tarn_hw_runner(hw, intrinsic, false);
-  for (uint32_t k = 0; is && k < is->nindex; k++)
+static int64_t sets(const tarn_hw_instruction *is) {
+  for (uint32_t k = 0; k < is->nindex; k++)
     if (tarn_hw_is_register(is->index[k].field)) return 1;
   return 0;
 }
@@ -133,7 +132,7 @@ static void compute(clock *k, const tarn_unit_stmt *s) {
   int64_t micro = tarn_unit_new_micro(p, &k->lists, s);
   k->micro += micro;
   from = tarn_fmax(from, k->early ? k->there : bring(k, micro));
-  double end = run(k, queue, from, cycles, s->issue.instructions * (1 + sets(p->hw, s->intrinsic)));
+  double end = run(k, queue, from, cycles, s->issue.instructions * (1 + sets(s->issue.is[0])));
   for (uint32_t i = 0; i < TARN_UNIT_OPERANDS; i++)
     if (s->operand[i] != TARN_NONE) {
       uint32_t slot = s->slot[s->operand[i]];

@@ -43,8 +43,7 @@ static double moves(const tarn_unit_plan *p, uint32_t tensor) {
   return cycles;
 }
 bool tarn_unit_clears(const tarn_unit_plan *p) {
-  const tarn_hw_instruction *is = tarn_hw_runner(p->hw, p->product, false);
-  return p->way == TARN_UNIT_MULTIPLIES && (!is || is->accumulate == TARN_NONE);
+  return p->way == TARN_UNIT_MULTIPLIES && !tarn_hw_runner(p->hw, p->product, TARN_HW_BEGINS, NULL);
 }
 /* Cycles by which the product's queue is behind its operands at some time, at least. */
 static double behind(double c, double d, double m, double w, double each) {

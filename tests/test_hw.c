@@ -111,6 +111,12 @@ END_TEST
   "(format sum (bits 32) (field op 0 2) (field pop 2 1) (field push 3 1) (field clear 4 1)\n"      \
   "(field begin 8 2) (field end 10 3) (field times 13 3) (field step 16 2)\n"                      \
   "(field imm 24 4 signed)) (format micro (bits 32) (field dst 0 2))\n"
+/* An instruction that moves, with something in it. */
+#define FIXED(is)                                                                                  \
+  HEAD VECTOR DOUBLED PATHS QUEUES FORMATS                                                         \
+      "(instruction in (format word) (queue io) " is                                               \
+      " (move in (local at) (main main) (entries n) "                                              \
+      "(rows rows) (stride stride) (pad top bottom left right))))"
 #define IN                                                                                         \
   "(instruction in (format word) (queue io) (is op 0) (pop pop back) (push push go) (move in\n"    \
   "(local at) (main main bytes) (entries n) (rows rows) (stride stride)\n"                         \
@@ -349,9 +355,41 @@ static const struct refusal {
      "r)))))",
      "m.hw:18:79", "register r has 2 bits, a flag has one"},
     {HEAD VECTOR DOUBLED PATHS QUEUES FORMATS
-     "(register r (bits 2)) (instruction a (format word) (queue io) (is (register r) 1) (end))\n"
+     "(register r (bits 2)) (instruction a (format word) (queue io) (is (register r) 1) (move out "
+     "(local at) (main main) (entries n)))\n"
      "(instruction b (format word) (queue io) (is op 1) (end)))",
      "m.hw:19:1", "tells instruction b from a"},
+    /* what is fixed, and what two numbers share */
+    {HEAD VECTOR DOUBLED PATHS QUEUES FORMATS
+     "(register r (bits 2)) (instruction a (format word) (queue io) (is (register r) 1) (end)))",
+     "m.hw:18:23", "only what moves or runs depends on registers"},
+    {FIXED("(is at 1)"), "m.hw:18:1", "(is at 1), but there it has the place in a memory, which"},
+    {FIXED("(is main 0)"), "m.hw:18:1", "the place in main memory, which changes"},
+    {FIXED("(is n 2)"), "m.hw:18:1", "the entries of a row, which can only be fixed to one"},
+    {FIXED("(is rows 0)"), "m.hw:18:1", "the rows, which can only be fixed to one"},
+    {FIXED("(is left 1)"), "m.hw:18:1", "zeros before a row, which can only be fixed to none"},
+    {FIXED("(push at go)"), "m.hw:18:48", "field at has 2 bits, a flag has one"},
+    {FIXED("(pop pop back) (push pop go)"), "m.hw:18:1", "pop has both the flag of a token and"},
+    {FIXED("(pop pop back) (is pop 1)"), "m.hw:18:1", "(is pop 1), but there it has the flag of"},
+    {HEAD VECTOR DOUBLED PATHS QUEUES FORMATS
+     "(instruction a (format word) (queue io) (move in (local at) (main main) (entries n) (rows n) "
+     "(stride stride))))",
+     "m.hw:18:1", "n has both the entries of a row and the rows"},
+    {HEAD VECTOR DOUBLED PATHS QUEUES FORMATS
+     "(instruction a (format sum) (queue alu) (is begin 0) (run add (steps uop begin end micro) "
+     "(loops times) (index a dst step) (index c dst step) (immediate b imm))))",
+     "m.hw:18:1", "(is begin 0), but there it has the first micro-op, which changes"},
+    {HEAD VECTOR DOUBLED PATHS QUEUES FORMATS
+     "(instruction a (format sum) (queue alu) (is times 0) (run add (steps uop begin end micro) "
+     "(loops times) (index a dst step) (index c dst step) (immediate b imm))))",
+     "m.hw:18:1", "(is times 0), but there it has the trips of a loop, which are 1 at least"},
+    {HEAD VECTOR DOUBLED PATHS QUEUES FORMATS
+     "(instruction a (format sum) (queue alu) (run add (steps uop begin end micro) (loops step) "
+     "(index a dst step) (index c dst step) (immediate b imm))))",
+     "m.hw:18:1", "step has both the trips of a loop and a factor"},
+    {HEAD VECTOR DOUBLED
+     "(transfer in (from dram) (to acc) (rank 2) (stride 15) (row-bytes 8) (entry 3)))",
+     "m.hw:7:1", "a row of 8 bytes, an entry has 16"},
     {HEAD VECTOR DOUBLED PATHS QUEUES FORMATS
      "(instruction a (format word) (queue io) (move in (local at) (main main) (entries n) (rows "
      "rows) (stride stride)\n(pad top bottom left right) (block-stride n))))",

@@ -58,10 +58,7 @@ static void fix_up(program *g) {
   for (uint32_t i = 0; i < g->image.fixup.n; i++) {
     const dsa_fixup *f = &g->image.fixup.p[i];
     dsa_instruction *x = &g->s->x.p[f->instruction];
-    const tarn_hw_transfer *t = &g->image.hw->transfer[x->is->transfer];
-    int64_t entry = tarn_hw_transfer_bytes(g->image.hw, t);
-    int64_t base = base_of(g, f->part);
-    x->field[x->is->main] += x->is->bytes ? base : base / entry;
+    x->field[f->field] += base_of(g, f->part) / f->entry;
   }
 }
 

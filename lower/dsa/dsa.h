@@ -2,6 +2,7 @@
  *
  *   dsa.c     the folder: host's code, stream, image, descriptions of both
  *   emit.c    statements of a kernel's loop program (plan/unit.h) as instructions
+ *   fields.c  the numbers of an instruction: fields, and registers that others set before it
  *   stream.c  instructions in order, and the tokens that what they touch asks for
  *   image.c   main memory: micro-ops, constants tile by tile, buffers
  *   encode.c  instructions as bits and as text
@@ -58,8 +59,9 @@ typedef struct dsa_tile {
 /* A field that is relative to a part of the image whose place is known in the end. */
 typedef enum { DSA_CONSTANTS, DSA_MICRO } dsa_part;
 typedef struct dsa_fixup {
-  uint32_t instruction;
+  uint32_t instruction, field;
   dsa_part part;
+  int64_t entry; /* bytes that the field counts */
 } dsa_fixup;
 typedef struct dsa_image {
   tarn_ctx *cx;
@@ -92,14 +94,23 @@ typedef struct dsa_list { /* micro-ops in their memory */
   int64_t image; /* entries from the beginning of the micro-ops */
   bool here;     /* in the memory of micro-ops */
 } dsa_list;
+typedef struct dsa_register {
+  int64_t value;
+  bool known;
+  uint32_t by, field; /* the instruction that set it, and in which field */
+} dsa_register;
 typedef struct dsa_emitter {
   dsa_image *image;
   dsa_stream *s;
   const tarn_hw *hw;
   uint32_t kernel;
   int64_t first[TARN_UNIT_TENSORS], entries[TARN_UNIT_TENSORS];
-  int64_t *reg, *need; /* of each register: what it holds, what the next instruction needs */
-  bool *known, *needs;
+  const tarn_hw_instruction *is; /* the next instruction */
+  int64_t *field;                /* its fields, */
+  bool *given;                   /* and which of them it has been told; */
+  int64_t *need;                 /* what it needs of each register, */
+  bool *needs;                   /* if anything */
+  dsa_register *reg;
   TARN_VEC(dsa_list) list;
   int64_t used;  /* entries of the memory of micro-ops */
   bool collects; /* lists of micro-ops alone, no instructions */
@@ -108,6 +119,20 @@ void dsa_begin(dsa_emitter *e); /* a segment: the memories hold nothing */
 void dsa_kernel(dsa_emitter *e, uint32_t kernel);
 /* Where a kernel keeps its tiles, as a list for memory.json. */
 void dsa_places(const dsa_image *m, uint32_t kernel, tarn_json *j);
+
+/* ---- the numbers of an instruction (fields.c) ---- */
+/* The next instruction: what it fixes, nothing else; then a number where it has it, and the end,
+ * behind instructions that set the registers it needs. Raise TARN_BAD_INPUT where a place should
+ * have two numbers, or nothing sets a register. */
+void dsa_instruct(dsa_emitter *e, const tarn_hw_instruction *is);
+void dsa_set(dsa_emitter *e, uint32_t place, int64_t v);
+void dsa_emit(dsa_emitter *e, const dsa_access *a, uint32_t n);
+/* A number for a place in which any one will do: what its register holds, what it is fixed to, v.
+ */
+int64_t dsa_held(const dsa_emitter *e, uint32_t place, int64_t v);
+/* Around dsa_emit: the number of this place is relative to a part of the image. */
+void dsa_part_begins(dsa_emitter *e, uint32_t place);
+void dsa_part_of(dsa_emitter *e, dsa_part part, uint32_t place, int64_t entry);
 
 /* ---- bits and text ---- */
 void dsa_put(const tarn_hw_format *f, uint8_t *bits, uint32_t field, int64_t v);

@@ -2,53 +2,6 @@
 #include "lower/dsa/dsa.h"
 #include <string.h>
 
-/* Fields of the next instruction; it needs no registers yet. */
-static int64_t *fields(dsa_emitter *e, const tarn_hw_instruction *is) {
-  memset(e->needs, 0, e->hw->nregister * sizeof *e->needs);
-  return TARN_ARRAY(e->s->cx, int64_t, e->hw->format[is->format].nfield + 1);
-}
-/* A number where the instruction has it: in a field, or in a register. */
-static void set(dsa_emitter *e, int64_t *field, uint32_t place, int64_t v) {
-  if (place == TARN_NONE) return;
-  if (!tarn_hw_is_register(place)) {
-    field[place] = v;
-    return;
-  }
-  e->need[place & ~TARN_HW_REGISTER] = v;
-  e->needs[place & ~TARN_HW_REGISTER] = true;
-}
-static bool lacks(const dsa_emitter *e, uint32_t reg) {
-  return e->needs[reg] && (!e->known[reg] || e->reg[reg] != e->need[reg]);
-}
-/* Registers that an instruction sets: what is needed, and otherwise what they hold. */
-static void set_registers(dsa_emitter *e, const tarn_hw_instruction *is) {
-  int64_t *f = TARN_ARRAY(e->s->cx, int64_t, e->hw->format[is->format].nfield + 1);
-  for (uint32_t i = 0; i < is->nset; i++) {
-    uint32_t reg = is->set[i].reg;
-    if (e->needs[reg]) e->reg[reg] = e->need[reg];
-    e->known[reg] = true;
-    f[is->set[i].field] = e->reg[reg];
-  }
-  dsa_append(e->s, is, f, NULL, 0);
-}
-/* An instruction, after those that set its registers. */
-static void append(dsa_emitter *e, const tarn_hw_instruction *is, int64_t *field,
-                   const dsa_access *a, uint32_t n) {
-  for (uint32_t i = 0; i < is->nis; i++)
-    if (tarn_hw_is_register(is->is[i].field)) set(e, field, is->is[i].field, is->is[i].value);
-  for (uint32_t i = 0; i < e->hw->ninstruction; i++) {
-    const tarn_hw_instruction *x = &e->hw->instruction[i];
-    bool helps = false;
-    for (uint32_t k = 0; k < x->nset && x->does == TARN_HW_SETS; k++)
-      helps |= lacks(e, x->set[k].reg);
-    if (helps) set_registers(e, x);
-  }
-  for (uint32_t r = 0; r < e->hw->nregister; r++)
-    if (lacks(e, r))
-      tarn_raise(e->s->cx, TARN_BAD_INPUT, "%s: no instruction sets register %s", e->hw->name,
-                 e->hw->reg[r].name);
-  dsa_append(e->s, is, field, a, n);
-}
 /* The memory that an entry lies in: a shadow's own is another. */
 static uint32_t real_memory(const tarn_hw *hw, uint32_t memory) {
   const char *shadows = hw->mem[memory].shadow_of;
@@ -64,25 +17,28 @@ typedef struct transfer {
   int64_t first; /* entries: of what is moved, in its slot */
   bool constant, leaves;
 } transfer;
-static void note(dsa_emitter *e, dsa_part part) {
-  tarn_push(e->s->cx, &e->image->fixup, ((dsa_fixup){e->s->x.n - 1, part}));
+static const tarn_hw_instruction *mover_of(const dsa_emitter *e, const tarn_unit_plan *p,
+                                           const tarn_unit_tensor *t) {
+  bool result = t->what == TARN_UNIT_RESULT;
+  return tarn_hw_mover(e->hw, t->transfer, result ? &p->store_immediate : NULL);
 }
-/* What a register holds, where any number will do. */
-static int64_t held(const dsa_emitter *e, uint32_t place) {
-  return tarn_hw_is_register(place) ? e->reg[place & ~TARN_HW_REGISTER] : 0;
+/* v, or where the instruction fixes the place that: any number will do. */
+static int64_t any_of(const dsa_emitter *e, uint32_t place, int64_t v) {
+  tarn_hw_range r = tarn_hw_range_of(e->hw, e->is, place, v);
+  return tarn_hw_has(r, v) ? v : r.lo;
 }
 static void move(void *user, const tarn_unit_move *m) {
   transfer *t = user;
   dsa_emitter *e = t->e;
   const tarn_unit_tensor *x = &t->p->tensor[t->tensor];
-  const tarn_hw_instruction *is = tarn_hw_mover(e->hw, x->transfer);
+  const tarn_hw_instruction *is = mover_of(e, t->p, x);
   int64_t entry = tarn_hw_transfer_bytes(e->hw, &e->hw->transfer[x->transfer]);
   bool constant = t->constant || m->zeros;
-  int64_t *f = fields(e, is);
   uint32_t of = x->what == TARN_UNIT_ONTO ? t->p->sums : t->tensor; /* whose places it has */
   int64_t at = e->first[of] + t->slot * e->entries[of] + t->first + m->local;
   int64_t main = m->zeros ? dsa_zeros(e->image, m->entries * entry) : t->base + m->main * entry;
   int64_t size = (m->rows + m->pad[0] + m->pad[1]) * (m->entries + m->pad[2] + m->pad[3]);
+  int64_t stride = is->stride_bytes ? m->stride * entry : m->stride;
   if (m->block) size = (m->entries - 1) * m->block + m->rows;
   dsa_access *a = TARN_ARRAY(e->s->cx, dsa_access, m->rows + 1);
   uint32_t n = 0;
@@ -90,16 +46,18 @@ static void move(void *user, const tarn_unit_move *m) {
   for (int64_t r = 0; r < m->rows && !constant; r++)
     a[n++] =
         (dsa_access){e->hw->nmem - 1, main + r * m->stride * entry, m->entries * entry, t->leaves};
-  set(e, f, is->local, at);
-  set(e, f, is->main, is->bytes ? main : main / entry);
-  set(e, f, is->rows, m->rows);
-  set(e, f, is->entries, m->entries * is->units);
-  set(e, f, is->stride, is->stride_bytes ? m->stride * entry : m->stride);
-  set(e, f, is->block, m->block ? m->block : held(e, is->block));
-  if (t->leaves) set(e, f, is->immediate, t->p->store_immediate);
-  for (uint32_t i = 0; i < 4; i++) set(e, f, is->pad[i], m->pad[i]);
-  append(e, is, f, a, n);
-  if (constant) note(e, DSA_CONSTANTS);
+  dsa_instruct(e, is);
+  dsa_set(e, is->local, at);
+  dsa_set(e, is->main, is->bytes ? main : main / entry);
+  dsa_set(e, is->rows, m->rows);
+  dsa_set(e, is->entries, m->entries * is->units);
+  dsa_set(e, is->stride, m->rows > 1 ? stride : any_of(e, is->stride, stride));
+  dsa_set(e, is->block, m->block ? m->block : dsa_held(e, is->block, 0));
+  if (t->leaves) dsa_set(e, is->immediate, t->p->store_immediate);
+  for (uint32_t i = 0; i < 4; i++) dsa_set(e, is->pad[i], m->pad[i]);
+  if (constant) dsa_part_begins(e, is->main);
+  dsa_emit(e, a, n);
+  if (constant) dsa_part_of(e, DSA_CONSTANTS, is->main, is->bytes ? 1 : entry);
 }
 /* Where entry 0 of a tensor that is no constant lies. */
 static int64_t base_of(const dsa_emitter *e, const tarn_unit_plan *p, const tarn_unit_tensor *t) {
@@ -123,19 +81,37 @@ static void transfers(dsa_emitter *e, const tarn_unit_plan *p, const tarn_unit_s
   t.leaves = s->does == TARN_UNIT_LEAVE;
   t.first = s->first[0];
   t.base = t.constant ? dsa_constant(e->image, e->kernel, p, s->tensor, s->box) : base_of(e, p, x);
-  if (!tarn_hw_mover(e->hw, x->transfer))
+  if (!mover_of(e, p, x))
     tarn_raise(e->s->cx, TARN_BAD_INPUT, "%s has no instruction for transfer %s", e->hw->name,
                e->hw->transfer[x->transfer].name);
   tarn_unit_moves(p, x, s->box, move, &t);
 }
 
 /* ---------------------------------------------------------------- micro-ops */
+/* A row of micro-ops, from entry number `image` of them on. */
+static void load_row(dsa_emitter *e, const tarn_hw_instruction *is, dsa_access to, int64_t image) {
+  int64_t entry = e->hw->mem[to.memory].entry;
+  dsa_instruct(e, is);
+  dsa_set(e, is->local, to.at);
+  dsa_set(e, is->main, is->bytes ? image * entry : image);
+  dsa_set(e, is->rows, 1);
+  dsa_set(e, is->entries, to.n * is->units);
+  dsa_set(e, is->stride, any_of(e, is->stride, is->stride_bytes ? entry : 1));
+  dsa_set(e, is->block, any_of(e, is->block, 1));
+  dsa_part_begins(e, is->main);
+  dsa_emit(e, &to, 1);
+  dsa_part_of(e, DSA_MICRO, is->main, is->bytes ? 1 : entry);
+}
+static const tarn_hw_instruction *list_mover(const tarn_hw *hw, uint32_t memory) {
+  const tarn_hw_instruction *is = NULL;
+  for (uint32_t t = 0; t < hw->ntransfer && !is; t++)
+    if (hw->transfer[t].to == memory) is = tarn_hw_mover(hw, t, NULL);
+  return is;
+}
 /* Lists that follow one another in the image, at once. */
 static void load_lists(dsa_emitter *e, uint32_t memory, dsa_list *l, uint32_t count, int64_t n) {
   const tarn_hw *hw = e->hw;
-  uint32_t from = 0;
-  while (from < hw->ntransfer && hw->transfer[from].to != memory) from++;
-  const tarn_hw_instruction *is = from < hw->ntransfer ? tarn_hw_mover(hw, from) : NULL;
+  const tarn_hw_instruction *is = list_mover(hw, memory);
   if (!is)
     tarn_raise(e->s->cx, TARN_BAD_INPUT, "%s: no instruction fills %s", hw->name,
                hw->mem[memory].name);
@@ -149,15 +125,10 @@ static void load_lists(dsa_emitter *e, uint32_t memory, dsa_list *l, uint32_t co
     l[i].here = true;
     e->used += l[i].n;
   }
-  int64_t *f = fields(e, is);
-  int64_t main = l->image * hw->mem[memory].entry;
-  set(e, f, is->local, at);
-  set(e, f, is->main, is->bytes ? main : l->image);
-  set(e, f, is->rows, 1);
-  set(e, f, is->entries, n);
-  set(e, f, is->stride, is->stride == TARN_NONE ? 0 : 1);
-  append(e, is, f, &(dsa_access){memory, at, n, true}, 1);
-  note(e, DSA_MICRO);
+  bool blocks = is->block != TARN_NONE && !tarn_hw_has(tarn_hw_range_of(hw, is, is->block, 1), 1);
+  int64_t row = blocks ? 1 : tarn_unit_longest_row(hw, is->transfer);
+  for (int64_t i = 0; i < n; i += row)
+    load_row(e, is, (dsa_access){memory, at + i, tarn_min(row, n - i), true}, l->image + i);
 }
 /* The list with these bytes, in its memory. */
 static const dsa_list *list_of(dsa_emitter *e, uint32_t memory, const uint8_t *bits, int64_t n) {
@@ -201,11 +172,27 @@ static bool reads_operand(const run *r, uint32_t operand) {
   uint32_t result = r->e->hw->intrin[r->s->intrinsic].nop - 1u;
   return operand == result || !r->clears;
 }
+/* Operands that a field of the micro-ops names together lie in one place. */
+static void one_number_each(const run *r) {
+  const tarn_hw_instruction *x = r->is;
+  for (uint32_t a = 0; a < x->nindex; a++)
+    for (uint32_t b = 0; b < a; b++) {
+      uint32_t o = x->index[a].operand;
+      uint32_t p = x->index[b].operand;
+      if (x->index[a].field != x->index[b].field || r->at[o] == r->at[p]) continue;
+      if (!reads_operand(r, o) || !reads_operand(r, p)) continue;
+      tarn_raise(r->e->s->cx, TARN_BAD_INPUT,
+                 "%s: instruction %s: field %s has %lld, and should have %lld", r->e->hw->name,
+                 x->name, r->e->hw->format[x->step].field[x->index[a].field].name,
+                 (long long)r->at[p], (long long)r->at[o]);
+    }
+}
 static const dsa_list *micro_ops(const run *r) {
   const tarn_unit_issue *i = &r->s->issue;
   const tarn_hw *hw = r->e->hw;
   const tarn_hw_format *f = &hw->format[r->is->step];
   int64_t entry = hw->mem[r->is->steps].entry;
+  one_number_each(r);
   uint8_t *bits = tarn_new(r->e->s->cx, (size_t)(i->micro * entry));
   for (int64_t n = 0; n < i->micro; n++) {
     int64_t at[TARN_UNIT_OPERANDS];
@@ -237,37 +224,42 @@ static uint32_t touched(const run *r, dsa_access *a) {
   }
   return n;
 }
+/* Loop k of the instruction, and what each operand goes along it. */
+static void set_loop(const run *r, uint32_t k) {
+  const tarn_unit_issue *i = &r->s->issue;
+  const tarn_hw_instruction *is = r->is;
+  const tarn_unit_walk *w = NULL;
+  for (uint32_t n = 0; n < i->nwalk; n++)
+    if (i->by[n] == TARN_UNIT_LOOP && i->loop[n] == k) w = &i->walk[n];
+  dsa_set(r->e, is->loop[k], w ? w->trips : 1);
+  for (uint32_t n = 0; w && n < is->nindex; n++)
+    if (reads_operand(r, is->index[n].operand))
+      dsa_set(r->e, is->index[n].factor[k], w->step[is->index[n].operand]);
+}
 static void instruction(const run *r, int64_t immediate, bool accumulates) {
   dsa_emitter *e = r->e;
   const tarn_hw_instruction *is = r->is;
-  const tarn_unit_issue *i = &r->s->issue;
   if (e->collects) {
     if (is->steps != TARN_NONE) micro_ops(r);
     return;
   }
-  int64_t *f = fields(e, is);
   dsa_access a[TARN_UNIT_OPERANDS + 1];
   uint32_t n = touched(r, a);
-  for (uint32_t k = 0; k < is->nloop; k++) set(e, f, is->loop[k], 1);
-  for (uint32_t w = 0; w < i->nwalk; w++) {
-    if (i->by[w] != TARN_UNIT_LOOP) continue;
-    set(e, f, is->loop[i->loop[w]], i->walk[w].trips);
-    for (uint32_t k = 0; k < is->nindex; k++)
-      if (reads_operand(r, is->index[k].operand))
-        f[is->index[k].factor[i->loop[w]]] = i->walk[w].step[is->index[k].operand];
-  }
-  if (is->steps != TARN_NONE) {
-    const dsa_list *l = micro_ops(r);
-    set(e, f, is->begin, l->at);
-    set(e, f, is->end, l->at + l->n);
+  const dsa_list *l = is->steps != TARN_NONE ? micro_ops(r) : NULL;
+  dsa_instruct(e, is);
+  for (uint32_t k = 0; k < is->nloop; k++) set_loop(r, k);
+  if (l) {
+    dsa_set(e, is->begin, l->at);
+    dsa_set(e, is->end, l->at + l->n);
     a[n++] = (dsa_access){is->steps, l->at, l->n, false};
   }
-  for (uint32_t k = 0; k < is->nindex && is->steps == TARN_NONE; k++)
-    set(e, f, is->index[k].field, r->at[is->index[k].operand]);
-  set(e, f, is->immediate, immediate);
-  set(e, f, is->clear, r->clears);
-  set(e, f, is->accumulate, accumulates);
-  append(e, is, f, a, n);
+  for (uint32_t k = 0; k < is->nindex && !l; k++)
+    if (reads_operand(r, is->index[k].operand))
+      dsa_set(e, is->index[k].field, r->at[is->index[k].operand]);
+  dsa_set(e, is->immediate, immediate);
+  dsa_set(e, is->clear, r->clears);
+  dsa_set(e, is->accumulate, accumulates);
+  dsa_emit(e, a, n);
 }
 /* Trip number `n` of these walks is the first of all that sum. */
 static bool begins(const tarn_unit_stmt *s, const uint32_t *walks, uint32_t count, int64_t n) {
@@ -281,10 +273,6 @@ static void issue(dsa_emitter *e, const tarn_unit_plan *p, const tarn_unit_stmt 
   int64_t start[TARN_UNIT_OPERANDS] = {0};
   uint32_t apart[TARN_MAX_DIMS];
   uint32_t n = 0;
-  r.is = tarn_hw_runner(e->hw, s->intrinsic, r.clears);
-  if (!r.is)
-    tarn_raise(e->s->cx, TARN_BAD_INPUT, "%s has no instruction for %s", e->hw->name,
-               e->hw->intrin[s->intrinsic].name);
   for (uint32_t k = 0; k < TARN_UNIT_OPERANDS; k++) {
     uint32_t t = s->operand[k];
     if (t != TARN_NONE) start[k] = e->first[t] + s->slot[t] * e->entries[t] + s->first[k];
@@ -294,7 +282,9 @@ static void issue(dsa_emitter *e, const tarn_unit_plan *p, const tarn_unit_stmt 
   for (int64_t i = 0; i < s->issue.instructions; i++) {
     memcpy(r.at, start, sizeof start);
     walk_to(&r, apart, n, i, r.at);
-    instruction(&r, s->immediate, !s->begins || !begins(s, apart, n, i));
+    bool begin = s->begins && begins(s, apart, n, i);
+    r.is = s->issue.is[begin];
+    instruction(&r, s->immediate, !begin);
   }
 }
 static bool statement(void *user, const tarn_unit_plan *p, const tarn_unit_stmt *s) {
@@ -329,9 +319,8 @@ static bool load_early(dsa_emitter *e, const tarn_unit_plan *p) {
 void dsa_begin(dsa_emitter *e) {
   for (uint32_t i = 0; i < e->list.n; i++) e->list.p[i].here = false;
   e->used = 0;
-  e->reg = TARN_ARRAY(e->s->cx, int64_t, e->hw->nregister + 1);
+  e->reg = TARN_ARRAY(e->s->cx, dsa_register, e->hw->nregister + 1);
   e->need = TARN_ARRAY(e->s->cx, int64_t, e->hw->nregister + 1);
-  e->known = TARN_ARRAY(e->s->cx, bool, e->hw->nregister + 1);
   e->needs = TARN_ARRAY(e->s->cx, bool, e->hw->nregister + 1);
 }
 static const tarn_unit_plan *plan_of(const dsa_image *m, uint32_t kernel) {

@@ -82,10 +82,21 @@ static void inherit(dsa_instruction *to, const dsa_instruction *from, uint32_t q
     if (from->after[q] > to->after[q]) to->after[q] = from->after[q];
   if (number > to->after[queue]) to->after[queue] = number;
 }
+/* A transfer that may have no entries, and needs no register to be set. */
+static bool is_idle(const tarn_hw *hw, const tarn_hw_instruction *x) {
+  const uint32_t place[] = {x->local,  x->main,   x->rows,   x->entries, x->stride,   x->block,
+                            x->pad[0], x->pad[1], x->pad[2], x->pad[3],  x->immediate};
+  bool registers = false;
+  for (uint32_t i = 0; i < sizeof place / sizeof *place; i++)
+    registers |= tarn_hw_is_register(place[i]);
+  for (uint32_t i = 0; i < x->nis; i++) registers |= tarn_hw_is_register(x->is[i].field);
+  return x->does == TARN_HW_MOVES && !registers && !x->nset &&
+         tarn_hw_has(tarn_hw_range_of(hw, x, x->entries, 0), 0);
+}
 /* The instruction of a queue that moves nothing: a transfer of no entries. */
 static const tarn_hw_instruction *idle(const dsa_stream *s, uint32_t queue) {
   for (uint32_t i = 0; i < s->hw->ninstruction; i++)
-    if (s->hw->instruction[i].does == TARN_HW_MOVES && s->hw->instruction[i].queue == queue)
+    if (s->hw->instruction[i].queue == queue && is_idle(s->hw, &s->hw->instruction[i]))
       return &s->hw->instruction[i];
   return NULL;
 }
