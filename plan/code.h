@@ -36,6 +36,16 @@
  *             those of the others to its own, and does alone what is held
  *   BARRIER   the threads of a block wait for one another
  *
+ * On a machine whose memories the program manages (unit.h), tensors lie in them tile by tile, and
+ * tiles at the end are smaller, so that LOOPs trip as long as there is something left:
+ *   COPY      what tensor `read` holds here comes to its next slot, unless one of its slots has it;
+ *             the result leaves
+ *   PHASE     BEGIN: the accumulators, tensor `read`, take their next slot, and are 0 if n;
+ *             FINISH: the vector unit makes the result of them
+ *   UNIT      what a tile adds to tensor `read`, or loads into it
+ *   COMPUTE   step number `value` of the vector unit
+ *   EITHER    its PHASE, where all loops of the tests are in their last trip
+ *
  * Source: for peeling at borders and index-set splitting see peel.c; for the order of copies see
  * order.c. */
 #ifndef TARN_PLAN_CODE_H
@@ -90,6 +100,7 @@ typedef enum tarn_plan_phase {
   TARN_PLAN_PHASES
 } tarn_plan_phase;
 
+#define TARN_PLAN_LAST (-1) /* the last trip, where tiles at the end have fewer */
 typedef struct tarn_plan_test {
   uint32_t var;
   int64_t is;

@@ -5,6 +5,7 @@
 
 typedef struct printer {
   const tarn_plan_nest *N;
+  const tarn_unit_plan *unit; /* instead, of a machine whose memories the program manages */
   tarn_buf *b;
   uint32_t depth;            /* of indentation */
   const tarn_plan_stage *st; /* of the statements */
@@ -256,6 +257,46 @@ static void print_fields(printer *p, const tarn_plan_stmt *s) {
   default: break;
   }
 }
+/* Of a machine whose memories the program manages: tensors by their names. */
+static void print_tensor(printer *p, uint32_t tensor) {
+  tarn_buf_str(p->b, " ");
+  tarn_unit_name(p->unit, tensor, p->b);
+}
+static void print_issue(printer *p, const tarn_plan_stmt *s) {
+  const tarn_unit_plan *u = p->unit;
+  bool taps = u->way == TARN_UNIT_FOLDS || u->way == TARN_UNIT_JOINS;
+  tarn_buf_fmt(p->b, " %s", u->hw->intrin[taps ? u->fold : u->product].name);
+  print_tensor(p, s->read);
+  if (s->read != u->sums) print_tensor(p, u->tensor[s->read].source);
+  for (uint32_t t = 0; t < u->sums && s->read == u->sums; t++) print_tensor(p, t);
+  if (taps) tarn_buf_str(p->b, " each-tap");
+}
+static void print_step(printer *p, const tarn_unit_step *s) {
+  tarn_buf_fmt(p->b, " %s", p->unit->hw->intrin[s->intrinsic].name);
+  print_tensor(p, s->to);
+  if (s->from == TARN_NONE) tarn_buf_fmt(p->b, " %lld", (long long)s->immediate);
+  else print_tensor(p, s->from);
+}
+static void print_unit_fields(printer *p, const tarn_plan_stmt *s) {
+  switch ((tarn_plan_op)s->op) {
+  case TARN_PLAN_LOOP:
+    tarn_buf_fmt(p->b, " l%u", s->var);
+    print_counter(p, s);
+    break;
+  case TARN_PLAN_EITHER:
+    for (uint32_t i = 0; i < s->n; i++) tarn_buf_fmt(p->b, " (l%u last)", s->test[i].var);
+    break;
+  case TARN_PLAN_PHASE:
+    if (s->phase != TARN_PLAN_BEGIN) break;
+    print_tensor(p, s->read);
+    if (s->n) tarn_buf_str(p->b, " zero");
+    break;
+  case TARN_PLAN_COPY: print_tensor(p, s->read); break;
+  case TARN_PLAN_UNIT: print_issue(p, s); break;
+  case TARN_PLAN_COMPUTE: print_step(p, &p->unit->step[s->value]); break;
+  default: break;
+  }
+}
 /* On the line of what holds it: the only statement in copies or lanes. */
 static bool goes_on(const tarn_plan_stmt *s) {
   bool few = s->op == TARN_PLAN_COPIES || s->op == TARN_PLAN_LANES || s->op == TARN_PLAN_PHASE;
@@ -264,8 +305,10 @@ static bool goes_on(const tarn_plan_stmt *s) {
 static void print_stmt(printer *p, const tarn_plan_stmt *s) {
   const char *name = op_names[s->op];
   if (s->op == TARN_PLAN_STAGE) p->st = &p->N->stage[s->var];
+  if (p->unit && s->op == TARN_PLAN_COMPUTE) name = "compute";
   tarn_buf_fmt(p->b, "(%s", name ? name : phase_names[s->phase]);
-  print_fields(p, s);
+  if (p->unit) print_unit_fields(p, s);
+  else print_fields(p, s);
   bool same_line = goes_on(s);
   p->depth++;
   for (const tarn_plan_stmt *in = s + 1; in < s + s->size; in += in->size) {
@@ -314,5 +357,37 @@ void tarn_plan_print(const tarn_plan_nest *N, tarn_buf *b) {
   printer p = {.N = N, .b = b, .depth = 1};
   tarn_buf_str(b, "(plan");
   for (uint32_t r = 0; r < tarn_plan_regions(N); r++) print_region(&p, r);
+  tarn_buf_str(b, ")\n");
+}
+
+/* ---------------------------------------------------------------- where the program manages
+ * memories */
+static void print_tile(printer *p, uint32_t t, int64_t entries) {
+  const tarn_unit_tensor *x = &p->unit->tensor[t];
+  line(p);
+  tarn_buf_str(p->b, "(held");
+  print_tensor(p, t);
+  tarn_buf_fmt(p->b, " %s %lld entries", p->unit->hw->mem[x->memory].name, (long long)entries);
+  if (x->slots > 1) tarn_buf_fmt(p->b, " x %u slots", x->slots);
+  tarn_buf_str(p->b, ")");
+}
+void tarn_unit_print(const tarn_unit_plan *u, tarn_buf *b) {
+  printer p = {.unit = u, .b = b, .depth = 1};
+  int64_t entries[TARN_UNIT_TENSORS];
+  int64_t first[TARN_UNIT_TENSORS];
+  uint32_t memory;
+  int64_t needs;
+  tarn_unit_places(u, entries, first, &memory, &needs);
+  tarn_buf_fmt(b, "(plan %s", u->hw->name);
+  for (uint32_t i = 0; i < u->nloop; i++) {
+    line(&p);
+    tarn_buf_fmt(b, "(level l%u d%u step %lld of %lld)", i, u->loop[i].dim,
+                 (long long)u->loop[i].step, (long long)u->dim[u->loop[i].dim]);
+  }
+  for (uint32_t t = 0; t < u->ntensor; t++) print_tile(&p, t, entries[t]);
+  for (const tarn_plan_stmt *s = u->code.p; s < u->code.p + u->code.n; s += s->size) {
+    line(&p);
+    print_stmt(&p, s);
+  }
   tarn_buf_str(b, ")\n");
 }

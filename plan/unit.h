@@ -18,12 +18,13 @@
  *   unit_issue.c   loops of an instruction that issues a unit
  *   unit_micro.c   its lists of micro-ops, and when they come
  *   unit_schedule.c from a schedule to loops and places, and back
- *   unit_visit.c   the loop program, visited
- *   unit_print.c   the same as text
+ *   unit_program.c the loop program (code.h)
+ *   unit_visit.c   the loop program, executed trip by trip
  *
  * Everything lies in the context's arena. */
 #ifndef TARN_UNIT_H
 #define TARN_UNIT_H
+#include "plan/code.h"
 #include "plan/coordinate.h"
 #include "plan/schedule.h"
 #ifdef __cplusplus
@@ -123,6 +124,7 @@ typedef struct tarn_unit_plan {
   int64_t store_immediate; /* its immediate, of a float: the bits */
   uint32_t nloop;          /* over tiles, outermost first */
   tarn_unit_loop loop[TARN_MAX_LEVELS];
+  tarn_plan_code code; /* the loop program, once the schedule is settled: tarn_unit_make() */
 } tarn_unit_plan;
 
 /* How the machine computes the kernel. False: it cannot; *why: the reason, in words. */

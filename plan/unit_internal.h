@@ -49,7 +49,11 @@ bool unit_takes(const tarn_hw *hw, uint32_t intrinsic, int64_t immediate);
 uint32_t unit_meaning(const unit_match *m, uint32_t intrinsic, bool acc);
 /* The operand that the result replaces; TARN_NONE: none. */
 uint32_t unit_replaced(const tarn_hw *hw, uint32_t intrinsic);
-bool unit_epilogue(unit_match *m); /* unit_vector.c: steps, addends, the result */
+/* The loop program (unit_program.c): as many statements as are returned, and tests. */
+#define UNIT_STATEMENTS 128
+uint32_t unit_program(const tarn_unit_plan *p, tarn_plan_stmt *code, tarn_plan_test *test);
+void unit_keep_program(tarn_unit_plan *p); /* as p->code */
+bool unit_epilogue(unit_match *m);         /* unit_vector.c: steps, addends, the result */
 /* Where the elements of an operand lie that comes to the places of the sums. */
 bool unit_beside_sums(unit_match *m, tarn_unit_tensor *t);
 /* The dim of the result, but that of the columns, that fills the unit's rows best becomes theirs.

@@ -121,6 +121,7 @@ const char *tarn_unit_make(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
   const char *why;
   if (!tarn_unit_match(L, hw, k, p, &why)) return why;
   tarn_unit_schedule(p, s);
+  unit_keep_program(p);
   return NULL;
 }
 

@@ -26,11 +26,6 @@ static int64_t trips_of(const tarn_unit_plan *p, uint32_t loop, const int64_t *a
   unit_box_at(p, loop, at, &b);
   return tarn_ceildiv(b.n[p->loop[loop].dim], p->loop[loop].step);
 }
-static bool next_tile(const tarn_unit_plan *p, int64_t *at) {
-  for (uint32_t i = p->nloop; i-- > 0; at[i] = 0)
-    if (++at[i] < trips_of(p, i, at)) return true;
-  return false;
-}
 static bool same_box(const tarn_unit_box *a, const tarn_unit_box *b, uint32_t dims) {
   for (uint32_t d = 0; d < TARN_MAX_DIMS; d++)
     if ((dims >> d & 1) && (a->lo[d] != b->lo[d] || a->n[d] != b->n[d])) return false;
@@ -87,7 +82,8 @@ typedef struct visit {
   uint32_t dims[TARN_UNIT_TENSORS];                 /* that a tensor changes along */
   uint32_t slot[TARN_UNIT_TENSORS];
   bool filled[TARN_UNIT_TENSORS];
-  bool ok; /* transfers and instructions can do all that came so far */
+  bool ok;                     /* transfers and instructions can do all that came so far */
+  int64_t at[TARN_MAX_LEVELS]; /* trips of the loops; 0 of those that are not open */
   uint32_t nfound;
   found found[FOUND];
 } visit;
@@ -166,15 +162,14 @@ static bool enter(visit *v, uint32_t t, const tarn_unit_box *b, bool again) {
   hold(v, t, b);
   return true;
 }
-static void fill(visit *v, uint32_t t, const int64_t *at) {
+static void fill(visit *v, uint32_t t) {
+  const tarn_unit_tensor *x = &v->p->tensor[t];
   tarn_unit_box b;
-  bool again = v->p->tensor[t].fresh;
-  for (uint32_t i = v->p->tensor[t].at_loop; i < v->p->nloop; i++) again = again && !at[i];
-  unit_box_at(v->p, v->p->tensor[t].at_loop, at, &b);
-  if (!v->ok || !tarn_unit_entries(&v->p->tensor[t], &b) || !enter(v, t, &b, again)) return;
+  unit_box_at(v->p, x->at_loop, v->at, &b);
+  if (!v->ok || !tarn_unit_entries(x, &b) || !enter(v, t, &b, x->fresh)) return;
   tarn_unit_stmt s = stmt(v, TARN_UNIT_FILL, &v->of[t]);
   s.tensor = t;
-  v->ok = tarn_unit_moves(v->p, &v->p->tensor[t], &b, NULL, NULL) >= 0;
+  v->ok = tarn_unit_moves(v->p, x, &b, NULL, NULL) >= 0;
   say(v, &s);
 }
 /* An intrinsic over a box: operand k of it is tensor operand[k], TARN_NONE: an immediate. */
@@ -230,12 +225,14 @@ static void kernel(visit *v, const tarn_unit_box *leaf) {
   issue(v, s, v->p->product, false, v->p->nacc);
 }
 /* An addend from its source, by the identity. */
-static void load(visit *v, uint32_t t, uint32_t one, const int64_t *at) {
+static void load(visit *v, uint32_t t) {
   const tarn_unit_tensor *x = &v->p->tensor[t];
   tarn_unit_box b;
-  fill(v, x->source, at);
-  fill(v, one, at);
-  unit_box_at(v->p, x->at_loop, at, &b);
+  uint32_t one = 0;
+  while (one < v->p->ntensor && v->p->tensor[one].what != TARN_UNIT_ONE) one++;
+  fill(v, x->source);
+  fill(v, one);
+  unit_box_at(v->p, x->at_loop, v->at, &b);
   if (!enter(v, t, &b, false)) return;
   clear(v, t);
   tarn_unit_stmt s = stmt(v, TARN_UNIT_LOAD, &v->of[t]);
@@ -243,16 +240,6 @@ static void load(visit *v, uint32_t t, uint32_t one, const int64_t *at) {
   s.begins = true;
   operands(v->p, &s, x->source, one, t);
   issue(v, s, v->p->product, false, v->p->nacc);
-}
-static void addends(visit *v, const int64_t *at) {
-  const tarn_unit_plan *p = v->p;
-  uint32_t one = 0;
-  while (one < p->ntensor && p->tensor[one].what != TARN_UNIT_ONE) one++;
-  for (uint32_t t = 0; t < p->ntensor; t++) {
-    if (p->tensor[t].what != TARN_UNIT_ADDEND) continue;
-    if (p->tensor[t].source == TARN_NONE) fill(v, t, at);
-    else load(v, t, one, at);
-  }
 }
 /* A tile that a transfer computes into the accumulators, all of them at once. */
 static void onto(visit *v, uint32_t t) {
@@ -372,83 +359,96 @@ bool tarn_unit_leaves_in_parts(const tarn_unit_plan *p) {
   unit_box_at(p, p->nloop, at, &part);
   return in_one_piece(&p->tensor[p->result], &of, &part);
 }
-/* The sums of a tile, or of a part of it, are complete. */
-static void finish(visit *v, const int64_t *at, const tarn_unit_box *box) {
+
+/* ---------------------------------------------------------------- statements */
+/* Of a tile, or of a part of it, whose sums are complete. */
+static tarn_unit_box complete(const visit *v) {
+  tarn_unit_box b;
+  unit_box_at(v->p, v->p->tensor[v->p->result].at_loop, v->at, &b);
+  return b;
+}
+static void leave(visit *v) {
   const tarn_unit_plan *p = v->p;
   const tarn_unit_tensor *result = &p->tensor[p->result];
-  addends(v, at);
-  for (uint32_t i = 0; i < p->nstep; i++) {
-    uint32_t from = p->step[i].from;
-    uint32_t to = p->step[i].to;
-    if (p->tensor[to].what == TARN_UNIT_COPY) {
-      hold(v, to, &v->of[p->sums]);
-      clear(v, to);
-    }
-    if (from != TARN_NONE && p->tensor[from].what == TARN_UNIT_ONTO) onto(v, from);
-    else vector_step(v, &p->step[i], box);
-  }
+  tarn_unit_box box = complete(v);
   hold(v, p->result, &v->of[p->sums]);
   v->slot[p->result] = v->slot[p->sums];
-  tarn_unit_stmt s = stmt(v, TARN_UNIT_LEAVE, box);
+  tarn_unit_stmt s = stmt(v, TARN_UNIT_LEAVE, &box);
   s.tensor = p->result;
-  s.first[0] = entry_at(v, p->result, box);
-  v->ok = v->ok && in_one_piece(result, &v->of[p->result], box) &&
-          tarn_unit_moves(p, result, box, NULL, NULL) >= 0;
+  s.first[0] = entry_at(v, p->result, &box);
+  v->ok = v->ok && in_one_piece(result, &v->of[p->result], &box) &&
+          tarn_unit_moves(p, result, &box, NULL, NULL) >= 0;
   say(v, &s);
 }
-/* No loop over a sum goes on inside of the accumulators' tile. */
-static bool sums_end(const tarn_unit_plan *p, const int64_t *at) {
-  for (uint32_t i = p->tensor[p->sums].at_loop; i < p->nloop; i++)
-    if (p->loop[i].dim >= p->nacc && at[i] + 1 < trips_of(p, i, at)) return false;
-  return true;
+static void do_copy(visit *v, const tarn_plan_stmt *s) {
+  if (s->read == v->p->result) leave(v);
+  else if (v->p->tensor[s->read].what == TARN_UNIT_ONTO) onto(v, s->read);
+  else fill(v, s->read);
 }
-/* What comes once to the vector unit comes first, while the product waits for its operands. */
-static void early(visit *v, const int64_t *at) {
-  const tarn_unit_plan *p = v->p;
-  for (uint32_t t = p->sums; t < p->ntensor; t++)
-    if (p->tensor[t].what == TARN_UNIT_ADDEND && p->tensor[t].source == TARN_NONE &&
-        !p->tensor[t].at_loop)
-      fill(v, t, at);
+static void begin_sums(visit *v, const tarn_plan_stmt *s) {
+  tarn_unit_box b;
+  unit_box_at(v->p, v->p->tensor[s->read].at_loop, v->at, &b);
+  if (enter(v, s->read, &b, false) && s->n) clear(v, s->read);
 }
-/* What a tile adds to the accumulators. */
-static void compute(visit *v, const int64_t *at) {
+/* What a tile adds to the accumulators, or what is loaded. */
+static void do_unit(visit *v, const tarn_plan_stmt *s) {
   const tarn_unit_plan *p = v->p;
   tarn_unit_box leaf;
-  unit_box_at(p, p->nloop, at, &leaf);
+  if (s->read != p->sums) {
+    load(v, s->read);
+    return;
+  }
+  unit_box_at(p, p->nloop, v->at, &leaf);
   switch (p->way) {
   case TARN_UNIT_MULTIPLIES: tarn_unit_inside(p, &leaf, multiply, v); break;
   case TARN_UNIT_WHOLE: kernel(v, &leaf); break;
   case TARN_UNIT_JOINS: windows(v, &leaf); break;
-  case TARN_UNIT_FILLS: break;
   default: taps(v, &leaf);
   }
 }
+static void do_compute(visit *v, const tarn_plan_stmt *s) {
+  const tarn_unit_step *x = &v->p->step[s->value];
+  tarn_unit_box box = complete(v);
+  if (v->p->tensor[x->to].what == TARN_UNIT_COPY) {
+    hold(v, x->to, &v->of[v->p->sums]);
+    clear(v, x->to);
+  }
+  vector_step(v, x, &box);
+}
+static void run(visit *v, const tarn_plan_stmt *s, const tarn_plan_stmt *end);
+static void do_loop(visit *v, const tarn_plan_stmt *s) {
+  int64_t trips = trips_of(v->p, s->var, v->at);
+  for (int64_t i = 0; i < trips && v->ok; i++) {
+    v->at[s->var] = i;
+    run(v, s + 1, s + s->size);
+  }
+  v->at[s->var] = 0;
+}
+static void do_phase(visit *v, const tarn_plan_stmt *s) {
+  if (s->phase == TARN_PLAN_BEGIN) begin_sums(v, s);
+  else run(v, s + 1, s + s->size);
+}
+static void do_either(visit *v, const tarn_plan_stmt *s) {
+  for (uint32_t i = 0; i < s->n; i++)
+    if (v->at[s->test[i].var] + 1 < trips_of(v->p, s->test[i].var, v->at)) return;
+  run(v, s + 1, s + s->size);
+}
+typedef void do_fn(visit *v, const tarn_plan_stmt *s);
+static do_fn *const does[TARN_PLAN_OPS] = {
+    [TARN_PLAN_LOOP] = do_loop, [TARN_PLAN_COPY] = do_copy,       [TARN_PLAN_PHASE] = do_phase,
+    [TARN_PLAN_UNIT] = do_unit, [TARN_PLAN_COMPUTE] = do_compute, [TARN_PLAN_EITHER] = do_either};
+static void run(visit *v, const tarn_plan_stmt *s, const tarn_plan_stmt *end) {
+  for (; s < end && v->ok; s += s->size) does[s->op](v, s);
+}
 bool tarn_unit_visit(const tarn_unit_plan *p, tarn_unit_visit_fn *f, void *user) {
   slots kept[KEEPING];
+  tarn_plan_stmt own[UNIT_STATEMENTS];
+  tarn_plan_test test[TARN_MAX_LEVELS];
   visit v = {.p = p, .kept = kept, .f = f, .user = user, .ok = true};
-  int64_t at[TARN_MAX_LEVELS] = {0};
-  int64_t next[TARN_MAX_LEVELS];
-  const tarn_unit_tensor *sums = &p->tensor[p->sums];
-  uint32_t result = p->tensor[p->result].at_loop;
-  bool begins = p->way == TARN_UNIT_WHOLE || p->way == TARN_UNIT_JOINS; /* without what was there */
   for (uint32_t t = 0; t < KEEPING; t++) kept[t].n = 0;
   for (uint32_t t = 0; t < p->ntensor; t++) v.dims[t] = tarn_unit_dims(&p->tensor[t]);
-  early(&v, at);
-  for (bool more = true; more && v.ok;) {
-    tarn_unit_box b;
-    tarn_unit_box then;
-    for (uint32_t t = 0; t < p->sums; t++) fill(&v, t, at);
-    unit_box_at(p, sums->at_loop, at, &b);
-    if (p->way == TARN_UNIT_FILLS) fill(&v, p->sums, at);
-    else if (enter(&v, p->sums, &b, false) && !begins) clear(&v, p->sums);
-    compute(&v, at);
-    memcpy(next, at, sizeof next);
-    more = next_tile(p, next);
-    unit_box_at(p, sums->at_loop, next, &then);
-    bool last = !more || !same_box(&b, &then, v.dims[p->sums]);
-    unit_box_at(p, result, at, &b);
-    if (result > sums->at_loop ? sums_end(p, at) : last) finish(&v, at, &b);
-    memcpy(at, next, sizeof at);
-  }
+  tarn_plan_code code = p->code;
+  if (!code.n) code = (tarn_plan_code){unit_program(p, own, test), own, 0};
+  run(&v, code.p, code.p + code.n);
   return v.ok;
 }
