@@ -1,9 +1,12 @@
 /* lab/: proofs of free terms. Random graphs under rules with rows of operands, several roots, fresh
  * names and computed values: what is equal is proved, and the checker, which sees only text, passes
  * each proof and assumes nothing but what was given. Then the text is changed: what still passes
- * must be true, which a model of all operators decides that knows nothing of rules. */
+ * must be true, which a model of all operators decides that knows nothing of rules.
+ *
+ *   test_lab_proof [--all]      --all: ten times as many */
 #include "lab/lab.h"
 #include "rules/rules.h"
+#include "tests/mutate.h"
 #include "tests/suite.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -196,7 +199,8 @@ static void judge(tarn_ctx *cx, void *arg) {
   v->is_true = same(first, last);
 }
 
-enum { RIGHT = 200, TAMPERED = 500 };
+enum { TAMPERED = 500 };
+static uint32_t right = 200;
 typedef struct counts {
   uint32_t fresh, rows, premises, tampered, refused, garbled, still_true;
 } counts;
@@ -230,8 +234,10 @@ static const char *tampered(tarn_ctx *cx, const char *text, uint64_t *rng) {
   return b.p;
 }
 static void tamper(tarn_ctx *cx, const char *text, uint64_t *rng, counts *c) {
-  verdict v = {.text = tampered(cx, text, rng)};
-  if (!strcmp(v.text, text)) return;
+  const char *what = "a token";
+  verdict v = {.text =
+                   tarn_random(rng) % 2 ? tampered(cx, text, rng) : mutate(cx, text, rng, &what)};
+  if (!v.text || !strcmp(v.text, text)) return;
   c->tampered++;
   tarn_status st = tarn_protect(cx, judge, &v);
   ck_assert_msg(st == TARN_OK || st == TARN_BAD_INPUT, "%s", tarn_message(cx));
@@ -241,12 +247,12 @@ static void tamper(tarn_ctx *cx, const char *text, uint64_t *rng, counts *c) {
     return;
   }
   c->still_true++;
-  ck_assert_msg(v.is_true, "a false proof passes:\n%s", v.text);
+  ck_assert_msg(v.is_true, "%s: a false proof passes:\n%s", what, v.text);
 }
 START_TEST(right_and_tampered) {
   counts c = {0};
   uint64_t rng = 5;
-  for (uint64_t i = 0; i < RIGHT; i++) {
+  for (uint64_t i = 0; i < right; i++) {
     tarn_ctx *cx = tarn_ctx_new(NULL);
     job j = {.seed = 100 + i};
     ck_assert_msg(tarn_protect(cx, prove_one, &j) == TARN_OK, "seed %d: %s", (int)j.seed,
@@ -259,7 +265,7 @@ START_TEST(right_and_tampered) {
                   v.r.nassumed ? v.r.assumed[0] : "", j.text);
     ck_assert_msg(v.is_true, "seed %d: false:\n%s", (int)j.seed, j.text);
     c.fresh += j.fresh, c.rows += j.row, c.premises += j.premise;
-    for (int k = 0; k < 5 && strlen(j.text) < 20000; k++) tamper(cx, j.text, &rng, &c);
+    for (int k = 0; k < 7 && strlen(j.text) < 20000; k++) tamper(cx, j.text, &rng, &c);
     tarn_ctx_free(cx);
   }
   fprintf(stderr,
@@ -407,9 +413,10 @@ START_TEST(joins_are_by_what_is_known) {
 }
 END_TEST
 
-int main(void) {
+int main(int argc, char **argv) {
   TCase *t = tcase_create("all");
-  tcase_set_timeout(t, 240);
+  if (argc > 1 && !strcmp(argv[1], "--all")) right = 2000;
+  tcase_set_timeout(t, right > 200 ? 1800 : 240);
   tcase_add_loop_test(t, forged_by_hand, 0, sizeof forgeries / sizeof *forgeries);
   tcase_add_test(t, right_and_tampered);
   tcase_add_test(t, joins_are_by_what_is_known);

@@ -303,6 +303,7 @@ static void replay(checking *c, const pf_proof *p, uint32_t i) {
 static void replay_theorem(checking *c, const pf_proof *p) {
   const char *why;
   pf_verdict v = pf_replay_whole(p, c->worst, c->o, &why);
+  c->r.skipped += v == PF_SKIPPED;
   if (v == PF_SKIPPED)
     tarn_warn(c->j->cx, "%s: first and last term are not evaluated: %s", p->output, why);
   if (v == PF_DIFFERENT)
