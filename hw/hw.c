@@ -5,12 +5,19 @@
 
 const tarn_hw *tarn_hw_load(tarn_lang *L, const char *name) { return hw_load(L, name, 0); }
 const tarn_hw *hw_load(tarn_lang *L, const char *name, uint32_t guests) {
+  return hw_parse(L, hw_text(L, name), guests);
+}
+static const tarn_sx *description(const tarn_sx *file) {
+  bool one = file->kind == TARN_SX_LIST && file->n == 1 && file->kid[0]->kind == TARN_SX_LIST;
+  return one ? file->kid[0] : file;
+}
+const tarn_sx *hw_text(tarn_lang *L, const char *name) {
   tarn_ctx *cx = tarn_lang_ctx(L);
   if (!strcmp(name, "cuda"))
     name = "cuda-sm80"; /* the oldest that is described runs on the others */
   for (const tarn_embedded *e = tarn_hw_embedded; e->name; e++)
     if (!strcmp(e->name, name))
-      return hw_parse(L, tarn_sx_read(cx, e->text, e->n, tarn_format(cx, "%s.hw", name)), guests);
+      return description(tarn_sx_read(cx, e->text, e->n, tarn_format(cx, "%s.hw", name)));
   if (!strpbrk(name, "./")) {
     tarn_buf b = {.cx = cx};
     tarn_buf_str(&b, "");
@@ -18,7 +25,7 @@ const tarn_hw *hw_load(tarn_lang *L, const char *name, uint32_t guests) {
     tarn_raise(cx, TARN_BAD_INPUT,
                "--hw %s: no such description; shipped are host cuda%s, or give a file", name, b.p);
   }
-  return hw_parse(L, tarn_sx_read_file(cx, name), guests);
+  return description(tarn_sx_read_file(cx, name));
 }
 
 uint32_t tarn_hw_shipped(const char **names, uint32_t max) {

@@ -328,16 +328,14 @@ static void read_link(hw_reader *r, const tarn_sx *s, tarn_hw *h) {
 }
 /* A shipped description, or a file whose name is relative to the one that names it; or none. */
 static void read_host(hw_reader *r, const tarn_sx *s, tarn_hw *h) {
-  const char *name = hw_name_of(r, s), *end = strrchr(s->file, '/');
+  const char *name = hw_name_of(r, s);
   hw_value(r, s);
   h->alone = !strcmp(name, "none");
   if (h->alone) return;
   if (r->guests + 2 > TARN_HW_MACHINES)
     tarn_sx_error(r->cx, s, "host %s: more than %d machines hang on one another", name,
                   TARN_HW_MACHINES);
-  if (strpbrk(name, "./") && *name != '/' && end)
-    name = tarn_format(r->cx, "%.*s/%s", (int)(end - s->file), s->file, name);
-  h->host = hw_load(r->L, name, r->guests + 1);
+  h->host = hw_load(r->L, hw_beside(r, s, name), r->guests + 1);
 }
 
 static void check_memories(hw_reader *r, const tarn_sx *s, const tarn_hw *h) {
@@ -394,6 +392,7 @@ const tarn_hw *tarn_hw_parse(tarn_lang *L, const tarn_sx *s) { return hw_parse(L
 const tarn_hw *hw_parse(tarn_lang *L, const tarn_sx *s, uint32_t guests) {
   hw_reader r = {L, tarn_lang_ctx(L), guests};
   if (s->kind == TARN_SX_LIST && s->n == 1 && s->kid[0]->kind == TARN_SX_LIST) s = s->kid[0];
+  s = hw_like(&r, s);
   if (!tarn_sx_is(s, "hw")) tarn_sx_error(r.cx, s, "a description (hw NAME …) is expected");
   tarn_hw *h = TARN_NEW(r.cx, tarn_hw);
   *h = (tarn_hw){.name = hw_name_of(&r, s),

@@ -1,5 +1,6 @@
 /* hw/: descriptions read, checked, printed and read again; every refusal says where; what is asked
  * of a machine. */
+#include "tests/folder.h"
 #include "tests/terms.h"
 
 #include "base/base.h"
@@ -450,6 +451,66 @@ START_TEST(shipped) {
 }
 END_TEST
 
+/* ---------------------------------------------------------------- (like NAME) */
+/* The description as one that stands for itself, to be compared with what it comes to. */
+static const struct likeness {
+  const char *like, *as;
+} likenesses[] = {
+    {"(hw m (like base))", "(hw m (kind cpu) (triple \"x86_64\") (clock 2e9) " MEMORY ")"},
+    {"(hw m (like base) (clock 3e9) (launch 1e-6))",
+     "(hw m (kind cpu) (triple \"x86_64\") (clock 3e9) " MEMORY " (launch 1e-6))"},
+    {"(hw m (like base) (memory l1 (write 8) (latency 2)))",
+     "(hw m (kind cpu) (triple \"x86_64\") (clock 2e9) (memory l1 (capacity 32768) (read 64) "
+     "(write "
+     "8) (latency 2)) (memory dram (read 8) (write 4)))"},
+    {"(hw m (like base) (memory l1 (without capacity) (capacity 1)) (without clock) (clock 1e9))",
+     "(hw m (kind cpu) (triple \"x86_64\") (memory l1 (read 64) (write 32) (capacity 1)) (memory "
+     "dram (read 8) (write 4)) (clock 1e9))"},
+    {"(hw m (like base) (without memory l1))",
+     "(hw m (kind cpu) (triple \"x86_64\") (clock 2e9) (memory dram (read 8) (write 4)))"},
+    {"(hw m (like more) (memory l1 (read 32)) (cycles (exp 3) (log 4)))",
+     "(hw m (kind cpu) (triple \"x86_64\") (clock 2e9) (memory l1 (capacity 32768) (read 32) "
+     "(write "
+     "32)) (memory dram (read 8) (write 4)) (cycles (div 9) (exp 3) (log 4)))"},
+};
+static const char *beside(const char *name, const char *text) {
+  const char *path = in_folder(cx, tarn_format(cx, "%s.hw", name));
+  tarn_write_file(cx, path, text, strlen(text));
+  return path;
+}
+START_TEST(like_another) {
+  beside("base", "(hw base " CPU " " MEMORY ")");
+  beside("more", "(hw more (like ./base.hw) (cycles (div 9) (exp 2)))");
+  const struct likeness *l = &likenesses[_i];
+  tarn_buf text = {.cx = cx}, is = {.cx = cx}, as = {.cx = cx};
+  const char *name = strchr(strstr(l->like, "like"), ' ') + 1, *end = strchr(name, ')');
+  tarn_buf_fmt(&text, "%.*s./%.*s.hw%s", (int)(name - l->like), l->like, (int)(end - name), name,
+               end);
+  loading is_like = {.name = beside("m", text.p)};
+  must(load, &is_like);
+  tarn_hw_print(is_like.hw, &is);
+  tarn_hw_print(machine(l->as), &as);
+  ck_assert_str_eq(is.p, as.p);
+}
+END_TEST
+static const struct likeness unlike[] = {
+    {"(hw m (like ./m.hw))", "in a circle"},
+    {"(hw m (like x86-64-v3) (without l4))", "has no such form"},
+    {"(hw m (like x86-64-v3) (without memory l4))", "has no such form"},
+    {"(hw m (like x86-64-v3) (memory l1 (without keep)))", "has no such form"},
+    {"(hw m (like x86-64-v3 v4))", "takes one value"},
+    {"(hw m (like x86-64-v3) clock)", "a form (name value"},
+    {"(hw m (like nobody))", "no such description"},
+    {"(hw m (clock 1) (like x86-64-v3))", "unknown form like"},
+};
+START_TEST(unlike_another) {
+  loading l = {.name = beside("m", unlike[_i].like)};
+  ck_assert_int_eq(tarn_protect(cx, load, &l), TARN_BAD_INPUT);
+  const char *m = tarn_message(cx);
+  ck_assert_msg(strstr(m, unlike[_i].as) && !strchr(m, '\n'), "%s: %s", unlike[_i].like, m);
+}
+END_TEST
+
 START_TEST(not_shipped) {
   loading l = {.name = "pdp11"};
   ck_assert_int_eq(tarn_protect(cx, load, &l), TARN_BAD_INPUT);
@@ -467,6 +528,11 @@ int main(void) {
                           {questions, 1},
                           {refused, COUNT(refusals)},
                           {shipped, 1},
+                          {like_another, COUNT(likenesses)},
+                          {unlike_another, COUNT(unlike)},
                           {not_shipped, 1}};
-  return run_suite("hw", tests, sizeof tests / sizeof *tests);
+  if (!folder_make()) return 1;
+  int failed = run_suite("hw", tests, sizeof tests / sizeof *tests);
+  folder_drop();
+  return failed;
 }
