@@ -13,6 +13,7 @@
  * vectors. Otherwise LLVM keeps a sum in memory, as for three rows of four vectors on 16 registers.
  */
 #include "plan/walk.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,12 +21,16 @@
 #define MOST_REGS  64
 #define LEAST_ROOM 4 /* registers beside the accumulators; with one, the other order is faster */
 
-/* Copies along an own dim and along a reduce dim meet at the same elements. */
+/* Steps of a window and places of it, so many elements apart each, meet at the same elements. */
+static bool meet(int64_t by, int64_t steps, int64_t place) {
+  return by && place % by == 0 && place / by >= 1 && place / by < steps;
+}
+/* Copies along an own dim and along a reduce dim do. */
 static bool overlap(const tarn_plan_list *list, uint32_t first, uint32_t end, const int64_t *by) {
   for (uint32_t i = first; i < end; i++)
     for (uint32_t j = first; j < end; j++) {
-      if (!list->level[i].red || list->level[j].red || !by[i] || by[j] % by[i]) continue;
-      if (by[j] / by[i] >= 1 && by[j] / by[i] < list->level[i].trips) return true;
+      if (!list->level[i].red || list->level[j].red) continue;
+      if (meet(by[i], list->level[i].trips, by[j])) return true;
     }
   return false;
 }
@@ -233,11 +238,10 @@ bool plan_walk_in_order(plan_walk *w, uint32_t list) {
   return true;
 }
 
-/* ---------------------------------------------------------------- before there is a plan */
+/* ---------------------------------------------------------------- of a tile, before */
 bool tarn_touch_overlaps(const tarn_touch *a, uint32_t d, int64_t size, uint32_t e) {
-  if (a->irregular || !(a->touched >> d & a->touched >> e & 1) || !a->coef[d]) return false;
-  int64_t steps = a->coef[e] / a->coef[d];
-  return a->coef[e] % a->coef[d] == 0 && steps >= 1 && steps < size;
+  return !a->irregular && (a->touched >> d & a->touched >> e & 1) &&
+         meet(a->coef[d], size, a->coef[e]);
 }
 int64_t tarn_tile_window(const tarn_stage_work *m, uint32_t vdim, const int64_t *size) {
   int64_t steps = 1;
@@ -250,4 +254,35 @@ int64_t tarn_tile_window(const tarn_stage_work *m, uint32_t vdim, const int64_t 
         any = e != vdim && size[e] > 1 && tarn_touch_overlaps(&m->read[r], d, size[d], e);
   }
   return any ? steps : 0;
+}
+double tarn_tile_shared(const tarn_stage_work *m, const tarn_tile_work *t, const tarn_touch *a,
+                        uint32_t d) {
+  double size = (double)t->size[d];
+  for (uint32_t e = m->nshared; e < m->nacc; e++) {
+    if (e == t->vdim || t->size[e] <= 1 || !tarn_touch_overlaps(a, d, t->size[d], e)) continue;
+    double step = (double)(a->coef[e] / a->coef[d]), n = (double)t->size[e];
+    return ((n - 1) * step + size) / n;
+  }
+  return size;
+}
+double tarn_tile_own(const tarn_stage_work *m, const tarn_tile_work *t, const tarn_touch *a) {
+  double own = 1;
+  for (uint32_t d = 0; d < m->nacc; d++)
+    if (a->touched >> d & 1) own *= tarn_tile_vectors(t, d, t->size[d]);
+  return own;
+}
+double tarn_tile_held(const tarn_stage_work *m, const tarn_tile_work *t) {
+  double held = INFINITY;
+  for (uint32_t r = 0; r < m->nread; r++)
+    if (!m->read[r].epi) held = tarn_fmin(held, tarn_tile_own(m, t, &m->read[r]));
+  return held;
+}
+double tarn_tile_weights(const tarn_stage_work *m, const tarn_tile_work *t, int64_t steps) {
+  double n = 0;
+  for (uint32_t r = 0; r < m->nread; r++)
+    if (m->read[r].constant && !m->read[r].epi)
+      n += (double)steps * (t->vdim < m->n && m->read[r].touched >> t->vdim & 1
+                                ? tarn_tile_vectors(t, t->vdim, t->size[t->vdim])
+                                : 1);
+  return n;
 }

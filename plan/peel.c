@@ -196,3 +196,19 @@ bool plan_decisive(const plan_walk *w, uint32_t stage, uint32_t var, uint32_t *r
         return true;
   return false;
 }
+
+/* ---------------------------------------------------------------- of a tile, before */
+/* Lanes are computed whole. If several places of the result are in the tile, each has its own trips
+ * only if those of a short reduction are fully unrolled. */
+bool tarn_tile_leaves_out(const tarn_stage_work *m, const tarn_tile_work *t,
+                          const tarn_padding *p) {
+  bool apart = t->vdim >= m->n ||
+               !(p->dims >> t->vdim & 1 || (t->rdim < m->n && p->dims >> t->rdim & 1)),
+       several = false, full = true;
+  for (uint32_t d = 0; d < m->n; d++) {
+    if (!(p->dims >> d & 1)) continue;
+    if (d < m->nacc) several |= t->size[d] > 1;
+    else full &= m->dim[d] <= TARN_MOST_UNROLLED;
+  }
+  return t->dot >= m->n && apart && (full || !several);
+}

@@ -180,7 +180,7 @@ static void prepare_tile(const tarn_plan_nest *N, tarn_plan_stage *st, const tar
   st->in_memory = t.in_memory;
   st->max_lanes = t.lanes * (shared_lanes(N) ? (uint32_t)shared_lanes(N)->trips : 1);
   bool own = st->red && st->red_lanes > 1 && !st->in_memory &&
-             st->slots * t.chains * st->red->ns <= PLAN_MOST_CHAINS;
+             tarn_plan_keeps_chains((double)(st->slots * t.chains * st->red->ns));
   st->chains = own ? t.chains : 1;
 }
 

@@ -2,6 +2,7 @@
  * copies of the body compute neighbours of each row. Such a block is transposed in registers
  * (lower/transpose.c). */
 #include "plan/internal.h"
+#include <stdlib.h>
 
 void tarn_plan_transpose_settle(tarn_plan_stage *st, const tarn_plan_list *list) {
   const tarn_plan_level *lanes = NULL;
@@ -24,4 +25,15 @@ void tarn_plan_transpose_settle(tarn_plan_stage *st, const tarn_plan_list *list)
       return;
     }
   }
+}
+
+/* ---------------------------------------------------------------- of a tile, before */
+uint32_t tarn_tile_transposed(const tarn_stage_work *m, const tarn_tile_work *t) {
+  const tarn_touch *a = &m->result;
+  if (t->vdim >= m->nacc || a->irregular || llabs(a->coef[t->vdim]) <= 1 ||
+      !tarn_transposes(t->lanes, a->coef[t->vdim], (size_t)a->bytes))
+    return UINT32_MAX;
+  for (uint32_t d = m->nshared; d < m->nacc; d++)
+    if (d != t->vdim && tarn_transposed_rows(t->size[d], a->coef[d])) return d;
+  return UINT32_MAX;
 }

@@ -6,7 +6,8 @@
  *   work.c      a canonical kernel's accesses and functions    touch.c     bytes that loops touch
  *   bilinear.c  constant matrices                              dot.c       dot-product instructions
  *   order.c     windows                                        peel.c      what padding leaves out
- *   prefetch.c  walks, as prefetches are chosen for them
+ *   prefetch.c  walks, as prefetches are chosen for them       transpose.c register transposes
+ *   tile.c      the register tile
  *
  * It is made once for a kernel and counted for each of its schedules. Dims are a stage's: shared,
  * own up to nacc, then reduced. */
@@ -136,13 +137,42 @@ typedef struct tarn_tile_work {
   int64_t lanes, rows;
   double passes; /* over the results */
 } tarn_tile_work;
-/* Does the tile hold all dims of the constant matrices? */
+tarn_tile_work tarn_tile_of(const tarn_stage_work *m, const tarn_stage_sched *s);
+/* Vectors of `size` steps of dim d. */
+double tarn_tile_vectors(const tarn_tile_work *t, uint32_t d, int64_t size);
+/* Loads, or stores, of an access for one point of the loops outside the tile. */
+typedef struct tarn_tile_access {
+  double count;    /* of vectors, or of single elements where they are gathered or shared */
+  double shuffles; /* vectors that are put together of two */
+  bool lanes;      /* it goes along the lanes */
+  bool gathered;   /* their elements lie apart */
+  bool grouped;    /* what a dot-product instruction takes is put together element by element */
+} tarn_tile_access;
+tarn_tile_access tarn_tile_access_of(const tarn_stage_work *m, const tarn_tile_work *t,
+                                     const tarn_touch *a);
+/* Does the tile hold all dims of the constant matrices? (bilinear.c) */
 bool tarn_tile_holds_matrices(const tarn_stage_work *m, const int64_t *size);
-/* Does a step of dim e go less far than `size` of dim d? Then windows along d overlap. */
+/* Does a step of dim e go less far than `size` of dim d? Then windows along d overlap (order.c). */
 bool tarn_touch_overlaps(const tarn_touch *a, uint32_t d, int64_t size, uint32_t e);
 /* Steps of the reduction that are unrolled in a register tile whose neighbours share loads; 0: they
  * share none. vdim: of the lanes. */
 int64_t tarn_tile_window(const tarn_stage_work *m, uint32_t vdim, const int64_t *size);
+/* The factor of an unrolled reduction's dim d on the loads of a tile, whose neighbours share them.
+ */
+double tarn_tile_shared(const tarn_stage_work *m, const tarn_tile_work *t, const tarn_touch *a,
+                        uint32_t d);
+/* Vectors of an access that the accumulators' dims walk; those of the operand with fewest, which a
+ * tile keeps; registers that a window's weights fill, of so many steps. */
+double tarn_tile_own(const tarn_stage_work *m, const tarn_tile_work *t, const tarn_touch *a);
+double tarn_tile_held(const tarn_stage_work *m, const tarn_tile_work *t);
+double tarn_tile_weights(const tarn_stage_work *m, const tarn_tile_work *t, int64_t steps);
+/* The dim of the tile along which the rows of a register transpose lie; UINT32_MAX: none
+ * (transpose.c). */
+uint32_t tarn_tile_transposed(const tarn_stage_work *m, const tarn_tile_work *t);
+/* Are trips in this padding left out (peel.c)? */
+bool tarn_tile_leaves_out(const tarn_stage_work *m, const tarn_tile_work *t, const tarn_padding *p);
+/* Has each of so many unrolled steps of a reduction along the lanes an accumulator of its own? */
+static inline bool tarn_plan_keeps_chains(double n) { return n <= PLAN_MOST_CHAINS; }
 static inline uint32_t tarn_first_dims(uint32_t n) {
   return n >= 32 ? UINT32_MAX : (UINT32_C(1) << n) - 1;
 }

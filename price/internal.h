@@ -5,8 +5,6 @@
 #include "price/price.h"
 #include <string.h>
 
-#define LOOP_SHORT 8 /* most trips of a reduction's loop that may be fully unrolled */
-
 /* ---- tile.c: cycles of register tiles that were asked for before ---- */
 #define LOOP_TILES 128
 /* What the prices of a stage's schedules share; begun anew for each stage. */

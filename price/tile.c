@@ -1,7 +1,6 @@
 /* Cycles of a stage's register tiles, in the analytic price: of the tile's body, from issue slots,
  * load ports and the latency of the accumulators' chains, times the number of tiles (ragged edges
  * at their own size). */
-#include "plan/plan.h"
 #include "price/internal.h"
 #include <math.h>
 #include <stdlib.h>
@@ -13,27 +12,10 @@
 #define PORTS   0.1
 #define SPILLED 0.8 /* of the multiply-adds' time, if registers spill */
 /* Cycles that a tile waits for a row on a page of its own, even if it is cached and prefetched. */
-#define UNFORESEEN  2.5
-#define FOUND_AGAIN 32 /* fewer rows stay cached until the next tap */
+#define UNFORESEEN 2.5
 
 typedef tarn_tile_work tile;
 
-static double vectors(const tile *t, uint32_t d, int64_t size) {
-  if (d == t->dot) return 1;
-  if (d == t->rdim) return (double)tarn_ceildiv(size, t->rows);
-  return d == t->vdim ? (double)tarn_ceildiv(size, t->lanes) : (double)size;
-}
-/* The factor of a fully unrolled reduction's dim d on the loads of a tile: neighbours share them.
- */
-static double fresh(const tarn_touch *a, const tarn_stage_work *m, const tile *t, uint32_t d) {
-  double size = (double)t->size[d];
-  for (uint32_t e = m->nshared; e < m->nacc; e++) {
-    if (e == t->vdim || t->size[e] <= 1 || !tarn_touch_overlaps(a, d, t->size[d], e)) continue;
-    double step = (double)(a->coef[e] / a->coef[d]), n = (double)t->size[e];
-    return ((n - 1) * step + size) / n;
-  }
-  return size;
-}
 /* Cache accesses of a vector: two if it crosses a line. */
 static double split(const tarn_touch *a, const tarn_stage_work *m, const tile *t, double line) {
   double wide = (double)(t->lanes * t->rows) * a->bytes;
@@ -44,60 +26,31 @@ static double split(const tarn_touch *a, const tarn_stage_work *m, const tile *t
   if (fmod((double)(off & -off) * a->bytes, tarn_fmin(wide, line)) == 0) return 1;
   return 1 + tarn_fmin(1, (wide - a->bytes) / line);
 }
-/* Load operations of one access for one point of the loops outside the tile. */
-static double loads(const tarn_touch *a, const tarn_stage_work *m, const tile *t, double line) {
-  double n = 1;
-  bool gather = false, known = a->few, apart = false;
-  for (uint32_t d = 0; d < m->n; d++) known &= !(a->touched >> d & 1) || t->size[d] == m->dim[d];
-  if (known) return 0;
-  for (uint32_t d = 0; d < m->n; d++) {
-    if (t->size[d] <= 1 || !(a->touched >> d & 1)) continue;
-    if (d == t->dot)
-      apart = a->constant ? m->dim[d] % t->size[d] != 0 : a->irregular || llabs(a->coef[d]) != 1;
-    else if (d == t->vdim && !a->irregular && llabs(a->coef[d]) == 2)
-      n *= 2 * vectors(t, d, t->size[d]); /* two and a shuffle */
-    else if (d == t->vdim && (a->irregular || llabs(a->coef[d]) != 1))
-      gather = true, n *= (double)t->size[d];
-    else n *= d >= m->nacc && d != t->vdim ? fresh(a, m, t, d) : vectors(t, d, t->size[d]);
-  }
-  if (t->vdim < m->n && (a->touched >> t->vdim & 1) && !gather) n *= split(a, m, t, line);
-  if (apart) n *= 2 * (double)t->size[t->dot]; /* each on its own, and put together */
+/* Load or store operations of one access for one point of the loops outside the tile. */
+static double accesses(const tarn_touch *a, const tarn_stage_work *m, const tile *t, double line,
+                       double *shuffles) {
+  tarn_tile_access x = tarn_tile_access_of(m, t, a);
+  double n = x.count;
+  *shuffles += x.shuffles;
+  if (n == 0) return 0;
+  if (x.lanes && !x.gathered) n *= split(a, m, t, line);
+  if (x.grouped) n *= 2 * (double)t->size[t->dot]; /* each on its own, and put together */
   double guard = 1;
   if (t->vdim < m->n &&
       (a->guarded >> t->vdim & 1)) /* a mask for each vector of the first and the last tile */
     guard += tarn_fmin(1, 2 / (double)tarn_ceildiv(m->dim[t->vdim], t->size[t->vdim]));
   if (m->n > m->nacc && (a->guarded >> (m->n - 1) & 1) && t->size[m->n - 1] < m->dim[m->n - 1] &&
-      m->dim[m->n - 1] > LOOP_SHORT)
+      m->dim[m->n - 1] > TARN_MOST_UNROLLED)
     guard = 4;                           /* decided anew in the innermost loop */
   double address = a->irregular ? 3 : 1; /* divisions in the address */
-  return n * guard * address * (gather ? 3 : 1);
-}
-/* Vectors of one access that are put together of two: the shuffle takes a place of the arithmetic.
- */
-static double shuffles(const tarn_touch *a, const tarn_stage_work *m, const tile *t) {
-  double n = 1;
-  if (t->vdim >= m->n || a->irregular || llabs(a->coef[t->vdim]) != 2) return 0;
-  for (uint32_t d = 0; d < m->n; d++)
-    if (t->size[d] > 1 && (a->touched >> d & 1))
-      n *= d >= m->nacc && d != t->vdim ? fresh(a, m, t, d) : vectors(t, d, t->size[d]);
-  return n;
-}
-/* The dim of the tile along which the rows of a register transpose lie; UINT32_MAX: none. */
-static uint32_t rows_across(const tarn_stage_work *m, const tile *t) {
-  const tarn_touch *a = &m->result;
-  if (t->vdim >= m->nacc || a->irregular || llabs(a->coef[t->vdim]) <= 1 ||
-      !tarn_transposes(t->lanes, a->coef[t->vdim], (size_t)a->bytes))
-    return UINT32_MAX;
-  for (uint32_t d = m->nshared; d < m->nacc; d++)
-    if (d != t->vdim && tarn_transposed_rows(t->size[d], a->coef[d])) return d;
-  return UINT32_MAX;
+  return n * guard * address * (x.gathered ? 3 : 1);
 }
 /* Register transposes of a tile's blocks and the stores of their rows: two shuffles for each pair
  * of vectors and each doubling. */
 static double transposes(const tarn_stage_work *m, const tile *t, uint32_t rows, double line) {
   double lanes = (double)tarn_min(t->lanes, t->size[t->vdim]), blocks = 1, cycles = 0;
   for (uint32_t d = 0; d < m->nacc; d++)
-    if (d != rows) blocks *= vectors(t, d, t->size[d]);
+    if (d != rows) blocks *= tarn_tile_vectors(t, d, t->size[d]);
   for (int64_t left = t->size[rows]; left > 0; left -= t->lanes) {
     double n = (double)tarn_min(left, t->lanes);
     double torn = fmod(n * m->result.bytes, line) == 0
@@ -106,16 +59,6 @@ static double transposes(const tarn_stage_work *m, const tile *t, uint32_t rows,
     cycles += n * ceil(log2(n)) + tarn_fmax(0, lanes - n) + lanes * (1 + torn);
   }
   return blocks * cycles;
-}
-/* Registers that a window's weights fill. */
-static double weights(const tarn_stage_work *m, const tile *t, int64_t steps) {
-  double n = 0;
-  for (uint32_t r = 0; r < m->nread; r++)
-    if (m->read[r].constant && !m->read[r].epi)
-      n += (double)steps * (t->vdim < m->n && m->read[r].touched >> t->vdim & 1
-                                ? vectors(t, t->vdim, t->size[t->vdim])
-                                : 1);
-  return n;
 }
 /* Rows that lie on pages of their own, of an operand that L1 does not hold: one that
  * all lanes share, or, in a kernel of one stage, one that they lie along and that is no constant,
@@ -137,24 +80,19 @@ static double unforeseen(const tarn_stage_work *m, const tile *t, const tarn_hw_
   }
   return sum;
 }
-/* A broadcast element takes a register. A tile keeps the vectors of the operand with fewer of them
- * (plan/order.c) and loads the other's one by one. With one register less, LLVM keeps a sum in
- * memory. Rows of one vector spill sooner if steps are unrolled: both operands of a multiply-add
- * end there, and sums are written into either. */
+/* A broadcast element takes a register beside the vectors that a tile keeps. With one register
+ * less, LLVM keeps a sum in memory. Rows of one vector spill sooner if steps are unrolled: both
+ * operands of a multiply-add end there, and sums are written into either. */
 #define ROWS_OF_ONE 9
 static bool crowded(const tarn_stage_work *m, const tile *t, bool across, double accs,
                     double room) {
-  double written = 1, held = INFINITY;
+  double written = 1, held = tarn_tile_held(m, t);
   bool one = !across && t->vdim < m->n;
   for (uint32_t d = m->nacc; d < m->n; d++)
     if (d != t->dot && d != t->vdim) written *= (double)t->size[d];
   for (uint32_t r = 0; r < m->nread; r++) {
-    double own = 1;
-    if (m->read[r].epi) continue;
-    for (uint32_t d = 0; d < m->nacc; d++)
-      if (m->read[r].touched >> d & 1) own *= vectors(t, d, t->size[d]);
-    if (one && m->read[r].touched >> t->vdim & 1 && own > 1) one = false;
-    held = tarn_fmin(held, own);
+    const tarn_touch *a = &m->read[r];
+    if (one && !a->epi && a->touched >> t->vdim & 1 && tarn_tile_own(m, t, a) > 1) one = false;
   }
   return accs + held + 1 > room || (one && written > 1 && accs >= ROWS_OF_ONE);
 }
@@ -162,18 +100,18 @@ static bool crowded(const tarn_stage_work *m, const tile *t, bool across, double
  * and store them again. */
 static double tile_cycles(const tarn_hw *hw, const tarn_stage_work *m, const tile *t,
                           double *epilogue, double *resumed) {
-  double ops = 1, accs = 1, load = 0, epi_load = 0, shuffled = 0;
+  double ops = 1, accs = 1, load = 0, epi_load = 0, shuffled = 0, unused = 0;
   bool by_matrices = tarn_tile_holds_matrices(m, t->size);
   for (uint32_t d = 0; d < m->n; d++) {
-    double v = vectors(t, d, t->size[d]);
+    double v = tarn_tile_vectors(t, d, t->size[d]);
     if (!by_matrices || !(m->matrices >> d & 1)) ops *= v;
     if (d < m->nacc) accs *= v;
   }
   if (by_matrices) ops *= m->matrix_ops;
   const tarn_hw_memory *l1 = tarn_hw_mem(hw, TARN_HW_L1);
   for (uint32_t r = 0; r < m->nread; r++) {
-    *(m->read[r].epi ? &epi_load : &load) += loads(&m->read[r], m, t, l1->line);
-    if (!m->read[r].epi) shuffled += shuffles(&m->read[r], m, t);
+    const tarn_touch *a = &m->read[r];
+    *(a->epi ? &epi_load : &load) += accesses(a, m, t, l1->line, a->epi ? &unused : &shuffled);
   }
   double vector_bytes = tarn_fmax(4, hw->vector_bits / 8.0);
   double ports = tarn_fmax(0.5, l1->read / vector_bytes),
@@ -198,46 +136,34 @@ static double tile_cycles(const tarn_hw *hw, const tarn_stage_work *m, const til
   bool whole = few || steps; /* the reduction is unrolled: tiles overlap */
   for (uint32_t d = m->nacc; d < m->n; d++) whole &= t->size[d] == m->dim[d];
   bool across = t->vdim >= m->nacc && t->vdim < m->n; /* lanes along the reduction */
-  double chains = across && ops <= PLAN_MOST_CHAINS
+  double chains = across && tarn_plan_keeps_chains(ops)
                       ? ops
                       : tarn_fmax(accs, 1); /* of additions, each waiting for the one before */
   if (m->reduces && !whole) cycles = tarn_fmax(cycles, CHAIN * latency * ops / chains);
   cycles += UNFORESEEN * unforeseen(m, t, l1);
   double room = hw->vector_regs ? hw->vector_regs : 16;
-  double vop = t->vdim < m->n ? vectors(t, t->vdim, t->size[t->vdim]) : 1;
+  double vop = t->vdim < m->n ? tarn_tile_vectors(t, t->vdim, t->size[t->vdim]) : 1;
   if (hw->spreads && m->fma && !steps && !few)
     cycles += crowded(m, t, across, accs, room) ? SPILLED * issue : 0;
   else if (m->reduces && accs + (vop < 4 ? vop : 4) + 1 > room)
     cycles += (accs + vop + 1 - room) * 1.0;
-  if (steps && !few) cycles += 4 * tarn_fmax(0, accs + weights(m, t, steps) + 3 - room);
-  uint32_t rows = rows_across(m, t);
+  if (steps && !few) cycles += 4 * tarn_fmax(0, accs + tarn_tile_weights(m, t, steps) + 3 - room);
+  uint32_t rows = tarn_tile_transposed(m, t);
   double put = rows < m->nacc ? transposes(m, t, rows, tarn_fmax(1, l1->line))
-                              : loads(&m->result, m, t, l1->line) / stores;
+                              : accesses(&m->result, m, t, l1->line, &unused) / stores;
   *epilogue = accs * (m->epi_ops / rate + 1) + epi_load / ports + put + 8;
-  *resumed = loads(&m->result, m, t, l1->line) / ports + put + 0.5 * accs;
+  *resumed = accesses(&m->result, m, t, l1->line, &unused) / ports + put + 0.5 * accs;
   if (!m->reduces || whole) *epilogue -= 8;
   if (m->reduces && across)
     *epilogue += accs * 1.75 * log2((double)t->lanes) + chains - accs; /* halving */
   return cycles + hw->trip;
 }
 
-/* The part of a tile's trips that padding does not leave out. Lanes are computed whole. If several
- * places of the result are in the tile, each has its own trips only if those of a short reduction
- * are fully unrolled. */
+/* The part of a tile's trips that padding does not leave out. */
 static double left_in(const tarn_stage_work *m, const tile *t) {
   double part = 1;
-  for (uint32_t i = 0; i < m->npad && t->dot >= m->n; i++) {
-    const tarn_padding *p = &m->pad[i];
-    bool apart = t->vdim >= m->n ||
-                 !(p->dims >> t->vdim & 1 || (t->rdim < m->n && p->dims >> t->rdim & 1)),
-         several = false, full = true;
-    for (uint32_t d = 0; d < m->n; d++) {
-      if (!(p->dims >> d & 1)) continue;
-      if (d < m->nacc) several |= t->size[d] > 1;
-      else full &= m->dim[d] <= TARN_MOST_UNROLLED;
-    }
-    if (apart && (full || !several)) part *= p->inside;
-  }
+  for (uint32_t i = 0; i < m->npad; i++)
+    if (tarn_tile_leaves_out(m, t, &m->pad[i])) part *= m->pad[i].inside;
   return part;
 }
 
@@ -280,41 +206,6 @@ static double walk_tiles(const tarn_hw *hw, const tarn_stage_work *m, tile *t, u
   return sum;
 }
 
-/* How often partial results are stored, the first time included. */
-static double passes_of(const tarn_stage_work *m, const tarn_stage_sched *s) {
-  double passes = 1;
-  for (uint32_t i = 0; i < s->acc && i < s->nlevel && m->reduces; i++)
-    if (s->level[i].dim >= m->nacc)
-      passes *= (double)tarn_ceildiv(m->dim[s->level[i].dim], s->level[i].step);
-  return passes;
-}
-
-/* The register tile of a stage: what its vector, unrolled and dot levels cover. */
-static tile tile_of(const tarn_stage_work *m, const tarn_stage_sched *s) {
-  tile t = {.vdim = UINT32_MAX,
-            .dot = UINT32_MAX,
-            .inner = UINT32_MAX,
-            .rdim = tarn_schedule_rows(s),
-            .lanes = 1,
-            .rows = 1,
-            .passes = passes_of(m, s)};
-  int64_t left[TARN_MAX_DIMS];
-  for (uint32_t d = 0; d < m->n; d++) t.size[d] = 1;
-  memcpy(left, m->dim, sizeof left);
-  for (uint32_t i = 0; i < s->nlevel; i++) {
-    const tarn_level *l = &s->level[i];
-    if (l->kind == TARN_VECTOR) t.vdim = l->dim, t.lanes = left[l->dim];
-    if (l->kind == TARN_VECTOR && l->dim == t.rdim) t.rows = left[l->dim];
-    if (l->kind == TARN_SERIAL && l->dim >= m->nacc && left[l->dim] > l->step)
-      t.inner = left[l->dim] >= FOUND_AGAIN ? l->dim : UINT32_MAX;
-    if (l->kind == TARN_DOT && left[l->dim] == m->dot.k) t.dot = l->dim;
-    if (l->kind == TARN_VECTOR || l->kind == TARN_UNROLL || l->kind == TARN_DOT) {
-      if (t.size[l->dim] == 1) t.size[l->dim] = left[l->dim];
-    }
-    left[l->dim] = tarn_min(left[l->dim], l->step);
-  }
-  return t;
-}
 /* Schedules that walk the same tiles in other orders follow one another. */
 static uint32_t place_of(const tarn_stage_work *m, const tile *t) {
   uint64_t key = tarn_hash_bytes(t->size, m->n * sizeof *t->size, t->vdim + 64 * t->dot);
@@ -332,7 +223,7 @@ static double cycles_of(const tarn_hw *hw, const tarn_stage_work *m, tile *t) {
 }
 double loop_cycles(const tarn_hw *hw, const tarn_stage_work *m, const tarn_stage_sched *s,
                    double repeat, loop_room *room) {
-  tile t = tile_of(m, s);
+  tile t = tarn_tile_of(m, s);
   uint32_t at = place_of(m, &t);
   if (!room->has[at] || !is_tile(m, &room->known[at].tile, &t)) {
     room->known[at].tile = t;
