@@ -53,23 +53,41 @@ static void share(tarn_plan_factor *f) {
 }
 
 /* ---------------------------------------------------------------- does the stage have the form? */
-/* Exactly the operands' product, each once? */
-static bool is_product(const tarn_lang *L, uint32_t body, uint32_t *seen) {
+/* Is it a product of operands that have not been seen? */
+static bool multiplies(const tarn_lang *L, uint32_t body, uint32_t *seen) {
   const tarn_fx *x = tarn_fx_get(L, body);
-  if (x->op == TARN_FX_MUL) return is_product(L, x->kid[0], seen) && is_product(L, x->kid[1], seen);
+  if (x->op == TARN_FX_MUL) return multiplies(L, x->kid[0], seen) && multiplies(L, x->kid[1], seen);
   if (x->op != TARN_FX_HOLE || x->hole >= 32 || *seen >> x->hole & 1) return false;
   *seen |= 1u << x->hole;
   return true;
 }
-static bool is_matrix_sum(const tarn_plan_nest *N, const tarn_plan_stage *st) {
+bool plan_is_product(const tarn_lang *L, const tarn_func *f) {
   uint32_t seen = 0;
+  return f->nops < 32 && multiplies(L, f->body, &seen) && seen == (1u << f->nops) - 1;
+}
+bool plan_matrices_of(const plan_matrix_read *r, uint32_t n, uint64_t reduced, plan_matrices *out) {
+  *out = (plan_matrices){.data = TARN_NONE};
+  for (uint32_t i = 0; i < n; i++) {
+    uint64_t own = r[i].moved & ~reduced, red = r[i].moved & reduced;
+    bool matrix = r[i].small && __builtin_popcountll(own) == 1 && __builtin_popcountll(red) == 1;
+    if (matrix && out->n < TARN_MOST_MATRICES) {
+      if ((out->own & own) || (out->red & red)) return false;
+      out->read[out->n++] = i;
+      out->own |= own;
+      out->red |= red;
+    } else if (out->data == TARN_NONE) out->data = i;
+    else return false;
+  }
+  return out->n >= TARN_LEAST_MATRICES && out->data != TARN_NONE && out->red == reduced &&
+         !((r[out->data].moved | r[out->data].guarded) & out->own);
+}
+static bool is_matrix_sum(const tarn_plan_nest *N, const tarn_plan_stage *st) {
   if (!N->contract || !st->red || st->red->kind != TARN_RED_SUM || st->red->ns != 1 ||
       st->red->dtype != TARN_F32)
     return false;
   for (uint32_t r = 0; r < st->f->nops; r++)
     if (st->read[r].dtype != TARN_F32) return false;
-  return st->f->nops < 32 && is_product(N->L, st->f->body, &seen) &&
-         seen == (1u << st->f->nops) - 1;
+  return plan_is_product(N->L, st->f);
 }
 /* The levels of the tile are all unrolled, one for each dim; reduce dims lie within it. */
 static bool is_unrolled(const tarn_plan_stage *st, const tarn_plan_list *list) {
@@ -85,28 +103,39 @@ static bool is_unrolled(const tarn_plan_stage *st, const tarn_plan_list *list) {
   }
   return true;
 }
-/* The only level of the tile of its kind that moves the operand, and it is all of its dim. */
-static uint32_t moved_by(const tarn_plan_stage *st, const tarn_plan_list *list,
-                         const tarn_plan_lin *off, bool red) {
-  uint32_t found = TARN_NONE;
-  for (uint32_t i = 0; i < list->n; i++) {
-    const tarn_plan_level *l = &list->level[i];
-    if (l->trips < 2 || l->red != red || !(tarn_plan_lin_deps(off) >> l->var & 1)) continue;
-    bool whole = l->inside && l->kind == TARN_UNROLL && l->step == 1 && l->trips == st->dim[l->dim];
-    if (found != TARN_NONE || !whole || l->trips > TARN_MOST_MATRIX) return TARN_NONE;
-    found = i;
-  }
-  return found;
+/* Bits of the levels of several trips that move it. */
+static uint64_t moved_by(const tarn_plan_list *list, const tarn_plan_lin *off) {
+  uint64_t m = 0;
+  for (uint32_t i = 0; i < list->n; i++)
+    m |= (uint64_t)(list->level[i].trips > 1 && tarn_plan_lin_deps(off) >> list->level[i].var & 1)
+         << i;
+  return m;
 }
-/* The matrix that operand r is, if it is one. */
-static bool read_factor(const tarn_plan_stage *st, const tarn_plan_list *list, uint32_t r,
-                        tarn_plan_factor *f) {
+/* Do these levels walk all of their dims, no more of each than a matrix has? */
+static bool are_whole(const tarn_plan_stage *st, const tarn_plan_list *list, uint64_t levels) {
+  bool whole = true;
+  for (; levels && whole; levels &= levels - 1) {
+    const tarn_plan_level *l = &list->level[__builtin_ctzll(levels)];
+    whole = l->inside && l->kind == TARN_UNROLL && l->step == 1 && l->trips == st->dim[l->dim] &&
+            l->trips <= TARN_MOST_MATRIX;
+  }
+  return whole;
+}
+static plan_matrix_read read_of(const tarn_plan_stage *st, const tarn_plan_list *list, uint32_t r) {
   const tarn_plan_access *a = &st->read[r];
+  plan_matrix_read x = {.moved = moved_by(list, a->off)};
+  for (uint32_t g = 0; g < a->nguard; g++) x.guarded |= moved_by(list, a->guard[g].e);
+  x.small = a->few && !a->nguard && !st->s->read[r].row.by && are_whole(st, list, x.moved);
+  return x;
+}
+/* The numbers of the matrix that operand r is; false: it is walked otherwise. */
+static bool read_factor(const tarn_plan_stage *st, const tarn_plan_list *list, uint32_t r,
+                        uint64_t moved, tarn_plan_factor *f) {
+  const tarn_plan_access *a = &st->read[r];
+  uint32_t one = (uint32_t)__builtin_ctzll(moved), two = 63 - (uint32_t)__builtin_clzll(moved);
+  bool first = list->level[one].red;
   int64_t down, right;
-  *f = (tarn_plan_factor){.read = r};
-  if (!a->few || a->nguard || st->s->read[r].row.by) return false;
-  f->own = moved_by(st, list, a->off, false), f->red = moved_by(st, list, a->off, true);
-  if (f->own == TARN_NONE || f->red == TARN_NONE) return false;
+  *f = (tarn_plan_factor){.read = r, .own = first ? two : one, .red = first ? one : two};
   const tarn_plan_level *own = &list->level[f->own], *red = &list->level[f->red];
   if (tarn_plan_lin_deps(a->off) & ~(1ull << own->var | 1ull << red->var)) return false;
   if (!tarn_plan_moves_by(a->off, own->var, &down) || !tarn_plan_moves_by(a->off, red->var, &right))
@@ -122,28 +151,20 @@ static bool read_factor(const tarn_plan_stage *st, const tarn_plan_list *list, u
 }
 void tarn_plan_bilinear_settle(const tarn_plan_nest *N, tarn_plan_stage *st,
                                const tarn_plan_list *list) {
+  plan_matrix_read read[TARN_MAX_OPERANDS];
   tarn_plan_factor f[TARN_MOST_MATRICES];
-  uint32_t n = 0, data = TARN_NONE;
-  uint64_t own = 0, red = 0, all = 0;
+  plan_matrices m;
+  uint64_t reduced = 0;
   if (!is_matrix_sum(N, st) || !is_unrolled(st, list)) return;
-  for (uint32_t r = 0; r < st->f->nops; r++) {
-    if (n < TARN_MOST_MATRICES && read_factor(st, list, r, &f[n])) {
-      uint64_t o = 1ull << list->level[f[n].own].var, e = 1ull << list->level[f[n].red].var;
-      if ((own & o) || (red & e)) return;
-      own |= o, red |= e, n++;
-    } else if (data == TARN_NONE) data = r;
-    else return;
-  }
   for (uint32_t i = 0; i < list->n; i++)
-    if (list->level[i].red && list->level[i].trips > 1) all |= 1ull << list->level[i].var;
-  if (n < TARN_LEAST_MATRICES || data == TARN_NONE || red != all ||
-      (tarn_plan_lin_deps(st->read[data].off) & own))
-    return;
-  for (uint32_t g = 0; g < st->read[data].nguard; g++)
-    if (tarn_plan_lin_deps(st->read[data].guard[g].e) & own) return;
-  for (uint32_t i = 0; i < n; i++) share(&f[i]);
-  st->factor = tarn_copy(N->cx, f, n * sizeof *f);
-  st->nfactor = n, st->data = data;
+    reduced |= (uint64_t)(list->level[i].red && list->level[i].trips > 1) << i;
+  for (uint32_t r = 0; r < st->f->nops; r++) read[r] = read_of(st, list, r);
+  if (!plan_matrices_of(read, st->f->nops, reduced, &m)) return;
+  for (uint32_t i = 0; i < m.n; i++)
+    if (!read_factor(st, list, m.read[i], read[m.read[i]].moved, &f[i])) return;
+  for (uint32_t i = 0; i < m.n; i++) share(&f[i]);
+  st->factor = tarn_copy(N->cx, f, m.n * sizeof *f);
+  st->nfactor = m.n, st->data = m.data;
 }
 
 /* ---------------------------------------------------------------- statements */

@@ -1,9 +1,7 @@
 /* Constants of a program: their values, their bytes in a layout, and the operands of a kernel,
  * including small constants whose elements are numbers in its code. */
-#include "plan/plan.h"
+#include "plan/work.h"
 #include <string.h>
-
-#define MOST_NUMBERS 256 /* elements of a constant that may be numbers in the code */
 
 /* n elements from `from` on, `step` elements apart in `to`. */
 static void spread(char *to, const char *from, int64_t n, int64_t step, size_t size) {
@@ -48,9 +46,9 @@ static const double *numbers_of(const tarn_kprog *p, uint32_t i, uint32_t *n) {
   const tarn_buffer *b = &p->buf[i];
   int64_t elems = tarn_layout_elems(&b->layout) + b->layout.offset;
   if (b->kind != TARN_BUF_CONST || b->parent != TARN_NONE || b->dtype != TARN_F32 || elems < 1 ||
-      elems > MOST_NUMBERS)
+      elems > TARN_PLAN_FEW)
     return NULL;
-  float memory[MOST_NUMBERS] = {0};
+  float memory[TARN_PLAN_FEW] = {0};
   tarn_plan_const_lay_out(&b->layout, tarn_plan_const_value(p, b), (char *)memory);
   double *few = TARN_ARRAY(cx, double, elems);
   for (int64_t k = 0; k < elems; k++) few[k] = memory[k];

@@ -10,6 +10,29 @@
 #define PLAN_LEVEL_KINDS (TARN_TEAM + 1)
 extern const char *const tarn_plan_level_names[PLAN_LEVEL_KINDS];
 
+/* Instructions that take several steps of a reduction of products over operands of these types, the
+ * one of most lanes first: room for TARN_HW_DOTS. They change the order of the sum: not where
+ * floats keep it. */
+uint32_t plan_dots(tarn_lang *L, const tarn_hw *hw, const tarn_func *f, const tarn_dtype *type,
+                   bool contract, tarn_hw_dot *dot);
+/* Does an element of the reduction change nothing where operand r is what it is padded with? Of a
+ * product that is said for finite other factors, so that a strict program computes it. */
+bool plan_adds_nothing(const tarn_lang *L, const tarn_func *f, uint32_t r, uint32_t fill,
+                       bool contract);
+/* A sum of products of one operand, the data, and several small matrices, each over one dim (or
+ * level) of the result and one of the reduction. Dims are bits. */
+typedef struct plan_matrix_read {
+  bool small;              /* a constant of no more rows and columns than a matrix has */
+  uint64_t moved, guarded; /* by these dims */
+} plan_matrix_read;
+typedef struct plan_matrices {
+  uint32_t n, data, read[TARN_MOST_MATRICES];
+  uint64_t own, red; /* dims of all matrices */
+} plan_matrices;
+/* The body is exactly the product of its operands, each once. */
+bool plan_is_product(const tarn_lang *L, const tarn_func *f);
+/* False: they have not that form. reduced: dims of the reduction. */
+bool plan_matrices_of(const plan_matrix_read *r, uint32_t n, uint64_t reduced, plan_matrices *out);
 void tarn_plan_dot_settle(
     tarn_plan_nest *N, tarn_plan_stage *st,
     tarn_plan_list *list); /* is the innermost level one that an instruction takes? */

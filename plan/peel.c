@@ -149,16 +149,17 @@ static bool is_factor(const tarn_lang *L, uint32_t body, uint32_t hole) {
   if (x->op == TARN_FX_HOLE) return x->hole == hole;
   return x->op == TARN_FX_MUL && (is_factor(L, x->kid[0], hole) || is_factor(L, x->kid[1], hole));
 }
-/* Does an element of the reduction change nothing when operand r is its fill? For a product that
- * holds for finite other factors, so that a strict program computes it. */
-static bool adds_nothing(const tarn_plan_nest *N, const tarn_plan_stage *st, uint32_t r) {
-  const tarn_reducer *red = st->red;
-  if (!red || red->ns != 1 || red->kind == TARN_RED_CUSTOM || st->step_index) return false;
-  uint32_t fill = st->read[r].fill;
-  if (fill == TARN_NONE || fill != red->init[0]) return false;
-  const tarn_fx *body = tarn_fx_get(N->L, st->f->body);
+bool plan_adds_nothing(const tarn_lang *L, const tarn_func *f, uint32_t r, uint32_t fill,
+                       bool contract) {
+  if (f->red == TARN_NONE || fill == TARN_NONE) return false;
+  const tarn_reducer *red = tarn_reducer_get(L, f->red);
+  if (red->ns != 1 || red->kind == TARN_RED_CUSTOM || fill != red->init[0]) return false;
+  const tarn_fx *body = tarn_fx_get(L, f->body);
   if (body->op == TARN_FX_HOLE) return body->hole == r;
-  return red->kind == TARN_RED_SUM && N->contract && is_factor(N->L, st->f->body, r);
+  return red->kind == TARN_RED_SUM && contract && is_factor(L, f->body, r);
+}
+static bool adds_nothing(const tarn_plan_nest *N, const tarn_plan_stage *st, uint32_t r) {
+  return !st->step_index && plan_adds_nothing(N->L, st->f, r, st->read[r].fill, N->contract);
 }
 
 bool plan_left_out(const plan_walk *w, uint32_t stage) {

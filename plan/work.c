@@ -1,6 +1,6 @@
 /* From a canonical kernel to the numbers that pricing and scheduling work on. */
 #include "kernel/maps.h"
-#include "plan/work.h"
+#include "plan/internal.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,19 +58,16 @@ static bool is_product(tarn_lang *L, uint32_t body) {
   return x->op == TARN_FX_MUL;
 }
 
-/* The instruction of most lanes that takes several steps of the reduction at once; of one stage,
- * whose constants are packed for it. */
+/* Of one stage, whose constants are packed for it. */
 static bool find_dot(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_stage *s,
                      tarn_hw_dot *dot) {
   const tarn_func *f = tarn_fn_get(L, s->fn);
   const tarn_nest *n = tarn_nest_get(L, k->nest);
-  if (n->nstage != 1 || n->depth || f->red == TARN_NONE) return false;
-  if (k->strict && tarn_dtype_is_float(tarn_reducer_get(L, f->red)->dtype))
-    return false; /* it changes the order of the sum */
-  if (f->nops != 2 || s->read[0].stage || s->read[1].stage) return false;
-  const tarn_dtype type[2] = {k->in_type[s->read[0].src], k->in_type[s->read[1].src]};
   tarn_hw_dot d[TARN_HW_DOTS];
-  if (!tarn_hw_dots(L, hw, f->body, f->red, type, d, TARN_HW_DOTS)) return false;
+  if (n->nstage != 1 || n->depth || f->nops != 2 || s->read[0].stage || s->read[1].stage)
+    return false;
+  const tarn_dtype type[2] = {k->in_type[s->read[0].src], k->in_type[s->read[1].src]};
+  if (!plan_dots(L, hw, f, type, !k->strict, d)) return false;
   *dot = d[0];
   return true;
 }
@@ -118,28 +115,34 @@ static bool is_matrix(const tarn_touch *a, uint32_t own) {
   return a->few && !a->irregular && __builtin_popcount(a->touched & own) == 1 &&
          __builtin_popcount(a->touched & ~own) == 1;
 }
-/* A sum multiplied by several constant matrices, each over a dim of the result and one of the
- * reduction: plan/bilinear.c does it dim by dim if the tile holds all of these. */
+/* A sum multiplied by several constant matrices: bilinear.c does it dim by dim if the tile holds
+ * all of these. */
 #define PER_WEIGHT 0.35 /* operations: zeros cost nothing, and rows share sums */
 static void matrix_model(tarn_stage_work *m, double product) {
-  uint32_t own = 0, red = 0, all = 0, factors = 0, data = 0, touched = 0;
+  plan_matrix_read read[TARN_MAX_OPERANDS];
+  plan_matrices x;
+  uint32_t n = 0, number[TARN_MAX_OPERANDS];
+  uint64_t reduced = tarn_first_dims(m->n) & ~tarn_first_dims(m->nacc);
   double in = 1, out = 1, ops = 0;
-  for (uint32_t d = m->nacc; d < m->n; d++) all |= 1u << d, in *= (double)m->dim[d];
-  for (uint32_t r = 0; r < m->nread && m->fma; r++) {
+  for (uint32_t r = 0; r < m->nread && n < TARN_MAX_OPERANDS; r++) {
     const tarn_touch *a = &m->read[r];
-    uint32_t o = a->touched & ~all, e = a->touched & all;
     if (a->epi) continue;
-    if (is_matrix(a, ~all) && !(o & own) && !(e & red)) {
-      int64_t rows = m->dim[__builtin_ctz(o)], columns = m->dim[__builtin_ctz(e)];
-      if (rows > TARN_MOST_MATRIX || columns > TARN_MOST_MATRIX) return;
-      own |= o, red |= e, factors++;
-      ops += PER_WEIGHT * in * (double)rows * out, in /= (double)columns, out *= (double)rows;
-    } else data++, touched |= a->touched | a->guarded;
+    bool small = a->few && !a->irregular;
+    for (uint32_t d = 0; d < m->n; d++)
+      small &= !(a->touched >> d & 1) || m->dim[d] <= TARN_MOST_MATRIX;
+    number[n] = r;
+    read[n++] = (plan_matrix_read){small, a->touched, a->guarded};
   }
-  if (factors < TARN_LEAST_MATRICES || factors > TARN_MOST_MATRICES) return;
-  if (data != 1 || red != all || (touched & own)) return;
-  m->matrices = own | red, m->matrix_ops = ops;
-  m->body_ops -= (factors - 1) * product;
+  if (!plan_matrices_of(read, n, reduced, &x)) return;
+  for (uint32_t d = m->nacc; d < m->n; d++) in *= (double)m->dim[d];
+  for (uint32_t i = 0; i < x.n; i++) {
+    uint32_t dims = m->read[number[x.read[i]]].touched;
+    double rows = (double)m->dim[__builtin_ctz(dims & ~(uint32_t)reduced)];
+    ops += PER_WEIGHT * in * rows * out;
+    in /= (double)m->dim[__builtin_ctz(dims & (uint32_t)reduced)], out *= rows;
+  }
+  m->matrices = (uint32_t)(x.own | x.red), m->matrix_ops = ops;
+  m->body_ops -= (x.n - 1) * product;
   m->flops_each = 2 * ops / out;
   for (uint32_t d = m->nacc; d < m->n; d++) m->flops_each /= (double)m->dim[d];
 }
@@ -197,12 +200,12 @@ static double inside(tarn_lang *L, const tarn_guard *g, const tarn_stage_work *m
   }
   return (double)sum / ((double)rows * (double)columns);
 }
-/* Trips in padding are left out where they add nothing to a sum of products (plan/peel.c). */
+/* Trips in padding are left out where they add nothing to a sum of products (peel.c). */
 static void pads_model(tarn_lang *L, const tarn_stage *s, tarn_stage_work *m) {
   const tarn_func *f = tarn_fn_get(L, s->fn);
   for (uint32_t r = 0; r < f->nops && m->fma; r++) {
     const tarn_imap *map = tarn_imap_get(L, s->read[r].map);
-    if (!map->nguard || map->fill != tarn_reducer_get(L, f->red)->init[0]) continue;
+    if (!map->nguard || !plan_adds_nothing(L, f, r, map->fill, true)) continue;
     for (uint32_t g = 0; g < map->nguard && m->npad < TARN_PADDINGS; g++) {
       tarn_padding pad = {tarn_ix_dims(L, map->guard[g].e), inside(L, &map->guard[g], m)};
       if (pad.inside < 1) m->pad[m->npad++] = pad;
@@ -268,7 +271,8 @@ static void stage_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const 
     if (row->by) row_model(L, row, &s->read[operands + row->by - 1], &m->read[r]);
   }
   stage_functions(L, hw, s, m);
-  if (!k->strict) matrix_model(m, tarn_hw_fx_cycles(hw, TARN_FX_MUL));
+  if (!k->strict && m->fma && plan_is_product(L, f))
+    matrix_model(m, tarn_hw_fx_cycles(hw, TARN_FX_MUL));
   if (!k->strict) pads_model(L, s, m);
   dot_model(L, hw, k, s, m);
   if (m->dot.k) m->flops_each = 2; /* widening is part of it */
