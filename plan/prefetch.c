@@ -18,26 +18,34 @@ static tarn_walk walk_of(const tarn_plan_access *a, uint32_t nlevel, uint32_t op
   return w;
 }
 
+static void add_levels(tarn_stage_walk *w, const tarn_plan_list *list) {
+  for (uint32_t i = 0; i < list->n; i++) {
+    const tarn_plan_level *l = &list->level[i];
+    w->level[w->nlevel++] = (tarn_walk_level){l->kind, l->red, l->inside, l->trips};
+  }
+}
+/* Of one trip of all shared loops. */
+static void add_work(tarn_stage_walk *w, double cycles, const int64_t *dim, uint32_t first,
+                     uint32_t nacc, uint32_t n) {
+  w->work = w->body = 1 + cycles, w->points = 1;
+  for (uint32_t d = first; d < n; d++) {
+    w->work *= (double)dim[d];
+    if (d < nacc) w->points *= (double)dim[d];
+  }
+}
 /* of: the access of each walk. */
 static tarn_stage_walk stage_walk(const tarn_plan_nest *N, uint32_t stage,
                                   const tarn_plan_operand *in, const tarn_plan_operand *out,
                                   tarn_plan_access **of) {
   tarn_plan_stage *st = &N->stage[stage];
-  const tarn_plan_level *l[2 * TARN_MAX_LEVELS];
   tarn_stage_walk w = {.slots = st->slots,
                        .red_lanes = st->red_lanes,
                        .in_memory = st->in_memory,
                        .reduces = st->red};
-  w.nlevel = tarn_plan_levels(N, 1 + stage, l);
+  add_levels(&w, &N->list[0]);
+  add_levels(&w, &N->list[1 + stage]);
   w.walk = TARN_ARRAY(N->cx, tarn_walk, st->f->nops + 1u);
-  w.work = w.body = 1 + tarn_fx_cycles(N->L, N->hw, st->f->body), w.points = 1;
-  for (uint32_t d = N->n->depth; d < st->n; d++) {
-    w.work *= (double)st->dim[d];
-    if (d < st->nacc) w.points *= (double)st->dim[d];
-  }
-  for (uint32_t i = 0; i < w.nlevel; i++)
-    w.level[i] = (tarn_walk_level){
-        .kind = l[i]->kind, .red = l[i]->red, .inside = l[i]->inside, .trips = l[i]->trips};
+  add_work(&w, tarn_fx_cycles(N->L, N->hw, st->f->body), st->dim, N->n->depth, st->nacc, st->n);
   for (uint32_t r = 0; r < st->f->nops; r++) {
     const tarn_read *read = &st->s->read[r];
     of[w.nwalk] = &st->read[r];
@@ -131,14 +139,6 @@ static tarn_walk packed_walk(const tarn_stage_work *m, const tarn_level *const *
   return w;
 }
 
-static void add_levels(const tarn_plan_list *list, const tarn_level *of, const tarn_level **level,
-                       tarn_stage_walk *w) {
-  for (uint32_t i = 0; i < list->n; i++) {
-    const tarn_plan_level *l = &list->level[i];
-    level[w->nlevel] = &of[i];
-    w->level[w->nlevel++] = (tarn_walk_level){l->kind, l->red, l->inside, l->trips};
-  }
-}
 /* The levels of a stage with the kinds that plan/ gives them; what one instruction takes as a group
  * (TARN_DOT) counts as lanes. False: too many. */
 static bool levels_of(tarn_ctx *cx, const tarn_schedule *s, uint32_t stage,
@@ -161,8 +161,10 @@ static bool levels_of(tarn_ctx *cx, const tarn_schedule *s, uint32_t stage,
   w->red_lanes = t.red_lanes;
   w->in_memory = t.in_memory;
   w->reduces = m->reduces;
-  add_levels(&shared, s->shared, level, w);
-  add_levels(&mine, own->level, level, w);
+  for (uint32_t i = 0; i < shared.n; i++) level[i] = &s->shared[i];
+  for (uint32_t i = 0; i < mine.n; i++) level[shared.n + i] = &own->level[i];
+  add_levels(w, &shared);
+  add_levels(w, &mine);
   return true;
 }
 
@@ -182,11 +184,7 @@ tarn_walks *tarn_work_walks(tarn_ctx *cx, const tarn_hw *hw, const tarn_kernel_w
     if (!levels_of(cx, s, i, m, apart, level, st)) return NULL;
     if (tarn_packs(km->nstage, m->nshared, m->n - m->nacc))
       b = tarn_schedule_blocks(&s->stage[i], m->nacc, m->dim);
-    st->work = st->body = 1 + m->body_cycles, st->points = 1;
-    for (uint32_t d = m->nshared; d < m->n; d++) {
-      st->work *= (double)m->dim[d];
-      if (d < m->nacc) st->points *= (double)m->dim[d];
-    }
+    add_work(st, m->body_cycles, m->dim, m->nshared, m->nacc, m->n);
     st->walk = TARN_ARRAY(cx, tarn_walk, m->nread + 1);
     for (uint32_t r = 0; r < m->nread; r++)
       if (!m->read[r].epi)

@@ -178,28 +178,6 @@ bool tarn_tile_holds_matrices(const tarn_stage_work *m, const int64_t *size) {
   return m->matrices != 0;
 }
 
-/* Of the points of the dims that a guard depends on, the part where it holds; 1: more than two
- * dims, or a division. */
-static double inside(tarn_lang *L, const tarn_guard *g, const tarn_stage_work *m) {
-  const tarn_ix *x = tarn_ix_get(L, g->e);
-  if (x->n < 1 || x->n > 2 || x->t[0].kind != TARN_IX_VAR || x->t[x->n - 1].kind != TARN_IX_VAR)
-    return 1;
-  int64_t rows = x->n > 1 ? m->dim[x->t[1].arg] : 1, columns = m->dim[x->t[0].arg],
-          by = x->t[0].coef, sum = 0;
-  for (int64_t i = 0; i < rows; i++) {
-    int64_t at = x->c + (x->n > 1 ? x->t[1].coef * i : 0), lo = g->lo - at,
-            hi = g->hi - 1 - at; /* lo <= by * j <= hi */
-    if (by < 0) {
-      int64_t t = -lo;
-      lo = -hi, hi = t;
-    }
-    int64_t step = llabs(by), first = lo <= 0 ? 0 : (lo + step - 1) / step,
-            last = hi < 0 ? -1 : hi / step;
-    if (last >= columns) last = columns - 1;
-    sum += last >= first ? last - first + 1 : 0;
-  }
-  return (double)sum / ((double)rows * (double)columns);
-}
 /* Trips in padding are left out where they add nothing to a sum of products (peel.c). */
 static void pads_model(tarn_lang *L, const tarn_stage *s, tarn_stage_work *m) {
   const tarn_func *f = tarn_fn_get(L, s->fn);
@@ -207,7 +185,8 @@ static void pads_model(tarn_lang *L, const tarn_stage *s, tarn_stage_work *m) {
     const tarn_imap *map = tarn_imap_get(L, s->read[r].map);
     if (!map->nguard || !plan_adds_nothing(L, f, r, map->fill, true)) continue;
     for (uint32_t g = 0; g < map->nguard && m->npad < TARN_PADDINGS; g++) {
-      tarn_padding pad = {tarn_ix_dims(L, map->guard[g].e), inside(L, &map->guard[g], m)};
+      tarn_padding pad = {tarn_ix_dims(L, map->guard[g].e),
+                          tarn_work_part_inside(L, &map->guard[g], m)};
       if (pad.inside < 1) m->pad[m->npad++] = pad;
     }
   }

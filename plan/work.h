@@ -7,7 +7,7 @@
  *   bilinear.c  constant matrices                              dot.c       dot-product instructions
  *   order.c     windows                                        peel.c      what padding leaves out
  *   prefetch.c  walks, as prefetches are chosen for them       transpose.c register transposes
- *   tile.c      the register tile
+ *   tile.c      the register tile                              inside.c    padding, counted
  *
  * It is made once for a kernel and counted for each of its schedules. Dims are a stage's: shared,
  * own up to nacc, then reduced. */
@@ -178,6 +178,13 @@ static inline uint32_t tarn_first_dims(uint32_t n) {
 }
 /* Points of the dims whose bits are set. */
 double tarn_work_points(const tarn_stage_work *m, uint32_t dims);
+/* Trips of a stage's body, over all its results, whose operands lie inside what they are read from:
+ * the others add nothing to the reduction (inside.c). */
+double tarn_work_inside(tarn_lang *L, const tarn_stage *s, const tarn_stage_work *m);
+/* Of the points of the dims that a guard depends on, the part where it holds; 1: more than two
+ * dims.
+ */
+double tarn_work_part_inside(tarn_lang *L, const tarn_guard *g, const tarn_stage_work *m);
 /* ---- of a kernel ---- */
 /* Constant matrices that a sum is multiplied by, as in Winograd transforms (one bit each). Their
  * zeros and the terms that their rows share make the code, so a kernel can only be measured with

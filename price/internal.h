@@ -34,9 +34,6 @@ double loop_overlapped(const tarn_hw *hw, const tarn_cost *c, uint32_t *binds);
 /* tarn_cost_of(); cached: weights come from the last-level cache. */
 void loop_cost(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
                uint32_t threads, bool cached, tarn_cost *out);
-/* Trips of a stage's body, over all its results, whose operands lie inside what they are read from:
- * the others add nothing to the reduction (taps.c). */
-double loop_inside(tarn_lang *L, const tarn_stage *s, const tarn_stage_work *m);
 /* Threads that the outermost parallel levels keep busy: threads × (iterations / rounds × threads).
  */
 double loop_parallel(const tarn_stage_work *m, const tarn_level *level, uint32_t n,

@@ -140,7 +140,7 @@ static double slots_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, bool
   for (uint32_t i = 0; i < m->nstage; i++) {
     const tarn_stage_work *sm = &m->stage[i];
     double inside =
-        loop_inside(L, &nest->stage[i], sm) / tarn_work_points(sm, tarn_first_dims(sm->n));
+        tarn_work_inside(L, &nest->stage[i], sm) / tarn_work_points(sm, tarn_first_dims(sm->n));
     sum += body_slots(L, k, &nest->stage[i], sm, products) * inside +
            epilogue_slots(L, k, &nest->stage[i], sm, products);
   }

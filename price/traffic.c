@@ -1,4 +1,4 @@
-/* What a kernel has to move whatever its schedule. */
+/* What a kernel has to move and to compute whatever its schedule. */
 #include "price/internal.h"
 
 #define LINE 64.0
@@ -25,4 +25,16 @@ void tarn_ksig_traffic(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, doub
     *write += tarn_fmin(tarn_touch_bytes(&s->result, s->dim, LINE), all);
   }
   for (uint32_t i = 0; i < k->nin; i++) *read += of[i];
+}
+
+double tarn_ksig_flops(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k) {
+  const tarn_nest *nest = tarn_nest_get(L, k->nest);
+  const tarn_kernel_work *km = tarn_work_of(L, hw, k);
+  double sum = 0;
+  for (uint32_t i = 0; i < km->nstage; i++) {
+    const tarn_stage_work *m = &km->stage[i];
+    sum += tarn_work_inside(L, &nest->stage[i], m) * m->flops_each +
+           tarn_work_points(m, tarn_first_dims(m->nacc)) * m->flops_result;
+  }
+  return sum;
 }

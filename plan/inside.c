@@ -1,7 +1,7 @@
-/* Operations of the taps of windows that lie inside a tensor: those in padding add nothing to a sum
- * and are no work. They are counted by the guards of the reads: the dims that guards tie together
- * are walked but for one, along which the places where all guards hold are a range. */
-#include "price/internal.h"
+/* What of windows lies inside a tensor: taps in padding add nothing to a sum and are no work. They
+ * are counted by the guards of the reads: the dims that guards tie together are walked but for one,
+ * along which the places where all guards hold are a range. */
+#include "plan/work.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -126,7 +126,14 @@ static double count(guards *w, uint32_t dims) {
   } while (d < w->m->n);
   return (double)inside;
 }
-double loop_inside(tarn_lang *L, const tarn_stage *s, const tarn_stage_work *m) {
+double tarn_work_part_inside(tarn_lang *L, const tarn_guard *g, const tarn_stage_work *m) {
+  uint32_t dims = tarn_ix_dims(L, g->e);
+  guards w = {.L = L, .m = m};
+  if (!dims || __builtin_popcount(dims) > 2) return 1;
+  tarn_push(tarn_lang_ctx(L), &w.g, *g);
+  return count(&w, dims) / tarn_work_points(m, dims);
+}
+double tarn_work_inside(tarn_lang *L, const tarn_stage *s, const tarn_stage_work *m) {
   const tarn_func *f = tarn_fn_get(L, s->fn);
   guards w = {.L = L, .m = m};
   uint32_t guarded = 0, left = tarn_first_dims(m->n), dims;
@@ -138,16 +145,4 @@ double loop_inside(tarn_lang *L, const tarn_stage *s, const tarn_stage_work *m) 
     points *= count(&w, dims);
   }
   return points * tarn_work_points(m, left);
-}
-
-double tarn_ksig_flops(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k) {
-  const tarn_nest *nest = tarn_nest_get(L, k->nest);
-  const tarn_kernel_work *km = tarn_work_of(L, hw, k);
-  double sum = 0;
-  for (uint32_t i = 0; i < km->nstage; i++) {
-    const tarn_stage_work *m = &km->stage[i];
-    sum += loop_inside(L, &nest->stage[i], m) * m->flops_each +
-           tarn_work_points(m, tarn_first_dims(m->nacc)) * m->flops_result;
-  }
-  return sum;
 }
