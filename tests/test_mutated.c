@@ -296,7 +296,7 @@ END_TEST
 int main(int argc, char **argv) {
   TCase *t = tcase_create("all");
   bool all = argc > 1 && !strcmp(argv[1], "--all");
-  if (all) each = 1000;
+  if (all) each = 400;
   tcase_set_timeout(t, all ? 1800 : 120);
   tcase_add_loop_test(t, changed_chains, 0, CHAINS);
   tcase_add_test(t, facts_of_another_constant);
