@@ -211,7 +211,7 @@ void comp_take(tarn_compiled *c) {
   c->kernels = tarn_extract_program(c->extraction, &c->picks);
   c->extraction = NULL;
   c->range = ranges_of(c);
-  if (c->o->hw->warps.lanes) price_copies(c);
+  if (tarn_hw_traits_of(c->o->hw).hosted) price_copies(c);
   c->seconds.extract += tarn_now() - t;
   comp_given_used(c);
   comp_refuse_host(c);

@@ -151,7 +151,7 @@ static void put_bound(tarn_json *j, const tarn_kprog *p, const tarn_kernel *k) {
   const tarn_hw_memory *main = tarn_hw_mem(hw, TARN_HW_MAIN);
   tarn_cost cost;
   if (k->kind != TARN_K_NEST || !k->sig || !k->chosen || !k->sig->nin || !(k->price > 0)) return;
-  tarn_target_find(hw->kind)->price(p->L, hw, k->sig, k->chosen, 1, &cost);
+  tarn_target_find(hw)->price(p->L, hw, k->sig, k->chosen, 1, &cost);
   double products = k->products / tarn_hw_peak(hw, k->sig->in_type[0], hw->units);
   double bytes = (k->reads + k->writes) / (main->read * hw->clock * hw->units);
   tarn_json_str(j, "binds", cost.binds ? cost.binds : "");
@@ -175,7 +175,7 @@ static void put_kernels(tarn_json *j, const tarn_kprog *p, const comp_offload *f
     tarn_json_num(j, "read_bytes", k->reads);
     tarn_json_num(j, "write_bytes", k->writes);
     tarn_json_bool(j, "copy", k->copy);
-    if (p->hw->warps.lanes) put_bound(j, p, k);
+    if (tarn_hw_traits_of(p->hw).blocks) put_bound(j, p, k);
     if (f) comp_kernel_json(f, i, j);
     tarn_json_close(j, '}');
   }
@@ -222,7 +222,7 @@ static void put_size(tarn_json *j, const tarn_compiled *of, uint32_t number) {
   put_seconds(j, c);
   put_inputs(j, c);
   put_kernels(j, c->kernels, NULL);
-  if (c->kernels->hw->warps.lanes) put_host_copies(j, c->kernels);
+  if (tarn_hw_traits_of(c->kernels->hw).hosted) put_host_copies(j, c->kernels);
   tarn_json_close(j, '}');
 }
 static void put_sizes(tarn_json *j, const tarn_compiled *c) {
@@ -269,7 +269,7 @@ void comp_report(tarn_compiled *c, const comp_offload *f) {
   put_ways(j, &c->choice);
   if (f) comp_offload_json(f, j);
   put_kernels(j, c->kernels, f);
-  if (c->kernels->hw->warps.lanes) put_host_copies(j, c->kernels);
+  if (tarn_hw_traits_of(c->kernels->hw).hosted) put_host_copies(j, c->kernels);
   if (c->sizes) put_sizes(j, c);
   c->report = tarn_json_text(j, &c->report_n);
 }

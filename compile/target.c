@@ -1,4 +1,4 @@
-/* The table by kind of hardware. */
+/* The table of targets. */
 #include "compile/target.h"
 #include "compile/compile.h"
 #include "price/gpu.h"
@@ -43,6 +43,7 @@ static const tarn_target rows[] = {
      .load = tarn_load,
      .time = tarn_loaded_kernel},
     {.kind = TARN_HW_GPU,
+     .triple = "nvptx",
      .name = "GPU",
      .solver = tarn_gpu_solver,
      .schedules = tarn_gpu_schedules,
@@ -76,19 +77,28 @@ static const tarn_target rows[] = {
 };
 #define ROWS (sizeof rows / sizeof *rows)
 
+/* Its row, or the first of its kind: schedules and prices do not depend on who emits. */
+static const tarn_target *row_of_kind(const tarn_hw *hw) {
+  const tarn_target *t = tarn_target_find(hw);
+  for (uint32_t i = 0; i < ROWS && !t; i++)
+    if (rows[i].kind == hw->kind) t = &rows[i];
+  return t;
+}
 tarn_solver *tarn_target_solver(tarn_lang *L, const tarn_hw *hw, uint32_t threads) {
-  const tarn_target *t = tarn_target_find(hw->kind);
+  const tarn_target *t = row_of_kind(hw);
   return (t ? t->solver : tarn_solver_new)(L, hw, threads);
 }
 void tarn_target_price(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_schedule *s,
                        uint32_t threads, tarn_cost *out) {
-  const tarn_target *t = tarn_target_find(hw->kind);
+  const tarn_target *t = row_of_kind(hw);
   (t ? t->price : tarn_cost_of)(L, hw, k, s, threads, out);
 }
 const tarn_target *tarn_target_at(uint32_t i) { return i < ROWS ? &rows[i] : NULL; }
-const tarn_target *tarn_target_find(tarn_hw_kind kind) {
-  for (uint32_t i = 0; i < ROWS; i++)
-    if (rows[i].kind == kind) return &rows[i];
+const tarn_target *tarn_target_find(const tarn_hw *hw) {
+  for (uint32_t i = 0; i < ROWS; i++) {
+    const char *triple = rows[i].triple ? rows[i].triple : "";
+    if (rows[i].kind == hw->kind && !strncmp(hw->triple, triple, strlen(triple))) return &rows[i];
+  }
   return NULL;
 }
 
@@ -102,7 +112,7 @@ static const char *with_article(tarn_ctx *cx, const char *name) {
 const tarn_target *tarn_target_of(tarn_ctx *cx, const tarn_hw *hw) {
   static const char *const kind[] = {
       [TARN_HW_CPU] = "a CPU", [TARN_HW_GPU] = "a GPU", [TARN_HW_DSA] = "an accelerator"};
-  const tarn_target *t = tarn_target_find(hw->kind);
+  const tarn_target *t = tarn_target_find(hw);
   const char *lacks = t && t->lacks ? t->lacks(hw) : NULL;
   if (lacks)
     tarn_raise(cx, TARN_BAD_INPUT, "%s is %s whose description %s", hw->name, kind[hw->kind],
@@ -110,8 +120,9 @@ const tarn_target *tarn_target_of(tarn_ctx *cx, const tarn_hw *hw) {
   if (t) return t;
   tarn_buf b = {.cx = cx};
   for (uint32_t i = 0; i < ROWS; i++) one_of(&b, i, ROWS, rows[i].name);
-  tarn_raise(cx, TARN_BAD_INPUT, "%s is %s: code can be emitted for a %s only", hw->name,
-             kind[hw->kind], b.p);
+  const char *triple = row_of_kind(hw) ? tarn_format(cx, " of triple \"%s\"", hw->triple) : "";
+  tarn_raise(cx, TARN_BAD_INPUT, "%s is %s%s: code can be emitted for a %s only", hw->name,
+             kind[hw->kind], triple, b.p);
 }
 
 const tarn_target *tarn_target_of_program(tarn_ctx *cx, const tarn_hw *hw) {

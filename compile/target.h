@@ -1,7 +1,7 @@
-/* tarn targets: the table by kind of hardware. What tarn does for a kind of hardware is in its row
- * of target.c: adding a kind is adding a row. Who emits, searches or measures asks the row, never
- * the kind. A kind without a row can be described, explored and have mapping rules derived; nothing
- * can be emitted for it. */
+/* tarn targets: the table of what code can be emitted for. What tarn does for a target is in its
+ * row of target.c: adding one is adding a row. Who emits, searches or measures asks the row, never
+ * the kind of hardware; of one kind there may be several, told apart by triple. Hardware without a
+ * row can be described, explored and have mapping rules derived; nothing can be emitted for it. */
 #ifndef TARN_TARGET_H
 #define TARN_TARGET_H
 #include "lower/lower.h"
@@ -19,7 +19,8 @@ typedef struct tarn_emission {
 
 typedef struct tarn_target {
   tarn_hw_kind kind;
-  const char *name; /* as messages say it: "CPU" */
+  const char *triple; /* how the description's begins; NULL: anyhow */
+  const char *name;   /* as messages say it: "CPU" */
   /* A program may have kernels on the host that the hardware hangs on. */
   bool hosted;
   /* What a description lacks to be emitted for, as "has no …"; NULL, or a call that gives NULL:
@@ -55,17 +56,16 @@ typedef struct tarn_target {
                  uint32_t threads, uint32_t kernel);
 } tarn_target;
 
-/* The solver of a machine, by its kind; of one without a row the CPU's. */
+/* The solver of a machine, by its row or one of its kind, else the CPU's. */
 TARN_API tarn_solver *tarn_target_solver(tarn_lang *L, const tarn_hw *hw, uint32_t threads);
-/* The analytic price, by the row of its kind; of one without a row the CPU's. */
+/* The analytic price, likewise. */
 TARN_API void tarn_target_price(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
                                 const tarn_schedule *s, uint32_t threads, tarn_cost *out);
 /* The rows, i = 0, 1, …; NULL beyond the last. */
 TARN_API const tarn_target *tarn_target_at(uint32_t i);
-/* The row of a kind; NULL: there is none. */
-TARN_API const tarn_target *tarn_target_find(tarn_hw_kind kind);
-/* The same for a description. Raises TARN_BAD_INPUT, with the kinds that have a row, when there is
- * none. */
+/* The row of a description; NULL: there is none. */
+TARN_API const tarn_target *tarn_target_find(const tarn_hw *hw);
+/* The same. Raises TARN_BAD_INPUT, with what there are rows for, when there is none. */
 TARN_API const tarn_target *tarn_target_of(tarn_ctx *cx, const tarn_hw *hw);
 /* The same for a whole program: raises too when the hardware hangs on a host and the row's programs
  * may not. */

@@ -104,7 +104,7 @@ static void see_candidate(ksides *s, uint32_t ag, const kcand *c) {
 void kg_sides(kgraph *k) {
   const tarn_hw *hw = k->of[0].hw;
   ksides *s = &k->sides;
-  if (!hw->warps.lanes || !tarn_hw_traits_of(hw).calls) return;
+  if (!tarn_hw_traits_of(hw).hosted) return;
   *s = (ksides){TARN_ARRAY(k->cx, uint8_t, k->nag), TARN_ARRAY(k->cx, uint8_t, k->nag),
                 TARN_ARRAY(k->cx, uint32_t, k->nag)};
   for (uint32_t i = 0; i < k->cand.n; i++) see_candidate(s, k->cand_class.p[i], &k->cand.p[i]);

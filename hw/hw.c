@@ -111,14 +111,21 @@ double tarn_hw_fx_cycles(const tarn_hw *hw, tarn_fxop op) {
 }
 
 tarn_hw_traits tarn_hw_traits_of(const tarn_hw *hw) {
-  switch (hw->kind) {
-  case TARN_HW_CPU:
-    return (tarn_hw_traits){.any_nest = true, .calls = true, .links = true, .lookups = true};
-  case TARN_HW_GPU:
-    return (tarn_hw_traits){.any_nest = true, .calls = !hw->host, .lookups = true, .pads = true};
-  case TARN_HW_DSA: return (tarn_hw_traits){.pads = true};
-  }
-  return (tarn_hw_traits){0};
+  static const tarn_hw_traits of[] = {
+      [TARN_HW_CPU] = {.any_nest = true, .calls = true, .links = true, .lookups = true},
+      [TARN_HW_GPU] = {.any_nest = true,
+                       .calls = true,
+                       .lookups = true,
+                       .pads = true,
+                       .blocks = true,
+                       .hides = true,
+                       .hosted = true},
+      [TARN_HW_DSA] = {.pads = true}};
+  tarn_hw_traits t = of[hw->kind];
+  bool named = hw->host && t.hosted; /* the host calls, and is no implied one */
+  t.calls = t.calls && !named;
+  t.hosted = t.hosted && !named;
+  return t;
 }
 
 bool tarn_hw_mixes_lanes(const tarn_hw *hw) {
@@ -161,7 +168,7 @@ const tarn_hw_memory *tarn_hw_mem(const tarn_hw *hw, tarn_hw_level role) {
 /* Of a CPU a block's buffers stay in L1, or in L2, where larger ones were measured not to pay. A
  * GPU keeps them in a block's memory, and each of its units has two blocks, or one. */
 tarn_hw_between tarn_hw_between_of(const tarn_hw *hw) {
-  bool gpu = hw->warps.lanes > 0;
+  bool gpu = tarn_hw_traits_of(hw).blocks;
   tarn_hw_between b = {.least = {1, 1}, .whole = 1 << 17};
   if (hw->nmem > 2) b.whole = tarn_hw_mem(hw, gpu ? TARN_HW_L1 : TARN_HW_BEHIND_L2)->capacity / 2;
   for (uint32_t i = 0; i < 2 && hw->nmem > 1; i++) {

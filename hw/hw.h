@@ -277,6 +277,9 @@ typedef struct tarn_hw_traits {
   bool lookups;  /* kernels read rows of tables that integers in memory name */
   bool links;    /* … and functions of C that are linked with them */
   bool pads;     /* units read operands that were brought near them, and short ones with zeros */
+  bool blocks; /* threads of a block share memory that the program manages, and wait for another */
+  bool hides;  /* other threads run while one waits for memory: nothing is prefetched */
+  bool hosted; /* it has memory of its own, and its host is implied */
 } tarn_hw_traits;
 TARN_API tarn_hw_traits tarn_hw_traits_of(const tarn_hw *hw);
 /* Memories by what they are to a unit. A CPU has L1, mostly L2 and a last-level cache, and main

@@ -507,7 +507,7 @@ static void choose_prefetch(tarn_walks *w, uint32_t stage, uint32_t walk) {
   if (a->bytes > l2 / LEAST_SHARED && !done && !a->prefetch_by) streamed(w, stage, walk, false);
 }
 void tarn_choose_prefetches(tarn_walks *w) {
-  if (w->hw->nmem < 2 || w->hw->warps.lanes) return; /* a GPU runs other warps meanwhile */
+  if (w->hw->nmem < 2 || tarn_hw_traits_of(w->hw).hides) return;
   for (uint32_t i = 0; i < w->nstage; i++)
     for (uint32_t k = 0; k < w->stage[i].nwalk && !w->stage[i].in_memory; k++)
       if (!w->stage[i].walk[k].local) choose_prefetch(w, i, k);

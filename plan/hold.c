@@ -224,7 +224,8 @@ static const tarn_hw_memory *memory_of(const tarn_lang *L, const tarn_hw *hw, co
   if (!m)
     tarn_raise(tarn_lang_ctx(L), TARN_BAD_INPUT, "schedule: %s has no memory %s", hw->name,
                h->memory);
-  bool shared = hw->warps.lanes && m == tarn_hw_mem(hw, TARN_HW_L1); /* beside what it caches */
+  bool shared =
+      tarn_hw_traits_of(hw).blocks && m == tarn_hw_mem(hw, TARN_HW_L1); /* beside what it caches */
   if (!m->managed && !shared)
     tarn_raise(tarn_lang_ctx(L), TARN_BAD_INPUT,
                "schedule: %s of %s is no memory that a program manages", h->memory, hw->name);
@@ -237,7 +238,7 @@ static void check_unit(tarn_ctx *cx, const tarn_hw *hw, const tarn_unit *u) {
   for (uint32_t i = 0; i < hw->nintrin; i++)
     if (!strcmp(hw->intrin[i].name, u->name)) is = &hw->intrin[i];
   if (!is) tarn_raise(cx, TARN_BAD_INPUT, "schedule: %s has no unit %s", hw->name, u->name);
-  if (u->pairs && !hw->warps.lanes)
+  if (u->pairs && !tarn_hw_traits_of(hw).blocks)
     tarn_raise(cx, TARN_BAD_INPUT, "schedule: %s of %s has no pairs", u->name, hw->name);
   for (uint32_t i = 0; i < is->nop; i++) {
     const char *name = is->op[i].memory;

@@ -69,8 +69,9 @@ typedef struct making {
 static tarn_buf key_of(const making *m) {
   tarn_buf b = {.cx = tarn_lang_ctx(m->of->L)};
   key_words(&b, (const int64_t[]){m->k->machine, m->k->nest}, 2);
-  for (uint32_t i = 0; i < m->k->nin; i++) key_operand(&b, &m->in[i], m->hw->warps.lanes > 0);
-  for (uint32_t i = 0; i < m->k->nout; i++) key_operand(&b, &m->out[i], m->hw->warps.lanes > 0);
+  bool aligned = tarn_hw_traits_of(m->hw).blocks;
+  for (uint32_t i = 0; i < m->k->nin; i++) key_operand(&b, &m->in[i], aligned);
+  for (uint32_t i = 0; i < m->k->nout; i++) key_operand(&b, &m->out[i], aligned);
   key_schedule(&b, m->k->sched);
   return b;
 }

@@ -295,7 +295,7 @@ static void prepare_stage(tarn_plan_nest *N, uint32_t i, const tarn_schedule *s,
   if (st->f->ntuple) tarn_raise(N->cx, TARN_INTERNAL, "plan: a stage in tuple form");
   st->red = st->f->red == TARN_NONE ? NULL : tarn_reducer_get(N->L, st->f->red);
   stage_dims(N, st);
-  st->tiled = N->hw->warps.lanes && N->split && s->stage[i].nhold;
+  st->tiled = tarn_hw_traits_of(N->hw).blocks && N->split && s->stage[i].nhold;
   order_local(N, st, &s->stage[i]);
   prepare_levels(N, i, s, in);
   index_of_dims(N, st, list);
@@ -366,14 +366,15 @@ tarn_plan_nest *tarn_plan_prepare(tarn_lang *L, const tarn_hw *hw, bool contract
   N->split = s->nshared == 0;
   for (uint32_t i = 0; i < n->nstage; i++)
     N->split = N->split && (n->stage[i].out || n->nstage == 1);
-  N->team = hw->warps.lanes && !N->split;
+  bool blocks = tarn_hw_traits_of(hw).blocks;
+  N->team = blocks && !N->split;
   for (uint32_t i = 0; i < n->nstage; i++) prepare_stage(N, i, s, in, out, &out_no);
   for (uint32_t i = 0; i <= n->nstage; i++)
     tarn_plan_list_parallel(&N->list[i], i == 0 || N->split || N->team);
-  if (hw->warps.lanes) tarn_plan_share(N);
+  if (blocks) tarn_plan_share(N);
   for (uint32_t i = 0; i < n->nstage && N->team; i++)
     if (N->stage[i].unit) tarn_plan_fragment_matrices(N, &N->stage[i]);
-  if (hw->warps.lanes) tarn_plan_wide_settle(N, in);
+  if (blocks) tarn_plan_wide_settle(N, in);
   tarn_plan_prefetch_settle(N, s->ahead, in, out);
   for (uint32_t i = 0; i < n->nstage; i++)
     settle_accesses(N, &N->stage[i], serial_vars(&N->list[0]) | serial_vars(&N->list[1 + i]));

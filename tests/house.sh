@@ -135,6 +135,10 @@ while read -r line; do say "a machine by its name: $line"; done < <(
 # 9. What follows from a machine's kind stands in hw/, in the table of compile/target.c and in that of tune/evolve.c.
 while read -r line; do say "asks for the kind of a machine: $line"; done < <(
   git grep -nE '\bTARN_HW_(CPU|GPU|DSA)\b' -- '*.c' '*.h' ':!tests' ':!hw' ':!compile/target.c' ':!lower/cpu.c' ':!tune/evolve_*.c')
+# Nor does anything ask for threads in lock step where it means something else (tarn_hw_traits): only what is of a GPU alone.
+while read -r line; do say "asks for lanes of warps: $line"; done < <(
+  git grep -nE '\bwarps\.lanes\b' -- '*.c' '*.h' ':!tests' ':!hw' ':!price' ':!lower/isa.c' ':!plan/blocks.c' ':!plan/fragment.c' \
+    ':!plan/fetch.c' ':!tune/evolve_gpu.c')
 # 10. Code that is printed takes from a description what isa.c says, and the name for messages; object.c asks for LLVM's machine.
 while read -r line; do say "reads a description: $line"; done < <(
   git grep -nE 'hw->[a-z]' -- 'lower/*.c' ':!lower/*/*' ':!lower/isa.c' ':!lower/object.c' | grep -vE 'hw->(name|kind)\b')

@@ -117,6 +117,8 @@ typedef struct refusal {
 static const refusal refusals[] = {
     {digits, TARN_TOP "/tests/data/hw/plain.hw", NULL, NULL, NULL, TARN_BAD_INPUT,
      "plain is an accelerator"},
+    {digits, TARN_TOP "/tests/data/hw/other-gpu.hw", NULL, NULL, NULL, TARN_BAD_INPUT,
+     "other-gpu is a GPU of triple \"amdgcn-amd-amdhsa\""},
     {"none.onnx", "x86-64-v3", NULL, NULL, NULL, TARN_IO, "none.onnx"},
     {digits, "x86-64-v3", "ptx", NULL, NULL, TARN_USAGE, "ptx: so, o or ll is expected for a CPU"},
     {digits, "x86-64-v3", NULL, "a-b", NULL, TARN_USAGE, "a-b: a letter"},
@@ -150,11 +152,11 @@ static void refuse(tarn_ctx *cx, void *arg) {
 
 /* ---- the table by kind ---- */
 static void look_at_rows(tarn_ctx *cx, void *arg) {
-  (void)cx;
   (void)arg;
   const tarn_target *t;
   for (uint32_t i = 0; (t = tarn_target_at(i)); i++) {
-    ck_assert_ptr_eq(tarn_target_find(t->kind), t);
+    const char *triple = tarn_format(cx, "%s-any", t->triple ? t->triple : "");
+    ck_assert_ptr_eq(tarn_target_find(&(tarn_hw){.kind = t->kind, .triple = triple}), t);
     ck_assert(t->solver && t->schedules && t->check && t->price && t->memory && t->emit);
     ck_assert(!t->load == !t->time && t->program->name && t->listing->name);
     for (const tarn_emission *e = t->program; e->name; e++) {
