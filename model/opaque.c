@@ -96,11 +96,16 @@ static bool computed(im_node *n, uint32_t nout) {
   return true;
 }
 
+/* One that is too large is an error of the run, too. */
+static bool is_box(const im_node *n, uint32_t i) {
+  return strcmp(n->op, "RoiAlign") == 0 && i == 1;
+}
+
 static tarn_term with_indices_that_count(im_node *n, uint32_t payload, tarn_term *kid, uint32_t k) {
   tarn_domain range;
   tarn_term t = tarn_mk(n->L, TARN_OP_OPAQUE, payload, kid, k);
   for (uint32_t i = 0; i < k; i++)
-    if (tarn_opaque_index(n->L, tarn_term_get(n->L, t), i, &range))
+    if (tarn_opaque_index(n->L, tarn_term_get(n->L, t), i, &range) || is_box(n, i))
       kid[i] = im_index_that_counts(n, kid[i]);
   return tarn_mk(n->L, TARN_OP_OPAQUE, payload, kid, k);
 }

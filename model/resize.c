@@ -20,6 +20,8 @@ typedef struct resize {
   double scale[TARN_MAX_DIMS];
   double lo[TARN_MAX_DIMS], hi[TARN_MAX_DIMS]; /* roi, for tf_crop_and_resize */
   uint32_t axes;                               /* those that are resized */
+  tarn_term roi;                               /* that the run has; TARN_NONE: lo, hi */
+  uint32_t roi_at[TARN_MAX_DIMS], nroi; /* by axis, where lo stands in it; hi is nroi later */
 } resize;
 
 /* Where output element i lies in the input. Lengths are whole, as ONNX's text and ONNX Runtime have
@@ -158,6 +160,86 @@ static void make_taps(const resize *r, taps *t) {
   if (!any) t->outside = NULL;
 }
 
+/* ---------------------------------------------------------------- one axis of a box of the run */
+
+/* A formula for the pixel of a place, or the one before it. */
+static const char *rounded(const resize *r) {
+  static const char *const by[][2] = {{"floor", "(floor $0)"},
+                                      {"ceil", "(ceil $0)"},
+                                      {"round_prefer_ceil", "(floor (add $0 0.5))"},
+                                      {"round_prefer_floor", "(ceil (sub $0 0.5))"}};
+  if (interpolates(r)) return "(floor $0)";
+  for (size_t i = 0; i < sizeof by / sizeof *by; i++)
+    if (strcmp(by[i][0], r->nearest) == 0) return by[i][1];
+  im_bad(r->n, "nearest_mode %s is unknown", r->nearest);
+}
+
+/* filter() at each distance. */
+static tarn_term weight_at(const resize *r, tarn_term d) {
+  im_param a[] = {{"a", r->cubic_a, 0}};
+  if (strcmp(r->mode, "linear") == 0) return im_el(r->n, "(max 0 (sub 1 $0))", 1, d);
+  return im_elp(
+      r->n,
+      "(select (lt $0 1) (add (mul (mul (sub (mul (add a 2) $0) (add a 3)) $0) $0) 1)"
+      " (select (lt $0 2) (sub (mul (add (mul (sub (mul a $0) (mul 5 a)) $0) (mul 8 a)) $0)"
+      " (mul 4 a)) 0))",
+      a, 1, 1, d);
+}
+
+/* Where the output's elements lie in the input, in f64: a vector, or one place for all. */
+static tarn_term places_of(const resize *r, uint32_t axis) {
+  im_node *n = r->n;
+  int64_t at = r->roi_at[axis], out = r->out[axis];
+  tarn_term lo = im_cast(n, im_pick(n, r->roi, 0, at), TARN_F64),
+            hi = im_cast(n, im_pick(n, r->roi, 0, at + r->nroi), TARN_F64);
+  im_param p[] = {{"last", (double)(r->in[axis] - 1), 0}, {"steps", (double)(out - 1), 0}};
+  if (out == 1)
+    return im_reshape(n, im_elp(n, "(mul (mul 0.5 (add $0 $1)) last)", p, 2, 2, lo, hi), 1, &out);
+  return im_elp(n, "(add (mul $0 last) (div (mul (mul $2 (sub $1 $0)) last) steps))", p, 2, 3, lo,
+                hi, im_iota(n, TARN_F64, out));
+}
+
+/* (taps, out): each tap's weight, which lies at `at`. */
+static tarn_term weights_of_run(const resize *r, const taps *t, tarn_term v, tarn_term at) {
+  im_node *n = r->n;
+  im_param p[] = {{"stretch", t->stretch, 0}, {"last", (double)(r->in[t->axis] - 1), 0}};
+  tarn_term w = weight_at(r, im_elp(n, "(abs (mul (sub $0 $1) stretch))", p, 2, 2, at, v));
+  if (r->exclude_outside)
+    w = im_elp(n, "(select (and (le 0 $1) (le $1 last)) $0 0)", p, 2, 2, w, at);
+  if (!r->exclude_outside && t->stretch == 1) return w;
+  tarn_term sum = im_reduce(n, w, 1, TARN_NONE, TARN_RED_SUM, true);
+  return im_el(n, "(select (eq $1 0) $0 (div $0 $1))", 2, w, sum);
+}
+
+/* A vector of the axis, or (taps, out), for broadcasting over the dims behind it. */
+static tarn_term before_others(const resize *r, uint32_t axis, tarn_term t) {
+  im_dims d = im_shape(r->n, t);
+  for (uint32_t i = axis + 1; i < r->rank; i++) d.d[d.n++] = 1;
+  return im_reshape(r->n, t, d.n, d.d);
+}
+
+/* What lies outside of the input, or nowhere, is the value for it. */
+static tarn_term axis_of_run(const resize *r, tarn_term x, uint32_t axis) {
+  im_node *n = r->n;
+  taps t = taps_of(r, axis);
+  im_param p[] = {{"last", (double)(r->in[axis] - 1), 0}, {"v", r->outside, (int64_t)r->outside}};
+  tarn_term v = places_of(r, axis);
+  tarn_term inside = im_elp(n, "(and (le 0 $0) (le $0 last))", p, 1, 1, v);
+  v = im_el(n, "(select $1 $0 0)", 2, v, inside);
+  im_param first = {"first", (double)t.first, 0};
+  tarn_term number = im_reshape(n, im_iota(n, TARN_F64, t.k), 2, (int64_t[]){t.k, 1});
+  tarn_term base = im_el(n, rounded(r), 1, v),
+            at = im_elp(n, "(add $0 (add $1 first))", &first, 1, 2, base, number);
+  tarn_term y = im_gather(n, x, axis, im_elp(n, "(cast i64 (max 0 (min last $0)))", p, 1, 1, at));
+  if (interpolates(r)) {
+    tarn_term w = before_others(r, axis, im_cast(n, weights_of_run(r, &t, v, at), im_type(n, x)));
+    y = im_el(n, "(select (eq $1 0) 0 (mul $0 $1))", 2, y, w);
+  }
+  y = interpolates(r) ? im_reduce(n, y, 1u << axis, TARN_NONE, TARN_RED_SUM, false)
+                      : im_drop(n, y, axis);
+  return im_elp(n, "(select $1 $0 v)", p, 2, 2, y, before_others(r, axis, inside));
+}
+
 /* ---------------------------------------------------------------- one axis in terms */
 
 /* A vector along an axis, for broadcasting over rank dims. */
@@ -212,6 +294,7 @@ static tarn_term resize_axis(const resize *r, tarn_term x, uint32_t axis) {
   if (out > IM_MAX_MADE) im_bad(n, "extent %lld is too large", (long long)out);
   if (r->in[axis] == 0 && out != 0) im_bad(n, "an empty axis cannot be resized");
   if (out == 0) return im_cut(n, x, axis, 0, 0, 1);
+  if (r->roi != TARN_NONE && r->axes >> axis & 1) return axis_of_run(r, x, axis);
   taps t = taps_of(r, axis);
   make_taps(r, &t);
   tarn_term y = !interpolates(r)  ? im_take(n, x, axis, t.index, out)
@@ -230,7 +313,7 @@ static void resize_all(const resize *r) {
   if (interpolates(r) && !tarn_dtype_is_float(t))
     x = im_cast(r->n, x, tarn_dtype_size(t) < 4 ? TARN_F32 : TARN_F64);
   for (uint32_t i = 0; i < r->rank; i++) {
-    bool whole = !crops(r) || (r->lo[i] == 0 && r->hi[i] == 1);
+    bool whole = !crops(r) || (r->lo[i] == 0 && r->hi[i] == 1 && r->roi == TARN_NONE);
     if (r->out[i] != r->in[i] || r->scale[i] != 1 || !whole) x = resize_axis(r, x, i);
   }
   im_set(r->n, 0, im_cast(r->n, x, t));
@@ -256,6 +339,7 @@ static void check_mode(resize *r) {
 
 static resize new_resize(im_node *n) {
   resize r = {.n = n, .mode = im_attr_str(n, "mode", "nearest"), .policy = "stretch"};
+  r.roi = TARN_NONE;
   im_dims d = im_shape(n, im_arg(n, 0));
   r.rank = d.n;
   for (uint32_t i = 0; i < d.n; i++) {
@@ -330,6 +414,13 @@ static bool absent(im_node *n, uint32_t i) {
 
 static void read_roi(resize *r, const uint32_t *axis, uint32_t k) {
   if (!crops(r) || absent(r->n, 1)) return;
+  if (!im_is_known(r->n, 1) && !absent(r->n, 3)) { /* with scales it gives the shape */
+    im_dims d = im_shape(r->n, r->roi = im_arg(r->n, 1));
+    if (d.n != 1 || d.d[0] != 2 * k) im_bad(r->n, "roi does not have %u entries", 2 * k);
+    for (uint32_t i = 0; i < k; i++) r->roi_at[axis[i]] = i;
+    r->nroi = k;
+    return;
+  }
   const double *roi = reals(r->n, 1, "roi", 2 * k);
   for (uint32_t i = 0; i < k; i++) r->lo[axis[i]] = roi[i], r->hi[axis[i]] = roi[k + i];
 }
