@@ -105,6 +105,10 @@ TARN_API void tarn_layout_form(const tarn_layout *l, tarn_buf *form, tarn_number
  * is not on it. */
 TARN_API bool tarn_numbers_fit(const uint32_t *at, const int64_t *x, uint32_t n, int64_t c[3]);
 
+/* Why no program of this kernel may run: results of other shapes or types than its nest computes,
+ * whose elements share places, buffers too large for any memory …; NULL: it may. Reading a kernel's
+ * text asks it. */
+TARN_API const char *tarn_ksig_wrong(tarn_lang *L, const tarn_ksig *k);
 /* A kernel and a schedule as text that means the same in every program, offsets left out; parsing
  * raises TARN_BAD_INPUT, so does a schedule that does not fit its nest. Texts lie in cx. */
 TARN_API const char *tarn_ksig_text(const tarn_lang *L, tarn_ctx *cx, const tarn_ksig *k);

@@ -95,6 +95,8 @@ static void get_kernel(reader *r, const tarn_sx *s, tarn_ksig *k) {
   }
   if (k->nin != nest->nchild)
     tarn_sx_error(r->cx, s, "a nest of %u operands with %u", nest->nchild, k->nin);
+  const char *wrong = tarn_ksig_wrong(r->L, k);
+  if (wrong) tarn_sx_error(r->cx, s, "%s", wrong);
 }
 void tarn_ksig_read(tarn_lang *L, const tarn_sx *s, tarn_ksig *k) {
   reader r = {L, tarn_lang_ctx(L)};

@@ -90,6 +90,13 @@ static void check_levels(tarn_ctx *cx, const tarn_level *l, uint32_t n, uint32_t
                l[at].dim);
   if (f == TARN_DIM_UNCOVERED)
     tarn_raise(cx, TARN_BAD_INPUT, "schedule: stage %u: dim %u is not covered", stage, at);
+  for (uint32_t i = 0, dims = 0; i < n; i++) {
+    if (l[i].kind != TARN_VECTOR) continue;
+    if (dims >> l[i].dim & 1)
+      tarn_raise(cx, TARN_BAD_INPUT, "schedule: stage %u: dim %u goes along vectors twice", stage,
+                 l[i].dim);
+    dims |= 1u << l[i].dim;
+  }
 }
 /* A unit that computes all of a nest holds the nest's operands, outside of all loops. */
 static bool is_whole(const tarn_unit *u) {

@@ -8,6 +8,8 @@
 #include "tune/jobs.h"
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -250,6 +252,54 @@ static void limits(tarn_ctx *cx_, void *arg) {
 }
 START_TEST(child_limits) { must(limits, NULL); }
 END_TEST
+/* What a kernel must not do, and what it may. */
+static void open_file(tarn_ctx *c, void *arg) {
+  tarn_child_close(c);
+  *(double *)arg = open("/etc/passwd", O_RDONLY);
+}
+static void open_socket(tarn_ctx *c, void *arg) {
+  tarn_child_close(c);
+  *(double *)arg = socket(AF_INET, SOCK_STREAM, 0);
+}
+static void *open_there(void *arg) {
+  *(double *)arg = open("/etc/passwd", O_RDONLY);
+  return NULL;
+}
+static void open_in_thread(tarn_ctx *c, void *arg) {
+  pthread_t t;
+  tarn_child_close(c);
+  if (!pthread_create(&t, NULL, open_there, arg)) pthread_join(t, NULL);
+}
+static void run_program(tarn_ctx *c, void *arg) {
+  (void)arg;
+  tarn_child_close(c);
+  execl("/bin/true", "true", NULL);
+}
+static void *add_up(void *arg) {
+  *(double *)arg += 1;
+  return NULL;
+}
+static void compute(tarn_ctx *c, void *arg) {
+  pthread_t t;
+  tarn_child_close(c);
+  double *much = tarn_new(c, (size_t)64 << 20);
+  much[1 << 20] = tarn_now();
+  if (!pthread_create(&t, NULL, add_up, arg)) pthread_join(t, NULL);
+}
+static void closed(tarn_ctx *c_, void *arg) {
+  static tarn_fn *const bad[] = {open_file, open_socket, open_in_thread, run_program};
+  double out[2] = {0};
+  tarn_child c;
+  tarn_limits l = {0};
+  (void)c_, (void)arg;
+  for (uint32_t i = 0; i < 4; i++) {
+    ck_assert(!run_child(&c, bad[i], out, out, 1, i % 2 ? &l : NULL));
+    ck_assert_str_eq(c.why, "it asked the system for more than memory, threads and time");
+  }
+  ck_assert(run_child(&c, compute, out, out, 1, NULL) && out[0] == 1);
+}
+START_TEST(child_opens_nothing) { must(closed, NULL); }
+END_TEST
 static void ends(tarn_ctx *c_, void *arg) {
   int fd[2];
   pid_t other = 0;
@@ -342,6 +392,7 @@ int main(void) {
                           {runs_begin_again, 1},
                           {killed_while_settling, 1},
                           {child_limits, 1},
+                          {child_opens_nothing, 1},
                           {child_ends_all, 1},
                           {core_lists, 1},
                           {bench, 1},

@@ -133,10 +133,13 @@ static bool take(tarn_child *c, double until) {
   return !h.status && receive(c->from, c->out, c->n * sizeof *c->out, until);
 }
 void tarn_child_end(tarn_child *c) {
+  int status = 0;
   if (!c->pid) return;
   close(c->from);
   kill(c->limits ? -c->pid : c->pid, SIGKILL);
-  while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR) continue;
+  while (waitpid(c->pid, &status, 0) < 0 && errno == EINTR) continue;
+  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS)
+    snprintf(c->why, sizeof c->why, "it asked the system for more than memory, threads and time");
   c->pid = 0;
 }
 int tarn_child_look(tarn_child *c, double seconds) {

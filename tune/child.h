@@ -22,7 +22,8 @@ typedef struct tarn_child {
   double *out; /* n numbers, which the work writes in the child, and the parent gets */
   uint32_t n;
   const tarn_limits *limits; /* NULL: none */
-  char why[TARN_CHILD_WHY];  /* what the work raised; "": it did not */
+  char why[TARN_CHILD_WHY];  /* what the work raised, or that it was ended for a system call
+                                (tarn_child_close); "": neither */
   pid_t pid;
   int from;
 } tarn_child;
@@ -37,6 +38,11 @@ TARN_API bool tarn_child_wait(tarn_child *c, double until);
 TARN_API int tarn_child_look(tarn_child *c, double seconds);
 /* Ends it, and every process that it started, and collects it. */
 TARN_API void tarn_child_end(tarn_child *c);
+
+/* In the child, once it has all it needs: from now on it may use memory, threads, time and what it
+ * has opened. It is ended when it asks the system for anything else, such as a file or a socket.
+ * Raises where the system has no filter of system calls. */
+TARN_API void tarn_child_close(tarn_ctx *cx);
 
 /* A new folder /tmp/tarn-KIND-PID-…: the process that makes it stands in its name, so that the next
  * one of its kind removes what a killed one left. Raises. */

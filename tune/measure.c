@@ -173,6 +173,7 @@ static void time_here(tarn_ctx *cx, void *arg) {
   uint32_t n = 0, nrun = 0, seed = g->seed;
   program *p = TARN_ARRAY(cx, program, g->n);
   for (uint32_t i = 0; i < g->n; n += g->k[i++].n) p[i] = open_program(&s, &g->k[i]);
+  if (!p->target->away) tarn_child_close(cx); /* a device's driver asks for files */
   one_run *order = TARN_ARRAY(cx, one_run, n + 1);
   double *last = TARN_ARRAY(cx, double, n + 1), *spent = TARN_ARRAY(cx, double, n + 1);
   pace_run *run = TARN_ARRAY(cx, pace_run, (size_t)n * MOST_ROUNDS + 1);
@@ -229,6 +230,7 @@ static bool time_some(tarn_ctx *cx, job *j, task *k, uint32_t n) {
   j->w[0] = (tarn_child){.cx = cx, .work = time_here, .arg = &g, .out = all, .n = trials};
   tarn_child_begin(&j->w[0]);
   bool ok = tarn_child_wait(&j->w[0], tarn_now() + j->limit + 2 * LONG * trials);
+  if (!ok && j->n == 1 && *j->w[0].why) tarn_raise(cx, TARN_BAD_INPUT, "%s", j->w[0].why);
   for (uint32_t i = 0; i < n && ok; all += k[i++].n)
     memcpy(k[i].seconds, all, k[i].n * sizeof(double));
   return ok;
