@@ -3,14 +3,17 @@
 #   make demo       a small network from end to end        make check-all  and sanitizers, every allocation, all networks
 #   make bench      beside other engines                   make fuzz       SECONDS=60 for each target, or TARGETS=fuzz_sexp
 #   make install    PREFIX=/usr/local DESTDIR=             make format     clang-format over our sources
-#   make wheel      the Python module, into build/wheel
+#   make wheel      the Python module, into build/wheel    make mutate     ROOM=quantize N=20: do its tests notice faults?
 JOBS    ?= $(shell nproc)
 PREFIX  ?= /usr/local
 SECONDS  = 60
 TARGETS  =
+ROOM     = quantize
+N        = 20
+SEED     = 1
 
 .NOTPARALLEL:
-.PHONY: build check check-all demo bench bench-egraph install wheel fuzz format clean packages
+.PHONY: build check check-all demo bench bench-egraph install wheel fuzz mutate format clean packages
 
 build: packages
 	@$(call configure,release)
@@ -55,9 +58,12 @@ fuzz:
 	@cmake --build --preset fuzz -j $(JOBS) --target fuzzers
 	@tools/fuzz.sh build-fuzz $(SECONDS) $(TARGETS)
 
+mutate: packages
+	@tools/mutate.py $(ROOM) -n $(N) --seed $(SEED)
+
 format:
 	@tools/packages.sh format
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
 
 clean:
-	@rm -rf build build-debug build-asan build-fuzz
+	@rm -rf build build-debug build-asan build-fuzz build-mutate
