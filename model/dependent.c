@@ -268,6 +268,7 @@ static tarn_tensor *kept(im_node *n, const parts *p, const kinds *k) {
 
 static void unique(im_node *n) {
   parts p = parts_of(n);
+  if (p.count > IM_MAX_MADE) im_bad(n, "its %lld parts take too long to sort", (long long)p.count);
   kinds k = kinds_of(n, &p);
   if (!im_attr_int(n, "sorted", 1)) k = in_order(n, &k, p.count);
   n->m->nfolded++;

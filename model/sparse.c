@@ -4,7 +4,7 @@
 #include "model/onnx.h"
 #include <string.h>
 
-#define MOST_ELEMENTS ((int64_t)1 << 28) /* a small file may name a large shape */
+#define MOST_ELEMENTS ((int64_t)1 << 26) /* a small file may name a large shape */
 
 typedef struct sparse {
   tarn_ctx *cx;
