@@ -463,18 +463,20 @@ bool kern_beside(kern *k, kern *p, uint32_t n) {
 typedef struct opening {
   kern *k;
   const kern_host *host;
+  uint32_t most;
   bool (*fits)(const kern *k);
 } opening;
 
 static bool try_open(void *arg, uint32_t payload, const uint32_t *kid, uint32_t n) {
   const opening *o = arg;
-  return kern_load(o->k, o->host, tarn_payload_get(o->host->L, payload)->id, kid, n) &&
+  return n <= o->most &&
+         kern_load(o->k, o->host, tarn_payload_get(o->host->L, payload)->id, kid, n) &&
          o->fits(o->k);
 }
 
-bool kern_open(kern *k, const kern_host *host, uint32_t id, bool (*fits)(const kern *k),
-               uint32_t *payload, const uint32_t **kid, uint32_t *n) {
-  opening o = {k, host, fits};
+bool kern_open(kern *k, const kern_host *host, uint32_t id, uint32_t most,
+               bool (*fits)(const kern *k), uint32_t *payload, const uint32_t **kid, uint32_t *n) {
+  opening o = {k, host, most, fits};
   if (!host->open(host->user, id, TARN_OP_NEST, try_open, &o, payload, kid, n)) return false;
   return kern_load(k, host, tarn_payload_get(host->L, *payload)->id, *kid, *n);
 }

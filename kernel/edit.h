@@ -124,9 +124,10 @@ tarn_term kern_view(tarn_lang *L, const tarn_node *x, const tarn_term *kid);
 /* Reads of a child that is a view (map) of base become reads of base; false: some map cannot be
  * composed. */
 bool kern_absorb(kern *k, uint32_t leaf, uint32_t map, uint32_t base);
-/* Loads a nest of the class that fits: the least by (payload, kids). */
-bool kern_open(kern *k, const kern_host *host, uint32_t id, bool (*fits)(const kern *k),
-               uint32_t *payload, const uint32_t **kid, uint32_t *n);
+/* Loads a nest of the class that has at most so many children (K_LEAVES: all) and fits: the least
+ * by (payload, kids). */
+bool kern_open(kern *k, const kern_host *host, uint32_t id, uint32_t most,
+               bool (*fits)(const kern *k), uint32_t *payload, const uint32_t **kid, uint32_t *n);
 /* f with the nodes `node` replaced by `with`. */
 uint32_t fx_replace(tarn_lang *L, uint32_t f, const uint32_t *node, const uint32_t *with,
                     uint32_t n);

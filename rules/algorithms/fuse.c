@@ -32,7 +32,8 @@ bool site_open(rsite *s, uint32_t i, kern *k, bool (*fits)(const kern *k)) {
   uint32_t payload;
   if (c->payload != TARN_NONE) return site_kid(s, i, k) && fits(k);
   if (!s->e->host->graph) return false; /* in a proof the kids that are opened are given */
-  if (!kern_open(k, &s->e->host->nest, c->id, fits, &payload, &c->leaf, &c->n)) return false;
+  if (!kern_open(k, &s->e->host->nest, c->id, K_LEAVES, fits, &payload, &c->leaf, &c->n))
+    return false;
   c->op = TARN_OP_NEST;
   c->payload = payload;
   return true;

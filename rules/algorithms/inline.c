@@ -162,16 +162,24 @@ static bool is_small(const kern *k) {
   return kern_is_map(k) && k->nleaf <= FEW && k->stage[0].nb <= FEW;
 }
 
-/* Distinct reads, of which there are as many as tensors read, or more. */
-typedef struct crowd {
+/* Distinct reads, of which there are as many as tensors read, or more; and those whose small map
+ * was looked for, so that each is opened once. */
+typedef struct readset {
   uint32_t n, id[TARN_MAX_OPERANDS + 1], map[TARN_MAX_OPERANDS + 1];
+} readset;
+typedef struct crowd {
+  readset all, opened;
 } crowd;
 
-/* False: there is no room. */
-static bool crowd_add(crowd *c, uint32_t id, uint32_t map) {
+static bool has_read(const readset *c, uint32_t id, uint32_t map) {
   uint32_t i = 0;
   while (i < c->n && (c->id[i] != id || c->map[i] != map)) i++;
-  if (i < c->n) return true;
+  return i < c->n;
+}
+/* False: there is no room. */
+static bool add_read(readset *c, uint32_t id, uint32_t map) {
+  if (has_read(c, id, map)) return true;
+  if (c->n > TARN_MAX_OPERANDS) return false;
   c->id[c->n] = id, c->map[c->n] = map;
   return ++c->n <= TARN_MAX_OPERANDS;
 }
@@ -179,25 +187,28 @@ static bool crowd_add(crowd *c, uint32_t id, uint32_t map) {
 /* A read through map: of what a small map reads, where it is of one. */
 static bool crowd_add_read(rsite *s, crowd *c, uint32_t id, uint32_t map) {
   kern p;
+  if (has_read(&c->opened, id, map)) return true;
+  add_read(&c->opened, id, map);
   uint32_t payload, n;
   const uint32_t *kid;
-  bool small =
-      site_inlinable(s, id) && kern_open(&p, &s->e->host->nest, id, is_small, &payload, &kid, &n);
-  if (!small) return crowd_add(c, id, map);
+  bool small = site_inlinable(s, id) &&
+               kern_open(&p, &s->e->host->nest, id, FEW, is_small, &payload, &kid, &n);
+  if (!small) return add_read(&c->all, id, map);
   for (uint32_t j = 0; j < p.stage[0].nb; j++) {
     const tarn_read *r = &p.stage[0].read[j];
     uint32_t all = tarn_map_compose(p.L, map, r->map);
-    if (!crowd_add(c, p.leaf[r->src], all)) return false;
+    if (!add_read(&c->all, p.leaf[r->src], all)) return false;
   }
   return true;
 }
 
 /* Is there room for p in k where it reads `id`, and for the small maps that they read? */
 static bool has_room(rsite *s, const kern *k, uint32_t id, const kern *p) {
-  crowd c = {0};
+  crowd c;
   const kstage *ks = &k->stage[0], *ps = &p->stage[0];
   bool room = true;
   if (k->nleaf + p->nleaf <= MANY && ks->nb + ps->nb <= MANY) return true;
+  c.all.n = c.opened.n = 0;
   for (uint32_t i = 0; i < ks->nb && room; i++) {
     const tarn_read *r = &ks->read[i];
     uint32_t from = k->leaf[r->src];
@@ -277,16 +288,16 @@ static bool wants_inline(rsite *s, const kern *k, uint32_t id, const kern *p) {
  * of the walk, not one for each subset. */
 bool when_inline_map(rsite *s) {
   kern k, p;
-  if (!site_root(s, &k)) return false;
-  for (uint32_t i = 0; i < s->slot; i++) {
+  uint32_t id = s->kid[s->slot].id;
+  bool wanted = site_inlinable(s, id) && site_root(s, &k) && site_kid(s, s->slot, &p) &&
+                wants_inline(s, &k, id, &p);
+  for (uint32_t i = 0; i < s->slot && wanted; i++) {
     rkid had = s->kid[i];
-    bool first = site_inlinable(s, had.id) && site_open(s, i, &p, kern_is_map) &&
-                 wants_inline(s, &k, had.id, &p);
+    wanted = !site_inlinable(s, had.id) || !site_open(s, i, &p, kern_is_map) ||
+             !wants_inline(s, &k, had.id, &p);
     s->kid[i] = had;
-    if (first) return false;
   }
-  return site_inlinable(s, s->kid[s->slot].id) && site_kid(s, s->slot, &p) &&
-         wants_inline(s, &k, s->kid[s->slot].id, &p);
+  return wanted;
 }
 
 /* Points of the consumer's loops for one element of the producer: how often it would be computed.

@@ -215,8 +215,8 @@ static bool may_be_window(rsite *s, const kern *k) {
   uint32_t n = 0, payload, nkid;
   const uint32_t *kid;
   for (uint32_t i = 0; i < k->nleaf && n < 2; i++)
-    n += !site_const(s, k->leaf[i]) &&
-         kern_open(&p[n], &s->e->host->nest, k->leaf[i], is_product, &payload, &kid, &nkid);
+    n += !site_const(s, k->leaf[i]) && kern_open(&p[n], &s->e->host->nest, k->leaf[i], OPERANDS,
+                                                 is_product, &payload, &kid, &nkid);
   if (n < 2 || !same_form(&p[0], &p[1])) return false;
   for (uint32_t j = 0; j < p[0].stage[0].nb; j++) {
     const tarn_read *a = &p[0].stage[0].read[j], *b = &p[1].stage[0].read[j];

@@ -67,8 +67,9 @@ static bool host_open(void *user, uint32_t id, uint32_t op,
   for (uint32_t k = tarn_eg_next_node(s->g, c, TARN_NONE); k != TARN_NONE;
        k = tarn_eg_next_node(s->g, c, k)) {
     tarn_eg_node x = tarn_eg_node_at(s->g, k);
-    if (x.op != op || sat_subsumed(s, k) || !test(arg, x.payload, x.kids, x.n)) continue;
+    if (x.op != op || sat_subsumed(s, k)) continue;
     if (best != TARN_NONE && compare(*payload, *kid, *n, x.payload, x.kids, x.n) < 0) continue;
+    if (!test(arg, x.payload, x.kids, x.n)) continue;
     best = k;
     *payload = x.payload, *n = x.n;
     *kid = x.kids;
