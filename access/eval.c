@@ -3,6 +3,7 @@
  * after its last use. */
 #include "access/eval.h"
 #include "access/fx_internal.h"
+#include "base/limit.h"
 #include <string.h>
 
 /* ---------------------------------------------------------------- memory */
@@ -515,6 +516,7 @@ void tarn_ev_roots(const tarn_ev *like, const tarn_term *root, uint32_t nroot,
   }
   for (tarn_term t = 0; nroot && t <= top; t++) {
     if (!r->uses[t]) continue;
+    tarn_go_on(cx);
     for (uint32_t k = 0; k < runs; k++) eval_term(&r[k], t);
     for (uint32_t k = 0; k < runs; k++) used(&r[k], t);
   }

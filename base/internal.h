@@ -12,8 +12,10 @@
 #endif
 #include <locale.h>
 #include <setjmp.h>
+#include <stdatomic.h>
 
 #include "base/base.h"
+#include "base/limit.h"
 
 #define TARN_ALIGN ((size_t)16)
 
@@ -59,6 +61,8 @@ struct tarn_ctx {
   char **warnings;
   size_t warning_count, warning_cap;
   bool warning_lost; /* one more warning than memory allowed */
+  tarn_limit limit;  /* the top's */
+  atomic_int late;   /* 0, or why the limit has struck */
   locale_t
       c_locale; /* numbers are written and read the same whatever the host program's locale is */
 };

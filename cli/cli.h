@@ -190,4 +190,11 @@ bool cli_hold_interrupts(void); /* true: they were not held before; for the next
 void cli_release_interrupts(bool held);
 bool cli_interrupted(void *user);
 void cli_forget_interrupt(void);
+/* --seconds: the context's limit (base/limit.h) is this many seconds away; 0: there is none. The
+ * first call counts. A while after it the process ends without a result, exit status 4. */
+void cli_limit(tarn_ctx *cx, double seconds);
+/* From here to the end of the protected call Ctrl-C is held back, and the context's limit knows. */
+void cli_ends_early(tarn_ctx *cx);
+void cli_writes(void);        /* there is a result: nothing ends the process while it is written */
+void cli_end_now(int status); /* going.c: from a handler; files for now are removed first */
 #endif

@@ -1,5 +1,6 @@
 /* tarn equal A B: two terms or models: proved equal, different on some inputs, or neither. */
 #include "cli/cli.h"
+#include "base/limit.h"
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
@@ -175,6 +176,7 @@ static bool sample_differs(equal_job *k, uint64_t sample) {
 /* ---- equal? ---- */
 /* Over access patterns, then in kernel form. */
 static bool prove(equal_job *k, uint32_t output, bool surface) {
+  double until = tarn_limit_get(k->cx).until, parts = 2 * (k->p[0]->nout - output) - surface;
   tarn_sat_options o = tarn_sat_defaults();
   tarn_program one = *k->p[0];
   tarn_term goal = k->p[1]->out[output].term;
@@ -184,7 +186,8 @@ static bool prove(equal_job *k, uint32_t output, bool surface) {
   one.nout = 1, one.out = &k->p[0]->out[output];
   o.surface = surface, o.reasons = TARN_EG_REASONS_ALL;
   o.goal = surface ? goal : tarn_kernel_form(k->L, goal);
-  o.max_nodes = k->nodes, o.max_iterations = (uint32_t)k->iters, o.max_seconds = k->seconds;
+  o.max_nodes = k->nodes, o.max_iterations = (uint32_t)k->iters;
+  if (until > 0) o.max_seconds = fmax(1e-3, (until - tarn_now()) / parts);
   tarn_saturation *s = tarn_saturate(&one, rs, &o);
   const tarn_sat_report *r = tarn_sat_result(s);
   bool proved = tarn_sat_root(s, 0) == tarn_eg_find(tarn_sat_egraph(s), tarn_sat_add(s, o.goal));
@@ -225,7 +228,7 @@ int tarn_cmd_equal(tarn_ctx *cx, int argc, char **argv) {
       {"--seed", NULL, CLI_UINT, &k.seed, "K", "seed of the inputs"},
       {"--nodes", NULL, CLI_UINT, &k.nodes, "N", "limit of e-nodes (default 20,000)"},
       {"--iters", NULL, CLI_U32, &k.iters, "N", "limit of iterations (default 30)"},
-      {"--seconds", NULL, CLI_REAL, &k.seconds, "S", "limit of time of each proof"},
+      {"--seconds", NULL, CLI_REAL, &k.seconds, "S", "limit of time (default: none)"},
       {"--explain", NULL, CLI_STR, &k.explain, "FILE",
        "write the chain there (for tarn proof check), not to standard output"},
       {"--shape", NULL, CLI_LIST, &k.model.shapes, "NAME=DIMS",
@@ -234,6 +237,7 @@ int tarn_cmd_equal(tarn_ctx *cx, int argc, char **argv) {
       {0}};
   if (cli_parse(cx, usage, opts, argc, argv, &words)) return 0;
   if (words.n != 2) tarn_raise(cx, TARN_USAGE, "usage: tarn %s", usage);
+  cli_limit(cx, k.seconds);
   k.L = tarn_lang_new(cx);
   for (int i = 0; i < 2; i++) k.p[i] = load(&k, words.p[i]);
   spell_alike(&k);

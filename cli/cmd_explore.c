@@ -4,6 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define RULES 0.85 /* of --seconds; the rest is for what is chosen and written */
+
 /* ---- options ---- */
 void explore_options(tarn_ctx *cx, cli_explore *x) {
   if (!x->cost) x->cost = "size";
@@ -92,7 +94,8 @@ int tarn_cmd_explore(tarn_ctx *cx, int argc, char **argv) {
        "limit of e-nodes (default 200,000; with --free 1,000,000)"},
       {"--iters", NULL, CLI_U32, &x.iters, "N", "limit of iterations (default 100)"},
       {"--bytes", NULL, CLI_UINT, &x.bytes, "N", "limit of memory (default 4 GiB)"},
-      {"--seconds", NULL, CLI_REAL, &x.seconds, "S", "limit of time (default: none)"},
+      {"--seconds", NULL, CLI_REAL, &x.seconds, "S",
+       "limit of time (default: none); rules have 0.85 of it"},
       {"--threads", NULL, CLI_THREADS, &x.threads, "T",
        "threads for searching (default 1); results stay the same"},
       {"--numerics", NULL, CLI_STR, &x.numerics, "CLASS", "exact, reassoc (default) or approx"},
@@ -119,9 +122,14 @@ int tarn_cmd_explore(tarn_ctx *cx, int argc, char **argv) {
   if (x.meet && (!x.free || !x.file))
     tarn_raise(cx, TARN_USAGE, "--meet goes with --free and an e-graph");
   x.session = x.file ? !strcmp(x.file, "-") : !x.prove[0] && isatty(STDIN_FILENO);
+  if (!x.session) {
+    cli_limit(cx, x.seconds);
+    cli_ends_early(cx);
+  }
   if (explore_is_egg(x.file)) return explore_egg(cx, &x);
   explore_options(cx, &x);
   if (x.session) return explore_session(cx, &x);
+  x.seconds *= RULES;
   x.interrupted = cli_interrupted;
   if (x.free) explore_free(cx, &x);
   else explore_typed(cx, &x);

@@ -107,6 +107,7 @@ static int one(tarn_ctx *cx, const extract_job *k) {
     write_point(trace.lines, &(extract_point){r->seconds, r->dag_cost, r->lower_bound});
     cli_close(cx, trace.lines, k->curve);
   }
+  cli_writes();
   if (k->out) {
     tarn_status st = tarn_sel_write_result(g, r, method, k->out);
     if (st) tarn_reraise(cx, st);
@@ -180,5 +181,7 @@ int tarn_cmd_extract(tarn_ctx *cx, int argc, char **argv) {
       {0}};
   if (cli_parse(cx, usage, opts, argc, argv, &k.words)) return 0;
   check(cx, &k, usage);
+  if (!k.compare && !k.cpu_time) cli_limit(cx, k.seconds); /* otherwise it is of each run */
+  cli_ends_early(cx);
   return k.compare ? extract_compare(cx, &k) : one(cx, &k);
 }

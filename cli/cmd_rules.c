@@ -217,7 +217,7 @@ int tarn_cmd_rules(tarn_ctx *cx, int argc, char **argv) {
       {"--ops", NULL, CLI_STR, &k.ops, "NAMES",
        "learn: operators, separated by spaces (default: what FILE says)"},
       {"--seconds", NULL, CLI_REAL, &k.seconds, "S",
-       "limit of time; stats: of each stage; derive: for each rule (default 20)"},
+       "limit of time (default: none; derive: 20 for each rule)"},
       {"--bytes", NULL, CLI_UINT, &k.bytes, "N",
        "derive: limit of memory for each rule (default 1 GiB)"},
       {"--output", "-o", CLI_STR, &k.out, "FILE", "learn: write the rules there"},
@@ -235,6 +235,8 @@ int tarn_cmd_rules(tarn_ctx *cx, int argc, char **argv) {
   if (cli_parse(cx, usage, opts, argc, argv, &k.words)) return 0;
   if (!k.words.n) tarn_raise(cx, TARN_USAGE, "usage: tarn %s", usage);
   for (uint32_t i = 1; i < k.words.n; i++) tarn_push(cx, &k.files, k.words.p[i]);
+  cli_limit(cx, k.seconds);
+  if (!strcmp(k.words.p[0], "learn")) cli_ends_early(cx);
   for (size_t i = 0; i < sizeof actions / sizeof *actions; i++)
     if (!strcmp(k.words.p[0], actions[i].name)) return actions[i].run(cx, &k);
   tarn_raise(cx, TARN_USAGE, "rules %s: no such action; usage: tarn %s", k.words.p[0], usage);

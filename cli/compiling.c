@@ -23,8 +23,7 @@ const cli_opt *cli_compile_options(tarn_ctx *cx, cli_compile *c) {
        "approx: the largest error bound of a rule (default 5e-4)"},
       {"--nodes", NULL, CLI_UINT, &c->nodes, "N", "limit of e-nodes"},
       {"--iters", NULL, CLI_U32, &c->iters, "N", "limit of iterations"},
-      {"--seconds", NULL, CLI_REAL, &c->seconds, "S",
-       "time limit for saturation and for extraction"},
+      {"--seconds", NULL, CLI_REAL, &c->seconds, "S", "time limit of all of it (default: none)"},
       {"--threads", NULL, CLI_THREADS, &c->threads, "T",
        "threads of the compiled program (default: all)"},
       {"--seed", NULL, CLI_UINT, &c->seed, "K", "seed of all random choices"},
@@ -124,6 +123,7 @@ const tarn_compile_options *cli_options(tarn_lang *L, cli_compile *c) {
   o->nodes = c->nodes;
   o->iters = (uint32_t)c->iters;
   o->seconds = c->seconds;
+  cli_limit(cx, c->seconds);
   o->emit = c->emit;
   o->name = c->name;
   o->dir = c->dir;

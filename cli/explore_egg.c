@@ -56,7 +56,6 @@ static void print_json(const telling *t, tarn_egg *E) {
   tarn_json_int(j, "classes", tarn_eg_class_count(tarn_egg_graph(E)));
   cli_json_print(j);
 }
-static void release(void *held) { cli_release_interrupts(*(bool *)held); }
 int explore_egg(tarn_ctx *cx, const cli_explore *x) {
   telling t = {.cx = cx, .json = x->json};
   tarn_egg_options o = {.max_nodes = x->nodes,
@@ -73,11 +72,8 @@ int explore_egg(tarn_ctx *cx, const cli_explore *x) {
                "explore: a .egg file says itself what is run; only limits, --json, "
                "--egraph and --dot go with it");
   tarn_egg *E = tarn_egg_new(cx, &o);
-  bool held = cli_hold_interrupts(), *keep = tarn_copy(cx, &held, sizeof held);
-  tarn_defer(cx, release, keep);
   tarn_egg_run(E, text, n, x->file);
-  cli_release_interrupts(held);
-  *keep = false;
+  cli_writes();
   if (x->egraph) write_graph(cx, E, x->egraph, UINT64_MAX);
   if (x->dot) write_graph(cx, E, x->dot, x->dot_classes);
   if (x->json) print_json(&t, E);

@@ -332,6 +332,7 @@ static void explore_once(tarn_ctx *cx, void *arg) {
   if (x->proved) lab_prove(l, l->g, l->from, l->to);
   else if (x->proof_file && !x->prove[0]) explain_best(l);
   explore_view v = lab_view(l);
+  cli_writes();
   explore_write(cx, x, &v);
   explore_page(cx, x, &v);
 }

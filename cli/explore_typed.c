@@ -163,8 +163,6 @@ explore_view typed_view(typed *k, const uint32_t *root, uint32_t n) {
   return (explore_view){k->s ? tarn_sat_egraph(k->s) : NULL, root, n, name_of, facts, why, k};
 }
 
-static void release(void *held) { cli_release_interrupts(*(bool *)held); }
-
 void explore_typed(tarn_ctx *cx, cli_explore *x) {
   typed k = {.cx = cx, .x = x, .L = tarn_lang_new(cx)};
   if (x->goal && x->prove[0])
@@ -173,11 +171,7 @@ void explore_typed(tarn_ctx *cx, cli_explore *x) {
   tarn_program *p = program(&k);
   tarn_sat_options o = typed_options(&k, hw);
   k.rs = typed_rules(&k, hw);
-  bool held = cli_hold_interrupts(), *keep = tarn_copy(cx, &held, sizeof held);
-  tarn_defer(cx, release, keep);
   tarn_saturation *s = tarn_saturate(p, k.rs, &o);
-  cli_release_interrupts(held);
-  *keep = false;
   const tarn_sat_report *r = tarn_sat_result(s);
   x->stop = r->stop, x->took = r->seconds, x->n_nodes = r->nodes, x->n_classes = r->classes;
   x->peak_bytes = tarn_eg_peak_bytes(tarn_sat_egraph(s));
@@ -194,6 +188,7 @@ void explore_typed(tarn_ctx *cx, cli_explore *x) {
   }
   k.s = s;
   explore_view v = typed_view(&k, root, n);
+  cli_writes();
   explore_write(cx, x, &v);
   explore_page(cx, x, &v);
 }

@@ -24,7 +24,7 @@ static folder going[MOST]; /* one inside of another: the last goes first */
 static volatile sig_atomic_t ngoing;
 static pthread_t owner;
 
-static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
+static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGALRM};
 
 static void empty(const folder *f) {
   rewinddir(f->dir);
@@ -35,15 +35,22 @@ static void empty(const folder *f) {
 }
 
 /* The linker, if it runs, writes into the folder: it is waited for. */
-static void interrupted(int sig) {
-  if (!pthread_equal(pthread_self(), owner)) {
+static bool end_folders(int sig) {
+  if (ngoing && !pthread_equal(pthread_self(), owner)) {
     pthread_kill(owner, sig);
-    return;
+    return false;
   }
-  while (waitpid(-1, NULL, 0) > 0 || errno == EINTR) continue;
+  while (ngoing && (waitpid(-1, NULL, 0) > 0 || errno == EINTR)) continue;
   while (ngoing > 0) empty(&going[--ngoing]);
+  return true;
+}
+static void interrupted(int sig) {
+  if (!end_folders(sig)) return;
   signal(sig, SIG_DFL);
   raise(sig);
+}
+void cli_end_now(int status) {
+  if (end_folders(SIGALRM)) _exit(status);
 }
 static void attend(void) {
   struct sigaction now = {.sa_handler = interrupted}, was;

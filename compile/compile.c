@@ -63,33 +63,55 @@ void comp_import(tarn_compiled *c, const tarn_source *s) {
   comp_dump_program(c);
   c->seconds.import = tarn_now() - t;
 }
+/* The options' limit, within the context's. */
+static void limit(tarn_ctx *cx, const tarn_compile_options *o) {
+  tarn_limit l = tarn_limit_get(cx);
+  if (!l.asked) l.asked = o->interrupted, l.user = o->user;
+  tarn_limit_set(cx, l);
+  if (o->seconds > 0) tarn_limit_until(cx, tarn_now() + o->seconds);
+}
 tarn_compiled *tarn_compile_load(tarn_lang *L, const tarn_compile_options *o) {
+  limit(tarn_lang_ctx(L), o);
   tarn_compiled *c = comp_begin(L, o);
   comp_import(c, comp_source(tarn_lang_ctx(L), o));
   return c;
 }
 
-/* ---- saturate ---- */
-static bool interrupted(const tarn_compile_options *o) {
-  return o->interrupted && o->interrupted(o->user);
+/* ---- time ---- */
+_Noreturn static void no_time(const tarn_compiled *c) {
+  tarn_raise(tarn_lang_ctx(c->L), TARN_NO_RESULT, "%s: no program within %g seconds", c->o->model,
+             c->o->seconds);
 }
 void comp_go_on(const tarn_compiled *c) {
-  if (interrupted(c->o))
-    tarn_raise(tarn_lang_ctx(c->L), TARN_NO_RESULT, "%s: interrupted", c->o->model);
+  tarn_ctx *cx = tarn_lang_ctx(c->L);
+  if (!tarn_late(cx)) return;
+  if (tarn_interrupted(cx)) tarn_raise(cx, TARN_NO_RESULT, "%s: interrupted", c->o->model);
+  no_time(c);
 }
+/* From now on there is this share of what is left of the limit, `whole`; of a program of several
+ * sizes its part of that. */
+static void allow(const tarn_compiled *c, tarn_limit whole, double share) {
+  double now = tarn_now();
+  if (whole.until <= 0) return;
+  if (c->left) share /= c->parts;
+  whole.until = now + share * tarn_fmax(0, whole.until - now);
+  tarn_limit_set(tarn_lang_ctx(c->L), whole);
+}
+
+/* ---- saturate ---- */
 /* Nests are marked with the units of accelerators that compute their products. */
 static void mark_units(tarn_ruleset *rs, const tarn_hw *hw) {
   const tarn_machines m = tarn_hw_machines(hw);
   for (uint32_t i = 0; i < m.n; i++)
     if (!tarn_hw_traits_of(m.hw[i]).any_nest) tarn_ruleset_derive_units(rs, m.hw[i]);
 }
-tarn_ruleset *comp_rules(const tarn_compiled *c) {
+tarn_ruleset *comp_rules(const tarn_compiled *c, bool own) {
   const tarn_compile_options *o = c->o;
   tarn_ruleset *rs = tarn_ruleset_new(c->L);
   if (!o->only_rules.n) tarn_ruleset_ship(rs, NULL, TARN_RULE_KERNEL);
   if (!o->only_rules.n && o->hw) mark_units(rs, o->hw);
   for (uint32_t i = 0; i < o->only_rules.n; i++) tarn_ruleset_add(rs, o->only_rules.text[i]);
-  for (uint32_t i = 0; i < o->rules.n; i++) tarn_ruleset_add(rs, o->rules.text[i]);
+  for (uint32_t i = 0; i < o->rules.n && own; i++) tarn_ruleset_add(rs, o->rules.text[i]);
   for (uint32_t i = 0; i < o->no_rules.n; i++) tarn_ruleset_drop(rs, o->no_rules.text[i]);
   return rs;
 }
@@ -101,7 +123,6 @@ static void after_iteration(void *user, tarn_egraph *g, const tarn_eg_iteration 
   (void)g;
   comp_dump_iteration(&((watch *)user)->phases, it);
 }
-static bool watched(void *user) { return interrupted(((watch *)user)->o); }
 tarn_sat_options comp_saturation(const tarn_compiled *c) {
   const tarn_compile_options *o = c->o;
   tarn_sat_options so = tarn_sat_defaults();
@@ -109,13 +130,12 @@ tarn_sat_options comp_saturation(const tarn_compiled *c) {
   so.rtol = o->rtol;
   so.hw = o->hw;
   so.surface_first = true;
-  so.max_seconds = o->seconds;
   if (o->nodes) so.max_nodes = o->nodes;
   if (o->iters) so.max_iterations = o->iters;
   so.reasons = TARN_EG_REASONS_NONE;
   return so;
 }
-static void saturate(tarn_compiled *c) {
+static void saturate(tarn_compiled *c, const tarn_ruleset *rules, unsigned dump) {
   const tarn_compile_options *o = c->o;
   double t = tarn_now();
   watch w = {{.cx = tarn_lang_ctx(c->L)}, o};
@@ -123,16 +143,13 @@ static void saturate(tarn_compiled *c) {
   bool asked = o->rules.n || o->only_rules.n; /* the report says which are in the program */
   so.reasons = o->explain || o->reasons || asked ? TARN_EG_REASONS_ALL : TARN_EG_REASONS_NONE;
   so.proof_of_program = true;
-  so.after = comp_dumps(c, TARN_DUMP_PHASES) ? after_iteration : NULL;
-  so.interrupted = watched;
+  so.after = dump & TARN_DUMP_PHASES ? after_iteration : NULL;
   so.user = &w;
-  if (!c->rules) c->rules = comp_rules(c);
-  comp_written(c);
-  c->saturation = tarn_saturate(c->program, c->rules, &so);
+  c->saturation = tarn_saturate(c->program, rules, &so);
   c->rewriting = tarn_sat_result(c->saturation);
   if (so.after) comp_dump_rules(&w.phases, c->rewriting);
-  comp_dump(c, TARN_DUMP_PHASES, &w.phases);
-  c->seconds.saturate = tarn_now() - t;
+  if (so.after) comp_dump(c, TARN_DUMP_PHASES, &w.phases);
+  c->seconds.saturate += tarn_now() - t;
 }
 
 /* ---- select ---- */
@@ -156,7 +173,12 @@ static uint64_t steps_of(const tarn_compiled *c) {
   if (!c->left) return TARN_EXTRACT_STEPS;
   return *c->left / c->parts > LEAST ? *c->left / c->parts : LEAST;
 }
-static tarn_extraction *choose(tarn_compiled *c, tarn_buf *graph) {
+/* 0: all that it wants. A time limit leaves half of it to what follows the selection. */
+static double seconds_left(const tarn_ctx *cx) {
+  double until = tarn_limit_get(cx).until;
+  return until > 0 ? tarn_fmax(1e-3, (until - tarn_now()) / 2) : 0;
+}
+static tarn_extraction *choose(tarn_compiled *c, tarn_kgraph_report *report, tarn_buf *graph) {
   const tarn_compile_options *o = c->o;
   tarn_ctx *cx = tarn_lang_ctx(c->L);
   tarn_kgraph_input *in = TARN_NEW(cx, tarn_kgraph_input);
@@ -181,25 +203,111 @@ static tarn_extraction *choose(tarn_compiled *c, tarn_buf *graph) {
                               .threads = o->threads,
                               .strict = o->numerics == TARN_RULE_EXACT,
                               .method = TARN_SEL_EXACT,
-                              .seconds = o->seconds,
+                              .seconds = seconds_left(tarn_lang_ctx(c->L)),
                               .steps = steps_of(c),
                               .ngiven = o->ngiven,
                               .given = comp_given(c),
                               .family = c->family,
                               .at = c->at,
                               .graph = comp_dumps(c, TARN_DUMP_GRAPH) ? graph : NULL};
-  return tarn_extract_choose(in, ko, &c->choice);
+  return tarn_extract_choose(in, ko, report);
 }
-void comp_choose(tarn_compiled *c) {
-  tarn_buf graph = {.cx = tarn_lang_ctx(c->L)};
-  comp_go_on(c);
-  saturate(c);
+/* ---- with the caller's rules and without ---- */
+/* More rules never make a program worse. Of the same limits, those of the caller take a part that
+ * the others then lack, so the program is also made without them, and the cheaper one stays. */
+typedef struct attempt {
+  tarn_compiled *c;
+  const tarn_ruleset *rules;
+  tarn_limit whole; /* of which it has the share */
+  double share;
+  unsigned dump;
+  bool as_imported; /* whatever is in its way, there is no better reason than the time */
+  bool done;
+  /* what c has of it then */
+  tarn_saturation *saturation;
+  const tarn_sat_report *rewriting;
+  tarn_kgraph_report *choice;
+  tarn_extraction *extraction;
+  tarn_buf graph;
+} attempt;
+
+static void make_attempt(tarn_ctx *cx, void *arg) {
+  attempt *a = arg;
+  tarn_compiled *c = a->c;
+  a->choice = TARN_NEW(cx, tarn_kgraph_report), a->graph.cx = cx;
+  allow(c, a->whole, a->share / 2);
+  saturate(c, a->rules, a->dump);
+  a->saturation = c->saturation, a->rewriting = c->rewriting;
+  allow(c, a->whole, a->share);
   comp_go_on(c);
   double t = tarn_now();
-  c->extraction = choose(c, &graph);
-  if (c->left) *c->left -= *c->left < c->choice.steps ? *c->left : c->choice.steps;
-  c->seconds.extract = tarn_now() - t;
-  comp_dump(c, TARN_DUMP_GRAPH, &graph);
+  a->extraction = choose(c, a->choice, &a->graph);
+  if (c->left) *c->left -= *c->left < a->choice->steps ? *c->left : a->choice->steps;
+  c->seconds.extract += tarn_now() - t;
+  a->done = true;
+  tarn_keep(cx, a->saturation);
+}
+static void free_saturation(void *s) { tarn_sat_free(s); }
+/* Only the limit of time may be in the way. */
+static void run_attempt(attempt *a) {
+  tarn_ctx *cx = tarn_lang_ctx(a->c->L);
+  tarn_status st = tarn_protect(cx, make_attempt, a);
+  bool late = st == TARN_NO_RESULT && tarn_late(cx) && !tarn_interrupted(cx);
+  tarn_limit_set(cx, a->whole);
+  if (st && !late && !(a->as_imported && st == TARN_BAD_INPUT)) tarn_reraise(cx, st);
+  if (!st) tarn_defer(cx, free_saturation, a->saturation);
+}
+static bool rules_did_something(const attempt *a) {
+  const tarn_sat_report *s = a->rewriting;
+  for (uint32_t i = 0; i < s->nrule; i++)
+    if (s->rule[i].count.unions && tarn_ruleset_at(a->rules, s->rule[i].number).asked) return true;
+  return false;
+}
+static void adopt(tarn_compiled *c, const attempt *a, const attempt *full) {
+  c->saturation = a->saturation, c->extraction = a->extraction;
+  c->counted = a->choice, c->choice = *a->choice;
+  c->rewriting = full->done ? full->rewriting : a->rewriting;
+  c->price_with_rules = full->done ? full->choice->price : INFINITY;
+  c->without_rules = a != full;
+  if (a->graph.n) comp_dump(c, TARN_DUMP_GRAPH, (tarn_buf *)&a->graph);
+  if (!c->without_rules) return;
+  tarn_ctx *cx = tarn_lang_ctx(c->L);
+  if (!c->o->rules.n)
+    tarn_warn(cx, "the program is as it was imported: nothing better was found within the limit "
+                  "of time");
+  else if (full->done)
+    tarn_warn(cx, "the program without the rules of --rules is chosen: %.4g ms, with them %.4g ms",
+              1e3 * a->choice->price, 1e3 * full->choice->price);
+  else
+    tarn_warn(cx, "the program without the rules of --rules is chosen: with them there is none "
+                  "within the limit of time");
+}
+void comp_choose(tarn_compiled *c) {
+  tarn_limit whole = tarn_limit_get(tarn_lang_ctx(c->L));
+  bool both = c->o->rules.n && !c->o->only_rules.n && !c->family;
+  comp_go_on(c);
+  if (!c->rules) c->rules = comp_rules(c, true);
+  comp_written(c);
+  attempt full = {.c = c,
+                  .rules = c->rules,
+                  .whole = whole,
+                  .share = both ? 0.4 : 0.6,
+                  .dump = c->o->sink ? c->o->dump : 0},
+          plain = full;
+  run_attempt(&full);
+  if (both && (!full.done || rules_did_something(&full))) {
+    if (!c->plain) c->plain = comp_rules(c, false);
+    plain.rules = c->plain, plain.share = 0.7, plain.dump = 0;
+    run_attempt(&plain);
+  }
+  if (!full.done && !plain.done) { /* the program as it was imported */
+    plain.rules = tarn_ruleset_new(c->L), plain.share = 0.7, plain.dump = 0;
+    plain.as_imported = true;
+    run_attempt(&plain);
+  }
+  if (!full.done && !plain.done) no_time(c);
+  bool less = plain.done && (!full.done || plain.choice->price < full.choice->price);
+  adopt(c, less ? &plain : &full, &full);
 }
 static const tarn_domain *ranges_of(const tarn_compiled *c) {
   tarn_domain *range = TARN_ARRAY(tarn_lang_ctx(c->L), tarn_domain, c->program->nin + 1);
@@ -209,6 +317,7 @@ static const tarn_domain *ranges_of(const tarn_compiled *c) {
 void comp_take(tarn_compiled *c) {
   double t = tarn_now();
   c->kernels = tarn_extract_program(c->extraction, &c->picks);
+  c->choice = *c->counted;
   c->extraction = NULL;
   c->range = ranges_of(c);
   if (tarn_hw_traits_of(c->o->hw).hosted) price_copies(c);
@@ -306,8 +415,11 @@ static void all(tarn_ctx *cx, void *arg) {
 }
 const tarn_compiled *tarn_compile(tarn_lang *L, const tarn_compile_options *o) {
   tarn_ctx *cx = tarn_lang_ctx(L);
+  const tarn_limit had = tarn_limit_get(cx);
+  limit(cx, o);
   tarn_compiled *c = comp_begin(L, o);
   tarn_status st = tarn_protect(cx, all, &c);
+  tarn_limit_set(cx, had);
   if (st != TARN_OK) tarn_reraise(cx, st);
   return c;
 }

@@ -123,8 +123,9 @@ typedef struct tarn_compile_options {
   /* ---- limits: what is reached in them is used, and the report names the one that struck ---- */
   uint64_t nodes; /* e-nodes; 0: those of tarn_sat_defaults() */
   uint32_t iters; /* iterations; 0: the same */
-  double seconds; /* of saturation and of selection, each; 0: none, and then equal input gives an
-                     equal program */
+  double seconds; /* of all of it; 0: none, and then equal input gives an equal program. Rules and
+                     selection have the first seven tenths; TARN_NO_RESULT where there is no program
+                     when it ends */
 
   /* ---- what is emitted ---- */
   const char *emit; /* a word of the target's row: "so", "o", "ll" for a CPU; NULL: its default */
@@ -138,8 +139,8 @@ typedef struct tarn_compile_options {
   unsigned dump; /* set of tarn_dump */
   /* Gets each text that `dump` asks for, as soon as it is there; name: "terms". */
   void (*sink)(void *user, const char *name, const char *text, size_t n);
-  /* Asked between steps and often while rules run; true: the compile raises TARN_NO_RESULT. NULL:
-   * never. */
+  /* Asked often, where the context has no such question (base/limit.h); true: the compile raises
+   * TARN_NO_RESULT. NULL: never. */
   bool (*interrupted)(void *user);
   void *user;
   const tarn_folders *folders; /* NULL: they go when the call ends, not when the process does */
@@ -176,12 +177,14 @@ struct tarn_compiled {
                                   no longer after tarn_compile(); the report stays */
   const tarn_domain *range;    /* of the program's inputs: tarn_input_domains() */
   const tarn_sat_report *rewriting;
-  const tarn_ruleset *rules;
+  const tarn_ruleset *rules, *plain; /* the second: without o->rules; NULL: not needed */
   uint32_t *steps;     /* by rule: of it in the chains from the outputs to what was chosen; NULL:
                           reasons were not kept */
   tarn_kprog *kernels; /* the kernel program: kernels with schedules, buffers (plan/schedule.h) */
   tarn_picks *picks;
-  tarn_kgraph_report choice;
+  tarn_kgraph_report choice, *counted; /* the second: what its program is counted in yet */
+  bool without_rules;                  /* the program without o->rules is cheaper, and chosen */
+  double price_with_rules; /* predicted, of the selection with all rules; INFINITY: none in time */
   tarn_extraction *extraction; /* NULL but between its two steps */
   tarn_family *family;         /* NULL, or which it is a sample of, and its k there */
   int64_t at;

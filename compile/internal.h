@@ -2,6 +2,7 @@
 #ifndef TARN_COMPILE_INTERNAL_H
 #define TARN_COMPILE_INTERNAL_H
 #include "base/json.h"
+#include "base/limit.h"
 #include "compile/compile.h"
 
 /* ---- dumps (dump.c) ---- */
@@ -33,12 +34,13 @@ const char *const *comp_written_files(const tarn_kprog *p, uint32_t *n); /* to b
 void comp_put_written(tarn_json *j, const tarn_kprog *p);
 
 /* ---- the steps (compile.c) ---- */
-tarn_ruleset *comp_rules(const tarn_compiled *c); /* that the options ask for */
+/* That the options ask for; own: those of o->rules too. */
+tarn_ruleset *comp_rules(const tarn_compiled *c, bool own);
 tarn_sat_options comp_saturation(const tarn_compiled *c);
 tarn_compiled *comp_begin(tarn_lang *L, const tarn_compile_options *o); /* looks at the options */
 tarn_model_options comp_model_options(tarn_ctx *cx, const tarn_compile_options *o);
 const tarn_source *comp_source(tarn_ctx *cx, const tarn_compile_options *o); /* its model */
-void comp_go_on(const tarn_compiled *c); /* raises, when it is to be interrupted */
+void comp_go_on(const tarn_compiled *c); /* raises, when it is to end */
 void comp_import(tarn_compiled *c, const tarn_source *s);
 /* tarn_compile_optimise() in two steps: saturates and selects; makes the program of the selection.
  */

@@ -7,7 +7,7 @@
 #define MOST_BYTES ((size_t)256 << 20) /* of a scope in which one more program begins */
 
 void comp_scopes_begin(comp_sizes *z) {
-  z->rules = comp_rules(z->base);
+  z->rules = comp_rules(z->base, true), z->plain = comp_rules(z->base, false);
   z->steps = TARN_EXTRACT_STEPS;
   z->solvers = TARN_ARRAY(z->cx, tarn_solver *, TARN_EXTRACT_SOLVERS);
   z->ground = tarn_lang_ground(z->base->L);
@@ -90,6 +90,7 @@ static tarn_compiled *keep(comp_sizes *z, const tarn_compiled *of, tarn_kprog *k
   c->family = NULL;
   c->solvers = NULL;
   c->left = NULL;
+  c->counted = NULL;
   return c;
 }
 tarn_compiled *comp_keep(comp_sizes *z, const tarn_compiled *c) {

@@ -44,6 +44,8 @@ static void put_saturation(tarn_json *j, const tarn_compiled *c) {
   tarn_json_str(j, "numerics_used", tarn_rule_class_name(s->used));
   tarn_json_num(j, "bound", s->bound);
   tarn_json_str(j, "stop", s->stop);
+  if (c->o->rules.n) tarn_json_bool(j, "without_rules", c->without_rules);
+  if (c->o->rules.n) tarn_json_num(j, "price_with_rules", c->price_with_rules);
   tarn_json_int(j, "nodes", s->nodes);
   tarn_json_int(j, "classes", s->classes);
   tarn_json_int(j, "iterations", s->iterations);

@@ -138,10 +138,6 @@ tarn_texts tarn_compile_shapes_at(tarn_lang *L, const tarn_compile_options *o,
   const comp_sizes *z = comp_sizes_of(cx, o, comp_source(cx, o));
   return z ? shapes_at(z, &o->shapes, size) : o->shapes;
 }
-static bool interrupted(void *user) {
-  const labelled *l = user;
-  return l->o->interrupted(l->o->user);
-}
 static const tarn_compile_options *options_of(const comp_sizes *z, const tarn_compile_options *o,
                                               const int64_t *size) {
   tarn_compile_options *mine = tarn_copy(z->cx, o, sizeof *o);
@@ -149,7 +145,6 @@ static const tarn_compile_options *options_of(const comp_sizes *z, const tarn_co
   mine->shapes = shapes_at(z, &o->shapes, size);
   *l = (labelled){o, comp_size_label(z, size), z->cx};
   if (o->sink) mine->sink = sink;
-  if (o->interrupted) mine->interrupted = interrupted;
   mine->user = l;
   return mine;
 }
@@ -159,7 +154,7 @@ tarn_compiled *comp_size_begin(comp_sizes *z, const int64_t *size) {
   c->solvers = z->solvers;
   c->left = &z->steps;
   c->parts = z->to_come && z->to_come < MOST_PARTS ? z->to_come : MOST_PARTS;
-  c->rules = z->rules;
+  c->rules = z->rules, c->plain = z->plain;
   return c;
 }
 tarn_compiled *comp_size_compile(comp_sizes *z, const int64_t *size) {

@@ -28,7 +28,7 @@ struct comp_sizes {
   tarn_solver **solvers; /* of the scope */
   uint64_t steps;        /* of the selection, that are left */
   uint32_t to_come;      /* programs that are known to come; 0: it is not known how many do */
-  const tarn_ruleset *rules;
+  const tarn_ruleset *rules, *plain;
   tarn_ground ground; /* what the language holds before any */
   tarn_scope *scope;  /* in which they are compiled; NULL: there is none now */
 };

@@ -62,7 +62,7 @@ const tarn_hw *tarn_compile_units(tarn_lang *L, const tarn_compile_options *o) {
     x[i] = hw->intrin[i];
     if (!is_coarse(c->L, hw, i)) continue;
     const tarn_hw_meaning m = tarn_hw_meaning_of(c->L, hw, i);
-    if (!rs) rs = comp_rules(c);
+    if (!rs) rs = comp_rules(c, true);
     terms whole = nests_of(c, rs, &m);
     x[i].nwhole = whole.n;
     x[i].whole = whole.p;

@@ -299,7 +299,7 @@ static bool apply_all(tarn_eg_runner *r, uint32_t rule, eg_span v, eg_vec *held)
   rule_state *s = &r->rule[rule];
   uint32_t w = r->rs->rule[rule].n_words;
   for (size_t i = 0, k = 0; i < v.n; i += w, k++) {
-    if ((k & 255) == 255 && is_late(r)) return false;
+    if ((k & 15) == 15 && is_late(r)) return false;
     eg_outcome o = eg_apply(&r->apply, rule, v.p + i);
     if (o == EG_STOPPED) return false;
     if (o == EG_HELD || (o == EG_APPLIED && r->rs->rule[rule].again)) {

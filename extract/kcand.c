@@ -384,6 +384,7 @@ static bool emittable(kgraph *k, const tarn_eg_node *e) {
 }
 
 static void of_node(kgraph *k, uint32_t kc, uint32_t node) {
+  tarn_go_on(k->cx);
   tarn_eg_node e = tarn_eg_node_at(k->g, node);
   kgroup *g = &k->group.p[k->cls.p[kc].group];
   if (e.op == TARN_OP_INPUT) {

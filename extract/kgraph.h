@@ -6,6 +6,7 @@
  * selection problem is a (group, place, layout), its nodes are kernels. */
 #ifndef TARN_KGRAPH_H
 #define TARN_KGRAPH_H
+#include "base/limit.h"
 #include "extract/extract.h"
 
 #define KG_MAX_LAYOUTS 8

@@ -1,6 +1,7 @@
 /* Classes, buffers modulo bijective views, and their storage orders. */
 #include "extract/kgraph.h"
 #include "kernel/maps.h"
+#include <stdlib.h>
 #include <string.h>
 
 uint32_t kg_class(const kgraph *k, uint32_t eclass) {
@@ -80,9 +81,10 @@ static void find_edges(kgraph *k, edges *e) {
     }
   }
 }
-/* Spreads a group from its representative; the queue is `member`. */
-static void spread(kgraph *k, const edges *e, uint32_t rep, uint32_t group) {
-  TARN_VEC(uint32_t) member = {0};
+typedef TARN_VEC(uint32_t) members;
+/* Spreads a group from its representative; the queue is `member`, ascending in the end. */
+static members spread(kgraph *k, const edges *e, uint32_t rep, uint32_t group) {
+  members member = {0};
   k->cls.p[rep].group = group;
   k->cls.p[rep].to_rep = tarn_map_identity(k->L, k->cls.p[rep].type);
   tarn_push(k->cx, &member, rep);
@@ -101,6 +103,8 @@ static void spread(kgraph *k, const edges *e, uint32_t rep, uint32_t group) {
       tarn_push(k->cx, &member, x.to);
     }
   }
+  qsort(member.p, member.n, sizeof *member.p, tarn_by_u32);
+  return member;
 }
 /* Of what can be reached and has no group yet, the member with the most dims: maps between members
  * are then sums more often than divisions. */
@@ -144,12 +148,13 @@ static bool own_order(kgraph *k, uint32_t c, tarn_layout *over_rep);
 /* A representative finer than a class that holds one of these may cut a dim in a way that no
  * strides can follow: then that class is a better one. Of concatenations one that can be followed
  * is enough. TARN_NONE: the group can stay as it is. */
-static uint32_t better_rep(kgraph *k, uint32_t group) {
+static uint32_t better_rep(kgraph *k, const members *of) {
   uint32_t concat = TARN_NONE;
   bool followed = false;
   tarn_layout l;
-  for (uint32_t i = 0; i < k->cls.n; i++) {
-    if (k->cls.p[i].group != group || k->cls.p[i].constant) continue;
+  for (uint32_t m = 0; m < of->n; m++) {
+    uint32_t i = of->p[m];
+    if (k->cls.p[i].constant) continue;
     if (holds_fixed(k, i)) return own_order(k, i, &l) ? TARN_NONE : i;
     if (!holds_concat(k, i)) continue;
     followed |= own_order(k, i, &l);
@@ -163,12 +168,12 @@ static void make_group(kgraph *k, const edges *e, uint32_t rep) {
   uint32_t number = k->group.n;
   kgroup g = {.rep = rep, .type = k->cls.p[rep].type, .constant = k->cls.p[rep].constant};
   g.gather = g.gathered = TARN_NONE;
-  spread(k, e, rep, number);
+  members all = spread(k, e, rep, number);
   tarn_push(k->cx, &k->group, g);
-  uint32_t better = tarn_type_get(k->L, g.type)->tuple ? TARN_NONE : better_rep(k, number);
+  uint32_t better = tarn_type_get(k->L, g.type)->tuple ? TARN_NONE : better_rep(k, &all);
+  tarn_go_on(k->cx);
   if (better == TARN_NONE || better == rep) return;
-  for (uint32_t c = 0; c < k->cls.n; c++)
-    if (k->cls.p[c].group == number) k->cls.p[c].group = TARN_NONE;
+  for (uint32_t i = 0; i < all.n; i++) k->cls.p[all.p[i]].group = TARN_NONE;
   spread(k, e, better, number);
   k->group.p[number].rep = better;
   k->group.p[number].type = k->cls.p[better].type;
@@ -421,6 +426,7 @@ static void prefer_written(kgraph *k, uint32_t c, const tarn_eg_node *e, const t
 static void preferences(kgraph *k, bool seed) {
   for (uint32_t i = 0; i < k->cls.n; i++) {
     if (k->cls.p[i].constant || tarn_type_get(k->L, k->cls.p[i].type)->tuple) continue;
+    tarn_go_on(k->cx);
     EACH_NODE(k, k->cls.p[i].cls, n) {
       tarn_eg_node e = tarn_eg_node_at(k->g, n);
       if (e.op == TARN_OP_COMPUTE || e.op == TARN_OP_NEST || e.op == TARN_OP_MATERIALISE)

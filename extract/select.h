@@ -201,7 +201,7 @@ typedef struct tarn_sel_result {
                          one) */
   bool optimal; /* cost equals the lower bound up to rounding (1e-9 relative); for tree: dag_cost
                    does */
-  const char *stop;     /* "done", "seconds", "steps", "gap" or "asked" */
+  const char *stop;     /* "done", "seconds", "steps", "gap", "asked" or "interrupted" */
   double seconds;       /* all of the run */
   double first_seconds; /* until the first selection */
   uint64_t steps;

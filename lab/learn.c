@@ -3,12 +3,15 @@
  * with the values of a smaller one is a candidate; one that differs only where a condition fails is
  * a candidate for a conditional rule. */
 #include "lab/learn.h"
+#include "base/limit.h"
 #include <math.h>
 #include <string.h>
 
 enum { L_TERMS = 4000000, L_ALL = 64, L_CORNERS = 16, L_RANDOM = 24 };
 
-bool learn_late(const learn *l) { return l->deadline > 0 && tarn_now() > l->deadline; }
+bool learn_late(const learn *l) {
+  return tarn_late(l->cx) || (l->deadline > 0 && tarn_now() > l->deadline);
+}
 
 /* ---------------------------------------------------------------- what is asked */
 

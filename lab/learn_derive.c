@@ -1,5 +1,6 @@
 /* Does one free rule set imply another? Each rule's sides as terms, saturated by the rules of the
  * other set. */
+#include "base/limit.h"
 #include "lab/learn.h"
 #include <string.h>
 
@@ -36,6 +37,12 @@ static lsamples *samples(deriving *d, bool *keep) {
   }
   return s;
 }
+/* For one rule, of what the limit leaves. */
+static double seconds_of(tarn_ctx *cx, const tarn_derive_options *o) {
+  double s = o->seconds > 0 ? o->seconds : 20, until = tarn_limit_get(cx).until;
+  tarn_go_on(cx);
+  return until > 0 ? tarn_fmin(s, tarn_fmax(1e-3, until - tarn_now())) : s;
+}
 static void derive(tarn_ctx *cx, void *arg) {
   deriving *d = arg;
   bool *keep = TARN_ARRAY(cx, bool, DERIVE_SAMPLES);
@@ -44,7 +51,7 @@ static void derive(tarn_ctx *cx, void *arg) {
                      .iterations = d->o->iterations ? d->o->iterations : 8,
                      .nodes = d->o->nodes ? d->o->nodes : 100000,
                      .bytes = d->o->bytes ? d->o->bytes : UINT64_C(1) << 30,
-                     .seconds = d->o->seconds > 0 ? d->o->seconds : 20,
+                     .seconds = seconds_of(cx, d->o),
                      .clock = d->o->clock,
                      .user = d->o->user};
   if (!c.lax) c.samples = samples(d, keep);

@@ -2,12 +2,15 @@
  * numbers (in f64, where the sums and products of so small tensors are exact, so that order does
  * not matter). */
 #include "lab/learn_terms.h"
+#include "base/limit.h"
 #include "lab/meaning.h"
 #include <string.h>
 
 enum { LT_BATCH = 200, LT_TERMS = 3000000 };
 
-bool lt_late(const lt *l) { return l->deadline > 0 && tarn_now() > l->deadline; }
+bool lt_late(const lt *l) {
+  return tarn_late(l->cx) || (l->deadline > 0 && tarn_now() > l->deadline);
+}
 
 /* ---------------------------------------------------------------- what is declared */
 

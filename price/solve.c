@@ -1,5 +1,6 @@
 /* The best schedule of a kernel by the analytic price, solved once per signature; stages one by one
  * (candidates.c). */
+#include "base/limit.h"
 #include "price/candidates.h"
 #include <math.h>
 #include <stdlib.h>
@@ -242,6 +243,7 @@ static solved *entry_of(tarn_solver *s, const tarn_ksig *k) {
   set_key(s, k);
   uint32_t at = tarn_intern_find(s->signature, s->key.p, s->key.n);
   if (at != TARN_NONE) return &s->all.p[at];
+  tarn_go_on(s->cx);
   bool given = given_by_price(s, k, &e);
   if (!given && s->search) e.sched = s->search(s->L, s->hw, k, &e.cost);
   else if (!given) solve(s, k, NULL, &e);

@@ -1,5 +1,6 @@
 /* One run: limits, the best selection so far, the dispatch over methods, the result. */
 #include "extract/select/internal.h"
+#include "base/limit.h"
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>
@@ -24,7 +25,8 @@ bool sel_stop(sel_run *r, uint64_t work) {
   if (r->pause_steps && r->steps >= r->pause_steps) return r->stop = paused, true;
   if (r->steps < r->next_look) return false;
   r->next_look = r->steps + LOOK;
-  if (isfinite(r->o.seconds) && sel_left(r) <= 0) r->stop = "seconds";
+  if (tarn_late(r->cx)) r->stop = tarn_interrupted(r->cx) ? "interrupted" : "seconds";
+  else if (isfinite(r->o.seconds) && sel_left(r) <= 0) r->stop = "seconds";
   else if (r->pause_at > 0 && sel_now(r) >= r->pause_at) r->stop = paused;
   return r->stop != NULL;
 }
@@ -312,7 +314,7 @@ static void exact_after_greedy(sel_run *r) {
   r->o.seconds = limit / 10;
   begin_round(r, false);
   sel_run_greedy(r);
-  bool done = r->stop && strcmp(r->stop, "seconds");
+  bool done = tarn_late(r->cx) || (r->stop && strcmp(r->stop, "seconds"));
   used = r->steps;
   r->o.seconds = limit - (sel_now(r) - r->start);
   if (done || sel_closed(r->best_cost, r->bound) || !(r->o.seconds > 0)) return;

@@ -1,4 +1,5 @@
 /* Checks rules on random instances. */
+#include "base/limit.h"
 #include "rules/check/net.h"
 #include "rules/check/prove.h"
 #include <math.h>
@@ -152,6 +153,7 @@ static void check_rule(checking *c, const rule *r, uint32_t skip) {
     samples = samples / 4 + 1, most = 50ull * samples; /* a guard: rarely is anything wrong */
   while (res.tried < most && res.samples < samples && !res.counterexample) {
     res.tried++;
+    tarn_go_on(c->cx);
     if (!job_run(j, tarn_hash_mix(seed, res.tried), NULL, 0) || !j->v.applied || !j->v.differs) {
       other += j->g->dtype != TARN_F32;
       if (j->v.made && !j->v.applied && r->nwritten && !strstr(never, "of the kernel"))

@@ -3,6 +3,7 @@
  * bit where only exact rules ran; where sums may be reordered, by the bound of what rounding may do
  * to the node of its class that was there first; else in real arithmetic.  When one differs, the
  * rule without which none does is at fault. */
+#include "base/limit.h"
 #include "rules/check/net.h"
 #include "rules/lang/range.h"
 #include "rules/proof/points.h"
@@ -570,6 +571,7 @@ uint32_t check_kernel(tarn_ruleset *rs, const tarn_rules_check_options *o, uint3
     if (coarse(r)) last = TARN_RULE_APPROX + 1, bound = fmax(bound, r->bound);
   }
   while (tried < most && !enough(res, n, samples)) {
+    tarn_go_on(rs->cx);
     uint64_t seed = tarn_hash_mix(o->seed, ++tried);
     for (int i = TARN_RULE_EXACT; i <= last; i++) {
       tarn_rule_class c = i > TARN_RULE_APPROX ? TARN_RULE_APPROX : (tarn_rule_class)i;

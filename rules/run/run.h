@@ -26,6 +26,7 @@ struct tarn_saturation {
   tarn_eg_rules *rules;
   tarn_eg_runner *runner;
   tarn_intern *fact;  /* bytes of facts -> value of the analysis */
+  double start;       /* tarn_now() */
   tarn_status failed; /* raised inside a callback of the engine */
   rhost host;
   renv env;                  /* of the match being applied */

@@ -1,4 +1,5 @@
 /* Saturation: adds a program's terms to an e-graph, runs the phases, reports the result. */
+#include "base/limit.h"
 #include "rules/lang/lang.h"
 #include "rules/run/run.h"
 #include <math.h>
@@ -267,8 +268,10 @@ static void after(void *user, tarn_egraph *g, const tarn_eg_iteration *it) {
 
 static bool interrupted(void *user) {
   const tarn_saturation *s = user;
-  return s->o.interrupted(s->o.user);
+  return tarn_late(s->cx) || (s->o.interrupted && s->o.interrupted(s->o.user));
 }
+/* The earlier of two moments, of which 0 is none. */
+static double earlier(double a, double b) { return a > 0 && (b <= 0 || a < b) ? a : b; }
 
 static bool in_a_phase(const tarn_saturation *s, const rule *r) {
   for (uint32_t i = 0; i < s->rs->phase.n; i++)
@@ -311,19 +314,23 @@ static bool run_phase(tarn_saturation *s, const rphase *p, tarn_rule_level level
                           .threads = s->o.threads,
                           .before = goal_reached,
                           .after = after,
-                          .interrupted = s->o.interrupted ? interrupted : NULL,
+                          .interrupted = interrupted,
                           .user = s};
   if (deadline > 0) c.max_seconds = fmax(deadline - tarn_now(), 1e-9);
   *stop = tarn_eg_run(s->runner, &c);
   if (s->failed) tarn_reraise(s->cx, s->failed);
+  if (*stop == TARN_EG_STOP_INTERRUPTED && tarn_late(s->cx) && !tarn_interrupted(s->cx))
+    *stop = TARN_EG_STOP_SECONDS;
   if (cut && *stop == TARN_EG_STOP_ITERATIONS) *stop = TARN_EG_STOP_SATURATED;
   return *stop == TARN_EG_STOP_SATURATED;
 }
 
-/* The rules that no phase names, then the phases in turn. */
-static tarn_eg_stop run(tarn_saturation *s, tarn_rule_level level) {
+/* The rules that no phase names, then the phases in turn, in a share of the time that is left. */
+static tarn_eg_stop run(tarn_saturation *s, tarn_rule_level level, double share) {
   tarn_eg_stop stop = TARN_EG_STOP_SATURATED;
-  double deadline = s->o.max_seconds > 0 ? tarn_now() + s->o.max_seconds : 0;
+  double now = tarn_now(), own = s->o.max_seconds > 0 ? s->start + s->o.max_seconds : 0;
+  double deadline = earlier(own, tarn_limit_get(s->cx).until);
+  if (deadline > 0) deadline = now + share * (deadline - now);
   if (!run_phase(s, NULL, level, &stop, deadline)) return stop;
   for (uint32_t i = 0; i < s->rs->phase.n; i++)
     if (!run_phase(s, &s->rs->phase.p[i], level, &stop, deadline)) return stop;
@@ -348,7 +355,7 @@ static void run_surface(tarn_saturation *s) {
   limit_nodes(s, s->o.max_surface_nodes);
   uint32_t most = s->o.max_iterations;
   s->o.max_iterations = s->o.max_surface_iterations;
-  tarn_eg_stop stop = run(s, TARN_RULE_SURFACE);
+  tarn_eg_stop stop = run(s, TARN_RULE_SURFACE, 0.5);
   s->o.max_iterations = most + tarn_eg_iteration_count(s->runner);
   must_be_usable(s, stop);
   s->report.surface = (tarn_sat_surface){.stop = tarn_eg_stop_name(stop),
@@ -400,7 +407,7 @@ tarn_saturation *tarn_saturate(const tarn_program *p, const tarn_ruleset *rs,
   if (!s->o.max_iterations) s->o.max_iterations = 1000;
   if (!s->o.max_surface_nodes) s->o.max_surface_nodes = 10000;
   if (!s->o.max_surface_iterations) s->o.max_surface_iterations = 100;
-  double start = tarn_now();
+  s->start = tarn_now();
   tarn_r_check_phases(rs);
   tarn_defer(cx, free_all, s);
   tarn_eg_config config = {o->reasons, 0, o->max_bytes};
@@ -415,11 +422,11 @@ tarn_saturation *tarn_saturate(const tarn_program *p, const tarn_ruleset *rs,
   if (!s->runner) tarn_raise(cx, TARN_MEMORY, "saturation: out of memory");
   if (s->both) run_surface(s);
   limit_nodes(s, s->o.max_nodes);
-  tarn_eg_stop stop = run(s, s->o.surface ? TARN_RULE_SURFACE : TARN_RULE_KERNEL);
+  tarn_eg_stop stop = run(s, s->o.surface ? TARN_RULE_SURFACE : TARN_RULE_KERNEL, 1);
   must_be_usable(s, stop);
   if (s->both) sat_back_views(s);
   sat_settle(s);
-  report(s, stop, tarn_now() - start);
+  report(s, stop, tarn_now() - s->start);
   return s;
 }
 
