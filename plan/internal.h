@@ -19,6 +19,9 @@ uint32_t plan_dots(tarn_lang *L, const tarn_hw *hw, const tarn_func *f, const ta
  * product that is said for finite other factors, so that a strict program computes it. */
 bool plan_adds_nothing(const tarn_lang *L, const tarn_func *f, uint32_t r, uint32_t fill,
                        bool contract);
+/* Inside of the accumulators, from the last level outside of the lanes outwards: does the order of
+ * copies go on to this level? *dims: those so far. */
+bool plan_orders(uint32_t kind, uint32_t dim, uint32_t *dims);
 /* A sum of products of one operand, the data, and several small matrices, each over one dim (or
  * level) of the result and one of the reduction. Dims are bits. */
 typedef struct plan_matrix_read {

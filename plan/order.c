@@ -34,6 +34,11 @@ static bool overlap(const tarn_plan_list *list, uint32_t first, uint32_t end, co
     }
   return false;
 }
+bool plan_orders(uint32_t kind, uint32_t dim, uint32_t *dims) {
+  if (kind != TARN_UNROLL || *dims >> dim & 1) return false;
+  *dims |= 1u << dim;
+  return true;
+}
 void tarn_plan_order_settle(const tarn_plan_nest *N, tarn_plan_stage *st,
                             const tarn_plan_list *list) {
   uint32_t end = list->n, dims = 0;
@@ -41,11 +46,9 @@ void tarn_plan_order_settle(const tarn_plan_nest *N, tarn_plan_stage *st,
   if (!st->red || !N->contract) return; /* the order of additions may change */
   while (end && list->level[end - 1].kind == TARN_VECTOR) end--;
   uint32_t first = end;
-  for (; first > st->acc; first--) {
-    const tarn_plan_level *l = &list->level[first - 1];
-    if (l->kind != TARN_UNROLL || dims >> l->dim & 1) break;
-    dims |= 1u << l->dim;
-  }
+  while (first > st->acc &&
+         plan_orders(list->level[first - 1].kind, list->level[first - 1].dim, &dims))
+    first--;
   for (uint32_t r = 0; r < st->f->nops; r++) {
     int64_t by[TARN_MAX_LEVELS];
     bool even = true;
@@ -243,15 +246,17 @@ bool tarn_touch_overlaps(const tarn_touch *a, uint32_t d, int64_t size, uint32_t
   return !a->irregular && (a->touched >> d & a->touched >> e & 1) &&
          meet(a->coef[d], size, a->coef[e]);
 }
-int64_t tarn_tile_window(const tarn_stage_work *m, uint32_t vdim, const int64_t *size) {
+int64_t tarn_tile_window(const tarn_stage_work *m, const tarn_tile_work *t) {
   int64_t steps = 1;
+  uint32_t ordered = t->ordered & ~(t->vdim < m->n ? 1u << t->vdim : 0); /* whole vectors */
   bool any = false;
   for (uint32_t d = m->nacc; d < m->n; d++) {
-    if (d == vdim || size[d] < 2) continue;
-    steps *= size[d];
+    if (!(ordered >> d & 1) || t->size[d] < 2) continue;
+    steps *= t->size[d];
     for (uint32_t r = 0; r < m->nread && !any; r++)
       for (uint32_t e = m->nshared; e < m->nacc && !any; e++)
-        any = e != vdim && size[e] > 1 && tarn_touch_overlaps(&m->read[r], d, size[d], e);
+        any = ordered >> e & 1 && t->size[e] > 1 &&
+              tarn_touch_overlaps(&m->read[r], d, t->size[d], e);
   }
   return any ? steps : 0;
 }

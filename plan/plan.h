@@ -19,7 +19,8 @@
  *   places.c    programs of several machines    program_text.c  programs as text, both ways
  *   hold.c      what lies in managed memories   coordinate.c what an operand's elements are
  *   fetch.c     what a GPU's block holds            fragment.c   tensor cores
- *   wide.c      loads of several elements
+ *   wide.c      loads of several elements       work.c, touch.c, tile.c, inside.c  the summary that
+ *                                               a search counts (work.h)
  *
  * Level lists: list 0 holds the shared levels, list 1+i those of stage i. Variables
  * (PLAN_MAX_VARS): a shared level has its own number, the levels of a stage follow them; stages use

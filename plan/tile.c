@@ -1,6 +1,6 @@
 /* The register tile that a schedule's levels make, before there is a plan: its sizes, and which
  * accesses it has for one trip of the loops around it. */
-#include "plan/work.h"
+#include "plan/internal.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,6 +39,9 @@ tarn_tile_work tarn_tile_of(const tarn_stage_work *m, const tarn_stage_sched *s)
     }
     left[l->dim] = tarn_min(left[l->dim], l->step);
   }
+  uint32_t end = s->nlevel, acc = tarn_plan_acc(s, m->reduces);
+  while (end && s->level[end - 1].kind == TARN_VECTOR) end--;
+  while (end > acc && plan_orders(s->level[end - 1].kind, s->level[end - 1].dim, &t.ordered)) end--;
   return t;
 }
 double tarn_tile_vectors(const tarn_tile_work *t, uint32_t d, int64_t size) {

@@ -134,6 +134,7 @@ typedef struct tarn_tile_work {
       dot;        /* dot: the dim of which one instruction takes the whole tile; UINT32_MAX: none */
   uint32_t inner; /* the innermost loop of the reduction, likewise */
   uint32_t rdim;  /* of whose steps a vector holds `rows`, likewise */
+  uint32_t ordered; /* dims whose unrolled copies go in the order of what they read (order.c) */
   int64_t lanes, rows;
   double passes; /* over the results */
 } tarn_tile_work;
@@ -154,9 +155,9 @@ tarn_tile_access tarn_tile_access_of(const tarn_stage_work *m, const tarn_tile_w
 bool tarn_tile_holds_matrices(const tarn_stage_work *m, const int64_t *size);
 /* Does a step of dim e go less far than `size` of dim d? Then windows along d overlap (order.c). */
 bool tarn_touch_overlaps(const tarn_touch *a, uint32_t d, int64_t size, uint32_t e);
-/* Steps of the reduction that are unrolled in a register tile whose neighbours share loads; 0: they
- * share none. vdim: of the lanes. */
-int64_t tarn_tile_window(const tarn_stage_work *m, uint32_t vdim, const int64_t *size);
+/* Steps of the reduction that are unrolled in a register tile whose neighbours share loads, which
+ * is then ordered by these; 0: they share none. */
+int64_t tarn_tile_window(const tarn_stage_work *m, const tarn_tile_work *t);
 /* The factor of an unrolled reduction's dim d on the loads of a tile, whose neighbours share them.
  */
 double tarn_tile_shared(const tarn_stage_work *m, const tarn_tile_work *t, const tarn_touch *a,

@@ -389,8 +389,8 @@ static float ragged_part(const shape *t, uint32_t d, int64_t *least) {
 }
 /* Steps of a window that are unrolled: its weights are held in registers. */
 static double window(const shape *t) {
-  const tarn_stage_work *m = t->m;
-  return m->reduces ? (double)tarn_tile_window(m, t->vdim, t->size) : 0;
+  tarn_tile_work w = tarn_tile_of(t->m, t->s);
+  return t->m->reduces ? (double)tarn_tile_window(t->m, &w) : 0;
 }
 static void of_tile(const shape *t, double all, float *f) {
   const tarn_stage_work *m = t->m;

@@ -132,7 +132,7 @@ static double tile_cycles(const tarn_hw *hw, const tarn_stage_work *m, const til
   cycles = tarn_fmax(cycles, (load + ops * (body_ops + 1)) / (rate * 2 + 1));
   bool few = false; /* multiplied by numbers in the code */
   for (uint32_t r = 0; r < m->nread; r++) few |= m->read[r].few && !m->read[r].epi;
-  int64_t steps = m->reduces ? tarn_tile_window(m, t->vdim, t->size) : 0;
+  int64_t steps = m->reduces ? tarn_tile_window(m, t) : 0;
   bool whole = few || steps; /* the reduction is unrolled: tiles overlap */
   for (uint32_t d = m->nacc; d < m->n; d++) whole &= t->size[d] == m->dim[d];
   bool across = t->vdim >= m->nacc && t->vdim < m->n; /* lanes along the reduction */
@@ -214,8 +214,8 @@ static uint32_t place_of(const tarn_stage_work *m, const tile *t) {
 }
 static bool is_tile(const tarn_stage_work *m, const tile *a, const tile *b) {
   return a->vdim == b->vdim && a->dot == b->dot && a->inner == b->inner && a->rdim == b->rdim &&
-         a->lanes == b->lanes && a->rows == b->rows && a->passes == b->passes &&
-         !memcmp(a->size, b->size, m->n * sizeof *a->size);
+         a->lanes == b->lanes && a->rows == b->rows && a->ordered == b->ordered &&
+         a->passes == b->passes && !memcmp(a->size, b->size, m->n * sizeof *a->size);
 }
 static double cycles_of(const tarn_hw *hw, const tarn_stage_work *m, tile *t) {
   double cycles = walk_tiles(hw, m, t, 0, 1, 1);
