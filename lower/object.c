@@ -9,10 +9,13 @@
  * other data do not link: they go to a section of their own that linkers for x86-64 keep away from
  * the rest (SHF_X86_64_LARGE; LLD 19 does, LLD 14 does not), and code finds them by an address of
  * 64 bits beside its small data. */
+#include "base/shared.h"
 #include "lower/internal.h"
+#include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <llvm-c/Analysis.h>
 #include <llvm-c/Target.h>
 #include <llvm-c/TargetMachine.h>
@@ -233,22 +236,53 @@ static const char *libm_path(const char *triple) {
   return NULL;
 }
 
+/* A file that is linked: a shared object by its whole path, and where it is looked for. */
+static uint32_t add_file(low_module *M, const char *file, const char **argv) {
+  size_t n;
+  const char *code = tarn_read_file(M->cx, file, &n);
+  argv[0] = file;
+  if (!tarn_is_shared_object(code, n)) return 1;
+  const char *path = realpath(file, tarn_new(M->cx, PATH_MAX));
+  argv[0] = path ? path : file;
+  const char *end = strrchr(argv[0], '/');
+  if (!end) return 1;
+  argv[1] = tarn_format(M->cx, "-rpath=%.*s", (int)(end - argv[0]), argv[0]);
+  return 2;
+}
+/* What was linked may need what nothing brings; on a machine like this one that is seen when it is
+ * loaded. NULL: it is not seen. */
+static const char *unresolved(low_module *M, const char *triple, const char *so) {
+  char *here = LLVMGetDefaultTargetTriple();
+  bool alike = !strncmp(here, triple, strcspn(triple, "-") + 1);
+  LLVMDisposeMessage(here);
+  if (!M->o->nlink || !alike) return NULL;
+  void *lib = dlopen(so, RTLD_NOW | RTLD_LOCAL);
+  if (lib) return (void)dlclose(lib), NULL;
+  const char *what = dlerror();
+  const char *symbol = strstr(what, "undefined symbol");
+  return tarn_strdup(M->cx, symbol ? symbol : what);
+}
 static void link_shared(low_module *M, const char *triple) {
   const char *so = low_path(M, "so"), *libm = libm_path(triple), *why;
   const char *tmp = tarn_format(M->cx, "%s.tmp", so);
-  const char **argv = TARN_ARRAY(M->cx, const char *, 16 + M->o->nlink);
+  const char **argv = TARN_ARRAY(M->cx, const char *, 16 + 2 * M->o->nlink);
   uint32_t n = 0;
   static const char *const first[] = {"ld.lld",      "-shared",     "-z",
                                       "noexecstack", "--as-needed", "-o"};
   for (; n < sizeof first / sizeof *first; n++) argv[n] = first[n];
   argv[n++] = tmp, argv[n++] = low_path(M, "o");
-  for (uint32_t i = 0; i < M->o->nlink; i++) argv[n++] = M->o->link[i];
+  for (uint32_t i = 0; i < M->o->nlink; i++) n += add_file(M, M->o->link[i], argv + n);
   argv[n] = libm;
   tarn_lld_result r = tarn_lld(M->cx, argv, &why);
   if (r == TARN_LLD_MISSING) tarn_warn(M->cx, "%s: model.o was written, model.so was not", why);
   if (r == TARN_LLD_FAILED) {
     unlink(tmp);
     tarn_raise(M->cx, M->o->nlink ? TARN_BAD_INPUT : TARN_INTERNAL, "linking %s: %s", so, why);
+  }
+  const char *lacks = r == TARN_LLD_DONE ? unresolved(M, triple, tmp) : NULL;
+  if (lacks) {
+    unlink(tmp);
+    tarn_raise(M->cx, TARN_BAD_INPUT, "linking %s: %s, which no (link FILE) brings", so, lacks);
   }
   if (r == TARN_LLD_DONE && rename(tmp, so))
     tarn_raise(M->cx, TARN_IO, "%s: %s", so, strerror(errno));

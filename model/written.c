@@ -1,28 +1,48 @@
 /* Kernels written by hand, called from this process: the file that has the function is linked by
  * itself into a shared object and loaded. */
+#include "base/shared.h"
 #include "model/model.h"
 #include "runtime/ref.h"
 #include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 /* ---- the link ---- */
+/* A shared object stays where it is, and what is linked names it; its names end with a 0 on either
+ * side. */
+static bool names(const char *code, size_t n, const char *symbol) {
+  size_t m = strlen(symbol) + 1;
+  for (size_t i = 1; i + m <= n; i++)
+    if (!code[i - 1] && !memcmp(code + i, symbol, m)) return true;
+  return false;
+}
 bool tarn_written_link(tarn_ctx *cx, const tarn_written *w, const char *so, const char **why) {
   const char *argv[] = {"ld.lld",
                         "-shared",
                         "-z",
                         "noexecstack",
                         tarn_format(cx, "--undefined=%s", w->symbol),
-                        tarn_format(cx, "--defsym=tarn_written=%s", w->symbol),
                         "-o",
                         so,
                         w->link,
+                        tarn_format(cx, "--defsym=tarn_written=%s", w->symbol),
                         NULL};
+  size_t n;
   *why = NULL;
   if (access(w->link, R_OK)) *why = tarn_format(cx, "%s: %s", w->link, strerror(errno));
   if (*why) return false;
+  const char *code = tarn_read_file(cx, w->link, &n);
+  if (tarn_is_shared_object(code, n)) {
+    argv[7] = realpath(w->link, tarn_new(cx, PATH_MAX));
+    argv[8] = tarn_format(cx, "-rpath=%.*s", (int)(strrchr(argv[7], '/') - argv[7]), argv[7]);
+    if (!names(code, n, w->symbol)) {
+      *why = tarn_format(cx, "%s has no function %s", w->link, w->symbol);
+      return false;
+    }
+  }
   tarn_lld_result r = tarn_lld(cx, argv, why);
   if (r == TARN_LLD_FAILED && strstr(*why, "symbol not found"))
     *why = tarn_format(cx, "%s has no function %s", w->link, w->symbol);

@@ -45,6 +45,22 @@ echo 'int tile8; ' >data.c && echo text >text.o && changed 's/"tile8.o"/"text.o"
 text=$(timeout 60 "$tarn" compile product.term -o out --hw cuda-sm80 --rules tile8.rules 2>&1) && say "a GPU takes it"
 grep -qF 'calls the function tile8, and cuda-sm80 (GPU) takes none' <<<"$text" || say "a GPU: $text"
 
+# A shared object, with a name of its own and without; what needs what nothing brings.
+for so in plain.so libnamed.so; do
+  name=()
+  [ $so = libnamed.so ] && name=(-Wl,-soname,libnamed.so)
+  cc -shared "${name[@]}" -o $so tile8.o && changed "s/\"tile8.o\"/\"$so\"/" shared
+  text=$(compile shared.rules) || say "$so: $text"
+  (cd / && timeout 60 "$tarn" check "$work/out" >/dev/null) || say "the program with $so is not right"
+  timeout 120 "$tarn" rules check shared.rules --samples 3 >/dev/null || say "rules check with $so"
+done
+changed 's/"tile8.o"/"plain.so"/; s/(link/(symbol other) (link/' other && refused other.rules 'plain.so has no function other'
+sed 's/\* right/* right + not_there_at_all()/' tile8.c >body.c
+{ echo 'float not_there_at_all(void);' && cat body.c; } >needs.c
+cc -O2 -fPIC -I "$top" -c needs.c && changed 's/"tile8.o"/"needs.o"/' needs
+text=$(compile needs.rules) && say "an object that needs what is not there is taken"
+[ "$(wc -l <<<"$text")" = 1 ] && grep -q 'undefined symbol: not_there_at_all' <<<"$text" || say "needs.o: $text"
+
 # Types that do not fit: the rule never applies, and both commands say so.
 changed 's/(operand a (type f32)/(operand a (type f64)/' wide
 text=$(compile wide.rules) || say "another type: $text"
