@@ -14,8 +14,7 @@ static void types(low_module *M) {
   M->i1 = LLVMInt1TypeInContext(M->lc), M->i8 = LLVMInt8TypeInContext(M->lc);
   M->i32 = LLVMInt32TypeInContext(M->lc), M->i64 = LLVMInt64TypeInContext(M->lc);
   M->index = M->i64;
-  M->f16 = LLVMHalfTypeInContext(M->lc), M->f32 = LLVMFloatTypeInContext(M->lc);
-  M->f64 = LLVMDoubleTypeInContext(M->lc);
+  M->f32 = LLVMFloatTypeInContext(M->lc), M->f64 = LLVMDoubleTypeInContext(M->lc);
   M->ptr = LLVMPointerTypeInContext(M->lc, 0), M->vt = LLVMVoidTypeInContext(M->lc);
 }
 

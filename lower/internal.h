@@ -13,6 +13,7 @@
  * fetch.c      what a GPU's block holds       offset.c     offsets from index expressions
  * prefetch.c   prefetches                     interleave.c copies of long code interleaved
  * value.c      scalar expressions             math.c       exp, tanh, erf, log, sin, cos
+ * half.c       conversions of f16, bf16
  * calls.c      gather and opaque kernels     isa.c  instructions that LLVM does not find
  * written.c    kernels written by hand
  *
@@ -51,7 +52,8 @@ typedef struct low_module {
   LLVMContextRef lc;
   LLVMModuleRef m;
   LLVMBuilderRef b;
-  LLVMTypeRef i1, i8, i32, i64, ptr, f32, f64, f16, vt; /* vt: void */
+  LLVMTypeRef i1, i8, i32, i64, ptr, f32, f64, vt; /* vt: void */
+  LLVMTypeRef f16;   /* in memory: half, or i16 where the processor does not convert it */
   LLVMTypeRef index; /* of counters and numbers of elements in what is being emitted: i64, or i32
                         where the plan of a GPU's kernel says that they fit */
   tarn_intern *fill; /* fill pages by (dtype, bits, size) */
@@ -101,6 +103,12 @@ LLVMTypeRef low_memory_type(const low_module *M, tarn_dtype t);
 LLVMTypeRef low_compute_type(const low_module *M, tarn_dtype t);
 LLVMValueRef low_from_memory(low_module *M, tarn_dtype t, LLVMValueRef v);
 LLVMValueRef low_to_memory(low_module *M, tarn_dtype t, LLVMValueRef v);
+/* Conversions between f32 and what lies in memory, of any lanes: half.c. */
+LLVMTypeRef low_f16_type(const low_module *M, LLVMTargetMachineRef tm);
+LLVMValueRef low_f16_bits(low_module *M, LLVMValueRef x);
+LLVMValueRef low_f16_number(low_module *M, LLVMValueRef v);
+LLVMValueRef low_bf16_bits(low_module *M, LLVMValueRef x);
+LLVMValueRef low_bf16_number(low_module *M, LLVMValueRef v);
 /* An fx constant as n lanes. */
 LLVMValueRef low_fx_const(low_module *M, uint32_t f, uint32_t n);
 /* f over holes (values of n lanes each). *type: its dtype. */

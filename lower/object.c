@@ -322,6 +322,7 @@ LLVMTargetMachineRef low_machine(low_module *M) {
   LLVMSetTarget(M->m, triple);
   LLVMSetModuleDataLayout(M->m, layout);
   LLVMDisposeTargetData(layout);
+  M->f16 = low_f16_type(M, tm);
   return tm;
 }
 

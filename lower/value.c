@@ -6,6 +6,7 @@
  * approximations (math.c), and f16 and bf16 rounded only when stored. */
 #include "access/fx_internal.h"
 #include "lower/internal.h"
+#include <llvm-c/Target.h>
 #include <math.h>
 #include <string.h>
 
@@ -35,31 +36,15 @@ static LLVMValueRef like(low_module *M, LLVMValueRef x, double v) {
 }
 static LLVMTypeRef with_lanes(LLVMTypeRef t, LLVMValueRef x) { return low_vec(t, low_lanes_of(x)); }
 
-static LLVMValueRef bf16_bits(low_module *M, LLVMValueRef x) {
-  LLVMBuilderRef b = M->b;
-  LLVMTypeRef i16 = LLVMInt16TypeInContext(M->lc);
-  LLVMValueRef u = LLVMBuildBitCast(b, x, with_lanes(M->i32, x), ""),
-               top = LLVMBuildLShr(b, u, like(M, u, 16), "");
-  LLVMValueRef odd = LLVMBuildAnd(b, top, like(M, u, 1), "");
-  LLVMValueRef r = LLVMBuildAdd(b, LLVMBuildAdd(b, u, odd, ""), like(M, u, 0x7fff), "");
-  r = LLVMBuildLShr(b, r, like(M, u, 16), "");
-  LLVMValueRef quiet = LLVMBuildOr(b, top, like(M, u, 0x40), "");
-  r = LLVMBuildSelect(b, LLVMBuildFCmp(b, LLVMRealUNO, x, x, ""), quiet, r, "");
-  return LLVMBuildTrunc(b, r, with_lanes(i16, x), "");
-}
-
 LLVMValueRef low_from_memory(low_module *M, tarn_dtype t, LLVMValueRef v) {
-  LLVMBuilderRef b = M->b;
-  if (t == TARN_F16) return LLVMBuildFPExt(b, v, with_lanes(M->f32, v), "");
-  if (t == TARN_BOOL) return LLVMBuildICmp(b, LLVMIntNE, v, LLVMConstNull(LLVMTypeOf(v)), "");
-  if (t != TARN_BF16) return v;
-  v = LLVMBuildZExt(b, v, with_lanes(M->i32, v), "");
-  return LLVMBuildBitCast(b, LLVMBuildShl(b, v, like(M, v, 16), ""), with_lanes(M->f32, v), "");
+  if (t == TARN_F16) return low_f16_number(M, v);
+  if (t == TARN_BOOL) return LLVMBuildICmp(M->b, LLVMIntNE, v, LLVMConstNull(LLVMTypeOf(v)), "");
+  return t == TARN_BF16 ? low_bf16_number(M, v) : v;
 }
 LLVMValueRef low_to_memory(low_module *M, tarn_dtype t, LLVMValueRef v) {
-  if (t == TARN_F16) return LLVMBuildFPTrunc(M->b, v, with_lanes(M->f16, v), "");
+  if (t == TARN_F16) return low_f16_bits(M, v);
   if (t == TARN_BOOL) return LLVMBuildZExt(M->b, v, with_lanes(M->i8, v), "");
-  return t == TARN_BF16 ? bf16_bits(M, v) : v;
+  return t == TARN_BF16 ? low_bf16_bits(M, v) : v;
 }
 /* A freshly computed value of dtype t. */
 static LLVMValueRef rounded(low_module *M, tarn_dtype t, LLVMValueRef v) {
@@ -286,11 +271,14 @@ static LLVMValueRef with_ones(const args *a, LLVMValueRef q, LLVMValueRef x) {
   return LLVMBuildBitCast(B, LLVMBuildOr(B, LLVMBuildBitCast(B, x, t, ""), ones, ""), LLVMTypeOf(x),
                           "");
 }
-/* As llvm.maximum and llvm.minimum have it, of 16-bit floats: LLVM 19 makes instructions of 16 bits
- * of those, and where the processor has none loses a NaN. Equal ones have the same bits, or are
- * zeros. */
-static LLVMValueRef half_extreme(const args *a, LLVMRealPredicate better) {
-  LLVMTypeRef t = low_vec(a->M->i32, low_lanes_of(X));
+/* llvm.maximum and llvm.minimum where LLVM 19 gets them wrong: of 16-bit floats it makes
+ * instructions of 16 bits, and where the processor has none loses a NaN; on 32-bit Arm it takes
+ * subnormal f32 for 0, and of f64 ends the process. Equal ones have the same bits, or are zeros. */
+static bool has_extreme(const args *a) {
+  return !is_half(a->t) && LLVMPointerSize(LLVMGetModuleDataLayout(a->M->m)) == 8;
+}
+static LLVMValueRef extreme_by_bits(const args *a, LLVMRealPredicate better) {
+  LLVMTypeRef t = low_vec(a->t == TARN_F64 ? a->M->i64 : a->M->i32, low_lanes_of(X));
   LLVMValueRef x = LLVMBuildBitCast(B, X, t, ""), y = LLVMBuildBitCast(B, Y, t, "");
   LLVMValueRef zero = better == LLVMRealOGT ? LLVMBuildAnd(B, x, y, "") : LLVMBuildOr(B, x, y, "");
   LLVMValueRef r = pick(a, LLVMBuildFCmp(B, better, X, Y, ""), X, Y);
@@ -303,7 +291,7 @@ static LLVMValueRef half_extreme(const args *a, LLVMRealPredicate better) {
  * wait for x, an accumulator. */
 static LLVMValueRef extreme(const args *a, LLVMRealPredicate better, const char *strict) {
   LLVMValueRef x = X, y = Y;
-  if (!a->M->contract) return is_half(a->t) ? half_extreme(a, better) : binary(a, strict);
+  if (!a->M->contract) return has_extreme(a) ? binary(a, strict) : extreme_by_bits(a, better);
   if (plain_number(y)) x = Y, y = X;
   if (a->M->nan_shows) return pick(a, LLVMBuildFCmp(B, better, x, y, ""), x, y);
   LLVMValueRef r = plain_number(x) ? NULL : chosen(a, y, x, better);

@@ -125,10 +125,15 @@ static void compile_on(run *r, const tarn_hw *hw, bool strict) {
                  b.p, hw->name, v.d, (long long)v.i, a.d, (long long)a.i, d.d, (long long)d.i);
     }
 }
-/* For this machine, and for an older one that it can stand for. */
+/* For this machine, and for older ones that it can stand for; the first of its kind does not
+ * convert f16. */
 static void compile(run *r, bool strict) {
   compile_on(r, tarn_hw_host(r->p->L, false), strict);
 #ifdef __x86_64__
+  tarn_hw first = *tarn_hw_host(r->p->L, false);
+  first.name = "x86-64", first.cpu = "x86-64", first.features = "", first.vector_bits = 128;
+  first.spreads = true, first.moves = false, first.vector_regs = 16, first.nintrin = 0;
+  compile_on(r, &first, strict);
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
     compile_on(r, tarn_hw_load(r->p->L, "x86-64-v3"), strict);
 #endif
