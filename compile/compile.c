@@ -52,7 +52,8 @@ tarn_compiled *comp_begin(tarn_lang *L, const tarn_compile_options *o) {
   c->emission = tarn_target_emission(cx, c->target, c->target->program, o->emit);
   c->name = prefix_of(cx, o);
   tarn_compile_options *with = tarn_copy(cx, o, sizeof *o);
-  with->hw = tarn_compile_units(L, o);
+  if (o->numerics == TARN_RULE_EXACT) with->hw = tarn_hw_exact(cx, o->hw);
+  with->hw = tarn_compile_units(L, with);
   c->o = with;
   return c;
 }

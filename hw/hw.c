@@ -91,6 +91,15 @@ uint32_t tarn_hw_lanes(const tarn_hw *hw, tarn_dtype t) {
   return hw->vector_bits > bits ? hw->vector_bits / bits : 1;
 }
 
+const tarn_hw *tarn_hw_exact(tarn_ctx *cx, const tarn_hw *hw) {
+  const tarn_hw *host = hw->host ? tarn_hw_exact(cx, hw->host) : NULL;
+  if (host == hw->host && !hw->flushes) return hw;
+  tarn_hw *h = tarn_copy(cx, hw, sizeof *hw);
+  h->host = host;
+  if (hw->flushes) h->vector_bits = 0, h->nintrin = 0;
+  return h;
+}
+
 /* An intrinsic serves a type when its first operand has it. */
 double tarn_hw_peak(const tarn_hw *hw, tarn_dtype t, uint32_t units) {
   double best = 0;

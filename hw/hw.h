@@ -214,7 +214,8 @@ typedef struct tarn_hw {
                  */
   bool moves; /* moving lanes from two registers into one costs less than a load that crosses a line
                */
-  double trip; /* cycles of a trip of an innermost loop, beside its work */
+  bool flushes; /* its vectors take subnormal numbers of f32 for 0 */
+  double trip;  /* cycles of a trip of an innermost loop, beside its work */
   uint32_t nmem;
   const tarn_hw_memory *mem;
   uint32_t nintrin;
@@ -308,6 +309,9 @@ TARN_API const tarn_hw_memory *tarn_hw_mem(const tarn_hw *hw,
                                            tarn_hw_level role); /* NULL: the description has none */
 /* Can lanes of two registers form a third in one operation, also under a mask? By its triple. */
 TARN_API bool tarn_hw_mixes_lanes(const tarn_hw *hw);
+/* What exact numerics may use of it: no vectors where they flush, its host's neither. hw itself
+ * where that is all; else a copy in the arena. */
+TARN_API const tarn_hw *tarn_hw_exact(tarn_ctx *cx, const tarn_hw *hw);
 TARN_API uint32_t tarn_hw_lanes(const tarn_hw *hw, tarn_dtype t);   /* >= 1 */
 TARN_API double tarn_hw_fx_cycles(const tarn_hw *hw, tarn_fxop op); /* per vector */
 

@@ -245,9 +245,10 @@ static void read_vector(hw_reader *r, const tarn_sx *s, tarn_hw *h) {
       h->vector_regs = (uint32_t)hw_integer(r, s->kid[i], 1, 65536);
     else if (tarn_sx_is(s->kid[i], "spreads")) h->spreads = true;
     else if (tarn_sx_is(s->kid[i], "moves")) h->moves = true;
+    else if (tarn_sx_is(s->kid[i], "flushes")) h->flushes = true;
     else
       tarn_sx_error(r->cx, s->kid[i],
-                    "vector: (bits N), (registers N), (spreads) or (moves) is expected");
+                    "vector: (bits N), (registers N), (spreads), (moves) or (flushes) is expected");
   }
   if (h->vector_bits & (h->vector_bits - 1))
     tarn_sx_error(r->cx, s, "vector: %u bits: a power of two is expected", h->vector_bits);

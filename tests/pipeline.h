@@ -63,7 +63,7 @@ static inline pipeline *pipeline_extract_within(tarn_program *p, const tarn_hw *
   tarn_ctx *cx = tarn_lang_ctx(p->L);
   pipeline *r = TARN_NEW(cx, pipeline);
   r->program = p;
-  r->hw = hw;
+  r->hw = hw = numerics == TARN_RULE_EXACT ? tarn_hw_exact(cx, hw) : hw;
   r->numerics = numerics;
   tarn_ruleset *rs = tarn_ruleset_new(p->L);
   tarn_ruleset_ship(rs, NULL, TARN_RULE_KERNEL);
