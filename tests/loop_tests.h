@@ -12,7 +12,7 @@
 #include "tests/loop_kit.h"
 
 static inline const tarn_hw *shipped(const char *name) { return tarn_hw_load(L, name); }
-static const char *const machines[] = {"x86-64-v3", "aarch64", "riscv64"};
+static const char *const machines[] = {"x86-64-v3", "aarch64", "riscv64-v"};
 /* A product of an (m, k) by an (n, k) matrix, both row-major. */
 static inline tarn_ksig sum_over(int64_t m, int64_t n, int64_t k, bool strict, uint32_t body) {
   const int64_t dim[] = {m, n, k}, ad[] = {m, k}, bd[] = {n, k};

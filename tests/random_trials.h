@@ -146,7 +146,7 @@ static void compile(trial *t, const explored *e, tarn_kprog *k, uint32_t threads
 }
 
 static void all_ways(tarn_ctx *cx, void *arg) {
-  static const char *const other[] = {"x86-64-v3", "aarch64", "riscv64"};
+  static const char *const other[] = {"x86-64-v3", "aarch64", "riscv64", "riscv64-v"};
   trial *t = arg;
   tarn_lang *L = tarn_lang_new(cx);
   step(t, "import");
@@ -176,7 +176,7 @@ static void all_ways(tarn_ctx *cx, void *arg) {
   extract(t, &e, TARN_SEL_GREEDY, 1, false);
   k = extract(t, &e, TARN_SEL_RANDOM, 1, true);
   if (strlen(t->text) % 2 == 0) step(t, "exact numerics, compiled"), compile(t, &e, k, 2);
-  const char *name = other[strlen(t->text) % 3];
+  const char *name = other[strlen(t->text) % (sizeof other / sizeof *other)];
   step(t, tarn_format(cx, "%s: saturate", name));
   e = saturate(t, tarn_hw_load(L, name), TARN_RULE_REASSOC);
   step(t, tarn_format(cx, "%s: greedy", name));

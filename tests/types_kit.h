@@ -175,17 +175,17 @@ typedef struct ty_run {
   void *user;
 } ty_run;
 
-static inline tarn_loaded *ty_compile(ty_program *q, const tarn_hw *hw, tarn_rule_class numerics,
-                                      uint32_t threads) {
+/* The folder that holds it. */
+static inline const char *ty_emit(ty_program *q, const tarn_hw *hw, tarn_rule_class numerics,
+                                  uint32_t threads, unsigned emit) {
   tarn_ctx *cx = tarn_lang_ctx(q->p.L);
   bool exact = numerics == TARN_RULE_EXACT;
   tarn_kgraph_options ko = {.method = TARN_SEL_GREEDY, .strict = exact, .threads = threads};
   pipeline *r = pipeline_extract_as(&q->p, hw, ko, numerics);
   const char *dir = pipeline_folder(cx);
-  tarn_lower_options o = {
-      .emit = TARN_EMIT_SO, .dir = dir, .name = "model", .contract = !exact, .opt = 3};
+  tarn_lower_options o = {.emit = emit, .dir = dir, .name = "model", .contract = !exact, .opt = 3};
   tarn_lower_cpu(planned_program(r->kprog, o.contract), tarn_memory_plan_make(r->kprog, 64), &o);
-  return tarn_load(cx, dir);
+  return dir;
 }
 
 /* Compiles q and compares its outputs on random inputs: all of them where numerics is exact, else
@@ -195,7 +195,7 @@ static inline void ty_try(ty_program *q, const ty_target *t, const ty_run *run, 
   tarn_ctx *cx = tarn_lang_ctx(q->p.L);
   const tarn_hw *hw = ty_hw(q->p.L, t);
   if (!hw || !q->p.nout) return;
-  tarn_loaded *m = ty_compile(q, hw, run->numerics, run->threads);
+  tarn_loaded *m = tarn_load(cx, ty_emit(q, hw, run->numerics, run->threads, TARN_EMIT_SO));
   tarn_binding in[TY_MOST];
   tarn_term root[TY_MOST];
   const tarn_tensor *given[TY_MOST];

@@ -16,7 +16,7 @@ start() { # MACHINE PREFIX: assembly of a program that calls the model and ends,
 }
 for target in 'aarch64 AArch64' 'riscv64 RISC-V'; do
   read -r hw machine <<<"$target"
-  for model in "$digits --shape n=1" tests/data/onnx/blocks.onnx tests/data/onnx/activation.onnx tests/data/onnx/softmax.onnx; do
+  for model in "$digits --shape n=1" tests/data/onnx/blocks.onnx tests/data/onnx/activation.onnx tests/data/onnx/softmax.onnx tests/cases/f16_add/model.onnx; do
     out=$work/$hw-$(basename "${model%% *}")
     # shellcheck disable=SC2086
     try 0 compile $model --hw "$hw" --emit o -o "$out" || continue
