@@ -17,7 +17,8 @@
 
 /* Of the one timer that a process has. */
 static struct {
-  double end, asked; /* tarn_now(); 0: no limit; not asked to end yet */
+  double begin, end, asked; /* tarn_now(); 0: no limit; not asked to end yet */
+  bool keeps;               /* there is something to lose: as long again for what was found */
   volatile sig_atomic_t writes;
 } timer;
 
@@ -50,15 +51,19 @@ static void end(const char *line) {
   if (write(STDERR_FILENO, line, strlen(line)) >= 0) {}
   cli_end_now(TARN_NO_RESULT);
 }
+static bool is_over(double at, double now) {
+  return at > 0 && now > at + GRACE + (timer.keeps ? at - timer.begin : 0);
+}
 static void tick(int sig) {
   double now = tarn_now();
   (void)sig;
   if (timer.writes) return;
   if (cli_interrupted(NULL) && timer.asked <= 0) timer.asked = now;
-  if (timer.end > 0 && now > timer.end + GRACE) end("tarn: no result within the limit of time\n");
-  if (timer.asked > 0 && now > timer.asked + GRACE) end("tarn: interrupted, without a result\n");
+  if (is_over(timer.end, now)) end("tarn: no result within the limit of time\n");
+  if (is_over(timer.asked, now)) end("tarn: interrupted, without a result\n");
 }
 static void watch(void) {
+  if (timer.begin <= 0) timer.begin = tarn_now();
   struct sigaction on = {.sa_handler = tick, .sa_flags = SA_RESTART};
   struct itimerval each = {{0, TICK}, {0, TICK}};
   sigemptyset(&on.sa_mask);
@@ -80,7 +85,7 @@ void cli_ends_early(tarn_ctx *cx) {
   tarn_limit l = tarn_limit_get(cx);
   bool held = cli_hold_interrupts(), *keep = tarn_copy(cx, &held, sizeof held);
   tarn_defer(cx, release, keep);
-  l.asked = cli_interrupted;
+  l.asked = cli_interrupted, timer.keeps = true;
   tarn_limit_set(cx, l);
   watch();
 }

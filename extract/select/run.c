@@ -341,7 +341,12 @@ static void run_method(sel_run *r, tarn_sel_method m) {
   bool rounds = m == TARN_SEL_EXACT || m == TARN_SEL_GREEDY;
   bool negative = !(r->o.cost && r->o.cost->term) && sel_has_negative(r);
   if (negative && !rounds) refuse_negative(r, m);
-  if (negative && rounds) sel_run_negative(r, m);
+  if (!negative && rounds &&
+      tarn_late(r->cx)) { /* the first selection is all that there is time for */
+    sel_run_tree(r);
+    r->next_look = 0;
+    sel_stop(r, 0);
+  } else if (negative && rounds) sel_run_negative(r, m);
   else if (rounds && r->o.steps) rounds_of_steps(r, method[m].run);
   else if (m == TARN_SEL_EXACT && isfinite(r->o.seconds)) exact_after_greedy(r);
   else method[m].run(r);
