@@ -304,3 +304,25 @@ tarn_value tarn_fx_eval(const tarn_lang *L, uint32_t f, const tarn_value *holes,
   tarn_release(L->cx, m);
   return out;
 }
+
+typedef struct matching {
+  const tarn_lang *L;
+  bool either;
+  bool (*hole)(void *user, uint32_t hole, uint32_t g);
+  void *user;
+} matching;
+static bool match(const matching *m, uint32_t f, uint32_t g) {
+  const tarn_fx *x = tarn_fx_get(m->L, f), *y = tarn_fx_get(m->L, g);
+  uint32_t n = tarn_fx_arity(x->op);
+  if (x->op == TARN_FX_HOLE) return m->hole(m->user, x->hole, g);
+  if (!n) return f == g;
+  if (x->op != y->op || (x->op == TARN_FX_CAST && x->dtype != y->dtype)) return false;
+  bool same = true;
+  for (uint32_t i = 0; i < n && same; i++) same = match(m, x->kid[i], y->kid[i]);
+  if (same || !m->either || (x->op != TARN_FX_ADD && x->op != TARN_FX_MUL)) return same;
+  return match(m, x->kid[0], y->kid[1]) && match(m, x->kid[1], y->kid[0]);
+}
+bool tarn_fx_match(const tarn_lang *L, uint32_t f, uint32_t g, bool either,
+                   bool (*hole)(void *user, uint32_t hole, uint32_t g), void *user) {
+  return match(&(matching){L, either, hole, user}, f, g);
+}

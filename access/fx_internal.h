@@ -62,4 +62,9 @@ tarn_span tarn_fx_span(uint32_t op, tarn_dtype t, const tarn_span *of, bool same
 uint32_t tarn_fx_reachable(const tarn_lang *L, uint32_t f, const uint32_t **ids);
 void tarn_fx_start(tarn_lang *L); /* for tarn_lang_new */
 
+/* Are two scalar functions the same, where `hole` says whether a hole of f stands for an expression
+ * of g? either: factors and terms may stand in either order; `hole` then keeps nothing, since an
+ * order that fails is followed by the other. */
+TARN_API bool tarn_fx_match(const tarn_lang *L, uint32_t f, uint32_t g, bool either,
+                            bool (*hole)(void *user, uint32_t hole, uint32_t g), void *user);
 #endif

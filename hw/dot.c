@@ -1,4 +1,5 @@
 /* Dot-product instructions and other units for products: found by what they mean. */
+#include "access/fx_internal.h"
 #include "hw/internal.h"
 
 /* Lanes of groups of adjacent elements: each lane of the result sums the products of its group, and
@@ -17,18 +18,17 @@ static bool is_dot(tarn_lang *L, const tarn_hw *hw, uint32_t i, tarn_hw_form *f)
   return n->op[2].n == 1 && n->op[2].dim[0] == f->n;
 }
 
+typedef struct factors {
+  const tarn_lang *L;
+  bool exchanged;
+} factors;
+static bool is_factor(void *user, uint32_t hole, uint32_t g) {
+  const factors *f = user;
+  const tarn_fx *y = tarn_fx_get(f->L, g);
+  return hole < 2 && y->op == TARN_FX_HOLE && y->hole == (f->exchanged ? 1 - hole : hole);
+}
 bool tarn_hw_same_product(const tarn_lang *L, uint32_t a, uint32_t b, bool exchanged) {
-  const tarn_fx *x = tarn_fx_get(L, a), *y = tarn_fx_get(L, b);
-  if (x->op != y->op) return false;
-  if (x->op == TARN_FX_HOLE) return x->hole < 2 && y->hole == (exchanged ? 1 - x->hole : x->hole);
-  if (x->op == TARN_FX_CAST)
-    return x->dtype == y->dtype && tarn_hw_same_product(L, x->kid[0], y->kid[0], exchanged);
-  if (x->op == TARN_FX_TF32) return tarn_hw_same_product(L, x->kid[0], y->kid[0], exchanged);
-  if (x->op != TARN_FX_MUL) return false;
-  return (tarn_hw_same_product(L, x->kid[0], y->kid[0], exchanged) &&
-          tarn_hw_same_product(L, x->kid[1], y->kid[1], exchanged)) ||
-         (tarn_hw_same_product(L, x->kid[0], y->kid[1], exchanged) &&
-          tarn_hw_same_product(L, x->kid[1], y->kid[0], exchanged));
+  return tarn_fx_match(L, a, b, true, is_factor, &(factors){L, exchanged});
 }
 
 static bool serves(tarn_lang *L, const tarn_hw_intrinsic *n, const tarn_hw_form *f, uint32_t body,

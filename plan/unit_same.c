@@ -5,6 +5,7 @@
  * Or does one compute part after part of what the other does? Its free loops are those that stages
  * share, of a nest of one stage those of the result: no trip of them reads what another one has
  * made. The other nest may have several times as many trips of them, and more of them outside. */
+#include "access/fx_internal.h"
 #include "plan/unit_internal.h"
 #include <string.h>
 
@@ -52,23 +53,16 @@ static bool same_read(const pair *p, const tarn_read *x, const tarn_read *y) {
   return same && (p->parts ? same_map(p, x, y) : x->map == y->map);
 }
 /* Hole 0 of an epilogue is the result, hole 1 its first read. */
-static bool same_hole(const pair *p, uint32_t g, uint32_t h) {
-  if (p->epilogue && (!g || !h)) return g == h;
-  uint32_t from = p->first - p->epilogue;
-  return same_read(p, &p->a->read[from + g], &p->b->read[from + h]);
-}
-static bool same_fx(const pair *p, uint32_t f, uint32_t g) {
-  const tarn_fx *x = tarn_fx_get(p->L, f);
+static bool same_hole(void *user, uint32_t hole, uint32_t g) {
+  const pair *p = user;
   const tarn_fx *y = tarn_fx_get(p->L, g);
-  uint32_t n = tarn_fx_arity(x->op);
-  bool turns = x->op == TARN_FX_ADD || x->op == TARN_FX_MUL;
-  if (x->op != y->op) return false;
-  if (x->op == TARN_FX_HOLE) return same_hole(p, x->hole, y->hole);
-  if (!n) return f == g;
-  if (x->op == TARN_FX_CAST && x->dtype != y->dtype) return false;
-  bool same = true;
-  for (uint32_t i = 0; i < n && same; i++) same = same_fx(p, x->kid[i], y->kid[i]);
-  return same || (turns && same_fx(p, x->kid[0], y->kid[1]) && same_fx(p, x->kid[1], y->kid[0]));
+  if (y->op != TARN_FX_HOLE) return false;
+  if (p->epilogue && (!hole || !y->hole)) return hole == y->hole;
+  uint32_t from = p->first - p->epilogue;
+  return same_read(p, &p->a->read[from + hole], &p->b->read[from + y->hole]);
+}
+static bool same_fx(pair *p, uint32_t f, uint32_t g) {
+  return tarn_fx_match(p->L, f, g, true, same_hole, p);
 }
 static bool same_loops(const pair *p, bool free) {
   const tarn_stage *a = p->a;

@@ -12,21 +12,15 @@
 enum { HOLES = 8 };
 
 /* ---------------------------------------------------------------- meanings */
-/* Holes of the pattern that stand for parts of e. */
-static bool unify(const tarn_lang *L, uint32_t pattern, uint32_t e, uint32_t *bind) {
-  const tarn_fx *x = tarn_fx_get(L, pattern), *y = tarn_fx_get(L, e);
-  if (x->op == TARN_FX_HOLE) {
-    if (x->hole >= HOLES || (bind[x->hole] != TARN_NONE && bind[x->hole] != e)) return false;
-    bind[x->hole] = e;
-    return true;
-  }
-  if (x->op == TARN_FX_CONST || y->op == TARN_FX_HOLE) return pattern == e;
-  if (x->op != y->op || x->dtype != y->dtype) return false;
-  for (uint32_t i = 0; i < 3; i++) {
-    bool none = x->kid[i] == TARN_NONE || i >= tarn_fx_arity(x->op);
-    if (!none && !unify(L, x->kid[i], y->kid[i], bind)) return false;
-  }
+/* Holes of the pattern that stand for parts of an expression. */
+static bool bind_hole(void *user, uint32_t hole, uint32_t e) {
+  uint32_t *bind = user;
+  if (hole >= HOLES || (bind[hole] != TARN_NONE && bind[hole] != e)) return false;
+  bind[hole] = e;
   return true;
+}
+static bool unify(const tarn_lang *L, uint32_t pattern, uint32_t e, uint32_t *bind) {
+  return tarn_fx_match(L, pattern, e, false, bind_hole, bind);
 }
 uint32_t unit_meaning(const unit_match *m, uint32_t intrinsic, bool acc) {
   tarn_hw_form f;
