@@ -675,9 +675,6 @@ typedef struct tarn_noise {
                  reader of a value had computed it anew */
   bool some;  /* only half of the operators do so at a time: a difference of equal numbers that one
                  kernel rounds may be divided by one that another does not */
-  bool large; /* nothing is rounded, but products of f32 and f64, and sums of two that are as large,
-                 are infinite beyond a 1024th of the largest number: in another order they may
-                 overflow */
   int toward; /* not 0: all roundings go up (1) or down (-1), and sums are off that way */
 } tarn_noise;
 TARN_API void tarn_eval_noisy(tarn_lang *L, const tarn_term *root, uint32_t nroot,
@@ -703,9 +700,10 @@ TARN_API void tarn_eval_rounding(tarn_lang *L, const tarn_term *root, uint32_t n
  *     times · error + rtol · |wide| + two units in the last place of its type at wide + the least
  * normal number of wide (the last, not of f16: emitted functions give 0 for what is smaller), an
  * integer within times · error; of integers and 16-bit floats an eighth of times counts, which are
- * rounded where the strict run rounds them. An infinity is right where that interval reaches past
- * the largest number of the type; what is no number where the strict or the wide run has the same;
- * and anything where the error is infinite. */
+ * rounded where the strict run rounds them. An infinity or a NaN is right where the strict run, in
+ * the model's order and types, has the same; an infinity also where that interval reaches past the
+ * largest number of the type; either where noisy runs have some, as rounding decides there, and
+ * then any number is right. */
 #define TARN_JUDGE_TIMES 32
 #define TARN_JUDGE_RTOL  1e-5
 typedef struct tarn_verdict {
@@ -716,6 +714,8 @@ typedef struct tarn_verdict {
   int64_t at;   /* the element that took the largest share of what is allowed; -1: there is none */
   double share; /* at most 1: right */
   double got, wanted, allowed;
+  bool got_nan,
+      want_nan; /* there are elements, all of them NaN: of the result, of the strict run */
 } tarn_verdict;
 TARN_API tarn_verdict tarn_judge(const tarn_tensor *got, const tarn_rounding *want, double times,
                                  double rtol);
@@ -731,11 +731,10 @@ TARN_API tarn_expected *tarn_expect(tarn_lang *L, const tarn_term *root, uint32_
 TARN_API const tarn_rounding *tarn_expected_root(const tarn_expected *e, uint32_t root);
 /* Judges root number `root`. Where an element seems wrong, further noisy runs look at what the
  * first cannot see: a value that two kernels compute, each with its own roundings, a fraction
- * that is cut off, where the few random runs all rounded one way, and (noise.sums) what overflows
- * in another order. Their errors count for all elements then. Where numbers are rounded to whole
- * ones, as bytes of a quantised network are, rounding moves an element here and there by a step,
- * and a few runs do not see each of them: as many more as they saw may be off, by twice the largest
- * step that they saw. Raises. */
+ * that is cut off, and where the few random runs all rounded one way. Their errors count for all
+ * elements then. Where numbers are rounded to whole ones, as bytes of a quantised network are,
+ * rounding moves an element here and there by a step, and a few runs do not see each of them: as
+ * many more as they saw may be off, by twice the largest step that they saw. Raises. */
 TARN_API tarn_verdict tarn_expected_judge(tarn_expected *e, uint32_t root, const tarn_tensor *got,
                                           double times, double rtol);
 

@@ -165,11 +165,8 @@ bool tarn_ev_noise(tarn_ev *e, const tarn_fxstep *s, tarn_lane_fn *lanes,
                    const tarn_value *const *kid, double products, uint32_t n, tarn_value *out);
 /* Does this operator make no noise? */
 static inline bool tarn_ev_skips(tarn_ev *e) {
-  return e->noise.large || (e->noise.some && tarn_random(&e->random) >> 63);
+  return e->noise.some && tarn_random(&e->random) >> 63;
 }
-/* Infinities where another order of operators may have them: out is what the operator gives. */
-void tarn_ev_overflow(const tarn_fxstep *s, const tarn_value *const *kid, uint32_t n,
-                      tarn_value *out);
 /* 1, or what a factor is multiplied by so that its products are off. */
 static inline double tarn_ev_factor(tarn_ev *e) {
   return e->noise.products > 0 ? 1 + e->noise.products * tarn_random_unit(&e->random) : 1;
@@ -185,9 +182,8 @@ static inline void tarn_ev_nearest(const tarn_ev *e) {
   if (e->noisy) tarn_ev_restore_rounding();
 }
 
-/* A further run of a root: its distance counts. any: where it is not finite and wide is, everything
- * is right. */
-void tarn_rounding_add(tarn_rounding *r, const tarn_tensor *run, bool any);
+/* A further run of a root: its distance counts. */
+void tarn_rounding_add(tarn_rounding *r, const tarn_tensor *run);
 
 /* ---- eval_dot.c ---- */
 /* Results first … end-1. dmin: the lowest dim that may be split off (runs may not cross lower ones

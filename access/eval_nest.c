@@ -90,7 +90,6 @@ static void code_run(tarn_ev *e, const tarn_evcode *c, uint32_t n) {
     if (e->noisy && tarn_ev_noise(e, s, fast, kid, c->products, n, mine)) continue;
     if (fast) fast(mine, kid[0], kid[1], n);
     else step_one(s, kid, e->mode, n, mine);
-    if (e->noise.large) tarn_ev_overflow(s, kid, n, mine);
   }
 }
 
@@ -262,7 +261,7 @@ static void reduce_run(tarn_ev *e, tarn_evstage *s, int64_t start, uint32_t n) {
 
 /* Results first … end-1. */
 static void stage_run(tarn_ev *e, tarn_evstage *s, int64_t first, int64_t end, uint32_t dmin) {
-  if (s->dot && !e->noise.large && tarn_ev_dot(e, s, first, end, dmin)) return;
+  if (s->dot && tarn_ev_dot(e, s, first, end, dmin)) return;
   for (int64_t at = first; at < end; at += TARN_EV_LANES) {
     uint32_t n = end - at < TARN_EV_LANES ? (uint32_t)(end - at) : TARN_EV_LANES;
     if (s->nstate) reduce_run(e, s, at, n);

@@ -113,19 +113,6 @@ static void shift_also(tarn_ev *e, const tarn_fxstep *s, const tarn_value *const
   else if (s->op == TARN_FX_DIV) shift_quotients(e, t, kid[1], n, out);
 }
 
-void tarn_ev_overflow(const tarn_fxstep *s, const tarn_value *const *kid, uint32_t n,
-                      tarn_value *out) {
-  double most = s->out == TARN_F32 ? (double)FLT_MAX / 1024 : DBL_MAX / 1024;
-  bool sum = s->op == TARN_FX_ADD || s->op == TARN_FX_SUB;
-  if ((s->out != TARN_F32 && s->out != TARN_F64) || (!sum && s->op != TARN_FX_MUL)) return;
-  for (uint32_t i = 0; i < n; i++) {
-    double v = out[i].d;
-    bool large =
-        sum ? fabs(kid[0][i].d) > most && fabs(kid[1][i].d) > most && v != 0 : fabs(v) > most;
-    if (large && isfinite(v)) out[i].d = copysign(INFINITY, v);
-  }
-}
-
 bool tarn_ev_noise(tarn_ev *e, const tarn_fxstep *s, tarn_lane_fn *lanes,
                    const tarn_value *const *kid, double products, uint32_t n, tarn_value *out) {
   tarn_dtype t = (tarn_dtype)s->out;
@@ -164,11 +151,10 @@ static double distance(double run, double wide, double strict) {
   return tarn_same_number(run, strict) || tarn_same_number(run, wide) ? 0 : INFINITY;
 }
 
-void tarn_rounding_add(tarn_rounding *r, const tarn_tensor *run, bool any) {
+void tarn_rounding_add(tarn_rounding *r, const tarn_tensor *run) {
   for (int64_t i = 0, n = tarn_tensor_count(run); i < n; i++) {
     double x = tarn_tensor_number(run, i), wide = tarn_tensor_number(r->wide, i);
     double d = distance(x, wide, tarn_tensor_number(r->strict, i));
-    if (any && !isfinite(x) && isfinite(wide)) d = INFINITY;
     if (d > tarn_tensor_get(r->error, i).d) tarn_tensor_set(r->error, i, (tarn_value){.d = d});
   }
 }
@@ -184,10 +170,10 @@ void tarn_eval_rounding(tarn_lang *L, const tarn_term *root, uint32_t nroot, con
   for (uint32_t i = 0; i < nroot; i++) {
     out[i].wide = t[i];
     out[i].error = tarn_tensor_new(cx, TARN_F64, t[i]->n, t[i]->dim);
-    tarn_rounding_add(&out[i], out[i].strict, false);
+    tarn_rounding_add(&out[i], out[i].strict);
   }
   for (uint32_t k = 0; k < runs; k++, noise.seed++) {
     tarn_eval_noisy(L, root, nroot, in, nin, noise, opaque, t);
-    for (uint32_t i = 0; i < nroot; i++) tarn_rounding_add(&out[i], t[i], false);
+    for (uint32_t i = 0; i < nroot; i++) tarn_rounding_add(&out[i], t[i]);
   }
 }

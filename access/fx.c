@@ -199,6 +199,52 @@ bool tarn_fx_uses(const tarn_lang *L, uint32_t f, uint32_t hole) {
   return false;
 }
 
+static bool rounds_by(const tarn_lang *L, uint32_t kid) {
+  const tarn_fx *x = tarn_fx_get(L, kid);
+  int digits = x->dtype == TARN_F64   ? 53
+               : x->dtype == TARN_F32 ? 24
+               : x->dtype == TARN_F16 ? 11
+                                      : 8;
+  return x->op == TARN_FX_CONST && tarn_dtype_is_float(x->dtype) &&
+         fabs(x->value) >= ldexp(1, digits / 2);
+}
+static bool is_step(const tarn_lang *L, const tarn_fx *x) {
+  if (x->op == TARN_FX_CAST) return !tarn_dtype_is_float(x->dtype);
+  if (x->op == TARN_FX_ADD || x->op == TARN_FX_SUB)
+    return rounds_by(L, x->kid[0]) || rounds_by(L, x->kid[1]);
+  return infos[x->op].error == TARN_FXE_STEP;
+}
+/* The first id that is not below. */
+static uint32_t place_of(const tarn_fxsteps *s, uint32_t id) {
+  uint32_t lo = 0;
+  for (uint32_t hi = s->n; lo < hi;) {
+    uint32_t mid = lo + (hi - lo) / 2;
+    if (s->id[mid] < id) lo = mid + 1;
+    else hi = mid;
+  }
+  return lo;
+}
+tarn_fxsteps tarn_fx_steps(tarn_ctx *cx, const tarn_lang *L, uint32_t f) {
+  const uint32_t *ids;
+  tarn_fxsteps s = {.n = tarn_fx_reachable(L, f, &ids)};
+  bool any = false;
+  for (uint32_t i = 0; i < s.n; i++) any |= is_step(L, tarn_fx_get(L, ids[i]));
+  if (!any) return (tarn_fxsteps){0};
+  s.id = tarn_copy(cx, ids, s.n * sizeof *ids);
+  s.before = TARN_ARRAY(cx, bool, s.n);
+  for (uint32_t i = s.n; i-- > 0;) { /* kids have smaller ids */
+    const tarn_fx *x = tarn_fx_get(L, s.id[i]);
+    bool step = s.before[i] || is_step(L, x);
+    for (uint32_t k = 0; step && k < infos[x->op].arity; k++)
+      s.before[place_of(&s, x->kid[k])] = true;
+  }
+  return s;
+}
+bool tarn_fx_before_step(const tarn_fxsteps *s, uint32_t node) {
+  uint32_t at = place_of(s, node);
+  return at < s->n && s->id[at] == node && s->before[at];
+}
+
 uint32_t tarn_fx_size(const tarn_lang *L, uint32_t f) {
   const fxwork *w = walk(L, &f, 1);
   uint32_t size = 0;

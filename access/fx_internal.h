@@ -60,6 +60,16 @@ tarn_value tarn_fx_step(uint32_t op, tarn_dtype dtype, tarn_dtype out, const tar
 tarn_span tarn_fx_span(uint32_t op, tarn_dtype t, const tarn_span *of, bool same);
 /* What f uses, itself included, ascending; valid until the next walk over scalar expressions. */
 uint32_t tarn_fx_reachable(const tarn_lang *L, uint32_t f, const uint32_t **ids);
+/* The nodes of an expression from which a step is computed: a rounding, a cast to integers, or a
+ * sum with a number that has half the digits of its type before the point, which may be added to
+ * round by it, as in x + 1.5·2^23 - 1.5·2^23.  What is computed in another way there may be on the
+ * other side of a step.  n is 0 where the expression has no step; ids ascend. */
+typedef struct tarn_fxsteps {
+  uint32_t n, *id;
+  bool *before;
+} tarn_fxsteps;
+TARN_API tarn_fxsteps tarn_fx_steps(tarn_ctx *cx, const tarn_lang *L, uint32_t f);
+TARN_API bool tarn_fx_before_step(const tarn_fxsteps *s, uint32_t node);
 void tarn_fx_start(tarn_lang *L); /* for tarn_lang_new */
 
 /* Are two scalar functions the same, where `hole` says whether a hole of f stands for an expression

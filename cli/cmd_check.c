@@ -8,13 +8,15 @@ typedef struct worst {
   const tarn_tensor *of;
   uint64_t seed;
   double max_abs, max_rel;
+  const char *nan; /* the first output that is NaN everywhere, as it should be; NULL */
 } worst;
 
 static void note(const char *name, const tarn_tensor *of, tarn_verdict v, uint64_t seed, worst *w) {
   if (v.max_abs > w->max_abs) w->max_abs = v.max_abs;
   if (v.max_rel > w->max_rel) w->max_rel = v.max_rel;
+  if (!w->nan && v.got_nan && v.want_nan) w->nan = name;
   if (w->name && v.share <= w->v.share) return;
-  *w = (worst){v, name, of, seed, w->max_abs, w->max_rel};
+  *w = (worst){v, name, of, seed, w->max_abs, w->max_rel, w->nan};
 }
 
 static void show_json(tarn_ctx *cx, const worst *w) {
@@ -22,6 +24,7 @@ static void show_json(tarn_ctx *cx, const worst *w) {
   tarn_json_num(j, "max_abs", w->max_abs);
   tarn_json_num(j, "max_rel", w->max_rel);
   tarn_json_bool(j, "ok", w->v.ok);
+  if (w->nan) tarn_json_str(j, "nan", w->nan);
   if (w->v.wrong) tarn_json_str(j, "wrong", tarn_verdict_text(cx, &w->v, w->name, w->of));
   if (w->v.at >= 0) {
     int64_t index[TARN_MAX_DIMS];
@@ -45,6 +48,9 @@ static void show_text(tarn_ctx *cx, const worst *w) {
     printf(
         "ok: largest difference %.3g, %.3g of the largest value; at most %.2g of what is allowed\n",
         w->max_abs, w->max_rel, w->v.share);
+    if (w->nan)
+      printf("but %s is NaN everywhere, in the program and in the model: it says nothing\n",
+             w->nan);
     return;
   }
   printf("WRONG: %s; largest difference %.3g, %.3g of the largest value\n",

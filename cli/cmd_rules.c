@@ -39,6 +39,11 @@ static bool wanted(const rules_job *k, const tarn_rule_info *r) {
 /* ---- list ---- */
 static const char *const levels[] = {"surface", "kernel", "free"};
 
+/* Does it keep to the type's range where its left side does? NULL: the same values in any case. */
+static const char *range_of(const tarn_rule_info *r) {
+  if (r->numeric == TARN_RULE_EXACT || r->level == TARN_RULE_FREE) return NULL;
+  return r->open || r->numeric == TARN_RULE_APPROX ? "open" : "kept";
+}
 static void list_json(tarn_json *j, const tarn_rule_info *r) {
   tarn_json_open(j, NULL, '{');
   tarn_json_str(j, "name", r->name);
@@ -46,6 +51,7 @@ static void list_json(tarn_json *j, const tarn_rule_info *r) {
   tarn_json_str(j, "level", levels[r->level]);
   tarn_json_str(j, "class", tarn_rule_class_name(r->numeric));
   if (r->numeric == TARN_RULE_APPROX) tarn_json_num(j, "bound", r->bound);
+  if (range_of(r)) tarn_json_str(j, "range", range_of(r));
   tarn_json_int(j, "conditions", r->conditions);
   tarn_json_str(j, "file", r->file);
   tarn_json_int(j, "line", r->line);
@@ -61,8 +67,8 @@ static void list_row(const tarn_rule_info *r) {
          label < n ? r->doc + label + 2 : "");
   printf("%s", tarn_rule_class_name(r->numeric));
   if (r->numeric == TARN_RULE_APPROX) printf(" %g", r->bound);
-  printf(" | %s%s%s | ", r->both ? "both ways" : "", r->both && r->demand ? ", " : "",
-         r->demand ? "on demand" : "");
+  printf(" | %s | %s%s%s | ", range_of(r) ? range_of(r) : "", r->both ? "both ways" : "",
+         r->both && r->demand ? ", " : "", r->demand ? "on demand" : "");
   if (r->conditions) printf("%u ", r->conditions);
   printf("| %.*s |\n", (int)label, r->doc);
 }

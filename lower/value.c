@@ -3,7 +3,9 @@
  * A value of n lanes is a vector of n (n = 1: a scalar) of the compute type of its dtype: f16 and
  * bf16 are computed in f32.  Strict: every operator rounds to its type, transcendental ones are
  * libm's in double rounded once, as in the interpreter.  With contraction: FMA, our own
- * approximations (math.c), and f16 and bf16 rounded only when stored. */
+ * approximations (math.c), and f16 and bf16 rounded only when stored; but sums, products and
+ * quotients from which a step is computed, as a rounding to whole numbers, are rounded as written.
+ */
 #include "access/fx_internal.h"
 #include "lower/internal.h"
 #include <llvm-c/Target.h>
@@ -47,8 +49,8 @@ LLVMValueRef low_to_memory(low_module *M, tarn_dtype t, LLVMValueRef v) {
   return t == TARN_BF16 ? low_bf16_bits(M, v) : v;
 }
 /* A freshly computed value of dtype t. */
-static LLVMValueRef rounded(low_module *M, tarn_dtype t, LLVMValueRef v) {
-  return is_half(t) && !M->contract ? low_from_memory(M, t, low_to_memory(M, t, v)) : v;
+static LLVMValueRef rounded(low_module *M, tarn_dtype t, bool exact, LLVMValueRef v) {
+  return is_half(t) && (exact || !M->contract) ? low_from_memory(M, t, low_to_memory(M, t, v)) : v;
 }
 
 LLVMValueRef low_fx_const(low_module *M, uint32_t f, uint32_t n) {
@@ -142,13 +144,14 @@ static LLVMValueRef low_cast(low_module *M, tarn_dtype from, tarn_dtype to, LLVM
 /* ---------------------------------------------------------------- operators */
 typedef struct args {
   low_module *M;
+  bool exact;   /* rounded as written: a step is computed from it */
   tarn_dtype t; /* of the operands (SEL: of the values) */
   LLVMValueRef v[3];
 } args;
 typedef LLVMValueRef emitter(const args *a);
 
-static LLVMValueRef flagged(const low_module *M, LLVMValueRef v) {
-  if (M->contract && LLVMIsAInstruction(v) && LLVMCanValueUseFastMathFlags(v))
+static LLVMValueRef flagged(const args *a, LLVMValueRef v) {
+  if (a->M->contract && !a->exact && LLVMIsAInstruction(v) && LLVMCanValueUseFastMathFlags(v))
     LLVMSetFastMathFlags(v, LLVMFastMathAllowContract);
   return v;
 }
@@ -177,10 +180,10 @@ static bool is_nothing(const args *a, LLVMValueRef v) {
 }
 static LLVMValueRef f_add(const args *a) {
   if (is_nothing(a, X)) return Y;
-  return is_nothing(a, Y) ? X : flagged(a->M, LLVMBuildFAdd(B, X, Y, ""));
+  return is_nothing(a, Y) ? X : flagged(a, LLVMBuildFAdd(B, X, Y, ""));
 }
-static LLVMValueRef f_sub(const args *a) { return flagged(a->M, LLVMBuildFSub(B, X, Y, "")); }
-static LLVMValueRef f_mul(const args *a) { return flagged(a->M, LLVMBuildFMul(B, X, Y, "")); }
+static LLVMValueRef f_sub(const args *a) { return flagged(a, LLVMBuildFSub(B, X, Y, "")); }
+static LLVMValueRef f_mul(const args *a) { return flagged(a, LLVMBuildFMul(B, X, Y, "")); }
 static LLVMValueRef f_neg(const args *a) { return LLVMBuildFNeg(B, X, ""); }
 static LLVMValueRef libm(low_module *M, tarn_dtype t, const char *name, LLVMValueRef *v,
                          unsigned nargs);
@@ -245,12 +248,13 @@ static bool plain_number(LLVMValueRef v) {
 /* By a number whose reciprocal is a number of usual size: times that, unless results are to be
  * rounded as written. */
 static LLVMValueRef f_div(const args *a) {
-  if (!a->M->contract || a->t == TARN_F64 || !plain_number(Y)) return LLVMBuildFDiv(B, X, Y, "");
+  if (!a->M->contract || a->exact || a->t == TARN_F64 || !plain_number(Y))
+    return LLVMBuildFDiv(B, X, Y, "");
   LLVMBool lost;
   LLVMValueRef s = low_lanes_of(Y) > 1 ? LLVMGetAggregateElement(Y, 0) : Y;
   double by = LLVMConstRealGetDouble(s, &lost);
   if (!(fabs(by) > 1e-30 && fabs(by) < 1e30)) return LLVMBuildFDiv(B, X, Y, "");
-  return flagged(a->M, LLVMBuildFMul(B, X, like(a->M, X, 1 / by), ""));
+  return flagged(a, LLVMBuildFMul(B, X, like(a->M, X, 1 / by), ""));
 }
 
 /* x if it is greater (less), else y, also where one is NaN, in one instruction, which LLVM is not
@@ -472,7 +476,7 @@ static LLVMValueRef apply(low_module *M, uint32_t op, args *a, tarn_dtype *type)
   if (!v)
     tarn_raise(M->cx, TARN_INTERNAL, "lower: a scalar operator is not defined for %s",
                tarn_dtype_name(a->t));
-  return *type == TARN_BOOL ? v : rounded(M, a->t, v);
+  return *type == TARN_BOOL ? v : rounded(M, a->t, a->exact, v);
 }
 
 /* ---------------------------------------------------------------- expressions */
@@ -486,6 +490,7 @@ typedef struct walk {
   const LLVMValueRef *hole;
   const tarn_dtype *htype;
   uint32_t nhole, n;
+  tarn_fxsteps steps;
   TARN_VEC(done) seen;
 } walk;
 
@@ -501,7 +506,7 @@ static done emit(walk *w, uint32_t f) {
   if (x->op == TARN_FX_CONST) return r.v = low_fx_const(M, f, w->n), r;
   for (uint32_t i = 0; i < w->seen.n; i++)
     if (w->seen.p[i].f == f) return w->seen.p[i];
-  args a = {.M = M};
+  args a = {.M = M, .exact = tarn_fx_before_step(&w->steps, f)};
   for (uint32_t k = 0; k < tarn_fx_arity(x->op); k++) {
     done d = emit(w, x->kid[k]);
     a.v[k] = d.v;
@@ -517,6 +522,7 @@ LLVMValueRef low_fx(low_module *M, uint32_t f, const LLVMValueRef *hole, const t
                     uint32_t nhole, uint32_t n, tarn_dtype *type) {
   tarn_mark mark = tarn_arena_mark(M->cx);
   walk w = {.M = M, .hole = hole, .htype = htype, .nhole = nhole, .n = n};
+  if (M->contract) w.steps = tarn_fx_steps(M->cx, M->L, f);
   done d = emit(&w, f);
   tarn_release(M->cx, mark);
   if (type) *type = d.t;

@@ -92,6 +92,7 @@ typedef struct tarn_rule_info {
   const char *demand;  /* NULL, or what a description must ask for */
   bool both;           /* written with <=>: two rules, NAME and NAME:back */
   bool asked;          /* of tarn_ruleset_add() */
+  bool open;           /* its right side may leave the type's range where the left one does not */
 } tarn_rule_info;
 TARN_API uint32_t tarn_ruleset_count(const tarn_ruleset *rs);
 TARN_API tarn_rule_info tarn_ruleset_at(const tarn_ruleset *rs, uint32_t rule);

@@ -76,6 +76,10 @@ static const worth rows[] = {
     {"scale",
      "in x f32 4,16\nrand w 16,8\nrand s 8\nnode MatMul m x w -> t\nnode Mul e t s -> y\n" END,
      NULL, 0, 0},
+    {"scale-apart",
+     "in x f32 4,16\nrand w 16,8\ninit s f32 - : 3\nnode MatMul m x w -> t\nnode Mul e t s -> "
+     "y\n" END,
+     NULL, 0, 0},
     {"recast",
      BYTES "node Cast k p -> f : to=1\nnode Cast i f -> g : to=6\nnode Cast j g -> y : to=1\n" END,
      NULL, 0, 0},
@@ -113,9 +117,8 @@ static const worth rows[] = {
     {"power-minus-one", "in x f32 4,8\ninit e f32 - : -1\nnode Pow p x e -> y\n" END, NULL, 0, 0},
     {"over-power-of-two", "in x f32 4,8\ninit e f32 - : 4\nnode Div p x e -> y\n" END, NULL, -1, 0},
     {"factor-of-terms",
-     "in x f32 16,64\nin a f32 16,1\nnode Mul m x a -> u\ninit d i64 1 : 1\nnode ReduceSum s u d "
-     "-> "
-     "y\n" END,
+     "in x f32 16,64\nin a f32 16,1\nnode Sigmoid g x -> v\nnode Mul m v a -> u\n"
+     "init d i64 1 : 1\nnode ReduceSum s u d -> y\n" END,
      NULL, 0, 0},
     {"bound-of-extremes",
      "in x f32 1,8,28,28\nnode Relu r x -> u\nnode MaxPool m u -> y : kernel_shape=3,3 "

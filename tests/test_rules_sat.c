@@ -261,8 +261,8 @@ static const net nets[] = {
      "-> h4\nnode Add f6 h4 h -> y\nout y\n",
      5, "merge-products"},
     {"a factor of a row, summed",
-     "in x f32 3,8\nin a f32 3,1\nnode Mul m x a -> t\nnode ReduceMean r t -> y : axes=1,1\nout "
-     "y\n",
+     "in x f32 3,8\nin a f32 3,1\nnode Sigmoid g x -> v\nnode Mul m v a -> t\n"
+     "node ReduceMean r t -> y : axes=1,1\nout y\n",
      1, "factor-of-terms"},
     {"an activation in front of a pooling",
      "in x f32 1,2,6,6\nnode Relu r x -> t\nnode MaxPool p t -> y : kernel_shape=3,3 "
@@ -412,16 +412,20 @@ END_TEST
 /* A kernel whose second stage reads x and the sum of its row, $1. The division becomes a product
  * where $1 is divided by and nothing else; a product with $1 beside it would be one with the
  * reciprocal. */
+#define AT_LEAST_8 "(red sum (add (mul $0 $0) 1))"
 static const struct rows {
   const char *map;
   bool joined;
-} rows[] = {{"(div $0 $1)", true},
-            {"(add (div (exp $0) $1) (div $0 $1))", true},
-            {"(add (div $0 $1) (mul (exp $0) $1))", false},
-            {"(add (div $0 $1) (mul $1 (exp $0)))", false},
-            {"(mul (div $0 $1) $1)", false},
-            {"(div $1 $1)", false},
-            {"(div $1 $0)", false}};
+  const char *sum;
+} rows[] = {{"(div $0 $1)", true, AT_LEAST_8},
+            {"(div $0 $1)", false, "reduceSum"}, /* it may be so small that its reciprocal is inf */
+            {"(round (div $0 $1))", false, AT_LEAST_8}, /* at a tie it would be another number */
+            {"(add (div (exp $0) $1) (div $0 $1))", true, AT_LEAST_8},
+            {"(add (div $0 $1) (mul (exp $0) $1))", false, AT_LEAST_8},
+            {"(add (div $0 $1) (mul $1 (exp $0)))", false, AT_LEAST_8},
+            {"(mul (div $0 $1) $1)", false, AT_LEAST_8},
+            {"(div $1 $1)", false, AT_LEAST_8},
+            {"(div $1 $0)", false, AT_LEAST_8}};
 static void divide_rows(tarn_ctx *cx, void *arg) {
   const struct rows *w = arg;
   tarn_lang *L = tarn_lang_new(cx);
@@ -429,11 +433,11 @@ static void divide_rows(tarn_ctx *cx, void *arg) {
       tarn_format(cx,
                   "(program (inputs (x ((6 8) ()) f32)) (outputs (y (nest (stages (children 1) "
                   "(shared 6) (split 2)"
-                  " (stage (own) (reduce 8) reduceSum (child 0 (index ((6) (8)) (6 8) (d0 d1))))"
+                  " (stage (own) (reduce 8) %s (child 0 (index ((6) (8)) (6 8) (d0 d1))))"
                   " (stage (own 8) (reduce) (map %s) (child 0 (index ((6 8) ()) (6 8) (d0 d1))) "
                   "(stage 0 (index ((6 8) ()) () ())) out))"
                   " (input x ((6 8) ()) f32)))))",
-                  w->map);
+                  w->sum, w->map);
   tarn_ruleset *rs = tarn_ruleset_new(L);
   tarn_ruleset_ship(rs, "quotients", TARN_RULE_KERNEL);
   tarn_sat_options o = tarn_sat_defaults();

@@ -59,7 +59,10 @@ bool when_place(rsite *s);
 uint32_t build_place(rsite *s);
 bool when_outputs(rsite *s);
 uint32_t build_outputs(rsite *s);
-/* reciprocal.c */
+/* reciprocal.c. A maximum over one loop, one for each trip of the shared ones; the exponentials of
+ * what it is of, less it. */
+bool kern_is_top(const kern *k, uint32_t stage);
+bool kern_is_weight(const kern *k, uint32_t top, const kstage *s);
 uint32_t build_reciprocal(rsite *s);
 /* views.c */
 bool when_absorb(rsite *s);

@@ -44,30 +44,6 @@ typedef struct online {
 
 /* ---------------------------------------------------------------- the axis in every stage */
 
-/* exp(x - m): x as the maximum takes it, read for read. */
-static bool is_weight(const online *o, const kstage *s) {
-  tarn_lang *L = o->k->L;
-  const kstage *top = &o->k->stage[o->top];
-  const tarn_fx *e = tarn_fx_get(L, s->body),
-                *d = e->op == TARN_FX_EXP ? tarn_fx_get(L, e->kid[0]) : NULL;
-  uint32_t with[K_READS];
-  if (s->nown != 1 || !d || d->op != TARN_FX_SUB) return false;
-  const tarn_fx *m = tarn_fx_get(L, d->kid[1]);
-  if (m->op != TARN_FX_HOLE || !s->read[m->hole].stage || s->read[m->hole].src != o->top)
-    return false;
-  for (uint32_t r = 0; r < top->nb; r++) {
-    with[r] = TARN_NONE;
-    for (uint32_t q = 0; q < s->nb; q++) {
-      const tarn_read *a = &top->read[r], *b = &s->read[q];
-      uint32_t ns = tarn_imap_get(L, b->map)->ns;
-      if (a->stage == b->stage && a->src == b->src && map_with_split(L, a->map, ns) == b->map)
-        with[r] = tarn_fx_hole(L, q);
-    }
-    if (with[r] == TARN_NONE) return false;
-  }
-  return tarn_fx_subst(L, top->body, with, top->nb) == d->kid[0];
-}
-
 /* The axis goes from stage to stage with what they read of each other. */
 static bool spread_key(online *o, uint32_t i, const tarn_read *r) {
   const kern *k = o->k;
@@ -98,7 +74,7 @@ static bool key_kept(const online *o, uint32_t i, const tarn_read *r) {
 static bool find_keys(online *o) {
   const kern *k = o->k;
   for (uint32_t i = 0; i < k->nstage; i++)
-    o->key[i] = i == o->top || is_weight(o, &k->stage[i]) ? k->depth : TARN_NONE;
+    o->key[i] = i == o->top || kern_is_weight(k, o->top, &k->stage[i]) ? k->depth : TARN_NONE;
   for (bool again = true; again;) {
     again = false;
     for (uint32_t i = 0; i < k->nstage; i++)
@@ -200,7 +176,7 @@ static bool give_role(online *o, uint32_t i) {
   if (o->key[i] == TARN_NONE) return o->role[i] = AFTER, may_follow(o, s, 0);
   if (lies(o, i) == 1) {
     if (s->reducer != TARN_NONE || s->epi != TARN_NONE) return false;
-    if (is_weight(o, s)) return o->role[i] = WEIGHT, true;
+    if (kern_is_weight(o->k, o->top, s)) return o->role[i] = WEIGHT, true;
     o->role[i] = SCALED;
     uint32_t f = s->nown == 1 ? taken_out(o, s, s->body, &o->factor[i], &o->base[i]) : TARN_NONE;
     return f != TARN_NONE && tarn_fx_get(L, f)->op == TARN_FX_HOLE;
@@ -211,18 +187,12 @@ static bool give_role(online *o, uint32_t i) {
   return o->body[i] != TARN_NONE && may_follow(o, s, s->nb);
 }
 
-static bool is_top(const kern *k, uint32_t i) {
-  const kstage *s = &k->stage[i];
-  return s->reducer == tarn_reducer_of(k->L, TARN_RED_MAX, TARN_F32) && s->epi == TARN_NONE &&
-         s->nown == 0 && s->nred == 1;
-}
-
 /* The one maximum whose weights are summed, and everything else by it. */
 static bool find_roles(online *o) {
   uint32_t sums = 0;
   const kern *k = o->k;
   if (kern_outputs(k) != 1 || k->depth == TARN_MAX_DIMS) return false;
-  for (o->top = 0; o->top < k->nstage && !is_top(k, o->top); o->top++) continue;
+  for (o->top = 0; o->top < k->nstage && !kern_is_top(k, o->top); o->top++) continue;
   if (o->top == k->nstage) return false;
   o->keys = k->stage[o->top].red[0];
   if (o->keys % o->parts || o->keys / o->parts < 2 || !find_keys(o)) return false;

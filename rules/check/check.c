@@ -52,6 +52,7 @@ static void prepare(tarn_ctx *cx, void *arg) {
   j->r = r_read_again(rs, j->given);
   gen *g = j->g = TARN_NEW(cx, gen);
   *g = (gen){.cx = cx, .L = j->L, .r = j->r, .skip = j->skip, .max_extent = j->max_extent};
+  if (g->skip == CHECK_OPEN) g->skip = TARN_NONE, g->closed = true;
   g->host = check_host(g);
   g->e = (renv){.L = j->L, .host = &g->host};
   g->t.v = TARN_ARRAY(cx, uint32_t, C_TAPE);
@@ -100,13 +101,24 @@ typedef struct checking {
 
 enum { PATIENCE = 60 }; /* a mutated rule may fire that many times as often before it is believed */
 
+/* What a mutation may delete. */
+static uint32_t parts_of(const rule *r) { return r->ncond + r->nguard + r->open; }
+static uint32_t part_of(const rule *r, uint32_t k) {
+  return k < r->ncond + r->nguard ? k : CHECK_OPEN;
+}
+/* A condition, a guard, or that the rule is open. Is it a guard? */
+static bool print_deleted(tarn_buf *b, const rule *r, uint32_t which) {
+  bool guard = which != CHECK_OPEN && which >= r->ncond;
+  if (guard) tarn_buf_str(b, ":when ");
+  if (which == CHECK_OPEN) tarn_buf_str(b, ":open true");
+  else tarn_sx_print(b, rule_cond(r, which)->at, 0);
+  return guard;
+}
 /* What became of the rule without condition `skip`; a guard is one without which the rule still
  * holds. */
 static void without(checking *c, const rule *r, uint32_t skip, tarn_rule_result *res) {
   tarn_buf b = {.cx = c->cx};
-  bool guard = skip >= r->ncond;
-  if (guard) tarn_buf_str(&b, ":when ");
-  tarn_sx_print(&b, rule_cond(r, skip)->at, 0);
+  bool guard = print_deleted(&b, r, skip);
   res->deleted = b.p;
   res->ok = guard == (res->counterexample == NULL);
 }
@@ -148,7 +160,7 @@ static void check_rule(checking *c, const rule *r, uint32_t skip) {
              .max_extent = c->o->max_extent ? c->o->max_extent : 7,
              .prove = c->o->prove};
   tarn_defer(c->cx, job_end, j);
-  if (skip < r->ncond) samples *= PATIENCE;
+  if (skip < r->ncond || skip == CHECK_OPEN) samples *= PATIENCE;
   else if (skip != TARN_NONE)
     samples = samples / 4 + 1, most = 50ull * samples; /* a guard: rarely is anything wrong */
   while (res.tried < most && res.samples < samples && !res.counterexample) {
@@ -247,14 +259,13 @@ static void check_kernel_rules(checking *c, tarn_ruleset *rs) {
     return;
   }
   for (uint32_t i = 0; i < n; i++)
-    for (uint32_t k = 0; k < res[i].rule->ncond + res[i].rule->nguard; k++) {
+    for (uint32_t k = 0, all = parts_of(res[i].rule); k < all; k++) {
       kernel_result one = res[i];
       tarn_buf b = {.cx = c->cx};
-      bool guard = k >= one.rule->ncond;
+      uint32_t which = part_of(one.rule, k);
+      bool guard = print_deleted(&b, one.rule, which);
       uint32_t tried = check_kernel(rs, c->o, guard ? 3 : samples, guard ? 60 : 10 * samples,
-                                    one.rule, k, &one, 1);
-      tarn_buf_str(&b, guard ? ":when " : "");
-      tarn_sx_print(&b, rule_cond(one.rule, k)->at, 0);
+                                    one.rule, which, &one, 1);
       push_kernel(c, &one, tried, guard == (one.counterexample == NULL), b.p);
     }
 }
@@ -268,7 +279,7 @@ uint32_t tarn_rules_check(tarn_ruleset *rs, const tarn_rules_check_options *o,
     if ((r->level != TARN_RULE_SURFACE && !r->hw && !r->loops) || !chosen(&c, r)) continue;
     if (push_absent(&c, r)) continue;
     if (!o->mutate) check_rule(&c, r, TARN_NONE);
-    for (uint32_t k = 0; o->mutate && k < r->ncond + r->nguard; k++) check_rule(&c, r, k);
+    for (uint32_t k = 0; o->mutate && k < parts_of(r); k++) check_rule(&c, r, part_of(r, k));
   }
   check_kernel_rules(&c, rs);
   *out = c.out.p;

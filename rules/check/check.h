@@ -57,14 +57,18 @@ typedef struct gen {
   bool spread;      /* so are the constants of a network */
   bool special;     /* V_SPREAD: infinities and NaN among the inputs of a network */
   uint32_t span;    /* V_SPREAD: how far magnitudes lie apart */
+  bool ends;        /* V_SPREAD: numbers are the largest, or the least, and some close to 1 */
   double seen[4];   /* numbers drawn last */
   bool only_f32;    /* the rule's literals fit nothing else */
   bool lax;         /* guards need not hold */
+  bool closed;      /* an open rule as if it were not: there must be a counterexample */
   bool whole;       /* most operands are whole numbers, sums of which are exact */
   uint32_t nroot, last, left[R_SEGS], right[R_SEGS]; /* last: the root made last */
   uint32_t segs[R_SEGS][8];
 } gen;
 
+/* In place of a condition's number: the option :open is left out. */
+enum { CHECK_OPEN = 1000 };
 static inline const rx *rule_cond(const rule *r, uint32_t i) { /* conditions, then guards */
   return i < r->ncond ? r->cond[i] : r->guard[i - r->ncond];
 }

@@ -98,13 +98,21 @@ static tarn_map *given_of(gen *g) {
   return given;
 }
 
+/* What rounding may do to a left side. Of a rule that is open nothing is promised where a product
+ * in another order leaves the type's range. */
+static pvalue *left_bounds(gen *g, tarn_map *given, tarn_term t, int64_t *n) {
+  pvalue *v = check_bounds(g, given, t, n);
+  for (int64_t i = 0; g->r->open && !g->closed && i < *n; i++) rounding_open(&v[i].r);
+  return v;
+}
+
 /* The same where the right side calls kernels written by hand: of what they compute nothing is
  * known but the values. */
 static double values_against_bound(gen *g, tarn_term left, tarn_term right, int64_t *where) {
   tarn_tensor *x;
   int64_t n;
   double most = 0;
-  const pvalue *a = check_bounds(g, given_of(g), left, &n);
+  const pvalue *a = left_bounds(g, given_of(g), left, &n);
   evaluate(g, TARN_STRICT, &right, 1, &x);
   for (int64_t i = 0; i < n; i++) {
     tarn_value v = tarn_tensor_get(x, i);
@@ -123,7 +131,7 @@ static double against_bound(gen *g, tarn_term left, tarn_term right, int64_t *wh
   tarn_binding in[R_CLASSES];
   tarn_rounding off[2];
   int64_t n;
-  const pvalue *a = check_bounds(g, given, left, &n), *b = check_bounds(g, given, right, &n);
+  const pvalue *a = left_bounds(g, given, left, &n), *b = check_bounds(g, given, right, &n);
   double most = 0;
   tarn_eval_rounding(g->L, t, 2, in, bindings(g, in), 1, (tarn_noise){.seed = g->t.n}, NULL, off);
   tarn_dtype type = off[0].strict->dtype;

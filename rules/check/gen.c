@@ -344,8 +344,8 @@ bool gen_left(gen *g) {
   static const tarn_dtype other[] = {TARN_I32, TARN_F16, TARN_BF16};
   uint32_t first = draw(g, 9 * 8), kind = first % 9;
   g->nleaf = g->nroot = 0;
-  some_span(g);
   g->dtype = kind < 6 || g->only_f32 ? TARN_F32 : other[kind - 6];
+  some_span(g);
   bool reverse = r->nlhs > 1 && draw(g, 2);
   g->whole = r->numeric == TARN_RULE_REASSOC && first / 9 == 7;
   g->lax = g->skip < r->ncond &&

@@ -30,6 +30,8 @@ typedef struct kernels {
   bool bad;
   double worst;
   tarn_buf *print;
+  bool closed; /* open rules as if they were not */
+  bool open;   /* one of those that fired is */
   uint32_t nfired;
   const char *fired[64];
 } kernels;
@@ -157,13 +159,14 @@ static bool is_number(const kernels *k, uint32_t cls) {
 /* How often the bound of its class a node's is. */
 static double against_bound(kernels *k, uint32_t cls, uint32_t node, int64_t *where) {
   if (is_number(k, cls)) return 0;
-  const pvalue *a = k->bound[cls], *b = bounds_of(k, node);
+  pvalue *a = k->bound[cls], *b = bounds_of(k, node);
   const tarn_type *t = tarn_type_get(k->g->L, tarn_sat_type(k->s, cls));
   double most = 0;
   /* What rules made has no left side of its own: exact rules may have joined what two parts of the
    * network come to. */
   bool through = !k->first[cls];
   for (int64_t i = 0, n = tarn_type_count(t); b && i < n; i++) {
+    if (k->open) rounding_open(&a[i].r);
     double x = through ? rounding_apart(t->dtype, a[i].v, &a[i].r, b[i].v, &b[i].r)
                        : rounding_ratio(t->dtype, a[i].v, &a[i].r, b[i].v, &b[i].r);
     if (x > most) most = x, *where = i;
@@ -426,6 +429,10 @@ static const tarn_hw *small_machine(kernels *k) {
   return copy;
 }
 
+static bool is_open(const kernels *k, const char *name) {
+  uint32_t at = tarn_ruleset_find(k->given, name);
+  return at != TARN_NONE && k->given->rule.p[at]->open;
+}
 static void one_network(tarn_ctx *cx, void *arg) {
   kernels *k = arg;
   k->g->spread = by_bounds(k);
@@ -440,9 +447,12 @@ static void one_network(tarn_ctx *cx, void *arg) {
   o.hw = small_machine(k);
   k->s = tarn_saturate(p, rules_of(k), &o);
   const tarn_sat_report *rep = tarn_sat_result(k->s);
-  k->nfired = 0;
-  for (uint32_t i = 0; i < rep->nrule && k->nfired < 64; i++)
-    if (rep->rule[i].count.unions) k->fired[k->nfired++] = tarn_strdup(cx, rep->rule[i].name);
+  k->nfired = 0, k->open = false;
+  for (uint32_t i = 0; i < rep->nrule && k->nfired < 64; i++) {
+    if (!rep->rule[i].count.unions) continue;
+    k->fired[k->nfired++] = tarn_strdup(cx, rep->rule[i].name);
+    k->open |= !k->closed && is_open(k, rep->rule[i].name);
+  }
   if (k->print) {
     tarn_buf_str(k->print, "  network ");
     for (uint32_t i = 0; i < p->nout; i++) tarn_term_print(k->g->L, k->print, p->out[i].term);
@@ -560,6 +570,7 @@ uint32_t check_kernel(tarn_ruleset *rs, const tarn_rules_check_options *o, uint3
                       uint32_t n) {
   kernels *k = TARN_NEW(rs->cx, kernels);
   *k = (kernels){.outer = rs->cx, .given = rs, .changed = changed, .skip = skip};
+  if (changed && skip == CHECK_OPEN) k->closed = true, k->changed = NULL;
   tarn_defer(rs->cx, end, k);
   uint32_t tried = 0;
   int last = TARN_RULE_REASSOC; /* one past approx: rules in a lower precision */

@@ -81,21 +81,26 @@ static double wild(gen *g, bool finite) {
   return g->dtype == TARN_F16 && isfinite(x) && fabs(x) > 6e4 ? copysign(6e4, x) : x;
 }
 
-/* Within an instance all magnitudes are from 1e-3 to 1e3, from 1e-12 to 1e12 or from 1e-30 to 1e30.
- */
+/* Within an instance all magnitudes are from 1e-3 to 1e3, from 1e-12 to 1e12, from 1e-30 to 1e30 or
+ * from the least to the largest of the type; or most are the largest, or the least, or close to
+ * 1. */
 void some_span(gen *g) {
-  static const uint32_t decades[] = {3, 12, 30};
-  g->span = decades[draw(g, 3)];
-  for (uint32_t i = 0; i < 4; i++) g->seen[i] = 1;
+  static const uint32_t decades[] = {3, 12, 30, 39};
+  static const double by[] = {0.2, 0.6, 0.25, 3};
+  uint32_t how = draw(g, 6);
+  bool half = g->dtype == TARN_F16;
+  double end = how == 5 ? (half ? 0x1p-13 : 0x1p-124) : half ? 6e4 : 3.3e38;
+  g->span = decades[how < 4 ? how : 0];
+  g->ends = how > 3;
+  for (uint32_t i = 0; i < 4; i++) g->seen[i] = how < 4 ? 1 : i < 2 ? by[i] * end : by[i];
 }
 double some_magnitude(gen *g) {
   uint32_t how = draw(g, 4), k = draw(g, 4);
   if (how == 0) return tame(g);
   double x = g->seen[k];
-  if (how > 1) {
+  if (how > 1 && !g->ends) {
     double e = ((double)draw(g, 4096) / 2048 - 1) * g->span;
-    x = (double)(float)pow(10, e);
-    if (g->dtype == TARN_F16) x = fmin(x, 6e4);
+    x = fmin((double)(float)pow(10, e), g->dtype == TARN_F16 ? 6e4 : 3.3e38);
     g->seen[k] = x;
   }
   return draw(g, 2) ? -x : x;

@@ -158,6 +158,7 @@ typedef struct rule {
   struct loops *loops; /* NULL, or a rule over loops (loops.h) */
   uint32_t nwritten;
   tarn_written **written; /* kernels written by hand that its right side calls */
+  bool open; /* its right side may leave the type's range where the left one does not */
   bool dropped;
   bool asked; /* of tarn_ruleset_add() */
   bool shipped;

@@ -59,6 +59,11 @@ static void set_subsume(reader *rd, const tarn_sx *v) {
   if (rd->rs->theory && rd->r->lhs[0].pat->kind != RP_NODE)
     tarn_sx_error(rd->cx, v, "there is no node that could be subsumed");
 }
+static void set_open(reader *rd, const tarn_sx *v) {
+  rd->r->open = tarn_sx_atom_is(v, "true");
+  if (!rd->r->open && !tarn_sx_atom_is(v, "false"))
+    tarn_sx_error(rd->cx, v, "expected true or false");
+}
 static void set_demand(reader *rd, const tarn_sx *v) {
   if (rd->rs->theory && v->kind == TARN_SX_LIST) return;
   if (v->kind != TARN_SX_ATOM) tarn_sx_error(rd->cx, v, "expected the name of a demand");
@@ -110,7 +115,8 @@ static const struct option {
 } options[] = {{":if", add_condition, 1},  {":where", add_where, 1},     {":each", add_each, 1},
                {":table", loops_table, 1}, {":subsume", set_subsume, 2}, {":when", add_guard, 1},
                {":class", set_class, 2},   {":bound", set_bound, 2},     {":demand", add_demand, 0},
-               {":demand", set_demand, 2}, {":doc", set_doc, 2},         {":grows", set_grows, 2}};
+               {":demand", set_demand, 2}, {":doc", set_doc, 2},         {":grows", set_grows, 2},
+               {":open", set_open, 2}};
 /* Of free sets: there is nothing to bind but terms, and no reals to be near. */
 static const char *const free_options[] = {":if", ":when", ":demand", ":doc", ":grows", ":subsume"};
 static bool allowed(const tarn_ruleset *rs, const char *name) {
@@ -135,8 +141,8 @@ static void read_options(reader *rd, const tarn_sx *s, int when) {
           rd->cx, s->kid[i],
           rd->rs->theory
               ? "expected :if, :when, :demand, :grows, :subsume or :doc"
-              : "expected :if, :when, :where, :each, :table, :class, :bound, :demand, :subsume "
-                "or :doc");
+              : "expected :if, :when, :where, :each, :table, :class, :bound, :demand, :subsume, "
+                ":open or :doc");
   }
 }
 

@@ -81,9 +81,10 @@ static void of_terms(rounding *r, const rounding *a, const rounding *b) {
   r->most = most, r->least = least, r->low = low;
 }
 static void scales_of_terms(rounding *r, const rounding *a, const rounding *b) {
-  r->bare = fmax(a->fixed ? 0 : a->bare, b->fixed ? 0 : b->bare);
-  r->scale = fmin(a->fixed ? INFINITY : a->scale, b->fixed ? INFINITY : b->scale);
-  r->scaled = (a->scaled && !a->fixed) || (b->scaled && !b->fixed);
+  bool all = a->fixed && b->fixed, x = all || !a->fixed, y = all || !b->fixed;
+  r->bare = fmax(x ? a->bare : 0, y ? b->bare : 0);
+  r->scale = fmin(x ? a->scale : INFINITY, y ? b->scale : INFINITY);
+  r->scaled = (a->scaled && x) || (b->scaled && y);
 }
 /* Constants of a tensor that are too small for their type when they are put together are lost. */
 static double lost(tarn_dtype t, const rounding *r) { return r->scaled ? tiny(t) * r->bare : 0; }
@@ -139,8 +140,7 @@ static void factors_of(rounding *r, tarn_dtype t, const rounding *a, const round
   r->most = fmax(x, y), r->least = fmin(p, q);
   r->high = a->high * b->high, r->low = a->low * b->low;
   if (a->fixed && b->fixed) return;
-  r->order = r->most > vrange_largest(t) / 4;
-  if (r->least < vrange_normal(t) * 4) r->slack += tiny(t) * r->high;
+  r->order = r->most > vrange_largest(t) / 4 || r->least < vrange_normal(t) * 4;
 }
 /* Of a product with a constant of this magnitude. */
 static void scale_by(rounding *r, tarn_dtype t, const rounding *a, const rounding *by,
@@ -187,7 +187,8 @@ static rounding multiplied(tarn_dtype t, const double *v, const rounding *a, con
   r.slack += a->slack * fmax(1, fabs(v[1])) + b->slack * fmax(1, fabs(v[0]));
   r.product = !a->number && !b->number;
   if (a->fixed && !b->fixed) scale_by(&r, t, b, a, size_of(v[0]));
-  if (b->fixed && !a->fixed) scale_by(&r, t, a, b, size_of(v[1]));
+  if (b->fixed) scale_by(&r, t, a, b, size_of(v[1]));
+  r.whole = product == 0 && r.error == 0;
   return checked(r, t, product);
 }
 static rounding inverse_of(const rounding *b) {
@@ -213,7 +214,7 @@ static rounding divided(tarn_dtype t, const double *v, const rounding *a, const 
   rounding inverse = inverse_of(b);
   factors_of(&r, t, a, &inverse);
   r.product = !b->number;
-  if (b->fixed && !a->fixed) scale_by(&r, t, a, b, 1 / size_of(v[1]));
+  if (b->fixed) scale_by(&r, t, a, b, 1 / size_of(v[1]));
   r.off = unsure(v[1], eb);
   r.slack += (a->slack + b->slack * fabs(quotient)) * fmax(1, 1 / fabs(v[1]));
   return checked(r, t, quotient);
@@ -459,10 +460,9 @@ static bool same_kind(double a, double b) { return isnan(a) ? isnan(b) : a == b;
 static double floor_of(tarn_dtype t) { return 4 * tiny(t); }
 
 const char *rounding_why(const rounding *r) {
-  return r->over    ? "beyond the largest number"
-         : r->off   ? "close to where an operator jumps"
-         : r->order ? "out of range in another order"
-                    : NULL;
+  return r->over  ? "beyond the largest number"
+         : r->off ? "close to where an operator jumps, or made of what is beyond the largest number"
+                  : NULL;
 }
 
 double rounding_ratio(tarn_dtype t, tarn_value left, const rounding *l, tarn_value right,

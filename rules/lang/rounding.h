@@ -15,13 +15,13 @@ typedef struct rounding {
   double sum;   /* magnitudes of its terms */
   double terms; /* how many: 1, it is no sum */
   double unit;  /* half a unit in the last place of its type, relative, in units of 2^-24 */
-  /* Magnitudes that products of some of its factors have; most, least: of which one at least
-   * varies. */
+  /* Magnitudes that products of some of its factors have, in any order; most, least: of which one
+   * at least varies. */
   double most, least, high, low;
   double bare;  /* its magnitude without its factors that are constants, */
   double scale; /* and the magnitude that these have together */
-  double slack; /* of sums of such, and of products that are too small in some order: what that may
-                   cost */
+  double slack; /* of sums of products with constants that are too small when they are put
+                   together: what that may cost */
   bool fixed;   /* made of constants */
   bool number;  /* a number in an expression */
   bool scaled;  /* one of these is an element of a constant tensor */
@@ -29,7 +29,7 @@ typedef struct rounding {
   bool whole;   /* known to be a whole number, exactly */
   bool over;    /* finite operands, and beyond the largest number of its type */
   bool off;    /* nothing is promised: close to where the operator jumps, or made of such a value */
-  bool order;  /* nothing is promised: in some order a product is beyond the largest number */
+  bool order;  /* in some order of its factors a product is out of the type's range */
   bool either; /* not finite, as infinity or as NaN: a sum of products with such a term */
 } rounding;
 
@@ -44,8 +44,10 @@ rounding rounding_step(uint32_t op, tarn_dtype in, tarn_dtype out, const tarn_va
 void rounding_add(rounding *sum, tarn_dtype t, const rounding *term, tarn_value v);
 /* The whole bound, in units of 2^-24. */
 double rounding_total(const rounding *r, double v);
-/* Is a value of it promised? */
-static inline bool rounding_promised(const rounding *r) { return !r->over && !r->off && !r->order; }
+/* Is a value of it promised? Where a product in another order leaves the type's range, too, but by
+ * rules that are open. */
+static inline bool rounding_promised(const rounding *r) { return !r->over && !r->off; }
+static inline void rounding_open(rounding *r) { r->off |= r->order; }
 
 /* How often the bound of the left side holds what the right side has: its bound, and the difference
  * of the two values. 0: nothing is promised of the left side. Infinity: one is finite and the other

@@ -64,7 +64,8 @@ tarn_rule_info tarn_ruleset_at(const tarn_ruleset *rs, uint32_t i) {
                           .both = r->both,
                           .asked = r->asked,
                           .doc = r->doc ? r->doc : "",
-                          .demand = r->demand};
+                          .demand = r->demand,
+                          .open = r->open};
 }
 
 uint32_t tarn_ruleset_find(const tarn_ruleset *rs, const char *name) {

@@ -155,6 +155,53 @@ static bool f_is_whole(renv *e, const rv *a, rv *out) {
   vrange r = range_of(e, a);
   return rv_bool(out, r.typed && whole(&r));
 }
+/* Has a stage a step in what it computes? */
+static bool has_step(renv *e, const kstage *st) {
+  tarn_ctx *cx = tarn_lang_ctx(e->L);
+  return (st->body != TARN_NONE && tarn_fx_steps(cx, e->L, st->body).n) ||
+         (st->epi != TARN_NONE && tarn_fx_steps(cx, e->L, st->epi).n);
+}
+/* Of a kernel that reads the root. */
+static bool reader_steps(renv *e) {
+  const rhost *h = e->host;
+  uint32_t payload, n;
+  const uint32_t *kid;
+  enum { MANY = 64 };
+  if (!h->user_at || !e->site) return false;
+  for (uint32_t i = 0; i < MANY; i++) {
+    if (!h->user_at(h->user, e->site->root, TARN_OP_NEST, i, &payload, &kid, &n)) return false;
+    const tarn_nest *x = tarn_nest_get(e->L, tarn_payload_get(e->L, payload)->id);
+    for (uint32_t k = 0; k < x->nstage; k++) {
+      const tarn_func *f = tarn_fn_get(e->L, x->stage[k].fn);
+      const kstage st = {.body = f->body, .epi = f->epi};
+      if (has_step(e, &st)) return true;
+    }
+  }
+  return true;
+}
+/* Of a sum of several terms that may be rounded, what rounding gives depends on its order. */
+static bool has_orders(renv *e, const kstage *st) {
+  vrange hole[K_READS + 1];
+  int64_t n = 1;
+  if (st->reducer == TARN_NONE || tarn_reducer_get(e->L, st->reducer)->kind != TARN_RED_SUM)
+    return false;
+  for (uint32_t d = 0; d < st->nred; d++) n *= st->red[d];
+  vrange_holes(e->host, &e->loops->k, st, false, hole);
+  return n > 2 && hole[0].typed && hole[0].r.rounded;
+}
+static bool f_before_step(renv *e, const rv *a, rv *out) {
+  const lmatch *m = e->loops;
+  const kstage *st = &m->k.stage[m->part / 2];
+  bool epi = m->part % 2, later = false;
+  (void)a;
+  if ((e->hw && tarn_hw_scales(e->hw)) || has_orders(e, st)) return rv_bool(out, false);
+  tarn_fxsteps s = tarn_fx_steps(tarn_lang_ctx(e->L), e->L, epi ? st->epi : st->body);
+  if (tarn_fx_before_step(&s, m->at)) return rv_bool(out, true);
+  if (!epi && st->epi != TARN_NONE)
+    later |= has_step(e, &(kstage){.body = st->epi, .epi = TARN_NONE});
+  for (uint32_t i = m->part / 2 + 1; i < m->k.nstage; i++) later |= has_step(e, &m->k.stage[i]);
+  return rv_bool(out, later || reader_steps(e));
+}
 static bool f_is_zero(renv *e, const rv *a, rv *out) {
   tarn_range r = range_of(e, a).r;
   return rv_bool(out, r.lo == 0 && r.hi == 0 && !r.nan);
@@ -180,10 +227,50 @@ static bool f_rounds(renv *e, const rv *a, rv *out) {
   vrange x = range_of(e, a), y = range_of(e, a + 1);
   return rv_bool(out, vrange_rounds(x.type, x.r, y.r));
 }
+/* Of integers, whose sums and products wrap in any order, all of this is true. */
+static bool f_at_least_one(renv *e, const rv *a, rv *out) {
+  vrange x = range_of(e, a);
+  return rv_bool(out, x.typed && (!tarn_dtype_is_float(x.type) || vrange_least(x.r) >= 1));
+}
+static bool f_at_most_one(renv *e, const rv *a, rv *out) {
+  vrange x = range_of(e, a);
+  return rv_bool(out, x.typed && (!tarn_dtype_is_float(x.type) || vrange_most(x.r) <= 1));
+}
+static double trips_of(const renv *e, int64_t set) {
+  double n = 1;
+  for (uint32_t d = 0; d < e->loops->n; d++) n *= set >> d & 1 ? (double)e->loops->dim[d] : 1;
+  return n;
+}
+static bool f_adds_up(renv *e, const rv *a, rv *out) {
+  vrange x = range_of(e, a);
+  bool fits = trips_of(e, a[1].i) * vrange_most(x.r) <= vrange_largest(x.type) / 2;
+  return rv_bool(out, x.typed && (!tarn_dtype_is_float(x.type) || fits));
+}
+static bool f_products_add_up(renv *e, const rv *a, rv *out) {
+  vrange x = range_of(e, a);
+  double most = trips_of(e, a[3].i);
+  for (uint32_t i = 0; i < 3; i++) most *= vrange_most(range_of(e, a + i).r);
+  return rv_bool(out, x.typed && tarn_dtype_is_float(x.type) && most <= vrange_largest(x.type) / 2);
+}
+/* 2^k: that of the largest magnitude of a constant, or above it. */
+static bool f_power_above(renv *e, const rv *a, rv *out) {
+  vrange x = range_of(e, a);
+  int exponent;
+  double most = x.typed ? vrange_most(x.r) : 0;
+  if (x.type != TARN_F32 || !(most >= 0x1p-100 && most <= 0x1p100)) return false;
+  exponent = frexp(most, &exponent) == 0.5 ? exponent - 1 : exponent;
+  *out = (rv){.kind = 'x', .id = tarn_fx_const(e->L, x.type, ldexp(1, exponent))};
+  return true;
+}
+static bool f_inverse(renv *e, const rv *a, rv *out) {
+  const tarn_fx *x = tarn_fx_get(e->L, a->id);
+  *out = (rv){.kind = 'x', .id = tarn_fx_const(e->L, x->dtype, 1 / x->value)};
+  return x->value != 0;
+}
 static bool f_bounded(renv *e, const rv *a, rv *out) {
   vrange x = range_of(e, a), y = range_of(e, a + 1);
-  return rv_bool(out,
-                 y.r.finite && vrange_most(x.r) * vrange_most(y.r) <= vrange_largest(x.type) / 2);
+  return rv_bool(out, y.r.finite &&
+                          vrange_most(x.r) * vrange_most(y.r) <= vrange_largest(x.type) * 0x1p-25);
 }
 static bool f_inverts(renv *e, const rv *a, rv *out) {
   vrange c = range_of(e, a);
@@ -204,17 +291,37 @@ static bool f_loose_difference(renv *e, const rv *a, rv *out) {
   tarn_range x = range_of(e, a).r, y = negated(range_of(e, a + 1).r);
   return rv_bool(out, x.rounded || vrange_apart(x, y));
 }
+/* Is it a constant so large that what it is added to may be meant to be rounded by that, as
+ * x + 1.5·2^23 - 1.5·2^23 is? From half of the type's digits on. */
+static bool rounds_by(const vrange *a) {
+  return tarn_dtype_is_float(a->type) && vrange_most(a->r) >= sqrt(vrange_exact(a->type));
+}
+static bool f_rounds_by(renv *e, const rv *v, rv *out) {
+  vrange a = range_of(e, v);
+  return rv_bool(out, rounds_by(&a));
+}
+/* Do two numbers all but cancel? Then one was added to be subtracted: to round by it. */
+static bool opposite(double a, double b) { return a != 0 && fabs(a + b) <= fabs(a) / 16; }
 /* May constants be put together before x is added, and none is lost? */
-static bool f_adds(renv *e, const rv *v, rv *out) {
-  vrange x = range_of(e, v), a = range_of(e, v + 1), b = range_of(e, v + 2);
-  if (!tarn_dtype_is_float(a.type)) return rv_bool(out, true);
-  if (whole(&x) && whole(&a) && !whole(&b)) return rv_bool(out, false);
+static bool adds(vrange x, vrange a, vrange b) {
+  if (!tarn_dtype_is_float(a.type)) return true;
+  if (whole(&x) && whole(&a) && !whole(&b)) return false;
   if (a.r.finite && b.r.finite && vrange_most(a.r) + vrange_most(b.r) > vrange_largest(a.type))
-    return rv_bool(out, false);
+    return false;
   bool numbers = a.r.lo == a.r.hi && b.r.lo == b.r.hi && a.r.lo != 0 && b.r.lo != 0;
+  if (numbers && opposite(a.r.lo, b.r.lo)) return false;
+  if (!numbers && rounds_by(&a) && !vrange_apart(a.r, b.r)) return false;
   const tarn_value w[2] = {{.d = a.r.lo}, {.d = b.r.lo}};
   double sum = numbers ? tarn_fx_step(TARN_FX_ADD, a.type, a.type, w, TARN_STRICT).d : 0;
-  return rv_bool(out, !numbers || (fabs(sum) != fabs(a.r.lo) && fabs(sum) != fabs(b.r.lo)));
+  return !numbers || (fabs(sum) != fabs(a.r.lo) && fabs(sum) != fabs(b.r.lo));
+}
+static bool f_adds(renv *e, const rv *v, rv *out) {
+  return rv_bool(out, adds(range_of(e, v), range_of(e, v + 1), range_of(e, v + 2)));
+}
+static bool f_subtracts(renv *e, const rv *v, rv *out) {
+  vrange b = range_of(e, v + 2);
+  b.r = negated(b.r);
+  return rv_bool(out, adds(range_of(e, v), range_of(e, v + 1), b));
 }
 /* Of integers that do not wrap. */
 static bool in_type(const vrange *a, double lo, double hi, rv *out) {
@@ -331,6 +438,11 @@ static bool f_shifters(renv *e, const rv *a, rv *out) {
 static bool f_merges(renv *e, const rv *a, rv *out) {
   return rv_bool(out, tarn_reducer_get(e->L, a->id)->kind != TARN_RED_CUSTOM);
 }
+/* Some factors of a product may be out of the type's range where the first ones are not. */
+static bool f_multiplies(renv *e, const rv *a, rv *out) {
+  const tarn_reducer *r = tarn_reducer_get(e->L, a->id);
+  return rv_bool(out, r->kind == TARN_RED_PROD && tarn_dtype_is_float(r->dtype));
+}
 int64_t l2_capacity(const renv *e) {
   return e->hw && e->hw->nmem > 1 ? (int64_t)tarn_hw_mem(e->hw, TARN_HW_L2)->capacity : 1 << 20;
 }
@@ -370,6 +482,10 @@ const rfun rfun_loops_table[] = {
     HERE("is-reduced", "e:b", f_is_reduced, "part of what a reduction goes over"),
     HERE("used-once", "e:b", f_used_once, "nothing else in the nest is computed from it"),
     FACTS("is-whole", "e:b", f_is_whole, "whole numbers that its type holds"),
+    HERE(
+        "before-step", ":b", f_before_step,
+        "a rounding, or a cast to integers, is computed from what was matched, and no sum that has "
+        "several orders comes before: another rounding would be seen"),
     FACTS("is-zero", "e:b", f_is_zero, "0 everywhere"),
     FACTS("may-be-nan", "e:b", f_may_be_nan, "not known to be free of NaN"),
     FACTS("between", "eii:b", f_between, "integers from the one number to the other"),
@@ -379,13 +495,27 @@ const rfun rfun_loops_table[] = {
           "products of these constants are numbers of the type, and not all lost below it"),
     FACTS("rounds", "ee:b", f_rounds,
           "not both are whole numbers of the type, whose products and sums may be exact"),
-    FACTS("bounded", "ee:b", f_bounded, "the second is finite, and no product overflows"),
+    FACTS("bounded", "ee:b", f_bounded,
+          "the second is finite, and all products are far below the type's largest number"),
+    FACTS("at-least-one", "e:b", f_at_least_one, "its magnitude is never below 1"),
+    FACTS("at-most-one", "e:b", f_at_most_one, "its magnitude is never above 1"),
+    FACTS("adds-up", "eo:b", f_adds_up,
+          "its sums over these loops keep to the type's range, whatever its signs"),
+    FACTS("products-add-up", "eeeo:b", f_products_add_up,
+          "so do the sums of products of these three"),
+    FACTS("power-above", "e:x", f_power_above,
+          "the least power of two that is not below the magnitude of this constant"),
+    HERE("inverse", "x:x", f_inverse, "1 divided by it"),
     FACTS("inverts", "e:b", f_inverts, "finite and not 0, and so are the reciprocals"),
     FACTS("loose", "ee:b", f_loose,
           "the first was rounded, or the two do not cancel: their sum may be as wrong as they are"),
     FACTS("loose-difference", "ee:b", f_loose_difference, "the same of their difference"),
     FACTS("adds", "eee:b", f_adds,
-          "the last two, constants, may be put together before the first is added: none is lost"),
+          "the last two, constants, may be put together before the first is added: none is lost, "
+          "and they do not cancel, as where one is added to round by it"),
+    FACTS("subtracts", "eee:b", f_subtracts, "the same of their difference"),
+    FACTS("rounds-by", "e:b", f_rounds_by,
+          "a constant so large that it may be added to round by it: 4096 or more, in f32"),
     FACTS("sum-fits", "ee:b", f_sum_fits, "integers, whose sums do not wrap"),
     FACTS("difference-fits", "ee:b", f_difference_fits, "integers, whose differences do not wrap"),
     FACTS("value-of", "e:x", f_value,
@@ -415,6 +545,7 @@ const rfun rfun_loops_table[] = {
     HERE("longest", "oio:b", f_longest,
          "no multiple of n in the set is longer, nor as long and before it"),
     HERE("merges", "r:b", f_merges, "results of parts are put together by the reducer itself"),
+    HERE("multiplies", "r:b", f_multiplies, "it is a product of floats"),
     HERE("l2", ":i", f_l2, "bytes of the description's L2"),
     HERE("units", ":i", f_units, "cores of the description"),
     HERE("scales-sums", ":b", f_scales_sums,
