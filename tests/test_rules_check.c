@@ -250,7 +250,8 @@ static const trap reordered[] = {
                                          "reassoc)"},
     {"a factor distributed over a sum of products",
      "(rule t (compute (map (mul (add (mul $0 $1) $2) 3)) ?w ?x ?b)"
-     " => (compute (map (add (mul (mul $0 3) $1) (mul $2 3))) ?w ?x ?b) :class reassoc)"},
+     " => (compute (map (add (mul (mul $0 3) $1) (mul $2 3))) ?w ?x ?b) :open true :class "
+     "reassoc)"},
     {"a sum bracketed from the right",
      "(rule t (compute (map (add (add $0 $1) $2)) ?a ?b ?c) => (compute (map (add $0 (add $1 $2))) "
      "?a ?b ?c) :class reassoc)"},
@@ -273,7 +274,7 @@ END_TEST
 static const trap allowed[] = {
     {"whole factors",
      "(rule t (compute (map (mul (mul (round $0) (round $1)) (round $2))) ?a ?b ?c) => (compute "
-     "(map (mul (round $0) (mul (round $1) (round $2)))) ?a ?b ?c) :class reassoc)"},
+     "(map (mul (round $0) (mul (round $1) (round $2)))) ?a ?b ?c) :class reassoc :open true)"},
     {"a large element that is exact",
      "(rule t (concat ?i (compute (map (cast f32 $0)) ?A) (compute (map (add (mul (cast f32 $0) 0) "
      "4)) ?A)) => (concat ?i (compute (map (add (sub (cast f32 $0) 30.1) 30.1)) ?A) (compute (map "

@@ -252,12 +252,13 @@ static bool f_products_add_up(renv *e, const rv *a, rv *out) {
   for (uint32_t i = 0; i < 3; i++) most *= vrange_most(range_of(e, a + i).r);
   return rv_bool(out, x.typed && tarn_dtype_is_float(x.type) && most <= vrange_largest(x.type) / 2);
 }
-/* 2^k: that of the largest magnitude of a constant, or above it. */
+/* 2^k: that of the largest magnitude of a constant, or above it. At most 8: what underflows before
+ * it is multiplied by that stays below all normal numbers. */
 static bool f_power_above(renv *e, const rv *a, rv *out) {
   vrange x = range_of(e, a);
   int exponent;
   double most = x.typed ? vrange_most(x.r) : 0;
-  if (x.type != TARN_F32 || !(most >= 0x1p-100 && most <= 0x1p100)) return false;
+  if (x.type != TARN_F32 || !(most > 0 && most <= 8)) return false;
   exponent = frexp(most, &exponent) == 0.5 ? exponent - 1 : exponent;
   *out = (rv){.kind = 'x', .id = tarn_fx_const(e->L, x.type, ldexp(1, exponent))};
   return true;
@@ -504,7 +505,7 @@ const rfun rfun_loops_table[] = {
     FACTS("products-add-up", "eeeo:b", f_products_add_up,
           "so do the sums of products of these three"),
     FACTS("power-above", "e:x", f_power_above,
-          "the least power of two that is not below the magnitude of this constant"),
+          "the least power of two that is not below the magnitude of this constant, up to 8"),
     HERE("inverse", "x:x", f_inverse, "1 divided by it"),
     FACTS("inverts", "e:b", f_inverts, "finite and not 0, and so are the reciprocals"),
     FACTS("loose", "ee:b", f_loose,
