@@ -360,7 +360,7 @@ static void outside(tarn_ctx *cx, void *arg) {
               *index = tarn_tensor_new(cx, j->t, 1, &many);
   for (int64_t i = 0; i < tarn_tensor_count(x); i++) ty_put(x, i, &j->seed);
   refusal r = {.j = j, .in = {{"x", x}, {"i", index}}};
-  r.m = tarn_load(c, ty_emit(j->q, hw, TARN_RULE_EXACT, j->threads, TARN_EMIT_SO));
+  r.m = tarn_load(cx, ty_emit(j->q, hw, TARN_RULE_EXACT, j->threads, TARN_EMIT_SO));
   const int64_t near[] = {0,       extent - 1,  extent, extent + 1, -1,
                           -extent, -extent - 1, 200,    255,        128};
   for (uint32_t i = 0; i < TY_COUNT(near); i++) one_index(&r, index, extent, near[i]);
