@@ -4,6 +4,7 @@
 #   make bench      beside other engines                   make fuzz       SECONDS=60 for each target, or TARGETS=fuzz_sexp
 #   make install    PREFIX=/usr/local DESTDIR=             make format     clang-format over our sources
 #   make wheel      the Python module, into build/wheel    make mutate     ROOM=quantize N=20: do its tests notice faults?
+#   make golden     what seven nets are compiled to, anew, with the difference
 JOBS    ?= $(shell nproc)
 PREFIX  ?= /usr/local
 SECONDS  = 60
@@ -13,7 +14,7 @@ N        = 20
 SEED     = 1
 
 .NOTPARALLEL:
-.PHONY: build check check-all demo bench bench-egraph install wheel fuzz mutate format clean packages
+.PHONY: build check check-all demo bench bench-egraph install wheel fuzz mutate golden format clean packages
 
 build: packages
 	@$(call configure,release)
@@ -60,6 +61,10 @@ fuzz:
 
 mutate: packages
 	@tools/mutate.py $(ROOM) -n $(N) --seed $(SEED)
+
+golden: build
+	@build/bin/test_golden --update
+	@git --no-pager diff --stat -p -- tests/golden
 
 format:
 	@tools/packages.sh format
