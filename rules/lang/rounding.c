@@ -50,9 +50,9 @@ double rounding_total(const rounding *r, double v) {
   return r->error + r->unit * (r->terms < 3 ? fabs(v) : (r->terms - 1) * r->sum);
 }
 
-/* A result of finite operands that is beyond the type. */
+/* A result of finite operands that is beyond the type. Two terms have one order. */
 static rounding checked(rounding r, tarn_dtype t, double v) {
-  r.over |= fabs(v) > vrange_largest(t) || r.sum > vrange_largest(t);
+  r.over |= fabs(v) > vrange_largest(t) || (r.terms > 2 && r.sum > vrange_largest(t));
   return r;
 }
 static void keep_flags(rounding *r, const rounding *kid, uint32_t n) {
@@ -100,6 +100,7 @@ static rounding added(tarn_dtype t, const double *v, const rounding *a, const ro
     r.sum = a->sum + b->sum; /* of what is finite: in another order that may overflow, and make NaN
                                 of infinity */
     r.terms = a->terms + b->terms;
+    of_terms(&r, a, b);
     r.over = r.sum > vrange_largest(t);
     return r;
   }
@@ -177,7 +178,7 @@ static rounding multiplied(tarn_dtype t, const double *v, const rounding *a, con
       shifts_whole(t, b, a, v[0], product)) {
     rounding r = plain(t, product, 0);
     r.whole = true;
-    if (!a->fixed && !b->fixed) factors_of(&r, t, a, b);
+    factors_of(&r, t, a, b);
     return r;
   }
   rounding r = plain(t, product, fabs(v[0]) * eb + fabs(v[1]) * ea + U * ea * eb);
