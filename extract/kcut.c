@@ -149,13 +149,14 @@ static bool steps_of(kgraph *k, uint32_t map, const tarn_layout *l, int64_t *out
 /* Elements that the reduction walks of one column of an operand whose columns lie side by side
  * along own dim `lane`, so many that the next row of them is mostly found on another page, and that
  * rows go over again; 0: it is no such operand. */
-static int64_t column(const tarn_stage *s, uint32_t lane, const int64_t *step, int64_t elems) {
+static int64_t column(const tarn_stage *s, uint32_t lane, const int64_t *step, int64_t elems,
+                      int64_t page) {
   int64_t deep = 1, rows = 1, all = 1;
   for (uint32_t d = 0; d < s->nown; d++)
     if (step[d]) all *= s->own[d];
     else rows *= s->own[d];
   for (uint32_t d = 0; d < s->nred; d++) {
-    if (s->red[d] > 1 && llabs(step[s->nown + d]) * 4 < TARN_PAGE / 2) return 0;
+    if (s->red[d] > 1 && llabs(step[s->nown + d]) * 4 < page / 2) return 0;
     deep *= s->red[d];
   }
   return step[lane] == 1 && rows > 1 && all * deep <= elems ? deep : 0;
@@ -187,7 +188,8 @@ uint32_t kg_packs(kgraph *k, const tarn_ksig *sig, kcut out[KG_MAX_CUTS]) {
     const tarn_read *r = &s->read[j];
     int64_t step[TARN_MAX_DIMS];
     if (r->stage || sig->in_const[r->src] || !steps_of(k, r->map, &sig->in[r->src], step)) continue;
-    int64_t deep = column(s, lane, step, tarn_layout_elems(&sig->in[r->src])), v = NARROWEST;
+    int64_t deep = column(s, lane, step, tarn_layout_elems(&sig->in[r->src]), hw->core.page);
+    int64_t v = NARROWEST;
     if (!deep) continue;
     for (; v <= WIDEST && got < KG_MAX_CUTS; v++) {
       int64_t most = tarn_hw_mem(hw, TARN_HW_L2)->capacity / 2 / 4 / deep,

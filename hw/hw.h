@@ -195,11 +195,28 @@ typedef struct tarn_hw_warps {
   uint32_t own;       /* most registers of a thread; 0: as many as there are */
   uint32_t shared;    /* most bytes of the nearest memory that a block holds; 0: all */
   uint32_t dynamic;   /* and that it holds where its launch asks for them; 0: no more */
-  uint32_t matrix; /* bytes of a row of the matrices of eight rows that a warp loads from there, a
-                      lane four of them; 0: it has no such instruction */
-  uint32_t async;  /* most bytes that a thread copies there at once without waiting for them, a
-                      power of two from 4 on; 0: it has to wait */
+  uint32_t matrix;   /* bytes of a row of the matrices of eight rows that a warp loads from there, a
+                        lane four of them; 0: it has no such instruction */
+  uint32_t async;    /* most bytes that a thread copies there at once without waiting for them, a
+                        power of two from 4 on; 0: it has to wait */
+  uint32_t sector;   /* bytes that one access to memory moves at least */
+  uint32_t reserved; /* bytes of the nearest memory that each block takes besides */
 } tarn_hw_warps;
+
+/* What a core does at once with memory. */
+typedef struct tarn_hw_core {
+  double overlap; /* transfers in flight, each of one piece of memory */
+  double far;     /* of them from main memory, each on a page of its own */
+  double streams; /* that its prefetcher follows */
+  uint32_t page;  /* bytes */
+  double pages;   /* that its last table of translations holds */
+  double restart; /* cycles lost at a loop's begin: a mispredicted branch, addresses */
+} tarn_hw_core;
+/* Where nothing is said: fitted to measured schedules of three processors (bench/notes/tuning.md).
+ */
+#define TARN_HW_CORE                                                                               \
+  ((tarn_hw_core){                                                                                 \
+      .overlap = 10, .far = 3, .streams = 32, .page = 4096, .pages = 512, .restart = 12})
 
 typedef struct tarn_hw {
   const char *name;
@@ -210,6 +227,7 @@ typedef struct tarn_hw {
   uint32_t vector_bits;                /* of one register; 0 when there is no vector unit */
   uint32_t vector_regs;                /* architectural registers */
   tarn_hw_warps warps;
+  tarn_hw_core core;
   bool spreads; /* what all lanes share is loaded into a register of its own before it is multiplied
                  */
   bool moves; /* moving lanes from two registers into one costs less than a load that crosses a line

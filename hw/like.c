@@ -18,7 +18,7 @@ static const struct head {
              {"field", true, false},      {"queue", true, false},    {"token", true, false},
              {"register", true, false},   {"index", true, false},    {"set", true, false},
              {"is", true, false},         {"vector", false, true},   {"warps", false, true},
-             {"cycles", false, true},     {"link", false, true}};
+             {"core", false, true},       {"cycles", false, true},   {"link", false, true}};
 
 static const struct head *head_of(const tarn_sx *s) {
   for (uint32_t i = 0; i < sizeof heads / sizeof *heads; i++)

@@ -264,10 +264,12 @@ static const hw_form warps_forms[] = {{"lanes", F_U32, offsetof(tarn_hw_warps, l
                                       {"dynamic", F_U32, offsetof(tarn_hw_warps, dynamic)},
                                       {"matrix", F_U32, offsetof(tarn_hw_warps, matrix)},
                                       {"async", F_U32, offsetof(tarn_hw_warps, async)},
+                                      {"sector", F_U32, offsetof(tarn_hw_warps, sector)},
+                                      {"reserved", F_U32, offsetof(tarn_hw_warps, reserved)},
                                       {0}};
 static void read_warps(hw_reader *r, const tarn_sx *s, tarn_hw *h) {
   tarn_hw_warps *w = &h->warps;
-  *w = (tarn_hw_warps){.integers = 32, .issue = 1};
+  *w = (tarn_hw_warps){.integers = 32, .issue = 1, .sector = 32, .reserved = 1024};
   for (uint32_t i = 1; i < s->n; i++)
     if (!hw_store_form(r, warps_forms, s, s->kid[i], w))
       tarn_sx_error(r->cx, s->kid[i], "warps: unknown form %s", s->kid[i]->kid[0]->text);
@@ -289,6 +291,18 @@ static void read_warps(hw_reader *r, const tarn_sx *s, tarn_hw *h) {
                   w->matrix);
   if (w->async && (w->async < 4 || w->async > 16 || (w->async & (w->async - 1))))
     tarn_sx_error(r->cx, s, "warps: (async %u): 4, 8 or 16 bytes are expected", w->async);
+}
+static const hw_form core_forms[] = {{"overlap", F_POS, offsetof(tarn_hw_core, overlap)},
+                                     {"far", F_POS, offsetof(tarn_hw_core, far)},
+                                     {"streams", F_POS, offsetof(tarn_hw_core, streams)},
+                                     {"page", F_U32, offsetof(tarn_hw_core, page)},
+                                     {"pages", F_POS, offsetof(tarn_hw_core, pages)},
+                                     {"restart", F_NUM, offsetof(tarn_hw_core, restart)},
+                                     {0}};
+static void read_core(hw_reader *r, const tarn_sx *s, tarn_hw *h) {
+  for (uint32_t i = 1; i < s->n; i++)
+    if (!hw_store_form(r, core_forms, s, s->kid[i], &h->core))
+      tarn_sx_error(r->cx, s->kid[i], "core: unknown form %s", s->kid[i]->kid[0]->text);
 }
 static void read_cycles(hw_reader *r, const tarn_sx *s, tarn_hw *h) {
   tarn_hw_latency *v = TARN_ARRAY(r->cx, tarn_hw_latency, s->n);
@@ -402,6 +416,7 @@ const tarn_hw *hw_parse(tarn_lang *L, const tarn_sx *s, uint32_t guests) {
                  .features = "",
                  .units = 1,
                  .trip = 1,
+                 .core = TARN_HW_CORE,
                  .source = s};
   TARN_VEC(tarn_hw_memory) mem = {0};
   TARN_VEC(tarn_hw_intrinsic) in = {0};
@@ -413,6 +428,7 @@ const tarn_hw *hw_parse(tarn_lang *L, const tarn_sx *s, uint32_t guests) {
     if (tarn_sx_is(f, "kind")) hw_once(&r, s, f), read_kind(&r, f, h), kind = true;
     else if (tarn_sx_is(f, "vector")) hw_once(&r, s, f), read_vector(&r, f, h);
     else if (tarn_sx_is(f, "warps")) hw_once(&r, s, f), read_warps(&r, f, h);
+    else if (tarn_sx_is(f, "core")) hw_once(&r, s, f), read_core(&r, f, h);
     else if (tarn_sx_is(f, "memory")) tarn_push(r.cx, &mem, read_memory(&r, f));
     else if (tarn_sx_is(f, "intrinsic")) tarn_push(r.cx, &in, read_intrinsic(&r, f));
     else if (tarn_sx_is(f, "host")) hw_once(&r, s, f), read_host(&r, f, h);

@@ -397,7 +397,7 @@ static bool by_rows(tarn_walks *w, uint32_t stage, uint32_t walk) {
   int64_t next = p.rows > 1 && by == p.row * p.rows
                      ? p.row
                      : by; /* from row to row of the loop, not of the tile */
-  if (llabs(next) * size < TARN_PAGE) return false;
+  if (llabs(next) * size < w->hw->core.page) return false;
   int64_t bytes = p.wide * size + line - 1; /* wherever in a line it begins */
   if (p.rows * ((bytes + line - 1) / line) * LEAST_WORK > work) return false;
   tarn_prefetch k = {.of = stage,

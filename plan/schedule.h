@@ -74,9 +74,6 @@ static inline bool tarn_transposed_rows(int64_t rows, int64_t step) {
 /* Most trips of a reduction's loop that is fully unrolled because padding leaves some of them out.
  */
 #define TARN_MOST_UNROLLED 8
-/* Bytes of a page of memory: what the next access finds on another one is not foreseen by the
- * processor. */
-#define TARN_PAGE 4096
 /* Levels from the outermost to the innermost.  `acc`: index of the first level inside which the
  * accumulators live: access-dim levels at and after it are UNROLL or VECTOR (the register tile)
  * unless the accumulators do not fit; the accumulators are initialised before level acc (or loaded

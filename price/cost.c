@@ -11,11 +11,7 @@
 #include <string.h>
 
 /* Fitted to measured schedules (bench/notes/tuning.md). */
-#define WAYS        14 /* lines in one set of 12 ways at which an access evicts its own lines for good */
-#define OVERLAP     10  /* transfers in flight, each of one piece of memory */
-#define STREAMS     32  /* concurrent streams of the hardware prefetcher */
-#define TRANSLATED  512 /* pages of an operand in the second-level TLB */
-#define FAR_OVERLAP 3   /* transfers in flight from main memory, each on its own page */
+#define WAYS 14 /* lines in one set of 12 ways at which an access evicts its own lines for good */
 /* Of the latency of the memory that units share, for a line from another unit's caches. */
 #define FOREIGN 0.5
 
@@ -93,14 +89,16 @@ static double crossing(tarn_footprints *f, uint32_t access, uint32_t p, const ta
 /* Waiting time if more pieces are walked concurrently than the hardware prefetcher follows, before
  * the walk continues along them; twice as long if the TLB does not hold their pages. 0: it follows
  * them. */
-static double scattered(tarn_footprints *f, uint32_t access, double bytes) {
+static double scattered(const tarn_hw_core *core, tarn_footprints *f, uint32_t access,
+                        double bytes) {
   double apart = 0, side = 0;
   for (uint32_t p = f->s->nlevel; p-- > 0;) {
     tarn_footprint all = tarn_footprint_at(f, access, p);
     if (apart > 0 && all.piece > apart) break;
-    if (all.bytes > STREAMS * all.piece) apart = all.piece, side = all.bytes / all.piece;
+    if (all.bytes > core->streams * all.piece) apart = all.piece, side = all.bytes / all.piece;
   }
-  return apart > 0 ? bytes / apart * (side > TRANSLATED ? 2 : 1) * OVERLAP / FAR_OVERLAP : 0;
+  if (!(apart > 0)) return 0;
+  return bytes / apart * (side > core->pages ? 2 : 1) * core->overlap / core->far;
 }
 /* Which constants are packed by the tile; others lie as extract/ put them. */
 static uint64_t dense_reads(const tarn_stage_work *m, const tarn_stage_sched *s) {
@@ -159,8 +157,8 @@ static void block_waits(const tarn_hw *hw, tarn_footprints *f, double repeat, do
     while (i + 1 < hw->nmem && all > (double)hw->mem[i].capacity * 0.8) i++;
     if (i == 1) continue;
     tarn_footprints_in(f, tarn_fmax(1, hw->mem[i].line));
-    double waits = scattered(f, r < m->nread ? 1 + r : 0, all / repeat) * repeat;
-    c->memory_seconds[i - 1] += waits * hw->mem[i].latency / OVERLAP / hw->clock / par;
+    double waits = scattered(&hw->core, f, r < m->nread ? 1 + r : 0, all / repeat) * repeat;
+    c->memory_seconds[i - 1] += waits * hw->mem[i].latency / hw->core.overlap / hw->clock / par;
   }
 }
 /* Bytes of all accesses while all loops go round. */
@@ -193,12 +191,12 @@ static bool transfers(const tarn_hw *hw, tarn_footprints *f, uint32_t i, double 
     if (kept) continue;
     double b = crossing(f, x, p, mem, &piece);
     bool apart = far && !tarn_footprint_packed(f, x);
-    bytes += b, waits += tarn_fmax(b / piece, apart ? scattered(f, x, b) : 0);
+    bytes += b, waits += tarn_fmax(b / piece, apart ? scattered(&hw->core, f, x, b) : 0);
   }
   bytes *= (repeat > 1 ? repeat : 1) * missing, waits *= (repeat > 1 ? repeat : 1) * missing;
   c->bytes[i] += bytes;
-  c->memory_seconds[i] +=
-      bytes / rate_of(hw, i + 1, par) + waits * hw->mem[i + 1].latency / OVERLAP / hw->clock / par;
+  c->memory_seconds[i] += bytes / rate_of(hw, i + 1, par) +
+                          waits * hw->mem[i + 1].latency / hw->core.overlap / hw->clock / par;
   return true;
 }
 static double stage_flops(const tarn_stage_work *m, double repeat) {
@@ -342,7 +340,7 @@ static void blocks_memory(const tarn_hw *hw, const tarn_kernel_work *km, double 
     double rate = rate_of(hw, i + 1, par);
     c->bytes[i] += bytes;
     c->memory_seconds[i] +=
-        bytes / rate + waits * hw->mem[i + 1].latency / OVERLAP / hw->clock / par;
+        bytes / rate + waits * hw->mem[i + 1].latency / hw->core.overlap / hw->clock / par;
   }
 }
 

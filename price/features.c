@@ -109,7 +109,6 @@ static void around(const shape *t, uint32_t k, int64_t *span) {
   }
 }
 
-#define PAGE ((double)TARN_PAGE)
 /* ---- accesses ---- */
 static double rows_of(const shape *t, const tarn_touch *a) {
   double rows = 1;
@@ -243,7 +242,7 @@ static void of_access(const shape *t, const tarn_touch *a, uint32_t kind, double
   f[A_CONFLICT] = lg(crowded(t, a, t->size, tarn_hw_mem(t->hw, TARN_HW_L1)));
   around(t, 0, span);
   f[A_INNER] = lg(tarn_touch_bytes(a, span, t->line) / t->room[0]);
-  f[A_PAGES] = lg(tarn_touch_bytes(a, span, PAGE) / PAGE);
+  f[A_PAGES] = lg(tarn_touch_bytes(a, span, t->hw->core.page) / t->hw->core.page);
   double run = 1;
   for (uint32_t d = 0; d < t->m->n; d++)
     if (t->size[d] > 1 && llabs(a->coef[d]) && (double)llabs(a->coef[d]) <= run)
@@ -316,7 +315,7 @@ static void of_pages(const shape *t, float *f) {
   for (uint32_t k = 0; k < t->nloop; k++) {
     ops *= t->trips[t->nloop - k - 1];
     around(t, k, span);
-    double n = tarn_stage_bytes(t->m, span, PAGE) / PAGE;
+    double n = tarn_stage_bytes(t->m, span, t->hw->core.page) / t->hw->core.page;
     if (k < DEEP) f[F_PAGES0 + k] = lg(n);
     if (k == 0) first = footprint(t, span) / t->line / ops;
     turns = n / ops;

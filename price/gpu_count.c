@@ -11,7 +11,7 @@ enum { COPY_ISSUE = 5, TRIP_ISSUE = 16, BARRIER = 30 };
 static double resident(const tarn_hw *hw, const gpu_counts *c) {
   double most = floor(hw->warps.resident / c->warps);
   double by_memory =
-      floor((double)tarn_hw_mem(hw, TARN_HW_L1)->capacity / (c->shared + GPU_OWN_SHARED));
+      floor((double)tarn_hw_mem(hw, TARN_HW_L1)->capacity / (c->shared + hw->warps.reserved));
   double by_registers = floor(hw->warps.registers / (c->registers * 32 * c->warps));
   return tarn_fmax(1, tarn_fmin(most, tarn_fmin(by_memory, by_registers)));
 }
@@ -39,12 +39,12 @@ double gpu_seconds(const tarn_hw *hw, const tarn_stage_work *m, const gpu_counts
                              c->copies * COPY_ISSUE + TRIP_ISSUE);
   double fma = c->warps * c->steps * c->bodies / c->rate;
   double banks = c->wavefronts * l1->line / l1->read;
-  double moved = c->sectors * GPU_SECTOR / l2->read;
+  double moved = c->sectors * hw->warps.sector / l2->read;
   double merged = c->tile * (c->parts - 1) / c->parts; /* sums of a thread that go to another */
   issue = (c->trips * issue + c->warps * (c->end_issue + 3 * merged)) / hw->warps.issue;
   fma *= c->trips;
   banks = c->trips * banks + 2 * c->warps * merged * l1->line / l1->read;
-  moved = c->trips * moved + c->end_sectors * GPU_SECTOR / l2->read;
+  moved = c->trips * moved + c->end_sectors * hw->warps.sector / l2->read;
   double each = ceil(c->blocks / hw->units), rounds = each / resident(hw, c);
   double alone = issue * hw->warps.issue / tarn_fmin(hw->warps.issue, c->warps) / c->trips;
   alone += c->steps / GPU_UNROLLED * l1->latency;
@@ -114,7 +114,8 @@ static double mean(const tarn_plan_nest *N, const tarn_plan_lin *off, int64_t si
       thread_counts(N, i, at);
       byte[n++] = tarn_plan_lin_at(off, at) * size;
     }
-    sum += shared ? gpu_banks(N->hw, byte, n, size * wide) : gpu_sectors(byte, n, size * wide);
+    sum +=
+        shared ? gpu_banks(N->hw, byte, n, size * wide) : gpu_sectors(N->hw, byte, n, size * wide);
   }
   return sum / (double)warps;
 }
@@ -167,7 +168,7 @@ static copied count_copy(const tarn_plan_nest *N, const tarn_plan_held *h) {
       if (inside(h, at)) from[reads++] = tarn_plan_lin_at(h->from.off, at) * size;
     }
     c.wavefronts += gpu_banks(N->hw, to, n, size * h->wide);
-    c.sectors += gpu_sectors(from, reads, size * h->wide);
+    c.sectors += gpu_sectors(N->hw, from, reads, size * h->wide);
   }
   c.copies = ceil((double)all / (double)st->threads);
   c.wavefronts *= (double)requests / (double)looked;
@@ -190,7 +191,7 @@ static double loads_of(const tarn_plan_nest *N, const tarn_plan_lin *off) {
 static double held_cycles(const tarn_hw *hw, const gpu_counts *c, double loads, double banks,
                           const copied *k) {
   double l2 = tarn_hw_mem(hw, TARN_HW_L2)->read;
-  return c->warps * c->steps * loads * banks + k->wavefronts + k->sectors * GPU_SECTOR / l2 +
+  return c->warps * c->steps * loads * banks + k->wavefronts + k->sectors * hw->warps.sector / l2 +
          c->warps * (c->steps * loads + k->copies * COPY_ISSUE) / hw->warps.issue;
 }
 void gpu_count(const tarn_plan_nest *N, const tarn_stage_work *m, gpu_counts *c, double *cycles) {

@@ -24,11 +24,12 @@ double gpu_banks(const tarn_hw *hw, const int64_t *byte, uint32_t n, int64_t byt
   }
   return all;
 }
-double gpu_sectors(const int64_t *byte, uint32_t n, int64_t bytes) {
+double gpu_sectors(const tarn_hw *hw, const int64_t *byte, uint32_t n, int64_t bytes) {
+  int64_t sector = hw->warps.sector;
   int64_t seen[64];
   uint32_t k = 0;
   for (uint32_t i = 0; i < n; i++)
-    for (int64_t s = byte[i] / GPU_SECTOR; s <= (byte[i] + bytes - 1) / GPU_SECTOR; s++) {
+    for (int64_t s = byte[i] / sector; s <= (byte[i] + bytes - 1) / sector; s++) {
       uint32_t same = k;
       while (same > 0 && seen[same - 1] != s) same--;
       if (!same && k < 64) seen[k++] = s;
@@ -118,9 +119,10 @@ static uint32_t by_step(const tarn_stage_work *m, const tarn_touch *a, uint32_t 
 }
 /* Rows of elements that follow one another, gaps of less than a sector included. Neighbouring
  * windows overlap. */
-double gpu_box_sectors(const tarn_stage_work *m, const tarn_touch *a, const int64_t *span) {
+double gpu_box_sectors(const tarn_hw *hw, const tarn_stage_work *m, const tarn_touch *a,
+                       const int64_t *span) {
   uint32_t dim[TARN_MAX_DIMS], n = by_step(m, a, dim);
-  int64_t near = tarn_max(1, (int64_t)(GPU_SECTOR / a->bytes)), reach = 1, row = 1;
+  int64_t near = tarn_max(1, (int64_t)(hw->warps.sector / a->bytes)), reach = 1, row = 1;
   bool one = !a->irregular, aligned = a->start % near == 0;
   double rows = 1;
   for (uint32_t i = 0; i < n; i++) {

@@ -103,7 +103,7 @@ static double shared_bytes(const tarn_hw *hw, const tarn_stage_work *m, const ta
   double each = 0, blocks = x->items / TARN_BLOCK_ALONE;
   spans(hw, m, s, x, team, span);
   for (uint32_t r = 0; r < m->nread; r++)
-    if (!m->read[r].local) each += gpu_box_sectors(m, &m->read[r], span) * GPU_SECTOR;
+    if (!m->read[r].local) each += gpu_box_sectors(hw, m, &m->read[r], span) * hw->warps.sector;
   if (team) blocks = 1;
   for (uint32_t d = 0; d < m->nshared && team; d++) blocks *= (double)m->dim[d];
   return tarn_fmax(1, blocks) * each;
@@ -115,15 +115,15 @@ typedef struct work {
   double warps;
 } work;
 /* Of a load whose address no steps say, or of constants that are packed for neighbours. */
-static double sectors_by_step(const tarn_stage_work *m, const tarn_touch *a, const gpu_shape *x,
-                              double lanes) {
+static double sectors_by_step(const tarn_hw *hw, const tarn_stage_work *m, const tarn_touch *a,
+                              const gpu_shape *x, double lanes) {
   if (x->lane >= m->n || !(a->touched >> x->lane & 1)) return 1;
   double step = fabs((double)a->coef[x->lane]) * (double)x->tile[x->lane] * a->bytes;
   if (a->irregular) step = tarn_fmax(step, a->bytes);
   if (a->constant && x->packed) step = (double)x->tile[x->lane] * a->bytes;
   double side = ceil((double)m->dim[x->lane] / (double)x->tile[x->lane]);
   double row = tarn_fmin(lanes, side);
-  double each = tarn_fmin(row, ceil((row - 1) * step / GPU_SECTOR + 1));
+  double each = tarn_fmin(row, ceil((row - 1) * step / hw->warps.sector + 1));
   return each * ceil(lanes / row);
 }
 /* Do steps of all other dims leave w elements aligned that follow one another along dim d? */
@@ -159,19 +159,19 @@ int64_t gpu_wide(const gpu_block *b, const tarn_stage_work *m, const tarn_touch 
  * lie behind the caches. */
 double gpu_wavefronts(const gpu_block *b, const tarn_stage_work *m, const tarn_touch *a,
                       const gpu_shape *x) {
-  double each = (double)tarn_hw_mem(b->hw, TARN_HW_L1)->line / GPU_SECTOR;
+  double each = (double)tarn_hw_mem(b->hw, TARN_HW_L1)->line / b->hw->warps.sector;
   bool packed = a->constant && x->packed;
   int64_t byte[GPU_LANES];
   bool near = a->local && b->shared <= (double)tarn_hw_block_memory(b->hw);
   if (near && (a->irregular || !b->order)) return 1;
   if (a->irregular || packed)
-    return tarn_fmax(1, sectors_by_step(m, a, x, b->hw->warps.lanes) / each);
+    return tarn_fmax(1, sectors_by_step(b->hw, m, a, x, b->hw->warps.lanes) / each);
   const gpu_warp *w = lanes_of(m, a, x);
   uint32_t o = gpu_unit_operand(m, a, x);
   int64_t bytes = (int64_t)a->bytes * (x->unit ? x->unit->each[o] : gpu_wide(b, m, a, x));
   gpu_warp_bytes(m, a, near ? &b->order[a->from] : NULL, w, byte);
   if (near) return tarn_fmax(1, gpu_banks(b->hw, byte, w->n, bytes));
-  return tarn_fmax(1, gpu_sectors(byte, w->n, bytes) / each);
+  return tarn_fmax(1, gpu_sectors(b->hw, byte, w->n, bytes) / each);
 }
 /* Are lanes of an instruction beyond the end of a dim that it reads along? */
 static bool overhangs(const tarn_stage_work *m, const tarn_touch *a, const gpu_unit *u) {
@@ -236,7 +236,7 @@ static spread spread_of(const gpu_block *b, const tarn_stage_work *m, const gpu_
   double own = x->items / tarn_fmax(1, blocks), threads = tarn_fmin(own, TARN_BLOCK_TEAM);
   double at_once =
       tarn_fmin(hw->warps.resident * hw->warps.lanes / tarn_fmax(32, threads),
-                (double)tarn_hw_mem(hw, TARN_HW_L1)->capacity / (b->shared + GPU_OWN_SHARED));
+                (double)tarn_hw_mem(hw, TARN_HW_L1)->capacity / (b->shared + hw->warps.reserved));
   at_once = tarn_fmax(1, floor(at_once));
   p.units = tarn_fmin(hw->units, blocks);
   p.rounds = ceil(own / TARN_BLOCK_TEAM) * tarn_fmax(1, blocks / (hw->units * at_once));

@@ -186,11 +186,11 @@ static void count_sizes(const tiles *t, const pick *p, gpu_counts *c) {
     if (p->unit) loads = unit_loads(t, p, r);
     c->shared += n * m->read[r].bytes * p->slots;
     c->copies += ceil(n / c->threads);
-    c->sectors += gpu_box_sectors(m, &m->read[r], tile);
+    c->sectors += gpu_box_sectors(t->hw, m, &m->read[r], tile);
     c->wavefronts += c->warps * c->steps * loads + n / 32;
     c->loads += loads;
   }
-  c->end_sectors = c->threads / c->parts * c->tile * m->result.bytes / GPU_SECTOR;
+  c->end_sectors = c->threads / c->parts * c->tile * m->result.bytes / t->hw->warps.sector;
   c->end_issue = c->tile * (GPU_STORE_ISSUE + m->epi_ops) / c->parts;
   double merged = (c->parts - 1) / c->parts * c->threads * c->tile * SUM_BYTES;
   c->shared = tarn_fmax(c->shared, merged);

@@ -19,14 +19,15 @@ typedef struct gpu_order {
 } gpu_order;
 /* Wavefronts of shared memory, and sectors of another, of one request for so many bytes a lane. */
 double gpu_banks(const tarn_hw *hw, const int64_t *byte, uint32_t n, int64_t bytes);
-double gpu_sectors(const int64_t *byte, uint32_t n, int64_t bytes);
+double gpu_sectors(const tarn_hw *hw, const int64_t *byte, uint32_t n, int64_t bytes);
 /* The first warp of a stage's threads; where it reads or writes, order NULL: as it lies. */
 void gpu_warp_of(const tarn_hw *hw, const tarn_stage_work *m, const tarn_stage_sched *s,
                  gpu_warp *w);
 void gpu_warp_bytes(const tarn_stage_work *m, const tarn_touch *a, const gpu_order *o,
                     const gpu_warp *w, int64_t *byte);
 /* Sectors that an operand touches where its dims have these extents. */
-double gpu_box_sectors(const tarn_stage_work *m, const tarn_touch *a, const int64_t *span);
+double gpu_box_sectors(const tarn_hw *hw, const tarn_stage_work *m, const tarn_touch *a,
+                       const int64_t *span);
 
 /* ---- gpu_unit.c ---- */
 /* An instruction of a warp as a stage of several has it: which reads are its operands; its rows,
@@ -51,7 +52,7 @@ void gpu_unit_levels(tarn_ctx *cx, const tarn_stage_work *m, const gpu_unit *u, 
                      tarn_stage_sched *s);
 
 /* ---- gpu_count.c ---- */
-enum { GPU_SECTOR = 32, GPU_UNROLLED = 8, GPU_STORE_ISSUE = 3, GPU_OWN_SHARED = 1024 };
+enum { GPU_UNROLLED = 8, GPU_STORE_ISSUE = 3 };
 /* Registers of a thread, fitted to what ptxas gives (bench/gpu/registers.py): those of no tile; of
  * a copy's addresses; steps of a sum, not of an instruction, whose loads are in flight. */
 enum { GPU_OTHER_REGISTERS = 28, GPU_COPY_REGISTERS = 5, GPU_STEPS = 2 };

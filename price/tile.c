@@ -63,14 +63,16 @@ static double transposes(const tarn_stage_work *m, const tile *t, uint32_t rows,
 /* Rows that lie on pages of their own, of an operand that L1 does not hold: one that
  * all lanes share, or, in a kernel of one stage, one that they lie along and that is no constant,
  * which would be packed. */
-static double unforeseen(const tarn_stage_work *m, const tile *t, const tarn_hw_memory *l1) {
+static double unforeseen(const tarn_hw *hw, const tarn_stage_work *m, const tile *t) {
+  const tarn_hw_memory *l1 = tarn_hw_mem(hw, TARN_HW_L1);
+  double page = hw->core.page;
   double sum = 0;
   for (uint32_t r = 0; r < m->nread && t->inner < m->n; r++) {
     const tarn_touch *a = &m->read[r];
     bool shared = t->vdim >= m->n || !(a->touched >> t->vdim & 1);
     double apart = (double)llabs(a->coef[t->inner]) * a->bytes;
     if (a->epi || a->local || a->irregular ||
-        (shared ? apart < TARN_PAGE : m->nshared || a->constant || 2 * apart <= TARN_PAGE))
+        (shared ? apart < page : m->nshared || a->constant || 2 * apart <= page))
       continue;
     if (tarn_touch_bytes(a, m->dim, l1->line) <= (double)l1->capacity) continue;
     double rows = 1;
@@ -140,7 +142,7 @@ static double tile_cycles(const tarn_hw *hw, const tarn_stage_work *m, const til
                       ? ops
                       : tarn_fmax(accs, 1); /* of additions, each waiting for the one before */
   if (m->reduces && !whole) cycles = tarn_fmax(cycles, CHAIN * latency * ops / chains);
-  cycles += UNFORESEEN * unforeseen(m, t, l1);
+  cycles += UNFORESEEN * unforeseen(hw, m, t);
   double room = hw->vector_regs ? hw->vector_regs : 16;
   double vop = t->vdim < m->n ? tarn_tile_vectors(t, t->vdim, t->size[t->vdim]) : 1;
   if (hw->spreads && m->fma && !steps && !few)
@@ -168,7 +170,6 @@ static double left_in(const tarn_stage_work *m, const tile *t) {
 }
 
 /* The innermost loop is entered, set up and left so many times. */
-#define LOOP_ENTRY 12 /* cycles: a mispredicted branch, addresses */
 static double entries(const tarn_stage_work *m, const tile *t) {
   double n = 1;
   int64_t inner = 1;
@@ -219,7 +220,7 @@ static bool is_tile(const tarn_stage_work *m, const tile *a, const tile *b) {
 }
 static double cycles_of(const tarn_hw *hw, const tarn_stage_work *m, tile *t) {
   double cycles = walk_tiles(hw, m, t, 0, 1, 1);
-  return m->nshared ? cycles : cycles + entries(m, t) * LOOP_ENTRY;
+  return m->nshared ? cycles : cycles + entries(m, t) * hw->core.restart;
 }
 double loop_cycles(const tarn_hw *hw, const tarn_stage_work *m, const tarn_stage_sched *s,
                    double repeat, loop_room *room) {

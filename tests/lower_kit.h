@@ -37,6 +37,7 @@ static inline const tarn_hw *kit_host(tarn_ctx *cx) {
                  .cpu = tarn_strdup(cx, cpu),
                  .clock = 2e9,
                  .units = 2,
+                 .core = TARN_HW_CORE,
                  .features = tarn_strdup(cx, features),
                  .vector_bits = wide  ? 512
                                 : avx ? 256

@@ -27,6 +27,7 @@ static const tarn_hw *machine(const char *text) {
 static const char whole[] =
     "(hw all (kind dsa) (triple \"t\") (cpu \"c\") (features \"+f\") (clock 1.5e9) (units 3)\n"
     "  (vector (bits 256) (registers 16) (spreads)) (trip 0.5)\n"
+    "  (core (overlap 12) (far 4) (streams 16) (page 8192) (pages 1024) (restart 9))\n"
     "  (memory acc (capacity 1024) (instances 2) (line 64) (ways 4) (align 32) (banks 8) (read 64) "
     "(write 32.5)\n"
     "    (latency 4) (hidden 0.95) (managed) (entry 16) (keep out bias))\n"
@@ -49,6 +50,8 @@ static void check_fields(const tarn_hw *h) {
   ck_assert(h->clock == 1.5e9 && h->units == 3 && h->launch == 1e-6 && h->barrier == 2e-6);
   ck_assert(h->vector_bits == 256 && h->vector_regs == 16 && h->nmem == 3 && h->nintrin == 2);
   ck_assert(h->spreads && h->trip == 0.5);
+  ck_assert(h->core.overlap == 12 && h->core.far == 4 && h->core.streams == 16);
+  ck_assert(h->core.page == 8192 && h->core.pages == 1024 && h->core.restart == 9);
   const tarn_hw_memory *m = tarn_hw_memory_find(h, "acc");
   ck_assert(m == &h->mem[0] && m->capacity == 1024 && m->instances == 2 && m->serves == 2 &&
             m->line == 64 && m->align == 32);
