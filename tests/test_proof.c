@@ -12,7 +12,7 @@ typedef struct net {
 } net; /* rule: one that the proof must use */
 
 static const net nets[] = {
-    {"convolution, batch norm, relu", NET_CONV_NORM_RELU, "scale"},
+    {"convolution, batch norm, relu", NET_CONV_NORM_RELU, "scale-apart"},
     {"three alike",
      "in x f32 1,4,3,3\nrand p 20,4,1,1\nrand q 20,20,1,1\nrand r 20,20,1,1\n"
      "pos s 20\nrand b 20\nrand m 20\npos v 20\npos s2 20\nrand b2 20\nrand m2 20\npos v2 20\n"
@@ -22,7 +22,7 @@ static const net nets[] = {
      "node Conv f z2 r -> t3\nnode BatchNormalization n3 t3 s b m v -> u3\nnode Relu e3 u3 -> "
      "y\nout y\n",
      "epilogue"},
-    {"residual block", NET_RESIDUAL, "scale"},
+    {"residual block", NET_RESIDUAL, "scale-apart"},
     {"softmax", NET_SOFTMAX, "place"},
     {"layer norm", NET_LAYER_NORM, "place"},
     {"attention", NET_ATTENTION, "place"},

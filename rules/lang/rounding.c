@@ -53,6 +53,7 @@ double rounding_total(const rounding *r, double v) {
 /* A result of finite operands that is beyond the type. Two terms have one order. */
 static rounding checked(rounding r, tarn_dtype t, double v) {
   r.over |= fabs(v) > vrange_largest(t) || (r.terms > 2 && r.sum > vrange_largest(t));
+  r.edge |= r.terms <= 2 && r.sum > vrange_largest(t);
   return r;
 }
 static void keep_flags(rounding *r, const rounding *kid, uint32_t n) {
@@ -61,6 +62,7 @@ static void keep_flags(rounding *r, const rounding *kid, uint32_t n) {
     r->fixed &= kid[i].fixed;
     r->off |= kid[i].off | kid[i].over;
     r->order |= kid[i].order;
+    r->edge |= kid[i].edge;
   }
 }
 
@@ -123,6 +125,7 @@ void rounding_add(rounding *sum, tarn_dtype t, const rounding *term, tarn_value 
   sum->fixed = (first || sum->fixed) && term->fixed;
   sum->off |= term->off | term->over;
   sum->order |= term->order;
+  sum->edge |= term->edge;
   of_terms(sum, first ? term : sum, term);
   scales_of_terms(sum, first ? term : sum, term);
   sum->terms += term->terms;
@@ -438,7 +441,7 @@ rounding rounding_step(uint32_t op, tarn_dtype in, tarn_dtype out, const tarn_va
   uint32_t n = tarn_fx_info(op)->arity;
   if (op == TARN_FX_SEL) {
     rounding x = r[v[0].i ? 1 : 2];
-    x.off |= r[0].off, x.order |= r[0].order, x.fixed &= r[0].fixed;
+    x.off |= r[0].off, x.order |= r[0].order, x.edge |= r[0].edge, x.fixed &= r[0].fixed;
     return x;
   }
   if (op == TARN_FX_NEG && tarn_dtype_is_float(in)) return r[0];
@@ -450,7 +453,7 @@ rounding rounding_step(uint32_t op, tarn_dtype in, tarn_dtype out, const tarn_va
   keep_flags(&flags, r, n);
   if (cleared && r[0].over && v[0].d < -200) flags.off = r[0].off;
   x.number = false;
-  x.fixed = flags.fixed, x.off = flags.off, x.order = flags.order;
+  x.fixed = flags.fixed, x.off = flags.off, x.order = flags.order, x.edge = flags.edge;
   return x;
 }
 

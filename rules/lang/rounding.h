@@ -29,6 +29,8 @@ typedef struct rounding {
   bool whole;   /* known to be a whole number, exactly */
   bool over;    /* finite operands, and beyond the largest number of its type */
   bool off;    /* nothing is promised: close to where the operator jumps, or made of such a value */
+  bool edge;   /* a sum of two terms whose magnitudes add up to more: nothing is promised of a left
+                  side, and of a right one nothing is wrong */
   bool order;  /* in some order of its factors a product is out of the type's range */
   bool either; /* not finite, as infinity or as NaN: a sum of products with such a term */
 } rounding;
@@ -46,7 +48,7 @@ void rounding_add(rounding *sum, tarn_dtype t, const rounding *term, tarn_value 
 double rounding_total(const rounding *r, double v);
 /* Is a value of it promised? Where a product in another order leaves the type's range, too, but by
  * rules that are open. */
-static inline bool rounding_promised(const rounding *r) { return !r->over && !r->off; }
+static inline bool rounding_promised(const rounding *r) { return !r->over && !r->off && !r->edge; }
 static inline void rounding_open(rounding *r) { r->off |= r->order; }
 
 /* How often the bound of the left side holds what the right side has: its bound, and the difference
