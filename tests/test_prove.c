@@ -67,7 +67,7 @@ static const job jobs[] = {
      false, false},
     {LOOPS("(for (?*o) (then ?g (fold max (?*r) (add ?x ?a))))",
            "(for (?*o) (then ?g (add ?a (fold max (?*r) ?x))))") ":when (free ?a ?*r)))",
-     true, true},
+     false, false}, /* as a term of a sum behind the maximum it could be added in another order */
     {LOOPS("(for (?*o) (then ?g (sum (?*a (k ?K) ?*b) ?e)))",
            "(for (?*o) (then ?g (mul (sum (?*a ?*b) ?e) ?K)))") ":when (free ?e k)))",
      true, true},
