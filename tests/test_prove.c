@@ -85,6 +85,8 @@ static const job jobs[] = {
     {LOOPS("(anywhere (cast u8 (cast ?i ?x)))",
            "(anywhere (cast u8 ?x))") ":if (survives ?x ?i) :if (not (may-be-nan ?x))))",
      false, false},
+    {LOOPS("(anywhere (for (?*i) ?e))", "(anywhere ?e)") "))", true, true},
+    {LOOPS("(anywhere (for (?*i) ?e))", "(anywhere (neg ?e))") "))", false, false},
     {LOOPS("(anywhere (div ?x ?c))", "(anywhere (mul ?x (div 1 ?c)))") ":if (inverts ?c)))", false,
      false},
 };

@@ -200,6 +200,8 @@ static const trap traps[] = {
     {"constants put together, of which one is added exactly",
      "(family t :level kernel (rule t (anywhere (add (add ?x ?a) ?b)) => (anywhere (add ?x (add ?a "
      "?b))) :if (is-whole ?x) :if (is-whole ?a) :class reassoc))"},
+    {"another value than that of the kernel that is read",
+     "(family t :level kernel (rule t (anywhere (for (?*i) ?e)) => (anywhere (neg ?e))))"},
     {"a kernel's operands swapped",
      "(family t :level kernel (rule t (nest ?k ?a ?b) => (nest ?k ?b ?a)))"},
 };

@@ -51,6 +51,12 @@ typedef struct worth {
   "\nnode MatMul p f g -> t\nnode Clip c t l h -> u\nnode Mul k u n -> v\nnode Cast w0 v -> w : "  \
   "to=" type "\nnode Cast w1 w -> d : to=1\nnode Sub s d o -> z\nnode MatMul m x z -> y\n" END
 
+/* A product with a slice of x: one tap of a convolution. */
+#define TAP(t, from, to)                                                                           \
+  "init s" t " i64 2 : " from "\ninit e" t " i64 2 : " to "\nnode Slice c" t " x s" t " e" t       \
+  " a -> x" t "\nnode Reshape r" t " x" t " sh -> y" t "\nrand w" t " 3,2\nnode MatMul m" t " w" t \
+  " y" t " -> p" t "\n"
+
 #define STARVED TARN_TOP "/tests/data/hw/starved.hw"
 
 static const worth rows[] = {
@@ -215,6 +221,33 @@ static const worth rows[] = {
      NULL, 0, 0},
     {"literals",
      "in x f32 4,8\ninit a f32 8 : 2 2 2 2 2 2 2 2\nnode Exp e x -> u\nnode Mul m u a -> y\n" END,
+     NULL, 0, 0},
+    {"inline", "in x f32 4,8\nnode Exp e x -> u\nnode Cos m u -> y\n" END, NULL, 0, 0},
+    {"inline-reduced", "in x f32 4,8\nrand w 8,4\nnode Exp e x -> u\nnode MatMul m u w -> y\n" END,
+     NULL, 0, 0},
+    {"inline-stored", BY_BITS("0", "15.9", "2", "7.5"), STARVED, 0, 1},
+    {"scaled-constants",
+     "in x i8 1,16,8,8\n" WEIGHTS("16,16,3,3") "node ConvInteger c x w -> q\nrand g 1,16,6,6\nnode "
+                                               "Mul g0 g n -> g1\nnode Cast g2 g1 -> v : "
+                                               "to=3\ninit s f32 - : 0.03125\ninit t f32 - : "
+                                               "0.25\ninit l f32 - : -128\ninit h f32 - : "
+                                               "127\nnode Cast d q -> u0 : to=1\nnode Mul d1 u0 s "
+                                               "-> f1\nnode Cast e v -> e0 : to=1\nnode Mul e1 e0 "
+                                               "t -> e2\nnode Add j f1 e2 -> f2\nnode Floor k f2 "
+                                               "-> f3\nnode Clip k1 f3 l h -> f4\nnode Cast k2 f4 "
+                                               "-> y : to=3\n" END,
+     "vta-pynq", 0, 0},
+    {"prologue-of-rest",
+     "in x i8 1,16,8,8\n" WEIGHTS(
+         "16,16,3,3") "node ConvInteger c x w -> q\n" BYTE_OF_Q
+                      "init s f32 - : 0.3\nnode Cast d q1 -> u : to=1\nnode Mul m u s -> v\nnode "
+                      "MaxPool p v -> y : kernel_shape=3,3 strides=3,3\n" END,
+     "vta-pynq", 0, 0},
+    {"sums-of-sums",
+     "in x f32 1,2,5,5\ninit a i64 2 : 2 3\ninit sh i64 2 : 2 16\n" TAP("a", "0 0", "4 4")
+         TAP("b", "0 1", "4 5") TAP("c", "1 0", "5 4")
+             TAP("d", "1 1", "5 5") "node Add q0 pa pd -> t0\nnode Add q1 pb pc -> t1\nnode Add q2 "
+                                    "t0 t1 -> y\n" END,
      NULL, 0, 0},
     {"hoist", ONE "node Mul d x a -> u\nnode Mul e u b -> y\n" END, NULL, 0, 0},
     {"winograd-tiles-2",

@@ -15,30 +15,6 @@
 
 /* ---------------------------------------------------------------- sites */
 
-bool site_root(rsite *s, kern *k) {
-  uint32_t leaf[R_KIDS];
-  for (uint32_t i = 0; i < s->n; i++) leaf[i] = s->kid[i].id;
-  return kern_load(k, &s->e->host->nest, tarn_payload_get(s->e->L, s->payload)->id, leaf, s->n);
-}
-
-bool site_kid(rsite *s, uint32_t i, kern *k) {
-  const rkid *c = &s->kid[i];
-  return c->payload != TARN_NONE &&
-         kern_load(k, &s->e->host->nest, tarn_payload_get(s->e->L, c->payload)->id, c->leaf, c->n);
-}
-
-bool site_open(rsite *s, uint32_t i, kern *k, bool (*fits)(const kern *k)) {
-  rkid *c = &s->kid[i];
-  uint32_t payload;
-  if (c->payload != TARN_NONE) return site_kid(s, i, k) && fits(k);
-  if (!s->e->host->graph) return false; /* in a proof the kids that are opened are given */
-  if (!kern_open(k, &s->e->host->nest, c->id, K_LEAVES, fits, &payload, &c->leaf, &c->n))
-    return false;
-  c->op = TARN_OP_NEST;
-  c->payload = payload;
-  return true;
-}
-
 typedef struct choice {
   rsite *s;
   kern *k;
@@ -81,65 +57,8 @@ static bool site_choose(rsite *s, uint32_t i, kern *k, double (*score)(const ker
   return kern_load(k, &s->e->host->nest, tarn_payload_get(s->e->L, x.payload)->id, c->leaf, c->n);
 }
 
-uint32_t site_mk(rsite *s, uint32_t op, uint32_t payload, const uint32_t *kid, uint32_t n) {
-  return s->e->host->nest.mk(s->e->host->nest.user, op, payload, kid, n);
-}
-uint32_t site_nth(rsite *s, uint32_t tuple, int64_t i) {
-  return site_mk(s, TARN_OP_NTH, tarn_payload_ints(s->e->L, 1, &i), &tuple, 1);
-}
-uint32_t site_concat(rsite *s, uint32_t axis, const uint32_t *part, uint32_t n) {
-  return site_mk(s, TARN_OP_CONCAT, tarn_payload_ints(s->e->L, 1, &(int64_t){axis}), part, n);
-}
-unsigned site_facts(const rsite *s, uint32_t id) { return s->e->host->facts(s->e->host->user, id); }
-bool site_const(const rsite *s, uint32_t id) { return s->e->host->is_const(s->e->host->user, id); }
-
-uint32_t site_fresh(const rsite *s, const kern *k, const kern *p) {
-  uint32_t fresh = 0;
-  for (uint32_t i = 0; i < p->nleaf; i++)
-    fresh += !site_const(s, p->leaf[i]) && leaf_at(k, p->leaf[i]) == TARN_NONE;
-  return fresh;
-}
-
-uint32_t leaf_at(const kern *k, uint32_t id) {
-  for (uint32_t i = 0; i < k->nleaf; i++)
-    if (k->leaf[i] == id) return i;
-  return TARN_NONE;
-}
-uint32_t slot_leaf(const kern *k, const rsite *s) { return leaf_at(k, s->kid[s->slot].id); }
-
-const tarn_read *slot_read(const kern *k, uint32_t slot, uint32_t *at) {
-  while (*at < k->nstage * K_READS) {
-    const kstage *s = &k->stage[*at / K_READS];
-    uint32_t r = (*at)++ % K_READS;
-    if (r < s->nb + s->ne && reads_slot(slot, &s->read[r])) return &s->read[r];
-  }
-  return NULL;
-}
-
-int64_t points(const int64_t *extent, uint32_t n) {
-  int64_t p = 1;
-  for (uint32_t i = 0; i < n; i++)
-    if (__builtin_mul_overflow(p, extent[i], &p)) return INT64_MAX;
-  return p;
-}
-
-bool feeds_reduction(const kern *k, uint32_t slot) {
-  for (uint32_t i = 0; i < k->nstage; i++)
-    for (uint32_t r = 0; k->stage[i].reducer != TARN_NONE && r < k->stage[i].nb; r++)
-      if (reads_slot(slot, &k->stage[i].read[r])) return true;
-  return false;
-}
-
 /* ---------------------------------------------------------------- epilogue */
 
-bool site_narrows(const rsite *s, uint32_t id, tarn_dtype from) {
-  const rhost *h = s->e->host;
-  const tarn_machines m = s->e->hw ? tarn_hw_machines(s->e->hw) : (tarn_machines){0};
-  tarn_dtype to = tarn_type_get(s->e->L, h->nest.type(h->nest.user, id))->dtype;
-  bool accelerated = false;
-  for (uint32_t i = 0; i < m.n; i++) accelerated |= !tarn_hw_traits_of(m.hw[i]).any_nest;
-  return accelerated && tarn_dtype_size(to) < tarn_dtype_size(from);
-}
 /* Sums of an accelerator that leave it as a narrower type: their readers may be other kernels. */
 static bool leaves_narrower(const rsite *s, const kern *p) {
   uint32_t red = p->stage[p->nstage - 1].reducer;

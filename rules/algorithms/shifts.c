@@ -549,17 +549,3 @@ static uint32_t build(rsite *s, bool halves) {
 }
 uint32_t build_shifts(rsite *s) { return build(s, false); }
 uint32_t build_shifts_halves(rsite *s) { return build(s, true); }
-
-/* ---------------------------------------------------------------- constants */
-
-/* A constant of floats that are integers times a scale, which only an epilogue or a map reads. */
-bool when_inline_integers(rsite *s) {
-  kern k, p;
-  if (!site_const(s, s->kid[s->slot].id) || !site_root(s, &k) || !site_kid(s, s->slot, &p))
-    return false;
-  uint32_t slot = slot_leaf(&k, s);
-  for (uint32_t i = 0; i < p.nleaf; i++)
-    if (tarn_dtype_is_float(kern_leaf_type(&p, i)->dtype)) return false;
-  return slot != TARN_NONE && !feeds_reduction(&k, slot) &&
-         tarn_dtype_is_float(kern_leaf_type(&k, slot)->dtype);
-}

@@ -10,41 +10,16 @@
 #include "rules/algorithms/build.h"
 #include <string.h>
 
-enum { OPERANDS = 4 };
-
 typedef struct taps {
   grid g;
   uint32_t n;
   kern k[1]; /* the first: all have one form, only reads differ */
   uint32_t hole[R_TAPS], nread;
-  uint32_t map[OPERANDS][R_TAPS], leaf[OPERANDS][R_TAPS]; /* by operand and tap; leaf: ids */
+  uint32_t map[K_TERM_OPERANDS][R_TAPS],
+      leaf[K_TERM_OPERANDS][R_TAPS]; /* by operand and tap; leaf: ids */
 } taps;
 
-static bool is_product(const kern *k) {
-  const kstage *s = &k->stage[0];
-  if (k->nstage != 1 || s->reducer == TARN_NONE || s->epi != TARN_NONE || s->nb > OPERANDS)
-    return false;
-  for (uint32_t r = 0; r < s->nb; r++)
-    if (s->read[r].stage) return false;
-  return tarn_reducer_get(k->L, s->reducer)->kind == TARN_RED_SUM;
-}
-
-static bool same_form(const kern *a, const kern *b) {
-  const kstage *x = &a->stage[0], *y = &b->stage[0];
-  return x->body == y->body && x->reducer == y->reducer && x->nb == y->nb && x->nown == y->nown &&
-         x->nred == y->nred && memcmp(x->own, y->own, x->nown * sizeof *x->own) == 0 &&
-         memcmp(x->red, y->red, x->nred * sizeof *x->red) == 0;
-}
-
 /* ---------------------------------------------------------------- the terms of a sum */
-
-static bool flatten(const tarn_lang *L, uint32_t f, uint32_t *term, uint32_t *n) {
-  const tarn_fx *x = tarn_fx_get(L, f);
-  if (x->op == TARN_FX_ADD) return flatten(L, x->kid[0], term, n) && flatten(L, x->kid[1], term, n);
-  if (*n == R_TAPS) return false;
-  term[(*n)++] = f;
-  return true;
-}
 
 /* Takes the terms that are products of one form, read through one map; the others go to rest. */
 static bool collect(rsite *s, const kern *k, const uint32_t *term, uint32_t n, taps *t,
@@ -57,7 +32,7 @@ static bool collect(rsite *s, const kern *k, const uint32_t *term, uint32_t n, t
     const tarn_read *r = x->op == TARN_FX_HOLE ? &st->read[x->hole] : NULL;
     kern p;
     bool fits = r && !r->stage && (map == TARN_NONE || map == r->map) &&
-                !site_const(s, k->leaf[r->src]) && site_open(s, r->src, &p, is_product) &&
+                !site_const(s, k->leaf[r->src]) && site_open(s, r->src, &p, is_sum_of_products) &&
                 (t->n == 0 || same_form(&t->k[0], &p));
     for (uint32_t j = 0; fits && j < t->n; j++)
       if (t->hole[j] == term[i]) return false; /* twice the same product */
@@ -176,7 +151,7 @@ uint32_t build_sum(rsite *s) {
   for (uint32_t i = w.n; i-- > 0;) {
     if (tarn_fx_get(k.L, w.id[i])->op != TARN_FX_ADD) continue;
     n = 0, t->n = 0, t->g.L = k.L;
-    if (!flatten(k.L, w.id[i], term, &n) || !collect(s, &k, term, n, t, rest, &nrest)) continue;
+    if (!sum_terms(k.L, w.id[i], term, &n) || !collect(s, &k, term, n, t, rest, &nrest)) continue;
     uint32_t map = st->read[tarn_fx_get(k.L, t->hole[0])->hole].map, d = merged(s, t);
     uint32_t leaf = d == TARN_NONE ? d : kern_leaf(&k, d);
     if (leaf == TARN_NONE) continue;
@@ -188,68 +163,4 @@ uint32_t build_sum(rsite *s) {
     return st->body == TARN_NONE ? TARN_NONE : kern_store(&k);
   }
   return TARN_NONE;
-}
-
-/* ---------------------------------------------------------------- sums of sums */
-
-/* Terms of the expression that are a product as it stands, each read once an element. */
-static uint32_t bare_products(rsite *s, const kern *k) {
-  uint32_t term[R_TAPS], n = 0, found = 0;
-  const kstage *st = &k->stage[0];
-  if (!flatten(k->L, st->body, term, &n)) return 0;
-  for (uint32_t i = 0; i < n; i++) {
-    const tarn_fx *x = tarn_fx_get(k->L, term[i]);
-    const tarn_read *r = x->op == TARN_FX_HOLE ? &st->read[x->hole] : NULL;
-    if (!r || r->stage || site_const(s, k->leaf[r->src]) ||
-        !(site_facts(s, k->leaf[r->src]) & R_HAS_RED))
-      continue;
-    found += tarn_map_invert(k->L, r->map, 0) != TARN_NONE;
-  }
-  return found;
-}
-
-/* The first two products that k reads are of one form and read a tensor each in its own place: the
- * terms may be those of a window. */
-static bool may_be_window(rsite *s, const kern *k) {
-  kern p[2];
-  uint32_t n = 0, payload, nkid;
-  const uint32_t *kid;
-  for (uint32_t i = 0; i < k->nleaf && n < 2; i++)
-    n += !site_const(s, k->leaf[i]) && kern_open(&p[n], &s->e->host->nest, k->leaf[i], OPERANDS,
-                                                 is_product, &payload, &kid, &nkid);
-  if (n < 2 || !same_form(&p[0], &p[1])) return false;
-  for (uint32_t j = 0; j < p[0].stage[0].nb; j++) {
-    const tarn_read *a = &p[0].stage[0].read[j], *b = &p[1].stage[0].read[j];
-    if (p[0].leaf[a->src] == p[1].leaf[b->src] && a->map != b->map) return true;
-  }
-  return false;
-}
-
-/* Where the sum of both reads more than a kernel may, only a window can still become one. */
-static bool sum_fits(rsite *s, const kern *k, const kern *p) {
-  uint32_t n = k->nleaf - 1;
-  for (uint32_t i = 0; i < p->nleaf; i++) n += leaf_at(k, p->leaf[i]) == TARN_NONE;
-  return n <= TARN_MAX_OPERANDS || may_be_window(s, p) || may_be_window(s, k);
-}
-
-/* A sum whose terms are products, as terms of the sum that alone reads it: then the longer one
- * takes its place. */
-bool when_inline_sum(rsite *s) {
-  kern k, p;
-  uint32_t term[R_TAPS], n = 0, read = TARN_NONE;
-  if ((site_facts(s, s->kid[s->slot].id) & R_SHARED) || !site_root(s, &k) ||
-      !site_kid(s, s->slot, &p))
-    return false;
-  if (tarn_fx_get(k.L, p.stage[0].body)->op != TARN_FX_ADD || !bare_products(s, &p)) return false;
-  uint32_t slot = slot_leaf(&k, s);
-  if (!flatten(k.L, k.stage[0].body, term, &n)) return false;
-  for (uint32_t i = 0; i < n; i++) {
-    const tarn_fx *x = tarn_fx_get(k.L, term[i]);
-    const tarn_read *r = x->op == TARN_FX_HOLE ? &k.stage[0].read[x->hole] : NULL;
-    if (!r || r->stage || r->src != slot) continue;
-    if (read != TARN_NONE) return false;
-    read = x->hole;
-  }
-  return read != TARN_NONE && tarn_map_invert(k.L, k.stage[0].read[read].map, 0) != TARN_NONE &&
-         bare_products(s, &k) + bare_products(s, &p) > 1 && sum_fits(s, &k, &p);
 }

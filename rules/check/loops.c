@@ -111,8 +111,10 @@ static void spread(building *b, tarn_imap *m, uint32_t *ix, int64_t *extent) {
   m->fill = number(b, 0);
   *ix = tarn_ix_div(b->g->L, *ix, step, m->dim), *extent = (*extent - 1 + at) / step + 1;
 }
-/* A tensor, and a map to it from the first n loops. TARN_NONE: it became too large. */
-static uint32_t a_read(building *b, uint32_t var, uint32_t n, bool body) {
+static uint32_t a_kernel(building *b, uint32_t type);
+/* A tensor, or what a kernel makes, and a map to it from the first n loops. TARN_NONE: it became
+ * too large. */
+static uint32_t read_some(building *b, uint32_t var, uint32_t n, bool body, bool kernel) {
   gen *g = b->g;
   tarn_lang *L = g->L;
   tarn_imap m = {.n = (uint8_t)n, .ns = (uint8_t)n, .fill = TARN_NONE};
@@ -148,7 +150,7 @@ static uint32_t a_read(building *b, uint32_t var, uint32_t n, bool body) {
   }
   memcpy(m.in, dim, sizeof m.in);
   uint32_t type = tarn_type_tensor(L, b->type, m.nin, m.nin, dim),
-           id = gen_leaf(g, type, asked(b, var, "is-const"));
+           id = kernel ? a_kernel(b, type) : gen_leaf(g, type, asked(b, var, "is-const"));
   if (id != TARN_NONE && asked(b, var, "nonneg-integers"))
     id = kern_of_tensor(b->k, id, TARN_NONE,
                         tarn_fx_op(L, TARN_FX_MAX, tarn_fx_hole(L, 0), number(b, 0), 0));
@@ -157,6 +159,30 @@ static uint32_t a_read(building *b, uint32_t var, uint32_t n, bool body) {
   uint32_t at =
       kern_add_read(b->st, body, (tarn_read){.src = child, .map = tarn_map_intern(L, &m)});
   return at == TARN_NONE ? at : tarn_fx_hole(L, at + !body);
+}
+static uint32_t a_read(building *b, uint32_t var, uint32_t n, bool body) {
+  return read_some(b, var, n, body, false);
+}
+/* A map of some tensors. */
+static uint32_t a_kernel(building *b, uint32_t type) {
+  gen *g = b->g;
+  const tarn_type *t = tarn_type_get(g->L, type);
+  kern *k = TARN_NEW(g->cx, kern);
+  building q = {.g = g, .r = b->r, .k = k, .st = &k->stage[0], .n = t->n, .type = b->type};
+  memcpy(q.dim, t->dim, t->n * sizeof *q.dim);
+  k->host = &g->host.nest, k->L = g->L, k->nstage = 1, k->out_ns = t->n;
+  *q.st = (kstage){
+      .nown = t->n, .reducer = TARN_NONE, .epi = TARN_NONE, .space = TARN_NONE, .out = true};
+  memcpy(q.st->own, t->dim, t->n * sizeof *q.st->own);
+  uint32_t f = a_read(&q, TARN_NONE, q.n, true);
+  if (f != TARN_NONE && draw(g, 2)) f = some_unary(g, f);
+  if (f != TARN_NONE && draw(g, 2)) {
+    uint32_t h = a_read(&q, TARN_NONE, q.n, true);
+    f = h == TARN_NONE ? h : tarn_fx_op(g->L, TARN_FX_ADD, f, h, 0);
+  }
+  if (f != TARN_NONE && draw(g, 2)) f = tarn_fx_op(g->L, TARN_FX_ADD, f, number(b, 3), 0);
+  q.st->body = f;
+  return f == TARN_NONE ? f : kern_store(k);
 }
 
 /* ---------------------------------------------------------------- expressions */
@@ -263,6 +289,7 @@ static uint32_t an_expression(building *b, const lx *x, uint32_t n, bool body) {
   uint32_t kid[3] = {0};
   rv v;
   if (x->kind == LX_ANY) return some_expression(b, x->var, n, body);
+  if (x->kind == LX_FOR) return read_some(b, TARN_NONE, n, body, true);
   if (x->kind == LX_FOLD) return tarn_fx_hole(L, 0);
   if (x->kind == LX_THEN) return some_step(b, x, n, body);
   if (x->kind == LX_NUMBER) {
@@ -401,9 +428,13 @@ static bool one_way(void *arg, renv *e) {
   g->right[0] = loops_builder.build(&site);
   return g->right[0] == TARN_NONE || g->right[0] == g->left[0];
 }
+static bool some_way(void *arg, renv *e) {
+  gen *g = arg;
+  tarn_r_choices(e, g->r, one_way, g);
+  return g->right[0] == TARN_NONE;
+}
 bool gen_loops(gen *g) {
   const rule *r = g->r;
-  const tarn_node *x;
   g->right[0] = TARN_NONE, g->nroot = 1;
   /* :each first: extents may follow from it */
   for (uint32_t i = 0; i < r->nwhere; i++) {
@@ -413,12 +444,6 @@ bool gen_loops(gen *g) {
   }
   if (!make_left(g)) return false;
   tarn_r_env_reset(&g->e, r);
-  x = tarn_term_get(g->L, g->left[0]);
-  if (x->op != TARN_OP_NEST || x->n > sizeof g->segs[0] / sizeof **g->segs) return false;
-  const rpat *p = r->lhs[0].pat;
-  g->e.payload[p->var] = x->payload, g->e.node[p->var] = g->left[0];
-  memcpy(g->segs[0], x->kid, x->n * sizeof *x->kid);
-  g->e.seg[0] = (rseg){g->segs[0], x->n};
-  tarn_r_choices(&g->e, r, one_way, g);
+  tarn_r_match_term(&g->e, r, 0, g->left[0], some_way, g);
   return g->right[0] != TARN_NONE;
 }

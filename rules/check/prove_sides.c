@@ -388,6 +388,11 @@ static lval side(lprover *p, const lx *x, const lenv *e, bool left) {
   case LX_THEN: kid = side(p, x->kid[0], e, left); return read_value(p, LA_THEN, x->var, e, &kid);
   case LX_AT: return elsewhere(p, x, e);
   case LX_FOR:
+    if (left) { /* a kernel that the nest reads: what it computes, at what the nest reads of it */
+      kid = side(p, x->kid[0], e, true);
+      if (x->name != TARN_NONE) p->named[x->name] = true, p->name[x->name] = kid;
+      return kid;
+    } /* fall through */
   case LX_STAGE:
   case LX_SHARED: return kernel(p, x, e);
   case LX_KEPT: return side(p, x->kid[0], e, left);

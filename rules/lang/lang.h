@@ -15,9 +15,9 @@
 
 /* One letter a kind, used in signatures: int, list of ints, scalar expression, function, map, nest,
  * shape, reducer, result type of a call, whole payload, class, segment, bool, name, expression over
- * loops, set of loops. */
+ * loops, set of loops, loops of a kernel that is read. */
 typedef struct rv {
-  char kind;   /* i l x f m n s r t p c g b y e o; 0: unbound */
+  char kind;   /* i l x f m n s r t p c g b y e o w; 0: unbound */
   uint32_t id; /* x f m n s r t p: interned id; c g: variable number */
   int64_t i;   /* i b */
   uint32_t n;  /* l */
@@ -73,6 +73,7 @@ typedef struct renv {
   uint32_t cls[R_CLASSES];
   rseg seg[R_SEGS];
   struct lmatch *loops;        /* of a rule over loops: the nest; loops.h */
+  bool shape;                  /* conditions whose answers may change are taken to hold */
   uint32_t payload[R_CLASSES]; /* payload of the k-th left NODE, in preorder, root after root */
   uint32_t node[R_CLASSES];    /* its class or term */
   uint32_t used;               /* of pool */
@@ -164,6 +165,12 @@ typedef struct rule {
   bool shipped;
   bool grows;    /* free: it may make its left side again without end */
   bool subsumes; /* the right side is as good for every use: it subsumes the root's node */
+  /* Of a rule with an inner kernel (loops.h). */
+  rx *subsumes_if;    /* NULL, or it is where this holds */
+  rx *along, *others; /* NULL, or: where the one holds, other kernels of which the other holds go
+                         the same way in one step */
+  bool first;         /* the first child of the nest for which conditions and guards hold */
+  bool wide;          /* the right side may read more tensors than a kernel can */
 } rule;
 
 typedef struct rphase {
@@ -266,6 +273,7 @@ typedef struct rfun {
 const rfun *rfun_find(const char *name, const char *kinds, bool *known);
 bool rx_eval(renv *e, const rx *x, rv *out);
 bool rv_equal(const rv *a, const rv *b);
+uint64_t rx_reads(const rx *x); /* what it may see change */
 
 /* Analyses of a saturation, in this order. */
 enum { RA_TYPE, RA_FACTS, RA_COUNT };

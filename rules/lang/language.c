@@ -52,9 +52,37 @@ static void set_grows(reader *rd, const tarn_sx *v) {
   if (!rd->r->grows && !tarn_sx_atom_is(v, "false"))
     tarn_sx_error(rd->cx, v, "expected true or false");
 }
+static rx *condition(reader *rd, const tarn_sx *v) {
+  if (rd->rs->theory) {
+    rx *c = reader_rx(rd, v);
+    c->kind = RX_FREE, c->type = 'b', c->free = rd->rs->theory->condition(rd->rs, rd->r, v);
+    return c;
+  }
+  rx *x = reader_expression(rd, v);
+  if (x->type != 'b') tarn_sx_error(rd->cx, v, "is no condition (kind '%c')", x->type);
+  return x;
+}
+/* Is it a rule over what a kernel computes that a nest reads? */
+static bool has_inner(const rule *r) { return r->loops && r->loops->inner; }
+static bool is_set(reader *rd, const tarn_sx *v) {
+  bool is = tarn_sx_atom_is(v, "true");
+  if (!has_inner(rd->r)) tarn_sx_error(rd->cx, v, "the left side reads no kernel");
+  if (!is && !tarn_sx_atom_is(v, "false")) tarn_sx_error(rd->cx, v, "expected true or false");
+  return is;
+}
+static void set_first(reader *rd, const tarn_sx *v) { rd->r->first = is_set(rd, v); }
+static void set_wide(reader *rd, const tarn_sx *v) { rd->r->wide = is_set(rd, v); }
+/* (:along (WHERE OTHERS)) */
+static void set_along(reader *rd, const tarn_sx *v) {
+  if (v->kind != TARN_SX_LIST || v->n != 2 || !has_inner(rd->r))
+    tarn_sx_error(rd->cx, v, "expected two conditions, in a rule whose left side reads a kernel");
+  rd->r->along = condition(rd, v->kid[0]), rd->r->others = condition(rd, v->kid[1]);
+}
 static void set_subsume(reader *rd, const tarn_sx *v) {
-  rd->r->subsumes = tarn_sx_atom_is(v, "true");
-  if (!rd->r->subsumes && !tarn_sx_atom_is(v, "false"))
+  rule *r = rd->r;
+  r->subsumes = tarn_sx_atom_is(v, "true");
+  if (v->kind == TARN_SX_LIST && has_inner(r)) r->subsumes_if = condition(rd, v);
+  else if (!r->subsumes && !tarn_sx_atom_is(v, "false"))
     tarn_sx_error(rd->cx, v, "expected true or false");
   if (rd->rs->theory && rd->r->lhs[0].pat->kind != RP_NODE)
     tarn_sx_error(rd->cx, v, "there is no node that could be subsumed");
@@ -91,16 +119,6 @@ static void bind_where(reader *rd, const tarn_sx *v, bool each) {
 }
 static void add_where(reader *rd, const tarn_sx *v) { bind_where(rd, v, false); }
 static void add_each(reader *rd, const tarn_sx *v) { bind_where(rd, v, true); }
-static rx *condition(reader *rd, const tarn_sx *v) {
-  if (rd->rs->theory) {
-    rx *c = reader_rx(rd, v);
-    c->kind = RX_FREE, c->type = 'b', c->free = rd->rs->theory->condition(rd->rs, rd->r, v);
-    return c;
-  }
-  rx *x = reader_expression(rd, v);
-  if (x->type != 'b') tarn_sx_error(rd->cx, v, "is no condition (kind '%c')", x->type);
-  return x;
-}
 static void add_condition(reader *rd, const tarn_sx *v) {
   rd->r->cond[rd->r->ncond++] = condition(rd, v);
 }
@@ -114,6 +132,7 @@ static const struct option {
   int when; /* before conditions, with them, after the right side */
 } options[] = {{":if", add_condition, 1},  {":where", add_where, 1},     {":each", add_each, 1},
                {":table", loops_table, 1}, {":subsume", set_subsume, 2}, {":when", add_guard, 1},
+               {":first", set_first, 2},   {":along", set_along, 2},     {":wide", set_wide, 2},
                {":class", set_class, 2},   {":bound", set_bound, 2},     {":demand", add_demand, 0},
                {":demand", set_demand, 2}, {":doc", set_doc, 2},         {":grows", set_grows, 2},
                {":open", set_open, 2}};
@@ -142,7 +161,7 @@ static void read_options(reader *rd, const tarn_sx *s, int when) {
           rd->rs->theory
               ? "expected :if, :when, :demand, :grows, :subsume or :doc"
               : "expected :if, :when, :where, :each, :table, :class, :bound, :demand, :subsume, "
-                ":open or :doc");
+                ":first, :along, :wide, :open or :doc");
   }
 }
 

@@ -80,6 +80,7 @@ typedef struct ltable { /* constants of a rule */
 
 typedef struct loops {
   bool anywhere; /* left: an expression wherever it stands */
+  bool inner;    /* which is what a kernel computes that the nest reads, (for (?*i) ?e) */
   lx *left, *right;
   uint32_t ntable;
   ltable *table;
@@ -98,10 +99,14 @@ typedef struct lmatch {
   uint32_t part, at; /* where that stands, and the expression */
   const lx *body;    /* what the pattern says of what is reduced */
   bool swapped;      /* its operands fit the other way round */
+  kern *inner;       /* of a rule with an inner kernel: a map that the nest reads, */
+  uint32_t slot;     /* as which child, */
+  uint32_t map;      /* and how, at the read that is at hand */
 } lmatch;
 /* The hole of what (then ?h E) takes E for, in what is reduced; in an epilogue it is hole 0. */
 enum { L_VALUE = K_READS };
 #define L_PART(stage, body) (2 * (stage) + !(body)) /* where an expression stands: rv.i */
+#define L_INNER             L_PART(K_STAGES, true)  /* in the inner kernel */
 const tarn_read *loops_read_of(const lmatch *m, int64_t part, uint32_t hole); /* NULL: a result */
 /* A walk of an expression variable; false: it has none, or is too large. */
 bool loops_walk(const renv *e, const rv *v, fxwalk *w);
@@ -133,9 +138,17 @@ bool loops_match(renv *e, const rule *r, r_choice_fn *fn, void *arg);
 void loops_ways(renv *e, const rule *r, r_choice_fn *fn, void *arg);
 /* The reduction in what a nest computes; NULL: none. */
 const lx *loops_fold(const lx *x);
-/* loops_anywhere.c, loops_make.c */
+/* Of a rule with an inner kernel: what the match holds at read `number` of the nest's stage or its
+ * epilogue; the variables for the inner kernel that it holds, false: it does not fit. */
+void loops_at_read(lmatch *m, uint32_t stage, bool body, uint32_t number);
+bool loops_bind_inner(renv *e, const rule *r);
+/* loops_anywhere.c, loops_inline.c, loops_make.c */
 extern const rbuild loops_builder;
 uint32_t loops_anywhere(rsite *s, const rule *r);
+uint32_t loops_replace_inner(rsite *s, const rule *r);
+/* The expression of map p where the stage reads its result through map; its operands become reads
+ * of the stage. TARN_NONE: there is no room, or no single map. */
+uint32_t loops_inlined(kern *k, kstage *s, bool body, const kern *p, uint32_t map);
 /* loops_make.c: a right side where the left one was matched, its reads added there; an operator
  * over kids, a number. TARN_NONE. */
 uint32_t loops_in_place(renv *e, const lx *x);

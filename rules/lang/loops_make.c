@@ -250,6 +250,9 @@ static uint32_t any(making *g, uint32_t var, const scope *s, place *p, uint32_t 
   uint32_t with[K_READS + 1];
   fxwalk w;
   if (v->id == TARN_NONE) return value;
+  if (v->i == L_INNER)
+    return p->k == &g->m->k ? loops_inlined(p->k, p->st, p->body, g->m->inner, g->m->map)
+                            : TARN_NONE;
   if (p->k == &g->m->k) return v->id; /* in place */
   if (!loops_walk(g->e, v, &w)) return TARN_NONE;
   for (uint32_t i = 0; i <= K_READS; i++) with[i] = TARN_NONE;
@@ -515,6 +518,7 @@ uint32_t loops_in_place(renv *e, const lx *x) {
 static uint32_t build(rsite *s) {
   const rule *r = s->e->rule;
   making g = {s, s->e, s->e->L, s->e->loops};
+  if (r->loops->inner) return loops_replace_inner(s, r);
   s->replaced = r->subsumes;
   return r->loops->anywhere ? loops_anywhere(s, r) : root(&g, r->loops->right);
 }

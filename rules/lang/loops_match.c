@@ -5,6 +5,7 @@
  * counts for which conditions and guards hold, so that a rule gives one right side for a nest. A
  * proof accepts any. */
 #include "rules/lang/loops.h"
+#include "rules/lang/site.h"
 #include <string.h>
 
 typedef struct matching {
@@ -18,6 +19,7 @@ typedef struct matching {
 /* ---------------------------------------------------------------- what expressions read */
 
 const tarn_read *loops_read_of(const lmatch *m, int64_t part, uint32_t hole) {
+  if (part == L_INNER) return &m->inner->stage[0].read[hole];
   const kstage *st = &m->k.stage[part / 2];
   if (part % 2 == 0) return hole == L_VALUE ? NULL : &st->read[hole];
   return hole == 0 ? NULL : &st->read[st->nb + hole - 1];
@@ -125,11 +127,13 @@ typedef struct lists { /* own loops, then those that are reduced */
   uint32_t from[3];
 } lists;
 
+static bool has_earlier(renv *e, const rule *r);
 static bool one_choice(void *arg, renv *e) {
   matching *m = arg;
   (void)e;
   if (m->e->host->graph) {
     if (!tarn_r_conditions(m->e, m->r, TARN_NONE) || !r_guards(m->e, m->r)) return true;
+    if (m->r->first && !m->e->shape && has_earlier(m->e, m->r)) return true;
     m->done = true;
   }
   m->stop = !m->fn(m->arg, m->e);
@@ -208,9 +212,25 @@ static bool match_lists(void *arg) {
 
 /* ---------------------------------------------------------------- nests */
 
+static bool load_nest(renv *e, kern *k, uint32_t node, const uint32_t *kid, uint32_t n) {
+  return kern_load(k, &e->host->nest, tarn_payload_get(e->L, e->payload[node])->id, kid, n);
+}
+/* Node 0, and node 1 among its children: (nest ?*a (nest ?*b) ?*c). */
+static bool load_both(renv *e, lmatch *m) {
+  const rseg *a = &e->seg[0], *b = &e->seg[1], *c = &e->seg[2];
+  uint32_t kid[R_KIDS];
+  if (a->n + 1 + c->n > R_KIDS) return false;
+  if (!m->inner) m->inner = TARN_NEW(tarn_lang_ctx(e->L), kern);
+  if (a->n) memcpy(kid, a->id, a->n * sizeof *kid);
+  kid[a->n] = e->node[1];
+  if (c->n) memcpy(kid + a->n + 1, c->id, c->n * sizeof *kid);
+  if (!load_nest(e, &m->k, 0, kid, a->n + 1 + c->n)) return false;
+  m->slot = leaf_at(&m->k, e->node[1]);
+  return m->slot != TARN_NONE && load_nest(e, m->inner, 1, b->id, b->n) && kern_is_map(m->inner);
+}
 static bool load(renv *e, lmatch *m) {
   const rseg *s = &e->seg[0];
-  return kern_load(&m->k, &e->host->nest, tarn_payload_get(e->L, e->payload[0])->id, s->id, s->n);
+  return e->rule->loops->inner ? load_both(e, m) : load_nest(e, &m->k, 0, s->id, s->n);
 }
 
 static bool match_reducer(renv *e, const lx *x, const kstage *st) {
@@ -329,9 +349,53 @@ static void match_anywhere(matching *m, const lx *x) {
   }
 }
 
+/* ---------------------------------------------------------------- kernels that a nest reads */
+
+void loops_at_read(lmatch *m, uint32_t stage, bool body, uint32_t number) {
+  const kstage *st = &m->k.stage[stage];
+  const tarn_read *r = &st->read[body ? number : st->nb + number];
+  m->part = L_PART(stage, body), m->at = tarn_fx_hole(m->k.L, number + !body);
+  m->map = r->map, m->type = kern_leaf_type(&m->k, m->slot)->dtype;
+  m->n = kern_dims(&m->k, st, body, m->dim);
+}
+bool loops_bind_inner(renv *e, const rule *r) {
+  lmatch *m = e->loops;
+  const lx *x = r->loops->left;
+  uint32_t at = 0;
+  if (!slot_read(&m->k, m->slot, &at)) return false;
+  const kstage *st = &m->k.stage[(at - 1) / K_READS];
+  uint32_t number = (at - 1) % K_READS;
+  bool body = number < st->nb;
+  loops_at_read(m, (at - 1) / K_READS, body, body ? number : number - st->nb);
+  e->attr[x->loop[0].var] = (rv){.kind = 'w'};
+  e->attr[x->kid[0]->var] = (rv){.kind = 'e', .id = m->inner->stage[0].body, .i = L_INNER};
+  if (x->name != TARN_NONE) e->attr[x->name] = (rv){.kind = 'e', .id = m->at, .i = m->part};
+  return true;
+}
+/* Would an earlier child be taken? */
+static bool has_earlier(renv *e, const rule *r) {
+  lmatch *m = e->loops;
+  uint32_t slot = m->slot, payload, n;
+  const uint32_t *kid;
+  kern was = *m->inner;
+  bool any = false;
+  for (m->slot = 0; m->slot < slot && !any; m->slot += !any)
+    any = kern_open(m->inner, &e->host->nest, m->k.leaf[m->slot], K_LEAVES, kern_is_map, &payload,
+                    &kid, &n) &&
+          loops_bind_inner(e, r) && tarn_r_conditions(e, r, TARN_NONE) && r_guards(e, r);
+  m->slot = slot, *m->inner = was;
+  loops_bind_inner(e, r);
+  return any;
+}
+static void match_inner(matching *m) {
+  m->e->loops->swapped = false;
+  if (loops_bind_inner(m->e, m->r)) whole(m);
+}
+
 static bool ways(renv *e, const rule *r, r_choice_fn *fn, void *arg) {
   matching m = {.e = e, .r = r, .fn = fn, .arg = arg};
-  if (r->loops->anywhere) match_anywhere(&m, r->loops->left);
+  if (r->loops->inner) match_inner(&m);
+  else if (r->loops->anywhere) match_anywhere(&m, r->loops->left);
   else match_nest(&m, r->loops->left);
   return m.stop;
 }

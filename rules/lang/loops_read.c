@@ -229,10 +229,11 @@ static lx *padded(reader *rd, const tarn_sx *s) {
   return x;
 }
 /* (= ?y (OP E…)) */
-static lx *named(reader *rd, const tarn_sx *s) {
+static lx *named(reader *rd, const tarn_sx *s, lx *(*read)(reader *rd, const tarn_sx *s)) {
   uint32_t name = s->n == 3 && any(s->kid[1]) ? reader_attribute(rd, s->kid[1], 'e') : TARN_NONE;
-  lx *x = name == TARN_NONE ? NULL : expression(rd, s->kid[2]);
-  if (!x || x->kind != LX_OP) tarn_sx_error(rd->cx, s, "expected (= ?y (OPERATOR EXPRESSION…))");
+  lx *x = name == TARN_NONE ? NULL : read(rd, s->kid[2]);
+  if (!x || (x->kind != LX_OP && x->kind != LX_FOR))
+    tarn_sx_error(rd->cx, s, "expected (= ?y (OPERATOR EXPRESSION…))");
   return x->name = name, x;
 }
 static lx *expression(reader *rd, const tarn_sx *s) {
@@ -245,7 +246,7 @@ static lx *expression(reader *rd, const tarn_sx *s) {
   if (tarn_sx_is(s, "sum") || tarn_sx_is(s, "fold")) return fold(rd, s);
   if (tarn_sx_is(s, "then")) return with_variable(rd, s, LX_THEN);
   if (tarn_sx_is(s, "cast")) return cast(rd, s);
-  if (rd->left && tarn_sx_is(s, "=")) return named(rd, s);
+  if (rd->left && tarn_sx_is(s, "=")) return named(rd, s, expression);
   if (rd->left) return operation(rd, s);
   if (tarn_sx_is(s, "at")) return at(rd, s);
   if (tarn_sx_is(s, "padded")) return padded(rd, s);
@@ -307,18 +308,42 @@ void loops_table(reader *rd, const tarn_sx *s) {
   l->table = all;
 }
 
-/* In the e-graph the left side is any nest. */
+/* (anywhere (for …)), (anywhere (= ?y (for …))): a kernel that the nest reads. */
+static bool has_inner(const tarn_sx *s) {
+  if (!tarn_sx_is(s, "anywhere") || s->n != 2) return false;
+  const tarn_sx *x = s->kid[1];
+  return tarn_sx_is(tarn_sx_is(x, "=") && x->n == 3 ? x->kid[2] : x, "for");
+}
+/* (for (?*i) ?e); its loops are none of the nest's. */
+static lx *inner_kernel(reader *rd, const tarn_sx *s) {
+  if (s->n != 3 || s->kid[1]->kind != TARN_SX_LIST || s->kid[1]->n != 1 ||
+      !row(s->kid[1]->kid[0]) || !any(s->kid[2]) || row(s->kid[2]))
+    tarn_sx_error(rd->cx, s, "expected (for (?*row) ?e), a kernel that the nest reads");
+  lx *x = new_lx(rd, LX_FOR, 1);
+  x->loop = TARN_ARRAY(rd->cx, lloop, 1), x->nloop = 1;
+  x->loop[0] = (lloop){.kind = LL_ROW, .var = reader_attribute(rd, s->kid[1]->kid[0], 'w')};
+  x->kid[0] = variable(rd, s->kid[2]);
+  return x;
+}
+static lx *anywhere(reader *rd, const tarn_sx *s) {
+  if (!rd->r->loops->inner) return expression(rd, s);
+  return tarn_sx_is(s, "=") ? named(rd, s, inner_kernel) : inner_kernel(rd, s);
+}
+
+/* In the e-graph the left side is any nest, or one that reads one. */
 void loops_left(reader *rd, const tarn_sx *s) {
-  static const char nest[] = "(nest ?%nest ?*%children)";
+  static const char one[] = "(nest ?%nest ?*%children)",
+                    two[] = "(nest ?%nest ?*%before (nest ?%kernel ?*%children) ?*%after)";
+  const char *nest = has_inner(s) ? two : one;
   rule *r = rd->r;
   loops *l = r->loops = TARN_NEW(rd->cx, loops);
   r->nlhs = 1;
   r->lhs = TARN_ARRAY(rd->cx, rroot, 1);
   const tarn_sx *any = tarn_sx_read(rd->cx, nest, strlen(nest), "nest")->kid[0];
   r->lhs[0] = (rroot){TARN_NONE, reader_pattern(rd, any)};
-  l->anywhere = tarn_sx_is(s, "anywhere");
+  l->anywhere = tarn_sx_is(s, "anywhere"), l->inner = has_inner(s);
   if (l->anywhere && s->n != 2) tarn_sx_error(rd->cx, s, "expected (anywhere EXPRESSION)");
-  l->left = l->anywhere ? expression(rd, s->kid[1]) : with_loops(rd, s, LX_FOR, 1);
+  l->left = l->anywhere ? anywhere(rd, s->kid[1]) : with_loops(rd, s, LX_FOR, 1);
 }
 
 void loops_right(reader *rd, const tarn_sx *s) {

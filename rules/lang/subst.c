@@ -48,6 +48,9 @@ static bool deferred(renv *e, const rpat *p) {
   return true;
 }
 
+/* Is it a question whose answer may change, and not asked now? */
+static bool left_open(const renv *e, const rx *x) { return e->shape && rx_reads(x); }
+
 bool tarn_r_conditions(renv *e, const rule *r, uint32_t skip) {
   rv v;
   for (uint32_t i = 0; i < r->nlhs; i++)
@@ -55,14 +58,15 @@ bool tarn_r_conditions(renv *e, const rule *r, uint32_t skip) {
   for (uint32_t i = 0; i < r->nwhere; i++)
     if (!r->where_each[i] && !rx_eval(e, r->where[i], &e->attr[r->where_var[i]])) return false;
   for (uint32_t i = 0; i < r->ncond; i++)
-    if (i != skip && (!rx_eval(e, r->cond[i], &v) || !v.i)) return false;
+    if (i != skip && !left_open(e, r->cond[i]) && (!rx_eval(e, r->cond[i], &v) || !v.i))
+      return false;
   return true;
 }
 
 bool r_guards(renv *e, const rule *r) {
   rv v;
   for (uint32_t i = 0; i < r->nguard; i++)
-    if (!rx_eval(e, r->guard[i], &v) || !v.i) return false;
+    if (!left_open(e, r->guard[i]) && (!rx_eval(e, r->guard[i], &v) || !v.i)) return false;
   return true;
 }
 

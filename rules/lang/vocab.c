@@ -380,15 +380,21 @@ static const rfun funs[] = {
 
 const rfun *rfun_find(const char *name, const char *kinds, bool *known) {
   *known = false;
-  const rfun *const tables[] = {
-      funs, rfun_fn_table, rfun_call_table, rfun_make_table, rfun_loops_table, rfun_units_table};
+  const rfun *const tables[] = {funs,
+                                rfun_fn_table,
+                                rfun_call_table,
+                                rfun_make_table,
+                                rfun_loops_table,
+                                rfun_units_table,
+                                rfun_fusion_table};
   const uint32_t counts[] = {(uint32_t)(sizeof funs / sizeof *funs),
                              rfun_fn_count,
                              rfun_call_count,
                              rfun_make_count,
                              rfun_loops_count,
-                             rfun_units_count};
-  for (int table = 0; table < 6; table++) {
+                             rfun_units_count,
+                             rfun_fusion_count};
+  for (int table = 0; table < 7; table++) {
     const rfun *f = tables[table];
     for (uint32_t i = 0; i < counts[table]; i++) {
       if (strcmp(f[i].name, name)) continue;
@@ -409,6 +415,12 @@ bool rv_equal(const rv *a, const rv *b) {
   case 'y': return strcmp(a->name, b->name) == 0;
   default: return a->id == b->id;
   }
+}
+
+uint64_t rx_reads(const rx *x) {
+  uint64_t bits = x->kind == RX_CALL ? x->fun->reads : 0;
+  for (uint32_t i = 0; i < x->n; i++) bits |= rx_reads(x->kid[i]);
+  return bits;
 }
 
 bool rx_eval(renv *e, const rx *x, rv *out) {

@@ -109,7 +109,10 @@ static void check(tarn_ctx *cx, void *arg) {
 static void check_shape(tarn_ctx *cx, void *arg) {
   (void)cx;
   guarded *c = arg;
-  c->holds = bind_match(c->x, c->m) && possible(&c->x->s->env, c->x->r);
+  renv *e = &c->x->s->env;
+  e->shape = c->x->asks;
+  c->holds = bind_match(c->x, c->m) && possible(e, c->x->r);
+  e->shape = false;
 }
 
 static bool fits(void *user, tarn_egraph *g, const tarn_eg_match *m) {
@@ -117,6 +120,7 @@ static bool fits(void *user, tarn_egraph *g, const tarn_eg_match *m) {
   tarn_saturation *s = c.x->s;
   (void)g;
   tarn_status st = tarn_protect(s->cx, check_shape, &c);
+  s->env.shape = false;
   if (st) s->failed = st;
   return c.holds && !st;
 }
@@ -279,16 +283,10 @@ static int apply(void *user, tarn_egraph *g, const tarn_eg_match *m, uint32_t *r
 
 /* ---------------------------------------------------------------- rule sets */
 
-static uint64_t reads_of(const rx *x) {
-  uint64_t bits = x->kind == RX_CALL ? x->fun->reads : 0;
-  for (uint32_t i = 0; i < x->n; i++) bits |= reads_of(x->kid[i]);
-  return bits;
-}
-
 static uint64_t rule_reads(const rule *r) {
   uint64_t bits = 0;
-  for (uint32_t i = 0; i < r->ncond; i++) bits |= reads_of(r->cond[i]);
-  for (uint32_t i = 0; i < r->nguard; i++) bits |= reads_of(r->guard[i]);
+  for (uint32_t i = 0; i < r->ncond; i++) bits |= rx_reads(r->cond[i]);
+  for (uint32_t i = 0; i < r->nguard; i++) bits |= rx_reads(r->guard[i]);
   return bits;
 }
 
@@ -304,13 +302,15 @@ static void compile_rule(tarn_saturation *s, const rule *r, uint32_t number) {
   for (uint32_t i = 0; i < r->nlhs; i++)
     lhs[i] = (tarn_eg_root){r->lhs[i].var, translate(s, r->lhs[i].pat, TARN_NONE)};
   const rbuild *b = builder_of(r);
-  tarn_eg_condition cond[2] = {{fits, x, rule_reads(r)}, {holds, x, b ? b->reads : 0}};
+  uint64_t reads = rule_reads(r), asks = reads & TARN_EG_READS_GRAPH;
+  tarn_eg_condition cond[2] = {{fits, x, asks ? 0 : reads}, {holds, x, b ? b->reads | asks : 0}};
+  x->asks = asks != 0;
   tarn_eg_rule e = {.name = r->name,
                     .id = number,
                     .lhs = lhs,
                     .n_lhs = r->nlhs,
                     .conditions = cond,
-                    .n_conditions = b && b->when ? 2 : 1,
+                    .n_conditions = asks || (b && b->when) ? 2 : 1,
                     .apply = apply,
                     .user = x};
   if (tarn_eg_rules_add(s->rules, &e) == TARN_NONE) refused(s->cx, r, s->rules);

@@ -52,6 +52,7 @@ typedef struct engine_rule {
   const rule *r;
   uint32_t number;
   bool left_out;
+  bool asks; /* conditions read the graph: what depends on types alone is looked at before */
 } engine_rule;
 const facts *sat_facts(const tarn_saturation *s, uint32_t cls);
 uint32_t sat_uniform(void *user, uint32_t cls); /* of the saturation, as rhost.uniform */
