@@ -179,10 +179,9 @@ static bool given_by_price(const tarn_solver *s, const tarn_ksig *k, solved *e) 
   e->cost.least = e->cost.seconds;
   return true;
 }
-/* Stages of an unshared nest follow one another on one unit. */
-static void make_serial(tarn_stage_sched *st) {
-  for (uint32_t l = 0; l < st->nlevel; l++)
-    if (st->level[l].kind == TARN_PARALLEL) st->level[l].kind = TARN_SERIAL;
+static void make_serial(tarn_level *level, uint32_t n) {
+  for (uint32_t l = 0; l < n; l++)
+    if (level[l].kind == TARN_PARALLEL) level[l].kind = TARN_SERIAL;
 }
 /* least: of a single stage, the seconds of the best by the analytic price. */
 static void schedule_stage(tarn_solver *s, const tarn_ksig *k, uint32_t i, const int64_t *even,
@@ -196,12 +195,26 @@ static void schedule_stage(tarn_solver *s, const tarn_ksig *k, uint32_t i, const
                     .want = 1};
   if (sc->nstage > 1) {
     sc->stage[i] = one_of_several(s, &q, k->strict);
-    if (!sc->nshared) make_serial(&sc->stage[i]);
+    if (!sc->nshared) /* stages of an unshared nest follow one another on one unit */
+      make_serial(sc->stage[i].level, sc->stage[i].nlevel);
     return;
   }
   if (s->top > 1) q.want = s->top < TARN_RANKED ? s->top : TARN_RANKED;
   search_stage(s, &q, k->strict);
   sc->stage[i] = *ranked(s, k, &q, least);
+}
+/* Work that several threads share takes at most as many times as long on one: where it is less than
+ * to wait for them, one does it. */
+static void on_one_thread(tarn_solver *s, const tarn_ksig *k, tarn_schedule *sc, solved *e) {
+  tarn_cost one;
+  bool parallel = e->cost.parallel > 1 && e->cost.seconds < e->cost.overhead_seconds * 2;
+  if (!parallel) return;
+  make_serial(sc->shared, sc->nshared);
+  for (uint32_t i = 0; i < sc->nstage; i++) make_serial(sc->stage[i].level, sc->stage[i].nlevel);
+  loop_cost(s->L, s->hw, k, sc, s->threads, s->weights_cached, &one);
+  if (!(one.seconds < e->cost.seconds)) return;
+  e->sched = kept(s, sc);
+  e->cost = one;
 }
 static void solve(tarn_solver *s, const tarn_ksig *k, const int64_t *even, solved *e) {
   double least = 0;
@@ -210,7 +223,8 @@ static void solve(tarn_solver *s, const tarn_ksig *k, const int64_t *even, solve
   for (uint32_t i = 0; i < sc.nstage; i++) schedule_stage(s, k, i, even, &sc, &least);
   e->sched = kept(s, &sc);
   loop_cost(s->L, s->hw, k, e->sched, s->threads, s->weights_cached, &e->cost);
-  e->cost.least = least > 0 ? least : e->cost.seconds;
+  on_one_thread(s, k, &sc, e);
+  e->cost.least = tarn_fmin(e->cost.seconds, least > 0 ? least : INFINITY);
 }
 
 /* ---- every schedule ---- */

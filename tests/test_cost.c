@@ -52,6 +52,22 @@ static tarn_cost best_cost(const tarn_hw *hw, const tarn_ksig *k, uint32_t threa
   tarn_solve(tarn_solver_new(L, hw, threads), k, &c);
   return c;
 }
+/* Where threads wait longer for one another than one of them computes, one computes all. */
+TEST(small_kernels_have_one_thread) {
+  UNUSED;
+  static const int64_t sizes[] = {3, 8, 40, 300};
+  const tarn_hw *hw = shipped("riscv64");
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    int64_t n = sizes[i];
+    tarn_ksig k = product_of(n, n, n, false);
+    tarn_cost four = best_cost(hw, &k, 4);
+    tarn_cost one = best_cost(hw, &k, 1);
+    ck_assert_msg(four.seconds <= 1.05 * one.seconds, "%lld: %g s on four threads, %g s on one",
+                  (long long)n, four.seconds, one.seconds);
+    ck_assert_msg((four.parallel > 1) == (n >= 40), "%lld: %g threads", (long long)n,
+                  four.parallel);
+  }
+}
 /* Weights that L1 does not hold come from main memory or, if cached, from the cache
  * before it: by each unit what it needs, and not again what the caches do not hold anyway. */
 static tarn_cost cost_near(const tarn_hw *hw, const tarn_ksig *k, uint32_t parallel, bool near) {
@@ -302,6 +318,7 @@ int main(void) {
   tcase_set_timeout(t, 60);
   tcase_add_test(t, parallel_units);
   tcase_add_test(t, parts_of_threads);
+  tcase_add_test(t, small_kernels_have_one_thread);
   tcase_add_test(t, weights_from_afar);
   tcase_add_test(t, rows_from_main_memory);
   tcase_add_test(t, rows_of_a_block);

@@ -307,7 +307,12 @@ static tarn_compile_options at_size(tarn_lang *L, const made *m, int64_t rows, i
   text[0] = tarn_format(cx, "%s=%lld", m->c->name, (long long)size);
   text[1] = tarn_format(cx, "N=%lld", (long long)rows);
   o.shapes = (tarn_texts){rows ? 2 : 1, text};
-  o.hw = tarn_hw_load(L, "x86-64-v3");
+  /* a kernel costs as much to begin on one thread as on several: they are chosen alike at all sizes
+   */
+  tarn_hw *hw = tarn_copy(cx, tarn_hw_load(L, "x86-64-v3"), sizeof *hw);
+  hw->launch += hw->barrier;
+  hw->barrier = 0;
+  o.hw = hw;
   return o;
 }
 static tarn_kprog *compile_at(made *m, int64_t rows, int64_t size) {
