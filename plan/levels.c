@@ -93,8 +93,8 @@ tarn_plan_tile tarn_plan_tile_of(const tarn_plan_list *list) {
     if (l->kind == TARN_VECTOR && l->red) t.red_lanes = (uint32_t)l->trips;
     if (!l->inside || l->kind == TARN_VECTOR || l->kind == TARN_TEAM) continue;
     if (l->kind == TARN_DOT && !l->red) continue; /* an instruction's rows and columns */
-    if (!l->red) t.slots *= l->trips;
-    else if (l->kind == TARN_UNROLL) t.chains *= l->trips;
+    if (l->red) t.chains *= l->kind == TARN_UNROLL ? l->trips : 1;
+    else if (__builtin_mul_overflow(t.slots, l->trips, &t.slots)) t.slots = INT64_MAX;
     t.in_memory |= !l->red && l->kind == TARN_SERIAL && l->trips > 1;
   }
   return t;

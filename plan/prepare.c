@@ -173,8 +173,12 @@ static void prepare_types(tarn_plan_nest *N, tarn_plan_stage *st) {
 }
 
 /* Accumulators: how many, of how many lanes, and whether loops walk them. */
+#define MOST_SUMS (INT64_C(1) << 24) /* of a tile */
 static void prepare_tile(const tarn_plan_nest *N, tarn_plan_stage *st, const tarn_plan_list *list) {
   tarn_plan_tile t = tarn_plan_tile_of(list);
+  if (t.slots > MOST_SUMS)
+    tarn_raise(N->cx, TARN_BAD_INPUT, "schedule: a tile of %lld elements, more than %lld",
+               (long long)t.slots, (long long)MOST_SUMS);
   st->slots = t.slots * (st->unit ? st->nreg[2] : 1);
   st->red_lanes = t.red_lanes;
   st->in_memory = t.in_memory;
