@@ -108,16 +108,21 @@ static void add_unit(comp_offload *f, uint32_t kernel) {
   f->nunit++;
 }
 /* ---------------------------------------------------------------- the host's */
+/* Of a program for several sizes nobody tried the orders of its buffers. */
+static double seconds_there(tarn_solver *s, const tarn_kernel *k) {
+  tarn_cost cost;
+  if (k->there < INFINITY || k->unfit) return k->there;
+  tarn_solve(s, k->sig, &cost);
+  return cost.seconds;
+}
 static const char *why_left(const comp_offload *f, tarn_solver *s, const tarn_kernel *k) {
   tarn_ctx *cx = tarn_lang_ctx(f->c->L);
-  tarn_cost cost;
   if (k->kind != TARN_K_NEST || !k->sig) return "it is no loop nest";
-  tarn_solve(s, k->sig, &cost);
-  if (!isfinite(cost.seconds))
-    return f->c->target->refuses(f->c->L, f->hw, k->unfit ? k->unfit : k->sig);
-  const char *how = cost.seconds > k->price ? "faster on the host"
-                                            : "together with its neighbours faster on the host";
-  return tarn_format(cx, "%s: %.4g us against %.4g us", how, 1e6 * k->price, 1e6 * cost.seconds);
+  double there = seconds_there(s, k);
+  if (!isfinite(there)) return f->c->target->refuses(f->c->L, f->hw, k->unfit ? k->unfit : k->sig);
+  const char *how = there > k->price ? "faster on the host"
+                                     : "together with its neighbours and copies faster on the host";
+  return tarn_format(cx, "%s: %.4g us against %.4g us", how, 1e6 * k->price, 1e6 * there);
 }
 void comp_refuse_host(const tarn_compiled *c) {
   const tarn_kprog *p = c->kernels;

@@ -30,6 +30,7 @@ typedef struct kgroup {
   uint32_t gathered;       /* its class */
   bool walked;             /* an operand of a product of two variables */
   uint32_t summed;         /* dims that products with constants sum along */
+  bool single;             /* a product with a vector of constants writes it: in one column */
   uint32_t nlayout, first; /* first: AND/OR class of layout 0 */
   tarn_layout layout[KG_MAX_LAYOUTS];
   uint32_t part_of[KG_MAX_LAYOUTS]; /* the concatenation this layout lies in, or TARN_NONE: group *
@@ -99,6 +100,12 @@ typedef struct kmachine {
   uint32_t threads;
 } kmachine;
 
+/* The kernels of an accelerator that compute a class from the same buffers, in whatever order. */
+typedef struct ktried {
+  double seconds;       /* the least; INFINITY: none can be */
+  const tarn_ksig *sig; /* then: of which least is missing */
+  uint32_t near;        /* how little */
+} ktried;
 /* By AND/OR class; NULL: no kernels run on the host of a GPU. readers: candidates on the host. */
 typedef struct ksides {
   uint8_t *made, *read;
@@ -126,11 +133,11 @@ typedef struct kgraph {
   tarn_map *numbers;              /* small matrices as they lie: by term and layout */
   TARN_VEC(tarn_term) const_term; /* per kclass: of a constant class, TARN_NONE until asked */
   tarn_map *pick;                 /* e-class -> 1 + chosen e-node */
-  tarn_map *whole_of;    /* AND/OR class of a part -> that of the concatenation it lies in */
-  tarn_map *part_copies; /* AND/OR classes of copied parts, by what and where */
-  const char **label;    /* per AND/OR class: the model's nodes, see knames.c; NULL: none */
-  tarn_nodes *nodes;     /* the same, as numbers of origins */
-  tarn_map *unfit; /* kclass -> a kernel of it (tarn_ksig) that a unit computes, but for room */
+  tarn_map *whole_of;     /* AND/OR class of a part -> that of the concatenation it lies in */
+  tarn_map *part_copies;  /* AND/OR classes of copied parts, by what and where */
+  const char **label;     /* per AND/OR class: the model's nodes, see knames.c; NULL: none */
+  tarn_nodes *nodes;      /* the same, as numbers of origins */
+  tarn_map *tried;        /* kg_work_of() -> ktried */
   struct kways *by_group; /* see kways.c; NULL before it is asked for */
   TARN_VEC(tarn_ways) ways;
   TARN_VEC(tarn_unmeasured) unmeasured;
@@ -245,6 +252,8 @@ void kg_signature(kgraph *k, const kcand *c, tarn_ksig *sig);
 double kg_price(const kgraph *k, const tarn_ksig *sig, const tarn_schedule *s,
                 const tarn_cost *cost);
 bool kg_price_cand(kgraph *k, kcand *c); /* of a nest; false: the machine cannot run it */
+/* The same for candidates that compute the same class from the same buffers, in whatever order. */
+uint64_t kg_work_of(const kgraph *k, const kcand *c);
 /* kcall.c: calls of kernels written by hand. */
 const tarn_written *kg_written(const kgraph *k, const tarn_eg_node *e); /* NULL: it is none */
 void kg_call(kgraph *k, uint32_t kc, uint32_t node, const tarn_eg_node *e, const koperand *op);

@@ -373,6 +373,7 @@ static void prefer(kgraph *k, uint32_t c, const tarn_eg_node *e, bool seed) {
   kgroup *out = &k->group.p[k->cls.p[c].group];
   uint32_t to_rep = k->cls.p[c].to_rep;
   if (seed && weights) like_inner(out, image(k, to_rep, largest(weights & own, dim)));
+  out->single |= seed && weights && product && !largest(weights & own, dim);
   for (uint32_t i = 0; i < (uint32_t)f->nops + f->nepi; i++) {
     if (s->read[i].stage) continue;
     kview v[KG_MAX_VIEWS];
@@ -463,6 +464,26 @@ static void add_blocked(kgraph *k, kgroup *g, uint32_t inner) {
   if (innermost && !(several && t->dim[last] % block)) add_order_of(k, g, inner, last, block);
 }
 
+/* The only column of a product in an entry of its own: some dim of one element is blocked. */
+static void add_single(kgraph *k, kgroup *g) {
+  const tarn_type *t = tarn_type_get(k->L, g->type);
+  int64_t block = entry_elements(k, t->dtype);
+  for (uint32_t d = t->n; d-- > 0 && block > 1;)
+    if (t->dim[d] == 1) {
+      add_order_of(k, g, 0, d, block);
+      return;
+    }
+}
+/* What nobody likes in an order of its own, and is no whole number of entries one after another,
+ * may have the last dim in blocks. */
+static void like_whole_entries(kgraph *k, kgroup *g) {
+  const tarn_type *t = tarn_type_get(k->L, g->type);
+  int64_t block = entry_elements(k, t->dtype);
+  if (g->ninner || block < 2 || tarn_type_count(t) % block == 0) return;
+  for (uint32_t d = t->n; d-- > 0 && !g->ninner;)
+    if (t->dim[d] > 1) like_inner(g, 1u << d);
+}
+
 /* The parts of a concatenation like what the whole likes, and the other way round. */
 static void concat_preferences(kgraph *k) {
   for (uint32_t i = 0; i < k->cls.n; i++) {
@@ -543,6 +564,7 @@ void kg_layouts(kgraph *k) {
     kgroup *g = &k->group.p[i];
     const tarn_type *t = tarn_type_get(k->L, g->type);
     if (!g->produced || g->constant || t->tuple) continue;
+    like_whole_entries(k, g);
     for (uint32_t x = 0; x < g->ninner; x++) {
       uint8_t order[TARN_MAX_DIMS];
       uint32_t at = 0;
@@ -557,6 +579,7 @@ void kg_layouts(kgraph *k) {
     tarn_layout row = tarn_layout_row_major(t->n, t->dim);
     if (!g->nlayout || !g->input) add_layout(k, g, &row);
     for (uint32_t x = 0; x < g->ninner; x++) add_blocked(k, g, g->inner[x]);
+    if (g->single) add_single(k, g);
   }
   kg_concat_room(k);
   kg_concat_parts(k);

@@ -151,9 +151,10 @@ static const uint32_t *operand_buffers(build *b, const kcand *c, const tarn_pack
   }
   return in;
 }
-static const tarn_ksig *unfit_of(const kgraph *k, const kcand *c) {
-  const uint64_t *at = tarn_map_get(k->unfit, c->kcls);
-  return at ? (const tarn_ksig *)(uintptr_t)*at : NULL;
+/* As a kernel of the accelerator. */
+static ktried tried(const kgraph *k, const kcand *c) {
+  const uint64_t *at = tarn_map_get(k->tried, kg_work_of(k, c));
+  return at ? *(const ktried *)(uintptr_t)*at : (ktried){.seconds = INFINITY};
 }
 /* The solver need not know kernels of a family. */
 static const tarn_ksig *kept(const build *b, const tarn_ksig *sig) {
@@ -188,7 +189,8 @@ static void emit_nest(build *b, uint32_t ag, const kcand *c) {
                    .sched = s,
                    .sig = priced,
                    .chosen = chosen,
-                   .unfit = unfit_of(k, c),
+                   .there = tried(k, c).seconds,
+                   .unfit = tried(k, c).sig,
                    .copy = c->copy,
                    .price = predicted,
                    .flops = tarn_ksig_flops(k->L, k->now.hw, priced),
@@ -427,7 +429,7 @@ tarn_extraction *tarn_extract_choose(const tarn_kgraph_input *in, const tarn_kgr
                 .layouts = tarn_intern_new(cx),
                 .whole_of = tarn_map_new(cx),
                 .part_copies = tarn_map_new(cx),
-                .unfit = tarn_map_new(cx),
+                .tried = tarn_map_new(cx),
                 .pick = tarn_map_new(cx)};
   *r = (tarn_kgraph_report){0};
   kg_machines(k);

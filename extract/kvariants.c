@@ -44,12 +44,31 @@ double kg_price(const kgraph *k, const tarn_ksig *sig, const tarn_schedule *s,
   const tarn_price *p = m->price;
   return (p->kernel ? p->kernel : p->seconds)(p->user, k->L, m->hw, sig, s, m->threads, cost);
 }
-static void note_unfit(kgraph *k, const kcand *c, const tarn_ksig *sig) {
-  bool fresh;
+/* How little is missing: room, or something that another order of the buffers may mend, or not. */
+static uint32_t nearness(kgraph *k, const tarn_ksig *sig) {
   tarn_unit_plan p;
-  if (tarn_hw_traits_of(k->now.hw).any_nest || tarn_map_get(k->unfit, c->kcls)) return;
-  if (!tarn_unit_match(k->L, k->now.hw, sig, &p, NULL)) return;
-  *tarn_map_at(k->unfit, c->kcls, &fresh) = (uint64_t)(uintptr_t)tarn_copy(k->cx, sig, sizeof *sig);
+  if (tarn_unit_match(k->L, k->now.hw, sig, &p, NULL)) return TARN_UNIT_CANNOT + 1;
+  return p.reason;
+}
+uint64_t kg_work_of(const kgraph *k, const kcand *c) {
+  uint64_t from = 0;
+  for (uint32_t j = 0; j < c->nchild; j++)
+    if (c->child[j] != TARN_NONE) from += tarn_hash_mix(kg_group_of(k, c->child[j]), 1);
+  return tarn_hash_mix(from, c->kcls);
+}
+static void note_tried(kgraph *k, const kcand *c, const tarn_ksig *sig, double seconds) {
+  bool fresh;
+  if (tarn_hw_traits_of(k->now.hw).any_nest) return;
+  uint64_t *at = tarn_map_at(k->tried, kg_work_of(k, c), &fresh);
+  if (fresh) *at = (uint64_t)(uintptr_t)TARN_NEW(k->cx, ktried);
+  ktried *t = (ktried *)(uintptr_t)*at;
+  if (fresh) t->seconds = INFINITY;
+  t->seconds = tarn_fmin(t->seconds, seconds);
+  if (t->seconds < INFINITY || t->near >= TARN_UNIT_CANNOT) return;
+  uint32_t near = nearness(k, sig);
+  if (t->sig && near <= t->near) return;
+  t->sig = tarn_copy(k->cx, sig, sizeof *sig);
+  t->near = near;
 }
 bool kg_price_cand(kgraph *k, kcand *c) {
   tarn_ksig sig;
@@ -58,10 +77,11 @@ bool kg_price_cand(kgraph *k, kcand *c) {
   if (kg_replays(k)) return kg_family_price(k, &sig, c);
   const tarn_schedule *s = tarn_solve(k->now.solver, &sig, &cost);
   if (s) c->price = kg_price(k, &sig, s, &cost);
-  else note_unfit(k, c, &sig);
+  note_tried(k, c, &sig, s ? c->price : INFINITY);
   return s != NULL;
 }
 
+/* ---- one nest over buffers ---- */
 /* ---- one nest over buffers ---- */
 /* The AND/OR class that operand j is read from. */
 static uint32_t from_group(kgraph *k, const kreading *r, uint32_t j) {

@@ -190,8 +190,11 @@ typedef struct tarn_kernel {
    * (`sched` is what packing made of it); or NULL. */
   const tarn_ksig *sig;
   const tarn_schedule *chosen;
-  const tarn_ksig
-      *unfit; /* the same as a kernel of an accelerator that has no room for it; or NULL */
+  /* The same from the same buffers as one kernel of the accelerator: seconds, of the best one and
+   * the best order of the buffers; where none can be, INFINITY, and the one of which least is
+   * missing. NULL: nobody tried. */
+  double there;
+  const tarn_ksig *unfit;
   const struct tarn_plan *plan; /* K_NEST, once it is planned (plan.h); else NULL */
   tarn_term
       term; /* K_OPAQUE: the operator over inputs that stand for the buffers; else TARN_NONE */

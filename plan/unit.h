@@ -100,6 +100,14 @@ typedef enum tarn_unit_way {
   TARN_UNIT_WHOLE       /* one instruction computes the kernel */
 } tarn_unit_way;
 
+/* What kind of reason there is against a kernel, the weightiest of all ways that were tried. */
+typedef enum tarn_unit_reason {
+  TARN_UNIT_NO_WAY,       /* no way of the machine is one to compute it */
+  TARN_UNIT_RESULT_LIES,  /* its result does not lie in entries; in another order it may */
+  TARN_UNIT_OPERAND_LIES, /* the result does, an operand does not */
+  TARN_UNIT_CANNOT        /* the machine lacks something */
+} tarn_unit_reason;
+
 typedef struct tarn_unit_plan {
   tarn_lang *L;
   const tarn_hw *hw;
@@ -125,9 +133,11 @@ typedef struct tarn_unit_plan {
   uint32_t nloop;          /* over tiles, outermost first */
   tarn_unit_loop loop[TARN_MAX_LEVELS];
   tarn_plan_code code; /* the loop program, once the schedule is settled: tarn_unit_make() */
+  tarn_unit_reason reason;
 } tarn_unit_plan;
 
-/* How the machine computes the kernel. False: it cannot; *why: the reason, in words. */
+/* How the machine computes the kernel. False: it cannot; *why: the reason, in words, and p->reason
+ * its kind. */
 TARN_API bool tarn_unit_match(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
                               tarn_unit_plan *p, const char **why);
 

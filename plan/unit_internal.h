@@ -8,14 +8,17 @@ typedef struct unit_match {
   tarn_lang *L;
   tarn_ctx *cx;
   tarn_unit_plan *p;
-  const char *why; /* the first reason against the kernel */
-  uint32_t epi;    /* what is made of the sums, hole 0; TARN_NONE: they are the result */
-  uint32_t first;  /* the read that is hole 1; the others follow */
-  uint32_t twice;  /* an expression that the epilogue adds several times; or TARN_NONE */
-  uint32_t copy;   /* tensor: what it was; TARN_NONE: it has not been computed yet */
+  const char *why; /* the first reason against the kernel of the weightiest kind */
+  tarn_unit_reason reason;
+  uint32_t epi;   /* what is made of the sums, hole 0; TARN_NONE: they are the result */
+  uint32_t first; /* the read that is hole 1; the others follow */
+  uint32_t twice; /* an expression that the epilogue adds several times; or TARN_NONE */
+  uint32_t copy;  /* tensor: what it was; TARN_NONE: it has not been computed yet */
 } unit_match;
-/* Notes the reason; returns false. */
+/* Note a reason (TARN_UNIT_CANNOT, OPERAND_LIES, NO_WAY); return false. */
 bool unit_no(unit_match *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+bool unit_lies(unit_match *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+bool unit_else(unit_match *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 uint32_t unit_memory(const tarn_hw *hw, const char *name); /* TARN_NONE: none */
 const tarn_imap *unit_map(const unit_match *m, uint32_t read);

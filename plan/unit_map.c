@@ -121,5 +121,5 @@ bool unit_map_kernel(unit_match *m) {
   if (tarn_fx_get(m->L, f->body)->op == TARN_FX_HOLE) return unit_no(m, "it only moves data");
   for (uint32_t read = 0; read < f->nops; read++)
     if (begins_with(m, f, read)) return true;
-  return unit_no(m, "nothing brings an operand to the vector unit");
+  return unit_else(m, "nothing brings an operand to the vector unit");
 }

@@ -9,10 +9,37 @@
 #include <stdarg.h>
 #include <string.h>
 
+static void because(unit_match *m, tarn_unit_reason reason, const char *fmt, va_list ap) {
+  if (m->why && m->reason >= reason) return;
+  m->why = tarn_vformat(m->cx, fmt, ap);
+  m->reason = reason;
+}
 bool unit_no(unit_match *m, const char *fmt, ...) {
   va_list ap;
   va_start(ap, fmt);
-  if (!m->why) m->why = tarn_vformat(m->cx, fmt, ap);
+  because(m, TARN_UNIT_CANNOT, fmt, ap);
+  va_end(ap);
+  return false;
+}
+bool unit_lies(unit_match *m, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  because(m, TARN_UNIT_OPERAND_LIES, fmt, ap);
+  va_end(ap);
+  return false;
+}
+static bool __attribute__((format(printf, 2, 3)))
+unit_result_lies(unit_match *m, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  because(m, TARN_UNIT_RESULT_LIES, fmt, ap);
+  va_end(ap);
+  return false;
+}
+bool unit_else(unit_match *m, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  because(m, TARN_UNIT_NO_WAY, fmt, ap);
   va_end(ap);
   return false;
 }
@@ -65,7 +92,7 @@ bool unit_rows(unit_match *m, tarn_unit_tensor *t) {
   for (uint32_t i = 0; i < t->n; i++)
     for (uint32_t k = 0; k < t->at[i].n; k++) {
       if (t->at[i].dim[k] != p->rows) continue;
-      if (t->at[i].by[k] != 1) return unit_no(m, "rows of a unit that are no neighbours");
+      if (t->at[i].by[k] != 1) return unit_lies(m, "rows of a unit that are no neighbours");
       c = t->at[i];
       c.rows = p->rows;
       t->n--;
@@ -123,14 +150,14 @@ bool unit_coords(unit_match *m, tarn_unit_tensor *t, const tarn_imap *map) {
   uint32_t done = 0;
   int64_t block = 0;
   if (map->nin != 1 || !unit_affine(m, t, map->e[0], &block))
-    return unit_no(m, "an operand is read by a division");
+    return unit_lies(m, "an operand is read by a division");
   const tarn_ix *e = tarn_ix_get(m->L, map->e[0]);
   for (uint32_t g = 0; g < map->nguard; g++)
     if (tarn_ix_dims(m->L, map->guard[g].e) >> t->along[1] & 1)
-      return unit_no(m, "padding along the elements of an entry");
+      return unit_lies(m, "padding along the elements of an entry");
   if (e->c % t->lanes[1])
-    return unit_no(m, "an operand that begins within an entry of %lld elements",
-                   (long long)t->lanes[1]);
+    return unit_lies(m, "an operand that begins within an entry of %lld elements",
+                     (long long)t->lanes[1]);
   t->base = e->c / t->lanes[1];
   for (uint32_t round = 0; round < p->n; round++) { /* by ascending steps */
     uint32_t next = TARN_NONE;
@@ -140,8 +167,8 @@ bool unit_coords(unit_match *m, tarn_unit_tensor *t, const tarn_imap *map) {
       if (!coef || done >> d & 1) continue;
       int64_t step = unit_step(m, t, coef, d, block);
       if (step < 0)
-        return unit_no(m, "a step of %lld elements along d%u, no entries of %lld", (long long)coef,
-                       d, (long long)t->lanes[1]);
+        return unit_lies(m, "a step of %lld elements along d%u, no entries of %lld",
+                         (long long)coef, d, (long long)t->lanes[1]);
       if (step < least) {
         least = step;
         next = d;
@@ -157,7 +184,7 @@ bool unit_coords(unit_match *m, tarn_unit_tensor *t, const tarn_imap *map) {
   if (!guards_kept(m, t, map)) return false;
   if (!padded_safely(m, t)) return unit_no(m, "a sum of floats that is no whole number of units");
   return unit_ends_inside(m, t) ||
-         unit_no(m, "the last entry of an operand is not all in its memory");
+         unit_lies(m, "the last entry of an operand is not all in its memory");
 }
 /* A constant's coordinates: each dim that it depends on. */
 void unit_packed(unit_match *m, tarn_unit_tensor *t, const tarn_imap *map) {
@@ -206,21 +233,26 @@ static bool result_lane(const unit_match *m, uint32_t d, int64_t lanes) {
 /* The dims along the unit's columns and sum. */
 static bool choose_dims(unit_match *m, uint32_t rows) {
   tarn_unit_plan *p = m->p;
+  bool alone = false, shared = false;
   p->rows = p->columns = p->sum = TARN_NONE;
   for (uint32_t d = 0; d < p->nacc; d++) {
     bool r = depends(m, rows, d), c = depends(m, 1 - rows, d);
-    if (c && !r && result_lane(m, d, p->form.n)) p->columns = d;
+    alone |= c && !r;
+    shared |= c && r;
+    if (((c && !r) || p->extent[d] == 1) && result_lane(m, d, p->form.n)) p->columns = d;
     if (r && !c && (p->rows == TARN_NONE || p->extent[d] > p->extent[p->rows])) p->rows = d;
   }
   for (uint32_t d = p->nacc; d < p->n; d++)
     if (depends(m, rows, d) && depends(m, 1 - rows, d) &&
         tarn_ix_coef(m->L, unit_map(m, rows)->e[0], d) == 1)
       p->sum = d;
+  if (p->columns == TARN_NONE && shared && !alone)
+    return unit_no(m, "no dim of the result is the weights' alone, so rows share no columns");
   if (p->columns == TARN_NONE)
-    return unit_no(m, "no dim of the result lies in entries of %lld elements",
-                   (long long)p->form.n);
+    return unit_result_lies(m, "no dim of the result lies in entries of %lld elements",
+                            (long long)p->form.n);
   if (p->sum == TARN_NONE)
-    return unit_no(m, "no dim of the sum lies in entries of %lld elements", (long long)p->form.k);
+    return unit_lies(m, "no dim of the sum lies in entries of %lld elements", (long long)p->form.k);
   for (uint32_t d = 0; d < p->n; d++) p->unit[d] = 1;
   p->unit[p->columns] = p->form.n;
   p->unit[p->sum] = p->form.k;
@@ -297,7 +329,6 @@ static bool factor(unit_match *m, tarn_unit_what what, uint32_t read, uint32_t w
     unit_packed(m, t, unit_map(m, read));
     return true;
   }
-  if (what == TARN_UNIT_COLUMNS) return unit_no(m, "both operands of the product are variable");
   if (!unit_coords(m, t, unit_map(m, read))) return false;
   if (p->form.m > 1) choose_rows(m, t, 1 - read);
   return unit_rows(m, t);
@@ -323,8 +354,8 @@ static bool result_lies_well(unit_match *m, int64_t lanes) {
   const tarn_layout *o = &m->p->k->out[0];
   for (uint32_t d = 0; d < m->p->nacc; d++)
     if ((d != m->p->columns || o->block) && m->p->extent[d] > 1 && o->stride[d] % lanes)
-      return unit_no(m, "the result's d%u has a step of %lld elements, no entries of %lld", d,
-                     (long long)o->stride[d], (long long)lanes);
+      return unit_result_lies(m, "the result's d%u has a step of %lld elements, no entries of %lld",
+                              d, (long long)o->stride[d], (long long)lanes);
   return true;
 }
 bool unit_sums(unit_match *m) {
@@ -377,7 +408,7 @@ bool unit_lane(unit_match *m, uint32_t read) {
   for (uint32_t d = 0; d < p->nacc && map->nin == 1; d++)
     if (tarn_ix_coef(m->L, map->e[0], d) == 1 && result_lane(m, d, p->form.n)) p->columns = d;
   if (p->columns == TARN_NONE)
-    return unit_no(m, "no dim lies in entries of %lld elements", (long long)p->form.n);
+    return unit_result_lies(m, "no dim lies in entries of %lld elements", (long long)p->form.n);
   for (uint32_t d = 0; d < p->n; d++) p->unit[d] = d == p->columns ? p->form.n : 1;
   for (uint32_t d = 0; d < p->n; d++) p->dim[d] = tarn_ceildiv(p->extent[d], p->unit[d]);
   return true;
@@ -403,6 +434,11 @@ bool unit_loaded(unit_match *m, uint32_t i, uint32_t read) {
   return unit_sums(m);
 }
 /* ---------------------------------------------------------------- the kernel */
+/* The operand along the unit's columns is a constant. */
+static bool weights(unit_match *m, uint32_t rows) {
+  if (is_constant(m, 1 - rows)) return true;
+  return !is_constant(m, rows) && unit_no(m, "both operands of the product are variable");
+}
 static bool by_product(unit_match *m, uint32_t i, uint32_t rows) {
   tarn_unit_plan *p = m->p;
   p->ntensor = p->nstep = 0;
@@ -422,11 +458,13 @@ static bool find(unit_match *m) {
   m->epi = f->epi;
   m->first = f->nops;
   if (f->red == TARN_NONE) return unit_map_kernel(m);
+  if (p->n == p->nacc && tarn_fx_get(m->L, f->body)->op == TARN_FX_MUL)
+    return unit_no(m, "a product of which nothing is summed");
   if (f->nops != 2) return unit_reduction(m);
   for (uint32_t i = 0; i < p->hw->nintrin; i++)
     for (uint32_t rows = 0; rows < 2; rows++)
-      if (multiplies(m, i, rows) && by_product(m, i, rows)) return true;
-  return unit_no(m, "no unit multiplies these types");
+      if (multiplies(m, i, rows) && weights(m, rows) && by_product(m, i, rows)) return true;
+  return unit_else(m, "no unit multiplies these types");
 }
 bool tarn_unit_match(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, tarn_unit_plan *p,
                      const char **why) {
@@ -438,5 +476,6 @@ bool tarn_unit_match(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, tarn_u
   memcpy(p->extent, d.dim, sizeof d.dim);
   bool ok = find(&m);
   if (why) *why = ok ? NULL : m.why;
+  p->reason = m.reason;
   return ok;
 }

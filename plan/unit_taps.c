@@ -95,7 +95,7 @@ static bool by_windows(unit_match *m, uint32_t red) {
                    tarn_dtype_name(type));
   for (uint32_t i = 0; i < hw->nintrin; i++)
     if (joins(m, i, red) && hw->intrin[i].op[0].dtype == type && by_window(m, i)) return true;
-  return unit_no(m, "nothing brings windows of %s to the vector unit", tarn_dtype_name(type));
+  return unit_else(m, "nothing brings windows of %s to the vector unit", tarn_dtype_name(type));
 }
 
 /* A reduction of one operand: as it is, or widened to the type of the accumulators. */
@@ -114,5 +114,5 @@ bool unit_reduction(unit_match *m) {
   for (uint32_t i = 0; i < p->hw->nintrin; i++)
     if (unit_loads(m, i, 0) && p->hw->intrin[i].op[2].dtype == type && by_fold(m, i, f->red))
       return true;
-  return unit_no(m, "no unit loads its operand");
+  return unit_else(m, "no unit loads its operand");
 }

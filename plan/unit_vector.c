@@ -218,7 +218,7 @@ bool unit_beside_sums(unit_match *m, tarn_unit_tensor *t) {
   bool fixed = p->k->in_const[p->stage->read[t->read].src];
   int64_t block = 0;
   if (map->nin != 1 || map->nguard || !unit_affine(m, t, map->e[0], &block))
-    return unit_no(m, "an operand is read by a division");
+    return unit_lies(m, "an operand is read by a division");
   t->vector = fixed;
   for (uint32_t i = 0; i < t->n; i++) {
     if (!t->at[i].n) continue;
@@ -226,17 +226,23 @@ bool unit_beside_sums(unit_match *m, tarn_unit_tensor *t) {
     int64_t coef = tarn_ix_coef(m->L, map->e[0], d);
     int64_t step = fixed ? coef != 0 : unit_step(m, t, coef, d, block);
     if (step < 0 || (fixed && coef && d != p->columns))
-      return unit_no(m, "an operand that does not lie in entries of %lld elements",
-                     (long long)t->lanes[1]);
+      return unit_lies(m, "an operand that does not lie in entries of %lld elements",
+                       (long long)t->lanes[1]);
     t->at[i].step = step;
   }
   if (fixed) return true;
   int64_t c = tarn_ix_get(m->L, map->e[0])->c;
   if (c % t->lanes[1] || tarn_ix_coef(m->L, map->e[0], p->columns) != 1)
-    return unit_no(m, "an operand that begins within an entry");
+    return unit_lies(m, "an operand that begins within an entry");
   t->base = c / t->lanes[1];
   return unit_ends_inside(m, t) ||
-         unit_no(m, "the last entry of an operand is not all in its memory");
+         unit_lies(m, "the last entry of an operand is not all in its memory");
+}
+static void same_everywhere(tarn_unit_tensor *t, const tarn_fx *number) {
+  t->vector = true;
+  t->constant = number->ivalue;
+  t->real = number->value;
+  for (uint32_t i = 0; i < t->n; i++) t->at[i].step = 0;
 }
 /* e as what transfer i makes of sums that are there and of what it brings. */
 static uint32_t by_transfer(unit_match *m, uint32_t e, uint32_t i) {
@@ -249,9 +255,11 @@ static uint32_t by_transfer(unit_match *m, uint32_t e, uint32_t i) {
   if (x->nop != 2 || (body = unit_meaning(m, t->intrinsic, true)) == TARN_NONE) return TARN_NONE;
   if (!unify(m->L, body, e, bind) || bind[0] == TARN_NONE || bind[1] == TARN_NONE) return TARN_NONE;
   const tarn_fx *from = tarn_fx_get(m->L, bind[0]);
-  if (from->op != TARN_FX_HOLE || !from->hole) return TARN_NONE;
-  uint32_t read = m->first + from->hole - 1u;
-  if (p->stage->read[read].stage || p->k->in_type[p->stage->read[read].src] != x->op[0].dtype)
+  bool number = from->op == TARN_FX_CONST && from->dtype == x->op[0].dtype;
+  if (!number && (from->op != TARN_FX_HOLE || !from->hole)) return TARN_NONE;
+  uint32_t read = number ? TARN_NONE : m->first + from->hole - 1u;
+  if (!number &&
+      (p->stage->read[read].stage || p->k->in_type[p->stage->read[read].src] != x->op[0].dtype))
     return TARN_NONE;
   if (value(m, bind[1]) != p->sums) return TARN_NONE;
   tarn_unit_tensor *onto = unit_tensor(m, TARN_UNIT_ONTO, read, sums_memory(m));
@@ -261,7 +269,8 @@ static uint32_t by_transfer(unit_match *m, uint32_t e, uint32_t i) {
   onto->along[1] = p->columns;
   onto->n = p->tensor[p->sums].n;
   memcpy(onto->at, p->tensor[p->sums].at, sizeof onto->at);
-  if (onto->lanes[1] != p->form.n || !unit_beside_sums(m, onto)) return TARN_NONE;
+  if (number) same_everywhere(onto, from);
+  if (onto->lanes[1] != p->form.n || (!number && !unit_beside_sums(m, onto))) return TARN_NONE;
   return add_step(m, t->intrinsic, p->sums, number_of(m, onto), 0) ? p->sums : TARN_NONE;
 }
 /* Its operands either way round. */
@@ -397,14 +406,14 @@ static bool leaves(unit_match *m, uint32_t transfer, uint32_t epi) {
   if (t->to != p->hw->nmem - 1 || from != sums_memory(m)) return false;
   if (t->intrinsic == TARN_NONE) {
     if (p->k->out_type[0] != sums_type(m))
-      return unit_no(m, "sums cannot leave as %s", tarn_dtype_name(p->k->out_type[0]));
+      return unit_else(m, "sums cannot leave as %s", tarn_dtype_name(p->k->out_type[0]));
     bind[0] = epi;
   } else {
     uint32_t body = unit_meaning(m, t->intrinsic, false);
     if (body == TARN_NONE || !unify(m->L, body, epi, bind) || bind[0] == TARN_NONE ||
         !immediate_of(m, transfer, bind))
-      return unit_no(m, "results of type %s do not leave as they are",
-                     tarn_dtype_name(p->k->out_type[0]));
+      return unit_else(m, "results of type %s do not leave as they are",
+                       tarn_dtype_name(p->k->out_type[0]));
   }
   p->store = t->intrinsic;
   uint32_t at = value(m, bind[0]);
@@ -428,5 +437,5 @@ bool unit_epilogue(unit_match *m) {
     if (leaves(m, i, epi)) return true;
     *m->p = before;
   }
-  return unit_no(m, "nothing brings results of the vector unit to main memory");
+  return unit_else(m, "nothing brings results of the vector unit to main memory");
 }

@@ -140,7 +140,7 @@ static bool part_by_part(unit_match *m, tarn_unit_tensor *t, uint32_t read, tarn
     int64_t bytes = by * p->unit[d] * (int64_t)tarn_dtype_size(type);
     if (!by) continue;
     if (bytes % entry)
-      return unit_no(m, "parts of operand %u are no whole number of entries", read);
+      return unit_lies(m, "parts of operand %u are no whole number of entries", read);
     if (t->n == TARN_UNIT_COORDS - 1) return unit_no(m, "an operand has too many dims");
     t->at[t->n++] =
         (tarn_coordinate){.n = 1, .dim = {d}, .by = {1}, .step = bytes / entry, .rows = TARN_NONE};
@@ -155,7 +155,7 @@ static bool operand(unit_match *m, tarn_unit_what what, uint32_t read, const tar
   tarn_unit_tensor *t = unit_tensor(m, what, read, memory);
   int64_t entry = p->hw->mem[memory].entry;
   if (tarn_hw_operand_bytes(o) % entry)
-    return unit_no(m, "operand %s is no whole number of entries", o->name);
+    return unit_lies(m, "operand %s is no whole number of entries", o->name);
   t->lanes[1] = entry / (int64_t)tarn_dtype_size(o->dtype);
   bool read_here = what == TARN_UNIT_ROWS;
   bool constant = read_here && p->k->in_const[p->stage->read[read].src];
@@ -183,7 +183,8 @@ static bool leaves(unit_match *m) {
     p->result = p->ntensor - 1;
     return true;
   }
-  return unit_no(m, "nothing brings results of %s to main memory", p->hw->intrin[p->product].name);
+  return unit_else(m, "nothing brings results of %s to main memory",
+                   p->hw->intrin[p->product].name);
 }
 /* as[r]: which read of the kernel the meaning's read r is; operand numbers of the meaning's reads;
  * what the meaning has of each dim. */
