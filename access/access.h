@@ -114,6 +114,17 @@ TARN_API bool tarn_fx_uses(const tarn_lang *L, uint32_t f, uint32_t hole);
 /* Result dtype given the holes' dtypes; false and a message when it does not type. */
 TARN_API bool tarn_fx_type(tarn_lang *L, uint32_t f, const tarn_dtype *holes, uint32_t n,
                            tarn_dtype *out);
+/* The distinct nodes of f, from the left, each after its operands, and where these are; false: more
+ * than `most`, which is below 2^16. */
+typedef struct tarn_fxkids {
+  uint16_t at[3];
+} tarn_fxkids;
+TARN_API bool tarn_fx_postorder(const tarn_lang *L, uint32_t f, uint32_t most, uint32_t *id,
+                                tarn_fxkids *kid, uint32_t *n);
+/* The types of all of these (tarn_dtype); of what does not type, TARN_FX_UNTYPED. */
+enum { TARN_FX_UNTYPED = 255 };
+TARN_API void tarn_fx_types(const tarn_lang *L, const uint32_t *id, const tarn_fxkids *kid,
+                            uint32_t n, const tarn_dtype *holes, uint32_t nhole, uint8_t *type);
 TARN_API uint32_t tarn_fx_size(const tarn_lang *L,
                                uint32_t f); /* distinct operators, for pricing */
 

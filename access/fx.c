@@ -259,6 +259,35 @@ uint32_t tarn_fx_reachable(const tarn_lang *L, uint32_t f, const uint32_t **ids)
   return w->order.n;
 }
 
+typedef struct postorder {
+  const tarn_lang *L;
+  uint32_t most, n, *id;
+  tarn_fxkids *kid;
+} postorder;
+/* A path is no longer than there are nodes, so what is too large is not followed to its end. */
+static bool visit(postorder *p, uint32_t f, uint32_t depth) {
+  fxitem *it = item_of(p->L, f);
+  uint32_t arity = infos[it->x.op].arity;
+  if (it->mark == p->L->work->epoch) return true;
+  if (depth == p->most) return false;
+  for (uint32_t i = 0; i < arity; i++)
+    if (!visit(p, it->x.kid[i], depth + 1)) return false;
+  if (p->n == p->most) return false;
+  for (uint32_t i = 0; i < arity; i++)
+    p->kid[p->n].at[i] = (uint16_t)item_of(p->L, it->x.kid[i])->slot;
+  it->mark = p->L->work->epoch, it->slot = p->n;
+  p->id[p->n++] = f;
+  return true;
+}
+bool tarn_fx_postorder(const tarn_lang *L, uint32_t f, uint32_t most, uint32_t *id,
+                       tarn_fxkids *kid, uint32_t *n) {
+  postorder p = {L, most, 0, id, kid};
+  L->work->epoch++;
+  bool all = visit(&p, f, 0);
+  *n = p.n;
+  return all;
+}
+
 /* Rebuilding x over new kids; it may fold now. */
 uint32_t tarn_fx_rebuild(tarn_lang *L, const tarn_fx *x, const uint32_t *kid) {
   if (x->op == TARN_FX_CAST) return tarn_fx_cast(L, x->dtype, kid[0]);
@@ -284,30 +313,50 @@ uint32_t tarn_fx_subst(tarn_lang *L, uint32_t f, const uint32_t *with, uint32_t 
 }
 
 /* ---------------------------------------------------------------- typing */
+/* Of one node over operands of these types; false and a message when it does not type. */
+static bool type_node(const tarn_lang *L, const tarn_fx *x, const tarn_dtype *in,
+                      const tarn_dtype *holes, uint32_t n, tarn_dtype *out) {
+  const char *fault = NULL;
+  *out = x->dtype;
+  if (x->op == TARN_FX_HOLE && x->hole >= n) {
+    tarn_set_message(L->cx, "scalar expression: $%u, but there are %u values", x->hole, n);
+    return false;
+  }
+  if (x->op == TARN_FX_HOLE) *out = holes[x->hole];
+  else if (infos[x->op].gives != TARN_FXG_LEAF && x->op != TARN_FX_CAST)
+    fault = tarn_fx_optype(x->op, in, out);
+  if (fault)
+    tarn_set_message(L->cx, "scalar expression: %s of %s: %s", infos[x->op].text,
+                     tarn_dtype_name(in[0]), fault);
+  return !fault;
+}
 /* Types of what a walk collected into w->type; false and a message when something does not type. */
 static bool type_walk(const tarn_lang *L, fxwork *w, const tarn_dtype *holes, uint32_t n) {
   w->type.n = 0;
   for (uint32_t i = 0; i < w->order.n; i++) {
     const tarn_fx *x = tarn_fx_get(L, w->order.p[i]);
-    tarn_dtype in[3], out = x->dtype;
-    const char *fault = NULL;
+    tarn_dtype in[3], out;
     for (uint32_t k = 0; k < infos[x->op].arity; k++)
       in[k] = (tarn_dtype)w->type.p[item_of(L, x->kid[k])->slot];
-    if (x->op == TARN_FX_HOLE && x->hole >= n) {
-      tarn_set_message(L->cx, "scalar expression: $%u, but there are %u values", x->hole, n);
-      return false;
-    }
-    if (x->op == TARN_FX_HOLE) out = holes[x->hole];
-    else if (infos[x->op].gives != TARN_FXG_LEAF && x->op != TARN_FX_CAST)
-      fault = tarn_fx_optype(x->op, in, &out);
-    if (fault) {
-      tarn_set_message(L->cx, "scalar expression: %s of %s: %s", infos[x->op].text,
-                       tarn_dtype_name(in[0]), fault);
-      return false;
-    }
+    if (!type_node(L, x, in, holes, n, &out)) return false;
     w->type.p[w->type.n++] = (uint8_t)out;
   }
   return true;
+}
+
+void tarn_fx_types(const tarn_lang *L, const uint32_t *id, const tarn_fxkids *kid, uint32_t n,
+                   const tarn_dtype *holes, uint32_t nhole, uint8_t *type) {
+  for (uint32_t i = 0; i < n; i++) {
+    const tarn_fx *x = tarn_fx_get(L, id[i]);
+    tarn_dtype in[3], out;
+    bool typed = true;
+    for (uint32_t k = 0; k < infos[x->op].arity; k++) {
+      typed &= type[kid[i].at[k]] != TARN_FX_UNTYPED;
+      in[k] = (tarn_dtype)type[kid[i].at[k]];
+    }
+    type[i] = TARN_FX_UNTYPED;
+    if (typed && type_node(L, x, in, holes, nhole, &out)) type[i] = (uint8_t)out;
+  }
 }
 
 bool tarn_fx_type(tarn_lang *L, uint32_t f, const tarn_dtype *holes, uint32_t n, tarn_dtype *out) {

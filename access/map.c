@@ -487,7 +487,7 @@ uint32_t tarn_map_intern(tarn_lang *L, const tarn_imap *in) { return intern(L, i
 uint32_t tarn_map_intern_derived(tarn_lang *L, const tarn_imap *in) { return intern(L, in, true); }
 
 /* ------------------------------------------------------------------ identity and composition */
-uint32_t tarn_map_identity(tarn_lang *L, uint32_t type) {
+static uint32_t identity(tarn_lang *L, uint32_t type) {
   const tarn_type *t = tarn_type_get(L, type);
   tarn_imap m = {.ns = t->ns, .n = t->n, .nin = t->n, .fill = TARN_NONE};
   for (uint32_t i = 0; i < t->n; i++) {
@@ -495,6 +495,16 @@ uint32_t tarn_map_identity(tarn_lang *L, uint32_t type) {
     m.e[i] = tarn_ix_var(L, i, t->dim);
   }
   return tarn_map_make(L, &m, 0, NULL);
+}
+
+uint32_t tarn_map_identity(tarn_lang *L, uint32_t type) {
+  bool fresh;
+  if (!L->identity) L->identity = tarn_map_new(L->cx);
+  const uint64_t *known = tarn_map_get(L->identity, type);
+  if (known) return (uint32_t)*known;
+  uint32_t id = identity(L, type);
+  *tarn_map_at(L->identity, type, &fresh) = id;
+  return id;
 }
 
 bool tarn_map_is_identity(const tarn_lang *L, uint32_t id) {

@@ -136,7 +136,7 @@ static uint32_t finish(inverter *v, uint32_t in_ns) {
   return tarn_map_make(v->L, &r, 0, NULL);
 }
 
-uint32_t tarn_map_invert(tarn_lang *L, uint32_t id, uint32_t in_ns) {
+static uint32_t invert(tarn_lang *L, uint32_t id, uint32_t in_ns) {
   inverter v = {.L = L, .m = tarn_imap_get(L, id)};
   const tarn_imap *m = v.m;
   int64_t elements = count(m->n, m->dim);
@@ -160,4 +160,14 @@ uint32_t tarn_map_invert(tarn_lang *L, uint32_t id, uint32_t in_ns) {
   return cancels(L, inv, id) || cancels(L, id, inv)
              ? inv
              : TARN_NONE; /* one side is enough: the counts agree */
+}
+
+uint32_t tarn_map_invert(tarn_lang *L, uint32_t id, uint32_t in_ns) {
+  bool fresh;
+  if (!L->inverted) L->inverted = tarn_map_new(L->cx);
+  uint64_t key = (uint64_t)id << 32 | in_ns, *known = tarn_map_get(L->inverted, key);
+  if (known) return (uint32_t)*known;
+  uint32_t inv = invert(L, id, in_ns);
+  *tarn_map_at(L->inverted, key, &fresh) = inv;
+  return inv;
 }

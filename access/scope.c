@@ -39,6 +39,8 @@ static void take(tarn_lang *to, const tarn_lang *from) {
   to->label = from->label;
   to->normal = from->normal;
   to->composed = from->composed;
+  to->inverted = from->inverted;
+  to->identity = from->identity;
   to->walk = from->walk;
   to->scope = from->scope;
   memcpy(&to->key, &from->key, sizeof to->key);

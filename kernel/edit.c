@@ -4,20 +4,8 @@
 
 /* ---------------------------------------------------------------- expressions */
 
-static bool walk(const tarn_lang *L, uint32_t f, fxwalk *w) {
-  for (uint32_t i = 0; i < w->n; i++)
-    if (w->id[i] == f) return true;
-  const tarn_fx *x = tarn_fx_get(L, f);
-  for (uint32_t i = 0; i < tarn_fx_arity(x->op); i++)
-    if (!walk(L, x->kid[i], w)) return false;
-  if (w->n == K_FX) return false;
-  w->id[w->n++] = f;
-  return true;
-}
-
 bool fx_walk(const tarn_lang *L, uint32_t f, fxwalk *w) {
-  w->n = 0;
-  return walk(L, f, w);
+  return tarn_fx_postorder(L, f, K_FX, w->id, w->kid, &w->n);
 }
 
 uint32_t fx_replace(tarn_lang *L, uint32_t f, const uint32_t *node, const uint32_t *with,
@@ -28,9 +16,7 @@ uint32_t fx_replace(tarn_lang *L, uint32_t f, const uint32_t *node, const uint32
   for (uint32_t i = 0; i < w.n; i++) {
     tarn_fx x = *tarn_fx_get(L, w.id[i]);
     uint32_t kid[3] = {0};
-    for (uint32_t a = 0; a < tarn_fx_arity(x.op); a++)
-      for (uint32_t j = 0; j < i; j++)
-        if (w.id[j] == x.kid[a]) kid[a] = now[j];
+    for (uint32_t a = 0; a < tarn_fx_arity(x.op); a++) kid[a] = now[w.kid[i].at[a]];
     now[i] = tarn_fx_arity(x.op) ? tarn_fx_rebuild(L, &x, kid) : w.id[i];
     for (uint32_t j = 0; j < n; j++)
       if (w.id[i] == node[j]) now[i] = with[j];

@@ -115,6 +115,7 @@ bool kern_beside(kern *k, kern *p, uint32_t n);
  * false: more than K_FX. */
 typedef struct fxwalk {
   uint32_t n, id[K_FX];
+  tarn_fxkids kid[K_FX]; /* where the operands are */
 } fxwalk;
 bool fx_walk(const tarn_lang *L, uint32_t f, fxwalk *w);
 /* op over kids, as the node x was */

@@ -40,12 +40,6 @@ static void add_all(reads *r, const reads *x) {
   }
 }
 
-static uint32_t walk_number(const fxwalk *w, uint32_t id) {
-  uint32_t i = 0;
-  while (w->id[i] != id) i++;
-  return i;
-}
-
 static bool walk_side(side *p) {
   tarn_lang *L = p->k->L;
   if (!fx_walk(L, *expression(p), &p->w)) return false;
@@ -54,7 +48,7 @@ static bool walk_side(side *p) {
     reads *r = &p->of[i];
     *r = (reads){0};
     for (uint32_t a = 0; a < tarn_fx_arity(x->op); a++)
-      add_all(r, &p->of[walk_number(&p->w, x->kid[a])]);
+      add_all(r, &p->of[p->w.kid[i].at[a]]);
     if (x->op != TARN_FX_HOLE) continue;
     if (!p->body && x->hole == 0) r->mixed = true;
     else add_bit(r, x->hole - !p->body);

@@ -7,6 +7,7 @@
 #ifndef TARN_RULES_LOOPS_H
 #define TARN_RULES_LOOPS_H
 #include "rules/lang/lang.h"
+#include "rules/lang/range.h"
 #include "rules/lang/reader.h"
 
 typedef struct lix { /* an index */
@@ -90,9 +91,20 @@ typedef struct loops {
  */
 enum { L_FRESH = 2 * TARN_MAX_DIMS, L_LOOPS = L_FRESH + R_ATTRS };
 
+/* What is known of all nodes of an expression of the nest, worked out once. */
+typedef struct lfacts {
+  uint32_t part, root, nread; /* where it stands, what it is, the reads of its stage */
+  bool typed, ranged, split;  /* are these known? */
+  fxwalk w;
+  uint8_t type[K_FX];
+  bool varies[K_FX]; /* is something that it reads not constant? */
+  uint32_t nhole;
+  vrange hole[K_READS + 1], is[K_FX];
+} lfacts;
 /* The nest that is being matched. */
 typedef struct lmatch {
   kern k;
+  lfacts *facts;  /* of a body and of an epilogue */
   uint32_t n; /* loops: own, then reduced */
   int64_t dim[2 * TARN_MAX_DIMS];
   tarn_dtype type;   /* of its reduction, or of what was matched */
@@ -108,6 +120,16 @@ enum { L_VALUE = K_READS };
 #define L_PART(stage, body) (2 * (stage) + !(body)) /* where an expression stands: rv.i */
 #define L_INNER             L_PART(K_STAGES, true)  /* in the inner kernel */
 const tarn_read *loops_read_of(const lmatch *m, int64_t part, uint32_t hole); /* NULL: a result */
+/* Of the expression of a part of the nest, its nodes; NULL: it is too large. Types, TARN_F32 of a
+ * stage's result; ranges. */
+const lfacts *loops_walk_part(renv *e, uint32_t part);
+const lfacts *loops_types(renv *e, uint32_t part);
+const lfacts *loops_ranges(renv *e, uint32_t part);
+const lfacts *loops_varying(renv *e, uint32_t part);
+/* Which node of it that is; TARN_NONE: none. */
+uint32_t loops_node(const lfacts *x, uint32_t f);
+/* Forgets all: the nest or what is known of its children is another. */
+void loops_forget(lmatch *m);
 /* A walk of an expression variable; false: it has none, or is too large. */
 bool loops_walk(const renv *e, const rv *v, fxwalk *w);
 

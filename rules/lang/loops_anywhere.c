@@ -66,6 +66,7 @@ uint32_t loops_anywhere(rsite *s, const rule *r) {
   }
   uint32_t id = w.any && !w.failed ? kern_store(&e->loops->k) : TARN_NONE;
   *e->loops = was;
+  loops_forget(e->loops);
   memcpy(e->attr, saved, sizeof saved);
   return id;
 }

@@ -318,33 +318,20 @@ static void match_nest(matching *m, const lx *x) {
   match_body(&l);
 }
 
-/* The type of an expression of a part; false: not known. */
-static bool type_of(renv *e, uint32_t part, uint32_t f, tarn_dtype *out) {
-  lmatch *w = e->loops;
-  const kstage *st = &w->k.stage[part / 2];
-  tarn_dtype hole[K_READS + 1];
-  uint32_t n = part % 2 ? st->ne + 1 : st->nb;
-  for (uint32_t i = 0; i < n; i++) {
-    const tarn_read *r = loops_read_of(w, part, i);
-    hole[i] = r ? r->stage ? TARN_F32 : kern_leaf_type(&w->k, r->src)->dtype
-                : tarn_reducer_get(e->L, st->reducer)->dtype;
-  }
-  return tarn_fx_type(e->L, f, hole, n, out);
-}
 /* Every expression of every stage, the inner ones first. */
 static void match_anywhere(matching *m, const lx *x) {
   lmatch *w = m->e->loops;
   w->swapped = false;
   for (uint32_t i = 0; i < 2 * w->k.nstage && !m->stop && !m->done; i++) {
-    const kstage *st = &w->k.stage[i / 2];
-    uint32_t f = i % 2 ? st->epi : st->body;
-    fxwalk walk;
-    if (f == TARN_NONE || !fx_walk(m->e->L, f, &walk)) continue;
-    w->n = kern_dims(&w->k, st, i % 2 == 0, w->dim);
-    for (uint32_t j = 0; j < walk.n && !m->stop && !m->done; j++) {
-      w->part = i, w->at = walk.id[j];
-      bool op = x->kind == LX_ANY || tarn_fx_get(m->e->L, w->at)->op == x->op;
-      if (op && type_of(m->e, i, w->at, &w->type)) fx_match(m->e, x, w->at, i, whole, m);
+    w->n = kern_dims(&w->k, &w->k.stage[i / 2], i % 2 == 0, w->dim);
+    for (uint32_t j = 0; !m->stop && !m->done; j++) {
+      const lfacts *f = loops_walk_part(m->e, i); /* anew: in a proof other nests come between */
+      if (!f || j >= f->w.n) break;
+      w->part = i, w->at = f->w.id[j];
+      if (x->kind != LX_ANY && tarn_fx_get(m->e->L, w->at)->op != x->op) continue;
+      uint8_t type = loops_types(m->e, i)->type[j];
+      w->type = (tarn_dtype)type;
+      if (type != TARN_FX_UNTYPED) fx_match(m->e, x, w->at, i, whole, m);
     }
   }
 }
@@ -394,6 +381,7 @@ static void match_inner(matching *m) {
 
 static bool ways(renv *e, const rule *r, r_choice_fn *fn, void *arg) {
   matching m = {.e = e, .r = r, .fn = fn, .arg = arg};
+  loops_forget(e->loops);
   if (r->loops->inner) match_inner(&m);
   else if (r->loops->anywhere) match_anywhere(&m, r->loops->left);
   else match_nest(&m, r->loops->left);
@@ -403,7 +391,10 @@ void loops_ways(renv *e, const rule *r, r_choice_fn *fn, void *arg) { ways(e, r,
 
 bool loops_match(renv *e, const rule *r, r_choice_fn *fn, void *arg) {
   rv saved[R_ATTRS];
-  if (!e->loops) e->loops = TARN_NEW(tarn_lang_ctx(e->L), lmatch);
+  if (!e->loops) {
+    e->loops = TARN_NEW(tarn_lang_ctx(e->L), lmatch);
+    e->loops->facts = TARN_ARRAY(tarn_lang_ctx(e->L), lfacts, 2);
+  }
   if (!load(e, e->loops)) return false;
   e->loops->type = TARN_F32;
   memcpy(saved, e->attr, sizeof saved);

@@ -284,25 +284,19 @@ static vrange of_node(tarn_lang *L, const tarn_fx *x, const vrange *kid) {
                                           : of_integers(x, &kid[0], &kid[1]);
 }
 
-static uint32_t at(const fxwalk *w, uint32_t id, uint32_t before) {
-  uint32_t i = before;
-  while (w->id[--i] != id) continue;
-  return i;
-}
 void vrange_walk(tarn_lang *L, const fxwalk *w, const vrange *hole, uint32_t nhole, vrange *is) {
   for (uint32_t i = 0; i < w->n; i++) {
     const tarn_fx x = *tarn_fx_get(L, w->id[i]);
     vrange kid[3] = {{0}};
-    for (uint32_t a = 0; a < tarn_fx_arity(x.op); a++) kid[a] = is[at(w, x.kid[a], i)];
+    for (uint32_t a = 0; a < tarn_fx_arity(x.op); a++) kid[a] = is[w->kid[i].at[a]];
     if (x.op == TARN_FX_HOLE) is[i] = x.hole < nhole ? hole[x.hole] : (vrange){0};
     else is[i] = of_node(L, &x, kid);
   }
 }
 vrange vrange_of(tarn_lang *L, uint32_t f, const vrange *hole, uint32_t nhole) {
-  enum { LONG = 128 }; /* of what is longer nothing is known: walks take the square of the length */
   fxwalk w;
   vrange is[K_FX];
-  if (tarn_fx_size(L, f) > LONG || !fx_walk(L, f, &w)) return (vrange){0};
+  if (!fx_walk(L, f, &w)) return (vrange){0};
   vrange_walk(L, &w, hole, nhole, is);
   return is[w.n - 1];
 }

@@ -30,7 +30,9 @@ static bool const_read(renv *e, const tarn_read *r, void *arg) {
   return !r->stage && e->host->is_const(e->host->user, e->loops->k.leaf[r->src]);
 }
 static bool f_is_const(renv *e, const rv *a, rv *out) {
-  return rv_bool(out, each_read(e, a, const_read, NULL));
+  const lfacts *x = loops_varying(e, (uint32_t)a->i);
+  uint32_t node = x ? loops_node(x, a->id) : TARN_NONE;
+  return rv_bool(out, node == TARN_NONE ? each_read(e, a, const_read, NULL) : !x->varies[node]);
 }
 static const tarn_read *only_read(renv *e, const rv *v) {
   const tarn_fx *x = v->id == TARN_NONE ? NULL : tarn_fx_get(e->L, v->id);
@@ -107,11 +109,14 @@ static bool f_elems(renv *e, const rv *a, rv *out) {
   return r && rv_int(out, tarn_type_count(kern_leaf_type(&e->loops->k, r->src)));
 }
 static vrange range_of(renv *e, const rv *a) {
+  const lfacts *x = loops_ranges(e, (uint32_t)a->i);
+  uint32_t node = x ? loops_node(x, a->id) : TARN_NONE;
+  if (node != TARN_NONE) return x->is[node];
+  /* Nothing is done with the reduction's result, or an expression with a hole in it. */
   vrange hole[K_READS + 1];
   const kstage *st = &e->loops->k.stage[a->i / 2];
   uint32_t n = vrange_holes(e->host, &e->loops->k, st, a->i % 2 == 0, hole);
-  if (a->id == TARN_NONE) return hole[0]; /* nothing is done with the reduction's result */
-  return vrange_of(e->L, a->id, hole, n);
+  return a->id == TARN_NONE ? hole[0] : vrange_of(e->L, a->id, hole, n);
 }
 static bool f_is_type(renv *e, const rv *a, rv *out) {
   vrange r = range_of(e, a);
