@@ -52,8 +52,8 @@ struct tarn_lang {
   TARN_VEC(tarn_written *) written;     /* kernels written by hand (written.c) */
   tarn_map *normal;                     /* term -> its normal form + 1 (normalise.c) */
   uint64_t scopes, scope;               /* how many there were; which one this is, 0: none */
-  tarn_map *inverted; /* map << 32 | ns -> its inverse, or TARN_NONE (mapinv.c) */
-  tarn_map *identity; /* type -> identity map (map.c) */
+  tarn_map *inverted;                   /* map << 32 | ns -> its inverse, or TARN_NONE (mapinv.c) */
+  tarn_map *identity;                   /* type -> identity map (map.c) */
   tarn_map *composed; /* outer << 32 | inner -> composed map, or TARN_NONE (map.c) */
 };
 

@@ -78,6 +78,14 @@ static eg_outcome conditions(const eg_rule *r, tarn_egraph *g, const tarn_eg_mat
   return EG_APPLIED;
 }
 
+/* The same of what needs only the nodes. */
+static eg_outcome conditions_on_nodes(const eg_rule *r, const uint32_t *tuple) {
+  for (uint32_t i = 0; i < r->n_cond; i++)
+    if (r->cond[i].may && !r->cond[i].may(r->cond[i].user, tuple))
+      return r->cond[i].reads ? EG_HELD : EG_DROPPED;
+  return EG_APPLIED;
+}
+
 /* ---- right sides ---- */
 
 static bool gather_kids(eg_applier *ap, const eg_rule *r, const eg_tnode *t, const uint32_t *tuple,
@@ -207,13 +215,15 @@ eg_outcome eg_apply(eg_applier *ap, uint32_t rule, const uint32_t *tuple) {
   tarn_egraph *g = ap->g;
   const eg_rule *r = &ap->rs->rule[rule];
   tarn_eg_match m = {0};
+  eg_outcome o = conditions_on_nodes(r, tuple);
+  if (o != EG_APPLIED) return o;
   if (r->n_cond || r->apply || r->n_segs || r->n_payloads || r->n_ops || r->n_tnode > 0) {
     bool plain = !r->n_cond && !r->apply && !r->n_segs && !r->n_payloads && !r->n_ops;
     for (uint32_t t = 0; plain && t < r->n_tnode; t++)
       plain = ap->heads.p[ap->heads_at.p[rule] + t] != NONE;
     if (!plain && !eg_read(&ap->reader, g, r, rule, tuple, &m)) return EG_STOPPED;
   }
-  eg_outcome o = conditions(r, g, &m);
+  o = conditions(r, g, &m);
   if (o != EG_APPLIED) return o;
   if (r->apply) {
     o = apply_function(ap, rule, tuple, &m);

@@ -278,6 +278,9 @@ typedef struct tarn_eg_condition {
   bool (*holds)(void *user, tarn_egraph *g, const tarn_eg_match *m);
   void *user;
   uint64_t reads;
+  /* Or NULL: asked first, of the nodes that were matched (tarn_eg_match.nodes). False: it does not
+   * hold, and the rest of the match is not read. */
+  bool (*may)(void *user, const uint32_t *nodes);
 } tarn_eg_condition;
 
 typedef struct tarn_eg_rule {

@@ -47,8 +47,7 @@ static bool walk_side(side *p) {
     const tarn_fx *x = tarn_fx_get(L, p->w.id[i]);
     reads *r = &p->of[i];
     *r = (reads){0};
-    for (uint32_t a = 0; a < tarn_fx_arity(x->op); a++)
-      add_all(r, &p->of[p->w.kid[i].at[a]]);
+    for (uint32_t a = 0; a < tarn_fx_arity(x->op); a++) add_all(r, &p->of[p->w.kid[i].at[a]]);
     if (x->op != TARN_FX_HOLE) continue;
     if (!p->body && x->hole == 0) r->mixed = true;
     else add_bit(r, x->hole - !p->body);

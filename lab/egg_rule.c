@@ -80,7 +80,7 @@ static tarn_eg_root *plain_right(const egg_rule *r) {
   return root;
 }
 void egg_rule_add(tarn_egg *E, egg_rule *r) {
-  tarn_eg_condition when = {holds, r, 0};
+  tarn_eg_condition when = {.holds = holds, .user = r};
   tarn_eg_root *right = plain_right(r);
   tarn_eg_rule e = {.name = r->name, .id = E->rule.n};
   e.lhs = egg_query_roots(&r->q, &e.n_lhs);

@@ -358,7 +358,7 @@ static void add_condition(const tarn_ruleset *rs, const rule *r, const rx *x,
   *h = (held){.f = free_of(rs), .x = x->free};
   if (!h->x) h->x = free_condition(free_of(rs)->rs, (rule *)(uintptr_t)r, x->at);
   h->computes = computes(h->x);
-  *to = (tarn_eg_condition){holds, h, free_reads(free_of(rs), h->x, true)};
+  *to = (tarn_eg_condition){holds, h, free_reads(free_of(rs), h->x, true), NULL};
 }
 static bool always(void *user, tarn_egraph *g, const tarn_eg_match *m) {
   (void)user, (void)g, (void)m;
@@ -378,7 +378,7 @@ static uint64_t reads_to_set(const tarn_ruleset *rs, const rule *r) {
 }
 static tarn_eg_condition *conditions(const tarn_ruleset *rs, const rule *r) {
   tarn_eg_condition *c = TARN_ARRAY(rs->cx, tarn_eg_condition, r->ncond + r->nguard + 2);
-  c[r->ncond + r->nguard] = (tarn_eg_condition){always, NULL, reads_to_set(rs, r)};
+  c[r->ncond + r->nguard] = (tarn_eg_condition){always, NULL, reads_to_set(rs, r), NULL};
   for (uint32_t i = 0; i < r->ncond; i++) add_condition(rs, r, r->cond[i], &c[i]);
   for (uint32_t i = 0; i < r->nguard; i++) add_condition(rs, r, r->guard[i], &c[r->ncond + i]);
   return c;

@@ -150,7 +150,7 @@ static bool strict(const rule *r, const mrule *m) {
 
 static void add_rule(lgraph *g, tarn_eg_rules *out, const rule *r, uint32_t id) {
   tarn_eg_rule e = {.name = r->name, .id = id};
-  tarn_eg_condition cond = {holds, NULL, 1};
+  tarn_eg_condition cond = {.holds = holds, .reads = 1};
   const char *why;
   free_sides(g->rs, r, &e);
   if (g->c.samples && !g->c.lax) {

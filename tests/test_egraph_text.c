@@ -68,7 +68,7 @@ START_TEST(reads_rules) {
   ck_assert_uint_eq(tarn_eg_rules_count(rs), 0);
   tarn_egraph *g = tarn_eg_new(NULL, &(tarn_eg_config){.reasons = TARN_EG_REASONS_FIRST});
   uint32_t x = tarn_eg_add_text(g, &names, "x"), a = tarn_eg_add_text(g, &names, "(f (f x))");
-  tarn_eg_condition c = {not_x, &x, 0};
+  tarn_eg_condition c = {.holds = not_x, .user = &x};
   ck_assert_uint_eq(tarn_eg_rules_add_text(rs, &names, "f", "(f ?a) => ?a", &c, 1), 0);
   ck_assert_str_eq(tarn_eg_rule_name(rs, 0), "f");
   tarn_eg_runner *r = tarn_eg_runner_new(g, rs);

@@ -104,8 +104,8 @@ typedef struct lfacts {
 /* The nest that is being matched. */
 typedef struct lmatch {
   kern k;
-  lfacts *facts;  /* of a body and of an epilogue */
-  uint32_t n; /* loops: own, then reduced */
+  lfacts *facts; /* of a body and of an epilogue */
+  uint32_t n;    /* loops: own, then reduced */
   int64_t dim[2 * TARN_MAX_DIMS];
   tarn_dtype type;   /* of its reduction, or of what was matched */
   uint32_t part, at; /* where that stands, and the expression */

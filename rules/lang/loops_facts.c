@@ -1,5 +1,6 @@
-/* Types, ranges and constancy of every node of an expression of a nest. A rule over scalar expressions asks for
- * them at each place where it may fit, so they are worked out once for all places. */
+/* Types, ranges and constancy of every node of an expression of a nest. A rule over scalar
+ * expressions asks for them at each place where it may fit, so they are worked out once for all
+ * places. */
 #include "rules/lang/loops.h"
 
 void loops_forget(lmatch *m) {
@@ -8,6 +9,7 @@ void loops_forget(lmatch *m) {
 
 static lfacts *of_part(renv *e, uint32_t part) {
   lmatch *m = e->loops;
+  if (part / 2 >= m->k.nstage) return NULL; /* the inner kernel's */
   const kstage *st = &m->k.stage[part / 2];
   uint32_t root = part % 2 ? st->epi : st->body, nread = st->nb + st->ne;
   lfacts *x = &m->facts[part % 2];

@@ -26,6 +26,20 @@ static tarn_eg_pat *translate(tarn_saturation *s, const rpat *p, uint32_t name) 
 
 /* ---------------------------------------------------------------- matches */
 
+/* No node that stands for one of the pattern is subsumed. */
+static bool live_nodes(const tarn_saturation *s, const rpat *p, const uint32_t *nodes) {
+  if (p->kind != RP_NODE) return true;
+  bool live = !sat_subsumed(s, nodes[p->var]);
+  for (uint32_t i = 0; i < p->n && live; i++) live = live_nodes(s, p->kid[i], nodes);
+  return live;
+}
+static bool live(void *user, const uint32_t *nodes) {
+  const engine_rule *x = user;
+  for (uint32_t i = 0; i < x->r->nlhs; i++)
+    if (!live_nodes(x->s, x->r->lhs[i].pat, nodes)) return false;
+  return true;
+}
+
 static bool bind_nodes(tarn_saturation *s, const rpat *p, const tarn_eg_match *m) {
   if (p->kind != RP_NODE) return true;
   uint32_t node = m->nodes[p->var];
@@ -303,7 +317,8 @@ static void compile_rule(tarn_saturation *s, const rule *r, uint32_t number) {
     lhs[i] = (tarn_eg_root){r->lhs[i].var, translate(s, r->lhs[i].pat, TARN_NONE)};
   const rbuild *b = builder_of(r);
   uint64_t reads = rule_reads(r), asks = reads & TARN_EG_READS_GRAPH;
-  tarn_eg_condition cond[2] = {{fits, x, asks ? 0 : reads}, {holds, x, b ? b->reads | asks : 0}};
+  tarn_eg_condition cond[2] = {{fits, x, asks ? 0 : reads, live},
+                               {holds, x, b ? b->reads | asks : 0, NULL}};
   x->asks = asks != 0;
   tarn_eg_rule e = {.name = r->name,
                     .id = number,
