@@ -12,6 +12,7 @@
 uint32_t draw(gen *g, uint32_t n) {
   tape *t = &g->t;
   uint32_t v = 0;
+  if (t->silent) return n ? (uint32_t)(tarn_random(&t->seed) >> 32) % n : 0;
   if (t->replay) v = t->at < t->end ? t->from[t->at] : 0;
   else v = (uint32_t)(tarn_random(&t->seed) >> 32);
   t->at++;
@@ -19,6 +20,12 @@ uint32_t draw(gen *g, uint32_t n) {
   v = n ? v % n : 0;
   t->v[t->n++] = v;
   return v;
+}
+
+uint32_t draw_as(gen *g, uint32_t n, uint32_t v) {
+  uint32_t drawn = draw(g, n);
+  if (g->t.replay) return drawn;
+  return g->t.v[g->t.n - 1] = v;
 }
 
 /* ---------------------------------------------------------------- one instance */
@@ -44,6 +51,8 @@ static void instance(tarn_ctx *cx, void *arg) {
   if (j->print) check_print(g, &j->v, j->print);
 }
 
+enum { FEW = 7 }; /* the largest of the small extents */
+
 /* The rule again, over a language of its own, which is thrown away with all that instances made. */
 static void prepare(tarn_ctx *cx, void *arg) {
   job *j = arg;
@@ -53,6 +62,7 @@ static void prepare(tarn_ctx *cx, void *arg) {
   gen *g = j->g = TARN_NEW(cx, gen);
   *g = (gen){.cx = cx, .L = j->L, .r = j->r, .skip = j->skip, .max_extent = j->max_extent};
   if (g->skip == CHECK_OPEN) g->skip = TARN_NONE, g->closed = true;
+  if (j->max_extent == FEW) g->sizes = sizes_of(cx, j->r);
   g->host = check_host(g);
   g->e = (renv){.L = j->L, .host = &g->host};
   g->t.v = TARN_ARRAY(cx, uint32_t, C_TAPE);
@@ -76,6 +86,7 @@ bool job_run(job *j, uint64_t seed, const uint32_t *from, uint32_t n) {
   if (!j->cx || tarn_ctx_bytes(j->cx) > (size_t)48 << 20) renew(j);
   tape *t = &j->g->t;
   j->g->only_f32 = j->only_f32;
+  j->g->turn = j->turn;
   *t = (tape){.seed = seed, .replay = from != NULL, .from = from, .end = n, .v = t->v};
   j->v = (verdict){0};
   tarn_status st = tarn_protect(j->cx, instance, j);
@@ -141,6 +152,22 @@ static void note_proof(const checking *c, const job *j, tarn_rule_result *res, t
   if (!j->proved && !res->unproved) res->unproved = tarn_strdup(c->cx, j->why);
 }
 
+/* Instances with a large size, among the others and after them. */
+typedef struct turns {
+  uint64_t seed;
+  uint32_t samples, tried, fired, wanted; /* wanted: known once a language is there */
+  uint32_t n;                             /* of the others, since the last of them */
+} turns;
+enum { EACH = 4, TRIES = 25 }; /* one in four; so many tries for each that is wanted */
+static bool turns_left(const turns *t) {
+  return t->fired < t->wanted && t->tried < TRIES * t->wanted;
+}
+static uint32_t next_turn(turns *t, const job *j, bool alone) {
+  if (!j->g || !j->g->sizes || (!alone && ++t->n % EACH)) return 0;
+  t->wanted = sizes_wanted(j->g->sizes, t->samples);
+  return sizes_turn(j->g->sizes, t->tried++, t->seed);
+}
+
 /* Instances until the rule has fired often enough, or a counterexample is found. */
 static void check_rule(checking *c, const rule *r, uint32_t skip) {
   uint32_t samples = c->o->samples ? c->o->samples : 100;
@@ -157,15 +184,18 @@ static void check_rule(checking *c, const rule *r, uint32_t skip) {
              .given = r,
              .builder = c->builder,
              .skip = skip,
-             .max_extent = c->o->max_extent ? c->o->max_extent : 7,
+             .max_extent = c->o->max_extent ? c->o->max_extent : FEW,
              .prove = c->o->prove};
   tarn_defer(c->cx, job_end, j);
   if (skip < r->ncond || skip == CHECK_OPEN) samples *= PATIENCE;
   else if (skip != TARN_NONE)
     samples = samples / 4 + 1, most = 50ull * samples; /* a guard: rarely is anything wrong */
-  while (res.tried < most && res.samples < samples && !res.counterexample) {
+  turns far = {.seed = seed, .samples = samples};
+  while (res.tried < most + far.tried && !res.counterexample &&
+         (res.samples < samples || turns_left(&far))) {
     res.tried++;
     tarn_go_on(c->cx);
+    j->turn = next_turn(&far, j, res.samples >= samples);
     if (!job_run(j, tarn_hash_mix(seed, res.tried), NULL, 0) || !j->v.applied || !j->v.differs) {
       other += j->g->dtype != TARN_F32;
       if (j->v.made && !j->v.applied && r->nwritten && !strstr(never, "of the kernel"))
@@ -175,6 +205,7 @@ static void check_rule(checking *c, const rule *r, uint32_t skip) {
     }
     fits_other |= j->g->dtype != TARN_F32;
     res.samples++;
+    far.fired += j->turn != 0;
     exact &= j->v.exact, real &= j->v.real;
     res.worst = fmax(res.worst, j->v.error);
     if (j->prove) note_proof(c, j, &res, cases);

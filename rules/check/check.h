@@ -2,9 +2,11 @@
  *
  *   check.c     instances of a rule until it has fired often enough; results
  *   gen.c       a random instance of a left side: fitting types, payloads, conditions
+ *   sizes.c     sizes near the numbers of a rule, and large ones
  *   op.c        instances of each operator
  *   value.c     random functions, constants and elements
- *   compare.c   both sides evaluated and compared; the counterexample as text
+ *   compare.c   both sides evaluated and compared
+ *   show.c      the counterexample as text
  *   shrink.c    a smaller counterexample
  *   loops.c     instances of rules over loops
  *   nest.c      instances of rules derived from a description
@@ -26,7 +28,14 @@ typedef struct tape {
   uint32_t at, n, end; /* end: how long the replayed tape is */
   uint32_t *v;         /* C_TAPE: what was drawn */
   const uint32_t *from;
+  bool silent; /* what is drawn follows from a number that was drawn before, and is not written */
 } tape;
+
+/* Sizes that a rule is tried with, beside those up to 7 (sizes.c). */
+typedef struct sizes {
+  uint32_t n, nnear, nall;
+  int64_t *number, *near, *all; /* in the rule; at and around those; with large ones, ascending */
+} sizes;
 
 /* What is known, and stated to conditions, of the elements of a leaf. */
 typedef enum { F_WILD, F_FINITE, F_NONNEG, F_UNIFORM, F_CONST, F_INDEX, F_DERIVED } flavour;
@@ -51,6 +60,10 @@ typedef struct gen {
   rhost host, plain;
   tape t;
   int64_t max_extent;
+  const sizes *sizes; /* NULL: small ones alone */
+  uint32_t turn;      /* which of them is wanted, from 1; 0: none */
+  int64_t far;        /* the large size of the instance; 0: it has none */
+  uint32_t far_in;    /* choices of sizes until the one that takes it */
   uint32_t nleaf;
   leaf leaf[R_CLASSES];
   tarn_dtype dtype; /* of the leaves: mostly f32 */
@@ -74,7 +87,8 @@ static inline const rx *rule_cond(const rule *r, uint32_t i) { /* conditions, th
 }
 
 /* ---- check.c: the tape ---- */
-uint32_t draw(gen *g, uint32_t n); /* 0 … n-1; 0 is the simplest */
+uint32_t draw(gen *g, uint32_t n);                /* 0 … n-1; 0 is the simplest */
+uint32_t draw_as(gen *g, uint32_t n, uint32_t v); /* v, or what a tape has in its place */
 static inline bool chance(gen *g, uint32_t one_in) { return draw(g, one_in) == one_in - 1; }
 
 /* ---- check_gen.c ----
@@ -92,7 +106,22 @@ void want_pin(gen *g, want *w, int least_s, int least_c);
 void want_fill(gen *g, want *w);
 int64_t *want_dim(want *w, uint32_t i); /* of a pinned one */
 uint32_t want_rank(const want *w);
+
+/* ---- sizes.c ---- */
+sizes *sizes_of(tarn_ctx *cx, const rule *r);
+/* Which size the k-th instance with a large one has, for gen.turn; how many of these there should
+ * be for so many others. */
+uint32_t sizes_turn(const sizes *s, uint32_t k, uint64_t seed);
+uint32_t sizes_wanted(const sizes *s, uint32_t samples);
+void far_begin(gen *g);
 int64_t some_extent(gen *g, uint32_t rank);
+int64_t some_size(gen *g, int64_t least, uint32_t few); /* least … least + few - 1, or large */
+int64_t some_listed(gen *g, const int64_t *few, uint32_t n); /* one of n, or large */
+int64_t some_place(gen *g, int64_t n);                       /* 0 … n - 1 */
+int64_t most_elements(const gen *g);                         /* of a leaf, */
+int64_t most_work(const gen *g);                             /* and of all there is to evaluate */
+/* Fills a large leaf so that one place stands out; false: as all others. */
+bool some_peaked(gen *g, tarn_tensor *x, const tarn_type *t, const leaf *f, values how);
 
 bool gen_pattern(gen *g, const rpat *p, const want *w, uint32_t *term);
 bool gen_ready(const gen *g, const rpat *p); /* a variable that is bound */
@@ -147,8 +176,17 @@ typedef struct verdict {
 } verdict;
 void check_compare(gen *g, verdict *v);
 bool check_bad(const rule *r, const verdict *v);
+/* The left root that right side i rewrites. */
+uint32_t check_left(const gen *g, uint32_t i);
+/* With the values that the leaves have now. */
+void check_evaluate(gen *g, tarn_mode mode, const tarn_term *t, uint32_t n, tarn_tensor **out);
+tarn_map *check_given(gen *g); /* leaf -> pvalue[] */
+/* How often the bound of the left side the right side's is, and what both sides are off by when
+ * their roundings go up and down at random; the largest of all elements. */
+double check_against_bound(gen *g, uint32_t left, uint32_t right, int64_t *where);
 /* The sides' largest difference in real arithmetic on small values, relative. */
 double check_apart(gen *g);
+/* ---- show.c ---- */
 void check_print(gen *g, const verdict *v, tarn_buf *b);
 /* All elements of a term without a tuple, with what rounding may do to them. given: input ->
  * pvalue[]. */
@@ -166,7 +204,7 @@ typedef struct job {
   tarn_ctx *outer;
   const rule *given;  /* as in the set that is checked */
   rbuild_fn *builder; /* of that set */
-  uint32_t skip;
+  uint32_t skip, turn;
   int64_t max_extent;
   tarn_ctx *cx; /* of the instances; renewed now and then */
   tarn_lang *L;

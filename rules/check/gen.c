@@ -30,32 +30,6 @@ static bool want_fits(const want *w, const tarn_type *t) {
   return true;
 }
 
-/* An extent that a kernel written by hand asks for, or twice that; 0: none does. */
-static int64_t extent_of_port(const tarn_written_port *p, uint32_t *skip) {
-  for (uint32_t d = 0; d < p->n; d++)
-    if (p->dim[d] > 1 && !(*skip)--) return p->dim[d];
-  return 0;
-}
-static int64_t extent_asked(gen *g) {
-  uint32_t skip = draw(g, 4), times = 1 + draw(g, 2);
-  int64_t n = 0;
-  for (uint32_t tries = 0; tries < 8 && !n; tries++)
-    for (uint32_t i = 0; i < g->r->nwritten && !n; i++) {
-      const tarn_written *w = g->r->written[i];
-      for (uint32_t j = 0; j < w->nin && !n; j++) n = extent_of_port(&w->in[j], &skip);
-      if (!n) n = extent_of_port(&w->out, &skip);
-    }
-  return n * times;
-}
-int64_t some_extent(gen *g, uint32_t rank) {
-  int64_t asked = g->r && g->r->nwritten && draw(g, 4) ? extent_asked(g) : 0;
-  if (asked) return asked;
-  int64_t most = rank > 4 ? 3 : rank > 2 ? 5 : 7;
-  if (most > g->max_extent) most = g->max_extent;
-  if (chance(g, 12)) return 1;
-  return most < 2 ? 1 : 2 + draw(g, (uint32_t)most - 1);
-}
-
 void want_pin(gen *g, want *w, int least_s, int least_c) {
   static const int many[] = {1, 2, 0, 3};
   if (w->ns < 0) {
@@ -256,7 +230,7 @@ static uint32_t type_wanted(gen *g, want w, tarn_dtype t) {
   if (want_rank(&w) > C_RANK + 2) return TARN_NONE;
   int64_t count = 1;
   for (uint32_t i = 0; i < want_rank(&w); i++) dim[i] = *want_dim(&w, i), count *= dim[i];
-  if (count > C_LEAF) return TARN_NONE;
+  if (count > most_elements(g)) return TARN_NONE;
   return tarn_type_tensor(g->L, w.index ? TARN_I64 : t, (uint32_t)w.ns, want_rank(&w), dim);
 }
 
@@ -304,8 +278,10 @@ static bool gen_var(gen *g, uint32_t var, const want *w, uint32_t *term) {
     return want_fits(w, type_at(g, *term));
   }
   rv saved[R_ATTRS];
+  uint32_t far_in = g->far_in;
   memcpy(saved, e->attr, sizeof saved);
   for (int tries = 0; tries < 12; tries++) {
+    g->far_in = far_in;
     uint32_t type = type_told(g, var, w), nleaf = g->nleaf;
     if (type != TARN_NONE && !want_fits(w, tarn_type_get(g->L, type))) return false;
     if (type != TARN_NONE && (*term = e->cls[var] = make_leaf(g, var, type, w)) != TARN_NONE &&
@@ -341,6 +317,7 @@ bool gen_pattern(gen *g, const rpat *p, const want *w, uint32_t *term) {
 bool gen_left(gen *g) {
   const rule *r = g->r;
   tarn_r_env_reset(&g->e, r);
+  far_begin(g);
   static const tarn_dtype other[] = {TARN_I32, TARN_F16, TARN_BF16};
   uint32_t first = draw(g, 9 * 8), kind = first % 9;
   g->nleaf = g->nroot = 0;

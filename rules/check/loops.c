@@ -24,7 +24,8 @@ static bool one_loop(building *b, const lloop *x) {
   rv *v = x->extent && x->extent->kind == RX_VAR ? &b->g->e.attr[x->extent->var] : NULL, had;
   if (b->n >= C_RANK + 2) return false;
   if (v && v->kind) had = *v;
-  else if (!x->extent || v) had = (rv){.kind = 'i', .i = extents[draw(b->g, 7)]};
+  else if (!x->extent || v)
+    had = (rv){.kind = 'i', .i = some_listed(b->g, extents, b->g->far ? 3 : 7)};
   else if (!rx_eval(&b->g->e, x->extent, &had)) return false;
   if (v) *v = had;
   b->g->e.attr[x->var] = (rv){.kind = 'o', .id = b->n, .i = 1 << b->n, .n = TARN_NONE};
@@ -34,7 +35,7 @@ static bool one_loop(building *b, const lloop *x) {
 static bool some_loops(building *b, uint32_t most) {
   for (uint32_t n = draw(b->g, most + 1); n > 0; n--) {
     if (b->n >= C_RANK + 2) return false;
-    b->dim[b->n++] = 1 + draw(b->g, 3);
+    b->dim[b->n++] = some_size(b->g, 1, 3);
   }
   return true;
 }
@@ -105,7 +106,7 @@ static uint32_t number(const building *b, double v) {
 }
 /* Its elements spread out: one at every step, zeros between them. */
 static void spread(building *b, tarn_imap *m, uint32_t *ix, int64_t *extent) {
-  int64_t step = 2 + draw(b->g, 2), at = draw(b->g, 2);
+  int64_t step = some_size(b->g, 2, 2), at = draw(b->g, 2);
   *ix = tarn_ix_add(b->g->L, *ix, tarn_ix_const(b->g->L, at), m->dim);
   m->guard[m->nguard++] = (tarn_guard){tarn_ix_mod(b->g->L, *ix, step, m->dim), 0, 1};
   m->fill = number(b, 0);
@@ -132,7 +133,8 @@ static uint32_t read_some(building *b, uint32_t var, uint32_t n, bool body, bool
       extent += m.dim[with] - 1, left &= ~(1u << with);
       if (m.nguard == 0 && asked(b, var, "sparse") && draw(g, 4)) spread(b, &m, &ix, &extent);
       else if (before && extent > 1 && m.nguard == 0) { /* padded */
-        ix = tarn_ix_add(L, ix, tarn_ix_const(L, -1), m.dim), extent -= 1;
+        int64_t by = g->far ? 1 + some_place(g, extent - 1) : 1;
+        ix = tarn_ix_add(L, ix, tarn_ix_const(L, -by), m.dim), extent -= by;
         m.guard[m.nguard++] = (tarn_guard){ix, 0, extent};
         m.fill = number(b, (double)beside);
       }
@@ -142,7 +144,7 @@ static uint32_t read_some(building *b, uint32_t var, uint32_t n, bool body, bool
     if (step == 2 && m.nguard) return TARN_NONE;
     left &= ~(1u << d), count *= dim[m.nin - 1];
   }
-  if (count > C_LEAF || m.nin > C_RANK) return TARN_NONE;
+  if (count > most_elements(g) || m.nin > C_RANK) return TARN_NONE;
   if (chance(g, 4) && m.nin > 1) { /* the first dims the other way round */
     int64_t x = dim[0];
     uint32_t e = m.e[0];
@@ -310,6 +312,8 @@ static bool an_epilogue(building *b, const lx *x, uint32_t own, bool more) {
   if (f == TARN_NONE) return false;
   b->st->epi = x->kind == LX_FOLD ? TARN_NONE : f;
   if (!more || draw(g, 3) == 0) return true;
+  if (g->r->numeric == TARN_RULE_APPROX && g->far)
+    return true; /* few results: all may be below 0 */
   if (g->r->numeric == TARN_RULE_APPROX) f = tarn_fx_op(g->L, TARN_FX_MAX, f, number(b, 0), 0);
   else if (chance(g, 2)) f = some_unary(g, f);
   if (chance(g, 2)) {

@@ -63,9 +63,9 @@ bool make_TRANSPOSE(node *x) {
 static bool slice_back(node *x, int64_t d, int64_t e) {
   int64_t step = -1 - (int64_t)draw(x->g, 2), least = e > 0 ? (1 - e) * step : 0;
   if (least >= d) return false;
-  int64_t l = least + draw(x->g, (uint32_t)(d - least));
+  int64_t l = least + some_place(x->g, d - least);
   set_int(x, 1, l);
-  set_int(x, 2, e > 0 ? l + (e - 1) * step - 1 : (int64_t)draw(x->g, (uint32_t)l + 1) - 1);
+  set_int(x, 2, e > 0 ? l + (e - 1) * step - 1 : some_place(x->g, l + 1) - 1);
   x->v[3] = (rv){.kind = 'i', .i = step};
   return true;
 }
@@ -82,11 +82,11 @@ static bool slice_of(node *x, const tarn_type *t) {
   if (!x->has[1]) {
     int64_t most = x->has[2] ? int_of(x, 2) : e >= 0 ? d - e + 1 : d;
     if (most < 1) return false;
-    set_int(x, 1, draw(g, (uint32_t)most));
+    set_int(x, 1, some_place(g, most));
   }
   int64_t l = int_of(x, 1), step = int_of(x, 3);
   if (l < 0 || l >= d) return false;
-  set_int(x, 2, e >= 0 ? l + (e - 1) * step + 1 : l + 1 + draw(g, (uint32_t)(d - l)));
+  set_int(x, 2, e >= 0 ? l + (e - 1) * step + 1 : l + 1 + some_place(g, d - l));
   return int_of(x, 2) <= d;
 }
 bool make_SLICE(node *x) {
@@ -95,10 +95,10 @@ bool make_SLICE(node *x) {
   if (!axis(x, 0, want_rank(&w))) return false;
   int64_t *e = want_dim(&w, (uint32_t)int_of(x, 0));
   if (*e >= 0) {
-    int64_t l = x->has[1] ? int_of(x, 1) : (int64_t)draw(x->g, 3);
+    int64_t l = x->has[1] ? int_of(x, 1) : some_size(x->g, 0, 3);
     set_int(x, 1, l);
     x->has[1] = true;
-    *e += l + (int64_t)draw(x->g, 3);
+    *e += l + some_size(x->g, 0, 3);
   }
   x->has[0] = true;
   return kid(x, 0, &w) && slice_of(x, kid_type(x, 0));
@@ -106,8 +106,8 @@ bool make_SLICE(node *x) {
 
 static void pad_amounts(node *x) {
   set_id(x, 1, 'x', some_constant(x->g, false));
-  set_int(x, 2, draw(x->g, 3));
-  set_int(x, 3, draw(x->g, 3));
+  set_int(x, 2, some_size(x->g, 0, 3));
+  set_int(x, 3, some_size(x->g, 0, 3));
 }
 bool make_PAD(node *x) {
   pad_amounts(x);
@@ -272,11 +272,12 @@ static bool windows_of(node *x, const tarn_type *t) {
     if (x->has[i] && x->v[i].n != m) return false;
   for (uint32_t j = 0; j < m; j++) {
     int64_t d = t->dim[t->ns + j];
-    int64_t w = x->has[0]      ? x->v[0].p[j]
-                : chance(g, 4) ? d
-                               : 1 + (int64_t)draw(g, (uint32_t)(d < 4 ? d : 4));
+    int64_t w = x->has[0]           ? x->v[0].p[j]
+                : chance(g, 4)      ? d
+                : d <= 4 || !g->far ? 1 + (int64_t)draw(g, (uint32_t)(d < 4 ? d : 4))
+                                    : 1 + some_place(g, d);
     v[0][j] = w;
-    v[1][j] = x->has[1] ? x->v[1].p[j] : 1 + (int64_t)draw(g, 3);
+    v[1][j] = x->has[1] ? x->v[1].p[j] : some_size(g, 1, 3);
     v[2][j] = x->has[2] ? x->v[2].p[j] : 1;
     if (!x->has[2] && x->p->npay > 2 && 2 * (w - 1) < d) v[2][j] = 1 + (int64_t)draw(g, 2);
   }
@@ -299,7 +300,7 @@ bool make_WINDOWS(node *x) {
   int64_t v[3][TARN_MAX_DIMS];
   for (int j = 0; j < w.nc; j++) {
     v[0][j] = w.c[j];
-    v[1][j] = x->has[1] && (int)x->v[1].n == w.nc ? x->v[1].p[j] : 1 + (int64_t)draw(g, 3);
+    v[1][j] = x->has[1] && (int)x->v[1].n == w.nc ? x->v[1].p[j] : some_size(g, 1, 3);
     v[2][j] = x->has[2] && (int)x->v[2].n == w.nc ? x->v[2].p[j]
                                                   : 1 + (int64_t)(x->p->npay > 2 && chance(g, 3));
     k.c[j] =

@@ -2,7 +2,10 @@
 #include "rules/check/check.h"
 #include <string.h>
 
-enum { MOST_RUNS = 1500 };
+enum {
+  MOST_RUNS = 1500,
+  ONE_RUN = 64
+}; /* a large instance counts as one for each so many elements */
 
 typedef struct shrinker {
   job *j;
@@ -21,7 +24,8 @@ static bool smaller(const uint32_t *a, uint32_t na, const uint32_t *b, uint32_t 
 
 /* Tries next[0 … n-1]; keeps what it really drew when that fails too, and is smaller. */
 static bool keep(shrinker *s, uint32_t n) {
-  if (s->runs++ >= MOST_RUNS || !job_run(s->j, 0, s->next, n) || !check_bad(s->j->r, &s->j->v))
+  s->runs += 1 + (uint32_t)(s->j->g->far / ONE_RUN);
+  if (s->runs > MOST_RUNS || !job_run(s->j, 0, s->next, n) || !check_bad(s->j->r, &s->j->v))
     return false;
   const tape *t = &s->j->g->t;
   if ((s->j->v.why != NULL) != (s->first.why != NULL) || !smaller(t->v, t->n, s->best, s->n))

@@ -128,12 +128,13 @@ static void masked(gen *g, tarn_tensor *x) {
   for (int64_t i = from; i < to; i++) tarn_tensor_set(x, i, (tarn_value){.d = -INFINITY});
 }
 
-tarn_tensor *some_values(gen *g, const tarn_type *t, const leaf *f, values how) {
-  tarn_tensor *x = tarn_tensor_new(g->cx, t->dtype, t->n, t->dim);
+enum { FEW_VALUES = 24 };
+static void fill(gen *g, tarn_tensor *x, const tarn_type *t, const leaf *f, values how) {
   int64_t n = tarn_tensor_count(x);
+  if (some_peaked(g, x, t, f, how)) return;
   for (int64_t i = 0; i < n; i++) {
     tarn_value v;
-    if (f->kind == F_INDEX) v.i = draw(g, (uint32_t)f->below);
+    if (f->kind == F_INDEX) v.i = some_place(g, f->below);
     else if (!tarn_dtype_is_float(t->dtype) && f->kind == F_UNIFORM)
       v.i = tarn_fx_get(g->L, f->uniform)->ivalue;
     else if (!tarn_dtype_is_float(t->dtype)) v.i = (int64_t)draw(g, 2001) - 1000;
@@ -143,6 +144,19 @@ tarn_tensor *some_values(gen *g, const tarn_type *t, const leaf *f, values how) 
   }
   if (how == V_SPREAD && f->kind == F_WILD && n && tarn_dtype_is_float(t->dtype) && chance(g, 4))
     masked(g, x);
+}
+/* Those of a large tensor follow from one number: where there may be one, of all but small ones. */
+tarn_tensor *some_values(gen *g, const tarn_type *t, const leaf *f, values how) {
+  tarn_tensor *x = tarn_tensor_new(g->cx, t->dtype, t->n, t->dim);
+  uint64_t seed = g->t.seed;
+  if (tarn_tensor_count(x) <= (g->far ? FEW_VALUES : C_LEAF)) {
+    fill(g, x, t, f, how);
+    return x;
+  }
+  g->t.seed = draw(g, 1 << 30);
+  g->t.silent = true;
+  fill(g, x, t, f, how);
+  g->t.silent = false, g->t.seed = seed;
   return x;
 }
 
