@@ -30,6 +30,21 @@ static void show_machines(tarn_ctx *cx, const tarn_compiled *r) {
   fprintf(stderr, "%s: %u kernels on %s, %u on %s; --dump offload says why\n",
           tarn_shown(cx, r->o->dir), on[1], r->o->hw->name, on[0], r->o->hw->host->name);
 }
+/* Of a rule that is not proved: what was tried here. */
+static void show_trust(tarn_ctx *cx, const tarn_compiled *r, uint32_t rule) {
+  const tarn_sat_use *u = &r->uses[rule];
+  tarn_rule_info x = tarn_ruleset_at(r->rules, rule);
+  if (r->trust[rule] == TARN_RULE_SAMPLED)
+    fprintf(stderr,
+            "rule %s: only sampled, not proved for all sizes; evaluated in %u of its %u "
+            "different steps here\n",
+            tarn_shown(cx, x.name), u->replayed, u->replayed + u->skipped + u->left);
+  if (r->trust[rule] == TARN_RULE_REFUTED)
+    fprintf(stderr,
+            "tarn: warning: rule %s (%s:%u) is wrong elsewhere: tarn rules check shows a "
+            "counterexample\n",
+            tarn_shown(cx, x.name), tarn_shown(cx, x.file), x.line);
+}
 /* What rules that were asked for did; why, where that is nothing. */
 static void show_rules(tarn_ctx *cx, const tarn_compiled *r) {
   const tarn_sat_report *s = r->rewriting;
@@ -40,7 +55,8 @@ static void show_rules(tarn_ctx *cx, const tarn_compiled *r) {
             tarn_shown(cx, s->rule[i].name), (unsigned long long)n->matches,
             (unsigned long long)n->applied,
             tarn_ruleset_unphased(r->rules, s->rule[i].number) ? " before the first phase" : "",
-            r->steps[s->rule[i].number] ? "" : "not ");
+            r->uses[s->rule[i].number].steps ? "" : "not ");
+    if (r->uses[s->rule[i].number].steps) show_trust(cx, r, s->rule[i].number);
   }
   for (uint32_t i = 0; i < s->nidle; i++) {
     tarn_rule_info x = tarn_ruleset_at(r->rules, s->idle[i].number);

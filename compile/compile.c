@@ -131,7 +131,7 @@ tarn_sat_options comp_saturation(const tarn_compiled *c) {
   so.rtol = o->rtol;
   so.hw = o->hw;
   so.surface_first = true;
-  if (o->nodes) so.max_nodes = o->nodes;
+  if (o->nodes) so.max_nodes = so.max_own_nodes = o->nodes;
   if (o->iters) so.max_iterations = o->iters;
   so.reasons = TARN_EG_REASONS_NONE;
   return so;
@@ -340,15 +340,31 @@ void tarn_compile_explain(tarn_compiled *c, tarn_buf *out) {
   }
 }
 
-/* Which rules are steps of the chains from the outputs to what was chosen. */
+/* Of rules that are steps of the program and were asked for: are they proved? */
+static void trust(tarn_compiled *c) {
+  tarn_ctx *cx = tarn_lang_ctx(c->L);
+  uint32_t n = tarn_ruleset_count(c->rules);
+  c->trust = TARN_ARRAY(cx, tarn_rule_trust, n + 1);
+  c->doubt = TARN_ARRAY(cx, const char *, n + 1);
+  for (uint32_t i = 0; i < n; i++)
+    if (c->uses[i].steps && tarn_ruleset_at(c->rules, i).asked)
+      c->trust[i] = tarn_rule_trusted(c->rules, i, &c->doubt[i]);
+}
+/* Which rules are steps of the chains from the outputs to what was chosen. What a user's rules did
+ * there is evaluated, on values that are random, rise or fall. */
 static void count_steps(tarn_compiled *c) {
   const tarn_compile_options *o = c->o;
-  if (!o->explain && !o->reasons && !o->rules.n && !o->only_rules.n) return;
-  c->steps = TARN_ARRAY(tarn_lang_ctx(c->L), uint32_t, tarn_ruleset_count(c->rules) + 1);
+  bool asked = o->rules.n || o->only_rules.n;
+  tarn_proof_options replay = {.samples = 3, .max_work = 40000000, .opaque = tarn_opaque_eval};
+  if (!o->explain && !o->reasons && !asked) return;
+  c->uses = TARN_ARRAY(tarn_lang_ctx(c->L), tarn_sat_use, tarn_ruleset_count(c->rules) + 1);
   for (uint32_t i = 0; i < c->kernels->nout; i++) {
     uint32_t root = tarn_sat_root(c->saturation, i);
-    tarn_sat_uses(c->saturation, i, tarn_sat_term(c->saturation, root, chosen, c->picks), c->steps);
+    tarn_term t = tarn_sat_term(c->saturation, root, chosen, c->picks);
+    tarn_sat_uses(c->saturation, i, t, asked ? &replay : NULL, c->uses);
   }
+  if (asked) trust(c);
+  if (tarn_interrupted(tarn_lang_ctx(c->L))) comp_go_on(c);
 }
 void tarn_compile_optimise(tarn_compiled *c) {
   comp_choose(c);

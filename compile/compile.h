@@ -178,8 +178,11 @@ struct tarn_compiled {
   const tarn_domain *range;    /* of the program's inputs: tarn_input_domains() */
   const tarn_sat_report *rewriting;
   const tarn_ruleset *rules, *plain; /* the second: without o->rules; NULL: not needed */
-  uint32_t *steps;     /* by rule: of it in the chains from the outputs to what was chosen; NULL:
-                          reasons were not kept */
+  tarn_sat_use *uses; /* by rule: its steps in the chains from the outputs to what was chosen; NULL:
+                         reasons were not kept */
+  tarn_rule_trust
+      *trust;          /* by rule, of those that were asked for and are such steps; NULL likewise */
+  const char **doubt;  /* why it is not proved */
   tarn_kprog *kernels; /* the kernel program: kernels with schedules, buffers (plan/schedule.h) */
   tarn_picks *picks;
   tarn_kgraph_report choice, *counted; /* the second: what its program is counted in yet */

@@ -107,6 +107,14 @@ static const tarn_sat_rule *row_of(const tarn_sat_report *s, uint32_t number) {
     if (s->rule[i].number == number) return &s->rule[i];
   return NULL;
 }
+/* Of a rule that was asked for and is in the program. */
+static void put_trust(tarn_json *j, const tarn_compiled *c, uint32_t rule) {
+  if (!c->trust || !c->uses[rule].steps) return;
+  tarn_json_str(j, "trust", tarn_rule_trust_name(c->trust[rule]));
+  if (c->trust[rule] == TARN_RULE_SAMPLED) tarn_json_str(j, "unproved", c->doubt[rule]);
+  tarn_json_int(j, "replayed", c->uses[rule].replayed);
+  tarn_json_int(j, "not_replayed", c->uses[rule].skipped + c->uses[rule].left);
+}
 /* Rules that matched, and those that were asked for. */
 static void put_rule_counts(tarn_json *j, const tarn_compiled *c) {
   const tarn_sat_report *s = c->rewriting;
@@ -122,8 +130,9 @@ static void put_rule_counts(tarn_json *j, const tarn_compiled *c) {
     tarn_json_int(j, "matches", row ? (int64_t)row->count.matches : 0);
     tarn_json_int(j, "applied", row ? (int64_t)row->count.applied : 0);
     tarn_json_int(j, "joined", row ? (int64_t)row->count.unions : 0);
-    if (c->steps) tarn_json_int(j, "chosen", c->steps[i]);
+    if (c->uses) tarn_json_int(j, "chosen", c->uses[i].steps);
     else tarn_json_str(j, "chosen", NULL);
+    if (r.asked) put_trust(j, c, i);
     if (r.asked) tarn_json_str(j, "idle", idle_why(s, i));
     tarn_json_close(j, '}');
   }

@@ -142,6 +142,10 @@ typedef struct tarn_sat_options {
                          then every e-node that they made is brought to kernel form */
   uint64_t max_surface_nodes;      /* of that first part; 0: 10,000, or what the program has */
   uint32_t max_surface_iterations; /* 0: 100 */
+  /* Of the kernel rules that no phase names, which run before the phases, with surface_first; 0:
+   * 500 and four times what the program has; 30. */
+  uint64_t max_own_nodes;
+  uint32_t max_own_iterations;
   tarn_term
       goal; /* surface: stop when the root class holds it; TARN_NONE: none. Note: 0 is a term */
   void (*after)(void *user, tarn_egraph *g, const tarn_eg_iteration *it);
@@ -273,6 +277,18 @@ typedef struct tarn_rule_result {
 TARN_API uint32_t tarn_rules_check(tarn_ruleset *rs, const tarn_rules_check_options *o,
                                    const tarn_rule_result **out);
 
+/* What is known of a rule by itself: proved for all sizes, at the ranks and axes of some instances;
+ * tested on instances alone; or wrong for one of them. */
+typedef enum tarn_rule_trust {
+  TARN_RULE_PROVED,
+  TARN_RULE_SAMPLED,
+  TARN_RULE_REFUTED
+} tarn_rule_trust;
+TARN_API const char *tarn_rule_trust_name(tarn_rule_trust t);
+/* From a few instances: less than a second. why: NULL, why it is not proved, or a counterexample.
+ */
+TARN_API tarn_rule_trust tarn_rule_trusted(const tarn_ruleset *rs, uint32_t rule, const char **why);
+
 /* ---------------------------------------------------------------- proofs */
 
 /* Writes the chain from the program's output i, as imported, to the term `chosen` (in the same
@@ -280,8 +296,6 @@ TARN_API uint32_t tarn_rules_check(tarn_ruleset *rs, const tarn_rules_check_opti
  * substitution). Needs reasons. Raises TARN_NO when they are not equal, TARN_USAGE without reasons.
  * A constant above 4,096 bytes has only a fingerprint in it, unless a step needs its values. */
 TARN_API void tarn_sat_explain(tarn_saturation *s, uint32_t root, tarn_term chosen, tarn_buf *out);
-/* By rule of the set: adds the steps of it in that chain. */
-TARN_API void tarn_sat_uses(tarn_saturation *s, uint32_t root, tarn_term chosen, uint32_t *steps);
 /* The rules a proof used, in order of first use, with how often. */
 typedef struct tarn_proof_use {
   const char *rule;
@@ -309,6 +323,15 @@ typedef struct tarn_proof_result {
                                  ranges of constants without values that a step needs */
   uint32_t nassumed;
 } tarn_proof_result;
+/* By rule of the set: adds the steps of it in the chain that tarn_sat_explain() writes. With
+ * options, both sides of the different ones of rules that were asked for are evaluated on random
+ * inputs, up to a number of each rule: raises TARN_NO, with rule and values, where they differ. */
+typedef struct tarn_sat_use {
+  uint32_t steps;
+  uint32_t replayed, skipped, left; /* skipped: it cost too much; left: beyond that number */
+} tarn_sat_use;
+TARN_API void tarn_sat_uses(tarn_saturation *s, uint32_t root, tarn_term chosen,
+                            const tarn_proof_options *o, tarn_sat_use *uses);
 /* Checks a proof without the e-graph: each step is an instance of its rule with its side
  * conditions, the lemmas join up, and the last one leads from the stated first term to the stated
  * last. Raises only for memory and text that does not parse. */

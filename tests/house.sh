@@ -34,7 +34,7 @@ plan: kernel hw access base
 price: plan kernel hw access base
 extract: extract/select egraph price plan kernel access hw base
 lower: plan kernel access hw runtime runtime/ref base
-compile: sim lower plan extract extract/select rules rules/run rules/proof rules/derive rules/lang price egraph access model hw kernel runtime base
+compile: sim lower plan extract extract/select rules rules/run rules/proof rules/check rules/derive rules/lang price egraph access model hw kernel runtime base
 tune: compile sim plan egraph access model hw hw/host rules rules/run price kernel extract extract/select lower runtime base
 fleet: tune compile plan price kernel hw access base
 cli: *

@@ -113,6 +113,10 @@ static double price(tarn_ctx *cx, const char *term, const tarn_texts *with, bool
   tarn_compile_optimise(c);
   *without = c->without_rules;
   if (with) ck_assert(c->choice.price <= c->price_with_rules);
+  /* No step of a rule that is not in the program is evaluated, and nothing is said of it. */
+  for (uint32_t i = 0; with && *without && i < tarn_ruleset_count(c->rules); i++)
+    if (tarn_ruleset_at(c->rules, i).asked)
+      ck_assert(c->uses[i].steps + c->uses[i].replayed == 0 && !c->doubt[i]);
   return c->choice.price;
 }
 static void never_worse(tarn_ctx *cx, void *arg) {

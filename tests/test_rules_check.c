@@ -309,7 +309,7 @@ static void shrunk(tarn_ctx *cx, void *arg) {
   tarn_rules_check(rs, &o, &r);
   ck_assert(r->counterexample);
   ck_assert_msg((strstr(r->counterexample, "A: 1 1\n") || strstr(r->counterexample, "A: 0 0\n")) &&
-                    strlen(r->counterexample) < 450,
+                    strlen(r->counterexample) < 540,
                 "%s", r->counterexample);
 }
 START_TEST(test_shrunk) { in_context(shrunk, NULL); }
@@ -362,7 +362,7 @@ static void whole(tarn_ctx *cx, void *arg) {
   (void)arg;
   tarn_ruleset_read(rs, text, strlen(text), "t");
   tarn_rules_check(rs, &o, &r);
-  ck_assert(r->ok && r->samples == 20 && r->found == TARN_RULE_EXACT);
+  ck_assert(r->ok && r->samples >= 20 && r->found == TARN_RULE_EXACT);
 }
 START_TEST(test_whole) { in_context(whole, NULL); }
 END_TEST

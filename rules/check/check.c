@@ -23,8 +23,10 @@ uint32_t draw(gen *g, uint32_t n) {
 }
 
 uint32_t draw_as(gen *g, uint32_t n, uint32_t v) {
+  uint64_t seed = g->t.seed;
   uint32_t drawn = draw(g, n);
   if (g->t.replay) return drawn;
+  g->t.seed = seed;
   return g->t.v[g->t.n - 1] = v;
 }
 
@@ -152,20 +154,23 @@ static void note_proof(const checking *c, const job *j, tarn_rule_result *res, t
   if (!j->proved && !res->unproved) res->unproved = tarn_strdup(c->cx, j->why);
 }
 
-/* Instances with a large size, among the others and after them. */
+/* Instances with a large size come when small ones have been tried, and between them where the rule
+ * does not fire in these. */
 typedef struct turns {
   uint64_t seed;
   uint32_t samples, tried, fired, wanted; /* wanted: known once a language is there */
-  uint32_t n;                             /* of the others, since the last of them */
 } turns;
-enum { EACH = 4, TRIES = 25 }; /* one in four; so many tries for each that is wanted */
+enum { EACH = 4, TRIES = 25, IN_VAIN = 1000 }; /* TRIES: for each that is wanted */
 static bool turns_left(const turns *t) {
   return t->fired < t->wanted && t->tried < TRIES * t->wanted;
 }
-static uint32_t next_turn(turns *t, const job *j, bool alone) {
-  if (!j->g || !j->g->sizes || (!alone && ++t->n % EACH)) return 0;
-  t->wanted = sizes_wanted(j->g->sizes, t->samples);
+static uint32_t next_turn(turns *t, const job *j, const tarn_rule_result *res) {
+  bool vain = res->tried > IN_VAIN && (!res->samples || t->fired) && res->tried % EACH == 0;
+  if (!t->samples || !j->g || !j->g->sizes || (res->samples < t->samples && !vain)) return 0;
   return sizes_turn(j->g->sizes, t->tried++, t->seed);
+}
+static void start_turns(turns *t, const job *j) {
+  if (t->samples && j->g && j->g->sizes) t->wanted = sizes_wanted(j->g->sizes, t->samples);
 }
 
 /* Instances until the rule has fired often enough, or a counterexample is found. */
@@ -190,13 +195,15 @@ static void check_rule(checking *c, const rule *r, uint32_t skip) {
   if (skip < r->ncond || skip == CHECK_OPEN) samples *= PATIENCE;
   else if (skip != TARN_NONE)
     samples = samples / 4 + 1, most = 50ull * samples; /* a guard: rarely is anything wrong */
-  turns far = {.seed = seed, .samples = samples};
+  turns far = {.seed = seed, .samples = skip == TARN_NONE || skip < r->ncond ? samples : 0};
   while (res.tried < most + far.tried && !res.counterexample &&
          (res.samples < samples || turns_left(&far))) {
     res.tried++;
     tarn_go_on(c->cx);
-    j->turn = next_turn(&far, j, res.samples >= samples);
-    if (!job_run(j, tarn_hash_mix(seed, res.tried), NULL, 0) || !j->v.applied || !j->v.differs) {
+    j->turn = next_turn(&far, j, &res);
+    bool there = job_run(j, tarn_hash_mix(seed, res.tried), NULL, 0);
+    start_turns(&far, j);
+    if (!there || !j->v.applied || !j->v.differs) {
       other += j->g->dtype != TARN_F32;
       if (j->v.made && !j->v.applied && r->nwritten && !strstr(never, "of the kernel"))
         snprintf(never, sizeof never, "%s", tarn_message(j->cx));
@@ -315,4 +322,36 @@ uint32_t tarn_rules_check(tarn_ruleset *rs, const tarn_rules_check_options *o,
   check_kernel_rules(&c, rs);
   *out = c.out.p;
   return c.out.n;
+}
+
+/* ---------------------------------------------------------------- one rule, quickly */
+
+const char *tarn_rule_trust_name(tarn_rule_trust t) {
+  static const char *const names[] = {"proved", "sampled", "refuted"};
+  return names[t];
+}
+typedef struct trial {
+  checking c;
+  const rule *r;
+} trial;
+static void try_rule(tarn_ctx *cx, void *arg) {
+  trial *t = arg;
+  (void)cx;
+  check_rule(&t->c, t->r, TARN_NONE);
+}
+tarn_rule_trust tarn_rule_trusted(const tarn_ruleset *rs, uint32_t number, const char **why) {
+  enum { SAMPLES = 12 };
+  const rule *r = rs->rule.p[number];
+  tarn_rules_check_options o = {.samples = SAMPLES, .prove = true};
+  trial t = {.c = {.cx = rs->cx, .o = &o, .builder = rs->builder}, .r = r};
+  *why = "it calls what C computes";
+  if ((r->level != TARN_RULE_SURFACE && !r->loops) || r->nwritten) return TARN_RULE_SAMPLED;
+  tarn_status st = tarn_protect(rs->cx, try_rule, &t);
+  if (st && (st != TARN_NO_RESULT || !tarn_late(rs->cx))) tarn_reraise(rs->cx, st);
+  *why = "the limit of time";
+  if (st) return TARN_RULE_SAMPLED;
+  const tarn_rule_result *res = &t.c.out.p[0];
+  *why = res->counterexample ? res->counterexample : res->unproved;
+  if (res->counterexample) return TARN_RULE_REFUTED;
+  return res->proved ? TARN_RULE_PROVED : TARN_RULE_SAMPLED;
 }

@@ -230,8 +230,8 @@ static bool same_strictly(gen *g, const tarn_term *t, uint32_t n) {
   }
   return same;
 }
-/* An approximation is off by this, relative; what rounding does to the left side, as to long sums,
- * is not its fault. */
+/* An approximation is off by this, relative; what rounding does to the long sums of a large left
+ * side is not its fault. */
 static double approximate(gen *g, const tarn_term *t, uint32_t n) {
   enum { OWN = 4 };
   tarn_tensor *wide[R_SEGS], *strict[2 * R_SEGS];
@@ -243,7 +243,7 @@ static double approximate(gen *g, const tarn_term *t, uint32_t n) {
     double own = check_distance(wide[i], strict[i], &where),
            x = g->r->bound > TARN_RTOL ? coarse_distance(g, t[i], wide[i], strict[n + i])
                                        : check_distance(wide[i], strict[n + i], &where);
-    most = fmax(most, x - (isfinite(own) ? OWN * own : 0));
+    most = fmax(most, x - (g->far && isfinite(own) ? OWN * own : 0));
   }
   return most;
 }

@@ -196,7 +196,7 @@ static uint32_t make_leaf(gen *g, uint32_t var, uint32_t type, const want *w) {
   else if (k == 5) f.kind = F_NONNEG;
   else if (k == 6)
     f.kind = F_UNIFORM, f.uniform = some_constant(g, g->r->numeric != TARN_RULE_EXACT);
-  else f.kind = F_CONST;
+  else if (!g->far) f.kind = F_CONST; /* long products of constants leave the range in some order */
   if (f.kind == F_CONST) f.term = constant(g, type, &f);
   else if (g->nroot && g->r->nlhs > 1 && f.kind == F_WILD && chance(g, 6)) {
     f.kind = F_DERIVED;

@@ -24,6 +24,7 @@ static bool smaller(const uint32_t *a, uint32_t na, const uint32_t *b, uint32_t 
 
 /* Tries next[0 … n-1]; keeps what it really drew when that fails too, and is smaller. */
 static bool keep(shrinker *s, uint32_t n) {
+  if (s->j->g->sizes && n && s->next[0] > s->best[0]) s->next[0] = s->best[0]; /* no larger size */
   s->runs += 1 + (uint32_t)(s->j->g->far / ONE_RUN);
   if (s->runs > MOST_RUNS || !job_run(s->j, 0, s->next, n) || !check_bad(s->j->r, &s->j->v))
     return false;
@@ -64,6 +65,23 @@ static bool lower(shrinker *s, uint32_t at) {
   return any;
 }
 
+/* One number lower, and one or two of those after it gone, as where a rank becomes less. */
+static bool lower_and_cut(shrinker *s, uint32_t at) {
+  enum { FAR = 8, LEN = 2 };
+  for (uint32_t len = 1; len <= LEN && s->best[at]; len++)
+    for (uint32_t from = at + 1; from < at + FAR && from + len <= s->n; from++) {
+      memcpy(s->next, s->best, from * sizeof *s->next);
+      memcpy(s->next + from, s->best + from + len, (s->n - from - len) * sizeof *s->next);
+      s->next[at]--;
+      if (keep(s, s->n - len)) return true;
+    }
+  return false;
+}
+static bool pass_of_two(shrinker *s) {
+  bool any = false;
+  for (uint32_t at = 0; at < s->n && s->runs < MOST_RUNS; at++) any |= lower_and_cut(s, at);
+  return any;
+}
 static bool pass(shrinker *s) {
   bool any = false;
   for (uint32_t len = 64; len; len /= 4)
@@ -83,7 +101,7 @@ const char *check_shrink(job *j) {
   s.best = TARN_ARRAY(j->outer, uint32_t, C_TAPE);
   s.next = TARN_ARRAY(j->outer, uint32_t, C_TAPE);
   memcpy(s.best, j->g->t.v, s.n * sizeof *s.best);
-  while (s.runs < MOST_RUNS && pass(&s))
+  while (s.runs < MOST_RUNS && (pass(&s) || pass_of_two(&s)))
     ;
   tarn_buf_str(&b, "");
   j->print = &b;

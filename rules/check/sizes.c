@@ -79,14 +79,15 @@ sizes *sizes_of(tarn_ctx *cx, const rule *r) {
   qsort(s->all, s->nall, sizeof *s->all, ascending);
   return s;
 }
-/* The k-th far instance: by turns one near a number of the rule, if there are any, every other time
- * one of the first of those, and another one, of which one in four is large. */
+/* The k-th far instance. Of a rule with numbers three in four are near those, one in four near the
+ * first of them; of others one in four is large. */
 uint32_t sizes_turn(const sizes *s, uint32_t k, uint64_t seed) {
   uint64_t h = tarn_hash_mix(seed, k);
   int64_t x = S_LEAST + (int64_t)(h / 4 % S_MIDDLE);
   if (h % 4 == 0) x = large[h / 4 % S_LARGE];
-  uint32_t among = k % 4 && s->nnear > S_FIRST ? S_FIRST : s->nnear;
-  if (s->nnear && k % 2 == 0) x = s->near[k / 4 % among];
+  uint32_t among = k % 4 == 1 && s->nnear > S_FIRST ? S_FIRST : s->nnear;
+  if (s->nnear && k % 4 == 1) x = s->near[k / 4 % among];
+  if (s->nnear && k % 2 == 0) x = s->near[k / 2 % among];
   for (uint32_t i = 0; i < s->nall; i++)
     if (s->all[i] == x) return i + 1;
   return 0;

@@ -56,13 +56,11 @@ static rounding checked(rounding r, tarn_dtype t, double v) {
   r.edge |= r.terms <= 2 && r.sum > vrange_largest(t);
   return r;
 }
-/* beyond: the result is infinite whether an operand beyond the range is taken as it is or as
- * infinite. */
-static void keep_flags(rounding *r, const rounding *kid, uint32_t n, bool beyond) {
+static void keep_flags(rounding *r, const rounding *kid, uint32_t n) {
   r->fixed = n > 0;
   for (uint32_t i = 0; i < n; i++) {
     r->fixed &= kid[i].fixed;
-    r->off |= kid[i].off | (kid[i].over && !beyond);
+    r->off |= kid[i].off | kid[i].over;
     r->order |= kid[i].order;
     r->edge |= kid[i].edge;
   }
@@ -452,9 +450,8 @@ rounding rounding_step(uint32_t op, tarn_dtype in, tarn_dtype out, const tarn_va
                                           : of_floats(op, in, out, v, r, result);
   bool cleared = op == TARN_FX_EXP && !x.off && !x.over; /* 0 of what is far below */
   rounding flags = x;
-  bool beyond = tarn_fx_info(op)->error == TARN_FXE_PRODUCT && x.over && !x.off;
-  keep_flags(&flags, r, n, beyond);
-  if (cleared && r[0].over && v[0].d < -200) flags.off = r[0].off;
+  keep_flags(&flags, r, n);
+  if (cleared && r[0].over && r[0].terms < 3 && v[0].d < -200) flags.off = r[0].off;
   x.number = false;
   x.fixed = flags.fixed, x.off = flags.off, x.order = flags.order, x.edge = flags.edge;
   return x;

@@ -278,10 +278,33 @@ void tarn_sat_explain(tarn_saturation *s, uint32_t root, tarn_term chosen, tarn_
   pf_write(p, s->rs, out);
 }
 
-void tarn_sat_uses(tarn_saturation *s, uint32_t root, tarn_term chosen, uint32_t *steps) {
+/* A step of a rule that was asked for, on random values. */
+static void replay(tarn_saturation *s, const pf_proof *p, const pf_step *step,
+                   const tarn_proof_options *o, tarn_sat_use *use) {
+  const rule *r = s->rs->rule.p[tarn_ruleset_find(s->rs, step->rule)];
+  const char *why;
+  pf_verdict v = pf_replay(p, step, (pf_bounds){r->numeric, r->bound}, o, &why);
+  use->replayed += v == PF_EQUAL, use->skipped += v == PF_SKIPPED;
+  if (v == PF_DIFFERENT)
+    tarn_raise(s->cx, TARN_NO, "%s:%u: rule %s is wrong in this program: %s", r->at->file,
+               r->at->line, r->name, why);
+}
+void tarn_sat_uses(tarn_saturation *s, uint32_t root, tarn_term chosen, const tarn_proof_options *o,
+                   tarn_sat_use *uses) {
+  enum { MOST = 32 }; /* steps of one rule that are evaluated */
   const pf_proof *p = prove(s, root, chosen);
+  tarn_map *seen = tarn_map_new(s->cx);
   for (uint32_t i = 0; i < p->step.n; i++) {
-    if (p->step.p[i].kind != PF_RULE) continue;
-    steps[tarn_ruleset_find(s->rs, p->step.p[i].rule)]++;
+    const pf_step *step = &p->step.p[i];
+    if (step->kind != PF_RULE) continue;
+    uint32_t number = tarn_ruleset_find(s->rs, step->rule);
+    tarn_sat_use *use = &uses[number];
+    bool fresh;
+    use->steps++;
+    if (!o || !s->rs->rule.p[number]->asked) continue;
+    tarn_map_at(seen, tarn_hash_mix(step->before, step->after), &fresh);
+    if (!fresh) continue;
+    if (use->replayed + use->skipped == MOST) use->left++;
+    else replay(s, p, step, o, use);
   }
 }

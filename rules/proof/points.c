@@ -14,6 +14,19 @@ static double rounded(tarn_dtype t, double v) {
   return (double)(float)v;
 }
 
+/* How far from the first element to the last one this is, 0 to 1, all dims alike. */
+static double along(const tarn_type *t, int64_t flat) {
+  double sum = 0;
+  for (uint32_t d = t->n; d-- > 0; flat /= t->dim[d])
+    if (t->dim[d] > 1) sum += (double)(flat % t->dim[d]) / (double)(t->dim[d] - 1);
+  return t->n ? sum / t->n : 0;
+}
+/* A quarter of what varies is random where the rest rises: the last element is the largest. */
+static double risen(const points *p, tarn_term t, int64_t flat, double u) {
+  if (!p->rise) return u;
+  double x = along(tarn_term_type(p->L, t), flat);
+  return 0.25 * u + 0.75 * (p->rise > 0 ? x : 1 - x);
+}
 tarn_value points_leaf(const points *p, tarn_term t, int64_t flat) {
   uint64_t h = tarn_hash_mix(tarn_hash_mix(p->seed + 0x9E3779B97F4A7C15u, t), (uint64_t)flat);
   h = (h ^ (h >> 29)) * 0xBF58476D1CE4E5B9u;
@@ -23,6 +36,7 @@ tarn_value points_leaf(const points *p, tarn_term t, int64_t flat) {
   tarn_dtype dt = tarn_term_type(p->L, t)->dtype;
   tarn_value v;
   if (r) lo = ((const double *)(uintptr_t)*r)[0], hi = ((const double *)(uintptr_t)*r)[1];
+  if (tarn_dtype_is_float(dt)) u = risen(p, t, flat, u);
   if (tarn_dtype_is_float(dt)) v.d = rounded(dt, lo + u * (hi - lo));
   else if (r && lo >= -0x1p53 && hi <= 0x1p53)
     v.i = (int64_t)lo + (int64_t)floor(u * (hi - lo + 1));

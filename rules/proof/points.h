@@ -18,6 +18,7 @@ typedef struct points {
   tarn_mode mode;
   uint64_t seed;
   bool positive;         /* random numbers in [0.5, 1.5], else in [-1, 1] */
+  int rise;              /* 1, -1: along every dim random numbers grow, or fall; 0: neither */
   const tarn_map *range; /* input -> where its two bounds lie; NULL */
   tarn_map *leaf;        /* terms that stand for random tensors, besides inputs; NULL */
   tarn_map *given;       /* terms whose elements lie somewhere (pvalue[]); NULL */

@@ -21,7 +21,10 @@ typedef struct replaying {
   bool positive, nan; /* random numbers above 0; some value was NaN */
   bool whole;         /* the theorem: computed as a program would */
   uint64_t seed;
-  double most, off; /* largest value; largest difference */
+  int rise;            /* points.rise */
+  double most, off;    /* largest value; largest difference */
+  tarn_value worst[2]; /* the values there, */
+  int64_t where;       /* and which element */
   pf_verdict verdict;
   const char *why;
 } replaying;
@@ -91,15 +94,20 @@ static double whole_work(replaying *r) {
 
 /* ---------------------------------------------------------------- comparing */
 
+static void note(replaying *r, tarn_value a, tarn_value b, int64_t where, double off) {
+  if (off <= r->off) return;
+  r->off = off, r->where = where;
+  r->worst[0] = a, r->worst[1] = b;
+}
 /* One element of both sides: r->most, r->off, r->nan. */
-static void compare(replaying *r, tarn_dtype t, tarn_value a, tarn_value b) {
+static void compare(replaying *r, tarn_dtype t, tarn_value a, tarn_value b, int64_t where) {
   if (!tarn_dtype_is_float(t)) {
-    if (a.i != b.i) r->off = INFINITY;
+    if (a.i != b.i) note(r, a, b, where, INFINITY);
     return;
   }
   r->nan |= isnan(a.d);
   if (isnan(a.d) || isnan(b.d)) {
-    if (!isnan(a.d) || !isnan(b.d)) r->off = INFINITY;
+    if (!isnan(a.d) || !isnan(b.d)) note(r, a, b, where, INFINITY);
     return;
   }
   bool same = a.d == b.d && signbit(a.d) == signbit(b.d);
@@ -107,9 +115,9 @@ static void compare(replaying *r, tarn_dtype t, tarn_value a, tarn_value b) {
     if (isfinite(a.d)) r->most = fmax(r->most, fabs(a.d));
     return;
   }
-  if (r->b.numeric == TARN_RULE_EXACT || !isfinite(a.d) || !isfinite(b.d)) r->off = INFINITY;
+  bool any = r->b.numeric == TARN_RULE_EXACT || !isfinite(a.d) || !isfinite(b.d);
   r->most = fmax(r->most, fmax(fabs(a.d), fabs(b.d)));
-  r->off = fmax(r->off, fabs(a.d - b.d));
+  note(r, a, b, where, any ? INFINITY : fabs(a.d - b.d));
 }
 
 /* A kernel written by hand computes in its type. */
@@ -117,6 +125,16 @@ static bool calls_written(const replaying *r) {
   const tarn_node *x = tarn_term_get(r->L, r->side[1]);
   while (tarn_op_is_view(x->op)) x = tarn_term_get(r->L, x->kid[0]);
   return x->op == TARN_OP_CALL && tarn_is_outside(r->L, x->op, x->payload);
+}
+static const char *values_of(const replaying *r) {
+  tarn_dtype t = tarn_term_type(r->L, r->side[0])->dtype;
+  tarn_value a = r->worst[0], b = r->worst[1];
+  const char *how = "its sides have different values: element";
+  if (!tarn_dtype_is_float(t))
+    return tarn_format(r->cx, "%s %lld is %lld and %lld", how, (long long)r->where, (long long)a.i,
+                       (long long)b.i);
+  return tarn_format(r->cx, "%s %lld is %.*g and %.*g", how, (long long)r->where,
+                     t == TARN_F64 ? 17 : 9, a.d, t == TARN_F64 ? 17 : 9, b.d);
 }
 static void judge(replaying *r) {
   double limit = r->b.numeric == TARN_RULE_EXACT     ? 0
@@ -127,11 +145,9 @@ static void judge(replaying *r) {
     limit *= 4; /* of the largest value that a sum could take; those of random terms cancel */
   if (r->off <= limit * fmax(r->most, 1e-6)) return;
   r->verdict = PF_DIFFERENT;
-  r->why =
-      r->off < INFINITY
-          ? tarn_format(r->cx, "its sides have values that differ by %.3g (the largest is %.3g)",
-                        r->off, r->most)
-          : "its sides have different values";
+  r->why = r->off < INFINITY ? tarn_format(r->cx, "%s, by %.3g (the largest value is %.3g)",
+                                           values_of(r), r->off, r->most)
+                             : values_of(r);
 }
 
 /* ---------------------------------------------------------------- everywhere */
@@ -142,6 +158,7 @@ static points points_of(replaying *r) {
                   .mode = mode_of(r),
                   .seed = r->seed,
                   .positive = r->positive,
+                  .rise = r->rise,
                   .range = r->p->range,
                   .leaf = r->leaf,
                   .memo = tarn_map_new(r->cx),
@@ -170,7 +187,7 @@ static void everywhere(replaying *r) {
   tarn_tensor *out[2];
   tarn_eval(r->L, root, 2, in, n, mode_of(r), r->o->opaque, out);
   for (int64_t k = 0, all = tarn_tensor_count(out[0]); k < all; k++)
-    compare(r, out[0]->dtype, tarn_tensor_get(out[0], k), tarn_tensor_get(out[1], k));
+    compare(r, out[0]->dtype, tarn_tensor_get(out[0], k), tarn_tensor_get(out[1], k), k);
   judge(r);
 }
 
@@ -184,6 +201,12 @@ static void point(const tarn_type *t, int which, uint64_t *s, int64_t *index) {
     index[d] = which == 0 ? 0 : which == 1 ? t->dim[d] - 1 : (int64_t)(z / 8 % (uint64_t)t->dim[d]);
     if (end) index[d] = z & 4 ? 0 : t->dim[d] - 1;
   }
+}
+
+static int64_t flat_of(const tarn_type *t, const int64_t *index) {
+  int64_t flat = 0;
+  for (uint32_t d = 0; d < t->n; d++) flat = flat * t->dim[d] + index[d];
+  return flat;
 }
 
 typedef struct pointing {
@@ -210,7 +233,7 @@ static void at_points(replaying *r) {
     tarn_status st = tarn_protect(r->cx, both_at, &a);
     if (st && (st != TARN_NO_RESULT || done == 0)) tarn_reraise(r->cx, st);
     if (st) break;
-    compare(r, t->dtype, a.v[0], a.v[1]);
+    compare(r, t->dtype, a.v[0], a.v[1], flat_of(t, index));
   }
   judge(r);
 }
@@ -238,6 +261,7 @@ static void samples(replaying *r) {
     for (int positive = 0; positive < 2 && r->verdict == PF_EQUAL; positive++) {
       r->seed = tarn_hash_mix(r->o->seed + 0x7A3D, k);
       r->positive = positive;
+      r->rise = k % 3 == 2 ? -1 : (int)(k % 3); /* of several samples some rise, and some fall */
       if (positive && !r->nan) break;
       r->nan = false, r->most = r->off = 0;
       tarn_status st = tarn_protect(r->cx, sample, r);

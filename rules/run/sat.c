@@ -325,16 +325,41 @@ static bool run_phase(tarn_saturation *s, const rphase *p, tarn_rule_level level
   return *stop == TARN_EG_STOP_SATURATED;
 }
 
-/* The rules that no phase names, then the phases in turn, in a share of the time that is left. */
+/* The program itself, or what was made of it, is within any limit. */
+static void limit_nodes(tarn_saturation *s, uint64_t most) {
+  uint64_t own = tarn_eg_node_count(s->g);
+  tarn_eg_set_limits(s->g, own > most ? own : most, s->o.max_bytes);
+}
+
+/* Rules of the user's that no phase names have limits of their own, so that one that makes its left
+ * side again leaves the phases room. False when the whole run must stop. */
+static bool run_unphased(tarn_saturation *s, tarn_rule_level level, tarn_eg_stop *stop,
+                         double deadline) {
+  if (level != TARN_RULE_KERNEL || !s->o.surface_first || !s->rs->phase.n)
+    return run_phase(s, NULL, level, stop, deadline);
+  uint32_t most = s->o.max_iterations, done = tarn_eg_iteration_count(s->runner);
+  s->o.max_iterations =
+      most < done + s->o.max_own_iterations ? most : done + s->o.max_own_iterations;
+  uint64_t own = tarn_eg_node_count(s->g), few = 500 + 4 * own;
+  limit_nodes(s, s->o.max_own_nodes ? s->o.max_own_nodes : few);
+  bool on = run_phase(s, NULL, level, stop, deadline);
+  bool limit = *stop == TARN_EG_STOP_NODES || *stop == TARN_EG_STOP_ITERATIONS;
+  s->o.max_iterations = most;
+  if (limit) tarn_eg_clear_status(s->g);
+  limit_nodes(s, s->o.max_nodes);
+  return on || limit;
+}
+/* The rules that no phase names, then the phases in turn, in a share of the time that is left. A
+ * limit of the former is what is reported where the phases end as they should. */
 static tarn_eg_stop run(tarn_saturation *s, tarn_rule_level level, double share) {
-  tarn_eg_stop stop = TARN_EG_STOP_SATURATED;
+  tarn_eg_stop first = TARN_EG_STOP_SATURATED, stop = TARN_EG_STOP_SATURATED;
   double now = tarn_now(), own = s->o.max_seconds > 0 ? s->start + s->o.max_seconds : 0;
   double deadline = earlier(own, tarn_limit_get(s->cx).until);
   if (deadline > 0) deadline = now + share * (deadline - now);
-  if (!run_phase(s, NULL, level, &stop, deadline)) return stop;
+  if (!run_unphased(s, level, &first, deadline)) return first;
   for (uint32_t i = 0; i < s->rs->phase.n; i++)
     if (!run_phase(s, &s->rs->phase.p[i], level, &stop, deadline)) return stop;
-  return stop;
+  return first;
 }
 
 /* Memory that runs out is no limit with a usable result: what is lost depends on the machine. */
@@ -342,12 +367,6 @@ static void must_be_usable(tarn_saturation *s, tarn_eg_stop stop) {
   if (tarn_eg_status(s->g) == TARN_MEMORY || stop == TARN_EG_STOP_CONFLICT ||
       stop == TARN_EG_STOP_ERROR)
     sat_engine_failed(s);
-}
-
-/* The program itself, or what surface rules made of it, is within any limit. */
-static void limit_nodes(tarn_saturation *s, uint64_t most) {
-  uint64_t own = tarn_eg_node_count(s->g);
-  tarn_eg_set_limits(s->g, own > most ? own : most, s->o.max_bytes);
 }
 
 /* Surface rules first, within limits of their own; then everything in kernel form. */
@@ -403,6 +422,7 @@ tarn_saturation *tarn_saturate(const tarn_program *p, const tarn_ruleset *rs,
   tarn_ctx *cx = tarn_lang_ctx(rs->L);
   tarn_saturation *s = TARN_NEW(cx, tarn_saturation);
   *s = (tarn_saturation){.L = rs->L, .cx = cx, .program = p, .rs = rs, .o = *o};
+  if (!s->o.max_own_iterations) s->o.max_own_iterations = 30;
   if (!s->o.max_nodes) s->o.max_nodes = 200000;
   if (!s->o.max_iterations) s->o.max_iterations = 1000;
   if (!s->o.max_surface_nodes) s->o.max_surface_nodes = 10000;

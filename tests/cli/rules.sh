@@ -57,6 +57,11 @@ flop=$(value program.0.flop)
 try 0 compile $pooled.onnx -o "$work/pooled" --rules $pooled.rules --explain "$work/chain" --json
 [ "$(value program.0.flop)" -lt $((flop / 50)) ] || fail "pool-first changes nothing"
 is surface.stop saturated
+at=$(($(value 'rule_counts.#') - 1))
+is rule_counts.$at.trust sampled
+is rule_counts.$at.replayed 1
+is rule_counts.$at.not_replayed 0
+grep -q '^rule pool-first: only sampled, not proved for all sizes; evaluated in 1 of its 1' "$work/err" || fail "that pool-first is not proved is not said"
 grep -q '^rule pool-first: 1 matches, 1 applied, in the chosen program' "$work/err" || fail "pool-first is not counted"
 try 0 check "$work/pooled"
 try 0 proof check "$work/chain" --replay --rules $pooled.rules --json
@@ -78,6 +83,25 @@ try 0 compile $pooled.onnx -o "$work/pooled" --rules "$work/idle.rules"
 for why in "wide .*:demand is nothing-has-it" "none .*has no .squeeze" "other .*fails at each" "low .*has no .transpose.*before the first phase"; do
   grep -qE "warning: rule $why" "$work/err" || fail "no reason: $why"
 done
+# A rule that is right for the sizes that are tried first, and wrong in this program: its steps are evaluated there.
+echo '(rule drop-far (compute reduceSum ?x) => (compute reduceSum (slice (ns ?x) 0 (min (dim ?x (ns ?x)) 40) ?x)) :if (= (nc ?x) 1))' >"$work/far.rules"
+sums() { echo "(program (inputs (x ((3) ($1)) f32)) (outputs (y (compute reduceSum (input x ((3) ($1)) f32)))))" >"$work/sums.tarn"; }
+sums 64
+refused 1 "far.rules:1: rule drop-far is wrong in this program: its sides have different values: element" \
+  -- compile "$work/sums.tarn" -o "$work/far" --rules "$work/far.rules"
+try 1 rules check "$work/far.rules" --json
+grep -qE 'element \([0-9 ]*\): left .*, right .* \(bits' <<<"$(value rules.0.counterexample)" || fail "the counterexample shows no values that differ"
+sums 32
+try 0 compile "$work/sums.tarn" -o "$work/far" --rules "$work/far.rules"
+# A rule that makes its own left side again ends by the limits.
+cat >"$work/again.rules" <<'R'
+(family again :level kernel
+  (rule again (for (?*o) (then ?g (sum ((k ?K)) ?e)))
+    => (for (?*o) (then ?g (sum ((p 1)) (for (?*o (p 1)) (sum ((k ?n)) ?e))))) :where (?n (- ?K (/ ?K 50))) :class reassoc))
+R
+try 0 compile "$work/sums.tarn" -o "$work/far" --rules "$work/again.rules" --json
+is stop nodes
+try 0 check "$work/far"
 # A wrong rule is refused with its place and the reason.
 bad() { echo "$1" >"$work/bad.rules"; shift; refused 3 bad.rules:1 "$@" -- compile $pooled.onnx -o "$work/none" --rules "$work/bad.rules"; }
 bad '(rule a (compute reduceSum ?x) => (compute reduceSum ?y))' '?y is not bound'
