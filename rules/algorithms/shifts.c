@@ -262,7 +262,8 @@ static fixed times(const shifts *c, fixed x, double v) {
   uint32_t digits = (uint32_t)f;
   x = whole(c, x);
   if (!x.is || isfinite(x.cap)) return none();
-  double lo = fmin(x.lo * ldexp(f, -DIGITS), x.lo) - DIGITS, hi = x.hi * ldexp(f, -DIGITS);
+  double part = ldexp(f, -DIGITS);
+  double lo = fmin(x.lo * part, x.lo) - (double)DIGITS, hi = x.hi * part;
   uint32_t n = x.n;
   uint32_t t = n;
   while (!(digits & 1)) digits >>= 1, after--;
