@@ -57,6 +57,9 @@ typedef struct worth {
   " a -> x" t "\nnode Reshape r" t " x" t " sh -> y" t "\nrand w" t " 3,2\nnode MatMul m" t " w" t \
   " y" t " -> p" t "\n"
 
+/* Fourteen dims. */
+#define TWOS(x) "2" x "2" x "2" x "2" x "2" x "2" x "2" x "2" x "2" x "2" x "2" x "2" x "2" x "2"
+
 #define STARVED TARN_TOP "/tests/data/hw/starved.hw"
 
 static const worth rows[] = {
@@ -237,6 +240,14 @@ static const worth rows[] = {
                                                "-> f3\nnode Clip k1 f3 l h -> f4\nnode Cast k2 f4 "
                                                "-> y : to=3\n" END,
      "vta-pynq", 0, 0},
+    {"absorb",
+     "in x f32 1,3,34,34\nrand w 16,3,3,3\nin z f32 " TWOS(",") "\nin v f32 " TWOS(
+         ",") "\ninit s i64 "
+              "14 : " TWOS(
+                  " ") "\nnode Conv c x w -> t\nnode Reshape r t s -> u\nnode Transpose n u -> q : "
+                       "perm=13,12,11,10,9,8,7,6,5,4,3,2,1,0\nnode Add a q z -> k\nnode Mul m k v "
+                       "-> y\n" END,
+     NULL, 0, 0},
     {"prologue-of-rest",
      "in x i8 1,16,8,8\n" WEIGHTS(
          "16,16,3,3") "node ConvInteger c x w -> q\n" BYTE_OF_Q

@@ -32,6 +32,10 @@ typedef struct net {
   "init out i64 4 : 1 3 5 5\nnode Pad pad x pd -> xp\n" TAP(0, 0) TAP(0, 1) TAP(0, 2) TAP(1, 0)    \
       TAP(1, 1) TAP(1, 2) TAP(2, 0) TAP(2, 1) TAP(2, 2)
 
+/* The next branch of a sum. */
+#define BRANCH(s, i, t)                                                                            \
+  "in x" i " f32 4,8\nnode Exp e" i " x" i " -> y" i "\nnode Add a" i " " s " y" i " -> " t "\n"
+
 static const net nets[] = {
     {"convolution, batch norm, relu", NET_CONV_NORM_RELU, 1, NULL},
     {"batch norm as mul and add",
@@ -110,6 +114,16 @@ static const net nets[] = {
           "q9 t8 out -> t9\n"
           "node Relu q t9 -> y\nout y\n",
      1, "sums"},
+    {"a sum of twenty-three branches",
+     "in x f32 4,8\nnode Exp e x -> s0\n" BRANCH("s0", "b", "sb") BRANCH("sb", "c", "sc") BRANCH(
+         "sc", "d", "sd") BRANCH("sd", "e", "se") BRANCH("se", "f", "sf") BRANCH("sf", "g", "sg")
+         BRANCH("sg", "h", "sh") BRANCH("sh", "i", "si") BRANCH("si", "j", "sj")
+             BRANCH("sj", "k", "sk") BRANCH("sk", "l", "sl") BRANCH("sl", "m", "sm")
+                 BRANCH("sm", "n", "sn") BRANCH("sn", "o", "so") BRANCH("so", "p", "sp")
+                     BRANCH("sp", "q", "sq") BRANCH("sq", "r", "sr") BRANCH("sr", "s", "ss")
+                         BRANCH("ss", "t", "st") BRANCH("st", "u", "su") BRANCH("su", "v", "sv")
+                             BRANCH("sv", "w", "sw") "node Neg z sw -> y\nout y\n",
+     1, "inline"},
     {"nine products in another order, a residual in between",
      NINE
      "node Reshape xr x sh -> xs\nrand wr 3,2\nnode MatMul mr wr xs -> pr\nnode Relu rr pr -> res\n"

@@ -29,8 +29,6 @@ bool kern_is_top(const kern *k, uint32_t stage);
 bool kern_is_weight(const kern *k, uint32_t top, const kstage *s);
 uint32_t build_reciprocal(rsite *s);
 /* views.c */
-bool when_absorb(rsite *s);
-uint32_t build_absorb(rsite *s);
 bool when_split_concat(rsite *s);
 uint32_t build_split_concat(rsite *s);
 /* sums.c */

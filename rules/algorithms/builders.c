@@ -13,8 +13,6 @@ static const rbuild builders[] = {
      "a kernel and the root, a map of its result, as one nest that writes both"},
     {"reciprocal", NULL, build_reciprocal, 0, true,
      "a stage computes its reciprocal, and divisions by it become products"},
-    {"absorb", when_absorb, build_absorb, GRAPH, false,
-     "the opened view's base read through the view"},
     {"split-concat", when_split_concat, build_split_concat, GRAPH, false,
      "a map of a concatenation as a concatenation of maps"},
     {"online:i", NULL, build_online, 0, false,

@@ -1,30 +1,7 @@
-/* Builders that move views and layouts.
- *
- * absorb        a child that is a view of a kernel's result, its dims moved: read the result itself
- * split-concat  a map of a concatenation is the concatenation of maps (R22)
- *
- * In C because they open a view or a concatenation below a nest, and the notation of loops has
- * nests alone. */
+/* The builder `split-concat`: a map of a concatenation is the concatenation of maps (R22). In C
+ * because it opens a concatenation of any number of parts, and makes a nest of each. */
 #include "rules/algorithms/build.h"
 #include <string.h>
-
-/* ---------------------------------------------------------------- absorb */
-
-bool when_absorb(rsite *s) {
-  const rkid *v = &s->kid[s->slot];
-  uint32_t map = tarn_payload_get(s->e->L, v->payload)->id;
-  return (site_facts(s, v->leaf[0]) & R_HAS_RED) && tarn_map_invert(s->e->L, map, 0) != TARN_NONE;
-}
-
-uint32_t build_absorb(rsite *s) {
-  kern k;
-  if (!site_root(s, &k)) return TARN_NONE;
-  const rkid *v = &s->kid[s->slot];
-  uint32_t map = tarn_payload_get(k.L, v->payload)->id;
-  return kern_absorb(&k, slot_leaf(&k, s), map, v->leaf[0]) ? kern_store(&k) : TARN_NONE;
-}
-
-/* ---------------------------------------------------------------- concatenation */
 
 /* The loop that walks along the concatenated axis in every read of slot, or TARN_NONE. */
 static uint32_t concat_loop(const kern *k, uint32_t slot, uint32_t axis) {

@@ -165,10 +165,24 @@ static uint32_t read_some(building *b, uint32_t var, uint32_t n, bool body, bool
 static uint32_t a_read(building *b, uint32_t var, uint32_t n, bool body) {
   return read_some(b, var, n, body, false);
 }
-/* A map of some tensors. */
+static uint32_t a_view(building *b, const tarn_type *t) {
+  tarn_lang *L = b->g->L;
+  bool moved = t->n > 1 && draw(b->g, 2); /* the first dims the other way round; or a part */
+  tarn_imap m = {.n = t->n, .ns = t->n, .nin = t->n, .fill = TARN_NONE};
+  memcpy(m.dim, t->dim, t->n * sizeof *m.dim);
+  for (uint32_t i = 0; i < t->n; i++) {
+    uint32_t d = moved && i < 2 ? 1 - i : i;
+    m.in[i] = t->dim[d] + !moved;
+    m.e[i] = tarn_ix_add(L, tarn_ix_var(L, d, m.dim), tarn_ix_const(L, !moved), m.dim);
+  }
+  uint32_t id = gen_leaf(b->g, tarn_type_tensor(L, b->type, t->n, t->n, m.in), false);
+  uint32_t map = tarn_payload_of(L, TARN_P_MAP, tarn_map_intern(L, &m));
+  return id == TARN_NONE ? id : b->k->host->mk(b->k->host->user, TARN_OP_VIEW, map, &id, 1);
+}
 static uint32_t a_kernel(building *b, uint32_t type) {
   gen *g = b->g;
   const tarn_type *t = tarn_type_get(g->L, type);
+  if (b->r->loops->view) return a_view(b, t);
   kern *k = TARN_NEW(g->cx, kern);
   building q = {.g = g, .r = b->r, .k = k, .st = &k->stage[0], .n = t->n, .type = b->type};
   memcpy(q.dim, t->dim, t->n * sizeof *q.dim);

@@ -81,7 +81,8 @@ typedef struct ltable { /* constants of a rule */
 
 typedef struct loops {
   bool anywhere; /* left: an expression wherever it stands */
-  bool inner;    /* which is what a kernel computes that the nest reads, (for (?*i) ?e) */
+  bool inner;    /* which is what a kernel computes that the nest reads, (for (?*i) ?e), */
+  bool view;     /* or an element of a view, (view ?e) */
   lx *left, *right;
   uint32_t ntable;
   ltable *table;
@@ -114,6 +115,7 @@ typedef struct lmatch {
   kern *inner;       /* of a rule with an inner kernel: a map that the nest reads, */
   uint32_t slot;     /* as which child, */
   uint32_t map;      /* and how, at the read that is at hand */
+  const kern *made;  /* in (:subsume COND): what the nest became */
 } lmatch;
 /* The hole of what (then ?h E) takes E for, in what is reduced; in an epilogue it is hole 0. */
 enum { L_VALUE = K_READS };

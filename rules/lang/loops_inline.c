@@ -140,11 +140,13 @@ uint32_t loops_replace_inner(rsite *s, const rule *r) {
   rv saved[R_ATTRS];
   memcpy(saved, e->attr, sizeof saved);
   bool graph = e->host->graph, others = r->along && (!graph || is_true(e, r->along));
-  s->replaced = r->subsumes || (graph && is_true(e, r->subsumes_if));
   m->k.wide = r->wide;
   bool made = replace_reads(e, r) && (!others || replace_others(s, r));
   uint32_t id = made ? kern_store(&m->k) : TARN_NONE;
-  m->k = was, *m->inner = inner, m->slot = slot;
+  kern now = m->k;
+  m->k = was, *m->inner = inner, m->slot = slot, m->made = &now;
   memcpy(e->attr, saved, sizeof saved);
+  s->replaced = r->subsumes || (graph && id != TARN_NONE && is_true(e, r->subsumes_if));
+  m->made = NULL;
   return id;
 }

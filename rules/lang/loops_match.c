@@ -215,9 +215,23 @@ static bool match_lists(void *arg) {
 static bool load_nest(renv *e, kern *k, uint32_t node, const uint32_t *kid, uint32_t n) {
   return kern_load(k, &e->host->nest, tarn_payload_get(e->L, e->payload[node])->id, kid, n);
 }
-/* Node 0, and node 1 among its children: (nest ?*a (nest ?*b) ?*c). */
+/* The view that node 1 is, as a map. */
+static bool load_view(renv *e, kern *k) {
+  uint32_t map = tarn_payload_get(e->L, e->payload[1])->id;
+  const tarn_imap *m = tarn_imap_get(e->L, map);
+  kstage *st = &k->stage[0];
+  k->host = &e->host->nest, k->L = e->L, k->depth = 0, k->out_ns = m->ns, k->wide = false;
+  k->nstage = k->nleaf = 1, k->leaf[0] = e->cls[0];
+  *st = (kstage){.nown = m->n, .nb = 1, .body = tarn_fx_hole(e->L, 0), .out = true};
+  st->reducer = st->epi = st->space = TARN_NONE;
+  memcpy(st->own, m->dim, m->n * sizeof *st->own);
+  st->read[0] = (tarn_read){.map = map};
+  return true;
+}
+/* Node 0, and node 1 among its children: (nest ?*a (nest ?*b) ?*c) or (nest ?*a (view ?x) ?*c). */
 static bool load_both(renv *e, lmatch *m) {
-  const rseg *a = &e->seg[0], *b = &e->seg[1], *c = &e->seg[2];
+  bool view = e->rule->loops->view;
+  const rseg *a = &e->seg[0], *b = &e->seg[1], *c = &e->seg[view ? 1 : 2];
   uint32_t kid[R_KIDS];
   if (a->n + 1 + c->n > R_KIDS) return false;
   if (!m->inner) m->inner = TARN_NEW(tarn_lang_ctx(e->L), kern);
@@ -226,7 +240,9 @@ static bool load_both(renv *e, lmatch *m) {
   if (c->n) memcpy(kid + a->n + 1, c->id, c->n * sizeof *kid);
   if (!load_nest(e, &m->k, 0, kid, a->n + 1 + c->n)) return false;
   m->slot = leaf_at(&m->k, e->node[1]);
-  return m->slot != TARN_NONE && load_nest(e, m->inner, 1, b->id, b->n) && kern_is_map(m->inner);
+  if (m->slot == TARN_NONE) return false;
+  if (view) return load_view(e, m->inner);
+  return load_nest(e, m->inner, 1, b->id, b->n) && kern_is_map(m->inner);
 }
 static bool load(renv *e, lmatch *m) {
   const rseg *s = &e->seg[0];
@@ -354,22 +370,26 @@ bool loops_bind_inner(renv *e, const rule *r) {
   uint32_t number = (at - 1) % K_READS;
   bool body = number < st->nb;
   loops_at_read(m, (at - 1) / K_READS, body, body ? number : number - st->nb);
-  e->attr[x->loop[0].var] = (rv){.kind = 'w'};
+  if (x->nloop) e->attr[x->loop[0].var] = (rv){.kind = 'w'};
   e->attr[x->kid[0]->var] = (rv){.kind = 'e', .id = m->inner->stage[0].body, .i = L_INNER};
   if (x->name != TARN_NONE) e->attr[x->name] = (rv){.kind = 'e', .id = m->at, .i = m->part};
   return true;
 }
 /* Would an earlier child be taken? */
+static bool is_taken(renv *e, const rule *r) {
+  lmatch *m = e->loops;
+  uint32_t id = m->k.leaf[m->slot], payload, n;
+  const uint32_t *kid;
+  return (e->host->facts(e->host->user, id) & R_HAS_MAP) &&
+         kern_open(m->inner, &e->host->nest, id, K_LEAVES, kern_is_map, &payload, &kid, &n) &&
+         loops_bind_inner(e, r) && tarn_r_conditions(e, r, TARN_NONE) && r_guards(e, r);
+}
 static bool has_earlier(renv *e, const rule *r) {
   lmatch *m = e->loops;
-  uint32_t slot = m->slot, payload, n;
-  const uint32_t *kid;
+  uint32_t slot = m->slot;
   kern was = *m->inner;
   bool any = false;
-  for (m->slot = 0; m->slot < slot && !any; m->slot += !any)
-    any = kern_open(m->inner, &e->host->nest, m->k.leaf[m->slot], K_LEAVES, kern_is_map, &payload,
-                    &kid, &n) &&
-          loops_bind_inner(e, r) && tarn_r_conditions(e, r, TARN_NONE) && r_guards(e, r);
+  for (m->slot = 0; m->slot < slot && !any; m->slot += !any) any = is_taken(e, r);
   m->slot = slot, *m->inner = was;
   loops_bind_inner(e, r);
   return any;

@@ -308,14 +308,22 @@ void loops_table(reader *rd, const tarn_sx *s) {
   l->table = all;
 }
 
-/* (anywhere (for …)), (anywhere (= ?y (for …))): a kernel that the nest reads. */
-static bool has_inner(const tarn_sx *s) {
+/* (anywhere (for …)), (anywhere (= ?y (for …))): a kernel that the nest reads; also (view …). */
+static bool reads_a(const tarn_sx *s, const char *what) {
   if (!tarn_sx_is(s, "anywhere") || s->n != 2) return false;
   const tarn_sx *x = s->kid[1];
-  return tarn_sx_is(tarn_sx_is(x, "=") && x->n == 3 ? x->kid[2] : x, "for");
+  return tarn_sx_is(tarn_sx_is(x, "=") && x->n == 3 ? x->kid[2] : x, what);
+}
+/* (view ?e) */
+static lx *inner_view(reader *rd, const tarn_sx *s) {
+  if (s->n != 2 || !any(s->kid[1]) || row(s->kid[1]))
+    tarn_sx_error(rd->cx, s, "expected (view ?e), a view that the nest reads");
+  lx *x = new_lx(rd, LX_FOR, 1);
+  return x->kid[0] = variable(rd, s->kid[1]), x;
 }
 /* (for (?*i) ?e); its loops are none of the nest's. */
 static lx *inner_kernel(reader *rd, const tarn_sx *s) {
+  if (rd->r->loops->view) return inner_view(rd, s);
   if (s->n != 3 || s->kid[1]->kind != TARN_SX_LIST || s->kid[1]->n != 1 ||
       !row(s->kid[1]->kid[0]) || !any(s->kid[2]) || row(s->kid[2]))
     tarn_sx_error(rd->cx, s, "expected (for (?*row) ?e), a kernel that the nest reads");
@@ -333,15 +341,17 @@ static lx *anywhere(reader *rd, const tarn_sx *s) {
 /* In the e-graph the left side is any nest, or one that reads one. */
 void loops_left(reader *rd, const tarn_sx *s) {
   static const char one[] = "(nest ?%nest ?*%children)",
-                    two[] = "(nest ?%nest ?*%before (nest ?%kernel ?*%children) ?*%after)";
-  const char *nest = has_inner(s) ? two : one;
+                    two[] = "(nest ?%nest ?*%before (nest ?%kernel ?*%children) ?*%after)",
+                    seen[] = "(nest ?%nest ?*%before (view ?%map ?%of) ?*%after)";
+  bool view = reads_a(s, "view"), inner = view || reads_a(s, "for");
+  const char *nest = view ? seen : inner ? two : one;
   rule *r = rd->r;
   loops *l = r->loops = TARN_NEW(rd->cx, loops);
   r->nlhs = 1;
   r->lhs = TARN_ARRAY(rd->cx, rroot, 1);
   const tarn_sx *any = tarn_sx_read(rd->cx, nest, strlen(nest), "nest")->kid[0];
   r->lhs[0] = (rroot){TARN_NONE, reader_pattern(rd, any)};
-  l->anywhere = tarn_sx_is(s, "anywhere"), l->inner = has_inner(s);
+  l->anywhere = tarn_sx_is(s, "anywhere"), l->inner = inner, l->view = view;
   if (l->anywhere && s->n != 2) tarn_sx_error(rd->cx, s, "expected (anywhere EXPRESSION)");
   l->left = l->anywhere ? anywhere(rd, s->kid[1]) : with_loops(rd, s, LX_FOR, 1);
 }

@@ -72,6 +72,20 @@ static bool f_reads_reduced(renv *e, const rv *a, rv *out) {
     any |= !site_const(&j.s, j.p->leaf[i]) && (site_facts(&j.s, j.p->leaf[i]) & R_HAS_RED);
   return rv_bool(out, any);
 }
+static bool f_of_reduction(renv *e, const rv *a, rv *out) {
+  joint j;
+  bool any = false;
+  (void)a;
+  if (!joint_of(e, &j)) return false;
+  for (uint32_t i = 0; i < j.p->nleaf; i++) any |= site_facts(&j.s, j.p->leaf[i]) & R_HAS_RED;
+  return rv_bool(out, any);
+}
+static bool f_moves_dims(renv *e, const rv *a, rv *out) {
+  joint j;
+  (void)a;
+  return joint_of(e, &j) &&
+         rv_bool(out, tarn_map_invert(e->L, j.p->stage[0].read[0].map, 0) != TARN_NONE);
+}
 static bool f_shared(renv *e, const rv *a, rv *out) {
   joint j;
   return (void)a, joint_of(e, &j) && rv_bool(out, site_facts(&j.s, j.id) & R_SHARED);
@@ -257,6 +271,10 @@ static bool f_has_room(renv *e, const rv *a, rv *out) {
 static bool f_crowded(renv *e, const rv *a, rv *out) {
   return (void)a, rv_bool(out, crowded(&e->loops->k));
 }
+static bool f_makes_crowded(renv *e, const rv *a, rv *out) {
+  const kern *made = e->loops->made;
+  return (void)a, made && rv_bool(out, crowded(made));
+}
 static bool f_few(renv *e, const rv *a, rv *out) {
   joint j;
   return (void)a, joint_of(e, &j) && rv_bool(out, is_small(j.p));
@@ -336,6 +354,8 @@ const rfun rfun_fusion_table[] = {
     HERE("is-map", ":b", f_is_map, "the nest is one elementwise stage"),
     HERE("one-stage", ":b", f_one_stage, "the nest has one stage"),
     HERE("crowded", ":b", f_crowded, "the nest has more than 16 operands"),
+    HERE("makes-crowded", ":b", f_makes_crowded,
+         "what becomes of the nest has; of :subsume alone, else without a value"),
     HERE("size", "e:i", f_size, "operators and operands of the expression"),
     ASKS("inlinable", "e:b", f_inlinable,
          "what a map makes, no constant; nothing that several read and another kernel can write"),
@@ -344,6 +364,8 @@ const rfun rfun_fusion_table[] = {
          "the map can be the last thing that a kernel does whose result nothing else needs"),
     ASKS("reads-inlinable", "e:b", f_reads_inlinable, "the map reads what is inlinable itself"),
     ASKS("reads-reduced", "e:b", f_reads_reduced, "the map reads what a reduction makes"),
+    ASKS("of-reduction", "e:b", f_of_reduction, "a reduction makes the tensor, or one of those"),
+    HERE("moves-dims", "e:b", f_moves_dims, "the view has each element once"),
     ASKS("alone", "e:b", f_alone, "all else that the nest reads is constant"),
     ASKS("brings-in", "e:b", f_brings_in, "the map reads what the nest does not, no constant"),
     ASKS("read-once", "e:b", f_read_once,
