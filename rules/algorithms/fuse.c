@@ -5,8 +5,8 @@
  * place      a kernel becomes an earlier stage of its reader's nest, inside the loops they share
  * outputs    a kernel and a map of its result become one nest that writes both
  *
- * In C because they join two nests of any stages, and the left sides of the notation of loops are
- * one nest of one stage.
+ * In C because the kernel that is read has any number of stages, which become stages of the result:
+ * in the notation of loops it is a map.
  *
  * Loop placement as a value: Ragan-Kelley et al., Halide (PLDI 2013). */
 #include "kernel/maps.h"

@@ -3,7 +3,8 @@
  *
  * All operands except the shared one must be constant. Then no product can depend on another, and
  * the concatenation costs nothing at run time. In C because it finds the other users of an operand,
- * of any number, and the left sides of the notation of loops are one nest. */
+ * of any number, and the left sides of the notation of loops are a nest and one kernel that it
+ * reads. */
 #include "rules/algorithms/build.h"
 #include <string.h>
 
