@@ -22,6 +22,27 @@ static bool joint_of(renv *e, joint *j) {
   return true;
 }
 
+#define ASK(name, answer)                                                                          \
+  static bool name(renv *e, const rv *a, rv *out) {                                                \
+    joint j;                                                                                       \
+    return (void)a, joint_of(e, &j) && rv_bool(out, answer);                                       \
+  }
+
+/* Does the map read such a tensor? */
+static bool any_read(const joint *j, bool (*is)(const rsite *s, uint32_t id)) {
+  bool any = false;
+  for (uint32_t i = 0; i < j->p->nleaf; i++) any |= is(&j->s, j->p->leaf[i]);
+  return any;
+}
+static bool has_reduction(const rsite *s, uint32_t id) { return site_facts(s, id) & R_HAS_RED; }
+static bool is_reduced(const rsite *s, uint32_t id) {
+  return !site_const(s, id) && has_reduction(s, id);
+}
+static bool is_of_floats(const rsite *s, uint32_t id) {
+  const kern_host *h = &s->e->host->nest;
+  return tarn_dtype_is_float(tarn_type_get(s->e->L, h->type(h->user, id))->dtype);
+}
+
 /* ---------------------------------------------------------------- the nest */
 
 static bool f_is_map(renv *e, const rv *a, rv *out) {
@@ -47,49 +68,13 @@ static bool hosted(const rsite *s, const kern *p) {
   return false;
 }
 
-static bool f_hosted(renv *e, const rv *a, rv *out) {
-  joint j;
-  return (void)a, joint_of(e, &j) && rv_bool(out, hosted(&j.s, j.p));
-}
-static bool f_inlinable(renv *e, const rv *a, rv *out) {
-  joint j;
-  return (void)a, joint_of(e, &j) && rv_bool(out, site_inlinable(&j.s, j.id));
-}
-static bool f_reads_inlinable(renv *e, const rv *a, rv *out) {
-  joint j;
-  bool any = false;
-  (void)a;
-  if (!joint_of(e, &j)) return false;
-  for (uint32_t i = 0; i < j.p->nleaf; i++) any |= site_inlinable(&j.s, j.p->leaf[i]);
-  return rv_bool(out, any);
-}
-static bool f_reads_reduced(renv *e, const rv *a, rv *out) {
-  joint j;
-  bool any = false;
-  (void)a;
-  if (!joint_of(e, &j)) return false;
-  for (uint32_t i = 0; i < j.p->nleaf; i++)
-    any |= !site_const(&j.s, j.p->leaf[i]) && (site_facts(&j.s, j.p->leaf[i]) & R_HAS_RED);
-  return rv_bool(out, any);
-}
-static bool f_of_reduction(renv *e, const rv *a, rv *out) {
-  joint j;
-  bool any = false;
-  (void)a;
-  if (!joint_of(e, &j)) return false;
-  for (uint32_t i = 0; i < j.p->nleaf; i++) any |= site_facts(&j.s, j.p->leaf[i]) & R_HAS_RED;
-  return rv_bool(out, any);
-}
-static bool f_moves_dims(renv *e, const rv *a, rv *out) {
-  joint j;
-  (void)a;
-  return joint_of(e, &j) &&
-         rv_bool(out, tarn_map_invert(e->L, j.p->stage[0].read[0].map, 0) != TARN_NONE);
-}
-static bool f_shared(renv *e, const rv *a, rv *out) {
-  joint j;
-  return (void)a, joint_of(e, &j) && rv_bool(out, site_facts(&j.s, j.id) & R_SHARED);
-}
+ASK(f_hosted, hosted(&j.s, j.p))
+ASK(f_inlinable, site_inlinable(&j.s, j.id))
+ASK(f_reads_inlinable, any_read(&j, site_inlinable))
+ASK(f_reads_reduced, any_read(&j, is_reduced))
+ASK(f_of_reduction, any_read(&j, has_reduction))
+ASK(f_moves_dims, tarn_map_invert(e->L, j.p->stage[0].read[0].map, 0) != TARN_NONE)
+ASK(f_shared, site_facts(&j.s, j.id) & R_SHARED)
 
 /* ---------------------------------------------------------------- what else the nest reads */
 
@@ -102,10 +87,7 @@ static bool f_alone(renv *e, const rv *a, rv *out) {
     alone &= j.k->leaf[i] == j.id || site_const(&j.s, j.k->leaf[i]);
   return rv_bool(out, alone);
 }
-static bool f_brings_in(renv *e, const rv *a, rv *out) {
-  joint j;
-  return (void)a, joint_of(e, &j) && rv_bool(out, site_fresh(&j.s, j.k, j.p) > 0);
-}
+ASK(f_brings_in, site_fresh(&j.s, j.k, j.p) > 0)
 /* A map that alone reads the kid, each element once. */
 static bool reads_once(const rsite *s, const kern *k, uint32_t slot) {
   uint32_t map = kern_only_map(k, slot);
@@ -114,14 +96,8 @@ static bool reads_once(const rsite *s, const kern *k, uint32_t slot) {
   return tarn_map_invert(k->L, map, 0) != TARN_NONE;
 }
 
-static bool f_read_once(renv *e, const rv *a, rv *out) {
-  joint j;
-  return (void)a, joint_of(e, &j) && rv_bool(out, reads_once(&j.s, j.k, j.slot));
-}
-static bool f_feeds_reduction(renv *e, const rv *a, rv *out) {
-  joint j;
-  return (void)a, joint_of(e, &j) && rv_bool(out, feeds_reduction(j.k, j.slot));
-}
+ASK(f_read_once, reads_once(&j.s, j.k, j.slot))
+ASK(f_feeds_reduction, feeds_reduction(j.k, j.slot))
 /* Points of the consumer's loops for one element of the producer: how often it would be computed.
  */
 static double repeats(const kern *k, uint32_t slot) {
@@ -155,28 +131,14 @@ static bool narrows(const rsite *s, uint32_t id, const kern *p, bool back) {
   }
   return does;
 }
-static bool f_narrows(renv *e, const rv *a, rv *out) {
-  joint j;
-  return (void)a, joint_of(e, &j) && rv_bool(out, narrows(&j.s, j.id, j.p, false));
-}
-static bool f_was_narrowed(renv *e, const rv *a, rv *out) {
-  joint j;
-  return (void)a, joint_of(e, &j) && rv_bool(out, narrows(&j.s, j.id, j.p, true));
-}
+ASK(f_narrows, narrows(&j.s, j.id, j.p, false))
+ASK(f_was_narrowed, narrows(&j.s, j.id, j.p, true))
 static bool f_is_float(renv *e, const rv *a, rv *out) {
   joint j;
   return (void)a,
          joint_of(e, &j) && rv_bool(out, tarn_dtype_is_float(kern_leaf_type(j.k, j.slot)->dtype));
 }
-static bool f_of_integers(renv *e, const rv *a, rv *out) {
-  joint j;
-  bool all = true;
-  (void)a;
-  if (!joint_of(e, &j)) return false;
-  for (uint32_t i = 0; i < j.p->nleaf; i++)
-    all &= !tarn_dtype_is_float(kern_leaf_type(j.p, i)->dtype);
-  return rv_bool(out, all);
-}
+ASK(f_of_integers, !any_read(&j, is_of_floats))
 static double bytes_of(const tarn_type *t) {
   return (double)tarn_type_count(t) * (double)tarn_dtype_size(t->dtype);
 }
@@ -264,10 +226,7 @@ static bool has_room(const rsite *s, const kern *k, uint32_t id, const kern *p) 
   }
   return room;
 }
-static bool f_has_room(renv *e, const rv *a, rv *out) {
-  joint j;
-  return (void)a, joint_of(e, &j) && rv_bool(out, has_room(&j.s, j.k, j.id, j.p));
-}
+ASK(f_has_room, has_room(&j.s, j.k, j.id, j.p))
 static bool f_crowded(renv *e, const rv *a, rv *out) {
   return (void)a, rv_bool(out, crowded(&e->loops->k));
 }
@@ -275,10 +234,7 @@ static bool f_makes_crowded(renv *e, const rv *a, rv *out) {
   const kern *made = e->loops->made;
   return (void)a, made && rv_bool(out, crowded(made));
 }
-static bool f_few(renv *e, const rv *a, rv *out) {
-  joint j;
-  return (void)a, joint_of(e, &j) && rv_bool(out, is_small(j.p));
-}
+ASK(f_few, is_small(j.p))
 
 /* ---------------------------------------------------------------- sums of sums */
 
