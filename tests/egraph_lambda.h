@@ -208,11 +208,14 @@ lam_function(lam *m, const char *name, const char *left, const tarn_eg_condition
 /* Rules that egg has as one are two here where what they do depends on a condition. */
 static inline void lam_load_rules(lam *m) {
   lab *l = &m->l;
-  const tarn_eg_condition differ = {lam_differ, m, 0},
-                          constant = {lam_is_const, m, 1u << LAM_CONST},
-                          same = {lam_same_branches, m, TARN_EG_READS_GRAPH};
-  const tarn_eg_condition no[2] = {differ, {lam_no_capture, m, 1u << LAM_FREE}},
-                          yes[2] = {differ, {lam_captures, m, 1u << LAM_FREE}};
+  const tarn_eg_condition differ = {.holds = lam_differ, .user = m};
+  const tarn_eg_condition constant = {.holds = lam_is_const, .user = m, .reads = 1u << LAM_CONST};
+  const tarn_eg_condition same = {
+      .holds = lam_same_branches, .user = m, .reads = TARN_EG_READS_GRAPH};
+  const tarn_eg_condition no[2] = {differ,
+                                   {.holds = lam_no_capture, .user = m, .reads = 1u << LAM_FREE}};
+  const tarn_eg_condition yes[2] = {differ,
+                                    {.holds = lam_captures, .user = m, .reads = 1u << LAM_FREE}};
   lab_rule(l, "if-true", "(if true ?then ?else)", "?then");
   lab_rule(l, "if-false", "(if false ?then ?else)", "?else");
   lam_function(m, "if-branches", "(if (= (var ?x) ?e) ?then ?else)", NULL, 0, lam_branches);

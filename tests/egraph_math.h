@@ -142,7 +142,7 @@ static const char *const math_rules[36][3] = {
 static inline void math_load_rules(lab *l, math_cond conds[72]) {
   uint32_t used = 0;
   for (int i = 0; i < 36; i++) {
-    tarn_eg_condition c[2];
+    tarn_eg_condition c[2] = {0};
     uint32_t n = 0;
     for (const char *s = math_rules[i][2]; *s; s += 2) {
       conds[used] = (math_cond){l, (uint32_t)(s[1] - '0'), 0};
