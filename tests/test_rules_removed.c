@@ -14,8 +14,9 @@ typedef struct worth {
   uint32_t threads; /* 0: all of the machine */
 } worth;
 
-#define ONE "in x f32 4,8\nrand a 8\nrand b 8\npos c 8\n"
-#define END "out y\n"
+#define POSITIVE "in x f32 3,4\npos a 4\npos b 4\n"
+#define ONE      "in x f32 4,8\nrand a 8\nrand b 8\npos c 8\n"
+#define END      "out y\n"
 #define CONV(ci, co, hw, taps, pad)                                                                \
   "in x f32 1," ci "," hw "," hw "\nrand w " co "," ci "," taps "," taps                           \
   "\nnode Conv c x w -> y : pads=" pad "," pad "," pad "," pad "\nout y\n"
@@ -70,7 +71,7 @@ static const worth rows[] = {
      "init a i64 1 : 1\n" ROWS_OF("x", "i", "t", "y") ROWS_OF("w", "k", "q", "z") END "out z\n",
      NULL, 0, 1},
     {"constant-quotient", ONE "node Div d x c -> y\n" END, NULL, 0, 0},
-    {"constant-factors", ONE "node Mul d x a -> u\nnode Mul e u b -> y\n" END, NULL, 0, 0},
+    {"constant-factors", POSITIVE "node Mul d x a -> u\nnode Mul e u b -> y\n" END, NULL, 0, 0},
     {"constant-terms", ONE "node Add d x a -> u\nnode Add e u b -> y\n" END, NULL, 0, 0},
     {"constant-term-less", ONE "node Add d x a -> u\nnode Sub e u b -> y\n" END, NULL, 0, 0},
     {"constant-less-term", ONE "node Sub d x a -> u\nnode Add e u b -> y\n" END, NULL, 0, 0},
@@ -260,7 +261,7 @@ static const worth rows[] = {
              TAP("d", "1 1", "5 5") "node Add q0 pa pd -> t0\nnode Add q1 pb pc -> t1\nnode Add q2 "
                                     "t0 t1 -> y\n" END,
      NULL, 0, 0},
-    {"hoist", ONE "node Mul d x a -> u\nnode Mul e u b -> y\n" END, NULL, 0, 0},
+    {"hoist", POSITIVE "node Mul d x a -> u\nnode Mul e u b -> y\n" END, NULL, 0, 0},
     {"winograd-tiles-2",
      "in x f32 1,256,6,6\nrand v 16,256,3,3\ninit r i64 4 : 16 1 1 1\nnode Tile t v r -> w\nnode "
      "Conv c x w -> y : pads=1,1,1,1\n" END,

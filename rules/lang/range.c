@@ -129,6 +129,9 @@ bool vrange_folds(tarn_dtype t, tarn_range a, tarn_range b) {
   return a.finite && b.finite && most <= vrange_largest(t) * 0x1p-20 &&
          (most >= 2 * vrange_normal(t) || most == 0);
 }
+bool vrange_loses_none(tarn_dtype t, tarn_range a, tarn_range b) {
+  return vrange_least(a) * vrange_least(b) >= vrange_normal(t);
+}
 bool vrange_apart(tarn_range x, tarn_range y) {
   bool sign = (x.lo >= 0 && y.lo >= 0) || (x.hi <= 0 && y.hi <= 0);
   return sign || vrange_least(x) >= 2 * vrange_most(y) || vrange_least(y) >= 2 * vrange_most(x);

@@ -34,6 +34,8 @@ double vrange_least(tarn_range r); /* a magnitude that none is below; 0: not kno
 /* Do the products of constants keep to the numbers of their type, and are not all of them lost
  * below these? */
 bool vrange_folds(tarn_dtype t, tarn_range a, tarn_range b);
+/* And no product of an element of each is below its normal numbers. */
+bool vrange_loses_none(tarn_dtype t, tarn_range a, tarn_range b);
 /* Can no two summands cancel: is a sum about as large as they are? */
 bool vrange_apart(tarn_range x, tarn_range y);
 

@@ -228,6 +228,10 @@ static bool f_folds(renv *e, const rv *a, rv *out) {
   vrange x = range_of(e, a), y = range_of(e, a + 1);
   return rv_bool(out, !tarn_dtype_is_float(x.type) || vrange_folds(x.type, x.r, y.r));
 }
+static bool f_loses_none(renv *e, const rv *a, rv *out) {
+  vrange x = range_of(e, a), y = range_of(e, a + 1);
+  return rv_bool(out, !tarn_dtype_is_float(x.type) || vrange_loses_none(x.type, x.r, y.r));
+}
 static bool f_rounds(renv *e, const rv *a, rv *out) {
   vrange x = range_of(e, a), y = range_of(e, a + 1);
   return rv_bool(out, vrange_rounds(x.type, x.r, y.r));
@@ -499,6 +503,8 @@ const rfun rfun_loops_table[] = {
     HERE("widens", "ey:b", f_widens, "the type has each value that the expression's type has"),
     FACTS("folds", "ee:b", f_folds,
           "products of these constants are numbers of the type, and not all lost below it"),
+    FACTS("loses-none", "ee:b", f_loses_none,
+          "no product of these constants is lost below the type: what is infinite stays so"),
     FACTS("rounds", "ee:b", f_rounds,
           "not both are whole numbers of the type, whose products and sums may be exact"),
     FACTS("bounded", "ee:b", f_bounded,
