@@ -40,6 +40,7 @@ static tarn_solver *solver_of(kgraph *k, uint32_t i, bool small) {
   if (*s) return *s;
   *s = (o->solver ? o->solver : tarn_solver_new)(k->L, m->hw, m->threads);
   if (i + 1 == k->machines.n && o->price) tarn_solver_rank(*s, o->price, TARN_RANKED);
+  if (i + 1 < k->machines.n) tarn_solver_of_host(*s);
   if (small) tarn_solver_cache_weights(*s);
   return *s;
 }

@@ -105,6 +105,8 @@ TARN_API void tarn_solver_search(tarn_solver *s, tarn_solver_search_fn *f,
 /* From now on kernels are given to it as they are: nothing is cut before, no constant is packed. */
 TARN_API void tarn_solver_take_as_is(tarn_solver *s);
 TARN_API bool tarn_solver_takes_as_is(const tarn_solver *s);
+/* Its machine lays out what others read: small copies are one thread's where that is faster. */
+TARN_API void tarn_solver_of_host(tarn_solver *s);
 TARN_API tarn_lang *tarn_solver_lang(const tarn_solver *s);
 TARN_API const tarn_hw *tarn_solver_hw(const tarn_solver *s);
 /* From now on this kernel has this schedule, whatever another one costs. */

@@ -35,6 +35,7 @@ struct tarn_solver {
   tarn_solver_search_fn *search;     /* another kind of hardware's; NULL: what follows */
   tarn_solver_price_fn *price_given; /* the same */
   bool as_is;                        /* kernels are not cut, constants not packed before */
+  bool host;                         /* of a machine that others hang on */
 };
 
 tarn_solver *tarn_solver_new(tarn_lang *L, const tarn_hw *hw, uint32_t threads) {
@@ -62,6 +63,7 @@ void tarn_solver_search(tarn_solver *s, tarn_solver_search_fn *f, tarn_solver_pr
   s->price_given = price;
 }
 void tarn_solver_take_as_is(tarn_solver *s) { s->as_is = true; }
+void tarn_solver_of_host(tarn_solver *s) { s->host = true; }
 bool tarn_solver_takes_as_is(const tarn_solver *s) { return s->as_is; }
 tarn_lang *tarn_solver_lang(const tarn_solver *s) { return s->L; }
 const tarn_hw *tarn_solver_hw(const tarn_solver *s) { return s->hw; }
@@ -203,12 +205,19 @@ static void schedule_stage(tarn_solver *s, const tarn_ksig *k, uint32_t i, const
   search_stage(s, &q, k->strict);
   sc->stage[i] = *ranked(s, k, &q, least);
 }
+/* Only moves data, between the orders that a host and its machine want: often little of it. */
+static bool only_moves(const tarn_solver *s, const tarn_ksig *k) {
+  const tarn_nest *n = tarn_nest_get(s->L, k->nest);
+  if (n->nstage != 1 || tarn_nest_looks_up(n)) return false;
+  const tarn_func *f = tarn_fn_get(s->L, n->stage->fn);
+  return f->red == TARN_NONE && tarn_fx_get(s->L, f->body)->op == TARN_FX_HOLE;
+}
 /* Work that several threads share takes at most as many times as long on one: where it is less than
  * to wait for them, one does it. */
 static void on_one_thread(tarn_solver *s, const tarn_ksig *k, tarn_schedule *sc, solved *e) {
   tarn_cost one;
   bool parallel = e->cost.parallel > 1 && e->cost.seconds < e->cost.overhead_seconds * 2;
-  if (!parallel) return;
+  if (!parallel || !s->host || !only_moves(s, k)) return;
   make_serial(sc->shared, sc->nshared);
   for (uint32_t i = 0; i < sc->nstage; i++) make_serial(sc->stage[i].level, sc->stage[i].nlevel);
   loop_cost(s->L, s->hw, k, sc, s->threads, s->weights_cached, &one);

@@ -132,7 +132,7 @@ static void split_and_joined(tarn_buf *b, uint32_t n) {
 }
 
 static const kind kinds[] = {{"sum of products", sum_of_products, 0},
-                             {"sum of scaled", sum_of_scaled, 40},
+                             {"sum of scaled", sum_of_scaled, 32},
                              {"sum of pairs", sum_of_pairs, 20},
                              {"largest", largest, 40},
                              {"product", product, 40},
