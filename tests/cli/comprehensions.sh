@@ -104,7 +104,7 @@ gathers "(gather 1 (input X ((3 9 6) ()) f32) $of_i)" "$work/axis.tc" C=3 N=9 D=
 
 # One kernel, so nothing between the statements is stored. Two threads: on one, sums side by side gain nothing.
 one_kernel() { # FILE DEF SHAPES…
-  local file=$1 def=$2 with=(--threads 2)
+  local file=$1 def=$2 with=(--threads 2 --hw x86-64-v3 --price analytic) # not by what this machine is
   [ -e "$file" ] || file=examples/tc/$1.tc
   shift 2
   for s in "$@"; do with+=(--shape "$s"); done
@@ -121,6 +121,8 @@ def bags(float(E1,D) T, int(B,L1) I, float(E2,F) U, int(B,L2) J) -> (M, N) {
 }
 END
 one_kernel "$work/bags.tc" bags B=128 D=64 F=32 L1=50 L2=40 E1=1000 E2=2000
+try 0 compile "$work/bags.tc" --def bags --shape B=128 --shape D=64 --shape F=32 --shape L1=50 --shape L2=40 --shape E1=1000 --shape E2=2000 \
+  --threads 2 -o "$work/one"
 try 0 check "$work/one"
 one_kernel outer outer P=8 Q=32 R=64 S=32 T=64
 one_kernel mlp MLP1 B=128 M=200 N=128
