@@ -1,9 +1,9 @@
 /* When to end early: one token in the context, a moment and a question.
  *
- * Whoever starts work says until when it may run and how it hears that somebody wants it to end
- * (Ctrl-C). What can take long asks: tarn_late() where it can end with what it has, and
- * tarn_go_on() where it cannot. Both cost a fraction of a microsecond, so a loop whose steps take
- * longer asks in each step. Nothing here changes a result unless a limit is set. */
+ * The caller sets a deadline and a function that reports an interruption (Ctrl-C). Long loops ask:
+ * tarn_late() where they can end with what they have, and tarn_go_on() where they cannot. Both cost
+ * a fraction of a microsecond, so a loop whose steps take longer asks in each step. Nothing here
+ * changes a result unless a limit is set. */
 #ifndef TARN_LIMIT_H
 #define TARN_LIMIT_H
 #include "base/base.h"

@@ -68,7 +68,7 @@ static job optimised(uint64_t at, bool by_clock, bool once) {
 static uint64_t next(uint64_t at, uint64_t all) {
   return at < 6 || at + 6 > all ? at + 1 : at + 1 + all / 20;
 }
-/* Whoever asks for an end gets it. */
+/* An interruption ends the compile. */
 START_TEST(an_interrupted_compile_raises) {
   uint64_t all = optimised(UINT64_MAX, false, false).s.asked;
   ck_assert_uint_gt(all, 100);

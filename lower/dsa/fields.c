@@ -1,8 +1,7 @@
 /* The numbers of an instruction: in its fields, and in registers that others set before it.
  *
- * What a description fixes, (is PLACE VALUE), is there from the beginning; whoever means to have
- * another number there, or two numbers in one place, ends the compile: the plan (plan/unit_issue.c,
- * plan/unit_rows.c) takes only what fits. */
+ * A number that the description fixes, (is PLACE VALUE), is set first. A second number in the same
+ * place raises: the plan (plan/unit_issue.c, plan/unit_rows.c) takes only numbers that fit. */
 #include "lower/dsa/dsa.h"
 #include <string.h>
 
