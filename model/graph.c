@@ -400,7 +400,8 @@ static void check_between(im *m, im_scope *s, const Onnx__GraphProto *g) {
 
 static void fill_report(im *m, tarn_model_report *r) {
   if (!r) return;
-  *r = (tarn_model_report){.format = "onnx", .producer = tarn_onnx_text(m->model->producer_name)};
+  *r =
+      (tarn_model_report){.format = m->format, .producer = tarn_onnx_text(m->model->producer_name)};
   r->ir_version = m->model->ir_version;
   r->nnode = (uint32_t)m->model->graph->n_node;
   r->nfolded = m->nfolded;

@@ -54,6 +54,7 @@ typedef struct im {
   tarn_ctx *cx;
   tarn_lang *L;
   const char *file, *dir;
+  const char *format; /* for the report */
   const Onnx__ModelProto *model;
   im_function *function; /* by number in the model */
   const im_scope *top;   /* of the model's graph */
@@ -347,6 +348,11 @@ tarn_term im_dequantised(im_node *n, tarn_term x, tarn_term scale, tarn_term zer
 tarn_term im_quantised(im_node *n, tarn_term x, tarn_term scale, tarn_term zero, tarn_dtype t);
 /* The product of matrices of bytes in i32, zero points taken away first. */
 tarn_term im_byte_product(im_node *n, tarn_term a, tarn_term za, tarn_term b, tarn_term zb);
+
+/* ---- quantised.c ---- */
+/* (…,bytes) -> (…,count): numbers of `bits` in bytes. Each run of so many bytes, which divides
+ * them, holds the low bits of all of its numbers first, one in each byte, then the next bits. */
+tarn_term im_unpacked(im_node *n, tarn_term t, int64_t bits, int64_t run, int64_t count);
 
 /* ---- recurrent operators: gather.c, opaque.c ---- */
 tarn_term im_reversed(im_node *n, tarn_term x, tarn_term length, uint32_t time);

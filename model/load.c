@@ -1,4 +1,6 @@
 /* Entry points: files by their ending, bytes, shape bindings. */
+#define _DEFAULT_SOURCE
+#include "model/gguf/gguf.h"
 #include "model/import.h"
 #include "model/onnx.h"
 #include "model/tc.h"
@@ -7,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 bool tarn_shape_is_expression(const char *text) {
@@ -42,36 +45,52 @@ tarn_shape_binding tarn_shape_binding_parse(tarn_ctx *cx, const char *text) {
   return b;
 }
 
-tarn_program *tarn_model_load_bytes(tarn_lang *L, const void *bytes, size_t n, const char *name,
-                                    const char *dir, const tarn_model_options *options,
-                                    tarn_model_report *report) {
-  tarn_ctx *cx = tarn_lang_ctx(L);
+/* A model of either format, and which it is. dir: as gguf_model() takes it. */
+static const Onnx__ModelProto *unpacked(tarn_ctx *cx, const void *bytes, size_t n, const char *name,
+                                        const char *dir, const char **format) {
+  *format = gguf_is(bytes, n) ? "gguf" : "onnx";
+  if (gguf_is(bytes, n)) return gguf_model(cx, bytes, n, name, dir);
   const ProtobufCMessage *m = im_unpack(cx, &onnx__model_proto__descriptor, bytes, n, name);
-  im i = {.cx = cx, .L = L, .file = tarn_shown(cx, name), .dir = dir, .options = options};
-  i.model = (const Onnx__ModelProto *)m;
+  return (const Onnx__ModelProto *)m;
+}
+
+static tarn_program *run_model(tarn_lang *L, const Onnx__ModelProto *m, const char *format,
+                               const char *name, const char *dir, const tarn_model_options *options,
+                               tarn_model_report *report) {
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  im i = {.cx = cx, .L = L, .file = tarn_shown(cx, name), .options = options, .model = m};
+  i.dir = dir, i.format = format;
   return im_run(&i, report);
 }
 
-/* A whole file outside the arena, freed when the enclosing protected call ends. */
+tarn_program *tarn_model_load_bytes(tarn_lang *L, const void *bytes, size_t n, const char *name,
+                                    const char *dir, const tarn_model_options *options,
+                                    tarn_model_report *report) {
+  const char *format;
+  const Onnx__ModelProto *m = unpacked(tarn_lang_ctx(L), bytes, n, name, dir, &format);
+  return run_model(L, m, format, name, dir, options, report);
+}
+
+/* A whole file outside the arena, gone when the enclosing protected call ends. */
 typedef struct whole_file {
   tarn_ctx *cx;
   const char *path;
   FILE *f;
   char *p;
   size_t n;
-  ProtobufCMessage *message;
+  const Onnx__ModelProto *model;
+  const char *format;
 } whole_file;
 
 static void free_file(void *arg) {
   whole_file *w = arg;
-  const tarn_allocator *a = tarn_ctx_allocator(w->cx);
   if (w->f) fclose(w->f);
-  if (w->p) a->realloc(a->user, w->p, w->n + 1, 0);
+  if (w->p) munmap(w->p, w->n);
 }
 
+/* The weights of a GGUF file lie in it: it is mapped, not read. */
 static void unpack_file(tarn_ctx *cx, void *arg) {
   whole_file *w = arg;
-  const tarn_allocator *a = tarn_ctx_allocator(cx);
   struct stat st;
   tarn_defer(cx, free_file, w);
   w->f = fopen(w->path, "rb");
@@ -79,10 +98,10 @@ static void unpack_file(tarn_ctx *cx, void *arg) {
     tarn_raise(cx, TARN_IO, "%s: %s", w->path, strerror(errno));
   if (!S_ISREG(st.st_mode)) tarn_raise(cx, TARN_IO, "%s: not a regular file", w->path);
   w->n = (size_t)st.st_size;
-  w->p = a->realloc(a->user, NULL, 0, w->n + 1);
-  if (!w->p) tarn_raise(cx, TARN_MEMORY, "%s: out of memory (%zu bytes)", w->path, w->n);
-  if (fread(w->p, 1, w->n, w->f) != w->n) tarn_raise(cx, TARN_IO, "%s: cannot be read", w->path);
-  w->message = im_unpack(cx, &onnx__model_proto__descriptor, w->p, w->n, w->path);
+  void *p = w->n ? mmap(NULL, w->n, PROT_READ, MAP_PRIVATE, fileno(w->f), 0) : NULL;
+  if (p == MAP_FAILED) tarn_raise(cx, TARN_IO, "%s: %s", w->path, strerror(errno));
+  w->p = p;
+  w->model = unpacked(cx, p ? p : "", w->n, w->path, tarn_onnx_folder(cx, w->path), &w->format);
 }
 
 const char *tarn_onnx_folder(tarn_ctx *cx, const char *path) {
@@ -148,29 +167,27 @@ static tarn_program *load_program(tarn_lang *L, const char *path) {
   return tarn_program_parse(L, s->kid[0], tarn_onnx_folder(cx, path));
 }
 
-/* The bytes are needed only while unpacking, which copies; a large model is in memory twice for
- * that long only. */
-Onnx__ModelProto *tarn_onnx_read(tarn_ctx *cx, const char *path) {
-  if (ends(path, ".tc") || ends(path, ".term") || ends(path, ".tarn"))
-    tarn_raise(cx, TARN_BAD_INPUT, "%s: only a model of ONNX will do here: what is written is one",
-               path);
+/* The bytes are needed only while unpacking, which copies what stays. */
+static whole_file read_model(tarn_ctx *cx, const char *path) {
   whole_file w = {.cx = cx, .path = path};
   tarn_status st = tarn_protect(cx, unpack_file, &w);
   if (st != TARN_OK) tarn_reraise(cx, st);
-  return (Onnx__ModelProto *)w.message;
+  return w;
+}
+Onnx__ModelProto *tarn_onnx_read(tarn_ctx *cx, const char *path) {
+  bool other = ends(path, ".tc") || ends(path, ".term") || ends(path, ".tarn");
+  whole_file w = {.format = "other"};
+  if (!other) w = read_model(cx, path);
+  if (strcmp(w.format, "onnx") != 0)
+    tarn_raise(cx, TARN_BAD_INPUT, "%s: only a model of ONNX will do here: what is written is one",
+               path);
+  return (Onnx__ModelProto *)(uintptr_t)w.model;
 }
 
-static tarn_program *run_onnx(tarn_lang *L, const Onnx__ModelProto *m, const char *name,
-                              const char *dir, const tarn_model_options *options,
-                              tarn_model_report *report) {
-  tarn_ctx *cx = tarn_lang_ctx(L);
-  im i = {.cx = cx, .L = L, .file = tarn_shown(cx, name), .options = options, .model = m};
-  i.dir = dir;
-  return im_run(&i, report);
-}
 tarn_program *tarn_onnx_program(tarn_lang *L, const Onnx__ModelProto *m, const char *path,
                                 const tarn_model_options *options, tarn_model_report *report) {
-  return run_onnx(L, m, path, tarn_onnx_folder(tarn_lang_ctx(L), path), options, report);
+  const char *dir = tarn_onnx_folder(tarn_lang_ctx(L), path);
+  return run_model(L, m, "onnx", path, dir, options, report);
 }
 
 /* What only a comprehension has. */
@@ -185,6 +202,7 @@ struct tarn_source {
   tarn_ctx *cx;
   const char *path;
   const Onnx__ModelProto *onnx; /* NULL: it is none */
+  const char *format;           /* of the file that it was */
   const char *dir;              /* of its external data; NULL: refused */
   const char *text;             /* of a comprehension; NULL: it is none */
   size_t n;
@@ -194,14 +212,17 @@ tarn_source *tarn_source_open(tarn_ctx *cx, const char *path, const char *text, 
   *s = (tarn_source){.cx = cx, .path = path, .text = text, .n = n};
   if (text) return s;
   if (ends(path, ".tc")) s->text = tarn_read_file(cx, path, &s->n);
-  else if (!ends(path, ".tarn") && !ends(path, ".term")) s->onnx = tarn_onnx_read(cx, path);
+  else if (!ends(path, ".tarn") && !ends(path, ".term")) {
+    whole_file w = read_model(cx, path);
+    s->onnx = w.model, s->format = w.format;
+  }
   s->dir = tarn_onnx_folder(cx, path);
   return s;
 }
 tarn_source *tarn_source_onnx(tarn_ctx *cx, const void *bytes, size_t n, const char *name) {
   tarn_source *s = TARN_NEW(cx, tarn_source);
   *s = (tarn_source){.cx = cx, .path = name};
-  s->onnx = (const Onnx__ModelProto *)im_unpack(cx, &onnx__model_proto__descriptor, bytes, n, name);
+  s->onnx = unpacked(cx, bytes, n, name, NULL, &s->format);
   return s;
 }
 /* Programs and terms: all is fixed. */
@@ -220,7 +241,7 @@ tarn_program *tarn_source_load(tarn_lang *L, const tarn_source *s,
                                const tarn_model_options *options, tarn_model_report *report) {
   if (s->text) return tarn_comprehension(L, s->text, s->n, s->path, options, report);
   refuse_def(tarn_lang_ctx(L), s->path, options);
-  if (s->onnx) return run_onnx(L, s->onnx, s->path, s->dir, options, report);
+  if (s->onnx) return run_model(L, s->onnx, s->format, s->path, s->dir, options, report);
   return load_fixed(L, s->path, options, report);
 }
 static bool is_parameter(const tarn_source *s, const char *def, const char *name) {

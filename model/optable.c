@@ -4,6 +4,7 @@
 
 #define ONNX(name, lo, hi, handler, ...) im_handler im_do_##handler;
 #define MICROSOFT(name, handler, ...)    im_handler im_do_##handler;
+#define GGML(name, handler, ...)         im_handler im_do_##handler;
 #include "model/ops.def"
 #undef ONNX
 
@@ -14,6 +15,8 @@ static const im_op table[] = {
   {"", #name, lo, hi, im_do_##handler, min, max, floats},
 #define MICROSOFT(name, handler, min, max, floats)                                                 \
   {"com.microsoft", #name, 1, 999, im_do_##handler, min, max, floats},
+#define GGML(name, handler, min, max, floats)                                                      \
+  {"ggml", #name, 1, 1, im_do_##handler, min, max, floats},
 #include "model/ops.def"
 #undef ONNX
 };
@@ -33,7 +36,7 @@ int64_t im_newest_set(const char *domain) {
   static const struct {
     const char *domain;
     int64_t set;
-  } newest[] = {{"", 28}, {"com.microsoft", 1}};
+  } newest[] = {{"", 28}, {"com.microsoft", 1}, {"ggml", 1}};
   for (size_t i = 0; i < sizeof newest / sizeof *newest; i++)
     if (strcmp(newest[i].domain, domain) == 0) return newest[i].set;
   return INT64_MAX;

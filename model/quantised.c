@@ -125,19 +125,18 @@ void im_do_qgemm(im_node *n) {
 
 /* ---------------------------------------------------------------- packed weights */
 
-/* (…,bytes) -> (…,count): the numbers of `bits` in bytes, from the low bits on. */
-static tarn_term unpacked(im_node *n, tarn_term t, int64_t bits, int64_t count) {
+tarn_term im_unpacked(im_node *n, tarn_term t, int64_t bits, int64_t run, int64_t count) {
   im_dims d = im_shape(n, t);
-  int64_t per = 8 / bits, one[] = {per};
+  int64_t per = 8 / bits, column[] = {per, 1};
   im_param p[] = {{"bits", 0, bits}, {"mask", 0, (1 << bits) - 1}};
   if (im_type(n, t) != TARN_U8) im_bad(n, "packed numbers are bytes");
   if (per > 1) {
-    d.d[d.n++] = 1;
-    tarn_term shift = im_reshape(n, im_iota(n, TARN_U8, per), 1, one);
-    t = im_elp(n, "(and (shr $0 (mul $1 bits)) mask)", p, 2, 2, im_reshape(n, t, d.n, d.d), shift);
-    d = im_shape(n, t);
-    d.n--;
-    d.d[d.n - 1] *= per;
+    int64_t bytes = d.d[d.n - 1];
+    d.d[d.n - 1] = bytes / run, d.d[d.n] = 1, d.d[d.n + 1] = run;
+    tarn_term shift = im_reshape(n, im_iota(n, TARN_U8, per), 2, column);
+    t = im_elp(n, "(and (shr $0 (mul $1 bits)) mask)", p, 2, 2, im_reshape(n, t, d.n + 2, d.d),
+               shift);
+    d.d[d.n - 1] = bytes * per;
     t = im_reshape(n, t, d.n, d.d);
   }
   if (d.d[d.n - 1] < count)
@@ -152,7 +151,7 @@ static tarn_term zero_points(im_node *n, int64_t rows, int64_t blocks, int64_t b
   int64_t row[] = {rows, blocks}, packed[] = {rows, (blocks * bits + 7) / 8};
   if (z == TARN_NONE) return im_scalar(n, t, ldexp(1, (int)bits - 1), 0);
   if (tarn_dtype_is_float(im_type(n, z))) return im_reshape(n, z, 2, row);
-  return im_cast(n, unpacked(n, im_reshape(n, z, 2, packed), bits, blocks), t);
+  return im_cast(n, im_unpacked(n, im_reshape(n, z, 2, packed), bits, 1, blocks), t);
 }
 
 /* y = x · Wᵀ, W (N,K) in blocks of numbers of a few bits, each block with a scale and a zero point.
@@ -172,7 +171,7 @@ void im_do_matmul_nbits(im_node *n) {
   int64_t blocks = (k + block - 1) / block, by_row[] = {rows, blocks};
   int64_t packed[] = {rows, blocks * block * bits / 8}, column[] = {rows, blocks, 1};
   tarn_dtype t = im_type(n, x);
-  w = unpacked(n, im_reshape(n, w, 2, packed), bits, blocks * block);
+  w = im_unpacked(n, im_reshape(n, w, 2, packed), bits, 1, blocks * block);
   int64_t in_blocks[] = {rows, blocks, block}, flat[] = {rows, blocks * block};
   tarn_term zero = zero_points(n, rows, blocks, bits, t);
   if (im_shape(n, zero).n) zero = im_reshape(n, zero, 3, column);
