@@ -36,6 +36,15 @@ typedef struct cli_opt {
     "--allow-copies", NULL, CLI_FLAG, &(x).copies, NULL,                                           \
         "a statement of a .tc file may read what it writes, as it was"                             \
   }
+/* Of what compiles a model: x has caches and cache_rows. */
+#define CLI_CACHE(x)                                                                               \
+  {                                                                                                \
+      "--cache", NULL,                                                                             \
+      CLI_LIST,  &(x).caches,                                                                      \
+      "IN=OUT",  "input IN lies in OUT, which adds rows (default: a decoder's; or none)"},         \
+  {                                                                                                \
+    "--cache-rows", NULL, CLI_U32, &(x).cache_rows, "N", "room for N rows (default: the output's)" \
+  }
 /* Fills the options; what is left over goes to words. Raises TARN_USAGE. True when --help was asked
  * and printed. */
 bool cli_parse(tarn_ctx *cx, const char *usage, const cli_opt *opts, int argc, char **argv,
@@ -86,6 +95,8 @@ typedef struct cli_compile {
   cli_list rules, no_rules, only_rules, shapes, sets;
   const char *def; /* of a file of comprehensions */
   bool copies;
+  cli_list caches; /* --cache */
+  uint64_t cache_rows;
   uint64_t nodes, iters, threads, seed;
   double seconds, rtol;
   cli_program is; /* of a compiled folder: its program; of several, the one that is selected */

@@ -30,6 +30,7 @@ const cli_opt *cli_compile_options(tarn_ctx *cx, cli_compile *c) {
       {"--emit", NULL, CLI_STR, &c->emit, "KIND", "so (default), o, ll; of a GPU so, ptx, ll"},
       {"--shape", NULL, CLI_LIST, &c->shapes, "NAME=DIMS",
        "bind a dynamic shape; NAME=1,4,16 and NAME=0..64: one artefact for several sizes"},
+      CLI_CACHE(*c),
       CLI_SET(*c),
       {"--price", NULL, CLI_STR, &c->price_file, "FILE",
        "a learned price, or analytic (default: the shipped one, if it fits)"},
@@ -113,6 +114,8 @@ const tarn_compile_options *cli_options(tarn_lang *L, cli_compile *c) {
   o->shapes = texts_of(&c->shapes);
   o->sets = texts_of(&c->sets);
   o->def = c->def;
+  o->caches = texts_of(&c->caches);
+  o->cache_rows = (int64_t)c->cache_rows;
   o->allow_copies = c->copies;
   o->threads = (uint32_t)c->threads;
   if (tarn_hw_traits_of(o->hw).any_nest) o->price = price_of(L, c, o->hw);

@@ -197,6 +197,7 @@ static tarn_extraction *choose(tarn_compiled *c, tarn_kgraph_report *report, tar
                             .nroot = n,
                             .root = root,
                             .program = c->program};
+  in->nplace = comp_in_place(c, &in->place);
   *ko = (tarn_kgraph_options){.hw = o->hw,
                               .price = o->price,
                               .solver = tarn_target_solver,
@@ -323,6 +324,7 @@ void comp_take(tarn_compiled *c) {
   c->range = ranges_of(c);
   if (tarn_hw_traits_of(c->o->hw).hosted) price_copies(c);
   c->seconds.extract += tarn_now() - t;
+  comp_in_place_made(c);
   comp_given_used(c);
   comp_refuse_host(c);
   if (comp_dumps(c, TARN_DUMP_PLAN)) comp_plan(c);

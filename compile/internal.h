@@ -28,6 +28,12 @@ void comp_refuse_host(const tarn_compiled *c);
 /* Members of a kernel's object: its machine, and how an accelerator computes it. */
 void comp_kernel_json(const comp_offload *f, uint32_t kernel, tarn_json *j);
 
+/* ---- inputs that lie in outputs (in_place.c) ---- */
+/* Those that the options ask for, or else the caches of a decoder. Raises. */
+uint32_t comp_in_place(const tarn_compiled *c, const tarn_in_place **at);
+/* Raises where the program has not what was asked for. */
+void comp_in_place_made(const tarn_compiled *c);
+
 /* ---- kernels written by hand (written.c) ---- */
 void comp_written(const tarn_compiled *c); /* raises, when one cannot be called or linked */
 const char *const *comp_written_files(const tarn_kprog *p, uint32_t *n); /* to be linked */

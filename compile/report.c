@@ -33,6 +33,25 @@ static void put_inputs(tarn_json *j, const tarn_compiled *c) {
   }
   tarn_json_close(j, ']');
 }
+/* Inputs that lie in outputs; rows: for which the buffer has room, along the axis. */
+static void put_in_place(tarn_json *j, const tarn_compiled *c) {
+  const tarn_program *p = c->program;
+  tarn_in_place x;
+  tarn_json_open(j, "in_place", '[');
+  for (uint32_t i = 0; i < p->nin; i++) {
+    if (!tarn_kprog_in_place(c->kernels, false, i, &x)) continue;
+    tarn_json_open(j, NULL, '{');
+    tarn_json_str(j, "input", p->in[i].name);
+    tarn_json_str(j, "output", p->out[x.out].name);
+    tarn_json_int(j, "axis", x.axis);
+    tarn_json_int(j, "rows", x.rows);
+    tarn_json_int(j, "filled", x.filled);
+    tarn_json_int(j, "added", x.added);
+    tarn_json_int(j, "bytes", tarn_buffer_bytes(&c->kernels->buf[c->kernels->out[x.out]]));
+    tarn_json_close(j, '}');
+  }
+  tarn_json_close(j, ']');
+}
 static void put_texts(tarn_json *j, const char *key, const tarn_texts *t) {
   tarn_json_open(j, key, '[');
   for (uint32_t i = 0; i < t->n; i++) tarn_json_str(j, NULL, t->text[i]);
@@ -232,6 +251,7 @@ static void put_size(tarn_json *j, const tarn_compiled *of, uint32_t number) {
   put_memory(j, c->memory);
   put_seconds(j, c);
   put_inputs(j, c);
+  put_in_place(j, c);
   put_kernels(j, c->kernels, NULL);
   if (tarn_hw_traits_of(c->kernels->hw).hosted) put_host_copies(j, c->kernels);
   tarn_json_close(j, '}');
@@ -275,6 +295,7 @@ void comp_report(tarn_compiled *c, const comp_offload *f) {
   put_rules(j, c->rewriting);
   put_rule_counts(j, c);
   put_inputs(j, c);
+  put_in_place(j, c);
   put_opaque(cx, j, &c->import);
   comp_put_written(j, c->kernels);
   put_ways(j, &c->choice);

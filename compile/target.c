@@ -37,6 +37,7 @@ static const tarn_target rows[] = {
      .align = 64,
      .emit = tarn_lower_cpu,
      .emit_sizes = tarn_lower_cpu_sizes,
+     .in_place = true,
      .program = cpu_program,
      .listing = cpu_listing,
      .file = cpu_files,

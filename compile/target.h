@@ -45,6 +45,7 @@ typedef struct tarn_target {
   void (*emit)(const tarn_kprog *p, const tarn_memory_plan *m, const tarn_lower_options *o);
   /* Several programs in one; NULL: there are none of this kind. */
   void (*emit_sizes)(const tarn_lower_sizes *s, const tarn_lower_options *o);
+  bool in_place;                /* an input may lie in an output (tarn_in_place) */
   const tarn_emission *program; /* what a model may become, the default first */
   const tarn_emission *listing; /* what one kernel may be read as */
   const char *const *file;      /* what a model may leave; ends with NULL */

@@ -30,6 +30,8 @@ typedef struct tarn_kgraph_input {
   uint32_t nroot;
   const uint32_t *root;        /* classes, in the order of the program's outputs */
   const tarn_program *program; /* names of inputs and outputs */
+  uint32_t nplace;            /* inputs that are to lie in outputs, each in one of its own. Where */
+  const tarn_in_place *place; /* that cannot be they do not: tarn_kprog_in_place() tells */
 } tarn_kgraph_input;
 /* What extractions of one model at the sizes from + k·step, for several k, have in common: those
  * after the first choose the kernels that it chose, or raise TARN_NO_RESULT with what differs.

@@ -10,6 +10,7 @@ static tarn_layout *shared_layouts(kgraph *k, const tarn_layout *l, uint32_t n) 
   return (tarn_layout *)tarn_intern_key(k->layouts, tarn_intern_add(k->layouts, l, size), &size);
 }
 void kg_add_cand(kgraph *k, uint32_t ag, kcand c) {
+  if (!kg_shared_allows(k, ag, &c)) return;
   c.child = tarn_copy(k->cx, c.child, c.nchild * sizeof *c.child);
   c.cterm = tarn_copy(k->cx, c.cterm, c.nchild * sizeof *c.cterm);
   c.in = shared_layouts(k, c.in, c.nchild);
@@ -263,18 +264,28 @@ static void copies(kgraph *k) {
       }
   }
 }
-/* Root i: a copy in row-major order, or the buffer itself where it lies so and is no other root. */
+/* The root that is an output with an input in it: the buffer itself. */
+static uint32_t shared_root(kgraph *k, uint32_t kc, const tarn_layout *order) {
+  uint32_t ag = new_class(k);
+  add_alias(k, ag, kc, kg_ag(k, &k->group.p[k->cls.p[kc].group], 0), order);
+  return ag;
+}
+/* Root i: a copy in the caller's order, or the buffer itself where it lies so and is no other root.
+ */
 static uint32_t root(kgraph *k, uint32_t i, tarn_map *taken) {
   uint32_t kc = kg_class(k, k->in->root[i]);
   kgroup *g = &k->group.p[k->cls.p[kc].group];
-  tarn_layout row = row_major(k, kc);
+  const tarn_type *t = tarn_type_get(k->L, k->cls.p[kc].type);
+  const tarn_in_place *x = kg_shared_port(k, true, i);
+  tarn_layout row = x ? tarn_in_place_layout(x, t->n, t->dim) : row_major(k, kc);
   koperand op;
+  if (x && x->filled) return shared_root(k, kc, &row);
   bool fresh;
   if (!kg_operand(k, kc, TARN_NONE, &op))
     tarn_raise(k->cx, TARN_INTERNAL, "output %u: a constant without a term", i);
   uint32_t ag = copied(k, &op, &row);
   tarn_map_at(taken, k->cls.p[kc].group, &fresh);
-  for (uint32_t l = 0; l < g->nlayout && fresh && !g->input && !op.constant; l++)
+  for (uint32_t l = 0; l < g->nlayout && fresh && !g->input && !g->fixed && !op.constant; l++)
     if (g->part_of[l] == TARN_NONE && lies_so(k, g, l, k->cls.p[kc].to_rep, &row))
       add_alias(k, ag, kc, kg_ag(k, g, l), &row);
   return ag;

@@ -35,6 +35,7 @@ typedef struct kgroup {
   tarn_layout layout[KG_MAX_LAYOUTS];
   uint32_t part_of[KG_MAX_LAYOUTS]; /* the concatenation this layout lies in, or TARN_NONE: group *
                                        KG_MAX_LAYOUTS + layout */
+  bool fixed;                       /* it has layout 0 and gets no other: see kshared.c */
   uint32_t demand;                  /* layout 0 is demanded (an input's or an output's own order) */
   uint32_t inner[KG_MAX_LAYOUTS];   /* masks of dims that some kernel likes innermost */
   uint32_t ninner;
@@ -112,6 +113,13 @@ typedef struct ksides {
   uint32_t *readers;
 } ksides;
 
+/* An input that lies in an output: their groups and, over the dims of these, their orders. */
+typedef struct kshared {
+  tarn_in_place x;
+  uint32_t in_group, out_group; /* in_group: TARN_NONE where there are no old rows */
+  tarn_layout in_order, out_order;
+} kshared;
+
 typedef struct kgraph {
   const tarn_kgraph_input *in;
   const tarn_kgraph_options *o;
@@ -133,7 +141,8 @@ typedef struct kgraph {
   tarn_map *numbers;              /* small matrices as they lie: by term and layout */
   TARN_VEC(tarn_term) const_term; /* per kclass: of a constant class, TARN_NONE until asked */
   tarn_map *pick;                 /* e-class -> 1 + chosen e-node */
-  tarn_map *whole_of;     /* AND/OR class of a part -> that of the concatenation it lies in */
+  tarn_map *whole_of; /* AND/OR class of a part -> that of the concatenation it lies in */
+  TARN_VEC(kshared) shared;
   tarn_map *part_copies;  /* AND/OR classes of copied parts, by what and where */
   const char **label;     /* per AND/OR class: the model's nodes, see knames.c; NULL: none */
   tarn_nodes *nodes;      /* the same, as numbers of origins */
@@ -159,6 +168,12 @@ void kg_sequence(kgraph *k, tarn_kprog *p);  /* ksequence.c: kernels in the orde
 void kg_machines(kgraph *k);                 /* kplace.c: the machines of the description */
 void kg_machine(kgraph *k, uint32_t number); /* looks at one of them from now on */
 void kg_moves(kgraph *k);                    /* copies between places as candidates */
+/* kshared.c: fixes the orders of inputs that lie in outputs, before others are thought of. */
+void kg_share(kgraph *k);
+/* The pair that an input or output of the program is of; NULL: it has memory of its own. */
+const tarn_in_place *kg_shared_port(const kgraph *k, bool output, uint32_t port);
+/* May this candidate compute class ag? Of an output that has an input in it: with that alone. */
+bool kg_shared_allows(const kgraph *k, uint32_t ag, const kcand *c);
 /* Of a GPU's program: who makes and reads what each class holds; before kg_exchanged(). */
 void kg_sides(kgraph *k);
 /* Seconds of the copies between host and device that candidate c of class ag makes certain. */

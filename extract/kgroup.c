@@ -249,6 +249,7 @@ static bool has_layout(const kgroup *g, const tarn_layout *l, uint32_t part_of) 
 }
 bool kg_add_order(kgraph *k, kgroup *g, const tarn_layout *l, uint32_t part_of, uint32_t max) {
   if (has_layout(g, l, part_of)) return true;
+  if (g->fixed) return false;
   if (g->nlayout >= max) {
     k->r->cut_orders++;
     return false;
@@ -271,7 +272,7 @@ static bool own_order(kgraph *k, uint32_t c, tarn_layout *over_rep) {
 static bool demand(kgraph *k, uint32_t c) {
   kgroup *g = &k->group.p[k->cls.p[c].group];
   tarn_layout l;
-  if (!own_order(k, c, &l)) return false;
+  if (g->fixed || !own_order(k, c, &l)) return false;
   g->demand = 1;
   return add_layout(k, g, &l);
 }
@@ -550,6 +551,7 @@ static void find_gathers(kgraph *k) {
   }
 }
 void kg_layouts(kgraph *k) {
+  kg_share(k);
   for (uint32_t i = 0; i < k->cls.n; i++)
     if (!k->cls.p[i].constant && holds_fixed(k, i) && !tarn_type_get(k->L, k->cls.p[i].type)->tuple)
       demand(k, i);
@@ -563,7 +565,7 @@ void kg_layouts(kgraph *k) {
   for (uint32_t i = 0; i < k->group.n; i++) {
     kgroup *g = &k->group.p[i];
     const tarn_type *t = tarn_type_get(k->L, g->type);
-    if (!g->produced || g->constant || t->tuple) continue;
+    if (!g->produced || g->constant || g->fixed || t->tuple) continue;
     like_whole_entries(k, g);
     for (uint32_t x = 0; x < g->ninner; x++) {
       uint8_t order[TARN_MAX_DIMS];

@@ -279,9 +279,12 @@ static void emit(build *b, uint32_t ag) {
 
 /* A buffer's dims are its group's; an input or output has the model's own, over the same row-major
  * memory. */
-static void as_declared(build *b, uint32_t buffer, const tarn_io *io) {
+static void as_declared(build *b, uint32_t buffer, const tarn_io *io, const tarn_in_place *x) {
   const tarn_type *t = tarn_type_get(b->k->L, io->type);
-  b->buf.p[buffer].layout = tarn_layout_row_major(t->n, t->dim);
+  tarn_buffer *buf = &b->buf.p[buffer];
+  buf->layout = x ? tarn_in_place_layout(x, t->n, t->dim) : tarn_layout_row_major(t->n, t->dim);
+  if (x && buf->kind == TARN_BUF_INPUT) buf->parent = b->p->out[x->out];
+  else if (x) buf->room = tarn_type_count(t) / t->dim[x->axis] * x->rows;
 }
 tarn_kprog *kg_program(kgraph *k, const uint32_t *choice) {
   build b = {.k = k, .choice = choice, .consts = tarn_map_new(k->cx)};
@@ -296,7 +299,7 @@ tarn_kprog *kg_program(kgraph *k, const uint32_t *choice) {
     p->out[i] = buffer_of(&b, k->root_class[i]);
     b.buf.p[p->out[i]].kind = TARN_BUF_OUTPUT;
     b.buf.p[p->out[i]].name = k->in->program->out[i].name;
-    as_declared(&b, p->out[i], &k->in->program->out[i]);
+    as_declared(&b, p->out[i], &k->in->program->out[i], kg_shared_port(k, true, i));
   }
   p->nin = k->in->program->nin, p->in = TARN_ARRAY(k->cx, uint32_t, p->nin);
   for (uint32_t i = 0; i < p->nin; i++) {
@@ -309,7 +312,7 @@ tarn_kprog *kg_program(kgraph *k, const uint32_t *choice) {
                             &(tarn_layout){0}, io->term);
       b.buf.p[p->in[i]].name = io->name;
     }
-    as_declared(&b, p->in[i], io);
+    as_declared(&b, p->in[i], io, kg_shared_port(k, false, i));
   }
   p->nbuf = b.buf.n, p->buf = b.buf.p, p->nker = b.ker.n, p->ker = b.ker.p;
   if (k->machines.n > 1) kg_sequence(k, p);

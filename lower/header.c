@@ -85,17 +85,41 @@ static void shape_text(tarn_buf *b, const tarn_lower_sizes *s, bool out, uint32_
   }
   tarn_buf_str(b, "]");
 }
+/* Of an input that lies in an output: all of that. */
+static int64_t bytes_of(const tarn_kprog *p, bool out, uint32_t i) {
+  tarn_in_place x;
+  bool inside = !out && tarn_kprog_in_place(p, false, i, &x);
+  return tarn_buffer_bytes(inside ? port_of(p, true, x.out) : port_of(p, out, i));
+}
 /* Of the largest of the programs; with rows, of the most rows. */
 static int64_t most_bytes(const tarn_lower_sizes *s, bool out, uint32_t i) {
   int64_t most = 0;
   for (uint32_t q = 0; q < s->nprogram; q++) {
-    int64_t n = tarn_buffer_bytes(port(s, q, out, i));
+    int64_t n = bytes_of(s->program[q].p, out, i);
     if (has_rows(s, out, i)) n = n / s->program[q].size[s->rows] * s->hi;
     if (n > most) most = n;
   }
   return most;
 }
 
+/* Of one buffer for an input and an output. */
+static void place(tarn_buf *b, const tarn_lower_sizes *s, bool out, uint32_t i) {
+  tarn_in_place x;
+  if (!tarn_kprog_in_place(s->program[0].p, out, i, &x)) return;
+  if (out)
+    tarn_buf_fmt(b, " *          room for %lld rows along dim %u, as in a tensor of so many;",
+                 (long long)x.rows, x.axis);
+  if (out && s->n)
+    tarn_buf_fmt(b, " it holds in[%u],\n *          and a run writes the rows behind it\n", x.in);
+  else if (out)
+    tarn_buf_fmt(b, " it holds in[%u],\n *          and a run writes rows %lld to %lld\n", x.in,
+                 (long long)x.filled, (long long)(x.filled + x.added - 1));
+  else
+    tarn_buf_fmt(b,
+                 " *          lies in out[%u], of which it is the first rows; what in[%u] is is "
+                 "not looked at\n",
+                 x.out, x.in);
+}
 /* Names are data here: whatever the model calls its tensors stays inside of the comment. */
 static void ports(tarn_buf *b, const tarn_lower_sizes *s, bool out) {
   const tarn_kprog *p = s->program[0].p;
@@ -106,6 +130,7 @@ static void ports(tarn_buf *b, const tarn_lower_sizes *s, bool out) {
     tarn_buf_str(b, "  ");
     shape_text(b, s, out, i);
     tarn_buf_fmt(b, "  %s%lld bytes\n", s->n ? "at most " : "", (long long)most_bytes(s, out, i));
+    place(b, s, out, i);
   }
 }
 /* The first value of size k that the program serves after that one; INT64_MAX: none. */
@@ -154,12 +179,21 @@ static void pool(const low_module *M, tarn_buf *b) {
              ? " This model has operators\n * that run in libtarn-rt: the pool may not be NULL.\n"
              : "\n");
 }
+static bool any_in_place(const tarn_lower_sizes *s) {
+  tarn_in_place x;
+  bool any = false;
+  for (uint32_t i = 0; i < s->program[0].p->nin; i++)
+    any |= tarn_kprog_in_place(s->program[0].p, false, i, &x);
+  return any;
+}
 static void comment(const low_module *M, tarn_buf *b, const tarn_lower_sizes *s) {
   const char *name = M->o->name;
   tarn_buf_str(b, "/* A model compiled by tarn for ");
   const tarn_hw *hw = M->device ? M->device->hw : s->program[0].p->hw;
   tarn_buf_as(b, TARN_AS_C, hw->name, strlen(hw->name));
-  tarn_buf_str(b, ". Tensors are row-major; none may overlap.\n *\n");
+  tarn_buf_str(b, ". Tensors are row-major; none may overlap");
+  tarn_buf_str(b,
+               any_in_place(s) ? ", but\n * where an input lies in an output.\n *\n" : ".\n *\n");
   sizes(b, s);
   ports(b, s, false);
   ports(b, s, true);
@@ -204,6 +238,15 @@ static void macros(const low_module *M, tarn_buf *b, const tarn_lower_sizes *s) 
     macro(b, name, tarn_format(M->cx, "IN%u_BYTES", i), most_bytes(s, false, i));
   for (uint32_t i = 0; i < p->nout; i++)
     macro(b, name, tarn_format(M->cx, "OUT%u_BYTES", i), most_bytes(s, true, i));
+  for (uint32_t i = 0; i < p->nin; i++) {
+    tarn_in_place x;
+    if (!tarn_kprog_in_place(p, false, i, &x)) continue;
+    macro(b, name, tarn_format(M->cx, "IN%u_LIES_IN_OUT", i), x.out);
+    macro(b, name, tarn_format(M->cx, "IN%u_ROWS", i), x.rows);
+    if (s->n) continue;
+    macro(b, name, tarn_format(M->cx, "IN%u_FILLED", i), x.filled);
+    macro(b, name, tarn_format(M->cx, "IN%u_ADDED", i), x.added);
+  }
   macro(b, name, "WORKSPACE", most);
   macro(b, name, "WORKSPACE_PER_THREAD", (int64_t)M->per_thread);
 }

@@ -13,10 +13,20 @@ static void drop_pool(tarn_loaded *m) {
   free(m->workspace);
   m->pool = NULL, m->workspace = NULL;
 }
+static void drop_shared(tarn_loaded *m) {
+  for (uint32_t i = 0; m->shared && i < m->m->nout; i++) free(m->shared[i]);
+  m->shared = NULL;
+}
 
+void low_loaded_drop(tarn_loaded *m) {
+  free(m->workspace);
+  m->workspace = NULL;
+  drop_shared(m);
+}
 void tarn_unload(tarn_loaded *m) {
   if (!m->so) return;
   drop_pool(m);
+  drop_shared(m);
   dlclose(m->so);
   if (m->file) close(m->file - 1);
   m->so = NULL, m->m = NULL;
@@ -171,6 +181,51 @@ static void make_pool(tarn_loaded *m, uint32_t threads) {
   m->pool->device = m->device;
   m->pool->device_user = m->device_user;
 }
+/* ---- inputs that lie in outputs ---- */
+/* Between a row-major tensor and the rows that it has of the buffer. */
+static void move_rows(const tarn_rt_port *p, const tarn_tensor *t, char *buffer, bool to_buffer) {
+  int64_t blocks = 1, row = (int64_t)tarn_dtype_size(t->dtype);
+  for (uint32_t d = 0; d < p->axis; d++) blocks *= t->dim[d];
+  for (uint32_t d = p->axis + 1; d < t->n; d++) row *= t->dim[d];
+  int64_t have = t->dim[p->axis] * row;
+  for (int64_t i = 0; i < blocks; i++) {
+    char *at = buffer + i * p->rows * row, *of = (char *)t->data + i * have;
+    memcpy(to_buffer ? at : of, to_buffer ? of : at, (size_t)have);
+  }
+}
+static size_t shared_bytes(const tarn_loaded *m, uint32_t output) {
+  const tarn_rt_port *p = &m->m->out[output];
+  const tarn_port *t = &m->port[1][output];
+  size_t bytes = tarn_dtype_size(t->dtype);
+  for (uint32_t d = 0; d < t->n; d++) bytes *= (size_t)(d == p->axis ? p->rows : t->dim[d]);
+  return bytes;
+}
+/* The tensors of a call are apart: a buffer of this program's own stands for those of a pair. */
+static void enter_shared(tarn_loaded *m, const tarn_tensor *const *in) {
+  if (!m->shared) m->shared = TARN_ARRAY(m->cx, void *, m->m->nout + 1);
+  for (uint32_t o = 0; o < m->m->nout; o++) {
+    const tarn_rt_port *p = &m->m->out[o];
+    if (!p->pair) continue;
+    if (!m->shared[o]) m->shared[o] = calloc(shared_bytes(m, o) + 1, 1);
+    if (!m->shared[o]) tarn_raise(m->cx, TARN_MEMORY, "run: no memory for %s", p->name);
+    move_rows(p, in[p->pair - 1], m->shared[o], true);
+    m->out[o] = m->shared[o];
+  }
+}
+static void leave_shared(tarn_loaded *m, tarn_tensor *const *out) {
+  for (uint32_t o = 0; o < m->m->nout; o++)
+    if (m->m->out[o].pair) move_rows(&m->m->out[o], out[o], m->shared[o], false);
+}
+bool tarn_loaded_in_place(const tarn_loaded *m, bool output, uint32_t port, tarn_in_place *x) {
+  const tarn_rt_port *p = output ? &m->m->out[port] : &m->m->in[port];
+  if (!p->pair) return false;
+  uint32_t in = output ? p->pair - 1 : port, out = output ? port : p->pair - 1;
+  *x = (tarn_in_place){.in = in, .out = out, .axis = p->axis, .rows = p->rows};
+  x->filled = m->port[0][in].dim[p->axis];
+  x->added = m->port[1][out].dim[p->axis] - x->filled;
+  return true;
+}
+
 /* Checks the tensors, makes pool and workspace. */
 static void prepare(tarn_loaded *m, const tarn_tensor *const *in, tarn_tensor *const *out,
                     uint32_t threads) {
@@ -179,6 +234,7 @@ static void prepare(tarn_loaded *m, const tarn_tensor *const *in, tarn_tensor *c
     check_port(m, "input", &m->port[0][i], in[i]), m->in[i] = in[i]->data;
   for (uint32_t i = 0; i < m->m->nout; i++)
     check_port(m, "output", &m->port[1][i], out[i]), m->out[i] = out[i]->data;
+  enter_shared(m, in);
   if (m->pool) m->pool->message[0] = 0;
   if (m->pool && m->threads == threads && m->workspace) return;
   if (!m->pool || m->threads != threads) {
@@ -208,6 +264,7 @@ void tarn_loaded_run(tarn_loaded *m, const tarn_tensor *const *in, tarn_tensor *
   prepare(m, in, out, threads);
   if (m->sizes) settle(m, m->sizes->run(m->size, m->in, m->out, m->workspace, m->pool));
   else settle(m, m->m->run(m->in, m->out, m->workspace, m->pool));
+  leave_shared(m, out);
 }
 
 /* Launches of a GPU are timed there. */

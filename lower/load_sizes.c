@@ -76,8 +76,7 @@ bool tarn_loaded_select(tarn_loaded *m, const int64_t *size) {
     if (!found || (rows && p->size[s->rows] <= size[s->rows])) found = p;
   }
   if (!found) return false;
-  free(m->workspace);
-  m->workspace = NULL;
+  low_loaded_drop(m);
   m->program = (uint32_t)(found - s->program);
   m->m = found->model;
   m->family = found->family;

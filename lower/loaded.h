@@ -21,10 +21,13 @@ struct tarn_loaded {
   void *workspace;
   const void **in;
   void **out;
+  void **shared; /* by output: the buffer that it and an input lie in, NULL */
 };
 
 /* load.c: m->m has just been set. */
 void low_loaded_describe(tarn_loaded *m);
+/* Of the program that is selected: its workspace and buffers. */
+void low_loaded_drop(tarn_loaded *m);
 /* load_sizes.c: selects the smallest sizes. */
 void low_loaded_first(tarn_loaded *m);
 bool low_loaded_empty(const tarn_loaded *m);

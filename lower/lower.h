@@ -136,10 +136,11 @@ struct tarn_port;
 TARN_API tarn_loaded *tarn_load_function(tarn_ctx *cx, const void *so, size_t n, const char *name,
                                          const struct tarn_port *in, uint32_t nin,
                                          const struct tarn_port *out, uint32_t nout);
-/* The function itself, for pointers to row-major tensors in the model's order: it allocates
- * nothing. workspace: so many bytes for that many threads, aligned to 64. pool: NULL, the calling
- * thread alone, or tarn_rt_pool_new() of runtime/rt.h, of which a run with reference kernels needs
- * one. Returns 0, or why it failed (runtime/ref.h). */
+/* The function itself, for pointers to row-major tensors in the model's order, in pairs to the
+ * buffer of both (tarn_loaded_in_place): it allocates nothing. workspace: so many bytes for that
+ * many threads, aligned to 64. pool: NULL, the calling thread alone, or tarn_rt_pool_new() of
+ * runtime/rt.h, of which a run with reference kernels needs one. Returns 0, or why it failed
+ * (runtime/ref.h). */
 struct tarn_rt_pool;
 typedef int tarn_model_fn(const void *const *in, void *const *out, void *workspace,
                           struct tarn_rt_pool *pool);
@@ -157,7 +158,12 @@ typedef struct tarn_port {
   const int64_t *dim;
 } tarn_port;
 TARN_API uint32_t tarn_loaded_ports(const tarn_loaded *m, bool outputs, const tarn_port **ports);
-/* One run: row-major tensors in the model's order; threads 0 = all. Raises on wrong shapes. */
+/* The pair of which input or output number `port` is one; false: it has memory of its own. */
+TARN_API bool tarn_loaded_in_place(const tarn_loaded *m, bool output, uint32_t port,
+                                   tarn_in_place *x);
+/* One run: row-major tensors in the model's order, also of pairs, whose rows are copied to a buffer
+ * of m's and from it: who keeps them there between runs calls the function itself. threads 0 = all.
+ * Raises on wrong shapes. */
 TARN_API void tarn_loaded_run(tarn_loaded *m, const tarn_tensor *const *in, tarn_tensor *const *out,
                               uint32_t threads);
 TARN_API uint32_t tarn_loaded_kernels(const tarn_loaded *m);

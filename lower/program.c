@@ -200,16 +200,24 @@ static LLVMValueRef port_table(low_job *g, bool out) {
   const tarn_kprog *p = g->family ? g->family->sample[0] : g->p;
   const uint32_t *list = out ? p->out : p->in;
   uint32_t n = out ? p->nout : p->nin;
-  LLVMTypeRef t[5] = {M->ptr, M->i32, M->i32, M->ptr, M->i64},
-              port = LLVMStructTypeInContext(M->lc, t, 5, 0);
+  LLVMTypeRef t[] = {M->ptr, M->i32, M->i32, M->ptr, M->i64, M->i32, M->i32, M->i64},
+              port = LLVMStructTypeInContext(M->lc, t, 8, 0);
   LLVMValueRef *row = TARN_ARRAY(M->cx, LLVMValueRef, n + 1);
   for (uint32_t i = 0; i < n; i++) {
     const tarn_buffer *b = &p->buf[list[i]];
-    LLVMValueRef c[5] = {low_text(M, b->name ? b->name : ""), LLVMConstInt(M->i32, b->dtype, 0),
-                         LLVMConstInt(M->i32, b->layout.n, 0),
-                         low_i64_table(M, b->layout.dim, b->layout.n),
-                         low_i64(M, tarn_buffer_bytes(b))};
-    row[i] = LLVMConstStructInContext(M->lc, c, 5, 0);
+    tarn_in_place x;
+    bool pair = tarn_kprog_in_place(p, out, i, &x);
+    if (!pair) x = (tarn_in_place){0};
+    int64_t bytes = tarn_buffer_bytes(pair ? &p->buf[p->out[x.out]] : b);
+    LLVMValueRef c[] = {low_text(M, b->name ? b->name : ""),
+                        LLVMConstInt(M->i32, b->dtype, 0),
+                        LLVMConstInt(M->i32, b->layout.n, 0),
+                        low_i64_table(M, b->layout.dim, b->layout.n),
+                        low_i64(M, bytes),
+                        LLVMConstInt(M->i32, pair ? 1 + (out ? x.in : x.out) : 0, 0),
+                        LLVMConstInt(M->i32, x.axis, 0),
+                        low_i64(M, x.rows)};
+    row[i] = LLVMConstStructInContext(M->lc, c, 8, 0);
   }
   return low_table(M, port, row, n);
 }
@@ -286,6 +294,18 @@ void low_steps(low_job *g) {
   emit_run(g);
 }
 
+/* Who calls the programs does so in one way. */
+static void same_pairs(const low_module *M, const tarn_kprog *p, const tarn_kprog *q) {
+  for (uint32_t i = 0; i < p->nin; i++) {
+    tarn_in_place a, b;
+    bool of_p = tarn_kprog_in_place(p, false, i, &a), of_q = tarn_kprog_in_place(q, false, i, &b);
+    if (of_p == of_q && (!of_p || (a.out == b.out && a.axis == b.axis && a.rows == b.rows)))
+      continue;
+    tarn_raise(M->cx, TARN_BAD_INPUT,
+               "input %s lies in an output, or with so many rows, at some of the sizes alone",
+               p->buf[p->in[i]].name);
+  }
+}
 /* Tables behind the kernels of all programs: how much scratch a thread needs is known then. */
 void low_program(low_module *M, const tarn_lower_sizes *s) {
   low_job *g = TARN_ARRAY(M->cx, low_job, s->nprogram);
@@ -298,6 +318,11 @@ void low_program(low_module *M, const tarn_lower_sizes *s) {
     declare_constants(&g[i]);
     if (x->family) low_family(&g[i], i);
     else low_steps(&g[i]);
+  }
+  for (uint32_t i = 0; i < s->nprogram; i++) {
+    const tarn_lower_family *f = s->program[i].family;
+    same_pairs(M, s->program[0].p, s->program[i].p);
+    for (uint32_t k = 0; f && k < f->n; k++) same_pairs(M, s->program[0].p, f->sample[k]);
   }
   for (uint32_t i = 0; i < s->nprogram; i++) {
     emit_model(&g[i]);

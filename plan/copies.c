@@ -23,7 +23,8 @@ uint32_t tarn_kprog_root(const tarn_kprog *p, uint32_t b) {
   return b;
 }
 int64_t tarn_buffer_bytes(const tarn_buffer *b) {
-  return (tarn_layout_elems(&b->layout) + b->layout.offset) * (int64_t)tarn_dtype_size(b->dtype);
+  int64_t reach = tarn_layout_elems(&b->layout) + b->layout.offset;
+  return tarn_max(reach, b->room) * (int64_t)tarn_dtype_size(b->dtype);
 }
 /* A part may go on behind the whole. */
 static int64_t bytes_of(const tarn_kprog *p, uint32_t root) {

@@ -28,6 +28,13 @@ static void check_kernel(const tarn_kprog *p, const tarn_kernel *k) {
     tarn_raise(cx, TARN_BAD_INPUT, "kernel %s copies from the memory of %s to that of %s: no link",
                k->name, name_of(p, from), name_of(p, to));
 }
+/* An input lies in an output, or in memory of its own. */
+static void check_input(const tarn_kprog *p, uint32_t in) {
+  tarn_in_place x;
+  if (p->buf[p->in[in]].parent != TARN_NONE && !tarn_kprog_in_place(p, false, in, &x))
+    tarn_raise(tarn_lang_ctx(p->L), TARN_BAD_INPUT, "b%u is an input, and part of no output",
+               p->in[in]);
+}
 void tarn_kprog_check(const tarn_kprog *p) {
   tarn_ctx *cx = tarn_lang_ctx(p->L);
   uint32_t n = p->machines.n;
@@ -42,5 +49,6 @@ void tarn_kprog_check(const tarn_kprog *p) {
     if (b->parent != TARN_NONE && p->buf[b->parent].place != b->place)
       tarn_raise(cx, TARN_BAD_INPUT, "b%u is part of a buffer in another place", i);
   }
+  for (uint32_t i = 0; i < p->nin; i++) check_input(p, i);
   for (uint32_t i = 0; i < p->nker; i++) check_kernel(p, &p->ker[i]);
 }

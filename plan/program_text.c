@@ -79,6 +79,7 @@ static void print_buffer(const tarn_kprog *p, tarn_buf *b, uint32_t i) {
     tarn_buf_str(b, ")");
   }
   if (x->parent != TARN_NONE) tarn_buf_fmt(b, " (in b%u)", x->parent);
+  if (x->room) tarn_buf_fmt(b, " (room %lld)", (long long)x->room);
   print_machine(p, b, "place", x->place);
   print_layout(b, &x->layout);
   tarn_buf_str(b, ")");
@@ -165,6 +166,8 @@ static void read_buffer(reader *r, const tarn_sx *s, tarn_buffer *b) {
     if (read_layout(r, f, &b->layout)) continue;
     if (tarn_sx_is(f, "name")) b->name = tarn_strdup(r->cx, item(r, f, 1, "a name")->text);
     else if (tarn_sx_is(f, "in")) b->parent = read_buffer_name(r, item(r, f, 1, "a buffer"));
+    else if (tarn_sx_is(f, "room"))
+      b->room = int_between(r, item(r, f, 1, "a number"), 1, INT64_C(1) << 40);
     else if (tarn_sx_is(f, "place")) b->place = read_machine(r, f);
     else tarn_sx_error(r->cx, f, "buffer: unknown form");
   }

@@ -25,6 +25,8 @@ typedef struct tarn_buffer {
   tarn_term term;  /* what it holds, over the program's terms: for explanations and for CONST, whose
                       value is computed from it at  compile time */
   uint32_t place;  /* the machine in whose memory it lies: a number of p->machines */
+  int64_t
+      room; /* elements of its storage, where the caller's has more than the layout reaches; 0 */
   const tarn_tensor *value; /* CONST once computed, logical row-major; NULL before */
 } tarn_buffer;
 
@@ -210,6 +212,20 @@ typedef struct tarn_kprog {
   uint32_t nin, nout;
   uint32_t *in, *out; /* buffer numbers in the model's order */
 } tarn_kprog;
+/* An input that lies in an output, such as the cache of a decoder: the output is the input's rows,
+ * then new ones. Both are one buffer of the caller's, row-major with room for `rows` rows along
+ * `axis`. Of these the first `filled`, the input, are there before a run, which only reads them; it
+ * writes the next `added`. The program reaches all of them by the output's address. */
+typedef struct tarn_in_place {
+  uint32_t in, out; /* numbers of p->in and p->out */
+  uint32_t axis;
+  int64_t rows, filled, added;
+} tarn_in_place;
+/* The pair of which input or output number `port` is one; false: it has memory of its own. */
+TARN_API bool tarn_kprog_in_place(const tarn_kprog *p, bool output, uint32_t port,
+                                  tarn_in_place *x);
+/* The order in which such an input or output of these dims lies. */
+TARN_API tarn_layout tarn_in_place_layout(const tarn_in_place *x, uint32_t n, const int64_t *dim);
 /* Of a program that was made within a scope, outside of it: a copy that stays when the scope goes.
  */
 TARN_API tarn_kprog *tarn_kprog_keep(const tarn_kprog *p, tarn_scope *s);

@@ -60,9 +60,15 @@ typedef struct tarn_rt_port {
   int32_t dtype; /* as in tarn_ref_tensor */
   int32_t n;
   const int64_t *dim; /* row-major, contiguous */
-  uint64_t bytes;
+  uint64_t bytes;     /* of its memory */
+  /* 0, or 1 + the number of the output that this input lies in, or of the input in this output: one
+   * buffer, whose address is that of the output; that of the input is not looked at. Along dim
+   * `axis` it has room for so many rows: all else of it is row-major. A run reads the rows of the
+   * input, which begin it, and writes those of the output behind them. */
+  uint32_t pair, axis;
+  int64_t rows;
 } tarn_rt_port;
-#define TARN_RT_VERSION 6
+#define TARN_RT_VERSION 7
 struct tarn_rt_gpu; /* runtime/cuda.h */
 typedef struct tarn_rt_model {
   uint32_t version;

@@ -313,6 +313,8 @@ static tarn_compile_options at_size(tarn_lang *L, const made *m, int64_t rows, i
   hw->launch += hw->barrier;
   hw->barrier = 0;
   o.hw = hw;
+  static const char *const apart = "none";
+  o.caches = (tarn_texts){1, &apart};
   return o;
 }
 static tarn_kprog *compile_at(made *m, int64_t rows, int64_t size) {

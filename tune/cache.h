@@ -38,6 +38,8 @@ typedef struct tarn_call {
   tarn_model_fn *run;
   uint32_t nin, nout;
   const tarn_port *in, *out; /* row-major, contiguous; in the order of the definition */
+  uint32_t npair;            /* inputs that lie in outputs */
+  const tarn_in_place *pair;
   uint64_t workspace; /* bytes that a run on o->threads threads (0: one) needs, aligned to 64 */
   bool injected;
   tarn_found found; /* of the last tarn_cache_call() */

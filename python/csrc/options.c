@@ -60,6 +60,12 @@ static bool numbers(PyObject *words, tarn_compile_options *o) {
   o->iters = (uint32_t)iters;
   return read;
 }
+static bool caches(PyObject *words, tarn_compile_options *o) {
+  uint64_t rows = 0;
+  bool read = list(words, "caches", &o->caches) && whole(words, "cache_rows", INT64_MAX, &rows);
+  o->cache_rows = (int64_t)rows;
+  return read;
+}
 static bool source(PyObject *words, tarn_compile_options *o) {
   PyObject *t = word(words, "text"), *onnx = word(words, "onnx");
   Py_ssize_t n = 0;
@@ -78,14 +84,15 @@ bool options_read(options *x, PyObject *words) {
   tarn_compile_options *o = &x->o;
   *o = tarn_compile_defaults();
   x->hw = "host";
-  return source(words, o) && numbers(words, o) && numerics(words, o) && text(words, "hw", &x->hw) &&
-         text(words, "db", &x->db) && truth(words, "allow_copies", &o->allow_copies) &&
-         truth(words, "learned", &x->learned) && list(words, "shapes", &o->shapes) &&
-         list(words, "sets", &o->sets) && list(words, "rules", &o->rules) &&
-         list(words, "no_rules", &o->no_rules) && list(words, "only_rules", &o->only_rules);
+  return source(words, o) && numbers(words, o) && caches(words, o) && numerics(words, o) &&
+         text(words, "hw", &x->hw) && text(words, "db", &x->db) &&
+         truth(words, "allow_copies", &o->allow_copies) && truth(words, "learned", &x->learned) &&
+         list(words, "shapes", &o->shapes) && list(words, "sets", &o->sets) &&
+         list(words, "rules", &o->rules) && list(words, "no_rules", &o->no_rules) &&
+         list(words, "only_rules", &o->only_rules);
 }
 void options_free(options *x) {
-  const tarn_texts *all[] = {&x->o.shapes, &x->o.sets, &x->o.rules, &x->o.no_rules,
-                             &x->o.only_rules};
+  const tarn_texts *all[] = {&x->o.shapes,   &x->o.sets,       &x->o.rules,
+                             &x->o.no_rules, &x->o.only_rules, &x->o.caches};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) PyMem_Free((void *)(uintptr_t)all[i]->text);
 }

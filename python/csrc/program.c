@@ -97,6 +97,11 @@ static void load(tarn_ctx *cx, void *arg) {
   f->run = tarn_loaded_function(p->m);
   f->nin = tarn_loaded_ports(p->m, false, &f->in);
   f->nout = tarn_loaded_ports(p->m, true, &f->out);
+  tarn_in_place *pair = TARN_ARRAY(cx, tarn_in_place, f->nin + 1);
+  for (uint32_t i = 0; i < f->nin; i++)
+    f->npair += tarn_loaded_in_place(p->m, false, i, &pair[f->npair]);
+  f->pair = pair;
+  tarn_keep(cx, pair);
 }
 static bool loaded(program *p, loading l) {
   if (!tp_open(&p->guard) || !tp_call(&p->guard, load, &l)) return false;

@@ -1,6 +1,7 @@
 /* Runs: tensors are borrowed, the interpreter's lock is let go, the function is called. */
 #include "run.h"
 #include <stdlib.h>
+#include <string.h>
 
 bool engine_open(engine *e, uint32_t threads) {
   e->pool = tarn_rt_pool_new(threads);
@@ -78,10 +79,31 @@ static void run_strided(one_run *r) {
 
 /* ---------------------------------------------------------------- with it */
 
+/* The pair of an input that lies in an output; NULL. */
+static const tarn_in_place *pair_of(const one_run *r, bool output, uint32_t port) {
+  for (uint32_t i = 0; i < r->f->npair; i++)
+    if ((output ? r->f->pair[i].out : r->f->pair[i].in) == port) return &r->f->pair[i];
+  return NULL;
+}
+/* Does it lie as the buffer of a pair does? */
+static bool has_room(const borrowed *b, const tarn_in_place *x) {
+  tarn_layout l = tarn_in_place_layout(x, b->n, b->dim);
+  bool same = true;
+  for (uint32_t d = 0; d < b->n; d++) same &= b->dim[d] < 2 || b->stride[d] == l.stride[d];
+  return same;
+}
 static bool take(one_run *r, PyObject *o, const tarn_port *p, bool written, bool may_stride) {
   borrowed *b = &r->at[r->borrowed];
   if (!borrow_for(o, p, written, b)) return false;
+  const tarn_in_place *x = pair_of(r, written, r->borrowed - (written ? r->f->nin : 0));
   r->borrowed++;
+  if (x && written && !has_room(b, x)) {
+    PyErr_Format(PyExc_ValueError,
+                 "%s: the first rows of a row-major tensor with %lld along dim %u are expected",
+                 p->name, (long long)x->rows, x->axis);
+    return false;
+  }
+  if (x) return true;
   r->dense &= b->dense;
   if (b->dense || may_stride) return true;
   PyErr_Format(PyExc_ValueError,
@@ -102,15 +124,32 @@ static bool take_inputs(one_run *r, PyObject *inputs, bool may_stride) {
     good = take(r, PyTuple_GetItem(inputs, i), &r->f->in[i], false, may_stride);
   return good;
 }
+/* New outputs have no room for further rows. */
+static bool rows_fit(const one_run *r) {
+  for (uint32_t i = 0; i < r->f->npair; i++) {
+    const tarn_in_place *x = &r->f->pair[i];
+    if (x->rows == x->filled + x->added) continue;
+    PyErr_Format(PyExc_ValueError,
+                 "%s: out= is needed, the first rows of a tensor with %lld along dim %u",
+                 r->f->out[x->out].name, (long long)x->rows, x->axis);
+    return false;
+  }
+  return true;
+}
 static bool make_outputs(one_run *r, PyObject *type) {
+  if (!rows_fit(r)) return false;
   r->results = PyTuple_New(r->f->nout);
   for (uint32_t i = 0; r->results && i < r->f->nout; i++) {
     PyObject *t = tensor_new(type, &r->f->out[i]);
     if (!t || PyTuple_SetItem(r->results, i, t)) return false;
     borrowed *b = &r->at[r->borrowed++];
-    *b = (borrowed){.data = tensor_data(t), .dense = true};
+    *b = (borrowed){.data = tensor_data(t), .dense = true, .dtype = r->f->out[i].dtype};
     int64_t step = 1;
-    for (uint32_t d = r->f->out[i].n; d-- > 0; step *= r->f->out[i].dim[d]) b->stride[d] = step;
+    b->n = r->f->out[i].n;
+    for (uint32_t d = b->n; d-- > 0; step *= b->dim[d]) {
+      b->dim[d] = r->f->out[i].dim[d];
+      b->stride[d] = step;
+    }
   }
   return r->results != NULL;
 }
@@ -125,11 +164,18 @@ static void extent(const borrowed *b, uintptr_t *from, uintptr_t *to) {
   *from = (uintptr_t)b->data + (uintptr_t)(low * (int64_t)size);
   *to = (uintptr_t)b->data + (uintptr_t)(high * (int64_t)size) + size;
 }
+/* An input that is the rows of its output already. */
+static bool is_there(const one_run *r, const tarn_in_place *x) {
+  const borrowed *in = &r->at[x->in], *out = &r->at[r->f->nin + x->out];
+  return in->data == out->data && has_room(in, x);
+}
 /* Outputs are written while inputs are still read. */
 static bool apart(const one_run *r) {
   for (uint32_t i = r->f->nin; i < r->borrowed; i++)
     for (uint32_t k = 0; k < i; k++) {
       uintptr_t from, to, other, end;
+      const tarn_in_place *x = pair_of(r, true, i - r->f->nin);
+      if (x && x->in == k && is_there(r, x)) continue;
       extent(&r->at[i], &from, &to);
       extent(&r->at[k], &other, &end);
       if (to <= other || end <= from) continue;
@@ -148,9 +194,26 @@ static bool take_outputs(one_run *r, PyObject *type, PyObject *outputs, bool may
   r->results = good ? Py_NewRef(outputs) : NULL;
   return good;
 }
+/* Elements from dim d on. */
+static void copy_from(const borrowed *in, const borrowed *out, uint32_t d, int64_t a, int64_t b) {
+  size_t size = tarn_dtype_size(in->dtype);
+  if (d == in->n) {
+    memcpy((char *)out->data + (size_t)b * size, (const char *)in->data + a * (int64_t)size, size);
+    return;
+  }
+  for (int64_t i = 0; i < in->dim[d]; i++)
+    copy_from(in, out, d + 1, a + i * in->stride[d], b + i * out->stride[d]);
+}
+static void fill_pairs(const one_run *r) {
+  for (uint32_t i = 0; i < r->f->npair; i++) {
+    const tarn_in_place *x = &r->f->pair[i];
+    if (!is_there(r, x)) copy_from(&r->at[x->in], &r->at[r->f->nin + x->out], 0, 0, 0);
+  }
+}
 static void go(one_run *r) {
   Py_BEGIN_ALLOW_THREADS;
   PyThread_acquire_lock(r->e->lock, WAIT_LOCK);
+  fill_pairs(r);
   if (r->dense) run_dense(r);
   else run_strided(r);
   PyThread_release_lock(r->e->lock);

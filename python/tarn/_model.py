@@ -94,6 +94,9 @@ class Program(_Function):
     Results are arrays of NumPy, tensors of PyTorch where an input is one, or tarn.Tensor where
     there is neither; with out=, the given ones are written. Other threads of Python run meanwhile;
     calls of one program wait for each other.
+
+    An input that lies in an output, such as the cache of a decoder, is copied there, unless it is
+    the first rows of what out= gives. That is the first rows of a row-major tensor of cache_rows.
     """
 
     def __init__(self, program: _code.Program) -> None:
@@ -233,6 +236,8 @@ def compile(
     seconds: float = 0,
     db: str | Path | None = None,
     price: str = "learned",
+    caches: Iterable[str] = (),
+    cache_rows: int = 0,
     output: str | Path | None = None,
 ) -> Program:
     """Compiles a model for this process.
@@ -251,6 +256,7 @@ def compile(
     )  # fmt: skip
     options |= _source(model, example)
     options |= {"def": definition, "learned": price == "learned"}
+    options |= {"caches": list(caches), "cache_rows": cache_rows}
     options["db"] = str(db) if db else None
     options["output"] = str(output) if output else None
     return Program(_code.Program(options))

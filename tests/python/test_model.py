@@ -25,6 +25,55 @@ def rows(n, k):
     return floats([float(i % 7 - 3) for i in range(n * k)], (n, k))
 
 
+DECODER = """(program (inputs (x ((1 2 4) ()) f32) (past ((1 2 {past} 4) ()) f32))
+ (let (%x (access 3 (reshape ((1 2 1 4) ()) (access 3 (input x ((1 2 4) ()) f32)))))
+  (%k (concat 2 (input past ((1 2 {past} 4) ()) f32) (compute (map (mul $0 0.5)) (access 4 %x)))))
+ (outputs (y (compute dotProd (cartProd 2 %x (access 3 %k)))) (present %k)))"""
+
+
+class Caches(unittest.TestCase):
+    def compiled(self, past, **options):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "decoder.tarn"
+            path.write_text(DECODER.format(past=past))
+            return tarn.compile(path, threads=1, price="analytic", **options)
+
+    def test_new_outputs_hold_the_old_rows(self) -> None:
+        net = self.compiled(3)
+        x, past = floats(range(8), (1, 2, 4)), floats(range(24), (1, 2, 3, 4))
+        y, present = net(x, past)
+        rows = memoryview(present).tolist()[0]
+        for h in range(2):
+            self.assertEqual(rows[h][:3], past.tolist()[0][h])
+            self.assertEqual(rows[h][3], [v / 2 for v in x.tolist()[0][h]])
+        self.assertEqual(net.report["in_place"][0]["filled"], 3)
+        with self.assertRaisesRegex(ValueError, "out= is needed"):
+            self.compiled(3, cache_rows=8)(x, past)
+
+    @unittest.skipUnless(HAS["numpy"], "NumPy")
+    def test_steps_through_one_buffer(self) -> None:
+        import numpy
+
+        buffer = numpy.full((1, 2, 6, 4), -7, "f4")
+        buffer[:, :, :2] = numpy.arange(16).reshape(1, 2, 2, 4)
+        wanted = buffer.copy()
+        for past in (2, 3, 4):
+            net = self.compiled(past, cache_rows=6)
+            x, y = numpy.random.rand(1, 2, 4).astype("f4"), numpy.empty((1, 2, 1, past + 1), "f4")
+            wanted[0, :, past] = x[0] / 2
+            net(x, buffer[:, :, :past], out=(y, buffer[:, :, : past + 1]))
+            self.assertTrue((buffer == wanted).all())
+            keys = wanted[0, :, : past + 1]
+            self.assertTrue(numpy.allclose(y[0, :, 0], numpy.einsum("hd,hkd->hk", x[0], keys)))
+        other = numpy.zeros((1, 2, 5, 4), "f4")
+        net(x, other[:, :, :4], out=(y, buffer[:, :, :5]))  # is copied
+        self.assertTrue((buffer[:, :, :4] == 0).all() and (buffer[:, :, 5] == -7).all())
+        with self.assertRaisesRegex(ValueError, "with 6 along dim 2"):
+            net(x, other[:, :, :4], out=(y, other))
+        with self.assertRaisesRegex(ValueError, "shares memory"):
+            net(x, buffer[:, :, 1:5], out=(y, buffer[:, :, :5]))
+
+
 class Cached(unittest.TestCase):
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory()
