@@ -35,7 +35,8 @@ typedef struct im_list {
   (TARN_NONE - 1) /* in a scope: an input of a function that the call leaves out                   \
                    */
 
-typedef struct im_function im_function; /* function.c */
+typedef struct im_function im_function;       /* function.c */
+typedef struct im_safetensors im_safetensors; /* safetensors.c */
 
 /* Names of one graph or function body. */
 typedef struct im_scope {
@@ -56,8 +57,9 @@ typedef struct im {
   const char *file, *dir;
   const char *format; /* for the report */
   const Onnx__ModelProto *model;
-  im_function *function; /* by number in the model */
-  const im_scope *top;   /* of the model's graph */
+  im_function *function;       /* by number in the model */
+  const im_scope *top;         /* of the model's graph */
+  im_safetensors *safetensors; /* whose heads were read */
   const tarn_model_options *options;
   int64_t work;  /* elements computed while importing */
   uint32_t nrun; /* nodes run */
@@ -193,6 +195,11 @@ const char *im_onnx_dtype_name(int32_t onnx);
 /* `what` stands in messages. dir: where external data may lie; NULL: refused. May keep pointers
  * into t. */
 tarn_tensor *im_tensor(tarn_ctx *cx, const Onnx__TensorProto *t, const char *dir, const char *what);
+/* Bytes of a file in the folder dir, aligned to 64; length below 0: to its end. Raises. */
+void *im_external(tarn_ctx *cx, const char *dir, const char *location, int64_t offset,
+                  int64_t length, size_t *n, const char *what);
+/* safetensors.c: says where the initializer's bytes are, if they lie in such a file by name. */
+void im_find_safetensors(im *m, Onnx__TensorProto *t, const char *what);
 /* A sparse one as a dense one; *stored: as in im_val.  sparse.c */
 tarn_tensor *im_sparse(tarn_ctx *cx, const Onnx__SparseTensorProto *t, const char *dir,
                        const char *what, int32_t *stored);

@@ -35,6 +35,7 @@ static const char *sparse_name(const Onnx__SparseTensorProto *t) {
 void im_load_initializers(im *m, im_scope *s, const Onnx__GraphProto *g) {
   for (size_t i = 0; i < g->n_initializer; i++) {
     const char *name = tarn_onnx_text(g->initializer[i]->name), *what = initializer_text(m, name);
+    im_find_safetensors(m, g->initializer[i], what);
     define_initializer(m, s, name, im_tensor(m->cx, g->initializer[i], m->dir, what),
                        stored_type(g->initializer[i]->data_type));
   }

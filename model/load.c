@@ -169,6 +169,11 @@ static tarn_program *load_program(tarn_lang *L, const char *path) {
 
 /* The bytes are needed only while unpacking, which copies what stays. */
 static whole_file read_model(tarn_ctx *cx, const char *path) {
+  if (ends(path, ".safetensors"))
+    tarn_raise(cx, TARN_BAD_INPUT,
+               "%s: weights alone, and no graph that computes with them: give the ONNX model whose "
+               "external data they are, or a GGUF file",
+               path);
   whole_file w = {.cx = cx, .path = path};
   tarn_status st = tarn_protect(cx, unpack_file, &w);
   if (st != TARN_OK) tarn_reraise(cx, st);

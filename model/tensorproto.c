@@ -118,8 +118,8 @@ static void read_region(tarn_ctx *cx, void *arg) {
 }
 
 /* Protected by itself, so that the file is closed at once. */
-static void *im_external(tarn_ctx *cx, const char *dir, const char *location, int64_t offset,
-                         int64_t length, size_t *n, const char *what) {
+void *im_external(tarn_ctx *cx, const char *dir, const char *location, int64_t offset,
+                  int64_t length, size_t *n, const char *what) {
   if (!dir) tarn_raise(cx, TARN_BAD_INPUT, "%s: external data is not allowed here", what);
   region r = {dir, location, what, offset, length, NULL};
   tarn_status st = tarn_protect(cx, read_region, &r);
