@@ -143,6 +143,7 @@ static void saturate(tarn_compiled *c, const tarn_ruleset *rules, unsigned dump)
   tarn_sat_options so = comp_saturation(c);
   bool asked = o->rules.n || o->only_rules.n; /* the report says which are in the program */
   so.reasons = o->explain || o->reasons || asked ? TARN_EG_REASONS_ALL : TARN_EG_REASONS_NONE;
+  comp_stand_ins(c, &so);
   so.proof_of_program = true;
   so.after = dump & TARN_DUMP_PHASES ? after_iteration : NULL;
   so.user = &w;
@@ -196,7 +197,8 @@ static tarn_extraction *choose(tarn_compiled *c, tarn_kgraph_report *report, tar
                             .user = c->saturation,
                             .nroot = n,
                             .root = root,
-                            .program = c->program};
+                            .program = c->program,
+                            .whole = comp_whole(c)};
   in->nplace = comp_in_place(c, &in->place);
   *ko = (tarn_kgraph_options){.hw = o->hw,
                               .price = o->price,
@@ -284,7 +286,7 @@ static void adopt(tarn_compiled *c, const attempt *a, const attempt *full) {
     tarn_warn(cx, "the program without the rules of --rules is chosen: with them there is none "
                   "within the limit of time");
 }
-void comp_choose(tarn_compiled *c) {
+static void choose_whole(tarn_compiled *c) {
   tarn_limit whole = tarn_limit_get(tarn_lang_ctx(c->L));
   bool both = c->o->rules.n && !c->o->only_rules.n && !c->family;
   comp_go_on(c);
@@ -311,6 +313,22 @@ void comp_choose(tarn_compiled *c) {
   bool less = plain.done && (!full.done || plain.choice->price < full.choice->price);
   adopt(c, less ? &plain : &full, &full);
 }
+void comp_choose(tarn_compiled *c) {
+  comp_fold(c);
+  choose_whole(c);
+}
+static void make_program(tarn_compiled *c) {
+  c->kernels = tarn_extract_program(c->extraction, &c->picks);
+  c->choice = *c->counted;
+}
+/* Where equal layers are not computed alike after all, each is looked at. */
+static void unfold(tarn_compiled *c) {
+  if (!c->layers || comp_unfold(c)) return;
+  tarn_sat_free(c->saturation);
+  c->layers = NULL;
+  choose_whole(c);
+  make_program(c);
+}
 static const tarn_domain *ranges_of(const tarn_compiled *c) {
   tarn_domain *range = TARN_ARRAY(tarn_lang_ctx(c->L), tarn_domain, c->program->nin + 1);
   tarn_input_domains(c->program, tarn_opaque_index, range);
@@ -318,8 +336,8 @@ static const tarn_domain *ranges_of(const tarn_compiled *c) {
 }
 void comp_take(tarn_compiled *c) {
   double t = tarn_now();
-  c->kernels = tarn_extract_program(c->extraction, &c->picks);
-  c->choice = *c->counted;
+  make_program(c);
+  unfold(c);
   c->extraction = NULL;
   c->range = ranges_of(c);
   if (tarn_hw_traits_of(c->o->hw).hosted) price_copies(c);

@@ -195,6 +195,7 @@ struct tarn_compiled {
   bool without_rules;                  /* the program without o->rules is cheaper, and chosen */
   double price_with_rules; /* predicted, of the selection with all rules; INFINITY: none in time */
   tarn_extraction *extraction; /* NULL but between its two steps */
+  struct comp_layers *layers;  /* equal layers that were compiled once; NULL: none */
   tarn_family *family;         /* NULL, or which it is a sample of, and its k there */
   int64_t at;
 

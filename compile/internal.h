@@ -56,6 +56,17 @@ void comp_plan(tarn_compiled *c);                   /* kernels get their plans *
 tarn_planner *comp_planner(const tarn_compiled *c); /* as the options ask for */
 tarn_lower_options comp_lower_options(const tarn_compiled *c, const char *dir);
 
+/* ---- equal layers (layers.c) ---- */
+/* The program becomes the model with a few of its equal layers, c->layers is set; or nothing is
+ * done. */
+void comp_fold(tarn_compiled *c);
+void comp_stand_ins(const tarn_compiled *c, tarn_sat_options *o); /* of its constants */
+const tarn_program *comp_whole(const tarn_compiled *c);           /* as it was before */
+/* The program is the whole model again, and the kernels are its kernels; false: that is not so for
+ * these, and everything is to be chosen again without folding. */
+bool comp_unfold(tarn_compiled *c);
+void comp_put_layers(tarn_json *j, const tarn_compiled *c);
+
 /* ---- programs of several sizes (sizes.c) ---- */
 /* What --shape says beside fixed numbers; NULL: nothing. */
 typedef struct comp_sizes comp_sizes;

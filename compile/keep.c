@@ -87,6 +87,7 @@ static tarn_compiled *keep(comp_sizes *z, const tarn_compiled *of, tarn_kprog *k
   c->kernels = kernels;
   c->saturation = NULL;
   c->picks = NULL;
+  c->layers = NULL;
   c->family = NULL;
   c->solvers = NULL;
   c->left = NULL;

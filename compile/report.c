@@ -297,6 +297,7 @@ void comp_report(tarn_compiled *c, const comp_offload *f) {
   put_inputs(j, c);
   put_in_place(j, c);
   put_opaque(cx, j, &c->import);
+  comp_put_layers(j, c);
   comp_put_written(j, c->kernels);
   put_ways(j, &c->choice);
   if (f) comp_offload_json(f, j);

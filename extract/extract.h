@@ -30,6 +30,7 @@ typedef struct tarn_kgraph_input {
   uint32_t nroot;
   const uint32_t *root;        /* classes, in the order of the program's outputs */
   const tarn_program *program; /* names of inputs and outputs */
+  const tarn_program *whole;   /* NULL, or the one that it stands for: how many weights there are */
   uint32_t nplace;            /* inputs that are to lie in outputs, each in one of its own. Where */
   const tarn_in_place *place; /* that cannot be they do not: tarn_kprog_in_place() tells */
 } tarn_kgraph_input;
@@ -119,6 +120,11 @@ typedef struct tarn_extraction tarn_extraction;
 TARN_API tarn_extraction *tarn_extract_choose(const tarn_kgraph_input *in,
                                               const tarn_kgraph_options *o, tarn_kgraph_report *r);
 TARN_API tarn_kprog *tarn_extract_program(tarn_extraction *x, tarn_picks **picks);
+/* After that: does the buffer of that program hold the value of this term of in->program, and with
+ * which strides over its dims? */
+TARN_API bool tarn_extract_holds(tarn_extraction *x, uint32_t buffer, tarn_term t, tarn_layout *as);
+/* What kernels are named after these nodes of a program: "layer1.0.conv1+bn1+relu". In cx. */
+TARN_API const char *tarn_nodes_label(tarn_ctx *cx, const tarn_program *p, tarn_nodes nodes);
 /* The chosen e-node of a class: a kernel's, a view's that leads to one, or a constant's; TARN_NONE
  * when the program does not need the class. */
 TARN_API uint32_t tarn_extract_pick(const tarn_picks *p, uint32_t cls);

@@ -51,8 +51,17 @@ tarn_term kg_constant(kgraph *k, uint32_t c) {
   return best;
 }
 
+/* Not, where an input stands for a constant of several layers. */
+static bool has_values(const kgraph *k, tarn_term t, tarn_map *seen) {
+  const tarn_node *x = tarn_term_get(k->L, t);
+  bool has = x->op != TARN_OP_INPUT, fresh;
+  tarn_map_at(seen, t, &fresh);
+  for (uint32_t i = 0; fresh && has && i < x->n; i++) has = has_values(k, x->kid[i], seen);
+  return has;
+}
 const float *kg_numbers(kgraph *k, tarn_term t, const tarn_layout *l) {
   bool fresh;
+  if (!has_values(k, t, tarn_map_new(k->cx))) return NULL;
   uint64_t key =
       tarn_hash_mix(tarn_hash_bytes(l->stride, l->n * sizeof *l->stride, t), (uint64_t)l->block);
   uint64_t *at = tarn_map_at(k->numbers, key, &fresh);

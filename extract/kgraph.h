@@ -146,6 +146,7 @@ typedef struct kgraph {
   tarn_map *part_copies;  /* AND/OR classes of copied parts, by what and where */
   const char **label;     /* per AND/OR class: the model's nodes, see knames.c; NULL: none */
   tarn_nodes *nodes;      /* the same, as numbers of origins */
+  const uint32_t *buffer; /* of the program: per AND/OR class, TARN_NONE; NULL before it is made */
   tarn_map *tried;        /* kg_work_of() -> ktried */
   struct kways *by_group; /* see kways.c; NULL before it is asked for */
   TARN_VEC(tarn_ways) ways;
@@ -306,7 +307,7 @@ uint32_t kg_cuts(kgraph *k, uint32_t nest, kcut out[KG_MAX_CUTS]);
 uint32_t kg_packs(kgraph *k, const tarn_ksig *sig, kcut out[KG_MAX_CUTS]);
 /* False: there is none. */
 bool kg_pack_constants(kgraph *k, struct knest *w, kcand *c, kg_order how);
-/* What lies there of a small constant, from offset 0 on. */
+/* What lies there of a small constant, from offset 0 on; NULL: its values are not known. */
 const float *kg_numbers(kgraph *k, tarn_term t, const tarn_layout *l);
 /* ---- families (kfamily.c) ---- */
 bool kg_replays(const kgraph *k);                /* only kernels that the first one chose */

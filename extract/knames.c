@@ -122,7 +122,7 @@ static bool walk(namer *s, const uint64_t *tops, const uint64_t *stop, uint64_t 
     if (s->seen[t] == s->epoch) continue;
     s->seen[t] = s->epoch;
     if (s->group[t] != TARN_NONE && has(stop, s->group[t])) continue;
-    closed &= x->op != TARN_OP_INPUT;
+    closed &= x->op != TARN_OP_INPUT || s->constant[t];
     uint32_t o = s->owner[t];
     bool strong = !s->constant[t] && !only_moves(x->op);
     for (; o && (strong || s->moves[o - 1]); o = s->same[o - 1]) put(strong ? name : weak, o - 1);
@@ -340,24 +340,22 @@ static const char *beside(const char *first, const char *label) {
   return label[dot] ? label + dot : label;
 }
 /* The nodes from the first on, every one or the first and the last alone. */
-static const char *chain(const namer *s, const uint64_t *name, uint32_t n, bool whole) {
-  tarn_ctx *cx = s->k->cx;
+static const char *chain(tarn_ctx *cx, const tarn_program *p, tarn_nodes nodes, bool whole) {
   tarn_buf b = {.cx = cx};
   const char *first = NULL;
-  for (uint32_t o = 0, i = 0; o < s->p->norigin; o++) {
-    if (!has(name, o) || (++i > 1 && i < n && !whole)) continue;
-    const char *label = label_of(cx, &s->p->origin[o]);
-    if (i > 1 && n > 2 && !whole) tarn_buf_fmt(&b, "+%umore", n - 2);
-    tarn_buf_fmt(&b, "%s%s", i > 1 ? "+" : "", first ? beside(first, label) : label);
+  uint32_t n = nodes.n;
+  for (uint32_t i = 0; i < n; i++) {
+    if (i && i + 1 < n && !whole) continue;
+    const char *label = label_of(cx, &p->origin[nodes.at[i]]);
+    if (i && n > 2 && !whole) tarn_buf_fmt(&b, "+%umore", n - 2);
+    tarn_buf_fmt(&b, "%s%s", i ? "+" : "", first ? beside(first, label) : label);
     if (!first) first = label;
   }
   return b.p;
 }
-static const char *chain_of(const namer *s, const uint64_t *name) {
-  uint32_t n = 0;
-  for (uint32_t o = 0; o < s->p->norigin; o++) n += has(name, o);
-  const char *whole = n <= CHAIN / 2 ? chain(s, name, n, true) : NULL;
-  return whole && strlen(whole) <= CHAIN ? whole : chain(s, name, n, false);
+const char *tarn_nodes_label(tarn_ctx *cx, const tarn_program *p, tarn_nodes nodes) {
+  const char *whole = nodes.n <= CHAIN / 2 ? chain(cx, p, nodes, true) : NULL;
+  return whole && strlen(whole) <= CHAIN ? whole : chain(cx, p, nodes, false);
 }
 
 static tarn_nodes nodes_of(const namer *s, const uint64_t *name) {
@@ -412,7 +410,7 @@ void kg_names(kgraph *k, const uint32_t *choice) {
     uint32_t ag = s.order.p[i];
     name_class(&s, ag, tops[ag]);
     if (is_empty(s.name[ag], s.p->norigin)) continue;
-    k->label[ag] = chain_of(&s, s.name[ag]);
     k->nodes[ag] = nodes_of(&s, s.name[ag]);
+    k->label[ag] = tarn_nodes_label(k->cx, s.p, k->nodes[ag]);
   }
 }

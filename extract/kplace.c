@@ -14,7 +14,7 @@
 /* Are the weights of the network, as it was imported, few?  Terms have larger numbers than what
  * they are made of. */
 static bool is_small(const kgraph *k, const tarn_hw *hw) {
-  const tarn_program *p = k->in->program;
+  const tarn_program *p = k->in->whole ? k->in->whole : k->in->program;
   const tarn_hw_memory *last = tarn_hw_mem(hw, TARN_HW_LLC);
   if (!p || !last) return false;
   uint32_t n = 0;

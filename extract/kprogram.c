@@ -314,6 +314,7 @@ tarn_kprog *kg_program(kgraph *k, const uint32_t *choice) {
     }
     as_declared(&b, p->in[i], io, kg_shared_port(k, false, i));
   }
+  k->buffer = b.buffer;
   p->nbuf = b.buf.n, p->buf = b.buf.p, p->nker = b.ker.n, p->ker = b.ker.p;
   if (k->machines.n > 1) kg_sequence(k, p);
   for (uint32_t i = 0; i < p->nker; i++) *(p->ker[i].copy ? &k->r->copies : &k->r->kernels) += 1;
@@ -463,6 +464,18 @@ tarn_kprog *tarn_extract_program(tarn_extraction *x, tarn_picks **picks) {
   k->r->ways = k->ways.p, k->r->nways = k->ways.n;
   k->r->unmeasured = k->unmeasured.p, k->r->nunmeasured = k->unmeasured.n;
   return p;
+}
+bool tarn_extract_holds(tarn_extraction *x, uint32_t buffer, tarn_term t, tarn_layout *as) {
+  kgraph *k = &x->k;
+  uint32_t cls = k->in->class_of(k->in->user, t);
+  uint32_t c = cls == TARN_NONE ? TARN_NONE : kg_class(k, cls);
+  if (c == TARN_NONE || k->cls.p[c].group == TARN_NONE) return false;
+  const kgroup *g = &k->group.p[k->cls.p[c].group];
+  uint32_t n = g->nlayout * (k->machines.n ? k->machines.n : 1);
+  for (uint32_t i = 0; i < n; i++)
+    if (k->buffer[g->first + i] == buffer)
+      return kg_layout_over(k, &g->layout[i % g->nlayout], k->cls.p[c].to_rep, as);
+  return false;
 }
 tarn_kprog *tarn_extract(const tarn_kgraph_input *in, const tarn_kgraph_options *o,
                          tarn_kgraph_report *r, tarn_picks **picks) {

@@ -122,6 +122,14 @@ TARN_API bool tarn_rules_shipped(uint32_t i, const char **family, const char **t
 /* Bounds of approx rules up to which an algorithm is one of f32; what costs more has to be asked
  * for. */
 #define TARN_RTOL 5e-4
+/* An input that stands for a constant in each of several equal parts of a program, with other
+ * values in each. Rules know that it is a constant, and of its values what holds for all of these.
+ */
+typedef struct tarn_stand_in {
+  tarn_term leaf; /* INPUT */
+  uint32_t n;
+  const tarn_tensor *const *value;
+} tarn_stand_in;
 typedef struct tarn_sat_options {
   tarn_rule_class numerics; /* rules above this class are left out */
   double rtol; /* and approx rules whose bound is above this; tarn_sat_defaults(): TARN_RTOL */
@@ -146,6 +154,8 @@ typedef struct tarn_sat_options {
    * 500 and four times what the program has; 30. */
   uint64_t max_own_nodes;
   uint32_t max_own_iterations;
+  uint32_t nstand;
+  const tarn_stand_in *stand;
   tarn_term
       goal; /* surface: stop when the root class holds it; TARN_NONE: none. Note: 0 is a term */
   void (*after)(void *user, tarn_egraph *g, const tarn_eg_iteration *it);

@@ -66,7 +66,7 @@ static vrange vrange_value(tarn_dtype t, tarn_value v) {
 }
 
 /* Elements of either kind. */
-static void vrange_widen(tarn_range *r, tarn_range more) {
+void vrange_widen(tarn_range *r, tarn_range more) {
   bool zero = r->lo == 0 && r->hi == 0 && !r->nan, none = more.lo == 0 && more.hi == 0 && !more.nan;
   r->rounded = zero   ? more.rounded
                : none ? r->rounded

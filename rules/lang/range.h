@@ -17,8 +17,9 @@ typedef struct vrange {
 vrange vrange_any(tarn_dtype t); /* of the type, and nothing else */
 /* One of both sides is known. */
 tarn_range vrange_both(tarn_range a, tarn_range b);
-double vrange_largest(tarn_dtype t); /* of a float type: the largest number, */
-double vrange_normal(tarn_dtype t);  /* and the least that has all digits */
+void vrange_widen(tarn_range *r, tarn_range more); /* to what is in either */
+double vrange_largest(tarn_dtype t);               /* of a float type: the largest number, */
+double vrange_normal(tarn_dtype t);                /* and the least that has all digits */
 /* Whole numbers up to here are numbers of a float type. */
 double vrange_exact(tarn_dtype t);
 /* Whole numbers that all are numbers of the type. */

@@ -61,6 +61,33 @@ static void facts_const(tarn_saturation *s, uint32_t payload, facts *f) {
   scan(s, t, f);
 }
 
+/* ---------------------------------------------------------------- inputs that stand for them */
+
+static tarn_range range_of_all(const tarn_stand_in *x) {
+  tarn_range r = vrange_tensor(x->value[0]).r;
+  for (uint32_t i = 1; i < x->n; i++) vrange_widen(&r, vrange_tensor(x->value[i]).r);
+  return r;
+}
+static void know_stand_ins(tarn_saturation *s) {
+  s->stand = tarn_map_new(s->cx);
+  s->stand_range = TARN_ARRAY(s->cx, tarn_range, s->o.nstand + 1);
+  tarn_map *known = tarn_map_new(s->cx); /* values -> 1 + the first with these */
+  for (uint32_t i = 0; i < s->o.nstand; i++) {
+    const tarn_stand_in *x = &s->o.stand[i];
+    uint64_t *had = tarn_map_at(known, (uint64_t)(uintptr_t)x->value, NULL);
+    s->stand_range[i] = *had ? s->stand_range[*had - 1] : range_of_all(x);
+    if (!*had) *had = i + 1;
+    *tarn_map_at(s->stand, tarn_term_get(s->L, x->leaf)->payload, NULL) = i + 1;
+  }
+}
+static bool facts_stand_in(const tarn_saturation *s, const tarn_eg_node *n, facts *f) {
+  const uint64_t *at = n->op == TARN_OP_INPUT ? tarn_map_get(s->stand, n->payload) : NULL;
+  if (!at) return false;
+  f->constant = true;
+  set_range(f, &s->stand_range[*at - 1]);
+  return true;
+}
+
 /* ---------------------------------------------------------------- nodes */
 
 static vrange vrange_class(tarn_saturation *s, uint32_t cls) {
@@ -100,6 +127,7 @@ static bool could_be_epilogue(tarn_saturation *s, const tarn_eg_node *n) {
 
 static facts facts_of(tarn_saturation *s, const tarn_eg_node *n) {
   facts f = unknown();
+  if (facts_stand_in(s, n, &f)) return f;
   if (n->op == TARN_OP_CONST) facts_const(s, n->payload, &f);
   f.constant = n->op != TARN_OP_INPUT && !tarn_is_outside(s->L, n->op, n->payload);
   for (uint32_t i = 0; i < n->n; i++) f.constant = f.constant && sat_facts(s, n->kids[i])->constant;
@@ -242,6 +270,7 @@ void facts_install(tarn_saturation *s) {
   tarn_eg_analysis know = {
       .name = "facts", .user = s, .make = facts_make, .join = facts_join, .modify = facts_modify};
   s->fact = tarn_intern_new(s->cx);
+  know_stand_ins(s);
   if (tarn_eg_add_analysis(s->g, &type) != RA_TYPE || tarn_eg_add_analysis(s->g, &know) != RA_FACTS)
     sat_engine_failed(s);
 }

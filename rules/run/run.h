@@ -25,9 +25,11 @@ struct tarn_saturation {
   tarn_egraph *g;
   tarn_eg_rules *rules;
   tarn_eg_runner *runner;
-  tarn_intern *fact;  /* bytes of facts -> value of the analysis */
-  double start;       /* tarn_now() */
-  tarn_status failed; /* raised inside a callback of the engine */
+  tarn_map *stand;         /* payload of an input that stands for constants -> 1 + its number */
+  tarn_range *stand_range; /* by that */
+  tarn_intern *fact;       /* bytes of facts -> value of the analysis */
+  double start;            /* tarn_now() */
+  tarn_status failed;      /* raised inside a callback of the engine */
   rhost host;
   renv env;                  /* of the match being applied */
   uint32_t segs[4 * R_KIDS]; /* its segments: the engine's may move */
