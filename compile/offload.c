@@ -170,9 +170,13 @@ static void count_operators(comp_offload *f) {
 }
 
 /* ---------------------------------------------------------------- the simulator */
+/* Each kernel's cycles are those that it adds: its first transfers may run beside the kernel before
+ * it. */
 static void simulate(comp_offload *f, const char *dir) {
   tarn_lang *L = f->c->L;
   double from;
+  double to;
+  double ended = 0;
   tarn_sim_program *p = tarn_sim_load(L, dir, NULL);
   if (!p->count) return;
   p->timed = true;
@@ -180,8 +184,9 @@ static void simulate(comp_offload *f, const char *dir) {
   f->cycles = tarn_sim_run(L, p, -1).cycles;
   for (uint32_t i = 0, k = 0; i < f->c->kernels->nker; i++) {
     if (!f->unit[i]) continue;
-    tarn_sim_kernel_time(p, k++, &from, &f->unit[i]->cycles);
-    f->unit[i]->cycles -= from;
+    tarn_sim_kernel_time(p, k++, &from, &to);
+    f->unit[i]->cycles = tarn_fmax(to - tarn_fmax(from, ended), 0);
+    ended = tarn_fmax(ended, to);
   }
 }
 
@@ -348,7 +353,8 @@ static void unit_text(const comp_offload *f, const tarn_kernel *k, const unit *x
   tarn_buf_fmt(b, "  cycles: %.0f product, %.0f vector, %.0f transfers", x->u.product, x->u.vector,
                x->u.moves);
   double least = tarn_unit_bound(x->p);
-  if (least > 0) tarn_buf_fmt(b, "; at least %.0f, %.1f %%", least, 100 * least / x->cycles);
+  if (least > 0 && least <= x->cycles)
+    tarn_buf_fmt(b, "; at least %.0f, %.1f %%", least, 100 * least / x->cycles);
   tarn_buf_str(b, "\n");
 }
 void comp_offload_text(const comp_offload *f, tarn_buf *b) {

@@ -284,7 +284,8 @@ static void print_unit_fields(printer *p, const tarn_plan_stmt *s) {
     print_counter(p, s);
     break;
   case TARN_PLAN_EITHER:
-    for (uint32_t i = 0; i < s->n; i++) tarn_buf_fmt(p->b, " (l%u last)", s->test[i].var);
+    for (uint32_t i = 0; i < s->n; i++)
+      tarn_buf_fmt(p->b, " (l%u %s)", s->test[i].var, s->test[i].is ? "last" : "first");
     break;
   case TARN_PLAN_PHASE:
     if (s->phase != TARN_PLAN_BEGIN) break;

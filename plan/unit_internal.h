@@ -54,6 +54,7 @@ uint32_t unit_meaning(const unit_match *m, uint32_t intrinsic, bool acc);
 uint32_t unit_replaced(const tarn_hw *hw, uint32_t intrinsic);
 /* The loop program (unit_program.c): as many statements as are returned, and tests. */
 #define UNIT_STATEMENTS 128
+#define UNIT_TESTS      (2 * TARN_MAX_LEVELS)
 uint32_t unit_program(const tarn_unit_plan *p, tarn_plan_stmt *code, tarn_plan_test *test);
 void unit_keep_program(tarn_unit_plan *p); /* as p->code */
 bool unit_epilogue(unit_match *m);         /* unit_vector.c: steps, addends, the result */

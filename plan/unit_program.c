@@ -2,10 +2,10 @@
  * tiles, what comes into which memory inside of which loop, what is computed, what leaves.
  *
  * A tensor comes (COPY) inside of the innermost loop outside of its tile, unless one of its slots
- * has it. The accumulators begin (PHASE BEGIN) inside of the loops outside of theirs; behind what
- * is inside of these their sums are complete, and the vector unit's steps follow (COMPUTE), then
- * what leaves. Where results leave in parts, a part does in the last trip of the loops over what is
- * summed (EITHER). */
+ * has it. The accumulators begin (PHASE BEGIN) in the first trip (EITHER) of the loops inside of
+ * theirs, before the first instruction; behind these loops their sums are complete, and the vector
+ * unit's steps follow (COMPUTE), then what leaves. Where results leave in parts, a part does in the
+ * last trip of the loops over what is summed (EITHER). */
 #include "plan/unit_internal.h"
 
 static const char *const what_name[] = {
@@ -22,7 +22,8 @@ typedef struct writer {
   const tarn_unit_plan *p;
   tarn_plan_stmt *code;
   uint32_t n;
-  tarn_plan_test *test; /* room for one of each loop */
+  tarn_plan_test *test; /* room for UNIT_TESTS */
+  uint32_t ntest;
 } writer;
 
 static uint32_t open(writer *w, tarn_plan_stmt s) {
@@ -51,16 +52,38 @@ static bool begins_by_itself(const tarn_unit_plan *p) {
 }
 /* What comes where so many loops are open. */
 static void enter(writer *w, uint32_t loops) {
+  for (uint32_t t = 0; t < w->p->sums; t++)
+    if (w->p->tensor[t].at_loop == loops) copy(w, t);
+}
+/* In a certain trip of the loops inside of the accumulators' tile, all of them or those over sums.
+ */
+static uint32_t in_trip(writer *w, int64_t trip, bool all) {
   const tarn_unit_plan *p = w->p;
-  for (uint32_t t = 0; t < p->sums; t++)
-    if (p->tensor[t].at_loop == loops) copy(w, t);
-  if (p->tensor[p->sums].at_loop != loops) return;
+  tarn_plan_stmt s = {.op = TARN_PLAN_EITHER, .test = w->test + w->ntest};
+  for (uint32_t i = p->tensor[p->sums].at_loop; i < p->nloop; i++)
+    if (all || p->loop[i].dim >= p->nacc) w->test[w->ntest++] = (tarn_plan_test){i, trip};
+  s.n = (uint32_t)(w->test + w->ntest - s.test);
+  return open(w, s);
+}
+static void start(writer *w) {
+  const tarn_unit_plan *p = w->p;
   if (p->way == TARN_UNIT_FILLS) copy(w, p->sums);
   else
     add(w, (tarn_plan_stmt){.op = TARN_PLAN_PHASE,
                             .phase = TARN_PLAN_BEGIN,
                             .read = p->sums,
                             .n = !begins_by_itself(p)});
+}
+/* Behind what the first instruction waits for: the accumulators may have to wait for what left them
+ * before, and what comes meanwhile need not. */
+static void begin(writer *w) {
+  if (w->p->tensor[w->p->sums].at_loop == w->p->nloop) {
+    start(w);
+    return;
+  }
+  uint32_t at = in_trip(w, 0, true);
+  start(w);
+  close(w, at);
 }
 static void finish(writer *w) {
   const tarn_unit_plan *p = w->p;
@@ -80,11 +103,7 @@ static void finish(writer *w) {
 }
 /* Each part where the last of its products is added. */
 static void finish_part(writer *w) {
-  const tarn_unit_plan *p = w->p;
-  tarn_plan_stmt s = {.op = TARN_PLAN_EITHER, .test = w->test};
-  for (uint32_t i = p->tensor[p->sums].at_loop; i < p->nloop; i++)
-    if (p->loop[i].dim >= p->nacc) w->test[s.n++] = (tarn_plan_test){i, TARN_PLAN_LAST};
-  uint32_t at = open(w, s);
+  uint32_t at = in_trip(w, TARN_PLAN_LAST, false);
   finish(w);
   close(w, at);
 }
@@ -99,8 +118,10 @@ static void inside(writer *w, uint32_t loops) {
     uint32_t at = open(w, (tarn_plan_stmt){.op = TARN_PLAN_LOOP, .var = loops, .hi = trips - 1});
     inside(w, loops + 1);
     close(w, at);
-  } else if (p->way != TARN_UNIT_FILLS)
-    add(w, (tarn_plan_stmt){.op = TARN_PLAN_UNIT, .read = p->sums});
+  } else {
+    begin(w);
+    if (p->way != TARN_UNIT_FILLS) add(w, (tarn_plan_stmt){.op = TARN_PLAN_UNIT, .read = p->sums});
+  }
   if (loops == sums && !parts) finish(w);
   if (loops == p->nloop && parts) finish_part(w);
 }
@@ -108,7 +129,7 @@ void unit_keep_program(tarn_unit_plan *p) {
   tarn_ctx *cx = tarn_lang_ctx(p->L);
   tarn_plan_stmt *code = TARN_ARRAY(cx, tarn_plan_stmt, UNIT_STATEMENTS);
   p->code = (tarn_plan_code){.p = code};
-  p->code.n = unit_program(p, code, TARN_ARRAY(cx, tarn_plan_test, TARN_MAX_LEVELS));
+  p->code.n = unit_program(p, code, TARN_ARRAY(cx, tarn_plan_test, UNIT_TESTS));
 }
 uint32_t unit_program(const tarn_unit_plan *p, tarn_plan_stmt *code, tarn_plan_test *test) {
   writer w = {.p = p, .code = code, .test = test};

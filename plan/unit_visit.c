@@ -428,9 +428,13 @@ static void do_phase(visit *v, const tarn_plan_stmt *s) {
   if (s->phase == TARN_PLAN_BEGIN) begin_sums(v, s);
   else run(v, s + 1, s + s->size);
 }
+static bool holds(const visit *v, tarn_plan_test t) {
+  int64_t last = trips_of(v->p, t.var, v->at) - 1;
+  return v->at[t.var] == (t.is == TARN_PLAN_LAST ? last : t.is);
+}
 static void do_either(visit *v, const tarn_plan_stmt *s) {
   for (uint32_t i = 0; i < s->n; i++)
-    if (v->at[s->test[i].var] + 1 < trips_of(v->p, s->test[i].var, v->at)) return;
+    if (!holds(v, s->test[i])) return;
   run(v, s + 1, s + s->size);
 }
 typedef void do_fn(visit *v, const tarn_plan_stmt *s);
@@ -443,7 +447,7 @@ static void run(visit *v, const tarn_plan_stmt *s, const tarn_plan_stmt *end) {
 bool tarn_unit_visit(const tarn_unit_plan *p, tarn_unit_visit_fn *f, void *user) {
   slots kept[KEEPING];
   tarn_plan_stmt own[UNIT_STATEMENTS];
-  tarn_plan_test test[TARN_MAX_LEVELS];
+  tarn_plan_test test[UNIT_TESTS];
   visit v = {.p = p, .kept = kept, .f = f, .user = user, .ok = true};
   for (uint32_t t = 0; t < KEEPING; t++) kept[t].n = 0;
   for (uint32_t t = 0; t < p->ntensor; t++) v.dims[t] = tarn_unit_dims(&p->tensor[t]);
