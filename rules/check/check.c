@@ -195,9 +195,7 @@ static void check_rule(checking *c, const rule *r, uint32_t skip) {
   if (skip < r->ncond || skip == CHECK_OPEN) samples *= PATIENCE;
   else if (skip != TARN_NONE)
     samples = samples / 4 + 1, most = 50ull * samples; /* a guard: rarely is anything wrong */
-  /* Not of rules derived from a description: a large size is a chain of as many calls. */
-  bool large = !r->hw && (skip == TARN_NONE || skip < r->ncond);
-  turns far = {.seed = seed, .samples = large ? samples : 0};
+  turns far = {.seed = seed, .samples = skip == TARN_NONE || skip < r->ncond ? samples : 0};
   while (res.tried < most + far.tried && !res.counterexample &&
          (res.samples < samples || turns_left(&far))) {
     res.tried++;

@@ -120,6 +120,7 @@ static rounding added(tarn_dtype t, const double *v, const rounding *a, const ro
 
 void rounding_add(rounding *sum, tarn_dtype t, const rounding *term, tarn_value v) {
   bool first = sum->terms == 0;
+  if (!first && tarn_dtype_is_float(t) && is_zero(term, v.d)) return; /* such as padding */
   sum->whole = (first || sum->whole) && term->whole && (sum->sum + term->sum) * unit_of(t) * U <= 1;
   sum->unit = unit_of(t);
   sum->fixed = (first || sum->fixed) && term->fixed;

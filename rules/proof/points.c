@@ -57,16 +57,20 @@ static int64_t flat_of(uint32_t n, const int64_t *dim, const int64_t *index) {
   return f;
 }
 
-/* What is known under (a, b): a value, or where it lies with its bound. */
-static uint64_t *known(points *p, uint64_t a, uint64_t b, bool *fresh) {
-  return tarn_map_at(p->memo, tarn_hash_mix(tarn_hash_mix(0x51ED270B, a), b), fresh);
+/* What is known under (a, b): a value, or where it lies with its bound. NULL: nothing yet. */
+static uint64_t name_of(uint64_t a, uint64_t b) {
+  return tarn_hash_mix(tarn_hash_mix(0x51ED270B, a), b);
+}
+static const uint64_t *recorded(const points *p, uint64_t a, uint64_t b) {
+  return tarn_map_get(p->memo, name_of(a, b));
 }
 static pvalue recall(const points *p, const uint64_t *at) {
   pvalue v = {.v.i = (int64_t)*at};
   return p->bounds ? *(const pvalue *)(uintptr_t)*at : v;
 }
-static void keep(points *p, uint64_t *at, const pvalue *v) {
-  *at = p->bounds ? (uint64_t)(uintptr_t)tarn_copy(p->cx, v, sizeof *v) : (uint64_t)v->v.i;
+static void keep(points *p, uint64_t a, uint64_t b, const pvalue *v) {
+  *tarn_map_at(p->memo, name_of(a, b), NULL) =
+      p->bounds ? (uint64_t)(uintptr_t)tarn_copy(p->cx, v, sizeof *v) : (uint64_t)v->v.i;
 }
 
 /* ---------------------------------------------------------------- nests */
@@ -76,6 +80,7 @@ typedef struct pnest { /* a term as a nest */
   const tarn_nest *n;
   const tarn_term *kid;
   tarn_dtype *dtype; /* of each stage's result */
+  tarn_dtype **type; /* of what each stage's reads give; before those of the epilogue the sum's */
 } pnest;
 
 static tarn_dtype type_of(points *p, uint32_t f, const tarn_dtype *hole, uint32_t n) {
@@ -94,10 +99,12 @@ static void state_types(points *p, const tarn_reducer *r, tarn_dtype *t) {
     t[i] = r->kind == TARN_RED_CUSTOM ? type_of(p, r->init[i], NULL, 0) : r->dtype;
 }
 
-static tarn_dtype stage_type(points *p, const pnest *k, uint32_t i) {
+static void type_stage(points *p, pnest *k, uint32_t i) {
   const tarn_stage *s = &k->n->stage[i];
   const tarn_func *f = tarn_fn_get(p->L, s->fn);
-  tarn_dtype hole[512], state[TARN_MAX_STATE], t;
+  tarn_dtype *hole = TARN_ARRAY(p->cx, tarn_dtype, f->nops + f->nepi + 1u), *after, t;
+  tarn_dtype state[TARN_MAX_STATE];
+  k->type[i] = hole, after = hole + f->nops;
   for (uint32_t r = 0; r < f->nops; r++) hole[r] = read_type(p, k, &s->read[r]);
   t = type_of(p, f->body, hole, f->nops);
   if (f->red != TARN_NONE) {
@@ -105,16 +112,14 @@ static tarn_dtype stage_type(points *p, const pnest *k, uint32_t i) {
     state_types(p, red, state);
     t = red->kind == TARN_RED_CUSTOM ? type_of(p, red->result, state, red->ns) : red->dtype;
   }
-  if (f->epi == TARN_NONE) return t;
-  hole[0] = t;
-  for (uint32_t r = 0; r < f->nepi; r++) hole[r + 1] = read_type(p, k, &s->read[f->nops + r]);
-  return type_of(p, f->epi, hole, f->nepi + 1u);
+  after[0] = t;
+  for (uint32_t r = 0; r < f->nepi; r++) after[r + 1] = read_type(p, k, &s->read[f->nops + r]);
+  k->dtype[i] = f->epi == TARN_NONE ? t : type_of(p, f->epi, after, f->nepi + 1u);
 }
 
 static const pnest *nest_of(points *p, tarn_term t) {
-  bool fresh;
-  uint64_t *at = tarn_map_at(p->part, t, &fresh);
-  if (!fresh) return (const pnest *)(uintptr_t)*at;
+  const uint64_t *had = tarn_map_get(p->part, t);
+  if (had) return (const pnest *)(uintptr_t)*had;
   const tarn_node *x = tarn_term_get(p->L, t);
   uint32_t *type = TARN_ARRAY(p->cx, uint32_t, x->n + 1u);
   pnest *k = TARN_NEW(p->cx, pnest);
@@ -125,7 +130,8 @@ static const pnest *nest_of(points *p, tarn_term t) {
   if (tarn_nest_looks_up(k->n))
     tarn_raise(p->cx, TARN_NO_RESULT, "a nest with lookups has no value at a point");
   k->dtype = TARN_ARRAY(p->cx, tarn_dtype, k->n->nstage);
-  for (uint32_t i = 0; i < k->n->nstage; i++) k->dtype[i] = stage_type(p, k, i);
+  k->type = TARN_ARRAY(p->cx, tarn_dtype *, k->n->nstage);
+  for (uint32_t i = 0; i < k->n->nstage; i++) type_stage(p, k, i);
   *tarn_map_at(p->part, t, NULL) = (uint64_t)(uintptr_t)k;
   return k;
 }
@@ -150,11 +156,11 @@ static pvalue read_at(points *p, const pnest *k, const tarn_read *r, const int64
 
 /* Sums and products of f32, the most of what is evaluated, without ado. false: something else is in
  * it. */
-static bool simple(const points *p, uint32_t f, const tarn_value *hole, const tarn_dtype *type,
+static bool simple(const points *p, uint32_t f, const pvalue *hole, const tarn_dtype *type,
                    double *out) {
   const tarn_fx *x = tarn_fx_get(p->L, f);
   double a, b;
-  if (x->op == TARN_FX_HOLE) return *out = hole[x->hole].d, type[x->hole] == TARN_F32;
+  if (x->op == TARN_FX_HOLE) return *out = hole[x->hole].v.d, type[x->hole] == TARN_F32;
   if (x->op == TARN_FX_CONST) return *out = x->value, x->dtype == TARN_F32;
   if (x->op != TARN_FX_ADD && x->op != TARN_FX_SUB && x->op != TARN_FX_MUL) return false;
   if (!simple(p, x->kid[0], hole, type, &a) || !simple(p, x->kid[1], hole, type, &b)) return false;
@@ -195,7 +201,7 @@ static pvalue bounded(points *p, uint32_t f, const pvalue *hole, const tarn_dtyp
                       uint32_t n) {
   uint64_t name = tarn_hash_bytes(type, n * sizeof *type, (uint64_t)f << 32 | n);
   bool fresh;
-  uint64_t *at = known(p, 0xF00D, name, &fresh);
+  uint64_t *at = tarn_map_at(p->memo, name_of(0xF00D, name), &fresh);
   if (fresh) *at = (uint64_t)(uintptr_t)tarn_fx_compile(p->L, &f, 1, type, n);
   const tarn_fxcode *c = (const tarn_fxcode *)(uintptr_t)*at;
   pvalue *slot = take(p, c->n);
@@ -219,27 +225,27 @@ static pvalue expression(points *p, uint32_t f, const pvalue *hole, const tarn_d
                          uint32_t n) {
   const tarn_fx *x = tarn_fx_get(p->L, f);
   pvalue v = {.v.i = 0};
-  tarn_value plain[512];
   if (x->op == TARN_FX_HOLE) return hole[x->hole];
   if (p->bounds) return bounded(p, f, hole, type, n);
+  if (simple(p, f, hole, type, &v.v.d) && isfinite(v.v.d)) return v;
+  pvalue *room = take(p, n);
+  tarn_value *plain = (tarn_value *)room; /* smaller ones */
   for (uint32_t i = 0; i < n; i++) plain[i] = hole[i].v;
-  if (simple(p, f, plain, type, &v.v.d) && isfinite(v.v.d)) return v;
   v.v = tarn_fx_eval(p->L, f, plain, type, p->mode);
+  give_back(p, n);
   return v;
 }
 
-static pvalue evaluate(points *p, const pnest *k, const tarn_read *read, uint32_t n, uint32_t f,
-                       const pvalue *first, tarn_dtype first_type, const int64_t *dims) {
+/* Reads from number r0 on, n of them, and `first` before them unless it is NULL. */
+static pvalue evaluate(points *p, const pnest *k, uint32_t stage, uint32_t r0, uint32_t n,
+                       uint32_t f, const pvalue *first, const int64_t *dims) {
+  const tarn_read *read = k->n->stage[stage].read + r0;
   uint32_t base = first ? 1 : 0;
   pvalue *hole = take(p, base + n), v;
-  tarn_dtype type[512];
-  if (first) hole[0] = *first, type[0] = first_type;
-  for (uint32_t r = 0; r < n; r++) {
-    hole[base + r] = read_at(p, k, &read[r], dims);
-    type[base + r] = read_type(p, k, &read[r]);
-  }
+  if (first) hole[0] = *first;
+  for (uint32_t r = 0; r < n; r++) hole[base + r] = read_at(p, k, &read[r], dims);
   spend(p, 1 + n);
-  v = expression(p, f, hole, type, base + n);
+  v = expression(p, f, hole, k->type[stage] + r0, base + n);
   give_back(p, base + n);
   return v;
 }
@@ -263,8 +269,9 @@ static void step(points *p, const tarn_reducer *r, const tarn_dtype *type, pvalu
 }
 
 /* Left to right in row-major order of the reduce dims. */
-static pvalue reduced(points *p, const pnest *k, const tarn_stage *s, const tarn_func *f,
-                      int64_t *dims, tarn_dtype *out) {
+static pvalue reduced(points *p, const pnest *k, uint32_t stage, int64_t *dims) {
+  const tarn_stage *s = &k->n->stage[stage];
+  const tarn_func *f = tarn_fn_get(p->L, s->fn);
   const tarn_reducer *r = tarn_reducer_get(p->L, f->red);
   uint32_t at = k->n->depth + s->nown;
   int64_t total = 1;
@@ -277,11 +284,10 @@ static pvalue reduced(points *p, const pnest *k, const tarn_stage *s, const tarn
   type[r->ns] = r->dtype;
   type[r->ns + 1] = TARN_I64;
   for (int64_t i = 0; i < total; i++) {
-    state[r->ns] = evaluate(p, k, s->read, f->nops, f->body, NULL, TARN_F32, dims);
+    state[r->ns] = evaluate(p, k, stage, 0, f->nops, f->body, NULL, dims);
     step(p, r, type, state, i);
     for (uint32_t d = s->nred; d-- > 0 && ++dims[at + d] == s->red[d];) dims[at + d] = 0;
   }
-  *out = r->kind == TARN_RED_CUSTOM ? type_of(p, r->result, type, r->ns) : r->dtype;
   return r->kind == TARN_RED_CUSTOM ? expression(p, r->result, state, type, r->ns) : state[0];
 }
 
@@ -291,23 +297,23 @@ static pvalue stage_at(points *p, const pnest *k, uint32_t i, const int64_t *ind
   const tarn_func *f = tarn_fn_get(p->L, s->fn);
   int64_t dims[3 * TARN_MAX_DIMS], ext[2 * TARN_MAX_DIMS];
   uint32_t n = k->n->depth + s->nown;
-  bool fresh;
   memcpy(dims, index, n * sizeof *dims);
   memcpy(ext, k->n->shared, k->n->depth * sizeof *ext);
   memcpy(ext + k->n->depth, s->own, s->nown * sizeof *ext);
   uint64_t name = (uint64_t)k->id << 8 | i, flat = (uint64_t)flat_of(n, ext, index);
   bool held =
       f->red != TARN_NONE || i + 1 < k->n->nstage; /* others cost no more than looking them up */
-  uint64_t *at = held ? known(p, name, flat, &fresh) : NULL;
+  const uint64_t *had = held ? recorded(p, name, flat) : NULL;
   pvalue r;
-  if (at && !fresh) return recall(p, at);
-  if (f->red == TARN_NONE) r = evaluate(p, k, s->read, f->nops, f->body, NULL, TARN_F32, dims);
+  if (had) return recall(p, had);
+  p->depth++;
+  if (f->red == TARN_NONE) r = evaluate(p, k, i, 0, f->nops, f->body, NULL, dims);
   else {
-    tarn_dtype t;
-    r = reduced(p, k, s, f, dims, &t);
-    if (f->epi != TARN_NONE) r = evaluate(p, k, s->read + f->nops, f->nepi, f->epi, &r, t, dims);
+    r = reduced(p, k, i, dims);
+    if (f->epi != TARN_NONE) r = evaluate(p, k, i, f->nops, f->nepi, f->epi, &r, dims);
   }
-  if (held) keep(p, known(p, name, flat, &fresh), &r);
+  p->depth--;
+  if (held) keep(p, name, flat, &r);
   return r;
 }
 
@@ -321,12 +327,11 @@ static pvalue output_at(points *p, tarn_term t, int64_t which, const int64_t *in
 /* ---------------------------------------------------------------- terms */
 
 static pvalue view_at(points *p, tarn_term t, const tarn_node *x, const int64_t *index) {
-  bool fresh;
   int64_t in[2 * TARN_MAX_DIMS];
-  uint64_t *at = tarn_map_at(p->part, t, &fresh);
-  uint32_t map = fresh ? tarn_map_of(p->L, x->op, x->payload, tarn_term_get(p->L, x->kid[0])->type)
-                       : (uint32_t)*at - 1;
-  if (fresh) *tarn_map_at(p->part, t, NULL) = (uint64_t)map + 1;
+  const uint64_t *had = tarn_map_get(p->part, t);
+  uint32_t map = had ? (uint32_t)*had - 1
+                     : tarn_map_of(p->L, x->op, x->payload, tarn_term_get(p->L, x->kid[0])->type);
+  if (!had) *tarn_map_at(p->part, t, NULL) = (uint64_t)map + 1;
   if (!tarn_map_apply(p->L, map, index, in)) return constant_of(p, tarn_imap_get(p->L, map)->fill);
   return points_at(p, x->kid[0], in);
 }
@@ -412,17 +417,87 @@ static pvalue kernel_at(points *p, tarn_term t, const tarn_node *x, const int64_
   }
 }
 
-pvalue points_at(points *p, tarn_term t, const int64_t *index) {
-  tarn_node x = *tarn_term_get(p->L, t);
-  const tarn_type *type = tarn_type_get(p->L, x.type);
+/* Its elements are known. */
+static bool is_leaf(const points *p, tarn_term t) {
+  uint32_t op = tarn_term_get(p->L, t)->op;
+  bool known = op == TARN_OP_INPUT || op == TARN_OP_CONST;
+  return known || (p->leaf && tarn_map_get(p->leaf, t)) || (p->given && tarn_map_get(p->given, t));
+}
+static pvalue leaf_at(const points *p, tarn_term t, const int64_t *index) {
+  const tarn_type *type = tarn_term_type(p->L, t);
+  const tarn_node *x = tarn_term_get(p->L, t);
+  int64_t flat = flat_of(type->n, type->dim, index);
   const uint64_t *given = p->given ? tarn_map_get(p->given, t) : NULL;
-  bool leaf = x.op == TARN_OP_INPUT || (p->leaf && tarn_map_get(p->leaf, t));
-  if (given || leaf || x.op == TARN_OP_CONST) {
-    int64_t flat = flat_of(type->n, type->dim, index);
-    if (given) return ((const pvalue *)(uintptr_t)*given)[flat];
-    tarn_value v = leaf ? points_leaf(p, t, flat)
-                        : tarn_tensor_get(tarn_payload_get(p->L, x.payload)->tensor, flat);
-    return (pvalue){v, rounding_leaf(type->dtype, v, leaf ? ROUNDING_VARIES : ROUNDING_CONSTANT)};
-  }
+  bool varies = x->op == TARN_OP_INPUT || (p->leaf && tarn_map_get(p->leaf, t));
+  if (given) return ((const pvalue *)(uintptr_t)*given)[flat];
+  tarn_value v = varies ? points_leaf(p, t, flat)
+                        : tarn_tensor_get(tarn_payload_get(p->L, x->payload)->tensor, flat);
+  return (pvalue){v, rounding_leaf(type->dtype, v, varies ? ROUNDING_VARIES : ROUNDING_CONSTANT)};
+}
+static pvalue value_at(points *p, tarn_term t, const int64_t *index) {
+  tarn_node x = *tarn_term_get(p->L, t);
+  if (is_leaf(p, t)) return leaf_at(p, t, index);
   return tarn_op_is_view(x.op) ? view_at(p, t, &x, index) : kernel_at(p, t, &x, index);
+}
+
+/* ---------------------------------------------------------------- deep terms */
+
+/* What lies DEEP or more terms below the point that is asked for, such as the end of a chain of
+ * calls, comes first; what asked for it begins again. */
+enum { DEEP = 256, DEEPER = 0xDEE9 };
+typedef struct points_awaited {
+  points *p;
+  tarn_term t;
+  int64_t index[2 * TARN_MAX_DIMS];
+  pvalue v;
+} awaited;
+
+static awaited awaited_at(points *p, tarn_term t, const int64_t *index) {
+  awaited a = {.p = p, .t = t};
+  memcpy(a.index, index, tarn_term_type(p->L, t)->n * sizeof *index);
+  return a;
+}
+static uint64_t name_of_deeper(tarn_term t) { return (uint64_t)DEEPER << 32 | t; }
+static uint64_t place_of(const points *p, tarn_term t, const int64_t *index) {
+  const tarn_type *type = tarn_term_type(p->L, t);
+  return (uint64_t)flat_of(type->n, type->dim, index);
+}
+static void begin(tarn_ctx *cx, void *arg) {
+  awaited *a = arg;
+  (void)cx;
+  a->p->depth = 1, a->p->first = NULL;
+  a->v = value_at(a->p, a->t, a->index);
+}
+static void stopped(points *p) {
+  for (struct points_room *r = p->room; r; r = r->before) p->room = r, r->n = 0;
+}
+static pvalue from_above(points *p, tarn_term t, const int64_t *index) {
+  TARN_VEC(awaited *) todo = {0};
+  awaited top = awaited_at(p, t, index);
+  tarn_push(p->cx, &todo, &top);
+  for (;;) {
+    awaited *a = todo.p[todo.n - 1];
+    tarn_status st = tarn_protect(p->cx, begin, a);
+    p->depth = 0;
+    if (st) stopped(p);
+    if (st && (st != TARN_NO_RESULT || !p->first)) tarn_reraise(p->cx, st);
+    if (st) tarn_push(p->cx, &todo, p->first);
+    else if (--todo.n) keep(p, name_of_deeper(a->t), place_of(p, a->t, a->index), &a->v);
+    else return a->v;
+  }
+}
+pvalue points_at(points *p, tarn_term t, const int64_t *index) {
+  if (is_leaf(p, t)) return leaf_at(p, t, index);
+  if (!p->depth) return from_above(p, t, index);
+  if (p->depth >= DEEP) {
+    const uint64_t *had = recorded(p, name_of_deeper(t), place_of(p, t, index));
+    if (had) return recall(p, had);
+    awaited a = awaited_at(p, t, index);
+    p->first = tarn_copy(p->cx, &a, sizeof a);
+    tarn_raise(p->cx, TARN_NO_RESULT, "a term lies too deep");
+  }
+  p->depth++;
+  pvalue v = value_at(p, t, index);
+  p->depth--;
+  return v;
 }

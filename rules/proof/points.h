@@ -26,6 +26,8 @@ typedef struct points {
   tarn_map *memo, *part; /* values so far; what was worked out of a term or a stage */
   int64_t work, budget;  /* scalar operations */
   struct points_room *room;
+  uint32_t depth;               /* terms and stages above the one that is evaluated */
+  struct points_awaited *first; /* what has to come first, having raised TARN_NO_RESULT */
 } points;
 
 /* Of t, not a tuple, at an index over all its dims. Raises TARN_NO_RESULT when the budget is used
