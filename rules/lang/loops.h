@@ -138,6 +138,10 @@ bool loops_walk(const renv *e, const rv *v, fxwalk *w);
 /* loops_guards.c: a guard of an expression that leaves few values of a loop. */
 bool loops_stride(const renv *e, const rv *v, uint32_t loop, int64_t *stride, int64_t *trips);
 bool loops_sparse(const renv *e, const rv *v, uint32_t loop); /* where it fails, nothing is added */
+/* May a body be made of v where the reads of with[] give these numbers (others: TARN_NONE), being
+ * behind the end of a loop? Of a loop that is reduced nothing may be added there; of others the
+ * value does not matter, but one that is not finite would spoil sums that it cancels out of. */
+bool loops_may_end(const renv *e, const rv *v, const uint32_t *with, bool reduced);
 uint32_t loops_shifters(const renv *e, const rv *v,
                         uint32_t loop); /* which other loops it depends on */
 /* The least of these values, of what the other loops are over the loops `dim`. */

@@ -110,21 +110,36 @@ static bool has_guard(const tarn_imap *m, const tarn_guard *g) {
     if (m->guard[i].e == g->e && m->guard[i].lo == g->lo && m->guard[i].hi == g->hi) return true;
   return false;
 }
-bool loops_sparse(const renv *e, const rv *v, uint32_t loop) {
+static step step_of(const renv *e) {
   const kern *k = &e->loops->k;
-  const kstage *st = &k->stage[0];
-  uint32_t with[K_READS];
   step s = {.L = e->L};
+  s.nhole = vrange_holes(e->host, k, &k->stage[0], true, s.hole);
+  return s;
+}
+static bool vanishes(const renv *e, const rv *v, const uint32_t *with) {
+  const kstage *st = &e->loops->k.stage[0];
+  step s = step_of(e);
+  uint32_t f = tarn_fx_subst(e->L, v->id, with, st->nb);
+  return f == tarn_reducer_identity(e->L, st->reducer) ||
+         (tarn_reducer_get(e->L, st->reducer)->kind == TARN_RED_SUM && is_zero(&s, f));
+}
+bool loops_sparse(const renv *e, const rv *v, uint32_t loop) {
+  const kstage *st = &e->loops->k.stage[0];
+  uint32_t with[K_READS];
   sparse x;
   if (v->i != L_PART(0, true) || st->reducer == TARN_NONE || !find(e, v, loop, &x)) return false;
-  s.nhole = vrange_holes(e->host, k, st, true, s.hole);
   for (uint32_t i = 0; i < st->nb; i++) {
     const tarn_imap *m = tarn_imap_get(e->L, st->read[i].map);
     with[i] = has_guard(m, &x.g) ? m->fill : TARN_NONE;
   }
-  uint32_t f = tarn_fx_subst(e->L, v->id, with, st->nb);
-  return f == tarn_reducer_identity(e->L, st->reducer) ||
-         (tarn_reducer_get(e->L, st->reducer)->kind == TARN_RED_SUM && is_zero(&s, f));
+  return vanishes(e, v, with);
+}
+bool loops_may_end(const renv *e, const rv *v, const uint32_t *with, bool reduced) {
+  const kstage *st = &e->loops->k.stage[0];
+  if (v->i != L_PART(0, true) || st->reducer == TARN_NONE) return true;
+  if (reduced) return vanishes(e, v, with);
+  step s = step_of(e);
+  return !is_finite(&s, v->id) || is_finite(&s, tarn_fx_subst(e->L, v->id, with, st->nb));
 }
 
 /* ---------------------------------------------------------------- where it begins */

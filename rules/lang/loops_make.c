@@ -244,10 +244,26 @@ static uint32_t child_read(making *g, const tarn_read *r, const scope *s, place 
   return add_child(p, id, map);
 }
 
+/* What a read gives behind an end of this place (add_end); TARN_NONE: it has none. */
+static uint32_t behind(making *g, const tarn_read *r, const scope *s, bool *reduced) {
+  const tarn_imap *m = tarn_imap_get(g->L, r->map);
+  uint32_t used = map_uses(g->L, r->map);
+  bool any = false;
+  for (uint32_t i = 0; i < m->n; i++) {
+    if (!(used >> i & 1) || !s->end[i] || s->loose[i] || in_range(g, s->ix[i], s, s->end[i]))
+      continue;
+    any = true, *reduced |= i >= g->m->k.stage[0].nown;
+  }
+  if (!any || m->nguard) return any ? m->fill : TARN_NONE;
+  tarn_dtype t = type_of(g, g->m->k.leaf[r->src]);
+  return tarn_dtype_is_float(t) ? tarn_fx_const(g->L, t, 0) : tarn_fx_iconst(g->L, t, 0);
+}
+
 /* What an expression variable stands for; value: of hole 0 of an epilogue. */
 static uint32_t any(making *g, uint32_t var, const scope *s, place *p, uint32_t value) {
   const rv *v = &g->e->attr[var];
-  uint32_t with[K_READS + 1];
+  uint32_t with[K_READS + 1], end[K_READS + 1];
+  bool ends = false, reduced = false;
   fxwalk w;
   if (v->id == TARN_NONE) return value;
   if (v->i == L_INNER)
@@ -255,14 +271,16 @@ static uint32_t any(making *g, uint32_t var, const scope *s, place *p, uint32_t 
                             : TARN_NONE;
   if (p->k == &g->m->k) return v->id; /* in place */
   if (!loops_walk(g->e, v, &w)) return TARN_NONE;
-  for (uint32_t i = 0; i <= K_READS; i++) with[i] = TARN_NONE;
+  for (uint32_t i = 0; i <= K_READS; i++) with[i] = end[i] = TARN_NONE;
   for (uint32_t i = 0; i < w.n; i++) {
     const tarn_fx x = *tarn_fx_get(g->L, w.id[i]);
     if (x.op != TARN_FX_HOLE) continue;
     const tarn_read *r = loops_read_of(g->m, v->i, x.hole);
     with[x.hole] = r ? child_read(g, r, s, p) : value;
     if (with[x.hole] == TARN_NONE) return TARN_NONE;
+    if (r) end[x.hole] = behind(g, r, s, &reduced), ends |= end[x.hole] != TARN_NONE;
   }
+  if (ends && p->body && !loops_may_end(g->e, v, end, reduced)) return TARN_NONE;
   return tarn_fx_subst(g->L, v->id, with, K_READS + 1);
 }
 
