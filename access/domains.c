@@ -3,7 +3,9 @@
  * constants they are compared with, their type, or a few small numbers.
  *
  * Intervals of a larger range hold those of a smaller one, so the ends are found by bisection.
- * Negative numbers are tried by themselves: what is added to them is then told from what is not. */
+ * Negative numbers are tried by themselves: what is added to them is then told from what is not.
+ * Where 0 is not allowed, such as for a mask whose sum is a length, the range grows from 1, or from
+ * a constant that what depends on the input is compared with. */
 #include "access/fx_internal.h"
 #include <math.h>
 #include <string.h>
@@ -12,6 +14,7 @@
 #define FEW    4096 /* floats of a constant that are looked at */
 #define FAR    1e6  /* a constant beyond this says nothing */
 #define SMALL  8    /* of an input of which nothing is known */
+#define STARTS 32   /* numbers from which its range may grow */
 
 typedef tarn_span span;
 
@@ -37,6 +40,9 @@ typedef struct domains {
   fact *at;              /* by term */
   TARN_VEC(site) site;
   span in[INPUTS], soft[INPUTS];
+  double from[INPUTS]; /* an allowed number */
+  double start[INPUTS][STARTS];
+  uint32_t nstart[INPUTS];
   const char *name[INPUTS];
   tarn_dtype type[INPUTS];
   span *slot; /* of the longest function */
@@ -246,28 +252,45 @@ static void beside(domains *r, uint32_t input, span c) {
   r->soft[input] = hull(r->soft[input], s);
 }
 
+static void add_start(domains *r, uint32_t input, double v) {
+  for (uint32_t k = 0; k < r->nstart[input]; k++)
+    if (r->start[input][k] == v) return;
+  if (r->nstart[input] < STARTS && fabs(v) <= FAR) r->start[input][r->nstart[input]++] = v;
+}
+/* What depends on these inputs is compared with such constants. */
+static void compared(domains *r, uint64_t of, span c) {
+  for (uint32_t i = 0; i < r->nin; i++) {
+    if (!(of >> i & 1) || !finite_span(c)) continue;
+    for (int by = -1; by <= 1; by++)
+      add_start(r, i, floor(c.lo) + by), add_start(r, i, floor(c.hi) + by);
+  }
+}
+
 /* The steps of a function: which hold an input's values, which are constant. */
 static void look_at(domains *r, const tarn_node *x, const tarn_fxcode *code) {
   uint32_t *same = TARN_ARRAY(r->cx, uint32_t, code->n);
+  uint64_t *of = TARN_ARRAY(r->cx, uint64_t, code->n);
   span *is = TARN_ARRAY(r->cx, span, code->n);
   bool *constant = TARN_ARRAY(r->cx, bool, code->n);
   for (uint32_t i = 0; i < code->n; i++) {
     const tarn_fxstep *s = &code->step[i];
     uint32_t a = s->kid[0], b = s->kid[1];
     same[i] = TARN_NONE;
+    for (uint32_t k = 0; s->op != TARN_FX_HOLE && k < tarn_fx_info(s->op)->arity; k++)
+      of[i] |= of[s->kid[k]];
     if (s->op == TARN_FX_CONST) {
       double v = tarn_dtype_is_float((tarn_dtype)s->out) ? s->value.d : (double)s->value.i;
       constant[i] = true, is[i] = (span){v, v};
     } else if (s->op == TARN_FX_HOLE) {
       const fact *f = &r->at[x->kid[s->hole]];
-      same[i] = f->same, is[i] = f->is;
+      same[i] = f->same, is[i] = f->is, of[i] = f->of;
       constant[i] = !f->of && finite_span(f->is);
     } else if (s->op == TARN_FX_CAST) {
       same[i] = same[a], is[i] = is[a], constant[i] = constant[a];
       if (s->out == TARN_BOOL) beside(r, same[a], (span){0, 0});
     } else if (s->op == TARN_FX_EQ || s->op == TARN_FX_LT || s->op == TARN_FX_LE) {
-      if (constant[b]) beside(r, same[a], is[b]);
-      if (constant[a]) beside(r, same[b], is[a]);
+      if (constant[b]) beside(r, same[a], is[b]), compared(r, of[a], is[b]);
+      if (constant[a]) beside(r, same[b], is[a]), compared(r, of[b], is[a]);
     } else if (s->op == TARN_FX_SUB && constant[a] && is[a].lo == 1 && is[a].hi == 1) {
       beside(r, same[b], (span){0, 0}); /* 1 - x: a mask */
     }
@@ -316,6 +339,34 @@ static bool hold(domains *r, uint64_t of, bool mark) {
   return good;
 }
 
+/* How many sites that depend on the input do not hold where it is this number. */
+static uint32_t broken(domains *r, uint32_t input, double v) {
+  uint32_t n = 0;
+  r->in[input] = (span){v, v};
+  (void)hold(r, (uint64_t)1 << input, false);
+  for (uint32_t i = 0; i < r->site.n; i++) {
+    const site *s = &r->site.p[i];
+    n += r->at[s->index].of >> input & 1 && !inside(r->at[s->index].is, s->within);
+  }
+  return n;
+}
+/* The number with which most of them do; the first of several. */
+static void settle(domains *r, uint32_t input) {
+  uint32_t least = broken(r, input, 0);
+  double best = 0;
+  add_start(r, input, 1);
+  for (uint32_t k = 0; least && k < r->nstart[input]; k++) {
+    double v = r->start[input][k];
+    if (!inside((span){v, v}, whole(r->type[input]))) continue;
+    uint32_t n = broken(r, input, v);
+    if (n >= least) continue;
+    least = n;
+    best = v;
+  }
+  r->from[input] = best;
+  (void)broken(r, input, best);
+}
+
 static bool holds(domains *r, uint32_t input, double lo, double hi) {
   r->in[input] = (span){lo, hi};
   return hold(r, (uint64_t)1 << input, false);
@@ -331,6 +382,18 @@ static double farthest(domains *r, uint32_t input, bool negative, double most) {
     else bad = mid;
   }
   return good;
+}
+
+/* The same from an allowed number on, upwards or downwards where `to` is allowed too. */
+static double grown(domains *r, uint32_t input, double from, double to, bool down, double most) {
+  double good = 0, bad = most + 1;
+  while (bad - good > 1) {
+    double mid = good + floor((bad - good) / 2);
+    bool ok = down ? holds(r, input, from - mid, to) : holds(r, input, from, from + mid);
+    if (ok) good = mid;
+    else bad = mid;
+  }
+  return down ? from - good : from + good;
 }
 
 /* How far indices that depend on it go, or constants that it is compared with; 0: there are no
@@ -354,8 +417,12 @@ static span usual(const domains *r, uint32_t i) {
 
 static void search(domains *r, uint32_t i, double most) {
   span w = whole(r->type[i]);
-  double hi = 0, lo = 0;
-  if (holds(r, i, 0, 0)) { /* else what others have leaves it no choice */
+  double hi = r->from[i], lo = hi;
+  for (uint32_t k = 0; hi != 0 && k < r->nstart[i]; k++) most = fmax(most, fabs(r->start[i][k]));
+  if (hi != 0 && holds(r, i, hi, hi)) {
+    hi = grown(r, i, lo, 0, false, fmin(2 * most, w.hi - hi));
+    lo = grown(r, i, lo, hi, true, fmin(2 * most, lo - w.lo));
+  } else if (hi == 0 && holds(r, i, 0, 0)) { /* else what others have leaves it no choice */
     hi = farthest(r, i, false, fmin(2 * most, w.hi));
     lo = -farthest(r, i, true, fmin(2 * most, -w.lo));
   }
@@ -366,6 +433,8 @@ void tarn_input_domains(const tarn_program *p, tarn_opaque_index_fn *opaque, tar
   domains *r = TARN_NEW(tarn_lang_ctx(p->L), domains);
   *r = (domains){.L = p->L, .cx = tarn_lang_ctx(p->L), .opaque = opaque};
   start(r, p);
+  bool zero = hold(r, UINT64_MAX, false);
+  for (uint32_t i = 0; i < r->nin && !zero; i++) settle(r, i);
   hold(r, UINT64_MAX, true);
   for (uint32_t i = 0; i < r->nin; i++)
     if (reach(r, i) == 0) r->in[i] = usual(r, i);

@@ -45,6 +45,17 @@ static const struct example {
      "(gather 0 (input e ((2) ()) f32) (compute (map (select (or (lt $0 (i64 0)) (lt (i64 9) $0)) "
      "(i64 2) (i64 0))) I))",
      0, 9},
+    /* 0 is not allowed: a mask whose sum is a length, a length that has a least value */
+    {"i64",
+     "(gather 0 (input e ((2) ()) f32) (compute (map (select (or (lt $0 (i64 0)) (lt (i64 5) $0)) "
+     "(i64 2) (i64 0))) (compute (map (sub $0 (i64 1))) (compute (red (sum i64) $0) (access 0 "
+     "I)))))",
+     1, 1},
+    {"i32",
+     "(gather 0 (input e ((2) ()) f32) (compute (map (select (or (lt $0 (i32 40)) (lt (i32 63) "
+     "$0)) (i32 2) (i32 0))) (compute (map (add $0 (i32 1))) I)))",
+     39, 62},
+    {"u8", "(gather 0 (input e ((30) ()) f32) (compute (map (sub $0 (u8 1))) I))", 1, 30},
     /* what intervals say nothing of constrains nothing */
     {"i64", "(gather 0 (input e ((30) ()) f32) (compute (map (xor $0 $0)) I))", -8, 8},
     /* constants that it is compared with, one beyond; masks */
