@@ -777,7 +777,8 @@ TARN_API void tarn_program_save_constants(const tarn_program *p, const char *dir
 TARN_API void tarn_program_print(const tarn_program *p, tarn_buf *b);
 
 /* ---------------------------------------------------------------- inputs to try a program on
- * Floats from [-1, 1), bool both. Of an integer input: the largest range with 0 in it for which
+ * Floats from [-1, 1), bool both. Of an integer input: the largest range around 0 (where 0 is not
+ * allowed, around 1 or a number that it is compared with) for which
  * every index that is made of it, as far as intervals tell, lies within its axis (of a signed type
  * from -n, the far end; at most twice the axis where more makes no difference). Where none is:
  * bytes are whole; what is compared with constants goes from 0, or the least of them, to one beyond
