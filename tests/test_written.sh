@@ -83,7 +83,7 @@ for how in '' '(packed)' '(order 0 1)'; do
   sed 's/k \* b->stride\[1\]/k * b->stride[1]/; s/memcpy(&right, .*/for (int i = 0; i < 8; i++) right[i] = y[i * b->stride[0] + k * b->stride[1]];/;
     s/x\[k \* a->stride\[1\] + i\]/x[k * a->stride[1] + i * a->stride[0]]/' tile8.c >any.c
   sed -i 's/"tile8.o"/"any.o"/; s/(\* 4.5 K)/(* 0.01 K)/' lies.rules && cc -O2 -fPIC -I "$top" -c any.c
-  compile lies.rules | grep -q 'in the chosen program' || say "order '$how' is not chosen"
+  grep -q 'in the chosen program' <<<"$(compile lies.rules)" || say "order '$how' is not chosen"
   timeout 60 "$tarn" check out >/dev/null 2>&1 || say "order '$how' gives other values"
 done
 # A measured price: a function that takes no time is called once it is measured, and not again after it changes.
@@ -91,14 +91,14 @@ echo '#include <runtime/ref.h>
 int tile8(tarn_ref_call *call) { return call->nin == 2 ? TARN_REF_OK : TARN_REF_FAILED; }' >idle.c
 cc -O2 -fPIC -I "$top" -c idle.c && changed 's/"tile8.o"/"idle.o"/; s/(cycles.*$/(measured)/' idle
 measured() { timeout 120 "$tarn" compile product.term -o out --rules idle.rules ${1:+--db "$1"} 2>&1; }
-measured | grep -q 'idle.rules:2: the price of the kernel tile8 at K = 512 is not measured yet' || say "nothing is said of a price that is not measured"
+grep -q 'idle.rules:2: the price of the kernel tile8 at K = 512 is not measured yet' <<<"$(measured)" || say "nothing is said of a price that is not measured"
 timeout 120 "$tarn" tune product.term --rules idle.rules --db idle.db --trials 2 -o idle.price >/dev/null 2>&1 || say "tune fails"
 text=$(measured idle.db)
 grep -q 'not measured' <<<"$text" && say "tune does not measure it: $text"
 grep -q 'in the chosen program' <<<"$text" || say "the measured price is not taken: $text"
 "$tarn" tune --export idle.txt --db idle.db >/dev/null && "$tarn" tune --import idle.txt --db other.db >/dev/null || say "the store is not exported"
-measured other.db | grep -q 'in the chosen program' || say "a measured price is lost on the way"
-sed -i s/2/3/ idle.c && cc -O2 -fPIC -I "$top" -c idle.c && measured idle.db | grep -q 'not measured yet' || say "a changed function keeps its price"
+grep -q 'in the chosen program' <<<"$(measured other.db)" || say "a measured price is lost on the way"
+sed -i s/2/3/ idle.c && cc -O2 -fPIC -I "$top" -c idle.c && grep -q 'not measured yet' <<<"$(measured idle.db)" || say "a changed function keeps its price"
 changed 's/(cycles.*$/(measured) (cycles 3)/' twice && refused twice.rules 'its price is told already'
 sed 's/return TARN_REF_OK/return (memcpy(call->message, "no luck", 8), TARN_REF_FAILED)/' tile8.c >fails.c
 cc -O2 -fPIC -I "$top" -c fails.c && changed 's/"tile8.o"/"fails.o"/' fails
