@@ -778,12 +778,11 @@ TARN_API void tarn_program_print(const tarn_program *p, tarn_buf *b);
 
 /* ---------------------------------------------------------------- inputs to try a program on
  * Floats from [-1, 1), bool both. Of an integer input: the largest range around 0 (where 0 is not
- * allowed, around 1 or a number that it is compared with) for which
- * every index that is made of it, as far as intervals tell, lies within its axis (of a signed type
- * from -n, the far end; at most twice the axis where more makes no difference). Where none is:
- * bytes are whole; what is compared with constants goes from 0, or the least of them, to one beyond
- * the largest; x in 1 - x, and what is cast to bool, is 0 or 1; others -8 to 8, unsigned ones 0
- * to 16. */
+ * allowed, around 1 or a number that it is compared with) for which every index that is made of it,
+ * as far as intervals tell, lies within its axis (of a signed type from -n, the far end; at most
+ * twice the axis where more makes no difference). Where none is: bytes are whole; what is compared
+ * with constants goes from 0, or the least of them, to one beyond the largest; x in 1 - x, and what
+ * is cast to bool, is 0 or 1; others -8 to 8, unsigned ones 0 to 16. */
 typedef struct tarn_domain {
   int64_t lo, hi; /* inclusive; of floats not used */
 } tarn_domain;

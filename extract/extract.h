@@ -31,8 +31,10 @@ typedef struct tarn_kgraph_input {
   const uint32_t *root;        /* classes, in the order of the program's outputs */
   const tarn_program *program; /* names of inputs and outputs */
   const tarn_program *whole;   /* NULL, or the one that it stands for: how many weights there are */
-  uint32_t nplace;            /* inputs that are to lie in outputs, each in one of its own. Where */
-  const tarn_in_place *place; /* that cannot be they do not: tarn_kprog_in_place() tells */
+  /* Inputs that are to lie in outputs. One that cannot has memory of its own: ask
+   * tarn_kprog_in_place() of the program. */
+  uint32_t nplace;
+  const tarn_in_place *place;
 } tarn_kgraph_input;
 /* What extractions of one model at the sizes from + k·step, for several k, have in common: those
  * after the first choose the kernels that it chose, or raise TARN_NO_RESULT with what differs.

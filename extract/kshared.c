@@ -1,11 +1,11 @@
 /* Inputs that lie in outputs (tarn_in_place): a cache to which a run adds rows.
  *
- * The input is a part of the concatenation that the output is, and has one storage order: that of
- * its place there. The output has the order of the caller's buffer alone, and one kind of
- * candidate: a concatenation with the input in that place. So the old rows are where they belong,
- * and the program has no kernel that writes them: whoever reads them, at whatever time, reads what
- * the caller left there. That is the condition; a pair that does not meet it lies in two buffers.
- * Without old rows whatever computes the output may write it, in that order. */
+ * The output is a concatenation, and the input is its first part. The input has one storage order:
+ * that of its place in the output. The output has the order of the caller's buffer alone, and its
+ * only candidates are concatenations with the input in that place. So no kernel writes the old
+ * rows, and every read of them, early or late, gets what the caller left there. A pair that does
+ * not meet this condition gets two buffers. Without old rows, any candidate may write the output in
+ * that order. */
 #include "extract/kgraph.h"
 #include <string.h>
 

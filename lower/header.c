@@ -115,9 +115,7 @@ static void place(tarn_buf *b, const tarn_lower_sizes *s, bool out, uint32_t i) 
     tarn_buf_fmt(b, " it holds in[%u],\n *          and a run writes rows %lld to %lld\n", x.in,
                  (long long)x.filled, (long long)(x.filled + x.added - 1));
   else
-    tarn_buf_fmt(b,
-                 " *          lies in out[%u], of which it is the first rows; what in[%u] is is "
-                 "not looked at\n",
+    tarn_buf_fmt(b, " *          is the first rows of out[%u]; the pointer in[%u] is ignored\n",
                  x.out, x.in);
 }
 /* Names are data here: whatever the model calls its tensors stays inside of the comment. */
