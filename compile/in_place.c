@@ -1,7 +1,7 @@
-/* Which inputs are to lie in outputs: those that --cache names; and without it the caches of a
- * decoder, which are told by what the terms do: an output concatenates an input with new rows,
- * nothing else reads the input, and what was concatenated is read on. What the kernel graph makes
- * of them, and the condition, is extract/kshared.c's. */
+/* Which inputs are to lie in outputs: those that --cache names, or without it the caches of a
+ * decoder. A cache is recognised by its terms: an output concatenates an input with new rows,
+ * nothing else reads the input, and something reads the concatenation. extract/kshared.c has the
+ * condition under which that is possible. */
 #include "compile/internal.h"
 #include "compile/target.h"
 #include <string.h>
@@ -61,17 +61,10 @@ typedef struct pairs {
   TARN_VEC(tarn_in_place) at;
 } pairs;
 
-/* The only dim in which the two differ, of which the output has more. */
 static bool axis_of(const tarn_program *p, uint32_t in, uint32_t out, uint32_t *axis) {
   const tarn_type *a = tarn_type_get(p->L, p->in[in].type),
                   *b = tarn_type_get(p->L, p->out[out].type);
-  uint32_t differ = 0;
-  for (uint32_t d = 0; d < a->n && a->n == b->n; d++) {
-    if (a->dim[d] == b->dim[d]) continue;
-    *axis = d;
-    differ++;
-  }
-  return a->n == b->n && a->dtype == b->dtype && differ == 1 && a->dim[*axis] < b->dim[*axis];
+  return a->n == b->n && a->dtype == b->dtype && tarn_in_place_axis(a->n, a->dim, b->dim, axis);
 }
 static bool is_taken(const pairs *l, uint32_t in, uint32_t out) {
   for (uint32_t i = 0; i < l->at.n; i++)

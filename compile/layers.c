@@ -152,6 +152,7 @@ bool comp_unfold(tarn_compiled *c) {
   name_kernels(c, &p);
   c->kernels = k;
   c->choice.price += p.price, c->choice.tree_price += p.price;
+  c->choice.price_bound += p.price; /* the gap is that of the selection */
   c->choice.kernels += p.kernels, c->choice.copies += p.copies;
   return true;
 }

@@ -61,6 +61,12 @@ static inline uint32_t lay_kept(const lay_chain *c, uint32_t block) {
 static inline uint32_t lay_at(const lay_chain *c, uint32_t block, uint32_t ref) {
   return c->from + block * c->size + ref;
 }
+/* Is it a constant whose numbers may differ from block to block? Single ones may not. */
+bool lay_is_leaf(const tarn_lang *L, const tarn_node *x);
+/* The input that stands for such a constant in a block that is compiled: a name that no model has.
+ */
+tarn_term lay_stand_in(const comp_layers *l, uint32_t chain, uint32_t kept, uint32_t stand,
+                       uint32_t type);
 /* Fills node, number, chain. */
 void lay_find(comp_layers *l);
 /* The folded model; false: its outputs need what would be left out. */

@@ -28,12 +28,12 @@ typedef struct finding {
 } finding;
 
 /* ---------------------------------------------------------------- nodes in order */
-static bool single(const tarn_lang *L, const tarn_node *x) {
+bool lay_is_leaf(const tarn_lang *L, const tarn_node *x) {
   const tarn_type *t = tarn_type_get(L, x->type);
-  return t->tuple || tarn_type_count(t) <= 1;
+  return x->op == TARN_OP_CONST && !t->tuple && tarn_type_count(t) > 1;
 }
 static uint64_t hash_own(const tarn_lang *L, const tarn_node *x) {
-  bool other = x->op == TARN_OP_INPUT || (x->op == TARN_OP_CONST && !single(L, x));
+  bool other = x->op == TARN_OP_INPUT || lay_is_leaf(L, x);
   uint64_t h = tarn_hash_mix(tarn_hash_mix(x->op, x->type), x->n);
   return other ? h : tarn_hash_mix(h, x->payload + 1u);
 }
@@ -155,7 +155,7 @@ typedef struct comparing {
 static bool pair(const comparing *k, tarn_term a, tarn_term b, tarn_map *seen, leaves *out) {
   const tarn_lang *L = k->f->l->L;
   const tarn_node *x = tarn_term_get(L, a), *y = tarn_term_get(L, b);
-  bool fresh, leaf = x->op == TARN_OP_CONST && !single(L, x);
+  bool fresh, leaf = lay_is_leaf(L, x);
   uint64_t *at = tarn_map_at(seen, a, &fresh);
   if (!fresh) return *at == b;
   *at = b;

@@ -12,14 +12,17 @@ typedef struct folding {
 } folding;
 
 /* ---------------------------------------------------------------- constants */
+tarn_term lay_stand_in(const comp_layers *l, uint32_t chain, uint32_t kept, uint32_t stand,
+                       uint32_t type) {
+  return tarn_input(l->L, tarn_format(l->cx, "?layer %u.%u.%u", chain, kept, stand), type);
+}
 static tarn_term stand_in(const folding *f, tarn_term leaf) {
   comp_layers *l = f->l;
   const lay_chain *c = &l->chain.p[f->chain];
   uint32_t stand = c->stand[f->col], kept = lay_kept(c, f->block);
   bool fresh;
   if (stand == TARN_NONE) return leaf;
-  const char *name = tarn_format(l->cx, "?layer %u.%u.%u", f->chain, kept, stand);
-  tarn_term t = tarn_input(l->L, name, tarn_term_get(l->L, leaf)->type);
+  tarn_term t = lay_stand_in(l, f->chain, kept, stand, tarn_term_get(l->L, leaf)->type);
   uint64_t *at = tarn_map_at(l->leaf_of, t, &fresh);
   if (!fresh) return t;
   *at = l->leaf.n + 1;
@@ -33,7 +36,7 @@ static tarn_term constant(folding *f, tarn_term t, tarn_map *seen) {
   uint64_t *at = tarn_map_at(seen, t, &fresh);
   if (!fresh) return (tarn_term)*at;
   tarn_term made = t;
-  if (x.op == TARN_OP_CONST && tarn_type_count(tarn_type_get(f->l->L, x.type)) > 1) {
+  if (lay_is_leaf(f->l->L, &x)) {
     made = stand_in(f, t);
     f->col++;
   }

@@ -30,7 +30,8 @@ static uint64_t place_key(uint32_t chain, uint32_t block, uint32_t ref, uint32_t
   uint64_t h = tarn_hash_mix(tarn_hash_mix(chain, block), ref);
   return tarn_hash_mix(h, number);
 }
-/* Calls of `see` with the term of each in turn number those of one place. */
+/* The key of a term that an origin or an output has; those of one term are numbered. 0: it is of no
+ * block. */
 static uint64_t number_place(const comp_layers *l, tarn_map *seen, tarn_term t) {
   uint32_t node = lay_number(l, t);
   if (node == TARN_NONE || l->node.p[node].chain == TARN_NONE) return 0;

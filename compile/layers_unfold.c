@@ -26,10 +26,9 @@ static uint32_t blocks_of(unfolding *u, tarn_term t) {
 /* What a stand-in is `by` blocks later: the constant, or the stand-in of that block. */
 static tarn_term leaf_later(const unfolding *u, const lay_leaf *x, uint32_t by, bool folded) {
   const lay_chain *c = u->c;
-  tarn_ctx *cx = u->l->cx;
   if (!folded) return c->leaf[(size_t)(x->block + by) * c->ncol + c->first[x->stand]];
-  const char *name = tarn_format(cx, "?layer %u.%u.%u", u->number, x->block + by, x->stand);
-  return tarn_input(u->l->L, name, tarn_term_get(u->l->L, x->term)->type);
+  uint32_t type = tarn_term_get(u->l->L, x->term)->type;
+  return lay_stand_in(u->l, u->number, x->block + by, x->stand, type);
 }
 static tarn_term later(unfolding *u, tarn_term t, uint32_t by, bool folded, tarn_map *seen) {
   bool fresh;

@@ -1,15 +1,14 @@
 /* Inputs that lie in outputs: read off the buffers of a program. */
 #include "plan/plan.h"
 
-/* Do the dims differ in one of them alone, of which the output has more? */
-static bool grows(const tarn_layout *in, const tarn_layout *out, uint32_t *axis) {
+bool tarn_in_place_axis(uint32_t n, const int64_t *in, const int64_t *out, uint32_t *axis) {
   uint32_t differ = 0;
-  for (uint32_t d = 0; d < in->n; d++) {
-    if (in->dim[d] == out->dim[d]) continue;
+  for (uint32_t d = 0; d < n; d++) {
+    if (in[d] == out[d]) continue;
     *axis = d;
     differ++;
   }
-  return in->n == out->n && differ == 1 && in->dim[*axis] < out->dim[*axis];
+  return differ == 1 && in[*axis] < out[*axis];
 }
 static int64_t rows_of(const tarn_buffer *b, uint32_t axis) {
   int64_t row = 1;
@@ -22,8 +21,11 @@ static bool lies_in(const tarn_kprog *p, uint32_t in, tarn_in_place *x) {
   uint32_t out = 0;
   *x = (tarn_in_place){.in = in};
   while (out < p->nout && (b->parent == TARN_NONE || p->out[out] != b->parent)) out++;
-  if (out == p->nout || !grows(&b->layout, &p->buf[b->parent].layout, &x->axis)) return false;
+  if (out == p->nout) return false;
   const tarn_buffer *whole = &p->buf[b->parent];
+  if (b->layout.n != whole->layout.n ||
+      !tarn_in_place_axis(b->layout.n, b->layout.dim, whole->layout.dim, &x->axis))
+    return false;
   x->out = out;
   x->rows = rows_of(whole, x->axis);
   x->filled = b->layout.dim[x->axis];

@@ -221,6 +221,8 @@ typedef struct tarn_in_place {
   uint32_t axis;
   int64_t rows, filled, added;
 } tarn_in_place;
+/* Have both n dims, of which one alone differs, where the output has more? */
+TARN_API bool tarn_in_place_axis(uint32_t n, const int64_t *in, const int64_t *out, uint32_t *axis);
 /* The pair of which input or output number `port` is one; false: it has memory of its own. */
 TARN_API bool tarn_kprog_in_place(const tarn_kprog *p, bool output, uint32_t port,
                                   tarn_in_place *x);
