@@ -90,6 +90,10 @@ LLVMValueRef low_intrinsic(low_module *M, const char *name, LLVMTypeRef *over, u
                            LLVMValueRef *arg, unsigned n);
 LLVMValueRef low_i64(const low_module *M, int64_t v);
 LLVMValueRef low_index(const low_module *M, int64_t v);
+/* The same as a number that LLVM computes nothing with until low_open_end(): of an open dim, whose
+ * number of trips follows when the program runs. */
+LLVMValueRef low_open(low_module *M, int64_t v);
+void low_open_end(LLVMModuleRef m);
 /* v as n lanes of it; n = 1: v itself. */
 LLVMValueRef low_splat(low_module *M, LLVMValueRef v, uint32_t n);
 LLVMTypeRef low_vec(LLVMTypeRef t, uint32_t n); /* n = 1: t itself */
@@ -180,6 +184,7 @@ typedef struct low_fn {
   const tarn_plan_space *space;
   tarn_plan_at env[PLAN_MAX_VARS];     /* of each level */
   LLVMValueRef counter[PLAN_MAX_VARS]; /* where that is a loop's */
+  LLVMValueRef ended[PLAN_MAX_VARS];   /* where a loop over an open dim has ended */
   uint32_t lanes;                      /* of values computed now */
   uint32_t row; /* so many of them make a row, where they are rows of one dim, steps of another; 0:
                    they are of one dim */
@@ -264,6 +269,8 @@ typedef struct low_kernel {
 typedef struct low_nest low_nest;
 low_nest *low_nest_new(low_module *M, const tarn_plan_nest *p);
 /* Emits items begin … end-1 of a region, or with end NULL item begin; in, out: pointers. */
+/* How many items the parallel levels of a list make. */
+LLVMValueRef low_items(low_module *M, const tarn_plan_list *list);
 void low_nest_emit(low_nest *n, uint32_t region, low_fn *E, const LLVMValueRef *in,
                    const LLVMValueRef *out, LLVMValueRef begin, LLVMValueRef end);
 

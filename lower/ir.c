@@ -9,6 +9,29 @@ LLVMValueRef low_index(const low_module *M, int64_t v) {
   return LLVMConstInt(M->index, (unsigned long long)v, true);
 }
 
+#define OPEN "tarn.open."
+LLVMValueRef low_open(low_module *M, int64_t v) {
+  LLVMTypeRef type = LLVMFunctionType(M->index, &M->index, 1, 0);
+  const char *name = tarn_format(M->cx, OPEN "%u", LLVMGetIntTypeWidth(M->index));
+  LLVMValueRef number = low_index(M, v);
+  return LLVMBuildCall2(M->b, type, low_declare(M, name, type), &number, 1, "");
+}
+static void settle_calls(LLVMValueRef f) {
+  for (LLVMUseRef use = LLVMGetFirstUse(f); use; use = LLVMGetFirstUse(f)) {
+    LLVMValueRef call = LLVMGetUser(use);
+    LLVMReplaceAllUsesWith(call, LLVMGetOperand(call, 0));
+    LLVMInstructionEraseFromParent(call);
+  }
+  LLVMDeleteFunction(f);
+}
+void low_open_end(LLVMModuleRef m) {
+  static const char *const name[] = {OPEN "32", OPEN "64"};
+  for (uint32_t i = 0; i < 2; i++) {
+    LLVMValueRef f = LLVMGetNamedFunction(m, name[i]);
+    if (f) settle_calls(f);
+  }
+}
+
 LLVMTypeRef low_vec(LLVMTypeRef t, uint32_t n) { return n == 1 ? t : LLVMVectorType(t, n); }
 
 uint32_t low_lanes_of(LLVMValueRef v) {

@@ -147,10 +147,9 @@ static LLVMValueRef emit_task(const make *m, LLVMValueRef body, uint32_t region)
   return f;
 }
 
-static void call_body(const make *m, LLVMValueRef body, LLVMValueRef kernel, int64_t items) {
+static void call_body(const make *m, LLVMValueRef body, LLVMValueRef kernel, LLVMValueRef items) {
   low_module *M = m->M;
-  LLVMValueRef a[TARN_MAX_OPERANDS + 12] = {LLVMGetParam(kernel, 0), low_i64(M, 0),
-                                            low_i64(M, items)};
+  LLVMValueRef a[TARN_MAX_OPERANDS + 12] = {LLVMGetParam(kernel, 0), low_i64(M, 0), items};
   for (uint32_t i = 0; i < m->ops; i++) a[3 + i] = LLVMGetParam(kernel, 2 + i);
   uint32_t n = low_size_arg(M, kernel, a, 3 + m->ops);
   LLVMBuildCall2(M->b, body_type(m), body, a, n, "");
@@ -159,7 +158,7 @@ static void call_body(const make *m, LLVMValueRef body, LLVMValueRef kernel, int
 /* if (pool) pool->run(pool, task, {scratch, operands…}, items) else body(scratch, 0, items,
  * operands…) */
 static void call_parallel(const make *m, LLVMValueRef body, LLVMValueRef task, LLVMValueRef kernel,
-                          int64_t items, LLVMValueRef args) {
+                          LLVMValueRef items, LLVMValueRef args) {
   low_module *M = m->M;
   LLVMBasicBlockRef yes = LLVMAppendBasicBlockInContext(M->lc, kernel, "pool");
   LLVMBasicBlockRef no = LLVMAppendBasicBlockInContext(M->lc, kernel, "alone");
@@ -180,8 +179,7 @@ static void call_parallel(const make *m, LLVMValueRef body, LLVMValueRef task, L
     LLVMBuildStore(M->b, given[i], p);
   }
   LLVMTypeRef t[4] = {M->ptr, M->ptr, M->ptr, M->i64};
-  LLVMValueRef run = LLVMBuildLoad2(M->b, M->ptr, pool, ""),
-               a[4] = {pool, task, args, low_i64(M, items)};
+  LLVMValueRef run = LLVMBuildLoad2(M->b, M->ptr, pool, ""), a[4] = {pool, task, args, items};
   LLVMBuildCall2(M->b, LLVMFunctionType(M->vt, t, 4, 0), run, a, 4, "");
   LLVMBuildBr(M->b, after);
   LLVMPositionBuilderAtEnd(M->b, after);
@@ -195,6 +193,13 @@ LLVMTypeRef low_kernel_type(const low_module *M, uint32_t operands) {
   for (uint32_t i = 0; i < operands; i++) t[2 + i] = M->ptr;
   return LLVMFunctionType(M->vt, t, low_size_type(M, t, 2 + operands), 0);
 }
+/* Is a region shared among threads? */
+static bool is_shared(const make *m, uint32_t region) {
+  const tarn_plan_list *list = tarn_plan_parallel(m->plan->nest, region);
+  bool open = false;
+  for (uint32_t i = 0; i < list->parallel; i++) open |= list->level[i].open;
+  return open || tarn_plan_items(m->plan->nest, region) > 1;
+}
 static void emit_kernel(const make *m) {
   low_module *M = m->M;
   uint32_t regions = tarn_plan_regions(m->plan->nest);
@@ -204,14 +209,14 @@ static void emit_kernel(const make *m) {
   low_size_name(M, f);
   for (uint32_t r = 0; r < regions; r++) body[r] = emit_body(m, r);
   for (uint32_t r = 0; r < regions; r++)
-    if (tarn_plan_items(m->plan->nest, r) > 1) body[regions + r] = emit_task(m, body[r], r);
+    if (is_shared(m, r)) body[regions + r] = emit_task(m, body[r], r);
   LLVMPositionBuilderAtEnd(M->b, LLVMAppendBasicBlockInContext(M->lc, f, ""));
   uint32_t listed_args = 1 + m->ops + (M->sample != NULL);
   LLVMValueRef args = LLVMBuildArrayAlloca(M->b, M->ptr, low_i64(M, listed_args), "");
   for (uint32_t r = 0; r < regions; r++) {
-    int64_t items = tarn_plan_items(m->plan->nest, r);
-    if (items == 1) call_body(m, body[r], f, 1);
-    else if (items > 1) call_parallel(m, body[r], body[regions + r], f, items, args);
+    LLVMValueRef items = low_items(M, tarn_plan_parallel(m->plan->nest, r));
+    if (is_shared(m, r)) call_parallel(m, body[r], body[regions + r], f, items, args);
+    else if (tarn_plan_items(m->plan->nest, r)) call_body(m, body[r], f, items);
   }
   LLVMBuildRetVoid(M->b);
 }

@@ -95,7 +95,54 @@ void low_emit_lanes(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   E->lanes = lanes;
   E->row = row;
 }
-void low_emit_loop(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
+/* The last trip of a loop over an open dim may begin before it should. */
+static LLVMValueRef no_further(const low_nest *N, LLVMValueRef at, int64_t last) {
+  LLVMBuilderRef b = N->M->b;
+  LLVMValueRef most = low_index(N->M, last);
+  return LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntULT, at, most, ""), at, most, "");
+}
+static void emit_over(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
+  LLVMBuilderRef b = N->M->b;
+  LLVMBasicBlockRef blocks[2] = {LLVMGetInsertBlock(b)};
+  LLVMBasicBlockRef body = low_block(E, "loop");
+  LLVMBasicBlockRef after = low_block(E, "end");
+  LLVMBuildBr(b, body);
+  low_begin(E, body);
+  LLVMValueRef i = LLVMBuildPhi(b, N->M->index, "");
+  E->counter[s->var] = s->by > 1 ? no_further(N, i, s->hi) : i;
+  low_enter(N, E, s, (tarn_plan_at){.kind = TARN_PLAN_COUNTER, .lo = s->lo, .c = s->hi});
+  LLVMValueRef in[2] = {low_index(N->M, s->lo)};
+  in[1] = LLVMBuildNUWAdd(b, i, low_index(N->M, s->by), "");
+  blocks[1] = LLVMGetInsertBlock(b);
+  LLVMAddIncoming(i, in, blocks, 2);
+  LLVMValueRef end = low_index(N->M, s->hi + s->by);
+  LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntULT, in[1], end, ""), body, after);
+  low_begin(E, after);
+}
+/* As long as a whole step is left: perhaps never. */
+static void emit_whole(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
+  LLVMBuilderRef b = N->M->b;
+  LLVMValueRef last = low_open(N->M, s->hi);
+  bool on = s->open == TARN_PLAN_ON;
+  LLVMValueRef from[2] = {on ? E->ended[s->var] : low_index(N->M, s->lo)};
+  LLVMBasicBlockRef blocks[2] = {LLVMGetInsertBlock(b)};
+  LLVMBasicBlockRef body = low_block(E, "loop");
+  LLVMBasicBlockRef after = low_block(E, "end");
+  LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLE, from[0], last, ""), body, after);
+  low_begin(E, body);
+  LLVMValueRef i = LLVMBuildPhi(b, N->M->index, "");
+  E->counter[s->var] = i;
+  int64_t most = tarn_max(s->hi, 0);
+  low_enter(N, E, s, (tarn_plan_at){.kind = TARN_PLAN_COUNTER, .c = most});
+  from[1] = LLVMBuildNUWAdd(b, i, low_index(N->M, s->by), "");
+  blocks[1] = LLVMGetInsertBlock(b);
+  LLVMAddIncoming(i, from, blocks, 2);
+  LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLE, from[1], last, ""), body, after);
+  low_begin(E, after);
+  E->ended[s->var] = LLVMBuildPhi(b, N->M->index, "");
+  LLVMAddIncoming(E->ended[s->var], from, blocks, 2);
+}
+static void emit_counted(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   LLVMBuilderRef b = N->M->b;
   LLVMBasicBlockRef before = LLVMGetInsertBlock(b);
   LLVMBasicBlockRef body = low_block(E, "loop");
@@ -112,6 +159,11 @@ void low_emit_loop(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   LLVMValueRef more = LLVMBuildICmp(b, LLVMIntULT, next, low_index(N->M, s->hi + 1), "");
   LLVMBuildCondBr(b, more, body, after);
   low_begin(E, after);
+}
+void low_emit_loop(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
+  if (!s->by) emit_counted(N, E, s);
+  else if (s->open == TARN_PLAN_OVER) emit_over(N, E, s);
+  else emit_whole(N, E, s);
 }
 void low_emit_guard(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   low_stage *st = N->now;
@@ -183,7 +235,7 @@ void low_emit_case(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   LLVMBuildCondBr(b, LLVMBuildICmp(b, p, at, bound, ""), yes, no);
   low_begin(E, yes);
   tarn_plan_at env = {.kind = TARN_PLAN_COUNTER, .lo = s->lo, .c = s->hi};
-  if (s->lo == s->hi) env = (tarn_plan_at){.kind = TARN_PLAN_NUMBER, .c = s->lo};
+  if (s->lo == s->hi && !s->by) env = (tarn_plan_at){.kind = TARN_PLAN_NUMBER, .c = s->lo};
   low_enter(N, E, s, env);
   LLVMBuildBr(b, N->after);
   low_begin(E, no);
@@ -202,30 +254,63 @@ void low_emit_parallel(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
 }
 
 /* ---------------------------------------------------------------- teams */
-/* The counters of the parallel levels of one item. */
-static void decode(low_nest *N, low_fn *E, const tarn_plan_list *list, LLVMValueRef item) {
+/* How many trips a level has. */
+static LLVMValueRef trips_of(low_module *M, const tarn_plan_level *l) {
+  if (!l->open || l->step == 1) return low_index(M, l->trips);
+  LLVMValueRef n = low_open(M, l->last);
+  n = LLVMBuildAdd(M->b, n, low_index(M, 2 * l->step - 1), "");
+  return LLVMBuildUDiv(M->b, n, low_index(M, l->step), "");
+}
+LLVMValueRef low_items(low_module *M, const tarn_plan_list *list) {
+  LLVMValueRef items = NULL;
+  int64_t known = 1;
+  for (uint32_t i = 0; i < list->parallel; i++) {
+    const tarn_plan_level *l = &list->level[i];
+    LLVMValueRef n = l->open ? trips_of(M, l) : NULL;
+    if (!n) known *= l->trips;
+    else items = items ? LLVMBuildMul(M->b, items, n, "") : n;
+  }
+  LLVMValueRef all = low_index(M, known);
+  if (!items) return all;
+  return known == 1 ? items : LLVMBuildMul(M->b, items, all, "");
+}
+static bool has_one(const tarn_plan_level *l) { return l->trips == 1 && !l->open; }
+/* The trips of the parallel levels of one item. */
+static void decode(const low_nest *N, const tarn_plan_list *list, LLVMValueRef item,
+                   LLVMValueRef *trip) {
   LLVMBuilderRef b = N->M->b;
   for (uint32_t i = list->parallel; i-- > 0;) {
-    LLVMValueRef trips = low_index(N->M, list->level[i].trips);
-    LLVMValueRef *at = &E->counter[list->level[i].var];
-    if (list->level[i].trips == 1) *at = low_index(N->M, 0);
-    else if (i == 0) *at = item;
+    const tarn_plan_level *l = &list->level[i];
+    if (has_one(l)) trip[i] = low_index(N->M, 0);
+    else if (i == 0) trip[i] = item;
     else {
-      *at = LLVMBuildURem(b, item, trips, "");
+      LLVMValueRef trips = trips_of(N->M, l);
+      trip[i] = LLVMBuildURem(b, item, trips, "");
       item = LLVMBuildUDiv(b, item, trips, "");
     }
+  }
+}
+static void set_counters(const low_nest *N, low_fn *E, const tarn_plan_list *list,
+                         const LLVMValueRef *trip) {
+  LLVMBuilderRef b = N->M->b;
+  for (uint32_t i = 0; i < list->parallel; i++) {
+    const tarn_plan_level *l = &list->level[i];
+    LLVMValueRef at = trip[i];
+    if (l->open && l->step > 1) {
+      at = LLVMBuildMul(b, at, low_index(N->M, l->step), "");
+      at = no_further(N, at, l->last);
+    }
+    E->counter[l->var] = at;
   }
 }
 
 /* The same of the item that follows, without a division: in a family the trips are no constants,
  * and an item may be a single vector. first: of the item that the loop begins with, in block
  * `before`; on_begin() makes them what stands for every item. */
-static void on_begin(low_nest *N, low_fn *E, const tarn_plan_list *list, LLVMValueRef *first) {
-  for (uint32_t i = 0; i < list->parallel; i++) {
-    LLVMValueRef *at = &E->counter[list->level[i].var];
-    first[i] = *at;
-    if (list->level[i].trips > 1) *at = LLVMBuildPhi(N->M->b, N->M->index, "");
-  }
+static void on_begin(low_nest *N, const tarn_plan_list *list, const LLVMValueRef *first,
+                     LLVMValueRef *every) {
+  for (uint32_t i = 0; i < list->parallel; i++)
+    every[i] = has_one(&list->level[i]) ? first[i] : LLVMBuildPhi(N->M->b, N->M->index, "");
 }
 static void on_end(low_nest *N, const tarn_plan_list *list, const LLVMValueRef *first,
                    const LLVMValueRef *every, LLVMBasicBlockRef before) {
@@ -233,11 +318,10 @@ static void on_end(low_nest *N, const tarn_plan_list *list, const LLVMValueRef *
   LLVMValueRef more = low_index(N->M, 1);
   LLVMBasicBlockRef blocks[2] = {before, LLVMGetInsertBlock(b)};
   for (uint32_t i = list->parallel; i-- > 0;) {
-    if (list->level[i].trips == 1) continue;
+    if (has_one(&list->level[i])) continue;
     LLVMValueRef next = LLVMBuildAdd(b, every[i], more, "");
     if (i > 0) {
-      LLVMValueRef trips = low_index(N->M, list->level[i].trips);
-      LLVMValueRef over = LLVMBuildICmp(b, LLVMIntEQ, next, trips, "");
+      LLVMValueRef over = LLVMBuildICmp(b, LLVMIntEQ, next, trips_of(N->M, &list->level[i]), "");
       more = LLVMBuildZExt(b, over, N->M->index, "");
       next = LLVMBuildSelect(b, over, low_index(N->M, 0), next, "");
     }
@@ -267,7 +351,9 @@ void low_emit_team(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   low_begin(E, body);
   LLVMValueRef item = first;
   if (items > teams) item = LLVMBuildPhi(b, N->M->index, "");
-  decode(N, E, low_list(N), item);
+  LLVMValueRef trip[TARN_MAX_LEVELS];
+  decode(N, low_list(N), item, trip);
+  set_counters(N, E, low_list(N), trip);
   emit_inside(N, E, s);
   if (items <= teams) LLVMBuildBr(b, after);
   else {
@@ -354,23 +440,24 @@ void low_nest_emit(low_nest *N, uint32_t region, low_fn *E, const LLVMValueRef *
     emit_from(N, E, code->p, stop);
     return;
   }
+  LLVMValueRef first[TARN_MAX_LEVELS], every[TARN_MAX_LEVELS] = {NULL};
   if (!end) {
-    decode(N, E, list, begin);
+    decode(N, list, begin, first);
+    set_counters(N, E, list, first);
     emit_from(N, E, code->p, stop);
     return;
   }
   bool on = N->M->sample && list->parallel > 1;
-  if (on) decode(N, E, list, begin);
+  if (on) decode(N, list, begin, first);
   LLVMBasicBlockRef before = LLVMGetInsertBlock(b);
   LLVMBasicBlockRef body = low_block(E, "item");
   LLVMBasicBlockRef after = low_block(E, "done");
   LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, begin, end, ""), body, after);
   low_begin(E, body);
-  LLVMValueRef item = LLVMBuildPhi(b, N->M->index, ""), first[TARN_MAX_LEVELS],
-               every[TARN_MAX_LEVELS];
-  if (on) on_begin(N, E, list, first);
-  else decode(N, E, list, item);
-  for (uint32_t i = 0; i < list->parallel; i++) every[i] = E->counter[list->level[i].var];
+  LLVMValueRef item = LLVMBuildPhi(b, N->M->index, "");
+  if (on) on_begin(N, list, first, every);
+  else decode(N, list, item, every);
+  set_counters(N, E, list, every);
   emit_from(N, E, code->p, stop);
   if (on) on_end(N, list, first, every, before);
   LLVMValueRef next = LLVMBuildNSWAdd(b, item, low_index(N->M, 1), "");

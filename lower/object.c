@@ -116,6 +116,7 @@ static const char *pipeline(const low_module *M) {
 
 void low_optimise(low_module *M, LLVMTargetMachineRef tm) {
   char *message = NULL;
+  low_open_end(M->m);
   if (LLVMVerifyModule(M->m, LLVMReturnStatusAction, &message))
     llvm_error(M, "the emitted module is wrong", message);
   LLVMDisposeMessage(message);

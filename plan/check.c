@@ -51,7 +51,7 @@ static counts count(const tarn_plan_nest *N, uint32_t stage, const tarn_plan_stm
   case TARN_PLAN_LOOP:
   case TARN_PLAN_COPIES:
   case TARN_PLAN_MEMBER:
-  case TARN_PLAN_CASE: trips = s->hi - s->lo + 1; break;
+  case TARN_PLAN_CASE: trips = tarn_plan_trips(s); break;
   case TARN_PLAN_PIPELINE:
   case TARN_PLAN_LANES: trips = s->hi + 1; break;
   default: break;
@@ -72,11 +72,20 @@ static bool guarded(const tarn_plan_stage *st) {
     if (st->read[r].nguard) return true;
   return false;
 }
+/* Elements of dim d, those counted twice that the last trip of an open one computes again. */
+static int64_t computed(const tarn_plan_nest *N, uint32_t stage, uint32_t d) {
+  const tarn_plan_level *l[2 * TARN_MAX_LEVELS];
+  uint32_t n = tarn_plan_levels(N, 1 + stage, l);
+  for (uint32_t i = 0; i < n; i++)
+    if (l[i]->dim == d && l[i]->open) return l[i]->trips * l[i]->step;
+  return N->stage[stage].over[d];
+}
 static void check_stage(const tarn_plan_nest *N, uint32_t stage, counts is) {
   const tarn_plan_stage *st = &N->stage[stage];
   int64_t points = 1;
   int64_t terms = 1;
-  for (uint32_t d = 0; d < st->n; d++) *(d < st->nacc ? &points : &terms) *= st->over[d];
+  for (uint32_t d = 0; d < st->n; d++)
+    *(d < st->nacc ? &points : &terms) *= d < st->nacc ? computed(N, stage, d) : st->over[d];
   bool many = resumes(N, stage);
   if (many ? points && is.ends % points : is.ends != points) wrong(N, "results", is.ends, points);
   if (!st->red || st->nfactor) return;

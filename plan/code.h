@@ -2,15 +2,16 @@
  *
  * A statement is followed by those it contains; `size` counts all of them. Counters: every
  * level is a variable; a statement sets one for what it holds, as a number, as a loop's counter or
- * as the lanes of a vector. Extents are known, so every loop runs a known number of times and every
- * tail is a piece of its own. Pieces that only differ in a number stand there once (COPIES).
+ * as the lanes of a vector. But for open dims extents are known, so every loop runs a known number
+ * of times and every tail is a piece of its own. Pieces that only differ in a number stand there
+ * once (COPIES).
  *
  *   STAGE     what one stage does
  *   PARALLEL  the counter of level var is the work item's: one of the CASEs that it holds runs
  *   CASE      counter == lo, or where below > 0: counter < below, and lies in lo … hi then
  *   TEAM      the threads of a block share the items, hi + 1 of them, of the stage's parallel
  *             levels
- *   LOOP      var from lo to hi, one after the other
+ *   LOOP      var from lo to hi, one after the other; of an open dim by > 0, see tarn_plan_open
  *   COPIES    fully unrolled: once for each number var from lo to hi
  *   LANES     var from 0 to hi side by side; lo > 1: as many lanes of the next level in each
  *   TILE      accumulators: they begin, are added to, and end
@@ -100,6 +101,13 @@ typedef enum tarn_plan_phase {
   TARN_PLAN_PHASES
 } tarn_plan_phase;
 
+/* A loop over an open dim counts its elements in steps of `by`; hi is the extent less one step, and
+ * with lo and the extent the numbers of this kernel's sizes. */
+typedef enum tarn_plan_open {
+  TARN_PLAN_WHOLE, /* lo, lo + by … as long as no more than hi */
+  TARN_PLAN_ON,    /* likewise, from where the loop before it has ended */
+  TARN_PLAN_OVER   /* the last begins at hi, wherever the one before it did */
+} tarn_plan_open;
 #define TARN_PLAN_LAST (-1) /* the last trip, where tiles at the end have fewer */
 typedef struct tarn_plan_test {
   uint32_t var;
@@ -113,6 +121,8 @@ typedef struct tarn_plan_stmt {
   uint32_t size;   /* with what it holds */
   uint32_t var;    /* level; of STAGE: its number */
   int64_t lo, hi;  /* of var; inclusive */
+  int64_t by;      /* LOOP, CASE of an open dim; else 0 */
+  uint8_t open;    /* and its tarn_plan_open */
   int64_t below;   /* CASE */
   int64_t last;    /* the last trip of the level here; trips of one extent count from 0 */
   uint32_t read;   /* GUARD (behind the last: the result), TAKE, COPY, FILL */
@@ -127,6 +137,13 @@ typedef struct tarn_plan_stmt {
   };
 } tarn_plan_stmt;
 
+/* Of a LOOP, with this kernel's numbers. */
+static inline int64_t tarn_plan_trips(const tarn_plan_stmt *s) {
+  int64_t rest = s->hi - s->lo;
+  if (!s->by) return rest + 1;
+  if (s->open == TARN_PLAN_OVER) return tarn_ceildiv(rest, s->by) + 1;
+  return rest < 0 ? 0 : rest / s->by + 1;
+}
 typedef struct tarn_plan_code {
   uint32_t n;
   const tarn_plan_stmt *p;

@@ -128,7 +128,7 @@ static const tarn_plan_lin *part_of(const box *b, uint32_t dim, bool outer) {
       continue;
     }
     if (l->dim == dim && (i < b->st->until) == outer)
-      x = tarn_plan_lin_add(s, x, 1, tarn_plan_lin_var(s, l->step, l->var));
+      x = tarn_plan_lin_add(s, x, 1, tarn_plan_lin_var(s, tarn_plan_level_by(l), l->var));
   }
   return x;
 }

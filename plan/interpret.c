@@ -10,8 +10,9 @@ typedef struct machine {
   const tarn_plan_nest *N;
   tarn_ctx *cx;
   const tarn_plan_memory *in, *out;
-  tarn_plan_memory *local;   /* by stage */
-  int64_t at[PLAN_MAX_VARS]; /* counters */
+  tarn_plan_memory *local;    /* by stage */
+  int64_t at[PLAN_MAX_VARS];  /* counters */
+  int64_t end[PLAN_MAX_VARS]; /* where a loop over an open dim ended */
   const tarn_plan_stage *st;
   tarn_value *acc; /* point by point, ns each; of the stage's current trip of the shared loops */
   bool *open;
@@ -248,8 +249,10 @@ static void run_stage(machine *m, const tarn_plan_stmt *s) {
 /* The counters of the parallel levels of one item. */
 static void decode(machine *m, const tarn_plan_list *list, int64_t item) {
   for (uint32_t i = list->parallel; i-- > 0;) {
-    m->at[list->level[i].var] = item % list->level[i].trips;
-    item /= list->level[i].trips;
+    const tarn_plan_level *l = &list->level[i];
+    int64_t trip = item % l->trips;
+    m->at[l->var] = l->open ? tarn_min(trip * l->step, l->last) : trip;
+    item /= l->trips;
   }
 }
 static void run_team(machine *m, const tarn_plan_stmt *s) {
@@ -282,7 +285,21 @@ static void run_guard(machine *m, const tarn_plan_stmt *s) {
   if (guard_holds(m, &a->guard[s->guard])) run_inside(m, s);
   else if (s->read == st->nread) drop(m);
 }
-static void run_loop(machine *m, const tarn_plan_stmt *s) { run_counted(m, s); }
+static void run_open(machine *m, const tarn_plan_stmt *s) {
+  int64_t *at = &m->at[s->var];
+  int64_t from = s->open == TARN_PLAN_ON ? m->end[s->var] : s->lo;
+  int64_t end = s->open == TARN_PLAN_OVER ? s->hi + s->by : s->hi + 1;
+  for (; from < end; from += s->by) {
+    *at = tarn_min(from, s->hi);
+    run_inside(m, s);
+  }
+  m->end[s->var] = from;
+  *at = 0;
+}
+static void run_loop(machine *m, const tarn_plan_stmt *s) {
+  if (s->by) run_open(m, s);
+  else run_counted(m, s);
+}
 static void run_copies(machine *m, const tarn_plan_stmt *s) { run_counted(m, s); }
 static void run_lanes(machine *m, const tarn_plan_stmt *s) { run_counted(m, s); }
 static void run_case(machine *m, const tarn_plan_stmt *s) { run_inside(m, s); }

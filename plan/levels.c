@@ -8,7 +8,7 @@
 #define MAX_UNROLL 1536 /* copies of a body */
 
 static void read_levels(tarn_ctx *cx, tarn_plan_list *list, const tarn_level *level, uint32_t n,
-                        const int64_t *dim, uint32_t first_var) {
+                        const int64_t *dim, uint32_t open, uint32_t first_var) {
   int64_t left[TARN_MAX_DIMS];
   memcpy(left, dim, sizeof left);
   list->n = n;
@@ -20,6 +20,9 @@ static void read_levels(tarn_ctx *cx, tarn_plan_list *list, const tarn_level *le
     *l = (tarn_plan_level){.dim = level[i].dim, .kind = level[i].kind, .step = level[i].step};
     l->var = first_var + i;
     l->trips = tarn_ceildiv(left[l->dim], l->step);
+    l->open = open >> l->dim & 1;
+    l->last = left[l->dim] - l->step;
+    open &= ~(1u << l->dim);
     left[l->dim] = l->step;
   }
 }
@@ -55,7 +58,7 @@ static void settle_unroll(tarn_plan_list *list) {
 
 void tarn_plan_list_shared(tarn_ctx *cx, const tarn_schedule *s, const int64_t *dim,
                            tarn_plan_list *out) {
-  read_levels(cx, out, s->shared, s->nshared, dim, 0);
+  read_levels(cx, out, s->shared, s->nshared, dim, s->open, 0);
   settle_vector(out, false, false, false);
   settle_unroll(out);
 }
@@ -63,7 +66,7 @@ void tarn_plan_list_own(tarn_ctx *cx, const tarn_plan_rules *r, const tarn_sched
                         uint32_t stage, tarn_plan_list *out) {
   const tarn_stage_sched *own = &s->stage[stage];
   uint32_t acc = tarn_plan_acc(own, r->reduces);
-  read_levels(cx, out, own->level, own->nlevel, r->dim, s->nshared);
+  read_levels(cx, out, own->level, own->nlevel, r->dim, own->open, s->nshared);
   for (uint32_t i = 0; i < out->n; i++) {
     tarn_plan_level *l = &out->level[i];
     l->red = l->dim >= r->nacc;

@@ -62,11 +62,13 @@ tarn_blocks tarn_schedule_blocks(const tarn_stage_sched *s, uint32_t nown, const
   uint32_t lane, first = nown;
   int64_t tile = tarn_schedule_tile(s, &lane);
   if (lane >= nown) return b;
-  b.lane = lane, b.lane_tile = cuts(s, lane, own[lane], tile) ? tile : 0;
+  bool cut = cuts(s, lane, own[lane], tile) && !(s->open >> lane & 1);
+  b.lane = lane;
+  b.lane_tile = cut ? tile : 0;
   memcpy(left, own, nown * sizeof *left);
   for (uint32_t i = 0; i < s->nlevel; i++) { /* the unrolled dim of most rows */
     const tarn_level *l = &s->level[i];
-    if (l->dim >= nown) continue;
+    if (l->dim >= nown || s->open >> l->dim & 1) continue;
     if (l->kind == TARN_UNROLL && l->dim != lane && left[l->dim] > b.row_tile)
       first = l->dim, b.row_tile = left[l->dim];
     if (l->step < left[l->dim]) left[l->dim] = l->step;
@@ -279,6 +281,8 @@ static stage_cut pack_stage(packer *p, knest_stage *st, const tarn_stage_sched *
 
 /* The same loops after dim d has become (d / tile, d mod tile). */
 static void split_schedule(tarn_stage_sched *s, uint32_t d, int64_t tile) {
+  uint32_t before = tarn_first_dims(d + 1);
+  s->open = (s->open & before) | (s->open & ~before) << 1;
   for (uint32_t i = 0; i < s->nlevel; i++) {
     tarn_level *l = &s->level[i];
     if (l->dim > d || (l->dim == d && l->step < tile)) l->dim++;

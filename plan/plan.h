@@ -144,11 +144,15 @@ typedef struct tarn_plan_held {
 /* ---- levels ---- */
 typedef struct tarn_plan_level {
   uint8_t dim;
-  uint8_t kind;        /* SERIAL PARALLEL UNROLL VECTOR DOT TEAM */
-  bool red, inside;    /* of a reduce dim; inside of the accumulators */
+  uint8_t kind;     /* SERIAL PARALLEL UNROLL VECTOR DOT TEAM */
+  bool red, inside; /* of a reduce dim; inside of the accumulators */
+  bool open;        /* counts elements, see tarn_schedule; `last` is where its last trip begins */
   int64_t step, trips; /* trips: for the full length outside of it, the tail's counted */
+  int64_t last;
   uint32_t var;
 } tarn_plan_level;
+/* Elements of its dim that one count stands for. */
+static inline int64_t tarn_plan_level_by(const tarn_plan_level *l) { return l->open ? 1 : l->step; }
 typedef struct tarn_plan_list {
   uint32_t n;
   tarn_plan_level level[TARN_MAX_LEVELS];
@@ -291,6 +295,8 @@ TARN_API tarn_plan_nest *tarn_plan_make(tarn_lang *L, const tarn_hw *hw, bool co
                                         const tarn_plan_operand *in, const tarn_plan_operand *out);
 /* Parallel regions, one after the other: stages that share no loops have each their own. */
 TARN_API uint32_t tarn_plan_regions(const tarn_plan_nest *N);
+/* The levels whose parallel ones make a region's items. */
+TARN_API const tarn_plan_list *tarn_plan_parallel(const tarn_plan_nest *N, uint32_t region);
 TARN_API int64_t tarn_plan_items(const tarn_plan_nest *N, uint32_t region); /* 1: not parallel */
 /* Of a stage in a team: items that its threads share. */
 TARN_API int64_t tarn_plan_team_items(const tarn_plan_nest *N, uint32_t stage);

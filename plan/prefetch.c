@@ -69,6 +69,13 @@ static void take(tarn_walks *w, const tarn_ahead *a) {
     }
   for (uint32_t i = 0; i < a->n; i++) tarn_push(w->cx, &w->prefetch, a->prefetch[i]);
 }
+/* Lines ahead are counted in trips, which a loop over an open dim does not count. */
+static bool is_open(const tarn_plan_nest *N) {
+  for (uint32_t i = 0; i <= N->nstage; i++)
+    for (uint32_t l = 0; l < N->list[i].n; l++)
+      if (N->list[i].level[l].open && N->list[i].level[l].step > 1) return true;
+  return false;
+}
 void tarn_plan_prefetch_settle(tarn_plan_nest *N, const tarn_ahead *given,
                                const tarn_plan_operand *in, const tarn_plan_operand *out) {
   tarn_ctx *cx = N->cx;
@@ -79,6 +86,7 @@ void tarn_plan_prefetch_settle(tarn_plan_nest *N, const tarn_ahead *given,
     of[i] = TARN_ARRAY(cx, tarn_plan_access *, N->stage[i].f->nops + 1u);
     w.stage[i] = stage_walk(N, i, in, out, of[i]);
   }
+  if (is_open(N)) return;
   if (given) take(&w, given);
   else tarn_choose_prefetches(&w);
   for (uint32_t i = 0; i < N->nstage; i++)

@@ -32,15 +32,17 @@ static void index_of_dims(tarn_plan_nest *N, tarn_plan_stage *st, const tarn_pla
   st->space.cx = N->cx;
   for (uint32_t k = 0; k < 2; k++)
     for (uint32_t i = 0; i < (k ? end : lists[k]->n); i++) {
-      int64_t trips = lists[k]->level[i].trips;
-      st->space.hi[lists[k]->level[i].var] = trips > 0 ? trips - 1 : 0;
+      const tarn_plan_level *l = &lists[k]->level[i];
+      int64_t last = !l->open ? l->trips - 1 : l->red ? l->last + l->step - 1 : l->last;
+      st->space.hi[l->var] = tarn_max(last, 0);
     }
   for (uint32_t d = 0; d < st->n; d++) st->index[d] = tarn_plan_lin_const(N->cx, 0);
   for (uint32_t k = 0; k < 2; k++)
     for (uint32_t i = 0; i < (k ? end : lists[k]->n); i++) {
       const tarn_plan_level *l = &lists[k]->level[i];
       const tarn_plan_lin **x = &st->index[l->dim];
-      *x = tarn_plan_lin_add(&st->space, *x, 1, tarn_plan_lin_var(&st->space, l->step, l->var));
+      *x = tarn_plan_lin_add(&st->space, *x, 1,
+                             tarn_plan_lin_var(&st->space, tarn_plan_level_by(l), l->var));
     }
   for (uint32_t i = end; i < own->n; i++) { /* of the result's rows and columns */
     uint32_t d = own->level[i].dim;
@@ -353,6 +355,18 @@ static void settle_accesses(tarn_plan_nest *N, tarn_plan_stage *st, uint64_t ser
   st->nan_shows = N->contract && tarn_plan_nan_shows(N, st);
 }
 
+/* Open dims are served where a loop runs on one thread, and computes by no unit. */
+static void check_open(tarn_ctx *cx, const tarn_hw *hw, const tarn_schedule *s) {
+  bool open = s->open;
+  bool unit = false;
+  for (uint32_t i = 0; i < s->nstage; i++) {
+    open |= s->stage[i].open;
+    unit |= s->stage[i].unit != NULL;
+  }
+  if (open && (unit || tarn_hw_traits_of(hw).blocks))
+    tarn_raise(cx, TARN_BAD_INPUT, "schedule: open dims are not served by %s",
+               unit ? "units" : hw->name);
+}
 tarn_plan_nest *tarn_plan_prepare(tarn_lang *L, const tarn_hw *hw, bool contract,
                                   const tarn_nest *n, const tarn_schedule *s,
                                   const tarn_plan_operand *in, const tarn_plan_operand *out) {
@@ -363,6 +377,7 @@ tarn_plan_nest *tarn_plan_prepare(tarn_lang *L, const tarn_hw *hw, bool contract
   N->nstage = n->nstage;
   if (s->nstage != n->nstage)
     tarn_raise(cx, TARN_INTERNAL, "plan: the schedule is of another nest");
+  check_open(cx, hw, s);
   N->list = TARN_ARRAY(cx, tarn_plan_list, 1 + n->nstage);
   N->stage = TARN_ARRAY(cx, tarn_plan_stage, n->nstage);
   tarn_plan_list_shared(cx, s, n->shared, &N->list[0]);
@@ -401,8 +416,11 @@ static int64_t items_of(const tarn_plan_list *list) {
   for (uint32_t i = 0; i < list->parallel; i++) items *= list->level[i].trips;
   return items;
 }
+const tarn_plan_list *tarn_plan_parallel(const tarn_plan_nest *N, uint32_t region) {
+  return &N->list[N->split ? 1 + region : 0];
+}
 int64_t tarn_plan_items(const tarn_plan_nest *N, uint32_t region) {
-  return items_of(&N->list[N->split ? 1 + region : 0]);
+  return items_of(tarn_plan_parallel(N, region));
 }
 int64_t tarn_plan_team_items(const tarn_plan_nest *N, uint32_t stage) {
   return items_of(&N->list[1 + stage]);

@@ -12,6 +12,13 @@ static void print_levels(tarn_buf *b, const tarn_level *l, uint32_t n) {
     tarn_buf_fmt(b, " (%s %u %lld)", tarn_plan_level_names[l[i].kind], l[i].dim,
                  (long long)l[i].step);
 }
+static void print_open(tarn_buf *b, uint32_t open) {
+  if (!open) return;
+  tarn_buf_str(b, " (open");
+  for (uint32_t d = 0; d < TARN_MAX_DIMS; d++)
+    if (open >> d & 1) tarn_buf_fmt(b, " %u", d);
+  tarn_buf_str(b, ")");
+}
 static const char *const held[] = {
     [TARN_HOLD_ACCUMULATORS] = "accumulators", [TARN_HOLD_RESULT] = "result"};
 static void print_hold(tarn_buf *b, const tarn_hold *h) {
@@ -50,11 +57,13 @@ void tarn_schedule_print(tarn_buf *b, const tarn_schedule *s) {
   tarn_buf_str(b, "(schedule");
   if (s->nshared) {
     tarn_buf_str(b, " (shared");
+    print_open(b, s->open);
     print_levels(b, s->shared, s->nshared);
     tarn_buf_str(b, ")");
   }
   for (uint32_t i = 0; i < s->nstage; i++) {
     tarn_buf_fmt(b, " (stage (acc %u)", s->stage[i].acc);
+    print_open(b, s->stage[i].open);
     print_levels(b, s->stage[i].level, s->stage[i].nlevel);
     for (uint32_t h = 0; h < s->stage[i].nhold; h++) print_hold(b, &s->stage[i].hold[h]);
     if (s->stage[i].unit) print_unit(b, s->stage[i].unit);
@@ -98,6 +107,30 @@ static void check_levels(tarn_ctx *cx, const tarn_level *l, uint32_t n, uint32_t
     dims |= 1u << l[i].dim;
   }
 }
+/* The first level of each open dim: see tarn_schedule. red: the first reduce dim. What is computed
+ * twice must not be added to what is there. */
+static void check_open(tarn_ctx *cx, const tarn_level *l, uint32_t n, uint32_t open, uint32_t red,
+                       uint32_t acc, uint32_t stage, const int64_t *extent) {
+  bool resumes = false;
+  for (uint32_t i = 0; i < acc; i++) resumes |= l[i].dim >= red;
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t d = l[i].dim;
+    if (!(open >> d & 1)) continue;
+    open &= ~(1u << d);
+    bool loop = l[i].kind == TARN_SERIAL || (l[i].kind == TARN_PARALLEL && d < red);
+    bool beside = d < red ? i >= acc : i < acc;
+    if (!loop || beside || (d < red && extent[d] < l[i].step))
+      tarn_raise(cx, TARN_BAD_INPUT,
+                 "schedule: stage %u: level %u of open dim %u is no loop %s the accumulators, or "
+                 "the dim is shorter than its step",
+                 stage, i, d, d < red ? "outside of" : "inside of");
+    if (d < red && l[i].step > 1 && resumes)
+      tarn_raise(cx, TARN_BAD_INPUT,
+                 "schedule: stage %u: open dim %u beside a sum outside of the accumulators", stage,
+                 d);
+  }
+  if (open) tarn_raise(cx, TARN_BAD_INPUT, "schedule: stage %u: an open dim it has not", stage);
+}
 /* A unit that computes all of a nest holds the nest's operands, outside of all loops. */
 static bool is_whole(const tarn_unit *u) {
   return u && u->rows == TARN_NONE && u->columns == TARN_NONE && u->sum == TARN_NONE;
@@ -122,13 +155,18 @@ void tarn_schedule_check(tarn_lang *L, const tarn_nest *n, const tarn_schedule *
   if (s->nstage != n->nstage)
     tarn_raise(cx, TARN_BAD_INPUT, "schedule: %u stages for a nest of %u", s->nstage, n->nstage);
   check_levels(cx, s->shared, s->nshared, 0, n->depth, TARN_NONE);
+  check_open(cx, s->shared, s->nshared, s->open, n->depth, s->nshared, TARN_NONE, n->shared);
   for (uint32_t i = 0; i < n->nstage; i++) {
     const tarn_stage *st = &n->stage[i];
     uint32_t acc = (uint32_t)n->depth + st->nown;
     check_levels(cx, s->stage[i].level, s->stage[i].nlevel, n->depth, acc + st->nred, i);
     if (s->stage[i].acc > s->stage[i].nlevel)
       tarn_raise(cx, TARN_BAD_INPUT, "schedule: stage %u: acc beyond its levels", i);
+    int64_t extent[TARN_MAX_DIMS];
+    tarn_nest_dims(n, st, extent);
     const tarn_func *f = tarn_fn_get(L, st->fn);
+    uint32_t inside = tarn_plan_acc(&s->stage[i], f->red != TARN_NONE);
+    check_open(cx, s->stage[i].level, s->stage[i].nlevel, s->stage[i].open, acc, inside, i, extent);
     check_holds(cx, n, &s->stage[i], (uint32_t)f->nops + f->nepi, i);
   }
 }
@@ -177,6 +215,15 @@ typedef struct reader {
   tarn_ctx *cx;
 } reader;
 
+/* Moves *from behind (open D…), if that stands there. */
+static uint32_t get_open(reader *r, const tarn_sx *s, uint32_t *from) {
+  uint32_t open = 0;
+  if (*from >= s->n || !tarn_sx_is(s->kid[*from], "open")) return 0;
+  const tarn_sx *o = s->kid[(*from)++];
+  for (uint32_t i = 1; i < o->n; i++)
+    open |= 1u << tarn_sx_whole(r->cx, o, i, 0, TARN_MAX_DIMS - 1);
+  return open;
+}
 static uint32_t get_levels(reader *r, const tarn_sx *s, uint32_t from, uint32_t to,
                            tarn_level *level) {
   if (to - from > TARN_MAX_LEVELS) tarn_sx_error(r->cx, s, "too many levels");
@@ -269,14 +316,18 @@ static void get_stage(reader *r, const tarn_sx *s, tarn_stage_sched *q) {
   for (uint32_t i = from; i < end; i++) tarn_push(r->cx, &hold, get_hold(r, s->kid[i]));
   q->hold = hold.p;
   q->nhold = hold.n;
-  q->nlevel = get_levels(r, s, 2, from, q->level);
+  uint32_t first = 2;
+  q->open = get_open(r, s, &first);
+  q->nlevel = get_levels(r, s, first, from, q->level);
 }
 const tarn_schedule *tarn_schedule_read(tarn_lang *L, const tarn_nest *nest, const tarn_sx *s) {
   reader r = {L, tarn_lang_ctx(L)};
   tarn_schedule *out = TARN_NEW(r.cx, tarn_schedule);
   if (!tarn_sx_is(s, "schedule")) tarn_sx_error(r.cx, s, "no schedule");
   uint32_t at = s->n > 1 && tarn_sx_is(s->kid[1], "shared") ? 2 : 1;
-  if (at == 2) out->nshared = get_levels(&r, s->kid[1], 1, s->kid[1]->n, out->shared);
+  uint32_t level = 1;
+  if (at == 2) out->open = get_open(&r, s->kid[1], &level);
+  if (at == 2) out->nshared = get_levels(&r, s->kid[1], level, s->kid[1]->n, out->shared);
   if (s->n - at != nest->nstage)
     tarn_sx_error(r.cx, s, "%u stages for a nest of %u", s->n - at, nest->nstage);
   out->stage = TARN_ARRAY(r.cx, tarn_stage_sched, nest->nstage + 1);

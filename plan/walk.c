@@ -32,9 +32,10 @@ static bool same_lists(const tarn_plan_stmt *a, const tarn_plan_stmt *b) {
 }
 static bool same_stmt(const tarn_plan_stmt *a, const tarn_plan_stmt *b) {
   return a->op == b->op && a->phase == b->phase && a->early == b->early && a->size == b->size &&
-         a->var == b->var && a->lo == b->lo && a->hi == b->hi && a->below == b->below &&
-         a->last == b->last && a->read == b->read && a->guard == b->guard &&
-         a->factor == b->factor && a->value == b->value && a->n == b->n && same_lists(a, b);
+         a->var == b->var && a->lo == b->lo && a->hi == b->hi && a->by == b->by &&
+         a->open == b->open && a->below == b->below && a->last == b->last && a->read == b->read &&
+         a->guard == b->guard && a->factor == b->factor && a->value == b->value && a->n == b->n &&
+         same_lists(a, b);
 }
 /* The copies at `first` and, behind them, at `second` become one statement where they hold the
  * same. Returns the place of what stands last. */
@@ -224,6 +225,41 @@ static void loops(plan_walk *w, uint32_t list, uint32_t l, int64_t full) {
   w->copies = before;
 }
 
+static void loop_by(plan_walk *w, uint32_t list, uint32_t l, int64_t from, int64_t by,
+                    tarn_plan_open open) {
+  int64_t last = w->len[level_of(w, list, l)->dim] - by;
+  tarn_plan_at any = {.kind = TARN_PLAN_COUNTER, .c = tarn_max(last, 0)};
+  uint32_t at = enter(w, list, l, any, by, true);
+  if (at == TARN_NONE) return;
+  tarn_plan_stmt *s = &w->code.p[at];
+  s->lo = from;
+  s->hi = last;
+  s->by = by;
+  s->open = (uint8_t)open;
+}
+static int64_t lanes_along(const plan_walk *w, uint32_t list, uint32_t dim) {
+  const tarn_plan_list *ll = list_of(w, list);
+  for (uint32_t i = 0; i < ll->n; i++)
+    if (ll->level[i].dim == dim && ll->level[i].kind == TARN_VECTOR) return ll->level[i].trips;
+  return 1;
+}
+/* A level of an open dim. What is left of a sum goes on by vectors, then one by one. */
+static void open_loops(plan_walk *w, uint32_t list, uint32_t l) {
+  const tarn_plan_level *lev = level_of(w, list, l);
+  if (!lev->red) {
+    loop_by(w, list, l, 0, lev->step, TARN_PLAN_OVER);
+    return;
+  }
+  int64_t len = w->len[lev->dim];
+  int64_t step[3] = {lev->step, lanes_along(w, list, lev->dim), 1};
+  int64_t from = 0;
+  for (uint32_t i = 0; i < 3; i++) {
+    if (i && step[i] == step[i - 1]) continue;
+    loop_by(w, list, l, from, step[i], i ? TARN_PLAN_ON : TARN_PLAN_WHOLE);
+    from = len / step[i] * step[i];
+  }
+}
+
 static void dot_leaf(plan_walk *w, uint32_t list) {
   if (!plan_left_out(w, list - 1))
     plan_add(w, (tarn_plan_stmt){.op = TARN_PLAN_DOT, .phase = TARN_PLAN_STEP});
@@ -235,6 +271,10 @@ static void walk_level(plan_walk *w, uint32_t list, uint32_t l) {
   int64_t tail = len % lev->step;
   bool step = w->phase == TARN_PLAN_STEP;
   if (len == 0) return;
+  if (lev->open) {
+    open_loops(w, list, l);
+    return;
+  }
   if (lev->kind == TARN_VECTOR && len > 1) {
     enter(w, list, l, (tarn_plan_at){.kind = TARN_PLAN_VECTOR}, len, false);
     return;
@@ -499,6 +539,8 @@ static void parallel_case(plan_walk *w, uint32_t list, uint32_t l, tarn_plan_at 
   tarn_plan_stmt s = {.op = TARN_PLAN_CASE, .var = lev->var, .hi = env.c, .below = below};
   s.lo = env.kind == TARN_PLAN_NUMBER ? env.c : env.lo;
   s.last = lev->trips - 1;
+  s.by = lev->open ? lev->step : 0;
+  s.open = TARN_PLAN_OVER;
   uint32_t at = plan_open(w, s);
   parallel(w, list, l + 1);
   plan_close(w, at);
@@ -519,6 +561,12 @@ static void parallel(plan_walk *w, uint32_t list, uint32_t l) {
   int64_t last = 0;
   int64_t before = w->copies;
   uint32_t at = plan_open(w, (tarn_plan_stmt){.op = TARN_PLAN_PARALLEL, .var = lev->var});
+  if (lev->open) {
+    tarn_plan_at any = {.kind = TARN_PLAN_COUNTER, .c = lev->last};
+    parallel_case(w, list, l, any, lev->last + 1, lev->step);
+    plan_close(w, at);
+    return;
+  }
   if (plan_peel(w, list, l, full, &first, &last) &&
       !plan_peel_begin(w, first + last + (first + last < full)))
     first = last = 0;

@@ -181,17 +181,38 @@ static void random_parallel(const space *s, tarn_level *l, uint32_t n) {
     l[i].kind = TARN_PARALLEL;
 }
 
-static void random_stage_schedule(const space *s, uint32_t first, bool reduces, bool simple_state,
-                                  bool ordered, tarn_stage_sched *out) {
-  out->nlevel = random_levels(s, first, s->n, ordered, out->level);
-  random_parallel(s, out->level, out->nlevel);
-  out->acc = out->nlevel;
-  if (!reduces) return;
+/* Of the dims whose first level may be a loop over an open one. */
+static uint32_t random_open(const space *s, const tarn_level *l, uint32_t n, uint32_t acc) {
+  uint32_t open = 0;
+  uint32_t seen = 0;
+  bool resumes = false;
+  for (uint32_t i = 0; i < acc; i++) resumes |= l[i].dim >= s->nacc;
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t dim = 1u << l[i].dim;
+    bool own = l[i].dim < s->nacc;
+    bool loop = l[i].kind == TARN_SERIAL || (own && l[i].kind == TARN_PARALLEL);
+    bool twice = l[i].step > 1 && resumes;
+    bool may = own ? i < acc && l[i].step <= s->dim[l[i].dim] && !twice : i >= acc;
+    if (!(seen & dim) && loop && may && kit_below(2)) open |= dim;
+    seen |= dim;
+  }
+  return open;
+}
+static void random_acc(const space *s, bool simple_state, tarn_stage_sched *out) {
   uint32_t limit = 0; /* the first reduce level: the accumulators must lie outside of it, unless the
                          state fits the result */
   while (limit < out->nlevel && out->level[limit].dim < s->nacc) limit++;
   if (simple_state && kit_below(3) == 0) limit = out->nlevel;
   out->acc = kit_below(limit + 1);
+}
+static void random_stage_schedule(const space *s, uint32_t first, bool reduces, bool simple_state,
+                                  bool ordered, tarn_stage_sched *out) {
+  out->nlevel = random_levels(s, first, s->n, ordered, out->level);
+  random_parallel(s, out->level, out->nlevel);
+  out->acc = out->nlevel;
+  if (reduces) random_acc(s, simple_state, out);
+  uint32_t acc = reduces && out->acc < out->nlevel ? out->acc : out->nlevel;
+  out->open = kit_below(2) ? random_open(s, out->level, out->nlevel, acc) : 0;
 }
 
 /* ---------------------------------------------------------------- cases */
@@ -314,6 +335,8 @@ static void random_case(kit_case *c, tarn_dtype t, bool exact, uint32_t nstage) 
   for (uint32_t i = 0; i < nstage; i++) random_stage(&q, i + 1 == nstage, &c->sched->stage[i]);
   c->sched->nshared = random_levels(&p, 0, q.depth, false, c->sched->shared);
   random_parallel(&p, c->sched->shared, c->sched->nshared);
+  if (kit_below(2))
+    c->sched->open = random_open(&p, c->sched->shared, c->sched->nshared, c->sched->nshared);
   for (uint32_t i = 0; i + 1 < nstage; i++) add_output(&q, i);
   outputs(&q);
   tarn_nest n = {.depth = (uint8_t)q.depth, .nstage = nstage, .nchild = c->nin, .stage = q.stage};
@@ -464,6 +487,10 @@ static void window_case(kit_case *c, bool product, uint32_t form) {
   if (form == WHOLE_WINDOW || form == TAPS) write_out(&c->sched->stage[0], form == TAPS);
   if (form == SHARED) share_rows(&q, &s);
   if (form > SHARED) write_rows(&c->sched->stage[0], form);
+  tarn_stage_sched *first = &c->sched->stage[0];
+  uint32_t acc = first->acc < first->nlevel ? first->acc : first->nlevel;
+  uint32_t open = random_open(&s, first->level, first->nlevel, acc);
+  first->open = form == SHARED || kit_below(2) ? 0 : open;
   outputs(&q);
   tarn_nest n = {.depth = (uint8_t)q.depth,
                  .out_ns = (uint8_t)q.depth,

@@ -31,6 +31,13 @@ grep -q vfmadd "$work/out" || fail "$last: no multiply-add in the code"
 kernel 0 --top 0 --emit ll
 has "define "
 
+# Loops over dims whose extents are known when the program runs.
+echo '(schedule (stage (acc 2) (open 0 1 2) (serial 1 16) (serial 0 6) (serial 2 4) (unroll 0 1) (unroll 1 8) (vector 1 1) (unroll 2 1)))' >"$work/s"
+kernel 0 --top 0 --schedule "$work/s" --emit asm
+has "vfmadd"
+try 3 kernel "$work/product" --hw cuda-sm80 --top 0 --schedule "$work/s"
+says "open dims are not served"
+
 # One line that says why.
 bad() { # WORDS SCHEDULE
   echo "$2" >"$work/s"
