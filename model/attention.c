@@ -18,9 +18,10 @@ typedef struct attention {
   tarn_term q, k, v; /* (B,K,G,S,D), (B,K,T,D), (B,K,T,E) */
   int64_t b, heads, group, s, t;
   double scale, cap;
-  tarn_term allowed;                      /* bool, broadcasts to the scores; TARN_NONE: all */
-  tarn_term bias;                         /* is added to the scores; TARN_NONE: nothing */
-  bool surely;                            /* no row is masked as a whole */
+  tarn_term allowed; /* bool, broadcasts to the scores; TARN_NONE: all */
+  tarn_term bias;    /* is added to the scores; TARN_NONE: nothing */
+  tarn_term sink;    /* a score more for each head, of no key: (1,K,G,1,1); TARN_NONE: none */
+  bool surely;       /* no row is masked as a whole */
   tarn_term raw, capped, biased, weights; /* scores on their way */
 } attention;
 
@@ -151,6 +152,22 @@ static tarn_term without_masked_rows(attention *a, tarn_term weights) {
   return im_elp(n, "(select (eq $1 none) 0 $0)", &none, 1, 2, weights, most);
 }
 
+/* Softmax with one score more in the sum, whose weight goes nowhere. */
+static tarn_term softmax_with_sink(const attention *a, tarn_term s) {
+  im_node *n = a->n;
+  uint32_t keys = 1u << 4;
+  tarn_term most = im_reduce(n, s, keys, TARN_NONE, TARN_RED_MAX, true);
+  most = im_el(n, "(max $0 $1)", 2, most, a->sink);
+  tarn_term e = im_el(n, "(exp (sub $0 $1))", 2, s, most);
+  tarn_term sum = im_reduce(n, e, keys, TARN_NONE, TARN_RED_SUM, true);
+  return im_el(n, "(div $0 (add $1 (exp (sub $2 $3))))", 4, e, sum, a->sink, most);
+}
+
+static tarn_term weights_of(attention *a, tarn_term scores) {
+  if (a->sink != TARN_NONE) return softmax_with_sink(a, scores);
+  return without_masked_rows(a, im_softmax(a->n, scores, 1u << 4));
+}
+
 /* The result: (B,H,S,E). */
 static tarn_term attend(attention *a) {
   im_node *n = a->n;
@@ -165,7 +182,7 @@ static tarn_term attend(attention *a) {
   if (a->bias != TARN_NONE) s = im_el(n, "(add $0 $1)", 2, s, a->bias);
   if (a->allowed != TARN_NONE) s = im_elp(n, "(select $1 $0 none)", by, 3, 2, s, a->allowed);
   a->biased = s;
-  a->weights = without_masked_rows(a, im_softmax(n, s, 1u << 4));
+  a->weights = weights_of(a, s);
   tarn_term r = im_contract(n, a->weights, p, a->v, v, y, 5);
   int64_t dim[] = {a->b, a->heads * a->group, a->s, im_shape(n, a->v).d[3]};
   return im_reshape(n, r, 4, dim);
@@ -189,6 +206,7 @@ static attention begin(im_node *n) {
                      .scale = im_attr_real(n, "scale", 0),
                      .allowed = TARN_NONE,
                      .bias = TARN_NONE,
+                     .sink = TARN_NONE,
                      .surely = true};
 }
 
@@ -292,8 +310,8 @@ static tarn_term counted(im_node *n, tarn_term first, int64_t length) {
 
 void im_do_rotary_microsoft(im_node *n) {
   im_dims d = im_shape(n, im_arg(n, 0)), p = im_shape(n, im_arg(n, 1));
-  if (im_attr_int(n, "is_packed_batching", 0)) im_bad(n, "packed batches are not supported");
-  if (im_attr_real(n, "scale", 1) != 1) im_bad(n, "a scale is not supported");
+  im_attr_ignore(n, "is_packed_batching"); /* each token has its position all the same */
+  im_attr_ignore(n, "scale");              /* of caches that a kernel would make anew */
   int64_t length = d.n == 4 ? d.d[2] : d.d[1];
   rotate_input(n, p.n == 2 ? im_arg(n, 1) : counted(n, im_arg(n, 1), length), 2, 3);
 }
@@ -315,66 +333,157 @@ static void unpack(im_node *n, int64_t heads, int64_t keys, tarn_term part[3]) {
   part[2] = im_cut(n, x, 2, q + k, q + 2 * k, 1);
 }
 
-/* Rows `past` (B,K,P,D) up to `before` of each batch, then the new ones (B,K,S,D): T rows. */
-static tarn_term present(im_node *n, tarn_term past, tarn_term now, tarn_term before, int64_t t) {
-  im_dims d = im_shape(n, now);
-  int64_t p = past == TARN_NONE ? 0 : im_shape(n, past).d[2], s = d.d[2], rows = p + s;
-  tarn_term all = p ? behind(n, past, now) : now;
+/* ---------------------------------------------------------------- grouped queries */
+
+typedef struct grouped {
+  im_node *n;
+  tarn_term q, k, v;         /* (B,H,S,D), (B,K,S,D) */
+  tarn_term past_k, past_v;  /* (B,K,P,D); TARN_NONE where P is 0 */
+  tarn_term last;            /* (B): the position of each text's last token */
+  tarn_term before;          /* (B): how many are before the first of the new ones */
+  int64_t b, s, p, total, t; /* t: rows of the present keys */
+  bool first;                /* the new ones are written from the start, whatever the lengths are */
+  bool behind;               /* all old rows are filled, and the new ones lie behind them */
+} grouped;
+
+/* Old rows up to `before` of each text, then its new ones, then zeros: T rows. */
+static tarn_term present(const grouped *g, tarn_term past, tarn_term now) {
+  im_node *n = g->n;
   static const uint32_t rows_first[] = {0, 2, 1, 3}, back[] = {0, 2, 1, 3};
-  int64_t flat[] = {d.d[0] * rows, d.d[1], d.d[3]}, column[] = {d.d[0], 1}, row[] = {1, t};
-  all = im_reshape(n, im_permute(n, all, rows_first), 3, flat);
-  tarn_term at = im_reshape(n, im_iota(n, TARN_I64, t), 2, row);
+  if (g->behind) return behind(n, past, now);
+  im_dims d = im_shape(n, now);
+  int64_t rows = g->p + g->s, flat[] = {d.d[0] * rows, d.d[1], d.d[3]}, column[] = {d.d[0], 1};
+  int64_t row[] = {1, g->t}, each[] = {d.d[0], 1, g->t, 1};
+  tarn_term all = im_reshape(n, im_permute(n, behind(n, past, now), rows_first), 3, flat);
+  tarn_term at = im_reshape(n, im_iota(n, TARN_I64, g->t), 2, row);
   tarn_term base = im_reshape(n, im_iota(n, TARN_I64, d.d[0]), 2, column);
-  im_dims bd = im_shape(n, before);
-  int64_t each[] = {im_count(&bd), 1};
-  im_param by[] = {{"p", 0, p}, {"last", 0, rows - 1}, {"rows", 0, rows}};
-  tarn_term index =
-      im_elp(n, "(add (mul $2 rows) (select (lt $0 $1) $0 (min last (add p (sub $0 $1)))))", by, 3,
-             3, at, im_reshape(n, before, 2, each), base);
-  return im_permute(n, im_gather(n, all, 0, index), back);
+  tarn_term before = im_reshape(n, g->before, 2, column);
+  im_param by[] = {{"p", 0, g->p}, {"last", 0, rows - 1}, {"rows", 0, rows}, {"s", 0, g->s}};
+  static const char of[] =
+      "(add (mul $2 rows) (select (lt $0 $1) $0 (min last (add p (sub $0 $1)))))";
+  tarn_term index = im_elp(n, of, by, 3, 3, at, before, base);
+  tarn_term filled = im_elp(n, "(lt $0 (add $1 s))", by, 4, 2, at, before);
+  all = im_permute(n, im_gather(n, all, 0, index), back);
+  return im_el(n, "(select $1 $0 0)", 2, all,
+               im_reshape(n, im_broadcast(n, filled, &(im_dims){2, {d.d[0], g->t}}), 4, each));
+}
+
+/* Inputs beyond those of ONNX Runtime's CPU kernel, and what they come with. */
+static void refuse_quantised_caches(im_node *n) {
+  static const char *const type[] = {"k_quant_type", "v_quant_type"};
+  for (uint32_t i = 0; i < 2; i++)
+    if (!im_attr_is(n, type[i], "NONE", "NONE") || im_opt(n, 12 + i) != TARN_NONE)
+      im_bad(n, "quantised caches are not supported");
+  im_attr_ignore(n, "kv_cache_bit_width");
+  if (im_attr_int(n, "sliding_window_cache", 0)) im_bad(n, "a cache of a window is not supported");
+  if (im_opt(n, 16) != TARN_NONE) im_bad(n, "query_seqlens is not supported");
+}
+
+static void set_lengths(grouped *g) {
+  im_node *n = g->n;
+  im_dims dq = im_shape(n, g->q), dl = im_shape(n, im_arg(n, 5));
+  g->b = dq.d[0], g->s = dq.d[2];
+  g->p = g->past_k == TARN_NONE ? 0 : im_shape(n, g->past_k).d[2];
+  g->total = im_int(n, 6, "total_sequence_length");
+  if (g->total < 1 || g->total > IM_MAX_EXTENT) im_bad(n, "total_sequence_length is out of range");
+  if (im_count(&dl) != g->b) im_bad(n, "seqlens_k is not one number for each text");
+  g->t = g->p > g->total ? g->p : g->total;
+  g->first = g->s == g->total;
+  /* total_sequence_length is the longest of all texts: with one text, its length. */
+  g->behind = g->p == 0 ? g->first : g->b == 1 && g->p + g->s == g->total;
+  int64_t least = g->first ? 0 : g->behind ? g->t - 1 : g->s - 1;
+  g->last = im_within(n, im_reshape(n, im_arg(n, 5), 1, &g->b), least, g->t - 1);
+  im_param by[] = {{"s", 0, g->s}, {"zero", 0, 0}};
+  g->before = im_elp(n, g->first ? "(mul zero $0)" : "(sub (add $0 1) s)", by, 2, 1, g->last);
+}
+
+/* An RMS norm over each head. */
+static tarn_term normed_heads(im_node *n, tarn_term x, tarn_term weight, const char *epsilon) {
+  im_param eps[] = {
+      {"eps", im_attr_real(n, epsilon, im_attr_real(n, "qk_norm_epsilon", 1e-6f)), 0}};
+  tarn_term square = im_mean(n, im_el(n, "(mul $0 $0)", 1, x), 1u << 3, true);
+  return im_elp(n, "(mul (div $0 (sqrt (add $1 eps))) $2)", eps, 1, 3, x, square, weight);
+}
+
+/* Where the new tokens stand. Of a prompt only the first position is looked at. */
+static tarn_term token_positions(const grouped *g) {
+  im_node *n = g->n;
+  tarn_term at = im_opt(n, 9);
+  if (at == TARN_NONE) return counted(n, g->before, g->s);
+  im_dims d = im_shape(n, at);
+  int64_t one = 1;
+  at = im_cut(n, im_reshape(n, at, 1, (int64_t[]){im_count(&d)}), 0, 0, g->first ? 1 : im_count(&d),
+              1);
+  return g->first ? counted(n, im_reshape(n, at, 1, &one), g->s) : im_arg(n, 9);
+}
+
+static void rotate_grouped(grouped *g) {
+  im_node *n = g->n;
+  tarn_term qw = im_opt(n, 14), kw = im_opt(n, 15);
+  bool interleaved = im_attr_int(n, "rotary_interleaved", 0) != 0;
+  if ((qw == TARN_NONE) != (kw == TARN_NONE)) im_bad(n, "one norm of queries and keys is missing");
+  if (qw != TARN_NONE) {
+    g->q = normed_heads(n, g->q, qw, "q_norm_epsilon");
+    g->k = normed_heads(n, g->k, kw, "k_norm_epsilon");
+  }
+  if (!im_attr_int(n, "do_rotary", 0)) return;
+  tarn_term at = token_positions(g);
+  rotation r = {im_rows(n, im_arg(n, 7), at), im_rows(n, im_arg(n, 8), at), 0, interleaved};
+  r.width = 2 * im_shape(n, r.cosine).d[2];
+  g->q = rotated(n, g->q, &r), g->k = rotated(n, g->k, &r);
+}
+
+/* A score of 0, or one given for each head. */
+static void set_sink(attention *a) {
+  im_node *n = a->n;
+  int64_t dim[] = {1, a->heads, a->group, 1, 1};
+  if (im_attr_int(n, "smooth_softmax", 0) > 0) a->sink = im_scalar(n, im_type(n, a->q), 0, 0);
+  if (im_opt(n, 11) != TARN_NONE) a->sink = im_reshape(n, im_arg(n, 11), 5, dim);
+}
+
+static void mask_grouped(attention *a, const grouped *g) {
+  im_node *n = a->n;
+  int64_t window = im_attr_int(n, "local_window_size", -1);
+  tarn_term offset = per_batch(n, g->before);
+  if (im_attr_int(n, "causal", 1)) mask_causal(a, offset);
+  else allow(a, im_el(n, "(le $0 $1)", 2, positions(a, 4, a->t), per_batch(n, g->last)));
+  if (window > 0) mask_window(a, offset, window - 1, -1);
+  if (im_opt(n, 10) != TARN_NONE) add_mask(a, im_arg(n, 10));
+  a->surely = im_opt(n, 10) == TARN_NONE; /* a query sees itself */
+}
+
+/* Scores before (1) or behind (2) the softmax; 0 of keys that are not seen. */
+static void set_grouped_scores(attention *a) {
+  int64_t which = im_attr_int(a->n, "qk_output", 0);
+  if (which < 0 || which > 2) im_bad(a->n, "qk_output %lld does not exist", (long long)which);
+  tarn_term s = which == 2 ? a->weights : im_el(a->n, "(select $1 $0 0)", 2, a->biased, a->allowed);
+  if (which && a->n->nout > 3) im_set(a->n, 3, ungrouped(a, s));
 }
 
 void im_do_group_query_attention(im_node *n) {
   attention a = begin(n);
+  grouped g = {.n = n, .past_k = im_opt(n, 3), .past_v = im_opt(n, 4)};
   int64_t heads = im_attr_int(n, "num_heads", 0), keys = im_attr_int(n, "kv_num_heads", heads);
-  int64_t window = im_attr_int(n, "local_window_size", -1);
-  tarn_term part[3], past_k = im_opt(n, 3), past_v = im_opt(n, 4);
+  tarn_term part[3];
   if (heads < 1 || keys < 1) im_bad(n, "num_heads and kv_num_heads are needed");
-  if (im_attr_int(n, "smooth_softmax", 0) || im_opt(n, 11) != TARN_NONE)
-    im_bad(n, "a smooth softmax is not supported");
+  refuse_quantised_caches(n);
   a.cap = im_attr_real(n, "softcap", 0);
   unpack(n, heads, keys, part);
-  tarn_term q = split_heads(n, part[0], heads), k = split_heads(n, part[1], keys);
-  tarn_term v = split_heads(n, part[2], keys);
-  int64_t s = im_shape(n, q).d[2], p = past_k == TARN_NONE ? 0 : im_shape(n, past_k).d[2];
-  int64_t total = im_int(n, 6, "total_sequence_length");
-  if (total < 1 || total > IM_MAX_EXTENT) im_bad(n, "total_sequence_length is out of range");
-  int64_t t = p > total ? p : total;
-  bool first = s == total; /* it writes from the start, whatever the lengths are */
-  tarn_term last = im_within(n, im_arg(n, 5), first ? 0 : s - 1, t - 1);
-  im_param by[] = {{"s", 0, s}, {"zero", 0, 0}};
-  tarn_term before = im_elp(n, first ? "(mul zero $0)" : "(sub (add $0 1) s)", by, 2, 1, last);
-  if (im_attr_int(n, "do_rotary", 0)) {
-    tarn_term at = im_opt(n, 9) != TARN_NONE ? im_arg(n, 9) : counted(n, before, s);
-    rotation r = {im_rows(n, im_arg(n, 7), at), im_rows(n, im_arg(n, 8), at), 0,
-                  im_attr_int(n, "rotary_interleaved", 0) != 0};
-    r.width = 2 * im_shape(n, r.cosine).d[2];
-    q = rotated(n, q, &r), k = rotated(n, k, &r);
-  }
-  im_attr_ignore(n, "rotary_interleaved");
-  k = present(n, past_k, k, before, t), v = present(n, past_v, v, before, t);
+  g.q = split_heads(n, part[0], heads);
+  g.k = split_heads(n, part[1], keys), g.v = split_heads(n, part[2], keys);
+  set_lengths(&g);
+  rotate_grouped(&g);
+  tarn_term k = present(&g, g.past_k, g.k), v = present(&g, g.past_v, g.v);
   im_set(n, 1, k);
   im_set(n, 2, v);
-  set_operands(&a, q, k, v);
-  tarn_term offset = per_batch(n, before);
-  mask_causal(&a, offset);
-  if (window > 0) mask_window(&a, offset, window - 1, -1);
-  if (im_opt(n, 10) != TARN_NONE) add_mask(&a, im_arg(n, 10));
-  a.surely = im_opt(n, 10) == TARN_NONE; /* a query sees itself */
+  set_operands(&a, g.q, k, v);
+  set_sink(&a);
+  mask_grouped(&a, &g);
   tarn_term y = joined_heads(n, attend(&a));
-  int64_t each[] = {im_shape(n, last).d[0], 1, 1};
-  tarn_term right = im_el(n, "(le 0 $0)", 1, im_reshape(n, last, 3, each));
-  if (first) y = im_el(n, "(select $1 $0 0)", 2, y, right);
+  set_grouped_scores(&a);
+  int64_t each[] = {g.b, 1, 1};
+  tarn_term right = im_el(n, "(le 0 $0)", 1, im_reshape(n, g.last, 3, each));
+  if (g.first) y = im_el(n, "(select $1 $0 0)", 2, y, right);
   im_set(n, 0, y);
 }
 

@@ -214,6 +214,7 @@ void im_do_skip_rms_norm(im_node *n) {
   tarn_term x = skipped(n, 3);
   last_axes a = over_last(n, x, 1e-12f);
   im_set(n, 0, rms_norm(n, &a, x, im_arg(n, 2)));
+  im_set_as(n, 1, im_el(n, "(mul 0 $0)", 1, a.inverse), stash_type(n)); /* no mean is taken away */
   im_set_as(n, 2, a.inverse, stash_type(n));
 }
 

@@ -7,7 +7,7 @@
 im_handler im_do_qlinear_binary, im_do_qlinear_where, im_do_qlinear_unary,
     im_do_qlinear_average_pool, im_do_qlinear_global_pool, im_do_qlinear_softmax,
     im_do_qlinear_concat, im_do_qgemm, im_do_matmul_integer_to_float, im_do_dynamic_quantize_matmul,
-    im_do_matmul_nbits;
+    im_do_matmul_nbits, im_do_gather_block_quantized;
 
 /* ---------------------------------------------------------------- numbers and back */
 
@@ -154,6 +154,20 @@ static tarn_term zero_points(im_node *n, int64_t rows, int64_t blocks, int64_t b
   return im_cast(n, im_unpacked(n, im_reshape(n, z, 2, packed), bits, 1, blocks), t);
 }
 
+/* What the blocks of a row have (N, blocks), or one number, for each of its elements in turn: where
+ * input 4 says the block of each element, of those; else as (N, blocks, 1). */
+static tarn_term of_blocks(im_node *n, tarn_term t, int64_t k) {
+  tarn_term block = im_opt(n, 4);
+  im_dims d = im_shape(n, t), di;
+  int64_t column[] = {d.d[0], d.n ? d.d[1] : 0, 1}, flat = k;
+  if (d.n == 0) return t;
+  if (block == TARN_NONE) return im_reshape(n, t, 3, column);
+  di = im_shape(n, block);
+  if (im_count(&di) < k) im_bad(n, "g_idx has fewer than %lld elements", (long long)k);
+  block = im_cut(n, im_reshape(n, block, 1, (int64_t[]){im_count(&di)}), 0, 0, flat, 1);
+  return im_gather(n, t, 1, im_within(n, block, 0, d.d[1] - 1));
+}
+
 /* y = x · Wᵀ, W (N,K) in blocks of numbers of a few bits, each block with a scale and a zero point.
  */
 void im_do_matmul_nbits(im_node *n) {
@@ -163,24 +177,129 @@ void im_do_matmul_nbits(im_node *n) {
   int64_t k = im_attr_int(n, "K", 0), rows = im_attr_int(n, "N", 0);
   int64_t bits = im_attr_int(n, "bits", 4), block = im_attr_int(n, "block_size", 0);
   im_attr_ignore(n, "accuracy_level"); /* f32 here */
+  if (im_attr_int(n, "weight_prepacked", 0)) im_bad(n, "weights in an order of their own");
   if (bits != 2 && bits != 4 && bits != 8)
     im_bad(n, "weights of %lld bits are not supported", (long long)bits);
   if (d.n < 1 || k < 1 || rows < 1 || block < 1 || d.d[d.n - 1] != k)
     im_bad(n, "K, N and block_size do not fit the input");
-  if (im_opt(n, 4) != TARN_NONE) im_bad(n, "g_idx is not supported");
   int64_t blocks = (k + block - 1) / block, by_row[] = {rows, blocks};
-  int64_t packed[] = {rows, blocks * block * bits / 8}, column[] = {rows, blocks, 1};
+  int64_t packed[] = {rows, blocks * block * bits / 8};
+  bool reordered = im_opt(n, 4) != TARN_NONE;
   tarn_dtype t = im_type(n, x);
-  w = im_unpacked(n, im_reshape(n, w, 2, packed), bits, 1, blocks * block);
+  w = im_unpacked(n, im_reshape(n, w, 2, packed), bits, 1, reordered ? k : blocks * block);
   int64_t in_blocks[] = {rows, blocks, block}, flat[] = {rows, blocks * block};
-  tarn_term zero = zero_points(n, rows, blocks, bits, t);
-  if (im_shape(n, zero).n) zero = im_reshape(n, zero, 3, column);
-  scale = im_reshape(n, im_reshape(n, im_cast(n, scale, t), 2, by_row), 3, column);
-  w = im_el(n, tarn_format(n->cx, "(mul (sub (cast %s $0) $1) $2)", tarn_dtype_name(t)), 3,
-            im_reshape(n, w, 3, in_blocks), zero, scale);
-  w = im_cut(n, im_reshape(n, w, 2, flat), 1, 0, k, 1);
+  if (!reordered) w = im_reshape(n, w, 3, in_blocks);
+  tarn_term zero = of_blocks(n, zero_points(n, rows, blocks, bits, t), k);
+  scale = of_blocks(n, im_reshape(n, im_cast(n, scale, t), 2, by_row), k);
+  w = im_el(n, tarn_format(n->cx, "(mul (sub (cast %s $0) $1) $2)", tarn_dtype_name(t)), 3, w, zero,
+            scale);
+  if (!reordered) w = im_cut(n, im_reshape(n, w, 2, flat), 1, 0, k, 1);
   uint8_t lx[TARN_MAX_DIMS], lo[TARN_MAX_DIMS], lw[] = {COLUMN, SUM};
   for (uint32_t i = 0; i < d.n; i++) lo[i] = lx[i] = (uint8_t)i;
   lx[d.n - 1] = SUM, lo[d.n - 1] = COLUMN;
   im_set(n, 0, plus_bias(n, im_contract(n, x, lx, w, lw, lo, d.n), 5));
+}
+
+/* ---------------------------------------------------------------- packed tables */
+
+/* A table in blocks along an axis, and the axis that is indexed. */
+typedef struct table {
+  im_node *n;
+  uint32_t axis, indexed;
+  int64_t block, bits;
+  int32_t stored;          /* the type of its numbers; 0: packed in bytes */
+  tarn_term index, within; /* an index that is in range; is the one given? */
+} table;
+
+static int64_t blocks_of(const table *t, int64_t length) {
+  return (length + t->block - 1) / t->block;
+}
+
+/* Indices count from the end where they are negative; one outside reads element 0. */
+static void set_indices(table *t, int64_t extent) {
+  im_node *n = t->n;
+  im_param p[] = {{"extent", 0, extent}};
+  tarn_term i = im_cast(n, im_arg(n, 1), TARN_I64);
+  if (tarn_dtype_is_float(im_type(n, im_arg(n, 1)))) im_bad(n, "the indices are not integers");
+  i = im_elp(n, "(select (lt $0 0) (add $0 extent) $0)", p, 1, 1, i);
+  t->within = im_elp(n, "(and (le 0 $0) (lt $0 extent))", p, 1, 1, i);
+  t->index = im_el(n, "(select $1 $0 0)", 2, i, t->within);
+}
+
+/* The elements that the indices say, of the table or of what its blocks have. */
+static tarn_term indexed(const table *t, tarn_term x) {
+  return x == TARN_NONE ? x : im_gather(t->n, x, t->indexed, t->index);
+}
+
+static void check_table(const table *t, const im_dims *d, int64_t length) {
+  im_node *n = t->n;
+  im_dims s = im_shape(n, im_arg(n, 2)), z = s;
+  bool real = t->stored && !im_stored_is_integer(t->stored), fits = s.n == d->n;
+  for (uint32_t i = 0; fits && i < d->n; i++)
+    fits =
+        i == t->axis ? s.d[i] == blocks_of(t, length) : s.d[i] == d->d[i] || (real && s.d[i] == 1);
+  if (!fits) im_bad(n, "the scales do not fit blocks of %lld", (long long)t->block);
+  if (!t->stored && (t->axis != d->n - 1 || t->indexed == t->axis))
+    im_bad(n, "numbers packed in bytes are in blocks along the last axis, and not indexed there");
+  if (im_opt(n, 3) == TARN_NONE) return;
+  if (!t->stored) z.d[t->axis] = (s.d[t->axis] * t->bits + 7) / 8;
+  im_dims given = im_shape(n, im_arg(n, 3));
+  if (real || n->in[3]->stored != t->stored || given.n != z.n ||
+      memcmp(given.d, z.d, z.n * sizeof *z.d) != 0)
+    im_bad(n, "the zero points do not fit the scales");
+}
+
+static tarn_term dequantised(const table *t, tarn_term x, tarn_term scale, tarn_term zero) {
+  im_node *n = t->n;
+  if (t->stored && !im_stored_is_integer(t->stored)) {
+    x = im_cast(n, im_stored_read(n, x, t->stored), im_type(n, scale));
+    return im_el(n, "(mul $0 $1)", 2, x, scale);
+  }
+  if (zero == TARN_NONE && !t->stored) zero = im_scalar(n, TARN_I32, 0, 1 << (t->bits - 1));
+  return im_dequantised(n, x, scale, zero);
+}
+
+/* The table's elements, or those of the rows that were picked from it, as numbers. */
+static tarn_term whole(const table *t, tarn_term x, tarn_term scale, tarn_term zero, uint32_t axis,
+                       int64_t length) {
+  im_node *n = t->n;
+  if (!t->stored) x = im_unpacked(n, x, t->bits, 1, length);
+  if (!t->stored && zero != TARN_NONE)
+    zero = im_unpacked(n, zero, t->bits, 1, blocks_of(t, length));
+  scale = im_repeat(n, scale, axis, t->block, length);
+  if (zero != TARN_NONE) zero = im_repeat(n, zero, axis, t->block, length);
+  return dequantised(t, x, scale, zero);
+}
+
+static table table_of(im_node *n, const im_dims *d) {
+  table t = {.n = n, .stored = n->in[0]->stored, .block = im_attr_int(n, "block_size", 128)};
+  tarn_dtype type = im_type(n, im_arg(n, 0));
+  t.bits = im_attr_int(n, "bits", 4);
+  t.indexed = im_axis(n, im_attr_int(n, "gather_axis", 0), d->n);
+  t.axis = im_axis(n, im_attr_int(n, "quantize_axis", 1), d->n);
+  if (!t.stored && (type != TARN_U8 || (t.bits != 2 && t.bits != 4 && t.bits != 8)))
+    im_bad(n, "numbers of %lld bits in %s", (long long)t.bits, tarn_dtype_name(type));
+  if (t.block == 0 && t.stored && !im_stored_is_integer(t.stored)) t.block = d->d[t.axis];
+  if (t.block < 1) im_bad(n, "blocks of %lld", (long long)t.block);
+  return t;
+}
+
+/* Elements of a table of few bits, dequantised. */
+void im_do_gather_block_quantized(im_node *n) {
+  tarn_term x = im_arg(n, 0), scale = im_arg(n, 2), zero = im_opt(n, 3);
+  im_dims d = im_shape(n, x), di = im_shape(n, im_arg(n, 1)), to = d;
+  if (d.n < 1 || d.n + di.n >= TARN_MAX_DIMS) im_bad(n, "%u dims and %u", d.n, di.n);
+  table t = table_of(n, &d);
+  int64_t length = d.d[t.axis] * (t.stored ? 1 : 8 / t.bits);
+  check_table(&t, &d, length);
+  set_indices(&t, d.d[t.indexed]);
+  to.d[t.axis] = blocks_of(&t, length);
+  scale = im_broadcast(n, scale, &to);
+  uint32_t axis = t.axis > t.indexed ? t.axis + di.n - 1 : t.axis;
+  tarn_term y = t.axis == t.indexed ? indexed(&t, whole(&t, x, scale, zero, t.axis, length))
+                                    : whole(&t, indexed(&t, x), indexed(&t, scale),
+                                            indexed(&t, zero), axis, length);
+  for (uint32_t i = di.n; i < d.n - 1 - t.indexed + di.n; i++) di.d[i] = 1;
+  di.n += d.n - 1 - t.indexed;
+  im_set(n, 0, im_el(n, "(select $1 $0 0)", 2, y, im_reshape(n, t.within, di.n, di.d)));
 }

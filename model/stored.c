@@ -186,9 +186,10 @@ static const char *const movers[] = {"Compress", "Concat",  "Expand",    "Flatte
                                      "Identity", "Reshape", "Slice",     "Split",    "Squeeze",
                                      "Tile",     "Trilu",   "Unsqueeze", "Transpose"};
 /* Operators that know them. */
-static const char *const readers[] = {"Cast", "CastLike", "DequantizeLinear",
-                                      "If",   "Loop",     "QuantizeLinear",
-                                      "Scan", "Shape",    "Size"};
+static const char *const readers[] = {
+    "Cast",  "CastLike", "DequantizeLinear", "GatherBlockQuantized",
+    "If",    "Loop",     "QuantizeLinear",   "Scan",
+    "Shape", "Size"};
 
 static bool among(const char *const *list, size_t count, const char *op) {
   for (size_t i = 0; i < count; i++)
