@@ -19,11 +19,11 @@ static const rbuild builders[] = {
      "sums weighted by exponentials, over so many parts of their axis, then combined"},
     {"sum", when_sum, build_sum, GRAPH, true,
      "a sum of products over shifted views becomes one product"},
-    {"integers:y", when_integers, build_integers, GRAPH, false,
-     "zero points of a product of 8-bit integers are subtracted after its sum; operands of one, or "
-     "all that are unsigned or signed, in the other 8-bit type"},
-    {"quantised:y", when_quantised, build_quantised, GRAPH, false,
-     "a product of dequantised tensors on their integers"},
+    {"integers:i", when_integers, build_integers, GRAPH, false,
+     "zero points of a product of 8-bit integers are subtracted after its sum; bit i: operand i is "
+     "moved to the other 8-bit type"},
+    {"quantised:i", when_quantised, build_quantised, GRAPH, false,
+     "a product of dequantised tensors on their integers, some moved likewise"},
     {"shifts", NULL, build_shifts, 0, true,
      "floats that are integers times a power of two are computed as integers"},
     {"shifts-halves", NULL, build_shifts_halves, 0, true,

@@ -149,25 +149,8 @@ static bool find_factors(rsite *s, product *p, tarn_dtype sum) {
 
 /* ---------------------------------------------------------------- moving an operand */
 
-/* Which operands go over to the other 8-bit type. */
-typedef enum {
-  MOVE_NONE,
-  MOVE_ONE,      /* of two of one type: the one that is constant, else the first */
-  MOVE_SIGNED,   /* all that are u8 */
-  MOVE_UNSIGNED, /* all that are i8 */
-  MOVES
-} moving;
-
-/* As a set of operands; 0: none has to move, or that is not the way. */
-static uint32_t moved_ones(rsite *s, const product *p, moving how) {
-  const tarn_dtype a = p->f[0].type, b = p->f[1].type,
-                   from = how == MOVE_SIGNED ? TARN_U8 : TARN_I8;
-  if (how == MOVE_NONE || (how == MOVE_ONE && a != b)) return 0;
-  if (how != MOVE_ONE) return (a == from) | (uint32_t)(b == from) << 1;
-  for (uint32_t i = 0; i < 2; i++)
-    if (site_const(s, p->f[i].p.leaf[p->f[i].p.stage[0].read[p->f[i].hole].src])) return 1u << i;
-  return 1;
-}
+/* The 8-bit tensor that it scales. */
+static uint32_t bytes_of(const factor *f) { return f->p.leaf[f->p.stage[0].read[f->hole].src]; }
 static tarn_dtype other(tarn_dtype t) { return t == TARN_I8 ? TARN_U8 : TARN_I8; }
 /* The tensor in the other 8-bit type, by 128; the zero point with it. */
 static uint32_t moved(const kern *k, factor *f, uint32_t leaf) {
@@ -302,68 +285,61 @@ static bool plainly_read(const kern *k) {
 
 /* ---------------------------------------------------------------- where it is wanted */
 
-/* The way for which the fewest operands have to move. */
-static moving best(rsite *s, const product *p, const tarn_hw *hw) {
-  uint32_t body = units_product(p->k.L, TARN_I32);
-  for (moving how = MOVE_NONE; how < MOVES; how++) {
-    uint32_t set = moved_ones(s, p, how);
+/* Which operands go over to the other 8-bit type, as a set (bit i: operand i). */
+enum { NO_WAY = 4 };
+
+/* The set with which the machine sums the products: the smallest one; of two of one type the
+ * constant operand moves, else the first, and of two types u8 before i8. */
+static uint32_t best(rsite *s, const product *p, const tarn_hw *hw) {
+  uint32_t body = units_product(p->k.L, TARN_I32), one = p->f[1].type == TARN_U8;
+  if (p->f[0].type == p->f[1].type)
+    one = !site_const(s, bytes_of(&p->f[0])) && site_const(s, bytes_of(&p->f[1]));
+  const uint32_t way[] = {0, 1u << one, 2u >> one, 3};
+  for (uint32_t w = 0; w < sizeof way / sizeof *way; w++) {
     tarn_dtype type[2];
-    if (how != MOVE_NONE && !set) continue;
-    for (uint32_t i = 0; i < 2; i++) type[i] = set >> i & 1 ? other(p->f[i].type) : p->f[i].type;
-    if (units_hw_sums(hw, &p->k, TARN_I32, body, type)) return how;
+    for (uint32_t i = 0; i < 2; i++) type[i] = way[w] >> i & 1 ? other(p->f[i].type) : p->f[i].type;
+    if (units_hw_sums(hw, &p->k, TARN_I32, body, type)) return way[w];
   }
-  return MOVES;
+  return NO_WAY;
 }
 
 /* Does every machine that takes the product want it so? What others need must not be subsumed. */
-static bool agreed(rsite *s, const product *p, moving how) {
+static bool agreed(rsite *s, const product *p, uint32_t set) {
   if (!s->e->hw) return true;
   const tarn_machines m = tarn_hw_machines(s->e->hw);
   for (uint32_t i = 0; i < m.n; i++) {
-    moving other_way = best(s, p, m.hw[i]);
-    if (other_way != MOVES && other_way != how) return false;
+    uint32_t way = best(s, p, m.hw[i]);
+    if (way != NO_WAY && way != set) return false;
   }
   return true;
 }
 /* By some machine. */
-static bool wanted(rsite *s, tarn_dtype sum, moving how) {
+static bool wanted(rsite *s, tarn_dtype sum) {
   product p;
   if (!s->e->hw || (s->root != TARN_NONE && site_const(s, s->root))) return false;
   if (!product_find(s, &p, sum) || !find_factors(s, &p, sum)) return false;
   const tarn_machines m = tarn_hw_machines(s->e->hw);
   for (uint32_t i = 0; i < m.n; i++)
-    if (best(s, &p, m.hw[i]) == how) return true;
+    if (best(s, &p, m.hw[i]) == s->arg.i) return true;
   return false;
 }
 
 /* ---------------------------------------------------------------- the rules */
 
-static uint32_t build(rsite *s, tarn_dtype sum, moving how) {
+/* (build NAME SET) */
+static uint32_t build(rsite *s, tarn_dtype sum) {
   product p;
-  uint32_t leaf[2];
-  if (how == MOVES || !product_find(s, &p, sum) || !find_factors(s, &p, sum)) return TARN_NONE;
-  uint32_t set = moved_ones(s, &p, how);
-  bool only = agreed(s, &p, how);
-  if (how != MOVE_NONE && !set) return TARN_NONE;
+  uint32_t leaf[2], set = (uint32_t)s->arg.i;
+  if (!product_find(s, &p, sum) || !find_factors(s, &p, sum)) return TARN_NONE;
+  bool only = agreed(s, &p, set);
   for (uint32_t i = 0; i < 2; i++) {
-    leaf[i] = p.f[i].p.leaf[p.f[i].p.stage[0].read[p.f[i].hole].src];
+    leaf[i] = bytes_of(&p.f[i]);
     if ((set >> i & 1) && (leaf[i] = moved(&p.k, &p.f[i], leaf[i])) == TARN_NONE) return TARN_NONE;
   }
   s->replaced = s->elsewhere = only && plainly_read(&p.k);
   return product_of_bytes(&p, leaf);
 }
-
-/* (build integers kept), moved, signed, unsigned */
-static moving how(const rsite *s) {
-  static const char *const name[MOVES] = {[MOVE_NONE] = "kept",
-                                          [MOVE_ONE] = "moved",
-                                          [MOVE_SIGNED] = "signed",
-                                          [MOVE_UNSIGNED] = "unsigned"};
-  moving m = MOVE_NONE;
-  while (m < MOVES && strcmp(s->arg.name, name[m]) != 0) m++;
-  return m;
-}
-bool when_integers(rsite *s) { return wanted(s, TARN_I32, how(s)); }
-bool when_quantised(rsite *s) { return wanted(s, TARN_F32, how(s)); }
-uint32_t build_integers(rsite *s) { return build(s, TARN_I32, how(s)); }
-uint32_t build_quantised(rsite *s) { return build(s, TARN_F32, how(s)); }
+bool when_integers(rsite *s) { return wanted(s, TARN_I32); }
+bool when_quantised(rsite *s) { return wanted(s, TARN_F32); }
+uint32_t build_integers(rsite *s) { return build(s, TARN_I32); }
+uint32_t build_quantised(rsite *s) { return build(s, TARN_F32); }

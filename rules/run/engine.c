@@ -89,34 +89,39 @@ typedef struct guarded {
   int unions;
 } guarded;
 
+/* Do conditions and guards hold for the choice at hand, and is what the builder makes of it wanted?
+ * Its kids may be opened for this. */
+static bool wants(engine_rule *x, renv *e, uint32_t root) {
+  const rbuild *b = builder_of(x->r);
+  site_room room;
+  if (!tarn_r_conditions(e, x->r, TARN_NONE) || !r_guards(e, x->r)) return false;
+  if (!b || !b->when || root == TARN_NONE) return true;
+  if (!r_site(e, x->r, &room.site, room.kid, room.leaf)) return false;
+  room.site.root = root;
+  return b->when(&room.site);
+}
+
 typedef struct choice {
-  const rule *r;
+  engine_rule *x;
+  uint32_t root; /* TARN_NONE: the builder is not asked */
   bool found;
 } choice;
 static bool fitting(void *arg, renv *e) {
   choice *c = arg;
-  c->found = tarn_r_conditions(e, c->r, TARN_NONE) && r_guards(e, c->r);
+  c->found = wants(c->x, e, c->root);
   return !c->found;
 }
-/* Do conditions and guards hold, for some choice at least? */
-static bool possible(renv *e, const rule *r) {
-  choice c = {r, false};
-  tarn_r_choices(e, r, fitting, &c);
+/* Is some choice wanted at least? */
+static bool possible(engine_rule *x, uint32_t root) {
+  choice c = {x, root, false};
+  tarn_r_choices(&x->s->env, x->r, fitting, &c);
   return c.found;
 }
 
 static void check(tarn_ctx *cx, void *arg) {
   (void)cx;
   guarded *c = arg;
-  engine_rule *x = c->x;
-  const rbuild *b = builder_of(x->r);
-  site_room room;
-  if (!bind_match(x, c->m) || !possible(&x->s->env, x->r)) return;
-  c->holds = !b || !b->when;
-  if (c->holds) return;
-  if (!r_site(&x->s->env, x->r, &room.site, room.kid, room.leaf)) return;
-  room.site.root = c->m->root;
-  c->holds = b->when(&room.site);
+  c->holds = bind_match(c->x, c->m) && possible(c->x, c->m->root);
 }
 
 /* What depends on payloads and types alone: a match that fails is dropped for good. */
@@ -125,7 +130,7 @@ static void check_shape(tarn_ctx *cx, void *arg) {
   guarded *c = arg;
   renv *e = &c->x->s->env;
   e->shape = c->x->asks;
-  c->holds = bind_match(c->x, c->m) && possible(e, c->x->r);
+  c->holds = bind_match(c->x, c->m) && possible(c->x, TARN_NONE);
   e->shape = false;
 }
 
@@ -248,8 +253,7 @@ typedef struct acting {
 } acting;
 static bool look_once(void *arg, renv *e) {
   acting *a = arg;
-  const rule *r = a->c->x->r;
-  a->wanted[a->n++] = tarn_r_conditions(e, r, TARN_NONE) && r_guards(e, r);
+  a->wanted[a->n++] = wants(a->c->x, e, a->c->m->root);
   return a->n < CHOICES;
 }
 static bool act_once(void *arg, renv *e) {
