@@ -430,16 +430,18 @@ END_TEST
 static const struct rows {
   const char *map;
   bool joined;
-  const char *sum;
-} rows[] = {{"(div $0 $1)", true, AT_LEAST_8},
-            {"(div $0 $1)", false, "reduceSum"}, /* it may be so small that its reciprocal is inf */
-            {"(round (div $0 $1))", false, AT_LEAST_8}, /* at a tie it would be another number */
-            {"(add (div (exp $0) $1) (div $0 $1))", true, AT_LEAST_8},
-            {"(add (div $0 $1) (mul (exp $0) $1))", false, AT_LEAST_8},
-            {"(add (div $0 $1) (mul $1 (exp $0)))", false, AT_LEAST_8},
-            {"(mul (div $0 $1) $1)", false, AT_LEAST_8},
-            {"(div $1 $1)", false, AT_LEAST_8},
-            {"(div $1 $0)", false, AT_LEAST_8}};
+  const char *sum, *padding; /* of the read of $1 */
+} rows[] = {
+    {"(div $0 $1)", true, AT_LEAST_8, ""},
+    {"(div $0 $1)", false, AT_LEAST_8, "(fill 0.5 (d1 0 7))"}, /* its padding stays 0.5 */
+    {"(div $0 $1)", false, "reduceSum", ""}, /* it may be so small that its reciprocal is inf */
+    {"(round (div $0 $1))", false, AT_LEAST_8, ""}, /* at a tie it would be another number */
+    {"(add (div (exp $0) $1) (div $0 $1))", true, AT_LEAST_8, ""},
+    {"(add (div $0 $1) (mul (exp $0) $1))", false, AT_LEAST_8, ""},
+    {"(add (div $0 $1) (mul $1 (exp $0)))", false, AT_LEAST_8, ""},
+    {"(mul (div $0 $1) $1)", false, AT_LEAST_8, ""},
+    {"(div $1 $1)", false, AT_LEAST_8, ""},
+    {"(div $1 $0)", false, AT_LEAST_8, ""}};
 static void divide_rows(tarn_ctx *cx, void *arg) {
   const struct rows *w = arg;
   tarn_lang *L = tarn_lang_new(cx);
@@ -449,9 +451,9 @@ static void divide_rows(tarn_ctx *cx, void *arg) {
                   "(shared 6) (split 2)"
                   " (stage (own) (reduce 8) %s (child 0 (index ((6) (8)) (6 8) (d0 d1))))"
                   " (stage (own 8) (reduce) (map %s) (child 0 (index ((6 8) ()) (6 8) (d0 d1))) "
-                  "(stage 0 (index ((6 8) ()) () ())) out))"
+                  "(stage 0 (index ((6 8) ()) () ()%s)) out))"
                   " (input x ((6 8) ()) f32)))))",
-                  w->sum, w->map);
+                  w->sum, w->map, w->padding);
   tarn_ruleset *rs = tarn_ruleset_new(L);
   tarn_ruleset_ship(rs, "quotients", TARN_RULE_KERNEL);
   tarn_sat_options o = tarn_sat_defaults();

@@ -124,7 +124,8 @@ static bool steps_from(const kern *k, const kstage *from) {
 static bool invert(const rsite *s, kern *k, uint32_t i) {
   kstage *p = &k->stage[i], *c = NULL;
   const tarn_read *r = only_read(k, i, &c);
-  if (!r || !inverts(s, k, i) || steps_from(k, c)) return false;
+  if (!r || tarn_imap_get(k->L, r->map)->nguard) return false; /* its padding is no reciprocal */
+  if (!inverts(s, k, i) || steps_from(k, c)) return false;
   uint32_t at = (uint32_t)(r - c->read), one = tarn_fx_const(k->L, TARN_F32, 1);
   bool body = at < c->nb;
   uint32_t *f = body ? &c->body : &c->epi, *g = p->reducer == TARN_NONE ? &p->body : &p->epi;
