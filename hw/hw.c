@@ -1,30 +1,35 @@
 /* Shipped descriptions and what is asked of a description. */
 #include "access/fx_internal.h"
 #include "hw/internal.h"
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
-const tarn_hw *tarn_hw_load(tarn_lang *L, const char *name) { return hw_load(L, name, 0); }
-const tarn_hw *hw_load(tarn_lang *L, const char *name, uint32_t guests) {
-  return hw_parse(L, hw_text(L, name), guests);
+const tarn_hw *tarn_hw_load(tarn_lang *L, const char *name) {
+  return hw_parse(L, hw_text(L, name, NULL), 0);
 }
 static const tarn_sx *description(const tarn_sx *file) {
   bool one = file->kind == TARN_SX_LIST && file->n == 1 && file->kid[0]->kind == TARN_SX_LIST;
   return one ? file->kid[0] : file;
 }
-const tarn_sx *hw_text(tarn_lang *L, const char *name) {
+_Noreturn static void unknown(tarn_ctx *cx, const char *name, const tarn_sx *by) {
+  tarn_buf b = {.cx = cx};
+  tarn_buf_str(&b, "");
+  for (const tarn_embedded *e = tarn_hw_embedded; e->name; e++) tarn_buf_fmt(&b, " %s", e->name);
+  const char *why = tarn_format(
+      cx, "%s: no such description; shipped are host cuda%s, or give a file", name, b.p);
+  if (by) tarn_sx_error(cx, by, "%s", why);
+  tarn_raise(cx, TARN_BAD_INPUT, "--hw %s", why);
+}
+const tarn_sx *hw_text(tarn_lang *L, const char *name, const tarn_sx *by) {
   tarn_ctx *cx = tarn_lang_ctx(L);
   if (!strcmp(name, "cuda"))
     name = "cuda-sm80"; /* the oldest that is described runs on the others */
   for (const tarn_embedded *e = tarn_hw_embedded; e->name; e++)
     if (!strcmp(e->name, name))
       return description(tarn_sx_read(cx, e->text, e->n, tarn_format(cx, "%s.hw", name)));
-  if (!strpbrk(name, "./")) {
-    tarn_buf b = {.cx = cx};
-    tarn_buf_str(&b, "");
-    for (const tarn_embedded *e = tarn_hw_embedded; e->name; e++) tarn_buf_fmt(&b, " %s", e->name);
-    tarn_raise(cx, TARN_BAD_INPUT,
-               "--hw %s: no such description; shipped are host cuda%s, or give a file", name, b.p);
-  }
+  if (!strpbrk(name, "./")) unknown(cx, name, by);
+  if (by && access(name, R_OK)) tarn_sx_error(cx, by, "%s: %s", name, strerror(errno));
   return description(tarn_sx_read_file(cx, name));
 }
 

@@ -36,15 +36,16 @@ void hw_check_machine(hw_reader *r, const tarn_sx *s, const tarn_hw *h);
 /* What an instruction has in its fields and registers, and what of it is fixed (fields.c). */
 void hw_check_places(hw_reader *r, const tarn_hw *h, const tarn_hw_instruction *x);
 
-/* tarn_hw_parse() and tarn_hw_load() of a machine on which as many others hang, one on another. */
+/* tarn_hw_parse() of a machine on which as many others hang, one on another. */
 const tarn_hw *hw_parse(tarn_lang *L, const tarn_sx *s, uint32_t guests);
-const tarn_sx *hw_text(tarn_lang *L, const char *name); /* of a description, unread */
+/* Of a description, unread. by: what names it in another one, for messages; NULL: --hw. */
+const tarn_sx *hw_text(tarn_lang *L, const char *name, const tarn_sx *by);
 /* ---- like.c ---- */
 /* (hw NAME (like OTHER) …) as one description; another as it is. */
 const tarn_sx *hw_like(hw_reader *r, const tarn_sx *s);
 /* A file's name that is relative to the file that s stands in. */
 const char *hw_beside(hw_reader *r, const tarn_sx *s, const char *name);
-const tarn_hw *hw_load(tarn_lang *L, const char *name, uint32_t guests);
+
 /* The shipped descriptions, generated from the .hw files of this folder at build time. */
 extern const tarn_embedded tarn_hw_embedded[];
 #endif

@@ -83,7 +83,7 @@ static const tarn_sx *like(hw_reader *r, const tarn_sx *s, uint32_t depth) {
   hw_value(r, s->kid[2]);
   if (depth == DEEPEST)
     tarn_sx_error(r->cx, s->kid[2], "like %s: descriptions are like one another in a circle", name);
-  const tarn_sx *base = hw_text(r->L, hw_beside(r, s, name));
+  const tarn_sx *base = hw_text(r->L, hw_beside(r, s, name), s->kid[2]);
   tarn_sx *out = changed(r, like(r, base, depth + 1), s, 3);
   out->kid[1] = s->kid[1];
   return out;

@@ -350,7 +350,7 @@ static void read_host(hw_reader *r, const tarn_sx *s, tarn_hw *h) {
   if (r->guests + 2 > TARN_HW_MACHINES)
     tarn_sx_error(r->cx, s, "host %s: more than %d machines hang on one another", name,
                   TARN_HW_MACHINES);
-  h->host = hw_load(r->L, hw_beside(r, s, name), r->guests + 1);
+  h->host = hw_parse(r->L, hw_text(r->L, hw_beside(r, s, name), s), r->guests + 1);
 }
 
 static void check_memories(hw_reader *r, const tarn_sx *s, const tarn_hw *h) {

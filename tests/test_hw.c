@@ -505,7 +505,8 @@ static const struct likeness unlike[] = {
     {"(hw m (like x86-64-v3) (memory l1 (without keep)))", "has no such form"},
     {"(hw m (like x86-64-v3 v4))", "takes one value"},
     {"(hw m (like x86-64-v3) clock)", "a form (name value"},
-    {"(hw m (like nobody))", "no such description"},
+    {"(hw m (like nobody))", "/m.hw:1:7: nobody: no such description"},
+    {"(hw m (like ./nobody.hw))", "/m.hw:1:7: "},
     {"(hw m (clock 1) (like x86-64-v3))", "unknown form like"},
 };
 START_TEST(unlike_another) {

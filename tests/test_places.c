@@ -167,7 +167,7 @@ typedef struct refusal {
 #define REST "(kind cpu) (triple \"t\") (clock 1) (memory ram (capacity 0) (read 1) (write 1))"
 static const refusal bad[] = {
     {"(hw a " REST " (link (send 1) (receive 1)))", "which is not given"},
-    {"(hw a " REST " (host nowhere))", "no such description"},
+    {"(hw a " REST " (host nowhere))", "nowhere: no such description"},
     {"(hw a " REST " (host none))", "is of accelerators alone"},
     {"(hw a " REST " (host ./nowhere.hw))", "nowhere.hw"},
     {"(hw a " REST " (host riscv64) (link (send 1)))", "(receive B)"},
