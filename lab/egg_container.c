@@ -27,21 +27,22 @@ static bool has(const tarn_egg *E, const egg_value *c, uint32_t x, uint32_t step
   uint32_t i = place(E, c, x, step);
   return i < c->n && c->elem[i] == x;
 }
-static void copy(uint32_t *to, const uint32_t *from, uint32_t n) { /* from: NULL of none */
-  if (n) memcpy(to, from, n * sizeof *to);
+/* n elements of c from at on; elem is NULL where there are none. */
+static void copy(uint32_t *to, const egg_value *c, uint32_t at, uint32_t n) {
+  if (n) memcpy(to, c->elem + at, n * sizeof *to);
 }
 static bool cut(tarn_egg *E, const egg_value *c, uint32_t at, uint32_t n, egg_value *out) {
   uint32_t *p = TARN_ARRAY(E->cx, uint32_t, c->n + 1);
-  copy(p, c->elem, at);
-  copy(p + at, c->elem + at + n, c->n - at - n);
+  copy(p, c, 0, at);
+  copy(p + at, c, at + n, c->n - at - n);
   return made(E, p, c->n - n, out);
 }
 static bool put(tarn_egg *E, const egg_value *c, uint32_t at, const uint32_t *x, uint32_t n,
                 egg_value *out) {
   uint32_t *p = TARN_ARRAY(E->cx, uint32_t, c->n + n + 1);
-  copy(p, c->elem, at);
-  copy(p + at, x, n);
-  copy(p + at + n, c->elem + at, c->n - at);
+  copy(p, c, 0, at);
+  if (n) memcpy(p + at, x, n * sizeof *x);
+  copy(p + at + n, c, at, c->n - at);
   return made(E, p, c->n + n, out);
 }
 static bool one_by_one(tarn_egg *E, values a, uint32_t n, bool once, egg_value *out) {
@@ -195,7 +196,7 @@ PRIM(vec_set) {
   UNUSED;
   if (!inside(a)) return false;
   uint32_t *p = TARN_ARRAY(E->cx, uint32_t, a[0]->n);
-  copy(p, a[0]->elem, a[0]->n);
+  copy(p, a[0], 0, a[0]->n);
   p[a[1]->i] = egg_number(E, a[2]);
   return made(E, p, a[0]->n, out);
 }

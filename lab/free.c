@@ -63,7 +63,7 @@ static uint32_t add(const tarn_ruleset *rs, tarn_egraph *g, const tarn_sx *s) {
     }
     ids.n -= n;
     uint32_t op = free_written(free_of(rs), head->text, head->len, false);
-    uint32_t id = tarn_eg_add_exact(g, op, 0, ids.p + ids.n, n);
+    uint32_t id = tarn_eg_add_exact(g, op, 0, n ? ids.p + ids.n : NULL, n);
     if (id == TARN_NONE) tarn_raise(rs->cx, tarn_eg_status(g), "%s", tarn_eg_message(g));
     tarn_push(rs->cx, &ids, id);
     open.n--;

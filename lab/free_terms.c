@@ -47,7 +47,7 @@ static fval value_of(const free_state *f, const tarn_sx *t) {
     if (v.kind != FV_NONE) return v;
   }
   const fanalysis *a = f->analysis.p[f->constants];
-  args k = {t->kid + 1};
+  args k = {free_arity(t) ? t->kid + 1 : NULL};
   fenv e = {.f = (free_state *)(uintptr_t)f, .terms = &k, .term_value = kid_value};
   for (uint32_t i = 0; i < a->clause.n && op != TARN_NONE; i++)
     if (fits(&a->clause.p[i], op, t) && a->clause.p[i].x->fun->fn(&e, a->clause.p[i].x, &v))

@@ -257,12 +257,19 @@ static void sort_by_class(tarn_sel_graph *g) {
 }
 
 void sel_graph_view(tarn_sel_graph *g, tarn_sel_view *v) {
-  static const uint32_t zero = 0;
+  static const uint32_t zero = 0, no_kid = 0;
   if (!g->class_first) sort_by_class(g);
-  *v = (tarn_sel_view){TARN_SEL_ABI,  g->n_classes,   g->n_nodes,
-                       g->n_roots,    g->class_first, g->class_node,
-                       g->node_class, g->cost,        g->n_nodes ? g->kid_first : &zero,
-                       g->kid,        g->root};
+  *v = (tarn_sel_view){TARN_SEL_ABI,
+                       g->n_classes,
+                       g->n_nodes,
+                       g->n_roots,
+                       g->class_first,
+                       g->class_node,
+                       g->node_class,
+                       g->cost,
+                       g->n_nodes ? g->kid_first : &zero,
+                       g->kid ? g->kid : &no_kid,
+                       g->root};
 }
 
 typedef struct view_args {
