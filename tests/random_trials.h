@@ -257,6 +257,64 @@ static void all_classes(tarn_ctx *cx, void *arg) {
   step(t, "done");
 }
 
+/* ---- compiled for a GPU or an accelerator, in the executor or the simulator ---- */
+static void compile_target(tarn_ctx *cx, void *arg) {
+  const tarn_compile_options *o = arg;
+  (void)cx;
+  tarn_compile(o->user, o);
+}
+/* Returns the class that it is compiled in: exact is refused where a GPU lacks a function. */
+static tarn_rule_class for_target(trial *t, const char *name, const char *dir) {
+  tarn_lang *L = t->p->L;
+  tarn_ctx *cx = tarn_lang_ctx(L);
+  tarn_compile_options o = tarn_compile_defaults();
+  o.onnx = kit_model_bytes(cx, t->text, &o.onnx_n);
+  o.model = "random.onnx", o.dir = dir, o.user = L;
+  o.hw = tarn_hw_load(L, name);
+  o.here = tarn_hw_parse(L, tarn_sx_read(cx, t->host, strlen(t->host), "host"));
+  o.numerics = strlen(t->text) % 3 ? TARN_RULE_REASSOC : TARN_RULE_EXACT;
+  tarn_status st = tarn_protect(cx, compile_target, &o);
+  if (st == TARN_BAD_INPUT && strstr(tarn_message(cx), "is not in PTX")) {
+    o.numerics = TARN_RULE_REASSOC;
+    st = tarn_protect(cx, compile_target, &o);
+  }
+  if (st) tarn_reraise(cx, st);
+  t->want = pipeline_expect(t->p, t->in, o.numerics, TARN_RTOL);
+  return o.numerics;
+}
+static void run_target(trial *t, const char *dir) {
+  tarn_ctx *cx = tarn_lang_ctx(t->p->L);
+  const tarn_tensor **in = TARN_ARRAY(cx, const tarn_tensor *, t->p->nin + 1);
+  for (uint32_t i = 0; i < t->p->nin; i++) in[i] = t->in[i].value;
+  for (uint32_t i = 0; i < t->p->nout; i++) {
+    const tarn_tensor *like = t->want.out[i].strict;
+    t->got[i] = tarn_tensor_new(cx, like->dtype, like->n, like->dim);
+  }
+  if (tarn_has_stream(cx, dir)) tarn_loaded_run(tarn_load_simulated(cx, dir), in, t->got, 2);
+  else tarn_execute_run(tarn_execute_load(cx, dir), in, t->got);
+}
+static void all_targets(tarn_ctx *cx, void *arg) {
+  static const char *const target[] = {"cuda-sm80", "vta-pynq",        "cuda-sm90",
+                                       "cuda-sm80", "gemmini-default", "systolic-f32"};
+  trial *t = arg;
+  step(t, "import");
+  t->p = kit_model(tarn_lang_new(cx), t->text);
+  step(t, "reference");
+  reference(t);
+  const char *name = target[strlen(t->text) % (sizeof target / sizeof *target)];
+  const char *dir = tarn_format(cx, "%s/out", pipeline_folder(cx));
+  step(t, name);
+  tarn_rule_class class = for_target(t, name, dir);
+  if (class != TARN_RULE_EXACT && !sound(t)) {
+    step(t, "unsound");
+    return;
+  }
+  step(t, tarn_format(cx, "%s: run", name));
+  run_target(t, dir);
+  (class == TARN_RULE_EXACT ? same : compare)(t);
+  step(t, "done");
+}
+
 /* ---- one artefact for a range of sizes ---- */
 typedef struct sizes_of {
   trial *t;
