@@ -1,0 +1,196 @@
+#!/usr/bin/env python3
+"""A language model as its users have it: are its tokens right, and how many a second, beside other engines?
+
+    bench/llm.py FOLDER [--tarn build/tarn] [--threads 1,2] [--past 16,512] [--work DIR] [--only tokens|speed] [--peers]
+
+FOLDER holds model.gguf, int4/ and f32/ (model.onnx; each may be absent) and reference.json: a list of prompts with
+their "ids" and greedy "tokens".  Needs numpy; --peers also onnxruntime and llama-cpp-python, where they are installed.
+
+Tokens: one program takes a prompt and its reference tokens at once, so that the logits of each position are those that
+a greedy decoder sees.  A difference counts unless the two best logits there are within 1e-3.  Reference texts do not end:
+the token that ends one (genai_config.json) is not among the candidates.  The int4 model has other
+weights; it is compared with ONNX Runtime computing in f32, by the logits of one step.
+Speed: the median of `tarn bench` for a step after so many others, and a peer's in the same run.
+"""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+CLOSE = 1e-3
+
+
+def tarn(o, *args):
+    done = subprocess.run([o.tarn, *args], capture_output=True, text=True)
+    if done.returncode:
+        sys.exit("%s %s: %s" % (o.tarn, args[0], done.stderr.strip()))
+    return done.stdout
+
+
+def generator(folder):
+    """What ONNX Runtime's generator says of a model beside it."""
+    return json.load(open(os.path.join(folder, "genai_config.json")))["model"]
+
+
+def head_size(path):
+    return generator(os.path.dirname(path))["decoder"]["head_size"]  # open in the model
+
+
+def ends(o):
+    for d in (os.path.join(o.folder, n) for n in ("f32", "int4")):
+        if os.path.exists(os.path.join(d, "genai_config.json")):
+            e = generator(d)["eos_token_id"]
+            return e if isinstance(e, list) else [e]
+    return []
+
+
+def sizes(new, past, path):
+    s = {"batch_size": 1, "sequence_length": new, "past_sequence_length": past}
+    if path.endswith(".onnx"):
+        s["total_sequence_length"] = new + past
+        s["kv_cache_dim"] = head_size(path)
+    return [w for k, v in s.items() for w in ("--shape", "%s=%d" % (k, v))]
+
+
+def models(o):
+    known = (("gguf", "model.gguf"), ("f32", "f32/model.onnx"), ("int4", "int4/model.onnx"))
+    return [(n, os.path.join(o.folder, p)) for n, p in known if os.path.exists(os.path.join(o.folder, p))]
+
+
+def compiled(o, name, path, new, past):
+    """The folder of a program, its inputs, and the CPU seconds that it took."""
+    folder = os.path.join(o.work, "%s-%d-%d" % (name, new, past))
+    before = os.times()
+    tarn(o, "compile", path, *sizes(new, past, path), "-o", folder)
+    after = os.times()
+    seconds = after.children_user + after.children_system - before.children_user - before.children_system
+    return folder, json.load(open(os.path.join(folder, "report.json"))), seconds
+
+
+def step_inputs(o, folder, names, ids, past):
+    """Arguments -i for the inputs that say which tokens; caches without rows are not there."""
+    new = len(ids)
+    value = {"input_ids": np.array([ids], np.int64), "attention_mask": np.ones((1, past + new), np.int64),
+             "position_ids": np.arange(past, past + new, dtype=np.int64)[None]}
+    args = []
+    for n in (n for n in names if n in value):
+        path = os.path.join(o.work, n + ".npy")
+        np.save(path, value[n])
+        args += ["-i", "%s=%s" % (n, path)]
+    return args
+
+
+def tokens(o, name, path, reference):
+    """Prompts whose greedy tokens are the reference's, each up to the first step that is too close to call."""
+    length = max(len(r["ids"]) + len(r["tokens"]) for r in reference) - 1
+    folder, report, _ = compiled(o, name, path, length, 0)
+    right = 0
+    for r in reference:
+        n, known = len(r["ids"]), r["ids"] + r["tokens"]
+        ids = (known + [0] * length)[:length]
+        out = os.path.join(o.work, "out")
+        names = [i["name"] for i in report["inputs"]]
+        tarn(o, "run", folder, *step_inputs(o, folder, names, ids, 0), "-o", out)
+        logits = np.load(os.path.join(out, "logits.npy"))[0]
+        logits[:, ends(o)] = -np.inf
+        best = np.sort(logits, axis=-1)[:, -2:]
+        wrong = None
+        for k, want in enumerate(r["tokens"]):
+            if best[n - 1 + k, 1] - best[n - 1 + k, 0] < CLOSE:
+                break
+            if int(logits[n - 1 + k].argmax()) != want:
+                wrong = k
+                break
+        right += wrong is None
+        if wrong is not None:
+            print("%s: prompt %r differs at token %d" % (name, r.get("prompt"), wrong))
+    print("tokens  %-5s %d of %d prompts right" % (name, right, len(reference)), flush=True)
+    return right == len(reference)
+
+
+def median(run, least=5, seconds=3.0):
+    took, end = [], time.perf_counter() + seconds
+    while len(took) < least or time.perf_counter() < end:
+        begin = time.perf_counter()
+        run()
+        took.append(time.perf_counter() - begin)
+    return sorted(took)[len(took) // 2]
+
+
+def onnx_runtime(path, past, threads):
+    import onnxruntime
+    so = onnxruntime.SessionOptions()
+    so.intra_op_num_threads = threads
+    s = onnxruntime.InferenceSession(path, so, providers=["CPUExecutionProvider"])
+    feed = {"input_ids": np.ones((1, 1), np.int64), "attention_mask": np.ones((1, past + 1), np.int64)}
+    for i in s.get_inputs():
+        if i.name.startswith("past"):
+            feed[i.name] = np.zeros((1, i.shape[1], past, head_size(path)), np.float32)
+    return median(lambda: s.run(None, feed))
+
+
+def llama_cpp(path, past, threads):
+    import llama_cpp
+    m = llama_cpp.Llama(path, n_ctx=past + 256, n_threads=threads, n_threads_batch=threads, verbose=False)
+    m.eval([1] * past)
+
+    def step():
+        m.n_tokens = past
+        m.eval([1])
+    return median(step)
+
+
+def peer(name, path, past, threads):
+    try:
+        return ("llama.cpp", llama_cpp(path, past, threads)) if name == "gguf" else \
+            ("ONNX Runtime", onnx_runtime(path, past, threads))
+    except ImportError as e:
+        print("no %s here" % e.name)
+        return None
+
+
+def speed(o, name, path, past):
+    folder, _, seconds = compiled(o, name, path, 1, past)
+    size = os.path.getsize(os.path.join(folder, "model.so"))
+    data = sum(os.path.getsize(os.path.join(os.path.dirname(path), f)) for f in os.listdir(os.path.dirname(path))
+               if f.startswith(os.path.basename(path)))
+    print("compile %-5s past %d: %.1f CPU s, model.so %.2f of the file" % (name, past, seconds, size / data), flush=True)
+    for threads in o.threads:
+        said = json.loads(tarn(o, "bench", folder, "--threads", str(threads), "--json"))
+        took, line = said["seconds"]["median"], ""
+        other = peer(name, path, past, threads) if o.peers else None
+        if other:
+            line = ", %s %.1f, ratio %.2f" % (other[0], 1 / other[1], other[1] / took)
+        print("step    %-5s past %d, %d threads: %.1f tokens/s%s" % (name, past, threads, 1 / took, line), flush=True)
+
+
+def main():
+    a = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    a.add_argument("folder")
+    a.add_argument("--tarn", default="build/tarn")
+    a.add_argument("--work", default="build/llm")
+    a.add_argument("--only", choices=("tokens", "speed"))
+    a.add_argument("--models", default="gguf,f32,int4")
+    a.add_argument("--peers", action="store_true")
+    a.add_argument("--threads", type=lambda s: [int(x) for x in s.split(",")], default=[1, 2])
+    a.add_argument("--past", type=lambda s: [int(x) for x in s.split(",")], default=[16, 512])
+    o = a.parse_args()
+    os.makedirs(o.work, exist_ok=True)
+    chosen = [m for m in models(o) if m[0] in o.models.split(",")]
+    right = True
+    if o.only != "speed":
+        reference = json.load(open(os.path.join(o.folder, "reference.json")))
+        right = all([tokens(o, n, p, reference) for n, p in chosen if n != "int4"])
+    if o.only != "tokens":
+        for n, p in chosen:
+            for past in o.past:
+                speed(o, n, p, past)
+    return 0 if right else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
