@@ -26,7 +26,7 @@ static bool rational_text(const char *text, mval *out) {
     else n = 10 * n + (*p - '0'), d *= point ? 10 : 1;
     if (n > INT64_MAX / 100 || d > INT64_MAX / 100) return false;
   }
-  if (p == text + minus || p == point + 1) return false;
+  if (p == text + minus || (point && p == point + 1)) return false;
   if (*p == '/' && !point) {
     d = strtoll(p + 1, &end, 10);
     if (end == p + 1 || d < 1) return false;
