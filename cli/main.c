@@ -38,7 +38,9 @@ static void run(tarn_ctx *cx, void *arg) {
   k->result = k->c->run(cx, k->argc, k->argv);
 }
 static void overview(FILE *f) {
-  fprintf(f, "usage: tarn COMMAND …   (tarn COMMAND --help shows its options)\n\n");
+  fprintf(
+      f,
+      "usage: tarn COMMAND …   (tarn COMMAND --help, or tarn help COMMAND, shows its options)\n\n");
   for (size_t i = 0; i < COMMANDS; i++)
     fprintf(f, "  %-9s %s\n", commands[i].name, commands[i].what);
 }
@@ -90,7 +92,12 @@ static void show_place(tarn_ctx *cx, void *none) {
 }
 
 int main(int argc, char **argv) {
-  if (argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "help")) {
+  char asked[] = "--help"; /* tarn help COMMAND is tarn COMMAND --help */
+  if (argc == 3 && !strcmp(argv[1], "help")) {
+    argv[1] = argv[2];
+    argv[2] = asked;
+  }
+  if (argc < 2 || !strcmp(argv[1], asked) || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
     overview(argc < 2 ? stderr : stdout);
     return argc < 2 ? TARN_USAGE : 0;
   }
