@@ -63,26 +63,29 @@ static void roofs(FILE *f, const plane *p, const cli_peaks *peaks) {
           "y=\"%.1f\" text-anchor=\"end\">fma %.0f GFLOP/s</text>\n",
           across(p, left), up(p, top), across(p, right), up(p, top), WIDE - 12, up(p, top) - 5,
           top);
+  double above = 0; /* the label at the left edge that was written last */
   for (uint32_t i = 0; i < peaks->host.nlevel; i++) {
     const tarn_host_level *l = &peaks->host.level[i];
     double rate = l->read / 1e9; /* GFLOP/s at one operation a byte */
     if (!(rate > 0)) continue;
     double from = fmax(left, floor_ / rate), to = top / rate;
+    double y = up(p, from * rate) - 4 - 12 * (from > left);
+    if (!(from > left)) above = y = fmax(y, above + 12);
     fprintf(f,
             "<line class=\"roof\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/><text "
             "x=\"%.1f\" y=\"%.1f\">%s %.0f GB/s</text>\n",
-            across(p, from), up(p, from * rate), across(p, to), up(p, top), across(p, from) + 4,
-            up(p, from * rate) - 4 - 12 * (from > left), l->name, rate);
+            across(p, from), up(p, from * rate), across(p, to), up(p, top), across(p, from) + 4, y,
+            l->name, rate);
   }
 }
 static void roofline(FILE *f, const cli_timing *t) {
   plane p = plane_of(t);
-  fprintf(
-      f,
-      "<h2>Roofline</h2>\n<svg width=\"%d\" height=\"%d\" font-size=\"11\" "
-      "font-family=\"sans-serif\">\n"
-      "<style>.roof{stroke:#999;stroke-width:1.2}circle{fill:#4878a8;fill-opacity:.6}</style>\n",
-      WIDE, HIGH);
+  fprintf(f,
+          "<h2>Roofline</h2>\n<svg width=\"%d\" height=\"%d\" font-size=\"11\" "
+          "font-family=\"sans-serif\">\n"
+          "<style>.roof{stroke:#999;stroke-width:1.2}circle{fill:#4878a8;fill-opacity:.6}"
+          "text{paint-order:stroke;stroke:#fff;stroke-width:3px}</style>\n",
+          WIDE, HIGH);
   grid(f, &p);
   roofs(f, &p, &t->peaks);
   for (uint32_t k = 0; k < t->n; k++) {
