@@ -5,6 +5,7 @@
 #   make install    PREFIX=/usr/local DESTDIR=             make format     clang-format over our sources
 #   make wheel      the Python module, into build/wheel    make mutate     ROOM=quantize N=20: do its tests notice faults?
 #   make golden     what seven nets are compiled to, anew, with the difference
+#   make uninstall  what make install of this build installed last
 JOBS    ?= $(shell nproc)
 PREFIX  ?= /usr/local
 SECONDS  = 60
@@ -14,7 +15,7 @@ N        = 20
 SEED     = 1
 
 .NOTPARALLEL:
-.PHONY: build check check-all demo bench bench-egraph install wheel fuzz mutate golden format clean packages
+.PHONY: build check check-all demo bench bench-egraph install uninstall wheel fuzz mutate golden format clean packages
 
 build: packages
 	@$(call configure,release)
@@ -37,7 +38,9 @@ check-all: build
 	@cmake --build --preset asan -j $(JOBS)
 	@$(call run_tests,build-asan)
 
-demo: build
+demo: packages
+	@$(call configure,release)
+	@cmake --build --preset release -j $(JOBS) --target tarn tarn-full
 	@examples/digits/run.sh build
 
 bench: bench-egraph
@@ -48,6 +51,10 @@ bench-egraph: build
 
 install: build
 	@DESTDIR="$(DESTDIR)" cmake --install build --prefix "$(PREFIX)"
+
+uninstall:
+	@test -f build/install_manifest.txt || { echo "make uninstall: build/install_manifest.txt is not there: nothing was installed from here" >&2; exit 1; }
+	@sed 's|^|$(DESTDIR)|' build/install_manifest.txt | tr '\n' '\0' | xargs -0 rm -f --
 
 wheel: build
 	@tools/packages.sh build python

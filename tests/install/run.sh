@@ -34,6 +34,10 @@ done < <(cd "$root/include/tarn" && find . -name '*.h' -printf '%P\n')
 
 for page in "$root"/share/man/man1/*.1; do [ -s "$page" ] || fail "no man page"; done
 
+for file in LICENSE README.md docs/rules.md examples/digits/digits.onnx; do
+  [ -s "$root/share/doc/tarn/$file" ] || fail "no $file"
+done
+
 # Consumers, through pkg-config and through CMake: of libtarn alone, and of libtarn-rt alone.
 consume() { # PACKAGE SOURCE
   "$cc" -std=c17 $(pkg-config --cflags "$1") "$here/consumer/$2" $(pkg-config --libs "$1") -o "$work/consumer" ||
