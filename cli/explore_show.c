@@ -146,7 +146,7 @@ void explore_show_rules(const cli_explore *x, bool all) {
 void explore_show_shared(const cli_explore *x) {
   const explore_choice *c = &x->choice;
   if (!c->shared) return;
-  printf("with sharing %.15g%s, what is least without it %.15g\n", c->dag,
+  printf("with sharing %.15g%s; the cheapest tree, with sharing %.15g\n", c->dag,
          c->optimal ? " (optimal)" : "", c->tree_dag);
   for (uint32_t i = 0; i < x->shared.n && c->dag < c->tree_dag; i++)
     printf("%10s  %s\n", "", x->shared.p[i] ? x->shared.p[i] : "(too large to print)");
