@@ -96,48 +96,31 @@ void low_emit_lanes(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   E->row = row;
 }
 /* The last trip of a loop over an open dim may begin before it should. */
-static LLVMValueRef no_further(const low_nest *N, LLVMValueRef at, int64_t last) {
+static LLVMValueRef no_further(const low_nest *N, LLVMValueRef at, LLVMValueRef most) {
   LLVMBuilderRef b = N->M->b;
-  LLVMValueRef most = low_index(N->M, last);
-  return LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntULT, at, most, ""), at, most, "");
+  return LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntSLT, at, most, ""), at, most, "");
 }
-static void emit_over(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
+/* A loop over an open dim: perhaps there is no trip. */
+static void emit_open(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   LLVMBuilderRef b = N->M->b;
-  LLVMBasicBlockRef blocks[2] = {LLVMGetInsertBlock(b)};
-  LLVMBasicBlockRef body = low_block(E, "loop");
-  LLVMBasicBlockRef after = low_block(E, "end");
-  LLVMBuildBr(b, body);
-  low_begin(E, body);
-  LLVMValueRef i = LLVMBuildPhi(b, N->M->index, "");
-  E->counter[s->var] = s->by > 1 ? no_further(N, i, s->hi) : i;
-  low_enter(N, E, s, (tarn_plan_at){.kind = TARN_PLAN_COUNTER, .lo = s->lo, .c = s->hi});
-  LLVMValueRef in[2] = {low_index(N->M, s->lo)};
-  in[1] = LLVMBuildNUWAdd(b, i, low_index(N->M, s->by), "");
-  blocks[1] = LLVMGetInsertBlock(b);
-  LLVMAddIncoming(i, in, blocks, 2);
-  LLVMValueRef end = low_index(N->M, s->hi + s->by);
-  LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntULT, in[1], end, ""), body, after);
-  low_begin(E, after);
-}
-/* As long as a whole step is left: perhaps never. */
-static void emit_whole(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
-  LLVMBuilderRef b = N->M->b;
+  bool over = s->open & TARN_PLAN_OVER;
   LLVMValueRef last = low_open(N->M, s->hi);
-  bool on = s->open == TARN_PLAN_ON;
-  LLVMValueRef from[2] = {on ? E->ended[s->var] : low_index(N->M, s->lo)};
+  LLVMValueRef end = last;
+  if (over) end = LLVMBuildAdd(b, last, low_index(N->M, s->by - 1), "");
+  LLVMValueRef from[2] = {s->open & TARN_PLAN_ON ? E->ended[s->var] : low_index(N->M, s->lo)};
   LLVMBasicBlockRef blocks[2] = {LLVMGetInsertBlock(b)};
   LLVMBasicBlockRef body = low_block(E, "loop");
   LLVMBasicBlockRef after = low_block(E, "end");
   LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLE, from[0], last, ""), body, after);
   low_begin(E, body);
   LLVMValueRef i = LLVMBuildPhi(b, N->M->index, "");
-  E->counter[s->var] = i;
+  E->counter[s->var] = over && s->by > 1 ? no_further(N, i, last) : i;
   int64_t most = tarn_max(s->hi, 0);
   low_enter(N, E, s, (tarn_plan_at){.kind = TARN_PLAN_COUNTER, .c = most});
   from[1] = LLVMBuildNUWAdd(b, i, low_index(N->M, s->by), "");
   blocks[1] = LLVMGetInsertBlock(b);
   LLVMAddIncoming(i, from, blocks, 2);
-  LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLE, from[1], last, ""), body, after);
+  LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLE, from[1], end, ""), body, after);
   low_begin(E, after);
   E->ended[s->var] = LLVMBuildPhi(b, N->M->index, "");
   LLVMAddIncoming(E->ended[s->var], from, blocks, 2);
@@ -161,9 +144,8 @@ static void emit_counted(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   low_begin(E, after);
 }
 void low_emit_loop(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
-  if (!s->by) emit_counted(N, E, s);
-  else if (s->open == TARN_PLAN_OVER) emit_over(N, E, s);
-  else emit_whole(N, E, s);
+  if (s->by) emit_open(N, E, s);
+  else emit_counted(N, E, s);
 }
 void low_emit_guard(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   low_stage *st = N->now;
@@ -232,9 +214,14 @@ void low_emit_case(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   LLVMBasicBlockRef no = low_block(E, "no");
   LLVMIntPredicate p = s->below ? LLVMIntSLT : LLVMIntEQ;
   LLVMValueRef bound = low_index(N->M, s->below ? s->below : s->lo);
+  if (s->by) {
+    p = LLVMIntSGE;
+    at = low_open(N->M, s->by > 1 ? s->hi : 0);
+    bound = low_index(N->M, 0);
+  }
   LLVMBuildCondBr(b, LLVMBuildICmp(b, p, at, bound, ""), yes, no);
   low_begin(E, yes);
-  tarn_plan_at env = {.kind = TARN_PLAN_COUNTER, .lo = s->lo, .c = s->hi};
+  tarn_plan_at env = {.kind = TARN_PLAN_COUNTER, .lo = s->lo, .c = tarn_max(s->hi, s->lo)};
   if (s->lo == s->hi && !s->by) env = (tarn_plan_at){.kind = TARN_PLAN_NUMBER, .c = s->lo};
   low_enter(N, E, s, env);
   LLVMBuildBr(b, N->after);
@@ -254,12 +241,22 @@ void low_emit_parallel(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
 }
 
 /* ---------------------------------------------------------------- teams */
-/* How many trips a level has. */
+/* The step that an open level takes, and how many trips it has then. */
+static LLVMValueRef step_of(low_module *M, const tarn_plan_level *l) {
+  LLVMValueRef step = low_index(M, l->tier[l->ntier - 1]);
+  for (uint32_t i = l->ntier - 1; i-- > 0;) {
+    LLVMValueRef tier = low_index(M, l->tier[i]);
+    LLVMValueRef has = LLVMBuildICmp(M->b, LLVMIntSGE, low_open(M, l->extent), tier, "");
+    step = LLVMBuildSelect(M->b, has, tier, step, "");
+  }
+  return step;
+}
 static LLVMValueRef trips_of(low_module *M, const tarn_plan_level *l) {
   if (!l->open || l->step == 1) return low_index(M, l->trips);
-  LLVMValueRef n = low_open(M, l->last);
-  n = LLVMBuildAdd(M->b, n, low_index(M, 2 * l->step - 1), "");
-  return LLVMBuildUDiv(M->b, n, low_index(M, l->step), "");
+  LLVMValueRef step = step_of(M, l);
+  LLVMValueRef n = LLVMBuildAdd(M->b, low_open(M, l->extent), step, "");
+  n = LLVMBuildSub(M->b, n, low_index(M, 1), "");
+  return LLVMBuildUDiv(M->b, n, step, "");
 }
 LLVMValueRef low_items(low_module *M, const tarn_plan_list *list) {
   LLVMValueRef items = NULL;
@@ -297,8 +294,9 @@ static void set_counters(const low_nest *N, low_fn *E, const tarn_plan_list *lis
     const tarn_plan_level *l = &list->level[i];
     LLVMValueRef at = trip[i];
     if (l->open && l->step > 1) {
-      at = LLVMBuildMul(b, at, low_index(N->M, l->step), "");
-      at = no_further(N, at, l->last);
+      LLVMValueRef step = step_of(N->M, l);
+      LLVMValueRef last = LLVMBuildSub(b, low_open(N->M, l->extent), step, "");
+      at = no_further(N, LLVMBuildMul(b, at, step, ""), last);
     }
     E->counter[l->var] = at;
   }

@@ -32,6 +32,14 @@ static counts count_either(const tarn_plan_nest *N, uint32_t stage, const tarn_p
   if (a.begins != b.begins || a.ends != b.ends) wrong(N, "results of two branches", a.ends, b.ends);
   return a;
 }
+/* Of an open dim's the first whose step is no more than all. */
+static counts count_cases(const tarn_plan_nest *N, uint32_t stage, const tarn_plan_stmt *s) {
+  const tarn_plan_stmt *in = s + 1;
+  const tarn_plan_stmt *end = s + s->size;
+  if (!in->by) return count_inside(N, stage, s);
+  while (in->hi < 0 && in + in->size < end) in += in->size;
+  return count(N, stage, in);
+}
 /* Of one stage. */
 static counts count(const tarn_plan_nest *N, uint32_t stage, const tarn_plan_stmt *s) {
   int64_t trips = 1;
@@ -45,6 +53,7 @@ static counts count(const tarn_plan_nest *N, uint32_t stage, const tarn_plan_stm
     return (counts){.steps = f->m * f->n * f->k};
   }
   case TARN_PLAN_EITHER: return count_either(N, stage, s);
+  case TARN_PLAN_PARALLEL: return count_cases(N, stage, s);
   case TARN_PLAN_STAGE:
     if (s->var != stage) return (counts){0};
     break;
@@ -77,7 +86,7 @@ static int64_t computed(const tarn_plan_nest *N, uint32_t stage, uint32_t d) {
   const tarn_plan_level *l[2 * TARN_MAX_LEVELS];
   uint32_t n = tarn_plan_levels(N, 1 + stage, l);
   for (uint32_t i = 0; i < n; i++)
-    if (l[i]->dim == d && l[i]->open) return l[i]->trips * l[i]->step;
+    if (l[i]->dim == d && l[i]->open) return l[i]->trips * tarn_plan_step(l[i]);
   return N->stage[stage].over[d];
 }
 static void check_stage(const tarn_plan_nest *N, uint32_t stage, counts is) {

@@ -8,10 +8,11 @@
  *
  *   STAGE     what one stage does
  *   PARALLEL  the counter of level var is the work item's: one of the CASEs that it holds runs
- *   CASE      counter == lo, or where below > 0: counter < below, and lies in lo … hi then
+ *   CASE      counter == lo, or where below > 0: counter < below, and lies in lo … hi then; of an
+ *             open dim by > 0: its extent is at least that, or none of the cases before had it
  *   TEAM      the threads of a block share the items, hi + 1 of them, of the stage's parallel
  *             levels
- *   LOOP      var from lo to hi, one after the other; of an open dim by > 0, see tarn_plan_open
+ *   LOOP      var from lo to hi, one after the other; of an open dim by > 0, see TARN_PLAN_ON
  *   COPIES    fully unrolled: once for each number var from lo to hi
  *   LANES     var from 0 to hi side by side; lo > 1: as many lanes of the next level in each
  *   TILE      accumulators: they begin, are added to, and end
@@ -101,13 +102,12 @@ typedef enum tarn_plan_phase {
   TARN_PLAN_PHASES
 } tarn_plan_phase;
 
-/* A loop over an open dim counts its elements in steps of `by`; hi is the extent less one step, and
- * with lo and the extent the numbers of this kernel's sizes. */
-typedef enum tarn_plan_open {
-  TARN_PLAN_WHOLE, /* lo, lo + by … as long as no more than hi */
-  TARN_PLAN_ON,    /* likewise, from where the loop before it has ended */
-  TARN_PLAN_OVER   /* the last begins at hi, wherever the one before it did */
-} tarn_plan_open;
+/* A loop over an open dim counts its elements in steps of `by`, from lo or where the one before it
+ * has ended, as long as no more than hi: the extent less one step. */
+enum {
+  TARN_PLAN_ON = 1,  /* goes on, lo being where that is with this kernel's numbers */
+  TARN_PLAN_OVER = 2 /* if there is a trip, the last begins at hi, wherever the one before it did */
+};
 #define TARN_PLAN_LAST (-1) /* the last trip, where tiles at the end have fewer */
 typedef struct tarn_plan_test {
   uint32_t var;
@@ -122,7 +122,7 @@ typedef struct tarn_plan_stmt {
   uint32_t var;    /* level; of STAGE: its number */
   int64_t lo, hi;  /* of var; inclusive */
   int64_t by;      /* LOOP, CASE of an open dim; else 0 */
-  uint8_t open;    /* and its tarn_plan_open */
+  uint8_t open;    /* and TARN_PLAN_ON, TARN_PLAN_OVER */
   int64_t below;   /* CASE */
   int64_t last;    /* the last trip of the level here; trips of one extent count from 0 */
   uint32_t read;   /* GUARD (behind the last: the result), TAKE, COPY, FILL */
@@ -141,8 +141,8 @@ typedef struct tarn_plan_stmt {
 static inline int64_t tarn_plan_trips(const tarn_plan_stmt *s) {
   int64_t rest = s->hi - s->lo;
   if (!s->by) return rest + 1;
-  if (s->open == TARN_PLAN_OVER) return tarn_ceildiv(rest, s->by) + 1;
-  return rest < 0 ? 0 : rest / s->by + 1;
+  if (rest < 0) return 0;
+  return (s->open & TARN_PLAN_OVER ? tarn_ceildiv(rest, s->by) : rest / s->by) + 1;
 }
 typedef struct tarn_plan_code {
   uint32_t n;

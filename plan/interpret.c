@@ -251,7 +251,8 @@ static void decode(machine *m, const tarn_plan_list *list, int64_t item) {
   for (uint32_t i = list->parallel; i-- > 0;) {
     const tarn_plan_level *l = &list->level[i];
     int64_t trip = item % l->trips;
-    m->at[l->var] = l->open ? tarn_min(trip * l->step, l->last) : trip;
+    int64_t step = l->open ? tarn_plan_step(l) : 1;
+    m->at[l->var] = l->open ? tarn_min(trip * step, l->extent - step) : trip;
     item /= l->trips;
   }
 }
@@ -265,7 +266,8 @@ static void run_team(machine *m, const tarn_plan_stmt *s) {
 static void run_parallel(machine *m, const tarn_plan_stmt *s) {
   for (const tarn_plan_stmt *c = s + 1; c < s + s->size; c += c->size) {
     int64_t at = m->at[s->var];
-    if (c->below ? at >= c->below : at != c->lo) continue;
+    bool last = c + c->size == s + s->size;
+    if (c->by ? c->hi < 0 && !last : c->below ? at >= c->below : at != c->lo) continue;
     if (at < c->lo || at > c->hi)
       tarn_raise(m->cx, TARN_INTERNAL, "plan: l%u is %lld, not in %lld … %lld", s->var,
                  (long long)at, (long long)c->lo, (long long)c->hi);
@@ -287,13 +289,14 @@ static void run_guard(machine *m, const tarn_plan_stmt *s) {
 }
 static void run_open(machine *m, const tarn_plan_stmt *s) {
   int64_t *at = &m->at[s->var];
-  int64_t from = s->open == TARN_PLAN_ON ? m->end[s->var] : s->lo;
-  int64_t end = s->open == TARN_PLAN_OVER ? s->hi + s->by : s->hi + 1;
+  int64_t from = s->open & TARN_PLAN_ON ? m->end[s->var] : s->lo;
+  bool over = s->open & TARN_PLAN_OVER;
+  int64_t end = over && from <= s->hi ? s->hi + s->by : s->hi + 1;
   for (; from < end; from += s->by) {
     *at = tarn_min(from, s->hi);
     run_inside(m, s);
   }
-  m->end[s->var] = from;
+  m->end[s->var] = over ? tarn_min(from, s->hi + s->by) : from;
   *at = 0;
 }
 static void run_loop(machine *m, const tarn_plan_stmt *s) {

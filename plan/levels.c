@@ -21,9 +21,26 @@ static void read_levels(tarn_ctx *cx, tarn_plan_list *list, const tarn_level *le
     l->var = first_var + i;
     l->trips = tarn_ceildiv(left[l->dim], l->step);
     l->open = open >> l->dim & 1;
-    l->last = left[l->dim] - l->step;
+    l->extent = left[l->dim];
     open &= ~(1u << l->dim);
     left[l->dim] = l->step;
+  }
+}
+
+/* Once the levels have their kinds. */
+static void settle_tiers(tarn_plan_list *list, uint32_t brief) {
+  for (uint32_t i = 0; i < list->n; i++) {
+    tarn_plan_level *l = &list->level[i];
+    int64_t lanes = 1;
+    if (!l->open) continue;
+    for (uint32_t k = i + 1; k < list->n; k++)
+      if (list->level[k].dim == l->dim && list->level[k].kind == TARN_VECTOR)
+        lanes = list->level[k].trips;
+    l->tier[l->ntier++] = l->step;
+    if (!l->red && !(brief >> l->dim & 1)) continue;
+    if (lanes > 1 && lanes < l->step) l->tier[l->ntier++] = lanes;
+    if (l->step > 1) l->tier[l->ntier++] = 1;
+    if (!l->red) l->trips = tarn_ceildiv(l->extent, tarn_plan_step(l));
   }
 }
 
@@ -61,6 +78,7 @@ void tarn_plan_list_shared(tarn_ctx *cx, const tarn_schedule *s, const int64_t *
   read_levels(cx, out, s->shared, s->nshared, dim, s->open, 0);
   settle_vector(out, false, false, false);
   settle_unroll(out);
+  settle_tiers(out, s->brief);
 }
 void tarn_plan_list_own(tarn_ctx *cx, const tarn_plan_rules *r, const tarn_schedule *s,
                         uint32_t stage, tarn_plan_list *out) {
@@ -77,6 +95,7 @@ void tarn_plan_list_own(tarn_ctx *cx, const tarn_plan_rules *r, const tarn_sched
   }
   settle_vector(out, r->splits, true, r->lanes_outside);
   settle_unroll(out);
+  settle_tiers(out, own->brief);
 }
 uint32_t tarn_plan_acc(const tarn_stage_sched *s, bool reduces) {
   return reduces && s->acc < s->nlevel ? s->acc : s->nlevel;

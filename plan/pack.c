@@ -283,6 +283,7 @@ static stage_cut pack_stage(packer *p, knest_stage *st, const tarn_stage_sched *
 static void split_schedule(tarn_stage_sched *s, uint32_t d, int64_t tile) {
   uint32_t before = tarn_first_dims(d + 1);
   s->open = (s->open & before) | (s->open & ~before) << 1;
+  s->brief = (s->brief & before) | (s->brief & ~before) << 1;
   for (uint32_t i = 0; i < s->nlevel; i++) {
     tarn_level *l = &s->level[i];
     if (l->dim > d || (l->dim == d && l->step < tile)) l->dim++;

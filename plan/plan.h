@@ -142,15 +142,25 @@ typedef struct tarn_plan_held {
 } tarn_plan_held;
 
 /* ---- levels ---- */
+#define TARN_PLAN_TIERS 3
 typedef struct tarn_plan_level {
   uint8_t dim;
-  uint8_t kind;     /* SERIAL PARALLEL UNROLL VECTOR DOT TEAM */
-  bool red, inside; /* of a reduce dim; inside of the accumulators */
-  bool open;        /* counts elements, see tarn_schedule; `last` is where its last trip begins */
+  uint8_t kind;        /* SERIAL PARALLEL UNROLL VECTOR DOT TEAM */
+  bool red, inside;    /* of a reduce dim; inside of the accumulators */
+  bool open;           /* counts elements, see tarn_schedule */
   int64_t step, trips; /* trips: for the full length outside of it, the tail's counted */
-  int64_t last;
+  /* Of an open dim: its extent, and the steps in which it goes, falling: one after the other, as
+   * long as a whole step is left; of a shared or own dim the first that is no more than all. */
+  int64_t extent, tier[TARN_PLAN_TIERS];
+  uint32_t ntier;
   uint32_t var;
 } tarn_plan_level;
+/* Of an open level of a shared or own dim, with this kernel's numbers: the step that it takes. */
+static inline int64_t tarn_plan_step(const tarn_plan_level *l) {
+  uint32_t i = 0;
+  while (l->tier[i] > l->extent && i + 1 < l->ntier) i++;
+  return l->tier[i];
+}
 /* Elements of its dim that one count stands for. */
 static inline int64_t tarn_plan_level_by(const tarn_plan_level *l) { return l->open ? 1 : l->step; }
 typedef struct tarn_plan_list {

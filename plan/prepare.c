@@ -33,7 +33,7 @@ static void index_of_dims(tarn_plan_nest *N, tarn_plan_stage *st, const tarn_pla
   for (uint32_t k = 0; k < 2; k++)
     for (uint32_t i = 0; i < (k ? end : lists[k]->n); i++) {
       const tarn_plan_level *l = &lists[k]->level[i];
-      int64_t last = !l->open ? l->trips - 1 : l->red ? l->last + l->step - 1 : l->last;
+      int64_t last = l->open ? l->extent - l->tier[l->ntier - 1] : l->trips - 1;
       st->space.hi[l->var] = tarn_max(last, 0);
     }
   for (uint32_t d = 0; d < st->n; d++) st->index[d] = tarn_plan_lin_const(N->cx, 0);

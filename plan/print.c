@@ -204,17 +204,18 @@ static const char *const phase_names[TARN_PLAN_PHASES] = {
     [TARN_PLAN_MAP] = "map",   [TARN_PLAN_BEGIN] = "begin", [TARN_PLAN_RESUME] = "resume",
     [TARN_PLAN_STEP] = "step", [TARN_PLAN_LEAVE] = "leave", [TARN_PLAN_FINISH] = "finish"};
 
-static const char *const opens[] = {
-    [TARN_PLAN_WHOLE] = "whole", [TARN_PLAN_ON] = "on", [TARN_PLAN_OVER] = "over"};
+static const char *const opens[] = {"", " on", " over", " on over"};
 static void print_counter(printer *p, const tarn_plan_stmt *s) {
   long long lo = s->lo;
   long long hi = s->hi;
-  if (s->op == TARN_PLAN_CASE && s->below) tarn_buf_fmt(p->b, " < %lld", (long long)s->below);
+  if (s->op == TARN_PLAN_CASE && s->by)
+    tarn_buf_fmt(p->b, " to %lld by %lld", hi, (long long)s->by);
+  else if (s->op == TARN_PLAN_CASE && s->below) tarn_buf_fmt(p->b, " < %lld", (long long)s->below);
   else if (s->op == TARN_PLAN_CASE) tarn_buf_fmt(p->b, " = %lld", lo);
   else if (s->op == TARN_PLAN_LANES && lo > 1) tarn_buf_fmt(p->b, " %lld rows of %lld", hi + 1, lo);
   else if (s->op == TARN_PLAN_LANES) tarn_buf_fmt(p->b, " %lld", hi + 1);
   else if (s->by)
-    tarn_buf_fmt(p->b, " %lld to %lld by %lld %s", lo, hi, (long long)s->by, opens[s->open]);
+    tarn_buf_fmt(p->b, " %lld to %lld by %lld%s", lo, hi, (long long)s->by, opens[s->open]);
   else if (lo == hi) tarn_buf_fmt(p->b, " = %lld", lo);
   else tarn_buf_fmt(p->b, " %lld to %lld", lo, hi);
 }

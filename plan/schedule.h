@@ -122,7 +122,7 @@ typedef struct tarn_unit {
 } tarn_unit;
 typedef struct tarn_stage_sched {
   uint32_t nlevel, acc;
-  uint32_t open; /* bit d: dim d is, see tarn_schedule */
+  uint32_t open, brief; /* bit d: dim d is, see tarn_schedule */
   tarn_level level[TARN_MAX_LEVELS];
   uint32_t nhold;
   const tarn_hold *hold;
@@ -138,10 +138,11 @@ static inline void tarn_level_add(tarn_stage_sched *s, uint32_t dim, tarn_level_
  * The extent of an open dim is a number that is known when the program runs. Its outermost level is
  * a loop that counts elements: 0, step, 2 step … Of a shared or own dim the extent is at least the
  * step, and the last trip begins at extent - step, so that its results are computed twice where the
- * step does not divide the extent. Of a reduce dim it is any number, and what is left goes on with
- * the lanes' step and then one by one; such a loop lies inside of the accumulators. */
+ * step does not divide the extent; of a brief one it may be less, and then it goes in steps of the
+ * lanes, or one by one. Of a reduce dim it is any number, and what is left goes on in steps of the
+ * lanes and then one by one; such a loop lies inside of the accumulators. */
 typedef struct tarn_schedule {
-  uint32_t open; /* of the shared dims */
+  uint32_t open, brief; /* of the shared dims */
   uint32_t nshared;
   tarn_level shared[TARN_MAX_LEVELS];
   uint32_t nstage;

@@ -12,9 +12,9 @@ static void print_levels(tarn_buf *b, const tarn_level *l, uint32_t n) {
     tarn_buf_fmt(b, " (%s %u %lld)", tarn_plan_level_names[l[i].kind], l[i].dim,
                  (long long)l[i].step);
 }
-static void print_open(tarn_buf *b, uint32_t open) {
+static void print_dims(tarn_buf *b, const char *word, uint32_t open) {
   if (!open) return;
-  tarn_buf_str(b, " (open");
+  tarn_buf_fmt(b, " (%s", word);
   for (uint32_t d = 0; d < TARN_MAX_DIMS; d++)
     if (open >> d & 1) tarn_buf_fmt(b, " %u", d);
   tarn_buf_str(b, ")");
@@ -57,13 +57,15 @@ void tarn_schedule_print(tarn_buf *b, const tarn_schedule *s) {
   tarn_buf_str(b, "(schedule");
   if (s->nshared) {
     tarn_buf_str(b, " (shared");
-    print_open(b, s->open);
+    print_dims(b, "open", s->open);
+    print_dims(b, "brief", s->brief);
     print_levels(b, s->shared, s->nshared);
     tarn_buf_str(b, ")");
   }
   for (uint32_t i = 0; i < s->nstage; i++) {
     tarn_buf_fmt(b, " (stage (acc %u)", s->stage[i].acc);
-    print_open(b, s->stage[i].open);
+    print_dims(b, "open", s->stage[i].open);
+    print_dims(b, "brief", s->stage[i].brief);
     print_levels(b, s->stage[i].level, s->stage[i].nlevel);
     for (uint32_t h = 0; h < s->stage[i].nhold; h++) print_hold(b, &s->stage[i].hold[h]);
     if (s->stage[i].unit) print_unit(b, s->stage[i].unit);
@@ -109,8 +111,8 @@ static void check_levels(tarn_ctx *cx, const tarn_level *l, uint32_t n, uint32_t
 }
 /* The first level of each open dim: see tarn_schedule. red: the first reduce dim. What is computed
  * twice must not be added to what is there. */
-static void check_open(tarn_ctx *cx, const tarn_level *l, uint32_t n, uint32_t open, uint32_t red,
-                       uint32_t acc, uint32_t stage, const int64_t *extent) {
+static void check_open(tarn_ctx *cx, const tarn_level *l, uint32_t n, uint32_t open, uint32_t brief,
+                       uint32_t red, uint32_t acc, uint32_t stage, const int64_t *extent) {
   bool resumes = false;
   for (uint32_t i = 0; i < acc; i++) resumes |= l[i].dim >= red;
   for (uint32_t i = 0; i < n; i++) {
@@ -119,7 +121,7 @@ static void check_open(tarn_ctx *cx, const tarn_level *l, uint32_t n, uint32_t o
     open &= ~(1u << d);
     bool loop = l[i].kind == TARN_SERIAL || (l[i].kind == TARN_PARALLEL && d < red);
     bool beside = d < red ? i >= acc : i < acc;
-    if (!loop || beside || (d < red && extent[d] < l[i].step))
+    if (!loop || beside || (d < red && extent[d] < l[i].step && !(brief >> d & 1)))
       tarn_raise(cx, TARN_BAD_INPUT,
                  "schedule: stage %u: level %u of open dim %u is no loop %s the accumulators, or "
                  "the dim is shorter than its step",
@@ -155,7 +157,8 @@ void tarn_schedule_check(tarn_lang *L, const tarn_nest *n, const tarn_schedule *
   if (s->nstage != n->nstage)
     tarn_raise(cx, TARN_BAD_INPUT, "schedule: %u stages for a nest of %u", s->nstage, n->nstage);
   check_levels(cx, s->shared, s->nshared, 0, n->depth, TARN_NONE);
-  check_open(cx, s->shared, s->nshared, s->open, n->depth, s->nshared, TARN_NONE, n->shared);
+  check_open(cx, s->shared, s->nshared, s->open, s->brief, n->depth, s->nshared, TARN_NONE,
+             n->shared);
   for (uint32_t i = 0; i < n->nstage; i++) {
     const tarn_stage *st = &n->stage[i];
     uint32_t acc = (uint32_t)n->depth + st->nown;
@@ -166,7 +169,8 @@ void tarn_schedule_check(tarn_lang *L, const tarn_nest *n, const tarn_schedule *
     tarn_nest_dims(n, st, extent);
     const tarn_func *f = tarn_fn_get(L, st->fn);
     uint32_t inside = tarn_plan_acc(&s->stage[i], f->red != TARN_NONE);
-    check_open(cx, s->stage[i].level, s->stage[i].nlevel, s->stage[i].open, acc, inside, i, extent);
+    check_open(cx, s->stage[i].level, s->stage[i].nlevel, s->stage[i].open, s->stage[i].brief, acc,
+               inside, i, extent);
     check_holds(cx, n, &s->stage[i], (uint32_t)f->nops + f->nepi, i);
   }
 }
@@ -215,10 +219,10 @@ typedef struct reader {
   tarn_ctx *cx;
 } reader;
 
-/* Moves *from behind (open D…), if that stands there. */
-static uint32_t get_open(reader *r, const tarn_sx *s, uint32_t *from) {
+/* Moves *from behind (WORD D…), if that stands there. */
+static uint32_t get_dims(reader *r, const tarn_sx *s, const char *word, uint32_t *from) {
   uint32_t open = 0;
-  if (*from >= s->n || !tarn_sx_is(s->kid[*from], "open")) return 0;
+  if (*from >= s->n || !tarn_sx_is(s->kid[*from], word)) return 0;
   const tarn_sx *o = s->kid[(*from)++];
   for (uint32_t i = 1; i < o->n; i++)
     open |= 1u << tarn_sx_whole(r->cx, o, i, 0, TARN_MAX_DIMS - 1);
@@ -317,7 +321,8 @@ static void get_stage(reader *r, const tarn_sx *s, tarn_stage_sched *q) {
   q->hold = hold.p;
   q->nhold = hold.n;
   uint32_t first = 2;
-  q->open = get_open(r, s, &first);
+  q->open = get_dims(r, s, "open", &first);
+  q->brief = get_dims(r, s, "brief", &first);
   q->nlevel = get_levels(r, s, first, from, q->level);
 }
 const tarn_schedule *tarn_schedule_read(tarn_lang *L, const tarn_nest *nest, const tarn_sx *s) {
@@ -326,7 +331,8 @@ const tarn_schedule *tarn_schedule_read(tarn_lang *L, const tarn_nest *nest, con
   if (!tarn_sx_is(s, "schedule")) tarn_sx_error(r.cx, s, "no schedule");
   uint32_t at = s->n > 1 && tarn_sx_is(s->kid[1], "shared") ? 2 : 1;
   uint32_t level = 1;
-  if (at == 2) out->open = get_open(&r, s->kid[1], &level);
+  if (at == 2) out->open = get_dims(&r, s->kid[1], "open", &level);
+  if (at == 2) out->brief = get_dims(&r, s->kid[1], "brief", &level);
   if (at == 2) out->nshared = get_levels(&r, s->kid[1], level, s->kid[1]->n, out->shared);
   if (s->n - at != nest->nstage)
     tarn_sx_error(r.cx, s, "%u stages for a nest of %u", s->n - at, nest->nstage);

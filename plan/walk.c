@@ -225,39 +225,27 @@ static void loops(plan_walk *w, uint32_t list, uint32_t l, int64_t full) {
   w->copies = before;
 }
 
-static void loop_by(plan_walk *w, uint32_t list, uint32_t l, int64_t from, int64_t by,
-                    tarn_plan_open open) {
-  int64_t last = w->len[level_of(w, list, l)->dim] - by;
+static int64_t loop_by(plan_walk *w, uint32_t list, uint32_t l, int64_t from, int64_t by,
+                       uint32_t open) {
+  int64_t last = level_of(w, list, l)->extent - by;
   tarn_plan_at any = {.kind = TARN_PLAN_COUNTER, .c = tarn_max(last, 0)};
   uint32_t at = enter(w, list, l, any, by, true);
-  if (at == TARN_NONE) return;
+  if (at == TARN_NONE) return from;
   tarn_plan_stmt *s = &w->code.p[at];
   s->lo = from;
   s->hi = last;
   s->by = by;
   s->open = (uint8_t)open;
+  int64_t trips = tarn_plan_trips(s);
+  return trips && open & TARN_PLAN_OVER ? last + by : from + trips * by;
 }
-static int64_t lanes_along(const plan_walk *w, uint32_t list, uint32_t dim) {
-  const tarn_plan_list *ll = list_of(w, list);
-  for (uint32_t i = 0; i < ll->n; i++)
-    if (ll->level[i].dim == dim && ll->level[i].kind == TARN_VECTOR) return ll->level[i].trips;
-  return 1;
-}
-/* A level of an open dim. What is left of a sum goes on by vectors, then one by one. */
+/* A level of an open dim, tier by tier. */
 static void open_loops(plan_walk *w, uint32_t list, uint32_t l) {
   const tarn_plan_level *lev = level_of(w, list, l);
-  if (!lev->red) {
-    loop_by(w, list, l, 0, lev->step, TARN_PLAN_OVER);
-    return;
-  }
-  int64_t len = w->len[lev->dim];
-  int64_t step[3] = {lev->step, lanes_along(w, list, lev->dim), 1};
   int64_t from = 0;
-  for (uint32_t i = 0; i < 3; i++) {
-    if (i && step[i] == step[i - 1]) continue;
-    loop_by(w, list, l, from, step[i], i ? TARN_PLAN_ON : TARN_PLAN_WHOLE);
-    from = len / step[i] * step[i];
-  }
+  for (uint32_t i = 0; i < lev->ntier; i++)
+    from = loop_by(w, list, l, from, lev->tier[i],
+                   (i ? TARN_PLAN_ON : 0) | (lev->red ? 0 : TARN_PLAN_OVER));
 }
 
 static void dot_leaf(plan_walk *w, uint32_t list) {
@@ -539,7 +527,8 @@ static void parallel_case(plan_walk *w, uint32_t list, uint32_t l, tarn_plan_at 
   tarn_plan_stmt s = {.op = TARN_PLAN_CASE, .var = lev->var, .hi = env.c, .below = below};
   s.lo = env.kind == TARN_PLAN_NUMBER ? env.c : env.lo;
   s.last = lev->trips - 1;
-  s.by = lev->open ? lev->step : 0;
+  s.by = lev->open ? len : 0;
+  if (s.by) s.hi = lev->extent - len;
   s.open = TARN_PLAN_OVER;
   uint32_t at = plan_open(w, s);
   parallel(w, list, l + 1);
@@ -562,8 +551,11 @@ static void parallel(plan_walk *w, uint32_t list, uint32_t l) {
   int64_t before = w->copies;
   uint32_t at = plan_open(w, (tarn_plan_stmt){.op = TARN_PLAN_PARALLEL, .var = lev->var});
   if (lev->open) {
-    tarn_plan_at any = {.kind = TARN_PLAN_COUNTER, .c = lev->last};
-    parallel_case(w, list, l, any, lev->last + 1, lev->step);
+    for (uint32_t i = 0; i < lev->ntier; i++) {
+      int64_t end = lev->extent - lev->tier[i];
+      tarn_plan_at any = {.kind = TARN_PLAN_COUNTER, .c = tarn_max(end, 0)};
+      parallel_case(w, list, l, any, 0, lev->tier[i]);
+    }
     plan_close(w, at);
     return;
   }

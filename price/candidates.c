@@ -52,7 +52,7 @@ static uint32_t longest(const tarn_stage_work *m) {
 static void make_levels(const tarn_stage_work *m, const pick *p, tarn_stage_sched *s) {
   uint32_t order[TARN_MAX_DIMS], n = 0;
   s->nlevel = s->nhold = 0;
-  s->open = 0;
+  s->open = s->brief = 0;
   s->hold = NULL;
   s->unit = NULL;
   bool vacc = p->vdim < m->nacc;

@@ -192,11 +192,20 @@ static uint32_t random_open(const space *s, const tarn_level *l, uint32_t n, uin
     bool own = l[i].dim < s->nacc;
     bool loop = l[i].kind == TARN_SERIAL || (own && l[i].kind == TARN_PARALLEL);
     bool twice = l[i].step > 1 && resumes;
-    bool may = own ? i < acc && l[i].step <= s->dim[l[i].dim] && !twice : i >= acc;
+    bool may = own ? i < acc && !twice : i >= acc;
     if (!(seen & dim) && loop && may && kit_below(2)) open |= dim;
     seen |= dim;
   }
   return open;
+}
+/* Dims that are as long as the step of their first level. */
+static uint32_t fitting(const space *s, const tarn_level *l, uint32_t n) {
+  uint32_t dims = 0;
+  for (uint32_t i = n; i-- > 0;) {
+    uint32_t dim = 1u << l[i].dim;
+    dims = l[i].step <= s->dim[l[i].dim] ? dims | dim : dims & ~dim;
+  }
+  return dims;
 }
 static void random_acc(const space *s, bool simple_state, tarn_stage_sched *out) {
   uint32_t limit = 0; /* the first reduce level: the accumulators must lie outside of it, unless the
@@ -213,6 +222,7 @@ static void random_stage_schedule(const space *s, uint32_t first, bool reduces, 
   if (reduces) random_acc(s, simple_state, out);
   uint32_t acc = reduces && out->acc < out->nlevel ? out->acc : out->nlevel;
   out->open = kit_below(2) ? random_open(s, out->level, out->nlevel, acc) : 0;
+  out->brief = out->open & ~(kit_below(2) ? fitting(s, out->level, out->nlevel) : 0);
 }
 
 /* ---------------------------------------------------------------- cases */
@@ -337,6 +347,7 @@ static void random_case(kit_case *c, tarn_dtype t, bool exact, uint32_t nstage) 
   random_parallel(&p, c->sched->shared, c->sched->nshared);
   if (kit_below(2))
     c->sched->open = random_open(&p, c->sched->shared, c->sched->nshared, c->sched->nshared);
+  c->sched->brief = c->sched->open & ~fitting(&p, c->sched->shared, c->sched->nshared);
   for (uint32_t i = 0; i + 1 < nstage; i++) add_output(&q, i);
   outputs(&q);
   tarn_nest n = {.depth = (uint8_t)q.depth, .nstage = nstage, .nchild = c->nin, .stage = q.stage};
@@ -491,6 +502,7 @@ static void window_case(kit_case *c, bool product, uint32_t form) {
   uint32_t acc = first->acc < first->nlevel ? first->acc : first->nlevel;
   uint32_t open = random_open(&s, first->level, first->nlevel, acc);
   first->open = form == SHARED || kit_below(2) ? 0 : open;
+  first->brief = first->open;
   outputs(&q);
   tarn_nest n = {.depth = (uint8_t)q.depth,
                  .out_ns = (uint8_t)q.depth,

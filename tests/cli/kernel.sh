@@ -35,6 +35,11 @@ has "define "
 echo '(schedule (stage (acc 2) (open 0 1 2) (serial 1 16) (serial 0 6) (serial 2 4) (unroll 0 1) (unroll 1 8) (vector 1 1) (unroll 2 1)))' >"$work/s"
 kernel 0 --top 0 --schedule "$work/s" --emit asm
 has "vfmadd"
+sed 's/(open 0 1 2) (serial 1 16) (serial 0 6)/(open 0 1 2) (brief 1) (serial 1 2048) (serial 1 16) (serial 0 6)/;s/acc 2/acc 3/' "$work/s" >"$work/brief"
+kernel 0 --top 0 --schedule "$work/brief" --emit asm
+sed 's/(brief 1) //' "$work/brief" >"$work/short"
+try 3 kernel "$work/product" --hw x86-64-v3 --top 0 --schedule "$work/short"
+says "shorter than its step"
 try 3 kernel "$work/product" --hw cuda-sm80 --top 0 --schedule "$work/s"
 says "open dims are not served"
 
