@@ -1,8 +1,8 @@
 /* VTA's configuration (a JSON object of whole numbers) as a description.
  * Source of the encoding: hw_spec.h and the decoder of the accelerator's C++ model. */
+#include "hw/yajl.h"
 #include "hw/internal.h"
 #include <string.h>
-#include <yajl/yajl_tree.h>
 
 typedef struct importing {
   tarn_ctx *cx;
@@ -15,24 +15,13 @@ typedef struct importing {
 } importing;
 enum { INP, WGT, ACC };
 
-static void drop(void *v) { yajl_tree_free(v); }
 static void parse(importing *m, const char *text, size_t n) {
-  char error[160];
-  m->tree = yajl_tree_parse(tarn_strndup(m->cx, text, n), error, sizeof error);
-  if (!m->tree) {
-    error[strcspn(error, "\n")] = 0;
-    tarn_raise(m->cx, TARN_BAD_INPUT, "%s: no JSON: %s", m->file, tarn_shown(m->cx, error));
-  }
-  tarn_defer(m->cx, drop, m->tree);
+  m->tree = tarn_yajl_parse(m->cx, m->file, text, n);
   if (!YAJL_IS_OBJECT(m->tree))
     tarn_raise(m->cx, TARN_BAD_INPUT, "%s: an object of VTA's parameters is expected", m->file);
 }
-static int64_t parameter(importing *m, const char *key, int64_t lo, int64_t hi) {
-  yajl_val v = yajl_tree_get(m->tree, (const char *[]){key, NULL}, yajl_t_number);
-  if (!v || !YAJL_IS_INTEGER(v) || YAJL_GET_INTEGER(v) < lo || YAJL_GET_INTEGER(v) > hi)
-    tarn_raise(m->cx, TARN_BAD_INPUT, "%s: %s: a whole number from %lld to %lld is expected",
-               m->file, key, (long long)lo, (long long)hi);
-  return YAJL_GET_INTEGER(v);
+static int64_t parameter(const importing *m, const char *key, int64_t lo, int64_t hi) {
+  return tarn_yajl_whole(m->cx, m->file, m->tree, key, lo, hi);
 }
 static void positive(const importing *m, const char *what, int64_t bits) {
   if (bits < 1 || bits > 16)
@@ -257,9 +246,7 @@ static void put_instructions(importing *m) {
 const char *tarn_hw_import_vta(tarn_ctx *cx, const char *text, size_t n, const char *file) {
   importing m = {.cx = cx, .file = file, .b = {.cx = cx}};
   parse(&m, text, n);
-  yajl_val target = yajl_tree_get(m.tree, (const char *[]){"TARGET", NULL}, yajl_t_string);
-  if (!target) tarn_raise(cx, TARN_BAD_INPUT, "%s: TARGET: a word is expected", file);
-  m.target = YAJL_GET_STRING(target);
+  m.target = tarn_yajl_string(cx, m.file, m.tree, "TARGET");
   read_sizes(&m), check_fits(&m);
   bool wide = !strcmp(m.target, "ultra96") || !strcmp(m.target, "zcu104");
   long long bus = wide ? 16 : 8;

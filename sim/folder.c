@@ -1,44 +1,32 @@
 /* The folder of a program: memory.json, stream.bin, dram.bin. */
+#include "hw/yajl.h"
 #include "sim/internal.h"
 #include <string.h>
-#include <yajl/yajl_tree.h>
 
 typedef struct loading {
-  tarn_lang *L;
   tarn_ctx *cx;
   const char *dir, *file;
   tarn_sim_program *p;
   const tarn_sim_files *in;
 } loading;
 
-static void drop(void *v) { yajl_tree_free(v); }
-static yajl_val member(loading *l, yajl_val in, const char *key, yajl_type type, const char *what) {
-  yajl_val v = yajl_tree_get(in, (const char *[]){key, NULL}, type);
-  if (!v) tarn_raise(l->cx, TARN_BAD_INPUT, "%s: \"%s\": %s is expected", l->file, key, what);
-  return v;
+static int64_t whole(const loading *l, yajl_val in, const char *key) {
+  return tarn_yajl_whole(l->cx, l->file, in, key, 0, INT64_MAX);
 }
-static int64_t whole(loading *l, yajl_val in, const char *key) {
-  yajl_val v = member(l, in, key, yajl_t_number, "a whole number");
-  if (!YAJL_IS_INTEGER(v) || YAJL_GET_INTEGER(v) < 0)
-    tarn_raise(l->cx, TARN_BAD_INPUT, "%s: \"%s\": a whole number is expected", l->file, key);
-  return YAJL_GET_INTEGER(v);
-}
-static const char *text(loading *l, yajl_val in, const char *key) {
-  const char *s = YAJL_GET_STRING(member(l, in, key, yajl_t_string, "a string"));
-  return tarn_strdup(l->cx, s);
+static const char *text(const loading *l, yajl_val in, const char *key) {
+  return tarn_yajl_string(l->cx, l->file, in, key);
 }
 
 static void read_shape(loading *l, yajl_val v, tarn_sim_buffer *b) {
-  yajl_val shape = member(l, v, "shape", yajl_t_array, "a list of extents");
-  size_t n = YAJL_GET_ARRAY(shape)->len;
+  yajl_val *dim;
+  uint32_t n = tarn_yajl_list(l->cx, l->file, v, "shape", &dim);
   int64_t left = b->bytes;
   if (n > TARN_MAX_DIMS)
     tarn_raise(l->cx, TARN_BAD_INPUT, "%s: buffer %s: more than %d dims", l->file, b->name,
                TARN_MAX_DIMS);
-  b->array.n = (uint32_t)n;
-  for (size_t d = 0; d < n; d++) {
-    yajl_val x = YAJL_GET_ARRAY(shape)->values[d];
-    int64_t extent = YAJL_IS_INTEGER(x) ? YAJL_GET_INTEGER(x) : 0;
+  b->array.n = n;
+  for (uint32_t d = 0; d < n; d++) {
+    int64_t extent = YAJL_IS_INTEGER(dim[d]) ? YAJL_GET_INTEGER(dim[d]) : 0;
     if (extent < 1 || left % extent)
       tarn_raise(l->cx, TARN_BAD_INPUT, "%s: buffer %s: its shape does not make %lld bytes",
                  l->file, b->name, (long long)b->bytes);
@@ -78,11 +66,12 @@ static tarn_sim_buffer read_buffer(loading *l, yajl_val v) {
   return b;
 }
 static void read_buffers(loading *l, yajl_val tree) {
-  yajl_val list = member(l, tree, "buffers", yajl_t_array, "a list of buffers");
+  yajl_val *item;
+  uint32_t n = tarn_yajl_list(l->cx, l->file, tree, "buffers", &item);
   tarn_sim_program *p = l->p;
-  p->buffer = TARN_ARRAY(l->cx, tarn_sim_buffer, YAJL_GET_ARRAY(list)->len);
-  for (size_t i = 0; i < YAJL_GET_ARRAY(list)->len; i++) {
-    tarn_sim_buffer b = read_buffer(l, YAJL_GET_ARRAY(list)->values[i]);
+  p->buffer = TARN_ARRAY(l->cx, tarn_sim_buffer, n);
+  for (uint32_t i = 0; i < n; i++) {
+    tarn_sim_buffer b = read_buffer(l, item[i]);
     for (uint32_t k = 0; k < p->nbuffer; k++) {
       const tarn_sim_buffer *o = &p->buffer[k];
       if (!strcmp(o->name, b.name) || (b.base < o->base + o->bytes && o->base < b.base + b.bytes))
@@ -123,14 +112,13 @@ static void read_stream(loading *l, yajl_val tree) {
 /* Consecutive, of all instructions; none named: one. */
 static void read_segments(loading *l, yajl_val tree) {
   tarn_sim_program *p = l->p;
-  yajl_val list = yajl_tree_get(tree, (const char *[]){"segments", NULL}, yajl_t_any);
+  yajl_val *item;
   int64_t first = 0;
-  if (!list) return;
-  list = member(l, tree, "segments", yajl_t_array, "a list of segments");
-  size_t n = YAJL_GET_ARRAY(list)->len;
+  if (!tarn_yajl_has(tree, "segments")) return;
+  uint32_t n = tarn_yajl_list(l->cx, l->file, tree, "segments", &item);
   tarn_sim_segment *all = TARN_ARRAY(l->cx, tarn_sim_segment, n);
-  for (size_t i = 0; i < n; i++) {
-    yajl_val v = YAJL_GET_ARRAY(list)->values[i];
+  for (uint32_t i = 0; i < n; i++) {
+    yajl_val v = item[i];
     int64_t count = whole(l, v, "instructions");
     const char *name = text(l, v, "name");
     if (count < 1 || count > p->count - first)
@@ -143,18 +131,17 @@ static void read_segments(loading *l, yajl_val tree) {
   if (first != p->count)
     tarn_raise(l->cx, TARN_BAD_INPUT, "%s: the segments have %lld instructions, the program has %u",
                l->file, (long long)first, p->count);
-  p->segment = all, p->nsegment = (uint32_t)n;
+  p->segment = all, p->nsegment = n;
 }
 /* Where a kernel keeps its tiles; may be left out. */
 static void read_places(loading *l, yajl_val v, tarn_sim_kernel *k) {
   const tarn_hw *hw = l->p->hw;
-  yajl_val list = yajl_tree_get(v, (const char *[]){"places", NULL}, yajl_t_any);
-  if (!list) return;
-  list = member(l, v, "places", yajl_t_array, "a list of places");
-  size_t n = YAJL_GET_ARRAY(list)->len;
+  yajl_val *item;
+  if (!tarn_yajl_has(v, "places")) return;
+  uint32_t n = tarn_yajl_list(l->cx, l->file, v, "places", &item);
   tarn_sim_place *all = TARN_ARRAY(l->cx, tarn_sim_place, n);
-  for (size_t i = 0; i < n; i++) {
-    yajl_val x = YAJL_GET_ARRAY(list)->values[i];
+  for (uint32_t i = 0; i < n; i++) {
+    yajl_val x = item[i];
     const char *memory = text(l, x, "memory");
     tarn_sim_place p = {.name = text(l, x, "name"), .first = whole(l, x, "first")};
     p.entries = whole(l, x, "entries"), p.slots = whole(l, x, "slots");
@@ -164,7 +151,7 @@ static void read_places(loading *l, yajl_val v, tarn_sim_kernel *k) {
                  l->file, tarn_shown(l->cx, k->name), hw->name, tarn_shown(l->cx, memory));
     all[i] = p;
   }
-  k->place = all, k->nplace = (uint32_t)n;
+  k->place = all, k->nplace = n;
   const char *fault = sim_places_fault(l->cx, hw, k);
   if (fault)
     tarn_raise(l->cx, TARN_BAD_INPUT, "%s: kernel %s: %s", l->file, tarn_shown(l->cx, k->name),
@@ -173,14 +160,13 @@ static void read_places(loading *l, yajl_val v, tarn_sim_kernel *k) {
 /* Parts of the stream with names; ascending, apart. */
 static void read_kernels(loading *l, yajl_val tree) {
   tarn_sim_program *p = l->p;
-  yajl_val list = yajl_tree_get(tree, (const char *[]){"kernels", NULL}, yajl_t_any);
+  yajl_val *item;
   int64_t end = 0;
-  if (!list) return;
-  list = member(l, tree, "kernels", yajl_t_array, "a list of kernels");
-  size_t n = YAJL_GET_ARRAY(list)->len;
+  if (!tarn_yajl_has(tree, "kernels")) return;
+  uint32_t n = tarn_yajl_list(l->cx, l->file, tree, "kernels", &item);
   tarn_sim_kernel *all = TARN_ARRAY(l->cx, tarn_sim_kernel, n);
-  for (size_t i = 0; i < n; i++) {
-    yajl_val v = YAJL_GET_ARRAY(list)->values[i];
+  for (uint32_t i = 0; i < n; i++) {
+    yajl_val v = item[i];
     int64_t first = whole(l, v, "first"), count = whole(l, v, "count");
     const char *name = text(l, v, "name");
     if (first < end || count < 1 || first > p->count || count > p->count - first)
@@ -193,7 +179,7 @@ static void read_kernels(loading *l, yajl_val tree) {
     read_places(l, v, &all[i]);
     end = first + count;
   }
-  p->kernel = all, p->nkernel = (uint32_t)n;
+  p->kernel = all, p->nkernel = n;
 }
 static void check_length(loading *l) {
   const tarn_sim_program *p = l->p;
@@ -214,20 +200,10 @@ static void read_image(loading *l) {
 
 tarn_sim_program *tarn_sim_read(tarn_lang *L, const tarn_sim_files *files, const char *hw) {
   tarn_ctx *cx = tarn_lang_ctx(L);
-  loading l = {L,
-               cx,
-               files->dir,
-               tarn_format(cx, "%s/memory.json", files->dir),
-               TARN_NEW(cx, tarn_sim_program),
-               files};
-  char error[160];
-  yajl_val tree =
-      yajl_tree_parse(tarn_strndup(cx, files->memory, files->nmemory), error, sizeof error);
-  if (!tree) {
-    error[strcspn(error, "\n")] = 0;
-    tarn_raise(cx, TARN_BAD_INPUT, "%s: no JSON: %s", l.file, tarn_shown(cx, error));
-  }
-  tarn_defer(cx, drop, tree);
+  loading l = {.cx = cx, .dir = files->dir, .in = files};
+  l.file = tarn_format(cx, "%s/memory.json", files->dir);
+  l.p = TARN_NEW(cx, tarn_sim_program);
+  yajl_val tree = tarn_yajl_parse(cx, l.file, files->memory, files->nmemory);
   const char *named = text(&l, tree, "hw");
   if (strpbrk(named, "./") && *named != '/') named = tarn_format(cx, "%s/%s", l.dir, named);
   l.p->dir = l.dir;

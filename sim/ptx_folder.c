@@ -1,7 +1,7 @@
 /* A compiled folder: which kernels run in which order, and where their operands lie. */
+#include "hw/yajl.h"
 #include "sim/ptx.h"
 #include <string.h>
-#include <yajl/yajl_tree.h>
 
 typedef struct loading {
   tarn_ctx *cx;
@@ -11,40 +11,21 @@ typedef struct loading {
 
 /* ---------------------------------------------------------------- JSON */
 TARN_NORETURN static void refuse(const loading *l, const char *key, const char *what) {
-  tarn_raise(l->cx, TARN_BAD_INPUT, "%s: \"%s\": %s", l->file, key, what);
-}
-static void drop(void *v) { yajl_tree_free(v); }
-static yajl_val member(const loading *l, yajl_val in, const char *key, yajl_type type,
-                       const char *what) {
-  yajl_val v = yajl_tree_get(in, (const char *[]){key, NULL}, type);
-  if (!v) refuse(l, key, tarn_format(l->cx, "%s is expected", what));
-  return v;
+  tarn_yajl_refuse(l->cx, l->file, key, what);
 }
 static int64_t whole(const loading *l, yajl_val in, const char *key, int64_t most) {
-  yajl_val v = member(l, in, key, yajl_t_number, "a whole number");
-  if (!YAJL_IS_INTEGER(v) || YAJL_GET_INTEGER(v) < 0 || YAJL_GET_INTEGER(v) > most)
-    refuse(l, key, tarn_format(l->cx, "a whole number up to %lld is expected", (long long)most));
-  return YAJL_GET_INTEGER(v);
-}
-static const char *text(const loading *l, yajl_val in, const char *key) {
-  return tarn_strdup(l->cx, YAJL_GET_STRING(member(l, in, key, yajl_t_string, "a string")));
-}
-static uint32_t list(const loading *l, yajl_val in, const char *key, yajl_val **item) {
-  yajl_val v = member(l, in, key, yajl_t_array, "a list");
-  *item = YAJL_GET_ARRAY(v)->values;
-  return (uint32_t)YAJL_GET_ARRAY(v)->len;
-}
-static bool has(yajl_val in, const char *key) {
-  return yajl_tree_get(in, (const char *[]){key, NULL}, yajl_t_any) != NULL;
+  return tarn_yajl_whole(l->cx, l->file, in, key, 0, most);
 }
 
 /* ---------------------------------------------------------------- parts */
 #define MOST_BYTES (INT64_C(1) << 40)
 static tarn_ptx_port read_port(const loading *l, yajl_val v) {
-  tarn_ptx_port p = {.name = text(l, v, "name"), .bytes = whole(l, v, "bytes", MOST_BYTES)};
+  tarn_ptx_port p = {.name = tarn_yajl_string(l->cx, l->file, v, "name"),
+                     .bytes = whole(l, v, "bytes", MOST_BYTES)};
   yajl_val *dim;
-  if (!tarn_dtype_parse(text(l, v, "type"), &p.dtype)) refuse(l, "type", "no such type");
-  p.n = list(l, v, "shape", &dim);
+  if (!tarn_dtype_parse(tarn_yajl_string(l->cx, l->file, v, "type"), &p.dtype))
+    refuse(l, "type", "no such type");
+  p.n = tarn_yajl_list(l->cx, l->file, v, "shape", &dim);
   if (p.n > TARN_MAX_DIMS) refuse(l, "shape", "too many dims");
   int64_t bytes = (int64_t)tarn_dtype_size(p.dtype);
   for (uint32_t d = 0; d < p.n; d++) {
@@ -59,7 +40,7 @@ static tarn_ptx_port read_port(const loading *l, yajl_val v) {
 static const tarn_ptx_port *read_ports(const loading *l, yajl_val in, const char *key,
                                        uint32_t *n) {
   yajl_val *item;
-  *n = list(l, in, key, &item);
+  *n = tarn_yajl_list(l->cx, l->file, in, key, &item);
   tarn_ptx_port *p = TARN_ARRAY(l->cx, tarn_ptx_port, *n + 1);
   for (uint32_t i = 0; i < *n; i++) p[i] = read_port(l, item[i]);
   return p;
@@ -78,7 +59,7 @@ static int64_t extent(const tarn_ptx_program *p, const tarn_ptx_place *x) {
 static tarn_ptx_place read_place(const loading *l, yajl_val v) {
   static const char *const names[] = {"input",     "output",  "weights",
                                       "workspace", "nowhere", "flags"};
-  const char *at = text(l, v, "at");
+  const char *at = tarn_yajl_string(l->cx, l->file, v, "at");
   uint32_t k = 0;
   while (k < 6 && strcmp(at, names[k])) k++;
   if (k == 6) refuse(l, "at", "input, output, weights, workspace, nowhere or flags is expected");
@@ -94,7 +75,7 @@ static tarn_ptx_place read_place(const loading *l, yajl_val v) {
 }
 static tarn_ptx_place *read_places(const loading *l, yajl_val in, const char *key, uint32_t *n) {
   yajl_val *item;
-  *n = list(l, in, key, &item);
+  *n = tarn_yajl_list(l->cx, l->file, in, key, &item);
   tarn_ptx_place *x = TARN_ARRAY(l->cx, tarn_ptx_place, *n + 1);
   for (uint32_t i = 0; i < *n; i++) x[i] = read_place(l, item[i]);
   return x;
@@ -106,16 +87,16 @@ static bool is_flag(const loading *l, const tarn_ptx_place *x) {
          x->offset + TARN_PTX_FLAG <= l->p->flags;
 }
 static void read_launch(const loading *l, yajl_val v, tarn_ptx_step *s) {
-  const char *entry = text(l, v, "entry");
+  const char *entry = tarn_yajl_string(l->cx, l->file, v, "entry");
   s->entry = tarn_ptx_find(l->p->ptx, entry);
   if (s->entry == TARN_NONE)
     tarn_raise(l->cx, TARN_BAD_INPUT, "%s: kernel %s is not in model.ptx", l->file,
                tarn_shown(l->cx, entry));
   s->grid = (uint32_t)whole(l, v, "grid", INT32_MAX),
   s->block = (uint32_t)whole(l, v, "block", 1024);
-  if (has(v, "shared")) s->shared = (uint32_t)whole(l, v, "shared", 1 << 20);
+  if (tarn_yajl_has(v, "shared")) s->shared = (uint32_t)whole(l, v, "shared", 1 << 20);
   s->arg = read_places(l, v, "arguments", &s->narg);
-  s->looks = has(v, "rows");
+  s->looks = tarn_yajl_has(v, "rows");
   if (s->looks) s->rows = (uint32_t)whole(l, v, "rows", UINT32_MAX);
   if (s->looks && (!s->narg || !is_flag(l, &s->arg[s->narg - 1])))
     refuse(l, "rows", "the last argument is no flag");
@@ -141,42 +122,37 @@ static void read_copy(const loading *l, yajl_val v, tarn_ptx_step *s) {
 }
 static tarn_ptx_step read_step(const loading *l, yajl_val v) {
   tarn_ptx_step s = {.does = TARN_PTX_LAUNCHES};
-  if (has(v, "copy")) {
+  if (tarn_yajl_has(v, "copy")) {
     read_copy(l, v, &s);
     return s;
   }
-  s.kernel = text(l, v, "kernel");
-  if (has(v, "host")) s.does = TARN_PTX_CALLS;
+  s.kernel = tarn_yajl_string(l->cx, l->file, v, "kernel");
+  if (tarn_yajl_has(v, "host")) s.does = TARN_PTX_CALLS;
   else read_launch(l, v, &s);
   return s;
 }
 static void read_all(const loading *l, yajl_val tree) {
   tarn_ptx_program *p = l->p;
   yajl_val *item;
-  p->hw = text(l, tree, "hw");
+  p->hw = tarn_yajl_string(l->cx, l->file, tree, "hw");
   p->workspace = whole(l, tree, "workspace", MOST_BYTES);
   p->weights = whole(l, tree, "weights", MOST_BYTES);
-  if (has(tree, "flags")) p->flags = whole(l, tree, "flags", MOST_BYTES);
+  if (tarn_yajl_has(tree, "flags")) p->flags = whole(l, tree, "flags", MOST_BYTES);
   p->in = read_ports(l, tree, "inputs", &p->nin), p->out = read_ports(l, tree, "outputs", &p->nout);
   p->buffer = read_places(l, tree, "buffers", &p->nbuffer);
-  p->nstep = list(l, tree, "launches", &item);
+  p->nstep = tarn_yajl_list(l->cx, l->file, tree, "launches", &item);
   p->step = TARN_ARRAY(l->cx, tarn_ptx_step, p->nstep + 1);
   for (uint32_t i = 0; i < p->nstep; i++) p->step[i] = read_step(l, item[i]);
 }
 tarn_ptx_program *tarn_ptx_load(tarn_ctx *cx, const char *dir) {
   loading l = {cx, tarn_format(cx, "%s/launch.json", dir), TARN_NEW(cx, tarn_ptx_program)};
   const char *path = tarn_format(cx, "%s/model.ptx", dir);
-  char error[160];
   size_t n;
   const char *ptx = tarn_read_file(cx, path, &n);
-  l.p->dir = dir, l.p->ptx = tarn_ptx_read(cx, ptx, n, path);
-  yajl_val tree = yajl_tree_parse(tarn_read_file(cx, l.file, &n), error, sizeof error);
-  if (!tree) {
-    error[strcspn(error, "\n")] = 0;
-    tarn_raise(cx, TARN_BAD_INPUT, "%s: no JSON: %s", l.file, tarn_shown(cx, error));
-  }
-  tarn_defer(cx, drop, tree);
-  read_all(&l, tree);
+  l.p->dir = dir;
+  l.p->ptx = tarn_ptx_read(cx, ptx, n, path);
+  const char *launches = tarn_read_file(cx, l.file, &n);
+  read_all(&l, tarn_yajl_parse(cx, l.file, launches, n));
   return l.p;
 }
 
