@@ -47,6 +47,10 @@ _LATE = {"Comprehension", "Port", "Program", "Tensor", "compile", "define", "loa
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("tarn")
     if name not in _LATE:
         raise AttributeError(f"module 'tarn' has no attribute {name!r}")
     from tarn import _model
@@ -54,6 +58,10 @@ def __getattr__(name: str) -> Any:
     value = getattr(_model, name)
     globals()[name] = value
     return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]
 
 
 __all__ = [

@@ -31,6 +31,14 @@ DECODER = """(program (inputs (x ((1 2 4) ()) f32) (past ((1 2 {past} 4) ()) f32
  (outputs (y (compute dotProd (cartProd 2 %x (access 3 %k)))) (present %k)))"""
 
 
+class Module(unittest.TestCase):
+    def test_says_its_version_and_names(self):
+        self.assertRegex(tarn.__version__, r"^\d+\.\d+\.\d+$")
+        self.assertLessEqual({*tarn.__all__, "__version__"}, set(dir(tarn)))
+        for name in dir(tarn):
+            getattr(tarn, name)
+
+
 class Caches(unittest.TestCase):
     def compiled(self, past, **options):
         with tempfile.TemporaryDirectory() as folder:
