@@ -8,6 +8,7 @@
 #include "tests/terms.h"
 
 #include "model/onnx.h"
+#include "quantize/internal.h"
 #include "quantize/quantize.h"
 #include <errno.h>
 #include <math.h>
@@ -525,6 +526,57 @@ static void check_refusal(tarn_ctx *c, void *arg) {
 START_TEST(refused) { must(check_refusal, &_i); }
 END_TEST
 
+/* ---------------------------------------------------------------- scales */
+
+/* Sum of squared errors of the numbers themselves, of which the scales look at a histogram. */
+static double squared(const tarn_tensor *t, double scale, int zero, int lo, int hi) {
+  const float *x = t->data;
+  double sum = 0;
+  for (int64_t i = 0; i < t->dim[0]; i++) {
+    double q = fmin(fmax(floor((double)x[i] / scale + 0.5) + zero, lo), hi) - zero;
+    sum += ((double)x[i] - q * scale) * ((double)x[i] - q * scale);
+  }
+  return sum;
+}
+/* Many numbers from -1 to 1, at last two outside, for which bins are joined and which are clipped:
+ * more is lost by a scale that covers them. Nearly the best of the scales tried, and much better
+ * than the covering one. */
+static void check_clips(tarn_ctx *c, void *arg) {
+  const double far[] = {1.5, 3, 6};
+  enum { N = 20000 };
+  uint64_t seed = 58;
+  const double out = far[*(int *)arg];
+  tarn_tensor *t = tarn_tensor_new(c, TARN_F32, 1, (int64_t[]){N});
+  float *x = t->data;
+  for (int i = 0; i < N; i++) x[i] = (float)tarn_random_unit(&seed);
+  x[0] = 0.75f; /* the bins cover [-1, 1) from here on */
+  x[N - 2] = (float)out;
+  x[N - 1] = (float)-out;
+  qz_range r = {0};
+  const qz_range *one = &r;
+  qz_range_add(c, &r, t);
+  ck_assert_uint_eq(r.n, N);
+  ck_assert(r.hi == (double)(float)out && r.lo == -r.hi);
+
+  qz_scale i8 = qz_scale_i8(&one, 1);
+  qz_scale u8 = qz_scale_u8(&r);
+  int e = qz_exponent(&one, 1);
+  double best8 = INFINITY, bestu = INFINITY, best2 = INFINITY;
+  for (int i = 0; i < 40; i++) {
+    double share = 1 - 0.02 * i, su = 2 * out * share / 255;
+    best8 = fmin(best8, squared(t, out / 127 * share, 0, -128, 127));
+    bestu = fmin(bestu, squared(t, su, (int)floor(out * share / su + 0.5), 0, 255));
+  }
+  for (int k = -20; k < 3; k++) best2 = fmin(best2, squared(t, ldexp(1, k), 0, -128, 127));
+  ck_assert_double_le(squared(t, (double)i8.scale, 0, -128, 127), 1.05 * best8);
+  ck_assert_double_le(squared(t, (double)u8.scale, u8.zero, 0, 255), 1.05 * bestu);
+  ck_assert_double_le(squared(t, ldexp(1, e), 0, -128, 127), 1.05 * best2);
+  ck_assert_double_lt((double)i8.scale, 0.99 * out / 127);
+  ck_assert_double_lt((double)u8.scale, 0.99 * 2 * out / 255);
+}
+START_TEST(clips) { must(check_clips, &_i); }
+END_TEST
+
 /* ---------------------------------------------------------------- memory */
 
 static void quantise_alone(tarn_ctx *c, void *arg) {
@@ -555,6 +607,7 @@ int main(void) {
                           {scaled, 1},
                           {engines, 1},
                           {digits, 3},
+                          {clips, 3},
                           {corner_cases, COUNT(corners)},
                           {upgraded, 1},
                           {memory, 1},
