@@ -82,6 +82,13 @@ static void find_edges(kgraph *k, edges *e) {
   }
 }
 typedef TARN_VEC(uint32_t) members;
+/* Can a class with this map be computed where the representative lies: in strides, or in its dims?
+ */
+static bool can_write(kgraph *k, uint32_t rep, uint32_t to_rep) {
+  const tarn_type *t = tarn_type_get(k->L, k->cls.p[rep].type);
+  tarn_layout row = tarn_layout_row_major(t->n, t->dim), over;
+  return kg_layout_over(k, &row, to_rep, &over) || tarn_map_invert(k->L, to_rep, 0) != TARN_NONE;
+}
 /* Spreads a group from its representative; the queue is `member`, ascending in the end. */
 static members spread(kgraph *k, const edges *e, uint32_t rep, uint32_t group) {
   members member = {0};
@@ -96,7 +103,7 @@ static members spread(kgraph *k, const edges *e, uint32_t rep, uint32_t group) {
       uint32_t back = tarn_map_invert(k->L, x.map, tarn_type_get(k->L, k->cls.p[x.to].type)->ns);
       if (back == TARN_NONE) continue;
       uint32_t m = tarn_map_compose(k->L, back, k->cls.p[at].to_rep);
-      if (m == TARN_NONE) continue;
+      if (m == TARN_NONE || !can_write(k, rep, m)) continue;
       /* tarn_map_invert gives at -> to reversed: to's dims -> at's dims, then on to the
        * representative */
       k->cls.p[x.to].group = group, k->cls.p[x.to].to_rep = m;

@@ -59,6 +59,10 @@ static const net nets[] = {
      "node Pad b t p -> y\nout y\n"},
     {"most elements of rows", "in x f32 4,9\nnode TopK t x k -> v i : axis=1\ninit k i64 1 : "
                               "3\nnode Relu r v -> y\nout y\nout i\n"},
+    {"an output backwards, in another shape, transposed",
+     "in x f32 2,31,4,1\ninit i i64 1 : 1\ninit s i64 5 : 1 31 1 2 -1\n"
+     "node CumSum c x i -> t : exclusive=0 reverse=1\nnode Reshape r t s -> u\n"
+     "node Transpose p u -> y : perm=3,0,4,1,2\nout y\n"},
 };
 
 static pipeline solve(tarn_ctx *cx, const char *text, const char *hw, tarn_kgraph_options ko) {
