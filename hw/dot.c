@@ -1,6 +1,7 @@
 /* Dot-product instructions and other units for products: found by what they mean. */
 #include "access/fx_internal.h"
 #include "hw/internal.h"
+#include <string.h>
 
 /* Lanes of groups of adjacent elements: each lane of the result sums the products of its group, and
  * goes on from what the accumulator holds. */
@@ -31,28 +32,61 @@ bool tarn_hw_same_product(const tarn_lang *L, uint32_t a, uint32_t b, bool excha
   return tarn_fx_match(L, a, b, true, is_factor, &(factors){L, exchanged});
 }
 
+/* Does an element of this type have the same value in the type that an instruction takes? */
+static bool widens(tarn_dtype from, tarn_dtype to) {
+  bool bytes = from == TARN_I8 || from == TARN_U8;
+  return from == to || (bytes && to == TARN_I16);
+}
 static bool serves(tarn_lang *L, const tarn_hw_intrinsic *n, const tarn_hw_form *f, uint32_t body,
-                   const tarn_dtype *type, bool exchanged) {
-  for (uint32_t k = 0; k < 2; k++)
-    if (n->op[f->operand[k]].dtype != type[exchanged ? 1 - k : k]) return false;
+                   const tarn_dtype *type, bool exchanged, bool wider) {
+  for (uint32_t k = 0; k < 2; k++) {
+    tarn_dtype from = type[exchanged ? 1 - k : k], to = n->op[f->operand[k]].dtype;
+    if (wider ? !widens(from, to) : from != to) return false;
+  }
   return tarn_hw_same_product(L, f->body, body, exchanged);
+}
+
+typedef struct wanted {
+  uint32_t body, red;
+  const tarn_dtype *type;
+} wanted;
+/* Intrinsic i as an instruction that sums such products; false: it is none. */
+static bool find_dot(tarn_lang *L, const tarn_hw *hw, uint32_t i, const wanted *w,
+                     tarn_hw_dot *out) {
+  const tarn_hw_intrinsic *n = &hw->intrin[i];
+  tarn_hw_form f;
+  if (n->op[0].dtype == TARN_F32 || !is_dot(L, hw, i, &f) || f.red != w->red) return false;
+  bool exchanged = !serves(L, n, &f, w->body, w->type, false, true);
+  if (exchanged && !serves(L, n, &f, w->body, w->type, true, true)) return false;
+  *out = (tarn_hw_dot){.intrinsic = n, .lanes = f.n, .k = f.k};
+  out->operand[0] = f.operand[exchanged], out->operand[1] = f.operand[!exchanged];
+  out->apart = strchr(n->encoding, ' ') != NULL;
+  for (uint32_t k = 0; k < 2; k++) out->widens[k] = n->op[out->operand[k]].dtype != w->type[k];
+  return true;
+}
+/* Multiply-adds a cycle; of two with as many, the one that takes the elements as they are. */
+static double peak(const tarn_hw_dot *d) {
+  return d->intrinsic->ops * d->intrinsic->throughput - 1e-6 * (d->widens[0] + d->widens[1]);
 }
 
 uint32_t tarn_hw_dots(tarn_lang *L, const tarn_hw *hw, uint32_t body, uint32_t red,
                       const tarn_dtype type[2], tarn_hw_dot *out, uint32_t max) {
-  uint32_t count = 0;
+  enum { FOUND = 16 };
+  const wanted w = {body, red, type};
+  tarn_hw_dot d[FOUND];
+  uint32_t n = 0, count = 0, best = 0;
   if (tarn_fx_get(L, body)->op != TARN_FX_MUL || type[0] == TARN_F32)
     return 0; /* what is not asked for needs no reading */
-  for (uint32_t i = 0; i < hw->nintrin && count < max; i++) {
-    const tarn_hw_intrinsic *n = &hw->intrin[i];
-    tarn_hw_form f;
-    if (n->op[0].dtype == TARN_F32 || !is_dot(L, hw, i, &f) || f.red != red) continue;
-    bool exchanged = !serves(L, n, &f, body, type, false);
-    if (exchanged && !serves(L, n, &f, body, type, true)) continue;
-    if (count && f.k != out[0].k) continue;
+  for (uint32_t i = 0; i < hw->nintrin && n < FOUND; i++) {
+    if (!find_dot(L, hw, i, &w, &d[n])) continue;
+    if (peak(&d[n]) > peak(&d[best])) best = n;
+    n++;
+  }
+  for (uint32_t i = 0; i < n && count < max; i++) {
+    if (d[i].k != d[best].k) continue;
     uint32_t at = count++;
-    for (; at > 0 && out[at - 1].lanes < f.n; at--) out[at] = out[at - 1];
-    out[at] = (tarn_hw_dot){n, f.n, f.k, {f.operand[exchanged], f.operand[!exchanged]}};
+    for (; at > 0 && out[at - 1].lanes < d[i].lanes; at--) out[at] = out[at - 1];
+    out[at] = d[i];
   }
   return count;
 }
@@ -76,7 +110,8 @@ int64_t tarn_hw_multiplies(tarn_lang *L, const tarn_hw *hw, uint32_t body, uint3
     if (!takes_types(n, type)) continue;
     tarn_hw_meaning m = tarn_hw_meaning_of(L, hw, i);
     if (!tarn_hw_form_of(L, &m, &f) || !f.product || f.red != red || f.k < steps) continue;
-    if (serves(L, n, &f, body, type, false) || serves(L, n, &f, body, type, true)) steps = f.k;
+    if (serves(L, n, &f, body, type, false, false) || serves(L, n, &f, body, type, true, false))
+      steps = f.k;
   }
   return steps;
 }

@@ -410,11 +410,13 @@ typedef struct tarn_hw_dot {
       *intrinsic; /* the encoding's arguments: the accumulator, then both operands as described */
   int64_t lanes, k;
   uint32_t operand[2]; /* which operand of the instruction the body's $0 and $1 are */
+  bool widens[2];      /* these are bytes that it takes as i16: they are widened in registers */
+  bool apart;          /* its last step adds to the accumulator what is in a register of its own */
 } tarn_hw_dot;
 #define TARN_HW_DOTS 4
 /* The instructions that mean a reduction by `red` of `body` over elements of the two types, those
- * of most lanes first, all of one k. How many; at most max are stored. Raises when the meaning of
- * an integer intrinsic is not valid. */
+ * of most lanes first, all of the k with which most is multiplied in a cycle. How many; at most max
+ * are stored. Raises when the meaning of an integer intrinsic is not valid. */
 TARN_API uint32_t tarn_hw_dots(tarn_lang *L, const tarn_hw *hw, uint32_t body, uint32_t red,
                                const tarn_dtype type[2], tarn_hw_dot *out, uint32_t max);
 /* How many steps of a reduction by `red` of `body` over elements of the two types its units do at

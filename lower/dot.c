@@ -1,5 +1,6 @@
 /* Prints dot-product instructions, which take several steps of a reduction. */
 #include "lower/nest.h"
+#include <stdio.h>
 #include <string.h>
 
 /* The instruction of fewest lanes that has room for n, or the one of most. */
@@ -18,27 +19,73 @@ static LLVMValueRef piece(low_module *M, LLVMValueRef v, uint32_t from, uint32_t
   return low_shuffle(M, v, LLVMGetPoison(LLVMTypeOf(v)), index, n);
 }
 
-/* LLVM's function for the encoding: overloaded ones by the types of accumulator and operands. */
-static LLVMValueRef call(low_module *M, const tarn_hw_dot *d, LLVMValueRef acc,
-                         const LLVMValueRef *x) {
-  const char *name = d->intrinsic->encoding;
-  unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
-  if (!id)
-    tarn_raise(M->cx, TARN_BAD_INPUT, "%s: intrinsic %s: LLVM knows no %s", M->hw->name,
-               d->intrinsic->name, name);
-  bool over = LLVMIntrinsicIsOverloaded(id);
-  LLVMTypeRef types[2] = {LLVMTypeOf(acc), LLVMTypeOf(x[0])}, param[3];
-  LLVMTypeRef type = LLVMIntrinsicGetType(M->lc, id, types, over ? 2 : 0);
-  if (LLVMCountParamTypes(type) != 3)
-    tarn_raise(M->cx, TARN_BAD_INPUT,
-               "%s: intrinsic %s: %s does not take an accumulator and two operands", M->hw->name,
-               d->intrinsic->name, name);
+/* ---------------------------------------------------------------- the encoding
+ * Functions of LLVM, one after the other, and `add`. Whatever has the accumulator's type as its
+ * first argument takes the accumulator there; the first one takes both operands, every later one
+ * what the one before it returned. */
+typedef struct chain {
+  low_module *M;
+  const tarn_hw_intrinsic *of;
+  LLVMValueRef acc, now; /* now: NULL before the first one */
+  const LLVMValueRef *x;
+} chain;
+static _Noreturn void refuse(const chain *c, const char *name, const char *what) {
+  tarn_raise(c->M->cx, TARN_BAD_INPUT, "%s: intrinsic %s: %s %s", c->M->hw->name, c->of->name, name,
+             what);
+}
+/* The types behind a name that LLVM overloads, as in .v4i32.v8i16; how many. */
+static unsigned types_of_name(low_module *M, const char *at, LLVMTypeRef *out, unsigned max) {
+  unsigned n = 0, lanes, bits;
+  for (; n < max && sscanf(at, ".v%ui%u", &lanes, &bits) == 2; at += 1 + strcspn(at + 1, "."))
+    out[n++] = LLVMVectorType(LLVMIntTypeInContext(M->lc, bits), lanes);
+  return n;
+}
+static void call(chain *c, const char *name) {
+  low_module *M = c->M;
+  unsigned id = LLVMLookupIntrinsicID(name, strlen(name)), nover = 0, n = 0;
+  if (!id) refuse(c, name, "is no function that LLVM knows");
+  LLVMTypeRef over[2] = {LLVMTypeOf(c->acc), LLVMTypeOf(c->x[0])}, param[3];
+  if (LLVMIntrinsicIsOverloaded(id)) {
+    size_t base;
+    (void)LLVMIntrinsicGetName(id, &base);
+    nover = strlen(name) > base ? types_of_name(M, name + base, over, 2) : 2;
+  }
+  LLVMTypeRef type = LLVMIntrinsicGetType(M->lc, id, over, nover);
+  LLVMValueRef arg[3], from[3];
+  if (LLVMCountParamTypes(type) > 3) refuse(c, name, "takes more than an accumulator and operands");
   LLVMGetParamTypes(type, param);
-  LLVMValueRef arg[3] = {LLVMBuildBitCast(M->b, acc, param[0], ""),
-                         LLVMBuildBitCast(M->b, x[0], param[1], ""),
-                         LLVMBuildBitCast(M->b, x[1], param[2], "")};
-  LLVMValueRef f = LLVMGetIntrinsicDeclaration(M->m, id, types, over ? 2 : 0);
-  return LLVMBuildBitCast(M->b, LLVMBuildCall2(M->b, type, f, arg, 3, ""), LLVMTypeOf(acc), "");
+  bool takes = LLVMCountParamTypes(type) == (c->now ? 2u : 3u);
+  if (takes) from[n++] = c->acc;
+  if (c->now) from[n++] = c->now;
+  else from[n] = c->x[0], from[n + 1] = c->x[1], n += 2;
+  if (LLVMCountParamTypes(type) != n)
+    refuse(c, name, "does not take an accumulator and two operands");
+  for (unsigned i = 0; i < n; i++) arg[i] = LLVMBuildBitCast(M->b, from[i], param[i], "");
+  LLVMValueRef f = LLVMGetIntrinsicDeclaration(M->m, id, over, nover);
+  c->now = LLVMBuildCall2(M->b, type, f, arg, n, "");
+}
+static LLVMValueRef encode(low_module *M, const tarn_hw_intrinsic *of, LLVMValueRef acc,
+                           const LLVMValueRef *x) {
+  chain c = {.M = M, .of = of, .acc = acc, .x = x};
+  LLVMTypeRef type = LLVMTypeOf(acc);
+  for (const char *at = of->encoding; *at;) {
+    size_t n = strcspn(at, " ");
+    const char *name = tarn_format(M->cx, "%.*s", (int)n, at);
+    if (strcmp(name, "add") != 0) call(&c, name);
+    else if (!c.now) refuse(&c, name, "comes behind what is added");
+    else c.now = LLVMBuildAdd(M->b, acc, LLVMBuildBitCast(M->b, c.now, type, ""), "");
+    at += n + strspn(at + n, " ");
+  }
+  return LLVMBuildBitCast(M->b, c.now, type, "");
+}
+
+/* The elements as the instruction takes them. */
+static LLVMValueRef operand(low_module *M, const tarn_plan_access *a, const tarn_hw_dot *d,
+                            uint32_t r, LLVMValueRef x) {
+  if (!d->widens[r]) return x;
+  tarn_dtype to = d->intrinsic->op[d->operand[r]].dtype;
+  LLVMTypeRef wide = low_vec(low_memory_type(M, to), low_lanes_of(x));
+  return a->dtype == TARN_U8 ? LLVMBuildZExt(M->b, x, wide, "") : LLVMBuildSExt(M->b, x, wide, "");
 }
 
 void low_emit_dot(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
@@ -58,8 +105,9 @@ void low_emit_dot(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
     uint32_t wide = (uint32_t)d->lanes, count = n - from < wide ? n - from : wide;
     LLVMValueRef part[2];
     for (uint32_t r = 0; r < 2; r++)
-      part[d->operand[r]] = piece(M, x[r], from * k, count * k, wide * k);
-    LLVMValueRef y = call(M, d, piece(M, old, from, count, wide), part);
+      part[d->operand[r]] =
+          operand(M, st->read[r].p, d, r, piece(M, x[r], from * k, count * k, wide * k));
+    LLVMValueRef y = encode(M, d->intrinsic, piece(M, old, from, count, wide), part);
     int index[256];
     for (uint32_t i = 0; i < n; i++)
       index[i] = i >= from && i < from + count ? (int)(n + i - from) : (int)i;

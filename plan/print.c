@@ -154,8 +154,13 @@ static void print_units(printer *p, const tarn_plan_stage *st) {
   }
   for (uint32_t i = 0; i < st->ndot; i++) {
     line(p);
-    tarn_buf_fmt(p->b, "(intrinsic %s lanes %lld k %lld)", st->dot[i].intrinsic->name,
+    tarn_buf_fmt(p->b, "(intrinsic %s lanes %lld k %lld", st->dot[i].intrinsic->name,
                  (long long)st->dot[i].lanes, (long long)st->dot[i].k);
+    for (uint32_t r = 0; r < 2; r++)
+      if (st->dot[i].widens[r])
+        tarn_buf_fmt(p->b, " (widens %u %s)", r,
+                     tarn_dtype_name(st->dot[i].intrinsic->op[st->dot[i].operand[r]].dtype));
+    tarn_buf_str(p->b, ")");
   }
 }
 static void print_matrices(printer *p, const tarn_plan_stage *st) {

@@ -96,7 +96,19 @@ static bool crowded(const tarn_stage_work *m, const tile *t, bool across, double
     const tarn_touch *a = &m->read[r];
     if (one && !a->epi && a->touched >> t->vdim & 1 && tarn_tile_own(m, t, a) > 1) one = false;
   }
+  held += t->dot < m->n && m->dot.apart; /* what is added to the accumulator */
   return accs + held + 1 > room || (one && written > 1 && accs >= ROWS_OF_ONE);
+}
+/* Operations that widen bytes to what a dot-product instruction takes: one for each vector of an
+ * operand, two where all lanes share a group. */
+static double widened(const tarn_stage_work *m, const tile *t) {
+  double n = 0;
+  if (t->dot >= m->n) return 0;
+  for (uint32_t r = 0; r < 2; r++) {
+    tarn_tile_access x = tarn_tile_access_of(m, t, &m->read[r]);
+    if (m->dot.widens[r]) n += x.count * (x.lanes ? 1 : 2);
+  }
+  return n;
 }
 /* *epilogue: cycles of a tile outside its trips; *resumed: to load its partial results once more
  * and store them again. */
@@ -129,7 +141,7 @@ static double tile_cycles(const tarn_hw *hw, const tarn_stage_work *m, const til
                       : m->reduces ? 1
                                    : 0) /
                      rate +
-                 (ops * body_ops + shuffled) / rate;
+                 (ops * body_ops + shuffled + widened(m, t) / 2) / rate;
   double cycles = tarn_fmax(issue, load / ports) + PORTS * tarn_fmin(issue, load / ports);
   cycles = tarn_fmax(cycles, (load + ops * (body_ops + 1)) / (rate * 2 + 1));
   bool few = false; /* multiplied by numbers in the code */

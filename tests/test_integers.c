@@ -201,7 +201,7 @@ static void run(void (*fn)(tarn_ctx *cx, void *arg), const net *n, const char *h
 }
 START_TEST(test_kernels) { run(kernels, &nets[_i], "x86-64-vnni"); }
 END_TEST
-START_TEST(test_without) { run(kernels, &nets[_i], "x86-64-v3"); }
+START_TEST(test_without) { run(kernels, &nets[_i], "aarch64"); }
 END_TEST
 START_TEST(test_arm) { run(kernels, &nets[_i], "aarch64-dotprod"); }
 END_TEST
@@ -235,8 +235,19 @@ static void dots(tarn_ctx *cx, void *arg) {
       tarn_hw_dots(L, arm, tarn_fx_op(L, TARN_FX_ADD, h0, h1, 0), sum, uu, d, TARN_HW_DOTS), 0);
   uint32_t most = tarn_reducer_of(L, TARN_RED_MAX, TARN_I32);
   ck_assert_uint_eq(tarn_hw_dots(L, arm, body, most, uu, d, TARN_HW_DOTS), 0);
-  ck_assert_uint_eq(tarn_hw_dots(L, tarn_hw_load(L, "x86-64-v3"), body, sum, us, d, TARN_HW_DOTS),
-                    0);
+  ck_assert_uint_eq(tarn_hw_dots(L, tarn_hw_load(L, "aarch64"), body, sum, us, d, TARN_HW_DOTS), 0);
+  /* bytes are widened to what multiplies pairs of i16 */
+  const tarn_hw *avx2 = tarn_hw_load(L, "x86-64-v3");
+  const tarn_dtype *of[] = {us, su, uu, ss};
+  for (uint32_t i = 0; i < 4; i++) {
+    ck_assert_uint_eq(tarn_hw_dots(L, avx2, body, sum, of[i], d, TARN_HW_DOTS), 2);
+    ck_assert(d[0].lanes == 8 && d[1].lanes == 4 && d[0].k == 2);
+    ck_assert(d[0].widens[0] && d[0].widens[1]);
+  }
+  const tarn_dtype wide[] = {TARN_I16, TARN_I8}, most_wide[] = {TARN_U16, TARN_I8};
+  ck_assert_uint_eq(tarn_hw_dots(L, avx2, body, sum, wide, d, TARN_HW_DOTS), 2);
+  ck_assert(!d[0].widens[0] && d[0].widens[1]);
+  ck_assert_uint_eq(tarn_hw_dots(L, avx2, body, sum, most_wide, d, TARN_HW_DOTS), 0);
 }
 START_TEST(test_dots) { run(dots, &nets[0], NULL); }
 END_TEST

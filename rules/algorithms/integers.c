@@ -303,13 +303,21 @@ static uint32_t best(rsite *s, const product *p, const tarn_hw *hw) {
   return NO_WAY;
 }
 
+/* Does a dot-product instruction widen one of these in registers? Then the price decides. */
+static bool widened(const product *p, const tarn_hw *hw, uint32_t set) {
+  tarn_lang *L = p->k.L;
+  tarn_dtype type[2];
+  for (uint32_t i = 0; i < 2; i++) type[i] = set >> i & 1 ? other(p->f[i].type) : p->f[i].type;
+  return units_widens(hw, &p->k, units_product(L, TARN_I32),
+                      tarn_reducer_of(L, TARN_RED_SUM, TARN_I32), type);
+}
 /* Does every machine that takes the product want it so? What others need must not be subsumed. */
 static bool agreed(rsite *s, const product *p, uint32_t set) {
   if (!s->e->hw) return true;
   const tarn_machines m = tarn_hw_machines(s->e->hw);
   for (uint32_t i = 0; i < m.n; i++) {
     uint32_t way = best(s, p, m.hw[i]);
-    if (way != NO_WAY && way != set) return false;
+    if (way != NO_WAY && (way != set || widened(p, m.hw[i], set))) return false;
   }
   return true;
 }

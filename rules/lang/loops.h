@@ -151,6 +151,10 @@ uint32_t loops_first(const renv *e, const rv *v, uint32_t loop, const uint32_t *
  * what this body makes of elements of these types, several at once along a reduced loop of k? */
 bool units_hw_sums(const tarn_hw *hw, const kern *k, tarn_dtype sum, uint32_t body,
                    const tarn_dtype type[2]);
+/* Does a dot-product instruction sum what the body makes, and widen elements of these types in
+ * registers? */
+bool units_widens(const tarn_hw *hw, const kern *k, uint32_t body, uint32_t red,
+                  const tarn_dtype type[2]);
 bool units_sum(const renv *e, const kern *k, tarn_dtype sum, uint32_t body,
                const tarn_dtype type[2]);
 uint32_t units_product(tarn_lang *L, tarn_dtype sum); /* of two elements cast to the type */

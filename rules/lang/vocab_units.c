@@ -45,6 +45,12 @@ bool units_hw_sums(const tarn_hw *hw, const kern *k, tarn_dtype sum, uint32_t bo
   for (uint32_t r = 0; r < k->stage[0].nred && steps; r++) any |= k->stage[0].red[r] >= steps;
   return any;
 }
+bool units_widens(const tarn_hw *hw, const kern *k, uint32_t body, uint32_t red,
+                  const tarn_dtype type[2]) {
+  tarn_hw_dot d[TARN_HW_DOTS];
+  return tarn_hw_dots(k->L, hw, body, red, type, d, TARN_HW_DOTS) &&
+         (d[0].widens[0] || d[0].widens[1]);
+}
 bool units_sum(const renv *e, const kern *k, tarn_dtype sum, uint32_t body,
                const tarn_dtype type[2]) {
   const tarn_machines m = e->hw ? tarn_hw_machines(e->hw) : (tarn_machines){0};
