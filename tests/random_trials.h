@@ -279,7 +279,7 @@ static tarn_rule_class for_target(trial *t, const char *name, const char *dir) {
     st = tarn_protect(cx, compile_target, &o);
   }
   if (st) tarn_reraise(cx, st);
-  t->want = pipeline_expect(t->p, t->in, o.numerics, TARN_RTOL);
+  t->want = pipeline_expect(t->p, t->in, o.numerics, 0);
   return o.numerics;
 }
 static void run_target(trial *t, const char *dir) {
