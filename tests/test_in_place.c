@@ -283,6 +283,30 @@ static void as_text(tarn_ctx *cx, void *arg) {
 START_TEST(program_and_report_tell_of_pairs) { in_context(as_text, NULL); }
 END_TEST
 
+/* ---- operators that keep a cache ---- */
+static const struct {
+  const char *model;
+  unsigned pairs;
+} kept[] = {
+    {"group_query_attention_one_text", 2}, /* its length may be any: new rows follow old ones */
+    {"group_query_attention", 0},          /* two texts of two lengths: rows are gathered */
+};
+static void operator_kept(tarn_ctx *cx, void *arg) {
+  int i = *(int *)arg;
+  tarn_lang *L = tarn_lang_new(cx);
+  tarn_compile_options o = options(L, "");
+  o.model = tarn_format(cx, "tests/cases/%s/model.onnx", kept[i].model);
+  const tarn_compiled *c = compiled(L, &o, NULL);
+  unsigned found = 0;
+  for (uint32_t k = 0; k < c->program->nin; k++) {
+    tarn_in_place x;
+    found += tarn_kprog_in_place(c->kernels, false, k, &x);
+  }
+  ck_assert_msg(found == kept[i].pairs, "%s: %u pairs", kept[i].model, found);
+}
+START_TEST(operators_keep_caches) { in_context(operator_kept, &_i); }
+END_TEST
+
 int main(void) {
   TCase *t = tcase_create("in_place");
   tcase_set_timeout(t, 120);
@@ -291,5 +315,6 @@ int main(void) {
   tcase_add_loop_test(t, pairs_are_found_or_refused, 0, sizeof pairs / sizeof *pairs);
   tcase_add_test(t, concatenations_are_no_caches);
   tcase_add_test(t, program_and_report_tell_of_pairs);
+  tcase_add_loop_test(t, operators_keep_caches, 0, sizeof kept / sizeof *kept);
   return run_checks("in_place", t);
 }
