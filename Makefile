@@ -1,6 +1,6 @@
 # The front door; CMakePresets.json holds the configurations, CMakeLists.txt the build.
 #   make build      the libraries and build/tarn           make check      the release tests
-#   make demo       a small network from end to end        make check-all  and sanitizers, every allocation, all networks
+#   make demo       networks with rules and without        make check-all  and sanitizers, every allocation, all networks
 #   make bench      beside other engines                   make fuzz       SECONDS=60 for each target, or TARGETS=fuzz_sexp
 #   make install    PREFIX=/usr/local DESTDIR=             make format     clang-format over our sources
 #   make wheel      the Python module, into build/wheel    make mutate     ROOM=quantize N=20: do its tests notice faults?
@@ -41,6 +41,7 @@ check-all: build
 demo: packages
 	@$(call configure,release)
 	@cmake --build --preset release -j $(JOBS) --target tarn tarn-full
+	@examples/networks/demo.py build
 	@examples/digits/run.sh build
 
 bench: bench-egraph

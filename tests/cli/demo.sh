@@ -15,4 +15,14 @@ awk '{ exit !($1 >= 98 && $1 == $2) }' <<<"$accuracy" || fail "accuracy: $accura
 right=0
 for d in 0 1 2 3 4 5 6 7 8 9; do ! grep -q "$d.pgm: $d (" "$work/said" || right=$((right + 1)); done
 [ $right = 10 ] || fail "$right of 10 samples right"
+
+# A whole network: fewer kernels, less traffic, the same values.
+python3 examples/networks/demo.py "$build" dcgan >"$work/network" 2>&1 || fail "the demo of networks fails: $(tail -n 3 "$work/network")"
+cat "$work/network"
+figures() { sed -n "s/^  $1  *\([0-9]*\)  *\([0-9.]*\) MB .*/\1 \2/p" "$work/network"; } # LABEL: kernels and megabytes
+read -r plain plain_mb < <(figures 'as the model says, no rules')
+read -r ruled ruled_mb < <(figures 'with the rules (reassoc)')
+awk "BEGIN { exit !($ruled < $plain && $ruled_mb < $plain_mb) }" || fail "$plain kernels, $plain_mb MB before; $ruled, $ruled_mb after"
+grep -q '= epilogue  *(epi ' "$work/network" || fail "no chain of the network"
+for i in 0 1 2; do try 0 check "$build/demo-networks/dcgan.$i"; done
 finish
