@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """What rewriting gains on two whole networks, on one thread: demo.py BUILD_DIR [NETWORK...]
 
-Compiles each network as it is, with the rules of class reassoc (the default) and with those of class
-approx; measures them in turns, beside ONNX Runtime where Python has it. Files stay in
+Compiles each network as it is, with the rules of class reassoc (the default) and with those of
+class approx; measures them in turns, beside ONNX Runtime where Python has it. Files stay in
 BUILD_DIR/demo-networks.
 """
 import json
@@ -42,7 +42,8 @@ class Program:
     def row(self):
         r = self.report
         traffic = sum(k["read_bytes"] + k["write_bytes"] for k in r["program"])
-        return (f"{r['kernels'] + r['copies']:8} {traffic / 1e6:9.1f} MB {r['memory']['workspace'] / 1e6:8.2f} MB "
+        workspace = r["memory"]["workspace"]
+        return (f"{r['kernels'] + r['copies']:8} {traffic / 1e6:9.1f} MB {workspace / 1e6:8.2f} MB "
                 f"{1e3 * r['price']:9.2f} ms {self.ms:8.2f} ms")
 
 
@@ -71,11 +72,13 @@ def show(tarn, out, net, about, shape):
     for _ in range(ROUNDS):
         for p in programs:
             p.measure()
-    print(f"\n{about}\n  {'':30} {'kernels':>8} {'traffic':>12} {'workspace':>11} {'predicted':>12} {'measured':>11}")
+    heads = f"{'kernels':>8} {'traffic':>12} {'workspace':>11} {'predicted':>12} {'measured':>11}"
+    print(f"\n{about}\n  {'':30} {heads}")
     for (label, _), p in zip(CLASSES, programs):
         print(f"  {label:30} {p.row()}")
     peer = onnxruntime(out / f"{net}.onnx", shape)
-    print(f"  {'ONNX Runtime':30} " + (f"{peer:57.2f} ms" if peer else "not installed (pip install onnxruntime)"))
+    measured = f"{peer:56.2f} ms" if peer else "not installed (pip install onnxruntime)"
+    print(f"  {'ONNX Runtime':30} {measured}")
 
 
 def main():

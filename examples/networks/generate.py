@@ -72,8 +72,9 @@ class Network:
     def node(self, operator, *inputs, **attributes):
         self.count += 1
         out = f"t{self.count}"
-        body = b"".join(text(1, i) for i in inputs) + text(2, out) + text(3, f"{operator}{self.count}")
-        body += text(4, operator) + b"".join(attribute(k, v) for k, v in attributes.items())
+        body = b"".join(text(1, i) for i in inputs) + text(2, out)
+        body += text(3, f"{operator}{self.count}") + text(4, operator)
+        body += b"".join(attribute(k, v) for k, v in attributes.items())
         self.nodes.append(text(1, body))
         return out
 
@@ -113,8 +114,8 @@ def dcgan(net):
 def mobilenet(net):
     x = net.relu6(net.convolution("x", 3, 32, 3, 2))
     channels = 32
-    table = ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2),
-             (6, 320, 1, 1))
+    table = ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1),
+             (6, 160, 3, 2), (6, 320, 1, 1))
     for expand, out, repeat, first in table:
         for i in range(repeat):
             stride = first if i == 0 else 1
@@ -126,7 +127,8 @@ def mobilenet(net):
             channels = out
     x = net.relu6(net.convolution(x, channels, 1280))
     x = net.node("Flatten", net.node("GlobalAveragePool", x), axis=1)
-    x = net.node("Gemm", x, net.weights([1000, 1280], 1280), net.constant([1000], -0.1, 0.1), transB=1)
+    w, b = net.weights([1000, 1280], 1280), net.constant([1000], -0.1, 0.1)
+    x = net.node("Gemm", x, w, b, transB=1)
     return [1, 3, 224, 224], x, [1, 1000]
 
 
