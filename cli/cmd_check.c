@@ -45,9 +45,11 @@ static void show_json(tarn_ctx *cx, const worst *w) {
 
 static void show_text(tarn_ctx *cx, const worst *w) {
   if (w->v.ok) {
-    printf(
-        "ok: largest difference %.3g, %.3g of the largest value; at most %.2g of what is allowed\n",
-        w->max_abs, w->max_rel, w->v.share);
+    if (w->max_abs > 0)
+      printf("ok: largest difference %.3g, %.3g of the largest value; the worst element is off by "
+             "%.2g %% of its bound\n",
+             w->max_abs, w->max_rel, 100 * w->v.share);
+    else printf("ok: no difference\n");
     if (w->nan)
       printf("but %s is NaN everywhere, in the program and in the model: it says nothing\n",
              w->nan);
