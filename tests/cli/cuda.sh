@@ -141,7 +141,7 @@ tensor() { # NAME STEPS UNIT: an instruction takes so many steps of the sum
   grep -q 'mma\.sync' "$work/$1/model.ptx" || fail "$1: no tensor core"
 }
 tensor bytes 32 mma-s8
-grep -q 'difference 0,' "$work/out" || fail "bytes: not exact: $(cat "$work/out")"
+grep -q '^ok: no difference' "$work/out" || fail "bytes: not exact: $(cat "$work/out")"
 tensor halves 16 mma-bf16
 tensor f16 16 mma-f16
 mixed() { # TYPE TYPE: bytes, some with a sign
@@ -153,7 +153,7 @@ mixed u8 i8 >"$work/u8s8.term"
 mixed i8 u8 >"$work/s8u8.term"
 for name in u8 u8s8 s8u8; do
   tensor $name 32 mma-$name
-  grep -q 'difference 0,' "$work/out" || fail "$name: not exact: $(cat "$work/out")"
+  grep -q '^ok: no difference' "$work/out" || fail "$name: not exact: $(cat "$work/out")"
 done
 # Of f32 rounded to tf32: what the sum is of, what the rule makes of a plain product, and how far it may be off.
 echo "(compute (red (sum f32) (mul (tf32 \$0) (tf32 \$1)) (tuple 2)) (cartProd (access 1 (input x ((45 80) ()) f32))
