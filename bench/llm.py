@@ -8,8 +8,8 @@ their "ids" and greedy "tokens".  Needs numpy; --peers also onnxruntime and llam
 
 Tokens: one program takes a prompt and its reference tokens at once, so that the logits of each position are those that
 a greedy decoder sees.  A difference counts unless the two best logits there are within 1e-3.  Reference texts do not end:
-the token that ends one (genai_config.json) is not among the candidates.  The int4 model has other
-weights; it is compared with ONNX Runtime computing in f32, by the logits of one step.
+the token that ends one (genai_config.json) is not among the candidates.  The int4 model has other weights, so its
+tokens are not compared; it is timed alone.
 Speed: the median of `tarn bench` for a step after so many others, and a peer's in the same run.
 """
 import argparse

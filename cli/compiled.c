@@ -1,9 +1,9 @@
 /* Compiled folders and models, loaded to be run, and the tensors of their inputs and outputs. */
 #include "cli/ptx.h"
+#include "hw/yajl.h"
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <yajl/yajl_tree.h>
 
 /* ---- compiled folders ---- */
 static void take_texts(tarn_ctx *cx, yajl_val object, const char *key, cli_list *to) {
@@ -16,9 +16,8 @@ static void take_texts(tarn_ctx *cx, yajl_val object, const char *key, cli_list 
 }
 static void from_report(tarn_ctx *cx, const char *path, cli_compile *c) {
   size_t n;
-  char error[256];
-  yajl_val v = yajl_tree_parse(tarn_read_file(cx, path, &n), error, sizeof error);
-  if (!v) tarn_raise(cx, TARN_BAD_INPUT, "%s: %s", path, error);
+  const char *report = tarn_read_file(cx, path, &n);
+  yajl_val v = tarn_yajl_parse(cx, path, report, n);
   static const char *const model[] = {"model", NULL}, *const hw[] = {"hw", NULL},
                            *const triple[] = {"triple", NULL};
   yajl_val m = yajl_tree_get(v, (const char **)(uintptr_t)model, yajl_t_string);
@@ -40,7 +39,6 @@ static void from_report(tarn_ctx *cx, const char *path, cli_compile *c) {
   c->copies = yajl_tree_get(v, (const char **)(uintptr_t)copies, yajl_t_true) != NULL;
   cli_read_program(cx, v, &c->is);
   cli_read_sizes(cx, v, c);
-  yajl_tree_free(v);
   if (!c->model) tarn_raise(cx, TARN_BAD_INPUT, "%s: no \"model\" in it", path);
 }
 const char *cli_scratch_folder(tarn_ctx *cx) { return cli_folder_for_now(cx, "/tmp/tarn-XXXXXX"); }

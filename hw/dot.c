@@ -60,7 +60,8 @@ static bool find_dot(tarn_lang *L, const tarn_hw *hw, uint32_t i, const wanted *
   if (exchanged && !serves(L, n, &f, w->body, w->type, true, true)) return false;
   *out = (tarn_hw_dot){.intrinsic = n, .lanes = f.n, .k = f.k};
   out->operand[0] = f.operand[exchanged], out->operand[1] = f.operand[!exchanged];
-  out->apart = strchr(n->encoding, ' ') != NULL;
+  const char *last = strrchr(n->encoding, ' ');
+  out->apart = last && !strcmp(last, " add");
   for (uint32_t k = 0; k < 2; k++) out->widens[k] = n->op[out->operand[k]].dtype != w->type[k];
   return true;
 }

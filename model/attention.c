@@ -368,7 +368,7 @@ static tarn_term present(const grouped *g, tarn_term past, tarn_term now) {
                im_reshape(n, im_broadcast(n, filled, &(im_dims){2, {d.d[0], g->t}}), 4, each));
 }
 
-/* Inputs beyond those of ONNX Runtime's CPU kernel, and what they come with. */
+/* What ONNX Runtime's CPU kernel does not have either. */
 static void refuse_quantised_caches(im_node *n) {
   static const char *const type[] = {"k_quant_type", "v_quant_type"};
   for (uint32_t i = 0; i < 2; i++)
@@ -397,12 +397,9 @@ static void set_lengths(grouped *g) {
   g->before = im_elp(n, g->first ? "(mul zero $0)" : "(sub (add $0 1) s)", by, 2, 1, g->last);
 }
 
-/* An RMS norm over each head. */
 static tarn_term normed_heads(im_node *n, tarn_term x, tarn_term weight, const char *epsilon) {
-  im_param eps[] = {
-      {"eps", im_attr_real(n, epsilon, im_attr_real(n, "qk_norm_epsilon", 1e-6f)), 0}};
-  tarn_term square = im_mean(n, im_el(n, "(mul $0 $0)", 1, x), 1u << 3, true);
-  return im_elp(n, "(mul (div $0 (sqrt (add $1 eps))) $2)", eps, 1, 3, x, square, weight);
+  double eps = im_attr_real(n, epsilon, im_attr_real(n, "qk_norm_epsilon", 1e-6f));
+  return im_rms_norm(n, x, 1u << 3, eps, weight);
 }
 
 /* Where the new tokens stand. Of a prompt only the first position is looked at. */

@@ -328,6 +328,8 @@ void im_opaque(im_node *n, const uint32_t *out_type, uint32_t nout);
 /* Every element of an axis `each` times, the first `count` of them. */
 tarn_term im_repeat(im_node *n, tarn_term t, uint32_t axis, int64_t each, int64_t count);
 tarn_term im_softmax(im_node *n, tarn_term x, uint32_t mask); /* norm.c */
+/* x over the root of its mean square along the axes, times the scale (norm.c). */
+tarn_term im_rms_norm(im_node *n, tarn_term x, uint32_t axes, double epsilon, tarn_term scale);
 /* An index out of range is an error of the run, except where the node's results do not count. */
 tarn_term im_gather(im_node *n, tarn_term t, uint32_t axis, tarn_term index); /* slice.c */
 /* An index that is 0 where the node's results do not count. */

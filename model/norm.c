@@ -161,6 +161,11 @@ static tarn_term rms_norm(im_node *n, last_axes *a, tarn_term x, tarn_term scale
   return im_el(n, tarn_format(n->cx, "(mul %s $2)", first), 3, x, a->inverse, scale);
 }
 
+tarn_term im_rms_norm(im_node *n, tarn_term x, uint32_t axes, double epsilon, tarn_term scale) {
+  last_axes a = {.type = im_type(n, x), .mask = axes, .eps = {"eps", epsilon, 0}};
+  return rms_norm(n, &a, x, scale);
+}
+
 void im_do_layer_norm(im_node *n) {
   tarn_term x = im_arg(n, 0);
   last_axes a = over_last(n, x, 1e-5f);

@@ -154,8 +154,9 @@ static tarn_term zero_points(im_node *n, int64_t rows, int64_t blocks, int64_t b
   return im_cast(n, im_unpacked(n, im_reshape(n, z, 2, packed), bits, 1, blocks), t);
 }
 
-/* What the blocks of a row have (N, blocks), or one number, for each of its elements in turn: where
- * input 4 says the block of each element, of those; else as (N, blocks, 1). */
+/* The scales or zero points t of all blocks, (N, blocks), so that they broadcast to the weights:
+ * (N, K) where g_idx (input 4) assigns each element a block, else (N, blocks, 1). One number for
+ * all blocks stays as it is. */
 static tarn_term of_blocks(im_node *n, tarn_term t, int64_t k) {
   tarn_term block = im_opt(n, 4);
   im_dims d = im_shape(n, t), di;
@@ -226,7 +227,7 @@ static void set_indices(table *t, int64_t extent) {
   t->index = im_el(n, "(select $1 $0 0)", 2, i, t->within);
 }
 
-/* The elements that the indices say, of the table or of what its blocks have. */
+/* The elements at the indices, of the table, its scales or its zero points. */
 static tarn_term indexed(const table *t, tarn_term x) {
   return x == TARN_NONE ? x : im_gather(t->n, x, t->indexed, t->index);
 }

@@ -32,7 +32,7 @@ static counts count_either(const tarn_plan_nest *N, uint32_t stage, const tarn_p
   if (a.begins != b.begins || a.ends != b.ends) wrong(N, "results of two branches", a.ends, b.ends);
   return a;
 }
-/* Of an open dim's the first whose step is no more than all. */
+/* Of the cases of an open dim, the first whose step is at most the extent runs. */
 static counts count_cases(const tarn_plan_nest *N, uint32_t stage, const tarn_plan_stmt *s) {
   const tarn_plan_stmt *in = s + 1;
   const tarn_plan_stmt *end = s + s->size;
@@ -81,7 +81,7 @@ static bool guarded(const tarn_plan_stage *st) {
     if (st->read[r].nguard) return true;
   return false;
 }
-/* Elements of dim d, those counted twice that the last trip of an open one computes again. */
+/* How many elements of dim d are computed; the last trip of an open dim may repeat some. */
 static int64_t computed(const tarn_plan_nest *N, uint32_t stage, uint32_t d) {
   const tarn_plan_level *l[2 * TARN_MAX_LEVELS];
   uint32_t n = tarn_plan_levels(N, 1 + stage, l);

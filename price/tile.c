@@ -99,14 +99,15 @@ static bool crowded(const tarn_stage_work *m, const tile *t, bool across, double
   held += t->dot < m->n && m->dot.apart; /* what is added to the accumulator */
   return accs + held + 1 > room || (one && written > 1 && accs >= ROWS_OF_ONE);
 }
-/* Operations that widen bytes to what a dot-product instruction takes: one for each vector of an
- * operand, two where all lanes share a group. */
+/* Operations that widen bytes to what a dot-product instruction takes: half a one for each vector
+ * of an operand, since a port that does not multiply does half of them; one where all lanes share a
+ * group, which is broadcast as well. */
 static double widened(const tarn_stage_work *m, const tile *t) {
   double n = 0;
   if (t->dot >= m->n) return 0;
   for (uint32_t r = 0; r < 2; r++) {
     tarn_tile_access x = tarn_tile_access_of(m, t, &m->read[r]);
-    if (m->dot.widens[r]) n += x.count * (x.lanes ? 1 : 2);
+    if (m->dot.widens[r]) n += x.count * (x.lanes ? 0.5 : 1);
   }
   return n;
 }
@@ -141,7 +142,7 @@ static double tile_cycles(const tarn_hw *hw, const tarn_stage_work *m, const til
                       : m->reduces ? 1
                                    : 0) /
                      rate +
-                 (ops * body_ops + shuffled + widened(m, t) / 2) / rate;
+                 (ops * body_ops + shuffled + widened(m, t)) / rate;
   double cycles = tarn_fmax(issue, load / ports) + PORTS * tarn_fmin(issue, load / ports);
   cycles = tarn_fmax(cycles, (load + ops * (body_ops + 1)) / (rate * 2 + 1));
   bool few = false; /* multiplied by numbers in the code */

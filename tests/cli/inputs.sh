@@ -25,6 +25,8 @@ printf '(cpu' >"$work/bad.hw"
 refused 3 bad.hw:1 -- hw check "$work/bad.hw"
 mkdir "$work/empty"
 refused 3 report.json -- check "$work/empty"
+mkdir "$work/damaged" && echo '{"model": ' >"$work/damaged/report.json"
+refused 3 report.json 'no JSON: parse error: premature EOF' -- check "$work/damaged"
 [ ! -e "$work/none" ] || [ -z "$(ls -A "$work/none")" ] || fail "a failed compile leaves files"
 
 # A compile that fails, early or late, leaves what was there; one that emits less leaves nothing old.
