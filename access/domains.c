@@ -7,6 +7,7 @@
  * Where 0 is not allowed, such as for a mask whose sum is a length, the range grows from 1, or from
  * a constant that what depends on the input is compared with. */
 #include "access/fx_internal.h"
+#include "access/judge.h"
 #include <math.h>
 #include <string.h>
 

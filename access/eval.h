@@ -12,6 +12,7 @@
 #ifndef TARN_ACCESS_EVAL_H
 #define TARN_ACCESS_EVAL_H
 #include "access/internal.h"
+#include "access/judge.h"
 
 #define TARN_EV_LANES 256
 #define TARN_EV_RED   2048 /* reduction steps whose offsets are held at once */

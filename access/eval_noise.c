@@ -7,6 +7,7 @@
  * ten additions. */
 #include "access/eval.h"
 #include "access/fx_internal.h"
+#include "access/judge.h"
 #include <fenv.h>
 #include <float.h>
 #include <math.h>

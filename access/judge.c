@@ -1,5 +1,6 @@
 /* Judges results: compares each element with its expected value and its rounding error. */
 #include "access/eval.h"
+#include "access/judge.h"
 #include <float.h>
 #include <math.h>
 #include <string.h>

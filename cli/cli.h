@@ -2,6 +2,7 @@
  * int, char **). */
 #ifndef TARN_CLI_H
 #define TARN_CLI_H
+#include "access/judge.h"
 #include "base/json.h"
 #include "compile/compile.h"
 #include "hw/host/host.h"

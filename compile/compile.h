@@ -26,6 +26,7 @@
  * tarn_measured() of libtarn-tune make one). */
 #ifndef TARN_COMPILE_H
 #define TARN_COMPILE_H
+#include "access/judge.h"
 #include "compile/target.h"
 #include "extract/extract.h"
 #include "model/model.h"

@@ -1,4 +1,5 @@
 /* Which operands of `opaque` operators are indices or lengths, and how far they may go. */
+#include "access/judge.h"
 #include "model/model.h"
 #include <string.h>
 

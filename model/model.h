@@ -20,6 +20,7 @@
 #ifndef TARN_MODEL_H
 #define TARN_MODEL_H
 #include "access/access.h"
+#include "access/judge.h"
 #ifdef __cplusplus
 extern "C" {
 #endif

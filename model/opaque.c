@@ -1,5 +1,6 @@
 /* Operators outside the term language: `opaque` terms, their output types, and their evaluation by
  * runtime/ref.h. */
+#include "access/judge.h"
 #include "model/import.h"
 #include "runtime/ref.h"
 #include <stdlib.h>

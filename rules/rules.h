@@ -25,6 +25,7 @@
 #ifndef TARN_RULES_H
 #define TARN_RULES_H
 #include "access/access.h"
+#include "access/judge.h"
 #include "egraph/egraph.h"
 #include "hw/hw.h"
 #include "kernel/kernel.h"

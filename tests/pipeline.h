@@ -3,6 +3,7 @@
 #ifndef TARN_TESTS_PIPELINE_H
 #define TARN_TESTS_PIPELINE_H
 #include "access/access.h"
+#include "access/judge.h"
 #include "extract/extract.h"
 #include "hw/host/host.h"
 #include "lower/lower.h"

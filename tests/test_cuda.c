@@ -6,6 +6,7 @@
  *
  * The driver is found as a program finds it, by the loader: a run without LD_LIBRARY_PATH starts
  * itself again with it. */
+#include "access/judge.h"
 #include "compile/compile.h"
 #include "runtime/cuda.h"
 #include "runtime/cuda_driver.h"

@@ -1,4 +1,5 @@
 /* access/: which values integer inputs may have. */
+#include "access/judge.h"
 #include "tests/terms.h"
 
 static bool lengths(const tarn_lang *lang, const tarn_node *x, uint32_t kid, tarn_domain *r) {

@@ -1,5 +1,6 @@
 /* Inputs that lie in outputs: a decoder takes several steps through one buffer; which pairs are
  * found, and which are refused. */
+#include "access/judge.h"
 #include "tests/context.h"
 #include "compile/compile.h"
 #include "hw/host/host.h"

@@ -1,6 +1,7 @@
 /* Rows of tables that integers in memory name, read inside of kernels: random kernels with their
  * best schedules, in the plan's interpreter and compiled, and whole models, in which nothing that a
  * gather gives is written. */
+#include "access/judge.h"
 #include "tests/lower_kit.h"
 #include "tests/onnx_text.h"
 #include "tests/pipeline.h"

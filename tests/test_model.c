@@ -1,5 +1,6 @@
 /* model/: every family of ONNX operators against the outputs of ONNX Runtime (tests/data/onnx):
  * interpreted, optimised and compiled; and that loading reports a failing allocation. */
+#include "access/judge.h"
 #include "model/model.h"
 #include "tests/alloc.h"
 #include "tests/pipeline.h"

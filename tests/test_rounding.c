@@ -1,5 +1,6 @@
 /* access/: noisy runs, their estimates of rounding errors, and the judgement of results with them.
  */
+#include "access/judge.h"
 #include "tests/terms.h"
 #include <fenv.h>
 #include <stdlib.h>

@@ -3,6 +3,7 @@
  *
  *   test_tc [--all]      a few hundred of each; --all: 10,000 of each; one in a hundred is compiled
  *   test_tc SEED         prints one random definition, and what is different */
+#include "access/judge.h"
 #include "tests/context.h"
 #include "tests/pipeline.h"
 #include "tests/tc_direct.h"

@@ -18,6 +18,7 @@
  * Functions here raise (tarn_protect). */
 #ifndef TARN_CACHE_H
 #define TARN_CACHE_H
+#include "access/judge.h"
 #include "compile/compile.h"
 #ifdef __cplusplus
 extern "C" {

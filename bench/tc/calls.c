@@ -3,6 +3,7 @@
  * with an empty cache; microseconds until the function is there when another process has compiled
  * it, when this one has called it, and when it has with other names and spaces; microseconds of
  * 1,000 runs (fewest, median, nine tenths), the call of the cache included. Inputs are random. */
+#include "access/judge.h"
 #include "hw/host/host.h"
 #include "runtime/rt.h"
 #include "tune/cache.h"

@@ -1,4 +1,5 @@
 /* tarn._code.Cache: comprehensions as functions, compiled once and kept in a file. */
+#include "access/judge.h"
 #include "run.h"
 #include <hw/host/host.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 /* Both sides of an instance, evaluated and compared. */
+#include "access/judge.h"
 #include "rules/check/check.h"
 #include "rules/proof/points.h"
 #include <math.h>

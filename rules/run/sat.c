@@ -1,4 +1,5 @@
 /* Saturation: adds a program's terms to an e-graph, runs the phases, reports the result. */
+#include "access/judge.h"
 #include "base/limit.h"
 #include "rules/lang/lang.h"
 #include "rules/run/run.h"
