@@ -162,6 +162,8 @@ static const worth rows[] = {
      "y\n" END,
      NULL, 0, 0},
     {"parts", "opset 13\nin x f32 1,4000000\nnode ReduceMax s x -> y : axes=1,\n" END, NULL, 0, 0},
+    {"parts-and-rest", "opset 13\nin x f32 1,4000037\nnode ReduceMax s x -> y : axes=1,\n" END,
+     NULL, 0, 0},
     {"flat-reduction",
      "in x f32 1,3,224,224\nrand w 64,3,3,3\nnode Conv c x w -> y : strides=2,2\n" END, NULL, 0, 0},
     {"im2col", "in x f32 1,3,224,224\nrand w 64,3,3,3\nnode Conv c x w -> y : strides=2,2\n" END,

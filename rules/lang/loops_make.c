@@ -16,6 +16,7 @@ typedef struct making {
   renv *e;
   tarn_lang *L;
   lmatch *m;
+  uint32_t fill; /* a number that is read behind an end; TARN_NONE, or of another type: 0 */
 } making;
 typedef struct place { /* where an expression is made */
   kern *k;
@@ -168,11 +169,14 @@ static bool substitute(making *g, const lx *x, const scope *s, scope *to) {
 
 /* ---------------------------------------------------------------- reads */
 
+static uint32_t fill_of(const making *g, tarn_dtype t) {
+  if (g->fill != TARN_NONE && tarn_fx_get(g->L, g->fill)->dtype == t) return g->fill;
+  return tarn_dtype_is_float(t) ? tarn_fx_const(g->L, t, 0) : tarn_fx_iconst(g->L, t, 0);
+}
 static bool add_end(making *g, tarn_imap *m, const scope *s, uint32_t id, tarn_dtype t) {
   if (!s->end[id] || in_range(g, s->ix[id], s, s->end[id])) return true;
   if (m->nguard == TARN_MAX_DIMS) return false;
-  if (m->nguard == 0)
-    m->fill = tarn_dtype_is_float(t) ? tarn_fx_const(g->L, t, 0) : tarn_fx_iconst(g->L, t, 0);
+  if (m->nguard == 0) m->fill = fill_of(g, t);
   m->guard[m->nguard++] = (tarn_guard){s->ix[id], 0, s->end[id]};
   return true;
 }
@@ -244,26 +248,86 @@ static uint32_t child_read(making *g, const tarn_read *r, const scope *s, place 
   return add_child(p, id, map);
 }
 
+static bool ends_at(making *g, const scope *s, uint32_t i) {
+  return s->end[i] && !s->loose[i] && !in_range(g, s->ix[i], s, s->end[i]);
+}
+/* How many of the reduced loops end at this place. */
+static uint32_t reduced_ends(making *g, const scope *s) {
+  uint32_t n = 0;
+  for (uint32_t i = g->m->k.stage[0].nown; i < g->m->n; i++) n += ends_at(g, s, i);
+  return n;
+}
 /* What a read gives behind an end of this place (add_end); TARN_NONE: it has none. */
-static uint32_t behind(making *g, const tarn_read *r, const scope *s, bool *reduced) {
+static uint32_t behind(making *g, const tarn_read *r, const scope *s) {
   const tarn_imap *m = tarn_imap_get(g->L, r->map);
   uint32_t used = map_uses(g->L, r->map);
   bool any = false;
-  for (uint32_t i = 0; i < m->n; i++) {
-    if (!(used >> i & 1) || !s->end[i] || s->loose[i] || in_range(g, s->ix[i], s, s->end[i]))
-      continue;
-    any = true, *reduced |= i >= g->m->k.stage[0].nown;
-  }
+  for (uint32_t i = 0; i < m->n; i++) any |= (used >> i & 1) && ends_at(g, s, i);
   if (!any || m->nguard) return any ? m->fill : TARN_NONE;
-  tarn_dtype t = type_of(g, g->m->k.leaf[r->src]);
-  return tarn_dtype_is_float(t) ? tarn_fx_const(g->L, t, 0) : tarn_fx_iconst(g->L, t, 0);
+  return fill_of(g, type_of(g, g->m->k.leaf[r->src]));
+}
+/* May v be made here, for what its reads give behind ends? */
+static bool may_end(making *g, const rv *v, const fxwalk *w, const scope *s) {
+  uint32_t end[K_READS + 1], n = reduced_ends(g, s);
+  bool ends = n > 0;
+  for (uint32_t i = 0; i <= K_READS; i++) end[i] = TARN_NONE;
+  for (uint32_t i = 0; i < w->n; i++) {
+    const tarn_fx x = *tarn_fx_get(g->L, w->id[i]);
+    const tarn_read *r = x.op == TARN_FX_HOLE ? loops_read_of(g->m, v->i, x.hole) : NULL;
+    if (r) end[x.hole] = behind(g, r, s), ends |= end[x.hole] != TARN_NONE;
+  }
+  return !ends || (n < 2 && loops_may_end(g->e, v, end, n > 0));
+}
+static uint32_t constant(making *g, const char *name, tarn_tensor *v) {
+  const kern_host *h = &g->e->host->nest;
+  uint32_t type = tarn_type_tensor(g->L, v->dtype, v->n, v->n, v->dim);
+  tarn_payload c = {.kind = TARN_P_CONST, .name = name, .type = type, .tensor = v};
+  return h->mk(h->user, TARN_OP_CONST, tarn_payload_intern(g->L, &c), NULL, 0);
+}
+/* f before the ends of this place, and behind them `none`, which adds nothing: a read of `true` has
+ * the same ends. */
+static uint32_t until_end(making *g, uint32_t f, uint32_t none, const scope *s, place *p) {
+  tarn_tensor *yes = tarn_tensor_new(tarn_lang_ctx(g->L), TARN_BOOL, 0, NULL);
+  tarn_imap m = {.n = (uint8_t)s->n, .ns = (uint8_t)s->n, .fill = TARN_NONE};
+  memcpy(m.dim, s->dim, s->n * sizeof *s->dim);
+  tarn_tensor_set(yes, 0, (tarn_value){.i = 1});
+  for (uint32_t i = 0; i < L_LOOPS; i++)
+    if (ends_at(g, s, i) && !add_end(g, &m, s, i, TARN_BOOL)) return TARN_NONE;
+  uint32_t is = add_child(p, constant(g, "before-end", yes), tarn_map_intern(g->L, &m));
+  return is == TARN_NONE ? is : tarn_fx_op(g->L, TARN_FX_SEL, is, f, none);
 }
 
-/* What an expression variable stands for; value: of hole 0 of an epilogue. */
+/* v over reads at this place; value: of hole 0 of an epilogue. */
+static uint32_t placed(making *g, const rv *v, const fxwalk *w, const scope *s, place *p,
+                       uint32_t value) {
+  uint32_t with[K_READS + 1];
+  for (uint32_t i = 0; i <= K_READS; i++) with[i] = TARN_NONE;
+  for (uint32_t i = 0; i < w->n; i++) {
+    const tarn_fx x = *tarn_fx_get(g->L, w->id[i]);
+    if (x.op != TARN_FX_HOLE) continue;
+    const tarn_read *r = loops_read_of(g->m, v->i, x.hole);
+    with[x.hole] = r ? child_read(g, r, s, p) : value;
+    if (with[x.hole] == TARN_NONE) return TARN_NONE;
+  }
+  return tarn_fx_subst(g->L, v->id, with, K_READS + 1);
+}
+/* v, all that a reduction goes over, for which what its reads give behind ends would be seen: they
+ * give what adds nothing, if it is but a read; else v is chosen until the end. */
+static uint32_t ended(making *g, const rv *v, const fxwalk *w, const scope *s, place *p) {
+  const kstage *st = &g->m->k.stage[0];
+  if (v->i != L_PART(0, true) || v->id != st->body || st->reducer == TARN_NONE) return TARN_NONE;
+  uint32_t none = tarn_reducer_identity(g->L, st->reducer);
+  if (none == TARN_NONE) return none;
+  if (tarn_fx_get(g->L, v->id)->op == TARN_FX_HOLE) g->fill = none;
+  bool filled = g->fill != TARN_NONE && may_end(g, v, w, s);
+  if (!filled) g->fill = TARN_NONE;
+  uint32_t f = placed(g, v, w, s, p, TARN_NONE);
+  g->fill = TARN_NONE;
+  return filled || f == TARN_NONE ? f : until_end(g, f, none, s, p);
+}
+/* What an expression variable stands for. */
 static uint32_t any(making *g, uint32_t var, const scope *s, place *p, uint32_t value) {
   const rv *v = &g->e->attr[var];
-  uint32_t with[K_READS + 1], end[K_READS + 1];
-  bool ends = false, reduced = false;
   fxwalk w;
   if (v->id == TARN_NONE) return value;
   if (v->i == L_INNER)
@@ -271,40 +335,25 @@ static uint32_t any(making *g, uint32_t var, const scope *s, place *p, uint32_t 
                             : TARN_NONE;
   if (p->k == &g->m->k) return v->id; /* in place */
   if (!loops_walk(g->e, v, &w)) return TARN_NONE;
-  for (uint32_t i = 0; i <= K_READS; i++) with[i] = end[i] = TARN_NONE;
-  for (uint32_t i = 0; i < w.n; i++) {
-    const tarn_fx x = *tarn_fx_get(g->L, w.id[i]);
-    if (x.op != TARN_FX_HOLE) continue;
-    const tarn_read *r = loops_read_of(g->m, v->i, x.hole);
-    with[x.hole] = r ? child_read(g, r, s, p) : value;
-    if (with[x.hole] == TARN_NONE) return TARN_NONE;
-    if (r) end[x.hole] = behind(g, r, s, &reduced), ends |= end[x.hole] != TARN_NONE;
-  }
-  if (ends && p->body && !loops_may_end(g->e, v, end, reduced)) return TARN_NONE;
-  return tarn_fx_subst(g->L, v->id, with, K_READS + 1);
+  if (!p->body || may_end(g, v, &w, s)) return placed(g, v, &w, s, p, value);
+  return reduced_ends(g, s) ? ended(g, v, &w, s, p) : TARN_NONE;
 }
 
 static uint32_t table(making *g, const lx *x, const scope *s, place *p) {
   const ltable *t = &g->e->rule->loops->table[x->op];
-  const kern_host *h = &g->e->host->nest;
   tarn_tensor *v = tarn_tensor_new(tarn_lang_ctx(g->L), t->type, t->n, t->dim);
   tarn_imap m = {.n = (uint8_t)s->n, .ns = (uint8_t)s->n, .nin = (uint8_t)t->n, .fill = TARN_NONE};
   if (s->n > TARN_MAX_DIMS) return TARN_NONE;
   bool real = tarn_dtype_is_float(t->type);
   for (int64_t i = 0; i < tarn_tensor_count(v); i++)
     tarn_tensor_set(v, i, real ? (tarn_value){.d = t->v[i]} : (tarn_value){.i = (int64_t)t->v[i]});
-  tarn_payload c = {.kind = TARN_P_CONST,
-                    .name = t->name,
-                    .type = tarn_type_tensor(g->L, t->type, t->n, t->n, t->dim),
-                    .tensor = v};
   memcpy(m.dim, s->dim, s->n * sizeof *s->dim);
   for (uint32_t i = 0; i < t->n; i++) {
     int64_t end = 0;
     m.in[i] = t->dim[i], m.e[i] = index_at(g, x->ix[i], s, &end);
     if (m.e[i] == TARN_NONE || end || !in_range(g, m.e[i], s, m.in[i])) return TARN_NONE;
   }
-  uint32_t id = h->mk(h->user, TARN_OP_CONST, tarn_payload_intern(g->L, &c), NULL, 0);
-  return add_child(p, id, tarn_map_intern(g->L, &m));
+  return add_child(p, constant(g, t->name, v), tarn_map_intern(g->L, &m));
 }
 
 /* ---------------------------------------------------------------- stages and kernels */
@@ -524,7 +573,7 @@ static uint32_t root(making *g, const lx *x) {
   return seen_through(g->s, kern_store(&k), map, ns);
 }
 uint32_t loops_in_place(renv *e, const lx *x) {
-  making g = {NULL, e, e->L, e->loops};
+  making g = {NULL, e, e->L, e->loops, TARN_NONE};
   lmatch *m = e->loops;
   place p = {&m->k, NULL, &m->k.stage[m->part / 2], m->part % 2 == 0};
   scope s;
@@ -535,7 +584,7 @@ uint32_t loops_in_place(renv *e, const lx *x) {
 }
 static uint32_t build(rsite *s) {
   const rule *r = s->e->rule;
-  making g = {s, s->e, s->e->L, s->e->loops};
+  making g = {s, s->e, s->e->L, s->e->loops, TARN_NONE};
   if (r->loops->inner) return loops_replace_inner(s, r);
   s->replaced = r->subsumes;
   return r->loops->anywhere ? loops_anywhere(s, r) : root(&g, r->loops->right);

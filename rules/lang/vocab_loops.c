@@ -68,24 +68,32 @@ static bool f_is_last(renv *e, const rv *a, rv *out) {
   }
   return rv_bool(out, last);
 }
-/* A widened byte or bf16, or an f32 rounded to tf32. */
-static bool is_narrow(const kern *k, const kstage *st, uint32_t f) {
+/* What is widened (or rounded to tf32), as it is stored; false: it is something else. */
+static bool widened(const kern *k, const kstage *st, uint32_t f, tarn_dtype *t) {
   const tarn_fx *c = tarn_fx_get(k->L, f);
   if (c->op != TARN_FX_CAST && c->op != TARN_FX_TF32) return false;
   const tarn_fx *h = tarn_fx_get(k->L, c->kid[0]);
   if (h->op != TARN_FX_HOLE || st->read[h->hole].stage) return false;
-  tarn_dtype t = kern_leaf_type(k, st->read[h->hole].src)->dtype;
-  if (c->op == TARN_FX_TF32) return t == TARN_F32;
-  bool bytes = c->dtype == TARN_I32 && (t == TARN_I8 || t == TARN_U8);
-  return bytes || (c->dtype == TARN_F32 && t == TARN_BF16);
+  *t = kern_leaf_type(k, st->read[h->hole].src)->dtype;
+  return c->op != TARN_FX_TF32 || *t == TARN_F32;
 }
-/* Is it part of a product of such that is summed? Units read those as they are. */
+/* Bytes in i32 and bf16 in f32, which cost nothing to widen, and tf32. */
+static bool is_cheap(const kern *k, uint32_t f, tarn_dtype t) {
+  const tarn_fx *c = tarn_fx_get(k->L, f);
+  bool bytes = c->dtype == TARN_I32 && (t == TARN_I8 || t == TARN_U8);
+  return c->op == TARN_FX_TF32 || bytes || (c->dtype == TARN_F32 && t == TARN_BF16);
+}
+/* Is it part of a product of such that is summed, or that a unit sums as they are stored? */
 static bool f_narrow(renv *e, const rv *a, rv *out) {
   const kern *k = &e->loops->k;
   const kstage *st = &k->stage[a->i / 2];
   const tarn_fx *x = tarn_fx_get(e->L, st->body);
+  tarn_dtype t[2];
   bool is = a->i % 2 == 0 && x->op == TARN_FX_MUL && st->reducer != TARN_NONE;
-  return rv_bool(out, is && is_narrow(k, st, x->kid[0]) && is_narrow(k, st, x->kid[1]));
+  for (uint32_t i = 0; is && i < 2; i++) is = widened(k, st, x->kid[i], &t[i]);
+  if (!is) return rv_bool(out, false);
+  bool cheap = is_cheap(k, x->kid[0], t[0]) && is_cheap(k, x->kid[1], t[1]);
+  return rv_bool(out, cheap || units_sum(e, k, x->dtype, units_product(e->L, x->dtype), t));
 }
 static bool f_varies(renv *e, const rv *a, rv *out) {
   bool all = true;
@@ -460,6 +468,20 @@ static bool f_l2(renv *e, const rv *a, rv *out) { return (void)a, rv_int(out, l2
 static bool f_units(renv *e, const rv *a, rv *out) {
   return (void)a, e->hw && rv_int(out, e->hw->units);
 }
+static int64_t workers(const renv *e) {
+  uint32_t issue = e->hw ? e->hw->warps.issue : 0;
+  return e->hw ? (int64_t)e->hw->units * (issue ? issue : 1) : 0;
+}
+static bool f_workers(renv *e, const rv *a, rv *out) {
+  return (void)a, e->hw && rv_int(out, workers(e));
+}
+static bool f_shares(renv *e, const rv *a, rv *out) {
+  enum { NO_HW = 32 };
+  int64_t most = e->hw ? 2 * workers(e) : NO_HW, v[32];
+  uint32_t n = 0;
+  for (int64_t p = 2; p <= most && n < 32; p *= 2) v[n++] = p;
+  return (void)a, rv_list(e, out, v, n);
+}
 static bool f_meeting(renv *e, const rv *a, rv *out) {
   (void)a;
   return e->hw &&
@@ -536,7 +558,7 @@ const rfun rfun_loops_table[] = {
           "what is computed from it is not constant, or nothing is computed from it"),
     FACTS("varies", ":b", f_varies, "some tensor that the nest reads is not constant"),
     HERE("is-narrow", "e:b", f_narrow,
-         "part of a sum of products of widened bytes, of bf16 or tf32"),
+         "part of a sum of products of widened bytes, of bf16 or tf32, or of what a unit widens"),
     HERE("is-stored", "e:b", f_is_stored,
          "no constant for L2, made of less than half its bytes, and read at most four times"),
     HERE("most-read", "e:i", f_most_read, "elements of the largest tensor that its stage reads"),
@@ -560,6 +582,9 @@ const rfun rfun_loops_table[] = {
     HERE("multiplies", "r:b", f_multiplies, "it is a product of floats"),
     HERE("l2", ":i", f_l2, "bytes of the description's L2"),
     HERE("units", ":i", f_units, "cores of the description"),
+    HERE("workers", ":i", f_workers, "cores, or schedulers of warps on all multiprocessors"),
+    HERE("shares", ":l", f_shares,
+         "2, 4, 8 … parts, to twice as many as workers; without a description to 32"),
     HERE("scales-sums", ":b", f_scales_sums,
          "the description sums integers and scales them as they leave"),
     HERE("meeting-work", ":i", f_meeting,
