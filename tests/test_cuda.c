@@ -10,6 +10,7 @@
 #include "compile/compile.h"
 #include "runtime/cuda.h"
 #include "runtime/cuda_driver.h"
+#include "tests/onnx_text.h"
 #include "tests/pipeline.h"
 #include "tests/suite.h"
 #include <dirent.h>
@@ -591,6 +592,28 @@ START_TEST(test_all) {
 }
 END_TEST
 
+/* Weights of 16 bits are constants that a unit takes as they are stored: none is widened ahead. */
+static void try_halves(tarn_ctx *cx, void *arg) {
+  static const char text[] =
+      "in x f16 256,384\ninit v f32 3,4 : 1 -2 3 0.5 2 1 -1 4 -3 0.25 5 2\n"
+      "init r i64 2 : 128 64\nnode Tile t v r -> u\nnode Cast k u -> w : to=10\n"
+      "node MatMul m x w -> y\nout y\n";
+  const char *path = tarn_format(cx, "%s/halves.onnx", pipeline_folder(cx));
+  subject s = {0};
+  (void)arg;
+  size_t n;
+  const uint8_t *bytes = onnx_model(cx, text, &n);
+  tarn_write_file(cx, path, bytes, n);
+  compile(cx, &s, path, "cuda-sm80", NULL, 0);
+  open_model(&s);
+  make_tensors(&s);
+  ck_assert_uint_eq(s.m->gpu->nlaunch, 1);
+  ck_assert_ptr_nonnull(s.c->kernels->ker[0].sched->stage[0].unit);
+  values(&s);
+}
+START_TEST(test_halves) { in_context(try_halves, NULL); }
+END_TEST
+
 static TCase *tests(const char *name) {
   TCase *t = tcase_create(name);
   tcase_set_timeout(t, 600);
@@ -610,6 +633,7 @@ int main(int argc, char **argv) {
   tcase_add_loop_test(t, test_asking, 0, sizeof asking / sizeof *asking);
   tcase_add_test(t, test_digits);
   tcase_add_loop_test(t, test_attention, 0, sizeof keys / sizeof *keys);
+  tcase_add_test(t, test_halves);
   tcase_add_test(t, test_addresses);
   tcase_add_test(t, test_refusals);
   tcase_add_test(t, test_other_pools);

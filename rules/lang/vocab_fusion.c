@@ -151,6 +151,18 @@ static bool f_made_of_less(renv *e, const rv *a, rv *out) {
   double made = bytes_of(kern_leaf_type(j.k, j.slot));
   return rv_bool(out, r_is_stored(e, made, of, repeats(j.k, j.slot)));
 }
+/* Does the map but widen what a unit multiplies as it is stored, for a sum of products? */
+static bool unit_widens(const joint *j) {
+  const kstage *st = &j->k->stage[0], *of = &j->p->stage[0];
+  const tarn_fx *x = tarn_fx_get(j->k->L, st->body), *cast = tarn_fx_get(j->p->L, of->body);
+  if (st->reducer == TARN_NONE || x->op != TARN_FX_MUL || cast->op != TARN_FX_CAST) return false;
+  if (cast->dtype != x->dtype || tarn_fx_get(j->p->L, cast->kid[0])->op != TARN_FX_HOLE)
+    return false;
+  tarn_dtype t = kern_leaf_type(j->p, of->read[0].src)->dtype;
+  uint32_t body = units_product(j->k->L, x->dtype);
+  return units_sum(j->s.e, j->k, x->dtype, body, (tarn_dtype[]){t, t});
+}
+ASK(f_unit_widens, unit_widens(&j))
 static bool f_size(renv *e, const rv *a, rv *out) {
   return a->id != TARN_NONE && rv_int(out, tarn_fx_size(e->L, a->id));
 }
@@ -336,6 +348,8 @@ const rfun rfun_fusion_table[] = {
     HERE("of-integers", "e:b", f_of_integers, "the map reads integers alone"),
     HERE("made-of-less", "e:b", f_made_of_less,
          "no constant for L2, made of less than half its bytes, and read at most four times"),
+    HERE("unit-widens", "e:b", f_unit_widens,
+         "widened elements of a type that a unit multiplies as they are, in a sum of products"),
     ASKS("has-room", "e:b", f_has_room,
          "the nest has at most 16 operands with those of the map and of small maps that it reads"),
     HERE("few-operands", "e:b", f_few, "the map has at most four"),
