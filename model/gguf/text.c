@@ -59,7 +59,8 @@ static const char *kind_name(const gg_value *v) {
 static bool is_number(const gg_value *v) { return v->kind == GG_WHOLE || v->kind == GG_REAL; }
 
 static const tarn_sx *part(const run *r, const tarn_sx *s, uint32_t i) {
-  if (i >= s->n) bad(r, s, "%s needs more parts", s->kid[0]->text);
+  bool named = s->n && s->kid[0]->kind == TARN_SX_ATOM;
+  if (i >= s->n) bad(r, s, "%s needs more parts", named ? s->kid[0]->text : "this");
   return s->kid[i];
 }
 static gg_value number(run *r, const tarn_sx *s) {
