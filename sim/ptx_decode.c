@@ -100,7 +100,7 @@ static void pack(ptx_decoder *d, const ptx_operand *parts, uint32_t whole_at, bo
   if (d->x.wide_a < 2) ptx_wrong(d, "parts of 8 bits are not simulated");
   ptx_type t = d->x.wide_a == 2 ? PTX_B16 : PTX_B32;
   for (uint32_t i = 0; i < parts->n; i++)
-    v[i] = packs ? ptx_source_of(d, &parts->part[i], t)
+    v[i] = packs ? ptx_part_of(d, &parts->part[i], t)
                  : ptx_dest_of(d, &parts->part[i], d->x.wide_a, false);
   d->x.v = v;
   if (packs) d->x.d = ptx_dest_of(d, &d->st->operand[whole_at], bytes, false);
@@ -456,10 +456,16 @@ static void decode_one(ptx_decoder *d) {
   alu(d);
 }
 static void check_registers(ptx_body *b) {
-  for (uint32_t i = 0; i < b->reg.n; i++)
-    if (b->reg.p[i].read && !b->reg.p[i].written)
+  for (uint32_t i = 0; i < b->reg.n; i++) {
+    const ptx_register *r = &b->reg.p[i];
+    if (r->written) continue;
+    if (r->read)
       ptx_refuse(b->cx, b->p->file, b->e->line, "kernel %s: register %s is read and never written",
-                 b->e->p.name, b->reg.p[i].name);
+                 b->e->p.name, r->name);
+    if (!r->packed) continue;
+    ptx_number ones = {r->at, ptx_register_bytes(r->type), UINT64_MAX};
+    tarn_push(b->cx, &b->e->number, ones);
+  }
 }
 static void check_labels(ptx_body *b) {
   for (uint32_t i = 0; i < b->label.n; i++) {

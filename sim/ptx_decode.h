@@ -30,6 +30,9 @@ uint32_t ptx_constant(ptx_decoder *d, uint64_t bits, uint32_t bytes);
 uint32_t ptx_reg(ptx_decoder *d, uint32_t no, uint32_t bytes, bool wide);
 /* Read: a register, a number, a special register, the address of a variable. */
 uint32_t ptx_source_of(ptx_decoder *d, const ptx_operand *o, ptx_type t);
+/* Of a value put together from parts; one that nothing writes is all ones: LLVM leaves parts whose
+ * bits it masks off undefined. */
+uint32_t ptx_part_of(ptx_decoder *d, const ptx_operand *o, ptx_type t);
 uint32_t ptx_source(ptx_decoder *d, uint32_t i, ptx_type t);
 /* Written: a register or a sink. */
 uint32_t ptx_dest_of(ptx_decoder *d, const ptx_operand *o, uint32_t bytes, bool wide);

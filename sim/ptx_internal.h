@@ -72,8 +72,8 @@ typedef struct ptx_variable {
 typedef struct ptx_register {
   const char *name;
   ptx_type type;
-  uint32_t at; /* in the file */
-  bool written, read;
+  uint32_t at;                /* in the file */
+  bool written, read, packed; /* packed: read as one of several parts */
 } ptx_register;
 typedef enum ptx_operand_kind {
   PTX_REGISTER,

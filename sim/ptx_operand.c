@@ -99,6 +99,13 @@ uint32_t ptx_source_of(ptx_decoder *d, const ptx_operand *o, ptx_type t) {
   default: ptx_wrong(d, "a register or a number is expected");
   }
 }
+uint32_t ptx_part_of(ptx_decoder *d, const ptx_operand *o, ptx_type t) {
+  ptx_register *r = o->kind == PTX_REGISTER ? &d->b->reg.p[o->no] : NULL;
+  bool read = r && r->read;
+  uint32_t at = ptx_source_of(d, o, t);
+  if (r) r->read = read, r->packed = true;
+  return at;
+}
 uint32_t ptx_source(ptx_decoder *d, uint32_t i, ptx_type t) {
   return ptx_source_of(d, &d->st->operand[i], t);
 }

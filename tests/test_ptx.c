@@ -202,6 +202,7 @@ static const struct text {
 } texts[] = {
     {"add.s32 %r1, %r2;", "t.ptx:12: add.s32: wrong number of operands"},
     {"add.s32 %r1, %r8, %r19;", "register %r19 is read and never written"},
+    {"mov.b32 %r1, {%h6, %h7}; add.s16 %h1, %h6, 1;", "register %h6 is read and never written"},
     {"add.s32 %r1, %r8, %d8;", "add.s32: register %d8 is .b64"},
     {"frob.s32 %r1, %r8;", "frob.s32: no such instruction is simulated"},
     {"add.rz.f16 %h1, 1, 1;", "add.rz.f16: rounds to nearest only"},
@@ -227,6 +228,24 @@ START_TEST(text) {
   reported(&j, texts[_i].why);
 }
 END_TEST
+/* A part that nothing writes may be there, where its bits are masked off; if they are not, it
+ * shows.
+ */
+START_TEST(undefined_part) {
+  static int32_t in[32], out[32];
+  for (int i = 0; i < 32; i++) in[i] = 0x10001 * i;
+  for (int masked = 0; masked < 2; masked++) {
+    const char *body = tarn_format(
+        cx,
+        "ld.global.u32 %%r1, [%%d11]; mov.b32 {%%h1, %%h2}, %%r1; mov.b32 %%r2, {%%h5, %%h2};\n"
+        "%s st.global.u32 [%%d10], %%r2;",
+        masked ? "and.b32 %r2, %r2, -65536;" : "");
+    job j = {.text = kernel(body), BOTH(32)};
+    right(&j);
+    for (int i = 0; i < 32; i++) ck_assert_int_eq(out[i], (i << 16) + (masked ? 0 : 0xffff));
+  }
+}
+END_TEST
 START_TEST(every_cut) {
   static int32_t in[32], out[32];
   const char *s = kernel(".shared .align 4 .f32 q[3];\n@%p1 bra L; L: mov.b64 {%r1, %r2}, %d8;"
@@ -244,6 +263,6 @@ int main(void) {
   const looped tests[] = {{divergence, 1},        {early_return, 1},  {shuffles, 1},
                           {counters, N(counted)}, {fault, N(faults)}, {dynamic_memory, 1},
                           {agreed_writes, 1},     {blocks_race, 1},   {text, N(texts)},
-                          {every_cut, 1}};
+                          {every_cut, 1},         {undefined_part, 1}};
   return run_looped("ptx", setup, teardown, tests, N(tests));
 }
