@@ -56,8 +56,7 @@ static double reuse_of(const tarn_unit_plan *p) {
   const tarn_unit_tensor *t = &p->tensor[0];
   double uses = 1;
   double entries = (double)t->each;
-  tarn_unit_box all = {.lo = {0}};
-  memcpy(all.n, p->dim, sizeof all.n);
+  const tarn_unit_box all = tarn_unit_all(p);
   for (uint32_t i = 0; i < t->n; i++) {
     int64_t first;
     int64_t n;
@@ -230,11 +229,8 @@ static void put_tile(const comp_offload *f, const tarn_unit_plan *p, tarn_json *
   tarn_json_close(j, ']');
 }
 static void put_tensors(const comp_offload *f, const unit *x, tarn_json *j) {
-  int64_t entries[TARN_UNIT_TENSORS];
-  int64_t first[TARN_UNIT_TENSORS];
-  uint32_t memory;
-  int64_t needs;
-  tarn_unit_places(x->p, entries, first, &memory, &needs);
+  tarn_unit_place at;
+  tarn_unit_places(x->p, &at);
   tarn_json_open(j, "operands", '[');
   for (uint32_t t = 0; t < x->p->ntensor; t++) {
     const tarn_unit_tensor *y = &x->p->tensor[t];
@@ -243,7 +239,7 @@ static void put_tensors(const comp_offload *f, const unit *x, tarn_json *j) {
     tarn_json_open(j, NULL, '{');
     tarn_json_str(j, "name", name.p);
     tarn_json_str(j, "memory", f->hw->mem[y->memory].name);
-    tarn_json_int(j, "entries", entries[t]);
+    tarn_json_int(j, "entries", at.entries[t]);
     tarn_json_int(j, "slots", y->slots);
     tarn_json_int(j, "inside_loops", y->at_loop);
     tarn_json_int(j, "dram_bytes", x->u.bytes[t]);

@@ -7,10 +7,7 @@
  * goes on from what the accumulator holds. */
 static bool is_dot(tarn_lang *L, const tarn_hw *hw, uint32_t i, tarn_hw_form *f) {
   const tarn_hw_intrinsic *n = &hw->intrin[i];
-  if (!n->encoding || n->nop != 3) return false;
-  tarn_hw_meaning m = tarn_hw_meaning_of(L, hw, i);
-  if (!m.acc || !tarn_hw_form_of(L, &m, f) || !f->product || !f->chains || f->m != 1 || f->k < 2)
-    return false;
+  if (!n->encoding || !tarn_hw_sums_products(L, hw, i, f) || f->m != 1 || f->k < 2) return false;
   for (uint32_t k = 0; k < 2; k++) {
     const tarn_hw_operand *o = &n->op[f->operand[k]];
     if (o->n != 2 || o->dim[0] != f->n || o->dim[1] != f->k || f->role[k][1] != TARN_HW_K)

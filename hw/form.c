@@ -207,6 +207,11 @@ bool tarn_hw_form_of(tarn_lang *L, const tarn_hw_meaning *m, tarn_hw_form *out) 
   if (value == TARN_NONE) return false;
   return top.red == TARN_NONE ? map_form(&top, value, out) : product_form(&top, value, out);
 }
+bool tarn_hw_sums_products(tarn_lang *L, const tarn_hw *hw, uint32_t intrinsic, tarn_hw_form *out) {
+  if (hw->intrin[intrinsic].nop != 3) return false;
+  const tarn_hw_meaning m = tarn_hw_meaning_of(L, hw, intrinsic);
+  return m.acc && tarn_hw_form_of(L, &m, out) && out->product && out->chains;
+}
 
 uint32_t tarn_hw_filler(tarn_lang *L, const tarn_hw_form *f, tarn_dtype t) {
   uint32_t unit = tarn_reducer_identity(L, f->red);

@@ -395,6 +395,9 @@ typedef struct tarn_hw_form {
 } tarn_hw_form;
 /* False when the meaning has neither form. Raises for memory only. */
 TARN_API bool tarn_hw_form_of(tarn_lang *L, const tarn_hw_meaning *m, tarn_hw_form *out);
+/* The intrinsic adds a product of its first two operands to what its third one held. */
+TARN_API bool tarn_hw_sums_products(tarn_lang *L, const tarn_hw *hw, uint32_t intrinsic,
+                                    tarn_hw_form *out);
 /* What operands of type t of a product may be padded with: the body of two of it is what the
  * reduction begins with. An fx constant, or TARN_NONE. */
 TARN_API uint32_t tarn_hw_filler(tarn_lang *L, const tarn_hw_form *f, tarn_dtype t);

@@ -26,9 +26,8 @@ bool tarn_plan_unit_serves(tarn_lang *L, const tarn_hw *hw, uint32_t intrinsic, 
   for (uint32_t i = 0; i < n->nop; i++)
     if (n->op[i].fragment == TARN_NONE) return false;
   if (n->nop != 3 || n->op[0].dtype != type[0] || n->op[1].dtype != type[1]) return false;
-  tarn_hw_meaning m = tarn_hw_meaning_of(L, hw, intrinsic);
-  return tarn_hw_form_of(L, &m, f) && f->product && f->chains && f->red == red &&
-         f->operand[0] == 0 && f->operand[1] == 1 && tarn_hw_same_product(L, f->body, body, false);
+  return tarn_hw_sums_products(L, hw, intrinsic, f) && f->red == red && f->operand[0] == 0 &&
+         f->operand[1] == 1 && tarn_hw_same_product(L, f->body, body, false);
 }
 /* What the product takes in place of its operand: $0 rounded; TARN_NONE: the operand, of a wider
  * type or not. */

@@ -384,18 +384,15 @@ static void print_tile(printer *p, uint32_t t, int64_t entries) {
 }
 void tarn_unit_print(const tarn_unit_plan *u, tarn_buf *b) {
   printer p = {.unit = u, .b = b, .depth = 1};
-  int64_t entries[TARN_UNIT_TENSORS];
-  int64_t first[TARN_UNIT_TENSORS];
-  uint32_t memory;
-  int64_t needs;
-  tarn_unit_places(u, entries, first, &memory, &needs);
+  tarn_unit_place at;
+  tarn_unit_places(u, &at);
   tarn_buf_fmt(b, "(plan %s", u->hw->name);
   for (uint32_t i = 0; i < u->nloop; i++) {
     line(&p);
     tarn_buf_fmt(b, "(level l%u d%u step %lld of %lld)", i, u->loop[i].dim,
                  (long long)u->loop[i].step, (long long)u->dim[u->loop[i].dim]);
   }
-  for (uint32_t t = 0; t < u->ntensor; t++) print_tile(&p, t, entries[t]);
+  for (uint32_t t = 0; t < u->ntensor; t++) print_tile(&p, t, at.entries[t]);
   for (const tarn_plan_stmt *s = u->code.p; s < u->code.p + u->code.n; s += s->size) {
     line(&p);
     print_stmt(&p, s);

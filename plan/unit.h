@@ -152,6 +152,8 @@ TARN_API uint32_t tarn_unit_dims(const tarn_unit_tensor *t);
 typedef struct tarn_unit_box {
   int64_t lo[TARN_MAX_DIMS], n[TARN_MAX_DIMS];
 } tarn_unit_box;
+/* All that the kernel has. */
+TARN_API tarn_unit_box tarn_unit_all(const tarn_unit_plan *p);
 /* Of a coordinate in a box: its first value and how many from there to its last one; unpadded, of
  * those that lie in main memory. */
 TARN_API void tarn_unit_span(const tarn_coordinate *c, const tarn_unit_box *b, int64_t *first,
@@ -276,11 +278,15 @@ TARN_API const char *tarn_unit_make(tarn_lang *L, const tarn_hw *hw, const tarn_
                                     const tarn_schedule *s, tarn_unit_plan *p);
 /* The other way: a schedule of the plan's loops. */
 TARN_API const tarn_schedule *tarn_unit_scheduled(const tarn_unit_plan *p);
-/* Entries of one slot at most, and the entry in its memory at which slot 0 begins: slots follow one
- * another, memories are filled from 0 on. False: a memory is too small; *memory: which, *needs: its
- * entries. */
-TARN_API bool tarn_unit_places(const tarn_unit_plan *p, int64_t *entries, int64_t *first,
-                               uint32_t *memory, int64_t *needs);
+/* Of each tensor the entries of one slot at most, and the entry in its memory at which slot 0
+ * begins: slots follow one another, memories are filled from 0 on. */
+typedef struct tarn_unit_place {
+  int64_t entries[TARN_UNIT_TENSORS], first[TARN_UNIT_TENSORS];
+  uint32_t memory; /* that is too small, or the last one; */
+  int64_t needs;   /* entries of it that are needed */
+} tarn_unit_place;
+/* False: a memory is too small. */
+TARN_API bool tarn_unit_places(const tarn_unit_plan *p, tarn_unit_place *out);
 /* "rows 0": what a tensor is, and of which operand. */
 TARN_API void tarn_unit_name(const tarn_unit_plan *p, uint32_t tensor, tarn_buf *b);
 TARN_API void tarn_unit_print(const tarn_unit_plan *p, tarn_buf *b);

@@ -15,15 +15,19 @@ typedef struct unit_match {
   uint32_t twice; /* an expression that the epilogue adds several times; or TARN_NONE */
   uint32_t copy;  /* tensor: what it was; TARN_NONE: it has not been computed yet */
 } unit_match;
-/* Note a reason (TARN_UNIT_CANNOT, OPERAND_LIES, NO_WAY); return false. */
-bool unit_no(unit_match *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-bool unit_lies(unit_match *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-bool unit_else(unit_match *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Notes a reason; returns false. */
+bool unit_because(unit_match *m, tarn_unit_reason reason, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+#define unit_no(m, ...)   unit_because(m, TARN_UNIT_CANNOT, __VA_ARGS__)
+#define unit_lies(m, ...) unit_because(m, TARN_UNIT_OPERAND_LIES, __VA_ARGS__)
+#define unit_else(m, ...) unit_because(m, TARN_UNIT_NO_WAY, __VA_ARGS__)
 
 uint32_t unit_memory(const tarn_hw *hw, const char *name); /* TARN_NONE: none */
 const tarn_imap *unit_map(const unit_match *m, uint32_t read);
 /* A further tensor; NULL: there is no room. */
 tarn_unit_tensor *unit_tensor(unit_match *m, tarn_unit_what what, uint32_t read, uint32_t memory);
+/* The same, lying as the sums do. */
+tarn_unit_tensor *unit_like_sums(unit_match *m, tarn_unit_what what);
 /* The transfer's instruction puts the entries of a row a number of them apart. */
 bool unit_has_blocks(const tarn_hw *hw, uint32_t transfer);
 /* What the first `loops` loops leave of each dim where they stand at `at` (unit_visit.c). */

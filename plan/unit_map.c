@@ -82,7 +82,6 @@ static bool by_transfer(unit_match *m, uint32_t read, uint32_t product, uint32_t
   return unit_beside_sums(m, t) && unit_epilogue(m) && stores_computed(m) &&
          (!flat || comes_whole(m));
 }
-/* The product's form is the plan's. */
 static bool from_memory(unit_match *m, uint32_t read, uint32_t i) {
   tarn_unit_plan *p = m->p;
   const tarn_hw_intrinsic *x = &p->hw->intrin[i];
@@ -96,12 +95,6 @@ static bool from_memory(unit_match *m, uint32_t read, uint32_t i) {
   p->wide = 0;
   return false;
 }
-static bool is_product(unit_match *m, uint32_t i) {
-  tarn_unit_plan *p = m->p;
-  tarn_hw_meaning meaning = tarn_hw_meaning_of(m->L, p->hw, i);
-  return p->hw->intrin[i].nop == 3 && meaning.acc && tarn_hw_form_of(m->L, &meaning, &p->form) &&
-         p->form.product && p->form.chains;
-}
 static bool begins_with(unit_match *m, const tarn_func *f, uint32_t read) {
   tarn_unit_plan *p = m->p;
   const tarn_read *r = &p->stage->read[read];
@@ -109,7 +102,7 @@ static bool begins_with(unit_match *m, const tarn_func *f, uint32_t read) {
   m->epi = rest(m, f, read);
   m->first = 0;
   for (uint32_t i = 0; i < p->hw->nintrin; i++) {
-    if (is_product(m, i) && from_memory(m, read, i)) return true;
+    if (tarn_hw_sums_products(m->L, p->hw, i, &p->form) && from_memory(m, read, i)) return true;
     if (!unit_loads(m, i, read)) continue;
     p->way = TARN_UNIT_LOADS;
     if (unit_loaded(m, i, read) && unit_epilogue(m)) return true;

@@ -9,37 +9,12 @@
 #include <stdarg.h>
 #include <string.h>
 
-static void because(unit_match *m, tarn_unit_reason reason, const char *fmt, va_list ap) {
-  if (m->why && m->reason >= reason) return;
+bool unit_because(unit_match *m, tarn_unit_reason reason, const char *fmt, ...) {
+  va_list ap;
+  if (m->why && m->reason >= reason) return false;
+  va_start(ap, fmt);
   m->why = tarn_vformat(m->cx, fmt, ap);
   m->reason = reason;
-}
-bool unit_no(unit_match *m, const char *fmt, ...) {
-  va_list ap;
-  va_start(ap, fmt);
-  because(m, TARN_UNIT_CANNOT, fmt, ap);
-  va_end(ap);
-  return false;
-}
-bool unit_lies(unit_match *m, const char *fmt, ...) {
-  va_list ap;
-  va_start(ap, fmt);
-  because(m, TARN_UNIT_OPERAND_LIES, fmt, ap);
-  va_end(ap);
-  return false;
-}
-static bool __attribute__((format(printf, 2, 3)))
-unit_result_lies(unit_match *m, const char *fmt, ...) {
-  va_list ap;
-  va_start(ap, fmt);
-  because(m, TARN_UNIT_RESULT_LIES, fmt, ap);
-  va_end(ap);
-  return false;
-}
-bool unit_else(unit_match *m, const char *fmt, ...) {
-  va_list ap;
-  va_start(ap, fmt);
-  because(m, TARN_UNIT_NO_WAY, fmt, ap);
   va_end(ap);
   return false;
 }
@@ -213,10 +188,8 @@ static bool multiplies(unit_match *m, uint32_t i, uint32_t rows) {
   tarn_unit_plan *p = m->p;
   const tarn_hw_intrinsic *x = &p->hw->intrin[i];
   const tarn_func *f = tarn_fn_get(m->L, p->stage->fn);
-  if (x->nop != 3 || !tarn_dtype_size(x->op[0].dtype)) return false;
-  tarn_hw_meaning meaning = tarn_hw_meaning_of(m->L, p->hw, i);
-  if (!meaning.acc || !tarn_hw_form_of(m->L, &meaning, &p->form)) return false;
-  if (!p->form.product || !p->form.chains || p->form.red != f->red) return false;
+  if (!x->nop || !tarn_dtype_size(x->op[0].dtype)) return false;
+  if (!tarn_hw_sums_products(m->L, p->hw, i, &p->form) || p->form.red != f->red) return false;
   for (uint32_t k = 0; k < 2; k++) {
     uint32_t read = k ? 1 - rows : rows;
     if (x->op[p->form.operand[k]].dtype != p->k->in_type[p->stage->read[read].src]) return false;
@@ -229,6 +202,13 @@ static bool result_lane(const unit_match *m, uint32_t d, int64_t lanes) {
   const tarn_layout *o = &m->p->k->out[0];
   if (o->block) return o->baxis == d && o->block == lanes;
   return o->stride[d] == 1 && m->p->extent[d] % lanes == 0;
+}
+/* What the unit takes at once of each dim. */
+static void in_units(tarn_unit_plan *p) {
+  for (uint32_t d = 0; d < p->n; d++) {
+    p->unit[d] = d == p->sum ? p->form.k : d == p->columns ? p->form.n : 1;
+    p->dim[d] = tarn_ceildiv(p->extent[d], p->unit[d]);
+  }
 }
 /* The dims along the unit's columns and sum. */
 static bool choose_dims(unit_match *m, uint32_t rows) {
@@ -249,14 +229,12 @@ static bool choose_dims(unit_match *m, uint32_t rows) {
   if (p->columns == TARN_NONE && shared && !alone)
     return unit_no(m, "no dim of the result is the weights' alone, so rows share no columns");
   if (p->columns == TARN_NONE)
-    return unit_result_lies(m, "no dim of the result lies in entries of %lld elements",
-                            (long long)p->form.n);
+    return unit_because(m, TARN_UNIT_RESULT_LIES,
+                        "no dim of the result lies in entries of %lld elements",
+                        (long long)p->form.n);
   if (p->sum == TARN_NONE)
     return unit_lies(m, "no dim of the sum lies in entries of %lld elements", (long long)p->form.k);
-  for (uint32_t d = 0; d < p->n; d++) p->unit[d] = 1;
-  p->unit[p->columns] = p->form.n;
-  p->unit[p->sum] = p->form.k;
-  for (uint32_t d = 0; d < p->n; d++) p->dim[d] = tarn_ceildiv(p->extent[d], p->unit[d]);
+  in_units(p);
   return true;
 }
 tarn_unit_tensor *unit_tensor(unit_match *m, tarn_unit_what what, uint32_t read, uint32_t memory) {
@@ -273,6 +251,15 @@ tarn_unit_tensor *unit_tensor(unit_match *m, tarn_unit_what what, uint32_t read,
                           .each = 1,
                           .lanes = {1, 1},
                           .along = {TARN_NONE, TARN_NONE}};
+  return t;
+}
+tarn_unit_tensor *unit_like_sums(unit_match *m, tarn_unit_what what) {
+  const tarn_unit_tensor *sums = &m->p->tensor[m->p->sums];
+  tarn_unit_tensor *t = unit_tensor(m, what, TARN_NONE, sums->memory);
+  if (!t) return NULL;
+  *t = *sums;
+  t->what = what;
+  t->read = t->transfer = TARN_NONE;
   return t;
 }
 static bool is_constant(const unit_match *m, uint32_t read) {
@@ -354,8 +341,9 @@ static bool result_lies_well(unit_match *m, int64_t lanes) {
   const tarn_layout *o = &m->p->k->out[0];
   for (uint32_t d = 0; d < m->p->nacc; d++)
     if ((d != m->p->columns || o->block) && m->p->extent[d] > 1 && o->stride[d] % lanes)
-      return unit_result_lies(m, "the result's d%u has a step of %lld elements, no entries of %lld",
-                              d, (long long)o->stride[d], (long long)lanes);
+      return unit_because(m, TARN_UNIT_RESULT_LIES,
+                          "the result's d%u has a step of %lld elements, no entries of %lld", d,
+                          (long long)o->stride[d], (long long)lanes);
   return true;
 }
 bool unit_sums(unit_match *m) {
@@ -389,10 +377,8 @@ bool unit_result(unit_match *m, uint32_t memory, uint32_t transfer) {
 bool unit_loads(unit_match *m, uint32_t i, uint32_t read) {
   tarn_unit_plan *p = m->p;
   const tarn_hw_intrinsic *x = &p->hw->intrin[i];
-  if (x->nop != 3) return false;
-  tarn_hw_meaning meaning = tarn_hw_meaning_of(m->L, p->hw, i);
-  if (!meaning.acc || !tarn_hw_form_of(m->L, &meaning, &p->form)) return false;
-  if (!p->form.product || !p->form.chains || p->form.m != 1 || p->form.n != p->form.k) return false;
+  if (!tarn_hw_sums_products(m->L, p->hw, i, &p->form)) return false;
+  if (p->form.m != 1 || p->form.n != p->form.k) return false;
   tarn_dtype type = x->op[2].dtype;
   uint32_t a = tarn_fx_cast(m->L, type, tarn_fx_hole(m->L, 0));
   uint32_t b = tarn_fx_cast(m->L, type, tarn_fx_hole(m->L, 1));
@@ -408,9 +394,9 @@ bool unit_lane(unit_match *m, uint32_t read) {
   for (uint32_t d = 0; d < p->nacc && map->nin == 1; d++)
     if (tarn_ix_coef(m->L, map->e[0], d) == 1 && result_lane(m, d, p->form.n)) p->columns = d;
   if (p->columns == TARN_NONE)
-    return unit_result_lies(m, "no dim lies in entries of %lld elements", (long long)p->form.n);
-  for (uint32_t d = 0; d < p->n; d++) p->unit[d] = d == p->columns ? p->form.n : 1;
-  for (uint32_t d = 0; d < p->n; d++) p->dim[d] = tarn_ceildiv(p->extent[d], p->unit[d]);
+    return unit_because(m, TARN_UNIT_RESULT_LIES, "no dim lies in entries of %lld elements",
+                        (long long)p->form.n);
+  in_units(p);
   return true;
 }
 bool unit_loaded(unit_match *m, uint32_t i, uint32_t read) {

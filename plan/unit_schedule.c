@@ -3,8 +3,7 @@
 #include <string.h>
 
 /* ---------------------------------------------------------------- places */
-bool tarn_unit_places(const tarn_unit_plan *p, int64_t *entries, int64_t *first, uint32_t *memory,
-                      int64_t *needs) {
+bool tarn_unit_places(const tarn_unit_plan *p, tarn_unit_place *out) {
   int64_t used[TARN_UNIT_MEMORIES] = {0};
   int64_t at[TARN_MAX_LEVELS] = {0};
   const char *shadows = p->hw->mem[p->tensor[p->result].memory].shadow_of;
@@ -12,16 +11,16 @@ bool tarn_unit_places(const tarn_unit_plan *p, int64_t *entries, int64_t *first,
     const tarn_unit_tensor *x = &p->tensor[t];
     tarn_unit_box b;
     unit_box_at(p, x->at_loop, at, &b);
-    entries[t] = tarn_unit_most_entries(x, &b);
+    out->entries[t] = tarn_unit_most_entries(x, &b);
     bool shared = t == p->result && (shadows || x->memory == p->tensor[p->sums].memory);
     shared |= x->what == TARN_UNIT_ONTO;
-    first[t] = shared ? first[p->sums] : used[x->memory];
-    if (shared) entries[t] = entries[p->sums];
-    if (!shared) used[x->memory] += entries[t] * x->slots;
+    out->first[t] = shared ? out->first[p->sums] : used[x->memory];
+    if (shared) out->entries[t] = out->entries[p->sums];
+    else used[x->memory] += out->entries[t] * x->slots;
   }
   for (uint32_t i = 0; i < p->hw->nmem; i++) {
-    *memory = i;
-    *needs = used[i];
+    out->memory = i;
+    out->needs = used[i];
     if (used[i] > tarn_hw_depth(&p->hw->mem[i]) && p->hw->mem[i].managed) return false;
   }
   return true;
@@ -66,10 +65,7 @@ void tarn_unit_schedule(tarn_unit_plan *p, const tarn_schedule *sched) {
   const tarn_stage_sched *s = &sched->stage[sched->nstage - 1];
   uint32_t of_level[TARN_MAX_LEVELS + 1]; /* loops outside of, and at, each level */
   int64_t left[TARN_MAX_DIMS];
-  uint32_t memory;
-  int64_t needs;
-  int64_t entries[TARN_UNIT_TENSORS];
-  int64_t first[TARN_UNIT_TENSORS];
+  tarn_unit_place at;
   p->nloop = 0;
   memcpy(left, p->dim, sizeof left);
   for (uint32_t i = 0; i < tile_levels(s); i++) {
@@ -110,10 +106,10 @@ void tarn_unit_schedule(tarn_unit_plan *p, const tarn_schedule *sched) {
       tarn_raise(cx, TARN_BAD_INPUT,
                  "schedule: the accumulators are held inside of a loop over d%u, which is summed",
                  p->loop[i].dim);
-  if (!tarn_unit_places(p, entries, first, &memory, &needs))
+  if (!tarn_unit_places(p, &at))
     tarn_raise(cx, TARN_BAD_INPUT, "schedule: what is held in %s takes %lld bytes, it has %lld",
-               p->hw->mem[memory].name, (long long)needs * p->hw->mem[memory].entry,
-               (long long)p->hw->mem[memory].capacity);
+               p->hw->mem[at.memory].name, (long long)at.needs * p->hw->mem[at.memory].entry,
+               (long long)p->hw->mem[at.memory].capacity);
 }
 
 const char *tarn_unit_make(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,

@@ -30,9 +30,7 @@ static bool by_fold(unit_match *m, uint32_t i, uint32_t red) {
   if (p->fold == TARN_NONE) return unit_no(m, "the vector unit has no such reduction");
   if (!unit_loaded(m, i, 0)) return false;
   p->tap = p->ntensor;
-  tarn_unit_tensor *t = unit_tensor(m, TARN_UNIT_TAP, TARN_NONE, p->tensor[p->sums].memory);
-  *t = p->tensor[p->sums];
-  t->what = TARN_UNIT_TAP;
+  unit_like_sums(m, TARN_UNIT_TAP);
   return unit_epilogue(m);
 }
 

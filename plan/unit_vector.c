@@ -330,11 +330,8 @@ static uint32_t copied(unit_match *m, uint32_t from) {
     if (x->nop != 3 || x->op[0].immediate || x->op[1].immediate ||
         unit_meaning(m, i, false) != add || unit_memory(p->hw, x->op[0].memory) != sums_memory(m))
       continue;
-    tarn_unit_tensor *t = unit_tensor(m, TARN_UNIT_COPY, TARN_NONE, sums_memory(m));
+    tarn_unit_tensor *t = unit_like_sums(m, TARN_UNIT_COPY);
     if (!t) break;
-    *t = p->tensor[p->sums];
-    t->what = TARN_UNIT_COPY;
-    t->read = t->transfer = TARN_NONE;
     m->copy = number_of(m, t);
     return add_step(m, i, m->copy, from, 0) ? from : TARN_NONE;
   }

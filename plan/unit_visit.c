@@ -11,9 +11,13 @@ uint32_t tarn_unit_dims(const tarn_unit_tensor *t) {
     for (uint32_t k = 0; k < t->at[i].n; k++) m |= 1u << t->at[i].dim[k];
   return m;
 }
+tarn_unit_box tarn_unit_all(const tarn_unit_plan *p) {
+  tarn_unit_box all = {.lo = {0}};
+  memcpy(all.n, p->dim, sizeof all.n);
+  return all;
+}
 void unit_box_at(const tarn_unit_plan *p, uint32_t loops, const int64_t *at, tarn_unit_box *b) {
-  memset(b, 0, sizeof *b);
-  memcpy(b->n, p->dim, sizeof b->n);
+  *b = tarn_unit_all(p);
   for (uint32_t i = 0; i < loops; i++) {
     uint32_t d = p->loop[i].dim;
     b->lo[d] += at[i] * p->loop[i].step;

@@ -172,14 +172,12 @@ static bool operand(unit_match *m, tarn_unit_what what, uint32_t read, const tar
 }
 static bool leaves(unit_match *m) {
   tarn_unit_plan *p = m->p;
-  const tarn_unit_tensor sums = p->tensor[p->sums];
   for (uint32_t i = 0; i < p->hw->ntransfer; i++) {
     const tarn_hw_transfer *t = &p->hw->transfer[i];
-    if (t->from != sums.memory || t->to != p->hw->nmem - 1 || t->intrinsic != TARN_NONE) continue;
-    tarn_unit_tensor *r = unit_tensor(m, TARN_UNIT_RESULT, TARN_NONE, sums.memory);
-    *r = sums;
-    r->what = TARN_UNIT_RESULT;
-    r->transfer = i;
+    if (t->from != p->tensor[p->sums].memory || t->to != p->hw->nmem - 1 ||
+        t->intrinsic != TARN_NONE)
+      continue;
+    unit_like_sums(m, TARN_UNIT_RESULT)->transfer = i;
     p->result = p->ntensor - 1;
     return true;
   }

@@ -51,25 +51,30 @@ static double run(clock *k, uint32_t queue, double from, double cycles, int64_t 
 }
 
 /* ---------------------------------------------------------------- statements */
-typedef struct moved {
+typedef struct moving {
   const tarn_hw *hw;
   const tarn_hw_transfer *t;
-  double cycles;
-  int64_t rows, entries, count;
-} moved;
+  tarn_unit_moved *sum;
+} moving;
 static void add_move(void *user, const tarn_unit_move *m) {
-  moved *x = user;
-  x->cycles += tarn_unit_move_cycles(x->hw, x->t, m);
-  x->rows += m->rows;
-  x->entries += m->rows * m->entries;
-  x->count++;
+  const moving *x = user;
+  x->sum->cycles += tarn_unit_move_cycles(x->hw, x->t, m);
+  x->sum->rows += m->rows;
+  x->sum->entries += m->rows * m->entries;
+  x->sum->count++;
+}
+bool tarn_unit_move_all(const tarn_unit_plan *p, const tarn_unit_tensor *t, const tarn_unit_box *b,
+                        tarn_unit_moved *out) {
+  moving x = {p->hw, &p->hw->transfer[t->transfer], out};
+  *out = (tarn_unit_moved){.cycles = 0};
+  return tarn_unit_moves(p, t, b, add_move, &x) >= 0;
 }
 static void move(clock *k, const tarn_unit_stmt *s) {
   const tarn_unit_tensor *t = &k->p->tensor[s->tensor];
   const tarn_hw *hw = k->p->hw;
   uint32_t slot = s->slot[s->tensor];
-  moved m = {.hw = hw, .t = &hw->transfer[t->transfer]};
-  tarn_unit_moves(k->p, t, s->box, add_move, &m);
+  tarn_unit_moved m;
+  tarn_unit_move_all(k->p, t, s->box, &m);
   uint32_t queue = tarn_unit_queue_of_move(hw, t->transfer);
   bool leaves = s->does == TARN_UNIT_LEAVE;
   bool onto = t->what == TARN_UNIT_ONTO;
@@ -158,10 +163,9 @@ static bool advance(void *user, const tarn_unit_plan *p, const tarn_unit_stmt *s
 
 int64_t tarn_unit_once(const tarn_unit_plan *p, uint32_t tensor) {
   const tarn_unit_tensor *x = &p->tensor[tensor];
-  tarn_unit_box all = {.lo = {0}};
+  const tarn_unit_box all = tarn_unit_all(p);
   int64_t entries = x->each;
   if (x->transfer == TARN_NONE) return 0;
-  memcpy(all.n, p->dim, sizeof all.n);
   for (uint32_t i = 0; i < x->n; i++) {
     int64_t first;
     int64_t n;
@@ -181,11 +185,8 @@ static int64_t compulsory(const tarn_unit_plan *p) {
  * are in truth becomes known on the way. */
 static bool visited(const tarn_unit_plan *p, tarn_unit_limit limit, const tarn_unit_cost *guess,
                     tarn_unit_cost *out, tarn_unit_cost *truth) {
-  int64_t entries[TARN_UNIT_TENSORS];
-  int64_t first[TARN_UNIT_TENSORS];
-  uint32_t memory;
-  int64_t needs;
-  if (!tarn_unit_places(p, entries, first, &memory, &needs)) return false;
+  tarn_unit_place at;
+  if (!tarn_unit_places(p, &at)) return false;
   tarn_mark scratch = tarn_arena_mark(tarn_lang_ctx(p->L));
   clock *k = TARN_NEW(tarn_lang_ctx(p->L), clock);
   *k = (clock){.p = p, .c = out, .early = guess->early, .limit = limit};
@@ -196,7 +197,7 @@ static bool visited(const tarn_unit_plan *p, tarn_unit_limit limit, const tarn_u
   for (uint32_t t = 0; t < p->ntensor; t++)
     if (t != p->result && p->tensor[t].what != TARN_UNIT_ONTO)
       out->fill[p->tensor[t].memory] +=
-          entries[t] * p->tensor[t].slots * p->hw->mem[p->tensor[t].memory].entry;
+          at.entries[t] * p->tensor[t].slots * p->hw->mem[p->tensor[t].memory].entry;
   if (k->early) k->there = bring(k, out->micro);
   bool ok = tarn_unit_visit(p, advance, k);
   for (uint32_t i = 0; i < TARN_UNIT_QUEUES; i++) out->cycles = tarn_fmax(out->cycles, k->now[i]);
@@ -316,17 +317,13 @@ static void smallest(tarn_unit_plan *p) {
   }
 }
 static const char *too_small(tarn_unit_plan *p) {
-  int64_t entries[TARN_UNIT_TENSORS];
-  int64_t first[TARN_UNIT_TENSORS];
-  uint32_t memory;
-  int64_t needs;
+  tarn_unit_place at;
   smallest(p);
-  if (tarn_unit_places(p, entries, first, &memory, &needs))
-    return "no tile of it fits the memories and transfers";
-  const tarn_hw_memory *m = &p->hw->mem[memory];
+  if (tarn_unit_places(p, &at)) return "no tile of it fits the memories and transfers";
+  const tarn_hw_memory *m = &p->hw->mem[at.memory];
   return tarn_format(tarn_lang_ctx(p->L),
                      "its smallest tiles take %lld bytes of %s, which has %lld",
-                     (long long)needs * m->entry, m->name, (long long)m->capacity);
+                     (long long)at.needs * m->entry, m->name, (long long)m->capacity);
 }
 const char *tarn_unit_refuses(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k) {
   tarn_unit_plan p;

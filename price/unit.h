@@ -51,6 +51,15 @@ TARN_API bool tarn_unit_search(tarn_unit_plan *p, tarn_unit_cost *out);
 /* Changes the schedule of a plan as long as it takes less; moves: what a cycle of transfers weighs
  * besides. */
 void tarn_unit_refine(tarn_unit_plan *p, tarn_unit_cost *cost, double moves);
+/* The transfers of a tile. False: they cannot be done. */
+typedef struct tarn_unit_moved {
+  double cycles;
+  int64_t rows, entries, count;
+} tarn_unit_moved;
+bool tarn_unit_move_all(const tarn_unit_plan *p, const tarn_unit_tensor *t, const tarn_unit_box *b,
+                        tarn_unit_moved *out);
+/* Issues of the product's size over all results: of the steps of the vector unit, of clearing. */
+double tarn_unit_results(const tarn_unit_plan *p, double *cleared);
 /* The queue that does a transfer, or issues an intrinsic. */
 uint32_t tarn_unit_queue_of_move(const tarn_hw *hw, uint32_t transfer);
 uint32_t tarn_unit_queue_of_run(const tarn_hw *hw, uint32_t intrinsic);

@@ -24,10 +24,9 @@ static double moves(const tarn_unit_plan *p, uint32_t tensor) {
   double entries = (double)(tarn_unit_once(p, tensor) / p->hw->mem[x->memory].entry);
   double row = t->row + (t->row_latency ? p->hw->mem[p->hw->nmem - 1].latency : 0);
   double cycles = begins(p->hw, t) + entries * t->entry;
-  tarn_unit_box all = {.lo = {0}};
+  const tarn_unit_box all = tarn_unit_all(p);
   int64_t run = x->each; /* from the first entry to the last, of the coordinates inside */
   double outside = entries / (double)x->each;
-  memcpy(all.n, p->dim, sizeof all.n);
   for (uint32_t i = x->n; i-- > 0 && !x->packed && !x->vector;) {
     int64_t first;
     int64_t n;
@@ -113,12 +112,8 @@ static void add_moves(const tarn_unit_plan *p, work *w) {
 static void add_issues(const tarn_unit_plan *p, work *w) {
   const tarn_hw_intrinsic *x = &p->hw->intrin[p->product];
   uint32_t queue = tarn_unit_queue_of_run(p->hw, p->product);
-  double own = 1;
-  double cleared = 1;
-  for (uint32_t d = 0; d < p->nacc; d++) {
-    own *= (double)p->dim[d];
-    cleared *= (double)(d == p->rows ? tarn_ceildiv(p->dim[d], p->form.m) : p->dim[d]);
-  }
+  double cleared;
+  double own = tarn_unit_results(p, &cleared);
   w->one = x->startup + 1 / x->throughput;
   w->all[queue] += x->startup + tarn_unit_products(p, NULL) / x->throughput;
   if (tarn_unit_clears(p)) {

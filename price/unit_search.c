@@ -53,9 +53,8 @@ static uint32_t group_of(const tarn_unit_plan *p, uint32_t t) {
 /* ---------------------------------------------------------------- one choice */
 /* A constant of the vector unit that takes little room, such as a bias: it comes once. */
 static bool comes_once(const tarn_unit_plan *p, const tarn_unit_tensor *t) {
-  tarn_unit_box all = {.lo = {0}};
+  const tarn_unit_box all = tarn_unit_all(p);
   if (t->what != TARN_UNIT_ADDEND || !t->packed || !t->small) return false;
-  memcpy(all.n, p->dim, sizeof all.n);
   return tarn_unit_entries(t, &all) <= tarn_hw_depth(&p->hw->mem[t->memory]) / 16;
 }
 /* So many loops are outside of a tensor's tile. */
@@ -171,10 +170,7 @@ static double estimate(const search *q, const choice *c, const fills *f) {
 }
 static void try_order(search *q, choice *c) {
   tarn_unit_plan *p = q->p;
-  int64_t entries[TARN_UNIT_TENSORS];
-  int64_t first[TARN_UNIT_TENSORS];
-  uint32_t memory;
-  int64_t needs;
+  tarn_unit_place at;
   uint32_t fits[ALL + 1];
   uint32_t nfits = 0;
   fills f = fills_of(q, c);
@@ -190,7 +186,7 @@ static void try_order(search *q, choice *c) {
     }
     apply(q, c);
     if (c->parts && !tarn_unit_leaves_in_parts(p)) return;
-    if (!tarn_unit_places(p, entries, first, &memory, &needs)) continue;
+    if (!tarn_unit_places(p, &at)) continue;
     fits[nfits++] = twice;
     keep(q, c);
   }
@@ -226,15 +222,6 @@ static void try_orders(search *q, choice *c, uint32_t i) {
 }
 
 /* ---------------------------------------------------------------- tiles */
-typedef struct cost {
-  const tarn_hw *hw;
-  const tarn_hw_transfer *t;
-  double cycles;
-} cost;
-static void add(void *user, const tarn_unit_move *m) {
-  cost *c = user;
-  c->cycles += tarn_unit_move_cycles(c->hw, c->t, m);
-}
 /* Cycles of the transfers of one tile; false: they cannot, or a memory is too small. */
 static bool price_tile(search *q) {
   tarn_unit_plan *p = q->p;
@@ -250,9 +237,9 @@ static bool price_tile(search *q) {
     const tarn_unit_tensor *x = &p->tensor[t];
     q->per_fill[t] = 0;
     if (x->transfer == TARN_NONE) continue;
-    cost c = {.hw = p->hw, .t = &p->hw->transfer[x->transfer]};
-    if (tarn_unit_moves(p, x, &b, add, &c) < 0) return false;
-    q->per_fill[t] = c.cycles;
+    tarn_unit_moved all;
+    if (!tarn_unit_move_all(p, x, &b, &all)) return false;
+    q->per_fill[t] = all.cycles;
   }
   return true;
 }
@@ -328,10 +315,18 @@ static void add_part(void *user, const tarn_unit_box *b) {
   x->n += n;
   x->parts++;
 }
+double tarn_unit_results(const tarn_unit_plan *p, double *cleared) {
+  double own = 1;
+  *cleared = 1;
+  for (uint32_t d = 0; d < p->nacc; d++) {
+    own *= (double)p->dim[d];
+    *cleared *= (double)(d == p->rows ? tarn_ceildiv(p->dim[d], p->form.m) : p->dim[d]);
+  }
+  return own;
+}
 double tarn_unit_products(const tarn_unit_plan *p, double *parts) {
   products x = {.p = p};
-  tarn_unit_box all = {.lo = {0}};
-  memcpy(all.n, p->dim, sizeof all.n);
+  const tarn_unit_box all = tarn_unit_all(p);
   tarn_unit_inside(p, &all, add_part, &x);
   if (parts) *parts = x.parts;
   return x.n;
@@ -340,15 +335,10 @@ double tarn_unit_products(const tarn_unit_plan *p, double *parts) {
 static void whole_kernel(search *q) {
   const tarn_unit_plan *p = q->p;
   const tarn_hw_intrinsic *x = &p->hw->intrin[p->product];
-  double own = 1;
-  double cleared = 1;
+  double cleared;
   double parts;
+  double own = tarn_unit_results(p, &cleared);
   double issues = tarn_unit_products(p, &parts);
-  for (uint32_t d = 0; d < p->n; d++) {
-    int64_t n = d == p->rows ? tarn_ceildiv(p->dim[d], p->form.m) : p->dim[d];
-    if (d < p->nacc) cleared *= (double)n;
-    if (d < p->nacc) own *= (double)p->dim[d];
-  }
   q->product = issues / x->throughput;
   q->finish = cleared / x->throughput;
   if (p->way == TARN_UNIT_FILLS) q->product = q->finish = 0;

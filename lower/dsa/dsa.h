@@ -104,7 +104,7 @@ typedef struct dsa_emitter {
   dsa_stream *s;
   const tarn_hw *hw;
   uint32_t kernel;
-  int64_t first[TARN_UNIT_TENSORS], entries[TARN_UNIT_TENSORS];
+  tarn_unit_place at;
   const tarn_hw_instruction *is; /* the next instruction */
   int64_t *field;                /* its fields, */
   bool *given;                   /* and which of them it has been told; */

@@ -35,7 +35,7 @@ static void move(void *user, const tarn_unit_move *m) {
   int64_t entry = tarn_hw_transfer_bytes(e->hw, &e->hw->transfer[x->transfer]);
   bool constant = t->constant || m->zeros;
   uint32_t of = x->what == TARN_UNIT_ONTO ? t->p->sums : t->tensor; /* whose places it has */
-  int64_t at = e->first[of] + t->slot * e->entries[of] + t->first + m->local;
+  int64_t at = e->at.first[of] + t->slot * e->at.entries[of] + t->first + m->local;
   int64_t main = m->zeros ? dsa_zeros(e->image, m->entries * entry) : t->base + m->main * entry;
   int64_t size = (m->rows + m->pad[0] + m->pad[1]) * (m->entries + m->pad[2] + m->pad[3]);
   int64_t stride = is->stride_bytes ? m->stride * entry : m->stride;
@@ -275,7 +275,7 @@ static void issue(dsa_emitter *e, const tarn_unit_plan *p, const tarn_unit_stmt 
   uint32_t n = 0;
   for (uint32_t k = 0; k < TARN_UNIT_OPERANDS; k++) {
     uint32_t t = s->operand[k];
-    if (t != TARN_NONE) start[k] = e->first[t] + s->slot[t] * e->entries[t] + s->first[k];
+    if (t != TARN_NONE) start[k] = e->at.first[t] + s->slot[t] * e->at.entries[t] + s->first[k];
   }
   for (uint32_t w = 0; w < s->issue.nwalk; w++)
     if (s->issue.by[w] == TARN_UNIT_APART) apart[n++] = w;
@@ -328,11 +328,8 @@ static const tarn_unit_plan *plan_of(const dsa_image *m, uint32_t kernel) {
 }
 void dsa_places(const dsa_image *m, uint32_t kernel, tarn_json *j) {
   const tarn_unit_plan *p = plan_of(m, kernel);
-  int64_t entries[TARN_UNIT_TENSORS];
-  int64_t first[TARN_UNIT_TENSORS];
-  uint32_t memory;
-  int64_t needs;
-  tarn_unit_places(p, entries, first, &memory, &needs);
+  tarn_unit_place at;
+  tarn_unit_places(p, &at);
   for (uint32_t t = 0; t < p->ntensor; t++) {
     const tarn_unit_tensor *x = &p->tensor[t];
     tarn_buf name = {.cx = m->cx};
@@ -343,8 +340,8 @@ void dsa_places(const dsa_image *m, uint32_t kernel, tarn_json *j) {
     tarn_json_open(j, NULL, '{');
     tarn_json_str(j, "name", name.p);
     tarn_json_str(j, "memory", m->hw->mem[x->memory].name);
-    tarn_json_int(j, "first", first[t]);
-    tarn_json_int(j, "entries", entries[t]);
+    tarn_json_int(j, "first", at.first[t]);
+    tarn_json_int(j, "entries", at.entries[t]);
     tarn_json_int(j, "slots", x->slots);
     tarn_json_close(j, '}');
   }
@@ -352,10 +349,8 @@ void dsa_places(const dsa_image *m, uint32_t kernel, tarn_json *j) {
 void dsa_kernel(dsa_emitter *e, uint32_t kernel) {
   const tarn_kernel *k = &e->image->p->ker[kernel];
   const tarn_unit_plan *p = plan_of(e->image, kernel);
-  uint32_t memory;
-  int64_t needs;
   e->kernel = kernel;
-  tarn_unit_places(p, e->entries, e->first, &memory, &needs);
+  tarn_unit_places(p, &e->at);
   if (!load_early(e, p) || !visit(e, p, false))
     tarn_raise(e->s->cx, TARN_BAD_INPUT, "%s: no instruction of %s moves or computes a tile",
                k->name, e->hw->name);

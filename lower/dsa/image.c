@@ -170,12 +170,11 @@ int64_t dsa_constant(dsa_image *m, uint32_t kernel, const tarn_unit_plan *u, uin
   const tarn_unit_tensor *t = &u->tensor[tensor];
   const tarn_kernel *k = &m->p->ker[kernel];
   tarn_unit_tensor whole;
-  tarn_unit_box all = {.lo = {0}};
+  const tarn_unit_box all = tarn_unit_all(u);
   if (t->vector) { /* whatever the tile */
     whole = *t;
     whole.n = u->dim[u->columns] > 1;
     whole.at[0] = (tarn_coordinate){.n = 1, .dim = {u->columns}, .by = {1}, .step = 1};
-    memcpy(all.n, u->dim, sizeof all.n);
     t = &whole;
     box = &all;
   }
