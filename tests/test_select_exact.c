@@ -118,6 +118,46 @@ START_TEST(negative_costs) {
 }
 END_TEST
 
+/* A node that is its own child is in no selection, however low its cost; and where the sums of
+ * costs lose the small ones, nothing that is not so is called optimal. */
+static double least(tarn_ctx *cx, const char *text, tarn_sel_result *r) {
+  tarn_sel_graph *g;
+  tarn_sel_options o = tarn_sel_defaults(TARN_SEL_EXACT);
+  ck_assert(!tarn_sel_parse_json(cx, text, strlen(text), "text", NULL, &g));
+  ck_assert(!tarn_sel_run(g, TARN_SEL_EXACT, &o, r));
+  double cost = r->dag_cost;
+  ck_assert(r->lower_bound <= cost);
+  tarn_sel_result_free(r);
+  tarn_sel_graph_free(g);
+  return cost;
+}
+START_TEST(large_negative_costs) {
+  const char *loop = "{\"nodes\":{\"p\":{\"op\":\"p\",\"eclass\":\"r\",\"cost\":5},"
+                     "\"q\":{\"op\":\"q\",\"eclass\":\"r\",\"cost\":1,\"children\":[\"b\"]},"
+                     "\"b\":{\"op\":\"b\",\"eclass\":\"c\",\"cost\":-3,\"children\":[\"e\"]},"
+                     "\"c\":{\"op\":\"c\",\"eclass\":\"c\",\"cost\":1},"
+                     "\"e\":{\"op\":\"e\",\"eclass\":\"d\",\"cost\":1},"
+                     "\"f\":{\"op\":\"f\",\"eclass\":\"d\",\"cost\":-1e20,\"children\":[\"e\"]}},"
+                     "\"root_eclasses\":[\"r\"]}";
+  const char *lost = "{\"nodes\":{\"p\":{\"op\":\"p\",\"eclass\":\"r\",\"cost\":5},"
+                     "\"q\":{\"op\":\"q\",\"eclass\":\"r\",\"cost\":1,\"children\":[\"b\"]},"
+                     "\"b\":{\"op\":\"b\",\"eclass\":\"c\",\"cost\":-3,\"children\":[\"e\"]},"
+                     "\"c\":{\"op\":\"c\",\"eclass\":\"c\",\"cost\":1},"
+                     "\"e\":{\"op\":\"e\",\"eclass\":\"d\",\"cost\":1},"
+                     "\"f\":{\"op\":\"f\",\"eclass\":\"d\",\"cost\":-1e20,\"children\":[\"g\"]},"
+                     "\"g\":{\"op\":\"g\",\"eclass\":\"h\",\"cost\":1e20}},"
+                     "\"root_eclasses\":[\"r\"]}";
+  tarn_ctx *cx = tarn_ctx_new(NULL);
+  tarn_sel_result r;
+  ck_assert_double_eq(least(cx, loop, &r), -1);
+  ck_assert(r.optimal);
+  double cost = least(cx, lost, &r);
+  ck_assert(!r.optimal || cost == -2);
+  ck_assert_double_le(r.lower_bound, -2);
+  tarn_ctx_free(cx);
+}
+END_TEST
+
 /* ---- costs below a parent, against all choices of a node for each class and parent ---- */
 enum { FEW = 4, OPS = 3 }; /* classes; operators f, g, h, of which f and g are parents */
 typedef struct tiny {
@@ -428,6 +468,7 @@ int main(int argc, char **argv) {
   tcase_set_timeout(t, 600);
   tcase_add_test(t, exact_equals_brute_force);
   tcase_add_test(t, negative_costs);
+  tcase_add_test(t, large_negative_costs);
   tcase_add_test(t, costs_below_parents);
   tcase_add_test(t, exact_is_not_behind);
   tcase_add_test(t, more_steps_are_not_worse);

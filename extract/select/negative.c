@@ -33,10 +33,12 @@ typedef struct negative {
     uint32_t n, cap;
   } all;
   sel_u32s open;
-  double closed;             /* the least bound of what need not be looked at again */
-  uint32_t *pfirst, *pnode;  /* by class: the nodes that have it as a child */
-  uint8_t *dead, *has, *way; /* by node; by class: below the roots; above a negative one */
-  double *least, base;       /* by class: m(c), or 0; their sum */
+  double closed;            /* the least bound of what need not be looked at again */
+  uint32_t *pfirst, *pnode; /* by class: the nodes that have it as a child */
+  uint8_t *loop, *dead;     /* by node: is its own child; in no selection of this problem */
+  uint8_t *has, *way;       /* by class: below the roots; above a negative one */
+  double *least, base;      /* by class: m(c), or 0; their sum */
+  double smallest;          /* of the costs that are not 0, in magnitude */
   sel_u32s stack;
   uint32_t *part, *need, *choice; /* by node: [p], or NONE; by class; by class */
   sel_u32s odd;                   /* see take() */
@@ -74,7 +76,7 @@ static void kill_others(negative *x, uint32_t v) {
 }
 
 static void find_dead(negative *x, uint32_t b) {
-  memset(x->dead, 0, x->r->g.n_nodes);
+  memcpy(x->dead, x->loop, x->r->g.n_nodes);
   for (; b != NONE && x->all.p[b].up != NONE; b = x->all.p[b].up) {
     if (x->all.p[b].keep) kill_others(x, x->all.p[b].node);
     else x->dead[x->all.p[b].node] = 1;
@@ -285,8 +287,8 @@ static double look_at(negative *x, uint32_t b, const uint8_t *is_root, bool *don
   if (st) tarn_reraise(r->cx, st);
   st = relax(x, q, n, is_root);
   if (!st) st = solve(x, q, &got);
-  double bound = x->base + got.lower_bound; /* less what the sums may have lost */
-  bound -= 1e-15 * (fabs(x->base) + got.lower_bound);
+  double lost = 1e-15 * (fabs(x->base) + got.lower_bound); /* by sums */
+  double bound = x->base + got.lower_bound - lost;
   *done = !st && got.optimal;
   if (!st) {
     if (r->reduced == NONE) r->reduced = got.n_reduced;
@@ -298,7 +300,8 @@ static double look_at(negative *x, uint32_t b, const uint8_t *is_root, bool *don
   if (st == TARN_NO_RESULT) return INFINITY;
   if (st) tarn_reraise(r->cx, st);
   double cost; /* of the selection itself, if that is the problem's optimum */
-  if (*done && !x->odd.n && sel_price(r->mem, &r->g, r->cost, x->choice, &cost, NULL, NULL, NULL))
+  if (*done && !x->odd.n && sel_price(r->mem, &r->g, r->cost, x->choice, &cost, NULL, NULL, NULL) &&
+      lost <= 1e-9 * fmax(fabs(cost), x->smallest))
     bound = cost;
   return fmax(bound, x->all.p[b].bound);
 }
@@ -338,17 +341,28 @@ static double bound_of(const negative *x) {
   return bound;
 }
 
+static void note_node(negative *x, uint32_t v) {
+  const tarn_sel_view *g = &x->r->g;
+  double size = fabs(x->r->cost[v]);
+  if (size > 0) x->smallest = fmin(x->smallest, size);
+  for (uint32_t k = g->kid_first[v]; k < g->kid_first[v + 1]; k++)
+    x->loop[v] |= g->kid[k] == g->node_class[v];
+}
+
 static void open_negative(negative *x) {
   sel_run *r = x->r;
   const tarn_sel_view *g = &r->g;
   sel_parents(x->r->mem, &x->r->g, &x->pfirst, &x->pnode);
   x->dead = SEL_NEW(r->mem, uint8_t, g->n_nodes);
+  x->loop = SEL_NEW(r->mem, uint8_t, g->n_nodes);
   x->has = SEL_NEW(r->mem, uint8_t, g->n_classes);
   x->way = SEL_NEW(r->mem, uint8_t, g->n_classes);
   x->least = SEL_NEW(r->mem, double, g->n_classes);
   x->part = SEL_NEW(r->mem, uint32_t, g->n_nodes);
   x->need = SEL_NEW(r->mem, uint32_t, g->n_classes);
   x->choice = SEL_NEW(r->mem, uint32_t, g->n_classes);
+  x->smallest = INFINITY;
+  for (uint32_t v = 0; v < g->n_nodes; v++) note_node(x, v);
 }
 
 /* Problems, best bound first, until nothing is open or so many were looked at: the two parts of one
