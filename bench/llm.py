@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
 """A language model as its users have it: are its tokens right, and how many a second, beside other engines?
 
-    bench/llm.py FOLDER [--tarn build/tarn] [--threads 1,2] [--past 16,512] [--work DIR] [--only tokens|speed] [--peers]
+    bench/llm.py FOLDER [--tarn build/tarn] [--threads 1,2] [--past 16,512,4096] [--prompt 512] [--work DIR]
+                        [--only tokens|speed] [--models gguf,f32,int4] [--peers]
 
 FOLDER holds model.gguf, int4/ and f32/ (model.onnx; each may be absent) and reference.json: a list of prompts with
-their "ids" and greedy "tokens".  Needs numpy; --peers also onnxruntime and llama-cpp-python, where they are installed.
+their "ids" and greedy "tokens".  Needs numpy; --peers also onnxruntime and llama-cpp-python, and the tokens of int4
+onnxruntime and onnx, where they are installed.
 
 Tokens: one program takes a prompt and its reference tokens at once, so that the logits of each position are those that
 a greedy decoder sees.  A difference counts unless the two best logits there are within 1e-3.  Reference texts do not end:
-the token that ends one (genai_config.json) is not among the candidates.  The int4 model has other weights, so its
-tokens are not compared; it is timed alone.
-Speed: the median of `tarn bench` for a step after so many others, and a peer's in the same run.
+the token that ends one (genai_config.json) is not among the candidates.  The int4 model has other weights: on the same texts
+it is compared with ONNX Runtime, whose products are told to compute in f32.
+Speed: the median of `tarn bench` for a step after so many others (--past) and for a prompt of so many (--prompt), and
+a peer's in the same run.  The load of the machine stands above.
 """
 import argparse
 import json
@@ -84,8 +87,40 @@ def step_inputs(o, folder, names, ids, past):
     return args
 
 
+def in_f32(o, path):
+    """An ONNX Runtime session of the model, whose activations stay f32; None where there is none to be had."""
+    try:
+        import onnx
+        import onnxruntime
+    except ImportError as e:
+        return print("no %s here, so tokens of int4 are not compared" % e.name)
+    model = onnx.load(path, load_external_data=False)
+    for a in (a for n in model.graph.node for a in n.attribute if a.name == "accuracy_level"):
+        a.i = 1
+    copy = os.path.join(o.work, "in_f32.onnx")
+    for f in os.listdir(os.path.dirname(path)):
+        link = os.path.join(o.work, f)
+        if f.endswith(".data") and not os.path.exists(link):
+            os.link(os.path.join(os.path.dirname(path), f), link)
+    onnx.save(model, copy)
+    return onnxruntime.InferenceSession(copy, providers=["CPUExecutionProvider"])
+
+
+def fed(session, path, ids, past):
+    """What a session of ONNX Runtime is given for these tokens after so many others."""
+    feed = {"input_ids": np.array([ids], np.int64), "attention_mask": np.ones((1, past + len(ids)), np.int64),
+            "position_ids": np.arange(past, past + len(ids), dtype=np.int64)[None]}
+    names = [i.name for i in session.get_inputs()]
+    for i in (i for i in session.get_inputs() if i.name.startswith("past")):
+        feed[i.name] = np.zeros((1, i.shape[1], past, head_size(path)), np.float32)
+    return {k: v for k, v in feed.items() if k in names}
+
+
 def tokens(o, name, path, reference):
     """Prompts whose greedy tokens are the reference's, each up to the first step that is too close to call."""
+    other = in_f32(o, path) if name == "int4" else None
+    if name == "int4" and not other:
+        return True
     length = max(len(r["ids"]) + len(r["tokens"]) for r in reference) - 1
     folder, report, _ = compiled(o, name, path, length, 0)
     right = 0
@@ -98,8 +133,12 @@ def tokens(o, name, path, reference):
         logits = np.load(os.path.join(out, "logits.npy"))[0]
         logits[:, ends(o)] = -np.inf
         best = np.sort(logits, axis=-1)[:, -2:]
-        wrong = None
-        for k, want in enumerate(r["tokens"]):
+        wrong, expected = None, r["tokens"]
+        if other:
+            theirs = other.run(["logits"], fed(other, path, ids, 0))[0][0]
+            theirs[:, ends(o)] = -np.inf
+            expected = theirs[n - 1:len(known) - 1].argmax(axis=-1)
+        for k, want in enumerate(expected):
             if best[n - 1 + k, 1] - best[n - 1 + k, 0] < CLOSE:
                 break
             if int(logits[n - 1 + k].argmax()) != want:
@@ -121,51 +160,51 @@ def median(run, least=5, seconds=3.0):
     return sorted(took)[len(took) // 2]
 
 
-def onnx_runtime(path, past, threads):
+def onnx_runtime(path, new, past, threads):
     import onnxruntime
     so = onnxruntime.SessionOptions()
     so.intra_op_num_threads = threads
     s = onnxruntime.InferenceSession(path, so, providers=["CPUExecutionProvider"])
-    feed = {"input_ids": np.ones((1, 1), np.int64), "attention_mask": np.ones((1, past + 1), np.int64)}
-    for i in s.get_inputs():
-        if i.name.startswith("past"):
-            feed[i.name] = np.zeros((1, i.shape[1], past, head_size(path)), np.float32)
+    feed = fed(s, path, [1] * new, past)
     return median(lambda: s.run(None, feed))
 
 
-def llama_cpp(path, past, threads):
+def llama_cpp(path, new, past, threads):
     import llama_cpp
-    m = llama_cpp.Llama(path, n_ctx=past + 256, n_threads=threads, n_threads_batch=threads, verbose=False)
-    m.eval([1] * past)
+    m = llama_cpp.Llama(path, n_ctx=past + new + 256, n_threads=threads, n_threads_batch=threads, verbose=False)
+    if past:
+        m.eval([1] * past)
 
     def step():
         m.n_tokens = past
-        m.eval([1])
+        m.eval([1] * new)
     return median(step)
 
 
-def peer(name, path, past, threads):
+def peer(name, path, new, past, threads):
     try:
-        return ("llama.cpp", llama_cpp(path, past, threads)) if name == "gguf" else \
-            ("ONNX Runtime", onnx_runtime(path, past, threads))
+        return ("llama.cpp", llama_cpp(path, new, past, threads)) if name == "gguf" else \
+            ("ONNX Runtime", onnx_runtime(path, new, past, threads))
     except ImportError as e:
         print("no %s here" % e.name)
         return None
 
 
-def speed(o, name, path, past):
-    folder, _, seconds = compiled(o, name, path, 1, past)
+def speed(o, name, path, new, past):
+    folder, _, seconds = compiled(o, name, path, new, past)
+    what = "prompt  %-5s of %d" % (name, new) if new > 1 else "step    %-5s past %d" % (name, past)
     size = os.path.getsize(os.path.join(folder, "model.so"))
     data = sum(os.path.getsize(os.path.join(os.path.dirname(path), f)) for f in os.listdir(os.path.dirname(path))
                if f.startswith(os.path.basename(path)))
-    print("compile %-5s past %d: %.1f CPU s, model.so %.2f of the file" % (name, past, seconds, size / data), flush=True)
+    print("compile %-5s %d past %d: %.1f CPU s, model.so %.2f of the file" % (name, new, past, seconds, size / data),
+          flush=True)
     for threads in o.threads:
         said = json.loads(tarn(o, "bench", folder, "--threads", str(threads), "--json"))
         took, line = said["seconds"]["median"], ""
-        other = peer(name, path, past, threads) if o.peers else None
+        other = peer(name, path, new, past, threads) if o.peers else None
         if other:
-            line = ", %s %.1f, ratio %.2f" % (other[0], 1 / other[1], other[1] / took)
-        print("step    %-5s past %d, %d threads: %.1f tokens/s%s" % (name, past, threads, 1 / took, line), flush=True)
+            line = ", %s %.1f, ratio %.2f" % (other[0], new / other[1], other[1] / took)
+        print("%s, %d threads: %.1f tokens/s%s" % (what, threads, new / took, line), flush=True)
 
 
 def main():
@@ -177,18 +216,22 @@ def main():
     a.add_argument("--models", default="gguf,f32,int4")
     a.add_argument("--peers", action="store_true")
     a.add_argument("--threads", type=lambda s: [int(x) for x in s.split(",")], default=[1, 2])
-    a.add_argument("--past", type=lambda s: [int(x) for x in s.split(",")], default=[16, 512])
+    a.add_argument("--past", type=lambda s: [int(x) for x in s.split(",")], default=[16, 512, 4096])
+    a.add_argument("--prompt", type=int, default=512, help="new tokens of a prompt; 0: none is timed")
     o = a.parse_args()
     os.makedirs(o.work, exist_ok=True)
     chosen = [m for m in models(o) if m[0] in o.models.split(",")]
     right = True
     if o.only != "speed":
         reference = json.load(open(os.path.join(o.folder, "reference.json")))
-        right = all([tokens(o, n, p, reference) for n, p in chosen if n != "int4"])
+        right = all([tokens(o, n, p, reference) for n, p in chosen])
     if o.only != "tokens":
+        print("load %.1f, %.1f, %.1f" % os.getloadavg())
         for n, p in chosen:
             for past in o.past:
-                speed(o, n, p, past)
+                speed(o, n, p, 1, past)
+            if o.prompt:
+                speed(o, n, p, o.prompt, 0)
     return 0 if right else 1
 
 
