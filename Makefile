@@ -29,10 +29,11 @@ packages:
 	@tools/packages.sh
 
 check: build
+	@tools/packages.sh check python
 	@$(call run_tests,build)
 
 check-all: build
-	@tools/packages.sh build check-all
+	@tools/packages.sh check python check-all
 	@$(call run_tests,build) -C all
 	@$(call configure,asan)
 	@cmake --build --preset asan -j $(JOBS)
