@@ -298,7 +298,7 @@ START_TEST(artefact_is_right) { in_context(try_artefact, NULL); }
 END_TEST
 
 int main(int argc, char **argv) {
-  int groups = argc > 1 && !strcmp(argv[1], "--all") ? 60 : 2;
+  int groups = argc > 1 && !strcmp(argv[1], "--all") ? 60 : 1;
   TCase *t = tcase_create("layers");
   if (argc > 2) first = strtoull(argv[1], NULL, 10), groups = atoi(argv[2]) / GROUP + 1;
   tcase_set_timeout(t, 120);

@@ -75,8 +75,8 @@ END_TEST
 START_TEST(judges_some) { /* of two kernels there is enough; of a third nothing is known */
   const uint64_t some[] = {1, 7919 + 1, 5};
   tarn_judged of = {some, 3, 0, 40}, more = {some, 3, 0, 41}, elsewhere = {some, 3, 2, 40};
-  lesson a = {.n = 60 * 40, .of = &of}, b = {.n = 60 * 40, .of = &more},
-         c = {.n = 60 * 40, .of = &elsewhere};
+  lesson a = {.n = 12 * 40, .of = &of}, b = {.n = 12 * 40, .of = &more},
+         c = {.n = 12 * 40, .of = &elsewhere};
   must(learn, &a), must(learn, &b), must(learn, &c);
   ck_assert(a.fit.kernels == 2 && a.fit.rows == 80 && a.fit.learned.pairwise > 0.9);
   ck_assert(b.fit.kernels == 0 && b.fit.rows == 0 && isnan(b.fit.learned.r2));
