@@ -3,7 +3,7 @@
 #ifndef TARN_TESTS_RANDOM_TRIALS_H
 #define TARN_TESTS_RANDOM_TRIALS_H
 #include "tests/pipeline.h"
-#include "tests/random_types.h"
+#include "tests/random_idioms.h"
 #include "tests/sizes_kit.h"
 #include <time.h>
 #include <unistd.h>

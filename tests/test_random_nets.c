@@ -11,6 +11,7 @@
  *   test_random_nets sizes FIRST COUNT   of an open length, as one artefact for a range of it
  *   test_random_nets targets FIRST COUNT   typed, compiled for a GPU or an accelerator, in the
  *                                     executor or the simulator
+ *   test_random_nets idioms FIRST COUNT   of what the lists of operators leave out, in all classes
  *   test_random_nets FILE             one network as text
  *
  * Networks are tried in processes of their own, so that a crash or an endless run is a finding like
@@ -36,13 +37,14 @@ typedef struct kind {
   double seconds, slow; /* of the processor, that a network may take, and a step of its trial */
   uint32_t some, all, group; /* networks of a run, of a long one, and of one of Check's tests */
 } kind;
-enum { PLAIN, TYPED, LARGE, SIZES, TARGETS, KINDS };
+enum { PLAIN, TYPED, LARGE, SIZES, TARGETS, IDIOMS, KINDS };
 static const kind kinds[KINDS] = {
     [PLAIN] = {"plain", net_random, all_ways, 20, 8, 50, 400, 10},
     [TYPED] = {"typed", draw_typed, all_classes, 20, 8, 20, 1000, 5},
     [LARGE] = {"large", draw_large, all_classes, 40, 16, 4, 200, 2},
     [SIZES] = {"sizes", net_random_open, all_sizes, 120, 60, 3, 100, 1},
     [TARGETS] = {"targets", draw_typed, all_targets, 60, 30, 12, 600, 3},
+    [IDIOMS] = {"idioms", net_random_idioms, all_classes, 20, 8, 15, 600, 5},
 };
 static const kind *of = &kinds[PLAIN];
 
@@ -61,7 +63,8 @@ static void limit(void) {
 }
 static bool try_here(const char *text, const char *host, int out) {
   trial t = {.text = text, .host = host, .out = out, .seed = 11, .slow = of->slow};
-  t.typed = of == &kinds[TYPED] || of == &kinds[LARGE] || of == &kinds[TARGETS];
+  t.typed =
+      of == &kinds[TYPED] || of == &kinds[LARGE] || of == &kinds[TARGETS] || of == &kinds[IDIOMS];
   tarn_ctx *cx = tarn_ctx_new(NULL);
   limit();
   tarn_status st = tarn_protect(cx, of->trial, &t);
