@@ -1,6 +1,7 @@
-/* tarn hw show|check|derive NAME|FILE, tarn hw import vta|gemmini FILE, tarn hw export timeloop
- * NAME|FILE, tarn hw peaks */
+/* tarn hw show|check|derive NAME|FILE, tarn hw fit NAME|FILE MEASUREMENTS, tarn hw import
+ * vta|gemmini FILE, tarn hw export timeloop NAME|FILE, tarn hw peaks */
 #include "cli/peaks.h"
+#include "cli/sim.h"
 #include "plan/unit.h"
 #include <string.h>
 
@@ -178,17 +179,21 @@ int tarn_cmd_hw(tarn_ctx *cx, int argc, char **argv) {
   cli_list words = {0};
   bool measure = false, json = false;
   uint64_t threads = 0;
-  const char *usage =
-      "hw show|check|derive NAME|FILE, hw import vta|gemmini FILE, hw export timeloop NAME|FILE, "
-      "or hw peaks";
+  const char *out = NULL;
+  const char *usage = "hw show|check|derive HW, hw fit HW FILE, hw import vta|gemmini FILE, "
+                      "hw export timeloop HW, or hw peaks";
   const cli_opt opts[] = {
       {"--measure", NULL, CLI_FLAG, &measure, NULL,
        "show host: measure rates instead of using typical ones"},
       {"--threads", NULL, CLI_THREADS, &threads, "T", "peaks: number of threads (default: all)"},
+      {"--output", "-o", CLI_STR, &out, "FILE", "fit: write the description with fitted costs"},
       {"--json", NULL, CLI_FLAG, &json, NULL, "print JSON"},
       {0}};
   if (cli_parse(cx, usage, opts, argc, argv, &words)) return 0;
   if (words.n == 1 && !strcmp(words.p[0], "peaks")) return peaks(cx, (uint32_t)threads, json), 0;
+  if (words.n == 3 && !measure && !strcmp(words.p[0], "fit"))
+    return cli_hw_fit(cx, tarn_lang_new(cx), words.p[1], words.p[2], out, json), 0;
+  if (out) tarn_raise(cx, TARN_USAGE, "usage: tarn %s", usage);
   bool third = words.n == 3 && !json && !measure;
   if (third && !strcmp(words.p[0], "import"))
     return import(cx, tarn_lang_new(cx), words.p[1], words.p[2]), 0;

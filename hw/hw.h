@@ -270,6 +270,10 @@ TARN_API const tarn_hw *tarn_hw_load(
 TARN_API uint32_t tarn_hw_shipped(const char **names,
                                   uint32_t max); /* how many; the first max of them */
 TARN_API void tarn_hw_print(const tarn_hw *hw, tarn_buf *b);
+/* A description as it is written, but with these forms, which change it as those behind (like NAME)
+ * do. */
+TARN_API void tarn_hw_print_with(tarn_lang *L, const char *name_or_path, const char *forms,
+                                 tarn_buf *b);
 /* Bytes of one way of a cache, a power of two: lines at multiples of it want the same set. */
 TARN_API int64_t tarn_hw_way(const tarn_hw_memory *m);
 #define TARN_HW_HIDDEN 0.8 /* where nothing is said */

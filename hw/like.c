@@ -89,3 +89,9 @@ static const tarn_sx *like(hw_reader *r, const tarn_sx *s, uint32_t depth) {
   return out;
 }
 const tarn_sx *hw_like(hw_reader *r, const tarn_sx *s) { return like(r, s, 0); }
+
+void tarn_hw_print_with(tarn_lang *L, const char *name, const char *forms, tarn_buf *b) {
+  hw_reader r = {.L = L, .cx = tarn_lang_ctx(L)};
+  const tarn_sx *given = tarn_sx_read(r.cx, forms, strlen(forms), name);
+  tarn_sx_print(b, changed(&r, hw_text(L, name, NULL), given, 0), 100);
+}

@@ -24,8 +24,11 @@ static sim_memory *new_memories(sim_run *r) {
   return mem;
 }
 void sim_memories(sim_run *r) {
-  if (!r->p->kept) r->p->kept = new_memories(r);
-  r->mem = r->p->kept;
+  if (!r->p->kept) {
+    r->p->kept = TARN_NEW(r->cx, struct sim_kept);
+    *r->p->kept = (struct sim_kept){new_memories(r), TARN_ARRAY(r->cx, sim_unit, r->hw->nintrin)};
+  }
+  r->mem = r->p->kept->mem, r->unit = r->p->kept->unit;
   for (uint32_t i = 0; i < r->hw->nmem; i++)
     for (int64_t k = 0; k < pages(&r->mem[i]); k++)
       if (r->mem[i].page[k]) memset(r->mem[i].page[k], 0, SIM_PAGE * sizeof(sim_touch));

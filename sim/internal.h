@@ -72,7 +72,7 @@ typedef struct sim_run {
   uint32_t ready_by; /* and the queue of the last of them */
   sim_memory *mem;   /* of each memory of the description; main memory in granules */
   const tarn_sim_kernel *kernel; /* of an instruction before, or NULL */
-  struct sim_unit *unit;         /* of each intrinsic, made when first used */
+  struct sim_unit *unit;
   double latency;
   TARN_VEC(sim_used) used; /* kept only for a trace */
   tarn_sim_result result;
@@ -102,6 +102,11 @@ void sim_record_end(sim_run *r);
 
 /* Does it, at once; cycles. (execute.c) */
 double sim_execute(sim_run *r);
+/* What runs of a program use one after another. */
+struct sim_kept {
+  sim_memory *mem;       /* of each memory of the description */
+  struct sim_unit *unit; /* of each intrinsic, made when first used */
+};
 void sim_memories(sim_run *r);
 
 /* ---- values of intrinsics (unit.c) ---- */

@@ -30,7 +30,6 @@ static void prepare(running *s) {
   s->start = TARN_ARRAY(s->r.cx, double, n), s->arrive = TARN_ARRAY(s->r.cx, double, n);
   s->r.number = TARN_ARRAY(s->r.cx, uint32_t, n);
   s->r.clock = TARN_ARRAY(s->r.cx, sim_clock, n);
-  s->r.unit = TARN_ARRAY(s->r.cx, sim_unit, hw->nintrin);
   s->t = TARN_ARRAY(s->r.cx, token, hw->ntoken);
   s->r.end = TARN_ARRAY(s->r.cx, double, n);
   for (uint32_t k = 0; k < hw->nqueue; k++)

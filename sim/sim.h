@@ -72,7 +72,7 @@ typedef struct tarn_sim_program {
   tarn_sim_pace pace;
   bool timed;                   /* runs have cycles and checks alone: intrinsics are not computed */
   struct tarn_sim_trace *trace; /* NULL, or where runs are recorded: tarn_sim_traced() */
-  struct sim_memory *kept;      /* memory of earlier runs, to be used again */
+  struct sim_kept *kept;        /* of earlier runs, to be used again */
 } tarn_sim_program;
 
 /* The three files of a program; dir: where they lie, for messages and for a description's name. */
@@ -115,6 +115,32 @@ TARN_API tarn_sim_result tarn_sim_run_segment(tarn_lang *L, tarn_sim_program *p,
 TARN_API uint32_t tarn_sim_segments(const tarn_sim_program *p);
 /* The figures of both, one behind the other. */
 TARN_API tarn_sim_result tarn_sim_add(tarn_sim_result a, tarn_sim_result b);
+
+/* ---- costs from measurements ---- */
+
+typedef struct tarn_sim_measured {
+  tarn_sim_program *program; /* of the description that is fitted, or of one with its encoding */
+  double cycles;             /* that the machine took */
+} tarn_sim_measured;
+#define TARN_SIM_TERMS 4
+/* What is added to a cost, or to the same cost of several parts; or the share by which it grows. */
+typedef struct tarn_sim_term {
+  const char *name;
+  bool scales;
+  double change;
+} tarn_sim_term;
+typedef struct tarn_sim_fitted {
+  uint32_t nterm;
+  tarn_sim_term term[TARN_SIM_TERMS];
+  double *was, *cycles; /* of each program by the simulator, before and now */
+  double left_out;      /* relative error of a program that had been left out, root mean square */
+  const char *forms;    /* of a description: the parts whose costs changed; "" when none did */
+} tarn_sim_fitted;
+/* Startup, row and entry costs and main memory's latency by least squares, in as few terms as
+ * predict programs that were left out well. Leaves the programs with the fitted description, and
+ * timed. Raises. */
+TARN_API tarn_sim_fitted tarn_sim_fit(tarn_lang *L, const tarn_hw *hw, const tarn_sim_measured *m,
+                                      uint32_t n);
 
 /* ---- a run to look at ---- */
 

@@ -23,9 +23,9 @@ static bool adds_products(tarn_lang *L, const sim_unit *u, tarn_dtype in, tarn_d
 }
 sim_unit *sim_unit_of(sim_run *r, uint32_t intrinsic) {
   sim_unit *u = &r->unit[intrinsic];
+  u->n = &r->hw->intrin[intrinsic];
   if (u->made) return u;
   tarn_hw_meaning m = tarn_hw_meaning_of(r->L, r->hw, intrinsic);
-  u->n = &r->hw->intrin[intrinsic];
   bool ok = tarn_hw_form_of(r->L, &m, &u->f);
   if (ok && u->f.product) {
     const uint32_t op[] = {u->f.operand[0], u->f.operand[1], u->n->nop - 1};

@@ -238,6 +238,71 @@ START_TEST(cycles) {
 }
 END_TEST
 
+/* ---------------------------------------------------------------- costs from measurements */
+static const shape measured[] = {
+    {.rows = 16, .out = 1, .chunks = 4, .chunk = 1, .slots = 2, .shift = 5},
+    {.rows = 4, .out = 8, .chunks = 8, .chunk = 2, .slots = 1, .shift = 5},
+    {.rows = 64, .out = 2, .chunks = 8, .chunk = 1, .slots = 1, .shift = 5},
+    {.rows = 100, .out = 4, .chunks = 2, .chunk = 4, .slots = 2, .shift = 5},
+    {.rows = 4, .out = 4, .chunks = 16, .chunk = 1, .slots = 1, .shift = 5},
+    {.rows = 8, .out = 2, .chunks = 16, .chunk = 1, .slots = 2, .shift = 5},
+    {.rows = 32, .out = 4, .chunks = 4, .chunk = 1, .slots = 1, .shift = 5}};
+enum { MEASURED = sizeof measured / sizeof *measured };
+/* The machine that is measured: vta-pynq, but for these costs. */
+static const struct truth {
+  double startup, row, latency, noise;
+  uint32_t terms;
+} truths[] = {{.terms = 0},
+              {.startup = 13, .terms = 1},
+              {.startup = 13, .noise = 0.003, .terms = 1},
+              {.startup = 8, .row = 40, .terms = 2},
+              {.latency = 25, .terms = 1}};
+typedef struct fitting {
+  const tarn_hw *hw;
+  tarn_sim_measured m[MEASURED];
+  tarn_sim_fitted out;
+} fitting;
+static const tarn_hw *true_machine(const tarn_hw *hw, const struct truth *t) {
+  tarn_hw *out = tarn_copy(cx, hw, sizeof *hw);
+  tarn_hw_intrinsic *n = tarn_copy(cx, hw->intrin, hw->nintrin * sizeof *n);
+  tarn_hw_transfer *by = tarn_copy(cx, hw->transfer, hw->ntransfer * sizeof *by);
+  tarn_hw_memory *m = tarn_copy(cx, hw->mem, hw->nmem * sizeof *m);
+  for (uint32_t i = 0; i < hw->nintrin; i++) n[i].startup += t->startup;
+  for (uint32_t i = 0; i < hw->ntransfer; i++) by[i].row += t->row;
+  m[hw->nmem - 1].latency += t->latency;
+  out->intrin = n, out->transfer = by, out->mem = m;
+  return out;
+}
+static void fit(tarn_ctx *c, void *arg) {
+  (void)c;
+  fitting *f = arg;
+  f->out = tarn_sim_fit(L, f->hw, f->m, MEASURED - 1);
+}
+/* As few terms as the machine differs in; a program that was not among the measured ones is
+ * predicted by them. */
+START_TEST(fitted) {
+  const struct truth *t = &truths[_i];
+  fitting f = {.hw = tarn_hw_load(L, "vta-pynq")};
+  for (uint32_t i = 0; i < MEASURED; i++) {
+    made *m = product(measured[i], "vta-pynq");
+    m->p.hw = true_machine(f.hw, t);
+    running r = {.p = &m->p, .latency = -1};
+    must(run, &r);
+    f.m[i] = (tarn_sim_measured){&m->p, r.v.cycles * (1 + (i % 2 ? t->noise : -t->noise))};
+  }
+  must(fit, &f);
+  ck_assert_uint_eq(f.out.nterm, t->terms);
+  ck_assert((*f.out.forms == '\0') == (t->terms == 0));
+  for (uint32_t i = 0; i + 1 < MEASURED; i++)
+    ck_assert(fabs(f.out.cycles[i] / f.m[i].cycles - 1) < 0.002 + 3 * t->noise);
+  running left_out = {.p = f.m[MEASURED - 1].program, .latency = -1};
+  left_out.p->hw = f.m[0].program->hw;
+  must(run, &left_out);
+  ck_assert_msg(fabs(left_out.v.cycles / f.m[MEASURED - 1].cycles - 1) < 0.005 + 3 * t->noise,
+                "%g cycles, measured %g", left_out.v.cycles, f.m[MEASURED - 1].cycles);
+}
+END_TEST
+
 /* ---------------------------------------------------------------- what is wrong */
 START_TEST(every_token) {
   made *m = product(small, "vta-pynq");
@@ -459,6 +524,7 @@ int main(int argc, char **argv) {
                           {segments, 1},
                           {unread, 1},
                           {cycles, COUNT(timings)},
+                          {fitted, COUNT(truths)},
                           {every_token, 1},
                           {every_token_moved, 1},
                           {changed, COUNT(changes)},

@@ -57,6 +57,27 @@ is instructions 16384
 is cycles "$((512 * fast))"
 [ "$(wc -c <"$work/p.html")" -lt 1000000 ] || fail "a page of $(wc -c <"$work/p.html") bytes"
 
+# Costs from measurements: those of another machine are found again, and written.
+printf '(hw vta-slow (like vta-pynq) (intrinsic gemm (startup 31)))' >"$work/slow.hw"
+for p in d two; do
+  try 0 sim "$work/$p" --json --hw "$work/slow.hw" && printf '(measured %s %s)\n' $p "$(value cycles)"
+done >"$work/measured"
+try 0 hw fit vta-pynq "$work/measured" -o "$work/fitted.hw" --json
+is terms.# 1
+is terms.0.name 'startup of gemm'
+is terms.0.change 25
+is programs.1.fitted "$(value programs.1.measured)"
+try 0 hw show "$work/slow.hw" && sed s/vta-slow/vta-pynq/ "$work/out" >"$work/want"
+try 0 hw show "$work/fitted.hw" && cmp "$work/out" "$work/want" || fail "hw fit writes another machine"
+try 0 hw fit vta-pynq "$work/measured" && grep -q '^startup of gemm: +25 cycles$' "$work/out" || fail "hw fit: $(cat "$work/out")"
+echo '(measured d)' >"$work/bad" && refused 3 "bad:1:1" '(measured DIR CYCLES)' -- hw fit vta-pynq "$work/bad"
+echo '(measured d -3)' >"$work/bad" && refused 3 "bad:1:1" '(measured DIR CYCLES)' -- hw fit vta-pynq "$work/bad"
+echo '; none' >"$work/bad" && refused 3 "no (measured DIR CYCLES)" -- hw fit vta-pynq "$work/bad"
+echo '(measured none 3)' >"$work/bad" && refused 3 "$work/none" -- hw fit vta-pynq "$work/bad"
+refused 3 'describes no instructions' -- hw fit x86-64-v3 "$work/measured"
+refused 2 usage -- hw fit vta-pynq
+refused 2 usage -- hw show vta-pynq -o "$work/x"
+
 # An input of its own: zeros, so that every sum is the -3 that is added, shifted by 5.
 printf '\x93NUMPY\x01\x00\x46\x00{"descr": "|i1", "fortran_order": False, "shape": (512,), }          \n' | sed "s/\"/'/g" >"$work/x.npy"
 head -c 512 /dev/zero >>"$work/x.npy"
