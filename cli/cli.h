@@ -175,6 +175,7 @@ void cli_ship_rules(tarn_ctx *cx, tarn_ruleset *rs);
 void cli_derive_rules(tarn_ruleset *rs, const tarn_hw *hw); /* all that follow from it */
 
 int tarn_cmd_compile(tarn_ctx *cx, int argc, char **argv);
+int tarn_cmd_inspect(tarn_ctx *cx, int argc, char **argv);
 int tarn_cmd_run(tarn_ctx *cx, int argc, char **argv);
 int tarn_cmd_check(tarn_ctx *cx, int argc, char **argv);
 int tarn_cmd_bench(tarn_ctx *cx, int argc, char **argv);

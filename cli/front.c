@@ -20,7 +20,7 @@ static bool has(char **argv, const char *word) {
   return false;
 }
 bool cli_hands_over(char **argv) {
-  static const char *const here[] = {"explore", "extract", "proof", "rules"};
+  static const char *const here[] = {"explore", "extract", "inspect", "proof", "rules"};
   bool mine = false;
   for (size_t i = 0; i < sizeof here / sizeof *here; i++) mine |= !strcmp(argv[1], here[i]);
   if (!mine || has(argv + 2, "--hw") || has(argv + 2, "--model")) return true;

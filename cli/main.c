@@ -10,6 +10,7 @@ typedef struct command {
 } command;
 static const command commands[] = {
     {"compile", tarn_cmd_compile, "compile a model for a CPU"},
+    {"inspect", tarn_cmd_inspect, "show what a model holds and what of it is not supported"},
     {"run", tarn_cmd_run, "run a compiled folder or a model on tensors"},
     {"check", tarn_cmd_check, "compare a compiled model with the reference interpreter"},
     {"bench", tarn_cmd_bench, "time each kernel"},

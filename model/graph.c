@@ -48,6 +48,12 @@ im_val *im_define(im *m, im_scope *s, const char *name) {
   return &s->val.p[id];
 }
 
+/* Its value, which another node asks for, is not known; that node has no fault of its own. */
+_Noreturn static void reads_unknown(im_node *n, const char *name) {
+  n->unknown = true;
+  im_bad(n, "%s is not known", name);
+}
+
 /* ---------------------------------------------------------------- running nodes */
 
 const char *im_domain(const char *d) {
@@ -59,6 +65,11 @@ static int64_t opset_of(const im_scope *s, const char *domain) {
     if (strcmp(im_domain(s->opset[i]->domain), domain) == 0) return s->opset[i]->version;
   return 0;
 }
+/* Of a function that does not say, the model's. */
+int64_t im_version(const im *m, const im_scope *s, const Onnx__NodeProto *p) {
+  int64_t v = opset_of(s, im_domain(p->domain));
+  return v ? v : opset_of(m->top, im_domain(p->domain));
+}
 
 void im_take_results(im_node *n, im_scope *s, char *const *name, size_t count) {
   if (n->nout > count) im_bad(n, "%u outputs where its body has %zu", n->nout, count);
@@ -69,6 +80,7 @@ void im_take_results(im_node *n, im_scope *s, char *const *name, size_t count) {
     if (v->t == IM_ABSENT)
       im_bad(n, "the output %s of its body stands for an input that is left out",
              tarn_onnx_text(name[k]));
+    if (v->t == IM_UNKNOWN) reads_unknown(n, tarn_onnx_text(name[k]));
     n->out[k] = *v;
   }
 }
@@ -96,6 +108,7 @@ im_val *im_run_body(im_node *n, const Onnx__GraphProto *g, const im_val *in, siz
     const im_val *v = find_value(s, tarn_onnx_text(g->output[i]->name));
     if (!v)
       im_bad(n, "the output %s of its body is nowhere defined", tarn_onnx_text(g->output[i]->name));
+    if (v->t == IM_UNKNOWN) reads_unknown(n, tarn_onnx_text(g->output[i]->name));
     out[i] = *v;
   }
   return out;
@@ -128,10 +141,14 @@ _Noreturn static void refuse_operator(const im_node *n) {
   im_bad(n, "not supported in operator set %lld of domain %s, but in %s", set, named, sets);
 }
 
-static const im_op *operator_of(im_node *n) {
+const im_op *im_operator(im_node *n) {
   const char *domain = im_domain(n->p->domain);
   const im_op *op = im_op_find(domain, n->op, n->version);
   if (!op || n->version > im_newest_set(domain)) refuse_operator(n);
+  return op;
+}
+static const im_op *operator_of(im_node *n) {
+  const im_op *op = im_operator(n);
   int nin = (int)n->nin;
   while (nin > 0 && !n->in[nin - 1]) nin--;
   if (nin < op->min_in || (op->max_in >= 0 && nin > op->max_in))
@@ -238,6 +255,7 @@ static im_val **inputs_of(im_node *n) {
     if (v->t == IM_ABSENT) continue;
     in[i] = TARN_NEW(n->cx, im_val); /* a copy: the scope's table may move */
     *in[i] = *v;
+    n->unknown |= v->t == IM_UNKNOWN;
   }
   return in;
 }
@@ -247,9 +265,7 @@ static im_node *new_node(im *m, im_scope *s, const Onnx__NodeProto *p, size_t in
   *n = (im_node){
       .m = m, .cx = m->cx, .L = m->L, .scope = s, .p = p, .name = im_node_name(m, p, index)};
   n->op = tarn_onnx_text(p->op_type);
-  n->version = opset_of(s, im_domain(p->domain));
-  if (!n->version)
-    n->version = opset_of(m->top, im_domain(p->domain)); /* of a function that does not say */
+  n->version = im_version(m, s, p);
   n->nin = (uint32_t)p->n_input;
   n->nout = (uint32_t)p->n_output;
   n->attr_used = TARN_ARRAY(m->cx, uint8_t, p->n_attribute + 1);
@@ -266,13 +282,24 @@ static bool names_file(const im *m, const char *text) {
   return strncmp(text, m->file, len) == 0 && text[len] == ':';
 }
 
+/* The import goes on without what the node makes. */
+static void go_on(im *m, im_node *n) {
+  if (n->unknown) im_note_unjudged(m, n->p);
+  else im_note_fault(m, n->p, n->name, n->op, tarn_message(m->cx));
+  for (uint32_t k = 0; k < n->nout; k++) n->out[k] = (im_val){.t = IM_UNKNOWN};
+}
+
 /* Whatever is raised inside gets the file's and the node's name in front; once, at the innermost
  * node. */
 static void run_named(im *m, im_node *n) {
   if (++m->nrun > IM_MAX_NODES)
     tarn_raise(m->cx, TARN_BAD_INPUT, "%s: more than %u nodes", m->file, IM_MAX_NODES);
-  tarn_status st = tarn_protect(m->cx, run_node, n);
+  tarn_status st = n->unknown ? TARN_BAD_INPUT : tarn_protect(m->cx, run_node, n);
   if (st == TARN_OK) return;
+  if (m->inspect && st == TARN_BAD_INPUT) {
+    go_on(m, n);
+    return;
+  }
   const char *text = tarn_strdup(m->cx, tarn_message(m->cx));
   if (st != TARN_BAD_INPUT || names_file(m, text)) tarn_reraise(m->cx, st);
   tarn_raise(m->cx, st, "%s: %s: %s", m->file, where(n), text);
@@ -283,7 +310,7 @@ static void run_named(im *m, im_node *n) {
 static void note_origin(const im_node *n, uint32_t k) {
   tarn_origin o = {n->out[k].t, tarn_onnx_text(n->p->name), n->op};
   if (im_function_scope(n->scope) || n->inner || n->out[k].list || o.term == TARN_NONE ||
-      o.term == IM_ABSENT)
+      o.term == IM_ABSENT || o.term == IM_UNKNOWN)
     return;
   for (uint32_t i = 0; i < n->nin; i++)
     if (n->in[i] && n->in[i]->t == o.term) return; /* handed through */
@@ -378,6 +405,7 @@ static void collect_outputs(im *m, im_scope *s, const Onnx__GraphProto *g, tarn_
     const char *name = tarn_onnx_text(g->output[i]->name);
     im_val *v = find_value(s, name);
     if (!v) tarn_raise(m->cx, TARN_BAD_INPUT, "%s: output %s is nowhere defined", m->file, name);
+    if (v->t == IM_UNKNOWN) continue;
     if (v->list) tarn_raise(m->cx, TARN_BAD_INPUT, "%s: output %s is not a tensor", m->file, name);
     for (size_t k = 0; k < i; k++)
       if (strcmp(tarn_onnx_text(g->output[k]->name), name) == 0)
@@ -394,7 +422,8 @@ static void check_between(im *m, im_scope *s, const Onnx__GraphProto *g) {
   for (size_t i = 0; i < g->n_value_info; i++) {
     const Onnx__ValueInfoProto *v = g->value_info[i];
     const im_val *is = find_value(s, tarn_onnx_text(v->name));
-    if (is && is->t != IM_ABSENT && !has_type(m, v, is)) refuse_type(m, g, v, is);
+    bool tensor = is && is->t != IM_ABSENT && is->t != IM_UNKNOWN;
+    if (tensor && !has_type(m, v, is)) refuse_type(m, g, v, is);
   }
 }
 
@@ -438,6 +467,7 @@ static tarn_program *run_model(im *m, tarn_model_report *report) {
   s->nopset = m->model->n_opset_import;
   m->top = s;
   im_functions(m);
+  if (m->inspect) im_walk(m, s);
   tarn_program *p = TARN_NEW(m->cx, tarn_program);
   p->L = m->L;
   im_load_initializers(m, s, g);

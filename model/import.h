@@ -31,12 +31,14 @@ typedef struct im_list {
   bool optional; /* an optional value that is not there */
   im_val *v;
 } im_list;
-#define IM_ABSENT                                                                                  \
-  (TARN_NONE - 1) /* in a scope: an input of a function that the call leaves out                   \
-                   */
+/* In a scope: an input of a function that the call leaves out; while a model is inspected, what a
+ * node makes that is not supported, or that reads such a value. */
+#define IM_ABSENT  (TARN_NONE - 1)
+#define IM_UNKNOWN (TARN_NONE - 2)
 
 typedef struct im_function im_function;       /* function.c */
 typedef struct im_safetensors im_safetensors; /* safetensors.c */
+typedef struct im_inspect im_inspect;         /* inspect.c */
 
 /* Names of one graph or function body. */
 typedef struct im_scope {
@@ -61,8 +63,9 @@ typedef struct im {
   const im_scope *top;         /* of the model's graph */
   im_safetensors *safetensors; /* whose heads were read */
   const tarn_model_options *options;
-  int64_t work;  /* elements computed while importing */
-  uint32_t nrun; /* nodes run */
+  im_inspect *inspect; /* faults are noted there, and the import goes on; NULL: the first ends it */
+  int64_t work;        /* elements computed while importing */
+  uint32_t nrun;       /* nodes run */
   uint32_t nfolded;
   TARN_VEC(tarn_opaque_use) opaque;
   TARN_VEC(tarn_origin) origin;
@@ -79,7 +82,8 @@ typedef struct im_node {
   uint32_t nin, nout;
   im_val **in; /* NULL: absent */
   im_val *out;
-  bool inner; /* its outputs are a subgraph's */
+  bool inner;   /* its outputs are a subgraph's */
+  bool unknown; /* it reads a value that is: IM_UNKNOWN */
   uint8_t *attr_used;
   tarn_dtype *given; /* the inputs' types before 16-bit floats were widened: see graph.c */
   tarn_dtype narrow; /* what widened results are rounded to; TARN_DTYPES: they are not */
@@ -99,12 +103,31 @@ const im_op *im_op_find(const char *domain, const char *name, int64_t version);
 /* The last operator set of a domain whose operators are known: one that a later set changes would
  * be taken as it was. */
 int64_t im_newest_set(const char *domain);
+/* Is it known, but not supported? */
+bool im_op_is_refused(const im_op *row);
 /* The sets that some row of that name holds for, in words; NULL when none has it. */
 const char *im_op_sets(tarn_ctx *cx, const char *domain, const char *name);
 
 _Noreturn void im_bad(const im_node *n, const char *fmt, ...) TARN_PRINTF(2, 3);
 
+/* ---- inspect.c: noting what is not supported ---- */
+/* Before nodes run: counts and numbers them all, and notes those without a row. */
+void im_walk(im *m, im_scope *top);
+/* Of node p, or of an input or initializer (NULL), which `node` names. Once for each node. */
+void im_note_fault(im *m, const Onnx__NodeProto *p, const char *node, const char *op,
+                   const char *why);
+void im_note_unjudged(im *m, const Onnx__NodeProto *p);
+/* What a dim without a value is taken for: `name`, or if that is "" this axis of the input. -1: not
+ * inspected. */
+int64_t im_assumed(im *m, const char *name, const char *input, uint32_t axis);
+/* The input has not even a number of dims. */
+void im_note_shapeless(im *m, const char *input);
+/* Runs it; what it raises is noted as a fault of that name. True: it did not raise. */
+bool im_tried(im *m, const char *name, tarn_fn *run, void *arg);
+
 /* ---- graph.c: graphs, functions and subgraphs ---- */
+int64_t im_version(const im *m, const im_scope *s, const Onnx__NodeProto *p);
+const im_op *im_operator(im_node *n); /* its row; raises where there is none */
 const char *im_domain(const char *d); /* "" for ONNX's own, however it is written */
 tarn_program *im_run(im *m, tarn_model_report *report);
 /* Its outputs become n's; they count only when that bool of the run holds (TARN_NONE: always). */
@@ -119,7 +142,23 @@ im_val *im_define(im *m, im_scope *s, const char *name);
 void im_run_nodes(im *m, im_scope *s, Onnx__NodeProto *const *node, size_t count);
 void im_take_results(im_node *n, im_scope *s, char *const *name, size_t count);
 
+/* ---- formats.c ---- */
+/* Raises where the first bytes say what else it is; they may be an ONNX file's otherwise. */
+void im_refuse_format(tarn_ctx *cx, const void *bytes, size_t n, const char *name);
+
+/* ---- load.c: what a file was ---- */
+struct tarn_source {
+  tarn_ctx *cx;
+  const char *path;
+  const Onnx__ModelProto *onnx; /* NULL: it is none */
+  const char *format;           /* of the file that it was */
+  const char *dir;              /* of its external data; NULL: refused */
+  const char *text;             /* of a comprehension; NULL: it is none */
+  size_t n;
+};
+
 /* ---- inputs.c ---- */
+bool im_is_initialised(const Onnx__GraphProto *g, const Onnx__ValueInfoProto *v);
 void im_check_bindings(im *m, const Onnx__GraphProto *g); /* --shape: raises for unknown names */
 void im_load_initializers(im *m, im_scope *s, const Onnx__GraphProto *g);
 /* Inputs that no initializer defines, and no value that was given. */

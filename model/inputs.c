@@ -32,18 +32,41 @@ static const char *sparse_name(const Onnx__SparseTensorProto *t) {
   return tarn_onnx_text(t->values ? t->values->name : NULL);
 }
 
+typedef struct initializer {
+  im *m;
+  im_scope *s;
+  const char *name;
+  Onnx__TensorProto *dense;
+  const Onnx__SparseTensorProto *sparse;
+} initializer;
+static void load_initializer(tarn_ctx *cx, void *arg) {
+  const initializer *i = arg;
+  const char *what = initializer_text(i->m, i->name);
+  int32_t stored;
+  tarn_tensor *t;
+  if (i->dense) {
+    im_find_safetensors(i->m, i->dense, what);
+    t = im_tensor(cx, i->dense, i->m->dir, what);
+    stored = stored_type(i->dense->data_type);
+  } else t = im_sparse(cx, i->sparse, i->m->dir, what, &stored);
+  define_initializer(i->m, i->s, i->name, t, stored);
+}
+/* A value whose fault was noted is not known. */
+static void try_value(im *m, im_scope *s, const char *kind, const char *name, tarn_fn *run,
+                      void *arg) {
+  if (!m->inspect) run(m->cx, arg);
+  else if (!im_tried(m, tarn_format(m->cx, "%s %s", kind, name), run, arg))
+    *im_define(m, s, name) = (im_val){.t = IM_UNKNOWN};
+}
 void im_load_initializers(im *m, im_scope *s, const Onnx__GraphProto *g) {
   for (size_t i = 0; i < g->n_initializer; i++) {
-    const char *name = tarn_onnx_text(g->initializer[i]->name), *what = initializer_text(m, name);
-    im_find_safetensors(m, g->initializer[i], what);
-    define_initializer(m, s, name, im_tensor(m->cx, g->initializer[i], m->dir, what),
-                       stored_type(g->initializer[i]->data_type));
+    initializer one = {m, s, tarn_onnx_text(g->initializer[i]->name), g->initializer[i], NULL};
+    try_value(m, s, "initializer", one.name, load_initializer, &one);
   }
   for (size_t i = 0; i < g->n_sparse_initializer; i++) {
-    int32_t stored;
-    const char *name = sparse_name(g->sparse_initializer[i]), *what = initializer_text(m, name);
-    tarn_tensor *t = im_sparse(m->cx, g->sparse_initializer[i], m->dir, what, &stored);
-    define_initializer(m, s, name, t, stored);
+    const Onnx__SparseTensorProto *t = g->sparse_initializer[i];
+    initializer one = {m, s, sparse_name(t), NULL, t};
+    try_value(m, s, "initializer", one.name, load_initializer, &one);
   }
 }
 
@@ -112,8 +135,10 @@ static bool dim_value(im *m, const char *text, uint32_t deep, int64_t *v, const 
     *v = strtoll(text, NULL, 10);
     return true;
   }
-  if (!split(m, text, &left, &right, &op) || !dim_value(m, left, deep + 1, &x, unknown) ||
-      !dim_value(m, right, deep + 1, &y, unknown))
+  bool parts = split(m, text, &left, &right, &op);
+  if (!parts && m->inspect) *v = im_assumed(m, text, "", 0);
+  if (!parts) return m->inspect != NULL;
+  if (!dim_value(m, left, deep + 1, &x, unknown) || !dim_value(m, right, deep + 1, &y, unknown))
     return false;
   *unknown = text;
   return combined(op, x, y, v);
@@ -139,7 +164,8 @@ static int64_t known_dim(im *m, const char *input, uint32_t axis,
   if (fixed) return d->dim_value;
   int64_t named = -1;
   const char *unknown;
-  if (*dim_name(d) && dim_value(m, dim_name(d), 0, &named, &unknown) && named < 0)
+  bool asked = *dim_name(d) && !(b && m->inspect); /* else it would be assumed */
+  if (asked && dim_value(m, dim_name(d), 0, &named, &unknown) && named < 0)
     tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s: dim %u, %s, is %lld", m->file, input, axis,
                dim_name(d), (long long)named);
   if (b && named >= 0 && b->dim[axis] != named)
@@ -158,7 +184,7 @@ static bool has_dim(im *m, const Onnx__ValueInfoProto *v, const char *name) {
   return has;
 }
 
-static bool is_initialised(const Onnx__GraphProto *g, const Onnx__ValueInfoProto *v) {
+bool im_is_initialised(const Onnx__GraphProto *g, const Onnx__ValueInfoProto *v) {
   bool is = false;
   for (size_t i = 0; i < g->n_initializer; i++)
     is |= strcmp(tarn_onnx_text(g->initializer[i]->name), tarn_onnx_text(v->name)) == 0;
@@ -173,7 +199,7 @@ void im_check_bindings(im *m, const Onnx__GraphProto *g) {
     for (size_t k = 0; k < g->n_input; k++)
       known |= has_dim(m, g->input[k], name) ||
                (tarn_is_called(m->cx, name, tarn_onnx_text(g->input[k]->name)) &&
-                !is_initialised(g, g->input[k]));
+                !im_is_initialised(g, g->input[k]));
     if (!known)
       tarn_raise(m->cx, TARN_BAD_INPUT, "%s: --shape %s: the model has no such input or dim",
                  m->file, name);
@@ -237,11 +263,14 @@ static uint32_t input_type(im *m, const Onnx__ValueInfoProto *v) {
   uint32_t n;
   tarn_dtype dt;
   const Onnx__TypeProto__Tensor *t = tensor_type(m, v, &dt);
-  if (!known_shape(m, v, t, &n, dim))
+  if (!known_shape(m, v, t, &n, dim)) {
+    if (m->inspect) im_note_shapeless(m, name);
     tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s has no shape; bind it with --shape %s=…",
                m->file, name, name);
+  }
   int64_t count = (int64_t)tarn_dtype_size(dt);
   for (uint32_t i = 0; i < n; i++) {
+    if (dim[i] < 0) dim[i] = im_assumed(m, "", name, i);
     if (dim[i] < 0) dynamic_dim(m, name, i, dim_name(t->shape->dim[i]));
     if (__builtin_mul_overflow(count, dim[i] ? dim[i] : 1, &count))
       tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s: the product of its dims overflows", m->file,
@@ -309,24 +338,36 @@ static int32_t input_stored(const Onnx__ValueInfoProto *v) {
   return tensor ? stored_type(v->type->tensor_type->elem_type) : 0;
 }
 
+typedef struct declared {
+  im *m;
+  im_scope *s;
+  const Onnx__ValueInfoProto *v;
+  tarn_program *p;
+} declared;
+static void declare_input(tarn_ctx *cx, void *arg) {
+  const declared *d = arg;
+  im *m = d->m;
+  const char *name = tarn_onnx_text(d->v->name);
+  const tarn_tensor *known = set_value(m, d->v);
+  im_val *v = im_define(m, d->s, name);
+  if (v->t == IM_UNKNOWN || (v->t != TARN_NONE && v->fixed && !known)) return;
+  if (v->t != TARN_NONE && !v->fixed)
+    tarn_raise(cx, TARN_BAD_INPUT, "%s: input %s occurs twice", m->file, name);
+  if (!known) known = bound_value(m, d->v);
+  if (known) {
+    *v =
+        (im_val){tarn_constant(m->L, name, known, known->n), known, true, input_stored(d->v), NULL};
+    return;
+  }
+  uint32_t type = input_type(m, d->v);
+  *v = (im_val){tarn_input(m->L, name, type), NULL, false, input_stored(d->v), NULL};
+  d->p->in[d->p->nin++] = (tarn_io){name, v->t, type};
+  im_settle_empty(m, v);
+}
 void im_declare_inputs(im *m, im_scope *s, const Onnx__GraphProto *g, tarn_program *p) {
   p->in = TARN_ARRAY(m->cx, tarn_io, g->n_input + 1);
   for (size_t i = 0; i < g->n_input; i++) {
-    const char *name = tarn_onnx_text(g->input[i]->name);
-    const tarn_tensor *known = set_value(m, g->input[i]);
-    im_val *v = im_define(m, s, name);
-    if (v->t != TARN_NONE && v->fixed && !known) continue;
-    if (v->t != TARN_NONE && !v->fixed)
-      tarn_raise(m->cx, TARN_BAD_INPUT, "%s: input %s occurs twice", m->file, name);
-    if (!known) known = bound_value(m, g->input[i]);
-    if (known) {
-      *v = (im_val){tarn_constant(m->L, name, known, known->n), known, true,
-                    input_stored(g->input[i]), NULL};
-      continue;
-    }
-    uint32_t type = input_type(m, g->input[i]);
-    *v = (im_val){tarn_input(m->L, name, type), NULL, false, input_stored(g->input[i]), NULL};
-    p->in[p->nin++] = (tarn_io){name, v->t, type};
-    im_settle_empty(m, v);
+    declared d = {m, s, g->input[i], p};
+    try_value(m, s, "input", tarn_onnx_text(g->input[i]->name), declare_input, &d);
   }
 }

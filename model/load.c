@@ -50,6 +50,7 @@ static const Onnx__ModelProto *unpacked(tarn_ctx *cx, const void *bytes, size_t 
                                         const char *dir, const char **format) {
   *format = gguf_is(bytes, n) ? "gguf" : "onnx";
   if (gguf_is(bytes, n)) return gguf_model(cx, bytes, n, name, dir);
+  im_refuse_format(cx, bytes, n, name);
   const ProtobufCMessage *m = im_unpack(cx, &onnx__model_proto__descriptor, bytes, n, name);
   return (const Onnx__ModelProto *)m;
 }
@@ -88,6 +89,15 @@ static void free_file(void *arg) {
   if (w->p) munmap(w->p, w->n);
 }
 
+/* Some models are folders. */
+_Noreturn static void refuse_folder(tarn_ctx *cx, const char *path) {
+  struct stat st;
+  bool saved = stat(tarn_format(cx, "%s/saved_model.pb", path), &st) == 0;
+  tarn_raise(cx, saved ? TARN_BAD_INPUT : TARN_IO, "%s: %s", path,
+             saved ? "not ONNX or GGUF but a SavedModel of TensorFlow: convert it to ONNX (tf2onnx "
+                     "--saved-model)"
+                   : "a folder, not a file");
+}
 /* The weights of a GGUF file lie in it: it is mapped, not read. */
 static void unpack_file(tarn_ctx *cx, void *arg) {
   whole_file *w = arg;
@@ -96,6 +106,7 @@ static void unpack_file(tarn_ctx *cx, void *arg) {
   w->f = fopen(w->path, "rb");
   if (!w->f || fstat(fileno(w->f), &st) != 0)
     tarn_raise(cx, TARN_IO, "%s: %s", w->path, strerror(errno));
+  if (S_ISDIR(st.st_mode)) refuse_folder(cx, w->path);
   if (!S_ISREG(st.st_mode)) tarn_raise(cx, TARN_IO, "%s: not a regular file", w->path);
   w->n = (size_t)st.st_size;
   void *p = w->n ? mmap(NULL, w->n, PROT_READ, MAP_PRIVATE, fileno(w->f), 0) : NULL;
@@ -169,11 +180,6 @@ static tarn_program *load_program(tarn_lang *L, const char *path) {
 
 /* The bytes are needed only while unpacking, which copies what stays. */
 static whole_file read_model(tarn_ctx *cx, const char *path) {
-  if (ends(path, ".safetensors"))
-    tarn_raise(cx, TARN_BAD_INPUT,
-               "%s: weights alone, and no graph that computes with them: give the ONNX model whose "
-               "external data they are, or a GGUF file",
-               path);
   whole_file w = {.cx = cx, .path = path};
   tarn_status st = tarn_protect(cx, unpack_file, &w);
   if (st != TARN_OK) tarn_reraise(cx, st);
@@ -203,15 +209,6 @@ static void refuse_def(tarn_ctx *cx, const char *path, const tarn_model_options 
 }
 
 /* ---- sources ---- */
-struct tarn_source {
-  tarn_ctx *cx;
-  const char *path;
-  const Onnx__ModelProto *onnx; /* NULL: it is none */
-  const char *format;           /* of the file that it was */
-  const char *dir;              /* of its external data; NULL: refused */
-  const char *text;             /* of a comprehension; NULL: it is none */
-  size_t n;
-};
 tarn_source *tarn_source_open(tarn_ctx *cx, const char *path, const char *text, size_t n) {
   tarn_source *s = TARN_NEW(cx, tarn_source);
   *s = (tarn_source){.cx = cx, .path = path, .text = text, .n = n};

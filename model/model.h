@@ -109,6 +109,60 @@ TARN_API tarn_program *tarn_source_load(tarn_lang *L, const tarn_source *s,
 TARN_API bool tarn_source_has_input(const tarn_source *s, const tarn_model_options *options,
                                     const char *name);
 
+/* ---- what a model is, before it is compiled ---- */
+/* An operator, and how many nodes use it: of subgraphs and functions too, each once. Of a
+ * comprehension, a program or a term: the operators of terms (domain "tarn"). */
+typedef struct tarn_op_use {
+  const char *domain, *name;
+  uint32_t n;
+} tarn_op_use;
+/* What is not supported: a node, or with op "" an input, an initializer or, with node "" too, all
+ * of it. */
+typedef struct tarn_unsupported {
+  const char *node, *op, *why;
+} tarn_unsupported;
+/* A dim that a compile needs a value for, by --shape NAME=N; one without a name: an axis of the
+ * input, by --shape INPUT=…; rank unknown: axis TARN_NONE. */
+typedef struct tarn_open_size {
+  const char *name, *input;
+  uint32_t axis;
+  int64_t assumed; /* while nodes were judged; 0: nothing, what reads the input was not judged */
+} tarn_open_size;
+typedef struct tarn_declared {
+  const char *name, *type; /* "f32[n,3]", as the model declares it; "": it does not */
+} tarn_declared;
+typedef struct tarn_inspection {
+  tarn_model_report report; /* its opaque uses: of nodes that were judged */
+  uint32_t nop, nin, nout, nsize, nunsupported, nunjudged;
+  const tarn_op_use *op; /* the most frequent first */
+  const tarn_declared *in, *out;
+  const tarn_open_size *size;
+  const tarn_unsupported *unsupported; /* in the order of the file */
+  /* nunjudged: nodes that read what a node makes that is not supported; of them only operators
+   * without a row are found */
+  uint32_t nweight;
+  int64_t weight_bytes; /* as they are stored */
+  int64_t most_bytes;   /* of the largest value that a node makes, with the assumed sizes */
+  const char *most;     /* the node; "": unknown */
+} tarn_inspection;
+/* Finds every fault, where tarn_source_load() raises the first. Dims without a value are assumed to
+ * be 1, or another number with which less is wrong. Raises for what is no model at all. */
+TARN_API const tarn_inspection *tarn_source_inspect(const tarn_source *s,
+                                                    const tarn_model_options *options);
+
+/* The operators that are known, a row each, sorted by domain and name. */
+typedef enum tarn_op_support {
+  TARN_OP_AS_TERMS,  /* rewritten and compiled with the rest */
+  TARN_OP_REFERENCE, /* runs as a kernel of runtime/ref.h */
+  TARN_OP_CONSTANT,  /* computed by the import where its inputs are constants, else refused */
+  TARN_OP_REFUSED
+} tarn_op_support;
+typedef struct tarn_known_op {
+  const char *domain, *name, *sets; /* "7 and later" */
+  tarn_op_support support;
+} tarn_known_op;
+TARN_API uint32_t tarn_known_ops(tarn_ctx *cx, const tarn_known_op **op);
+
 /* A text of tensor comprehensions (docs/comprehensions.md). `name` stands in messages, with line
  * and column. Extents come from options->shape: "M=128" for a size or a scalar, "A=128,32" for a
  * parameter. */

@@ -1,7 +1,7 @@
 /* ONNX models from a few lines of text, for tests of the reader.
  *
  *   opset 13
- *   in x f32 1,3,N,4          dims: numbers or names; `?` has neither
+ *   in x f32 1,3,N,4          dims: numbers or names; `?` has neither; * alone: no shape
  *   init w f32 2,3 : 1 2 3 4 5 6
  *   data w f32 2,3 weights.bin 0 24      external data: file, offset, length
  *   node Conv c1 x w -> y : strides=1,1 auto_pad="VALID" alpha=0.5
@@ -96,7 +96,7 @@ static inline Onnx__ValueInfoProto *onnx_info(onnx_text *t) {
   v->type->tensor_type = ONNX_NEW(t, Onnx__TypeProto__Tensor, ONNX__TYPE_PROTO__TENSOR__INIT);
   v->type->tensor_type->has_elem_type = 1;
   v->type->tensor_type->elem_type = onnx_type(t->word[2]);
-  v->type->tensor_type->shape = onnx_shape(t, t->word[3]);
+  if (strcmp(t->word[3], "*") != 0) v->type->tensor_type->shape = onnx_shape(t, t->word[3]);
   return v;
 }
 

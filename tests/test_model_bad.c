@@ -232,6 +232,41 @@ START_TEST(wrong_graphs) {
 }
 END_TEST
 
+/* An inspection finds the same: as a fault, as a size to bind, or as what it raises. */
+typedef struct inspected {
+  const char *text;
+  const tarn_inspection *is;
+} inspected;
+static void inspect_text(tarn_ctx *cx, void *arg) {
+  inspected *a = arg;
+  size_t n;
+  uint8_t *bytes = onnx_model(cx, a->text, &n);
+  a->is = tarn_source_inspect(tarn_source_onnx(cx, bytes, n, "input"), NULL);
+}
+/* As the message of an import begins: "node N (OP): …", "input X: …", "input X occurs twice". */
+static bool is_fault(tarn_ctx *cx, const tarn_unsupported *u, const char *want) {
+  const char *what = *u->op ? tarn_format(cx, "node %s (%s)", u->node, u->op) : u->node;
+  if (strncmp(want, what, strlen(what)) != 0) return false;
+  want += strlen(what);
+  want += *want == ':';
+  return strncmp(u->why, want + 1, strlen(want + 1)) == 0;
+}
+START_TEST(wrong_graphs_inspected) {
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    tarn_ctx *cx = tarn_ctx_new(NULL);
+    inspected a = {.text = wrong[i].text};
+    tarn_status st = tarn_protect(cx, inspect_text, &a);
+    const char *want = wrong[i].message, *got = tarn_message(cx);
+    bool found;
+    if (st != TARN_OK) found = st == TARN_BAD_INPUT && strstr(got, want) == got + 7;
+    else if (strstr(want, "is dynamic")) found = a.is->nsize == 1 && !a.is->nunsupported;
+    else found = a.is->nunsupported && is_fault(cx, &a.is->unsupported[0], want);
+    ck_assert_msg(found, "%s: not found: %s", wrong[i].text, want);
+    tarn_ctx_free(cx);
+  }
+}
+END_TEST
+
 /* ---------------------------------------------------------------- graphs that look wrong and are
  * not */
 
@@ -645,6 +680,7 @@ int main(void) {
   TCase *t = tcase_create("bad");
   tcase_set_timeout(t, 120);
   tcase_add_test(t, wrong_graphs);
+  tcase_add_test(t, wrong_graphs_inspected);
   tcase_add_test(t, right_graphs);
   tcase_add_test(t, shape_bindings);
   tcase_add_loop_test(t, dims_by_expressions, 0, sizeof expressions / sizeof *expressions);

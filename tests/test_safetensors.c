@@ -83,21 +83,8 @@ static void check_file(tarn_ctx *cx, void *arg) {
 START_TEST(heads) { in_context_of(files[_i].head, check_file, &_i); }
 END_TEST
 
-static void load_alone(tarn_ctx *cx, void *arg) {
-  (void)arg;
-  tarn_model_load(tarn_lang_new(cx), "weights.safetensors", NULL, NULL);
-}
-START_TEST(alone) {
-  tarn_ctx *cx = tarn_ctx_new(NULL);
-  ck_assert_int_eq(tarn_protect(cx, load_alone, NULL), TARN_BAD_INPUT);
-  ck_assert_ptr_nonnull(strstr(tarn_message(cx), "weights alone, and no graph"));
-  tarn_ctx_free(cx);
-}
-END_TEST
-
 int main(void) {
   TCase *t = tcase_create("safetensors");
   tcase_add_loop_test(t, heads, 0, sizeof files / sizeof *files);
-  tcase_add_test(t, alone);
   return run_in_folder("safetensors", t);
 }

@@ -4,7 +4,7 @@ source tests/cli/lib.sh "$1"
 
 try 0 --help
 commands=$(awk '/^  [a-z]/ { print $1 }' "$work/out")
-for want in compile run check bench kernel explore extract rules proof sim quantize hw tune worker fleet; do
+for want in compile inspect run check bench kernel explore extract rules proof sim quantize hw tune worker fleet; do
   grep -qx "$want" <<<"$commands" || fail "tarn --help does not list $want"
 done
 for c in $commands; do
