@@ -289,7 +289,7 @@ static bool premise_into(explainer *x, chain *c, const use *u, uint32_t by, uint
 bool ex_premises(explainer *x, const use *u, uint32_t by, uint32_t *place) {
   eg_vec all = {0};
   bool ok = eg_push(x->m, &all, 0);
-  for (uint32_t a = 0; ok && a < u->r->n_atoms && u->r->n_plans > 1; a++) {
+  for (uint32_t a = 0; ok && a < u->r->n_atoms && u->r->joined; a++) {
     chain c = {0};
     uint32_t lemma = NONE;
     if (u->r->atom[a].parent != NONE || a == by) continue;

@@ -1,6 +1,7 @@
 /* E-matching.
  *
- * A plan binds the atoms of a rule one by one; run() interprets it with backtracking.  Each atom
+ * A plan binds the atoms of a rule one by one; run() interprets it with backtracking.  Where a rule
+ * has several roots, each atom has a plan of its own, and join.c says which comes next.  Each atom
  * has a mode: any node, only one that has changed since a stamp, only one that has not, or one
  * fixed node.  In a class list changed nodes come first, so that old ones are not visited when only
  * changed ones are wanted. */
@@ -20,6 +21,9 @@ void eg_scratch_free(eg_searcher *s) {
   eg_release(m, s->tuple, s->tuple_cap * sizeof *s->tuple);
   eg_release(m, s->fixed, s->fixed_cap * sizeof *s->fixed);
   eg_release(m, s->mode, s->mode_cap);
+  eg_release(m, s->done, s->done_cap);
+  eg_release(m, s->met, s->met_cap * sizeof *s->met);
+  eg_release(m, s->trail, s->trail_cap * sizeof *s->trail);
   for (size_t a = 0; a < s->keyed_cap; a++)
     eg_release(m, s->keyed[a].pair, s->keyed[a].pair_cap * sizeof *s->keyed[a].pair);
   eg_release(m, s->keyed, s->keyed_cap * sizeof *s->keyed);
@@ -81,8 +85,9 @@ static bool prepare_keyed(eg_searcher *s) {
 }
 
 bool eg_scratch_prepare(eg_searcher *s) {
-  uint32_t w = s->rs->max_words + 1;
-  return prepare_keyed(s) && GROW(s, tuple, w) && GROW(s, fixed, w) && GROW(s, mode, w);
+  uint32_t w = s->rs->max_words + 1, met = s->rs->max_met + 1;
+  return prepare_keyed(s) && GROW(s, tuple, w) && GROW(s, fixed, w) && GROW(s, mode, w) &&
+         GROW(s, done, w) && GROW(s, met, met) && GROW(s, trail, met);
 }
 
 bool eg_searcher_prepare(eg_searcher *s) {
@@ -134,21 +139,11 @@ static inline bool found(eg_searcher *s) {
 
 /* Time is asked for once in LOOK nodes that were looked at. */
 enum { LOOK = 1 << 16 };
-static bool out_of_time(eg_searcher *s, uint32_t looked) {
+bool eg_out_of_time(eg_searcher *s, uint32_t looked) {
   if (!s->hurry || (s->patience += 1 + looked) < LOOK) return false;
   s->patience = 0;
   if (s->hurry(s->user)) s->gave_up = true;
   return s->gave_up;
-}
-
-static bool mode_allows(const eg_searcher *s, uint32_t atom, uint32_t node) {
-  uint16_t st = s->g->stamp[node];
-  switch (s->mode[atom]) {
-  case OLD: return st <= s->since;
-  case CHANGED: return st > s->since;
-  case FIXED: return node == s->fixed[atom];
-  default: return true;
-  }
 }
 
 static inline bool bind(eg_searcher *s, uint32_t pc, uint32_t atom, uint32_t node) {
@@ -157,7 +152,7 @@ static inline bool bind(eg_searcher *s, uint32_t pc, uint32_t atom, uint32_t nod
 }
 
 static bool try_node(eg_searcher *s, uint32_t pc, uint32_t atom, uint32_t node) {
-  if (!head_ok(s, s->r->atom[atom].test, s->g->rec[node].head) || !mode_allows(s, atom, node))
+  if (!head_ok(s, s->r->atom[atom].test, s->g->rec[node].head) || !eg_mode_allows(s, atom, node))
     return true;
   return bind(s, pc, atom, node);
 }
@@ -200,7 +195,7 @@ static inline bool over(const eg_searcher *s, uint8_t mode, uint32_t node) {
   return mode == CHANGED && s->g->stamp[node] && s->g->stamp[node] <= s->since;
 }
 static inline bool taken(const eg_searcher *s, const uint8_t *ok, uint32_t atom, uint32_t node) {
-  return fits(s, ok, node) && mode_allows(s, atom, node);
+  return fits(s, ok, node) && eg_mode_allows(s, atom, node);
 }
 
 static bool sort_class(eg_searcher *s, eg_keyed *j, const uint8_t *ok, const eg_instr *in) {
@@ -229,7 +224,7 @@ static bool run_sorted(eg_searcher *s, uint32_t pc, uint32_t atom, uint32_t kid)
   }
   for (; lo < j->n && j->pair[lo] >> 32 == kid; lo++)
     if (!bind(s, pc, atom, (uint32_t)j->pair[lo])) return false;
-  return !out_of_time(s, 0);
+  return !eg_out_of_time(s, 0);
 }
 
 /* By the uses of the kid. */
@@ -241,7 +236,7 @@ static bool run_few(eg_searcher *s, uint32_t pc, const eg_instr *in, uint32_t cl
     if (!eg_visible(g, n) || eg_use_slot(g, e, n) != in->key || !taken(s, ok, in->a, n)) continue;
     if (eg_find(g, n) == cls && !bind(s, pc, in->a, n)) return false;
   }
-  return !out_of_time(s, FEW_USES / 2);
+  return !eg_out_of_time(s, FEW_USES / 2);
 }
 
 /* The nodes of the class with that kid. */
@@ -272,7 +267,7 @@ static bool run_join(eg_searcher *s, uint32_t pc, const eg_instr *in, uint32_t c
                     .is_huge = steps > HUGE_CLASS,
                     .pair = j->pair,
                     .pair_cap = j->pair_cap};
-  return !out_of_time(s, steps);
+  return !eg_out_of_time(s, steps);
 }
 
 /* ---- enumerating ---- */
@@ -299,7 +294,7 @@ static inline bool run_list(eg_searcher *s, uint32_t pc, uint32_t atom, uint32_t
     if (mode == OLD && st > s->since) continue;
     if (fits(s, ok, n) && !bind(s, pc, atom, n)) return false;
   }
-  return !out_of_time(s, looked);
+  return !eg_out_of_time(s, looked);
 }
 
 /* The same for the last atom when all that is found is new and none too many: each node that fits
@@ -324,7 +319,7 @@ static bool run_last(eg_searcher *s, uint32_t atom, uint32_t cls) {
     v->n += words;
   }
   s->sink->count += count;
-  return !out_of_time(s, (uint32_t)count);
+  return !eg_out_of_time(s, (uint32_t)count);
 }
 
 static bool run_enum(eg_searcher *s, uint32_t pc, uint32_t atom, uint32_t cls) {
@@ -350,100 +345,21 @@ static bool run_keyed(eg_searcher *s, uint32_t pc, const eg_instr *in) {
   return run_join(s, pc, in, cls, kid);
 }
 
-static bool run_scan(eg_searcher *s, uint32_t pc, uint32_t atom) {
-  for (uint32_t n = 0; n < s->g->n_ids; n++)
-    if (!try_node(s, pc, atom, n)) return false;
-  return !out_of_time(s, s->g->n_ids);
-}
-
-/* Nodes that have a class at a place. */
-typedef struct use_of {
-  uint32_t cls, slot;
-} use_of;
-
-static bool run_list_of(eg_searcher *s, uint32_t pc, uint32_t atom, const eg_kind *k) {
-  uint32_t start = k->start, n = k->n; /* the list may move, and so may k */
-  for (uint32_t i = 0; i < n; i++) {
-    uint32_t node = s->kinds.list.p[start + i];
-    if (mode_allows(s, atom, node) && !bind(s, pc, atom, node)) return false;
-  }
-  return !out_of_time(s, n);
-}
-
-/* All uses of the class; of many, those that are right are known the next time. */
-static bool run_all_uses(eg_searcher *s, uint32_t pc, uint32_t atom, use_of u) {
-  enum { MANY = 32 };
-  const tarn_egraph *g = s->g;
-  uint32_t looked = 0;
-  for (uint32_t e = eg_use_head(g, u.cls); e != USE_END; e = *eg_use_next(g, e)) {
-    uint32_t n = eg_use_owner(g, e);
-    looked++;
-    if (eg_visible(g, n) && eg_use_slot(g, e, n) == u.slot && !try_node(s, pc, atom, n))
-      return false;
-  }
-  if (looked > MANY && !eg_kind_note(s, s->r->atom[atom].test, u.cls, u.slot)) return false;
-  return !out_of_time(s, looked);
-}
-
-/* A kid that is known already: the instruction's own, then its alternatives. */
-static use_of known_kid(const eg_searcher *s, uint32_t pc, const eg_instr *in, uint32_t i) {
-  if (!i) return (use_of){class_at(s, in->x, in->x_near), (uint32_t)in->y.slot};
-  const eg_instr *eq = &s->code[pc + i];
-  return (use_of){class_at(s, eq->x, eq->x_near), (uint32_t)eq->y.slot};
-}
-/* The known kid by which the fewest nodes are found; the first with few uses is good enough. Which
- * one it is depends on the graph alone. */
-static bool fewest_uses(eg_searcher *s, uint32_t pc, const eg_instr *in, use_of *best) {
-  uint32_t test = s->r->atom[in->a].test, least = NONE;
-  for (uint32_t i = 0; i <= in->alts; i++) {
-    *best = known_kid(s, pc, in, i);
-    const eg_kind *k = eg_kind_note(s, test, best->cls, best->slot);
-    if (!k) return false;
-    if (k->few) return true;
-  }
-  for (uint32_t i = 0; i <= in->alts; i++) {
-    use_of u = known_kid(s, pc, in, i);
-    const eg_kind *k = eg_kind_of(s, test, u.cls, u.slot);
-    if (!k) return false;
-    if (k->n < least) *best = u, least = k->n;
-  }
-  return true;
-}
-
-/* A known kid at another place. */
-static bool another_kid(const eg_searcher *s, uint32_t pc, const eg_instr *in, uint32_t slot,
-                        use_of *out) {
-  for (uint32_t i = 0; i <= in->alts && in->alts; i++) {
-    *out = known_kid(s, pc, in, i);
-    if (out->slot != slot) return true;
-  }
-  return false;
-}
-
-static bool run_uses(eg_searcher *s, uint32_t pc, const eg_instr *in) {
-  enum { WORTH_BOTH = 8 }; /* nodes */
-  use_of u = known_kid(s, pc, in, 0);
-  if (in->alts && !fewest_uses(s, pc, in, &u)) return false;
-  const eg_kind *k = eg_kind_again(s, s->r->atom[in->a].test, u.cls, u.slot);
-  if (s->gave_up) return false;
-  use_of v;
-  if (k && k->n > WORTH_BOTH && another_kid(s, pc, in, u.slot, &v)) {
-    const eg_kind *both = eg_kind_both(s, k, v.cls, v.slot);
-    return both ? run_list_of(s, pc, in->a, both) : !s->gave_up;
-  }
-  return k ? run_list_of(s, pc, in->a, k) : run_all_uses(s, pc, in->a, u);
-}
-
 static bool run_leaf(eg_searcher *s, uint32_t pc, uint32_t atom, uint32_t cls) {
   uint32_t n = s->leaf[s->r->atom[atom].test];
-  if (n == NONE || eg_find(s->g, n) != cls || !mode_allows(s, atom, n)) return true;
+  if (n == NONE || eg_find(s->g, n) != cls || !eg_mode_allows(s, atom, n)) return true;
   return bind(s, pc, atom, n);
 }
 
 /* Every way to give the segments of an atom their lengths; the last one takes the rest. */
 static bool run_split(eg_searcher *s, uint32_t pc, uint32_t atom, uint32_t seg, uint32_t rest) {
   const eg_atom *a = &s->r->atom[atom];
-  if (seg + 1 == a->n_segs) return pc + 1 == s->len ? found(s) : run(s, pc + 1);
+  if (seg + 1 == a->n_segs) {
+    uint32_t mark = s->n_trail;
+    bool go = run(s, pc + 1);
+    eg_join_undo(s, mark);
+    return go;
+  }
   for (uint32_t len = 0; len <= rest; len++) {
     s->tuple[a->choice + seg] = len;
     if (!run_split(s, pc, atom, seg + 1, rest - len)) return false;
@@ -468,6 +384,23 @@ static const eg_head *head_at(const eg_searcher *s, uint32_t atom) {
   return &s->g->heads[eg_head_of(s->g, s->tuple[atom])];
 }
 
+static bool same(const eg_searcher *s, eg_opcode how, eg_src x, eg_src y) {
+  switch (how) {
+  case I_PAYLOAD: return head_at(s, x.atom)->payload == head_at(s, y.atom)->payload;
+  case I_OP: return head_at(s, x.atom)->op == head_at(s, y.atom)->op;
+  case I_SEG: return same_segs(s, x, y);
+  default: return class_at(s, x, false) == class_at(s, y, false);
+  }
+}
+
+static bool met(eg_searcher *s, const eg_instr *in) {
+  eg_src *first = &s->met[in->a];
+  if (first->atom != NONE) return same(s, (eg_opcode)in->key, *first, in->x);
+  *first = in->x;
+  s->trail[s->n_trail++] = in->a;
+  return true;
+}
+
 /* From instruction pc on. false: stop searching. */
 static bool run(eg_searcher *s, uint32_t pc) {
   for (; pc < s->len; pc++) {
@@ -477,30 +410,31 @@ static bool run(eg_searcher *s, uint32_t pc) {
       if (class_at(s, in->x, in->x_near) != class_at(s, in->y, in->y_near)) return true;
       break;
     case I_PAYLOAD:
-      if (head_at(s, in->x.atom)->payload != head_at(s, in->y.atom)->payload) return true;
-      break;
     case I_OP:
-      if (head_at(s, in->x.atom)->op != head_at(s, in->y.atom)->op) return true;
-      break;
     case I_SEG:
-      if (!same_segs(s, in->x, in->y)) return true;
+      if (!same(s, in->code, in->x, in->y)) return true;
+      break;
+    case I_MEET:
+      if (!met(s, in)) return true;
       break;
     case I_ENUM: return run_enum(s, pc, in->a, class_at(s, in->x, in->x_near));
     case I_KEYED: return run_keyed(s, pc, in);
     case I_LEAF: return run_leaf(s, pc, in->a, class_at(s, in->x, in->x_near));
-    case I_USES: return run_uses(s, pc, in);
-    case I_SCAN: return run_scan(s, pc, in->a);
     case I_SPLIT:
       return run_split(s, pc, in->a, 0,
                        eg_arity(s->g, s->tuple[in->a]) - s->r->atom[in->a].n_fixed);
+    case I_ROOT: break;
     }
   }
-  return found(s);
+  return s->left ? eg_join_next(s) : found(s);
 }
 
 bool eg_run_from(eg_searcher *s, uint32_t root, uint32_t node) {
+  uint32_t mark = s->n_trail;
   s->tuple[root] = node;
-  return run(s, 1);
+  bool go = run(s, 1);
+  eg_join_undo(s, mark);
+  return go;
 }
 
 /* ---- reading a tuple ---- */

@@ -1,4 +1,5 @@
-/* Searching: match.c runs the plans, search.c says from where. */
+/* Searching: match.c runs the plans, search.c says from where, join.c what comes next where rules
+ * have several roots. */
 #ifndef TARN_EGRAPH_MATCH_H
 #define TARN_EGRAPH_MATCH_H
 
@@ -43,7 +44,7 @@ typedef struct eg_keyed {
 typedef struct eg_kind {
   uint32_t test, cls, slot, cls2, slot2; /* the last two NONE, or another class at another place */
   uint32_t start, n;
-  bool in_use, few; /* few: uses at all */
+  bool in_use;
 } eg_kind;
 typedef struct eg_kinds {
   eg_kind *at; /* a hash table of cap places, cap a power of two */
@@ -84,6 +85,12 @@ typedef struct eg_searcher {
   uint8_t *mode;
   eg_keyed *keyed; /* per atom */
   eg_kinds kinds;
+  /* of a rule that is joined: */
+  bool *done;      /* atoms that have a node */
+  eg_src *met;     /* by number, as I_MEET has them: where it was met first; atom NONE: not yet */
+  uint32_t *trail; /* the numbers that were met, in order */
+  uint32_t n_trail, left; /* left: atoms that are not done */
+  size_t done_cap, met_cap, trail_cap;
   size_t tuple_cap, fixed_cap, mode_cap, keyed_cap;
   uint64_t *pairs, *pairs2; /* for sorting: key << 32 | node */
   size_t pairs_cap, pairs2_cap;
@@ -110,6 +117,18 @@ bool eg_searcher_prepare(eg_searcher *s);
 bool eg_search(eg_searcher *s, const uint32_t *rules, eg_sink *sinks, uint32_t n, uint32_t since,
                const uint32_t *first_id);
 
+static inline bool eg_mode_allows(const eg_searcher *s, uint32_t atom, uint32_t node) {
+  uint16_t st = s->g->stamp[node];
+  switch (s->mode[atom]) {
+  case OLD: return st <= s->since;
+  case CHANGED: return st > s->since;
+  case FIXED: return node == s->fixed[atom];
+  default: return true;
+  }
+}
+/* looked: nodes, since it was asked the last time. */
+bool eg_out_of_time(eg_searcher *s, uint32_t looked);
+
 bool eg_scratch_prepare(eg_searcher *s);
 void eg_scratch_free(eg_searcher *s);
 
@@ -128,13 +147,37 @@ eg_team *eg_team_start(eg_searcher *s);
 bool eg_team_search(eg_team *t, const eg_search_job *j, eg_sink *sinks, double more);
 void eg_team_send_home(eg_team *t); /* NULL allowed */
 
-/* uses.c: those of the class, in the order of its uses; NULL: gave up. _again: the same, where the
- * class was noted before; NULL: it was not, or gave up. _note: without looking for them. */
+/* The nodes of a class (slot is SLOT_SELF), or those that have it as a kid there: one after the
+ * other, among others that eg_walk() passes over as NONE. */
+typedef struct eg_walker {
+  uint32_t cls, slot, at;
+} eg_walker;
+static inline eg_walker eg_walk_from(const tarn_egraph *g, uint32_t cls, uint32_t slot) {
+  return (eg_walker){cls, slot, slot == (uint32_t)SLOT_SELF ? cls : eg_use_head(g, cls)};
+}
+static inline bool eg_walk(const tarn_egraph *g, eg_walker *w, uint32_t *node) {
+  if (w->at == USE_END) return false;
+  if (w->slot == (uint32_t)SLOT_SELF) {
+    *node = w->at;
+    w->at = g->rec[w->at].next;
+    if (w->at == w->cls) w->at = USE_END;
+    return true;
+  }
+  uint32_t owner = eg_use_owner(g, w->at);
+  bool right = eg_visible(g, owner) && eg_use_slot(g, w->at, owner) == w->slot;
+  *node = right ? owner : NONE;
+  w->at = *eg_use_next(g, w->at);
+  return true;
+}
+
+/* uses.c: the nodes that the test accepts of those that eg_walk() goes through, in that order;
+ * NULL: gave up. Slot NONE: of all classes. _again: the same, where that was noted before; NULL: it
+ * was not, or gave up. _note: without looking for them. */
 enum { FEW_USES = 64 };
 bool eg_has_few_uses(const tarn_egraph *g, uint32_t cls);
 const eg_kind *eg_kind_of(eg_searcher *s, uint32_t test, uint32_t cls, uint32_t slot);
 const eg_kind *eg_kind_again(eg_searcher *s, uint32_t test, uint32_t cls, uint32_t slot);
-const eg_kind *eg_kind_note(eg_searcher *s, uint32_t test, uint32_t cls, uint32_t slot);
+bool eg_kind_note(eg_searcher *s, uint32_t test, uint32_t cls, uint32_t slot);
 /* Of these, those that also have cls2 at slot2; NULL: none, or gave up. */
 const eg_kind *eg_kind_both(eg_searcher *s, const eg_kind *of, uint32_t cls2, uint32_t slot2);
 /* search.c: sorts n pairs by their keys below n_keys, keeping the order of equal ones. */
@@ -142,8 +185,16 @@ void eg_sort_by_key(uint64_t *p, uint64_t *tmp, size_t n, uint32_t n_keys);
 void eg_kinds_forget(eg_kinds *k);
 void eg_kinds_free(eg_mem *m, eg_kinds *k);
 
-/* The plan of s->code with the root bound to node. false: stop searching. */
+/* The plan of s->code with its first atom bound to node. false: stop searching. */
 bool eg_run_from(eg_searcher *s, uint32_t root, uint32_t node);
+
+/* join.c: begin: before the plan of an atom of a joined rule. next: all ways to go on from the
+ * atoms that are done; false: stop searching. undo: what was met since the trail was that long. */
+void eg_join_begin(eg_searcher *s, uint32_t atom);
+bool eg_join_next(eg_searcher *s);
+static inline void eg_join_undo(eg_searcher *s, uint32_t mark) {
+  while (s->n_trail > mark) s->met[s->trail[--s->n_trail]].atom = NONE;
+}
 
 /* Reading a tuple as the caller sees it. Buffers sized by the rule set. */
 typedef struct eg_reader {

@@ -108,6 +108,8 @@ static void search_pieces(worker *w) {
   own.tuple = own.fixed = NULL, own.mode = NULL, own.keyed = NULL;
   own.tuple_cap = own.fixed_cap = own.mode_cap = own.keyed_cap = 0;
   own.kinds = (eg_kinds){0};
+  own.done = NULL, own.met = NULL, own.trail = NULL;
+  own.done_cap = own.met_cap = own.trail_cap = 0;
   own.pairs = own.pairs2 = NULL, own.pairs_cap = own.pairs2_cap = 0;
   eg_sink *part = NULL;
   size_t parts = 0;

@@ -78,7 +78,7 @@ typedef struct build {
   uint32_t *payload, *op;
   eg_instr *code;
   uint32_t n_code;
-  uint32_t n_ref;
+  uint32_t n_ref, n_place;
 } build;
 
 #define COMPLAIN(b, ...) eg_fail(&(b)->rs->mem, TARN_USAGE, __VA_ARGS__)
@@ -255,22 +255,6 @@ static bool is_near(const build *b, eg_src s) {
   return t->n <= 2 && !t->segs;
 }
 
-static bool is_kid_of(eg_src s, uint32_t atom) {
-  return s.atom == atom && s.slot >= 0 && s.slot < SLOT_ELEM;
-}
-
-static void note_alts(build *b) {
-  for (uint32_t i = 0; i < b->n_code; i++) {
-    uint32_t n = 0, atom = b->code[i].a;
-    if (b->code[i].code != I_USES) continue;
-    for (; i + n + 1 < b->n_code; n++) {
-      const eg_instr *eq = &b->code[i + n + 1];
-      if (eq->code != I_EQ || eq->x.atom == atom || !is_kid_of(eq->y, atom)) break;
-    }
-    b->code[i].alts = n;
-  }
-}
-
 static void note_near(build *b) {
   for (uint32_t i = 0; i < b->n_code; i++) {
     eg_instr *in = &b->code[i];
@@ -295,54 +279,6 @@ static uint32_t root_atom(const eg_rule *r, uint32_t block) {
   return NONE;
 }
 
-/* How cheaply can this root be reached from what is known: 2 by its class, 1 by a kid, 0 not. */
-static int reach(const build *b, uint32_t block, eg_src *from, int32_t *slot) {
-  const tarn_eg_root *root = &b->in->lhs[block];
-  const tarn_eg_pat *p = root->pat;
-  uint32_t names[2] = {root->var, p->var};
-  for (int i = 0; i < 2; i++)
-    if (names[i] != NONE && b->var[names[i]].atom != NONE) {
-      *from = b->var[names[i]];
-      return 2;
-    }
-  for (uint32_t i = 0; i < p->n && p->kids[i]->kind != TARN_EG_PAT_SEG; i++) {
-    uint32_t v = p->kids[i]->kind == TARN_EG_PAT_VAR ? p->kids[i]->var : NONE;
-    if (v == NONE || b->var[v].atom == NONE) continue;
-    *from = b->var[v], *slot = (int32_t)i;
-    return 1;
-  }
-  return 0;
-}
-
-/* By so many of its kids. */
-static int known_kids(const build *b, uint32_t block) {
-  const tarn_eg_pat *p = b->in->lhs[block].pat;
-  int n = 0;
-  for (uint32_t i = 0; i < p->n; i++)
-    n += p->kids[i]->kind == TARN_EG_PAT_VAR && b->var[p->kids[i]->var].atom != NONE;
-  return n;
-}
-
-static void plan_root(build *b, uint32_t block) {
-  const tarn_eg_root *root = &b->in->lhs[block];
-  uint32_t atom = root_atom(b->r, block);
-  eg_src self = {atom, SLOT_SELF}, from = {0, 0}, y = {atom, 0};
-  int how = b->n_code || block ? reach(b, block, &from, &y.slot) : 0;
-  uint32_t by = how != 2                                              ? NONE
-                : root->var != NONE && b->var[root->var].atom != NONE ? root->var
-                                                                      : root->pat->var;
-  switch (how) {
-  case 2: emit(b, is_leaf(b, atom) ? I_LEAF : I_ENUM, atom, from, y); break;
-  case 1: emit(b, I_USES, atom, from, y); break;
-  default: emit(b, I_SCAN, atom, from, y);
-  }
-  /* what it was reached by needs no comparison */
-  if (root->var != NONE && root->var != by) meet_var(b, root->var, self);
-  if (root->pat->var != NONE && root->pat->var != root->var && root->pat->var != by)
-    meet_var(b, root->pat->var, self);
-  plan_atom(b, root->pat, atom);
-}
-
 static void forget(build *b) {
   const eg_rule *r = b->r;
   for (uint32_t i = 0; i < r->n_vars; i++) b->var[i].atom = NONE;
@@ -352,54 +288,132 @@ static void forget(build *b) {
   b->n_code = 0;
 }
 
-static void plan_from(build *b, uint32_t first, bool *done) {
-  uint32_t n = b->in->n_lhs;
-  memset(done, 0, n * sizeof *done);
-  forget(b);
-  plan_root(b, first);
-  done[first] = true;
-  for (uint32_t k = 1; k < n; k++) {
-    uint32_t best = NONE;
-    int best_reach = -1, best_known = -1;
-    for (uint32_t j = 0; j < n; j++) {
-      eg_src s;
-      int32_t slot;
-      int c = done[j] ? -1 : reach(b, j, &s, &slot);
-      int known = c == 1 ? known_kids(b, j) : 0;
-      if (c < best_reach || (c == best_reach && known <= best_known)) continue;
-      best = j, best_reach = c, best_known = known;
-    }
-    plan_root(b, best);
-    done[best] = true;
+/* All atoms of the only root, from it downwards. */
+static void plan_tree(build *b) {
+  const tarn_eg_root *root = &b->in->lhs[0];
+  eg_src self = {0, SLOT_SELF};
+  emit(b, I_ROOT, 0, self, self);
+  if (root->var != NONE) meet_var(b, root->var, self);
+  if (root->pat->var != NONE && root->pat->var != root->var) meet_var(b, root->pat->var, self);
+  plan_atom(b, root->pat, 0);
+  fuse_keys(b);
+  note_near(b);
+}
+
+/* ---- of several roots: each atom by itself ----
+ * What is met has a number: variables, the classes of inner nodes that have no name, payloads,
+ * operators, segments. */
+
+static uint32_t class_name(const build *b, const tarn_eg_pat *p, uint32_t atom) {
+  return p->var != NONE ? p->var : b->r->n_vars + atom;
+}
+
+static void meet(build *b, eg_opcode how, uint32_t what, eg_src here) {
+  emit(b, I_MEET, what, here, here);
+  b->code[b->n_code - 1].key = how;
+}
+
+static void meet_class(build *b, uint32_t v, eg_src here) {
+  eg_rule *r = b->r;
+  meet(b, I_EQ, v, here);
+  if (here.slot == SLOT_SELF || (here.slot >= 0 && here.slot < SLOT_ELEM))
+    r->place[b->n_place++] = (eg_place){v, here.slot};
+  if (v < r->n_vars && b->var[v].atom == NONE) b->var[v] = here;
+}
+
+static void meet_kids(build *b, const tarn_eg_pat *p, uint32_t atom) {
+  const eg_rule *r = b->r;
+  const eg_atom *a = &r->atom[atom];
+  uint32_t segs = r->n_vars + r->n_atoms + r->n_payloads + r->n_ops, before = 0;
+  for (uint32_t i = 0; i < p->n; i++) {
+    const tarn_eg_pat *k = p->kids[i];
+    eg_src here = {atom, slot_code(p, i, before, a->n_segs)}, elem = {atom, (int32_t)i};
+    if (k->kind == TARN_EG_PAT_VAR) meet_class(b, k->var, here);
+    if (k->kind == TARN_EG_PAT_NODE)
+      meet_class(b, class_name(b, k, r->elem[a->elem + i].ref), here);
+    if (k->kind != TARN_EG_PAT_SEG) continue;
+    before++;
+    meet(b, I_SEG, segs + k->var, elem);
+    if (b->seg[k->var].atom == NONE) b->seg[k->var] = elem;
   }
+}
+
+static void join_head(build *b, const tarn_eg_pat *p, uint32_t atom) {
+  uint32_t payloads = b->r->n_vars + b->r->n_atoms, ops = payloads + b->r->n_payloads;
+  eg_src here = {atom, 0};
+  if (p->op_how == TARN_EG_BIND) {
+    meet(b, I_OP, ops + p->op, here);
+    if (b->op[p->op] == NONE) b->op[p->op] = atom;
+  }
+  if (p->payload_how == TARN_EG_BIND) {
+    meet(b, I_PAYLOAD, payloads + p->payload, here);
+    if (b->payload[p->payload] == NONE) b->payload[p->payload] = atom;
+  }
+}
+
+static bool keep_plan(build *b, uint32_t plan) {
+  eg_instr *code = rs_new(b->rs, b->n_code, sizeof *code);
+  if (!code) return false;
+  memcpy(code, b->code, b->n_code * sizeof *code);
+  b->r->plan[plan] = code, b->r->plan_len[plan] = b->n_code;
+  return true;
+}
+
+static bool plan_join(build *b, const tarn_eg_pat *p, uint32_t atom) {
+  const eg_rule *r = b->r;
+  const eg_atom *a = &r->atom[atom];
+  eg_src self = {atom, SLOT_SELF};
+  uint32_t root = a->parent == NONE ? b->in->lhs[a->block].var : NONE;
+  b->n_code = 0;
+  r->place_at[atom] = b->n_place;
+  emit(b, I_ROOT, atom, self, self);
+  if (root != NONE) meet_class(b, root, self);
+  if (p->var != root || a->parent != NONE)
+    if (p->var != NONE || a->parent != NONE) meet_class(b, class_name(b, p, atom), self);
+  join_head(b, p, atom);
+  if (a->n_segs > 1) emit(b, I_SPLIT, atom, self, self);
+  meet_kids(b, p, atom);
+  bool ok = keep_plan(b, atom);
+  r->place_at[atom + 1] = b->n_place;
+  for (uint32_t i = 0; ok && i < p->n; i++)
+    if (p->kids[i]->kind == TARN_EG_PAT_NODE)
+      ok = plan_join(b, p->kids[i], r->elem[a->elem + i].ref);
+  return ok;
+}
+
+static bool plan_joined(build *b) {
+  eg_rule *r = b->r;
+  uint32_t n = b->in->n_lhs;
+  r->place = rs_new(b->rs, 2 * r->n_atoms + b->n_elem, sizeof *r->place);
+  r->place_at = rs_new(b->rs, r->n_atoms + 1u, sizeof *r->place_at);
+  r->n_met = r->n_vars + r->n_atoms + r->n_payloads + r->n_ops + r->n_segs;
+  if (!r->place || !r->place_at) return false;
+  for (uint32_t k = 0; k < n; k++)
+    if (!plan_join(b, b->in->lhs[k].pat, root_atom(r, k))) return false;
+  return true;
 }
 
 static bool make_plans(build *b) {
   tarn_eg_rules *rs = b->rs;
   eg_rule *r = b->r;
-  uint32_t n = b->in->n_lhs, max = 4 * (r->n_atoms + n) + 2 * b->n_elem + 4;
+  uint32_t max = 4 * (r->n_atoms + b->in->n_lhs) + 2 * b->n_elem + 4;
+  r->joined = b->in->n_lhs > 1;
+  r->n_plans = r->joined ? r->n_atoms : 1;
   b->var = rs_new(rs, r->n_vars, sizeof *b->var), b->seg = rs_new(rs, r->n_segs, sizeof *b->seg);
   b->payload = rs_new(rs, r->n_payloads, sizeof *b->payload),
   b->op = rs_new(rs, r->n_ops, sizeof *b->op);
   b->code = rs_new(rs, max, sizeof *b->code);
-  bool *done = rs_new(rs, n, sizeof *done);
-  r->plan = rs_new(rs, n, sizeof *r->plan), r->plan_len = rs_new(rs, n, sizeof *r->plan_len);
-  r->group_by = rs_new(rs, n, sizeof *r->group_by);
-  if (!r->group_by || !b->var || !b->seg || !b->payload || !b->op || !b->code || !done ||
-      !r->plan || !r->plan_len)
+  r->plan = rs_new(rs, r->n_plans, sizeof *r->plan);
+  r->plan_len = rs_new(rs, r->n_plans, sizeof *r->plan_len);
+  if (!b->var || !b->seg || !b->payload || !b->op || !b->code || !r->plan || !r->plan_len)
     return false;
-  r->n_plans = n;
-  for (uint32_t k = n; k-- > 0;) { /* the last one made is plan 0: its sources are the rule's */
-    plan_from(b, k, done);
-    fuse_keys(b);
-    note_near(b);
-    note_alts(b);
-    eg_instr *code = rs_new(rs, b->n_code, sizeof *code);
-    if (!code) return false;
-    memcpy(code, b->code, b->n_code * sizeof *code);
-    r->plan[k] = code, r->plan_len[k] = b->n_code;
-    r->group_by[k] = group_by(b, root_atom(r, k));
+  forget(b);
+  r->group_by = -1;
+  if (!r->joined) {
+    plan_tree(b);
+    r->group_by = group_by(b, 0);
   }
+  if (r->joined ? !plan_joined(b) : !keep_plan(b, 0)) return false;
   r->var = b->var, r->seg = b->seg, r->payload = b->payload, r->op = b->op;
   return true;
 }
@@ -551,6 +565,7 @@ uint32_t tarn_eg_rules_add(tarn_eg_rules *rs, const tarn_eg_rule *rule) {
   if (!eg_grow(&rs->mem, (void **)&rs->rule, &rs->rule_cap, rs->n + 1u, sizeof r)) return NONE;
   if (!copy_rest(&b) || !make_left(&b) || !make_right(&b)) return NONE;
   raise_to(&rs->max_words, r.n_words), raise_to(&rs->max_vars, r.n_vars);
+  raise_to(&rs->max_met, r.n_met);
   raise_to(&rs->max_payloads, r.n_payloads), raise_to(&rs->max_ops, r.n_ops);
   raise_to(&rs->max_segs, r.n_segs), raise_to(&rs->max_tnodes, r.n_tnode);
   rs->rule[rs->n] = r;

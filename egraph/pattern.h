@@ -47,24 +47,29 @@ typedef struct eg_atom {
   uint32_t elem, n_elem;
 } eg_atom;
 
+/* Where the class of a variable stands in an atom: by it the atom's nodes are found. */
+typedef struct eg_place {
+  uint32_t var; /* as I_MEET numbers them */
+  int32_t slot; /* a kid from the front, or SLOT_SELF */
+} eg_place;
+
 typedef enum {
-  I_SCAN,    /* atom a: every node */
+  I_ROOT,    /* atom a: given */
   I_ENUM,    /* atom a: nodes of class x */
   I_KEYED,   /* atom a: nodes of class x whose kid number key is class y */
-  I_USES,    /* atom a: nodes that use class x at y.slot */
   I_LEAF,    /* atom a: the leaf, if it is in class x */
   I_SPLIT,   /* lengths of the segments of atom a */
   I_EQ,      /* class x = class y */
   I_PAYLOAD, /* payload of atom x.atom = of y.atom */
   I_OP,
-  I_SEG /* segments x.slot of x.atom and y.slot of y.atom (element numbers) are equal */
+  I_SEG, /* segments x.slot of x.atom and y.slot of y.atom (element numbers) are equal */
+  I_MEET /* x is the first of its number a, or equal to that one by the code key */
 } eg_opcode;
 typedef struct eg_instr {
   eg_opcode code;
   uint32_t a;
   eg_src x, y;
   uint32_t key;
-  uint32_t alts;       /* of I_USES: so many I_EQ follow that say what other kids of the node are */
   bool x_near, y_near; /* the source is kid 0 or 1 of a node of at most two kids */
 } eg_instr;
 
@@ -90,11 +95,14 @@ typedef struct eg_rule {
   uint32_t n_atoms, n_words;
   eg_atom *atom;
   eg_elem *elem;
-  uint32_t n_plans; /* one per root, that root first */
+  bool joined;      /* several roots: join.c takes the atoms in an order it chooses */
+  uint32_t n_plans; /* joined: one per atom, of that atom alone; else one of them all */
   const eg_instr **plan;
   uint32_t *plan_len;
-  int32_t *group_by; /* per plan: the root's kid whose class a node with a given kid is looked for
-                        in; -1: none */
+  int32_t group_by; /* the root's kid whose class a node with a given kid is looked for in; -1:
+                       none, or joined */
+  eg_place *place;  /* joined: of atom a from place_at[a] to place_at[a + 1] */
+  uint32_t *place_at, n_met;
   uint32_t n_vars, n_payloads, n_ops, n_segs;
   eg_src *var;            /* where each variable is read off */
   uint32_t *payload, *op; /* atoms */
@@ -122,12 +130,17 @@ struct tarn_eg_rules {
   eg_test *test;
   uint32_t n_tests;
   size_t test_cap;
-  uint32_t max_words, max_vars, max_payloads, max_ops, max_segs, max_tnodes, max_depth;
+  uint32_t max_words, max_vars, max_payloads, max_ops, max_segs, max_tnodes, max_met;
 };
 
 /* Keeps the set alive as long as the graph (its log refers to it); the number of the set in the
  * graph, or NONE. */
 uint32_t eg_keep_rules(tarn_egraph *g, const tarn_eg_rules *rs);
+
+/* Searches begin from here: the number of its plan, or NONE. */
+static inline uint32_t eg_plan_of(const eg_rule *r, uint32_t atom) {
+  return r->joined ? atom : r->atom[atom].parent == NONE ? 0 : NONE;
+}
 
 /* Reading a match tuple. */
 static inline uint32_t eg_elem_pos(const eg_rule *r, uint32_t atom, const eg_elem *e,

@@ -2,8 +2,9 @@
  *
  * To find only what is new since a stamp, each match is found from its first changed atom: a search
  * is made for each atom i in which atom i must be changed and the atoms before it must not be.  For
- * a root that starts from the changed nodes; for an inner atom, from the classes that hold changed
- * nodes, climbing their uses to the root (the nodes on the way are then fixed). */
+ * a root, and every atom of a joined rule, that starts from the changed nodes; for an inner atom,
+ * from the classes that hold changed nodes, climbing their uses to the root (the nodes on the way
+ * are then fixed). */
 #include "egraph/match.h"
 #include "egraph/table.h"
 
@@ -29,15 +30,16 @@ static uint64_t count_test(const eg_searcher *s, uint32_t test) {
   return n;
 }
 
-/* Where all is new, any root will do to begin from: the first, or one that far fewer nodes fit. */
+/* Where all is new, any atom of a joined rule will do to begin from: the first, or one that far
+ * fewer nodes fit. */
 static uint32_t root_to_begin(const eg_searcher *s, const eg_rule *r) {
   enum { MANY = 256, FEWER = 4 };
   uint32_t root = 0;
-  if (s->since || r->n_plans < 2) return root;
+  if (s->since || !r->joined) return root;
   uint64_t least = count_test(s, r->atom[0].test) / FEWER;
   if (least < MANY / FEWER) return root;
   for (uint32_t a = 1; a < r->n_atoms; a++) {
-    uint64_t n = r->atom[a].parent == NONE ? count_test(s, r->atom[a].test) : UINT64_MAX;
+    uint64_t n = count_test(s, r->atom[a].test);
     if (n < least) root = a, least = n;
   }
   return root;
@@ -54,9 +56,13 @@ static void set_modes(eg_searcher *s, const eg_rule *r, uint32_t atom) {
   s->mode[atom] = CHANGED;
 }
 
-static void start_rule(eg_searcher *s, const eg_rule *r, eg_sink *sink, uint32_t block) {
+/* By the plan of this atom, or of the root above it. */
+static void start_rule(eg_searcher *s, const eg_rule *r, eg_sink *sink, uint32_t atom) {
+  uint32_t plan = r->joined ? atom : 0;
   s->r = r, s->sink = sink;
-  s->code = r->plan[block], s->len = r->plan_len[block];
+  s->code = r->plan[plan], s->len = r->plan_len[plan];
+  s->left = s->n_trail = 0;
+  if (r->joined) eg_join_begin(s, atom);
 }
 
 static bool search_bare(eg_searcher *s, const eg_rule *r, eg_sink *sink, uint32_t first) {
@@ -149,10 +155,10 @@ static bool search_roots(eg_searcher *s, const eg_rule *r, eg_sink *sink, uint32
                          size_t first, size_t end) {
   enum { WORTH = 256 }; /* to sort */
   const eg_atom *at = &r->atom[root];
-  start_rule(s, r, sink, at->block);
+  start_rule(s, r, sink, root);
   set_modes(s, r, root);
   const uint8_t *ok = s->ok + at->test * s->ok_stride;
-  int32_t slot = r->group_by[at->block];
+  int32_t slot = r->group_by;
   for (uint32_t h = 0; h < s->ok_heads && !sink->full; h++) {
     size_t i = s->head_at.p[h], stop = s->head_at.p[h + 1];
     i = i > first ? i : first, stop = stop < end ? stop : end;
@@ -303,7 +309,7 @@ static bool index_triggers(eg_searcher *s, const uint32_t *rules, const eg_sink 
     if (h == s->ok_heads || !s->g->heads[h].live) continue;
     for (uint32_t i = 0; i < n; i++) {
       const eg_rule *r = &s->rs->rule[rules[i]];
-      if (sinks[i].full || !s->possible.p[i]) continue;
+      if (sinks[i].full || !s->possible.p[i] || r->joined) continue;
       for (uint32_t a = 0; a < r->n_atoms; a++) {
         uint32_t up = r->atom[a].parent;
         if (up == NONE || !s->ok[r->atom[up].test * s->ok_stride + h]) continue;
@@ -325,7 +331,7 @@ static bool pull_trigger(eg_searcher *s, const uint32_t *rules, eg_sink *sinks, 
   eg_sink *sink = &sinks[t->rule];
   const eg_rule *r = &s->rs->rule[rules[t->rule]];
   if (sink->full) return true;
-  start_rule(s, r, sink, r->atom[t->atom].block);
+  start_rule(s, r, sink, t->atom);
   set_modes(s, r, t->atom);
   s->require = cls;
   climb_one(s, t->atom, cls, e, owner);
@@ -373,7 +379,7 @@ bool eg_search_piece(eg_searcher *s, const eg_search_job *j, eg_sink *sinks, uin
     size_t n = j->scan ? s->g->n_ids : s->order.n, first = piece(n, j, k), end = piece(n, j, k + 1);
     if (j->scan && !search_roots_all(s, r, &sinks[i], (uint32_t)first, (uint32_t)end)) return false;
     for (uint32_t a = 0; !j->scan && a < r->n_atoms; a++)
-      if (r->atom[a].parent == NONE && (s->since || a == s->possible.p[i] - 1) &&
+      if (eg_plan_of(r, a) != NONE && (s->since || a == s->possible.p[i] - 1) &&
           !search_roots(s, r, &sinks[i], a, first, end))
         return false;
   }
@@ -413,7 +419,7 @@ bool eg_search(eg_searcher *s, const uint32_t *rules, eg_sink *sinks, uint32_t n
     left += root > 0;
     begun |= root > 1;
     if (first_id[i] > new_id) new_id = first_id[i];
-    grouped |= s->possible.p[i] && r->group_by[0] >= 0;
+    grouped |= s->possible.p[i] && r->group_by >= 0;
   }
   bool changed = !since || since + 1 < s->g->now || s->g->now_used;
   if (!left || !changed) return true;

@@ -59,23 +59,30 @@ bool eg_has_few_uses(const tarn_egraph *g, uint32_t cls) {
   return n <= FEW_USES;
 }
 
-static bool fill(eg_searcher *s, eg_kind *e, uint32_t test, uint32_t cls, uint32_t slot) {
+static bool fill_all(eg_searcher *s, uint32_t test) {
+  for (uint32_t n = 0; n < s->g->n_ids; n++)
+    if (head_ok(s, test, s->g->rec[n].head) && !eg_push(s->mem, &s->kinds.list, n)) return false;
+  s->patience += s->g->n_ids;
+  return true;
+}
+
+static bool fill(eg_searcher *s, eg_kind *e) {
   const tarn_egraph *g = s->g;
   eg_vec *list = &s->kinds.list;
-  e->start = (uint32_t)list->n;
-  for (uint32_t u = eg_use_head(g, cls); u != USE_END; u = *eg_use_next(g, u)) {
-    uint32_t n = eg_use_owner(g, u);
+  uint32_t start = (uint32_t)list->n, n;
+  if (e->slot == NONE && !fill_all(s, e->test)) return false;
+  eg_walker w = {0, 0, USE_END};
+  if (e->slot != NONE) w = eg_walk_from(g, e->cls, e->slot);
+  while (eg_walk(g, &w, &n)) {
     s->patience++;
-    if (eg_visible(g, n) && eg_use_slot(g, u, n) == slot && head_ok(s, test, g->rec[n].head) &&
-        !eg_push(s->mem, list, n))
-      return false;
+    if (n != NONE && head_ok(s, e->test, g->rec[n].head) && !eg_push(s->mem, list, n)) return false;
   }
-  e->n = (uint32_t)list->n - e->start;
+  e->start = start, e->n = (uint32_t)list->n - start;
   return true;
 }
 
 static eg_kind key_of(uint32_t test, uint32_t cls, uint32_t slot) {
-  return (eg_kind){test, cls, slot, NONE, NONE, SEEN, 0, true, false};
+  return (eg_kind){test, cls, slot, NONE, NONE, SEEN, 0, true};
 }
 
 /* The place of a kind, which it takes if it is new; NULL: no memory. */
@@ -85,14 +92,13 @@ static eg_kind *entry(eg_searcher *s, const eg_kind *key) {
   eg_kind *e = place(k, key);
   if (e->in_use) return e;
   *e = *key;
-  e->few = key->slot2 == NONE && eg_has_few_uses(s->g, key->cls);
   k->n++;
   return e;
 }
 
 const eg_kind *eg_kind_of(eg_searcher *s, uint32_t test, uint32_t cls, uint32_t slot) {
   eg_kind key = key_of(test, cls, slot), *e = entry(s, &key);
-  if (!e || (e->start == SEEN && !fill(s, e, test, cls, slot))) {
+  if (!e || (e->start == SEEN && !fill(s, e))) {
     s->gave_up = true;
     return NULL;
   }
@@ -105,11 +111,10 @@ const eg_kind *eg_kind_again(eg_searcher *s, uint32_t test, uint32_t cls, uint32
   return e->in_use ? eg_kind_of(s, test, cls, slot) : NULL;
 }
 
-const eg_kind *eg_kind_note(eg_searcher *s, uint32_t test, uint32_t cls, uint32_t slot) {
+bool eg_kind_note(eg_searcher *s, uint32_t test, uint32_t cls, uint32_t slot) {
   eg_kind key = key_of(test, cls, slot);
-  const eg_kind *e = entry(s, &key);
-  if (!e) s->gave_up = true;
-  return e;
+  if (!entry(s, &key)) s->gave_up = true;
+  return !s->gave_up;
 }
 
 /* ---- by two kids ---- */
@@ -125,7 +130,9 @@ static bool split(eg_searcher *s, eg_kind of, uint32_t slot2) {
     return false;
   for (uint32_t i = 0; i < of.n; i++) {
     uint32_t node = list->p[of.start + i];
-    k->pair[i] = (uint64_t)eg_kids(g, node, eg_arity(g, node))[slot2] << 32 | node;
+    uint32_t cls = slot2 == (uint32_t)SLOT_SELF ? eg_find(g, node)
+                                                : eg_kids(g, node, eg_arity(g, node))[slot2];
+    k->pair[i] = (uint64_t)cls << 32 | node;
   }
   eg_sort_by_key(k->pair, k->pair2, of.n, g->n_ids);
   for (uint32_t i = 0; i < of.n; i++) {

@@ -170,6 +170,8 @@ struct tarn_egg {
   tarn_eg_runner *runner;
   TARN_VEC(egg_sort) sort;
   TARN_VEC(egg_decl *) decl;
+  tarn_intern *names;         /* of declarations */
+  TARN_VEC(uint32_t) decl_of; /* by name: the last one's number */
   TARN_VEC(egg_rule *) rule;
   TARN_VEC(egg_ruleset) ruleset;
   TARN_VEC(egg_value) value; /* by number */

@@ -9,9 +9,15 @@ uint32_t egg_sort_named(const tarn_egg *E, const tarn_sx *s) {
   tarn_sx_error(E->cx, s, "no sort is called %s", s->kind == TARN_SX_LIST ? "so" : s->text);
 }
 egg_decl *egg_decl_named(const tarn_egg *E, const char *name) {
-  for (uint32_t i = E->decl.n; i-- > 0;)
-    if (!strcmp(E->decl.p[i]->name, name)) return E->decl.p[i];
-  return NULL;
+  uint32_t id = tarn_intern_find(E->names, name, strlen(name));
+  uint32_t i = id == TARN_NONE ? TARN_NONE : E->decl_of.p[id];
+  if (i >= E->decl.n || strcmp(E->decl.p[i]->name, name)) return NULL; /* popped since */
+  return E->decl.p[i];
+}
+static void note_name(tarn_egg *E, const char *name) {
+  uint32_t id = tarn_intern_add(E->names, name, strlen(name));
+  if (id == E->decl_of.n) tarn_push(E->cx, &E->decl_of, 0);
+  E->decl_of.p[id] = E->decl.n;
 }
 egg_decl *egg_declare(tarn_egg *E, const tarn_sx *at, egg_kind kind, const char *name, uint32_t n,
                       const uint32_t *arg, uint32_t out) {
@@ -30,6 +36,7 @@ egg_decl *egg_declare(tarn_egg *E, const tarn_sx *at, egg_kind kind, const char 
                   E->sort.p[out].name);
   d->moves = kind == EGG_FUNCTION && egg_is_term(E, out);
   for (uint32_t i = 0; i < n; i++) d->moves |= egg_is_term(E, arg[i]);
+  note_name(E, name);
   tarn_push(E->cx, &E->decl, d);
   return d;
 }

@@ -28,7 +28,11 @@ static tarn_eg_runner *held_runner(tarn_egg *E, tarn_eg_runner *r) {
 }
 tarn_egg *tarn_egg_new(tarn_ctx *cx, const tarn_egg_options *o) {
   tarn_egg *E = TARN_NEW(cx, tarn_egg);
-  *E = (tarn_egg){.cx = cx, .known = tarn_intern_new(cx), .key = {.cx = cx}, .start = tarn_now()};
+  *E = (tarn_egg){.cx = cx,
+                  .known = tarn_intern_new(cx),
+                  .names = tarn_intern_new(cx),
+                  .key = {.cx = cx},
+                  .start = tarn_now()};
   if (o) E->o = *o;
   tarn_eg_config c = {TARN_EG_REASONS_NONE, E->o.max_nodes ? E->o.max_nodes : MOST_NODES,
                       E->o.max_bytes ? E->o.max_bytes : MOST_BYTES};

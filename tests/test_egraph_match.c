@@ -23,6 +23,8 @@ typedef struct brute {
   const tarn_egraph *g;
   uint32_t bound[16], n_vars;
   todo stack[32];
+  const tarn_eg_root *root;
+  uint32_t n_roots, next;
   uint32_t (*out)[WORDS]; /* the roots' variables, then the others */
   uint32_t n;
 } brute;
@@ -44,8 +46,26 @@ static bool brute_node(brute *b, todo t, uint32_t depth) {
   return true;
 }
 
+/* The next root, in the class that its variable has or in any. */
+static bool brute_root(brute *b) {
+  const tarn_eg_root *r = &b->root[b->next++];
+  uint32_t *v = &b->bound[r->var], was = *v;
+  bool ok = true;
+  for (uint32_t c = tarn_eg_next_class(b->g, TARN_NONE); ok && c != TARN_NONE;
+       c = tarn_eg_next_class(b->g, c)) {
+    if (was != TARN_NONE && c != was) continue;
+    *v = c;
+    b->stack[0] = (todo){r->pat, c};
+    ok = brute_go(b, 1);
+  }
+  *v = was;
+  b->next--;
+  return ok;
+}
+
 /* Whether there was room for all. */
 static bool brute_go(brute *b, uint32_t depth) {
+  if (!depth && b->next < b->n_roots) return brute_root(b);
   if (!depth) {
     if (b->n == MAX_MATCHES) return false;
     memcpy(b->out[b->n++], b->bound, sizeof *b->out);
@@ -65,23 +85,9 @@ static int by_words(const void *a, const void *b) { return memcmp(a, b, sizeof(u
 
 /* All matches of the roots, sorted; false: too many. */
 static bool brute_all(brute *b, const tarn_eg_root *root, uint32_t n_roots) {
-  b->n = 0;
+  b->n = b->next = 0, b->root = root, b->n_roots = n_roots;
   for (int i = 0; i < 16; i++) b->bound[i] = TARN_NONE;
-  for (uint32_t c = tarn_eg_next_class(b->g, TARN_NONE); c != TARN_NONE;
-       c = tarn_eg_next_class(b->g, c))
-    for (uint32_t d = n_roots > 1 ? tarn_eg_next_class(b->g, TARN_NONE) : c; d != TARN_NONE;
-         d = n_roots > 1 ? tarn_eg_next_class(b->g, d) : TARN_NONE) {
-      b->bound[root[0].var] = c;
-      b->stack[0] = (todo){root[0].pat, c};
-      if (n_roots > 1) {
-        if (root[1].var == root[0].var && c != d) continue;
-        b->bound[root[1].var] = d;
-        b->stack[1] = (todo){root[1].pat, d};
-      }
-      bool ok = brute_go(b, n_roots);
-      for (uint32_t r = 0; r < n_roots; r++) b->bound[root[r].var] = TARN_NONE;
-      if (!ok) return false;
-    }
+  if (!brute_root(b)) return false;
   qsort(b->out, b->n, sizeof *b->out, by_words);
   return true;
 }
@@ -158,7 +164,7 @@ static int apply_note(void *user, tarn_egraph *g, const tarn_eg_match *m, uint32
 }
 
 typedef struct trial {
-  tarn_eg_root root[2];
+  tarn_eg_root root[4];
   uint32_t n_roots, n_vars, rule;
   brute b;
   record r;
@@ -166,10 +172,10 @@ typedef struct trial {
 
 static uint32_t brute_space[MAX_MATCHES][WORDS], seen_space[MAX_MATCHES][WORDS];
 
-/* A rule whose left side is one or two random patterns and whose right side takes notes. */
+/* A rule whose left side is one to four random patterns and whose right side takes notes. */
 static void open_trial(trial *t, uint64_t *s, uint32_t n_roots) {
   static const tarn_eg_config config = {.reasons = TARN_EG_REASONS_FIRST};
-  char text[2][400];
+  char text[4][400];
   n_given = 0;
   ck_assert(lab_open(&L, &config));
   for (uint32_t i = 0; i < LEAVES; i++) {
@@ -213,7 +219,7 @@ START_TEST(finds_all) {
   for (uint64_t seed = 1; seed <= 1000; seed++) {
     uint64_t s = seed * 977;
     trial t;
-    open_trial(&t, &s, 1 + (seed % 3 == 0));
+    open_trial(&t, &s, (uint32_t)(seed % 3 ? 1 : 2 + seed / 3 % 3));
     add_some(&s, 20 + lcg(&s, 400), lcg(&s, 4) == 0);
     if (brute_all(&t.b, t.root, t.n_roots)) {
       uint64_t n = tarn_eg_search(L.g, L.rules, t.rule, note, &t.r);
@@ -235,7 +241,7 @@ static void step_by_step(tarn_eg_scheduler sched) {
   for (uint64_t seed = 1; seed <= 400; seed++) {
     uint64_t s = seed * 1543;
     trial t;
-    open_trial(&t, &s, 1 + (seed % 3 == 0));
+    open_trial(&t, &s, (uint32_t)(seed % 3 ? 1 : 2 + seed / 3 % 3));
     tarn_eg_runner *run = tarn_eg_runner_new(L.g, L.rules);
     tarn_eg_run_config c = {.scheduler = sched, .match_limit = 1u << 30, .max_iterations = 1};
     for (uint32_t step = 0; step < 6; step++) {

@@ -103,6 +103,47 @@ START_TEST(joins_find_all) {
 }
 END_TEST
 
+/* ---- rules of many facts, as tensor compilers write them: no order of reading does ---- */
+#define TENSORS                                                                                    \
+  "(datatype T (F32) (F16))\n"                                                                     \
+  "(datatype* (E (In i64) (Op K L)) (L (Nil) (Cons E L)) (K (Mul i64) (Sum i64) (Exp)))\n"         \
+  "(function dtype (E) T :merge old) (function dim (E) i64 :merge old)\n"                          \
+  "(relation good (T)) (relation small (i64)) (relation hit (E E)) (good (F32)) (small 4)\n"
+static const char *const long_rule[] = {
+    "(rule ((= m (Op (Mul j) (Cons a (Cons b (Nil))))) (= s (Op (Sum k) (Cons m (Nil))))\n"
+    "       (= d (dtype a)) (= d (dtype b)) (good d)) ((hit a b)))\n",
+    "(rule ((= m (Op (Mul j) (Cons a (Cons b (Nil))))) (= s (Op (Sum k) (Cons m (Nil))))\n"
+    "       (= x (Op (Exp) (Cons s (Nil)))) (= y (Op (Mul i) (Cons x (Cons c (Nil)))))\n"
+    "       (= t (Op (Sum l) (Cons y (Nil)))) (= d (dtype a)) (= d (dtype b)) (= d (dtype c))\n"
+    "       (= d (dtype m)) (= d (dtype s)) (= d (dtype y)) (good d) (good e) (= n (dim a))\n"
+    "       (= n (dim b)) (= n (dim c)) (small n) (= e (dtype t)) (= n (dim t)) (= n (dim m)))\n"
+    "      ((hit a c)))\n"};
+/* Rows of one type and one extent: each fact alone fits nearly everything. */
+static void join_long(tarn_ctx *cx, void *arg) {
+  enum { ROWS = 1200 };
+  tarn_buf text = {.cx = cx};
+  tarn_buf_fmt(&text, "%s%s", TENSORS, (const char *)arg);
+  for (uint32_t i = 0; i < ROWS; i++) {
+    tarn_buf_fmt(&text, "(let m%u (Op (Mul %u) (Cons (In %u) (Cons (In %u) (Nil)))))\n", i, i, i,
+                 i * 7 % ROWS);
+    tarn_buf_fmt(&text, "(let s%u (Op (Sum %u) (Cons m%u (Nil))))\n", i, i, i);
+    tarn_buf_fmt(
+        &text, "(let y%u (Op (Mul %u) (Cons (Op (Exp) (Cons s%u (Nil))) (Cons (In %u) (Nil)))))\n",
+        i, i, i, i * 5 % ROWS);
+    tarn_buf_fmt(&text, "(let t%u (Op (Sum %u) (Cons y%u (Nil)))) (set (dtype (In %u)) (F32))\n", i,
+                 i, i, i);
+    tarn_buf_fmt(&text, "(set (dim (In %u)) 4)\n", i);
+    for (const char *v = "msyt"; *v; v++)
+      tarn_buf_fmt(&text, "(set (dtype %c%u) (F32)) (set (dim %c%u) 4)\n", *v, i, *v, i);
+  }
+  tarn_buf_str(&text, "(run 3) (print-size hit)\n");
+  program p = {.text = text.p, .n = text.n, .file = "long.egg", .o.max_seconds = 60};
+  run(cx, &p);
+  ck_assert_str_eq(p.out.p, "1200\n");
+}
+START_TEST(rules_of_many_facts_end) { in_context_of("a long rule", join_long, long_rule[_i]); }
+END_TEST
+
 #define MATH                                                                                       \
   "(datatype E (Num i64) (Add E E))\n"                                                             \
   "(function low (E) i64 :merge (min old new))\n"
@@ -188,6 +229,7 @@ int main(void) {
   tcase_set_timeout(c, 60);
   tcase_add_loop_test(c, prints_what_egglog_prints, 0, (int)(sizeof names / sizeof *names));
   tcase_add_test(c, joins_find_all);
+  tcase_add_loop_test(c, rules_of_many_facts_end, 0, 2);
   tcase_add_loop_test(c, refuses_with_the_place, 0, (int)(sizeof refusals / sizeof *refusals));
   tcase_add_test(c, fails_without_a_leak);
   return run_checks("egg", c);
