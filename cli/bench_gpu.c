@@ -24,7 +24,7 @@ static void show_text(const tarn_rt_cuda_info *gpu, const timing *t) {
   for (uint32_t k = 0; k < t->n; k++) {
     const timed *x = &t->kernel[k];
     if (x->seconds > 0)
-      printf("  %-*s %9.4f ms %9.1f GFLOP/s %8.1f GB/s\n", wide, x->name, 1e3 * x->seconds,
+      printf("  %-*s %11.2f us %9.1f GFLOP/s %8.1f GB/s\n", wide, x->name, 1e6 * x->seconds,
              rate(x->work.flop, x->seconds), rate(bytes(x), x->seconds));
     else printf("  %-*s on the host\n", wide, x->name);
   }

@@ -5,6 +5,7 @@
 #include "cli/ptx.h"
 #include "cli/timing.h"
 #include "tune/tune.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,8 +23,8 @@ static void show_text(const cli_timing *t) {
   for (uint32_t k = 0; k < t->n; k++) {
     const cli_timed *x = &t->kernel[k];
     double g = x->work.flop / 1e9 / x->seconds;
-    printf("  %-*s %9.4f ms %8.2f GFLOP/s %5.1f %%  %-4s %5.1f %%\n", wide, x->name,
-           1e3 * x->seconds, g, 100 * x->peak_fraction, x->bound.binds,
+    printf("  %-*s %11.2f us %8.2f GFLOP/s %5.1f %%  %-4s %5.1f %%\n", wide, x->name,
+           1e6 * x->seconds, g, 100 * x->peak_fraction, x->bound.binds,
            100 * share(x->bound.seconds, x->seconds));
   }
 }
@@ -127,6 +128,17 @@ static void time_program(tarn_ctx *cx, tarn_loaded *m, const tarn_tensor *const 
     out->kernel[k] = (cli_timed){.name = tarn_loaded_kernel_name(m, k),
                                  .seconds = cli_median(sum + k * repeat, repeat)};
 }
+/* What a kernel reaches, the machine does: clocks may rise after its peaks were measured, and no
+ * time is below its bound. */
+static void raise_peaks(cli_timing *t) {
+  double all = 0, most = t->peaks.host.flops;
+  for (uint32_t k = 0; k < t->n; k++) {
+    double ops = cli_f32_ops(&t->kernel[k].work);
+    all += ops;
+    most = fmax(most, ops / t->kernel[k].seconds);
+  }
+  t->peaks.host.flops = fmax(most, all / t->median);
+}
 /* What each kernel has to do, and the least time that takes at what the machine reaches now. */
 static void bound_kernels(tarn_ctx *cx, const cli_compile *c, uint32_t threads, cli_timing *t) {
   size_t reach = 0;
@@ -137,14 +149,17 @@ static void bound_kernels(tarn_ctx *cx, const cli_compile *c, uint32_t threads, 
     if (w->read + w->write > (double)reach) reach = (size_t)(w->read + w->write);
   }
   cli_peaks_measure(cx, threads, reach, &t->peaks);
+  raise_peaks(t);
   for (uint32_t k = 0; k < t->n; k++) {
     cli_timed *x = &t->kernel[k];
     double share = cli_f32_ops(&x->work) / t->peaks.host.flops;
     x->bound = cli_bound_of(&t->peaks, &x->work);
+    if (x->seconds < x->bound.seconds) x->bound.seconds = x->seconds;
     x->peak_fraction = share / x->seconds;
     t->bound += x->bound.seconds;
     t->peak_fraction += share / t->median;
   }
+  if (t->median < t->bound) t->bound = t->median;
 }
 
 /* ---- a folder for several sizes: a row for each ---- */
@@ -171,8 +186,8 @@ static void time_size(const benching *b, tarn_json *j) {
   tarn_json_close(j, '}');
   tarn_json_close(j, '}');
   if (!b->c->json)
-    printf("%-24s %10.4f ms median %10.4f ms min\n", cli_size_text(b->cx, b->m), 1e3 * median,
-           1e3 * t[0]);
+    printf("%-24s %11.2f us median %11.2f us min\n", cli_size_text(b->cx, b->m), 1e6 * median,
+           1e6 * t[0]);
 }
 static int by_sizes(const void *a, const void *b, void *n) {
   const int64_t *x = *(const int64_t *const *)a, *y = *(const int64_t *const *)b;

@@ -18,7 +18,7 @@ refused 2 "not compiled for n=2" -- check "$work/some" --shape n=2
 refused 2 "NAME=NUMBER" -- check "$work/some" --shape m=2
 refused 2 "NAME=NUMBER" -- run "$work/some" --shape n=1..2
 try 0 bench "$work/some" --repeat 2
-[ "$(grep -c '^n=[134] .* ms median' "$work/out")" = 3 ] || fail "bench has no row for each size"
+[ "$(grep -c '^n=[134] .* us median' "$work/out")" = 3 ] || fail "bench has no row for each size"
 try 0 bench "$work/some" --repeat 2 --json
 is sizes.2.size.n 4
 try 0 bench "$work/some" --repeat 2 --shape n=3 --json
