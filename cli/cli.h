@@ -51,6 +51,20 @@ typedef struct cli_opt {
 bool cli_parse(tarn_ctx *cx, const char *usage, const cli_opt *opts, int argc, char **argv,
                cli_list *words);
 
+/* ---- commands: main.c ---- */
+typedef struct cli_command {
+  const char *name;
+  int (*run)(tarn_ctx *cx, int argc, char **argv);
+  const char *what, *example;
+} cli_command;
+extern const cli_command cli_commands[];    /* ends with a NULL name */
+const char *cli_example(const char *usage); /* NULL: none */
+/* cmd_completion.c: a command whose only argument is this and the name of a shell prints what
+ * completes it. cli_parse() does it, by cli_complete(). */
+#define CLI_COMPLETES "--completes="
+void cli_each_command(tarn_ctx *cx, const char *shell);
+void cli_complete(tarn_ctx *cx, const char *shell, const char *usage, const cli_opt *opts);
+
 /* ---- JSON on stdout ---- */
 #define CLI_SCHEMA 1
 tarn_json *cli_json_new(tarn_ctx *cx); /* opens the object with "schema": 1 */
@@ -176,6 +190,7 @@ void cli_derive_rules(tarn_ruleset *rs, const tarn_hw *hw); /* all that follow f
 
 int tarn_cmd_compile(tarn_ctx *cx, int argc, char **argv);
 int tarn_cmd_inspect(tarn_ctx *cx, int argc, char **argv);
+int tarn_cmd_completion(tarn_ctx *cx, int argc, char **argv);
 int tarn_cmd_run(tarn_ctx *cx, int argc, char **argv);
 int tarn_cmd_check(tarn_ctx *cx, int argc, char **argv);
 int tarn_cmd_bench(tarn_ctx *cx, int argc, char **argv);

@@ -146,8 +146,8 @@ int tarn_cmd_extract(tarn_ctx *cx, int argc, char **argv) {
   const char *usage =
       "extract EGRAPH.json [options] | extract --compare DIR [--methods M,…] [--plot F.svg]";
   const cli_opt opts[] = {
-      {"--method", NULL, CLI_STR, &k.method, "NAME",
-       "tree, greedy (default), exact, ilp, worst, random"},
+      {"--method", NULL, CLI_STR, &k.method, "tree|greedy|exact|ilp|worst|random",
+       "default: greedy"},
       {"--seconds", NULL, CLI_REAL, &k.seconds, "S",
        "limit of time (default: greedy 1, exact and ilp 10)"},
       {"--cpu-time", NULL, CLI_FLAG, &k.cpu_time, NULL,

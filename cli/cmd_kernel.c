@@ -95,7 +95,7 @@ int tarn_cmd_kernel(tarn_ctx *cx, int argc, char **argv) {
        "hardware: host (default), a shipped description, a file"},
       {"--schedule", NULL, CLI_STR, &schedule, "FILE",
        "use this schedule instead of the chosen one"},
-      {"--emit", NULL, CLI_STR, &emit, "KIND", "print the code too: ll or asm"},
+      {"--emit", NULL, CLI_STR, &emit, "ll|asm", "print the code too"},
       {"--price", NULL, CLI_STR, &price, "FILE",
        "a learned price, or analytic (default: the shipped one, if it fits)"},
       {"--threads", NULL, CLI_THREADS, &threads, "T", "threads of the kernel (default 1)"},

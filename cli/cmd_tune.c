@@ -306,7 +306,7 @@ int tarn_cmd_tune(tarn_ctx *cx, int argc, char **argv) {
        "measure on the workers of a fleet: nats://HOST or tls://HOST"},
       CLI_FLEET(fleet),
       {"--hw", NULL, CLI_STR, &c.hw, "NAME|FILE", "hardware: host (default)"},
-      {"--numerics", NULL, CLI_STR, &c.numerics, "CLASS", "exact, reassoc (default) or approx"},
+      {"--numerics", NULL, CLI_STR, &c.numerics, "exact|reassoc|approx", "default: reassoc"},
       {"--threads", NULL, CLI_THREADS, &threads, "T", "threads of a kernel (default: all)"},
       {"--rules", NULL, CLI_LIST, &c.rules, "F",
        "add a rule file; kernels written by hand whose price is (measured) are measured too"},

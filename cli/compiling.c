@@ -13,7 +13,7 @@ const cli_opt *cli_compile_options(tarn_ctx *cx, cli_compile *c) {
        "prefix of the C symbols: PREFIX_run … (default: from MODEL's name)"},
       {"--hw", NULL, CLI_STR, &c->hw, "NAME|FILE",
        "hardware: host (default), a shipped description, a file"},
-      {"--numerics", NULL, CLI_STR, &c->numerics, "CLASS", "exact, reassoc (default) or approx"},
+      {"--numerics", NULL, CLI_STR, &c->numerics, "exact|reassoc|approx", "default: reassoc"},
       {"--rules", NULL, CLI_LIST, &c->rules, "FILE|FAMILY",
        "add the rules of a file, or a shipped family over access patterns"},
       {"--no-rules", NULL, CLI_LIST, &c->no_rules, "FAMILY", "leave out a family or a rule"},

@@ -3,34 +3,43 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct command {
-  const char *name;
-  int (*run)(tarn_ctx *cx, int argc, char **argv);
-  const char *what;
-} command;
-static const command commands[] = {
-    {"compile", tarn_cmd_compile, "compile a model for a CPU"},
-    {"inspect", tarn_cmd_inspect, "show what a model holds and what of it is not supported"},
-    {"run", tarn_cmd_run, "run a compiled folder or a model on tensors"},
-    {"check", tarn_cmd_check, "compare a compiled model with the reference interpreter"},
-    {"bench", tarn_cmd_bench, "time each kernel"},
-    {"kernel", tarn_cmd_kernel, "show one kernel: schedules, plan, code"},
-    {"explore", tarn_cmd_explore, "saturate terms and show growth, rules and proofs"},
-    {"equal", tarn_cmd_equal, "decide whether two terms or models are equal"},
-    {"extract", tarn_cmd_extract, "extract from a serialized e-graph, compare methods"},
-    {"rules", tarn_cmd_rules, "list, check or learn rewrite rules"},
-    {"proof", tarn_cmd_proof, "check a chain of rewrites"},
-    {"tune", tarn_cmd_tune, "measure kernels, learn the price"},
-    {"worker", tarn_cmd_worker, "measure for tuners on other machines"},
-    {"fleet", tarn_cmd_fleet, "show the workers and queues of a fleet"},
-    {"sim", tarn_cmd_sim, "run an accelerator's instruction stream"},
-    {"quantize", tarn_cmd_quantize, "quantise an f32 model to ONNX in bytes"},
-    {"hw", tarn_cmd_hw, "show or check a description of hardware"},
-};
-#define COMMANDS (sizeof commands / sizeof *commands)
+const cli_command cli_commands[] = {
+    {"compile", tarn_cmd_compile, "compile a model for a CPU, a GPU or an accelerator",
+     "compile model.onnx --shape batch=1 -o model"},
+    {"inspect", tarn_cmd_inspect, "show what a model holds and what of it is not supported",
+     "inspect model.onnx --shape batch=1"},
+    {"run", tarn_cmd_run, "run a compiled folder or a model on tensors",
+     "run model -i image=image.npy -o results"},
+    {"check", tarn_cmd_check, "compare a compiled model with the reference interpreter",
+     "check model --samples 3"},
+    {"bench", tarn_cmd_bench, "time each kernel", "bench model --threads 1 --html page.html"},
+    {"kernel", tarn_cmd_kernel, "show one kernel: schedules, plan, code",
+     "kernel kernel.txt --hw x86-64-v3 --emit asm"},
+    {"explore", tarn_cmd_explore, "saturate terms and show growth, rules and proofs",
+     "explore --free --rules algebra.rules a.term --prove '(+ a b)' '(+ b a)'"},
+    {"equal", tarn_cmd_equal, "decide whether two terms or models are equal",
+     "equal model.onnx exported-again.onnx --shape batch=1"},
+    {"extract", tarn_cmd_extract, "extract from a serialized e-graph, compare methods",
+     "extract egraph.json --method exact"},
+    {"rules", tarn_cmd_rules, "list, check or learn rewrite rules", "rules check my.rules --prove"},
+    {"proof", tarn_cmd_proof, "check a chain of rewrites",
+     "proof check chain --model model.onnx --shape batch=1"},
+    {"tune", tarn_cmd_tune, "measure kernels, learn the price",
+     "tune model.onnx --shape batch=1 --trials 500 --db tarn.db"},
+    {"worker", tarn_cmd_worker, "measure for tuners on other machines",
+     "worker --fleet nats://server:4222 --cores 0-3"},
+    {"fleet", tarn_cmd_fleet, "show the workers and queues of a fleet",
+     "fleet status nats://server:4222"},
+    {"sim", tarn_cmd_sim, "run an accelerator's instruction stream", "sim model --html page.html"},
+    {"quantize", tarn_cmd_quantize, "quantise an f32 model to ONNX in bytes",
+     "quantize model.onnx -i samples --shape batch=8 -o model8.onnx"},
+    {"hw", tarn_cmd_hw, "show or check a description of hardware", "hw check my.hw"},
+    {"completion", tarn_cmd_completion, "print what completes commands in a shell",
+     "completion bash >~/.local/share/bash-completion/completions/tarn"},
+    {0}};
 
 typedef struct call {
-  const command *c;
+  const cli_command *c;
   int argc, result;
   char **argv;
 } call;
@@ -42,8 +51,21 @@ static void overview(FILE *f) {
   fprintf(
       f,
       "usage: tarn COMMAND …   (tarn COMMAND --help, or tarn help COMMAND, shows its options)\n\n");
-  for (size_t i = 0; i < COMMANDS; i++)
-    fprintf(f, "  %-9s %s\n", commands[i].name, commands[i].what);
+  for (const cli_command *c = cli_commands; c->name; c++)
+    fprintf(f, "  %-10s %s\n", c->name, c->what);
+}
+static const cli_command *command_of(const char *name, size_t n) {
+  for (const cli_command *c = cli_commands; c->name; c++)
+    if (strlen(c->name) == n && !strncmp(c->name, name, n)) return c;
+  return NULL;
+}
+const char *cli_example(const char *usage) {
+  const cli_command *c = command_of(usage, strcspn(usage, " "));
+  return c ? c->example : NULL;
+}
+void cli_each_command(tarn_ctx *cx, const char *shell) {
+  char *argv[] = {tarn_format(cx, "%s%s", CLI_COMPLETES, shell), NULL};
+  for (const cli_command *c = cli_commands; c->name; c++) c->run(cx, 1, argv);
 }
 static int no_command(const char *name) {
   fprintf(stderr, "tarn: no command %s; tarn --help lists them\n", name);
@@ -106,9 +128,7 @@ int main(int argc, char **argv) {
     printf("tarn %s\n", TARN_VERSION);
     return 0;
   }
-  call k = {0};
-  for (size_t i = 0; i < COMMANDS; i++)
-    if (!strcmp(argv[1], commands[i].name)) k.c = &commands[i];
+  call k = {.c = command_of(argv[1], strlen(argv[1]))};
   if (!k.c) return no_command(argv[1]);
   if (cli_hands_over(argv)) return cli_hand_over(argv);
   k.argc = argc - 2, k.argv = argv + 2;

@@ -18,6 +18,7 @@ static void help(const char *usage, const cli_opt *opts) {
              o->name, o->arg ? " " : "", o->arg ? o->arg : "");
     printf("  %-28s %s\n", left, o->help);
   }
+  if (cli_example(usage)) printf("example: tarn %s\n", cli_example(usage));
 }
 static void take_number(tarn_ctx *cx, const cli_opt *o, const char *v, uint64_t most) {
   char *end;
@@ -50,6 +51,11 @@ static void take(tarn_ctx *cx, const cli_opt *o, const char *v) {
 bool cli_parse(tarn_ctx *cx, const char *usage, const cli_opt *opts, int argc, char **argv,
                cli_list *words) {
   bool only_words = false;
+  size_t n = strlen(CLI_COMPLETES);
+  if (argc == 1 && !strncmp(argv[0], CLI_COMPLETES, n)) {
+    cli_complete(cx, argv[0] + n, usage, opts);
+    return true;
+  }
   for (int i = 0; i < argc; i++) {
     const char *a = argv[i];
     if (only_words || a[0] != '-' || !a[1]) {
@@ -66,8 +72,8 @@ bool cli_parse(tarn_ctx *cx, const char *usage, const cli_opt *opts, int argc, c
     }
     const cli_opt *o = opts;
     const char *eq = a[1] == '-' ? strchr(a, '=') : NULL;
-    size_t n = eq ? (size_t)(eq - a) : strlen(a);
-    while (o->name && !(strlen(o->name) == n && !strncmp(o->name, a, n)) &&
+    size_t len = eq ? (size_t)(eq - a) : strlen(a);
+    while (o->name && !(strlen(o->name) == len && !strncmp(o->name, a, len)) &&
            !(o->brief && !strcmp(o->brief, a)))
       o++;
     if (!o->name) tarn_raise(cx, TARN_USAGE, "%s: no such option; usage: tarn %s", a, usage);

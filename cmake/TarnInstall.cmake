@@ -14,6 +14,15 @@ if(TARGET tarn)
   file(RELATIVE_PATH to_lib "${CMAKE_INSTALL_FULL_LIBEXECDIR}/tarn" "${CMAKE_INSTALL_FULL_LIBDIR}")
   set_target_properties(tarn-full PROPERTIES INSTALL_RPATH "$ORIGIN/${to_lib}")
   install(TARGETS tarn-full RUNTIME DESTINATION "${CMAKE_INSTALL_LIBEXECDIR}/tarn")
+  foreach(shell bash zsh)
+    add_custom_command(OUTPUT "${PROJECT_BINARY_DIR}/completion.${shell}"
+      COMMAND tarn-full completion ${shell} > "${PROJECT_BINARY_DIR}/completion.${shell}" DEPENDS tarn-full VERBATIM)
+    list(APPEND completions "${PROJECT_BINARY_DIR}/completion.${shell}")
+  endforeach()
+  add_custom_target(completions ALL DEPENDS ${completions})
+  install(FILES "${PROJECT_BINARY_DIR}/completion.bash" RENAME tarn
+    DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions")
+  install(FILES "${PROJECT_BINARY_DIR}/completion.zsh" RENAME _tarn DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/site-functions")
 endif()
 
 # A header is public when its module says so (tarn_module … HEADERS); <folder>/<folder>.h always is.

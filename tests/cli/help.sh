@@ -4,7 +4,7 @@ source tests/cli/lib.sh "$1"
 
 try 0 --help
 commands=$(awk '/^  [a-z]/ { print $1 }' "$work/out")
-for want in compile inspect run check bench kernel explore extract rules proof sim quantize hw tune worker fleet; do
+for want in compile inspect run check bench kernel explore extract rules proof sim quantize hw tune worker fleet completion; do
   grep -qx "$want" <<<"$commands" || fail "tarn --help does not list $want"
 done
 for c in $commands; do
@@ -17,6 +17,7 @@ for c in $commands; do
   refused 2 -- "$c" --no-such-option
   refused 2 usage -- "$c" a b c d e
   awk -v ss=".SS $c" '/^\.S[SH]/ { on = $0 == ss } on' docs/tarn.1 | sed 's/\\-/-/g' >"$work/manual"
+  grep -q "^example: tarn $c " "$work/help" || fail "tarn $c --help: no example"
   grep -q "^\.B tarn $c" "$work/manual" || fail "the manual page does not describe $c"
   for o in $(grep -oE '^  (-., )?--[a-z-]+' "$work/help" | grep -oE -- '--[a-z-]+'); do
     [ "$o" = --json ] || grep -qE -- "^\.B .*$o( |$)" "$work/manual" || fail "the manual page does not describe tarn $c $o"
