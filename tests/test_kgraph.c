@@ -54,6 +54,11 @@ static const net nets[] = {
      "in x f32 2,3,4\ninit a i64 1 : 1\ninit b i64 1 : 2\nnode CumSum c x a -> t : exclusive=1 "
      "reverse=1\n"
      "node CumSum d t b -> y : exclusive=1 reverse=1\nout t\nout y\n"},
+    {"long sums of all up to a place, from both ends, with and without it",
+     "in x f32 2,300\nin v f32 331,2\ninit a i64 - : 1\ninit b i64 - : 0\n"
+     "node CumSum c x a -> p : exclusive=1\nnode CumSum d x a -> q : reverse=1\n"
+     "node CumSum e v b -> r : exclusive=1 reverse=1\nnode Exp f v -> w\n"
+     "node CumSum g w b -> s\nout p\nout q\nout r\nout s\n"},
     {"padded twice, with different values",
      "in x f32 1,3,8\ninit p i64 6 : 0 0 1 0 0 2\ninit k f32 - : 0.75\nnode Pad a x p k -> t\n"
      "node Pad b t p -> y\nout y\n"},

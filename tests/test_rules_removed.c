@@ -156,6 +156,8 @@ static const worth rows[] = {
     {"windows-by-rows",
      "in x f32 1,64,56,56\nnode AveragePool p x -> y : kernel_shape=7,7 strides=1,1\n" END, NULL, 0,
      0},
+    {"prefixes-by-blocks", "in x f32 2,1024\ninit i i64 - : 1\nnode CumSum c x i -> y\n" END, NULL,
+     0, 0},
     {"root-of-square", "in x f32 4,8\nnode Mul m x x -> u\nnode Sqrt s u -> y\n" END, NULL, 0, 0},
     {"bound-of-bound",
      "in x f32 4,8\ninit a f32 - : 0.1\ninit b f32 - : 0.2\nnode Max m x a -> u\nnode Max n u b -> "

@@ -138,6 +138,11 @@ bool loops_walk(const renv *e, const rv *v, fxwalk *w);
 /* loops_guards.c: a guard of an expression that leaves few values of a loop. */
 bool loops_stride(const renv *e, const rv *v, uint32_t loop, int64_t *stride, int64_t *trips);
 bool loops_sparse(const renv *e, const rv *v, uint32_t loop); /* where it fails, nothing is added */
+/* Does a read depend on loops o and r by their sum alone? */
+bool loops_by_sum(const tarn_lang *L, const tarn_imap *m, uint32_t o, uint32_t r);
+/* Is what is reduced over r, at each y of loop o, the first y + 1 - *c terms of those at the last?
+ */
+bool loops_prefix(const renv *e, const rv *v, uint32_t o, uint32_t r, int64_t *c);
 /* May a body be made of v where the reads of with[] give these numbers (others: TARN_NONE), being
  * behind the end of a loop? Of a loop that is reduced nothing may be added there; of others the
  * value does not matter, but one that is not finite would spoil sums that it cancels out of. */

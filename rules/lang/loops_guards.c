@@ -134,6 +134,79 @@ bool loops_sparse(const renv *e, const rv *v, uint32_t loop) {
   }
   return vanishes(e, v, with);
 }
+/* ---------------------------------------------------------------- sums of all up to a place */
+
+/* Does an index depend on two loops by their sum alone? */
+static bool by_sum(const tarn_lang *L, uint32_t ix, uint32_t o, uint32_t r) {
+  const tarn_ix *x = tarn_ix_get(L, ix);
+  for (uint32_t i = 0; i < x->n; i++)
+    if (x->t[i].kind != TARN_IX_VAR && (tarn_ix_dims(L, x->t[i].arg) & (1u << o | 1u << r)))
+      return false;
+  return tarn_ix_coef(L, ix, o) == tarn_ix_coef(L, ix, r);
+}
+bool loops_by_sum(const tarn_lang *L, const tarn_imap *m, uint32_t o, uint32_t r) {
+  bool ok = true;
+  for (uint32_t i = 0; i < m->nin; i++) ok &= by_sum(L, m->e[i], o, r);
+  for (uint32_t i = 0; i < m->nguard; i++) ok &= by_sum(L, m->guard[i].e, o, r);
+  return ok;
+}
+/* Does a guard of a read fail wherever loops o + r < n? */
+static bool fails_below(const tarn_lang *L, const tarn_imap *m, uint32_t o, uint32_t r, int64_t n) {
+  for (uint32_t i = 0; i < m->nguard; i++) {
+    const tarn_guard *g = &m->guard[i];
+    const tarn_ix *x = tarn_ix_get(L, g->e);
+    int64_t c = tarn_ix_coef(L, g->e, o);
+    if (x->n != 2 || c == 0 || tarn_ix_coef(L, g->e, r) != c) continue;
+    if (c > 0 ? c * (n - 1) + x->c < g->lo : c * (n - 1) + x->c >= g->hi) return true;
+  }
+  return false;
+}
+/* Does a guard hold just where loop r is at most o - *c? */
+static bool holds_until(const renv *e, const tarn_guard *g, uint32_t o, uint32_t r, int64_t *c) {
+  const tarn_ix *x = tarn_ix_get(e->L, g->e);
+  const int64_t *dim = e->loops->dim;
+  int64_t k = tarn_ix_coef(e->L, g->e, o), lo = g->lo - x->c, hi = g->hi - 1 - x->c;
+  if (x->n != 2 || k == 0 || tarn_ix_coef(e->L, g->e, r) != -k) return false;
+  if (k < 0) {
+    int64_t t = lo;
+    lo = -hi, hi = -t, k = -k;
+  }
+  *c = lo > 0 ? (lo + k - 1) / k : -(-lo / k);
+  return *c >= 0 && k * (dim[o] - 1) <= hi;
+}
+/* Of a read that depends on o by one such guard alone: that guard's *c, and what lies behind it. */
+static bool ends_with(const renv *e, const tarn_imap *m, uint32_t o, uint32_t r, int64_t *c,
+                      uint32_t *fill) {
+  int64_t at;
+  for (uint32_t i = 0; i < m->nin; i++)
+    if (tarn_ix_dims(e->L, m->e[i]) >> o & 1) return false;
+  for (uint32_t i = 0; i < m->nguard; i++) {
+    if (!(tarn_ix_dims(e->L, m->guard[i].e) >> o & 1)) continue;
+    if (!holds_until(e, &m->guard[i], o, r, &at) || (*c >= 0 && at != *c)) return false;
+    *c = at, *fill = m->fill;
+  }
+  return true;
+}
+/* Is the sum over loop r, where loop o has the value y, that of the first y + 1 - *c terms of the
+ * one where o has its last value? */
+bool loops_prefix(const renv *e, const rv *v, uint32_t o, uint32_t r, int64_t *c) {
+  const kstage *st = &e->loops->k.stage[0];
+  const int64_t *dim = e->loops->dim;
+  uint32_t sums[K_READS], ends[K_READS];
+  bool slides = dim[o] == dim[r], stays = true;
+  if (v->i != L_PART(0, true) || st->reducer == TARN_NONE) return false;
+  *c = -1;
+  for (uint32_t i = 0; i < K_READS; i++) sums[i] = ends[i] = TARN_NONE;
+  for (uint32_t i = 0; i < st->nb; i++) {
+    const tarn_imap *m = tarn_imap_get(e->L, st->read[i].map);
+    slides = slides && loops_by_sum(e->L, m, o, r);
+    if (fails_below(e->L, m, o, r, dim[r] - 1)) sums[i] = m->fill;
+    stays = stays && ends_with(e, m, o, r, c, &ends[i]);
+  }
+  if (slides && vanishes(e, v, sums)) return *c = 0, true;
+  return stays && *c >= 0 && vanishes(e, v, ends);
+}
+
 bool loops_may_end(const renv *e, const rv *v, const uint32_t *with, bool reduced) {
   const kstage *st = &e->loops->k.stage[0];
   if (v->i != L_PART(0, true) || st->reducer == TARN_NONE) return true;

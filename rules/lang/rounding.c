@@ -119,8 +119,10 @@ static rounding added(tarn_dtype t, const double *v, const rounding *a, const ro
 }
 
 void rounding_add(rounding *sum, tarn_dtype t, const rounding *term, tarn_value v) {
-  bool first = sum->terms == 0;
-  if (!first && tarn_dtype_is_float(t) && is_zero(term, v.d)) return; /* such as padding */
+  bool first = sum->terms == 0 || sum->pads, pads = tarn_dtype_is_float(t) && is_zero(term, v.d);
+  if (!first && pads) return;
+  if (first) sum->terms = 0;
+  sum->pads = pads;
   sum->whole = (first || sum->whole) && term->whole && (sum->sum + term->sum) * unit_of(t) * U <= 1;
   sum->unit = unit_of(t);
   sum->fixed = (first || sum->fixed) && term->fixed;

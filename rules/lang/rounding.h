@@ -26,6 +26,7 @@ typedef struct rounding {
   bool number;  /* a number in an expression */
   bool scaled;  /* one of these is an element of a constant tensor */
   bool product; /* or quotient, or power, of two operands that are no numbers */
+  bool pads;    /* a sum, so far of zeros beside tensors alone */
   bool whole;   /* known to be a whole number, exactly */
   bool over;    /* finite operands, and beyond the largest number of its type */
   bool off;    /* nothing is promised: close to where the operator jumps, or made of such a value */

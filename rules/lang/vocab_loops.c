@@ -413,21 +413,9 @@ static bool f_longest(renv *e, const rv *a, rv *out) {
   return rv_bool(out, ok);
 }
 
-/* Does an index depend on two loops by their sum alone? */
-static bool by_sum(const tarn_lang *L, uint32_t ix, uint32_t o, uint32_t r) {
-  const tarn_ix *x = tarn_ix_get(L, ix);
-  for (uint32_t i = 0; i < x->n; i++)
-    if (x->t[i].kind != TARN_IX_VAR && (tarn_ix_dims(L, x->t[i].arg) & (1u << o | 1u << r)))
-      return false;
-  return tarn_ix_coef(L, ix, o) == tarn_ix_coef(L, ix, r);
-}
 static bool read_slides(renv *e, const tarn_read *r, void *arg) {
   const rv *a = arg;
-  const tarn_imap *m = tarn_imap_get(e->L, r->map);
-  bool ok = true;
-  for (uint32_t i = 0; i < m->nin; i++) ok &= by_sum(e->L, m->e[i], a[1].id, a[2].id);
-  for (uint32_t i = 0; i < m->nguard; i++) ok &= by_sum(e->L, m->guard[i].e, a[1].id, a[2].id);
-  return ok;
+  return loops_by_sum(e->L, tarn_imap_get(e->L, r->map), a[1].id, a[2].id);
 }
 static bool f_slides(renv *e, const rv *a, rv *out) {
   int64_t set = 0;
@@ -439,6 +427,10 @@ static bool f_slides(renv *e, const rv *a, rv *out) {
 
 static bool f_sparse(renv *e, const rv *a, rv *out) {
   return rv_bool(out, loops_sparse(e, a, a[1].id));
+}
+static bool f_prefix(renv *e, const rv *a, rv *out) {
+  int64_t c;
+  return loops_prefix(e, a, a[1].id, a[2].id, &c) && rv_int(out, c);
 }
 static bool f_stride(renv *e, const rv *a, rv *out) {
   int64_t stride, trips;
@@ -568,6 +560,9 @@ const rfun rfun_loops_table[] = {
     HERE("slides", "eoo:b", f_slides, "depends on both loops, and on their sum alone"),
     FACTS("sparse", "eo:b", f_sparse,
           "a guard leaves few values of the loop, and nothing is added for the others"),
+    FACTS("prefix", "eoo:i", f_prefix,
+          "c, where it is what is summed over the second loop, for each y of the first the first y "
+          "+ 1 - c terms"),
     HERE("stride", "eo:i", f_stride, "the distance between these values"),
     HERE("trips", "eo:i", f_trips, "how many there may be"),
     HERE("shifters", "eo:o", f_shifters, "the other loops on which these values depend"),
