@@ -203,6 +203,44 @@ static item item_of(const tarn_ref_tensor *x, int64_t from, int64_t at, bool mos
   return (item){most ? r : -r, most ? w : ~w, at};
 }
 
+static bool is_better(const item *a, const item *b) { return larger(a, b) < 0; }
+/* Lets item i of a heap, whose first item is the worst, sink to where it belongs. */
+static void sink(item *heap, int64_t n, int64_t i) {
+  item x = heap[i];
+  for (int64_t kid; (kid = 2 * i + 1) < n; i = kid) {
+    if (kid + 1 < n && is_better(&heap[kid], &heap[kid + 1])) kid++;
+    if (!is_better(&x, &heap[kid])) break;
+    heap[i] = heap[kid];
+  }
+  heap[i] = x;
+}
+/* From i on, the next float that may be better than the worst of the best: most are not, and cost a
+ * comparison. */
+static int64_t next_of(const float *v, int64_t by, int64_t i, int64_t len, const item *worst,
+                       bool most) {
+  float bound = v[worst->at * by]; /* a NaN skips none */
+  if (most)
+    while (i < len && v[i * by] <= bound) i++;
+  else
+    while (i < len && v[i * by] >= bound) i++;
+  return i;
+}
+/* The best k of len items, sorted: len comparisons and few more where k is much less. */
+static void best_of(item *best, int64_t k, const tarn_ref_tensor *x, int64_t base, int64_t by,
+                    int64_t len, bool most) {
+  for (int64_t i = 0; i < k; i++) best[i] = item_of(x, base + i * by, i, most);
+  for (int64_t i = k / 2; i-- > 0 && k < len;) sink(best, k, i);
+  const float *f = x->dtype == TARN_REF_F32 ? (const float *)x->data + base : NULL;
+  for (int64_t i = k; i < len && k > 0; i++) {
+    if (f && (i = next_of(f, by, i, len, &best[0], most)) == len) break;
+    item v = item_of(x, base + i * by, i, most);
+    if (!is_better(&v, &best[0])) continue;
+    best[0] = v;
+    sink(best, k, 0);
+  }
+  qsort(best, (size_t)k, sizeof *best, larger);
+}
+
 int ref_top_k(tarn_ref_call *c) {
   const tarn_ref_tensor *x = &c->in[0], *y = &c->out[0], *index = c->nout > 1 ? &c->out[1] : NULL;
   int32_t axis = ref_axis(c, -1, x->n);
@@ -210,12 +248,11 @@ int ref_top_k(tarn_ref_call *c) {
   int64_t len = x->dim[axis], k = y->dim[axis], inner = ref_span(x, axis + 1, x->n),
           outer = ref_span(x, 0, axis);
   bool most = ref_int(c, "largest", 1);
-  item *list = malloc((size_t)(len ? len : 1) * sizeof *list);
+  item *list = malloc((size_t)(k ? k : 1) * sizeof *list);
   if (!list) return ref_fail(c, "out of memory");
   for (int64_t o = 0; o < outer * inner; o++) {
     int64_t base = o / inner * len * inner + o % inner, to = o / inner * k * inner + o % inner;
-    for (int64_t i = 0; i < len; i++) list[i] = item_of(x, base + i * inner, i, most);
-    qsort(list, (size_t)len, sizeof *list, larger);
+    best_of(list, k, x, base, inner, len, most);
     for (int64_t i = 0; i < k; i++) {
       copy(y, to + i * inner, x, base + list[i].at * inner, 1);
       if (index && index->data) ref_set_int(index, to + i * inner, list[i].at);
