@@ -3,7 +3,7 @@
 #   make demo       networks with rules and without        make check-all  and sanitizers, every allocation, all networks
 #   make bench      beside other engines                   make fuzz       SECONDS=60 for each target, or TARGETS=fuzz_sexp
 #   make install    PREFIX=/usr/local DESTDIR=             make format     clang-format over our sources
-#   make wheel      the Python module, into build/wheel    make mutate     ROOM=quantize N=20: do its tests notice faults?
+#   make wheel      for pip, with LLVM within: build/wheel   make mutate     ROOM=quantize N=20: do its tests notice faults?
 #   make golden     what seven nets are compiled to, anew, with the difference
 #   make uninstall  what make install of this build installed last
 JOBS    ?= $(shell nproc)
@@ -32,7 +32,7 @@ check: build
 	@tools/packages.sh check python
 	@$(call run_tests,build)
 
-check-all: build
+check-all: build wheel
 	@tools/packages.sh check python check-all
 	@$(call run_tests,build) -C all
 	@$(call configure,asan)
@@ -58,8 +58,10 @@ uninstall:
 	@test -f build/install_manifest.txt || { echo "make uninstall: build/install_manifest.txt is not there: nothing was installed from here" >&2; exit 1; }
 	@sed 's|^|$(DESTDIR)|' build/install_manifest.txt | tr '\n' '\0' | xargs -0 rm -f --
 
-wheel: build
-	@tools/packages.sh build python
+wheel:
+	@tools/packages.sh build python wheel
+	@$(call configure,release)
+	@cmake --build --preset release -j $(JOBS) --target tarn completions wheel_libraries
 	@python3 python/tarn_build.py build/wheel
 
 fuzz:

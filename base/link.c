@@ -1,8 +1,10 @@
 /* Runs lld, which says in one line what is wrong. */
 #include "base/base.h"
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,13 +27,25 @@ static const char *first_error(tarn_ctx *cx, char *text) {
   from[strcspn(from, "\n")] = 0;
   return tarn_strdup(cx, *from ? from : "lld failed");
 }
+/* A wheel of Python brings its own, beside our library; "": there is none. */
+static void beside(char *path, size_t room) {
+  Dl_info here;
+  int n = -1;
+  const char *end =
+      dladdr((void *)(uintptr_t)&tarn_lld, &here) ? strrchr(here.dli_fname, '/') : NULL;
+  if (end) n = snprintf(path, room, "%.*s/ld.lld", (int)(end - here.dli_fname), here.dli_fname);
+  if (n < 0 || (size_t)n >= room || access(path, X_OK)) *path = 0;
+}
 static int start(pid_t *pid, const char *const *argv, int to) {
   static const char *const names[] = {"ld.lld-19", "/usr/lib/llvm-19/bin/ld.lld", "ld.lld"};
   extern char **environ;
   posix_spawn_file_actions_t actions;
+  char own[4096];
   int rc = -1;
+  beside(own, sizeof own);
   if (posix_spawn_file_actions_init(&actions)) return -1;
   posix_spawn_file_actions_adddup2(&actions, to, STDERR_FILENO);
+  if (*own) rc = posix_spawn(pid, own, &actions, NULL, (char *const *)argv, environ);
   for (size_t i = 0; i < sizeof names / sizeof *names && rc; i++)
     rc = posix_spawnp(pid, names[i], &actions, NULL, (char *const *)argv, environ);
   posix_spawn_file_actions_destroy(&actions);

@@ -1,10 +1,14 @@
 """Builds the wheel: `pip install ./python`, `make wheel`, or `python3 python/tarn_build.py DIR`.
 
 A backend of PEP 517 that needs nothing but Python, a C compiler and pkg-config, so that a machine
-without network builds it. Libraries: those of ../build, or of the folder that pip's
+without network builds it. Libraries and programs: those of ../build, or of the folder that pip's
 --config-settings build=DIR names, which the wheel then carries; where nothing is built, those that
 pkg-config finds, which stay where they are. What the libraries need of the system (LLVM, SQLite,
-hwloc, XGBoost, protobuf-c, yajl, GMP) is not carried.
+hwloc, XGBoost, protobuf-c, yajl, GMP) is not carried by `pip install ./python`.
+
+`make wheel` makes one that is whole: libraries that link LLVM and lld statically (build/wheel_lib,
+cmake/TarnWheel.cmake), and the system's other libraries with their licences, but for those that
+manylinux leaves to it (PEP 600).
 """
 
 from __future__ import annotations
@@ -30,6 +34,12 @@ MODULES = {
 }
 SHARED = ["tp"]
 ALL = ["tarn-select", "tarn-rt", "tarn", "tarn-lab", "tarn-sim", "tarn-codegen", "tarn-tune"]
+CARRIED = [*ALL, "tarn-fleet"]
+# Of the policy manylinux_2_36 (PEP 600; auditwheel's manylinux-policy.json).
+SYSTEMS = re.compile(
+    r"(libc|libm|libdl|librt|libutil|libpthread|libresolv|libgcc_s|libstdc\+\+|libz"
+    r"|ld-linux-.*|linux-vdso)\.so\.\d+$"
+)
 
 
 def version() -> str:
@@ -64,15 +74,71 @@ def staged(build: Path, where: Path) -> Path | None:
     return found.parent.parent
 
 
-def carry(libraries: Path, package: Path) -> None:
-    (package / "lib").mkdir()
-    for name in ALL:
-        newest = sorted(libraries.glob(f"lib{name}.so.?"))[-1]
-        to = package / "lib" / newest.name
-        shutil.copyfile(newest, to)
-        to.chmod(0o755)
-        if shutil.which("strip"):
-            say("strip", "--strip-unneeded", str(to))
+def place(source: Path, to: Path) -> None:
+    to.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, to)
+    to.chmod(0o755)
+    if shutil.which("strip"):
+        say("strip", "--strip-unneeded", str(to))
+
+
+def carry(libraries: Path, package: Path, whole: Path | None) -> None:
+    """whole: the folder of the libraries that need no LLVM of the system."""
+    for name in CARRIED:
+        found = sorted((whole or libraries).glob(f"lib{name}.so.?"))
+        found = found or sorted(libraries.glob(f"lib{name}.so.?"))
+        if found:
+            place(found[-1], package / "lib" / found[-1].name)
+    prefix = next(p for p in libraries.parents if (p / "bin" / "tarn").exists())
+    for program in ("bin/tarn", "libexec/tarn/tarn-full"):
+        place(prefix / program, package / program)
+    if whole:
+        place(whole / "ld.lld", package / "lib" / "ld.lld")
+
+
+def point_to(package: Path) -> None:
+    """Where the programs are that stay where they are."""
+    (package / "bin").mkdir()
+    program = Path(pkg_config("--variable=prefix", "tarn")) / "bin" / "tarn"
+    (package / "bin" / "path").write_text(str(program))
+
+
+def binaries(package: Path) -> list[Path]:
+    files = sorted(p for p in package.rglob("*") if p.is_file())
+    return [p for p in files if p.open("rb").read(4) == b"\x7fELF"]
+
+
+def graft(package: Path, licences: Path) -> None:
+    """Copies what the binaries need of the system, and the licences of that."""
+    environment = os.environ | {"LD_LIBRARY_PATH": str(package / "lib")}
+    packages = {"llvm-19-dev", "liblld-19-dev"}
+    for binary in binaries(package):
+        listed = subprocess.run(
+            ["ldd", str(binary)], capture_output=True, text=True, check=True, env=environment
+        ).stdout
+        if "not found" in listed:
+            raise SystemExit(f"tarn: {binary.name}: a library is missing:\n{listed}")
+        for name, path in re.findall(r"^\s*(\S+) => (/\S+)", listed, re.MULTILINE):
+            if SYSTEMS.match(name) or (package / "lib" / name).exists():
+                continue
+            place(Path(path).resolve(), package / "lib" / name)
+            packages.add(owner(Path(path).resolve()))
+    for binary in binaries(package):
+        up = "/".join([".."] * (len(binary.relative_to(package).parts) - 1))
+        rpath = "$ORIGIN" if binary.parent.name == "lib" else f"$ORIGIN/{up}/lib"
+        say("patchelf", "--force-rpath", "--set-rpath", rpath, str(binary))
+    for name in sorted(packages):
+        text = Path("/usr/share/doc") / name / "copyright"
+        (licences / name).write_bytes(text.read_bytes())
+
+
+def owner(path: Path) -> str:
+    """The package of Debian that a file is from."""
+    for at in (path, Path("/") / path.relative_to("/usr") if path.is_relative_to("/usr") else path):
+        found = subprocess.run(["dpkg", "-S", str(at)], capture_output=True, text=True)
+        if found.returncode == 0:
+            return found.stdout.split(":")[0]
+    raise SystemExit(f"tarn: {path}: of no package, and so without a licence")
 
 
 def compile_module(name: str, package: Path, carried: bool) -> None:
@@ -101,17 +167,23 @@ def metadata() -> str:
     )
 
 
-def tag() -> str:
+def tag(whole: bool) -> str:
+    """Of a whole one: every system whose C library is not older than this one's."""
     platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+    if whole:
+        glibc = (os.confstr("CS_GNU_LIBC_VERSION") or "").split()[-1]
+        platform = platform.replace("linux", "manylinux_" + glibc.replace(".", "_"))
     return f"{ABI}-{platform}"
 
 
-def write_info(to: Path) -> Path:
+def write_info(to: Path, whole: bool = False) -> Path:
     info = to / f"tarn-{version()}.dist-info"
-    info.mkdir()
+    info.mkdir(exist_ok=True)
     (info / "METADATA").write_text(metadata())
+    (info / "entry_points.txt").write_text("[console_scripts]\ntarn = tarn._command:main\n")
     (info / "WHEEL").write_text(
-        f"Wheel-Version: 1.0\nGenerator: tarn_build\nRoot-Is-Purelib: false\nTag: {tag()}\n"
+        "Wheel-Version: 1.0\nGenerator: tarn_build\nRoot-Is-Purelib: false\n"
+        f"Tag: {tag(whole)}\n"
     )
     return info
 
@@ -122,9 +194,9 @@ def prepare_metadata_for_build_wheel(
     return write_info(Path(metadata_directory)).name
 
 
-def write_wheel(tree: Path, to: Path) -> str:
-    info = write_info(tree)
-    name = f"tarn-{version()}-{tag()}.whl"
+def write_wheel(tree: Path, to: Path, whole: bool) -> str:
+    info = write_info(tree, whole)
+    name = f"tarn-{version()}-{tag(whole)}.whl"
     lines = []
     with zipfile.ZipFile(to / name, "w", zipfile.ZIP_DEFLATED) as wheel:
         for path in sorted(p for p in tree.rglob("*") if p.is_file()):
@@ -149,16 +221,26 @@ def build_wheel(
         shutil.copytree(
             HERE / "tarn", package, ignore=shutil.ignore_patterns("__pycache__", "*.so", "lib")
         )
-        build = (config_settings or {}).get("build", HERE.parent / "build")
-        libraries = staged(Path(build), work / "stage")
+        settings = config_settings or {}
+        build = Path(settings.get("build", HERE.parent / "build"))
+        whole = build / "wheel_lib" if settings.get("whole") else None
+        libraries = staged(build, work / "stage")
         if libraries:
-            carry(libraries, package)
+            carry(libraries, package, whole)
+        else:
+            point_to(package)
         for name in MODULES:
             compile_module(name, package, libraries is not None)
-        return write_wheel(work / "tree", Path(wheel_directory))
+        licences = write_info(work / "tree") / "licenses"
+        licences.mkdir()
+        if (HERE.parent / "LICENSE").exists():
+            shutil.copyfile(HERE.parent / "LICENSE", licences / "LICENSE")
+        if whole:
+            graft(package, licences)
+        return write_wheel(work / "tree", Path(wheel_directory), whole is not None)
 
 
 if __name__ == "__main__":
     directory = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
     directory.mkdir(parents=True, exist_ok=True)
-    print(directory / build_wheel(str(directory)))
+    print(directory / build_wheel(str(directory), {"whole": "yes"}))
