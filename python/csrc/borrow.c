@@ -8,14 +8,21 @@
 static const struct {
   char format; /* of the buffer protocol, on this machine; 0: it has none */
   dl_dtype dl;
+  const char *name; /* NumPy's and PyTorch's */
 } types[TARN_DTYPES] = {
-    [TARN_F32] = {'f', {DL_FLOAT, 32, 1}}, [TARN_F64] = {'d', {DL_FLOAT, 64, 1}},
-    [TARN_F16] = {'e', {DL_FLOAT, 16, 1}}, [TARN_BF16] = {0, {DL_BFLOAT, 16, 1}},
-    [TARN_I8] = {'b', {DL_INT, 8, 1}},     [TARN_U8] = {'B', {DL_UINT, 8, 1}},
-    [TARN_I16] = {'h', {DL_INT, 16, 1}},   [TARN_U16] = {'H', {DL_UINT, 16, 1}},
-    [TARN_I32] = {'i', {DL_INT, 32, 1}},   [TARN_U32] = {'I', {DL_UINT, 32, 1}},
-    [TARN_I64] = {'l', {DL_INT, 64, 1}},   [TARN_U64] = {'L', {DL_UINT, 64, 1}},
-    [TARN_BOOL] = {'?', {DL_BOOL, 8, 1}},
+    [TARN_F32] = {'f', {DL_FLOAT, 32, 1}, "float32"},
+    [TARN_F64] = {'d', {DL_FLOAT, 64, 1}, "float64"},
+    [TARN_F16] = {'e', {DL_FLOAT, 16, 1}, "float16"},
+    [TARN_BF16] = {0, {DL_BFLOAT, 16, 1}, "bfloat16"},
+    [TARN_I8] = {'b', {DL_INT, 8, 1}, "int8"},
+    [TARN_U8] = {'B', {DL_UINT, 8, 1}, "uint8"},
+    [TARN_I16] = {'h', {DL_INT, 16, 1}, "int16"},
+    [TARN_U16] = {'H', {DL_UINT, 16, 1}, "uint16"},
+    [TARN_I32] = {'i', {DL_INT, 32, 1}, "int32"},
+    [TARN_U32] = {'I', {DL_UINT, 32, 1}, "uint32"},
+    [TARN_I64] = {'l', {DL_INT, 64, 1}, "int64"},
+    [TARN_U64] = {'L', {DL_UINT, 64, 1}, "uint64"},
+    [TARN_BOOL] = {'?', {DL_BOOL, 8, 1}, "bool"},
 };
 dl_dtype dl_of(tarn_dtype t) { return types[t].dl; }
 char format_of(tarn_dtype t) { return types[t].format; }
@@ -44,7 +51,7 @@ static bool by_dl(dl_dtype d, tarn_dtype *out) {
 /* ---------------------------------------------------------------- two ways in */
 
 static bool bad(PyObject *kind, const char *name, const char *why) {
-  PyErr_Format(kind, "%s: %s", name, why);
+  PyErr_Format(kind, "argument %s: %s", name, why);
   return false;
 }
 static bool settle(borrowed *b, const char *name) {
@@ -75,8 +82,8 @@ static int by_buffer(PyObject *o, const char *name, bool written, borrowed *b) {
   const char *format = v->format ? v->format : "B";
   if (!by_format(format, v->itemsize, &b->dtype) || v->ndim > TARN_MAX_DIMS) {
     PyErr_Format(PyExc_TypeError,
-                 "%s: elements of the format '%s', %d dims: tarn has no such tensor", name, format,
-                 v->ndim);
+                 "argument %s: elements of the format '%s', %d dims: tarn has no such tensor", name,
+                 format, v->ndim);
     PyBuffer_Release(&b->view);
     return -1;
   }
@@ -101,15 +108,16 @@ static bool from_capsule(const char *name, borrowed *b) {
   const dl_tensor *t = &m->tensor;
   if (t->device.type != DL_CPU && t->device.type != DL_CUDA_HOST) {
     PyErr_Format(PyExc_ValueError,
-                 "%s: it lies on a device (DLPack's number %d): pass a copy in "
+                 "argument %s: it lies on a device (DLPack's number %d): pass a copy in "
                  "the memory of the CPU",
                  name, (int)t->device.type);
     return false;
   }
   if (!by_dl(t->dtype, &b->dtype) || t->n > TARN_MAX_DIMS) {
-    PyErr_Format(PyExc_TypeError,
-                 "%s: elements of DLPack's kind %d with %d bits, %d dims: tarn has no such tensor",
-                 name, t->dtype.code, t->dtype.bits, (int)t->n);
+    PyErr_Format(
+        PyExc_TypeError,
+        "argument %s: elements of DLPack's kind %d with %d bits, %d dims: tarn has no such tensor",
+        name, t->dtype.code, t->dtype.bits, (int)t->n);
     return false;
   }
   b->data = (char *)t->data + t->offset;
@@ -125,8 +133,8 @@ static bool by_dlpack(PyObject *o, const char *name, borrowed *b) {
   if (!PyObject_HasAttrString(o, "__dlpack__")) {
     PyObject *type = PyType_GetName(Py_TYPE(o));
     if (type)
-      PyErr_Format(PyExc_TypeError, "%s: a tensor is expected (DLPack or a buffer), not %U", name,
-                   type);
+      PyErr_Format(PyExc_TypeError, "argument %s: expected a tensor (DLPack or a buffer), got %U",
+                   name, type);
     Py_XDECREF(type);
     return false;
   }
@@ -149,22 +157,27 @@ bool borrow(PyObject *o, const char *name, bool written, borrowed *b) {
 
 /* ---------------------------------------------------------------- for a port */
 
-static void shape_text(char *out, size_t room, tarn_dtype t, uint32_t n, const int64_t *dim) {
-  int used = PyOS_snprintf(out, room, "%s[", tarn_dtype_name(t));
-  for (uint32_t d = 0; d < n && used > 0 && (size_t)used < room - 24; d++)
+/* "(4, 8)", "(4,)", "()". */
+static const char *shape_text(char *out, size_t room, uint32_t n, const int64_t *dim) {
+  int used = PyOS_snprintf(out, room, "(");
+  for (uint32_t d = 0; d < n && (size_t)used < room - 24; d++)
     used +=
-        PyOS_snprintf(out + used, room - (size_t)used, "%s%lld", d ? "," : "", (long long)dim[d]);
-  PyOS_snprintf(out + used, room - (size_t)used, "]");
+        PyOS_snprintf(out + used, room - (size_t)used, d ? ", %lld" : "%lld", (long long)dim[d]);
+  PyOS_snprintf(out + used, room - (size_t)used, n == 1 ? ",)" : ")");
+  return out;
 }
 static bool fits(const borrowed *b, const tarn_port *p) {
-  bool same = b->dtype == p->dtype && b->n == p->n;
+  bool typed = b->dtype == p->dtype, same = typed && b->n == p->n;
   for (uint32_t d = 0; same && d < p->n; d++) same = b->dim[d] == p->dim[d];
   if (same) return true;
-  char is[256], wanted[256];
-  shape_text(is, sizeof is, b->dtype, b->n, b->dim);
-  shape_text(wanted, sizeof wanted, p->dtype, p->n, p->dim);
-  PyErr_Format(b->dtype == p->dtype ? PyExc_ValueError : PyExc_TypeError,
-               "%s: %s is expected, not %s", p->name, wanted, is);
+  char is[512], wanted[512];
+  shape_text(is, sizeof is, b->n, b->dim);
+  shape_text(wanted, sizeof wanted, p->n, p->dim);
+  if (typed)
+    PyErr_Format(PyExc_ValueError, "argument %s: expected %s, got %s", p->name, wanted, is);
+  else
+    PyErr_Format(PyExc_TypeError, "argument %s: expected %s %s, got %s %s", p->name,
+                 types[p->dtype].name, wanted, types[b->dtype].name, is);
   return false;
 }
 

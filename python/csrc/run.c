@@ -98,28 +98,29 @@ static bool take(one_run *r, PyObject *o, const tarn_port *p, bool written, bool
   const tarn_in_place *x = pair_of(r, written, r->borrowed - (written ? r->f->nin : 0));
   r->borrowed++;
   if (x && written && !has_room(b, x)) {
-    PyErr_Format(PyExc_ValueError,
-                 "%s: the first rows of a row-major tensor with %lld along dim %u are expected",
-                 p->name, (long long)x->rows, x->axis);
+    PyErr_Format(
+        PyExc_ValueError,
+        "argument %s: the first rows of a row-major tensor with %lld along dim %u are expected",
+        p->name, (long long)x->rows, x->axis);
     return false;
   }
   if (x) return true;
   r->dense &= b->dense;
   if (b->dense || may_stride) return true;
   PyErr_Format(PyExc_ValueError,
-               "%s: it is not row-major without gaps: pass x.contiguous() of torch, or "
+               "argument %s: it is not row-major without gaps: pass x.contiguous() of torch, or "
                "numpy.ascontiguousarray(x)",
                p->name);
   return false;
 }
 static bool counted(PyObject *tuple, uint32_t n, const char *what) {
   if (PyTuple_Check(tuple) && PyTuple_Size(tuple) == (Py_ssize_t)n) return true;
-  PyErr_Format(PyExc_TypeError, "%u %s expected, not %zd", n, what,
+  PyErr_Format(PyExc_TypeError, "expected %u %s, got %zd", n, what,
                PyTuple_Check(tuple) ? PyTuple_Size(tuple) : (Py_ssize_t)0);
   return false;
 }
 static bool take_inputs(one_run *r, PyObject *inputs, bool may_stride) {
-  bool good = counted(inputs, r->f->nin, r->f->nin == 1 ? "input is" : "inputs are");
+  bool good = counted(inputs, r->f->nin, r->f->nin == 1 ? "input" : "inputs");
   for (uint32_t i = 0; good && i < r->f->nin; i++)
     good = take(r, PyTuple_GetItem(inputs, i), &r->f->in[i], false, may_stride);
   return good;
@@ -179,7 +180,8 @@ static bool apart(const one_run *r) {
       extent(&r->at[i], &from, &to);
       extent(&r->at[k], &other, &end);
       if (to <= other || end <= from) continue;
-      PyErr_Format(PyExc_ValueError, "%s: it shares memory with another tensor of the call",
+      PyErr_Format(PyExc_ValueError,
+                   "argument %s: it shares memory with another tensor of the call",
                    r->f->out[i - r->f->nin].name);
       return false;
     }
@@ -187,7 +189,7 @@ static bool apart(const one_run *r) {
 }
 static bool take_outputs(one_run *r, PyObject *type, PyObject *outputs, bool may_stride) {
   if (outputs == Py_None) return make_outputs(r, type);
-  bool good = counted(outputs, r->f->nout, r->f->nout == 1 ? "output is" : "outputs are");
+  bool good = counted(outputs, r->f->nout, r->f->nout == 1 ? "output" : "outputs");
   for (uint32_t i = 0; good && i < r->f->nout; i++)
     good = take(r, PyTuple_GetItem(outputs, i), &r->f->out[i], true, may_stride);
   good = good && apart(r);

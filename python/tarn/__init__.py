@@ -12,6 +12,7 @@ E-graphs load no LLVM; what compiles is imported when it is first used.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tarn._egraph import (
@@ -41,9 +42,28 @@ from tarn._learn import learn
 
 if TYPE_CHECKING:
     from tarn._code import Tensor
+    from tarn._commands import (
+        Result,
+        bench,
+        check,
+        check_proof,
+        check_rules,
+        equal,
+        inspect,
+        learn_rules,
+        quantize,
+        simulate,
+        tune,
+    )
     from tarn._model import Comprehension, Port, Program, compile, define, load
 
-_LATE = {"Comprehension", "Port", "Program", "Tensor", "compile", "define", "load"}
+_LATE = {
+    "_commands": {
+        "Result", "bench", "check", "check_proof", "check_rules", "equal", "inspect",
+        "learn_rules", "quantize", "simulate", "tune",
+    },
+    "_model": {"Comprehension", "Port", "Program", "Tensor", "compile", "define", "load"},
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
@@ -51,13 +71,12 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("tarn")
-    if name not in _LATE:
-        raise AttributeError(f"module 'tarn' has no attribute {name!r}")
-    from tarn import _model
-
-    value = getattr(_model, name)
-    globals()[name] = value
-    return value
+    for module, names in _LATE.items():
+        if name in names:
+            value = getattr(import_module(f"tarn.{module}"), name)
+            globals()[name] = value
+            return value
+    raise AttributeError(f"module 'tarn' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
@@ -67,6 +86,8 @@ def __dir__() -> list[str]:
 __all__ = [
     "Broken", "CheckFailed", "Checked", "Comprehension", "EClass", "EGraph", "Error", "Expr",
     "Extracted", "InputError", "Iteration", "Made", "Match", "NoResult", "Op", "Port", "Program",
-    "Proof", "Rule", "RuleCount", "Run", "Step", "SystemRefused", "Tensor", "UsageError", "compile",
-    "define", "expr", "learn", "load", "ops", "parse", "rule", "symbols", "variables",
+    "Proof", "Result", "Rule", "RuleCount", "Run", "Step", "SystemRefused", "Tensor", "UsageError",
+    "bench", "check", "check_proof", "check_rules", "compile", "define", "equal", "expr", "inspect",
+    "learn", "learn_rules", "load", "ops", "parse", "quantize", "rule", "simulate", "symbols",
+    "tune", "variables",
 ]  # fmt: skip

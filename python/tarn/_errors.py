@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 
 class Error(Exception):
     """Something that the library refuses, in one line: where, and what."""
@@ -42,5 +44,22 @@ _BY_STATUS: dict[int, type[Exception]] = {
 }
 
 
+# Options of the program that are called otherwise here.
+_NAMES = {"shape": "shapes", "set": "sets", "iters": "iterations", "cache": "caches",
+          "def": "definition"}  # fmt: skip
+
+
+def _binding(found: re.Match[str]) -> str:
+    value = f"({found[3]})" if "," in found[3] else found[3]
+    return f'{_NAMES[found[1]]}={{"{found[2]}": {value}}}'
+
+
+def speak(message: str) -> str:
+    """--shape n=4 as shapes={"n": 4}, and other options as arguments."""
+    message = re.sub(r"--(shape|set) ([^\s=:]+)=([^\s:;]+)", _binding, message)
+    name = r"(?<![\w-])--([a-z][a-z-]*[a-z])"
+    return re.sub(name, lambda m: _NAMES.get(m[1], m[1].replace("-", "_")) + "=", message)
+
+
 def error_of(status: int, message: str) -> Exception:
-    return _BY_STATUS.get(status, Broken)(message)
+    return _BY_STATUS.get(status, Broken)(speak(message))

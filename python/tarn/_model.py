@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import html
-import importlib
-import io
 import json
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias, Union
+from typing import Any
 
 from tarn import _code
 from tarn._code import Tensor
-
-Shape: TypeAlias = Union[int, Sequence[int], str]
-Value: TypeAlias = Union[int, float, bool, str, Path]
-
+from tarn._source import Shape, Value, bindings, library, rule_files, shape_text, source
 
 class Port:
     """An input or output: its name, type ("f32") and shape."""
@@ -36,20 +31,12 @@ class Port:
 # ---- results ----
 
 
-def _library(name: str) -> Any:
-    """The module, if it is installed; None."""
-    try:
-        return sys.modules.get(name) or importlib.import_module(name)
-    except ImportError:
-        return None
-
-
 def _convert(like: Sequence[Any], results: tuple[Any, ...]) -> tuple[Any, ...]:
     """Results of our own as the library of the inputs has them, without a copy."""
     torch = sys.modules.get("torch")
     if torch is not None and any(isinstance(x, torch.Tensor) for x in like):
         return tuple(torch.from_dlpack(r) for r in results)
-    numpy = _library("numpy")
+    numpy = library("numpy")
     if numpy is None:
         return results
     return tuple(r if r.dtype == "bf16" else numpy.asarray(r) for r in results)
@@ -66,13 +53,15 @@ class _Function:
         found = dict(zip(names, args))
         for name, value in words.items():
             if name not in names:
-                raise TypeError(f"no input is called {name}: {', '.join(names)}")
+                raise TypeError(
+                    f"got an unexpected argument {name!r}; the inputs are {', '.join(names)}"
+                )
             if name in found:
-                raise TypeError(f"{name} is given twice")
+                raise TypeError(f"got multiple values for argument {name!r}")
             found[name] = value
         missing = [n for n in names if n not in found]
         if missing:
-            raise TypeError(f"not given: {', '.join(missing)}")
+            raise TypeError(f"missing arguments: {', '.join(missing)}")
         return tuple(found[n] for n in names)
 
 
@@ -135,18 +124,6 @@ class Program(_Function):
 # ---- options ----
 
 
-def _dims(shape: Shape) -> str:
-    if isinstance(shape, str):
-        return shape
-    return ",".join(map(str, [shape] if isinstance(shape, int) else shape))
-
-
-def _text(value: Value) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return repr(value) if isinstance(value, float) else str(value)
-
-
 def _options(
     *,
     hw: str | Path,
@@ -162,6 +139,7 @@ def _options(
     shapes: Mapping[str, Shape],
     sets: Mapping[str, Value],
 ) -> dict[str, Any]:
+    bound = bindings(shapes, sets, None)
     return {
         "hw": str(hw),
         "numerics": numerics,
@@ -173,48 +151,12 @@ def _options(
         "nodes": nodes,
         "iterations": iterations,
         "seconds": seconds,
-        "shapes": [f"{n}={_dims(d)}" for n, d in shapes.items()],
-        "sets": [f"{n}={_text(v)}" for n, v in sets.items()],
+        "shapes": bound["shape"],
+        "sets": bound["set"],
     }
 
 
 # ---- models ----
-
-
-def _exported(module: Any, example: tuple[Any, ...]) -> bytes:
-    torch = _library("torch")
-    was = module.training
-    module.eval()
-    buffer = io.BytesIO()
-    try:
-        words: dict[str, Any] = {}
-        if "dynamo" in torch.onnx.export.__code__.co_varnames:
-            words["dynamo"] = False  # the exporter that needs no other package
-        with torch.no_grad():
-            torch.onnx.export(module, example, buffer, **words)
-    finally:
-        module.train(was)
-    return buffer.getvalue()
-
-
-def _source(model: Any, example: Any) -> dict[str, Any]:
-    if isinstance(model, (str, os.PathLike)):
-        return {"model": os.fspath(model)}
-    if isinstance(model, (bytes, bytearray, memoryview)):
-        return {"model": "model.onnx", "onnx": bytes(model)}
-    if hasattr(model, "SerializeToString"):
-        return {"model": "model.onnx", "onnx": model.SerializeToString()}
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(model, torch.nn.Module):
-        if example is None:
-            raise TypeError("a module needs example=: inputs that it is traced with")
-        inputs = tuple(example) if isinstance(example, (tuple, list)) else (example,)
-        name = type(model).__name__ + ".onnx"
-        return {"model": name, "onnx": _exported(model, inputs)}
-    raise TypeError(
-        "a path, an ONNX model (its bytes or onnx.ModelProto) or a torch.nn.Module is expected, "
-        f"not {type(model).__name__}"
-    )
 
 
 def compile(
@@ -244,22 +186,24 @@ def compile(
 
     model: the path of an .onnx, .tc or .term file; the bytes of an ONNX model, or onnx.ModelProto
     (without external data); or a torch.nn.Module with example= inputs. The options are those of
-    `tarn compile`. threads 0: all. output: a folder that gets model.so, model.h, report.json and
-    the rest, for programs in C and tarn.load().
+    `tarn compile`. rules, only_rules: files, shipped families, or texts, "(rule …)". threads 0:
+    all. output: a folder that gets model.so, model.h, report.json and the rest, for programs in C
+    and tarn.load().
 
     KeyboardInterrupt ends it between two of its steps, or while rules run.
     """
-    options = _options(
-        hw=hw, numerics=numerics, rtol=rtol, threads=threads, rules=rules, no_rules=no_rules,
-        only_rules=only_rules, nodes=nodes, iterations=iterations, seconds=seconds, shapes=shapes,
-        sets=sets,
-    )  # fmt: skip
-    options |= _source(model, example)
-    options |= {"def": definition, "learned": price == "learned"}
-    options |= {"caches": list(caches), "cache_rows": cache_rows}
-    options["db"] = str(db) if db else None
-    options["output"] = str(output) if output else None
-    return Program(_code.Program(options))
+    with rule_files(rules) as added, rule_files(only_rules) as only:
+        options = _options(
+            hw=hw, numerics=numerics, rtol=rtol, threads=threads, rules=added, no_rules=no_rules,
+            only_rules=only, nodes=nodes, iterations=iterations, seconds=seconds, shapes=shapes,
+            sets=sets,
+        )  # fmt: skip
+        options |= source(model, example)
+        options |= {"def": definition, "learned": price == "learned"}
+        options |= {"caches": list(caches), "cache_rows": cache_rows}
+        options["db"] = str(db) if db else None
+        options["output"] = str(output) if output else None
+        return Program(_code.Program(options))
 
 
 def load(folder: str | Path, threads: int = 0) -> Program:
@@ -318,7 +262,7 @@ class Comprehension(_Function):
         """The function for the shapes of these arguments, compiled now unless it is known."""
         key = self._key(given)
         names = self.parameters
-        shapes = [f"{names[i]}={_dims(_shape(given[i]))}" for i in self._tensors]
+        shapes = [f"{names[i]}={shape_text(_shape(given[i]))}" for i in self._tensors]
         shapes += [f"{names[i]}={int(given[i])}" for i in self._fixed]
         self._calls[key] = self._cache.find(self._with(shapes))
         return self._calls[key]
@@ -329,7 +273,7 @@ class Comprehension(_Function):
     def check(self, *given: Any) -> bool:
         """Does the function for these shapes agree with the interpreter, on random inputs?"""
         names = self.parameters
-        shapes = [f"{names[i]}={_dims(_shape(given[i]))}" for i in self._tensors]
+        shapes = [f"{names[i]}={shape_text(_shape(given[i]))}" for i in self._tensors]
         shapes += [f"{names[i]}={int(given[i])}" for i in self._fixed]
         return self._cache.check(self._with(shapes))
 
