@@ -381,17 +381,37 @@ static bool add_stage(making *g, const lx *x, const scope *s, kern *k, const sco
   k->stage[k->nstage++] = *st;
   return true;
 }
+static bool stage_type(const kern *k, const kstage *st, tarn_dtype *t);
+/* The type of f, whose holes from `first` on are these reads; hole 0 before them has the type *t.
+ */
+static bool typed(const kern *k, uint32_t f, const tarn_read *read, uint32_t n, uint32_t first,
+                  tarn_dtype *t) {
+  tarn_dtype hole[K_READS + 1] = {*t};
+  for (uint32_t i = 0; i < n; i++) {
+    if (!read[i].stage) hole[first + i] = kern_leaf_type(k, read[i].src)->dtype;
+    else if (!stage_type(k, &k->stage[read[i].src], &hole[first + i])) return false;
+  }
+  return tarn_fx_type(k->L, f, hole, first + n, t);
+}
+static bool stage_type(const kern *k, const kstage *st, tarn_dtype *t) {
+  if (st->reducer == TARN_NONE) return typed(k, st->body, st->read, st->nb, 0, t);
+  *t = tarn_reducer_get(k->L, st->reducer)->dtype;
+  return st->epi == TARN_NONE || typed(k, st->epi, st->read + st->nb, st->ne, 1, t);
+}
 static uint32_t fold(making *g, const lx *x, const scope *s, place *p) {
   scope in = *s;
   if (p->body || p->st->reducer != TARN_NONE || !add_list(g, &in, NULL, x) || in.n > TARN_MAX_DIMS)
     return TARN_NONE;
   p->st->nred = in.n - s->n;
   memcpy(p->st->red, in.dim + s->n, p->st->nred * sizeof *p->st->red);
-  p->st->reducer = x->var == TARN_NONE ? tarn_reducer_of(g->L, (tarn_red_kind)x->op, g->m->type)
-                                       : g->e->attr[x->var].id;
   place q = {p->k, p->shared, p->st, true};
+  tarn_dtype type = TARN_F32;
   p->st->body = make(g, x->kid[0], &in, &q);
-  return p->st->body == TARN_NONE ? TARN_NONE : tarn_fx_hole(g->L, 0);
+  if (p->st->body == TARN_NONE || !typed(p->k, p->st->body, p->st->read, p->st->nb, 0, &type))
+    return TARN_NONE;
+  p->st->reducer = x->var == TARN_NONE ? tarn_reducer_of(g->L, (tarn_red_kind)x->op, type)
+                                       : g->e->attr[x->var].id;
+  return tarn_fx_hole(g->L, 0);
 }
 
 /* The kernel k of (for …) or (shared …); not yet stored. False: there is none. */
