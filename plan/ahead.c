@@ -360,7 +360,8 @@ static bool by_streams(tarn_walks *w, uint32_t stage, uint32_t walk, uint32_t wh
     int64_t bytes = q.rows * q.wide * size;
     if (want.again && again == 1) return false;
     bool into_l1 = others && !a->result && again == 1 && bytes <= l1_room / L1_SHARED;
-    if (!into_l1 && a->bytes <= room / LEAST_STREAMED) return false;
+    bool passes = a->constant && again == 1; /* other kernels have used L2 since the last run */
+    if (!into_l1 && !passes && a->bytes <= room / LEAST_STREAMED) return false;
     if (want.few && (a->result || again == 1) && bytes > l1_room / L1_PASSING) continue;
     if (bytes > room / (again > 1 ? 2 : 8) || touched_by(w, st, i) > room) continue;
     tarn_prefetch k = {.of = stage, .walk = walk, .first = first, .level = i, .into_l1 = into_l1};
@@ -504,7 +505,8 @@ static void choose_prefetch(tarn_walks *w, uint32_t stage, uint32_t walk) {
     by_latency(w, st, a);
     done = by_rows(w, stage, walk);
   }
-  if (a->bytes > l2 / LEAST_SHARED && !done && !a->prefetch_by) streamed(w, stage, walk, false);
+  int64_t least = a->constant ? (int64_t)tarn_hw_mem(hw, TARN_HW_L1)->capacity : l2 / LEAST_SHARED;
+  if (a->bytes > least && !done && !a->prefetch_by) streamed(w, stage, walk, false);
 }
 void tarn_choose_prefetches(tarn_walks *w) {
   if (w->hw->nmem < 2 || tarn_hw_traits_of(w->hw).hides) return;

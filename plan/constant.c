@@ -61,6 +61,7 @@ void tarn_plan_operands(const tarn_kprog *p, const tarn_kernel *k, tarn_plan_ope
   for (uint32_t i = 0; i < k->nin; i++) {
     const tarn_buffer *b = &p->buf[k->in[i]];
     in[i] = (tarn_plan_operand){.dtype = b->dtype,
+                                .constant = b->kind == TARN_BUF_CONST,
                                 .layout = k->in_layout ? k->in_layout[i] : b->layout};
     in[i].few = numbers_of(p, k->in[i], &in[i].nfew);
     if (!in[i].few) continue;

@@ -97,6 +97,7 @@ typedef struct tarn_plan_operand {
   tarn_layout layout;
   const double *few;
   uint32_t nfew;
+  bool constant;
 } tarn_plan_operand;
 typedef struct tarn_plan_guard {
   const tarn_plan_lin *e;
@@ -242,7 +243,8 @@ typedef struct tarn_plan_stage {
                      another */
   uint32_t ndot;  /* instructions that the dot level may become */
   tarn_hw_dot dot[TARN_HW_DOTS];
-  uint64_t serial; /* variables that are loops */
+  uint32_t multiplied[2]; /* by them: of the body's operands, see plan_dots() */
+  uint64_t serial;        /* variables that are loops */
   uint32_t order,
       order_end; /* levels whose copies go in the order of what they read; order beyond all: none */
   uint32_t order_read; /* which operand that is; TARN_NONE: that of a tile with fewer vectors */

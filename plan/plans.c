@@ -19,7 +19,7 @@ static void key_word(tarn_buf *b, int64_t v) { key_words(b, &v, 1); }
 /* aligned: copies of 16 bytes need operands that begin at multiples of them. */
 static void key_operand(tarn_buf *b, const tarn_plan_operand *o, bool aligned) {
   const tarn_layout *l = &o->layout;
-  const int64_t word[] = {o->dtype, l->n, l->block, l->block ? l->baxis : 0, o->nfew};
+  const int64_t word[] = {o->dtype, l->n, l->block, l->block ? l->baxis : 0, o->nfew, o->constant};
   key_words(b, word, sizeof word / sizeof *word);
   key_words(b, l->dim, l->n);
   key_words(b, l->stride, l->n);

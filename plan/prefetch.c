@@ -3,10 +3,12 @@
  * whose plan has not been made, with constants packed (tarn_packing_of). */
 #include "plan/internal.h"
 #include <string.h>
-/* l: NULL for a local buffer. */
+/* o: NULL for a local buffer. */
 static tarn_walk walk_of(const tarn_plan_access *a, uint32_t nlevel, uint32_t operand,
-                         const tarn_layout *l) {
+                         const tarn_plan_operand *o) {
+  const tarn_layout *l = o ? &o->layout : NULL;
   tarn_walk w = {.linear = true,
+                 .constant = o && o->constant,
                  .result = a->store,
                  .operand = operand,
                  .size = (uint32_t)tarn_dtype_size(a->dtype)};
@@ -50,11 +52,11 @@ static tarn_stage_walk stage_walk(const tarn_plan_nest *N, uint32_t stage,
     const tarn_read *read = &st->s->read[r];
     of[w.nwalk] = &st->read[r];
     w.walk[w.nwalk++] =
-        walk_of(&st->read[r], w.nlevel, read->src, read->stage ? NULL : &in[read->src].layout);
+        walk_of(&st->read[r], w.nlevel, read->src, read->stage ? NULL : &in[read->src]);
   }
   of[w.nwalk] = &st->result;
   w.walk[w.nwalk++] =
-      walk_of(&st->result, w.nlevel, st->out_no, st->s->out ? &out[st->out_no].layout : NULL);
+      walk_of(&st->result, w.nlevel, st->out_no, st->s->out ? &out[st->out_no] : NULL);
   return w;
 }
 /* What was chosen before. */
