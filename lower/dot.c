@@ -79,13 +79,28 @@ static LLVMValueRef encode(low_module *M, const tarn_hw_intrinsic *of, LLVMValue
   return LLVMBuildBitCast(M->b, c.now, type, "");
 }
 
-/* The elements as the instruction takes them. */
-static LLVMValueRef operand(low_module *M, const tarn_plan_access *a, const tarn_hw_dot *d,
-                            uint32_t r, LLVMValueRef x) {
+/* Elements of that type as the instruction takes them. */
+static LLVMValueRef operand(low_module *M, tarn_dtype type, const tarn_hw_dot *d, uint32_t r,
+                            LLVMValueRef x) {
   if (!d->widens[r]) return x;
   tarn_dtype to = d->intrinsic->op[d->operand[r]].dtype;
   LLVMTypeRef wide = low_vec(low_memory_type(M, to), low_lanes_of(x));
-  return a->dtype == TARN_U8 ? LLVMBuildZExt(M->b, x, wide, "") : LLVMBuildSExt(M->b, x, wide, "");
+  return type == TARN_U8 ? LLVMBuildZExt(M->b, x, wide, "") : LLVMBuildSExt(M->b, x, wide, "");
+}
+/* What is multiplied, for k steps of each lane. */
+static LLVMValueRef factor(low_nest *N, low_fn *E, uint32_t f, uint32_t level, uint32_t k,
+                           tarn_dtype *type) {
+  low_stage *st = N->now;
+  LLVMValueRef v[TARN_MAX_OPERANDS] = {NULL};
+  tarn_dtype t[TARN_MAX_OPERANDS] = {0};
+  const tarn_fx *x = tarn_fx_get(N->M->L, f);
+  for (uint32_t r = 0; r < st->p->f->nops; r++) {
+    t[r] = st->read[r].p->dtype;
+    if (tarn_fx_uses(N->M->L, f, r)) v[r] = low_load_group(E, &st->read[r], level, k);
+  }
+  if (x->op != TARN_FX_HOLE) return low_fx(N->M, f, v, t, st->p->f->nops, E->lanes * k, type);
+  *type = t[x->hole];
+  return v[x->hole];
 }
 
 void low_emit_dot(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
@@ -95,7 +110,8 @@ void low_emit_dot(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   uint32_t n = E->lanes, k = (uint32_t)st->p->dot[0].k,
            level = low_list(N)->level[low_list(N)->n - 1].var;
   LLVMValueRef x[2], old = low_acc_load(N, E), now = NULL;
-  for (uint32_t r = 0; r < 2; r++) x[r] = low_load_group(E, &st->read[r], level, k);
+  tarn_dtype type[2];
+  for (uint32_t r = 0; r < 2; r++) x[r] = factor(N, E, st->p->multiplied[r], level, k, &type[r]);
   LLVMTypeRef one = low_compute_type(M, st->p->state[0]);
   if (n == 1)
     old = LLVMBuildInsertElement(M->b, LLVMGetPoison(LLVMVectorType(one, 1)), old,
@@ -106,7 +122,7 @@ void low_emit_dot(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
     LLVMValueRef part[2];
     for (uint32_t r = 0; r < 2; r++)
       part[d->operand[r]] =
-          operand(M, st->read[r].p, d, r, piece(M, x[r], from * k, count * k, wide * k));
+          operand(M, type[r], d, r, piece(M, x[r], from * k, count * k, wide * k));
     LLVMValueRef y = encode(M, d->intrinsic, piece(M, old, from, count, wide), part);
     int index[256];
     for (uint32_t i = 0; i < n; i++)

@@ -10,11 +10,12 @@
 #define PLAN_LEVEL_KINDS (TARN_TEAM + 1)
 extern const char *const tarn_plan_level_names[PLAN_LEVEL_KINDS];
 
-/* Instructions that take several steps of a reduction of products over operands of these types, the
- * one of most lanes first: room for TARN_HW_DOTS. They change the order of the sum: not where
- * floats keep it. */
+/* Instructions that take several steps of a reduction of products, the one of most lanes first:
+ * room for TARN_HW_DOTS. type: of f's operands. factor: what is multiplied, before it is cast to
+ * the type of the sum: operands, or what is computed of some, as numbers of few bits from a byte.
+ * They change the order of the sum: not where floats keep it. */
 uint32_t plan_dots(tarn_lang *L, const tarn_hw *hw, const tarn_func *f, const tarn_dtype *type,
-                   bool contract, tarn_hw_dot *dot);
+                   bool contract, tarn_hw_dot *dot, uint32_t factor[2]);
 /* Does an element of the reduction change nothing where operand r is what it is padded with? Of a
  * product that is said for finite other factors, so that a strict program computes it. */
 bool plan_adds_nothing(const tarn_lang *L, const tarn_func *f, uint32_t r, uint32_t fill,

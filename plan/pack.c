@@ -259,7 +259,7 @@ static stage_cut pack_stage(packer *p, knest_stage *st, const tarn_stage_sched *
   uint32_t n = knest_dims(&p->w, st, dim), acc = knest_acc(&p->w, st);
   stage_cut c = {.by = tarn_schedule_blocks(s, acc, dim)};
   if (!tarn_packs(p->w.nstage, p->w.depth, n - acc) || c.by.lane == TARN_NONE) return c;
-  c.dot = p->w.nstage == 1 ? tarn_schedule_dot(s, &c.each) : TARN_NONE;
+  c.dot = tarn_schedule_dot(s, &c.each);
   if (c.dot != TARN_NONE && (c.dot < acc || c.each < 2 || dim[c.dot] % c.each)) c.dot = TARN_NONE;
   for (uint32_t r = 0; r < st->nread; r++) {
     knest_read *x = &st->read[r];

@@ -60,25 +60,33 @@ static bool is_product(tarn_lang *L, uint32_t body) {
 
 /* Of one stage, whose constants are packed for it. */
 static bool find_dot(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_stage *s,
-                     tarn_hw_dot *dot) {
+                     tarn_hw_dot *dot, uint32_t factor[2]) {
   const tarn_func *f = tarn_fn_get(L, s->fn);
-  const tarn_nest *n = tarn_nest_get(L, k->nest);
   tarn_hw_dot d[TARN_HW_DOTS];
-  if (n->nstage != 1 || n->depth || f->nops != 2 || s->read[0].stage || s->read[1].stage)
-    return false;
-  const tarn_dtype type[2] = {k->in_type[s->read[0].src], k->in_type[s->read[1].src]};
-  if (!plan_dots(L, hw, f, type, !k->strict, d)) return false;
+  tarn_dtype type[TARN_MAX_OPERANDS];
+  for (uint32_t r = 0; r < f->nops; r++) {
+    if (s->read[r].stage) return false;
+    type[r] = k->in_type[s->read[r].src];
+  }
+  if (!plan_dots(L, hw, f, type, !k->strict, d, factor)) return false;
   *dot = d[0];
   return true;
 }
 static void dot_model(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const tarn_stage *s,
                       tarn_stage_work *m) {
-  if (m->fma) find_dot(L, hw, k, s, &m->dot);
+  uint32_t factor[2];
+  if (!m->fma || !find_dot(L, hw, k, s, &m->dot, factor)) return;
+  for (uint32_t i = 0; i < 2; i++) {
+    m->dot_ops[i] = tarn_fx_cycles(L, hw, factor[i]);
+    for (uint32_t r = 0; r < m->nread && r < TARN_MAX_OPERANDS; r++)
+      if (!m->read[r].epi && tarn_fx_uses(L, factor[i], r)) m->dot_read[i] |= 1u << r;
+  }
 }
 tarn_mark tarn_work_mark(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k) {
   tarn_hw_dot dot;
+  uint32_t factor[2];
   const tarn_nest n = *tarn_nest_get(L, k->nest);
-  for (uint32_t i = 0; i < n.nstage; i++) find_dot(L, hw, k, &n.stage[i], &dot);
+  for (uint32_t i = 0; i < n.nstage; i++) find_dot(L, hw, k, &n.stage[i], &dot, factor);
   return tarn_arena_mark(tarn_lang_ctx(L));
 }
 bool tarn_stage_resumes(tarn_lang *L, const tarn_ksig *k, const tarn_stage *s, uint32_t out) {

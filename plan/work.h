@@ -66,6 +66,8 @@ typedef struct tarn_stage_work {
   double held;     /* bytes that all stages of its kernel touch in one trip of the shared loops */
   tarn_hw_dot dot; /* an instruction that means the body over k elements of a reduce dim; k: 0 when
                       there is none */
+  uint32_t dot_read[2]; /* what it multiplies: reads, as bits */
+  double dot_ops[2];    /* cycles of what is computed of them before, for each vector */
 } tarn_stage_work;
 typedef struct tarn_kernel_work {
   uint32_t nstage;

@@ -99,15 +99,24 @@ static bool crowded(const tarn_stage_work *m, const tile *t, bool across, double
   held += t->dot < m->n && m->dot.apart; /* what is added to the accumulator */
   return accs + held + 1 > room || (one && written > 1 && accs >= ROWS_OF_ONE);
 }
-/* Operations that widen bytes to what a dot-product instruction takes: half a one for each vector
- * of an operand, since a port that does not multiply does half of them; one where all lanes share a
- * group, which is broadcast as well. */
+/* Operations that make what a dot-product instruction takes. Bytes are widened: half a one for each
+ * vector of a factor, since a port that does not multiply does half of them; one where all lanes
+ * share a group, which is broadcast as well. */
 static double widened(const tarn_stage_work *m, const tile *t) {
   double n = 0;
   if (t->dot >= m->n) return 0;
-  for (uint32_t r = 0; r < 2; r++) {
-    tarn_tile_access x = tarn_tile_access_of(m, t, &m->read[r]);
-    if (m->dot.widens[r]) n += x.count * (x.lanes ? 0.5 : 1);
+  for (uint32_t i = 0; i < 2; i++) {
+    uint32_t dims = 0, read = m->dot_read[i];
+    for (uint32_t r = 0; r < m->nread; r++)
+      if (read >> r & 1) dims |= m->read[r].touched;
+    double count = 1;
+    for (uint32_t d = 0; d < m->n; d++)
+      if (dims >> d & 1) count *= tarn_tile_vectors(t, d, t->size[d]);
+    if (read && !(read & (read - 1)))
+      count = tarn_tile_access_of(m, t, &m->read[__builtin_ctz(read)]).count;
+    bool lanes = t->vdim < m->n && (dims >> t->vdim & 1);
+    n += count * m->dot_ops[i];
+    if (m->dot.widens[i]) n += count * (lanes ? 0.5 : 1);
   }
   return n;
 }
