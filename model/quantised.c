@@ -169,15 +169,28 @@ static tarn_term of_blocks(im_node *n, tarn_term t, int64_t k) {
   return im_gather(n, t, 1, im_within(n, block, 0, d.d[1] - 1));
 }
 
+/* Rows of `blocks` blocks, as bytes times a scale of each block: its largest magnitude over 127. */
+static tarn_term in_bytes(im_node *n, tarn_term x, int64_t blocks, int64_t block) {
+  im_dims d = im_shape(n, x);
+  x = im_pad(n, x, d.n - 1, 0, 0, blocks * block - d.d[d.n - 1]);
+  d.d[d.n - 1] = blocks, d.d[d.n] = block;
+  x = im_reshape(n, x, d.n + 1, d.d);
+  uint32_t magnitude = im_formula(n, "(abs $0)", TARN_F32, NULL, 0);
+  tarn_term most = im_reduce(n, x, 1u << d.n, magnitude, TARN_RED_MAX, true);
+  tarn_term scale = im_el(n, "(div (max $0 1e-35) 127)", 1, most);
+  tarn_term bytes = im_el(n, "(cast i8 (round (div $0 $1)))", 2, x, scale);
+  return im_el(n, "(mul (cast f32 $0) $1)", 2, im_settled(n, bytes), im_settled(n, scale));
+}
+
 /* y = x · Wᵀ, W (N,K) in blocks of numbers of a few bits, each block with a scale and a zero point.
  */
 void im_do_matmul_nbits(im_node *n) {
-  enum { SUM = 100, COLUMN };
+  enum { SUM = 100, BLOCK, COLUMN, IN_BYTES = 4 };
   tarn_term x = im_arg(n, 0), w = im_arg(n, 1), scale = im_arg(n, 2);
   im_dims d = im_shape(n, x);
   int64_t k = im_attr_int(n, "K", 0), rows = im_attr_int(n, "N", 0);
   int64_t bits = im_attr_int(n, "bits", 4), block = im_attr_int(n, "block_size", 0);
-  im_attr_ignore(n, "accuracy_level"); /* f32 here */
+  int64_t level = im_attr_int(n, "accuracy_level", 0);
   if (im_attr_int(n, "weight_prepacked", 0)) im_bad(n, "weights in an order of their own");
   if (bits != 2 && bits != 4 && bits != 8)
     im_bad(n, "weights of %lld bits are not supported", (long long)bits);
@@ -194,10 +207,12 @@ void im_do_matmul_nbits(im_node *n) {
   scale = of_blocks(n, im_reshape(n, im_cast(n, scale, t), 2, by_row), k);
   w = im_el(n, tarn_format(n->cx, "(mul (sub (cast %s $0) $1) $2)", tarn_dtype_name(t)), 3, w, zero,
             scale);
-  if (!reordered) w = im_cut(n, im_reshape(n, w, 2, flat), 1, 0, k, 1);
-  uint8_t lx[TARN_MAX_DIMS], lo[TARN_MAX_DIMS], lw[] = {COLUMN, SUM};
+  bool bytes = level == IN_BYTES && !reordered && d.n < TARN_MAX_DIMS;
+  if (bytes) x = in_bytes(n, x, blocks, block);
+  else if (!reordered) w = im_cut(n, im_reshape(n, w, 2, flat), 1, 0, k, 1);
+  uint8_t lx[TARN_MAX_DIMS], lo[TARN_MAX_DIMS], lw[] = {COLUMN, bytes ? BLOCK : SUM, SUM};
   for (uint32_t i = 0; i < d.n; i++) lo[i] = lx[i] = (uint8_t)i;
-  lx[d.n - 1] = SUM, lo[d.n - 1] = COLUMN;
+  lx[d.n - 1] = lw[1], lx[d.n] = SUM, lo[d.n - 1] = COLUMN;
   im_set(n, 0, plus_bias(n, im_contract(n, x, lx, w, lw, lo, d.n), 5));
 }
 

@@ -52,6 +52,13 @@ typedef struct worth {
   "\nnode MatMul p f g -> t\nnode Clip c t l h -> u\nnode Mul k u n -> v\nnode Cast w0 v -> w : "  \
   "to=" type "\nnode Cast w1 w -> d : to=1\nnode Sub s d o -> z\nnode MatMul m x z -> y\n" END
 
+/* Rows of bytes times numbers of four bits, both with a scale for each block. */
+#define BLOCKS                                                                                     \
+  "in c i8 1,8,32\nin a f32 1,8,1\nrand f 480,8,32\npos s 480,8,1\ninit l f32 - : 0\ninit h "      \
+  "f32 - : 15\ninit n f32 - : 8\nnode Cast w0 c -> d : to=1\nnode Mul w1 d a -> x\nnode Mul w2 f " \
+  "h -> g\nnode Clip w3 g l h -> v\nnode Cast w4 v -> w : to=2\nnode Cast w5 w -> u : to=1\nnode " \
+  "Sub w6 u n -> z\nnode Mul w7 z s -> m\nnode Einsum e x m -> y : equation=\"abc,dbc->ad\"\n" END
+
 /* A product with a slice of x: one tap of a convolution. */
 #define TAP(t, from, to)                                                                           \
   "init s" t " i64 2 : " from "\ninit e" t " i64 2 : " to "\nnode Slice c" t " x s" t " e" t       \
@@ -66,6 +73,8 @@ typedef struct worth {
 static const worth rows[] = {
     {"from-zero", BY_BITS("-1", "7.9", "3", "0.5"), STARVED, 0, 1},
     {"two-in-a-byte", BY_BITS("0", "15.9", "2", "7.5"), STARVED, 0, 1},
+    {"block-sums", BLOCKS, "x86-64-vnni", 0, 1},
+    {"nibbles", BLOCKS, "x86-64-vnni", 0, 1},
     {"four-in-a-byte", BY_BITS("0", "3.9", "2", "1.5"), STARVED, 0, 1},
     {"sums-beside",
      "init a i64 1 : 1\n" ROWS_OF("x", "i", "t", "y") ROWS_OF("w", "k", "q", "z") END "out z\n",

@@ -151,6 +151,22 @@ static bool f_made_of_less(renv *e, const rv *a, rv *out) {
   double made = bytes_of(kern_leaf_type(j.k, j.slot));
   return rv_bool(out, r_is_stored(e, made, of, repeats(j.k, j.slot)));
 }
+/* Is it made of at most half its bytes, and multiplied by bytes that are no constant? */
+static bool weighs_bytes(const joint *j) {
+  const kstage *st = &j->k->stage[0];
+  double of = 0;
+  bool any = false;
+  for (uint32_t i = 0; i < j->p->nleaf; i++) of += bytes_of(kern_leaf_type(j->p, i));
+  for (uint32_t r = 0; r < st->nb && st->reducer != TARN_NONE; r++) {
+    const tarn_read *x = &st->read[r];
+    if (x->stage || site_const(&j->s, j->k->leaf[x->src])) continue;
+    tarn_dtype t = kern_leaf_type(j->k, x->src)->dtype;
+    any |= t == TARN_I8 || t == TARN_U8;
+  }
+  return any && tarn_hw_traits_of(j->s.e->hw).any_nest &&
+         2 * of <= bytes_of(kern_leaf_type(j->k, j->slot));
+}
+ASK(f_weighs_bytes, weighs_bytes(&j))
 /* Does the map but widen what a unit multiplies as it is stored, for a sum of products? */
 static bool unit_widens(const joint *j) {
   const kstage *st = &j->k->stage[0], *of = &j->p->stage[0];
@@ -348,6 +364,8 @@ const rfun rfun_fusion_table[] = {
     HERE("of-integers", "e:b", f_of_integers, "the map reads integers alone"),
     HERE("made-of-less", "e:b", f_made_of_less,
          "no constant for L2, made of less than half its bytes, and read at most four times"),
+    HERE("weighs-bytes", "e:b", f_weighs_bytes,
+         "made of at most half its bytes, in a product with bytes that are no constant"),
     HERE("unit-widens", "e:b", f_unit_widens,
          "widened elements of a type that a unit multiplies as they are, in a sum of products"),
     ASKS("has-room", "e:b", f_has_room,

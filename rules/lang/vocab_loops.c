@@ -269,6 +269,14 @@ static bool f_products_add_up(renv *e, const rv *a, rv *out) {
   for (uint32_t i = 0; i < 3; i++) most *= vrange_most(range_of(e, a + i).r);
   return rv_bool(out, x.typed && tarn_dtype_is_float(x.type) && most <= vrange_largest(x.type) / 2);
 }
+/* What c (w - z), and its two terms, are summed to over these loops fits i32. */
+static bool f_products_fit(renv *e, const rv *a, rv *out) {
+  vrange c = range_of(e, a), w = range_of(e, a + 1), z = range_of(e, a + 2);
+  double each = vrange_most(c.r) * (vrange_most(w.r) + vrange_most(z.r));
+  bool whole = c.r.whole && w.r.whole && z.r.whole && !z.r.nan && !tarn_dtype_is_float(c.type) &&
+               !tarn_dtype_is_float(w.type);
+  return rv_bool(out, whole && trips_of(e, a[3].i) * each <= INT32_MAX);
+}
 /* 2^k: that of the largest magnitude of a constant, or above it. At most 8: what underflows before
  * it is multiplied by that stays below all normal numbers. */
 static bool f_power_above(renv *e, const rv *a, rv *out) {
@@ -529,6 +537,8 @@ const rfun rfun_loops_table[] = {
           "its sums over these loops keep to the type's range, whatever its signs"),
     FACTS("products-add-up", "eeeo:b", f_products_add_up,
           "so do the sums of products of these three"),
+    FACTS("products-fit", "eeeo:b", f_products_fit,
+          "integers, and whole numbers z: sums of c (w - z) over these loops do not wrap in i32"),
     FACTS("power-above", "e:x", f_power_above,
           "the least power of two that is not below the magnitude of this constant, up to 8"),
     HERE("inverse", "x:x", f_inverse, "1 divided by it"),
