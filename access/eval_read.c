@@ -4,15 +4,6 @@
 #include "access/ix.h"
 #include <string.h>
 
-/* ---------------------------------------------------------------- sums */
-static uint32_t dims_of(const tarn_lang *L, uint32_t ix) {
-  const tarn_ix *x = tarn_ix_get(L, ix);
-  uint32_t set = 0;
-  for (uint32_t i = 0; i < x->n; i++)
-    set |= x->t[i].kind == TARN_IX_VAR ? 1u << x->t[i].arg : dims_of(L, x->t[i].arg);
-  return set;
-}
-
 static void sum_add(const tarn_lang *L, tarn_evsum *s, uint32_t nlane, int64_t k, uint32_t ix) {
   const tarn_ix *x = tarn_ix_get(L, ix);
   s->c += k * x->c;
@@ -23,7 +14,7 @@ static void sum_add(const tarn_lang *L, tarn_evsum *s, uint32_t nlane, int64_t k
       continue;
     }
     tarn_evatom *a = &s->atom[s->natom++];
-    *a = (tarn_evatom){.coef = k * t->coef, .t = *t, .dims = dims_of(L, t->arg)};
+    *a = (tarn_evatom){.coef = k * t->coef, .t = *t, .dims = tarn_ix_dims(L, t->arg)};
     if (a->dims & ((1u << nlane) - 1)) a->uses |= TARN_EV_LANE;
     if (a->dims >> nlane) a->uses |= TARN_EV_RED_DIMS;
   }

@@ -52,14 +52,9 @@ static void payload_key(tarn_lang *L, const tarn_payload *p, const tarn_attr *at
   for (uint32_t i = 0; (u & ATTRS) && i < p->nattr; i++) attr_key(L, &attr[i]);
 }
 
-/* ---------------------------------------------------------------- attributes */
-static int by_name(const void *a, const void *b) {
-  return strcmp(((const tarn_attr *)a)->name, ((const tarn_attr *)b)->name);
-}
-
 static tarn_attr *copy_attrs(tarn_lang *L, const tarn_payload *p) {
   tarn_attr *a = tarn_copy(L->cx, p->attr, p->nattr * sizeof *a);
-  qsort(a, p->nattr, sizeof *a, by_name);
+  qsort(a, p->nattr, sizeof *a, tarn_by_text);
   for (uint32_t i = 0; i < p->nattr; i++) {
     if (i && strcmp(a[i].name, a[i - 1].name) == 0)
       tarn_raise(L->cx, TARN_BAD_INPUT, "opaque %s: the attribute %s is given twice", p->name,

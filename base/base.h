@@ -22,6 +22,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -152,6 +153,10 @@ static inline int64_t tarn_floormod(int64_t a, int64_t d) { return a % d < 0 ? a
 static inline int64_t tarn_ceildiv(int64_t a, int64_t d) { return a / d + (a % d > 0); }
 static inline int64_t tarn_min(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t tarn_max(int64_t a, int64_t b) { return a > b ? a : b; }
+static inline int64_t tarn_clamp(int64_t a, int64_t lo, int64_t hi) {
+  return a < lo ? lo : a > hi ? hi : a;
+}
+static inline int64_t tarn_round_up(int64_t n, int64_t by) { return tarn_ceildiv(n, by) * by; }
 static inline double tarn_fmin(double a, double b) { return a < b ? a : b; } /* no NaN */
 static inline double tarn_fmax(double a, double b) { return a > b ? a : b; }
 TARN_API int64_t tarn_gcd(int64_t a, int64_t b); /* >= 0; 0 where both are */
@@ -175,9 +180,22 @@ static inline int tarn_by_u32(const void *a, const void *b) {
   uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
   return (x > y) - (x < y);
 }
+static inline int tarn_by_i64(const void *a, const void *b) {
+  int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+  return (x > y) - (x < y);
+}
+static inline int tarn_by_float(const void *a, const void *b) {
+  float x = *(const float *)a, y = *(const float *)b;
+  return (x > y) - (x < y);
+}
 static inline int tarn_by_double(const void *a, const void *b) {
   double x = *(const double *)a, y = *(const double *)b;
   return (x > y) - (x < y);
+}
+
+/* Strings, and what begins with a pointer to one. */
+static inline int tarn_by_text(const void *a, const void *b) {
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
 /* ---- random numbers ---- */

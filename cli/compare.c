@@ -9,9 +9,6 @@
 /* ---- what is compared ---- */
 typedef TARN_VEC(char *) names;
 
-static int by_name(const void *a, const void *b) {
-  return strcmp(*(char *const *)a, *(char *const *)b);
-}
 static void close_folder(void *d) { closedir(d); }
 
 static names graphs_of(tarn_ctx *cx, const char *dir) {
@@ -24,7 +21,7 @@ static names graphs_of(tarn_ctx *cx, const char *dir) {
     if (n > 5 && !strcmp(e->d_name + n - 5, ".json")) tarn_push(cx, &v, tarn_strdup(cx, e->d_name));
   }
   if (!v.n) tarn_raise(cx, TARN_BAD_INPUT, "%s: no .json file in it", dir);
-  qsort(v.p, v.n, sizeof *v.p, by_name);
+  qsort(v.p, v.n, sizeof *v.p, tarn_by_text);
   return v;
 }
 

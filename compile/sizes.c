@@ -40,13 +40,9 @@ static bool take_entry(tarn_ctx *cx, const char *text, const char **p, value_lis
   add_values(cx, text, lo, hi, v);
   return range;
 }
-static int by_value(const void *a, const void *b) {
-  int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-  return (x > y) - (x < y);
-}
 static void sort_values(value_list *v) {
   uint32_t n = 0;
-  qsort(v->p, v->n, sizeof *v->p, by_value);
+  qsort(v->p, v->n, sizeof *v->p, tarn_by_i64);
   for (uint32_t i = 0; i < v->n; i++)
     if (!n || v->p[n - 1] != v->p[i]) v->p[n++] = v->p[i];
   v->n = n;

@@ -68,11 +68,6 @@ static void workers(tarn_fleet *f, tarn_fleet_state *st) {
   }
   st->worker = out;
 }
-static int by_name(const void *a, const void *b) {
-  const tarn_fleet_worker *x = a, *y = b;
-  return strcmp(x->name, y->name);
-}
-
 /* ---- queues ---- */
 static bool consumer(tarn_fleet *f, const char *stream, const char *name, jsConsumerInfo **ci) {
   jsErrCode e = 0;
@@ -138,7 +133,7 @@ static void look(tarn_ctx *cx, void *arg) {
   tarn_fleet_state *st = l->st;
   const entry *e;
   workers(l->f, st);
-  qsort((void *)(uintptr_t)st->worker, st->nworker, sizeof *st->worker, by_name);
+  qsort((void *)(uintptr_t)st->worker, st->nworker, sizeof *st->worker, tarn_by_text);
   queues(l->f, st), waiting_answers(l->f, st);
   st->naside = entries(l->f, l->f->aside, &e);
   tarn_fleet_aside *a = TARN_ARRAY(cx, tarn_fleet_aside, st->naside + 1);

@@ -100,7 +100,6 @@ typedef struct tarn_numbers {
  * the extents, of the shared loops, then of each stage's own and reduce dims. */
 TARN_API void tarn_ksig_form(const tarn_lang *L, const tarn_ksig *k, tarn_buf *form,
                              tarn_numbers *number);
-TARN_API void tarn_layout_form(const tarn_layout *l, tarn_buf *form, tarn_numbers *number);
 /* c0 + c1 k + c2 k(k-1)/2 through x[0 … 2], at k = at[0 … 2] = 0, 1, 2. False: some x[i] at at[i]
  * is not on it. */
 TARN_API bool tarn_numbers_fit(const uint32_t *at, const int64_t *x, uint32_t n, int64_t c[3]);

@@ -143,9 +143,6 @@ static void layout_of(walk *w, const tarn_layout *l) {
     step(w, l->stride[d]);
   }
 }
-void tarn_layout_form(const tarn_layout *l, tarn_buf *out, tarn_numbers *n) {
-  layout_of(&(walk){NULL, out, out->cx, n}, l);
-}
 void tarn_ksig_form(const tarn_lang *L, const tarn_ksig *k, tarn_buf *out, tarn_numbers *n) {
   walk w = {L, out, out->cx, n};
   const tarn_nest *nest = tarn_nest_get(L, k->nest);

@@ -54,13 +54,6 @@ static const char *wrong_layout(tarn_ctx *cx, const tarn_layout *l, bool out, ui
   if (out && !alone) return tarn_format(cx, "out %u: elements share a place", at);
   return NULL;
 }
-static const char *shape_of(tarn_ctx *cx, tarn_dtype t, uint32_t n, const int64_t *dim) {
-  tarn_buf b = {.cx = cx};
-  tarn_buf_fmt(&b, "%s (", tarn_dtype_name(t));
-  for (uint32_t i = 0; i < n; i++) tarn_buf_fmt(&b, i ? " %lld" : "%lld", (long long)dim[i]);
-  tarn_buf_str(&b, ")");
-  return b.p;
-}
 static const char *wrong_result(tarn_lang *L, const tarn_ksig *k, uint32_t at, uint32_t type) {
   tarn_ctx *cx = tarn_lang_ctx(L);
   const tarn_type *t = tarn_type_get(L, type);
@@ -68,8 +61,8 @@ static const char *wrong_result(tarn_lang *L, const tarn_ksig *k, uint32_t at, u
   if (t->dtype == k->out_type[at] && t->n == l->n && !memcmp(t->dim, l->dim, l->n * sizeof *l->dim))
     return NULL;
   return tarn_format(cx, "out %u is %s, the nest computes %s", at,
-                     shape_of(cx, k->out_type[at], l->n, l->dim),
-                     shape_of(cx, t->dtype, t->n, t->dim));
+                     tarn_dims_text(cx, k->out_type[at], l->n, l->dim),
+                     tarn_dims_text(cx, t->dtype, t->n, t->dim));
 }
 const char *tarn_ksig_wrong(tarn_lang *L, const tarn_ksig *k) {
   tarn_ctx *cx = tarn_lang_ctx(L);

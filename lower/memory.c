@@ -17,8 +17,6 @@ typedef struct life {
   int64_t bytes, at;
 } life;
 
-static int64_t round_up(int64_t n, int64_t align) { return (n + align - 1) / align * align; }
-
 static void touch(const tarn_kprog *p, life *l, uint32_t b, uint32_t ker) {
   life *x = &l[tarn_kprog_root(p, b)];
   if (x->first == TARN_NONE) x->first = ker;
@@ -40,7 +38,7 @@ static int by_place(const void *a, const void *b) {
 static uint32_t lifetimes(const tarn_kprog *p, int64_t align, life *l) {
   for (uint32_t b = 0; b < p->nbuf; b++) l[b] = (life){b, TARN_NONE, 0, 0, -1};
   for (uint32_t b = 0; b < p->nbuf; b++) { /* a part may go on behind the whole */
-    int64_t bytes = round_up(tarn_buffer_bytes(&p->buf[b]), align);
+    int64_t bytes = tarn_round_up(tarn_buffer_bytes(&p->buf[b]), align);
     life *x = &l[tarn_kprog_root(p, b)];
     if (bytes > x->bytes) x->bytes = bytes;
   }
@@ -157,7 +155,7 @@ tarn_memory_plan *tarn_memory_plan_make(const tarn_kprog *p, int64_t align) {
     plan->offset[b] = plan->const_offset[b] = -1;
     if (p->buf[b].kind != TARN_BUF_CONST || p->buf[b].parent != TARN_NONE || !read[b]) continue;
     plan->const_offset[b] = plan->const_bytes;
-    plan->const_bytes += round_up(tarn_buffer_bytes(&p->buf[b]), align);
+    plan->const_bytes += tarn_round_up(tarn_buffer_bytes(&p->buf[b]), align);
   }
   for (uint32_t i = 0; i < n; i++) plan->offset[l[i].buf] = l[i].at;
   return plan;

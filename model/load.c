@@ -126,10 +126,6 @@ static bool ends(const char *s, const char *with) {
   return n >= k && strcmp(s + n - k, with) == 0;
 }
 
-static int by_name(const void *a, const void *b) {
-  return strcmp(((const tarn_io *)a)->name, ((const tarn_io *)b)->name);
-}
-
 /* The INPUT terms below a term, by name. */
 static void find_inputs(tarn_lang *L, tarn_term root, tarn_program *p) {
   tarn_ctx *cx = tarn_lang_ctx(L);
@@ -147,7 +143,7 @@ static void find_inputs(tarn_lang *L, tarn_term root, tarn_program *p) {
     if (node->op == TARN_OP_INPUT)
       tarn_push(cx, &in, ((tarn_io){tarn_payload_get(L, node->payload)->name, t, node->type}));
   }
-  if (in.n) qsort(in.p, in.n, sizeof *in.p, by_name);
+  if (in.n) qsort(in.p, in.n, sizeof *in.p, tarn_by_text);
   for (uint32_t i = 1; i < in.n; i++)
     if (strcmp(in.p[i - 1].name, in.p[i].name) == 0)
       tarn_raise(cx, TARN_BAD_INPUT, "input %s occurs with two types", in.p[i].name);

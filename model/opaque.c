@@ -14,10 +14,6 @@ _Static_assert((int)TARN_REF_F32 == (int)TARN_F32 && (int)TARN_REF_BF16 == (int)
 
 /* ---------------------------------------------------------------- the term */
 
-static int by_name(const void *a, const void *b) {
-  return strcmp(((const tarn_attr *)a)->name, ((const tarn_attr *)b)->name);
-}
-
 static const char *joined(im_node *n, const Onnx__AttributeProto *a) {
   tarn_buf b = {.cx = n->cx};
   for (size_t i = 0; i < a->n_strings; i++) {
@@ -78,7 +74,7 @@ static tarn_payload payload_of(im_node *n, const tarn_attr *slots) {
     if (p) a[k++] = attribute(n, p, name);
   }
   if (slots->n && slots->is[slots->n - 1] != (int64_t)slots->n - 1) a[k++] = *slots;
-  qsort(a, k, sizeof *a, by_name);
+  qsort(a, k, sizeof *a, tarn_by_text);
   for (uint32_t i = 1; i < k; i++)
     if (strcmp(a[i - 1].name, a[i].name) == 0) im_bad(n, "attribute %s occurs twice", a[i].name);
   return (tarn_payload){.kind = TARN_P_OPAQUE,

@@ -168,8 +168,6 @@ static tarn_term band_of_run(im_node *n, tarn_term x, tarn_term k, bool upper) {
                4, x, row, column, im_reshape(n, k, 0, dk.d));
 }
 
-static int64_t clamp(int64_t v, int64_t lo, int64_t hi) { return v < lo ? lo : v > hi ? hi : v; }
-
 void im_do_eye_like(im_node *n) {
   tarn_term x = im_arg(n, 0);
   im_dims d = im_shape(n, x);
@@ -179,7 +177,7 @@ void im_do_eye_like(im_node *n) {
   if (code < 0 || code > 100 || !im_dtype((int32_t)code, &t))
     im_bad(n, "type %lld is not supported", (long long)code);
   tarn_term ones = im_fill(n, im_scalar(n, t, 1, 1), 2, d.d);
-  k = clamp(k, -IM_MAX_EXTENT, IM_MAX_EXTENT);
+  k = tarn_clamp(k, -IM_MAX_EXTENT, IM_MAX_EXTENT);
   im_set(n, 0, im_count(&d) ? band(n, ones, k, k + 1) : ones);
 }
 
@@ -193,7 +191,7 @@ void im_do_trilu(im_node *n) {
     return;
   }
   int64_t k = im_opt(n, 1) == TARN_NONE ? 0 : im_int(n, 1, "k");
-  k = clamp(k, -IM_MAX_EXTENT, IM_MAX_EXTENT);
+  k = tarn_clamp(k, -IM_MAX_EXTENT, IM_MAX_EXTENT);
   if (im_count(&d) == 0) im_set(n, 0, x);
   else im_set(n, 0, upper ? band(n, x, k, d.d[d.n - 1]) : band(n, x, 1 - d.d[d.n - 2], k + 1));
 }

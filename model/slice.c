@@ -7,18 +7,16 @@ im_handler im_do_compress, im_do_gather, im_do_one_hot, im_do_pad_by_attributes,
 
 /* ---------------------------------------------------------------- Slice */
 
-static int64_t clamp(int64_t v, int64_t lo, int64_t hi) { return v < lo ? lo : v > hi ? hi : v; }
-
 /* ONNX's (numpy's) rule for one axis; see tarn_slice for what lo, hi, step mean then. */
 static tarn_term slice_axis(im_node *n, tarn_term t, uint32_t axis, int64_t start, int64_t end,
                             int64_t step) {
   int64_t len = im_shape(n, t).d[axis];
   if (step == 0) im_bad(n, "a step is zero");
-  step = clamp(step, -IM_MAX_EXTENT, IM_MAX_EXTENT);
+  step = tarn_clamp(step, -IM_MAX_EXTENT, IM_MAX_EXTENT);
   if (start < 0) start += len;
   if (end < 0) end += len;
-  start = clamp(start, 0, step > 0 ? len : len - 1); /* unlike numpy's, also for step < 0 */
-  end = step > 0 ? clamp(end, 0, len) : clamp(end, -1, len - 1);
+  start = tarn_clamp(start, 0, step > 0 ? len : len - 1); /* unlike numpy's, also for step < 0 */
+  end = step > 0 ? tarn_clamp(end, 0, len) : tarn_clamp(end, -1, len - 1);
   if (len == 0 || (step > 0 ? end <= start : end >= start)) return im_cut(n, t, axis, 0, 0, 1);
   return im_cut(n, t, axis, start, end, step);
 }
@@ -67,7 +65,7 @@ static const int64_t *lengths(im_node *n, int64_t len) {
   int64_t *even = TARN_ARRAY(n->cx, int64_t, n->nout), each = (len + parts - 1) / parts;
   if (len % parts && n->version < 18)
     im_bad(n, "%lld elements do not divide by %lld", (long long)len, (long long)parts);
-  for (int64_t i = 0; i < parts; i++) even[i] = clamp(len - i * each, 0, each);
+  for (int64_t i = 0; i < parts; i++) even[i] = tarn_clamp(len - i * each, 0, each);
   return even;
 }
 
@@ -286,7 +284,7 @@ static tarn_term extend(im_node *n, tarn_term t, uint32_t axis, int64_t before, 
   int64_t *index = TARN_ARRAY(n->cx, int64_t, total), period = 2 * (len - 1);
   for (int64_t i = 0; i < total; i++) {
     int64_t at = i - before;
-    if (edge) index[i] = clamp(at, 0, len - 1);
+    if (edge) index[i] = tarn_clamp(at, 0, len - 1);
     else if (reflect)
       at = ((at % period) + period) % period, index[i] = at < len ? at : period - at;
     else index[i] = ((at % len) + len) % len;

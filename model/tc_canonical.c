@@ -125,10 +125,6 @@ static void statement(printer *p, const tc_stmt *s) {
   put(p, ";");
 }
 
-static int by_text(const void *a, const void *b) {
-  return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 typedef TARN_VEC(const char *) lines;
 
 static void bound(printer *p, lines *v, const char *name, const char *what, int64_t value) {
@@ -162,7 +158,7 @@ static void bindings(printer *p, const tc_def *d, const tarn_model_options *o) {
     const char *is = known(p, o->set[i].name);
     tarn_push(p->cx, &v, tarn_format(p->cx, "%s:=%s", is ? is : o->set[i].name, o->set[i].text));
   }
-  if (v.n) qsort(v.p, v.n, sizeof *v.p, by_text);
+  if (v.n) qsort(v.p, v.n, sizeof *v.p, tarn_by_text);
   for (uint32_t i = 0; i < v.n; i++)
     if (!i || strcmp(v.p[i - 1], v.p[i]) != 0) tarn_buf_fmt(&p->b, " %s", v.p[i]);
 }

@@ -24,6 +24,13 @@ typedef struct tarn_coordinate {
 } tarn_coordinate;
 /* Distinct values, at most, that it takes where dims have these extents. */
 TARN_API int64_t tarn_coordinate_length(const tarn_coordinate *c, const int64_t *span);
+/* The dims, as bits, that change one of them. */
+static inline uint32_t plan_coordinate_dims(const tarn_coordinate *at, uint32_t n) {
+  uint32_t dims = 0;
+  for (uint32_t i = 0; i < n; i++)
+    for (uint32_t k = 0; k < at[i].n; k++) dims |= 1u << at[i].dim[k];
+  return dims;
+}
 /* Adds a dim that goes on by `step` elements to the *n coordinates of an operand, whose guards
  * bound what they bound: it joins one of them, or is a further one. False where there is no room
  * for that. m: NULL for a result, whose dims are coordinates of their own. */

@@ -5,6 +5,7 @@
  * coordinate that is the same in all trips and blocks counts only what lies inside of the operand;
  * its borders are filled once. Of others a guard says what lies outside. Where nothing but whole
  * vectors is inside, aligned on both sides, a thread copies up to 16 bytes at once. */
+#include "kernel/maps.h"
 #include "plan/hold.h"
 #include "plan/internal.h"
 #include <string.h>
@@ -357,9 +358,8 @@ static void guard_ends(const tarn_plan_nest *N, tarn_plan_stage *st) {
   uint32_t zero[TARN_MAX_OPERANDS];
   for (uint32_t r = 0; r < st->f->nops && over; r++) {
     const tarn_imap *m = tarn_imap_get(N->L, st->s->read[r].map);
-    uint32_t dims = 0;
-    for (uint32_t k = 0; k < m->nin; k++) dims |= tarn_ix_dims(N->L, m->e[k]);
-    if ((dims & over) && !st->read[r].held) refuse(N, "all that tiles which are not whole read");
+    if ((imap_dims(N->L, m) & over) && !st->read[r].held)
+      refuse(N, "all that tiles which are not whole read");
     zero[r] = st->read[r].held ? st->held[st->read[r].held - 1].from.fill : TARN_NONE;
     if (sum && (zero[r] == TARN_NONE || !tarn_plan_is_zero(N, zero[r], st->read[r].dtype)))
       refuse(N, "tiles of the sum that are not whole, of operands that are not filled with 0");

@@ -5,6 +5,7 @@
  * them: an own dim's index within them is what the result's fragment says of (lane, register), an
  * operand's what its own fragment says of (lane, register, place). So accumulators, results and
  * operands are accesses over such variables, as all others are. */
+#include "kernel/maps.h"
 #include "plan/hold.h"
 #include "plan/internal.h"
 #include <string.h>
@@ -13,10 +14,7 @@ TARN_NORETURN static void refuse(const tarn_plan_nest *N, const tarn_unit *u, co
   tarn_raise(N->cx, TARN_BAD_INPUT, "schedule: unit %s: %s", u->name, what);
 }
 static uint32_t dims_of(const tarn_plan_nest *N, const tarn_plan_stage *st, uint32_t read) {
-  const tarn_imap *m = tarn_imap_get(N->L, st->s->read[read].map);
-  uint32_t dims = 0;
-  for (uint32_t k = 0; k < m->nin; k++) dims |= tarn_ix_dims(N->L, m->e[k]);
-  return dims;
+  return imap_dims(N->L, tarn_imap_get(N->L, st->s->read[read].map));
 }
 
 /* ---------------------------------------------------------------- what it computes */

@@ -122,13 +122,6 @@ uint32_t tarn_reach_coordinates(const tarn_reach *r, const tarn_coordinate **out
   *out = r->at;
   return r->n;
 }
-/* The dims, as bits, that change it. */
-static uint32_t dims_of(const reach *r) {
-  uint32_t m = 0;
-  for (uint32_t i = 0; i < r->n; i++)
-    for (uint32_t k = 0; k < r->at[i].n; k++) m |= 1u << r->at[i].dim[k];
-  return m;
-}
 tarn_reach *tarn_reach_of(const tarn_lang *L, const tarn_stage_dims *d, const tarn_hold *h) {
   tarn_reach *r = TARN_NEW(tarn_lang_ctx(L), tarn_reach);
   reach_of(L, d, h, r);
@@ -187,7 +180,7 @@ tarn_traffic tarn_hold_traffic(const tarn_lang *L, const tarn_stage_dims *d,
   int64_t repeats = 1;
   reach r;
   reach_of(L, d, h, &r);
-  uint32_t moved = dims_of(&r);
+  uint32_t moved = plan_coordinate_dims(r.at, r.n);
   tile_at(d, s, h->at, tile);
   tile_at(d, s, changes_at(d, s, h, moved), outside);
   for (uint32_t i = 0; i < d->n; i++) {

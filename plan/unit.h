@@ -146,7 +146,9 @@ TARN_API bool tarn_unit_known(tarn_lang *L, const tarn_hw *hw, uint32_t intrinsi
                               tarn_ksig *k);
 
 /* The dims that a tensor changes along, as bits. */
-TARN_API uint32_t tarn_unit_dims(const tarn_unit_tensor *t);
+static inline uint32_t tarn_unit_dims(const tarn_unit_tensor *t) {
+  return plan_coordinate_dims(t->at, t->n);
+}
 
 /* A box of dims, in units. */
 typedef struct tarn_unit_box {

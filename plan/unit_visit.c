@@ -5,12 +5,6 @@
 #include <string.h>
 
 /* ---------------------------------------------------------------- tiles */
-uint32_t tarn_unit_dims(const tarn_unit_tensor *t) {
-  uint32_t m = 0;
-  for (uint32_t i = 0; i < t->n; i++)
-    for (uint32_t k = 0; k < t->at[i].n; k++) m |= 1u << t->at[i].dim[k];
-  return m;
-}
 tarn_unit_box tarn_unit_all(const tarn_unit_plan *p) {
   tarn_unit_box all = {.lo = {0}};
   memcpy(all.n, p->dim, sizeof all.n);

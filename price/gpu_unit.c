@@ -1,6 +1,7 @@
 /* Instructions of warps (tensor cores) in kernels of several stages: which of them compute a stage,
  * the levels of a stage that they do, and where the lanes of a warp read and write. */
 #include "price/gpu_tiles.h"
+#include "kernel/maps.h"
 #include "plan/hold.h"
 #include <string.h>
 
@@ -9,10 +10,7 @@ static const tarn_stage *stage_of(const tarn_lang *L, const tarn_ksig *k, uint32
   return &tarn_nest_get(L, k->nest)->stage[stage];
 }
 static uint32_t dims_of(const tarn_lang *L, const tarn_read *r) {
-  const tarn_imap *m = tarn_imap_get(L, r->map);
-  uint32_t dims = 0;
-  for (uint32_t i = 0; i < m->nin; i++) dims |= tarn_ix_dims(L, m->e[i]);
-  return dims;
+  return imap_dims(L, tarn_imap_get(L, r->map));
 }
 /* The points of the stage's dims that lanes have in the first register of operand o. */
 static void place_lanes(const tarn_lang *L, const tarn_hw_form *f, uint32_t o, gpu_unit *u) {

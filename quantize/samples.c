@@ -9,10 +9,6 @@
 
 static void close_dir(void *d) { closedir(d); }
 
-static int by_text(const void *a, const void *b) {
-  return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static bool ends(const char *s, const char *with) {
   size_t n = strlen(s), k = strlen(with);
   return n > k && strcmp(s + n - k, with) == 0;
@@ -85,7 +81,7 @@ qz_samples *qz_samples_read(const qz_graph *g, const char *dir) {
                p->nin == 1 ? "files *.npy are"
                            : tarn_format(cx, "folders with %s for each of %u inputs are",
                                          file_of(cx, "K", p->in[0].name), p->nin));
-  qsort(l.found.p, l.found.n, sizeof *l.found.p, by_text);
+  qsort(l.found.p, l.found.n, sizeof *l.found.p, tarn_by_text);
   qz_samples *s = TARN_NEW(cx, qz_samples);
   *s = (qz_samples){.n = l.found.n, .path = l.found.p};
   s->input = TARN_ARRAY(cx, const tarn_binding *, s->n);

@@ -8,12 +8,8 @@
 #define TURNS 4   /* beyond, nothing changes that could be told from noise */
 #define QUIET 0.1 /* part of the runs that meet a faster pace than the one reported */
 
-static int by_size(const void *a, const void *b) {
-  float x = *(const float *)a, y = *(const float *)b;
-  return (x > y) - (x < y);
-}
 static float part(float *v, uint32_t n, double q) {
-  qsort(v, n, sizeof *v, by_size);
+  qsort(v, n, sizeof *v, tarn_by_float);
   return v[(uint32_t)(q * (n - 1) + 0.5)];
 }
 /* What each trial takes: the median of its runs less their pace. v: room for all; end: for a number

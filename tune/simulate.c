@@ -19,16 +19,6 @@ static void price(tarn_ctx *cx, void *arg) {
   tarn_target_price(x->L, x->hw, x->t->sig, x->t->sched, x->threads, &c);
   x->seconds = c.seconds > 0 ? c.seconds : INFINITY;
 }
-static void analytic(void *user, tarn_lang *L, const tarn_hw *hw, const tarn_trial *t, uint32_t n,
-                     uint32_t threads, double *seconds, bool *unsure) {
-  (void)user;
-  for (uint32_t i = 0; i < n; i++) {
-    one x = {L, hw, &t[i], threads, INFINITY};
-    seconds[i] = tarn_tried(tarn_lang_ctx(L), price, &x) ? x.seconds : INFINITY;
-    unsure[i] = false;
-  }
-}
-
 static void remove_folder(void *dir) { tarn_folder_remove(dir); }
 /* Constants are zeros: cycles do not depend on values. */
 static void make_constants(const one *x, tarn_kprog *p) {
@@ -71,17 +61,20 @@ static void run_stream(tarn_ctx *cx, void *arg) {
   p->timed = true;
   x->seconds = tarn_sim_run(x->L, p, -1).cycles / x->hw->clock;
 }
-static void simulated(void *user, tarn_lang *L, const tarn_hw *hw, const tarn_trial *t, uint32_t n,
-                      uint32_t threads, double *seconds, bool *unsure) {
+static void measure(void *user, tarn_lang *L, const tarn_hw *hw, const tarn_trial *t, uint32_t n,
+                    uint32_t threads, double *seconds, bool *unsure) {
   (void)user;
+  bool analytic = tarn_target_of(tarn_lang_ctx(L), hw)->load;
   for (uint32_t i = 0; i < n; i++) {
     one x = {L, hw, &t[i], threads, INFINITY};
-    seconds[i] = tarn_tried(tarn_lang_ctx(L), run_stream, &x) ? x.seconds : INFINITY;
+    bool done = tarn_tried(tarn_lang_ctx(L), analytic ? price : run_stream, &x);
+    seconds[i] = done ? x.seconds : INFINITY;
     unsure[i] = false;
   }
 }
 const tarn_measurer *tarn_simulating(tarn_ctx *cx, const tarn_hw *hw) {
   tarn_measurer *m = TARN_NEW(cx, tarn_measurer);
-  m->measure = tarn_target_of(cx, hw)->load ? analytic : simulated;
+  (void)tarn_target_of(cx, hw); /* raises where there is none */
+  m->measure = measure;
   return m;
 }

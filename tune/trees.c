@@ -131,10 +131,6 @@ typedef struct table { /* the thresholds of one feature */
   float at[THRESHOLDS];
   uint32_t n;
 } table;
-static int by_value(const void *a, const void *b) {
-  float x = *(const float *)a, y = *(const float *)b;
-  return (x > y) - (x < y);
-}
 /* The number of the first threshold that is not below x, or n. */
 static uint32_t find(const table *c, float x) {
   uint32_t low = 0, high = c->n;
@@ -157,7 +153,7 @@ static table *tables_of(tarn_ctx *cx, const trees *t) {
       tarn_raise(cx, TARN_INTERNAL, "a price compares a feature with more than %d numbers",
                  THRESHOLDS);
     of->at[of->n++] = n->at;
-    qsort(of->at, of->n, sizeof *of->at, by_value);
+    qsort(of->at, of->n, sizeof *of->at, tarn_by_float);
   }
   return c;
 }

@@ -46,11 +46,10 @@ static void emit_stream(program *g) {
     g->segment.p[g->segment.n - 1].instructions = g->s->x.n - g->s->first;
   }
 }
-static int64_t round_up(int64_t n, int64_t align) { return tarn_ceildiv(n, align) * align; }
 static int64_t base_of(const program *g, dsa_part part) {
   const dsa_image *m = &g->image;
   int64_t base = m->port_base + m->port_bytes;
-  if (part == DSA_MICRO) base += round_up((int64_t)m->constants.n, m->align);
+  if (part == DSA_MICRO) base += tarn_round_up((int64_t)m->constants.n, m->align);
   return base;
 }
 /* Places of constants and micro-ops, now that their sizes are known. */

@@ -3,8 +3,6 @@
 #include "lower/dsa/dsa.h"
 #include <string.h>
 
-static int64_t round_up(int64_t n, int64_t align) { return tarn_ceildiv(n, align) * align; }
-
 static bool by_device(const dsa_image *m, const tarn_kernel *k) {
   return m->p->machines.hw[k->machine] == m->hw;
 }
@@ -13,7 +11,7 @@ static void port(dsa_image *m, uint32_t buf) {
   tarn_buf_kind kind = m->p->buf[root].kind;
   if (m->port[root] >= 0 || kind == TARN_BUF_TEMP || kind == TARN_BUF_CONST) return;
   m->port[root] = m->port_bytes;
-  m->port_bytes += round_up(tarn_buffer_bytes(&m->p->buf[root]), m->align);
+  m->port_bytes += tarn_round_up(tarn_buffer_bytes(&m->p->buf[root]), m->align);
 }
 void dsa_image_open(dsa_image *m, const tarn_kprog *p, const tarn_memory_plan *plan,
                     const tarn_hw *hw) {
@@ -24,7 +22,7 @@ void dsa_image_open(dsa_image *m, const tarn_kprog *p, const tarn_memory_plan *p
   m->values = tarn_map_new(cx);
   m->port = TARN_ARRAY(cx, int64_t, p->nbuf);
   for (uint32_t i = 0; i < p->nbuf; i++) m->port[i] = -1;
-  m->port_base = round_up(plan->bytes, m->align);
+  m->port_base = tarn_round_up(plan->bytes, m->align);
   for (uint32_t i = 0; i < p->nker; i++) {
     if (!by_device(m, &p->ker[i])) continue;
     for (uint32_t k = 0; k < p->ker[i].nin; k++) port(m, p->ker[i].in[k]);

@@ -54,10 +54,6 @@ static void combine(sizes *s) {
   for (uint32_t i = 0; i < s->n; i++) near(s, 3 * v[i]), near(s, 4 * v[i]);
 }
 
-static int ascending(const void *a, const void *b) {
-  int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-  return (x > y) - (x < y);
-}
 static const int64_t large[] = {72,   80,   96,   100,  127,  128,  129,  160,  192,  200,  255,
                                 256,  257,  300,  384,  500,  511,  512,  513,  640,  768,  1000,
                                 1023, 1024, 1025, 1500, 2047, 2048, 2049, 3000, 4095, 4096, 4097};
@@ -76,7 +72,7 @@ sizes *sizes_of(tarn_ctx *cx, const rule *r) {
     if (!known(s->all, s->nall, x)) s->all[s->nall++] = x;
   for (uint32_t i = 0; i < S_LARGE; i++)
     if (!known(s->all, s->nall, large[i])) s->all[s->nall++] = large[i];
-  qsort(s->all, s->nall, sizeof *s->all, ascending);
+  qsort(s->all, s->nall, sizeof *s->all, tarn_by_i64);
   return s;
 }
 /* The k-th far instance. Of a rule with numbers three in four are near those, one in four near the

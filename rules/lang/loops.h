@@ -121,6 +121,8 @@ typedef struct lmatch {
 enum { L_VALUE = K_READS };
 #define L_PART(stage, body) (2 * (stage) + !(body)) /* where an expression stands: rv.i */
 #define L_INNER             L_PART(K_STAGES, true)  /* in the inner kernel */
+/* vocab_loops.c: what the expression is one read of; NULL: none, or of a result */
+const tarn_read *rv_read(const renv *e, const rv *v);
 const tarn_read *loops_read_of(const lmatch *m, int64_t part, uint32_t hole); /* NULL: a result */
 /* Of the expression of a part of the nest, its nodes; NULL: it is too large. Types, TARN_F32 of a
  * stage's result; ranges. */

@@ -9,13 +9,13 @@
 #include "rules/lang/vocab.h"
 #include <string.h>
 
-static const tarn_type *type_of(renv *e, const rv *a) {
-  return tarn_type_get(e->L, e->host->nest.type(e->host->nest.user, e->cls[a->id]));
-}
 static uint32_t id_of(renv *e, const rv *a) { return e->cls[a->id]; }
 
 bool rv_int(rv *out, int64_t i) { return *out = (rv){.kind = 'i', .i = i}, true; }
 bool rv_bool(rv *out, bool b) { return *out = (rv){.kind = 'b', .i = b}, true; }
+bool rv_func_made(renv *e, rv *out, const tarn_func *f) {
+  return *out = (rv){.kind = 'f', .id = tarn_fn_intern(e->L, f)}, true;
+}
 bool rv_list(renv *e, rv *out, const int64_t *p, uint32_t n) {
   int64_t *q = r_ints(e, n);
   if (!q) return false;
@@ -192,30 +192,30 @@ static bool f_fixes_suffix(renv *e, const rv *a, rv *out) {
 }
 
 /* ---------------------------------------------------------------- types of terms */
-static bool f_ns(renv *e, const rv *a, rv *out) { return rv_int(out, type_of(e, a)->ns); }
-static bool f_rank(renv *e, const rv *a, rv *out) { return rv_int(out, type_of(e, a)->n); }
+static bool f_ns(renv *e, const rv *a, rv *out) { return rv_int(out, rv_type(e, a)->ns); }
+static bool f_rank(renv *e, const rv *a, rv *out) { return rv_int(out, rv_type(e, a)->n); }
 static bool f_nc(renv *e, const rv *a, rv *out) {
-  const tarn_type *t = type_of(e, a);
+  const tarn_type *t = rv_type(e, a);
   return rv_int(out, t->n - t->ns);
 }
 static bool f_dim(renv *e, const rv *a, rv *out) {
-  const tarn_type *t = type_of(e, a);
+  const tarn_type *t = rv_type(e, a);
   return a[1].i >= 0 && a[1].i < t->n && rv_int(out, t->dim[a[1].i]);
 }
 static bool f_cdim(renv *e, const rv *a, rv *out) {
-  const tarn_type *t = type_of(e, a);
+  const tarn_type *t = rv_type(e, a);
   return a[1].i >= 0 && a[1].i < t->n - t->ns && rv_int(out, t->dim[t->ns + a[1].i]);
 }
 static bool f_dims(renv *e, const rv *a, rv *out) {
-  const tarn_type *t = type_of(e, a);
+  const tarn_type *t = rv_type(e, a);
   return rv_list(e, out, t->dim, t->n);
 }
 static bool f_sdims(renv *e, const rv *a, rv *out) {
-  const tarn_type *t = a->kind == 's' ? tarn_type_get(e->L, a->id) : type_of(e, a);
+  const tarn_type *t = a->kind == 's' ? tarn_type_get(e->L, a->id) : rv_type(e, a);
   return rv_list(e, out, t->dim, t->ns);
 }
 static bool f_cdims(renv *e, const rv *a, rv *out) {
-  const tarn_type *t = a->kind == 's' ? tarn_type_get(e->L, a->id) : type_of(e, a);
+  const tarn_type *t = a->kind == 's' ? tarn_type_get(e->L, a->id) : rv_type(e, a);
   return rv_list(e, out, t->dim + t->ns, t->n - t->ns);
 }
 static bool f_shape(renv *e, const rv *a, rv *out) {
@@ -230,7 +230,7 @@ static bool f_shape(renv *e, const rv *a, rv *out) {
   return true;
 }
 static bool f_shape_of(renv *e, const rv *a, rv *out) {
-  const tarn_type *t = type_of(e, a);
+  const tarn_type *t = rv_type(e, a);
   *out = (rv){.kind = 's', .id = tarn_type_tensor(e->L, TARN_F32, t->ns, t->n, t->dim)};
   return !t->tuple;
 }
@@ -240,7 +240,7 @@ static bool f_same_type(renv *e, const rv *a, rv *out) {
                           h->nest.type(h->nest.user, id_of(e, a + 1)));
 }
 static bool f_is_float(renv *e, const rv *a, rv *out) {
-  return rv_bool(out, tarn_dtype_is_float(type_of(e, a)->dtype));
+  return rv_bool(out, tarn_dtype_is_float(rv_type(e, a)->dtype));
 }
 
 /* ---------------------------------------------------------------- facts about terms */
@@ -256,7 +256,7 @@ static bool f_nonneg(renv *e, const rv *a, rv *out) {
   return rv_bool(out, r.lo >= 0 && !r.nan);
 }
 static bool f_wide(renv *e, const rv *a, rv *out) {
-  tarn_dtype t = type_of(e, a)->dtype;
+  tarn_dtype t = rv_type(e, a)->dtype;
   return rv_bool(out, tarn_dtype_accumulator(t) == t);
 }
 static tarn_range range_at(renv *e, const rv *a) {
@@ -268,10 +268,10 @@ static bool f_folds(renv *e, const rv *a, rv *out) {
   tarn_range x = range_at(e, a), by = range_at(e, a + 1);
   bool both = e->host->is_const(e->host->user, id_of(e, a)) &&
               e->host->is_const(e->host->user, id_of(e, a + 1));
-  return rv_bool(out, !both || vrange_folds(type_of(e, a)->dtype, x, by));
+  return rv_bool(out, !both || vrange_folds(rv_type(e, a)->dtype, x, by));
 }
 static bool f_rounds(renv *e, const rv *a, rv *out) {
-  return rv_bool(out, vrange_rounds(type_of(e, a)->dtype, range_at(e, a), range_at(e, a + 1)));
+  return rv_bool(out, vrange_rounds(rv_type(e, a)->dtype, range_at(e, a), range_at(e, a + 1)));
 }
 static bool f_apart(renv *e, const rv *a, rv *out) {
   return rv_bool(out, vrange_apart(range_at(e, a), range_at(e, a + 1)));
@@ -281,7 +281,7 @@ static bool f_acyclic(renv *e, const rv *a, rv *out) {
 }
 /* An axis that is worth splitting for the description's widest intrinsic, and where. */
 static bool f_tile_size(renv *e, const rv *a, rv *out) {
-  const tarn_type *t = type_of(e, a);
+  const tarn_type *t = rv_type(e, a);
   if (a[1].i < 0 || a[1].i >= t->n) return false;
   int64_t k = e->hw ? (int64_t)tarn_hw_lanes(e->hw, t->dtype) : 2;
   return rv_int(out, k);
@@ -294,7 +294,7 @@ static bool f_compose_map(renv *e, const rv *a, rv *out) {
 }
 static bool f_identity_map(renv *e, const rv *a, rv *out) {
   const tarn_imap *m = tarn_imap_get(e->L, a[0].id);
-  return rv_bool(out, tarn_map_is_identity(e->L, a[0].id) && m->ns == type_of(e, a + 1)->ns);
+  return rv_bool(out, tarn_map_is_identity(e->L, a[0].id) && m->ns == rv_type(e, a + 1)->ns);
 }
 
 #define HERE(name, sig, fn, doc)                                                                   \

@@ -2,13 +2,6 @@
 #include "rules/lang/vocab.h"
 #include <string.h>
 
-static const tarn_func *fn(renv *e, const rv *a) { return tarn_fn_get(e->L, a->id); }
-
-static bool out_fn(renv *e, rv *out, const tarn_func *f) {
-  *out = (rv){.kind = 'f', .id = tarn_fn_intern(e->L, f)};
-  return true;
-}
-
 /* $0 … $(n-1) renumbered to $(by) …, into with[]. */
 static void holes(renv *e, uint32_t *with, uint32_t n, uint32_t by) {
   for (uint32_t i = 0; i < n; i++) with[i] = tarn_fx_hole(e->L, i + by);
@@ -18,19 +11,19 @@ enum { MOST = 32 }; /* operands that a composed function may have */
 
 /* ---------------------------------------------------------------- questions */
 static bool f_is_map(renv *e, const rv *a, rv *out) {
-  return rv_bool(out, fn(e, a)->red == TARN_NONE);
+  return rv_bool(out, rv_func(e, a)->red == TARN_NONE);
 }
 static bool f_is_dot(renv *e, const rv *a, rv *out) {
   return rv_bool(out, tarn_fn_is_dot(e->L, a->id));
 }
-static bool f_arity(renv *e, const rv *a, rv *out) { return rv_int(out, fn(e, a)->nops); }
-static bool f_tuple(renv *e, const rv *a, rv *out) { return rv_int(out, fn(e, a)->ntuple); }
+static bool f_arity(renv *e, const rv *a, rv *out) { return rv_int(out, rv_func(e, a)->nops); }
+static bool f_tuple(renv *e, const rv *a, rv *out) { return rv_int(out, rv_func(e, a)->ntuple); }
 static bool f_plain(renv *e, const rv *a, rv *out) {
-  return rv_bool(out, fn(e, a)->epi == TARN_NONE && fn(e, a)->nepi == 0);
+  return rv_bool(out, rv_func(e, a)->epi == TARN_NONE && rv_func(e, a)->nepi == 0);
 }
 
 static tarn_red_kind kind_of(renv *e, const rv *a) {
-  const tarn_func *f = fn(e, a);
+  const tarn_func *f = rv_func(e, a);
   return f->red == TARN_NONE ? TARN_RED_NONE : tarn_reducer_get(e->L, f->red)->kind;
 }
 static bool f_is_sum(renv *e, const rv *a, rv *out) {
@@ -46,16 +39,16 @@ static bool f_merges(renv *e, const rv *a, rv *out) {
   return rv_bool(out, k != TARN_RED_NONE && k != TARN_RED_CUSTOM);
 }
 static bool f_commutes(renv *e, const rv *a, rv *out) {
-  const tarn_func *f = fn(e, a);
+  const tarn_func *f = rv_func(e, a);
   return rv_bool(out, f->red != TARN_NONE && tarn_reducer_get(e->L, f->red)->commutative);
 }
 /* The body is $0 alone: the reduction of the elements themselves. */
 static bool f_bare(renv *e, const rv *a, rv *out) {
-  return rv_bool(out, fn(e, a)->body == tarn_fx_hole(e->L, 0) && fn(e, a)->nops == 1 &&
-                          !fn(e, a)->ntuple);
+  return rv_bool(out, rv_func(e, a)->body == tarn_fx_hole(e->L, 0) && rv_func(e, a)->nops == 1 &&
+                          !rv_func(e, a)->ntuple);
 }
 static bool f_is_add(renv *e, const rv *a, rv *out) {
-  const tarn_func *f = fn(e, a);
+  const tarn_func *f = rv_func(e, a);
   uint32_t h0 = tarn_fx_hole(e->L, 0), h1 = tarn_fx_hole(e->L, 1);
   return rv_bool(out, f->red == TARN_NONE && f->body == tarn_fx_op(e->L, TARN_FX_ADD, h0, h1, 0));
 }
@@ -63,7 +56,7 @@ static bool f_is_add(renv *e, const rv *a, rv *out) {
 /* ---------------------------------------------------------------- values */
 /* f of constants: the map's value where all its operands are x. None when it depends on more. */
 static bool f_apply(renv *e, const rv *a, rv *out) {
-  const tarn_func *f = fn(e, a);
+  const tarn_func *f = rv_func(e, a);
   uint32_t with[MOST], n = f->ntuple ? f->ntuple : f->nops;
   if (f->red != TARN_NONE || n > MOST) return false;
   for (uint32_t i = 0; i < n; i++) with[i] = a[1].id;
@@ -72,7 +65,7 @@ static bool f_apply(renv *e, const rv *a, rv *out) {
 }
 /* x is the identity of f's reduction of f's body there: body(x, …) = identity. */
 static bool f_fill_is_identity(renv *e, const rv *a, rv *out) {
-  const tarn_func *f = fn(e, a + 1);
+  const tarn_func *f = rv_func(e, a + 1);
   uint32_t with[MOST], n = f->ntuple ? f->ntuple : f->nops;
   if (f->red == TARN_NONE || n > MOST) return false;
   for (uint32_t i = 0; i < n; i++) with[i] = a[0].id;
@@ -97,26 +90,26 @@ static bool inline_at(renv *e, const tarn_func *g, uint32_t k, const tarn_func *
   holes(e, with, k, 0);
   with[k] = tarn_fx_subst(e->L, f->body, inner, f->nops);
   for (uint32_t i = k + 1; i < g->nops; i++) with[i] = tarn_fx_hole(e->L, i - 1 + f->nops);
-  return out_fn(e, out,
-                &(tarn_func){.nops = (uint8_t)n,
-                             .red = TARN_NONE,
-                             .epi = TARN_NONE,
-                             .body = tarn_fx_subst(e->L, g->body, with, g->nops)});
+  return rv_func_made(e, out,
+                      &(tarn_func){.nops = (uint8_t)n,
+                                   .red = TARN_NONE,
+                                   .epi = TARN_NONE,
+                                   .body = tarn_fx_subst(e->L, g->body, with, g->nops)});
 }
 static bool f_inline(renv *e, const rv *a, rv *out) {
-  return a[1].i >= 0 && inline_at(e, fn(e, a), (uint32_t)a[1].i, fn(e, a + 2), out);
+  return a[1].i >= 0 && inline_at(e, rv_func(e, a), (uint32_t)a[1].i, rv_func(e, a + 2), out);
 }
 /* A map g after a map f in any form: g's only operand. */
 static bool f_compose(renv *e, const rv *a, rv *out) {
-  tarn_func g = *fn(e, a), f = *fn(e, a + 1);
+  tarn_func g = *rv_func(e, a), f = *rv_func(e, a + 1);
   if (g.ntuple || g.nops != 1 || g.red != TARN_NONE || f.red != TARN_NONE) return false;
   f.body = tarn_fx_subst(e->L, g.body, &f.body, 1);
-  return out_fn(e, out, &f);
+  return rv_func_made(e, out, &f);
 }
 /* The reduction f with the map g after it; g's operand k is f's result, the others become epilogue
  * operands in order, behind those that f has. */
 static bool f_epilogue(renv *e, const rv *a, rv *out) {
-  tarn_func g = *fn(e, a), f = *fn(e, a + 2);
+  tarn_func g = *rv_func(e, a), f = *rv_func(e, a + 2);
   uint32_t with[MOST], k = (uint32_t)a[1].i, at = f.nepi + 1u;
   if (g.ntuple || g.red != TARN_NONE || f.red == TARN_NONE || a[1].i < 0 || k >= g.nops)
     return false;
@@ -126,29 +119,31 @@ static bool f_epilogue(renv *e, const rv *a, rv *out) {
         i == k ? (f.epi == TARN_NONE ? tarn_fx_hole(e->L, 0) : f.epi) : tarn_fx_hole(e->L, at++);
   f.epi = tarn_fx_subst(e->L, g.body, with, g.nops);
   f.nepi = (uint8_t)(at - 1);
-  return out_fn(e, out, &f);
+  return rv_func_made(e, out, &f);
 }
 static bool f_map_part(renv *e, const rv *a, rv *out) {
-  tarn_func f = *fn(e, a);
+  tarn_func f = *rv_func(e, a);
   f.red = f.epi = TARN_NONE;
   f.nepi = 0;
-  return out_fn(e, out, &f);
+  return rv_func_made(e, out, &f);
 }
 static bool f_red_part(renv *e, const rv *a, rv *out) {
-  const tarn_func *f = fn(e, a);
-  return f->red != TARN_NONE &&
-         out_fn(e, out,
-                &(tarn_func){
-                    .nops = 1, .body = tarn_fx_hole(e->L, 0), .red = f->red, .epi = TARN_NONE});
+  const tarn_func *f = rv_func(e, a);
+  return f->red != TARN_NONE && rv_func_made(e, out,
+                                             &(tarn_func){.nops = 1,
+                                                          .body = tarn_fx_hole(e->L, 0),
+                                                          .red = f->red,
+                                                          .epi = TARN_NONE});
 }
 /* Joins two results of the reduction f: a map of two operands. */
 static bool f_merge_of(renv *e, const rv *a, rv *out) {
-  const tarn_func *f = fn(e, a);
+  const tarn_func *f = rv_func(e, a);
   if (f->red == TARN_NONE) return false;
   const tarn_reducer *r = tarn_reducer_get(e->L, f->red);
   return r->kind != TARN_RED_CUSTOM &&
-         out_fn(e, out,
-                &(tarn_func){.nops = 2, .body = r->merge[0], .red = TARN_NONE, .epi = TARN_NONE});
+         rv_func_made(
+             e, out,
+             &(tarn_func){.nops = 2, .body = r->merge[0], .red = TARN_NONE, .epi = TARN_NONE});
 }
 
 /* ---------------------------------------------------------------- nests */

@@ -34,19 +34,17 @@ static bool f_is_const(renv *e, const rv *a, rv *out) {
   uint32_t node = x ? loops_node(x, a->id) : TARN_NONE;
   return rv_bool(out, node == TARN_NONE ? each_read(e, a, const_read, NULL) : !x->varies[node]);
 }
-static const tarn_read *only_read(renv *e, const rv *v) {
+const tarn_read *rv_read(const renv *e, const rv *v) {
   const tarn_fx *x = v->id == TARN_NONE ? NULL : tarn_fx_get(e->L, v->id);
   const tarn_read *r = x && x->op == TARN_FX_HOLE ? loops_read_of(e->loops, v->i, x->hole) : NULL;
   return r && !r->stage ? r : NULL;
 }
-static bool f_is_read(renv *e, const rv *a, rv *out) {
-  return rv_bool(out, only_read(e, a) != NULL);
-}
+static bool f_is_read(renv *e, const rv *a, rv *out) { return rv_bool(out, rv_read(e, a) != NULL); }
 static bool f_literal(renv *e, const rv *a, rv *out) {
   return rv_bool(out, a->id != TARN_NONE && tarn_fx_get(e->L, a->id)->op == TARN_FX_CONST);
 }
 static bool f_value(renv *e, const rv *a, rv *out) {
-  const tarn_read *r = only_read(e, a);
+  const tarn_read *r = rv_read(e, a);
   uint32_t u = r ? e->host->uniform(e->host->user, e->loops->k.leaf[r->src]) : TARN_NONE;
   const tarn_imap *m = r ? tarn_imap_get(e->L, r->map) : NULL;
   *out = (rv){.kind = 'x', .id = u};
@@ -113,7 +111,7 @@ static bool f_most_read(renv *e, const rv *a, rv *out) {
   return rv_int(out, most);
 }
 static bool f_elems(renv *e, const rv *a, rv *out) {
-  const tarn_read *r = only_read(e, a);
+  const tarn_read *r = rv_read(e, a);
   return r && rv_int(out, tarn_type_count(kern_leaf_type(&e->loops->k, r->src)));
 }
 static vrange range_of(renv *e, const rv *a) {

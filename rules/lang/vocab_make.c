@@ -4,22 +4,13 @@
 
 enum { MOST = 32, SIZES = 128, COMPUTED = 4096 /* elements of a constant that a rule computes */ };
 
-static const tarn_func *fn(renv *e, const rv *a) { return tarn_fn_get(e->L, a->id); }
-static const tarn_type *type_of(renv *e, const rv *a) {
-  return tarn_type_get(e->L, e->host->nest.type(e->host->nest.user, e->cls[a->id]));
-}
-static bool out_fn(renv *e, rv *out, const tarn_func *f) {
-  *out = (rv){.kind = 'f', .id = tarn_fn_intern(e->L, f)};
-  return true;
-}
-
 /* ---------------------------------------------------------------- questions */
 static bool f_count(renv *e, const rv *a, rv *out) { return rv_int(out, e->seg[a->id].n); }
 static bool f_same(renv *e, const rv *a, rv *out) {
   return rv_bool(out, e->cls[a[0].id] == e->cls[a[1].id]);
 }
 static bool f_elementwise(renv *e, const rv *a, rv *out) {
-  return rv_bool(out, fn(e, a)->red == TARN_NONE && fn(e, a)->ntuple == 0);
+  return rv_bool(out, rv_func(e, a)->red == TARN_NONE && rv_func(e, a)->ntuple == 0);
 }
 static bool f_keeps_prefix(renv *e, const rv *a, rv *out) {
   (void)e;
@@ -40,7 +31,7 @@ static bool f_is_a(renv *e, const rv *a, rv *out) {
 }
 /* $0 times a constant, or -$0 */
 static bool f_scales(renv *e, const rv *a, rv *out) {
-  const tarn_func *f = fn(e, a);
+  const tarn_func *f = rv_func(e, a);
   const tarn_fx *x = tarn_fx_get(e->L, f->body);
   uint32_t hole = tarn_fx_hole(e->L, 0);
   if (f->red != TARN_NONE || f->ntuple || f->nops != 1) return rv_bool(out, false);
@@ -54,7 +45,7 @@ static bool f_scales(renv *e, const rv *a, rv *out) {
 /* ---------------------------------------------------------------- functions */
 /* The reduction f, its operand k computed by the map g. */
 static bool f_prologue(renv *e, const rv *a, rv *out) {
-  tarn_func f = *fn(e, a), g = *fn(e, a + 2);
+  tarn_func f = *rv_func(e, a), g = *rv_func(e, a + 2);
   uint32_t with[MOST], inner[MOST], k = (uint32_t)a[1].i, n = f.nops - 1u + g.nops;
   if (f.ntuple || g.ntuple || f.red == TARN_NONE || g.red != TARN_NONE) return false;
   if (a[1].i < 0 || k >= f.nops || n > MOST) return false;
@@ -63,19 +54,19 @@ static bool f_prologue(renv *e, const rv *a, rv *out) {
   with[k] = tarn_fx_subst(e->L, g.body, inner, g.nops);
   f.body = tarn_fx_subst(e->L, f.body, with, f.nops);
   f.nops = (uint8_t)n;
-  return out_fn(e, out, &f);
+  return rv_func_made(e, out, &f);
 }
 /* A sum times the constant c, as one function. */
 static bool f_scaled_sum(renv *e, const rv *a, rv *out) {
   uint32_t sum = tarn_reducer_of(e->L, TARN_RED_SUM, TARN_F32), hole = tarn_fx_hole(e->L, 0);
-  return out_fn(e, out,
-                &(tarn_func){.nops = 1,
-                             .body = hole,
-                             .red = sum,
-                             .epi = tarn_fx_op(e->L, TARN_FX_MUL, hole, a->id, 0)});
+  return rv_func_made(e, out,
+                      &(tarn_func){.nops = 1,
+                                   .body = hole,
+                                   .red = sum,
+                                   .epi = tarn_fx_op(e->L, TARN_FX_MUL, hole, a->id, 0)});
 }
 static bool f_factor_of(renv *e, const rv *a, rv *out) {
-  const tarn_func *f = fn(e, a);
+  const tarn_func *f = rv_func(e, a);
   if (f->epi == TARN_NONE) return false;
   const tarn_fx *x = tarn_fx_get(e->L, f->epi);
   rv c = {.kind = 'x', .id = x->kid[1]}, same;
@@ -129,7 +120,7 @@ static bool f_computed(renv *e, const rv *a, rv *out) {
 /* Extents that the description's intrinsics want an axis to be cut into. Without one, which is
  * where rules and proofs are checked, all of them: a rule may not depend on which are wanted. */
 static bool f_tile_sizes(renv *e, const rv *a, rv *out) {
-  const tarn_type *t = type_of(e, a);
+  const tarn_type *t = rv_type(e, a);
   int64_t v[SIZES];
   uint32_t n = SIZES, fit = 0;
   if (a[1].i < 0 || a[1].i >= t->n) return false;
@@ -142,7 +133,7 @@ static bool f_tile_sizes(renv *e, const rv *a, rv *out) {
 
 /* Has the axis an extent that the description's intrinsics want? */
 static bool f_is_tile(renv *e, const rv *a, rv *out) {
-  const tarn_type *t = type_of(e, a);
+  const tarn_type *t = rv_type(e, a);
   int64_t v[SIZES];
   bool is = false;
   if (a[1].i < 0 || a[1].i >= t->n) return false;

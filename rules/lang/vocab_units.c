@@ -172,11 +172,9 @@ static bool f_merges(renv *e, const rv *a, rv *out) {
 /* ---------------------------------------------------------------- how a tensor lies */
 
 static const tarn_imap *read_map(const renv *e, const rv *v) {
-  const tarn_fx *x = v->id == TARN_NONE ? NULL : tarn_fx_get(e->L, v->id);
-  const tarn_read *r = x && x->op == TARN_FX_HOLE ? loops_read_of(e->loops, v->i, x->hole) : NULL;
-  return r && !r->stage ? tarn_imap_get(e->L, r->map) : NULL;
+  const tarn_read *r = rv_read(e, v);
+  return r ? tarn_imap_get(e->L, r->map) : NULL;
 }
-static int64_t gcd(int64_t a, int64_t b) { return b ? gcd(b, a % b) : a; }
 /* The most q for which an index depends on loop o by o div q alone; 0: not on it. */
 static int64_t run_of(const tarn_lang *L, uint32_t ix, uint32_t o) {
   const tarn_ix *x = tarn_ix_get(L, ix);
@@ -184,15 +182,16 @@ static int64_t run_of(const tarn_lang *L, uint32_t ix, uint32_t o) {
   for (uint32_t i = 0; i < x->n; i++) {
     const tarn_ixterm *t = &x->t[i];
     bool has = t->kind == TARN_IX_VAR ? t->arg == o : tarn_ix_dims(L, t->arg) >> o & 1;
-    if (has) q = gcd(t->kind == TARN_IX_DIV && ix_loop(L, t->arg) == o ? t->by : 1, q);
+    if (has) q = tarn_gcd(t->kind == TARN_IX_DIV && ix_loop(L, t->arg) == o ? t->by : 1, q);
   }
   return q;
 }
 static bool f_run(renv *e, const rv *a, rv *out) {
   const tarn_imap *m = read_map(e, a);
   int64_t q = 0;
-  for (uint32_t i = 0; m && i < m->nin; i++) q = gcd(run_of(e->L, m->e[i], a[1].id), q);
-  for (uint32_t i = 0; m && i < m->nguard; i++) q = gcd(run_of(e->L, m->guard[i].e, a[1].id), q);
+  for (uint32_t i = 0; m && i < m->nin; i++) q = tarn_gcd(run_of(e->L, m->e[i], a[1].id), q);
+  for (uint32_t i = 0; m && i < m->nguard; i++)
+    q = tarn_gcd(run_of(e->L, m->guard[i].e, a[1].id), q);
   return q > 0 && rv_int(out, q);
 }
 /* The dim of the tensor that these loops walk, and nothing else does or is walked by them;
