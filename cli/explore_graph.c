@@ -28,8 +28,7 @@ static void must(tarn_ctx *cx, tarn_status st) {
 static void add_classes(tarn_ctx *cx, choosing *k) {
   uint32_t ids = tarn_eg_id_count(k->g);
   k->dense = TARN_ARRAY(cx, uint32_t, ids + 1);
-  for (uint32_t c = tarn_eg_next_class(k->g, TARN_NONE); c != TARN_NONE;
-       c = tarn_eg_next_class(k->g, c)) {
+  TARN_EG_CLASSES(k->g, c) {
     k->dense[c] = k->cls.n;
     tarn_push(cx, &k->cls, c);
   }
@@ -60,8 +59,7 @@ static costing costs(tarn_ctx *cx, const cli_explore *x, const explore_view *v) 
 static void add_nodes(tarn_ctx *cx, choosing *k) {
   TARN_VEC(uint32_t) kid = {0};
   for (uint32_t i = 0; i < k->cls.n; i++)
-    for (uint32_t v = tarn_eg_next_node(k->g, k->cls.p[i], TARN_NONE); v != TARN_NONE;
-         v = tarn_eg_next_node(k->g, k->cls.p[i], v)) {
+    TARN_EG_NODES(k->g, k->cls.p[i], v) {
       tarn_eg_node e = tarn_eg_node_at(k->g, v);
       kid.n = 0;
       for (uint32_t a = 0; a < e.n; a++)

@@ -109,8 +109,7 @@ static void show_class(session *s, const explore_view *v, uint32_t c) {
   tarn_buf b = {.cx = s->cx};
   v->facts(v->user, c, &b);
   printf("#%u%s%s\n", c, b.n ? ": " : "", b.n ? b.p : "");
-  for (uint32_t n = tarn_eg_next_node(v->g, c, TARN_NONE); n != TARN_NONE;
-       n = tarn_eg_next_node(v->g, c, n)) {
+  TARN_EG_NODES(v->g, c, n) {
     tarn_eg_node e = tarn_eg_node_at(v->g, n);
     v->name(v->user, e.op, e.payload, name, sizeof name);
     printf("  %s%s", e.n ? "(" : "", tarn_shown(s->cx, name));

@@ -62,8 +62,7 @@ static void offer_operators(found *f, session *s) {
   s->kind->view(s, &v);
   for (uint32_t c = v.g ? tarn_eg_next_class(v.g, TARN_NONE) : TARN_NONE; c != TARN_NONE;
        c = tarn_eg_next_class(v.g, c))
-    for (uint32_t n = tarn_eg_next_node(v.g, c, TARN_NONE); n != TARN_NONE;
-         n = tarn_eg_next_node(v.g, c, n)) {
+    TARN_EG_NODES(v.g, c, n) {
       tarn_eg_node e = tarn_eg_node_at(v.g, n);
       v.name(v.user, e.op, e.payload, name, sizeof name);
       name[strcspn(name, " ")] = 0;

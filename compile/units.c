@@ -43,8 +43,7 @@ static terms nests_of(const tarn_compiled *c, const tarn_ruleset *rs, const tarn
   tarn_saturation *s = tarn_saturate(&p, rs, &so);
   const tarn_egraph *g = tarn_sat_egraph(s);
   uint32_t root = tarn_sat_root(s, 0);
-  for (uint32_t n = tarn_eg_next_node(g, root, TARN_NONE); n != TARN_NONE;
-       n = tarn_eg_next_node(g, root, n)) {
+  TARN_EG_NODES(g, root, n) {
     tarn_eg_node e = tarn_eg_node_at(g, n);
     add_nest(L, s, m, &e, &out);
   }

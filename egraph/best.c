@@ -46,8 +46,8 @@ static bool consider(tarn_eg_best *b, uint32_t node) {
 
 static bool find_all(tarn_eg_best *b) {
   const tarn_egraph *g = b->g;
-  for (uint32_t c = tarn_eg_next_class(g, NONE); c != NONE; c = tarn_eg_next_class(g, c))
-    for (uint32_t n = tarn_eg_next_node(g, c, NONE); n != NONE; n = tarn_eg_next_node(g, c, n))
+  TARN_EG_CLASSES(g, c)
+    TARN_EG_NODES(g, c, n)
       if (!tarn_eg_node_at(g, n).n && !consider(b, n)) return false;
   for (size_t i = 0; i < b->queue.n; i++) {
     uint32_t cls = b->queue.p[i];

@@ -145,12 +145,15 @@ TARN_API uint32_t tarn_eg_id_count(const tarn_egraph *g);    /* every id is belo
 TARN_API uint64_t tarn_eg_bytes(const tarn_egraph *g);       /* held from the allocator now */
 TARN_API uint64_t tarn_eg_peak_bytes(const tarn_egraph *g);
 
-/* Live classes in ascending order: for (c = tarn_eg_next_class(g, TARN_NONE); c != TARN_NONE; c =
- * …(g, c)). */
+/* Live classes in ascending order; the first after TARN_NONE. */
 TARN_API uint32_t tarn_eg_next_class(const tarn_egraph *g, uint32_t cls);
-/* Visible nodes of a class, each once, in an order fixed until the graph changes:
- * for (n = tarn_eg_next_node(g, c, TARN_NONE); n != TARN_NONE; n = tarn_eg_next_node(g, c, n)). */
+#define TARN_EG_CLASSES(g, c)                                                                      \
+  for (uint32_t c = tarn_eg_next_class(g, TARN_NONE); c != TARN_NONE; c = tarn_eg_next_class(g, c))
+/* Visible nodes of a class, each once, in an order fixed until the graph changes. */
 TARN_API uint32_t tarn_eg_next_node(const tarn_egraph *g, uint32_t cls, uint32_t node);
+#define TARN_EG_NODES(g, cls, n)                                                                   \
+  for (uint32_t n = tarn_eg_next_node(g, cls, TARN_NONE); n != TARN_NONE;                          \
+       n = tarn_eg_next_node(g, cls, n))
 /* Where a class is used: for (tarn_eg_use u = tarn_eg_uses(g, c); tarn_eg_next_use(g, &u);) …
  * u.node, u.slot … One per kid position; visible nodes only. */
 typedef struct tarn_eg_use {

@@ -127,7 +127,7 @@ bool ex_to_left(explainer *x, chain *c, const use *u, uint32_t atom, uint32_t *m
 /* A leaf of the class whose value is the class's, in all of these analyses; NONE: there is none. */
 uint32_t ex_telling_leaf(const tarn_egraph *g, uint32_t id, uint64_t analyses) {
   uint32_t cls = eg_find(g, id);
-  for (uint32_t n = tarn_eg_next_node(g, cls, NONE); n != NONE; n = tarn_eg_next_node(g, cls, n)) {
+  TARN_EG_NODES(g, cls, n) {
     tarn_eg_node leaf = tarn_eg_node_at(g, n);
     bool tells = leaf.n == 0;
     for (uint32_t a = 0; tells && a < g->n_analyses; a++) {

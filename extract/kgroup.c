@@ -148,7 +148,7 @@ static bool holds_fixed(const kgraph *k, uint32_t c) {
 /* Its parts lie side by side in strides. */
 static bool holds_concat(const kgraph *k, uint32_t c) {
   EACH_NODE(k, k->cls.p[c].cls, n)
-  if (tarn_eg_node_at(k->g, n).op == TARN_OP_CONCAT) return true;
+    if (tarn_eg_node_at(k->g, n).op == TARN_OP_CONCAT) return true;
   return false;
 }
 static bool own_order(kgraph *k, uint32_t c, tarn_layout *over_rep);

@@ -100,8 +100,7 @@ static int by_cost(const void *a, const void *b) {
 static void print_variants(printing *p, uint32_t cls, int64_t most) {
   tarn_egg *E = p->E;
   TARN_VEC(variant) all = {0};
-  for (uint32_t n = tarn_eg_next_node(E->g, cls, TARN_NONE); n != TARN_NONE;
-       n = tarn_eg_next_node(E->g, cls, n)) {
+  TARN_EG_NODES(E->g, cls, n) {
     tarn_eg_node v = tarn_eg_node_at(E->g, n);
     variant row = {tarn_egg_cost(E, v.op), n};
     for (uint32_t i = 0; i < v.n; i++)
@@ -141,10 +140,8 @@ void egg_extract(tarn_egg *E, const tarn_sx *s) {
 /* ---- tables ---- */
 static uint32_t *rows_of(tarn_egg *E) { /* by declaration */
   uint32_t *n = TARN_ARRAY(E->cx, uint32_t, E->decl.n + 1);
-  for (uint32_t c = tarn_eg_next_class(E->g, TARN_NONE); c != TARN_NONE;
-       c = tarn_eg_next_class(E->g, c))
-    for (uint32_t v = tarn_eg_next_node(E->g, c, TARN_NONE); v != TARN_NONE;
-         v = tarn_eg_next_node(E->g, c, v)) {
+  TARN_EG_CLASSES(E->g, c)
+    TARN_EG_NODES(E->g, c, v) {
       uint32_t op = tarn_eg_node_at(E->g, v).op;
       if (op >= OP_DECL && op - OP_DECL < E->decl.n) n[op - OP_DECL]++;
     }

@@ -350,8 +350,7 @@ static bool f_constant(const fenv *e, const fexpr *x, fval *out) {
 /* Is a leaf that is no value in it? */
 static bool f_symbol(const fenv *e, const fexpr *x, fval *out) {
   uint32_t c = tarn_eg_find(e->g, e->cls[x->kid[0]->var]);
-  for (uint32_t n = tarn_eg_next_node(e->g, c, TARN_NONE); n != TARN_NONE;
-       n = tarn_eg_next_node(e->g, c, n)) {
+  TARN_EG_NODES(e->g, c, n) {
     tarn_eg_node v = tarn_eg_node_at(e->g, n);
     if (v.n == 0 && free_value_of(e->f, v.op).kind == FV_NONE) return truth(true, out);
   }
@@ -383,8 +382,7 @@ static void look_below(tarn_ctx *cx, void *user) {
     b->found = c == b->on;
     tarn_map_at(seen, c, &fresh);
     if (!fresh) continue;
-    for (uint32_t n = tarn_eg_next_node(g, c, TARN_NONE); n != TARN_NONE;
-         n = tarn_eg_next_node(g, c, n)) {
+    TARN_EG_NODES(g, c, n) {
       tarn_eg_node v = tarn_eg_node_at(g, n);
       for (uint32_t i = 0; i < v.n; i++) tarn_push(cx, &todo, tarn_eg_find(g, v.kids[i]));
     }

@@ -24,8 +24,7 @@ static uint32_t pick_of(const page *p, uint32_t c) {
 /* Breadth first, the classes of the least terms before others. */
 static void reach(page *p, bool *seen, bool only_chosen) {
   for (uint32_t i = 0; i < p->order.n; i++)
-    for (uint32_t n = tarn_eg_next_node(p->v->g, p->order.p[i], TARN_NONE); n != TARN_NONE;
-         n = tarn_eg_next_node(p->v->g, p->order.p[i], n)) {
+    TARN_EG_NODES(p->v->g, p->order.p[i], n) {
       if (only_chosen && n != pick_of(p, p->order.p[i])) continue;
       tarn_eg_node e = tarn_eg_node_at(p->v->g, n);
       for (uint32_t k = 0; k < e.n; k++) {
@@ -46,7 +45,7 @@ static void sort_out(page *p) {
   }
   if (p->v->pick) reach(p, seen, true);
   reach(p, seen, false);
-  for (uint32_t c = tarn_eg_next_class(g, TARN_NONE); c != TARN_NONE; c = tarn_eg_next_class(g, c))
+  TARN_EG_CLASSES(g, c)
     if (!seen[c]) tarn_push(p->cx, &p->order, c);
 }
 

@@ -224,7 +224,7 @@ static void kill_unfounded(prep *p) {
     }
   }
   EACH_NODE(p, c, i)
-  if (wait[p->cls[c].p[i]]) prep_kill(p, p->cls[c].p[i]);
+    if (wait[p->cls[c].p[i]]) prep_kill(p, p->cls[c].p[i]);
   void *scratch[] = {first, par, wait, todo.p};
   for (size_t i = 0; i < 4; i++) sel_free(p->mem, scratch[i]);
 }

@@ -67,8 +67,7 @@ static uint32_t most_operands(const tarn_egraph *g) {
 static void put_classes(choosing *k) {
   const tarn_egraph *g = k->s->g;
   uint32_t n = 0;
-  for (uint32_t c = tarn_eg_next_class(g, TARN_NONE); c != TARN_NONE; c = tarn_eg_next_class(g, c))
-    k->number[c] = n++;
+  TARN_EG_CLASSES(g, c) k->number[c] = n++;
   tp_must(k->own, tarn_sel_add_classes(k->plain, n, NULL), tarn_message(k->own));
 }
 static void put_node(choosing *k, uint32_t cls, uint32_t node, uint32_t number) {
@@ -85,10 +84,8 @@ static void put_node(choosing *k, uint32_t cls, uint32_t node, uint32_t number) 
 static void put_nodes(choosing *k) {
   const tarn_egraph *g = k->s->g;
   uint32_t number = 0;
-  for (uint32_t c = tarn_eg_next_class(g, TARN_NONE); c != TARN_NONE; c = tarn_eg_next_class(g, c))
-    for (uint32_t v = tarn_eg_next_node(g, c, TARN_NONE); v != TARN_NONE;
-         v = tarn_eg_next_node(g, c, v))
-      put_node(k, c, v, number++);
+  TARN_EG_CLASSES(g, c)
+    TARN_EG_NODES(g, c, v) put_node(k, c, v, number++);
 }
 static double depth(void *user, uint32_t node, const double *kid, uint32_t n) {
   const choosing *k = user;

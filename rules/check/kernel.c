@@ -87,12 +87,6 @@ static tarn_tensor *value_with(kernels *k, uint32_t node, bool reach) {
   return out;
 }
 
-#define EACH_CLASS(g, c)                                                                           \
-  for (uint32_t c = tarn_eg_next_class(g, TARN_NONE); c != TARN_NONE; c = tarn_eg_next_class(g, c))
-#define EACH_NODE(g, c, n)                                                                         \
-  for (uint32_t n = tarn_eg_next_node(g, c, TARN_NONE); n != TARN_NONE;                            \
-       n = tarn_eg_next_node(g, c, n))
-
 /* ---------------------------------------------------------------- what rounding may do */
 
 static bool by_bounds(const kernels *k) { return k->numerics == TARN_RULE_REASSOC; }
@@ -152,7 +146,8 @@ static tarn_tensor *value_of(kernels *k, uint32_t node) {
 /* Constants that were computed are what they are, however they came about. */
 static bool is_number(const kernels *k, uint32_t cls) {
   tarn_egraph *g = tarn_sat_egraph(k->s);
-  EACH_NODE(g, cls, n) if (tarn_eg_node_at(g, n).op == TARN_OP_CONST) return true;
+  TARN_EG_NODES(g, cls, n)
+    if (tarn_eg_node_at(g, n).op == TARN_OP_CONST) return true;
   return false;
 }
 
@@ -179,11 +174,11 @@ static double against_bound(kernels *k, uint32_t cls, uint32_t node, int64_t *wh
 static bool give_some(kernels *k, bool nth) {
   tarn_egraph *g = tarn_sat_egraph(k->s);
   bool any = false;
-  EACH_CLASS(g, c)
-  EACH_NODE(g, c, n)
-  if (!k->value[c] && (tarn_eg_node_at(g, n).op == TARN_OP_NTH) == nth &&
-      (k->value[c] = value_of(k, n)))
-    any = true;
+  TARN_EG_CLASSES(g, c)
+    TARN_EG_NODES(g, c, n)
+      if (!k->value[c] && (tarn_eg_node_at(g, n).op == TARN_OP_NTH) == nth &&
+          (k->value[c] = value_of(k, n)))
+        any = true;
   return any;
 }
 static void mark_first(kernels *k, tarn_map *seen, tarn_term t) {
@@ -324,29 +319,30 @@ static void print_bound(kernels *k, uint32_t cls, uint32_t node, int64_t at, dou
 static void compare(kernels *k) {
   tarn_egraph *g = tarn_sat_egraph(k->s);
   int64_t where = 0;
-  EACH_CLASS(g, c)
-  EACH_NODE(g, c, n) {
-    tarn_tensor *v = NULL;
-    if (!k->value[c] || tarn_eg_node_at(g, n).op == TARN_OP_INPUT || (by_bounds(k) && k->own[n]))
-      continue;
-    if (by_bounds(k) && tarn_sat_left_out(k->s, n)) continue; /* no network is made of it */
-    if (!by_bounds(k) && !(v = value_of(k, n))) continue;
-    double d = by_bounds(k)    ? against_bound(k, c, n, &where)
-               : k->coarse > 0 ? coarse_distance(k, c, v)
-                               : distance(k, c, v, &where);
-    /* Numbers in a kernel are f32, and sums cancel. */
-    bool bad = k->numerics == TARN_RULE_EXACT ? !check_same_bits(k->value[c], v)
-               : by_bounds(k)                 ? d > ROUNDING_MOST
-                                              : d > fmax(1e-4, k->coarse);
-    k->worst = fmax(k->worst, d);
-    if (!bad || k->bad) continue;
-    k->bad = true;
-    if (!k->print) return;
-    tarn_buf_fmt(k->print, "  nodes of one class, c%u, differ (%s)\n", c,
-                 k->numerics == TARN_RULE_EXACT ? "strict f32" : "real arithmetic");
-    if (by_bounds(k)) print_bound(k, c, n, where, d);
-    EACH_NODE(g, c, m) if ((v = value_of(k, m))) print_node(k, m, v);
-  }
+  TARN_EG_CLASSES(g, c)
+    TARN_EG_NODES(g, c, n) {
+      tarn_tensor *v = NULL;
+      if (!k->value[c] || tarn_eg_node_at(g, n).op == TARN_OP_INPUT || (by_bounds(k) && k->own[n]))
+        continue;
+      if (by_bounds(k) && tarn_sat_left_out(k->s, n)) continue; /* no network is made of it */
+      if (!by_bounds(k) && !(v = value_of(k, n))) continue;
+      double d = by_bounds(k)    ? against_bound(k, c, n, &where)
+                 : k->coarse > 0 ? coarse_distance(k, c, v)
+                                 : distance(k, c, v, &where);
+      /* Numbers in a kernel are f32, and sums cancel. */
+      bool bad = k->numerics == TARN_RULE_EXACT ? !check_same_bits(k->value[c], v)
+                 : by_bounds(k)                 ? d > ROUNDING_MOST
+                                                : d > fmax(1e-4, k->coarse);
+      k->worst = fmax(k->worst, d);
+      if (!bad || k->bad) continue;
+      k->bad = true;
+      if (!k->print) return;
+      tarn_buf_fmt(k->print, "  nodes of one class, c%u, differ (%s)\n", c,
+                   k->numerics == TARN_RULE_EXACT ? "strict f32" : "real arithmetic");
+      if (by_bounds(k)) print_bound(k, c, n, where, d);
+      TARN_EG_NODES(g, c, m)
+        if ((v = value_of(k, m))) print_node(k, m, v);
+    }
 }
 
 /* ---------------------------------------------------------------- one network */

@@ -219,8 +219,7 @@ static void facts_modify(void *user, tarn_egraph *g, uint32_t cls, uint32_t caus
   tarn_saturation *s = user;
   const facts *f = sat_facts(s, cls);
   if (!f->constant || f->value != TARN_NONE || s->failed) return;
-  for (uint32_t n = tarn_eg_next_node(g, cls, TARN_NONE); n != TARN_NONE;
-       n = tarn_eg_next_node(g, cls, n)) {
+  TARN_EG_NODES(g, cls, n) {
     tarn_eg_node x = tarn_eg_node_at(g, n);
     uint32_t kids[R_FOLD_KIDS], node = n;
     if (x.n == 0 || x.n > R_FOLD_KIDS) continue;

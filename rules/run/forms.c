@@ -62,8 +62,7 @@ static tarn_term as_given(const forming *f, uint32_t cls) {
   const tarn_egraph *g = f->s->g;
   const uint64_t *given = tarn_map_get(f->given_in, cls);
   if (given) return (tarn_term)(*given - 1);
-  for (uint32_t n = tarn_eg_next_node(g, cls, TARN_NONE); n != TARN_NONE;
-       n = tarn_eg_next_node(g, cls, n)) {
+  TARN_EG_NODES(g, cls, n) {
     tarn_eg_node x = tarn_eg_node_at(g, n);
     if (x.op == TARN_OP_CONST || x.op == TARN_OP_INPUT)
       return tarn_mk(f->L, x.op, x.payload, NULL, 0);
@@ -112,8 +111,7 @@ static bool is_computed(const forming *f, uint32_t cls) {
 
 static bool has_constant(const forming *f, uint32_t cls) {
   const tarn_egraph *g = f->s->g;
-  for (uint32_t n = tarn_eg_next_node(g, cls, TARN_NONE); n != TARN_NONE;
-       n = tarn_eg_next_node(g, cls, n))
+  TARN_EG_NODES(g, cls, n)
     if (tarn_eg_node_at(g, n).op == TARN_OP_CONST) return true;
   return false;
 }
@@ -153,8 +151,7 @@ static bool offer_more(forming *f, uint32_t number) {
   const tarn_egraph *g = f->s->g;
   uint32_t cls = f->cls.p[number];
   bool more = false;
-  for (uint32_t n = tarn_eg_next_node(g, cls, TARN_NONE); n != TARN_NONE;
-       n = tarn_eg_next_node(g, cls, n)) {
+  TARN_EG_NODES(g, cls, n) {
     tarn_eg_node x = tarn_eg_node_at(g, n);
     tarn_term *kid = TARN_ARRAY(f->cx, tarn_term, x.n + 1u);
     if (!looked_through(f, cls, x.op)) continue;
@@ -200,8 +197,7 @@ static void reach_all(forming *f) {
     if (fresh) tarn_push(f->cx, &f->cls, root), *at = f->cls.n;
   }
   for (uint32_t i = 0; i < f->cls.n; i++)
-    for (uint32_t n = tarn_eg_next_node(s->g, f->cls.p[i], TARN_NONE); n != TARN_NONE;
-         n = tarn_eg_next_node(s->g, f->cls.p[i], n)) {
+    TARN_EG_NODES(s->g, f->cls.p[i], n) {
       tarn_eg_node x = tarn_eg_node_at(s->g, n);
       for (uint32_t k = 0; k < x.n; k++) {
         uint32_t c = kid_class(f, &x, k);
@@ -257,8 +253,7 @@ static void form_class(forming *f, uint32_t cls) {
   const tarn_egraph *g = f->s->g;
   const offered *o = offer_of(f, cls);
   for (uint32_t i = is_computed(f, cls); i < o->n; i++) add_form(f, o->term[i]);
-  for (uint32_t n = tarn_eg_next_node(g, cls, TARN_NONE); n != TARN_NONE;
-       n = tarn_eg_next_node(g, cls, n)) {
+  TARN_EG_NODES(g, cls, n) {
     tarn_eg_node x = tarn_eg_node_at(g, n);
     if (x.op == TARN_OP_CONCAT) form_whole(f, &x);
     if (looked_through(f, cls, x.op) || x.n == 0) continue;
@@ -270,16 +265,13 @@ static void form_class(forming *f, uint32_t cls) {
 /* ---------------------------------------------------------------- what was written */
 
 static void set_aside(tarn_saturation *s) {
-  for (uint32_t c = tarn_eg_next_class(s->g, TARN_NONE); c != TARN_NONE;
-       c = tarn_eg_next_class(s->g, c))
-    for (uint32_t n = tarn_eg_next_node(s->g, c, TARN_NONE); n != TARN_NONE;
-         n = tarn_eg_next_node(s->g, c, n))
+  TARN_EG_CLASSES(s->g, c)
+    TARN_EG_NODES(s->g, c, n)
       if (as_written(tarn_eg_node_at(s->g, n).op)) sat_set_state(s, n, SAT_WRITTEN);
 }
 static void use_class(tarn_saturation *s, uint32_t id) {
   uint32_t c = tarn_eg_find(s->g, id);
-  for (uint32_t n = tarn_eg_next_node(s->g, c, TARN_NONE); n != TARN_NONE;
-       n = tarn_eg_next_node(s->g, c, n))
+  TARN_EG_NODES(s->g, c, n)
     if (sat_state_of(s, n) == SAT_WRITTEN) sat_set_state(s, n, SAT_LIVE);
 }
 /* What kernel form can only say as it was written stays a node like others. */
@@ -382,11 +374,9 @@ static void count_uses(forming *f) {
 }
 
 static void mark_several(tarn_saturation *s) {
-  for (uint32_t c = tarn_eg_next_class(s->g, TARN_NONE); c != TARN_NONE;
-       c = tarn_eg_next_class(s->g, c)) {
+  TARN_EG_CLASSES(s->g, c) {
     uint32_t ways = 0;
-    for (uint32_t n = tarn_eg_next_node(s->g, c, TARN_NONE); n != TARN_NONE;
-         n = tarn_eg_next_node(s->g, c, n))
+    TARN_EG_NODES(s->g, c, n)
       ways += sat_state_of(s, n) == SAT_LIVE && tarn_eg_node_at(s->g, n).op != TARN_OP_CONST;
     if (ways > 1) facts_mark(s, c, R_SEVERAL);
   }
@@ -420,10 +410,8 @@ void sat_forms(tarn_saturation *s) {
 /* The views there are; more are added meanwhile. */
 static uint32_t live_views(const tarn_saturation *s, uint32_t *node) {
   uint32_t k = 0;
-  for (uint32_t c = tarn_eg_next_class(s->g, TARN_NONE); c != TARN_NONE;
-       c = tarn_eg_next_class(s->g, c))
-    for (uint32_t n = tarn_eg_next_node(s->g, c, TARN_NONE); n != TARN_NONE;
-         n = tarn_eg_next_node(s->g, c, n))
+  TARN_EG_CLASSES(s->g, c)
+    TARN_EG_NODES(s->g, c, n)
       if (tarn_eg_node_at(s->g, n).op == TARN_OP_VIEW && sat_state_of(s, n) == SAT_LIVE)
         node[k++] = n;
   return k;

@@ -15,10 +15,8 @@ static const char *not_allowed(const tarn_saturation *s, const rule *r) {
   return NULL;
 }
 static bool occurs(const tarn_saturation *s, uint32_t op, tarn_rule_level level) {
-  for (uint32_t c = tarn_eg_next_class(s->g, TARN_NONE); c != TARN_NONE;
-       c = tarn_eg_next_class(s->g, c))
-    for (uint32_t n = tarn_eg_next_node(s->g, c, TARN_NONE); n != TARN_NONE;
-         n = tarn_eg_next_node(s->g, c, n))
+  TARN_EG_CLASSES(s->g, c)
+    TARN_EG_NODES(s->g, c, n)
       if (tarn_eg_node_at(s->g, n).op == op &&
           (level != TARN_RULE_KERNEL || sat_state_of(s, n) != SAT_WRITTEN))
         return true;

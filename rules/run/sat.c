@@ -43,8 +43,7 @@ static bool host_depends(void *user, uint32_t on, uint32_t id) {
     if (c == on) return true;
     tarn_map_at(seen, c, &fresh);
     if (!fresh) continue;
-    for (uint32_t n = tarn_eg_next_node(s->g, c, TARN_NONE); n != TARN_NONE;
-         n = tarn_eg_next_node(s->g, c, n)) {
+    TARN_EG_NODES(s->g, c, n) {
       tarn_eg_node x = tarn_eg_node_at(s->g, n);
       for (uint32_t i = 0; i < x.n; i++) tarn_push(s->cx, &todo, tarn_eg_find(s->g, x.kids[i]));
     }
@@ -66,8 +65,7 @@ static bool host_open(void *user, uint32_t id, uint32_t op,
                       void *arg, uint32_t *payload, const uint32_t **kid, uint32_t *n) {
   tarn_saturation *s = user;
   uint32_t best = TARN_NONE, c = tarn_eg_find(s->g, id);
-  for (uint32_t k = tarn_eg_next_node(s->g, c, TARN_NONE); k != TARN_NONE;
-       k = tarn_eg_next_node(s->g, c, k)) {
+  TARN_EG_NODES(s->g, c, k) {
     tarn_eg_node x = tarn_eg_node_at(s->g, k);
     if (x.op != op || sat_subsumed(s, k)) continue;
     if (best != TARN_NONE && compare(*payload, *kid, *n, x.payload, x.kids, x.n) < 0) continue;

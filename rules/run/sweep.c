@@ -27,11 +27,8 @@ static tarn_map *needed(tarn_saturation *s) {
     uint32_t c = todo.p[--todo.n], live = 0;
     tarn_map_at(seen, c, &fresh);
     if (!fresh) continue;
-    for (uint32_t n = tarn_eg_next_node(s->g, c, TARN_NONE); n != TARN_NONE;
-         n = tarn_eg_next_node(s->g, c, n))
-      live += !beaten(s, n);
-    for (uint32_t n = tarn_eg_next_node(s->g, c, TARN_NONE); n != TARN_NONE;
-         n = tarn_eg_next_node(s->g, c, n)) {
+    TARN_EG_NODES(s->g, c, n) live += !beaten(s, n);
+    TARN_EG_NODES(s->g, c, n) {
       tarn_eg_node x = tarn_eg_node_at(s->g, n);
       if (live && beaten(s, n)) continue;
       for (uint32_t i = 0; i < x.n; i++) tarn_push(s->cx, &todo, tarn_eg_find(s->g, x.kids[i]));
@@ -48,10 +45,8 @@ static uint8_t *uses_of(tarn_saturation *s) {
   uint32_t ids = tarn_eg_id_count(s->g);
   uint8_t *uses = TARN_ARRAY(s->cx, uint8_t, ids + 1);
   uint32_t *by = TARN_ARRAY(s->cx, uint32_t, ids + 1), *node = TARN_ARRAY(s->cx, uint32_t, ids + 1);
-  for (uint32_t c = tarn_eg_next_class(s->g, TARN_NONE); c != TARN_NONE;
-       c = tarn_eg_next_class(s->g, c))
-    for (uint32_t n = tarn_eg_next_node(s->g, c, TARN_NONE); n != TARN_NONE;
-         n = tarn_eg_next_node(s->g, c, n)) {
+  TARN_EG_CLASSES(s->g, c)
+    TARN_EG_NODES(s->g, c, n) {
       tarn_eg_node x = tarn_eg_node_at(s->g, n);
       if (sat_state_of(s, n) != SAT_LIVE) continue;
       for (uint32_t i = 0; i < x.n; i++) {
@@ -90,8 +85,7 @@ static void count_again(tarn_saturation *s) {
       if (uses[k] < 2 && (sat_facts(s, k)->has & R_SHARED)) facts_mark(s, k, R_ALONE);
     }
     uint32_t c = tarn_eg_find(s->g, s->rerouted.p[g]);
-    for (uint32_t n = tarn_eg_next_node(s->g, c, TARN_NONE); n != TARN_NONE;
-         n = tarn_eg_next_node(s->g, c, n)) {
+    TARN_EG_NODES(s->g, c, n) {
       tarn_eg_node y = tarn_eg_node_at(s->g, n);
       for (uint32_t i = 0; i < y.n && sat_state_of(s, n) == SAT_LIVE; i++) {
         uint32_t k = tarn_eg_find(s->g, y.kids[i]);
@@ -107,11 +101,9 @@ static void count_again(tarn_saturation *s) {
 void sat_sweep(tarn_saturation *s) {
   if (s->state.n == 0) return; /* nothing was replaced */
   tarn_map *seen = needed(s);
-  for (uint32_t c = tarn_eg_next_class(s->g, TARN_NONE); c != TARN_NONE;
-       c = tarn_eg_next_class(s->g, c)) {
+  TARN_EG_CLASSES(s->g, c) {
     bool dead = !tarn_map_get(seen, c);
-    for (uint32_t n = tarn_eg_next_node(s->g, c, TARN_NONE); n != TARN_NONE;
-         n = tarn_eg_next_node(s->g, c, n)) {
+    TARN_EG_NODES(s->g, c, n) {
       if (sat_state_of(s, n) == SAT_WRITTEN) continue;
       if (beaten(s, n)) sat_set_state(s, n, SAT_REPLACED);
       else sat_set_state(s, n, dead ? SAT_UNNEEDED : SAT_LIVE);
@@ -137,8 +129,7 @@ static bool ready(const tarn_saturation *s, const uint8_t *made, uint32_t node) 
 static void producible(const tarn_saturation *s, uint8_t *made) {
   for (bool again = true; again;) {
     again = false;
-    for (uint32_t c = tarn_eg_next_class(s->g, TARN_NONE); c != TARN_NONE;
-         c = tarn_eg_next_class(s->g, c)) {
+    TARN_EG_CLASSES(s->g, c) {
       if (made[c]) continue;
       made[c] = sat_facts(s, c)->constant;
       for (uint32_t n = tarn_eg_next_node(s->g, c, TARN_NONE); n != TARN_NONE && !made[c];
@@ -154,11 +145,9 @@ static void producible(const tarn_saturation *s, uint8_t *made) {
 static bool take_back(tarn_saturation *s, const uint8_t *made) {
   tarn_map *seen = needed(s);
   bool any = false;
-  for (uint32_t c = tarn_eg_next_class(s->g, TARN_NONE); c != TARN_NONE;
-       c = tarn_eg_next_class(s->g, c)) {
+  TARN_EG_CLASSES(s->g, c) {
     if (made[c] || !tarn_map_get(seen, c)) continue;
-    for (uint32_t n = tarn_eg_next_node(s->g, c, TARN_NONE); n != TARN_NONE;
-         n = tarn_eg_next_node(s->g, c, n))
+    TARN_EG_NODES(s->g, c, n)
       if (beaten(s, n) && sat_state_of(s, n) != SAT_WRITTEN) s->state.p[n] = SAT_LIVE, any = true;
   }
   return any;
