@@ -133,40 +133,15 @@ static uint32_t edge_cost(const explainer *x, uint32_t e) {
   return cost;
 }
 
-static bool heap_put(explainer *x, eg_vec *h, uint32_t d, uint32_t id) {
-  if (!eg_vec_reserve(x->m, h, 2)) return false;
-  size_t i = h->n / 2;
-  h->n += 2;
-  for (size_t up; i && h->p[2 * (up = (i - 1) / 2)] > d; i = up)
-    h->p[2 * i] = h->p[2 * up], h->p[2 * i + 1] = h->p[2 * up + 1];
-  h->p[2 * i] = d, h->p[2 * i + 1] = id;
-  return true;
-}
-
-static uint32_t heap_take(eg_vec *heap, uint32_t *d) {
-  uint32_t *h = heap->p, id = h[1];
-  *d = h[0];
-  heap->n -= 2;
-  size_t n = heap->n / 2, i = 0;
-  uint32_t ld = h[2 * n], lid = h[2 * n + 1];
-  for (size_t k; (k = 2 * i + 1) < n; i = k) {
-    if (k + 1 < n && h[2 * (k + 1)] < h[2 * k]) k++;
-    if (h[2 * k] >= ld) break;
-    h[2 * i] = h[2 * k], h[2 * i + 1] = h[2 * k + 1];
-  }
-  h[2 * i] = ld, h[2 * i + 1] = lid;
-  return id;
-}
-
 static bool reach_id(explainer *x, front *f, uint32_t id, uint32_t d, uint32_t via) {
   if (f->mark.p[id] == x->round && f->dist.p[id] <= d) return true;
   f->mark.p[id] = x->round, f->dist.p[id] = d, f->via.p[id] = via;
-  return heap_put(x, &f->heap, d, id);
+  return eg_heap_put(x->m, &f->heap, d, id);
 }
 
 /* One id of one side, and its neighbours; *best: the length of the best path known. */
 static bool look_on(explainer *x, front *f, const front *other, uint32_t limit, uint32_t *best) {
-  uint32_t d, id = heap_take(&f->heap, &d);
+  uint32_t d, id = eg_heap_take(&f->heap, &d);
   if (d > f->dist.p[id]) return true;
   uint32_t edges = x->off.p[id + 1] - x->off.p[id];
   if (edges > x->work_left) {

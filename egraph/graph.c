@@ -74,6 +74,30 @@ bool eg_vec_reserve(eg_mem *m, eg_vec *v, size_t extra) {
   return ok;
 }
 
+bool eg_heap_put(eg_mem *m, eg_vec *h, uint32_t d, uint32_t id) {
+  if (!eg_vec_reserve(m, h, 2)) return false;
+  size_t i = h->n / 2;
+  h->n += 2;
+  for (size_t up; i && h->p[2 * (up = (i - 1) / 2)] > d; i = up)
+    memcpy(h->p + 2 * i, h->p + 2 * up, 2 * sizeof *h->p);
+  h->p[2 * i] = d, h->p[2 * i + 1] = id;
+  return true;
+}
+uint32_t eg_heap_take(eg_vec *heap, uint32_t *d) {
+  uint32_t *h = heap->p, id = h[1];
+  *d = h[0];
+  heap->n -= 2;
+  size_t n = heap->n / 2, i = 0;
+  uint32_t last[2] = {h[2 * n], h[2 * n + 1]};
+  for (size_t k; (k = 2 * i + 1) < n; i = k) {
+    if (k + 1 < n && h[2 * (k + 1)] < h[2 * k]) k++;
+    if (h[2 * k] >= last[0]) break;
+    memcpy(h + 2 * i, h + 2 * k, 2 * sizeof *h);
+  }
+  memcpy(h + 2 * i, last, sizeof last);
+  return id;
+}
+
 void eg_vec_free(eg_mem *m, eg_vec *v) {
   eg_release(m, v->p, v->cap * sizeof *v->p);
   *v = (eg_vec){0};

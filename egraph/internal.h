@@ -53,6 +53,9 @@ typedef struct eg_vec { /* of u32 */
 } eg_vec;
 bool eg_vec_reserve(eg_mem *m, eg_vec *v, size_t extra);
 void eg_vec_free(eg_mem *m, eg_vec *v);
+/* Pairs of a number and an id, the least number first. */
+bool eg_heap_put(eg_mem *m, eg_vec *heap, uint32_t d, uint32_t id);
+uint32_t eg_heap_take(eg_vec *heap, uint32_t *d);
 static inline bool eg_push(eg_mem *m, eg_vec *v, uint32_t x) {
   if (v->n == v->cap && !eg_vec_reserve(m, v, 1)) return false;
   v->p[v->n++] = x;

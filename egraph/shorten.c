@@ -54,33 +54,7 @@ static bool add_link(near *x, eg_vec *first, uint32_t local, uint32_t pair) {
   return true;
 }
 
-/* ---- the pairs that wait, least first ---- */
-
-static bool wait_for(near *x, uint32_t d, uint32_t pair) {
-  eg_vec *h = &x->heap;
-  if (!eg_vec_reserve(x->m, h, 2)) return false;
-  size_t i = h->n / 2;
-  h->n += 2;
-  for (size_t up; i && h->p[2 * (up = (i - 1) / 2)] > d; i = up)
-    memcpy(h->p + 2 * i, h->p + 2 * up, 2 * sizeof *h->p);
-  h->p[2 * i] = d, h->p[2 * i + 1] = pair;
-  return true;
-}
-
-static uint32_t take_least(near *x, uint32_t *d) {
-  uint32_t *h = x->heap.p, pair = h[1];
-  *d = h[0];
-  x->heap.n -= 2;
-  size_t n = x->heap.n / 2, i = 0;
-  uint32_t last[2] = {h[2 * n], h[2 * n + 1]};
-  for (size_t k; (k = 2 * i + 1) < n; i = k) {
-    if (k + 1 < n && h[2 * (k + 1)] < h[2 * k]) k++;
-    if (h[2 * k] >= last[0]) break;
-    memcpy(h + 2 * i, h + 2 * k, 2 * sizeof *h);
-  }
-  memcpy(h + 2 * i, last, sizeof last);
-  return pair;
-}
+/* ---- the pairs that wait ---- */
 
 /* Between local terms. Where two ways are equally long, that by the third rule is kept: it makes no
  * hop. */
@@ -93,7 +67,7 @@ static bool offer(near *x, uint32_t a, uint32_t b, uint64_t d, near_how how, uin
   if (y->d < d || y->final || (y->d == d && how != NEAR_MIDDLE)) return true;
   bool nearer = d < y->d;
   y->d = (uint32_t)d, y->how = how, y->via = via;
-  return !nearer || wait_for(x, (uint32_t)d, k);
+  return !nearer || eg_heap_put(x->m, &x->heap, (uint32_t)d, k);
 }
 
 /* ---- the rules ---- */
@@ -152,7 +126,7 @@ bool near_offer(near *x, uint32_t a, uint32_t b, uint64_t d, near_how how, uint3
 bool near_find(near *x, uint32_t a, uint32_t b) {
   uint32_t i = x->local.p[a], j = x->local.p[b];
   while (x->heap.n && x->work) {
-    uint32_t d, k = take_least(x, &d);
+    uint32_t d, k = eg_heap_take(&x->heap, &d);
     if (x->pair[k].final || d > x->pair[k].d) continue;
     if (!settle(x, k)) return false;
     if (known_pair(x, i, j) == k) return true;

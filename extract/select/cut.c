@@ -13,65 +13,6 @@
 #include "extract/select/solve.h"
 #include <string.h>
 
-/* ---- components of classes: Tarjan, without recursion ---- */
-typedef struct tarjan {
-  const sel_prob *q;
-  uint32_t *scc, *index, *low, *stack, *call, *at, n_index, n_stack, n_call, n_comp;
-  bool cyclic;
-} tarjan;
-
-static void open_class(tarjan *t, uint32_t c) {
-  t->index[c] = t->low[c] = ++t->n_index;
-  t->stack[t->n_stack++] = c;
-  t->at[c] = t->q->kfirst[t->q->cfirst[c]];
-  t->call[t->n_call++] = c;
-}
-
-static void close_class(tarjan *t, uint32_t c) {
-  uint32_t d, n = 0;
-  if (--t->n_call) {
-    uint32_t up = t->call[t->n_call - 1];
-    if (t->low[c] < t->low[up]) t->low[up] = t->low[c];
-  }
-  if (t->low[c] != t->index[c]) return;
-  do {
-    d = t->stack[--t->n_stack];
-    t->scc[d] = t->n_comp;
-    t->index[d] = NONE;
-    n++;
-  } while (d != c);
-  t->cyclic |= n > 1;
-  t->n_comp++;
-}
-
-bool sel_prob_scc(sel_pool *mem, const sel_prob *q, uint32_t *scc) {
-  size_t n = q->nc;
-  uint32_t *b = SEL_NEW(mem, uint32_t, 5 * n + 1);
-  tarjan t = {.q = q,
-              .scc = scc,
-              .index = b,
-              .low = b + n,
-              .stack = b + 2 * n,
-              .call = b + 3 * n,
-              .at = b + 4 * n};
-  for (uint32_t c = 0; c < n; c++) {
-    if (t.index[c]) continue;
-    open_class(&t, c);
-    while (t.n_call) {
-      uint32_t top = t.call[t.n_call - 1];
-      if (t.at[top] == q->kfirst[q->cfirst[top + 1]]) {
-        close_class(&t, top);
-        continue;
-      }
-      uint32_t k = q->kid[t.at[top]++];
-      if (!t.index[k]) open_class(&t, k);
-      else if (t.index[k] != NONE && t.index[k] < t.low[top]) t.low[top] = t.index[k];
-    }
-  }
-  sel_free(mem, b);
-  return t.cyclic;
-}
-
 /* ---- flow: vertex 2k enters class k, 2k+1 leaves it; 2 nc is the sink ---- */
 typedef struct arc {
   uint32_t to, back;

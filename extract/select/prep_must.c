@@ -1,74 +1,22 @@
 /* What must be below a class and what must be above it, by bit sets; strongly connected components.
  * See prep.h. */
 #include "extract/select/prep.h"
+#include "extract/select/solve.h"
 #include <string.h>
 
-/* ---- components: Tarjan (1972), without recursion ---- */
-typedef struct tarjan {
-  prep *p;
-  uint32_t *index, *low, *stack, *call, *at_node, *at_kid;
-  uint32_t n_index, n_stack, n_call, n_comp;
-} tarjan;
-
-static void enter(tarjan *t, uint32_t c) {
-  t->index[c] = t->low[c] = ++t->n_index;
-  t->stack[t->n_stack++] = c;
-  t->at_node[c] = t->at_kid[c] = 0;
-  t->call[t->n_call++] = c;
-}
-
-/* The next child of c not yet looked at, or NONE. */
-static uint32_t next_child(tarjan *t, uint32_t c) {
-  const sel_u32s *l = &t->p->cls[c];
-  while (t->at_node[c] < l->n) {
-    const prep_node *n = &t->p->node.p[l->p[t->at_node[c]]];
-    if (t->at_kid[c] < n->nk) return n->kid[t->at_kid[c]++];
-    t->at_node[c]++;
-    t->at_kid[c] = 0;
+/* ---- components ---- */
+static uint32_t next_kid(const void *of, uint32_t c, sel_place *at) {
+  const prep *p = of;
+  for (const sel_u32s *l = &p->cls[c]; at->node < l->n; at->node++, at->kid = 0) {
+    const prep_node *n = &p->node.p[l->p[at->node]];
+    if (at->kid < n->nk) return n->kid[at->kid++];
   }
   return NONE;
 }
-
-static void leave(tarjan *t, uint32_t c) {
-  t->n_call--;
-  if (t->n_call) {
-    uint32_t up = t->call[t->n_call - 1];
-    if (t->low[c] < t->low[up]) t->low[up] = t->low[c];
-  }
-  if (t->low[c] != t->index[c]) return;
-  uint32_t d;
-  do {
-    d = t->stack[--t->n_stack];
-    t->p->scc[d] = t->n_comp;
-    t->index[d] = NONE;
-  } while (d != c);
-  t->n_comp++;
-}
-
-static void component(tarjan *t, uint32_t c) {
-  enter(t, c);
-  while (t->n_call) {
-    uint32_t top = t->call[t->n_call - 1], k = next_child(t, top);
-    if (k == NONE) leave(t, top);
-    else if (!t->index[k]) enter(t, k);
-    else if (t->index[k] != NONE && t->index[k] < t->low[top]) t->low[top] = t->index[k];
-  }
-}
-
 uint32_t prep_scc(prep *p) {
-  uint32_t *block = sel_resize(p->mem, NULL, 6 * (size_t)p->nc + 1, sizeof *block), n = p->nc;
-  memset(block, 0, n * sizeof *block);
-  tarjan t = {.p = p,
-              .index = block,
-              .low = block + n,
-              .stack = block + 2 * (size_t)n,
-              .call = block + 3 * (size_t)n,
-              .at_node = block + 4 * (size_t)n,
-              .at_kid = block + 5 * (size_t)n};
-  for (uint32_t i = 0; i < p->live.n; i++)
-    if (!t.index[p->live.p[i]]) component(&t, p->live.p[i]);
-  sel_free(p->mem, block);
-  return t.n_comp;
+  bool cyclic;
+  sel_digraph g = {p->nc, p->live.n, p->live.p, p, next_kid};
+  return sel_strong(p->mem, &g, p->scc, &cyclic);
 }
 
 /* ---- bit sets over the live classes, renumbered children first ---- */

@@ -114,6 +114,18 @@ uint32_t sel_level_cuts(sel_run *r, sel_pool *mem, const sel_prob *q, const tarn
                         const double *node_cost, const uint8_t *needed, sel_rows *w, double enough);
 /* half.c: cuts from sums of rows that the present point violates; adds at most so many. */
 uint32_t sel_half_cuts(sel_run *r, sel_pool *mem, const sel_prob *q, sel_rows *w, uint32_t most);
+/* strong.c: strongly connected components, numbered children first. */
+typedef struct sel_place {
+  uint32_t node, kid; /* both 0 at first */
+} sel_place;
+typedef struct sel_digraph {
+  uint32_t n, nroot;
+  const uint32_t *root; /* to begin at; NULL: vertices 0 to nroot - 1 */
+  const void *of;
+  uint32_t (*next)(const void *of, uint32_t c, sel_place *at); /* child of c; NONE: no more */
+} sel_digraph;
+/* scc: of each vertex reached. Returns how many there are; *cyclic: one has several vertices. */
+uint32_t sel_strong(sel_pool *mem, const sel_digraph *g, uint32_t *scc, bool *cyclic);
 /* Components by class of the whole problem; returns true when some class is in a cycle. */
 bool sel_prob_scc(sel_pool *mem, const sel_prob *q, uint32_t *scc);
 /* width.c: exact by dynamic programming, where at most so many partial selections do; false where

@@ -91,19 +91,25 @@ void poly_check(polys *s, const poly *a, int64_t value) {
 }
 
 /* ---------------------------------------------------------------- equations */
-poly poly_now(polys *s, const poly *a) {
+poly poly_with(polys *s, const poly *a, poly (*is)(polys *s, uint32_t v, void *arg), void *arg) {
   poly p = {0};
-  bool any = false;
   for (uint32_t i = 0; i < a->n; i++) {
     poly term = poly_int(a->m[i].c);
     for (uint32_t k = 0; k < a->m[i].n; k++) {
-      const pvar *v = &s->var[a->m[i].v[k]];
-      poly f = v->solved ? v->is : poly_var(s, a->m[i].v[k]);
-      any |= v->solved;
+      poly f = is(s, a->m[i].v[k], arg);
       term = poly_mul(s, &term, &f);
     }
     p = poly_add(s, &p, &term, 1);
   }
+  return p;
+}
+static poly solved(polys *s, uint32_t v, void *any) {
+  *(bool *)any |= s->var[v].solved;
+  return s->var[v].solved ? s->var[v].is : poly_var(s, v);
+}
+poly poly_now(polys *s, const poly *a) {
+  bool any = false;
+  poly p = poly_with(s, a, solved, &any);
   return any ? poly_now(s, &p) : p;
 }
 bool poly_equal(polys *s, const poly *a, const poly *b) {
@@ -149,18 +155,13 @@ void poly_assume_natural(polys *s, const poly *a) {
 
 /* ---------------------------------------------------------------- what is at least 0 */
 /* Sizes written as least + more: no coefficient below 0? */
+static poly least_and_more(polys *s, uint32_t v, void *arg) {
+  poly f = poly_var(s, v), least = poly_int(s->var[v].kind == PV_SIZE ? s->var[v].least : 0);
+  (void)arg;
+  return poly_add(s, &f, &least, 1);
+}
 static bool plainly_natural(polys *s, const poly *a) {
-  poly p = {0};
-  for (uint32_t i = 0; i < a->n; i++) {
-    poly term = poly_int(a->m[i].c);
-    for (uint32_t k = 0; k < a->m[i].n; k++) {
-      const pvar *v = &s->var[a->m[i].v[k]];
-      poly f = poly_var(s, a->m[i].v[k]), least = poly_int(v->kind == PV_SIZE ? v->least : 0);
-      f = poly_add(s, &f, &least, 1);
-      term = poly_mul(s, &term, &f);
-    }
-    p = poly_add(s, &p, &term, 1);
-  }
+  poly p = poly_with(s, a, least_and_more, NULL);
   for (uint32_t i = 0; i < p.n; i++)
     if (p.m[i].c < 0) return false;
   return true;

@@ -41,6 +41,8 @@ poly poly_add(polys *s, const poly *a, const poly *b, int64_t times); /* a + tim
 poly poly_mul(polys *s, const poly *a, const poly *b);
 poly poly_div(polys *s, const poly *a, const poly *b); /* rounded down, of naturals */
 poly poly_mod(polys *s, const poly *a, const poly *b);
+/* With what is() gives for each variable. */
+poly poly_with(polys *s, const poly *a, poly (*is)(polys *s, uint32_t v, void *arg), void *arg);
 poly poly_now(polys *s, const poly *a); /* with what equations say */
 bool poly_constant(const poly *a, int64_t *c);
 bool poly_equal(polys *s, const poly *a, const poly *b);

@@ -162,16 +162,16 @@ bool val_has(const lprover *p, const lval *v, uint32_t var) {
       if (atom_has(p, v->t[i].atom[k], var)) return true;
   return false;
 }
-static poly poly_with(lprover *p, const poly *a, uint32_t var, const poly *is) {
-  poly x = {0};
-  for (uint32_t i = 0; i < a->n; i++) {
-    poly term = poly_int(a->m[i].c);
-    for (uint32_t k = 0; k < a->m[i].n; k++) {
-      poly f = a->m[i].v[k] == var ? *is : poly_var(&p->s, a->m[i].v[k]);
-      term = poly_mul(&p->s, &term, &f);
-    }
-    x = poly_add(&p->s, &x, &term, 1);
-  }
+typedef struct replaced {
+  uint32_t var;
+  const poly *is;
+} replaced;
+static poly replace(polys *s, uint32_t v, void *arg) {
+  const replaced *r = arg;
+  return v == r->var ? *r->is : poly_var(s, v);
+}
+static poly replace_in(lprover *p, const poly *a, uint32_t var, const poly *is) {
+  poly x = poly_with(&p->s, a, replace, &(replaced){var, is});
   return poly_now(&p->s, &x);
 }
 static uint32_t atom_with(lprover *p, uint32_t id, uint32_t var, const poly *is) {
@@ -180,7 +180,7 @@ static uint32_t atom_with(lprover *p, uint32_t id, uint32_t var, const poly *is)
   const latom was = a;
   a.ix = TARN_ARRAY(p->cx, poly, a.nix + 1);
   a.kid = TARN_ARRAY(p->cx, lval, a.nkid + 1);
-  for (uint32_t i = 0; i < a.nix; i++) a.ix[i] = poly_with(p, &was.ix[i], var, is);
+  for (uint32_t i = 0; i < a.nix; i++) a.ix[i] = replace_in(p, &was.ix[i], var, is);
   for (uint32_t i = 0; i < a.nkid; i++) a.kid[i] = val_with(p, &was.kid[i], var, is);
   return intern(p, &a);
 }
