@@ -686,13 +686,21 @@ typedef struct tarn_program {
   uint32_t norigin;
   const tarn_origin *origin; /* in an order in which nodes follow what they read; may be empty */
 } tarn_program;
+/* NumPy's .npy, formats 1.0 to 3.0 (npy.c): big-endian and Fortran order are converted. bfloat16
+ * has no type there: it is written as f32, and read from the two opaque bytes that ml_dtypes saves.
+ * Raises TARN_BAD_INPUT with `name`. */
+TARN_API tarn_tensor *tarn_npy_read_bytes(tarn_ctx *cx, const void *bytes, size_t n,
+                                          const char *name);
+TARN_API void tarn_npy_write_bytes(tarn_buf *b, const tarn_tensor *t);
+/* As a tensor of type want: where that is bfloat16, f32 elements are rounded to the nearest. Other
+ * types are left as they are, for the caller to refuse. */
+TARN_API tarn_tensor *tarn_tensor_as(tarn_ctx *cx, tarn_tensor *t, tarn_dtype want);
+
 /* (program (inputs (x ((1 3 224 224) ()) f32)…) [(let (%a TERM)…)] (outputs (y TERM)…)), constants
  * inline when they have at most 64 elements, else (const NAME dtype SHAPE) beside a file NAME.npy
  * in dir (NULL: such constants are an error; NAME's bytes other than letters, digits, _ - . stand
  * as %XX). Raises. */
 TARN_API tarn_program *tarn_program_parse(tarn_lang *L, const tarn_sx *s, const char *dir);
-/* Writes the constants that the text only names. Raises TARN_IO. */
-TARN_API void tarn_program_save_constants(const tarn_program *p, const char *dir);
 TARN_API void tarn_program_print(const tarn_program *p, tarn_buf *b);
 
 #ifdef __cplusplus

@@ -2,11 +2,8 @@
  *
  *   (program (inputs (NAME SHAPE DTYPE)…) [(let (%a TERM)…)] (outputs (NAME TERM)…))
  *
- * A file holds exactly what NumPy writes for a little-endian array in C order; the text gives its
- * type.  bf16, which NumPy does not have, is kept as two opaque bytes. */
+ * The text gives the type of a file's array. */
 #include "access/parse.h"
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 typedef struct tarn_constants {
@@ -30,44 +27,17 @@ static char *file_of(tarn_ctx *cx, const char *dir, const char *name) {
   return b.p;
 }
 
-static void add_header(tarn_buf *b, const tarn_type *t) {
-  static const char *const descr[TARN_DTYPES] = {
-      [TARN_F32] = "<f4", [TARN_F64] = "<f8", [TARN_F16] = "<f2", [TARN_BF16] = "<V2",
-      [TARN_I8] = "|i1",  [TARN_U8] = "|u1",  [TARN_I16] = "<i2", [TARN_U16] = "<u2",
-      [TARN_I32] = "<i4", [TARN_U32] = "<u4", [TARN_I64] = "<i8", [TARN_U64] = "<u8",
-      [TARN_BOOL] = "|b1"};
-  tarn_buf_fmt(b, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr[t->dtype]);
-  for (uint32_t i = 0; i < t->n; i++) tarn_buf_fmt(b, "%s%" PRId64, i ? ", " : "", t->dim[i]);
-  tarn_buf_str(b, t->n == 1 ? ",), }" : "), }");
-}
-
-static void write_constant(tarn_lang *L, const char *dir, const tarn_payload *p) {
-  tarn_buf head = {.cx = L->cx}, b = {.cx = L->cx};
-  const tarn_type *t = tarn_type_get(L, p->type);
-  add_header(&head, t);
-  size_t n = (10 + head.n + 1 + 63) / 64 * 64 - 10; /* the data starts at a multiple of 64 */
-  const char magic[] = {'\x93', 'N', 'U', 'M', 'P', 'Y', 1, 0, (char)(n & 255), (char)(n >> 8)};
-  tarn_buf_add(&b, magic, sizeof magic);
-  tarn_buf_add(&b, head.p, head.n);
-  for (size_t i = head.n; i + 1 < n; i++) tarn_buf_add(&b, " ", 1);
-  tarn_buf_add(&b, "\n", 1);
-  tarn_buf_add(&b, p->tensor->data, (size_t)tarn_type_count(t) * tarn_dtype_size(t->dtype));
-  tarn_write_file(L->cx, file_of(L->cx, dir, p->name), b.p, b.n);
-}
-
 static tarn_tensor *read_constant(tarn_lang *L, const tarn_sx *at, const char *path,
                                   const tarn_type *t) {
-  size_t n, bytes = (size_t)tarn_type_count(t) * tarn_dtype_size(t->dtype);
+  size_t n;
   const char *file = tarn_read_file(L->cx, path, &n);
-  tarn_buf head = {.cx = L->cx};
-  add_header(&head, t);
-  size_t data =
-      n < 10 ? 0 : 10 + ((size_t)(unsigned char)file[8] | (size_t)(unsigned char)file[9] << 8);
-  if (n < 10 || memcmp(file, "\x93NUMPY\x01", 7) != 0 || data < 10 + head.n || n != data + bytes ||
-      memcmp(file + 10, head.p, head.n) != 0)
-    tarn_sx_error(L->cx, at, "%s is not a NumPy array (version 1.0) with %s", path, head.p);
-  tarn_tensor *v = tarn_tensor_new(L->cx, t->dtype, t->n, t->dim);
-  if (bytes) memcpy(v->data, file + data, bytes);
+  tarn_tensor *v = tarn_tensor_as(L->cx, tarn_npy_read_bytes(L->cx, file, n, path), t->dtype);
+  bool same = v->dtype == t->dtype && v->n == t->n;
+  for (uint32_t d = 0; same && d < v->n; d++) same = v->dim[d] == t->dim[d];
+  if (!same)
+    tarn_sx_error(L->cx, at, "%s is %s, not %s", path,
+                  tarn_dims_text(L->cx, v->dtype, v->n, v->dim),
+                  tarn_dims_text(L->cx, t->dtype, t->n, t->dim));
   return v;
 }
 
@@ -82,19 +52,6 @@ uint32_t tarn_const_load(tarn_lang *L, const tarn_sx *at, const char *name, uint
   uint32_t id = tarn_payload_intern(L, &p);
   *tarn_map_at(L->constants->known, tarn_name_intern(L, name), NULL) = id + (uint64_t)1;
   return id;
-}
-
-void tarn_program_save_constants(const tarn_program *p, const char *dir) {
-  tarn_lang *L = p->L;
-  tarn_term *root = TARN_ARRAY(L->cx, tarn_term, p->nout);
-  const tarn_term *terms;
-  for (uint32_t i = 0; i < p->nout; i++) root[i] = p->out[i].term;
-  uint32_t n = tarn_term_reachable(L, root, p->nout, &terms);
-  for (uint32_t i = 0; i < n; i++) {
-    const tarn_node *x = tarn_term_get(L, terms[i]);
-    if (x->op == TARN_OP_CONST && tarn_type_count(tarn_type_get(L, x->type)) > TARN_INLINE_MAX)
-      write_constant(L, dir, tarn_payload_get(L, x->payload));
-  }
 }
 
 /* ---------------------------------------------------------------- reading */

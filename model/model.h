@@ -200,18 +200,13 @@ TARN_API tarn_program *tarn_model_load_bytes(tarn_lang *L, const void *bytes, si
 
 /* ---------------------------------------------------------------- tensors */
 
-/* Reads by the ending (.npy, else TensorProto). At most TARN_MAX_DIMS dims; big-endian and Fortran
- * order are converted. bfloat16 has no .npy type: it is written as f32, and read from the two
- * opaque bytes that ml_dtypes saves. Raises TARN_BAD_INPUT, TARN_IO. */
+/* Reads by the ending (.npy, else TensorProto). At most TARN_MAX_DIMS dims. Raises TARN_BAD_INPUT,
+ * TARN_IO. */
 TARN_API tarn_tensor *tarn_tensor_read(tarn_ctx *cx, const char *path);
-/* As an input of type want: where that is bfloat16, f32 elements are rounded to the nearest. Other
- * types are left as they are, for the caller to refuse. */
+/* As an input of type want: tarn_tensor_as(). */
 TARN_API tarn_tensor *tarn_tensor_read_as(tarn_ctx *cx, const char *path, tarn_dtype want);
 TARN_API void tarn_tensor_write(tarn_ctx *cx, const char *path, const tarn_tensor *t);
 
-TARN_API tarn_tensor *tarn_npy_read_bytes(tarn_ctx *cx, const void *bytes, size_t n,
-                                          const char *name);
-TARN_API void tarn_npy_write_bytes(tarn_buf *b, const tarn_tensor *t);
 TARN_API tarn_tensor *tarn_tensorproto_read_bytes(tarn_ctx *cx, const void *bytes, size_t n,
                                                   const char *name);
 TARN_API void tarn_tensorproto_write_bytes(tarn_buf *b, const tarn_tensor *t,

@@ -285,3 +285,27 @@ Onnx__TensorProto *im_tensor_proto(tarn_ctx *cx, const tarn_tensor *t, const cha
 void tarn_tensorproto_write_bytes(tarn_buf *b, const tarn_tensor *t, const char *tensor_name) {
   im_pack(b, &im_tensor_proto(b->cx, t, tensor_name ? tensor_name : "")->base);
 }
+
+/* ---------------------------------------------------------------- files, by their ending */
+static bool is_npy(const char *path) {
+  size_t n = strlen(path);
+  return n >= 4 && strcmp(path + n - 4, ".npy") == 0;
+}
+
+tarn_tensor *tarn_tensor_read(tarn_ctx *cx, const char *path) {
+  size_t n;
+  char *p = tarn_read_file(cx, path, &n);
+  return is_npy(path) ? tarn_npy_read_bytes(cx, p, n, path)
+                      : tarn_tensorproto_read_bytes(cx, p, n, path);
+}
+
+tarn_tensor *tarn_tensor_read_as(tarn_ctx *cx, const char *path, tarn_dtype want) {
+  return tarn_tensor_as(cx, tarn_tensor_read(cx, path), want);
+}
+
+void tarn_tensor_write(tarn_ctx *cx, const char *path, const tarn_tensor *t) {
+  tarn_buf b = {.cx = cx};
+  if (is_npy(path)) tarn_npy_write_bytes(&b, t);
+  else tarn_tensorproto_write_bytes(&b, t, "");
+  tarn_write_file(cx, path, b.p, b.n);
+}

@@ -4,6 +4,7 @@
 #include "tests/terms.h"
 #include "tests/typings.h"
 #include <stdio.h>
+#include <ctype.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -375,6 +376,19 @@ static tarn_program *outputs(tarn_ctx *c, const tarn_term *t, uint32_t n) {
   return p;
 }
 
+/* NAME.npy, with %XX for what is unusual in a file name. */
+static void write_constant(tarn_ctx *c, const char *dir, tarn_term t) {
+  const tarn_payload *p = tarn_payload_get(L, tarn_term_get(L, t)->payload);
+  tarn_buf path = {.cx = c}, b = {.cx = c};
+  tarn_buf_fmt(&path, "%s/", dir);
+  for (const char *s = p->name; *s; s++)
+    tarn_buf_fmt(&path,
+                 isalnum(*s) || strchr("_-", *s) || (*s == '.' && s > p->name) ? "%c" : "%%%02X",
+                 (unsigned char)*s);
+  tarn_buf_str(&path, ".npy");
+  tarn_npy_write_bytes(&b, p->tensor);
+  tarn_write_file(c, path.p, b.p, b.n);
+}
 /* Large constants of every type, with awkward names, go to files and come back. */
 static void constant_files(tarn_ctx *c, void *arg) {
   const char *dir = arg;
@@ -390,7 +404,7 @@ static void constant_files(tarn_ctx *c, void *arg) {
   tarn_program *p = outputs(c, t, TARN_DTYPES);
   tarn_buf b = {.cx = c};
   tarn_program_print(p, &b);
-  tarn_program_save_constants(p, dir);
+  for (uint32_t i = 0; i < TARN_DTYPES; i++) write_constant(c, dir, t[i]);
   tarn_program *q = tarn_program_parse(L, read1(c, b.p), dir);
   for (uint32_t i = 0; i < TARN_DTYPES; i++) ck_assert_uint_eq(q->out[i].term, p->out[i].term);
   L = tarn_lang_new(c);
@@ -416,7 +430,7 @@ START_TEST(constants_go_to_files_and_back) {
   ck_assert_msg(good == TARN_OK, "%s", why);
   free(why);
   ck_assert_int_eq(bad, TARN_BAD_INPUT);
-  ck_assert_ptr_nonnull(strstr(tarn_message(cx), "w.npy is not a NumPy array"));
+  ck_assert_ptr_nonnull(strstr(tarn_message(cx), "w.npy: not a .npy file: "));
 }
 END_TEST
 

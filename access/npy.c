@@ -1,7 +1,7 @@
 /* NumPy's .npy files. Source: numpy/lib/format.py, "Format Version 1.0" to 3.0:
  * "\x93NUMPY", major, minor, header length (2 bytes, from 2.0 on 4), a Python dict as text, then
  * the data. */
-#include "model/import.h"
+#include "access/access.h"
 #include <string.h>
 
 static const struct {
@@ -228,30 +228,10 @@ void tarn_npy_write_bytes(tarn_buf *b, const tarn_tensor *t) {
   }
 }
 
-static bool is_npy(const char *path) {
-  size_t n = strlen(path);
-  return n >= 4 && strcmp(path + n - 4, ".npy") == 0;
-}
-
-tarn_tensor *tarn_tensor_read(tarn_ctx *cx, const char *path) {
-  size_t n;
-  char *p = tarn_read_file(cx, path, &n);
-  return is_npy(path) ? tarn_npy_read_bytes(cx, p, n, path)
-                      : tarn_tensorproto_read_bytes(cx, p, n, path);
-}
-
-tarn_tensor *tarn_tensor_read_as(tarn_ctx *cx, const char *path, tarn_dtype want) {
-  tarn_tensor *t = tarn_tensor_read(cx, path);
+tarn_tensor *tarn_tensor_as(tarn_ctx *cx, tarn_tensor *t, tarn_dtype want) {
   if (want != TARN_BF16 || t->dtype != TARN_F32) return t;
   tarn_tensor *r = tarn_tensor_new(cx, want, t->n, t->dim);
   for (int64_t i = 0, n = tarn_tensor_count(t); i < n; i++)
     tarn_tensor_set(r, i, tarn_tensor_get(t, i));
   return r;
-}
-
-void tarn_tensor_write(tarn_ctx *cx, const char *path, const tarn_tensor *t) {
-  tarn_buf b = {.cx = cx};
-  if (is_npy(path)) tarn_npy_write_bytes(&b, t);
-  else tarn_tensorproto_write_bytes(&b, t, "");
-  tarn_write_file(cx, path, b.p, b.n);
 }
