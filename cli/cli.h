@@ -147,6 +147,8 @@ const char *cli_folder(tarn_ctx *cx, const char *dir_or_model, cli_compile *c);
 struct yajl_val_s;
 void cli_read_program(tarn_ctx *cx, struct yajl_val_s *v, cli_program *p);
 void cli_read_sizes(tarn_ctx *cx, struct yajl_val_s *report, cli_compile *c);
+/* The strings of a list, where there is one. */
+void cli_read_texts(tarn_ctx *cx, struct yajl_val_s *object, const char *key, cli_list *to);
 void cli_take_program(tarn_ctx *cx, const tarn_compiled *r, cli_program *p);
 void cli_take_sizes(tarn_ctx *cx, const tarn_compiled *r, cli_compile *c);
 /* m runs these sizes from now on, and c->is is what is known of their program. Raises TARN_USAGE

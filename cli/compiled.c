@@ -6,37 +6,28 @@
 #include <sys/stat.h>
 
 /* ---- compiled folders ---- */
-static void take_texts(tarn_ctx *cx, yajl_val object, const char *key, cli_list *to) {
-  const char *path[] = {key, NULL};
-  yajl_val s = yajl_tree_get(object, path, yajl_t_array);
-  for (size_t i = 0; s && i < YAJL_GET_ARRAY(s)->len; i++) {
-    const char *text = YAJL_GET_STRING(YAJL_GET_ARRAY(s)->values[i]);
+void cli_read_texts(tarn_ctx *cx, yajl_val object, const char *key, cli_list *to) {
+  yajl_val *item;
+  for (uint32_t i = 0, n = tarn_yajl_items(object, key, &item); i < n; i++) {
+    const char *text = YAJL_GET_STRING(item[i]);
     if (text) tarn_push(cx, to, tarn_strdup(cx, text));
   }
+}
+static void take_text(tarn_ctx *cx, yajl_val object, const char *key, const char **to) {
+  yajl_val v = tarn_yajl_get(object, key, yajl_t_string);
+  if (v) *to = tarn_strdup(cx, YAJL_GET_STRING(v));
 }
 static void from_report(tarn_ctx *cx, const char *path, cli_compile *c) {
   size_t n;
   const char *report = tarn_read_file(cx, path, &n);
   yajl_val v = tarn_yajl_parse(cx, path, report, n);
-  static const char *const model[] = {"model", NULL}, *const hw[] = {"hw", NULL},
-                           *const triple[] = {"triple", NULL};
-  yajl_val m = yajl_tree_get(v, (const char **)(uintptr_t)model, yajl_t_string);
-  yajl_val h = yajl_tree_get(v, (const char **)(uintptr_t)hw, yajl_t_string);
-  if (m) c->model = tarn_strdup(cx, YAJL_GET_STRING(m));
-  yajl_val t = yajl_tree_get(v, (const char **)(uintptr_t)triple, yajl_t_string);
-  if (h) c->hw = tarn_strdup(cx, YAJL_GET_STRING(h));
-  if (t) c->triple = tarn_strdup(cx, YAJL_GET_STRING(t));
-  cli_list asked = c->shapes;
-  static const char *const sizes[] = {"sizes", NULL};
-  yajl_val several = yajl_tree_get(v, (const char **)(uintptr_t)sizes, yajl_t_object);
-  if (several) c->shapes = (cli_list){0};
-  if (several) c->asked = asked;
-  take_texts(cx, several ? several : v, several ? "given" : "shapes", &c->shapes);
-  take_texts(cx, v, "set", &c->sets);
-  static const char *const def[] = {"def", NULL}, *const copies[] = {"allow_copies", NULL};
-  yajl_val d = yajl_tree_get(v, (const char **)(uintptr_t)def, yajl_t_string);
-  if (d) c->def = tarn_strdup(cx, YAJL_GET_STRING(d));
-  c->copies = yajl_tree_get(v, (const char **)(uintptr_t)copies, yajl_t_true) != NULL;
+  yajl_val several = tarn_yajl_get(v, "sizes", yajl_t_object);
+  take_text(cx, v, "model", &c->model), take_text(cx, v, "hw", &c->hw);
+  take_text(cx, v, "triple", &c->triple), take_text(cx, v, "def", &c->def);
+  if (several) c->asked = c->shapes, c->shapes = (cli_list){0};
+  cli_read_texts(cx, several ? several : v, several ? "given" : "shapes", &c->shapes);
+  cli_read_texts(cx, v, "set", &c->sets);
+  c->copies = tarn_yajl_get(v, "allow_copies", yajl_t_true) != NULL;
   cli_read_program(cx, v, &c->is);
   cli_read_sizes(cx, v, c);
   if (!c->model) tarn_raise(cx, TARN_BAD_INPUT, "%s: no \"model\" in it", path);

@@ -35,7 +35,7 @@ typedef struct lab_node {
 } lab_node;
 uint32_t lab_file_nodes(const lab_file *f);
 uint32_t lab_file_classes(const lab_file *f);
-uint32_t lab_file_kids(const lab_file *f); /* kids are 1 … this - 1 */
+uint32_t lab_file_kids(const lab_file *f);
 lab_node lab_file_node(const lab_file *f, uint32_t i);
 uint32_t lab_file_kid_class(const lab_file *f, uint32_t kid);
 lab_node lab_file_user(const lab_file *f, uint32_t kid); /* the node that has this kid */

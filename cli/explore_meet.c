@@ -19,11 +19,11 @@ static void find_uses(meeting *m, int i) {
   const lab_file *f = m->f[i];
   uint32_t n = lab_file_kids(f), *first = TARN_ARRAY(m->l->cx, uint32_t, lab_file_classes(f) + 2);
   m->use[i] = TARN_ARRAY(m->l->cx, uint32_t, n + 1), m->use_first[i] = first;
-  for (uint32_t k = 1; k < n; k++) first[lab_file_kid_class(f, k) + 1]++;
+  for (uint32_t k = 0; k < n; k++) first[lab_file_kid_class(f, k) + 1]++;
   for (uint32_t c = 0; c < lab_file_classes(f); c++) first[c + 1] += first[c];
-  for (uint32_t k = n; k-- > 1;) m->use[i][--first[lab_file_kid_class(f, k) + 1]] = k;
+  for (uint32_t k = n; k-- > 0;) m->use[i][--first[lab_file_kid_class(f, k) + 1]] = k;
   memmove(first, first + 1, lab_file_classes(f) * sizeof *first);
-  first[lab_file_classes(f)] = n ? n - 1 : 0;
+  first[lab_file_classes(f)] = n;
 }
 /* Two nodes of one operator: a node of both where all pairs of their kids are there. */
 static void meet_nodes(meeting *m, lab_node a, lab_node b) {

@@ -1,35 +1,26 @@
 /* Folders that were compiled for several sizes: what is known of each program, and which one is
  * selected. */
 #include "cli/cli.h"
+#include "hw/yajl.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <yajl/yajl_tree.h>
 
 /* ---- what is known of a program ---- */
-static yajl_val member(yajl_val object, const char *key, yajl_type type) {
-  const char *path[] = {key, NULL};
-  return yajl_tree_get(object, path, type);
-}
-static double number_of(yajl_val object, const char *key) {
-  yajl_val v = member(object, key, yajl_t_number);
-  return v ? YAJL_GET_DOUBLE(v) : 0;
-}
 void cli_read_program(tarn_ctx *cx, yajl_val v, cli_program *p) {
-  yajl_val numerics = member(v, "numerics", yajl_t_string);
-  yajl_val in = member(v, "inputs", yajl_t_array), kernels = member(v, "program", yajl_t_array);
+  yajl_val numerics = tarn_yajl_get(v, "numerics", yajl_t_string), *item;
   p->numerics = TARN_RULE_REASSOC;
   if (numerics) tarn_rule_class_parse(YAJL_GET_STRING(numerics), &p->numerics);
-  p->bound = number_of(v, "bound");
-  for (size_t i = 0; in && i < YAJL_GET_ARRAY(in)->len; i++) {
-    yajl_val x = YAJL_GET_ARRAY(in)->values[i];
-    tarn_domain range = {(int64_t)number_of(x, "low"), (int64_t)number_of(x, "high")};
+  p->bound = tarn_yajl_number(v, "bound");
+  for (uint32_t i = 0, n = tarn_yajl_items(v, "inputs", &item); i < n; i++) {
+    tarn_domain range = {(int64_t)tarn_yajl_number(item[i], "low"),
+                         (int64_t)tarn_yajl_number(item[i], "high")};
     tarn_push(cx, &p->in, range);
   }
-  for (size_t i = 0; kernels && i < YAJL_GET_ARRAY(kernels)->len; i++) {
-    yajl_val x = YAJL_GET_ARRAY(kernels)->values[i];
-    cli_work w = {number_of(x, "flop"), number_of(x, "slots"), number_of(x, "products"),
-                  number_of(x, "read_bytes"), number_of(x, "write_bytes")};
+  for (uint32_t i = 0, n = tarn_yajl_items(v, "program", &item); i < n; i++) {
+    cli_work w = {tarn_yajl_number(item[i], "flop"), tarn_yajl_number(item[i], "slots"),
+                  tarn_yajl_number(item[i], "products"), tarn_yajl_number(item[i], "read_bytes"),
+                  tarn_yajl_number(item[i], "write_bytes")};
     if (!w.slots) w.slots = w.flop / 2; /* of an older report */
     tarn_push(cx, &p->work, w);
   }
@@ -37,23 +28,19 @@ void cli_read_program(tarn_ctx *cx, yajl_val v, cli_program *p) {
 static void read_size(tarn_ctx *cx, yajl_val v, uint32_t n, cli_compile *c) {
   cli_program p = {0};
   int64_t *size = TARN_ARRAY(cx, int64_t, n + 1);
-  yajl_val list = member(v, "size", yajl_t_array);
-  for (size_t i = 0; list && i < YAJL_GET_ARRAY(list)->len && i < n; i++)
-    size[i] = (int64_t)YAJL_GET_DOUBLE(YAJL_GET_ARRAY(list)->values[i]);
+  yajl_val *item;
+  for (uint32_t i = 0, m = tarn_yajl_items(v, "size", &item); i < m && i < n; i++)
+    size[i] = (int64_t)YAJL_GET_DOUBLE(item[i]);
   p.size = size;
   cli_read_program(cx, v, &p);
   tarn_push(cx, &c->programs, p);
 }
 void cli_read_sizes(tarn_ctx *cx, yajl_val report, cli_compile *c) {
-  yajl_val v = member(report, "sizes", yajl_t_object);
-  yajl_val names = v ? member(v, "names", yajl_t_array) : NULL;
-  yajl_val programs = v ? member(v, "programs", yajl_t_array) : NULL;
-  for (size_t i = 0; names && i < YAJL_GET_ARRAY(names)->len; i++) {
-    const char *name = YAJL_GET_STRING(YAJL_GET_ARRAY(names)->values[i]);
-    tarn_push(cx, &c->size_names, tarn_strdup(cx, name ? name : ""));
-  }
-  for (size_t i = 0; programs && i < YAJL_GET_ARRAY(programs)->len; i++)
-    read_size(cx, YAJL_GET_ARRAY(programs)->values[i], c->size_names.n, c);
+  yajl_val v = tarn_yajl_get(report, "sizes", yajl_t_object), *item;
+  if (!v) return;
+  cli_read_texts(cx, v, "names", &c->size_names);
+  for (uint32_t i = 0, n = tarn_yajl_items(v, "programs", &item); i < n; i++)
+    read_size(cx, item[i], c->size_names.n, c);
 }
 void cli_take_program(tarn_ctx *cx, const tarn_compiled *r, cli_program *p) {
   tarn_domain *range = TARN_ARRAY(cx, tarn_domain, r->program->nin + 1);

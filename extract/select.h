@@ -94,9 +94,11 @@ typedef struct tarn_sel_read_options {
                              */
   const char *const *roots; /* names of classes, instead of the file's roots; NULL: those */
   uint32_t n_roots;
-  bool ops;                  /* operators are kept: tarn_sel_node_op() */
-  const char *const *values; /* further keys of nodes whose numbers are kept, or "cost" */
-  uint32_t n_values;         /* tarn_sel_node_value(); 0 where a node lacks the key */
+  bool no_roots; /* a file without roots is read, too */
+  bool ops;      /* operators are kept: tarn_sel_node_op() */
+  const char *const
+      *values;       /* further keys of nodes whose numbers are kept, or "cost", "subsumed" (1) */
+  uint32_t n_values; /* tarn_sel_node_value(); 0 where a node lacks the key */
 } tarn_sel_read_options;
 /* o may be NULL. TARN_BAD_INPUT "FILE:LINE: …" for malformed JSON, "FILE: …" with the id for a
  * dangling child, an id given twice, a negative cost, a node without class, no nodes, no roots. */

@@ -1,5 +1,5 @@
-/* Reading a JSON file of which each part has to be there: what is not raises TARN_BAD_INPUT with
- * the file and the key. */
+/* Reading a JSON file. What has to be there and is not raises TARN_BAD_INPUT with the file and the
+ * key. */
 #ifndef TARN_HW_YAJL_H
 #define TARN_HW_YAJL_H
 #include "base/base.h"
@@ -18,4 +18,8 @@ TARN_API const char *tarn_yajl_string(tarn_ctx *cx, const char *file, yajl_val i
 /* How many items, and where they are. */
 TARN_API uint32_t tarn_yajl_list(tarn_ctx *cx, const char *file, yajl_val in, const char *key,
                                  yajl_val **item);
+/* The same of what may be absent: NULL, 0 or no items then. */
+TARN_API yajl_val tarn_yajl_get(yajl_val in, const char *key, yajl_type type);
+TARN_API double tarn_yajl_number(yajl_val in, const char *key);
+TARN_API uint32_t tarn_yajl_items(yajl_val in, const char *key, yajl_val **item);
 #endif

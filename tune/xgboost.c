@@ -2,12 +2,12 @@
  *
  * What it has learned is read from the JSON that it gives ("Introduction to Model IO" in its
  * documentation), which holds floats exactly. */
+#include "hw/yajl.h"
 #include "tune/trees.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xgboost/c_api.h>
-#include <yajl/yajl_tree.h>
 
 typedef struct learner {
   tarn_ctx *cx;
@@ -86,13 +86,7 @@ typedef struct reading {
 TARN_NORETURN static void strange(tarn_ctx *cx) {
   tarn_raise(cx, TARN_INTERNAL, "xgboost: trees of another form than expected");
 }
-static yajl_val *list(tarn_ctx *cx, yajl_val v, const char *key, size_t *n) {
-  yajl_val a = yajl_tree_get(v, (const char *[]){key, NULL}, yajl_t_array);
-  if (!a) strange(cx);
-  *n = YAJL_GET_ARRAY(a)->len;
-  return YAJL_GET_ARRAY(a)->values;
-}
-static double number(tarn_ctx *cx, yajl_val x) {
+static double number_of(tarn_ctx *cx, yajl_val x) {
   if (!YAJL_IS_NUMBER(x)) strange(cx);
   return strtod(x->u.number.r, NULL);
 }
@@ -101,10 +95,10 @@ static void read_tree(reading *r, yajl_val tree) {
                                     "split_conditions"};
   enum { LEFT, RIGHT, FEATURE, AT };
   yajl_val *of[4];
-  size_t n = 0;
+  uint32_t n = 0;
   for (uint32_t i = 0; i < 4; i++) {
-    size_t before = n;
-    of[i] = list(r->cx, tree, key[i], &n);
+    uint32_t before = n;
+    n = tarn_yajl_list(r->cx, "xgboost", tree, key[i], &of[i]);
     if (i && n != before) strange(r->cx);
   }
   uint32_t base = r->node.n;
@@ -114,34 +108,31 @@ static void read_tree(reading *r, yajl_val tree) {
   for (uint32_t i = 0; i < r->order.n; i++) {
     uint32_t from = r->order.p[i];
     if (from >= n || r->order.n > n) strange(r->cx);
-    tree_node d = {.at = (float)number(r->cx, of[AT][from])};
-    double left = number(r->cx, of[LEFT][from]);
+    tree_node d = {.at = (float)number_of(r->cx, of[AT][from])};
+    double left = number_of(r->cx, of[LEFT][from]);
     if (left >= 0) {
-      uint32_t feature = (uint32_t)number(r->cx, of[FEATURE][from]);
+      uint32_t feature = (uint32_t)number_of(r->cx, of[FEATURE][from]);
       if (feature >= TARN_FEATURES || base + r->order.n > TREES_LEFT) strange(r->cx);
       d = tree_split(d.at, base + r->order.n, feature);
       tarn_push(r->cx, &r->order, (uint32_t)left);
-      tarn_push(r->cx, &r->order, (uint32_t)number(r->cx, of[RIGHT][from]));
+      tarn_push(r->cx, &r->order, (uint32_t)number_of(r->cx, of[RIGHT][from]));
     }
     tarn_push(r->cx, &r->node, d);
   }
 }
-static void drop_tree(void *v) { yajl_tree_free(v); }
 static void read_trees(learner *l, trees *t) {
-  static const char *const path[] = {"learner", "gradient_booster", "model", NULL};
-  char error[256];
+  static const char *const path[] = {"learner", "gradient_booster", "model"};
   const char *text;
   bst_ulong size;
-  size_t n;
+  yajl_val *tree;
   reading r = {.cx = l->cx};
   ok(l, XGBoosterSaveModelToBuffer(l->booster, "{\"format\": \"json\"}", &size, &text));
-  yajl_val v = yajl_tree_parse(tarn_strndup(l->cx, text, size), error,
-                               sizeof error); /* text does not end with a 0 */
-  if (!v) strange(l->cx);
-  tarn_defer(l->cx, drop_tree, v);
-  yajl_val *tree =
-      list(l->cx, yajl_tree_get(v, (const char **)(uintptr_t)path, yajl_t_object), "trees", &n);
-  for (size_t i = 0; i < n; i++) read_tree(&r, tree[i]);
+  yajl_val v = tarn_yajl_parse(l->cx, "xgboost", text, size);
+  for (uint32_t i = 0; v && i < sizeof path / sizeof *path; i++)
+    v = tarn_yajl_get(v, path[i], yajl_t_object);
+  uint32_t n = v ? tarn_yajl_list(l->cx, "xgboost", v, "trees", &tree) : 0;
+  if (!n) strange(l->cx);
+  for (uint32_t i = 0; i < n; i++) read_tree(&r, tree[i]);
   t->ntree = r.root.n, t->root = r.root.p, t->nnode = r.node.n, t->node = r.node.p;
 }
 static void read_shares(learner *l, trees *t) {

@@ -334,12 +334,14 @@ static void read_node(reader *r) {
     if (what == 1) read_children(r), has_kids = true;
     else if (what == 2) read_class(r), has_class = true;
     else if (what == 5) read_op(r);
-    else if (value != NONE && what != 3) read_value(r, value);
+    else if (value != NONE && what != 3 && what != 4) read_value(r, value);
     else if (what == 3) {
       read_cost(r);
       if (value != NONE) g->value[(size_t)g->n_nodes * g->n_values + value] = g->cost[g->n_nodes];
-    } else if (what == 4) subsumed = read_subsumed(r);
-    else sel_scan_skip(&r->scan);
+    } else if (what == 4) {
+      subsumed = read_subsumed(r);
+      if (value != NONE) g->value[(size_t)g->n_nodes * g->n_values + value] = subsumed;
+    } else sel_scan_skip(&r->scan);
   }
   if (!has_class) odd(r, "no eclass");
   if (subsumed) g->cost[g->n_nodes] = INFINITY;
@@ -494,7 +496,8 @@ static void resolve_roots(reader *r) {
       g->root = room(r, g->root, g->n_roots, &g->cap_roots, sizeof *g->root),
       g->root[g->n_roots++] = c;
   }
-  if (!g->n_roots) tarn_raise(r->cx, TARN_BAD_INPUT, "%s: no roots", r->scan.file);
+  if (!g->n_roots && !(r->o && r->o->no_roots))
+    tarn_raise(r->cx, TARN_BAD_INPUT, "%s: no roots", r->scan.file);
 }
 
 /* The roots that were asked for instead. */

@@ -323,10 +323,10 @@ bad_graph() { # REASON TEXT
   graph "$2"
   try 3 explore --free --rules $at/ac.rules "$work/other.json" && says other.json "$1"
 }
-bad_graph "no node x" '{"nodes": {"a": {"op": "f", "children": ["x"], "eclass": "1"}}}'
-bad_graph "given twice: a" '{"nodes": {"a": {"op": "f", "eclass": "1"}, "a": {"op": "g", "eclass": "1"}}}'
-bad_graph "in node a" '{"nodes": {"a": {"op": "f"}}}'
-bad_graph ":2: this is no JSON" $'{"nodes":\n {"a" {"op": "f", "eclass": "1"}}}'
+bad_graph "node a: child x is not a node" '{"nodes": {"a": {"op": "f", "children": ["x"], "eclass": "1"}}}'
+bad_graph "node a: defined twice" '{"nodes": {"a": {"op": "f", "eclass": "1"}, "a": {"op": "g", "eclass": "1"}}}'
+bad_graph "node a: no eclass" '{"nodes": {"a": {"op": "f"}}}'
+bad_graph ":2: " $'{"nodes":\n {"a" {"op": "f", "eclass": "1"}}}'
 bad_graph "without a term" '{"nodes": {"a": {"op": "f", "children": ["a"], "eclass": "1"}}, "root_eclasses": ["1"]}'
 graph '{"nodes": {"a": {"op": "a", "eclass": "r", "subsumed": true}, "b": {"op": "(b)", "eclass": "r", "children": ["c"]}, "c": {"op": "c", "eclass": "c"}}, "root_eclasses": ["r"]}'
 try 0 explore --free --rules $at/ac.rules "$work/other.json" --json --egraph "$work/again.json"
