@@ -13,7 +13,7 @@
  *   ahead.c     choice of prefetches            prefetch.c   prefetches of a plan's levels
  *   constant.c  constants as kernels read them  program.c    kernels by themselves
  *   walk.c      the loop program (code.h)       peel.c       borders of padding
- *   check.c     what a loop program computes    interpret.c  and in the interpreter
+ *   check.c     what a loop program computes    (tests/plan_run.c runs it)
  *   print.c     a plan as text                  text.c       schedules as text, and their check
  *   pack.c      packed constants                eval.c       programs in the interpreter
  *   places.c    programs of several machines    program_text.c  programs as text, both ways
@@ -400,15 +400,6 @@ TARN_API tarn_kprog *tarn_plan_program(tarn_lang *L, const tarn_hw *hw, const ta
 
 /* Raises where the loop program computes more or less than its nest (check.c). */
 TARN_API void tarn_plan_check(const tarn_plan_nest *N);
-/* Runs the loop program (interpret.c), with roundings as TARN_STRICT. Of each child of the nest,
- * and of each output stage: a tensor of one dim that is its memory, and the offset of its layout.
- */
-typedef struct tarn_plan_memory {
-  tarn_tensor *elements;
-  int64_t offset;
-} tarn_plan_memory;
-TARN_API void tarn_plan_run(const tarn_plan_nest *N, const tarn_plan_memory *in,
-                            const tarn_plan_memory *out);
 /* As text (print.c), ends with a newline. */
 TARN_API void tarn_plan_print(const tarn_plan_nest *N, tarn_buf *b);
 

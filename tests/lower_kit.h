@@ -14,6 +14,7 @@
 #include "access/access.h"
 #include "lower/lower.h"
 #include "plan/plan.h"
+#include "tests/plan_run.h"
 #include "tests/planned.h"
 #include "tests/suite.h"
 
@@ -273,15 +274,15 @@ static inline bool kit_streams(tarn_lang *L, const tarn_hw *on, kit_case *c) {
 static inline void kit_interpret(tarn_lang *L, const tarn_hw *hw, kit_case *c, bool contract) {
   tarn_ctx *cx = tarn_lang_ctx(L);
   tarn_kprog *p = kit_program(L, hw, c, 1);
-  tarn_plan_memory in[8], out[4];
+  plan_memory in[8], out[4];
   for (uint32_t i = 0; i < c->nin; i++)
-    in[i] = (tarn_plan_memory){kit_place(cx, c->value[i], &c->in[i], NULL, false), c->in[i].offset};
+    in[i] = (plan_memory){kit_place(cx, c->value[i], &c->in[i], NULL, false), c->in[i].offset};
   for (uint32_t i = 0; i < c->nout; i++) {
     c->got[i] = tarn_tensor_new(cx, c->out_type[i], c->out[i].n, c->out[i].dim);
     tarn_tensor *to = kit_place(cx, c->got[i], &c->out[i], NULL, false);
-    out[i] = (tarn_plan_memory){to, c->out[i].offset};
+    out[i] = (plan_memory){to, c->out[i].offset};
   }
-  tarn_plan_run(plan_of_kernel(p, &p->ker[0], contract), in, out);
+  plan_run(plan_of_kernel(p, &p->ker[0], contract), in, out);
   for (uint32_t i = 0; i < c->nout; i++)
     kit_place(cx, c->got[i], &c->out[i], out[i].elements, true);
 }

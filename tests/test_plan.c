@@ -160,7 +160,7 @@ static const struct {
 typedef struct trial {
   kit_case c;
   tarn_plan_nest *N;
-  tarn_plan_memory in[2], out;
+  plan_memory in[2], out;
 } trial;
 static void prepare(trial *t, uint32_t i) {
   t->c = kit_case_text(L, cases[i].kernel, cases[i].schedule);
@@ -177,7 +177,7 @@ static void run(tarn_ctx *c, void *arg) {
   t->out.elements = tarn_tensor_new(c, TARN_F32, 1, &n);
   for (int64_t i = 0; i < n; i++) tarn_tensor_set(t->out.elements, i, (tarn_value){.d = 7});
   tarn_plan_check(t->N);
-  tarn_plan_run(t->N, t->in, &t->out);
+  plan_run(t->N, t->in, &t->out);
 }
 /* Does it count and compute what the nest says? */
 static bool is_right(trial *t) {

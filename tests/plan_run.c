@@ -4,13 +4,14 @@
  * end, and what its guards let through. An accumulator that begins twice, ends before it begins, or
  * is added to outside that range raises. */
 #include "plan/internal.h"
+#include "tests/plan_run.h"
 #include <string.h>
 
 typedef struct machine {
   const tarn_plan_nest *N;
   tarn_ctx *cx;
-  const tarn_plan_memory *in, *out;
-  tarn_plan_memory *local;    /* by stage */
+  const plan_memory *in, *out;
+  plan_memory *local;         /* by stage */
   int64_t at[PLAN_MAX_VARS];  /* counters */
   int64_t end[PLAN_MAX_VARS]; /* where a loop over an open dim ended */
   const tarn_plan_stage *st;
@@ -29,7 +30,7 @@ static bool guard_holds(const machine *m, const tarn_plan_guard *g) {
 }
 
 /* ---------------------------------------------------------------- memory */
-static tarn_plan_memory memory_of(const machine *m, uint32_t stage) {
+static plan_memory memory_of(const machine *m, uint32_t stage) {
   const tarn_plan_stage *st = &m->N->stage[stage];
   return st->s->out ? m->out[st->out_no] : m->local[stage];
 }
@@ -45,7 +46,7 @@ static int64_t rows_of(const machine *m, const tarn_plan_lin *off) {
   for (uint32_t i = 0; i < off->n; i++) {
     const tarn_plan_term *t = &off->t[i];
     if (t->kind != TARN_PLAN_ROW) continue;
-    tarn_plan_memory from = m->in[st->s->read[st->nread + t->var].src];
+    plan_memory from = m->in[st->s->read[st->nread + t->var].src];
     int64_t at = from.offset + tarn_plan_lin_at(t->arg, m->at), row;
     within(m, at, tarn_tensor_count(from.elements), "a lookup");
     int64_t i64 = tarn_tensor_get(from.elements, at).i;
@@ -56,7 +57,7 @@ static int64_t rows_of(const machine *m, const tarn_plan_lin *off) {
   }
   return sum;
 }
-static tarn_value element(const machine *m, tarn_plan_memory from, const tarn_plan_access *a) {
+static tarn_value element(const machine *m, plan_memory from, const tarn_plan_access *a) {
   int64_t at = from.offset + tarn_plan_lin_at(a->off, m->at) + rows_of(m, a->off);
   within(m, at, tarn_tensor_count(from.elements), "an operand");
   return tarn_tensor_get(from.elements, at);
@@ -81,13 +82,13 @@ static tarn_value load(const machine *m, uint32_t read) {
   return element(m, r->stage ? memory_of(m, r->src) : m->in[r->src], a);
 }
 static void store(const machine *m, tarn_value v) {
-  tarn_plan_memory to = memory_of(m, (uint32_t)(m->st - m->N->stage));
+  plan_memory to = memory_of(m, (uint32_t)(m->st - m->N->stage));
   int64_t at = to.offset + tarn_plan_lin_at(m->st->result.off, m->at);
   within(m, at, tarn_tensor_count(to.elements), "the result");
   tarn_tensor_set(to.elements, at, v);
 }
 static tarn_value stored(const machine *m) {
-  tarn_plan_memory to = memory_of(m, (uint32_t)(m->st - m->N->stage));
+  plan_memory to = memory_of(m, (uint32_t)(m->st - m->N->stage));
   return tarn_tensor_get(to.elements, to.offset + tarn_plan_lin_at(m->st->result.off, m->at));
 }
 
@@ -329,11 +330,11 @@ static bool inside(const machine *m, const tarn_plan_access *a) {
 /* So many elements side by side, or as many times the fill. */
 static void copy_here(const machine *m, uint32_t i) {
   const tarn_plan_held *h = &m->st->held[i];
-  tarn_plan_memory from = m->in[m->st->s->read[h->read].src];
+  plan_memory from = m->in[m->st->s->read[h->read].src];
   bool is = inside(m, &h->from);
   tarn_value v = tarn_fx_eval(m->N->L, h->from.fill, NULL, NULL, TARN_STRICT);
   for (uint32_t k = 0; k < h->wide; k++) {
-    tarn_plan_memory next = {from.elements, from.offset + k};
+    plan_memory next = {from.elements, from.offset + k};
     if (is) v = element(m, next, &h->from);
     held_set(m, i, tarn_plan_lin_at(h->to, m->at) + k, v);
   }
@@ -445,15 +446,14 @@ static run_fn *const runs[TARN_PLAN_OPS] = {TARN_PLAN_OP_TABLE(RUN)};
 static void run(machine *m, const tarn_plan_stmt *s) { runs[s->op](m, s); }
 
 static void locals(machine *m) {
-  m->local = TARN_ARRAY(m->cx, tarn_plan_memory, m->N->nstage);
+  m->local = TARN_ARRAY(m->cx, plan_memory, m->N->nstage);
   for (uint32_t i = 0; i < m->N->nstage; i++) {
     const tarn_plan_stage *st = &m->N->stage[i];
     int64_t n = st->local_bytes / (int64_t)tarn_dtype_size(st->out_type);
     if (!st->s->out) m->local[i].elements = tarn_tensor_new(m->cx, st->out_type, 1, &n);
   }
 }
-void tarn_plan_run(const tarn_plan_nest *N, const tarn_plan_memory *in,
-                   const tarn_plan_memory *out) {
+void plan_run(const tarn_plan_nest *N, const plan_memory *in, const plan_memory *out) {
   machine *m = TARN_NEW(N->cx, machine);
   *m = (machine){.N = N, .cx = N->cx, .in = in, .out = out};
   locals(m);
