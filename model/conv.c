@@ -34,14 +34,12 @@ static void read_kernel(im_node *n, im_window *w, const int64_t *kernel) {
   }
 }
 
-static int64_t reach(const im_window *w, uint32_t i) { return (w->k[i] - 1) * w->d[i] + 1; }
-
 /* SAME_*: as many outputs as strides fit in the input; the odd element goes after (UPPER) or before
  * (LOWER). */
 static void pad_same(im_window *w, const int64_t *x, bool lower) {
   for (uint32_t i = 0; i < w->r; i++) {
     int64_t outs = (x[i] + w->s[i] - 1) / w->s[i],
-            total = (outs - 1) * w->s[i] + reach(w, i) - x[i];
+            total = (outs - 1) * w->s[i] + im_reach(w, i) - x[i];
     total = total > 0 ? total : 0;
     w->b[i] = lower ? total - total / 2 : total / 2;
     w->a[i] = total - w->b[i];
@@ -67,7 +65,7 @@ static void read_padding(im_node *n, im_window *w, const int64_t *x) {
  * starts in the padding after. */
 static int64_t windows_along(im_node *n, const im_window *w, uint32_t i, int64_t x,
                              bool ceil_mode) {
-  int64_t wide = x + w->b[i] + w->a[i], room = wide - reach(w, i);
+  int64_t wide = x + w->b[i] + w->a[i], room = wide - im_reach(w, i);
   int64_t k = tarn_floordiv(room, w->s[i]) + 1;
   if (ceil_mode && room % w->s[i] && k * w->s[i] < x + w->b[i]) k++;
   if (k < 1)
@@ -255,7 +253,7 @@ static void read_output(im_node *n, im_window *w, const im_dims *x, int64_t *ext
     im_bad(n, "output_shape has %u entries, %u are needed", k, w->r);
   for (uint32_t i = 0; i < w->r; i++) {
     int64_t want = given ? shape[k - w->r + i] : x->d[2 + i] * w->s[i];
-    int64_t total = w->s[i] * (x->d[2 + i] - 1) + extra[i] + reach(w, i) - want;
+    int64_t total = w->s[i] * (x->d[2 + i] - 1) + extra[i] + im_reach(w, i) - want;
     if (want < 0 || want > IM_MAX_EXTENT)
       im_bad(n, "output_shape: %lld is out of range", (long long)want);
     int64_t most =
@@ -274,7 +272,7 @@ static tarn_term spread_all(im_node *n, tarn_term x, const im_window *w) {
 static im_window turned(im_node *n, const im_window *w, const int64_t *x, const int64_t *extra) {
   im_window t = *w;
   for (uint32_t i = 0; i < w->r; i++) {
-    int64_t around = reach(w, i) - 1, len = (x[i] - 1) * w->s[i] + 1;
+    int64_t around = im_reach(w, i) - 1, len = (x[i] - 1) * w->s[i] + 1;
     t.b[i] = around - w->b[i];
     t.a[i] = around - w->a[i] + extra[i];
     t.s[i] = 1;

@@ -26,6 +26,11 @@ static const struct row {
 #include "model/ops.def"
 #undef ONNX
 };
+/* No operators, but functions that others end with. */
+static const struct row ends[] = {
+    {"Affine", "(add (mul alpha $0) beta)", 1, false, {{"alpha", 1}, {"beta", 0}}},
+    {"ScaledTanh", "(mul alpha (tanh (mul beta $0)))", 1, false, {{"alpha", 1}, {"beta", 1}}},
+    {"Clip", "(min (max $0 alpha) beta)", 1, false, {{"alpha", 0}, {"beta", 0}}}};
 #define ROWS (sizeof rows / sizeof *rows)
 
 /* The value of each attribute where none is given. */
@@ -43,6 +48,15 @@ static const struct row *row_of(const char *name) {
 }
 
 bool im_is_elementary(const char *name) { return row_of(name) != NULL; }
+
+bool im_activation_find(const char *name, im_activation *a) {
+  const struct row *r = row_of(name);
+  for (size_t i = 0; !r && i < sizeof ends / sizeof *ends; i++)
+    if (strcasecmp(ends[i].name, name) == 0) r = &ends[i];
+  if (!r || r->inputs != 1) return false;
+  a->text = r->text, a->np = defaults(r, a->p);
+  return true;
+}
 
 uint32_t im_elementary(tarn_lang *L, const char *name, tarn_dtype t, uint32_t *inputs, bool *wide) {
   const struct row *r = row_of(name);

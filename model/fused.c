@@ -35,24 +35,14 @@ void im_do_quick_gelu(im_node *n) {
 
 /* ---------------------------------------------------------------- activations */
 
-static const struct {
-  const char *name, *text;
-} activations[] = {{"Relu", "(max $0 0)"},
-                   {"Tanh", "(tanh $0)"},
-                   {"Sigmoid", "(div 1 (add 1 (exp (neg $0))))"},
-                   {"LeakyRelu", "(select (lt $0 0) (mul p0 $0) $0)"},
-                   {"Clip", "(min (max $0 p0) p1)"},
-                   {"HardSigmoid", "(max 0 (min 1 (add (mul p0 $0) p1)))"},
-                   {"Elu", "(select (lt $0 0) (mul p0 (sub (exp $0) 1)) $0)"},
-                   {"Softplus", "(add (max $0 0) (log1p (exp (neg (abs $0)))))"}};
-
-static tarn_term activated(im_node *n, tarn_term x, double p0, double p1) {
+/* given: its parameters, those that are there. */
+static tarn_term activated(im_node *n, tarn_term x, const double *given, size_t ngiven) {
   const char *name = im_attr_str(n, "activation", "");
-  im_param p[] = {{"p0", p0, 0}, {"p1", p1, 0}};
+  im_activation a;
   if (!*name) return x;
-  for (size_t i = 0; i < sizeof activations / sizeof *activations; i++)
-    if (strcmp(activations[i].name, name) == 0) return im_elp(n, activations[i].text, p, 2, 1, x);
-  im_bad(n, "activation %s is unknown", name);
+  if (!im_activation_find(name, &a)) im_bad(n, "activation %s is unknown", name);
+  for (uint32_t i = 0; i < a.np && i < ngiven; i++) a.p[i].r = given[i];
+  return im_elp(n, a.text, a.p, a.np, 1, x);
 }
 
 void im_do_fused_conv(im_node *n) {
@@ -60,17 +50,17 @@ void im_do_fused_conv(im_node *n) {
   tarn_term y = im_apply(n, "Conv", 11, in, 3)->t;
   if (im_opt(n, 3) != TARN_NONE) y = im_el(n, "(add $0 $1)", 2, y, im_arg(n, 3));
   const Onnx__AttributeProto *a = im_attr(n, "activation_params");
-  double p0 = a && a->n_floats > 0 ? (double)a->floats[0] : 0.01;
-  im_set(n, 0, activated(n, y, p0, a && a->n_floats > 1 ? (double)a->floats[1] : 0));
+  double p[2] = {0};
+  for (size_t i = 0; a && i < a->n_floats && i < 2; i++) p[i] = (double)a->floats[i];
+  im_set(n, 0, activated(n, y, p, a ? a->n_floats : 0));
 }
 
 void im_do_fused_gemm(im_node *n) {
   tarn_term in[] = {im_arg(n, 0), im_arg(n, 1), im_opt(n, 2)};
   tarn_term y = im_apply(n, "Gemm", 13, in, 3)->t;
   im_attr_ignore(n, "activation_gamma");
-  im_set(n, 0,
-         activated(n, y, im_attr_real(n, "activation_alpha", 0.01),
-                   im_attr_real(n, "activation_beta", 0)));
+  double p[] = {im_attr_real(n, "activation_alpha", 0.01), im_attr_real(n, "activation_beta", 0)};
+  im_set(n, 0, activated(n, y, p, 2));
 }
 
 /* Rows and columns exchanged, if the attribute says so. */

@@ -206,12 +206,12 @@ static void run_node(tarn_ctx *cx, void *arg) {
     return;
   }
   const im_op *op = operator_of(n);
-  im_stored_check(n);
+  im_stored_check(n, op);
   im_list_check(n);
-  widen(n, op->plain);
+  widen(n, op->floats & IM_PLAIN);
   op->run(n);
   narrow(n);
-  im_stored_hand_on(n);
+  im_stored_hand_on(n, op);
   im_attr_finish(n);
   check_outputs(n);
   im_fold(n);

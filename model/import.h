@@ -91,12 +91,13 @@ typedef struct im_node {
 } im_node;
 
 typedef void im_handler(im_node *n);
+enum { IM_PLAIN = 1, IM_STORED = 2, IM_MOVES = 4 };
 typedef struct im_op {
   const char *domain, *name;
   int lo, hi;
   im_handler *run;
   int min_in, max_in;
-  bool plain; /* 16-bit floats go through it as they are */
+  uint8_t floats; /* of ops.def */
 } im_op;
 /* The row of that name whose range of operator sets holds version; NULL when none. */
 const im_op *im_op_find(const char *domain, const char *name, int64_t version);
@@ -216,8 +217,9 @@ size_t im_stored_bytes(int32_t onnx, size_t count);
 void *im_stored_unpack(tarn_ctx *cx, int32_t onnx, const void *packed, size_t count);
 tarn_term im_stored_read(im_node *n, tarn_term t, int32_t onnx); /* as numbers */
 tarn_term im_stored_write(im_node *n, tarn_term t, int32_t onnx, bool saturate);
-void im_stored_check(im_node *n);   /* raises when the operator does not take such inputs */
-void im_stored_hand_on(im_node *n); /* what moves elements keeps their type */
+void im_stored_check(im_node *n,
+                     const im_op *op); /* raises when the operator does not take such inputs */
+void im_stored_hand_on(im_node *n, const im_op *op); /* what moves elements keeps their type */
 
 /* ---- control.c ---- */
 /* Both are tensors of one type and shape. */
@@ -339,6 +341,14 @@ uint32_t im_formula(const im_node *n, const char *text, tarn_dtype t, const im_p
  * their defaults, in numbers of type t; *wide: 16-bit floats are widened for it. */
 bool im_is_elementary(const char *name);
 uint32_t im_elementary(tarn_lang *L, const char *name, tarn_dtype t, uint32_t *inputs, bool *wide);
+/* Of an elementwise ONNX operator, or another function that recurrent and fused operators may end
+ * with, in whatever case: its formula of $0, and its parameters at their defaults. */
+typedef struct im_activation {
+  const char *text;
+  im_param p[3];
+  uint32_t np;
+} im_activation;
+bool im_activation_find(const char *name, im_activation *a);
 /* A formula mapped over k ≤ 6 operands (broadcast). dtype of its numbers: of the first operand. */
 tarn_term im_el(im_node *n, const char *text, uint32_t k, ...);
 tarn_term im_elp(im_node *n, const char *text, const im_param *param, uint32_t nparam, uint32_t k,
@@ -415,6 +425,10 @@ typedef struct im_window {
   int64_t out[TARN_MAX_DIMS];
 } im_window;
 /* kernel NULL: from the attribute kernel_shape. Reads strides, dilations, pads, auto_pad. */
+/* Of dim i: elements from the first to the last that a window reads. */
+static inline int64_t im_reach(const im_window *w, uint32_t i) {
+  return (w->k[i] - 1) * w->d[i] + 1;
+}
 void im_window_read(im_node *n, im_window *w, const im_dims *x, const int64_t *kernel,
                     bool ceil_mode);
 /* x (N,C,D…), w (O,C/G,K…) -> (N,O,P…) */

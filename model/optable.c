@@ -10,8 +10,10 @@
 #undef ONNX
 
 static const im_op table[] = {
-#define PLAIN true
-#define WIDE  false
+#define PLAIN  IM_PLAIN
+#define WIDE   0
+#define STORED IM_STORED
+#define MOVES  (IM_PLAIN | IM_MOVES)
 #define ONNX(name, lo, hi, handler, min, max, floats)                                              \
   {"", #name, lo, hi, im_do_##handler, min, max, floats},
 #define MICROSOFT(name, handler, min, max, floats)                                                 \

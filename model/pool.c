@@ -5,13 +5,11 @@
 
 im_handler im_do_average_pool, im_do_global_pool, im_do_lp_pool, im_do_max_pool;
 
-static int64_t reach(const im_window *w, uint32_t i) { return (w->k[i] - 1) * w->d[i] + 1; }
-
 /* ((N,C,P…),(K…)); overhang of ceil_mode is padded too. */
 static tarn_term windows_of(im_node *n, tarn_term x, const im_window *w, double value) {
   im_dims d = im_shape(n, x);
   for (uint32_t i = 0; i < w->r; i++) {
-    int64_t need = (w->out[i] - 1) * w->s[i] + reach(w, i),
+    int64_t need = (w->out[i] - 1) * w->s[i] + im_reach(w, i),
             over = need - (d.d[2 + i] + w->b[i] + w->a[i]);
     x = im_pad(n, x, 2 + i, value, w->b[i], w->a[i] + (over > 0 ? over : 0));
   }

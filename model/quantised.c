@@ -4,10 +4,9 @@
 #include <math.h>
 #include <string.h>
 
-im_handler im_do_qlinear_binary, im_do_qlinear_where, im_do_qlinear_unary,
-    im_do_qlinear_average_pool, im_do_qlinear_global_pool, im_do_qlinear_softmax,
-    im_do_qlinear_concat, im_do_qgemm, im_do_matmul_integer_to_float, im_do_dynamic_quantize_matmul,
-    im_do_matmul_nbits, im_do_gather_block_quantized;
+im_handler im_do_qlinear_binary, im_do_qlinear_where, im_do_qlinear_unary, im_do_qlinear_pool,
+    im_do_qlinear_softmax, im_do_qlinear_concat, im_do_qgemm, im_do_matmul_integer_to_float,
+    im_do_dynamic_quantize_matmul, im_do_matmul_nbits, im_do_gather_block_quantized;
 
 /* ---------------------------------------------------------------- numbers and back */
 
@@ -55,14 +54,10 @@ static tarn_term channels(im_node *n, tarn_term x, bool to_last) {
   return im_permute(n, x, p);
 }
 
-void im_do_qlinear_average_pool(im_node *n) {
+void im_do_qlinear_pool(im_node *n) {
   tarn_term x = channels(n, numbers(n, 0), false);
-  set_quantised(n, channels(n, im_apply(n, "AveragePool", 11, &x, 1)->t, true), 3);
-}
-
-void im_do_qlinear_global_pool(im_node *n) {
-  tarn_term x = channels(n, numbers(n, 0), false);
-  set_quantised(n, channels(n, im_apply(n, "GlobalAveragePool", 11, &x, 1)->t, true), 3);
+  x = im_apply(n, n->op + strlen("QLinear"), 11, &x, 1)->t;
+  set_quantised(n, channels(n, x, true), 3);
 }
 
 void im_do_qlinear_softmax(im_node *n) {

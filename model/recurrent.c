@@ -36,76 +36,45 @@ typedef struct cell {
   tarn_term p;  /* peepholes, (3 · hidden) */
   bool linear_first, couple;
   double clip;
-  const char *act[3];
-  im_param param[3][2];
+  im_activation act[3];
   tarn_term h, c; /* the state: (batch, hidden) */
   tarn_term fed;  /* h as bytes are made of it: 0 of sequences that have ended */
 } cell;
 
 /* ---------------------------------------------------------------- activations */
 
-static const struct {
-  const char *name, *text;
-  double alpha, beta;
-} activations[] = {{"Relu", "(max $0 0)", 0, 0},
-                   {"Tanh", "(tanh $0)", 0, 0},
-                   {"Sigmoid", "(div 1 (add 1 (exp (neg $0))))", 0, 0},
-                   {"Affine", "(add (mul a $0) b)", 1, 0},
-                   {"LeakyRelu", "(select (lt $0 0) (mul a $0) $0)", 0.01, 0},
-                   {"ThresholdedRelu", "(select (lt a $0) $0 0)", 1, 0},
-                   {"ScaledTanh", "(mul a (tanh (mul b $0)))", 1, 1},
-                   {"HardSigmoid", "(min (max (add (mul a $0) b) 0) 1)", 0.2, 0.5},
-                   {"Elu", "(select (lt $0 0) (mul a (sub (exp $0) 1)) $0)", 1, 0},
-                   {"Softsign", "(div $0 (add 1 (abs $0)))", 0, 0},
-                   {"Softplus", "(add (max $0 0) (log1p (exp (neg (abs $0)))))", 0, 0}};
-
-static bool same_name(const ProtobufCBinaryData *s, const char *name) {
-  return s->len == strlen(name) && strncasecmp((const char *)s->data, name, s->len) == 0;
-}
-
 /* Numbers that functions with such a parameter take in turn, whatever others stand between them. */
 typedef struct given {
-  const Onnx__AttributeProto *list;
   const char *parameter;
+  const Onnx__AttributeProto *list;
   size_t used;
 } given;
-static im_param parameter(given *g, const char *name, const char *text, double otherwise) {
-  im_param p = {name, otherwise, 0};
-  if (strstr(text, g->parameter) && g->list && g->used < g->list->n_floats)
-    p.r = (double)g->list->floats[g->used++];
-  return p;
-}
-
-static void read_activation(cell *c, uint32_t which, const ProtobufCBinaryData *name, given *alpha,
-                            given *beta) {
-  for (size_t i = 0; i < sizeof activations / sizeof *activations; i++) {
-    const char *text = activations[i].text;
-    if (!same_name(name, activations[i].name)) continue;
-    c->act[which] = text;
-    c->param[which][0] = parameter(alpha, "a", text, activations[i].alpha);
-    c->param[which][1] = parameter(beta, "b", text, activations[i].beta);
-    return;
-  }
-  im_bad(c->n, "activation %.*s is unknown", (int)name->len, (const char *)name->data);
+static void take_parameter(given *g, im_activation *a) {
+  for (uint32_t i = 0; i < a->np; i++)
+    if (strcmp(a->p[i].name, g->parameter) == 0 && g->list && g->used < g->list->n_floats)
+      a->p[i].r = (double)g->list->floats[g->used++];
 }
 
 /* Those of direction d. */
 static void read_activations(cell *c, uint32_t d) {
   uint32_t per = kinds[c->kind].functions;
   const Onnx__AttributeProto *a = im_attr(c->n, "activations");
-  given alpha = {im_attr(c->n, "activation_alpha"), " a ", 0};
-  given beta = {im_attr(c->n, "activation_beta"), " b", 0};
+  given alpha = {"alpha", im_attr(c->n, "activation_alpha"), 0};
+  given beta = {"beta", im_attr(c->n, "activation_beta"), 0};
   for (uint32_t at = 0; at < (d + 1) * per; at++) { /* those of the direction before come first */
-    const char *usual = kinds[c->kind].usual[at % per];
-    ProtobufCBinaryData name = {strlen(usual), (uint8_t *)(uintptr_t)usual};
+    const char *name = kinds[c->kind].usual[at % per];
+    im_activation *f = &c->act[at % per];
     if (a && a->n_strings && at >= a->n_strings) im_bad(c->n, "an activation is missing");
-    if (a && a->n_strings) name = a->strings[at];
-    read_activation(c, at % per, &name, &alpha, &beta);
+    if (a && a->n_strings)
+      name = tarn_strndup(c->n->cx, (const char *)a->strings[at].data, a->strings[at].len);
+    if (!im_activation_find(name, f)) im_bad(c->n, "activation %s is unknown", name);
+    take_parameter(&alpha, f), take_parameter(&beta, f);
   }
 }
 
 static tarn_term activated(const cell *c, uint32_t which, tarn_term x) {
-  return im_elp(c->n, c->act[which], c->param[which], 2, 1, x);
+  const im_activation *a = &c->act[which];
+  return im_elp(c->n, a->text, a->p, a->np, 1, x);
 }
 
 static tarn_term clipped(const cell *c, tarn_term x) {

@@ -181,26 +181,8 @@ tarn_term im_stored_write(im_node *n, tarn_term t, int32_t onnx, bool saturate) 
 
 /* ---------------------------------------------------------------- who may see them */
 
-/* Operators that hand elements through as they are: the results are of the first input's type. */
-static const char *const movers[] = {"Compress", "Concat",  "Expand",    "Flatten",  "Gather",
-                                     "Identity", "Reshape", "Slice",     "Split",    "Squeeze",
-                                     "Tile",     "Trilu",   "Unsqueeze", "Transpose"};
-/* Operators that know them. */
-static const char *const readers[] = {
-    "Cast",  "CastLike", "DequantizeLinear", "GatherBlockQuantized",
-    "If",    "Loop",     "QuantizeLinear",   "Scan",
-    "Shape", "Size"};
-
-static bool among(const char *const *list, size_t count, const char *op) {
-  for (size_t i = 0; i < count; i++)
-    if (strcmp(list[i], op) == 0) return true;
-  return false;
-}
-
-void im_stored_check(im_node *n) {
-  bool moves = among(movers, sizeof movers / sizeof *movers, n->op);
-  if (n->p->domain && *n->p->domain && strcmp(n->p->domain, "ai.onnx") != 0) moves = false;
-  if (moves || among(readers, sizeof readers / sizeof *readers, n->op)) return;
+void im_stored_check(im_node *n, const im_op *op) {
+  if (op->floats & (IM_MOVES | IM_STORED)) return;
   for (uint32_t i = 0; i < n->nin; i++)
     if (n->in[i] && n->in[i]->stored)
       im_bad(n,
@@ -209,9 +191,9 @@ void im_stored_check(im_node *n) {
              i, im_stored_name(n->in[i]->stored));
 }
 
-void im_stored_hand_on(im_node *n) {
-  if (!among(movers, sizeof movers / sizeof *movers, n->op)) return;
+void im_stored_hand_on(im_node *n, const im_op *op) {
   int32_t first = n->nin && n->in[0] ? n->in[0]->stored : 0;
+  if (!(op->floats & IM_MOVES)) return;
   for (uint32_t i = 0; first && i < n->nin; i++)
     if (strcmp(n->op, "Concat") == 0 && n->in[i]->stored != first)
       im_bad(n, "operands of different types");
