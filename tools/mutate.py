@@ -2,7 +2,7 @@
 """tools/mutate.py ROOM [-n N] [--seed K] [--tests NAME,...] [--build DIR]: does a test notice small faults?
 
 Changes N random places in the C files of ROOM (a folder, such as quantize or rules/check), one at a time, in a copy of the
-working tree. Each is built, and the tests that include the room's headers run until one fails. Prints every change that
+working tree. Each is built, and the tests that include the room's headers, themselves or through tests/*.h, run until one fails. Prints every change that
 none notices. A survivor is a place to look at: a test is missing there, or the change means nothing. Exit code 1 if more
 than 15 of 100 survive.
 """
@@ -54,13 +54,26 @@ def copy_tree(tree):
     return files
 
 
+def includes(path, tree, seen):
+    """The headers that a test includes, itself or through what tests share."""
+    for name in re.findall(r'^#include "([^"]+)"', open(f"{tree}/{path}").read(), flags=re.M):
+        if name not in seen:
+            seen.add(name)
+            if name.startswith("tests/"):
+                includes(name, tree, seen)
+    return seen
+
+
 def tests_of(room, tree):
-    """Those that include a header of the room, the ones that are named after it first."""
-    found = []
+    """Those that include a header of the room; first the ones that are named after it, then those that include it themselves."""
+    found = {}
     for f in sorted(os.listdir(f"{tree}/tests")):
-        if f.startswith("test_") and f.endswith(".c") and re.search(rf'#include "{room}/', open(f"{tree}/tests/{f}").read()):
-            found.append(f[:-2])
-    return sorted(found, key=lambda t: os.path.basename(room) not in t)
+        if f.startswith("test_") and f.endswith(".c"):
+            headers = includes(f"tests/{f}", tree, set())
+            if any(h.startswith(room + "/") for h in headers):
+                own = re.search(rf'^#include "{room}/', open(f"{tree}/tests/{f}").read(), flags=re.M)
+                found[f[:-2]] = (os.path.basename(room) not in f, not own)
+    return sorted(found, key=found.get)
 
 
 def main():
