@@ -1,22 +1,9 @@
 /* tarn equal A B: two terms or models: proved equal, different on some inputs, or neither. */
-#include "cli/cli.h"
 #include "base/limit.h"
+#include "cli/equal.h"
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
-
-typedef struct equal_job {
-  tarn_ctx *cx;
-  tarn_lang *L;
-  tarn_program *p[2];
-  cli_list rules;
-  cli_compile model; /* how both are read */
-  uint64_t nodes, iters, samples, seed;
-  double seconds;
-  const char *explain;
-  tarn_buf chain;
-  const char *unknown; /* why an output has no proof */
-} equal_job;
 
 /* ---- reading ---- */
 static tarn_program *of_term(const equal_job *k, const char *text) {
@@ -49,11 +36,10 @@ static tarn_term leaf(const equal_job *k, const tarn_node *x) {
   const tarn_tensor *t = p->tensor;
   size_t n = tarn_tensor_bytes(t);
   uint64_t hash = tarn_hash_bytes(t->data, n, 0);
-  const char *name = tarn_format(k->cx, "value %016llx", (unsigned long long)hash);
+  const char *name = tarn_format(k->cx, "value-%016llx", (unsigned long long)hash);
   return tarn_constant(k->L, name, t, tarn_type_get(k->L, x->type)->ns);
 }
-static tarn_term respelt(const equal_job *k, tarn_term root, bool second) {
-  tarn_map *done = tarn_map_new(k->cx);
+static tarn_term respelt(const equal_job *k, tarn_map *done, tarn_term root, bool second) {
   TARN_VEC(tarn_term) todo = {0};
   tarn_push(k->cx, &todo, root);
   while (todo.n) {
@@ -75,9 +61,14 @@ static tarn_term respelt(const equal_job *k, tarn_term root, bool second) {
   return (tarn_term)(*tarn_map_get(done, root) - 1);
 }
 static void spell_alike(equal_job *k) {
-  for (int b = 1; b >= 0; b--)
-    for (uint32_t i = 0; i < k->p[b]->nout; i++)
-      k->p[b]->out[i].term = respelt(k, k->p[b]->out[i].term, b);
+  for (int b = 1; b >= 0; b--) {
+    tarn_program *p = k->p[b];
+    tarn_map *done = tarn_map_new(k->cx);
+    tarn_origin *o = tarn_copy(k->cx, p->origin, p->norigin * sizeof *o);
+    for (uint32_t i = 0; i < p->nout; i++) p->out[i].term = respelt(k, done, p->out[i].term, b);
+    for (uint32_t i = 0; i < p->norigin; i++) o[i].term = respelt(k, done, o[i].term, b);
+    p->origin = o;
+  }
 }
 
 /* ---- different? ---- */
@@ -93,153 +84,234 @@ static const char *types_differ(const equal_job *k) {
   }
   return NULL;
 }
-/* Inputs that either side reads. */
-typedef TARN_VEC(tarn_term) leaves;
-static void collect(const equal_job *k, tarn_term root, tarn_map *seen, leaves *in) {
-  TARN_VEC(tarn_term) todo = {0};
-  bool fresh;
-  tarn_push(k->cx, &todo, root);
-  while (todo.n) {
-    tarn_term t = todo.p[--todo.n];
-    const tarn_node *x = tarn_term_get(k->L, t);
-    tarn_map_at(seen, t, &fresh);
-    if (!fresh) continue;
-    if (x->op == TARN_OP_INPUT) tarn_push(k->cx, in, t);
-    for (uint32_t i = 0; i < x->n; i++) tarn_push(k->cx, &todo, x->kid[i]);
-  }
+
+/* ---- what is found ---- */
+typedef struct verdict {
+  const char *is; /* "proved", "different", "unknown" */
+  const char *why;
+  bool has_witness, has_place, whole; /* whole: proved as one chain, not node by node */
+  equal_witness w;
+  equal_place place;
+  uint32_t output; /* that is unknown */
+  uint32_t samples;
+  tarn_buf chain;
+} verdict;
+
+/* Ctrl-C is no answer; a limit is. */
+bool equal_in_time(equal_job *k, double share, tarn_fn *f, void *arg) {
+  tarn_limit l = tarn_limit_get(k->cx);
+  double now = tarn_now();
+  if (l.until > 0) tarn_limit_until(k->cx, now + fmax(0, (l.until - now) * share));
+  tarn_status st = tarn_protect(k->cx, f, arg);
+  bool asked = tarn_interrupted(k->cx);
+  tarn_limit_set(k->cx, l);
+  if (st && (st != TARN_NO_RESULT || asked)) tarn_reraise(k->cx, st);
+  return !st;
 }
-static double number(const tarn_tensor *t, int64_t i) {
-  tarn_value v = tarn_tensor_get(t, i);
-  return tarn_dtype_is_float(t->dtype) ? v.d : (double)v.i;
+typedef struct deciding {
+  equal_job *k;
+  verdict *v;
+} deciding;
+static void sample(tarn_ctx *cx, void *arg) {
+  deciding *d = arg;
+  uint32_t n = d->k->p[0]->nout;
+  tarn_term *root = TARN_ARRAY(cx, tarn_term, 2 * n + 1);
+  for (uint32_t i = 0; i < 2 * n; i++) root[i] = d->k->p[i / n]->out[i % n].term;
+  d->v->has_witness = equal_differ(d->k, root, root + n, n, &d->v->w);
 }
-/* Small whole numbers first, then any between -1 and 1. */
-static tarn_tensor *values(const equal_job *k, tarn_term input, uint64_t sample, uint64_t *seed) {
-  const tarn_type *t = tarn_term_type(k->L, input);
-  tarn_tensor *x = tarn_tensor_new(k->cx, t->dtype, t->n, t->dim);
-  for (int64_t i = 0; i < tarn_tensor_count(x); i++) {
-    uint64_t z = tarn_random(seed);
-    bool real = tarn_dtype_is_float(t->dtype);
-    double u = sample ? (double)(z >> 11) / 4503599627370496.0 - 1 : (double)(z % 5) - 2;
-    tarn_value v = {0};
-    if (real) v.d = u;
-    else v.i = (int64_t)(z % 3);
-    tarn_tensor_set(x, i, v);
+static bool prove_outputs(equal_job *k, verdict *v) {
+  for (uint32_t i = 0; i < k->p[0]->nout; i++) {
+    v->output = i;
+    if (!equal_prove(k, k->p[0]->out[i].term, k->p[1]->out[i].term, k->p[0]->out[i].name, &v->chain,
+                     &v->why))
+      return false;
   }
-  return x;
+  return true;
 }
-static void show_input(const equal_job *k, const char *name, const tarn_tensor *x) {
-  int64_t n = tarn_tensor_count(x);
-  printf("  %s =", tarn_shown(k->cx, name));
-  for (int64_t i = 0; i < n && i < 16; i++) printf(" %.9g", number(x, i));
-  printf("%s\n", n > 16 ? " …" : "");
-}
-/* Another order of sums is no difference, nor is another rounding. */
-static bool differs(const tarn_tensor *a, const tarn_tensor *b, int64_t *at) {
-  double most = 0;
-  for (int64_t i = 0; i < tarn_tensor_count(a); i++)
-    if (isfinite(number(a, i))) most = fmax(most, fabs(number(a, i)));
-  for (*at = 0; *at < tarn_tensor_count(a); ++*at) {
-    double x = number(a, *at), y = number(b, *at);
-    if ((isnan(x) && isnan(y)) || x == y) continue;
-    if (!(fabs(x - y) <= 1e-4 * fmax(most, 1e-30))) return true;
+static void decide(equal_job *k, verdict *v) {
+  deciding d = {k, v};
+  v->is = "different";
+  if ((v->why = types_differ(k))) return;
+  if (k->p[0]->nout) equal_in_time(k, 0.25, sample, &d);
+  v->samples = k->tried;
+  v->place.differs = v->has_witness;
+  if (!v->has_witness && prove_outputs(k, v)) {
+    v->is = "proved", v->whole = true;
+    return;
   }
-  return false;
-}
-static bool sample_differs(equal_job *k, uint64_t sample) {
-  leaves in = {0};
-  tarn_map *seen = tarn_map_new(k->cx);
-  uint32_t n = k->p[0]->nout;
-  tarn_term *root = TARN_ARRAY(k->cx, tarn_term, 2 * n + 1);
-  for (uint32_t i = 0; i < 2 * n; i++) {
-    root[i] = k->p[i / n]->out[i % n].term;
-    collect(k, root[i], seen, &in);
-  }
-  tarn_binding *bind = TARN_ARRAY(k->cx, tarn_binding, in.n + 1);
-  uint64_t seed = tarn_hash_mix(k->seed + 1, sample);
-  for (uint32_t i = 0; i < in.n; i++) {
-    const char *name = tarn_payload_get(k->L, tarn_term_get(k->L, in.p[i])->payload)->name;
-    bind[i] = (tarn_binding){name, values(k, in.p[i], sample, &seed)};
-  }
-  tarn_tensor **out = TARN_ARRAY(k->cx, tarn_tensor *, 2 * n + 1);
-  tarn_eval(k->L, root, 2 * n, bind, in.n, TARN_STRICT, tarn_opaque_eval, out);
-  for (uint32_t i = 0; i < n; i++) {
-    int64_t at;
-    if (!differs(out[i], out[n + i], &at)) continue;
-    printf("different: element %lld of output %s is %.9g and %.9g\n", (long long)at,
-           tarn_shown(k->cx, k->p[0]->out[i].name), number(out[i], at), number(out[n + i], at));
-    for (uint32_t j = 0; j < in.n; j++) show_input(k, bind[j].name, bind[j].value);
-    return true;
-  }
-  return false;
+  v->chain.n = 0;
+  v->has_place = true;
+  equal_locate(k, &v->place, &v->chain);
+  if (!v->has_witness) v->is = v->place.outputs ? "proved" : "unknown";
 }
 
-/* ---- equal? ---- */
-/* Over access patterns, then in kernel form. */
-static bool prove(equal_job *k, uint32_t output, bool surface) {
-  double until = tarn_limit_get(k->cx).until, parts = 2 * (k->p[0]->nout - output) - surface;
-  tarn_sat_options o = tarn_sat_defaults();
-  tarn_program one = *k->p[0];
-  tarn_term goal = k->p[1]->out[output].term;
-  tarn_ruleset *rs = tarn_ruleset_new(k->L);
-  tarn_ruleset_ship(rs, NULL, surface ? TARN_RULE_SURFACE : TARN_RULE_KERNEL);
-  for (uint32_t i = 0; i < k->rules.n; i++) tarn_ruleset_add(rs, k->rules.p[i]);
-  one.nout = 1, one.out = &k->p[0]->out[output];
-  o.surface = surface, o.reasons = TARN_EG_REASONS_ALL;
-  o.goal = surface ? goal : tarn_kernel_form(k->L, goal);
-  o.max_nodes = k->nodes, o.max_iterations = (uint32_t)k->iters;
-  if (until > 0) o.max_seconds = fmax(1e-3, (until - tarn_now()) / parts);
-  tarn_saturation *s = tarn_saturate(&one, rs, &o);
-  const tarn_sat_report *r = tarn_sat_result(s);
-  bool proved = tarn_sat_root(s, 0) == tarn_eg_find(tarn_sat_egraph(s), tarn_sat_add(s, o.goal));
-  if (proved) tarn_sat_explain(s, 0, o.goal, &k->chain);
-  else k->unknown = r->stop;
-  tarn_sat_free(s);
-  return proved;
-}
-static int tell_proved(equal_job *k) {
-  if (k->explain) {
-    tarn_write_file(k->cx, k->explain, k->chain.p, k->chain.n);
-    printf("equal: proved\n");
-  } else printf("equal: proved\n%s\n", k->chain.p);
-  return 0;
-}
-static int decide(equal_job *k) {
-  const char *types = types_differ(k);
-  if (types) printf("different: %s\n", types);
-  for (uint64_t i = 0; !types && i < k->samples; i++)
-    if (sample_differs(k, i)) types = "values";
-  if (types) return TARN_NO;
-  for (uint32_t i = 0; i < k->p[0]->nout; i++) {
-    if (prove(k, i, false) || prove(k, i, true)) continue;
-    printf("unknown: no difference in %llu samples, and no proof of output %s (%s)\n",
-           (unsigned long long)k->samples, tarn_shown(k->cx, k->p[0]->out[i].name), k->unknown);
-    return TARN_NO_RESULT;
+/* ---- telling ---- */
+static bool is_nought(const tarn_tensor *x, int64_t i) { return tarn_tensor_number(x, i) == 0; }
+static void show_input(const equal_job *k, const tarn_binding *b) {
+  int64_t n = tarn_tensor_count(b->value), others = 0, shown = 0;
+  for (int64_t i = 0; i < n; i++) others += !is_nought(b->value, i);
+  printf("  %s =", tarn_shown(k->cx, b->name));
+  bool few = n > 16 && others <= 16;
+  if (few) printf(others ? " 0 but for" : " 0");
+  for (int64_t i = 0; i < n && shown < 16; i++) {
+    if (few && is_nought(b->value, i)) continue;
+    if (few) printf(" [%lld]", (long long)i);
+    printf(" %.9g", tarn_tensor_number(b->value, i));
+    shown++;
   }
-  return tell_proved(k);
+  printf("%s\n", !few && n > 16 ? " …" : "");
+}
+static void show_witness(const equal_job *k, const equal_witness *w, const char *of) {
+  printf("different: element %lld of %s is %.9g and %.9g\n", (long long)w->at, of, w->value[0],
+         w->value[1]);
+  for (uint32_t i = 0; i < w->nin; i++) show_input(k, &w->in[i]);
+}
+static void show_nodes(const equal_job *k, const equal_place *p, const char *what) {
+  const char *of[] = {"A", "B"};
+  for (int i = 0; i < 2; i++)
+    if (p->node[i])
+      printf("  %s of %s: %s (%s)\n", what, of[i], tarn_shown(k->cx, p->node[i]->node),
+             p->node[i]->op);
+}
+static void show_unknown(const equal_job *k, const verdict *v) {
+  const equal_place *p = &v->place;
+  printf("unknown: no difference in %u samples, and no proof of output %s (%s)\n", v->samples,
+         tarn_shown(k->cx, k->p[0]->out[v->output].name), v->why);
+  printf("  values differ by up to %.2g of the largest; %u of %u pairs of nodes are proved\n",
+         k->worst, p->proved, p->pairs);
+  show_nodes(k, p, "first node not proved");
+  if (p->differs) {
+    printf("  by itself that node is ");
+    show_witness(k, &p->w, "its output");
+  }
+}
+static void show(const equal_job *k, const verdict *v) {
+  if (!strcmp(v->is, "proved")) {
+    printf("equal: proved%s\n", v->whole ? "" : ", node by node");
+  } else if (v->has_witness) {
+    show_witness(
+        k, &v->w,
+        tarn_format(k->cx, "output %s", tarn_shown(k->cx, k->p[0]->out[v->w.output].name)));
+    show_nodes(k, &v->place, "first node with other values");
+  } else if (!strcmp(v->is, "different")) {
+    printf("different: %s\n", v->why);
+  } else {
+    show_unknown(k, v);
+  }
+}
+static void json_witness(tarn_json *j, const equal_witness *w) {
+  tarn_json_int(j, "element", w->at);
+  tarn_json_open(j, "values", '[');
+  for (int i = 0; i < 2; i++) tarn_json_num(j, NULL, w->value[i]);
+  tarn_json_close(j, ']');
+  tarn_json_open(j, "inputs", '{');
+  for (uint32_t i = 0; i < w->nin; i++) {
+    tarn_json_open(j, w->in[i].name, '[');
+    for (int64_t n = 0; n < tarn_tensor_count(w->in[i].value); n++)
+      tarn_json_num(j, NULL, tarn_tensor_number(w->in[i].value, n));
+    tarn_json_close(j, ']');
+  }
+  tarn_json_close(j, '}');
+}
+static void json(const equal_job *k, const verdict *v) {
+  tarn_json *j = cli_json_new(k->cx);
+  tarn_json_str(j, "verdict", v->is);
+  tarn_json_str(j, "why", strcmp(v->is, "proved") ? v->why : NULL);
+  tarn_json_bool(j, "whole", v->whole);
+  tarn_json_int(j, "samples", v->samples);
+  tarn_json_num(j, "largest_difference", k->worst);
+  tarn_json_str(j, "chain", strcmp(v->is, "proved") ? NULL : k->explain);
+  if (v->has_witness) {
+    tarn_json_str(j, "output", k->p[0]->out[v->w.output].name);
+    json_witness(j, &v->w);
+  } else if (!strcmp(v->is, "unknown")) {
+    tarn_json_str(j, "output", k->p[0]->out[v->output].name);
+  }
+  if (v->has_place) {
+    tarn_json_int(j, "pairs", v->place.pairs);
+    tarn_json_int(j, "proved_pairs", v->place.proved);
+    tarn_json_open(j, "nodes", '[');
+    for (int i = 0; i < 2; i++)
+      tarn_json_str(j, NULL, v->place.node[i] ? v->place.node[i]->node : NULL);
+    tarn_json_close(j, ']');
+  }
+  cli_json_print(j);
+}
+
+/* ---- the parts that are not proved, as programs ---- */
+/* Constants of more elements than the text holds lie beside it. */
+static void write_constants(const equal_job *k, const tarn_term *term, uint32_t n,
+                            const char *dir) {
+  enum { IN_THE_TEXT = 64 };
+  for (uint32_t i = 0; i < n; i++) {
+    const tarn_node *x = tarn_term_get(k->L, term[i]);
+    if (x->op != TARN_OP_CONST) continue;
+    const tarn_payload *c = tarn_payload_get(k->L, x->payload);
+    if (tarn_tensor_count(c->tensor) > IN_THE_TEXT)
+      tarn_tensor_write(k->cx, tarn_format(k->cx, "%s/%s.npy", dir, c->name), c->tensor);
+  }
+}
+static void write_part(equal_job *k, tarn_term root, const char *path) {
+  tarn_io out = {"out", root, tarn_term_get(k->L, root)->type};
+  tarn_program p = {.L = k->L, .nout = 1, .out = &out};
+  const char *slash = strrchr(path, '/');
+  const tarn_term *term;
+  tarn_buf b = {.cx = k->cx};
+  uint32_t n = equal_terms(k, &root, 1, &term);
+  p.in = TARN_ARRAY(k->cx, tarn_io, n + 1);
+  for (uint32_t i = 0; i < n; i++) {
+    const tarn_node *x = tarn_term_get(k->L, term[i]);
+    if (x->op == TARN_OP_INPUT)
+      p.in[p.nin++] = (tarn_io){tarn_payload_get(k->L, x->payload)->name, term[i], x->type};
+  }
+  tarn_program_print(&p, &b);
+  tarn_write_file(k->cx, path, b.p, b.n);
+  write_constants(k, term, n, slash ? tarn_format(k->cx, "%.*s", (int)(slash - path), path) : ".");
+}
+static void write_files(equal_job *k, const verdict *v) {
+  bool proved = !strcmp(v->is, "proved");
+  if (proved && k->explain) tarn_write_file(k->cx, k->explain, v->chain.p, v->chain.n);
+  if (strcmp(v->is, "unknown") || !k->parts) return;
+  for (int i = 0; i < 2; i++)
+    write_part(k, v->place.part[i], tarn_format(k->cx, "%s-%c.tarn", k->parts, "ab"[i]));
 }
 
 int tarn_cmd_equal(tarn_ctx *cx, int argc, char **argv) {
-  equal_job k = {.cx = cx, .nodes = 20000, .iters = 30, .samples = 4, .chain = {.cx = cx}};
+  equal_job k = {.cx = cx, .nodes = 20000, .iters = 100, .samples = 12, .rtol = TARN_JUDGE_RTOL};
+  verdict v = {.chain = {.cx = cx}};
   cli_list words = {0};
-  const char *usage = "equal A B [options]";
+  const char *usage = "equal A B [options]", *numerics = "reassoc";
   const cli_opt opts[] = {
+      {"--numerics", NULL, CLI_STR, &numerics, "CLASS",
+       "exact: to the bit; reassoc (default): in real arithmetic"},
+      {"--rtol", NULL, CLI_REAL, &k.rtol, "X",
+       "differences of values up to this are none (default 1e-5)"},
       {"--rules", NULL, CLI_LIST, &k.rules, "FILE", "add the rules of a file"},
-      {"--samples", NULL, CLI_UINT, &k.samples, "N", "random inputs to compare on (default 4)"},
+      {"--samples", NULL, CLI_UINT, &k.samples, "N", "inputs to compare on (default 12)"},
       {"--seed", NULL, CLI_UINT, &k.seed, "K", "seed of the inputs"},
       {"--nodes", NULL, CLI_UINT, &k.nodes, "N", "limit of e-nodes (default 20,000)"},
-      {"--iters", NULL, CLI_U32, &k.iters, "N", "limit of iterations (default 30)"},
+      {"--iters", NULL, CLI_U32, &k.iters, "N", "limit of iterations (default 100)"},
       {"--seconds", NULL, CLI_REAL, &k.seconds, "S", "limit of time (default: none)"},
       {"--explain", NULL, CLI_STR, &k.explain, "FILE",
-       "write the chain there (for tarn proof check), not to standard output"},
+       "write the chain there (for tarn proof check)"},
+      {"--parts", NULL, CLI_STR, &k.parts, "PREFIX",
+       "of what is unknown, write the first parts that are: PREFIX-a.tarn and PREFIX-b.tarn"},
       {"--shape", NULL, CLI_LIST, &k.model.shapes, "NAME=DIMS",
        "bind a dynamic shape of the models"},
       CLI_SET(k.model),
+      {"--json", NULL, CLI_FLAG, &k.json, NULL, "print JSON"},
       {0}};
   if (cli_parse(cx, usage, opts, argc, argv, &words)) return 0;
   if (words.n != 2) tarn_raise(cx, TARN_USAGE, "usage: tarn %s", usage);
+  if (!tarn_rule_class_parse(numerics, &k.numerics) || k.numerics == TARN_RULE_APPROX)
+    tarn_raise(cx, TARN_USAGE, "--numerics %s: exact or reassoc is expected", numerics);
   cli_limit(cx, k.seconds);
   k.L = tarn_lang_new(cx);
   for (int i = 0; i < 2; i++) k.p[i] = load(&k, words.p[i]);
   spell_alike(&k);
-  return decide(&k);
+  decide(&k, &v);
+  write_files(&k, &v);
+  if (k.json) json(&k, &v);
+  else show(&k, &v);
+  return !strcmp(v.is, "proved") ? 0 : !strcmp(v.is, "different") ? TARN_NO : TARN_NO_RESULT;
 }

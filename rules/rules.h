@@ -146,6 +146,7 @@ typedef struct tarn_sat_options {
   bool proof_of_program;   /* who checks the proof has the program, so the values of its constants
                               need not be in it */
   const tarn_hw *hw;       /* whose demands exploratory rules serve; NULL: none fire */
+  const char *demand;      /* one more of them; NULL */
   bool surface;       /* keep terms as written (explore) instead of the kernel form (compile) */
   bool surface_first; /* compile: surface-level rules of the set run first, on terms as written;
                          then every e-node that they made is brought to kernel form */

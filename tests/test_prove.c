@@ -176,8 +176,9 @@ END_TEST
 
 /* Rules over loops that are proved, with each condition and guard deleted in turn, and changed in
  * one place: nothing is proved that an instance refutes, and what is needed is missed. */
-static const char *const over_loops[] = {"parts",      "recast", "strassen",   "powers", "scale",
-                                         "interleave", "affine", "reductions", "im2col"};
+static const char *const over_loops[] = {"parts",  "recast",     "strassen", "powers",
+                                         "scale",  "interleave", "affine",   "reductions",
+                                         "im2col", "equality",   "ratios"};
 static void without(tarn_ctx *cx, void *arg) {
   const char *name = *(const char *const *)arg;
   const tarn_rule_result *r;

@@ -335,6 +335,85 @@ static void compare(tarn_ctx *cx, void *arg) {
 START_TEST(test_removed) { in_context_of(rows[_i].rule, compare, &rows[_i]); }
 END_TEST
 
+/* ---- rules that only `tarn equal` asks for ----
+ * Two networks are equal by them, and not without one of them. */
+typedef struct alike {
+  const char *rule, *text[2];
+} alike;
+static const alike pairs[] = {
+    {"merge-loops",
+     {"in x f32 2,3,4\nnode Exp e x -> y\nout y\n",
+      "in x f32 2,3,4\ninit f i64 2 : 6 4\ninit g i64 3 : 2 3 4\nnode Reshape r x f -> t\n"
+      "node Exp e t -> u\nnode Reshape q u g -> y\nout y\n"}},
+    {"merge-loops-of-sums",
+     {"in x f32 2,3,8\nrand w 8,4\nrand b 4\nnode MatMul m x w -> t\nnode Add a t b -> y\n"
+      "out y\n",
+      "in x f32 2,3,8\nrand w 8,4\nrand b 4\ninit f i64 2 : 6 8\ninit g i64 3 : 2 3 4\n"
+      "node Reshape r x f -> t\nnode Gemm m t w b -> u\nnode Reshape q u g -> y\nout y\n"}},
+    {"merge-sums",
+     {"in x f32 2,3,4\ninit a i64 2 : 1 2\nnode ReduceSum s x a -> y : keepdims=0\nout y\n",
+      "in x f32 2,3,4\ninit f i64 2 : 2 12\ninit a i64 1 : 1\nnode Reshape r x f -> t\n"
+      "node ReduceSum s t a -> y : keepdims=0\nout y\n"}},
+    {"power-into-sum",
+     {"in x f32 4,8\nrand w 8,8\ninit s f32 - : 4\nnode MatMul m x w -> t\n"
+      "node Mul e t s -> y\nout y\n",
+      "in x f32 4,8\nrand w 8,8\ninit s f32 - : 4\nnode Mul e w s -> t\n"
+      "node MatMul m x t -> y\nout y\n"}},
+    {"constant-in-order",
+     {"in x f32 4,8\nrand w 8,6\nnode MatMul m x w -> y\nout y\n",
+      "in x f32 4,8\nrand w 8,6\nnode Transpose t w -> u : perm=1,0\nnode Neg a u -> b\n"
+      "node Neg c b -> d\nnode Gemm m x d -> y : transB=1\nout y\n"}},
+    {"constant-term-last",
+     {"in x f32 4,8\ninit c f32 - : 1\nnode Erf e x -> t\nnode Add a t c -> u\n"
+      "node Mul m x u -> y\nout y\n",
+      "in x f32 4,8\ninit c f32 - : 1\nnode Erf e x -> t\nnode Add a c t -> u\n"
+      "node Mul m x u -> y\nout y\n"}},
+    {"constant-factor-last",
+     {"in x f32 4,8\ninit c f32 - : 3\nnode Mul a x c -> t\nnode Erf e t -> u\n"
+      "node Mul m x u -> y\nout y\n",
+      "in x f32 4,8\ninit c f32 - : 3\nnode Mul a c x -> t\nnode Erf e t -> u\n"
+      "node Mul m x u -> y\nout y\n"}},
+    {"factor-outwards",
+     {"in x f32 4,8\ninit c f32 - : 0.5\nnode Erf e x -> t\nnode Mul a x t -> u\n"
+      "node Mul m u c -> y\nout y\n",
+      "in x f32 4,8\ninit c f32 - : 0.5\nnode Erf e x -> t\nnode Mul a x c -> u\n"
+      "node Mul m u t -> y\nout y\n"}},
+    {"constant-ratio",
+     {"in x f32 4,8\npos v 8\nrand s 8\nnode Sqrt r v -> d\nnode Div q x d -> t\n"
+      "node Mul m t s -> y\nout y\n",
+      "in x f32 4,8\npos v 8\nrand s 8\nnode Sqrt r v -> d\nnode Div q s d -> t\n"
+      "node Mul m x t -> y\nout y\n"}},
+};
+enum { PAIRS = sizeof pairs / sizeof *pairs };
+static bool are_equal(tarn_ctx *cx, const alike *a, bool without) {
+  tarn_lang *L = tarn_lang_new(cx);
+  tarn_ruleset *rs = tarn_ruleset_new(L);
+  tarn_io out[2];
+  for (int i = 0; i < 2; i++) out[i] = kit_model(L, a->text[i])->out[0];
+  tarn_program two = {.L = L, .nout = 2, .out = out};
+  tarn_sat_options o = tarn_sat_defaults();
+  tarn_buf chain = {.cx = cx};
+  o.demand = "equality", o.reasons = TARN_EG_REASONS_ALL;
+  tarn_ruleset_ship(rs, NULL, TARN_RULE_KERNEL);
+  if (without) tarn_ruleset_drop(rs, a->rule);
+  tarn_saturation *s = tarn_saturate(&two, rs, &o);
+  bool equal = tarn_sat_root(s, 0) == tarn_sat_root(s, 1);
+  if (equal) {
+    tarn_sat_explain(s, 0, tarn_kernel_form(L, out[1].term), &chain);
+    tarn_proof_options p = {.replay = true};
+    tarn_proof_result r = tarn_proof_check(rs, tarn_sx_read(cx, chain.p, chain.n, "proof"), &p);
+    if (!r.ok) tarn_raise(cx, TARN_NO, "%s", r.why);
+  }
+  tarn_sat_free(s);
+  return equal;
+}
+static void alike_by_it(tarn_ctx *cx, void *arg) {
+  if (!are_equal(cx, arg, false)) tarn_raise(cx, TARN_NO, "not equal");
+  if (are_equal(cx, arg, true)) tarn_raise(cx, TARN_NO, "equal without it");
+}
+START_TEST(test_alike) { in_context_of(pairs[_i].rule, alike_by_it, &pairs[_i]); }
+END_TEST
+
 /* A kernel rule that has no row here, and a row of no such rule. */
 static void all_there(tarn_ctx *cx, void *arg) {
   (void)arg;
@@ -347,10 +426,11 @@ static void all_there(tarn_ctx *cx, void *arg) {
     tarn_rule_print(rs, i, &b);
     bool loops = r.level == TARN_RULE_KERNEL && !strstr(b.p, "(build "), has = false;
     for (uint32_t j = 0; j < ROWS; j++) has |= !strcmp(rows[j].rule, r.name);
+    for (uint32_t j = 0; j < PAIRS; j++) has |= !strcmp(pairs[j].rule, r.name);
     if (loops && !has) tarn_raise(cx, TARN_NO, "rule %s has no network", r.name);
     found += loops && has;
   }
-  if (found != ROWS) tarn_raise(cx, TARN_NO, "%u rules, %d rows", found, ROWS);
+  if (found != ROWS + PAIRS) tarn_raise(cx, TARN_NO, "%u rules, %d rows", found, ROWS + PAIRS);
 }
 START_TEST(test_all) { in_context(all_there, NULL); }
 END_TEST
@@ -359,6 +439,7 @@ int main(void) {
   TCase *t = tcase_create("rows");
   tcase_set_timeout(t, 300);
   tcase_add_loop_test(t, test_removed, 0, ROWS);
+  tcase_add_loop_test(t, test_alike, 0, PAIRS);
   tcase_add_test(t, test_all);
   return run_checks("rules removed", t);
 }

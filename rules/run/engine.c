@@ -347,6 +347,7 @@ static bool demanded_by(tarn_lang *L, const tarn_hw *hw, const char *what) {
 }
 bool engine_demanded(const tarn_saturation *s, const rule *r) {
   if (!r->demand) return true;
+  if (s->o.demand && strcmp(r->demand, s->o.demand) == 0) return true;
   if (!s->o.hw) return false;
   if (strcmp(r->demand, "always") == 0) return true;
   const tarn_machines m = tarn_hw_machines(s->o.hw);

@@ -32,6 +32,38 @@ held "(compute (map (mul \$0 \$1)) (compute (map (exp \$0)) (slice 0 0 40 $(larg
   "(compute (map (mul \$0 \$1)) (compute (map (exp \$0)) $(large 40 64 5 7)) (input x ((40 64) ()) f32))"
 try 1 equal "(compute reduceMax (access 1 $x))" "(compute reduceSum (access 1 $x))"
 grep -q '^different: element' "$work/out" && grep -q '^  x = ' "$work/out" || fail "no inputs that differ"
+# What differs only for large, negative or equal values, with few numbers that show it.
+lo="(compute (map (max \$0 0)) $x)"
+apart() { # A B [OPTIONS]
+  try 1 equal "$@"
+  grep -q '^different: element' "$work/out" || fail "not different: $*"
+}
+apart "$lo" "(compute (map (min (max \$0 0) 60)) $x)"
+apart "$lo" "(compute (map (min (max \$0 0) 1e30)) $x)"
+apart "$lo" "(compute (map (max \$0 -50)) $x)"
+apart "(compute (map (select (lt \$0 1) \$0 1)) $x)" "(compute (map (select (le \$0 1) \$0 2)) $x)"
+apart "(compute (map (sqrt (add (mul \$0 \$0) 1e-5))) $x)" "(compute (map (sqrt (add (mul \$0 \$0) 1e-6))) $x)"
+ones=$(grep -c . <<<"$(sed -n 's/^  x = //p' "$work/out" | tr ' ' '\n' | grep -vx 0)")
+[ "$ones" -le 2 ] || fail "a witness of $ones numbers other than 0"
+# Equal in real arithmetic, not to the bit.
+try 0 equal "(compute (map (mul (mul \$0 0.3) (erf \$0))) $x)" "(compute (map (mul (mul \$0 (erf \$0)) 0.3)) $x)"
+[ "$(cat "$work/out")" = "equal: proved" ] || fail "more than a verdict"
+apart "(compute (map (mul (mul \$0 0.3) (erf \$0))) $x)" "(compute (map (mul (mul \$0 (erf \$0)) 0.3)) $x)" --numerics exact
+refused 2 -- equal "$x" "$x" --numerics approx
+# Where it is unknown: by node, with the parts as files, which are unknown again.
+cat >"$work/a.tc" <<'EOF'
+def f(float(N) X) -> (T, Y) {
+  T(i) = exp(X(i)) * 2
+  Y(i) = T(i) * (T(i) + 1)
+}
+EOF
+sed 's/T(i) \* (T(i) + 1)/T(i) * T(i) + T(i)/; s/exp(X(i)) \* 2/2 * exp(X(i))/' "$work/a.tc" >"$work/b.tc"
+try 4 equal "$work/a.tc" "$work/b.tc" --shape N=8 --parts "$work/part"
+grep -q 'first node not proved of B: Y' "$work/out" || fail "no node is named"
+grep -q '1 of 2 pairs' "$work/out" || fail "T is not proved"
+try 4 equal "$work/part-a.tarn" "$work/part-b.tarn"
+try 4 equal "$work/a.tc" "$work/b.tc" --shape N=8 --json
+is verdict unknown
 try 1 equal "$x" "(transpose (1 0) $x)"
 grep -q 'another type' "$work/out" || fail "types"
 try 4 equal "(compute (map (mul \$0 (add \$0 1))) $x)" "(compute (map (add (mul \$0 \$0) \$0)) $x)"
