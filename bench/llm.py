@@ -2,7 +2,7 @@
 """A language model as its users have it: are its tokens right, and how many a second, beside other engines?
 
     bench/llm.py FOLDER [--tarn build/tarn] [--threads 1,2] [--past 16,512,4096] [--prompt 512] [--work DIR]
-                        [--only tokens|speed] [--models gguf,f32,int4] [--peers]
+                        [--only tokens|speed|perplexity] [--window 512] [--models gguf,f32,int4] [--peers]
 
 FOLDER holds model.gguf, int4/ and f32/ (model.onnx; each may be absent) and reference.json: a list of prompts with
 their "ids" and greedy "tokens".  Needs numpy; --peers also onnxruntime and llama-cpp-python, and the tokens of int4
@@ -10,8 +10,10 @@ onnxruntime and onnx, where they are installed.
 
 Tokens: one program takes a prompt and its reference tokens at once, so that the logits of each position are those that
 a greedy decoder sees.  A difference counts unless the two best logits there are within 1e-3.  Reference texts do not end:
-the token that ends one (genai_config.json) is not among the candidates.  The int4 model has other weights: on the same texts
-it is compared with ONNX Runtime, whose products are told to compute in f32.
+the token that ends one (genai_config.json) is not among the candidates.  The int4 model has other weights: on the same texts,
+with activations in f32 (accuracy_level 1), it is compared with ONNX Runtime.
+Perplexity: of 4,096 tokens of README.md and docs/, in windows, and beside it that of ONNX Runtime on the same model and on one
+whose activations are f32.  Needs tokenizers.
 Speed: the median of `tarn bench` for a step after so many others (--past) and for a prompt of so many (--prompt), and
 a peer's in the same run.  The load of the machine stands above.
 """
@@ -88,10 +90,9 @@ def step_inputs(o, folder, names, ids, past):
 
 
 def in_f32(o, path):
-    """An ONNX Runtime session of the model, whose activations stay f32; None where there is none to be had."""
+    """A copy of the model whose activations stay f32; None where none can be made."""
     try:
         import onnx
-        import onnxruntime
     except ImportError as e:
         return print("no %s here, so tokens of int4 are not compared" % e.name)
     model = onnx.load(path, load_external_data=False)
@@ -100,10 +101,21 @@ def in_f32(o, path):
     copy = os.path.join(o.work, "in_f32.onnx")
     for f in os.listdir(os.path.dirname(path)):
         link = os.path.join(o.work, f)
-        if f.endswith(".data") and not os.path.exists(link):
+        if f.endswith((".data", ".json")) and not os.path.exists(link):
             os.link(os.path.join(os.path.dirname(path), f), link)
     onnx.save(model, copy)
-    return onnxruntime.InferenceSession(copy, providers=["CPUExecutionProvider"])
+    return copy
+
+
+def session_of(path, threads=0):
+    """ONNX Runtime's; None where it is not installed."""
+    try:
+        import onnxruntime
+    except ImportError as e:
+        return print("no %s here, so int4 is not compared" % e.name)
+    so = onnxruntime.SessionOptions()
+    so.intra_op_num_threads = threads
+    return onnxruntime.InferenceSession(path, so, providers=["CPUExecutionProvider"])
 
 
 def fed(session, path, ids, past):
@@ -118,9 +130,13 @@ def fed(session, path, ids, past):
 
 def tokens(o, name, path, reference):
     """Prompts whose greedy tokens are the reference's, each up to the first step that is too close to call."""
-    other = in_f32(o, path) if name == "int4" else None
-    if name == "int4" and not other:
-        return True
+    other = None
+    if name == "int4":
+        path = in_f32(o, path)
+        other = path and session_of(path)
+        if not other:
+            return True
+        name = "int4-f32"
     length = max(len(r["ids"]) + len(r["tokens"]) for r in reference) - 1
     folder, report, _ = compiled(o, name, path, length, 0)
     right = 0
@@ -151,6 +167,41 @@ def tokens(o, name, path, reference):
     return right == len(reference)
 
 
+def texts():
+    top = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+    pages = [os.path.join(top, "README.md")]
+    pages += sorted(os.path.join(top, "docs", f) for f in os.listdir(os.path.join(top, "docs")) if f.endswith(".md"))
+    return "".join(open(p).read() for p in pages)
+
+
+def surprise(logits, ids):
+    """The sum of -log p of each token but the first."""
+    x = logits[:-1].astype(np.float64)
+    x -= x.max(axis=-1, keepdims=True)
+    return float((np.log(np.exp(x).sum(axis=-1)) - x[np.arange(len(x)), ids[1:]]).sum())
+
+
+def perplexity(o, name, path):
+    import tokenizers
+    ids = tokenizers.Tokenizer.from_file(os.path.join(o.folder, "tokenizer.json")).encode(texts()).ids
+    n, out = o.window, os.path.join(o.work, "out")
+    windows = [ids[i:i + n] for i in range(0, min(len(ids), 4096) - n + 1, n)]
+    folder, report, _ = compiled(o, name, path, n, 0)
+    names = [i["name"] for i in report["inputs"]]
+
+    def ours(w):
+        tarn(o, "run", folder, *step_inputs(o, folder, names, w, 0), "-o", out)
+        return np.load(os.path.join(out, "logits.npy"))[0]
+    by = [("tarn", ours)]
+    if path.endswith(".onnx") and o.peers:
+        for what, file in (("ONNX Runtime", path), ("ONNX Runtime in f32", in_f32(o, path))):
+            s = session_of(file)
+            by.append((what, lambda w, s=s, file=file: s.run(["logits"], fed(s, file, w, 0))[0][0]))
+    for what, run in by:
+        total = sum(surprise(run(w), w) for w in windows)
+        print("perplexity %-5s %s: %.4f" % (name, what, np.exp(total / (len(windows) * (n - 1)))), flush=True)
+
+
 def median(run, least=5, seconds=3.0):
     took, end = [], time.perf_counter() + seconds
     while len(took) < least or time.perf_counter() < end:
@@ -161,10 +212,9 @@ def median(run, least=5, seconds=3.0):
 
 
 def onnx_runtime(path, new, past, threads):
-    import onnxruntime
-    so = onnxruntime.SessionOptions()
-    so.intra_op_num_threads = threads
-    s = onnxruntime.InferenceSession(path, so, providers=["CPUExecutionProvider"])
+    s = session_of(path, threads)
+    if not s:
+        raise ImportError(name="onnxruntime")
     feed = fed(s, path, [1] * new, past)
     return median(lambda: s.run(None, feed))
 
@@ -212,16 +262,21 @@ def main():
     a.add_argument("folder")
     a.add_argument("--tarn", default="build/tarn")
     a.add_argument("--work", default="build/llm")
-    a.add_argument("--only", choices=("tokens", "speed"))
+    a.add_argument("--only", choices=("tokens", "speed", "perplexity"))
     a.add_argument("--models", default="gguf,f32,int4")
     a.add_argument("--peers", action="store_true")
     a.add_argument("--threads", type=lambda s: [int(x) for x in s.split(",")], default=[1, 2])
     a.add_argument("--past", type=lambda s: [int(x) for x in s.split(",")], default=[16, 512, 4096])
     a.add_argument("--prompt", type=int, default=512, help="new tokens of a prompt; 0: none is timed")
+    a.add_argument("--window", type=int, default=512, help="tokens of a window whose perplexity is measured")
     o = a.parse_args()
     os.makedirs(o.work, exist_ok=True)
     chosen = [m for m in models(o) if m[0] in o.models.split(",")]
     right = True
+    if o.only == "perplexity":
+        for n, p in chosen:
+            perplexity(o, n, p)
+        return 0
     if o.only != "speed":
         reference = json.load(open(os.path.join(o.folder, "reference.json")))
         right = all([tokens(o, n, p, reference) for n, p in chosen])
