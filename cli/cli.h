@@ -138,7 +138,9 @@ const tarn_hw *cli_hosted(tarn_lang *L, const tarn_hw *hw);
 const tarn_price *cli_learned(tarn_ctx *cx, const char *file, const tarn_hw *hw);
 /* All that the library needs, in the arena; sets c->learned. */
 const tarn_compile_options *cli_options(tarn_lang *L, cli_compile *c);
-const char *cli_scratch_folder(tarn_ctx *cx); /* removed when the command ends */
+/* Removed when the command ends; of: what messages say instead of its name. */
+const char *cli_scratch_folder(tarn_ctx *cx, const char *of);
+const char *cli_spoken(tarn_ctx *cx, const char *message); /* without such names */
 /* A compiled folder for DIR|MODEL: DIR itself when it holds a report.json, else MODEL compiled to a
  * folder that is removed at exit. *c is filled with what it was compiled from. */
 const char *cli_folder(tarn_ctx *cx, const char *dir_or_model, cli_compile *c);

@@ -64,7 +64,7 @@ static const tarn_schedule *list_schedules(listing *l, uint32_t top) {
 
 /* ---- plan and code ---- */
 static void show_code(const listing *l, const tarn_plan_choice *c, const tarn_emission *as) {
-  const char *dir = cli_scratch_folder(l->cx);
+  const char *dir = cli_scratch_folder(l->cx, "the kernel");
   tarn_compile_kernels(l->L, l->hw, NULL, c, 1, l->k->strict, as->emit, dir);
   size_t n;
   const char *text = tarn_read_file(l->cx, tarn_format(l->cx, "%s/%s", dir, as->file), &n);

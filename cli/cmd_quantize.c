@@ -57,7 +57,8 @@ static void show(tarn_ctx *cx, const tarn_quantized *q, const char *file) {
 /* ---- the models compiled for this machine, in a folder that goes with the command ---- */
 static void *load(void *user, tarn_ctx *cx, const char *bytes, size_t n) {
   const cli_list *shapes = user;
-  const char *dir = cli_scratch_folder(cx), *rules = tarn_format(cx, "%s/none.rules", dir);
+  const char *dir = cli_scratch_folder(cx, "the model"),
+             *rules = tarn_format(cx, "%s/none.rules", dir);
   cli_compile c = {
       .model = tarn_format(cx, "%s/m.onnx", dir), .shapes = *shapes, .rtol = TARN_RTOL};
   tarn_lang *L = tarn_lang_new(cx);

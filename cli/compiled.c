@@ -32,7 +32,6 @@ static void from_report(tarn_ctx *cx, const char *path, cli_compile *c) {
   cli_read_sizes(cx, v, c);
   if (!c->model) tarn_raise(cx, TARN_BAD_INPUT, "%s: no \"model\" in it", path);
 }
-const char *cli_scratch_folder(tarn_ctx *cx) { return cli_folder_for_now(cx, "/tmp/tarn-XXXXXX"); }
 const char *cli_folder(tarn_ctx *cx, const char *what, cli_compile *c) {
   struct stat st;
   if (stat(what, &st)) tarn_raise(cx, TARN_IO, "%s: %s", what, strerror(errno));
@@ -44,9 +43,11 @@ const char *cli_folder(tarn_ctx *cx, const char *what, cli_compile *c) {
     return c->dir = what;
   }
   c->model = what;
-  c->dir = cli_scratch_folder(cx);
+  c->dir = cli_scratch_folder(cx, what);
   tarn_lang *L = tarn_lang_new(cx);
-  const tarn_compiled *r = tarn_compile(L, cli_options(L, c));
+  const tarn_compile_options *o = cli_options(L, c);
+  const tarn_compiled *r = tarn_compile(L, o);
+  if (o->hw->triple && *o->hw->triple) c->triple = tarn_strdup(cx, o->hw->triple);
   cli_take_program(cx, r, &c->is);
   if (r->sizes) cli_take_sizes(cx, r, c);
   return c->dir;

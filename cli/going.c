@@ -96,6 +96,31 @@ char *cli_folder_for_now(tarn_ctx *cx, const char *pattern) {
   tarn_defer(cx, go, path);
   return path;
 }
+/* ---- their names, which say nothing to anybody ---- */
+static struct {
+  char path[64], of[256];
+} named[MOST]; /* outlive what the protected call has made */
+const char *cli_scratch_folder(tarn_ctx *cx, const char *of) {
+  const char *path = cli_folder_for_now(cx, "/tmp/tarn-XXXXXX");
+  uint32_t i = 0;
+  while (i < MOST && *named[i].path) i++;
+  if (i == MOST) return path;
+  snprintf(named[i].path, sizeof named[i].path, "%s", path);
+  snprintf(named[i].of, sizeof named[i].of, "%s", of);
+  return path;
+}
+static void speak(tarn_ctx *cx, void *text) {
+  const char **message = text;
+  for (uint32_t i = 0; i < MOST && *named[i].path; i++)
+    for (const char *at; (at = strstr(*message, named[i].path));)
+      *message = tarn_format(cx, "%.*s%s%s", (int)(at - *message), *message, named[i].of,
+                             at + strlen(named[i].path));
+}
+const char *cli_spoken(tarn_ctx *cx, const char *message) {
+  tarn_protect(cx, speak, &message);
+  return message;
+}
+
 static char *make_folder(void *user, tarn_ctx *cx, const char *pattern) {
   (void)user;
   return cli_folder_for_now(cx, pattern);

@@ -139,9 +139,9 @@ int main(int argc, char **argv) {
   }
   tarn_status st = tarn_protect(cx, run, &k);
   for (size_t i = 0; i < tarn_warning_count(cx); i++)
-    fprintf(stderr, "tarn: warning: %s\n", tarn_warning(cx, i));
+    fprintf(stderr, "tarn: warning: %s\n", cli_spoken(cx, tarn_warning(cx, i)));
   if (st != TARN_OK) {
-    fprintf(stderr, "tarn: %s\n", tarn_message(cx));
+    fprintf(stderr, "tarn: %s\n", cli_spoken(cx, tarn_message(cx)));
     tarn_protect(cx, show_place, NULL);
   }
   tarn_ctx_free(cx);

@@ -105,4 +105,13 @@ if [ "$(id -u)" != 0 ]; then
   mkdir -m 555 "$work/locked"
   refused 3 locked Permission -- compile $digits -o "$work/locked/out" --shape n=1
 fi
+
+# A model that is compiled for the command alone: messages name the model and not the folder for now.
+other=aarch64
+[ "$(uname -m)" != aarch64 ] || other=x86-64-v3
+for c in run check bench; do
+  refused 3 "digits.onnx: compiled for" "which this machine is not" -- $c $digits --shape n=1 --hw $other
+  ! grep -q /tmp/tarn- "$work/err" || fail "$c: the name of a temporary folder"
+done
+refused 3 "digits.onnx is an accelerator's" -- bench $digits --shape n=1 --hw vta-pynq
 finish
