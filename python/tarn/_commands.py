@@ -158,8 +158,10 @@ def _say(files: _Files, words: list[str], result: tuple[int, ...] = (0, 1)) -> t
     return status, out
 
 
-def _ask(files: _Files, command: str, words: list[str]) -> Result:
-    status, out = _say(files, [*command.split(), *words, "--json"])
+def _ask(
+    files: _Files, command: str, words: list[str], result: tuple[int, ...] = (0, 1)
+) -> Result:
+    status, out = _say(files, [*command.split(), *words, "--json"], result)
     data = json.loads(out)
     data.pop("schema", None)
     return Result(command, status == 0, data)
@@ -208,8 +210,8 @@ def check(
     definition: str | None = None,
     example: Any = None,
 ) -> Result:
-    """Compares a compiled folder, or a model that is compiled for it, with the interpreter on random
-    inputs. simulate: a program for a GPU or an accelerator, without it."""
+    """Compares a compiled folder, or a model that is compiled for it, with the interpreter on
+    random inputs. simulate: a program for a GPU or an accelerator, without it."""
     with _files() as files:
         options = {
             "samples": samples, "rtol": rtol, "simulate": simulate, "hw": _hw(hw),
@@ -241,6 +243,8 @@ def equal(
     first: Source,
     second: Source,
     *,
+    numerics: str | None = None,
+    rtol: float | None = None,
     rules: Iterable[str | os.PathLike[str]] = (),
     samples: int | None = None,
     seed: int | None = None,
@@ -250,22 +254,20 @@ def equal(
     shapes: Mapping[str, Shape] = {},
     sets: Mapping[str, Value] = {},
 ) -> Result:
-    """Are two models or terms equal? `verdict` is "proved", "different" or "unknown", `text` what
-    the program says, with the inputs that show a difference; `proof` is the chain of rewrites, for
-    check_proof(). True if it is proved."""
+    """Are two models or terms equal? `verdict` is "proved", "different", with the `inputs` that
+    show it, or "unknown"; `proof` is the chain of rewrites, for check_proof(). True if proved."""
     with _files() as files:
         chain = files.folder / "chain"
         options = {
-            "rules": [files.text(r, "my.rules") for r in rules], "samples": samples, "seed": seed,
-            "nodes": nodes, "iters": iterations, "seconds": seconds, "explain": "chain",
+            "numerics": numerics, "rtol": rtol, "rules": [files.text(r, "my.rules") for r in rules],
+            "samples": samples, "seed": seed, "nodes": nodes, "iters": iterations,
+            "seconds": seconds, "explain": "chain",
         }  # fmt: skip
         words = [_term(files, first), _term(files, second)] + _words(options)
-        words += _words(bindings(shapes, sets, None))
-        status, out = _say(files, ["equal", *words], (0, 1, 4))
-        verdict = {0: "proved", 1: "different", 4: "unknown"}[status]
+        result = _ask(files, "equal", words + _words(bindings(shapes, sets, None)), (0, 1, 4))
         proof = chain.read_text() if chain.exists() else None
-        data = {"verdict": verdict, "text": out.strip(), "proof": proof}
-        return Result("equal", status == 0, data)
+        said = {k: v for k, v in result.items() if k != "chain"}
+        return Result("equal", bool(result), {**said, "proof": proof})
 
 
 def _term(files: _Files, model: Source) -> str:
@@ -283,8 +285,8 @@ def check_rules(
     seconds: float | None = None,
     hw: str | os.PathLike[str] | None = None,
 ) -> Result:
-    """Tests rules, files or texts, on random instances; none: the shipped ones. prove: for all sizes
-    where that can be had. mutate: without each condition in turn, which must then be wrong. free:
+    """Tests rules, files or texts, on random instances; none: the shipped ones. prove: for all
+    sizes where that can be had. mutate: without each condition in turn, which must then be wrong. free:
     rules over operators of any names, with an (interpretation …). `rules` says what was found of
     each; True if all hold."""
     with _files() as files:
@@ -365,7 +367,8 @@ def tune(
     with _files() as files:
         options = {
             "db": _path(db), "trials": trials, "seconds": seconds, "hw": _hw(hw),
-            "numerics": numerics, "threads": threads, "seed": seed, "output": _path(price) or "learned.price",
+            "numerics": numerics, "threads": threads, "seed": seed,
+            "output": _path(price) or "learned.price",
         }  # fmt: skip
         words = [files.model(model, example)] + _words(options)
         return _ask(files, "tune", words + _words(bindings(shapes, sets, definition)))
