@@ -136,7 +136,7 @@ static bool proved(locating *l, tarn_term a, tarn_term b, const char *name, tarn
   part[0] = over_cuts(l, 0, a), part[1] = over_cuts(l, 1, b);
   if (part[0] == part[1]) return true;
   if (tarn_term_get(l->k->L, part[0])->type != tarn_term_get(l->k->L, part[1])->type) return false;
-  return equal_prove(l->k, part[0], part[1], name, l->chain, &stop);
+  return equal_prove(l->k, 0.2, part[0], part[1], name, l->chain, &stop);
 }
 
 /* ---- pair by pair ---- */

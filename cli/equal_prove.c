@@ -21,7 +21,7 @@ static tarn_sat_options options(equal_job *k, bool surface, tarn_term goal) {
   o.demand = "equality", o.numerics = k->numerics;
   o.goal = surface ? goal : tarn_kernel_form(k->L, goal);
   o.max_nodes = k->nodes, o.max_iterations = (uint32_t)k->iters;
-  if (until > 0) o.max_seconds = fmax(1e-3, (until - tarn_now()) / (2 - surface));
+  if (until > 0) o.max_seconds = fmax(1e-3, until - tarn_now());
   return o;
 }
 typedef struct proving {
@@ -44,12 +44,12 @@ static void prove(tarn_ctx *cx, void *arg) {
   else *p->stop = tarn_sat_result(s)->stop;
   tarn_sat_free(s);
 }
-bool equal_prove(equal_job *k, tarn_term a, tarn_term b, const char *name, tarn_buf *chain,
-                 const char **stop) {
+bool equal_prove(equal_job *k, double share, tarn_term a, tarn_term b, const char *name,
+                 tarn_buf *chain, const char **stop) {
   for (int surface = 0; surface < 2; surface++) {
     proving p = {k, a, b, name, stop, chain, surface, false};
     *stop = "time";
-    if (equal_in_time(k, surface ? 1 : 0.6, prove, &p) && p.proved) return true;
+    if (equal_in_time(k, surface ? share / 2 : share, prove, &p) && p.proved) return true;
   }
   return false;
 }

@@ -169,6 +169,15 @@ static bool confirmed(const trial *t, equal_witness *w) {
   }
   return false;
 }
+/* By more than 1e-4 of the largest element: no rounding of constants does that alone. */
+static void note_hint(const trial *t, tarn_tensor *const *out, uint32_t i) {
+  equal_witness *h = &t->k->hint;
+  int64_t at;
+  t->k->hinted = differ_at(t, out, i, 1e-4, &at);
+  if (!t->k->hinted) return;
+  keep(h, i, at, tarn_tensor_number(out[i], at), tarn_tensor_number(out[t->n + i], at));
+  h->nin = t->program.nin, h->in = t->in;
+}
 static bool differs(const trial *t, equal_witness *w) {
   bool exact = t->k->numerics == TARN_RULE_EXACT;
   tarn_tensor **out = evaluate(t, 2 * t->n, exact ? TARN_STRICT : TARN_WIDE);
@@ -176,7 +185,12 @@ static bool differs(const trial *t, equal_witness *w) {
     int64_t at;
     t->k->worst = fmax(t->k->worst, distance(out[i], out[t->n + i]));
     if (!differ_at(t, out, i, exact ? 0 : t->k->rtol, &at)) continue;
-    if (!exact) return confirmed(t, w);
+    if (!exact) {
+      note_hint(t, out, i);
+      bool sure = confirmed(t, w);
+      t->k->hinted = false;
+      return sure;
+    }
     return keep(w, i, at, tarn_tensor_number(out[i], at), tarn_tensor_number(out[t->n + i], at));
   }
   return false;
