@@ -1,10 +1,9 @@
-/* Runs lld, which says in one line what is wrong. */
-#include "base/base.h"
+/* Runs other programs; lld, which says in one line what is wrong. */
+#include "base/child.h"
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,49 +20,55 @@ static void drain(int fd, char *text, size_t room) {
   }
   text[n] = 0;
 }
+static int start(pid_t *pid, const char *const *name, uint32_t n, const char *const *argv, int to) {
+  extern char **environ;
+  posix_spawn_file_actions_t actions;
+  int rc = -1;
+  if (posix_spawn_file_actions_init(&actions)) return -1;
+  posix_spawn_file_actions_adddup2(&actions, to, STDERR_FILENO);
+  for (uint32_t i = 0; i < n && rc; i++)
+    rc = posix_spawnp(pid, name[i], &actions, NULL, (char *const *)argv, environ);
+  posix_spawn_file_actions_destroy(&actions);
+  return rc;
+}
+bool tarn_child_run(tarn_ctx *cx, const char *const *name, uint32_t n, const char *const *argv,
+                    tarn_child *child) {
+  enum { ROOM = 2048 };
+  int ends[2], status = 0;
+  pid_t pid;
+  child->text = tarn_new(cx, ROOM);
+  if (pipe2(ends, O_CLOEXEC)) tarn_raise(cx, TARN_IO, "%s: %s", name[0], strerror(errno));
+  int rc = start(&pid, name, n, argv, ends[1]);
+  close(ends[1]);
+  if (!rc) drain(ends[0], child->text, ROOM);
+  close(ends[0]);
+  if (rc) return false;
+  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
+  child->ok = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  return true;
+}
+
 static const char *first_error(tarn_ctx *cx, char *text) {
   char *from = strstr(text, "error: ");
   from = from ? from + strlen("error: ") : text;
   from[strcspn(from, "\n")] = 0;
   return tarn_strdup(cx, *from ? from : "lld failed");
 }
-/* A wheel of Python brings its own, beside our library; "": there is none. */
-static void beside(char *path, size_t room) {
+/* A wheel of Python brings its own, beside our library; that file is there or not. */
+static const char *beside(tarn_ctx *cx, const char *name) {
   Dl_info here;
-  int n = -1;
   const char *end =
       dladdr((void *)(uintptr_t)&tarn_lld, &here) ? strrchr(here.dli_fname, '/') : NULL;
-  if (end) n = snprintf(path, room, "%.*s/ld.lld", (int)(end - here.dli_fname), here.dli_fname);
-  if (n < 0 || (size_t)n >= room || access(path, X_OK)) *path = 0;
+  return end ? tarn_format(cx, "%.*s/%s", (int)(end - here.dli_fname), here.dli_fname, name) : name;
 }
-static int start(pid_t *pid, const char *const *argv, int to) {
-  static const char *const names[] = {"ld.lld-19", "/usr/lib/llvm-19/bin/ld.lld", "ld.lld"};
-  extern char **environ;
-  posix_spawn_file_actions_t actions;
-  char own[4096];
-  int rc = -1;
-  beside(own, sizeof own);
-  if (posix_spawn_file_actions_init(&actions)) return -1;
-  posix_spawn_file_actions_adddup2(&actions, to, STDERR_FILENO);
-  if (*own) rc = posix_spawn(pid, own, &actions, NULL, (char *const *)argv, environ);
-  for (size_t i = 0; i < sizeof names / sizeof *names && rc; i++)
-    rc = posix_spawnp(pid, names[i], &actions, NULL, (char *const *)argv, environ);
-  posix_spawn_file_actions_destroy(&actions);
-  return rc;
-}
+/* It is called by the name of what it links: ld.lld, wasm-ld. */
 tarn_lld_result tarn_lld(tarn_ctx *cx, const char *const *argv, const char **why) {
-  char text[2048];
-  int ends[2], status = 0;
-  pid_t pid;
-  if (pipe2(ends, O_CLOEXEC)) tarn_raise(cx, TARN_IO, "ld.lld: %s", strerror(errno));
-  int rc = start(&pid, argv, ends[1]);
-  close(ends[1]);
-  if (!rc) drain(ends[0], text, sizeof text);
-  close(ends[0]);
+  const char *const names[] = {beside(cx, argv[0]), tarn_format(cx, "%s-19", argv[0]),
+                               tarn_format(cx, "/usr/lib/llvm-19/bin/%s", argv[0]), argv[0]};
+  tarn_child child;
   *why = "lld-19 is not installed";
-  if (rc) return TARN_LLD_MISSING;
-  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return TARN_LLD_DONE;
-  *why = first_error(cx, text);
+  if (!tarn_child_run(cx, names, 4, argv, &child)) return TARN_LLD_MISSING;
+  if (child.ok) return TARN_LLD_DONE;
+  *why = first_error(cx, child.text);
   return TARN_LLD_FAILED;
 }

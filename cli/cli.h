@@ -106,7 +106,7 @@ typedef struct cli_program {
   TARN_VEC(cli_work) work;  /* what each kernel has to do */
 } cli_program;
 typedef struct cli_compile {
-  const char *model, *dir, *name, *hw, *numerics, *emit, *explain, *dump, *schedule;
+  const char *model, *dir, *name, *hw, *numerics, *emit, *constants, *explain, *dump, *schedule;
   cli_list rules, no_rules, only_rules, shapes, sets;
   const char *def; /* of a file of comprehensions */
   bool copies;

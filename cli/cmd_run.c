@@ -74,7 +74,7 @@ int tarn_cmd_run(tarn_ctx *cx, int argc, char **argv) {
       "run DIR|MODEL [-i NAME=FILE]… [-o DIR] [--reference|--simulate] [--threads T]";
   const cli_opt opts[] = {
       {"--input", "-i", CLI_LIST, &given, "NAME=FILE",
-       ".npy, .npz, TensorProto, PNG or PNM for an input (random when absent)"},
+       ".npy or TensorProto for an input (random when absent)"},
       {"--output", "-o", CLI_STR, &out_dir, "DIR", "write the outputs as .npy files there"},
       {"--reference", NULL, CLI_FLAG, &ref, NULL,
        "run the model in the reference interpreter instead"},

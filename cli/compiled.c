@@ -94,7 +94,7 @@ uint32_t cli_input_of(tarn_ctx *cx, uint32_t n, const tarn_port *ports, const ch
   return n;
 }
 static tarn_tensor *given_tensor(tarn_ctx *cx, const tarn_port *p, const char *file) {
-  tarn_tensor *t = tarn_tensor_read_for(cx, file, p->name, p->dtype, p->n, p->dim);
+  tarn_tensor *t = tarn_tensor_read_as(cx, file, p->dtype);
   bool same = t->n == p->n && t->dtype == p->dtype;
   for (uint32_t d = 0; same && d < t->n; d++) same = t->dim[d] == p->dim[d];
   if (!same)
@@ -106,28 +106,11 @@ static tarn_tensor *given_tensor(tarn_ctx *cx, const tarn_port *p, const char *f
 static tarn_domain domain_of(const cli_compile *c, uint32_t i) {
   return i < c->is.in.n ? c->is.in.p[i] : (tarn_domain){0, 1};
 }
-/* An archive without a name is for every input that it has. */
-static bool take_archive(tarn_ctx *cx, uint32_t n, const tarn_port *ports, const char *given,
-                         const char **from) {
-  if (strchr(given, '=') || !tarn_npz_is(given)) return false;
-  const char **name;
-  uint32_t found = 0, k = tarn_npz_names(cx, given, &name);
-  for (uint32_t i = 0; i < n; i++)
-    for (uint32_t j = 0; j < k; j++) {
-      if (!tarn_is_called(cx, name[j], ports[i].name)) continue;
-      if (from[i])
-        tarn_raise(cx, TARN_USAGE, "-i %s: input %s is given twice", given, ports[i].name);
-      from[i] = given;
-      found++;
-    }
-  return found || n > 1;
-}
 tarn_tensor **cli_inputs(tarn_ctx *cx, const cli_compile *c, uint32_t n, const tarn_port *ports,
                          const cli_list *given, uint64_t seed) {
   tarn_tensor **t = TARN_ARRAY(cx, tarn_tensor *, n + 1);
   const char **from = TARN_ARRAY(cx, const char *, n + 1), *file;
   for (uint32_t g = 0; g < given->n; g++) {
-    if (take_archive(cx, n, ports, given->p[g], from)) continue;
     uint32_t i = cli_input_of(cx, n, ports, given->p[g], &file);
     if (i == n)
       tarn_raise(cx, TARN_USAGE, "-i %s: no such input; NAME=FILE is expected", given->p[g]);

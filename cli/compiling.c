@@ -27,7 +27,10 @@ const cli_opt *cli_compile_options(tarn_ctx *cx, cli_compile *c) {
       {"--threads", NULL, CLI_THREADS, &c->threads, "T",
        "threads of the compiled program (default: all)"},
       {"--seed", NULL, CLI_UINT, &c->seed, "K", "seed of all random choices"},
-      {"--emit", NULL, CLI_STR, &c->emit, "KIND", "so (default), o, ll; of a GPU so, ptx, ll"},
+      {"--emit", NULL, CLI_STR, &c->emit, "KIND",
+       "so (default), o, ll; of a GPU so, ptx, ll; wasm; o where there are no shared objects"},
+      {"--constants", NULL, CLI_STR, &c->constants, "WHERE",
+       "object (default), or file: model.weights, whose address the program is given"},
       {"--shape", NULL, CLI_LIST, &c->shapes, "NAME=DIMS",
        "bind a dynamic shape; NAME=1,4,16 and NAME=0..64: one artefact for several sizes"},
       CLI_CACHE(*c),
@@ -129,6 +132,7 @@ const tarn_compile_options *cli_options(tarn_lang *L, cli_compile *c) {
   cli_limit(cx, c->seconds);
   o->emit = c->emit;
   o->name = c->name;
+  o->constants = c->constants;
   o->dir = c->dir;
   o->explain = c->explain;
   o->sink = print_dump;

@@ -114,13 +114,6 @@ static void select_words(tarn_ctx *cx, tarn_loaded *m, cli_compile *c) {
     if (asked[i] < 0) asked[i] = c->programs.p[0].size[i];
   cli_select(cx, m, c, asked); /* which says that there is none */
 }
-/* Its shape chooses among the sizes; a picture is made for the size that is chosen. NULL: one. */
-static const tarn_tensor *given_shape(tarn_ctx *cx, const char *file, const char *name) {
-  size_t n;
-  if (tarn_npz_is(file)) return tarn_npz_read(cx, file, name);
-  const char *bytes = tarn_read_file(cx, file, &n);
-  return tarn_picture_is(bytes, n) ? NULL : tarn_tensor_read(cx, file);
-}
 static void select_inputs(tarn_ctx *cx, tarn_loaded *m, cli_compile *c, const cli_list *given) {
   const tarn_port *port;
   const char *file;
@@ -128,7 +121,7 @@ static void select_inputs(tarn_ctx *cx, tarn_loaded *m, cli_compile *c, const cl
   const tarn_tensor **in = TARN_ARRAY(cx, const tarn_tensor *, n + 1);
   for (uint32_t i = 0; i < given->n; i++) {
     uint32_t k = cli_input_of(cx, n, port, given->p[i], &file);
-    if (k < n) in[k] = given_shape(cx, file, port[k].name);
+    if (k < n) in[k] = tarn_tensor_read(cx, file);
   }
   if (!tarn_loaded_select_for(m, in))
     tarn_raise(cx, TARN_BAD_INPUT,

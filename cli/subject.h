@@ -1,4 +1,5 @@
-/* A compiled model that is to be run: on this machine, on its GPU, or a GPU's in the executor. */
+/* A compiled model that is to be run: on this machine, on its GPU, a GPU's in the executor, or a
+ * WebAssembly module in node. */
 #ifndef TARN_CLI_SUBJECT_H
 #define TARN_CLI_SUBJECT_H
 #include "cli/ptx.h"
@@ -6,6 +7,8 @@
 typedef struct cli_subject {
   tarn_loaded *m;
   tarn_executed *x; /* or in the executor of its PTX */
+  const char *wasm; /* or in node: the folder, and what it holds */
+  const tarn_program *p;
 } cli_subject;
 typedef enum cli_where {
   CLI_DEVICE,   /* a GPU's program needs one */

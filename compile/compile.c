@@ -42,6 +42,13 @@ static const char *prefix_of(tarn_ctx *cx, const tarn_compile_options *o) {
                o->name);
   return o->name;
 }
+static bool apart(tarn_ctx *cx, const tarn_target *t, const char *word) {
+  if (!word || !strcmp(word, "object")) return false;
+  if (strcmp(word, "file") != 0)
+    tarn_raise(cx, TARN_USAGE, "--constants %s: object or file is expected", word);
+  if (!t->apart) tarn_raise(cx, TARN_USAGE, "--constants file: not of a %s's program", t->name);
+  return true;
+}
 /* Options, before anything is made. */
 tarn_compiled *comp_begin(tarn_lang *L, const tarn_compile_options *o) {
   tarn_ctx *cx = tarn_lang_ctx(L);
@@ -50,6 +57,7 @@ tarn_compiled *comp_begin(tarn_lang *L, const tarn_compile_options *o) {
   if (!o->hw) tarn_raise(cx, TARN_USAGE, "compile: no description of hardware is given");
   *c = (tarn_compiled){.L = L, .o = o, .target = tarn_target_of_program(cx, o->hw)};
   c->emission = tarn_target_emission(cx, c->target, c->target->program, o->emit);
+  c->apart = apart(cx, c->target, o->constants);
   c->name = prefix_of(cx, o);
   tarn_compile_options *with = tarn_copy(cx, o, sizeof *o);
   if (o->numerics == TARN_RULE_EXACT) with->hw = tarn_hw_exact(cx, o->hw);
@@ -400,6 +408,7 @@ tarn_lower_options comp_lower_options(const tarn_compiled *c, const char *dir) {
                               .name = c->name,
                               .contract = c->o->numerics != TARN_RULE_EXACT,
                               .opt = 3,
+                              .apart = c->apart,
                               .here = c->o->here};
 }
 static void emit_into(tarn_compiled *c, const char *dir) {

@@ -136,8 +136,10 @@ typedef struct tarn_compile_options {
 
   /* ---- what is emitted ---- */
   const char *emit; /* a word of the target's row: "so", "o", "ll" for a CPU; NULL: its default */
-  const char *name; /* prefix of the symbols in C; NULL: from the model's file name */
-  const char *dir;  /* folder for the files, made when missing; NULL: they stay in memory */
+  const char *constants; /* "object": in it; "file": in model.weights, which a program that links
+                            the object maps or reads; NULL: object */
+  const char *name;      /* prefix of the symbols in C; NULL: from the model's file name */
+  const char *dir;       /* folder for the files, made when missing; NULL: they stay in memory */
   const char
       *explain; /* a file for the chain of rewrites from the model to the program; NULL: no */
   bool reasons; /* keep reasons for tarn_compile_explain(); `explain` does so by itself */
@@ -170,6 +172,7 @@ struct tarn_compiled {
   const tarn_compile_options *o;
   const tarn_target *target;
   const tarn_emission *emission;
+  bool apart;       /* its constants are in a file of their own */
   const char *name; /* prefix of the symbols in C */
   struct {
     double import, saturate, extract, lower;

@@ -1,7 +1,8 @@
 /* tarn targets: the table of what code can be emitted for. What tarn does for a target is in its
  * row of target.c: adding one is adding a row. Who emits, searches or measures asks the row, never
- * the kind of hardware; of one kind there may be several, told apart by triple. Hardware without a
- * row can be described, explored and have mapping rules derived; nothing can be emitted for it. */
+ * the kind of hardware; of one kind there may be several, of which the first that fits is taken.
+ * Hardware without a row can be described, explored and have mapping rules derived; nothing can be
+ * emitted for it. */
 #ifndef TARN_TARGET_H
 #define TARN_TARGET_H
 #include "lower/lower.h"
@@ -19,8 +20,8 @@ typedef struct tarn_emission {
 
 typedef struct tarn_target {
   tarn_hw_kind kind;
-  const char *triple; /* how the description's begins; NULL: anyhow */
-  const char *name;   /* as messages say it: "CPU" */
+  bool (*is)(const tarn_hw *hw); /* which descriptions of its kind it is for; NULL: all */
+  const char *name;              /* as messages say it: "CPU" */
   /* A program may have kernels on the host that the hardware hangs on. */
   bool hosted;
   /* What a description lacks to be emitted for, as "has no …"; NULL, or a call that gives NULL:
@@ -46,6 +47,7 @@ typedef struct tarn_target {
   /* Several programs in one; NULL: there are none of this kind. */
   void (*emit_sizes)(const tarn_lower_sizes *s, const tarn_lower_options *o);
   bool in_place;                /* an input may lie in an output (tarn_in_place) */
+  bool apart;                   /* constants may lie in a file of their own */
   const tarn_emission *program; /* what a model may become, the default first */
   const tarn_emission *listing; /* what one kernel may be read as */
   const char *const *file;      /* what a model may leave; ends with NULL */

@@ -10,9 +10,9 @@
 #define TELL   5.0 /* seconds between two words of what it does */
 #define MOMENT 500 /* milliseconds that a job is waited for */
 
-/* A job is given up once DEATHS workers ended on it, where workers do not end otherwise. Where they
- * often do (they are shut off at any moment), it takes so many that the chance of meeting that each
- * time is below CHANCE; the second time DEATHS are enough. */
+/* A job that ended so many workers is given up: three, in a fleet whose workers do not end
+ * otherwise. Where they often do, as they are shut off at any moment, a job may have met that
+ * each time: so many that this would be once in a million. The second time three are enough. */
 #define DEATHS      3
 #define MOST_DEATHS 20
 #define CHANCE      1e-6

@@ -146,6 +146,14 @@ bool tarn_hw_mixes_lanes(const tarn_hw *hw) {
   return hw->triple && !strncmp(hw->triple, "x86_64", 6);
 }
 
+bool tarn_hw_loads_shared(const tarn_hw *hw) {
+  static const char *const systems[] = {"linux", "bsd", "-fuchsia", "-haiku", "-hurd", "-solaris"};
+  if (!hw->triple || !*hw->triple) return true;
+  for (uint32_t i = 0; i < sizeof systems / sizeof *systems; i++)
+    if (strstr(hw->triple, systems[i])) return true;
+  return false;
+}
+
 /* Cycles of an expression per vector on this hardware; shared subexpressions once. */
 static double fx_cycles(tarn_lang *L, const tarn_hw *hw, uint32_t f, tarn_map *seen) {
   bool fresh;

@@ -331,6 +331,8 @@ TARN_API const tarn_hw_memory *tarn_hw_mem(const tarn_hw *hw,
                                            tarn_hw_level role); /* NULL: the description has none */
 /* Can lanes of two registers form a third in one operation, also under a mask? By its triple. */
 TARN_API bool tarn_hw_mixes_lanes(const tarn_hw *hw);
+/* Does the system of its triple load shared objects of ELF? Else programs are objects. */
+TARN_API bool tarn_hw_loads_shared(const tarn_hw *hw);
 /* What exact numerics may use of it: no vectors where they flush, its host's neither. hw itself
  * where that is all; else a copy in the arena. */
 TARN_API const tarn_hw *tarn_hw_exact(tarn_ctx *cx, const tarn_hw *hw);

@@ -13,7 +13,7 @@ static void ignore(LLVMDiagnosticInfoRef d, void *arg) { (void)d, (void)arg; }
 static void types(low_module *M) {
   M->i1 = LLVMInt1TypeInContext(M->lc), M->i8 = LLVMInt8TypeInContext(M->lc);
   M->i32 = LLVMInt32TypeInContext(M->lc), M->i64 = LLVMInt64TypeInContext(M->lc);
-  M->index = M->i64;
+  M->index = M->size = M->i64;
   M->f32 = LLVMFloatTypeInContext(M->lc), M->f64 = LLVMDoubleTypeInContext(M->lc);
   M->ptr = LLVMPointerTypeInContext(M->lc, 0), M->vt = LLVMVoidTypeInContext(M->lc);
 }
@@ -24,7 +24,7 @@ typedef struct job {
   const low_device_part *device;
   unsigned wrote; /* of these */
 } job;
-static const char *const files[] = {"h", "ll", "s", "o", "ptx"};
+static const char *const files[] = {"h", "ll", "s", "o", "ptx", "weights", "wasm", "mjs", "d.mts"};
 #define FILES (sizeof files / sizeof *files)
 void low_wrote(low_module *M, const char *ext) {
   for (unsigned i = 0; i < FILES; i++)

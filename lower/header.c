@@ -245,10 +245,11 @@ static void macros(const low_module *M, tarn_buf *b, const tarn_lower_sizes *s) 
     macro(b, name, tarn_format(M->cx, "IN%u_FILLED", i), x.filled);
     macro(b, name, tarn_format(M->cx, "IN%u_ADDED", i), x.added);
   }
+  if (M->place == LOW_APART) macro(b, name, "CONSTANTS", s->program[0].plan->const_bytes);
   macro(b, name, "WORKSPACE", most);
   macro(b, name, "WORKSPACE_PER_THREAD", (int64_t)M->per_thread);
 }
-static void functions(tarn_buf *b, const char *name, bool sized) {
+static void functions(tarn_buf *b, const char *name, bool sized, bool apart) {
   const char *size = sized ? "const int64_t *size, " : "";
   tarn_buf_str(b, "struct tarn_rt_pool;\n");
   tarn_buf_fmt(b, "struct %s;\n", sized ? "tarn_rt_sizes" : "tarn_rt_model");
@@ -257,6 +258,11 @@ static void functions(tarn_buf *b, const char *name, bool sized) {
                "int %s_run(%sconst void *const *in, void *const *out, void *workspace, struct "
                "tarn_rt_pool *pool);\n",
                name, size);
+  if (apart)
+    tarn_buf_fmt(b,
+                 "/* The bytes of model.weights, in memory aligned to 64: to be set before the "
+                 "first run. */\nextern const void *%s_constants;\n",
+                 name);
   tarn_buf_str(
       b, "/* Names and functions of the kernels, for profiling: see runtime/rt.h of tarn. */\n");
   tarn_buf_fmt(b, "extern const struct %s %s_%s;\n", sized ? "tarn_rt_sizes" : "tarn_rt_model",
@@ -273,7 +279,7 @@ void low_header(low_module *M, const tarn_lower_sizes *s) {
   if (s->n) tarn_buf_str(&b, "#include <stdint.h>\n");
   tarn_buf_str(&b, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
   macros(M, &b, s);
-  functions(&b, name, s->n > 0);
+  functions(&b, name, s->n > 0, M->place == LOW_APART);
   if (M->o->header) tarn_buf_str(&b, M->o->header);
   tarn_buf_str(&b, "#ifdef __cplusplus\n}\n#endif\n#endif\n");
   tarn_write_file(M->cx, tarn_format(M->cx, "%s/model.h", M->o->dir), b.p, b.n);

@@ -6,6 +6,8 @@
  * load.c       runs a program                 load_sizes.c which of several
  * memory.c     offsets of buffers             consts.c     constants to the file
  * header.c     model.h                        object.c     LLVM's passes, the object, linking
+ * blob.c       where the constants lie       link.c       model.so, model.wasm
+ * web.c        what loads that in JavaScript
  * nest.c       statements, loops              reduce.c     leaves, accumulators
  * access.c     loads and stores               sharing.c    loads that copies share
  * transpose.c  register transposes            lanes.c      lane order
@@ -40,6 +42,9 @@ typedef struct low_regs {
 low_regs low_regs_of(const tarn_hw *hw);
 
 /* ---- one module being emitted ---- */
+/* Where the constants lie (blob.c): in reach of the code; in the object, found by an address; in a
+ * file of their own. */
+typedef enum { LOW_NEAR, LOW_FAR, LOW_APART } low_place;
 typedef struct low_module {
   tarn_ctx *cx;
   tarn_lang *L;
@@ -47,13 +52,15 @@ typedef struct low_module {
   low_regs regs;
   const tarn_lower_options *o;
   bool contract;
-  bool far;        /* code reaches the constants through a pointer only: see object.c */
+  low_place place; /* of the constants */
+  bool elf;        /* objects are ELF */
   unsigned *wrote; /* files that a failure takes back: low_wrote() */
   LLVMContextRef lc;
   LLVMModuleRef m;
   LLVMBuilderRef b;
   LLVMTypeRef i1, i8, i32, i64, ptr, f32, f64, vt; /* vt: void */
   LLVMTypeRef f16;   /* in memory: half, or i16 where the processor does not convert it */
+  LLVMTypeRef size;  /* size_t */
   LLVMTypeRef index; /* of counters and numbers of elements in what is being emitted: i64, or i32
                         where the plan of a GPU's kernel says that they fit */
   tarn_intern *fill; /* fill pages by (dtype, bits, size) */
@@ -306,6 +313,8 @@ LLVMValueRef low_table(low_module *M, LLVMTypeRef elem, LLVMValueRef *v, uint32_
 LLVMValueRef low_text(low_module *M, const char *s);
 LLVMValueRef low_i64_table(low_module *M, const int64_t *v, uint32_t n);
 void low_program(low_module *M, const tarn_lower_sizes *s);
+/* So many bytes, and what each of the threads (i32) needs, as size_t. */
+LLVMValueRef low_workspace(const low_module *M, LLVMValueRef threads, int64_t bytes);
 const char *low_symbol(const low_module *M, const char *what); /* NAME_what */
 
 /* sizes.c: the run that chooses among programs, and its tables. */
@@ -339,10 +348,23 @@ LLVMTargetMachineRef low_machine(low_module *M);            /* by the descriptio
 void low_optimise(low_module *M, LLVMTargetMachineRef tm);
 void low_write_text(low_module *M); /* model.ll */
 LLVMMemoryBufferRef low_generate(low_module *M, LLVMTargetMachineRef tm, LLVMCodeGenFileType type);
-/* The constants as they lie behind one another, in a file of their own. */
-void low_weights(low_module *M, const tarn_kprog *p, const tarn_memory_plan *plan,
-                 const char *path);
 void low_object(low_module *M, const tarn_lower_sizes *s);
+/* blob.c */
+void low_blob_place(low_module *M, const tarn_lower_sizes *s); /* sets M->place */
+/* The symbol of the constants, NULL when they lie apart, and that of their address, NULL when they
+ * lie near: declared until the passes have run, then defined. */
+LLVMValueRef low_blob(const low_module *M);
+LLVMValueRef low_blob_address(const low_module *M);
+void low_blob_define(low_module *M, const tarn_lower_sizes *s);
+/* model.o, of LLVM's object. */
+void low_write_object(low_module *M, const tarn_lower_sizes *s, const char *from, size_t n);
+/* The constants as they lie behind one another, in a file of their own. */
+void low_weights(low_module *M, const tarn_lower_sizes *s, const char *path);
+/* link.c: model.so; model.wasm, if lld is there. */
+void low_link_shared(low_module *M);
+bool low_link_wasm(low_module *M);
+/* web.c: model.wasm, and what loads it in JavaScript. */
+void low_web(low_module *M, const tarn_lower_sizes *s);
 /* consts.c: where constants are written; `path` is for messages. To be ended before the file is
  * closed, which raises what went wrong; when something else raises it ends by itself. */
 typedef struct low_sink low_sink;

@@ -25,7 +25,6 @@ static void string_attribute(low_module *M, LLVMValueRef f, const char *name, co
 LLVMValueRef low_function(low_module *M, const char *name, LLVMTypeRef type) {
   LLVMValueRef f = LLVMAddFunction(M->m, name, type);
   LLVMSetLinkage(f, LLVMInternalLinkage);
-  low_attribute(M, f, (unsigned)LLVMAttributeFunctionIndex, "nounwind");
   if (M->regs.bits) {
     const char *bits = tarn_format(M->cx, "%u", M->regs.bits);
     string_attribute(M, f, "prefer-vector-width", bits);

@@ -3,9 +3,11 @@
 #include "runtime/cuda.h"
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static void drop_pool(tarn_loaded *m) {
@@ -28,6 +30,8 @@ void tarn_unload(tarn_loaded *m) {
   drop_pool(m);
   drop_shared(m);
   dlclose(m->so);
+  if (m->weights) munmap(m->weights, m->weight_bytes);
+  m->weights = NULL;
   if (m->file) close(m->file - 1);
   m->so = NULL, m->m = NULL;
 }
@@ -67,6 +71,26 @@ static bool of_this_version(const tarn_loaded *m) {
   if (m->sizes) return m->sizes->version == TARN_RT_VERSION;
   return m->m && m->m->version == TARN_RT_VERSION;
 }
+/* model.weights, beside the object. */
+static void map_weights(tarn_loaded *m, const char *so) {
+  const tarn_rt_model *x = m->sizes ? m->sizes->program[0].model : m->m;
+  const char *end = strrchr(so, '/');
+  if (!x->weights || !x->const_bytes) return;
+  const char *path =
+      tarn_format(m->cx, "%.*s/model.weights", (int)(end ? end - so : 1), end ? so : ".");
+  struct stat st;
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  bool ok = fd >= 0 && !fstat(fd, &st), right = ok && (uint64_t)st.st_size == x->const_bytes;
+  void *p = right ? mmap(NULL, x->const_bytes, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
+  int error = errno;
+  if (fd >= 0) close(fd);
+  if (ok && !right)
+    tarn_raise(m->cx, TARN_BAD_INPUT, "%s: has %lld bytes, %s needs %llu", path,
+               (long long)st.st_size, so, (unsigned long long)x->const_bytes);
+  if (p == MAP_FAILED) tarn_raise(m->cx, TARN_IO, "%s: %s", path, strerror(error));
+  m->weights = p, m->weight_bytes = x->const_bytes;
+  *x->weights = p;
+}
 /* like: of an object that has no description. */
 static tarn_loaded *opened(tarn_ctx *cx, const char *path, const char *name,
                            const tarn_rt_model *like) {
@@ -80,6 +104,7 @@ static tarn_loaded *opened(tarn_ctx *cx, const char *path, const char *name,
   if (!m->sizes && !m->m) m->m = described(m, like);
   if (!of_this_version(m))
     tarn_raise(cx, TARN_BAD_INPUT, "%s: not a model compiled by this version", name);
+  map_weights(m, path);
   if (m->sizes) low_loaded_first(m);
   else low_loaded_describe(m);
   return m;

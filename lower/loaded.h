@@ -19,6 +19,8 @@ struct tarn_loaded {
   tarn_device_fn *device;
   void *device_user;
   void *workspace;
+  void *weights; /* of a file of their own, mapped; NULL */
+  size_t weight_bytes;
   const void **in;
   void **out;
   void **shared; /* by output: the buffer that it and an input lie in, NULL */

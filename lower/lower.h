@@ -27,7 +27,8 @@ typedef enum {
   TARN_EMIT_LL = 4,
   TARN_EMIT_ASM = 8,
   TARN_EMIT_STREAM = 16,
-  TARN_EMIT_PTX = 32
+  TARN_EMIT_PTX = 32,
+  TARN_EMIT_WASM = 64
 } tarn_emit;
 typedef struct tarn_lower_options {
   unsigned emit;    /* set of tarn_emit */
@@ -43,6 +44,8 @@ typedef struct tarn_lower_options {
   const char *const *link; /* objects, archives and shared objects of kernels written by hand */
   int64_t near; /* constants of more bytes lie far from the code, and link whatever their size; 0:
                    512 MiB */
+  bool apart; /* constants in a file of their own, model.weights, that the program gets the address
+                 of in NAME_constants; else in the object */
   const char *header; /* further declarations for model.h, or NULL */
 } tarn_lower_options;
 TARN_API bool tarn_lower_name_ok(const char *name);

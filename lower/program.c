@@ -37,10 +37,10 @@ static LLVMValueRef advance(low_module *M, LLVMValueRef p, int64_t bytes) {
   return bytes ? LLVMBuildGEP2(M->b, M->i8, p, &at, 1, "") : p;
 }
 
-/* Constants that lie far are reached by an address that the linker writes in full. */
+/* Constants that do not lie near are reached by an address in memory. */
 static LLVMValueRef constants(const low_job *g) {
   low_module *M = g->M;
-  return M->far ? LLVMBuildLoad2(M->b, M->ptr, g->at, "") : g->consts;
+  return g->at ? LLVMBuildLoad2(M->b, M->ptr, g->at, "") : g->consts;
 }
 
 /* Where the storage of a buffer begins, in a step function f. */
@@ -141,6 +141,17 @@ static void copy_step(low_job *g) {
   if (f) LLVMBuildRet(M->b, LLVMConstInt(M->i32, 0, 0));
 }
 
+/* The program may have set no address. */
+static void check_weights(const low_job *g, LLVMValueRef f) {
+  low_module *M = g->M;
+  LLVMBasicBlockRef missing = LLVMAppendBasicBlockInContext(M->lc, f, "missing"),
+                    there = LLVMAppendBasicBlockInContext(M->lc, f, "there");
+  LLVMBuildCondBr(M->b, LLVMBuildIsNull(M->b, constants(g), ""), missing, there);
+  LLVMPositionBuilderAtEnd(M->b, missing);
+  low_step_fail(&(low_step){.M = M, .fn = f, .p = g->p}, LLVMGetParam(f, 3), TARN_REF_FAILED,
+                tarn_format(M->cx, "%s is not set", low_symbol(M, "constants")));
+  LLVMPositionBuilderAtEnd(M->b, there);
+}
 static void emit_run(low_job *g) {
   low_module *M = g->M;
   LLVMValueRef f = LLVMAddFunction(M->m, symbol_of(g, "run"), g->step_type), a[5];
@@ -152,6 +163,7 @@ static void emit_run(low_job *g) {
   LLVMPositionBuilderAtEnd(M->b, LLVMAppendBasicBlockInContext(M->lc, f, ""));
   for (unsigned i = 0; i < 4; i++) a[i] = LLVMGetParam(f, i);
   uint32_t n = low_size_arg(M, f, a, 4);
+  if (M->place == LOW_APART) check_weights(g, f);
   for (uint32_t k = 0; k < g->nstep; k++) {
     LLVMValueRef st = LLVMBuildCall2(M->b, g->step_type, g->step[k], a, n, "");
     const tarn_kernel *ker = k < g->p->nker ? &g->p->ker[k] : NULL;
@@ -238,9 +250,10 @@ static void emit_model(low_job *g) {
                       low_table(M, M->ptr, name, g->nstep),
                       g->family ? none : low_table(M, M->ptr, g->step, g->nstep),
                       g->family ? none : g->run,
-                      g->consts,
+                      g->consts ? g->consts : none,
                       low_i64(M, g->plan->const_bytes),
-                      M->gpu ? M->gpu : none};
+                      M->gpu ? M->gpu : none,
+                      g->consts ? none : g->at};
   LLVMValueRef model = LLVMConstStructInContext(M->lc, c, sizeof c / sizeof *c, 0);
   LLVMValueRef v = LLVMAddGlobal(M->m, LLVMTypeOf(model), symbol_of(g, "model"));
   g->model = v;
@@ -254,23 +267,17 @@ static void emit_model(low_job *g) {
 static void emit_workspace(low_job *g) {
   low_module *M = g->M;
   LLVMValueRef f =
-      LLVMAddFunction(M->m, low_symbol(M, "workspace"), LLVMFunctionType(M->i64, &M->i32, 1, 0));
+      LLVMAddFunction(M->m, low_symbol(M, "workspace"), LLVMFunctionType(M->size, &M->i32, 1, 0));
   LLVMPositionBuilderAtEnd(M->b, LLVMAppendBasicBlockInContext(M->lc, f, ""));
-  LLVMValueRef n = LLVMBuildZExt(M->b, LLVMGetParam(f, 0), M->i64, "");
-  n = LLVMBuildMul(M->b, n, low_i64(M, (int64_t)M->per_thread), "");
-  LLVMBuildRet(M->b, LLVMBuildAdd(M->b, n, low_i64(M, g->plan->bytes), ""));
+  LLVMBuildRet(M->b, low_workspace(M, LLVMGetParam(f, 0), g->plan->bytes));
+}
+LLVMValueRef low_workspace(const low_module *M, LLVMValueRef threads, int64_t bytes) {
+  LLVMValueRef n = LLVMBuildZExtOrBitCast(M->b, threads, M->size, "");
+  n = LLVMBuildMul(M->b, n, LLVMConstInt(M->size, M->per_thread, 0), "");
+  LLVMValueRef more = LLVMConstInt(M->size, (unsigned long long)bytes, 0);
+  return LLVMBuildAdd(M->b, n, more, "");
 }
 
-static LLVMValueRef declare(const low_module *M, LLVMTypeRef type, const char *what,
-                            unsigned align) {
-  LLVMValueRef v = LLVMGetNamedGlobal(M->m, low_symbol(M, what));
-  if (v) return v;
-  v = LLVMAddGlobal(M->m, type, low_symbol(M, what));
-  LLVMSetVisibility(v, LLVMHiddenVisibility);
-  LLVMSetGlobalConstant(v, true);
-  LLVMSetAlignment(v, align);
-  return v;
-}
 static void kernel_step(low_job *g, const tarn_kernel *k) {
   low_module *M = g->M;
   LLVMValueRef f = begin_step(g, k->name);
@@ -279,8 +286,8 @@ static void kernel_step(low_job *g, const tarn_kernel *k) {
   else other_step(g, k, f);
 }
 static void declare_constants(low_job *g) {
-  g->consts = declare(g->M, g->M->i8, "consts", 64);
-  g->at = g->M->far ? declare(g->M, g->M->ptr, "consts_at", 8) : NULL;
+  g->consts = low_blob(g->M);
+  g->at = low_blob_address(g->M);
 }
 void low_steps(low_job *g) {
   low_module *M = g->M;

@@ -264,16 +264,14 @@ static void bytes_of_group(const chooser *c, const LLVMValueRef *size, uint32_t 
   (void)size;
   for (uint32_t i = first; i < first + n; i++)
     if (c->s->program[i].plan->bytes > most) most = c->s->program[i].plan->bytes;
-  LLVMValueRef threads = LLVMBuildZExt(M->b, LLVMGetParam(c->fn, 1), M->i64, "");
-  LLVMValueRef bytes = LLVMBuildMul(M->b, threads, low_i64(M, (int64_t)M->per_thread), "");
-  LLVMBuildRet(M->b, LLVMBuildAdd(M->b, bytes, low_i64(M, most), ""));
+  LLVMBuildRet(M->b, low_workspace(M, LLVMGetParam(c->fn, 1), most));
 }
 /* size_t NAME_workspace(const int64_t *size, unsigned threads) */
 static LLVMValueRef emit_workspace(chooser *c) {
   low_module *M = c->M;
   LLVMTypeRef t[2] = {M->ptr, M->i32};
-  c->fn = LLVMAddFunction(M->m, low_symbol(M, "workspace"), LLVMFunctionType(M->i64, t, 2, 0));
-  choose(c, bytes_of_group, LLVMConstAllOnes(M->i64));
+  c->fn = LLVMAddFunction(M->m, low_symbol(M, "workspace"), LLVMFunctionType(M->size, t, 2, 0));
+  choose(c, bytes_of_group, LLVMConstAllOnes(M->size));
   return c->fn;
 }
 

@@ -434,6 +434,12 @@ static LLVMValueRef libm(low_module *M, tarn_dtype t, const char *name, LLVMValu
   return LLVMBuildCall2(M->b, type, f, v, nargs, "");
 }
 
+/* musl's takes numbers below 1 for others. */
+static LLVMValueRef f_acosh(const args *a) {
+  LLVMValueRef x = X, v = libm(a->M, a->t, "acosh", &x, 1);
+  return pick(a, LLVMBuildFCmp(B, LLVMRealOGE, X, like(a->M, X, 1), ""), v, like(a->M, X, NAN));
+}
+
 /* x to a power that is a small number, by products. */
 static LLVMValueRef f_pow(const args *a) {
   if (!a->M->contract || !plain_number(Y)) return NULL;

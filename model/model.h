@@ -205,21 +205,6 @@ TARN_API tarn_program *tarn_model_load_bytes(tarn_lang *L, const void *bytes, si
 TARN_API tarn_tensor *tarn_tensor_read(tarn_ctx *cx, const char *path);
 /* As an input of type want: tarn_tensor_as(). */
 TARN_API tarn_tensor *tarn_tensor_read_as(tarn_ctx *cx, const char *path, tarn_dtype want);
-/* For an input of that name, type and shape: also the tensor of that name in an archive (.npz; the
- * only one, whatever it is called), or a picture, PNG or PNM (P5, P6) by its first bytes: into
- * (C,H,W) or (H,W,C), with ones in front, C at most 4, or (H,W); floats are 0 to 1, integers the
- * numbers of the file. It is not scaled: its height and width are the input's. */
-TARN_API tarn_tensor *tarn_tensor_read_for(tarn_ctx *cx, const char *path, const char *name,
-                                           tarn_dtype want, uint32_t n, const int64_t *dim);
-TARN_API bool tarn_npz_is(const char *path); /* by its ending */
-TARN_API uint32_t tarn_npz_names(tarn_ctx *cx, const char *path, const char ***name);
-TARN_API tarn_tensor *tarn_npz_read(tarn_ctx *cx, const char *path, const char *name);
-TARN_API tarn_tensor *tarn_npz_read_bytes(tarn_ctx *cx, const char *path, const void *bytes,
-                                          size_t n, const char *name);
-TARN_API bool tarn_picture_is(const void *bytes, size_t n);
-TARN_API tarn_tensor *tarn_picture_read(tarn_ctx *cx, const char *path, const void *bytes, size_t n,
-                                        const char *name, tarn_dtype dtype, uint32_t rank,
-                                        const int64_t *dim);
 TARN_API void tarn_tensor_write(tarn_ctx *cx, const char *path, const tarn_tensor *t);
 
 TARN_API tarn_tensor *tarn_tensorproto_read_bytes(tarn_ctx *cx, const void *bytes, size_t n,

@@ -292,25 +292,15 @@ static bool is_npy(const char *path) {
   return n >= 4 && strcmp(path + n - 4, ".npy") == 0;
 }
 
-static tarn_tensor *read_bytes(tarn_ctx *cx, const char *path, const char *p, size_t n) {
-  return is_npy(path) ? tarn_npy_read_bytes(cx, p, n, path)
-                      : tarn_tensorproto_read_bytes(cx, p, n, path);
-}
 tarn_tensor *tarn_tensor_read(tarn_ctx *cx, const char *path) {
   size_t n;
   char *p = tarn_read_file(cx, path, &n);
-  return read_bytes(cx, path, p, n);
+  return is_npy(path) ? tarn_npy_read_bytes(cx, p, n, path)
+                      : tarn_tensorproto_read_bytes(cx, p, n, path);
 }
+
 tarn_tensor *tarn_tensor_read_as(tarn_ctx *cx, const char *path, tarn_dtype want) {
   return tarn_tensor_as(cx, tarn_tensor_read(cx, path), want);
-}
-tarn_tensor *tarn_tensor_read_for(tarn_ctx *cx, const char *path, const char *name, tarn_dtype want,
-                                  uint32_t n, const int64_t *dim) {
-  if (tarn_npz_is(path)) return tarn_tensor_as(cx, tarn_npz_read(cx, path, name), want);
-  size_t size;
-  char *p = tarn_read_file(cx, path, &size);
-  if (tarn_picture_is(p, size)) return tarn_picture_read(cx, path, p, size, name, want, n, dim);
-  return tarn_tensor_as(cx, read_bytes(cx, path, p, size), want);
 }
 
 void tarn_tensor_write(tarn_ctx *cx, const char *path, const tarn_tensor *t) {

@@ -202,7 +202,7 @@ static bool move_page(char *at) {
 }
 uint64_t tarn_rt_constants_huge(const tarn_rt_model *m) {
   uint64_t moved = 0;
-  if (m->version < 2 || m->const_bytes < HUGE_PAGE || !has_huge_pages()) return 0;
+  if (m->version < 2 || !m->consts || m->const_bytes < HUGE_PAGE || !has_huge_pages()) return 0;
   char *at = (char *)(uintptr_t)m->consts, *end = at + m->const_bytes;
   for (at += (HUGE_PAGE - (uintptr_t)at % HUGE_PAGE) % HUGE_PAGE;
        at + HUGE_PAGE <= end && move_page(at); at += HUGE_PAGE)

@@ -68,7 +68,7 @@ typedef struct tarn_rt_port {
   uint32_t pair, axis;
   int64_t rows;
 } tarn_rt_port;
-#define TARN_RT_VERSION 7
+#define TARN_RT_VERSION 8
 struct tarn_rt_gpu; /* runtime/cuda.h */
 typedef struct tarn_rt_model {
   uint32_t version;
@@ -82,9 +82,12 @@ typedef struct tarn_rt_model {
   int (*const *kernel)(const void *const *in, void *const *out, void *workspace,
                        tarn_rt_pool *pool);
   int (*run)(const void *const *in, void *const *out, void *workspace, tarn_rt_pool *pool);
-  const void *consts; /* weights and all else that was computed at compile time */
+  const void *consts; /* weights and all else that was computed at compile time; NULL: `weights` */
   uint64_t const_bytes;
   const struct tarn_rt_gpu *gpu; /* NULL, or what a GPU runs: tarn_rt_cuda_pool_new() */
+  /* NULL, or where the program reads the address of its constants, which lie in a file of their
+   * own: to be set before the first run, to const_bytes of memory aligned to 64. */
+  const void **weights;
 } tarn_rt_model;
 
 /* ---- several programs in one, for different sizes of their tensors: symbol NAME_sizes, and
@@ -118,7 +121,7 @@ typedef struct tarn_rt_sizes {
   /* TARN_REF_SIZE: there is no program for these sizes. */
   int (*run)(const int64_t *size, const void *const *in, void *const *out, void *workspace,
              tarn_rt_pool *pool);
-  uint64_t (*workspace)(const int64_t *size, uint32_t threads); /* bytes; or UINT64_MAX */
+  size_t (*workspace)(const int64_t *size, uint32_t threads); /* bytes; or (size_t)-1 */
   /* Of each: 0, or 1 + the dim that counts rows; what is before it are dims of 1. */
   const uint8_t *in_rows, *out_rows;
 } tarn_rt_sizes;

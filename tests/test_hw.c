@@ -429,11 +429,11 @@ static void load(tarn_ctx *c, void *arg) {
   l->hw = tarn_hw_load(L, l->name);
 }
 START_TEST(shipped) {
-  const char *names[16];
-  uint32_t n = tarn_hw_shipped(names, 16), found = 0;
+  const char *names[32];
+  uint32_t n = tarn_hw_shipped(names, 32), found = 0;
   ck_assert_uint_eq(n, tarn_hw_shipped(NULL, 0));
   ck_assert_uint_ge(n, 3);
-  for (uint32_t i = 0; i < n && i < 16; i++) {
+  for (uint32_t i = 0; i < n && i < 32; i++) {
     loading l = {.name = names[i]}, file = {.name = tarn_format(cx, "hw/%s.hw", names[i])};
     must(load, &l), must(load, &file);
     tarn_buf a = {.cx = cx}, b = {.cx = cx};

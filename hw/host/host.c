@@ -91,9 +91,9 @@ const char *tarn_host_core(const char *name, const char *features) {
 #define CHANNELS 4
 #define WAY_TO_L1                                                                                  \
   38.4 /* bytes a cycle from the second cache at most, where vectors are wide enough */
-/* At most this much of the last cache for a core. Few processors have more (48 MB with stacked
- * caches), but a virtual machine reports the cache of the whole socket, which others use too: two
- * cores that were given 480 MB found 64 to 80 there (bench/notes/performance.md). */
+/* Of the last cache, at most so much a core: few processors have more (some with stacked caches
+ * 48), but a virtual machine tells of a whole socket's, which others use too (two cores that were
+ * told of 480 MB found 64 to 80 there, bench/notes/performance.md). */
 #define LAST_SHARE ((size_t)32 << 20)
 static void memory_text(tarn_buf *b, const char *name, const cache *c, unsigned serves, double read,
                         double write, double latency, double hidden) {

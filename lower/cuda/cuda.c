@@ -236,7 +236,9 @@ static void lower(tarn_ctx *cx, void *arg) {
   LLVMMemoryBufferRef s = low_generate(M, tm, LLVMAssemblyFile);
   tarn_write_file(cx, low_path(M, "ptx"), LLVMGetBufferStart(s), LLVMGetBufferSize(s));
   low_wrote(M, "ptx");
-  low_weights(M, j->p, j->plan, tarn_format(cx, "%s/weights.bin", M->o->dir));
+  const tarn_lower_program one = {.p = j->p, .plan = j->plan};
+  low_weights(M, &(tarn_lower_sizes){.nprogram = 1, .program = &one},
+              tarn_format(cx, "%s/weights.bin", M->o->dir));
   cuda_write_launches(g.program, tarn_format(cx, "%s/launch.json", M->o->dir));
   if (M->o->emit & TARN_EMIT_SO)
     cuda_host(g.program, j->o, LLVMGetBufferStart(s), LLVMGetBufferSize(s));
