@@ -1,5 +1,6 @@
 /* tarn tune MODEL: measures schedules of the model's kernels and learns a price from all that the
  * store holds. */
+#include "base/limit.h"
 #include "cli/fleet.h"
 #include "tune/cache.h"
 #include "tune/child.h"
@@ -8,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+#define MEASURING 0.7 /* of --seconds; the rest is for learning */
 
 /* Kernels of a compile, as its candidates are priced. */
 typedef struct seen {
@@ -165,10 +168,32 @@ static bool measure_calls(tarn_ctx *cx, const tarn_compiled *p, const char *db) 
   }
   return g->nunmeasured > 0;
 }
+static tarn_tune_report only_learn(tarn_ctx *cx, const cli_compile *c, const char *db,
+                                   const tarn_tune_options *o) {
+  tarn_lang *L = tarn_lang_new(cx);
+  return tarn_tune(L, cli_hardware(L, c->hw), NULL, NULL, 0, tarn_store_open(cx, db), o);
+}
+typedef struct candidate {
+  cli_compile *c;
+  const char *db;
+  const tarn_compiled *p;
+} candidate;
+static void optimise(tarn_ctx *cx, void *arg) {
+  candidate *k = arg;
+  k->p = optimised(cx, k->c);
+  if (measure_calls(cx, k->p, k->db)) k->c->db = k->db, k->p = optimised(cx, k->c);
+}
 /* Searches for the fastest schedules of the program's kernels with two thirds of the trials; and
  * twice of those that it has then, with half of the rest each: what was measured may favour other
  * kernels, which may turn out slower than they were expected to be. */
 #define PASSES 3
+/* The time was over before the last of them. */
+static void learn_late(tarn_ctx *cx, const cli_compile *c, const char *db, tarn_tune_options *o,
+                       const char *model, tarn_tune_report *r) {
+  o->model = model, o->price = c->learned;
+  tarn_tune_report t = only_learn(cx, c, db, o);
+  r->fit = t.fit, r->trained = t.trained;
+}
 static tarn_tune_report tune_program(tarn_ctx *cx, cli_compile *c, const char *db,
                                      tarn_tune_options *o) {
   uint32_t trials = o->trials ? o->trials : 1000, fresh = 0, failed = 0;
@@ -180,8 +205,14 @@ static tarn_tune_report tune_program(tarn_ctx *cx, cli_compile *c, const char *d
   texts before = {0};
   c->explores = true;
   for (int pass = 0; pass < PASSES; pass++) {
-    const tarn_compiled *p = optimised(cx, c);
-    if (measure_calls(cx, p, db)) c->db = db, p = optimised(cx, c);
+    candidate now = {c, db, NULL};
+    tarn_status st = pass && tarn_late(cx) ? TARN_NO_RESULT : tarn_protect(cx, optimise, &now);
+    if (st && (!pass || !tarn_late(cx))) tarn_reraise(cx, st);
+    if (st) {
+      learn_late(cx, c, db, o, model, &r);
+      break;
+    }
+    const tarn_compiled *p = now.p;
     wanted w = {0};
     of_program(cx, p->kernels, &w);
     uint32_t own = w.sig.n;
@@ -239,11 +270,6 @@ static tarn_tune_report tune_again(tarn_ctx *cx, const cli_compile *c, const cha
   t.fresh = r.fresh, t.failed = r.failed, t.kernels = r.kernels;
   return t;
 }
-static tarn_tune_report only_learn(tarn_ctx *cx, const cli_compile *c, const char *db,
-                                   const tarn_tune_options *o) {
-  tarn_lang *L = tarn_lang_new(cx);
-  return tarn_tune(L, cli_hardware(L, c->hw), NULL, NULL, 0, tarn_store_open(cx, db), o);
-}
 
 /* Measurements as text, into the store or out of it. */
 static uint32_t bring_in(tarn_ctx *cx, const char *path, const char *db) {
@@ -279,7 +305,8 @@ int tarn_cmd_tune(tarn_ctx *cx, int argc, char **argv) {
   const cli_opt opts[] = {
       {"--trials", NULL, CLI_U32, &trials, "N",
        "number of measurements, including those in the store (default 1000)"},
-      {"--seconds", NULL, CLI_REAL, &o.seconds, "S", "stop measuring after S seconds"},
+      {"--seconds", NULL, CLI_REAL, &o.seconds, "S",
+       "limit of time; measuring has 0.7 of it, learning the rest"},
       {"--db", NULL, CLI_STR, &db, "F", "the store (default tarn.db)"},
       {"--output", "-o", CLI_STR, &model, "F", "the learned price (default tarn.price)"},
       {"--train-only", NULL, CLI_FLAG, &o.train_only, NULL,
@@ -336,6 +363,8 @@ int tarn_cmd_tune(tarn_ctx *cx, int argc, char **argv) {
   c.threads = threads, o.threads = (uint32_t)threads, o.trials = (uint32_t)trials,
   o.per_kernel = (uint32_t)each, o.model = model;
   c.model = words.n ? words.p[0] : NULL;
+  if (o.seconds > 0) tarn_limit_until(cx, tarn_now() + o.seconds);
+  o.seconds *= MEASURING;
   watch w = {.begin = tarn_now(), .all = trials ? (uint32_t)trials : 1000};
   if (!c.json && isatty(2)) o.progress = show_progress, o.user = &w;
   const char *store = db;
@@ -349,6 +378,7 @@ int tarn_cmd_tune(tarn_ctx *cx, int argc, char **argv) {
                        : o.train_only && !words.n ? only_learn(cx, &c, db, &o)
                        : o.train_only || o.spread ? tune_spread(cx, &c, db, every, &o)
                                                   : tune_program(cx, &c, db, &o);
+  tarn_limit_set(cx, (tarn_limit){0}); /* one operator's program takes a moment */
   if (words.n && !o.train_only && !o.spread) fill_cache(cx, &c, store);
   report(cx, &c, &r, model);
   return 0;

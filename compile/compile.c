@@ -88,8 +88,10 @@ tarn_compiled *tarn_compile_load(tarn_lang *L, const tarn_compile_options *o) {
 
 /* ---- time ---- */
 _Noreturn static void no_time(const tarn_compiled *c) {
-  tarn_raise(tarn_lang_ctx(c->L), TARN_NO_RESULT, "%s: no program within %g seconds", c->o->model,
-             c->o->seconds);
+  tarn_ctx *cx = tarn_lang_ctx(c->L);
+  const char *limit = c->o->seconds > 0 ? tarn_format(cx, "%g seconds", c->o->seconds)
+                                        : "the limit of time"; /* of the caller's context */
+  tarn_raise(cx, TARN_NO_RESULT, "%s: no program within %s", c->o->model, limit);
 }
 void comp_go_on(const tarn_compiled *c) {
   tarn_ctx *cx = tarn_lang_ctx(c->L);

@@ -1,4 +1,5 @@
 /* Trains, judges and uses the learned price. See tune.h. */
+#include "base/limit.h"
 #include "tune/trees.h"
 #include <math.h>
 #include <stdlib.h>
@@ -106,12 +107,12 @@ static void hold_out(tarn_ctx *cx, void *arg) {
   if (ns < 20 || nh < 2) return;
   judge_all(cx, held, nh, trees_train(cx, seen, ns, j->seed, TREES_ROUNDS), f->sum, j);
 }
-/* Every kernel judged by trees that have not seen it. */
+/* Every kernel judged by trees that have not seen it; as many as the time allows. */
 static tarn_status judge_folds(tarn_ctx *cx, const job *j) {
   tallies sum = {0};
   tarn_status st = TARN_OK;
   *j->fit = (tarn_fit){0};
-  for (uint32_t i = 0; i < FOLDS && st == TARN_OK; i++) {
+  for (uint32_t i = 0; i < FOLDS && st == TARN_OK && !tarn_late(cx); i++) {
     fold f = {j, i, &sum};
     tarn_mark mark = tarn_arena_mark(cx);
     st = tarn_protect(cx, hold_out, &f);
@@ -142,9 +143,9 @@ void tarn_learn(tarn_ctx *cx, const char *hw, const tarn_sample *x, uint32_t n, 
   tarn_sample *sorted = tarn_copy(cx, x, n * sizeof *x); /* however they came in, the same file */
   qsort(sorted, n, sizeof *sorted, by_key);
   job j = {hw, path, sorted, n, seed, trust, of, fit};
+  if (path) learn_all(cx, &j); /* before it is judged, which the time may not allow */
   tarn_status st = fit ? judge_folds(cx, &j) : TARN_OK;
   if (st != TARN_OK) tarn_reraise(cx, st);
-  if (path) learn_all(cx, &j);
 }
 
 /* ---- the price ---- */

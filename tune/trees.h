@@ -38,8 +38,9 @@ double trees_predict(const trees *t, const float *f);
 static inline uint64_t trees_group(const tarn_sample *x) {
   return tarn_hash_mix(x->kernel, x->threads);
 }
-/* Learns `rounds` steps of trees on log2(seconds / analytic); deterministic. For kernels of any
- * number of threads, until the caller says otherwise. */
+/* Learns `rounds` steps of trees on log2(seconds / analytic), fewer where the time is over;
+ * deterministic otherwise. For kernels of any number of threads, until the caller says otherwise.
+ * Steps that are missing leave a price nearer to the analytic one. */
 trees *trees_train(tarn_ctx *cx, const tarn_sample *x, uint32_t n, uint64_t seed, uint32_t rounds);
 #define TREES_ROUNDS                                                                               \
   300 /* steps of a price that is kept; fewer make smaller trees, for a search                     \

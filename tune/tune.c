@@ -17,6 +17,7 @@
 #define GROUP                                                                                      \
   480 /* trials of a sample that are measured together: so many as make the time they share long   \
        */
+#define LEAST_BATCH  1 /* seconds that a batch gets, however little time is left */
 #define GROUP_TIME   4 /* seconds that one run of each takes, at most: what is kept at once */
 #define QUICK_ROUNDS 60
 #define SLOWEST                                                                                    \
@@ -37,7 +38,7 @@ typedef struct tuner {
   uint32_t learned;             /* samples that the price has seen */
   tarn_ctx *apart;              /* where the price lives */
   const tarn_price *price;      /* NULL: the analytic one */
-  double begin;
+  double begin, each;           /* seconds: when it began; of one trial, as the last batch took */
   uint64_t random;
   tarn_tune_report r;
 } tuner;
@@ -164,11 +165,12 @@ typedef struct batch {
 static void note(tuner *t, const batch *b, uint32_t i, double seconds) {
   search_note(b->of[i], b->trial[i].sched, seconds);
   t->r.trials++;
-  t->r.failed += !(seconds < INFINITY);
+  t->r.failed += !b->unsure[i] && !(seconds < INFINITY);
 }
 static void enter(tuner *t, batch *b, search_task *k, const tarn_schedule *s) {
   tarn_record r = tarn_record_of(t->L, k->sig, s, t->threads);
   b->trial[b->n] = (tarn_trial){k->sig, s}, b->of[b->n] = k, b->record[b->n] = r;
+  b->unsure[b->n] = false;
   if (tarn_store_has(t->store, t->key, t->threads, r.kernel, r.schedule, &r.seconds))
     note(t, b, b->n, r.seconds);
   else b->n++;
@@ -200,12 +202,19 @@ static void put_to_pace(batch *b) {
   }
   pace_align(kernel, before, b->n + b->again, b->seconds);
 }
-/* On this machine, all trials side by side. */
+static double time_left(const tuner *t) {
+  return t->o->seconds > 0 ? t->begin + t->o->seconds - tarn_now() : INFINITY;
+}
+static bool time_up(const tuner *t) { return time_left(t) < 0; }
+/* On this machine, all trials side by side. What the search's own limit ends has not failed. */
 static void measure_here(tuner *t, batch *b) {
-  tarn_measure(t->L, t->hw, b->trial, b->n + b->again, t->threads, 60, TARN_MEASURE_SEED,
+  double most = fmin(60, fmax(LEAST_BATCH, time_left(t)));
+  tarn_measure(t->L, t->hw, b->trial, b->n + b->again, t->threads, most, TARN_MEASURE_SEED,
                b->seconds);
   for (uint32_t i = 0; i < b->n; i++) /* the batch broke: one by one, to find which */
-    if (b->n > 1 && !(b->seconds[i] < INFINITY))
+    if (b->seconds[i] < INFINITY) continue;
+    else if (time_up(t)) b->unsure[i] = true;
+    else if (b->n > 1)
       tarn_measure(t->L, t->hw, &b->trial[i], 1, t->threads, 20, TARN_MEASURE_SEED, &b->seconds[i]);
   put_to_pace(b);
 }
@@ -232,10 +241,20 @@ static void measure(tuner *t, batch *b) {
   tarn_store_add(t->store, t->key, sure, keep_sure(b, false, sure));
   uint32_t n = tarn_samples(t->L, t->hw, sure, keep_sure(b, true, sure), &x);
   for (uint32_t i = 0; i < n; i++) tarn_push(t->cx, &t->sample, x[i]);
-  t->r.fresh += b->n;
+  for (uint32_t i = 0; i < b->n; i++) t->r.fresh += !b->unsure[i] || b->seconds[i] < INFINITY;
 }
-static bool time_up(const tuner *t) {
-  return t->o->seconds > 0 && tarn_now() > t->begin + t->o->seconds;
+/* How many trials fit into the time that is left; of a first batch, as many as one kernel gets. */
+static uint32_t most_trials(const tuner *t) {
+  uint32_t left = t->trials - t->r.trials;
+  if (!(t->o->seconds > 0)) return left;
+  double fit = t->each > 0 ? time_left(t) / t->each : EACH;
+  return fit < 1 ? 1 : fit < left ? (uint32_t)fit : left;
+}
+static void measure_timed(tuner *t, batch *b) {
+  uint32_t n = b->n + b->again;
+  double begin = tarn_now();
+  measure(t, b);
+  if (n) t->each = (tarn_now() - begin) / n;
 }
 static double network(const tuner *t) {
   double sum = 0;
@@ -263,15 +282,16 @@ static void tune(tuner *t) {
   while (t->r.trials < t->trials && !time_up(t)) {
     memset(taken, 0, t->ntask * sizeof *taken);
     learn_anew(t);
-    uint32_t asked = 0;
+    uint32_t asked = 0, most = most_trials(t);
     double first = 0;
     b->n = b->again = 0;
-    for (uint32_t i = 0; i < SIDE && t->r.trials + b->n < t->trials; i++) {
+    for (uint32_t i = 0; i < SIDE && b->n < most && t->r.trials + b->n < t->trials; i++) {
       search_task *k = steepest(t, taken);
       if (!k || (i && steepness(t, k) > first / FLAT)) break;
       if (!i) first = steepness(t, k);
       for (uint32_t j = 0; j < t->ntask; j++) taken[j] = taken[j] || t->task[j] == k;
-      asked += turn(t, b, k, t->trials - t->r.trials - b->n);
+      uint32_t left = t->trials - t->r.trials;
+      asked += turn(t, b, k, (most < left ? most : left) - b->n);
     }
     if (!asked && !b->n) {
       uint32_t left = 0;
@@ -279,7 +299,7 @@ static void tune(tuner *t) {
       if (!left) break; /* nothing is left to try */
     }
     enter_known(t, b);
-    measure(t, b);
+    measure_timed(t, b);
     show(t, t->r.trials);
   }
 }

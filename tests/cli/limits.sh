@@ -31,6 +31,7 @@ for s in 1e-6 0.02 0.2; do
   ends extract $some --seconds $s --json && value dag_cost >/dev/null
   ends rules check --only fusion --seconds $s
   ends rules derive --free $at/ac.rules $at/math.rules --seconds $s
+  ends tune tests/data/onnx/gemm.onnx --seconds $s --threads 1 --db "$work/t.db" -o "$work/t.price"
   ends rules stats examples/rules/pooled.onnx --seconds $s
 done
 finish

@@ -24,6 +24,12 @@ refused 3 "old:1: " "tarn-measurements 6" -- tune --import "$work/old" --db "$wo
 [ ! -e "$work/none.db" ] && [ ! -e "$work/c.db" ] || fail "a store is left behind"
 refused 2 usage -- tune --train-only --export "$work/x"
 
+# What was measured within the limit of time is kept, and learned from.
+try 0 tune tests/data/onnx/gemm.onnx --trials 4 --seconds 60 --threads 1 --db "$work/s.db" -o "$work/s.price" --json
+[ "$(value measured)" -ge 1 ] || fail "nothing is measured"
+try 0 tune --export "$work/s.measured" --db "$work/s.db"
+[ "$(grep -c '^[0-9]' "$work/s.measured")" -ge 1 ] || fail "what was measured is not kept"
+
 # Killed, it leaves no folders in /tmp.
 left() { compgen -G "/tmp/tarn-measure-$1-*" >/dev/null; }
 "$tarn" tune tests/data/onnx/gemm.onnx --db "$work/k.db" -o "$work/k.price" >"$work/out" 2>&1 &
