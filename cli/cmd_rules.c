@@ -1,4 +1,5 @@
 /* tarn rules list|check|learn|derive|stats [FILE…] */
+#include "base/limit.h"
 #include "lab/lab.h"
 #include "cli/rules.h"
 #include <string.h>
@@ -168,6 +169,7 @@ static int check(tarn_ctx *cx, const rules_job *k) {
   tarn_ruleset *rs = load(cx, k);
   cli_load_written(cx, rs);
   uint32_t n = tarn_rules_check(rs, &o, &r), bad = 0, left = 0;
+  cli_writes();
   tarn_json *j = cli_json_new(cx);
   tarn_json_open(j, "rules", '[');
   for (uint32_t i = 0; i < n; i++) {
@@ -181,10 +183,14 @@ static int check(tarn_ctx *cx, const rules_job *k) {
   if (!k->json)
     printf("%u of %u %s", n - bad - left, n - left,
            k->mutate ? "conditions needed, guards not" : "rules hold");
+  bool late = left && tarn_late(cx);
   if (k->prove) count_proofs(j, r, n, k->json);
   if (k->json) cli_json_print(j);
-  if (!k->json && left) printf("; %u %s", left, k->free ? "have no meaning" : "not tried");
+  if (!k->json && left) printf("; %u %s", left, k->free && !late ? "have no meaning" : "not tried");
   if (!k->json) printf("\n");
+  if (!bad && late)
+    tarn_raise(cx, TARN_NO_RESULT, "rules check: %u of %u are left within the limit of time", left,
+               n);
   return bad ? TARN_NO : 0;
 }
 
@@ -241,7 +247,7 @@ int tarn_cmd_rules(tarn_ctx *cx, int argc, char **argv) {
   if (!k.words.n) tarn_raise(cx, TARN_USAGE, "usage: tarn %s", usage);
   for (uint32_t i = 1; i < k.words.n; i++) tarn_push(cx, &k.files, k.words.p[i]);
   cli_limit(cx, k.seconds);
-  if (!strcmp(k.words.p[0], "learn")) cli_ends_early(cx);
+  if (!strcmp(k.words.p[0], "learn") || !strcmp(k.words.p[0], "check")) cli_ends_early(cx);
   for (size_t i = 0; i < sizeof actions / sizeof *actions; i++)
     if (!strcmp(k.words.p[0], actions[i].name)) return actions[i].run(cx, &k);
   tarn_raise(cx, TARN_USAGE, "rules %s: no such action; usage: tarn %s", k.words.p[0], usage);

@@ -2,6 +2,7 @@
  * of the domain and random values. A rule is wrong where its conditions hold and one side has
  * another value than the other, or one has a value and the other none; where neither has one it
  * says nothing. */
+#include "base/limit.h"
 #include "lab/meaning.h"
 #include <string.h>
 
@@ -206,7 +207,10 @@ uint32_t free_check(tarn_ruleset *rs, const tarn_rules_check_options *o,
     if (o->only && strcmp(o->only, r->name) && strcmp(o->only, r->family)) continue;
     uint32_t n = o->mutate ? r->ncond + r->nguard : 1;
     for (uint32_t k = 0; k < n; k++) {
-      tarn_rule_result res = check_one(rs, o, r, o->mutate ? k : TARN_NONE);
+      tarn_rule_result res = {
+          .name = r->name, .family = r->family, .stated = r->numeric, .ok = true};
+      if (tarn_late(rs->cx)) res.unchecked = "the limit of time";
+      else res = check_one(rs, o, r, o->mutate ? k : TARN_NONE);
       tarn_push(rs->cx, &v, res);
     }
   }

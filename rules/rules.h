@@ -282,7 +282,7 @@ typedef struct tarn_rule_result {
                     error below 2^-1000) */
   const char *unchecked; /* NULL, or why it was not tried, and ok: of a free rule, what in it has no
                             meaning; of one that calls a kernel written by hand, why that cannot be
-                            called */
+                            called; that the time was over */
 } tarn_rule_result;
 /* One result per rule (and per condition with mutate). Free rules are checked over the
  * (interpretation …) of their files: TARN_USAGE when there is none. Arena. Raises. */

@@ -1,5 +1,4 @@
 /* Checks rules on random instances. */
-#include "base/limit.h"
 #include "rules/check/net.h"
 #include "rules/check/prove.h"
 #include <math.h>
@@ -227,6 +226,34 @@ static void check_rule(checking *c, const rule *r, uint32_t skip) {
   tarn_push(c->cx, &c->out, res);
 }
 
+/* ---------------------------------------------------------------- within the limit of time */
+
+/* False: the time was over before it had ended. */
+static bool in_time(const checking *c, void (*fn)(tarn_ctx *, void *), void *arg) {
+  tarn_status st = tarn_late(c->cx) ? TARN_NO_RESULT : tarn_protect(c->cx, fn, arg);
+  if (st && (st != TARN_NO_RESULT || !tarn_late(c->cx))) tarn_reraise(c->cx, st);
+  return !st;
+}
+static void push_unchecked(checking *c, const rule *r, const char *why) {
+  tarn_rule_result res = {.name = r->name, .family = r->family, .stated = r->numeric, .ok = true};
+  res.unchecked = why;
+  tarn_push(c->cx, &c->out, res);
+}
+typedef struct trial {
+  checking *c;
+  const rule *r;
+  uint32_t skip;
+} trial;
+static void try_rule(tarn_ctx *cx, void *arg) {
+  trial *t = arg;
+  (void)cx;
+  check_rule(t->c, t->r, t->skip);
+}
+static void check_in_time(checking *c, const rule *r, uint32_t skip) {
+  trial t = {c, r, skip};
+  if (!in_time(c, try_rule, &t)) push_unchecked(c, r, check_no_time(c->cx));
+}
+
 /* ---------------------------------------------------------------- the kernel level */
 
 /* A rule that calls what cannot be called here is not tried. */
@@ -234,9 +261,7 @@ static bool push_absent(checking *c, const rule *r) {
   for (uint32_t i = 0; i < r->nwritten; i++) {
     const tarn_written *w = r->written[i];
     if (w->run) continue;
-    tarn_rule_result res = {.name = r->name, .family = r->family, .stated = r->numeric, .ok = true};
-    res.unchecked = w->absent ? w->absent : tarn_format(c->cx, "%s is not loaded", w->symbol);
-    tarn_push(c->cx, &c->out, res);
+    push_unchecked(c, r, w->absent ? w->absent : tarn_format(c->cx, "%s is not loaded", w->symbol));
     return true;
   }
   return false;
@@ -269,12 +294,21 @@ static void push_extra(checking *c, const kernel_result *k, uint32_t tried) {
   while (i < n && strcmp(c->out.p[i].name, k->rule->name)) i++;
   if (i < n) c->out.p[i] = c->out.p[n], c->out.n = n;
 }
+static void try_networks(tarn_ctx *cx, void *arg) {
+  (void)cx;
+  check_kernel(arg);
+}
 static void on_networks(checking *c, tarn_ruleset *rs, uint32_t samples, kernel_result *res,
                         uint32_t n) {
-  uint32_t tried = check_kernel(rs, c->o, samples, 150 * samples, NULL, 0, res, n);
-  for (uint32_t i = 0; i < n; i++)
-    if (res[i].extra) push_extra(c, &res[i], tried);
-    else push_kernel(c, &res[i], tried, !res[i].counterexample && res[i].samples >= samples, NULL);
+  kernel_check k = {
+      .rs = rs, .o = c->o, .samples = samples, .most = 150 * samples, .res = res, .n = n};
+  const char *late = in_time(c, try_networks, &k) ? NULL : check_no_time(c->cx);
+  for (uint32_t i = 0; i < n; i++) {
+    bool bad = res[i].counterexample, enough = res[i].samples >= samples;
+    if (res[i].extra) push_extra(c, &res[i], k.tried);
+    else if (late && !bad && !enough) push_unchecked(c, res[i].rule, late);
+    else push_kernel(c, &res[i], k.tried, !bad && enough, NULL);
+  }
 }
 /* Kernel rules that are asked for, those with builders, or any other ones, which may be found to be
  * at fault. How many. */
@@ -302,9 +336,16 @@ static void check_kernel_rules(checking *c, tarn_ruleset *rs) {
       tarn_buf b = {.cx = c->cx};
       uint32_t which = part_of(one.rule, k);
       bool guard = print_deleted(&b, one.rule, which);
-      uint32_t tried = check_kernel(rs, c->o, guard ? 3 : samples, guard ? 60 : 10 * samples,
-                                    one.rule, which, &one, 1);
-      push_kernel(c, &one, tried, guard == (one.counterexample == NULL), b.p);
+      kernel_check try = {.rs = rs,
+                          .o = c->o,
+                          .samples = guard ? 3 : samples,
+                          .most = guard ? 60 : 10 * samples,
+                          .changed = one.rule,
+                          .skip = which,
+                          .res = &one,
+                          .n = 1};
+      if (!in_time(c, try_networks, &try)) push_unchecked(c, one.rule, check_no_time(c->cx));
+      else push_kernel(c, &one, try.tried, guard == (one.counterexample == NULL), b.p);
     }
 }
 
@@ -316,8 +357,8 @@ uint32_t tarn_rules_check(tarn_ruleset *rs, const tarn_rules_check_options *o,
     const rule *r = rs->rule.p[i];
     if ((r->level != TARN_RULE_SURFACE && !r->hw && !r->loops) || !chosen(&c, r)) continue;
     if (push_absent(&c, r)) continue;
-    if (!o->mutate) check_rule(&c, r, TARN_NONE);
-    for (uint32_t k = 0; o->mutate && k < parts_of(r); k++) check_rule(&c, r, part_of(r, k));
+    if (!o->mutate) check_in_time(&c, r, TARN_NONE);
+    for (uint32_t k = 0; o->mutate && k < parts_of(r); k++) check_in_time(&c, r, part_of(r, k));
   }
   check_kernel_rules(&c, rs);
   *out = c.out.p;
@@ -330,27 +371,17 @@ const char *tarn_rule_trust_name(tarn_rule_trust t) {
   static const char *const names[] = {"proved", "sampled", "refuted"};
   return names[t];
 }
-typedef struct trial {
-  checking c;
-  const rule *r;
-} trial;
-static void try_rule(tarn_ctx *cx, void *arg) {
-  trial *t = arg;
-  (void)cx;
-  check_rule(&t->c, t->r, TARN_NONE);
-}
 tarn_rule_trust tarn_rule_trusted(const tarn_ruleset *rs, uint32_t number, const char **why) {
   enum { SAMPLES = 12 };
   const rule *r = rs->rule.p[number];
   tarn_rules_check_options o = {.samples = SAMPLES, .prove = true};
-  trial t = {.c = {.cx = rs->cx, .o = &o, .builder = rs->builder}, .r = r};
+  checking c = {.cx = rs->cx, .o = &o, .builder = rs->builder};
+  trial t = {&c, r, TARN_NONE};
   *why = "it calls what C computes";
   if ((r->level != TARN_RULE_SURFACE && !r->loops) || r->nwritten) return TARN_RULE_SAMPLED;
-  tarn_status st = tarn_protect(rs->cx, try_rule, &t);
-  if (st && (st != TARN_NO_RESULT || !tarn_late(rs->cx))) tarn_reraise(rs->cx, st);
-  *why = "the limit of time";
-  if (st) return TARN_RULE_SAMPLED;
-  const tarn_rule_result *res = &t.c.out.p[0];
+  *why = check_no_time(rs->cx);
+  if (!in_time(&c, try_rule, &t)) return TARN_RULE_SAMPLED;
+  const tarn_rule_result *res = &c.out.p[0];
   *why = res->counterexample ? res->counterexample : res->unproved;
   if (res->counterexample) return TARN_RULE_REFUTED;
   return res->proved ? TARN_RULE_PROVED : TARN_RULE_SAMPLED;

@@ -18,6 +18,7 @@
  * and Donaldson, "Test-case reduction via test-case generation", ECOOP 2020). */
 #ifndef TARN_RULES_CHECK_H
 #define TARN_RULES_CHECK_H
+#include "base/limit.h"
 #include "rules/lang/lang.h"
 
 enum { C_TAPE = 1 << 15, C_RANK = 6, C_LEAF = 1500, C_WORK = 30000 };
@@ -225,4 +226,8 @@ bool job_run(job *j, uint64_t seed, const uint32_t *from, uint32_t n);
 /* The text of a smaller counterexample like the one just run. */
 const char *check_shrink(job *j);
 
+/* Why what is not done by now is left. */
+static inline const char *check_no_time(const tarn_ctx *cx) {
+  return tarn_interrupted(cx) ? "interrupted" : "the limit of time";
+}
 #endif

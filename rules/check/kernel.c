@@ -561,33 +561,30 @@ static void end(void *arg) {
   k->cx = NULL;
 }
 
-uint32_t check_kernel(tarn_ruleset *rs, const tarn_rules_check_options *o, uint32_t samples,
-                      uint32_t most, const rule *changed, uint32_t skip, kernel_result *res,
-                      uint32_t n) {
+void check_kernel(kernel_check *c) {
+  tarn_ruleset *rs = c->rs;
   kernels *k = TARN_NEW(rs->cx, kernels);
-  *k = (kernels){.outer = rs->cx, .given = rs, .changed = changed, .skip = skip};
-  if (changed && skip == CHECK_OPEN) k->closed = true, k->changed = NULL;
+  *k = (kernels){.outer = rs->cx, .given = rs, .changed = c->changed, .skip = c->skip};
+  if (c->changed && c->skip == CHECK_OPEN) k->closed = true, k->changed = NULL;
   tarn_defer(rs->cx, end, k);
-  uint32_t tried = 0;
   int last = TARN_RULE_REASSOC; /* one past approx: rules in a lower precision */
   double bound = 0;
-  for (uint32_t i = 0; i < n; i++) {
-    const rule *r = res[i].rule;
-    if (res[i].extra) continue;
+  for (uint32_t i = 0; i < c->n; i++) {
+    const rule *r = c->res[i].rule;
+    if (c->res[i].extra) continue;
     if (r->numeric == TARN_RULE_APPROX && last < TARN_RULE_APPROX) last = TARN_RULE_APPROX;
     if (coarse(r)) last = TARN_RULE_APPROX + 1, bound = fmax(bound, r->bound);
   }
-  while (tried < most && !enough(res, n, samples)) {
+  while (c->tried < c->most && !enough(c->res, c->n, c->samples)) {
     tarn_go_on(rs->cx);
-    uint64_t seed = tarn_hash_mix(o->seed, ++tried);
+    uint64_t seed = tarn_hash_mix(c->o->seed, ++c->tried);
     for (int i = TARN_RULE_EXACT; i <= last; i++) {
-      tarn_rule_class c = i > TARN_RULE_APPROX ? TARN_RULE_APPROX : (tarn_rule_class)i;
+      tarn_rule_class class = i > TARN_RULE_APPROX ? TARN_RULE_APPROX : (tarn_rule_class)i;
       k->coarse = i > TARN_RULE_APPROX ? bound : 0;
-      if (!run(k, c, seed, NULL, 0)) continue;
-      count(k, c, res, n);
-      if (k->bad) blame(k, c, seed, res, n);
+      if (!run(k, class, seed, NULL, 0)) continue;
+      count(k, class, c->res, c->n);
+      if (k->bad) blame(k, class, seed, c->res, c->n);
     }
   }
   end(k);
-  return tried;
 }

@@ -16,8 +16,15 @@ typedef struct kernel_result { /* of one rule */
 } kernel_result;
 /* Tries the kernel-level rules of a set on networks until each has joined classes in `samples` of
  * them, or none is left to try. changed, skip: a rule whose condition (then guard) `skip` is left
- * out, or NULL. Returns how many networks. */
-uint32_t check_kernel(tarn_ruleset *rs, const tarn_rules_check_options *o, uint32_t samples,
-                      uint32_t most, const rule *changed, uint32_t skip, kernel_result *res,
-                      uint32_t n);
+ * out, or NULL. */
+typedef struct kernel_check {
+  tarn_ruleset *rs;
+  const tarn_rules_check_options *o;
+  uint32_t samples, most;
+  const rule *changed;
+  uint32_t skip;
+  kernel_result *res; /* n */
+  uint32_t n, tried;  /* networks: at every moment, so that what is raised leaves it */
+} kernel_check;
+void check_kernel(kernel_check *c);
 #endif
