@@ -100,6 +100,25 @@ LLVMValueRef low_f16_number(low_module *M, LLVMValueRef v) {
   return LLVMBuildFPExt(M->b, v, low_vec(M->f32, low_lanes_of(v)), "");
 }
 
+/* LLVM's passes make a comparison of two extended f16 one of the f16 themselves, which a processor
+ * without arithmetic of f16 extends again; where there are several of the same two, code generation
+ * then takes time with the third power of their number. As before: of f32. */
+static void widen_compare(low_module *M, LLVMValueRef compare) {
+  LLVMTypeRef t = LLVMTypeOf(LLVMGetOperand(compare, 0));
+  if (LLVMGetTypeKind(t) == LLVMVectorTypeKind) t = LLVMGetElementType(t);
+  if (LLVMGetTypeKind(t) != LLVMHalfTypeKind) return;
+  LLVMPositionBuilderBefore(M->b, compare);
+  for (unsigned i = 0; i < 2; i++)
+    LLVMSetOperand(compare, i, low_f16_number(M, LLVMGetOperand(compare, i)));
+}
+void low_f16_compares(low_module *M) {
+  if (!is_native(M)) return;
+  for (LLVMValueRef f = LLVMGetFirstFunction(M->m); f; f = LLVMGetNextFunction(f))
+    for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b))
+      for (LLVMValueRef x = LLVMGetFirstInstruction(b); x; x = LLVMGetNextInstruction(x))
+        if (LLVMGetInstructionOpcode(x) == LLVMFCmp) widen_compare(M, x);
+}
+
 /* LLVM's C interface does not say what features a processor's name implies: both conversions are
  * compiled, and what is called by them has a name of a library's own. */
 LLVMTypeRef low_f16_type(const low_module *M, LLVMTargetMachineRef tm) {

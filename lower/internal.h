@@ -118,6 +118,7 @@ LLVMValueRef low_to_memory(low_module *M, tarn_dtype t, LLVMValueRef v);
 LLVMTypeRef low_f16_type(const low_module *M, LLVMTargetMachineRef tm);
 LLVMValueRef low_f16_bits(low_module *M, LLVMValueRef x);
 LLVMValueRef low_f16_number(low_module *M, LLVMValueRef v);
+void low_f16_compares(low_module *M); /* after LLVM's passes: comparisons are of f32 */
 LLVMValueRef low_bf16_bits(low_module *M, LLVMValueRef x);
 LLVMValueRef low_bf16_number(low_module *M, LLVMValueRef v);
 /* An fx constant as n lanes. */

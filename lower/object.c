@@ -94,6 +94,7 @@ void low_optimise(low_module *M, LLVMTargetMachineRef tm) {
   LLVMPassBuilderOptionsRef o = LLVMCreatePassBuilderOptions();
   LLVMErrorRef e = LLVMRunPasses(M->m, pipeline(M), tm, o);
   LLVMDisposePassBuilderOptions(o);
+  low_f16_compares(M);
   if (!e) return;
   char *text = LLVMGetErrorMessage(e), *copy = tarn_strdup(M->cx, text);
   LLVMDisposeErrorMessage(text);
