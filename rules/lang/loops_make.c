@@ -409,6 +409,8 @@ static uint32_t fold(making *g, const lx *x, const scope *s, place *p) {
   p->st->body = make(g, x->kid[0], &in, &q);
   if (p->st->body == TARN_NONE || !typed(p->k, p->st->body, p->st->read, p->st->nb, 0, &type))
     return TARN_NONE;
+  /* a sum of floats may be made of sums of integers, not the other way round */
+  if (type != g->m->type && tarn_dtype_is_float(type)) return TARN_NONE;
   p->st->reducer = x->var == TARN_NONE ? tarn_reducer_of(g->L, (tarn_red_kind)x->op, type)
                                        : g->e->attr[x->var].id;
   return tarn_fx_hole(g->L, 0);
