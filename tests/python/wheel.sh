@@ -5,6 +5,7 @@
 set -euo pipefail
 wheel=$(ls "$1"/wheel/tarn-*manylinux*.whl 2>/dev/null) || { echo "wheel: skipped, make wheel makes one"; exit 77; }
 root=${2:-/}
+[ -e "$root/proc/self" ] || { echo "wheel: mount $root/proc: programs find their libraries by it"; exit 2; }
 work=$(mktemp -d "${root%/}/tmp/wheel-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 inside=/${work#"${root%/}/"}
