@@ -359,6 +359,16 @@ static bool short_lanes(const kgraph *k, uint32_t last, const int64_t *dim, tarn
   int64_t lanes = k->o->hw->vector_bits / (8 * (int64_t)tarn_dtype_size(type));
   return last && dim[__builtin_ctz(last)] < lanes;
 }
+/* A factor of a product without constants, where entries are taken: they lie along what is summed,
+ * or along the dims of the result that are its own. */
+static void like_entries(kgraph *k, kgroup *in, uint32_t map, uint32_t sum, uint32_t own,
+                         const int64_t *dim) {
+  if (!entry_elements(k, tarn_type_get(k->L, in->type)->dtype)) return;
+  uint32_t summed = image(k, map, largest(sum, dim));
+  like_inner(in, summed);
+  in->summed |= summed;
+  like_inner(in, image(k, map, largest(own, dim)));
+}
 static void prefer(kgraph *k, uint32_t c, const tarn_eg_node *e, bool seed) {
   if (e->n > KG_MAX_KIDS) return; /* none that is emitted */
   const tarn_nest *n = tarn_nest_get(k->L, kg_nest_of(k, e));
@@ -402,6 +412,8 @@ static void prefer(kgraph *k, uint32_t c, const tarn_eg_node *e, bool seed) {
         in->summed |= summed;
       }
       if (seed && !weights && product && i < f->nops) in->walked = true;
+      if (seed && !weights && product && i < f->nops)
+        like_entries(k, in, m, sum, alone(k, s, f, i, own), dim);
       if (seed && !weights && product && in->input &&
           i < f->nops) { /* others are written as their readers like */
         uint32_t lanes = image(k, m, last_own);

@@ -161,6 +161,49 @@ bool unit_coords(unit_match *m, tarn_unit_tensor *t, const tarn_imap *map) {
   return unit_ends_inside(m, t) ||
          unit_lies(m, "the last entry of an operand is not all in its memory");
 }
+/* Coordinates of an operand along the unit's columns that is no constant. An entry is a whole
+ * operand of the unit, or a row of one: then as many neighbours along the other dim follow in its
+ * memory. */
+static bool column_coords(unit_match *m, tarn_unit_tensor *t, const tarn_imap *map) {
+  const tarn_unit_plan *p = m->p;
+  const tarn_hw_operand *o = &p->hw->intrin[p->product].op[p->form.operand[1]];
+  bool sums = p->form.role[1][o->n - 1] == TARN_HW_K; /* side by side */
+  uint32_t fast = sums ? p->sum : p->columns, slow = sums ? p->columns : p->sum;
+  int64_t elements = t->lanes[0] * t->lanes[1], side = p->unit[fast], block = 0;
+  tarn_unit_tensor like = {.lanes = {1, side}, .along = {TARN_NONE, fast}};
+  if (map->nin != 1 || map->nguard || !unit_affine(m, &like, map->e[0], &block))
+    return unit_lies(m, "a second factor that is read by a division or with padding");
+  const tarn_ix *e = tarn_ix_get(m->L, map->e[0]);
+  int64_t next = tarn_ix_coef(m->L, map->e[0], slow);
+  if (p->extent[fast] % side || p->extent[slow] % p->unit[slow])
+    return unit_no(m, "a second factor, no constant, that is no whole number of units");
+  if (tarn_ix_coef(m->L, map->e[0], fast) != 1 || (t->each == 1 && next != side) ||
+      next % (elements / t->lanes[sums ? 0 : 1]) ||
+      (p->dim[fast] > 1 && (side + block) % elements) || e->c % elements)
+    return unit_lies(m, "a second factor that does not lie in entries of %lld elements",
+                     (long long)elements);
+  t->base = e->c / elements;
+  for (uint32_t d = 0; d < p->n; d++) {
+    int64_t coef = tarn_ix_coef(m->L, map->e[0], d);
+    int64_t step = d == fast ? side + block : coef * p->unit[d];
+    if (!coef || p->dim[d] == 1 || (d == slow && t->each > 1)) continue;
+    if (step < 0 || step % elements || t->n == TARN_UNIT_COORDS - 1)
+      return unit_lies(m, "a step of %lld elements along d%u, no entries of %lld", (long long)coef,
+                       d, (long long)elements);
+    t->at[t->n++] = (tarn_coordinate){.step = step / elements, .n = 1, .dim = {d}, .by = {1}};
+  }
+  outermost_first(t);
+  if (t->each > 1) {
+    t->at[t->n++] = (tarn_coordinate){.step = next / elements,
+                                      .n = 1,
+                                      .dim = {slow},
+                                      .by = {t->each},
+                                      .many = t->each,
+                                      .rows = TARN_NONE};
+    t->each = 1;
+  }
+  return true;
+}
 /* A constant's coordinates: each dim that it depends on. */
 void unit_packed(unit_match *m, tarn_unit_tensor *t, const tarn_imap *map) {
   uint32_t dims = 0;
@@ -316,6 +359,7 @@ static bool factor(unit_match *m, tarn_unit_what what, uint32_t read, uint32_t w
     unit_packed(m, t, unit_map(m, read));
     return true;
   }
+  if (what == TARN_UNIT_COLUMNS) return column_coords(m, t, unit_map(m, read));
   if (!unit_coords(m, t, unit_map(m, read))) return false;
   if (p->form.m > 1) choose_rows(m, t, 1 - read);
   return unit_rows(m, t);
@@ -420,10 +464,9 @@ bool unit_loaded(unit_match *m, uint32_t i, uint32_t read) {
   return unit_sums(m);
 }
 /* ---------------------------------------------------------------- the kernel */
-/* The operand along the unit's columns is a constant. */
+/* The operand along the unit's columns is a constant where one is. */
 static bool weights(unit_match *m, uint32_t rows) {
-  if (is_constant(m, 1 - rows)) return true;
-  return !is_constant(m, rows) && unit_no(m, "both operands of the product are variable");
+  return is_constant(m, 1 - rows) || !is_constant(m, rows);
 }
 static bool by_product(unit_match *m, uint32_t i, uint32_t rows) {
   tarn_unit_plan *p = m->p;

@@ -132,6 +132,44 @@ START_TEST(products_are_right) {
   run_work(&w);
 }
 END_TEST
+/* Products of two inputs: heads × rows × sum by heads × columns × sum, or × sum × columns. The
+ * second factor is brought into the machine's order by the host, where it does not lie so. */
+static const struct two {
+  int heads, rows, columns, sum;
+  bool across; /* the second factor lies along the columns */
+} twos[] = {{1, 48, 32, 64, false},
+            {1, 20, 16, 16, true},
+            {3, 24, 48, 32, false},
+            {2, 33, 64, 48, true},
+            {1, 48, 32, 40, false}};
+#define TWOS (sizeof twos / sizeof *twos)
+static void run_two(tarn_ctx *cx, void *arg) {
+  const int which = *(int *)arg;
+  const struct machine *m = &machines[(size_t)which / TWOS];
+  const struct two *s = &twos[(size_t)which % TWOS];
+  tarn_lang *L = tarn_lang_new(cx);
+  bool real = m->ending == REAL;
+  const char *wide = real ? "(input %s ((%d %d %d) ()) f32)"
+                          : "(compute (map (cast i32 $0)) (input %s ((%d %d %d) ()) i8))";
+  const char *end = m->ending == SHIFTED
+                        ? "(map (cast i8 (min (max (shr $0 (i32 7)) (i32 -128)) (i32 127))))"
+                    : real ? "(map (max $0 (f32 0)))"
+                           : "(map (cast i8 (min (max (round (mul (cast f32 $0) (f32 0.01))) (f32 "
+                             "-128)) (f32 127))))";
+  const char *x = tarn_format(cx, wide, "x", s->heads, s->rows, s->sum);
+  const char *y = s->across ? tarn_format(cx, "(transpose (0 2 1) %s)",
+                                          tarn_format(cx, wide, "y", s->heads, s->sum, s->columns))
+                            : tarn_format(cx, wide, "y", s->heads, s->columns, s->sum);
+  const char *text = tarn_format(
+      cx, "(compute %s (compute (dotProd %s) (cartProd 1 (access 2 %s) (access 2 %s))))\n", end,
+      real ? "f32" : "i32", x, y);
+  const tarn_compiled *c = compiled(L, text, on_slow_host(L, m->hw), NULL);
+  same_values(cx, c, tarn_load_simulated(cx, c->o->dir));
+  ck_assert_uint_eq(on_machine(c, true), s->sum % 16 == 0);
+  if (s->sum % 16 == 0) same_cycles(cx, c);
+}
+START_TEST(two_inputs_are_multiplied) { in_context(run_two, &_i); }
+END_TEST
 /* A sum of which the shift leaves nothing is not computed. */
 static void drop_sum(tarn_ctx *cx, void *arg) {
   static const conv none = {48, 16, 10, 2, 2, 0, 20, -128, true};
@@ -431,6 +469,7 @@ int main(void) {
   TCase *t = tcase_create("dsa");
   tcase_set_timeout(t, 120);
   tcase_add_loop_test(t, products_are_right, 0, (int)(MACHINES * CONVS));
+  tcase_add_loop_test(t, two_inputs_are_multiplied, 0, (int)(MACHINES * TWOS));
   tcase_add_test(t, nothing_is_left);
   tcase_add_loop_test(t, maxima_are_right, 0, (int)(sizeof pools / sizeof *pools));
   tcase_add_loop_test(t, floats_are_split, 0, (int)(sizeof rests / sizeof *rests));

@@ -188,7 +188,7 @@ try 0 compile "$work/blocked.term" --hw "$work/alone.hw" -o "$work/b"
 program "$work/b"
 is offload.machine_kernels 1
 is offload.host_kernels 0
-refused 3 "has no host, and does not compute k0_dot" "take 144 bytes of inp, which has 64" -- \
+refused 3 "has no host, and does not compute k0_" "take 144 bytes of inp, which has 64" -- \
   compile "$work/blocked.term" --hw "$work/narrow.hw" -o "$work/nowhere"
 sed 's/((2 10 10 16) ()) i8/((10 10 32) ()) i8/; s/transpose (0 3 1 2)/transpose (2 0 1)/; s/transpose (1 2 0)/transpose (0 1 2)/' \
   "$work/blocked.term" >"$work/unblocked.term"
