@@ -127,6 +127,8 @@ TARN_API void tarn_fx_types(const tarn_lang *L, const uint32_t *id, const tarn_f
                             uint32_t n, const tarn_dtype *holes, uint32_t nhole, uint8_t *type);
 TARN_API uint32_t tarn_fx_size(const tarn_lang *L,
                                uint32_t f); /* distinct operators, for pricing */
+TARN_API bool tarn_fx_rounds(const tarn_lang *L,
+                             uint32_t f); /* may one of its operators round its result? */
 
 /* A value as the interpreter holds it: floats (f32 f64 f16 bf16) in d, integers and bool in i. */
 typedef union tarn_value {
@@ -238,7 +240,7 @@ typedef struct tarn_reducer {
   uint32_t init[TARN_MAX_STATE], step[TARN_MAX_STATE], merge[TARN_MAX_STATE],
       result;        /* fx ids; CUSTOM only for init/step/merge: filled for all kinds */
   uint32_t identity; /* fx constant of the element's type; TARN_NONE for CUSTOM */
-  bool commutative;
+  bool commutative;  /* merge is, and is associative, but for rounding */
 } tarn_reducer;
 TARN_API uint32_t tarn_reducer_intern(tarn_lang *L, const tarn_reducer *r);
 TARN_API uint32_t tarn_reducer_of(tarn_lang *L, tarn_red_kind k,

@@ -253,6 +253,14 @@ uint32_t tarn_fx_size(const tarn_lang *L, uint32_t f) {
   return size;
 }
 
+bool tarn_fx_rounds(const tarn_lang *L, uint32_t f) {
+  const fxwork *w = walk(L, &f, 1);
+  bool rounds = false;
+  for (uint32_t i = 0; i < w->order.n; i++)
+    rounds |= infos[tarn_fx_get(L, w->order.p[i])->op].rounds != TARN_FXR_NEVER;
+  return rounds;
+}
+
 uint32_t tarn_fx_reachable(const tarn_lang *L, uint32_t f, const uint32_t **ids) {
   const fxwork *w = walk(L, &f, 1);
   *ids = w->order.p;

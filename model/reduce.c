@@ -101,22 +101,27 @@ static const char *better_of(tarn_dtype t, bool max, bool last) {
   if (real) return max ? "(and (not (le $2 $0)) (eq $0 $0))" : "(and (not (ge $2 $0)) (eq $0 $0))";
   return max ? "(gt $2 $0)" : "(lt $2 $0)";
 }
+/* Is the second of two states better? They may be of any two parts of the axis. */
+static const char *better_state(im_node *n, tarn_dtype t, bool max, bool last) {
+  const char *equal = "(eq $2 $0)", *before = last ? "gt" : "lt";
+  if (tarn_dtype_is_float(t)) equal = "(or (eq $2 $0) (and (isnan $2) (isnan $0)))";
+  return tarn_format(n->cx, "(and (ge $3 0) (or (lt $1 0) (or %s (and %s (%s $3 $1)))))",
+                     better_of(t, max, false), equal, before);
+}
 
 /* State: best element, its index (-1: none yet). */
 static uint32_t extreme_reducer(im_node *n, tarn_dtype t, bool max, bool last) {
-  const char *better = better_of(t, max, last);
-  tarn_reducer r = {.kind = TARN_RED_CUSTOM, .dtype = t, .ns = 2, .commutative = false};
+  tarn_reducer r = {.kind = TARN_RED_CUSTOM, .dtype = t, .ns = 2, .commutative = true};
   uint32_t id = tarn_reducer_of(n->L, max ? TARN_RED_MAX : TARN_RED_MIN, t);
   r.init[0] = tarn_reducer_identity(n->L, id);
   r.init[1] = tarn_fx_iconst(n->L, TARN_I64, -1);
-  const char *step = tarn_format(n->cx, "(or %s (lt $1 0))", better);
-  const char *merge = tarn_format(n->cx, "(and (ge $3 0) (or %s (lt $1 0)))", better);
-  const char *names[2][2] = {{step, "$3"}, {merge, "$3"}};
-  for (int k = 0; k < 2; k++) {
-    uint32_t take = im_formula(n, names[k][0], TARN_I64, NULL, 0);
-    uint32_t *to = k ? r.merge : r.step;
-    to[0] = tarn_fx_op(n->L, TARN_FX_SEL, take, tarn_fx_hole(n->L, 2), tarn_fx_hole(n->L, 0));
-    to[1] = tarn_fx_op(n->L, TARN_FX_SEL, take, tarn_fx_hole(n->L, 3), tarn_fx_hole(n->L, 1));
+  const char *step = tarn_format(n->cx, "(or %s (lt $1 0))", better_of(t, max, last));
+  uint32_t take[2] = {im_formula(n, step, TARN_I64, NULL, 0),
+                      im_formula(n, better_state(n, t, max, last), TARN_I64, NULL, 0)};
+  for (uint32_t i = 0; i < 2; i++) {
+    uint32_t new = tarn_fx_hole(n->L, i + 2), old = tarn_fx_hole(n->L, i);
+    r.step[i] = tarn_fx_op(n->L, TARN_FX_SEL, take[0], new, old);
+    r.merge[i] = tarn_fx_op(n->L, TARN_FX_SEL, take[1], new, old);
   }
   r.result = tarn_fx_hole(n->L, 1);
   return tarn_reducer_intern(n->L, &r);

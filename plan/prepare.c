@@ -3,12 +3,17 @@
 #include <string.h>
 
 /* ---------------------------------------------------------------- levels */
-/* May lanes hold partial results of the reduction? Not when its order counts. */
-static bool may_split_reduction(const tarn_plan_nest *N, const tarn_plan_stage *st) {
-  const tarn_reducer *r = st->red;
+bool tarn_plan_splits(const tarn_lang *L, const tarn_reducer *r, uint32_t nred, bool contract) {
+  bool rounds = false, index = false;
   if (!r || r->merge[0] == TARN_NONE || !r->commutative) return false;
-  if (N->contract || r->kind == TARN_RED_MAX || r->kind == TARN_RED_MIN) return true;
-  return r->kind != TARN_RED_CUSTOM && !tarn_dtype_is_float(r->dtype);
+  if (r->kind != TARN_RED_CUSTOM)
+    return contract || r->kind == TARN_RED_MAX || r->kind == TARN_RED_MIN ||
+           !tarn_dtype_is_float(r->dtype);
+  for (uint32_t i = 0; i < r->ns; i++) {
+    rounds |= tarn_fx_rounds(L, r->step[i]) || tarn_fx_rounds(L, r->merge[i]);
+    index |= tarn_fx_uses(L, r->step[i], r->ns + 1u);
+  }
+  return (contract || !rounds) && (nred == 1 || !index);
 }
 
 static uint64_t serial_vars(const tarn_plan_list *list) {
@@ -241,7 +246,7 @@ static void prepare_levels(tarn_plan_nest *N, uint32_t i, const tarn_schedule *s
                            const tarn_plan_operand *in) {
   tarn_plan_stage *st = &N->stage[i];
   tarn_plan_rules r = {.dim = st->over, .nacc = st->nacc, .reduces = st->red, .team = st->tiled};
-  r.splits = may_split_reduction(N, st);
+  r.splits = tarn_plan_splits(N->L, st->red, st->s->nred, N->contract);
   r.lanes_outside = shared_lanes(N) != NULL;
   st->acc = tarn_plan_acc(&s->stage[i], st->red);
   bool by_warps = N->team && s->stage[i].unit;

@@ -260,6 +260,8 @@ static void stage_of(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k, const 
   stage_functions(L, hw, s, m);
   if (!k->strict && m->fma && plan_is_product(L, f))
     matrix_model(m, tarn_hw_fx_cycles(hw, TARN_FX_MUL));
+  if (f->red != TARN_NONE)
+    m->splits = tarn_plan_splits(L, tarn_reducer_get(L, f->red), s->nred, !k->strict);
   if (!k->strict) pads_model(L, s, m);
   dot_model(L, hw, k, s, m);
   if (m->dot.k) m->flops_each = 2; /* widening is part of it */

@@ -52,6 +52,7 @@ typedef struct tarn_stage_work {
   tarn_touch *read;
   tarn_touch result;
   bool reduces, fma, custom;
+  bool splits;       /* tarn_plan_splits */
   bool resumes;      /* tarn_stage_resumes */
   uint32_t matrices; /* dims of its constant matrices, see bilinear.c; 0: no such sum */
   double matrix_ops; /* vector operations of all that these dims make, where they are in the tile */

@@ -119,7 +119,7 @@ static double stage_seconds(stage_search *q, const tarn_stage_sched *st) {
 
 /* A dim may fill the lanes when the result, or failing that some operand, lies along it; a reduce
  * dim when the order of the reduction is free and no access is scattered along it. */
-static bool vector_dim(const tarn_stage_work *m, uint32_t d, bool strict) {
+static bool vector_dim(const tarn_stage_work *m, uint32_t d) {
   bool unit = d < m->nacc && llabs(m->result.coef[d]) == 1, any = unit;
   for (uint32_t r = 0; r < m->nread; r++) {
     const tarn_touch *a = &m->read[r];
@@ -127,7 +127,7 @@ static bool vector_dim(const tarn_stage_work *m, uint32_t d, bool strict) {
     if (llabs(a->coef[d]) == 1) any = true;
     if (d >= m->nacc && (a->irregular || llabs(a->coef[d]) > 1)) return false;
   }
-  if (d >= m->nacc && (strict || m->custom)) return false;
+  if (d >= m->nacc && !m->splits) return false;
   return any;
 }
 
@@ -423,7 +423,7 @@ void stage_solve(stage_search *q, bool strict) {
            tarn_stage_whole(m) > l2 * tarn_hw_mem(q->hw, TARN_HW_L2)->instances;
   q->large = m->fma && m->resumes && m->nshared == 0 && tarn_stage_whole(m) > l2;
   for (uint32_t d = m->nshared; d < m->n; d++) {
-    if (m->dim[d] < 2 || !vector_dim(m, d, strict)) continue;
+    if (m->dim[d] < 2 || !vector_dim(m, d)) continue;
     int64_t l = lanes;
     try_rows(q, d, lanes);
     while (l / 2 >= m->dim[d]) l /= 2; /* short dims: a narrower vector, partly empty */

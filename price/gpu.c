@@ -20,7 +20,8 @@ enum { MOST_TILE = 32, MOST_SIDE = 8, MOST_STEPS = 20, MOST_UNITS = 8 };
 typedef struct pick {
   uint32_t lane; /* the dim of neighbouring threads; m->nacc: none */
   int64_t lanes; /* of a warp */
-  uint32_t warp; /* a reduce dim that the threads of a warp share; or 0 */
+  bool warps;    /* the threads of a warp share a reduction, */
+  uint32_t warp; /* along this dim */
   int64_t steps; /* of the innermost reduce loop that are unrolled */
   int64_t tile[TARN_MAX_DIMS];
 } pick;
@@ -33,8 +34,10 @@ static bool unrolls(const tarn_stage_work *m, int64_t tile, int64_t steps) {
 static void add_reduction(const tarn_stage_work *m, int64_t tile, const pick *p,
                           tarn_stage_sched *s) {
   for (uint32_t d = m->nacc; d < m->n; d++) {
-    if (p->warp) {
-      tarn_level_add(s, d, TARN_SERIAL, d == p->warp ? p->lanes : 1);
+    if (p->warps) {
+      int64_t lanes = d == p->warp ? p->lanes : 1, all = d == p->warp ? lanes * p->steps : 1;
+      tarn_level_add(s, d, TARN_SERIAL, all);
+      if (all > lanes) tarn_level_add(s, d, TARN_UNROLL, lanes);
       continue;
     }
     int64_t by = d + 1 == m->n && unrolls(m, tile, p->steps) ? p->steps : 1;
@@ -64,7 +67,7 @@ static void make_levels(const tarn_stage_work *m, const pick *p, tarn_stage_sche
   if (m->reduces) add_reduction(m, tile, p, s);
   for (uint32_t d = m->nshared; d < m->nacc; d++)
     if (p->tile[d] > 1) tarn_level_add(s, d, TARN_UNROLL, 1);
-  if (p->warp) tarn_level_add(s, p->warp, TARN_VECTOR, 1);
+  if (p->warps) tarn_level_add(s, p->warp, TARN_VECTOR, 1);
   if (!m->reduces) s->acc = s->nlevel;
 }
 
@@ -99,7 +102,7 @@ static void try_pick(search *q, const pick *p) {
   pick more = *p;
   try_levels(q, p);
   for (uint32_t d = m->nshared; d < m->nacc; d++) tile *= p->tile[d];
-  for (more.steps++; m->reduces && !p->warp && more.steps <= MOST_STEPS; more.steps++)
+  for (more.steps++; m->reduces && !p->warps && more.steps <= MOST_STEPS; more.steps++)
     if (unrolls(m, tile, more.steps)) try_levels(q, &more);
 }
 static bool side(const tarn_stage_work *m, uint32_t d, int64_t t) {
@@ -127,9 +130,9 @@ static void try_tiles(search *q, pick p) {
 /* The threads of a warp share a reduction. */
 static void try_warps(search *q, pick p) {
   const tarn_stage_work *m = q->m;
-  for (uint32_t d = m->nacc; d < m->n && m->reduces && !q->strict && !m->custom; d++)
-    if (m->dim[d] >= p.lanes) {
-      p.warp = d;
+  for (uint32_t d = m->nacc; d < m->n && m->splits; d++)
+    for (p.steps = 1; p.steps <= MOST_STEPS && m->dim[d] >= p.lanes * p.steps; p.steps *= 2) {
+      p.warps = true, p.warp = d;
       try_tiles(q, p);
     }
 }

@@ -138,8 +138,9 @@ static void key_access(tarn_buf *b, const tarn_touch *a, uint32_t n) {
 static uint32_t stage_number(tarn_solver *s, const stage_search *q, bool strict) {
   const tarn_stage_work *m = q->m;
   tarn_buf *b = &s->key;
-  const uint32_t bits[] = {m->n,      m->nshared, m->nacc,  m->nread, m->reduces, m->fma,
-                           m->custom, m->resumes, m->block, m->in_l1, strict,     q->nshared};
+  const uint32_t bits[] = {m->n,     m->nshared, m->nacc,   m->nread,   m->reduces,
+                           m->fma,   m->custom,  m->splits, m->resumes, m->block,
+                           m->in_l1, strict,     q->nshared};
   bool again = false;
   b->n = 0;
   for (uint32_t r = 0; r < m->nread; r++) again |= m->read[r].again;
