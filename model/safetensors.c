@@ -50,6 +50,11 @@ static int begin(void *user) {
   f->depth++;
   return 1;
 }
+/* The head is an object of objects. */
+static int begin_list(void *user) {
+  im_safetensors *f = user;
+  return f->depth < 2 ? refuse(f, "a list where an object belongs") : begin(user);
+}
 static int finish(void *user) {
   im_safetensors *f = user;
   f->depth--;
@@ -102,7 +107,7 @@ static void read_head(tarn_ctx *cx, void *arg) {
                                        .yajl_start_map = begin,
                                        .yajl_map_key = key,
                                        .yajl_end_map = finish,
-                                       .yajl_start_array = begin,
+                                       .yajl_start_array = begin_list,
                                        .yajl_end_array = finish};
   const head *h = arg;
   im_safetensors *f = h->f;

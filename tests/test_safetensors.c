@@ -33,7 +33,11 @@ static const struct {
      .message = "the head of w.safetensors is not one of safetensors: a negative number"},
     {.head = "{" W "," W "}", .message = "safetensors: a name occurs twice"},
     {.head = "{\"w\":", .message = "the head of w.safetensors is not one of safetensors: no JSON"},
-    {.head = "[[[[", .message = "the head of w.safetensors is not one of safetensors: no JSON"},
+    {.head = "[[[[",
+     .message =
+         "the head of w.safetensors is not one of safetensors: a list where an object belongs"},
+    {.head = "[{\"w\":{\"dtype\":\"F32\"}}]", .message = "a list where an object belongs"},
+    {.head = "{\"w\":[[\"F32\"]]}", .message = "a list where an object belongs"},
     {.head = "{}", .length = 1000, .message = "external data 'w.safetensors' has"},
     {.head = "{}", .length = INT64_MAX, .message = "has a head of more than 100000000 bytes"},
 };
