@@ -48,7 +48,7 @@ static tarn_tensor **read_outputs(tarn_ctx *cx, const tarn_program *p, const cha
 tarn_tensor **cli_node_run(tarn_ctx *cx, const char *dir, const tarn_program *p,
                            tarn_tensor *const *in) {
   static const char *const names[] = {"node", "nodejs"};
-  const char *scratch = cli_scratch_folder(cx);
+  const char *scratch = cli_scratch_folder(cx, dir);
   const char *given = tarn_format(cx, "%s/given", scratch),
              *got = tarn_format(cx, "%s/got", scratch);
   tarn_buf b = {.cx = cx};

