@@ -330,9 +330,9 @@ TARN_API bool tarn_plan_narrow(const tarn_plan_nest *N, uint32_t region);
 TARN_API bool tarn_plan_unit_serves(tarn_lang *L, const tarn_hw *hw, uint32_t intrinsic,
                                     uint32_t body, uint32_t red, const tarn_dtype *type,
                                     tarn_hw_form *f);
-/* May lanes, threads and chains hold partial results of a reduction over nred dims, which are merged
- * at its end? Not where its order counts. A step that uses the index may rely on its growing: it
- * does in each part of a single dim. contract: rounding may differ. r may be NULL. */
+/* May lanes, threads and chains hold partial results of a reduction over nred dims, which are
+ * merged at its end? Not where its order counts. A step that uses the index may rely on its
+ * growing: it does in each part of a single dim. contract: rounding may differ. r may be NULL. */
 TARN_API bool tarn_plan_splits(const tarn_lang *L, const tarn_reducer *r, uint32_t nred,
                                bool contract);
 /* As tarn_plan_make(), but for the loop program. */

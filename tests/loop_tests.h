@@ -91,12 +91,14 @@ static inline void check_promises(const tarn_ksig *k, const tarn_schedule *s) {
       left[d] = d < n->depth ? 1
                 : d < acc    ? n->stage[i].own[d - n->depth]
                              : n->stage[i].red[d - acc];
+    const tarn_reducer *r = f->red == TARN_NONE ? NULL : tarn_reducer_get(L, f->red);
+    bool ordered = k->strict && !tarn_plan_splits(L, r, n->stage[i].nred, false);
     for (uint32_t l = 0; l < st->nlevel; l++) {
       const tarn_level *x = &st->level[l];
       MUST(x->kind != TARN_VECTOR || (x->step == 1 && left[x->dim] >= 1));
       MUST(x->kind != TARN_PARALLEL || x->dim < acc);
       MUST(l < st->acc || x->dim >= acc || x->kind == TARN_UNROLL || x->kind == TARN_VECTOR);
-      if (k->strict && x->dim >= acc) {
+      if (ordered && x->dim >= acc) {
         MUST(x->kind != TARN_VECTOR && x->dim >= last_red);
         last_red = x->dim;
       }

@@ -186,10 +186,9 @@ END_TEST
 static const struct contradiction {
   const char *from, *to, *why;
 } contradictions[] = {
-    {"(out f32 (16 16) (16 1))", "(out f32 (1) (1))",
-     "out 0 is f32 (1), the nest computes f32 (16"},
-    {"(out f32 (16 16) (16 1))", "(out f32 (16 15) (16 1))", "out 0 is f32 (16 15), the nest"},
-    {"(out f32 (16 16) (16 1))", "(out f16 (16 16) (16 1))", "out 0 is f16 (16 16), the nest"},
+    {"(out f32 (16 16) (16 1))", "(out f32 (1) (1))", "out 0 is f32[1], the nest computes f32[16"},
+    {"(out f32 (16 16) (16 1))", "(out f32 (16 15) (16 1))", "out 0 is f32[16,15], the nest"},
+    {"(out f32 (16 16) (16 1))", "(out f16 (16 16) (16 1))", "out 0 is f16[16,16], the nest"},
     {"(out f32 (16 16) (16 1))", "(out f32 (16 16) (8 1))", "out 0: elements share a place"},
     {"(out f32 (16 16) (16 1))", "(out f32 (16 16) (0 1))", "out 0: elements share a place"},
     {"(out f32 (16 16) (16 1))", "(out f32 (16 16) (1099511627776 1))", "out 0 is too large"},
