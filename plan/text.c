@@ -175,7 +175,8 @@ void tarn_schedule_check(tarn_lang *L, const tarn_nest *n, const tarn_schedule *
   }
 }
 
-/* The order in which a strict kernel adds floats: as the nest lists its reduce dims, one by one. */
+/* The order in which a strict kernel reduces, where it counts: as the nest lists its reduce dims,
+ * one by one. */
 static void check_order(tarn_ctx *cx, const tarn_nest *n, const tarn_stage_sched *s, uint32_t i) {
   uint32_t first = (uint32_t)n->depth + n->stage[i].nown;
   uint32_t last = first;
@@ -202,8 +203,9 @@ void tarn_schedule_fits(tarn_lang *L, const tarn_hw *hw, const tarn_ksig *k,
   }
   for (uint32_t i = 0; i < n->nstage && k->strict; i++) {
     const tarn_func *f = tarn_fn_get(L, n->stage[i].fn);
-    bool floats = f->red != TARN_NONE && tarn_dtype_is_float(tarn_reducer_get(L, f->red)->dtype);
-    if (floats) check_order(tarn_lang_ctx(L), n, &s->stage[i], i);
+    const tarn_reducer *r = f->red == TARN_NONE ? NULL : tarn_reducer_get(L, f->red);
+    if (r && !tarn_plan_splits(L, r, n->stage[i].nred, false))
+      check_order(tarn_lang_ctx(L), n, &s->stage[i], i);
   }
 }
 
