@@ -1,5 +1,6 @@
 /* See search.h. After Ansor's evolutionary search (Zheng et al., OSDI 2020, section 5.1). */
 #include "tune/search.h"
+#include "plan/unit.h"
 #include "tune/near.h"
 #include <math.h>
 #include <stdlib.h>
@@ -265,8 +266,8 @@ static void take_mutants(picks *k, uint32_t want) {
     want -= evolve_legal(t->space, s) && take(k, s);
   }
 }
-/* Of stages and what they hold. */
-enum { MOST_HELD = 4 };
+/* Of stages and what they hold: on accelerators each tensor. */
+enum { MOST_HELD = TARN_UNIT_TENSORS };
 static size_t size_of_one(const search_task *t) {
   size_t stage = sizeof(tarn_stage_sched) + MOST_HELD * sizeof(tarn_hold);
   return sizeof(tarn_schedule) + t->space->nstage * stage;

@@ -45,6 +45,7 @@ static tarn_kprog *program_of(const one *x) {
   k->nest = k->sig->nest, k->in_layout = k->sig->in, k->out_layout = k->sig->out; /* as it is */
   make_constants(x, p);
   for (uint32_t i = 0; i < p->nbuf; i++) p->buf[i].place = device;
+  tarn_kprog_plan(tarn_planner_new(x->L, !x->t->sig->strict, NULL), p);
   return p;
 }
 /* The stream of one kernel, run for its cycles. */
