@@ -32,7 +32,7 @@ const cli_opt *cli_compile_options(tarn_ctx *cx, cli_compile *c) {
       {"--constants", NULL, CLI_STR, &c->constants, "WHERE",
        "object (default), or file: model.weights, whose address the program is given"},
       {"--shape", NULL, CLI_LIST, &c->shapes, "NAME=DIMS",
-       "bind a dynamic shape; NAME=1,4,16 and NAME=0..64: one artefact for several sizes"},
+       "bind a dynamic shape; NAME=1,4,16 and NAME=1..64:2@8: one artefact for all sizes"},
       CLI_CACHE(*c),
       CLI_SET(*c),
       {"--price", NULL, CLI_STR, &c->price_file, "FILE",

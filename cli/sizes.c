@@ -142,53 +142,39 @@ bool cli_select_asked(tarn_ctx *cx, tarn_loaded *m, cli_compile *c, const cli_li
 }
 
 /* ---- sizes to try ---- */
-static void add_rows(tarn_ctx *cx, const int64_t *of, uint32_t n, uint32_t rows, int64_t v,
-                     const int64_t **to) {
-  int64_t *size = tarn_copy(cx, of, n * sizeof *size);
-  size[rows] = v;
-  *to = size;
-}
-/* Sizes by number: those of the first program, then of the next. */
-static uint32_t sizes_of(const tarn_loaded *m, uint32_t program) {
-  uint32_t open, count = 1;
-  int64_t step;
-  (void)tarn_loaded_family(m, program, &open, &step, &count);
-  return count;
-}
-static const int64_t *size_at(tarn_ctx *cx, const tarn_loaded *m, uint32_t k) {
-  uint32_t i = 0, open, count;
-  for (uint32_t n; k >= (n = sizes_of(m, i)); i++) k -= n;
-  const int64_t *of = tarn_loaded_program_size(m, i);
-  int64_t step;
-  if (!tarn_loaded_family(m, i, &open, &step, &count)) return of;
-  int64_t *size = tarn_copy(cx, of, tarn_loaded_sizes(m) * sizeof *size);
-  size[open] += step * k;
+/* Of a program: the least, the largest, then some at random. */
+static const int64_t *size_at(tarn_ctx *cx, const tarn_loaded *m, uint32_t program, uint32_t i,
+                              uint64_t seed) {
+  uint32_t n = tarn_loaded_sizes(m);
+  int64_t *size = TARN_ARRAY(cx, int64_t, n);
+  for (uint32_t k = 0; k < n; k++) {
+    tarn_size_range r = tarn_loaded_range(m, program, k);
+    uint64_t count = (uint64_t)((r.hi - r.lo) / r.step) + 1;
+    uint64_t drawn = tarn_hash_mix(tarn_hash_mix(seed, program), i * n + k) % count;
+    size[k] = i == 0 ? r.lo : i == 1 ? r.hi : r.lo + (int64_t)drawn * r.step;
+  }
   return size;
 }
-#define TRIED_ROWS 8
+static bool is_one(const tarn_loaded *m, uint32_t program) {
+  bool one = true;
+  for (uint32_t k = 0; k < tarn_loaded_sizes(m); k++) {
+    tarn_size_range r = tarn_loaded_range(m, program, k);
+    one &= r.lo == r.hi;
+  }
+  return one;
+}
+#define TRIED 8 /* of a program at most */
 uint32_t cli_some_sizes(tarn_ctx *cx, const tarn_loaded *m, uint32_t most, uint64_t seed,
                         const int64_t ***size) {
-  uint32_t n = 0, rows = 0, k = 0;
-  int64_t lo, hi;
-  for (uint32_t i = 0; i < tarn_loaded_programs(m); i++) n += sizes_of(m, i);
-  const int64_t **v = TARN_ARRAY(cx, const int64_t *, most + 2 + TRIED_ROWS);
-  bool range = tarn_loaded_rows(m, &rows, &lo, &hi);
-  uint32_t step = n > most ? (n + most - 2) / (most - 1) : 1;
-  for (uint32_t i = 0; i < n; i += step) {
-    const int64_t *of = size_at(cx, m, i);
-    if (!range || (of[rows] >= lo && of[rows] <= hi)) v[k++] = of;
-  }
-  if ((n - 1) % step) v[k++] = size_at(cx, m, n - 1);
+  uint32_t n = tarn_loaded_programs(m);
+  uint32_t each = (uint32_t)tarn_min(TRIED, most / n);
+  const int64_t **v = TARN_ARRAY(cx, const int64_t *, most + 2 * n);
+  uint32_t got = 0;
+  if (each < 2) each = 2;
+  for (uint32_t i = 0; i < n; i++)
+    for (uint32_t k = 0; k < (is_one(m, i) ? 1 : each); k++) v[got++] = size_at(cx, m, i, k, seed);
   *size = v;
-  if (!range) return k;
-  const int64_t *of = tarn_loaded_program_size(m, 0);
-  add_rows(cx, of, tarn_loaded_sizes(m), rows, lo, &v[k++]);
-  add_rows(cx, of, tarn_loaded_sizes(m), rows, hi, &v[k++]);
-  for (uint32_t i = 2; i < TRIED_ROWS; i++) {
-    uint64_t drawn = tarn_hash_mix(seed, i) % (uint64_t)(hi - lo + 1);
-    add_rows(cx, of, tarn_loaded_sizes(m), rows, lo + (int64_t)drawn, &v[k++]);
-  }
-  return k;
+  return got;
 }
 const char *cli_size_text(tarn_ctx *cx, const tarn_loaded *m) {
   tarn_buf b = {.cx = cx};

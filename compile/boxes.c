@@ -10,19 +10,21 @@
 
 #define ROW 16 /* rows begin at multiples of so many elements */
 
-static bool same_dims(const tarn_box *a, const tarn_box *b) {
-  return a->dtype == b->dtype && a->n == b->n && !memcmp(a->dim, b->dim, a->n * sizeof *a->dim);
+static bool same_poly(const tarn_poly *a, const tarn_poly *b) {
+  return a->n == b->n && a->over == b->over && !memcmp(a->t, b->t, a->n * sizeof *a->t);
 }
-/* A dim that is v[i] in sample i; false: it is not affine in the size. */
-static bool growing(const tarn_lower_family *f, const int64_t *v, tarn_growing_dim *g) {
-  int64_t c[3];
-  if (!tarn_numbers_fit(f->at, v, f->n, c) || c[2] || c[1] < 0) return false;
-  *g = (tarn_growing_dim){c[1], c[0] * f->step - c[1] * f->from, f->step};
-  int64_t by = tarn_gcd(tarn_gcd(g->by, g->plus), g->over);
-  g->by /= by;
-  g->plus /= by;
-  g->over /= by;
-  return true;
+static bool same_dims(const tarn_box *a, const tarn_box *b) {
+  bool same = a->dtype == b->dtype && a->n == b->n;
+  for (uint32_t d = 0; d < a->n && same; d++) same = same_poly(&a->dim[d], &b->dim[d]);
+  return same;
+}
+/* A dim that is v[i] in sample i; false: it is none that rises with the sizes. */
+static bool growing(const tarn_lower_family *f, const int64_t *v, tarn_poly *p) {
+  return tarn_poly_through(&f->at, v, p) && tarn_poly_rises(p, &f->at);
+}
+static bool is_fixed(const tarn_poly *p) {
+  static const uint8_t constant[TARN_MOST_SIZES];
+  return !p->n || (p->n == 1 && !memcmp(p->t[0].power, constant, sizeof constant));
 }
 /* As the kernel reads it, before tiles are packed; NULL: buffer b of sample i is no such constant.
  */
@@ -35,7 +37,7 @@ static const tarn_type *type_of(const tarn_lower_family *f, uint32_t i, uint32_t
 static bool box_of(const tarn_lower_family *f, uint32_t b, tarn_box *x) {
   int64_t v[TARN_FAMILY_SAMPLES];
   bool outer = false, rows = false;
-  for (uint32_t i = 0; i < f->n; i++) {
+  for (uint32_t i = 0; i < f->at.n; i++) {
     const tarn_type *t = type_of(f, i, b);
     if (!t || t->n != type_of(f, 0, b)->n) return false;
   }
@@ -43,25 +45,24 @@ static bool box_of(const tarn_lower_family *f, uint32_t b, tarn_box *x) {
   x->n = type_of(f, 0, b)->n;
   x->dtype = type_of(f, 0, b)->dtype;
   for (uint32_t d = 0; d < x->n; d++) {
-    for (uint32_t i = 0; i < f->n; i++) v[i] = type_of(f, i, b)->dim[d];
+    for (uint32_t i = 0; i < f->at.n; i++) v[i] = type_of(f, i, b)->dim[d];
     if (!growing(f, v, &x->dim[d])) return false;
-    rows |= outer && x->dim[d].by;
-    outer |= v[f->n - 1] > 1;
+    rows |= outer && !is_fixed(&x->dim[d]);
+    outer |= v[f->at.n - 1] > 1;
   }
   return rows;
 }
 /* Somewhat more than the largest needs, so that the constant has gaps there too. */
-static void reach(tarn_box *x, int64_t largest) {
+static void reach(tarn_box *x, const int64_t *largest) {
   for (uint32_t d = 0; d < x->n; d++) {
-    const tarn_growing_dim *g = &x->dim[d];
-    x->most[d] = (g->by * largest + g->plus) / g->over;
-    if (g->by) x->most[d] += d + 1 < x->n ? 1 : ROW - x->most[d] % ROW;
+    x->most[d] = tarn_poly_at(&x->dim[d], largest);
+    if (!is_fixed(&x->dim[d])) x->most[d] += d + 1 < x->n ? 1 : ROW - x->most[d] % ROW;
   }
 }
 bool comp_boxes_learn(tarn_ctx *cx, comp_box_list *known, const tarn_lower_family *f,
-                      int64_t largest) {
+                      const int64_t *largest) {
   uint32_t had = known->n;
-  for (uint32_t i = 1; i < f->n; i++)
+  for (uint32_t i = 1; i < f->at.n; i++)
     if (f->sample[i]->nbuf != f->sample[0]->nbuf) return false;
   for (uint32_t b = 0; b < f->sample[0]->nbuf; b++) {
     tarn_box x;

@@ -200,8 +200,8 @@ struct tarn_compiled {
   double price_with_rules; /* predicted, of the selection with all rules; INFINITY: none in time */
   tarn_extraction *extraction; /* NULL but between its two steps */
   struct comp_layers *layers;  /* equal layers that were compiled once; NULL: none */
-  tarn_family *family;         /* NULL, or which it is a sample of, and its k there */
-  int64_t at;
+  tarn_family *family;         /* NULL, or which it is a sample of, and its sizes */
+  const int64_t *at;
 
   /* of tarn_compile_emit() */
   tarn_memory_plan *memory;
@@ -217,7 +217,6 @@ struct tarn_compiled {
   tarn_solver **solvers;   /* that they share: tarn_kgraph_options */
   uint64_t *left;          /* steps of the selection that are left to them; NULL: one program */
   uint32_t parts;          /* this one takes at most 1 / parts of these */
-  const char *each;        /* NULL, or why a range has a program for each of its sizes */
 };
 /* Grows only when a key changes its meaning; keys may be added without. */
 #define TARN_REPORT_SCHEMA 1

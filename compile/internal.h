@@ -75,25 +75,6 @@ comp_sizes *comp_sizes_of(tarn_ctx *cx, const tarn_compile_options *o, const tar
 tarn_compiled *comp_compile_sizes(tarn_compiled *c, const tarn_source *s, comp_sizes *z,
                                   const char *dir);
 
-/* ---- rows (rows.c) ---- */
-/* Whether rows of the outputs are computed from the same rows of the inputs, each in the same way.
- * All programs are of one language. */
-typedef struct comp_rows {
-  uint32_t nout;
-  uint8_t *in, *out; /* of each input and output: as in tarn_lower_sizes */
-  /* for its own use */
-  tarn_intern *keys;
-  const tarn_program *first;
-  int64_t compared_rows;
-  TARN_VEC(uint32_t) found;
-  TARN_VEC(uint32_t) wanted;
-} comp_rows;
-/* The model with two numbers of rows: an input that differs has them. */
-comp_rows *comp_rows_new(const tarn_program *one, const tarn_program *other);
-/* The model with so many rows, at least 2. Raises TARN_BAD_INPUT where that is not so, with a node
- * and why. */
-void comp_rows_see(comp_rows *r, const tarn_program *p, int64_t rows);
-
 /* ---- the report (report.c) ---- */
 void comp_report(tarn_compiled *c, const comp_offload *f);
 

@@ -102,9 +102,8 @@ comp_sized comp_keep_family(comp_sizes *z, const tarn_compiled *largest,
                             const tarn_lower_family *family) {
   tarn_scope_leave(z->scope);
   tarn_lower_family *f = tarn_copy(z->cx, family, sizeof *family);
-  tarn_kprog **p = TARN_ARRAY(z->cx, tarn_kprog *, f->n);
-  for (uint32_t i = 0; i < f->n; i++) p[i] = tarn_kprog_keep(family->sample[i], z->scope);
-  f->at = tarn_copy(z->cx, f->at, f->n * sizeof *f->at);
+  tarn_kprog **p = TARN_ARRAY(z->cx, tarn_kprog *, f->at.n);
+  for (uint32_t i = 0; i < f->at.n; i++) p[i] = tarn_kprog_keep(family->sample[i], z->scope);
   f->sample = p;
-  return (comp_sized){.c = keep(z, largest, p[f->n - 1]), .family = f};
+  return (comp_sized){.c = keep(z, largest, p[f->at.n - 1]), .family = f};
 }

@@ -238,12 +238,15 @@ static void put_size(tarn_json *j, const tarn_compiled *of, uint32_t number) {
   tarn_json_close(j, ']');
   const tarn_lower_family *f = of->sizes->program[number].family;
   if (f) { /* the rest is of its largest size */
-    tarn_json_open(j, "family", '{');
-    tarn_json_str(j, "name", of->sizes->name[f->open]);
-    tarn_json_int(j, "from", f->from);
-    tarn_json_int(j, "step", f->step);
-    tarn_json_int(j, "count", f->count);
-    tarn_json_close(j, '}');
+    tarn_json_open(j, "range", '[');
+    for (uint32_t i = 0; i < of->sizes->n; i++) {
+      tarn_json_open(j, NULL, '{');
+      tarn_json_int(j, "low", f->at.lo[i]);
+      tarn_json_int(j, "high", f->at.hi[i]);
+      tarn_json_int(j, "step", f->at.step[i]);
+      tarn_json_close(j, '}');
+    }
+    tarn_json_close(j, ']');
   }
   put_texts(j, "shapes", &c->o->shapes);
   put_saturation(j, c);
@@ -263,14 +266,6 @@ static void put_sizes(tarn_json *j, const tarn_compiled *c) {
   tarn_json_open(j, "names", '[');
   for (uint32_t i = 0; i < s->n; i++) tarn_json_str(j, NULL, s->name[i]);
   tarn_json_close(j, ']');
-  if (s->rows < s->n) {
-    tarn_json_open(j, "rows", '{');
-    tarn_json_str(j, "name", s->name[s->rows]);
-    tarn_json_int(j, "low", s->lo);
-    tarn_json_int(j, "high", s->hi);
-    tarn_json_close(j, '}');
-  }
-  if (c->each) tarn_json_str(j, "each", c->each);
   tarn_json_open(j, "programs", '[');
   for (uint32_t i = 0; i < s->nprogram; i++) put_size(j, c, i);
   tarn_json_close(j, ']');

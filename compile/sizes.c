@@ -7,7 +7,8 @@
 
 /* ---- what --shape says ---- */
 _Noreturn static void malformed(tarn_ctx *cx, const char *text) {
-  tarn_raise(cx, TARN_USAGE, "--shape %s: numbers and ranges such as 1,4,16..32 are expected",
+  tarn_raise(cx, TARN_USAGE,
+             "--shape %s: numbers and ranges such as 1,4,16..32 or 32..640:32@64,512 are expected",
              text);
 }
 static int64_t number(tarn_ctx *cx, const char *text, const char **p) {
@@ -18,27 +19,38 @@ static int64_t number(tarn_ctx *cx, const char *text, const char **p) {
   *p = end;
   return v;
 }
-#define MOST_VALUES (1 << 20)
-static void add_values(tarn_ctx *cx, const char *text, int64_t lo, int64_t hi, value_list *v) {
-  if (hi < lo) tarn_raise(cx, TARN_USAGE, "--shape %s: a range goes upwards", text);
-  if (hi - lo >= MOST_VALUES - v->n)
-    tarn_raise(cx, TARN_USAGE, "--shape %s: at most %d sizes", text, MOST_VALUES);
-  int64_t *grown = TARN_ARRAY(cx, int64_t, v->n + (uint32_t)(hi - lo + 1));
-  if (v->n) memcpy(grown, v->p, v->n * sizeof *grown);
-  for (int64_t k = lo; k <= hi; k++) grown[v->n++] = k;
-  v->p = grown;
+#define MOST_SIZE ((int64_t)1 << 24)
+#define FEW       4 /* values of a range that are taken as a list */
+static void add_value(tarn_ctx *cx, const char *text, int64_t v, value_list *to) {
+  if (to->n == MOST_PROGRAMS)
+    tarn_raise(cx, TARN_USAGE, "--shape %s: at most %d sizes in a list", text, MOST_PROGRAMS);
+  if (!to->p) to->p = TARN_ARRAY(cx, int64_t, MOST_PROGRAMS);
+  to->p[to->n++] = v;
 }
-/* "4" or "1..512"; p ends behind it. Is it a range? */
-static bool take_entry(tarn_ctx *cx, const char *text, const char **p, value_list *v) {
-  int64_t lo = number(cx, text, p), hi = lo;
-  bool range = !strncmp(*p, "..", 2);
-  if (range) {
-    *p += 2;
-    hi = number(cx, text, p);
+/* "4", "1..512" or "320..640:32"; p ends behind it. */
+static void take_entry(tarn_ctx *cx, const char *text, const char **p, size_of *s) {
+  s->lo = s->hi = number(cx, text, p);
+  s->step = 0;
+  if (strncmp(*p, "..", 2)) return;
+  *p += 2;
+  s->hi = number(cx, text, p);
+  s->step = 1;
+  if (**p == ':') {
+    ++*p;
+    s->step = number(cx, text, p);
   }
-  if (**p && **p != ',') malformed(cx, text);
-  add_values(cx, text, lo, hi, v);
-  return range;
+  if (s->hi < s->lo) tarn_raise(cx, TARN_USAGE, "--shape %s: a range goes upwards", text);
+  if (!s->step) tarn_raise(cx, TARN_USAGE, "--shape %s: a step of 0", text);
+  if (s->hi > MOST_SIZE)
+    tarn_raise(cx, TARN_USAGE, "--shape %s: sizes are at most %lld", text, (long long)MOST_SIZE);
+  s->hi -= (s->hi - s->lo) % s->step;
+}
+/* Few values are a list, and so is what stands with others. */
+static void settle_range(tarn_ctx *cx, size_of *s, bool alone) {
+  if (s->step && alone && (s->hi - s->lo) / s->step >= FEW) return;
+  int64_t step = s->step ? s->step : 1;
+  for (int64_t v = s->lo; v <= s->hi; v += step) add_value(cx, s->text, v, &s->value);
+  s->step = 0;
 }
 static void sort_values(value_list *v) {
   uint32_t n = 0;
@@ -47,15 +59,24 @@ static void sort_values(value_list *v) {
     if (!n || v->p[n - 1] != v->p[i]) v->p[n++] = v->p[i];
   v->n = n;
 }
-/* batch=1,4,16: a dim by its name. */
+/* batch=1,4,16 or seq=1..8192@64,512: a dim by its name. */
 static void take_dim(comp_sizes *z, const char *text, const char *name, uint32_t shape) {
   size_of s = {.name = name, .text = text, .shape = shape, .dim = TARN_NONE};
-  uint32_t entries = 0;
-  for (const char *p = strrchr(text, '=') + 1;; p++) {
-    s.range = take_entry(z->cx, text, &p, &s.value) && !entries++;
+  const char *p = strrchr(text, '=') + 1;
+  for (bool alone = true;; alone = false, p++) {
+    take_entry(z->cx, text, &p, &s);
+    alone = alone && *p != ',';
+    settle_range(z->cx, &s, alone);
+    if (*p == '@' && alone) break;
+    if (*p && *p != ',') malformed(z->cx, text);
     if (!*p) break;
   }
-  sort_values(&s.value);
+  for (; *p;) {
+    p++;
+    add_value(z->cx, text, number(z->cx, text, &p), &s.matters);
+    if (*p && *p != ',') malformed(z->cx, text);
+  }
+  if (!s.step) sort_values(&s.value);
   tarn_push(z->cx, &z->size, s);
 }
 /* x=1..8,3,32,32: dims of an input. */
@@ -63,9 +84,12 @@ static void take_shape(comp_sizes *z, const char *text, const char *name, uint32
   uint32_t dim = 0;
   for (const char *p = strrchr(text, '=') + 1;; p++, dim++) {
     size_of s = {.text = text, .shape = shape, .dim = dim};
-    s.range = take_entry(z->cx, text, &p, &s.value);
+    take_entry(z->cx, text, &p, &s);
+    if (*p && *p != ',') malformed(z->cx, text);
     s.name = tarn_format(z->cx, "%s[%u]", name, dim);
-    if (s.range) tarn_push(z->cx, &z->size, s);
+    bool range = s.step;
+    settle_range(z->cx, &s, true);
+    if (range) tarn_push(z->cx, &z->size, s);
     if (!*p) break;
   }
 }
@@ -74,7 +98,6 @@ comp_sizes *comp_sizes_of(tarn_ctx *cx, const tarn_compile_options *o, const tar
   const tarn_model_options only = {.def = o->def};
   comp_sizes *z = TARN_NEW(cx, comp_sizes);
   z->cx = cx;
-  z->rows = TARN_NONE;
   for (uint32_t i = 0; i < shapes->n; i++) {
     const char *text = shapes->text[i], *eq = strrchr(text, '=');
     if (!eq || eq == text || tarn_shape_is_expression(text) || !strpbrk(eq, ",.")) continue;
@@ -82,6 +105,8 @@ comp_sizes *comp_sizes_of(tarn_ctx *cx, const tarn_compile_options *o, const tar
     if (!tarn_source_has_input(source, &only, name)) take_dim(z, text, name, i);
     else if (strchr(eq, '.')) take_shape(z, text, name, i);
   }
+  if (z->size.n > TARN_MOST_SIZES)
+    tarn_raise(cx, TARN_USAGE, "--shape %s: at most %d sizes", z->size.p[0].text, TARN_MOST_SIZES);
   return z->size.n ? z : NULL;
 }
 
@@ -163,93 +188,11 @@ tarn_compiled *comp_size_compile(comp_sizes *z, const int64_t *size) {
   tarn_raise(z->cx, st, "%s: %s", comp_size_label(z, size), why);
 }
 
-/* ---- a range of rows ---- */
-#define FEW_SIZES  4  /* a program for each of so many */
-#define MOST_ROWS  32 /* of one program */
-#define MOST_TRIED 24 /* numbers of rows that the model is looked at with */
-static tarn_program *import_at(const comp_sizes *z, const int64_t *size) {
+tarn_program *comp_size_import(const comp_sizes *z, const int64_t *size) {
   tarn_compile_options o = *z->base->o;
-  o.shapes = shapes_at(z, &z->base->o->shapes, size);
-  tarn_model_options m = comp_model_options(z->cx, &o);
+  o.shapes = shapes_at(z, &o.shapes, size);
+  tarn_model_options m = comp_model_options(tarn_lang_ctx(z->base->L), &o);
   return tarn_source_load(z->base->L, z->source, &m, NULL);
-}
-/* Powers of two: whatever is left is computed by one more program, which begins earlier. */
-static value_list parts_of(const comp_sizes *z, int64_t hi) {
-  value_list v = {.p = TARN_ARRAY(z->cx, int64_t, 8)};
-  for (int64_t k = 1; k <= hi && k <= MOST_ROWS; k *= 2) v.p[v.n++] = k;
-  return v;
-}
-/* All numbers of rows from 2 on, or some of many: the parts, the ends, and some between. */
-static value_list tried_rows(const comp_sizes *z, int64_t lo, int64_t hi) {
-  value_list v = parts_of(z, hi);
-  int64_t first = lo < 2 ? 2 : lo, n = hi - first + 1;
-  add_values(z->cx, "", hi, hi, &v);
-  for (int64_t i = 0; i < n && i < MOST_TRIED; i++) {
-    int64_t k = first + (n <= MOST_TRIED ? i : i * (n - 1) / (MOST_TRIED - 1));
-    add_values(z->cx, "", k, k, &v);
-  }
-  sort_values(&v);
-  return v;
-}
-typedef struct trial {
-  comp_sizes *z;
-  uint32_t which; /* size is a number of rows? */
-} trial;
-/* With these other sizes. */
-static const comp_rows *see_all(const trial *t, int64_t *size, const value_list *rows) {
-  comp_rows *r = NULL;
-  const tarn_program *last = NULL;
-  for (uint32_t i = rows->n; i-- > 0;) {
-    size[t->which] = rows->p[i];
-    const tarn_program *p = import_at(t->z, size);
-    if (last && !r) {
-      r = comp_rows_new(last, p);
-      comp_rows_see(r, last, rows->p[i + 1]);
-    }
-    if (r && rows->p[i] > 1) comp_rows_see(r, p, rows->p[i]);
-    last = p;
-  }
-  return r;
-}
-static void try_rows(tarn_ctx *cx, void *arg) {
-  const trial *t = arg;
-  comp_sizes *z = t->z;
-  size_of *s = &z->size.p[t->which];
-  const value_list all = s->value;
-  int64_t lo = all.p[0], hi = all.p[all.n - 1];
-  value_list rows = tried_rows(z, lo, hi);
-  const comp_rows *r = NULL;
-  s->value.n = 1;
-  uint32_t others = comp_size_choices(z, t->which);
-  if (others == TARN_NONE) tarn_raise(cx, TARN_BAD_INPUT, "there are too many other sizes");
-  for (uint32_t i = 0; i < others; i++) r = see_all(t, comp_size_at(z, i), &rows);
-  s->value = all;
-  for (uint32_t i = 0; !lo && i < r->nout; i++)
-    if (!r->out[i]) tarn_raise(cx, TARN_BAD_INPUT, "an output has no rows, and there may be none");
-  z->of = r;
-}
-static bool may_be_rows(const size_of *s) {
-  return s->range && s->value.n > FEW_SIZES && s->value.p[s->value.n - 1] > 1;
-}
-/* The first size whose numbers can be computed in parts; why: of the last that cannot. */
-static void find_rows(comp_sizes *z, const char **why) {
-  for (uint32_t i = 0; i < z->size.n && z->rows == TARN_NONE; i++) {
-    size_of *s = &z->size.p[i];
-    trial t = {z, i};
-    const value_list all = s->value;
-    if (!may_be_rows(s)) continue;
-    tarn_status st = tarn_protect(z->cx, try_rows, &t);
-    s->value = all;
-    if (st != TARN_OK && st != TARN_BAD_INPUT) tarn_reraise(z->cx, st);
-    if (st == TARN_BAD_INPUT) {
-      *why = tarn_strdup(z->cx, tarn_message(z->cx));
-      continue;
-    }
-    z->rows = i;
-    z->lo = all.p[0];
-    z->hi = all.p[all.n - 1];
-    s->value = parts_of(z, z->hi);
-  }
 }
 
 /* ---- all of them ---- */
@@ -264,32 +207,39 @@ static void refuse(const comp_sizes *z, const tarn_compiled *c) {
   if (o->ngiven)
     tarn_raise(z->cx, TARN_USAGE, "--shape %s: --schedule is for a program of one size", text);
 }
-uint32_t comp_size_choices(const comp_sizes *z, uint32_t without) {
+uint32_t comp_size_choices(const comp_sizes *z) {
   uint64_t n = 1;
   for (uint32_t i = 0; i < z->size.n; i++) {
-    if (i != without) n *= z->size.p[i].value.n;
-    if (n > MOST_PROGRAMS) return TARN_NONE;
+    if (!z->size.p[i].step) n *= z->size.p[i].value.n;
+    if (n > MOST_PROGRAMS)
+      tarn_raise(z->cx, TARN_USAGE,
+                 "--shape %s: more than %d programs, one for each choice of sizes: fewer sizes are "
+                 "expected, or a range alone",
+                 z->size.p[0].text, MOST_PROGRAMS);
   }
   return (uint32_t)n;
 }
-static uint32_t count(const comp_sizes *z, const char *why) {
-  uint32_t n = comp_size_choices(z, TARN_NONE);
-  if (n == TARN_NONE)
-    tarn_raise(z->cx, TARN_USAGE,
-               "--shape %s: more than %d programs, one for each choice of sizes: fewer sizes are "
-               "expected%s%s",
-               z->size.p[0].text, MOST_PROGRAMS,
-               why ? "; a range cannot be computed in parts, because " : "", why ? why : "");
-  return n;
-}
-int64_t *comp_size_at(const comp_sizes *z, uint32_t number) {
+int64_t *comp_size_at(const comp_sizes *z, uint32_t number, bool high) {
   int64_t *v = TARN_ARRAY(z->cx, int64_t, z->size.n);
-  for (uint32_t k = 0; k <= z->size.n; k++) {
-    uint32_t i = k ? z->size.n - k : z->rows;
-    if (i == TARN_NONE || (k && i == z->rows)) continue;
-    const value_list *l = &z->size.p[i].value;
-    v[i] = l->p[number % l->n];
-    number /= l->n;
+  for (uint32_t i = z->size.n; i-- > 0;) {
+    const size_of *s = &z->size.p[i];
+    v[i] = high ? s->hi : s->lo;
+    if (s->step) continue;
+    v[i] = s->value.p[number % s->value.n];
+    number /= s->value.n;
+  }
+  return v;
+}
+int64_t *comp_size_steps(const comp_sizes *z) {
+  int64_t *v = TARN_ARRAY(z->cx, int64_t, z->size.n);
+  for (uint32_t i = 0; i < z->size.n; i++) v[i] = z->size.p[i].step ? z->size.p[i].step : 1;
+  return v;
+}
+const int64_t *comp_size_largest(const comp_sizes *z) {
+  int64_t *v = TARN_ARRAY(z->cx, int64_t, z->size.n);
+  for (uint32_t i = 0; i < z->size.n; i++) {
+    const size_of *s = &z->size.p[i];
+    v[i] = s->step ? s->hi : s->value.p[s->value.n - 1];
   }
   return v;
 }
@@ -297,13 +247,7 @@ static tarn_lower_sizes *describe(const comp_sizes *z, uint32_t n) {
   tarn_lower_sizes *s = TARN_NEW(z->cx, tarn_lower_sizes);
   const char **name = TARN_ARRAY(z->cx, const char *, z->size.n);
   for (uint32_t i = 0; i < z->size.n; i++) name[i] = z->size.p[i].name;
-  *s = (tarn_lower_sizes){.n = z->size.n, .name = name, .nprogram = n, .rows = z->size.n};
-  if (z->rows == TARN_NONE) return s;
-  s->rows = z->rows;
-  s->lo = z->lo;
-  s->hi = z->hi;
-  s->in_rows = z->of->in;
-  s->out_rows = z->of->out;
+  *s = (tarn_lower_sizes){.n = z->size.n, .name = name, .nprogram = n};
   return s;
 }
 /* Memory plans, with constants in common. */
@@ -324,7 +268,7 @@ static void plan_kernels(const comp_sized_list *l) {
   tarn_planner *pl = comp_planner(l->p[0].c);
   for (uint32_t i = 0; i < l->n; i++) {
     const tarn_lower_family *f = l->p[i].family;
-    for (uint32_t k = 0; f && k < f->n; k++) tarn_kprog_plan(pl, f->sample[k]);
+    for (uint32_t k = 0; f && k < f->at.n; k++) tarn_kprog_plan(pl, f->sample[k]);
     if (!f) tarn_kprog_plan(pl, l->p[i].c->kernels);
   }
 }
@@ -336,9 +280,10 @@ static void write_text(const comp_sizes *z, const comp_sized_list *l, const char
     const char *label = comp_size_label(z, l->p[i].size);
     tarn_buf_str(&b, i ? "\n; " : "; ");
     tarn_buf_as(&b, TARN_AS_TEXT, label, strlen(label));
-    if (f)
-      tarn_buf_fmt(&b, ", and %u more, %s in steps of %lld: the last", f->count - 1,
-                   z->size.p[f->open].name, (long long)f->step);
+    for (uint32_t k = 0; f && k < z->size.n; k++)
+      if (f->at.lo[k] < f->at.hi[k])
+        tarn_buf_fmt(&b, ", and %s from %lld in steps of %lld", z->size.p[k].name,
+                     (long long)f->at.lo[k], (long long)f->at.step[k]);
     tarn_buf_str(&b, "\n");
     tarn_kprog_print(l->p[i].c->kernels, &b);
   }
@@ -377,34 +322,19 @@ static void emit(const comp_sizes *z, const comp_sized_list *l, tarn_lower_sizes
   whole->programs = c;
   whole->seconds.lower = tarn_now() - t;
 }
-/* A program for each choice. */
-static void each(comp_sizes *z, const char *why, comp_sized_list *out) {
-  uint32_t n = count(z, why);
-  if (why && z->rows == TARN_NONE)
-    tarn_warn(z->cx, "--shape %s: a program for each size: %s", z->size.p[0].text, why);
-  for (uint32_t i = 0; i < n; i++) {
-    comp_sized x = {.size = comp_size_at(z, i)};
-    z->to_come = n - i;
-    x.c = comp_size_compile(z, x.size);
-    tarn_push(z->cx, out, x);
-  }
-}
 tarn_compiled *comp_compile_sizes(tarn_compiled *c, const tarn_source *source, comp_sizes *z,
                                   const char *dir) {
-  const char *why = NULL;
   comp_sized_list all = {0};
   z->base = c;
   z->source = source;
   refuse(z, c);
   comp_scopes_begin(z);
   tarn_defer(z->cx, comp_scopes_end, z); /* whatever happens, the language is as it was */
-  find_rows(z, &why);
-  if (!comp_families(z, &all, &why)) each(z, why, &all);
+  comp_families(z, &all);
   comp_scopes_end(z);
   emit(z, &all, describe(z, all.n), dir);
   tarn_compiled *whole = all.p[all.n - 1].c;
   whole->given = &c->o->shapes;
-  whole->each = z->rows == TARN_NONE ? why : NULL;
   comp_report(whole, NULL);
   tarn_write_file(z->cx, tarn_format(z->cx, "%s/report.json", dir), whole->report, whole->report_n);
   comp_finish(whole, dir, &(tarn_buf){.cx = z->cx});

@@ -36,29 +36,26 @@ typedef struct tarn_kgraph_input {
   uint32_t nplace;
   const tarn_in_place *place;
 } tarn_kgraph_input;
-/* What extractions of one model at the sizes from + k·step, for several k, have in common: those
- * after the first choose the kernels that it chose, or raise TARN_NO_RESULT with what differs.
- * Loops over what depends on k step by divisors of its differences, so that each size is walked in
- * the same way. Of a CPU. */
-#define TARN_FAMILY_SAMPLES 6
+/* What extractions of one model at several sizes have in common: those after the first choose the
+ * kernels that it chose, or raise TARN_NO_RESULT with what differs. Dims that depend on the sizes
+ * are open in their schedules. Of a CPU. */
+#define TARN_FAMILY_SAMPLES 8
 typedef struct tarn_family tarn_family;
-/* A constant that grows with the size n, such as a mask of all tokens by all. At each size it lies
+/* A constant that grows with the sizes, such as a mask of all tokens by all. At each size it lies
  * as a part of one with the dims `most`, which contains it. */
-typedef struct tarn_growing_dim {
-  int64_t by, plus, over; /* (by·n + plus) / over */
-} tarn_growing_dim;
 typedef struct tarn_box {
   tarn_dtype dtype;
   uint32_t n;
-  tarn_growing_dim dim[TARN_MAX_DIMS];
+  tarn_poly dim[TARN_MAX_DIMS];
   int64_t most[TARN_MAX_DIMS];
 } tarn_box;
-/* In the arena. box: those that are known. */
-TARN_API tarn_family *tarn_family_new(tarn_lang *L, int64_t from, int64_t step, uint32_t nbox,
+/* In the arena. of: the choices of sizes that there are, and the samples; box: those that are
+ * known.
+ */
+TARN_API tarn_family *tarn_family_new(tarn_lang *L, const tarn_points *of, uint32_t nbox,
                                       const tarn_box *box);
-/* After tarn_extract_choose() of all samples, k = 0, 1, 2 among them where there are so many, and
- * before tarn_extract_program() of any. Raises TARN_NO_RESULT where their numbers are no
- * polynomials of degree 2 in k. */
+/* After tarn_extract_choose() of all samples, and before tarn_extract_program() of any. Raises
+ * TARN_NO_RESULT where their numbers are no polynomials in the sizes. */
 TARN_API void tarn_family_schedule(tarn_family *f);
 
 #define TARN_EXTRACT_SOLVERS (2 * TARN_HW_MACHINES)
@@ -79,7 +76,7 @@ typedef struct tarn_kgraph_options {
   uint64_t steps;         /* … so many; 0: TARN_EXTRACT_STEPS */
   tarn_buf *graph;        /* NULL, or where the kernel graph is printed */
   tarn_family *family;    /* NULL, or which this one is of, … */
-  int64_t at;             /* … and its k */
+  const int64_t *at;      /* … and its sizes */
   /* Schedules that the chosen kernels with these signatures get; they change no choice. */
   uint32_t ngiven;
   const tarn_plan_choice *given;

@@ -2,11 +2,11 @@
  * candidates of the others, which differ in numbers alone.
  *
  * A candidate is taken for a kernel of the first one if the two have the same form, and if each of
- * its numbers could be that of the other at another size: it differs by a multiple of what k does,
- * as the values of a polynomial with whole coefficients in k do, and has not grown by more than the
- * square of the size. It costs what that kernel does, so that the selection finds the same program.
- * Whether it has is seen from the kernels in their order, and from the polynomials through all
- * numbers. */
+ * its numbers could be that of the other at another size: they differ by a multiple of what the
+ * sizes do, as the values of a polynomial with whole coefficients do, and by no larger factor than
+ * the square of the sizes, or little. It costs what that kernel does, so that the selection finds
+ * the same program. Whether it has is seen from the kernels in their order, and from the
+ * polynomials through all numbers. */
 #include "extract/kgraph.h"
 #include <math.h>
 #include <string.h>
@@ -25,38 +25,37 @@ typedef struct kmember { /* a chosen kernel */
 struct tarn_family {
   tarn_lang *L;
   tarn_ctx *cx;
-  int64_t from, step;
+  tarn_points of;
   uint32_t nbox;
   const tarn_box *box;
   tarn_intern *form;
   tarn_buf key;
   tarn_numbers number;
   uint32_t n; /* extractions */
-  int64_t at[TARN_FAMILY_SAMPLES];
+  const int64_t *at[TARN_FAMILY_SAMPLES];
   TARN_VEC(kmember) member;
   TARN_VEC(const kway *) way; /* in which members came from their nodes, each once */
   tarn_solver *solver;        /* of the first extraction */
 };
 
-tarn_family *tarn_family_new(tarn_lang *L, int64_t from, int64_t step, uint32_t nbox,
+tarn_family *tarn_family_new(tarn_lang *L, const tarn_points *of, uint32_t nbox,
                              const tarn_box *box) {
   tarn_ctx *cx = tarn_lang_ctx(L);
   tarn_family *f = TARN_NEW(cx, tarn_family);
-  *f = (tarn_family){.L = L, .cx = cx, .from = from, .step = step, .nbox = nbox, .box = box};
+  *f = (tarn_family){.L = L, .cx = cx, .of = *of, .nbox = nbox, .box = box};
   f->form = tarn_intern_new(cx);
   f->key.cx = cx;
   return f;
 }
-static bool fits(const tarn_box *b, int64_t size, uint32_t n, const int64_t *dim) {
+static bool fits(const tarn_box *b, const int64_t *size, uint32_t n, const int64_t *dim) {
   bool is = b->n == n;
-  for (uint32_t d = 0; d < n && is; d++)
-    is = dim[d] * b->dim[d].over == b->dim[d].by * size + b->dim[d].plus;
+  for (uint32_t d = 0; d < n && is; d++) is = dim[d] == tarn_poly_at(&b->dim[d], size);
   return is;
 }
 tarn_layout kg_family_layout(const kgraph *k, tarn_dtype t, uint32_t n, const int64_t *dim) {
   const tarn_family *f = k->o->family;
   for (uint32_t i = 0; f && i < f->nbox; i++) {
-    if (f->box[i].dtype != t || !fits(&f->box[i], f->from + f->step * k->o->at, n, dim)) continue;
+    if (f->box[i].dtype != t || !fits(&f->box[i], k->o->at, n, dim)) continue;
     tarn_layout l = tarn_layout_row_major(n, f->box[i].most);
     memcpy(l.dim, dim, n * sizeof *dim);
     return l;
@@ -64,9 +63,19 @@ tarn_layout kg_family_layout(const kgraph *k, tarn_dtype t, uint32_t n, const in
   return tarn_layout_row_major(n, dim);
 }
 bool kg_replays(const kgraph *k) { return k->o->family && k->o->family->n; }
+/* A generic size is a prime times what all are multiples of: a block in which that prime is divides
+ * no other size. */
 bool kg_may_cut(const kgraph *k, int64_t block) {
-  return !k->o->family || k->o->family->step % block == 0;
+  const tarn_family *f = k->o->family;
+  for (uint32_t i = 0; f && i < f->of.sizes; i++) {
+    int64_t by = tarn_gcd(f->of.lo[i], f->of.step[i]);
+    if (f->of.lo[i] == f->of.hi[i] || !k->o->at[i]) continue;
+    int64_t own = k->o->at[i] / by;
+    if (own > 1 && block % own == 0) return false;
+  }
+  return true;
 }
+int64_t kg_offset_step(const kgraph *k) { return k->o->family ? 1 : TARN_KSIG_STEP; }
 
 /* ---- candidates ---- */
 /* The form of a kernel, and its numbers. */
@@ -77,23 +86,39 @@ static void read_form(tarn_family *f, const tarn_ksig *sig) {
 }
 #define NUMERIC 1e15 /* larger ones are bounds of what has none */
 #define SLACK   1.2
-/* x at k, y at k'. */
-static bool may_be(const tarn_family *f, int64_t x, int64_t k, int64_t y, int64_t then) {
+#define LINEAR  256 /* times what the sizes differ by: of n - 16 rows */
+/* x at these sizes, y at those? */
+static bool may_be(const tarn_family *f, int64_t x, const int64_t *at, int64_t y,
+                   const int64_t *then) {
+  double by = SLACK;
+  double far = 0;
+  int64_t apart = 0;
   if (x == y) return true;
-  double a = fabs((double)x), b = fabs((double)y), by = (double)(f->from + f->step * k);
-  if (k == then || (x < 0) != (y < 0) || a > NUMERIC || b > NUMERIC || (x - y) % (k - then))
-    return false;
-  by /= (double)(f->from + f->step * then);
-  return k > then ? a > b && a <= b * by * by * SLACK : a < b && a * SLACK >= b * by * by;
+  for (uint32_t k = 0; k < f->of.sizes; k++) {
+    double ratio = (double)(at[k] + 1) / (double)(then[k] + 1);
+    by *= ratio > 1 ? ratio * ratio : 1 / (ratio * ratio);
+    apart = tarn_gcd(apart, (at[k] - then[k]) / f->of.step[k]);
+    far += fabs((double)(at[k] - then[k]));
+  }
+  double a = fabs((double)x), b = fabs((double)y);
+  if (!apart || (x - y) % apart || a > NUMERIC || b > NUMERIC) return false;
+  if (fabs((double)x - (double)y) <= LINEAR * far) return true;
+  return (x < 0) == (y < 0) && a <= b * by && b <= a * by;
+}
+static bool is_multiple(const tarn_family *f, int64_t x, const int64_t *at, int64_t was) {
+  for (uint32_t k = 0; k < f->of.sizes; k++)
+    if (x * f->at[0][k] == was * at[k]) return true;
+  return false;
 }
 /* How unlike the first it is, by its numbers; TARN_NONE: it is not that kernel. */
-static uint32_t distance(const tarn_family *f, const kmember *m, int64_t at) {
+static uint32_t distance(const tarn_family *f, const kmember *m, const int64_t *at) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < f->number.n; i++) {
-    int64_t x = f->number.p[i], was = m->number[0].p[i];
+    int64_t x = f->number.p[i];
+    int64_t was = m->number[0].p[i];
     for (uint32_t s = 0; s < f->n; s++)
       if (!may_be(f, x, at, m->number[s].p[i], f->at[s])) return TARN_NONE;
-    if (x != was) n += x * (f->from + f->step * f->at[0]) == was * (f->from + f->step * at) ? 1 : 4;
+    if (x != was) n += is_multiple(f, x, at, was) ? 1 : 4;
   }
   return n;
 }
@@ -165,9 +190,15 @@ static void add_member(tarn_family *f, kgraph *k, uint32_t ag, const kcand *c) {
   add_way(f, c->way);
   tarn_push(f->cx, &f->member, m);
 }
+static const char *label(const tarn_family *f, const int64_t *at) {
+  tarn_buf b = {.cx = f->cx};
+  for (uint32_t k = 0; k < f->of.sizes; k++)
+    tarn_buf_fmt(&b, "%s%lld", k ? "," : "", (long long)at[k]);
+  return b.p;
+}
 _Noreturn static void differs(tarn_family *f, const kgraph *k, const char *what) {
-  tarn_raise(f->cx, TARN_NO_RESULT, "%s at %lld, but at %lld", what,
-             (long long)(f->from + f->step * k->o->at), (long long)(f->from + f->step * f->at[0]));
+  tarn_raise(f->cx, TARN_NO_RESULT, "%s at %s, but at %s", what, label(f, k->o->at),
+             label(f, f->at[0]));
 }
 static void add_numbers(tarn_family *f, kgraph *k, uint32_t number, const kcand *c) {
   kmember *m = &f->member.p[number];
@@ -203,65 +234,57 @@ void kg_family_add(kgraph *k, const uint32_t *choice) {
 }
 
 /* ---- schedules ---- */
-typedef struct samples { /* in the order of k */
-  uint32_t n, number[TARN_FAMILY_SAMPLES], at[TARN_FAMILY_SAMPLES];
-} samples;
-static samples sorted(const tarn_family *f) {
-  samples s = {.n = f->n};
-  for (uint32_t i = 0; i < f->n; i++) {
-    uint32_t j = i;
-    for (; j && f->at[s.number[j - 1]] > f->at[i]; j--) s.number[j] = s.number[j - 1];
-    s.number[j] = i;
-  }
-  for (uint32_t i = 0; i < s.n; i++) s.at[i] = (uint32_t)f->at[s.number[i]];
-  return s;
+/* Number i of a kernel: 0, or 1 + the least that it may be. */
+static int64_t openness(const tarn_family *f, const kmember *m, uint32_t i) {
+  tarn_points points = f->of;
+  int64_t x[TARN_FAMILY_SAMPLES];
+  tarn_poly p;
+  bool same = true;
+  points.n = f->n;
+  points.at = f->at;
+  for (uint32_t j = 0; j < f->n; j++) x[j] = m->number[j].p[i];
+  for (uint32_t j = 0; j < f->n; j++) same &= x[j] == x[0];
+  if (same) return 0;
+  if (!tarn_poly_through(&points, x, &p))
+    tarn_raise(f->cx, TARN_NO_RESULT,
+               "kernel %u (%s): a number in it is no polynomial of the sizes: %lld, %lld … %lld",
+               (uint32_t)(m - f->member.p), m->label, (long long)x[0], (long long)x[1],
+               (long long)x[f->n - 1]);
+  return tarn_poly_rises(&p, &f->of) ? 1 + tarn_max(tarn_poly_at(&p, f->of.lo), 0) : 1;
 }
-/* Number i of a kernel as a polynomial in k; raises where it is none. What divides the differences
- * of its values; 0: it does not depend on k. */
-static int64_t even_steps(const tarn_family *f, const samples *s, const kmember *m, uint32_t i) {
-  int64_t x[TARN_FAMILY_SAMPLES], c[3];
-  for (uint32_t j = 0; j < s->n; j++) x[j] = m->number[s->number[j]].p[i];
-  if (!tarn_numbers_fit(s->at, x, s->n, c))
-    tarn_raise(
-        f->cx, TARN_NO_RESULT,
-        "kernel %u (%s): a number in it is no polynomial of the size: %lld, %lld, %lld … %lld",
-        (uint32_t)(m - f->member.p), m->label, (long long)x[0], (long long)x[1], (long long)x[2],
-        (long long)x[s->n - 1]);
-  return tarn_gcd(c[1], c[2]);
-}
-/* For each dim of each stage; NULL: no extent depends on k. */
-static const int64_t *even_dims(const tarn_family *f, const samples *s, const kmember *m) {
+/* For each dim of each stage; NULL: no extent depends on the sizes. */
+static const int64_t *open_dims(const tarn_family *f, const kmember *m) {
   const tarn_nest *n = tarn_nest_get(f->L, m->sig->nest);
-  int64_t *even = TARN_ARRAY(f->cx, int64_t, n->nstage * TARN_MAX_DIMS), any = 0,
-          shared[TARN_MAX_DIMS];
+  int64_t *open = TARN_ARRAY(f->cx, int64_t, n->nstage * TARN_MAX_DIMS);
+  int64_t any = 0;
+  int64_t shared[TARN_MAX_DIMS];
   uint32_t at = 0;
-  for (; at < n->depth; at++) any |= shared[at] = even_steps(f, s, m, at);
+  for (; at < n->depth; at++) any |= shared[at] = openness(f, m, at);
   for (uint32_t i = 0; i < n->nstage; i++) {
     const tarn_stage *st = &n->stage[i];
-    int64_t *e = even + (size_t)i * TARN_MAX_DIMS;
+    int64_t *e = open + (size_t)i * TARN_MAX_DIMS;
     memcpy(e, shared, n->depth * sizeof *e);
     for (uint32_t d = 0; d < (uint32_t)st->nown + st->nred; d++, at++)
-      any |= e[n->depth + d] = even_steps(f, s, m, at);
+      any |= e[n->depth + d] = openness(f, m, at);
   }
-  for (; at < m->number[0].n; at++) even_steps(f, s, m, at);
-  return any ? even : NULL;
+  for (; at < m->number[0].n; at++) openness(f, m, at);
+  return any ? open : NULL;
 }
-static void find_schedule(tarn_family *f, const samples *s, uint32_t number) {
+static void find_schedule(tarn_family *f, uint32_t number) {
   kmember *m = &f->member.p[number];
-  const int64_t *even = even_dims(f, s, m);
+  const int64_t *open = open_dims(f, m);
   for (uint32_t i = 0; i < number && !m->sched; i++) {
     const kmember *like = &f->member.p[i];
     bool same = like->form == m->form;
-    for (uint32_t j = 0; j < s->n && same; j++)
+    for (uint32_t j = 0; j < f->n && same; j++)
       same = !memcmp(like->number[j].p, m->number[j].p, m->number[j].n * sizeof(int64_t));
     if (same) m->sched = like->sched;
   }
   if (m->sched) return;
-  m->sched = even ? tarn_solve_even(f->solver, m->sig, even) : tarn_solve(f->solver, m->sig, NULL);
+  m->sched = open ? tarn_solve_open(f->solver, m->sig, open) : tarn_solve(f->solver, m->sig, NULL);
 }
 void tarn_family_schedule(tarn_family *f) {
-  samples s = sorted(f);
-  for (uint32_t i = 0; i < f->member.n; i++) find_schedule(f, &s, i);
+  for (uint32_t i = 0; i < f->member.n; i++) find_schedule(f, i);
 }
 const tarn_schedule *kg_family_schedule(const kgraph *k, uint32_t number, const tarn_ksig *sig,
                                         tarn_cost *cost) {

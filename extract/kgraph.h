@@ -311,7 +311,8 @@ bool kg_pack_constants(kgraph *k, struct knest *w, kcand *c, kg_order how);
 const float *kg_numbers(kgraph *k, tarn_term t, const tarn_layout *l);
 /* ---- families (kfamily.c) ---- */
 bool kg_replays(const kgraph *k);                /* only kernels that the first one chose */
-bool kg_may_cut(const kgraph *k, int64_t block); /* into blocks of so many */
+bool kg_may_cut(const kgraph *k, int64_t block); /* does it depend on no size? */
+int64_t kg_offset_step(const kgraph *k);         /* for tarn_ksig_rebase() */
 bool kg_family_price(kgraph *k, const tarn_ksig *sig, kcand *c); /* false: it is none of them */
 uint32_t kg_family_ways(const kgraph *k, const kway *const **way);
 /* How a constant of these dims lies: row-major, or as a part of a larger one. */

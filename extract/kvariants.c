@@ -28,8 +28,7 @@ void kg_signature(kgraph *k, const kcand *c, tarn_ksig *sig) {
     sig->out_type[j] = t->tuple ? tarn_type_get(k->L, t->elem[j])->dtype : t->dtype;
   }
   tarn_ksig_canonical(k->L, sig);
-  int64_t step = TARN_KSIG_STEP;
-  while (!kg_may_cut(k, step)) step /= 2; /* the remainder is the same at every size of a family */
+  int64_t step = kg_offset_step(k);
   if (tarn_hw_traits_of(k->now.hw).any_nest)
     tarn_ksig_rebase(k->L, sig, step); /* units: by entries */
   for (uint64_t m = tarn_ksig_matrices(k->L, sig); m; m &= m - 1) {

@@ -100,9 +100,32 @@ typedef struct tarn_numbers {
  * the extents, of the shared loops, then of each stage's own and reduce dims. */
 TARN_API void tarn_ksig_form(const tarn_lang *L, const tarn_ksig *k, tarn_buf *form,
                              tarn_numbers *number);
-/* c0 + c1 k + c2 k(k-1)/2 through x[0 … 2], at k = at[0 … 2] = 0, 1, 2. False: some x[i] at at[i]
- * is not on it. */
-TARN_API bool tarn_numbers_fit(const uint32_t *at, const int64_t *x, uint32_t n, int64_t c[3]);
+/* A number as a polynomial in the sizes of its tensors: Σ coef · Π size^power over `over`, which
+ * leaves no remainder; few terms, none of them the same, in lowest terms. */
+#define TARN_MOST_SIZES 4 /* that are open */
+#define TARN_POLY_TERMS 4
+typedef struct tarn_poly_term {
+  int64_t coef;
+  uint8_t power[TARN_MOST_SIZES];
+} tarn_poly_term;
+typedef struct tarn_poly {
+  uint32_t n;
+  tarn_poly_term t[TARN_POLY_TERMS];
+  int64_t over;
+} tarn_poly;
+/* Choices of sizes, from a box that holds lo, lo + step … hi of each. */
+typedef struct tarn_points {
+  uint32_t n, sizes;
+  const int64_t *const *at;
+  const int64_t *lo, *hi, *step;
+} tarn_points;
+/* The simplest through v[i] at point i: of fewest terms, and fewer than there are points, so that
+ * one at least confirms it; a whole number at each choice of the box, which is proved. False: there
+ * is none. */
+TARN_API bool tarn_poly_through(const tarn_points *p, const int64_t *v, tarn_poly *out);
+TARN_API int64_t tarn_poly_at(const tarn_poly *p, const int64_t *size);
+/* Does it rise, or stay, as any size of the box does? False: that is not seen. */
+TARN_API bool tarn_poly_rises(const tarn_poly *p, const tarn_points *box);
 
 /* Why no program of this kernel may run: results of other shapes or types than its nest computes,
  * whose elements share places, buffers too large for any memory …; NULL: it may. Reading a kernel's

@@ -53,7 +53,6 @@ static void map_of(walk *w, uint32_t map) {
     number(w, m->guard[g].hi);
   }
 }
-
 /* ---- literals ---- */
 /* A mean divides by how many elements there are, or multiplies by one over that. */
 typedef enum literal {
@@ -165,18 +164,4 @@ void tarn_ksig_form(const tarn_lang *L, const tarn_ksig *k, tarn_buf *out, tarn_
     form(&w, k->out_type[i]);
     layout_of(&w, &k->out[i]);
   }
-}
-
-/* In numbers that wrap around: some bounds of guards are the least and the greatest there are. */
-bool tarn_numbers_fit(const uint32_t *at, const int64_t *x, uint32_t n, int64_t c[3]) {
-  uint64_t a = (uint64_t)x[0], b = n > 1 ? (uint64_t)x[1] - a : 0,
-           e = n > 2 ? (uint64_t)x[2] - a - 2 * b : 0;
-  c[0] = (int64_t)a;
-  c[1] = (int64_t)b;
-  c[2] = (int64_t)e;
-  for (uint32_t i = 0; i < n; i++) {
-    uint64_t k = at[i];
-    if (a + b * k + e * (k * (k - 1) / 2) != (uint64_t)x[i]) return false;
-  }
-  return true;
 }

@@ -24,7 +24,6 @@ typedef struct family {
   const tarn_memory_plan *plan;
   bool dry; /* to be compared, not to be kept */
   const char *prefix;
-  int64_t *size; /* of each sample */
   tarn_kprog *p; /* likewise, with the names of the largest one's kernels */
   uint32_t *serves;
   low_room *room;
@@ -35,12 +34,12 @@ typedef struct family {
 } family;
 
 static void dispose_module(void *m) { LLVMDisposeModule(m); }
-static uint32_t last(const family *x) { return x->f->n - 1; }
+static uint32_t last(const family *x) { return x->f->at.n - 1; }
 static const tarn_kprog *largest(const family *x) { return &x->p[last(x)]; }
 
 /* ---- what functions of samples share (internal.h) ---- */
 uint32_t low_size_type(const low_module *M, LLVMTypeRef *t, uint32_t n) {
-  if (M->sample) t[n++] = M->i64;
+  if (M->sample) t[n++] = M->ptr;
   return n;
 }
 uint32_t low_size_arg(const low_module *M, LLVMValueRef f, LLVMValueRef *a, uint32_t n) {
@@ -83,7 +82,7 @@ const low_kernel *low_sample_kernel(low_module *M, uint32_t number, const tarn_k
 static tarn_buf plans_of(const family *x, uint32_t k, bool *same) {
   tarn_buf all = {.cx = x->cx};
   *same = true;
-  for (uint32_t i = 0; i < x->f->n; i++) {
+  for (uint32_t i = 0; i < x->f->at.n; i++) {
     const tarn_plan *plan = x->p[i].ker[k].plan;
     *same &= plan == x->p[0].ker[k].plan;
     tarn_buf_add(&all, (const char *)&plan, sizeof plan);
@@ -136,26 +135,26 @@ static const char *compare_programs(const family *x) {
 }
 /* No size takes more of it than the largest: v are the samples' numbers. */
 static bool is_enough(const family *x, const int64_t *v) {
-  low_growth g;
-  if (!low_growth_of(x->size, v, x->f->n, &g)) return false;
-  for (uint32_t k = 0; k < x->f->count; k++)
-    if (low_growth_at(&g, x->f->from + x->f->step * k) > v[last(x)]) return false;
-  return true;
+  tarn_poly p;
+  return tarn_poly_through(&x->f->at, v, &p) && tarn_poly_rises(&p, &x->f->at);
+}
+static bool dim_through(tarn_ctx *cx, const tarn_lower_family *f, uint32_t b, uint32_t d,
+                        tarn_poly *p) {
+  int64_t *v = TARN_ARRAY(cx, int64_t, f->at.n);
+  for (uint32_t i = 0; i < f->at.n; i++) v[i] = f->sample[i]->buf[b].layout.dim[d];
+  return tarn_poly_through(&f->at, v, p);
 }
 /* Dims of what goes in and out are known to those who load it (low_family_table). */
 static bool dims_grow(const family *x, uint32_t b) {
-  low_growth g;
-  int64_t *v = TARN_ARRAY(x->cx, int64_t, x->f->n);
-  for (uint32_t d = 0; d < largest(x)->buf[b].layout.n; d++) {
-    for (uint32_t i = 0; i < x->f->n; i++) v[i] = x->p[i].buf[b].layout.dim[d];
-    if (!low_growth_of(x->size, v, x->f->n, &g)) return false;
-  }
+  tarn_poly p;
+  for (uint32_t d = 0; d < largest(x)->buf[b].layout.n; d++)
+    if (!dim_through(x->cx, x->f, b, d, &p)) return false;
   return true;
 }
 static const char *compare_buffer(const family *x, uint32_t b) {
   const tarn_buffer *a = &largest(x)->buf[b];
-  int64_t *bytes = TARN_ARRAY(x->cx, int64_t, x->f->n);
-  for (uint32_t i = 0; i < x->f->n; i++) {
+  int64_t *bytes = TARN_ARRAY(x->cx, int64_t, x->f->at.n);
+  for (uint32_t i = 0; i < x->f->at.n; i++) {
     const tarn_buffer *s = &x->p[i].buf[b];
     if (a->kind != s->kind || a->dtype != s->dtype || a->layout.n != s->layout.n ||
         a->parent != s->parent || a->place != s->place)
@@ -180,8 +179,8 @@ static const char *compare(const family *x) {
 /* Kernels of one number have one name. */
 static void copy_programs(family *x) {
   const tarn_kprog *named = x->f->sample[last(x)];
-  x->p = TARN_ARRAY(x->cx, tarn_kprog, x->f->n);
-  for (uint32_t i = 0; i < x->f->n; i++) {
+  x->p = TARN_ARRAY(x->cx, tarn_kprog, x->f->at.n);
+  for (uint32_t i = 0; i < x->f->at.n; i++) {
     x->p[i] = *x->f->sample[i];
     x->p[i].ker = TARN_ARRAY(x->cx, tarn_kernel, named->nker + 1);
     for (uint32_t k = 0; k < named->nker; k++) {
@@ -233,9 +232,9 @@ static void note_functions(family *x, const low_job *g) {
   M->pooled |= g->M->pooled;
 }
 static const char *compare_rooms(const family *x) {
-  int64_t *v = TARN_ARRAY(x->cx, int64_t, x->f->n);
+  int64_t *v = TARN_ARRAY(x->cx, int64_t, x->f->at.n);
   for (uint32_t k = 0; k < x->room[last(x)].n; k++) {
-    for (uint32_t i = 0; i < x->f->n; i++) v[i] = x->room[i].p[k];
+    for (uint32_t i = 0; i < x->f->at.n; i++) v[i] = x->room[i].p[k];
     if (!is_enough(x, v)) return "a local buffer grows as no polynomial, or not to the last size";
   }
   return NULL;
@@ -250,12 +249,12 @@ static const char *of_function(const family *x, const char *why) {
 static void emit_samples(tarn_ctx *cx, void *arg) {
   family *x = arg;
   low_job g;
-  for (uint32_t i = x->f->n; i-- > 0;) {
+  for (uint32_t i = x->f->at.n; i-- > 0;) {
     g = (low_job){.M = module_of(x, cx, i), .p = &x->p[i], .plan = x->plan, .inner = true};
     low_steps(&g);
     if (i == last(x) && !x->dry) note_functions(x, &g);
   }
-  const char *why = low_unify(cx, x->m, x->f->n, x->size);
+  const char *why = low_unify(cx, x->m, &x->f->at);
   x->why = why ? of_function(x, why) : compare_rooms(x);
 }
 static void free_ctx(void *cx) { tarn_ctx_free(cx); }
@@ -278,10 +277,8 @@ static family family_of(low_module *M, const tarn_lower_family *f, const tarn_me
                         uint32_t number) {
   family x = {.cx = M->cx, .M = M, .f = f, .plan = plan};
   x.prefix = tarn_format(x.cx, "%s.f%u", M->o->name, number);
-  x.size = TARN_ARRAY(x.cx, int64_t, f->n);
-  x.room = TARN_ARRAY(x.cx, low_room, f->n);
-  x.m = TARN_ARRAY(x.cx, LLVMModuleRef, f->n);
-  for (uint32_t i = 0; i < f->n; i++) x.size[i] = f->from + f->step * f->at[i];
+  x.room = TARN_ARRAY(x.cx, low_room, f->at.n);
+  x.m = TARN_ARRAY(x.cx, LLVMModuleRef, f->at.n);
   return x;
 }
 /* NULL: the modules are the same now. */
@@ -294,10 +291,8 @@ static const char *make(family *x) {
   return emit_apart(x);
 }
 static void check_samples(tarn_ctx *cx, const tarn_lower_family *f) {
-  bool is = f->count >= 2 && f->step > 0 && f->n >= tarn_min(f->count, 4) && f->n <= f->count;
-  for (uint32_t i = 0; is && i < f->n; i++)
-    is = (i < 3 ? f->at[i] == i : f->at[i] > f->at[i - 1]) && f->at[i] < f->count;
-  if (!is || f->at[f->n - 1] != f->count - 1)
+  const int64_t *most = f->at.n > 1 ? f->at.at[f->at.n - 1] : NULL;
+  if (!most || memcmp(most, f->at.hi, f->at.sizes * sizeof *most))
     tarn_raise(cx, TARN_INTERNAL, "lower: samples of a family are missing");
 }
 
@@ -348,22 +343,24 @@ void low_family(low_job *g, uint32_t number) {
 }
 
 /* ---- for runtime/rt.h ---- */
-/* Of each dim of a port two numbers: what it grows by from the first size to the second, and what
- * that itself grows by. */
-static void push_growth(const low_job *g, bool out, uint32_t port, tarn_buf *words) {
-  const tarn_lower_family *f = g->family;
-  uint32_t b = out ? g->p->out[port] : g->p->in[port];
+static void push_dims(const low_job *g, uint32_t b, tarn_buf *words) {
   for (uint32_t d = 0; d < g->p->buf[b].layout.n; d++) {
-    int64_t v[3];
-    for (uint32_t i = 0; i < 3 && i < f->n; i++) v[i] = f->sample[i]->buf[b].layout.dim[d];
-    int64_t grows[2] = {v[1] - v[0], f->n > 2 ? v[2] - 2 * v[1] + v[0] : 0};
-    tarn_buf_add(words, (const char *)grows, sizeof grows);
+    tarn_poly p;
+    int64_t w[TARN_RT_POLY] = {0};
+    (void)dim_through(g->M->cx, g->family, b, d, &p); /* as it was compared */
+    w[0] = p.over;
+    for (uint32_t i = 0; i < p.n; i++) {
+      w[1 + 2 * i] = p.t[i].coef;
+      for (uint32_t k = TARN_MOST_SIZES; k-- > 0;)
+        w[2 + 2 * i] = w[2 + 2 * i] << 8 | p.t[i].power[k];
+    }
+    tarn_buf_add(words, (const char *)w, sizeof w);
   }
 }
-static LLVMValueRef growth_table(const low_job *g) {
+static LLVMValueRef dims_table(const low_job *g) {
   tarn_buf words = {.cx = g->M->cx};
-  for (uint32_t i = 0; i < g->p->nin; i++) push_growth(g, false, i, &words);
-  for (uint32_t i = 0; i < g->p->nout; i++) push_growth(g, true, i, &words);
+  for (uint32_t i = 0; i < g->p->nin; i++) push_dims(g, g->p->in[i], &words);
+  for (uint32_t i = 0; i < g->p->nout; i++) push_dims(g, g->p->out[i], &words);
   return low_i64_table(g->M, (const int64_t *)(const void *)words.p,
                        (uint32_t)(words.n / sizeof(int64_t)));
 }
@@ -371,8 +368,9 @@ LLVMValueRef low_family_table(low_job *g) {
   low_module *M = g->M;
   const tarn_lower_family *f = g->family;
   if (!f) return LLVMConstNull(M->ptr);
-  LLVMValueRef v[] = {LLVMConstInt(M->i32, f->open, 0), LLVMConstInt(M->i32, f->count, 0),
-                      low_i64(M, f->step), growth_table(g),
+  uint32_t n = f->at.sizes;
+  LLVMValueRef v[] = {low_i64_table(M, f->at.lo, n), low_i64_table(M, f->at.hi, n),
+                      low_i64_table(M, f->at.step, n), dims_table(g),
                       low_table(M, M->ptr, g->step, g->nstep)};
   LLVMValueRef all = LLVMConstStructInContext(M->lc, v, sizeof v / sizeof *v, 0);
   return low_table(M, LLVMTypeOf(all), &all, 1);
@@ -387,7 +385,7 @@ typedef struct question {
 static void ask(tarn_ctx *cx, void *arg) {
   question *q = arg;
   unsigned wrote = 0;
-  const tarn_kprog *p = q->f->sample[q->f->n - 1];
+  const tarn_kprog *p = q->f->sample[q->f->at.n - 1];
   low_module *M = low_module_new(p, q->o, &wrote);
   check_samples(cx, q->f);
   (void)low_machine(M);

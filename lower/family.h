@@ -1,27 +1,16 @@
-/* lower: one code for a family of sizes: unify.c, growth.c, family.c. */
+/* lower: one code for a family of sizes: unify.c, family.c. */
 #ifndef TARN_LOWER_FAMILY_H
 #define TARN_LOWER_FAMILY_H
 #include "lower/internal.h"
 
-/* ---- growth.c: a number of each sample as a polynomial in the size ---- */
-/* (c[0] + c[1]·n + c[2]·n²) / div, which leaves no remainder; in lowest terms, div > 0. */
-typedef struct low_growth {
-  int64_t c[3], div;
-} low_growth;
-/* Through v[i] at size[i], n of them, rising. False: there is none of degree 2 at most, or a step
- * of its computation does not fit in 62 bits at some size up to the last. */
-bool low_growth_of(const int64_t *size, const int64_t *v, uint32_t n, low_growth *g);
-int64_t low_growth_at(const low_growth *g, int64_t size);
-LLVMValueRef low_growth_emit(LLVMBuilderRef b, const low_growth *g, LLVMValueRef size,
-                             LLVMTypeRef type);
-
 /* ---- unify.c ---- */
-/* The name of an argument that is the size. */
-#define LOW_SIZE "size"
-/* Makes n modules of one context the same: numbers that differ become functions of the argument
- * called LOW_SIZE of the function they stand in. NULL: each now computes what every one did at its
- * size[i]; else why it cannot, with the function's name. */
-const char *low_unify(tarn_ctx *cx, const LLVMModuleRef *m, uint32_t n, const int64_t *size);
+/* The name of an argument that points to the sizes, each an i64. */
+#define LOW_SIZE "sizes"
+/* Makes the modules of a family's samples, of one context, the same: numbers that differ become
+ * polynomials in what the argument called LOW_SIZE of the function they stand in points to. NULL:
+ * each now computes what every one did at its sizes; else why it cannot, with the function's name.
+ */
+const char *low_unify(tarn_ctx *cx, const LLVMModuleRef *m, const tarn_points *at);
 
 /* ---- family.c ---- */
 /* A module that one sample of a family is emitted into. */

@@ -40,41 +40,63 @@ static const tarn_buffer *port_of(const tarn_kprog *p, bool out, uint32_t i) {
 static const tarn_buffer *port(const tarn_lower_sizes *s, uint32_t program, bool out, uint32_t i) {
   return port_of(s->program[program].p, out, i);
 }
-/* Of a family, that of its first size. */
-static const tarn_buffer *first_port(const tarn_lower_sizes *s, uint32_t program, bool out,
-                                     uint32_t i) {
-  const tarn_lower_family *f = s->program[program].family;
-  return f ? port_of(f->sample[0], out, i) : port(s, program, out, i);
+/* The smallest and largest that dim d of a port is; of a family by its polynomial. *k: the size
+ * that it is in every program, but for a constant *more, or TARN_NONE. */
+typedef struct dim_range {
+  int64_t lo, hi, more;
+  uint32_t k;
+} dim_range;
+static tarn_poly dim_of(const tarn_lower_program *p, bool out, uint32_t i, uint32_t d) {
+  tarn_ctx *cx = tarn_lang_ctx(p->p->L);
+  const tarn_lower_family *f = p->family;
+  tarn_poly poly = {.n = 1, .over = 1};
+  poly.t[0].coef = port_of(p->p, out, i)->layout.dim[d];
+  if (!f) return poly;
+  int64_t *v = TARN_ARRAY(cx, int64_t, f->at.n);
+  for (uint32_t s = 0; s < f->at.n; s++) v[s] = port_of(f->sample[s], out, i)->layout.dim[d];
+  (void)tarn_poly_through(&f->at, v, &poly); /* it was compared */
+  return poly;
 }
-/* Of a range of rows programs are a few sizes of many: what has rows has up to hi. */
-static bool has_rows(const tarn_lower_sizes *s, bool out, uint32_t i) {
-  return s->rows < s->n && (out ? s->out_rows : s->in_rows)[i];
-}
-/* The size that dim d is in every program, but for a constant *more; TARN_NONE: it is none. */
-static uint32_t size_of_dim(const tarn_lower_sizes *s, bool out, uint32_t i, uint32_t d,
-                            int64_t *more) {
-  for (uint32_t k = 0; k < s->n; k++) {
-    bool is = true;
-    *more = first_port(s, 0, out, i)->layout.dim[d] - s->program[0].size[k];
-    for (uint32_t q = 0; q < s->nprogram; q++)
-      is &= first_port(s, q, out, i)->layout.dim[d] == s->program[q].size[k] + *more &&
-            port(s, q, out, i)->layout.dim[d] == low_last_size(&s->program[q], k) + *more;
-    if (is) return k;
+/* Is it size k and *more, at every size of the program? */
+static bool is_size(const tarn_lower_program *p, const tarn_poly *dim, uint32_t n, uint32_t k,
+                    int64_t more) {
+  int64_t size[TARN_MOST_SIZES] = {0};
+  for (uint32_t corner = 0; corner < 2; corner++) {
+    for (uint32_t i = 0; i < n; i++) {
+      tarn_size_range r = low_size_range(p, i);
+      size[i] = corner ? r.hi : r.lo;
+    }
+    if (tarn_poly_at(dim, size) != size[k] + more) return false;
   }
-  return TARN_NONE;
+  return true;
+}
+static dim_range range_of_dim(const tarn_lower_sizes *s, bool out, uint32_t i, uint32_t d) {
+  dim_range x = {INT64_MAX, 0, 0, TARN_NONE};
+  for (uint32_t q = 0; q < s->nprogram; q++) {
+    const tarn_lower_program *p = &s->program[q];
+    tarn_poly dim = dim_of(p, out, i, d);
+    int64_t lo[TARN_MOST_SIZES] = {0};
+    for (uint32_t k = 0; k < s->n; k++) lo[k] = low_size_range(p, k).lo;
+    x.lo = tarn_min(x.lo, tarn_poly_at(&dim, lo));
+    x.hi = tarn_max(x.hi, port(s, q, out, i)->layout.dim[d]);
+  }
+  for (uint32_t k = 0; k < s->n && x.k == TARN_NONE && x.lo < x.hi; k++) {
+    bool is = true;
+    x.more = port(s, 0, out, i)->layout.dim[d] - s->program[0].size[k];
+    for (uint32_t q = 0; q < s->nprogram && is; q++) {
+      tarn_poly dim = dim_of(&s->program[q], out, i, d);
+      is = is_size(&s->program[q], &dim, s->n, k, x.more);
+    }
+    if (is) x.k = k;
+  }
+  return x;
 }
 static void dim_text(tarn_buf *b, const tarn_lower_sizes *s, bool out, uint32_t i, uint32_t d) {
-  int64_t lo = INT64_MAX, hi = 0, more;
-  for (uint32_t q = 0; q < s->nprogram; q++) {
-    int64_t n = port(s, q, out, i)->layout.dim[d];
-    lo = tarn_min(lo, tarn_min(n, first_port(s, q, out, i)->layout.dim[d]));
-    hi = tarn_max(hi, n);
-  }
-  uint32_t k = lo < hi ? size_of_dim(s, out, i, d, &more) : TARN_NONE;
-  if (lo == hi) tarn_buf_fmt(b, "%lld", (long long)lo);
-  else if (k == TARN_NONE) tarn_buf_fmt(b, "%lld..%lld", (long long)lo, (long long)hi);
-  else tarn_buf_as(b, TARN_AS_C, s->name[k], strlen(s->name[k]));
-  if (k != TARN_NONE && more) tarn_buf_fmt(b, "%+lld", (long long)more);
+  dim_range x = range_of_dim(s, out, i, d);
+  if (x.lo == x.hi) tarn_buf_fmt(b, "%lld", (long long)x.lo);
+  else if (x.k == TARN_NONE) tarn_buf_fmt(b, "%lld..%lld", (long long)x.lo, (long long)x.hi);
+  else tarn_buf_as(b, TARN_AS_C, s->name[x.k], strlen(s->name[x.k]));
+  if (x.k != TARN_NONE && x.more) tarn_buf_fmt(b, "%+lld", (long long)x.more);
 }
 static void shape_text(tarn_buf *b, const tarn_lower_sizes *s, bool out, uint32_t i) {
   const tarn_buffer *x = port(s, 0, out, i);
@@ -86,17 +108,16 @@ static void shape_text(tarn_buf *b, const tarn_lower_sizes *s, bool out, uint32_
   tarn_buf_str(b, "]");
 }
 /* Of an input that lies in an output: all of that. */
-static int64_t bytes_of(const tarn_kprog *p, bool out, uint32_t i) {
+static int64_t bytes_of(const tarn_lower_sizes *s, uint32_t q, bool out, uint32_t i) {
   tarn_in_place x;
-  bool inside = !out && tarn_kprog_in_place(p, false, i, &x);
-  return tarn_buffer_bytes(inside ? port_of(p, true, x.out) : port_of(p, out, i));
+  bool inside = !out && tarn_kprog_in_place(s->program[q].p, false, i, &x);
+  return tarn_buffer_bytes(inside ? port(s, q, true, x.out) : port(s, q, out, i));
 }
-/* Of the largest of the programs; with rows, of the most rows. */
+/* Of the largest of the programs. */
 static int64_t most_bytes(const tarn_lower_sizes *s, bool out, uint32_t i) {
   int64_t most = 0;
   for (uint32_t q = 0; q < s->nprogram; q++) {
-    int64_t n = bytes_of(s->program[q].p, out, i);
-    if (has_rows(s, out, i)) n = n / s->program[q].size[s->rows] * s->hi;
+    int64_t n = bytes_of(s, q, out, i);
     if (n > most) most = n;
   }
   return most;
@@ -133,29 +154,42 @@ static void ports(tarn_buf *b, const tarn_lower_sizes *s, bool out) {
 }
 /* The first value of size k that the program serves after that one; INT64_MAX: none. */
 static int64_t next_size(const tarn_lower_program *p, uint32_t k, int64_t last) {
-  int64_t v = p->size[k];
-  if (v > last) return v;
-  if (!p->family || p->family->open != k || low_last_size(p, k) <= last) return INT64_MAX;
-  return v + ((last - v) / p->family->step + 1) * p->family->step;
+  tarn_size_range r = low_size_range(p, k);
+  if (r.lo > last) return r.lo;
+  return last >= r.hi ? INT64_MAX : r.lo + ((last - r.lo) / r.step + 1) * r.step;
 }
-/* What a size may be: 1, 4, 16, or 1..512. */
-static void size_values(tarn_buf *b, const tarn_lower_sizes *s, uint32_t k) {
-  if (k == s->rows) {
-    tarn_buf_fmt(b, "%lld..%lld", (long long)s->lo, (long long)s->hi);
-    return;
+/* Is it one more, or the next of a program's range? */
+static bool is_next(const tarn_lower_sizes *s, uint32_t k, int64_t last, int64_t next) {
+  bool is = next == last + 1;
+  for (uint32_t q = 0; q < s->nprogram && !is; q++) {
+    tarn_size_range r = low_size_range(&s->program[q], k);
+    is = last >= r.lo && next <= r.hi && next - last == r.step;
   }
-  int64_t last = INT64_MIN, begin = 0;
+  return is;
+}
+/* What a size may be: 1, 4, 16, or 1..512, or 320..640:32. */
+static void size_values(tarn_buf *b, const tarn_lower_sizes *s, uint32_t k) {
+  int64_t last = INT64_MIN;
+  int64_t begin = 0;
+  int64_t step = 0;
   bool any = false;
-  for (;;) { /* in rising order, neighbours as one */
+  for (;;) { /* in rising order, with even steps as one */
     int64_t next = INT64_MAX;
     for (uint32_t q = 0; q < s->nprogram; q++) {
       int64_t v = next_size(&s->program[q], k, last);
       if (v < next) next = v;
     }
-    bool follows = any && next == last + 1;
+    bool follows =
+        any && next != INT64_MAX && is_next(s, k, last, next) && (!step || next - last == step);
     if (any && !follows && begin < last) tarn_buf_fmt(b, "..%lld", (long long)last);
+    if (any && !follows && step > 1) tarn_buf_fmt(b, ":%lld", (long long)step);
     if (next == INT64_MAX) return;
-    if (!follows) tarn_buf_fmt(b, "%s%lld", any ? ", " : "", (long long)(begin = next));
+    if (follows) step = next - last;
+    else {
+      begin = next;
+      step = 0;
+      tarn_buf_fmt(b, "%s%lld", any ? ", " : "", (long long)begin);
+    }
     last = next;
     any = true;
   }

@@ -323,8 +323,8 @@ typedef struct low_ready {
   LLVMValueRef run, model, family; /* a family's run takes the size behind the others */
 } low_ready;
 void low_sizes(low_module *M, const tarn_lower_sizes *s, const low_ready *ready);
-/* The largest of a program's values of size k; that of a family's last. */
-int64_t low_last_size(const tarn_lower_program *p, uint32_t k);
+/* What size k may be in a program. */
+tarn_size_range low_size_range(const tarn_lower_program *p, uint32_t k);
 /* same.c: do constants b have the same bytes, those of p as far as they go? Raises. */
 bool low_same_constant(const tarn_kprog *p, const tarn_kprog *q, uint32_t b);
 

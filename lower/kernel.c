@@ -115,7 +115,7 @@ static LLVMValueRef emit_body(const make *m, uint32_t region) {
   return emit_loops(m, m->plan->nest, region, name, false);
 }
 
-/* What a task takes from its list; the size stands there as an address. */
+/* What a task takes from its list. */
 static LLVMValueRef listed(const make *m, LLVMValueRef list, uint32_t i) {
   low_module *M = m->M;
   LLVMValueRef at = low_i64(M, i), p = LLVMBuildInBoundsGEP2(M->b, M->ptr, list, &at, 1, "");
@@ -139,8 +139,7 @@ static LLVMValueRef emit_task(const make *m, LLVMValueRef body, uint32_t region)
     a[n++] = v;
     if (i == 0) a[n++] = LLVMGetParam(f, 2), a[n++] = LLVMGetParam(f, 3);
   }
-  if (M->sample)
-    a[n++] = LLVMBuildPtrToInt(M->b, listed(m, LLVMGetParam(f, 0), ops + 1), M->i64, "");
+  if (M->sample) a[n++] = listed(m, LLVMGetParam(f, 0), ops + 1);
   LLVMBuildCall2(M->b, body_type(m), body, a, n, "");
   LLVMBuildRetVoid(M->b);
   return f;
@@ -171,8 +170,7 @@ static void call_parallel(const make *m, LLVMValueRef body, LLVMValueRef task, L
   LLVMValueRef given[TARN_MAX_OPERANDS + 12] = {LLVMGetParam(kernel, 0)};
   uint32_t n = 1;
   while (n <= m->ops) given[n] = LLVMGetParam(kernel, 1 + n), n++;
-  if (low_size_arg(M, kernel, given, n) > n)
-    given[n] = LLVMBuildIntToPtr(M->b, given[n], M->ptr, ""), n++;
+  n = low_size_arg(M, kernel, given, n);
   for (uint32_t i = 0; i < n; i++) {
     LLVMValueRef at = low_i64(M, i), p = LLVMBuildInBoundsGEP2(M->b, M->ptr, args, &at, 1, "");
     LLVMBuildStore(M->b, given[i], p);

@@ -2,6 +2,7 @@
  */
 #include "lower/loaded.h"
 #include <stdlib.h>
+#include <string.h>
 
 uint32_t tarn_loaded_sizes(const tarn_loaded *m) { return m->sizes ? m->sizes->nsize : 0; }
 const char *tarn_loaded_size_name(const tarn_loaded *m, uint32_t i) { return m->sizes->name[i]; }
@@ -11,132 +12,123 @@ const int64_t *tarn_loaded_program_size(const tarn_loaded *m, uint32_t program) 
 }
 const int64_t *tarn_loaded_size(const tarn_loaded *m) { return m->size; }
 uint32_t tarn_loaded_program(const tarn_loaded *m) { return m->program; }
-bool tarn_loaded_rows(const tarn_loaded *m, uint32_t *rows, int64_t *lo, int64_t *hi) {
-  if (!m->sizes || m->sizes->rows == m->sizes->nsize) return false;
-  *rows = m->sizes->rows;
-  *lo = m->sizes->lo;
-  *hi = m->sizes->hi;
-  return true;
+static tarn_size_range range_of(const tarn_rt_sized *p, uint32_t k) {
+  if (!p->family) return (tarn_size_range){p->size[k], p->size[k], 1};
+  return (tarn_size_range){p->family->lo[k], p->family->hi[k], p->family->step[k]};
 }
-bool tarn_loaded_family(const tarn_loaded *m, uint32_t program, uint32_t *open, int64_t *step,
-                        uint32_t *count) {
-  const tarn_rt_family *f = m->sizes ? m->sizes->program[program].family : NULL;
-  if (!f) return false;
-  *open = f->open;
-  *step = f->step;
-  *count = f->count;
-  return true;
+tarn_size_range tarn_loaded_range(const tarn_loaded *m, uint32_t program, uint32_t k) {
+  return range_of(&m->sizes->program[program], k);
 }
-static bool in_family(const tarn_rt_family *f, int64_t first, int64_t size) {
-  int64_t more = size - first;
-  return more >= 0 && more % f->step == 0 && more / f->step < f->count;
-}
-/* Does a program serve these sizes, with other numbers of rows perhaps? */
 static bool serves(const tarn_rt_sizes *s, const tarn_rt_sized *p, const int64_t *size) {
-  for (uint32_t i = 0; i < s->nsize; i++) {
-    bool is = size[i] == p->size[i];
-    if (i == s->rows) is = size[i] >= s->lo && size[i] <= s->hi;
-    else if (p->family && i == p->family->open) is = in_family(p->family, p->size[i], size[i]);
-    if (!is) return false;
+  for (uint32_t k = 0; k < s->nsize; k++) {
+    tarn_size_range r = range_of(p, k);
+    if (size[k] < r.lo || size[k] > r.hi || (size[k] - r.lo) % r.step) return false;
   }
   return true;
 }
-/* A dim of a family's description after k steps; grows: its two numbers. */
-static int64_t grown(int64_t dim, const int64_t *grows, int64_t k) {
-  return dim + grows[0] * k + grows[1] * (k * (k - 1) / 2);
+
+/* ---- dims ---- */
+/* The polynomial of a dim at these sizes; words: its TARN_RT_POLY numbers. */
+static int64_t dim_at(const int64_t *words, const int64_t *size, uint32_t nsize) {
+  int64_t sum = 0;
+  for (uint32_t i = 1; i + 1 < TARN_RT_POLY; i += 2) {
+    int64_t v = words[i];
+    for (uint32_t k = 0; k < nsize; k++)
+      for (int64_t n = words[i + 1] >> (8 * k) & 255; n > 0; n--) v *= size[k];
+    sum += v;
+  }
+  return sum / words[0];
 }
-/* The ports of the selected program are those of the first of its family. */
-static void grow(tarn_loaded *m, int64_t k) {
-  const int64_t *grows = m->family->grows;
+/* The ports of the selected program, which are described for its largest sizes. */
+static void give_dims(tarn_loaded *m) {
+  const int64_t *words = m->family->dims;
   for (int o = 0; o < 2; o++)
     for (uint32_t i = 0; i < (o ? m->m->nout : m->m->nin); i++) {
       tarn_port *p = &m->port[o][i];
       int64_t *dim = tarn_copy(m->cx, p->dim, (p->n + 1) * sizeof *dim);
-      for (uint32_t d = 0; d < p->n; d++, grows += 2) dim[d] = grown(dim[d], grows, k);
+      for (uint32_t d = 0; d < p->n; d++, words += TARN_RT_POLY)
+        dim[d] = dim_at(words, m->size, m->sizes->nsize);
       p->dim = dim;
     }
 }
-/* A port with rows has as many as were asked for. */
-static void give_rows(tarn_loaded *m, bool outputs, const uint8_t *has, int64_t of, int64_t n) {
-  for (uint32_t i = 0; i < (outputs ? m->m->nout : m->m->nin); i++) {
-    tarn_port *p = &m->port[outputs][i];
-    if (!has[i]) continue;
-    int64_t *dim = tarn_copy(m->cx, p->dim, p->n * sizeof *dim);
-    dim[has[i] - 1] = dim[has[i] - 1] / of * n;
-    p->dim = dim;
-  }
-}
 bool tarn_loaded_select(tarn_loaded *m, const int64_t *size) {
   const tarn_rt_sizes *s = m->sizes;
-  const tarn_rt_sized *found = NULL;
-  bool rows = s->rows < s->nsize;
-  for (uint32_t i = 0; i < s->nprogram; i++) { /* of several for rows: the largest that fits */
-    const tarn_rt_sized *p = &s->program[i];
-    if (!serves(s, p, size)) continue;
-    if (!found || (rows && p->size[s->rows] <= size[s->rows])) found = p;
-  }
-  if (!found) return false;
+  uint32_t i = 0;
+  while (i < s->nprogram && !serves(s, &s->program[i], size)) i++;
+  if (i == s->nprogram) return false;
   low_loaded_drop(m);
-  m->program = (uint32_t)(found - s->program);
-  m->m = found->model;
-  m->family = found->family;
+  m->program = i;
+  m->m = s->program[i].model;
+  m->family = s->program[i].family;
   m->size = tarn_copy(m->cx, size, s->nsize * sizeof *size);
   low_loaded_describe(m);
-  const tarn_rt_family *f = m->family;
-  if (f) grow(m, (size[f->open] - found->size[f->open]) / f->step);
-  if (!rows) return true;
-  give_rows(m, false, s->in_rows, found->size[s->rows], size[s->rows]);
-  give_rows(m, true, s->out_rows, found->size[s->rows], size[s->rows]);
+  if (m->family) give_dims(m);
   return true;
 }
+
 /* ---- sizes from tensors ---- */
-/* Does the tensor fit the port after k steps? *rows: of a port with rows how many, if that is not
- * known yet. grows: NULL, or of each dim. */
-static bool fits(const tarn_rt_port *p, uint8_t has, const tarn_tensor *t, int64_t *rows,
-                 const int64_t *grows, int64_t k) {
-  bool same = (int32_t)t->n == p->n && (int32_t)t->dtype == p->dtype;
-  for (uint32_t d = 0; same && d < t->n; d++)
-    same = d + 1 == has || t->dim[d] == (grows ? grown(p->dim[d], grows + 2 * d, k) : p->dim[d]);
-  if (!same || !has) return same;
-  if (*rows < 0) *rows = t->dim[has - 1];
-  return *rows == t->dim[has - 1];
+/* The only size that a dim depends on, of which it is a multiple and a constant; false: there is no
+ * such one. */
+static bool only_size(const int64_t *words, uint32_t nsize, uint32_t *k, int64_t *by,
+                      int64_t *plus) {
+  *by = 0;
+  *plus = 0;
+  for (uint32_t i = 1; i + 1 < TARN_RT_POLY; i += 2) {
+    int64_t power = words[i + 1];
+    if (!power) *plus += words[i];
+    else {
+      if (*by || power & (power - 1) || !(power & INT64_C(0x0101010101010101))) return false;
+      *k = (uint32_t)__builtin_ctzll((uint64_t)power) / 8;
+      *by = words[i];
+    }
+  }
+  return *by && *k < nsize;
 }
-/* The tensors are those of the program after k steps. */
-static bool select_step(tarn_loaded *m, const tarn_rt_sized *p, const tarn_tensor *const *in,
-                        uint32_t k) {
+/* Sets the sizes that dims name; false: a dim is none of the program's. */
+static bool read_sizes(const tarn_rt_sizes *s, const tarn_rt_sized *p, const tarn_tensor *const *in,
+                       int64_t *size) {
+  const int64_t *words = p->family->dims;
+  for (uint32_t i = 0; i < p->model->nin; i++) {
+    uint32_t n = (uint32_t)p->model->in[i].n;
+    for (uint32_t d = 0; in[i] && d < n && d < in[i]->n; d++) {
+      const int64_t *w = words + (size_t)d * TARN_RT_POLY;
+      uint32_t k = 0;
+      int64_t by;
+      int64_t plus;
+      if (!only_size(w, s->nsize, &k, &by, &plus)) continue;
+      int64_t v = in[i]->dim[d] * w[0] - plus;
+      if (v % by) return false;
+      size[k] = v / by;
+    }
+    words += (size_t)n * TARN_RT_POLY;
+  }
+  return true;
+}
+static bool same_port(const tarn_rt_port *p, const int64_t *words, uint32_t nsize,
+                      const int64_t *size, const tarn_tensor *t) {
+  if ((int32_t)t->n != p->n || (int32_t)t->dtype != p->dtype) return false;
+  for (uint32_t d = 0; d < t->n; d++) {
+    int64_t dim = words ? dim_at(words + (size_t)d * TARN_RT_POLY, size, nsize) : p->dim[d];
+    if (t->dim[d] != dim) return false;
+  }
+  return true;
+}
+static bool select_program(tarn_loaded *m, const tarn_rt_sized *p, const tarn_tensor *const *in) {
   const tarn_rt_sizes *s = m->sizes;
-  const int64_t *grows = p->family ? p->family->grows : NULL;
-  int64_t rows = -1;
+  int64_t *size = tarn_copy(m->cx, p->size, s->nsize * sizeof *size);
+  const int64_t *words = p->family ? p->family->dims : NULL;
+  if (words && !read_sizes(s, p, in, size)) return false;
+  if (!serves(s, p, size)) return false;
   for (uint32_t i = 0; i < p->model->nin; i++) {
     const tarn_rt_port *x = &p->model->in[i];
-    if (in[i] && !fits(x, s->rows < s->nsize ? s->in_rows[i] : 0, in[i], &rows, grows, k))
-      return false;
-    if (grows) grows += 2 * x->n;
+    if (in[i] && !same_port(x, words, s->nsize, size, in[i])) return false;
+    if (words) words += (size_t)x->n * TARN_RT_POLY;
   }
-  int64_t *size = tarn_copy(m->cx, p->size, s->nsize * sizeof *size);
-  if (p->family) size[p->family->open] += p->family->step * k;
-  if (rows >= 0) size[s->rows] = rows;
   return tarn_loaded_select(m, size);
 }
 bool tarn_loaded_select_for(tarn_loaded *m, const tarn_tensor *const *in) {
-  const tarn_rt_sizes *s = m->sizes;
-  for (uint32_t i = 0; i < s->nprogram; i++) {
-    const tarn_rt_sized *p = &s->program[i];
-    for (uint32_t k = 0; k < (p->family ? p->family->count : 1); k++)
-      if (select_step(m, p, in, k)) return true;
-  }
+  for (uint32_t i = 0; i < m->sizes->nprogram; i++)
+    if (select_program(m, &m->sizes->program[i], in)) return true;
   return false;
 }
-
-/* There are no rows: nothing runs. */
-bool low_loaded_empty(const tarn_loaded *m) {
-  const tarn_rt_sizes *s = m->sizes;
-  return s && s->rows < s->nsize && !m->size[s->rows];
-}
-/* Of a range the smallest number of rows in it. */
-void low_loaded_first(tarn_loaded *m) {
-  const tarn_rt_sizes *s = m->sizes;
-  int64_t *size = tarn_copy(m->cx, s->program[0].size, s->nsize * sizeof *size);
-  if (s->rows < s->nsize) size[s->rows] = s->lo;
-  (void)tarn_loaded_select(m, size);
-}
+void low_loaded_first(tarn_loaded *m) { (void)tarn_loaded_select(m, m->sizes->program[0].size); }

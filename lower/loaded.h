@@ -30,7 +30,6 @@ struct tarn_loaded {
 void low_loaded_describe(tarn_loaded *m);
 /* Of the program that is selected: its workspace and buffers. */
 void low_loaded_drop(tarn_loaded *m);
-/* load_sizes.c: selects the smallest sizes. */
+/* load_sizes.c: selects sizes of the first program. */
 void low_loaded_first(tarn_loaded *m);
-bool low_loaded_empty(const tarn_loaded *m);
 #endif

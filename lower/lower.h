@@ -57,22 +57,16 @@ TARN_API void tarn_lower_cpu(const tarn_kprog *p, const tarn_memory_plan *plan,
                              const tarn_lower_options *o);
 
 /* One artefact of several programs, which differ in the sizes of their tensors (a CPU's). The run
- * takes the sizes, and the program of these sizes computes. Where the rows of the outputs depend on
- * the same rows of the inputs alone, the programs of one of the sizes serve all numbers of rows
- * from lo to hi: one after the other computes a part of them. */
-/* A family: the sizes from, from + step, …, count of them, which differ in size number `open`
- * alone. One code computes all of them. It is made of the programs of a few, the samples, which
- * have the same kernels and buffers, number by number, and differ in numbers alone. */
+ * takes the sizes, and the first program that serves them computes. */
+/* A family: of each size the values lo, lo + step … hi. One code computes all of them. It is made
+ * of the programs of a few choices of sizes, the samples, which have the same kernels and buffers,
+ * number by number, and differ in numbers alone. The last sample is of the largest sizes. */
 typedef struct tarn_lower_family {
-  uint32_t open;
-  int64_t from, step;
-  uint32_t count; /* at least 2 */
-  uint32_t n;     /* samples: of size from + step·at[i], rising: 0, 1, 2, one between, count - 1 */
-  const uint32_t *at;
+  tarn_points at; /* of each sample; a size that is fixed has lo = hi */
   tarn_kprog *const *sample;
 } tarn_lower_family;
 typedef struct tarn_lower_program {
-  const int64_t *size; /* a number for each size; of a family, its first */
+  const int64_t *size; /* a number for each size; of a family, its largest */
   const tarn_kprog *p; /* of a family, its last sample */
   const tarn_memory_plan *plan;
   const tarn_lower_family *family; /* NULL: for these sizes alone */
@@ -85,11 +79,7 @@ typedef struct tarn_lower_sizes {
   uint32_t n;              /* sizes that a run takes; 0: one program of fixed sizes */
   const char *const *name; /* of each size */
   uint32_t nprogram;
-  const tarn_lower_program *program; /* of rising sizes, the last of them first to rise */
-  uint32_t rows;                     /* which of the sizes is a number of rows; n: none */
-  int64_t lo, hi;                    /* of it */
-  /* Of a range, of each input and output: 0, or 1 + the dim that counts rows, behind dims of 1. */
-  const uint8_t *in_rows, *out_rows;
+  const tarn_lower_program *program;
 } tarn_lower_sizes;
 TARN_API void tarn_lower_cpu_sizes(const tarn_lower_sizes *s, const tarn_lower_options *o);
 /* Constants with the same bytes lie in one place of the blob that all of these programs have then.
@@ -114,13 +104,13 @@ typedef struct tarn_loaded tarn_loaded;
  * ---- */
 TARN_API uint32_t tarn_loaded_sizes(const tarn_loaded *m); /* how many sizes a run takes; or 0 */
 TARN_API const char *tarn_loaded_size_name(const tarn_loaded *m, uint32_t i);
-/* Its programs, and the sizes of each; of a range of rows lo … hi, which is size number rows. */
+/* Its programs; sizes of each, of a range the largest; what size k may be in one. */
+typedef struct tarn_size_range {
+  int64_t lo, hi, step; /* lo, lo + step … hi */
+} tarn_size_range;
 TARN_API uint32_t tarn_loaded_programs(const tarn_loaded *m);
 TARN_API const int64_t *tarn_loaded_program_size(const tarn_loaded *m, uint32_t program);
-/* Of a program of a family: size number `open` may be so many steps more, count - 1 at most. */
-TARN_API bool tarn_loaded_family(const tarn_loaded *m, uint32_t program, uint32_t *open,
-                                 int64_t *step, uint32_t *count);
-TARN_API bool tarn_loaded_rows(const tarn_loaded *m, uint32_t *rows, int64_t *lo, int64_t *hi);
+TARN_API tarn_size_range tarn_loaded_range(const tarn_loaded *m, uint32_t program, uint32_t k);
 /* From now on m is what runs for these sizes. False: there is none for them. */
 TARN_API bool tarn_loaded_select(tarn_loaded *m, const int64_t *size);
 /* For these inputs, NULL where there is none yet: the first program whose shapes are theirs. */

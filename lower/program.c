@@ -206,10 +206,10 @@ LLVMValueRef low_i64_table(low_module *M, const int64_t *v, uint32_t n) {
   return low_table(M, M->i64, c, n);
 }
 
-/* Of a family, those of its first size. */
+/* Of a family, those of its largest sizes. */
 static LLVMValueRef port_table(low_job *g, bool out) {
   low_module *M = g->M;
-  const tarn_kprog *p = g->family ? g->family->sample[0] : g->p;
+  const tarn_kprog *p = g->p;
   const uint32_t *list = out ? p->out : p->in;
   uint32_t n = out ? p->nout : p->nin;
   LLVMTypeRef t[] = {M->ptr, M->i32, M->i32, M->ptr, M->i64, M->i32, M->i32, M->i64},
@@ -329,7 +329,7 @@ void low_program(low_module *M, const tarn_lower_sizes *s) {
   for (uint32_t i = 0; i < s->nprogram; i++) {
     const tarn_lower_family *f = s->program[i].family;
     same_pairs(M, s->program[0].p, s->program[i].p);
-    for (uint32_t k = 0; f && k < f->n; k++) same_pairs(M, s->program[0].p, f->sample[k]);
+    for (uint32_t k = 0; f && k < f->at.n; k++) same_pairs(M, s->program[0].p, f->sample[k]);
   }
   for (uint32_t i = 0; i < s->nprogram; i++) {
     emit_model(&g[i]);

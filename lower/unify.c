@@ -1,29 +1,20 @@
 /* One code for several: modules that were emitted for some sizes of a family become the same text.
  *
  * They are walked side by side. Where an operand is a number that is not the same in all of them,
- * it becomes a polynomial in the size (growth.c), which the function computes at its begin from its
- * argument; that is done in every module. Then their texts are compared: whatever else a size has
- * decided (an instruction more, a type, an alignment, a flag, a mask of lanes, a constant table)
- * stands there, so nothing need be known here of what may differ.
+ * it becomes a polynomial in the sizes (kernel/poly.c), which the function computes at its begin;
+ * that is done in every module. Then their texts are compared: whatever else a size has decided (an
+ * instruction more, a type, an alignment, a flag, a mask of lanes, a constant table) stands there,
+ * so nothing need be known here of what may differ.
  *
- * What is true of the sizes between the samples. A number of a program is an extent, a stride, or
- * made of these by sums and products, or a count of steps of a tile that divides the period of the
- * family: a polynomial in the number k of the size. One that is none, such as a count of tiles of
- * 64 where the sizes rise by 16, agrees with no polynomial of degree 2 at the first three sizes,
- * the last and one between.
- * - A branch that emission took by such numbers compares two of them: an affine condition that
- * holds at both ends holds between. That is a premise for conditions that are not affine, which the
- *   sample between the ends supports.
- * - Alignments and multiples: a polynomial whose values at k = 0, 1, 2 are multiples of a number
- * has multiples of it everywhere, as its coefficients over binomials are differences of these
- * values. By the same reason the values are integers, and the division is exact.
+ * A number of a program is an extent, a stride, or made of these by sums and products: counts of
+ * trips are computed as the program runs (low_open). The samples are generic sizes and the largest.
  * - nsw, nuw and inbounds stand where counters and offsets stay below extents, at every size alike.
  * - Divisors are extents or strides that are never 0 in what is emitted.
  * - A floating-point number is a count of elements, p(n), or the reciprocal of one, which emission
  *   divided in double and rounded once to the type (f_div in value.c). The same is done at the
- * begin of the function, by one conversion, one division and one rounding, all of them correctly
- *   rounded: what is computed at a size between is, to the bit, the literal that emission would
- *   have written there. Up to 2^22 a reciprocal in f32 is that of one count alone. */
+ *   begin of the function, by one conversion, one division and one rounding, all of them correctly
+ *   rounded: what is computed at any size is, to the bit, the literal that emission would have
+ *   written there. Up to 2^22 a reciprocal in f32 is that of one count alone. */
 #include "lower/family.h"
 #include <math.h>
 #include <stdio.h>
@@ -33,7 +24,7 @@
 #define MOST_COUNT (1 << 22)
 
 typedef struct growing {
-  low_growth g;
+  tarn_poly g;
   bool over; /* one divided by it */
   LLVMTypeRef type;
   LLVMValueRef *v; /* of each module */
@@ -42,10 +33,11 @@ typedef struct unify {
   tarn_ctx *cx;
   const LLVMModuleRef *m;
   uint32_t n;
-  const int64_t *size;
+  const tarn_points *points;
   LLVMBuilderRef b;
   /* of the functions that are walked now */
-  LLVMValueRef *fn, *sized; /* sized: the size in each, or NULL */
+  LLVMValueRef *fn, *sized;              /* sized: what points to the sizes in each, or NULL */
+  LLVMValueRef *loaded[TARN_MOST_SIZES]; /* each size in each; NULL: not loaded yet */
   LLVMValueRef *begin; /* the first instruction of each that was there before, and may need it */
   TARN_VEC(growing) known;
   LLVMValueRef *at, *to, *lane; /* the operand of each, what it becomes, a part of it */
@@ -93,10 +85,44 @@ static bool is_float(LLVMTypeRef t) {
   LLVMTypeKind kind = LLVMGetTypeKind(t);
   return kind == LLVMFloatTypeKind || kind == LLVMDoubleTypeKind;
 }
-static LLVMValueRef emit(const unify *u, const growing *x, LLVMValueRef size) {
-  if (is_integer(x->type)) return low_growth_emit(u->b, &x->g, size, x->type);
-  LLVMTypeRef f64 = LLVMDoubleTypeInContext(LLVMGetTypeContext(x->type));
-  LLVMValueRef v = low_growth_emit(u->b, &x->g, size, LLVMTypeOf(size));
+/* Size k in module i. */
+static LLVMValueRef size_of(const unify *u, uint32_t i, uint32_t k) {
+  LLVMValueRef *v = &u->loaded[k][i];
+  LLVMTypeRef i64 = LLVMInt64TypeInContext(LLVMGetModuleContext(u->m[i]));
+  LLVMValueRef at = LLVMConstInt(i64, k, false);
+  if (!*v) {
+    LLVMValueRef p = LLVMBuildInBoundsGEP2(u->b, i64, u->sized[i], &at, 1, "");
+    *v = LLVMBuildLoad2(u->b, i64, p, "");
+  }
+  return *v;
+}
+static LLVMValueRef term_of(const unify *u, uint32_t i, const tarn_poly_term *t) {
+  LLVMTypeRef i64 = LLVMInt64TypeInContext(LLVMGetModuleContext(u->m[i]));
+  LLVMValueRef v = NULL;
+  for (uint32_t k = 0; k < TARN_MOST_SIZES; k++)
+    for (uint32_t p = 0; p < t->power[k]; p++)
+      v = v ? LLVMBuildMul(u->b, v, size_of(u, i, k), "") : size_of(u, i, k);
+  LLVMValueRef by = LLVMConstInt(i64, (unsigned long long)t->coef, true);
+  if (!v) return by;
+  return t->coef == 1 ? v : LLVMBuildMul(u->b, v, by, "");
+}
+static LLVMValueRef poly_of(const unify *u, uint32_t i, const tarn_poly *p, LLVMTypeRef type) {
+  LLVMTypeRef i64 = LLVMInt64TypeInContext(LLVMGetModuleContext(u->m[i]));
+  LLVMValueRef v = NULL;
+  for (uint32_t k = 0; k < p->n; k++) {
+    LLVMValueRef t = term_of(u, i, &p->t[k]);
+    v = v ? LLVMBuildAdd(u->b, v, t, "") : t;
+  }
+  if (!v) v = LLVMConstNull(i64);
+  LLVMValueRef over = LLVMConstInt(i64, (unsigned long long)p->over, true);
+  if (p->over != 1) v = LLVMBuildExactSDiv(u->b, v, over, "");
+  return LLVMBuildIntCast2(u->b, v, type, true, "");
+}
+static LLVMValueRef emit(const unify *u, const growing *x, uint32_t i) {
+  if (is_integer(x->type)) return poly_of(u, i, &x->g, x->type);
+  LLVMContextRef lc = LLVMGetTypeContext(x->type);
+  LLVMTypeRef f64 = LLVMDoubleTypeInContext(lc);
+  LLVMValueRef v = poly_of(u, i, &x->g, LLVMInt64TypeInContext(lc));
   v = LLVMBuildSIToFP(u->b, v, f64, "");
   if (x->over) v = LLVMBuildFDiv(u->b, LLVMConstReal(f64, 1), v, "");
   return x->type == f64 ? v : LLVMBuildFPTrunc(u->b, v, x->type, "");
@@ -110,7 +136,7 @@ static const LLVMValueRef *grown(unify *u, growing x) {
   x.v = TARN_ARRAY(u->cx, LLVMValueRef, u->n);
   for (uint32_t i = 0; i < u->n; i++) {
     LLVMPositionBuilderBefore(u->b, u->begin[i]);
-    x.v[i] = emit(u, &x, u->sized[i]);
+    x.v[i] = emit(u, &x, i);
   }
   tarn_push(u->cx, &u->known, x);
   return x.v;
@@ -139,7 +165,7 @@ static const LLVMValueRef *grow(unify *u, const LLVMValueRef *v) {
     if (g.over && !counts(u, v, true, x)) return NULL;
   } else if (bits != 32 && bits != 64) return NULL;
   for (uint32_t i = 0; i < u->n && bits; i++) x[i] = LLVMConstIntGetSExtValue(v[i]);
-  return low_growth_of(u->size, x, u->n, &g.g) ? grown(u, g) : NULL;
+  return tarn_poly_through(u->points, x, &g.g) ? grown(u, g) : NULL;
 }
 static bool is_number(LLVMValueRef v) { return LLVMIsAConstantInt(v) || LLVMIsAConstantFP(v); }
 static const char *numbers_text(const unify *u, const LLVMValueRef *v) {
@@ -326,6 +352,8 @@ static bool function(unify *u) {
   LLVMValueRef *b = TARN_ARRAY(u->cx, LLVMValueRef, u->n),
                *inst = TARN_ARRAY(u->cx, LLVMValueRef, u->n);
   u->known.n = 0;
+  for (uint32_t k = 0; k < TARN_MOST_SIZES; k++)
+    memset(u->loaded[k], 0, u->n * sizeof *u->loaded[k]);
   for (uint32_t i = 0; i < u->n; i++) {
     if (LLVMIsDeclaration(u->fn[i]) != LLVMIsDeclaration(*u->fn))
       return refuse(u, "another function follows at another size");
@@ -387,8 +415,10 @@ static bool all_functions(unify *u) {
   }
   return true;
 }
-const char *low_unify(tarn_ctx *cx, const LLVMModuleRef *m, uint32_t n, const int64_t *size) {
-  unify u = {.cx = cx, .m = m, .n = n, .size = size};
+const char *low_unify(tarn_ctx *cx, const LLVMModuleRef *m, const tarn_points *at) {
+  uint32_t n = at->n;
+  unify u = {.cx = cx, .m = m, .n = n, .points = at};
+  for (uint32_t k = 0; k < TARN_MOST_SIZES; k++) u.loaded[k] = TARN_ARRAY(cx, LLVMValueRef, n);
   u.fn = TARN_ARRAY(cx, LLVMValueRef, n);
   u.begin = TARN_ARRAY(cx, LLVMValueRef, n);
   u.sized = TARN_ARRAY(cx, LLVMValueRef, n);

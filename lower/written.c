@@ -15,7 +15,7 @@ typedef struct call {
   tarn_dtype type[TARN_MAX_OPERANDS + 1];
 } call;
 /* What the task is given: a pointer for each tensor, then where its code and its message go; in a
- * family the size as well. */
+ * family the sizes as well. */
 enum { CODE, MESSAGE, MORE };
 
 static LLVMTypeRef call_type(const low_module *M) {
@@ -104,7 +104,7 @@ static LLVMValueRef emit_task(const call *c, LLVMTypeRef type) {
                     bad = LLVMAppendBasicBlockInContext(M->lc, f, "");
   LLVMValueRef list = LLVMGetParam(f, 0), one = low_i64(M, 1);
   LLVMPositionBuilderAtEnd(M->b, begin);
-  if (M->sample) LLVMBuildPtrToInt(M->b, taken(M, list, c->n + MORE), M->i64, LOW_SIZE);
+  if (M->sample) LLVMSetValueName2(taken(M, list, c->n + MORE), LOW_SIZE, strlen(LOW_SIZE));
   LLVMValueRef tensors = LLVMBuildArrayAlloca(M->b, low_tensor_type(M), low_i64(M, c->n), ""),
                x = make_call(c, tensors);
   LLVMBuildStore(M->b, LLVMConstInt(M->i8, 0, 0),
@@ -185,8 +185,7 @@ LLVMValueRef low_written(low_step *s, LLVMValueRef pool, const LLVMValueRef *in,
   LLVMBuildStore(M->b, code, entry(M, list, c->n + CODE));
   LLVMBuildStore(M->b, LLVMConstNull(M->ptr), entry(M, list, c->n + MESSAGE));
   LLVMValueRef size;
-  if (low_size_arg(M, s->fn, &size, 0))
-    LLVMBuildStore(M->b, LLVMBuildIntToPtr(M->b, size, M->ptr, ""), entry(M, list, c->n + MORE));
+  if (low_size_arg(M, s->fn, &size, 0)) LLVMBuildStore(M->b, size, entry(M, list, c->n + MORE));
   run_task(c, pool, task, type, list);
   LLVMValueRef st = LLVMBuildLoad2(M->b, M->i32, code, ""),
                index = LLVMConstInt(M->i32, TARN_REF_INDEX, 0),

@@ -356,11 +356,9 @@ TARN_API void tarn_plan_const_lay_out(const tarn_layout *l, const tarn_tensor *t
 /* in, out: k->nin and k->nout of them. */
 TARN_API void tarn_plan_operands(const tarn_kprog *p, const tarn_kernel *k, tarn_plan_operand *in,
                                  tarn_plan_operand *out);
-/* A kernel of programs of one model at several sizes, where tarn_numbers_fit() says what at is: its
- * schedules then say what is fetched ahead, the same in each (alike.c). */
-#define TARN_PLAN_ALIKE 8 /* at most */
-TARN_API void tarn_plan_alike(tarn_kprog *const *p, uint32_t n, const uint32_t *at, uint32_t kernel,
-                              bool contract);
+/* A kernel of programs of one model at several sizes: its schedules then say what is fetched ahead,
+ * the same in each (alike.c). */
+TARN_API void tarn_plan_alike(tarn_kprog *const *p, uint32_t n, uint32_t kernel);
 /* What was decided of a kernel, for the machine that runs it. */
 typedef struct tarn_plan {
   const tarn_plan_nest *nest;    /* of one that runs any nest, else NULL */

@@ -138,28 +138,33 @@ static void keep(stage_search *q, const tarn_stage_sched *st, double t) {
   q->b[at].seconds = t, q->b[at].sched = *st;
 }
 
-/* Steps over dims of several extents leave as much of each, in loops that go on as long as it
- * takes.
- */
-static bool is_even(const stage_search *q, const tarn_stage_sched *st) {
+/* What tarn_schedule asks of the levels of open dims. */
+static bool is_open(const stage_search *q, const tarn_stage_sched *st) {
+  const tarn_stage_work *m = q->m;
   uint32_t seen = 0;
-  for (uint32_t i = 0; q->even && i < st->nlevel; i++) {
+  bool resumes = false;
+  uint32_t acc = tarn_plan_acc(st, m->reduces);
+  for (uint32_t i = 0; q->open && i < acc; i++) resumes |= st->level[i].dim >= m->nacc;
+  for (uint32_t i = 0; q->open && i < st->nlevel; i++) {
     const tarn_level *l = &st->level[i];
-    bool loop = l->kind == TARN_SERIAL || l->kind == TARN_PARALLEL, outer = !(seen >> l->dim & 1);
-    if (q->even[l->dim] && (q->even[l->dim] % l->step || (outer && !loop))) return false;
+    bool own = l->dim < m->nacc;
+    bool loop = l->kind == TARN_SERIAL || (own && l->kind == TARN_PARALLEL);
+    bool outer = !(seen >> l->dim & 1);
     seen |= 1u << l->dim;
+    if (!outer || !q->open[l->dim]) continue;
+    if (!loop || (own ? i >= acc : i < acc) || (own && l->step > 1 && resumes)) return false;
   }
   return true;
 }
 static void offer(stage_search *q, const tarn_stage_sched *st, double t) {
-  if (!is_even(q, st)) return;
+  if (!is_open(q, st)) return;
   if (q->visit) q->visit(q->user, st, t);
   keep(q, st, t);
 }
 static double try_one(stage_search *q, const pick *p) {
   tarn_stage_sched st;
   make_levels(q->m, p, &st);
-  if (!is_even(q, &st)) return INFINITY;
+  if (!is_open(q, &st)) return INFINITY;
   if (!q->nshared) stage_mark_parallel(q->m->dim, st.level, st.nlevel, q->m->nacc, q->threads);
   double t = stage_seconds(q, &st);
   offer(q, &st, t);

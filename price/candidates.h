@@ -17,7 +17,7 @@ typedef struct stage_search {
   bool strict;         /* reduce dims keep their order */
   bool large;          /* a product larger than L2 */
   bool far;            /* one stage that touches more than all L2s hold */
-  const int64_t *even; /* NULL, or what the steps over each dim divide; 0: anything */
+  const int64_t *open; /* NULL, or of each dim: 1 + the least it may be, if it is open; else 0 */
   /* The least seconds of those that are compared with one another before they are with the best;
    * what takes as long as both is not priced to the end. 0: only the best count. */
   double least;

@@ -250,6 +250,7 @@ static bool by_registers(const tarn_kernel_work *km, const gpu_shape *x, uint32_
 }
 static void hold_result(tarn_ctx *cx, const tarn_hw *hw, const gpu_order *o, tarn_stage_sched *s) {
   s->nhold = 0;
+  s->open = s->brief = 0;
   if (!o->pad && !o->skew) return;
   tarn_hold h = {.what = TARN_HOLD_RESULT, .slots = 1, .at = -1, .pad = o->pad, .skew = o->skew};
   h.memory = tarn_hw_mem(hw, TARN_HW_L1)->name;

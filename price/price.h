@@ -84,11 +84,10 @@ TARN_API tarn_solver *tarn_solver_new(tarn_lang *L, const tarn_hw *hw,
                                       uint32_t threads); /* arena */
 TARN_API const tarn_schedule *tarn_solve(tarn_solver *s, const tarn_ksig *canonical,
                                          tarn_cost *cost);
-/* The best schedule of a CPU's kernel for extents that are not known: the loops over dim d of stage
- * i are not unrolled whole, and step by divisors of even[i * TARN_MAX_DIMS + d]; 0: that dim is as
- * it is. The solver does not keep it. */
-TARN_API const tarn_schedule *tarn_solve_even(tarn_solver *s, const tarn_ksig *canonical,
-                                              const int64_t *even);
+/* The best schedule of a CPU's kernel some of whose dims are open: open[i * TARN_MAX_DIMS + d] is 1
+ * + the least that dim d of stage i may be; 0: it is as it is. The solver does not keep it. */
+TARN_API const tarn_schedule *tarn_solve_open(tarn_solver *s, const tarn_ksig *canonical,
+                                              const int64_t *open);
 /* What a schedule of the kernel costs. */
 TARN_API void tarn_solver_cost(const tarn_solver *s, const tarn_ksig *canonical,
                                const tarn_schedule *sched, tarn_cost *cost);

@@ -93,9 +93,12 @@ static void key_levels(tarn_buf *b, const tarn_level *l, uint32_t n) {
 static const tarn_schedule *kept(tarn_solver *s, const tarn_schedule *sc) {
   tarn_buf *b = &s->key;
   b->n = 0;
+  const uint32_t open[] = {sc->open, sc->brief};
+  key_add(b, open, sizeof open);
   key_levels(b, sc->shared, sc->nshared);
   for (uint32_t i = 0; i < sc->nstage; i++) {
-    key_add(b, &sc->stage[i].acc, sizeof sc->stage[i].acc);
+    const uint32_t bits[] = {sc->stage[i].acc, sc->stage[i].open, sc->stage[i].brief};
+    key_add(b, bits, sizeof bits);
     key_levels(b, sc->stage[i].level, sc->stage[i].nlevel);
   }
   uint32_t at = tarn_intern_add(s->schedule, b->p, b->n);
@@ -154,7 +157,7 @@ static uint32_t stage_number(tarn_solver *s, const stage_search *q, bool strict)
     const int64_t l[] = {q->shared[i].dim, q->shared[i].kind, q->shared[i].step};
     key_add(b, l, sizeof l);
   }
-  if (q->even) key_add(b, q->even, m->n * sizeof *q->even);
+  if (q->open) key_add(b, q->open, m->n * sizeof *q->open);
   return tarn_intern_add(s->stage, b->p, b->n);
 }
 static void search_stage(tarn_solver *s, stage_search *q, bool strict) {
@@ -187,14 +190,14 @@ static void make_serial(tarn_level *level, uint32_t n) {
     if (level[l].kind == TARN_PARALLEL) level[l].kind = TARN_SERIAL;
 }
 /* least: of a single stage, the seconds of the best by the analytic price. */
-static void schedule_stage(tarn_solver *s, const tarn_ksig *k, uint32_t i, const int64_t *even,
+static void schedule_stage(tarn_solver *s, const tarn_ksig *k, uint32_t i, const int64_t *open,
                            tarn_schedule *sc, double *least) {
   stage_search q = {.hw = s->hw,
                     .threads = s->threads,
                     .m = &s->room.stage[i],
                     .shared = sc->shared,
                     .nshared = sc->nshared,
-                    .even = even ? even + (size_t)i * TARN_MAX_DIMS : NULL,
+                    .open = open ? open + (size_t)i * TARN_MAX_DIMS : NULL,
                     .want = 1};
   if (sc->nstage > 1) {
     sc->stage[i] = one_of_several(s, &q, k->strict);
@@ -226,11 +229,37 @@ static void on_one_thread(tarn_solver *s, const tarn_ksig *k, tarn_schedule *sc,
   e->sched = kept(s, sc);
   e->cost = one;
 }
-static void solve(tarn_solver *s, const tarn_ksig *k, const int64_t *even, solved *e) {
+/* The first level of each open dim: is its step perhaps more than all? */
+static uint32_t brief_of(const tarn_level *level, uint32_t n, const int64_t *open) {
+  uint32_t brief = 0;
+  uint32_t seen = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t dim = 1u << level[i].dim;
+    if (!(seen & dim) && open[level[i].dim] && level[i].step > open[level[i].dim] - 1) brief |= dim;
+    seen |= dim;
+  }
+  return brief;
+}
+static void mark_open(const tarn_kernel_work *km, const int64_t *open, tarn_schedule *sc) {
+  sc->brief = brief_of(sc->shared, sc->nshared, open);
+  for (uint32_t d = 0; d < km->stage->nshared; d++)
+    if (open[d]) sc->open |= 1u << d;
+  for (uint32_t i = 0; i < sc->nstage; i++, open += TARN_MAX_DIMS) {
+    tarn_stage_sched *st = &sc->stage[i];
+    const tarn_stage_work *m = &km->stage[i];
+    uint32_t shared = tarn_first_dims(m->nshared);
+    st->open = 0;
+    for (uint32_t d = m->nshared; d < m->n; d++)
+      if (open[d]) st->open |= 1u << d;
+    st->brief = brief_of(st->level, st->nlevel, open) & ~shared;
+  }
+}
+static void solve(tarn_solver *s, const tarn_ksig *k, const int64_t *open, solved *e) {
   double least = 0;
   tarn_work_into(s->L, s->hw, k, &s->room);
   tarn_schedule sc = new_schedule(s, &s->room);
-  for (uint32_t i = 0; i < sc.nstage; i++) schedule_stage(s, k, i, even, &sc, &least);
+  for (uint32_t i = 0; i < sc.nstage; i++) schedule_stage(s, k, i, open, &sc, &least);
+  if (open) mark_open(&s->room, open, &sc);
   e->sched = kept(s, &sc);
   loop_cost(s->L, s->hw, k, e->sched, s->threads, s->weights_cached, &e->cost);
   on_one_thread(s, k, &sc, e);
@@ -289,9 +318,9 @@ const tarn_ksig *tarn_solver_kept(tarn_solver *s, const tarn_ksig *k) {
   if (!same) e->kept = tarn_copy(s->cx, k, sizeof *k);
   return e->kept;
 }
-const tarn_schedule *tarn_solve_even(tarn_solver *s, const tarn_ksig *k, const int64_t *even) {
+const tarn_schedule *tarn_solve_open(tarn_solver *s, const tarn_ksig *k, const int64_t *open) {
   solved e = {0};
-  solve(s, k, even, &e);
+  solve(s, k, open, &e);
   return e.sched;
 }
 void tarn_solver_cost(const tarn_solver *s, const tarn_ksig *k, const tarn_schedule *sched,

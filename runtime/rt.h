@@ -92,17 +92,18 @@ typedef struct tarn_rt_model {
 
 /* ---- several programs in one, for different sizes of their tensors: symbol NAME_sizes, and
  * tarn_sizes (weak) in every such object; it has no NAME_model ---- */
-/* One program for many sizes: size number `open` may be that of the description, and so many steps
- * more; the others are fixed. The description is that of the first. */
+/* One program for many sizes: of each the values lo, lo + step … hi. The description is that of the
+ * largest. */
+#define TARN_RT_POLY 9
 typedef struct tarn_rt_family {
-  uint32_t open, count;
-  int64_t step;
-  /* Two numbers a, b for each dim of the inputs, then of the outputs: at k steps it is
-   * dim + a·k + b·k·(k-1)/2. */
-  const int64_t *grows;
-  /* As in tarn_rt_model; size: the open one. */
+  const int64_t *lo, *hi, *step;
+  /* Of each dim of the inputs, then of the outputs, TARN_RT_POLY numbers: what divides, then four
+   * pairs of a factor and of powers of the sizes, 8 bits each, size 0 in the lowest: the dim is
+   * their sum. */
+  const int64_t *dims;
+  /* As in tarn_rt_model. */
   int (*const *kernel)(const void *const *in, void *const *out, void *workspace, tarn_rt_pool *pool,
-                       int64_t size);
+                       const int64_t *size);
 } tarn_rt_family;
 typedef struct tarn_rt_sized {
   const int64_t *size; /* a number for each size */
@@ -112,18 +113,12 @@ typedef struct tarn_rt_sized {
 typedef struct tarn_rt_sizes {
   uint32_t version;
   uint32_t nsize, nprogram;
-  uint32_t rows;  /* the number of a size that may be any from lo to hi: programs compute so many
-                     rows of inputs and outputs at once as their size says, one
-                     after the other; nsize: there is none */
-  int64_t lo, hi; /* of it */
   const char *const *name;
   const tarn_rt_sized *program;
   /* TARN_REF_SIZE: there is no program for these sizes. */
   int (*run)(const int64_t *size, const void *const *in, void *const *out, void *workspace,
              tarn_rt_pool *pool);
   size_t (*workspace)(const int64_t *size, uint32_t threads); /* bytes; or (size_t)-1 */
-  /* Of each: 0, or 1 + the dim that counts rows; what is before it are dims of 1. */
-  const uint8_t *in_rows, *out_rows;
 } tarn_rt_sizes;
 
 /* Moves a program's constants into huge pages, where they are: what lies in whole ones, if the

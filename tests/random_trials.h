@@ -226,7 +226,7 @@ static tarn_loaded *compile_both(trial *t, const class_net *n) {
     row[i] = (tarn_lower_program){&number[i], p[i], m[i], NULL};
   }
   tarn_lower_share(p, m, 2, 64);
-  tarn_lower_sizes sizes = {.n = 1, .name = &name, .nprogram = 2, .program = row, .rows = 1};
+  tarn_lower_sizes sizes = {.n = 1, .name = &name, .nprogram = 2, .program = row};
   tarn_lower_options o = {.emit = TARN_EMIT_SO, .name = "model", .contract = true, .opt = 2};
   o.dir = pipeline_folder(cx);
   tarn_lower_cpu_sizes(&sizes, &o);
@@ -336,13 +336,15 @@ static void at_size(const sizes_of *s, const char *what, int64_t size) {
   t->got = x.out;
   compare(t);
 }
-/* Of a family the last size, one of the first and one between: most are none of its samples. */
+/* Of a program for many sizes the least, the largest, their neighbours and some between. */
 static void of_program(const sizes_of *s, uint32_t i) {
-  const tarn_lower_program *row = &s->c->sizes->program[i];
-  const tarn_lower_family *f = row->family;
-  const uint32_t k[] = {f ? f->count - 1 : 0, f ? f->count / 2 : 0, 1};
-  if (!f && i % 8 == 0) at_size(s, "size", *row->size);
-  for (uint32_t n = 0; n < 3 && f; n++) at_size(s, "family", f->from + f->step * k[n]);
+  tarn_size_range r = tarn_loaded_range(s->m, i, 0);
+  uint64_t seed = s->t->seed + i;
+  const int64_t last = (r.hi - r.lo) / r.step;
+  const int64_t some[] = {last, 0, last / 2, 1, last - 1, kit_random(&seed) % (uint64_t)(last + 1)};
+  if (!last && i % 8 == 0) at_size(s, "size", r.lo);
+  for (uint32_t n = 0; n < sizeof some / sizeof *some && last; n++)
+    if (some[n] >= 0) at_size(s, "family", r.lo + r.step * some[n]);
 }
 #define SIZES_LINE "sizes " /* before the text of such a network: --shape's */
 static const char *model_of(const char *text) {
@@ -355,8 +357,6 @@ static void all_sizes(tarn_ctx *cx, void *arg) {
   const char *shapes[] = {tarn_strndup(cx, given, (size_t)(model - given) - 1), NULL};
   tarn_lang *L = tarn_lang_new(cx);
   sizes_of s = {.t = t, .o = sizes_options(L, model, shapes, pipeline_folder(cx))};
-  uint32_t rows;
-  int64_t range[2];
   step(t, "import");
   tarn_compile_options one = s.o;
   one.shapes = tarn_compile_shapes_at(L, &one, &(int64_t){NET_OPEN});
@@ -364,9 +364,7 @@ static void all_sizes(tarn_ctx *cx, void *arg) {
   step(t, "compile");
   s.c = tarn_compile(L, &s.o);
   s.m = tarn_load(cx, s.o.dir);
-  bool split = tarn_loaded_rows(s.m, &rows, &range[0], &range[1]);
-  for (uint32_t i = 0; i < 2 && split; i++) at_size(&s, "rows", range[i]);
-  for (uint32_t i = 0; i < s.c->sizes->nprogram && !split; i++) of_program(&s, i);
+  for (uint32_t i = 0; i < s.c->sizes->nprogram; i++) of_program(&s, i);
   step(t, "done");
 }
 

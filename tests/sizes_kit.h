@@ -70,4 +70,36 @@ static inline void sizes_right(const sizes_trial *x) {
   const char *wrong = pipeline_wrong(x->p, &x->want, x->out);
   ck_assert_msg(!wrong, "%s: %s", x->label, wrong);
 }
+/* The artefact at these sizes, by one thread and by three. */
+static inline void sizes_try(tarn_loaded *m, tarn_compile_options o, const tarn_compiled *c,
+                             const int64_t *size) {
+  sizes_trial x = sizes_at(c, o, size, 5);
+  ck_assert_msg(tarn_loaded_select(m, size), "%s: not served", x.label);
+  ck_assert(tarn_loaded_select_for(m, x.t));
+  ck_assert_mem_eq(tarn_loaded_size(m), size, tarn_loaded_sizes(m) * sizeof *size);
+  pipeline_run(m, x.p, x.in, x.out);
+  sizes_right(&x);
+  tarn_loaded_run(m, x.t, x.out, 3);
+  sizes_right(&x);
+}
+/* Of a program the least sizes, the largest, those next to them and some between; each size of it
+ * in another order. */
+static inline void sizes_try_program(tarn_loaded *m, tarn_compile_options o, const tarn_compiled *c,
+                                     uint32_t program, uint32_t some) {
+  uint32_t n = tarn_loaded_sizes(m);
+  int64_t *size = TARN_ARRAY(tarn_lang_ctx(c->L), int64_t, n);
+  uint64_t seed = program + 1;
+  bool one = true;
+  for (uint32_t i = 0; i < some && (!one || !i); i++) {
+    for (uint32_t k = 0; k < n; k++) {
+      tarn_size_range r = tarn_loaded_range(m, program, k);
+      int64_t last = (r.hi - r.lo) / r.step;
+      int64_t drawn = (int64_t)(kit_random(&seed) % (uint64_t)(last + 1));
+      const int64_t at[] = {0, last, tarn_min(1, last), tarn_max(last - 1, 0)};
+      size[k] = r.lo + r.step * (i < 2 ? at[i] : i < 4 ? at[(i + k) % 4] : drawn);
+      one &= !last;
+    }
+    sizes_try(m, o, c, size);
+  }
+}
 #endif

@@ -45,14 +45,25 @@ refused 3 "inputs of these shapes" -- run "$work/some" -i image="$work/in5.npy"
 refused 2 "--explain" -- compile $digits --shape n=1,2 -o "$work/none" --explain "$work/chain"
 [ ! -e "$work/none" ] || fail "a refused compile leaves a folder"
 
-# A range of rows: a few programs, any number of rows.
-try 0 compile $digits --shape n=1..6 -o "$work/rows" --json
-is sizes.rows.high 6
-is sizes.programs.# 3
-try 0 run "$work/rows" -i image="$work/in5.npy" --json
+# A range: few programs for any size in it, with a step if one is given.
+try 0 compile $digits --shape n=1..40 -o "$work/range" --json
+is sizes.names.0 n
+is sizes.programs.0.size.0 1
+is sizes.programs.1.range.0.low 2
+is sizes.programs.1.range.0.step 1
+[ "$(value sizes.programs.#)" -le 4 ] || fail "many programs for n=1..40"
+try 0 run "$work/range" -i image="$work/in5.npy" --json
 is outputs.probability.shape.0 5
-try 0 check "$work/rows" -i image="$work/in5.npy"
-refused 2 "not compiled for n=7" -- run "$work/rows" --shape n=7
+try 0 check "$work/range" -i image="$work/in5.npy"
+try 0 check "$work/range" --shape n=40
+try 0 check "$work/range"
+refused 2 "not compiled for n=41" -- run "$work/range" --shape n=41
+refused 2 "not compiled for n=0" -- run "$work/range" --shape n=0
+try 0 compile $digits --shape n=8..40:8@16 -o "$work/eights" --json
+[ "$(value sizes.programs.#)" -le 4 ] || fail "many programs for n=8..40:8"
+try 0 check "$work/eights"
+refused 2 "not compiled for n=9" -- run "$work/eights" --shape n=9
+refused 2 "a step of 0" -- compile $digits --shape n=8..40:0 -o "$work/none"
 
 # Linked: sizes go in, a size that is not there comes back as a code.
 cat >"$work/use.c" <<'C'
