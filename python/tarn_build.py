@@ -162,7 +162,9 @@ def metadata() -> str:
     return (
         f"Metadata-Version: 2.1\nName: tarn\nVersion: {version()}\n"
         "Summary: E-graphs, and models and tensor operators compiled to functions over DLPack\n"
-        "License: Apache-2.0\nRequires-Python: >=3.11\n"
+        "License: Apache-2.0\nRequires-Python: >=3.11\nProvides-Extra: torch\n"
+        "Requires-Dist: torch >=2.6; extra == 'torch'\n"
+        "Requires-Dist: onnxscript; extra == 'torch'\n"
         f"Description-Content-Type: text/markdown\n\n{readme}"
     )
 
@@ -180,7 +182,10 @@ def write_info(to: Path, whole: bool = False) -> Path:
     info = to / f"tarn-{version()}.dist-info"
     info.mkdir(exist_ok=True)
     (info / "METADATA").write_text(metadata())
-    (info / "entry_points.txt").write_text("[console_scripts]\ntarn = tarn._command:main\n")
+    (info / "entry_points.txt").write_text(
+        "[console_scripts]\ntarn = tarn._command:main\n"
+        "[torch_dynamo_backends]\ntarn = tarn._torch:backend\n"
+    )
     (info / "WHEEL").write_text(
         "Wheel-Version: 1.0\nGenerator: tarn_build\nRoot-Is-Purelib: false\n"
         f"Tag: {tag(whole)}\n"

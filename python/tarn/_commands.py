@@ -19,7 +19,7 @@ from tarn._command import program
 from tarn._errors import error_of
 from tarn._source import Shape, Value, bindings, is_text, source
 
-Source: TypeAlias = Union[str, "os.PathLike[str]", bytes, Any]  # as tarn.compile() takes it
+Source: TypeAlias = Any  # str, os.PathLike, bytes …: as tarn.compile() takes it
 
 
 class Result(Mapping[str, Any]):
@@ -92,7 +92,7 @@ class _Files:
         """A file's path; a model in memory is written to one."""
         made = source(model, example)
         if "onnx" not in made:
-            return os.path.abspath(made["model"])
+            return os.path.abspath(str(made["model"]))
         name, k = Path(made["model"]).name, 2
         while (self.folder / name).exists():
             name, k = f"{k}-{Path(made['model']).name}", k + 1

@@ -6,13 +6,14 @@ import html
 import json
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tarn import _code
 from tarn._code import Tensor
 from tarn._source import Shape, Value, bindings, library, rule_files, shape_text, source
+
 
 class Port:
     """An input or output: its name, type ("f32") and shape."""
@@ -121,6 +122,30 @@ class Program(_Function):
         return f"{made}<table>{rows}</table>"
 
 
+class Sized(Program):
+    """A model that is compiled for each set of shapes that it is called with (dynamic_shapes=). It
+    describes the program of its last call, at first that of the example."""
+
+    def __init__(self, made: Callable[[dict[str, Shape]], Program], names: list[str]) -> None:
+        self._made = made
+        self._names = names
+        self.programs: dict[tuple[Any, ...], Program] = {}
+
+    def __call__(self, *args: Any, out: Any = None, **words: Any) -> Any:
+        given = self._arguments(self._names, args, words)
+        return self.bind(*given)(*given, out=out)
+
+    def bind(self, *given: Any) -> Program:
+        """The program for the shapes of these inputs, compiled now unless it is known."""
+        if len(given) != len(self._names):
+            raise TypeError(f"{len(given)} inputs are given, for {', '.join(self._names)}")
+        key = tuple(map(_shape, given))
+        if key not in self.programs:
+            self.programs[key] = self._made({n: s for n, s in zip(self._names, key) if s})
+        super().__init__(self.programs[key]._program)
+        return self.programs[key]
+
+
 # ---- options ----
 
 
@@ -159,12 +184,24 @@ def _options(
 # ---- models ----
 
 
+def _sized(options: dict[str, Any]) -> Sized:
+    model, example, shapes = (options.pop(k) for k in ("model", "example", "dynamic_shapes"))
+    made = source(model, example, shapes)
+    if "inputs" not in made:
+        raise TypeError("dynamic_shapes= is for a torch.nn.Module")
+    bound = options.pop("shapes")
+    sized = Sized(lambda s: compile(made["onnx"], **options, shapes=s | bound), made["inputs"])
+    sized.bind(*(example if isinstance(example, (tuple, list)) else (example,)))
+    return sized
+
+
 def compile(
     model: Any,
+    example: Any = None,
     *,
+    dynamic_shapes: Any = None,
     shapes: Mapping[str, Shape] = {},
     sets: Mapping[str, Value] = {},
-    example: Any = None,
     definition: str | None = None,
     hw: str | Path = "host",
     numerics: str = "reassoc",
@@ -190,8 +227,13 @@ def compile(
     all. output: a folder that gets model.so, model.h, report.json and the rest, for programs in C
     and tarn.load().
 
+    dynamic_shapes: as torch.export takes them. What is returned is then compiled for each set of
+    shapes at its first call. That and modules at their best need the package onnxscript.
+
     KeyboardInterrupt ends it between two of its steps, or while rules run.
     """
+    if dynamic_shapes is not None:
+        return _sized(dict(locals()))
     with rule_files(rules) as added, rule_files(only_rules) as only:
         options = _options(
             hw=hw, numerics=numerics, rtol=rtol, threads=threads, rules=added, no_rules=no_rules,

@@ -51,23 +51,35 @@ def bindings(
     }
 
 
-def _exported(module: Any, example: tuple[Any, ...]) -> bytes:
+def _traced(module: Any, example: tuple[Any, ...]) -> tuple[bytes, list[str]]:
+    """By the exporter that needs no other package than torch."""
     torch = library("torch")
+    buffer = io.BytesIO()
+    words = {"dynamo": False} if "dynamo" in torch.onnx.export.__code__.co_varnames else {}
+    with torch.no_grad():
+        torch.onnx.export(module, example, buffer, **words)
+    return buffer.getvalue(), []
+
+
+def _exported(
+    module: Any, example: tuple[Any, ...], dynamic_shapes: Any
+) -> tuple[bytes, list[str]]:
+    """An ONNX model and its inputs."""
     was = module.training
     module.eval()
-    buffer = io.BytesIO()
     try:
-        words: dict[str, Any] = {}
-        if "dynamo" in torch.onnx.export.__code__.co_varnames:
-            words["dynamo"] = False  # the exporter that needs no other package
-        with torch.no_grad():
-            torch.onnx.export(module, example, buffer, **words)
+        if library("onnxscript"):
+            from tarn._torch import exported
+
+            return exported(module, example, shapes=dynamic_shapes)
+        if dynamic_shapes is not None:
+            raise ImportError("dynamic_shapes= needs the package onnxscript")
+        return _traced(module, example)
     finally:
         module.train(was)
-    return buffer.getvalue()
 
 
-def source(model: Any, example: Any) -> dict[str, Any]:
+def source(model: Any, example: Any, dynamic_shapes: Any = None) -> dict[str, Any]:
     if isinstance(model, (str, os.PathLike)):
         return {"model": os.fspath(model)}
     if isinstance(model, (bytes, bytearray, memoryview)):
@@ -79,8 +91,8 @@ def source(model: Any, example: Any) -> dict[str, Any]:
         if example is None:
             raise TypeError("a module needs example=: inputs that it is traced with")
         inputs = tuple(example) if isinstance(example, (tuple, list)) else (example,)
-        name = type(model).__name__ + ".onnx"
-        return {"model": name, "onnx": _exported(model, inputs)}
+        onnx, names = _exported(model, inputs, dynamic_shapes)
+        return {"model": type(model).__name__ + ".onnx", "onnx": onnx, "inputs": names}
     raise TypeError(
         "a path, an ONNX model (its bytes or onnx.ModelProto) or a torch.nn.Module is expected, "
         f"not {type(model).__name__}"

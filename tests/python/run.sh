@@ -20,5 +20,5 @@ cd "$work" # not where the sources lie
 "$work/venv/bin/python" -W error::UserWarning "$here/examples.py" "$here/../../python/README.md" "$here/../../docs/python.md"
 "$work/venv/bin/python" -m unittest discover -q -s "$here"
 if "$work/venv/bin/python" -c 'import mypy' 2>/dev/null; then
-  "$work/venv/bin/python" -m mypy --strict --no-incremental -p tarn
+  "$work/venv/bin/python" -m mypy --config-file "$here/../../python/pyproject.toml" --no-incremental -p tarn
 fi
