@@ -508,6 +508,14 @@ static void dense(tarn_buf *b, int n) { /* blocks that read all that came before
   tarn_buf_fmt(b, "out y%d\n", n);
 }
 
+static void residual(tarn_buf *b, int n) { /* each adds a map of itself to itself */
+  tarn_buf_str(b, "in y0 f32 4,8\n");
+  for (int i = 0; i < n; i++)
+    tarn_buf_fmt(b, "node Tanh t%d y%d -> u%d\nnode Add a%d y%d u%d -> y%d\n", i, i, i, i, i, i,
+                 i + 1);
+  tarn_buf_fmt(b, "out y%d\n", n);
+}
+
 /* most: how many times the nodes when the network is twice as deep. What reads all that came before
  * is itself of quadratic size. */
 typedef struct growing {
@@ -539,6 +547,27 @@ static void grow(tarn_ctx *cx, void *arg) {
   ck_assert_msg(more <= w->most * some, "%s: %u nodes, then %u", w->name, some, more);
 }
 
+/* Classes that are full are passed over: what is looked at, and leaves its trace in the arena,
+ * grows with the nodes. */
+static double bytes_for_a_node(tarn_ctx *cx, int n) {
+  tarn_buf b = {.cx = cx};
+  residual(&b, n);
+  tarn_lang *L = tarn_lang_new(cx);
+  tarn_ruleset *rs = tarn_ruleset_new(L);
+  tarn_ruleset_ship(rs, NULL, TARN_RULE_KERNEL);
+  tarn_sat_options o = tarn_sat_defaults();
+  size_t before = tarn_ctx_bytes(cx);
+  tarn_saturation *s = tarn_saturate(kit_model(L, b.p), rs, &o);
+  return (double)(tarn_ctx_bytes(cx) - before) / tarn_sat_result(s)->nodes;
+}
+static void look(tarn_ctx *cx, void *arg) {
+  (void)arg;
+  double few = bytes_for_a_node(cx, 12), many = bytes_for_a_node(cx, 24);
+  ck_assert_msg(many < 2 * few, "%.0f bytes, then %.0f", few, many);
+}
+START_TEST(test_full_classes) { in_context_of("residual", look, NULL); }
+END_TEST
+
 START_TEST(test_growth) { in_context_of(grown[_i].name, grow, &grown[_i]); }
 END_TEST
 
@@ -549,6 +578,7 @@ int main(void) {
   tcase_add_loop_test(t, test_spread, 0, sizeof spreads / sizeof *spreads);
   tcase_add_loop_test(t, test_rows, 0, sizeof rows / sizeof *rows);
   tcase_add_loop_test(t, test_growth, 0, sizeof grown / sizeof *grown);
+  tcase_add_test(t, test_full_classes);
   tcase_add_loop_test(t, test_exact, 0, sizeof nets / sizeof *nets);
   return run_checks("rules-sat", t);
 }

@@ -115,6 +115,7 @@ typedef struct lmatch {
   kern *inner;       /* of a rule with an inner kernel: a map that the nest reads, */
   uint32_t slot;     /* as which child, */
   uint32_t map;      /* and how, at the read that is at hand */
+  kern *earlier;     /* room for inner kernels that may come first; NULL */
   const kern *made;  /* in (:subsume COND): what the nest became */
 } lmatch;
 /* The hole of what (then ?h E) takes E for, in what is reduced; in an epilogue it is hole 0. */

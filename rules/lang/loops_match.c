@@ -387,10 +387,12 @@ static bool is_taken(renv *e, const rule *r) {
 static bool has_earlier(renv *e, const rule *r) {
   lmatch *m = e->loops;
   uint32_t slot = m->slot;
-  kern was = *m->inner;
+  kern *was = m->inner;
   bool any = false;
+  if (!m->earlier) m->earlier = TARN_NEW(tarn_lang_ctx(e->L), kern);
+  m->inner = m->earlier;
   for (m->slot = 0; m->slot < slot && !any; m->slot += !any) any = is_taken(e, r);
-  m->slot = slot, *m->inner = was;
+  m->slot = slot, m->inner = was;
   loops_bind_inner(e, r);
   return any;
 }

@@ -26,6 +26,14 @@ static tarn_eg_pat *translate(tarn_saturation *s, const rpat *p, uint32_t name) 
 
 /* ---------------------------------------------------------------- matches */
 
+/* Does the class hold as many nodes as the phase wants? */
+static bool full(const tarn_saturation *s, uint32_t cls) {
+  uint32_t n = 0;
+  for (uint32_t e = tarn_eg_next_node(s->g, cls, TARN_NONE); e != TARN_NONE && n < s->forms;
+       e = tarn_eg_next_node(s->g, cls, e))
+    n += !sat_subsumed(s, e);
+  return s->forms && n == s->forms;
+}
 /* No node that stands for one of the pattern is subsumed. */
 static bool live_nodes(const tarn_saturation *s, const rpat *p, const uint32_t *nodes) {
   if (p->kind != RP_NODE) return true;
@@ -35,6 +43,7 @@ static bool live_nodes(const tarn_saturation *s, const rpat *p, const uint32_t *
 }
 static bool live(void *user, const uint32_t *nodes) {
   const engine_rule *x = user;
+  if (full(x->s, tarn_eg_find(x->s->g, nodes[0]))) return false;
   for (uint32_t i = 0; i < x->r->nlhs; i++)
     if (!live_nodes(x->s, x->r->lhs[i].pat, nodes)) return false;
   return true;
@@ -267,14 +276,6 @@ static bool act_once(void *arg, renv *e) {
   return a->ok;
 }
 
-/* Does the class hold as many nodes as the phase wants? */
-static bool full(const tarn_saturation *s, uint32_t cls) {
-  uint32_t n = 0;
-  for (uint32_t e = tarn_eg_next_node(s->g, cls, TARN_NONE); e != TARN_NONE && n < s->forms;
-       e = tarn_eg_next_node(s->g, cls, e))
-    n += !sat_subsumed(s, e);
-  return s->forms && n == s->forms;
-}
 static void act(tarn_ctx *cx, void *arg) {
   guarded *c = arg;
   acting a;
