@@ -4,8 +4,10 @@
     generate.py OUT_DIR          needs the packages torch, transformers, gguf and numpy
 
 NAME.gguf is a model of an architecture, NAME.npy the logits of its TOKENS by the network in transformers, from the same
-weights.  types.gguf holds a tensor of each type, random bytes but for the scales; TYPE.npy is what gguf reads it as.
+weights.  chat.gguf has a tokenizer as well; chat.json holds a prompt, and how the network goes on,
+chat.txt the same as bytes.  types.gguf holds a tensor of each type, random bytes but for the scales; TYPE.npy is what gguf reads it as.
 """
+import json
 import math
 import os
 import struct
@@ -32,6 +34,11 @@ class File:
         return struct.pack("<Q", len(s.encode())) + s.encode()
 
     def key(self, name, value):
+        if isinstance(value, list):
+            kind = 8 if isinstance(value[0], str) else 5
+            items = [self.text(v) if kind == 8 else struct.pack("<i", v) for v in value]
+            self.keys.append(self.text(name) + struct.pack("<IIQ", 9, kind, len(value)) + b"".join(items))
+            return
         kind, body = (8, self.text(value)) if isinstance(value, str) else \
             (6, struct.pack("<f", value)) if isinstance(value, float) else (4, struct.pack("<I", value))
         self.keys.append(self.text(name) + struct.pack("<I", kind) + body)
@@ -173,6 +180,30 @@ def llama(out):
     write(out, "llama", model, f)
 
 
+def chat(out):
+    config = transformers.LlamaConfig(**SHAPE, tie_word_embeddings=False, eos_token_id=0)
+    model, f = network(out, "chat", "llama", config, {"rope.dimension_count": WIDTH // HEADS, "rope.freq_base": 10000.0})
+    merges = ["t h", "th e", "Ġ the", "a n", "i n", "in g", "Ġ a", "o n", "e r", "e s", "Ġ s", "o r", "a t"]
+    tokens = ["<|end|>", "<|user|>", "Ġ", "Ċ", ".", "Ã", "©"] + [c for c in "abcdefghijklmnopqrstuvwxyz"]
+    tokens += [m.replace(" ", "") for m in merges]
+    tokens += ["<|unused|>"] * (WORDS - len(tokens))
+    f.key("tokenizer.ggml.model", "gpt2")
+    f.key("tokenizer.ggml.pre", "gpt-2")
+    f.key("tokenizer.ggml.tokens", tokens)
+    f.key("tokenizer.ggml.token_type", [3 if t.startswith("<|") else 1 for t in tokens])
+    f.key("tokenizer.ggml.merges", merges)
+    f.key("tokenizer.ggml.eos_token_id", 0)
+    f.write(f"{out}/chat.gguf")
+    prompt = ["<|user|>", "Ġthe", "Ġs", "on", "Ġ", "Ġ", "Ġthe", "c", "a", "f", "Ã", "©", "."]
+    ids = torch.tensor([[tokens.index(t) for t in prompt]])
+    with torch.no_grad():
+        y = model.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=24, do_sample=False)[0, ids.shape[1]:].tolist()
+    text = "".join(tokens[t] for t in y if t != 0).replace("Ġ", " ").replace("Ċ", "\n")
+    with open(f"{out}/chat.txt", "wb") as to:
+        to.write(text.encode("latin-1") + b"\n")
+    json.dump({"prompt": "<|user|> the son   thecaf\u00e9.", "ids": ids[0].tolist(), "tokens": y}, open(f"{out}/chat.json", "w"))
+
+
 def others(out):
     qwen2 = transformers.Qwen2Config(**SHAPE, tie_word_embeddings=True, rope_parameters={"rope_type": "default", "rope_theta": 1000000.0})
     write(out, "qwen2", *network(out, "qwen2", "qwen2", qwen2, {"rope.freq_base": 1000000.0}))
@@ -207,3 +238,4 @@ if __name__ == "__main__":
     others(sys.argv[1])
     phi3(sys.argv[1], "phi3", 16)
     phi3(sys.argv[1], "phi3-long", 5)
+    chat(sys.argv[1])
