@@ -69,13 +69,6 @@ static counts count(const tarn_plan_nest *N, uint32_t stage, const tarn_plan_stm
   return (counts){in.begins * trips, in.ends * trips, in.steps * trips};
 }
 
-/* Is a reduction continued in a later trip of a loop outside of its accumulators? */
-static bool resumes(const tarn_plan_nest *N, uint32_t stage) {
-  const tarn_plan_list *list = &N->list[1 + stage];
-  for (uint32_t i = 0; i < N->stage[stage].acc && i < list->n; i++)
-    if (list->level[i].red && list->level[i].trips > 1) return true;
-  return false;
-}
 static bool guarded(const tarn_plan_stage *st) {
   for (uint32_t r = 0; r < st->f->nops; r++)
     if (st->read[r].nguard) return true;
@@ -89,13 +82,21 @@ static int64_t computed(const tarn_plan_nest *N, uint32_t stage, uint32_t d) {
     if (l[i]->dim == d && l[i]->open) return l[i]->trips * tarn_plan_step(l[i]);
   return N->stage[stage].over[d];
 }
+/* Threads that share trips of an open dim must not add to one result. */
+static void check_threads(const tarn_plan_nest *N, uint32_t region, uint32_t stage) {
+  const tarn_plan_list *list = tarn_plan_parallel(N, region);
+  if (!N->n->stage[stage].out || !tarn_plan_resumes(N, stage)) return;
+  for (uint32_t i = 0; i < list->parallel; i++)
+    if (list->level[i].open && list->level[i].step > 1)
+      wrong(N, "threads that add to one result", 2, 1);
+}
 static void check_stage(const tarn_plan_nest *N, uint32_t stage, counts is) {
   const tarn_plan_stage *st = &N->stage[stage];
   int64_t points = 1;
   int64_t terms = 1;
   for (uint32_t d = 0; d < st->n; d++)
     *(d < st->nacc ? &points : &terms) *= d < st->nacc ? computed(N, stage, d) : st->over[d];
-  bool many = resumes(N, stage);
+  bool many = tarn_plan_resumes(N, stage);
   if (many ? points && is.ends % points : is.ends != points) wrong(N, "results", is.ends, points);
   if (!st->red || st->nfactor) return;
   if (is.begins != is.ends) wrong(N, "beginnings of accumulators", is.begins, is.ends);
@@ -111,6 +112,7 @@ void tarn_plan_check(const tarn_plan_nest *N) {
       for (const tarn_plan_stmt *s = c->p; s < c->p + c->n; s += s->size)
         sum = plus(sum, count(N, i, s));
       check_stage(N, i, sum);
+      check_threads(N, r, i);
     }
   }
 }

@@ -372,6 +372,21 @@ static void check_open(tarn_ctx *cx, const tarn_hw *hw, const tarn_schedule *s) 
     tarn_raise(cx, TARN_BAD_INPUT, "schedule: open dims are not served by %s",
                unit ? "units" : hw->name);
 }
+bool tarn_plan_resumes(const tarn_plan_nest *N, uint32_t stage) {
+  const tarn_plan_list *list = &N->list[1 + stage];
+  for (uint32_t i = 0; i < N->stage[stage].acc && i < list->n; i++)
+    if (list->level[i].red && list->level[i].trips > 1) return true;
+  return false;
+}
+/* Threads may both compute what two trips of an open dim share, but not both add to it. */
+static void settle_shared_threads(tarn_plan_nest *N) {
+  bool adds = false;
+  for (uint32_t i = 0; i < N->nstage; i++) adds |= N->n->stage[i].out && tarn_plan_resumes(N, i);
+  for (uint32_t i = 0; adds && i < N->list[0].n; i++) {
+    tarn_plan_level *l = &N->list[0].level[i];
+    if (l->open && l->step > 1 && l->kind == TARN_PARALLEL) l->kind = TARN_SERIAL;
+  }
+}
 tarn_plan_nest *tarn_plan_prepare(tarn_lang *L, const tarn_hw *hw, bool contract,
                                   const tarn_nest *n, const tarn_schedule *s,
                                   const tarn_plan_operand *in, const tarn_plan_operand *out) {
@@ -393,6 +408,7 @@ tarn_plan_nest *tarn_plan_prepare(tarn_lang *L, const tarn_hw *hw, bool contract
   bool blocks = tarn_hw_traits_of(hw).blocks;
   N->team = blocks && !N->split;
   for (uint32_t i = 0; i < n->nstage; i++) prepare_stage(N, i, s, in, out, &out_no);
+  settle_shared_threads(N);
   for (uint32_t i = 0; i <= n->nstage; i++)
     tarn_plan_list_parallel(&N->list[i], i == 0 || N->split || N->team);
   if (blocks) tarn_plan_share(N);

@@ -86,18 +86,23 @@ static uint32_t random_body(tarn_dtype t, uint32_t holes) {
   return f;
 }
 
-/* The place of the first largest element: a state of two. */
-static uint32_t argmax(tarn_dtype t) {
+/* The place of the first largest element: a state of two, of which parts may be merged in any order
+ * where of equals the lesser place counts. */
+static uint32_t argmax(tarn_dtype t, bool any_order) {
   uint32_t m = tarn_fx_hole(L, 0), at = tarn_fx_hole(L, 1), x = tarn_fx_hole(L, 2),
            i = tarn_fx_hole(L, 3);
   uint32_t more = tarn_fx_op(L, TARN_FX_LT, m, x, 0);
   tarn_reducer r = {
-      .kind = TARN_RED_CUSTOM, .dtype = t, .ns = 2, .commutative = false, .result = at};
+      .kind = TARN_RED_CUSTOM, .dtype = t, .ns = 2, .commutative = any_order, .result = at};
   r.init[0] = tarn_fx_const(L, t, -INFINITY), r.init[1] = tarn_fx_iconst(L, TARN_I64, 0);
   r.step[0] = tarn_fx_op(L, TARN_FX_SEL, more, x, m),
   r.step[1] = tarn_fx_op(L, TARN_FX_SEL, more, i, at);
   uint32_t m2 = tarn_fx_hole(L, 2), at2 = tarn_fx_hole(L, 3),
            more2 = tarn_fx_op(L, TARN_FX_LT, m, m2, 0);
+  uint32_t equal = tarn_fx_op(L, TARN_FX_EQ, m, m2, 0),
+           before = tarn_fx_op(L, TARN_FX_LT, at2, at, 0),
+           first = tarn_fx_op(L, TARN_FX_AND, equal, before, 0);
+  if (any_order) more2 = tarn_fx_op(L, TARN_FX_OR, more2, first, 0);
   r.merge[0] = tarn_fx_op(L, TARN_FX_SEL, more2, m2, m),
   r.merge[1] = tarn_fx_op(L, TARN_FX_SEL, more2, at2, at);
   return tarn_reducer_intern(L, &r);
@@ -121,7 +126,7 @@ static uint32_t random_reducer(tarn_dtype t) {
                                        TARN_RED_PROD};
   uint32_t k = kit_below(t == TARN_F32 ? 7 : t == TARN_BOOL ? 4 : 5);
   if (t == TARN_BOOL && k < 2) k = 2;
-  return k == 5 ? argmax(t) : k == 6 ? moments(t) : tarn_reducer_of(L, kind[k], t);
+  return k == 5 ? argmax(t, kit_below(2)) : k == 6 ? moments(t) : tarn_reducer_of(L, kind[k], t);
 }
 
 /* ---------------------------------------------------------------- random schedules */
@@ -299,7 +304,7 @@ static void random_stage(nest_maker *q, bool last, tarn_stage_sched *sched) {
     while (!last && tarn_reducer_get(L, f.red)->kind == TARN_RED_CUSTOM);
     const tarn_reducer *r = tarn_reducer_get(L, f.red);
     simple = r->kind != TARN_RED_CUSTOM;
-    if (!simple && r->commutative == false) type = TARN_I64, ordered = true;
+    if (r->result == tarn_fx_hole(L, 1)) type = TARN_I64, ordered |= !r->commutative || red > 1;
   }
   if (simple && kit_below(3) == 0 && type == q->t && q->t != TARN_BOOL) {
     f.nepi = 1, f.epi = random_body(q->t, 2);

@@ -468,6 +468,30 @@ static void turned_job(tarn_ctx *c, void *arg) {
     tarn_raise(c, TARN_NO, "%u rows and %u single elements are stored in a tile of 32 rows", rows,
                single);
 }
+/* 32 rows in trips of 22: two threads both compute rows 10 to 21. Where the result holds partial
+ * sums meanwhile (its sum lies outside of the accumulators), one would add to those of the other.
+ */
+static void overlap_job(tarn_ctx *c, void *arg) {
+  static const char text[] =
+      "(kernel (nest (stages (children 1) (shared 32) (split 2) (stage (own 8) (reduce) (map (neg "
+      "$0)) "
+      "(child 0 (index ((32 8) ()) (32 8) (d0 d1)))) (stage (own 8) (reduce 6) (red sum $0) "
+      "(stage 0 (index ((32 8) (6)) (8) (d1))) out)))(in f32 (32 8) (8 1))(out f32 (32 8) (8 1)))";
+  static const char walk[] =
+      "(schedule (shared (open 0) (parallel 0 22) (serial 0 1)) (stage (acc 2) (serial 1 8) "
+      "(vector 1 1)) (stage (acc 1) (%s) (vector 1 1)))";
+  const bool *apart = arg;
+  const char *sum = *apart ? "serial 2 1) (serial 1 8" : "serial 1 8) (serial 2 1";
+  kit_case k = kit_case_text(L, text, tarn_format(cx, walk, sum));
+  const tarn_plan_nest *N = kit_plan(L, hw, &k);
+  tarn_plan_check(N);
+  if (tarn_plan_resumes(N, 1) != *apart || tarn_plan_parallel(N, 0)->parallel != !*apart)
+    tarn_raise(c, TARN_NO, "sum apart %d: %u parallel levels", *apart,
+               tarn_plan_parallel(N, 0)->parallel);
+  run_cases(&k, 1, true, 2);
+}
+START_TEST(threads_overlap) { must(overlap_job, &(bool){_i == 1}); }
+END_TEST
 START_TEST(across_the_lanes) { must(turned_job, &_i); }
 END_TEST
 START_TEST(windows_along_the_lanes) { must(shared_job, NULL); }
@@ -489,6 +513,7 @@ int main(void) {
   tcase_set_timeout(t, 120);
   tcase_add_loop_test(t, across_the_lanes, 0, 3);
   tcase_add_test(t, windows_along_the_lanes);
+  tcase_add_loop_test(t, threads_overlap, 0, 2);
   tcase_add_test(t, windows_by_shared_rows);
   tcase_add_test(t, greatest);
   tcase_add_test(t, asks_ahead);
