@@ -310,8 +310,8 @@ TARN_API uint32_t tarn_plan_regions(const tarn_plan_nest *N);
 /* The levels whose parallel ones make a region's items. */
 TARN_API const tarn_plan_list *tarn_plan_parallel(const tarn_plan_nest *N, uint32_t region);
 TARN_API int64_t tarn_plan_items(const tarn_plan_nest *N, uint32_t region); /* 1: not parallel */
-/* Is a stage's reduction continued in later trips of a loop outside of its accumulators, so that its
- * result holds partial sums until then? */
+/* Is a stage's reduction continued in later trips of a loop outside of its accumulators, so that
+ * its result holds partial sums until then? */
 TARN_API bool tarn_plan_resumes(const tarn_plan_nest *N, uint32_t stage);
 /* Of a stage in a team: items that its threads share. */
 TARN_API int64_t tarn_plan_team_items(const tarn_plan_nest *N, uint32_t stage);
