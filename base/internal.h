@@ -16,6 +16,7 @@
 
 #include "base/base.h"
 #include "base/limit.h"
+#include "base/progress.h"
 
 #define TARN_ALIGN ((size_t)16)
 
@@ -63,6 +64,7 @@ struct tarn_ctx {
   bool warning_lost; /* one more warning than memory allowed */
   tarn_limit limit;  /* the top's */
   atomic_int late;   /* 0, or why the limit has struck */
+  tarn_watcher watcher; /* the top's */
   locale_t
       c_locale; /* numbers are written and read the same whatever the host program's locale is */
 };

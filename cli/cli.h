@@ -4,6 +4,7 @@
 #define TARN_CLI_H
 #include "access/judge.h"
 #include "base/json.h"
+#include "base/progress.h"
 #include "compile/compile.h"
 #include "hw/host/host.h"
 #include <stdio.h>
@@ -198,6 +199,7 @@ int tarn_cmd_completion(tarn_ctx *cx, int argc, char **argv);
 int tarn_cmd_run(tarn_ctx *cx, int argc, char **argv);
 int tarn_cmd_check(tarn_ctx *cx, int argc, char **argv);
 int tarn_cmd_bench(tarn_ctx *cx, int argc, char **argv);
+int tarn_cmd_report(tarn_ctx *cx, int argc, char **argv);
 int tarn_cmd_kernel(tarn_ctx *cx, int argc, char **argv);
 int tarn_cmd_explore(tarn_ctx *cx, int argc, char **argv);
 int tarn_cmd_equal(tarn_ctx *cx, int argc, char **argv);
@@ -227,6 +229,11 @@ void cli_forget_interrupt(void);
 void cli_limit(tarn_ctx *cx, double seconds);
 /* From here to the end of the protected call Ctrl-C is held back, and the context's limit knows. */
 void cli_ends_early(tarn_ctx *cx);
+/* ---- a line on the terminal for what takes longer than two seconds. progress.c ---- */
+void cli_progress_begin(tarn_ctx *cx); /* what base/progress.h tells is shown, on a terminal */
+bool cli_progress_shown(void);
+void cli_progress(const tarn_told *s, const char *note); /* note: NULL, or more of it */
+void cli_progress_end(void);                              /* the line goes */
 void cli_writes(void);        /* there is a result: nothing ends the process while it is written */
 void cli_end_now(int status); /* going.c: from a handler; files for now are removed first */
 #endif

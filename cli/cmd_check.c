@@ -87,6 +87,7 @@ static void check_one(const checking *k, worst *w) {
   uint32_t nin = cli_subject_ports(k->m, false, &ip);
   tarn_tolerance t = tarn_rules_tolerance(c->is.numerics, c->is.bound);
   for (uint64_t s = 0; s < k->samples; s++) {
+    tarn_progress(cx, "comparing with the interpreter", s, k->samples, "samples");
     tarn_tensor **in = cli_inputs(cx, c, nin, ip, k->given, c->seed + s);
     tarn_tensor **out = cli_subject_run(cx, k->m, in, (uint32_t)k->threads);
     t.noise.seed = c->seed + s;
@@ -97,6 +98,7 @@ static void check_one(const checking *k, worst *w) {
       note(p->out[i].name, out[i], v, c->seed + s, w);
     }
   }
+  tarn_progress_end(cx);
 }
 #define TRIED_PROGRAMS 16 /* of a folder for more sizes */
 /* A folder for several sizes: some of them, which are printed unless JSON is. */

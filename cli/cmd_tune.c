@@ -39,25 +39,31 @@ static void of_program(tarn_ctx *cx, const tarn_kprog *p, wanted *w) {
 }
 
 typedef struct watch {
-  double begin;
-  uint32_t done, all; /* trials: before this batch; that are wanted */
+  uint32_t done, shown, all; /* trials: before this batch; with it; that are wanted */
 } watch;
+/* A fleet answers out of order, and a search may know some of it: the count does not go back. */
+static void show(watch *w, uint32_t done, const char *note) {
+  if (done > w->shown) w->shown = done;
+  cli_progress(&(tarn_told){.name = "measuring", .done = w->shown, .of = w->all, .unit = "trials"},
+               note);
+}
 static void show_progress(void *user, uint32_t done, uint32_t of, uint32_t fresh, double seconds) {
   watch *w = user;
-  double spent = tarn_now() - w->begin;
-  w->done = done;
-  fprintf(stderr, "\r%u of %u trials, kernels %.4g ms, %.0f s left   ", done, of, 1e3 * seconds,
-          fresh ? spent / fresh * (of - done) : 0);
-  if (done == of) fputc('\n', stderr);
+  char note[64];
+  (void)fresh;
+  w->done = done, w->all = of;
+  snprintf(note, sizeof note, "kernels %.4g ms", 1e3 * seconds);
+  show(w, done, note);
+  if (done == of) cli_progress_end();
 }
 
 static void show_fleet(void *user, const tarn_fleet_view *v) {
-  const watch *w = user;
-  double spent = tarn_now() - w->begin, rate = spent > 0 ? (double)v->answers / spent : 0;
+  watch *w = user;
+  char note[64];
   uint32_t done = w->done + v->answered < w->all ? w->done + v->answered : w->all;
-  fprintf(stderr, "\r%u of %u trials, %.3g a second, %u workers at work, %llu jobs wait", done,
-          w->all, rate, v->busy, (unsigned long long)v->queued);
-  if (rate > 0) fprintf(stderr, ", %.0f s left   ", (w->all - done) / rate);
+  snprintf(note, sizeof note, "%u workers at work, %llu jobs wait", v->busy,
+           (unsigned long long)v->queued);
+  show(w, done, note);
 }
 /* What makes a search the same one, so that it goes on where it was. */
 static const char *search_name(tarn_ctx *cx, const cli_compile *c, const tarn_tune_options *o,
@@ -365,8 +371,8 @@ int tarn_cmd_tune(tarn_ctx *cx, int argc, char **argv) {
   c.model = words.n ? words.p[0] : NULL;
   if (o.seconds > 0) tarn_limit_until(cx, tarn_now() + o.seconds);
   o.seconds *= MEASURING;
-  watch w = {.begin = tarn_now(), .all = trials ? (uint32_t)trials : 1000};
-  if (!c.json && isatty(2)) o.progress = show_progress, o.user = &w;
+  watch w = {.all = trials ? (uint32_t)trials : 1000};
+  if (cli_progress_shown()) o.progress = show_progress, o.user = &w;
   const char *store = db;
   if (fleet.url) {
     const tarn_hw *hw = cli_hardware(tarn_lang_new(cx), c.hw);
@@ -380,6 +386,7 @@ int tarn_cmd_tune(tarn_ctx *cx, int argc, char **argv) {
                                                   : tune_program(cx, &c, db, &o);
   tarn_limit_set(cx, (tarn_limit){0}); /* one operator's program takes a moment */
   if (words.n && !o.train_only && !o.spread) fill_cache(cx, &c, store);
+  cli_progress_end();
   report(cx, &c, &r, model);
   return 0;
 }

@@ -140,18 +140,10 @@ static bool before(void *user, tarn_egraph *g, uint32_t iteration) {
   (void)g, (void)iteration;
   return !lab_reached(user);
 }
-/* On a terminal, now and then: how large the graph is. */
 static void tell(void *user, tarn_egraph *g, const tarn_eg_iteration *it) {
-  lab *l = user;
-  if (!isatty(STDERR_FILENO) || tarn_now() - l->told < 0.5) return;
+  const lab *l = user;
   (void)it;
-  l->told = tarn_now(), l->telling = true;
-  fprintf(stderr, "\riteration %u: %u e-nodes, %u classes  ", tarn_eg_iteration_count(l->runner),
-          tarn_eg_node_count(g), tarn_eg_class_count(g));
-}
-static void end_telling(lab *l) {
-  if (l->telling) fprintf(stderr, "\r%60s\r", "");
-  l->telling = false;
+  tarn_progress(l->cx, "rewriting", tarn_eg_node_count(g), 0, "e-nodes");
 }
 static void check_run(lab *l, tarn_eg_stop stop) {
   tarn_status st = tarn_free_failed(l->rs);
@@ -177,10 +169,9 @@ tarn_eg_stop lab_run(lab *l, const uint32_t *active, uint32_t n, uint32_t iterat
                           .after = tell,
                           .user = l};
   bool held = cli_hold_interrupts();
-  l->told = tarn_now();
   tarn_eg_stop stop = tarn_eg_run(l->runner, &c);
   cli_release_interrupts(held);
-  end_telling(l);
+  tarn_progress_end(l->cx);
   check_run(l, stop);
   return stop;
 }

@@ -17,8 +17,6 @@ typedef struct lab {
   uint32_t from, to;       /* to be proved equal: exact ids, or TARN_NONE */
   tarn_eg_rules *goal;     /* rule 0: what the first root is to be; NULL: nothing is asked */
   tarn_status failed;
-  double told; /* when the size was last shown */
-  bool telling;
 } lab;
 
 /* A file of egraph-serialize JSON. explore_read.c */

@@ -137,7 +137,9 @@ int main(int argc, char **argv) {
     fprintf(stderr, "tarn: out of memory\n");
     return TARN_BAD_INPUT;
   }
+  cli_progress_begin(cx);
   tarn_status st = tarn_protect(cx, run, &k);
+  cli_progress_end();
   for (size_t i = 0; i < tarn_warning_count(cx); i++)
     fprintf(stderr, "tarn: warning: %s\n", cli_spoken(cx, tarn_warning(cx, i)));
   if (st != TARN_OK) {

@@ -1,4 +1,5 @@
 /* The pipeline: import, saturate, select, lower, report. */
+#include "base/progress.h"
 #include "compile/internal.h"
 #include <string.h>
 
@@ -67,6 +68,7 @@ tarn_compiled *comp_begin(tarn_lang *L, const tarn_compile_options *o) {
 }
 void comp_import(tarn_compiled *c, const tarn_source *s) {
   double t = tarn_now();
+  tarn_progress(tarn_lang_ctx(c->L), "reading the model", 0, 0, NULL);
   tarn_model_options m = comp_model_options(tarn_lang_ctx(c->L), c->o);
   c->program = tarn_source_load(c->L, s, &m, &c->import);
   comp_dump_program(c);
@@ -467,6 +469,7 @@ const tarn_compiled *tarn_compile(tarn_lang *L, const tarn_compile_options *o) {
   limit(cx, o);
   tarn_compiled *c = comp_begin(L, o);
   tarn_status st = tarn_protect(cx, all, &c);
+  tarn_progress_end(cx);
   tarn_limit_set(cx, had);
   if (st != TARN_OK) tarn_reraise(cx, st);
   return c;

@@ -1,5 +1,6 @@
 /* Candidate kernels: what each e-node gives (a nest, a concatenation, a kernel of its own, one of
  * several results) in each storage order of its result; copies, and the program's outputs. */
+#include "base/progress.h"
 #include "extract/kgraph.h"
 #include <string.h>
 
@@ -433,6 +434,7 @@ static void of_machine(kgraph *k, uint32_t n) {
   for (uint32_t c = 0; c < n; c++) {
     const tarn_type *t = tarn_type_get(k->L, k->cls.p[c].type);
     if (k->cls.p[c].constant || (!t->tuple && !k->group.p[k->cls.p[c].group].nlayout)) continue;
+    tarn_progress(k->cx, "finding kernels", c, n, "terms");
     EACH_NODE(k, k->cls.p[c].cls, node) of_node(k, c, node);
   }
   copies(k);

@@ -1,4 +1,5 @@
 /* Selects from the kernel graph and makes the program of the selection. */
+#include "base/progress.h"
 #include "extract/kgraph.h"
 #include <ctype.h>
 #include <math.h>
@@ -443,6 +444,7 @@ tarn_extraction *tarn_extract_choose(const tarn_kgraph_input *in, const tarn_kgr
   if (o->family) kg_family_begin(k);
   kg_candidates(k);
   if (o->family) kg_family_met(k);
+  tarn_progress(cx, "choosing kernels", 0, 0, NULL);
   x->choice = choose(k);
   if (o->graph) kg_print(k, x->choice, o->graph);
   kg_names(k, x->choice);

@@ -3,6 +3,7 @@
  * another value than the other, or one has a value and the other none; where neither has one it
  * says nothing. */
 #include "base/limit.h"
+#include "base/progress.h"
 #include "lab/meaning.h"
 #include <string.h>
 
@@ -206,6 +207,7 @@ uint32_t free_check(tarn_ruleset *rs, const tarn_rules_check_options *o,
     const rule *r = rs->rule.p[i];
     if (o->only && strcmp(o->only, r->name) && strcmp(o->only, r->family)) continue;
     uint32_t n = o->mutate ? r->ncond + r->nguard : 1;
+    tarn_progress(rs->cx, "checking rules", i, rs->rule.n, "rules");
     for (uint32_t k = 0; k < n; k++) {
       tarn_rule_result res = {
           .name = r->name, .family = r->family, .stated = r->numeric, .ok = true};
@@ -214,6 +216,7 @@ uint32_t free_check(tarn_ruleset *rs, const tarn_rules_check_options *o,
       tarn_push(rs->cx, &v, res);
     }
   }
+  tarn_progress_end(rs->cx);
   *out = v.p;
   return v.n;
 }

@@ -1,5 +1,6 @@
 /* Links: a shared object by lld, or a WebAssembly module. Each is made beside its place and moved
  * there. */
+#include "base/progress.h"
 #include "base/shared.h"
 #include "lower/internal.h"
 #include <dlfcn.h>
@@ -57,6 +58,7 @@ static const char *wasm_library(void) {
 /* Without lld there is a warning, and no file tmp. */
 static void link_as(low_module *M, const char *const *argv, const char *tmp, const char *file) {
   const char *why;
+  tarn_progress(M->cx, "linking", 0, 0, NULL);
   tarn_lld_result r = tarn_lld(M->cx, argv, &why);
   if (r == TARN_LLD_MISSING)
     tarn_warn(M->cx, "%s: model.o was written, %s was not", why, strrchr(file, '/') + 1);

@@ -1,5 +1,6 @@
 /* From the module to files: LLVM's passes and code generation. The constants are in blob.c, links
  * in link.c. */
+#include "base/progress.h"
 #include "base/shared.h"
 #include "lower/internal.h"
 #include <elf.h>
@@ -86,6 +87,7 @@ static void raises_nothing(low_module *M) {
 }
 void low_optimise(low_module *M, LLVMTargetMachineRef tm) {
   char *message = NULL;
+  tarn_progress(M->cx, "optimising code", 0, 0, NULL);
   raises_nothing(M);
   low_open_end(M->m);
   if (LLVMVerifyModule(M->m, LLVMReturnStatusAction, &message))

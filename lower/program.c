@@ -1,5 +1,6 @@
 /* The module around the kernels: one step a kernel, the run, the tables that describe the model
  * (runtime/rt.h). */
+#include "base/progress.h"
 #include "lower/program.h"
 #include "lower/calls.h"
 #include "lower/family.h"
@@ -296,7 +297,10 @@ void low_steps(low_job *g) {
   declare_constants(g);
   g->step = TARN_ARRAY(M->cx, LLVMValueRef, g->p->nker + 1);
   g->step_name = TARN_ARRAY(M->cx, const char *, g->p->nker + 1);
-  for (uint32_t k = 0; k < g->p->nker; k++) kernel_step(g, &g->p->ker[k]);
+  for (uint32_t k = 0; k < g->p->nker; k++) {
+    tarn_progress(M->cx, "generating code", k, g->p->nker, "kernels");
+    kernel_step(g, &g->p->ker[k]);
+  }
   copy_step(g);
   emit_run(g);
 }

@@ -84,6 +84,7 @@ bool options_read(options *x, PyObject *words) {
   tarn_compile_options *o = &x->o;
   *o = tarn_compile_defaults();
   x->hw = "host";
+  x->progress = word(words, "progress");
   return source(words, o) && numbers(words, o) && caches(words, o) && numerics(words, o) &&
          text(words, "hw", &x->hw) && text(words, "db", &x->db) &&
          truth(words, "allow_copies", &o->allow_copies) && truth(words, "learned", &x->learned) &&

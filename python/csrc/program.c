@@ -112,7 +112,9 @@ static bool loaded(program *p, loading l) {
 static bool compiled(program *p, options *x) {
   job j = {.x = x};
   p->threads = x->o.threads;
-  bool made = tp_open(&j.guard) && tp_call(&j.guard, compile, &j);
+  bool opened = tp_open(&j.guard);
+  if (opened) tp_watch(&j.guard, x->progress);
+  bool made = opened && tp_call(&j.guard, compile, &j);
   tp_close(&j.guard);
   if (made) p->report = tp_text(j.report, j.report_n);
   made = made && p->report && loaded(p, (loading){p, j.so ? x->o.model : x->o.dir, j.so, j.n});

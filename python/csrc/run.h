@@ -35,8 +35,9 @@ PyObject *code_signature(PyObject *module, PyObject *args);
 typedef struct options {
   tarn_compile_options o;
   const char *hw;
-  const char *db; /* of tarn tune; NULL */
-  bool learned;   /* prices: the learned ones, where they fit */
+  const char *db;     /* of tarn tune; NULL */
+  bool learned;       /* prices: the learned ones, where they fit */
+  PyObject *progress; /* borrowed: as tp_watch() takes it; NULL */
 } options;
 bool options_read(options *x, PyObject *words);
 void options_free(options *x);

@@ -3,7 +3,7 @@
 #include <pythread.h>
 #include <string.h>
 
-enum { LOOKS_A_SECOND = 50 };
+enum { LOOKS_A_SECOND = 50, TELLS_A_SECOND = 10 };
 
 void tp_raise(tarn_status st, const char *message) {
   PyObject *module = PyImport_ImportModule("tarn._errors");
@@ -67,6 +67,25 @@ bool tp_interrupted(void *guard) {
   g->interrupted = PyErr_CheckSignals() != 0;
   g->thread = PyEval_SaveThread();
   return g->interrupted;
+}
+
+static void tell(void *user, const tarn_told *s) {
+  tp_guard *g = user;
+  double now = tarn_now();
+  if (!s->name || g->interrupted || PyThread_get_thread_ident() != g->owner) return;
+  if (g->stage && !strcmp(g->stage, s->name) && now - g->when < 1.0 / TELLS_A_SECOND) return;
+  g->stage = s->name;
+  g->when = now;
+  PyEval_RestoreThread(g->thread);
+  PyObject *none = PyObject_CallFunction(g->told, "sKK", s->name, (unsigned long long)s->done,
+                                         (unsigned long long)s->of);
+  g->interrupted = !none;
+  Py_XDECREF(none);
+  g->thread = PyEval_SaveThread();
+}
+void tp_watch(tp_guard *g, PyObject *told) {
+  g->told = told;
+  if (told) tarn_watch(g->cx, (tarn_watcher){tell, g});
 }
 
 bool tp_add_type(PyObject *module, PyType_Spec *spec) {

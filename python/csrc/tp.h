@@ -9,13 +9,17 @@
 #define Py_LIMITED_API 0x030b0000
 #include <Python.h>
 #include <base/base.h>
+#include <base/progress.h>
 
 typedef struct tp_guard {
   tarn_ctx *cx;
   PyThreadState *thread; /* of the call that is running */
   unsigned long owner;   /* its thread */
   bool busy, interrupted;
-  double looked;   /* for signals, when */
+  double looked;  /* for signals, when */
+  PyObject *told; /* borrowed: called with the stage, how much of it is done, of how much; NULL */
+  const char *stage;
+  double when;     /* it was called */
   size_t warnings; /* of the context that were told */
 } tp_guard;
 
@@ -28,6 +32,9 @@ bool tp_idle(const tp_guard *g);
 bool tp_call(tp_guard *g, tarn_fn *fn, void *arg);
 /* For the library's `interrupted` callbacks: is there a signal whose handler raises? */
 bool tp_interrupted(void *guard);
+/* The context's progress goes to told(), a few times a second and for each new stage. What that
+ * raises ends the call, as a signal's handler does. */
+void tp_watch(tp_guard *g, PyObject *told);
 /* The exception of a status: a class of tarn._errors. */
 void tp_raise(tarn_status st, const char *message);
 /* What tarn_eg_* and the like have returned; raises in the context. */

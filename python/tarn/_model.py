@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from tarn import _code
 from tarn._code import Tensor
@@ -146,6 +146,28 @@ class Sized(Program):
         return self.programs[key]
 
 
+# ---- progress ----
+
+Progress: TypeAlias = Callable[[str, int, int], object]
+
+
+def _bars() -> Progress:
+    """A bar of tqdm for each stage."""
+    tqdm = library("tqdm")
+    if tqdm is None:
+        raise ImportError("progress=True needs the package tqdm; progress= takes a function too")
+    bars: list[Any] = []
+
+    def told(stage: str, done: int, of: int) -> None:
+        if not bars or bars[0].desc.rstrip(": ") != stage:
+            for bar in bars:
+                bar.close()
+            bars[:] = [tqdm.tqdm(desc=stage, total=of or None, leave=False)]
+        bars[0].update(done - bars[0].n)
+
+    return told
+
+
 # ---- options ----
 
 
@@ -218,6 +240,7 @@ def compile(
     caches: Iterable[str] = (),
     cache_rows: int = 0,
     output: str | Path | None = None,
+    progress: Progress | bool = False,
 ) -> Program:
     """Compiles a model for this process.
 
@@ -229,6 +252,9 @@ def compile(
 
     dynamic_shapes: as torch.export takes them. What is returned is then compiled for each set of
     shapes at its first call. That and modules at their best need the package onnxscript.
+
+    progress: called with the stage, how much of it is done, and of how much (0: that is not known),
+    about ten times a second; True: bars of tqdm.
 
     KeyboardInterrupt ends it between two of its steps, or while rules run.
     """
@@ -244,6 +270,7 @@ def compile(
         options |= {"def": definition, "learned": price == "learned"}
         options |= {"caches": list(caches), "cache_rows": cache_rows}
         options["db"] = str(db) if db else None
+        options["progress"] = (_bars() if progress is True else progress) or None
         options["output"] = str(output) if output else None
         return Program(_code.Program(options))
 

@@ -1,4 +1,5 @@
 /* Checks rules on random instances. */
+#include "base/progress.h"
 #include "rules/check/net.h"
 #include "rules/check/prove.h"
 #include <math.h>
@@ -357,10 +358,12 @@ uint32_t tarn_rules_check(tarn_ruleset *rs, const tarn_rules_check_options *o,
     const rule *r = rs->rule.p[i];
     if ((r->level != TARN_RULE_SURFACE && !r->hw && !r->loops) || !chosen(&c, r)) continue;
     if (push_absent(&c, r)) continue;
+    tarn_progress(rs->cx, "checking rules", i, rs->rule.n, "rules");
     if (!o->mutate) check_in_time(&c, r, TARN_NONE);
     for (uint32_t k = 0; o->mutate && k < parts_of(r); k++) check_in_time(&c, r, part_of(r, k));
   }
   check_kernel_rules(&c, rs);
+  tarn_progress_end(rs->cx);
   *out = c.out.p;
   return c.out.n;
 }

@@ -1,6 +1,7 @@
 /* Saturation: adds a program's terms to an e-graph, runs the phases, reports the result. */
 #include "access/judge.h"
 #include "base/limit.h"
+#include "base/progress.h"
 #include "rules/lang/lang.h"
 #include "rules/run/run.h"
 #include <math.h>
@@ -262,6 +263,7 @@ static bool goal_reached(void *user, tarn_egraph *g, uint32_t iteration) {
 
 static void after(void *user, tarn_egraph *g, const tarn_eg_iteration *it) {
   const tarn_saturation *s = user;
+  tarn_progress(s->cx, "rewriting", tarn_eg_node_count(g), 0, "e-nodes");
   if (s->o.after) s->o.after(s->o.user, g, it);
 }
 

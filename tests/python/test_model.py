@@ -1,7 +1,9 @@
 """Models and comprehensions; with NumPy and PyTorch where they are installed."""
 
+import contextlib
 import ctypes
 import importlib.util
+import io
 import os
 import tempfile
 import threading
@@ -13,7 +15,7 @@ import tarn
 
 DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits.onnx"
 MV = "def mv(float(M,K) A, float(K) x) -> (C) { C(i) +=! A(i,k) * x(k) }"
-HAS = {name: importlib.util.find_spec(name) is not None for name in ("numpy", "onnx", "torch")}
+HAS = {name: importlib.util.find_spec(name) is not None for name in ("numpy", "onnx", "torch", "tqdm")}
 
 
 def floats(values, shape=None):
@@ -80,6 +82,32 @@ class Caches(unittest.TestCase):
             net(x, other[:, :, :4], out=(y, other))
         with self.assertRaisesRegex(ValueError, "shares memory"):
             net(x, buffer[:, :, 1:5], out=(y, buffer[:, :, :5]))
+
+
+class Progress(unittest.TestCase):
+    def test_stages_and_an_exception(self) -> None:
+        seen = []
+        options = dict(shapes={"n": 1}, threads=1, price="analytic")
+        tarn.compile(DIGITS, **options, progress=lambda *told: seen.append(told))
+        stages = [stage for stage, _, _ in seen]
+        wanted = ["reading the model", "rewriting", "choosing kernels", "generating code"]
+        self.assertEqual([s for s in wanted if s not in stages], [])
+        self.assertEqual(sorted(wanted, key=stages.index), wanted)
+        self.assertTrue(all(done <= of for _, done, of in seen if of))
+
+        def refuse(stage: str, done: int, of: int) -> None:
+            if stage == "generating code":
+                raise KeyError(stage)
+
+        with self.assertRaisesRegex(KeyError, "generating code"):
+            tarn.compile(DIGITS, **options, progress=refuse)
+
+    @unittest.skipUnless(HAS["tqdm"], "tqdm")
+    def test_bars(self) -> None:
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said):
+            tarn.compile(DIGITS, shapes={"n": 1}, threads=1, price="analytic", progress=True)
+        self.assertIn("generating code", said.getvalue())
 
 
 class Cached(unittest.TestCase):
