@@ -61,9 +61,9 @@ struct tarn_ctx {
   const char *message;
   char **warnings;
   size_t warning_count, warning_cap;
-  bool warning_lost; /* one more warning than memory allowed */
-  tarn_limit limit;  /* the top's */
-  atomic_int late;   /* 0, or why the limit has struck */
+  bool warning_lost;    /* one more warning than memory allowed */
+  tarn_limit limit;     /* the top's */
+  atomic_int late;      /* 0, or why the limit has struck */
   tarn_watcher watcher; /* the top's */
   locale_t
       c_locale; /* numbers are written and read the same whatever the host program's locale is */

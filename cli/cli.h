@@ -107,7 +107,8 @@ typedef struct cli_program {
   TARN_VEC(cli_work) work;  /* what each kernel has to do */
 } cli_program;
 typedef struct cli_compile {
-  const char *model, *dir, *name, *hw, *numerics, *emit, *constants, *explain, *dump, *schedule;
+  const char *model, *dir, *name, *hw, *numerics, *emit, *constants, *explain, *html, *dump,
+      *schedule;
   cli_list rules, no_rules, only_rules, shapes, sets;
   const char *def; /* of a file of comprehensions */
   bool copies;
@@ -233,7 +234,7 @@ void cli_ends_early(tarn_ctx *cx);
 void cli_progress_begin(tarn_ctx *cx); /* what base/progress.h tells is shown, on a terminal */
 bool cli_progress_shown(void);
 void cli_progress(const tarn_told *s, const char *note); /* note: NULL, or more of it */
-void cli_progress_end(void);                              /* the line goes */
+void cli_progress_end(void);                             /* the line goes */
 void cli_writes(void);        /* there is a result: nothing ends the process while it is written */
 void cli_end_now(int status); /* going.c: from a handler; files for now are removed first */
 #endif

@@ -105,6 +105,7 @@ static double *time_runs(tarn_ctx *cx, tarn_loaded *m, const tarn_tensor *const 
   double *t = TARN_ARRAY(cx, double, repeat);
   tarn_loaded_run(m, in, result, threads);
   for (uint64_t r = 0; r < repeat; r++) {
+    tarn_progress(cx, "measuring", r, 2 * repeat, "runs");
     t[r] = tarn_now();
     tarn_loaded_run(m, in, result, threads);
     t[r] = tarn_now() - t[r];
@@ -119,9 +120,11 @@ static void time_program(tarn_ctx *cx, tarn_loaded *m, const tarn_tensor *const 
   double *t = time_runs(cx, m, in, threads, repeat), *each = TARN_ARRAY(cx, double, nk + 1);
   double *sum = TARN_ARRAY(cx, double, (nk + 1) * repeat);
   for (uint64_t r = 0; r < repeat; r++) {
+    tarn_progress(cx, "measuring", repeat + r, 2 * repeat, "runs");
     tarn_loaded_profile(m, in, result, threads, each);
     for (uint32_t k = 0; k < nk; k++) sum[k * repeat + r] = each[k];
   }
+  tarn_progress_end(cx);
   out->median = cli_median(t, repeat), out->least = t[0], out->n = nk;
   out->kernel = TARN_ARRAY(cx, cli_timed, nk + 1);
   for (uint32_t k = 0; k < nk; k++)
@@ -162,6 +165,20 @@ static void bound_kernels(tarn_ctx *cx, const cli_compile *c, uint32_t threads, 
   if (t->median < t->bound) t->bound = t->median;
 }
 
+static const tarn_tensor *const *inputs_of(tarn_ctx *cx, const cli_compile *c, tarn_loaded *m,
+                                           const cli_list *given) {
+  const tarn_port *ip;
+  uint32_t nin = tarn_loaded_ports(m, false, &ip);
+  return (const tarn_tensor *const *)cli_inputs(cx, c, nin, ip, given, c->seed);
+}
+cli_timing cli_time(tarn_ctx *cx, const cli_compile *c, tarn_loaded *m, const cli_list *given,
+                    uint32_t threads, uint64_t repeat) {
+  cli_timing t = {0};
+  time_program(cx, m, inputs_of(cx, c, m, given), threads, repeat, &t);
+  bound_kernels(cx, c, threads, &t);
+  return t;
+}
+
 /* ---- a folder for several sizes: a row for each ---- */
 typedef struct benching {
   tarn_ctx *cx;
@@ -172,10 +189,7 @@ typedef struct benching {
   uint64_t repeat;
 } benching;
 static void time_size(const benching *b, tarn_json *j) {
-  const tarn_port *ip;
-  uint32_t nin = tarn_loaded_ports(b->m, false, &ip);
-  const tarn_tensor *const *in =
-      (const tarn_tensor *const *)cli_inputs(b->cx, b->c, nin, ip, b->given, b->c->seed);
+  const tarn_tensor *const *in = inputs_of(b->cx, b->c, b->m, b->given);
   double *t = time_runs(b->cx, b->m, in, b->threads, b->repeat);
   double median = cli_median(t, b->repeat);
   tarn_json_open(j, NULL, '{');
@@ -246,17 +260,11 @@ int tarn_cmd_bench(tarn_ctx *cx, int argc, char **argv) {
     bench_sizes(&(benching){cx, &c, m, &given, (uint32_t)threads, repeat});
     return 0;
   }
-  const tarn_port *ip;
-  uint32_t nin = tarn_loaded_ports(m, false, &ip);
-  const tarn_tensor *const *in =
-      (const tarn_tensor *const *)cli_inputs(cx, &c, nin, ip, &given, c.seed);
   if (gpu) {
-    cli_bench_gpu(cx, m, gpu, in, &c, (uint32_t)repeat);
+    cli_bench_gpu(cx, m, gpu, inputs_of(cx, &c, m, &given), &c, (uint32_t)repeat);
     return 0;
   }
-  cli_timing r = {0};
-  time_program(cx, m, in, (uint32_t)threads, repeat, &r);
-  bound_kernels(cx, &c, (uint32_t)threads, &r);
+  cli_timing r = cli_time(cx, &c, m, &given, (uint32_t)threads, repeat);
   if (html) cli_timing_page(cx, &r, c.model, html);
   if (trace) write_trace(cx, &r, trace);
   if (c.json) show_json(cx, &r);

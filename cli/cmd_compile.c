@@ -1,5 +1,5 @@
 /* tarn compile MODEL */
-#include "cli/cli.h"
+#include "cli/timing.h"
 #include <dirent.h>
 #include <string.h>
 #include <unistd.h>
@@ -78,6 +78,10 @@ static void show_unmeasured(tarn_ctx *cx, const tarn_compiled *r) {
             tarn_shown(cx, w->at->file), w->at->line, tarn_shown(cx, w->name), b.p ? b.p : "");
   }
 }
+static void show_page(tarn_ctx *cx, const cli_compile *c, const tarn_compiled *r) {
+  size_t n;
+  cli_report_page(cx, r->report, r->report_n, tarn_read_file(cx, c->explain, &n), NULL, c->html);
+}
 /* A folder that no compile wrote. */
 static bool holds_others(tarn_ctx *cx, const char *dir) {
   DIR *d = opendir(dir);
@@ -101,7 +105,10 @@ int tarn_cmd_compile(tarn_ctx *cx, int argc, char **argv) {
       tarn_raise(cx, TARN_USAGE, "%s holds other files: -o says where to write", c.dir);
   }
   tarn_lang *L = tarn_lang_new(cx);
+  if (c.html && !c.explain)
+    c.explain = tarn_format(cx, "%s/chain", cli_scratch_folder(cx, "the chain"));
   const tarn_compiled *r = tarn_compile(L, cli_options(L, &c));
+  if (c.html) show_page(cx, &c, r);
   if (c.json) fwrite(r->report, 1, r->report_n, stdout);
   if (!c.json) show(cx, r);
   show_rules(cx, r);

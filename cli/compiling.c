@@ -42,6 +42,8 @@ const cli_opt *cli_compile_options(tarn_ctx *cx, cli_compile *c) {
       {"--schedule", NULL, CLI_STR, &c->schedule, "FILE",
        "give kernels the schedules in FILE, as --dump schedules prints them"},
       {"--explain", NULL, CLI_STR, &c->explain, "FILE", "write the chain of rewrites"},
+      {"--html", NULL, CLI_STR, &c->html, "PAGE",
+       "write what was compiled, as tarn report shows it"},
       {"--dump", NULL, CLI_STR, &c->dump, "LIST",
        "print terms,form,phases,graph,schedules,plan,offload, or some of them"},
       {"--json", NULL, CLI_FLAG, &c->json, NULL, "print the report as JSON"},

@@ -13,6 +13,8 @@ const cli_command cli_commands[] = {
     {"check", tarn_cmd_check, "compare a compiled model with the reference interpreter",
      "check model --samples 3"},
     {"bench", tarn_cmd_bench, "time each kernel", "bench model --threads 1 --html page.html"},
+    {"report", tarn_cmd_report, "write a page of a compile: kernels, rewrites, memory, times",
+     "report model --chain chain -o report.html"},
     {"kernel", tarn_cmd_kernel, "show one kernel: schedules, plan, code",
      "kernel kernel.txt --hw x86-64-v3 --emit asm"},
     {"explore", tarn_cmd_explore, "saturate terms and show growth, rules and proofs",

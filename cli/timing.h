@@ -18,5 +18,13 @@ typedef struct cli_timing {
   cli_timed *kernel;
 } cli_timing;
 /* One self-contained page: the kernels in a table, along a time axis, and in a roofline plot. */
+void cli_timing_sections(FILE *f, const cli_timing *t);
 void cli_timing_page(tarn_ctx *cx, const cli_timing *t, const char *title, const char *path);
+/* Times a loaded CPU program of one size, and what the machine reaches now. */
+cli_timing cli_time(tarn_ctx *cx, const cli_compile *c, tarn_loaded *m, const cli_list *given,
+                    uint32_t threads, uint64_t repeat);
+
+/* report.json, the chain of rewrites and times, as a page; chain, t: NULL where there are none. */
+void cli_report_page(tarn_ctx *cx, const char *report, size_t n, const char *chain,
+                     const cli_timing *t, const char *path);
 #endif

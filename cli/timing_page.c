@@ -38,16 +38,18 @@ static plane plane_of(const cli_timing *t) {
 static void grid(FILE *f, const plane *p) {
   for (double d = p->x0; d <= p->x1; d++)
     fprintf(f,
-            "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"10\" y2=\"%d\" stroke=\"#eee\"/><text x=\"%.1f\" "
+            "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"10\" y2=\"%d\" stroke=\"var(--line)\"/><text "
+            "x=\"%.1f\" "
             "y=\"%d\" text-anchor=\"middle\">%g</text>\n",
             across(p, pow(10, d)), across(p, pow(10, d)), HIGH - BOTTOM, across(p, pow(10, d)),
             HIGH - BOTTOM + 16, pow(10, d));
   for (double d = p->y0; d <= p->y1; d++)
-    fprintf(f,
-            "<line x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"#eee\"/><text x=\"%d\" "
-            "y=\"%.1f\" text-anchor=\"end\">%g</text>\n",
-            LEFT, WIDE - 10, up(p, pow(10, d)), up(p, pow(10, d)), LEFT - 6, up(p, pow(10, d)) + 4,
-            pow(10, d));
+    fprintf(
+        f,
+        "<line x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"var(--line)\"/><text x=\"%d\" "
+        "y=\"%.1f\" text-anchor=\"end\">%g</text>\n",
+        LEFT, WIDE - 10, up(p, pow(10, d)), up(p, pow(10, d)), LEFT - 6, up(p, pow(10, d)) + 4,
+        pow(10, d));
   fprintf(f,
           "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">operations a byte of operands and "
           "results</text>\n",
@@ -81,11 +83,11 @@ static void roofs(FILE *f, const plane *p, const cli_peaks *peaks) {
 static void roofline(FILE *f, const cli_timing *t) {
   plane p = plane_of(t);
   fprintf(f,
-          "<h2>Roofline</h2>\n<svg width=\"%d\" height=\"%d\" font-size=\"11\" "
+          "<h2>Roofline</h2>\n<svg viewBox=\"0 0 %d %d\" width=\"%d\" font-size=\"11\" "
           "font-family=\"sans-serif\">\n"
-          "<style>.roof{stroke:#999;stroke-width:1.2}circle{fill:#4878a8;fill-opacity:.6}"
-          "text{paint-order:stroke;stroke:#fff;stroke-width:3px}</style>\n",
-          WIDE, HIGH);
+          "<style>.roof{stroke:#999;stroke-width:1.2}circle{fill:var(--a);fill-opacity:.6}"
+          "text{paint-order:stroke;stroke:var(--paper);stroke-width:3px}</style>\n",
+          WIDE, HIGH, WIDE);
   grid(f, &p);
   roofs(f, &p, &t->peaks);
   for (uint32_t k = 0; k < t->n; k++) {
@@ -120,9 +122,9 @@ static void timeline(FILE *f, const cli_timing *t) {
   double all = 0, at = 0;
   for (uint32_t k = 0; k < t->n; k++) all += t->kernel[k].seconds;
   fprintf(f,
-          "<h2>Timeline</h2>\n<svg width=\"%d\" height=\"%d\" font-size=\"11\" "
+          "<h2>Timeline</h2>\n<svg viewBox=\"0 0 %d %d\" width=\"%d\" font-size=\"11\" "
           "font-family=\"sans-serif\">\n",
-          WIDE, BAND);
+          WIDE, BAND, WIDE);
   for (uint32_t k = 0; k < t->n; k++) {
     const cli_timed *x = &t->kernel[k];
     fprintf(f,
@@ -157,8 +159,7 @@ static void rows(FILE *f, const cli_timing *t) {
   }
   fputs("</table>\n", f);
 }
-void cli_timing_page(tarn_ctx *cx, const cli_timing *t, const char *title, const char *path) {
-  FILE *f = cli_page_open(cx, path, title);
+void cli_timing_sections(FILE *f, const cli_timing *t) {
   double rate = t->gflop / t->median;
   fprintf(f,
           "<p>%.4g ms median, %.4g ms least, %u threads; %.4g GFLOP, %.4g GFLOP/s, %.1f %% of "
@@ -168,5 +169,9 @@ void cli_timing_page(tarn_ctx *cx, const cli_timing *t, const char *title, const
   roofline(f, t);
   timeline(f, t);
   rows(f, t);
+}
+void cli_timing_page(tarn_ctx *cx, const cli_timing *t, const char *title, const char *path) {
+  FILE *f = cli_page_open(cx, path, title);
+  cli_timing_sections(f, t);
   cli_page_close(cx, f, path);
 }

@@ -192,7 +192,8 @@ static void put_bound(tarn_json *j, const tarn_kprog *p, const tarn_kernel *k) {
   }
   tarn_json_num(j, "roofline", (products > bytes ? products : bytes) / k->price);
 }
-static void put_kernels(tarn_json *j, const tarn_kprog *p, const comp_offload *f) {
+static void put_kernels(tarn_json *j, const tarn_kprog *p, const tarn_memory_plan *m,
+                        const comp_offload *f) {
   tarn_json_open(j, "program", '[');
   for (uint32_t i = 0; i < p->nker; i++) {
     const tarn_kernel *k = &p->ker[i];
@@ -205,6 +206,7 @@ static void put_kernels(tarn_json *j, const tarn_kprog *p, const comp_offload *f
     tarn_json_num(j, "read_bytes", k->reads);
     tarn_json_num(j, "write_bytes", k->writes);
     tarn_json_bool(j, "copy", k->copy);
+    if (m && m->live) tarn_json_int(j, "live_bytes", m->live[i]);
     if (tarn_hw_traits_of(p->hw).blocks) put_bound(j, p, k);
     if (f) comp_kernel_json(f, i, j);
     tarn_json_close(j, '}');
@@ -255,7 +257,7 @@ static void put_size(tarn_json *j, const tarn_compiled *of, uint32_t number) {
   put_seconds(j, c);
   put_inputs(j, c);
   put_in_place(j, c);
-  put_kernels(j, c->kernels, NULL);
+  put_kernels(j, c->kernels, c->memory, NULL);
   if (tarn_hw_traits_of(c->kernels->hw).hosted) put_host_copies(j, c->kernels);
   tarn_json_close(j, '}');
 }
@@ -296,7 +298,7 @@ void comp_report(tarn_compiled *c, const comp_offload *f) {
   comp_put_written(j, c->kernels);
   put_ways(j, &c->choice);
   if (f) comp_offload_json(f, j);
-  put_kernels(j, c->kernels, f);
+  put_kernels(j, c->kernels, c->memory, f);
   if (tarn_hw_traits_of(c->kernels->hw).hosted) put_host_copies(j, c->kernels);
   if (c->sizes) put_sizes(j, c);
   c->report = tarn_json_text(j, &c->report_n);

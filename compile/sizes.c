@@ -203,7 +203,8 @@ static void refuse(const comp_sizes *z, const tarn_compiled *c) {
     tarn_raise(z->cx, TARN_USAGE, "--shape %s: a program for %s (%s) has one size", text,
                o->hw->name, c->target->name);
   if (o->explain || o->reasons)
-    tarn_raise(z->cx, TARN_USAGE, "--shape %s: --explain is for a program of one size", text);
+    tarn_raise(z->cx, TARN_USAGE, "--shape %s: --explain and --html are for a program of one size",
+               text);
   if (o->ngiven)
     tarn_raise(z->cx, TARN_USAGE, "--shape %s: --schedule is for a program of one size", text);
 }

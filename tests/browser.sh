@@ -75,4 +75,36 @@ echo '(compute reduceSum (transpose (1 0) (input "x</script><b>" ((4 8) ()) f32)
 try 0 explore "$work/t.term" --html "$work/t.html"
 dom "t.html#open=0"
 has "f32 ((4 8) ())" "classes are shown." "&lt;/script&gt;"
+
+# The page of a compile: no text upon text, none cut, all at 4.5 to 1 of its ground, on a phone and on a desk, light and dark.
+cat >"$work/texts.html" <<'S'
+<script>
+const texts = [...document.querySelectorAll("svg text")].map(t => [t.textContent, t.getBoundingClientRect()]), wrong = [];
+for (const [i, [a, p]] of texts.entries()) {
+  if (p.left < -1 || p.right > innerWidth + 1) wrong.push("cut: " + a);
+  for (const [b, q] of texts.slice(0, i))
+    if (p.left < q.right - 1 && q.left < p.right - 1 && p.top < q.bottom - 2 && q.top < p.bottom - 2) wrong.push(a + " upon " + b);
+}
+const part = v => v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4;
+const light = c => { const [r, g, b] = c.match(/[\d.]+/g).map(v => part(v / 255)); return .2126 * r + .7152 * g + .0722 * b; };
+const ground = light(getComputedStyle(document.body).backgroundColor);
+for (const e of document.querySelectorAll("p,td,th,h1,h2,pre,summary,text")) {
+  const s = getComputedStyle(e), l = light(e.tagName == "text" ? s.fill : s.color);
+  if ((Math.max(l, ground) + .05) / (Math.min(l, ground) + .05) < 4.5) wrong.push("faint: " + e.textContent.slice(0, 30));
+}
+if (document.documentElement.scrollWidth > innerWidth) wrong.push("wider than the window");
+document.documentElement.setAttribute("data-seen", texts.length + " texts, wrong: " + (wrong.join("; ") || "nothing"));
+</script>
+S
+try 0 compile "$digits" --shape n=1 --threads 1 -o "$work/digits" --explain "$work/chain"
+try 0 report "$work/digits" --threads 1 --chain "$work/chain" -o "$work/report.html"
+cat "$work/report.html" "$work/texts.html" >"$work/seen.html"
+for wide in 480 1400; do
+  for dark in 0 1; do
+    timeout 120 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$work/profile" --window-size=$wide,2000 \
+      --blink-settings=preferredColorScheme=$dark --dump-dom "file://$work/seen.html" >"$work/dom" 2>"$work/log"
+    last="the page of a report, $wide pixels wide"
+    grep -qE 'data-seen="[1-9][0-9]* texts, wrong: nothing"' "$work/dom" || fail "$last: $(grep -o 'data-seen="[^"]*"' "$work/dom")"
+  done
+done
 finish
