@@ -176,9 +176,7 @@ static tarn_kprog *const *programs_of(samples *s) {
     comp_take(s->c[i]);
     p[i] = s->c[i]->kernels;
   }
-  for (uint32_t k = 0; k < p[0]->nker; k++) tarn_plan_alike(p, n, k);
-  tarn_planner *pl = comp_planner(s->c[0]);
-  for (uint32_t i = 0; i < n; i++) tarn_kprog_plan(pl, p[i]);
+  tarn_plan_samples(comp_planner(s->c[0]), p, n);
   return p;
 }
 static void make_family(tarn_ctx *cx, void *arg) {

@@ -269,8 +269,8 @@ static void plan_kernels(const comp_sized_list *l) {
   tarn_planner *pl = comp_planner(l->p[0].c);
   for (uint32_t i = 0; i < l->n; i++) {
     const tarn_lower_family *f = l->p[i].family;
-    for (uint32_t k = 0; f && k < f->at.n; k++) tarn_kprog_plan(pl, f->sample[k]);
-    if (!f) tarn_kprog_plan(pl, l->p[i].c->kernels);
+    if (f) tarn_plan_samples(pl, f->sample, f->at.n);
+    else tarn_kprog_plan(pl, l->p[i].c->kernels);
   }
 }
 /* program.tarn: one program after the other. */

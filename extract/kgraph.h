@@ -317,9 +317,9 @@ bool kg_family_price(kgraph *k, const tarn_ksig *sig, kcand *c); /* false: it is
 uint32_t kg_family_ways(const kgraph *k, const kway *const **way);
 /* How a constant of these dims lies: row-major, or as a part of a larger one. */
 tarn_layout kg_family_layout(const kgraph *k, tarn_dtype t, uint32_t n, const int64_t *dim);
-void kg_family_begin(kgraph *k);
-void kg_family_met(kgraph *k); /* raises, where a kernel of the family has no candidate */
-void kg_family_add(kgraph *k, const uint32_t *choice); /* what was chosen */
+void kg_family_first(kgraph *k, const uint32_t *choice); /* what was chosen */
+/* That choice; raises, where a kernel of the family has no candidate. */
+const uint32_t *kg_family_again(kgraph *k);
 const tarn_schedule *kg_family_schedule(const kgraph *k, uint32_t number, const tarn_ksig *sig,
                                         tarn_cost *cost);
 /* As text, with what was chosen for each AND/OR class (kprint.c). */

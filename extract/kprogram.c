@@ -381,8 +381,7 @@ static const uint32_t *choose(kgraph *k) {
   tarn_defer(k->cx, free_result, best);
   k->r->price = best->dag_cost, k->r->price_bound = best->lower_bound,
   k->r->optimal = best->optimal, k->r->steps = best->steps;
-  if (!kg_replays(k)) tell_gap(k, best);
-  k->r->method = tarn_sel_method_name(k->o->method);
+  tell_gap(k, best);
   return tarn_copy(k->cx, best->choice, k->nag * sizeof(uint32_t));
 }
 
@@ -436,19 +435,17 @@ tarn_extraction *tarn_extract_choose(const tarn_kgraph_input *in, const tarn_kgr
                 .part_copies = tarn_map_new(cx),
                 .tried = tarn_map_new(cx),
                 .pick = tarn_map_new(cx)};
-  *r = (tarn_kgraph_report){0};
+  *r = (tarn_kgraph_report){.method = tarn_sel_method_name(o->method)};
   kg_machines(k);
   kg_groups(k);
   for (uint32_t i = 0; i < k->cls.n; i++) tarn_push(cx, &k->const_term, TARN_NONE);
   kg_layouts(k);
-  if (o->family) kg_family_begin(k);
   kg_candidates(k);
-  if (o->family) kg_family_met(k);
   tarn_progress(cx, "choosing kernels", 0, 0, NULL);
-  x->choice = choose(k);
+  x->choice = kg_replays(k) ? kg_family_again(k) : choose(k);
   if (o->graph) kg_print(k, x->choice, o->graph);
   kg_names(k, x->choice);
-  if (o->family) kg_family_add(k, x->choice);
+  if (o->family && !kg_replays(k)) kg_family_first(k, x->choice);
   return x;
 }
 tarn_kprog *tarn_extract_program(tarn_extraction *x, tarn_picks **picks) {

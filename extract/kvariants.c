@@ -81,7 +81,6 @@ bool kg_price_cand(kgraph *k, kcand *c) {
 }
 
 /* ---- one nest over buffers ---- */
-/* ---- one nest over buffers ---- */
 /* The AND/OR class that operand j is read from. */
 static uint32_t from_group(kgraph *k, const kreading *r, uint32_t j) {
   return kg_ag(k, &k->group.p[r->v[j]->group], r->pick[j]);
@@ -185,8 +184,8 @@ static bool offer(kgraph *k, kcand cand, const offered *from, const kcut *cut, k
   best->way = way_of(k, from->sig.nest, cut, how);
   return true;
 }
-/* In the ways in which the family's kernels came from their nodes. */
-static void replay(kgraph *k, kcand cand, const offered *from, leader *best) {
+/* In the ways in which the family's kernels came from their nodes: each is a candidate. */
+static void replay(kgraph *k, uint32_t ag, kcand cand, const offered *from) {
   const tarn_nest *n = tarn_nest_get(k->L, from->sig.nest);
   const kway *const *way;
   uint32_t ways = kg_family_ways(k, &way);
@@ -199,7 +198,10 @@ static void replay(kgraph *k, kcand cand, const offered *from, leader *best) {
       if (c.block[d] == KG_WHOLE) c.block[d] = n->shared[d];
       may &= c.block[d] > 0 && n->shared[d] % c.block[d] == 0;
     }
-    if (!way[i]->cut || may) offer(k, cand, from, way[i]->cut ? &c : NULL, way[i]->how, best);
+    leader best;
+    best.c.nest = TARN_NONE;
+    if (!way[i]->cut || may) offer(k, cand, from, way[i]->cut ? &c : NULL, way[i]->how, &best);
+    keep_leader(k, ag, &best);
   }
 }
 /* Without lists, nest and price. */
@@ -222,8 +224,7 @@ void kg_nest_cand(kgraph *k, const ktarget *to, uint32_t node, uint32_t nest, co
     if (!r->op[j].constant && from_group(k, r, j) == to->ag) return; /* reads what it writes */
   if (!over_buffers(k, &o, to, nest, r, over)) return;
   if (kg_replays(k)) {
-    replay(k, cand, &o, &best);
-    keep_leader(k, to->ag, &best);
+    replay(k, to->ag, cand, &o);
     return;
   }
   if (tarn_solver_takes_as_is(k->now.solver)) {

@@ -223,9 +223,15 @@ static LLVMValueRef every_second(low_fn *E, LLVMValueRef v, LLVMValueRef w) {
   }
   return low_shuffle(E->M, v, w, idx, n);
 }
+bool low_lanes_vary(const low_fn *E, const low_access *a) {
+  bool vary = false;
+  for (uint32_t v = 0; v < PLAN_MAX_VARS; v++)
+    vary |= E->env[v].kind == TARN_PLAN_VECTOR && a->p->varies >> v & 1;
+  return vary;
+}
 /* Lanes at a constant step from p on: 0, 1, -1, 2. */
-static bool simple_stride(int64_t s, uint32_t n) {
-  return n == 1 || s == 0 || s == 1 || s == -1 || s == 2;
+static bool simple_stride(const low_fn *E, const low_access *a, int64_t s) {
+  return E->lanes == 1 || s == 0 || s == 1 || s == -1 || (s == 2 && !low_lanes_vary(E, a));
 }
 /* pair: as load_pair() gives it, for copies that come later. */
 static LLVMValueRef load_simple(low_fn *E, const low_access *a, LLVMValueRef p, int64_t stride,
@@ -400,7 +406,7 @@ LLVMValueRef low_load_guarded(low_fn *E, low_access *a, const low_off *out, cons
   LLVMValueRef number = known(E, a, &o);
   if (number) return low_reordered(E, E->halves, number);
   int64_t stride = o.stride;
-  bool simple = !o.vec && simple_stride(stride, E->lanes);
+  bool simple = !o.vec && simple_stride(E, a, stride);
   if (c.never) return low_fill_value(E, a);
   if (!c.all && !c.lane) {
     if (!simple) return low_reordered(E, E->halves, gather(E, a, &o, NULL));
@@ -411,7 +417,7 @@ LLVMValueRef low_load_guarded(low_fn *E, low_access *a, const low_off *out, cons
   if (simple && !c.lane) return load_chosen(E, a, *out, *in, c.all);
   LLVMValueRef mask = c.all ? low_splat(E->M, c.all, E->lanes) : NULL;
   if (c.lane) mask = both(E, mask, c.lane);
-  if (!o.vec && stride == 2) return masked_second(E, a, &o, mask);
+  if (!o.vec && simple && stride == 2) return masked_second(E, a, &o, mask);
   return low_reordered(
       E, E->halves, !o.vec && stride == 1 ? masked_load(E, a, &o, mask) : gather(E, a, &o, mask));
 }

@@ -10,6 +10,7 @@ typedef struct low_cond {
   LLVMValueRef lane; /* lanes of i1, NULL: true */
 } low_cond;
 low_cond low_conditions(low_fn *E, const low_access *a);
+bool low_lanes_vary(const low_fn *E, const low_access *a);   /* are they apart by a size? */
 LLVMValueRef low_fill_value(low_fn *E, const low_access *a); /* in all lanes; as in memory */
 LLVMValueRef low_half_of(low_fn *E, const LLVMValueRef *pair,
                          uint32_t first); /* every second lane of what a pair holds */

@@ -242,6 +242,7 @@ static LLVMValueRef load_shared(low_fn *E, low_access *a, const low_off *out, co
   while (lane < PLAN_MAX_VARS && E->env[lane].kind != TARN_PLAN_VECTOR) lane++;
   if (lane == PLAN_MAX_VARS) return NULL;
   if (stride == 1) return a->p->along ? load_along(E, a, out, in, lane) : NULL;
+  if (low_lanes_vary(E, a)) return NULL;
   if ((c = before(E, a, stride, lane, true)) && (!E->halves || !unguarded(E, a)))
     return moved_lanes(E, a, out, in, lane, c->v, false);
   if (stride != 2) return NULL;

@@ -116,6 +116,7 @@ typedef struct tarn_plan_access {
       *few; /* of a small constant: an element whose place is known is a number in the code */
   uint32_t nfew;
   bool store;
+  uint64_t varies;     /* levels whose step is another at other sizes of the program (alike.c) */
   int64_t prefetch_by; /* elements: a unit-stride load also prefetches so far ahead; 0: no */
   bool into_l2;        /* not into L1 */
   uint64_t along;      /* levels whose copies share what lanes along them hold */
@@ -359,9 +360,6 @@ TARN_API void tarn_plan_const_lay_out(const tarn_layout *l, const tarn_tensor *t
 /* in, out: k->nin and k->nout of them. */
 TARN_API void tarn_plan_operands(const tarn_kprog *p, const tarn_kernel *k, tarn_plan_operand *in,
                                  tarn_plan_operand *out);
-/* A kernel of programs of one model at several sizes: its schedules then say what is fetched ahead,
- * the same in each (alike.c). */
-TARN_API void tarn_plan_alike(tarn_kprog *const *p, uint32_t n, uint32_t kernel);
 /* What was decided of a kernel, for the machine that runs it. */
 typedef struct tarn_plan {
   const tarn_plan_nest *nest;    /* of one that runs any nest, else NULL */
@@ -374,6 +372,8 @@ typedef struct tarn_planner tarn_planner;
 TARN_API tarn_planner *tarn_planner_new(tarn_lang *L, bool contract, const tarn_hw *host);
 /* Each kernel that is a nest and has no plan gets it (plans.c). Raises. */
 TARN_API void tarn_kprog_plan(tarn_planner *pl, tarn_kprog *p);
+/* The same of one program at n sizes, of a CPU, so that their code may become one (alike.c). */
+TARN_API void tarn_plan_samples(tarn_planner *pl, tarn_kprog *const *p, uint32_t n);
 
 /* ---- a program on a GPU and its host (copies.c) ---- */
 TARN_API uint32_t tarn_kprog_root(const tarn_kprog *p, uint32_t b); /* the buffer that owns it */

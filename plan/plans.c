@@ -49,10 +49,11 @@ static void key_holds(tarn_buf *b, const tarn_stage_sched *s) {
   }
 }
 static void key_schedule(tarn_buf *b, const tarn_schedule *s) {
-  key_word(b, (int64_t)(intptr_t)s->ahead);
+  key_words(b, (const int64_t[]){(int64_t)(intptr_t)s->ahead, s->open, s->brief}, 3);
   key_levels(b, s->shared, s->nshared);
   for (uint32_t i = 0; i < s->nstage; i++) {
-    key_word(b, s->stage[i].acc);
+    const tarn_stage_sched *st = &s->stage[i];
+    key_words(b, (const int64_t[]){st->acc, st->open, st->brief}, 3);
     key_levels(b, s->stage[i].level, s->stage[i].nlevel);
     key_holds(b, &s->stage[i]);
   }

@@ -44,7 +44,7 @@ static const ranged cases[] = {
             "node Slice sb t1 first len1 axis -> t2\nnode Greater gr t2 zero -> b\n"
             "node Where wh b s0 neg -> s\n"),
      {"S=1..190"},
-     12,
+     4,
      1,
      false},
     /* a triangle of factors, and of what is taken off */
@@ -62,7 +62,7 @@ static const ranged cases[] = {
             "len\nnode Range rg at len one -> r\nnode Unsqueeze us r axis -> c\n"
             "node LessOrEqual le r c -> b\nnode Where wh b s0 neg -> s\n"),
      {"S=1..190"},
-     12,
+     4,
      1,
      true},
     /* positions counted from the end: the mask of a smaller size is no part of a larger one */
@@ -76,24 +76,20 @@ static const ranged cases[] = {
      64,
      0,
      false},
-    {ATTENTION, {"S=1..190"}, 12, 1, true},
-    {SIZES_CACHED "node Reshape jo o1 join -> y\nout y\nout K\nout V\n",
-     {"P=0..180"},
-     12,
-     1,
-     false},
+    {ATTENTION, {"S=1..190"}, 4, 1, true},
+    {SIZES_CACHED "node Reshape jo o1 join -> y\nout y\nout K\nout V\n", {"P=0..180"}, 4, 1, false},
     /* a sum over all rows, and an output in the other order */
     {"in x f32 N,32\nrand w 32,8\nnode MatMul m x w -> t\nnode Softmax s t -> u : axis=0\n"
      "node Transpose o u -> y : perm=1,0\nout y\n",
      {"N=3..200"},
-     12,
+     3,
      1,
      false},
     /* windows over a side of any length */
     {"in x f32 1,3,H,9\nrand w 4,3,3,3\nnode Conv c x w -> t : pads=1,1,1,1 strides=2,2\n"
      "node Relu r t -> y\nout y\n",
      {"H=90..260"},
-     12,
+     3,
      1,
      false},
     /* means over the size, and of squares */
@@ -103,14 +99,14 @@ static const ranged cases[] = {
      "node ReduceMean b q -> var : axes=0, keepdims=1\nnode Add f var e -> g\n"
      "node Sqrt s g -> h\nnode Div i c h -> u\nnode Transpose o u -> y : perm=1,0\nout y\n",
      {"N=3..200"},
-     12,
+     6,
      1,
      false},
     /* the last element along the size, which lies elsewhere in a line of memory each time */
     {"in x f32 8,S\ninit b i64 1 : -1\ninit e i64 1 : 9999999\ninit a i64 1 : 1\n"
      "node Tanh t x -> u\nnode Slice c u b e a -> y\nout y\n",
      {"S=60..190"},
-     12,
+     2,
      1,
      false},
     /* pooled over all places */
@@ -119,14 +115,14 @@ static const ranged cases[] = {
      "node Relu r t -> u\nnode GlobalAveragePool g u -> p\nnode Flatten f p -> q\n"
      "node MatMul m q v -> y\nout y\n",
      {"H=90..260"},
-     12,
+     3,
      1,
      true},
     /* a product of two sizes, each halved: every second size has a program */
     {"in z f32 1,1,H,V,12\ninit s f32 1 : 3\n"
      "node MaxPool p z -> t : kernel_shape=2,2,1 strides=2,2,1\nnode Mul m t s -> y\nout y\n",
      {"H=9..31", "V=9..40"},
-     12,
+     4,
      4,
      false},
     /* batches of sentences: products of two sizes */
@@ -134,20 +130,38 @@ static const ranged cases[] = {
      "node LayerNormalization l t u -> q : axis=-1\nnode Transpose a q -> k : perm=0,2,1\n"
      "node MatMul s q k -> p\nnode Softmax f p -> w : axis=-1\nnode MatMul o w q -> y\nout y\n",
      {"B=2..12", "S=5..60"},
-     8,
+     2,
      1,
+     false},
+    /* a layer of an encoder: what gives queries, keys and values could be one kernel or three */
+    {"in x f32 B,S,32\nrand wq 32,32\nrand wk 32,32\nrand wv 32,32\nrand wo 32,32\n"
+     "rand bq 32\nrand bk 32\nrand bv 32\nrand g 32\ninit h i64 4 : 0 0 2 16\n"
+     "init j i64 3 : 0 0 32\n"
+     "node MatMul mq x wq -> q0\nnode Add aq q0 bq -> q1\nnode Reshape rq q1 h -> q2\n"
+     "node Transpose tq q2 -> q : perm=0,2,1,3\nnode MatMul mk x wk -> k0\n"
+     "node Add ak k0 bk -> k1\nnode Reshape rk k1 h -> k2\n"
+     "node Transpose tk k2 -> k : perm=0,2,3,1\nnode MatMul mv x wv -> v0\n"
+     "node Add av v0 bv -> v1\nnode Reshape rv v1 h -> v2\n"
+     "node Transpose tv v2 -> v : perm=0,2,1,3\nnode MatMul sc q k -> s\n"
+     "node Softmax sm s -> p : axis=-1\nnode MatMul o p v -> o0\n"
+     "node Transpose ot o0 -> o1 : perm=0,2,1,3\nnode Reshape jo o1 j -> o2\n"
+     "node MatMul mo o2 wo -> o3\nnode Add ha x o3 -> t\n"
+     "node LayerNormalization l t g -> y : axis=-1\nout y\n",
+     {"B=1..16", "S=1..300"},
+     6,
+     4,
      false},
     /* the last 16 rows, fewer where there are fewer; a floor */
     {"in x f32 N,8\ninit b i64 1 : -16\ninit e i64 1 : 9999999\ninit a i64 1 : 0\n"
      "node Tanh t x -> u\nnode Slice c u b e a -> y\nout y\n",
      {"N=3..61"},
-     12,
+     2,
      1,
      false},
     {"in x f32 1,4,L,2\nnode MaxPool p x -> q : kernel_shape=3,1 strides=3,1\nnode Exp e q -> y\n"
      "out y\n",
      {"L=7..71"},
-     10,
+     3,
      3,
      false},
     /* five tokens see all others; what the size has no part in */
@@ -157,7 +171,7 @@ static const ranged cases[] = {
      "node Transpose g t -> y : perm=1,0,2\nnode MatMul h z w -> r\nnode Softmax i r -> o : "
      "axis=-1\nout y\nout o\n",
      {"S=1..99"},
-     8,
+     4,
      1,
      true},
     /* tokens by number, with positions */
@@ -165,19 +179,19 @@ static const ranged cases[] = {
      "node Shape a x -> n\nnode Slice b p zero n -> q\nnode Gather c w x -> t\n"
      "node Add d t q -> u\nnode LayerNormalization l u g -> y : axis=-1\nout y\nout x\n",
      {"S=1..250"},
-     8,
+     4,
      1,
      false},
     /* an operator of libtarn-rt, which is told its dims */
     {"in x f32 S,9\ninit k i64 1 : 3\nnode TopK t x k -> v i : axis=1\nnode Exp e v -> y\nout y\n",
      {"S=1..80"},
-     8,
+     4,
      1,
      false},
     /* elements as the square of the size */
     {"in x f32 S,S\ninit f i64 1 : -1\nnode Exp e x -> t\nnode Reshape r t f -> y\nout y\n",
      {"S=1..70"},
-     8,
+     4,
      1,
      false},
     /* half precision; means over the size in double */
@@ -193,7 +207,7 @@ static const ranged cases[] = {
     {"in x f32 N,S\nin z f32 3,S\nnode Softmax a x -> y : axis=1\nnode Exp e z -> u\nout y\n"
      "out u\n",
      {"S=4..99", "N=1..13"},
-     10,
+     4,
      1,
      false},
     /* a step, and sizes that matter */
