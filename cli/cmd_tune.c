@@ -369,7 +369,7 @@ int tarn_cmd_tune(tarn_ctx *cx, int argc, char **argv) {
   c.threads = threads, o.threads = (uint32_t)threads, o.trials = (uint32_t)trials,
   o.per_kernel = (uint32_t)each, o.model = model;
   c.model = words.n ? words.p[0] : NULL;
-  if (o.seconds > 0) tarn_limit_until(cx, tarn_now() + o.seconds);
+  cli_limit(cx, o.seconds);
   o.seconds *= MEASURING;
   watch w = {.all = trials ? (uint32_t)trials : 1000};
   if (cli_progress_shown()) o.progress = show_progress, o.user = &w;
@@ -384,6 +384,7 @@ int tarn_cmd_tune(tarn_ctx *cx, int argc, char **argv) {
                        : o.train_only && !words.n ? only_learn(cx, &c, db, &o)
                        : o.train_only || o.spread ? tune_spread(cx, &c, db, every, &o)
                                                   : tune_program(cx, &c, db, &o);
+  cli_writes();
   tarn_limit_set(cx, (tarn_limit){0}); /* one operator's program takes a moment */
   if (words.n && !o.train_only && !o.spread) fill_cache(cx, &c, store);
   cli_progress_end();

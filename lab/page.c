@@ -1,13 +1,14 @@
 /* The e-graph as JSON, and page.js, which draws it. */
 #include "lab/page.h"
 #include "base/json.h"
+#include "base/limit.h"
 #include <string.h>
 
 extern const tarn_embedded lab_page_js[];
 
-/* Reasons are worked out for this many e-nodes, and e-nodes of one class are held up to this many.
- */
-enum { REASONS = 400, NODES_OF_CLASS = 200 };
+/* Reasons are worked out for this many e-nodes, as each goes through all ids of the graph for so
+ * many ids together, and while there is time; e-nodes of one class are held up to this many. */
+enum { REASONS = 400, WORK = 1 << 25, NODES_OF_CLASS = 200 };
 
 /* ---- the e-graph as JSON ---- */
 typedef struct page {
@@ -16,6 +17,8 @@ typedef struct page {
   TARN_VEC(uint32_t) order; /* classes, those of the roots first */
   bool *chosen;             /* by class: is it in one of the least terms? */
   uint32_t reasons;
+  uint64_t work;
+  bool cut; /* some were left out */
 } page;
 
 static uint32_t pick_of(const page *p, uint32_t c) {
@@ -52,8 +55,9 @@ static void sort_out(page *p) {
 /* The rules of the chain between two e-nodes of a class, in words. */
 static void free_proof(void *p) { tarn_eg_proof_free(p); }
 static const char *reason(page *p, uint32_t first, uint32_t node) {
-  if (p->reasons == REASONS) return NULL;
-  p->reasons++;
+  p->cut |= p->reasons == REASONS || p->work > WORK || tarn_late(p->cx);
+  if (p->cut) return NULL;
+  p->reasons++, p->work += tarn_eg_id_count(p->v->g);
   tarn_eg_proof *q = tarn_eg_explain(p->v->g, first, node);
   if (!q) {
     tarn_eg_clear_status(p->v->g);
@@ -139,10 +143,10 @@ void tarn_page_graph_print(const tarn_page_graph *v, tarn_buf *out) {
   sort_out(&p);
   const char *text = as_json(&p, &n);
   tarn_buf_str(out, controls);
-  if (p.reasons == REASONS)
+  if (p.cut)
     tarn_buf_fmt(out,
-                 "<p>Reasons stand beside the first %d e-nodes; tarn explore - explains any.</p>\n",
-                 REASONS);
+                 "<p>Reasons stand beside the first %u e-nodes; tarn explore - explains any.</p>\n",
+                 p.reasons);
   tarn_buf_str(out, "<script type=\"application/json\" id=\"data\">");
   put_script(out, text, n);
   tarn_buf_str(out, "</script>\n<script>\n");

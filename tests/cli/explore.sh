@@ -345,6 +345,9 @@ is results.1.dag_cost 13
 
 try 0 explore --free --rules $at/ac.rules $at/assoc7.term --html "$work/page.html"
 page "$work/page.html" 1939 'Stopped: saturated'
+# A reason goes through the whole graph: of a large one only so many are worked out.
+try 0 explore --free --rules $at/pure.rules $at/math7.term --nodes 200000 --html "$work/page.html"
+page "$work/page.html" 'Reasons stand beside the first 155 e-nodes'
 
 # Typed terms.
 echo '(transpose (1 0) (transpose (1 0) (input x ((4 8) ()) f32)))' >"$work/t.term"
