@@ -1,10 +1,11 @@
-"""examples.py FILE.md…: runs the Python blocks of each page in turn, in one namespace and folder;
-a line `print(…)  # TEXT` must print TEXT. A block that imports what is not installed is left
-out."""
+"""examples.py FILE…: runs the Python blocks of each page, or the cells of each notebook, in turn, in
+one namespace and folder; a line `print(…)  # TEXT` must print TEXT. A block that imports what is
+not installed is left out."""
 
 import contextlib
 import importlib.util
 import io
+import json
 import re
 import sys
 from pathlib import Path
@@ -17,9 +18,16 @@ def missing(block: str) -> list[str]:
     return [w for w in wanted if importlib.util.find_spec(w) is None]
 
 
+def blocks_of(page: Path) -> list[str]:
+    text = page.read_text()
+    if page.suffix != ".ipynb":
+        return re.findall(r"^```python\n(.*?)^```", text, re.S | re.M)
+    return ["".join(c["source"]) for c in json.loads(text)["cells"] if c["cell_type"] == "code"]
+
+
 def run(page: Path) -> int:
     names: dict[str, object] = {}
-    blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.S | re.M)
+    blocks = blocks_of(page)
     bad = 0
     for block in blocks:
         if missing(block):

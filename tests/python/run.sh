@@ -17,7 +17,8 @@ export XDG_CACHE_HOME=$work/cache PYTHONDONTWRITEBYTECODE=1
 "$python" -m venv --system-site-packages "$work/venv"
 "$work/venv/bin/pip" install --no-index --no-deps --disable-pip-version-check -q --config-settings build="$build" ./python
 cd "$work" # not where the sources lie
-"$work/venv/bin/python" -W error::UserWarning "$here/examples.py" "$here/../../python/README.md" "$here/../../docs/python.md"
+"$work/venv/bin/python" -W error::UserWarning "$here/examples.py" "$here/../../python/README.md" "$here/../../docs/python.md" \
+  "$here"/../../examples/notebooks/*.ipynb
 "$work/venv/bin/python" -m unittest discover -q -s "$here"
 if "$work/venv/bin/python" -c 'import mypy' 2>/dev/null; then
   "$work/venv/bin/python" -m mypy --config-file "$here/../../python/pyproject.toml" --no-incremental -p tarn
