@@ -5,6 +5,7 @@
 #   make install    PREFIX=/usr/local DESTDIR=             make format     clang-format over our sources
 #   make wheel      for pip, with LLVM within: build/wheel   make mutate     ROOM=quantize N=20: do its tests notice faults?
 #   make golden     what seven nets are compiled to, anew, with the difference
+#   make deb        a package for this Debian: build/deb
 #   make uninstall  what make install of this build installed last
 JOBS    ?= $(shell nproc)
 PREFIX  ?= /usr/local
@@ -15,7 +16,7 @@ N        = 20
 SEED     = 1
 
 .NOTPARALLEL:
-.PHONY: build check check-all demo bench bench-egraph install uninstall wheel fuzz mutate golden format clean packages
+.PHONY: build check check-all demo bench bench-egraph install uninstall deb wheel fuzz mutate golden format clean packages
 
 build: packages
 	@$(call configure,release)
@@ -57,6 +58,10 @@ install: build
 uninstall:
 	@test -f build/install_manifest.txt || { echo "make uninstall: build/install_manifest.txt is not there: nothing was installed from here" >&2; exit 1; }
 	@sed 's|^|$(DESTDIR)|' build/install_manifest.txt | tr '\n' '\0' | xargs -0 rm -f --
+
+deb: build
+	@cpack --config build/CPackConfig.cmake -G DEB >build/deb.log || { tail -20 build/deb.log >&2; exit 1; }
+	@ls build/deb/*.deb
 
 wheel:
 	@tools/packages.sh build python wheel

@@ -338,9 +338,9 @@ TARN_API uint32_t tarn_nest_intern(tarn_lang *L,
 TARN_API const tarn_nest *tarn_nest_get(const tarn_lang *L, uint32_t id);
 
 /* ---------------------------------------------------------------- scopes
- * For work of which little stays: within a scope the language is what it was at its ground, and
- * nests, terms, payloads and index maps that are added lie in the scope's own context, which is
- * tarn_lang_ctx() meanwhile. Types, names and scalar functions are the same everywhere. */
+ * For work whose results are mostly dropped: within a scope the language is what it was at its
+ * ground, and nests, terms, payloads and index maps that are added lie in the scope's own context,
+ * which is tarn_lang_ctx() meanwhile. Types, names and scalar functions are the same everywhere. */
 typedef struct tarn_ground { /* how much there is of each kind */
   uint32_t ix, map, nest, payload, term, label, normal;
 } tarn_ground;

@@ -31,6 +31,8 @@ foreach(header IN LISTS headers)
   get_filename_component(folder "${header}" DIRECTORY)
   install(FILES "${PROJECT_SOURCE_DIR}/${header}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tarn/${folder}")
 endforeach()
+configure_file("${PROJECT_SOURCE_DIR}/cmake/version.h.in" "${PROJECT_BINARY_DIR}/version.h" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/version.h" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tarn/base")
 
 file(GLOB pages CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/docs/*.1")
 install(FILES ${pages} DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
@@ -73,6 +75,21 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/tarnConfigVersion.cmake"
 configure_file("${PROJECT_SOURCE_DIR}/cmake/tarnConfig.cmake.in" "${PROJECT_BINARY_DIR}/tarnConfig.cmake" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/tarnConfig.cmake" "${PROJECT_BINARY_DIR}/tarnConfigVersion.cmake"
   DESTINATION "${package_dir}")
+
+# make deb: one package, which needs what its libraries and programs link (dpkg-shlibdeps).
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_PACKAGE_CONTACT "the authors of tarn")
+set(CPACK_PACKAGE_DESCRIPTION "Compiles trained models and tensor operators into C functions, PTX and instructions of accelerators,\nchoosing kernels by equality saturation. Libraries, headers and the program.")
+set(CPACK_RESOURCE_FILE_LICENSE "${PROJECT_SOURCE_DIR}/LICENSE")
+set(CPACK_PACKAGE_DIRECTORY "${PROJECT_BINARY_DIR}/deb")
+set(CPACK_STRIP_FILES ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION devel)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS "${PROJECT_BINARY_DIR}/lib" "${PROJECT_BINARY_DIR}")
+set(CPACK_DEBIAN_PACKAGE_DEPENDS "lld-19")
+include(CPack)
 
 # Installs into a folder of its own and builds consumers against that. Not under sanitizers, whose runtime a consumer
 # would have to link.

@@ -23,6 +23,13 @@ for lib in "$libdir"/lib*.so; do
 done
 ! readelf -d "$libdir/libtarn.so" | grep NEEDED | grep -iE 'llvm|xgboost|hwloc|sqlite|stdc\+\+' || fail "libtarn needs too much"
 
+# The version in the headers is the program's.
+version=$(printf '#include <base/%s>\nTARN_VERSION TARN_VERSION_NUMBER\n' version.h | "$cc" -E -P -I"$root/include/tarn" - | tr -d '"')
+if [ -x "$root/bin/tarn" ]; then
+  [ "tarn ${version%% *}" = "$(LD_LIBRARY_PATH=$libdir "$root/bin/tarn" --version)" ] || fail "version.h says $version"
+fi
+[ "${version%% *}" = "$(pkg-config --modversion tarn)" ] || fail "version.h says $version, pkg-config another one"
+
 # Every header alone, from its place below include/tarn, in C and in C++.
 while read -r header; do
   printf '#include "%s"\n' "$header" >"$work/header.c"
