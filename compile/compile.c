@@ -192,7 +192,9 @@ static double seconds_left(const tarn_ctx *cx) {
   double until = tarn_limit_get(cx).until;
   return until > 0 ? tarn_fmax(1e-3, (until - tarn_now()) / 2) : 0;
 }
-static tarn_extraction *choose(tarn_compiled *c, tarn_kgraph_report *report, tarn_buf *graph) {
+/* few: one storage order of a buffer, so that there is little to price. */
+static tarn_extraction *choose(tarn_compiled *c, tarn_kgraph_report *report, tarn_buf *graph,
+                               bool few) {
   const tarn_compile_options *o = c->o;
   tarn_ctx *cx = tarn_lang_ctx(c->L);
   tarn_kgraph_input *in = TARN_NEW(cx, tarn_kgraph_input);
@@ -218,6 +220,8 @@ static tarn_extraction *choose(tarn_compiled *c, tarn_kgraph_report *report, tar
                               .solvers = c->solvers,
                               .threads = o->threads,
                               .strict = o->numerics == TARN_RULE_EXACT,
+                              .max_views = few,
+                              .max_orders = few,
                               .method = TARN_SEL_EXACT,
                               .seconds = seconds_left(tarn_lang_ctx(c->L)),
                               .steps = steps_of(c),
@@ -230,7 +234,8 @@ static tarn_extraction *choose(tarn_compiled *c, tarn_kgraph_report *report, tar
 }
 /* ---- with the caller's rules and without ---- */
 /* More rules never make a program worse. Of the same limits, those of the caller take a part that
- * the others then lack, so the program is also made without them, and the cheaper one stays. */
+ * the others then lack, so the program is also made without them, and the cheaper one stays. A
+ * kernel that several attempts have is scheduled once. */
 typedef struct attempt {
   tarn_compiled *c;
   const tarn_ruleset *rules;
@@ -257,7 +262,7 @@ static void make_attempt(tarn_ctx *cx, void *arg) {
   allow(c, a->whole, a->share);
   comp_go_on(c);
   double t = tarn_now();
-  a->extraction = choose(c, a->choice, &a->graph);
+  a->extraction = choose(c, a->choice, &a->graph, a->as_imported);
   if (c->left) *c->left -= *c->left < a->choice->steps ? *c->left : a->choice->steps;
   c->seconds.extract += tarn_now() - t;
   a->done = true;
@@ -299,9 +304,12 @@ static void adopt(tarn_compiled *c, const attempt *a, const attempt *full) {
                   "within the limit of time");
 }
 static void choose_whole(tarn_compiled *c) {
-  tarn_limit whole = tarn_limit_get(tarn_lang_ctx(c->L));
+  tarn_ctx *cx = tarn_lang_ctx(c->L);
+  tarn_limit whole = tarn_limit_get(cx);
+  tarn_solver **shared = c->solvers;
   bool both = c->o->rules.n && !c->o->only_rules.n && !c->family;
   comp_go_on(c);
+  if (!shared) c->solvers = TARN_ARRAY(cx, tarn_solver *, TARN_EXTRACT_SOLVERS);
   if (!c->rules) c->rules = comp_rules(c, true);
   comp_written(c);
   attempt full = {.c = c,
@@ -322,6 +330,7 @@ static void choose_whole(tarn_compiled *c) {
     run_attempt(&plain);
   }
   if (!full.done && !plain.done) no_time(c);
+  c->solvers = shared;
   bool less = plain.done && (!full.done || plain.choice->price < full.choice->price);
   adopt(c, less ? &plain : &full, &full);
 }
