@@ -8,8 +8,8 @@ static bool asks_for_all(const tarn_compiled *c) {
   const tarn_compile_options *o = c->o;
   return o->explain || o->reasons || o->rules.n || o->only_rules.n || c->family;
 }
-/* Are caches asked for in every block, or in none? And by patterns, which the folded model has too.
- */
+/* Are caches asked for in every block, or in none? And by patterns, which the folded model has too,
+ * as it has their inputs unless they are without rows. */
 static bool caches_alike(const tarn_compiled *c, const comp_layers *l) {
   const tarn_in_place *at;
   uint32_t n = comp_in_place(c, &at);
@@ -19,7 +19,8 @@ static bool caches_alike(const tarn_compiled *c, const comp_layers *l) {
   tarn_map *found = tarn_map_new(l->cx);
   for (uint32_t i = 0; i < n; i++) {
     uint32_t node = lay_number(l, c->program->in[at[i].in].term);
-    if (node == TARN_NONE || l->node.p[node].chain == TARN_NONE) continue;
+    if (node == TARN_NONE) return false;
+    if (l->node.p[node].chain == TARN_NONE) continue;
     (*tarn_map_at(found, (uint64_t)l->node.p[node].chain << 32 | l->node.p[node].ref, NULL))++;
   }
   for (uint32_t i = 0; i < tarn_map_count(found); i++) {

@@ -73,8 +73,14 @@ static literal literal_of(const tarn_fx *x, int64_t *n) {
   double back = *n ? 1 / over : 0;
   return *n && (x->dtype == TARN_F32 ? (float)back : back) == v ? RECIPROCAL : LITERAL;
 }
+/* An integer is an index, or a bound of one, unless it says how numbers are packed. */
+static bool is_wide(tarn_dtype t) { return t == TARN_I32 || t == TARN_I64; }
 static void literal_in(walk *w, const tarn_fx *x) {
   int64_t n = 0;
+  if (is_wide(x->dtype)) {
+    step(w, x->ivalue);
+    return;
+  }
   literal what = tarn_dtype_is_float(x->dtype) ? literal_of(x, &n) : LITERAL;
   form(w, what);
   if (what != LITERAL) {

@@ -122,6 +122,11 @@ static void mask_causal(attention *a, tarn_term offset) {
   allow(a, im_el(a->n, "(le $0 (add $1 $2))", 3, t, s, offset));
 }
 
+/* The first query stands behind so many keys; one that is behind all of them is shown no mask. */
+static void mask_causal_from(attention *a, int64_t at) {
+  if (at + 1 < a->t) mask_causal(a, offset_number(a, at));
+}
+
 /* Keys that lie more than so many positions before or behind a query; below 0: no bound. */
 static void mask_window(attention *a, tarn_term offset, int64_t left, int64_t right) {
   tarn_term s = positions(a, 3, a->s), t = positions(a, 4, a->t);
@@ -233,7 +238,8 @@ void im_do_attention(im_node *n) {
   im_set(n, 1, k);
   im_set(n, 2, v);
   im_param len = {"s", 0, a.s};
-  tarn_term offset = offset_number(&a, past_k == TARN_NONE ? 0 : im_shape(n, past_k).d[2]);
+  int64_t past = past_k == TARN_NONE ? 0 : im_shape(n, past_k).d[2];
+  tarn_term offset = offset_number(&a, past);
   if (filled != TARN_NONE) {
     filled = per_batch(n, im_within(n, filled, 0, a.t));
     allow(&a, im_el(n, "(lt $0 $1)", 2, positions(&a, 4, a.t), filled));
@@ -241,7 +247,9 @@ void im_do_attention(im_node *n) {
     a.surely = false;
   }
   if (im_opt(n, 3) != TARN_NONE) add_mask(&a, im_arg(n, 3));
-  if (im_attr_int(n, "is_causal", 0)) mask_causal(&a, offset);
+  bool causal = im_attr_int(n, "is_causal", 0) != 0;
+  if (causal && filled == TARN_NONE) mask_causal_from(&a, past);
+  else if (causal) mask_causal(&a, offset);
   mask_window(&a, offset, im_attr_int(n, "left_window_size", -1),
               im_attr_int(n, "right_window_size", -1));
   tarn_term y = attend(&a);
@@ -516,7 +524,7 @@ void im_do_multi_head_attention(im_node *n) {
     add_mask(&a, im_reshape(n, im_map(n, f, &mask, 1), 4, dim));
   }
   if (im_opt(n, 5) != TARN_NONE) add_mask(&a, im_arg(n, 5));
-  if (im_attr_int(n, "unidirectional", 0)) mask_causal(&a, offset_number(&a, a.t - a.s));
+  if (im_attr_int(n, "unidirectional", 0)) mask_causal_from(&a, a.t - a.s);
   a.surely = true; /* as ONNX Runtime: no row is looked at */
   im_set(n, 0, joined_heads(n, attend(&a)));
 }
@@ -569,7 +577,7 @@ static void attend_projected(im_node *n, tarn_term all, tarn_term mask, tarn_ter
     if (past != TARN_NONE) part[i] = behind(n, im_pick(n, past, 0, i - 1), part[i]);
   set_operands(&a, part[0], part[1], part[2]);
   filter_keys(&a, mask);
-  if (im_attr_int(n, "unidirectional", 0)) mask_causal(&a, offset_number(&a, a.t - a.s));
+  if (im_attr_int(n, "unidirectional", 0)) mask_causal_from(&a, a.t - a.s);
   if (n->nout > 1) im_set(n, 1, im_stack(n, 0, part + 1, 2));
   a.surely = true; /* as ONNX Runtime: no row is looked at */
   if (im_opt(n, 5) != TARN_NONE && strcmp(n->op, "Attention") == 0) {

@@ -182,6 +182,13 @@ static const ranged cases[] = {
      4,
      1,
      false},
+    /* how many there are, as an integer that others are compared with */
+    {"in x f32 N,5\ninit z i64 1 : 0\nnode Shape a x -> n\nnode Gather g n z -> r\n"
+     "node Cast c x -> i : to=7\nnode Sub s i r -> t\nnode Cast d t -> y : to=1\nout y\n",
+     {"N=2..250"},
+     8,
+     1,
+     false},
     /* an operator of libtarn-rt, which is told its dims */
     {"in x f32 S,9\ninit k i64 1 : 3\nnode TopK t x k -> v i : axis=1\nnode Exp e v -> y\nout y\n",
      {"S=1..80"},

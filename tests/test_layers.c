@@ -27,7 +27,7 @@ typedef struct model {
   uint32_t layers, at; /* at: the layer that is different */
   odd how;
   uint32_t part[3], n; /* of a block */
-  bool images;
+  bool images, empty;  /* empty: caches without rows */
   tarn_buf text, outputs;
   uint32_t layer, name; /* at hand */
 } model;
@@ -89,7 +89,7 @@ static void scaled(model *m) {
 }
 /* With an input and an output of each layer. */
 static void cached(model *m) {
-  part(m, "in h# f32 3,8\n");
+  part(m, m->empty ? "in h# f32 0,8\n" : "in h# f32 3,8\n");
   weight(m, "k", "8,8", 64);
   part(m, "node MatMul m# @ k# -> p#\nnode Concat c# h# p# -> q# : axis=0\n"
           "node Transpose t# q# -> s# : perm=1,0\nnode MatMul n# @ s# -> t#\n"
@@ -143,7 +143,8 @@ static const char *text_of(model *m) {
 }
 
 /* ---------------------------------------------------------------- compiled */
-static tarn_compiled *compile(tarn_ctx *cx, const char *text, bool reasons) {
+static tarn_compiled *compile_with(tarn_ctx *cx, const char *text, bool reasons,
+                                   const char *const *cache) {
   tarn_lang *L = tarn_lang_new(cx);
   tarn_compile_options *o = TARN_NEW(cx, tarn_compile_options);
   *o = tarn_compile_defaults();
@@ -151,9 +152,14 @@ static tarn_compiled *compile(tarn_ctx *cx, const char *text, bool reasons) {
   o->model = "layers.onnx";
   o->hw = tarn_hw_load(L, "x86-64-v3");
   o->reasons = reasons; /* of all layers */
+  o->caches = (tarn_texts){cache != NULL, cache};
+  o->cache_rows = cache ? 12 : 0;
   tarn_compiled *c = tarn_compile_load(L, o);
   tarn_compile_optimise(c);
   return c;
+}
+static tarn_compiled *compile(tarn_ctx *cx, const char *text, bool reasons) {
+  return compile_with(cx, text, reasons, NULL);
 }
 static const tarn_binding *inputs(tarn_ctx *cx, const tarn_program *p) {
   tarn_binding *in = TARN_ARRAY(cx, tarn_binding, p->nin + 1);
@@ -262,6 +268,23 @@ static void try_case(tarn_ctx *cx, void *arg) {
   const char **a = names(once), **b = names(all);
   for (uint32_t i = 0; i < once->kernels->nker; i++) ck_assert_str_eq(a[i], b[i]);
 }
+/* Caches by a pattern, with rows and without: nothing reads the inputs then. */
+static void try_caches(tarn_ctx *cx, void *arg) {
+  static const char *const cache = "h*_0=q*_0";
+  bool empty = *(const bool *)arg;
+  model m = {.text = {.cx = cx}, .outputs = {.cx = cx}, .layers = 9, .n = 1, .empty = empty};
+  m.part[0] = CACHED;
+  tarn_compiled *c = compile_with(cx, text_of(&m), false, &cache);
+  ck_assert_uint_eq(folded(c) != 0, !empty);
+  tarn_in_place at;
+  uint32_t pairs = 0;
+  for (uint32_t i = 0; i < c->program->nin; i++) {
+    bool is = tarn_kprog_in_place(c->kernels, false, i, &at);
+    pairs += is;
+    ck_assert(!is || (at.rows == 12 && at.filled == (empty ? 0 : 3)));
+  }
+  ck_assert_uint_eq(pairs, 9);
+}
 /* The artefact computes what the kernels do, and says what was done. */
 static void try_artefact(tarn_ctx *cx, void *arg) {
   (void)arg;
@@ -294,6 +317,11 @@ START_TEST(random_models_are_right) {
 END_TEST
 START_TEST(equal_layers_are_found) { in_context_of(cases[_i].label, try_case, &cases[_i]); }
 END_TEST
+START_TEST(caches_are_in_each) {
+  bool empty = _i == 1;
+  in_context(try_caches, &empty);
+}
+END_TEST
 START_TEST(artefact_is_right) { in_context(try_artefact, NULL); }
 END_TEST
 
@@ -304,6 +332,7 @@ int main(int argc, char **argv) {
   tcase_set_timeout(t, 120);
   tcase_add_loop_test(t, equal_layers_are_found, 0, sizeof cases / sizeof *cases);
   tcase_add_test(t, artefact_is_right);
+  tcase_add_loop_test(t, caches_are_in_each, 0, 2);
   tcase_add_loop_test(t, random_models_are_right, 0, groups);
   return run_checks("layers", t);
 }
