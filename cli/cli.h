@@ -114,6 +114,7 @@ typedef struct cli_compile {
   bool copies;
   cli_list caches; /* --cache */
   uint64_t cache_rows;
+  const char *ram;
   uint64_t nodes, iters, threads, seed;
   double seconds, rtol;
   cli_program is; /* of a compiled folder: its program; of several, the one that is selected */

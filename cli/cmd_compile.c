@@ -82,6 +82,18 @@ static void show_page(tarn_ctx *cx, const cli_compile *c, const tarn_compiled *r
   size_t n;
   cli_report_page(cx, r->report, r->report_n, tarn_read_file(cx, c->explain, &n), NULL, c->html);
 }
+/* Budgets of memory, and what they cost. */
+static void show_room(const tarn_compiled *r) {
+  if (r->nroom < 2) return;
+  fprintf(stderr, "%12s %12s %12s %12s %12s\n", "budget", "workspace", "predicted ms", "MB moved",
+          "Mflop");
+  for (uint32_t i = 0; i < r->nroom; i++) {
+    const comp_room *x = &r->room[i];
+    fprintf(stderr, "%12lld %12lld %12.4g %12.4g %12.4g%s\n", (long long)x->budget,
+            (long long)x->bytes, 1e3 * x->seconds, 1e-6 * x->traffic, 1e-6 * x->flops,
+            x->bytes > x->budget ? "  does not fit" : "");
+  }
+}
 /* A folder that no compile wrote. */
 static bool holds_others(tarn_ctx *cx, const char *dir) {
   DIR *d = opendir(dir);
@@ -115,5 +127,6 @@ int tarn_cmd_compile(tarn_ctx *cx, int argc, char **argv) {
   show_unmeasured(cx, r);
   if (c.json) return 0;
   show_machines(cx, r);
+  show_room(r);
   return 0;
 }

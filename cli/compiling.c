@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 #include "tune/tune.h"
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -33,6 +34,8 @@ const cli_opt *cli_compile_options(tarn_ctx *cx, cli_compile *c) {
        "object (default), or file: model.weights, whose address the program is given"},
       {"--shape", NULL, CLI_LIST, &c->shapes, "NAME=DIMS",
        "bind a dynamic shape; NAME=1,4,16 and NAME=1..64:2@8: one artefact for all sizes"},
+      {"--ram", NULL, CLI_STR, &c->ram, "BYTES",
+       "the workspace takes at most BYTES (256K, 1M); 1M,256K: a table, and the last one"},
       CLI_CACHE(*c),
       CLI_SET(*c),
       {"--price", NULL, CLI_STR, &c->price_file, "FILE",
@@ -78,6 +81,22 @@ const tarn_hw *cli_hosted(tarn_lang *L, const tarn_hw *hw) {
 }
 
 /* ---- as the library takes them ---- */
+/* "1M,256K,65536" */
+static const int64_t *bytes_of(tarn_ctx *cx, const char *words, uint32_t *n) {
+  TARN_VEC(int64_t) v = {0};
+  for (const char *at = words; at; at = *at ? at + 1 : NULL) {
+    char *end;
+    errno = 0;
+    long long x = *at >= '0' && *at <= '9' ? strtoll(at, &end, 10) : -1;
+    int shift = x < 0 ? 0 : *end == 'K' ? 10 : *end == 'M' ? 20 : 0;
+    if (x < 0 || errno || x > INT64_MAX >> shift || (end[shift > 0] && end[shift > 0] != ','))
+      tarn_raise(cx, TARN_USAGE, "--ram %s: bytes are expected, as 65536, 256K or 1M", words);
+    tarn_push(cx, &v, (int64_t)x << shift);
+    at = end + (shift > 0);
+  }
+  *n = v.n;
+  return v.p;
+}
 tarn_rule_class cli_numerics(tarn_ctx *cx, const char *word) {
   tarn_rule_class c = TARN_RULE_REASSOC;
   if (word && !tarn_rule_class_parse(word, &c))
@@ -119,6 +138,7 @@ const tarn_compile_options *cli_options(tarn_lang *L, cli_compile *c) {
   o->shapes = texts_of(&c->shapes);
   o->sets = texts_of(&c->sets);
   o->def = c->def;
+  o->ram = bytes_of(cx, c->ram, &o->nram);
   o->caches = texts_of(&c->caches);
   o->cache_rows = (int64_t)c->cache_rows;
   o->allow_copies = c->copies;

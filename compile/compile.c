@@ -64,6 +64,7 @@ tarn_compiled *comp_begin(tarn_lang *L, const tarn_compile_options *o) {
   if (o->numerics == TARN_RULE_EXACT) with->hw = tarn_hw_exact(cx, o->hw);
   with->hw = tarn_compile_units(L, with);
   c->o = with;
+  comp_room_refuse(c);
   return c;
 }
 void comp_import(tarn_compiled *c, const tarn_source *s) {
@@ -335,7 +336,7 @@ static void choose_whole(tarn_compiled *c) {
   adopt(c, less ? &plain : &full, &full);
 }
 void comp_choose(tarn_compiled *c) {
-  comp_fold(c);
+  if (!c->o->nram) comp_fold(c); /* what lives at once is seen in all of the program */
   choose_whole(c);
 }
 static void make_program(tarn_compiled *c) {
@@ -409,6 +410,7 @@ static void count_steps(tarn_compiled *c) {
 }
 void tarn_compile_optimise(tarn_compiled *c) {
   comp_choose(c);
+  comp_fit(c);
   comp_take(c);
   comp_go_on(c);
   count_steps(c);
@@ -465,6 +467,7 @@ static void all(tarn_ctx *cx, void *arg) {
   const tarn_source *s = comp_source(cx, o);
   comp_sizes *sizes = comp_sizes_of(cx, o, s);
   if (sizes) {
+    if (o->nram) tarn_raise(cx, TARN_USAGE, "--ram: a budget of several sizes: bind each to one");
     *c = comp_compile_sizes(*c, s, sizes, dir);
     return;
   }

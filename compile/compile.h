@@ -112,6 +112,13 @@ typedef struct tarn_compile_options {
   uint32_t threads;        /* that the program will have; 0: all units of the description */
   const tarn_price *price; /* of kernels; NULL: the analytic one */
 
+  /* Budgets, in bytes: of a CPU's workspace, without inputs, outputs, constants and what each
+   * thread needs for itself (PREFIX_WORKSPACE in model.h); one size. For each the fastest program
+   * found that fits is in the report; the last one's is emitted, or TARN_NO_RESULT says how much is
+   * missing. */
+  uint32_t nram;
+  const int64_t *ram;
+
   /* ---- schedules ---- */
   /* Which kernels there are is chosen without them. A kernel of the program with one of these
    * signatures gets that schedule; one whose signature no kernel has is TARN_BAD_INPUT. */
@@ -167,6 +174,12 @@ typedef struct tarn_artefact {
 } tarn_artefact;
 
 typedef struct tarn_compiled tarn_compiled;
+/* The program that was found for a budget of memory. */
+typedef struct comp_room {
+  int64_t budget, bytes; /* more than the budget: it does not fit */
+  double seconds;        /* predicted */
+  double traffic, flops; /* bytes that its kernels read and write, and operations */
+} comp_room;
 struct tarn_compiled {
   tarn_lang *L;
   const tarn_compile_options *o;
@@ -199,8 +212,10 @@ struct tarn_compiled {
   bool without_rules;                  /* the program without o->rules is cheaper, and chosen */
   double price_with_rules; /* predicted, of the selection with all rules; INFINITY: none in time */
   tarn_extraction *extraction; /* NULL but between its two steps */
-  struct comp_layers *layers;  /* equal layers that were compiled once; NULL: none */
-  tarn_family *family;         /* NULL, or which it is a sample of, and its sizes */
+  uint32_t nroom;
+  comp_room *room;            /* by o->ram */
+  struct comp_layers *layers; /* equal layers that were compiled once; NULL: none */
+  tarn_family *family;        /* NULL, or which it is a sample of, and its sizes */
   const int64_t *at;
 
   /* of tarn_compile_emit() */

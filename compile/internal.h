@@ -28,6 +28,12 @@ void comp_refuse_host(const tarn_compiled *c);
 /* Members of a kernel's object: its machine, and how an accelerator computes it. */
 void comp_kernel_json(const comp_offload *f, uint32_t kernel, tarn_json *j);
 
+/* ---- budgets of memory (room.c) ---- */
+void comp_room_refuse(const tarn_compiled *c); /* raises, where the target serves none */
+void comp_fit(tarn_compiled *c); /* between comp_choose() and comp_take(). Raises where the last
+                                    budget is too small */
+void comp_put_room(const tarn_compiled *c, tarn_json *j);
+
 /* ---- inputs that lie in outputs (in_place.c) ---- */
 /* Those that the options ask for, or else the caches of a decoder. Raises. */
 uint32_t comp_in_place(const tarn_compiled *c, const tarn_in_place **at);

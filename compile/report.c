@@ -288,6 +288,7 @@ void comp_report(tarn_compiled *c, const comp_offload *f) {
   put_saturation(j, c);
   put_choice(j, &c->choice);
   put_memory(j, c->memory);
+  comp_put_room(c, j);
   put_seconds(j, c);
   put_rules(j, c->rewriting);
   put_rule_counts(j, c);

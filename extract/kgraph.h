@@ -148,6 +148,7 @@ typedef struct kgraph {
   tarn_nodes *nodes;      /* the same, as numbers of origins */
   const uint32_t *buffer; /* of the program: per AND/OR class, TARN_NONE; NULL before it is made */
   tarn_map *tried;        /* kg_work_of() -> ktried */
+  double *rent;           /* seconds for the buffer of an AND/OR class, kroom.c; NULL: none */
   struct kways *by_group; /* see kways.c; NULL before it is asked for */
   TARN_VEC(tarn_ways) ways;
   TARN_VEC(tarn_unmeasured) unmeasured;
@@ -157,6 +158,12 @@ struct tarn_picks {
   tarn_egraph *g;
   tarn_map *pick;
 };
+struct tarn_extraction {
+  kgraph k;
+  const uint32_t *choice, *first; /* first: without a budget of memory */
+  tarn_kgraph_report of_first;
+};
+const uint32_t *kg_choose(kgraph *k); /* per AND/OR class: candidate or TARN_NONE */
 
 /* The AND/OR class of a group's layout in the place that is looked at. */
 static inline uint32_t kg_ag(const kgraph *k, const kgroup *g, uint32_t layout) {
@@ -165,7 +172,15 @@ static inline uint32_t kg_ag(const kgraph *k, const kgroup *g, uint32_t layout) 
 /* The group of an AND/OR class, in whatever place; TARN_NONE: of an output, a copied part, a tuple.
  * Groups have their classes one after the other. */
 uint32_t kg_group_of(const kgraph *k, uint32_t ag);
-void kg_sequence(kgraph *k, tarn_kprog *p);  /* ksequence.c: kernels in the order of least memory */
+void kg_sequence(kgraph *k, tarn_kprog *p); /* ksequence.c: kernels in the order of least memory */
+/* Temporary bytes alive at once in the order of the kernels, and where; crowd: of each buffer, does
+ * it live where more than `room` do? */
+typedef struct kg_alive {
+  int64_t bytes;
+  uint32_t kernel;
+  bool *crowd;
+} kg_alive;
+kg_alive kg_alive_at(kgraph *k, tarn_kprog *p, int64_t room);
 void kg_machines(kgraph *k);                 /* kplace.c: the machines of the description */
 void kg_machine(kgraph *k, uint32_t number); /* looks at one of them from now on */
 void kg_moves(kgraph *k);                    /* copies between places as candidates */

@@ -317,7 +317,8 @@ tarn_kprog *kg_program(kgraph *k, const uint32_t *choice) {
   }
   k->buffer = b.buffer;
   p->nbuf = b.buf.n, p->buf = b.buf.p, p->nker = b.ker.n, p->ker = b.ker.p;
-  if (k->machines.n > 1) kg_sequence(k, p);
+  kg_sequence(k, p);
+  k->r->kernels = k->r->copies = 0;
   for (uint32_t i = 0; i < p->nker; i++) *(p->ker[i].copy ? &k->r->copies : &k->r->kernels) += 1;
   return p;
 }
@@ -345,12 +346,12 @@ static void tell_gap(kgraph *k, const tarn_sel_result *r) {
 #define NEVER 1e6 /* seconds */
 static double weight_of(const kgraph *k, uint32_t ag, const kcand *c) {
   bool runs = c->kind == KC_NEST || c->kind == KC_OTHER;
-  double price = c->price + kg_exchanged(k, ag, c);
+  double price = c->price + kg_exchanged(k, ag, c) + (k->rent ? k->rent[ag] : 0);
   if (!k->o->hw->alone || c->machine || !runs) return price;
   bool order = c->copy && c->node == TARN_NONE;
   return price + (order ? NEVER / 1e3 : c->copy ? 2 * NEVER : NEVER);
 }
-static const uint32_t *choose(kgraph *k) {
+const uint32_t *kg_choose(kgraph *k) {
   tarn_sel_graph *g;
   raise_if(k, tarn_sel_graph_new(k->cx, &g));
   tarn_defer(k->cx, free_graph, g);
@@ -404,10 +405,6 @@ uint32_t tarn_extract_pick(const tarn_picks *p, uint32_t cls) {
   return n;
 }
 
-struct tarn_extraction {
-  kgraph k;
-  const uint32_t *choice;
-};
 static void count_prices(kgraph *k) {
   for (uint32_t i = 0; i < k->machines.n; i++) {
     tarn_solver_stats st = tarn_solver_count(k->of[i].solver), had = k->of[i].before;
@@ -442,10 +439,11 @@ tarn_extraction *tarn_extract_choose(const tarn_kgraph_input *in, const tarn_kgr
   kg_layouts(k);
   kg_candidates(k);
   tarn_progress(cx, "choosing kernels", 0, 0, NULL);
-  x->choice = kg_replays(k) ? kg_family_again(k) : choose(k);
+  x->choice = x->first = kg_replays(k) ? kg_family_again(k) : kg_choose(k);
   if (o->graph) kg_print(k, x->choice, o->graph);
   kg_names(k, x->choice);
   if (o->family && !kg_replays(k)) kg_family_first(k, x->choice);
+  x->of_first = *r;
   return x;
 }
 tarn_kprog *tarn_extract_program(tarn_extraction *x, tarn_picks **picks) {

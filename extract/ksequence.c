@@ -7,6 +7,8 @@
 #include <string.h>
 
 enum { WIDTH = 48, KERNELS = 1024 };
+#define WORK                                                                                       \
+  (256 << 20) /* words of sets that are compared; a program that needs more keeps its order */
 typedef struct place {       /* a buffer with all that lies in it */
   int64_t bytes;             /* 0: not of the workspace */
   TARN_VEC(uint32_t) kernel; /* that touch it */
@@ -23,6 +25,7 @@ typedef struct sequence {
   place *place;      /* of each buffer that is a root */
   uint64_t **before; /* of each kernel: those that it waits for */
   uint32_t *root;    /* of each buffer */
+  int64_t work;
 } sequence;
 
 static bool has(const uint64_t *set, uint32_t i) { return set[i / 64] >> (i % 64) & 1; }
@@ -50,11 +53,10 @@ static void note(sequence *q, uint32_t root, uint32_t kernel) {
   if (!at->kernel.n || at->kernel.p[at->kernel.n - 1] != kernel)
     tarn_push(q->cx, &at->kernel, kernel);
 }
-static void prepare(sequence *q) {
-  tarn_kprog *p = q->p;
+static void places_of(sequence *q) {
+  const tarn_kprog *p = q->p;
   q->root = TARN_ARRAY(q->cx, uint32_t, p->nbuf + 1);
   q->place = TARN_ARRAY(q->cx, place, p->nbuf + 1);
-  q->before = TARN_ARRAY(q->cx, uint64_t *, p->nker + 1);
   for (uint32_t b = 0; b < p->nbuf; b++) {
     const tarn_buffer *x = &p->buf[b];
     q->root[b] = tarn_kprog_root(p, b);
@@ -63,11 +65,17 @@ static void prepare(sequence *q) {
     place *at = &q->place[q->root[b]];
     if (p->buf[q->root[b]].kind == TARN_BUF_TEMP) at->bytes = tarn_max(at->bytes, bytes);
   }
+  for (uint32_t k = 0; k < p->nker; k++)
+    for (uint32_t i = 0; i < operands(&p->ker[k]); i++) note(q, q->root[operand(&p->ker[k], i)], k);
+}
+static void prepare(sequence *q) {
+  const tarn_kprog *p = q->p;
+  places_of(q);
+  q->before = TARN_ARRAY(q->cx, uint64_t *, p->nker + 1);
   for (uint32_t k = 0; k < p->nker; k++) {
     q->before[k] = TARN_ARRAY(q->cx, uint64_t, q->words);
     for (uint32_t a = 0; a < k; a++)
       if (waits(q, &p->ker[k], &p->ker[a])) put(q->before[k], a);
-    for (uint32_t i = 0; i < operands(&p->ker[k]); i++) note(q, q->root[operand(&p->ker[k], i)], k);
   }
 }
 /* Kernels of a set that touch a buffer. */
@@ -94,7 +102,8 @@ static state after(const sequence *q, const state *s, uint32_t from, uint32_t ke
   t.live -= ends;
   return t;
 }
-static bool ready(const sequence *q, const state *s, uint32_t kernel) {
+static bool ready(sequence *q, const state *s, uint32_t kernel) {
+  q->work += 1;
   bool all = !has(s->done, kernel);
   for (uint32_t w = 0; w < q->words; w++) all = all && !(q->before[kernel][w] & ~s->done[w]);
   return all;
@@ -103,11 +112,12 @@ static bool is_less(const state *a, const state *b) {
   return a->peak != b->peak ? a->peak < b->peak : a->live < b->live;
 }
 /* Into a beam that is ordered; of two that have done the same the lesser one stays. */
-static uint32_t enter(const sequence *q, state *beam, uint32_t n, state t, const uint64_t *done) {
+static uint32_t enter(sequence *q, state *beam, uint32_t n, state t, const uint64_t *done) {
   uint64_t *set = TARN_ARRAY(q->cx, uint64_t, q->words);
   memcpy(set, done, q->words * sizeof *set);
   put(set, t.kernel);
   t.done = set;
+  q->work += n * q->words;
   for (uint32_t i = 0; i < n; i++)
     if (!memcmp(beam[i].done, set, q->words * sizeof *set)) {
       if (!is_less(&t, &beam[i])) return n;
@@ -151,6 +161,7 @@ void kg_sequence(kgraph *k, tarn_kprog *p) {
   step[0]->done = TARN_ARRAY(k->cx, uint64_t, q.words);
   for (uint32_t i = 0; i < p->nker; i++) {
     uint32_t more = 0;
+    if (q.work > WORK) return;
     step[i + 1] = TARN_ARRAY(k->cx, state, WIDTH + 1);
     for (uint32_t s = 0; s < n; s++)
       for (uint32_t x = 0; x < p->nker; x++)
@@ -159,4 +170,27 @@ void kg_sequence(kgraph *k, tarn_kprog *p) {
     n = more;
   }
   if (step[p->nker][0].peak < peak_of(&q)) reorder(&q, step);
+}
+
+kg_alive kg_alive_at(kgraph *k, tarn_kprog *p, int64_t room) {
+  sequence q = {.p = p, .cx = k->cx};
+  kg_alive a = {.crowd = TARN_ARRAY(k->cx, bool, p->nbuf + 1)};
+  int64_t *at = TARN_ARRAY(k->cx, int64_t, p->nker + 1);
+  places_of(&q);
+  for (uint32_t b = 0; b < p->nbuf; b++) {
+    const place *x = &q.place[b];
+    for (uint32_t i = x->kernel.n ? x->kernel.p[0] : 1; x->bytes; i++) {
+      at[i] += x->bytes;
+      if (i == x->kernel.p[x->kernel.n - 1]) break;
+    }
+  }
+  for (uint32_t i = 0; i < p->nker; i++)
+    if (at[i] > a.bytes) a.bytes = at[i], a.kernel = i;
+  for (uint32_t b = 0; b < p->nbuf; b++) {
+    const place *x = &q.place[q.root[b]];
+    if (!x->bytes || !x->kernel.n) continue;
+    for (uint32_t i = x->kernel.p[0]; i <= x->kernel.p[x->kernel.n - 1]; i++)
+      a.crowd[b] |= at[i] > room;
+  }
+  return a;
 }
