@@ -1,5 +1,7 @@
 /* tarn._code.Program: a model compiled and loaded, or a folder that was compiled before. */
+#define _GNU_SOURCE /* dladdr() */
 #include "run.h"
+#include <dlfcn.h>
 #include <hw/host/host.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,22 +124,30 @@ static bool compiled(program *p, options *x) {
   return made;
 }
 
-/* Program(options), or Program(folder, threads). */
+/* Program(options), Program(folder, threads), or Program(the bytes of a shared object, threads,
+ * report). */
 static int init(PyObject *self, PyObject *args, PyObject *none) {
   program *p = of(self);
   PyObject *first;
+  PyObject *given = NULL;
   unsigned threads = 0;
   options x;
   (void)none;
-  if (!PyArg_ParseTuple(args, "O|I", &first, &threads)) return -1;
+  if (!PyArg_ParseTuple(args, "O|IO", &first, &threads, &given)) return -1;
   if (p->m) return PyErr_SetString(PyExc_RuntimeError, "a program is made once"), -1;
   if (PyDict_Check(first)) {
     bool made = options_read(&x, first) && compiled(p, &x);
     options_free(&x);
     return made ? 0 : -1;
   }
-  const char *folder = PyUnicode_AsUTF8AndSize(first, NULL);
   p->threads = threads;
+  if (PyBytes_Check(first)) {
+    loading l = {.p = p, .name = "a program", .so = PyBytes_AsString(first)};
+    l.n = (size_t)PyBytes_Size(first);
+    p->report = given ? Py_NewRef(given) : NULL;
+    return loaded(p, l) ? 0 : -1;
+  }
+  const char *folder = PyUnicode_AsUTF8AndSize(first, NULL);
   return folder && loaded(p, (loading){.p = p, .name = folder}) ? 0 : -1;
 }
 static void dealloc(PyObject *self) {
@@ -172,10 +182,25 @@ static PyObject *report(PyObject *self, void *none) {
   (void)none;
   return Py_NewRef(of(self)->report ? of(self)->report : Py_None);
 }
+/* Where its shared object is: of one in memory a name under /proc, of this process. */
+static PyObject *path(PyObject *self, void *none) {
+  Dl_info where;
+  void *at;
+  (void)none;
+  memcpy(&at, &of(self)->call.run, sizeof at);
+  if (dladdr(at, &where)) return PyUnicode_DecodeFSDefault(where.dli_fname);
+  return PyErr_SetString(PyExc_RuntimeError, "its shared object is not found"), NULL;
+}
+static PyObject *threads(PyObject *self, void *none) {
+  (void)none;
+  return PyLong_FromUnsignedLong(of(self)->threads);
+}
 static PyMethodDef methods[] = {{"run", run, METH_VARARGS, "one run: inputs, outputs or None"},
                                 {0}};
 static PyGetSetDef members[] = {{"inputs", inputs, NULL, "(name, type, shape) of each", NULL},
                                 {"outputs", outputs, NULL, "(name, type, shape) of each", NULL},
+                                {"path", path, NULL, "of its shared object", NULL},
+                                {"threads", threads, NULL, "that were asked for", NULL},
                                 {"report", report, NULL, "report.json as text, or None", NULL},
                                 {0}};
 static PyType_Slot slots[] = {{Py_tp_init, init},

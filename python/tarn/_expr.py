@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from typing import TypeAlias, Union
+from typing import Any, TypeAlias, Union
 
 ExprLike: TypeAlias = Union["Expr", int, float, Fraction, str]
 
@@ -34,10 +34,12 @@ class Expr:
         if not isinstance(other, Expr):
             return NotImplemented
         todo = [(self, other)]
+        seen: set[tuple[int, int]] = set()  # a shared subterm is looked at once
         while todo:
             a, b = todo.pop()
-            if a is b:
+            if a is b or (id(a), id(b)) in seen:
                 continue
+            seen.add((id(a), id(b)))
             if hash(a) != hash(b) or a.op != b.op or len(a.args) != len(b.args):
                 return False
             todo.extend(zip(a.args, b.args))
@@ -64,6 +66,15 @@ class Expr:
                 place[e] = len(out)
                 out.append((e.op, tuple(place[a] for a in e.args)))
         return out
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _of_rows, (self.rows(),)
+
+    def __copy__(self) -> Expr:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Expr:
+        return self
 
     def variables(self) -> list[str]:
         """The variables of a pattern, in the order in which they are met."""
@@ -165,6 +176,13 @@ def expr(value: ExprLike) -> Expr:
     if isinstance(value, float):
         return Expr(str(int(value)) if value.is_integer() else repr(value))
     raise TypeError(f"a term, a number or a text is expected, not {type(value).__name__}")
+
+
+def _of_rows(rows: list[tuple[str, tuple[int, ...]]]) -> Expr:
+    made: list[Expr] = []
+    for op, args in rows:
+        made.append(Expr(op, [made[i] for i in args]))
+    return made[-1]
 
 
 class Op:

@@ -99,6 +99,13 @@ class Program(_Function):
         given = self._arguments(self._names, args, words)
         return _call(self._program, given, out, given)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled as code of this machine; of a folder, as the folder's path."""
+        at = Path(self._program.path)
+        if not at.is_relative_to("/proc"):
+            return load, (str(at.parent.absolute()), self._program.threads)
+        return _loaded, (at.read_bytes(), self._program.threads, self._program.report)
+
     @property
     def report(self) -> dict[str, Any]:
         """report.json: kernels, predicted time, rules, seconds of each step. Empty if it was loaded
@@ -122,6 +129,10 @@ class Program(_Function):
         return f"{made}<table>{rows}</table>"
 
 
+def _loaded(code: bytes, threads: int, report: str | None) -> Program:
+    return Program(_code.Program(code, threads, report))
+
+
 class Sized(Program):
     """A model that is compiled for each set of shapes that it is called with (dynamic_shapes=). It
     describes the program of its last call, at first that of the example."""
@@ -134,6 +145,9 @@ class Sized(Program):
     def __call__(self, *args: Any, out: Any = None, **words: Any) -> Any:
         given = self._arguments(self._names, args, words)
         return self.bind(*given)(*given, out=out)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError("a model of several sizes is not pickled: pickle what bind() returns")
 
     def bind(self, *given: Any) -> Program:
         """The program for the shapes of these inputs, compiled now unless it is known."""

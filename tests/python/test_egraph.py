@@ -1,8 +1,10 @@
 """The e-graph of the Python module."""
 
+import copy
 import itertools
 import json
 import os
+import pickle
 import signal
 import tempfile
 import threading
@@ -62,6 +64,22 @@ class Terms(unittest.TestCase):
         g.add(e)
         g.run()
         self.assertTrue(g.equal(e, x))
+
+
+class Copies(unittest.TestCase):
+    def test_terms_and_rules_are_pickled_and_copied(self) -> None:
+        deep = x
+        for _ in range(100_000):
+            deep = Op("s")(deep)
+        shared = x
+        for _ in range(100):
+            shared = shared + shared
+        for one in (x, 2 * x + y, deep, shared, rule("(s ?a)", "?a", name="s"), Op("s")):
+            for again in (pickle.loads(pickle.dumps(one)), copy.copy(one), copy.deepcopy(one)):
+                if isinstance(one, Expr):
+                    self.assertEqual(again, one)
+                else:
+                    self.assertEqual(str(again), str(one))
 
 
 class Runs(unittest.TestCase):

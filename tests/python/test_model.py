@@ -1,10 +1,12 @@
 """Models and comprehensions; with NumPy and PyTorch where they are installed."""
 
 import contextlib
+import copy
 import ctypes
 import importlib.util
 import io
 import os
+import pickle
 import tempfile
 import threading
 import unittest
@@ -82,6 +84,21 @@ class Caches(unittest.TestCase):
             net(x, other[:, :, :4], out=(y, other))
         with self.assertRaisesRegex(ValueError, "shares memory"):
             net(x, buffer[:, :, 1:5], out=(y, buffer[:, :, :5]))
+
+
+class Copies(unittest.TestCase):
+    def test_a_program_is_pickled_and_copied(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            made = tarn.compile(DIGITS, shapes={"n": 1}, threads=1, price="analytic")
+            image = floats([k % 7 / 7 for k in range(64)], (1, 1, 8, 8))
+            wanted = memoryview(made(image)).tolist()
+            tarn.compile(DIGITS, shapes={"n": 1}, threads=1, price="analytic", output=folder)
+            here = tarn.load(folder, 1)
+            for net in (made, here):
+                again = pickle.loads(pickle.dumps(net))
+                for one in (again, copy.copy(net), copy.deepcopy(again)):
+                    self.assertEqual(memoryview(one(image)).tolist(), wanted)
+                    self.assertEqual((repr(one), one.report), (repr(net), net.report))
 
 
 class Progress(unittest.TestCase):
