@@ -4,6 +4,7 @@
  * samples (an analysis). A rule whose sides have other variables is then applied only where they
  * are equal with the values that its variables have: x * 0 = 0 says nothing of x = 1 / y. One with
  * conditions, where these hold and its sides are equal in the samples that are kept. */
+#include "base/limit.h"
 #include "lab/learn.h"
 #include <stdio.h>
 #include <string.h>
@@ -167,6 +168,12 @@ static void free_rules(void *arg) {
   tarn_eg_rules_free(*(tarn_eg_rules **)arg), *(tarn_eg_rules **)arg = NULL;
 }
 
+static double time_of(void *user) {
+  const lgraph *g = user;
+  return g->c.clock ? g->c.clock(g->c.user) : tarn_now();
+}
+static bool is_late(void *user) { return tarn_late(((const lgraph *)user)->cx); }
+
 void lgraph_run(lgraph *g, uint32_t without) {
   const tarn_ruleset *from = g->rs;
   tarn_eg_rules **rules = TARN_NEW(g->cx, tarn_eg_rules *);
@@ -181,12 +188,14 @@ void lgraph_run(lgraph *g, uint32_t without) {
   tarn_eg_set_limits(g->g, tarn_eg_node_count(g->g) + g->c.nodes, g->c.bytes);
   tarn_eg_run_config c = {.max_iterations = g->c.iterations,
                           .max_seconds = g->c.seconds,
-                          .clock = g->c.clock,
-                          .user = g->c.user};
+                          .clock = time_of,
+                          .interrupted = is_late,
+                          .user = g};
   tarn_eg_stop stop = tarn_eg_run(run, &c);
   tarn_eg_runner_free(run);
   free_rules(rules);
-  g->struck = stop == TARN_EG_STOP_BYTES || stop == TARN_EG_STOP_SECONDS;
+  g->struck = stop == TARN_EG_STOP_BYTES || stop == TARN_EG_STOP_SECONDS ||
+              stop == TARN_EG_STOP_INTERRUPTED;
   if (g->failed) tarn_reraise(g->cx, g->failed);
   if (stop == TARN_EG_STOP_MEMORY || stop == TARN_EG_STOP_ERROR)
     tarn_raise(g->cx, tarn_eg_status(g->g), "%s", tarn_eg_message(g->g));

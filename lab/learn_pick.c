@@ -1,4 +1,5 @@
 /* Which candidates become rules: again and again the simplest of those that do not follow. */
+#include "base/limit.h"
 #include "lab/learn.h"
 #include <stdlib.h>
 #include <string.h>
@@ -151,6 +152,7 @@ static void settle(learn *l, lpair *p, uint32_t n, uint64_t assume) {
                 .nodes = SETTLE_NODES,
                 .follows = follows};
     run(&a);
+    if (tarn_late(l->cx)) return; /* in the middle: what follows is not known */
     for (uint32_t i = 0; i < n; i++) {
       if (follows[i]) tarn_push(l->cx, &l->followed, p[i]);
       else p[left++] = p[i];
@@ -218,5 +220,5 @@ void learn_complete(learn *l) {
   lpair *p = l->followed.p;
   simplest_first(l, p, l->followed.n);
   for (uint32_t i = 0; i < l->followed.n && !learn_late(l); i++)
-    if (!follows_alone(l, &p[i]) && adopt(l, &p[i])) l->report.followed--;
+    if (!follows_alone(l, &p[i]) && !tarn_late(l->cx) && adopt(l, &p[i])) l->report.followed--;
 }

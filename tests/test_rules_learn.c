@@ -1,5 +1,6 @@
 /* rules/: finding rules. Learned rules hold, imply known laws and are not implied by fewer; equal
  * input gives equal rules. */
+#include "base/limit.h"
 #include "lab/lab.h"
 #include "rules/rules.h"
 #include "tests/context.h"
@@ -280,6 +281,7 @@ static void typed_body(tarn_ctx *cx, void *arg) {
 /* A set that would grow without end is held by time and by memory: by a clock of the test's own, in
  * so many looks at it, and in so many bytes. */
 static double ticks(void *user) { return (double)++*(uint64_t *)user; }
+static bool asked(void *user) { return ++*(uint32_t *)user > 100; }
 static void limits_body(tarn_ctx *cx, void *arg) {
   static const char endless[] = "(rule a (+ ?x (+ ?y ?z)) => (+ (+ ?x ?y) ?z))"
                                 "(rule c (+ ?x ?y) => (+ ?y ?x))"
@@ -299,6 +301,13 @@ static void limits_body(tarn_ctx *cx, void *arg) {
   o.bytes = 20 << 20;
   ck_assert_uint_eq(tarn_rules_derive(from, of, &o, yes), 0);
   ck_assert_uint_eq(struck, 1);
+  /* An interruption ends a run in the middle. */
+  uint32_t questions = 0;
+  o.bytes = 0, o.clock = ticks, o.user = &looks, o.seconds = 1e12, looks = 0;
+  tarn_limit_set(cx, (tarn_limit){.asked = asked, .user = &questions});
+  ck_assert_uint_eq(tarn_rules_derive(from, of, &o, yes), 0);
+  ck_assert_uint_eq(struck, 1);
+  ck_assert_uint_eq(questions, 101);
 }
 START_TEST(test_limits) { in_context(limits_body, NULL); }
 END_TEST
