@@ -31,22 +31,14 @@ static void show_text(const tarn_rt_cuda_info *gpu, const timing *t) {
 }
 static void show_json(tarn_ctx *cx, const tarn_rt_cuda_info *gpu, const timing *t) {
   tarn_json *j = cli_json_new(cx);
-  tarn_json_str(j, "gpu", gpu->name);
-  tarn_json_int(j, "architecture", gpu->architecture);
-  tarn_json_int(j, "driver", gpu->driver);
-  tarn_json_open(j, "seconds", '{');
-  tarn_json_num(j, "median", t->whole), tarn_json_num(j, "min", t->least);
-  tarn_json_num(j, "wall", t->wall);
-  tarn_json_close(j, '}');
+  tarn_json_put(j, "gpu", gpu->name, "architecture", gpu->architecture, "driver", gpu->driver);
+  tarn_json_object(j, "seconds", "median", t->whole, "min", t->least, "wall", t->wall);
   tarn_json_open(j, "kernels", '[');
   for (uint32_t k = 0; k < t->n; k++) {
     const timed *x = &t->kernel[k];
-    tarn_json_open(j, NULL, '{');
-    tarn_json_str(j, "name", x->name), tarn_json_num(j, "seconds", x->seconds);
-    tarn_json_bool(j, "host", !(x->seconds > 0));
-    tarn_json_num(j, "gflops", rate(x->work.flop, x->seconds));
-    tarn_json_num(j, "gbytes", rate(bytes(x), x->seconds));
-    tarn_json_close(j, '}');
+    tarn_json_object(j, NULL, "name", x->name, "seconds", x->seconds, "host",
+                     (bool)!(x->seconds > 0), "gflops", rate(x->work.flop, x->seconds), "gbytes",
+                     rate(bytes(x), x->seconds));
   }
   tarn_json_close(j, ']');
   cli_json_print(j);

@@ -31,32 +31,20 @@ static void show_text(const cli_timing *t) {
 static void kernel_json(tarn_json *j, const cli_timed *x) {
   double g = x->work.flop / 1e9 / x->seconds;
   tarn_json_open(j, NULL, '{');
-  tarn_json_str(j, "name", x->name);
-  tarn_json_num(j, "seconds", x->seconds);
-  tarn_json_num(j, "gflops", g);
-  tarn_json_num(j, "peak_fraction", x->peak_fraction);
-  tarn_json_num(j, "slots", x->work.slots);
-  tarn_json_num(j, "products", x->work.products);
-  tarn_json_num(j, "read_bytes", x->work.read);
-  tarn_json_num(j, "write_bytes", x->work.write);
-  tarn_json_str(j, "binds", x->bound.binds);
-  tarn_json_num(j, "bound_seconds", x->bound.seconds);
-  tarn_json_num(j, "bound_fraction", share(x->bound.seconds, x->seconds));
+  tarn_json_put(j, "name", x->name, "seconds", x->seconds, "gflops", g, "peak_fraction",
+                x->peak_fraction, "slots", x->work.slots, "products", x->work.products);
+  tarn_json_put(j, "read_bytes", x->work.read, "write_bytes", x->work.write, "binds",
+                x->bound.binds, "bound_seconds", x->bound.seconds, "bound_fraction",
+                share(x->bound.seconds, x->seconds));
   tarn_json_close(j, '}');
 }
 static void show_json(tarn_ctx *cx, const cli_timing *t) {
   tarn_json *j = cli_json_new(cx);
-  tarn_json_open(j, "seconds", '{');
-  tarn_json_num(j, "median", t->median);
-  tarn_json_num(j, "min", t->least);
-  tarn_json_close(j, '}');
-  tarn_json_int(j, "threads", t->peaks.host.threads);
-  tarn_json_num(j, "gflop", t->gflop);
-  tarn_json_num(j, "gflops", t->gflop / t->median);
-  tarn_json_num(j, "peak_gflops", t->peaks.host.flops / 1e9);
-  tarn_json_num(j, "peak_fraction", t->peak_fraction);
-  tarn_json_num(j, "bound_seconds", t->bound);
-  tarn_json_num(j, "bound_fraction", share(t->bound, t->median));
+  tarn_json_object(j, "seconds", "median", t->median, "min", t->least);
+  tarn_json_put(j, "threads", t->peaks.host.threads, "gflop", t->gflop, "gflops",
+                t->gflop / t->median, "peak_gflops", t->peaks.host.flops / 1e9, "peak_fraction",
+                t->peak_fraction, "bound_seconds", t->bound, "bound_fraction",
+                share(t->bound, t->median));
   tarn_json_open(j, "peaks", '{');
   cli_peaks_json(j, &t->peaks);
   tarn_json_close(j, '}');
@@ -74,15 +62,8 @@ static void write_trace(tarn_ctx *cx, const cli_timing *t, const char *path) {
   tarn_json_open(j, "traceEvents", '[');
   for (uint32_t k = 0; k < t->n; k++) {
     const cli_timed *x = &t->kernel[k];
-    tarn_json_open(j, NULL, '{');
-    tarn_json_str(j, "name", x->name);
-    tarn_json_str(j, "cat", x->bound.binds);
-    tarn_json_str(j, "ph", "X");
-    tarn_json_int(j, "pid", 1);
-    tarn_json_int(j, "tid", 1);
-    tarn_json_num(j, "ts", 1e6 * at);
-    tarn_json_num(j, "dur", 1e6 * x->seconds);
-    tarn_json_close(j, '}');
+    tarn_json_object(j, NULL, "name", x->name, "cat", x->bound.binds, "ph", "X", "pid", 1, "tid", 1,
+                     "ts", 1e6 * at, "dur", 1e6 * x->seconds);
     at += x->seconds;
   }
   tarn_json_close(j, ']');
@@ -194,10 +175,7 @@ static void time_size(const benching *b, tarn_json *j) {
   double median = cli_median(t, b->repeat);
   tarn_json_open(j, NULL, '{');
   cli_size_json(j, b->m);
-  tarn_json_open(j, "seconds", '{');
-  tarn_json_num(j, "median", median);
-  tarn_json_num(j, "min", t[0]);
-  tarn_json_close(j, '}');
+  tarn_json_object(j, "seconds", "median", median, "min", t[0]);
   tarn_json_close(j, '}');
   if (!b->c->json)
     printf("%-24s %11.2f us median %11.2f us min\n", cli_size_text(b->cx, b->m), 1e6 * median,

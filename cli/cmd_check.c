@@ -21,9 +21,7 @@ static void note(const char *name, const tarn_tensor *of, tarn_verdict v, uint64
 
 static void show_json(tarn_ctx *cx, const worst *w) {
   tarn_json *j = cli_json_new(cx);
-  tarn_json_num(j, "max_abs", w->max_abs);
-  tarn_json_num(j, "max_rel", w->max_rel);
-  tarn_json_bool(j, "ok", w->v.ok);
+  tarn_json_put(j, "max_abs", w->max_abs, "max_rel", w->max_rel, "ok", w->v.ok);
   if (w->nan) tarn_json_str(j, "nan", w->nan);
   if (w->v.wrong) tarn_json_str(j, "wrong", tarn_verdict_text(cx, &w->v, w->name, w->of));
   if (w->v.at >= 0) {
@@ -34,10 +32,8 @@ static void show_json(tarn_ctx *cx, const worst *w) {
     tarn_json_open(j, "index", '[');
     for (uint32_t d = 0; d < w->of->n; d++) tarn_json_int(j, NULL, index[d]);
     tarn_json_close(j, ']');
-    tarn_json_num(j, "got", w->v.got);
-    tarn_json_num(j, "wanted", w->v.wanted);
-    tarn_json_num(j, "allowed", w->v.allowed);
-    tarn_json_int(j, "seed", (int64_t)w->seed);
+    tarn_json_put(j, "got", w->v.got, "wanted", w->v.wanted, "allowed", w->v.allowed, "seed",
+                  (int64_t)w->seed);
     tarn_json_close(j, '}');
   }
   cli_json_print(j);

@@ -225,12 +225,9 @@ static void json_witness(tarn_json *j, const equal_witness *w) {
 }
 static void json(const equal_job *k, const verdict *v) {
   tarn_json *j = cli_json_new(k->cx);
-  tarn_json_str(j, "verdict", v->is);
-  tarn_json_str(j, "why", strcmp(v->is, "proved") ? v->why : NULL);
-  tarn_json_bool(j, "whole", v->whole);
-  tarn_json_int(j, "samples", v->samples);
-  tarn_json_num(j, "largest_difference", k->worst);
-  tarn_json_str(j, "chain", strcmp(v->is, "proved") ? NULL : k->explain);
+  tarn_json_put(j, "verdict", v->is, "why", strcmp(v->is, "proved") ? v->why : NULL, "whole",
+                v->whole, "samples", v->samples, "largest_difference", k->worst, "chain",
+                strcmp(v->is, "proved") ? NULL : k->explain);
   if (v->has_witness) {
     tarn_json_str(j, "output", k->p[0]->out[v->w.output].name);
     json_witness(j, &v->w);
@@ -238,8 +235,7 @@ static void json(const equal_job *k, const verdict *v) {
     tarn_json_str(j, "output", k->p[0]->out[v->output].name);
   }
   if (v->has_place) {
-    tarn_json_int(j, "pairs", v->place.pairs);
-    tarn_json_int(j, "proved_pairs", v->place.proved);
+    tarn_json_put(j, "pairs", v->place.pairs, "proved_pairs", v->place.proved);
     tarn_json_open(j, "nodes", '[');
     for (int i = 0; i < 2; i++)
       tarn_json_str(j, NULL, v->place.node[i] ? v->place.node[i]->node : NULL);

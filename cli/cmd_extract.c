@@ -76,15 +76,9 @@ tarn_sel_result *extract_run(tarn_ctx *cx, const extract_job *k, tarn_sel_graph 
 }
 
 void extract_result_json(tarn_json *j, const char *method, const tarn_sel_result *r) {
-  tarn_json_str(j, "method", method);
-  tarn_json_num(j, "tree_cost", r->tree_cost);
-  tarn_json_num(j, "dag_cost", r->dag_cost);
-  tarn_json_num(j, "lower_bound", r->lower_bound);
-  tarn_json_bool(j, "optimal", r->optimal);
-  tarn_json_int(j, "reduced_nodes", r->n_reduced);
-  tarn_json_str(j, "stop", r->stop);
-  tarn_json_num(j, "seconds", r->seconds);
-  tarn_json_num(j, "first_seconds", r->first_seconds);
+  tarn_json_put(j, "method", method, "tree_cost", r->tree_cost, "dag_cost", r->dag_cost,
+                "lower_bound", r->lower_bound, "optimal", r->optimal, "reduced_nodes", r->n_reduced,
+                "stop", r->stop, "seconds", r->seconds, "first_seconds", r->first_seconds);
 }
 
 void extract_result_text(const char *method, const tarn_sel_result *r) {

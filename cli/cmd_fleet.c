@@ -36,30 +36,17 @@ static void show(const tarn_fleet_state *s) {
 /* ---- JSON ---- */
 static void worker_json(tarn_json *j, const tarn_fleet_worker *w) {
   tarn_json_open(j, NULL, '{');
-  tarn_json_str(j, "name", w->name);
-  tarn_json_str(j, "hw", w->hw);
-  tarn_json_bool(j, "simulates", w->simulates);
-  tarn_json_str(j, "tarn", w->program);
-  tarn_json_int(j, "version", w->version);
-  tarn_json_int(j, "done", w->done);
-  tarn_json_int(j, "failed", w->failed);
-  tarn_json_int(j, "drifted", w->drifted);
-  tarn_json_int(j, "dropped", w->dropped);
-  tarn_json_num(j, "calibration", w->calibration);
-  tarn_json_num(j, "drift", w->drift);
-  tarn_json_num(j, "heard", w->heard);
+  tarn_json_put(j, "name", w->name, "hw", w->hw, "simulates", w->simulates, "tarn", w->program,
+                "version", w->version, "done", w->done);
+  tarn_json_put(j, "failed", w->failed, "drifted", w->drifted, "dropped", w->dropped, "calibration",
+                w->calibration, "drift", w->drift, "heard", w->heard);
   tarn_json_str(j, "job", *w->job ? w->job : NULL);
   tarn_json_close(j, '}');
 }
 static void queue_json(tarn_json *j, const tarn_fleet_queue *q) {
-  tarn_json_open(j, NULL, '{');
-  tarn_json_str(j, "hw", q->hw);
-  tarn_json_str(j, "name", q->name);
-  tarn_json_int(j, "queued", (int64_t)q->queued);
-  tarn_json_int(j, "busy", (int64_t)q->busy);
-  tarn_json_int(j, "handed_out", (int64_t)q->handed_out);
-  tarn_json_int(j, "again", (int64_t)q->again);
-  tarn_json_close(j, '}');
+  tarn_json_object(j, NULL, "hw", q->hw, "name", q->name, "queued", (int64_t)q->queued, "busy",
+                   (int64_t)q->busy, "handed_out", (int64_t)q->handed_out, "again",
+                   (int64_t)q->again);
 }
 static void show_json(tarn_ctx *cx, const tarn_fleet_state *s) {
   tarn_json *j = cli_json_new(cx);
@@ -70,12 +57,8 @@ static void show_json(tarn_ctx *cx, const tarn_fleet_state *s) {
   for (uint32_t i = 0; i < s->nqueue; i++) queue_json(j, &s->queue[i]);
   tarn_json_close(j, ']');
   tarn_json_open(j, "aside", '[');
-  for (uint32_t i = 0; i < s->naside; i++) {
-    tarn_json_open(j, NULL, '{');
-    tarn_json_str(j, "job", s->aside[i].job);
-    tarn_json_str(j, "reason", s->aside[i].reason);
-    tarn_json_close(j, '}');
-  }
+  for (uint32_t i = 0; i < s->naside; i++)
+    tarn_json_object(j, NULL, "job", s->aside[i].job, "reason", s->aside[i].reason);
   tarn_json_close(j, ']');
   tarn_json_int(j, "answers", (int64_t)s->answers);
   cli_json_print(j);
@@ -115,11 +98,8 @@ static void write_page(tarn_ctx *cx, tarn_store *s, const char *title, const cha
 /* ---- a store ---- */
 static void sum_json(tarn_ctx *cx, const tarn_jobs_sum *n) {
   tarn_json *j = cli_json_new(cx);
-  tarn_json_int(j, "asked", (int64_t)n->asked);
-  tarn_json_int(j, "answered", (int64_t)n->answered);
-  tarn_json_int(j, "failed", (int64_t)n->failed);
-  tarn_json_int(j, "drifted", (int64_t)n->drifted);
-  tarn_json_int(j, "aside", (int64_t)n->aside);
+  tarn_json_put(j, "asked", (int64_t)n->asked, "answered", (int64_t)n->answered, "failed",
+                (int64_t)n->failed, "drifted", (int64_t)n->drifted, "aside", (int64_t)n->aside);
   cli_json_print(j);
 }
 static void of_store(tarn_ctx *cx, const char *db, const char *html, bool json) {

@@ -11,15 +11,10 @@ static void memories_json(tarn_json *j, const tarn_hw *h) {
   for (uint32_t i = 0; i < h->nmem; i++) {
     const tarn_hw_memory *m = &h->mem[i];
     tarn_json_open(j, NULL, '{');
-    tarn_json_str(j, "name", m->name);
-    tarn_json_int(j, "capacity", m->capacity), tarn_json_int(j, "instances", m->instances),
-        tarn_json_int(j, "serves", m->serves);
-    tarn_json_int(j, "line", m->line), tarn_json_int(j, "align", m->align),
-        tarn_json_int(j, "banks", m->banks);
-    tarn_json_int(j, "ways", m->ways);
-    tarn_json_num(j, "read", m->read), tarn_json_num(j, "write", m->write),
-        tarn_json_num(j, "latency", m->latency);
-    tarn_json_bool(j, "managed", m->managed);
+    tarn_json_put(j, "name", m->name, "capacity", m->capacity, "instances", m->instances, "serves",
+                  m->serves, "line", m->line, "align", m->align);
+    tarn_json_put(j, "banks", m->banks, "ways", m->ways, "read", m->read, "write", m->write,
+                  "latency", m->latency, "managed", m->managed);
     tarn_json_close(j, '}');
   }
   tarn_json_close(j, ']');
@@ -28,12 +23,8 @@ static void intrinsics_json(tarn_json *j, const tarn_hw *h) {
   tarn_json_open(j, "intrinsics", '[');
   for (uint32_t i = 0; i < h->nintrin; i++) {
     const tarn_hw_intrinsic *in = &h->intrin[i];
-    tarn_json_open(j, NULL, '{');
-    tarn_json_str(j, "name", in->name);
-    tarn_json_str(j, "type", tarn_dtype_name(in->op[0].dtype));
-    tarn_json_num(j, "latency", in->latency), tarn_json_num(j, "throughput", in->throughput),
-        tarn_json_num(j, "ops", in->ops);
-    tarn_json_close(j, '}');
+    tarn_json_object(j, NULL, "name", in->name, "type", tarn_dtype_name(in->op[0].dtype), "latency",
+                     in->latency, "throughput", in->throughput, "ops", in->ops);
   }
   tarn_json_close(j, ']');
 }
@@ -41,11 +32,9 @@ static void intrinsics_json(tarn_json *j, const tarn_hw *h) {
 static void show_json(tarn_ctx *cx, const tarn_hw *h, const char *text) {
   static const char *const kind[] = {"cpu", "gpu", "dsa"};
   tarn_json *j = cli_json_new(cx);
-  tarn_json_str(j, "name", h->name), tarn_json_str(j, "kind", kind[h->kind]);
-  tarn_json_str(j, "triple", h->triple), tarn_json_str(j, "cpu", h->cpu),
-      tarn_json_str(j, "features", h->features);
-  tarn_json_num(j, "clock", h->clock), tarn_json_int(j, "units", h->units);
-  tarn_json_int(j, "vector_bits", h->vector_bits), tarn_json_int(j, "vector_regs", h->vector_regs);
+  tarn_json_put(j, "name", h->name, "kind", kind[h->kind], "triple", h->triple, "cpu", h->cpu,
+                "features", h->features, "clock", h->clock, "units", h->units, "vector_bits",
+                h->vector_bits, "vector_regs", h->vector_regs);
   memories_json(j, h), intrinsics_json(j, h);
   tarn_json_str(j, "text", text);
   cli_json_print(j);
@@ -80,10 +69,8 @@ static void check(tarn_ctx *cx, tarn_lang *L, const char *name, bool json) {
     return;
   }
   tarn_json *j = cli_json_new(cx);
-  tarn_json_str(j, "name", h->name), tarn_json_bool(j, "ok", true);
-  tarn_json_int(j, "memories", h->nmem), tarn_json_int(j, "intrinsics", h->nintrin),
-      tarn_json_int(j, "rules", n);
-  tarn_json_num(j, "peak_gflops", peak), tarn_json_str(j, "peak_type", tarn_dtype_name(t));
+  tarn_json_put(j, "name", h->name, "ok", (bool)true, "memories", h->nmem, "intrinsics", h->nintrin,
+                "rules", n, "peak_gflops", peak, "peak_type", tarn_dtype_name(t));
   cli_json_print(j);
 }
 static const char *level_name(tarn_rule_info r) {
@@ -108,10 +95,7 @@ static void put_nest(void *user, const tarn_hw_intrinsic *x, const char *signatu
 }
 static void put_nest_json(void *user, const tarn_hw_intrinsic *x, const char *signature) {
   tarn_json *j = user;
-  tarn_json_open(j, NULL, '{');
-  tarn_json_str(j, "intrinsic", x->name);
-  tarn_json_str(j, "kernel", signature);
-  tarn_json_close(j, '}');
+  tarn_json_object(j, NULL, "intrinsic", x->name, "kernel", signature);
 }
 static void derive_json(tarn_ctx *cx, tarn_lang *L, const tarn_hw *h, const tarn_ruleset *rs) {
   uint32_t n = tarn_ruleset_count(rs);
@@ -121,11 +105,8 @@ static void derive_json(tarn_ctx *cx, tarn_lang *L, const tarn_hw *h, const tarn
     tarn_rule_info r = tarn_ruleset_at(rs, i);
     tarn_buf b = {.cx = cx};
     tarn_rule_print(rs, i, &b);
-    tarn_json_open(j, NULL, '{');
-    tarn_json_str(j, "name", r.name), tarn_json_str(j, "family", r.family),
-        tarn_json_str(j, "level", level_name(r));
-    tarn_json_str(j, "text", b.p);
-    tarn_json_close(j, '}');
+    tarn_json_object(j, NULL, "name", r.name, "family", r.family, "level", level_name(r), "text",
+                     b.p);
   }
   tarn_json_close(j, ']');
   tarn_json_open(j, "nests", '[');

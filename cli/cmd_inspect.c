@@ -91,12 +91,7 @@ static void show(tarn_ctx *cx, const char *path, const tarn_inspection *x) {
 /* ---- as JSON ---- */
 static void declared_json(tarn_json *j, const char *key, uint32_t n, const tarn_declared *d) {
   tarn_json_open(j, key, '[');
-  for (uint32_t i = 0; i < n; i++) {
-    tarn_json_open(j, NULL, '{');
-    tarn_json_str(j, "name", d[i].name);
-    tarn_json_str(j, "type", d[i].type);
-    tarn_json_close(j, '}');
-  }
+  for (uint32_t i = 0; i < n; i++) tarn_json_object(j, NULL, "name", d[i].name, "type", d[i].type);
   tarn_json_close(j, ']');
 }
 static void sizes_json(tarn_json *j, const tarn_inspection *x) {
@@ -104,8 +99,7 @@ static void sizes_json(tarn_json *j, const tarn_inspection *x) {
   for (uint32_t i = 0; i < x->nsize; i++) {
     const tarn_open_size *s = &x->size[i];
     tarn_json_open(j, NULL, '{');
-    tarn_json_str(j, "name", *s->name ? s->name : NULL);
-    tarn_json_str(j, "input", *s->input ? s->input : NULL);
+    tarn_json_put(j, "name", *s->name ? s->name : NULL, "input", *s->input ? s->input : NULL);
     if (!*s->name && s->axis != TARN_NONE) tarn_json_int(j, "axis", s->axis);
     if (s->assumed) tarn_json_int(j, "assumed", s->assumed);
     tarn_json_close(j, '}');
@@ -114,47 +108,30 @@ static void sizes_json(tarn_json *j, const tarn_inspection *x) {
 }
 static void nodes_json(tarn_json *j, const tarn_inspection *x) {
   tarn_json_open(j, "operators", '[');
-  for (uint32_t i = 0; i < x->nop; i++) {
-    tarn_json_open(j, NULL, '{');
-    tarn_json_str(j, "domain", x->op[i].domain);
-    tarn_json_str(j, "op", x->op[i].name);
-    tarn_json_int(j, "count", x->op[i].n);
-    tarn_json_close(j, '}');
-  }
+  for (uint32_t i = 0; i < x->nop; i++)
+    tarn_json_object(j, NULL, "domain", x->op[i].domain, "op", x->op[i].name, "count", x->op[i].n);
   tarn_json_close(j, ']');
   tarn_json_open(j, "opaque", '[');
-  for (uint32_t i = 0; i < x->report.nopaque; i++) {
-    tarn_json_open(j, NULL, '{');
-    tarn_json_str(j, "node", x->report.opaque[i].node);
-    tarn_json_str(j, "op", x->report.opaque[i].op);
-    tarn_json_close(j, '}');
-  }
+  for (uint32_t i = 0; i < x->report.nopaque; i++)
+    tarn_json_object(j, NULL, "node", x->report.opaque[i].node, "op", x->report.opaque[i].op);
   tarn_json_close(j, ']');
   tarn_json_open(j, "unsupported", '[');
   for (uint32_t i = 0; i < x->nunsupported; i++) {
     const tarn_unsupported *u = &x->unsupported[i];
-    tarn_json_open(j, NULL, '{');
-    tarn_json_str(j, "node", u->node);
-    tarn_json_str(j, "op", *u->op ? u->op : NULL);
-    tarn_json_str(j, "reason", u->why);
-    tarn_json_close(j, '}');
+    tarn_json_object(j, NULL, "node", u->node, "op", *u->op ? u->op : NULL, "reason", u->why);
   }
   tarn_json_close(j, ']');
   tarn_json_int(j, "unjudged", x->nunjudged);
 }
 static void print_json(tarn_ctx *cx, const char *path, const tarn_inspection *x) {
   tarn_json *j = cli_json_new(cx);
-  tarn_json_str(j, "model", path);
-  tarn_json_str(j, "format", x->report.format);
-  tarn_json_int(j, "opset", x->report.opset);
-  tarn_json_str(j, "producer", x->report.producer);
-  tarn_json_int(j, "nodes", x->report.nnode);
+  tarn_json_put(j, "model", path, "format", x->report.format, "opset", x->report.opset, "producer",
+                x->report.producer, "nodes", x->report.nnode);
   declared_json(j, "inputs", x->nin, x->in);
   declared_json(j, "outputs", x->nout, x->out);
   sizes_json(j, x);
-  tarn_json_int(j, "weights", x->nweight);
-  tarn_json_int(j, "weight_bytes", x->weight_bytes);
-  tarn_json_int(j, "largest_bytes", x->most_bytes);
+  tarn_json_put(j, "weights", x->nweight, "weight_bytes", x->weight_bytes, "largest_bytes",
+                x->most_bytes);
   nodes_json(j, x);
   cli_json_print(j);
 }

@@ -5,8 +5,7 @@
 
 static void report(tarn_ctx *cx, const tarn_proof_result *r, bool replay) {
   tarn_json *j = cli_json_new(cx);
-  tarn_json_bool(j, "ok", r->ok);
-  tarn_json_int(j, "steps", r->steps);
+  tarn_json_put(j, "ok", r->ok, "steps", r->steps);
   if (r->bad == TARN_NONE) tarn_json_str(j, "bad", NULL);
   else tarn_json_int(j, "bad", r->bad);
   tarn_json_str(j, "why", r->ok ? NULL : r->why);

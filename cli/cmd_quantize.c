@@ -5,30 +5,22 @@
 
 static void show_json(tarn_ctx *cx, const tarn_quantized *q, const char *file) {
   tarn_json *j = cli_json_new(cx);
-  tarn_json_str(j, "file", file);
-  tarn_json_str(j, "form", q->scales ? "scaled" : q->machine ? "integer" : "qdq");
-  tarn_json_int(j, "samples", q->nsample);
-  tarn_json_int(j, "products", q->products);
+  tarn_json_put(j, "file", file, "form",
+                q->scales    ? "scaled"
+                : q->machine ? "integer"
+                             : "qdq",
+                "samples", q->nsample, "products", q->products);
   tarn_json_open(j, "left", '[');
-  for (uint32_t i = 0; i < q->nleft; i++) {
-    tarn_json_open(j, NULL, '{');
-    tarn_json_str(j, "node", q->left[i].node);
-    tarn_json_str(j, "op", q->left[i].op);
-    tarn_json_str(j, "why", q->left[i].why);
-    tarn_json_close(j, '}');
-  }
+  for (uint32_t i = 0; i < q->nleft; i++)
+    tarn_json_object(j, NULL, "node", q->left[i].node, "op", q->left[i].op, "why", q->left[i].why);
   tarn_json_close(j, ']');
   tarn_json_open(j, "outputs", '[');
   for (uint32_t i = 0; i < q->nout; i++) {
     const tarn_quantized_output *o = &q->out[i];
     tarn_json_open(j, NULL, '{');
     tarn_json_str(j, "name", o->name);
-    if (o->classes) {
-      tarn_json_int(j, "vectors", o->vectors);
-      tarn_json_int(j, "argmax_agree", o->agree);
-    }
-    tarn_json_num(j, "relative_error", o->error);
-    tarn_json_num(j, "max_abs", o->largest);
+    if (o->classes) tarn_json_put(j, "vectors", o->vectors, "argmax_agree", o->agree);
+    tarn_json_put(j, "relative_error", o->error, "max_abs", o->largest);
     tarn_json_close(j, '}');
   }
   tarn_json_close(j, ']');

@@ -47,15 +47,11 @@ static const char *range_of(const tarn_rule_info *r) {
 }
 static void list_json(tarn_json *j, const tarn_rule_info *r) {
   tarn_json_open(j, NULL, '{');
-  tarn_json_str(j, "name", r->name);
-  tarn_json_str(j, "family", r->family);
-  tarn_json_str(j, "level", levels[r->level]);
-  tarn_json_str(j, "class", tarn_rule_class_name(r->numeric));
+  tarn_json_put(j, "name", r->name, "family", r->family, "level", levels[r->level], "class",
+                tarn_rule_class_name(r->numeric));
   if (r->numeric == TARN_RULE_APPROX) tarn_json_num(j, "bound", r->bound);
   if (range_of(r)) tarn_json_str(j, "range", range_of(r));
-  tarn_json_int(j, "conditions", r->conditions);
-  tarn_json_str(j, "file", r->file);
-  tarn_json_int(j, "line", r->line);
+  tarn_json_put(j, "conditions", r->conditions, "file", r->file, "line", r->line);
   tarn_json_close(j, '}');
 }
 /* A row of the table in docs/rule-list.md: a doc is a sentence and, in brackets, its numbers. */
@@ -105,15 +101,10 @@ void cli_load_written(tarn_ctx *cx, const tarn_ruleset *rs) {
 }
 static void check_json(tarn_json *j, const tarn_rule_result *r) {
   tarn_json_open(j, NULL, '{');
-  tarn_json_str(j, "name", r->name);
-  tarn_json_str(j, "family", r->family);
-  tarn_json_str(j, "class", tarn_rule_class_name(r->stated));
-  tarn_json_str(j, "class_found", tarn_rule_class_name(r->found));
+  tarn_json_put(j, "name", r->name, "family", r->family, "class", tarn_rule_class_name(r->stated),
+                "class_found", tarn_rule_class_name(r->found));
   if (r->deleted) tarn_json_str(j, "deleted", r->deleted);
-  tarn_json_int(j, "samples", r->samples);
-  tarn_json_int(j, "tried", r->tried);
-  tarn_json_num(j, "worst", r->worst);
-  tarn_json_bool(j, "ok", r->ok);
+  tarn_json_put(j, "samples", r->samples, "tried", r->tried, "worst", r->worst, "ok", r->ok);
   if (r->all) tarn_json_bool(j, "all", true);
   if (r->identity) tarn_json_bool(j, "identity", true);
   if (r->unchecked) tarn_json_str(j, "unchecked", r->unchecked);

@@ -42,27 +42,22 @@ static void json_queues(tarn_json *j, const tarn_sim_program *p, const tarn_sim_
   tarn_json_open(j, "queues", '[');
   for (uint32_t q = 0; q < p->hw->nqueue; q++) {
     tarn_json_open(j, NULL, '{');
-    tarn_json_str(j, "name", p->hw->queue[q].name);
-    tarn_json_int(j, "instructions", v->queue[q].instructions);
-    tarn_json_num(j, "busy_cycles", v->queue[q].busy);
+    tarn_json_put(j, "name", p->hw->queue[q].name, "instructions", v->queue[q].instructions,
+                  "busy_cycles", v->queue[q].busy);
     tarn_json_open(j, "waits", '{');
     for (uint32_t k = 0; k < p->hw->nqueue; k++)
       if (v->queue[q].wait[k] > 0) tarn_json_num(j, p->hw->queue[k].name, v->queue[q].wait[k]);
-    tarn_json_close(j, '}'), tarn_json_close(j, '}');
+    tarn_json_close(j, '}');
+    tarn_json_close(j, '}');
   }
   tarn_json_close(j, ']');
 }
 static void json_segments(tarn_json *j, const tarn_sim_program *p, const tarn_sim_result *each) {
   tarn_json_open(j, "segments", '[');
-  for (uint32_t i = 0; i < tarn_sim_segments(p); i++) {
-    tarn_json_open(j, NULL, '{');
-    tarn_json_str(j, "name", segment_name(p, i));
-    tarn_json_num(j, "cycles", each[i].cycles);
-    tarn_json_num(j, "compute_cycles", each[i].compute_cycles);
-    tarn_json_int(j, "dram_read_bytes", each[i].read);
-    tarn_json_int(j, "dram_write_bytes", each[i].written);
-    tarn_json_close(j, '}');
-  }
+  for (uint32_t i = 0; i < tarn_sim_segments(p); i++)
+    tarn_json_object(j, NULL, "name", segment_name(p, i), "cycles", each[i].cycles,
+                     "compute_cycles", each[i].compute_cycles, "dram_read_bytes", each[i].read,
+                     "dram_write_bytes", each[i].written);
   tarn_json_close(j, ']');
 }
 static void show(tarn_ctx *cx, const tarn_sim_program *p, const tarn_sim_result *each, bool check,
@@ -92,13 +87,10 @@ static void show(tarn_ctx *cx, const tarn_sim_program *p, const tarn_sim_result 
     return;
   }
   tarn_json *j = cli_json_new(cx);
-  tarn_json_str(j, "hw", p->hw->name), tarn_json_bool(j, "ok", true);
-  tarn_json_int(j, "instructions", p->count);
-  tarn_json_num(j, "cycles", v.cycles), tarn_json_num(j, "compute_cycles", v.compute_cycles);
-  tarn_json_num(j, "utilisation", v.utilisation);
-  tarn_json_int(j, "dram_read_bytes", v.read), tarn_json_int(j, "dram_write_bytes", v.written);
-  tarn_json_int(j, "dram_bound_bytes", v.bound);
-  tarn_json_int(j, "unread_bytes", v.unread);
+  tarn_json_put(j, "hw", p->hw->name, "ok", (bool)true, "instructions", p->count, "cycles",
+                v.cycles, "compute_cycles", v.compute_cycles, "utilisation", v.utilisation,
+                "dram_read_bytes", v.read, "dram_write_bytes", v.written, "dram_bound_bytes",
+                v.bound, "unread_bytes", v.unread);
   json_queues(j, p, &v), json_segments(j, p, each);
   cli_json_print(j);
 }

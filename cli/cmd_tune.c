@@ -88,28 +88,19 @@ static const char *search_name(tarn_ctx *cx, const cli_compile *c, const tarn_tu
 }
 
 static void fit_json(tarn_json *j, const tarn_tune_report *r) {
-  tarn_json_open(j, "model", '{');
-  tarn_json_num(j, "pairwise", r->fit.learned.pairwise);
-  tarn_json_num(j, "recall30", r->fit.learned.recall30);
-  tarn_json_num(j, "r2", r->fit.learned.r2);
-  tarn_json_num(j, "analytic_pairwise", r->fit.analytic.pairwise);
-  tarn_json_num(j, "analytic_recall30", r->fit.analytic.recall30);
-  tarn_json_num(j, "analytic_r2", r->fit.analytic.r2);
-  tarn_json_int(j, "held_out", r->fit.rows);
-  tarn_json_int(j, "held_out_kernels", r->fit.kernels);
-  tarn_json_close(j, '}');
+  tarn_json_object(j, "model", "pairwise", r->fit.learned.pairwise, "recall30",
+                   r->fit.learned.recall30, "r2", r->fit.learned.r2, "analytic_pairwise",
+                   r->fit.analytic.pairwise, "analytic_recall30", r->fit.analytic.recall30,
+                   "analytic_r2", r->fit.analytic.r2, "held_out", r->fit.rows, "held_out_kernels",
+                   r->fit.kernels);
 }
 static void report(tarn_ctx *cx, const cli_compile *c, const tarn_tune_report *r,
                    const char *model) {
   const tarn_importance *imp = NULL;
   uint32_t n = r->trained ? tarn_learned_importance(cx, model, &imp) : 0;
   tarn_json *j = cli_json_new(cx);
-  tarn_json_int(j, "trials", r->trials);
-  tarn_json_int(j, "measured", r->fresh);
-  tarn_json_int(j, "failed", r->failed);
-  tarn_json_num(j, "best", r->best);
-  tarn_json_int(j, "kernels", r->kernels);
-  tarn_json_num(j, "untuned", r->untuned);
+  tarn_json_put(j, "trials", r->trials, "measured", r->fresh, "failed", r->failed, "best", r->best,
+                "kernels", r->kernels, "untuned", r->untuned);
   fit_json(j, r);
   tarn_json_open(j, "importance", '{');
   for (uint32_t i = 0; i < n; i++) tarn_json_num(j, imp[i].feature, imp[i].share);

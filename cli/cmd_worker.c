@@ -24,11 +24,8 @@ static void report(tarn_ctx *cx, const tarn_worker_report *r, bool json) {
     return;
   }
   tarn_json *j = cli_json_new(cx);
-  tarn_json_int(j, "done", r->done);
-  tarn_json_int(j, "failed", r->failed);
-  tarn_json_int(j, "drifted", r->drifted);
-  tarn_json_int(j, "aside", r->aside);
-  tarn_json_int(j, "dropped", r->dropped);
+  tarn_json_put(j, "done", r->done, "failed", r->failed, "drifted", r->drifted, "aside", r->aside,
+                "dropped", r->dropped);
   cli_json_print(j);
 }
 

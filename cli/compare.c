@@ -69,9 +69,7 @@ static void run_cell(tarn_ctx *cx, void *arg) {
   run->cost = r->dag_cost, run->bound = r->lower_bound, run->seconds = r->seconds;
   if (run->cost < c->best[e->file]) c->best[e->file] = run->cost;
   tarn_json_open(e->j, NULL, '{');
-  tarn_json_str(e->j, "file", c->file[e->file]);
-  tarn_json_int(e->j, "nodes", v.n_nodes);
-  tarn_json_int(e->j, "classes", v.n_classes);
+  tarn_json_put(e->j, "file", c->file[e->file], "nodes", v.n_nodes, "classes", v.n_classes);
   extract_result_json(e->j, c->method[e->method], r);
   tarn_json_close(e->j, '}');
   if (e->k->json) return;
@@ -138,16 +136,9 @@ static void summary_json(tarn_json *j, const comparison *c) {
   tarn_json_open(j, "summary", '[');
   for (uint32_t m = 0; m < c->n_methods; m++) {
     summary s = summarise(c, m);
-    tarn_json_open(j, NULL, '{');
-    tarn_json_str(j, "method", c->method[m]);
-    tarn_json_int(j, "files", c->n_files);
-    tarn_json_int(j, "done", s.done);
-    tarn_json_int(j, "best", s.best);
-    tarn_json_int(j, "proven", s.proven);
-    tarn_json_num(j, "ratio", s.ratio);
-    tarn_json_num(j, "seconds", s.seconds);
-    tarn_json_num(j, "mean_seconds", s.mean_seconds);
-    tarn_json_close(j, '}');
+    tarn_json_object(j, NULL, "method", c->method[m], "files", c->n_files, "done", s.done, "best",
+                     s.best, "proven", s.proven, "ratio", s.ratio, "seconds", s.seconds,
+                     "mean_seconds", s.mean_seconds);
   }
   tarn_json_close(j, ']');
 }

@@ -52,8 +52,8 @@ static void print_json(const telling *t, tarn_egg *E) {
   tarn_json_open(j, "outputs", '[');
   for (uint32_t i = 0; i < t->said.n; i++) tarn_json_str(j, NULL, t->said.p[i]);
   tarn_json_close(j, ']');
-  tarn_json_int(j, "nodes", tarn_eg_node_count(tarn_egg_graph(E)));
-  tarn_json_int(j, "classes", tarn_eg_class_count(tarn_egg_graph(E)));
+  tarn_json_put(j, "nodes", tarn_eg_node_count(tarn_egg_graph(E)), "classes",
+                tarn_eg_class_count(tarn_egg_graph(E)));
   cli_json_print(j);
 }
 int explore_egg(tarn_ctx *cx, const cli_explore *x) {

@@ -4,31 +4,17 @@
 
 /* ---- JSON ---- */
 static void iteration_json(tarn_json *j, const tarn_eg_iteration *it) {
-  tarn_json_open(j, NULL, '{');
-  tarn_json_int(j, "nodes", it->nodes);
-  tarn_json_int(j, "classes", it->classes);
-  tarn_json_int(j, "matches", (int64_t)it->matches);
-  tarn_json_int(j, "applied", (int64_t)it->applied);
-  tarn_json_int(j, "unions", (int64_t)it->unions);
-  tarn_json_int(j, "banned", it->banned);
-  tarn_json_num(j, "search", it->search);
-  tarn_json_num(j, "apply", it->apply);
-  tarn_json_num(j, "rebuild", it->rebuild);
-  tarn_json_close(j, '}');
+  tarn_json_object(j, NULL, "nodes", it->nodes, "classes", it->classes, "matches",
+                   (int64_t)it->matches, "applied", (int64_t)it->applied, "unions",
+                   (int64_t)it->unions, "banned", it->banned, "search", it->search, "apply",
+                   it->apply, "rebuild", it->rebuild);
 }
 static void rule_json(tarn_json *j, const tarn_sat_rule *r) {
-  tarn_json_open(j, NULL, '{');
-  tarn_json_str(j, "name", r->name);
-  tarn_json_str(j, "family", r->family);
-  tarn_json_int(j, "matches", (int64_t)r->count.matches);
-  tarn_json_int(j, "applied", (int64_t)r->count.applied);
-  tarn_json_int(j, "unions", (int64_t)r->count.unions);
-  tarn_json_int(j, "held", (int64_t)r->count.held);
-  tarn_json_int(j, "refused", (int64_t)r->count.refused);
-  tarn_json_int(j, "bans", r->count.bans);
-  tarn_json_num(j, "search", r->count.search);
-  tarn_json_num(j, "apply", r->count.apply);
-  tarn_json_close(j, '}');
+  tarn_json_object(j, NULL, "name", r->name, "family", r->family, "matches",
+                   (int64_t)r->count.matches, "applied", (int64_t)r->count.applied, "unions",
+                   (int64_t)r->count.unions, "held", (int64_t)r->count.held, "refused",
+                   (int64_t)r->count.refused, "bans", r->count.bans, "search", r->count.search,
+                   "apply", r->count.apply);
 }
 static void chain_json(tarn_json *j, const tarn_chain *c) {
   tarn_json_str(j, "from", c->from);
@@ -37,27 +23,19 @@ static void chain_json(tarn_json *j, const tarn_chain *c) {
   tarn_json_open(j, "steps", '[');
   for (uint32_t i = 0; i < c->n; i++) {
     tarn_json_open(j, NULL, '{');
-    tarn_json_str(j, "rule", c->step[i].rule);
-    tarn_json_bool(j, "forward", c->step[i].forward);
-    tarn_json_str(j, "term", c->step[i].term);
-    if (!c->step[i].term) {
-      tarn_json_str(j, "name", c->step[i].name);
-      tarn_json_str(j, "way", c->step[i].way);
-      tarn_json_str(j, "part", c->step[i].part);
-    }
+    tarn_json_put(j, "rule", c->step[i].rule, "forward", c->step[i].forward, "term",
+                  c->step[i].term);
+    if (!c->step[i].term)
+      tarn_json_put(j, "name", c->step[i].name, "way", c->step[i].way, "part", c->step[i].part);
     tarn_json_close(j, '}');
   }
   tarn_json_close(j, ']');
 }
 static void making_json(tarn_json *j, const cli_explore *x) {
   tarn_json_open(j, "existence", '[');
-  for (uint32_t i = 0; i < x->making.n; i++) {
-    tarn_json_open(j, NULL, '{');
-    tarn_json_str(j, "rule", x->making.p[i].rule);
-    tarn_json_str(j, "left", x->making.p[i].left);
-    tarn_json_str(j, "right", x->making.p[i].right);
-    tarn_json_close(j, '}');
-  }
+  for (uint32_t i = 0; i < x->making.n; i++)
+    tarn_json_object(j, NULL, "rule", x->making.p[i].rule, "left", x->making.p[i].left, "right",
+                     x->making.p[i].right);
   tarn_json_close(j, ']');
 }
 static void proof_json(tarn_json *j, const cli_explore *x) {
@@ -79,11 +57,8 @@ static void proof_json(tarn_json *j, const cli_explore *x) {
 }
 void explore_show_json(tarn_ctx *cx, const cli_explore *x) {
   tarn_json *j = cli_json_new(cx);
-  tarn_json_str(j, "stop", x->stop);
-  tarn_json_num(j, "seconds", x->took);
-  tarn_json_int(j, "nodes", x->n_nodes);
-  tarn_json_int(j, "classes", x->n_classes);
-  tarn_json_int(j, "peak_bytes", (int64_t)x->peak_bytes);
+  tarn_json_put(j, "stop", x->stop, "seconds", x->took, "nodes", x->n_nodes, "classes",
+                x->n_classes, "peak_bytes", (int64_t)x->peak_bytes);
   tarn_json_open(j, "iterations", '[');
   for (uint32_t i = 0; i < x->iteration.n; i++) iteration_json(j, &x->iteration.p[i]);
   tarn_json_close(j, ']');
@@ -91,19 +66,13 @@ void explore_show_json(tarn_ctx *cx, const cli_explore *x) {
   for (uint32_t i = 0; i < x->rule.n; i++) rule_json(j, &x->rule.p[i]);
   tarn_json_close(j, ']');
   tarn_json_open(j, "best", '[');
-  for (uint32_t i = 0; i < x->best.n; i++) {
-    tarn_json_open(j, NULL, '{');
-    tarn_json_num(j, "cost", x->best.p[i].cost);
-    tarn_json_str(j, "term", x->best.p[i].term);
-    tarn_json_close(j, '}');
-  }
+  for (uint32_t i = 0; i < x->best.n; i++)
+    tarn_json_object(j, NULL, "cost", x->best.p[i].cost, "term", x->best.p[i].term);
   tarn_json_close(j, ']');
   if (x->choice.shared) {
     tarn_json_open(j, "shared", '{');
-    tarn_json_num(j, "dag_cost", x->choice.dag);
-    tarn_json_num(j, "lower_bound", x->choice.bound);
-    tarn_json_bool(j, "optimal", x->choice.optimal);
-    tarn_json_num(j, "tree_dag_cost", x->choice.tree_dag);
+    tarn_json_put(j, "dag_cost", x->choice.dag, "lower_bound", x->choice.bound, "optimal",
+                  x->choice.optimal, "tree_dag_cost", x->choice.tree_dag);
     tarn_json_open(j, "terms", '[');
     for (uint32_t i = 0; i < x->shared.n; i++) tarn_json_str(j, NULL, x->shared.p[i]);
     tarn_json_close(j, ']');

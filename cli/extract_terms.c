@@ -148,11 +148,7 @@ int extract_terms(tarn_ctx *cx, const extract_job *k, tarn_sel_graph *g) {
     const char *root = tarn_sel_class_name(g, t.root[i], buf, sizeof buf);
     if (!j) printf("%10.15g  %s\n", t.cost[i], text);
     if (!j) continue;
-    tarn_json_open(j, NULL, '{');
-    tarn_json_str(j, "root", root);
-    tarn_json_num(j, "cost", t.cost[i]);
-    tarn_json_str(j, "term", text);
-    tarn_json_close(j, '}');
+    tarn_json_object(j, NULL, "root", root, "cost", t.cost[i], "term", text);
   }
   if (j) tarn_json_close(j, ']');
   if (j) cli_json_print(j);
@@ -241,8 +237,7 @@ static void front_json(tarn_ctx *cx, const extract_job *k, const tarn_sel_front 
     tarn_json_close(j, '}');
   }
   tarn_json_close(j, ']');
-  tarn_json_bool(j, "complete", f->complete);
-  tarn_json_num(j, "seconds", f->seconds);
+  tarn_json_put(j, "complete", f->complete, "seconds", f->seconds);
   cli_json_print(j);
 }
 static void free_front(void *f) { tarn_sel_front_free(f); }

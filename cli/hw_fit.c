@@ -42,23 +42,16 @@ static void print_json(tarn_ctx *cx, const tarn_sim_fitted *f, const measured *m
                        const char *text) {
   tarn_json *j = cli_json_new(cx);
   tarn_json_open(j, "terms", '[');
-  for (uint32_t i = 0; i < f->nterm; i++) {
-    tarn_json_open(j, NULL, '{');
-    tarn_json_str(j, "name", f->term[i].name);
-    tarn_json_bool(j, "scales", f->term[i].scales), tarn_json_num(j, "change", f->term[i].change);
-    tarn_json_close(j, '}');
-  }
+  for (uint32_t i = 0; i < f->nterm; i++)
+    tarn_json_object(j, NULL, "name", f->term[i].name, "scales", f->term[i].scales, "change",
+                     f->term[i].change);
   tarn_json_close(j, ']');
   tarn_json_open(j, "programs", '[');
-  for (uint32_t i = 0; i < m->n; i++) {
-    tarn_json_open(j, NULL, '{');
-    tarn_json_str(j, "name", m->m[i].program->dir);
-    tarn_json_num(j, "measured", m->m[i].cycles);
-    tarn_json_num(j, "simulated", f->was[i]), tarn_json_num(j, "fitted", f->cycles[i]);
-    tarn_json_close(j, '}');
-  }
+  for (uint32_t i = 0; i < m->n; i++)
+    tarn_json_object(j, NULL, "name", m->m[i].program->dir, "measured", m->m[i].cycles, "simulated",
+                     f->was[i], "fitted", f->cycles[i]);
   tarn_json_close(j, ']');
-  tarn_json_num(j, "left_out", f->left_out), tarn_json_str(j, "text", text);
+  tarn_json_put(j, "left_out", f->left_out, "text", text);
   cli_json_print(j);
 }
 void cli_hw_fit(tarn_ctx *cx, tarn_lang *L, const char *name, const char *path, const char *out,

@@ -39,10 +39,8 @@ static void functions(tarn_json *j, const char *name, bool products) {
   tarn_json_close(j, '}');
 }
 void cli_peaks_json(tarn_json *j, const cli_peaks *p) {
-  tarn_json_int(j, "threads", p->host.threads);
-  tarn_json_num(j, "flops", p->host.flops);
-  tarn_json_num(j, "slots", p->host.slots);
-  tarn_json_num(j, "start", p->start);
+  tarn_json_put(j, "threads", p->host.threads, "flops", p->host.flops, "slots", p->host.slots,
+                "start", p->start);
   tarn_json_open(j, "levels", '[');
   for (uint32_t i = 0; i < p->host.nlevel; i++) {
     const tarn_host_level *l = &p->host.level[i];
@@ -50,21 +48,15 @@ void cli_peaks_json(tarn_json *j, const cli_peaks *p) {
     tarn_json_str(j, "name", l->name);
     if (l->capacity == SIZE_MAX) tarn_json_num(j, "capacity", (double)INFINITY);
     else tarn_json_int(j, "capacity", (int64_t)l->capacity);
-    tarn_json_num(j, "read", l->read);
-    tarn_json_num(j, "write", l->write);
-    tarn_json_num(j, "copy", l->copy);
+    tarn_json_put(j, "read", l->read, "write", l->write, "copy", l->copy);
     tarn_json_close(j, '}');
   }
   tarn_json_close(j, ']');
   tarn_json_open(j, "rates", '[');
   for (uint32_t i = 0; i < p->host.nrate; i++) {
     const tarn_host_rate *r = &p->host.rate[i];
-    tarn_json_open(j, NULL, '{');
-    tarn_json_num(j, "bytes", r->bytes);
-    tarn_json_num(j, "read", r->read);
-    tarn_json_num(j, "write", r->write);
-    tarn_json_num(j, "copy", r->copy);
-    tarn_json_close(j, '}');
+    tarn_json_object(j, NULL, "bytes", r->bytes, "read", r->read, "write", r->write, "copy",
+                     r->copy);
   }
   tarn_json_close(j, ']');
   functions(j, "functions", false); /* what each counts among the slots */

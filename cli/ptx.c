@@ -14,25 +14,21 @@ bool cli_is_ptx(tarn_ctx *cx, const char *dir) {
 static double share(int64_t a, int64_t b) { return b ? (double)a / (double)b : 1; }
 static void show_json(tarn_ctx *cx, const tarn_ptx_program *p) {
   tarn_json *j = cli_json_new(cx);
-  tarn_json_str(j, "hw", p->hw), tarn_json_bool(j, "ok", true);
+  tarn_json_put(j, "hw", p->hw, "ok", (bool)true);
   tarn_json_open(j, "launches", '[');
   for (uint32_t i = 0; i < p->nstep; i++) {
     const tarn_ptx_step *s = &p->step[i];
     const tarn_ptx_counts *c = &s->counts;
     if (s->does == TARN_PTX_COPIES) continue;
     tarn_json_open(j, NULL, '{');
-    tarn_json_str(j, "kernel", s->kernel);
-    tarn_json_bool(j, "host", s->does == TARN_PTX_CALLS);
-    tarn_json_int(j, "blocks", s->grid), tarn_json_int(j, "threads", s->block);
-    tarn_json_int(j, "warp_instructions", c->instructions);
-    tarn_json_int(j, "thread_instructions", c->threads);
-    tarn_json_int(j, "matrix_instructions", c->matrix);
-    tarn_json_int(j, "global_requests", c->requests), tarn_json_int(j, "sectors", c->sectors);
-    tarn_json_int(j, "sector_bytes_used", c->used);
-    tarn_json_int(j, "shared_requests", c->shared), tarn_json_int(j, "wavefronts", c->wavefronts);
-    tarn_json_int(j, "fewest_wavefronts", c->fewest);
-    tarn_json_int(j, "local_requests", c->locals), tarn_json_int(j, "barriers", c->barriers);
-    tarn_json_int(j, "divergent_branches", c->divergent);
+    tarn_json_put(j, "kernel", s->kernel, "host", (bool)(s->does == TARN_PTX_CALLS), "blocks",
+                  s->grid, "threads", s->block, "warp_instructions", c->instructions,
+                  "thread_instructions", c->threads);
+    tarn_json_put(j, "matrix_instructions", c->matrix, "global_requests", c->requests, "sectors",
+                  c->sectors, "sector_bytes_used", c->used, "shared_requests", c->shared,
+                  "wavefronts", c->wavefronts);
+    tarn_json_put(j, "fewest_wavefronts", c->fewest, "local_requests", c->locals, "barriers",
+                  c->barriers, "divergent_branches", c->divergent);
     tarn_json_close(j, '}');
   }
   tarn_json_close(j, ']');

@@ -32,13 +32,6 @@ static void write_rules(tarn_ctx *cx, FILE *f, const rules_job *k, const tarn_ru
 static void learn_json(tarn_ctx *cx, const tarn_ruleset *rs, const tarn_learn_report *r,
                        double took) {
   tarn_json *j = cli_json_new(cx);
-  const struct {
-    const char *name;
-    uint32_t n;
-  } count[] = {
-      {"conditional", r->conditional}, {"terms", r->terms},         {"values", r->values},
-      {"candidates", r->candidates},   {"followed", r->followed},   {"refuted", r->refuted},
-      {"redundant", r->redundant},     {"too_large", r->too_large}, {"runs", r->runs}};
   tarn_json_open(j, "rules", '[');
   for (uint32_t i = 0; i < tarn_ruleset_count(rs); i++) {
     tarn_buf b = {.cx = cx};
@@ -47,10 +40,10 @@ static void learn_json(tarn_ctx *cx, const tarn_ruleset *rs, const tarn_learn_re
     tarn_json_str(j, NULL, b.p);
   }
   tarn_json_close(j, ']');
-  for (size_t i = 0; i < sizeof count / sizeof *count; i++)
-    tarn_json_int(j, count[i].name, count[i].n);
-  tarn_json_str(j, "stop", r->late ? "seconds" : "done");
-  tarn_json_num(j, "seconds", took);
+  tarn_json_put(j, "conditional", r->conditional, "terms", r->terms, "values", r->values,
+                "candidates", r->candidates, "followed", r->followed, "refuted", r->refuted,
+                "redundant", r->redundant, "too_large", r->too_large, "runs", r->runs);
+  tarn_json_put(j, "stop", r->late ? "seconds" : "done", "seconds", took);
   cli_json_print(j);
 }
 static int learn_free(tarn_ctx *cx, const rules_job *k) {
@@ -90,12 +83,6 @@ static void numbers(const char *doc, bool *number) {
 static void typed_json(tarn_ctx *cx, const tarn_ruleset *rs, const tarn_terms_report *r,
                        uint32_t shipped, double took) {
   tarn_json *j = cli_json_new(cx);
-  const struct {
-    const char *name;
-    uint32_t n;
-  } count[] = {{"terms", r->terms}, {"values", r->values}, {"equations", r->equations},
-               {"forms", r->forms}, {"asked", r->asked},   {"followed", r->followed},
-               {"local", r->local}};
   tarn_json_open(j, "rules", '[');
   for (uint32_t i = shipped; i < tarn_ruleset_count(rs); i++) {
     tarn_buf b = {.cx = cx};
@@ -103,21 +90,16 @@ static void typed_json(tarn_ctx *cx, const tarn_ruleset *rs, const tarn_terms_re
     tarn_json_str(j, NULL, b.p);
   }
   tarn_json_close(j, ']');
-  for (size_t i = 0; i < sizeof count / sizeof *count; i++)
-    tarn_json_int(j, count[i].name, count[i].n);
+  tarn_json_put(j, "terms", r->terms, "values", r->values, "equations", r->equations, "forms",
+                r->forms, "asked", r->asked, "followed", r->followed, "local", r->local);
   tarn_json_open(j, "found", '[');
   for (uint32_t i = 0; i < r->nfound; i++) {
     tarn_rule_info info = tarn_ruleset_at(rs, r->found[i].rule);
-    tarn_json_open(j, NULL, '{');
-    tarn_json_str(j, "rule", info.name);
-    tarn_json_str(j, "doc", info.doc);
-    tarn_json_str(j, "left", r->found[i].left);
-    tarn_json_str(j, "right", r->found[i].right);
-    tarn_json_close(j, '}');
+    tarn_json_object(j, NULL, "rule", info.name, "doc", info.doc, "left", r->found[i].left, "right",
+                     r->found[i].right);
   }
   tarn_json_close(j, ']');
-  tarn_json_str(j, "stop", r->late ? "seconds" : "done");
-  tarn_json_num(j, "seconds", took);
+  tarn_json_put(j, "stop", r->late ? "seconds" : "done", "seconds", took);
   cli_json_print(j);
 }
 static void typed_text(tarn_ctx *cx, FILE *f, const tarn_ruleset *rs, const tarn_terms_report *r,
@@ -206,11 +188,8 @@ static void derive_side(tarn_ctx *cx, const rules_job *k, side *s, side *from, t
   tarn_rules_derive(from->rs, s->rs, &o, s->follows);
   count(s);
   tarn_json_open(j, NULL, '{');
-  tarn_json_str(j, "rules", s->file);
-  tarn_json_str(j, "from", from->file);
-  tarn_json_int(j, "follow", s->n);
-  tarn_json_int(j, "of", s->count);
-  tarn_json_int(j, "at_limit", struck);
+  tarn_json_put(j, "rules", s->file, "from", from->file, "follow", s->n, "of", s->count, "at_limit",
+                struck);
   tarn_json_open(j, "not", '[');
   if (!k->json)
     printf("%u of the %u rules of %s follow from %s\n", s->n, s->count, s->file, from->file);

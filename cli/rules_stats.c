@@ -100,23 +100,14 @@ static void show_json(tarn_ctx *cx, const corpus *c, const cli_list *models) {
   tarn_json_open(j, "models", '[');
   for (uint32_t i = 0; i < models->n; i++) tarn_json_str(j, NULL, models->p[i]);
   tarn_json_close(j, ']');
-  tarn_json_int(j, "nodes", (int64_t)c->nodes);
-  tarn_json_int(j, "steps", (int64_t)c->steps);
+  tarn_json_put(j, "nodes", (int64_t)c->nodes, "steps", (int64_t)c->steps);
   tarn_json_open(j, "rules", '[');
   for (uint32_t i = 0; i < c->use.n; i++) {
     const use *u = &c->use.p[i];
-    tarn_json_open(j, NULL, '{');
-    tarn_json_str(j, "name", u->name);
-    tarn_json_str(j, "family", u->family);
-    tarn_json_int(j, "models", u->models);
-    tarn_json_int(j, "matches", (int64_t)u->matches);
-    tarn_json_int(j, "applied", (int64_t)u->applied);
-    tarn_json_int(j, "unions", (int64_t)u->unions);
-    tarn_json_int(j, "steps", (int64_t)u->steps);
-    tarn_json_num(j, "search", u->search);
-    tarn_json_num(j, "apply", u->apply);
-    tarn_json_str(j, "verdict", verdict(c, u));
-    tarn_json_close(j, '}');
+    tarn_json_object(j, NULL, "name", u->name, "family", u->family, "models", u->models, "matches",
+                     (int64_t)u->matches, "applied", (int64_t)u->applied, "unions",
+                     (int64_t)u->unions, "steps", (int64_t)u->steps, "search", u->search, "apply",
+                     u->apply, "verdict", verdict(c, u));
   }
   tarn_json_close(j, ']');
   cli_json_print(j);

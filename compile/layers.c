@@ -160,11 +160,7 @@ bool comp_unfold(tarn_compiled *c) {
 void comp_put_layers(tarn_json *j, const tarn_compiled *c) {
   const comp_layers *l = c->layers;
   tarn_json_open(j, "layers", '[');
-  for (uint32_t i = 0; l && i < l->chain.n; i++) {
-    tarn_json_open(j, NULL, '{');
-    tarn_json_int(j, "equal", l->chain.p[i].n);
-    tarn_json_int(j, "compiled", LAY_KEPT);
-    tarn_json_close(j, '}');
-  }
+  for (uint32_t i = 0; l && i < l->chain.n; i++)
+    tarn_json_object(j, NULL, "equal", l->chain.p[i].n, "compiled", LAY_KEPT);
   tarn_json_close(j, ']');
 }

@@ -215,14 +215,9 @@ static int64_t tile_of(const tarn_unit_plan *p, uint32_t d) {
 }
 static void put_tile(const comp_offload *f, const tarn_unit_plan *p, tarn_json *j) {
   tarn_json_open(j, "tile", '[');
-  for (uint32_t d = 0; d < p->n; d++) {
-    tarn_json_open(j, NULL, '{');
-    tarn_json_str(j, "dim", dim_name(f, d));
-    tarn_json_int(j, "units", tile_of(p, d));
-    tarn_json_int(j, "elements", tarn_min(tile_of(p, d) * p->unit[d], p->extent[d]));
-    tarn_json_int(j, "of", p->extent[d]);
-    tarn_json_close(j, '}');
-  }
+  for (uint32_t d = 0; d < p->n; d++)
+    tarn_json_object(j, NULL, "dim", dim_name(f, d), "units", tile_of(p, d), "elements",
+                     tarn_min(tile_of(p, d) * p->unit[d], p->extent[d]), "of", p->extent[d]);
   tarn_json_close(j, ']');
   tarn_json_open(j, "order", '[');
   for (uint32_t i = 0; i < p->nloop; i++) tarn_json_str(j, NULL, dim_name(f, p->loop[i].dim));
@@ -236,15 +231,9 @@ static void put_tensors(const comp_offload *f, const unit *x, tarn_json *j) {
     const tarn_unit_tensor *y = &x->p->tensor[t];
     tarn_buf name = {.cx = tarn_lang_ctx(f->c->L)};
     tarn_unit_name(x->p, t, &name);
-    tarn_json_open(j, NULL, '{');
-    tarn_json_str(j, "name", name.p);
-    tarn_json_str(j, "memory", f->hw->mem[y->memory].name);
-    tarn_json_int(j, "entries", at.entries[t]);
-    tarn_json_int(j, "slots", y->slots);
-    tarn_json_int(j, "inside_loops", y->at_loop);
-    tarn_json_int(j, "dram_bytes", x->u.bytes[t]);
-    tarn_json_int(j, "compulsory_bytes", tarn_unit_once(x->p, t));
-    tarn_json_close(j, '}');
+    tarn_json_object(j, NULL, "name", name.p, "memory", f->hw->mem[y->memory].name, "entries",
+                     at.entries[t], "slots", y->slots, "inside_loops", y->at_loop, "dram_bytes",
+                     x->u.bytes[t], "compulsory_bytes", tarn_unit_once(x->p, t));
   }
   tarn_json_close(j, ']');
 }
@@ -252,11 +241,8 @@ static void put_fill(const comp_offload *f, const unit *x, tarn_json *j) {
   tarn_json_open(j, "fill", '[');
   for (uint32_t m = 0; m < f->hw->nmem && m < 16; m++) {
     if (!x->u.fill[m]) continue;
-    tarn_json_open(j, NULL, '{');
-    tarn_json_str(j, "memory", f->hw->mem[m].name);
-    tarn_json_int(j, "bytes", x->u.fill[m]);
-    tarn_json_num(j, "share", (double)x->u.fill[m] / (double)f->hw->mem[m].capacity);
-    tarn_json_close(j, '}');
+    tarn_json_object(j, NULL, "memory", f->hw->mem[m].name, "bytes", x->u.fill[m], "share",
+                     (double)x->u.fill[m] / (double)f->hw->mem[m].capacity);
   }
   tarn_json_close(j, ']');
 }
@@ -271,59 +257,42 @@ static void put_unit(const comp_offload *f, const unit *x, tarn_json *j) {
   put_tile(f, x->p, j);
   put_tensors(f, x, j);
   put_fill(f, x, j);
-  tarn_json_num(j, "dram_bytes", moved(x));
-  tarn_json_int(j, "compulsory_bytes", x->u.compulsory);
-  tarn_json_num(j, "bound_bytes", ceil(x->bound));
-  tarn_json_num(j, "over_bound", moved(x) / x->bound);
-  tarn_json_int(j, "dma_rows", x->u.rows);
-  tarn_json_num(j, "compute_cycles", x->u.product);
-  tarn_json_num(j, "vector_cycles", x->u.vector);
-  tarn_json_num(j, "transfer_cycles", x->u.moves);
+  tarn_json_put(j, "dram_bytes", moved(x), "compulsory_bytes", x->u.compulsory, "bound_bytes",
+                ceil(x->bound), "over_bound", moved(x) / x->bound, "dma_rows", x->u.rows,
+                "compute_cycles", x->u.product, "vector_cycles", x->u.vector, "transfer_cycles",
+                x->u.moves);
   tarn_json_open(j, "queue_cycles", '{');
   for (uint32_t q = 0; q < f->hw->nqueue && q < TARN_UNIT_QUEUES; q++)
     tarn_json_num(j, f->hw->queue[q].name, x->u.busy[q]);
   tarn_json_close(j, '}');
-  tarn_json_str(j, "binds", x->cost.binds);
-  tarn_json_num(j, "predicted_cycles", x->predicted);
-  tarn_json_num(j, "simulated_cycles", x->cycles);
+  tarn_json_put(j, "binds", x->cost.binds, "predicted_cycles", x->predicted, "simulated_cycles",
+                x->cycles);
   if (tarn_unit_bound(x->p) > 0) tarn_json_num(j, "bound_cycles", tarn_unit_bound(x->p));
   tarn_json_close(j, '}');
 }
 void comp_kernel_json(const comp_offload *f, uint32_t kernel, tarn_json *j) {
   const tarn_kprog *p = f->c->kernels;
-  tarn_json_str(j, "machine", p->machines.hw[p->ker[kernel].machine]->name);
-  tarn_json_int(j, "live_bytes", f->c->memory->live[kernel]);
-  tarn_json_int(j, "allocated_bytes", f->c->memory->bytes);
+  tarn_json_put(j, "machine", p->machines.hw[p->ker[kernel].machine]->name, "live_bytes",
+                f->c->memory->live[kernel], "allocated_bytes", f->c->memory->bytes);
   if (f->unit[kernel]) put_unit(f, f->unit[kernel], j);
 }
 static void put_operators(const comp_offload *f, tarn_json *j) {
   tarn_json_open(j, "operators", '[');
-  for (uint32_t i = 0; i < f->op.n; i++) {
-    tarn_json_open(j, NULL, '{');
-    tarn_json_str(j, "op", f->op.p[i].op);
-    tarn_json_int(j, "machine", f->op.p[i].machine);
-    tarn_json_int(j, "host", f->op.p[i].host);
-    tarn_json_int(j, "nowhere", f->op.p[i].none);
-    tarn_json_close(j, '}');
-  }
+  for (uint32_t i = 0; i < f->op.n; i++)
+    tarn_json_object(j, NULL, "op", f->op.p[i].op, "machine", f->op.p[i].machine, "host",
+                     f->op.p[i].host, "nowhere", f->op.p[i].none);
   tarn_json_close(j, ']');
 }
 void comp_offload_json(const comp_offload *f, tarn_json *j) {
   tarn_json_open(j, "offload", '{');
-  tarn_json_str(j, "machine", f->hw->name);
-  tarn_json_str(j, "host", f->hw->host->name);
-  tarn_json_int(j, "machine_kernels", f->nunit);
-  tarn_json_int(j, "host_kernels", f->nhost);
-  tarn_json_num(j, "predicted_cycles", f->predicted);
-  tarn_json_num(j, "simulated_cycles", f->cycles);
+  tarn_json_put(j, "machine", f->hw->name, "host", f->hw->host->name, "machine_kernels", f->nunit,
+                "host_kernels", f->nhost, "predicted_cycles", f->predicted, "simulated_cycles",
+                f->cycles);
   put_operators(f, j);
   tarn_json_open(j, "left", '[');
-  for (uint32_t i = 0; i < f->left.n; i++) {
-    tarn_json_open(j, NULL, '{');
-    tarn_json_str(j, "kernel", f->c->kernels->ker[f->left.p[i].kernel].name);
-    tarn_json_str(j, "why", f->left.p[i].why);
-    tarn_json_close(j, '}');
-  }
+  for (uint32_t i = 0; i < f->left.n; i++)
+    tarn_json_object(j, NULL, "kernel", f->c->kernels->ker[f->left.p[i].kernel].name, "why",
+                     f->left.p[i].why);
   tarn_json_close(j, ']');
   tarn_json_close(j, '}');
 }

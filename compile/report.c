@@ -25,11 +25,8 @@ static void put_inputs(tarn_json *j, const tarn_compiled *c) {
   tarn_json_open(j, "inputs", '[');
   for (uint32_t i = 0; i < p->nin; i++) {
     bool real = tarn_dtype_is_float(tarn_type_get(p->L, p->in[i].type)->dtype);
-    tarn_json_open(j, NULL, '{');
-    tarn_json_str(j, "name", p->in[i].name);
-    tarn_json_int(j, "low", real ? -1 : c->range[i].lo);
-    tarn_json_int(j, "high", real ? 1 : c->range[i].hi);
-    tarn_json_close(j, '}');
+    tarn_json_object(j, NULL, "name", p->in[i].name, "low", real ? -1 : c->range[i].lo, "high",
+                     real ? 1 : c->range[i].hi);
   }
   tarn_json_close(j, ']');
 }
@@ -40,15 +37,9 @@ static void put_in_place(tarn_json *j, const tarn_compiled *c) {
   tarn_json_open(j, "in_place", '[');
   for (uint32_t i = 0; i < p->nin; i++) {
     if (!tarn_kprog_in_place(c->kernels, false, i, &x)) continue;
-    tarn_json_open(j, NULL, '{');
-    tarn_json_str(j, "input", p->in[i].name);
-    tarn_json_str(j, "output", p->out[x.out].name);
-    tarn_json_int(j, "axis", x.axis);
-    tarn_json_int(j, "rows", x.rows);
-    tarn_json_int(j, "filled", x.filled);
-    tarn_json_int(j, "added", x.added);
-    tarn_json_int(j, "bytes", tarn_buffer_bytes(&c->kernels->buf[c->kernels->out[x.out]]));
-    tarn_json_close(j, '}');
+    tarn_json_object(j, NULL, "input", p->in[i].name, "output", p->out[x.out].name, "axis", x.axis,
+                     "rows", x.rows, "filled", x.filled, "added", x.added, "bytes",
+                     tarn_buffer_bytes(&c->kernels->buf[c->kernels->out[x.out]]));
   }
   tarn_json_close(j, ']');
 }
@@ -59,55 +50,30 @@ static void put_texts(tarn_json *j, const char *key, const tarn_texts *t) {
 }
 static void put_saturation(tarn_json *j, const tarn_compiled *c) {
   const tarn_sat_report *s = c->rewriting;
-  tarn_json_str(j, "numerics", tarn_rule_class_name(c->o->numerics));
-  tarn_json_str(j, "numerics_used", tarn_rule_class_name(s->used));
-  tarn_json_num(j, "bound", s->bound);
-  tarn_json_str(j, "stop", s->stop);
+  tarn_json_put(j, "numerics", tarn_rule_class_name(c->o->numerics), "numerics_used",
+                tarn_rule_class_name(s->used), "bound", s->bound, "stop", s->stop);
   if (c->o->rules.n) tarn_json_bool(j, "without_rules", c->without_rules);
   if (c->o->rules.n) tarn_json_num(j, "price_with_rules", c->price_with_rules);
-  tarn_json_int(j, "nodes", s->nodes);
-  tarn_json_int(j, "classes", s->classes);
-  tarn_json_int(j, "iterations", s->iterations);
+  tarn_json_put(j, "nodes", s->nodes, "classes", s->classes, "iterations", s->iterations);
   if (!s->surface.stop) return;
-  tarn_json_open(j, "surface", '{');
-  tarn_json_str(j, "stop", s->surface.stop);
-  tarn_json_int(j, "iterations", s->surface.iterations);
-  tarn_json_int(j, "nodes", s->surface.nodes);
-  tarn_json_int(j, "nodes_with_forms", s->surface.forms);
-  tarn_json_close(j, '}');
+  tarn_json_object(j, "surface", "stop", s->surface.stop, "iterations", s->surface.iterations,
+                   "nodes", s->surface.nodes, "nodes_with_forms", s->surface.forms);
 }
 static void put_choice(tarn_json *j, const tarn_kgraph_report *g) {
-  tarn_json_int(j, "kernels", g->kernels);
-  tarn_json_int(j, "copies", g->copies);
-  tarn_json_num(j, "price", g->price);
-  tarn_json_num(j, "price_bound", g->price_bound);
-  tarn_json_num(j, "price_tree", g->tree_price);
-  tarn_json_str(j, "price_model", g->price_name);
-  tarn_json_open(j, "kernel_graph", '{');
-  tarn_json_int(j, "buffers", g->buffers);
-  tarn_json_int(j, "orders", g->orders);
-  tarn_json_int(j, "candidates", g->candidates);
-  tarn_json_int(j, "signatures", (int64_t)g->signatures);
-  tarn_json_int(j, "price_uses", (int64_t)g->price_uses);
-  tarn_json_int(j, "evaluations", (int64_t)g->evaluations);
-  tarn_json_int(j, "cut_views", g->cut_views);
-  tarn_json_int(j, "cut_orders", g->cut_orders);
-  tarn_json_close(j, '}');
+  tarn_json_put(j, "kernels", g->kernels, "copies", g->copies, "price", g->price, "price_bound",
+                g->price_bound, "price_tree", g->tree_price, "price_model", g->price_name);
+  tarn_json_object(j, "kernel_graph", "buffers", g->buffers, "orders", g->orders, "candidates",
+                   g->candidates, "signatures", (int64_t)g->signatures, "price_uses",
+                   (int64_t)g->price_uses, "evaluations", (int64_t)g->evaluations, "cut_views",
+                   g->cut_views, "cut_orders", g->cut_orders);
 }
 static void put_memory(tarn_json *j, const tarn_memory_plan *m) {
-  tarn_json_open(j, "memory", '{');
-  tarn_json_int(j, "workspace", m->bytes);
-  tarn_json_int(j, "live_bound", m->live_bound);
-  tarn_json_int(j, "constants", m->const_bytes);
-  tarn_json_close(j, '}');
+  tarn_json_object(j, "memory", "workspace", m->bytes, "live_bound", m->live_bound, "constants",
+                   m->const_bytes);
 }
 static void put_seconds(tarn_json *j, const tarn_compiled *c) {
-  tarn_json_open(j, "seconds", '{');
-  tarn_json_num(j, "import", c->seconds.import);
-  tarn_json_num(j, "saturate", c->seconds.saturate);
-  tarn_json_num(j, "extract", c->seconds.extract);
-  tarn_json_num(j, "lower", c->seconds.lower);
-  tarn_json_close(j, '}');
+  tarn_json_object(j, "seconds", "import", c->seconds.import, "saturate", c->seconds.saturate,
+                   "extract", c->seconds.extract, "lower", c->seconds.lower);
 }
 static void put_rules(tarn_json *j, const tarn_sat_report *s) {
   tarn_json_open(j, "rules", '{');
@@ -131,8 +97,8 @@ static void put_trust(tarn_json *j, const tarn_compiled *c, uint32_t rule) {
   if (!c->trust || !c->uses[rule].steps) return;
   tarn_json_str(j, "trust", tarn_rule_trust_name(c->trust[rule]));
   if (c->trust[rule] == TARN_RULE_SAMPLED) tarn_json_str(j, "unproved", c->doubt[rule]);
-  tarn_json_int(j, "replayed", c->uses[rule].replayed);
-  tarn_json_int(j, "not_replayed", c->uses[rule].skipped + c->uses[rule].left);
+  tarn_json_put(j, "replayed", c->uses[rule].replayed, "not_replayed",
+                c->uses[rule].skipped + c->uses[rule].left);
 }
 /* Rules that matched, and those that were asked for. */
 static void put_rule_counts(tarn_json *j, const tarn_compiled *c) {
@@ -143,12 +109,11 @@ static void put_rule_counts(tarn_json *j, const tarn_compiled *c) {
     const tarn_sat_rule *row = row_of(s, i);
     if (!r.asked && (!row || !row->count.matches)) continue;
     tarn_json_open(j, NULL, '{');
-    tarn_json_str(j, "name", r.name);
-    tarn_json_str(j, "family", r.family);
-    tarn_json_str(j, "level", r.level == TARN_RULE_KERNEL ? "kernel" : "surface");
-    tarn_json_int(j, "matches", row ? (int64_t)row->count.matches : 0);
-    tarn_json_int(j, "applied", row ? (int64_t)row->count.applied : 0);
-    tarn_json_int(j, "joined", row ? (int64_t)row->count.unions : 0);
+    tarn_json_put(j, "name", r.name, "family", r.family, "level",
+                  r.level == TARN_RULE_KERNEL ? "kernel" : "surface", "matches",
+                  row ? (int64_t)row->count.matches : 0, "applied",
+                  row ? (int64_t)row->count.applied : 0, "joined",
+                  row ? (int64_t)row->count.unions : 0);
     if (c->uses) tarn_json_int(j, "chosen", c->uses[i].steps);
     else tarn_json_str(j, "chosen", NULL);
     if (r.asked) put_trust(j, c, i);
@@ -165,13 +130,9 @@ static void put_opaque(tarn_ctx *cx, tarn_json *j, const tarn_model_report *m) {
 }
 static void put_ways(tarn_json *j, const tarn_kgraph_report *g) {
   tarn_json_open(j, "im2col", '[');
-  for (uint32_t i = 0; i < g->nways; i++) {
-    tarn_json_open(j, NULL, '{');
-    tarn_json_str(j, "kernel", g->ways[i].kernel);
-    tarn_json_num(j, "implicit_us", g->ways[i].implicit * 1e6);
-    tarn_json_num(j, "materialised_us", g->ways[i].materialised * 1e6);
-    tarn_json_close(j, '}');
-  }
+  for (uint32_t i = 0; i < g->nways; i++)
+    tarn_json_object(j, NULL, "kernel", g->ways[i].kernel, "implicit_us", g->ways[i].implicit * 1e6,
+                     "materialised_us", g->ways[i].materialised * 1e6);
   tarn_json_close(j, ']');
 }
 /* Of a kernel that is not timed here: what its price says takes longest; and how much of the price
@@ -185,11 +146,9 @@ static void put_bound(tarn_json *j, const tarn_kprog *p, const tarn_kernel *k) {
   double products = k->products / tarn_hw_peak(hw, k->sig->in_type[0], hw->units);
   double bytes = (k->reads + k->writes) / (main->read * hw->clock * hw->units);
   tarn_json_str(j, "binds", cost.binds ? cost.binds : "");
-  if (cost.registers > 0) {
-    tarn_json_int(j, "registers", (int64_t)cost.registers);
-    tarn_json_int(j, "resident_warps", (int64_t)cost.warps);
-    tarn_json_int(j, "shared_bytes", (int64_t)cost.shared);
-  }
+  if (cost.registers > 0)
+    tarn_json_put(j, "registers", (int64_t)cost.registers, "resident_warps", (int64_t)cost.warps,
+                  "shared_bytes", (int64_t)cost.shared);
   tarn_json_num(j, "roofline", (products > bytes ? products : bytes) / k->price);
 }
 static void put_kernels(tarn_json *j, const tarn_kprog *p, const tarn_memory_plan *m,
@@ -198,14 +157,9 @@ static void put_kernels(tarn_json *j, const tarn_kprog *p, const tarn_memory_pla
   for (uint32_t i = 0; i < p->nker; i++) {
     const tarn_kernel *k = &p->ker[i];
     tarn_json_open(j, NULL, '{');
-    tarn_json_str(j, "name", k->name);
-    tarn_json_num(j, "price", k->price);
-    tarn_json_num(j, "flop", k->flops);
-    tarn_json_num(j, "slots", k->slots);
-    tarn_json_num(j, "products", k->products);
-    tarn_json_num(j, "read_bytes", k->reads);
-    tarn_json_num(j, "write_bytes", k->writes);
-    tarn_json_bool(j, "copy", k->copy);
+    tarn_json_put(j, "name", k->name, "price", k->price, "flop", k->flops, "slots", k->slots,
+                  "products", k->products, "read_bytes", k->reads, "write_bytes", k->writes, "copy",
+                  k->copy);
     if (m && m->live) tarn_json_int(j, "live_bytes", m->live[i]);
     if (tarn_hw_traits_of(p->hw).blocks) put_bound(j, p, k);
     if (f) comp_kernel_json(f, i, j);
@@ -220,12 +174,9 @@ static void put_host_copies(tarn_json *j, const tarn_kprog *p) {
   for (uint32_t i = 0; i < all->copy.n; i++) {
     const tarn_host_copy *c = &all->copy.p[i];
     if (c->port) continue;
-    tarn_json_open(j, NULL, '{');
-    tarn_json_str(j, "kernel", c->kernel < p->nker ? p->ker[c->kernel].name : NULL);
-    tarn_json_str(j, "to", c->send ? "device" : "host");
-    tarn_json_int(j, "bytes", c->bytes);
-    tarn_json_num(j, "price", tarn_hw_link_seconds(&p->hw->link, c->send, (double)c->bytes));
-    tarn_json_close(j, '}');
+    tarn_json_object(j, NULL, "kernel", c->kernel < p->nker ? p->ker[c->kernel].name : NULL, "to",
+                     c->send ? "device" : "host", "bytes", c->bytes, "price",
+                     tarn_hw_link_seconds(&p->hw->link, c->send, (double)c->bytes));
   }
   tarn_json_close(j, ']');
 }
@@ -241,13 +192,8 @@ static void put_size(tarn_json *j, const tarn_compiled *of, uint32_t number) {
   const tarn_lower_family *f = of->sizes->program[number].family;
   if (f) { /* the rest is of its largest size */
     tarn_json_open(j, "range", '[');
-    for (uint32_t i = 0; i < of->sizes->n; i++) {
-      tarn_json_open(j, NULL, '{');
-      tarn_json_int(j, "low", f->at.lo[i]);
-      tarn_json_int(j, "high", f->at.hi[i]);
-      tarn_json_int(j, "step", f->at.step[i]);
-      tarn_json_close(j, '}');
-    }
+    for (uint32_t i = 0; i < of->sizes->n; i++)
+      tarn_json_object(j, NULL, "low", f->at.lo[i], "high", f->at.hi[i], "step", f->at.step[i]);
     tarn_json_close(j, ']');
   }
   put_texts(j, "shapes", &c->o->shapes);
@@ -277,14 +223,12 @@ void comp_report(tarn_compiled *c, const comp_offload *f) {
   const tarn_compile_options *o = c->o;
   tarn_ctx *cx = tarn_lang_ctx(c->L);
   tarn_json *j = tarn_json_new(cx, TARN_REPORT_SCHEMA);
-  tarn_json_str(j, "model", full_path(cx, o->model));
-  tarn_json_str(j, "name", c->name);
+  tarn_json_put(j, "model", full_path(cx, o->model), "name", c->name);
   put_texts(j, "shapes", &o->shapes);
   put_sets(cx, j, &o->sets);
   if (o->def) tarn_json_str(j, "def", o->def);
   if (o->allow_copies) tarn_json_bool(j, "allow_copies", true);
-  tarn_json_str(j, "hw", o->hw->name);
-  tarn_json_str(j, "triple", tarn_hw_machines(o->hw).hw[0]->triple);
+  tarn_json_put(j, "hw", o->hw->name, "triple", tarn_hw_machines(o->hw).hw[0]->triple);
   put_saturation(j, c);
   put_choice(j, &c->choice);
   put_memory(j, c->memory);

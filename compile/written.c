@@ -52,14 +52,8 @@ void comp_put_written(tarn_json *j, const tarn_kprog *p) {
     const tarn_layout *out = &p->ker[i].out_layout[0];
     int64_t points = 1;
     for (uint32_t d = 0; d + w->out.n < out->n; d++) points *= out->dim[d];
-    tarn_json_open(j, NULL, '{');
-    tarn_json_str(j, "kernel", p->ker[i].name);
-    tarn_json_str(j, "calls", w->name);
-    tarn_json_str(j, "symbol", w->symbol);
-    tarn_json_str(j, "link", w->link);
-    tarn_json_int(j, "times", points);
-    tarn_json_num(j, "price", p->ker[i].price);
-    tarn_json_close(j, '}');
+    tarn_json_object(j, NULL, "kernel", p->ker[i].name, "calls", w->name, "symbol", w->symbol,
+                     "link", w->link, "times", points, "price", p->ker[i].price);
   }
   tarn_json_close(j, ']');
 }

@@ -69,8 +69,8 @@ static void put_buffer(const cuda_program *g, tarn_json *j, uint32_t buf) {
 }
 static void put_launch(const cuda_program *g, tarn_json *j, const tarn_rt_launch *l) {
   tarn_json_open(j, NULL, '{');
-  tarn_json_str(j, "kernel", g->p->ker[l->kernel].name), tarn_json_str(j, "entry", l->entry);
-  tarn_json_int(j, "grid", l->grid), tarn_json_int(j, "block", l->block);
+  tarn_json_put(j, "kernel", g->p->ker[l->kernel].name, "entry", l->entry, "grid", l->grid, "block",
+                l->block);
   if (l->shared) tarn_json_int(j, "shared", l->shared);
   if (l->rows) tarn_json_int(j, "rows", l->rows == TARN_RT_ANY_ROWS ? 0 : l->rows);
   tarn_json_open(j, "arguments", '[');
@@ -79,7 +79,8 @@ static void put_launch(const cuda_program *g, tarn_json *j, const tarn_rt_launch
     put_place(j, &l->arg[i]);
     tarn_json_close(j, '}');
   }
-  tarn_json_close(j, ']'), tarn_json_close(j, '}');
+  tarn_json_close(j, ']');
+  tarn_json_close(j, '}');
 }
 static void put_steps(const cuda_program *g, tarn_json *j) {
   uint32_t next = 0;
@@ -88,15 +89,12 @@ static void put_steps(const cuda_program *g, tarn_json *j) {
     for (; next < g->launch.n && g->launch.p[next].kernel == k; next++)
       put_launch(g, j, &g->launch.p[next]);
     if (g->p->ker[k].kind == TARN_K_NEST) continue;
-    tarn_json_open(j, NULL, '{');
-    tarn_json_str(j, "kernel", g->p->ker[k].name), tarn_json_bool(j, "host", true);
-    tarn_json_close(j, '}');
+    tarn_json_object(j, NULL, "kernel", g->p->ker[k].name, "host", (bool)true);
   }
   for (uint32_t i = 0; i < g->p->nout; i++) {
     if (!cuda_copied(g, i)) continue;
     tarn_json_open(j, NULL, '{');
-    tarn_json_int(j, "copy", tarn_buffer_bytes(&g->p->buf[g->p->out[i]])),
-        tarn_json_int(j, "output", i);
+    tarn_json_put(j, "copy", tarn_buffer_bytes(&g->p->buf[g->p->out[i]]), "output", i);
     put_buffer(g, j, g->p->out[i]);
     tarn_json_close(j, '}');
   }
@@ -108,12 +106,12 @@ static void put_ports(const cuda_program *g, tarn_json *j, const char *key, cons
   for (uint32_t i = 0; i < n; i++) {
     const tarn_buffer *b = &g->p->buf[list[i]];
     tarn_json_open(j, NULL, '{');
-    tarn_json_str(j, "name", b->name ? b->name : "");
-    tarn_json_str(j, "type", tarn_dtype_name(b->dtype));
+    tarn_json_put(j, "name", b->name ? b->name : "", "type", tarn_dtype_name(b->dtype));
     tarn_json_open(j, "shape", '[');
     for (uint32_t d = 0; d < b->layout.n; d++) tarn_json_int(j, NULL, b->layout.dim[d]);
     tarn_json_close(j, ']');
-    tarn_json_int(j, "bytes", tarn_buffer_bytes(b)), tarn_json_close(j, '}');
+    tarn_json_int(j, "bytes", tarn_buffer_bytes(b));
+    tarn_json_close(j, '}');
   }
   tarn_json_close(j, ']');
 }
@@ -134,8 +132,7 @@ void cuda_write_launches(const cuda_program *g, const char *path) {
   put_ports(g, j, "inputs", g->p->in, g->p->nin), put_ports(g, j, "outputs", g->p->out, g->p->nout);
   put_buffers(g, j);
   put_steps(g, j);
-  tarn_json_int(j, "workspace", g->plan->bytes + g->scratch);
-  tarn_json_int(j, "weights", g->plan->const_bytes);
+  tarn_json_put(j, "workspace", g->plan->bytes + g->scratch, "weights", g->plan->const_bytes);
   if (g->nflag) tarn_json_int(j, "flags", TARN_RT_FLAG * (int64_t)g->nflag);
   const char *text = tarn_json_text(j, &n);
   tarn_write_file(g->cx, path, text, n);

@@ -65,11 +65,8 @@ static void fix_up(program *g) {
 static void buffer(tarn_json *j, const char *name, const char *role, int64_t base, int64_t bytes,
                    tarn_dtype type, uint32_t n, const int64_t *dim, const char *layout) {
   tarn_json_open(j, NULL, '{');
-  tarn_json_str(j, "name", name);
-  tarn_json_str(j, "role", role);
-  tarn_json_int(j, "base", base);
-  tarn_json_int(j, "bytes", bytes);
-  tarn_json_str(j, "type", tarn_dtype_name(type));
+  tarn_json_put(j, "name", name, "role", role, "base", base, "bytes", bytes, "type",
+                tarn_dtype_name(type));
   tarn_json_open(j, "shape", '[');
   for (uint32_t i = 0; i < n; i++) tarn_json_int(j, NULL, dim[i]);
   tarn_json_close(j, ']');
@@ -91,24 +88,17 @@ static void ports(const program *g, tarn_json *j) {
 static void write_memory(program *g) {
   tarn_json *j = tarn_json_new(g->cx, 1);
   size_t n;
-  tarn_json_str(j, "hw", "machine.hw");
-  tarn_json_int(j, "entry", 0);
-  tarn_json_int(j, "instructions", g->s->x.n);
+  tarn_json_put(j, "hw", "machine.hw", "entry", 0, "instructions", g->s->x.n);
   tarn_json_open(j, "segments", '[');
-  for (uint32_t i = 0; i < g->segment.n; i++) {
-    tarn_json_open(j, NULL, '{');
-    tarn_json_str(j, "name", g->p->ker[g->segment.p[i].kernel].name);
-    tarn_json_int(j, "instructions", g->segment.p[i].instructions);
-    tarn_json_close(j, '}');
-  }
+  for (uint32_t i = 0; i < g->segment.n; i++)
+    tarn_json_object(j, NULL, "name", g->p->ker[g->segment.p[i].kernel].name, "instructions",
+                     g->segment.p[i].instructions);
   tarn_json_close(j, ']');
   tarn_json_open(j, "kernels", '[');
   for (uint32_t k = 0; k < g->p->nker; k++) {
     if (g->first[k] == TARN_NONE) continue;
     tarn_json_open(j, NULL, '{');
-    tarn_json_str(j, "name", g->p->ker[k].name);
-    tarn_json_int(j, "first", g->first[k]);
-    tarn_json_int(j, "count", g->count[k]);
+    tarn_json_put(j, "name", g->p->ker[k].name, "first", g->first[k], "count", g->count[k]);
     tarn_json_open(j, "places", '[');
     dsa_places(&g->image, k, j);
     tarn_json_close(j, ']');

@@ -337,13 +337,8 @@ void dsa_places(const dsa_image *m, uint32_t kernel, tarn_json *j) {
                   (m->hw->mem[x->memory].shadow_of || x->memory == p->tensor[p->sums].memory);
     if (result || x->what == TARN_UNIT_ONTO) continue; /* they lie where the sums do */
     tarn_unit_name(p, t, &name);
-    tarn_json_open(j, NULL, '{');
-    tarn_json_str(j, "name", name.p);
-    tarn_json_str(j, "memory", m->hw->mem[x->memory].name);
-    tarn_json_int(j, "first", at.first[t]);
-    tarn_json_int(j, "entries", at.entries[t]);
-    tarn_json_int(j, "slots", x->slots);
-    tarn_json_close(j, '}');
+    tarn_json_object(j, NULL, "name", name.p, "memory", m->hw->mem[x->memory].name, "first",
+                     at.first[t], "entries", at.entries[t], "slots", x->slots);
   }
 }
 void dsa_kernel(dsa_emitter *e, uint32_t kernel) {
