@@ -10,9 +10,6 @@
 #include <math.h>
 #include <string.h>
 
-im_handler im_do_attention, im_do_attention_microsoft, im_do_quantised_attention, im_do_rotary,
-    im_do_group_query_attention, im_do_multi_head_attention, im_do_rotary_microsoft;
-
 typedef struct attention {
   im_node *n;
   tarn_term q, k, v; /* (B,K,G,S,D), (B,K,T,D), (B,K,T,E) */

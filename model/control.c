@@ -4,8 +4,6 @@
 #include "model/onnx.h"
 #include <string.h>
 
-im_handler im_do_if, im_do_loop, im_do_scan, im_do_unsupported, im_do_random;
-
 static const Onnx__GraphProto *subgraph(im_node *n, const char *name) {
   const Onnx__AttributeProto *a = im_attr(n, name);
   if (!a || !a->g) im_bad(n, "its attribute %s is no graph", name);

@@ -15,8 +15,6 @@
 #include "model/import.h"
 #include <string.h>
 
-im_handler im_do_conv, im_do_conv_transpose;
-
 /* ---------------------------------------------------------------- kernel, stride, dilation,
  * padding */
 

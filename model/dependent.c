@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-im_handler im_do_data_dependent;
-
 /* ---------------------------------------------------------------- NonZero */
 
 static void non_zero(im_node *n) {

@@ -3,8 +3,6 @@
  * set to zero, so that it is none again, and the sign is that of the order of the pivots. */
 #include "model/import.h"
 
-im_handler im_do_det;
-
 enum { MOST_ROWS = 32 }; /* each is a kernel or two; larger ones are opaque */
 
 /* Of a permutation (batch, 1, rows): x, or -x where it is odd. x: (batch) */

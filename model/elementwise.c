@@ -4,10 +4,6 @@
 #include <string.h>
 #include <strings.h>
 
-im_handler im_do_formula, im_do_bit_cast, im_do_bit_shift, im_do_cast, im_do_cast_like,
-    im_do_clip_by_attributes, im_do_clip, im_do_gelu, im_do_is_inf, im_do_variadic, im_do_mean_of,
-    im_do_mod, im_do_pow, im_do_where;
-
 enum { PLAIN, WIDE };
 static const struct row {
   const char *name, *text;

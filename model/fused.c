@@ -4,9 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-im_handler im_do_bias_gelu, im_do_fast_gelu, im_do_quick_gelu, im_do_fused_conv, im_do_fused_gemm,
-    im_do_fused_matmul;
-
 /* ---------------------------------------------------------------- Gelu */
 
 static tarn_term with_bias(im_node *n) {

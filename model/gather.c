@@ -4,8 +4,6 @@
 #include "model/import.h"
 #include <string.h>
 
-im_handler im_do_gather_elements, im_do_gather_nd, im_do_reverse_sequence;
-
 /* A flat index while it is put together. */
 typedef struct flat {
   im_node *n;

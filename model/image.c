@@ -3,9 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-im_handler im_do_affine_grid, im_do_center_crop_pad, im_do_col2im, im_do_roi_align,
-    im_do_max_roi_pool;
-
 /* ---------------------------------------------------------------- AffineGrid */
 
 /* Coordinate i of `extent` pixels between -1 and 1: of its middle, or (align) of the corners. */

@@ -91,6 +91,12 @@ typedef struct im_node {
 } im_node;
 
 typedef void im_handler(im_node *n);
+/* im_do_HANDLER, of each row of the table. */
+#define ONNX(name, lo, hi, handler, ...) im_handler im_do_##handler;
+#define MICROSOFT(name, handler, ...)    im_handler im_do_##handler;
+#define GGML(name, handler, ...)         im_handler im_do_##handler;
+#include "model/ops.def"
+#undef ONNX
 enum { IM_PLAIN = 1, IM_STORED = 2, IM_MOVES = 4 };
 typedef struct im_op {
   const char *domain, *name;
@@ -415,7 +421,6 @@ tarn_term im_unpacked(im_node *n, tarn_term t, int64_t bits, int64_t run, int64_
 /* ---- recurrent operators: gather.c, opaque.c ---- */
 tarn_term im_reversed(im_node *n, tarn_term x, tarn_term length, uint32_t time);
 int64_t im_recurrent_check(im_node *n, int64_t gates);
-im_handler im_do_opaque;
 
 /* ---- conv.c, used by pool.c and quant.c too ---- */
 typedef struct im_window {

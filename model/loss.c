@@ -2,8 +2,6 @@
 #include "model/import.h"
 #include <string.h>
 
-im_handler im_do_nll_loss, im_do_cross_entropy;
-
 typedef struct loss {
   im_node *n;
   tarn_term x, target, weight; /* (N,C,D…), (N,D…), of each target (N,D…) or absent */

@@ -3,8 +3,6 @@
 #include "model/import.h"
 #include <string.h>
 
-im_handler im_do_einsum, im_do_gemm, im_do_matmul;
-
 /* ---------------------------------------------------------------- MatMul */
 
 /* Labels: batch dims count from the end (1, 2, …); rows, columns, summed have their own. An

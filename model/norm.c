@@ -3,11 +3,6 @@
 #include "model/import.h"
 #include <string.h>
 
-im_handler im_do_batch_norm, im_do_group_norm, im_do_instance_norm, im_do_layer_norm,
-    im_do_rms_norm, im_do_embed_layer_norm, im_do_skip_layer_norm, im_do_skip_rms_norm,
-    im_do_lp_norm, im_do_lrn, im_do_mean_variance, im_do_hardmax_flat, im_do_hardmax,
-    im_do_softmax_flat, im_do_softmax;
-
 static const char normalised[] = "(add (mul (div (sub $0 $1) (sqrt (add $2 eps))) $3) $4)";
 
 static uint32_t axes_from(uint32_t first, uint32_t rank) {

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-im_handler im_do_opaque;
-
 _Static_assert((int)TARN_REF_F32 == (int)TARN_F32 && (int)TARN_REF_BF16 == (int)TARN_BF16 &&
                    (int)TARN_REF_I64 == (int)TARN_I64 && (int)TARN_REF_BOOL == (int)TARN_BOOL,
                "the runtime numbers the types like the term language");

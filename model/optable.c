@@ -3,12 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ONNX(name, lo, hi, handler, ...) im_handler im_do_##handler;
-#define MICROSOFT(name, handler, ...)    im_handler im_do_##handler;
-#define GGML(name, handler, ...)         im_handler im_do_##handler;
-#include "model/ops.def"
-#undef ONNX
-
 static const im_op table[] = {
 #define PLAIN  IM_PLAIN
 #define WIDE   0

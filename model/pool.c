@@ -3,8 +3,6 @@
 #include "model/import.h"
 #include <string.h>
 
-im_handler im_do_average_pool, im_do_global_pool, im_do_lp_pool, im_do_max_pool;
-
 /* ((N,C,P…),(K…)); overhang of ceil_mode is padded too. */
 static tarn_term windows_of(im_node *n, tarn_term x, const im_window *w, double value) {
   im_dims d = im_shape(n, x);

@@ -4,9 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-im_handler im_do_conv_integer, im_do_dequantize, im_do_dynamic_quantize, im_do_matmul_integer,
-    im_do_qlinear_conv, im_do_qlinear_matmul, im_do_quantize;
-
 /* A per-axis operand (scale or zero point) as a column for broadcasting; scalars stay. */
 static tarn_term along(im_node *n, tarn_term v, uint32_t axis, uint32_t rank) {
   im_dims d = im_shape(n, v);

@@ -4,10 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-im_handler im_do_qlinear_binary, im_do_qlinear_where, im_do_qlinear_unary, im_do_qlinear_pool,
-    im_do_qlinear_softmax, im_do_qlinear_concat, im_do_qgemm, im_do_matmul_integer_to_float,
-    im_do_dynamic_quantize_matmul, im_do_matmul_nbits, im_do_gather_block_quantized;
-
 /* ---------------------------------------------------------------- numbers and back */
 
 static tarn_term single(im_node *n, uint32_t i) {

@@ -6,8 +6,6 @@
 #include "model/import.h"
 #include <string.h>
 
-im_handler im_do_recurrent, im_do_dynamic_quantize_lstm;
-
 enum { MOST_STEPS = 2048 }; /* of all directions */
 
 typedef enum kind { RNN, GRU, LSTM } kind;

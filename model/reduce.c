@@ -3,8 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-im_handler im_do_arg_extreme, im_do_cumulate, im_do_reduce;
-
 /* What is reduced, how, and what is done to the result ($0; $1 for the count). */
 static const struct row {
   const char *op, *before;

@@ -8,8 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-im_handler im_do_resize_by_scales, im_do_resize, im_do_upsample;
-
 typedef struct resize {
   im_node *n;
   const char *mode, *coordinates, *nearest, *policy;

@@ -6,8 +6,6 @@
 #include "model/import.h"
 #include <string.h>
 
-im_handler im_do_grid_sample, im_do_deform_conv;
-
 /* ---------------------------------------------------------------- GridSample */
 
 typedef enum padding { ZEROS, BORDER, REFLECTION } padding;

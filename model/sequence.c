@@ -4,10 +4,6 @@
 #include "model/onnx.h"
 #include <string.h>
 
-im_handler im_do_sequence_construct, im_do_sequence_empty, im_do_sequence_at, im_do_sequence_insert,
-    im_do_sequence_erase, im_do_sequence_length, im_do_sequence_map, im_do_concat_from_sequence,
-    im_do_split_to_sequence, im_do_optional, im_do_optional_has, im_do_optional_get;
-
 #define MOST_ELEMENTS 65536
 
 /* ---------------------------------------------------------------- lists */

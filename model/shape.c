@@ -2,11 +2,6 @@
 #include "model/import.h"
 #include <string.h>
 
-im_handler im_do_concat, im_do_constant, im_do_constant_of_shape, im_do_depth_to_space,
-    im_do_dropout_by_attributes, im_do_dropout, im_do_expand, im_do_eye_like, im_do_flatten,
-    im_do_identity, im_do_range, im_do_reshape, im_do_shape, im_do_size, im_do_space_to_depth,
-    im_do_squeeze, im_do_tile, im_do_transpose, im_do_trilu, im_do_unsqueeze;
-
 /* ---------------------------------------------------------------- constants */
 
 static void constant_list(im_node *n, const Onnx__AttributeProto *a, bool real, bool list) {

@@ -4,8 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-im_handler im_do_window, im_do_dft, im_do_mel_weights, im_do_stft;
-
 static tarn_dtype output_type(im_node *n, const char *attr) {
   tarn_dtype t;
   int64_t code = im_attr_int(n, attr, 1);

@@ -2,9 +2,6 @@
 #include "model/import.h"
 #include <string.h>
 
-im_handler im_do_compress, im_do_gather, im_do_one_hot, im_do_pad_by_attributes, im_do_pad,
-    im_do_slice_by_attributes, im_do_slice, im_do_split;
-
 /* ---------------------------------------------------------------- Slice */
 
 /* ONNX's (numpy's) rule for one axis; see tarn_slice for what lo, hi, step mean then. */

@@ -4,8 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-im_handler im_do_tensor_scatter, im_do_causal_conv, im_do_linear_attention;
-
 /* ---------------------------------------------------------------- TensorScatter */
 
 /* (batch, position): which row of the update lies there, as it is counted from where it starts. */

@@ -9,8 +9,6 @@
 #include <math.h>
 #include <string.h>
 
-im_handler im_do_ggml_dequantize;
-
 enum { PACKED = 12, UNPACKED = 8 }; /* bytes of eight scales and eight minima of 6 bits */
 #define PLAIN(name, code, dtype, bytes)                                                            \
   {                                                                                                \
