@@ -74,7 +74,12 @@ typedef struct egg_decl {
 
 /* ---- programs as trees ---- */
 struct tarn_egg;
-typedef bool egg_fn(struct tarn_egg *E, const egg_value *const *a, uint32_t n, egg_value *out);
+typedef const egg_value *const *egg_values;
+typedef bool egg_fn(struct tarn_egg *E, egg_values a, uint32_t n, egg_value *out);
+#define EGG_UNUSED __attribute__((unused))
+#define EGG_PRIM(name)                                                                             \
+  static bool name(EGG_UNUSED struct tarn_egg *E, EGG_UNUSED egg_values a, EGG_UNUSED uint32_t n,  \
+                   EGG_UNUSED egg_value *out)
 /* One letter a sort: i f b s u, z BigInt, q BigRat; c a container, e what is in it, k and v of a
  * map; a * repeats the last. */
 typedef struct egg_prim {
@@ -193,6 +198,10 @@ bool egg_literal(tarn_egg *E, const tarn_sx *s, egg_value *out);
 void egg_print_value(tarn_egg *E, tarn_buf *b, uint32_t value);
 static inline bool egg_is_term(const tarn_egg *E, uint32_t sort) {
   return E->sort.p[sort].base == EGG_EQ;
+}
+static inline bool egg_is(const egg_value *v, egg_value *out) {
+  *out = *v;
+  return true;
 }
 static inline bool egg_int_is(int64_t i, egg_value *out) {
   *out = (egg_value){.sort = SORT_I64, .i = i};

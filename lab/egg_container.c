@@ -2,10 +2,6 @@
 #include "lab/egg.h"
 #include <string.h>
 
-typedef const egg_value *const *values;
-#define PRIM(name) static bool name(tarn_egg *E, values a, uint32_t n, egg_value *out)
-#define UNUSED     ((void)E, (void)a, (void)n)
-
 /* out->sort is what the caller knows it to be. */
 static bool made(tarn_egg *E, const uint32_t *elem, uint32_t n, egg_value *out) {
   uint32_t sort = out->sort;
@@ -45,7 +41,7 @@ static bool put(tarn_egg *E, const egg_value *c, uint32_t at, const uint32_t *x,
   copy(p + at + n, c, at, c->n - at);
   return made(E, p, c->n + n, out);
 }
-static bool one_by_one(tarn_egg *E, values a, uint32_t n, bool once, egg_value *out) {
+static bool one_by_one(tarn_egg *E, egg_values a, uint32_t n, bool once, egg_value *out) {
   egg_value c = {.sort = out->sort};
   for (uint32_t i = 0; i < n; i++) {
     uint32_t x = egg_number(E, a[i]);
@@ -58,7 +54,7 @@ static bool one_by_one(tarn_egg *E, values a, uint32_t n, bool once, egg_value *
 }
 /* Of two ascending ones: what is in both ('b'), in the first alone ('d'), in either ('u'), or all
  * of both ('s'). */
-static bool merged(tarn_egg *E, char how, values a, egg_value *out) {
+static bool merged(tarn_egg *E, char how, egg_values a, egg_value *out) {
   uint32_t *p = TARN_ARRAY(E->cx, uint32_t, a[0]->n + a[1]->n + 1), n = 0, i = 0, k = 0;
   while (i < a[0]->n || k < a[1]->n) {
     bool left = i < a[0]->n && (k == a[1]->n || !before(E, a[1]->elem[k], a[0]->elem[i]));
@@ -70,36 +66,29 @@ static bool merged(tarn_egg *E, char how, values a, egg_value *out) {
   return made(E, p, n, out);
 }
 
-PRIM(set_of) { return one_by_one(E, a, n, true, out); }
-PRIM(multiset_of) { return one_by_one(E, a, n, false, out); }
-PRIM(set_insert) {
+EGG_PRIM(set_of) { return one_by_one(E, a, n, true, out); }
+EGG_PRIM(multiset_of) { return one_by_one(E, a, n, false, out); }
+EGG_PRIM(set_insert) {
   uint32_t x = egg_number(E, a[1]);
-  UNUSED;
   if (has(E, a[0], x, 1)) return made(E, a[0]->elem, a[0]->n, out);
   return put(E, a[0], place(E, a[0], x, 1), &x, 1, out);
 }
-PRIM(multiset_insert) {
+EGG_PRIM(multiset_insert) {
   uint32_t x = egg_number(E, a[1]);
-  UNUSED;
   return put(E, a[0], place(E, a[0], x, 1), &x, 1, out);
 }
-PRIM(set_remove) {
+EGG_PRIM(set_remove) {
   uint32_t x = egg_number(E, a[1]);
-  UNUSED;
   return cut(E, a[0], place(E, a[0], x, 1), has(E, a[0], x, 1), out);
 }
-PRIM(set_union) { return UNUSED, merged(E, 'u', a, out); }
-PRIM(set_both) { return UNUSED, merged(E, 'b', a, out); }
-PRIM(set_less) { return UNUSED, merged(E, 'd', a, out); }
-PRIM(multiset_sum) { return UNUSED, merged(E, 's', a, out); }
+EGG_PRIM(set_union) { return merged(E, 'u', a, out); }
+EGG_PRIM(set_both) { return merged(E, 'b', a, out); }
+EGG_PRIM(set_less) { return merged(E, 'd', a, out); }
+EGG_PRIM(multiset_sum) { return merged(E, 's', a, out); }
 /* What is not in it cannot be taken out. */
-PRIM(multiset_less) {
-  UNUSED;
-  return merged(E, 'd', a, out) && out->n + a[1]->n == a[0]->n;
-}
-PRIM(multiset_remove) {
+EGG_PRIM(multiset_less) { return merged(E, 'd', a, out) && out->n + a[1]->n == a[0]->n; }
+EGG_PRIM(multiset_remove) {
   uint32_t x = egg_number(E, a[1]);
-  UNUSED;
   return has(E, a[0], x, 1) && cut(E, a[0], place(E, a[0], x, 1), 1, out);
 }
 static uint32_t times(const tarn_egg *E, const egg_value *c, uint32_t x) {
@@ -107,34 +96,26 @@ static uint32_t times(const tarn_egg *E, const egg_value *c, uint32_t x) {
   while (i < c->n && c->elem[i] == x) i++;
   return i - from;
 }
-PRIM(multiset_count) { return UNUSED, egg_int_is(times(E, a[0], egg_number(E, a[1])), out); }
-PRIM(multiset_single) {
+EGG_PRIM(multiset_count) { return egg_int_is(times(E, a[0], egg_number(E, a[1])), out); }
+EGG_PRIM(multiset_single) {
   egg_value c = {.sort = out->sort};
   uint32_t x = egg_number(E, a[0]);
-  UNUSED;
   if (a[1]->i < 0 || a[1]->i >= 1 << 20) return false;
   uint32_t *p = TARN_ARRAY(E->cx, uint32_t, (size_t)a[1]->i + 1);
   while (c.n < a[1]->i) p[c.n++] = x;
   return made(E, p, c.n, out);
 }
-PRIM(multiset_once) {
+EGG_PRIM(multiset_once) {
   egg_value c = {.sort = out->sort};
   uint32_t *p = TARN_ARRAY(E->cx, uint32_t, a[0]->n + 1);
-  UNUSED;
   for (uint32_t i = 0; i < a[0]->n; i++)
     if (!i || a[0]->elem[i] != a[0]->elem[i - 1]) p[c.n++] = a[0]->elem[i];
   return made(E, p, c.n, out);
 }
-PRIM(multiset_pick) {
-  UNUSED;
-  if (!a[0]->n) return false;
-  *out = E->value.p[a[0]->elem[0]];
-  return true;
-}
+EGG_PRIM(multiset_pick) { return a[0]->n && egg_is(&E->value.p[a[0]->elem[0]], out); }
 /* What is most often in it; of several, the last. */
-PRIM(multiset_pick_max) {
+EGG_PRIM(multiset_pick_max) {
   uint32_t best = 0, most = 0;
-  UNUSED;
   for (uint32_t i = 0, k; i < a[0]->n; i += k) {
     k = times(E, a[0], a[0]->elem[i]);
     if (k >= most) most = k, best = i;
@@ -143,9 +124,8 @@ PRIM(multiset_pick_max) {
   return most > 0;
 }
 /* Of multisets in a multiset. */
-PRIM(multiset_sum_all) {
+EGG_PRIM(multiset_sum_all) {
   egg_value all = {.sort = out->sort};
-  UNUSED;
   if (E->sort.p[out->sort].base != EGG_MULTISET) return false;
   for (uint32_t i = 0; i < a[0]->n; i++) {
     egg_value one = E->value.p[a[0]->elem[i]], next = {.sort = out->sort};
@@ -155,28 +135,27 @@ PRIM(multiset_sum_all) {
   return made(E, all.elem, all.n, out);
 }
 #define SWAPPED(name, of)                                                                          \
-  PRIM(name) { return of(E, (const egg_value *[]){a[1], a[0]}, n, out); }
+  EGG_PRIM(name) { return of(E, (const egg_value *[]){a[1], a[0]}, n, out); }
 
-PRIM(any_has) { return UNUSED, egg_unit_if(has(E, a[0], egg_number(E, a[1]), 1), out); }
-PRIM(any_lacks) { return UNUSED, egg_unit_if(!has(E, a[0], egg_number(E, a[1]), 1), out); }
-PRIM(length) { return UNUSED, egg_int_is(a[0]->n, out); }
+EGG_PRIM(any_has) { return egg_unit_if(has(E, a[0], egg_number(E, a[1]), 1), out); }
+EGG_PRIM(any_lacks) { return egg_unit_if(!has(E, a[0], egg_number(E, a[1]), 1), out); }
+EGG_PRIM(length) { return egg_int_is(a[0]->n, out); }
 SWAPPED(multiset_swapped_less, multiset_less)
 SWAPPED(multiset_swapped_remove, multiset_remove)
 SWAPPED(swapped_has, any_has)
 SWAPPED(swapped_lacks, any_lacks)
 
-PRIM(vec_of) {
+EGG_PRIM(vec_of) {
   uint32_t *p = TARN_ARRAY(E->cx, uint32_t, n + 1);
   for (uint32_t i = 0; i < n; i++) p[i] = egg_number(E, a[i]);
   return made(E, p, n, out);
 }
-PRIM(vec_push) {
+EGG_PRIM(vec_push) {
   uint32_t x = egg_number(E, a[1]);
-  UNUSED;
   return put(E, a[0], a[0]->n, &x, 1, out);
 }
-PRIM(vec_pop) { return UNUSED, a[0]->n && cut(E, a[0], a[0]->n - 1, 1, out); }
-PRIM(vec_append) {
+EGG_PRIM(vec_pop) { return a[0]->n && cut(E, a[0], a[0]->n - 1, 1, out); }
+EGG_PRIM(vec_append) {
   egg_value all = {.sort = out->sort};
   for (uint32_t i = 0; i < n; i++) {
     egg_value next = {.sort = out->sort};
@@ -185,52 +164,41 @@ PRIM(vec_append) {
   }
   return made(E, all.elem, all.n, out);
 }
-static bool inside(values a) { return a[1]->i >= 0 && a[1]->i < a[0]->n; }
-PRIM(vec_get) {
-  UNUSED;
-  if (!inside(a)) return false;
-  *out = E->value.p[a[0]->elem[a[1]->i]];
-  return true;
-}
-PRIM(vec_set) {
-  UNUSED;
+static bool inside(egg_values a) { return a[1]->i >= 0 && a[1]->i < a[0]->n; }
+EGG_PRIM(vec_get) { return inside(a) && egg_is(&E->value.p[a[0]->elem[a[1]->i]], out); }
+EGG_PRIM(vec_set) {
   if (!inside(a)) return false;
   uint32_t *p = TARN_ARRAY(E->cx, uint32_t, a[0]->n);
   copy(p, a[0], 0, a[0]->n);
   p[a[1]->i] = egg_number(E, a[2]);
   return made(E, p, a[0]->n, out);
 }
-static bool vec_holds(tarn_egg *E, values a) {
+static bool vec_holds(tarn_egg *E, egg_values a) {
   uint32_t x = egg_number(E, a[1]);
   for (uint32_t i = 0; i < a[0]->n; i++)
     if (a[0]->elem[i] == x) return true;
   return false;
 }
-PRIM(vec_has) { return UNUSED, egg_unit_if(vec_holds(E, a), out); }
-PRIM(vec_lacks) { return UNUSED, egg_unit_if(!vec_holds(E, a), out); }
+EGG_PRIM(vec_has) { return egg_unit_if(vec_holds(E, a), out); }
+EGG_PRIM(vec_lacks) { return egg_unit_if(!vec_holds(E, a), out); }
 
-PRIM(map_insert) {
+EGG_PRIM(map_insert) {
   uint32_t pair[2] = {egg_number(E, a[1]), egg_number(E, a[2])}, i = place(E, a[0], pair[0], 2);
   egg_value without = {.sort = out->sort};
-  UNUSED;
   return cut(E, a[0], i, has(E, a[0], pair[0], 2) ? 2 : 0, &without) &&
          put(E, &without, i, pair, 2, out);
 }
-PRIM(map_get) {
+EGG_PRIM(map_get) {
   uint32_t x = egg_number(E, a[1]);
-  UNUSED;
-  if (!has(E, a[0], x, 2)) return false;
-  *out = E->value.p[a[0]->elem[place(E, a[0], x, 2) + 1]];
-  return true;
+  return has(E, a[0], x, 2) && egg_is(&E->value.p[a[0]->elem[place(E, a[0], x, 2) + 1]], out);
 }
-PRIM(map_remove) {
+EGG_PRIM(map_remove) {
   uint32_t x = egg_number(E, a[1]);
-  UNUSED;
   return cut(E, a[0], place(E, a[0], x, 2), has(E, a[0], x, 2) ? 2 : 0, out);
 }
-PRIM(map_has) { return UNUSED, egg_unit_if(has(E, a[0], egg_number(E, a[1]), 2), out); }
-PRIM(map_lacks) { return UNUSED, egg_unit_if(!has(E, a[0], egg_number(E, a[1]), 2), out); }
-PRIM(map_length) { return UNUSED, egg_int_is(a[0]->n / 2, out); }
+EGG_PRIM(map_has) { return egg_unit_if(has(E, a[0], egg_number(E, a[1]), 2), out); }
+EGG_PRIM(map_lacks) { return egg_unit_if(!has(E, a[0], egg_number(E, a[1]), 2), out); }
+EGG_PRIM(map_length) { return egg_int_is(a[0]->n / 2, out); }
 
 const egg_prim egg_containers[] = {
     {"set-of", "e*:S", set_of},

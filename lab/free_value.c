@@ -149,16 +149,19 @@ static bool are_small(const fval *a, const fval *b) {
 }
 
 /* ---- arithmetic; a fraction of more than BIG_LIMBS has no value ---- */
-static bool f_add(const fenv *e, const fexpr *x, fval *out) {
+static bool sum(const fenv *e, const fexpr *x, bool minus, fval *out) {
   fval a, b;
   int64_t l, r, p, q;
   if (!two(e, x, &a, &b)) return false;
-  if (a.kind == FV_REAL) return real(a.x + b.x, out);
+  if (a.kind == FV_REAL) return real(minus ? a.x - b.x : a.x + b.x, out);
   bool fits = are_small(&a, &b) && !__builtin_mul_overflow(a.p, b.q, &l) &&
-              !__builtin_mul_overflow(b.p, a.q, &r) && !__builtin_add_overflow(l, r, &p) &&
-              !__builtin_mul_overflow(a.q, b.q, &q) && fraction(p, q, out);
-  return fits || wide(e, '+', &a, &b, out);
+              !__builtin_mul_overflow(b.p, a.q, &r) && !__builtin_mul_overflow(a.q, b.q, &q) &&
+              !(minus ? __builtin_sub_overflow(l, r, &p) : __builtin_add_overflow(l, r, &p)) &&
+              fraction(p, q, out);
+  return fits || wide(e, minus ? '-' : '+', &a, &b, out);
 }
+static bool f_add(const fenv *e, const fexpr *x, fval *out) { return sum(e, x, false, out); }
+static bool f_sub(const fenv *e, const fexpr *x, fval *out) { return sum(e, x, true, out); }
 static bool f_neg(const fenv *e, const fexpr *x, fval *out) {
   if (!free_arg(e, x, 0, out) || !is_number(out)) return false;
   if (out->kind == FV_BIG) {
@@ -167,16 +170,6 @@ static bool f_neg(const fenv *e, const fexpr *x, fval *out) {
   }
   out->p = -out->p, out->x = 0 - out->x;
   return true;
-}
-static bool f_sub(const fenv *e, const fexpr *x, fval *out) {
-  fval a, b;
-  int64_t l, r, p, q;
-  if (!two(e, x, &a, &b)) return false;
-  if (a.kind == FV_REAL) return real(a.x - b.x, out);
-  bool fits = are_small(&a, &b) && !__builtin_mul_overflow(a.p, b.q, &l) &&
-              !__builtin_mul_overflow(b.p, a.q, &r) && !__builtin_sub_overflow(l, r, &p) &&
-              !__builtin_mul_overflow(a.q, b.q, &q) && fraction(p, q, out);
-  return fits || wide(e, '-', &a, &b, out);
 }
 static bool product(const fenv *e, const fval *a, const fval *b, fval *out) {
   int64_t p, q;
