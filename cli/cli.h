@@ -77,10 +77,8 @@ void cli_json_print(tarn_json *j);     /* closes it */
 FILE *cli_open(tarn_ctx *cx, const char *path);
 void cli_close(tarn_ctx *cx, FILE *f, const char *path);
 
-/* A new folder of this pattern (…XXXXXX) for files, which goes with them when the command ends,
- * fails or is interrupted. */
-char *cli_folder_for_now(tarn_ctx *cx, const char *pattern);
-extern const tarn_folders cli_folders; /* of these, for the library */
+/* New folders for files, which go with them when the command ends, fails or is interrupted. */
+extern const tarn_folders cli_folders;
 
 /* ---- pages for a browser (--html) ---- */
 FILE *cli_page_open(tarn_ctx *cx, const char *path, const char *title);
@@ -132,13 +130,9 @@ typedef struct cli_compile {
 } cli_compile;
 extern const cli_opt *cli_compile_options(tarn_ctx *cx,
                                           cli_compile *c); /* a table that ends with a NULL name */
-tarn_rule_class cli_numerics(tarn_ctx *cx, const char *word); /* NULL: the default */
-const tarn_hw *cli_hardware(tarn_lang *L, const char *name);  /* host, a shipped name, a file */
+const tarn_hw *cli_hardware(tarn_lang *L, const char *name); /* host, a shipped name, a file */
 /* A machine that does not say what it hangs on hangs on this one. */
 const tarn_hw *cli_hosted(tarn_lang *L, const tarn_hw *hw);
-/* --price: of a file, or the shipped one that fits; NULL, said on stderr if a file was given: the
- * analytic one. */
-const tarn_price *cli_learned(tarn_ctx *cx, const char *file, const tarn_hw *hw);
 /* All that the library needs, in the arena; sets c->learned. */
 const tarn_compile_options *cli_options(tarn_lang *L, cli_compile *c);
 /* Removed when the command ends; of: what messages say instead of its name. */

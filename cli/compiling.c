@@ -97,13 +97,16 @@ static const int64_t *bytes_of(tarn_ctx *cx, const char *words, uint32_t *n) {
   *n = v.n;
   return v.p;
 }
-tarn_rule_class cli_numerics(tarn_ctx *cx, const char *word) {
+/* NULL: the default */
+static tarn_rule_class numerics(tarn_ctx *cx, const char *word) {
   tarn_rule_class c = TARN_RULE_REASSOC;
   if (word && !tarn_rule_class_parse(word, &c))
     tarn_raise(cx, TARN_USAGE, "--numerics %s: exact, reassoc or approx is expected", word);
   return c;
 }
-const tarn_price *cli_learned(tarn_ctx *cx, const char *file, const tarn_hw *hw) {
+/* --price: of a file, or the shipped one that fits; NULL, said on stderr if a file was given: the
+ * analytic one. */
+static const tarn_price *learned(tarn_ctx *cx, const char *file, const tarn_hw *hw) {
   const char *why;
   if (file && !strcmp(file, "analytic")) return NULL;
   const tarn_price *p = tarn_learned(cx, hw, file, &why);
@@ -113,7 +116,7 @@ const tarn_price *cli_learned(tarn_ctx *cx, const char *file, const tarn_hw *hw)
 static const tarn_price *price_of(tarn_lang *L, cli_compile *c, const tarn_hw *hw) {
   tarn_ctx *cx = tarn_lang_ctx(L);
   if (c->price) return c->price;
-  c->learned = cli_learned(cx, c->price_file, hw);
+  c->learned = learned(cx, c->price_file, hw);
   if (!c->db) return c->learned;
   if (access(c->db, R_OK)) tarn_raise(cx, TARN_IO, "%s: %s", c->db, strerror(errno));
   uint32_t threads = c->threads ? (uint32_t)c->threads : hw->units;
@@ -130,7 +133,7 @@ const tarn_compile_options *cli_options(tarn_lang *L, cli_compile *c) {
   tarn_ctx *cx = tarn_lang_ctx(L);
   tarn_compile_options *o = TARN_NEW(cx, tarn_compile_options);
   *o = tarn_compile_defaults();
-  o->numerics = cli_numerics(cx, c->numerics);
+  o->numerics = numerics(cx, c->numerics);
   o->dump = tarn_dump_parse(cx, c->dump);
   o->hw = cli_hosted(L, cli_hardware(L, c->hw));
   if (o->hw->host || tarn_target_of(cx, o->hw)->away) o->here = tarn_hw_host(L, false);

@@ -31,7 +31,8 @@ void lab_open(lab *l) {
   tarn_defer(l->cx, free_graph, l->g);
   tarn_free_prepare(l->rs, l->g);
 }
-void lab_compile(lab *l) {
+/* rules and runner */
+static void make_rules(lab *l) {
   l->rules = tarn_free_rules(l->rs);
   l->runner = tarn_eg_runner_new(l->g, l->rules);
   if (!l->runner) tarn_raise(l->cx, TARN_MEMORY, "explore: out of memory");
@@ -284,7 +285,7 @@ static void explain_best(lab *l) {
   lab_prove(l, l->g, l->root.p[0], chosen_id(l, l->root.p[0]));
 }
 
-void lab_name(void *user, uint32_t op, uint32_t payload, char *buf, size_t n) {
+static void put_name(void *user, uint32_t op, uint32_t payload, char *buf, size_t n) {
   tarn_free_name(((lab *)user)->rs, op, payload, buf, n);
 }
 static void facts(void *user, uint32_t cls, tarn_buf *b) {
@@ -295,7 +296,7 @@ static const char *why(void *user, uint32_t rule) {
   return tarn_free_rule_name(((lab *)user)->rs, rule);
 }
 explore_view lab_view(lab *l) {
-  return (explore_view){l->g, l->root.p, l->root.n, lab_name, facts, why, l};
+  return (explore_view){l->g, l->root.p, l->root.n, put_name, facts, why, l};
 }
 
 typedef struct attempt {
@@ -311,7 +312,7 @@ static void explore_once(tarn_ctx *cx, void *arg) {
   for (uint32_t i = 0; i < x->no_rules.n; i++) tarn_ruleset_drop(l->rs, x->no_rules.p[i]);
   lab_open(l);
   roots(l);
-  lab_compile(l);
+  make_rules(l);
   double t = tarn_now();
   tarn_eg_stop stop = lab_run_phases(l, (uint32_t)x->iters, x->seconds);
   x->took = tarn_now() - t;

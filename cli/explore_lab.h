@@ -46,9 +46,8 @@ const uint32_t *lab_meet_graphs(lab *l, tarn_egraph *g, const lab_file *a, const
 /* All raise; graphs, rules and runners end with the enclosing protected call unless tarn_keep()
  * says otherwise. */
 lab *lab_new(tarn_ctx *cx, cli_explore *x, tarn_eg_reasons reasons);
-void lab_exists(lab *l);  /* why x->existence is there, into x->making */
-void lab_open(lab *l);    /* a new graph, once the rules are loaded */
-void lab_compile(lab *l); /* rules and runner */
+void lab_exists(lab *l); /* why x->existence is there, into x->making */
+void lab_open(lab *l);   /* a new graph, once the rules are loaded */
 const tarn_sx *lab_read(tarn_ctx *cx, const char *text, const char *where); /* one term */
 uint32_t lab_add(lab *l, const tarn_sx *s);
 void lab_settle(lab *l);  /* rebuilds, and raises for a conflict */
@@ -63,6 +62,5 @@ void lab_best(lab *l, const uint32_t *root, uint32_t n);
  * conditions and the other roots of its rules ask to be equal. */
 void lab_keep_proof(lab *l, tarn_egraph *g, tarn_eg_proof *p);
 void lab_prove(lab *l, tarn_egraph *g, uint32_t from, uint32_t to);
-void lab_name(void *user, uint32_t op, uint32_t payload, char *buf, size_t n);
 explore_view lab_view(lab *l);
 #endif

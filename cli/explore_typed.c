@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-tarn_term typed_term(typed *k, const char *text, const char *option) {
+static tarn_term read_term(typed *k, const char *text, const char *option) {
   tarn_sx *s = tarn_sx_read(k->cx, text, strlen(text), option);
   if (s->n != 1) tarn_raise(k->cx, TARN_USAGE, "%s: one term is expected, not %u", option, s->n);
   return tarn_term_parse(k->L, s->kid[0]);
@@ -20,7 +20,7 @@ static tarn_program *program(typed *k) {
   if (x->file) tarn_raise(k->cx, TARN_USAGE, "--prove A B takes no file but with --free");
   tarn_program *p = TARN_NEW(k->cx, tarn_program);
   tarn_io *out = TARN_NEW(k->cx, tarn_io);
-  tarn_term a = typed_term(k, x->prove[0], "--prove");
+  tarn_term a = read_term(k, x->prove[0], "--prove");
   *out = (tarn_io){"out", a, tarn_term_get(k->L, a)->type};
   *p = (tarn_program){.L = k->L, .nout = 1, .out = out};
   return p;
@@ -151,8 +151,8 @@ tarn_sat_options typed_options(typed *k, const tarn_hw *hw) {
   if (x->numerics && !tarn_rule_class_parse(x->numerics, &o.numerics))
     tarn_raise(k->cx, TARN_USAGE, "--numerics %s: exact, reassoc or approx is expected",
                x->numerics);
-  if (x->goal) o.goal = typed_term(k, x->goal, "--goal");
-  if (x->prove[0]) o.goal = typed_term(k, x->prove[1], "--prove");
+  if (x->goal) o.goal = read_term(k, x->goal, "--goal");
+  if (x->prove[0]) o.goal = read_term(k, x->prove[1], "--prove");
   if (x->kernel && o.goal != TARN_NONE) o.goal = tarn_kernel_form(k->L, o.goal);
   x->iteration.p = TARN_ARRAY(k->cx, tarn_eg_iteration, o.max_iterations + 1u);
   x->iteration.cap = o.max_iterations + 1;

@@ -15,7 +15,6 @@ typedef struct typed {
 } typed;
 
 /* All raise. */
-tarn_term typed_term(typed *k, const char *text, const char *option);
 tarn_ruleset *typed_rules(typed *k, const tarn_hw *hw);
 /* From what was asked; iterations will go to x. */
 tarn_sat_options typed_options(typed *k, const tarn_hw *hw);

@@ -90,7 +90,8 @@ static void make(tarn_ctx *cx, void *path) {
   ngoing++;
   attend();
 }
-char *cli_folder_for_now(tarn_ctx *cx, const char *pattern) {
+/* A new folder of this pattern (…XXXXXX). */
+static char *folder_for_now(tarn_ctx *cx, const char *pattern) {
   char *path = tarn_strdup(cx, pattern);
   undisturbed(NULL, cx, make, path);
   tarn_defer(cx, go, path);
@@ -101,7 +102,7 @@ static struct {
   char path[64], of[256];
 } named[MOST]; /* outlive what the protected call has made */
 const char *cli_scratch_folder(tarn_ctx *cx, const char *of) {
-  const char *path = cli_folder_for_now(cx, "/tmp/tarn-XXXXXX");
+  const char *path = folder_for_now(cx, "/tmp/tarn-XXXXXX");
   uint32_t i = 0;
   while (i < MOST && *named[i].path) i++;
   if (i == MOST) return path;
@@ -123,7 +124,7 @@ const char *cli_spoken(tarn_ctx *cx, const char *message) {
 
 static char *make_folder(void *user, tarn_ctx *cx, const char *pattern) {
   (void)user;
-  return cli_folder_for_now(cx, pattern);
+  return folder_for_now(cx, pattern);
 }
 /* The innermost: nothing is made while files are put into their place. */
 static void stays(void *user, tarn_ctx *cx, const char *path) {

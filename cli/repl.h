@@ -50,8 +50,6 @@ struct session {
 
 /* ---- lines (repl_line.c) ---- */
 typedef struct repl_lines repl_lines;
-/* Whether the text so far is a whole command. */
-bool repl_is_whole(const char *text);
 repl_lines *repl_lines_open(session *s);
 const char *repl_next(repl_lines *in); /* the next command, one line or more; NULL: no more */
 

@@ -18,7 +18,8 @@ struct repl_lines {
   bool more, dropped;
 };
 
-bool repl_is_whole(const char *text) {
+/* Whether the text so far is a whole command. */
+static bool is_whole(const char *text) {
   int depth = 0;
   bool quoted = false;
   for (const char *c = text; *c; c++) {
@@ -212,7 +213,7 @@ const char *repl_next(repl_lines *in) {
     in->n += n;
     in->read++;
     if (!in->more) in->s->line = in->read;
-    in->more = !repl_is_whole(in->text);
+    in->more = !is_whole(in->text);
     if (in->more) continue;
     HistEvent ev;
     if (in->past && in->text[strspn(in->text, " \n")]) history(in->past, &ev, H_ENTER, in->text);

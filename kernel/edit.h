@@ -122,9 +122,6 @@ bool fx_walk(const tarn_lang *L, uint32_t f, fxwalk *w);
 
 /* A view that the node (with these kids) is, or TARN_NONE (kernel_views.c). */
 tarn_term kern_view(tarn_lang *L, const tarn_node *x, const tarn_term *kid);
-/* Reads of a child that is a view (map) of base become reads of base; false: some map cannot be
- * composed. */
-bool kern_absorb(kern *k, uint32_t leaf, uint32_t map, uint32_t base);
 /* Loads a nest of the class that has at most so many children (K_LEAVES: all) and fits: the least
  * by (payload, kids). */
 bool kern_open(kern *k, const kern_host *host, uint32_t id, uint32_t most,

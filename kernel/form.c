@@ -31,7 +31,9 @@ kern_host kern_term_host(tarn_lang *L) {
 
 /* ---------------------------------------------------------------- absorbing views */
 
-bool kern_absorb(kern *k, uint32_t leaf, uint32_t map, uint32_t base) {
+/* Reads of a child that is a view (map) of base become reads of base; false: some map cannot be
+ * composed. */
+static bool absorb(kern *k, uint32_t leaf, uint32_t map, uint32_t base) {
   uint32_t to = 0; /* where base stands already, else in the place of the leaf */
   while (to < k->nleaf && k->leaf[to] != base) to++;
   if (to == k->nleaf) to = leaf;
@@ -74,8 +76,7 @@ static tarn_term kernel_of(const kern_host *host, const tarn_node *x, const tarn
   }
   for (uint32_t i = 0; i < k.nleaf; i++) {
     const tarn_node *v = tarn_term_get(L, k.leaf[i]);
-    if (v->op == TARN_OP_VIEW &&
-        !kern_absorb(&k, i, tarn_payload_get(L, v->payload)->id, v->kid[0]))
+    if (v->op == TARN_OP_VIEW && !absorb(&k, i, tarn_payload_get(L, v->payload)->id, v->kid[0]))
       k.leaf[i] = computed_view(L, k.leaf[i]);
   }
   if (!kern_fits(&k) && !kern_take_apart(&k)) too_wide(L, x);

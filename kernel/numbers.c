@@ -14,19 +14,19 @@ typedef struct walk {
 } walk;
 
 static void form(walk *w, int64_t x) { tarn_buf_i64(w->form, x); }
-static void number(walk *w, int64_t x) { tarn_push(w->cx, w->number, x); }
+static void put_number(walk *w, int64_t x) { tarn_push(w->cx, w->number, x); }
 static void numbers(walk *w, const int64_t *x, uint32_t n) {
-  for (uint32_t i = 0; i < n; i++) number(w, x[i]);
+  for (uint32_t i = 0; i < n; i++) put_number(w, x[i]);
 }
 /* Something that is 0, 1 or -1 at one size is so at all: whether vectors are read depends on it. */
 static void step(walk *w, int64_t x) {
   form(w, x >= -1 && x <= 1 ? x : 2);
-  number(w, x);
+  put_number(w, x);
 }
 static void index_of(walk *w, uint32_t ix) {
   const tarn_ix *e = tarn_ix_get(w->L, ix);
   form(w, e->n);
-  number(w, e->c);
+  put_number(w, e->c);
   for (uint32_t i = 0; i < e->n; i++) {
     const tarn_ixterm *t = &e->t[i];
     form(w, t->kind);
@@ -35,7 +35,7 @@ static void index_of(walk *w, uint32_t ix) {
       form(w, t->arg);
       continue;
     }
-    number(w, t->by);
+    put_number(w, t->by);
     index_of(w, t->arg);
   }
 }
@@ -49,8 +49,8 @@ static void map_of(walk *w, uint32_t map) {
   for (uint32_t a = 0; a < m->nin; a++) index_of(w, m->e[a]);
   for (uint32_t g = 0; g < m->nguard; g++) {
     index_of(w, m->guard[g].e);
-    number(w, m->guard[g].lo);
-    number(w, m->guard[g].hi);
+    put_number(w, m->guard[g].lo);
+    put_number(w, m->guard[g].hi);
   }
 }
 /* ---- literals ---- */
@@ -84,7 +84,7 @@ static void literal_in(walk *w, const tarn_fx *x) {
   literal what = tarn_dtype_is_float(x->dtype) ? literal_of(x, &n) : LITERAL;
   form(w, what);
   if (what != LITERAL) {
-    number(w, n);
+    put_number(w, n);
     return;
   }
   form(w, x->ivalue);
@@ -134,17 +134,17 @@ static void stage_of(walk *w, const tarn_stage *s) {
     form(w, s->read[r].src);
     map_of(w, s->read[r].map);
     form(w, row->by);
-    number(w, row->pitch);
-    number(w, row->extent);
+    put_number(w, row->pitch);
+    put_number(w, row->extent);
   }
 }
 static void layout_of(walk *w, const tarn_layout *l) {
   form(w, l->n);
   form(w, l->block ? l->baxis : TARN_NONE);
-  number(w, l->block);
-  number(w, l->offset);
+  put_number(w, l->block);
+  put_number(w, l->offset);
   for (uint32_t d = 0; d < l->n; d++) {
-    number(w, l->dim[d]);
+    put_number(w, l->dim[d]);
     step(w, l->stride[d]);
   }
 }

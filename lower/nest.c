@@ -60,7 +60,8 @@ void low_emit_copies(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   for (int64_t i = s->lo; i <= s->hi; i++)
     low_enter(N, E, s, (tarn_plan_at){.kind = TARN_PLAN_NUMBER, .c = i});
 }
-bool low_by_warp(const low_nest *N, const low_stage *st) {
+/* Are the lanes of a stage's reduction the threads of a warp? */
+static bool by_warp(const low_nest *N, const low_stage *st) {
   uint32_t lanes = N->M->regs.warp;
   return lanes > 1 && st && st->p->red_lanes == lanes;
 }
@@ -83,7 +84,7 @@ static void emit_own_lane(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   low_begin(E, after);
 }
 void low_emit_lanes(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
-  if (E->lane && low_by_warp(N, N->now)) {
+  if (E->lane && by_warp(N, N->now)) {
     emit_own_lane(N, E, s);
     return;
   }
@@ -333,7 +334,7 @@ void low_emit_team(low_nest *N, low_fn *E, const tarn_plan_stmt *s) {
   LLVMBuilderRef b = N->M->b;
   const tarn_plan_stage *st = N->now->p;
   int64_t items = s->hi + 1, lanes = N->M->regs.warp;
-  int64_t each = low_by_warp(N, N->now) || st->unit ? lanes : 1;
+  int64_t each = by_warp(N, N->now) || st->unit ? lanes : 1;
   int64_t teams = E->threads / each;
   LLVMValueRef first = E->thread;
   if (each > 1) {

@@ -52,8 +52,6 @@ struct low_nest {
 /* The levels of the stage that is being printed, and how many there are around its leaves. */
 const tarn_plan_list *low_list(const low_nest *N);
 uint32_t low_depth(const low_nest *N);
-/* Are the lanes of a stage's reduction the threads of a warp? */
-bool low_by_warp(const low_nest *N, const low_stage *st);
 void low_emit(low_nest *N, low_fn *E, const tarn_plan_stmt *s);
 /* What a statement that sets a counter holds. */
 void low_enter(low_nest *N, low_fn *E, const tarn_plan_stmt *s, tarn_plan_at at);

@@ -141,8 +141,7 @@ typedef struct tc_run {
   struct tc_index *index;     /* of it, with ranges once they are found */
   uint32_t nindex;
 } tc_run;
-tc_var *tc_find(const tc_run *r, const char *name);         /* NULL: no such name */
-const tc_var *tc_tensor(const tc_run *r, const char *name); /* that has a type; or NULL */
+tc_var *tc_find(const tc_run *r, const char *name); /* NULL: no such name */
 
 /* ---- tc_bind.c ---- */
 /* Sizes from options->shape and the shapes of parameters; scalars from options->set and shape.

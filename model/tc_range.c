@@ -209,13 +209,13 @@ static void add_bound(solver *s, const char *tensor, const tc_expr *at, int64_t 
 }
 
 /* A tensor that has a value by now; NULL: a function, or nothing. */
-const tc_var *tc_tensor(const tc_run *r, const char *name) {
+static const tc_var *tensor_named(const tc_run *r, const char *name) {
   const tc_var *v = tc_find(r, name);
   return v && v->what == TC_TENSOR && v->t != TARN_NONE ? v : NULL;
 }
 
 static void add_reads(solver *s, const tc_expr *e) {
-  const tc_var *v = e->kind == TC_APPLY ? tc_tensor(s->r, e->name) : NULL;
+  const tc_var *v = e->kind == TC_APPLY ? tensor_named(s->r, e->name) : NULL;
   if (v) {
     const tarn_type *t = tarn_term_type(s->r->L, v->t);
     if (t->n != e->n)

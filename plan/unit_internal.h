@@ -28,8 +28,6 @@ const tarn_imap *unit_map(const unit_match *m, uint32_t read);
 tarn_unit_tensor *unit_tensor(unit_match *m, tarn_unit_what what, uint32_t read, uint32_t memory);
 /* The same, lying as the sums do. */
 tarn_unit_tensor *unit_like_sums(unit_match *m, tarn_unit_what what);
-/* The transfer's instruction puts the entries of a row a number of them apart. */
-bool unit_has_blocks(const tarn_hw *hw, uint32_t transfer);
 /* What the first `loops` loops leave of each dim where they stand at `at` (unit_visit.c). */
 void unit_box_at(const tarn_unit_plan *p, uint32_t loops, const int64_t *at, tarn_unit_box *b);
 /* Entries from one unit of dim d to the next; -1: not a whole number of them. */

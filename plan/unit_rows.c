@@ -81,7 +81,8 @@ typedef struct shape {
   int64_t count;
 } shape;
 
-bool unit_has_blocks(const tarn_hw *hw, uint32_t transfer) {
+/* The transfer's instruction puts the entries of a row a number of them apart. */
+static bool has_blocks(const tarn_hw *hw, uint32_t transfer) {
   const tarn_hw_instruction *x = tarn_hw_mover(hw, transfer, NULL);
   return x && x->block != TARN_NONE;
 }
@@ -113,7 +114,7 @@ int64_t tarn_unit_longest_row(const tarn_hw *hw, uint32_t transfer) {
 }
 int64_t tarn_unit_widest_block(const tarn_hw *hw, uint32_t transfer) {
   const tarn_hw_transfer *x = &hw->transfer[transfer];
-  return x->row_bytes && unit_has_blocks(hw, transfer) ? tarn_unit_longest_row(hw, transfer) : 1;
+  return x->row_bytes && has_blocks(hw, transfer) ? tarn_unit_longest_row(hw, transfer) : 1;
 }
 /* Coordinate p outside of what is moved so far, which takes `size` entries: its zeros. False: they
  * take transfers of their own. */
@@ -181,7 +182,7 @@ static bool shape_of(const tarn_hw *hw, const tarn_unit_tensor *t, const tarn_un
     m->main += p->first * p->step;
     size *= room;
   }
-  bool blocks = unit_has_blocks(hw, t->transfer);
+  bool blocks = has_blocks(hw, t->transfer);
   s->zero_row = blocks ? 1 : tarn_min(s->most.entries, TARN_UNIT_ZEROS);
   if (blocks) block_of(s);
   else {
@@ -265,7 +266,7 @@ int64_t tarn_unit_packed_at(const tarn_unit_plan *p, const tarn_unit_tensor *t, 
 static void in_order(shape *s, const tarn_hw *hw, const tarn_unit_tensor *t, tarn_unit_move m,
                      int64_t n) {
   bool rows = s->x->rank > 1 && s->most.rows > 1 && tarn_hw_has(s->most.stride, 1);
-  bool blocks = unit_has_blocks(hw, t->transfer);
+  bool blocks = has_blocks(hw, t->transfer);
   m.rows = m.entries = 1;
   if (rows && (blocks || n > s->most.entries || s->x->most_rows)) {
     m.rows = n;

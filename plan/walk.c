@@ -8,22 +8,23 @@
 #include <string.h>
 
 /* ---------------------------------------------------------------- statements */
-uint32_t plan_open(plan_walk *w, tarn_plan_stmt s) {
+/* its place; the caller closes it */
+static uint32_t open(plan_walk *w, tarn_plan_stmt s) {
   uint32_t at = w->code.n;
   tarn_push(w->N->cx, &w->code, s);
   return at;
 }
-void plan_close(plan_walk *w, uint32_t at) { w->code.p[at].size = w->code.n - at; }
-void plan_add(plan_walk *w, tarn_plan_stmt s) { plan_close(w, plan_open(w, s)); }
+static void close(plan_walk *w, uint32_t at) { w->code.p[at].size = w->code.n - at; }
+void plan_add(plan_walk *w, tarn_plan_stmt s) { close(w, open(w, s)); }
 
 uint32_t plan_open_phase(plan_walk *w, tarn_plan_phase phase, tarn_plan_phase *before) {
   *before = w->phase;
   w->phase = phase;
-  return plan_open(w, (tarn_plan_stmt){.op = TARN_PLAN_PHASE, .phase = (uint8_t)phase});
+  return open(w, (tarn_plan_stmt){.op = TARN_PLAN_PHASE, .phase = (uint8_t)phase});
 }
 void plan_close_phase(plan_walk *w, uint32_t at, tarn_plan_phase before) {
   w->phase = before;
-  plan_close(w, at);
+  close(w, at);
 }
 
 static bool same_lists(const tarn_plan_stmt *a, const tarn_plan_stmt *b) {
@@ -137,7 +138,7 @@ static uint32_t close_if_any(plan_walk *w, uint32_t at) {
     w->code.n = at;
     return TARN_NONE;
   }
-  plan_close(w, at);
+  close(w, at);
   return at;
 }
 /* What is inside of a reduction's level, if the guards that its trip decides hold. */
@@ -150,7 +151,7 @@ static void walk_if(plan_walk *w, uint32_t list, uint32_t l) {
     plan_walk_in(w, list, l + 1);
     return;
   }
-  uint32_t at = plan_open(w, (tarn_plan_stmt){.op = TARN_PLAN_GUARD, .read = read, .guard = guard});
+  uint32_t at = open(w, (tarn_plan_stmt){.op = TARN_PLAN_GUARD, .read = read, .guard = guard});
   w->held[read] |= 1u << guard;
   walk_if(w, list, l);
   w->held[read] &= ~(1u << guard);
@@ -171,7 +172,7 @@ static uint32_t enter(plan_walk *w, uint32_t list, uint32_t l, tarn_plan_at env,
   if (lev->kind == TARN_TEAM) s.op = TARN_PLAN_MEMBER;
   if (s.op == TARN_PLAN_COPIES) s.lo = env.c;
   s.last = w->last[lev->var];
-  uint32_t at = plan_open(w, s);
+  uint32_t at = open(w, s);
   if (trip && (w->phase == TARN_PLAN_STEP || w->phase == TARN_PLAN_MAP)) prefetch_in(w, list, l);
   if (w->phase == TARN_PLAN_STEP && list > 0) walk_if(w, list, l);
   else plan_walk_in(w, list, l + 1);
@@ -328,10 +329,10 @@ static void walk_either(plan_walk *w, uint32_t list, uint32_t l, bool last, tarn
   }
   tarn_plan_stmt s = {.op = TARN_PLAN_EITHER, .n = n};
   s.test = tarn_copy(w->N->cx, test, n * sizeof *test);
-  uint32_t at = plan_open(w, s);
+  uint32_t at = open(w, s);
   walk_phase(w, list, l, yes);
   walk_phase(w, list, l, no);
-  plan_close(w, at);
+  close(w, at);
 }
 
 /* How a copy's accumulator ends as soon as it is complete: where the copies in an order of their
@@ -352,18 +353,18 @@ static void walk_tile(plan_walk *w, uint32_t list, uint32_t l) {
   w->end = stage_of(w, list)->nfactor ? TARN_PLAN_MAP : ending(w, list, l);
   w->ended = false;
   tarn_plan_stmt s = {.op = TARN_PLAN_TILE, .early = w->end != TARN_PLAN_MAP};
-  uint32_t at = plan_open(w, s);
+  uint32_t at = open(w, s);
   if (stage_of(w, list)->nfactor) plan_walk_bilinear(w, list, l);
   else {
     walk_either(w, list, l, false, TARN_PLAN_BEGIN, TARN_PLAN_RESUME);
     walk_phase(w, list, l, TARN_PLAN_STEP);
     const tarn_plan_stage *st = stage_of(w, list);
     tarn_plan_stmt merge = {.op = TARN_PLAN_MERGE, .var = st->part, .hi = st->parts - 1};
-    uint32_t merged = st->parts > 1 ? plan_open(w, merge) : TARN_NONE;
+    uint32_t merged = st->parts > 1 ? open(w, merge) : TARN_NONE;
     if (!w->ended) walk_either(w, list, l, true, TARN_PLAN_FINISH, TARN_PLAN_LEAVE);
-    if (merged != TARN_NONE) plan_close(w, merged);
+    if (merged != TARN_NONE) close(w, merged);
   }
-  plan_close(w, at);
+  close(w, at);
 }
 
 /* ---------------------------------------------------------------- what a block holds */
@@ -376,9 +377,9 @@ static void of_held(plan_walk *w, const tarn_plan_stage *st, tarn_plan_op op) {
       plan_add(w, (tarn_plan_stmt){.op = (uint8_t)op, .read = st->held[i].read});
 }
 static void fetch(plan_walk *w, const tarn_plan_stage *st) {
-  uint32_t at = plan_open(w, (tarn_plan_stmt){.op = TARN_PLAN_FETCH});
+  uint32_t at = open(w, (tarn_plan_stmt){.op = TARN_PLAN_FETCH});
   of_held(w, st, TARN_PLAN_COPY);
-  plan_close(w, at);
+  close(w, at);
 }
 /* What is held is copied slots - 1 trips ahead. With several slots one barrier serves for both: a
  * trip's copies are there, and the slot that the next ones go to is no longer read. */
@@ -389,9 +390,9 @@ static void pipeline(plan_walk *w, uint32_t list) {
   for (uint32_t i = 0; i < st->nheld; i++) border |= st->held[i].border;
   of_held(w, st, TARN_PLAN_FILL);
   if (border) simple(w, TARN_PLAN_BARRIER, 0);
-  uint32_t at = plan_open(
-      w, (tarn_plan_stmt){
-             .op = TARN_PLAN_PIPELINE, .var = st->slot, .hi = st->trips - 1, .n = st->nslot});
+  uint32_t at =
+      open(w, (tarn_plan_stmt){
+                  .op = TARN_PLAN_PIPELINE, .var = st->slot, .hi = st->trips - 1, .n = st->nslot});
   for (uint32_t i = st->acc; i < st->until; i++) {
     const tarn_plan_level *l = level_of(w, list, i);
     w->len[l->dim] = l->step;
@@ -403,7 +404,7 @@ static void pipeline(plan_walk *w, uint32_t list) {
   plan_walk_in(w, list, st->until);
   if (one && st->trips > 1) simple(w, TARN_PLAN_BARRIER, 0);
   for (uint32_t d = st->nacc; d < st->n; d++) w->len[d] = st->over[d];
-  plan_close(w, at);
+  close(w, at);
 }
 
 /* A result that lies beyond the end of a dim, in a tile that is not whole, is not stored. */
@@ -421,10 +422,9 @@ static void guarded(plan_walk *w, uint32_t list, uint32_t guard, tarn_plan_stmt 
     guarded(w, list, guard + 1, leaf);
     return;
   }
-  uint32_t at =
-      plan_open(w, (tarn_plan_stmt){.op = TARN_PLAN_GUARD, .read = st->nread, .guard = guard});
+  uint32_t at = open(w, (tarn_plan_stmt){.op = TARN_PLAN_GUARD, .read = st->nread, .guard = guard});
   guarded(w, list, guard + 1, leaf);
-  plan_close(w, at);
+  close(w, at);
 }
 
 static void leaf(plan_walk *w, uint32_t list) {
@@ -455,30 +455,29 @@ static void unit(plan_walk *w, uint32_t list) {
   }
   w->env[lane] = (tarn_plan_at){.kind = TARN_PLAN_COUNTER, .c = st->space.hi[lane]};
   uint32_t at =
-      plan_open(w, (tarn_plan_stmt){.op = TARN_PLAN_MEMBER, .var = lane, .hi = st->space.hi[lane]});
+      open(w, (tarn_plan_stmt){.op = TARN_PLAN_MEMBER, .var = lane, .hi = st->space.hi[lane]});
   for (int64_t i = 0; i < st->nreg[2]; i++) {
     w->env[reg] = at_number(i);
-    uint32_t copy =
-        plan_open(w, (tarn_plan_stmt){.op = TARN_PLAN_COPIES, .var = reg, .lo = i, .hi = i});
+    uint32_t copy = open(w, (tarn_plan_stmt){.op = TARN_PLAN_COPIES, .var = reg, .lo = i, .hi = i});
     leaf(w, list);
-    plan_close(w, copy);
+    close(w, copy);
     before = before == TARN_NONE ? copy : joined(w, before, copy);
   }
   w->env[reg] = w->env[lane] = (tarn_plan_at){0};
-  plan_close(w, at);
+  close(w, at);
 }
 
 /* ---------------------------------------------------------------- the whole */
 static void walk_stage(plan_walk *w, uint32_t i, void (*inside)(plan_walk *w, uint32_t list)) {
   const tarn_plan_stage *st = &w->N->stage[i];
   const tarn_plan_space *space = w->space;
-  uint32_t at = plan_open(w, (tarn_plan_stmt){.op = TARN_PLAN_STAGE, .var = i});
+  uint32_t at = open(w, (tarn_plan_stmt){.op = TARN_PLAN_STAGE, .var = i});
   for (uint32_t d = w->N->n->depth; d < st->n; d++) w->len[d] = st->over[d];
   w->space = &st->space;
   w->value = TARN_NONE;
   inside(w, 1 + i);
   w->space = space;
-  plan_close(w, at);
+  close(w, at);
 }
 static void parallel(plan_walk *w, uint32_t list, uint32_t l);
 static void from_first(plan_walk *w, uint32_t list) {
@@ -487,10 +486,10 @@ static void from_first(plan_walk *w, uint32_t list) {
     return;
   }
   int64_t items = tarn_plan_team_items(w->N, list - 1);
-  uint32_t at = plan_open(w, (tarn_plan_stmt){.op = TARN_PLAN_TEAM, .hi = items - 1});
+  uint32_t at = open(w, (tarn_plan_stmt){.op = TARN_PLAN_TEAM, .hi = items - 1});
   if (list_of(w, list)->parallel) parallel(w, list, 0);
   else plan_walk_in(w, list, 0);
-  plan_close(w, at);
+  close(w, at);
   if (tarn_plan_waits(w->N, list - 1)) simple(w, TARN_PLAN_BARRIER, 0);
 }
 
@@ -530,9 +529,9 @@ static void parallel_case(plan_walk *w, uint32_t list, uint32_t l, tarn_plan_at 
   s.by = lev->open ? len : 0;
   if (s.by) s.hi = lev->extent - len;
   s.open = TARN_PLAN_OVER;
-  uint32_t at = plan_open(w, s);
+  uint32_t at = open(w, s);
   parallel(w, list, l + 1);
-  plan_close(w, at);
+  close(w, at);
   w->env[lev->var] = (tarn_plan_at){0};
   w->len[lev->dim] = outside;
 }
@@ -549,14 +548,14 @@ static void parallel(plan_walk *w, uint32_t list, uint32_t l) {
   int64_t first = 0;
   int64_t last = 0;
   int64_t before = w->copies;
-  uint32_t at = plan_open(w, (tarn_plan_stmt){.op = TARN_PLAN_PARALLEL, .var = lev->var});
+  uint32_t at = open(w, (tarn_plan_stmt){.op = TARN_PLAN_PARALLEL, .var = lev->var});
   if (lev->open) {
     for (uint32_t i = 0; i < lev->ntier; i++) {
       int64_t end = lev->extent - lev->tier[i];
       tarn_plan_at any = {.kind = TARN_PLAN_COUNTER, .c = tarn_max(end, 0)};
       parallel_case(w, list, l, any, 0, lev->tier[i]);
     }
-    plan_close(w, at);
+    close(w, at);
     return;
   }
   if (plan_peel(w, list, l, full, &first, &last) &&
@@ -571,7 +570,7 @@ static void parallel(plan_walk *w, uint32_t list, uint32_t l) {
   if (first + last < full) parallel_case(w, list, l, env, full, lev->step);
   w->copies = before;
   if (tail) parallel_case(w, list, l, at_number(full), 0, tail);
-  plan_close(w, at);
+  close(w, at);
 }
 static void from_parallel(plan_walk *w, uint32_t list) {
   if (list_of(w, list)->parallel) parallel(w, list, 0);

@@ -27,8 +27,6 @@ typedef struct plan_walk {
 tarn_plan_code *tarn_plan_walk_of(tarn_plan_nest *N, uint32_t region);
 /* What is inside of list's levels before l. */
 void plan_walk_in(plan_walk *w, uint32_t list, uint32_t l);
-uint32_t plan_open(plan_walk *w, tarn_plan_stmt s); /* its place; the caller closes it */
-void plan_close(plan_walk *w, uint32_t at);
 void plan_add(plan_walk *w, tarn_plan_stmt s); /* one that holds nothing */
 uint32_t plan_open_phase(plan_walk *w, tarn_plan_phase phase, tarn_plan_phase *before);
 void plan_close_phase(plan_walk *w, uint32_t at, tarn_plan_phase before);

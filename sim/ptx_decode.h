@@ -28,8 +28,6 @@ uint32_t ptx_room_for(ptx_entry *e, uint32_t bytes);
 uint32_t ptx_constant(ptx_decoder *d, uint64_t bits, uint32_t bytes);
 /* A register of so many bytes, read. wide: or of more. */
 uint32_t ptx_reg(ptx_decoder *d, uint32_t no, uint32_t bytes, bool wide);
-/* Read: a register, a number, a special register, the address of a variable. */
-uint32_t ptx_source_of(ptx_decoder *d, const ptx_operand *o, ptx_type t);
 /* Of a value put together from parts; one that nothing writes is all ones: LLVM leaves parts whose
  * bits it masks off undefined. */
 uint32_t ptx_part_of(ptx_decoder *d, const ptx_operand *o, ptx_type t);

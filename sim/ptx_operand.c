@@ -79,7 +79,8 @@ static uint64_t address_of(const ptx_decoder *d, const ptx_variable *v) {
 }
 
 /* ---------------------------------------------------------------- what is read and written */
-uint32_t ptx_source_of(ptx_decoder *d, const ptx_operand *o, ptx_type t) {
+/* Read: a register, a number, a special register, the address of a variable. */
+static uint32_t source_of(ptx_decoder *d, const ptx_operand *o, ptx_type t) {
   uint32_t bytes = ptx_register_bytes(t);
   const ptx_variable *v;
   switch (o->kind) {
@@ -102,12 +103,12 @@ uint32_t ptx_source_of(ptx_decoder *d, const ptx_operand *o, ptx_type t) {
 uint32_t ptx_part_of(ptx_decoder *d, const ptx_operand *o, ptx_type t) {
   ptx_register *r = o->kind == PTX_REGISTER ? &d->b->reg.p[o->no] : NULL;
   bool read = r && r->read;
-  uint32_t at = ptx_source_of(d, o, t);
+  uint32_t at = source_of(d, o, t);
   if (r) r->read = read, r->packed = true;
   return at;
 }
 uint32_t ptx_source(ptx_decoder *d, uint32_t i, ptx_type t) {
-  return ptx_source_of(d, &d->st->operand[i], t);
+  return source_of(d, &d->st->operand[i], t);
 }
 uint32_t ptx_dest_of(ptx_decoder *d, const ptx_operand *o, uint32_t bytes, bool wide) {
   if (o->kind == PTX_SINK) return ptx_room_for(d->b->e, 8 * PTX_LANES);
@@ -193,7 +194,7 @@ const uint32_t *ptx_elements(ptx_decoder *d, const ptx_operand *o, bool written)
     }
     if (written) v[i] = ptx_dest_of(d, &part[i], least, true);
     else if (part[i].kind == PTX_REGISTER) v[i] = ptx_reg(d, part[i].no, least, true);
-    else v[i] = ptx_source_of(d, &part[i], d->type[0]);
+    else v[i] = source_of(d, &part[i], d->type[0]);
   }
   return v;
 }
@@ -202,5 +203,5 @@ void ptx_fragment(ptx_decoder *d, uint32_t i, uint32_t n, ptx_type t, bool writt
   if (o->kind != PTX_VECTOR ? n != 1 : o->n != n) ptx_wrong(d, "as many registers are expected");
   const ptx_operand *part = o->kind == PTX_VECTOR ? o->part : o;
   for (uint32_t k = 0; k < n; k++)
-    v[k] = written ? ptx_dest_of(d, &part[k], 4, false) : ptx_source_of(d, &part[k], t);
+    v[k] = written ? ptx_dest_of(d, &part[k], 4, false) : source_of(d, &part[k], t);
 }
