@@ -81,6 +81,7 @@ typedef struct unit_parts {
   uint32_t n;
   int64_t part[TARN_MAX_DIMS];
   uint32_t map[TARN_MAX_OPERANDS];
+  bool alike; /* nests of one stage have the same function, if not the same loops */
 } unit_parts;
 /* Kernel a computes b, or part after part of it; operand i of a is operand as[i] of b
  * (unit_same.c). */

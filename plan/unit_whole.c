@@ -11,27 +11,6 @@
 #include "plan/unit_internal.h"
 #include <string.h>
 
-typedef struct nest {
-  const tarn_ksig *k;
-  tarn_stage_dims d;
-  const tarn_func *f;
-  uint32_t nread;
-  int64_t part[TARN_MAX_DIMS]; /* of a kernel: what the meaning has of each dim */
-  bool alike;                  /* the same: a meaning computes this, perhaps of another size */
-} nest;
-static bool nest_of(tarn_lang *L, const tarn_ksig *k, nest *n) {
-  const tarn_nest *x = tarn_nest_get(L, k->nest);
-  if (x->nstage != 1 || x->depth || k->nout != 1) return false;
-  *n = (nest){.k = k, .d = tarn_stage_dims_of(x, 0)};
-  n->f = tarn_fn_get(L, n->d.stage->fn);
-  n->nread = (uint32_t)n->f->nops + n->f->nepi;
-  for (uint32_t r = 0; r < n->nread; r++) {
-    const tarn_imap *m = tarn_imap_get(L, n->d.stage->read[r].map);
-    if (n->d.stage->read[r].stage || m->nin != 1 || m->nguard || !tarn_ix_affine(L, m->e[0]))
-      return false;
-  }
-  return n->nread <= TARN_UNIT_OPERANDS - 1 && k->out[0].n == n->d.nacc;
-}
 /* A nest over operands of the meaning as a kernel; operand[i]: which one its operand i is. */
 static bool kernel_of(tarn_lang *L, const tarn_hw_meaning *of, tarn_term t, tarn_ksig *k,
                       uint32_t *operand) {
@@ -53,81 +32,6 @@ static bool kernel_of(tarn_lang *L, const tarn_hw_meaning *of, tarn_term t, tarn
   tarn_ksig_canonical(L, k);
   return true;
 }
-/* The meaning as one; operand[r]: which operand of the intrinsic read r is. */
-static bool meaning_of(unit_match *m, uint32_t intrinsic, tarn_ksig *k, uint32_t *operand) {
-  const tarn_hw_meaning x = tarn_hw_meaning_of(m->L, m->p->hw, intrinsic);
-  tarn_term t = tarn_kernel_form(m->L, x.term);
-  while (tarn_term_get(m->L, t)->op == TARN_OP_VIEW) t = tarn_term_get(m->L, t)->kid[0];
-  return kernel_of(m->L, &x, t, k, operand);
-}
-static int64_t along(const tarn_lang *L, const nest *n, uint32_t read, uint32_t d) {
-  return tarn_ix_coef(L, tarn_imap_get(L, n->d.stage->read[read].map)->e[0], d);
-}
-/* The meaning's dim d is the kernel's dim e, or a part of it. */
-static bool same_dim(const tarn_lang *L, const nest *a, uint32_t d, const nest *b, uint32_t e,
-                     const uint32_t *as) {
-  bool own = d < a->d.nacc;
-  if (own != (e < b->d.nacc) || (own ? b->d.dim[e] % a->d.dim[d] : b->d.dim[e] != a->d.dim[d]))
-    return false;
-  if (own && a->k->out[0].stride[d] != b->k->out[0].stride[e]) return false;
-  for (uint32_t r = 0; r < a->nread; r++)
-    if (along(L, a, r, d) != along(L, b, as[r], e)) return false;
-  return true;
-}
-/* Dims of the result that the meaning has none of are done one by one. */
-static bool same_loops(const tarn_lang *L, const nest *a, nest *b, const uint32_t *as) {
-  uint32_t used = 0;
-  for (uint32_t e = 0; e < b->d.n; e++) b->part[e] = 1;
-  for (uint32_t d = 0; d < a->d.n; d++) {
-    uint32_t e = 0;
-    while (e < b->d.n && ((used >> e & 1) || !same_dim(L, a, d, b, e, as))) e++;
-    if (e == b->d.n) return false;
-    used |= 1u << e;
-    b->part[e] = a->d.dim[d];
-  }
-  for (uint32_t e = b->d.nacc; e < b->d.n; e++)
-    if (!(used >> e & 1)) return false;
-  return true;
-}
-/* Does the operand end where the last part of it does, or later? */
-static bool ends_inside(const tarn_lang *L, const nest *a, uint32_t r, const nest *b,
-                        const uint32_t *as) {
-  int64_t end = tarn_layout_elems(&a->k->in[a->d.stage->read[r].src]);
-  for (uint32_t e = 0; e < b->d.nacc; e++)
-    end += (b->d.dim[e] - b->part[e]) * along(L, b, as[r], e);
-  return end <= tarn_layout_elems(&b->k->in[b->d.stage->read[as[r]].src]);
-}
-/* Read r of a is read as[r] of b. */
-static bool same_reads(tarn_lang *L, const nest *a, nest *b, const uint32_t *as) {
-  uint32_t with[TARN_UNIT_OPERANDS];
-  for (uint32_t r = 0; r < a->nread; r++) {
-    const tarn_read *x = &a->d.stage->read[r];
-    const tarn_read *y = &b->d.stage->read[as[r]];
-    uint32_t e = tarn_imap_get(L, x->map)->e[0];
-    uint32_t g = tarn_imap_get(L, y->map)->e[0];
-    if (a->k->in_type[x->src] != b->k->in_type[y->src]) return false;
-    if (tarn_ix_get(L, e)->c != tarn_ix_get(L, g)->c) return false;
-    with[r] = tarn_fx_hole(L, as[r]);
-  }
-  if (tarn_fx_subst(L, a->f->body, with, a->nread) != b->f->body) return false;
-  b->alike = true;
-  if (!same_loops(L, a, b, as)) return false;
-  for (uint32_t r = 0; r < a->nread; r++)
-    if (!ends_inside(L, a, r, b, as)) return false;
-  return true;
-}
-/* Some order of a's reads. */
-static bool in_some_order(tarn_lang *L, const nest *a, nest *b, uint32_t r, uint32_t *as) {
-  if (r == a->nread) return same_reads(L, a, b, as);
-  for (uint32_t k = 0; k < a->nread; k++) {
-    bool taken = false;
-    for (uint32_t i = 0; i < r; i++) taken |= as[i] == k;
-    as[r] = k;
-    if (!taken && in_some_order(L, a, b, r + 1, as)) return true;
-  }
-  return false;
-}
-
 /* ---------------------------------------------------------------- the plan */
 /* How a tensor goes along the dims that are done part by part. */
 static bool part_by_part(unit_match *m, tarn_unit_tensor *t, uint32_t read, tarn_dtype type) {
@@ -206,32 +110,12 @@ static bool planned(unit_match *m, uint32_t intrinsic, const uint32_t *as, const
   p->sums = n;
   return leaves(m);
 }
-static const char *sizes_of(tarn_ctx *cx, const nest *n) {
-  tarn_buf b = {.cx = cx};
-  for (uint32_t d = 0; d < n->d.n; d++)
-    tarn_buf_fmt(&b, "%s%lld", !d ? "" : d == n->d.nacc ? " over " : " x ", (long long)n->d.dim[d]);
+static const char *sizes_of(tarn_lang *L, const tarn_ksig *k) {
+  tarn_buf b = {.cx = tarn_lang_ctx(L)};
+  const tarn_stage_dims s = tarn_stage_dims_of(tarn_nest_get(L, k->nest), 0);
+  for (uint32_t d = 0; d < s.n; d++)
+    tarn_buf_fmt(&b, "%s%lld", !d ? "" : d == s.nacc ? " over " : " x ", (long long)s.dim[d]);
   return b.p;
-}
-static bool is_whole(unit_match *m, uint32_t intrinsic, nest *kernel) {
-  tarn_ksig k;
-  nest x;
-  uint32_t operand[TARN_MAX_OPERANDS];
-  uint32_t number[TARN_UNIT_OPERANDS];
-  uint32_t as[TARN_UNIT_OPERANDS];
-  tarn_hw_form form;
-  tarn_hw_meaning meaning = tarn_hw_meaning_of(m->L, m->p->hw, intrinsic);
-  if (meaning.nin >= TARN_UNIT_OPERANDS || tarn_hw_form_of(m->L, &meaning, &form)) return false;
-  if (!meaning_of(m, intrinsic, &k, operand) || !nest_of(m->L, &k, &x)) return false;
-  if (x.nread != kernel->nread || x.f->red != kernel->f->red || x.f->epi != TARN_NONE ||
-      kernel->f->epi != TARN_NONE || k.out_type[0] != kernel->k->out_type[0])
-    return false;
-  kernel->alike = false;
-  if (!in_some_order(m->L, &x, kernel, 0, as))
-    return kernel->alike &&
-           unit_no(m, "%s takes %s, each operand in one piece, this is %s",
-                   m->p->hw->intrin[intrinsic].name, sizes_of(m->cx, &x), sizes_of(m->cx, kernel));
-  for (uint32_t r = 0; r < x.nread; r++) number[r] = operand[x.d.stage->read[r].src];
-  return planned(m, intrinsic, as, number, x.nread, kernel->part);
 }
 
 /* ---------------------------------------------------------------- known nests */
@@ -245,24 +129,40 @@ static void read_operands(unit_match *m, const unit_parts *q) {
   s->read = r;
   p->stage = s;
 }
-/* A nest that is known to equal the meaning, of as many stages as it may have. */
-static bool is_known(unit_match *m, uint32_t intrinsic) {
-  const tarn_hw_intrinsic *n = &m->p->hw->intrin[intrinsic];
+/* The meaning itself as a nest; TARN_NONE of a product of matrices or a map. */
+static tarn_term own_nest(tarn_lang *L, const tarn_hw_meaning *x) {
+  tarn_hw_form form;
+  if (x->acc || x->immediate || tarn_hw_form_of(L, x, &form)) return TARN_NONE;
+  tarn_term t = tarn_kernel_form(L, x->term);
+  while (tarn_term_get(L, t)->op == TARN_OP_VIEW) t = tarn_term_get(L, t)->kid[0];
+  return t;
+}
+/* The intrinsic computes what nest t over its operands does. */
+static bool computes(unit_match *m, uint32_t intrinsic, const tarn_hw_meaning *x, tarn_term t) {
   uint32_t as[TARN_MAX_OPERANDS];
   uint32_t number[TARN_MAX_OPERANDS];
-  for (uint32_t w = 0; w < n->nwhole; w++) {
-    tarn_ksig k;
-    const tarn_hw_meaning x = tarn_hw_meaning_of(m->L, m->p->hw, intrinsic);
-    if (x.nin > TARN_UNIT_OPERANDS - 1 || !kernel_of(m->L, &x, n->whole[w], &k, number)) continue;
-    unit_parts q = {.n = 0};
-    if (!unit_same_kernel(m->L, &k, m->p->k, as, &q)) continue;
-    const tarn_stage *stage = m->p->stage;
-    read_operands(m, &q);
-    for (uint32_t d = q.n; d < m->p->n; d++) q.part[d] = m->p->extent[d];
-    if (planned(m, intrinsic, as, number, k.nin, q.part)) return true;
-    m->p->stage = stage;
-  }
+  tarn_ksig k;
+  unit_parts q = {.n = 0};
+  if (t == TARN_NONE || !kernel_of(m->L, x, t, &k, number)) return false;
+  if (!unit_same_kernel(m->L, &k, m->p->k, as, &q))
+    return q.alike &&
+           unit_no(m, "%s takes %s, each operand in one piece, this is %s",
+                   m->p->hw->intrin[intrinsic].name, sizes_of(m->L, &k), sizes_of(m->L, m->p->k));
+  const tarn_stage *stage = m->p->stage;
+  read_operands(m, &q);
+  for (uint32_t d = q.n; d < m->p->n; d++) q.part[d] = m->p->extent[d];
+  if (planned(m, intrinsic, as, number, k.nin, q.part)) return true;
+  m->p->stage = stage;
   return false;
+}
+/* Its meaning, or a nest that is known to equal this, of as many stages as it may have. */
+static bool is_whole(unit_match *m, uint32_t intrinsic) {
+  const tarn_hw_intrinsic *n = &m->p->hw->intrin[intrinsic];
+  const tarn_hw_meaning x = tarn_hw_meaning_of(m->L, m->p->hw, intrinsic);
+  if (x.nin > TARN_UNIT_OPERANDS - 1) return false;
+  for (uint32_t w = 0; w < n->nwhole; w++)
+    if (computes(m, intrinsic, &x, n->whole[w])) return true;
+  return computes(m, intrinsic, &x, own_nest(m->L, &x));
 }
 bool tarn_unit_known(tarn_lang *L, const tarn_hw *hw, uint32_t intrinsic, uint32_t which,
                      tarn_ksig *k) {
@@ -271,11 +171,7 @@ bool tarn_unit_known(tarn_lang *L, const tarn_hw *hw, uint32_t intrinsic, uint32
   return kernel_of(L, &x, hw->intrin[intrinsic].whole[which], k, number);
 }
 bool unit_whole(unit_match *m) {
-  nest kernel;
   for (uint32_t i = 0; i < m->p->hw->nintrin; i++)
-    if (is_known(m, i)) return true;
-  if (!nest_of(m->L, m->p->k, &kernel)) return false;
-  for (uint32_t i = 0; i < m->p->hw->nintrin; i++)
-    if (is_whole(m, i, &kernel)) return true;
+    if (is_whole(m, i)) return true;
   return false;
 }
