@@ -373,19 +373,7 @@ static bool holds(domains *r, uint32_t input, double lo, double hi) {
   return hold(r, (uint64_t)1 << input, false);
 }
 
-/* The farthest end from 0 (of negative numbers: from -1) to most. */
-static double farthest(domains *r, uint32_t input, bool negative, double most) {
-  double good = 0, bad = most + 1;
-  while (bad - good > 1) {
-    double mid = good + floor((bad - good) / 2);
-    bool ok = negative ? holds(r, input, -mid, -1) : holds(r, input, 0, mid);
-    if (ok) good = mid;
-    else bad = mid;
-  }
-  return good;
-}
-
-/* The same from an allowed number on, upwards or downwards where `to` is allowed too. */
+/* The farthest end from an allowed number on, upwards or downwards where `to` is allowed too. */
 static double grown(domains *r, uint32_t input, double from, double to, bool down, double most) {
   double good = 0, bad = most + 1;
   while (bad - good > 1) {
@@ -397,6 +385,10 @@ static double grown(domains *r, uint32_t input, double from, double to, bool dow
   return down ? from - good : from + good;
 }
 
+/* From 0 (of negative numbers: from -1) to most. */
+static double farthest(domains *r, uint32_t input, bool negative, double most) {
+  return fabs(grown(r, input, 0, negative ? -1 : 0, negative, most));
+}
 /* How far indices that depend on it go, or constants that it is compared with; 0: there are no
  * such indices. */
 static double reach(const domains *r, uint32_t input) {

@@ -472,19 +472,24 @@ const char *rounding_why(const rounding *r) {
                   : NULL;
 }
 
-double rounding_ratio(tarn_dtype t, tarn_value left, const rounding *l, tarn_value right,
-                      const rounding *r) {
+/* How often what the left side may be off by stands between it and the right side, or (r NULL)
+ * between it and a number: so many units, at least. */
+static double ratio(tarn_dtype t, tarn_value left, const rounding *l, tarn_value right,
+                    const rounding *r, double units) {
   if (!rounding_promised(l)) return 0;
   if (!tarn_dtype_is_float(t)) return left.i == right.i ? 0 : INFINITY;
   if (!isfinite(left.d)) {
-    if (l->either || r->either) return isfinite(right.d) ? INFINITY : 0;
+    if (l->either || (r && r->either)) return isfinite(right.d) ? INFINITY : 0;
     return same_kind(left.d, right.d) ? 0 : INFINITY;
   }
-  if (!isfinite(right.d) || r->over || r->off) return INFINITY;
-  double most = rounding_total(l, left.d) + unit_of(t) * fabs(left.d) + floor_of(t) + l->slack,
-         has = rounding_total(r, right.d);
+  if (r && (!isfinite(right.d) || r->over || r->off)) return INFINITY;
+  double most = rounding_total(l, left.d) + unit_of(t) * fabs(left.d) + floor_of(t) + l->slack;
   if (U * most * ROUNDING_MOST > vrange_largest(t) || most > vrange_largest(t)) return 0;
-  return fmax(has, fabs(left.d - right.d) / U) / most;
+  return units / most;
+}
+double rounding_ratio(tarn_dtype t, tarn_value left, const rounding *l, tarn_value right,
+                      const rounding *r) {
+  return ratio(t, left, l, right, r, fmax(rounding_total(r, right.d), fabs(left.d - right.d) / U));
 }
 
 double rounding_apart(tarn_dtype t, tarn_value a, const rounding *x, tarn_value b,
@@ -499,14 +504,5 @@ double rounding_apart(tarn_dtype t, tarn_value a, const rounding *x, tarn_value 
 
 double rounding_off(tarn_dtype t, tarn_value left, const rounding *l, tarn_value computed,
                     double error) {
-  if (!rounding_promised(l)) return 0;
-  if (!tarn_dtype_is_float(t)) return left.i == computed.i ? 0 : INFINITY;
-  if (!isfinite(left.d)) {
-    if (l->either) return isfinite(computed.d) ? INFINITY : 0;
-    return same_kind(left.d, computed.d) ? 0 : INFINITY;
-  }
-  double most = rounding_total(l, left.d) + unit_of(t) * fabs(left.d) + floor_of(t) + l->slack;
-  return U * most * ROUNDING_MOST > vrange_largest(t) || most > vrange_largest(t)
-             ? 0
-             : error / U / most;
+  return ratio(t, left, l, computed, NULL, error / U);
 }
