@@ -54,7 +54,7 @@ static bool is_followed(tarn_dtype t) { return !tarn_dtype_is_float(t) && t != T
 
 /* ---------------------------------------------------------------- intervals */
 
-static span whole(tarn_dtype t) {
+static span span_of_type(tarn_dtype t) {
   int bits = (int)tarn_dtype_bits(t);
   if (tarn_dtype_is_float(t)) return (span){-INFINITY, INFINITY};
   if (tarn_dtype_is_signed(t)) return (span){-ldexp(1, bits - 1), ldexp(1, bits - 1) - 1};
@@ -64,10 +64,10 @@ static bool inside(span a, span b) { return a.lo >= b.lo && a.hi <= b.hi; }
 static span hull(span a, span b) { return (span){fmin(a.lo, b.lo), fmax(a.hi, b.hi)}; }
 static bool finite_span(span a) { return isfinite(a.lo) && isfinite(a.hi); }
 /* Integers that leave their type wrap. */
-static span fit(tarn_dtype t, span a) { return inside(a, whole(t)) ? a : whole(t); }
+static span fit(tarn_dtype t, span a) { return inside(a, span_of_type(t)) ? a : span_of_type(t); }
 
 static span cast(tarn_dtype from, tarn_dtype to, span a) {
-  span w = whole(to);
+  span w = span_of_type(to);
   if (to == TARN_BOOL)
     return a.lo > 0 || a.hi < 0 ? (span){1, 1} : (span){0, a.lo == 0 && a.hi == 0 ? 0 : 1};
   if (tarn_dtype_is_float(to) || !tarn_dtype_is_float(from)) return fit(to, a);
@@ -87,7 +87,7 @@ static bool hides_nan(uint32_t op, const span *of) {
 static span step_span(const tarn_fxstep *s, const span *of) {
   tarn_dtype t = (tarn_dtype)s->dtype, out = (tarn_dtype)s->out;
   if (s->op == TARN_FX_CAST) return cast(t, out, of[0]);
-  return hides_nan(s->op, of) ? whole(out) : fit(out, tarn_fx_span(s->op, t, of, false));
+  return hides_nan(s->op, of) ? span_of_type(out) : fit(out, tarn_fx_span(s->op, t, of, false));
 }
 
 static span code_span(domains *r, const tarn_fxcode *code, const span *hole) {
@@ -96,7 +96,8 @@ static span code_span(domains *r, const tarn_fxcode *code, const span *hole) {
     const tarn_fxstep *s = &code->step[i];
     double v = tarn_dtype_is_float((tarn_dtype)s->out) ? s->value.d : (double)s->value.i;
     if (s->op == TARN_FX_HOLE) slot[i] = hole[s->hole];
-    else if (s->op == TARN_FX_CONST) slot[i] = isnan(v) ? whole((tarn_dtype)s->out) : (span){v, v};
+    else if (s->op == TARN_FX_CONST)
+      slot[i] = isnan(v) ? span_of_type((tarn_dtype)s->out) : (span){v, v};
     else {
       const span of[3] = {slot[s->kid[0]], slot[s->kid[1]], slot[s->kid[2]]};
       slot[i] = step_span(s, of);
@@ -109,11 +110,11 @@ static span code_span(domains *r, const tarn_fxcode *code, const span *hole) {
 
 static span of_tensor(const tarn_tensor *t) {
   int64_t n = tarn_tensor_count(t);
-  if (n == 0 || (tarn_dtype_is_float(t->dtype) && n > FEW)) return whole(t->dtype);
+  if (n == 0 || (tarn_dtype_is_float(t->dtype) && n > FEW)) return span_of_type(t->dtype);
   span r = {INFINITY, -INFINITY};
   for (int64_t i = 0; i < n; i++) {
     double v = tarn_tensor_number(t, i);
-    if (isnan(v)) return whole(t->dtype);
+    if (isnan(v)) return span_of_type(t->dtype);
     r = hull(r, (span){v, v});
   }
   return r;
@@ -122,7 +123,7 @@ static span of_tensor(const tarn_tensor *t) {
 static span of_fill(domains *r, uint32_t fill) {
   const tarn_fx *x = tarn_fx_get(r->L, fill);
   double v = tarn_dtype_is_float(x->dtype) ? x->value : (double)x->ivalue;
-  return isnan(v) ? whole(x->dtype) : (span){v, v};
+  return isnan(v) ? span_of_type(x->dtype) : (span){v, v};
 }
 
 static uint32_t input_of(const domains *r, const tarn_node *x) {
@@ -135,7 +136,7 @@ static uint32_t input_of(const domains *r, const tarn_node *x) {
 static span of_input(const domains *r, const tarn_node *x, tarn_dtype t) {
   uint32_t i = input_of(r, x);
   if (i != TARN_NONE) return r->in[i];
-  return tarn_dtype_is_float(t) ? (span){-1, 1} : whole(t);
+  return tarn_dtype_is_float(t) ? (span){-1, 1} : span_of_type(t);
 }
 
 /* Of n elements of body's range. */
@@ -143,8 +144,8 @@ static span reduced(const tarn_reducer *red, span body, int64_t n) {
   switch (red->kind) {
   case TARN_RED_SUM: return fit(red->dtype, (span){(double)n * body.lo, (double)n * body.hi});
   case TARN_RED_MAX:
-  case TARN_RED_MIN: return n ? body : whole(red->dtype);
-  default: return whole(red->dtype);
+  case TARN_RED_MIN: return n ? body : span_of_type(red->dtype);
+  default: return span_of_type(red->dtype);
   }
 }
 
@@ -166,12 +167,12 @@ static span of_term(domains *r, tarn_term term) {
   const tarn_node *x = tarn_term_get(r->L, term);
   const tarn_payload *p = tarn_payload_get(r->L, x->payload);
   const tarn_type *t = tarn_type_get(r->L, x->type);
-  if (t->tuple) return whole(TARN_F64);
+  if (t->tuple) return span_of_type(TARN_F64);
   if (r->at[term].body) return of_compute(r, x, &r->at[term]);
   if (x->op == TARN_OP_INPUT) return of_input(r, x, t->dtype);
   if (x->op == TARN_OP_CONST) return r->at[term].is;
   tarn_opvalues from = tarn_op_info(x->op)->values;
-  if (from == TARN_OPV_NEW) return whole(t->dtype);
+  if (from == TARN_OPV_NEW) return span_of_type(t->dtype);
   span s = r->at[x->kid[0]].is;
   for (uint32_t i = 1; from == TARN_OPV_ALL && i < x->n; i++) s = hull(s, r->at[x->kid[i]].is);
   const tarn_imap *m = x->op == TARN_OP_VIEW ? tarn_imap_get(r->L, p->id) : NULL;
@@ -358,7 +359,7 @@ static void settle(domains *r, uint32_t input) {
   add_start(r, input, 1);
   for (uint32_t k = 0; least && k < r->nstart[input]; k++) {
     double v = r->start[input][k];
-    if (!inside((span){v, v}, whole(r->type[input]))) continue;
+    if (!inside((span){v, v}, span_of_type(r->type[input]))) continue;
     uint32_t n = broken(r, input, v);
     if (n >= least) continue;
     least = n;
@@ -384,11 +385,11 @@ static double grown(domains *r, uint32_t input, double from, double to, bool dow
   }
   return down ? from - good : from + good;
 }
-
 /* From 0 (of negative numbers: from -1) to most. */
 static double farthest(domains *r, uint32_t input, bool negative, double most) {
   return fabs(grown(r, input, 0, negative ? -1 : 0, negative, most));
 }
+
 /* How far indices that depend on it go, or constants that it is compared with; 0: there are no
  * such indices. */
 static double reach(const domains *r, uint32_t input) {
@@ -402,14 +403,14 @@ static double reach(const domains *r, uint32_t input) {
 }
 
 static span usual(const domains *r, uint32_t i) {
-  span w = whole(r->type[i]), s = r->soft[i];
+  span w = span_of_type(r->type[i]), s = r->soft[i];
   if (tarn_dtype_bits(r->type[i]) == 8) return w;
   if (s.lo > s.hi) s = w.lo < 0 ? (span){-SMALL, SMALL} : (span){0, 2 * SMALL};
   return (span){fmax(s.lo, w.lo), fmin(s.hi, w.hi)};
 }
 
 static void search(domains *r, uint32_t i, double most) {
-  span w = whole(r->type[i]);
+  span w = span_of_type(r->type[i]);
   double hi = r->from[i], lo = hi;
   for (uint32_t k = 0; hi != 0 && k < r->nstart[i]; k++) most = fmax(most, fabs(r->start[i][k]));
   if (hi != 0 && holds(r, i, hi, hi)) {
@@ -435,7 +436,7 @@ void tarn_input_domains(const tarn_program *p, tarn_opaque_index_fn *opaque, tar
     if (reach(r, i) > 0) search(r, i, reach(r, i));
   for (uint32_t i = 0, k = 0; i < p->nin; i++) {
     tarn_dtype t = tarn_type_get(p->L, p->in[i].type)->dtype;
-    span s = t == TARN_BOOL ? whole(t) : (span){0, 0};
+    span s = t == TARN_BOOL ? span_of_type(t) : (span){0, 0};
     if (is_followed(t) && k < r->nin) s = r->in[k++];
     else if (is_followed(t)) s = (span){0, 1};
     out[i] = (tarn_domain){(int64_t)s.lo, (int64_t)s.hi};

@@ -39,15 +39,15 @@ typedef struct asking {
 } asking;
 
 /* ---- reading ---- */
-static void number(reading *r, int64_t x) { tarn_push(r->cx, &r->number, x); }
+static void put_number(reading *r, int64_t x) { tarn_push(r->cx, &r->number, x); }
 static void literal(reading *r, const char *text, size_t n, double x) {
   double over = x == 0 ? 0 : rint(1 / x);
   if (x == rint(x) && fabs(x) < 0x1p53) {
     tarn_buf_str(&r->form, "#");
-    number(r, (int64_t)x);
+    put_number(r, (int64_t)x);
   } else if (over != 0 && fabs(over) <= MOST_COUNT && (1 / over == x || (float)(1 / over) == x)) {
     tarn_buf_str(&r->form, "/");
-    number(r, (int64_t)over);
+    put_number(r, (int64_t)over);
   } else tarn_buf_add(&r->form, text, n);
 }
 static bool in_word(char c) {
@@ -75,7 +75,7 @@ static void take_type(reading *r, uint32_t type) {
   tarn_buf_i64(&r->form, t->dtype);
   tarn_buf_i64(&r->form, t->n);
   tarn_buf_i64(&r->form, t->tuple);
-  for (uint32_t d = 0; d < t->n; d++) number(r, t->dim[d]);
+  for (uint32_t d = 0; d < t->n; d++) put_number(r, t->dim[d]);
 }
 static void take_node(reading *r, tarn_term t) {
   tarn_node x = *tarn_term_get(r->L, t);

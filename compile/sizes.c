@@ -11,7 +11,7 @@ _Noreturn static void malformed(tarn_ctx *cx, const char *text) {
              "--shape %s: numbers and ranges such as 1,4,16..32 or 32..640:32@64,512 are expected",
              text);
 }
-static int64_t number(tarn_ctx *cx, const char *text, const char **p) {
+static int64_t read_number(tarn_ctx *cx, const char *text, const char **p) {
   char *end;
   errno = 0;
   long long v = strtoll(*p, &end, 10);
@@ -29,15 +29,15 @@ static void add_value(tarn_ctx *cx, const char *text, int64_t v, value_list *to)
 }
 /* "4", "1..512" or "320..640:32"; p ends behind it. */
 static void take_entry(tarn_ctx *cx, const char *text, const char **p, size_of *s) {
-  s->lo = s->hi = number(cx, text, p);
+  s->lo = s->hi = read_number(cx, text, p);
   s->step = 0;
   if (strncmp(*p, "..", 2)) return;
   *p += 2;
-  s->hi = number(cx, text, p);
+  s->hi = read_number(cx, text, p);
   s->step = 1;
   if (**p == ':') {
     ++*p;
-    s->step = number(cx, text, p);
+    s->step = read_number(cx, text, p);
   }
   if (s->hi < s->lo) tarn_raise(cx, TARN_USAGE, "--shape %s: a range goes upwards", text);
   if (!s->step) tarn_raise(cx, TARN_USAGE, "--shape %s: a step of 0", text);
@@ -73,7 +73,7 @@ static void take_dim(comp_sizes *z, const char *text, const char *name, uint32_t
   }
   for (; *p;) {
     p++;
-    add_value(z->cx, text, number(z->cx, text, &p), &s.matters);
+    add_value(z->cx, text, read_number(z->cx, text, &p), &s.matters);
     if (*p && *p != ',') malformed(z->cx, text);
   }
   if (!s.step) sort_values(&s.value);

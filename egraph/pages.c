@@ -16,14 +16,14 @@
 
 enum { HUGE_PAGE = 1 << 21, FROM = 1 << 22 };
 
-static size_t whole(size_t n) { return (n + HUGE_PAGE - 1) & ~(size_t)(HUGE_PAGE - 1); }
+static size_t in_pages(size_t n) { return (n + HUGE_PAGE - 1) & ~(size_t)(HUGE_PAGE - 1); }
 
 /* n bytes of address space on a boundary. */
 static void *map(size_t n, int protection) {
   char *p =
       mmap(NULL, n + HUGE_PAGE, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED) return NULL;
-  size_t before = whole((uintptr_t)p) - (uintptr_t)p, after = HUGE_PAGE - before;
+  size_t before = in_pages((uintptr_t)p) - (uintptr_t)p, after = HUGE_PAGE - before;
   if (before) munmap(p, before);
   if (after) munmap(p + before + n, after);
   return p + before;
@@ -41,15 +41,15 @@ static void *grown(void *p, size_t had, size_t n) {
 void *eg_pages(const tarn_allocator *a, void *p, size_t old, size_t n) {
   bool was = old >= FROM, is = n >= FROM;
   if (!was && !is) return a->realloc(a->user, p, old, n);
-  if (was && is) return grown(p, whole(old), whole(n));
+  if (was && is) return grown(p, in_pages(old), in_pages(n));
   void *q = NULL;
   if (n) {
-    q = is ? map(whole(n), PROT_READ | PROT_WRITE) : a->realloc(a->user, NULL, 0, n);
+    q = is ? map(in_pages(n), PROT_READ | PROT_WRITE) : a->realloc(a->user, NULL, 0, n);
     if (!q) return NULL;
-    if (is) madvise(q, whole(n), MADV_HUGEPAGE);
+    if (is) madvise(q, in_pages(n), MADV_HUGEPAGE);
     if (old) memcpy(q, p, old < n ? old : n);
   }
-  if (was) munmap(p, whole(old));
+  if (was) munmap(p, in_pages(old));
   else if (p) a->realloc(a->user, p, old, 0);
   return q;
 }

@@ -67,7 +67,7 @@ static uint32_t scalar(walk *w, tarn_term t, uint32_t map) {
   return tarn_fx_subst(L, f->body, with, x->n);
 }
 
-static bool whole(const walk *w, uint32_t read) {
+static bool reads_all(const walk *w, uint32_t read) {
   return w->map[read] == tarn_map_identity(w->L, tarn_term_get(w->L, w->m->term)->type) ||
          tarn_map_is_identity(w->L, w->map[read]);
 }
@@ -75,7 +75,7 @@ static bool whole(const walk *w, uint32_t read) {
 static bool map_form(walk *w, uint32_t body, tarn_hw_form *out) {
   uint32_t with[READS];
   for (uint32_t i = 0; i < w->n; i++) {
-    if (!whole(w, i) && !(w->m->immediate >> w->operand[i] & 1)) return false;
+    if (!reads_all(w, i) && !(w->m->immediate >> w->operand[i] & 1)) return false;
     with[i] = tarn_fx_hole(w->L, w->operand[i]);
   }
   *out = (tarn_hw_form){.body = tarn_fx_subst(w->L, body, with, w->n),
@@ -157,7 +157,7 @@ static bool epilogue(walk *top, const tarn_nest *nest, const tarn_node *x, uint3
   with[REDUCED] = fn->epi == TARN_NONE ? inner[0] : tarn_fx_subst(L, fn->epi, inner, fn->nepi + 1u);
   value = tarn_fx_subst(L, value, with, REDUCED + 1);
   if (top->n > 1 ||
-      (top->n && (!top->m->acc || top->operand[0] != top->m->nin - 1 || !whole(top, 0))))
+      (top->n && (!top->m->acc || top->operand[0] != top->m->nin - 1 || !reads_all(top, 0))))
     return false;
   with[0] = tarn_fx_hole(L, 1), with[REDUCED] = tarn_fx_hole(L, 0);
   value = tarn_fx_subst(L, value, with, REDUCED + 1);

@@ -21,7 +21,7 @@ static const char *after(const importing *m, const char *head, const char *name)
   }
   return NULL;
 }
-static long long number(const importing *m, const char *name, long long most) {
+static long long defined_as(const importing *m, const char *name, long long most) {
   const char *p = after(m, "#define", name);
   if (!p) tarn_raise(m->cx, TARN_BAD_INPUT, "%s: #define %s NUMBER is not there", m->file, name);
   p += strspn(p, " \t(");
@@ -227,9 +227,9 @@ static void put_transfers(tarn_buf *b, long long dim, long long row) {
 
 const char *tarn_hw_import_gemmini(tarn_ctx *cx, const char *text, size_t n, const char *file) {
   importing m = {cx, file, tarn_strndup(cx, text, n)};
-  long long dim = number(&m, "DIM", 1024), banks = number(&m, "BANK_NUM", 4096);
-  long long rows = number(&m, "BANK_ROWS", 1 << 24), acc = number(&m, "ACC_ROWS", 1 << 24);
-  long long burst = number(&m, "MAX_BYTES", 1 << 20);
+  long long dim = defined_as(&m, "DIM", 1024), banks = defined_as(&m, "BANK_NUM", 4096);
+  long long rows = defined_as(&m, "BANK_ROWS", 1 << 24), acc = defined_as(&m, "ACC_ROWS", 1 << 24);
+  long long burst = defined_as(&m, "MAX_BYTES", 1 << 20);
   is_type(&m, "int8_t", "elem_t"), is_type(&m, "int32_t", "acc_t");
   tarn_buf b = {.cx = cx};
   tarn_buf_fmt(&b,

@@ -25,7 +25,7 @@ static bool of_buf(const tarn_buf *b, fval *out) {
 static bool text_arg(const fenv *e, const fexpr *x, uint32_t i, fval *out) {
   return free_arg(e, x, i, out) && out->kind == FV_TEXT;
 }
-static bool whole(int64_t i, const fenv *e, fval *out) {
+static bool integer_is(int64_t i, const fenv *e, fval *out) {
   *out = e->f->numbers == FREE_REAL ? (fval){.kind = FV_REAL, .x = (double)i}
                                     : (fval){.kind = FV_FRACTION, .p = i, .q = 1};
   return true;
@@ -41,7 +41,7 @@ static bool f_concat(const fenv *e, const fexpr *x, fval *out) {
 /* In characters of UTF-8. */
 static bool f_length(const fenv *e, const fexpr *x, fval *out) {
   fval a;
-  return text_arg(e, x, 0, &a) && whole(text_length(a.text, (size_t)a.p), e, out);
+  return text_arg(e, x, 0, &a) && integer_is(text_length(a.text, (size_t)a.p), e, out);
 }
 /* (replace TEXT OLD NEW): all, from the left. */
 static bool f_replace(const fenv *e, const fexpr *x, fval *out) {
@@ -205,16 +205,16 @@ static bool f_both(const fenv *e, const fexpr *x, fval *out) { return merged(e, 
 static bool f_less(const fenv *e, const fexpr *x, fval *out) { return merged(e, x, 'd', out); }
 static bool f_size(const fenv *e, const fexpr *x, fval *out) {
   fval a;
-  return bag_arg(e, x, 0, &a) && whole(a.bag->n, e, out);
+  return bag_arg(e, x, 0, &a) && integer_is(a.bag->n, e, out);
 }
 /* Of an element; of a text in a text. */
 static bool f_count(const fenv *e, const fexpr *x, fval *out) {
   fval a, v;
   uint32_t at;
   if (!free_arg(e, x, 0, &a) || !free_arg(e, x, 1, &v)) return false;
-  if (a.kind == FV_BAG) return whole(count(e->f, a.bag, &v, &at), e, out);
+  if (a.kind == FV_BAG) return integer_is(count(e->f, a.bag, &v, &at), e, out);
   if (a.kind != FV_TEXT || v.kind != FV_TEXT) return false;
-  return whole(text_count(a.text, (size_t)a.p, v.text, (size_t)v.p), e, out);
+  return integer_is(text_count(a.text, (size_t)a.p, v.text, (size_t)v.p), e, out);
 }
 static bool f_contains(const fenv *e, const fexpr *x, fval *out) {
   fval a, v;

@@ -21,8 +21,8 @@ static const tarn_sx *option(const learn *l, const char *name) {
     if (tarn_sx_atom_is(s->kid[i], name)) return s->kid[i + 1];
   return NULL;
 }
-static uint32_t number(const learn *l, const char *name, uint32_t given, uint32_t usual,
-                       uint32_t most) {
+static uint32_t limit_of(const learn *l, const char *name, uint32_t given, uint32_t usual,
+                         uint32_t most) {
   const tarn_sx *s = option(l, name);
   if (s && (s->kind != TARN_SX_INT || s->i < 1 || s->i > most))
     tarn_sx_error(l->cx, s, "expected a number of 1 to %u", most);
@@ -372,8 +372,8 @@ tarn_learn_report tarn_rules_learn(tarn_ruleset *rs, const tarn_learn_options *o
   if (rs->rule.n) tarn_raise(rs->cx, TARN_USAGE, "rules learn: the file holds rules already");
   l->deadline = o->seconds > 0 ? tarn_now() + o->seconds : 0;
   known_options(l);
-  l->nvar = number(l, ":variables", o->variables, 3, L_VARS);
-  l->most = number(l, ":size", o->size, 5, 15);
+  l->nvar = limit_of(l, ":variables", o->variables, 3, L_VARS);
+  l->most = limit_of(l, ":size", o->size, 5, 15);
   operators(l);
   predicates(l);
   samples(l);

@@ -230,7 +230,7 @@ static bool same_constants(const unify *u, const LLVMValueRef *v) {
   return true;
 }
 /* Scalars. */
-static bool number(unify *u, const LLVMValueRef *inst) {
+static bool unify_scalar(unify *u, const LLVMValueRef *inst) {
   const LLVMValueRef *g = grow(u, u->at);
   if (!g)
     return refuse(u, tarn_format(u->cx, "a number of the samples is %s: '%s'",
@@ -298,7 +298,7 @@ static bool operand(unify *u, const LLVMValueRef *inst, unsigned k) {
   if (same_constants(u, u->at) || !may_vary(*inst, k) || !*u->sized) return true;
   bool found;
   if (all_are(u, as_number)) {
-    if (!number(u, inst)) return false;
+    if (!unify_scalar(u, inst)) return false;
     found = true;
   } else if (is_vector(u)) found = vector(u);
   else found = all_are(u, LLVMIsAConstantExpr) && place(u);

@@ -162,7 +162,7 @@ static int64_t trip_count(im_node *n) {
   return im_int(n, 0, "the trip count");
 }
 
-static im_val number(im_node *n, tarn_dtype t, int64_t v) {
+static im_val constant_of(im_node *n, tarn_dtype t, int64_t v) {
   return (im_val){im_scalar(n, t, (double)v, v), NULL, true, 0, NULL};
 }
 
@@ -173,10 +173,10 @@ void im_do_loop(im_node *n) {
   int64_t most = trip_count(n);
   trips t = begin(n, g, states, 1);
   im_val *in = TARN_ARRAY(n->cx, im_val, n->nin + 1);
-  im_val go = im_opt(n, 1) == TARN_NONE ? number(n, TARN_BOOL, 1) : *n->in[1];
+  im_val go = im_opt(n, 1) == TARN_NONE ? constant_of(n, TARN_BOOL, 1) : *n->in[1];
   for (uint32_t i = 0; i < states; i++) t.state[i] = kept(n, 2 + i);
   for (int64_t i = 0; i < most && holds(n, &go); i++) {
-    in[0] = number(n, TARN_I64, i);
+    in[0] = constant_of(n, TARN_I64, i);
     in[1] = go;
     memcpy(in + 2, t.state, states * sizeof *in);
     go = trip(&t, in, n->nin)[0];

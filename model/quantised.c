@@ -267,8 +267,8 @@ static tarn_term dequantised(const table *t, tarn_term x, tarn_term scale, tarn_
 }
 
 /* The table's elements, or those of the rows that were picked from it, as numbers. */
-static tarn_term whole(const table *t, tarn_term x, tarn_term scale, tarn_term zero, uint32_t axis,
-                       int64_t length) {
+static tarn_term numbers_of(const table *t, tarn_term x, tarn_term scale, tarn_term zero,
+                            uint32_t axis, int64_t length) {
   im_node *n = t->n;
   if (!t->stored) x = im_unpacked(n, x, t->bits, 1, length);
   if (!t->stored && zero != TARN_NONE)
@@ -303,9 +303,9 @@ void im_do_gather_block_quantized(im_node *n) {
   to.d[t.axis] = blocks_of(&t, length);
   scale = im_broadcast(n, scale, &to);
   uint32_t axis = t.axis > t.indexed ? t.axis + di.n - 1 : t.axis;
-  tarn_term y = t.axis == t.indexed ? indexed(&t, whole(&t, x, scale, zero, t.axis, length))
-                                    : whole(&t, indexed(&t, x), indexed(&t, scale),
-                                            indexed(&t, zero), axis, length);
+  tarn_term y = t.axis == t.indexed ? indexed(&t, numbers_of(&t, x, scale, zero, t.axis, length))
+                                    : numbers_of(&t, indexed(&t, x), indexed(&t, scale),
+                                                 indexed(&t, zero), axis, length);
   for (uint32_t i = di.n; i < d.n - 1 - t.indexed + di.n; i++) di.d[i] = 1;
   di.n += d.n - 1 - t.indexed;
   im_set(n, 0, im_el(n, "(select $1 $0 0)", 2, y, im_reshape(n, t.within, di.n, di.d)));

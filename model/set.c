@@ -31,7 +31,7 @@ _Noreturn static void refuse(const reader *r, const char *why) {
              tarn_dtype_name(r->type), why);
 }
 
-static bool whole(const reader *r, const char *s, tarn_value *v) {
+static bool parse_integer(const reader *r, const char *s, tarn_value *v) {
   char *end;
   errno = 0;
   bool big = r->type == TARN_U64 && *s != '-';
@@ -44,7 +44,7 @@ static bool whole(const reader *r, const char *s, tarn_value *v) {
   return v->i >= (sign ? -most - 1 : 0) && v->i <= most;
 }
 
-static tarn_value number(const reader *r, const char *s) {
+static tarn_value read_scalar(const reader *r, const char *s) {
   tarn_value v = {0};
   char *end;
   if (r->type == TARN_BOOL) {
@@ -54,7 +54,7 @@ static tarn_value number(const reader *r, const char *s) {
   } else if (tarn_dtype_is_float(r->type)) {
     v.d = strtod(s, &end);
     if (*end || end == s) refuse(r, "a number is expected");
-  } else if (!whole(r, s, &v)) {
+  } else if (!parse_integer(r, s, &v)) {
     refuse(r, "an integer that it can hold is expected");
   }
   return v;
@@ -116,8 +116,8 @@ static tarn_tensor *from_text(const reader *r, const uint32_t *n, const int64_t 
                           shape_text(r->cx, rank, shape)));
   tarn_tensor *t = tarn_tensor_new(r->cx, r->type, rank, shape);
   for (int64_t i = 0; i < tarn_tensor_count(t); i++)
-    tarn_tensor_set(t, i, number(r, word[count > 1 ? i : 0]));
-  if (count == 1) number(r, word[0]);
+    tarn_tensor_set(t, i, read_scalar(r, word[count > 1 ? i : 0]));
+  if (count == 1) read_scalar(r, word[0]);
   return t;
 }
 

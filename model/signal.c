@@ -18,7 +18,7 @@ static int64_t length_of(im_node *n, uint32_t i, const char *what) {
   return (int64_t)v;
 }
 
-static tarn_value number(tarn_dtype t, double v) {
+static tarn_value scalar_of(tarn_dtype t, double v) {
   return tarn_dtype_is_float(t) ? (tarn_value){.d = v} : (tarn_value){.i = (int64_t)v};
 }
 
@@ -40,7 +40,7 @@ void im_do_window(im_node *n) {
     for (int64_t i = 0; strcmp(kinds[k].op, n->op) == 0 && i < size; i++) {
       double x = 2 * pi() * (double)i / period;
       tarn_tensor_set(
-          w, i, number(t, kinds[k].a[0] - kinds[k].a[1] * cos(x) + kinds[k].a[2] * cos(2 * x)));
+          w, i, scalar_of(t, kinds[k].a[0] - kinds[k].a[1] * cos(x) + kinds[k].a[2] * cos(2 * x)));
     }
   im_set_tensor(n, 0, w);
 }
@@ -67,7 +67,7 @@ void im_do_mel_weights(im_node *n) {
       if (edge[1] == edge[0] && x == edge[1]) v = 1;
       else if (x >= edge[0] && x <= edge[1]) v = (x - edge[0]) / (edge[1] - edge[0]);
       else if (x > edge[1] && x < edge[2]) v = (edge[2] - x) / (edge[2] - edge[1]);
-      tarn_tensor_set(w, f * bands + b, number(t, v));
+      tarn_tensor_set(w, f * bands + b, scalar_of(t, v));
     }
   }
   im_set_tensor(n, 0, w);

@@ -83,7 +83,7 @@ void *im_stored_unpack(tarn_ctx *cx, int32_t onnx, const void *packed, size_t co
 
 /* ---------------------------------------------------------------- numbers of what is stored */
 
-static tarn_term whole(im_node *n, const char *text, const stored *s, tarn_term t) {
+static tarn_term of_bits(im_node *n, const char *text, const stored *s, tarn_term t) {
   int64_t m = ((int64_t)1 << s->mantissa) - 1, e = ((int64_t)1 << (s->bits - 1 - s->mantissa)) - 1;
   im_param p[] = {{"m", 0, m}, {"e", 0, e}, {"w", 0, s->mantissa}, {"sign", 0, 1 << (s->bits - 1)}};
   return im_map(n, im_formula(n, text, TARN_I64, p, 4), &t, 1);
@@ -98,7 +98,7 @@ static tarn_term read_scale(im_node *n, tarn_term t) {
 
 static tarn_term read_float(im_node *n, const stored *s, tarn_term t) {
   t = im_cast(n, t, TARN_I64);
-  tarn_term e = whole(n, "(and (shr $0 w) e)", s, t), m = whole(n, "(and $0 m)", s, t);
+  tarn_term e = of_bits(n, "(and (shr $0 w) e)", s, t), m = of_bits(n, "(and $0 m)", s, t);
   static const char shifted[] = "(shl (select (eq $0 0) $1 (add (add $1 m) 1)) (sub (max $0 1) 1))";
   im_param by[] = {{"m", 0, ((int64_t)1 << s->mantissa) - 1}};
   tarn_term v = im_cast(n, im_elp(n, shifted, by, 1, 2, e, m), TARN_F32);
@@ -106,13 +106,13 @@ static tarn_term read_float(im_node *n, const stored *s, tarn_term t) {
       {"unit", ldexp(1, 1 - s->bias - s->mantissa), 0}, {"nan", NAN, 0}, {"inf", INFINITY, 0}};
   v = im_elp(n, "(mul $0 unit)", unit, 1, 1, v);
   if (s->inf >= 0)
-    v = im_elp(n, "(select $1 inf $0)", unit, 3, 2, v, whole(n, "(eq (and $0 127) 124)", s, t));
-  v = im_el(n, "(select $1 (neg $0) $0)", 2, v, whole(n, "(not (eq (and $0 sign) 0))", s, t));
+    v = im_elp(n, "(select $1 inf $0)", unit, 3, 2, v, of_bits(n, "(eq (and $0 127) 124)", s, t));
+  v = im_el(n, "(select $1 (neg $0) $0)", 2, v, of_bits(n, "(not (eq (and $0 sign) 0))", s, t));
   const char *nan = s->nan == 0x80   ? "(eq $0 128)"
                     : s->nan == 0x7f ? "(eq (and $0 127) 127)"
                     : s->nan == 0x7e ? "(lt 124 (and $0 127))"
                                      : NULL;
-  return nan ? im_elp(n, "(select $1 nan $0)", unit, 3, 2, v, whole(n, nan, s, t)) : v;
+  return nan ? im_elp(n, "(select $1 nan $0)", unit, 3, 2, v, of_bits(n, nan, s, t)) : v;
 }
 
 tarn_term im_stored_read(im_node *n, tarn_term t, int32_t onnx) {

@@ -42,7 +42,7 @@ static const char *given(printer *p, const char *name, int kind) {
 
 static void put(printer *p, const char *s) { tarn_buf_str(&p->b, s); }
 
-static void whole(printer *p, int64_t v) {
+static void print_integer(printer *p, int64_t v) {
   char text[16];
   if (v < 0 || v > UINT32_MAX) {
     tarn_buf_fmt(&p->b, "%lld", (long long)v);
@@ -70,7 +70,7 @@ static void operation(printer *p, const tc_expr *e, int kind) {
 /* kind: of a name that is not known yet. Functions keep theirs. */
 static void expression(printer *p, const tc_expr *e, int kind) {
   switch (e->kind) {
-  case TC_INT: whole(p, e->i); return;
+  case TC_INT: print_integer(p, e->i); return;
   case TC_REAL:
     put(p, "r");
     tarn_buf_double(&p->b, e->r);
@@ -79,7 +79,7 @@ static void expression(printer *p, const tc_expr *e, int kind) {
   case TC_EXTENT:
     put(p, given(p, e->name, TENSOR));
     put(p, ".");
-    whole(p, e->i);
+    print_integer(p, e->i);
     return;
   case TC_APPLY:
     put(p, known(p, e->name) ? known(p, e->name) : e->name);
@@ -107,9 +107,9 @@ static void statement(printer *p, const tc_stmt *s) {
   p->of[INDEX] = 0;
   for (uint32_t i = 0; i < s->nindex; i++) given(p, s->index[i].name, INDEX);
   put(p, "[");
-  whole(p, s->nindex);
+  print_integer(p, s->nindex);
   put(p, "]");
-  whole(p, (int64_t)s->how);
+  print_integer(p, (int64_t)s->how);
   if (s->fresh) put(p, "!");
   expression(p, s->value, INDEX);
   for (uint32_t i = 0; i < s->nwhere; i++) {
@@ -133,7 +133,7 @@ static void bound(printer *p, lines *v, const char *name, const char *what, int6
   put(p, is ? is : name);
   put(p, what);
   put(p, "=");
-  whole(p, value);
+  print_integer(p, value);
   tarn_push(p->cx, v, tarn_strdup(p->cx, p->b.p + from));
   p->b.n = from; /* what is bound is printed in order */
 }

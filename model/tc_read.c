@@ -97,7 +97,7 @@ static bool small(token *k) {
   return true;
 }
 
-static bool number(reader *r, token *k) {
+static bool read_number(reader *r, token *k) {
   const char *end = number_end(r);
   if (!end) return false;
   k->n = (size_t)(end - r->p);
@@ -135,7 +135,7 @@ static token lex(reader *r) {
   token k = {.p = r->p, .at = here(r), .close = before == r->p};
   if (r->p == r->end) return k;
   bool dot = *r->p == '.' && r->end - r->p > 1 && is_digit(r->p[1]) && !after_name(r, &k);
-  bool is_number = (is_digit(*r->p) || dot) && number(r, &k);
+  bool is_number = (is_digit(*r->p) || dot) && read_number(r, &k);
   if (!is_number && is_word(*r->p)) word(r, &k);
   else if (!is_number) punctuation(r, &k);
   r->p += k.n;

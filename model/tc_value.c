@@ -20,7 +20,7 @@ static value value_of(const maker *m, const tc_expr *e);
 /* ---------------------------------------------------------------- types */
 
 static value typed(uint32_t fx, tarn_dtype t) { return (value){.fx = fx, .type = t}; }
-static value whole(int64_t i) {
+static value integer(int64_t i) {
   return (value){
       .type = i == (int32_t)i ? TARN_I32 : TARN_I64, .literal = true, .i = i, .r = (double)i};
 }
@@ -64,9 +64,9 @@ static tarn_dtype counted(tarn_dtype t) { return t == TARN_BOOL ? TARN_I32 : t; 
 static value literal_op(tc_op op, value a, value b) {
   bool r = a.real || b.real;
   switch (op) {
-  case TC_ADD: return r ? real(a.r + b.r) : whole(a.i + b.i);
-  case TC_SUB: return r ? real(a.r - b.r) : whole(a.i - b.i);
-  default: return r ? real(a.r * b.r) : whole(a.i * b.i);
+  case TC_ADD: return r ? real(a.r + b.r) : integer(a.i + b.i);
+  case TC_SUB: return r ? real(a.r - b.r) : integer(a.i - b.i);
+  default: return r ? real(a.r * b.r) : integer(a.i * b.i);
   }
 }
 static bool small(value v) { return v.i < (1LL << 30) && v.i > -(1LL << 30); }
@@ -106,7 +106,7 @@ static value chosen(const maker *m, const tc_expr *e) {
 }
 
 static value negated(const maker *m, value v) {
-  if (v.literal) return v.real ? real(-v.r) : whole(-v.i);
+  if (v.literal) return v.real ? real(-v.r) : integer(-v.i);
   tarn_dtype t = counted(v.type);
   return typed(tarn_fx_op(m->r->L, TARN_FX_NEG, as(m, v, t).fx, TARN_NONE, TARN_NONE), t);
 }
@@ -300,7 +300,7 @@ static value name_value(const maker *m, const tc_expr *e) {
   const tc_index *x = tc_index_of(m->r, e->name);
   if (x) return index_value(m, (uint32_t)(x - m->r->index));
   const tc_var *v = tc_find(m->r, e->name);
-  return v->what == TC_SIZE ? whole(tc_number(m->r, e)) : scalar_value(m, e, v->t);
+  return v->what == TC_SIZE ? integer(tc_number(m->r, e)) : scalar_value(m, e, v->t);
 }
 
 /* ---------------------------------------------------------------- subscripts of subscripts */
@@ -433,10 +433,10 @@ static value read_value(const maker *m, const tc_expr *e, tarn_term t) {
 static value value_of(const maker *m, const tc_expr *e) {
   const tc_var *v = e->kind == TC_APPLY ? tc_find(m->r, e->name) : NULL;
   switch (e->kind) {
-  case TC_INT: return whole(e->i);
+  case TC_INT: return integer(e->i);
   case TC_REAL: return real(e->r);
   case TC_NAME: return name_value(m, e);
-  case TC_EXTENT: return whole(tc_number(m->r, e));
+  case TC_EXTENT: return integer(tc_number(m->r, e));
   case TC_OP: return operation(m, e);
   default: break;
   }

@@ -128,7 +128,7 @@ void *im_external(tarn_ctx *cx, const char *dir, const char *location, int64_t o
   return r.data;
 }
 
-static int64_t number(tarn_ctx *cx, const char *text, const char *what) {
+static int64_t parse_number(tarn_ctx *cx, const char *text, const char *what) {
   char *end;
   errno = 0;
   long long v = strtoll(text, &end, 10);
@@ -145,8 +145,8 @@ static void *external_of(tarn_ctx *cx, const Onnx__TensorProto *t, const char *d
     const char *key = t->external_data[i]->key, *value = t->external_data[i]->value;
     if (!key || !value) continue;
     if (strcmp(key, "location") == 0) location = value;
-    if (strcmp(key, "offset") == 0) offset = number(cx, value, what);
-    if (strcmp(key, "length") == 0) length = number(cx, value, what);
+    if (strcmp(key, "offset") == 0) offset = parse_number(cx, value, what);
+    if (strcmp(key, "length") == 0) length = parse_number(cx, value, what);
   }
   if (!location) tarn_raise(cx, TARN_BAD_INPUT, "%s: external data without a location", what);
   return im_external(cx, dir, location, offset, length, n, what);

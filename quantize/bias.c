@@ -6,7 +6,7 @@
 
 /* ---------------------------------------------------------------- windows */
 
-static int64_t number(const qz_node *n, const char *name, size_t i, int64_t otherwise) {
+static int64_t attr_at(const qz_node *n, const char *name, size_t i, int64_t otherwise) {
   const Onnx__AttributeProto *a = tarn_onnx_attr(n->p, name);
   return a && i < a->n_ints ? a->ints[i] : otherwise;
 }
@@ -20,9 +20,9 @@ static bool pads_are(const qz_node *n, const char *word) {
 static double inside(const qz_graph *g, const qz_group *p, uint32_t j, int64_t t) {
   const qz_node *n = p->main;
   int64_t in = g->value[n->in[0]].dim[j + 2], out = g->value[n->out[0]].dim[j + 2];
-  int64_t s = number(n, "strides", j, 1), d = number(n, "dilations", j, 1), count = 0;
+  int64_t s = attr_at(n, "strides", j, 1), d = attr_at(n, "dilations", j, 1), count = 0;
   int64_t pad = (out - 1) * s + (p->w->dim[j + 2] - 1) * d + 1 - in,
-          before = number(n, "pads", j, 0);
+          before = attr_at(n, "pads", j, 0);
   if (pads_are(n, "SAME_UPPER")) before = tarn_max(pad, 0) / 2;
   if (pads_are(n, "SAME_LOWER")) before = (tarn_max(pad, 0) + 1) / 2;
   for (int64_t o = 0; o < out; o++) {

@@ -16,7 +16,7 @@ static tarn_tensor *own_f32(const qz_graph *g, uint32_t v) {
   return w;
 }
 
-static double number(const qz_graph *g, uint32_t v) {
+static double scalar_of(const qz_graph *g, uint32_t v) {
   return tarn_tensor_number(qz_constant(g, v), 0);
 }
 
@@ -188,7 +188,7 @@ static bool bound(const qz_graph *g, const qz_node *n, uint32_t i, const char *n
   *to = tarn_onnx_attr_real(n->p, name, *to);
   if (v == TARN_NONE) return true;
   if (!is_fixed(g, v)) return false;
-  *to = number(g, v);
+  *to = scalar_of(g, v);
   return true;
 }
 

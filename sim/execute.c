@@ -72,7 +72,7 @@ typedef struct move {
   tarn_value immediate;
   uint8_t *far; /* what an entry is in main memory, while it is computed */
 } move;
-static int64_t whole(sim_run *r, int64_t v, int64_t parts, const char *what) {
+static int64_t divided(sim_run *r, int64_t v, int64_t parts, const char *what) {
   if (v % parts)
     sim_refuse(r, "%s: %lld is no multiple of %lld", what, (long long)v, (long long)parts);
   return v / parts;
@@ -92,8 +92,8 @@ static move move_of(sim_run *r) {
   m.rows = x->is->rows == TARN_NONE ? 1 : sim_value(x, x->is->rows);
   m.entries = sim_value(x, x->is->entries), m.stride = sim_value(x, x->is->stride);
   for (uint32_t i = 0; i < 4; i++) m.pad[i] = sim_value(x, x->is->pad[i]);
-  m.entries = whole(r, m.entries, x->is->units, "entries");
-  if (x->is->stride_bytes) m.stride = whole(r, m.stride, m.each, "stride");
+  m.entries = divided(r, m.entries, x->is->units, "entries");
+  if (x->is->stride_bytes) m.stride = divided(r, m.stride, m.each, "stride");
   m.across = 1, m.down = m.pad[TARN_HW_LEFT] + m.entries + m.pad[TARN_HW_RIGHT];
   if (x->is->block != TARN_NONE) m.across = sim_value(x, x->is->block), m.down = 1;
   m.fills = x->is->block == TARN_NONE;

@@ -10,7 +10,7 @@ typedef struct loading {
   const tarn_sim_files *in;
 } loading;
 
-static int64_t whole(const loading *l, yajl_val in, const char *key) {
+static int64_t read_integer(const loading *l, yajl_val in, const char *key) {
   return tarn_yajl_whole(l->cx, l->file, in, key, 0, INT64_MAX);
 }
 static const char *text(const loading *l, yajl_val in, const char *key) {
@@ -47,7 +47,7 @@ static tarn_sim_buffer read_buffer(loading *l, yajl_val v) {
                "%s: buffer %s: role %s: input, output, constant or scratch is expected", l->file,
                tarn_shown(l->cx, b.name), tarn_shown(l->cx, role));
   b.role = (tarn_sim_role)k;
-  b.base = whole(l, v, "base"), b.bytes = whole(l, v, "bytes");
+  b.base = read_integer(l, v, "base"), b.bytes = read_integer(l, v, "bytes");
   if (!tarn_dtype_parse(type, &b.array.dtype))
     tarn_raise(l->cx, TARN_BAD_INPUT, "%s: buffer %s: unknown type %s", l->file,
                tarn_shown(l->cx, b.name), tarn_shown(l->cx, type));
@@ -96,7 +96,7 @@ static void check_machine(loading *l) {
 }
 static void read_stream(loading *l, yajl_val tree) {
   tarn_sim_program *p = l->p;
-  int64_t entry = whole(l, tree, "entry"), count = whole(l, tree, "instructions");
+  int64_t entry = read_integer(l, tree, "entry"), count = read_integer(l, tree, "instructions");
   int64_t each = p->hw->format[p->hw->instruction[0].format].bits / 8;
   size_t n = l->in->nstream;
   if (count < 1 || count > (int64_t)n / each || entry != (int64_t)n - count * each)
@@ -119,7 +119,7 @@ static void read_segments(loading *l, yajl_val tree) {
   tarn_sim_segment *all = TARN_ARRAY(l->cx, tarn_sim_segment, n);
   for (uint32_t i = 0; i < n; i++) {
     yajl_val v = item[i];
-    int64_t count = whole(l, v, "instructions");
+    int64_t count = read_integer(l, v, "instructions");
     const char *name = text(l, v, "name");
     if (count < 1 || count > p->count - first)
       tarn_raise(l->cx, TARN_BAD_INPUT, "%s: segment %s: instructions %lld to %lld of %u", l->file,
@@ -143,8 +143,8 @@ static void read_places(loading *l, yajl_val v, tarn_sim_kernel *k) {
   for (uint32_t i = 0; i < n; i++) {
     yajl_val x = item[i];
     const char *memory = text(l, x, "memory");
-    tarn_sim_place p = {.name = text(l, x, "name"), .first = whole(l, x, "first")};
-    p.entries = whole(l, x, "entries"), p.slots = whole(l, x, "slots");
+    tarn_sim_place p = {.name = text(l, x, "name"), .first = read_integer(l, x, "first")};
+    p.entries = read_integer(l, x, "entries"), p.slots = read_integer(l, x, "slots");
     while (p.memory + 1 < hw->nmem && strcmp(hw->mem[p.memory].name, memory)) p.memory++;
     if (p.memory + 1 >= hw->nmem)
       tarn_raise(l->cx, TARN_BAD_INPUT, "%s: kernel %s: %s has no memory %s beside main memory",
@@ -167,7 +167,7 @@ static void read_kernels(loading *l, yajl_val tree) {
   tarn_sim_kernel *all = TARN_ARRAY(l->cx, tarn_sim_kernel, n);
   for (uint32_t i = 0; i < n; i++) {
     yajl_val v = item[i];
-    int64_t first = whole(l, v, "first"), count = whole(l, v, "count");
+    int64_t first = read_integer(l, v, "first"), count = read_integer(l, v, "count");
     const char *name = text(l, v, "name");
     if (first < end || count < 1 || first > p->count || count > p->count - first)
       tarn_raise(

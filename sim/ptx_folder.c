@@ -13,7 +13,7 @@ typedef struct loading {
 TARN_NORETURN static void refuse(const loading *l, const char *key, const char *what) {
   tarn_yajl_refuse(l->cx, l->file, key, what);
 }
-static int64_t whole(const loading *l, yajl_val in, const char *key, int64_t most) {
+static int64_t read_integer(const loading *l, yajl_val in, const char *key, int64_t most) {
   return tarn_yajl_whole(l->cx, l->file, in, key, 0, most);
 }
 
@@ -21,7 +21,7 @@ static int64_t whole(const loading *l, yajl_val in, const char *key, int64_t mos
 #define MOST_BYTES (INT64_C(1) << 40)
 static tarn_ptx_port read_port(const loading *l, yajl_val v) {
   tarn_ptx_port p = {.name = tarn_yajl_string(l->cx, l->file, v, "name"),
-                     .bytes = whole(l, v, "bytes", MOST_BYTES)};
+                     .bytes = read_integer(l, v, "bytes", MOST_BYTES)};
   yajl_val *dim;
   if (!tarn_dtype_parse(tarn_yajl_string(l->cx, l->file, v, "type"), &p.dtype))
     refuse(l, "type", "no such type");
@@ -64,11 +64,11 @@ static tarn_ptx_place read_place(const loading *l, yajl_val v) {
   while (k < 6 && strcmp(at, names[k])) k++;
   if (k == 6) refuse(l, "at", "input, output, weights, workspace, nowhere or flags is expected");
   tarn_ptx_place x = {.at = (tarn_ptx_where)k};
-  x.offset = whole(l, v, "offset", MOST_BYTES);
+  x.offset = read_integer(l, v, "offset", MOST_BYTES);
   if (k < 2) {
     uint32_t n = k ? l->p->nout : l->p->nin;
     if (!n) refuse(l, "at", "there is none");
-    x.index = (uint32_t)whole(l, v, "index", n - 1);
+    x.index = (uint32_t)read_integer(l, v, "index", n - 1);
   }
   if (x.offset > extent(l->p, &x)) refuse(l, "offset", "behind the end");
   return x;
@@ -92,12 +92,12 @@ static void read_launch(const loading *l, yajl_val v, tarn_ptx_step *s) {
   if (s->entry == TARN_NONE)
     tarn_raise(l->cx, TARN_BAD_INPUT, "%s: kernel %s is not in model.ptx", l->file,
                tarn_shown(l->cx, entry));
-  s->grid = (uint32_t)whole(l, v, "grid", INT32_MAX),
-  s->block = (uint32_t)whole(l, v, "block", 1024);
-  if (tarn_yajl_has(v, "shared")) s->shared = (uint32_t)whole(l, v, "shared", 1 << 20);
+  s->grid = (uint32_t)read_integer(l, v, "grid", INT32_MAX),
+  s->block = (uint32_t)read_integer(l, v, "block", 1024);
+  if (tarn_yajl_has(v, "shared")) s->shared = (uint32_t)read_integer(l, v, "shared", 1 << 20);
   s->arg = read_places(l, v, "arguments", &s->narg);
   s->looks = tarn_yajl_has(v, "rows");
-  if (s->looks) s->rows = (uint32_t)whole(l, v, "rows", UINT32_MAX);
+  if (s->looks) s->rows = (uint32_t)read_integer(l, v, "rows", UINT32_MAX);
   if (s->looks && (!s->narg || !is_flag(l, &s->arg[s->narg - 1])))
     refuse(l, "rows", "the last argument is no flag");
   for (uint32_t i = 0; i + s->looks < s->narg; i++)
@@ -113,9 +113,10 @@ static void read_copy(const loading *l, yajl_val v, tarn_ptx_step *s) {
   tarn_ptx_place *x = TARN_ARRAY(l->cx, tarn_ptx_place, 2);
   if (!l->p->nout) refuse(l, "output", "there is none");
   s->does = TARN_PTX_COPIES, s->narg = 2, s->arg = x;
-  s->bytes = whole(l, v, "copy", MOST_BYTES);
+  s->bytes = read_integer(l, v, "copy", MOST_BYTES);
   x[0] = read_place(l, v);
-  x[1] = (tarn_ptx_place){TARN_PTX_OUTPUT, (uint32_t)whole(l, v, "output", l->p->nout - 1), 0};
+  x[1] =
+      (tarn_ptx_place){TARN_PTX_OUTPUT, (uint32_t)read_integer(l, v, "output", l->p->nout - 1), 0};
   for (uint32_t i = 0; i < 2; i++)
     if (extent(l->p, &x[i]) - x[i].offset < s->bytes)
       refuse(l, "copy", "more bytes than there are");
@@ -135,9 +136,9 @@ static void read_all(const loading *l, yajl_val tree) {
   tarn_ptx_program *p = l->p;
   yajl_val *item;
   p->hw = tarn_yajl_string(l->cx, l->file, tree, "hw");
-  p->workspace = whole(l, tree, "workspace", MOST_BYTES);
-  p->weights = whole(l, tree, "weights", MOST_BYTES);
-  if (tarn_yajl_has(tree, "flags")) p->flags = whole(l, tree, "flags", MOST_BYTES);
+  p->workspace = read_integer(l, tree, "workspace", MOST_BYTES);
+  p->weights = read_integer(l, tree, "weights", MOST_BYTES);
+  if (tarn_yajl_has(tree, "flags")) p->flags = read_integer(l, tree, "flags", MOST_BYTES);
   p->in = read_ports(l, tree, "inputs", &p->nin), p->out = read_ports(l, tree, "outputs", &p->nout);
   p->buffer = read_places(l, tree, "buffers", &p->nbuffer);
   p->nstep = tarn_yajl_list(l->cx, l->file, tree, "launches", &item);

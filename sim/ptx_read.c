@@ -114,7 +114,7 @@ static bool hex_bits(const char *s, unsigned digits, uint64_t *bits) {
   return !*stop;
 }
 /* A number token, with its sign before it. False: it is none. */
-static bool number(reader *r, bool minus, ptx_operand *o) {
+static bool read_number(reader *r, bool minus, ptx_operand *o) {
   if (!r->n || !isdigit((unsigned char)*r->tok)) return false;
   const char *s = word(r);
   char *stop;
@@ -140,11 +140,11 @@ static bool number(reader *r, bool minus, ptx_operand *o) {
   next(r);
   return true;
 }
-static int64_t whole(reader *r, int64_t lo, int64_t hi) {
+static int64_t read_integer(reader *r, int64_t lo, int64_t hi) {
   ptx_operand o;
   uint32_t line = r->line;
   bool minus = take(r, "-");
-  if (!number(r, minus, &o) || o.kind != PTX_INTEGER || o.i < lo || o.i > hi)
+  if (!read_number(r, minus, &o) || o.kind != PTX_INTEGER || o.i < lo || o.i > hi)
     ptx_refuse(r->cx, r->p->file, line, "a whole number from %lld to %lld is expected",
                (long long)lo, (long long)hi);
   return o.i;
@@ -192,7 +192,7 @@ static void contents(reader *r, ptx_variable *v, ptx_type t, bool list) {
     ptx_operand o;
     if (list && at(r, "}")) break;
     bool minus = take(r, "-");
-    if (!number(r, minus, &o)) REFUSE(r, "%s: a number is expected", v->name);
+    if (!read_number(r, minus, &o)) REFUSE(r, "%s: a number is expected", v->name);
     if ((i + 1) * each > v->bytes) REFUSE(r, "%s: more contents than bytes", v->name);
     float f = (float)o.f;
     const void *from = &o.i;
@@ -240,7 +240,7 @@ static ptx_type type_word(reader *r) {
 static void variables(reader *r, ptx_space space, bool external) {
   uint32_t align = 0, vector = 1;
   if (take(r, ".align")) {
-    align = (uint32_t)whole(r, 1, 1024);
+    align = (uint32_t)read_integer(r, 1, 1024);
     if (align & (align - 1)) REFUSE(r, "an alignment of %u is no power of two", align);
   }
   if (take(r, ".v2")) vector = 2;
@@ -253,7 +253,7 @@ static void variables(reader *r, ptx_space space, bool external) {
     *v = (ptx_variable){.name = name(r), .space = space, .line = r->line, .bytes = each};
     v->align = align ? align : each;
     while (take(r, "[")) {
-      v->bytes = at(r, "]") ? 0 : v->bytes * whole(r, 0, MOST_BYTES);
+      v->bytes = at(r, "]") ? 0 : v->bytes * read_integer(r, 0, MOST_BYTES);
       if (v->bytes > MOST_BYTES) REFUSE(r, "%s: too many bytes", v->name);
       expect(r, "]");
     }
@@ -294,7 +294,7 @@ static void registers(reader *r) {
       add_register(r, s, t);
       continue;
     }
-    int64_t n = whole(r, 0, 1 << 20);
+    int64_t n = read_integer(r, 0, 1 << 20);
     for (int64_t i = 0; i < n; i++)
       add_register(r, tarn_format(r->cx, "%s%lld", s, (long long)i), t);
     expect(r, ">");
@@ -317,7 +317,7 @@ static void simple(reader *r, ptx_operand *o) {
   bool minus = take(r, "-");
   o->negated = !minus && take(r, "!");
   bool negated = o->negated;
-  if (number(r, minus, o)) {
+  if (read_number(r, minus, o)) {
     if (negated) o->i = !o->i;
     return;
   }
@@ -332,7 +332,7 @@ static void address(reader *r, ptx_operand *o) {
     bool minus = at(r, "-");
     next(r);
     minus ^= take(r, "-");
-    if (!number(r, minus, &by) || by.kind != PTX_INTEGER) REFUSE(r, "an offset is expected");
+    if (!read_number(r, minus, &by) || by.kind != PTX_INTEGER) REFUSE(r, "an offset is expected");
     o->i = by.i;
   }
   o->kind = PTX_ADDRESS;
@@ -458,17 +458,17 @@ static void params(reader *r, ptx_body *b) {
   while (!take(r, ")")) {
     ptx_variable *v = TARN_NEW(r->cx, ptx_variable);
     expect(r, ".param");
-    uint32_t align = take(r, ".align") ? (uint32_t)whole(r, 1, 1024) : 0;
+    uint32_t align = take(r, ".align") ? (uint32_t)read_integer(r, 1, 1024) : 0;
     uint32_t each = ptx_type_bytes(type_word(r));
     if (take(r, ".ptr")) {
       ptx_space space;
       if (space_word(r, &space)) next(r);
-      if (take(r, ".align")) whole(r, 1, 1024);
+      if (take(r, ".align")) read_integer(r, 1, 1024);
     }
     *v = (ptx_variable){.name = name(r), .space = PTX_PARAM, .line = r->line, .bytes = each};
     v->align = align ? align : each;
     if (!each || (v->align & (v->align - 1))) REFUSE(r, "%s: no such parameter", v->name);
-    if (take(r, "[")) v->bytes *= whole(r, 1, 4096), expect(r, "]");
+    if (take(r, "[")) v->bytes *= read_integer(r, 1, 4096), expect(r, "]");
     v->at = room(r, &end, v, 32 << 10);
     tarn_push(r->cx, &b->variable, v);
     tarn_ptx_param p = {v->name, (uint32_t)v->at, (uint32_t)v->bytes};
@@ -481,7 +481,7 @@ static void dims(reader *r, uint32_t *d) {
   uint32_t n = 0;
   do {
     if (n == 3) REFUSE(r, "more than three dims");
-    d[n++] = (uint32_t)whole(r, 1, PTX_THREADS);
+    d[n++] = (uint32_t)read_integer(r, 1, PTX_THREADS);
   } while (take(r, ","));
   for (; n < 3; n++) d[n] = 1;
 }
@@ -489,7 +489,7 @@ static void performance(reader *r, ptx_body *b) {
   while (r->n && *r->tok == '.') {
     if (take(r, ".maxntid")) dims(r, b->e->p.most);
     else if (take(r, ".reqntid")) dims(r, b->e->p.need);
-    else if (take(r, ".minnctapersm") || take(r, ".maxnreg")) whole(r, 0, 1 << 20);
+    else if (take(r, ".minnctapersm") || take(r, ".maxnreg")) read_integer(r, 0, 1 << 20);
     else if (at(r, ".pragma")) skip_statement(r);
     else REFUSE(r, "%.40s is not simulated", word(r));
   }
@@ -540,7 +540,7 @@ static void header(reader *r) {
   do name(r);
   while (take(r, ","));
   if (!take(r, ".address_size")) return;
-  if (whole(r, 32, 64) != 64) REFUSE(r, "addresses of 64 bits only are simulated");
+  if (read_integer(r, 32, 64) != 64) REFUSE(r, "addresses of 64 bits only are simulated");
 }
 
 tarn_ptx *tarn_ptx_read(tarn_ctx *cx, const char *text, size_t n, const char *file) {

@@ -155,7 +155,7 @@ static void close_settling(settling *a) {
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) sqlite3_finalize(all[i]);
 }
 /* One row, or -1. */
-static int number(tarn_store *s, sqlite3_stmt *q, const char *name) {
+static int one_value(tarn_store *s, sqlite3_stmt *q, const char *name) {
   sqlite3_bind_text(q, 1, name, -1, SQLITE_STATIC);
   int st = sqlite3_step(q), v = st == SQLITE_ROW ? sqlite3_column_int(q, 0) : -1;
   if (st != SQLITE_ROW && st != SQLITE_DONE) store_fail(s);
@@ -174,10 +174,10 @@ static void bind_answer(sqlite3_stmt *q, const tarn_answer *x) {
   sqlite3_bind_int64(q, 8, (sqlite3_int64)time(NULL));
 }
 static void settle_one(settling *a, const tarn_answer *x) {
-  int state = number(a->s, a->state, x->name);
+  int state = one_value(a->s, a->state, x->name);
   a->r.unknown += state<0, a->r.again += state> 0;
   if (state != ASKED) return;
-  if (number(a->s, a->other, x->name) < 0) {
+  if (one_value(a->s, a->other, x->name) < 0) {
     sqlite3_bind_text(a->before, 1, x->name, -1, SQLITE_STATIC);
     step(a->s, a->before);
   }

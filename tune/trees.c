@@ -198,14 +198,14 @@ static const uint8_t *take(reading *r, size_t n) {
   r->p += n;
   return r->p - n;
 }
-static uint32_t number(reading *r, uint32_t bytes) {
+static uint32_t read_number(reading *r, uint32_t bytes) {
   const uint8_t *p = take(r, bytes);
   uint32_t x = 0;
   for (uint32_t i = bytes; i-- > 0;) x = x << 8 | p[i];
   return x;
 }
 static float real(reading *r) {
-  uint32_t bits = number(r, 4);
+  uint32_t bits = read_number(r, 4);
   float x;
   memcpy(&x, &bits, sizeof x);
   if (!isfinite(x)) wrong(r, "a learned price with a number that is not finite");
@@ -225,7 +225,7 @@ static double share(const reading *r, const char *text) {
     wrong(r, tarn_format(r->cx, "%s where a number from 0 to 1 is expected", text));
   return x;
 }
-static uint64_t whole(const reading *r, const char *text, int base, uint64_t most) {
+static uint64_t parse_integer(const reading *r, const char *text, int base, uint64_t most) {
   char *end;
   uint64_t x = strtoull(text, &end, base);
   if (*end || end == text || x > most)
@@ -237,7 +237,7 @@ static void read_head(reading *r) {
   size_t kind = strlen(KIND);
   const char *first = line(r);
   if (strncmp(first, KIND, kind)) wrong(r, "not a learned price");
-  if (whole(r, first + kind, 10, UINT32_MAX) != VERSION)
+  if (parse_integer(r, first + kind, 10, UINT32_MAX) != VERSION)
     wrong(r, tarn_format(r->cx, "a learned price of version %s; this program reads %d",
                          first + kind, VERSION));
   for (char *s; *(s = line(r));) {
@@ -245,20 +245,20 @@ static void read_head(reading *r) {
     if (*value) *value++ = 0;
     if (!strcmp(s, "hw")) t->hw = value;
     else if (!strcmp(s, "features")) t->features = value;
-    else if (!strcmp(s, "threads")) t->threads = whole(r, value, 16, UINT64_MAX);
+    else if (!strcmp(s, "threads")) t->threads = parse_integer(r, value, 16, UINT64_MAX);
     else if (!strcmp(s, "between")) t->trust.between = share(r, value);
     else if (!strcmp(s, "within")) t->trust.within = share(r, value);
-    else if (!strcmp(s, "trees")) t->ntree = (uint32_t)whole(r, value, 10, MOST_TREES);
+    else if (!strcmp(s, "trees")) t->ntree = (uint32_t)parse_integer(r, value, 10, MOST_TREES);
     else wrong(r, tarn_format(r->cx, "a learned price with a line that is not known: %.40s", s));
   }
 }
 static void read_tables(reading *r) {
-  uint32_t n = number(r, 2);
+  uint32_t n = read_number(r, 2);
   if (n > LEAF) wrong(r, "a learned price of more than 255 features");
   table *c = TARN_ARRAY(r->cx, table, n);
   float *gain = TARN_ARRAY(r->cx, float, n);
   for (uint32_t i = 0; i < n; i++) {
-    c[i].n = number(r, 2);
+    c[i].n = read_number(r, 2);
     gain[i] = real(r);
     if (c[i].n > THRESHOLDS) wrong(r, "a learned price with a feature of more than 256 thresholds");
     for (uint32_t k = 0; k < c[i].n; k++) {
@@ -270,7 +270,7 @@ static void read_tables(reading *r) {
   r->t->nfeature = n, r->t->share = gain, r->table = c;
 }
 static void read_tree(reading *r) {
-  uint32_t base = r->node.n, splits = number(r, 2), n = 2 * splits + 1,
+  uint32_t base = r->node.n, splits = read_number(r, 2), n = 2 * splits + 1,
            seen = 1; /* nodes that have a parent, and the root */
   const uint8_t *kind = take(r, n), *cut = take(r, splits);
   if (base + n > TREES_LEFT) wrong(r, "a learned price of more than 16 million nodes");

@@ -260,7 +260,7 @@ typedef enum { PRUNED, BRANCH, STOPPED } verdict;
 
 static bool out_of_work(const bb *b) { return b->r->stop || (b->limit && b->r->steps >= b->limit); }
 
-static bool whole(const bb *b) {
+static bool is_integral(const bb *b) {
   for (uint32_t j = 0; j < b->q->nn; j++)
     if (fraction(b->lp->x[j]) > 1e-6) return false;
   return true;
@@ -363,7 +363,7 @@ static verdict relax(bb *b, bool root, double *bound) {
     if (root) sel_rows_purge(&b->rows);
     bool more = root ? go_on(b, k - from, *bound, &before) : k < 8;
     if (more && raise_levels(b, z)) continue;
-    bool integral = whole(b);
+    bool integral = is_integral(b);
     if (root || integral) round_relaxation(b, root && k < 3);
     if (integral && take_whole(b)) return PRUNED;
     if (*bound > sel_part_target(b->t)) return PRUNED;

@@ -135,7 +135,7 @@ static uint32_t choices(const negative *x, uint32_t c) {
 }
 
 /* Numbers the new classes: parts, then proofs of need; returns how many classes there are. */
-static uint32_t number(negative *x) {
+static uint32_t number_classes(negative *x) {
   const tarn_sel_view *g = &x->r->g;
   uint32_t n = g->n_classes;
   for (uint32_t v = 0; v < g->n_nodes; v++) {
@@ -282,7 +282,7 @@ static double look_at(negative *x, uint32_t b, const uint8_t *is_root, bool *don
   tarn_sel_graph *q;
   tarn_sel_result got = {0};
   prepare(x, b);
-  uint32_t n = number(x);
+  uint32_t n = number_classes(x);
   tarn_status st = tarn_sel_graph_new(r->cx, &q);
   if (st) tarn_reraise(r->cx, st);
   st = relax(x, q, n, is_root);

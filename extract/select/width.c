@@ -192,7 +192,7 @@ static bool best_order(width *w, const sel_u32s *adj) {
 }
 
 /* ---- numbers: a class gets one that no later member of its bag has ---- */
-static void number(width *w) {
+static void number_classes(width *w) {
   uint32_t *size = SEL_NEW(w->mem, uint32_t, w->q->nc);
   sel_prob_scc(w->mem, w->q, w->scc);
   for (uint32_t c = 0; c < w->q->nc; c++) size[w->scc[c]]++;
@@ -267,7 +267,7 @@ static bool width_order(width *w) {
   w->base = SEL_NEW(w->mem, uint8_t, nc);
   w->local = SEL_NEW(w->mem, sel_u32s, nc);
   if (!connect(w, adj) || !best_order(w, adj)) return false;
-  number(w);
+  number_classes(w);
   if (!give_bits(w)) return false;
   give_nodes(w);
   return true;

@@ -50,7 +50,7 @@ static tarn_kprog host_program(const cuda_program *g, const tarn_hw *hw) {
   return p;
 }
 /* The number behind a word of the text: ".version 7.0" is 70. */
-static uint32_t number(const char *ptx, size_t n, const char *word) {
+static uint32_t number_behind(const char *ptx, size_t n, const char *word) {
   const char *at = memmem(ptx, n, word, strlen(word));
   uint32_t v = 0;
   for (at = at ? at + strlen(word) : ""; (*at >= '0' && *at <= '9') || *at == '.'; at++)
@@ -77,8 +77,8 @@ void cuda_host(const cuda_program *g, const tarn_lower_options *o, const char *p
   const tarn_kprog p = host_program(g, o->here);
   tarn_rt_gpu gpu = {.ptx = tarn_strndup(g->cx, ptx, n),
                      .workspace = (uint64_t)(g->plan->bytes + g->scratch),
-                     .architecture = number(ptx, n, ".target sm_"),
-                     .isa = number(ptx, n, ".version "),
+                     .architecture = number_behind(ptx, n, ".target sm_"),
+                     .isa = number_behind(ptx, n, ".version "),
                      .nlaunch = g->launch.n,
                      .nsegment = h.segment.n,
                      .launch = g->launch.p,

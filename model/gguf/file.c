@@ -73,7 +73,7 @@ static void read_key(reader *r, gguf_key *k) {
 }
 
 /* Makes the number of a name, which must be new. */
-static void number(reader *r, tarn_intern *t, const char *text, uint32_t i) {
+static void add_name(reader *r, tarn_intern *t, const char *text, uint32_t i) {
   if (tarn_intern_add(t, text, strlen(text)) != i) broken(r, "the name occurs twice");
 }
 
@@ -85,7 +85,7 @@ static void read_keys(reader *r, uint64_t count) {
   f->keys = tarn_intern_new(f->cx);
   for (; f->nkey < count; f->nkey++) {
     read_key(r, &f->key[f->nkey]);
-    number(r, f->keys, f->key[f->nkey].name, f->nkey);
+    add_name(r, f->keys, f->key[f->nkey].name, f->nkey);
   }
 }
 
@@ -202,7 +202,7 @@ static void read_tensors(reader *r, uint64_t count) {
   uint64_t *offset = TARN_ARRAY(f->cx, uint64_t, count + 1);
   for (; f->ntensor < count; f->ntensor++) {
     offset[f->ntensor] = read_tensor(r, &f->tensor[f->ntensor]);
-    number(r, f->tensors, f->tensor[f->ntensor].name, f->ntensor);
+    add_name(r, f->tensors, f->tensor[f->ntensor].name, f->ntensor);
   }
   uint64_t alignment = start_of_data(r);
   for (uint32_t i = 0; i < f->ntensor; i++) place(r, &f->tensor[i], offset[i], alignment);

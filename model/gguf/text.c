@@ -47,7 +47,9 @@ static void bad(const run *r, const tarn_sx *at, const char *fmt, ...) {
 
 /* ---------------------------------------------------------------- values */
 
-static gg_value whole(int64_t i) { return (gg_value){.kind = GG_WHOLE, .i = i, .r = (double)i}; }
+static gg_value integer_value(int64_t i) {
+  return (gg_value){.kind = GG_WHOLE, .i = i, .r = (double)i};
+}
 static gg_value real(double x) { return (gg_value){.kind = GG_REAL, .r = x}; }
 static gg_value text(const char *s) { return (gg_value){.kind = GG_TEXT, .text = s}; }
 
@@ -63,7 +65,7 @@ static const tarn_sx *part(const run *r, const tarn_sx *s, uint32_t i) {
   if (i >= s->n) bad(r, s, "%s needs more parts", named ? s->kid[0]->text : "this");
   return s->kid[i];
 }
-static gg_value number(run *r, const tarn_sx *s) {
+static gg_value read_number(run *r, const tarn_sx *s) {
   gg_value v = eval(r, s);
   if (!is_number(&v)) bad(r, s, "a number is expected, it is %s", kind_name(&v));
   return v;
@@ -81,7 +83,7 @@ static const char *string(run *r, const tarn_sx *s) {
   return v.text;
 }
 static bool holds(run *r, const tarn_sx *s) {
-  gg_value v = number(r, s);
+  gg_value v = read_number(r, s);
   return v.r != 0;
 }
 
@@ -111,7 +113,7 @@ static gg_value atom(const run *r, const tarn_sx *s) {
   tarn_dtype t;
   if (v) return *v;
   if (strcmp(s->text, "none") == 0) return (gg_value){.kind = GG_ABSENT};
-  if (tarn_dtype_parse(s->text, &t)) return whole(tarn_onnx_dtype(t));
+  if (tarn_dtype_parse(s->text, &t)) return integer_value(tarn_onnx_dtype(t));
   bad(r, s, "%s is no name here", s->text);
 }
 
@@ -182,7 +184,7 @@ static gg_value form_define(run *r, const tarn_sx *s) {
 static gg_value form_range(run *r, const tarn_sx *s) {
   uint32_t n = (uint32_t)integer(r, part(r, s, 1), 0, MOST_ITEMS);
   gg_value *item = TARN_ARRAY(r->cx, gg_value, n + 1);
-  for (uint32_t i = 0; i < n; i++) item[i] = whole(i);
+  for (uint32_t i = 0; i < n; i++) item[i] = integer_value(i);
   return (gg_value){.kind = GG_LIST, .n = n, .item = item};
 }
 static gg_value form_list(run *r, const tarn_sx *s) {
@@ -257,7 +259,7 @@ static gg_value key_item(const run *r, const gguf_key *k, uint64_t i) {
   if (!gguf_whole(k, i, &v))
     tarn_raise(r->cx, TARN_BAD_INPUT, "%s: %s: a number of more than 63 bits", r->f->name,
                tarn_shown(r->cx, k->name));
-  return whole(v);
+  return integer_value(v);
 }
 static gg_value key_value(const run *r, const tarn_sx *at, const gguf_key *k) {
   if (!k->array) return key_item(r, k, 0);
@@ -286,7 +288,7 @@ static gg_value form_ignore(run *r, const tarn_sx *s) {
   return (gg_value){.kind = GG_ABSENT};
 }
 static gg_value form_has(run *r, const tarn_sx *s) {
-  return whole(gguf_tensor_find(r->f, string(r, part(r, s, 1))) != NULL);
+  return integer_value(gguf_tensor_find(r->f, string(r, part(r, s, 1))) != NULL);
 }
 static const gguf_tensor *tensor_called(run *r, const tarn_sx *s) {
   const char *name = string(r, s);
@@ -307,7 +309,7 @@ static gg_value form_rows(run *r, const tarn_sx *s) {
 /* (extent WEIGHT I): of its I-th dim, the outermost first. */
 static gg_value form_extent(run *r, const tarn_sx *s) {
   const gguf_tensor *t = tensor_called(r, part(r, s, 1));
-  return whole(t->dim[integer(r, part(r, s, 2), 0, t->n - 1)]);
+  return integer_value(t->dim[integer(r, part(r, s, 2), 0, t->n - 1)]);
 }
 
 /* ---------------------------------------------------------------- the graph */
@@ -380,28 +382,30 @@ static const struct {
                   {"pow", 2, pow, false},  {"sqrt", 1, f_sqrt, false}, {"log", 1, f_log, false}};
 
 static gg_value compare_texts(run *r, const tarn_sx *s, const gg_value *a) {
-  return whole(strcmp(a->text, string(r, part(r, s, 2))) == 0);
+  return integer_value(strcmp(a->text, string(r, part(r, s, 2))) == 0);
 }
 static bool arithmetic_of(run *r, const tarn_sx *s, gg_value *v) {
   size_t k = 0, n = sizeof arithmetic / sizeof *arithmetic;
   while (k < n && strcmp(arithmetic[k].name, s->kid[0]->text) != 0) k++;
   if (k == n) return false;
-  gg_value a = eval(r, part(r, s, 1)), b = whole(0);
+  gg_value a = eval(r, part(r, s, 1)), b = integer_value(0);
   if (a.kind == GG_TEXT && arithmetic[k].run == f_eq) {
     *v = compare_texts(r, s, &a);
     return true;
   }
   if (!is_number(&a)) bad(r, s, "a number is expected, it is %s", kind_name(&a));
-  if (arithmetic[k].arity == 2) b = number(r, part(r, s, 2));
+  if (arithmetic[k].arity == 2) b = read_number(r, part(r, s, 2));
   double x = arithmetic[k].run(a.r, b.r);
   bool exact = arithmetic[k].whole && a.kind == GG_WHOLE && b.kind == GG_WHOLE;
   if (exact && (x != floor(x) || fabs(x) > 0x1p53))
     bad(r, s, "%s of %lld and %lld is no integer", arithmetic[k].name, (long long)a.i,
         (long long)b.i);
-  *v = exact ? whole((int64_t)x) : real(x);
+  *v = exact ? integer_value((int64_t)x) : real(x);
   return true;
 }
-static gg_value form_real(run *r, const tarn_sx *s) { return real(number(r, part(r, s, 1)).r); }
+static gg_value form_real(run *r, const tarn_sx *s) {
+  return real(read_number(r, part(r, s, 1)).r);
+}
 
 /* ---------------------------------------------------------------- forms */
 
@@ -448,7 +452,7 @@ static gg_value list(run *r, const tarn_sx *s) {
 static gg_value eval(run *r, const tarn_sx *s) {
   if (++r->steps > MOST_STEPS) bad(r, s, "the text takes more than %d steps", MOST_STEPS);
   switch (s->kind) {
-  case TARN_SX_INT: return whole(s->i);
+  case TARN_SX_INT: return integer_value(s->i);
   case TARN_SX_REAL: return real(s->r);
   case TARN_SX_STRING: return interpolated(r, s);
   case TARN_SX_ATOM: return atom(r, s);

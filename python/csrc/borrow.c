@@ -189,7 +189,7 @@ static void store_float(borrowed *b, double v) {
   else memcpy(b->data, &h, sizeof h);
 }
 /* A number of Python's; those of a whole type must be in its range. */
-static bool number(PyObject *o, const tarn_port *p, borrowed *b) {
+static bool borrow_number(PyObject *o, const tarn_port *p, borrowed *b) {
   memset(b, 0, sizeof *b);
   b->dtype = p->dtype;
   b->dense = true;
@@ -213,7 +213,7 @@ static bool number(PyObject *o, const tarn_port *p, borrowed *b) {
 }
 
 bool borrow_for(PyObject *o, const tarn_port *p, bool written, borrowed *b) {
-  if (!p->n && !written && (PyLong_Check(o) || PyFloat_Check(o))) return number(o, p, b);
+  if (!p->n && !written && (PyLong_Check(o) || PyFloat_Check(o))) return borrow_number(o, p, b);
   if (!borrow(o, p->name, written, b)) return false;
   if (fits(b, p)) return true;
   give_back(b);

@@ -48,7 +48,7 @@ static int64_t chosen(void *user, uint64_t bits) {
   return out;
 }
 /* Constants are written as the numbers of their values. */
-static bool number(void *user, const char *text, int64_t *out) {
+static bool read_number(void *user, const char *text, int64_t *out) {
   char *end;
   (void)user;
   if (*text != '#') return false;
@@ -70,7 +70,7 @@ static void learn(tarn_ctx *cx, void *arg) {
                          .apply = apply,
                          .random = chosen,
                          .show = shown,
-                         .read = number,
+                         .read = read_number,
                          .user = l};
   tarn_ruleset *rs = tarn_free_ruleset_new(tarn_lang_new(cx));
   tarn_free_domain(rs, d);

@@ -11,7 +11,7 @@ static bool text(PyObject *words, const char *key, const char **out) {
   if (v) *out = PyUnicode_AsUTF8AndSize(v, NULL);
   return !v || *out;
 }
-static bool whole(PyObject *words, const char *key, uint64_t most, uint64_t *out) {
+static bool take_integer(PyObject *words, const char *key, uint64_t most, uint64_t *out) {
   PyObject *v = word(words, key);
   if (v) *out = PyLong_AsUnsignedLongLong(v);
   if (v && !PyErr_Occurred() && *out > most)
@@ -52,17 +52,18 @@ static bool numerics(PyObject *words, tarn_compile_options *o) {
 }
 static bool numbers(PyObject *words, tarn_compile_options *o) {
   uint64_t threads = 0, iters = 0;
-  bool read = whole(words, "threads", 1024, &threads) &&
-              whole(words, "iterations", UINT32_MAX, &iters) &&
-              whole(words, "nodes", UINT64_MAX, &o->nodes) && real(words, "rtol", &o->rtol) &&
-              real(words, "seconds", &o->seconds);
+  bool read = take_integer(words, "threads", 1024, &threads) &&
+              take_integer(words, "iterations", UINT32_MAX, &iters) &&
+              take_integer(words, "nodes", UINT64_MAX, &o->nodes) &&
+              real(words, "rtol", &o->rtol) && real(words, "seconds", &o->seconds);
   o->threads = (uint32_t)threads;
   o->iters = (uint32_t)iters;
   return read;
 }
 static bool caches(PyObject *words, tarn_compile_options *o) {
   uint64_t rows = 0;
-  bool read = list(words, "caches", &o->caches) && whole(words, "cache_rows", INT64_MAX, &rows);
+  bool read =
+      list(words, "caches", &o->caches) && take_integer(words, "cache_rows", INT64_MAX, &rows);
   o->cache_rows = (int64_t)rows;
   return read;
 }

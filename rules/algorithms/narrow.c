@@ -67,7 +67,7 @@ static kern *mapped(const kern *like, const operand *o, uint32_t id, uint32_t by
   return k;
 }
 
-static uint32_t number(const kern *k, double v) { return tarn_fx_const(k->L, TARN_F32, v); }
+static uint32_t f32_constant(const kern *k, double v) { return tarn_fx_const(k->L, TARN_F32, v); }
 
 /* The largest magnitude over the dims that are not kept, at least 2^-118, so that neither it over
  * 127 nor 127 over it leaves the normal numbers. Where there is one for the whole tensor, first
@@ -75,8 +75,8 @@ static uint32_t number(const kern *k, double v) { return tarn_fx_const(k->L, TAR
  * the same tensor. */
 static uint32_t largest(const kern *k, const operand *o) {
   uint32_t h0 = tarn_fx_hole(k->L, 0), body = tarn_fx_op(k->L, TARN_FX_ABS, h0, 0, 0), first = 0;
-  uint32_t least = tarn_fx_op(k->L, TARN_FX_MAX, h0, number(k, 0x1p-118), 0), own[TARN_MAX_DIMS],
-           axis[TARN_MAX_DIMS], n = 0;
+  uint32_t least = tarn_fx_op(k->L, TARN_FX_MAX, h0, f32_constant(k, 0x1p-118), 0),
+           own[TARN_MAX_DIMS], axis[TARN_MAX_DIMS], n = 0;
   int64_t kept = 1, after = 1;
   for (uint32_t i = 0; i < o->nkept; i++) kept *= o->type->dim[o->kept[i]];
   while (first < o->nrest && o->type->dim[o->rest[first]] == 1) first++;
@@ -98,16 +98,16 @@ static uint32_t largest(const kern *k, const operand *o) {
 static uint32_t rounded(const kern *k, const operand *o, tarn_dtype type, factor *f) {
   tarn_lang *L = k->L;
   uint32_t h0 = tarn_fx_hole(L, 0), h1 = tarn_fx_hole(L, 1), most = largest(k, o);
-  uint32_t inverse = tarn_fx_op(L, TARN_FX_DIV, number(k, 127), h0, 0);
+  uint32_t inverse = tarn_fx_op(L, TARN_FX_DIV, f32_constant(k, 127), h0, 0);
   uint32_t by = most == TARN_NONE ? most : kern_of_tensor(k, most, TARN_NONE, inverse);
   if (by == TARN_NONE) return TARN_NONE;
   uint32_t x = tarn_fx_op(L, TARN_FX_ROUND, tarn_fx_op(L, TARN_FX_MUL, h0, h1, 0), 0, 0);
-  if (type == TARN_U8) x = tarn_fx_op(L, TARN_FX_ADD, x, number(k, 128), 0);
+  if (type == TARN_U8) x = tarn_fx_op(L, TARN_FX_ADD, x, f32_constant(k, 128), 0);
   uint32_t q = kern_store(mapped(k, o, o->id, by, tarn_fx_cast(L, type, x)));
   if (q == TARN_NONE) return q;
   *f = (factor){.p = *mapped(k, o, q, most, h0), .type = type, .real = true};
   f->zero = type == TARN_U8 ? tarn_fx_iconst(L, TARN_I32, 128) : TARN_NONE;
-  f->scale = tarn_fx_op(L, TARN_FX_MUL, h1, number(k, 1.0 / 127), 0);
+  f->scale = tarn_fx_op(L, TARN_FX_MUL, h1, f32_constant(k, 1.0 / 127), 0);
   return q;
 }
 

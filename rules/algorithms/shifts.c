@@ -51,7 +51,7 @@ static uint32_t walk_at(const shifts *c, uint32_t id) {
 static uint32_t kid_at(const shifts *c, uint32_t i, uint32_t a) {
   return walk_at(c, tarn_fx_get(c->L, c->w.id[i])->kid[a]);
 }
-static uint32_t number(const shifts *c, double v) {
+static uint32_t integer_constant(const shifts *c, double v) {
   return tarn_fx_iconst(c->L, TARN_I32, (int64_t)v);
 }
 static bool literal(const shifts *c, uint32_t f, double *v) {
@@ -76,8 +76,9 @@ static uint32_t plus(const shifts *c, uint32_t n, double v) {
   const tarn_fx x = *tarn_fx_get(c->L, n);
   for (uint32_t a = 0; a < 2 && x.op == TARN_FX_ADD && v != 0; a++)
     if (tarn_fx_get(c->L, x.kid[a])->op == TARN_FX_CONST || computed_before(c, x.kid[a]))
-      return op2(c->L, TARN_FX_ADD, x.kid[1 - a], op2(c->L, TARN_FX_ADD, x.kid[a], number(c, v)));
-  return v == 0 ? n : op2(c->L, TARN_FX_ADD, n, number(c, v));
+      return op2(c->L, TARN_FX_ADD, x.kid[1 - a],
+                 op2(c->L, TARN_FX_ADD, x.kid[a], integer_constant(c, v)));
+  return v == 0 ? n : op2(c->L, TARN_FX_ADD, n, integer_constant(c, v));
 }
 /* a - b: what is computed before is negated and added. */
 static uint32_t difference(const shifts *c, uint32_t a, uint32_t b) {
@@ -91,11 +92,12 @@ static uint32_t bounded(const shifts *c, uint32_t n, tarn_fxop op, double v) {
   bool other = x.op == TARN_FX_MIN || x.op == TARN_FX_MAX;
   if (other && literal(c, x.kid[1], &b)) {
     if (x.op == op)
-      return op2(c->L, op, x.kid[0], number(c, op == TARN_FX_MAX ? fmax(b, v) : fmin(b, v)));
+      return op2(c->L, op, x.kid[0],
+                 integer_constant(c, op == TARN_FX_MAX ? fmax(b, v) : fmin(b, v)));
     if (op == TARN_FX_MAX && v <= b)
       return op2(c->L, TARN_FX_MIN, bounded(c, x.kid[0], op, v), x.kid[1]);
   }
-  return op2(c->L, op, n, number(c, v));
+  return op2(c->L, op, n, integer_constant(c, v));
 }
 
 /* ---------------------------------------------------------------- steps */
@@ -109,7 +111,7 @@ static bool align(const shifts *c, fixed *x, int k) {
   for (int left = k - x->k; left > 0; left--) {
     x->lo *= 2, x->hi *= 2;
     if (!in_i32(x->lo, x->hi) || isfinite(x->cap)) return false;
-    x->n = number_itself ? number(c, v *= 2) : op2(c->L, TARN_FX_ADD, x->n, x->n);
+    x->n = number_itself ? integer_constant(c, v *= 2) : op2(c->L, TARN_FX_ADD, x->n, x->n);
   }
   bool any = x->k < k && !number_itself;
   if (any && k - x->k > DOUBLINGS) return false;
@@ -151,7 +153,7 @@ static fixed summed(const shifts *c, fixed a, fixed b, bool minus) {
   return number_of(minus ? difference(c, a.n, b.n) : op2(c->L, TARN_FX_ADD, a.n, b.n), a.k, lo, hi);
 }
 /* As one number. */
-static fixed whole(const shifts *c, fixed x) {
+static fixed as_one_number(const shifts *c, fixed x) {
   fixed m = coarse(&x);
   if (!x.is || !x.more) return x;
   x.more = false;
@@ -159,7 +161,7 @@ static fixed whole(const shifts *c, fixed x) {
 }
 static fixed with_literal(const shifts *c, fixed a, fixed b, bool minus) {
   double v;
-  if (b.k > a.k) a = whole(c, a);
+  if (b.k > a.k) a = as_one_number(c, a);
   int k = a.k > b.k ? a.k : b.k;
   if (!a.is || !align(c, &a, k) || !align(c, &b, k)) return none();
   return literal(c, b.n, &v) ? moved(c, a, minus ? -v : v) : none();
@@ -168,7 +170,7 @@ static fixed sum(const shifts *c, fixed a, fixed b, bool minus) {
   double v;
   if (literal(c, b.n, &v) && !b.more) return with_literal(c, a, b, minus);
   if (literal(c, a.n, &v) && !a.more && !minus) return with_literal(c, b, a, false);
-  a = whole(c, a), b = whole(c, b);
+  a = as_one_number(c, a), b = as_one_number(c, b);
   if (!a.is || !b.is) return none();
   if (a.k == b.k) return summed(c, a, b, minus);
   int k = a.k > b.k ? a.k : b.k;
@@ -193,7 +195,7 @@ static fixed limited(const shifts *c, fixed x, tarn_fxop op, double v) {
   return x;
 }
 static fixed extreme(const shifts *c, fixed a, fixed b, tarn_fxop op) {
-  a = whole(c, a), b = whole(c, b);
+  a = as_one_number(c, a), b = as_one_number(c, b);
   if (!a.is || !b.is) return none();
   int k = a.k > b.k ? a.k : b.k;
   double v;
@@ -209,7 +211,7 @@ static fixed extreme(const shifts *c, fixed a, fixed b, tarn_fxop op) {
 /* Without the last digits; their number is at most SHIFTS. */
 static fixed cut(const shifts *c, fixed x, int digits) {
   double step = ldexp(1, digits);
-  x.n = op2(c->L, TARN_FX_SHR, x.n, number(c, digits));
+  x.n = op2(c->L, TARN_FX_SHR, x.n, integer_constant(c, digits));
   x.lo = floor(x.lo / step), x.hi = floor(x.hi / step), x.cap = floor(x.cap / step);
   x.k -= digits;
   return x;
@@ -218,7 +220,7 @@ static fixed floored(const shifts *c, fixed x) {
   if (x.more) {
     fixed m = coarse(&x);
     int digits = x.k - (x.j > 0 ? x.j : 0);
-    if (x.k <= 0) return whole(c, x);
+    if (x.k <= 0) return as_one_number(c, x);
     if (digits > SHIFTS || isfinite(x.cap)) return none();
     x.more = false, x = cut(c, x, digits);
     x = align(c, &m, x.k) ? summed(c, x, m, false) : none();
@@ -227,7 +229,7 @@ static fixed floored(const shifts *c, fixed x) {
   return x.k > SHIFTS ? none() : cut(c, x, x.k);
 }
 static fixed rounded(const shifts *c, fixed x) {
-  if (x.k <= 0) return whole(c, x);
+  if (x.k <= 0) return as_one_number(c, x);
   if (!c->halves || x.k > SHIFTS) return none();
   x = moved(c, x, ldexp(1, x.k - 1));
   return x.is ? floored(c, x) : x;
@@ -241,7 +243,7 @@ static fixed of_number(const shifts *c, const tarn_fx *x) {
   if (!isfinite(v)) return none();
   while (k < SHIFTS && v != floor(v)) v *= 2, k++;
   if (v != floor(v) || !in_i32(v, v)) return none();
-  return number_of(number(c, v), k, v, v);
+  return number_of(integer_constant(c, v), k, v, v);
 }
 static bool power_of_two(const shifts *c, uint32_t f, int *e) {
   const tarn_fx *x = tarn_fx_get(c->L, f);
@@ -260,7 +262,7 @@ static fixed times(const shifts *c, fixed x, double v) {
   int after = DIGITS;                               /* digits behind those that are done */
   double f = rint(ldexp(frexp(v, &e), DIGITS + 1)); /* from 2^DIGITS to twice that */
   uint32_t digits = (uint32_t)f;
-  x = whole(c, x);
+  x = as_one_number(c, x);
   if (!x.is || isfinite(x.cap)) return none();
   double part = ldexp(f, -DIGITS);
   double lo = fmin(x.lo * part, x.lo) - (double)DIGITS, hi = x.hi * part;
@@ -270,7 +272,7 @@ static fixed times(const shifts *c, fixed x, double v) {
   for (int gap = 0; after > 0; after--) {
     gap++, digits >>= 1;
     if (!(digits & 1)) continue;
-    t = op2(c->L, TARN_FX_ADD, op2(c->L, TARN_FX_SHR, t, number(c, gap)), n);
+    t = op2(c->L, TARN_FX_ADD, op2(c->L, TARN_FX_SHR, t, integer_constant(c, gap)), n);
     gap = 0;
   }
   int k = x.k - (e - 1) + after;
@@ -286,7 +288,7 @@ static fixed settled(const shifts *c, fixed x) {
 /* A factor is kept, since what is added and the bounds can be divided by it. */
 static fixed scaled(const shifts *c, fixed x, double v) {
   int e;
-  x = whole(c, x);
+  x = as_one_number(c, x);
   x.s *= v;
   if (!x.is || frexp(x.s, &e) != 0.5) return x;
   x.s = 1, x.k -= e - 1;
@@ -301,7 +303,7 @@ static fixed with_constants(const shifts *c, fixed x, uint32_t i) {
   const tarn_fx *v = tarn_fx_get(c->L, c->w.id[i]);
   tarn_dtype t = c->is[i].type;
   tarn_range r = c->is[i].r;
-  x = whole(c, x);
+  x = as_one_number(c, x);
   if (!x.is || isfinite(x.cap) || !is_fine(&x)) return none();
   if (v->op == TARN_FX_CONST) return moved(c, x, steps_of(&x, v->value));
   if (!computed_before(c, c->w.id[i]) || !isfinite(r.lo) || !isfinite(r.hi)) return none();
@@ -318,7 +320,7 @@ static fixed sum_scaled(const shifts *c, fixed a, fixed b, bool minus) {
   double s = ldexp(a.s, -a.k) > ldexp(b.s, -b.k) ? a.s : b.s;
   a.s /= s, b.s /= s;
   a = settled(c, a), b = settled(c, b);
-  fixed r = a.is && b.is ? whole(c, sum(c, a, b, minus)) : none();
+  fixed r = a.is && b.is ? as_one_number(c, sum(c, a, b, minus)) : none();
   r.s = s;
   return r;
 }
@@ -334,7 +336,7 @@ static fixed sum_of(const shifts *c, uint32_t a, uint32_t b, bool minus) {
 /* The larger (or least) of x, which has a factor, and a number. */
 static fixed scaled_extreme(const shifts *c, fixed x, uint32_t bound, tarn_fxop op) {
   const tarn_fx *v = tarn_fx_get(c->L, bound);
-  x = whole(c, x);
+  x = as_one_number(c, x);
   if (!x.is || v->op != TARN_FX_CONST || isnan(v->value)) return none();
   if (v->value == 0) return limited(c, x, op, 0);
   if (isinf(v->value)) return (v->value < 0) == (op == TARN_FX_MAX) ? x : none();
@@ -388,7 +390,7 @@ static fixed of_float(const shifts *c, uint32_t i) {
 /* Whole numbers n within the type: a cast of floats takes the nearest of its numbers. */
 static fixed cast_down(const shifts *c, fixed a, tarn_dtype t, bool from_float) {
   tarn_range all = vrange_any(t).r;
-  a = whole(c, settled(c, a));
+  a = as_one_number(c, settled(c, a));
   if (!a.is || a.k > 0 || !align(c, &a, 0)) return none();
   if (!from_float) return a.lo >= all.lo && a.hi <= all.hi ? a : none();
   if (tarn_dtype_size(t) > 2) return isfinite(a.cap) || a.lo < all.lo ? none() : a;
@@ -506,7 +508,7 @@ static bool sum_integers(shifts *c, kstage *st) {
   double terms = 1;
   if (!r || r->kind != TARN_RED_SUM || (r->dtype != TARN_F32 && r->dtype != TARN_F64)) return false;
   if (!analyse(c, st->body, hole, &n)) return false;
-  const fixed x = whole(c, settled(c, c->at[c->w.n - 1]));
+  const fixed x = as_one_number(c, settled(c, c->at[c->w.n - 1]));
   for (uint32_t d = 0; d < st->nred; d++) terms *= (double)st->red[d];
   if (!x.is || isfinite(x.cap) || terms < 1 || abs(x.k) > SHIFTS) return false;
   if (most_of(&x) * terms > vrange_exact(r->dtype) || !in_i32(x.lo * terms, x.hi * terms))

@@ -170,7 +170,7 @@ static uint32_t within_told(gen *g, uint32_t var, tarn_dtype t) {
 }
 
 /* Whole numbers: what is computed of them may be exact. */
-static uint32_t whole(gen *g, uint32_t var, uint32_t type) {
+static uint32_t integers_of(gen *g, uint32_t var, uint32_t type) {
   const tarn_type *t = tarn_type_get(g->L, type);
   uint32_t bytes = tarn_type_tensor(g->L, TARN_I8, t->ns, t->n, t->dim);
   leaf f = {.var = var, .kind = F_WILD, .term = tarn_input(g->L, var_name(g, var), bytes)};
@@ -188,7 +188,7 @@ static uint32_t make_leaf(gen *g, uint32_t var, uint32_t type, const want *w) {
   leaf f = {.var = var, .kind = F_WILD};
   tarn_dtype t = tarn_type_get(g->L, type)->dtype;
   uint32_t within = within_told(g, var, t), k = draw(g, 8);
-  if (within == TARN_NONE && wants_whole(g, type, w)) return whole(g, var, type);
+  if (within == TARN_NONE && wants_whole(g, type, w)) return integers_of(g, var, type);
   if (w->index) f.kind = F_INDEX, f.below = w->below;
   else if (within != TARN_NONE && k) f.kind = F_UNIFORM, f.uniform = within;
   else if (k < 4 || !tarn_dtype_is_float(tarn_type_get(g->L, type)->dtype)) f.kind = F_WILD;

@@ -100,7 +100,7 @@ static uint32_t partner(building *b, uint32_t var, uint32_t d, uint32_t n, uint3
   return any ? own + draw(b->g, n - own) : TARN_NONE;
 }
 
-static uint32_t number(const building *b, double v) {
+static uint32_t real_constant(const building *b, double v) {
   return tarn_dtype_is_float(b->type) ? tarn_fx_const(b->g->L, b->type, v)
                                       : tarn_fx_iconst(b->g->L, b->type, (int64_t)v);
 }
@@ -109,7 +109,7 @@ static void spread(building *b, tarn_imap *m, uint32_t *ix, int64_t *extent) {
   int64_t step = some_size(b->g, 2, 2), at = draw(b->g, 2);
   *ix = tarn_ix_add(b->g->L, *ix, tarn_ix_const(b->g->L, at), m->dim);
   m->guard[m->nguard++] = (tarn_guard){tarn_ix_mod(b->g->L, *ix, step, m->dim), 0, 1};
-  m->fill = number(b, 0);
+  m->fill = real_constant(b, 0);
   *ix = tarn_ix_div(b->g->L, *ix, step, m->dim), *extent = (*extent - 1 + at) / step + 1;
 }
 static uint32_t a_kernel(building *b, uint32_t type);
@@ -136,7 +136,7 @@ static uint32_t read_some(building *b, uint32_t var, uint32_t n, bool body, bool
         int64_t by = g->far ? 1 + some_place(g, extent - 1) : 1;
         ix = tarn_ix_add(L, ix, tarn_ix_const(L, -by), m.dim), extent -= by;
         m.guard[m.nguard++] = (tarn_guard){ix, 0, extent};
-        m.fill = number(b, (double)beside);
+        m.fill = real_constant(b, (double)beside);
       }
     } else if (chance(g, 8)) step = 2;
     dim[m.nin] = (extent - 1) * step + 1;
@@ -155,7 +155,7 @@ static uint32_t read_some(building *b, uint32_t var, uint32_t n, bool body, bool
            id = kernel ? a_kernel(b, type) : gen_leaf(g, type, asked(b, var, "is-const"));
   if (id != TARN_NONE && asked(b, var, "nonneg-integers"))
     id = kern_of_tensor(b->k, id, TARN_NONE,
-                        tarn_fx_op(L, TARN_FX_MAX, tarn_fx_hole(L, 0), number(b, 0), 0));
+                        tarn_fx_op(L, TARN_FX_MAX, tarn_fx_hole(L, 0), real_constant(b, 0), 0));
   uint32_t child = id == TARN_NONE ? id : kern_leaf(b->k, id);
   if (child == TARN_NONE) return child;
   uint32_t at =
@@ -196,7 +196,7 @@ static uint32_t a_kernel(building *b, uint32_t type) {
     uint32_t h = a_read(&q, TARN_NONE, q.n, true);
     f = h == TARN_NONE ? h : tarn_fx_op(g->L, TARN_FX_ADD, f, h, 0);
   }
-  if (f != TARN_NONE && draw(g, 2)) f = tarn_fx_op(g->L, TARN_FX_ADD, f, number(b, 3), 0);
+  if (f != TARN_NONE && draw(g, 2)) f = tarn_fx_op(g->L, TARN_FX_ADD, f, real_constant(b, 3), 0);
   q.st->body = f;
   return f == TARN_NONE ? f : kern_store(k);
 }
@@ -213,8 +213,8 @@ static bool some_between(building *b, uint32_t var, uint32_t n, bool body, uint3
       !rx_eval(&b->g->e, c->kid[2], &hi))
     return false;
   if ((*f = a_read(b, var, n, body)) == TARN_NONE) return true;
-  *f = tarn_fx_op(L, TARN_FX_MAX, *f, number(b, (double)lo.i), 0);
-  *f = tarn_fx_op(L, TARN_FX_MIN, *f, number(b, (double)hi.i), 0);
+  *f = tarn_fx_op(L, TARN_FX_MAX, *f, real_constant(b, (double)lo.i), 0);
+  *f = tarn_fx_op(L, TARN_FX_MIN, *f, real_constant(b, (double)hi.i), 0);
   return true;
 }
 /* Whole numbers: bytes, or what is rounded and kept in bounds. */
@@ -225,8 +225,8 @@ static uint32_t some_whole(building *b, uint32_t var, uint32_t n, bool body) {
   if (some_between(b, var, n, body, &f)) return f;
   if (tarn_dtype_is_float(t) && draw(b->g, 2)) {
     if ((f = a_read(b, var, n, body)) == TARN_NONE) return f;
-    f = tarn_fx_op(L, TARN_FX_MAX, f, number(b, -3 - (double)draw(b->g, 300)), 0);
-    f = tarn_fx_op(L, TARN_FX_MIN, f, number(b, 3 + (double)draw(b->g, 300)), 0);
+    f = tarn_fx_op(L, TARN_FX_MAX, f, real_constant(b, -3 - (double)draw(b->g, 300)), 0);
+    f = tarn_fx_op(L, TARN_FX_MIN, f, real_constant(b, 3 + (double)draw(b->g, 300)), 0);
     return tarn_fx_op(L, TARN_FX_ROUND, f, 0, 0);
   }
   b->type = TARN_I8;
@@ -244,14 +244,14 @@ static uint32_t some_expression(building *b, uint32_t var, uint32_t n, bool body
   bool exact = g->whole && draw(g, 4);
   if (exact || asked(b, var, "survives") || asked(b, var, "is-whole") || asked(b, var, "between"))
     f = some_whole(b, var, n, body);
-  else if (asked(b, var, "is-zero")) f = number(b, 0);
+  else if (asked(b, var, "is-zero")) f = real_constant(b, 0);
   else if (plain && (asked(b, var, "is-power-of-two") || chance(g, 12))) f = some_constant(g, true);
   else f = a_read(b, var, n, body);
   if (f != TARN_NONE && (asked(b, var, "loose") || asked(b, var, "loose-difference")) && draw(g, 2))
-    f = tarn_fx_op(g->L, TARN_FX_MUL, f, number(b, 0.7), 0); /* rounded */
+    f = tarn_fx_op(g->L, TARN_FX_MUL, f, real_constant(b, 0.7), 0); /* rounded */
   if ((b->type == TARN_I32 || b->type == TARN_I64) && !plain && chance(g, 2)) {
     f = some_whole(b, var, n, body); /* beyond what f32 holds */
-    if (f != TARN_NONE) f = tarn_fx_op(g->L, TARN_FX_MUL, f, number(b, 500009), 0);
+    if (f != TARN_NONE) f = tarn_fx_op(g->L, TARN_FX_MUL, f, real_constant(b, 500009), 0);
   }
   if (plain && f != TARN_NONE && chance(g, 6)) f = some_unary(g, f);
   if (f != TARN_NONE && chance(g, 10)) {
@@ -292,10 +292,10 @@ static uint32_t some_step(building *b, const lx *x, uint32_t n, bool body) {
     h = a_read(b, TARN_NONE, n, body);
     f = h == TARN_NONE ? h : tarn_fx_op(g->L, TARN_FX_MUL, f, h, 0);
   }
-  if (f != TARN_NONE && chance(g, 2)) f = tarn_fx_op(g->L, TARN_FX_ADD, f, number(b, 3), 0);
+  if (f != TARN_NONE && chance(g, 2)) f = tarn_fx_op(g->L, TARN_FX_ADD, f, real_constant(b, 3), 0);
   if (f != TARN_NONE && asked(b, x->var, "survives")) {
-    f = tarn_fx_op(g->L, TARN_FX_MAX, f, number(b, -(double)draw(g, 100)), 0);
-    f = tarn_fx_op(g->L, TARN_FX_MIN, f, number(b, (double)draw(g, 100)), 0);
+    f = tarn_fx_op(g->L, TARN_FX_MAX, f, real_constant(b, -(double)draw(g, 100)), 0);
+    f = tarn_fx_op(g->L, TARN_FX_MIN, f, real_constant(b, (double)draw(g, 100)), 0);
   }
   g->e.attr[x->var] = (rv){.kind = 'e', .id = f, .i = L_PART(0, body)};
   return f;
@@ -310,7 +310,7 @@ static uint32_t an_expression(building *b, const lx *x, uint32_t n, bool body) {
   if (x->kind == LX_THEN) return some_step(b, x, n, body);
   if (x->kind == LX_NUMBER) {
     if (x->counted && !rx_eval(&b->g->e, x->counted, &v)) return TARN_NONE;
-    return number(b, x->counted ? (double)v.i : x->value);
+    return real_constant(b, x->counted ? (double)v.i : x->value);
   }
   if (x->kind != LX_OP) return TARN_NONE;
   if (x->op == TARN_FX_CAST) return a_cast(b, x, n, body);
@@ -328,7 +328,8 @@ static bool an_epilogue(building *b, const lx *x, uint32_t own, bool more) {
   if (!more || draw(g, 3) == 0) return true;
   if (g->r->numeric == TARN_RULE_APPROX && g->far)
     return true; /* few results: all may be below 0 */
-  if (g->r->numeric == TARN_RULE_APPROX) f = tarn_fx_op(g->L, TARN_FX_MAX, f, number(b, 0), 0);
+  if (g->r->numeric == TARN_RULE_APPROX)
+    f = tarn_fx_op(g->L, TARN_FX_MAX, f, real_constant(b, 0), 0);
   else if (chance(g, 2)) f = some_unary(g, f);
   if (chance(g, 2)) {
     if ((h = a_read(b, TARN_NONE, own, false)) == TARN_NONE) return false;

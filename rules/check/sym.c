@@ -71,7 +71,7 @@ static st *leaf_of(prover *p, uint32_t var, uint32_t seg, uint32_t term) {
     t->dim[i] = poly_var(&p->s, poly_size(&p->s, type_of(p, term)->dim[i], 1));
   return t;
 }
-static int64_t whole(prover *p, const sv *v, uint32_t i) {
+static int64_t integer_at(prover *p, const sv *v, uint32_t i) {
   int64_t c;
   poly x = poly_now(&p->s, &v->p[i]);
   if (v->kind != 'i' && v->kind != 'l') poly_stuck(&p->s, "an attribute of another kind");
@@ -101,7 +101,8 @@ static void type_windows(prover *p, st *t) {
   memcpy(t->dim, k->dim, k->ns * sizeof *t->dim);
 }
 static void type_slice(prover *p, st *t) {
-  int64_t axis = whole(p, &t->pay[0], 0), step = whole(p, &t->pay[3], 0), by = llabs(step);
+  int64_t axis = integer_at(p, &t->pay[0], 0), step = integer_at(p, &t->pay[3], 0),
+          by = llabs(step);
   bool back = step < 0;
   const poly *low = t->pay[back ? 2 : 1].p, *high = t->pay[back ? 1 : 2].p;
   poly more = poly_int(by - 1), steps = poly_int(by), one = poly_int(back);
@@ -125,7 +126,7 @@ static void type_broadcast(prover *p, st *t) {
 }
 static void type_products(prover *p, st *t, bool cart) {
   const st *a = t->kid[0], *b = t->kid[1];
-  uint32_t k = cart && t->npay ? (uint32_t)whole(p, &t->pay[0], 0) : 0, at = 0;
+  uint32_t k = cart && t->npay ? (uint32_t)integer_at(p, &t->pay[0], 0) : 0, at = 0;
   uint32_t nc = a->n - a->ns;
   for (uint32_t i = 0; i < nc; i++) same(p, &a->dim[a->ns + i], &b->dim[b->ns + i]);
   for (uint32_t i = 0; i < (cart ? k : a->ns); i++) same(p, &a->dim[i], &b->dim[i]);
@@ -145,7 +146,7 @@ static void type_compute(prover *p, st *t) {
   if (at != t->n) poly_stuck(&p->s, "a function with several results");
 }
 static void type_concat(prover *p, st *t) {
-  int64_t axis = whole(p, &t->pay[0], 0);
+  int64_t axis = integer_at(p, &t->pay[0], 0);
   memcpy(t->dim, t->kid[0]->dim, t->n * sizeof *t->dim);
   for (uint32_t j = 1; j < t->nkid; j++)
     for (uint32_t i = 0; i < t->n; i++) {
@@ -156,12 +157,12 @@ static void type_concat(prover *p, st *t) {
 static void type_view(prover *p, st *t) {
   const st *k = t->kid[0];
   uint32_t at = 0;
-  int64_t axis = t->npay && t->pay[0].kind == 'i' ? whole(p, &t->pay[0], 0) : 0;
+  int64_t axis = t->npay && t->pay[0].kind == 'i' ? integer_at(p, &t->pay[0], 0) : 0;
   poly unit = poly_int(1);
   for (uint32_t i = 0; i < t->n; i++) switch (t->op) {
     case TARN_OP_ACCESS:
     case TARN_OP_MATERIALISE: t->dim[i] = k->dim[i]; break;
-    case TARN_OP_TRANSPOSE: t->dim[i] = k->dim[whole(p, &t->pay[0], i)]; break;
+    case TARN_OP_TRANSPOSE: t->dim[i] = k->dim[integer_at(p, &t->pay[0], i)]; break;
     case TARN_OP_PAD:
       t->dim[i] = k->dim[i];
       for (uint32_t x = 2; x < 4 && (int64_t)i == axis; x++)
@@ -227,7 +228,7 @@ static bool of_term(prover *p, const rx *x, sv *out) {
   else if (!strcmp(f, "shape-of")) *out = list_of(p, t, 0, t->n), out->kind = 's', out->ns = t->ns;
   else if (!strcmp(f, "dim") || !strcmp(f, "cdim")) {
     sv i = eval(p, x->kid[1]);
-    int64_t at = whole(p, &i, 0) + (f[0] == 'c' ? t->ns : 0);
+    int64_t at = integer_at(p, &i, 0) + (f[0] == 'c' ? t->ns : 0);
     if (at < 0 || at >= (int64_t)t->n) poly_stuck(&p->s, "there is no such axis");
     *out = one(p, t->dim[at]);
   } else return false;
@@ -246,7 +247,7 @@ static bool of_list(prover *p, const char *f, const sv *a, sv *out) {
   uint32_t n = a[0].n, k = 0;
   bool counted = !strcmp(f, "at") || !strcmp(f, "take") || !strcmp(f, "drop");
   bool changed = !strcmp(f, "set") || !strcmp(f, "insert") || !strcmp(f, "remove");
-  if (counted || changed) k = (uint32_t)whole(p, &a[1], 0);
+  if (counted || changed) k = (uint32_t)integer_at(p, &a[1], 0);
   if ((counted || changed) && k > n) poly_stuck(&p->s, "a list is too short");
   if (!strcmp(f, "len")) *out = one(p, poly_int(n));
   else if (!strcmp(f, "product")) *out = one(p, product(p, a[0].p, n));

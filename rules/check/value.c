@@ -5,7 +5,7 @@
 
 /* ---------------------------------------------------------------- scalar expressions */
 
-static uint32_t number(gen *g, double v) {
+static uint32_t real_constant(gen *g, double v) {
   return tarn_dtype_is_float(g->dtype) ? tarn_fx_const(g->L, g->dtype, v)
                                        : tarn_fx_iconst(g->L, g->dtype, (int64_t)v);
 }
@@ -16,7 +16,7 @@ uint32_t some_unary(gen *g, uint32_t x) {
   static const double with[] = {0, 0, 1, 2, 1, 0, 0, 0};
   uint32_t k = draw(g, tarn_dtype_is_float(g->dtype) ? 8 : 6);
   double by = g->whole && op[k] == TARN_FX_MUL ? 0.7 : with[k]; /* which rounds */
-  return tarn_fx_op(g->L, op[k], x, number(g, by), 0);
+  return tarn_fx_op(g->L, op[k], x, real_constant(g, by), 0);
 }
 
 static uint32_t binary(gen *g, uint32_t x, uint32_t y) {
@@ -61,8 +61,8 @@ uint32_t some_function(gen *g, uint32_t nops, uint32_t nepi, bool reduce, uint32
 uint32_t some_constant(gen *g, bool finite) {
   static const double v[] = {0, 1, 2, -1, 0.5, -0.0, -INFINITY, INFINITY};
   if (g->r && g->r->numeric == TARN_RULE_REASSOC && chance(g, 3))
-    return number(g, some_magnitude(g));
-  return number(g, v[draw(g, !tarn_dtype_is_float(g->dtype) ? 4 : finite ? 6 : 8)]);
+    return real_constant(g, some_magnitude(g));
+  return real_constant(g, v[draw(g, !tarn_dtype_is_float(g->dtype) ? 4 : finite ? 6 : 8)]);
 }
 
 /* ---------------------------------------------------------------- elements */

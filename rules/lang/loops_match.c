@@ -139,7 +139,7 @@ static bool one_choice(void *arg, renv *e) {
   m->stop = !m->fn(m->arg, m->e);
   return !m->stop && !m->done;
 }
-static bool whole(void *arg) {
+static bool choose_late(void *arg) {
   matching *m = arg;
   return r_late_choices(m->e, m->r, 0, one_choice, m);
 }
@@ -196,7 +196,7 @@ static bool match_list(lists *l, uint32_t which, uint32_t elem, uint32_t at) {
   rv saved[R_ATTRS];
   if (!x || elem == x->nloop) {
     if (at != l->from[which + 1]) return true;
-    return which ? whole(l->m) : match_list(l, 1, 0, at);
+    return which ? choose_late(l->m) : match_list(l, 1, 0, at);
   }
   if (x->loop[elem].kind != LL_LOOP) return match_row(l, which, elem, at);
   if (at == l->from[which + 1]) return true;
@@ -347,7 +347,7 @@ static void match_anywhere(matching *m, const lx *x) {
       if (x->kind != LX_ANY && tarn_fx_get(m->e->L, w->at)->op != x->op) continue;
       uint8_t type = loops_types(m->e, i)->type[j];
       w->type = (tarn_dtype)type;
-      if (type != TARN_FX_UNTYPED) fx_match(m->e, x, w->at, i, whole, m);
+      if (type != TARN_FX_UNTYPED) fx_match(m->e, x, w->at, i, choose_late, m);
     }
   }
 }
@@ -398,7 +398,7 @@ static bool has_earlier(renv *e, const rule *r) {
 }
 static void match_inner(matching *m) {
   m->e->loops->swapped = false;
-  if (loops_bind_inner(m->e, m->r)) whole(m);
+  if (loops_bind_inner(m->e, m->r)) choose_late(m);
 }
 
 static bool ways(renv *e, const rule *r, r_choice_fn *fn, void *arg) {

@@ -161,10 +161,10 @@ static bool f_is_reduced(renv *e, const rv *a, rv *out) {
   return rv_bool(out, a->i % 2 == 0 && e->loops->k.stage[a->i / 2].reducer != TARN_NONE);
 }
 /* What no order of a sum loses anything of. */
-static bool whole(const vrange *k) { return vrange_exactly(k->type, k->r); }
+static bool is_exact(const vrange *k) { return vrange_exactly(k->type, k->r); }
 static bool f_is_whole(renv *e, const rv *a, rv *out) {
   vrange r = range_of(e, a);
-  return rv_bool(out, r.typed && whole(&r));
+  return rv_bool(out, r.typed && is_exact(&r));
 }
 /* Has a stage a step in what it computes? */
 static bool has_step(renv *e, const kstage *st) {
@@ -329,7 +329,7 @@ static bool opposite(double a, double b) { return a != 0 && fabs(a + b) <= fabs(
 /* May constants be put together before x is added, and none is lost? */
 static bool adds(vrange x, vrange a, vrange b) {
   if (!tarn_dtype_is_float(a.type)) return true;
-  if (whole(&x) && whole(&a) && !whole(&b)) return false;
+  if (is_exact(&x) && is_exact(&a) && !is_exact(&b)) return false;
   if (a.r.finite && b.r.finite && vrange_most(a.r) + vrange_most(b.r) > vrange_largest(a.type))
     return false;
   bool numbers = a.r.lo == a.r.hi && b.r.lo == b.r.hi && a.r.lo != 0 && b.r.lo != 0;

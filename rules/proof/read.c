@@ -21,7 +21,7 @@ static const tarn_sx *element(const reading *r, const tarn_sx *s, uint32_t i) {
   if (s->kind != TARN_SX_LIST || i >= s->n) tarn_sx_error(r->cx, s, "too short");
   return s->kid[i];
 }
-static uint32_t number(const reading *r, const tarn_sx *s) {
+static uint32_t read_number(const reading *r, const tarn_sx *s) {
   if (s->kind != TARN_SX_INT || s->i < 0 || s->i > INT32_MAX)
     tarn_sx_error(r->cx, s, "a number is expected");
   return (uint32_t)s->i;
@@ -195,7 +195,7 @@ static void read_nest(const reading *r, const tarn_sx *s) {
 /* ---------------------------------------------------------------- steps */
 
 static uint32_t lemma_of(const reading *r, const tarn_sx *s) {
-  const uint64_t *at = tarn_map_get(r->lemma, number(r, s));
+  const uint64_t *at = tarn_map_get(r->lemma, read_number(r, s));
   if (!at) tarn_sx_error(r->cx, s, "no earlier lemma has this number");
   return (uint32_t)*at - 1;
 }
@@ -241,15 +241,15 @@ static void bindings(const reading *r, const tarn_sx *s, pf_step *to) {
 static void detail(const reading *r, const tarn_sx *s, pf_step *to, uint32_t *lemma) {
   uint32_t n = s->kind == TARN_SX_LIST && s->n ? s->n - 1 : 0;
   bool kid = tarn_sx_is(s, "kid") && (n == 2 || (n == 3 && tarn_sx_atom_is(s->kid[3], "back")));
-  if (kid && to->kind == PF_CONGRUENCE && number(r, s->kid[1]) < to->nlemma)
-    lemma[number(r, s->kid[1])] = 2 * lemma_of(r, s->kid[2]) + (n == 3);
+  if (kid && to->kind == PF_CONGRUENCE && read_number(r, s->kid[1]) < to->nlemma)
+    lemma[read_number(r, s->kid[1])] = 2 * lemma_of(r, s->kid[2]) + (n == 3);
   else if (tarn_sx_is(s, "where") && to->kind == PF_RULE) bindings(r, s, to);
   else if (tarn_sx_is(s, "with")) to->extra = terms(r, s, 1, &to->nextra);
   else if (tarn_sx_is(s, "at") && n == 1) to->at = term(r, s->kid[1]);
-  else if (tarn_sx_is(s, "slot") && n == 1) to->slot = number(r, s->kid[1]);
+  else if (tarn_sx_is(s, "slot") && n == 1) to->slot = read_number(r, s->kid[1]);
   else if (tarn_sx_is(s, "open")) {
     uint32_t *open = TARN_ARRAY(r->cx, uint32_t, n + 1u);
-    for (uint32_t i = 0; i < n; i++) open[i] = number(r, s->kid[1 + i]);
+    for (uint32_t i = 0; i < n; i++) open[i] = read_number(r, s->kid[1 + i]);
     to->open = open, to->nopen = n;
   } else tarn_sx_error(r->cx, s, "no such part of a step");
 }
@@ -263,7 +263,7 @@ static bool direction(const reading *r, const tarn_sx *s) {
 static void read_step(const reading *r, const tarn_sx *s) {
   pf_step to = {.kind = PF_RULE, .forward = true, .at = TARN_NONE, .slot = TARN_NONE};
   if (!tarn_sx_is(s, "step")) tarn_sx_error(r->cx, s, "a step is expected");
-  to.number = number(r, element(r, s, 1));
+  to.number = read_number(r, element(r, s, 1));
   const tarn_sx *what = element(r, s, 2);
   while (to.kind <= PF_LEMMA && !tarn_sx_atom_is(what, pf_kind_name[to.kind])) to.kind++;
   if (to.kind > PF_LEMMA)
@@ -288,7 +288,7 @@ static void read_step(const reading *r, const tarn_sx *s) {
 /* (lemma K [(for PARAMETER…)] FROM TO STEP…) */
 static void read_lemma(const reading *r, const tarn_sx *s) {
   pf_lemma l = {.first = r->p->step.n};
-  uint32_t k = number(r, element(r, s, 1)), at = 2;
+  uint32_t k = read_number(r, element(r, s, 1)), at = 2;
   bool fresh;
   if (tarn_sx_is(element(r, s, at), "for")) l.param = terms(r, s->kid[at++], 1, &l.nparam);
   for (uint32_t i = 0; i < l.nparam; i++)

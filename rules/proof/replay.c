@@ -298,7 +298,7 @@ pf_verdict pf_replay(const pf_proof *p, const pf_step *s, pf_bounds b, const tar
   return r.verdict;
 }
 
-static void whole(tarn_ctx *cx, void *arg) {
+static void replay_everywhere(tarn_ctx *cx, void *arg) {
   (void)cx;
   everywhere(arg);
 }
@@ -317,7 +317,7 @@ pf_verdict pf_replay_whole(const pf_proof *p, pf_bounds b, const tarn_proof_opti
   pf_cut_off(&f, r.side, 2);
   r.leaf = f.leaf, r.whole = true;
   r.seed = o->seed + 1;
-  tarn_status st = tarn_protect(r.cx, whole, &r);
+  tarn_status st = tarn_protect(r.cx, replay_everywhere, &r);
   if (st) skip(&r, st);
   *why = r.why;
   return r.verdict;

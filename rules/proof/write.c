@@ -97,7 +97,7 @@ static void all_bytes(writing *w) {
 
 /* ---------------------------------------------------------------- terms */
 
-static uint32_t number(const writing *w, tarn_term t) {
+static uint32_t number_of(const writing *w, tarn_term t) {
   return (uint32_t)*tarn_map_get(w->name, t) - 1;
 }
 
@@ -124,7 +124,7 @@ static void node(writing *w, tarn_term t, uint32_t named) {
     tarn_buf_fmt(w->b, "(%s", tarn_op_info(x->op)->text);
     if (x->op == TARN_OP_NEST) tarn_buf_fmt(w->b, " !%u", body);
     else tarn_payload_print(w->L, w->b, x->op, x->payload);
-    for (uint32_t i = 0; i < x->n; i++) tarn_buf_fmt(w->b, " %%%u", number(w, x->kid[i]));
+    for (uint32_t i = 0; i < x->n; i++) tarn_buf_fmt(w->b, " %%%u", number_of(w, x->kid[i]));
     tarn_buf_str(w->b, ")");
   }
   tarn_buf_str(w->b, ")");
@@ -163,7 +163,7 @@ static void numbers(writing *w, const char *head, uint32_t n, const uint32_t *v)
 static void named(writing *w, const char *head, uint32_t n, const tarn_term *t) {
   if (n == 0) return;
   tarn_buf_fmt(w->b, " (%s", head);
-  for (uint32_t i = 0; i < n; i++) tarn_buf_fmt(w->b, " %%%u", number(w, t[i]));
+  for (uint32_t i = 0; i < n; i++) tarn_buf_fmt(w->b, " %%%u", number_of(w, t[i]));
   tarn_buf_str(w->b, ")");
 }
 
@@ -174,7 +174,7 @@ static void bindings(writing *w, const pf_step *s) {
     const pf_bind *v = &s->bind[i];
     tarn_buf_fmt(w->b, " (%s%s", v->name, v->kind == 'l' ? " (" : "");
     for (uint32_t k = 0; k < v->n && v->term; k++)
-      tarn_buf_fmt(w->b, " %%%u", number(w, v->term[k]));
+      tarn_buf_fmt(w->b, " %%%u", number_of(w, v->term[k]));
     for (uint32_t k = 0; k < v->n && v->value; k++)
       tarn_buf_fmt(w->b, "%s%" PRId64, k || v->kind == 'i' ? " " : "", v->value[k]);
     tarn_buf_str(w->b, v->kind == 'l' ? "))" : ")");
@@ -189,7 +189,7 @@ static void step(writing *w, uint32_t i) {
   if (s->kind == PF_RULE) tarn_buf_fmt(w->b, " %s", s->rule);
   if (s->kind == PF_LEMMA) tarn_buf_fmt(w->b, " %u", s->lemma[0] / 2);
   if (way) tarn_buf_str(w->b, s->forward ? " ->" : " <-");
-  tarn_buf_fmt(w->b, " %%%u %%%u", number(w, s->before), number(w, s->after));
+  tarn_buf_fmt(w->b, " %%%u %%%u", number_of(w, s->before), number_of(w, s->after));
   for (uint32_t k = 0; cong && k < s->nlemma; k++)
     if (s->lemma[k] != TARN_NONE)
       tarn_buf_fmt(w->b, " (kid %u %u%s)", k, s->lemma[k] / 2, s->lemma[k] % 2 ? " back" : "");
@@ -213,7 +213,7 @@ static void lemma(writing *w, uint32_t i) {
   need(w, l->to);
   tarn_buf_fmt(w->b, "\n  (lemma %u", i);
   named(w, "for", l->nparam, l->param);
-  tarn_buf_fmt(w->b, " %%%u %%%u", number(w, l->from), number(w, l->to));
+  tarn_buf_fmt(w->b, " %%%u %%%u", number_of(w, l->from), number_of(w, l->to));
   for (uint32_t k = 0; k < l->n; k++) step(w, l->first + k);
   tarn_buf_str(w->b, ")");
 }
@@ -247,7 +247,7 @@ void pf_write(const pf_proof *p, const tarn_ruleset *rs, tarn_buf *b) {
   tarn_buf_str(b, "(proof ");
   tarn_sx_string(b, p->output, strlen(p->output));
   for (uint32_t i = 0; i < p->lemma.n; i++) lemma(&w, i);
-  tarn_buf_fmt(b, "\n  (theorem %%%u %%%u)", number(&w, p->from), number(&w, p->to));
+  tarn_buf_fmt(b, "\n  (theorem %%%u %%%u)", number_of(&w, p->from), number_of(&w, p->to));
   all_bytes(&w);
   tarn_buf_str(b, ")\n");
 }
