@@ -93,13 +93,15 @@ static bool take(reader *r, const char *s) {
 static void expect(reader *r, const char *s) {
   if (!take(r, s)) REFUSE(r, "%.40s: %s is expected", r->n ? word(r) : "the end", s);
 }
-static const char *name(reader *r) {
-  if (!r->n || !is_name(*r->tok) || isdigit((unsigned char)*r->tok))
+/* A name; of an opcode's parts, one that may begin with a digit. */
+static const char *part(reader *r, bool digit) {
+  if (!r->n || !is_name(*r->tok) || (!digit && isdigit((unsigned char)*r->tok)))
     REFUSE(r, "%.40s: a name is expected", r->n ? word(r) : "the end");
   const char *s = word(r);
   next(r);
   return s;
 }
+static const char *name(reader *r) { return part(r, false); }
 /* Up to and with the semicolon. */
 static void skip_statement(reader *r) {
   while (r->n && !at(r, ";")) next(r);
@@ -388,7 +390,7 @@ static void opcode(reader *r, ptx_statement *st) {
   while (at(r, ":") && r->s < r->end && *r->s == ':') {
     next(r), next(r);
     tarn_buf_str(&b, "::");
-    tarn_buf_str(&b, name(r));
+    tarn_buf_str(&b, part(r, true));
   }
   st->op = b.p;
   cut(r, st);

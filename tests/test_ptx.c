@@ -127,7 +127,12 @@ static const struct fault {
     {"ld.param.u32 %r1, [N+4]; %s", "", "of the parameters, which have 20"},
     {ASYNC, "cp.async.wait_group 0;", NULL},
     {ASYNC, "cp.async.wait_group 1;", "an asynchronous copy to it has not been waited for"},
+    {ASYNC, "cp.async.wait_group 1048576;", "an asynchronous copy to it has not been waited for"},
     {ASYNC, "", "an asynchronous copy to it has not been waited for"},
+    {"shl.b32 %r1, %r8, 2; cvt.u64.u32 %d1, %r1;\n"
+     "cp.async.ca.shared.global.L2::128B [%d1], [%d11], 4; cp.async.wait_all; %s\n"
+     "ld.shared.u32 %r4, [%r1];",
+     "", NULL},
     {"red.global.add.u32 [%d10], %r8; %s", "", NULL},
     {"mov.u64 %d1, sh; st.shared.u32 [%d1+512], %r8; %s ret;", "", "is written here and by"},
 };
@@ -216,6 +221,8 @@ static const struct text {
     {"mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%d0}, {%d1}, {%d2}, {%d3};",
      "no such product is simulated"},
     {"{ { ", "} is expected"},
+    {"cp.async.wait_group 1048577;", "such a number is not simulated"},
+    {"cp.async.ca.shared.global.L2:128B [%d8], [%d11], 4;", "128B: a name is expected"},
     {"mov.u32 %r1, 0x;", "no number"},
     {".reg .b32 %r1;", "%r1 is defined twice"},
     {"mov.u32 %r1", "; is expected"},
@@ -249,7 +256,8 @@ END_TEST
 START_TEST(every_cut) {
   static int32_t in[32], out[32];
   const char *s = kernel(".shared .align 4 .f32 q[3];\n@%p1 bra L; L: mov.b64 {%r1, %r2}, %d8;"
-                         "setp.eq.s32 %p1|%p2, %r1, -3;");
+                         "setp.eq.s32 %p1|%p2, %r1, -3;"
+                         "cp.async.ca.shared.global.L2::128B [%d8], [%d11], 4;");
   for (size_t n = strlen(HEAD) + 1; n < strlen(s) - 2; n++) {
     job j = {.text = s, .n = n, BOTH(32)};
     tarn_status st = tarn_protect(cx, run, &j);
