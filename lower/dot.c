@@ -97,8 +97,12 @@ static LLVMValueRef factor(low_nest *N, low_fn *E, uint32_t f, uint32_t level, u
   for (uint32_t r = 0; r < st->p->f->nops; r++) {
     t[r] = st->read[r].p->dtype;
     if (tarn_fx_uses(N->M->L, f, r)) v[r] = low_load_group(E, &st->read[r], level, k);
+    if (v[r] && x->op != TARN_FX_HOLE) v[r] = low_from_memory(N->M, t[r], v[r]);
   }
-  if (x->op != TARN_FX_HOLE) return low_fx(N->M, f, v, t, st->p->f->nops, E->lanes * k, type);
+  if (x->op != TARN_FX_HOLE) {
+    LLVMValueRef y = low_fx(N->M, f, v, t, st->p->f->nops, E->lanes * k, type);
+    return low_to_memory(N->M, *type, y);
+  }
   *type = t[x->hole];
   return v[x->hole];
 }

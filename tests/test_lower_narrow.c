@@ -211,6 +211,36 @@ static void every_second_job(tarn_ctx *c, void *arg) {
   }
 }
 
+/* Products of pairs of bf16 that are computed first, in f32 and rounded. */
+static bool sums_pairs(void) {
+#ifdef __x86_64__
+  return __builtin_cpu_supports("avx512bf16");
+#else
+  return false;
+#endif
+}
+static void computed_job(tarn_ctx *c, void *arg) {
+  static const char text[] = "(kernel (nest (stages (children 2) (shared) (split 1) (stage (own 7) "
+                             "(reduce 6) (red sum (let "
+                             "((%0 (cast f32 (min (mul $0 $0) $1)))) (mul %0 %0))) (child 0 (index "
+                             "((7) (6)) (42) ((+ (* 6 "
+                             "d0) d1)))) (child 1 (index ((7) (6)) (42) ((+ (* 6 d0) d1)))) "
+                             "out)))(in bf16 (42) (1))(in bf16 "
+                             "(42) (1))(out f32 (7) (1)))";
+  static const char walk[] =
+      "(schedule (stage (acc 1) (serial 0 8) (serial 1 2) (vector 0 1) (dot 1 1)))";
+  const tarn_hw *on = tarn_hw_load(L, "x86-64-bf16");
+  (void)arg;
+  kit_case k = kit_case_text(L, text, walk);
+  if (!kit_lines(L, on, &k, "@llvm.x86.avx512bf16.dpbf16ps."))
+    tarn_raise(c, TARN_NO, "no instruction of pairs");
+  if (!sums_pairs()) return;
+  kit_reference(L, &k, TARN_STRICT);
+  kit_run(L, on, &k, 1, true, 1);
+  double off = kit_error(k.want[0], k.got[0]);
+  if (!(off >= 0 && off < 1e-5)) tarn_raise(c, TARN_NO, "off by %g", off);
+}
+
 static void must(void (*job)(tarn_ctx *, void *)) {
   tarn_status st = tarn_protect(cx, job, NULL);
   ck_assert_msg(st == TARN_OK, "%d: %s", st, tarn_message(cx));
@@ -218,6 +248,8 @@ static void must(void (*job)(tarn_ctx *, void *)) {
 START_TEST(short_rows) { must(short_rows_job); }
 END_TEST
 START_TEST(few_registers) { must(few_registers_job); }
+END_TEST
+START_TEST(computed_pairs) { must(computed_job); }
 END_TEST
 START_TEST(every_second) { must(every_second_job); }
 END_TEST
@@ -232,5 +264,6 @@ int main(void) {
   tcase_add_test(t, greatest);
   tcase_add_test(t, few_registers);
   tcase_add_test(t, every_second);
+  tcase_add_test(t, computed_pairs);
   return run_checks("lower_narrow", t);
 }
