@@ -138,6 +138,13 @@ static void keep(stage_search *q, const tarn_stage_sched *st, double t) {
   q->b[at].seconds = t, q->b[at].sched = *st;
 }
 
+/* Where padding begins is decided for each trip of a loop, the first and the last apart: of tiles
+ * of an open dim there are always several. */
+static bool fits_guards(const stage_search *q, const tarn_level *l) {
+  uint32_t guarded = 0;
+  for (uint32_t r = 0; r < q->m->nread; r++) guarded |= q->m->read[r].guarded;
+  return !(guarded >> l->dim & 1) || l->step == 1 || 2 * l->step < q->open[l->dim];
+}
 /* What tarn_schedule asks of the levels of open dims. */
 static bool is_open(const stage_search *q, const tarn_stage_sched *st) {
   const tarn_stage_work *m = q->m;
@@ -152,6 +159,7 @@ static bool is_open(const stage_search *q, const tarn_stage_sched *st) {
     bool outer = !(seen >> l->dim & 1);
     seen |= 1u << l->dim;
     if (!outer || !q->open[l->dim]) continue;
+    if (!fits_guards(q, l)) return false;
     if (!loop || (own ? i >= acc : i < acc) || (own && l->step > 1 && resumes)) return false;
   }
   return true;

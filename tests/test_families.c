@@ -92,6 +92,23 @@ static const ranged cases[] = {
      3,
      1,
      false},
+    /* images of any height and width: padding, a stride, channels alone, and their means */
+    {"in x f32 1,3,H,V\nrand w 8,3,3,3\nrand v 8,1,3,3\nrand u 12,8,1,1\nrand f 12,5\n"
+     "node Conv c x w -> c1 : pads=1,1,1,1 strides=2,2\nnode Relu r c1 -> c2\n"
+     "node Conv d c2 v -> c3 : pads=1,1,1,1 group=8\nnode Conv e c3 u -> c4\n"
+     "node Relu q c4 -> z\nnode GlobalAveragePool g z -> p\nnode Flatten l p -> o\n"
+     "node MatMul m o f -> y\nout y\nout z\n",
+     {"H=20..200:2", "V=16..150:2"},
+     1,
+     1,
+     false},
+    /* as high as windows are, or higher */
+    {"in x f32 1,3,H,9\nrand w 4,3,3,3\nrand v 4,4,3,3\nnode Conv c x w -> t : pads=1,1,1,1\n"
+     "node Relu r t -> u\nnode Conv d u v -> y : pads=1,1,1,1\nout y\n",
+     {"H=1..60"},
+     6,
+     1,
+     false},
     /* means over the size, and of squares */
     {"in x f32 N,32\nrand w 32,8\ninit two f32 1 : 2\ninit e f32 1 : 0.00001\n"
      "node MatMul m x w -> t\nnode ReduceMean a t -> mean : axes=0, keepdims=1\n"
