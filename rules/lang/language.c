@@ -177,11 +177,20 @@ static bool same_sx(const tarn_sx *a, const tarn_sx *b) {
   return true;
 }
 
+/* The right side; of <=> either is one. */
+static const tarn_sx *side(tarn_ruleset *rs, const tarn_sx *s, uint32_t kid) {
+  bool right = kid == 4 || tarn_sx_atom_is(s->kid[3], "<=>");
+  const tarn_sx *x = right ? names_written_out(rs, s, s->kid[kid]) : s->kid[kid];
+  if (x != s->kid[kid]) tarn_sx_limit(rs->cx, x, MOST_DEPTH);
+  return x;
+}
+
 static rule *read_rule(tarn_ruleset *rs, const tarn_sx *s, const char *family,
                        tarn_rule_level level, bool back) {
   reader rd = {.rs = rs, .cx = rs->cx, .r = TARN_NEW(rs->cx, rule), .left = true};
   rule *r = rd.r;
-  const tarn_sx *left = s->kid[back ? 4 : 2], *right = s->kid[back ? 2 : 4];
+  const tarn_sx *left = side(rs, s, back ? 4 : 2), *right = side(rs, s, back ? 2 : 4);
+  if (same_sx(left, right)) tarn_sx_error(rs->cx, s, "left and right are the same");
   r->name = back ? tarn_format(rs->cx, "%s:back", s->kid[1]->text) : s->kid[1]->text;
   r->family = family;
   r->level = level;
@@ -236,12 +245,6 @@ rule *r_read_again(tarn_ruleset *rs, const rule *r) {
   return q;
 }
 
-/* A rule that only rewrites a term to itself, or makes its own left side again inside the right one
- * without end. */
-static void check_use(tarn_ruleset *rs, const tarn_sx *s) {
-  if (same_sx(s->kid[2], s->kid[4])) tarn_sx_error(rs->cx, s, "left and right are the same");
-}
-
 static void add_rule(tarn_ruleset *rs, const tarn_sx *s, const char *family,
                      tarn_rule_level level) {
   if (s->n < 5 || s->kid[1]->kind != TARN_SX_ATOM)
@@ -251,7 +254,6 @@ static void add_rule(tarn_ruleset *rs, const tarn_sx *s, const char *family,
     tarn_sx_error(rs->cx, s->kid[3], "expected => or <=>");
   if (tarn_ruleset_find(rs, s->kid[1]->text) != TARN_NONE)
     tarn_sx_error(rs->cx, s, "there is a rule %s already", s->kid[1]->text);
-  check_use(rs, s);
   for (int back = 0; back <= both; back++) {
     rule *r = read_rule(rs, s, family, level, back);
     r->both = both;

@@ -28,6 +28,7 @@ static const char *taken(const rule *r, const char *s, const char *space) {
 
 static uint32_t variable(reader *rd, const tarn_sx *s, const char *space, const char **names,
                          uint32_t *n, uint32_t most) {
+  if (s->kind != TARN_SX_ATOM) tarn_sx_error(rd->cx, s, "expected a variable");
   uint32_t i = name_in((const char *const *)names, *n, s->text);
   if (i != TARN_NONE) return i;
   const char *other = taken(rd->r, s->text, space);

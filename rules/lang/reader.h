@@ -22,4 +22,7 @@ rpat *reader_pattern(reader *rd, const tarn_sx *s);
 void reader_deferred(reader *rd, rpat *p);
 /* The loop, or row of loops, of this name; TARN_NONE. */
 uint32_t reader_loop(const reader *rd, const tarn_sx *s);
+/* A side of a rule that may be (let ((?name TERM)…) TERM), with its names replaced by what they
+ * stand for; any other as it is. Raises. names.c */
+const tarn_sx *names_written_out(const tarn_ruleset *rs, const tarn_sx *whole, const tarn_sx *side);
 #endif
