@@ -49,7 +49,7 @@ static tarn_sx *written_out(locals *l, tarn_sx *s, uint64_t *parts) {
 }
 
 static bool occurs(const tarn_sx *s, const char *name, const tarn_sx *but) {
-  bool does = s != but && tarn_sx_atom_is(s, name);
+  bool does = tarn_sx_atom_is(s, name);
   for (uint32_t i = 0; s != but && !does && i < s->n; i++) does = occurs(s->kid[i], name, but);
   return does;
 }
