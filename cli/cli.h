@@ -38,6 +38,11 @@ typedef struct cli_opt {
     "--allow-copies", NULL, CLI_FLAG, &(x).copies, NULL,                                           \
         "a statement of a .tc file may read what it writes, as it was"                             \
   }
+#define CLI_OUTPUTS(x)                                                                             \
+  {                                                                                                \
+    "--outputs", NULL, CLI_LIST, &(x).last, "[NAME=]last",                                         \
+        "of the output NAME (default: of those of three dims) the last row alone"                  \
+  }
 /* Of what compiles a model: x has caches and cache_rows. */
 #define CLI_CACHE(x)                                                                               \
   {                                                                                                \
@@ -107,7 +112,7 @@ typedef struct cli_program {
 typedef struct cli_compile {
   const char *model, *dir, *name, *hw, *numerics, *emit, *constants, *explain, *html, *dump,
       *schedule;
-  cli_list rules, no_rules, only_rules, shapes, sets;
+  cli_list rules, no_rules, only_rules, shapes, sets, last;
   const char *def; /* of a file of comprehensions */
   bool copies;
   cli_list caches; /* --cache */

@@ -127,6 +127,7 @@ int tarn_cmd_check(tarn_ctx *cx, int argc, char **argv) {
       {"--shape", NULL, CLI_LIST, &c.shapes, "NAME=DIMS",
        "bind a dynamic shape of MODEL, or choose one of several sizes of DIR"},
       CLI_SET(c),
+      CLI_OUTPUTS(c),
       {"--json", NULL, CLI_FLAG, &c.json, NULL, "print JSON"},
       {0}};
   if (cli_parse(cx, usage, opts, argc, argv, &words)) return 0;

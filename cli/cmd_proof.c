@@ -65,6 +65,7 @@ int tarn_cmd_proof(tarn_ctx *cx, int argc, char **argv) {
       {"--model", NULL, CLI_STR, &c.model, "FILE", "the model that the proof must be about"},
       {"--shape", NULL, CLI_LIST, &c.shapes, "NAME=DIMS", "bind a dynamic shape of it"},
       CLI_SET(c),
+      CLI_OUTPUTS(c),
       {"--json", NULL, CLI_FLAG, &json, NULL, "print JSON"},
       {0}};
   if (cli_parse(cx, usage, opts, argc, argv, &words)) return 0;

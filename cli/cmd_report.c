@@ -25,6 +25,7 @@ int tarn_cmd_report(tarn_ctx *cx, int argc, char **argv) {
       {"--seed", NULL, CLI_UINT, &c.seed, "K", "seed of random inputs"},
       {"--shape", NULL, CLI_LIST, &c.shapes, "NAME=DIMS", "bind a dynamic shape of MODEL"},
       CLI_SET(c),
+      CLI_OUTPUTS(c),
       {0}};
   if (cli_parse(cx, usage, opts, argc, argv, &words)) return 0;
   if (words.n != 1 || !repeat) tarn_raise(cx, TARN_USAGE, "usage: tarn %s", usage);

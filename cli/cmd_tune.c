@@ -84,6 +84,7 @@ static const char *search_name(tarn_ctx *cx, const cli_compile *c, const tarn_tu
     tarn_buf_fmt(&b, " %s", word[i] ? word[i] : "-");
   for (uint32_t i = 0; i < c->shapes.n; i++) tarn_buf_fmt(&b, " %s", c->shapes.p[i]);
   for (uint32_t i = 0; i < c->sets.n; i++) tarn_buf_fmt(&b, " %s", c->sets.p[i]);
+  for (uint32_t i = 0; i < c->last.n; i++) tarn_buf_fmt(&b, " %s", c->last.p[i]);
   return tarn_format(cx, "%016llx", (unsigned long long)tarn_hash_bytes(b.p, b.n, 0));
 }
 
@@ -337,6 +338,7 @@ int tarn_cmd_tune(tarn_ctx *cx, int argc, char **argv) {
       {"--seed", NULL, CLI_UINT, &o.seed, "K", "seed of all random choices"},
       {"--shape", NULL, CLI_LIST, &c.shapes, "NAME=DIMS", "bind a dynamic shape"},
       CLI_SET(c),
+      CLI_OUTPUTS(c),
       {"--json", NULL, CLI_FLAG, &c.json, NULL, "print JSON"},
       {0}};
   if (cli_parse(cx, usage, opts, argc, argv, &words)) return 0;

@@ -27,6 +27,7 @@ static void from_report(tarn_ctx *cx, const char *path, cli_compile *c) {
   if (several) c->asked = c->shapes, c->shapes = (cli_list){0};
   cli_read_texts(cx, several ? several : v, several ? "given" : "shapes", &c->shapes);
   cli_read_texts(cx, v, "set", &c->sets);
+  cli_read_texts(cx, v, "outputs", &c->last);
   c->copies = tarn_yajl_get(v, "allow_copies", yajl_t_true) != NULL;
   cli_read_program(cx, v, &c->is);
   cli_read_sizes(cx, v, c);
@@ -38,6 +39,8 @@ const char *cli_folder(tarn_ctx *cx, const char *what, cli_compile *c) {
   if (S_ISDIR(st.st_mode)) {
     if (c->sets.n)
       tarn_raise(cx, TARN_USAGE, "--set %s: %s is compiled already", c->sets.p[0], what);
+    if (c->last.n)
+      tarn_raise(cx, TARN_USAGE, "--outputs %s: %s is compiled already", c->last.p[0], what);
     if (c->hw) tarn_raise(cx, TARN_USAGE, "--hw %s: %s is compiled already", c->hw, what);
     from_report(cx, tarn_format(cx, "%s/report.json", what), c);
     return c->dir = what;

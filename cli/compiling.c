@@ -38,6 +38,7 @@ const cli_opt *cli_compile_options(tarn_ctx *cx, cli_compile *c) {
        "the workspace takes at most BYTES (256K, 1M); 1M,256K: a table, and the last one"},
       CLI_CACHE(*c),
       CLI_SET(*c),
+      CLI_OUTPUTS(*c),
       {"--price", NULL, CLI_STR, &c->price_file, "FILE",
        "a learned price, or analytic (default: the shipped one, if it fits)"},
       {"--db", NULL, CLI_STR, &c->db, "FILE",
@@ -140,6 +141,7 @@ const tarn_compile_options *cli_options(tarn_lang *L, cli_compile *c) {
   o->model = c->model;
   o->shapes = texts_of(&c->shapes);
   o->sets = texts_of(&c->sets);
+  o->outputs = texts_of(&c->last);
   o->def = c->def;
   o->ram = bytes_of(cx, c->ram, &o->nram);
   o->caches = texts_of(&c->caches);
@@ -174,6 +176,7 @@ tarn_program *cli_reload(tarn_lang *L, const cli_compile *c) {
   o.model = c->model;
   o.shapes = texts_of(&c->shapes);
   o.sets = texts_of(&c->sets);
+  o.outputs = texts_of(&c->last);
   o.def = c->def;
   o.allow_copies = c->copies;
   if (c->is.size) o.shapes = tarn_compile_shapes_at(L, &o, c->is.size);

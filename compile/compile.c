@@ -18,6 +18,8 @@ tarn_model_options comp_model_options(tarn_ctx *cx, const tarn_compile_options *
                               .shape = shape,
                               .nset = o->sets.n,
                               .set = set,
+                              .nlast = o->outputs.n,
+                              .last = o->outputs.text,
                               .def = o->def,
                               .allow_copies = o->allow_copies};
 }

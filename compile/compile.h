@@ -94,8 +94,9 @@ typedef struct tarn_compile_options {
   /* "NAME=1,3,224,224" binds a dynamic shape, "NAME=1" a symbolic dim; "NAME=1,4,16" and
    * "NAME=1..64" of a dim, and "NAME=1..64,3,224,224": one program for all of these sizes */
   tarn_texts shapes;
-  tarn_texts sets; /* "NAME=VALUE" makes an input a constant */
-  const char *def; /* of a file of comprehensions: which one; NULL: the only one */
+  tarn_texts sets;    /* "NAME=VALUE" makes an input a constant */
+  tarn_texts outputs; /* "last", "NAME=last": tarn_model_options */
+  const char *def;    /* of a file of comprehensions: which one; NULL: the only one */
   /* Which inputs lie in which outputs, and are written in place (tarn_in_place): "IN=OUT" by names,
    * or by patterns, in which * stands for the same on both sides; "none"; n = 0: the caches of a
    * decoder, outputs that are an input with new rows behind it, which is read no other way (of one

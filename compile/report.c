@@ -226,6 +226,7 @@ void comp_report(tarn_compiled *c, const comp_offload *f) {
   tarn_json_put(j, "model", full_path(cx, o->model), "name", c->name);
   put_texts(j, "shapes", &o->shapes);
   put_sets(cx, j, &o->sets);
+  if (o->outputs.n) put_texts(j, "outputs", &o->outputs);
   if (o->def) tarn_json_str(j, "def", o->def);
   if (o->allow_copies) tarn_json_bool(j, "allow_copies", true);
   tarn_json_put(j, "hw", o->hw->name, "triple", tarn_hw_machines(o->hw).hw[0]->triple);

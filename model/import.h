@@ -194,6 +194,8 @@ const tarn_tensor *im_set_value(tarn_ctx *cx, const tarn_value_binding *b, tarn_
                                 const uint32_t *n, const int64_t *dim);
 void im_set_inputs(tarn_program *p, const char *file,
                    const tarn_model_options *o); /* of a program that is read */
+/* The outputs of p as options->last says. Raises TARN_USAGE, TARN_BAD_INPUT. */
+void im_last_rows(tarn_program *p, const char *file, const tarn_model_options *options);
 void im_refuse_twice(tarn_ctx *cx, const char *file,
                      const tarn_model_options *o); /* --set of one name */
 _Noreturn void im_no_input(tarn_ctx *cx, const char *file, const tarn_value_binding *b);

@@ -69,7 +69,9 @@ tarn_program *tarn_model_load_bytes(tarn_lang *L, const void *bytes, size_t n, c
                                     tarn_model_report *report) {
   const char *format;
   const Onnx__ModelProto *m = unpacked(tarn_lang_ctx(L), bytes, n, name, dir, &format);
-  return run_model(L, m, format, name, dir, options, report);
+  tarn_program *p = run_model(L, m, format, name, dir, options, report);
+  if (options) im_last_rows(p, name, options);
+  return p;
 }
 
 /* A whole file outside the arena, gone when the enclosing protected call ends. */
@@ -235,12 +237,18 @@ static tarn_program *load_fixed(tarn_lang *L, const char *path, const tarn_model
   if (options && options->nset) im_set_inputs(p, path, options);
   return p;
 }
-tarn_program *tarn_source_load(tarn_lang *L, const tarn_source *s,
-                               const tarn_model_options *options, tarn_model_report *report) {
+static tarn_program *load_source(tarn_lang *L, const tarn_source *s,
+                                 const tarn_model_options *options, tarn_model_report *report) {
   if (s->text) return tarn_comprehension(L, s->text, s->n, s->path, options, report);
   refuse_def(tarn_lang_ctx(L), s->path, options);
   if (s->onnx) return run_model(L, s->onnx, s->format, s->path, s->dir, options, report);
   return load_fixed(L, s->path, options, report);
+}
+tarn_program *tarn_source_load(tarn_lang *L, const tarn_source *s,
+                               const tarn_model_options *options, tarn_model_report *report) {
+  tarn_program *p = load_source(L, s, options, report);
+  if (options) im_last_rows(p, s->path, options);
+  return p;
 }
 static bool is_parameter(const tarn_source *s, const char *def, const char *name) {
   const tc_def *d = tc_chosen(tc_read(s->cx, s->text, s->n, s->path), def);

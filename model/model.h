@@ -66,6 +66,9 @@ typedef struct tarn_model_options {
   const tarn_binding *value;
   uint32_t nset;
   const tarn_value_binding *set;
+  uint32_t nlast; /* "NAME=last": of the output NAME the last row, along the dim before the last;
+                     "last": of each output of three dims */
+  const char *const *last;
   const char *def;   /* of a file of comprehensions: which one; NULL: the only one */
   bool allow_copies; /* a statement of one may read what it writes, as it was before */
 } tarn_model_options;

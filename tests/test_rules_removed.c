@@ -33,6 +33,11 @@ typedef struct worth {
   "rand " x " 30,8\nin " i " i64 4,5\nnode Gather g" x " " x " " i " -> " t                        \
   " : axis=0\nnode ReduceSum s" x " " t " a -> " y " : keepdims=0\n"
 
+/* The last row of a product m, or of what is made of it. */
+#define LAST_ROW(m, made)                                                                          \
+  "in x f32 16,64\nrand w 64,256\nnode MatMul m x w -> " m "\n" made                               \
+  "init b i64 1 : 15\ninit e i64 1 : 16\ninit a i64 1 : 0\nnode Slice s t b e a -> y\n" END
+
 /* Bytes w. */
 #define WEIGHTS(dims)                                                                              \
   "rand f " dims "\ninit n f32 - : 9\nnode Mul w0 f n -> f0\nnode Cast w1 f0 -> w : to=3\n"
@@ -76,6 +81,8 @@ static const worth rows[] = {
     {"block-sums", BLOCKS, "x86-64-vnni", 0, 1},
     {"nibbles", BLOCKS, "x86-64-vnni", 0, 1},
     {"four-in-a-byte", BY_BITS("0", "3.9", "2", "1.5"), STARVED, 0, 1},
+    {"view-of-part", LAST_ROW("t", ""), NULL, 0, 1},
+    {"read-of-part", LAST_ROW("t0", "rand c 256\nnode Add n t0 c -> t\n"), NULL, 0, 1},
     {"sums-beside",
      "init a i64 1 : 1\n" ROWS_OF("x", "i", "t", "y") ROWS_OF("w", "k", "q", "z") END "out z\n",
      NULL, 0, 1},

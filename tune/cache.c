@@ -161,6 +161,7 @@ static uint32_t asked(tarn_cache *c, const tarn_compile_options *o) {
   add(b, o->def ? o->def : "", o->def ? strlen(o->def) : 0);
   add_texts(b, &o->shapes);
   add_texts(b, &o->sets);
+  add_texts(b, &o->outputs);
   add_texts(b, &o->no_rules);
   return tarn_intern_add(c->asked, b->p, b->n);
 }
@@ -197,6 +198,7 @@ static void mean(tarn_ctx *cx, void *arg) {
   add_files(cx, b, "rules", &o->rules);
   add_files(cx, b, "only", &o->only_rules);
   add_sets(cx, b, &o->sets);
+  add_texts(b, &o->outputs);
   for (uint32_t i = 0; i < o->no_rules.n; i++) tarn_buf_fmt(b, " no %s", o->no_rules.text[i]);
   tarn_buf_fmt(b, " %s", tarn_compile_key(cx, o));
 }

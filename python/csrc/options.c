@@ -90,11 +90,11 @@ bool options_read(options *x, PyObject *words) {
          text(words, "hw", &x->hw) && text(words, "db", &x->db) &&
          truth(words, "allow_copies", &o->allow_copies) && truth(words, "learned", &x->learned) &&
          list(words, "shapes", &o->shapes) && list(words, "sets", &o->sets) &&
-         list(words, "rules", &o->rules) && list(words, "no_rules", &o->no_rules) &&
-         list(words, "only_rules", &o->only_rules);
+         list(words, "outputs", &o->outputs) && list(words, "rules", &o->rules) &&
+         list(words, "no_rules", &o->no_rules) && list(words, "only_rules", &o->only_rules);
 }
 void options_free(options *x) {
-  const tarn_texts *all[] = {&x->o.shapes,   &x->o.sets,       &x->o.rules,
-                             &x->o.no_rules, &x->o.only_rules, &x->o.caches};
+  const tarn_texts *all[] = {&x->o.shapes,     &x->o.sets,   &x->o.rules,  &x->o.no_rules,
+                             &x->o.only_rules, &x->o.caches, &x->o.outputs};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) PyMem_Free((void *)(uintptr_t)all[i]->text);
 }

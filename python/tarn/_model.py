@@ -238,6 +238,7 @@ def compile(
     dynamic_shapes: Any = None,
     shapes: Mapping[str, Shape] = {},
     sets: Mapping[str, Value] = {},
+    outputs: Iterable[str] = (),
     definition: str | None = None,
     hw: str | Path = "host",
     numerics: str = "reassoc",
@@ -282,7 +283,7 @@ def compile(
         )  # fmt: skip
         options |= source(model, example)
         options |= {"def": definition, "learned": price == "learned"}
-        options |= {"caches": list(caches), "cache_rows": cache_rows}
+        options |= {"caches": list(caches), "cache_rows": cache_rows, "outputs": list(outputs)}
         options["db"] = str(db) if db else None
         options["progress"] = (_bars() if progress is True else progress) or None
         options["output"] = str(output) if output else None

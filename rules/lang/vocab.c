@@ -386,6 +386,7 @@ const rfun *rfun_find(const char *name, const char *kinds, bool *known) {
                                 rfun_make_table,
                                 rfun_loops_table,
                                 rfun_units_table,
+                                rfun_slice_table,
                                 rfun_fusion_table};
   const uint32_t counts[] = {(uint32_t)(sizeof funs / sizeof *funs),
                              rfun_fn_count,
@@ -393,8 +394,9 @@ const rfun *rfun_find(const char *name, const char *kinds, bool *known) {
                              rfun_make_count,
                              rfun_loops_count,
                              rfun_units_count,
+                             rfun_slice_count,
                              rfun_fusion_count};
-  for (int table = 0; table < 7; table++) {
+  for (int table = 0; table < 8; table++) {
     const rfun *f = tables[table];
     for (uint32_t i = 0; i < counts[table]; i++) {
       if (strcmp(f[i].name, name)) continue;

@@ -20,6 +20,8 @@ extern const rfun rfun_loops_table[]; /* vocab_loops.c */
 extern const uint32_t rfun_loops_count;
 extern const rfun rfun_units_table[]; /* vocab_units.c */
 extern const uint32_t rfun_units_count;
+extern const rfun rfun_slice_table[]; /* vocab_slice.c */
+extern const uint32_t rfun_slice_count;
 extern const rfun rfun_fusion_table[]; /* vocab_fusion.c */
 extern const uint32_t rfun_fusion_count;
 #endif
