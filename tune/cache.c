@@ -198,7 +198,7 @@ static void mean(tarn_ctx *cx, void *arg) {
   add_files(cx, b, "rules", &o->rules);
   add_files(cx, b, "only", &o->only_rules);
   add_sets(cx, b, &o->sets);
-  add_texts(b, &o->outputs);
+  for (uint32_t i = 0; i < o->outputs.n; i++) tarn_buf_fmt(b, " of %s", o->outputs.text[i]);
   for (uint32_t i = 0; i < o->no_rules.n; i++) tarn_buf_fmt(b, " no %s", o->no_rules.text[i]);
   tarn_buf_fmt(b, " %s", tarn_compile_key(cx, o));
 }
