@@ -84,11 +84,11 @@ static void show_page(tarn_ctx *cx, const cli_compile *c, const tarn_compiled *r
 }
 /* Budgets of memory, and what they cost. */
 static void show_room(const tarn_compiled *r) {
-  if (r->nroom < 2) return;
+  if (r->nbudget < 2) return;
   fprintf(stderr, "%12s %12s %12s %12s %12s\n", "budget", "workspace", "predicted ms", "MB moved",
           "Mflop");
-  for (uint32_t i = 0; i < r->nroom; i++) {
-    const comp_room *x = &r->room[i];
+  for (uint32_t i = 0; i < r->nbudget; i++) {
+    const tarn_budgeted *x = &r->budget[i];
     fprintf(stderr, "%12lld %12lld %12.4g %12.4g %12.4g%s\n", (long long)x->budget,
             (long long)x->bytes, 1e3 * x->seconds, 1e-6 * x->traffic, 1e-6 * x->flops,
             x->bytes > x->budget ? "  does not fit" : "");

@@ -176,11 +176,11 @@ typedef struct tarn_artefact {
 
 typedef struct tarn_compiled tarn_compiled;
 /* The program that was found for a budget of memory. */
-typedef struct comp_room {
+typedef struct tarn_budgeted {
   int64_t budget, bytes; /* more than the budget: it does not fit */
   double seconds;        /* predicted */
   double traffic, flops; /* bytes that its kernels read and write, and operations */
-} comp_room;
+} tarn_budgeted;
 struct tarn_compiled {
   tarn_lang *L;
   const tarn_compile_options *o;
@@ -213,8 +213,8 @@ struct tarn_compiled {
   bool without_rules;                  /* the program without o->rules is cheaper, and chosen */
   double price_with_rules; /* predicted, of the selection with all rules; INFINITY: none in time */
   tarn_extraction *extraction; /* NULL but between its two steps */
-  uint32_t nroom;
-  comp_room *room;            /* by o->ram */
+  uint32_t nbudget;
+  tarn_budgeted *budget;      /* by o->ram */
   struct comp_layers *layers; /* equal layers that were compiled once; NULL: none */
   tarn_family *family;        /* NULL, or which it is a sample of, and its sizes */
   const int64_t *at;

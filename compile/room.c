@@ -9,16 +9,16 @@ void comp_room_refuse(const tarn_compiled *c) {
   const tarn_compile_options *o = c->o;
   tarn_ctx *cx = tarn_lang_ctx(c->L);
   if (!o->nram) return;
-  if (c->target->hosted || c->target->away)
-    tarn_raise(cx, TARN_USAGE,
-               "--ram: programs of %s have more memories than one: a CPU is expected", o->hw->name);
+  if (!c->target->budget)
+    tarn_raise(cx, TARN_USAGE, "--ram: a program for %s (%s) has no budget", o->hw->name,
+               c->target->name);
   for (uint32_t i = 0; i < o->nram; i++)
     if (o->ram[i] < 0)
       tarn_raise(cx, TARN_USAGE, "--ram: %lld bytes: a number of bytes is expected",
                  (long long)o->ram[i]);
 }
-static comp_room measured(const tarn_compiled *c, int64_t budget) {
-  comp_room r = {.budget = budget, .bytes = c->memory->bytes};
+static tarn_budgeted measured(const tarn_compiled *c, int64_t budget) {
+  tarn_budgeted r = {.budget = budget, .bytes = c->memory->bytes};
   for (uint32_t k = 0; k < c->kernels->nker; k++) {
     const tarn_kernel *x = &c->kernels->ker[k];
     r.seconds += x->price;
@@ -28,12 +28,12 @@ static comp_room measured(const tarn_compiled *c, int64_t budget) {
   return r;
 }
 /* at: where most lives. */
-static comp_room within(tarn_compiled *c, int64_t budget, const char **at) {
+static tarn_budgeted within(tarn_compiled *c, int64_t budget, const char **at) {
   int64_t asked = budget;
-  comp_room r = {0};
+  tarn_budgeted r = {0};
   for (uint32_t i = 0; i < TRIES; i++) {
     tarn_room found;
-    bool fits = tarn_extract_within(c->extraction, asked, &found);
+    bool fits = tarn_extract_within(c->extraction, asked, c->target->align, &found);
     *at = found.kernel;
     c->kernels = tarn_extract_program(c->extraction, &c->picks);
     c->memory = c->target->memory(c->kernels, c->target->align);
@@ -48,11 +48,11 @@ void comp_fit(tarn_compiled *c) {
   tarn_ctx *cx = tarn_lang_ctx(c->L);
   double t = tarn_now();
   const char *at = NULL;
-  c->room = TARN_ARRAY(cx, comp_room, o->nram + 1);
-  for (uint32_t i = 0; i < o->nram; i++) c->room[c->nroom++] = within(c, o->ram[i], &at);
+  if (!o->nram) return;
+  c->budget = TARN_ARRAY(cx, tarn_budgeted, o->nram);
+  for (uint32_t i = 0; i < o->nram; i++) c->budget[c->nbudget++] = within(c, o->ram[i], &at);
   c->seconds.extract += tarn_now() - t;
-  if (!c->nroom) return;
-  const comp_room *last = &c->room[c->nroom - 1];
+  const tarn_budgeted *last = &c->budget[c->nbudget - 1];
   if (last->bytes > last->budget)
     tarn_raise(
         cx, TARN_NO_RESULT,
@@ -62,17 +62,12 @@ void comp_fit(tarn_compiled *c) {
         (long long)(last->bytes - last->budget), at);
 }
 void comp_put_room(const tarn_compiled *c, tarn_json *j) {
-  if (!c->nroom) return;
+  if (!c->nbudget) return;
   tarn_json_open(j, "ram", '[');
-  for (uint32_t i = 0; i < c->nroom; i++) {
-    const comp_room *r = &c->room[i];
-    tarn_json_open(j, NULL, '{');
-    tarn_json_int(j, "budget", r->budget);
-    tarn_json_int(j, "workspace", r->bytes);
-    tarn_json_num(j, "price", r->seconds);
-    tarn_json_num(j, "traffic", r->traffic);
-    tarn_json_num(j, "flops", r->flops);
-    tarn_json_close(j, '}');
+  for (uint32_t i = 0; i < c->nbudget; i++) {
+    const tarn_budgeted *r = &c->budget[i];
+    tarn_json_object(j, NULL, "budget", r->budget, "workspace", r->bytes, "price", r->seconds,
+                     "traffic", r->traffic, "flops", r->flops);
   }
   tarn_json_close(j, ']');
 }

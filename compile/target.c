@@ -44,7 +44,8 @@ static bool is_shared(const tarn_hw *hw) { return tarn_hw_loads_shared(hw); }
 #define CPU                                                                                        \
   .kind = TARN_HW_CPU, .solver = tarn_solver_new, .schedules = tarn_schedules,                     \
   .check = tarn_schedule_fits, .price = tarn_cost_of, .memory = tarn_memory_plan_make,             \
-  .align = 64, .emit = tarn_lower_cpu, .in_place = true, .apart = true, .listing = cpu_listing
+  .align = 64, .emit = tarn_lower_cpu, .in_place = true, .budget = true, .apart = true,            \
+  .listing = cpu_listing
 
 static const tarn_target rows[] = {
     {CPU, .is = is_shared, .name = "CPU", .emit_sizes = tarn_lower_cpu_sizes,

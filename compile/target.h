@@ -47,6 +47,7 @@ typedef struct tarn_target {
   /* Several programs in one; NULL: there are none of this kind. */
   void (*emit_sizes)(const tarn_lower_sizes *s, const tarn_lower_options *o);
   bool in_place;                /* an input may lie in an output (tarn_in_place) */
+  bool budget;                  /* its workspace, in one memory, may have one */
   bool apart;                   /* constants may lie in a file of their own */
   const tarn_emission *program; /* what a model may become, the default first */
   const tarn_emission *listing; /* what one kernel may be read as */

@@ -119,15 +119,16 @@ typedef struct tarn_extraction tarn_extraction;
 TARN_API tarn_extraction *tarn_extract_choose(const tarn_kgraph_input *in,
                                               const tarn_kgraph_options *o, tarn_kgraph_report *r);
 TARN_API tarn_kprog *tarn_extract_program(tarn_extraction *x, tarn_picks **picks);
-/* Between the two: chooses again, so that temporary buffers take at most `bytes` at once, and
- * little time. False: nothing was found that does, and what needs least is chosen. found: what it
- * takes, and at which kernel. The price in r is that of the kernels alone then, and its bound that
- * of before. */
+/* Between the two: chooses again, so that temporary buffers, each rounded up to `align`, take at
+ * most `bytes` at once, and little time. False: nothing was found that does, and what needs least
+ * is chosen. found: what it takes, and at which kernel. The price in r is that of the kernels alone
+ * then, and its bound that of before. */
 typedef struct tarn_room {
   int64_t bytes;
   const char *kernel;
 } tarn_room;
-TARN_API bool tarn_extract_within(tarn_extraction *x, int64_t bytes, tarn_room *found);
+TARN_API bool tarn_extract_within(tarn_extraction *x, int64_t bytes, int64_t align,
+                                  tarn_room *found);
 /* After that: does the buffer of that program hold the value of this term of in->program, and with
  * which strides over its dims? */
 TARN_API bool tarn_extract_holds(tarn_extraction *x, uint32_t buffer, tarn_term t, tarn_layout *as);

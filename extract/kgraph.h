@@ -172,15 +172,7 @@ static inline uint32_t kg_ag(const kgraph *k, const kgroup *g, uint32_t layout) 
 /* The group of an AND/OR class, in whatever place; TARN_NONE: of an output, a copied part, a tuple.
  * Groups have their classes one after the other. */
 uint32_t kg_group_of(const kgraph *k, uint32_t ag);
-void kg_sequence(kgraph *k, tarn_kprog *p); /* ksequence.c: kernels in the order of least memory */
-/* Temporary bytes alive at once in the order of the kernels, and where; crowd: of each buffer, does
- * it live where more than `room` do? */
-typedef struct kg_alive {
-  int64_t bytes;
-  uint32_t kernel;
-  bool *crowd;
-} kg_alive;
-kg_alive kg_alive_at(kgraph *k, tarn_kprog *p, int64_t room);
+void kg_sequence(kgraph *k, tarn_kprog *p);  /* ksequence.c: kernels in the order of least memory */
 void kg_machines(kgraph *k);                 /* kplace.c: the machines of the description */
 void kg_machine(kgraph *k, uint32_t number); /* looks at one of them from now on */
 void kg_moves(kgraph *k);                    /* copies between places as candidates */

@@ -11,7 +11,7 @@ enum { RAISES = 16, HALVES = 5 };
 #define GROWTH     1.6
 typedef struct room {
   tarn_extraction *x;
-  int64_t bytes; /* that there are */
+  int64_t bytes, align; /* bytes: that there are */
   const uint32_t *best;
   double price; /* of the best, without rents */
   tarn_room found;
@@ -38,49 +38,73 @@ static void begin(room *r, const uint32_t *choice) {
   *k->r = r->x->of_first;
   kg_names(k, choice);
 }
-/* Looks at a selection, and keeps it if it is better than the best one. */
-static kg_alive look_at(room *r, const uint32_t *choice, tarn_kprog **p) {
+/* A selection that is looked at. */
+typedef struct seen {
+  tarn_kprog *p;
+  tarn_life *life;
+  uint32_t n;
+  int64_t *live, most; /* bytes alive: at each kernel, and at once */
+} seen;
+static uint32_t fullest(const seen *s) {
+  uint32_t k = 0;
+  while (k + 1 < s->p->nker && s->live[k] < s->most) k++;
+  return k;
+}
+/* It is kept if it is better than the best one. */
+static seen look_at(room *r, const uint32_t *choice) {
+  kgraph *k = &r->x->k;
   begin(r, choice);
-  *p = kg_program(&r->x->k, choice);
-  kg_alive a = kg_alive_at(&r->x->k, *p, r->bytes);
-  double price = price_of(*p);
-  if (!is_better(r, a.bytes, price)) return a;
+  seen s = {.p = kg_program(k, choice)};
+  s.life = TARN_ARRAY(k->cx, tarn_life, s.p->nbuf + 1);
+  s.live = TARN_ARRAY(k->cx, int64_t, s.p->nker + 1);
+  s.n = tarn_kprog_lives(s.p, r->align, s.life);
+  s.most = tarn_lives_bytes(s.life, s.n, s.p->nker, s.live);
+  double price = price_of(s.p);
+  if (!is_better(r, s.most, price)) return s;
   r->best = choice;
   r->price = price;
-  r->found = (tarn_room){.bytes = a.bytes, .kernel = (*p)->ker[a.kernel].name};
-  return a;
+  r->found = (tarn_room){.bytes = s.most, .kernel = s.p->nker ? s.p->ker[fullest(&s)].name : ""};
+  return s;
 }
-static void raise_rents(const room *r, const tarn_kprog *p, const kg_alive *a, double rate) {
+/* Does it live where too much does? */
+static bool is_crowded(const room *r, const seen *s, const tarn_life *l) {
+  uint32_t k = l->first;
+  while (k <= l->last && s->live[k] <= r->bytes) k++;
+  return k <= l->last;
+}
+static void raise_rents(const room *r, const seen *s, double rate) {
   kgraph *k = &r->x->k;
+  double *rent = TARN_ARRAY(k->cx, double, s->p->nbuf + 1); /* of what lies there as a whole */
+  for (uint32_t i = 0; i < s->n; i++)
+    if (is_crowded(r, s, &s->life[i])) rent[s->life[i].buffer] = rate;
   for (uint32_t ag = 0; ag < k->nag; ag++) {
     uint32_t b = k->buffer[ag];
-    if (b == TARN_NONE || !a->crowd[b]) continue;
-    k->rent[ag] += rate * (double)tarn_buffer_bytes(&p->buf[b]);
+    if (b == TARN_NONE) continue;
+    k->rent[ag] += rent[tarn_kprog_root(s->p, b)] * (double)tarn_buffer_bytes(&s->p->buf[b]);
   }
 }
 static void lower_rents(room *r) {
   kgraph *k = &r->x->k;
-  double *full = tarn_copy(k->cx, k->rent, k->nag * sizeof *k->rent);
+  const double *full = tarn_copy(k->cx, k->rent, k->nag * sizeof *k->rent);
   double lo = 0;
   double hi = 1;
   for (uint32_t i = 0; i < HALVES && !tarn_late(k->cx); i++) {
     double at = (lo + hi) / 2;
-    tarn_kprog *p;
     for (uint32_t c = 0; c < k->nag; c++) k->rent[c] = at * full[c];
-    *(look_at(r, kg_choose(k), &p).bytes <= r->bytes ? &hi : &lo) = at;
+    if (look_at(r, kg_choose(k)).most <= r->bytes) hi = at;
+    else lo = at;
   }
 }
-bool tarn_extract_within(tarn_extraction *x, int64_t bytes, tarn_room *found) {
+bool tarn_extract_within(tarn_extraction *x, int64_t bytes, int64_t align, tarn_room *found) {
   kgraph *k = &x->k;
-  room r = {.x = x, .bytes = bytes};
-  tarn_kprog *p;
+  room r = {.x = x, .bytes = bytes, .align = align};
   k->rent = TARN_ARRAY(k->cx, double, k->nag);
-  kg_alive a = look_at(&r, x->first, &p);
-  double rate = FIRST_RATE * r.price / (double)(a.bytes ? a.bytes : 1);
+  seen s = look_at(&r, x->first);
+  double rate = FIRST_RATE * r.price / (double)tarn_max(s.most, 1);
   bool at_once = fits(&r);
   for (uint32_t i = 0; i < RAISES && !fits(&r) && !tarn_late(k->cx); i++, rate *= GROWTH) {
-    raise_rents(&r, p, &a, rate);
-    a = look_at(&r, kg_choose(k), &p);
+    raise_rents(&r, &s, rate);
+    s = look_at(&r, kg_choose(k));
   }
   if (fits(&r) && !at_once) lower_rents(&r);
   x->choice = r.best;

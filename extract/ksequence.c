@@ -53,7 +53,7 @@ static void note(sequence *q, uint32_t root, uint32_t kernel) {
   if (!at->kernel.n || at->kernel.p[at->kernel.n - 1] != kernel)
     tarn_push(q->cx, &at->kernel, kernel);
 }
-static void places_of(sequence *q) {
+static void prepare(sequence *q) {
   const tarn_kprog *p = q->p;
   q->root = TARN_ARRAY(q->cx, uint32_t, p->nbuf + 1);
   q->place = TARN_ARRAY(q->cx, place, p->nbuf + 1);
@@ -65,17 +65,12 @@ static void places_of(sequence *q) {
     place *at = &q->place[q->root[b]];
     if (p->buf[q->root[b]].kind == TARN_BUF_TEMP) at->bytes = tarn_max(at->bytes, bytes);
   }
-  for (uint32_t k = 0; k < p->nker; k++)
-    for (uint32_t i = 0; i < operands(&p->ker[k]); i++) note(q, q->root[operand(&p->ker[k], i)], k);
-}
-static void prepare(sequence *q) {
-  const tarn_kprog *p = q->p;
-  places_of(q);
   q->before = TARN_ARRAY(q->cx, uint64_t *, p->nker + 1);
   for (uint32_t k = 0; k < p->nker; k++) {
     q->before[k] = TARN_ARRAY(q->cx, uint64_t, q->words);
     for (uint32_t a = 0; a < k; a++)
       if (waits(q, &p->ker[k], &p->ker[a])) put(q->before[k], a);
+    for (uint32_t i = 0; i < operands(&p->ker[k]); i++) note(q, q->root[operand(&p->ker[k], i)], k);
   }
 }
 /* Kernels of a set that touch a buffer. */
@@ -133,14 +128,9 @@ static uint32_t enter(sequence *q, state *beam, uint32_t n, state t, const uint6
   return n + 1;
 }
 static int64_t peak_of(const sequence *q) {
-  state s = {.done = TARN_ARRAY(q->cx, uint64_t, q->words)};
-  for (uint32_t k = 0; k < q->p->nker; k++) {
-    state t = after(q, &s, 0, k);
-    s.live = t.live;
-    s.peak = t.peak;
-    put(s.done, k);
-  }
-  return s.peak;
+  tarn_life *l = TARN_ARRAY(q->cx, tarn_life, q->p->nbuf + 1);
+  int64_t *live = TARN_ARRAY(q->cx, int64_t, q->p->nker + 1);
+  return tarn_lives_bytes(l, tarn_kprog_lives(q->p, 1, l), q->p->nker, live);
 }
 static void reorder(const sequence *q, state *const *step) {
   tarn_kprog *p = q->p;
@@ -170,27 +160,4 @@ void kg_sequence(kgraph *k, tarn_kprog *p) {
     n = more;
   }
   if (step[p->nker][0].peak < peak_of(&q)) reorder(&q, step);
-}
-
-kg_alive kg_alive_at(kgraph *k, tarn_kprog *p, int64_t room) {
-  sequence q = {.p = p, .cx = k->cx};
-  kg_alive a = {.crowd = TARN_ARRAY(k->cx, bool, p->nbuf + 1)};
-  int64_t *at = TARN_ARRAY(k->cx, int64_t, p->nker + 1);
-  places_of(&q);
-  for (uint32_t b = 0; b < p->nbuf; b++) {
-    const place *x = &q.place[b];
-    for (uint32_t i = x->kernel.n ? x->kernel.p[0] : 1; x->bytes; i++) {
-      at[i] += x->bytes;
-      if (i == x->kernel.p[x->kernel.n - 1]) break;
-    }
-  }
-  for (uint32_t i = 0; i < p->nker; i++)
-    if (at[i] > a.bytes) a.bytes = at[i], a.kernel = i;
-  for (uint32_t b = 0; b < p->nbuf; b++) {
-    const place *x = &q.place[q.root[b]];
-    if (!x->bytes || !x->kernel.n) continue;
-    for (uint32_t i = x->kernel.p[0]; i <= x->kernel.p[x->kernel.n - 1]; i++)
-      a.crowd[b] |= at[i] > room;
-  }
-  return a;
 }

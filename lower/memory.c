@@ -12,46 +12,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct life {
-  uint32_t buf, first, last; /* kernels, inclusive */
-  int64_t bytes, at;
-} life;
-
-static void touch(const tarn_kprog *p, life *l, uint32_t b, uint32_t ker) {
-  life *x = &l[tarn_kprog_root(p, b)];
-  if (x->first == TARN_NONE) x->first = ker;
-  x->last = ker;
-}
+typedef tarn_life life;
 
 static int by_size(const void *a, const void *b) {
   const life *x = a, *y = b;
   if (x->bytes != y->bytes) return x->bytes < y->bytes ? 1 : -1;
-  return (x->buf > y->buf) - (x->buf < y->buf);
+  return (x->buffer > y->buffer) - (x->buffer < y->buffer);
 }
 static int by_place(const void *a, const void *b) {
   const life *x = *(life *const *)a, *y = *(life *const *)b;
   if (x->at != y->at) return x->at < y->at ? -1 : 1;
-  return (x->buf > y->buf) - (x->buf < y->buf);
-}
-
-/* Lifetimes of the buffers to be placed, largest first. */
-static uint32_t lifetimes(const tarn_kprog *p, int64_t align, life *l) {
-  for (uint32_t b = 0; b < p->nbuf; b++) l[b] = (life){b, TARN_NONE, 0, 0, -1};
-  for (uint32_t b = 0; b < p->nbuf; b++) { /* a part may go on behind the whole */
-    int64_t bytes = tarn_round_up(tarn_buffer_bytes(&p->buf[b]), align);
-    life *x = &l[tarn_kprog_root(p, b)];
-    if (bytes > x->bytes) x->bytes = bytes;
-  }
-  for (uint32_t k = 0; k < p->nker; k++) {
-    for (uint32_t i = 0; i < p->ker[k].nout; i++) touch(p, l, p->ker[k].out[i], k);
-    for (uint32_t i = 0; i < p->ker[k].nin; i++) touch(p, l, p->ker[k].in[i], k);
-  }
-  uint32_t n = 0;
-  for (uint32_t b = 0; b < p->nbuf; b++)
-    if (p->buf[b].kind == TARN_BUF_TEMP && p->buf[b].parent == TARN_NONE && l[b].first != TARN_NONE)
-      l[n++] = l[b];
-  qsort(l, n, sizeof *l, by_size);
-  return n;
+  return (x->buffer > y->buffer) - (x->buffer < y->buffer);
 }
 
 /* The smallest gap between the placed buffers (sorted by place) that takes `bytes`; else behind
@@ -119,19 +90,6 @@ static int64_t squeeze(tarn_ctx *cx, life *l, uint32_t n, int64_t bound) {
   return place(l, best, n, other);
 }
 
-/* live: of each kernel, the bytes alive while it runs. */
-static int64_t live_bound(const life *l, uint32_t n, uint32_t nker, int64_t *live) {
-  int64_t most = 0;
-  for (uint32_t k = 0; k < nker; k++) {
-    int64_t sum = 0;
-    for (uint32_t i = 0; i < n; i++)
-      if (l[i].first <= k && k <= l[i].last) sum += l[i].bytes;
-    live[k] = sum;
-    if (sum > most) most = sum;
-  }
-  return most;
-}
-
 static bool on_host(const tarn_kprog *p, uint32_t k) {
   return p->machines.n < 2 || !p->ker[k].machine;
 }
@@ -142,9 +100,10 @@ tarn_memory_plan *tarn_memory_plan_make(const tarn_kprog *p, int64_t align) {
   plan->const_offset = TARN_ARRAY(cx, int64_t, p->nbuf);
   plan->const_there = TARN_ARRAY(cx, bool, p->nbuf);
   life *l = TARN_ARRAY(cx, life, p->nbuf);
-  uint32_t n = lifetimes(p, align, l);
+  uint32_t n = tarn_kprog_lives(p, align, l);
+  qsort(l, n, sizeof *l, by_size);
   plan->live = TARN_ARRAY(cx, int64_t, p->nker + 1);
-  plan->live_bound = live_bound(l, n, p->nker, plan->live);
+  plan->live_bound = tarn_lives_bytes(l, n, p->nker, plan->live);
   plan->bytes = squeeze(cx, l, n, plan->live_bound);
   bool *read = TARN_ARRAY(cx, bool, p->nbuf + 1);
   for (uint32_t k = 0; k < p->nker; k++) /* an accelerator's are packed with its code */
@@ -157,6 +116,6 @@ tarn_memory_plan *tarn_memory_plan_make(const tarn_kprog *p, int64_t align) {
     plan->const_offset[b] = plan->const_bytes;
     plan->const_bytes += tarn_round_up(tarn_buffer_bytes(&p->buf[b]), align);
   }
-  for (uint32_t i = 0; i < n; i++) plan->offset[l[i].buf] = l[i].at;
+  for (uint32_t i = 0; i < n; i++) plan->offset[l[i].buffer] = l[i].at;
   return plan;
 }

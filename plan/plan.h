@@ -375,6 +375,17 @@ TARN_API void tarn_kprog_plan(tarn_planner *pl, tarn_kprog *p);
 /* The same of one program at n sizes, of a CPU, so that their code may become one (alike.c). */
 TARN_API void tarn_plan_samples(tarn_planner *pl, tarn_kprog *const *p, uint32_t n);
 
+/* ---- buffers of a program's workspace (lives.c) ---- */
+typedef struct tarn_life {
+  uint32_t buffer, first, last; /* kernels that touch it, or a part of it: the first and the last */
+  int64_t bytes;                /* rounded up to the alignment */
+  int64_t at;                   /* -1; where it lies, in a memory plan */
+} tarn_life;
+/* l: room for one for each buffer. Gives how many there are, in the order of the buffers. */
+TARN_API uint32_t tarn_kprog_lives(const tarn_kprog *p, int64_t align, tarn_life *l);
+/* live: of each kernel, the bytes alive while it runs. Gives the most. */
+TARN_API int64_t tarn_lives_bytes(const tarn_life *l, uint32_t n, uint32_t nker, int64_t *live);
+
 /* ---- a program on a GPU and its host (copies.c) ---- */
 TARN_API uint32_t tarn_kprog_root(const tarn_kprog *p, uint32_t b); /* the buffer that owns it */
 TARN_API int64_t tarn_buffer_bytes(const tarn_buffer *b);
